@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/ami"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/bootstrap"
@@ -21,6 +22,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/resource"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/version"
 	"github.com/clusterawsadm/clusterawsadm/internal/crash"
+	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -88,11 +90,29 @@ there is only a default: the region of a manifest has priority.`,
 	root.SetOut(e.Out)
 	root.SetErr(e.Err)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return env.Usagef("%w (see '%s --help')", err, cmd.CommandPath())
+		return env.Usagef("%w%s (see '%s --help')", err, meantFlag(cmd, err), cmd.CommandPath())
 	})
 	root.AddCommand(ami.New(e), bootstrap.New(e), cluster.New(e), controller.New(e), eks.New(e), gc.New(e), resource.New(e), version.New(e))
 	groups(root)
 	return root, begun
+}
+
+// meantFlag names the flag that was probably meant by an unknown one.
+func meantFlag(cmd *cobra.Command, err error) string {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
+		return ""
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	if near := suggest.Nearest(unknown.GetSpecifiedName(), names); near != "" {
+		return ", did you mean --" + near + "?"
+	}
+	return ""
 }
 
 // upstream reports whether a command is also in Cluster API Provider AWS's clusterawsadm,

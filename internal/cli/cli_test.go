@@ -119,6 +119,7 @@ func TestEveryCommandHelpsAndCompletes(t *testing.T) {
 }
 
 func TestWhatIsTypedWrong(t *testing.T) {
+	const example = "../../configs/quickstart.yaml"
 	dir, large := t.TempDir(), filepath.Join(t.TempDir(), "large.yaml")
 	require.NoError(t, os.WriteFile(large, make([]byte, input.MaxSize+1), 0o600))
 	for _, c := range []struct {
@@ -141,7 +142,15 @@ func TestWhatIsTypedWrong(t *testing.T) {
 		{[]string{"cluster", "plan", "-f", "/dev/zero"}, "error: /dev/zero: the input is larger than 8 MiB"},
 		{[]string{"cluster", "plan", "-f", large}, "large.yaml: the input is larger than 8 MiB"},
 		{[]string{"cluster", "list", "--config", "/dev/zero"}, "error: configuration: /dev/zero: the input is larger than 8 MiB"},
-		{[]string{"cluster", "plan", "demo"}, `unknown command "demo"`},
+		{[]string{"cluster", "plan", "demo"}, `error: unexpected argument "demo": name the manifest of the cluster with -f FILE`},
+		{[]string{"cluster", "create", example}, `: did you mean -f ../../configs/quickstart.yaml?`},
+		{[]string{"cluster", "create", strings.TrimSuffix(example, ".yaml")}, `: did you mean -f ../../configs/quickstart.yaml?`},
+		{[]string{"cluster", "generate"}, "error: the name of the cluster is missing: clusterawsadm cluster generate NAME\n"},
+		{[]string{"cluster", "takeback", "a", "b"}, `error: unexpected argument "b": clusterawsadm cluster takeback NAME`},
+		{[]string{"cluster", "plan", "--simulat"}, `error: unknown flag: --simulat, did you mean --simulate? (see`},
+		{[]string{"cluster", "list", "-f", "x.yaml"}, "unknown shorthand flag: 'f'"},
+		{[]string{"cluster", "validate", "-f", example, "--set", "WORKERS=5"}, "error: --set WORKERS: the manifest has no ${WORKERS}\n"},
+		{[]string{"cluster", "validate", "-f", "../../configs/eks-addons.yaml", "--set", "VPC_CNI_VERSIO=v1"}, `the manifest has no ${VPC_CNI_VERSIO}: did you mean "VPC_CNI_VERSION"?`},
 		{[]string{"cluster", "plan", "-o", "xml"}, "must be one of text, json, yaml"},
 		{[]string{"cluster", "validate", "-f", "-", "--set", "nothing"}, `error: --set "nothing": use KEY=VALUE`},
 		{[]string{"cluster", "describe", "demo", "-f", "x.yaml"}, "not both"},

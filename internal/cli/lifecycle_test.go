@@ -100,7 +100,11 @@ func TestClusterCommands(t *testing.T) {
 	assert.Contains(t, s.err.String(), "is deleted (")
 	step(0, "list", "-o", "json")
 	assert.JSONEq(t, `{"version": 1, "clusters": []}`, s.out.String())
-	step(0, "delete", "demo", "--yes")
+	step(env.Failed, "delete", "demo", "--yes")
+	assert.Contains(t, s.err.String(), "error: there is no cluster demo in us-east-1: 'clusterawsadm cluster list --all-regions' lists the clusters in all regions")
+	step(env.Failed, "delete", "demo", "--dry-run")
+	step(env.Failed, "describe", "demo")
+	step(0, "delete", "-f", file, "--yes")
 	assert.Contains(t, s.err.String(), "Cluster demo in us-east-1 has no resources to delete.")
 }
 

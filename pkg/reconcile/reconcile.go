@@ -152,6 +152,9 @@ type Result struct {
 	Endpoint string
 	// Absent lists what Delete has deleted, and has looked for again at the end.
 	Absent []Absence
+	// NotFound says that Delete has found nothing of the cluster: no resource, and no record of
+	// an earlier run.
+	NotFound bool
 }
 
 // Cluster is one cluster in one account and region.

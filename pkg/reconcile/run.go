@@ -313,7 +313,9 @@ func (c *Cluster) Delete(ctx context.Context, o Options) (Result, error) {
 	}
 	if r.plan.Empty() {
 		r.deleted = true
-		return r.result(nil)
+		res, err := r.result(nil)
+		res.NotFound = len(r.plan.Steps) == 0 && r.cloud.Lock.IsFirst()
+		return res, err
 	}
 	r.markVolumes(ctx)
 	if err := r.x.Delete(ctx, r.built.Graph); err != nil {

@@ -137,6 +137,16 @@ func (w *statusWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
+// count returns the number of requests of an action since the last Reset.
+func (r *Recorder) count(action string) (n int) {
+	for _, q := range r.All() {
+		if q.Action == action {
+			n++
+		}
+	}
+	return n
+}
+
 // All returns all requests since the last Reset.
 func (r *Recorder) All() []Request {
 	r.mu.Lock()

@@ -9,10 +9,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // TestTakeback takes a cluster that the controllers have made back, hands it over again, has
-// the controllers add a machine, takes it back and deletes it.
+// the controllers replace a machine and add one, takes it back and deletes it.
 func TestTakeback(t *testing.T) {
 	l := Start(t)
 	m := l.newManagement(t)
@@ -20,22 +21,39 @@ func TestTakeback(t *testing.T) {
 	m.gives(t, u)
 	m.takes(t, u)
 
+	m.upgrades(t, l, u)
 	before := len(l.Machines(t))
+	m.Requests.Reset()
 	m.Kubectl(t, "scale", "machinedeployment", "quickstart-md-0", "--replicas=2")
 	m.Settled(t, u.Cluster, patience)
 	assert.Len(t, l.Machines(t), before+1)
-	launched := 0
-	for _, q := range m.Requests.Writes() {
-		if q.Action == "RunInstances" {
-			launched++
-		}
-	}
-	assert.Equal(t, 1, launched, "scaling makes one instance")
+	assert.Equal(t, 1, m.Requests.count("RunInstances"), "scaling makes one instance")
 	t.Log("proved: a MachineDeployment that was handed over is scaled by one instance")
 
 	m.gives(t, u)
 	u.gone(t)
 	require.Empty(t, l.Machines(t))
+}
+
+// upgrades gives the machines of a deployment another template, and the controllers replace
+// its one machine.
+func (m *Management) upgrades(t *testing.T, l *Lab, u *Laptop) {
+	t.Helper()
+	before := l.Machines(t)
+	m.Requests.Reset()
+	var template unstructured.Unstructured
+	require.NoError(t, json.Unmarshal([]byte(m.Kubectl(t, "get", "awsmachinetemplate", "quickstart-md-0", "-o", "json")), &template))
+	metadata := map[string]any{"name": "quickstart-md-0-large", "namespace": template.GetNamespace(), "labels": map[string]any{clusterLabel: u.Cluster}}
+	template.Object["metadata"] = metadata
+	require.NoError(t, unstructured.SetNestedField(template.Object, "m5.xlarge", "spec", "template", "spec", "instanceType"))
+	m.apply(t, &template)
+	m.Kubectl(t, "patch", "machinedeployment", "quickstart-md-0", "--type", "merge", "-p",
+		`{"spec":{"template":{"spec":{"infrastructureRef":{"name":"quickstart-md-0-large"}}}}}`)
+	m.Until(t, "the machine is replaced", 2*patience, func() bool { return m.Requests.count("TerminateInstances") > 0 })
+	m.Settled(t, u.Cluster, 2*patience)
+	assert.Len(t, l.Machines(t), len(before))
+	assert.Equal(t, 1, m.Requests.count("RunInstances"), "one machine is new")
+	t.Log("proved: the controllers replace the machine of a MachineDeployment that was handed over, when its template changes")
 }
 
 // makes has the controllers make the cluster of an example.

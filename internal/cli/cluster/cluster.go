@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -45,12 +46,13 @@ stopped at any time and run again, on this machine or on another one.`,
 type flags struct {
 	account.Flags
 
-	input  input.Reader
-	files  []string
-	set    []string
-	strict bool
-	cni    []string
-	addons []string
+	input    input.Reader
+	files    []string
+	set      []string
+	setTyped bool // --set is on the command line: its variables must exist
+	strict   bool
+	cni      []string
+	addons   []string
 
 	identities    []string
 	emulatorSpeed float64
@@ -73,10 +75,6 @@ type flags struct {
 
 func (f *flags) addTo(cmd *cobra.Command) {
 	p := cmd.PersistentFlags()
-	p.StringArrayVarP(&f.files, "filename", "f", nil, "manifest `FILE`, a directory of manifests, or - for standard input; can be repeated")
-	p.StringArrayVar(&f.set, "set", nil, "set the ${VARIABLE} KEY of the manifest, as `KEY=VALUE`; overrides the environment; can be repeated")
-	p.StringArrayVar(&f.identities, "identities", nil, "`FILE` with the identities that the manifest refers to, and their Secrets, or the kubeconfig of a management cluster that has them; can be repeated")
-	p.BoolVar(&f.strict, "strict", false, "treat warnings about the manifest as errors")
 	f.Add(p, "", "from the manifest, then from the environment")
 	p.Float64Var(&f.emulatorSpeed, "emulator-speed", 1, "speed of the emulator at AWS_ENDPOINT_URL, as a multiple of that of AWS; all waits become shorter by this factor")
 	_ = p.MarkHidden("emulator-speed") // fails only for an unknown flag
@@ -85,6 +83,44 @@ func (f *flags) addTo(cmd *cobra.Command) {
 	p.Var(&f.progress, "progress", "how to show progress: "+strings.Join(f.progress.of, ", "))
 	p.BoolVar(&f.verbose, "verbose", false, "log every AWS call, as -v 4 does")
 	complete(cmd, "progress", f.progress.of)
+}
+
+// addManifest adds the flags of commands that read a manifest.
+func (f *flags) addManifest(cmd *cobra.Command) {
+	p := cmd.Flags()
+	p.StringArrayVarP(&f.files, "filename", "f", nil, "manifest `FILE`, a directory of manifests, or - for standard input; can be repeated")
+	p.StringArrayVar(&f.set, "set", nil, "set the ${VARIABLE} KEY of the manifest, as `KEY=VALUE`; overrides the environment; can be repeated")
+	p.BoolVar(&f.strict, "strict", false, "treat warnings about the manifest as errors")
+	f.addIdentities(cmd)
+}
+
+func (f *flags) addIdentities(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&f.identities, "identities", nil, "`FILE` with the identities that the manifest refers to, and their Secrets, or the kubeconfig of a management cluster that has them; can be repeated")
+}
+
+// manifestOnly refuses arguments of a command whose only input is a manifest.
+func manifestOnly(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	for _, file := range []string{args[0], args[0] + ".yaml", args[0] + ".yml"} {
+		if _, err := os.Stat(file); err == nil {
+			return env.Usagef("unexpected argument %q: did you mean -f %s?", args[0], file)
+		}
+	}
+	return env.Usagef("unexpected argument %q: name the manifest of the cluster with -f FILE", args[0])
+}
+
+// oneName requires the name of a cluster.
+func oneName(cmd *cobra.Command, args []string) error {
+	if len(args) == 1 {
+		return nil
+	}
+	problem := "the name of the cluster is missing"
+	if len(args) > 1 {
+		problem = fmt.Sprintf("unexpected argument %q", args[1])
+	}
+	return env.Usagef("%s: %s %s", problem, cmd.Parent().CommandPath(), cmd.Use)
 }
 
 // addObjects adds the flags for Kubernetes objects that are not in the manifest.

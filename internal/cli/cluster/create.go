@@ -28,11 +28,12 @@ that exist already are found by their tags and kept, so a run that was stopped
 continues where it stopped. On a terminal the command shows the plan and asks for
 confirmation; otherwise it requires --yes.`,
 		Example: `  clusterawsadm cluster create -f demo.yaml
-  clusterawsadm cluster create -f demo.yaml --set WORKER_MACHINE_COUNT=5 --yes`,
-		Args: cobra.NoArgs,
+  clusterawsadm cluster create -f demo.yaml --set KUBERNETES_VERSION=v1.34.2 --yes`,
+		Args: manifestOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	output(cmd, &o.output, "text", "json", "yaml")
+	f.addManifest(cmd)
 	o.addWait(cmd)
 	o.addDrain(cmd)
 	o.addNetworkFirst(cmd)

@@ -51,6 +51,7 @@ the time. On a terminal it asks for the name of the cluster; otherwise it requir
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
+	f.addManifest(cmd)
 	output(cmd, &o.output, "text", "json", "yaml")
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip the confirmation")
 	cmd.Flags().BoolVar(&o.keepVolumes, "keep-volumes", false, "keep the volumes of all volume claims")
@@ -68,7 +69,7 @@ func (o *deleteOptions) run(ctx context.Context, args []string) (err error) {
 	}
 	defer s.Close(&err)
 	if o.dryRun {
-		return o.show(ctx, c)
+		return o.show(ctx, c, len(args) > 0)
 	}
 	r := &run{flags: o.flags, verb: "delete", cluster: c, yes: o.yes, word: c.Name}
 	end := r.begin(s)
@@ -78,6 +79,9 @@ func (o *deleteOptions) run(ctx context.Context, args []string) (err error) {
 	end()
 	if err != nil {
 		return err
+	}
+	if res.NotFound && len(args) > 0 {
+		return notFound(c)
 	}
 	return o.printResult(r, res)
 }
@@ -93,12 +97,15 @@ func (o *deleteOptions) keep(options *reconcile.Options) {
 	}
 }
 
-func (o *deleteOptions) show(ctx context.Context, c *reconcile.Cluster) error {
+func (o *deleteOptions) show(ctx context.Context, c *reconcile.Cluster, byName bool) error {
 	var options reconcile.Options
 	o.keep(&options)
 	p, err := c.PlanDelete(ctx, options)
 	if err != nil {
 		return err
+	}
+	if byName && len(p.Steps) == 0 {
+		return notFound(c)
 	}
 	for _, s := range kept(p) {
 		o.Env.Story("would keep %s: %s", s.CloudID, s.Origin)

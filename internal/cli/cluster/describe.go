@@ -29,6 +29,7 @@ func newDescribe(f *flags) *cobra.Command {
 			return o.run(cmd.Context(), args)
 		},
 	}
+	f.addManifest(cmd)
 	output(cmd, &o.output, "text", "json", "yaml")
 	o.addWait(cmd)
 	cmd.Flags().BoolVar(&o.full, "full", false, "list every machine")
@@ -45,6 +46,9 @@ func (o *describeOptions) run(ctx context.Context, args []string) (err error) {
 	status, err := c.Status(ctx)
 	if err != nil {
 		return err
+	}
+	if len(args) > 0 && len(status.Resources) == 0 {
+		return notFound(c)
 	}
 	if o.output.value != "text" {
 		return render.Encode(o.Env.Out, render.Format(o.output.value), status)

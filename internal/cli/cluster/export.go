@@ -43,9 +43,10 @@ readable only by the user. A management cluster cannot work without them: it wou
 make other keys, which the machines do not accept.`,
 		Example: `  clusterawsadm cluster export -f demo.yaml -o objects --with-secrets
   clusterawsadm cluster export -f demo.yaml | kubectl diff -f -`,
-		Args: cobra.NoArgs,
+		Args: manifestOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
+	f.addManifest(cmd)
 	cmd.Flags().StringVarP(&o.folder, "output", "o", "", "`FOLDER` to write, with one file for each object; it must be empty or not exist")
 	cmd.Flags().BoolVar(&o.withSecrets, "with-secrets", false, "also write the Secrets with the keys and the kubeconfig of the cluster; needs -o")
 	_ = cmd.MarkFlagDirname("output") // fails only for an unknown flag

@@ -25,9 +25,10 @@ func newGraph(f *flags) *cobra.Command {
 AWS is not called. GitHub renders Mermaid in Markdown; DOT is the language of
 Graphviz.`,
 		Example: `  clusterawsadm cluster graph -f demo.yaml -o svg > demo.svg`,
-		Args:    cobra.NoArgs,
+		Args:    manifestOnly,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
+	f.addManifest(cmd)
 	output(cmd, &o.output, "text", "mermaid", "dot", "svg", "json", "yaml")
 	cmd.Flags().BoolVar(&o.full, "full", false, "draw every machine, and also the arrows that follow from others")
 	return cmd

@@ -41,9 +41,10 @@ From then on, 'create' and 'delete' refuse to work on the cluster. A handover th
 stopped is continued by running it again.`,
 		Example: `  clusterawsadm cluster handover -f demo.yaml --to management.kubeconfig --dry-run
   clusterawsadm cluster handover -f demo.yaml --to management.kubeconfig`,
-		Args: cobra.NoArgs,
+		Args: manifestOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
+	f.addManifest(cmd)
 	f.addObjects(cmd)
 	cmd.Flags().StringVar(&o.to, "to", "", "kubeconfig `FILE` of the management cluster")
 	cmd.Flags().StringVar(&o.context, "to-context", "", "`NAME` of the context to use (default: the current one)")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/kube"
 	"github.com/clusterawsadm/clusterawsadm/internal/management"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -36,6 +38,10 @@ func (f *flags) load(ctx context.Context) (*reconcile.Manifest, error) {
 	}
 	return f.loadSources(ctx, sources)
 }
+
+// rolesVariable is the variable with which CAPA's controller makes the IAM roles of EKS
+// clusters itself.
+const rolesVariable = "CAPA_EKS_IAM"
 
 // loadSources is load for a manifest that is in memory.
 func (f *flags) loadSources(ctx context.Context, sources []reconcile.Source) (*reconcile.Manifest, error) {
@@ -57,12 +63,16 @@ func (f *flags) loadSources(ctx context.Context, sources []reconcile.Source) (*r
 		}
 		return f.Env.LookupEnv(name)
 	}
-	roles, err := isTrue(lookup, "CAPA_EKS_IAM")
+	roles, err := isTrue(lookup, rolesVariable)
 	if err != nil {
 		return nil, err
 	}
+	inManifest := map[string]bool{}
 	m, err := reconcile.Load(sources, reconcile.LoadOptions{ //nolint:contextcheck // it reads what is in memory
-		Lookup:       lookup,
+		Lookup: func(name string) (string, bool) {
+			inManifest[name] = true
+			return lookup(name)
+		},
 		Region:       f.ambientRegion(ctx),
 		EKSEnableIAM: roles,
 		Strict:       f.strict,
@@ -72,6 +82,11 @@ func (f *flags) loadSources(ctx context.Context, sources []reconcile.Source) (*r
 	})
 	if err != nil {
 		return nil, err
+	}
+	if f.setTyped {
+		if err := checkVariables(variables, inManifest); err != nil {
+			return nil, err
+		}
 	}
 	if err := f.move(m); err != nil {
 		return nil, err
@@ -138,6 +153,21 @@ func (f *flags) variables() (map[string]string, error) {
 		out[key] = value
 	}
 	return out, nil
+}
+
+// checkVariables refuses variables of --set that the manifest does not have.
+func checkVariables(variables map[string]string, inManifest map[string]bool) error {
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		if inManifest[name] || name == rolesVariable {
+			continue
+		}
+		hint := ""
+		if near := suggest.DidYouMean(name, slices.Sorted(maps.Keys(inManifest))); near != "" {
+			hint = ": " + near
+		}
+		return env.Usagef("--set %s: the manifest has no ${%[1]s}%s", name, hint)
+	}
+	return nil
 }
 
 // ambientRegion returns the region for a manifest that has none.

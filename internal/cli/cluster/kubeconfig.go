@@ -55,6 +55,7 @@ else clusterawsadm.`,
 			return o.run(cmd.Context(), args)
 		},
 	}
+	f.addManifest(cmd)
 	cmd.Flags().StringVarP(&o.output, "output", "o", "-", "`FILE` to write, readable only by the user; - is standard output")
 	cmd.Flags().BoolVar(&o.merge, "merge", false, "merge it into $KUBECONFIG, or else ~/.kube/config, and make it the current context")
 	cmd.Flags().BoolVar(&o.renew, "renew", false, "create a new certificate, even if the one in the file is still valid")

@@ -30,9 +30,10 @@ what the plan needs; the exit code is 4 if a quota is too small.
 
 The exit code is 0, with or without changes. With --detailed-exitcode it is 2 when
 there are changes.`,
-		Args: cobra.NoArgs,
+		Args: manifestOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
+	f.addManifest(cmd)
 	output(cmd, &o.output, "text", "json", "yaml")
 	o.addWait(cmd)
 	o.addDrain(cmd)

@@ -28,7 +28,7 @@ region, its buckets, the roles of its machines and its identities. AWS is not
 called.`,
 		Example: `  clusterawsadm cluster policy > policy.json
   clusterawsadm cluster policy -f demo.yaml | aws iam create-policy --policy-name demo --policy-document file:///dev/stdin`,
-		Args: cobra.NoArgs,
+		Args: manifestOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(o.files) > 0 && typed(cmd, "kind") {
 				return env.Usagef("use --kind or -f, not both: the manifest says who runs the control plane")
@@ -36,6 +36,7 @@ called.`,
 			return o.run(cmd.Context())
 		},
 	}
+	f.addManifest(cmd)
 	output(cmd, &o.output, "json", "yaml")
 	o.kind = choice{value: "any", of: []string{"any", string(reconcile.SelfManaged), string(reconcile.EKS)}}
 	cmd.Flags().Var(&o.kind, "kind", "who runs the control plane, without a manifest: "+strings.Join(o.kind.of, ", "))

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"time"
 
@@ -90,6 +91,7 @@ func (f *flags) timed(cmd *cobra.Command) {
 		if err := f.check(); err != nil {
 			return err
 		}
+		f.setTyped = typed(cmd, "set")
 		ctx, cancel := f.within(cmd.Context())
 		defer cancel()
 		cmd.SetContext(ctx)
@@ -117,6 +119,11 @@ func (f *flags) subject(ctx context.Context, args []string) (*reconcile.Cluster,
 		return nil, nil, env.Usagef("no cluster: use its name, or -f FILE for its manifest")
 	}
 	return f.wanted(ctx)
+}
+
+// notFound is the error for the name of a cluster that does not exist.
+func notFound(c *reconcile.Cluster) error {
+	return fmt.Errorf("there is no cluster %s in %s: 'clusterawsadm cluster list --all-regions' lists the clusters in all regions", c.Name, c.Region)
 }
 
 // wanted opens the cluster of the manifest.

@@ -44,9 +44,10 @@ If the management cluster does not exist any more, use --lost: then the command 
 removes the record that it manages the cluster, after which other commands work again.`,
 		Example: `  clusterawsadm cluster takeback demo --from management.kubeconfig -o demo.yaml
   clusterawsadm cluster takeback demo --lost --region eu-west-1`,
-		Args: cobra.ExactArgs(1),
+		Args: oneName,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
+	f.addIdentities(cmd)
 	cmd.Flags().StringVar(&o.from, "from", "", "kubeconfig `FILE` of the management cluster")
 	cmd.Flags().StringVar(&o.context, "from-context", "", "`NAME` of the context to use (default: the current one)")
 	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "default", "`NAMESPACE` of the Cluster")
@@ -98,8 +99,6 @@ func (o *takebackOptions) run(ctx context.Context, name string) (err error) {
 // checkFlags refuses flags that have no meaning together.
 func (o *takebackOptions) checkFlags() error {
 	switch {
-	case len(o.files) > 0:
-		return env.Usagef("-f has no meaning here: the manifest comes from the management cluster")
 	case o.lost && (o.from != "" || o.context != "" || o.output != "" || o.keep):
 		return env.Usagef("--lost cannot be used with --from, --from-context, --output or --keep: it is for a management cluster that does not exist any more")
 	case !o.lost && o.from == "":

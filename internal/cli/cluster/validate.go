@@ -23,9 +23,10 @@ func newValidate(f *flags) *cobra.Command {
 		Short: "Check a manifest without calling AWS",
 		Long: `Check a manifest as an API server with the webhooks of Cluster API and CAPA does,
 and summarize it. AWS is not called.`,
-		Args: cobra.NoArgs,
+		Args: manifestOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
+	f.addManifest(cmd)
 	output(cmd, &o.output, "text", "json", "yaml")
 	return cmd
 }

@@ -50,6 +50,7 @@ func Main(args []string, e *env.Env) int {
 		code = min(code, env.Failed) // upstream has no other codes
 	}
 	e.Explain(err)
+	printRefusal(ctx, e, cmp.Or(cmd, *begun, root), err)
 	printContinue(e, err, args)
 	return code
 }

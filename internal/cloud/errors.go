@@ -87,7 +87,15 @@ func Exists(err error) bool {
 
 // Denied reports whether err says that the caller lacks a permission.
 func Denied(err error) bool {
-	return Is(err, "UnauthorizedOperation", "AccessDenied", "AccessDeniedException", "AuthFailure", "UnauthorizedAccess", "Forbidden")
+	return Is(err, "UnauthorizedOperation", "AccessDenied", "AccessDeniedException", "AuthFailure", "UnauthorizedAccess", "Forbidden") && !InvalidCredentials(err)
+}
+
+// InvalidCredentials reports whether err says that AWS does not know the access key, or that
+// the secret key does not belong to it. Each service has its own code; EC2 also uses
+// AuthFailure where the caller lacks a permission.
+func InvalidCredentials(err error) bool {
+	return Is(err, "InvalidClientTokenId", "UnrecognizedClientException", "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidSignatureException", "IncompleteSignature") ||
+		Is(err, "AuthFailure") && strings.Contains(err.Error(), "not able to validate the provided access credentials")
 }
 
 // Quota reports whether err says that a quota of the account is exceeded.
@@ -109,9 +117,9 @@ func (e *LoginError) Error() string {
 func (e *LoginError) Unwrap() error { return e.Err }
 
 // Expired reports whether err says that the credentials are not valid any more. All other
-// calls of the run fail then, too.
+// calls of the run fail then, too. EC2 says RequestExpired.
 func Expired(err error) bool {
-	return Is(err, "ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired") || errors.As(err, new(*sourceError))
+	return Is(err, "ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "RequestExpired") || errors.As(err, new(*sourceError))
 }
 
 // sourceError says that the source of the credentials returns none: a session has expired.

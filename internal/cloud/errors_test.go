@@ -69,6 +69,11 @@ func TestErrorClasses(t *testing.T) {
 			&scalingtypes.ScalingActivityInProgressFault{}, &scalingtypes.ResourceContentionFault{}, &scalingtypes.InstanceRefreshInProgressFault{},
 		}},
 		{"denied", cloud.Denied, []error{refusal("UnauthorizedOperation"), refusal("AccessDenied"), refusal("AccessDeniedException"), refusal("AuthFailure"), refusal("Forbidden")}},
+		{"invalid credentials", cloud.InvalidCredentials, []error{
+			refusal("InvalidClientTokenId"), refusal("UnrecognizedClientException"), refusal("InvalidAccessKeyId"), refusal("SignatureDoesNotMatch"),
+			&smithy.GenericAPIError{Code: "AuthFailure", Message: "AWS was not able to validate the provided access credentials"},
+		}},
+		{"expired", cloud.Expired, []error{refusal("ExpiredToken"), refusal("ExpiredTokenException"), refusal("RequestExpired")}},
 		{"quota", cloud.Quota, []error{
 			refusal("VpcLimitExceeded"), refusal("AddressLimitExceeded"), refusal("NatGatewayLimitExceeded"), refusal("InternetGatewayLimitExceeded"), refusal("InstanceLimitExceeded"),
 			refusal("VcpuLimitExceeded"), refusal("SecurityGroupLimitExceeded"), refusal("RulesPerSecurityGroupLimitExceeded"), &ssmtypes.ParameterLimitExceeded{},

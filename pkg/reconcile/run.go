@@ -148,7 +148,7 @@ func (r *run) lateMachines() string {
 // AWS itself are returned unchanged.
 func refused(err error) error {
 	if err = refuseIdentity(err); err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
-		cloud.Unanswered(err) || cloud.Code(err) != "" && !cloud.Denied(err) && !cloud.NotFound(err) {
+		cloud.Unanswered(err) || cloud.Code(err) != "" && !refusesCaller(err) && !cloud.NotFound(err) {
 		return err
 	}
 	return &RefusedError{[]error{err}}
@@ -169,7 +169,7 @@ func (r *run) lock(ctx context.Context, command string) error {
 		r.warn("access to SSM Parameter Store is denied (%v): the lock is stored on this machine only, and runs on other machines do not see it", cloud.Code(err))
 		err = r.cloud.AcquireFileLock(ctx, filepath.Join(t.StateDir, r.c.Region, r.c.Name), o)
 	}
-	if errors.As(err, new(*cloud.LockedError)) || errors.As(err, new(*cloud.DamagedLockError)) || errors.Is(err, cloud.ErrLockLost) || cloud.Denied(err) {
+	if errors.As(err, new(*cloud.LockedError)) || errors.As(err, new(*cloud.DamagedLockError)) || errors.Is(err, cloud.ErrLockLost) || refusesCaller(err) {
 		return &RefusedError{[]error{err}}
 	}
 	return err

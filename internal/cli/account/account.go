@@ -161,6 +161,9 @@ func (f *Flags) credentials(ctx context.Context, cfg aws.Config) error {
 		return fmt.Errorf("%w%s", errNoCredentials, hint)
 	}
 	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
+		if s := f.Env.CredentialSource(ctx, f.Profile); s.SSO {
+			return fmt.Errorf("there are no valid credentials of %s: log in with '%s'\n(%w)", s.Name, s.Login, err)
+		}
 		return fmt.Errorf("%w%s\n(%w)", errNoCredentials, hint, err)
 	}
 	return nil

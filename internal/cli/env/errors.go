@@ -106,7 +106,7 @@ func ExitCode(ctx context.Context, err error) int {
 		return Halfway
 	case errors.As(err, &late):
 		return Interrupted
-	case errors.As(err, &refused), errors.Is(err, reconcile.ErrDeclined):
+	case errors.As(err, &refused), errors.Is(err, reconcile.ErrDeclined), reconcile.CallerRefusalOf(err).Any():
 		return Refused
 	}
 	return Failed

@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+// printRefusal prints what to do if AWS has refused the caller.
+func printRefusal(ctx context.Context, e *env.Env, cmd *cobra.Command, err error) {
+	a := reconcile.CallerRefusalOf(err)
+	if !a.Any() {
+		return
+	}
+	profile := ""
+	if f := cmd.Flag("profile"); f != nil {
+		profile = f.Value.String()
+	}
+	s := e.CredentialSource(context.WithoutCancel(ctx), profile)
+	switch {
+	case a.Expired && s.SSO:
+		e.Story("The credentials of %s have expired. Log in again:\n\n  %s\n", s.Name, s.Login)
+	case a.Expired:
+		e.Story("The credentials of %s have expired: get new ones. If they have not, check the clock of this machine.", s.Name)
+	case a.Invalid:
+		e.Story("AWS does not accept the access key of %s: it may be deleted or inactive, its secret key may be wrong, or the region is not enabled in the account.", s.Name)
+	case !upstream(cmd):
+		e.Story("The caller lacks %s. To see the policy that a cluster needs:\n\n  %s cluster policy -f FILE\n", strings.Join(a.Denied, ", "), name)
+	}
+}

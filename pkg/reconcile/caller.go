@@ -1,0 +1,96 @@
+package reconcile
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/aws/smithy-go"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+)
+
+// CallerRefusal says why AWS refuses calls of the caller, whatever they are for. The zero value
+// means that an error has another reason.
+type CallerRefusal struct {
+	Expired bool     // the credentials were valid, and are not any more
+	Invalid bool     // wrong keys, or the region is not enabled in the account
+	Denied  []string // IAM actions that the caller lacks, such as "ec2:DescribeVpcs"
+}
+
+// CallerRefusalOf returns why AWS has refused the caller, from an error and those that it
+// wraps.
+func CallerRefusalOf(err error) (c CallerRefusal) {
+	for _, call := range calls(err) {
+		switch {
+		case cloud.Expired(call):
+			c.Expired = true
+		case cloud.InvalidCredentials(call):
+			c.Invalid = true
+		case cloud.Denied(call):
+			c.Denied = append(c.Denied, deniedAction(call))
+		}
+	}
+	slices.Sort(c.Denied)
+	c.Denied = slices.Compact(c.Denied)
+	return c
+}
+
+// Any reports whether AWS has refused the caller.
+func (c CallerRefusal) Any() bool { return c.Expired || c.Invalid || len(c.Denied) > 0 }
+
+// calls returns the failed calls to AWS that an error wraps.
+func calls(err error) (all []*smithy.OperationError) {
+	if call, ok := err.(*smithy.OperationError); ok { //nolint:errorlint // it looks at each error of the tree
+		return []*smithy.OperationError{call}
+	}
+	switch e := err.(type) { //nolint:errorlint // as above
+	case interface{ Unwrap() error }:
+		return calls(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, below := range e.Unwrap() {
+			all = append(all, calls(below)...)
+		}
+	}
+	return all
+}
+
+// namedAction matches the action in the message of most services. It may be that of another
+// service, which the called one needs.
+var namedAction = regexp.MustCompile(`not authorized to perform: ([a-z0-9-]+:[A-Za-z0-9]+)`)
+
+// deniedAction returns the IAM action that a caller lacks: the one that AWS names, or else
+// that of the call.
+func deniedAction(call *smithy.OperationError) string {
+	if named := namedAction.FindStringSubmatch(call.Error()); named != nil {
+		return named[1]
+	}
+	prefix := strings.ToLower(strings.ReplaceAll(call.Service(), " ", "")) // of most services
+	switch {
+	case strings.HasPrefix(call.Service(), "Elastic Load Balancing"):
+		prefix = "elasticloadbalancing"
+	case call.Service() == "Resource Groups Tagging API":
+		prefix = "tag"
+	case call.Service() == "EventBridge":
+		prefix = "events"
+	}
+	action := call.Operation()
+	if prefix == "s3" {
+		// Names of other actions: https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazons3.html
+		switch action {
+		case "HeadBucket", "ListObjectsV2":
+			action = "ListBucket"
+		case "ListObjectVersions":
+			action = "ListBucketVersions"
+		case "DeleteObjects":
+			action = "DeleteObject"
+		}
+	}
+	return prefix + ":" + action
+}
+
+// refusesCaller reports whether AWS refuses the caller.
+func refusesCaller(err error) bool {
+	return err != nil && (cloud.Denied(err) || cloud.InvalidCredentials(err) || cloud.Expired(err) && !errors.As(err, new(*cloud.LoginError)))
+}

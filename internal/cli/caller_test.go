@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -88,6 +89,7 @@ func TestRefusedCaller(t *testing.T) {
 			file := s.generated(t)
 			for _, command := range [][]string{{"plan", "-f", file}, {"create", "-f", file, "--yes"}, {"delete", "demo", "--region", "us-east-1", "--yes"}} {
 				assert.Equal(t, env.Refused, s.run(append(append([]string{"cluster"}, command...), c.args...)...), command)
+				assert.Equal(t, c.code == "UnauthorizedOperation" && command[0] != "plan", strings.Contains(s.err.String(), "the lock is stored on this machine only"), command)
 			}
 			assert.Equal(t, env.Failed, s.run(append([]string{"resource", "list", "--cluster-name", "demo", "--region", "us-east-1"}, c.args...)...), "upstream has no other exit code")
 		})

@@ -20,7 +20,7 @@ import (
 // for every resource. The next run continues.
 func TestCredentialsExpire(t *testing.T) {
 	const file = "../../configs/quickstart.yaml"
-	for _, n := range []int32{30, 80, 120} {
+	for n, code := range map[int32]string{30: "ExpiredTokenException", 80: "RequestExpired", 120: "ExpiredToken"} {
 		m := loadQuick(t, file)
 		synctest.Test(t, func(t *testing.T) {
 			a := prepared(t, file, m)
@@ -30,7 +30,7 @@ func TestCredentialsExpire(t *testing.T) {
 				if calls.Add(1) < n {
 					return nil
 				}
-				return &smithy.GenericAPIError{Code: "ExpiredTokenException", Message: "The security token included in the request is expired"}
+				return &smithy.GenericAPIError{Code: code, Message: "The security token included in the request is expired"}
 			}
 			began := time.Now()
 			failed := 0

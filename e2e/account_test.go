@@ -4,11 +4,15 @@ package e2e
 
 import (
 	"context"
+	"errors"
+	"io"
+	"net"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
@@ -26,6 +30,7 @@ import (
 func inventory(t *testing.T, s *moto.Server) (all []string) {
 	t.Helper()
 	ctx := t.Context()
+	s = repeating(s)
 	vpcs := map[string]bool{}
 	all = append(all, networkThings(ctx, t, s, vpcs)...)
 	all = append(all, computeThings(ctx, t, s, vpcs)...)
@@ -33,6 +38,20 @@ func inventory(t *testing.T, s *moto.Server) (all []string) {
 	all = append(all, stored(ctx, t, s)...)
 	slices.Sort(all)
 	return all
+}
+
+// repeating returns a server whose clients repeat calls that lost their connection, which
+// moto closes now and then under load. The calls of a test only read.
+func repeating(s *moto.Server) *moto.Server {
+	cfg := s.Config.Copy()
+	cfg.Retryer = func() aws.Retryer {
+		return retry.NewStandard(func(o *retry.StandardOptions) {
+			o.Retryables = append(o.Retryables, retry.IsErrorRetryableFunc(func(err error) aws.Ternary {
+				return aws.BoolTernary(errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrUnexpectedEOF))
+			}))
+		})
+	}
+	return &moto.Server{URL: s.URL, Config: cfg}
 }
 
 func networkThings(ctx context.Context, t *testing.T, s *moto.Server, vpcs map[string]bool) (all []string) {

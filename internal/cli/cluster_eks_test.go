@@ -105,3 +105,41 @@ func TestRolesOfEKSByVariable(t *testing.T) {
 	require.Equal(t, env.Wrong, s.run("cluster", "validate", "-f", file))
 	assert.Equal(t, "error: CAPA_EKS_IAM is \"maybe\": it must be true or false\n", s.err.String())
 }
+
+// TestImportCommand imports a cluster, and exports it by its name.
+func TestImportCommand(t *testing.T) {
+	s := newShell(t)
+	s.simulated()
+	s.variables["CAPA_EKS_IAM"] = "true"
+	step := func(want int, args ...string) {
+		t.Helper()
+		require.Equal(t, want, s.run(append([]string{"cluster"}, args...)...), "%s\n%s", args, s.err.String())
+	}
+	step(0, "create", "-f", configured("eks"), "--yes")
+	delete(s.variables, "CAPA_EKS_IAM")
+	step(0, "import", "default_eks")
+	assert.Contains(t, s.err.String(), "a plan of the manifest is empty\n")
+	printed := s.out.String()
+	assert.Contains(t, printed, "# The cluster has IAM roles of its own: use --set CAPA_EKS_IAM=true with each command.\n")
+	file := filepath.Join(t.TempDir(), "eks.yaml")
+	step(0, "import", "eks", "-o", file, "--adopt")
+	assert.Contains(t, s.err.String(), "wrote "+file)
+	written, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, printed, string(written))
+	step(0, "import", "eks", "-o", file) // it has the same content
+	step(0, "plan", "-f", file, "--set", "CAPA_EKS_IAM=true", "--detailed-exitcode")
+	step(0, "export", "eks")
+	assert.Contains(t, s.out.String(), "kind: AWSManagedMachinePool\n")
+
+	step(env.Failed, "import", "nobody")
+	assert.Contains(t, s.err.String(), "error: there is no cluster nobody in us-east-1: ")
+	step(env.Wrong, "import", "a b")
+	step(env.Wrong, "import", "eks", "-o", configured("eks"))
+	assert.Contains(t, s.err.String(), "eks.yaml exists and has another content: choose another file with -o\n")
+	step(env.Wrong, "export", "eks", "-f", file)
+	step(0, "delete", "-f", file, "--set", "CAPA_EKS_IAM=true", "--yes")
+	step(0, "create", "-f", configured("quickstart"), "--yes", "--wait", "infrastructure")
+	step(env.Refused, "import", "quickstart")
+	assert.Contains(t, s.err.String(), "cluster quickstart is self-managed: ")
+}

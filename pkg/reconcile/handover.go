@@ -115,16 +115,8 @@ func (c *Cluster) Takeback(ctx context.Context, from Manager) (Result, error) {
 	if m := r.cloud.Lock.Manager(); m != nil && m.ID != from.ID {
 		return r.result(r.managed(m))
 	}
-	if err := r.look(ctx); err != nil {
+	if err := r.adopt(ctx); err != nil {
 		return r.result(err)
-	}
-	if err := r.checkTakeback(); err != nil {
-		return r.result(err)
-	}
-	if !r.plan.Empty() {
-		if err := r.apply(ctx); err != nil {
-			return r.result(err)
-		}
 	}
 	if err := r.cloud.Lock.SetManager(ctx, nil); err != nil {
 		return r.result(fmt.Errorf("record that runs manage the cluster again: %w", err))
@@ -158,8 +150,22 @@ func (c *Cluster) Forget(ctx context.Context, confirm func(Manager) (bool, error
 	return &lost, public(err)
 }
 
-// checkTakeback refuses a plan that does more than to adopt what exists.
-func (r *run) checkTakeback() error {
+// adopt applies a plan that only records what exists.
+func (r *run) adopt(ctx context.Context) error {
+	if err := r.look(ctx); err != nil {
+		return err
+	}
+	if err := r.checkAdopts(); err != nil {
+		return err
+	}
+	if r.plan.Empty() {
+		return nil
+	}
+	return r.apply(ctx)
+}
+
+// checkAdopts refuses a plan that does more than to record what exists.
+func (r *run) checkAdopts() error {
 	var reasons []error
 	for _, s := range r.plan.Steps {
 		if !s.Does() || adopts(s) {
@@ -184,12 +190,17 @@ func adopts(s graph.Step) bool {
 	case graph.Settle, graph.Await:
 		return true
 	case graph.Create:
-		return s.Resource.Kind() == secrets.PKIKind || s.Resource.Kind() == secrets.InitMarkerKind
+		return s.Resource.Kind() == secrets.PKIKind || s.Resource.Kind() == secrets.InitMarkerKind || len(s.Diff) > 0 && onlyTags(s.Diff)
 	case graph.Update:
-		return s.Resource.Kind() == secrets.PKIKind || !slices.ContainsFunc(s.Diff, func(c graph.Change) bool { return !strings.HasPrefix(c.Field, "tag ") })
+		return s.Resource.Kind() == secrets.PKIKind || onlyTags(s.Diff)
 	case graph.Keep, graph.Existing, graph.Leave, graph.Conflict, graph.Remove:
 	}
 	return false
+}
+
+// onlyTags reports whether all differences are tags, as those of existing subnets.
+func onlyTags(d graph.Diff) bool {
+	return !slices.ContainsFunc(d, func(c graph.Change) bool { return !strings.HasPrefix(c.Field, "tag ") })
 }
 
 // ManifestOf returns the manifest of a cluster, as YAML, from all of its objects in a

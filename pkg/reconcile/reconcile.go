@@ -163,6 +163,7 @@ type Cluster struct {
 
 	manifest *manifest.Cluster // nil: opened by name
 	target   Target
+	adopts   bool // it may exist without tags of ours, as a cluster that is imported
 }
 
 // Open prepares work on the cluster of a manifest. It makes no call.

@@ -88,7 +88,7 @@ func (r *run) buildFrom(ctx context.Context) (err error) {
 func (r *run) topologyOptions(ctx context.Context) topology.Options {
 	return topology.Options{
 		Wait: topology.Wait(r.c.target.Wait), Drain: r.c.target.Drain && !cloud.IsBrief(ctx), // a cluster that is deleted is not drained
-		NetworkFirst: r.c.target.NetworkFirst,
+		NetworkFirst: r.c.target.NetworkFirst, Adopt: r.c.adopts,
 	}
 }
 

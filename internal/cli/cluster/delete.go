@@ -81,7 +81,7 @@ func (o *deleteOptions) run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	if res.NotFound && len(args) > 0 {
-		return notFound(c)
+		return notFound(c.Name, c.Region)
 	}
 	return o.printResult(r, res)
 }
@@ -105,7 +105,7 @@ func (o *deleteOptions) show(ctx context.Context, c *reconcile.Cluster, byName b
 		return err
 	}
 	if byName && len(p.Steps) == 0 {
-		return notFound(c)
+		return notFound(c.Name, c.Region)
 	}
 	for _, s := range kept(p) {
 		o.Env.Story("would keep %s: %s", s.CloudID, s.Origin)

@@ -48,7 +48,7 @@ func (o *describeOptions) run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	if len(args) > 0 && len(status.Resources) == 0 {
-		return notFound(c)
+		return notFound(c.Name, c.Region)
 	}
 	if o.output.value != "text" {
 		return render.Encode(o.Env.Out, render.Format(o.output.value), status)

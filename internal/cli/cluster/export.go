@@ -26,7 +26,7 @@ type exportOptions struct {
 func newExport(f *flags) *cobra.Command {
 	o := &exportOptions{flags: f}
 	cmd := &cobra.Command{
-		Use:   "export -f FILE",
+		Use:   "export {-f FILE | NAME}",
 		Short: "Print the Cluster API objects with which a management cluster takes a cluster over",
 		Long: `Print the Cluster API objects with which a management cluster takes a cluster over:
 the objects of the manifest, with the IDs of what exists in AWS, and those that
@@ -38,13 +38,16 @@ applied, remove its field spec.paused. 'cluster handover' does both.
 The objects have no owner references, because those need the UIDs of a management
 cluster. Controllers set them.
 
+An EKS cluster can be named instead: then the manifest is made from what exists in AWS,
+as 'cluster import' does.
+
 The keys of the cluster are only written with --with-secrets, and then every file is
 readable only by the user. A management cluster cannot work without them: it would
 make other keys, which the machines do not accept.`,
 		Example: `  clusterawsadm cluster export -f demo.yaml -o objects --with-secrets
   clusterawsadm cluster export -f demo.yaml | kubectl diff -f -`,
-		Args: manifestOnly,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	f.addManifest(cmd)
 	cmd.Flags().StringVarP(&o.folder, "output", "o", "", "`FOLDER` to write, with one file for each object; it must be empty or not exist")
@@ -53,14 +56,14 @@ make other keys, which the machines do not accept.`,
 	return cmd
 }
 
-func (o *exportOptions) run(ctx context.Context) (err error) {
+func (o *exportOptions) run(ctx context.Context, args []string) (err error) {
 	if o.withSecrets && o.folder == "" {
 		return env.Usagef("--with-secrets writes keys, which do not belong on a terminal: use it with -o FOLDER")
 	}
 	if err := o.checkFolder(); err != nil {
 		return err
 	}
-	c, s, err := o.subject(ctx, nil)
+	c, s, err := o.exported(ctx, args)
 	if err != nil {
 		return err
 	}
@@ -77,6 +80,21 @@ func (o *exportOptions) run(ctx context.Context) (err error) {
 		return o.writeFiles(objects)
 	}
 	return o.print(objects)
+}
+
+// exported opens the cluster of the manifest, or one that is imported.
+func (o *exportOptions) exported(ctx context.Context, args []string) (*reconcile.Cluster, *session, error) {
+	if len(args) == 0 || len(o.files) > 0 {
+		return o.subject(ctx, args)
+	}
+	i, s, err := o.imported(ctx, args[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, x := range i.LeftOut {
+		o.Env.Story("left out %s", x)
+	}
+	return i.Cluster(), s, nil
 }
 
 // checkFolder refuses a folder that has something in it.

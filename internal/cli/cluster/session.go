@@ -122,8 +122,8 @@ func (f *flags) subject(ctx context.Context, args []string) (*reconcile.Cluster,
 }
 
 // notFound is the error for the name of a cluster that does not exist.
-func notFound(c *reconcile.Cluster) error {
-	return fmt.Errorf("there is no cluster %s in %s: 'clusterawsadm cluster list --all-regions' lists the clusters in all regions", c.Name, c.Region)
+func notFound(name, region string) error {
+	return fmt.Errorf("there is no cluster %s in %s: 'clusterawsadm cluster list --all-regions' lists the clusters in all regions", name, region)
 }
 
 // wanted opens the cluster of the manifest.

@@ -17,11 +17,12 @@ import (
 // condition keys" of the Service Authorization Reference.
 func needs(c call) []string {
 	special := map[call][]string{
-		{"s3", "HeadBucket"}:         {"s3:ListBucket"},
-		{"s3", "HeadObject"}:         {"s3:GetObject", "s3:ListBucket"}, // without s3:ListBucket, a missing object is a refusal
-		{"s3", "ListObjectVersions"}: {"s3:ListBucketVersions"},
-		{"s3", "DeleteObjects"}:      {"s3:DeleteObject", "s3:DeleteObjectVersion"},
-		{"sts", "GetCallerIdentity"}: {}, // always allowed
+		{"s3", "HeadBucket"}:                   {"s3:ListBucket"},
+		{"s3", "HeadObject"}:                   {"s3:GetObject", "s3:ListBucket"}, // without s3:ListBucket, a missing object is a refusal
+		{"s3", "ListObjectVersions"}:           {"s3:ListBucketVersions"},
+		{"s3", "DeleteObjects"}:                {"s3:DeleteObject", "s3:DeleteObjectVersion"},
+		{"sts", "GetCallerIdentity"}:           {}, // always allowed
+		{"eks", "ListIdentityProviderConfigs"}: {}, // only for an import, which says so if it is denied
 		// with what they do on the way
 		{"autoscaling", "CreateAutoScalingGroup"}:        {"autoscaling:CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags", "ec2:RunInstances", "ec2:CreateTags", "iam:PassRole", "iam:CreateServiceLinkedRole"},
 		{"autoscaling", "PutLifecycleHook"}:              {"autoscaling:PutLifecycleHook", "iam:PassRole"},

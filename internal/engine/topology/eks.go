@@ -84,11 +84,11 @@ func newEKSCluster(g *graph.Graph, b base, plane *ekscontrolplanev1.AWSManagedCo
 	e := &eks.Cluster{
 		Name: plane.EKSClusterName, Version: minorVersion(b.m.Version), ClusterTag: b.cloudProviderKey(), Role: addRole(g, b.inputs, roleSpec{
 			name: text(plane.RoleName), path: plane.RolePath, boundary: plane.RolePermissionsBoundary, services: []string{"eks.amazonaws.com"},
-			policies: []string{"AmazonEKSClusterPolicy"}, more: list(plane.RoleAdditionalPolicies), at: "spec.roleName",
+			policies: ControlPlanePolicies(), more: list(plane.RoleAdditionalPolicies), at: "spec.roleName",
 		}),
 		Zones: b.zonesOfEKS(), Public: plane.EndpointAccess.Public, Private: plane.EndpointAccess.Private, IPv6: b.net.ipv6,
 		DeletionProtection: b.m.EKS.DeletionProtection, ZonalShift: b.m.EKS.ZonalShift,
-		SkipSelfManagedAddons: !plane.BootstrapSelfManagedAddons, Support: strings.ToUpper(string(plane.UpgradePolicy)), Tags: b.eksTags(plane.EKSClusterName),
+		SkipSelfManagedAddons: !plane.BootstrapSelfManagedAddons, Support: strings.ToUpper(string(plane.UpgradePolicy)), Tags: b.eksTags(plane.EKSClusterName), Adopt: b.o.Adopt,
 	}
 	for _, s := range b.net.subnets {
 		if !s.edge && (!plane.RestrictPrivateSubnets || !s.public) {
@@ -117,6 +117,15 @@ func newEKSCluster(g *graph.Graph, b base, plane *ekscontrolplanev1.AWSManagedCo
 		}
 	}
 	return e
+}
+
+// ControlPlanePolicies are the names of the AWS managed policies of the role of every control
+// plane.
+func ControlPlanePolicies() []string { return []string{"AmazonEKSClusterPolicy"} }
+
+// NodePolicies are the names of the AWS managed policies of the role of every node group.
+func NodePolicies() []string {
+	return []string{"AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryReadOnly"}
 }
 
 // masked returns a block without the bits of a host, as EKS stores it: 192.0.2.0/24 for

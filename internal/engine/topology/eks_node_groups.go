@@ -43,8 +43,7 @@ func newNodeGroup(g *graph.Graph, p platform, pool manifest.Pool) (*eks.NodeGrou
 		Cluster: p.eks, Name: spec.EKSNodegroupName, Version: minorVersion(pool.Object.Spec.Template.Spec.Version), Release: text(spec.AMIVersion),
 		Role: addRole(g, p.inputs, roleSpec{
 			name: spec.RoleName, path: spec.RolePath, boundary: spec.RolePermissionsBoundary, services: []string{"ec2.amazonaws.com"},
-			policies: []string{"AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryReadOnly"}, more: spec.RoleAdditionalPolicies,
-			at: "spec",
+			policies: NodePolicies(), more: spec.RoleAdditionalPolicies, at: "spec",
 		}),
 		Force: pool.ForceUpdate, Capacity: "ON_DEMAND", MinSize: desired, MaxSize: desired, Desired: desired, Labels: spec.Labels, MaxUnavailable: 1,
 		Hooks: spec.AWSLifecycleHooks, Tags: p.eksTags(spec.EKSNodegroupName, map[string]string(spec.AdditionalTags)),

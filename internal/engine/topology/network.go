@@ -150,7 +150,7 @@ func addNetwork(g *graph.Graph, in inputs) (network, error) {
 
 func vpcCIDR(spec infrav1.VPCSpec) string {
 	if spec.CidrBlock == "" {
-		return defaultCIDR
+		return DefaultCIDR
 	}
 	return spec.CidrBlock
 }

@@ -12,8 +12,8 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 )
 
-// defaultCIDR is the block of a VPC if the manifest has none.
-const defaultCIDR = "10.0.0.0/16"
+// DefaultCIDR is the block of a VPC if the manifest has none.
+const DefaultCIDR = "10.0.0.0/16"
 
 // Split divides the block of a VPC into a public and a private one for each of n zones,
 // as CAPA does (getDefaultSubnets): n+1 equal parts, rounded up to a power of two; the

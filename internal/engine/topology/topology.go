@@ -97,6 +97,8 @@ type Options struct {
 	Drain bool // drain the nodes of machines before they are terminated
 	// NetworkFirst launches machines after the NAT gateways, not beside them.
 	NetworkFirst bool
+	// Adopt takes an EKS cluster without the owned tag for the cluster's own.
+	Adopt bool
 }
 
 // Wait is the state of the cluster that a run waits for.

@@ -47,6 +47,7 @@ type Cluster struct {
 	Support               string   // EXTENDED or STANDARD; "": not changed
 	DeletionProtection    *bool    // EKS does not delete the cluster; nil: not changed
 	ZonalShift            *bool    // ARC may move its traffic away from a zone; nil: not changed
+	Adopt                 bool     // the cluster may exist without an owned tag: it gets one
 	Tags                  cloud.Tags
 }
 
@@ -94,7 +95,7 @@ func (e *Cluster) Find(ctx context.Context, c *cloud.Clients) (*ClusterState, er
 	switch {
 	case s == nil || err != nil:
 		return nil, err
-	case s.Tags[e.ClusterTag] != cloud.Owned && s.Tags[c.OwnerTag()] != cloud.Owned:
+	case !e.Adopt && s.Tags[e.ClusterTag] != cloud.Owned && s.Tags[c.OwnerTag()] != cloud.Owned:
 		return nil, fmt.Errorf("an EKS cluster named %s exists that does not have the tag %s=%s: set another name in spec.eksClusterName", e.Name, e.ClusterTag, cloud.Owned)
 	}
 	s.OutdatedNodeGroup, err = e.outdatedNodeGroup(ctx, c, s)

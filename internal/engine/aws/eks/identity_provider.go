@@ -55,7 +55,7 @@ func (p *IdentityProvider) Find(ctx context.Context, c *cloud.Clients) (*Identit
 	if !ok {
 		return nil, nil
 	}
-	return identityProvider(ctx, c, cluster.Name, p.Name)
+	return IdentityProviderByName(ctx, c, cluster.Name, p.Name)
 }
 
 // Diff implements graph.Desired. To change a provider, Update disassociates it, and it is
@@ -129,8 +129,8 @@ const (
 	identityProviderDeleteTime = 15 * time.Minute
 )
 
-// identityProvider returns a provider, or nil.
-func identityProvider(ctx context.Context, c *cloud.Clients, cluster, name string) (*IdentityProviderState, error) {
+// IdentityProviderByName returns a provider, or nil.
+func IdentityProviderByName(ctx context.Context, c *cloud.Clients, cluster, name string) (*IdentityProviderState, error) {
 	return cloud.Remember(ctx, c, "identity provider "+name, func(ctx context.Context) (*IdentityProviderState, error) {
 		out, err := c.EKS.DescribeIdentityProviderConfig(ctx, &eks.DescribeIdentityProviderConfigInput{
 			ClusterName: &cluster, IdentityProviderConfig: &types.IdentityProviderConfig{Name: &name, Type: aws.String("oidc")},

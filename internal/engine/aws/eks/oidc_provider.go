@@ -40,7 +40,15 @@ func (o *OIDCProvider) Needs() []graph.Edge { return graph.On(o.Cluster) }
 // Find implements graph.Desired.
 func (o *OIDCProvider) Find(ctx context.Context, c *cloud.Clients) (*OIDCProviderState, error) {
 	cluster, ok := o.Cluster.Found()
-	if !ok || cluster.Issuer == "" {
+	if !ok {
+		return nil, nil
+	}
+	return OIDCProviderOf(ctx, c, cluster)
+}
+
+// OIDCProviderOf returns the provider of a cluster, or nil.
+func OIDCProviderOf(ctx context.Context, c *cloud.Clients, cluster ClusterState) (*OIDCProviderState, error) {
+	if cluster.Issuer == "" {
 		return nil, nil
 	}
 	return OIDCProviderByARN(ctx, c, providerARN(cluster))

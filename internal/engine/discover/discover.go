@@ -1,0 +1,246 @@
+// Package discover makes a manifest of a cluster that exists in AWS. It reads the resources
+// and writes the Cluster API objects from which they could have been made: it is the
+// reverse of package topology.
+//
+// Only EKS clusters are read. The machines of a self-managed cluster got their
+// configuration when they booted, and it is not stored in AWS.
+package discover
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awseks "github.com/aws/aws-sdk-go-v2/service/eks"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
+)
+
+// EKS is an EKS cluster with its parts and its network.
+type EKS struct {
+	Name    string // of the Cluster object
+	Region  string
+	Cluster eks.ClusterState
+	Owned   bool // it has the owned tag of Cluster API
+
+	NodeGroups    []eks.NodeGroupState
+	Fargate       []eks.FargateProfileState
+	Addons        []eks.AddonState
+	AccessEntries []eks.AccessEntryState
+	Identity      *eks.IdentityProviderState // nil: none
+	OIDC          *eks.OIDCProviderState     // nil: none
+	Unread        []string                   // what could not be read, and why
+	Policies      map[string][]string        // ARNs of the attached policies, by ARN of a role that the cluster owns
+
+	VPC     ec2.VPCState
+	Subnets []ec2.SubnetState // of the VPC
+	Public  map[string]bool   // IDs of subnets with a route to the internet
+}
+
+// FindEKS returns the EKS cluster with a name: that of the EKS cluster, or that of its
+// Cluster object, which is in its tags. It returns nil if there is none.
+func FindEKS(ctx context.Context, c *cloud.Clients, name string) (*eks.ClusterState, error) {
+	s, err := eks.ClusterByName(ctx, c, name)
+	if s != nil || err != nil {
+		return s, err
+	}
+	return eks.Tagged(ctx, c)
+}
+
+// ownerOf returns the name of the Cluster object that owns a resource, from its tags; "" if
+// there is none.
+func ownerOf(tags cloud.Tags) string {
+	for key, value := range tags {
+		if name, ok := strings.CutPrefix(key, cloud.ClusterTagPrefix); ok && value == cloud.Owned {
+			return name
+		}
+	}
+	return ""
+}
+
+// ReadEKS reads an EKS cluster with its parts. Those that somebody else has added to a
+// cluster of Cluster API's are not its own: they are omitted, as runs do not touch them. The
+// clients are those of a cluster with the name of ClusterName.
+func ReadEKS(ctx context.Context, c *cloud.Clients, cluster eks.ClusterState) (EKS, error) {
+	e := EKS{Name: ClusterName(cluster), Region: c.Region, Cluster: cluster, Owned: cluster.IsOwned(c)}
+	for _, read := range []func(context.Context, *cloud.Clients) error{e.readParts, e.readProviders, e.readRoles, e.readNetwork} {
+		if err := read(ctx, c); err != nil {
+			return e, err
+		}
+	}
+	return e, nil
+}
+
+// ClusterName returns the name of the Cluster object of an EKS cluster: that in its tags, or
+// one that is made from its name.
+func ClusterName(cluster eks.ClusterState) string {
+	if owner := ownerOf(cluster.Tags); owner != "" {
+		return owner
+	}
+	name, _ := objectName(cluster.Name, kubernetesName(cluster.Name), longestClusterName)
+	return name
+}
+
+// owner is a state that has tags.
+type owner interface{ IsOwned(*cloud.Clients) bool }
+
+// own reports whether a part belongs into the manifest.
+func (e *EKS) own(c *cloud.Clients, part owner) bool { return !e.Owned || part.IsOwned(c) }
+
+func (e *EKS) readParts(ctx context.Context, c *cloud.Clients) error {
+	parts, err := eks.PartsOf(ctx, c, e.Cluster.Name)
+	if err != nil {
+		return fmt.Errorf("parts of the EKS cluster: %w", err)
+	}
+	if e.NodeGroups, err = readAll(ctx, c, e, parts.NodeGroups, eks.NodeGroupByName); err != nil {
+		return fmt.Errorf("node groups: %w", err)
+	}
+	if e.Fargate, err = readAll(ctx, c, e, parts.Fargate, eks.FargateProfileByName); err != nil {
+		return fmt.Errorf("fargate profiles: %w", err)
+	}
+	if e.Addons, err = readAll(ctx, c, e, parts.Addons, eks.AddonByName); err != nil {
+		return fmt.Errorf("add-ons: %w", err)
+	}
+	if e.AccessEntries, err = readAll(ctx, c, e, parts.AccessEntries, eks.AccessEntryOf); err != nil {
+		return fmt.Errorf("access entries: %w", err)
+	}
+	return nil
+}
+
+// readAll reads the parts of a cluster that belong into the manifest.
+func readAll[S owner](ctx context.Context, c *cloud.Clients, e *EKS, names []string, get func(ctx context.Context, c *cloud.Clients, cluster, name string) (*S, error)) (out []S, err error) {
+	for _, name := range names {
+		s, err := get(ctx, c, e.Cluster.Name, name)
+		if err != nil {
+			return nil, err
+		}
+		if s != nil && e.own(c, *s) {
+			out = append(out, *s)
+		}
+	}
+	return out, nil
+}
+
+func (e *EKS) readProviders(ctx context.Context, c *cloud.Clients) error {
+	names, err := identityProviders(ctx, c, e.Cluster.Name)
+	if cloud.Denied(err) { // the policy of runs does not allow it
+		e.Unread = append(e.Unread, "an identity provider for users, because the caller lacks eks:ListIdentityProviderConfigs")
+	} else if err != nil {
+		return fmt.Errorf("identity providers: %w", err)
+	}
+	found, err := readAll(ctx, c, e, names, eks.IdentityProviderByName)
+	if err != nil {
+		return fmt.Errorf("identity provider: %w", err)
+	}
+	if len(found) > 0 { // EKS allows one
+		e.Identity = &found[0]
+	}
+	p, err := eks.OIDCProviderOf(ctx, c, e.Cluster)
+	if err != nil {
+		return fmt.Errorf("OIDC provider: %w", err)
+	}
+	if p != nil && e.own(c, *p) {
+		e.OIDC = p
+	}
+	return nil
+}
+
+// identityProviders lists the names of the identity providers of a cluster.
+func identityProviders(ctx context.Context, c *cloud.Clients, cluster string) (names []string, err error) {
+	out, err := c.EKS.ListIdentityProviderConfigs(ctx, &awseks.ListIdentityProviderConfigsInput{ClusterName: &cluster})
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range out.IdentityProviderConfigs {
+		names = append(names, aws.ToString(x.Name))
+	}
+	return names, nil
+}
+
+// readRoles reads the policies of the roles that were made with the cluster.
+func (e *EKS) readRoles(ctx context.Context, c *cloud.Clients) error {
+	e.Policies = map[string][]string{}
+	arns := []string{e.Cluster.RoleARN}
+	for _, g := range e.NodeGroups {
+		arns = append(arns, g.RoleARN)
+	}
+	for _, arn := range arns {
+		role, err := iam.GetRole(ctx, c, roleName(arn))
+		if err == nil && role != nil && role.IsOwned(c) {
+			e.Policies[arn], err = iam.AttachedPolicies(ctx, c, role.Name)
+		}
+		if err != nil {
+			return fmt.Errorf("role %s: %w", roleName(arn), err)
+		}
+	}
+	return nil
+}
+
+// OwnsRoles reports whether roles were made with the cluster. Runs manage them only if CAPA's
+// feature gate EKSEnableIAM is on.
+func (e *EKS) OwnsRoles() bool { return len(e.Policies) > 0 }
+
+// additionalPolicies lists the policies of a role of the cluster that not every role of its
+// kind has.
+func (e *EKS) additionalPolicies(arn string, usual []string) (out []any) {
+	for _, p := range e.Policies[arn] {
+		if !slices.Contains(usual, p[strings.LastIndexByte(p, '/')+1:]) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func (e *EKS) readNetwork(ctx context.Context, c *cloud.Clients) error {
+	vpc, err := ec2.VPCByID(e.Cluster.VPC)(ctx, c)
+	if err != nil {
+		return fmt.Errorf("VPC: %w", err)
+	}
+	if vpc == nil {
+		return fmt.Errorf("VPC %s of the EKS cluster does not exist", e.Cluster.VPC)
+	}
+	e.VPC = *vpc
+	if e.Subnets, err = ec2.SubnetsOf(ctx, c, vpc.ID); err != nil {
+		return fmt.Errorf("subnets of %s: %w", vpc.ID, err)
+	}
+	if vpc.IsOwned(c) {
+		e.Subnets = slices.DeleteFunc(slices.Clone(e.Subnets), func(s ec2.SubnetState) bool { return !s.IsOwned(c) })
+	}
+	if e.Public, err = ec2.PublicSubnets(ctx, c, vpc.ID, e.Subnets); err != nil {
+		return fmt.Errorf("route tables of %s: %w", vpc.ID, err)
+	}
+	return nil
+}
+
+// ownsVPC reports whether the VPC was made with the cluster, and is deleted with it.
+func (e *EKS) ownsVPC() bool { return e.VPC.Tags[cloud.ClusterTagPrefix+e.Name] == cloud.Owned }
+
+// Without removes a part of the cluster by its kind and name: "node-group", "web". It
+// reports whether there was one. A run then leaves the part alone, if it is not owned.
+func (e *EKS) Without(kind, name string) bool {
+	before := len(e.NodeGroups) + len(e.Fargate) + len(e.Addons) + len(e.AccessEntries)
+	switch kind {
+	case "node-group":
+		e.NodeGroups = slices.DeleteFunc(e.NodeGroups, func(s eks.NodeGroupState) bool { return s.Name == name })
+	case "fargate-profile":
+		e.Fargate = slices.DeleteFunc(e.Fargate, func(s eks.FargateProfileState) bool { return s.Name == name })
+	case "addon":
+		e.Addons = slices.DeleteFunc(e.Addons, func(s eks.AddonState) bool { return s.Name == name })
+	case "access-entry":
+		e.AccessEntries = slices.DeleteFunc(e.AccessEntries, func(s eks.AccessEntryState) bool { return s.Principal == name })
+	case "oidc-provider":
+		had := e.OIDC != nil
+		e.OIDC = nil
+		return had
+	case "identity-provider":
+		had := e.Identity != nil
+		e.Identity = nil
+		return had
+	}
+	return len(e.NodeGroups)+len(e.Fargate)+len(e.Addons)+len(e.AccessEntries) < before
+}

@@ -1,0 +1,334 @@
+package discover
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
+	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
+	capaeks "sigs.k8s.io/cluster-api-provider-aws/v2/pkg/eks"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
+)
+
+// Objects returns the Cluster API objects of the cluster.
+func (e *EKS) Objects() []Object {
+	plane, eksName := objectName(e.Cluster.Name, e.Name, longestClusterName)
+	control := object(ekscontrolplanev1.GroupVersion.String(), "AWSManagedControlPlane", plane, e.controlPlane(eksName))
+	out := []Object{
+		object(clusterv1.GroupVersion.String(), "Cluster", e.Name, e.clusterSpec(plane)),
+		object(infrav1.GroupVersion.String(), "AWSManagedCluster", e.Name, map[string]any{}),
+		control,
+	}
+	for _, g := range e.NodeGroups {
+		out = append(out, e.pool(g)...)
+	}
+	for _, f := range e.Fargate {
+		out = append(out, e.fargateProfile(f))
+	}
+	return out
+}
+
+// Limits of the lengths of names in EKS.
+const (
+	longestClusterName   = 100
+	longestNodeGroupName = 63
+	longestProfileName   = 100
+)
+
+// defaultNamespace is the namespace of objects that name none.
+const defaultNamespace = "default"
+
+// objectName returns the name of an object from whose name CAPA makes a name in EKS. If
+// there is no such object, it returns another name for it, and the name in EKS, which the
+// object then has to contain.
+func objectName(inEKS, otherwise string, longest int) (name, explicit string) {
+	name, ok := strings.CutPrefix(inEKS, defaultNamespace+"_")
+	if made, err := capaeks.GenerateEKSName(name, defaultNamespace, longest); ok && err == nil && made == inEKS && len(validation.IsDNS1123Subdomain(name)) == 0 {
+		return name, ""
+	}
+	return otherwise, inEKS
+}
+
+// kubernetesName makes a name for an object of another name.
+func kubernetesName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(name))
+	return strings.Trim(name, "-")
+}
+
+func (e *EKS) clusterSpec(plane string) map[string]any {
+	spec := map[string]any{
+		"controlPlaneRef": map[string]any{
+			"apiGroup": ekscontrolplanev1.GroupVersion.Group, "kind": "AWSManagedControlPlane", "name": plane,
+		},
+		"infrastructureRef": map[string]any{
+			"apiGroup": infrav1.GroupVersion.Group, "kind": "AWSManagedCluster", "name": e.Name,
+		},
+	}
+	if block := e.Cluster.ServiceCIDR; block != "" && !e.Cluster.IPv6 {
+		spec["clusterNetwork"] = map[string]any{"services": map[string]any{"cidrBlocks": []any{block}}}
+	}
+	return spec
+}
+
+func (e *EKS) controlPlane(eksName string) map[string]any {
+	c := e.Cluster
+	spec := map[string]any{"region": e.Region, "sshKeyName": "", "version": "v" + c.Version}
+	set(spec, "eksClusterName", eksName, "")
+	set(spec, "roleName", roleName(c.RoleARN), ekscontrolplanev1.DefaultEKSControlPlaneRole)
+	setList(spec, "roleAdditionalPolicies", e.additionalPolicies(c.RoleARN, topology.ControlPlanePolicies()))
+	setMap(spec, "network", e.network())
+	setMap(spec, "endpointAccess", e.endpointAccess())
+	setMap(spec, "logging", e.logging())
+	setMap(spec, "additionalTags", e.additionalTags())
+	if c.Key != "" {
+		spec["encryptionConfig"] = map[string]any{"provider": c.Key, "resources": []any{"secrets"}}
+	}
+	if c.Authentication != "" {
+		spec["accessConfig"] = map[string]any{"authenticationMode": strings.ToLower(c.Authentication)}
+	}
+	if c.Support == "STANDARD" {
+		spec["upgradePolicy"] = "standard"
+	}
+	if e.OIDC != nil {
+		spec["associateOIDCProvider"] = true
+	}
+	if e.Identity != nil {
+		spec["oidcIdentityProviderConfig"] = e.identityProvider()
+	}
+	setList(spec, "accessEntries", e.accessEntries())
+	setList(spec, "addons", e.addons())
+	if blocks := slices.Sorted(maps.Keys(e.VPC.Blocks)); len(blocks) > 0 && len(e.podSubnets()) > 0 {
+		spec["secondaryCidrBlock"] = blocks[0]
+	}
+	return spec
+}
+
+func (e *EKS) endpointAccess() map[string]any {
+	out := map[string]any{}
+	if !e.Cluster.Public || e.Cluster.Private {
+		out["public"], out["private"] = e.Cluster.Public, e.Cluster.Private
+	}
+	blocks := slices.DeleteFunc(slices.Sorted(slices.Values(e.Cluster.PublicCIDRs)), func(b string) bool { return b == ec2.AnywhereIPv4 || b == "::/0" })
+	setList(out, "publicCIDRs", anys(blocks))
+	return out
+}
+
+func (e *EKS) logging() map[string]any {
+	if len(e.Cluster.Logging) == 0 {
+		return nil
+	}
+	out := map[string]any{}
+	for kind, field := range map[string]string{
+		"api": "apiServer", "audit": "audit", "authenticator": "authenticator", "controllerManager": "controllerManager", "scheduler": "scheduler",
+	} {
+		out[field] = slices.Contains(e.Cluster.Logging, kind)
+	}
+	return out
+}
+
+// additionalTags returns the tags of the user that the cluster and all that it owns have.
+func (e *EKS) additionalTags() map[string]any {
+	out := map[string]any{}
+	if !e.Owned {
+		return out
+	}
+	for k, v := range e.Cluster.Tags {
+		everywhere := !e.ownsVPC() || e.VPC.Tags[k] == v
+		for _, g := range e.NodeGroups {
+			everywhere = everywhere && g.Tags[k] == v
+		}
+		if everywhere && byUser(k) {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// tagsOf returns the tags of the user that a part of the cluster has in addition.
+func (e *EKS) tagsOf(part cloud.Tags) map[string]any {
+	out, common := map[string]any{}, e.additionalTags()
+	for k, v := range part {
+		if e.Owned && byUser(k) && common[k] != v {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// byUser reports whether neither AWS nor Cluster API nor this program sets a tag.
+func byUser(key string) bool {
+	return key != "Name" && !slices.ContainsFunc([]string{"aws:", "clusterawsadm/", "sigs.k8s.io/cluster-api-provider-aws/", cloud.CloudProviderTagPrefix},
+		func(prefix string) bool { return strings.HasPrefix(key, prefix) })
+}
+
+func (e *EKS) identityProvider() map[string]any {
+	p := e.Identity
+	out := map[string]any{"identityProviderConfigName": p.Name, "issuerUrl": p.Issuer, "clientId": p.Client}
+	set(out, "usernameClaim", p.UserClaim, "")
+	set(out, "usernamePrefix", p.UserPrefix, "")
+	set(out, "groupsClaim", p.GroupsClaim, "")
+	set(out, "groupsPrefix", p.GroupsPrefix, "")
+	setMap(out, "requiredClaims", anyMap(p.RequiredClaims))
+	setMap(out, "tags", e.tagsOf(p.Tags))
+	return out
+}
+
+// accessEntries lists the entries of users. EKS and runs make those of nodes.
+func (e *EKS) accessEntries() (out []any) {
+	for _, a := range e.AccessEntries {
+		if a.Type != "STANDARD" {
+			continue
+		}
+		x := map[string]any{"principalARN": a.Principal}
+		set(x, "username", a.User, a.Principal)
+		setList(x, "kubernetesGroups", anys(a.Groups))
+		var policies []any
+		for _, p := range a.Policies {
+			scope := map[string]any{"type": "cluster"}
+			if len(p.Namespaces) > 0 {
+				scope = map[string]any{"type": "namespace", "namespaces": anys(p.Namespaces)}
+			}
+			policies = append(policies, map[string]any{"policyARN": p.ARN, "accessScope": scope})
+		}
+		setList(x, "accessPolicies", policies)
+		out = append(out, x)
+	}
+	return out
+}
+
+func (e *EKS) addons() (out []any) {
+	for _, a := range e.Addons {
+		x := map[string]any{"name": a.Name, "version": a.Version}
+		set(x, "configuration", a.Configuration, "")
+		set(x, "serviceAccountRoleARN", a.RoleARN, "")
+		out = append(out, x)
+	}
+	return out
+}
+
+// pool returns the MachinePool and the AWSManagedMachinePool of a node group.
+func (e *EKS) pool(g eks.NodeGroupState) []Object {
+	name, eksName := objectName(g.Name, kubernetesName(g.Name), longestNodeGroupName)
+	template := map[string]any{
+		"clusterName": e.Name, "bootstrap": map[string]any{"dataSecretName": ""},
+		"infrastructureRef": map[string]any{"apiGroup": expinfrav1.GroupVersion.Group, "kind": "AWSManagedMachinePool", "name": name},
+	}
+	if g.Version != "" {
+		template["version"] = "v" + g.Version + ".0"
+	}
+	pool := object(clusterv1.GroupVersion.String(), "MachinePool", name, map[string]any{
+		"clusterName": e.Name, "replicas": int64(g.Desired), "template": map[string]any{"spec": template},
+	})
+	pool.comment("spec.replicas", "If an autoscaler sets the number of nodes, add the annotation "+clusterv1.ReplicasManagedByAnnotation+".")
+	return []Object{pool, object(expinfrav1.GroupVersion.String(), "AWSManagedMachinePool", name, e.nodeGroup(g, eksName))}
+}
+
+func (e *EKS) nodeGroup(g eks.NodeGroupState, eksName string) map[string]any {
+	spec := map[string]any{"scaling": map[string]any{"minSize": int64(g.MinSize), "maxSize": int64(g.MaxSize)}}
+	set(spec, "eksNodegroupName", eksName, "")
+	set(spec, "roleName", roleName(g.RoleARN), expinfrav1.DefaultEKSNodegroupRole)
+	setList(spec, "roleAdditionalPolicies", e.additionalPolicies(g.RoleARN, topology.NodePolicies()))
+	set(spec, "amiType", g.ImageType, "")
+	if g.Capacity == "SPOT" {
+		spec["capacityType"] = "spot"
+	}
+	if len(g.InstanceTypes) > 0 {
+		spec["instanceType"] = g.InstanceTypes[0]
+	}
+	if g.DiskSize > 0 && g.DiskSize != defaultDisk {
+		spec["diskSize"] = int64(g.DiskSize)
+	}
+	if !same(g.Subnets, e.privateSubnets()) {
+		spec["subnetIDs"] = anys(g.Subnets)
+	}
+	setMap(spec, "additionalTags", e.tagsOf(g.Tags))
+	setMap(spec, "labels", anyMap(g.Labels))
+	setList(spec, "taints", taints(g))
+	switch {
+	case g.MaxUnavailablePercentage > 0:
+		spec["updateConfig"] = map[string]any{"maxUnavailablePercentage": int64(g.MaxUnavailablePercentage)}
+	case g.MaxUnavailable > 1:
+		spec["updateConfig"] = map[string]any{"maxUnavailable": int64(g.MaxUnavailable)}
+	}
+	if g.Repair {
+		spec["nodeRepairConfig"] = map[string]any{"enabled": true}
+	}
+	if g.SSHKey != "" {
+		access := map[string]any{"sshKeyName": g.SSHKey}
+		if len(g.SSHFrom) == 0 {
+			access["public"] = true
+		}
+		spec["remoteAccess"] = access
+	}
+	return spec
+}
+
+// defaultDisk is the size in GiB of the volumes of nodes, if a node group has none.
+const defaultDisk = 20
+
+func taints(g eks.NodeGroupState) (out []any) {
+	effects := map[string]string{"NO_SCHEDULE": "no-schedule", "NO_EXECUTE": "no-execute", "PREFER_NO_SCHEDULE": "prefer-no-schedule"}
+	for _, t := range g.Taints {
+		out = append(out, map[string]any{"key": t.Key, "value": t.Value, "effect": effects[t.Effect]})
+	}
+	return out
+}
+
+func (e *EKS) fargateProfile(f eks.FargateProfileState) Object {
+	name, eksName := objectName(f.Name, kubernetesName(f.Name), longestProfileName)
+	spec := map[string]any{"clusterName": e.Name}
+	set(spec, "profileName", eksName, "")
+	set(spec, "roleName", roleName(f.RoleARN), expinfrav1.DefaultEKSFargateRole)
+	if !same(f.Subnets, e.privateSubnets()) {
+		spec["subnetIDs"] = anys(f.Subnets)
+	}
+	setMap(spec, "additionalTags", e.tagsOf(f.Tags))
+	var selectors []any
+	for _, s := range f.Selectors {
+		x := map[string]any{"namespace": s.Namespace}
+		setMap(x, "labels", anyMap(s.Labels))
+		selectors = append(selectors, x)
+	}
+	setList(spec, "selectors", selectors)
+	return object(expinfrav1.GroupVersion.String(), "AWSFargateProfile", name, spec)
+}
+
+// roleName returns the name of a role: "nodes" for arn:aws:iam::123456789012:role/path/nodes.
+func roleName(arn string) string { return arn[strings.LastIndexByte(arn, '/')+1:] }
+
+// Remarks are sentences for the reader of the manifest.
+func (e *EKS) Remarks() (out []string) {
+	out = append(out, "Objects in Kubernetes are not part of this manifest.")
+	if e.OwnsRoles() {
+		out = append(out, "The cluster has IAM roles of its own: use --set CAPA_EKS_IAM=true with each command.")
+	}
+	for _, x := range e.Unread {
+		out = append(out, "Not read: "+x+".")
+	}
+	return out
+}
+
+// Indescribable returns why no manifest can describe a node group; "" if one can.
+func Indescribable(g eks.NodeGroupState) string {
+	switch {
+	case g.Template != "":
+		return fmt.Sprintf("what its launch template %s contains for its nodes is not read", g.Template)
+	case len(g.InstanceTypes) > 1:
+		return fmt.Sprintf("it has several instance types (%s), and an AWSManagedMachinePool has one", strings.Join(g.InstanceTypes, ", "))
+	}
+	return ""
+}

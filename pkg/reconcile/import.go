@@ -1,0 +1,191 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/discover"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/teardown"
+)
+
+// Imported is a manifest of a cluster that exists in AWS.
+type Imported struct {
+	Name     string // of the Cluster object
+	Manifest []byte // YAML documents
+	// LeftOut are parts that the manifest does not contain, because no manifest can describe
+	// them. Runs leave them as they are.
+	LeftOut []string
+	// Plan is what a run with the manifest would change. The tags by which runs find resources
+	// are missing on those that another tool has made: Adopt sets them.
+	Plan Plan
+	// Differences are the steps of the plan that do more than to set tags. With them, Adopt is
+	// refused.
+	Differences []Step
+
+	cluster *Cluster
+}
+
+// Import makes a manifest of an EKS cluster in the region of the target's Config, whichever
+// tool has made it. The name is that of the EKS cluster or of its Cluster object. It changes
+// nothing. If there is no such cluster, the error is ErrNotFound; for a self-managed cluster
+// it is a RefusedError.
+func Import(ctx context.Context, name string, t Target, o LoadOptions) (*Imported, error) {
+	i, err := importEKS(ctx, name, t, o)
+	return i, public(err)
+}
+
+// ErrNotFound says that there is no cluster of the name.
+var ErrNotFound = errors.New("there is no such cluster")
+
+func importEKS(ctx context.Context, name string, t Target, o LoadOptions) (*Imported, error) {
+	ctx = cloud.ReadOnly(ctx)
+	found, err := readEKS(ctx, name, t)
+	if err != nil {
+		return nil, err
+	}
+	i := &Imported{Name: found.Name}
+	if err := i.leaveOutIndescribable(&found); err != nil {
+		return nil, err
+	}
+	o.EKSEnableIAM = o.EKSEnableIAM || found.OwnsRoles()
+	for {
+		if i.Manifest, err = discover.YAML(i.head(&found), found.Objects()); err != nil {
+			return nil, err
+		}
+		m, err := Load([]Source{{Name: found.Name + ".yaml", Data: i.Manifest}}, o) //nolint:contextcheck // it reads what is in memory
+		if err != nil {
+			return nil, fmt.Errorf("no manifest can describe the cluster: %w", err)
+		}
+		i.cluster = Open(m, t)
+		i.cluster.adopts = true
+		r := i.cluster.begin(Options{})
+		if err := r.look(ctx); err != nil {
+			return nil, err
+		}
+		i.Plan = planOf(r.plan, 0, nil)
+		if !slices.ContainsFunc(r.plan.Steps, func(s graph.Step) bool { return i.leavesOut(&found, s) }) {
+			for at, s := range r.plan.Steps {
+				if s.Does() && !adopts(s) {
+					i.Differences = append(i.Differences, i.Plan.Steps[at])
+				}
+			}
+			return i, i.checkComplete(&found)
+		}
+	}
+}
+
+// readEKS finds an EKS cluster and reads its parts.
+func readEKS(ctx context.Context, name string, t Target) (found discover.EKS, err error) {
+	c := cloud.New(t.Config, name, t.options())
+	c.Snapshot()
+	ctx = cloud.InSnapshot(ctx)
+	eks, err := discover.FindEKS(ctx, c, name)
+	switch {
+	case err != nil:
+		return found, fmt.Errorf("EKS cluster: %w", err)
+	case eks != nil:
+		return discover.ReadEKS(ctx, cloud.New(t.Config, discover.ClusterName(*eks), t.options()), *eks)
+	}
+	all, err := teardown.Clusters(ctx, c)
+	switch {
+	case err != nil:
+		return found, err
+	case all[name] == nil:
+		return found, ErrNotFound
+	}
+	return found, &RefusedError{[]error{fmt.Errorf("cluster %s is self-managed: the configuration that its machines got when they booted is not stored in AWS, so that no manifest can be made of it; 'clusterawsadm cluster takeback' makes one from a management cluster", name)}}
+}
+
+// leaveOutIndescribable removes the node groups that no manifest can describe. A run deletes
+// those of the cluster that are not in its manifest: then the import is refused.
+func (i *Imported) leaveOutIndescribable(found *discover.EKS) error {
+	var reasons []error
+	for _, g := range slices.Clone(found.NodeGroups) {
+		switch why := discover.Indescribable(g); {
+		case why == "":
+		case found.Owned:
+			reasons = append(reasons, fmt.Errorf("no manifest can be made of node-group/%s: %s", g.Name, why))
+		default:
+			found.Without("node-group", g.Name)
+			i.LeftOut = append(i.LeftOut, fmt.Sprintf("node-group/%s: %s", g.Name, why))
+		}
+	}
+	if len(reasons) > 0 {
+		return &RefusedError{reasons}
+	}
+	return nil
+}
+
+// leavesOut removes the resource of a step from what is found, if a run with the manifest
+// would change more of it than its tags, and if it can do without it.
+func (i *Imported) leavesOut(found *discover.EKS, s graph.Step) bool {
+	kind, name, _ := strings.Cut(string(s.Resource), "/")
+	if !s.Does() || adopts(s) || found.Owned || !found.Without(kind, name) {
+		return false
+	}
+	i.LeftOut = append(i.LeftOut, fmt.Sprintf("%s: a run would change it (%s)", s.Resource, fieldsOf(diffOf(s.Diff))))
+	return true
+}
+
+// fieldsOf prints the fields that differ, without tags.
+func fieldsOf(d Diff) string {
+	var out []string
+	for _, c := range d {
+		if !strings.HasPrefix(c.Field, "tag ") {
+			out = append(out, fmt.Sprintf("%s %s → %s", c.Field, cmp.Or(c.Have, "none"), cmp.Or(c.Want, "none")))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// checkComplete refuses a manifest of a cluster of Cluster API's with which a run would
+// delete something: machines, which AWS does not say enough about.
+func (i *Imported) checkComplete(found *discover.EKS) error {
+	var reasons []error
+	for _, s := range i.Differences {
+		if s.Action == Remove && found.Owned {
+			reasons = append(reasons, fmt.Errorf("no manifest can be made of %s (%s): the configuration that its machines get when they boot is not read", s.Resource, s.CloudID))
+		}
+	}
+	if len(reasons) > 0 {
+		return &RefusedError{reasons}
+	}
+	return nil
+}
+
+// head is the comment at the beginning of the manifest.
+func (i *Imported) head(found *discover.EKS) []string {
+	lines := []string{fmt.Sprintf("EKS cluster %s in %s, imported with 'clusterawsadm cluster import'.", found.Cluster.Name, found.Region), ""}
+	lines = append(lines, found.Remarks()...)
+	if len(i.LeftOut) > 0 {
+		lines = append(lines, "", "These parts of the cluster are not in the manifest, and runs leave them as they are:")
+		for _, x := range i.LeftOut {
+			lines = append(lines, "- "+x)
+		}
+	}
+	return lines
+}
+
+// Cluster prepares work on the cluster with the manifest.
+func (i *Imported) Cluster() *Cluster { return i.cluster }
+
+// Adopt sets the tags by which runs find the resources of the cluster, and which say that
+// they delete them with it. It changes nothing else. If a run with the manifest would change
+// more, the error is a RefusedError.
+func (i *Imported) Adopt(ctx context.Context, o Options) (Result, error) {
+	r := i.cluster.begin(o)
+	if err := r.lock(ctx, "import"); err != nil {
+		return r.result(err)
+	}
+	defer r.unlock(ctx)
+	if m := r.cloud.Lock.Manager(); m != nil {
+		return r.result(r.managed(m))
+	}
+	return r.result(r.adopt(ctx))
+}

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// Tag keys. All but the last two are those of Cluster API Provider AWS (CAPA), byte for
+// Tag keys. All but those that begin with clusterawsadm/ are those of Cluster API Provider AWS (CAPA), byte for
 // byte: see its package api/v1beta2, tags.go.
 const (
 	// ClusterTagPrefix is followed by the name of the cluster. The value is Owned.
@@ -24,6 +24,9 @@ const (
 	// TemplateTag holds a digest of the settings of a machine that cannot change in
 	// place. If the digest of the manifest differs, the machine is outdated.
 	TemplateTag = "clusterawsadm/template"
+	// TemplateFieldsTag holds the settings behind TemplateTag, abbreviated, so that a plan can
+	// say which of them have changed.
+	TemplateFieldsTag = "clusterawsadm/template-fields"
 	// JoinFailedTag marks a worker on which kubeadm join has failed. It is replaced like
 	// an outdated machine.
 	JoinFailedTag = "clusterawsadm/join-failed"

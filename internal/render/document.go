@@ -13,6 +13,7 @@ const Version = 1
 
 // Counts are the numbers of resources for each action of a plan.
 type Counts struct {
+	Replace  int `json:"replace"` // deleted resources whose place another one takes; both are counted below, too
 	Create   int `json:"create"`
 	Update   int `json:"update"`
 	Delete   int `json:"delete"`
@@ -25,7 +26,7 @@ type Counts struct {
 // Summarize counts the steps of a plan.
 func Summarize(p reconcile.Plan) Counts {
 	return Counts{
-		Create: p.Count(reconcile.Create), Update: p.Count(reconcile.Update), Delete: p.Count(reconcile.Remove),
+		Replace: replaced(p), Create: p.Count(reconcile.Create), Update: p.Count(reconcile.Update), Delete: p.Count(reconcile.Remove),
 		Conflict: p.Count(reconcile.Conflict), Settle: p.Count(reconcile.Settle), Await: p.Count(reconcile.Await),
 		Keep: p.Count(reconcile.Keep, reconcile.Existing, reconcile.Leave),
 	}

@@ -30,15 +30,18 @@ func blocks(p reconcile.Plan, full bool) (out []block) {
 			many[fold(s)] = append(many[fold(s)], s)
 		}
 	}
-	done := map[string]bool{}
+	done, within := map[string]bool{}, map[reconcile.ID]bool{}
+	if !full {
+		within = included(p)
+	}
 	for _, s := range p.Steps {
 		switch alike := many[fold(s)]; {
-		case !s.Does() || done[fold(s)]:
+		case !s.Does() || done[fold(s)] || within[s.Resource]:
 		case fold(s) == "" || full || len(alike) <= fewMachines:
-			out = append(out, single(s, full))
+			out = append(out, single(p, s, full))
 		default:
 			done[fold(s)] = true
-			out = append(out, folded(alike))
+			out = append(out, folded(p, alike))
 		}
 	}
 	return out
@@ -57,10 +60,13 @@ func fold(s reconcile.Step) string {
 	return strings.Join(fields, "\n")
 }
 
-func single(s reconcile.Step, full bool) block {
-	k := block{area: reconcile.AreaOf(s.Resource, s.Origin), action: s.Action, title: string(s.Resource), id: s.CloudID, origin: s.Origin, count: 1}
+func single(p reconcile.Plan, s reconcile.Step, full bool) block {
+	k := block{area: reconcile.AreaOf(s.Resource, s.Origin), action: actionOf(s), title: titleOf(s), id: s.CloudID, origin: s.Origin, count: 1}
 	for _, c := range s.Diff {
-		k.lines = append(k.lines, line{c.Field, c.Have, c.Want, c.Remedy})
+		k.lines = append(k.lines, lineOf(c))
+	}
+	if !full {
+		k.lines = append(k.lines, parts(p, s)...)
 	}
 	if s.Action == reconcile.Create && !full {
 		k.lines = briefTags(k.lines)
@@ -70,16 +76,21 @@ func single(s reconcile.Step, full bool) block {
 
 // folded shows many steps as one: a field with one value keeps it, any other field lists
 // a few values.
-func folded(steps []reconcile.Step) block {
+func folded(p reconcile.Plan, steps []reconcile.Step) block {
 	first := steps[0]
-	k := block{area: reconcile.AreaOf(first.Resource, first.Origin), action: first.Action, title: group(first.Resource) + "/…", origin: first.Origin, count: len(steps)}
+	title := strings.TrimPrefix(group(first.Resource), retired) + "/…"
+	k := block{area: reconcile.AreaOf(first.Resource, first.Origin), action: actionOf(first), title: title, origin: first.Origin, count: len(steps)}
 	for i, c := range first.Diff {
 		have, want := make([]string, len(steps)), make([]string, len(steps))
 		for n, s := range steps {
 			name := string(s.Resource)[strings.LastIndexByte(string(s.Resource), '/')+1:]
 			have[n], want[n] = nameless(s.Diff[i].Have, name), nameless(s.Diff[i].Want, name)
 		}
-		k.lines = append(k.lines, line{c.Field, several(have), several(want), c.Remedy})
+		c.Have, c.Want = several(have), several(want)
+		k.lines = append(k.lines, lineOf(c))
+	}
+	if first.ReplacedBy == "" {
+		k.lines = append(k.lines, parts(p, first)...)
 	}
 	if first.Action == reconcile.Create {
 		k.lines = briefTags(k.lines)

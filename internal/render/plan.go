@@ -24,7 +24,9 @@ type PlanView struct {
 // and a summary of the others.
 func Plan(w io.Writer, p reconcile.Plan, v PlanView) error {
 	var b strings.Builder
-	for _, s := range sections(p, v.Full) {
+	all := sections(p, v.Full)
+	b.WriteString(marks(all, v.Style))
+	for _, s := range all {
 		b.WriteString(v.Style.paint(bold, heading(s.area)) + "\n\n")
 		origin := ""
 		for i, k := range s.blocks {
@@ -50,10 +52,14 @@ func Headline(p reconcile.Plan, v PlanView) string {
 	if p.Empty() {
 		return v.Style.paint(bold, "No changes:") + " " + nothing(p, v)
 	}
-	s := Summarize(p)
-	parts := []string{
-		fmt.Sprintf("%d to create", s.Create), fmt.Sprintf("%d to change", s.Update), fmt.Sprintf("%d to delete", s.Delete),
+	s := counts(p)
+	var parts []string
+	if s.Replace > 0 {
+		parts = append(parts, fmt.Sprintf("%d to replace", s.Replace))
 	}
+	parts = append(parts,
+		fmt.Sprintf("%d to create", s.Create), fmt.Sprintf("%d to change", s.Update), fmt.Sprintf("%d to delete", s.Delete),
+	)
 	if s.Settle > 0 {
 		parts = append(parts, fmt.Sprintf("%d in progress", s.Settle))
 	}
@@ -134,6 +140,8 @@ func symbol(a reconcile.Action) (code, mark string) {
 		return yellow, "~"
 	case reconcile.Remove:
 		return red, "-"
+	case replace:
+		return red, "-/+"
 	case reconcile.Conflict:
 		return red, "!"
 	case reconcile.Settle, reconcile.Await:
@@ -147,10 +155,21 @@ func symbol(a reconcile.Action) (code, mark string) {
 type line struct {
 	field, have, want string
 	remedy            reconcile.Remedy
+	origin            string // position in the manifest
+	plain             bool   // it is no difference
+}
+
+// lineOf returns the line of a difference.
+func lineOf(c reconcile.Change) line {
+	at, _, _ := strings.Cut(c.Origin, " ")
+	return line{field: c.Field, have: c.Have, want: c.Want, remedy: c.Remedy, origin: at}
 }
 
 func (l line) text(wide int, a reconcile.Action, s Style) string {
 	field := pad(l.field, wide)
+	if a == replace || a == reconcile.Remove {
+		return l.reason(field, s)
+	}
 	switch {
 	case a == reconcile.Create:
 		return s.paint(green, "+") + " " + field + "  " + l.value(l.want, s)
@@ -164,6 +183,27 @@ func (l line) text(wide int, a reconcile.Action, s Style) string {
 		return s.paint(red, "-") + " " + field + "  " + l.value(l.have, s)
 	}
 	return s.paint(yellow, "~") + " " + field + "  " + l.value(l.have, s) + " → " + l.value(l.want, s)
+}
+
+// reason formats a line of a resource that is deleted: why that is.
+func (l line) reason(field string, s Style) string {
+	at := ""
+	if l.origin != "" {
+		at = s.paint(dim, "  # "+l.origin)
+	}
+	switch {
+	case l.plain:
+		return "  " + field + "  " + l.want
+	case l.want == reconcile.NotShown && l.have == "":
+		return s.paint(green, "+") + " " + field + "  set" + at
+	case l.want == reconcile.NotShown:
+		return s.paint(yellow, "~") + " " + field + "  changed" + at
+	case l.have == "":
+		return s.paint(green, "+") + " " + field + "  " + l.value(l.want, s) + at
+	case l.want == "":
+		return s.paint(red, "-") + " " + field + "  " + l.value(l.have, s) + at
+	}
+	return s.paint(yellow, "~") + " " + field + "  " + l.value(l.have, s) + " → " + l.value(l.want, s) + at
 }
 
 // value formats a value, with quotes where needed.

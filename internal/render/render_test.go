@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -40,6 +41,8 @@ func TestPlan(t *testing.T) {
 		"folded":   {sample(1000), demo},
 		"changes":  {changes(false), demo},
 		"conflict": {changes(true), demo},
+		"replace":  {replacement(2), demo},
+		"replaced": {replacement(20), demo},
 		"nothing":  {reconcile.Plan{Steps: []reconcile.Step{{Resource: "vpc", Action: reconcile.Keep, CloudID: "vpc-1"}}}, demo},
 		"gone":     {reconcile.Plan{}, demo},
 	} {
@@ -48,6 +51,27 @@ func TestPlan(t *testing.T) {
 			golden.Assert(t, "plan-"+name+".txt", printed(t, func(w io.Writer) error { return Plan(w, c.plan, c.view) }))
 		})
 	}
+}
+
+// replacement is a plan that replaces machines, because fields of their template have changed.
+func replacement(n int) (p reconcile.Plan) {
+	for i := range n {
+		id := fmt.Sprintf("i-%d", i)
+		fresh := reconcile.ID(fmt.Sprintf("machine/demo-md-0/%d", n+i))
+		p.Steps = append(p.Steps,
+			reconcile.Step{Resource: fresh, Action: reconcile.Create, Diff: reconcile.Diff{{Field: "instanceType", Want: "m5.large", Remedy: reconcile.Replace}}},
+			reconcile.Step{Resource: reconcile.ID(fmt.Sprintf("drain/demo-md-0/%d/%s", i, id)), Action: reconcile.Remove, CloudID: id},
+			reconcile.Step{
+				Resource: reconcile.ID(fmt.Sprintf("retired/machine/demo-md-0/%d/%s", i, id)), Action: reconcile.Remove, CloudID: id, ReplacedBy: fresh, Origin: "cluster.yaml:95 MachineDeployment/demo-md-0 spec: made from another template",
+				Diff: reconcile.Diff{
+					{Field: "bootstrap.files", Have: "(another value)", Want: reconcile.NotShown, Origin: "cluster.yaml:131 KubeadmConfigTemplate/demo-md-0 spec.template.spec.files"},
+					{Field: "bootstrap.ntp.enabled", Want: reconcile.NotShown, Origin: "cluster.yaml:135 KubeadmConfigTemplate/demo-md-0 spec.template.spec.ntp.enabled"},
+					{Field: "instanceType", Have: "t3.large", Want: "m5.large", Origin: "cluster.yaml:117 AWSMachineTemplate/demo-md-0 spec.template.spec.instanceType"},
+					{Field: "rootVolume.size", Have: "8"},
+				},
+			})
+	}
+	return p
 }
 
 func TestPlanForDeletion(t *testing.T) {

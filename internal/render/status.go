@@ -165,7 +165,7 @@ func (k branch) write(b *strings.Builder, last bool, wide [2]int, s Style) {
 		}
 		b.WriteString(s.paint(dim, rail+twig) + mark(l.state, s) + " " + strings.TrimRight(text, " ") + "\n")
 		for _, c := range l.changes {
-			change := line{c.Field, c.Have, c.Want, c.Remedy}
+			change := lineOf(c)
 			b.WriteString(s.paint(dim, rail+below) + "    " + change.text(width(c.Field), reconcile.Update, s) + "\n")
 		}
 	}

@@ -20,6 +20,9 @@ func (id ID) Kind() string { return graph.ID(id).Kind() }
 // Unknown is a value that AWS chooses when the resource is created.
 const Unknown = graph.Unknown
 
+// NotShown is a value of a setting that may contain a secret.
+const NotShown = graph.NotShown
+
 // Action is what a run does with a resource.
 type Action string
 
@@ -43,6 +46,9 @@ type Step struct {
 	CloudID  string `json:"cloudID,omitempty"` // what AWS calls it: an ID, an ARN or a name; "" before it exists
 	Origin   string `json:"origin,omitempty"`  // the part of the manifest it comes from: "demo.yaml:31 AWSCluster/demo spec.network"
 	Diff     Diff   `json:"changes,omitempty"`
+	// ReplacedBy is the resource that takes the place of one that is deleted. Diff then
+	// contains the settings that have changed, as far as they are known.
+	ReplacedBy ID `json:"replacedBy,omitempty"`
 }
 
 // Does reports whether the step does anything, if only wait.
@@ -120,6 +126,9 @@ type Change struct {
 	Want   string `json:"want"`
 	Remedy Remedy `json:"-"`
 	Advice string `json:"-"` // what to do about a difference that cannot be changed; "" where that is obvious
+	// Origin is the field of the manifest: "demo.yaml:31 AWSMachineTemplate/demo-md-0
+	// spec.template.spec.rootVolume.size"; "" if it is not known.
+	Origin string `json:"origin,omitempty"`
 }
 
 func (c Change) String() string { return fmt.Sprintf("%s from %q to %q", c.Field, c.Have, c.Want) }
@@ -141,7 +150,7 @@ func planOf(p graph.Plan, expected time.Duration, quotas []quota.Line) Plan {
 		out.Quotas = append(out.Quotas, Quota{Name: q.Name, Service: q.Service, Code: q.Code, Limit: q.Limit, Used: q.Used, Needed: q.Needed})
 	}
 	for i, s := range p.Steps {
-		out.Steps[i] = Step{Resource: ID(s.Resource), Action: Action(s.Action), CloudID: s.CloudID, Origin: s.Origin, Diff: diffOf(s.Diff)}
+		out.Steps[i] = Step{Resource: ID(s.Resource), Action: Action(s.Action), CloudID: s.CloudID, Origin: s.Origin, Diff: diffOf(s.Diff), ReplacedBy: ID(s.ReplacedBy)}
 	}
 	return out
 }
@@ -154,5 +163,5 @@ func diffOf(d graph.Diff) (out Diff) {
 }
 
 func changeOf(c graph.Change) Change {
-	return Change{Field: c.Field, Have: c.Have, Want: c.Want, Remedy: Remedy(c.Remedy), Advice: c.Advice}
+	return Change{Field: c.Field, Have: c.Have, Want: c.Want, Remedy: Remedy(c.Remedy), Advice: c.Advice, Origin: c.Origin}
 }

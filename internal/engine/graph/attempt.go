@@ -50,7 +50,7 @@ func (n *resource) step(have State) Step {
 	case n.role == RoleSwept && have != nil:
 		step.Action = Leave
 	case n.role == RoleRetired && have != nil:
-		step.Action = Remove
+		step.Action, step.Diff, step.ReplacedBy = Remove, n.reasons, n.replacedBy
 	}
 	return step
 }

@@ -23,6 +23,7 @@ type Change struct {
 	Want   string `json:"want"`
 	Remedy Remedy `json:"-"`
 	Advice string `json:"-"` // what to do about a Replace difference; "" if that is obvious
+	Origin string `json:"-"` // the field of the manifest; "" if it is not known
 }
 
 func (c Change) String() string {

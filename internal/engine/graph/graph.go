@@ -243,6 +243,9 @@ type options struct {
 	needs     []Edge
 	origin    string
 	diagnosis Diagnosis
+
+	replacedBy ID
+	reasons    Diff
 }
 
 // With adds edges to resources whose state the resource itself does not read.
@@ -254,6 +257,12 @@ func With(needs ...[]Edge) Option {
 // messages: "cluster.yaml:31 AWSCluster/prod spec.network.vpc".
 func From(origin string) Option {
 	return func(o *options) { o.origin = origin }
+}
+
+// Because sets why a resource is deleted: its settings that have changed, and the resource
+// that takes its place; "" for none. Both are shown in plans, and have no other effect.
+func Because(replacedBy ID, changes []Change) Option {
+	return func(o *options) { o.replacedBy, o.reasons = replacedBy, changes }
 }
 
 // Diagnosed sets how to find out why a resource did not become ready in time.
@@ -271,6 +280,7 @@ func (g *Graph) add(ref Resource, n *resource, opts []Option) {
 	for _, opt := range opts {
 		opt(&o)
 	}
+	n.replacedBy, n.reasons = o.replacedBy, o.reasons
 	n.origin, n.diagnosis, n.needs, n.exists = o.origin, o.diagnosis, append(n.needs, o.needs...), make(chan struct{})
 	if _, dup := g.byID[n.id]; dup {
 		panic(fmt.Sprintf("graph: resource %s added twice", n.id))

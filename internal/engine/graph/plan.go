@@ -25,6 +25,9 @@ type Step struct {
 	CloudID  string
 	Origin   string // the part of the manifest it comes from
 	Diff     Diff
+	// ReplacedBy is the resource that takes the place of one that is deleted; "": none. Diff
+	// then contains the settings that have changed.
+	ReplacedBy ID
 }
 
 // Does reports whether the step does anything, if only wait.

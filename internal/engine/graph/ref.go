@@ -90,6 +90,9 @@ type resource struct {
 
 	diagnosis Diagnosis // nil: there is none
 
+	replacedBy ID   // what takes its place when it is deleted; "": nothing
+	reasons    Diff // why it is deleted
+
 	found   atomic.Pointer[State]
 	exists  chan struct{} // closed when the resource is first observed
 	closing sync.Once
@@ -103,6 +106,9 @@ type resource struct {
 
 // Unknown is the value in a plan of an ID that AWS assigns at creation.
 const Unknown = "(known after apply)"
+
+// NotShown is the value in a plan of a setting that may contain a secret.
+const NotShown = "(not shown)"
 
 // ID implements Resource.
 func (n *resource) ID() ID { return n.id }

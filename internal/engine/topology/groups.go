@@ -31,6 +31,8 @@ type group struct {
 	spec         infrav1.AWSMachineSpec
 	specAt       string // object of spec, for messages: "AWSMachineTemplate/demo-md-0"
 	specPath     string // path of spec in it: "spec.template.spec"
+	boot         source // of the bootstrap configuration
+	machine      source // of version and failureDomain
 	kubeadm      *bootstrapv1.KubeadmConfigSpec
 	eks          *bootdata.EKSJoin // only for machines of an EKS cluster
 	data         []byte            // bootstrap data of the manifest, if there is no configuration
@@ -72,6 +74,10 @@ func (in inputs) groupsOfMachines(plane *graph.Ref[eks.ClusterState]) (out []gro
 	return append(out, in.singleMachines(false, plane)...)
 }
 
+// source is a part of an object in the manifest: "KubeadmConfigTemplate/md-0",
+// "spec.template.spec".
+type source struct{ object, path string }
+
 // templatePath is the path of the machine's spec in an AWSMachineTemplate.
 const templatePath = "spec.template.spec"
 
@@ -84,6 +90,7 @@ func (in inputs) controlPlaneGroup() group {
 		version: cp.Object.Spec.Version, spec: cp.Template.Spec.Template.Spec, specAt: "AWSMachineTemplate/" + cp.Template.Name, specPath: templatePath,
 		kubeadm: &cp.Object.Spec.KubeadmConfigSpec, instanceName: machine, machineName: machine,
 		surge: cp.Object.Spec.Rollout.Strategy.RollingUpdate.MaxSurge, rolloutAfter: cp.Object.Spec.Rollout.After.Time,
+		boot: source{"KubeadmControlPlane/" + name, "spec.kubeadmConfigSpec"}, machine: source{"KubeadmControlPlane/" + name, "spec"},
 		renewBefore: time.Duration(cp.Object.Spec.Rollout.Before.CertificatesExpiryDays) * day,
 		labels:      nodeLabels(cp.Object.Spec.MachineTemplate.ObjectMeta.Labels),
 	}
@@ -99,6 +106,7 @@ func (in inputs) deploymentGroup(d manifest.Deployment, plane *graph.Ref[eks.Clu
 		spec: d.Template.Spec.Template.Spec, specAt: "AWSMachineTemplate/" + d.Template.Name, specPath: templatePath,
 		zone: spec.Template.Spec.FailureDomain, instanceName: machine, machineName: machine, labels: nodeLabels(spec.Template.Labels),
 		surge: spec.Rollout.Strategy.RollingUpdate.MaxSurge, unavailable: spec.Rollout.Strategy.RollingUpdate.MaxUnavailable,
+		machine:      source{"MachineDeployment/" + name, templatePath},
 		onDelete:     spec.Rollout.Strategy.Type == clusterv1.OnDeleteMachineDeploymentStrategyType,
 		rolloutAfter: spec.Rollout.After.Time, deletionOrder: spec.Deletion.Order, inFlight: d.Replicas(),
 	}
@@ -109,11 +117,11 @@ func (in inputs) deploymentGroup(d manifest.Deployment, plane *graph.Ref[eks.Clu
 	}
 	switch {
 	case d.Bootstrap != nil:
-		g.kubeadm = &d.Bootstrap.Spec.Template.Spec
+		g.kubeadm, g.boot = &d.Bootstrap.Spec.Template.Spec, source{"KubeadmConfigTemplate/" + d.Bootstrap.Name, templatePath}
 	case d.EKSBootstrap != nil:
-		g.eks = in.eksJoin(plane, &d.EKSBootstrap.Spec.Template.Spec, nil)
+		g.eks, g.boot = in.eksJoin(plane, &d.EKSBootstrap.Spec.Template.Spec, nil), source{"EKSConfigTemplate/" + d.EKSBootstrap.Name, templatePath}
 	case d.NodeadmBootstrap != nil:
-		g.eks = in.eksJoin(plane, nil, &d.NodeadmBootstrap.Spec.Template.Spec)
+		g.eks, g.boot = in.eksJoin(plane, nil, &d.NodeadmBootstrap.Spec.Template.Spec), source{"NodeadmConfigTemplate/" + d.NodeadmBootstrap.Name, templatePath}
 	case spec.Template.Spec.Bootstrap.DataSecretName != nil:
 		g.data = in.givenData(*spec.Template.Spec.Bootstrap.DataSecretName)
 	}
@@ -128,16 +136,16 @@ func (in inputs) singleMachines(controlPlane bool, plane *graph.Ref[eks.ClusterS
 		}
 		g := group{
 			name: m.Object.Name, origin: in.m.Origin("Machine/"+m.Object.Name, "spec"), controlPlane: controlPlane, single: true, count: 1, version: m.Object.Spec.Version,
-			spec: m.Infra.Spec, specAt: "AWSMachine/" + m.Infra.Name, specPath: "spec", zone: m.Object.Spec.FailureDomain,
+			spec: m.Infra.Spec, specAt: "AWSMachine/" + m.Infra.Name, specPath: "spec", machine: source{"Machine/" + m.Object.Name, "spec"}, zone: m.Object.Spec.FailureDomain,
 			instanceName: func(int) string { return m.Infra.Name }, machineName: func(int) string { return m.Object.Name }, labels: nodeLabels(m.Object.Labels),
 		}
 		switch {
 		case m.Bootstrap != nil:
-			g.kubeadm = &m.Bootstrap.Spec
+			g.kubeadm, g.boot = &m.Bootstrap.Spec, source{"KubeadmConfig/" + m.Bootstrap.Name, "spec"}
 		case m.EKSBootstrap != nil:
-			g.eks = in.eksJoin(plane, &m.EKSBootstrap.Spec, nil)
+			g.eks, g.boot = in.eksJoin(plane, &m.EKSBootstrap.Spec, nil), source{"EKSConfig/" + m.EKSBootstrap.Name, "spec"}
 		case m.NodeadmBootstrap != nil:
-			g.eks = in.eksJoin(plane, nil, &m.NodeadmBootstrap.Spec)
+			g.eks, g.boot = in.eksJoin(plane, nil, &m.NodeadmBootstrap.Spec), source{"NodeadmConfig/" + m.NodeadmBootstrap.Name, "spec"}
 		case m.Object.Spec.Bootstrap.DataSecretName != nil:
 			g.data = in.givenData(*m.Object.Spec.Bootstrap.DataSecretName)
 		}

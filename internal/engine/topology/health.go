@@ -228,9 +228,9 @@ func removeUnhealthy(g *graph.Graph, p platform, lbs loadBalancers, k kubernetes
 		if !x.controlPlane {
 			continue
 		}
-		for _, m := range x.unhealthy {
-			why := x.origin + ": " + p.unhealthy(m)
-			after := slices.Concat(gone, unregister(g, lbs, m, gone, why))
+		for i, m := range x.unhealthy {
+			why := p.replacement(x, m, len(x.outdated)+i)
+			after := slices.Concat(gone, unregister(g, lbs, m, gone, why.text))
 			gone = append(gone, terminate(g, p, k, plan, m, graph.Awaits(after...), why))
 		}
 	}

@@ -2,7 +2,6 @@ package topology
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -33,7 +31,7 @@ type machinePlan struct {
 type groupPlan struct {
 	group
 
-	template string              // template tag: a digest of the launch settings
+	template template            // launch settings of new machines
 	stay     []place             // machines that exist and are kept
 	launch   []place             // machines that do not exist yet
 	outdated []ec2.InstanceState // that a rollout replaces: those that have not joined, then the oldest
@@ -270,33 +268,6 @@ func (p machinePlan) leavingControlPlane() (out []ec2.InstanceState) {
 	return out
 }
 
-// templateOf returns a digest of the launch settings of a group: version, kubeadm
-// configuration, and the properties that AWS cannot change on a running machine. Settings
-// that are updated in place, such as CoreDNS, are not part of it.
-func templateOf(g group) string {
-	spec := g.spec.DeepCopy()
-	spec.AdditionalTags, spec.AdditionalSecurityGroups, spec.InstanceMetadataOptions, spec.ProviderID, spec.InstanceID = nil, nil, nil, nil, nil
-	kubeadm := g.kubeadm.DeepCopy()
-	if kubeadm != nil && g.controlPlane {
-		kubeadm.InitConfiguration = bootstrapv1.InitConfiguration{} // only the first machine used it
-		kubeadm.ClusterConfiguration.DNS = bootstrapv1.DNS{}
-	}
-	var words []string
-	parts := []any{spec, kubeadm, g.zone}
-	if g.eks != nil {
-		parts = append(parts, g.eks.Config, g.eks.Nodeadm)
-	}
-	for _, part := range parts {
-		text, err := json.Marshal(part)
-		if err != nil {
-			return "" // these types can always be encoded
-		}
-		words = append(words, string(text))
-	}
-	words = append(words, g.version, string(g.data))
-	return suffix(words...) + suffix(append(words, "")...)
-}
-
 // outdatedBecause says why a machine is to be replaced; "" if it is not. A machine
 // without the template tag stays: it was launched by Cluster API or by an earlier
 // version. As with "clusterctl alpha rollout restart", rollout.after replaces machines
@@ -305,7 +276,7 @@ func templateOf(g group) string {
 func (in inputs) outdatedBecause(p groupPlan, m ec2.InstanceState) string {
 	have, now := m.Tags[cloud.TemplateTag], in.inv.Now
 	switch {
-	case have != "" && have != p.template:
+	case have != "" && have != p.template.digest:
 		return "made from another template"
 	case m.Tags[cloud.JoinFailedTag] != "":
 		return "kubeadm join has failed on it"

@@ -162,7 +162,10 @@ func newInstance(g *graph.Graph, p platform, x groupPlan, at place) *ec2.Instanc
 		Claimed: at.existing.claimed,
 	}
 	if !at.exists() || at.existing.state.Tags[cloud.TemplateTag] != "" || p.usesAPIServer() { // otherwise the run cannot check the tag with the API server
-		r.Tags[cloud.TemplateTag] = x.template
+		r.Tags[cloud.TemplateTag] = x.template.digest
+	}
+	if !at.exists() || at.existing.state.Tags[cloud.TemplateFieldsTag] != "" {
+		r.Tags[cloud.TemplateFieldsTag] = encodeFields(x.template.fields)
 	}
 	r.Outdated = x.onDelete && p.outdatedBecause(x, at.existing.state) != ""
 	r.Groups, r.EKS = machineSecurityGroups(g, p, x.group)

@@ -96,7 +96,7 @@ func addRollout(g *graph.Graph, p platform, lbs loadBalancers, k kubernetes, pla
 			unregistered := unregister(g, lbs, m, after, x.origin)
 			out.settled, after = append(out.settled, unregistered...), append(after, unregistered...)
 		}
-		leaves = append(leaves, terminate(g, p, k, plan, m, graph.Awaits(after...), x.origin+": "+p.outdatedBecause(x, m)))
+		leaves = append(leaves, terminate(g, p, k, plan, m, graph.Awaits(after...), p.replacement(x, m, step.n)))
 	}
 	out.all = slices.Concat(stay, joins, leaves)
 	return out, nil

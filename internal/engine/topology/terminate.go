@@ -25,13 +25,13 @@ func terminateMachines(g *graph.Graph, p platform, lbs loadBalancers, k kubernet
 		stay = append(stay, m.Instance)
 	}
 	for _, x := range plan.groups {
-		for _, m := range x.unhealthy {
+		for i, m := range x.unhealthy {
 			if !x.controlPlane {
-				terminate(g, p, k, plan, m, nil, x.origin+": "+p.unhealthy(m))
+				terminate(g, p, k, plan, m, nil, p.replacement(x, m, len(x.outdated)+i))
 			}
 		}
 	}
-	const why = "no longer in the manifest"
+	why := reason{text: "no longer in the manifest"}
 	for _, m := range plan.leaving {
 		if m.Tags[cloud.RoleTag] != roleControlPlane {
 			terminate(g, p, k, plan, m, graph.Awaits(stay...), why)
@@ -39,7 +39,7 @@ func terminateMachines(g *graph.Graph, p platform, lbs loadBalancers, k kubernet
 		}
 		after := slices.Concat(stay, settled)
 		if plan.rollsControlPlane() {
-			after = slices.Concat(after, unregister(g, lbs, m, after, why))
+			after = slices.Concat(after, unregister(g, lbs, m, after, why.text))
 		}
 		settled = append(settled, terminate(g, p, k, plan, m, graph.Awaits(after...), why))
 	}
@@ -55,16 +55,36 @@ func (in inputs) drains(m ec2.InstanceState) bool {
 	return in.o.Drain && in.initialized() && (role == roleControlPlane || role == roleNode)
 }
 
+// reason is why a machine is terminated.
+type reason struct {
+	text       string
+	changes    []graph.Change // of its settings
+	replacedBy graph.ID       // the machine that takes its place; "": none
+}
+
+// replacement is why an unhealthy or outdated machine is terminated, and which machine takes
+// its place: the n-th of those that are launched.
+func (in inputs) replacement(x groupPlan, m ec2.InstanceState, n int) reason {
+	why := reason{text: x.origin + ": " + cmp.Or(in.unhealthy(m), in.outdatedBecause(x, m))}
+	if n < len(x.launch) {
+		why.replacedBy = x.id(x.launch[n].index)
+	}
+	if have := m.Tags[cloud.TemplateTag]; in.unhealthy(m) == "" && have != "" && have != x.template.digest {
+		why.changes = in.templateChanges(x.template, m.Tags[cloud.TemplateFieldsTag])
+	}
+	return why
+}
+
 // terminate adds the steps that terminate a machine: hooks, drain the Node, remove the etcd
 // member, terminate the machine, delete the Node. It returns the last of them.
-func terminate(g *graph.Graph, p platform, k kubernetes, plan machinePlan, m ec2.InstanceState, after []graph.Edge, why string) graph.Resource {
+func terminate(g *graph.Graph, p platform, k kubernetes, plan machinePlan, m ec2.InstanceState, after []graph.Edge, why reason) graph.Resource {
 	resource := cmp.Or(m.Tags[cloud.ResourceTag], "machine/"+m.Tags["Name"]) // its ID in the graph of the run that launched it
-	suffix, from := strings.TrimPrefix(resource, "machine/")+"/"+m.ID, graph.From(why)
+	suffix, from := strings.TrimPrefix(resource, "machine/")+"/"+m.ID, graph.From(why.text)
 	r := &ec2.Instance{Claimed: m.ID, Tags: m.Tags}
 	r.Spec.InstanceType = m.Type
 	if p.drains(m) {
 		limits, annotations := p.deletion(m)
-		after = addHooks(g, k, m, annotations, clusterv1.PreDrainDeleteHookAnnotationPrefix, suffix, after, why)
+		after = addHooks(g, k, m, annotations, clusterv1.PreDrainDeleteHookAnnotationPrefix, suffix, after, why.text)
 		if _, excluded := annotations[clusterv1.ExcludeNodeDrainingAnnotation]; !excluded {
 			_, abandon := annotations[clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation]
 			after = graph.Awaits(graph.Retire(g, graph.ID("drain/"+suffix), &incluster.Drain{
@@ -72,14 +92,15 @@ func terminate(g *graph.Graph, p platform, k kubernetes, plan machinePlan, m ec2
 				SkipDetach: abandon, After: after,
 			}, from))
 		}
-		after = addHooks(g, k, m, annotations, clusterv1.PreTerminateDeleteHookAnnotationPrefix, suffix, after, why)
+		after = addHooks(g, k, m, annotations, clusterv1.PreTerminateDeleteHookAnnotationPrefix, suffix, after, why.text)
 		if certificates, stacked := p.etcdCertificates(); stacked && m.Tags[cloud.RoleTag] == roleControlPlane {
 			after = graph.Awaits(graph.Retire(g, graph.ID("etcd-member/"+suffix), &incluster.EtcdMember{
 				API: k.api, Machine: m, Leaving: plan.leavingControlPlane(), Certificates: certificates, After: after,
 			}, from))
 		}
 	}
-	terminated := graph.Retire(g, graph.ID("retired/"+resource+"/"+m.ID), r, graph.With(after), from)
+	terminated := graph.Retire(g, graph.ID("retired/"+resource+"/"+m.ID), r, graph.With(after), from,
+		graph.Because(why.replacedBy, why.changes))
 	if !p.drains(m) {
 		return terminated
 	}

@@ -95,6 +95,7 @@ there is only a default: the region of a manifest has priority.`,
 	})
 	root.AddCommand(ami.New(e), bootstrap.New(e), cluster.New(e), controller.New(e), eks.New(e), gc.New(e), resource.New(e), version.New(e))
 	groups(root)
+	completeFlags(root, e)
 	return root, begun
 }
 

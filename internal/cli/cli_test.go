@@ -118,6 +118,26 @@ func TestEveryCommandHelpsAndCompletes(t *testing.T) {
 	assert.Contains(t, s.out.String(), "__start_clusterawsadm")
 }
 
+// Regions and profiles are completed, and a region that does not exist is told.
+func TestRegionsAndProfiles(t *testing.T) {
+	s := newShell(t)
+	dir := t.TempDir()
+	for name, text := range map[string]string{"config": "[default]\n[profile dev]\nregion = eu-west-1\n[sso-session corp]\n", "credentials": "[ci]\n[dev]\n"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	s.variables["AWS_CONFIG_FILE"], s.variables["AWS_SHARED_CREDENTIALS_FILE"] = filepath.Join(dir, "config"), filepath.Join(dir, "credentials")
+	require.Equal(t, 0, s.run("__complete", "cluster", "list", "--profile", ""))
+	assert.Equal(t, "ci\ndefault\ndev\n:4\n", s.out.String())
+	require.Equal(t, 0, s.run("__complete", "ami", "list", "--region", "eu-w"))
+	assert.Contains(t, s.out.String(), "eu-west-1\neu-west-2\n")
+
+	s.simulated()
+	require.Equal(t, 0, s.run("cluster", "list", "--region", "us-est-1"), s.err.String())
+	assert.Contains(t, s.err.String(), "warning: region us-est-1 is not one of those that were known when this program was built: did you mean us-east-1?\n")
+	require.Equal(t, 0, s.run("cluster", "validate", "-f", "../../configs/quickstart.yaml"))
+	assert.NotContains(t, s.err.String(), "warning: region")
+}
+
 func TestWhatIsTypedWrong(t *testing.T) {
 	const example = "../../configs/quickstart.yaml"
 	dir, large := t.TempDir(), filepath.Join(t.TempDir(), "large.yaml")

@@ -57,7 +57,7 @@ func TestClusterCommands(t *testing.T) {
 	assert.Contains(t, s.err.String(), "--yes")
 	s.terminal("n\n")
 	step(env.Refused, "create", "-f", file)
-	assert.Contains(t, s.err.String(), "Create cluster demo in us-east-1? [y/N]")
+	assert.Contains(t, s.err.String(), "Create cluster demo in us-east-1, account 123456789012? [y/N]")
 	assert.Contains(t, s.err.String(), "not confirmed; nothing was changed")
 	assert.Empty(t, s.out.String())
 
@@ -94,7 +94,7 @@ func TestClusterCommands(t *testing.T) {
 
 	s.terminal("dmeo\n")
 	step(env.Refused, "delete", "demo")
-	assert.Contains(t, s.err.String(), "Type the name of the cluster")
+	assert.Contains(t, s.err.String(), "This deletes the cluster in us-east-1, account 123456789012, and cannot be undone. Type its name to delete it: ")
 	s.terminal("demo\n")
 	step(0, "delete", "demo")
 	assert.Contains(t, s.err.String(), "is deleted (")

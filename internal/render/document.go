@@ -37,6 +37,8 @@ type PlanDocument struct {
 	Version  int              `json:"version"`
 	Cluster  string           `json:"cluster"`
 	Region   string           `json:"region"`
+	Account  string           `json:"account,omitempty"` // ID
+	Caller   string           `json:"caller,omitempty"`  // ARN of who has made the plan
 	Summary  Counts           `json:"summary"`
 	Expected float64          `json:"expectedSeconds,omitempty"`
 	Steps    []reconcile.Step `json:"steps"`
@@ -46,7 +48,7 @@ type PlanDocument struct {
 
 // NewPlanDocument returns the document of a plan.
 func NewPlanDocument(p reconcile.Plan, v PlanView) PlanDocument {
-	d := PlanDocument{Version: Version, Cluster: v.Cluster, Region: v.Region, Summary: Summarize(p), Expected: seconds(p.Expected), Steps: p.Steps, Quotas: p.Quotas}
+	d := PlanDocument{Version: Version, Cluster: v.Cluster, Region: v.Region, Account: v.Account, Caller: v.Caller, Summary: Summarize(p), Expected: seconds(p.Expected), Steps: p.Steps, Quotas: p.Quotas}
 	if d.Steps == nil {
 		d.Steps = []reconcile.Step{}
 	}

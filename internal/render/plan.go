@@ -18,12 +18,32 @@ type PlanView struct {
 	Full            bool // list every machine and every tag
 	Deletes         bool // the plan is that of a deletion
 	Style           Style
+
+	Account string // ID; "" if it is not known
+	Caller  string // ARN of who calls AWS
+	Profile string // the profile with the credentials; "" if none is named
+}
+
+// Who says in which account a plan is, and who has made it: "account 123456789012, us-east-1,
+// as arn:aws:iam::123456789012:user/ada (profile dev)"; "" if it is not known.
+func (v PlanView) Who() string {
+	if v.Account == "" {
+		return ""
+	}
+	who := fmt.Sprintf("account %s, %s, as %s", v.Account, v.Region, v.Caller)
+	if v.Profile != "" {
+		who += " (profile " + v.Profile + ")"
+	}
+	return who
 }
 
 // Plan prints a plan in the style of Terraform: a block for each resource that changes,
 // and a summary of the others.
 func Plan(w io.Writer, p reconcile.Plan, v PlanView) error {
 	var b strings.Builder
+	if who := v.Who(); who != "" {
+		b.WriteString(v.Style.paint(dim, heading(reconcile.Area(who))) + "\n\n")
+	}
 	all := sections(p, v.Full)
 	b.WriteString(marks(all, v.Style))
 	for _, s := range all {

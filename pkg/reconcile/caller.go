@@ -1,15 +1,34 @@
 package reconcile
 
 import (
+	"context"
 	"errors"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
+
+// Caller is who calls AWS.
+type Caller struct {
+	Account string // ID: "123456789012"
+	ARN     string // of the user or of the session of a role
+}
+
+// Caller asks AWS who calls it for the cluster: the identity that the manifest names, or else
+// that of the target's Config.
+func (c *Cluster) Caller(ctx context.Context) (Caller, error) {
+	out, err := c.begin(Options{}).cloud.STS.GetCallerIdentity(cloud.ReadOnly(ctx), &sts.GetCallerIdentityInput{})
+	if err != nil {
+		return Caller{}, public(err)
+	}
+	return Caller{aws.ToString(out.Account), aws.ToString(out.Arn)}, nil
+}
 
 // CallerRefusal says why AWS refuses calls of the caller, whatever they are for. The zero value
 // means that an error has another reason.

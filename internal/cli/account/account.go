@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/simulated"
+	"github.com/clusterawsadm/clusterawsadm/internal/regions"
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -85,6 +86,7 @@ func (a *Account) Simulated() bool { return a.simulated != nil }
 
 // Open opens the account. If the region is "", that of the environment is used.
 func (f *Flags) Open(ctx context.Context, region string) (*Account, error) {
+	f.RemarkRegion(region)
 	if f.Simulate {
 		return f.openSimulated(region)
 	}
@@ -99,6 +101,13 @@ func (f *Flags) Open(ctx context.Context, region string) (*Account, error) {
 		return nil, err
 	}
 	return &Account{Config: cfg, Kubernetes: f.Env.Kubernetes, release: func() {}}, nil
+}
+
+// RemarkRegion warns about a region that is probably misspelled. New regions are not known.
+func (f *Flags) RemarkRegion(region string) {
+	if remark := regions.Remark(region); remark != "" {
+		f.Env.Story("warning: %s", remark)
+	}
 }
 
 // CheckSpeed checks the speed of the simulated account.

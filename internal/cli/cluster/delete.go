@@ -100,6 +100,7 @@ func (o *deleteOptions) keep(options *reconcile.Options) {
 func (o *deleteOptions) show(ctx context.Context, c *reconcile.Cluster, byName bool) error {
 	var options reconcile.Options
 	o.keep(&options)
+	who := o.askWho(ctx, c)
 	p, err := c.PlanDelete(ctx, options)
 	if err != nil {
 		return err
@@ -110,7 +111,7 @@ func (o *deleteOptions) show(ctx context.Context, c *reconcile.Cluster, byName b
 	for _, s := range kept(p) {
 		o.Env.Story("would keep %s: %s", s.CloudID, s.Origin)
 	}
-	v := view(o.flags, c, false)
+	v := view(o.flags, c, who, false)
 	v.Deletes = true
 	return show(o.flags, o.output.value, p, v)
 }

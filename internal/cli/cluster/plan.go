@@ -52,11 +52,12 @@ func (o *planOptions) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer s.Close(&err)
+	who := o.askWho(ctx, c)
 	p, err := c.Plan(ctx)
 	if err != nil && !worthShowing(p, err) {
 		return err
 	}
-	if err := show(o.flags, o.output.value, p, view(o.flags, c, o.full)); err != nil {
+	if err := show(o.flags, o.output.value, p, view(o.flags, c, who, o.full)); err != nil {
 		return err
 	}
 	if err != nil {
@@ -82,8 +83,8 @@ func worthShowing(p reconcile.Plan, err error) bool {
 }
 
 // view returns how a plan is shown.
-func view(f *flags, c *reconcile.Cluster, full bool) render.PlanView {
-	return render.PlanView{Cluster: c.Name, Region: c.Region, Full: full, Style: f.Env.OutStyle()}
+func view(f *flags, c *reconcile.Cluster, who identity, full bool) render.PlanView {
+	return who.in(render.PlanView{Cluster: c.Name, Region: c.Region, Full: full, Style: f.Env.OutStyle()})
 }
 
 // show prints a plan in a format.

@@ -23,6 +23,7 @@ type run struct {
 	word    string // what the user has to type to confirm
 
 	progress render.Progress
+	who      identity
 }
 
 // begin shows the progress of the run until end is called.
@@ -62,6 +63,7 @@ func (r *run) newProgress(s *session) render.Progress {
 
 // options connects the engine to the progress and the confirmation.
 func (r *run) options(ctx context.Context) reconcile.Options {
+	r.who = r.askWho(ctx, r.cluster)
 	return reconcile.Options{
 		Observe: r.progress.Event,
 		Confirm: func(p reconcile.Plan) (bool, error) { return r.confirm(ctx, p) },
@@ -70,9 +72,12 @@ func (r *run) options(ctx context.Context) reconcile.Options {
 
 // confirm shows the plan and asks for confirmation.
 func (r *run) confirm(ctx context.Context, p reconcile.Plan) (bool, error) {
-	view := render.PlanView{Cluster: r.cluster.Name, Region: r.cluster.Region, Deletes: r.verb == "delete", Style: r.Env.ErrStyle()}
+	view := r.who.in(render.PlanView{Cluster: r.cluster.Name, Region: r.cluster.Region, Deletes: r.verb == "delete", Style: r.Env.ErrStyle()})
 	if r.yes {
 		if r.flags.progress.value != "json" {
+			if who := view.Who(); who != "" {
+				r.Env.Story("%s", who)
+			}
 			r.Env.Story("%s", render.Headline(p, view))
 		}
 		r.progress.Begin(p)
@@ -85,7 +90,7 @@ func (r *run) confirm(ctx context.Context, p reconcile.Plan) (bool, error) {
 	if err := render.Plan(r.Env.Err, p, view); err != nil {
 		return false, err
 	}
-	ok, err := r.ask(ctx)
+	ok, err := r.ask(ctx, view)
 	if ok && err == nil {
 		r.progress.Begin(p)
 	}
@@ -93,12 +98,16 @@ func (r *run) confirm(ctx context.Context, p reconcile.Plan) (bool, error) {
 }
 
 // ask asks the user and waits for the answer, or for the end of the context.
-func (r *run) ask(ctx context.Context) (bool, error) {
+func (r *run) ask(ctx context.Context, v render.PlanView) (bool, error) {
+	where := v.Region
+	if v.Account != "" {
+		where += ", account " + v.Account
+	}
 	if r.word != "" {
-		a, err := r.question(ctx, "\nThis cannot be undone. Type the name of the cluster to delete it: ")
+		a, err := r.question(ctx, fmt.Sprintf("\nThis deletes the cluster in %s, and cannot be undone. Type its name to delete it: ", where))
 		return a == r.word, err
 	}
-	return r.agrees(ctx, fmt.Sprintf("\n%s cluster %s in %s?", strings.ToUpper(r.verb[:1])+r.verb[1:], r.cluster.Name, r.cluster.Region))
+	return r.agrees(ctx, fmt.Sprintf("\n%s cluster %s in %s?", strings.ToUpper(r.verb[:1])+r.verb[1:], v.Cluster, where))
 }
 
 // confirmed asks for a confirmation, unless --yes is set. Without a terminal the error says

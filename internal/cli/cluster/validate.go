@@ -52,6 +52,7 @@ func (o *validateOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	o.RemarkRegion(m.Region())
 	v := describe(m)
 	if o.output.value != "text" {
 		return render.Encode(o.Env.Out, render.Format(o.output.value), v)

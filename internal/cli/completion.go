@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/regions"
+)
+
+// completeFlags adds the completion of --region and --profile to a command and to those
+// below it.
+func completeFlags(cmd *cobra.Command, e *env.Env) {
+	for name, values := range map[string]func() []string{"region": regions.All, "profile": func() []string { return profileNames(e) }} {
+		if cmd.LocalFlags().Lookup(name) == nil {
+			continue
+		}
+		// It fails for a flag that has a completion already, and that one stays.
+		_ = cmd.RegisterFlagCompletionFunc(name, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return values(), cobra.ShellCompDirectiveNoFileComp
+		})
+	}
+	for _, c := range cmd.Commands() {
+		completeFlags(c, e)
+	}
+}
+
+// profileNames lists the profiles in the files of the AWS CLI.
+func profileNames(e *env.Env) (names []string) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return nil
+	}
+	section := regexp.MustCompile(`^\[(?:profile\s+)?([^\]]+?)\s*\]`)
+	for variable, file := range map[string]string{"AWS_CONFIG_FILE": "config", "AWS_SHARED_CREDENTIALS_FILE": "credentials"} {
+		path := e.Getenv(variable)
+		if path == "" {
+			path = filepath.Join(home, ".aws", file)
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			continue
+		}
+		for lines := bufio.NewScanner(f); lines.Scan(); {
+			if found := section.FindStringSubmatch(lines.Text()); found != nil && !regexp.MustCompile(`^(sso-session|services)\s`).MatchString(found[1]) {
+				names = append(names, found[1])
+			}
+		}
+		_ = f.Close() // it was only read
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

@@ -42,7 +42,7 @@ func profileNames(e *env.Env) (names []string) {
 		if path == "" {
 			path = filepath.Join(home, ".aws", file)
 		}
-		f, err := os.Open(path)
+		f, err := os.Open(path) //nolint:gosec // it is the file that the user has chosen
 		if err != nil {
 			continue
 		}

@@ -14,8 +14,8 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/simulated"
-	"github.com/clusterawsadm/clusterawsadm/internal/regions"
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
+	"github.com/clusterawsadm/clusterawsadm/internal/regions"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 

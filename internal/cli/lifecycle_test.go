@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"maps"
@@ -246,4 +247,89 @@ func TestSummaryOfErrorsIsTyped(t *testing.T) {
 	s := newShell(t)
 	s.Explain(err)
 	assert.Equal(t, "error: 2 resources are left: vpc-1, subnet-2\n", s.err.String())
+}
+
+// TestPlanFile carries out a plan that was written to a file, and refuses to if anything has
+// changed since.
+func TestPlanFile(t *testing.T) {
+	s := newShell(t)
+	s.simulated()
+	file := s.generated(t)
+	planned := filepath.Join(t.TempDir(), "demo.plan")
+	step := func(want int, args ...string) {
+		t.Helper()
+		require.Equal(t, want, s.run(append([]string{"cluster"}, args...)...), "%s\n%s", args, s.err.String())
+	}
+	step(0, "plan", "-f", file, "--out", planned, "--wait", "infrastructure")
+	assert.Contains(t, s.err.String(), "wrote "+planned+": 'clusterawsadm cluster create "+planned+"' carries out this plan, or says what has changed\n")
+	printed := s.out.String()
+	data, err := os.ReadFile(planned)
+	require.NoError(t, err)
+	assert.NotContains(t, string(data), "PRIVATE KEY")
+	step(0, "plan", "show", planned)
+	assert.Equal(t, printed, s.out.String())
+
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"plan", "show", file}, "is not a plan: "},
+		{[]string{"plan", "show", "nope.plan"}, "error: nope.plan: no such file\n"},
+		{[]string{"plan", "show"}, "name one file"},
+		{[]string{"create", file}, "did you mean -f " + file},
+		{[]string{"create", planned, "--wait", "api"}, "error: the plan was made with --wait=infrastructure: make it again for another value\n"},
+		{[]string{"create", planned, "--drain=false"}, "error: the plan was made without --drain: make it again\n"},
+		{[]string{"create", planned, "--set", "A=b"}, "error: the plan was made with no --set: use the same values\n"},
+	} {
+		step(env.Wrong, c.args...)
+		assert.Contains(t, s.err.String(), c.want)
+	}
+
+	step(0, "create", planned)
+	assert.Contains(t, s.err.String(), "Cluster demo in us-east-1 is up to date")
+	step(0, "create", planned) // there is nothing to do any more
+	step(0, "plan", "-f", file, "--out", planned)
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, bytes.ReplaceAll(text, []byte("t3.large"), []byte("m5.large")), 0o600))
+	step(env.Refused, "create", planned)
+	assert.Contains(t, s.err.String(), "error: "+file+" or its variables have changed since the plan was made: make the plan again\n")
+
+	step(0, "plan", "-f", file, "--out", planned)
+	require.NoError(t, os.WriteFile(file, text, 0o600))
+	step(0, "delete", "demo", "--yes")
+	require.NoError(t, os.WriteFile(file, bytes.ReplaceAll(text, []byte("t3.large"), []byte("m5.large")), 0o600))
+	step(env.Refused, "create", planned)
+	assert.Contains(t, s.err.String(), "vpc: is to create now, which is not in the plan\n")
+	assert.Regexp(t, `retired/machine/demo-md-0/0/i-\w+: the plan would delete it, which is not necessary any more\n`, s.err.String())
+	assert.Regexp(t, `the plan of \S+ does not apply any more: make it again\n`, s.err.String())
+	step(env.Failed, "describe", "demo")
+}
+
+// TestList lists clusters with what AWS tells of them, in the simulated account of a region.
+func TestList(t *testing.T) {
+	s := newShell(t)
+	s.simulated()
+	file := s.generated(t)
+	require.Equal(t, 0, s.run("cluster", "create", "-f", file, "--yes", "--wait", "infrastructure"), s.err.String())
+	require.Equal(t, 0, s.run("cluster", "list"), s.err.String())
+	assert.Regexp(t, `^NAME   REGION      TYPE      VERSION   CONTROL PLANE   WORKERS   STATUS    AGE\ndemo   us-east-1   kubeadm   v1\.34\.2   1               1         running   \d+\w+\n$`, s.out.String())
+	require.Equal(t, 0, s.run("cluster", "list", "-o", "wide"), s.err.String())
+	assert.Regexp(t, `STATUS    AGE +RESOURCES   KINDS\n`, s.out.String())
+	require.Equal(t, 0, s.run("cluster", "list", "-o", "json"), s.err.String())
+	assert.Contains(t, s.out.String(), `"version": "v1.34.2"`)
+	require.Equal(t, 0, s.run("cluster", "describe", "demo", "--detailed-exitcode"), s.err.String())
+	assert.Regexp(t, `^demo  us-east-1  Kubernetes v1\.34\.2  https://\S+:6443  \d+\w+ old\n`, s.out.String())
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	larger := filepath.Join(t.TempDir(), "larger.yaml")
+	require.NoError(t, os.WriteFile(larger, bytes.ReplaceAll(text, []byte("replicas: 1\n"), []byte("replicas: 2\n")), 0o600))
+	require.Equal(t, 0, s.run("cluster", "describe", "-f", larger, "--wait", "infrastructure"), s.err.String())
+	require.Equal(t, env.Changes, s.run("cluster", "describe", "-f", larger, "--wait", "infrastructure", "--detailed-exitcode"), s.err.String())
+	require.Equal(t, 0, s.run("cluster", "delete", "demo", "--yes"), s.err.String())
+
+	s.variables["CAPA_EKS_IAM"] = "true"
+	require.Equal(t, 0, s.run("cluster", "create", "-f", configured("eks"), "--yes", "--wait", "infrastructure"), s.err.String())
+	require.Equal(t, 0, s.run("cluster", "list"), s.err.String())
+	assert.Regexp(t, `\neks +us-east-1 +eks +v1\.34 +eks +2 +active +\d+\w+\n$`, s.out.String())
 }

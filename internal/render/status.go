@@ -5,6 +5,9 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
@@ -19,6 +22,7 @@ type StatusView struct {
 	Full  bool // list every machine
 	Named bool // without a manifest: there is no desired state
 	Style Style
+	Now   time.Time // for the age of the cluster
 }
 
 // Status prints a cluster as a tree: its areas, and in each the resources with
@@ -31,6 +35,9 @@ func Status(w io.Writer, s reconcile.Status, v StatusView) error {
 	}
 	if s.Endpoint != "" {
 		b.WriteString("  https://" + s.Endpoint)
+	}
+	if s.Since != nil {
+		b.WriteString("  " + Age(*s.Since, v.Now) + " old")
 	}
 	b.WriteString("\n")
 	var shown []branch
@@ -47,6 +54,9 @@ func Status(w io.Writer, s reconcile.Status, v StatusView) error {
 	_, err := io.WriteString(w, b.String())
 	return err
 }
+
+// Age prints how long ago something was: "4h12m".
+func Age(since, now time.Time) string { return duration.HumanDuration(now.Sub(since)) }
 
 // branch is one area of the tree.
 type branch struct {

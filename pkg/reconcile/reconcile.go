@@ -25,6 +25,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -198,6 +199,14 @@ type Status struct {
 	Version   string           `json:"version,omitempty"`  // of Kubernetes
 	Endpoint  string           `json:"endpoint,omitempty"` // host:port of the API server
 	Resources []ResourceStatus `json:"resources"`
+	// Since is when the EKS cluster was created, or the oldest machine of the control plane
+	// launched. It is only known for a cluster that is opened by its name.
+	Since *time.Time `json:"since,omitempty"`
+}
+
+// Healthy reports whether all resources exist and are as they should be.
+func (s Status) Healthy() bool {
+	return !slices.ContainsFunc(s.Resources, func(r ResourceStatus) bool { return r.State != "ok" && r.State != "existing" })
 }
 
 // ResourceStatus is one resource with its live state.

@@ -11,6 +11,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/discover"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 )
@@ -80,11 +81,17 @@ func (r *run) lookByTag(ctx context.Context, s *Status) (err error) {
 	}
 	slices.Reverse(r.plan.Steps)
 	ctx = cloud.InSnapshot(cloud.ReadOnly(ctx))
+	if all, err := discover.Overviews(ctx, r.cloud); err == nil && all[s.Name] != nil { // as below
+		s.Version = all[s.Name].Version
+		if since := all[s.Name].Since; !since.IsZero() {
+			s.Since = &since
+		}
+	}
 	if s.Endpoint, err = elb.TaggedEndpoint(ctx, r.cloud); err != nil || s.Endpoint != "" {
 		return err
 	}
 	if e, err := eks.Tagged(ctx, r.cloud); err == nil && e != nil { // without the permission there is none to show
-		s.Endpoint, s.Version = strings.TrimPrefix(e.Endpoint, "https://"), e.Version
+		s.Endpoint = strings.TrimPrefix(e.Endpoint, "https://")
 	}
 	return nil
 }

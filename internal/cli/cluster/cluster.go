@@ -68,9 +68,10 @@ type flags struct {
 	networkFirst bool   // the value of --network-first
 	kmsKey       string // the value of --kms-key
 
-	eks   bool           // the manifest has EKS run the control plane
-	until reconcile.Wait // what the run waits for
-	far   string         // why it does not wait longer; "" for no message
+	digest string         // of the manifest, its variables and what else is applied
+	eks    bool           // the manifest has EKS run the control plane
+	until  reconcile.Wait // what the run waits for
+	far    string         // why it does not wait longer; "" for no message
 }
 
 func (f *flags) addTo(cmd *cobra.Command) {

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -20,17 +19,27 @@ type createOptions struct {
 func newCreate(f *flags) *cobra.Command {
 	o := &createOptions{flags: f}
 	cmd := &cobra.Command{
-		Use:     "create -f FILE",
+		Use:     "create {-f FILE | PLAN}",
 		Aliases: []string{"apply"},
 		Short:   "Create the cluster of a manifest, or update it to match the manifest",
 		Long: `Create the cluster of a manifest, or update it to match the manifest. Resources
 that exist already are found by their tags and kept, so a run that was stopped
 continues where it stopped. On a terminal the command shows the plan and asks for
-confirmation; otherwise it requires --yes.`,
+confirmation; otherwise it requires --yes.
+
+With the file of a plan that 'cluster plan --out' has written, the command carries out
+that plan without asking. If it does not apply any more, the command changes nothing,
+and says what has changed.`,
 		Example: `  clusterawsadm cluster create -f demo.yaml
+  clusterawsadm cluster create demo.plan
   clusterawsadm cluster create -f demo.yaml --set KUBERNETES_VERSION=v1.34.2 --yes`,
-		Args: manifestOnly,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && isPlanFile(args[0]) {
+				return nil
+			}
+			return manifestOnly(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	output(cmd, &o.output, "text", "json", "yaml")
 	f.addManifest(cmd)
@@ -44,17 +53,27 @@ confirmation; otherwise it requires --yes.`,
 	return cmd
 }
 
-func (o *createOptions) run(ctx context.Context) (err error) {
-	if o.dryRun {
-		return (&planOptions{flags: o.flags, output: o.output}).run(ctx)
+func (o *createOptions) run(cmd *cobra.Command, args []string) (err error) {
+	var planned *planFile
+	if len(args) > 0 {
+		if planned, err = o.fromPlan(cmd, args[0]); err != nil {
+			return err
+		}
 	}
+	if o.dryRun {
+		return (&planOptions{flags: o.flags, output: o.output}).run(cmd)
+	}
+	ctx := cmd.Context()
 	o.waits = true
 	c, s, err := o.wanted(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.Close(&err)
-	r := &run{flags: o.flags, verb: "create", cluster: c, yes: o.yes}
+	if err := planned.checkInput(o.digest); err != nil {
+		return err
+	}
+	r := &run{flags: o.flags, verb: "create", cluster: c, yes: o.yes, planned: planned}
 	end := r.begin(s)
 	res, err := c.Apply(ctx, r.options(ctx))
 	end()

@@ -13,6 +13,8 @@ type describeOptions struct {
 	*flags
 	output choice
 	full   bool
+
+	detailedExit bool
 }
 
 func newDescribe(f *flags) *cobra.Command {
@@ -33,6 +35,7 @@ func newDescribe(f *flags) *cobra.Command {
 	output(cmd, &o.output, "text", "json", "yaml")
 	o.addWait(cmd)
 	cmd.Flags().BoolVar(&o.full, "full", false, "list every machine")
+	cmd.Flags().BoolVar(&o.detailedExit, "detailed-exitcode", false, "exit with 2 when a resource is missing, differs, or is not ready")
 	return cmd
 }
 
@@ -51,7 +54,12 @@ func (o *describeOptions) run(ctx context.Context, args []string) (err error) {
 		return notFound(c.Name, c.Region)
 	}
 	if o.output.value != "text" {
-		return render.Encode(o.Env.Out, render.Format(o.output.value), status)
+		err = render.Encode(o.Env.Out, render.Format(o.output.value), status)
+	} else {
+		err = render.Status(o.Env.Out, status, render.StatusView{Full: o.full, Named: len(args) > 0, Style: o.Env.OutStyle(), Now: s.Clock.Now()})
 	}
-	return render.Status(o.Env.Out, status, render.StatusView{Full: o.full, Named: len(args) > 0, Style: o.Env.OutStyle()})
+	if err == nil && o.detailedExit && !status.Healthy() {
+		err = env.ErrChanges
+	}
+	return err
 }

@@ -67,11 +67,13 @@ func (f *flags) loadSources(ctx context.Context, sources []reconcile.Source) (*r
 	if err != nil {
 		return nil, err
 	}
-	inManifest := map[string]bool{}
+	inManifest, used := map[string]bool{}, map[string]string{}
 	m, err := reconcile.Load(sources, reconcile.LoadOptions{ //nolint:contextcheck // it reads what is in memory
 		Lookup: func(name string) (string, bool) {
 			inManifest[name] = true
-			return lookup(name)
+			value, ok := lookup(name)
+			used[name] = value
+			return value, ok
 		},
 		Region:       f.ambientRegion(ctx),
 		EKSEnableIAM: roles,
@@ -91,6 +93,8 @@ func (f *flags) loadSources(ctx context.Context, sources []reconcile.Source) (*r
 	if err := f.move(m); err != nil {
 		return nil, err
 	}
+	used[rolesVariable] = strconv.FormatBool(roles)
+	f.digest = digestOf([][]reconcile.Source{sources, cni, addons, identities}, used)
 	for _, w := range m.Warnings {
 		f.Env.Story("warning: %s", w)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -57,7 +58,7 @@ func (o *listOptions) run(ctx context.Context) (err error) {
 		o.Env.Story("no clusters found")
 		return nil
 	}
-	return o.table(found)
+	return o.table(found, s.Clock.Now())
 }
 
 // clusterList is the JSON output.
@@ -95,26 +96,45 @@ func (o *listOptions) find(ctx context.Context, s *session) ([]reconcile.Cluster
 	return slices.Concat(found...), err
 }
 
-func (o *listOptions) table(found []reconcile.ClusterSummary) error {
-	headers := []string{"NAME", "REGION", "RESOURCES"}
+func (o *listOptions) table(found []reconcile.ClusterSummary, now time.Time) error {
+	headers := []string{"NAME", "REGION", "TYPE", "VERSION", "CONTROL PLANE", "WORKERS", "STATUS", "AGE"}
 	if o.output.value == "wide" {
-		headers = append(headers, "KINDS")
+		headers = append(headers, "RESOURCES", "KINDS")
 	}
 	slices.SortFunc(found, func(x, y reconcile.ClusterSummary) int {
 		return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Region, y.Region))
 	})
 	rows := make([][]string, len(found))
 	for i, c := range found {
-		total := 0
-		kinds := make([]string, 0, len(c.Kinds))
-		for _, kind := range slices.Sorted(maps.Keys(c.Kinds)) {
-			total += c.Kinds[kind]
-			kinds = append(kinds, fmt.Sprintf("%s %d", kind, c.Kinds[kind]))
+		rows[i] = []string{c.Name, c.Region, "kubeadm", cmp.Or(c.Version, "-"), machines(c.ControlPlane), machines(c.Workers), cmp.Or(c.Status, "unknown"), "-"}
+		if c.EKS {
+			rows[i][2], rows[i][4] = "eks", "eks"
 		}
-		rows[i] = []string{c.Name, c.Region, strconv.Itoa(total)}
+		if c.Since != nil {
+			rows[i][7] = render.Age(*c.Since, now)
+		}
 		if o.output.value == "wide" {
-			rows[i] = append(rows[i], strings.Join(kinds, ", "))
+			rows[i] = append(rows[i], kindsOf(c)...)
 		}
 	}
 	return render.Table(o.Env.Out, headers, rows)
+}
+
+// machines prints numbers of machines: "3", or "2/3" if not all of them run.
+func machines(m reconcile.Machines) string {
+	if m.Running == m.All {
+		return strconv.Itoa(m.All)
+	}
+	return fmt.Sprintf("%d/%d", m.Running, m.All)
+}
+
+// kindsOf prints how many resources a cluster has, and of which kinds.
+func kindsOf(c reconcile.ClusterSummary) []string {
+	total := 0
+	kinds := make([]string, 0, len(c.Kinds))
+	for _, kind := range slices.Sorted(maps.Keys(c.Kinds)) {
+		total += c.Kinds[kind]
+		kinds = append(kinds, fmt.Sprintf("%s %d", kind, c.Kinds[kind]))
+	}
+	return []string{strconv.Itoa(total), strings.Join(kinds, ", ")}
 }

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"context"
 	"errors"
 	"slices"
 
@@ -17,6 +16,7 @@ type planOptions struct {
 	output       choice
 	full         bool
 	detailedExit bool
+	out          string // file to write the plan to; "": none
 }
 
 func newPlan(f *flags) *cobra.Command {
@@ -29,9 +29,16 @@ the account that the plan needs some of, it shows the limit, what is in use, and
 what the plan needs; the exit code is 4 if a quota is too small.
 
 The exit code is 0, with or without changes. With --detailed-exitcode it is 2 when
-there are changes.`,
+there are changes.
+
+--out writes the plan to a file, for 'cluster create FILE', which carries out exactly
+this plan, or refuses to and says what has changed in the meantime. The file contains no
+secret: 'create' needs the same manifest, and the same values of --set.`,
+		Example: `  clusterawsadm cluster plan -f demo.yaml
+  clusterawsadm cluster plan -f demo.yaml --out demo.plan
+  clusterawsadm cluster create demo.plan`,
 		Args: manifestOnly,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	f.addManifest(cmd)
 	output(cmd, &o.output, "text", "json", "yaml")
@@ -42,10 +49,15 @@ there are changes.`,
 	f.addObjects(cmd)
 	cmd.Flags().BoolVar(&o.full, "full", false, "list every machine and every tag")
 	cmd.Flags().BoolVar(&o.detailedExit, "detailed-exitcode", false, "exit with 2 when there are changes")
+	cmd.Flags().StringVar(&o.out, "out", "", "write the plan to `FILE`")
+	show := newPlanShow(f)
+	cmd.AddCommand(show)
+	f.timed(show)
 	return cmd
 }
 
-func (o *planOptions) run(ctx context.Context) (err error) {
+func (o *planOptions) run(cmd *cobra.Command) (err error) {
+	ctx := cmd.Context()
 	o.waits = true
 	c, s, err := o.wanted(ctx)
 	if err != nil {
@@ -57,8 +69,12 @@ func (o *planOptions) run(ctx context.Context) (err error) {
 	if err != nil && !worthShowing(p, err) {
 		return err
 	}
-	if err := show(o.flags, o.output.value, p, view(o.flags, c, who, o.full)); err != nil {
+	v := view(o.flags, c, who, o.full)
+	if err := show(o.flags, o.output.value, p, v); err != nil {
 		return err
+	}
+	if err == nil && o.out != "" {
+		err = o.write(cmd, p, v)
 	}
 	if err != nil {
 		return err

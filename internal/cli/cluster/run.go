@@ -24,6 +24,7 @@ type run struct {
 
 	progress render.Progress
 	who      identity
+	planned  *planFile // what the run has to do; nil: what its plan says
 }
 
 // begin shows the progress of the run until end is called.
@@ -73,7 +74,12 @@ func (r *run) options(ctx context.Context) reconcile.Options {
 // confirm shows the plan and asks for confirmation.
 func (r *run) confirm(ctx context.Context, p reconcile.Plan) (bool, error) {
 	view := r.who.in(render.PlanView{Cluster: r.cluster.Name, Region: r.cluster.Region, Deletes: r.verb == "delete", Style: r.Env.ErrStyle()})
-	if r.yes {
+	if r.planned != nil {
+		if err := r.planned.check(p, view); err != nil {
+			return false, err
+		}
+	}
+	if r.yes || r.planned != nil {
 		if r.flags.progress.value != "json" {
 			if who := view.Who(); who != "" {
 				r.Env.Story("%s", who)

@@ -73,6 +73,23 @@ func ImageFor(id, instanceType, architecture string) graph.Lookup[ImageState] {
 	}
 }
 
+// ImageNames returns the names of images by their IDs. Those that do not exist any more are
+// not in it.
+func ImageNames(ctx context.Context, c *cloud.Clients, ids []string) (map[string]string, error) {
+	names := map[string]string{}
+	if len(ids) == 0 {
+		return names, nil
+	}
+	out, err := c.EC2.DescribeImages(ctx, &ec2.DescribeImagesInput{Filters: []types.Filter{cloud.Filter("image-id", ids...)}})
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range out.Images {
+		names[aws.ToString(x.ImageId)] = aws.ToString(x.Name)
+	}
+	return names, nil
+}
+
 // ImageByName looks up the newest AMI that matches a query.
 func ImageByName(q ImageQuery) graph.Lookup[ImageState] {
 	return func(ctx context.Context, c *cloud.Clients) (*ImageState, error) {

@@ -48,6 +48,27 @@ func InstanceInventory(ctx context.Context, c *cloud.Clients) (*Inventory, error
 	})
 }
 
+// AllInstances lists the machines of all clusters of the region that are not terminated, with
+// those of Auto Scaling groups.
+func AllInstances(ctx context.Context, c *cloud.Clients) (out []InstanceState, err error) {
+	p := ec2.NewDescribeInstancesPaginator(c.EC2, &ec2.DescribeInstancesInput{
+		Filters:    []types.Filter{cloud.Filter("tag-key", cloud.ClusterTagPrefix+"*"), cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped")},
+		MaxResults: aws.Int32(1000),
+	})
+	for p.HasMorePages() {
+		page, err := p.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range page.Reservations {
+			for _, x := range r.Instances {
+				out = append(out, *instanceState(x))
+			}
+		}
+	}
+	return out, nil
+}
+
 func (l *Inventory) add(s *InstanceState) {
 	l.List, l.ByID[s.ID] = append(l.List, s), s
 	if id := s.Tags[cloud.ResourceTag]; id != "" {

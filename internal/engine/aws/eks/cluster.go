@@ -64,6 +64,7 @@ type ClusterState struct {
 	DeletionProtection, ZonalShift    bool
 	OutdatedNodeGroup                 string // a node group with a version that is too old for the desired version
 	Update                            string // ID of the update that this run has started
+	Created                           time.Time
 }
 
 var (
@@ -553,6 +554,7 @@ func clusterState(x *types.Cluster) ClusterState {
 			s.ServiceCIDR = aws.ToString(n.ServiceIpv6Cidr)
 		}
 	}
+	s.Created = aws.ToTime(x.CreatedAt)
 	s.Logging = enabledLogs(x.Logging)
 	for _, k := range x.EncryptionConfig {
 		if k.Provider != nil {

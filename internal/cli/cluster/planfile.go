@@ -1,0 +1,314 @@
+package cluster
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	program "github.com/clusterawsadm/clusterawsadm/internal/cli/version"
+	"github.com/clusterawsadm/clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+// planFile is a plan that 'cluster plan --out' has written, and that 'cluster create' carries
+// out as it is. It contains no manifest and no value of --set, which may be secrets.
+type planFile struct {
+	Kind    string              `json:"kind"`
+	Version int                 `json:"version"`
+	Program string              `json:"program"` // version of the program
+	Made    time.Time           `json:"made"`
+	Flags   map[string][]string `json:"flags"`         // with which the plan was made
+	Set     []string            `json:"set,omitempty"` // names of the variables of --set
+	Input   string              `json:"input"`         // digest of the manifest and its variables
+	Plan    render.PlanDocument `json:"plan"`
+	// Remedies are those of the changes of the steps, which a plan document does not contain.
+	Remedies [][]reconcile.Remedy `json:"remedies"`
+}
+
+const (
+	planFileKind    = "clusterawsadm/plan"
+	planFileVersion = 1
+)
+
+// isPlanFile reports whether a file is a plan.
+func isPlanFile(path string) bool {
+	data, err := os.ReadFile(path) //nolint:gosec // the user has named it
+	return err == nil && bytes.Contains(data[:min(len(data), 200)], []byte(`"kind": "`+planFileKind+`"`))
+}
+
+// readPlanFile reads a plan.
+func readPlanFile(path string) (p planFile, err error) {
+	data, err := os.ReadFile(path) //nolint:gosec // the user has named it
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return p, env.Usagef("%s: no such file", path)
+	case err != nil:
+		return p, &env.UsageError{Err: err}
+	}
+	if err := json.Unmarshal(data, &p); err != nil || p.Kind != planFileKind {
+		return p, env.Usagef("%s is not a plan: 'clusterawsadm cluster plan -f FILE --out %[1]s' writes one", path)
+	}
+	if p.Version != planFileVersion || len(p.Remedies) != len(p.Plan.Steps) {
+		return p, env.Usagef("%s was written by %s, which has another format of plans: make the plan again", path, p.Program)
+	}
+	for i, remedies := range p.Remedies {
+		for j := range min(len(remedies), len(p.Plan.Steps[i].Diff)) {
+			p.Plan.Steps[i].Diff[j].Remedy = remedies[j]
+		}
+	}
+	return p, nil
+}
+
+// forget lists the flags that say who makes a plan and how it is shown. A plan may be made by
+// one identity and carried out by another.
+func forget() []string {
+	return []string{"set", "profile", "config", "output", "out", "full", "detailed-exitcode", "progress", "verbose", "v", "yes", "dry-run", "timeout", "parallel"}
+}
+
+// write writes a plan to a file.
+func (o *planOptions) write(cmd *cobra.Command, p reconcile.Plan, v render.PlanView) error {
+	f := planFile{
+		Kind: planFileKind, Version: planFileVersion, Program: program.Get().String(), Made: time.Now().UTC().Truncate(time.Second), Flags: map[string][]string{},
+		Set: variableNames(o.set), Input: o.digest, Plan: render.NewPlanDocument(p, v),
+	}
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		if slices.Contains(forget(), flag.Name) {
+			return
+		}
+		f.Flags[flag.Name] = []string{flag.Value.String()}
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			f.Flags[flag.Name] = list.GetSlice()
+		}
+	})
+	for _, s := range p.Steps {
+		remedies := []reconcile.Remedy{}
+		for _, c := range s.Diff {
+			remedies = append(remedies, c.Remedy)
+		}
+		f.Remedies = append(f.Remedies, remedies)
+	}
+	data, err := json.MarshalIndent(f, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(o.out, append(data, '\n'), 0o600); err != nil {
+		return &env.UsageError{Err: err}
+	}
+	o.Env.Story("wrote %s: 'clusterawsadm cluster create %[1]s' carries out this plan, or says what has changed", o.out)
+	return nil
+}
+
+// variableNames lists the names of the variables that --set has set, sorted.
+func variableNames(set []string) (names []string) {
+	for _, s := range set {
+		name, _, _ := strings.Cut(s, "=")
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// useFlags sets the flags with which the plan was made. The command line may repeat them, and
+// not change them.
+func (p planFile) useFlags(cmd *cobra.Command, set []string) error {
+	if names := variableNames(set); !slices.Equal(names, p.Set) {
+		return env.Usagef("the plan was made with %s: use the same values", strings.Join(prefixed("--set ", p.Set, "no --set"), " "))
+	}
+	for name, values := range p.Flags {
+		flag := cmd.Flag(name)
+		if flag == nil {
+			return env.Usagef("the plan was made with --%s, which this command does not have", name)
+		}
+		have := []string{flag.Value.String()}
+		list, many := flag.Value.(pflag.SliceValue)
+		if many {
+			have = list.GetSlice()
+		}
+		switch {
+		case flag.Changed && !slices.Equal(have, values):
+			return env.Usagef("the plan was made with --%s=%s: make it again for another value", name, strings.Join(values, ","))
+		case flag.Changed:
+			continue
+		case many:
+			if err := list.Replace(values); err != nil {
+				return &env.UsageError{Err: err}
+			}
+		default:
+			if err := flag.Value.Set(values[0]); err != nil {
+				return &env.UsageError{Err: err}
+			}
+		}
+		flag.Changed = true
+	}
+	var wrong error
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		if _, known := p.Flags[flag.Name]; !known && !slices.Contains(forget(), flag.Name) && wrong == nil {
+			wrong = env.Usagef("the plan was made without --%s: make it again", flag.Name)
+		}
+	})
+	return wrong
+}
+
+func prefixed(prefix string, all []string, none string) (out []string) {
+	for _, s := range all {
+		out = append(out, prefix+s)
+	}
+	if len(out) == 0 {
+		return []string{none}
+	}
+	return out
+}
+
+// check returns a RefusedError that says what has changed since the plan was made.
+func (p planFile) check(now reconcile.Plan, v render.PlanView) error {
+	var reasons []error
+	add := func(format string, args ...any) { reasons = append(reasons, fmt.Errorf(format, args...)) }
+	if p.Plan.Account != "" && v.Account != p.Plan.Account {
+		add("the plan is for account %s, and the credentials are those of %s", p.Plan.Account, v.Account)
+	}
+	have := map[reconcile.ID]reconcile.Step{}
+	for _, s := range now.Steps {
+		if acts(s) {
+			have[s.Resource] = s
+		}
+	}
+	for _, s := range p.Plan.Steps {
+		if !acts(s) {
+			continue
+		}
+		is, ok := have[s.Resource]
+		delete(have, s.Resource)
+		switch {
+		case !ok:
+			add("%s: the plan would %s it, which is not necessary any more", s.Resource, s.Action)
+		case is.Action != s.Action || is.CloudID != s.CloudID:
+			add("%s: the plan would %s it (%s), and now it is to %s (%s)", s.Resource, s.Action, cmp.Or(s.CloudID, "new"), is.Action, cmp.Or(is.CloudID, "new"))
+		default:
+			for _, d := range differences(s.Diff, is.Diff) {
+				add("%s: %s", s.Resource, d)
+			}
+		}
+	}
+	for _, s := range now.Steps {
+		if _, more := have[s.Resource]; more {
+			add("%s: is to %s now, which is not in the plan", s.Resource, s.Action)
+		}
+	}
+	if len(reasons) == 0 {
+		return nil
+	}
+	return &reconcile.RefusedError{Reasons: append(reasons, fmt.Errorf("the plan of %s does not apply any more: make it again", p.Made.Format(time.RFC3339)))}
+}
+
+// acts reports whether a step changes something: a wait has no effect on what a run does.
+func acts(s reconcile.Step) bool {
+	return slices.Contains([]reconcile.Action{reconcile.Create, reconcile.Update, reconcile.Remove, reconcile.Conflict}, s.Action)
+}
+
+// differences describes the differences between the changes of a step and those of the plan.
+func differences(planned, now reconcile.Diff) (out []string) {
+	lines := func(d reconcile.Diff) (all []string) {
+		for _, c := range d {
+			if c.Remedy != reconcile.ByItself {
+				all = append(all, c.String())
+			}
+		}
+		return all
+	}
+	was, is := lines(planned), lines(now)
+	for _, l := range was {
+		if !slices.Contains(is, l) {
+			out = append(out, "in the plan: "+l)
+		}
+	}
+	for _, l := range is {
+		if !slices.Contains(was, l) {
+			out = append(out, "now: "+l)
+		}
+	}
+	return out
+}
+
+// digestOf returns a digest of the input of a run: files, and the variables that they use.
+func digestOf(sources [][]reconcile.Source, variables map[string]string) string {
+	sum := sha256.New()
+	for _, list := range sources {
+		for _, s := range list {
+			fmt.Fprintf(sum, "%d\x00", len(s.Data))
+			_, _ = sum.Write(s.Data) // it never fails
+		}
+		fmt.Fprint(sum, "\x01")
+	}
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		fmt.Fprintf(sum, "%s\x00%s\x00", name, variables[name])
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// newPlanShow returns the command that prints a plan file.
+func newPlanShow(f *flags) *cobra.Command {
+	o := &planOptions{flags: f}
+	cmd := &cobra.Command{
+		Use:   "show FILE",
+		Short: "Print a plan that 'plan --out' has written",
+		Example: `  clusterawsadm cluster plan -f demo.yaml --out demo.plan
+  clusterawsadm cluster plan show demo.plan`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return env.Usagef("name one file: clusterawsadm cluster plan show FILE")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return o.showFile(args[0]) },
+	}
+	output(cmd, &o.output, "text", "json", "yaml")
+	cmd.Flags().BoolVar(&o.full, "full", false, "list every machine and every tag")
+	return cmd
+}
+
+// showFile prints a plan file.
+func (o *planOptions) showFile(path string) error {
+	p, err := readPlanFile(path)
+	if err != nil {
+		return err
+	}
+	if o.output.value != "text" {
+		return render.Encode(o.Env.Out, render.Format(o.output.value), p.Plan)
+	}
+	o.Env.Story("plan of %s for cluster %s", p.Made.Format(time.RFC3339), p.Plan.Cluster)
+	plan := reconcile.Plan{Steps: p.Plan.Steps, Expected: time.Duration(p.Plan.Expected * float64(time.Second)), Quotas: p.Plan.Quotas}
+	return render.Plan(o.Env.Out, plan, render.PlanView{
+		Cluster: p.Plan.Cluster, Region: p.Plan.Region, Account: p.Plan.Account, Caller: p.Plan.Caller, Full: o.full, Style: o.Env.OutStyle(),
+	})
+}
+
+// fromPlan prepares the command to carry out a plan file: it has the flags of the plan from
+// then on, and the manifest has to be the same.
+func (o *createOptions) fromPlan(cmd *cobra.Command, path string) (*planFile, error) {
+	p, err := readPlanFile(path)
+	if err == nil {
+		err = p.useFlags(cmd, o.set)
+	}
+	return &p, err
+}
+
+// checkInput refuses a manifest that is not that of the plan, if there is one.
+func (p *planFile) checkInput(digest string) error {
+	if p == nil || p.Input == digest {
+		return nil
+	}
+	return &reconcile.RefusedError{Reasons: []error{fmt.Errorf("%s or its variables have changed since the plan was made: make the plan again", strings.Join(p.Flags["filename"], ", "))}}
+}

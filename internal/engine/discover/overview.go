@@ -1,0 +1,123 @@
+package discover
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+)
+
+// Overview is what can be said of a cluster without its manifest.
+type Overview struct {
+	EKS          bool
+	Version      string   // of Kubernetes: "v1.34.2"; "" if it is not known
+	ControlPlane Machines // none in EKS
+	Workers      Machines // nodes of managed node groups are counted as wanted
+	Status       string   // of EKS: "ACTIVE"
+	Since        time.Time
+}
+
+// Machines are numbers of machines.
+type Machines struct{ Running, All int }
+
+// Overviews reads the clusters of a region, by the names of their Cluster objects. Since is
+// the creation of an EKS cluster, or the launch of the oldest machine of a control plane.
+func Overviews(ctx context.Context, c *cloud.Clients) (map[string]*Overview, error) {
+	found := map[string]*Overview{}
+	of := func(name string) *Overview {
+		if found[name] == nil {
+			found[name] = &Overview{}
+		}
+		return found[name]
+	}
+	machines, err := ec2.AllInstances(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	images := map[string][]*Overview{} // of control planes
+	for _, m := range machines {
+		o, count := of(ownerOf(m.Tags)), Machines{All: 1}
+		if m.Status == "running" {
+			count.Running = 1
+		}
+		switch m.Tags[cloud.RoleTag] {
+		case "control-plane":
+			o.ControlPlane.add(count)
+			images[m.Image] = append(images[m.Image], o)
+			if o.Since.IsZero() || m.LaunchedAt.Before(o.Since) {
+				o.Since = m.LaunchedAt
+			}
+		case "node":
+			o.Workers.add(count)
+		}
+	}
+	names, err := ec2.ImageNames(ctx, c, keys(images))
+	if err != nil {
+		return nil, err
+	}
+	for id, name := range names {
+		for _, o := range images[id] {
+			o.Version = max(o.Version, versionIn(name))
+		}
+	}
+	return found, addEKS(ctx, c, of)
+}
+
+func (m *Machines) add(more Machines) {
+	m.Running, m.All = m.Running+more.Running, m.All+more.All
+}
+
+// addEKS adds the EKS clusters that Cluster API owns.
+func addEKS(ctx context.Context, c *cloud.Clients, of func(string) *Overview) error {
+	all, err := eks.Names(ctx, c)
+	if err != nil {
+		return err
+	}
+	for _, name := range all {
+		s, err := eks.ClusterByName(ctx, c, name)
+		if err != nil {
+			return err
+		}
+		if s == nil || ownerOf(s.Tags) == "" {
+			continue
+		}
+		o := of(ownerOf(s.Tags))
+		o.EKS, o.Version, o.Status, o.Since = true, "v"+s.Version, s.Status, s.Created
+		parts, err := eks.PartsOf(cloud.Briefly(ctx), c, name)
+		if err != nil {
+			return err
+		}
+		for _, group := range parts.NodeGroups {
+			g, err := eks.NodeGroupByName(ctx, c, name, group)
+			if err != nil {
+				return err
+			}
+			if g != nil {
+				n := int(g.Desired)
+				o.Workers.add(Machines{n, n})
+			}
+		}
+	}
+	return nil
+}
+
+// versionIn returns the version of Kubernetes in the name of an image of CAPA's: "v1.34.2" for
+// "capa-ami-ubuntu-24.04-v1.34.2-1761230124".
+func versionIn(image string) string {
+	at := regexp.MustCompile(`-v?(1\.\d+\.\d+)-`).FindStringSubmatch(image)
+	if at == nil || !strings.HasPrefix(image, "capa-ami-") {
+		return ""
+	}
+	return "v" + at[1]
+}
+
+func keys[V any](m map[string]V) (out []string) {
+	for k := range m {
+		out = append(out, k)
+	}
+	return out
+}

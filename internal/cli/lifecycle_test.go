@@ -88,7 +88,7 @@ func TestClusterCommands(t *testing.T) {
 	assert.Contains(t, s.out.String(), "✓ network")
 	assert.Contains(t, s.out.String(), "resources are up to date.")
 	step(0, "list")
-	assert.Regexp(t, `^NAME   REGION      RESOURCES\ndemo   us-east-1   \d+\n$`, s.out.String())
+	assert.Regexp(t, `\ndemo   us-east-1   kubeadm   v1\.34\.2   1               1         running   \d+\w+\n$`, s.out.String())
 
 	testKubeconfig(t, s, file)
 	testConflict(t, s, file)

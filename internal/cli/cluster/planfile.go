@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -244,18 +245,19 @@ func differences(planned, now reconcile.Diff) (out []string) {
 
 // digestOf returns a digest of the input of a run: files, and the variables that they use.
 func digestOf(sources [][]reconcile.Source, variables map[string]string) string {
-	sum := sha256.New()
+	var all bytes.Buffer
 	for _, list := range sources {
 		for _, s := range list {
-			fmt.Fprintf(sum, "%d\x00", len(s.Data))
-			_, _ = sum.Write(s.Data) // it never fails
+			all.WriteString(strconv.Itoa(len(s.Data)) + ":")
+			all.Write(s.Data)
 		}
-		fmt.Fprint(sum, "\x01")
+		all.WriteString("\x00")
 	}
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
-		fmt.Fprintf(sum, "%s\x00%s\x00", name, variables[name])
+		all.WriteString(name + "\x00" + variables[name] + "\x00")
 	}
-	return hex.EncodeToString(sum.Sum(nil))
+	sum := sha256.Sum256(all.Bytes())
+	return hex.EncodeToString(sum[:])
 }
 
 // newPlanShow returns the command that prints a plan file.

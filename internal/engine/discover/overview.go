@@ -2,7 +2,9 @@ package discover
 
 import (
 	"context"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,7 +57,7 @@ func Overviews(ctx context.Context, c *cloud.Clients) (map[string]*Overview, err
 			o.Workers.add(count)
 		}
 	}
-	names, err := ec2.ImageNames(ctx, c, keys(images))
+	names, err := ec2.ImageNames(ctx, c, slices.Sorted(maps.Keys(images)))
 	if err != nil {
 		return nil, err
 	}
@@ -113,11 +115,4 @@ func versionIn(image string) string {
 		return ""
 	}
 	return "v" + at[1]
-}
-
-func keys[V any](m map[string]V) (out []string) {
-	for k := range m {
-		out = append(out, k)
-	}
-	return out
 }

@@ -26,47 +26,40 @@ type Inventory struct {
 // those of Auto Scaling groups.
 func InstanceInventory(ctx context.Context, c *cloud.Clients) (*Inventory, error) {
 	return cloud.Remember(ctx, c, "instances", func(ctx context.Context) (*Inventory, error) {
-		in := &ec2.DescribeInstancesInput{
-			Filters:    c.OwnedFilters(cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped", "shutting-down")),
-			MaxResults: aws.Int32(1000),
+		found, err := describeInstances(ctx, c, c.OwnedFilters(cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped", "shutting-down")))
+		if err != nil {
+			return nil, err
 		}
 		all := &Inventory{ByID: map[string]*InstanceState{}, byResource: map[string][]*InstanceState{}, byName: map[string][]*InstanceState{}}
-		for p := ec2.NewDescribeInstancesPaginator(c.EC2, in); p.HasMorePages(); {
-			page, err := p.NextPage(ctx)
-			if err != nil {
-				return nil, err
-			}
-			for _, r := range page.Reservations {
-				for _, x := range r.Instances {
-					if s := instanceState(x); s.Tags[GroupTag] == "" {
-						all.add(s)
-					}
-				}
+		for _, s := range found {
+			if s.Tags[GroupTag] == "" {
+				all.add(s)
 			}
 		}
 		return all, nil
 	})
 }
 
+// describeInstances lists the machines that match filters.
+func describeInstances(ctx context.Context, c *cloud.Clients, filters []types.Filter) ([]*InstanceState, error) {
+	p := ec2.NewDescribeInstancesPaginator(c.EC2, &ec2.DescribeInstancesInput{Filters: filters, MaxResults: aws.Int32(1000)})
+	return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeInstancesOutput, error) { return p.NextPage(ctx) },
+		func(o *ec2.DescribeInstancesOutput) (out []*InstanceState) {
+			for _, r := range o.Reservations {
+				for _, x := range r.Instances {
+					out = append(out, instanceState(x))
+				}
+			}
+			return out
+		})
+}
+
 // AllInstances lists the machines of all clusters of the region that are not terminated, with
 // those of Auto Scaling groups.
-func AllInstances(ctx context.Context, c *cloud.Clients) (out []InstanceState, err error) {
-	p := ec2.NewDescribeInstancesPaginator(c.EC2, &ec2.DescribeInstancesInput{
-		Filters:    []types.Filter{cloud.Filter("tag-key", cloud.ClusterTagPrefix+"*"), cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped")},
-		MaxResults: aws.Int32(1000),
+func AllInstances(ctx context.Context, c *cloud.Clients) ([]*InstanceState, error) {
+	return describeInstances(ctx, c, []types.Filter{
+		cloud.Filter("tag-key", cloud.ClusterTagPrefix+"*"), cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped"),
 	})
-	for p.HasMorePages() {
-		page, err := p.NextPage(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range page.Reservations {
-			for _, x := range r.Instances {
-				out = append(out, *instanceState(x))
-			}
-		}
-	}
-	return out, nil
 }
 
 func (l *Inventory) add(s *InstanceState) {
@@ -96,21 +89,16 @@ func instancesOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]Instan
 	if err != nil || of.Kubernetes == "" {
 		return out, err
 	}
-	launched, err := cloud.Remember(ctx, c, "instances launched in "+of.Kubernetes, func(ctx context.Context) ([]InstanceState, error) {
-		p := ec2.NewDescribeInstancesPaginator(c.EC2, &ec2.DescribeInstancesInput{Filters: []types.Filter{
+	launched, err := cloud.Remember(ctx, c, "instances launched in "+of.Kubernetes, func(ctx context.Context) (out []InstanceState, err error) {
+		found, err := describeInstances(ctx, c, []types.Filter{
 			cloud.Filter("tag:"+of.Tag(), cloud.Owned), cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped", "shutting-down"),
-		}})
-		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeInstancesOutput, error) { return p.NextPage(ctx) },
-			func(o *ec2.DescribeInstancesOutput) (out []InstanceState) {
-				for _, r := range o.Reservations {
-					for _, x := range r.Instances {
-						if s := instanceState(x); of.Created(s.Tags) && s.Tags[GroupTag] == "" && s.Tags[kind.NodeGroupClusterTag] == "" {
-							out = append(out, *s)
-						}
-					}
-				}
-				return out
-			})
+		})
+		for _, s := range found {
+			if of.Created(s.Tags) && s.Tags[GroupTag] == "" && s.Tags[kind.NodeGroupClusterTag] == "" {
+				out = append(out, *s)
+			}
+		}
+		return out, err
 	})
 	return append(out, launched...), err
 }

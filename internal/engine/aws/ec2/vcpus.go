@@ -104,20 +104,13 @@ func VCPUQuota(instanceType string, spot bool) *kind.Quota {
 // do not count against a quota ("Amazon EC2 instance type quotas").
 func Running(ctx context.Context, c *cloud.Clients) ([]Launch, error) {
 	return cloud.Remember(ctx, c, "running instances", func(ctx context.Context) ([]Launch, error) {
+		found, err := describeInstances(ctx, c, []types.Filter{cloud.Filter("instance-state-name", "pending", "running")})
+		if err != nil {
+			return nil, err
+		}
 		count := map[Launch]int{}
-		p := ec2.NewDescribeInstancesPaginator(c.EC2, &ec2.DescribeInstancesInput{
-			Filters: []types.Filter{cloud.Filter("instance-state-name", "pending", "running")}, MaxResults: aws.Int32(1000),
-		})
-		for p.HasMorePages() {
-			page, err := p.NextPage(ctx)
-			if err != nil {
-				return nil, err
-			}
-			for _, r := range page.Reservations {
-				for _, x := range r.Instances {
-					count[Launch{Type: string(x.InstanceType), Spot: x.InstanceLifecycle == types.InstanceLifecycleTypeSpot}]++
-				}
-			}
+		for _, s := range found {
+			count[Launch{Type: s.Type, Spot: s.Spot}]++
 		}
 		var out []Launch
 		for l, n := range count {

@@ -13,7 +13,7 @@ export GOFLAGS := -trimpath $(filter-out -trimpath,$(shell go env GOFLAGS))
 export CGO_ENABLED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build quickstart test sweep race lint fmt shape fuzz golden picture cover bench start e2e campaign witnesses upstream oracle kubernetes lab management aws ci clean requires-e2e requires-witnesses requires-kubernetes requires-lab
+.PHONY: help build quickstart test sweep race lint fmt shape fuzz golden picture release-check cover bench start e2e campaign witnesses upstream oracle kubernetes lab management aws ci clean requires-e2e requires-witnesses requires-kubernetes requires-lab
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -56,6 +56,13 @@ golden: ## rewrite the expected output of tests; review the diff like code
 
 picture: build ## redraw the README's picture of the graph
 	$(BIN) cluster graph -f configs/quickstart.yaml -o svg > docs/quickstart.svg
+
+release-check: ## check the release configuration and build a snapshot of the release, without publishing it; needs goreleaser
+	goreleaser check
+	goreleaser release --snapshot --clean --skip=publish,sign,sbom,docker
+	tar tzf dist/clusterawsadm_*_linux_amd64.tar.gz | sort > dist/contents
+	grep -qx clusterawsadm dist/contents && grep -qx completions/clusterawsadm.bash dist/contents && grep -qx docs/man/clusterawsadm.1 dist/contents
+	cd dist && sha256sum --check --strict --quiet checksums.txt
 
 cover: ## show the test coverage of each package
 	go test -cover ./internal/... ./pkg/...

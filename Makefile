@@ -13,7 +13,7 @@ export GOFLAGS := -trimpath $(filter-out -trimpath,$(shell go env GOFLAGS))
 export CGO_ENABLED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build quickstart test sweep race lint fmt shape fuzz golden picture release-check cover bench start e2e campaign witnesses upstream oracle kubernetes lab management aws ci clean requires-e2e requires-witnesses requires-kubernetes requires-lab
+.PHONY: help build quickstart test sweep race lint fmt shape fuzz golden picture site release-check cover bench start e2e campaign witnesses upstream oracle kubernetes lab management aws ci clean requires-e2e requires-witnesses requires-kubernetes requires-lab
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -57,6 +57,12 @@ golden: ## rewrite the expected output of tests; review the diff like code
 picture: build ## redraw the README's picture of the graph
 	$(BIN) cluster graph -f configs/quickstart.yaml -o svg > docs/quickstart.svg
 
+site: site/node_modules/.package-lock.json ## build the documentation site in .cache/site; fails on dead links; needs Node.js and npm
+	cd site && npx vitepress build
+
+site/node_modules/.package-lock.json: site/package-lock.json
+	npm ci --no-audit --no-fund --prefix site
+
 release-check: ## check the release configuration and build a snapshot of the release, without publishing it; needs goreleaser
 	goreleaser check
 	goreleaser release --snapshot --clean --skip=publish,sign,sbom,docker
@@ -73,7 +79,7 @@ bench: ## measure calls, time and memory for 3, 100 and 1000 workers
 start: build ## measure how long bin/clusterawsadm takes to start, and how large it is
 	go test -tags e2e -run '^$$' -bench Start -benchtime 40x ./e2e
 
-e2e: requires-e2e build oracle kubernetes witnesses upstream ## run the binary against moto_server, and kill it at random moments
+e2e: requires-e2e build oracle kubernetes witnesses upstream site ## run the binary against moto_server, and kill it at random moments
 	go test -tags e2e -count 1 -timeout 25m -p 1 ./e2e ./test/conformance
 
 campaign: requires-e2e build ## create and delete 200 clusters on moto_server while requests fail and processes are killed; an hour

@@ -2,11 +2,16 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,30 +23,43 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 )
 
-// blocks returns the code blocks of README.md in a language.
-func blocks(t *testing.T, language string) (found []string) {
+// documents returns the README and the guides.
+func documents(t *testing.T) []string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "README.md"))
+	guides, err := filepath.Glob("../docs/guides/*.md")
+	require.NoError(t, err)
+	require.NotEmpty(t, guides)
+	return append(guides, "../README.md")
+}
+
+// blocks returns the code blocks of a document in a language.
+func blocks(t *testing.T, document, language string) (found []string) {
+	t.Helper()
+	text, err := os.ReadFile(document) //nolint:gosec // of this repository
 	require.NoError(t, err)
 	for _, m := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
 		found = append(found, m[1])
 	}
-	require.NotEmpty(t, found)
 	return found
 }
 
-// TestREADME runs the commands of README.md's console blocks, and compares the output.
-// "…" matches any text within a line, and on a line of its own any lines.
+// TestREADME runs the commands in the console blocks of README.md and of the guides, and
+// compares the output. "…" matches any text within a line, and on a line of its own any
+// lines. "# exit 4" after a command is its exit code, if it is not 0.
 func TestREADME(t *testing.T) {
-	all := blocks(t, "console")
-	t.Chdir(t.TempDir())
-	u := newUser(t)
-	for _, block := range all {
-		for _, part := range strings.Split("\n"+block, "\n$ ")[1:] {
-			command, want, _ := strings.Cut(part, "\n")
-			got := u.types(t, command)
-			assert.Regexp(t, pattern(want), got, command)
-		}
+	for _, document := range documents(t) {
+		all := blocks(t, document, "console")
+		t.Run(filepath.Base(document), func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			u := newUser(t)
+			for _, block := range all {
+				for _, part := range strings.Split("\n"+block, "\n$ ")[1:] {
+					command, want, _ := strings.Cut(part, "\n")
+					got := u.types(t, command)
+					assert.Regexp(t, pattern(want), got, command)
+				}
+			}
+		})
 	}
 }
 
@@ -88,15 +106,21 @@ func newUser(t *testing.T) *user {
 	return u
 }
 
-// types runs a command, which has to succeed, and returns its output. A redirection
-// writes it to a file.
+// types runs a command and returns its output. A redirection writes it to a file.
 func (u *user) types(t *testing.T, command string) string {
 	t.Helper()
+	command, code, _ := strings.Cut(command, " # exit ")
+	if words := strings.Fields(command); words[0] == "sed" {
+		out, err := exec.CommandContext(t.Context(), "sh", "-c", command).CombinedOutput() //nolint:gosec // from our documents
+		require.NoError(t, err, "%s\n%s", command, out)
+		return string(out)
+	}
 	command, file, redirected := strings.Cut(command, " > ")
 	words := strings.Fields(command)
 	require.Equal(t, "clusterawsadm", words[0])
 	u.out.Reset()
-	require.Equal(t, env.OK, cli.Main(words[1:], u.Env), "%s\n%s", command, &u.out)
+	got := cli.Main(words[1:], u.Env)
+	require.Equal(t, cmp.Or(code, "0"), strconv.Itoa(got), "%s\n%s", command, &u.out)
 	if redirected {
 		require.NoError(t, os.WriteFile(file, u.out.Bytes(), 0o600))
 		return ""
@@ -104,28 +128,67 @@ func (u *user) types(t *testing.T, command string) string {
 	return u.out.String()
 }
 
-// TestREADMEOnAWS checks the instructions of README.md for AWS: the make targets,
-// commands and flags exist.
-func TestREADMEOnAWS(t *testing.T) {
+// TestCommandsOfDocuments checks the instructions of README.md and the guides for AWS: the
+// make targets, commands and flags exist.
+func TestCommandsOfDocuments(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join("..", "Makefile"))
 	require.NoError(t, err)
 	u := newUser(t)
-	for _, block := range blocks(t, "sh") {
-		for line := range strings.Lines(block) {
-			command, _, _ := strings.Cut(strings.TrimSpace(line), " > ")
-			command, _, _ = strings.Cut(command, " # ")
-			switch words := strings.Fields(command); words[0] {
-			case "make":
-				assert.Contains(t, string(makefile), "\n"+words[1]+":", line)
-			case "clusterawsadm":
-				u.out.Reset()
-				assert.Equal(t, env.OK, cli.Main(append(words[1:], "--help"), u.Env), "%s\n%s", line, &u.out)
-			case "go", "kubectl", "clusterawsadm-upstream":
-			default:
-				assert.Fail(t, "unknown command", line)
+	others := []string{"go", "kubectl", "aws", "export", "#", "clusterawsadm-upstream"}
+	for _, document := range documents(t) {
+		for _, block := range blocks(t, document, "sh") {
+			for command := range strings.SplitSeq(strings.ReplaceAll(block, " | ", "\n"), "\n") {
+				command, _, _ = strings.Cut(strings.TrimSpace(command), " > ")
+				command, _, _ = strings.Cut(command, " # ")
+				words := strings.Fields(command)
+				switch {
+				case len(words) == 0, slices.Contains(others, words[0]):
+				case words[0] == "make":
+					assert.Contains(t, string(makefile), "\n"+words[1]+":", command)
+				case words[0] == "clusterawsadm":
+					u.out.Reset()
+					assert.Equal(t, env.OK, cli.Main(append(words[1:], "--help"), u.Env), "%s: %s\n%s", document, command, &u.out)
+				default:
+					assert.Fail(t, "unknown command", "%s: %s", document, command)
+				}
 			}
 		}
 	}
+}
+
+// TestTroubleshooting checks that the program prints the messages that the guide explains:
+// each is in its source.
+func TestTroubleshooting(t *testing.T) {
+	guide, err := os.ReadFile("../docs/guides/troubleshooting.md")
+	require.NoError(t, err)
+	messages := regexp.MustCompile(`(?m)^### "(.*)"$`).FindAllStringSubmatch(string(guide), -1)
+	require.NotEmpty(t, messages)
+	source := sources(t)
+	for _, m := range messages {
+		assert.Contains(t, source, m[1])
+	}
+}
+
+// sources returns the source of the program without tests and simulators.
+func sources(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	for _, folder := range []string{"../internal", "../pkg"} {
+		require.NoError(t, filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case entry.IsDir() && strings.HasSuffix(path, "sim"):
+				return fs.SkipDir
+			case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+				return nil
+			}
+			text, err := os.ReadFile(path) //nolint:gosec // of this repository
+			all.Write(text)
+			return err
+		}))
+	}
+	return all.String()
 }
 
 // TestPicture checks that the README's picture of the graph is up to date: "make picture"

@@ -13,7 +13,7 @@ export GOFLAGS := -trimpath $(filter-out -trimpath,$(shell go env GOFLAGS))
 export CGO_ENABLED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build quickstart test sweep race lint fmt shape fuzz golden picture site release-check cover bench start e2e campaign witnesses upstream oracle kubernetes lab management aws ci clean requires-e2e requires-witnesses requires-kubernetes requires-lab
+.PHONY: help build quickstart test sweep race lint fmt shape fuzz golden picture recording site release-check cover bench start e2e campaign witnesses upstream oracle kubernetes lab management aws ci clean requires-e2e requires-witnesses requires-kubernetes requires-lab
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -56,6 +56,10 @@ golden: ## rewrite the expected output of tests; review the diff like code
 
 picture: build ## redraw the README's picture of the graph
 	$(BIN) cluster graph -f configs/quickstart.yaml -o svg > docs/quickstart.svg
+
+recording: build ## record the README's terminal session again; needs asciinema, Node.js and npm
+	PATH=$(CURDIR)/bin:$$PATH asciinema rec -q --overwrite --cols 100 --rows 32 -c hack/recording.sh .cache/recording.cast
+	npx --yes svg-term-cli@2.1.1 --in .cache/recording.cast --out docs/recording.svg --window --no-cursor
 
 site: site/node_modules/.package-lock.json ## build the documentation site in .cache/site; fails on dead links; needs Node.js and npm
 	cd site && npx vitepress build

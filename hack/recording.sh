@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# hack/recording.sh
+#
+# Plays the session that docs/recording.svg shows, on a simulated account: a plan, a run
+# that is killed, the same run again, a deletion. "make recording" records it. clusterawsadm
+# has to be on the PATH.
+set -euo pipefail
+
+HOME=$(mktemp -d /tmp/XXX)
+trap 'rm -rf "$HOME"' EXIT
+cd "$HOME"
+export HOME CLUSTERAWSADM_SIMULATE=true CLUSTERAWSADM_SIMULATE_SPEED=40
+
+# type shows a command as if somebody typed it.
+type() {
+	printf '\033[1;32m$\033[0m'
+	for word in $1; do
+		printf ' %s' "$word"
+		sleep 0.12
+	done
+	sleep 0.4
+	echo
+}
+
+play() {
+	type "$1"
+	eval "$1"
+	sleep "$2"
+}
+
+play 'clusterawsadm cluster generate demo > demo.yaml' 0.5
+play 'clusterawsadm cluster plan -f demo.yaml 2>&1 | tail -14' 3
+type 'clusterawsadm cluster create -f demo.yaml --yes'
+clusterawsadm cluster create -f demo.yaml --yes &
+sleep 1.8
+kill -9 $!
+wait $! 2>/dev/null || true
+printf '\033[?25h\n\033[1;31mkill -9\033[0m\n\n'
+sleep 1.5
+play 'clusterawsadm cluster create -f demo.yaml --yes  # again' 3
+play 'clusterawsadm cluster create -f demo.yaml --yes  # and again' 2.5
+play 'clusterawsadm cluster delete demo --yes' 3

@@ -2,16 +2,24 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // printRefusal prints what to do if AWS has refused the caller.
 func printRefusal(ctx context.Context, e *env.Env, cmd *cobra.Command, err error) {
+	var lacks *reconcile.PermissionError
+	if errors.As(err, &lacks) && lacks.Permissions.Policy != nil && cmd.Name() != "plan" { // a plan contains it
+		var policy strings.Builder
+		_ = render.Encode(&policy, render.JSON, lacks.Permissions.Policy) // a struct of strings
+		e.Story("This policy allows what no policy of the caller does:\n\n%s", policy.String())
+	}
 	a := reconcile.CallerRefusalOf(err)
 	if !a.Any() {
 		return

@@ -44,11 +44,13 @@ type PlanDocument struct {
 	Steps    []reconcile.Step `json:"steps"`
 	// Quotas are the quotas of the account that the plan needs some of.
 	Quotas []reconcile.Quota `json:"quotas,omitempty"`
+	// Permissions says what the caller may not do, with --check.
+	Permissions *reconcile.Permissions `json:"permissions,omitempty"`
 }
 
 // NewPlanDocument returns the document of a plan.
 func NewPlanDocument(p reconcile.Plan, v PlanView) PlanDocument {
-	d := PlanDocument{Version: Version, Cluster: v.Cluster, Region: v.Region, Account: v.Account, Caller: v.Caller, Summary: Summarize(p), Expected: seconds(p.Expected), Steps: p.Steps, Quotas: p.Quotas}
+	d := PlanDocument{Version: Version, Cluster: v.Cluster, Region: v.Region, Account: v.Account, Caller: v.Caller, Summary: Summarize(p), Expected: seconds(p.Expected), Steps: p.Steps, Quotas: p.Quotas, Permissions: p.Permissions}
 	if d.Steps == nil {
 		d.Steps = []reconcile.Step{}
 	}

@@ -62,6 +62,9 @@ func Plan(w io.Writer, p reconcile.Plan, v PlanView) error {
 	}
 	b.WriteString(unchanged(p, v))
 	b.WriteString(quotas(p.Quotas, v.Style))
+	if err := writePermissions(&b, p.Permissions, v.Style); err != nil {
+		return err
+	}
 	b.WriteString(Headline(p, v) + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -38,7 +38,7 @@ func TestCallBudgets(t *testing.T) {
 			t.Logf("%s: %d calls %v", what, n, ops)
 			require.LessOrEqual(t, n, most, "%s: %v", what, ops)
 		}
-		check("create", 98, func() { mustApply(t, m, a) }) // of which 13 ask for quotas and who can read the keys, all at once
+		check("create", 101, func() { mustApply(t, m, a) }) // of which 16 ask for quotas, permissions and who can read the keys, all at once
 		check("no-op", 20, func() { mustApply(t, m, a) })
 		check("plan", 20, func() { require.True(t, mustPlan(t, m, a).Empty()) })
 		check("delete", 77, func() { mustDelete(t, m, a) }) // of which 12 look again at the end

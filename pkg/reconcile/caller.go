@@ -12,6 +12,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
 // Caller is who calls AWS.
@@ -23,9 +24,14 @@ type Caller struct {
 // Caller asks AWS who calls it for the cluster: the identity that the manifest names, or else
 // that of the target's Config.
 func (c *Cluster) Caller(ctx context.Context) (Caller, error) {
-	out, err := c.begin(Options{}).cloud.STS.GetCallerIdentity(cloud.ReadOnly(ctx), &sts.GetCallerIdentityInput{})
+	who, err := c.begin(Options{}).caller(ctx)
+	return who, public(err)
+}
+
+func (r *run) caller(ctx context.Context) (Caller, error) {
+	out, err := r.cloud.STS.GetCallerIdentity(cloud.ReadOnly(ctx), &sts.GetCallerIdentityInput{})
 	if err != nil {
-		return Caller{}, public(err)
+		return Caller{}, err
 	}
 	return Caller{aws.ToString(out.Account), aws.ToString(out.Arn)}, nil
 }
@@ -74,6 +80,9 @@ func calls(err error) (all []*smithy.OperationError) {
 	}
 	return all
 }
+
+// deniedActions lists the actions that an error says are denied.
+func deniedActions(err error) string { return text.Several(CallerRefusalOf(err).Denied) }
 
 // namedAction matches the action in the message of most services. It may be that of another
 // service, which the called one needs.

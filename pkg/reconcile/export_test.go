@@ -1,8 +1,11 @@
 package reconcile
 
 import (
+	"context"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/permission"
 )
 
 // OpenModel is Open for a test that changes the loaded manifest.
@@ -10,3 +13,10 @@ func OpenModel(m *manifest.Cluster, t Target) *Cluster { return Open(&Manifest{c
 
 // EngineGraph is Graph with the types of the engine.
 func (c *Cluster) EngineGraph() (*graph.Graph, error) { return c.graph() }
+
+// Needs lists what the plan of the cluster needs, without the roles that it passes.
+func (c *Cluster) Needs(ctx context.Context) ([]permission.Need, error) {
+	r := c.begin(Options{})
+	err := r.look(ctx)
+	return permission.Needs(r.built.Graph, r.plan, permission.Policy(permission.Of(c.manifest)), permission.Place{Partition: "aws", Account: "123456789012", Parameters: r.cloud.ParameterPath("")}), err
+}

@@ -13,6 +13,7 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
@@ -24,7 +25,7 @@ func prepare(t *testing.T, _ string, a *awssim.AWS, m *manifest.Cluster) {
 		for _, id := range m.Identity {
 			if id.Role != nil {
 				name := id.Role.RoleArn[strings.LastIndex(id.Role.RoleArn, "/")+1:]
-				s.IAM.Roles[name] = &awssim.Role{Name: name}
+				s.IAM.Roles[name] = administrator(name)
 			}
 		}
 		for _, name := range eksRoles(m) {
@@ -191,4 +192,9 @@ func bringLoadBalancer(t *testing.T, a *awssim.AWS, m *manifest.Cluster, name st
 	})
 	require.NoError(t, err)
 	time.Sleep(5 * time.Minute) // until it is active
+}
+
+// administrator returns a role that may do everything.
+func administrator(name string) *awssim.Role {
+	return &awssim.Role{Name: name, Holder: iam.Holder{Attached: []string{"arn:aws:iam::aws:policy/AdministratorAccess"}}}
 }

@@ -303,7 +303,7 @@ func TestEKSCallBudgets(t *testing.T) {
 			t.Logf("%s: %d calls %v", what, n, ops)
 			require.LessOrEqual(t, n, most, "%s: %v", what, ops)
 		}
-		check("create", 75, func() { mustApply(t, m, a) })
+		check("create", 78, func() { mustApply(t, m, a) })
 		check("no-op", 25, func() { mustApply(t, m, a) })
 		check("plan", 25, func() { require.True(t, mustPlan(t, m, a).Empty()) })
 		check("delete", 76, func() { mustDelete(t, m, a) }) // six of them for the interface of the CNI

@@ -63,6 +63,8 @@ type Plan struct {
 	// Quotas are the quotas of the account that the plan needs some of. Those that could
 	// not be read are not among them.
 	Quotas []Quota
+	// Permissions says what the caller may not do; nil unless Target.CheckPermissions is set.
+	Permissions *Permissions
 }
 
 // Quota is a limit of the account in Service Quotas.

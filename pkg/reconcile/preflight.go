@@ -9,9 +9,10 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/quota"
 )
 
-// preflight finds what would stop the run half way: conflicts and exceeded quotas.
+// preflight finds what would stop the run half way: conflicts, exceeded quotas and missing
+// permissions.
 func (r *run) preflight(ctx context.Context) error {
-	reasons := conflicts(r.plan)
+	reasons, permissions := conflicts(r.plan), r.checkPermissions(ctx)
 	report, err := quota.Check(cloud.InSnapshot(cloud.ReadOnly(ctx)), r.cloud, r.built.Graph, r.plan, func(id graph.ID) bool {
 		return AreaOf(ID(id), r.built.Graph.Resource(id).Origin()) == AreaControlPlane
 	})
@@ -24,7 +25,8 @@ func (r *run) preflight(ctx context.Context) error {
 	}
 	r.warnOfKeyReaders(ctx)
 	reasons = append(reasons, r.refusals(ctx)...)
-	if reasons = append(reasons, report.Reasons...); len(reasons) > 0 {
+	reasons = append(reasons, report.Reasons...)
+	if reasons = append(reasons, permissions()...); len(reasons) > 0 {
 		return &RefusedError{reasons}
 	}
 	return nil

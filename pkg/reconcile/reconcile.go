@@ -63,6 +63,10 @@ type Target struct {
 	// every role of the account that can read the parameters can decrypt them.
 	KMSKey string
 
+	// CheckPermissions makes Plan ask IAM what the caller lacks of what the plan needs. Apply
+	// asks always, and goes on if IAM does not answer.
+	CheckPermissions bool
+
 	Owner    string        // the user of the run, for the lock: "ada@laptop pid 4711"
 	LockTTL  time.Duration // when the lock of a dead run expires; 0 is a minute
 	StateDir string        // folder for the lock where SSM Parameter Store is denied; "" for none

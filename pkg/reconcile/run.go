@@ -28,7 +28,9 @@ type run struct {
 	built     topology.Cluster
 	plan      graph.Plan
 	quotas    []quota.Line
+	allowed   *Permissions // nil: not in the plan
 
+	only        bool // plan, and change nothing
 	deletes     bool
 	deleted     bool       // the cluster has no resources any more
 	owner       kind.Owner // what tells the cluster's resources from others'
@@ -229,7 +231,9 @@ func (r *run) publicPlan() Plan {
 	if r.deletes {
 		time = g.DeleteTime
 	}
-	return planOf(r.plan, time(func(id graph.ID) bool { return busy[id] }), r.quotas)
+	out := planOf(r.plan, time(func(id graph.ID) bool { return busy[id] }), r.quotas)
+	out.Permissions = r.allowed
+	return out
 }
 
 // confirmed calls Options.Confirm. The time for that does not count as time of the
@@ -251,6 +255,7 @@ func (r *run) confirmed(o Options) error {
 // error is a RefusedError, and the plan is returned with it.
 func (c *Cluster) Plan(ctx context.Context) (Plan, error) {
 	r := c.begin(Options{})
+	r.only = true
 	err := r.look(ctx)
 	if err == nil {
 		err = r.preflight(ctx)

@@ -23,6 +23,10 @@ type State struct {
 	Assumed  []AssumedRole               // in the order of the calls
 
 	Providers map[string]*OIDCProvider // OpenID Connect providers by ARN
+
+	// ServiceControl is the document of the service control policy of the account's
+	// organization; "": the account is in none. Only simulations of policies obey it.
+	ServiceControl string
 }
 
 // Holder is a role, a user or a group: an object with permissions.
@@ -84,6 +88,7 @@ func (svc *Service) simulate() {
 	svc.simulatePolicies()
 	svc.simulateUsers()
 	svc.simulateOIDC()
+	svc.simulateSimulation()
 }
 
 // ARN returns the ARN of an IAM resource.

@@ -65,6 +65,8 @@ type flags struct {
 	waits bool   // the command has --wait
 	drain bool   // the value of --drain
 
+	checks bool // the value of --check
+
 	networkFirst bool   // the value of --network-first
 	kmsKey       string // the value of --kms-key
 

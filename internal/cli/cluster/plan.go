@@ -16,6 +16,7 @@ type planOptions struct {
 	output       choice
 	full         bool
 	detailedExit bool
+	check        bool   // the permissions of the caller
 	out          string // file to write the plan to; "": none
 }
 
@@ -30,6 +31,11 @@ what the plan needs; the exit code is 4 if a quota is too small.
 
 The exit code is 0, with or without changes. With --detailed-exitcode it is 2 when
 there are changes.
+
+--check asks IAM which of the actions that the plan needs the caller lacks, and
+prints them with a policy that allows them; the exit code is 4 if there are any. It
+takes the permission iam:SimulatePrincipalPolicy, which 'cluster policy' does not
+contain. 'cluster create' always asks, and goes on without an answer.
 
 --out writes the plan to a file, for 'cluster create FILE', which carries out exactly
 this plan, or refuses to and says what has changed in the meantime. The file contains no
@@ -49,6 +55,7 @@ secret: 'create' needs the same manifest, and the same values of --set.`,
 	f.addObjects(cmd)
 	cmd.Flags().BoolVar(&o.full, "full", false, "list every machine and every tag")
 	cmd.Flags().BoolVar(&o.detailedExit, "detailed-exitcode", false, "exit with 2 when there are changes")
+	cmd.Flags().BoolVar(&o.check, "check", false, "check the permissions of the caller")
 	cmd.Flags().StringVar(&o.out, "out", "", "write the plan to `FILE`")
 	show := newPlanShow(f)
 	cmd.AddCommand(show)
@@ -58,7 +65,7 @@ secret: 'create' needs the same manifest, and the same values of --set.`,
 
 func (o *planOptions) run(cmd *cobra.Command) (err error) {
 	ctx := cmd.Context()
-	o.waits = true
+	o.waits, o.checks = true, o.check
 	c, s, err := o.wanted(ctx)
 	if err != nil {
 		return err

@@ -76,7 +76,7 @@ func readPlanFile(path string) (p planFile, err error) {
 // forget lists the flags that say who makes a plan and how it is shown. A plan may be made by
 // one identity and carried out by another.
 func forget() []string {
-	return []string{"set", "profile", "config", "output", "out", "full", "detailed-exitcode", "progress", "verbose", "v", "yes", "dry-run", "timeout", "parallel"}
+	return []string{"set", "profile", "config", "output", "out", "full", "check", "detailed-exitcode", "progress", "verbose", "v", "yes", "dry-run", "timeout", "parallel"}
 }
 
 // write writes a plan to a file.

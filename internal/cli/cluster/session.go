@@ -141,5 +141,6 @@ func (f *flags) wanted(ctx context.Context) (*reconcile.Cluster, *session, error
 		s.target.Wait = f.until
 	}
 	s.target.Drain, s.target.NetworkFirst, s.target.KMSKey, f.eks = f.drain, f.networkFirst, f.kmsKey, m.Summary().EKS
+	s.target.CheckPermissions = f.checks
 	return reconcile.Open(m, s.target), s, nil
 }

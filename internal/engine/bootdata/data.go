@@ -77,6 +77,23 @@ func (d *Data) Needs() []graph.Edge {
 	return slices.Concat(names, d.Endpoint.Needs(), graph.Awaits(d.PKI), token, graph.On(d.Bucket))
 }
 
+// StoredAs implements ec2.Storer.
+func (d *Data) StoredAs() string {
+	if d.Plain != nil {
+		return ""
+	}
+	switch d.Backend {
+	case boot.SecretsManager:
+		return secrets.BootstrapSecretsKind
+	case boot.ParameterStore:
+		return secrets.BootstrapParametersKind
+	case boot.ObjectStore:
+		return s3.BucketKind
+	case boot.UserData:
+	}
+	return ""
+}
+
 // Prepare implements ec2.UserData. It renders the data, stores it where the machine
 // finds it, and returns the user data that leads there. Machines with the same data
 // share one call.

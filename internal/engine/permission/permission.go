@@ -66,8 +66,8 @@ func Policy(s Scope) Document {
 	statements := []Statement{
 		look(),
 		s.manage(),
-		allow("ClusterParameters", s.kept(), actions(kind.Parameters)...),
-		allow("BootData", s.bootData(), actions(kind.Secrets, kind.Parameters)...),
+		allow(parametersSid, s.kept(), actions(kind.Parameters)...),
+		allow(bootDataSid, s.bootData(), actions(kind.Secrets, kind.Parameters)...),
 		s.passRole(),
 		s.serviceRoles(),
 	}
@@ -97,6 +97,12 @@ func Policy(s Scope) Document {
 	}
 	return Document{Version: "2012-10-17", Statement: statements}
 }
+
+// The statements on the parameters of a cluster, and on its boot data.
+const (
+	parametersSid = "ClusterParameters"
+	bootDataSid   = "BootData"
+)
 
 func allow(sid string, resources []string, actions ...string) Statement {
 	return Statement{Sid: sid, Effect: "Allow", Action: actions, Resource: resources}

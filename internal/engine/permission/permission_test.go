@@ -23,6 +23,7 @@ func needs(c call) []string {
 		{"s3", "DeleteObjects"}:                {"s3:DeleteObject", "s3:DeleteObjectVersion"},
 		{"sts", "GetCallerIdentity"}:           {}, // always allowed
 		{"eks", "ListIdentityProviderConfigs"}: {}, // only for an import, which says so if it is denied
+		{"iam", "SimulatePrincipalPolicy"}:     {}, // a run goes on without it
 		// with what they do on the way
 		{"autoscaling", "CreateAutoScalingGroup"}:        {"autoscaling:CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags", "ec2:RunInstances", "ec2:CreateTags", "iam:PassRole", "iam:CreateServiceLinkedRole"},
 		{"autoscaling", "PutLifecycleHook"}:              {"autoscaling:PutLifecycleHook", "iam:PassRole"},

@@ -107,11 +107,14 @@ func hookText(h types.LifecycleHook) string {
 		text.Prefixed(", notifies ", aws.ToString(h.NotificationTargetARN)) + text.Prefixed(" as ", aws.ToString(h.RoleARN)) + text.Prefixed(": ", aws.ToString(h.NotificationMetadata))
 }
 
+// HookKind is the name of the kind of lifecycle hooks.
+const HookKind = "lifecycle-hook"
+
 // hookKind declares lifecycle hooks. They are part of the state of an Auto Scaling group
 // or a node group.
 func hookKind() *kind.Any {
 	return &kind.Any{
-		Name: "lifecycle-hook", Area: kind.AreaWorkers, ReadActions: []string{"autoscaling:DescribeLifecycleHooks"}, Statement: kind.LaunchTemplates,
+		Name: HookKind, Area: kind.AreaWorkers, ReadActions: []string{"autoscaling:DescribeLifecycleHooks"}, Statement: kind.LaunchTemplates,
 		Actions: []string{"autoscaling:DeleteLifecycleHook", "autoscaling:PutLifecycleHook"},
 	}
 }

@@ -103,10 +103,13 @@ func (g *DefaultGroup) Update(ctx context.Context, c *cloud.Clients, have *Defau
 // AnywhereIPv4 is every IPv4 address.
 const AnywhereIPv4 = "0.0.0.0/0"
 
+// DefaultGroupKind is the name of the kind of default security groups.
+const DefaultGroupKind = "default-group"
+
 // defaultGroupKind declares default security groups.
 func defaultGroupKind() *kind.Any {
 	return kind.Of(kind.Kind[DefaultGroupState]{
-		Name: "default-group", Area: kind.AreaSecurity, ReadActions: []string{"ec2:DescribeSecurityGroups"}, Statement: kind.Network,
+		Name: DefaultGroupKind, Area: kind.AreaSecurity, ReadActions: []string{"ec2:DescribeSecurityGroups"}, Statement: kind.Network,
 		Actions: []string{"ec2:RevokeSecurityGroupEgress", "ec2:RevokeSecurityGroupIngress"},
 	})
 }

@@ -60,6 +60,25 @@ type UserData interface {
 	Fingerprint() string
 }
 
+// Storer stores the bootstrap data of machines that it launches.
+type Storer interface {
+	// StoredAs is the name of the kind of resource that the data is stored in; "" for none.
+	StoredAs() string
+}
+
+// StoredAs implements Storer.
+func (i *Instance) StoredAs() string { return storedAs(i.Boot) }
+
+// StoredAs implements Storer.
+func (l *LaunchTemplate) StoredAs() string { return storedAs(l.Boot) }
+
+func storedAs(data UserData) string {
+	if s, ok := data.(Storer); ok {
+		return s.StoredAs()
+	}
+	return ""
+}
+
 // SecurityGroupOwner is the state of a resource with a security group for instances: an
 // EKS cluster.
 type SecurityGroupOwner interface {

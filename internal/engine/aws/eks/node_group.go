@@ -512,10 +512,13 @@ func countNodeGroup(desired any) (n int, scope string) {
 	return 1, string(g.Cluster.ID())
 }
 
+// NodeGroupKind is the name of the kind of node groups.
+const NodeGroupKind = "node-group"
+
 // nodeGroupKind declares managed node groups.
 func nodeGroupKind() *kind.Any {
 	return kind.Of(kind.Kind[NodeGroupState]{
-		Name: "node-group", Area: kind.AreaWorkers, ByNameOnly: true, RunsPods: true, Delete: &NodeGroup{},
+		Name: NodeGroupKind, Area: kind.AreaWorkers, ByNameOnly: true, RunsPods: true, Delete: &NodeGroup{},
 		List: partsOf(nodeGroupNames, NodeGroupByName),
 		Find: func(ctx context.Context, c *cloud.Clients, s NodeGroupState) (*NodeGroupState, error) {
 			return NodeGroupByName(ctx, c, s.Cluster, s.Name)

@@ -10,5 +10,6 @@ func Kinds() []*kind.Any {
 		classicLoadBalancerKind(),
 		listenerKind(),
 		targetsKind(),
+		classicTargetsKind(),
 	}
 }

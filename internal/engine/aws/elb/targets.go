@@ -168,9 +168,14 @@ func TargetGroupOf(lb *graph.Ref[LoadBalancerState], port int32) graph.Lookup[Ta
 func targetsKind() *kind.Any {
 	return kind.Of(kind.Kind[TargetsState]{
 		Name: "targets", Area: kind.AreaLoadBalancer, ReadActions: []string{"elasticloadbalancing:DescribeTargetHealth"}, Statement: kind.LoadBalancers,
-		Actions: []string{
-			"elasticloadbalancing:DeregisterInstancesFromLoadBalancer", "elasticloadbalancing:DeregisterTargets",
-			"elasticloadbalancing:RegisterInstancesWithLoadBalancer", "elasticloadbalancing:RegisterTargets",
-		},
+		Actions: []string{"elasticloadbalancing:DeregisterTargets", "elasticloadbalancing:RegisterTargets"}, Delete: &Targets{},
+	})
+}
+
+// classicTargetsKind declares targets of Classic Load Balancers.
+func classicTargetsKind() *kind.Any {
+	return kind.Of(kind.Kind[TargetsState]{
+		Name: "targets", Area: kind.AreaLoadBalancer, Statement: kind.LoadBalancers,
+		Actions: []string{"elasticloadbalancing:DeregisterInstancesFromLoadBalancer", "elasticloadbalancing:RegisterInstancesWithLoadBalancer"}, Delete: &ClassicTargets{},
 	})
 }

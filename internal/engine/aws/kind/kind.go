@@ -5,6 +5,7 @@ package kind
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -137,6 +138,7 @@ type Any struct {
 
 	list      func(ctx context.Context, c *cloud.Clients, of Owner) ([]Found, error)
 	inVPC     func(ctx context.Context, c *cloud.Clients, vpc string) ([]Found, error)
+	desires   func(any) bool
 	status    func(graph.State) (state, detail string)
 	fromState func(graph.State) (Found, bool)
 }
@@ -147,6 +149,7 @@ func Of[S graph.State](k Kind[S]) *Any {
 		Name: k.Name, Area: k.Area, Type: k.Type, IDPrefix: k.IDPrefix, Existing: k.Existing, SearchedWith: k.SearchedWith,
 		InCluster: k.InCluster, InClusterOnly: k.InClusterOnly, ByNameOnly: k.ByNameOnly, RunsPods: k.RunsPods, Secret: k.Secret, Single: k.Single, ReadActions: k.ReadActions, Actions: k.Actions, Statement: k.Statement, Quota: k.Quota,
 	}
+	a.desires = func(desired any) bool { return reflect.TypeOf(desired) == reflect.TypeOf(k.Delete) }
 	a.fromState = func(have graph.State) (Found, bool) {
 		s, is := any(have).(*S)
 		if !is || s == nil {
@@ -225,6 +228,10 @@ func (f Found) WithAdd(add func(g *graph.Graph, id graph.ID, needs []graph.Edge,
 func (f Found) Add(g *graph.Graph, id graph.ID, needs []graph.Edge, origin string) graph.Resource {
 	return f.add(g, id, needs, origin)
 }
+
+// Desires reports whether a desired resource is of the kind. It tells kinds with the same name
+// apart, which have Kind.Delete.
+func (a *Any) Desires(desired any) bool { return a.desires != nil && a.desires(desired) }
 
 // Searchable reports whether the kind has a List function.
 func (a *Any) Searchable() bool { return a.list != nil }

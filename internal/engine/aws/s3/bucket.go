@@ -254,10 +254,13 @@ func storedBucketName(ctx context.Context, c *cloud.Clients) (string, error) {
 	return secrets.StoredParameter(ctx, c, bucketName)
 }
 
+// BucketKind is the name of the kind of buckets.
+const BucketKind = "bucket"
+
 // bucketKind declares S3 buckets.
 func bucketKind() *kind.Any {
 	return kind.Of(kind.Kind[BucketState]{
-		Name: "bucket", Area: kind.AreaSecurity, Secret: true, List: listBucket, Delete: &Bucket{}, Statement: kind.Buckets,
+		Name: BucketKind, Area: kind.AreaSecurity, Secret: true, List: listBucket, Delete: &Bucket{}, Statement: kind.Buckets,
 		Actions: []string{
 			"s3:CreateBucket", "s3:DeleteBucket", "s3:DeleteObject", "s3:DeleteObjectVersion", "s3:GetBucketPolicy", "s3:GetBucketTagging", "s3:GetObject",
 			"s3:ListBucket", "s3:ListBucketVersions", "s3:PutBucketPolicy", "s3:PutBucketTagging", "s3:PutObject",

@@ -162,9 +162,15 @@ func TaggedParameters(ctx context.Context, c *cloud.Clients) (names []string, er
 	return names, nil
 }
 
+// The names of the kinds of bootstrap data.
+const (
+	BootstrapSecretsKind    = "bootstrap-secrets"
+	BootstrapParametersKind = "bootstrap-parameters"
+)
+
 // bootstrapSecretsKind declares bootstrap data in Secrets Manager.
 func bootstrapSecretsKind() *kind.Any {
-	return bootstrapKind("bootstrap-secrets", boot.SecretsManager, kind.Kind[BootstrapSecretsState]{
+	return bootstrapKind(BootstrapSecretsKind, boot.SecretsManager, kind.Kind[BootstrapSecretsState]{
 		Refers:      func(BootstrapSecretsState) []string { return []string{namesAlias} },
 		ReadActions: []string{"secretsmanager:ListSecrets"}, Statement: kind.Secrets,
 		Actions: []string{"secretsmanager:CreateSecret", "secretsmanager:DeleteSecret", "secretsmanager:DescribeSecret", "secretsmanager:PutSecretValue", "secretsmanager:TagResource"},
@@ -173,7 +179,7 @@ func bootstrapSecretsKind() *kind.Any {
 
 // bootstrapParametersKind declares bootstrap data in Parameter Store.
 func bootstrapParametersKind() *kind.Any {
-	return bootstrapKind("bootstrap-parameters", boot.ParameterStore, kind.Kind[BootstrapSecretsState]{
+	return bootstrapKind(BootstrapParametersKind, boot.ParameterStore, kind.Kind[BootstrapSecretsState]{
 		ReadActions: []string{"ssm:DescribeParameters"}, Statement: kind.Parameters, Actions: []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:PutParameter"},
 	})
 }

@@ -1,0 +1,186 @@
+package permission
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/s3"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// Need is an action that a plan needs.
+type Need struct {
+	Action   string
+	Resource string // ARN of what it acts on, or one with a made-up name; "*" for any
+	PassedTo string // with iam:PassRole: the service that gets the role
+	Sid      string // the statement of the policy that allows it
+	Step     graph.Step
+	Maybe    bool // it depends on what the run finds
+}
+
+// Needs lists the actions that a plan needs in an account, each with the first step that needs
+// it. Not among them: iam:PassRole, because the plan does not contain the roles;
+// iam:CreateServiceLinkedRole, which only the first resource of its type in an account needs;
+// and the actions on KMS keys, which the policy of a key may allow, too.
+func Needs(g *graph.Graph, p graph.Plan, d Document, in Place) (out []Need) {
+	kinds := map[string][]*kind.Any{}
+	for _, k := range aws.Kinds() {
+		kinds[k.Name] = append(kinds[k.Name], k)
+	}
+	for _, s := range p.Steps {
+		name, desired := s.Resource.Kind(), g.Resource(s.Resource).Desired()
+		if name == "bastion" {
+			name = ec2.MachineKind // a bastion is a machine that a cluster has beside its own
+		}
+		of := kinds[name]
+		if len(of) > 1 {
+			of = slices.DeleteFunc(slices.Clone(of), func(k *kind.Any) bool { return !k.Desires(desired) })
+		}
+		if stores, ok := desired.(ec2.Storer); ok && s.Action == graph.Create {
+			of = append(slices.Clone(of), kinds[stores.StoredAs()]...)
+		}
+		if name == autoscaling.GroupKind || name == eks.NodeGroupKind {
+			of = append(slices.Clone(of), kinds[autoscaling.HookKind]...)
+		}
+		for _, k := range of {
+			for _, n := range needsOf(k, s) {
+				if n.Resource, n.Sid = d.resource(n.Action, k, in); n.Sid != "" { // else no cluster like this one needs it
+					out = add(out, n)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// add adds a need unless it is known.
+func add(all []Need, n Need) []Need {
+	at := slices.IndexFunc(all, func(x Need) bool { return x.Action == n.Action && x.Resource == n.Resource })
+	switch {
+	case at < 0:
+		return append(all, n)
+	case all[at].Maybe && !n.Maybe:
+		all[at] = n
+	}
+	return all
+}
+
+// needsOf lists the actions of one step.
+func needsOf(k *kind.Any, s graph.Step) (out []Need) {
+	need := func(maybe bool, actions ...string) {
+		for _, action := range actions {
+			out = append(out, Need{Action: action, Step: s, Maybe: maybe})
+		}
+	}
+	switch s.Action {
+	case graph.Create:
+		need(false, k.ReadActions...)
+	case graph.Update, graph.Remove:
+	case graph.Keep, graph.Existing, graph.Settle, graph.Conflict, graph.Leave, graph.Await:
+		return nil
+	}
+	for _, action := range k.Actions {
+		if k.Name == s3.BucketKind && k.Name != s.Resource.Kind() && action != "s3:PutObject" { // a machine puts its boot data into it
+			continue
+		}
+		switch u := useOf(action); {
+		case s.Action == graph.Create && (u == makes || u == sets), s.Action == graph.Remove && u == unmakes:
+			need(false, action)
+		case k.Name == ec2.DefaultGroupKind, u == changes && s.Action != graph.Remove, u == sets && s.Action == graph.Update, u == undoes && s.Action != graph.Create:
+			need(true, action)
+		}
+	}
+	for i, n := range out {
+		rules := n.Action == "ec2:AuthorizeSecurityGroupIngress" && len(s.Diff) == 0 // a group without rules
+		other := k.Name != s.Resource.Kind() && strings.Contains(n.Action, ":Describe") // it is in the state of the resource
+		out[i].Maybe = n.Maybe || rules || other || k.Name == autoscaling.HookKind || strings.Contains(n.Action, ":List") || slices.Contains(sometimes(), n.Action)
+	}
+	return out
+}
+
+// use is what a step does with an action.
+type use int
+
+const (
+	makes   use = iota // creates a resource
+	sets               // completes a new resource, or changes one
+	changes            // changes one, and completes some new ones
+	undoes             // takes back a change, also before a resource is deleted
+	unmakes            // deletes it
+)
+
+// useOf returns the use of an action, by its first words.
+func useOf(action string) use {
+	_, name, _ := strings.Cut(action, ":")
+	begins := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(name, w) })
+	}
+	switch {
+	case begins("DeleteTags", "DeleteParameters", "DeleteObject", "DeleteLaunchTemplateVersions", "Detach", "Disassociate", "Deregister", "Revoke"):
+		return undoes
+	case begins("Delete", "Terminate", "Release"):
+		return unmakes
+	case begins("CreateTags", "CreateOrUpdateTags", "AddTags", "Tag", "Put", "Attach", "Authorize", "Register"):
+		return sets
+	case name == "CreateRoute", name == "CreateLaunchTemplateVersion":
+		return changes
+	case begins("Create", "Run", "Allocate"):
+		return makes
+	}
+	return changes
+}
+
+// sometimes lists actions of a new resource that not every one needs.
+func sometimes() []string {
+	return []string{
+		"autoscaling:DescribeInstanceRefreshes", "autoscaling:DescribeScalingActivities", "eks:DescribeUpdate", // while it is changed, or fails
+		"ec2:DescribeAccountAttributes",                    // for the first load balancer of an account
+		"elasticloadbalancing:AttachLoadBalancerToSubnets", // when they change
+		"secretsmanager:PutSecretValue",                    // when the boot data is stored again
+	}
+}
+
+// resource returns what an action of a kind acts on, and the statement that allows it.
+func (d Document) resource(action string, k *kind.Any, in Place) (arn, sid string) {
+	service, name, _ := strings.Cut(action, ":")
+	for _, s := range d.Statement {
+		boot := k.Name == secrets.BootstrapParametersKind
+		if !slices.Contains(s.Action, action) || service == "ssm" && (s.Sid == bootDataSid && !boot || s.Sid == parametersSid && boot) {
+			continue
+		}
+		for _, pattern := range s.Resource {
+			switch {
+			case pattern == "*":
+				return pattern, s.Sid
+			case strings.Split(pattern, ":")[2] != service: // a statement has ARNs of several services
+			case service != "s3", strings.Contains(name, "Object") == strings.HasSuffix(pattern, "/*"):
+				return in.example(pattern), s.Sid
+			}
+		}
+	}
+	return "*", ""
+}
+
+// Place is where a plan is carried out.
+type Place struct {
+	Partition  string // "aws"
+	Account    string // ID
+	Parameters string // path of the cluster's parameters: "/clusterawsadm/demo/"
+}
+
+// example returns an ARN that a pattern matches.
+func (p Place) example(pattern string) string {
+	of := strings.SplitN(pattern, ":", 6)
+	if of[4] == "*" {
+		of[4] = p.Account
+	}
+	of[5] = strings.Replace(of[5], "parameter/clusterawsadm/", "parameter"+p.Parameters, 1)
+	of[5] = strings.ReplaceAll(strings.Replace(of[5], "role/*", "role/", 1), "*", "example")
+	return strings.Join(of, ":")
+}

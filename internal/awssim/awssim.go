@@ -29,6 +29,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/kubernetes"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/pricing"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/s3"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/secretsmanager"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/servicequotas"
@@ -133,6 +134,7 @@ func open(o Options, s *State) (*AWS, *cloudformation.Service) {
 	ssms := ssm.New(account, &s.SSM)
 	cfn := cloudformation.New(account, &s.CloudFormation, iams)
 	servicequotas.New(account, ec2s, ekss, elbs)
+	pricing.New(account)
 	tagging.New(account, ec2s, ekss, elbs, s3s, secrets, ssms)
 	if s.Kubernetes == nil {
 		s.Kubernetes = kubernetes.State{}

@@ -33,6 +33,7 @@ func Process() *env.Env {
 	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
 	home, _ := os.UserHomeDir()         // "" means unknown
 	configHome, _ := os.UserConfigDir() // as above
+	cacheHome, _ := os.UserCacheDir()   // as above
 	return &env.Env{
 		In:            os.Stdin,
 		Out:           render.NewOutput(os.Stdout),                  //nolint:forbidigo // the only use of stdout
@@ -46,6 +47,7 @@ func Process() *env.Env {
 		HomeDir:       home,
 		ConfigDir:     configHome,
 		StateDir:      stateDir(home),
+		CacheDir:      cacheHome,
 		Who:           who(),
 		AWS:           awsConfig,
 		HTTP:          &http.Client{}, // uses the proxy variables

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
@@ -41,6 +42,7 @@ type Clients struct {
 	Quotas  *servicequotas.Client
 
 	AutoScaling *autoscaling.Client
+	Pricing     *pricing.Client // in the region of its endpoint
 
 	Config  aws.Config // as given to New; used to presign requests
 	Region  string
@@ -106,6 +108,7 @@ func New(cfg aws.Config, cluster string, o Options) *Clients {
 	c.IAM, c.Secrets, c.SSM = iam.NewFromConfig(cfg), secretsmanager.NewFromConfig(cfg), ssm.NewFromConfig(cfg)
 	c.STS, c.Quotas = sts.NewFromConfig(cfg), servicequotas.NewFromConfig(cfg)
 	c.AutoScaling = autoscaling.NewFromConfig(cfg)
+	c.Pricing = pricing.NewFromConfig(cfg, priceList)
 	c.S3 = s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = cfg.BaseEndpoint != nil })
 	return c
 }

@@ -29,12 +29,12 @@ type Retry struct {
 }
 
 func (r Retry) String() string {
-	return fmt.Sprintf("%s %s: %s, attempt %d of %d", r.Service, r.Operation, reason(r.Err), r.Attempt, r.Of)
+	return fmt.Sprintf("%s %s: %s, attempt %d of %d", r.Service, r.Operation, Reason(r.Err), r.Attempt, r.Of)
 }
 
-// reason describes an error in a few words: the error code of AWS, or what happened to the
+// Reason describes an error in a few words: the error code of AWS, or what happened to the
 // connection.
-func reason(err error) string {
+func Reason(err error) string {
 	if code := Code(err); code != "" && code != "UnknownError" {
 		return code
 	}

@@ -65,7 +65,7 @@ func Plan(w io.Writer, p reconcile.Plan, v PlanView) error {
 	if err := writePermissions(&b, p.Permissions, v.Style); err != nil {
 		return err
 	}
-	b.WriteString(Headline(p, v) + "\n")
+	b.WriteString(Headline(p, v) + "\n" + costs(p.Cost, v))
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -65,6 +65,8 @@ type Plan struct {
 	Quotas []Quota
 	// Permissions says what the caller may not do; nil unless Target.CheckPermissions is set.
 	Permissions *Permissions
+	// Cost is what the cluster costs; nil if that is not asked for, or not known.
+	Cost *Cost
 }
 
 // Quota is a limit of the account in Service Quotas.

@@ -71,6 +71,12 @@ type Target struct {
 	LockTTL  time.Duration // when the lock of a dead run expires; 0 is a minute
 	StateDir string        // folder for the lock where SSM Parameter Store is denied; "" for none
 
+	// Cost adds to plans what the cluster costs, by the price list of AWS. That needs the IAM
+	// action pricing:GetProducts, and ec2:DescribeSpotPriceHistory for the price of spot
+	// instances. A plan waits three seconds at most for prices.
+	Cost     bool
+	CacheDir string // folder in which prices are kept for a day; "" for none
+
 	Log  func(Call)   // called after every call to AWS, also concurrently; may be nil
 	Warn func(string) // called with messages for the user; may be nil
 

@@ -12,6 +12,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/cost"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/quota"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
@@ -28,7 +29,10 @@ type run struct {
 	built     topology.Cluster
 	plan      graph.Plan
 	quotas    []quota.Line
-	allowed   *Permissions // nil: not in the plan
+	allowed   *Permissions   // nil: not in the plan
+	showsCost bool           // its plan has the cost
+	estimated *cost.Estimate // nil: no prices are being asked for
+	cost      *Cost
 
 	only        bool // plan, and change nothing
 	deletes     bool
@@ -99,6 +103,7 @@ func (r *run) look(ctx context.Context) (err error) {
 	if err := r.build(ctx); err != nil {
 		return refused(err)
 	}
+	r.estimate(ctx)
 	r.plan, err = r.x.Plan(ctx, r.built.Graph)
 	if err == nil {
 		err = r.checkHealth(ctx)
@@ -232,7 +237,7 @@ func (r *run) publicPlan() Plan {
 		time = g.DeleteTime
 	}
 	out := planOf(r.plan, time(func(id graph.ID) bool { return busy[id] }), r.quotas)
-	out.Permissions = r.allowed
+	out.Permissions, out.Cost = r.allowed, r.cost
 	return out
 }
 
@@ -242,6 +247,7 @@ func (r *run) confirmed(o Options) error {
 	if o.Confirm == nil || r.plan.Empty() {
 		return nil
 	}
+	r.addCost()
 	asked := r.cloud.Clock.Now()
 	yes, err := o.Confirm(r.publicPlan())
 	r.began = r.began.Add(r.cloud.Clock.Since(asked))
@@ -255,10 +261,12 @@ func (r *run) confirmed(o Options) error {
 // error is a RefusedError, and the plan is returned with it.
 func (c *Cluster) Plan(ctx context.Context) (Plan, error) {
 	r := c.begin(Options{})
-	r.only = true
+	r.only, r.showsCost = true, c.target.Cost
+	defer r.stopPricing()
 	err := r.look(ctx)
 	if err == nil {
 		err = r.preflight(ctx)
+		r.addCost()
 	}
 	return r.publicPlan(), public(err)
 }
@@ -280,6 +288,8 @@ func (c *Cluster) Apply(ctx context.Context, o Options) (Result, error) {
 		return r.result(err)
 	}
 	defer r.unlock(ctx)
+	r.showsCost = c.target.Cost && o.Confirm != nil
+	defer r.stopPricing()
 	if err := r.look(ctx); err != nil {
 		return r.result(err)
 	}

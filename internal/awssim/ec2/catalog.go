@@ -18,6 +18,7 @@ func (svc *Service) simulateCatalog() {
 	core.On(svc.Account, svc.describeAvailabilityZones, "Filters", "ZoneNames", "ZoneIds", "AllAvailabilityZones")
 	core.On(svc.Account, svc.describeInstanceTypes, "InstanceTypes", "Filters", "NextToken", "MaxResults")
 	core.On(svc.Account, svc.describeInstanceTypeOfferings, "LocationType", "Filters", "NextToken", "MaxResults")
+	core.On(svc.Account, svc.describeSpotPriceHistory, "InstanceTypes", "ProductDescriptions", "StartTime")
 	core.On(svc.Account, svc.describeKeyPairs, "KeyNames", "Filters")
 	core.On(svc.Account, svc.describeAccountAttributes, "AttributeNames")
 	core.On(svc.Account, svc.describePlacementGroups, "GroupNames", "Filters")

@@ -67,6 +67,7 @@ type flags struct {
 
 	checks bool // the value of --check
 
+	cost         choice // the value of --cost
 	networkFirst bool   // the value of --network-first
 	kmsKey       string // the value of --kms-key
 

@@ -47,6 +47,7 @@ and says what has changed.`,
 	o.addDrain(cmd)
 	o.addNetworkFirst(cmd)
 	o.addKMSKey(cmd)
+	o.addCost(cmd)
 	f.addObjects(cmd)
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip the confirmation")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the plan, and change nothing")
@@ -62,6 +63,9 @@ func (o *createOptions) run(cmd *cobra.Command, args []string) (err error) {
 	}
 	if o.dryRun {
 		return (&planOptions{flags: o.flags, output: o.output}).run(cmd)
+	}
+	if o.yes || planned != nil || !o.Env.InIsTerminal || !o.Env.ErrIsTerminal {
+		o.cost.value = "off" // nobody looks at the plan
 	}
 	ctx := cmd.Context()
 	o.waits = true

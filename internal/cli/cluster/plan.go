@@ -29,6 +29,10 @@ func newPlan(f *flags) *cobra.Command {
 the account that the plan needs some of, it shows the limit, what is in use, and
 what the plan needs; the exit code is 4 if a quota is too small.
 
+The last line is what the cluster costs a month by AWS's price list, before and after;
+--full shows each position. Without access to the price list, or if it does not answer
+within seconds, a warning says so, and the plan has no costs. --cost=off does not ask.
+
 The exit code is 0, with or without changes. With --detailed-exitcode it is 2 when
 there are changes.
 
@@ -52,8 +56,9 @@ secret: 'create' needs the same manifest, and the same values of --set.`,
 	o.addDrain(cmd)
 	o.addNetworkFirst(cmd)
 	o.addKMSKey(cmd)
+	o.addCost(cmd)
 	f.addObjects(cmd)
-	cmd.Flags().BoolVar(&o.full, "full", false, "list every machine and every tag")
+	cmd.Flags().BoolVar(&o.full, "full", false, "list every machine, every tag and every cost")
 	cmd.Flags().BoolVar(&o.detailedExit, "detailed-exitcode", false, "exit with 2 when there are changes")
 	cmd.Flags().BoolVar(&o.check, "check", false, "check the permissions of the caller")
 	cmd.Flags().StringVar(&o.out, "out", "", "write the plan to `FILE`")

@@ -76,7 +76,7 @@ func readPlanFile(path string) (p planFile, err error) {
 // forget lists the flags that say who makes a plan and how it is shown. A plan may be made by
 // one identity and carried out by another.
 func forget() []string {
-	return []string{"set", "profile", "config", "output", "out", "full", "check", "detailed-exitcode", "progress", "verbose", "v", "yes", "dry-run", "timeout", "parallel"}
+	return []string{"set", "profile", "config", "output", "out", "full", "check", "detailed-exitcode", "cost", "progress", "verbose", "v", "yes", "dry-run", "timeout", "parallel"}
 }
 
 // write writes a plan to a file.
@@ -291,7 +291,7 @@ func (o *planOptions) showFile(path string) error {
 		return render.Encode(o.Env.Out, render.Format(o.output.value), p.Plan)
 	}
 	o.Env.Story("plan of %s for cluster %s", p.Made.Format(time.RFC3339), p.Plan.Cluster)
-	plan := reconcile.Plan{Steps: p.Plan.Steps, Expected: time.Duration(p.Plan.Expected * float64(time.Second)), Quotas: p.Plan.Quotas}
+	plan := reconcile.Plan{Steps: p.Plan.Steps, Expected: time.Duration(p.Plan.Expected * float64(time.Second)), Quotas: p.Plan.Quotas, Cost: p.Plan.Cost}
 	return render.Plan(o.Env.Out, plan, render.PlanView{
 		Cluster: p.Plan.Cluster, Region: p.Plan.Region, Account: p.Plan.Account, Caller: p.Plan.Caller, Full: o.full, Style: o.Env.OutStyle(),
 	})

@@ -41,6 +41,9 @@ func (f *flags) open(ctx context.Context, region string) (*session, error) {
 	if f.logsCalls() {
 		s.target.Log = f.logCall
 	}
+	if !a.Simulated() && a.Config.BaseEndpoint == nil && f.Env.CacheDir != "" { // others have their own prices
+		s.target.CacheDir = filepath.Join(f.Env.CacheDir, "clusterawsadm")
+	}
 	if f.emulatorSpeed != 1 && !f.Simulate {
 		if a.Config.BaseEndpoint == nil {
 			return nil, env.Usagef("--emulator-speed requires an emulator: set AWS_ENDPOINT_URL")
@@ -142,5 +145,6 @@ func (f *flags) wanted(ctx context.Context) (*reconcile.Cluster, *session, error
 	}
 	s.target.Drain, s.target.NetworkFirst, s.target.KMSKey, f.eks = f.drain, f.networkFirst, f.kmsKey, m.Summary().EKS
 	s.target.CheckPermissions = f.checks
+	s.target.Cost = f.cost.value == "on"
 	return reconcile.Open(m, s.target), s, nil
 }

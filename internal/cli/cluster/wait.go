@@ -26,6 +26,13 @@ func (f *flags) addNetworkFirst(cmd *cobra.Command) {
 		"from a secret or parameter are launched at once, and wait for the network for up to 15 minutes")
 }
 
+// addCost adds --cost.
+func (f *flags) addCost(cmd *cobra.Command) {
+	f.cost = choice{value: "on", of: []string{"on", "off"}}
+	cmd.Flags().Var(&f.cost, "cost", "show what the cluster costs a month, by AWS's price list: on, off; needs the IAM action pricing:GetProducts")
+	complete(cmd, "cost", f.cost.of)
+}
+
 // addKMSKey adds --kms-key.
 func (f *flags) addKMSKey(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.kmsKey, "kms-key", "", "ID, ARN or alias of the KMS key that encrypts the cluster's keys and join token in SSM Parameter Store, which this run creates; you need "+

@@ -28,8 +28,8 @@ type Env struct {
 	Size func() (columns, rows int)
 	// LookupEnv looks up an environment variable.
 	LookupEnv func(name string) (string, bool)
-	// HomeDir, ConfigDir and StateDir are folders of the user, "" if unknown.
-	HomeDir, ConfigDir, StateDir string
+	// HomeDir, ConfigDir, StateDir and CacheDir are folders of the user, "" if unknown.
+	HomeDir, ConfigDir, StateDir, CacheDir string
 	// Who is the user, the machine and the process, for the lock of a cluster.
 	Who string
 	// Program is the name with which the process was started: clusterawsadm, or another

@@ -24,6 +24,9 @@ func needs(c call) []string {
 		{"sts", "GetCallerIdentity"}:           {}, // always allowed
 		{"eks", "ListIdentityProviderConfigs"}: {}, // only for an import, which says so if it is denied
 		{"iam", "SimulatePrincipalPolicy"}:     {}, // a run goes on without it
+		{"pricing", "GetProducts"}:             {}, // these three only for the cost in a plan, which says so if they are denied
+		{"ec2", "DescribeSpotPriceHistory"}:    {},
+		{"eks", "DescribeClusterVersions"}:     {},
 		// with what they do on the way
 		{"autoscaling", "CreateAutoScalingGroup"}:        {"autoscaling:CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags", "ec2:RunInstances", "ec2:CreateTags", "iam:PassRole", "iam:CreateServiceLinkedRole"},
 		{"autoscaling", "PutLifecycleHook"}:              {"autoscaling:PutLifecycleHook", "iam:PassRole"},

@@ -11,6 +11,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/cost"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -116,6 +117,16 @@ func Addresses(ctx context.Context, c *cloud.Clients) ([]ElasticIPState, error) 
 func countAddresses(ctx context.Context, c *cloud.Clients) (map[string]int, error) {
 	all, err := Addresses(ctx, c)
 	return map[string]int{"": len(all)}, err
+}
+
+// Costs implements cost.Desired.
+func (e *ElasticIP) Costs(_ context.Context, _ *cloud.Clients, have graph.State) (now, then []cost.Item, err error) {
+	return cost.Same(have, []cost.Item{cost.PublicAddresses(1)})
+}
+
+// Costs implements cost.Existing.
+func (s ElasticIPState) Costs(context.Context, *cloud.Clients) ([]cost.Item, error) {
+	return []cost.Item{cost.PublicAddresses(1)}, nil
 }
 
 // elasticIPKind declares elastic IP addresses.

@@ -25,6 +25,7 @@ type ImageState struct {
 	ID, Name, RootDevice string
 	Architecture         string // x86_64 or arm64
 	RootSize             int32  // GiB
+	RootType             string // gp3, …
 }
 
 // CloudID implements graph.State.
@@ -226,7 +227,7 @@ func imageState(x types.Image) *ImageState {
 	s := &ImageState{ID: aws.ToString(x.ImageId), Name: aws.ToString(x.Name), RootDevice: aws.ToString(x.RootDeviceName), Architecture: string(x.Architecture)}
 	for _, m := range x.BlockDeviceMappings {
 		if m.Ebs != nil && aws.ToString(m.DeviceName) == s.RootDevice {
-			s.RootSize = aws.ToInt32(m.Ebs.VolumeSize)
+			s.RootSize, s.RootType = aws.ToInt32(m.Ebs.VolumeSize), string(m.Ebs.VolumeType)
 		}
 	}
 	return s

@@ -105,6 +105,7 @@ type InstanceState struct {
 	Type, Image, Subnet, VPC, Zone  string
 	PrivateIP, PublicIP, PrivateDNS string
 	Key, Profile                    string
+	Tenancy                         string // default, dedicated or host
 	Groups                          []string
 	Metadata                        Metadata
 	Interfaces                      []string  // by device index

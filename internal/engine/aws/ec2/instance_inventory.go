@@ -119,7 +119,7 @@ func instanceState(x types.Instance) *InstanceState {
 		s.Stopped = x.State.Name == types.InstanceStateNameStopped || x.State.Name == types.InstanceStateNameStopping
 	}
 	if x.Placement != nil {
-		s.Zone = aws.ToString(x.Placement.AvailabilityZone)
+		s.Zone, s.Tenancy = aws.ToString(x.Placement.AvailabilityZone), string(x.Placement.Tenancy)
 	}
 	if x.IamInstanceProfile != nil {
 		s.Profile = cloud.LastPart(aws.ToString(x.IamInstanceProfile.Arn))

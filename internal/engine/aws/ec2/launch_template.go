@@ -18,6 +18,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/cost"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -55,6 +56,7 @@ type LaunchTemplateState struct {
 	Default      int64             // the default version; never deleted
 	Content      map[string]string // parameters of the latest version, without user data and tags
 	InstanceTags cloud.Tags        // tags of its instances and volumes
+	Server       cost.Server       // the machine that the latest version launches
 }
 
 var _ graph.Managed[LaunchTemplateState] = (*LaunchTemplate)(nil)
@@ -99,7 +101,7 @@ func (s *LaunchTemplateState) describeLatest(ctx context.Context, c *cloud.Clien
 		if v.LaunchTemplateData == nil {
 			continue
 		}
-		s.Content = parameterTexts(*v.LaunchTemplateData)
+		s.Content, s.Server = parameterTexts(*v.LaunchTemplateData), templateServer(*v.LaunchTemplateData)
 		for _, spec := range v.LaunchTemplateData.TagSpecifications {
 			if spec.ResourceType == types.ResourceTypeInstance {
 				s.InstanceTags = cloud.FromEC2(spec.Tags)

@@ -14,6 +14,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/cost"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -168,6 +169,22 @@ func natGatewayKind() *kind.Any {
 		Actions: []string{"ec2:CreateNatGateway", "ec2:CreateTags", "ec2:DeleteNatGateway"},
 		Quota:   &kind.Quota{Service: "vpc", Code: "L-FE5A380F", Name: "NAT gateways", Default: 5, Takes: natGatewayZone, Used: countNATGateways},
 	})
+}
+
+// Costs implements cost.Desired.
+func (n *NATGateway) Costs(_ context.Context, _ *cloud.Clients, have graph.State) (now, then []cost.Item, err error) {
+	return cost.Same(have, natGatewayCost())
+}
+
+// Costs implements cost.Existing.
+func (s NATGatewayState) Costs(context.Context, *cloud.Clients) ([]cost.Item, error) {
+	return natGatewayCost(), nil
+}
+
+func natGatewayCost() []cost.Item {
+	return []cost.Item{cost.Hourly("NAT gateways", "NAT gateway", cost.Product{
+		Service: "AmazonEC2", Usage: "NatGateway-Hours", Attributes: "group=NGW:NatGateway\noperation=NatGateway",
+	}, 1)}
 }
 
 // natGatewayZone returns the zone of a new NAT gateway: the quota is one for each zone.

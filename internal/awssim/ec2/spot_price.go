@@ -1,0 +1,39 @@
+package ec2
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/pricing"
+)
+
+// describeSpotPriceHistory returns the spot prices of this moment: in the first zone 40 % of
+// the On-Demand price, and one percent more in each further one. Those of AWS change.
+func (svc *Service) describeSpotPriceHistory(in *ec2.DescribeSpotPriceHistoryInput) (*ec2.DescribeSpotPriceHistoryOutput, error) {
+	switch {
+	case in.StartTime == nil || in.StartTime.Before(svc.Now().Add(-time.Minute)):
+		return nil, core.NotSimulated("the history of spot prices")
+	case !slices.Equal(in.ProductDescriptions, []string{"Linux/UNIX"}):
+		return nil, core.NotSimulated("spot prices of %v", in.ProductDescriptions)
+	}
+	out := &ec2.DescribeSpotPriceHistoryOutput{}
+	for _, t := range in.InstanceTypes {
+		price, ok := pricing.OnDemand(svc.Region, string(t))
+		for n, z := range zonesOf(svc.Region) {
+			if !ok || z.parent != "" || !z.offered(string(t)) {
+				continue
+			}
+			out.SpotPriceHistory = append(out.SpotPriceHistory, types.SpotPrice{
+				AvailabilityZone: aws.String(z.name), InstanceType: t, ProductDescription: types.RIProductDescriptionLinuxUnix,
+				SpotPrice: aws.String(strconv.FormatFloat(price*(0.40+0.01*float64(n)), 'f', 6, 64)), Timestamp: in.StartTime,
+			})
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,131 @@
+package eks
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/cost"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+var (
+	_ cost.Desired  = (*Cluster)(nil)
+	_ cost.Existing = ClusterState{}
+	_ cost.Desired  = (*NodeGroup)(nil)
+	_ cost.Existing = NodeGroupState{}
+	_ cost.Desired  = (*FargateProfile)(nil)
+)
+
+// Costs implements cost.Desired. Without a version, EKS takes its default one, which has
+// standard support.
+func (e *Cluster) Costs(ctx context.Context, c *cloud.Clients, have graph.State) (now, then []cost.Item, err error) {
+	version := e.Version
+	if s, ok := have.(*ClusterState); ok && s != nil {
+		if now, err = s.Costs(ctx, c); err != nil {
+			return now, now, err
+		}
+		if version == "" {
+			version = s.Version
+		}
+	}
+	then, err = clusterCosts(ctx, c, version)
+	return now, then, err
+}
+
+// Costs implements cost.Existing.
+func (s ClusterState) Costs(ctx context.Context, c *cloud.Clients) ([]cost.Item, error) {
+	return clusterCosts(ctx, c, s.Version)
+}
+
+// clusterCosts returns what a control plane costs: extended support is paid for in addition.
+func clusterCosts(ctx context.Context, c *cloud.Clients, version string) ([]cost.Item, error) {
+	all := []cost.Item{cost.Hourly("EKS control planes", "EKS control plane", cost.Product{Service: "AmazonEKS", Usage: "AmazonEKS-Hours:perCluster"}, 1)}
+	if version == "" {
+		return all, nil
+	}
+	extended, err := hasExtendedSupport(ctx, c, version)
+	if extended {
+		all = append(all, cost.Hourly("EKS extended support", "EKS extended support of Kubernetes "+version, cost.Product{Service: "AmazonEKS", Usage: "AmazonEKS-Hours:extendedSupport"}, 1))
+	}
+	return all, err
+}
+
+// hasExtendedSupport reports whether a version of Kubernetes has extended support now.
+func hasExtendedSupport(ctx context.Context, c *cloud.Clients, version string) (bool, error) {
+	return cloud.Remember(ctx, c, "EKS support of "+version, func(ctx context.Context) (bool, error) {
+		out, err := c.EKS.DescribeClusterVersions(ctx, &eks.DescribeClusterVersionsInput{ClusterVersions: []string{version}})
+		if err != nil {
+			return false, &cost.MissingError{What: "whether EKS has extended support for Kubernetes " + version + " is not known", Action: "eks:DescribeClusterVersions", Err: err}
+		}
+		for _, v := range out.ClusterVersions {
+			return v.VersionStatus == types.VersionStatusExtendedSupport, nil
+		}
+		return false, nil
+	})
+}
+
+// The disk of a node, unless it is set (CreateNodegroup). AWS does not document its type.
+const (
+	nodeDiskType = "gp3"
+	nodeDiskSize = 20
+)
+
+// Costs implements cost.Desired: what the desired number of nodes costs. Of several instance
+// types, it is the first one.
+func (g *NodeGroup) Costs(_ context.Context, _ *cloud.Clients, have graph.State) (now, then []cost.Item, err error) {
+	n := g.Desired
+	if s, ok := have.(*NodeGroupState); ok && s != nil {
+		server := s.server()
+		if g.Content != nil {
+			server = g.server(g.Content.Server(g.Template))
+		}
+		now = server.All(int(s.Desired))
+		if g.KeepDesired {
+			n = min(max(s.Desired, g.MinSize), g.MaxSize)
+		}
+	}
+	var launched cost.Server
+	if g.Content != nil {
+		launched = g.Content.Server(nil)
+	}
+	return now, g.server(launched).All(int(n)), nil
+}
+
+// server returns a node, from what the launch template has.
+func (g *NodeGroup) server(s cost.Server) cost.Server {
+	return nodeOf(s, g.InstanceTypes, g.Capacity, g.DiskSize)
+}
+
+func nodeOf(s cost.Server, names []string, capacity string, disk int32) cost.Server {
+	if len(names) > 0 {
+		s.Type = names[0]
+	}
+	if s.Type == "" {
+		s.Type = "t3.medium" // the default of CreateNodegroup
+	}
+	s.Spot = capacity == string(types.CapacityTypesSpot)
+	if len(s.Volumes) == 0 {
+		if disk == 0 {
+			disk = nodeDiskSize
+		}
+		s.Volumes = []cost.Volume{{Type: nodeDiskType, Size: int64(disk)}}
+	}
+	return s
+}
+
+func (s NodeGroupState) server() cost.Server {
+	return nodeOf(cost.Server{}, s.InstanceTypes, s.Capacity, s.DiskSize)
+}
+
+// Costs implements cost.Existing.
+func (s NodeGroupState) Costs(context.Context, *cloud.Clients) ([]cost.Item, error) {
+	return s.server().All(int(s.Desired)), nil
+}
+
+// Costs implements cost.Desired: Fargate counts the pods.
+func (f *FargateProfile) Costs(_ context.Context, _ *cloud.Clients, have graph.State) (now, then []cost.Item, err error) {
+	return cost.Same(have, []cost.Item{{Group: "Fargate pods", Name: "Fargate pods", NotCounted: true}})
+}

@@ -1,0 +1,234 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+// costs says in one line what the cluster costs, and what changes. With PlanView.Full, a
+// table follows.
+func costs(c *reconcile.Cost, v PlanView) string {
+	if c == nil {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString(v.Style.paint(bold, "Cost:") + " " + total(c) + parenthesis(c))
+	b.WriteString("; data transfer is not included. Prices of " + c.Prices + ".\n")
+	if v.Full {
+		b.WriteString(costTable(c, v.Style))
+	}
+	return b.String()
+}
+
+// total is the sum before and after: "about $182.74 → $243 a month, +$60.74".
+func total(c *reconcile.Cost) string {
+	m := money(c.Currency)
+	switch change := c.After - c.Before; {
+	case c.Before == 0:
+		return "about " + m.about(c.After) + " a month"
+	case math.Abs(change) < 0.005:
+		return "about " + m.about(c.After) + " a month, as before"
+	default:
+		return "about " + m.about(c.Before) + " → " + m.about(c.After) + " a month, " + m.signed(change)
+	}
+}
+
+// costGroup is the sum of the items with the same name in a summary.
+type costGroup struct {
+	name          string
+	before, after reconcile.CostAmount
+	atMost        bool
+}
+
+func (g costGroup) change() float64 { return g.after.Amount - g.before.Amount }
+
+// mostGroups is how many groups the line lists.
+const mostGroups = 4
+
+// parenthesis lists the largest groups, or those that change: "(t3.large × 2 $121.47, …)".
+func parenthesis(c *reconcile.Cost) string {
+	m, all := money(c.Currency), costGroups(c)
+	changes := c.Before > 0
+	if changes {
+		all = slices.DeleteFunc(all, func(g costGroup) bool { return math.Abs(g.change()) < 0.005 })
+	}
+	slices.SortStableFunc(all, func(a, b costGroup) int { return cmp.Compare(math.Abs(b.change()), math.Abs(a.change())) })
+	var parts []string
+	for _, g := range all[:min(len(all), mostGroups)] {
+		parts = append(parts, g.text(m, changes))
+	}
+	if len(all) > mostGroups {
+		parts = append(parts, "…")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+func (g costGroup) text(m money, changes bool) string {
+	amount, pieces := m.exact(g.after.Amount), strconv.Itoa(g.after.Pieces)
+	if changes {
+		amount = m.signed(g.change())
+		if g.before.Pieces != g.after.Pieces {
+			pieces = strconv.Itoa(g.before.Pieces) + " → " + pieces
+		}
+	}
+	if g.atMost {
+		amount = "at most " + amount
+	}
+	return g.name + " × " + pieces + " " + amount
+}
+
+// costGroups sums the items by group, in order of first appearance.
+func costGroups(c *reconcile.Cost) (all []costGroup) {
+	for _, i := range c.Items {
+		at := slices.IndexFunc(all, func(g costGroup) bool { return g.name == i.Group })
+		if at < 0 {
+			at = len(all)
+			all = append(all, costGroup{name: i.Group})
+		}
+		g := &all[at]
+		g.atMost = g.atMost || i.AtMost
+		for _, x := range []struct {
+			sum *reconcile.CostAmount
+			add reconcile.CostAmount
+		}{{&g.before, i.Before}, {&g.after, i.After}} {
+			x.sum.Pieces += x.add.Pieces
+			x.sum.Amount += x.add.Quantity * i.UnitPrice
+		}
+	}
+	return all
+}
+
+// costTable lists every item: what it costs, and what that changes if anything changes.
+func costTable(c *reconcile.Cost, s Style) string {
+	m, changes := money(c.Currency), c.Before > 0 && slices.ContainsFunc(c.Items, func(i reconcile.CostItem) bool { return i.Before != i.After })
+	row := func(before, after float64, cells ...string) []string {
+		if !changes {
+			return append(cells, m.exact(after))
+		}
+		return append(cells, m.exact(before), m.exact(after), m.signed(after-before))
+	}
+	rows := [][]string{{"RESOURCE", "ITEM", "UNIT PRICE", "A MONTH"}}
+	if changes {
+		rows = [][]string{{"RESOURCE", "ITEM", "UNIT PRICE", "BEFORE", "AFTER", "CHANGE"}}
+	}
+	for _, i := range c.Items {
+		price := m.unit(i.UnitPrice) + " / " + i.Unit
+		if i.AtMost {
+			price = "at most " + price
+		}
+		rows = append(rows, row(i.Before.Amount, i.After.Amount, string(i.Resource), i.Item+times(i, changes), price))
+	}
+	rows = append(rows, row(c.Before, c.After, "", "", "total"))
+	var b strings.Builder
+	b.WriteString("\n")
+	for n, cells := range rows {
+		line := "  " + strings.TrimRight(aligned(rows, cells), " ")
+		if n == 0 {
+			line = s.paint(dim, line)
+		}
+		b.WriteString(line + "\n")
+	}
+	b.WriteString("\n  " + s.paint(dim, "Not included: "+strings.Join(append(slices.Clone(c.Unpriced), c.NotCounted...), ", ")+".") + "\n")
+	return b.String()
+}
+
+// times says how many there are, unless it is one: " × 3", " × 1 → 3".
+func times(i reconcile.CostItem, changes bool) string {
+	count := func(a reconcile.CostAmount) string {
+		if i.Before.Pieces+i.After.Pieces == 0 {
+			return strconv.FormatFloat(a.Quantity, 'f', -1, 64)
+		}
+		return strconv.Itoa(a.Pieces)
+	}
+	before, after := count(i.Before), count(i.After)
+	switch {
+	case changes && before != after && i.Before != (reconcile.CostAmount{}) && i.After != (reconcile.CostAmount{}):
+		return " × " + before + " → " + after
+	case i.After == (reconcile.CostAmount{}):
+		after = before
+	}
+	if after == "1" {
+		return ""
+	}
+	return " × " + after
+}
+
+// aligned aligns a row of a table. Amounts are aligned to the right.
+func aligned(rows [][]string, row []string) string {
+	const firstAmount = 3
+	var cells []string
+	for n, cell := range row {
+		wide := 0
+		for _, r := range rows {
+			wide = max(wide, width(r[n]))
+		}
+		if n >= firstAmount {
+			cells = append(cells, strings.Repeat(" ", wide-width(cell))+cell)
+			continue
+		}
+		cells = append(cells, pad(cell, wide))
+	}
+	return strings.Join(cells, "  ")
+}
+
+// money is a currency: "USD".
+type money string
+
+func (m money) symbol() string {
+	if m == "USD" {
+		return "$"
+	}
+	return string(m) + " "
+}
+
+// about is an amount in whole units, as estimates are: "$1,243".
+func (m money) about(x float64) string {
+	if x < 100 {
+		return m.exact(x)
+	}
+	return m.symbol() + thousands(fmt.Sprintf("%.0f", x))
+}
+
+// exact is an amount with cents.
+func (m money) exact(x float64) string { return m.symbol() + thousands(fmt.Sprintf("%.2f", x)) }
+
+// signed is a difference: "+$60.74", "−$60.74".
+func (m money) signed(x float64) string {
+	switch {
+	case x >= 0.005:
+		return "+" + m.exact(x)
+	case x <= -0.005:
+		return "−" + m.exact(-x)
+	}
+	return "0"
+}
+
+// unit is the price of a unit, with all its digits.
+func (m money) unit(x float64) string {
+	text := strconv.FormatFloat(math.Round(x*1e8)/1e8, 'f', -1, 64)
+	if cents := fmt.Sprintf("%.2f", x); len(text) < len(cents) {
+		text = cents
+	}
+	return m.symbol() + text
+}
+
+// thousands separates the thousands of a number: "1,243.50".
+func thousands(number string) string {
+	whole, rest := number, ""
+	if at := strings.IndexByte(number, '.'); at >= 0 {
+		whole, rest = number[:at], number[at:]
+	}
+	for at := len(whole) - 3; at > 0; at -= 3 {
+		whole = whole[:at] + "," + whole[at:]
+	}
+	return whole + rest
+}

@@ -2,6 +2,8 @@ package awssim
 
 import (
 	"bytes"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -221,6 +223,21 @@ func TestAddonVersions(t *testing.T) {
 	} {
 		_, err := c.DescribeAddonVersions(t.Context(), in)
 		hasCode(t, err, "InvalidParameterException")
+	}
+}
+
+// A version that is not in the catalogue exists if its name follows the rules.
+func TestPlausibleAddonVersions(t *testing.T) {
+	c := eks.NewFromConfig(New(Options{}).Config())
+	for version, want := range map[string]bool{
+		"kube-proxy v1.33.13-eksbuild.3": true, "kube-proxy v1.33.14-eksbuild.1": false, "kube-proxy v1.34.0-eksbuild.3": false,
+		"coredns v1.11.3-eksbuild.2": true, "coredns v9.0.0-eksbuild.1": false, "vpc-cni v1.19.2-eksbuild.1": true, "vpc-cni v1.19.2": false,
+	} {
+		name, number, _ := strings.Cut(version, " ")
+		out, err := c.DescribeAddonVersions(t.Context(), &eks.DescribeAddonVersionsInput{AddonName: &name, KubernetesVersion: aws.String("1.33")})
+		require.NoError(t, err)
+		listed := slices.ContainsFunc(out.Addons[0].AddonVersions, func(v types.AddonVersionInfo) bool { return *v.AddonVersion == number })
+		assert.Equal(t, want, listed, version)
 	}
 }
 

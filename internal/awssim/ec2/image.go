@@ -122,6 +122,7 @@ func (svc *Service) imageOut(i *Image) types.Image {
 }
 
 func (svc *Service) describeImages(where place, in *ec2.DescribeImagesInput) (*ec2.DescribeImagesOutput, error) {
+	svc.publishAsked(where, in.Filters)
 	constant := func(v string) func(*Image) []string { return func(*Image) []string { return []string{v} } }
 	filters := fields[*Image]{
 		"image-id":            func(i *Image) []string { return []string{i.ID} },

@@ -444,11 +444,11 @@ func (svc *Service) filled(in *ec2.RunInstancesInput) (*ec2.RunInstancesInput, e
 	return &data, nil
 }
 
-// checkEnclave validates the options of Nitro enclaves, which burstable types do not
-// support.
+// checkEnclave validates the options of Nitro enclaves, which small and burstable types do
+// not support.
 func (svc *Service) checkEnclave(l *launch) error {
 	if o := l.in.EnclaveOptions; o != nil && aws.ToBool(o.Enabled) {
-		if l.kind.vcpus < 4 || slices.Contains([]string{"t2", "t3", "t4"}, l.kind.name[:2]) {
+		if l.kind.info.NitroEnclavesSupport != types.NitroEnclavesSupportSupported {
 			return core.Fail("Unsupported", "instance type %s does not support Nitro enclaves", l.kind.name)
 		}
 		l.model.Launch["enclave"] = "true"

@@ -79,9 +79,12 @@ func (svc *Service) checkImage(l *launch) error {
 	if !ok {
 		return core.Fail("InvalidParameterValue", "invalid value '%s' for InstanceType", l.in.InstanceType)
 	}
-	if !slices.Contains(kind.architectures, types.ArchitectureType(image.Architecture)) {
+	if !slices.Contains(kind.architectures(), types.ArchitectureType(image.Architecture)) {
 		return core.Fail("InvalidParameterValue", "the architecture '%v' of the specified instance type does not match the architecture '%s' of the specified AMI",
-			kind.architectures, image.Architecture)
+			kind.architectures(), image.Architecture)
+	}
+	if !slices.Contains(kind.info.SupportedVirtualizationTypes, types.VirtualizationTypeHvm) {
+		return core.Fail("InvalidParameterCombination", "images with a virtualization type of 'hvm' are not supported for instance type %s", kind.name)
 	}
 	l.image, l.kind, l.model.Image, l.model.Type = image, kind, image.ID, kind.name
 	return nil
@@ -209,8 +212,7 @@ func (svc *Service) checkInterfaces(l *launch) error {
 	switch kind := aws.ToString(l.nic.InterfaceType); {
 	case kind != "" && kind != "interface" && kind != "efa":
 		return core.Fail("InvalidParameterValue", "value (%s) for parameter interfaceType is invalid", kind)
-	case kind == "efa":
-		// No simulated instance type supports it.
+	case kind == "efa" && !aws.ToBool(l.kind.info.NetworkInfo.EfaSupported):
 		return core.Fail("Unsupported", "instance type %s does not support EFA interfaces", l.kind.name)
 	case l.ipv6 > 0 && l.subnet.IPv6CIDR == "":
 		return core.Fail("InvalidParameterValue", "the subnet %s has no IPv6 CIDR block", l.subnet.ID)
@@ -218,7 +220,9 @@ func (svc *Service) checkInterfaces(l *launch) error {
 		return core.Fail("InvalidParameterCombination", "a primary IPv6 address requires an IPv6 address")
 	case l.public && l.subnet.Native:
 		return core.Fail("InvalidParameterCombination", "instances of an IPv6-only subnet have no public IPv4 address")
-	case l.ipv6 > 0 && strings.HasPrefix(l.kind.name, "t2.") && l.subnet.Native:
+	case l.ipv6 > 0 && !aws.ToBool(l.kind.info.NetworkInfo.Ipv6Supported):
+		return core.Fail("Unsupported", "instance type %s does not support IPv6", l.kind.name)
+	case l.ipv6 > 0 && l.kind.info.Hypervisor == types.InstanceTypeHypervisorXen && l.subnet.Native:
 		return core.Fail("Unsupported", "IPv6-only subnets take instance types of the Nitro System only")
 	}
 	return nil
@@ -275,14 +279,12 @@ func (svc *Service) checkCount(l *launch) error {
 		return core.Fail("InvalidParameterValue", "the counts %d to %d are invalid", least, wanted)
 	}
 	l.count = wanted
-	quota, err := vcpuQuota(l.kind.name, l.model.Spot)
-	if err != nil {
-		return err
-	}
-	limit := svc.state.Limits.VCPUsOf(quota)
-	l.count = min(l.count, (limit-svc.usedVCPUs(quota))/int(l.kind.vcpus))
-	if l.count < least {
-		return vcpuLimitExceeded(l.model.Spot, limit)
+	if quota := vcpuQuota(l.kind.name, l.model.Spot); quota != "" {
+		limit := svc.state.Limits.VCPUsOf(quota)
+		l.count = min(l.count, (limit-svc.usedVCPUs(quota))/l.kind.vcpus())
+		if l.count < least {
+			return vcpuLimitExceeded(l.model.Spot, limit)
+		}
 	}
 	if len(l.existing) == 0 && !l.subnet.Native {
 		l.count = min(l.count, svc.freeAddresses(l.subnet))
@@ -322,6 +324,7 @@ func (svc *Service) start(l *launch) (ids []string) {
 		if len(l.existing) == 0 {
 			n := svc.userInterface(l.subnet, l.groups, l.tags[types.ResourceTypeNetworkInterface], l.ipv6)
 			n.Owner, n.Description = i.ID, aws.ToString(l.nic.Description)
+			n.Type = cmp.Or(aws.ToString(l.nic.InterfaceType), n.Type)
 			n.DeleteWithOwner = l.nic.DeleteOnTermination == nil || *l.nic.DeleteOnTermination
 			if l.public {
 				n.PublicIP = svc.PublicIP()
@@ -388,9 +391,8 @@ func (svc *Service) checkMarket(l *launch) error {
 		if err := core.Only("RunInstances", c, "AmdSevSnp", "NestedVirtualization"); err != nil {
 			return err
 		}
-		// No simulated instance type supports either.
-		if c.AmdSevSnp == types.AmdSevSnpSpecificationEnabled || c.NestedVirtualization == types.NestedVirtualizationSpecificationEnabled {
-			return core.Fail("Unsupported", "instance type %s does not support these CPU options", l.kind.name)
+		if err := l.cpuOptions(c); err != nil {
+			return err
 		}
 	}
 	m := l.in.InstanceMarketOptions
@@ -414,9 +416,29 @@ func (svc *Service) checkMarket(l *launch) error {
 	}
 }
 
+// cpuOptions validates options of the processor, and keeps them. A launch template may have
+// no instance type.
+func (l *launch) cpuOptions(c *types.CpuOptionsRequest) error {
+	for feature, on := range map[types.SupportedAdditionalProcessorFeature]bool{
+		types.SupportedAdditionalProcessorFeatureAmdSevSnp:            c.AmdSevSnp == types.AmdSevSnpSpecificationEnabled,
+		types.SupportedAdditionalProcessorFeatureNestedVirtualization: c.NestedVirtualization == types.NestedVirtualizationSpecificationEnabled,
+	} {
+		if known := l.kind.name != ""; on && known && !slices.Contains(l.kind.info.ProcessorInfo.SupportedFeatures, feature) {
+			return core.Fail("Unsupported", "instance type %s does not support these CPU options", l.kind.name)
+		}
+		if on {
+			l.model.Launch[string(feature)] = "true"
+		}
+	}
+	return nil
+}
+
 // spot validates the options of a spot instance. Persistent requests are not simulated:
 // they would outlive the instance.
 func (l *launch) spot(o *types.SpotMarketOptions) error {
+	if known := l.kind.name != ""; known && !slices.Contains(l.kind.info.SupportedUsageClasses, types.UsageClassTypeSpot) {
+		return core.Fail("Unsupported", "instance type %s is not available as a spot instance", l.kind.name)
+	}
 	l.model.Spot = true
 	if o == nil {
 		return nil
@@ -499,12 +521,14 @@ func (svc *Service) checkPlacement(l *launch) error {
 		return core.Fail("InvalidPlacementGroup.Unknown", "the placement group '%s' is unknown", group)
 	case partition != 0 && (strategy != "partition" || partition < 1 || partition > 7):
 		return core.Fail("InvalidParameterCombination", "the partition number %d needs a placement group with partitions", partition)
-	case group != "" && strategy == "cluster" && strings.HasPrefix(l.kind.name, "t"):
-		return core.Fail("InvalidParameterCombination", "cluster placement groups are not supported by the '%s' instance type", l.kind.name)
+	case group != "" && !slices.Contains(l.kind.info.PlacementGroupInfo.SupportedStrategies, types.PlacementGroupStrategy(strategy)):
+		return core.Fail("InvalidParameterCombination", strategy+" placement groups are not supported by the '%s' instance type", l.kind.name)
 	case host != "" && !svc.state.Hosts[host]:
 		return core.Fail("InvalidHostID.NotFound", "the host '%s' does not exist", host)
 	case (host != "" || p.Affinity != nil) && p.Tenancy != types.TenancyHost:
 		return core.Fail("InvalidParameterCombination", "a host and affinity need the tenancy host")
+	case strings.HasPrefix(l.kind.name, "mac") && p.Tenancy != types.TenancyHost:
+		return core.Fail("InvalidParameterValue", "instance type %s needs a dedicated host", l.kind.name)
 	case l.model.Spot && p.Tenancy == types.TenancyHost:
 		return core.Fail("InvalidParameterCombination", "spot instances do not support the tenancy host")
 	case p.Affinity != nil && *p.Affinity != "default" && *p.Affinity != "host":

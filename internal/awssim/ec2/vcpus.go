@@ -1,11 +1,6 @@
 package ec2
 
-import (
-	"slices"
-	"strings"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
-)
+import "strings"
 
 // VCPUQuota is a quota of vCPUs.
 type VCPUQuota struct{ Code, Name string }
@@ -48,27 +43,50 @@ func (l Limits) VCPUsOf(code string) int {
 	return 64 // AWS gives to a new account none of most of these
 }
 
-// vcpuQuota returns the quota of an instance type. Only the families of the simulated types
-// are known.
-func vcpuQuota(name string, spot bool) (string, error) {
-	letters := name[:strings.IndexAny(name, "0123456789")]
-	switch {
-	case slices.Contains([]string{"t", "m", "c"}, letters):
-		return map[bool]string{false: standardOnDemand, true: standardSpot}[spot], nil
-	case letters == "g":
-		return map[bool]string{false: "L-DB2E81BA", true: "L-3819A6DF"}[spot], nil
+// vcpuQuota returns the quota of an instance type; "" for one without, such as Mac instances,
+// which run on dedicated hosts.
+func vcpuQuota(name string, spot bool) string {
+	letters := name[:strings.IndexAny(name, "-0123456789")]
+	onDemand, spots := "", ""
+	switch letters {
+	case "a", "c", "d", "h", "i", "im", "is", "m", "r", "t", "z":
+		onDemand, spots = standardOnDemand, standardSpot
+	case "f":
+		onDemand, spots = "L-74FC7D96", "L-88CF9481"
+	case "g", "gr", "vt":
+		onDemand, spots = "L-DB2E81BA", "L-3819A6DF"
+	case "p":
+		onDemand, spots = "L-417A185B", "L-7212CCBC"
+		if strings.HasPrefix(name, "p5") {
+			spots = "L-C4BD4855"
+		}
+	case "x":
+		onDemand, spots = "L-7295265B", "L-E3A00192"
+	case "inf":
+		onDemand, spots = "L-1945791B", "L-B5D1601B"
+	case "trn":
+		onDemand, spots = "L-2C3B7624", "L-6B0D517C"
+	case "dl":
+		onDemand, spots = "L-6E869C2A", "L-85EED4F7"
+	case "u":
+		onDemand = "L-43DA4232"
+	case "hpc":
+		onDemand = "L-F7808C92"
 	}
-	return "", core.NotSimulated("the quota of instance type %s", name)
+	if spot {
+		return spots
+	}
+	return onDemand
 }
 
 // usedVCPUs returns how many vCPUs of a quota are in use.
 func (svc *Service) usedVCPUs(code string) (used int) {
 	for _, i := range svc.state.Instances {
-		if of, _ := vcpuQuota(i.Type, i.Spot); of != code || !i.Terminated.IsZero() && !i.Terminated.After(svc.Now()) {
+		if of := vcpuQuota(i.Type, i.Spot); of != code || !i.Terminated.IsZero() && !i.Terminated.After(svc.Now()) {
 			continue
 		}
 		t, _ := typeNamed(i.Type)
-		used += int(t.vcpus)
+		used += t.vcpus()
 	}
 	return used
 }

@@ -34,7 +34,8 @@ func (svc *Service) simulateAddons() {
 	core.On(svc.Account, svc.deleteAddon, "ClusterName", "AddonName", "Preserve")
 }
 
-// describeAddonVersions returns the catalogue, whatever the clusters.
+// describeAddonVersions returns the catalogue, whatever the clusters. A call for one add-on
+// and one version of Kubernetes also returns the versions that are plausible.
 func (svc *Service) describeAddonVersions(in *eks.DescribeAddonVersionsInput) (*eks.DescribeAddonVersionsOutput, error) {
 	if in.KubernetesVersion != nil && !slices.Contains(SupportedVersions(), *in.KubernetesVersion) {
 		return nil, invalid("unsupported Kubernetes version %s", *in.KubernetesVersion)
@@ -51,7 +52,11 @@ func (svc *Service) describeAddonVersions(in *eks.DescribeAddonVersionsInput) (*
 			continue
 		}
 		info := types.AddonInfo{AddonName: aws.String(e.name), Type: aws.String(e.kind), Owner: aws.String(e.owner), Publisher: aws.String(e.publisher())}
-		for _, v := range e.versions {
+		versions := e.versions
+		if in.AddonName != nil && in.KubernetesVersion != nil {
+			versions = slices.Concat(versions, e.plausible(*in.KubernetesVersion))
+		}
+		for _, v := range versions {
 			if shown, ok := v.out(aws.ToString(in.KubernetesVersion), e.name); ok {
 				info.AddonVersions = append(info.AddonVersions, shown)
 			}
@@ -177,6 +182,10 @@ func addonVersionFor(c *Cluster, name string, asked *string) (string, error) {
 		if v.runsOn(c.Version) && (v.version == aws.ToString(asked) || asked == nil && slices.Contains(v.defaultOf, c.Version)) {
 			return v.version, nil
 		}
+	}
+	isAsked := func(v addonVersion) bool { return v.version == aws.ToString(asked) }
+	if known := slices.ContainsFunc(e.versions, isAsked); !known && slices.ContainsFunc(e.plausible(c.Version), isAsked) {
+		return *asked, nil
 	}
 	return "", invalid("Addon version specified is not supported")
 }

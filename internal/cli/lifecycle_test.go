@@ -67,7 +67,7 @@ func TestClusterCommands(t *testing.T) {
 	assert.Contains(t, s.err.String(), "✓ network ")
 	assert.Contains(t, s.err.String(), "The API server answers at https://")
 	assert.Contains(t, s.err.String(), "use kubectl, or --cni FILE", "the manifest brings no pod network")
-	assert.Contains(t, s.err.String(), "Next: clusterawsadm cluster kubeconfig -f "+file+" --simulate")
+	assert.Contains(t, s.err.String(), "Next: clusterawsadm cluster describe -f "+file+" --simulate")
 	assert.Contains(t, s.err.String(), "\x1b[?25h", "the cursor is back")
 	assert.Empty(t, s.out.String())
 

@@ -114,7 +114,11 @@ func (o *createOptions) printResult(r *run, res reconcile.Result) error {
 		text += o.state(res, out.Endpoint)
 	}
 	if o.progress.value != "json" {
-		r.Env.Story("%s\nNext: %s", text, r.again("kubeconfig"))
+		next := "kubeconfig"
+		if r.Simulate {
+			next = "describe" // kubectl cannot connect to a simulated cluster
+		}
+		r.Env.Story("%s\nNext: %s", text, r.again(next))
 	}
 	if o.output.value == "text" {
 		return nil

@@ -29,6 +29,7 @@ type kubeconfigOptions struct {
 	output       string
 	merge, renew bool
 	method       choice
+	simulated    bool // nobody can reach the cluster
 }
 
 func newKubeconfig(f *flags) *cobra.Command {
@@ -57,7 +58,7 @@ else clusterawsadm.`,
 	}
 	f.addManifest(cmd)
 	cmd.Flags().StringVarP(&o.output, "output", "o", "-", "`FILE` to write, readable only by the user; - is standard output")
-	cmd.Flags().BoolVar(&o.merge, "merge", false, "merge it into $KUBECONFIG, or else ~/.kube/config, and make it the current context")
+	cmd.Flags().BoolVar(&o.merge, "merge", false, "merge it into $KUBECONFIG, or else ~/.kube/config, and make it the current context, unless the cluster is simulated")
 	cmd.Flags().BoolVar(&o.renew, "renew", false, "create a new certificate, even if the one in the file is still valid")
 	o.method = choice{value: string(eks.Clusterawsadm), of: []string{string(eks.Clusterawsadm), string(eks.AWSCLI), string(eks.IAMAuthenticator)}}
 	cmd.Flags().Var(&o.method, "token-method", "program that creates tokens for an EKS cluster: "+strings.Join(o.method.of, ", "))
@@ -86,8 +87,12 @@ func (o *kubeconfigOptions) run(ctx context.Context, args []string) (err error) 
 	if file == "" {
 		_, err = o.Env.Out.Write(data)
 		o.printExpiry(made, "valid")
+		if s.Simulated() {
+			o.unreachable()
+		}
 		return err
 	}
+	o.simulated = s.Simulated()
 	return o.put(file, old, made, s.Clock.Now())
 }
 
@@ -147,7 +152,7 @@ func loadKubeconfig(file string) (*api.Config, error) {
 func (o *kubeconfigOptions) put(file string, old, made *api.Config, now time.Time) error {
 	kept, why := o.kept(old, made, now)
 	if kept != nil {
-		if old.CurrentContext == made.CurrentContext {
+		if old.CurrentContext == made.CurrentContext || o.merge && o.simulated {
 			o.printExpiry(kept, file+" is not changed: its certificate for this cluster is valid")
 			return nil
 		}
@@ -155,7 +160,7 @@ func (o *kubeconfigOptions) put(file string, old, made *api.Config, now time.Tim
 	}
 	out := made
 	if o.merge {
-		out = merged(old, made)
+		out = merged(old, made, !o.simulated)
 	}
 	data, err := clientcmd.Write(*out)
 	if err != nil {
@@ -164,11 +169,7 @@ func (o *kubeconfigOptions) put(file string, old, made *api.Config, now time.Tim
 	if err := write(file, data); err != nil {
 		return err
 	}
-	if o.merge {
-		o.Env.Story("context %q is now the current one in %s", out.CurrentContext, file)
-	} else {
-		o.Env.Story("wrote %s", file)
-	}
+	o.wrote(file, made.CurrentContext)
 	switch {
 	case kept != nil:
 		o.printExpiry(made, "the certificate is not changed: it is valid")
@@ -178,6 +179,26 @@ func (o *kubeconfigOptions) put(file string, old, made *api.Config, now time.Tim
 		o.printExpiry(made, "its certificate is valid")
 	}
 	return nil
+}
+
+// wrote says what is in the file now.
+func (o *kubeconfigOptions) wrote(file, context string) {
+	switch {
+	case !o.merge:
+		o.Env.Story("wrote %s", file)
+	case o.simulated:
+		o.Env.Story("added the context %q to %s; the current context is not changed, because the cluster is simulated", context, file)
+	default:
+		o.Env.Story("context %q is now the current one in %s", context, file)
+	}
+	if o.simulated {
+		o.unreachable()
+	}
+}
+
+// unreachable warns of the kubeconfig of a simulated cluster.
+func (o *kubeconfigOptions) unreachable() {
+	o.Env.Story("warning: the API server of a simulated cluster does not exist: kubectl cannot connect to it")
 }
 
 // kept returns the new kubeconfig with the certificate that the file has for the same
@@ -228,16 +249,18 @@ func (o *kubeconfigOptions) file() string {
 	return filepath.Join(o.Env.HomeDir, clientcmd.RecommendedHomeDir, clientcmd.RecommendedFileName)
 }
 
-// merged adds a kubeconfig to that of a file, and replaces entries of the same
-// names.
-func merged(all, added *api.Config) *api.Config {
+// merged adds a kubeconfig to that of a file, and replaces entries of the same names. If
+// it is to be used, its context becomes the current one.
+func merged(all, added *api.Config, used bool) *api.Config {
 	if all == nil {
 		all = api.NewConfig()
 	}
 	maps.Copy(all.Clusters, added.Clusters)
 	maps.Copy(all.AuthInfos, added.AuthInfos)
 	maps.Copy(all.Contexts, added.Contexts)
-	all.CurrentContext = added.CurrentContext
+	if used {
+		all.CurrentContext = added.CurrentContext
+	}
 	return all
 }
 

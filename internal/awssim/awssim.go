@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -163,10 +164,31 @@ func Saved(r io.Reader) (time.Time, error) {
 	return s.Now, err
 }
 
+// SavedRegion returns the region of a saved account; "" if it is not known. Older versions
+// did not save it, but the subnets of the default VPC.
+func SavedRegion(r io.Reader) (string, error) {
+	var s struct {
+		Region string
+		EC2    struct {
+			Subnets map[string]struct{ Zone string }
+		}
+	}
+	if err := json.NewDecoder(r).Decode(&s); err != nil || s.Region != "" {
+		return s.Region, err
+	}
+	shortest := "" // the name of a zone at the edge is longer
+	for _, subnet := range s.EC2.Subnets {
+		if shortest == "" || len(subnet.Zone) < len(shortest) {
+			shortest = subnet.Zone
+		}
+	}
+	return strings.TrimRight(shortest, "abcdef"), nil
+}
+
 // Save writes the account.
 func (a *AWS) Save(w io.Writer) (err error) {
 	a.account.Do(func() {
-		a.state.Now = a.account.Now()
+		a.state.Now, a.state.Region = a.account.Now(), a.account.Region
 		e := json.NewEncoder(w)
 		e.SetIndent("", " ")
 		err = e.Encode(a.state)

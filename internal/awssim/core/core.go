@@ -46,7 +46,8 @@ type Options struct {
 // State is the part of a saved account that belongs to no service.
 type State struct {
 	Now    time.Time // when it was saved
-	Serial int       // number of IDs created so far
+	Region string
+	Serial int // number of IDs created so far
 }
 
 // Call is one call that the account received.

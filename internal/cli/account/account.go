@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,9 +17,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/regions"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
-
-// DefaultRegion is the default region of a simulated account.
-const DefaultRegion = "us-east-1"
 
 // credentialsTimeout limits the time to get credentials: somebody may have to type the code
 // of an MFA device.
@@ -65,7 +61,7 @@ func (f *Flags) AddProfile(p *pflag.FlagSet) {
 func (f *Flags) AddSimulate(p *pflag.FlagSet) {
 	f.simulable = true
 	p.BoolVar(&f.Simulate, "simulate", false, "use a simulated AWS account, stored in a file, instead of AWS")
-	p.StringVar(&f.SimulateState, "simulate-state", "", "`FILE` of the simulated account (default: in the state directory of the user)")
+	p.StringVar(&f.SimulateState, "simulate-state", "", "`FILE` of the simulated account; other regions than its first are in files beside it (default: in the state directory of the user)")
 	p.Float64Var(&f.SimulateSpeed, "simulate-speed", 60, "speed of the simulated account, as a multiple of real time")
 }
 
@@ -116,37 +112,6 @@ func (f *Flags) CheckSpeed() error {
 		return env.Usagef("--simulate-speed: must be 1 or more, is %v", f.SimulateSpeed)
 	}
 	return nil
-}
-
-func (f *Flags) openSimulated(region string) (*Account, error) {
-	if err := f.CheckSpeed(); err != nil {
-		return nil, err
-	}
-	if region == "" {
-		region = DefaultRegion
-	}
-	file := f.SimulateState
-	if file == "" {
-		file = filepath.Join(f.Env.StateDir, "clusterawsadm", simulatedFile(region))
-	}
-	a, err := simulated.Open(simulated.Options{File: file, Region: region, Speed: f.SimulateSpeed})
-	if err != nil {
-		return nil, err
-	}
-	f.Env.Story("using the simulated AWS account in %s, stored in %s", region, file)
-	return &Account{
-		Config: a.Config, Clock: a.Clock, Kubernetes: a.Kubernetes, simulated: a,
-		release: f.Env.OnExit(func() { _ = a.Save() }), // the process ends, so the error cannot be reported
-	}, nil
-}
-
-// simulatedFile is the name of the file of a region's account: a simulated
-// account has only one.
-func simulatedFile(region string) string {
-	if region == DefaultRegion {
-		return "simulated.json"
-	}
-	return "simulated-" + region + ".json"
 }
 
 // Close closes the account, and adds its error to that of the command.

@@ -38,13 +38,8 @@ func newList(f *flags) *cobra.Command {
 	return cmd
 }
 
-func (o *listOptions) run(ctx context.Context) (err error) {
-	s, err := o.open(ctx, o.Region)
-	if err != nil {
-		return err
-	}
-	defer s.Close(&err)
-	found, err := o.find(ctx, s)
+func (o *listOptions) run(ctx context.Context) error {
+	found, now, err := o.found(ctx)
 	if err != nil {
 		return err
 	}
@@ -58,7 +53,41 @@ func (o *listOptions) run(ctx context.Context) (err error) {
 		o.Env.Story("no clusters found")
 		return nil
 	}
-	return o.table(found, s.Clock.Now())
+	return o.table(found, now)
+}
+
+// found lists the clusters, and returns the time in the account. Of a simulated account, each
+// region is opened by itself.
+func (o *listOptions) found(ctx context.Context) (all []reconcile.ClusterSummary, now time.Time, err error) {
+	if !o.allRegions || !o.Simulate {
+		return o.in(ctx, o.Region)
+	}
+	used, err := o.SimulatedRegions()
+	if err != nil {
+		return nil, now, err
+	}
+	for _, region := range used {
+		found, at, err := o.in(ctx, region)
+		if err != nil {
+			return nil, now, err
+		}
+		all = append(all, found...)
+		if at.After(now) {
+			now = at
+		}
+	}
+	return all, now, nil
+}
+
+// in opens the account in one region, and lists the clusters there, or in all regions.
+func (o *listOptions) in(ctx context.Context, region string) (found []reconcile.ClusterSummary, now time.Time, err error) {
+	s, err := o.open(ctx, region)
+	if err != nil {
+		return nil, now, err
+	}
+	defer s.Close(&err)
+	found, err = o.find(ctx, s)
+	return found, s.Clock.Now(), err
 }
 
 // clusterList is the JSON output.
@@ -67,7 +96,7 @@ type clusterList struct {
 	Clusters []reconcile.ClusterSummary `json:"clusters"`
 }
 
-// find lists the clusters of one region, or of all. A simulated account has only one.
+// find lists the clusters of one region, or of all in AWS.
 func (o *listOptions) find(ctx context.Context, s *session) ([]reconcile.ClusterSummary, error) {
 	if !o.allRegions || s.Simulated() {
 		return reconcile.List(ctx, s.target)

@@ -32,6 +32,22 @@ type Options struct {
 	Speed  float64 // speed of its clock, as a multiple of real time
 }
 
+// RegionOf returns the region of the account in a file; "" if the file does not exist.
+func RegionOf(file string) (string, error) {
+	f, err := os.Open(file) //nolint:gosec // a path that the user chose
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("simulated account: %w", err)
+	}
+	region, err := awssim.SavedRegion(f)
+	if err != nil {
+		err = fmt.Errorf("simulated account %s: %w; delete the file to start again", file, err)
+	}
+	return region, errors.Join(err, f.Close())
+}
+
 // Account is an open simulated account.
 type Account struct {
 	Config     aws.Config

@@ -1,0 +1,80 @@
+package account
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/simulated"
+	"github.com/clusterawsadm/clusterawsadm/internal/regions"
+)
+
+// DefaultRegion is the default region of a simulated account.
+const DefaultRegion = "us-east-1"
+
+// openSimulated opens a region of the simulated account. If the region is "", it is that of
+// --simulate-state, or else the default.
+func (f *Flags) openSimulated(region string) (*Account, error) {
+	if err := f.CheckSpeed(); err != nil {
+		return nil, err
+	}
+	home, err := f.homeRegion()
+	if err != nil {
+		return nil, err
+	}
+	region = cmp.Or(region, home, DefaultRegion)
+	file := f.stateFile(region, home)
+	a, err := simulated.Open(simulated.Options{File: file, Region: region, Speed: f.SimulateSpeed})
+	if err != nil {
+		return nil, err
+	}
+	f.Env.Story("using the simulated AWS account in %s, stored in %s", region, file)
+	return &Account{
+		Config: a.Config, Clock: a.Clock, Kubernetes: a.Kubernetes, simulated: a,
+		release: f.Env.OnExit(func() { _ = a.Save() }), // the process ends, so the error cannot be reported
+	}, nil
+}
+
+// homeRegion is the region in the file of --simulate-state; "" without this flag or file.
+func (f *Flags) homeRegion() (string, error) {
+	if f.SimulateState == "" {
+		return "", nil
+	}
+	return simulated.RegionOf(f.SimulateState)
+}
+
+// stateFile returns the file of a region. Each region of the simulated account has a file.
+// That of --simulate-state is for the first region that is used, its home; the others are
+// beside it.
+func (f *Flags) stateFile(region, home string) string {
+	first := f.SimulateState
+	if first == "" {
+		first, home = filepath.Join(f.Env.StateDir, "clusterawsadm", "simulated.json"), DefaultRegion
+	}
+	if region == cmp.Or(home, region) {
+		return first
+	}
+	end := filepath.Ext(first)
+	return strings.TrimSuffix(first, end) + "-" + region + end
+}
+
+// SimulatedRegions returns the regions in which the simulated account was used.
+func (f *Flags) SimulatedRegions() (used []string, err error) {
+	home, err := f.homeRegion()
+	if err != nil {
+		return nil, err
+	}
+	for _, region := range regions.All() {
+		_, err := os.Stat(f.stateFile(region, cmp.Or(home, DefaultRegion)))
+		switch {
+		case err == nil:
+			used = append(used, region)
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+	}
+	return used, nil
+}

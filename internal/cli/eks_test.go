@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"slices"
 	"testing"
 	"time"
 
@@ -22,16 +21,17 @@ const nodesRole = "arn:aws:iam::123456789012:role/nodes.cluster-api-provider-aws
 func eksClusters(t *testing.T, a *awssim.AWS) {
 	var subnets []string
 	a.Edit(func(s *awssim.State) {
-		for id := range s.EC2.Subnets {
-			subnets = append(subnets, id)
+		for id, subnet := range s.EC2.Subnets {
+			if subnet.Zone == "us-east-1a" || subnet.Zone == "us-east-1b" { // EKS has no control plane in us-east-1e
+				subnets = append(subnets, id)
+			}
 		}
 	})
-	slices.Sort(subnets)
 	c := eks.NewFromConfig(a.Config())
 	for _, name := range []string{"bare", "demo"} {
 		_, err := c.CreateCluster(t.Context(), &eks.CreateClusterInput{
 			Name: &name, Version: aws.String("1.33"), RoleArn: aws.String(nodesRole), BootstrapSelfManagedAddons: aws.Bool(false),
-			ResourcesVpcConfig: &types.VpcConfigRequest{SubnetIds: subnets[:2]},
+			ResourcesVpcConfig: &types.VpcConfigRequest{SubnetIds: subnets},
 		})
 		require.NoError(t, err)
 	}

@@ -42,13 +42,13 @@ func (s ClusterState) Costs(ctx context.Context, c *cloud.Clients) ([]cost.Item,
 
 // clusterCosts returns what a control plane costs: extended support is paid for in addition.
 func clusterCosts(ctx context.Context, c *cloud.Clients, version string) ([]cost.Item, error) {
-	all := []cost.Item{cost.Hourly("EKS control planes", "EKS control plane", cost.Product{Service: "AmazonEKS", Usage: "AmazonEKS-Hours:perCluster"}, 1)}
+	all := []cost.Item{cost.Hourly("EKS control planes", "EKS control plane", cost.Product{Service: "AmazonEKS", Usage: "AmazonEKS-Hours:perCluster", Attributes: "operation=CreateOperation"}, 1)}
 	if version == "" {
 		return all, nil
 	}
 	extended, err := hasExtendedSupport(ctx, c, version)
 	if extended {
-		all = append(all, cost.Hourly("EKS extended support", "EKS extended support of Kubernetes "+version, cost.Product{Service: "AmazonEKS", Usage: "AmazonEKS-Hours:extendedSupport"}, 1))
+		all = append(all, cost.Hourly("EKS extended support", "EKS extended support of Kubernetes "+version, cost.Product{Service: "AmazonEKS", Usage: "AmazonEKS-Hours:extendedSupport", Attributes: "operation=ExtendedSupport"}, 1))
 	}
 	return all, err
 }

@@ -48,7 +48,8 @@ func TestClusterCommands(t *testing.T) {
 
 	step(0, "plan", "-f", file)
 	assert.Contains(t, s.out.String(), "+ vpc\n")
-	assert.Regexp(t, `Plan: \d+ to create, 0 to change, 0 to delete, 4 to wait for; AWS takes about 4 minutes\.`, s.out.String())
+	assert.Regexp(t, `Plan: \d+ to create, 0 to change, 0 to delete, 5 to wait for; AWS takes about 4 minutes\.`, s.out.String())
+	assert.Contains(t, s.out.String(), "Note: Nodes will not become ready: the manifest installs no pod network and no AWS cloud controller manager. Install them with")
 	step(env.Changes, "plan", "-f", file, "--detailed-exitcode", "-o", "json")
 	assert.True(t, json.Valid(s.out.Bytes()), "stdout is the answer and nothing else")
 	assert.NotContains(t, s.err.String(), "error")
@@ -66,7 +67,7 @@ func TestClusterCommands(t *testing.T) {
 	step(0, "create", "-f", file)
 	assert.Contains(t, s.err.String(), "✓ network ")
 	assert.Contains(t, s.err.String(), "The API server answers at https://")
-	assert.Contains(t, s.err.String(), "use kubectl, or --cni FILE", "the manifest brings no pod network")
+	assert.Contains(t, s.err.String(), ", and all machines have joined (2 Nodes).\nNodes are not ready yet (2 of 2): the manifest installs no pod network and no AWS cloud controller manager. Install them with --cni FILE and --addon FILE, or with kubectl.\n")
 	assert.Contains(t, s.err.String(), "Next: clusterawsadm cluster describe -f "+file+" --simulate")
 	assert.Contains(t, s.err.String(), "\x1b[?25h", "the cursor is back")
 	assert.Empty(t, s.out.String())
@@ -86,7 +87,11 @@ func TestClusterCommands(t *testing.T) {
 
 	step(0, "describe", "-f", file)
 	assert.Contains(t, s.out.String(), "✓ network")
-	assert.Contains(t, s.out.String(), "resources are up to date.")
+	assert.Regexp(t, `\nAPI server: ready \(v1\.34\.2\)  Nodes: 2 joined, 0 ready\n`, s.out.String())
+	assert.Regexp(t, `├─ … workers 0/1\n.* … machine/demo-md-0/0 +i-\w+ +pending  NotReady t3\.large`, s.out.String())
+	assert.Contains(t, s.out.String(), "\n38 of 42 up to date, 4 pending.\n")
+	step(env.Changes, "describe", "-f", file, "--detailed-exitcode")
+	testFormats(t, s)
 	step(0, "list")
 	assert.Regexp(t, `\ndemo   us-east-1   kubeadm   v1\.34\.2   1               1         running   \d+\w+\n$`, s.out.String())
 
@@ -318,7 +323,7 @@ func TestList(t *testing.T) {
 	assert.Regexp(t, `STATUS    AGE +RESOURCES   KINDS\n`, s.out.String())
 	require.Equal(t, 0, s.run("cluster", "list", "-o", "json"), s.err.String())
 	assert.Contains(t, s.out.String(), `"version": "v1.34.2"`)
-	require.Equal(t, 0, s.run("cluster", "describe", "demo", "--detailed-exitcode"), s.err.String())
+	require.Equal(t, env.Changes, s.run("cluster", "describe", "demo", "--detailed-exitcode"), s.err.String())
 	assert.Regexp(t, `^demo  us-east-1  Kubernetes v1\.34\.2  https://\S+:6443  \d+\w+ old\n`, s.out.String())
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -332,4 +337,26 @@ func TestList(t *testing.T) {
 	require.Equal(t, 0, s.run("cluster", "create", "-f", configured("eks"), "--yes", "--wait", "infrastructure"), s.err.String())
 	require.Equal(t, 0, s.run("cluster", "list"), s.err.String())
 	assert.Regexp(t, `\neks +us-east-1 +eks +v1\.34 +eks +2 +active +\d+\w+\n$`, s.out.String())
+}
+
+// testFormats prints the cluster demo, whose two Nodes have joined, in the formats for programs.
+func testFormats(t *testing.T, s *shellEnv) {
+	t.Helper()
+	for _, c := range []struct{ args, want string }{
+		{"list -o name", "^demo\n$"},
+		{"list -o jsonpath={.clusters[*].version}", `^v1\.34\.2\n$`},
+		{"list -o jsonpath=clusters[0].workers.running", "^1\n$"},
+		{"list -o jsonpath={.clusters[0].nope}", "^\n$"},
+		{"describe demo -o name", `(?m)^machine/demo-md-0/0$`},
+		{"describe demo -o wide", `├─ … ip-\S+ +pending +control-plane v1\.34\.2  NotReady\n`},
+		{"describe demo -o yaml", `apiServer:\n  state: ready\n  version: v1\.34\.2\n`},
+		{"describe demo -o jsonpath={range.nodes[*]}{.roles[0]}={.ready},{end}", "^control-plane=false,=false,\n$"},
+	} {
+		require.Equal(t, 0, s.run(append([]string{"cluster"}, strings.Fields(c.args)...)...), s.err.String())
+		assert.Regexp(t, c.want, s.out.String(), c.args)
+	}
+	for path, want := range map[string]string{"{.a[": "unterminated array", "": "the expression is empty"} {
+		require.Equal(t, env.Wrong, s.run("cluster", "list", "-o", "jsonpath="+path))
+		assert.Contains(t, s.err.String(), want)
+	}
 }

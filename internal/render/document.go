@@ -47,14 +47,15 @@ type PlanDocument struct {
 	// Permissions says what the caller may not do, with --check.
 	Permissions *reconcile.Permissions `json:"permissions,omitempty"`
 	// Cost is what the cluster costs a month, before and after.
-	Cost *reconcile.Cost `json:"cost,omitempty"`
+	Cost  *reconcile.Cost `json:"cost,omitempty"`
+	Notes []string        `json:"notes,omitempty"` // what the plan leads to, such as Nodes that are not ready
 }
 
 // NewPlanDocument returns the document of a plan.
 func NewPlanDocument(p reconcile.Plan, v PlanView) PlanDocument {
 	d := PlanDocument{
 		Version: Version, Cluster: v.Cluster, Region: v.Region, Account: v.Account, Caller: v.Caller, Summary: Summarize(p), Expected: seconds(p.Expected), Steps: p.Steps,
-		Quotas: p.Quotas, Permissions: p.Permissions, Cost: p.Cost,
+		Quotas: p.Quotas, Permissions: p.Permissions, Cost: p.Cost, Notes: v.Notes,
 	}
 	if d.Steps == nil {
 		d.Steps = []reconcile.Step{}

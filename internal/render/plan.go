@@ -22,6 +22,8 @@ type PlanView struct {
 	Account string // ID; "" if it is not known
 	Caller  string // ARN of who calls AWS
 	Profile string // the profile with the credentials; "" if none is named
+
+	Notes []string // what the plan leads to, in a sentence each
 }
 
 // Who says in which account a plan is, and who has made it: "account 123456789012, us-east-1,
@@ -64,6 +66,9 @@ func Plan(w io.Writer, p reconcile.Plan, v PlanView) error {
 	b.WriteString(quotas(p.Quotas, v.Style))
 	if err := writePermissions(&b, p.Permissions, v.Style); err != nil {
 		return err
+	}
+	for _, note := range v.Notes {
+		b.WriteString(v.Style.paint(yellow, "Note: ") + note + "\n\n")
 	}
 	b.WriteString(Headline(p, v) + "\n" + costs(p.Cost, v))
 	_, err := io.WriteString(w, b.String())

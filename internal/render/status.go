@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,11 +41,15 @@ func Status(w io.Writer, s reconcile.Status, v StatusView) error {
 		b.WriteString("  " + Age(*s.Since, v.Now) + " old")
 	}
 	b.WriteString("\n")
+	b.WriteString(health(s, v.Style))
 	var shown []branch
 	for _, a := range areas() {
 		if k := branchOf(a, s.Resources, v); len(k.leaves) > 0 {
 			shown = append(shown, k)
 		}
+	}
+	if k := nodesOf(s, v.Full); len(k.leaves) > 0 {
+		shown = append(shown, k)
 	}
 	wide := columns(shown)
 	for i, k := range shown {
@@ -53,6 +58,62 @@ func Status(w io.Writer, s reconcile.Status, v StatusView) error {
 	b.WriteString(verdict(s, v) + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// health says whether the API server answers, and how many Nodes there are.
+func health(s reconcile.Status, style Style) string {
+	if s.API == nil {
+		return ""
+	}
+	switch s.API.State {
+	case reconcile.APINone:
+		return style.paint(dim, "API server: no control plane runs") + "\n"
+	case reconcile.APIUnavailable:
+		return style.paint(yellow, "API server: does not answer"+text.Prefixed(": ", s.API.Detail)) + "\n"
+	case reconcile.APIReady:
+	}
+	ready := 0
+	for _, n := range s.Nodes {
+		if n.Ready {
+			ready++
+		}
+	}
+	return fmt.Sprintf("API server: ready (%s)  Nodes: %d joined, %d ready\n", s.API.Version, len(s.Nodes), ready)
+}
+
+// nodesOf is the part of the tree with the Nodes that are no resource of the manifest.
+func nodesOf(s reconcile.Status, full bool) branch {
+	k, alike := branch{area: "nodes", worst: "ok"}, 0
+	told := map[string]bool{}
+	for _, r := range s.Resources {
+		told[r.CloudID] = told[r.CloudID] || r.Resource.Kind() == "node"
+	}
+	for _, n := range s.Nodes {
+		if told[n.Name] {
+			continue
+		}
+		l := leaf{state: "ok", title: n.Name, id: n.Machine, detail: strings.TrimSpace(strings.Join(n.Roles, ",") + " " + n.Version)}
+		k.of++
+		switch {
+		case !n.Ready:
+			l.state, k.worst = "pending", "pending"
+			l.detail += "  NotReady"
+		case n.Cordon:
+			l.detail += "  SchedulingDisabled"
+			fallthrough
+		default:
+			k.ok++
+		}
+		if k.leaves = append(k.leaves, l); l.state == "ok" {
+			alike++
+		}
+	}
+	if full || alike <= manyAlike {
+		return k
+	}
+	k.leaves = slices.DeleteFunc(k.leaves, func(l leaf) bool { return l.state == "ok" })
+	k.leaves = append(k.leaves, leaf{state: "ok", title: "ready Nodes…", id: "×" + strconv.Itoa(alike)})
+	return k
 }
 
 // Age prints how long ago something was: "4h12m".

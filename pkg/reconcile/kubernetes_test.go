@@ -56,6 +56,94 @@ func TestWaitForAPI(t *testing.T) {
 	})
 }
 
+// TestWaitForJoined creates a cluster without a pod network, and waits until all machines have
+// joined. Meanwhile, a machine is shown as what its Node is.
+func TestWaitForJoined(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := load(t, "../../configs/quickstart.yaml", nil)
+		a := account(m, lag)
+		const worker, control = "machine/quickstart-md-0/0", "machine/quickstart-control-plane/0"
+		shows := func(want map[reconcile.ID]string) (s reconcile.Status) {
+			t.Helper()
+			for _, wait := range []reconcile.Wait{reconcile.NodesJoined, ""} {
+				target := reconcile.Target{Config: a.Process().Config(), Transport: transport(a.Process()), Wait: wait, AskCluster: true}
+				c := reconcile.OpenModel(m, target)
+				if wait == "" {
+					c = reconcile.OpenByName(m.Name, target)
+				}
+				var err error
+				s, err = c.Status(t.Context())
+				require.NoError(t, err)
+				for _, r := range s.Resources {
+					if word, is := want[r.Resource]; is {
+						assert.Contains(t, r.State+" "+r.Detail, word, "%s %q", r.Resource, wait)
+					}
+				}
+			}
+			return s
+		}
+		res, err := waiting(m, a.Process(), reconcile.APIServer).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.NoError(t, err)
+		assert.Equal(t, reconcile.Nodes{Joined: 1}, res.Nodes, "of the control plane")
+		s := shows(map[reconcile.ID]string{control: "pending NotReady t3.large", worker: "pending not joined t3.large"})
+		assert.Equal(t, reconcile.APIReady, s.API.State)
+		assert.Len(t, s.Nodes, 1)
+		assert.False(t, s.Healthy())
+
+		res, err = waiting(m, a.Process(), reconcile.NodesJoined).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.NoError(t, err)
+		assert.Equal(t, reconcile.Nodes{Joined: 2}, res.Nodes)
+		p, err := waiting(m, a.Process(), reconcile.NodesJoined).Plan(t.Context())
+		require.NoError(t, err)
+		assert.True(t, p.Empty())
+		assert.Equal(t, 2, p.CountKind("node", reconcile.Keep))
+		s = shows(map[reconcile.ID]string{control: "pending NotReady", worker: "pending NotReady"})
+		assert.Equal(t, []string{"control-plane"}, s.Nodes[0].Roles)
+		assert.False(t, s.Healthy())
+
+		addNetwork(a)
+		time.Sleep(5 * time.Minute)
+		s = shows(map[reconcile.ID]string{control: "ok Ready t3.large", worker: "ok Ready t3.large"})
+		assert.True(t, s.Nodes[1].Ready)
+		assert.True(t, s.Healthy())
+
+		a.Edit(func(s *awssim.State) { clear(s.Kubernetes) })
+		s = shows(map[reconcile.ID]string{control: "ok running t3.large", worker: "ok running t3.large"})
+		assert.Equal(t, reconcile.APIUnavailable, s.API.State)
+		assert.NotEmpty(t, s.API.Detail)
+		assert.Empty(t, s.Nodes)
+		assert.False(t, s.Healthy(), "nobody can say that its Nodes are")
+	})
+}
+
+// TestJoinedFailsWithoutWorker checks that a worker that does not join fails a run that waits
+// for it, and not one that waits for the control plane.
+func TestJoinedFailsWithoutWorker(t *testing.T) {
+	for wait, fails := range map[reconcile.Wait]bool{reconcile.APIServer: false, reconcile.NodesJoined: true} {
+		synctest.Test(t, func(t *testing.T) {
+			m := load(t, "../../configs/quickstart.yaml", nil)
+			a := account(m, lag)
+			_, err := waiting(m, a.Process(), wait).Apply(t.Context(), reconcile.Options{Observe: func(e reconcile.Event) {
+				if e.Resource == "machine/quickstart-md-0/0" && e.What == reconcile.Done {
+					a.Edit(func(s *awssim.State) {
+						for _, i := range s.EC2.Instances {
+							if i.ID == e.CloudID {
+								i.Boot = &awssim.Boot{At: i.Running, Failed: "kubeadm: command not found"}
+							}
+						}
+					})
+				}
+			}})
+			if !fails {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorAs(t, err, new(*reconcile.HalfwayError))
+			assert.ErrorContains(t, err, "node/quickstart-md-0/0")
+		})
+	}
+}
+
 // TestWaitForNodes creates a cluster while somebody installs a pod network, and waits
 // until all Nodes are ready.
 func TestWaitForNodes(t *testing.T) {

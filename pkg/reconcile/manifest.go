@@ -133,7 +133,7 @@ func (m *Manifest) Summary() Summary {
 }
 
 // MostWait returns the latest state that a run outside of the VPC can wait for:
-// Infrastructure if the API server has no public address; APIServer if the manifest has
+// Infrastructure if the API server has no public address; NodesJoined if the manifest has
 // no pod network, without which no Node becomes ready; otherwise NodesReady.
 func (m *Manifest) MostWait() Wait {
 	switch {
@@ -142,7 +142,22 @@ func (m *Manifest) MostWait() Wait {
 	case m.cluster.HasPodNetwork():
 		return NodesReady
 	}
-	return APIServer
+	return NodesJoined
+}
+
+// Lacks lists what the Nodes need to become ready, and the manifest does not install: "pod
+// network" and, if the kubelets rely on one, "AWS cloud controller manager". It is empty if
+// the manifest installs a pod network.
+func (m *Manifest) Lacks() []string {
+	c := m.cluster
+	if c.HasPodNetwork() {
+		return nil
+	}
+	lacks := []string{"pod network"}
+	if cp := c.ControlPlane; cp != nil && manifest.ExternalCloudProvider(&cp.Object.Spec.KubeadmConfigSpec) && !c.HasCloudController() {
+		lacks = append(lacks, "AWS cloud controller manager")
+	}
+	return lacks
 }
 
 // privateAPI reports whether the API server has no address outside of the VPC.

@@ -205,7 +205,7 @@ func TestNodesGetLabels(t *testing.T) {
 		})
 		_, err := first.Apply(t.Context(), reconcile.Options{Observe: tell(t)})
 		require.NoError(t, err)
-		assert.Contains(t, warnings, "nodes get the labels of their machines once they have joined, which this run does not wait for: three-zones-md-0; run again with --wait=nodes")
+		assert.Contains(t, warnings, "nodes get the labels of their machines once they have joined, which this run does not wait for: three-zones-md-0; run again with --wait=joined")
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		_, err = rolling(labelled(t, 1, 2), a.Process()).Apply(ctx, reconcile.Options{Observe: tell(t)})

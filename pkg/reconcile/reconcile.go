@@ -55,7 +55,8 @@ type Target struct {
 	NetworkFirst bool
 	// AskCluster makes Delete first delete the Services, Ingresses and volume claims of
 	// the cluster, so that its controllers delete what they created in AWS. Otherwise, or
-	// if the cluster does not respond, those resources are found by their tags.
+	// if the cluster does not respond, those resources are found by their tags. It makes
+	// Status read the Nodes.
 	AskCluster bool
 
 	// KMSKey is the KMS key for the cluster's keys and join token, which Apply stores in SSM
@@ -94,6 +95,7 @@ type Wait string
 const (
 	Infrastructure = Wait(topology.Infrastructure) // AWS runs the machines
 	APIServer      = Wait(topology.APIServer)      // the API server answers, and all machines of the control plane have joined
+	NodesJoined    = Wait(topology.NodesJoined)    // all machines are Nodes, ready or not
 	NodesReady     = Wait(topology.NodesReady)     // all machines are Nodes, and ready
 )
 
@@ -161,6 +163,8 @@ type Result struct {
 	Took   time.Duration
 	// Endpoint is host and port of the API server; "" if unknown.
 	Endpoint string
+	// Nodes are those of the machines that Apply has waited for.
+	Nodes Nodes
 	// Absent lists what Delete has deleted, and has looked for again at the end.
 	Absent []Absence
 	// NotFound says that Delete has found nothing of the cluster: no resource, and no record of
@@ -210,13 +214,17 @@ type Status struct {
 	Endpoint  string           `json:"endpoint,omitempty"` // host:port of the API server
 	Resources []ResourceStatus `json:"resources"`
 	// Since is when the EKS cluster was created, or the oldest machine of the control plane
-	// launched. It is only known for a cluster that is opened by its name.
+	// launched.
 	Since *time.Time `json:"since,omitempty"`
+
+	API   *APIStatus   `json:"apiServer,omitempty"` // nil: it was not asked
+	Nodes []NodeStatus `json:"nodes,omitempty"`     // empty if the API server has not answered
 }
 
-// Healthy reports whether all resources exist and are as they should be.
+// Healthy reports whether all resources exist and are as they should be, and the API server
+// answers, if it was asked.
 func (s Status) Healthy() bool {
-	return !slices.ContainsFunc(s.Resources, func(r ResourceStatus) bool { return r.State != "ok" && r.State != "existing" })
+	return (s.API == nil || s.API.State == APIReady) && !slices.ContainsFunc(s.Resources, func(r ResourceStatus) bool { return r.State != "ok" && r.State != "existing" })
 }
 
 // ResourceStatus is one resource with its live state.

@@ -214,7 +214,7 @@ func (r *run) result(err error) (Result, error) {
 	s := r.cloud.Stats()
 	res := Result{
 		Plan: r.publicPlan(), Reads: s.Reads.Load(), Writes: s.Writes.Load(), Took: r.cloud.Clock.Since(r.began),
-		Endpoint: known(r.built.Endpoint.String()), Absent: r.absent,
+		Endpoint: known(r.built.Endpoint.String()), Absent: r.absent, Nodes: r.nodes(),
 	}
 	if err != nil && res.Writes+s.KubeWrites.Load() > 0 && !errors.As(err, new(*LeftoverError)) {
 		err = &HalfwayError{err}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
@@ -28,6 +30,11 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 	if err := look(ctx, &s); err != nil {
 		return s, public(err)
 	}
+	var nodes *incluster.NodeList
+	if s.API, nodes = r.readNodes(ctx); ctx.Err() != nil {
+		return s, public(context.Cause(ctx))
+	}
+	s.Nodes = nodeStatuses(nodes)
 	kinds := slices.Concat(aws.Kinds(), bootdata.Kinds(), incluster.Kinds())
 	for _, step := range r.plan.Steps {
 		n := r.built.Resource(step.Resource)
@@ -35,9 +42,18 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 			continue
 		}
 		state, detail := kind.Status(kinds, n.Observed())
-		s.Resources = append(s.Resources, ResourceStatus{
+		one := ResourceStatus{
 			Resource: ID(step.Resource), CloudID: step.CloudID, State: r.stateOf(step, state), Detail: detail, Origin: step.Origin, Changes: changes(step),
-		})
+		}
+		switch have := n.Observed().(type) {
+		case *ec2.InstanceState:
+			one.withNode(have, nodes)
+		case *incluster.NodeState:
+			if one.State == "ok" && !have.Ready {
+				one.State = "pending"
+			}
+		}
+		s.Resources = append(s.Resources, one)
 	}
 	return s, nil
 }
@@ -70,8 +86,28 @@ func (r *run) lookByManifest(ctx context.Context, s *Status) error {
 	if err := r.look(ctx); err != nil {
 		return err
 	}
-	s.Version, s.Endpoint = r.c.manifest.Version, known(r.built.Endpoint.String())
+	s.Version, s.Endpoint, s.Since = r.c.manifest.Version, known(r.built.Endpoint.String()), r.since()
 	return nil
+}
+
+// since returns when the EKS cluster was created, or the oldest machine of the control plane
+// launched; nil if there is none.
+func (r *run) since() (oldest *time.Time) {
+	for _, n := range r.built.Resources() {
+		var at time.Time
+		switch have := n.Observed().(type) {
+		case *eks.ClusterState:
+			at = have.Created
+		case *ec2.InstanceState:
+			if have.Tags[cloud.RoleTag] == "control-plane" {
+				at = have.LaunchedAt
+			}
+		}
+		if !at.IsZero() && (oldest == nil || at.Before(*oldest)) {
+			oldest = &at
+		}
+	}
+	return oldest
 }
 
 // lookByTag reads the state of the resources with the tag of the cluster.

@@ -75,6 +75,8 @@ type flags struct {
 	eks    bool           // the manifest has EKS run the control plane
 	until  reconcile.Wait // what the run waits for
 	far    string         // why it does not wait longer; "" for no message
+
+	lacking string // what Nodes need to become ready and the manifest does not install; "" for nothing
 }
 
 func (f *flags) addTo(cmd *cobra.Command) {

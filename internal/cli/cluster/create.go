@@ -1,12 +1,12 @@
 package cluster
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -91,34 +91,44 @@ func (o *createOptions) run(cmd *cobra.Command, args []string) (err error) {
 func (o *createOptions) state(res reconcile.Result, endpoint string) string {
 	switch {
 	case res.Plan.Empty():
-		return ""
+		return o.notReady(res.Nodes)
 	case o.until == reconcile.NodesReady:
 		return " The API server answers at " + endpoint + ", and all Nodes are ready."
+	case o.until == reconcile.NodesJoined:
+		return fmt.Sprintf(" The API server answers at %s, and all machines have joined (%s).%s", endpoint, text.Count(res.Nodes.Joined, "Node"), o.notReady(res.Nodes))
 	case o.until == reconcile.APIServer:
-		return " The API server answers at " + endpoint + "; " + cmp.Or(o.far, "Nodes may not be ready yet") + "."
+		return " The API server answers at " + endpoint + ", and the control plane has joined; workers may still be booting." + o.notReady(res.Nodes)
 	case o.eks:
 		return " The API server answers at " + endpoint + "."
 	}
 	return " Its machines are booting; the API server will answer at " + endpoint + "."
 }
 
+// notReady says why Nodes are not ready that have joined; "" if they are.
+func (o *createOptions) notReady(n reconcile.Nodes) string {
+	if n.Ready == n.Joined {
+		return ""
+	}
+	return fmt.Sprintf("\nNodes are not ready yet (%d of %d)%s.", n.Joined-n.Ready, n.Joined, text.Prefixed(": ", o.lacking))
+}
+
 // printResult prints the result.
 func (o *createOptions) printResult(r *run, res reconcile.Result) error {
 	out := r.outcome(res)
-	text := fmt.Sprintf("Cluster %s in %s is up to date: nothing to change (%s).", r.cluster.Name, r.cluster.Region, rounded(res.Took))
+	story := fmt.Sprintf("Cluster %s in %s is up to date: nothing to change (%s).", r.cluster.Name, r.cluster.Region, rounded(res.Took))
 	if !res.Plan.Empty() {
-		text = fmt.Sprintf("Cluster %s in %s is up to date (%s).", r.cluster.Name, r.cluster.Region, changed(res))
+		story = fmt.Sprintf("Cluster %s in %s is up to date (%s).", r.cluster.Name, r.cluster.Region, changed(res))
 	}
 	if res.Endpoint != "" {
 		out.Endpoint = "https://" + res.Endpoint
-		text += o.state(res, out.Endpoint)
+		story += o.state(res, out.Endpoint)
 	}
 	if o.progress.value != "json" {
 		next := "kubeconfig"
 		if r.Simulate {
 			next = "describe" // kubectl cannot connect to a simulated cluster
 		}
-		r.Env.Story("%s\nNext: %s", text, r.again(next))
+		r.Env.Story("%s\nNext: %s", story, r.again(next))
 	}
 	if o.output.value == "text" {
 		return nil

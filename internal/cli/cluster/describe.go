@@ -2,16 +2,18 @@ package cluster
 
 import (
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 type describeOptions struct {
 	*flags
-	output choice
+	output formats
 	full   bool
 
 	detailedExit bool
@@ -23,7 +25,19 @@ func newDescribe(f *flags) *cobra.Command {
 		Use:     "describe {-f FILE | NAME}",
 		Aliases: []string{"status"},
 		Short:   "Show the live state of a cluster as a tree of its resources",
-		Args:    cobra.MaximumNArgs(1),
+		Long: `Show the live state of a cluster as a tree of its resources, with the API server and
+the Nodes. A machine has a check mark when its Node is ready; if the API server does not
+answer within five seconds, when AWS runs it.
+
+With a manifest, resources that are missing or differ from it are shown as such. With the
+name, the cluster is found by its tags.
+
+The exit code is 0 for every state of a cluster, and 1 if there is none of that name. With
+--detailed-exitcode it is 2 if a resource is missing, differs, or is not ready.`,
+		Example: `  clusterawsadm cluster describe demo
+  clusterawsadm cluster describe -f demo.yaml --detailed-exitcode
+  clusterawsadm cluster describe demo -o jsonpath='{.nodes[*].name}'`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && typed(cmd, "wait") {
 				return env.Usagef("--wait requires a manifest: use it with -f FILE instead of the name")
@@ -32,9 +46,9 @@ func newDescribe(f *flags) *cobra.Command {
 		},
 	}
 	f.addManifest(cmd)
-	output(cmd, &o.output, "text", "json", "yaml")
+	o.output.addTo(cmd, "text", "wide", "name", "json", "yaml")
 	o.addWait(cmd)
-	cmd.Flags().BoolVar(&o.full, "full", false, "list every machine")
+	cmd.Flags().BoolVar(&o.full, "full", false, "list every machine and Node, as -o wide does")
 	cmd.Flags().BoolVar(&o.detailedExit, "detailed-exitcode", false, "exit with 2 when a resource is missing, differs, or is not ready")
 	return cmd
 }
@@ -53,13 +67,21 @@ func (o *describeOptions) run(ctx context.Context, args []string) (err error) {
 	if len(args) > 0 && len(status.Resources) == 0 {
 		return notFound(c.Name, c.Region)
 	}
-	if o.output.value != "text" {
-		err = render.Encode(o.Env.Out, render.Format(o.output.value), status)
-	} else {
-		err = render.Status(o.Env.Out, status, render.StatusView{Full: o.full, Named: len(args) > 0, Style: o.Env.OutStyle(), Now: s.Clock.Now()})
-	}
-	if err == nil && o.detailedExit && !status.Healthy() {
+	if err = o.print(status, len(args) > 0, s.Clock.Now()); err == nil && o.detailedExit && !status.Healthy() {
 		err = env.ErrChanges
 	}
 	return err
+}
+
+// print prints the state of a cluster in the format of the flag.
+func (o *describeOptions) print(s reconcile.Status, named bool, now time.Time) error {
+	if is, err := o.output.encode(o.Env.Out, s); is {
+		return err
+	}
+	if o.output.value == "name" {
+		return printNames(o.Env.Out, s.Resources, func(r reconcile.ResourceStatus) string { return string(r.Resource) })
+	}
+	return render.Status(o.Env.Out, s, render.StatusView{
+		Full: o.full || o.output.value == "wide", Named: named, Style: o.Env.OutStyle(), Now: now,
+	})
 }

@@ -20,7 +20,7 @@ import (
 
 type listOptions struct {
 	*flags
-	output     choice
+	output     formats
 	allRegions bool
 }
 
@@ -33,7 +33,7 @@ func newList(f *flags) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	output(cmd, &o.output, "text", "wide", "json", "yaml")
+	o.output.addTo(cmd, "text", "wide", "name", "json", "yaml")
 	cmd.Flags().BoolVar(&o.allRegions, "all-regions", false, "list all regions that are enabled in the account")
 	return cmd
 }
@@ -43,15 +43,21 @@ func (o *listOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if o.output.value == "json" || o.output.value == "yaml" {
-		if found == nil {
-			found = []reconcile.ClusterSummary{}
-		}
-		return render.Encode(o.Env.Out, render.Format(o.output.value), clusterList{render.Version, found})
+	slices.SortFunc(found, func(x, y reconcile.ClusterSummary) int {
+		return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Region, y.Region))
+	})
+	if found == nil {
+		found = []reconcile.ClusterSummary{}
 	}
-	if len(found) == 0 {
+	if is, err := o.output.encode(o.Env.Out, clusterList{render.Version, found}); is {
+		return err
+	}
+	switch {
+	case len(found) == 0:
 		o.Env.Story("no clusters found")
 		return nil
+	case o.output.value == "name":
+		return printNames(o.Env.Out, found, func(c reconcile.ClusterSummary) string { return c.Name })
 	}
 	return o.table(found, now)
 }
@@ -130,9 +136,6 @@ func (o *listOptions) table(found []reconcile.ClusterSummary, now time.Time) err
 	if o.output.value == "wide" {
 		headers = append(headers, "RESOURCES", "KINDS")
 	}
-	slices.SortFunc(found, func(x, y reconcile.ClusterSummary) int {
-		return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Region, y.Region))
-	})
 	rows := make([][]string, len(found))
 	for i, c := range found {
 		rows[i] = []string{c.Name, c.Region, "kubeadm", cmp.Or(c.Version, "-"), machines(c.ControlPlane), machines(c.Workers), cmp.Or(c.Status, "unknown"), "-"}

@@ -82,6 +82,7 @@ func (o *planOptions) run(cmd *cobra.Command) (err error) {
 		return err
 	}
 	v := view(o.flags, c, who, o.full)
+	v.Notes = o.notes(p)
 	if err := show(o.flags, o.output.value, p, v); err != nil {
 		return err
 	}

@@ -293,7 +293,7 @@ func (o *planOptions) showFile(path string) error {
 	o.Env.Story("plan of %s for cluster %s", p.Made.Format(time.RFC3339), p.Plan.Cluster)
 	plan := reconcile.Plan{Steps: p.Plan.Steps, Expected: time.Duration(p.Plan.Expected * float64(time.Second)), Quotas: p.Plan.Quotas, Cost: p.Plan.Cost}
 	return render.Plan(o.Env.Out, plan, render.PlanView{
-		Cluster: p.Plan.Cluster, Region: p.Plan.Region, Account: p.Plan.Account, Caller: p.Plan.Caller, Full: o.full, Style: o.Env.OutStyle(),
+		Cluster: p.Plan.Cluster, Region: p.Plan.Region, Account: p.Plan.Account, Caller: p.Plan.Caller, Notes: p.Plan.Notes, Full: o.full, Style: o.Env.OutStyle(),
 	})
 }
 

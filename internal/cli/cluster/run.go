@@ -73,7 +73,7 @@ func (r *run) options(ctx context.Context) reconcile.Options {
 
 // confirm shows the plan and asks for confirmation.
 func (r *run) confirm(ctx context.Context, p reconcile.Plan) (bool, error) {
-	view := r.who.in(render.PlanView{Cluster: r.cluster.Name, Region: r.cluster.Region, Deletes: r.verb == "delete", Style: r.Env.ErrStyle()})
+	view := r.who.in(render.PlanView{Cluster: r.cluster.Name, Region: r.cluster.Region, Deletes: r.verb == "delete", Style: r.Env.ErrStyle(), Notes: r.notes(p)})
 	if r.planned != nil {
 		if err := r.planned.check(p, view); err != nil {
 			return false, err

@@ -1,6 +1,9 @@
 package cluster
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
@@ -8,9 +11,9 @@ import (
 
 // addWait adds --wait.
 func (f *flags) addWait(cmd *cobra.Command) {
-	f.wait = choice{of: []string{string(reconcile.Infrastructure), string(reconcile.APIServer), string(reconcile.NodesReady)}}
+	f.wait = choice{of: []string{string(reconcile.Infrastructure), string(reconcile.APIServer), string(reconcile.NodesJoined), string(reconcile.NodesReady)}}
 	cmd.Flags().Var(&f.wait, "wait", "wait `UNTIL`: infrastructure (AWS runs the machines), api (the API server answers and the control plane has joined), "+
-		"nodes (all Nodes are ready); default: nodes if the manifest installs a pod network, otherwise api")
+		"joined (all machines have joined, and their Nodes may not be ready), nodes (all Nodes are ready); default: nodes if the manifest installs a pod network, otherwise joined")
 	complete(cmd, "wait", f.wait.of)
 }
 
@@ -48,9 +51,29 @@ func (f *flags) waitsFor(m *reconcile.Manifest) (wait reconcile.Wait, why string
 	switch most := m.MostWait(); most {
 	case reconcile.Infrastructure:
 		return most, "the API server can only be reached from inside the VPC, so this run did not wait for it; inside the VPC use --wait=nodes"
-	case reconcile.APIServer:
-		return most, "Nodes become ready once a pod network is installed: use kubectl, or --cni FILE"
-	case reconcile.NodesReady:
+	default:
+		return most, ""
 	}
-	return reconcile.NodesReady, ""
+}
+
+// lacking says what the Nodes of a cluster need to become ready and its manifest does not
+// install, and how to install it; "" for nothing.
+func lacking(m *reconcile.Manifest) string {
+	switch lacks := m.Lacks(); len(lacks) {
+	case 0:
+		return ""
+	case 1:
+		return "the manifest installs no " + lacks[0] + ". Install one with --cni FILE or kubectl"
+	default:
+		return "the manifest installs no " + strings.Join(lacks, " and no ") + ". Install them with --cni FILE and --addon FILE, or with kubectl"
+	}
+}
+
+// notes are remarks about what a plan leads to.
+func (f *flags) notes(p reconcile.Plan) []string {
+	starts := slices.ContainsFunc(p.Steps, func(s reconcile.Step) bool { return s.Resource == "api-server" && s.Action == reconcile.Await })
+	if f.lacking == "" || !starts { // into a cluster that exists, somebody may have installed it
+		return nil
+	}
+	return []string{"Nodes will not become ready: " + f.lacking + "."}
 }

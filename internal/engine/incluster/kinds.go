@@ -1,6 +1,8 @@
 package incluster
 
 import (
+	"strings"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 )
 
@@ -33,7 +35,7 @@ func nodeStatus(s NodeState) (state, detail string) {
 	case s.Cordoned:
 		state = "SchedulingDisabled"
 	}
-	return state, kind.Join(s.Version, s.IP, state)
+	return state, kind.Join(strings.Join(s.Roles(), ","), s.Version, s.IP, state)
 }
 
 func systemImageStatus(s SystemImageState) (state, detail string) { return "", s.Image }

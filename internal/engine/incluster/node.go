@@ -14,6 +14,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
 // Node is the Node of a machine.
@@ -54,6 +55,21 @@ type NodeState struct {
 	Hooks                     map[string]string // annotations of Hooks
 	Created                   time.Time
 	Conditions                []corev1.NodeCondition
+}
+
+// Roles are the roles of the Node, as kubectl shows them: "control-plane".
+func (s NodeState) Roles() (roles []string) {
+	for _, label := range slices.Sorted(maps.Keys(s.Labels)) {
+		if role, is := strings.CutPrefix(label, "node-role.kubernetes.io/"); is && role != "" {
+			roles = append(roles, role)
+		}
+	}
+	return roles
+}
+
+// Instance is the ID of the EC2 instance in the provider ID; "" if it has none.
+func (s NodeState) Instance() string {
+	return s.ProviderID[strings.LastIndexByte(s.ProviderID, '/')+1:]
 }
 
 // CloudID implements graph.State.
@@ -261,25 +277,38 @@ func (l *NodeList) First() (first time.Time) {
 // Nodes lists the Nodes of the cluster.
 func Nodes(ctx context.Context, c *cloud.Clients, api *API) (*NodeList, error) {
 	return cloud.Remember(ctx, c, "nodes", func(ctx context.Context) (*NodeList, error) {
-		l := &NodeList{byInstance: map[string]*NodeState{}, byName: map[string]*NodeState{}, ByIP: map[string]*NodeState{}}
 		k, err := api.Client(c)
 		if err != nil || k == nil {
-			return l, err
+			return newNodeList(), err
 		}
-		for next := ""; ; {
-			var page corev1.NodeList
-			if err := k.Get(ctx, "/api/v1/nodes?limit=500&continue="+next, &page); err != nil {
-				return l, retryUnavailable(ctx, err)
-			}
-			for i := range page.Items {
-				l.add(nodeState(&page.Items[i]))
-			}
-			if next = page.Continue; next == "" {
-				return l, nil
-			}
-		}
+		l, err := ListNodes(ctx, k)
+		return l, retryUnavailable(ctx, err)
 	})
 }
+
+// ListNodes lists the Nodes that an API server has.
+func ListNodes(ctx context.Context, k *kube.Client) (*NodeList, error) {
+	l := newNodeList()
+	for next := ""; ; {
+		var page corev1.NodeList
+		if err := k.Get(ctx, "/api/v1/nodes?limit=500&continue="+next, &page); err != nil {
+			return l, err
+		}
+		for i := range page.Items {
+			l.add(nodeState(&page.Items[i]))
+		}
+		if next = page.Continue; next == "" {
+			return l, nil
+		}
+	}
+}
+
+func newNodeList() *NodeList {
+	return &NodeList{byInstance: map[string]*NodeState{}, byName: map[string]*NodeState{}, ByIP: map[string]*NodeState{}}
+}
+
+// All are the Nodes, in the order of the API server.
+func (l *NodeList) All() []*NodeState { return l.list }
 
 func (l *NodeList) add(s *NodeState) {
 	l.list = append(l.list, s)

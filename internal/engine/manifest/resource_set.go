@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 )
 
 // ResourceSet is a set of objects to apply to the cluster when its API server is
@@ -111,6 +112,16 @@ func HasCloudController(documents []*Document) bool {
 				(strings.Contains(image, "aws") || slices.Contains(slices.Concat(command, args), any("--cloud-provider=aws")))
 		})
 	})
+}
+
+// ExternalCloudProvider reports whether the kubelets of a configuration leave it to a cloud
+// controller manager to initialize their Nodes.
+func ExternalCloudProvider(spec *bootstrapv1.KubeadmConfigSpec) bool {
+	is := func(a bootstrapv1.Arg) bool {
+		return a.Name == "cloud-provider" && a.Value != nil && *a.Value == "external"
+	}
+	return slices.ContainsFunc(spec.InitConfiguration.NodeRegistration.KubeletExtraArgs, is) ||
+		slices.ContainsFunc(spec.JoinConfiguration.NodeRegistration.KubeletExtraArgs, is)
 }
 
 func (d *Document) list(path string) []any {

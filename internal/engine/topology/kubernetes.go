@@ -63,17 +63,17 @@ func addKubernetes(g *graph.Graph, p platform, api *incluster.API, plan machineP
 	}
 	addEKSDaemonSets(g, p, k)
 	podNetwork := addAddons(g, p, k)
+	var after []graph.Edge // a Node joins without a pod network
+	if p.o.Wait == NodesReady {
+		after = podNetwork
+	}
 	for _, m := range machines {
 		switch {
 		case m.rolls: // its rollout waits for it
 		case m.ControlPlane:
-			var after []graph.Edge
-			if p.o.Wait == NodesReady {
-				after = podNetwork
-			}
 			k.controlPlaneNodes = append(k.controlPlaneNodes, addNode(g, p, k, m, after))
-		case p.o.Wait == NodesReady:
-			addNode(g, p, k, m, podNetwork)
+		case p.waitsForNodes():
+			addNode(g, p, k, m, after)
 		}
 	}
 	return k, nil
@@ -124,7 +124,7 @@ func addNode(g *graph.Graph, p platform, k kubernetes, m Machine, after []graph.
 
 // waitsForNode reports whether the run waits for the Node of a machine.
 func (in inputs) waitsForNode(m Machine) bool {
-	return in.usesAPIServer() && (m.ControlPlane || m.rolls || in.o.Wait == NodesReady)
+	return in.usesAPIServer() && (m.ControlPlane || m.rolls || in.waitsForNodes())
 }
 
 // addEtcdMembers adds a check of the etcd members before machines are added to an

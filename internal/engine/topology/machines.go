@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
@@ -17,6 +16,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
 // platform is what all machines depend on: the network, images and boot data.
@@ -183,14 +183,7 @@ func (g group) roleTag() string {
 // externalCloudProvider reports whether a cloud controller manager sets the provider IDs
 // of the Nodes of a group, and not the kubelet.
 func (g group) externalCloudProvider() bool {
-	if g.kubeadm == nil {
-		return false
-	}
-	is := func(a bootstrapv1.Arg) bool {
-		return a.Name == "cloud-provider" && a.Value != nil && *a.Value == "external"
-	}
-	return slices.ContainsFunc(g.kubeadm.InitConfiguration.NodeRegistration.KubeletExtraArgs, is) ||
-		slices.ContainsFunc(g.kubeadm.JoinConfiguration.NodeRegistration.KubeletExtraArgs, is)
+	return g.kubeadm != nil && manifest.ExternalCloudProvider(g.kubeadm)
 }
 
 // machineSecurityGroups returns the security groups of machines, and the EKS cluster

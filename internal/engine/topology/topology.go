@@ -108,6 +108,7 @@ type Wait string
 const (
 	Infrastructure Wait = "infrastructure" // AWS runs the machines
 	APIServer      Wait = "api"            // the API server answers, and all machines of the control plane have joined
+	NodesJoined    Wait = "joined"         // all machines are Nodes, ready or not
 	NodesReady     Wait = "nodes"          // all machines are Nodes, and ready
 )
 

@@ -1,0 +1,151 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+)
+
+// Nodes are numbers of Nodes of a cluster.
+type Nodes struct {
+	Joined int `json:"joined"`
+	Ready  int `json:"ready"` // of those that have joined
+}
+
+// nodes counts the Nodes of the machines that the run waits for, as last observed.
+func (r *run) nodes() (n Nodes) {
+	for _, step := range r.plan.Steps {
+		if s := r.nodeOf(step.Resource); s != nil {
+			n.Joined++
+			if s.Ready {
+				n.Ready++
+			}
+		}
+	}
+	return n
+}
+
+// nodeOf returns the Node of a resource that is a Node and has joined; otherwise nil.
+func (r *run) nodeOf(id graph.ID) *incluster.NodeState {
+	if id.Kind() != "node" || r.built.Graph == nil {
+		return nil
+	}
+	if x := r.built.Resource(id); x != nil {
+		if s, ok := x.Observed().(*incluster.NodeState); ok && s != nil && s.Name != "" {
+			return s
+		}
+	}
+	return nil
+}
+
+// APIStatus is what is known of the API server of a cluster.
+type APIStatus struct {
+	State   APIState `json:"state"`
+	Detail  string   `json:"detail,omitempty"`  // why it is not ready
+	Version string   `json:"version,omitempty"` // of Kubernetes: "v1.34.2"
+}
+
+// APIState is the state of an API server.
+type APIState string
+
+// The values of APIState.
+const (
+	APIReady       APIState = "ready"
+	APIUnavailable APIState = "unavailable"
+	APINone        APIState = "none" // no control plane runs
+)
+
+// NodeStatus is a Node of a cluster.
+type NodeStatus struct {
+	Name    string    `json:"name"`
+	Machine string    `json:"machine,omitempty"` // ID of its instance; "" if it is not known
+	Roles   []string  `json:"roles,omitempty"`   // "control-plane"
+	Version string    `json:"version"`           // of its kubelet: "v1.34.2"
+	Ready   bool      `json:"ready"`
+	Detail  string    `json:"detail,omitempty"` // why it is not ready
+	Cordon  bool      `json:"unschedulable,omitempty"`
+	Since   time.Time `json:"since"` // when it joined
+}
+
+// apiAnswersWithin limits how long Status waits for an API server.
+const apiAnswersWithin = 5 * time.Second
+
+// readNodes asks the API server for its state and the Nodes. The status is nil if the run
+// does not use the API server, and the list if it does not answer.
+func (r *run) readNodes(ctx context.Context) (*APIStatus, *incluster.NodeList) {
+	if t := r.c.target; !t.AskCluster || r.c.manifest != nil && cmp.Or(t.Wait, Infrastructure) == Infrastructure {
+		return nil, nil
+	}
+	k, err := r.apiServer(cloud.InSnapshot(cloud.ReadOnly(ctx)))
+	if k == nil && err == nil {
+		return &APIStatus{State: APINone}, nil
+	}
+	status := &APIStatus{State: APIReady}
+	var all *incluster.NodeList
+	if err == nil {
+		limited, cancel := context.WithTimeout(ctx, apiAnswersWithin)
+		defer cancel()
+		all, err = readAPI(limited, k, status)
+	}
+	if err != nil {
+		return &APIStatus{State: APIUnavailable, Detail: kube.Reason(err)}, nil
+	}
+	return status, all
+}
+
+func readAPI(ctx context.Context, k *kube.Client, s *APIStatus) (*incluster.NodeList, error) {
+	if err := k.Ready(ctx); err != nil {
+		return nil, err
+	}
+	var version struct{ GitVersion string }
+	if err := k.Get(ctx, "/version", &version); err != nil {
+		return nil, err
+	}
+	s.Version = version.GitVersion
+	return incluster.ListNodes(ctx, k)
+}
+
+// nodeStatuses converts a list of Nodes.
+func nodeStatuses(all *incluster.NodeList) (out []NodeStatus) {
+	if all == nil {
+		return nil
+	}
+	for _, n := range all.All() {
+		s := NodeStatus{Name: n.Name, Machine: n.Instance(), Roles: n.Roles(), Version: n.Version, Ready: n.Ready, Cordon: n.Cordoned, Since: n.Created}
+		if !n.Ready {
+			s.Detail = n.Message
+		}
+		out = append(out, s)
+	}
+	slices.SortStableFunc(out, func(x, y NodeStatus) int {
+		return cmp.Or(len(y.Roles)-len(x.Roles), cmp.Compare(x.Name, y.Name)) // the control plane first
+	})
+	return out
+}
+
+// withNode adds to the status of a machine whether its Node has joined and is ready. If the
+// API server has not answered, it says only that AWS runs the machine.
+func (s *ResourceStatus) withNode(m *ec2.InstanceState, all *incluster.NodeList) {
+	if s.State != "ok" || m.Status != "running" || m.Tags[cloud.RoleTag] == "bastion" {
+		return
+	}
+	word := "running"
+	if all != nil {
+		switch n := all.Of(*m); {
+		case n == nil:
+			s.State, word = "pending", "not joined"
+		case !n.Ready:
+			s.State, word = "pending", "NotReady"
+		default:
+			word = "Ready"
+		}
+	}
+	s.Detail = word + " " + s.Detail
+}

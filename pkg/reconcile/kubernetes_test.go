@@ -1,6 +1,8 @@
 package reconcile_test
 
 import (
+	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -162,5 +164,76 @@ func TestWaitForNodes(t *testing.T) {
 		_, err = waiting(m, a.Process(), reconcile.NodesReady).Delete(t.Context(), reconcile.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		a.Edit(func(s *awssim.State) { assert.Empty(t, s.Kubernetes) })
+	})
+}
+
+// TestAwaitCondition waits in one process for a cluster that another one creates and deletes.
+func TestAwaitCondition(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := load(t, "../../configs/quickstart.yaml", nil)
+		a := account(m, lag)
+		ran := make(chan error, 1)
+		go func() {
+			_, err := waiting(m, a.Process(), reconcile.Infrastructure).Apply(t.Context(), reconcile.Options{})
+			ran <- err
+		}()
+		target := reconcile.Target{Config: a.Process().Config(), Transport: transport(a.Process()), Wait: reconcile.NodesJoined, AskCluster: true}
+		for _, c := range []*reconcile.Cluster{reconcile.OpenModel(m, target), reconcile.OpenByName(m.Name, target)} {
+			var told []string
+			tell := func(missing string) { told = append(told, missing) }
+			require.NoError(t, c.AwaitCondition(t.Context(), reconcile.ConditionAPI, tell))
+			require.NoError(t, c.AwaitCondition(t.Context(), reconcile.ConditionJoined, tell))
+			s, err := c.Status(t.Context())
+			require.NoError(t, err)
+			assert.Len(t, s.Nodes, 2)
+			t.Log(told)
+		}
+		require.NoError(t, <-ran)
+
+		c := reconcile.OpenByName(m.Name, target)
+		limited, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		err := c.AwaitCondition(limited, reconcile.ConditionReady, nil)
+		var late *reconcile.TimeoutError
+		require.ErrorAs(t, err, &late)
+		assert.Regexp(t, `^ready: not ready: ip-\S+, ip-\S+$`, late.Awaited.Error())
+		require.Len(t, late.Findings, 2)
+		assert.Regexp(t, `^node ip-\S+ is not ready: .*cni`, late.Findings[0])
+		addNetwork(a)
+		require.NoError(t, c.AwaitCondition(t.Context(), reconcile.ConditionReady, nil))
+
+		go func() {
+			_, err := waiting(m, a.Process(), reconcile.Infrastructure).Delete(t.Context(), reconcile.Options{})
+			ran <- err
+		}()
+		require.NoError(t, c.AwaitCondition(t.Context(), reconcile.ConditionDeleted, nil))
+		require.NoError(t, <-ran)
+	})
+}
+
+// TestAwaitConditionSaysWhy waits for a worker that cannot boot.
+func TestAwaitConditionSaysWhy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := load(t, "../../configs/quickstart.yaml", nil)
+		a := account(m, lag)
+		_, err := waiting(m, a.Process(), reconcile.APIServer).Apply(t.Context(), reconcile.Options{Observe: func(e reconcile.Event) {
+			if e.Resource == "machine/quickstart-md-0/0" && e.What == reconcile.Done {
+				a.Edit(func(s *awssim.State) {
+					for _, i := range s.EC2.Instances {
+						if i.ID == e.CloudID {
+							i.Boot = &awssim.Boot{At: i.Running, Failed: "kubeadm: command not found"}
+						}
+					}
+				})
+			}
+		}})
+		require.NoError(t, err)
+		target := reconcile.Target{Config: a.Process().Config(), Transport: transport(a.Process()), AskCluster: true}
+		limited, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		var late *reconcile.TimeoutError
+		require.ErrorAs(t, reconcile.OpenByName(m.Name, target).AwaitCondition(limited, reconcile.ConditionJoined, nil), &late)
+		assert.Equal(t, "joined: not joined: machine/quickstart-md-0/0", late.Awaited.Error())
+		assert.Contains(t, strings.Join(late.Findings, "\n"), "has no kubeadm: use one made for Cluster API")
 	})
 }

@@ -74,6 +74,16 @@ type NodeStatus struct {
 	Since   time.Time `json:"since"` // when it joined
 }
 
+// NodeState is the state of the Node of a machine.
+type NodeState string
+
+// The values of NodeState; "" if it is not known.
+const (
+	NodeNotJoined NodeState = "not joined"
+	NodeNotReady  NodeState = "not ready"
+	NodeReady     NodeState = "ready"
+)
+
 // apiAnswersWithin limits how long Status waits for an API server.
 const apiAnswersWithin = 5 * time.Second
 
@@ -140,11 +150,11 @@ func (s *ResourceStatus) withNode(m *ec2.InstanceState, all *incluster.NodeList)
 	if all != nil {
 		switch n := all.Of(*m); {
 		case n == nil:
-			s.State, word = "pending", "not joined"
+			s.State, s.Node, word = "pending", NodeNotJoined, "not joined"
 		case !n.Ready:
-			s.State, word = "pending", "NotReady"
+			s.State, s.Node, word = "pending", NodeNotReady, "NotReady"
 		default:
-			word = "Ready"
+			s.Node, word = NodeReady, "Ready"
 		}
 	}
 	s.Detail = word + " " + s.Detail

@@ -238,4 +238,7 @@ type ResourceStatus struct {
 	Detail  string `json:"detail,omitempty"` // such as an address, a DNS name, a type
 	Origin  string `json:"origin,omitempty"` // the part of the manifest that it comes from
 	Changes Diff   `json:"changes,omitempty"`
+	// Node is the state of a machine's Node; "" for other resources, and if the API server
+	// was not asked.
+	Node NodeState `json:"node,omitempty"`
 }

@@ -21,18 +21,22 @@ import (
 // Status reads the state of the cluster: of the resources of the manifest, or, without
 // one, of those with the tag of the cluster.
 func (c *Cluster) Status(ctx context.Context) (Status, error) {
-	r := c.begin(Options{})
-	s := Status{Name: c.Name, Region: c.Region}
+	s, err := c.begin(Options{}).status(ctx)
+	return s, public(err)
+}
+
+func (r *run) status(ctx context.Context) (Status, error) {
+	s := Status{Name: r.c.Name, Region: r.c.Region}
 	look := r.lookByManifest
-	if c.manifest == nil {
+	if r.c.manifest == nil {
 		look = r.lookByTag
 	}
 	if err := look(ctx, &s); err != nil {
-		return s, public(err)
+		return s, err
 	}
 	var nodes *incluster.NodeList
 	if s.API, nodes = r.readNodes(ctx); ctx.Err() != nil {
-		return s, public(context.Cause(ctx))
+		return s, context.Cause(ctx)
 	}
 	s.Nodes = nodeStatuses(nodes)
 	kinds := slices.Concat(aws.Kinds(), bootdata.Kinds(), incluster.Kinds())

@@ -15,6 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	instance "github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 )
@@ -190,4 +192,12 @@ func shortLine(line string) string {
 		return string(runes[:room]) + "…"
 	}
 	return string(runes)
+}
+
+// Boot looks for the reasons why a machine has not become a Node, without the API server.
+// control says that it is to run an API server itself.
+func Boot(ctx context.Context, c *cloud.Clients, m instance.InstanceState, control bool) (findings []string, look string) {
+	q := &machineCheck{c: c, machine: m, control: control}
+	q.checkBoot(ctx)
+	return q.result(ctx)
 }

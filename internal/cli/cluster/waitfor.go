@@ -1,0 +1,91 @@
+package cluster
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+type waitForOptions struct {
+	*flags
+	condition choice
+}
+
+// waitsForAtMost is the time limit of "cluster wait" without --timeout.
+const waitsForAtMost = 30 * time.Minute
+
+func newWaitFor(f *flags) *cobra.Command {
+	o := &waitForOptions{flags: f, condition: choice{
+		value: string(reconcile.ConditionReady),
+		of: []string{
+			string(reconcile.ConditionAPI), string(reconcile.ConditionJoined), string(reconcile.ConditionReady), string(reconcile.ConditionDeleted),
+		},
+		also: map[string]string{"condition=Ready": string(reconcile.ConditionReady), "deleted": string(reconcile.ConditionDeleted)},
+	}}
+	cmd := &cobra.Command{
+		Use:   "wait {-f FILE | NAME}",
+		Short: "Wait for a cluster that another process creates, changes or deletes",
+		Long: `Wait for a cluster that another process creates, changes or deletes. The command only
+reads, and does not take the lock. It waits until
+
+  api     the API server answers
+  joined  the API server answers, and all machines have joined
+  ready   all machines have joined, and all Nodes are ready
+  delete  the cluster has no resources any more
+
+With a manifest, machines that do not exist yet are waited for, too. With the name, the
+machines are those that exist: after a command that adds some, use the manifest. Machines
+of an Auto Scaling group are waited for when they have joined.
+
+The exit code is 0 when the state is reached, and 5 when it is not within --timeout, 30
+minutes by default. The error then lists the likely reasons.`,
+		Example: `  clusterawsadm cluster wait demo --for=ready --timeout 15m
+  clusterawsadm cluster wait -f demo.yaml --for=joined
+  clusterawsadm cluster wait demo --for=delete`,
+		Args: cobra.MaximumNArgs(1),
+		PreRun: func(*cobra.Command, []string) {
+			if f.timeout == 0 {
+				f.timeout = waitsForAtMost
+			}
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+	}
+	f.addManifest(cmd)
+	cmd.Flags().Var(&o.condition, "for", "the `STATE` to wait for: api, joined, ready, delete")
+	complete(cmd, "for", o.condition.of)
+	return cmd
+}
+
+func (o *waitForOptions) run(ctx context.Context, args []string) (err error) {
+	condition := reconcile.Condition(o.condition.value)
+	o.waits, o.wait.value = true, string(reconcile.NodesJoined)
+	c, s, err := o.subject(ctx, args)
+	if err != nil {
+		return err
+	}
+	defer s.Close(&err)
+	began := s.Clock.Now()
+	err = c.AwaitCondition(ctx, condition, func(missing string) {
+		o.Env.Story("%s  waiting for cluster %s in %s to be %s: %s", rounded(s.Clock.Now().Sub(began)), c.Name, c.Region, named(condition), missing)
+	})
+	if err != nil {
+		return err
+	}
+	o.Env.Story("Cluster %s in %s is %s (%s).", c.Name, c.Region, named(condition), rounded(s.Clock.Now().Sub(began)))
+	return nil
+}
+
+// named is a condition as a predicate of the cluster.
+func named(condition reconcile.Condition) string {
+	switch condition {
+	case reconcile.ConditionAPI:
+		return "available"
+	case reconcile.ConditionDeleted:
+		return "deleted"
+	case reconcile.ConditionJoined, reconcile.ConditionReady:
+	}
+	return string(condition)
+}

@@ -1,0 +1,177 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/diagnose"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
+)
+
+// Condition is a state of a cluster that AwaitCondition waits for.
+type Condition string
+
+// The conditions.
+const (
+	ConditionAPI     Condition = "api"    // the API server answers
+	ConditionJoined  Condition = "joined" // and all machines have joined
+	ConditionReady   Condition = "ready"  // and all Nodes are ready
+	ConditionDeleted Condition = "delete" // the cluster has no resources any more
+)
+
+// awaitInterval is the time between two looks at a cluster.
+const awaitInterval = 10 * time.Second
+
+// AwaitCondition waits for a cluster that another process creates, changes or deletes. It only
+// reads, and takes no lock. It calls tell, if it is not nil, with what is missing whenever that
+// changes. If the context ends before, the error is a TimeoutError with the likely reasons.
+func (c *Cluster) AwaitCondition(ctx context.Context, condition Condition, tell func(missing string)) error {
+	var last string
+	quiet := *c
+	quiet.target.Warn = once(c.target.Warn)
+	for began := c.target.now(); ; {
+		r := quiet.begin(Options{})
+		s, err := r.status(ctx)
+		missing := s.lacks(condition)
+		switch {
+		case ctx.Err() != nil:
+			return r.gaveUp(ctx, condition, last, c.target.now().Sub(began))
+		case err != nil && (last == "" || CallerRefusalOf(err).Any()):
+			return public(err)
+		case err != nil: // what another process changes may be gone when it is read
+			missing = err.Error()
+		case missing == "":
+			return nil
+		}
+		if missing != last && tell != nil {
+			tell(missing)
+		}
+		if last = missing; r.cloud.Clock.Sleep(ctx, awaitInterval) != nil {
+			return r.gaveUp(ctx, condition, last, c.target.now().Sub(began))
+		}
+	}
+}
+
+// once passes on each text once: every look has the same warnings.
+func once(warn func(string)) func(string) {
+	told := map[string]bool{}
+	return func(text string) {
+		if warn != nil && !told[text] {
+			told[text] = true
+			warn(text)
+		}
+	}
+}
+
+func (t Target) now() time.Time { return t.options().Clock.Now() }
+
+// lacks says what a condition lacks; "" for nothing.
+func (s Status) lacks(condition Condition) string {
+	switch {
+	case condition == ConditionDeleted && s.existing() == 0:
+		return ""
+	case condition == ConditionDeleted:
+		return text.Count(s.existing(), "resource") + " left"
+	case s.API == nil || s.API.State == APINone:
+		return "no control plane runs"
+	case s.API.State == APIUnavailable:
+		return "the API server does not answer: " + s.API.Detail
+	case condition == ConditionAPI:
+		return ""
+	}
+	if coming := s.coming(); len(coming) > 0 {
+		return "not joined: " + text.Several(coming)
+	}
+	var not []string
+	for _, n := range s.Nodes {
+		if !n.Ready {
+			not = append(not, n.Name)
+		}
+	}
+	switch {
+	case len(s.Nodes) == 0:
+		return "no Node has joined"
+	case condition == ConditionReady && len(not) > 0:
+		return "not ready: " + text.Several(not)
+	}
+	return ""
+}
+
+// existing counts the resources of the cluster that exist.
+func (s Status) existing() (n int) {
+	for _, r := range s.Resources {
+		if r.CloudID != "" && r.State != "existing" {
+			n++
+		}
+	}
+	return n
+}
+
+// coming lists the machines and groups of machines that have not joined.
+func (s Status) coming() (ids []string) {
+	for _, r := range s.Resources {
+		area := AreaOf(r.Resource, r.Origin)
+		if area != AreaControlPlane && area != AreaWorkers || r.Node == NodeReady || r.Node == NodeNotReady {
+			continue
+		}
+		if slices.Contains([]string{"missing", "pending"}, r.State) {
+			ids = append(ids, string(r.Resource))
+		}
+	}
+	return ids
+}
+
+// diagnosing limits the search for the reasons why a condition has not come.
+const diagnosing = 30 * time.Second
+
+// gaveUp returns the error of a wait that has ended, with the likely reasons if it has taken
+// too long.
+func (r *run) gaveUp(ctx context.Context, condition Condition, missing string, after time.Duration) error {
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return context.Cause(ctx)
+	}
+	e := &TimeoutError{After: after.Round(time.Second), Awaited: fmt.Errorf("%s: %s", condition, missing), Cause: context.Cause(ctx)}
+	if condition == ConditionDeleted {
+		return e
+	}
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), diagnosing)
+	defer cancel()
+	fresh := r.c.begin(Options{})
+	s, err := fresh.status(limited)
+	if err != nil {
+		return e
+	}
+	for _, n := range s.Nodes {
+		if !n.Ready {
+			e.Findings = append(e.Findings, fmt.Sprintf("node %s is not ready: %s", n.Name, n.Detail))
+		}
+	}
+	e.Findings = append(e.Findings, fresh.whyNotJoined(limited, s)...)
+	return e
+}
+
+// whyNotJoined looks for the reasons why machines have not become Nodes. If the API server does
+// not answer, machines of the control plane are examined.
+func (r *run) whyNotJoined(ctx context.Context, s Status) (findings []string) {
+	const most = 3
+	examined := 0
+	for _, x := range s.Resources {
+		control := AreaOf(x.Resource, x.Origin) == AreaControlPlane
+		n := r.built.Resource(graph.ID(x.Resource))
+		if n == nil || examined == most || x.Node != NodeNotJoined && (len(s.Nodes) > 0 || !control) {
+			continue
+		}
+		if m, ok := n.Observed().(*ec2.InstanceState); ok && m != nil {
+			examined++
+			found, _ := diagnose.Boot(cloud.Live(cloud.ReadOnly(ctx)), r.cloud, *m, control)
+			findings = append(findings, found...)
+		}
+	}
+	return findings
+}

@@ -135,6 +135,7 @@ func redacted(text string) string {
 	for _, secret := range []string{
 		`(?s)-----BEGIN [^-]*-----.*?(-----END [^-]*-----|\z)`,
 		`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`, // token of kubeadm
+		`(?i)\btoken["']?\s*[:=]\s*\S+`,
 		`\b(AKIA|ASIA)[A-Z0-9]{16}\b`,
 		`(?i)(secret_?access_?key|session_?token|password|passwd|certificate-?key|authorization)["']?\s*[=: ]\s*(bearer )?\S+`,
 		`[A-Za-z0-9+/_-]{40,}={0,2}`,

@@ -1,0 +1,155 @@
+package cluster
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	program "github.com/clusterawsadm/clusterawsadm/internal/cli/version"
+	"github.com/clusterawsadm/clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+type logsOptions struct {
+	*flags
+	out string
+}
+
+func newLogs(f *flags) *cobra.Command {
+	o := &logsOptions{flags: f}
+	cmd := &cobra.Command{
+		Use:   "logs {-f FILE | NAME}",
+		Short: "Collect the state and the logs of a cluster in one archive, for a bug report",
+		Long: `Collect the state and the logs of a cluster in one archive, for a bug report: what
+describe shows, the plan if there is a manifest, the console output of the machines and,
+if the API server answers, the pods and events of the cluster. The command only reads.
+
+Keys, certificates, tokens, passwords and other long words without spaces are replaced by
+[secret]. The archive names machines, addresses, pods and the account: look at it before
+you publish it. Runs of this program store no events; 'create --progress json' prints
+them.`,
+		Example: `  clusterawsadm cluster logs demo
+  clusterawsadm cluster logs -f demo.yaml -o demo-logs.tar.gz`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+	}
+	f.addManifest(cmd)
+	cmd.Flags().StringVarP(&o.out, "output", "o", "", "the `FILE` to write (default NAME-logs.tar.gz)")
+	return cmd
+}
+
+func (o *logsOptions) run(ctx context.Context, args []string) (err error) {
+	o.waits, o.wait.value = true, string(reconcile.NodesJoined)
+	c, s, err := o.subject(ctx, args)
+	if err != nil {
+		return err
+	}
+	defer s.Close(&err)
+	l, err := c.Logs(ctx)
+	if err != nil {
+		return err
+	}
+	if len(args) > 0 && len(l.Status.Resources) == 0 {
+		return notFound(c.Name, c.Region)
+	}
+	files, err := o.documents(l, s.Clock.Now())
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		files = append(files, o.plan(ctx, c, &l)...)
+	}
+	files = append(files, l.Files...)
+	if len(l.Missing) > 0 {
+		files = append(files, reconcile.LogFile{Name: "missing.txt", Text: strings.Join(l.Missing, "\n") + "\n"})
+	}
+	return o.write(c.Name, files, s.Clock.Now())
+}
+
+// documents are the files about the program and the state of the cluster.
+func (o *logsOptions) documents(l reconcile.Logs, now time.Time) ([]reconcile.LogFile, error) {
+	var tree, document bytes.Buffer
+	if err := render.Status(&tree, l.Status, render.StatusView{Full: true, Now: now}); err != nil {
+		return nil, err
+	}
+	if err := render.Encode(&document, render.JSON, l.Status); err != nil {
+		return nil, err
+	}
+	return []reconcile.LogFile{
+		{Name: "version.txt", Text: program.Get().String() + "\n"}, {Name: "describe.txt", Text: tree.String()}, {Name: "describe.json", Text: document.String()},
+	}, nil
+}
+
+// plan is the file of the plan. If it cannot be made, the archive says so.
+func (o *logsOptions) plan(ctx context.Context, c *reconcile.Cluster, l *reconcile.Logs) []reconcile.LogFile {
+	p, err := c.Plan(ctx)
+	if err != nil {
+		l.Missing = append(l.Missing, "plan.json: "+err.Error())
+		return nil
+	}
+	var document bytes.Buffer
+	if err := render.Encode(&document, render.JSON, render.NewPlanDocument(p, render.PlanView{Cluster: c.Name, Region: c.Region})); err != nil {
+		l.Missing = append(l.Missing, "plan.json: "+err.Error())
+		return nil
+	}
+	return []reconcile.LogFile{{Name: "plan.json", Text: document.String()}}
+}
+
+// write writes the archive, which only the user may read, and lists what is in it.
+func (o *logsOptions) write(cluster string, files []reconcile.LogFile, now time.Time) error {
+	data, err := archive(cluster+"-logs", files, now)
+	if err != nil {
+		return err
+	}
+	if o.out == "" {
+		o.out = cluster + "-logs.tar.gz"
+	}
+	f, err := os.OpenFile(o.out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if os.IsExist(err) {
+		return env.Usagef("%s exists: name another file with -o FILE", o.out)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(data); err != nil {
+		_ = f.Close()
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	for _, x := range files {
+		o.Env.Story("  %s  %d bytes", env.Valid(x.Name), len(x.Text))
+	}
+	o.Env.Story("%s has %d files. Look at them before you publish it.", o.out, len(files))
+	return nil
+}
+
+func archive(folder string, files []reconcile.LogFile, now time.Time) ([]byte, error) {
+	var b bytes.Buffer
+	packed := gzip.NewWriter(&b)
+	w := tar.NewWriter(packed)
+	for _, f := range files {
+		h := &tar.Header{Name: path.Join(folder, f.Name), Mode: 0o600, Size: int64(len(f.Text)), ModTime: now}
+		if err := w.WriteHeader(h); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+		if _, err := w.Write([]byte(f.Text)); err != nil {
+			return nil, err
+		}
+	}
+	if err := errors.Join(w.Close(), packed.Close()); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}

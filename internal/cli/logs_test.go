@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"encoding/base64"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+)
+
+// unpacked returns the files of an archive.
+func unpacked(t *testing.T, file string) map[string]string {
+	t.Helper()
+	f, err := os.Open(file)
+	require.NoError(t, err)
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	require.NoError(t, err)
+	files := map[string]string{}
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return files
+		}
+		require.NoError(t, err)
+		assert.EqualValues(t, 0o600, h.Mode)
+		text, err := io.ReadAll(r)
+		require.NoError(t, err)
+		files[h.Name] = string(text)
+	}
+}
+
+// TestLogs collects the logs of a cluster whose machines have written secrets to their consoles.
+func TestLogs(t *testing.T) {
+	s := newShell(t)
+	s.simulated()
+	file, out := s.generated(t), filepath.Join(t.TempDir(), "demo.tar.gz")
+	require.Equal(t, 0, s.run("cluster", "create", "-f", file, "--yes"), s.err.String())
+	key := "MIIEowIBAAKCAQEA7c"
+	planted := []string{"abcdef.0123456789abcdef", key, "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMIK7MDENG", "hunter2", base64.StdEncoding.EncodeToString([]byte(strings.Repeat("client key ", 9)))}
+	s.simulatedAccount(t, func(state *awssim.State) {
+		for _, i := range state.EC2.Instances {
+			i.Boot.Failed = "[ERROR x]: kubeadm join --token " + planted[0] + "\n[   12.3] cloud-init: -----BEGIN RSA PRIVATE KEY-----\n[   12.4] cloud-init: " + key + "\n[   12.5] cloud-init: -----END RSA PRIVATE KEY-----\n" +
+				"aws_access_key_id = " + planted[2] + "\naws_secret_access_key = " + planted[3] + "\nusers: [{name: a, user: {token: " + planted[4] + ", client-key-data: " + planted[5] + "}}]\nthe end"
+		}
+	})
+	require.Equal(t, 0, s.run("cluster", "logs", "-f", file, "-o", out), s.err.String())
+	assert.Contains(t, s.err.String(), out+" has ")
+	assert.Empty(t, s.out.String())
+	info, err := os.Stat(out)
+	require.NoError(t, err)
+	assert.EqualValues(t, 0o600, info.Mode().Perm())
+	files, consoles := unpacked(t, out), 0
+	for name, text := range files {
+		for _, secret := range planted {
+			assert.NotContains(t, text, secret, name)
+		}
+		assert.NotContains(t, text, "BEGIN", name)
+		if strings.Contains(name, "/console/") {
+			consoles++
+			assert.Contains(t, text, "[ERROR x]: kubeadm join --token [secret]")
+			assert.Contains(t, text, "the end")
+		}
+	}
+	assert.Equal(t, 2, consoles)
+	for name, want := range map[string]string{
+		"version.txt": "v", "describe.txt": "API server: ready (v1.34.2)  Nodes: 2 joined", "describe.json": `"name": "demo"`, "plan.json": `"cluster": "demo"`, "kubernetes/pods.txt": "kube-system/",
+	} {
+		assert.Contains(t, files["demo-logs/"+name], want, name)
+	}
+	require.Equal(t, env.Wrong, s.run("cluster", "logs", "demo", "-o", out))
+	assert.Contains(t, s.err.String(), "exists: name another file with -o FILE")
+
+	s.silenced(t)
+	require.Equal(t, 0, s.run("cluster", "logs", "demo", "-o", out+"2"), s.err.String())
+	files = unpacked(t, out+"2")
+	assert.Contains(t, files["demo-logs/missing.txt"], "pods and events: the API server was not asked, or does not answer\n")
+	require.Equal(t, env.Failed, s.run("cluster", "logs", "nope", "-o", out+"3"))
+	assert.NoFileExists(t, out+"3")
+}

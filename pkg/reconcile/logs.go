@@ -1,0 +1,119 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/diagnose"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+)
+
+// LogFile is one file that Logs has collected.
+type LogFile struct {
+	Name string // "console/machine-demo-md-0-0.txt"
+	Text string // without secrets
+}
+
+// Logs is what helps to find out what is wrong with a cluster.
+type Logs struct {
+	Status  Status
+	Files   []LogFile
+	Missing []string // what could not be read, and why
+}
+
+// Logs collects the state of the cluster, the console output of its machines and, if the API
+// server answers, the pods and events. Secrets are removed.
+func (c *Cluster) Logs(ctx context.Context) (l Logs, err error) {
+	r := c.begin(Options{})
+	if l.Status, err = r.status(ctx); err != nil {
+		return l, public(err)
+	}
+	for _, s := range l.Status.Resources {
+		n := r.built.Resource(graph.ID(s.Resource))
+		if n == nil {
+			continue
+		}
+		if m, is := n.Observed().(*ec2.InstanceState); is && m != nil {
+			text, err := diagnose.Console(ctx, r.cloud, *m)
+			l.add(path.Join("console", strings.ReplaceAll(string(s.Resource), "/", "-")+"-"+m.ID+".txt"), text, err)
+		}
+	}
+	if l.Status.API == nil || l.Status.API.State != APIReady {
+		l.Missing = append(l.Missing, "pods and events: the API server was not asked, or does not answer")
+		return l, context.Cause(ctx)
+	}
+	k, err := r.apiServer(cloud.InSnapshot(cloud.ReadOnly(ctx)))
+	if k == nil || err != nil {
+		l.add("kubernetes/pods.txt", "", err)
+		return l, context.Cause(ctx)
+	}
+	limited, cancel := context.WithTimeout(ctx, diagnosing)
+	defer cancel()
+	text, err := pods(limited, k)
+	l.add("kubernetes/pods.txt", text, err)
+	text, err = events(limited, k)
+	l.add("kubernetes/events.txt", text, err)
+	return l, context.Cause(ctx)
+}
+
+// add adds a file without its secrets, or says why it is missing.
+func (l *Logs) add(name, text string, err error) {
+	switch {
+	case err != nil:
+		l.Missing = append(l.Missing, fmt.Sprintf("%s: %v", name, err))
+	case text == "":
+		l.Missing = append(l.Missing, name+": it is empty")
+	default:
+		l.Files = append(l.Files, LogFile{name, diagnose.Redacted(text) + "\n"})
+	}
+}
+
+// pods lists the pods with the states of their containers. Their environment, which may
+// contain secrets, is not read into it.
+func pods(ctx context.Context, k *kube.Client) (string, error) {
+	var list corev1.PodList
+	if err := k.Get(ctx, "/api/v1/pods?limit=2000", &list); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for i := range list.Items {
+		p := &list.Items[i]
+		fmt.Fprintf(&b, "%s/%s  %s  %s\n", p.Namespace, p.Name, p.Status.Phase, p.Spec.NodeName)
+		for _, s := range p.Status.ContainerStatuses {
+			fmt.Fprintf(&b, "    %s  ready %t  restarts %d%s\n", s.Name, s.Ready, s.RestartCount, waits(s.State))
+		}
+	}
+	return b.String(), nil
+}
+
+func waits(s corev1.ContainerState) string {
+	switch {
+	case s.Waiting != nil:
+		return "  " + s.Waiting.Reason + " " + s.Waiting.Message
+	case s.Terminated != nil:
+		return fmt.Sprintf("  %s, exit code %d %s", s.Terminated.Reason, s.Terminated.ExitCode, s.Terminated.Message)
+	}
+	return ""
+}
+
+// events lists the events of the cluster.
+func events(ctx context.Context, k *kube.Client) (string, error) {
+	var list corev1.EventList
+	if err := k.Get(ctx, "/api/v1/events?limit=2000", &list); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for i := range list.Items {
+		e := &list.Items[i]
+		fmt.Fprintf(&b, "%s  %s  %s %s/%s  %s: %s\n", e.LastTimestamp.UTC().Format(time.RFC3339), e.Type, e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name, e.Reason, e.Message)
+	}
+	return b.String(), nil
+}

@@ -201,6 +201,12 @@ func (a *AWS) Edit(edit func(*State)) {
 	a.account.Do(func() { edit(a.state) })
 }
 
+// Serial returns the number of IDs that the account has created.
+func (a *AWS) Serial() (n int) {
+	a.account.Do(func() { n = a.account.Serial() })
+	return n
+}
+
 // Calls lists the calls that the account has received.
 func (a *AWS) Calls() []Call { return a.account.Calls() }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -30,6 +31,7 @@ type Flags struct {
 	Simulate        bool
 	SimulateState   string
 	SimulateSpeed   float64
+	Faults          string
 
 	simulable bool // the command has --simulate
 	region    *pflag.Flag
@@ -62,6 +64,7 @@ func (f *Flags) AddSimulate(p *pflag.FlagSet) {
 	f.simulable = true
 	p.BoolVar(&f.Simulate, "simulate", false, "use a simulated AWS account, stored in a file, instead of AWS")
 	p.StringVar(&f.SimulateState, "simulate-state", "", "`FILE` of the simulated account; other regions than its first are in files beside it (default: in the state directory of the user)")
+	p.StringVar(&f.Faults, "faults", "", "let the simulated AWS fail, as `SEED[:PROFILE]`; the same seed gives the same faults; PROFILE: "+strings.Join(simulated.Profiles(), ", ")+" (default mixed)")
 	p.Float64Var(&f.SimulateSpeed, "simulate-speed", 60, "speed of the simulated account, as a multiple of real time")
 }
 
@@ -106,12 +109,13 @@ func (f *Flags) RemarkRegion(region string) {
 	}
 }
 
-// CheckSpeed checks the speed of the simulated account.
+// CheckSpeed checks the speed and the faults of the simulated account.
 func (f *Flags) CheckSpeed() error {
 	if f.SimulateSpeed < 1 {
 		return env.Usagef("--simulate-speed: must be 1 or more, is %v", f.SimulateSpeed)
 	}
-	return nil
+	_, err := f.faults()
+	return err
 }
 
 // Close closes the account, and adds its error to that of the command.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/simulated"
 	"github.com/clusterawsadm/clusterawsadm/internal/regions"
 )
@@ -27,7 +28,11 @@ func (f *Flags) openSimulated(region string) (*Account, error) {
 	}
 	region = cmp.Or(region, home, DefaultRegion)
 	file := f.stateFile(region, home)
-	a, err := simulated.Open(simulated.Options{File: file, Region: region, Speed: f.SimulateSpeed})
+	faults, err := f.faults()
+	if err != nil {
+		return nil, err
+	}
+	a, err := simulated.Open(simulated.Options{File: file, Region: region, Speed: f.SimulateSpeed, Faults: faults, Killed: f.killed})
 	if err != nil {
 		return nil, err
 	}
@@ -77,4 +82,28 @@ func (f *Flags) SimulatedRegions() (used []string, err error) {
 		}
 	}
 	return used, nil
+}
+
+// killed is the exit code of a program that was killed with SIGKILL.
+const killed = 128 + 9
+
+// killed ends the process, as the profile "killed" does.
+func (f *Flags) killed() {
+	f.Env.Story("--faults: killed here; the same command continues")
+	f.Env.Leave(killed)
+}
+
+// faults returns the faults of the simulated account; nil for none.
+func (f *Flags) faults() (*simulated.Faults, error) {
+	if f.Faults == "" {
+		return nil, nil //nolint:nilnil // no faults
+	}
+	if !f.Simulate {
+		return nil, env.Usagef("--faults needs --simulate")
+	}
+	faults, err := simulated.ParseFaults(f.Faults)
+	if err != nil {
+		return nil, env.Usagef("--faults: %w", err)
+	}
+	return faults, nil
 }

@@ -30,6 +30,8 @@ type Options struct {
 	File   string  // the file of the account; created if it does not exist
 	Region string  // the only region
 	Speed  float64 // speed of its clock, as a multiple of real time
+	Faults *Faults // nil: none
+	Killed func()  // called when a fault kills the program
 }
 
 // RegionOf returns the region of the account in a file; "" if the file does not exist.
@@ -80,6 +82,7 @@ func Open(o Options) (*Account, error) {
 		return nil, errors.Join(fmt.Errorf("simulated account %s: %w; delete the file to start again", o.File, err), lock.Close())
 	}
 	p := a.sim.Process()
+	o.Faults.disturb(p, a.sim.Serial(), o.Killed)
 	a.Config, a.Kubernetes = p.Config(), func(to reconcile.Access) http.RoundTripper { return p.Kubernetes(kube.Access(to)) }
 	a.done.Go(a.keep)
 	return a, nil
@@ -99,6 +102,7 @@ func (a *Account) load(o Options) error {
 	}
 	a.Clock = clock.Fast(origin, o.Speed)
 	options := awssim.Options{Region: o.Region, Clock: a.Clock}
+	o.Faults.slow(&options)
 	if data == nil {
 		a.sim = awssim.New(options)
 		return nil

@@ -1,0 +1,87 @@
+package simulated
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+func TestParseFaults(t *testing.T) {
+	f, err := ParseFaults("7:slow")
+	require.NoError(t, err)
+	assert.Equal(t, &Faults{7, "slow"}, f)
+	f, err = ParseFaults("7")
+	require.NoError(t, err)
+	assert.Equal(t, "mixed", f.Profile)
+	for _, bad := range []string{"", "x", "-1", "1:", "1:nonsense", ":slow"} {
+		_, err := ParseFaults(bad)
+		assert.Error(t, err, bad)
+	}
+}
+
+// The same seed has the same faults, and another has others.
+func TestFaultsOfASeed(t *testing.T) {
+	of := func(seed uint64, profile string) (all []awssim.Fault) {
+		f := &Faults{seed, profile}
+		for n := range 300 {
+			all = append(all, f.fault("EC2", []string{"DescribeVpcs", "CreateVpc", "RunInstances"}[n%3], n/3))
+		}
+		return all
+	}
+	for _, profile := range []string{"throttled", "network", "lost", "mixed"} {
+		assert.Equal(t, of(1, profile), of(1, profile))
+		assert.NotEqual(t, of(1, profile), of(2, profile))
+		failed := 0
+		for _, fault := range of(1, profile) {
+			if fault != awssim.None {
+				failed++
+			}
+		}
+		assert.InDelta(t, 40, failed, 35, profile)
+	}
+}
+
+// Whatever passes leaves the same cluster as an AWS without faults, and in one run, unless
+// the program is killed.
+func TestRunsWithFaults(t *testing.T) {
+	want := disturbed(t, nil)
+	for _, profile := range []string{"throttled", "network", "lost", "mixed", "slow", "capacity", "killed"} {
+		assert.Equal(t, want, disturbed(t, &Faults{1, profile}), profile)
+	}
+}
+
+// disturbed creates the cluster of the quick start, and returns what exists then.
+func disturbed(t *testing.T, f *Faults) (left []string) {
+	t.Helper()
+	text, err := os.ReadFile("../../../configs/quickstart.yaml")
+	require.NoError(t, err)
+	m, err := reconcile.Load([]reconcile.Source{{Name: "demo.yaml", Data: text}}, reconcile.LoadOptions{})
+	require.NoError(t, err)
+	synctest.Test(t, func(t *testing.T) {
+		o := awssim.Options{}
+		f.slow(&o)
+		a := awssim.New(o)
+		for run := range 60 {
+			ctx, kill := context.WithCancel(t.Context())
+			p := a.Process()
+			f.disturb(p, run, kill)
+			_, err = reconcile.Open(m, reconcile.Target{Config: p.Config(), Owner: "a test"}).Apply(ctx, reconcile.Options{})
+			kill()
+			if err == nil || f == nil || f.Profile != "killed" {
+				break
+			}
+		}
+		require.NoError(t, err, "%+v", f)
+		left = slices.DeleteFunc(a.Inventory(), func(line string) bool { return strings.Contains(line, "/lock/") }) // each run has one
+	})
+	return left
+}

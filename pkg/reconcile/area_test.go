@@ -14,7 +14,7 @@ func TestAreaOf(t *testing.T) {
 	for id, want := range map[reconcile.ID]reconcile.Area{
 		"vpc": reconcile.AreaNetwork, "network-interfaces": reconcile.AreaNetwork, "bastion": reconcile.AreaNetwork,
 		"security-group/controlplane": reconcile.AreaSecurity, "certificates": reconcile.AreaSecurity, "access-entry/role/a": reconcile.AreaSecurity,
-		"image/ubuntu-24.04/1.34.2/x86_64": reconcile.AreaPrerequisites, "instance-profile/nodes": reconcile.AreaPrerequisites,
+		"image/ubuntu-24.04/1.34.2/x86_64": reconcile.AreaPrerequisites, "instance-profile/nodes": reconcile.AreaPrerequisites, "role/nodes": reconcile.AreaPrerequisites,
 		"targets/apiserver": reconcile.AreaLoadBalancer, "init-marker": reconcile.AreaControlPlane, "eks-cluster": reconcile.AreaControlPlane,
 		"machine/demo-control-plane/0": reconcile.AreaControlPlane, "machine/md-0/17": reconcile.AreaWorkers,
 		"retired/machine/demo-control-plane/0/i-1": reconcile.AreaControlPlane, "retired/auto-scaling-group/a": reconcile.AreaWorkers,

@@ -39,7 +39,8 @@ func (o *graphOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	g, err := reconcile.Open(m, reconcile.Target{}).Graph()
+	wait, _ := o.waitsFor(m) // as create does: then Nodes and add-ons belong to the graph
+	g, err := reconcile.Open(m, reconcile.Target{Wait: wait}).Graph()
 	if err != nil {
 		return err
 	}

@@ -210,6 +210,14 @@ func lookup[S graph.State](g *graph.Graph, b base, id graph.ID, find graph.Looku
 	if r, ok := g.Resource(id).(*graph.Ref[S]); ok {
 		return r
 	}
+	return graph.Use(g, id, find, graph.From(b.m.Origin(at, path)))
+}
+
+// lookupInVPC is lookup for a resource that is looked for in the VPC of the cluster.
+func lookupInVPC[S graph.State](g *graph.Graph, b base, id graph.ID, find graph.Lookup[S], at, path string) *graph.Ref[S] {
+	if r, ok := g.Resource(id).(*graph.Ref[S]); ok {
+		return r
+	}
 	return graph.Use(g, id, find, graph.With(graph.On(b.net.vpc)), graph.From(b.m.Origin(at, path)))
 }
 

@@ -214,7 +214,7 @@ func (b base) balancerSubnets(g *graph.Graph, spec *infrav1.AWSLoadBalancerSpec,
 		case i >= 0:
 			out = append(out, b.net.subnets[i].ref)
 		case strings.HasPrefix(name, "subnet-"):
-			out = append(out, lookup(g, b, graph.ID("subnet/"+name), ec2.SubnetByID(b.net.vpc, name), b.m.InfraObject(), path+".subnets"))
+			out = append(out, lookupInVPC(g, b, graph.ID("subnet/"+name), ec2.SubnetByID(b.net.vpc, name), b.m.InfraObject(), path+".subnets"))
 		default:
 			return nil, fmt.Errorf("%s: subnet %s is neither in spec.network.subnets nor the ID of a subnet", b.m.Origin(b.m.InfraObject(), path+".subnets"), name)
 		}

@@ -117,7 +117,7 @@ func addMachine(g *graph.Graph, p platform, x groupPlan, at place, after []graph
 		if p.renewsToken(x.group) {
 			r.Tags = r.Tags.With(cloud.Tags{tokenTag: "true"})
 		}
-		r.Needed = slices.Concat(addKeyPair(g, p.base, r.Key), addProfile(g, p.base, x.spec.IAMInstanceProfile))
+		r.Needed = slices.Concat(addKeyPair(g, p.base, r.Key), addProfile(g, p.base, x.spec.IAMInstanceProfile), addPlacementGroup(g, p.base, x.group))
 		if data.Waits {
 			out.routes = p.net.egress(r.Subnet)
 		} else {
@@ -203,7 +203,7 @@ func machineSecurityGroups(g *graph.Graph, p platform, x group) (groups []*graph
 	for _, role := range roles {
 		group := p.groups[role]
 		if given := x.spec.SecurityGroupOverrides[role]; given != "" {
-			group = lookup(g, p.base, graph.ID("security-group/"+given), ec2.SecurityGroupByID(p.net.vpc, given), x.specAt, "spec")
+			group = lookupInVPC(g, p.base, graph.ID("security-group/"+given), ec2.SecurityGroupByID(p.net.vpc, given), x.specAt, "spec")
 		}
 		groups = append(groups, group)
 	}
@@ -213,7 +213,7 @@ func machineSecurityGroups(g *graph.Graph, p platform, x group) (groups []*graph
 		}
 		created := p.groups.matching(given.Filters)
 		id := graph.ID(fmt.Sprintf("security-group/of/%s/%d", x.name, n))
-		groups = append(groups, lookup(g, p.base, id, ec2.SecurityGroupsByFilters(p.net.vpc, filterMap(given.Filters), len(created) > 0), x.specAt, "spec"))
+		groups = append(groups, lookupInVPC(g, p.base, id, ec2.SecurityGroupsByFilters(p.net.vpc, filterMap(given.Filters), len(created) > 0), x.specAt, "spec"))
 		groups = append(groups, created...)
 	}
 	return groups, cluster

@@ -17,9 +17,6 @@ import (
 // machineSubnet returns the subnet of a machine, and whether the manifest permits no
 // other.
 func machineSubnet(g *graph.Graph, b base, x group, zone string, exists bool) (ref *graph.Ref[ec2.SubnetState], pinned bool, err error) {
-	if !exists {
-		addPlacementGroup(g, b, x)
-	}
 	if given := x.spec.Subnet; given != nil {
 		return namedSubnet(g, b, x, given, zone), true, nil
 	}
@@ -51,13 +48,12 @@ func (b base) usesPublic(x group) bool {
 
 // addPlacementGroup adds the lookup of the placement group of a machine to launch. A
 // machine on a dedicated host has none.
-func addPlacementGroup(g *graph.Graph, b base, x group) {
+func addPlacementGroup(g *graph.Graph, b base, x group) []graph.Edge {
 	name := x.spec.PlacementGroupName
-	id := graph.ID("placement-group/" + name)
-	if name == "" || x.spec.HostID != nil || g.Resource(id) != nil {
-		return
+	if name == "" || x.spec.HostID != nil {
+		return nil
 	}
-	graph.Use(g, id, ec2.PlacementGroupByName(name), graph.From(b.m.Origin(x.specAt, x.specPath+".placementGroupName")))
+	return graph.Awaits(lookup(g, b, graph.ID("placement-group/"+name), ec2.PlacementGroupByName(name), x.specAt, x.specPath+".placementGroupName"))
 }
 
 // notOffered returns an error that lists the zones which offer the instance type of a

@@ -211,7 +211,7 @@ func FromIAM(tags []types.Tag) cloud.Tags {
 // roleKind declares roles.
 func roleKind() *kind.Any {
 	return kind.Of(kind.Kind[RoleState]{
-		Name: "role", Area: kind.AreaSecurity, ByNameOnly: true, List: ownedRoles, Delete: &Role{},
+		Name: "role", Area: kind.AreaPrerequisites, ByNameOnly: true, List: ownedRoles, Delete: &Role{},
 		Find: func(ctx context.Context, c *cloud.Clients, s RoleState) (*RoleState, error) {
 			return GetRole(ctx, c, s.Name)
 		},

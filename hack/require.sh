@@ -12,7 +12,7 @@ package_of() {
 	ip) echo iproute2 ;;
 	node) echo nodejs ;;
 	npm) echo npm ;;
-	cloud-init | shellcheck | git) echo "$1" ;;
+	cloud-init | shellcheck | chromium | git) echo "$1" ;;
 	esac
 }
 

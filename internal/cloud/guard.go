@@ -18,6 +18,8 @@ type Call struct {
 	Service, Operation string
 	Took               time.Duration
 	Err                error
+	Attempts           int  // how often it was sent
+	Writes             bool // it may change something
 }
 
 type contextKey int
@@ -76,6 +78,7 @@ func beforeSend(ctx context.Context) error {
 		return &interruptedError{notSent, err}
 	}
 	p.sent = true
+	p.attempts++
 	return nil
 }
 
@@ -149,7 +152,8 @@ func (c *Clients) guard(stack *middleware.Stack) error {
 				err = unanswered(p, context.Cause(ctx))
 			}
 			if c.log != nil {
-				c.log(Call{awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx), c.Clock.Since(began), err})
+				op := awsmiddleware.GetOperationName(ctx)
+				c.log(Call{awsmiddleware.GetServiceID(ctx), op, c.Clock.Since(began), err, p.attempts, !Reads(op)})
 			}
 			return out, md, err
 		}), middleware.After)

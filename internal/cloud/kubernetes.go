@@ -59,7 +59,7 @@ func (g *guardedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := g.next.RoundTrip(r)
 	g.failing.Store(err != nil || answer.StatusCode >= http.StatusInternalServerError)
 	if g.c.log != nil {
-		g.c.log(Call{"Kubernetes", strings.TrimSuffix(op, "/"), g.c.Clock.Since(began), err})
+		g.c.log(Call{"Kubernetes", strings.TrimSuffix(op, "/"), g.c.Clock.Since(began), err, 1, writes})
 	}
 	return answer, err
 }

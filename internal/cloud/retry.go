@@ -61,8 +61,9 @@ func WithRepeats(ctx context.Context, told func(Retry)) context.Context {
 
 // progress is what has been done for one call.
 type progress struct {
-	sent   bool
-	failed int // attempts
+	sent     bool
+	attempts int
+	failed   int // attempts
 }
 
 // failed counts a failed attempt, and tells who wants to know that another one follows.

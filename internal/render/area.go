@@ -29,3 +29,10 @@ func group(id reconcile.ID) string {
 	}
 	return strings.Join(words[:len(words)-last], "/")
 }
+
+// GroupOf is the common prefix of the IDs of machines or Nodes of one group; "" for a resource
+// that is not one of many. Groups of more than FewMachines are shown as one.
+func GroupOf(id reconcile.ID) string { return group(id) }
+
+// FewMachines is the largest group of machines of which each is shown.
+const FewMachines = fewMachines

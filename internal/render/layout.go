@@ -101,7 +101,7 @@ func (d *drawing) sort(p Picture) {
 			rank[kind] = len(rank) + 1
 		}
 	}
-	for _, a := range p.areas() {
+	for _, a := range p.Areas() {
 		for c := range d.depth() {
 			cell := d.cell(a, c)
 			slices.SortStableFunc(cell, func(x, y *placed) int {
@@ -133,14 +133,14 @@ func (d *drawing) columns() {
 		}
 		x += wide + columnGap
 	}
-	d.wide = x - columnGap + lanePad + margin
+	d.wide = max(x-columnGap+lanePad+margin, 640)
 }
 
 // rows sets where each lane and each box in it stands. The boxes of a cell
 // are centred in their lane.
 func (d *drawing) rows(p Picture) {
 	y := float64(margin + titleHigh)
-	for _, a := range p.areas() {
+	for _, a := range p.Areas() {
 		most := 0
 		for c := range d.depth() {
 			most = max(most, len(d.cell(a, c)))

@@ -125,6 +125,9 @@ func (l *lines) Note(text string) {
 	_, _ = io.WriteString(l.w, text+"\n")
 }
 
+// Result implements Progress.
+func (*lines) Result(Ending) {}
+
 // End implements Progress.
 func (l *lines) End() {
 	l.mu.Lock()

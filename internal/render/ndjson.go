@@ -13,11 +13,12 @@ import (
 // says what is in it.
 type Record struct {
 	Version  int            `json:"version"`
-	Type     string         `json:"type"` // look, plan, resource, note, end
+	Type     string         `json:"type"` // look, plan, step, resource, note, calls, end
 	At       time.Time      `json:"at"`
 	Verb     string         `json:"verb,omitempty"`
 	Cluster  string         `json:"cluster,omitempty"`
 	Region   string         `json:"region,omitempty"`
+	Program  string         `json:"program,omitempty"` // its version
 	Summary  *Counts        `json:"summary,omitempty"`
 	Resource reconcile.ID   `json:"resource,omitempty"`
 	What     reconcile.What `json:"what,omitempty"`
@@ -28,6 +29,26 @@ type Record struct {
 	Expected *float64       `json:"expectedSeconds,omitempty"`
 	Text     string         `json:"text,omitempty"`
 	Result   *Outcome       `json:"result,omitempty"`
+	*StepRecord
+	*Calls
+	*Ending
+}
+
+// StepRecord is the part of a Record that describes one step of a plan.
+type StepRecord struct {
+	Action reconcile.Action `json:"action"`
+	Origin string           `json:"origin,omitempty"`
+	Needs  []Arrow          `json:"needs,omitempty"` // edges to other steps
+}
+
+// Ending is how a run has ended.
+type Ending struct {
+	ExitCode int      `json:"exitCode"`
+	Errors   []string `json:"errors,omitempty"`
+	Account  string   `json:"account,omitempty"` // ID
+	Caller   string   `json:"caller,omitempty"`  // ARN
+	Profile  string   `json:"profile,omitempty"`
+	Calls    []Calls  `json:"-"`
 }
 
 // Outcome counts how the resources of a run ended.
@@ -46,6 +67,7 @@ type stream struct {
 	mu    sync.Mutex
 	tally *tally
 	ended bool
+	end   *Ending
 }
 
 // NewNDJSON returns a Progress for programs: newline-delimited JSON.
@@ -56,7 +78,7 @@ func (s *stream) Look(r Run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tally = newTally(r, s.t.Clock.Now())
-	s.write(Record{Type: "look", Verb: r.Verb, Cluster: r.Cluster, Region: r.Region})
+	s.write(Record{Type: "look", Verb: r.Verb, Cluster: r.Cluster, Region: r.Region, Program: r.Program})
 }
 
 // Pause implements Progress.
@@ -69,6 +91,26 @@ func (s *stream) Begin(p reconcile.Plan) {
 	s.tally.plan(p, s.t.Clock.Now())
 	c := Summarize(p)
 	s.write(Record{Type: "plan", Verb: s.tally.run.Verb, Cluster: s.tally.run.Cluster, Region: s.tally.run.Region, Summary: &c, Expected: number(p.Expected)})
+	needs := needsOf(p)
+	for _, step := range p.Steps {
+		s.write(Record{Type: "step", Resource: step.Resource, CloudID: step.CloudID, StepRecord: &StepRecord{step.Action, step.Origin, needs[step.Resource]}})
+	}
+}
+
+// needsOf returns the edges between the steps of a plan, by the resource that they start at.
+func needsOf(p reconcile.Plan) map[reconcile.ID][]Arrow {
+	out, steps := map[reconcile.ID][]Arrow{}, map[reconcile.ID]bool{}
+	for _, s := range p.Steps {
+		steps[s.Resource] = true
+	}
+	for _, r := range p.Graph {
+		for _, n := range r.Needs {
+			if steps[n.Resource] {
+				out[r.ID] = append(out[r.ID], Arrow{string(n.Resource), n.Existing, n.Loose, n.Outlives})
+			}
+		}
+	}
+	return out
 }
 
 // Event implements Progress.
@@ -94,6 +136,13 @@ func (s *stream) Note(text string) {
 	s.write(Record{Type: "note", Text: text})
 }
 
+// Result implements Progress.
+func (s *stream) Result(e Ending) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.end = &e
+}
+
 // End implements Progress.
 func (s *stream) End() {
 	s.mu.Lock()
@@ -104,8 +153,13 @@ func (s *stream) End() {
 	}
 	s.ended = true
 	took := seconds(s.t.Clock.Since(s.tally.began))
+	if s.end != nil {
+		for _, c := range s.end.Calls {
+			s.write(Record{Type: "calls", Calls: &c})
+		}
+	}
 	s.write(Record{
-		Type: "end", Verb: s.tally.run.Verb, Cluster: s.tally.run.Cluster, Region: s.tally.run.Region, Took: &took,
+		Type: "end", Verb: s.tally.run.Verb, Cluster: s.tally.run.Cluster, Region: s.tally.run.Region, Took: &took, Ending: s.end,
 		Result: &Outcome{
 			Done: s.tally.count("", reconcile.Done), Kept: s.tally.kept,
 			Failed: s.tally.count("", reconcile.Failed), Blocked: s.tally.count("", reconcile.Blocked),

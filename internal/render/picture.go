@@ -23,7 +23,24 @@ type Box struct {
 	Area  reconcile.Area `json:"area"`
 	Count int            `json:"count,omitempty"` // more than 1 for a box that stands for many
 	Needs []Arrow        `json:"needs,omitempty"`
+	State BoxState       `json:"state,omitempty"` // at the end of a run; "" in a picture of a manifest
 }
+
+// BoxState is how a run has left a resource.
+type BoxState string
+
+// The states of boxes, from the one that matters most: a box that stands for several resources
+// has the first that one of them has.
+const (
+	BoxFailed  BoxState = "failed"
+	BoxBlocked BoxState = "not started"
+	BoxBusy    BoxState = "in progress"
+	BoxDone    BoxState = "done"
+	BoxKept    BoxState = "unchanged"
+)
+
+// Class is the CSS class of a state.
+func (s BoxState) Class() string { return strings.ReplaceAll(string(s), " ", "-") }
 
 // Arrow is an edge from one box to another.
 type Arrow struct {
@@ -69,6 +86,24 @@ func NewPicture(title string, g reconcile.Graph, full bool) Picture {
 	return p
 }
 
+// SetStates sets the states of the boxes from those of the resources of the graph.
+func (p *Picture) SetStates(of func(reconcile.ID) BoxState, g reconcile.Graph) {
+	at := map[string]*Box{}
+	for i := range p.Resources {
+		at[p.Resources[i].ID] = &p.Resources[i]
+	}
+	rank := []BoxState{BoxKept, BoxDone, BoxBusy, BoxBlocked, BoxFailed}
+	for _, n := range g {
+		box := at[string(n.ID)]
+		if box == nil {
+			box = at[group(n.ID)+"/…"]
+		}
+		if state := of(n.ID); slices.Index(rank, state) > slices.Index(rank, box.State) {
+			box.State = state
+		}
+	}
+}
+
 // reduce removes the arrows that follow from others: from a to c, if a needs b and b
 // needs c.
 func (p *Picture) reduce() {
@@ -103,7 +138,7 @@ func (b Box) label() string {
 // Outline prints a picture as text: below each resource what it needs.
 func (p Picture) Outline(w io.Writer, s Style) error {
 	var b strings.Builder
-	for _, a := range p.areas() {
+	for _, a := range p.Areas() {
 		b.WriteString(s.paint(bold, heading(a)) + "\n")
 		for _, n := range p.in(a) {
 			b.WriteString("  " + n.label() + "\n")
@@ -136,7 +171,7 @@ func (p Picture) Mermaid(w io.Writer) error {
 	var b strings.Builder
 	name := p.names()
 	b.WriteString("flowchart LR\n")
-	for i, a := range p.areas() {
+	for i, a := range p.Areas() {
 		fmt.Fprintf(&b, "  subgraph area%d[\"%s\"]\n", i, a)
 		for _, n := range p.in(a) {
 			fmt.Fprintf(&b, "    %s[\"%s\"]\n", name[n.ID], n.label())
@@ -161,9 +196,9 @@ func (p Picture) DOT(w io.Writer) error {
 	var b strings.Builder
 	name := p.names()
 	fmt.Fprintf(&b, "digraph %s {\n  rankdir=LR;\n  node [shape=box, style=\"rounded,filled\", fontname=\"Helvetica\", fontsize=11];\n", strconv.Quote(p.Title))
-	for i, a := range p.areas() {
-		fill, stroke, _ := palette(a)
-		fmt.Fprintf(&b, "  subgraph cluster_%d {\n    label=%s; color=\"%s\"; node [fillcolor=\"%s\", color=\"%s\"];\n", i, strconv.Quote(string(a)), stroke, fill, stroke)
+	for i, a := range p.Areas() {
+		c := PaletteOf(a)
+		fmt.Fprintf(&b, "  subgraph cluster_%d {\n    label=%s; color=\"%s\"; node [fillcolor=\"%s\", color=\"%s\"];\n", i, strconv.Quote(string(a)), c.Line, c.Fill, c.Line)
 		for _, n := range p.in(a) {
 			fmt.Fprintf(&b, "    %s [label=%s];\n", name[n.ID], strconv.Quote(n.label()))
 		}
@@ -192,8 +227,8 @@ func (p Picture) names() map[string]string {
 	return out
 }
 
-// areas lists the areas with resources in the picture.
-func (p Picture) areas() []reconcile.Area {
+// Areas lists the areas with resources in the picture.
+func (p Picture) Areas() []reconcile.Area {
 	return slices.DeleteFunc(areas(), func(a reconcile.Area) bool { return len(p.in(a)) == 0 })
 }
 
@@ -204,27 +239,4 @@ func (p Picture) in(a reconcile.Area) (out []Box) {
 		}
 	}
 	return out
-}
-
-// palette returns the colours of an area: of its boxes, their borders and
-// their text.
-func palette(a reconcile.Area) (fill, stroke, text string) {
-	switch a {
-	case reconcile.AreaPrerequisites:
-		return "#f2f3f5", "#6e7781", "#32383f"
-	case reconcile.AreaNetwork:
-		return "#e7f0fb", "#3b78c4", "#173a66"
-	case reconcile.AreaSecurity:
-		return "#fbe9ea", "#c4474f", "#661a1f"
-	case reconcile.AreaLoadBalancer:
-		return "#f1e9fb", "#7f4fc0", "#3c2066"
-	case reconcile.AreaControlPlane:
-		return "#fdf1dd", "#c98516", "#5f3d04"
-	case reconcile.AreaWorkers:
-		return "#e6f5ea", "#379154", "#174a28"
-	case reconcile.AreaKubernetes:
-		return "#e5f4f6", "#2b8d9b", "#0f4850"
-	case reconcile.AreaOther:
-	}
-	return "#f0f0f0", "#777777", "#333333"
 }

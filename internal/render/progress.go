@@ -23,6 +23,8 @@ type Progress interface {
 	Event(e reconcile.Event)
 	// Note prints a line that is not about a resource, such as a warning.
 	Note(text string)
+	// Result is called once before End, with how the run has ended.
+	Result(e Ending)
 	// End is called when the run is over, and restores the terminal. Only notes may
 	// follow.
 	End()
@@ -32,6 +34,7 @@ type Progress interface {
 type Run struct {
 	Verb            string // "create", "delete"
 	Cluster, Region string
+	Program         string // version of the program
 }
 
 // doing is the present participle of the verb: "creating".
@@ -179,4 +182,45 @@ func (none) Pause()                {}
 func (none) Begin(reconcile.Plan)  {}
 func (none) Event(reconcile.Event) {}
 func (n none) Note(text string)    { n.note(text) }
+func (none) Result(Ending)         {}
 func (none) End()                  {}
+
+// Both returns a Progress that passes everything on to two others.
+func Both(a, b Progress) Progress { return both{a, b} }
+
+type both struct{ a, b Progress }
+
+func (p both) Look(r Run) {
+	p.a.Look(r)
+	p.b.Look(r)
+}
+
+func (p both) Pause() {
+	p.a.Pause()
+	p.b.Pause()
+}
+
+func (p both) Begin(plan reconcile.Plan) {
+	p.a.Begin(plan)
+	p.b.Begin(plan)
+}
+
+func (p both) Event(e reconcile.Event) {
+	p.a.Event(e)
+	p.b.Event(e)
+}
+
+func (p both) Note(text string) {
+	p.a.Note(text)
+	p.b.Note(text)
+}
+
+func (p both) Result(e Ending) {
+	p.a.Result(e)
+	p.b.Result(e)
+}
+
+func (p both) End() {
+	p.a.End()
+	p.b.End()
+}

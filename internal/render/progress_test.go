@@ -102,7 +102,7 @@ func (s *screen) shown() string {
 // resources; at the end one NAT gateway fails, unless all goes well.
 func play(p Progress, workers int, well bool, at func(step string)) {
 	plan := sample(workers)
-	p.Look(Run{Verb: "create", Cluster: "demo", Region: "us-east-1"})
+	p.Look(Run{Verb: "create", Cluster: "demo", Region: "us-east-1", Program: "v0.1.0"})
 	time.Sleep(2 * time.Second)
 	at("looking")
 	plan.Expected = 3 * time.Minute
@@ -133,6 +133,10 @@ func play(p Progress, workers int, well bool, at func(step string)) {
 	}
 	time.Sleep(time.Second)
 	at("late")
+	p.Result(Ending{
+		Errors: []string{"nat-gateway/us-east-1c: create: NatGatewayLimitExceeded"}, ExitCode: 5, Account: "123456789012", Caller: "arn:aws:iam::123456789012:user/ada", Profile: "dev",
+		Calls: []Calls{{Service: "EC2", Operation: "CreateNatGateway", Count: 3, Attempts: 4, Writes: true, Failures: []CallError{{"NatGatewayLimitExceeded", 1}}, Seconds: 0.9}},
+	})
 	p.End()
 	p.End() // a second time, as an interrupt may
 	at("end")
@@ -253,7 +257,7 @@ func TestNDJSON(t *testing.T) {
 			assert.Empty(t, schema.check(record), line)
 			types[fmt.Sprint(record["type"])] = true
 		}
-		assert.Equal(t, map[string]bool{"look": true, "plan": true, "note": true, "resource": true, "end": true}, types)
+		assert.Equal(t, map[string]bool{"look": true, "plan": true, "note": true, "resource": true, "step": true, "calls": true, "end": true}, types)
 	})
 }
 
@@ -275,6 +279,7 @@ type schema struct {
 	Minimum    *float64          `json:"minimum"`
 	Format     string            `json:"format"`
 	OneOf      []schema          `json:"oneOf"`
+	Items      *schema           `json:"items"`
 }
 
 func readSchema(t *testing.T) (s schema) {
@@ -324,6 +329,18 @@ func (s schema) check(v any) string {
 		return is(s.Type, "number")
 	case map[string]any:
 		return s.checkObject(value)
+	case bool:
+		return is(s.Type, "boolean")
+	case []any:
+		for _, item := range value {
+			if s.Items == nil {
+				return "no list is expected"
+			}
+			if e := s.Items.check(item); e != "" {
+				return e
+			}
+		}
+		return is(s.Type, "array")
 	}
 	return fmt.Sprintf("%T is not expected", v)
 }

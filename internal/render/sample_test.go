@@ -18,6 +18,11 @@ func sample(workers int) reconcile.Plan {
 			s.Diff = append(s.Diff, reconcile.Change{Field: fields[i], Want: fields[i+1], Remedy: reconcile.InPlace})
 		}
 		p.Steps = append(p.Steps, s)
+		r := reconcile.GraphResource{ID: s.Resource, Origin: origin}
+		if id != "vpc" {
+			r.Needs = []reconcile.Need{{Resource: "vpc", Existing: true}}
+		}
+		p.Graph = append(p.Graph, r)
 	}
 	const network, owned = "cluster.yaml:31 AWSCluster/demo spec.network", "tag sigs.k8s.io/cluster-api-provider-aws/cluster/demo"
 	add("vpc", network+".vpc", "cidr", "10.0.0.0/16", "tag Name", "demo-vpc", owned, "owned", "tag sigs.k8s.io/cluster-api-provider-aws/role", "common")

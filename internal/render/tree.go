@@ -91,6 +91,9 @@ func (t *tree) Note(text string) {
 	t.above(text)
 }
 
+// Result implements Progress.
+func (*tree) Result(Ending) {}
+
 // End implements Progress.
 func (t *tree) End() {
 	t.mu.Lock()

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -47,4 +48,9 @@ type Call struct {
 	Service, Operation string // "EC2", "CreateVpc"
 	Took               time.Duration
 	Err                error
+	Attempts           int  // how often it was sent; 0: never
+	Writes             bool // it may change something
 }
+
+// Code is the error code of AWS's answer; "" without an error, or if there was no answer.
+func (c Call) Code() string { return cloud.Code(c.Err) }

@@ -32,7 +32,10 @@ func (c *Cluster) Graph() (Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out Graph
+	return graphOf(g), nil
+}
+
+func graphOf(g *graph.Graph) (out Graph) {
 	for _, n := range g.Resources() {
 		r := GraphResource{ID: ID(n.ID()), Origin: n.Origin()}
 		for _, e := range n.Needs() {
@@ -40,7 +43,7 @@ func (c *Cluster) Graph() (Graph, error) {
 		}
 		out = append(out, r)
 	}
-	return out, nil
+	return out
 }
 
 func (c *Cluster) graph() (*graph.Graph, error) {

@@ -67,6 +67,8 @@ type Plan struct {
 	Permissions *Permissions
 	// Cost is what the cluster costs; nil if that is not asked for, or not known.
 	Cost *Cost
+	// Graph is what the cluster consists of, with what each resource needs.
+	Graph Graph
 }
 
 // Quota is a limit of the account in Service Quotas.

@@ -238,6 +238,7 @@ func (r *run) publicPlan() Plan {
 	}
 	out := planOf(r.plan, time(func(id graph.ID) bool { return busy[id] }), r.quotas)
 	out.Permissions, out.Cost = r.allowed, r.cost
+	out.Graph = graphOf(g)
 	return out
 }
 

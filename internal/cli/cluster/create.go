@@ -14,6 +14,7 @@ type createOptions struct {
 	*flags
 	output      choice
 	yes, dryRun bool
+	report      string
 }
 
 func newCreate(f *flags) *cobra.Command {
@@ -51,6 +52,7 @@ and says what has changed.`,
 	f.addObjects(cmd)
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip the confirmation")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the plan, and change nothing")
+	addReport(cmd, &o.report)
 	return cmd
 }
 
@@ -62,6 +64,9 @@ func (o *createOptions) run(cmd *cobra.Command, args []string) (err error) {
 		}
 	}
 	if o.dryRun {
+		if err := checkNoReport(o.report); err != nil {
+			return err
+		}
 		return (&planOptions{flags: o.flags, output: o.output}).run(cmd)
 	}
 	if o.yes || planned != nil || !o.Env.InIsTerminal || !o.Env.ErrIsTerminal {
@@ -77,10 +82,8 @@ func (o *createOptions) run(cmd *cobra.Command, args []string) (err error) {
 	if err := planned.checkInput(o.digest); err != nil {
 		return err
 	}
-	r := &run{flags: o.flags, verb: "create", cluster: c, yes: o.yes, planned: planned}
-	end := r.begin(s)
-	res, err := c.Apply(ctx, r.options(ctx))
-	end()
+	r := &run{flags: o.flags, verb: "create", cluster: c, yes: o.yes, planned: planned, report: o.report}
+	res, err := r.carryOut(ctx, s, func(options reconcile.Options) (reconcile.Result, error) { return c.Apply(ctx, options) })
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ type deleteOptions struct {
 	*flags
 	output      choice
 	yes, dryRun bool
+	report      string
 
 	keepVolumes, deleteVolumes bool
 	vpcs                       []string
@@ -59,6 +60,7 @@ the time. On a terminal it asks for the name of the cluster; otherwise it requir
 	cmd.MarkFlagsMutuallyExclusive("keep-volumes", "delete-volumes")
 	cmd.Flags().StringSliceVar(&o.vpcs, "vpc", nil, "`ID` of a VPC of the cluster; needed if resources in several VPCs have its tag")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what would be deleted, and change nothing")
+	addReport(cmd, &o.report)
 	return cmd
 }
 
@@ -69,19 +71,22 @@ func (o *deleteOptions) run(ctx context.Context, args []string) (err error) {
 	}
 	defer s.Close(&err)
 	if o.dryRun {
+		if err := checkNoReport(o.report); err != nil {
+			return err
+		}
 		return o.show(ctx, c, len(args) > 0)
 	}
-	r := &run{flags: o.flags, verb: "delete", cluster: c, yes: o.yes, word: c.Name}
-	end := r.begin(s)
-	options := r.options(ctx)
-	o.keep(&options)
-	res, err := c.Delete(ctx, options)
-	end()
+	r := &run{flags: o.flags, verb: "delete", cluster: c, yes: o.yes, word: c.Name, report: o.report}
+	res, err := r.carryOut(ctx, s, func(options reconcile.Options) (reconcile.Result, error) {
+		o.keep(&options)
+		res, err := c.Delete(ctx, options)
+		if err == nil && res.NotFound && len(args) > 0 {
+			err = notFound(c.Name, c.Region)
+		}
+		return res, err
+	})
 	if err != nil {
 		return err
-	}
-	if res.NotFound && len(args) > 0 {
-		return notFound(c.Name, c.Region)
 	}
 	return o.printResult(r, res)
 }

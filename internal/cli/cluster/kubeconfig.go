@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -167,7 +166,7 @@ func (o *kubeconfigOptions) put(file string, old, made *api.Config, now time.Tim
 		return err
 	}
 	if err := write(file, data); err != nil {
-		return err
+		return fmt.Errorf("kubeconfig: %w", err)
 	}
 	o.wrote(file, made.CurrentContext)
 	switch {
@@ -262,28 +261,4 @@ func merged(all, added *api.Config, used bool) *api.Config {
 		all.CurrentContext = added.CurrentContext
 	}
 	return all
-}
-
-// write replaces a file atomically with one that only the user can read. A symbolic
-// link is followed.
-func write(file string, data []byte) error {
-	if target, err := filepath.EvalSymlinks(file); err == nil {
-		file = target
-	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return fmt.Errorf("kubeconfig: %w", err)
-	}
-	f, err := os.CreateTemp(filepath.Dir(file), ".kubeconfig-*") // created with mode 0600
-	if err != nil {
-		return fmt.Errorf("kubeconfig: %w", err)
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("kubeconfig: %w", err), os.Remove(f.Name()))
-	}
-	return nil
 }

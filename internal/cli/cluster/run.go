@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	program "github.com/clusterawsadm/clusterawsadm/internal/cli/version"
+	"github.com/clusterawsadm/clusterawsadm/internal/crash"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -22,24 +25,54 @@ type run struct {
 	yes     bool
 	word    string // what the user has to type to confirm
 
+	report   string // file for the page of the run; "" for none
+	events   events // for the report
 	progress render.Progress
 	who      identity
+	caller   reconcile.Caller // as far as it is known
 	planned  *planFile // what the run has to do; nil: what its plan says
 }
 
-// begin shows the progress of the run until end is called.
-func (r *run) begin(s *session) (end func()) {
+// carryOut does the run, and shows its progress.
+func (r *run) carryOut(ctx context.Context, s *session, do func(reconcile.Options) (reconcile.Result, error)) (res reconcile.Result, err error) {
+	if err := r.checkReport(); err != nil {
+		return res, err
+	}
 	r.progress = r.newProgress(s)
 	r.Env.RedirectMessages(r.progress.Note)
-	release := r.Env.OnExit(r.progress.End)
-	r.progress.Look(render.Run{Verb: r.verb, Cluster: r.cluster.Name, Region: r.cluster.Region})
-	return func() {
-		r.progress.End()
-		release()
-		if r.flags.progress.value != "json" {
-			r.Env.RedirectMessages(nil)
+	var once sync.Once
+	finish := func(err error, code int) { once.Do(func() { r.finish(s, err, code) }) }
+	release := r.Env.OnExit(func() {
+		finish(env.ErrInterrupted, env.Interrupted)
+		r.writeReport()
+	})
+	r.progress.Look(render.Run{Verb: r.verb, Cluster: r.cluster.Name, Region: r.cluster.Region, Program: program.Get().String()})
+	err = crash.Catch(func() (err error) {
+		res, err = do(r.options(ctx))
+		return err
+	})
+	late := env.Late(ctx, err)
+	finish(late, env.ExitCode(ctx, late))
+	release()
+	if r.flags.progress.value != "json" {
+		r.Env.RedirectMessages(nil)
+	}
+	r.writeReport()
+	return res, err
+}
+
+// finish ends the progress of the run.
+func (r *run) finish(s *session, err error, code int) {
+	if r.caller == (reconcile.Caller{}) {
+		select {
+		case r.caller = <-r.who.answer:
+		default: // there is no answer yet
 		}
 	}
+	r.progress.Result(render.Ending{
+		ExitCode: code, Errors: env.Errors(err), Account: r.caller.Account, Caller: r.caller.ARN, Profile: r.who.profile, Calls: s.calls.List(),
+	})
+	r.progress.End()
 }
 
 func (r *run) newProgress(s *session) render.Progress {
@@ -51,6 +84,17 @@ func (r *run) newProgress(s *session) render.Progress {
 			kind = "tree"
 		}
 	}
+	if r.report != "" && kind == "json" {
+		return render.NewNDJSON(io.MultiWriter(r.Env.Err, &r.events), t)
+	}
+	shown := r.shownProgress(kind, t)
+	if r.report != "" {
+		return render.Both(shown, render.NewNDJSON(&r.events, t))
+	}
+	return shown
+}
+
+func (r *run) shownProgress(kind string, t render.Terminal) render.Progress {
 	switch kind {
 	case "tree":
 		return render.NewTree(r.Env.Err, t)
@@ -74,6 +118,7 @@ func (r *run) options(ctx context.Context) reconcile.Options {
 // confirm shows the plan and asks for confirmation.
 func (r *run) confirm(ctx context.Context, p reconcile.Plan) (bool, error) {
 	view := r.who.in(render.PlanView{Cluster: r.cluster.Name, Region: r.cluster.Region, Deletes: r.verb == "delete", Style: r.Env.ErrStyle(), Notes: r.notes(p)})
+	r.caller = reconcile.Caller{Account: view.Account, ARN: view.Caller}
 	if r.planned != nil {
 		if err := r.planned.check(p, view); err != nil {
 			return false, err

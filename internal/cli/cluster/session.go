@@ -11,6 +11,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/account"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
+	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -18,6 +19,7 @@ import (
 type session struct {
 	*account.Account
 	target reconcile.Target
+	calls  *render.CallCounter
 }
 
 // open opens the account. If the region is "", that of the environment is used.
@@ -27,7 +29,7 @@ func (f *flags) open(ctx context.Context, region string) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{a, reconcile.Target{
+	s := &session{Account: a, calls: &render.CallCounter{}, target: reconcile.Target{
 		Config:   a.Config,
 		Clock:    a.Clock,
 		Parallel: f.parallel,
@@ -38,8 +40,11 @@ func (f *flags) open(ctx context.Context, region string) (*session, error) {
 		Transport:  a.Kubernetes,
 		Warn:       func(text string) { f.Env.Story("warning: %s", env.Valid(text)) },
 	}}
-	if f.logsCalls() {
-		s.target.Log = f.logCall
+	s.target.Log = func(c reconcile.Call) {
+		s.calls.Add(c)
+		if f.logsCalls() {
+			f.logCall(c)
+		}
 	}
 	if !a.Simulated() && a.Config.BaseEndpoint == nil && f.Env.CacheDir != "" { // others have their own prices
 		s.target.CacheDir = filepath.Join(f.Env.CacheDir, "clusterawsadm")

@@ -124,7 +124,7 @@ func (e *Env) Explain(err error) {
 		}
 		e.Story("%s %s", e.ErrStyle().Error("error:"), text.Count(len(invalid.Problems), "problem"))
 	default:
-		e.Story("%s %s", e.ErrStyle().Error("error:"), strings.ReplaceAll(Valid(strings.Join(errorLines(err), "\n")), "\n", "\n       "))
+		e.Story("%s %s", e.ErrStyle().Error("error:"), strings.ReplaceAll(Valid(strings.Join(Errors(err), "\n")), "\n", "\n       "))
 	}
 	var bug *crash.Error
 	if errors.As(err, &bug) {
@@ -139,21 +139,25 @@ const reports = "https://github.com/clusterawsadm/clusterawsadm/issues"
 // in UTF-8, nothing can be a control sequence of package render.
 func Valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
-// errorLines returns the text of an error, followed by the findings of a diagnosis.
-func errorLines(err error) (lines []string) {
+// Errors returns the texts of the errors that are joined in err; that of a timeout is
+// followed by the findings of its diagnosis, on more lines.
+func Errors(err error) (all []string) {
+	if err == nil {
+		return nil
+	}
 	var many interface{ Unwrap() []error }
 	if errors.As(err, &many) && errors.Join(many.Unwrap()...).Error() == err.Error() {
 		for _, one := range many.Unwrap() {
-			lines = append(lines, errorLines(one)...)
+			all = append(all, Errors(one)...)
 		}
-		return lines
+		return all
 	}
-	lines = []string{err.Error()}
+	lines := []string{err.Error()}
 	var end *reconcile.TimeoutError
 	if errors.As(err, &end) {
 		for i, finding := range end.Findings {
 			lines = append(lines, fmt.Sprintf("  %d. %s", i+1, strings.ReplaceAll(finding, "\n", "\n     ")))
 		}
 	}
-	return lines
+	return []string{strings.Join(lines, "\n")}
 }

@@ -1,0 +1,137 @@
+package cluster
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/render/report"
+)
+
+type reportOptions struct {
+	*flags
+	output string
+}
+
+func newReport(f *flags) *cobra.Command {
+	o := &reportOptions{flags: f}
+	cmd := &cobra.Command{
+		Use:   "report EVENTS",
+		Short: "Make a web page of a run from its events",
+		Long: `Make a web page of a run from its events, which 'cluster create' and 'cluster delete'
+write to stderr with --progress json; EVENTS is the file, or - for standard input.
+'--report FILE' of these commands writes the same page at the end of the run.
+
+The page shows what each resource waited for, the critical path, the graph with the
+final states, the calls to AWS, warnings and errors. It is one file, and loads nothing
+from elsewhere. A run that was killed has a page, too.`,
+		Example: `  clusterawsadm cluster create -f demo.yaml --yes --progress json 2> demo.ndjson
+  clusterawsadm cluster report demo.ndjson -o demo.html`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return env.Usagef("name the file with the events of the run, or - for standard input")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return o.run(args[0]) },
+	}
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`FILE` for the page (default: standard output)")
+	return cmd
+}
+
+func (o *reportOptions) run(file string) error {
+	in := o.Env.In
+	if file != "-" {
+		f, err := os.Open(file) //nolint:gosec // the user has named it
+		if err != nil {
+			return &env.UsageError{Err: err}
+		}
+		defer func() { _ = f.Close() }()
+		in = f
+	}
+	r, err := report.Read(in)
+	if err != nil {
+		return env.Usagef("%s: %w", file, err)
+	}
+	if o.output == "" {
+		_, err = io.WriteString(o.Env.Out, r.Page())
+		return err
+	}
+	if err := write(o.output, []byte(r.Page())); err != nil {
+		return fmt.Errorf("the report: %w", err)
+	}
+	o.Env.Story("Report: %s", o.output)
+	return nil
+}
+
+// addReport adds --report.
+func addReport(cmd *cobra.Command, file *string) {
+	cmd.Flags().StringVar(file, "report", "", "write a web page of the run to `FILE` at its end, also if it fails")
+}
+
+// checkNoReport returns an error if --report is used with --dry-run, which is no run.
+func checkNoReport(file string) error {
+	if file != "" {
+		return env.Usagef("use --report or --dry-run, not both")
+	}
+	return nil
+}
+
+// checkReport returns an error if the report cannot be written.
+func (r *run) checkReport() error {
+	if r.report == "" {
+		return nil
+	}
+	f, err := os.CreateTemp(filepath.Dir(r.report), ".clusterawsadm-*")
+	if err != nil {
+		return env.Usagef("--report: %w", err)
+	}
+	_ = f.Close()
+	_ = os.Remove(f.Name())
+	if info, err := os.Stat(r.report); err == nil && info.IsDir() {
+		return env.Usagef("--report: %s is a directory", r.report)
+	}
+	return nil
+}
+
+// writeReport writes the page of the run. The run does not fail with it.
+func (r *run) writeReport() {
+	if r.report == "" {
+		return
+	}
+	page, err := report.Read(r.events.reader())
+	if err == nil {
+		err = write(r.report, []byte(page.Page()))
+	}
+	switch {
+	case err != nil:
+		r.Env.Story("warning: the report was not written: %v", err)
+	case r.flags.progress.value != "json":
+		r.Env.Story("Report: %s", r.report)
+	}
+}
+
+// events keeps the events of a run. It is for concurrent use.
+type events struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (e *events) Write(p []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.all.Write(p)
+}
+
+func (e *events) reader() io.Reader {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return bytes.NewReader(bytes.Clone(e.all.Bytes()))
+}

@@ -1,0 +1,260 @@
+package report
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
+)
+
+// Page returns the page: HTML that loads nothing from elsewhere, also if a text in it should
+// be understood as markup.
+func (r *Report) Page() string {
+	m := &markup{}
+	m.WriteString("<!DOCTYPE html>\n")
+	m.open("html", "lang", "en")
+	r.head(m)
+	m.open("body")
+	m.open("main")
+	r.header(m)
+	r.summary(m)
+	messages(m, "errors", "Errors", r.Errors)
+	messages(m, "warnings", "Warnings", r.Warnings)
+	r.timeline(m)
+	r.criticalPath(m)
+	r.graph(m)
+	r.calls(m)
+	m.end("main")
+	m.text("footer", "Made from the events of the run by clusterawsadm "+r.Program)
+	m.WriteString("<script>" + script + "</script>")
+	m.end("body", "html")
+	return m.String()
+}
+
+func (r *Report) head(m *markup) {
+	style := style()
+	m.open("head")
+	m.void("meta", "charset", "utf-8")
+	m.void("meta", "http-equiv", "Content-Security-Policy", "content",
+		"default-src 'none'; img-src data:; style-src '"+hash(style)+"'; script-src '"+hash(script)+"'")
+	m.void("meta", "name", "viewport", "content", "width=device-width, initial-scale=1")
+	m.void("meta", "name", "color-scheme", "content", "light dark")
+	m.void("link", "rel", "icon", "href", "data:,")
+	m.text("title", r.Verb+" "+r.Cluster+": "+r.Result())
+	m.WriteString("<style>" + style + "</style>")
+	m.end("head")
+}
+
+// hash is the source of a script or style for the security policy of the page.
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+func (r *Report) header(m *markup) {
+	m.open("header")
+	m.text("p", "cluster "+r.Verb, "class", "eyebrow")
+	m.open("h1")
+	m.WriteString(escape(r.Cluster) + " ")
+	m.text("span", r.Result(), "class", "pill "+r.tone())
+	m.end("h1")
+	m.open("dl", "class", "facts")
+	fact := func(name, value string) {
+		if value != "" {
+			m.open("div")
+			m.text("dt", name)
+			m.text("dd", value)
+			m.end("div")
+		}
+	}
+	fact("Region", r.Region)
+	fact("Account", r.Account)
+	fact("Identity", r.Caller)
+	fact("Profile", r.Profile)
+	fact("Began", r.Began.UTC().Format("2 January 2006, 15:04:05 UTC"))
+	if r.Ended {
+		fact("Exit code", strconv.Itoa(r.ExitCode))
+	} else {
+		fact("Exit code", "unknown: the events end before the run")
+	}
+	fact("Program", r.Program)
+	m.end("dl", "header")
+}
+
+// tone is the colour of the result.
+func (r *Report) tone() string {
+	switch {
+	case r.Ended && r.ExitCode == 0:
+		return "good"
+	case !r.Ended || r.ExitCode == 130:
+		return "odd"
+	}
+	return "bad"
+}
+
+func (r *Report) summary(m *markup) {
+	m.open("section", "aria-label", "Summary", "class", "cards")
+	card := func(n int, name, class string) {
+		if n > 0 {
+			m.open("div", "class", "card "+class)
+			m.text("b", number(n))
+			m.text("span", name)
+			m.end("div")
+		}
+	}
+	m.open("div", "class", "card")
+	m.text("b", span(r.Took))
+	note := "in total"
+	if r.Expected > 0 {
+		note = "AWS usually takes " + span(r.Expected)
+	}
+	m.text("span", note)
+	m.end("div")
+	c := r.Counts
+	card(c.Created, "created", "good")
+	card(c.Changed, "changed", "good")
+	card(c.Deleted, "deleted", "good")
+	card(c.Awaited, "waited for", "good")
+	card(c.Failed, "failed", "bad")
+	card(c.NotStarted, "not started", "odd")
+	card(c.Busy, "not finished", "odd")
+	card(c.Unchanged, "unchanged", "")
+	calls, writes, repeated := r.totals()
+	if calls > 0 {
+		m.open("div", "class", "card")
+		m.text("b", number(calls))
+		note := text.Count(writes, "write")
+		if repeated > 0 {
+			note += ", " + number(repeated) + " repeated"
+		}
+		m.text("span", "calls, "+note)
+		m.end("div")
+	}
+	m.end("section")
+}
+
+func (r *Report) totals() (calls, writes, repeated int) {
+	for _, c := range r.Calls {
+		calls += c.Count
+		repeated += c.Attempts - c.Count
+		if c.Writes {
+			writes += c.Count
+		}
+	}
+	return calls, writes, repeated
+}
+
+// number formats a number with separators: "12,345".
+func number(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+func messages(m *markup, class, title string, all []string) {
+	if len(all) == 0 {
+		return
+	}
+	m.open("section", "class", "messages "+class)
+	m.text("h2", title)
+	m.open("ul")
+	for _, text := range all {
+		m.text("li", text)
+	}
+	m.end("ul", "section")
+}
+
+func (r *Report) criticalPath(m *markup) {
+	if len(r.Path) == 0 {
+		return
+	}
+	m.open("section")
+	m.text("h2", "Critical path")
+	m.text("p", "What was ready last, what that had waited for last, and so on. Only what makes these faster makes the run faster.", "class", "lead")
+	m.open("ol", "class", "path")
+	for _, s := range r.Path {
+		m.open("li")
+		m.text("a", s.Name, "href", "#r"+strconv.Itoa(s.Row))
+		m.text("span", span(max(s.To-s.From, 0)), "class", "took")
+		m.text("span", clock(s.From)+" – "+clock(s.To), "class", "when")
+		m.end("li")
+	}
+	m.end("ol", "section")
+}
+
+func (r *Report) graph(m *markup) {
+	if len(r.Picture.Resources) == 0 {
+		return
+	}
+	m.open("section")
+	m.text("h2", "Graph")
+	m.text("p", "All resources at the end of the run, with what each needs.", "class", "lead")
+	m.open("ul", "class", "legend")
+	for _, state := range []render.BoxState{render.BoxDone, render.BoxFailed, render.BoxBlocked, render.BoxBusy, render.BoxKept} {
+		if slices.ContainsFunc(r.Picture.Resources, func(b render.Box) bool { return b.State == state }) {
+			m.open("li", "class", state.Class())
+			m.empty("i")
+			m.WriteString(escape(string(state)))
+			m.end("li")
+		}
+	}
+	m.end("ul")
+	m.open("div", "class", "graph scroll", "tabindex", "0", "role", "region", "aria-label", "Graph of the resources")
+	m.WriteString(r.Picture.Inline())
+	m.end("div", "section")
+}
+
+func (r *Report) calls(m *markup) {
+	if len(r.Calls) == 0 {
+		return
+	}
+	m.open("section")
+	m.text("h2", "Calls")
+	m.text("p", "With those of the lock. Some errors are expected: an answer that something does not exist is one.", "class", "lead")
+	m.open("table")
+	m.open("thead")
+	m.open("tr")
+	for _, h := range []string{"Operation", "Calls", "Repeated", "Time each"} {
+		m.text("th", h, "scope", "col")
+	}
+	m.end("tr", "thead")
+	service := ""
+	for i, c := range r.Calls {
+		if c.Service != service {
+			if i > 0 {
+				m.end("tbody")
+			}
+			service = c.Service
+			m.open("tbody")
+			m.open("tr", "class", "service")
+			m.text("th", service, "scope", "rowgroup", "colspan", "4")
+			m.end("tr")
+		}
+		m.open("tr")
+		m.open("th", "scope", "row")
+		m.WriteString(escape(c.Operation))
+		if c.Writes {
+			m.text("span", "write", "class", "tag")
+		}
+		for _, e := range c.Failures {
+			m.text("span", fmt.Sprintf("%s × %s", number(e.Count), e.Code), "class", "code")
+		}
+		m.end("th")
+		m.text("td", number(c.Count))
+		repeated := ""
+		if c.Attempts > c.Count {
+			repeated = number(c.Attempts - c.Count)
+		}
+		m.text("td", repeated)
+		m.text("td", span(time.Duration(c.Seconds/float64(max(c.Count, 1))*float64(time.Second))))
+		m.end("tr")
+	}
+	m.end("tbody", "table", "section")
+}

@@ -139,7 +139,9 @@ func TestImportCommand(t *testing.T) {
 	assert.Contains(t, s.err.String(), "eks.yaml exists and has another content: choose another file with -o\n")
 	step(env.Wrong, "export", "eks", "-f", file)
 	step(0, "delete", "-f", file, "--set", "CAPA_EKS_IAM=true", "--yes")
-	step(0, "create", "-f", configured("quickstart"), "--yes", "--wait", "infrastructure")
-	step(env.Refused, "import", "quickstart")
-	assert.Contains(t, s.err.String(), "cluster quickstart is self-managed: ")
+	step(0, "create", "-f", configured("quickstart"), "--yes")
+	file = filepath.Join(t.TempDir(), "quickstart.yaml")
+	step(0, "import", "quickstart", "-o", file)
+	assert.Contains(t, s.err.String(), "a plan of the manifest is empty\n")
+	step(0, "plan", "-f", file, "--detailed-exitcode")
 }

@@ -51,6 +51,7 @@ func asClusterAPI(m *manifest.Cluster, s *awssim.State) {
 	for _, tags := range allTags(s) {
 		delete(tags, cloud.ResourceTag)
 		delete(tags, cloud.TemplateTag)
+		delete(tags, cloud.TemplateFieldsTag)
 	}
 	maps.DeleteFunc(s.SSM.Parameters, func(name string, _ *awssim.Parameter) bool { return strings.HasPrefix(name, "/clusterawsadm/") })
 }

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/discover"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/teardown"
 )
 
 // Imported is a manifest of a cluster that exists in AWS.
@@ -27,25 +27,65 @@ type Imported struct {
 	// Differences are the steps of the plan that do more than to set tags. With them, Adopt is
 	// refused.
 	Differences []Step
+	// Templates are groups of machines that were launched from another template than that of
+	// the manifest, which lacks what AWS does not tell. Without Adopt, a run replaces such
+	// machines. Adopt records that they have the template of the manifest.
+	Templates []TemplateDifference
+
+	// Unknown are parts of the cluster that have to be known before Adopt can record them.
+	// With them, Adopt is refused.
+	Unknown []string
 
 	cluster *Cluster
+	keys    []byte // Secrets with the keys of the cluster, which Adopt stores: never shown
 }
 
-// Import makes a manifest of an EKS cluster in the region of the target's Config, whichever
-// tool has made it. The name is that of the EKS cluster or of its Cluster object. It changes
-// nothing. If there is no such cluster, the error is ErrNotFound; for a self-managed cluster
-// it is a RefusedError.
-func Import(ctx context.Context, name string, t Target, o LoadOptions) (*Imported, error) {
-	i, err := importEKS(ctx, name, t, o)
+// ImportOptions are the options of Import.
+type ImportOptions struct {
+	LoadOptions
+	// Keys are the certificates and keys of a self-managed cluster whose keys are not in the
+	// account, by the paths of their files in /etc/kubernetes/pki: "ca.crt", "etcd/ca.key".
+	// Adopt stores them where runs keep them.
+	Keys map[string][]byte
+}
+
+// TemplateDifference is a group of machines and the fields in which its template differs from
+// that of the manifest.
+type TemplateDifference struct {
+	Group    string // name of the KubeadmControlPlane, the MachineDeployment or the Machine
+	Machines int
+	Fields   []string // "bootstrap.files"; empty if the machines do not say
+}
+
+// Import makes a manifest of a cluster in the region of the target's Config. An EKS cluster may
+// be that of any tool; its name is that of the EKS cluster or of its Cluster object. A
+// self-managed cluster is one that runs or Cluster API have made. It changes nothing. If there
+// is no such cluster, the error is ErrNotFound.
+func Import(ctx context.Context, name string, t Target, o ImportOptions) (*Imported, error) {
+	i, err := importCluster(cloud.ReadOnly(ctx), name, t, o)
 	return i, public(err)
+}
+
+func importCluster(ctx context.Context, name string, t Target, o ImportOptions) (*Imported, error) {
+	c := cloud.New(t.Config, name, t.options())
+	c.Snapshot()
+	found, err := discover.FindEKS(cloud.InSnapshot(ctx), c, name)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("EKS cluster: %w", err)
+	case found == nil:
+		return importSelfManaged(ctx, c, t, o)
+	}
+	return importEKS(ctx, *found, t, o.LoadOptions)
 }
 
 // ErrNotFound says that there is no cluster of the name.
 var ErrNotFound = errors.New("there is no such cluster")
 
-func importEKS(ctx context.Context, name string, t Target, o LoadOptions) (*Imported, error) {
-	ctx = cloud.ReadOnly(ctx)
-	found, err := readEKS(ctx, name, t)
+func importEKS(ctx context.Context, cluster eks.ClusterState, t Target, o LoadOptions) (*Imported, error) {
+	c := cloud.New(t.Config, discover.ClusterName(cluster), t.options())
+	c.Snapshot()
+	found, err := discover.ReadEKS(cloud.InSnapshot(ctx), c, cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -58,48 +98,39 @@ func importEKS(ctx context.Context, name string, t Target, o LoadOptions) (*Impo
 		if i.Manifest, err = discover.YAML(i.head(&found), found.Objects()); err != nil {
 			return nil, err
 		}
-		m, err := Load([]Source{{Name: found.Name + ".yaml", Data: i.Manifest}}, o) //nolint:contextcheck // it reads what is in memory
+		r, err := i.check(ctx, t, o)
 		if err != nil {
-			return nil, fmt.Errorf("no manifest can describe the cluster: %w", err)
-		}
-		i.cluster = Open(m, t)
-		i.cluster.adopts = true
-		r := i.cluster.begin(Options{})
-		if err := r.look(ctx); err != nil {
 			return nil, err
 		}
-		i.Plan = planOf(r.plan, 0, nil)
 		if !slices.ContainsFunc(r.plan.Steps, func(s graph.Step) bool { return i.leavesOut(&found, s) }) {
-			for at, s := range r.plan.Steps {
-				if s.Does() && !adopts(s) {
-					i.Differences = append(i.Differences, i.Plan.Steps[at])
-				}
-			}
-			return i, i.checkComplete(&found)
+			return i, i.checkComplete(found.Owned)
 		}
 	}
 }
 
-// readEKS finds an EKS cluster and reads its parts.
-func readEKS(ctx context.Context, name string, t Target) (found discover.EKS, err error) {
-	c := cloud.New(t.Config, name, t.options())
-	c.Snapshot()
-	ctx = cloud.InSnapshot(ctx)
-	eks, err := discover.FindEKS(ctx, c, name)
-	switch {
-	case err != nil:
-		return found, fmt.Errorf("EKS cluster: %w", err)
-	case eks != nil:
-		return discover.ReadEKS(ctx, cloud.New(t.Config, discover.ClusterName(*eks), t.options()), *eks)
+// check loads the manifest and plans it.
+func (i *Imported) check(ctx context.Context, t Target, o LoadOptions) (*run, error) {
+	sources := []Source{{Name: i.Name + ".yaml", Data: i.Manifest}}
+	if len(i.keys) > 0 {
+		sources = append(sources, Source{Name: "keys", Data: i.keys})
 	}
-	all, err := teardown.Clusters(ctx, c)
-	switch {
-	case err != nil:
-		return found, err
-	case all[name] == nil:
-		return found, ErrNotFound
+	m, err := Load(sources, o) //nolint:contextcheck // it reads what is in memory
+	if err != nil {
+		return nil, fmt.Errorf("no manifest can describe the cluster: %w", err)
 	}
-	return found, &RefusedError{[]error{fmt.Errorf("cluster %s is self-managed: the configuration that its machines got when they booted is not stored in AWS, so that no manifest can be made of it; 'clusterawsadm cluster takeback' makes one from a management cluster", name)}}
+	i.cluster = Open(m, t)
+	i.cluster.adopts = true
+	r := i.cluster.begin(Options{})
+	if err := r.look(ctx); err != nil {
+		return nil, err
+	}
+	i.Plan, i.Differences = planOf(r.plan, 0, nil), nil
+	for at, s := range r.plan.Steps {
+		if s.Does() && !adopts(s) {
+			i.Differences = append(i.Differences, i.Plan.Steps[at])
+		}
+	}
+	return r, nil
 }
 
 // leaveOutIndescribable removes the node groups that no manifest can describe. A run deletes
@@ -146,10 +177,10 @@ func fieldsOf(d Diff) string {
 
 // checkComplete refuses a manifest of a cluster of Cluster API's with which a run would
 // delete something: machines, which AWS does not say enough about.
-func (i *Imported) checkComplete(found *discover.EKS) error {
+func (i *Imported) checkComplete(owned bool) error {
 	var reasons []error
 	for _, s := range i.Differences {
-		if s.Action == Remove && found.Owned {
+		if s.Action == Remove && owned {
 			reasons = append(reasons, fmt.Errorf("no manifest can be made of %s (%s): the configuration that its machines get when they boot is not read", s.Resource, s.CloudID))
 		}
 	}
@@ -180,6 +211,13 @@ func (i *Imported) Cluster() *Cluster { return i.cluster }
 // more, the error is a RefusedError.
 func (i *Imported) Adopt(ctx context.Context, o Options) (Result, error) {
 	r := i.cluster.begin(o)
+	if len(i.Unknown) > 0 {
+		var reasons []error
+		for _, x := range i.Unknown {
+			reasons = append(reasons, errors.New(x))
+		}
+		return r.result(&RefusedError{reasons})
+	}
 	if err := r.lock(ctx, "import"); err != nil {
 		return r.result(err)
 	}

@@ -87,13 +87,11 @@ func (o *exportOptions) exported(ctx context.Context, args []string) (*reconcile
 	if len(args) == 0 || len(o.files) > 0 {
 		return o.subject(ctx, args)
 	}
-	i, s, err := o.imported(ctx, args[0])
+	i, s, err := o.imported(ctx, args[0], nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, x := range i.LeftOut {
-		o.Env.Story("left out %s", x)
-	}
+	o.tellMissing(i)
 	return i.Cluster(), s, nil
 }
 

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,29 +20,38 @@ import (
 
 type importOptions struct {
 	*flags
-	output     string
-	adopt, yes bool
+	output, keys string
+	adopt, yes   bool
 }
 
 func newImport(f *flags) *cobra.Command {
 	o := &importOptions{flags: f}
 	cmd := &cobra.Command{
 		Use:   "import NAME",
-		Short: "Make a manifest of an EKS cluster that exists",
-		Long: `Make a manifest of an EKS cluster that exists in AWS: one that eksctl, Terraform, the
-console, Cluster API or this program has made. NAME is the name of the EKS cluster, or
-that of its Cluster object.
+		Short: "Make a manifest of a cluster that exists",
+		Long: `Make a manifest of a cluster that exists in AWS: an EKS cluster that eksctl, Terraform,
+the console, Cluster API or this program has made, or a self-managed one that Cluster API
+or this program has made. NAME is the name of the EKS cluster, or that of the Cluster
+object. Neither a management cluster nor an older manifest is needed.
 
 The command only reads. It checks the manifest with a plan, and says what 'cluster
-create' would change. Parts that no manifest can describe are left out, and comments in
-the manifest say which and why; other commands leave them as they are.
+create' would change. Comments in the manifest say what is left out, or not known, and
+why. Parts of an EKS cluster of another tool that no manifest can describe are left out:
+other commands leave them as they are.
+
+Machines of self-managed clusters got their configuration when they booted, and AWS does
+not tell all of it: files, commands and users. Machines of this program have tags that
+tell whether the manifest has the same template. If it does not, 'cluster create' would
+replace them. Machines of Cluster API have no such tags, and stay. kubeadm's configuration
+is read in the cluster, if the account has its keys, or with those of --pki-from.
+Clusters with machine pools are refused.
 
 'cluster create' and 'cluster delete' work on resources that have the tags of the
-cluster. --adopt sets them on the EKS cluster and on its parts, and changes nothing
-else. From then on, 'cluster delete' deletes the EKS cluster. The VPC of another tool
-stays.
+cluster. --adopt sets them on the cluster and on its parts, records that the machines have
+the templates of the manifest, and changes nothing else. From then on, 'cluster delete'
+deletes the cluster. The VPC of another tool stays.
 
-The manifest does not contain the machines of self-managed nodes, nor objects in
+The manifest does not contain self-managed nodes of EKS clusters, nor objects in
 Kubernetes.`,
 		Example: `  clusterawsadm cluster import shop --region eu-west-1 > shop.yaml
   clusterawsadm cluster import shop --region eu-west-1 -o shop.yaml --adopt`,
@@ -48,7 +59,8 @@ Kubernetes.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`FILE` for the manifest; it is not overwritten (default: standard output)")
-	cmd.Flags().BoolVar(&o.adopt, "adopt", false, "set the tags by which other commands find the cluster")
+	cmd.Flags().BoolVar(&o.adopt, "adopt", false, "set the tags by which other commands find the cluster, and the template of its machines")
+	cmd.Flags().StringVar(&o.keys, "pki-from", "", "`FOLDER` with a copy of /etc/kubernetes/pki of a control-plane machine, for a cluster whose keys are not in the account: --adopt stores them")
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip the confirmation of --adopt")
 	return cmd
 }
@@ -56,7 +68,11 @@ Kubernetes.`,
 // run imports the cluster. The manifest is written before the tags are set, so that it is
 // there whatever happens.
 func (o *importOptions) run(ctx context.Context, name string) (err error) {
-	i, s, err := o.imported(ctx, name)
+	keys, err := readKeys(o.keys)
+	if err != nil {
+		return err
+	}
+	i, s, err := o.imported(ctx, name, keys)
 	if err != nil {
 		return err
 	}
@@ -69,6 +85,9 @@ func (o *importOptions) run(ctx context.Context, name string) (err error) {
 		return nil
 	}
 	question := fmt.Sprintf("Adopt cluster %s in %s? 'cluster delete' deletes it from then on.", i.Name, s.target.Config.Region)
+	if len(i.Templates) > 0 {
+		question = fmt.Sprintf("Adopt cluster %s in %s? Its machines stay as they are, and count as made from the templates in the manifest; new ones get only what is written there. 'cluster delete' deletes the cluster from then on.", i.Name, s.target.Config.Region)
+	}
 	if err := o.confirmed(ctx, o.yes, question, "pass --yes"); err != nil {
 		return err
 	}
@@ -80,15 +99,34 @@ func (o *importOptions) run(ctx context.Context, name string) (err error) {
 	return nil
 }
 
+// keyFiles are the files of /etc/kubernetes/pki that are the same on all machines.
+var keyFiles = []string{"ca.crt", "ca.key", "etcd/ca.crt", "etcd/ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "sa.key", "sa.pub"}
+
+// readKeys reads the keys of a cluster from a folder; none if it is "".
+func readKeys(folder string) (map[string][]byte, error) {
+	keys := map[string][]byte{}
+	for _, name := range keyFiles {
+		if folder == "" {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(folder, filepath.FromSlash(name)))
+		if err != nil {
+			return nil, &env.UsageError{Err: fmt.Errorf("--pki-from: %w", err)}
+		}
+		keys[name] = data
+	}
+	return keys, nil
+}
+
 // imported imports the cluster of a name.
-func (f *flags) imported(ctx context.Context, name string) (i *reconcile.Imported, s *session, err error) {
+func (f *flags) imported(ctx context.Context, name string, keys map[string][]byte) (i *reconcile.Imported, s *session, err error) {
 	if !regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_.-]{0,99}$`).MatchString(name) {
 		return nil, nil, env.Usagef("%q cannot be the name of a cluster", name)
 	}
 	if s, err = f.open(ctx, f.Region); err != nil {
 		return nil, nil, err
 	}
-	i, err = reconcile.Import(ctx, name, s.target, reconcile.LoadOptions{})
+	i, err = reconcile.Import(ctx, name, s.target, reconcile.ImportOptions{Keys: keys})
 	if errors.Is(err, reconcile.ErrNotFound) {
 		err = notFound(name, s.target.Config.Region)
 	}
@@ -124,17 +162,33 @@ func (o *importOptions) write(manifest []byte) error {
 
 // tell says what the manifest does not contain, and what a run with it would change.
 func (o *importOptions) tell(i *reconcile.Imported) {
-	for _, x := range i.LeftOut {
-		o.Env.Story("left out %s", x)
-	}
+	o.tellMissing(i)
 	for _, s := range i.Differences {
 		o.Env.Story("warning: 'cluster create' would %s %s: see 'cluster plan'", s.Action, s.Resource)
 	}
 	switch n := tagged(i.Plan) - len(i.Differences); {
 	case i.Plan.Empty():
 		o.Env.Story("a plan of the manifest is empty")
-	case !o.adopt:
+	case !o.adopt && n > 0:
 		o.Env.Story("%s of cluster %s do not have its tags yet: --adopt sets them", text.Count(n, "resource"), i.Name)
+	}
+}
+
+// tellMissing says what the manifest does not contain.
+func (f *flags) tellMissing(i *reconcile.Imported) {
+	for _, x := range i.LeftOut {
+		f.Env.Story("left out %s", x)
+	}
+	for _, x := range i.Unknown {
+		f.Env.Story("warning: %s (--pki-from)", x)
+	}
+	for _, t := range i.Templates {
+		fields := "it is not known in what it differs"
+		if len(t.Fields) > 0 {
+			fields = "it differs in " + strings.Join(t.Fields, ", ")
+		}
+		f.Env.Story("warning: %s of %s: launched from another template than that of the manifest: %s. 'cluster create' would replace them; complete the manifest, or record with --adopt that they have its template",
+			text.Count(t.Machines, "machine"), t.Group, fields)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/hex"
+	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -71,6 +72,30 @@ func GivenPKI(cluster string, secrets map[string]*corev1.Secret) *PKI {
 		}
 	}
 	return p
+}
+
+// Secrets returns the Secrets from which GivenPKI reads the keys, as YAML documents.
+func (p *PKI) Secrets(namespace, cluster string) (out []byte, err error) {
+	for purpose, pair := range map[secret.Purpose]KeyPair{
+		secret.ClusterCA:           p.CA,
+		secret.EtcdCA:              p.Etcd,
+		secret.FrontProxyCA:        p.FrontProxy,
+		secret.ServiceAccount:      p.ServiceAccount,
+		secret.APIServerEtcdClient: p.EtcdClient,
+	} {
+		if len(pair.Cert) == 0 {
+			continue
+		}
+		text, err := json.Marshal(map[string]any{
+			"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": secret.Name(cluster, purpose), "namespace": namespace},
+			"data": map[string][]byte{secret.TLSCrtDataName: pair.Cert, secret.TLSKeyDataName: pair.Key},
+		})
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(append(out, "---\n"...), text...), '\n')
+	}
+	return out, nil
 }
 
 // Complete creates the missing pairs, with the same arguments as NewPKI. It never

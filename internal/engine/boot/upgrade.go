@@ -16,8 +16,12 @@ import (
 // joining machines read.
 type ClusterConfig struct {
 	Version string // "v1.34.2"
-	text    string
-	spec    *bootstrapv1.ClusterConfiguration
+	Pods    string // CIDR blocks, separated by commas
+	// Services are CIDR blocks, separated by commas.
+	Services string
+	Domain   string // DNS domain of Services
+	text     string
+	spec     *bootstrapv1.ClusterConfiguration
 }
 
 // ParseClusterConfig parses the document in the ConfigMap kubeadm-config, in any version
@@ -31,7 +35,37 @@ func ParseClusterConfig(text string) (*ClusterConfig, error) {
 	if data.KubernetesVersion != nil {
 		c.Version = *data.KubernetesVersion
 	}
+	for to, from := range map[*string]*string{&c.Pods: data.PodSubnet, &c.Services: data.ServiceSubnet, &c.Domain: data.DNSDomain} {
+		if from != nil {
+			*to = *from
+		}
+	}
 	return c, nil
+}
+
+// Given returns the configuration without the values that kubeadm and Cluster API set by
+// themselves: what a manifest has to contain.
+func (c *ClusterConfig) Given() bootstrapv1.ClusterConfiguration {
+	s, usual := c.spec.DeepCopy(), completed(&bootstrapv1.ClusterConfiguration{})
+	s.ControlPlaneEndpoint = ""
+	omit(&s.ImageRepository, usual.ImageRepository)
+	omit(&s.EncryptionAlgorithm, usual.EncryptionAlgorithm)
+	omit(&s.CertificateValidityPeriodDays, usual.CertificateValidityPeriodDays)
+	omit(&s.CACertificateValidityPeriodDays, usual.CACertificateValidityPeriodDays)
+	omit(&s.Etcd.Local.DataDir, usual.Etcd.Local.DataDir)
+	omit(&s.CertificatesDir, "/etc/kubernetes/pki")
+	s.APIServer.ExtraArgs = completed(s).APIServer.ExtraArgs
+	if on, set := s.FeatureGates[localModeGate]; set && on {
+		delete(s.FeatureGates, localModeGate)
+	}
+	return *s
+}
+
+// omit clears a value that is the default.
+func omit[T comparable](value *T, byDefault T) {
+	if *value == byDefault {
+		*value = *new(T)
+	}
 }
 
 // parts returns the fields that Cluster API updates before it rolls out a control plane:

@@ -2,8 +2,9 @@
 // and writes the Cluster API objects from which they could have been made: it is the
 // reverse of package topology.
 //
-// Only EKS clusters are read. The machines of a self-managed cluster got their
-// configuration when they booted, and it is not stored in AWS.
+// The machines of a self-managed cluster got their configuration when they booted, and AWS does
+// not store it. It is put together from the tags of the machines, from what kubeadm keeps in the
+// cluster, and from what is usual; what is not known is left out, with a comment.
 package discover
 
 import (
@@ -16,7 +17,6 @@ import (
 	awseks "github.com/aws/aws-sdk-go-v2/service/eks"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 )
@@ -37,9 +37,7 @@ type EKS struct {
 	Unread        []string                   // what could not be read, and why
 	Policies      map[string][]string        // ARNs of the attached policies, by ARN of a role that the cluster owns
 
-	VPC     ec2.VPCState
-	Subnets []ec2.SubnetState // of the VPC
-	Public  map[string]bool   // IDs of subnets with a route to the internet
+	Network
 }
 
 // FindEKS returns the EKS cluster with a name: that of the EKS cluster, or that of its
@@ -196,29 +194,13 @@ func (e *EKS) additionalPolicies(arn string, usual []string) (out []any) {
 	return out
 }
 
-func (e *EKS) readNetwork(ctx context.Context, c *cloud.Clients) error {
-	vpc, err := ec2.VPCByID(e.Cluster.VPC)(ctx, c)
-	if err != nil {
-		return fmt.Errorf("VPC: %w", err)
-	}
-	if vpc == nil {
-		return fmt.Errorf("VPC %s of the EKS cluster does not exist", e.Cluster.VPC)
-	}
-	e.VPC = *vpc
-	if e.Subnets, err = ec2.SubnetsOf(ctx, c, vpc.ID); err != nil {
-		return fmt.Errorf("subnets of %s: %w", vpc.ID, err)
-	}
-	if vpc.IsOwned(c) {
-		e.Subnets = slices.DeleteFunc(slices.Clone(e.Subnets), func(s ec2.SubnetState) bool { return !s.IsOwned(c) })
-	}
-	if e.Public, err = ec2.PublicSubnets(ctx, c, vpc.ID, e.Subnets); err != nil {
-		return fmt.Errorf("route tables of %s: %w", vpc.ID, err)
-	}
-	return nil
+func (e *EKS) readNetwork(ctx context.Context, c *cloud.Clients) (err error) {
+	e.Network, err = readNetwork(ctx, c, e.Cluster.VPC)
+	return err
 }
 
 // ownsVPC reports whether the VPC was made with the cluster, and is deleted with it.
-func (e *EKS) ownsVPC() bool { return e.VPC.Tags[cloud.ClusterTagPrefix+e.Name] == cloud.Owned }
+func (e *EKS) ownsVPC() bool { return e.Network.Owned }
 
 // Without removes a part of the cluster by its kind and name: "node-group", "web". It
 // reports whether there was one. A run then leaves the part alone, if it is not owned.

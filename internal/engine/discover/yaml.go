@@ -2,7 +2,9 @@ package discover
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,7 +14,8 @@ import (
 // Object is a Kubernetes object with comments.
 type Object struct {
 	APIVersion, Kind, Name string
-	Annotations            map[string]any
+	Namespace              string // "" for the default one
+	Labels, Annotations    map[string]any
 	Spec                   map[string]any
 
 	comments map[string]string // by path
@@ -36,6 +39,8 @@ func YAML(head []string, all []Object) ([]byte, error) {
 	enc.CompactSeqIndent()
 	for _, o := range all {
 		metadata := map[string]any{"name": o.Name}
+		set(metadata, "namespace", o.Namespace, defaultNamespace)
+		setMap(metadata, "labels", o.Labels)
 		setMap(metadata, "annotations", o.Annotations)
 		var doc yaml.Node
 		if err := doc.Encode(map[string]any{"apiVersion": o.APIVersion, "kind": o.Kind, "metadata": metadata, "spec": o.Spec}); err != nil {
@@ -52,7 +57,7 @@ func YAML(head []string, all []Object) ([]byte, error) {
 		}
 	}
 	err := enc.Close()
-	return out.Bytes(), err
+	return bytes.ReplaceAll(out.Bytes(), []byte("${"), []byte("$${")), err // a manifest has variables
 }
 
 // inOrder sorts the keys of maps as people write them: first those that say which thing it
@@ -124,3 +129,6 @@ func anyMap(all map[string]string) map[string]any {
 	}
 	return out
 }
+
+// sortedKeys lists the keys of a map in order.
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

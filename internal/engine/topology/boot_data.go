@@ -58,6 +58,9 @@ func (p platform) recorded(d *bootdata.Data) *bootdata.Data {
 // for that. Machines of the control plane delete their secrets themselves, but have no
 // permission to delete objects.
 func deleteBootData(g *graph.Graph, p platform, plan machinePlan, machines []Machine) {
+	if p.o.Adopt {
+		return // an import deletes nothing
+	}
 	for _, x := range plan.groups {
 		backend, shared := backendOf(x.group), []graph.Resource{}
 		for _, m := range machines {

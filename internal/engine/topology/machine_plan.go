@@ -276,7 +276,7 @@ func (p machinePlan) leavingControlPlane() (out []ec2.InstanceState) {
 func (in inputs) outdatedBecause(p groupPlan, m ec2.InstanceState) string {
 	have, now := m.Tags[cloud.TemplateTag], in.inv.Now
 	switch {
-	case have != "" && have != p.template.digest:
+	case have != "" && have != p.template.digest && !in.o.Adopt:
 		return "made from another template"
 	case m.Tags[cloud.JoinFailedTag] != "":
 		return "kubeadm join has failed on it"

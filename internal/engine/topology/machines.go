@@ -159,7 +159,7 @@ func newInstance(g *graph.Graph, p platform, x groupPlan, at place) *ec2.Instanc
 	own := p.ownTags(x.group, at)
 	r := &ec2.Instance{
 		Spec: x.spec, Key: p.keyName(x.spec.SSHKeyName), Tags: p.machineTags(x.roleTag(), x.spec.AdditionalTags).With(own), Batch: own,
-		Claimed: at.existing.claimed,
+		Claimed: at.existing.claimed, Adopt: p.o.Adopt,
 	}
 	if !at.exists() || at.existing.state.Tags[cloud.TemplateTag] != "" || p.usesAPIServer() { // otherwise the run cannot check the tag with the API server
 		r.Tags[cloud.TemplateTag] = x.template.digest

@@ -11,6 +11,7 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -54,18 +55,18 @@ func templateOf(g group) template {
 	words = append(words, g.version, string(g.data))
 	t := template{digest: suffix(words...) + suffix(append(words, "")...)}
 	t.add("", source{g.specAt, g.specPath}, spec, false)
-	t.add(bootPrefix, g.boot, kubeadm, true)
+	t.add(BootPrefix, g.boot, kubeadm, true)
 	if g.eks != nil {
-		t.add(bootPrefix, g.boot, g.eks.Config, true)
-		t.add(bootPrefix, g.boot, g.eks.Nodeadm, true)
+		t.add(BootPrefix, g.boot, g.eks.Config, true)
+		t.add(BootPrefix, g.boot, g.eks.Nodeadm, true)
 	}
 	t.add("", g.machine, map[string]string{"version": g.version, "failureDomain": g.zone}, false)
 	slices.SortFunc(t.fields, func(x, y templateField) int { return strings.Compare(x.name, y.name) })
 	return t
 }
 
-// bootPrefix is the prefix of the names of fields of the bootstrap configuration.
-const bootPrefix = "bootstrap."
+// BootPrefix is the prefix of the names of fields of the bootstrap configuration.
+const BootPrefix = "bootstrap."
 
 // add adds the fields of an object that are set.
 func (t *template) add(prefix string, from source, object any, secret bool) {
@@ -142,14 +143,8 @@ func (in inputs) templateChanges(t template, tag string) (out []graph.Change) {
 	if tag == "" {
 		return nil
 	}
-	have, complete := map[string]string{}, true
-	for word := range strings.FieldsSeq(tag) {
-		if len(word) <= nameLength {
-			complete = false
-			continue
-		}
-		have[word[:nameLength]] = word[nameLength:]
-	}
+	record := RecordedTemplate(cloud.Tags{cloud.TemplateFieldsTag: tag})
+	have, complete := record.words, record.Complete
 	for _, f := range t.fields {
 		old, known := have[letters(f.name)]
 		delete(have, letters(f.name))
@@ -200,7 +195,7 @@ func fieldNames() map[string]string {
 // listFields lists the names of all fields that a template can have.
 func listFields() []string {
 	out := fieldsOf("", reflect.TypeFor[infrav1.AWSMachineSpec]())
-	out = append(out, fieldsOf(strings.TrimSuffix(bootPrefix, "."), reflect.TypeFor[bootstrapv1.KubeadmConfigSpec]())...)
+	out = append(out, fieldsOf(strings.TrimSuffix(BootPrefix, "."), reflect.TypeFor[bootstrapv1.KubeadmConfigSpec]())...)
 	return append(out, "version", "failureDomain")
 }
 

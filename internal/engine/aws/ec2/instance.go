@@ -45,6 +45,9 @@ type Instance struct {
 	// Outdated: it was launched with other settings. It is not changed until it is
 	// replaced.
 	Outdated bool
+	// Adopt takes the settings of this machine for those that it was launched with: a tag that
+	// says otherwise is changed.
+	Adopt bool
 
 	// Needed lists resources that have to exist before the machine boots.
 	Needed []graph.Edge
@@ -245,7 +248,7 @@ func (i *Instance) Diff(have *InstanceState) (d graph.Diff) {
 	if i.Spec.InstanceMetadataOptions != nil {
 		d.Set("metadata", have.Metadata, i.metadata())
 	}
-	if made, want := have.Tags[cloud.TemplateTag], i.Tags[cloud.TemplateTag]; made != "" && want != "" {
+	if made, want := have.Tags[cloud.TemplateTag], i.Tags[cloud.TemplateTag]; made != "" && want != "" && !i.Adopt {
 		d.Fixed("template", made, want)
 		d.Advise("a run that drains nodes and waits for them replaces the machine: run without --wait=infrastructure and --drain=false")
 	}

@@ -273,6 +273,18 @@ func ClassicLoadBalancerByName(name string) graph.Lookup[ClassicLoadBalancerStat
 	}
 }
 
+// OwnClassicLoadBalancers lists the Classic Load Balancers that were made with the cluster,
+// with their attributes.
+func OwnClassicLoadBalancers(ctx context.Context, c *cloud.Clients) ([]ClassicLoadBalancerState, error) {
+	all, err := classicLoadBalancersOf(ctx, c, kind.Owner{Cluster: c.Cluster})
+	for i := range all {
+		if err == nil {
+			err = all[i].complete(ctx, c)
+		}
+	}
+	return all, err
+}
+
 // ExistingClassicLoadBalancer reports whether a Classic Load Balancer with the name
 // exists that the cluster does not own.
 func ExistingClassicLoadBalancer(ctx context.Context, c *cloud.Clients, name string) (bool, error) {

@@ -243,6 +243,18 @@ func LoadBalancerByName(name string) graph.Lookup[LoadBalancerState] {
 	}
 }
 
+// OwnLoadBalancers lists the load balancers that were made with the cluster, with their
+// attributes, without those that controllers in the cluster created.
+func OwnLoadBalancers(ctx context.Context, c *cloud.Clients) ([]LoadBalancerState, error) {
+	all, err := loadBalancersOf(ctx, c, kind.Owner{Cluster: c.Cluster})
+	for i := range all {
+		if err == nil {
+			err = all[i].complete(ctx, c)
+		}
+	}
+	return all, err
+}
+
 // ExistingLoadBalancer reports whether a load balancer with the name exists that the
 // cluster does not own.
 func ExistingLoadBalancer(ctx context.Context, c *cloud.Clients, name string) (bool, error) {

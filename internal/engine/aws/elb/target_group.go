@@ -225,6 +225,19 @@ func TargetGroups(ctx context.Context, c *cloud.Clients) ([]TargetGroupState, er
 	})
 }
 
+// TargetGroupsBehind lists the target groups that a load balancer uses, with their attributes
+// and tags.
+func TargetGroupsBehind(ctx context.Context, c *cloud.Clients, lb string) (out []TargetGroupState, err error) {
+	all, err := TargetGroups(ctx, c)
+	for _, x := range all {
+		if err == nil && slices.Contains(x.LoadBalancer, lb) {
+			err = x.complete(ctx, c)
+			out = append(out, x)
+		}
+	}
+	return out, err
+}
+
 func targetGroupState(x types.TargetGroup) TargetGroupState {
 	if x.HealthCheckProtocol != types.ProtocolEnumHttp && x.HealthCheckProtocol != types.ProtocolEnumHttps {
 		x.HealthCheckPath = nil // other protocols do not use it, but AWS may still return it

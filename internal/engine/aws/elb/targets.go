@@ -53,13 +53,22 @@ func (t *Targets) Find(ctx context.Context, c *cloud.Clients) (*TargetsState, er
 	if !ok || cloud.IsBrief(ctx) && !t.Shared { // they are deleted with their group
 		return nil, nil
 	}
-	out, err := cloud.Remember(ctx, c, "targets of "+group.ID, func(ctx context.Context) (*elb.DescribeTargetHealthOutput, error) {
-		return c.ELBV2.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: &group.ID})
+	s, err := TargetsOf(ctx, c, group.ID)
+	if err != nil || t.Shared && !s.containsAny(t.Instances) {
+		return nil, err
+	}
+	return s, nil
+}
+
+// TargetsOf returns the targets of a target group.
+func TargetsOf(ctx context.Context, c *cloud.Clients, group string) (*TargetsState, error) {
+	out, err := cloud.Remember(ctx, c, "targets of "+group, func(ctx context.Context) (*elb.DescribeTargetHealthOutput, error) {
+		return c.ELBV2.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: &group})
 	})
 	if err != nil {
 		return nil, err
 	}
-	s := &TargetsState{Group: group.ID, Health: map[string]string{}}
+	s := &TargetsState{Group: group, Health: map[string]string{}}
 	for _, d := range out.TargetHealthDescriptions {
 		if d.TargetHealth == nil || d.TargetHealth.State != types.TargetHealthStateEnumDraining {
 			s.Instances = append(s.Instances, aws.ToString(d.Target.Id))
@@ -67,9 +76,6 @@ func (t *Targets) Find(ctx context.Context, c *cloud.Clients) (*TargetsState, er
 				s.Health[aws.ToString(d.Target.Id)] = string(d.TargetHealth.State)
 			}
 		}
-	}
-	if t.Shared && !s.containsAny(t.Instances) {
-		return nil, nil
 	}
 	return s, nil
 }

@@ -257,6 +257,15 @@ func storedBucketName(ctx context.Context, c *cloud.Clients) (string, error) {
 // BucketKind is the name of the kind of buckets.
 const BucketKind = "bucket"
 
+// ReadBucket returns the bucket of the cluster whose name is stored; nil if there is none.
+func ReadBucket(ctx context.Context, c *cloud.Clients) (*BucketState, error) {
+	name, err := storedBucketName(ctx, c)
+	if err != nil || name == "" {
+		return nil, err
+	}
+	return (&Bucket{Name: name}).Find(ctx, c)
+}
+
 // bucketKind declares S3 buckets.
 func bucketKind() *kind.Any {
 	return kind.Of(kind.Kind[BucketState]{

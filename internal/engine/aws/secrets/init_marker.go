@@ -119,6 +119,11 @@ func initMarker(ctx context.Context, c *cloud.Clients) (*InitMarkerState, error)
 	return &s, nil
 }
 
+// ReadInitMarker returns the init marker of the cluster; nil if there is none.
+func ReadInitMarker(ctx context.Context, c *cloud.Clients) (*InitMarkerState, error) {
+	return initMarker(ctx, c)
+}
+
 // InitializedBy returns the ID of the machine in the init marker; "" if there is none.
 func InitializedBy(ctx context.Context, c *cloud.Clients) (string, error) {
 	s, err := initMarker(ctx, c)

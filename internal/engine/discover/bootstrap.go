@@ -1,0 +1,114 @@
+package discover
+
+import (
+	"encoding/json"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
+)
+
+// usualBoot returns the bootstrap configuration that machines have that nobody says anything
+// of: that of CAPA's templates, with the ClusterConfiguration in the cluster.
+func (s *SelfManaged) usualBoot(g *machineGroup) (spec bootstrapv1.KubeadmConfigSpec) {
+	spec.JoinConfiguration.NodeRegistration = registration(hostName)
+	if g.controlPlane {
+		spec.InitConfiguration.NodeRegistration = registration(hostName)
+		spec.ClusterConfiguration = s.clusterConfiguration()
+	}
+	return spec
+}
+
+// clusterConfiguration returns the ClusterConfiguration in the cluster, or, if it has not been
+// read, that of CAPA's templates.
+func (s *SelfManaged) clusterConfiguration() (c bootstrapv1.ClusterConfiguration) {
+	if s.Config != nil {
+		return s.Config.Given()
+	}
+	c.ControllerManager.ExtraArgs = arguments("cloud-provider", "external")
+	return c
+}
+
+// Names of Nodes, as the images of CAPA find them out.
+const (
+	hostName        = "{{ ds.meta_data.local_hostname }}"
+	flatcarHostName = "${COREOS_EC2_HOSTNAME}"
+)
+
+func registration(name string) bootstrapv1.NodeRegistrationOptions {
+	return bootstrapv1.NodeRegistrationOptions{Name: name, KubeletExtraArgs: arguments("cloud-provider", "external")}
+}
+
+// arguments returns arguments of a component: names and values.
+func arguments(words ...string) (out []bootstrapv1.Arg) {
+	for i := 0; i+1 < len(words); i += 2 {
+		out = append(out, bootstrapv1.Arg{Name: words[i], Value: &words[i+1]})
+	}
+	return out
+}
+
+// bootCandidates returns the values that the fields of a bootstrap configuration may have: what
+// is stored in the cluster, and what is usual.
+func (s *SelfManaged) bootCandidates(g *machineGroup) map[string][]string {
+	out := map[string][]string{}
+	add := func(spec bootstrapv1.KubeadmConfigSpec) {
+		for name, value := range topology.BootFields(&spec) {
+			out[name] = append(out[name], value)
+		}
+	}
+	add(s.usualBoot(g))
+	for _, name := range []string{flatcarHostName, "{{ v1.local_hostname }}"} {
+		add(bootstrapv1.KubeadmConfigSpec{JoinConfiguration: bootstrapv1.JoinConfiguration{NodeRegistration: registration(name)}})
+	}
+	for _, args := range [][]string{
+		{"cloud-provider", "external", "node-ip", "::"}, {"cloud-provider", "aws"}, {"node-ip", "::"}, {"node-ip", "::", "cloud-provider", "external"},
+	} {
+		var spec bootstrapv1.KubeadmConfigSpec
+		spec.JoinConfiguration.NodeRegistration.KubeletExtraArgs = arguments(args...)
+		add(spec)
+	}
+	for _, algorithm := range []bootstrapv1.EncryptionAlgorithmType{
+		bootstrapv1.EncryptionAlgorithmRSA2048, bootstrapv1.EncryptionAlgorithmRSA3072, bootstrapv1.EncryptionAlgorithmRSA4096, bootstrapv1.EncryptionAlgorithmECDSAP256, bootstrapv1.EncryptionAlgorithmECDSAP384,
+	} {
+		add(bootstrapv1.KubeadmConfigSpec{ClusterConfiguration: bootstrapv1.ClusterConfiguration{EncryptionAlgorithm: algorithm}})
+	}
+	add(bootstrapv1.KubeadmConfigSpec{Format: bootstrapv1.Ignition})
+	add(bootstrapv1.KubeadmConfigSpec{Format: bootstrapv1.CloudConfig})
+	return out
+}
+
+// completeInit sets what only the first machine of a control plane used, and what no later one
+// needs, as it is for those that join.
+func completeInit(spec *bootstrapv1.KubeadmConfigSpec) {
+	if spec.InitConfiguration.NodeRegistration.Name == "" {
+		spec.InitConfiguration.NodeRegistration = spec.JoinConfiguration.NodeRegistration
+	}
+}
+
+// tree converts an object to maps, without what is not set.
+func tree(object any) map[string]any {
+	text, err := json.Marshal(object)
+	if err != nil {
+		return nil // these types can always be encoded
+	}
+	var out map[string]any
+	if json.Unmarshal(text, &out) != nil {
+		return nil
+	}
+	prune(out)
+	return out
+}
+
+func prune(in map[string]any) {
+	for k, v := range in {
+		if below, ok := v.(map[string]any); ok && k != "spotMarketOptions" {
+			prune(below)
+			if len(below) == 0 {
+				delete(in, k)
+			}
+		}
+		if v == nil {
+			delete(in, k)
+		}
+	}
+}

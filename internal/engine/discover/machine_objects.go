@@ -1,0 +1,130 @@
+package discover
+
+import (
+	"slices"
+	"strings"
+
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
+)
+
+var (
+	controlPlaneGroup   = controlplanev1.GroupVersion.Group
+	controlPlaneVersion = controlplanev1.GroupVersion.String()
+	bootstrapVersion    = bootstrapv1.GroupVersion.String()
+)
+
+// machineObjects returns the objects of a group of machines.
+func (s *SelfManaged) machineObjects(g machineGroup) []Object {
+	if g.controlPlane {
+		completeInit(&g.boot)
+	}
+	switch g.kind {
+	case planeKind:
+		return s.controlPlane(g)
+	case deploymentKind:
+		return s.deployment(g)
+	}
+	return s.machine(g)
+}
+
+func (s *SelfManaged) controlPlane(g machineGroup) []Object {
+	plane := object(controlPlaneVersion, planeKind, g.name, map[string]any{
+		"version": g.version, "replicas": g.replicas(), "kubeadmConfigSpec": tree(g.boot),
+		"machineTemplate": map[string]any{"spec": map[string]any{"infrastructureRef": reference(infrav1.GroupVersion.Group, "AWSMachineTemplate", g.name)}},
+	})
+	g.commentBoot(&plane, "spec.kubeadmConfigSpec")
+	return []Object{plane, g.template()}
+}
+
+// template returns the AWSMachineTemplate of a group.
+func (g machineGroup) template() Object {
+	out := object(infraVersion, "AWSMachineTemplate", g.name, map[string]any{"template": map[string]any{"spec": tree(g.spec)}})
+	g.commentMachine(&out, "spec.template.spec")
+	return out
+}
+
+func (s *SelfManaged) deployment(g machineGroup) []Object {
+	machine := s.machineSpec(g, "KubeadmConfigTemplate", "AWSMachineTemplate")
+	config := object(bootstrapVersion, "KubeadmConfigTemplate", g.name, map[string]any{"template": map[string]any{"spec": tree(g.boot)}})
+	g.commentBoot(&config, "spec.template.spec")
+	return []Object{
+		object(coreVersion, deploymentKind, g.name, map[string]any{
+			"clusterName": s.Name, "replicas": g.replicas(), "selector": map[string]any{"matchLabels": map[string]any{}},
+			"template": map[string]any{"spec": machine},
+		}),
+		g.template(), config,
+	}
+}
+
+// machine returns the objects of a stand-alone Machine. Its AWSMachine has the name of the
+// instance.
+func (s *SelfManaged) machine(g machineGroup) []Object {
+	name := g.machines[0].Tags["Name"]
+	labels := map[string]any{clusterv1.ClusterNameLabel: s.Name}
+	if g.controlPlane {
+		labels[clusterv1.MachineControlPlaneLabel] = ""
+	}
+	spec := s.machineSpec(g, "KubeadmConfig", "AWSMachine")
+	spec["infrastructureRef"] = reference(infrav1.GroupVersion.Group, "AWSMachine", name)
+	out := object(coreVersion, machineKind, g.name, spec)
+	out.Labels = labels
+	machine := object(infraVersion, "AWSMachine", name, tree(g.spec))
+	g.commentMachine(&machine, "spec")
+	config := object(bootstrapVersion, "KubeadmConfig", g.name, tree(g.boot))
+	g.commentBoot(&config, "spec")
+	return []Object{out, machine, config}
+}
+
+// machineSpec returns the spec of the Machines of a group.
+func (s *SelfManaged) machineSpec(g machineGroup, config, infra string) map[string]any {
+	out := map[string]any{
+		"clusterName":       s.Name,
+		"bootstrap":         map[string]any{"configRef": reference(bootstrapv1.GroupVersion.Group, config, g.name)},
+		"infrastructureRef": reference(infrav1.GroupVersion.Group, infra, g.name),
+	}
+	set(out, "version", g.version, "")
+	set(out, "failureDomain", g.zone, "")
+	return out
+}
+
+func reference(group, kind, name string) map[string]any {
+	return map[string]any{"apiGroup": group, "kind": kind, "name": name}
+}
+
+// commentBoot says what is not known of the bootstrap configuration of a group.
+func (g machineGroup) commentBoot(o *Object, path string) {
+	fields := g.unknownFields(true)
+	switch {
+	case !g.recorded:
+		o.comment(path, "Not known: whether the machines have other files, commands, users or arguments of\nthe kubelet. Machines that are added get what is written here.")
+	case len(fields) > 0:
+		o.comment(path, "Not known: the values of "+strings.Join(fields, ", ")+", which the machines\nwere made with. Machines that are added get what is written here.")
+	}
+}
+
+// commentMachine says what is not known of the AWSMachine of a group.
+func (g machineGroup) commentMachine(o *Object, path string) {
+	switch fields := g.unknownFields(false); {
+	case len(fields) > 0:
+		o.comment(path, "Not known: the values of "+strings.Join(fields, ", ")+".")
+	case !g.recorded && g.spec.SpotMarketOptions != nil:
+		o.comment(path, "Not known: the highest price of spot instances.")
+	}
+}
+
+// unknownFields lists the fields of the bootstrap configuration, or of the AWSMachine, whose
+// values are not known.
+func (g machineGroup) unknownFields(boot bool) (out []string) {
+	for _, name := range g.unknown {
+		field, isBoot := strings.CutPrefix(name, topology.BootPrefix)
+		if isBoot == boot {
+			out = append(out, field)
+		}
+	}
+	return slices.Compact(out)
+}

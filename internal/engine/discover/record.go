@@ -1,0 +1,192 @@
+package discover
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
+)
+
+// fromRecord describes machines of ours, whose tag says which fields their template sets, and
+// the short values. The values of the others are searched among those that AWS tells, and
+// those that are usual; the tag tells whether one agrees.
+func (s *SelfManaged) fromRecord(g *machineGroup, r topology.Recorded, have infrav1.AWSMachineSpec) {
+	known := topology.MachineFields(&have)
+	for name, values := range merged(volumeCandidates(have), namedValues) {
+		for _, v := range values {
+			if r.Agrees(name, v) {
+				known[name] = v
+			}
+		}
+	}
+	boot := s.bootCandidates(g)
+	machine, config := map[string]any{}, map[string]any{}
+	found := func(name, value string) {
+		switch field, isBoot := strings.CutPrefix(name, topology.BootPrefix); {
+		case isBoot:
+			put(config, field, value)
+		case name == "failureDomain":
+			g.zone = value
+		case name != "version":
+			put(machine, name, value)
+		}
+	}
+	names := slices.Concat(r.Names(), slices.Sorted(maps.Keys(boot)))
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		value, ok := r.Value(name)
+		if !ok && name == "failureDomain" && r.Agrees(name, g.machines[0].Zone) {
+			value, ok = g.machines[0].Zone, true
+		}
+		if !ok && r.Agrees(name, known[name]) {
+			value, ok = known[name], true
+		}
+		for _, v := range boot[name] {
+			if !ok && r.Agrees(name, v) {
+				value, ok = v, true
+			}
+		}
+		switch {
+		case ok:
+			found(name, value)
+		case r.Has(name):
+			g.unknown = append(g.unknown, name)
+		}
+	}
+	decode(machine, &g.spec)
+	decode(config, &g.boot)
+	if g.spec.CloudInit.SecureSecretsBackend == infrav1.SecretBackendSecretsManager { // the default
+		g.spec.CloudInit.SecureSecretsBackend = ""
+	}
+	if g.spec.HostID == nil { // CAPA's webhook sets it always
+		g.spec.HostAffinity = nil
+	}
+	if have.SpotMarketOptions != nil && g.spec.SpotMarketOptions == nil && g.spec.MarketType == "" {
+		g.spec.SpotMarketOptions = have.SpotMarketOptions
+	}
+	if !r.Complete {
+		g.unknown = append(g.unknown, "fields for which the tag of the machines has no room")
+	}
+}
+
+// namedValues are the values of fields that have a few only.
+var namedValues = map[string][]string{
+	"cloudInit.secureSecretsBackend": {string(infrav1.SecretBackendSecretsManager), string(infrav1.SecretBackendSSMParameterStore)},
+	"ignition.storageType":           {string(infrav1.IgnitionStorageTypeOptionClusterObjectStore), string(infrav1.IgnitionStorageTypeOptionUnencryptedUserData)},
+	"ignition.version":               {"2.3", "3.0", "3.1", "3.2", "3.3", "3.4"},
+	"hostAffinity":                   {"default", "host"},
+	"networkInterfaceType":           {string(infrav1.NetworkInterfaceTypeENI), string(infrav1.NetworkInterfaceTypeEFAWithENAInterface)},
+}
+
+// merged returns the values of both maps.
+func merged(x, y map[string][]string) map[string][]string {
+	out := maps.Clone(x)
+	if out == nil {
+		out = map[string][]string{}
+	}
+	for k, v := range y {
+		out[k] = append(slices.Clone(out[k]), v...)
+	}
+	return out
+}
+
+// volumeCandidates returns the lists of further volumes that a template may have had: AWS tells
+// more of a volume than a template sets.
+func volumeCandidates(have infrav1.AWSMachineSpec) map[string][]string {
+	lists := [][]infrav1.Volume{nil}
+	for _, v := range have.NonRootVolumes {
+		var longer [][]infrav1.Volume
+		for _, list := range lists {
+			for _, x := range versionsOf(v) {
+				longer = append(longer, append(slices.Clone(list), x))
+			}
+		}
+		if lists = longer; len(lists) > mostCandidates {
+			return nil
+		}
+	}
+	out := map[string][]string{}
+	for _, list := range lists {
+		if text, err := json.Marshal(list); err == nil && list != nil {
+			out["nonRootVolumes"] = append(out["nonRootVolumes"], string(text))
+		}
+	}
+	return out
+}
+
+// mostCandidates is the number of lists of volumes that are tried.
+const mostCandidates = 40000
+
+// versionsOf returns a volume with all sets of its settings that a template need not set.
+func versionsOf(v infrav1.Volume) (out []infrav1.Volume) {
+	for set := range 1 << 5 {
+		x := v
+		if set&1 != 0 {
+			x.Type = ""
+		}
+		if set&2 != 0 {
+			x.IOPS = 0
+		}
+		if set&4 != 0 {
+			x.Throughput = nil
+		}
+		if set&8 != 0 {
+			x.Encrypted = nil
+		}
+		if set&16 != 0 {
+			x.EncryptionKey = ""
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// put puts a value into a tree: "rootVolume.size".
+func put(tree map[string]any, path, value string) {
+	key, rest, deeper := strings.Cut(path, ".")
+	if !deeper {
+		tree[key] = value
+		return
+	}
+	below, ok := tree[key].(map[string]any)
+	if !ok {
+		below = map[string]any{}
+		tree[key] = below
+	}
+	put(below, rest, value)
+}
+
+// decode sets the fields of an object to the values of a tree. Those are texts: what is not a
+// string in the object is JSON.
+func decode(tree map[string]any, into any) {
+	var walk func(tree map[string]any, path []string)
+	walk = func(tree map[string]any, path []string) {
+		for _, key := range slices.Sorted(maps.Keys(tree)) {
+			at := append(slices.Clone(path), key)
+			if below, ok := tree[key].(map[string]any); ok {
+				walk(below, at)
+				continue
+			}
+			value, _ := tree[key].(string)
+			if text, err := json.Marshal(nested(at, value)); err == nil && json.Unmarshal(text, into) == nil {
+				continue
+			}
+			if text, err := json.Marshal(nested(at, json.RawMessage(value))); err == nil {
+				_ = json.Unmarshal(text, into) // otherwise the plan shows that the field is missing
+			}
+		}
+	}
+	walk(tree, nil)
+}
+
+// nested returns a value at a path: {"a": {"b": value}}.
+func nested(path []string, value any) any {
+	for _, key := range slices.Backward(path) {
+		value = map[string]any{key: value}
+	}
+	return value
+}

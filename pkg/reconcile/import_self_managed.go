@@ -1,0 +1,150 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/discover"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+)
+
+// importSelfManaged imports a cluster whose control plane consists of machines.
+func importSelfManaged(ctx context.Context, c *cloud.Clients, t Target, o ImportOptions) (*Imported, error) {
+	found, err := discover.ReadSelfManaged(cloud.InSnapshot(ctx), c)
+	switch {
+	case err != nil:
+		return nil, err
+	case found == nil:
+		return nil, ErrNotFound
+	}
+	i := &Imported{Name: found.Name}
+	if err := i.readCluster(ctx, c, found, o); err != nil {
+		return nil, err
+	}
+	objects := found.Objects()
+	if i.Manifest, err = discover.YAML(selfManagedHead(found), objects); err != nil {
+		return nil, err
+	}
+	if found.Config != nil {
+		t.Wait = APIServer // it knows from which template a machine was made, and compares what kubeadm stores
+	}
+	r, err := i.check(ctx, t, o.LoadOptions)
+	if err != nil {
+		return nil, err
+	}
+	i.compareTemplates(r)
+	return i, i.checkComplete(true)
+}
+
+// patience is how long an import waits for the API server.
+const patience = 20 * time.Second
+
+// readCluster reads the configuration of kubeadm in the cluster, with the keys of the account,
+// or with those of the options.
+func (i *Imported) readCluster(ctx context.Context, c *cloud.Clients, found *discover.SelfManaged, o ImportOptions) error {
+	keys, err := secrets.StoredPKI(ctx, c)
+	if err != nil {
+		return fmt.Errorf("keys of the cluster: %w", err)
+	}
+	given := keys == nil && len(o.Keys) > 0
+	if given {
+		if keys, err = givenKeys(o.Keys); err != nil {
+			return &RefusedError{[]error{err}}
+		}
+	}
+	found.Config, err = storedConfig(ctx, c, found.Endpoint(), keys)
+	switch {
+	case err != nil && given:
+		return &RefusedError{[]error{fmt.Errorf("the keys may not be those of cluster %s, because %w", found.Name, err)}}
+	case err != nil:
+		found.Unread = append(found.Unread, "how kubeadm is configured in the cluster, because "+err.Error())
+	case given:
+		if i.keys, err = keys.Secrets(found.Namespace, found.Name); err != nil {
+			return err
+		}
+	}
+	if found.Config == nil && found.Marker == nil {
+		i.Unknown = []string{"the network of pods and Services of the cluster is not known, and a run could not add machines: import it with the keys of the cluster"}
+	}
+	return nil
+}
+
+// givenKeys reads the files of /etc/kubernetes/pki.
+func givenKeys(files map[string][]byte) (*boot.PKI, error) {
+	parts := map[string][]byte{}
+	for name, data := range files {
+		parts[strings.ReplaceAll(name, "/", "-")] = data
+	}
+	keys, err := boot.ParsePKI(parts)
+	if err != nil {
+		return nil, fmt.Errorf("keys of the cluster: %w", err)
+	}
+	return keys, nil
+}
+
+// storedConfig reads the ConfigMap of kubeadm.
+func storedConfig(ctx context.Context, c *cloud.Clients, endpoint string, keys *boot.PKI) (*boot.ClusterConfig, error) {
+	switch {
+	case keys == nil:
+		return nil, errors.New("the keys of the cluster are not in this account")
+	case endpoint == "":
+		return nil, errors.New("the address of its API server is not known")
+	}
+	client, err := incluster.Administrator(c, endpoint, keys)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var have corev1.ConfigMap
+	if err := client.Get(ctx, "/api/v1/namespaces/kube-system/configmaps/kubeadm-config", &have); err != nil {
+		why, unanswered := kube.Unavailable(err)
+		if !unanswered {
+			why = err.Error()
+		}
+		return nil, fmt.Errorf("its API server at %s cannot be asked: %s", endpoint, why)
+	}
+	return boot.ParseClusterConfig(have.Data["ClusterConfiguration"])
+}
+
+// selfManagedHead is the comment at the beginning of the manifest.
+func selfManagedHead(found *discover.SelfManaged) []string {
+	return append([]string{fmt.Sprintf("Cluster %s in %s, imported with 'clusterawsadm cluster import'.", found.Name, found.Region), ""}, found.Remarks()...)
+}
+
+// compareTemplates finds the machines that say that they were launched from another template
+// than that of the manifest.
+func (i *Imported) compareTemplates(r *run) {
+	templates, at := topology.TemplateTags(r.c.manifest), map[string]int{}
+	for _, m := range r.inventory.Machines {
+		group := topology.GroupOf(m.Tags)
+		have, want := m.Tags[cloud.TemplateTag], templates[group][cloud.TemplateTag]
+		if have == "" || want == "" || have == want {
+			continue
+		}
+		n, known := at[group]
+		if !known {
+			n, at[group] = len(i.Templates), len(i.Templates)
+			i.Templates = append(i.Templates, TemplateDifference{Group: group})
+		}
+		d := &i.Templates[n]
+		d.Machines++
+		if m.Tags[cloud.TemplateFieldsTag] != "" {
+			d.Fields = append(d.Fields, topology.RecordedTemplate(m.Tags).Differs(topology.RecordedTemplate(templates[group]))...)
+		}
+		slices.Sort(d.Fields)
+		d.Fields = slices.Compact(d.Fields)
+	}
+	slices.SortFunc(i.Templates, func(x, y TemplateDifference) int { return strings.Compare(x.Group, y.Group) })
+}

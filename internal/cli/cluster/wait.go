@@ -48,12 +48,11 @@ func (f *flags) waitsFor(m *reconcile.Manifest) (wait reconcile.Wait, why string
 	if f.wait.value != "" {
 		return reconcile.Wait(f.wait.value), ""
 	}
-	switch most := m.MostWait(); most {
-	case reconcile.Infrastructure:
-		return most, "the API server can only be reached from inside the VPC, so this run did not wait for it; inside the VPC use --wait=nodes"
-	default:
-		return most, ""
+	most := m.MostWait()
+	if most == reconcile.Infrastructure {
+		why = "the API server can only be reached from inside the VPC, so this run did not wait for it; inside the VPC use --wait=nodes"
 	}
+	return most, why
 }
 
 // lacking says what the Nodes of a cluster need to become ready and its manifest does not

@@ -107,3 +107,29 @@ func (f *Flags) faults() (*simulated.Faults, error) {
 	}
 	return faults, nil
 }
+
+// CopySimulated copies the simulated account of a region into a folder, and makes the copy the
+// account of the command. The user's file is not changed.
+func (f *Flags) CopySimulated(region, folder string) error {
+	home, err := f.homeRegion()
+	if err != nil {
+		return err
+	}
+	to := filepath.Join(folder, "account.json")
+	data, err := os.ReadFile(f.stateFile(region, home))
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // a new account
+	case err != nil:
+		return err
+	default:
+		if err := os.WriteFile(to, data, 0o600); err != nil {
+			return err
+		}
+	}
+	f.Simulate, f.SimulateState = true, to
+	return nil
+}
+
+// Resources lists the resources of a simulated account, except for default ones: one sorted
+// line for each, with kind and name.
+func (a *Account) Resources() []string { return a.simulated.Resources() }

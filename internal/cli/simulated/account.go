@@ -161,3 +161,6 @@ func (a *Account) Close() error {
 
 // errBusy says that another process has the account open.
 var errBusy = errors.New("another command is using it")
+
+// Resources lists the resources of the account, except for default ones.
+func (a *Account) Resources() []string { return a.sim.Inventory() }

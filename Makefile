@@ -5,7 +5,7 @@ BIN     := bin/clusterawsadm
 VERSION ?= $(shell git describe --tags --dirty 2>/dev/null)
 LINT    := go tool -modfile=tools/go.mod golangci-lint
 FUZZ    ?= 30s
-GOLDEN  := ./internal/cli ./internal/render ./pkg/bootstrap ./internal/engine/boot ./internal/engine/manifest
+GOLDEN  := ./internal/cli ./internal/awssim/wire ./internal/render ./pkg/bootstrap ./internal/engine/boot ./internal/engine/manifest
 
 # The build and the tests compile every package with the same flags, and share
 # the build cache.

@@ -37,6 +37,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ssm"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/sts"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/tagging"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/wire"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
@@ -244,6 +245,9 @@ func (a *AWS) Process() *Process { return &Process{core.NewProcess(a.account), a
 
 // Config returns the configuration of a new program.
 func (a *AWS) Config() aws.Config { return a.Process().Config() }
+
+// Handler serves the account over HTTP, in AWS's protocols, to clients that are one program.
+func (p *Process) Handler() (*wire.Handler, error) { return wire.New(p.Process) }
 
 // Kubernetes carries requests to the API servers of the account's clusters, as
 // seen from outside of their VPCs.

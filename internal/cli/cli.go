@@ -20,6 +20,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/gc"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/resource"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/simulate"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/version"
 	"github.com/clusterawsadm/clusterawsadm/internal/crash"
 	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
@@ -93,7 +94,7 @@ there is only a default: the region of a manifest has priority.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return env.Usagef("%w%s (see '%s --help')", err, meantFlag(cmd, err), cmd.CommandPath())
 	})
-	root.AddCommand(ami.New(e), bootstrap.New(e), cluster.New(e), controller.New(e), eks.New(e), gc.New(e), resource.New(e), version.New(e))
+	root.AddCommand(ami.New(e), bootstrap.New(e), cluster.New(e), controller.New(e), eks.New(e), gc.New(e), resource.New(e), simulate.New(e), version.New(e))
 	groups(root)
 	completeFlags(root, e)
 	return root, begun
@@ -122,7 +123,7 @@ func meantFlag(cmd *cobra.Command, err error) string {
 func upstream(cmd *cobra.Command) bool {
 	for ; cmd.HasParent(); cmd = cmd.Parent() {
 		if !cmd.Parent().HasParent() {
-			return cmd.Name() != "cluster"
+			return cmd.Name() != "cluster" && cmd.Name() != "simulate"
 		}
 	}
 	return true

@@ -50,19 +50,12 @@ type Models map[string]*service
 
 // Load reads the newest model of each service, from the folder "data" of botocore.
 func Load(data string) (Models, error) {
-	files, err := filepath.Glob(filepath.Join(data, "*", "*", "service-2.json.gz"))
-	if err != nil || len(files) == 0 {
-		return nil, fmt.Errorf("%s has no models of AWS services", data)
-	}
-	newest := map[string]string{} // by folder; the versions are dates, and Glob sorts them
-	for _, file := range files {
-		newest[filepath.Dir(filepath.Dir(file))] = file
+	files, err := Files(data)
+	if err != nil {
+		return nil, err
 	}
 	all := Models{}
-	for folder, file := range newest {
-		if !slices.Contains(folders(), filepath.Base(folder)) {
-			continue
-		}
+	for _, file := range files {
 		s, err := read(file)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
@@ -72,11 +65,19 @@ func Load(data string) (Models, error) {
 	return all, nil
 }
 
-// folders are the services whose models are loaded: all of botocore's would take a minute.
-func folders() []string {
-	return []string{
-		"autoscaling", "ec2", "eks", "elb", "elbv2", "iam", "s3", "secretsmanager", "service-quotas", "ssm", "sts",
+// Files lists the files with the newest model of each service that the program uses, in
+// the folder "data" of botocore: all of botocore's would take a minute to read.
+func Files(data string) (newest []string, err error) {
+	for _, folder := range []string{
+		"autoscaling", "cloudformation", "ec2", "eks", "elb", "elbv2", "iam", "pricing", "resourcegroupstaggingapi", "s3", "secretsmanager", "service-quotas", "ssm", "sts",
+	} {
+		files, err := filepath.Glob(filepath.Join(data, folder, "*", "service-2.json.gz"))
+		if err != nil || len(files) == 0 {
+			return nil, fmt.Errorf("%s has no model of %s", data, folder)
+		}
+		newest = append(newest, slices.Max(files)) // the versions are dates
 	}
+	return newest, nil
 }
 
 func read(file string) (*service, error) {

@@ -140,6 +140,25 @@ func (p *Process) hook(stack *middleware.Stack) error {
 		}), "Signing", middleware.After)
 }
 
+// Request is a call of a client in another process.
+type Request struct {
+	Service   string // the ID of the service in the SDK
+	Operation string
+	Region    string // the region of the call; "" for the account's own
+	AccessKey string // that signs the call; "" if it is not signed
+	Input     any    // a pointer to the SDK's struct
+}
+
+// Call passes a call to the account, as the clients of Config do.
+func (p *Process) Call(ctx context.Context, r Request) (output any, err error) {
+	ctx = awsmiddleware.SetRegion(ctx, r.Region)
+	ctx = middleware.WithStackValue(ctx, accessKey{}, r.AccessKey)
+	return p.send(ctx, r.Service, r.Operation, r.Input)
+}
+
+// Operations lists the operations that the account simulates.
+func (p *Process) Operations() []Operation { return p.account.operations() }
+
 // AccessKey returns the access key that signs a call; nil if it is not signed.
 func AccessKey(ctx context.Context) any { return middleware.GetStackValue(ctx, accessKey{}) }
 

@@ -101,7 +101,7 @@ func (svc *Service) getParameter(in *ssm.GetParameterInput) (*ssm.GetParameterOu
 	name, version, selected := strings.Cut(aws.ToString(in.Name), ":")
 	p, ok := svc.state.Parameters[name]
 	if value, public := svc.Public(name); public {
-		p, ok = &Parameter{Name: name, Value: value, Type: string(types.ParameterTypeString), Version: 1}, true
+		p, ok = &Parameter{Name: name, Value: value, Type: string(types.ParameterTypeString), Version: 1, Modified: svc.Now().AddDate(0, -1, 0)}, true
 	}
 	if !ok {
 		return nil, core.Fail("ParameterNotFound", "%s", aws.ToString(in.Name))

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -63,6 +64,11 @@ func (f *Flags) AddProfile(p *pflag.FlagSet) {
 func (f *Flags) AddSimulate(p *pflag.FlagSet) {
 	f.simulable = true
 	p.BoolVar(&f.Simulate, "simulate", false, "use a simulated AWS account, stored in a file, instead of AWS")
+	f.AddSimulated(p)
+}
+
+// AddSimulated defines the flags of the simulated account for a command that has no other.
+func (f *Flags) AddSimulated(p *pflag.FlagSet) {
 	p.StringVar(&f.SimulateState, "simulate-state", "", "`FILE` of the simulated account; other regions than its first are in files beside it (default: in the state directory of the user)")
 	p.StringVar(&f.Faults, "faults", "", "let the simulated AWS fail, as `SEED[:PROFILE]`; the same seed gives the same faults; PROFILE: "+strings.Join(simulated.Profiles(), ", ")+" (default mixed)")
 	p.Float64Var(&f.SimulateSpeed, "simulate-speed", 60, "speed of the simulated account, as a multiple of real time")
@@ -117,6 +123,9 @@ func (f *Flags) CheckSpeed() error {
 	_, err := f.faults()
 	return err
 }
+
+// Serve serves a simulated account to AWS clients until the context ends.
+func (a *Account) Serve(ctx context.Context, l net.Listener) error { return a.simulated.Serve(ctx, l) }
 
 // Close closes the account, and adds its error to that of the command.
 func (a *Account) Close(err *error) {

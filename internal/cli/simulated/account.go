@@ -56,9 +56,10 @@ type Account struct {
 	Kubernetes reconcile.Transport
 	Clock      *clock.Clock
 
-	file string
-	sim  *awssim.AWS
-	lock *os.File
+	file    string
+	sim     *awssim.AWS
+	process *awssim.Process
+	lock    *os.File
 
 	mu     sync.Mutex // one writer at a time
 	saved  int        // number of calls when it was last written
@@ -83,6 +84,7 @@ func Open(o Options) (*Account, error) {
 	}
 	p := a.sim.Process()
 	o.Faults.disturb(p, a.sim.Serial(), o.Killed)
+	a.process = p
 	a.Config, a.Kubernetes = p.Config(), func(to reconcile.Access) http.RoundTripper { return p.Kubernetes(kube.Access(to)) }
 	a.done.Go(a.keep)
 	return a, nil

@@ -340,7 +340,7 @@ func TestTemplateChanges(t *testing.T) {
 			}, `instanceMarketOptions from "" to "marketType spot, spotOptions instanceInterruptionBehavior terminate, maxPrice 0.1, spotInstanceType one-time"`},
 			{func(l *ec2.LaunchTemplate) { l.Spec.SpotMarketOptions = &infrav1.SpotMarketOptions{} }, `instanceMarketOptions from "marketType spot, spotOptions instanceInterruptionBehavior terminate, maxPrice 0.1, spotInstanceType one-time" to "marketType spot, spotOptions instanceInterruptionBehavior terminate, spotInstanceType one-time"`},
 			{func(l *ec2.LaunchTemplate) { l.Spec.SpotMarketOptions = nil }, `instanceMarketOptions from "marketType spot, spotOptions instanceInterruptionBehavior terminate, spotInstanceType one-time" to ""`},
-			{func(l *ec2.LaunchTemplate) { l.Spec.InstanceMetadataOptions = nil }, `metadataOptions from "httpEndpoint enabled, httpPutResponseHopLimit 2, httpTokens required, instanceMetadataTags disabled" to "httpEndpoint enabled, httpPutResponseHopLimit 1, httpTokens optional, instanceMetadataTags disabled"`},
+			{func(l *ec2.LaunchTemplate) { l.Spec.InstanceMetadataOptions = nil }, `metadataOptions from "httpEndpoint enabled, httpPutResponseHopLimit 2, httpTokens required, instanceMetadataTags disabled" to ""`},
 			{func(l *ec2.LaunchTemplate) {
 				l.Spec.PrivateDNSName = &infrav1.PrivateDNSName{EnableResourceNameDNSARecord: aws.Bool(true)}
 			}, `privateDnsNameOptions from "" to "enableResourceNameDnsARecord true"`},

@@ -8,8 +8,10 @@
 package discover
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -61,6 +63,13 @@ func ownerOf(tags cloud.Tags) string {
 	return ""
 }
 
+// ownerOfEKS is ownerOf for an EKS cluster, on which CAPA also puts the name of the EKS cluster.
+func ownerOfEKS(cluster eks.ClusterState) string {
+	tags := maps.Clone(cluster.Tags)
+	delete(tags, cloud.ClusterTagPrefix+cluster.Name)
+	return cmp.Or(ownerOf(tags), ownerOf(cluster.Tags))
+}
+
 // ReadEKS reads an EKS cluster with its parts. Those that somebody else has added to a
 // cluster of Cluster API's are not its own: they are omitted, as runs do not touch them. The
 // clients are those of a cluster with the name of ClusterName.
@@ -77,7 +86,7 @@ func ReadEKS(ctx context.Context, c *cloud.Clients, cluster eks.ClusterState) (E
 // ClusterName returns the name of the Cluster object of an EKS cluster: that in its tags, or
 // one that is made from its name.
 func ClusterName(cluster eks.ClusterState) string {
-	if owner := ownerOf(cluster.Tags); owner != "" {
+	if owner := ownerOfEKS(cluster); owner != "" {
 		return owner
 	}
 	name, _ := objectName(cluster.Name, kubernetesName(cluster.Name), longestClusterName)

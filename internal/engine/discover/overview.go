@@ -84,10 +84,10 @@ func addEKS(ctx context.Context, c *cloud.Clients, of func(string) *Overview) er
 		if err != nil {
 			return err
 		}
-		if s == nil || ownerOf(s.Tags) == "" {
+		if s == nil || ownerOfEKS(*s) == "" {
 			continue
 		}
-		o := of(ownerOf(s.Tags))
+		o := of(ownerOfEKS(*s))
 		o.EKS, o.Version, o.Status, o.Since = true, "v"+s.Version, s.Status, s.Created
 		parts, err := eks.PartsOf(cloud.Briefly(ctx), c, name)
 		if err != nil {

@@ -72,6 +72,11 @@ func (in inputs) eksTags(name string, more ...cloud.Tags) cloud.Tags {
 	return in.namedTags(name, roleCommon, append(more, in.cloudProvider(cloud.Owned))...)
 }
 
+// nodeTags are the tags of a node group or a Fargate profile. CAPA removes all others.
+func (in inputs) nodeTags(cluster string, more map[string]string) cloud.Tags {
+	return cloud.Tags(in.spec.AdditionalTags).With(more).With(cloud.Tags{cloud.CloudProviderTagPrefix + cluster: cloud.Owned})
+}
+
 // zonesOfEKS lists the zones of the subnets of an existing EKS cluster, sorted.
 func (in inputs) zonesOfEKS() []string {
 	if in.inv.EKS.Cluster == nil {
@@ -88,7 +93,8 @@ func newEKSCluster(g *graph.Graph, b base, plane *ekscontrolplanev1.AWSManagedCo
 		}),
 		Zones: b.zonesOfEKS(), Public: plane.EndpointAccess.Public, Private: plane.EndpointAccess.Private, IPv6: b.net.ipv6,
 		DeletionProtection: b.m.EKS.DeletionProtection, ZonalShift: b.m.EKS.ZonalShift,
-		SkipSelfManagedAddons: !plane.BootstrapSelfManagedAddons, Support: strings.ToUpper(string(plane.UpgradePolicy)), Tags: b.eksTags(plane.EKSClusterName), Adopt: b.o.Adopt,
+		SkipSelfManagedAddons: !plane.BootstrapSelfManagedAddons, Support: strings.ToUpper(string(plane.UpgradePolicy)), Adopt: b.o.Adopt,
+		Tags: b.eksTags(plane.EKSClusterName, cloud.Tags{cloud.ClusterTagPrefix + plane.EKSClusterName: cloud.Owned}), // as CAPA, which puts the name of the EKS cluster there
 	}
 	for _, s := range b.net.subnets {
 		if !s.edge && (!plane.RestrictPrivateSubnets || !s.public) {
@@ -224,7 +230,7 @@ func addEKSAddons(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSManage
 		id := graph.ID("addon/" + a.Name)
 		x := &eks.Addon{
 			Cluster: p.eks, Name: a.Name, Version: a.Version, Configuration: a.Configuration, RoleARN: text(a.ServiceAccountRoleArn),
-			Conflicts: "OVERWRITE", Preserve: a.PreserveOnDelete, Nodes: nodes, Tags: p.eksTags(a.Name),
+			Conflicts: "OVERWRITE", Preserve: a.PreserveOnDelete, Nodes: nodes, Tags: p.eksTags(a.Name, p.ownedByName()),
 		}
 		if a.ConflictResolution != nil {
 			x.Conflicts = strings.ToUpper(string(*a.ConflictResolution))

@@ -20,7 +20,7 @@ func addAccessEntries(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSMa
 		id := graph.ID("access-entry/" + e.PrincipalARN)
 		x := &eks.AccessEntry{
 			Cluster: p.eks, Principal: e.PrincipalARN, Type: cmp.Or(strings.ToUpper(string(e.Type)), "STANDARD"), User: e.Username, Groups: e.KubernetesGroups,
-			Tags: p.eksTags(e.PrincipalARN[strings.LastIndex(e.PrincipalARN, "/")+1:]),
+			Tags: p.eksTags(e.PrincipalARN[strings.LastIndex(e.PrincipalARN, "/")+1:], p.ownedByName()),
 		}
 		for _, policy := range e.AccessPolicies {
 			x.Policies = append(x.Policies, eks.AccessPolicy{ARN: policy.PolicyARN, Namespaces: policy.AccessScope.Namespaces})

@@ -46,7 +46,7 @@ func newNodeGroup(g *graph.Graph, p platform, pool manifest.Pool) (*eks.NodeGrou
 			policies: NodePolicies(), more: spec.RoleAdditionalPolicies, at: "spec",
 		}),
 		Force: pool.ForceUpdate, Capacity: "ON_DEMAND", MinSize: desired, MaxSize: desired, Desired: desired, Labels: spec.Labels, MaxUnavailable: 1,
-		Hooks: spec.AWSLifecycleHooks, Tags: p.eksTags(spec.EKSNodegroupName, map[string]string(spec.AdditionalTags)),
+		Hooks: spec.AWSLifecycleHooks, Tags: p.nodeTags(p.m.KubernetesName(), spec.AdditionalTags),
 	}
 	var err error
 	if r.Subnets, err = p.nodeGroupSubnets(pool); err != nil {
@@ -101,7 +101,7 @@ func addNodeTemplate(g *graph.Graph, p platform, pool manifest.Pool, r *eks.Node
 	if x.eks != nil || len(x.data) > 0 {
 		t.Boot = p.poolData(x)
 	}
-	t.ForEKS, r.Content = true, t
+	r.Content = t
 	r.Template = graph.Add(g, graph.ID(t.Tags[cloud.ResourceTag]), t, graph.From(p.m.Origin(x.specAt, x.specPath)))
 	return nil
 }
@@ -198,7 +198,7 @@ func addFargateProfiles(g *graph.Graph, p platform) (added []graph.Resource, err
 				name: x.Spec.RoleName, path: x.Spec.RolePath, boundary: x.Spec.RolePermissionsBoundary, services: []string{"eks-fargate-pods.amazonaws.com"},
 				policies: []string{"AmazonEKSFargatePodExecutionRolePolicy"}, at: "spec",
 			}),
-			Tags: p.eksTags(x.Spec.ProfileName, map[string]string(x.Spec.AdditionalTags)),
+			Tags: p.nodeTags(p.m.Name, x.Spec.AdditionalTags),
 		}
 		if f.Subnets, err = p.subnets(origin, x.Spec.SubnetIDs, nil, expinfrav1.AZSubnetTypePrivate); err != nil {
 			return nil, err

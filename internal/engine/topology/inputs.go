@@ -76,6 +76,12 @@ func (in inputs) cloudProviderKey() string {
 	return cloud.CloudProviderTagPrefix + in.m.KubernetesName()
 }
 
+// ownedByName is the tag by which CAPA knows add-ons and access entries. It has the name of
+// the Cluster object.
+func (in inputs) ownedByName() cloud.Tags {
+	return cloud.Tags{cloud.CloudProviderTagPrefix + in.m.Name: cloud.Owned}
+}
+
 func (in inputs) cloudProvider(value string) cloud.Tags {
 	return cloud.Tags{in.cloudProviderKey(): value}
 }

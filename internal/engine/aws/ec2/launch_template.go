@@ -39,7 +39,6 @@ type LaunchTemplate struct {
 	Image  *graph.Ref[ImageState] // nil if EKS selects the AMI
 	Key    string                 // key pair; "" for none
 	Boot   UserData               // nil if EKS creates the user data
-	ForEKS bool                   // it is for a node group: EKS sets defaults for unset fields
 	Tags   cloud.Tags             // of the template
 	// InstanceTags are the tags of the instances and volumes that it launches.
 	InstanceTags cloud.Tags
@@ -289,8 +288,8 @@ func (t *LaunchTemplate) data(image ImageState, raw []byte) (*types.RequestLaunc
 	if err != nil {
 		return nil, err
 	}
-	if t.ForEKS && t.Spec.InstanceMetadataOptions == nil {
-		out.MetadataOptions = nil
+	if t.Spec.InstanceMetadataOptions == nil {
+		out.MetadataOptions = nil // as in CAPA: the defaults of the image, of the account or of EKS apply
 	}
 	if o := t.Spec.EnclaveOptions; o != nil {
 		out.EnclaveOptions = &types.LaunchTemplateEnclaveOptionsRequest{Enabled: o.Enabled}

@@ -50,6 +50,12 @@ type FargateProfileState struct {
 	Selectors             []Selector
 }
 
+// IsOwned reports whether the cluster owns the profile. The tag with the name of its Cluster
+// object is enough: CAPA removes others.
+func (s FargateProfileState) IsOwned(c *cloud.Clients) bool {
+	return s.Object.IsOwned(c) || s.Tags[cloud.CloudProviderTagPrefix+c.Cluster] == cloud.Owned
+}
+
 var (
 	_ graph.Managed[FargateProfileState] = (*FargateProfile)(nil)
 	_ graph.Timed                        = (*FargateProfile)(nil)

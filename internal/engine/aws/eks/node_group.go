@@ -86,6 +86,12 @@ type NodeGroupState struct {
 	Update                                                       string            // ID of the update that this run has started
 }
 
+// IsOwned reports whether the cluster owns the node group. The tag of its cloud provider is
+// enough: CAPA removes others.
+func (s NodeGroupState) IsOwned(c *cloud.Clients) bool {
+	return s.Object.IsOwned(c) || s.Tags[cloud.CloudProviderTagPrefix+s.Cluster] == cloud.Owned
+}
+
 // Failure implements graph.Failing.
 func (s NodeGroupState) Failure() string {
 	if s.Status == string(types.NodegroupStatusDeleteFailed) {

@@ -32,14 +32,13 @@ type Tagged interface {
 	ResourceTags() cloud.Tags
 }
 
-// FindOwned returns the result of a lookup if it has the owned tag of the cluster, or
-// nil.
+// FindOwned returns the result of a lookup if the cluster owns it, or nil.
 func FindOwned[S graph.State](ctx context.Context, c *cloud.Clients, find graph.Lookup[S]) (*S, error) {
 	s, err := find(ctx, c)
 	if s == nil || err != nil {
 		return nil, err
 	}
-	if t, ok := any(*s).(Tagged); !ok || t.ResourceTags()[c.OwnerTag()] != cloud.Owned {
+	if o, ok := any(*s).(interface{ IsOwned(*cloud.Clients) bool }); !ok || !o.IsOwned(c) {
 		return nil, nil
 	}
 	return s, nil

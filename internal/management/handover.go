@@ -3,6 +3,7 @@ package management
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -25,7 +26,8 @@ const handoverAnnotation = "clusterawsadm/handover"
 // Object is an object to create, and the object that owns it. Owners come first.
 type Object struct {
 	unstructured.Unstructured
-	Owner *metav1.OwnerReference // without UID
+	Owner  *metav1.OwnerReference // without UID
+	Status map[string]any         // nil for most objects: controllers find it out
 }
 
 // key identifies an object by group, kind, namespace and name.
@@ -230,12 +232,25 @@ func (h *Handover) Create(ctx context.Context) error {
 		if apierrors.IsAlreadyExists(err) {
 			made, err = h.of(o).Get(ctx, o.GetName(), metav1.GetOptions{})
 		}
+		if err == nil && o.Status != nil {
+			err = h.setStatus(ctx, o)
+		}
 		if err != nil {
 			return h.c.explain(err, "create "+title(&o.Unstructured))
 		}
 		uids[o.key()] = made.GetUID()
 	}
 	return nil
+}
+
+// setStatus writes the status of an object, which is ignored when the object is created.
+func (h *Handover) setStatus(ctx context.Context, o *Object) error {
+	change, err := json.Marshal(map[string]any{"status": o.Status})
+	if err != nil {
+		return err
+	}
+	_, err = h.of(o).Patch(ctx, o.GetName(), types.MergePatchType, change, metav1.PatchOptions{FieldManager: fieldManager}, "status")
+	return err
 }
 
 // createNamespace creates the namespace of the cluster, if it does not exist.
@@ -403,7 +418,7 @@ func whyReplaced(o *unstructured.Unstructured) string {
 }
 
 // readiness is the condition by which objects of a kind report that they are ready; "ready"
-// for the field status.ready, and "" for kinds that do not report it.
+// and "phase" for these fields of the status, and "" for kinds that do not report it.
 func readiness(kind string) string {
 	switch kind {
 	case "Cluster", "KubeadmControlPlane", "MachineDeployment":
@@ -412,6 +427,8 @@ func readiness(kind string) string {
 		return "Ready"
 	case "AWSCluster", "AWSMachine", "AWSManagedControlPlane", "AWSManagedCluster", "AWSMachinePool", "AWSManagedMachinePool":
 		return "ready"
+	case "MachinePool":
+		return "phase"
 	}
 	return ""
 }
@@ -419,6 +436,13 @@ func readiness(kind string) string {
 // notReady says why an object is not ready; "" if it is.
 func notReady(o *unstructured.Unstructured) string {
 	name := readiness(o.GetKind())
+	if name == "phase" {
+		phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
+		if phase == "Running" {
+			return ""
+		}
+		return "not running yet"
+	}
 	if name == "ready" {
 		if ready, _, _ := unstructured.NestedBool(o.Object, "status", "ready"); ready {
 			return ""

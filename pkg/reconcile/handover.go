@@ -8,12 +8,14 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/clusterapi"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
 // Manager is a management cluster.
@@ -55,19 +57,34 @@ func (c *Cluster) Handover(ctx context.Context, o HandoverOptions) error {
 	return public(c.handover(ctx, o))
 }
 
-// CheckHandover returns a RefusedError for clusters of which it is not known yet whether
-// controllers take them over without a change: with machine pools, CAPA creates a version of
-// the launch template, and may replace the machines; EKS clusters have not been tried.
+// CheckHandover returns a RefusedError for clusters that controllers would change. Of a pool
+// with an Ignition configuration in a bucket, CAPA stores the configuration under another
+// name, and makes a version of the launch template for it. It also looks up an image for the
+// launch template of a node group, in which EKS picks it. AWSMachinePools of EKS have not been
+// tried.
 func (c *Cluster) CheckHandover() error {
-	switch {
-	case c.manifest == nil:
+	if c.manifest == nil {
 		return &RefusedError{[]error{errors.New("a handover needs the manifest of the cluster")}}
-	case c.managed():
-		return &RefusedError{[]error{errors.New("EKS clusters cannot be handed over yet: 'clusterawsadm cluster export' prints their objects")}}
-	case len(c.manifest.Pools) > 0:
-		return &RefusedError{[]error{fmt.Errorf("MachinePool/%s: clusters with machine pools cannot be handed over yet, because CAPA would change their launch templates: 'clusterawsadm cluster export' prints their objects", c.manifest.Pools[0].Object.Name)}}
+	}
+	for _, p := range c.manifest.Pools {
+		if why := c.staysBehind(p); why != "" {
+			return &RefusedError{[]error{fmt.Errorf("%s: 'clusterawsadm cluster export' prints their objects", why)}}
+		}
 	}
 	return nil
+}
+
+// staysBehind says why a pool cannot be handed over; "" if it can.
+func (c *Cluster) staysBehind(p manifest.Pool) string {
+	switch {
+	case p.Managed != nil && p.Managed.Spec.AWSLaunchTemplate != nil:
+		return "AWSManagedMachinePool/" + p.Managed.Name + ": node groups with a launch template cannot be handed over, because CAPA would change it"
+	case p.Scaling != nil && c.managed():
+		return "AWSMachinePool/" + p.Scaling.Name + ": EKS clusters with an AWSMachinePool cannot be handed over yet"
+	case p.Scaling != nil && p.Scaling.Spec.Ignition != nil && p.Scaling.Spec.Ignition.StorageType == infrav1.IgnitionStorageTypeOptionClusterObjectStore:
+		return "AWSMachinePool/" + p.Scaling.Name + ": pools with ignition.storageType: ClusterObjectStore cannot be handed over, because CAPA would change their launch templates"
+	}
+	return ""
 }
 
 func (c *Cluster) handover(ctx context.Context, o HandoverOptions) error {
@@ -82,7 +99,11 @@ func (c *Cluster) handover(ctx context.Context, o HandoverOptions) error {
 	if m := r.cloud.Lock.Manager(); m != nil && m.ID != o.To.ID {
 		return r.managed(m)
 	}
-	all, err := r.objects(ctx)
+	token, err := r.joinToken(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := r.objects(ctx, token)
 	if err != nil {
 		return err
 	}
@@ -99,6 +120,18 @@ func (c *Cluster) handover(ctx context.Context, o HandoverOptions) error {
 		return &HalfwayError{err}
 	}
 	return nil
+}
+
+// joinToken returns the bootstrap token of a self-managed cluster; "" if it has no pools.
+func (r *run) joinToken(ctx context.Context) (string, error) {
+	if r.c.managed() || len(r.c.manifest.Pools) == 0 {
+		return "", nil
+	}
+	stored, err := secrets.PKIParameters(cloud.ReadOnly(ctx), r.cloud)
+	if err != nil {
+		return "", fmt.Errorf("read the bootstrap token: %w", err)
+	}
+	return string(stored.Parts[secrets.TokenName]), nil
 }
 
 // Takeback takes the cluster back from a management cluster, whose controllers must not work

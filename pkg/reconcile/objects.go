@@ -23,7 +23,8 @@ import (
 // UIDs of a management cluster.
 type Object struct {
 	Content map[string]any
-	Owner   *ObjectOwner // nil if it has none
+	Owner   *ObjectOwner   // nil if it has none
+	Status  map[string]any // the part of the status that controllers cannot find out; nil for most objects
 }
 
 // ObjectOwner is the object that owns another one. It comes before that in a list.
@@ -49,11 +50,12 @@ func (c *Cluster) Objects(ctx context.Context) (Objects, error) {
 	if c.manifest == nil {
 		return Objects{}, &RefusedError{[]error{errors.New("the objects of a cluster come from its manifest: use it")}}
 	}
-	out, err := r.objects(ctx)
+	out, err := r.objects(ctx, "")
 	return out, public(err)
 }
 
-func (r *run) objects(ctx context.Context) (Objects, error) {
+// objects returns the objects. A token is written into the configurations of pools.
+func (r *run) objects(ctx context.Context, token string) (Objects, error) {
 	if err := r.look(ctx); err != nil {
 		return Objects{}, err
 	}
@@ -61,6 +63,7 @@ func (r *run) objects(ctx context.Context) (Objects, error) {
 	if err != nil {
 		return Objects{}, err
 	}
+	s.Token = token
 	items, err := clusterapi.Items(r.c.manifest, s)
 	if err != nil {
 		return Objects{}, &RefusedError{[]error{err}}
@@ -151,6 +154,7 @@ func objectOf(x clusterapi.Item) (o Object, err error) {
 		return o, err
 	}
 	delete(o.Content, "status")
+	o.Status = x.Status
 	dropTimestamps(o.Content)
 	if x.Owner != nil {
 		gvk := x.Owner.GetObjectKind().GroupVersionKind()

@@ -2,17 +2,23 @@ package reconcile_test
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -147,11 +153,102 @@ func withoutLocks(a *awssim.AWS) []string {
 	return slices.DeleteFunc(a.Inventory(), func(x string) bool { return strings.Contains(x, "/lock/") })
 }
 
-// TestHandoverOfOtherShapes refuses clusters whose handover has not been tried.
-func TestHandoverOfOtherShapes(t *testing.T) {
-	for _, file := range []string{"eks", "machine-pool"} {
-		err := open(load(t, "../../configs/"+file+".yaml", nil), awssim.New(awssim.Options{}).Process()).Handover(t.Context(), reconcile.HandoverOptions{})
-		require.ErrorAs(t, err, new(*reconcile.RefusedError), file)
-		assert.ErrorContains(t, err, "cannot be handed over yet")
+// TestHandoverRefused refuses pools whose launch templates CAPA would change.
+func TestHandoverRefused(t *testing.T) {
+	m := load(t, "../../configs/flatcar-pool.yaml", nil)
+	m.Pools[0].Scaling.Spec.Ignition = &infrav1.Ignition{StorageType: infrav1.IgnitionStorageTypeOptionClusterObjectStore}
+	templates := load(t, "../../configs/eks-templates.yaml", nil)
+	for want, m := range map[string]*manifest.Cluster{
+		"AWSMachinePool/flatcar-pool-mp-0: pools with ignition.storageType: ClusterObjectStore cannot be handed over": m,
+		": node groups with a launch template cannot be handed over":                                                  templates,
+	} {
+		err := open(m, awssim.New(awssim.Options{}).Process()).Handover(t.Context(), reconcile.HandoverOptions{})
+		require.ErrorAs(t, err, new(*reconcile.RefusedError))
+		assert.ErrorContains(t, err, want)
 	}
+}
+
+// TestHandoverOfPools compares the objects of pools with their launch templates, as CAPA does:
+// it makes a version of the template if the Secret has other user data, or if instances are
+// not tagged with the name of the Secret.
+func TestHandoverOfPools(t *testing.T) {
+	for _, file := range []string{"machine-pool", "flatcar-pool"} {
+		t.Run(file, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := quick(load(t, "../../configs/"+file+".yaml", nil))
+				a := account(m, lag)
+				mustApply(t, m, a)
+				before := withoutLocks(a)
+				objects, status := map[string]map[string]any{}, map[string]any{}
+				require.NoError(t, open(m, a.Process()).Handover(t.Context(), reconcile.HandoverOptions{
+					To: reconcile.Manager{ID: "1", Name: "the management cluster"},
+					Create: func(_ context.Context, all []reconcile.Object) error {
+						for _, o := range all {
+							x := unstructured.Unstructured{Object: o.Content}
+							objects[x.GetKind()+"/"+x.GetName()] = o.Content
+							maps.Copy(status, o.Status)
+						}
+						return nil
+					},
+					Release: func(context.Context) error { return nil },
+				}))
+				require.Equal(t, before, withoutLocks(a), "it changes nothing in AWS")
+
+				pool := file + "-mp-0"
+				name, _, _ := unstructured.NestedString(objects["MachinePool/"+pool], "spec", "template", "spec", "bootstrap", "dataSecretName")
+				data, _, _ := unstructured.NestedString(objects["Secret/"+name], "data", "value")
+				token, _, _ := unstructured.NestedString(objects["KubeadmConfig/"+pool], "spec", "joinConfiguration", "discovery", "bootstrapToken", "token")
+				require.Regexp(t, `^[a-z0-9]{6}\.[a-z0-9]{16}$`, token)
+				require.Equal(t, name, status["dataSecretName"], "or else the user data is made anew")
+				exported, err := open(m, a.Process()).Objects(t.Context())
+				require.NoError(t, err)
+				for _, o := range exported.Items {
+					if o.Content["kind"] == "KubeadmConfig" {
+						require.NotContains(t, fmt.Sprint(o.Content), token, "an export has no secrets")
+					}
+				}
+				a.Edit(func(s *awssim.State) {
+					require.Len(t, s.EC2.LaunchTemplates, 1)
+					for id := range s.EC2.LaunchTemplates {
+						launched := content(s, id)
+						decoded, err := base64.StdEncoding.DecodeString(data)
+						require.NoError(t, err)
+						assert.Equal(t, aws.ToString(launched.UserData), base64.StdEncoding.EncodeToString(decoded))
+						assert.Equal(t, "default/"+name, cloud.FromEC2(launched.TagSpecifications[0].Tags)[infrav1.LaunchTemplateBootstrapDataSecret])
+					}
+				})
+			})
+		})
+	}
+}
+
+// TestTagsOfEKS compares the tags of the resources of EKS with those of CAPA, which removes all
+// others from node groups and Fargate profiles, and adds its own to the rest.
+func TestTagsOfEKS(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const file = "../../configs/eks-addons.yaml"
+		m := load(t, file, nil)
+		m.Infra.Spec.AdditionalTags = infrav1.Tags{"team": "a"}
+		a := account(m, lag)
+		prepare(t, file, a, m)
+		mustApply(t, m, a)
+		a.Edit(func(s *awssim.State) {
+			eks := infrav1.ClusterAWSCloudProviderTagKey(m.KubernetesName())
+			name := infrav1.ClusterAWSCloudProviderTagKey(m.Name)
+			cluster := plane(s)
+			assert.Equal(t, "owned", cluster.Tags[infrav1.ClusterTagKey(m.KubernetesName())])
+			assert.NotEmpty(t, cluster.NodeGroups)
+			for _, g := range cluster.NodeGroups {
+				assert.Equal(t, map[string]string{"team": "a", eks: "owned"}, g.Tags, g.Name)
+			}
+			assert.NotEmpty(t, cluster.Fargate)
+			for _, f := range cluster.Fargate {
+				assert.Equal(t, map[string]string{"team": "a", name: "owned"}, f.Tags, f.Name)
+			}
+			assert.NotEmpty(t, cluster.Addons)
+			for _, x := range cluster.Addons {
+				assert.Equal(t, "owned", x.Tags[name], x.Name)
+			}
+		})
+	})
 }

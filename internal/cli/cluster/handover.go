@@ -155,7 +155,7 @@ func (t *transfer) tellWaiting(waiting []string) {
 // creates.
 func managementObjects(all []reconcile.Object) (out []management.Object) {
 	for _, x := range all {
-		o := management.Object{Unstructured: unstructured.Unstructured{Object: x.Content}}
+		o := management.Object{Unstructured: unstructured.Unstructured{Object: x.Content}, Status: x.Status}
 		if w := x.Owner; w != nil {
 			o.Owner = &metav1.OwnerReference{APIVersion: w.APIVersion, Kind: w.Kind, Name: w.Name, Controller: &w.Controller, BlockOwnerDeletion: &w.Controller}
 		}

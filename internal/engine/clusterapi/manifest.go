@@ -151,6 +151,11 @@ func clean(o *unstructured.Unstructured, cluster string) {
 		drop("spec.providerID", "spec.instanceID", "spec.cloudInit.secretPrefix", "spec.cloudInit.secretCount")
 	case "KubeadmConfig":
 		drop("spec.clusterConfiguration.controlPlaneEndpoint", "spec.joinConfiguration.discovery.bootstrapToken")
+		for _, path := range []string{"spec.joinConfiguration.discovery", "spec.joinConfiguration", "spec.clusterConfiguration"} {
+			if m, found, _ := unstructured.NestedMap(o.Object, strings.Split(path, ".")...); found && len(m) == 0 {
+				drop(path) // the schema forbids empty ones
+			}
+		}
 	}
 }
 

@@ -30,6 +30,7 @@ type State struct {
 	Machines   []Machine             // without those of pools
 	UserData   map[string][]byte     // of the launch templates of pools, by name of the MachinePool
 	PKI        *boot.PKI             // nil on EKS
+	Token      string                // the bootstrap token in the user data of pools, a secret; "" omits it
 	Kubeconfig []byte                // of an administrator; nil on EKS, whose controller makes it
 }
 
@@ -49,6 +50,8 @@ type Machine struct {
 type Item struct {
 	manifest.Object
 	Owner *Owner // nil if it has none
+	// Status is what a controller cannot derive from the rest; nil for most objects.
+	Status map[string]any
 }
 
 // Owner is the owner of an object. It comes before the object in the list.
@@ -83,7 +86,7 @@ func Items(m *manifest.Cluster, s State) ([]Item, error) {
 // add adds an object that the manifest does not have.
 func (b *builder) add(x manifest.Object, owner *Owner) {
 	x.SetNamespace(b.m.Namespace)
-	b.items = append(b.items, Item{x, owner})
+	b.items = append(b.items, Item{Object: x, Owner: owner})
 }
 
 // find returns the item of a kind and name; nil if there is none.

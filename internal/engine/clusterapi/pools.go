@@ -4,8 +4,10 @@ import (
 	"bytes"
 
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
@@ -59,4 +61,22 @@ func (b *builder) addUserData(pool *clusterv1.MachinePool, config manifest.Objec
 	}
 	pool.Spec.Template.Spec.Bootstrap.DataSecretName = &name
 	b.addSecret(name, map[string][]byte{"value": data, "format": []byte(format)}, &Owner{config, true})
+	if k, ok := config.(*bootstrapv1.KubeadmConfig); ok {
+		b.addToken(k)
+		b.find("KubeadmConfig", name).Status = map[string]any{"initialization": map[string]any{"dataSecretCreated": true}, "dataSecretName": name}
+	}
+}
+
+// addToken writes the bootstrap token that is in the user data of a pool into its
+// configuration. Cluster API's controller replaces the token, and with it the user data, when
+// it is about to expire: then no machine of the control plane renews it any more. If the
+// configuration had no token, the machines of the pool could not join from then on.
+//
+// The controller makes the user data anew unless the status says that it exists: it looks for
+// dataSecretName in the specification of a Machine, and not in that of a MachinePool (Cluster
+// API 1.13.4, ConfigOwner.DataSecretName).
+func (b *builder) addToken(k *bootstrapv1.KubeadmConfig) {
+	if b.s.Token != "" && boot.ByToken(&k.Spec) {
+		k.Spec.JoinConfiguration.Discovery.BootstrapToken.Token = b.s.Token
+	}
 }

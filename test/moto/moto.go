@@ -5,7 +5,7 @@ package moto
 import (
 	"bufio"
 	"context"
-	_ "embed" // for go:embed
+	"embed"
 	"io"
 	"net/http"
 	"os"
@@ -40,10 +40,10 @@ type Server struct {
 //go:embed images.json
 var images []byte
 
-// mended is Python code with fixes for moto, which Python loads first.
+// mended is Python code with fixes for moto. Python loads sitecustomize.py first.
 //
-//go:embed sitecustomize.py
-var mended []byte
+//go:embed *.py
+var mended embed.FS
 
 // address matches the line in which moto logs its address.
 var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
@@ -57,7 +57,7 @@ func Start(t *testing.T) *Server {
 	folder := t.TempDir()
 	seed := filepath.Join(folder, "images.json")
 	require.NoError(t, os.WriteFile(seed, images, 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "sitecustomize.py"), mended, 0o600))
+	require.NoError(t, os.CopyFS(folder, mended))
 
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, "-H", "127.0.0.1", "-p", "0")
 	cmd.Env = append(os.Environ(), "MOTO_AMIS_PATH="+seed, "MOTO_ENABLE_AMI_VALIDATION=true", "MOTO_ENABLE_KEYPAIR_VALIDATION=true",

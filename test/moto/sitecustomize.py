@@ -1,4 +1,4 @@
-"""Mends fifteen faults of moto 5 in the server that the tests start.
+"""Mends sixteen faults of moto 5 in the server that the tests start.
 
 Python imports this module when it starts. Without it:
 - a rule for an IP protocol without ports, such as 4 (IP in IP, which Calico
@@ -26,18 +26,23 @@ Python imports this module when it starts. Without it:
 - an Auto Scaling group with a mixed instances policy launches too few
   instances, because shares are rounded down;
 - an update of an Auto Scaling group that does not mention the mixed instances
-  policy removes it.
+  policy removes it;
+- the versions of a launch template up to "$Latest" cannot be listed.
+
+moto_eks.py does the same for EKS.
 """
 
 import inspect
 import json
 
+import moto_eks  # noqa: F401
 from moto.autoscaling.models import FakeAutoScalingGroup, LifecycleHook
 from moto.autoscaling.responses import AutoScalingResponse
 from moto.core.responses import ActionResult
 from moto.ec2.models import nat_gateways, security_groups
 from moto.ec2.models.instances import Instance
 from moto.ec2.responses.instances import InstanceResponse
+from moto.ec2.responses.launch_templates import LaunchTemplates
 from moto.eks import responses as eks
 from moto.eks import urls as eks_urls
 from moto.elbv2 import models as elbv2
@@ -286,3 +291,15 @@ def update_with_policy(self, **kwargs):
 
 FakeAutoScalingGroup.set_desired_capacity = set_whole_capacity
 FakeAutoScalingGroup.update = update_with_policy
+
+
+get_number = LaunchTemplates._get_int_param
+
+
+def get_number_of_version(self, name, *args, **kwargs):
+    if name == "MaxVersion" and self._get_param(name) == "$Latest":
+        return None
+    return get_number(self, name, *args, **kwargs)
+
+
+LaunchTemplates._get_int_param = get_number_of_version

@@ -120,8 +120,9 @@ requires-kubernetes:
 requires-lab:
 	@hack/require.sh root moto_server aws cloud-init etcd ip
 
+management: export LAB_QUIET ?= 10m
 management: requires-lab build ## hand clusters over to the real controllers of a management cluster, and take them back; needs root, and minutes to build for the first time
-	cd e2e/kubernetes && go test -count 1 -timeout 40m -v -run 'TestManagement|TestHandover|TestTakeback' ./lab
+	cd e2e/kubernetes && go test -count 1 -timeout 60m -v -run 'TestManagement|TestHandover|TestTakeback' ./lab
 
 aws: build ## create and delete a small cluster in a real AWS account; asks first, and costs money
 	./hack/aws.sh $(BIN)

@@ -29,6 +29,7 @@ func handedOver() []string {
 		"awsmachinetemplates.infrastructure.cluster.x-k8s.io/v1beta2", "kubeadmconfigtemplates.bootstrap.cluster.x-k8s.io/v1beta2",
 		"kubeadmcontrolplanes.controlplane.cluster.x-k8s.io/v1beta2", "machinedeployments.cluster.x-k8s.io/v1beta2",
 		"machinesets.cluster.x-k8s.io/v1beta2", "machines.cluster.x-k8s.io/v1beta2", "awsmachines.infrastructure.cluster.x-k8s.io/v1beta2",
+		"machinepools.cluster.x-k8s.io/v1beta2", "awsmachinepools.infrastructure.cluster.x-k8s.io/v1beta2",
 		"kubeadmconfigs.bootstrap.cluster.x-k8s.io/v1beta2", "secrets/v1",
 	}
 }
@@ -38,11 +39,11 @@ func installKinds(t *testing.T, c *controlplane.ControlPlane) {
 	t.Helper()
 	const capi = "sigs.k8s.io/cluster-api"
 	c.InstallCRDs(t, capi, "core/config/crd/bases", nil, "cluster.x-k8s.io_clusters.yaml", "cluster.x-k8s.io_machinedeployments.yaml",
-		"cluster.x-k8s.io_machinesets.yaml", "cluster.x-k8s.io_machines.yaml")
+		"cluster.x-k8s.io_machinesets.yaml", "cluster.x-k8s.io_machines.yaml", "cluster.x-k8s.io_machinepools.yaml")
 	c.InstallCRDs(t, capi, "bootstrap/kubeadm/config/crd/bases", nil, "bootstrap.cluster.x-k8s.io_kubeadmconfigs.yaml", "bootstrap.cluster.x-k8s.io_kubeadmconfigtemplates.yaml")
 	c.InstallCRDs(t, capi, "controlplane/kubeadm/config/crd/bases", nil, "controlplane.cluster.x-k8s.io_kubeadmcontrolplanes.yaml")
 	c.InstallCRDs(t, "sigs.k8s.io/cluster-api-provider-aws/v2", "config/crd/bases", nil, "infrastructure.cluster.x-k8s.io_awsclusters.yaml",
-		"infrastructure.cluster.x-k8s.io_awsmachines.yaml", "infrastructure.cluster.x-k8s.io_awsmachinetemplates.yaml")
+		"infrastructure.cluster.x-k8s.io_awsmachines.yaml", "infrastructure.cluster.x-k8s.io_awsmachinetemplates.yaml", "infrastructure.cluster.x-k8s.io_awsmachinepools.yaml")
 }
 
 // objects returns the objects of a cluster, "Kind/name", with the names of their owners. It
@@ -73,9 +74,10 @@ func objects(t *testing.T, c *controlplane.ControlPlane) map[string]string {
 // controllers report for all objects that they are ready, while the Cluster is not paused.
 // They stand in for the real ones, which the lab runs.
 func controllers(ctx context.Context, c *controlplane.ControlPlane) {
-	status := []byte(`{"status":{"ready":true,"conditions":[
+	ready := []byte(`{"status":{"ready":true,"conditions":[
 		{"type":"Available","status":"True","reason":"Available","message":"it is","lastTransitionTime":"2026-01-01T00:00:00Z"},
 		{"type":"Ready","status":"True","reason":"Ready","message":"it is","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`)
+	running := []byte(`{"status":{"phase":"Running"}}`)
 	for ; ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
 		clusters, err := c.Objects.Resource(controlplane.Resource(handedOver()[0])).Namespace("default").List(ctx, metav1.ListOptions{})
 		if err != nil || len(clusters.Items) == 0 {
@@ -91,6 +93,10 @@ func controllers(ctx context.Context, c *controlplane.ControlPlane) {
 				continue
 			}
 			for _, o := range list.Items {
+				status := ready
+				if o.GetKind() == "MachinePool" {
+					status = running
+				}
 				_, _ = r.Patch(ctx, o.GetName(), types.MergePatchType, status, metav1.PatchOptions{}, "status") // a kind may have no status
 			}
 		}
@@ -111,9 +117,7 @@ func TestHandoverKilled(t *testing.T) {
 	t.Cleanup(stop)
 	go controllers(ctx, c)
 
-	root, err := controlplane.Root()
-	require.NoError(t, err)
-	manifest, kubeconfig := filepath.Join(root, "configs", "quickstart.yaml"), c.Kubeconfig(t)
+	manifest, kubeconfig := withPool(t), c.Kubeconfig(t)
 	s := newShell(t)
 	s.run(0, "cluster", "create", "-f", manifest, "--simulate", "--yes", "--progress", "none")
 	s.run(4, "cluster", "takeback", "quickstart", "--from", kubeconfig, "--simulate", "--yes")
@@ -127,6 +131,7 @@ func TestHandoverKilled(t *testing.T) {
 	whole := time.Since(began)
 	want := objects(t, c)
 	require.Contains(t, want, "Secret/quickstart-etcd")
+	require.Equal(t, "MachinePool/quickstart-mp-0", want["AWSMachinePool/quickstart-mp-0"])
 	require.Equal(t, "Machine/"+machine(want), want["AWSMachine/"+machine(want)])
 	s.run(0, give...)
 	require.Equal(t, want, objects(t, c), "a second handover changes nothing")
@@ -154,6 +159,24 @@ func TestHandoverKilled(t *testing.T) {
 	require.Contains(t, s.err, "forgot that")
 	s.run(0, "cluster", "delete", "quickstart", "--simulate", "--yes")
 	t.Logf("proved: %d handovers and %d takebacks, killed at random moments within %s and run again, end the same", kills, kills, whole.Round(time.Millisecond))
+}
+
+// withPool writes the quick start with the pool of another example, and returns the file.
+func withPool(t *testing.T) string {
+	t.Helper()
+	root, err := controlplane.Root()
+	require.NoError(t, err)
+	example := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(root, "configs", name+".yaml"))
+		require.NoError(t, err)
+		return string(text)
+	}
+	_, pool, found := strings.Cut(example("machine-pool"), "kind: MachinePool\n")
+	require.True(t, found)
+	pool = strings.ReplaceAll("\n---\napiVersion: cluster.x-k8s.io/v1beta2\nkind: MachinePool\n"+pool, "machine-pool", "quickstart")
+	file := filepath.Join(t.TempDir(), "cluster.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(example("quickstart")+pool), 0o600))
+	return file
 }
 
 // machine is the name of one of the Machines.

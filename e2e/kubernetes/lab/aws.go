@@ -33,6 +33,13 @@ const (
 	routeAfter = 12 * time.Second
 )
 
+// eksFile is the file with the address of the API server of EKS clusters, which does not have
+// to exist.
+const eksFile = "eks.json"
+
+// nodeGroupTag is on the instances of node groups. They do not boot: their images are EKS's.
+const nodeGroupTag = "eks:nodegroup-name"
+
 // account is an account in moto_server.
 type account struct {
 	namespace
@@ -67,7 +74,7 @@ func openAccount(ctx context.Context, dir string) (*account, error) {
 	a.server = ns.command(context.WithoutCancel(ctx), []string{
 		"HOME=" + os.Getenv("HOME"), "MOTO_AMIS_PATH=" + filepath.Join(moto, "images.json"), "MOTO_ENABLE_AMI_VALIDATION=true",
 		"MOTO_EC2_ENABLE_INSTANCE_TYPE_VALIDATION=true", "MOTO_IAM_LOAD_MANAGED_POLICIES=true", "PYTHONUNBUFFERED=1", "PYTHONPATH=" + moto,
-		"PYTHONDONTWRITEBYTECODE=1",
+		"PYTHONDONTWRITEBYTECODE=1", "MOTO_EKS=" + filepath.Join(dir, eksFile),
 	}, program, "-H", awsAddress, "-p", "5000")
 	log, err := os.Create(filepath.Join(dir, "moto.log"))
 	if err != nil {

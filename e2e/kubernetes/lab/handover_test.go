@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -10,25 +11,80 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// shape is a kind of cluster that is handed over.
+type shape struct {
+	name, cluster          string
+	controlPlanes, workers int
+	gateways               int // NAT gateways of somebody else
+	manifest               func(t *testing.T, l *Lab) string
+}
+
+func shapes() []shape {
+	return []shape{
+		{"quick start", "quickstart", 3, 3, 0, func(t *testing.T, _ *Lab) string {
+			return strings.ReplaceAll(Example(t, "quickstart"), "  replicas: 1", "  replicas: 3")
+		}},
+		{"existing VPC", "byo-vpc", 1, 1, 1, inExistingVPC},
+		{"machine pool", "machine-pool", 1, 2, 0, func(t *testing.T, _ *Lab) string { return Example(t, "machine-pool") }},
+	}
+}
+
 // TestHandover hands clusters over to the real controllers: they change nothing in AWS.
+// LAB_SHAPES names the clusters, all by default. LAB_QUIET is for how long the controllers are
+// watched in the end.
 func TestHandover(t *testing.T) {
 	l := Start(t)
 	m := l.newManagement(t)
-	for _, x := range []struct {
-		name, cluster string
-		gateways      int // NAT gateways of somebody else
-		manifest      func(t *testing.T) string
-	}{
-		{"quick start", "quickstart", 0, func(t *testing.T) string { return Example(t, "quickstart") }},
-		{"existing VPC", "byo-vpc", 1, func(t *testing.T) string { return inExistingVPC(t, l) }},
-	} {
+	chosen := func(name string) bool {
+		names := os.Getenv("LAB_SHAPES")
+		return names == "" || slices.Contains(strings.Split(names, ","), name)
+	}
+	var given []string
+	for _, x := range shapes() {
+		if !chosen(x.name) {
+			continue
+		}
 		t.Run(x.name, func(t *testing.T) {
-			u := l.NewLaptop(t, x.cluster, withResourceSet(t, x.manifest(t)))
-			u.bring(t, 1, 1)
+			u := l.NewLaptop(t, x.cluster, withResourceSet(t, x.manifest(t, l)))
+			u.bring(t, x.controlPlanes, x.workers)
 			m.takes(t, u)
 			tagged := slices.DeleteFunc(m.Requests.Writes(), func(q Request) bool { return !q.TagsGateway() })
 			assert.Len(t, tagged, x.gateways, "not once for each NAT gateway")
 		})
+		given = append(given, x.cluster)
+	}
+	if chosen("EKS") {
+		m.handsEKSOver(t, l)
+		given = append(given, "eks")
+	}
+	m.staysQuiet(t, given)
+	if chosen("machine pool") {
+		t.Run("machine pool grows", func(t *testing.T) { m.poolGrows(t, m.Workload(t, "default", "machine-pool")) })
+	}
+}
+
+// staysQuiet watches the controllers for some time, in which they change nothing.
+func (m *Management) staysQuiet(t *testing.T, clusters []string) {
+	t.Helper()
+	quiet, err := time.ParseDuration(os.Getenv("LAB_QUIET"))
+	if err != nil {
+		quiet = 20 * time.Second
+	}
+	m.Requests.Reset()
+	time.Sleep(quiet)
+	m.onlyRepeats(t)
+	for _, name := range clusters {
+		m.Settled(t, name, patience)
+	}
+	t.Logf("proved: in %s of watching, the controllers of %s send %d requests to AWS, of which %d are the writes that CAPA always repeats",
+		quiet, strings.Join(clusters, ", "), len(m.Requests.All()), len(m.Requests.Writes()))
+}
+
+// onlyRepeats requires that the controllers have changed nothing since the last Reset.
+func (m *Management) onlyRepeats(t *testing.T) {
+	t.Helper()
+	for _, q := range m.Requests.Writes() {
+		assert.True(t, q.Repeated() || q.TagsGateway(), "the controllers have written to AWS: %s", q)
 	}
 }
 
@@ -47,9 +103,7 @@ func (m *Management) takes(t *testing.T, u *Laptop) {
 		m.Requests.Quiet(t, 5*time.Second, patience)
 	}
 	m.Settled(t, u.Cluster, patience)
-	for _, q := range m.Requests.Writes() {
-		assert.True(t, q.Repeated() || q.TagsGateway(), "the controllers have written to AWS: %s", q)
-	}
+	m.onlyRepeats(t)
 	require.NotEmpty(t, m.Requests.All())
 	assert.Equal(t, before, m.account.snapshot(t), "instances, and what the repeated writes could have changed")
 	u.NothingToDo(t)

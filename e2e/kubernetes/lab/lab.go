@@ -115,7 +115,7 @@ func (l *Lab) round(ctx context.Context) error {
 	for _, i := range instances {
 		m := l.machines[i.ID]
 		switch {
-		case i.State == "running" && m == nil:
+		case i.State == "running" && m == nil && i.Tag(nodeGroupTag) == "":
 			if err := l.launch(ctx, i); err != nil {
 				return fmt.Errorf("launch %s: %w", i.ID, err)
 			}

@@ -2,10 +2,12 @@ package lab
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestManagement tests that the real controllers of a management cluster make a cluster
@@ -21,11 +23,14 @@ func TestManagement(t *testing.T) {
 	m.resynced(t, "quickstart")
 }
 
-// newManagement starts a management cluster in an account that is prepared for CAPA. LAB_DUMP
-// is a folder for its objects and requests.
+// newManagement starts a management cluster in an account that is prepared for CAPA and EKS.
+// LAB_DUMP is a folder for its objects and requests.
 func (l *Lab) newManagement(t *testing.T) *Management {
 	t.Helper()
-	l.NewLaptop(t, "", "").Bootstrap(t)
+	u := l.NewLaptop(t, "", "")
+	config := filepath.Join(u.home, "iam.yaml")
+	require.NoError(t, os.WriteFile(config, []byte(`{apiVersion: bootstrap.aws.infrastructure.cluster.x-k8s.io/v1beta1, kind: AWSIAMConfiguration, spec: {eks: {managedMachinePool: {disable: false}}}}`), 0o600))
+	u.Run(t, "bootstrap", "iam", "create-cloudformation-stack", "--config", config)
 	m := l.NewManagement(t, 10*time.Minute)
 	if dir := os.Getenv("LAB_DUMP"); dir != "" {
 		t.Cleanup(func() { m.Dump(t, dir) })

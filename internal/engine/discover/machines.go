@@ -3,7 +3,6 @@ package discover
 import (
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
@@ -244,7 +243,4 @@ func metadataOptions(m ec2.Metadata) *infrav1.InstanceMetadataOptions {
 }
 
 // replicas returns the number of machines as a field.
-func (g machineGroup) replicas() int64 {
-	n, _ := strconv.ParseInt(strconv.Itoa(len(g.machines)), 10, 64)
-	return n
-}
+func (g machineGroup) replicas() int64 { return int64(len(g.machines)) }

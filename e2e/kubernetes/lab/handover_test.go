@@ -58,9 +58,6 @@ func TestHandover(t *testing.T) {
 		given = append(given, "eks")
 	}
 	m.staysQuiet(t, given)
-	if chosen("machine pool") {
-		t.Run("machine pool grows", func(t *testing.T) { m.poolGrows(t, m.Workload(t, "default", "machine-pool")) })
-	}
 }
 
 // staysQuiet watches the controllers for some time, in which they change nothing.

@@ -37,6 +37,18 @@ func printRefusal(ctx context.Context, e *env.Env, cmd *cobra.Command, err error
 	case a.Invalid:
 		e.Story("AWS does not accept the access key of %s: it may be deleted or inactive, its secret key may be wrong, or the region is not enabled in the account.", s.Name)
 	case !upstream(cmd):
-		e.Story("The caller lacks %s. To see the policy that a cluster needs:\n\n  %s cluster policy -f FILE\n", strings.Join(a.Denied, ", "), name)
+		e.Story("The caller lacks %s. To see the policy that a cluster needs:\n\n  %s cluster policy -f FILE\n", lacking(a.Denied), name)
 	}
+}
+
+// lacking lists actions, with the statements of the policy that allow them.
+func lacking(actions []string) string {
+	var parts []string
+	for _, action := range actions {
+		if sid := reconcile.StatementOf(action); sid != "" {
+			action += " (statement " + sid + " of the policy)"
+		}
+		parts = append(parts, action)
+	}
+	return strings.Join(parts, ", ")
 }

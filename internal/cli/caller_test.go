@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -22,6 +23,10 @@ import (
 func (s *shellEnv) answers(t *testing.T, code, message string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if body, _ := io.ReadAll(r.Body); strings.Contains(string(body), "EncodedMessage=4TZ-readable") {
+			_, _ = w.Write([]byte(`<DecodeAuthorizationMessageResponse><DecodeAuthorizationMessageResult><DecodedMessage>{"allowed":false,"explicitDeny":false,"context":{"action":"ec2:DescribeTags","resource":"*"}}</DecodedMessage></DecodeAuthorizationMessageResult></DecodeAuthorizationMessageResponse>`))
+			return
+		}
 		if r.Header.Get("X-Amz-Target") != "" { // of Systems Manager
 			w.Header().Set("X-Amzn-Errortype", map[string]string{"UnauthorizedOperation": "AccessDeniedException", "RequestExpired": "ExpiredTokenException", "AuthFailure": "UnrecognizedClientException"}[code])
 			w.WriteHeader(http.StatusBadRequest)
@@ -75,7 +80,9 @@ func TestRefusedCaller(t *testing.T) {
 		"an SSO session":  {"RequestExpired", "Request has expired.", []string{"--profile", "dev"}, "The credentials of profile dev have expired. Log in again:\n\n  aws sso login --profile dev\n"},
 		"a profile":       {"RequestExpired", "Request has expired.", []string{"--profile", "keys"}, "The credentials of profile keys have expired: get new ones. If they have not, check the clock of this machine.\n"},
 		"no such key":     {"AuthFailure", "AWS was not able to validate the provided access credentials", nil, "AWS does not accept the access key of the environment (AWS_ACCESS_KEY_ID): it may be deleted or inactive, its secret key may be wrong, or the region is not enabled in the account.\n"},
-		"no permission":   {"UnauthorizedOperation", "You are not authorized to perform this operation.", nil, "The caller lacks ec2:DescribeTags. To see the policy that a cluster needs:\n\n  clusterawsadm cluster policy -f FILE\n"},
+		"no permission":   {"UnauthorizedOperation", "You are not authorized to perform this operation.", nil, "The caller lacks ec2:DescribeTags (statement Describe of the policy). To see the policy that a cluster needs:\n\n  clusterawsadm cluster policy -f FILE\n"},
+		"secret details":  {"UnauthorizedOperation", "You are not authorized to perform this operation. Encoded authorization failure message: 4TZ-secret", nil, "(The details are encoded; sts:DecodeAuthorizationMessage is not allowed.)"},
+		"encoded details": {"UnauthorizedOperation", "You are not authorized to perform this operation. Encoded authorization failure message: 4TZ-readable", nil, "is not authorized to perform: ec2:DescribeTags on resource: * because no policy allows it"},
 		"another service": {"UnauthorizedOperation", "User: ada is not authorized to perform: kms:Decrypt because", nil, "lacks kms:Decrypt."},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,7 +91,9 @@ func TestRefusedCaller(t *testing.T) {
 			s.variables["AWS_CONFIG_FILE"], s.variables["AWS_ACCESS_KEY_ID"] = config, "AKID"
 			assert.Equal(t, env.Refused, s.run(append([]string{"cluster", "list"}, c.args...)...))
 			assert.Contains(t, s.err.String(), c.want)
-			assert.Contains(t, s.err.String(), c.message, "and AWS's own words")
+			words, _, _ := strings.Cut(c.message, " Encoded")
+			assert.Contains(t, s.err.String(), words, "and AWS's own words")
+			assert.NotContains(t, s.err.String(), "4TZ-")
 			assert.Empty(t, s.out.String())
 			file := s.generated(t)
 			for _, command := range [][]string{{"plan", "-f", file}, {"create", "-f", file, "--yes"}, {"delete", "demo", "--region", "us-east-1", "--yes"}} {

@@ -178,6 +178,7 @@ func TestWhatIsTypedWrong(t *testing.T) {
 		{[]string{"cluster", "list"}, "error: no AWS region: use --region, set AWS_REGION, or choose a profile that has one\n"},
 		{[]string{"cluster", "generate", "Demo_1"}, `"Demo_1" is not a valid cluster name`},
 		{[]string{"cluster", "generate", "demo", "--flavor", "nope"}, "must be one of"},
+		{[]string{"cluster", "validate", "-f", edited(t, "../../configs/byo-vpc.yaml", "id: vpc-", "id: vpv-")}, `:39: AWSCluster/byo-vpc spec.network.vpc.id: "vpv-0123456789abcdef0" is not the id of a VPC — set an id that begins with vpc-`},
 		{[]string{"cluster", "list", "--config", "/nope.yaml"}, "configuration: "},
 		{[]string{"cluster", "list", "--parallel", "-1"}, "error: --parallel: must not be negative, is -1"},
 		{[]string{"cluster", "list", "--simulate", "--faults", "x"}, "error: --faults: the seed must be a whole number from 0 on, is \"x\""},
@@ -193,6 +194,46 @@ func TestWhatIsTypedWrong(t *testing.T) {
 		assert.NotContains(t, s.err.String(), "Usage:")
 		assert.Empty(t, s.out.String(), "stdout is for answers")
 	}
+}
+
+// edited returns a copy of a manifest with a text replaced by another one.
+func edited(t *testing.T, file, old, text string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Contains(t, string(data), old)
+	out := filepath.Join(t.TempDir(), filepath.Base(file))
+	require.NoError(t, os.WriteFile(out, []byte(strings.ReplaceAll(string(data), old, text)), 0o600))
+	return out
+}
+
+// A region that is not known may be new: it is remarked on once, with its place.
+func TestRegionOfAManifest(t *testing.T) {
+	s := newShell(t)
+	assert.Equal(t, env.OK, s.run("cluster", "validate", "--strict", "-f", edited(t, "../../configs/quickstart.yaml", "region: us-east-1", "region: us-est-1")))
+	assert.Regexp(t, `^warning: \S+quickstart\.yaml:40: AWSCluster/quickstart spec\.region: region us-est-1 is not one of those that were known when this program was built: did you mean us-east-1\?\n$`, s.err.String())
+}
+
+// TestInvalidForPrograms prints the problems of a manifest as JSON; a syntax error is told
+// without its consequences.
+func TestInvalidForPrograms(t *testing.T) {
+	s := newShell(t)
+	assert.Equal(t, env.Wrong, s.run("cluster", "validate", "-o", "json", "-f", edited(t, "../../configs/quickstart.yaml", "  region: us-east-1", "   region: us-east-1")))
+	var out struct {
+		Valid    *bool
+		Findings []struct {
+			File, Message string
+			Line          int
+		}
+	}
+	require.NoError(t, json.Unmarshal(s.out.Bytes(), &out))
+	require.NotNil(t, out.Valid)
+	assert.False(t, *out.Valid)
+	require.Len(t, out.Findings, 1, s.err.String())
+	assert.Contains(t, out.Findings[0].Message, "the YAML is invalid")
+	assert.Contains(t, out.Findings[0].File, "quickstart.yaml")
+	assert.Positive(t, out.Findings[0].Line)
+	assert.Contains(t, s.err.String(), "error: 1 problem\n")
 }
 
 func TestVersionFlag(t *testing.T) {

@@ -51,13 +51,15 @@ type Clients struct {
 	KMSKey  string       // see Options
 	Lock    *Lock        // checked before every write; nil means no check (tests, single calls)
 
-	tokens  string // seed of the client tokens of this run
-	slots   chan struct{}
-	buckets *buckets
-	memos   sync.Map // question -> *memo
-	reading atomic.Int64
-	batches batches
-	stats   Stats
+	tokens      string // seed of the client tokens of this run
+	slots       chan struct{}
+	buckets     *buckets
+	memos       sync.Map // question -> *memo
+	reading     atomic.Int64
+	batches     batches
+	stats       Stats
+	undecodable atomic.Bool // the caller may not decode the details of denied calls
+
 	reached atomic.Bool  // AWS has answered a call
 	ahead   atomic.Int64 // by how much the clock of this machine is ahead of AWS's, in nanoseconds
 	log     func(Call)

@@ -151,6 +151,9 @@ func (c *Clients) guard(stack *middleware.Stack) error {
 			if err != nil && ctx.Err() != nil && !Rejected(err) && !errors.As(err, new(*interruptedError)) {
 				err = unanswered(p, context.Cause(ctx))
 			}
+			if Denied(err) {
+				c.readDetails(ctx, err)
+			}
 			if c.log != nil {
 				op := awsmiddleware.GetOperationName(ctx)
 				c.log(Call{awsmiddleware.GetServiceID(ctx), op, c.Clock.Since(began), err, p.attempts, !Reads(op)})
@@ -244,7 +247,7 @@ func answered(ctx context.Context, in middleware.FinalizeInput, next middleware.
 
 // Reads reports whether an operation only reads.
 func Reads(op string) bool {
-	return slices.ContainsFunc([]string{"Describe", "Get", "List", "Head", "Search", "Lookup", "Simulate"}, func(p string) bool {
+	return slices.ContainsFunc([]string{"Describe", "Get", "List", "Head", "Search", "Lookup", "Simulate", "Decode"}, func(p string) bool {
 		return strings.HasPrefix(op, p)
 	})
 }

@@ -61,7 +61,7 @@ func TestExternalLoadBalancerIsMissing(t *testing.T) {
 		m.Infra.Spec.ControlPlaneLoadBalancer.Name = &name
 		_, err := open(m, a.Process()).Plan(t.Context())
 		require.ErrorContains(t, err, "load-balancer/network")
-		require.ErrorContains(t, err, "does not exist; an existing resource is not created")
+		require.ErrorContains(t, err, "does not exist in this account and region")
 		require.NotContains(t, err.Error(), "\n")
 	})
 }

@@ -1,6 +1,10 @@
 package reconcile
 
-import "github.com/clusterawsadm/clusterawsadm/internal/engine/permission"
+import (
+	"slices"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/permission"
+)
 
 // PolicyDocument is an IAM policy document.
 type PolicyDocument struct {
@@ -37,6 +41,16 @@ func Policy(region string, c ControlPlane) PolicyDocument {
 // its buckets, the roles of its machines and the identities in it.
 func (m *Manifest) Policy() PolicyDocument {
 	return documentOf(permission.Policy(permission.Of(m.cluster)))
+}
+
+// StatementOf returns the Sid of the statement of Policy that allows an action; "" for none.
+func StatementOf(action string) string {
+	for _, s := range permission.Policy(permission.Scope{}).Statement {
+		if slices.Contains(s.Action, action) {
+			return s.Sid
+		}
+	}
+	return ""
 }
 
 func documentOf(d permission.Document) PolicyDocument {

@@ -34,6 +34,8 @@ type Flags struct {
 	SimulateSpeed   float64
 	Faults          string
 
+	Remarked string // a region that was remarked on already, with its place in the manifest
+
 	simulable bool // the command has --simulate
 	region    *pflag.Flag
 }
@@ -110,6 +112,9 @@ func (f *Flags) Open(ctx context.Context, region string) (*Account, error) {
 
 // RemarkRegion warns about a region that is probably misspelled. New regions are not known.
 func (f *Flags) RemarkRegion(region string) {
+	if region == f.Remarked {
+		return
+	}
 	if remark := regions.Remark(region); remark != "" {
 		f.Env.Story("warning: %s", remark)
 	}

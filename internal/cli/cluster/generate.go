@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"regexp"
 	"strconv"
@@ -26,6 +27,7 @@ func newGenerate(f *flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "generate NAME",
 		Short: "Print an example manifest",
+		Long:  "Print an example manifest. Its first lines say what to set, and how to use it.\n\nThe flavors are:\n\n" + listFlavors(),
 		Example: `  clusterawsadm cluster generate demo > demo.yaml
   clusterawsadm cluster generate demo --flavor three-zones --kubernetes-version v1.34.2 --worker-machine-count 5
   clusterawsadm cluster generate demo --region eu-west-1 | clusterawsadm cluster create -f - --simulate --yes`,
@@ -39,14 +41,18 @@ func newGenerate(f *flags) *cobra.Command {
 			return o.run(args[0])
 		},
 	}
-	cmd.Flags().Var(&o.flavor, "flavor", "type of cluster: "+strings.Join(o.flavor.of, ", ")+"; or the name of a similar template of clusterctl, such as machinepool")
+	cmd.Flags().Var(&o.flavor, "flavor", "type of cluster: one of the list above, or the name of a similar template of clusterctl, such as machinepool")
 	cmd.Flags().StringVar(&o.version, "kubernetes-version", "", "Kubernetes version, such as v1.34.2, or v1.34 for EKS (default: of the flavor)")
 	cmd.Flags().IntVar(&o.controlPlanes, "control-plane-machine-count", -1, "number of control plane machines (default: of the flavor)")
 	cmd.Flags().IntVar(&o.workers, "worker-machine-count", -1, "number of machines in each group of workers (default: of the flavor)")
 	for _, name := range counts {
 		cmd.Flags().Lookup(name).DefValue = "0" // -1 is not shown
 	}
-	complete(cmd, "flavor", o.flavor.of)
+	var completions []string
+	for _, name := range o.flavor.of {
+		completions = append(completions, cobra.CompletionWithDesc(name, summary(name)))
+	}
+	complete(cmd, "flavor", completions)
 	return cmd
 }
 
@@ -57,6 +63,42 @@ func flavors() (out []string) {
 		out = append(out, strings.TrimSuffix(f, ".yaml"))
 	}
 	return out
+}
+
+// listFlavors lists the flavors, one on each line, with what they are.
+func listFlavors() string {
+	var b strings.Builder
+	for _, name := range flavors() {
+		fmt.Fprintf(&b, "  %-22s  %s\n", name, summary(name))
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// summary returns what a flavor is: the beginning of the comment in the first lines of its
+// manifest.
+func summary(flavor string) string {
+	data, _ := configs.Manifests.ReadFile(flavor + ".yaml") // it is in the list
+	var words []string
+	for line := range strings.Lines(string(data)) {
+		text, comment := strings.CutPrefix(line, "# ")
+		if !comment {
+			break
+		}
+		words = append(words, strings.Fields(text)...)
+	}
+	const most = 62
+	text := strings.Join(words, " ")
+	for _, end := range []string{". ", ": ", "; "} {
+		text, _, _ = strings.Cut(text, end)
+	}
+	if len(text) <= most {
+		return strings.TrimSuffix(text, ".")
+	}
+	text = text[:strings.LastIndexByte(text[:most], ' ')]
+	if end := strings.LastIndex(text, ", "); end > most/3 {
+		return text[:end]
+	}
+	return strings.TrimSuffix(text, ",") + " …"
 }
 
 // clusterctlFlavors are the flavors of the templates of Cluster API Provider AWS that have

@@ -20,6 +20,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/kube"
 	"github.com/clusterawsadm/clusterawsadm/internal/management"
+	"github.com/clusterawsadm/clusterawsadm/internal/regions"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
@@ -93,6 +94,7 @@ func (f *flags) loadSources(ctx context.Context, sources []reconcile.Source) (*r
 	if err := f.move(m); err != nil {
 		return nil, err
 	}
+	f.remarkRegion(m)
 	used[rolesVariable] = strconv.FormatBool(roles)
 	f.digest = digestOf([][]reconcile.Source{sources, cni, addons, identities}, used)
 	for _, w := range m.Warnings {
@@ -123,6 +125,19 @@ func (f *flags) move(m *reconcile.Manifest) error {
 	m.Warnings = append(m.Warnings, what)
 	m.SetRegion(f.Region)
 	return nil
+}
+
+// remarkRegion warns about a region in the manifest that is probably misspelled. It may also be
+// new, so that --strict does not refuse it.
+func (f *flags) remarkRegion(m *reconcile.Manifest) {
+	at, object, path := m.RegionField()
+	remark := regions.Remark(m.Region())
+	if remark == "" || at.File == "" || f.Region != "" && f.RegionSetting() == "" {
+		f.RemarkRegion(m.Region())
+	} else {
+		m.Warnings = append(m.Warnings, input.Problem{Position: at, Object: object, Path: path, What: remark})
+	}
+	f.Remarked = m.Region()
 }
 
 // isTrue parses a boolean variable.

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -50,15 +52,44 @@ type valid struct {
 func (o *validateOptions) run(cmd *cobra.Command) error {
 	m, err := o.load(cmd.Context())
 	if err != nil {
-		return err
+		return o.printInvalid(err)
 	}
-	o.RemarkRegion(m.Region())
 	v := describe(m)
 	if o.output.value != "text" {
 		return render.Encode(o.Env.Out, render.Format(o.output.value), v)
 	}
 	_, err = fmt.Fprintf(o.Env.Out, "%s: valid: %s\n", strings.Join(o.files, ", "), v)
 	return err
+}
+
+// invalid is the JSON output for an invalid manifest.
+type invalid struct {
+	Version  int       `json:"version"`
+	Valid    bool      `json:"valid"` // false
+	Findings []finding `json:"findings"`
+}
+
+// finding is one problem of a manifest.
+type finding struct {
+	File    string `json:"file,omitempty"`
+	Line    int    `json:"line,omitempty"`   // 0: unknown
+	Object  string `json:"object,omitempty"` // "AWSCluster/demo"
+	Path    string `json:"path,omitempty"`   // "spec.region"
+	Message string `json:"message"`
+	Fix     string `json:"fix,omitempty"` // what to do about it
+}
+
+// printInvalid prints the problems of a manifest for programs, and returns the error.
+func (o *validateOptions) printInvalid(err error) error {
+	var wrong *input.InvalidError
+	if o.output.value == "text" || !errors.As(err, &wrong) {
+		return err
+	}
+	out := invalid{Version: render.Version}
+	for _, p := range wrong.Problems {
+		out.Findings = append(out.Findings, finding{File: p.File, Line: p.Line, Object: p.Object, Path: p.Path, Message: p.What, Fix: p.Fix})
+	}
+	return errors.Join(render.Encode(o.Env.Out, render.Format(o.output.value), out), err)
 }
 
 func describe(m *reconcile.Manifest) valid {

@@ -37,6 +37,8 @@ type Env struct {
 	Program string
 	// LogLevel is the value of -v: 2 by default; 4 and above log every AWS call.
 	LogLevel int
+	// NoColour is the value of --no-color.
+	NoColour bool
 	// AWS returns the configuration for a region and a profile, either of which may be ""
 	// for that of the environment. It makes no call.
 	AWS func(ctx context.Context, region, profile string) (aws.Config, error)
@@ -128,5 +130,5 @@ func (e *Env) ErrStyle() render.Style { return render.Style{Colour: e.colour(e.E
 
 // colour follows https://no-color.org.
 func (e *Env) colour(terminal bool) bool {
-	return terminal && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"
+	return terminal && !e.NoColour && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"
 }

@@ -18,7 +18,7 @@ func (n *resource) observe(ctx context.Context, x *Executor) (State, error) {
 	case err != nil:
 		return nil, fmt.Errorf("read: %w", err)
 	case have == nil && n.role == RoleExisting:
-		return nil, errors.New("does not exist; an existing resource is not created")
+		return nil, errors.New("does not exist in this account and region: set the ID of one that does, or remove it from the manifest, and one is created")
 	case have != nil:
 		n.pending = time.Time{} // it is visible: from here on, its state can be read
 	}

@@ -86,7 +86,7 @@ func (l *loader) usePayloads(o *object) {
 func (l *loader) payload(o *object, path string, r addonsv1.ResourceRef) (all []*Document) {
 	found := l.lookup(r.Kind, r.Name)
 	if found == nil {
-		l.fail(o.problem(path+".name", fmt.Sprintf("there is no %s/%s in the input", r.Kind, r.Name), l.namesOf(r.Kind, r.Name)))
+		l.absent(o.problem(path+".name", fmt.Sprintf("there is no %s/%s in the input", r.Kind, r.Name), l.namesOf(r.Kind, r.Name)))
 		return nil
 	}
 	data := map[string]string{}

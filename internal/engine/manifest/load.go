@@ -3,6 +3,7 @@ package manifest
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -89,6 +90,7 @@ type loader struct {
 	applied    map[string]*Document // the document of each object that is applied unchanged, by identity
 	byKey      map[key]*object
 	incomplete bool // variables without values: the values of fields have no meaning
+	unreadable bool // some documents are invalid YAML: objects may be missing because of that
 	unexpanded bool // the topology is invalid: the objects generated from it are missing
 	dropped    bool // invalid values were removed: comparing objects has no meaning
 	problems   []Problem
@@ -99,6 +101,15 @@ type loader struct {
 }
 
 func (l *loader) fail(p Problem) { l.problems = append(l.problems, p) }
+
+// absent reports that the input lacks an object, unless it may be in a part that cannot be
+// read, and no other object has a similar name.
+func (l *loader) absent(p Problem) {
+	if !l.unreadable || strings.HasPrefix(p.Fix, "did you mean") {
+		l.fail(p)
+	}
+}
+
 func (l *loader) warn(p Problem) { l.warnings = append(l.warnings, p) }
 
 // read parses the sources into objects.
@@ -116,6 +127,7 @@ func (l *loader) documents(sources []Source) (all []document) {
 	v := &variables{lookup: l.options.Lookup, missing: map[string][]Position{}}
 	for _, s := range sources {
 		found, problems := split(v.expand(s))
+		l.unreadable = l.unreadable || len(problems) > 0
 		all = append(all, found...)
 		l.problems = append(l.problems, problems...)
 	}

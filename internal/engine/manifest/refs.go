@@ -48,7 +48,7 @@ func (l *loader) follow(r reference, wanted ...string) *object {
 	}
 	o := l.lookup(r.kind, r.name)
 	if o == nil {
-		l.fail(r.from.problem(r.path+".name", fmt.Sprintf("there is no %s/%s in the input", r.kind, r.name), l.namesOf(r.kind, r.name)))
+		l.absent(r.from.problem(r.path+".name", fmt.Sprintf("there is no %s/%s in the input", r.kind, r.name), l.namesOf(r.kind, r.name)))
 		return nil
 	}
 	o.used = true

@@ -104,6 +104,14 @@ func (l *loader) checkNetwork(o *object) {
 	if l.cluster.External {
 		l.checkExternal(o, network.VPC.ID)
 	}
+	if id := network.VPC.ID; id != "" && !strings.HasPrefix(id, "vpc-") {
+		l.fail(o.problem("spec.network.vpc.id", fmt.Sprintf("%q is not the id of a VPC", id), "set an id that begins with vpc-"))
+	}
+	for role, id := range network.SecurityGroupOverrides {
+		if !strings.HasPrefix(id, "sg-") {
+			l.fail(o.problem("spec.network.securityGroupOverrides."+string(role), fmt.Sprintf("%q is not the id of a security group", id), "set an id that begins with sg-"))
+		}
+	}
 	if existing && len(network.Subnets) == 0 {
 		l.fail(o.problem("spec.network.vpc.id", "an existing VPC needs the subnets to use", "list their ids in spec.network.subnets"))
 	}
@@ -200,6 +208,9 @@ func (l *loader) checkTemplate(t *infrav1.AWSMachineTemplate) {
 func (l *loader) checkMachineSpec(o *object, path string, spec infrav1.AWSMachineSpec) {
 	if o == nil {
 		return
+	}
+	if id := spec.AMI.ID; id != nil && !strings.HasPrefix(*id, "ami-") {
+		l.fail(o.problem(path+".ami.id", fmt.Sprintf("%q is not the id of an image", *id), "set an id that begins with ami-"))
 	}
 	if spec.PlacementGroupPartition > 0 && spec.PlacementGroupName == "" {
 		l.fail(o.problem(path+".placementGroupPartition", "a partition is one of a placement group, and placementGroupName is not set", "set placementGroupName, or remove this field"))

@@ -97,7 +97,7 @@ func needsOf(k *kind.Any, s graph.Step) (out []Need) {
 		}
 	}
 	for i, n := range out {
-		rules := n.Action == "ec2:AuthorizeSecurityGroupIngress" && len(s.Diff) == 0 // a group without rules
+		rules := n.Action == "ec2:AuthorizeSecurityGroupIngress" && len(s.Diff) == 0    // a group without rules
 		other := k.Name != s.Resource.Kind() && strings.Contains(n.Action, ":Describe") // it is in the state of the resource
 		out[i].Maybe = n.Maybe || rules || other || k.Name == autoscaling.HookKind || strings.Contains(n.Action, ":List") || slices.Contains(sometimes(), n.Action)
 	}

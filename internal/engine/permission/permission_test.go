@@ -27,6 +27,7 @@ func needs(c call) []string {
 		{"pricing", "GetProducts"}:             {}, // these three only for the cost in a plan, which says so if they are denied
 		{"ec2", "DescribeSpotPriceHistory"}:    {},
 		{"eks", "DescribeClusterVersions"}:     {},
+		{"sts", "DecodeAuthorizationMessage"}:  {}, // as above
 		// with what they do on the way
 		{"autoscaling", "CreateAutoScalingGroup"}:        {"autoscaling:CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags", "ec2:RunInstances", "ec2:CreateTags", "iam:PassRole", "iam:CreateServiceLinkedRole"},
 		{"autoscaling", "PutLifecycleHook"}:              {"autoscaling:PutLifecycleHook", "iam:PassRole"},

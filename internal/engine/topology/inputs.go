@@ -228,17 +228,17 @@ func lookupInVPC[S graph.State](g *graph.Graph, b base, id graph.ID, find graph.
 }
 
 // addKeyPair adds the lookup of a key pair.
-func addKeyPair(g *graph.Graph, b base, name string) []graph.Edge {
+func addKeyPair(g *graph.Graph, b base, x group, name string) []graph.Edge {
 	if name == "" {
 		return nil
 	}
-	return graph.Awaits(lookup(g, b, graph.ID("key-pair/"+name), ec2.KeyPairByName(name, b.keyNames()), b.m.InfraObject(), "spec"))
+	return graph.Awaits(lookup(g, b, graph.ID("key-pair/"+name), ec2.KeyPairByName(name, b.keyNames()), x.specAt, x.specPath+".sshKeyName"))
 }
 
 // addProfile adds the lookup of an instance profile.
-func addProfile(g *graph.Graph, b base, name string) []graph.Edge {
+func addProfile(g *graph.Graph, b base, x group, name string) []graph.Edge {
 	if name == "" {
 		return nil
 	}
-	return graph.Awaits(lookup(g, b, graph.ID("instance-profile/"+name), ec2.InstanceProfileByName(name), b.m.InfraObject(), "spec"))
+	return graph.Awaits(lookup(g, b, graph.ID("instance-profile/"+name), ec2.InstanceProfileByName(name), x.specAt, x.specPath+".iamInstanceProfile"))
 }

@@ -117,7 +117,7 @@ func addMachine(g *graph.Graph, p platform, x groupPlan, at place, after []graph
 		if p.renewsToken(x.group) {
 			r.Tags = r.Tags.With(cloud.Tags{tokenTag: "true"})
 		}
-		r.Needed = slices.Concat(addKeyPair(g, p.base, r.Key), addProfile(g, p.base, x.spec.IAMInstanceProfile), addPlacementGroup(g, p.base, x.group))
+		r.Needed = slices.Concat(addKeyPair(g, p.base, x.group, r.Key), addProfile(g, p.base, x.group, x.spec.IAMInstanceProfile), addPlacementGroup(g, p.base, x.group))
 		if data.Waits {
 			out.routes = p.net.egress(r.Subnet)
 		} else {

@@ -78,7 +78,7 @@ func newLaunchTemplate(g *graph.Graph, p platform, x group, pool manifest.Pool) 
 		InstanceTags: p.machineTags(roleNode, x.spec.AdditionalTags).With(cloud.Tags{"Name": x.name}).With(bootstrapSecretTag(pool)),
 	}
 	t.Groups, t.EKS = machineSecurityGroups(g, p, x)
-	t.Needed = append(addKeyPair(g, p.base, t.Key), addProfile(g, p.base, spec.IamInstanceProfile)...)
+	t.Needed = append(addKeyPair(g, p.base, x, t.Key), addProfile(g, p.base, x, spec.IamInstanceProfile)...)
 	return t
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 )
 
 // InstanceProfileByName looks up an instance profile. Without permission to read it, the
@@ -20,12 +21,20 @@ func InstanceProfileByName(name string) graph.Lookup[Named] {
 		_, err := InstanceProfile(ctx, c, name)
 		switch {
 		case cloud.NotFound(err):
+			if near := suggest.Nearest(name, stockProfiles()); near != "" && near != name {
+				return nil, fmt.Errorf("instance profile %s does not exist: did you mean %s?", name, near)
+			}
 			return nil, fmt.Errorf("instance profile %s does not exist: `clusterawsadm bootstrap iam create-cloudformation-stack` creates those of Cluster API Provider AWS", name)
 		case cloud.Denied(err):
 			return &n, nil
 		}
 		return &n, err
 	}
+}
+
+// stockProfiles are the instance profiles for machines in the stack of CAPA's bootstrap.
+func stockProfiles() []string {
+	return []string{"control-plane.cluster-api-provider-aws.sigs.k8s.io", "nodes.cluster-api-provider-aws.sigs.k8s.io"}
 }
 
 // InstanceProfile returns an instance profile with its role.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -96,7 +97,7 @@ func newHearing(judge *iamjudge.Judge, m *manifest.Cluster) *hearing {
 
 // permits is the judgement: it reports whether all requests of a call are allowed.
 func (h *hearing) permits(service, op string, in any) bool {
-	if op == "SimulatePrincipalPolicy" { // the policy does not contain it, and a run goes on without it
+	if h.optional(op, in) {
 		return false
 	}
 	h.mu.Lock()
@@ -112,6 +113,15 @@ func (h *hearing) permits(service, op string, in any) bool {
 		}
 	}
 	return true
+}
+
+// optional reports whether a call is one of those with which a run asks IAM for the permissions
+// of its caller: the policy does not contain them, and a run goes on without them.
+func (h *hearing) optional(op string, in any) bool {
+	role, ok := in.(*iam.GetRoleInput)
+	return op == "SimulatePrincipalPolicy" || ok && h.kind == permission.SelfManaged && slices.ContainsFunc(h.document.Statement, func(s permission.Statement) bool {
+		return s.Sid == "AssumeRolesOfIdentities" && slices.ContainsFunc(s.Resource, func(arn string) bool { return strings.HasSuffix(arn, "/"+*role.RoleName) })
+	})
 }
 
 func (h *hearing) allowed(r iamjudge.Request) bool {

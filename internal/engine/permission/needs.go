@@ -73,35 +73,52 @@ func add(all []Need, n Need) []Need {
 
 // needsOf lists the actions of one step.
 func needsOf(k *kind.Any, s graph.Step) (out []Need) {
-	need := func(maybe bool, actions ...string) {
-		for _, action := range actions {
-			out = append(out, Need{Action: action, Step: s, Maybe: maybe})
-		}
-	}
-	switch s.Action {
-	case graph.Create:
-		need(false, k.ReadActions...)
-	case graph.Update, graph.Remove:
-	case graph.Keep, graph.Existing, graph.Settle, graph.Conflict, graph.Leave, graph.Await:
+	if s.Action != graph.Create && s.Action != graph.Update && s.Action != graph.Remove {
 		return nil
+	}
+	if s.Action == graph.Create {
+		for _, action := range k.ReadActions {
+			out = append(out, Need{Action: action, Step: s})
+		}
 	}
 	for _, action := range k.Actions {
 		if k.Name == s3.BucketKind && k.Name != s.Resource.Kind() && action != "s3:PutObject" { // a machine puts its boot data into it
 			continue
 		}
-		switch u := useOf(action); {
-		case s.Action == graph.Create && (u == makes || u == sets), s.Action == graph.Remove && u == unmakes:
-			need(false, action)
-		case k.Name == ec2.DefaultGroupKind, u == changes && s.Action != graph.Remove, u == sets && s.Action == graph.Update, u == undoes && s.Action != graph.Create:
-			need(true, action)
+		if sure, maybe := needed(k, s.Action, useOf(action)); sure || maybe {
+			out = append(out, Need{Action: action, Step: s, Maybe: maybe})
 		}
 	}
 	for i, n := range out {
-		rules := n.Action == "ec2:AuthorizeSecurityGroupIngress" && len(s.Diff) == 0    // a group without rules
-		other := k.Name != s.Resource.Kind() && strings.Contains(n.Action, ":Describe") // it is in the state of the resource
-		out[i].Maybe = n.Maybe || rules || other || k.Name == autoscaling.HookKind || strings.Contains(n.Action, ":List") || slices.Contains(sometimes(), n.Action)
+		out[i].Maybe = n.Maybe || depends(k, n)
 	}
 	return out
+}
+
+// needed reports whether a step of a kind needs an action of that use: for sure, or depending
+// on what differs.
+func needed(k *kind.Any, a graph.Action, u use) (sure, maybe bool) {
+	switch a {
+	case graph.Create:
+		return u == makes || u == sets, u == changes || k.Name == ec2.DefaultGroupKind
+	case graph.Remove:
+		return u == unmakes, u == undoes
+	case graph.Update:
+		return false, u == sets || u == changes || u == undoes
+	case graph.Keep, graph.Existing, graph.Settle, graph.Conflict, graph.Leave, graph.Await:
+	}
+	return false, false
+}
+
+// depends reports whether not every new resource of a kind needs an action.
+func depends(k *kind.Any, n Need) bool {
+	switch {
+	case k.Name == autoscaling.HookKind, strings.Contains(n.Action, ":List"), slices.Contains(sometimes(), n.Action):
+		return true
+	case n.Action == "ec2:AuthorizeSecurityGroupIngress": // a group without rules
+		return len(n.Step.Diff) == 0
+	}
+	return k.Name != n.Step.Resource.Kind() && strings.Contains(n.Action, ":Describe") // it is in the state of the resource
 }
 
 // use is what a step does with an action.

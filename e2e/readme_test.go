@@ -35,7 +35,7 @@ func documents(t *testing.T) []string {
 // blocks returns the code blocks of a document in a language.
 func blocks(t *testing.T, document, language string) (found []string) {
 	t.Helper()
-	text, err := os.ReadFile(document) //nolint:gosec // of this repository
+	text, err := os.ReadFile(document)
 	require.NoError(t, err)
 	for _, m := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
 		found = append(found, m[1])
@@ -111,7 +111,7 @@ func (u *user) types(t *testing.T, command string) string {
 	t.Helper()
 	command, code, _ := strings.Cut(command, " # exit ")
 	if words := strings.Fields(command); words[0] == "sed" {
-		out, err := exec.CommandContext(t.Context(), "sh", "-c", command).CombinedOutput() //nolint:gosec // from our documents
+		out, err := exec.CommandContext(t.Context(), "sh", "-c", command).CombinedOutput()
 		require.NoError(t, err, "%s\n%s", command, out)
 		return string(out)
 	}
@@ -183,7 +183,7 @@ func sources(t *testing.T) string {
 			case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
 				return nil
 			}
-			text, err := os.ReadFile(path) //nolint:gosec // of this repository
+			text, err := os.ReadFile(path)
 			all.Write(text)
 			return err
 		}))

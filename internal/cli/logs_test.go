@@ -23,7 +23,7 @@ func unpacked(t *testing.T, file string) map[string]string {
 	t.Helper()
 	f, err := os.Open(file)
 	require.NoError(t, err)
-	defer f.Close()
+	defer func() { require.NoError(t, f.Close()) }()
 	z, err := gzip.NewReader(f)
 	require.NoError(t, err)
 	files := map[string]string{}

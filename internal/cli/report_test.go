@@ -69,7 +69,9 @@ func TestReportIsRefused(t *testing.T) {
 		{"create", "-f", file, "--yes", "--report", filepath.Join(dir, "nowhere", "page.html")},
 		{"create", "-f", file, "--yes", "--report", dir},
 		{"create", "-f", file, "--dry-run", "--report", filepath.Join(dir, "page.html")},
-		{"report"}, {"report", filepath.Join(dir, "nothing")}, {"report", file},
+		{"report"},
+		{"report", filepath.Join(dir, "nothing")},
+		{"report", file},
 	} {
 		assert.Equal(t, env.Wrong, s.run(append([]string{"cluster"}, args...)...), "%s: %s", args, s.err.String())
 	}

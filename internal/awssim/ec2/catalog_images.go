@@ -29,8 +29,6 @@ func released(major, minor, patch string) bool {
 }
 
 // versionPattern finds a version in the pattern of an image name.
-//
-//nolint:gochecknoglobals // compiled once
 var versionPattern = regexp.MustCompile(`(\d+)\.(\d+)\.(\d+)`)
 
 // askedVersions returns the versions of Kubernetes that exist and that the name filters

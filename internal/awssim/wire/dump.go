@@ -14,8 +14,8 @@ import (
 // dump reads a part of an output: the result is nil if it is not set, else a tree, a
 // []any, a string, a bool, an int64, a float64, a []byte, a time.Time or an io.Reader.
 func dump(s *model.Service, shape string, v reflect.Value) any {
-	switch kind := v.Kind(); {
-	case kind == reflect.Pointer || kind == reflect.Interface:
+	switch v.Kind() { //nolint:exhaustive // the others are numbers and texts
+	case reflect.Pointer, reflect.Interface:
 		if v.IsNil() {
 			return nil
 		}
@@ -23,9 +23,9 @@ func dump(s *model.Service, shape string, v reflect.Value) any {
 			return body
 		}
 		return dump(s, shape, v.Elem())
-	case kind == reflect.Struct:
+	case reflect.Struct:
 		return dumpStruct(s, shape, v)
-	case kind == reflect.Map:
+	case reflect.Map:
 		if v.IsNil() {
 			return nil
 		}
@@ -34,14 +34,14 @@ func dump(s *model.Service, shape string, v reflect.Value) any {
 			t[k.String()] = dump(s, s.Shapes[shape].Value.Shape, v.MapIndex(k))
 		}
 		return t
-	case kind == reflect.Slice:
+	case reflect.Slice:
 		return dumpSlice(s, shape, v)
-	case kind == reflect.String:
+	case reflect.String:
 		if v.Len() == 0 && v.Type() != reflect.TypeFor[string]() { // an enum
 			return nil
 		}
 		return v.String()
-	case kind == reflect.Bool:
+	case reflect.Bool:
 		return v.Bool()
 	}
 	if v.CanInt() {

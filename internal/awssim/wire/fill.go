@@ -25,17 +25,17 @@ func field(member string) string { return strings.ToUpper(member[:1]) + member[1
 
 // fill writes a value of a request to a part of an input.
 func fill(to reflect.Value, value any) (err error) {
-	switch kind := to.Kind(); {
-	case kind == reflect.Pointer:
+	switch to.Kind() { //nolint:exhaustive // the others are numbers and texts
+	case reflect.Pointer:
 		to.Set(reflect.New(to.Type().Elem()))
 		return fill(to.Elem(), value)
-	case kind == reflect.Struct:
+	case reflect.Struct:
 		return fillStruct(to, value)
-	case kind == reflect.Map:
+	case reflect.Map:
 		return fillMap(to, value)
-	case kind == reflect.Slice:
+	case reflect.Slice:
 		return fillSlice(to, value)
-	case kind == reflect.Interface:
+	case reflect.Interface:
 		if body, ok := value.([]byte); ok && to.Type() == reflect.TypeFor[io.Reader]() {
 			to.Set(reflect.ValueOf(bytes.NewReader(body)))
 			return nil

@@ -122,7 +122,7 @@ func (f *Flags) CopySimulated(region, folder string) error {
 	case err != nil:
 		return err
 	default:
-		if err := os.WriteFile(to, data, 0o600); err != nil {
+		if err := os.WriteFile(to, data, 0o600); err != nil { //nolint:gosec // the program has made the folder
 			return err
 		}
 	}

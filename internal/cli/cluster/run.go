@@ -30,7 +30,7 @@ type run struct {
 	progress render.Progress
 	who      identity
 	caller   reconcile.Caller // as far as it is known
-	planned  *planFile // what the run has to do; nil: what its plan says
+	planned  *planFile        // what the run has to do; nil: what its plan says
 }
 
 // carryOut does the run, and shows its progress.

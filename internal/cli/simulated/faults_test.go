@@ -38,8 +38,9 @@ func TestFaultsOfASeed(t *testing.T) {
 		return all
 	}
 	for _, profile := range []string{"throttled", "network", "lost", "mixed"} {
-		assert.Equal(t, of(1, profile), of(1, profile))
-		assert.NotEqual(t, of(1, profile), of(2, profile))
+		first, again := of(1, profile), of(1, profile)
+		assert.Equal(t, first, again)
+		assert.NotEqual(t, first, of(2, profile))
 		failed := 0
 		for _, fault := range of(1, profile) {
 			if fault != awssim.None {

@@ -79,14 +79,14 @@ func namedSubnet(g *graph.Graph, b base, x group, given *infrav1.AWSResourceRefe
 				return s.ref
 			}
 		}
-		return lookup(g, b, graph.ID("subnet/"+*given.ID), ec2.SubnetByID(b.net.vpc, *given.ID), x.specAt, "spec")
+		return lookupInVPC(g, b, graph.ID("subnet/"+*given.ID), ec2.SubnetByID(b.net.vpc, *given.ID), x.specAt, "spec")
 	}
 	for _, s := range b.net.subnets {
 		if (zone == "" || s.zone == zone) && s.matches(given.Filters) {
 			return s.ref // it may not exist yet
 		}
 	}
-	return lookup(g, b, graph.ID("subnet/of/"+x.name+zone), ec2.SubnetByFilters(b.net.vpc, filterMap(given.Filters), zone), x.specAt, "spec")
+	return lookupInVPC(g, b, graph.ID("subnet/of/"+x.name+zone), ec2.SubnetByFilters(b.net.vpc, filterMap(given.Filters), zone), x.specAt, "spec")
 }
 
 // matches reports whether the subnet, if this program creates it, will match filters of

@@ -10,45 +10,51 @@ import (
 
 // markup writes HTML. Elements and the names of attributes are constants of this package;
 // all texts and values of attributes are escaped.
-type markup struct{ strings.Builder }
+type markup struct{ b strings.Builder }
+
+// raw writes a text as it is.
+func (m *markup) raw(text string) { m.b.WriteString(text) }
+
+// String returns what has been written.
+func (m *markup) String() string { return m.b.String() }
 
 // open writes the start of an element; attributes are pairs of a name and a value.
 func (m *markup) open(element string, attributes ...string) {
 	m.start(element, attributes)
-	m.WriteString(">")
+	m.raw(">")
 }
 
 // void writes an element that has no content, and in HTML no end.
 func (m *markup) void(element string, attributes ...string) {
 	m.start(element, attributes)
-	m.WriteString("/>")
+	m.raw("/>")
 }
 
 func (m *markup) start(element string, attributes []string) {
-	m.WriteString("<" + element)
+	m.raw("<" + element)
 	for i := 0; i+1 < len(attributes); i += 2 {
-		m.WriteString(" " + attributes[i] + `="` + escape(attributes[i+1]) + `"`)
+		m.raw(" " + attributes[i] + `="` + escape(attributes[i+1]) + `"`)
 	}
 }
 
 // end writes the ends of elements.
 func (m *markup) end(elements ...string) {
 	for _, e := range elements {
-		m.WriteString("</" + e + ">")
+		m.raw("</" + e + ">")
 	}
-	m.WriteString("\n")
+	m.raw("\n")
 }
 
 // text writes an element with a text.
 func (m *markup) text(element, text string, attributes ...string) {
 	m.open(element, attributes...)
-	m.WriteString(escape(text) + "</" + element + ">")
+	m.raw(escape(text) + "</" + element + ">")
 }
 
 // empty writes an element without content.
 func (m *markup) empty(element string, attributes ...string) {
 	m.open(element, attributes...)
-	m.WriteString("</" + element + ">")
+	m.raw("</" + element + ">")
 }
 
 // escape returns a text for HTML. Characters that control a terminal or the direction of the

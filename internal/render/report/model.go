@@ -68,7 +68,7 @@ func (c *Counts) add(n *resource) {
 			c.Deleted++
 		case reconcile.Settle, reconcile.Await:
 			c.Awaited++
-		default:
+		case reconcile.Update, reconcile.Conflict, reconcile.Keep, reconcile.Existing, reconcile.Leave:
 			c.Changed++
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // be understood as markup.
 func (r *Report) Page() string {
 	m := &markup{}
-	m.WriteString("<!DOCTYPE html>\n")
+	m.raw("<!DOCTYPE html>\n")
 	m.open("html", "lang", "en")
 	r.head(m)
 	m.open("body")
@@ -31,7 +31,7 @@ func (r *Report) Page() string {
 	r.calls(m)
 	m.end("main")
 	m.text("footer", "Made from the events of the run by clusterawsadm "+r.Program)
-	m.WriteString("<script>" + script + "</script>")
+	m.raw("<script>" + script + "</script>")
 	m.end("body", "html")
 	return m.String()
 }
@@ -46,7 +46,7 @@ func (r *Report) head(m *markup) {
 	m.void("meta", "name", "color-scheme", "content", "light dark")
 	m.void("link", "rel", "icon", "href", "data:,")
 	m.text("title", r.Verb+" "+r.Cluster+": "+r.Result())
-	m.WriteString("<style>" + style + "</style>")
+	m.raw("<style>" + style + "</style>")
 	m.end("head")
 }
 
@@ -60,7 +60,7 @@ func (r *Report) header(m *markup) {
 	m.open("header")
 	m.text("p", "cluster "+r.Verb, "class", "eyebrow")
 	m.open("h1")
-	m.WriteString(escape(r.Cluster) + " ")
+	m.raw(escape(r.Cluster) + " ")
 	m.text("span", r.Result(), "class", "pill "+r.tone())
 	m.end("h1")
 	m.open("dl", "class", "facts")
@@ -201,13 +201,13 @@ func (r *Report) graph(m *markup) {
 		if slices.ContainsFunc(r.Picture.Resources, func(b render.Box) bool { return b.State == state }) {
 			m.open("li", "class", state.Class())
 			m.empty("i")
-			m.WriteString(escape(string(state)))
+			m.raw(escape(string(state)))
 			m.end("li")
 		}
 	}
 	m.end("ul")
 	m.open("div", "class", "graph scroll", "tabindex", "0", "role", "region", "aria-label", "Graph of the resources")
-	m.WriteString(r.Picture.Inline())
+	m.raw(r.Picture.Inline())
 	m.end("div", "section")
 }
 
@@ -239,7 +239,7 @@ func (r *Report) calls(m *markup) {
 		}
 		m.open("tr")
 		m.open("th", "scope", "row")
-		m.WriteString(escape(c.Operation))
+		m.raw(escape(c.Operation))
 		if c.Writes {
 			m.text("span", "write", "class", "tag")
 		}

@@ -194,7 +194,7 @@ func TestWrongEvents(t *testing.T) {
 		sample(t) + "{\n{}\n": "is not an event",
 	} {
 		_, err := Read(strings.NewReader(events))
-		assert.ErrorContains(t, err, want)
+		require.ErrorContains(t, err, want)
 	}
 	broken := errors.New("broken")
 	_, err := Read(io.MultiReader(strings.NewReader(sample(t)), &failing{broken}))

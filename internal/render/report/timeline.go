@@ -26,13 +26,13 @@ func (r *Report) timeline(m *markup) {
 		m.open("svg", "class", "key", "width", "26", "height", "12", "aria-hidden", "true")
 		m.empty("rect", "class", l[0], "x", "0", "width", "26")
 		m.end("svg")
-		m.WriteString(escape(l[1]))
+		m.raw(escape(l[1]))
 		m.end("li")
 	}
 	for _, a := range r.Picture.Areas() {
 		m.open("li", "class", render.AreaClass(a))
 		m.empty("i")
-		m.WriteString(escape(string(a)))
+		m.raw(escape(string(a)))
 		m.end("li")
 	}
 	m.end("ul")
@@ -64,7 +64,7 @@ func (r *Report) row(m *markup, i int) {
 	m.open("details")
 	m.open("summary")
 	m.open("span", "class", "name")
-	m.WriteString(escape(row.Name))
+	m.raw(escape(row.Name))
 	if row.Count > 1 {
 		m.text("span", "×"+number(row.Count), "class", "tag")
 	}
@@ -140,14 +140,14 @@ func (row Row) details(m *markup) {
 		m.open("dd")
 		for i, n := range row.Waited {
 			if i == 5 {
-				m.WriteString(escape(fmt.Sprintf(", and %d more", len(row.Waited)-i)))
+				m.raw(escape(fmt.Sprintf(", and %d more", len(row.Waited)-i)))
 				break
 			}
 			if i > 0 {
-				m.WriteString(", ")
+				m.raw(", ")
 			}
 			m.text("a", n.Name, "href", "#r"+strconv.Itoa(n.Row))
-			m.WriteString(escape(" (ready at " + clock(n.Ready) + ")"))
+			m.raw(escape(" (ready at " + clock(n.Ready) + ")"))
 		}
 		m.end("dd", "div")
 	}
@@ -211,9 +211,9 @@ func (r *Report) width(d time.Duration) string {
 func (r *Report) ticks() (out []time.Duration) {
 	total := r.total()
 	step := time.Second
-	for _, s := range []time.Duration{5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200} {
+	for _, seconds := range []int{5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200} {
 		if total/step > 6 {
-			step = s * time.Second
+			step = time.Duration(seconds) * time.Second
 		}
 	}
 	for t := time.Duration(0); t <= total-step/3; t += step {

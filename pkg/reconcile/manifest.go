@@ -42,6 +42,8 @@ type Manifest struct {
 	Warnings []input.Problem
 
 	cluster *manifest.Cluster
+	sources []Source    // that it was read from
+	options LoadOptions // that it was read with
 }
 
 // Load reads a manifest. If it is invalid, the error is an *input.InvalidError with all
@@ -54,7 +56,7 @@ func Load(sources []Source, o LoadOptions) (*Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Manifest{m.Warnings, m}, nil
+	return &Manifest{m.Warnings, m, sources, o}, nil
 }
 
 // LoadFile reads a manifest from one file of at most input.MaxSize.

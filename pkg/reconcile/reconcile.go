@@ -177,20 +177,22 @@ type Cluster struct {
 	Name, Region string
 
 	manifest *manifest.Cluster // nil: opened by name
+	loaded   *Manifest         // that manifest with its text; nil as above
 	target   Target
 	adopts   bool // it may exist without tags of ours, as a cluster that is imported
 }
 
 // Open prepares work on the cluster of a manifest. It makes no call.
 func Open(m *Manifest, t Target) *Cluster {
-	return &Cluster{Name: m.Name(), Region: m.Region(), manifest: m.cluster, target: t}
+	return &Cluster{Name: m.Name(), Region: m.Region(), manifest: m.cluster, loaded: m, target: t}
 }
 
 // managed reports whether EKS runs the control plane, as far as a manifest says.
 func (c *Cluster) managed() bool { return c.manifest != nil && c.manifest.EKS != nil }
 
 // OpenByName prepares work on a cluster without its manifest, in the region of
-// the target's Config. Only Status, Kubeconfig, PlanDelete and Delete work on it. A
+// the target's Config. Only Status, Upgrades, Kubeconfig, PlanDelete
+// and Delete work on it. A
 // deletion is refused if CheckName returns an error.
 func OpenByName(name string, t Target) *Cluster {
 	return &Cluster{Name: name, Region: t.Config.Region, target: t}

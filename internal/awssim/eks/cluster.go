@@ -192,36 +192,6 @@ func page[T any](svc *Service, list []T, token *string, size *int32) ([]T, *stri
 	return part, next, err
 }
 
-// extendedVersions lists those of SupportedVersions that have extended support. They are the
-// same at all times, so that a run does not depend on the date: those of October 2026, and the
-// older ones.
-func extendedVersions() []string { return []string{"1.30", "1.31", "1.32", "1.33"} }
-
-// describeClusterVersions returns the versions that a cluster may have. AWS also returns
-// dates.
-func (svc *Service) describeClusterVersions(in *eks.DescribeClusterVersionsInput) (*eks.DescribeClusterVersionsOutput, error) {
-	var found []types.ClusterVersionInformation
-	all := SupportedVersions()
-	for _, v := range slices.Backward(all) {
-		if len(in.ClusterVersions) > 0 && !slices.Contains(in.ClusterVersions, v) {
-			continue
-		}
-		x := types.ClusterVersionInformation{
-			ClusterVersion: &v, ClusterType: aws.String("eks"), DefaultVersion: v == all[len(all)-1], VersionStatus: types.VersionStatusStandardSupport,
-		}
-		if slices.Contains(extendedVersions(), v) {
-			x.VersionStatus = types.VersionStatusExtendedSupport
-		}
-		found = append(found, x)
-	}
-	part, next, err := core.Page(svc.Account, found, in.NextToken, in.MaxResults, 100)
-	return &eks.DescribeClusterVersionsOutput{ClusterVersions: part, NextToken: next}, err
-}
-
-// SupportedVersions returns the Kubernetes versions of clusters. The newest is the
-// default.
-func SupportedVersions() []string { return []string{"1.30", "1.31", "1.32", "1.33", "1.34", "1.35"} }
-
 func (svc *Service) createCluster(in *eks.CreateClusterInput) (*eks.CreateClusterOutput, error) {
 	name := aws.ToString(in.Name)
 	if old, ok := svc.state.Clusters[name]; ok {

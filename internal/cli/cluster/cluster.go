@@ -33,7 +33,7 @@ stopped at any time and run again, on this machine or on another one.`,
 	}
 	f.addTo(cmd)
 	cmd.AddCommand(
-		newValidate(f), newPlan(f), newRehearse(f), newCreate(f), newDelete(f), newList(f),
+		newValidate(f), newPlan(f), newRehearse(f), newCreate(f), newUpgradePlan(f), newDelete(f), newList(f),
 		newDescribe(f), newWaitFor(f), newLogs(f), newKubeconfig(f), newExport(f), newHandover(f), newTakeback(f), newImport(f), newGraph(f), newReport(f), newGenerate(f), newPolicy(f),
 	)
 	for _, c := range cmd.Commands() {

@@ -28,22 +28,30 @@ func addImage(g *graph.Graph, b base, x group) (*graph.Ref[ec2.ImageState], erro
 	if b.m.EKS != nil && lookUp == "" {
 		return addEKSImage(g, b, x)
 	}
-	q := ec2.ImageQuery{
-		Owner: cmp.Or(x.spec.ImageLookupOrg, b.spec.ImageLookupOrg, imageOwner), Version: x.version,
-		Architecture: b.architecture(x),
+	q, id, err := b.imageQuery(x)
+	if err != nil {
+		return nil, err
 	}
-	base := cmp.Or(x.spec.ImageLookupBaseOS, b.spec.ImageLookupBaseOS, imageBase)
-	format := cmp.Or(x.spec.ImageLookupFormat, b.spec.ImageLookupFormat, imageFormat)
+	return lookup(g, b, id, ec2.ImageByName(q), x.specAt, "spec"), nil
+}
+
+// imageQuery returns the query for the image of a group by its name, and the ID of its lookup.
+func (in inputs) imageQuery(x group) (q ec2.ImageQuery, id graph.ID, err error) {
+	q = ec2.ImageQuery{
+		Owner: cmp.Or(x.spec.ImageLookupOrg, in.spec.ImageLookupOrg, imageOwner), Version: x.version,
+		Architecture: in.architecture(x),
+	}
+	base := cmp.Or(x.spec.ImageLookupBaseOS, in.spec.ImageLookupBaseOS, imageBase)
+	format := cmp.Or(x.spec.ImageLookupFormat, in.spec.ImageLookupFormat, imageFormat)
 	version := strings.TrimPrefix(x.version, "v")
-	var err error
 	if q.Name, err = imageName(format, base, version); err != nil {
-		return nil, fmt.Errorf("%s: %w", b.m.Origin(x.specAt, x.specPath+".imageLookupFormat"), err)
+		return q, "", fmt.Errorf("%s: %w", in.m.Origin(x.specAt, x.specPath+".imageLookupFormat"), err)
 	}
-	id := fmt.Sprintf("image/%s/%s/%s", base, version, q.Architecture)
+	id = graph.ID(fmt.Sprintf("image/%s/%s/%s", base, version, q.Architecture))
 	if format != imageFormat || q.Owner != imageOwner {
-		id += "/" + suffix(format, q.Owner)
+		id += graph.ID("/" + suffix(format, q.Owner))
 	}
-	return lookup(g, b, graph.ID(id), ec2.ImageByName(q), x.specAt, "spec"), nil
+	return q, id, nil
 }
 
 // architecture returns the architecture of the group's instance type.

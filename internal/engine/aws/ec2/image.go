@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
-	"github.com/blang/semver/v4"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
@@ -110,51 +108,6 @@ func (q ImageQuery) filters() []types.Filter {
 		cloud.Filter("owner-id", q.Owner), cloud.Filter("name", q.Name), cloud.Filter("architecture", q.Architecture),
 		cloud.Filter("state", "available"), cloud.Filter("virtualization-type", "hvm"),
 	}
-}
-
-// missing returns the error for an image that does not exist, with the Kubernetes versions
-// that have one.
-func (q ImageQuery) missing(ctx context.Context, c *cloud.Clients) error {
-	text := fmt.Sprintf("no image for Kubernetes %s in %s (name %s, owner %s, %s)", q.Version, c.Region, q.Name, q.Owner, q.Architecture)
-	all := q
-	all.Name = strings.Replace(q.Name, strings.TrimPrefix(q.Version, "v"), "*", 1)
-	if all.Name != q.Name {
-		// Without permission or answer, the hint has no versions.
-		if images, err := describeImages(ctx, c, all.filters()); err == nil {
-			if near := nearestVersions(q.Version, images); len(near) > 0 {
-				return fmt.Errorf("%s: the nearest versions with images are %s; use one of them, or set ami.id", text, strings.Join(near, ", "))
-			}
-		}
-	}
-	return fmt.Errorf("%s: set ami.id, or see 'clusterawsadm ami list --kubernetes-version %s'", text, q.Version)
-}
-
-// versionInName matches the Kubernetes version in the name of an image.
-var versionInName = regexp.MustCompile(`v?(\d+\.\d+\.\d+)`)
-
-// nearestVersions returns up to three versions in the names of images: those of the same
-// minor version first, and newer ones before older ones.
-func nearestVersions(wanted string, images []types.Image) (near []string) {
-	want, err := semver.ParseTolerant(wanted)
-	if err != nil {
-		return nil
-	}
-	var found []semver.Version
-	for _, i := range images {
-		if m := versionInName.FindStringSubmatch(aws.ToString(i.Name)); m != nil {
-			if v, err := semver.Parse(m[1]); err == nil {
-				found = append(found, v)
-			}
-		}
-	}
-	distance := func(v semver.Version) uint64 { return max(v.Minor, want.Minor) - min(v.Minor, want.Minor) }
-	slices.SortFunc(found, func(a, b semver.Version) int { return cmp.Or(cmp.Compare(distance(a), distance(b)), b.Compare(a)) })
-	for _, v := range slices.CompactFunc(found, semver.Version.Equals) {
-		if len(near) < 3 {
-			near = append(near, "v"+v.String())
-		}
-	}
-	return near
 }
 
 // ImageByParameter looks up the AMI in a public SSM parameter of AWS.

@@ -195,7 +195,7 @@ func (a *Addon) Check(ctx context.Context, c *cloud.Clients) (refusal string, er
 	if a.Version == "" || cluster == nil || cluster.Version == "" {
 		return "", nil
 	}
-	offered, err := addonVersions(ctx, c, a.Name, cluster.Version)
+	offered, err := AddonVersions(ctx, c, a.Name, cluster.Version)
 	switch {
 	case err != nil || slices.Contains(offered, a.Version):
 		return "", err
@@ -205,9 +205,9 @@ func (a *Addon) Check(ctx context.Context, c *cloud.Clients) (refusal string, er
 	return fmt.Sprintf("EKS has no version %s of the add-on %s for Kubernetes %s: use one of %s", a.Version, a.Name, cluster.Version, strings.Join(offered[:min(5, len(offered))], ", ")), nil
 }
 
-// addonVersions lists the versions of an add-on for a version of Kubernetes, in the order of
+// AddonVersions lists the versions of an add-on for a version of Kubernetes, in the order of
 // EKS: the newest first.
-func addonVersions(ctx context.Context, c *cloud.Clients, addon, kubernetes string) (versions []string, err error) {
+func AddonVersions(ctx context.Context, c *cloud.Clients, addon, kubernetes string) (versions []string, err error) {
 	p := eks.NewDescribeAddonVersionsPaginator(c.EKS, &eks.DescribeAddonVersionsInput{AddonName: &addon, KubernetesVersion: &kubernetes})
 	all, err := cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*eks.DescribeAddonVersionsOutput, error) { return p.NextPage(ctx) },
 		func(o *eks.DescribeAddonVersionsOutput) []types.AddonInfo { return o.Addons })

@@ -3,7 +3,6 @@ package eks
 import (
 	"context"
 
-	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -55,16 +54,11 @@ func clusterCosts(ctx context.Context, c *cloud.Clients, version string) ([]cost
 
 // hasExtendedSupport reports whether a version of Kubernetes has extended support now.
 func hasExtendedSupport(ctx context.Context, c *cloud.Clients, version string) (bool, error) {
-	return cloud.Remember(ctx, c, "EKS support of "+version, func(ctx context.Context) (bool, error) {
-		out, err := c.EKS.DescribeClusterVersions(ctx, &eks.DescribeClusterVersionsInput{ClusterVersions: []string{version}})
-		if err != nil {
-			return false, &cost.MissingError{What: "whether EKS has extended support for Kubernetes " + version + " is not known", Action: "eks:DescribeClusterVersions", Err: err}
-		}
-		for _, v := range out.ClusterVersions {
-			return v.VersionStatus == types.VersionStatusExtendedSupport, nil
-		}
-		return false, nil
-	})
+	found, err := Versions(ctx, c, version)
+	if err != nil {
+		return false, &cost.MissingError{What: "whether EKS has extended support for Kubernetes " + version + " is not known", Action: "eks:DescribeClusterVersions", Err: err}
+	}
+	return len(found) > 0 && found[0].Status == string(types.VersionStatusExtendedSupport), nil
 }
 
 // The disk of a node, unless it is set (CreateNodegroup). AWS does not document its type.

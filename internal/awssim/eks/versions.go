@@ -1,0 +1,53 @@
+package eks
+
+import (
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+)
+
+// SupportedVersions returns the Kubernetes versions of clusters. The newest is the
+// default.
+func SupportedVersions() []string { return []string{"1.30", "1.31", "1.32", "1.33", "1.34", "1.35"} }
+
+// released returns when EKS released a version, by its release calendar. Standard support
+// lasts for 14 months, and extended support for 12 months after it.
+func released(version string) time.Time {
+	day := func(year int, month time.Month, day int) time.Time { return time.Date(year, month, day, 0, 0, 0, 0, time.UTC) }
+	return map[string]time.Time{
+		"1.30": day(2024, time.May, 23), "1.31": day(2024, time.September, 26), "1.32": day(2025, time.January, 23),
+		"1.33": day(2025, time.May, 29), "1.34": day(2025, time.October, 2), "1.35": day(2026, time.January, 27),
+	}[version]
+}
+
+// extendedVersions lists those of SupportedVersions that have extended support. They are the
+// same at all times, so that a run does not depend on the date: those of October 2026, and the
+// older ones.
+func extendedVersions() []string { return []string{"1.30", "1.31", "1.32", "1.33"} }
+
+// describeClusterVersions returns the versions that a cluster may have.
+func (svc *Service) describeClusterVersions(in *eks.DescribeClusterVersionsInput) (*eks.DescribeClusterVersionsOutput, error) {
+	var found []types.ClusterVersionInformation
+	all := SupportedVersions()
+	for _, v := range slices.Backward(all) {
+		if len(in.ClusterVersions) > 0 && !slices.Contains(in.ClusterVersions, v) {
+			continue
+		}
+		began := released(v)
+		x := types.ClusterVersionInformation{
+			ClusterVersion: &v, ClusterType: aws.String("eks"), DefaultVersion: v == all[len(all)-1], VersionStatus: types.VersionStatusStandardSupport,
+			ReleaseDate: &began, EndOfStandardSupportDate: aws.Time(began.AddDate(0, 14, 0)), EndOfExtendedSupportDate: aws.Time(began.AddDate(0, 26, 0)),
+		}
+		if slices.Contains(extendedVersions(), v) {
+			x.VersionStatus = types.VersionStatusExtendedSupport
+		}
+		found = append(found, x)
+	}
+	part, next, err := core.Page(svc.Account, found, in.NextToken, in.MaxResults, 100)
+	return &eks.DescribeClusterVersionsOutput{ClusterVersions: part, NextToken: next}, err
+}

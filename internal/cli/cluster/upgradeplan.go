@@ -1,0 +1,77 @@
+package cluster
+
+import (
+	"context"
+	"regexp"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/render"
+)
+
+type upgradePlanOptions struct {
+	*flags
+	output choice
+	to     string
+}
+
+func newUpgradePlan(f *flags) *cobra.Command {
+	o := &upgradePlanOptions{flags: f}
+	cmd := &cobra.Command{
+		Use:   "upgrade-plan {-f FILE | NAME}",
+		Short: "Show how to upgrade Kubernetes: to which versions, what to edit, what is replaced",
+		Long: `Show which versions of Kubernetes a cluster can be upgraded to: of a self-managed cluster
+those with images for all its machines, in EKS those that EKS offers, with their status
+and the last days of support. Kubernetes is upgraded by one minor version at a time.
+
+With a manifest, the command also shows what to edit, by file and line, and what 'cluster
+create' replaces then: it plans with the edited text. The version is the recommended one,
+the newest patch of the next minor version, or that of --to. The versions of EKS add-ons
+that EKS does not have for the new version are among the edits.
+
+The command changes nothing, neither in AWS nor in the file. The exit code is 4 if the
+cluster cannot be upgraded to the version of --to, or if 'cluster create' would be refused.
+
+For EKS it takes the permission eks:DescribeClusterVersions, which 'cluster policy' does
+not contain. Without it, the versions are not known, and --to is not checked against them.`,
+		Example: `  clusterawsadm cluster upgrade-plan -f demo.yaml
+  clusterawsadm cluster upgrade-plan -f demo.yaml --to v1.34.2
+  clusterawsadm cluster upgrade-plan demo -o json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+	}
+	f.addManifest(cmd)
+	output(cmd, &o.output, "text", "json", "yaml")
+	cmd.Flags().StringVar(&o.to, "to", "", "the `VERSION` to upgrade to, such as v1.34.2, or v1.34 for its newest patch (default: the recommended one)")
+	complete(cmd, "to", nil)
+	return cmd
+}
+
+func (o *upgradePlanOptions) run(ctx context.Context, args []string) (err error) {
+	if o.to != "" && !regexp.MustCompile(`^v?\d+\.\d+(\.\d+)?$`).MatchString(o.to) {
+		return env.Usagef("--to: %q is not a version of Kubernetes such as v1.34.2", o.to)
+	}
+	o.waits, o.drain = true, true // as create does
+	c, s, err := o.subject(ctx, args)
+	if err != nil {
+		return err
+	}
+	defer s.Close(&err)
+	u, err := c.Upgrades(ctx, o.to)
+	if err != nil {
+		return err
+	}
+	if len(args) > 0 && !u.Exists {
+		return notFound(c.Name, c.Region)
+	}
+	if o.output.value == "text" {
+		err = render.Upgrades(o.Env.Out, u, render.UpgradesView{Named: len(args) > 0, Style: o.Env.OutStyle()})
+	} else {
+		err = render.Encode(o.Env.Out, render.Format(o.output.value), u)
+	}
+	if err != nil {
+		return err
+	}
+	return u.Refused()
+}

@@ -1,0 +1,177 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+// UpgradesView says how to show the versions that a cluster can be upgraded to.
+type UpgradesView struct {
+	Named bool // the cluster was named, and there is no manifest
+	Style Style
+}
+
+// Upgrades prints the versions that a cluster can be upgraded to, what to edit, and what is
+// replaced.
+func Upgrades(w io.Writer, u reconcile.Upgrades, v UpgradesView) error {
+	var b strings.Builder
+	b.WriteString(now(u) + "\n")
+	if len(u.Versions) > 0 {
+		b.WriteString("\n")
+		if err := versions(&b, u); err != nil {
+			return err
+		}
+	}
+	if u.Target == "" {
+		b.WriteString(noTarget(u))
+	} else if !v.Named {
+		b.WriteString("\n" + edits(u, v.Style) + consequences(u))
+	}
+	for _, remark := range u.Remarks {
+		b.WriteString("\n" + v.Style.paint(yellow, "Note: ") + remark + "\n")
+	}
+	if v.Named && u.Target != "" {
+		b.WriteString("\nWith the manifest (-f FILE), this command shows what to edit, and what is replaced.\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// now says which version the cluster has.
+func now(u reconcile.Upgrades) string {
+	cluster := fmt.Sprintf("Cluster %s in %s ", u.Name, u.Region)
+	switch {
+	case u.Version == "":
+		return cluster + "has a version of Kubernetes that is not known."
+	case !u.Exists:
+		return cluster + "does not exist. Its manifest has Kubernetes " + u.Version + "."
+	}
+	return cluster + "has Kubernetes " + u.Version + "."
+}
+
+func noTarget(u reconcile.Upgrades) string {
+	switch {
+	case !u.Known || u.Version == "":
+		return "\nWhich versions it can be upgraded to is not known.\n"
+	case u.EKS:
+		return "\nEKS offers no newer version to upgrade to.\n"
+	}
+	return "\nNo newer version to upgrade to has images for all machines.\n"
+}
+
+// versions prints a table with the newest version of each minor one.
+func versions(w io.Writer, u reconcile.Upgrades) error {
+	headers := []string{"VERSION", "UPGRADE"}
+	if u.EKS {
+		headers = append(headers, "STATUS", "STANDARD SUPPORT", "EXTENDED SUPPORT")
+	} else {
+		headers = append(headers, "ALSO")
+	}
+	var rows [][]string
+	for i, x := range u.Versions {
+		switch {
+		case u.EKS:
+			rows = append(rows, []string{x.Version, step(x), status(x.Status), until(x.EndOfStandardSupportDate), until(x.EndOfExtendedSupportDate)})
+		case i == len(u.Versions)-1 || minor(u.Versions[i+1].Version) != minor(x.Version):
+			rows = append(rows, []string{x.Version, step(x), patches(u, x.Version)})
+		}
+	}
+	return Table(w, headers, rows)
+}
+
+// minor is a version without its patch.
+func minor(version string) string { return version[:strings.LastIndexByte(version, '.')] }
+
+// patches lists the older patches of a minor version, the newest first.
+func patches(u reconcile.Upgrades, version string) string {
+	const most = 4
+	var all []string
+	for i := len(u.Versions) - 1; i >= 0; i-- {
+		if x := u.Versions[i].Version; x != version && minor(x) == minor(version) {
+			all = append(all, x)
+		}
+	}
+	if len(all) > most {
+		all = append(all[:most], "…")
+	}
+	return strings.Join(all, ", ")
+}
+
+// step says how a version can be reached.
+func step(x reconcile.UpgradeVersion) string {
+	out := map[reconcile.UpgradeStep]string{
+		reconcile.CurrentVersion: "current", reconcile.NewerPatch: "patch", reconcile.NextMinor: "next minor version",
+	}[x.Step]
+	if x.Step == reconcile.LaterMinor {
+		out = "after the next minor version"
+	}
+	if x.Recommended {
+		out += ", recommended"
+	}
+	return out
+}
+
+// status is a status of EKS in words.
+func status(s string) string {
+	return cmp.Or(map[string]string{"STANDARD_SUPPORT": "standard support", "EXTENDED_SUPPORT": "extended support"}[s], s)
+}
+
+// until is the last day of support.
+func until(day *time.Time) string {
+	if day == nil {
+		return ""
+	}
+	return "until " + day.UTC().Format(time.DateOnly)
+}
+
+// edits lists what to edit in the manifest.
+func edits(u reconcile.Upgrades, s Style) string {
+	if len(u.Edits) == 0 {
+		return "The manifest has no version older than " + u.Target + " to edit.\n"
+	}
+	var b strings.Builder
+	b.WriteString(s.paint(bold, "To upgrade to "+u.Target+", edit:") + "\n\n")
+	at, field := 0, 0
+	for _, e := range u.Edits {
+		at, field = max(at, width(e.At)), max(field, width(e.Object+" "+e.Path))
+	}
+	for _, e := range u.Edits {
+		line := "  " + pad(e.At, at) + "  " + pad(e.Object+" "+e.Path, field) + "  " + e.Old + " → " + s.paint(green, e.New)
+		if e.Written != "" {
+			line += s.paint(dim, "  # "+e.Written)
+		}
+		b.WriteString(line + "\n")
+	}
+	return b.String()
+}
+
+// consequences says what a run with the edited manifest does.
+func consequences(u reconcile.Upgrades) string {
+	var does []string
+	n := 0
+	for _, r := range u.Replaces {
+		does = append(does, fmt.Sprintf("%s × %d", r.Group, r.Machines))
+		n += r.Machines
+	}
+	var parts []string
+	if n > 0 {
+		parts = append(parts, "replaces "+text.Count(n, "machine")+" ("+strings.Join(does, ", ")+")")
+	}
+	if len(u.Updates) > 0 {
+		var ids []string
+		for _, id := range u.Updates {
+			ids = append(ids, string(id))
+		}
+		parts = append(parts, "updates "+strings.Join(ids, ", "))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "\nThen 'clusterawsadm cluster create' " + strings.Join(parts, ", and ") + ". 'clusterawsadm cluster plan' shows all of it.\n"
+}

@@ -1,0 +1,232 @@
+package reconcile
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/blang/semver/v4"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+)
+
+// oldestKubelet is by how many minor versions a kubelet may be older than the API server.
+const oldestKubelet = 3
+
+// how says what to edit for the target, and what a run with the edited manifest does.
+func (u *upgrade) how(ctx, looking context.Context) error {
+	text := u.c.loaded.text()
+	for _, f := range u.c.manifest.VersionFields() {
+		if v, err := semver.ParseTolerant(f.Version); err == nil && (u.out.EKS && v.Minor == u.target.Minor || v.EQ(u.target)) {
+			continue
+		}
+		u.edit(text, f, u.target.String())
+	}
+	if err := u.editAddons(looking, text); err != nil {
+		return err
+	}
+	if err := u.remark(); err != nil {
+		return err
+	}
+	if old := u.oldest; old != nil && old.Minor+oldestKubelet < u.target.Minor {
+		u.out.Refusals = append(u.out.Refusals, fmt.Sprintf("there are workers with v%s, and kubelets may be at most %d minor versions older than the control plane: replace them first", old, oldestKubelet))
+	}
+	if !u.out.Exists {
+		return nil
+	}
+	return u.try(ctx, text)
+}
+
+// edit adds the change of a field, and makes it in the text.
+func (u *upgrade) edit(text *manifestText, f manifest.VersionField, wanted string) {
+	at := u.c.manifest.At(f.Object, f.Path)
+	e := VersionEdit{At: at.String(), Object: f.Object, Path: f.Path, Old: f.Version}
+	written := text.version(at)
+	if strings.Contains(written, "${") || strings.HasPrefix(written, "*") {
+		e.Written = written
+	} else {
+		e.Old = cmp.Or(written, f.Version)
+	}
+	e.New = like(e.Old, wanted)
+	text.replace(at, e.New)
+	u.out.Edits = append(u.out.Edits, e)
+}
+
+// like writes a version in the form of another one: with or without v and patch.
+func like(old, version string) string {
+	version = strings.TrimPrefix(version, "v")
+	if strings.Count(old, ".") == 1 {
+		version = version[:strings.LastIndexByte(version, '.')]
+	}
+	if strings.HasPrefix(old, "v") {
+		version = "v" + version
+	}
+	return version
+}
+
+// editAddons replaces the versions of EKS add-ons that EKS does not offer for the target.
+func (u *upgrade) editAddons(ctx context.Context, text *manifestText) error {
+	m := u.c.manifest
+	if m.EKS == nil || m.EKS.ControlPlane.Spec.Addons == nil {
+		return nil
+	}
+	for i, a := range *m.EKS.ControlPlane.Spec.Addons {
+		offered, err := eks.AddonVersions(ctx, u.cloud, a.Name, fmt.Sprintf("%d.%d", u.target.Major, u.target.Minor))
+		if err != nil {
+			return err
+		}
+		f := manifest.VersionField{Object: m.InfraObject(), Path: fmt.Sprintf("spec.addons[%d].version", i), Version: a.Version}
+		switch {
+		case len(offered) == 0:
+			u.out.Refusals = append(u.out.Refusals, fmt.Sprintf("%s: EKS has no add-on %s for Kubernetes %s", m.Origin(f.Object, f.Path), a.Name, u.out.Target))
+		case a.Version != "" && !slices.Contains(offered, a.Version):
+			u.edit(text, f, offered[0])
+		}
+	}
+	return nil
+}
+
+// remark names the machines that do not follow the fields with the version.
+func (u *upgrade) remark() error {
+	m := u.c.manifest
+	images, err := topology.ImagesOf(m, map[string]ec2.InstanceType{})
+	if err != nil {
+		return &RefusedError{[]error{err}}
+	}
+	for _, origin := range images.Given {
+		u.out.Remarks = append(u.out.Remarks, fmt.Sprintf("%s: the image decides which version the machines run: set an image of %s", origin, u.out.Target))
+	}
+	for _, p := range m.Pools {
+		switch {
+		case p.Managed == nil:
+		case p.Managed.Spec.AMIVersion != nil:
+			at := m.Origin("AWSManagedMachinePool/"+p.Managed.Name, "spec.amiVersion")
+			u.out.Remarks = append(u.out.Remarks, fmt.Sprintf("%s: %s is a release of one version of Kubernetes: set one of %s, or remove the field", at, *p.Managed.Spec.AMIVersion, u.out.Target))
+		case p.Object.Spec.Template.Spec.Version == "" && !manifest.OwnImage(p.Managed):
+			at := m.Origin("MachinePool/"+p.Object.Name, "spec.template.spec")
+			u.out.Remarks = append(u.out.Remarks, fmt.Sprintf("%s: version is not set, so the nodes keep the version that they have: set it to upgrade them", at))
+		}
+	}
+	return nil
+}
+
+// try plans with the edited manifest.
+func (u *upgrade) try(ctx context.Context, text *manifestText) error {
+	if len(text.failed) > 0 {
+		u.out.Remarks = append(u.out.Remarks, fmt.Sprintf("what would be replaced is not known: the version at %s is not the only one on its line", strings.Join(text.failed, ", ")))
+		return nil
+	}
+	edited, err := Load(text.sources, u.c.loaded.options)
+	if invalid, ok := errors.AsType[*input.InvalidError](err); ok {
+		for _, p := range invalid.Problems {
+			u.out.Refusals = append(u.out.Refusals, p.String())
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	edited.SetRegion(u.c.Region)
+	p, err := Open(edited, u.c.target).Plan(ctx)
+	if refused, ok := errors.AsType[*RefusedError](err); ok {
+		for _, reason := range refused.Reasons {
+			u.out.Refusals = append(u.out.Refusals, reason.Error())
+		}
+		err = nil
+	}
+	u.out.Replaces, u.out.Updates = replacedBy(p), updatedBy(p)
+	return err
+}
+
+// replacedBy counts the machines that a plan replaces, by group, in the order of the plan.
+func replacedBy(p Plan) (all []ReplacedMachines) {
+	for _, s := range p.Steps {
+		if s.Action != Remove || s.ReplacedBy.Kind() != ec2.MachineKind {
+			continue
+		}
+		group := strings.TrimPrefix(string(s.ReplacedBy), ec2.MachineKind+"/")
+		if at := strings.LastIndexByte(group, '/'); at >= 0 {
+			group = group[:at]
+		}
+		at := slices.IndexFunc(all, func(r ReplacedMachines) bool { return r.Group == group })
+		if at < 0 {
+			at = len(all)
+			all = append(all, ReplacedMachines{Group: group})
+		}
+		all[at].Machines++
+	}
+	return all
+}
+
+// updatedBy lists what a plan upgrades, except for machines.
+func updatedBy(p Plan) (ids []ID) {
+	kinds := []string{"eks-cluster", "addon", "node-group", "auto-scaling-group", "kube-proxy", "coredns"}
+	for _, s := range p.Steps {
+		if s.Action == Update && slices.Contains(kinds, s.Resource.Kind()) {
+			ids = append(ids, s.Resource)
+		}
+	}
+	return ids
+}
+
+// manifestText is the text of a manifest in which versions are replaced.
+type manifestText struct {
+	sources []Source
+	failed  []string // positions of versions that could not be replaced
+}
+
+// text returns a copy of the text.
+func (m *Manifest) text() *manifestText {
+	t := &manifestText{}
+	for _, s := range m.sources {
+		t.sources = append(t.sources, Source{s.Name, bytes.Clone(s.Data)})
+	}
+	return t
+}
+
+// versionOnLine matches a key "version" with its value, which may have an anchor, quotes and
+// variables.
+var versionOnLine = regexp.MustCompile(`(\bversion["']?\s*:\s*(?:&\S+\s+)?["']?)((?:\$\{[^}]*\}|[^\s,{}#"'])+)`)
+
+// version returns the value of the only version on a line, as it is written; "" if there is
+// none, or more than one.
+func (t *manifestText) version(at input.Position) string {
+	if _, line := t.line(at); line != nil {
+		if found := versionOnLine.FindAllSubmatch(line, -1); len(found) == 1 {
+			return string(found[0][2])
+		}
+	}
+	return ""
+}
+
+// replace replaces the only version on a line.
+func (t *manifestText) replace(at input.Position, version string) {
+	s, line := t.line(at)
+	if t.version(at) == "" {
+		t.failed = append(t.failed, at.String())
+		return
+	}
+	lines := bytes.Split(s.Data, []byte("\n"))
+	lines[at.Line-1] = versionOnLine.ReplaceAll(line, []byte("${1}"+version))
+	s.Data = bytes.Join(lines, []byte("\n"))
+}
+
+// line returns a line and its source.
+func (t *manifestText) line(at input.Position) (*Source, []byte) {
+	for i := range t.sources {
+		lines := bytes.Split(t.sources[i].Data, []byte("\n"))
+		if t.sources[i].Name == at.File && at.Line > 0 && at.Line <= len(lines) {
+			return &t.sources[i], lines[at.Line-1]
+		}
+	}
+	return nil, nil
+}

@@ -77,7 +77,7 @@ func versions(w io.Writer, u reconcile.Upgrades) error {
 	for i, x := range u.Versions {
 		switch {
 		case u.EKS:
-			rows = append(rows, []string{x.Version, step(x), status(x.Status), until(x.EndOfStandardSupportDate), until(x.EndOfExtendedSupportDate)})
+			rows = append(rows, []string{x.Version, step(x), support(x.Status), until(x.EndOfStandardSupportDate), until(x.EndOfExtendedSupportDate)})
 		case i == len(u.Versions)-1 || minor(u.Versions[i+1].Version) != minor(x.Version):
 			rows = append(rows, []string{x.Version, step(x), patches(u, x.Version)})
 		}
@@ -117,8 +117,8 @@ func step(x reconcile.UpgradeVersion) string {
 	return out
 }
 
-// status is a status of EKS in words.
-func status(s string) string {
+// support is a status of EKS in words.
+func support(s string) string {
 	return cmp.Or(map[string]string{"STANDARD_SUPPORT": "standard support", "EXTENDED_SUPPORT": "extended support"}[s], s)
 }
 

@@ -40,11 +40,17 @@ func (u *upgrade) readCurrent(ctx context.Context) error {
 	return err
 }
 
+// eksCluster reads the EKS cluster; nil if there is none, or none that a caller sees who may
+// only work on self-managed clusters.
 func (u *upgrade) eksCluster(ctx context.Context) (*eks.ClusterState, error) {
 	if u.c.manifest != nil {
 		return eks.ClusterByName(ctx, u.cloud, u.c.manifest.KubernetesName())
 	}
-	return eks.Tagged(ctx, u.cloud)
+	found, err := eks.Tagged(ctx, u.cloud)
+	if cloud.Denied(err) {
+		return nil, nil
+	}
+	return found, err
 }
 
 // readMachines reads the versions of machines from the names of their images.

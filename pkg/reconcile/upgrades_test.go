@@ -164,6 +164,18 @@ func TestUpgradesOfTopology(t *testing.T) {
 	})
 }
 
+// A kubelet may be three minor versions older than the API server, also during the upgrade.
+func TestUpgradesOfOldWorkers(t *testing.T) {
+	m := edited(t, "quickstart.yaml", "      version: v1.34.2", "      version: v1.30.5", "  version: v1.34.2", "  version: v1.33.0")
+	synctest.Test(t, func(t *testing.T) {
+		u, err := upgrading(m, created(t, m).Process(), nil).Upgrades(t.Context(), "")
+		require.NoError(t, err)
+		require.Len(t, u.Edits, 2)
+		assert.Equal(t, []string{"there are workers with v1.30.5, and kubelets may be at most 3 minor versions older than the control plane: replace them first"}, u.Refusals)
+		require.ErrorAs(t, u.Refused(), new(*reconcile.RefusedError))
+	})
+}
+
 // An image that the manifest names decides what the machines run.
 func TestUpgradesWithImageID(t *testing.T) {
 	m := edited(t, "quickstart.yaml", "version: v1.34.2", "version: v1.33.0", "      instanceType: t3.large", "      instanceType: t3.large\n      ami:\n        id: ami-0123456789abcdef0")

@@ -18,11 +18,13 @@ func SupportedVersions() []string { return []string{"1.30", "1.31", "1.32", "1.3
 // released returns when EKS released a version, by its release calendar. Standard support
 // lasts for 14 months, and extended support for 12 months after it.
 func released(version string) time.Time {
-	day := func(year int, month time.Month, day int) time.Time { return time.Date(year, month, day, 0, 0, 0, 0, time.UTC) }
-	return map[string]time.Time{
-		"1.30": day(2024, time.May, 23), "1.31": day(2024, time.September, 26), "1.32": day(2025, time.January, 23),
-		"1.33": day(2025, time.May, 29), "1.34": day(2025, time.October, 2), "1.35": day(2026, time.January, 27),
-	}[version]
+	date, err := time.Parse(time.DateOnly, map[string]string{
+		"1.30": "2024-05-23", "1.31": "2024-09-26", "1.32": "2025-01-23", "1.33": "2025-05-29", "1.34": "2025-10-02", "1.35": "2026-01-27",
+	}[version])
+	if err != nil {
+		panic(err) // a version is missing above
+	}
+	return date
 }
 
 // extendedVersions lists those of SupportedVersions that have extended support. They are the

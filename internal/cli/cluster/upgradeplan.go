@@ -20,7 +20,7 @@ func newUpgradePlan(f *flags) *cobra.Command {
 	o := &upgradePlanOptions{flags: f}
 	cmd := &cobra.Command{
 		Use:   "upgrade-plan {-f FILE | NAME}",
-		Short: "Show how to upgrade Kubernetes: to which versions, what to edit, what is replaced",
+		Short: "Show how to upgrade Kubernetes: the versions, what to edit, what is replaced",
 		Long: `Show which versions of Kubernetes a cluster can be upgraded to: of a self-managed cluster
 those with images for all its machines, in EKS those that EKS offers, with their status
 and the last days of support. Kubernetes is upgraded by one minor version at a time.
@@ -31,7 +31,7 @@ the newest patch of the next minor version, or that of --to. The versions of EKS
 that EKS does not have for the new version are among the edits.
 
 The command changes nothing, neither in AWS nor in the file. The exit code is 4 if the
-cluster cannot be upgraded to the version of --to, or if 'cluster create' would be refused.
+version of --to cannot be reached, or if 'cluster create' would be refused.
 
 For EKS it takes the permission eks:DescribeClusterVersions, which 'cluster policy' does
 not contain. Without it, the versions are not known, and --to is not checked against them.`,

@@ -71,7 +71,7 @@ func versions(w io.Writer, u reconcile.Upgrades) error {
 	if u.EKS {
 		headers = append(headers, "STATUS", "STANDARD SUPPORT", "EXTENDED SUPPORT")
 	} else {
-		headers = append(headers, "ALSO")
+		headers = append(headers, "OLDER PATCHES")
 	}
 	var rows [][]string
 	for i, x := range u.Versions {

@@ -27,7 +27,7 @@ func (u *upgrade) how(ctx, looking context.Context) error {
 		if v, err := semver.ParseTolerant(f.Version); err == nil && (u.out.EKS && v.Minor == u.target.Minor || v.EQ(u.target)) {
 			continue
 		}
-		u.edit(text, f, u.target.String())
+		u.edit(text, f, func(old string) string { return like(old, u.target) })
 	}
 	if err := u.editAddons(looking, text); err != nil {
 		return err
@@ -44,8 +44,9 @@ func (u *upgrade) how(ctx, looking context.Context) error {
 	return u.try(ctx, text)
 }
 
-// edit adds the change of a field, and makes it in the text.
-func (u *upgrade) edit(text *manifestText, f manifest.VersionField, wanted string) {
+// edit adds the change of a field, and makes it in the text. replace returns the new value for
+// the old one.
+func (u *upgrade) edit(text *manifestText, f manifest.VersionField, replace func(old string) string) {
 	at := u.c.manifest.At(f.Object, f.Path)
 	e := VersionEdit{At: at.String(), Object: f.Object, Path: f.Path, Old: f.Version}
 	written := text.version(at)
@@ -54,16 +55,16 @@ func (u *upgrade) edit(text *manifestText, f manifest.VersionField, wanted strin
 	} else {
 		e.Old = cmp.Or(written, f.Version)
 	}
-	e.New = like(e.Old, wanted)
+	e.New = replace(e.Old)
 	text.replace(at, e.New)
 	u.out.Edits = append(u.out.Edits, e)
 }
 
 // like writes a version in the form of another one: with or without v and patch.
-func like(old, version string) string {
-	version = strings.TrimPrefix(version, "v")
+func like(old string, v semver.Version) string {
+	version := v.String()
 	if strings.Count(old, ".") == 1 {
-		version = version[:strings.LastIndexByte(version, '.')]
+		version = fmt.Sprintf("%d.%d", v.Major, v.Minor)
 	}
 	if strings.HasPrefix(old, "v") {
 		version = "v" + version
@@ -87,7 +88,7 @@ func (u *upgrade) editAddons(ctx context.Context, text *manifestText) error {
 		case len(offered) == 0:
 			u.out.Refusals = append(u.out.Refusals, fmt.Sprintf("%s: EKS has no add-on %s for Kubernetes %s", m.Origin(f.Object, f.Path), a.Name, u.out.Target))
 		case a.Version != "" && !slices.Contains(offered, a.Version):
-			u.edit(text, f, offered[0])
+			u.edit(text, f, func(string) string { return offered[0] })
 		}
 	}
 	return nil

@@ -99,17 +99,19 @@ func (o *importOptions) run(ctx context.Context, name string) (err error) {
 	return nil
 }
 
-// keyFiles are the files of /etc/kubernetes/pki that are the same on all machines.
-var keyFiles = []string{"ca.crt", "ca.key", "etcd/ca.crt", "etcd/ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "sa.key", "sa.pub"}
+// keyFiles lists the files of /etc/kubernetes/pki that are the same on all machines.
+func keyFiles() []string {
+	return []string{"ca.crt", "ca.key", "etcd/ca.crt", "etcd/ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "sa.key", "sa.pub"}
+}
 
 // readKeys reads the keys of a cluster from a folder; none if it is "".
 func readKeys(folder string) (map[string][]byte, error) {
 	keys := map[string][]byte{}
-	for _, name := range keyFiles {
+	for _, name := range keyFiles() {
 		if folder == "" {
 			continue
 		}
-		data, err := os.ReadFile(filepath.Join(folder, filepath.FromSlash(name)))
+		data, err := os.ReadFile(filepath.Clean(folder + "/" + name))
 		if err != nil {
 			return nil, &env.UsageError{Err: fmt.Errorf("--pki-from: %w", err)}
 		}

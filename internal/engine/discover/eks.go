@@ -14,7 +14,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
@@ -122,7 +121,7 @@ func (e *EKS) endpointAccess() map[string]any {
 	if !e.Cluster.Public || e.Cluster.Private {
 		out["public"], out["private"] = e.Cluster.Public, e.Cluster.Private
 	}
-	blocks := slices.DeleteFunc(slices.Sorted(slices.Values(e.Cluster.PublicCIDRs)), func(b string) bool { return b == ec2.AnywhereIPv4 || b == "::/0" })
+	blocks := slices.DeleteFunc(slices.Sorted(slices.Values(e.Cluster.PublicCIDRs)), isAnywhere)
 	setList(out, "publicCIDRs", anys(blocks))
 	return out
 }

@@ -12,11 +12,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
-var (
-	controlPlaneGroup   = controlplanev1.GroupVersion.Group
-	controlPlaneVersion = controlplanev1.GroupVersion.String()
-	bootstrapVersion    = bootstrapv1.GroupVersion.String()
-)
+func bootstrapVersion() string { return bootstrapv1.GroupVersion.String() }
 
 // machineObjects returns the objects of a group of machines.
 func (s *SelfManaged) machineObjects(g machineGroup) []Object {
@@ -33,7 +29,7 @@ func (s *SelfManaged) machineObjects(g machineGroup) []Object {
 }
 
 func (s *SelfManaged) controlPlane(g machineGroup) []Object {
-	plane := object(controlPlaneVersion, planeKind, g.name, map[string]any{
+	plane := object(controlplanev1.GroupVersion.String(), planeKind, g.name, map[string]any{
 		"version": g.version, "replicas": g.replicas(), "kubeadmConfigSpec": tree(g.boot),
 		"machineTemplate": map[string]any{"spec": map[string]any{"infrastructureRef": reference(infrav1.GroupVersion.Group, "AWSMachineTemplate", g.name)}},
 	})
@@ -43,17 +39,17 @@ func (s *SelfManaged) controlPlane(g machineGroup) []Object {
 
 // template returns the AWSMachineTemplate of a group.
 func (g machineGroup) template() Object {
-	out := object(infraVersion, "AWSMachineTemplate", g.name, map[string]any{"template": map[string]any{"spec": tree(g.spec)}})
+	out := object(infraVersion(), "AWSMachineTemplate", g.name, map[string]any{"template": map[string]any{"spec": tree(g.spec)}})
 	g.commentMachine(&out, "spec.template.spec")
 	return out
 }
 
 func (s *SelfManaged) deployment(g machineGroup) []Object {
 	machine := s.machineSpec(g, "KubeadmConfigTemplate", "AWSMachineTemplate")
-	config := object(bootstrapVersion, "KubeadmConfigTemplate", g.name, map[string]any{"template": map[string]any{"spec": tree(g.boot)}})
+	config := object(bootstrapVersion(), "KubeadmConfigTemplate", g.name, map[string]any{"template": map[string]any{"spec": tree(g.boot)}})
 	g.commentBoot(&config, "spec.template.spec")
 	return []Object{
-		object(coreVersion, deploymentKind, g.name, map[string]any{
+		object(coreVersion(), deploymentKind, g.name, map[string]any{
 			"clusterName": s.Name, "replicas": g.replicas(), "selector": map[string]any{"matchLabels": map[string]any{}},
 			"template": map[string]any{"spec": machine},
 		}),
@@ -71,11 +67,11 @@ func (s *SelfManaged) machine(g machineGroup) []Object {
 	}
 	spec := s.machineSpec(g, "KubeadmConfig", "AWSMachine")
 	spec["infrastructureRef"] = reference(infrav1.GroupVersion.Group, "AWSMachine", name)
-	out := object(coreVersion, machineKind, g.name, spec)
+	out := object(coreVersion(), machineKind, g.name, spec)
 	out.Labels = labels
-	machine := object(infraVersion, "AWSMachine", name, tree(g.spec))
+	machine := object(infraVersion(), "AWSMachine", name, tree(g.spec))
 	g.commentMachine(&machine, "spec")
-	config := object(bootstrapVersion, "KubeadmConfig", g.name, tree(g.boot))
+	config := object(bootstrapVersion(), "KubeadmConfig", g.name, tree(g.boot))
 	g.commentBoot(&config, "spec")
 	return []Object{out, machine, config}
 }

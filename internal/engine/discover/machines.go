@@ -216,7 +216,7 @@ func (s *SelfManaged) setMutable(g *machineGroup) {
 	taken := s.commonGroups("")
 	if s.External() {
 		taken = nil
-	} else if _, own := s.Groups[nodeGroup]; own || len(taken) > 1 {
+	} else if _, own := s.Groups[infrav1.SecurityGroupNode]; own || len(taken) > 1 {
 		taken = taken[:min(len(taken), rank(!own))]
 	}
 	for _, id := range slices.Sorted(slices.Values(m.Groups)) {

@@ -6,24 +6,22 @@ import (
 	"strings"
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 )
 
-// Versions of APIs.
-var (
-	coreVersion  = clusterv1.GroupVersion.String()
-	infraVersion = infrav1.GroupVersion.String()
-)
+func coreVersion() string  { return clusterv1.GroupVersion.String() }
+func infraVersion() string { return infrav1.GroupVersion.String() }
 
 // Objects returns the Cluster API objects of the cluster.
 func (s *SelfManaged) Objects() []Object {
 	s.groups = s.readGroups()
 	out := []Object{
-		object(coreVersion, "Cluster", s.Name, s.clusterSpec()),
-		object(infraVersion, "AWSCluster", s.Name, s.infrastructure()),
+		object(coreVersion(), "Cluster", s.Name, s.clusterSpec()),
+		object(infraVersion(), "AWSCluster", s.Name, s.infrastructure()),
 	}
 	if s.External() {
 		out[1].Annotations = map[string]any{clusterv1.ManagedByAnnotation: "unknown"}
@@ -44,7 +42,7 @@ func (s *SelfManaged) clusterSpec() map[string]any {
 	}
 	for _, g := range s.groups {
 		if g.kind == planeKind {
-			spec["controlPlaneRef"] = map[string]any{"apiGroup": controlPlaneGroup, "kind": planeKind, "name": g.name}
+			spec["controlPlaneRef"] = map[string]any{"apiGroup": controlplanev1.GroupVersion.Group, "kind": planeKind, "name": g.name}
 		}
 	}
 	setMap(spec, "clusterNetwork", s.clusterNetwork())
@@ -90,7 +88,7 @@ func (s *SelfManaged) infrastructure() map[string]any {
 	}
 	s.setBastion(spec)
 	s.setBucket(spec)
-	network := map[string]any{}
+	var network map[string]any
 	if s.Owned {
 		network = s.ownNetwork()
 		if vpc, ok := network["vpc"].(map[string]any); ok && s.Sealed {
@@ -193,16 +191,16 @@ func (s *SelfManaged) setOverrides(network map[string]any) {
 		return
 	}
 	overrides := map[string]any{}
-	if _, own := s.Groups[nodeGroup]; !own {
+	if _, own := s.Groups[infrav1.SecurityGroupNode]; !own {
 		if foreign := s.commonGroups(""); len(foreign) > 0 {
-			overrides[string(nodeGroup)] = foreign[0]
+			overrides[string(infrav1.SecurityGroupNode)] = foreign[0]
 		}
 	}
-	if _, own := s.Groups[planeGroup]; !own {
+	if _, own := s.Groups[infrav1.SecurityGroupControlPlane]; !own {
 		common := s.commonGroups("")
 		foreign := slices.DeleteFunc(s.commonGroups(controlPlaneRole), func(id string) bool { return slices.Contains(common, id) })
 		if len(foreign) > 0 {
-			overrides[string(planeGroup)] = foreign[0]
+			overrides[string(infrav1.SecurityGroupControlPlane)] = foreign[0]
 		}
 	}
 	setMap(network, "securityGroupOverrides", overrides)

@@ -15,88 +15,83 @@ import (
 // the short values. The values of the others are searched among those that AWS tells, and
 // those that are usual; the tag tells whether one agrees.
 func (s *SelfManaged) fromRecord(g *machineGroup, r topology.Recorded, have infrav1.AWSMachineSpec) {
-	known := topology.MachineFields(&have)
-	for name, values := range merged(volumeCandidates(have), namedValues) {
-		for _, v := range values {
-			if r.Agrees(name, v) {
-				known[name] = v
-			}
-		}
-	}
 	boot := s.bootCandidates(g)
+	candidates := machineCandidates(have)
+	candidates["failureDomain"] = []string{g.machines[0].Zone}
+	maps.Copy(candidates, boot)
+	names := slices.Concat(r.Names(), slices.Collect(maps.Keys(boot)))
+	slices.Sort(names)
 	machine, config := map[string]any{}, map[string]any{}
-	found := func(name, value string) {
-		switch field, isBoot := strings.CutPrefix(name, topology.BootPrefix); {
+	for _, name := range slices.Compact(names) {
+		value, ok := recordedValue(r, name, candidates[name])
+		field, isBoot := strings.CutPrefix(name, topology.BootPrefix)
+		switch {
+		case !ok && r.Has(name):
+			g.unknown = append(g.unknown, name)
+		case !ok || name == "version":
 		case isBoot:
 			put(config, field, value)
 		case name == "failureDomain":
 			g.zone = value
-		case name != "version":
+		default:
 			put(machine, name, value)
-		}
-	}
-	names := slices.Concat(r.Names(), slices.Sorted(maps.Keys(boot)))
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
-		value, ok := r.Value(name)
-		if !ok && name == "failureDomain" && r.Agrees(name, g.machines[0].Zone) {
-			value, ok = g.machines[0].Zone, true
-		}
-		if !ok && r.Agrees(name, known[name]) {
-			value, ok = known[name], true
-		}
-		for _, v := range boot[name] {
-			if !ok && r.Agrees(name, v) {
-				value, ok = v, true
-			}
-		}
-		switch {
-		case ok:
-			found(name, value)
-		case r.Has(name):
-			g.unknown = append(g.unknown, name)
 		}
 	}
 	decode(machine, &g.spec)
 	decode(config, &g.boot)
-	if g.spec.CloudInit.SecureSecretsBackend == infrav1.SecretBackendSecretsManager { // the default
-		g.spec.CloudInit.SecureSecretsBackend = ""
-	}
-	if g.spec.HostID == nil { // CAPA's webhook sets it always
-		g.spec.HostAffinity = nil
-	}
-	if have.SpotMarketOptions != nil && g.spec.SpotMarketOptions == nil && g.spec.MarketType == "" {
-		g.spec.SpotMarketOptions = have.SpotMarketOptions
-	}
+	completeSpec(&g.spec, have)
 	if !r.Complete {
 		g.unknown = append(g.unknown, "fields for which the tag of the machines has no room")
 	}
 }
 
-// namedValues are the values of fields that have a few only.
-var namedValues = map[string][]string{
-	"cloudInit.secureSecretsBackend": {string(infrav1.SecretBackendSecretsManager), string(infrav1.SecretBackendSSMParameterStore)},
-	"ignition.storageType":           {string(infrav1.IgnitionStorageTypeOptionClusterObjectStore), string(infrav1.IgnitionStorageTypeOptionUnencryptedUserData)},
-	"ignition.version":               {"2.3", "3.0", "3.1", "3.2", "3.3", "3.4"},
-	"hostAffinity":                   {"default", "host"},
-	"networkInterfaceType":           {string(infrav1.NetworkInterfaceTypeENI), string(infrav1.NetworkInterfaceTypeEFAWithENAInterface)},
+// recordedValue returns the value of a field: that in the tag, or else the first candidate with
+// which the tag agrees.
+func recordedValue(r topology.Recorded, name string, candidates []string) (value string, ok bool) {
+	if value, ok = r.Value(name); ok {
+		return value, true
+	}
+	for _, v := range candidates {
+		if r.Agrees(name, v) {
+			return v, true
+		}
+	}
+	return "", false
 }
 
-// merged returns the values of both maps.
-func merged(x, y map[string][]string) map[string][]string {
-	out := maps.Clone(x)
-	if out == nil {
-		out = map[string][]string{}
+// completeSpec removes what is set by default, and adds what a template does not record.
+func completeSpec(spec *infrav1.AWSMachineSpec, have infrav1.AWSMachineSpec) {
+	if spec.CloudInit.SecureSecretsBackend == infrav1.SecretBackendSecretsManager { // the default
+		spec.CloudInit.SecureSecretsBackend = ""
 	}
-	for k, v := range y {
-		out[k] = append(slices.Clone(out[k]), v...)
+	if spec.HostID == nil { // CAPA's webhook sets it always
+		spec.HostAffinity = nil
+	}
+	if have.SpotMarketOptions != nil && spec.SpotMarketOptions == nil && spec.MarketType == "" {
+		spec.SpotMarketOptions = have.SpotMarketOptions
+	}
+}
+
+// machineCandidates returns the values that the fields of an AWSMachine may have: those of
+// fields that have a few only, and what AWS tells.
+func machineCandidates(have infrav1.AWSMachineSpec) map[string][]string {
+	out := map[string][]string{
+		"cloudInit.secureSecretsBackend": {string(infrav1.SecretBackendSecretsManager), string(infrav1.SecretBackendSSMParameterStore)},
+		"ignition.storageType":           {string(infrav1.IgnitionStorageTypeOptionClusterObjectStore), string(infrav1.IgnitionStorageTypeOptionUnencryptedUserData)},
+		"ignition.version":               {"2.3", "3.0", "3.1", "3.2", "3.3", "3.4"},
+		"hostAffinity":                   {"default", "host"},
+		"networkInterfaceType":           {string(infrav1.NetworkInterfaceTypeENI), string(infrav1.NetworkInterfaceTypeEFAWithENAInterface)},
+		"nonRootVolumes":                 volumeCandidates(have),
+	}
+	for name, value := range topology.MachineFields(&have) {
+		out[name] = append(out[name], value)
 	}
 	return out
 }
 
-// volumeCandidates returns the lists of further volumes that a template may have had: AWS tells
-// more of a volume than a template sets.
-func volumeCandidates(have infrav1.AWSMachineSpec) map[string][]string {
+// volumeCandidates returns the lists of further volumes that a template may have had, those
+// that set the least first: AWS tells more of a volume than a template sets.
+func volumeCandidates(have infrav1.AWSMachineSpec) (out []string) {
 	lists := [][]infrav1.Volume{nil}
 	for _, v := range have.NonRootVolumes {
 		var longer [][]infrav1.Volume
@@ -109,10 +104,9 @@ func volumeCandidates(have infrav1.AWSMachineSpec) map[string][]string {
 			return nil
 		}
 	}
-	out := map[string][]string{}
-	for _, list := range lists {
+	for _, list := range slices.Backward(lists) {
 		if text, err := json.Marshal(list); err == nil && list != nil {
-			out["nonRootVolumes"] = append(out["nonRootVolumes"], string(text))
+			out = append(out, string(text))
 		}
 	}
 	return out

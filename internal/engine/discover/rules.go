@@ -38,25 +38,18 @@ func (s *SelfManaged) roleOf(id string) infrav1.SecurityGroupRole {
 	return ""
 }
 
-// Shorter names of roles.
-var (
-	planeGroup   = infrav1.SecurityGroupControlPlane
-	nodeGroup    = infrav1.SecurityGroupNode
-	apiGroup     = infrav1.SecurityGroupAPIServerLB
-	bastionGroup = infrav1.SecurityGroupBastion
-)
-
 // setRules sets the rules of security groups in spec.network that not every cluster has.
 func (s *SelfManaged) setRules(network map[string]any) {
-	ssh := []infrav1.SecurityGroupRole{bastionGroup}
-	plane := s.lines(planeGroup, map[string][]infrav1.SecurityGroupRole{
-		"tcp 22": ssh, "tcp 6443": {apiGroup, planeGroup, nodeGroup}, "tcp 2379": {planeGroup}, "tcp 2380": {planeGroup},
+	cp, worker := infrav1.SecurityGroupControlPlane, infrav1.SecurityGroupNode
+	ssh := []infrav1.SecurityGroupRole{infrav1.SecurityGroupBastion}
+	plane := s.lines(cp, map[string][]infrav1.SecurityGroupRole{
+		"tcp 22": ssh, "tcp 6443": {infrav1.SecurityGroupAPIServerLB, cp, worker}, "tcp 2379": {cp}, "tcp 2380": {cp},
 	})
-	node := s.lines(nodeGroup, map[string][]infrav1.SecurityGroupRole{"tcp 22": ssh, "tcp 10250": {planeGroup, nodeGroup}})
-	if _, own := s.Groups[planeGroup]; own {
+	node := s.lines(worker, map[string][]infrav1.SecurityGroupRole{"tcp 22": ssh, "tcp 10250": {cp, worker}})
+	if _, own := s.Groups[cp]; own {
 		plane, node = s.setPodNetwork(network, plane, node)
 	}
-	if _, own := s.Groups[nodeGroup]; own {
+	if _, own := s.Groups[worker]; own {
 		node = setNodePorts(network, node)
 	}
 	setList(network, "additionalControlPlaneIngressRules", s.rules(plane))
@@ -66,58 +59,50 @@ func (s *SelfManaged) setRules(network map[string]any) {
 // setPodNetwork sets the rules of the pod network: those that machines of the control plane
 // and workers have for each other. It returns the other rules.
 func (s *SelfManaged) setPodNetwork(network map[string]any, plane, node []ruleLine) (morePlane, moreNode []ruleLine) {
-	from := func(l ruleLine, role infrav1.SecurityGroupRole) ruleLine {
-		l.source = s.Groups[role].ID
-		return l
-	}
-	_, ownNodes := s.Groups[nodeGroup]
-	mutual := func(l ruleLine) bool {
-		if role := s.roleOf(l.source); role != planeGroup && role != nodeGroup {
-			return false
-		}
-		for _, role := range []infrav1.SecurityGroupRole{planeGroup, nodeGroup} {
-			if _, own := s.Groups[role]; own && (!slices.Contains(plane, from(l, role)) || ownNodes && !slices.Contains(node, from(l, role))) {
-				return false
-			}
-		}
-		return true
-	}
-	var rules []any
-	calico := map[string]bool{"tcp 179": false, "4 all": false}
+	rules, kinds := []any{}, map[string]bool{}
 	for _, l := range plane {
-		if !mutual(l) {
+		switch {
+		case !s.mutual(l, plane, node):
 			morePlane = append(morePlane, l)
-			continue
+		case s.roleOf(l.source) == infrav1.SecurityGroupControlPlane:
+			rules, kinds[l.protocol+" "+l.ports] = append(rules, l.rule()), true
 		}
-		if s.roleOf(l.source) != planeGroup {
-			continue
-		}
-		if _, is := calico[l.protocol+" "+l.ports]; is {
-			calico[l.protocol+" "+l.ports] = true
-		}
-		rules = append(rules, l.rule())
 	}
 	for _, l := range node {
-		if !mutual(l) {
+		if !s.mutual(l, plane, node) {
 			moreNode = append(moreNode, l)
 		}
 	}
-	if len(rules) != len(calico) || !calico["tcp 179"] || !calico["4 all"] {
-		if rules == nil {
-			rules = []any{}
-		}
+	if len(rules) != 2 || !kinds["tcp 179"] || !kinds["4 all"] { // not those of Calico, the default
 		network["cni"] = map[string]any{"cniIngressRules": rules}
 	}
 	return morePlane, moreNode
 }
 
+// mutual reports whether machines of the control plane and workers have a rule for each other.
+func (s *SelfManaged) mutual(l ruleLine, plane, node []ruleLine) bool {
+	roles := []infrav1.SecurityGroupRole{infrav1.SecurityGroupControlPlane, infrav1.SecurityGroupNode}
+	if !slices.Contains(roles, s.roleOf(l.source)) {
+		return false
+	}
+	_, ownNodes := s.Groups[infrav1.SecurityGroupNode]
+	for _, role := range roles {
+		g, own := s.Groups[role]
+		l.source = g.ID
+		if own && (!slices.Contains(plane, l) || ownNodes && !slices.Contains(node, l)) {
+			return false
+		}
+	}
+	return true
+}
+
 // rule returns the rule of a manifest without a source.
 func (l ruleLine) rule() map[string]any {
 	first, last := int64(-1), int64(-1)
-	switch n, _ := fmt.Sscanf(l.ports, "%d-%d", &first, &last); {
-	case n == 1:
+	switch n, _ := fmt.Sscanf(l.ports, "%d-%d", &first, &last); n {
+	case 1:
 		last = first
-	case n == 0:
+	case 0:
 		first, last = -1, 65535
 		if l.protocol != "4" {
 			last = -1
@@ -139,26 +124,27 @@ func setNodePorts(network map[string]any, node []ruleLine) (others []ruleLine) {
 		}
 		blocks = append(blocks, l.source)
 	}
-	if slices.ContainsFunc(blocks, func(b string) bool { return b != ec2.AnywhereIPv4 && b != anywhereIPv6 }) {
+	if slices.ContainsFunc(blocks, func(b string) bool { return !isAnywhere(b) }) {
 		network["nodePortIngressRuleCidrBlocks"] = anys(blocks)
 	}
 	return others
 }
 
-const anywhereIPv6 = "::/0"
+// isAnywhere reports whether a block is the whole internet.
+func isAnywhere(block string) bool { return block == ec2.AnywhereIPv4 || block == "::/0" }
 
 // apiServerRules lists the rules for clients of the API server, if not all may reach it.
 func (s *SelfManaged) apiServerRules() []any {
-	_, own := s.Groups[apiGroup]
+	_, own := s.Groups[infrav1.SecurityGroupAPIServerLB]
 	if !own {
 		return nil
 	}
 	port, anybody := fmt.Sprint(s.port()), false
 	var lines []ruleLine
-	for _, l := range s.lines(apiGroup, nil) {
+	for _, l := range s.lines(infrav1.SecurityGroupAPIServerLB, nil) {
 		api := l.protocol == "tcp" && l.ports == port
 		switch {
-		case api && (l.source == ec2.AnywhereIPv4 || l.source == anywhereIPv6):
+		case api && isAnywhere(l.source):
 			anybody = true
 		case api && (s.isAddress(l.source) || l.source == s.VPC.CIDR || l.source == s.VPC.IPv6CIDR) && strings.HasPrefix(l.description, "Kubernetes API"):
 			continue // every cluster has it
@@ -166,7 +152,7 @@ func (s *SelfManaged) apiServerRules() []any {
 		lines = append(lines, l)
 	}
 	if anybody && !slices.ContainsFunc(lines, func(l ruleLine) bool {
-		return l.source != ec2.AnywhereIPv4 && l.source != anywhereIPv6 || l.ports != port
+		return !isAnywhere(l.source) || l.ports != port
 	}) {
 		return nil
 	}
@@ -218,12 +204,12 @@ func (s *SelfManaged) setBastion(spec map[string]any) {
 		}
 		bastion := map[string]any{"enabled": true, "instanceType": m.Type}
 		var blocks []string
-		for _, l := range s.lines(bastionGroup, nil) {
+		for _, l := range s.lines(infrav1.SecurityGroupBastion, nil) {
 			blocks = append(blocks, l.source)
 		}
 		if len(blocks) == 0 {
 			bastion["disableIngressRules"] = true
-		} else if slices.ContainsFunc(blocks, func(b string) bool { return b != ec2.AnywhereIPv4 && b != anywhereIPv6 }) {
+		} else if slices.ContainsFunc(blocks, func(b string) bool { return !isAnywhere(b) }) {
 			bastion["allowedCIDRBlocks"] = anys(blocks)
 		}
 		spec["bastion"] = bastion

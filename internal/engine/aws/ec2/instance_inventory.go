@@ -20,6 +20,7 @@ type Inventory struct {
 	List               []*InstanceState
 	ByID               map[string]*InstanceState
 	byResource, byName map[string][]*InstanceState
+	values             []InstanceState // of List, made once: a deletion by name looks at it for each machine
 }
 
 // InstanceInventory lists the machines of the cluster that are not terminated, without
@@ -34,6 +35,7 @@ func InstanceInventory(ctx context.Context, c *cloud.Clients) (*Inventory, error
 		for _, s := range found {
 			if s.Tags[GroupTag] == "" {
 				all.add(s)
+				all.values = append(all.values, *s)
 			}
 		}
 		return all, nil
@@ -71,23 +73,23 @@ func (l *Inventory) add(s *InstanceState) {
 }
 
 // Instances lists the machines of InstanceInventory.
-func Instances(ctx context.Context, c *cloud.Clients) (out []InstanceState, err error) {
+func Instances(ctx context.Context, c *cloud.Clients) ([]InstanceState, error) {
 	all, err := InstanceInventory(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range all.List {
-		out = append(out, *s)
-	}
-	return out, nil
+	return slices.Clone(all.values), nil
 }
 
 // instancesOf lists the machines of InstanceInventory, and those that a controller in the
 // cluster, such as Karpenter, has launched.
 func instancesOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]InstanceState, error) {
-	out, err := Instances(ctx, c)
-	if err != nil || of.Kubernetes == "" {
-		return out, err
+	all, err := InstanceInventory(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if of.Kubernetes == "" {
+		return all.values, nil
 	}
 	launched, err := cloud.Remember(ctx, c, "instances launched in "+of.Kubernetes, func(ctx context.Context) (out []InstanceState, err error) {
 		found, err := describeInstances(ctx, c, []types.Filter{
@@ -100,7 +102,7 @@ func instancesOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]Instan
 		}
 		return out, err
 	})
-	return append(out, launched...), err
+	return append(slices.Clip(all.values), launched...), err
 }
 
 // GroupTag is the tag that EC2 Auto Scaling sets on instances; the value is the name of

@@ -34,6 +34,10 @@ type Simulated struct{ Action, Resource string }
 // most is how many actions one call simulates. IAM documents no limit.
 const most = 100
 
+// attempts is how often a simulation is asked for: a run waits for the answer, and goes on
+// without one.
+const attempts = 2
+
 // Run runs a simulation.
 func (s Simulation) Run(ctx context.Context, c *cloud.Clients) (map[Simulated]Decision, error) {
 	out := map[Simulated]Decision{}
@@ -43,7 +47,7 @@ func (s Simulation) Run(ctx context.Context, c *cloud.Clients) (map[Simulated]De
 			in.ContextEntries = append(in.ContextEntries, types.ContextEntry{ContextKeyName: &key, ContextKeyType: types.ContextKeyTypeEnumString, ContextKeyValues: []string{value}})
 		}
 		for p := iam.NewSimulatePrincipalPolicyPaginator(c.IAM, in); p.HasMorePages(); {
-			page, err := p.NextPage(ctx)
+			page, err := p.NextPage(ctx, func(o *iam.Options) { o.RetryMaxAttempts = attempts })
 			if err != nil {
 				return nil, err
 			}

@@ -243,7 +243,8 @@ func (h *Handover) Create(ctx context.Context) error {
 	return nil
 }
 
-// setStatus writes the status of an object, which is ignored when the object is created.
+// setStatus writes the status of an object. An API server ignores the status in the request that
+// creates the object.
 func (h *Handover) setStatus(ctx context.Context, o *Object) error {
 	change, err := json.Marshal(map[string]any{"status": o.Status})
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/cost"
 )
 
-// Cost is what a plan changes in what the cluster costs a month of 730 hours, by the price
-// list of AWS: without discounts, taxes, data transfer and other usage.
+// Cost is the monthly cost of the cluster before and after a plan, for a month of 730 hours at
+// list prices. It does not include discounts, taxes, data transfer and other usage.
 type Cost struct {
 	Currency string  `json:"currency"` // "USD", or "CNY" in China
 	Before   float64 `json:"before"`   // a month

@@ -20,7 +20,7 @@ import (
 // notImported are the differences between the graph of an example and that of its import, or
 // between their templates. They are no changes in the plan.
 var notImported = map[string][]string{
-	// The zones of subnets are in the import, and not in the example.
+	// An import sets the zones of subnets. This example does not, so its machines are in other subnets.
 	"byo-load-balancer": {
 		"- machine/byo-load-balancer-control-plane/1 needs subnet/private/subnet-0000000000000002a true false",
 		"+ load-balancer/network needs subnet/public/subnet-0000000000000001b true false",

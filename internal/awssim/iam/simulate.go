@@ -21,7 +21,8 @@ type principal struct {
 	boundary string // document; "": none
 }
 
-// principal returns the policies of a user or a role.
+// principal returns the policies of a user or a role: attached, inline, and for a user those of
+// its groups.
 func (svc *Service) principal(arn string) (p principal, err error) {
 	kind, path, _ := strings.Cut(arn[strings.LastIndex(arn, ":")+1:], "/")
 	name := path[strings.LastIndex(path, "/")+1:]

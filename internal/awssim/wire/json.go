@@ -50,7 +50,8 @@ func nameRead(s model.Shape, name string) (string, model.Member) {
 	return "", model.Member{}
 }
 
-// nameWritten returns the name of a member of the model in a response.
+// nameWritten returns the name that a member of the model has in the body of a response; "" if
+// the member is not in the body.
 func nameWritten(s model.Shape, name string) (string, model.Member) {
 	m := s.Members[name]
 	if m.Location != "" {

@@ -127,8 +127,8 @@ func (f *flags) move(m *reconcile.Manifest) error {
 	return nil
 }
 
-// remarkRegion warns about a region in the manifest that is probably misspelled. It may also be
-// new, so that --strict does not refuse it.
+// remarkRegion warns if the region in the manifest is not in the list of the SDK: it is misspelled,
+// or newer than the list. --strict does not make it an error.
 func (f *flags) remarkRegion(m *reconcile.Manifest) {
 	at, object, path := m.RegionField()
 	remark := regions.Remark(m.Region())

@@ -60,8 +60,8 @@ type Product struct {
 	Service string // code of the service: "AmazonEC2"
 	// Usage is the usage type without the prefix of the region: "BoxUsage:t3.large".
 	Usage string
-	// Attributes of the product, if the usage type is not enough to find it: "name=value",
-	// separated by line feeds. They also keep the answers of AWS short.
+	// Attributes are further filters of the price list, one "name=value" a line. They are set
+	// if several products have the usage type, or to make the response smaller.
 	Attributes string
 	Spot       string // instance type whose spot price applies; "" for none
 }

@@ -56,8 +56,8 @@ func (s *SelfManaged) setRules(network map[string]any) {
 	setList(network, "additionalNodeIngressRules", s.rules(node))
 }
 
-// setPodNetwork sets the rules of the pod network: those that machines of the control plane
-// and workers have for each other. It returns the other rules.
+// setPodNetwork writes spec.network.cni. A rule belongs to the pod network if it opens the same
+// ports between control plane and workers, in all directions. The other rules are returned.
 func (s *SelfManaged) setPodNetwork(network map[string]any, plane, node []ruleLine) (morePlane, moreNode []ruleLine) {
 	rules, kinds := []any{}, map[string]bool{}
 	for _, l := range plane {

@@ -139,7 +139,7 @@ func (s *SelfManaged) readMachines(ctx context.Context, c *cloud.Clients) (err e
 		return fmt.Errorf("machines of the cluster: %w", err)
 	}
 	if s.images, err = ec2.ImageNames(ctx, c, slices.Compact(images)); err != nil {
-		return fmt.Errorf("images of the machines: %w", err)
+		return fmt.Errorf("look up the images of the machines: %w", err)
 	}
 	return nil
 }

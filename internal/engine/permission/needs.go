@@ -153,7 +153,7 @@ func useOf(action string) use {
 	return changes
 }
 
-// sometimes lists actions of a new resource that not every one needs.
+// sometimes lists the actions that only some new resources of a kind need.
 func sometimes() []string {
 	return []string{
 		"autoscaling:DescribeInstanceRefreshes", "autoscaling:DescribeScalingActivities", "eks:DescribeUpdate", // while it is changed, or fails

@@ -25,7 +25,7 @@ func (q ImageQuery) Versions(ctx context.Context, c *cloud.Clients) ([]semver.Ve
 // NamesVersion reports whether the image depends on the Kubernetes version.
 func (q ImageQuery) NamesVersion() bool { return q.anyVersion() != q.Name }
 
-// anyVersion returns the name with a pattern instead of the version.
+// anyVersion returns the name with "*" in place of the version, as a filter of DescribeImages.
 func (q ImageQuery) anyVersion() string {
 	version := strings.TrimPrefix(q.Version, "v")
 	if version == "" {

@@ -257,7 +257,8 @@ func storedBucketName(ctx context.Context, c *cloud.Clients) (string, error) {
 // BucketKind is the name of the kind of buckets.
 const BucketKind = "bucket"
 
-// ReadBucket returns the bucket of the cluster whose name is stored; nil if there is none.
+// ReadBucket returns the bucket of the cluster, by the name that a run has stored in Parameter
+// Store. It is nil if no name is stored, or the bucket does not exist.
 func ReadBucket(ctx context.Context, c *cloud.Clients) (*BucketState, error) {
 	name, err := storedBucketName(ctx, c)
 	if err != nil || name == "" {

@@ -59,6 +59,12 @@ func WithRepeats(ctx context.Context, told func(Retry)) context.Context {
 	return context.WithValue(ctx, repeatsKey, told)
 }
 
+// Optional returns a context for reads whose answers a run can do without: their repeated
+// attempts are not reported.
+func Optional(ctx context.Context) context.Context {
+	return WithRepeats(InSnapshot(ReadOnly(ctx)), func(Retry) {})
+}
+
 // progress is what has been done for one call.
 type progress struct {
 	sent     bool

@@ -81,7 +81,7 @@ func (r *run) permissions(ctx context.Context) Permissions {
 	if r.plan.Count(graph.Create, graph.Update, graph.Remove) == 0 { // it only reads, and has done so
 		return Permissions{}
 	}
-	ctx = cloud.InSnapshot(cloud.ReadOnly(ctx))
+	ctx = cloud.Optional(ctx)
 	document := permission.Policy(permission.Of(r.c.manifest))
 	in := permission.Place{Partition: r.c.manifest.Partition(), Parameters: r.cloud.ParameterPath("")}
 	unknown := func(err error) Permissions { return Permissions{Unknown: notSimulated(err)} }

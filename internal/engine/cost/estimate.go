@@ -30,7 +30,7 @@ type Estimate struct {
 // Begin starts to ask for the prices of the desired resources, beside what the caller does
 // next. The caller has to call Finish or Stop.
 func Begin(ctx context.Context, list *List, g *graph.Graph) *Estimate {
-	ctx = cloud.WithRepeats(cloud.InSnapshot(cloud.ReadOnly(ctx)), func(cloud.Retry) {})
+	ctx = cloud.Optional(ctx)
 	e := &Estimate{c: list.c, list: list, g: g}
 	e.ctx, e.cancel = context.WithCancelCause(ctx)
 	e.ahead.Go(func() {

@@ -36,16 +36,26 @@ func tests(t *testing.T) map[string]bool {
 	all := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 	for _, root := range []string{"../e2e", "../internal", "../pkg", "../test"} {
-		require.NoError(t, filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
-			if err != nil || !strings.HasSuffix(path, "_test.go") {
-				return err
+		readGo(t, root, func(path, text string) {
+			if strings.HasSuffix(path, "_test.go") {
+				for _, m := range declared.FindAllStringSubmatch(text, -1) {
+					all[m[1]] = true
+				}
 			}
-			text, err := os.ReadFile(path)
-			for _, m := range declared.FindAllStringSubmatch(string(text), -1) {
-				all[m[1]] = true
-			}
-			return err
-		}))
+		})
 	}
 	return all
+}
+
+// readGo calls found with the path and the text of each Go file in a folder.
+func readGo(t *testing.T, folder string, found func(path, text string)) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(folder, func(path string, _ os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		found(path, string(text))
+		return err
+	}))
 }

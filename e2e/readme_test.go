@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -174,19 +173,11 @@ func sources(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
 	for _, folder := range []string{"../internal", "../pkg"} {
-		require.NoError(t, filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case entry.IsDir() && strings.HasSuffix(path, "sim"):
-				return fs.SkipDir
-			case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
-				return nil
+		readGo(t, folder, func(path, text string) {
+			if !strings.HasSuffix(path, "_test.go") && !strings.Contains(path, "sim/") {
+				all.WriteString(text)
 			}
-			text, err := os.ReadFile(path)
-			all.Write(text)
-			return err
-		}))
+		})
 	}
 	return all.String()
 }

@@ -3,7 +3,6 @@ package ec2
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -37,20 +36,20 @@ func texts[T ~string](list []T) []string {
 	return core.Each(list, func(x T) string { return string(x) })
 }
 
-// typesIn returns the names of the instance types that the region offers, among those that
-// a filter names.
-func (svc *Service) typesIn(filters []types.Filter) ([]string, error) {
+// typesIn returns the names of the instance types that some zones offer, among those that a
+// filter names.
+func typesIn(zones []zone, filters []types.Filter) ([]string, error) {
 	filters = slices.DeleteFunc(slices.Clone(filters), func(f types.Filter) bool { return aws.ToString(f.Name) != "instance-type" })
 	named, err := matching(filters, fields[string]{"instance-type": oneValue}, nil)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(slices.Clone(listings().names), func(name string) bool { return !named(name) || !svc.regionOffers(name) }), nil
+	return slices.DeleteFunc(slices.Clone(listings().names), func(name string) bool { return !named(name) || !offeredIn(zones, name) }), nil
 }
 
-// regionOffers reports whether a zone of the region offers an instance type.
-func (svc *Service) regionOffers(name string) bool {
-	return slices.ContainsFunc(zonesOf(svc.Region), func(z zone) bool { return z.offered(name) })
+// offeredIn reports whether one of some zones offers an instance type.
+func offeredIn(zones []zone, name string) bool {
+	return slices.ContainsFunc(zones, func(z zone) bool { return z.offered(name) })
 }
 
 func (svc *Service) describeInstanceTypes(in *ec2.DescribeInstanceTypesInput) (*ec2.DescribeInstanceTypesOutput, error) {
@@ -61,13 +60,14 @@ func (svc *Service) describeInstanceTypes(in *ec2.DescribeInstanceTypesInput) (*
 	if len(in.InstanceTypes) > 100 || in.MaxResults != nil && *in.MaxResults > 100 {
 		return nil, core.Fail("InvalidParameterValue", "at most 100 instance types are described in one call")
 	}
-	names, err := svc.typesIn(in.Filters)
+	zones := zonesOf(svc.Region)
+	names, err := typesIn(zones, in.Filters)
 	if err != nil {
 		return nil, err
 	}
 	ids := texts(in.InstanceTypes)
 	for _, name := range ids {
-		if !svc.regionOffers(name) {
+		if !offeredIn(zones, name) {
 			return nil, core.Fail("InvalidInstanceType", "the following supplied instance types do not exist: [%s]", name)
 		}
 	}
@@ -97,14 +97,15 @@ func (svc *Service) describeInstanceTypeOfferings(in *ec2.DescribeInstanceTypeOf
 	if err != nil {
 		return nil, err
 	}
-	names, err := svc.typesIn(in.Filters)
+	names, err := typesIn(zonesOf(svc.Region), in.Filters)
 	if err != nil {
 		return nil, err
 	}
 	var offers []types.InstanceTypeOffering
+	places := core.SortedKeys(locations)
 	for _, name := range names {
-		for _, place := range slices.Sorted(maps.Keys(locations)) {
-			if !slices.ContainsFunc(locations[place], func(z zone) bool { return z.offered(name) }) {
+		for _, place := range places {
+			if !offeredIn(locations[place], name) {
 				continue
 			}
 			o := types.InstanceTypeOffering{InstanceType: types.InstanceType(name), Location: aws.String(place), LocationType: kind}

@@ -118,12 +118,9 @@ func either(s map[string]any, field, missing string) error {
 	if !ok {
 		v, ok = s["Not"+field]
 	}
-	list, isList := v.([]any)
-	switch {
-	case !ok, isList && len(list) == 0:
+	list := elements(v)
+	if !ok || len(list) == 0 {
 		return malformedPolicy(missing)
-	case !isList:
-		list = []any{v}
 	}
 	for _, x := range list {
 		text, isText := x.(string)
@@ -138,4 +135,12 @@ func either(s map[string]any, field, missing string) error {
 		}
 	}
 	return nil
+}
+
+// elements returns the elements of a list, or a single value.
+func elements(v any) []any {
+	if list, ok := v.([]any); ok {
+		return list
+	}
+	return []any{v}
 }

@@ -96,13 +96,9 @@ func (r request) satisfies(condition any) (holds bool, missing []string, err err
 	return holds, missing, nil
 }
 
-// texts returns the elements of a list, or a single one.
+// texts returns the texts of a list, or a single one.
 func texts(v any) (out []string) {
-	list, isList := v.([]any)
-	if !isList {
-		list = []any{v}
-	}
-	for _, x := range list {
+	for _, x := range elements(v) {
 		if s, ok := x.(string); ok {
 			out = append(out, s)
 		}
@@ -111,25 +107,5 @@ func texts(v any) (out []string) {
 }
 
 // glob reports whether a text matches a pattern of IAM: a star is any number of characters,
-// slashes and colons too, and a question mark is one.
-func glob(pattern, text string) bool {
-	for i, p := range pattern {
-		switch {
-		case p == '*':
-			rest := pattern[i+1:]
-			return slices.ContainsFunc(tails(text), func(tail string) bool { return glob(rest, tail) })
-		case text == "", p != '?' && rune(text[0]) != p:
-			return false
-		}
-		text = text[1:]
-	}
-	return text == ""
-}
-
-// tails lists all suffixes of a text.
-func tails(text string) (out []string) {
-	for i := range len(text) + 1 {
-		out = append(out, text[i:])
-	}
-	return out
-}
+// slashes and colons too, and a question mark is one. A backslash is not special.
+func glob(pattern, text string) bool { return core.Wild(strings.ReplaceAll(pattern, `\`, `\\`), text) }

@@ -1,4 +1,4 @@
-package ec2
+package core
 
 import (
 	"testing"
@@ -23,6 +23,6 @@ func TestWild(t *testing.T) {
 		{"capa-ami-ubuntu-24.04-?1.34.2-*", "capa-ami-ubuntu-24.04-v1.34.2-1760000000", true},
 		{"Canonical??Ubuntu??24.04??amd64?noble?image*", "Canonical, Ubuntu, 24.04, amd64 noble image", true},
 	} {
-		assert.Equal(t, c.want, wild(c.pattern, c.value), "%s %s", c.pattern, c.value)
+		assert.Equal(t, c.want, Wild(c.pattern, c.value), "%s %s", c.pattern, c.value)
 	}
 }

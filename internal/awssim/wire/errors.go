@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"reflect"
 	"strings"
@@ -99,11 +100,11 @@ func (c *call) showJSONError(err smithy.APIError) []byte {
 
 func (c *call) addMembers(body tree, err smithy.APIError) {
 	v := reflect.Indirect(reflect.ValueOf(err))
-	shape := c.service.Shapes[v.Type().Name()] // of a generic error: none
-	var members tree
-	_ = json.Unmarshal(c.showJSON(v.Type().Name(), dump(c.service, v.Type().Name(), v)), &members) // it was just written
-	for name, value := range members {
-		body[name] = value
+	name := v.Type().Name()
+	shape := c.service.Shapes[name]                                               // of a generic error: none
+	members, _ := renamed(c.service, name, dump(c.service, name, v), nameWritten) // members are of the model
+	if members, ok := members.(tree); ok {
+		maps.Copy(body, members)
 	}
 	if known, ok := c.service.ErrorOf(c.name, err.ErrorCode()); ok {
 		shape = known

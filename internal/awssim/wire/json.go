@@ -40,7 +40,8 @@ func (c *call) showJSON(shape string, value any) []byte {
 // naming returns the new name of a member, "" to omit it.
 type naming func(s model.Shape, name string) (string, model.Member)
 
-// nameRead returns the name of a member of a request in the model.
+// nameRead returns the member of the model that has a name in the body of a request; "" if
+// there is none.
 func nameRead(s model.Shape, name string) (string, model.Member) {
 	for member, m := range s.Members {
 		if cmp.Or(m.Name, member) == name && m.Location == "" {

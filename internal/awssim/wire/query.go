@@ -62,7 +62,7 @@ func (q query) name(member string, m model.Member) string {
 }
 
 func (q query) flattened(m model.Member) bool {
-	return q.ec2 || m.Flattened || q.Shapes[m.Shape].Flattened
+	return q.ec2 || q.Flat(m)
 }
 
 func (q query) structure(shape string, p *parameter) (tree, error) {
@@ -141,7 +141,9 @@ func (p *parameter) numbered() (list []*parameter) {
 		n, _ := strconv.Atoi(part) // other parts are first
 		return n
 	}
-	for _, part := range slices.SortedFunc(slices.Values(core.SortedKeys(p.parts)), func(x, y string) int { return cmp.Compare(number(x), number(y)) }) {
+	names := core.SortedKeys(p.parts)
+	slices.SortStableFunc(names, func(x, y string) int { return cmp.Compare(number(x), number(y)) })
+	for _, part := range names {
 		list = append(list, p.parts[part])
 	}
 	return list

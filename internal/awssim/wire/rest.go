@@ -21,8 +21,9 @@ func (c *call) readREST() (tree, error) {
 	}
 	query := c.URL.Query()
 	_, literals, _ := strings.Cut(c.operation.HTTP.URI, "?")
+	fixed := mustQuery(literals)
 	maps.DeleteFunc(query, func(name string, _ []string) bool {
-		return name == "x-id" || strings.HasPrefix(name, "X-Amz-") || mustQuery(literals).Has(name)
+		return name == "x-id" || strings.HasPrefix(name, "X-Amz-") || fixed.Has(name)
 	})
 	for member, m := range shape.Members {
 		name := cmp.Or(m.Name, member)
@@ -96,7 +97,7 @@ func (c *call) readBody(shape model.Shape) (tree, error) {
 func (c *call) writeREST(w http.ResponseWriter, value any) {
 	shape := c.service.Shapes[c.operation.Output.Shape]
 	t, _ := value.(tree)
-	for _, member := range slices.Sorted(maps.Keys(t)) {
+	for _, member := range core.SortedKeys(t) {
 		c.setHeader(w.Header(), member, shape.Members[member], t[member])
 	}
 	status := cmp.Or(c.operation.HTTP.Status, http.StatusOK)

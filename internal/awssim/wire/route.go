@@ -65,12 +65,12 @@ func (h *Handler) serviceOf(c *call) *model.Service {
 // match returns the operation of a REST service whose method, path and query are those of
 // the request; of several, the one with the most literal parts. It sets the labels.
 func (c *call) match() (name string) {
-	most := -1
+	path, query, most := c.URL.EscapedPath(), c.URL.Query(), -1
 	for n, op := range c.service.Operations {
 		if op.HTTP.Method != c.Method {
 			continue
 		}
-		labels, literals := labelsOf(op.HTTP.URI, c.URL.EscapedPath(), c.URL.Query())
+		labels, literals := labelsOf(op.HTTP.URI, path, query)
 		if literals > most {
 			name, most, c.labels = n, literals, labels
 		}

@@ -3,10 +3,9 @@ package wire
 import (
 	"cmp"
 	"encoding/xml"
-	"maps"
-	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/wire/model"
 )
 
@@ -62,7 +61,7 @@ func (x *printer) leaf(name, text string) {
 // members writes the members of a structure that are in the body.
 func (x *printer) members(shape string, value any) {
 	t, _ := value.(tree)
-	for _, member := range slices.Sorted(maps.Keys(t)) {
+	for _, member := range core.SortedKeys(t) {
 		m := x.Shapes[shape].Members[member]
 		if m.Location == "" {
 			x.element(cmp.Or(m.Name, member), m, t[member])
@@ -75,7 +74,7 @@ func (x *printer) element(name string, m model.Member, value any) {
 	s := x.Shapes[m.Shape]
 	switch v := value.(type) {
 	case []any:
-		if m.Flattened || s.Flattened {
+		if x.Flat(m) {
 			for _, item := range v {
 				x.element(cmp.Or(s.Item.Name, name), s.Item, item)
 			}
@@ -100,7 +99,7 @@ func (x *printer) element(name string, m model.Member, value any) {
 }
 
 func (x *printer) entries(s model.Shape, pairs tree) {
-	for _, key := range slices.Sorted(maps.Keys(pairs)) {
+	for _, key := range core.SortedKeys(pairs) {
 		x.open("entry", "")
 		x.element(cmp.Or(s.Key.Name, "key"), s.Key, key)
 		x.element(cmp.Or(s.Value.Name, "value"), s.Value, pairs[key])

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/xml"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
@@ -28,15 +27,15 @@ func (c *call) readXML(shape string) (tree, error) {
 func structureOf(s *model.Service, shape string, n node) (tree, error) {
 	t := tree{}
 	for _, kid := range n.Nodes {
-		member, m, ok := memberOf(s.Shapes[shape], kid.XMLName.Local)
-		if !ok {
+		member, m := nameRead(s.Shapes[shape], kid.XMLName.Local)
+		if member == "" {
 			return nil, core.NotSimulated("element %s", kid.XMLName.Local)
 		}
 		value, err := valueOf(s, m, kid)
 		if err != nil {
 			return nil, err
 		}
-		if items, several := value.([]any); several && (m.Flattened || s.Shapes[m.Shape].Flattened) {
+		if items, several := value.([]any); several && s.Flat(m) {
 			before, _ := t[member].([]any)
 			value = append(before, items...)
 		}
@@ -45,22 +44,12 @@ func structureOf(s *model.Service, shape string, n node) (tree, error) {
 	return t, nil
 }
 
-// memberOf returns the member of a structure with a name in XML.
-func memberOf(s model.Shape, name string) (member string, m model.Member, ok bool) {
-	for member, m := range s.Members {
-		if cmp.Or(m.Name, member) == name && m.Location == "" {
-			return member, m, true
-		}
-	}
-	return "", model.Member{}, false
-}
-
 // valueOf reads an element. For a flattened list it is one item.
 func valueOf(s *model.Service, m model.Member, n node) (any, error) {
 	switch shape := s.Shapes[m.Shape]; {
 	case shape.Type == "structure":
 		return structureOf(s, m.Shape, n)
-	case shape.Type == "list" && (m.Flattened || shape.Flattened):
+	case shape.Type == "list" && s.Flat(m):
 		item, err := valueOf(s, shape.Item, n)
 		return []any{item}, err
 	case shape.Type == "list":

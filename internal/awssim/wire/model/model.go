@@ -5,6 +5,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	_ "embed" // for go:embed
 	"encoding/json"
@@ -101,11 +102,12 @@ func (s *Service) Package() string {
 
 // Scope returns the name of the service in the scope of a credential.
 func (s *Service) Scope() string {
-	if s.Metadata.Signing != "" {
-		return s.Metadata.Signing
-	}
-	return s.Metadata.Endpoint
+	return cmp.Or(s.Metadata.Signing, s.Metadata.Endpoint)
 }
+
+// Flat reports whether the items of a list or map are members of the structure around it,
+// without an element for the list or map itself.
+func (s *Service) Flat(m Member) bool { return m.Flattened || s.Shapes[m.Shape].Flattened }
 
 // ErrorOf returns the shape of the error with a code, and whether it is in the model.
 func (s *Service) ErrorOf(op, code string) (Shape, bool) {

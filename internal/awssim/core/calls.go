@@ -18,7 +18,6 @@ import (
 type handler struct {
 	models     map[string]bool // the fields of the input that it supports
 	everywhere bool            // it works in every region
-	output     reflect.Type    // the struct of its output
 	answer     func(ctx context.Context, in any) (any, error)
 }
 
@@ -48,7 +47,7 @@ func register[In, Out any](a *Account, answer func(context.Context, *In) (*Out, 
 		}
 		models[f] = true
 	}
-	h := &handler{models: models, output: reflect.TypeFor[Out](), answer: func(ctx context.Context, in any) (any, error) {
+	h := &handler{models: models, answer: func(ctx context.Context, in any) (any, error) {
 		out, err := answer(ctx, in.(*In))
 		if err != nil {
 			return nil, err // not a typed nil pointer

@@ -59,7 +59,6 @@ type Shape struct {
 	Flattened bool              `json:"flattened,omitempty"`
 	Payload   string            `json:"payload,omitempty"` // the member that is the body
 	Timestamp string            `json:"timestampFormat,omitempty"`
-	Exception bool              `json:"exception,omitempty"`
 	Error     Error             `json:"error,omitzero"`
 }
 
@@ -71,8 +70,6 @@ type Member struct {
 	Location  string `json:"location,omitempty"` // "uri", "querystring", "header", "headers" or "statusCode"; empty: the body
 	Wrapper   string `json:"resultWrapper,omitempty"`
 	Flattened bool   `json:"flattened,omitempty"`
-	Streaming bool   `json:"streaming,omitempty"`
-	Attribute bool   `json:"xmlAttribute,omitempty"`
 	Timestamp string `json:"timestampFormat,omitempty"`
 }
 

@@ -56,9 +56,9 @@ func Load(data string) (Models, error) {
 	}
 	all := Models{}
 	for _, file := range files {
-		s, err := read(file)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
+		s := new(service)
+		if err := Read(file, s); err != nil {
+			return nil, err
 		}
 		all[s.Metadata.ServiceID] = s
 	}
@@ -80,18 +80,20 @@ func Files(data string) (newest []string, err error) {
 	return newest, nil
 }
 
-func read(file string) (*service, error) {
+// Read reads a file of compressed JSON, such as a model, into a value.
+func Read(file string, into any) error {
 	f, err := os.Open(file) //nolint:gosec // a file of the AWS CLI
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer func() { _ = f.Close() }()
 	unzipped, err := gzip.NewReader(f)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = json.NewDecoder(unzipped).Decode(into)
 	}
-	var s service
-	return &s, json.NewDecoder(unzipped).Decode(&s)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", file, err)
+	}
+	return errors.Join(err, f.Close())
 }
 
 // Folder finds botocore's folder "data", next to the program aws or in the Python of the

@@ -10,7 +10,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/flate"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +18,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/clusterawsadm/clusterawsadm/test/awsmodel"
 )
 
 const target = "internal/awssim/ec2/catalog.zip"
@@ -56,7 +57,7 @@ func run(args []string) error {
 // readTypes returns the sorted names of the instance types, and one line of JSON for each.
 func readTypes(folder string) (names []string, lines []byte, err error) {
 	var all map[string]json.RawMessage
-	if err := read(filepath.Join(folder, "instance_types.json.gz"), &all); err != nil {
+	if err := awsmodel.Read(filepath.Join(folder, "instance_types.json.gz"), &all); err != nil {
 		return nil, nil, err
 	}
 	names = slices.Sorted(maps.Keys(all))
@@ -114,7 +115,7 @@ func readZones(folder string, names []string) (map[string]zone, error) {
 // readOfferings returns the bits of each location.
 func readOfferings(file string, names []string) (map[string][]byte, error) {
 	var all []struct{ InstanceType, Location string }
-	if err := read(file, &all); err != nil {
+	if err := awsmodel.Read(file, &all); err != nil {
 		return nil, err
 	}
 	bits := map[string][]byte{}
@@ -129,18 +130,6 @@ func readOfferings(file string, names []string) (map[string][]byte, error) {
 		bits[o.Location][n/8] |= 1 << (n % 8)
 	}
 	return bits, nil
-}
-
-func read(file string, into any) error {
-	f, err := os.Open(file) //nolint:gosec // a path from the command line
-	if err != nil {
-		return err
-	}
-	z, err := gzip.NewReader(f)
-	if err == nil {
-		err = json.NewDecoder(z).Decode(into)
-	}
-	return errors.Join(err, f.Close())
 }
 
 // pack writes a zip archive that is the same for the same files.

@@ -8,7 +8,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
@@ -38,9 +37,9 @@ func write(ctx context.Context, to string) error {
 	}
 	all := map[string]*model.Service{}
 	for _, file := range files {
-		s, err := read(file)
-		if err != nil {
-			return fmt.Errorf("%s: %w", file, err)
+		s := new(model.Service)
+		if err := awsmodel.Read(file, s); err != nil {
+			return err
 		}
 		if names := wanted[s.Package()]; names != nil {
 			all[s.Package()] = s.Only(names)
@@ -62,22 +61,4 @@ func write(ctx context.Context, to string) error {
 		return err
 	}
 	return os.WriteFile(to, zipped.Bytes(), 0o644) //nolint:gosec // a file of this repository
-}
-
-func read(file string) (*model.Service, error) {
-	f, err := os.Open(file) //nolint:gosec // a file of the AWS CLI
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	unzipped, err := gzip.NewReader(f)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := io.ReadAll(unzipped)
-	if err != nil {
-		return nil, err
-	}
-	var s model.Service
-	return &s, json.Unmarshal(raw, &s)
 }

@@ -224,6 +224,10 @@ func TestAddonVersions(t *testing.T) {
 		_, err := c.DescribeAddonVersions(t.Context(), in)
 		hasCode(t, err, "InvalidParameterException")
 	}
+	for _, in := range []*eks.DescribeClusterVersionsInput{{MaxResults: aws.Int32(101)}, {NextToken: aws.String("x")}} {
+		_, err := c.DescribeClusterVersions(t.Context(), in)
+		hasCode(t, err, "InvalidParameterException")
+	}
 }
 
 // A version that is not in the catalogue exists if its name follows the rules.

@@ -7,8 +7,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
 // SupportedVersions returns the Kubernetes versions of clusters. The newest is the
@@ -50,6 +48,6 @@ func (svc *Service) describeClusterVersions(in *eks.DescribeClusterVersionsInput
 		}
 		found = append(found, x)
 	}
-	part, next, err := core.Page(svc.Account, found, in.NextToken, in.MaxResults, 100)
+	part, next, err := page(svc, found, in.NextToken, in.MaxResults)
 	return &eks.DescribeClusterVersionsOutput{ClusterVersions: part, NextToken: next}, err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
 // Faults are failures of the simulated AWS. The same seed gives the same ones: whether a call
@@ -87,7 +88,7 @@ func (f *Faults) disturb(p *awssim.Process, serial int, killed func()) {
 		defer mu.Unlock()
 		called[service+op]++
 		if f.Profile == "killed" {
-			if !reads(op) {
+			if !cloud.Reads(op) {
 				writes++
 			}
 			if writes == last {
@@ -123,13 +124,8 @@ func (f *Faults) refusal(service, op string, n int) error {
 	switch {
 	case f.Profile == "capacity" && op == "RunInstances" && n <= 1+int(f.chance(4, op)): //nolint:gosec // at most 4
 		return &smithy.GenericAPIError{Code: "InsufficientInstanceCapacity", Message: "We currently do not have sufficient capacity in the Availability Zone you requested."}
-	case f.Profile == "denied" && !reads(op) && f.chance(8, service, op) == 0:
+	case f.Profile == "denied" && !cloud.Reads(op) && f.chance(8, service, op) == 0:
 		return &smithy.GenericAPIError{Code: "UnauthorizedOperation", Message: "You are not authorized to perform this operation: " + op}
 	}
 	return nil
-}
-
-// reads reports whether an operation changes nothing.
-func reads(op string) bool {
-	return slices.ContainsFunc([]string{"Describe", "Get", "List", "Head", "Simulate"}, func(p string) bool { return strings.HasPrefix(op, p) })
 }

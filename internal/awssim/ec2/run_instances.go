@@ -522,7 +522,7 @@ func (svc *Service) checkPlacement(l *launch) error {
 	case partition != 0 && (strategy != "partition" || partition < 1 || partition > 7):
 		return core.Fail("InvalidParameterCombination", "the partition number %d needs a placement group with partitions", partition)
 	case group != "" && !slices.Contains(l.kind.info.PlacementGroupInfo.SupportedStrategies, types.PlacementGroupStrategy(strategy)):
-		return core.Fail("InvalidParameterCombination", strategy+" placement groups are not supported by the '%s' instance type", l.kind.name)
+		return core.Fail("InvalidParameterCombination", "%s placement groups are not supported by the '%s' instance type", strategy, l.kind.name)
 	case host != "" && !svc.state.Hosts[host]:
 		return core.Fail("InvalidHostID.NotFound", "the host '%s' does not exist", host)
 	case (host != "" || p.Affinity != nil) && p.Tenancy != types.TenancyHost:

@@ -49,7 +49,7 @@ func (svc *Service) getCallerIdentity(ctx context.Context, _ *sts.GetCallerIdent
 		return &sts.GetCallerIdentityOutput{Account: aws.String(strings.Split(*user.Arn, ":")[4]), UserId: user.AssumedRoleId, Arn: user.Arn}, nil
 	}
 	return &sts.GetCallerIdentityOutput{
-		Account: aws.String(core.AccountID), UserId: aws.String("AIDASIMULATEDSIMULATE"), Arn: aws.String("arn:" + svc.Partition() + ":iam::" + core.AccountID + ":user/" + iam.Caller),
+		Account: aws.String(core.AccountID), UserId: aws.String("AIDASIMULATEDSIMULATE"), Arn: aws.String(svc.iam.ARN("user", "", iam.Caller)),
 	}, nil
 }
 

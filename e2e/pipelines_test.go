@@ -40,8 +40,8 @@ func TestPipelines(t *testing.T) {
 	}
 }
 
-// commandsIn returns the commands of this program in a pipeline: jobs in the order plan,
-// create, drift, and the steps of a job in their own.
+// commandsIn returns the commands of this program in a pipeline: those of the job plan, then
+// those of create and of drift, each in the order of its steps.
 func commandsIn(pipeline any) (found []string) {
 	var walk func(any)
 	walk = func(part any) {

@@ -166,7 +166,7 @@ func Saved(r io.Reader) (time.Time, error) {
 }
 
 // SavedRegion returns the region of a saved account; "" if it is not known. Older versions
-// did not save it, but the subnets of the default VPC.
+// did not save the region: it is that of the subnets.
 func SavedRegion(r io.Reader) (string, error) {
 	var s struct {
 		Region string

@@ -31,7 +31,7 @@ func zonesOf(region string) (zones []zone) {
 }
 
 // zoneNames returns the names of the availability zones of a region. A region that the
-// archive does not list has three, except for Beijing.
+// archive does not list has the zones a, b and c; Beijing has a, b and d.
 func zoneNames(region string) (names []string) {
 	for _, name := range listings().zoneNames {
 		if letter, ok := strings.CutPrefix(name, region); ok && len(letter) == 1 {
@@ -47,8 +47,8 @@ func zoneNames(region string) (names []string) {
 	return []string{region + "a", region + "b", region + "c"}
 }
 
-// zoneID returns the ID of an availability zone. Which name has which ID differs between
-// accounts; it is that of the account whose listings the archive contains.
+// zoneID returns the ID of an availability zone. The ID of a name differs between
+// accounts; here it is that of the account whose listings the archive contains.
 func zoneID(region, name string) string {
 	if z, ok := listings().zones[name]; ok {
 		return z.ID

@@ -14,7 +14,7 @@ import (
 )
 
 // describeSpotPriceHistory returns the spot prices of this moment: in the first zone 40 % of
-// the On-Demand price, and one percent more in each further one. Those of AWS change.
+// the On-Demand price, and one percent more in each further one. AWS's prices change over time.
 func (svc *Service) describeSpotPriceHistory(in *ec2.DescribeSpotPriceHistoryInput) (*ec2.DescribeSpotPriceHistoryOutput, error) {
 	switch {
 	case in.StartTime == nil || in.StartTime.Before(svc.Now().Add(-time.Minute)):

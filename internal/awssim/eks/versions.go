@@ -25,9 +25,9 @@ func released(version string) time.Time {
 	return date
 }
 
-// extendedVersions lists those of SupportedVersions that have extended support. They are the
-// same at all times, so that a run does not depend on the date: those of October 2026, and the
-// older ones.
+// extendedVersions lists those of SupportedVersions that have extended support: those that
+// have it in October 2026, and older ones. The list is fixed, so that a run does not depend on
+// the date.
 func extendedVersions() []string { return []string{"1.30", "1.31", "1.32", "1.33"} }
 
 // describeClusterVersions returns the versions that a cluster may have.

@@ -46,7 +46,8 @@ func evaluate(documents []string, r request) (decision types.PolicyEvaluationDec
 	return decision, slices.Compact(missing), nil
 }
 
-// matches reports whether a statement is about a request, and which condition keys it lacks.
+// matches reports whether a statement applies to a request, and which condition keys the
+// request lacks.
 func (r request) matches(s map[string]any) (applies bool, missing []string, err error) {
 	for _, x := range []struct{ field, value string }{{"Action", strings.ToLower(r.action)}, {"Resource", r.resource}} {
 		list, negated := texts(s[x.field]), false

@@ -11,11 +11,11 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// Caller is the name of the user that calls the account. Unless the account has a user with
-// the name, it is an administrator.
+// Caller is the name of the user that calls the account. It is an administrator, unless the
+// account has a user with this name: then the policies of that user apply.
 const Caller = "simulated"
 
-// principal is what the policies of a user or a role allow.
+// principal has the policies of a user or a role.
 type principal struct {
 	policies []string
 	boundary string // document; "": none

@@ -113,7 +113,8 @@ func (r regional) products(region string) (all []product) {
 	return all
 }
 
-// addOthers adds the products whose usage types have the prefix of the region everywhere.
+// addOthers adds the products whose usage types have a prefix in all regions. In us-east-1,
+// other usage types have none.
 func (r regional) addOthers(region string, add func(service, family, usage, unit string, price float64, attributes ...string)) {
 	prefix := ""
 	if region == "us-east-1" {

@@ -79,7 +79,8 @@ func dumpSlice(s *model.Service, shape string, v reflect.Value) any {
 	return list
 }
 
-// The formats of times. AWS writes milliseconds or none; the more precise of both.
+// The formats of times. AWS writes times with or without milliseconds; here they always have
+// them.
 const (
 	epoch   = "unixTimestamp"
 	iso8601 = "iso8601"

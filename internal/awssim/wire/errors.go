@@ -80,7 +80,7 @@ func (x *printer) problem(err smithy.APIError) {
 	x.leaf("Message", err.ErrorMessage())
 }
 
-// side is which side AWS says has made a mistake.
+// side names the side that has made the mistake, as an error of the query protocol does.
 func side(err smithy.APIError) string {
 	if err.ErrorFault() == smithy.FaultServer {
 		return "Receiver"

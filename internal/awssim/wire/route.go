@@ -44,9 +44,9 @@ func (h *Handler) route(c *call) error {
 	return nil
 }
 
-// serviceOf returns the service of a request. Two services have the same name in the scope
-// of a signature, and a request without a signature has none: the version of the API and
-// the prefix of the target tell them apart. Only S3 has neither.
+// serviceOf returns the service of a request. The name in the scope of a signature is not
+// enough: two services share one, and a request may have no signature. The version of the
+// API or the prefix of the target decides. A request to S3 has neither.
 func (h *Handler) serviceOf(c *call) *model.Service {
 	version, target := c.Form.Get("Version"), c.Header.Get("X-Amz-Target")
 	prefix, _, _ := strings.Cut(target, ".")
@@ -80,7 +80,7 @@ func (c *call) match() (name string) {
 
 // labelsOf returns the labels of a path, such as "/clusters/{name}" or "/{Bucket}/{Key+}",
 // and the number of literal parts that are in the path and the query; -1 if the path or
-// the query is another one.
+// the query does not match.
 func labelsOf(uri, path string, query url.Values) (labels map[string]string, literals int) {
 	uri, wanted, _ := strings.Cut(uri, "?")
 	for name, values := range mustQuery(wanted) {

@@ -52,8 +52,8 @@ func (f *Flags) homeRegion() (string, error) {
 }
 
 // stateFile returns the file of a region. Each region of the simulated account has a file.
-// That of --simulate-state is for the first region that is used, its home; the others are
-// beside it.
+// The file of --simulate-state is that of the home region, which was used first. The files of
+// other regions are beside it.
 func (f *Flags) stateFile(region, home string) string {
 	first := f.SimulateState
 	if first == "" {

@@ -73,8 +73,8 @@ func (f *Faults) slow(o *awssim.Options) {
 	}
 }
 
-// disturb sets the faults of a program. The serial number of the account makes the next run
-// after a kill different; killed is called for a kill.
+// disturb sets the faults of a program. The serial number of the account decides at which call
+// a program is killed, so that runs are killed at different ones; killed is called then.
 func (f *Faults) disturb(p *awssim.Process, serial int, killed func()) {
 	if f == nil {
 		return

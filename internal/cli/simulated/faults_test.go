@@ -51,7 +51,7 @@ func TestFaultsOfASeed(t *testing.T) {
 	}
 }
 
-// Whatever passes leaves the same cluster as an AWS without faults, and in one run, unless
+// Faults that pass leave the same cluster as an AWS without faults. One run is enough, unless
 // the program is killed.
 func TestRunsWithFaults(t *testing.T) {
 	want := disturbed(t, nil)

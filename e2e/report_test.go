@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -47,10 +48,7 @@ func TestReportInABrowser(t *testing.T) {
 	site := httptest.NewServer(http.FileServer(http.Dir(dir)))
 	defer site.Close()
 
-	pictures := os.Getenv("E2E_PICTURES")
-	if pictures == "" {
-		pictures = dir
-	}
+	pictures := cmp.Or(os.Getenv("E2E_PICTURES"), dir)
 	browse := func(page string, args ...string) string {
 		t.Helper()
 		args = append([]string{

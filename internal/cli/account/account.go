@@ -120,8 +120,8 @@ func (f *Flags) RemarkRegion(region string) {
 	}
 }
 
-// CheckSpeed checks the speed and the faults of the simulated account.
-func (f *Flags) CheckSpeed() error {
+// CheckSimulated checks the speed and the faults of the simulated account.
+func (f *Flags) CheckSimulated() error {
 	if f.SimulateSpeed < 1 {
 		return env.Usagef("--simulate-speed: must be 1 or more, is %v", f.SimulateSpeed)
 	}

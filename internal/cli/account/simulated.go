@@ -19,7 +19,7 @@ const DefaultRegion = "us-east-1"
 // openSimulated opens a region of the simulated account. If the region is "", it is that of
 // --simulate-state, or else the default.
 func (f *Flags) openSimulated(region string) (*Account, error) {
-	if err := f.CheckSpeed(); err != nil {
+	if err := f.CheckSimulated(); err != nil {
 		return nil, err
 	}
 	home, err := f.homeRegion()

@@ -89,7 +89,7 @@ func (f *flags) check() error {
 	case f.emulatorSpeed < 1:
 		return env.Usagef("--emulator-speed: must be 1 or more, is %v", f.emulatorSpeed)
 	}
-	return f.CheckSpeed()
+	return f.CheckSimulated()
 }
 
 // timed makes a command end after --timeout.

@@ -74,7 +74,6 @@ type flags struct {
 	digest string         // of the manifest, its variables and what else is applied
 	eks    bool           // the manifest has EKS run the control plane
 	until  reconcile.Wait // what the run waits for
-	far    string         // why it does not wait longer; "" for no message
 
 	lacking string // what Nodes need to become ready and the manifest does not install; "" for nothing
 }

@@ -39,8 +39,8 @@ func (o *graphOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	wait, _ := o.waitsFor(m) // as create does: then Nodes and add-ons belong to the graph
-	g, err := reconcile.Open(m, reconcile.Target{Wait: wait}).Graph()
+	// With what create waits for, Nodes and add-ons belong to the graph.
+	g, err := reconcile.Open(m, reconcile.Target{Wait: o.waitsFor(m)}).Graph()
 	if err != nil {
 		return err
 	}

@@ -145,8 +145,7 @@ func (f *flags) wanted(ctx context.Context) (*reconcile.Cluster, *session, error
 		return nil, nil, err
 	}
 	if f.waits {
-		f.until, f.far = f.waitsFor(m)
-		f.lacking = lacking(m)
+		f.until, f.lacking = f.waitsFor(m), lacking(m)
 		s.target.Wait = f.until
 	}
 	s.target.Drain, s.target.NetworkFirst, s.target.KMSKey, f.eks = f.drain, f.networkFirst, f.kmsKey, m.Summary().EKS

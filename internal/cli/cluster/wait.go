@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -42,17 +43,9 @@ func (f *flags) addKMSKey(cmd *cobra.Command) {
 		"kms:Encrypt, kms:GenerateDataKey and kms:Decrypt for it, machines need nothing (default: the AWS managed key aws/ssm)")
 }
 
-// waitsFor returns what a run waits for, and why it does not wait for more, unless the
-// user has chosen that.
-func (f *flags) waitsFor(m *reconcile.Manifest) (wait reconcile.Wait, why string) {
-	if f.wait.value != "" {
-		return reconcile.Wait(f.wait.value), ""
-	}
-	most := m.MostWait()
-	if most == reconcile.Infrastructure {
-		why = "the API server can only be reached from inside the VPC, so this run did not wait for it; inside the VPC use --wait=nodes"
-	}
-	return most, why
+// waitsFor returns what a run waits for: what the user has chosen, or else the most.
+func (f *flags) waitsFor(m *reconcile.Manifest) reconcile.Wait {
+	return cmp.Or(reconcile.Wait(f.wait.value), m.MostWait())
 }
 
 // lacking says what the Nodes of a cluster need to become ready and its manifest does not

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -47,9 +46,6 @@ type rehearsal struct {
 	*session
 	cluster *reconcile.Cluster
 	rows    [][]string
-
-	mu    sync.Mutex
-	calls map[string]int // by service
 }
 
 func (o *rehearseOptions) run(ctx context.Context) (err error) {
@@ -70,19 +66,12 @@ func (o *rehearseOptions) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer s.Close(&err)
-	r := &rehearsal{session: s, calls: map[string]int{}}
-	s.target.Log, s.target.Wait = r.count, reconcile.APIServer
+	s.target.Wait = reconcile.APIServer
 	if m.MostWait() == reconcile.Infrastructure { // the API server is inside the VPC
 		s.target.Wait = reconcile.Infrastructure
 	}
-	r.cluster = reconcile.Open(m, s.target)
+	r := &rehearsal{session: s, cluster: reconcile.Open(m, s.target)}
 	return r.perform(ctx, o)
-}
-
-func (r *rehearsal) count(c reconcile.Call) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.calls[c.Service]++
 }
 
 // perform creates and deletes the cluster, and prints the report.
@@ -132,11 +121,13 @@ func (r *rehearsal) step(name string, do func() (reconcile.Result, error)) error
 
 // services prints the calls of each service.
 func (r *rehearsal) services() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	parts := make([]string, 0, len(r.calls))
-	for _, name := range slices.Sorted(maps.Keys(r.calls)) {
-		parts = append(parts, fmt.Sprintf("%s %d", name, r.calls[name]))
+	calls := map[string]int{}
+	for _, c := range r.calls.List() {
+		calls[c.Service] += c.Count
+	}
+	parts := make([]string, 0, len(calls))
+	for _, name := range slices.Sorted(maps.Keys(calls)) {
+		parts = append(parts, fmt.Sprintf("%s %d", name, calls[name]))
 	}
 	return "Calls by service: " + strings.Join(parts, ", ") + "\n"
 }

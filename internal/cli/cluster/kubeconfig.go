@@ -28,7 +28,6 @@ type kubeconfigOptions struct {
 	output       string
 	merge, renew bool
 	method       choice
-	simulated    bool // nobody can reach the cluster
 }
 
 func newKubeconfig(f *flags) *cobra.Command {
@@ -86,12 +85,11 @@ func (o *kubeconfigOptions) run(ctx context.Context, args []string) (err error) 
 	if file == "" {
 		_, err = o.Env.Out.Write(data)
 		o.printExpiry(made, "valid")
-		if s.Simulated() {
+		if o.Simulate {
 			o.unreachable()
 		}
 		return err
 	}
-	o.simulated = s.Simulated()
 	return o.put(file, old, made, s.Clock.Now())
 }
 
@@ -151,7 +149,7 @@ func loadKubeconfig(file string) (*api.Config, error) {
 func (o *kubeconfigOptions) put(file string, old, made *api.Config, now time.Time) error {
 	kept, why := o.kept(old, made, now)
 	if kept != nil {
-		if old.CurrentContext == made.CurrentContext || o.merge && o.simulated {
+		if old.CurrentContext == made.CurrentContext || o.merge && o.Simulate {
 			o.printExpiry(kept, file+" is not changed: its certificate for this cluster is valid")
 			return nil
 		}
@@ -159,7 +157,7 @@ func (o *kubeconfigOptions) put(file string, old, made *api.Config, now time.Tim
 	}
 	out := made
 	if o.merge {
-		out = merged(old, made, !o.simulated)
+		out = merged(old, made, !o.Simulate)
 	}
 	data, err := clientcmd.Write(*out)
 	if err != nil {
@@ -185,12 +183,12 @@ func (o *kubeconfigOptions) wrote(file, context string) {
 	switch {
 	case !o.merge:
 		o.Env.Story("wrote %s", file)
-	case o.simulated:
+	case o.Simulate:
 		o.Env.Story("added the context %q to %s; the current context is not changed, because the cluster is simulated", context, file)
 	default:
 		o.Env.Story("context %q is now the current one in %s", context, file)
 	}
-	if o.simulated {
+	if o.Simulate {
 		o.unreachable()
 	}
 }

@@ -107,10 +107,10 @@ func keyFiles() []string {
 // readKeys reads the keys of a cluster from a folder; none if it is "".
 func readKeys(folder string) (map[string][]byte, error) {
 	keys := map[string][]byte{}
+	if folder == "" {
+		return keys, nil
+	}
 	for _, name := range keyFiles() {
-		if folder == "" {
-			continue
-		}
 		data, err := os.ReadFile(filepath.Clean(folder + "/" + name))
 		if err != nil {
 			return nil, &env.UsageError{Err: fmt.Errorf("--pki-from: %w", err)}

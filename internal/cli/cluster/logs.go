@@ -92,13 +92,12 @@ func (o *logsOptions) documents(l reconcile.Logs, now time.Time) ([]reconcile.Lo
 
 // plan is the file of the plan. If it cannot be made, the archive says so.
 func (o *logsOptions) plan(ctx context.Context, c *reconcile.Cluster, l *reconcile.Logs) []reconcile.LogFile {
-	p, err := c.Plan(ctx)
-	if err != nil {
-		l.Missing = append(l.Missing, "plan.json: "+err.Error())
-		return nil
-	}
 	var document bytes.Buffer
-	if err := render.Encode(&document, render.JSON, render.NewPlanDocument(p, render.PlanView{Cluster: c.Name, Region: c.Region})); err != nil {
+	p, err := c.Plan(ctx)
+	if err == nil {
+		err = render.Encode(&document, render.JSON, render.NewPlanDocument(p, render.PlanView{Cluster: c.Name, Region: c.Region}))
+	}
+	if err != nil {
 		l.Missing = append(l.Missing, "plan.json: "+err.Error())
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -195,11 +196,11 @@ func (m money) about(x float64) string {
 	if x < 100 {
 		return m.exact(x)
 	}
-	return m.symbol() + thousands(fmt.Sprintf("%.0f", x))
+	return m.symbol() + text.Thousands(fmt.Sprintf("%.0f", x))
 }
 
 // exact is an amount with cents.
-func (m money) exact(x float64) string { return m.symbol() + thousands(fmt.Sprintf("%.2f", x)) }
+func (m money) exact(x float64) string { return m.symbol() + text.Thousands(fmt.Sprintf("%.2f", x)) }
 
 // signed is a difference: "+$60.74", "−$60.74".
 func (m money) signed(x float64) string {
@@ -214,21 +215,9 @@ func (m money) signed(x float64) string {
 
 // unit is the price of a unit, with all its digits.
 func (m money) unit(x float64) string {
-	text := strconv.FormatFloat(math.Round(x*1e8)/1e8, 'f', -1, 64)
-	if cents := fmt.Sprintf("%.2f", x); len(text) < len(cents) {
-		text = cents
+	digits := strconv.FormatFloat(math.Round(x*1e8)/1e8, 'f', -1, 64)
+	if cents := fmt.Sprintf("%.2f", x); len(digits) < len(cents) {
+		digits = cents
 	}
-	return m.symbol() + text
-}
-
-// thousands separates the thousands of a number: "1,243.50".
-func thousands(number string) string {
-	whole, rest := number, ""
-	if at := strings.IndexByte(number, '.'); at >= 0 {
-		whole, rest = number[:at], number[at:]
-	}
-	for at := len(whole) - 3; at > 0; at -= 3 {
-		whole = whole[:at] + "," + whole[at:]
-	}
-	return whole + rest
+	return m.symbol() + digits
 }

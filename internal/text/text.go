@@ -1,4 +1,4 @@
-// Package text formats lists, plurals and optional parts of messages.
+// Package text formats lists, plurals, numbers and optional parts of messages.
 package text
 
 import (
@@ -41,4 +41,13 @@ func plural(noun string) string {
 		return strings.TrimSuffix(noun, "y") + "ies"
 	}
 	return noun + "s"
+}
+
+// Thousands separates the thousands of a number that is not negative: "1,243.50".
+func Thousands(number string) string {
+	whole, fraction, _ := strings.Cut(number, ".")
+	for at := len(whole) - 3; at > 0; at -= 3 {
+		whole = whole[:at] + "," + whole[at:]
+	}
+	return whole + Prefixed(".", fraction)
 }

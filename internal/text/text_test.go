@@ -17,3 +17,11 @@ func TestCount(t *testing.T) {
 	assert.Equal(t, "1 policy", text.Count(1, "policy"))
 	assert.Equal(t, "0 subnets", text.Count(0, "subnet"))
 }
+
+func TestThousands(t *testing.T) {
+	for number, want := range map[string]string{
+		"0": "0", "999": "999", "1000": "1,000", "1243.50": "1,243.50", "0.0042": "0.0042", "1234567": "1,234,567",
+	} {
+		assert.Equal(t, want, text.Thousands(number))
+	}
+}

@@ -150,13 +150,7 @@ func (r *Report) totals() (calls, writes, repeated int) {
 }
 
 // number formats a number with separators: "12,345".
-func number(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
+func number(n int) string { return text.Thousands(strconv.Itoa(n)) }
 
 func messages(m *markup, class, title string, all []string) {
 	if len(all) == 0 {

@@ -7,18 +7,18 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-func areas() []reconcile.Area {
+// Areas lists the areas in the order in which they are shown.
+func Areas() []reconcile.Area {
 	return []reconcile.Area{
 		reconcile.AreaPrerequisites, reconcile.AreaNetwork, reconcile.AreaSecurity, reconcile.AreaLoadBalancer,
 		reconcile.AreaControlPlane, reconcile.AreaWorkers, reconcile.AreaKubernetes, reconcile.AreaOther,
 	}
 }
 
-// group is the common prefix of the IDs of machines and Nodes of one group:
+// GroupOf returns the common prefix of the IDs of machines and Nodes of one group:
 // "machine/md-0" of "machine/md-0/17", and "retired/machine/md-0" of
-// "retired/machine/md-0/17/i-0123". It is "" for a resource that is not one of
-// many.
-func group(id reconcile.ID) string {
+// "retired/machine/md-0/17/i-0123". It is "" for a resource that is not one of many.
+func GroupOf(id reconcile.ID) string {
 	words := strings.Split(string(id), "/")
 	last := 1
 	if id.Kind() == "retired" {
@@ -29,10 +29,3 @@ func group(id reconcile.ID) string {
 	}
 	return strings.Join(words[:len(words)-last], "/")
 }
-
-// GroupOf is the common prefix of the IDs of machines or Nodes of one group; "" for a resource
-// that is not one of many. Groups of more than FewMachines are shown as one.
-func GroupOf(id reconcile.ID) string { return group(id) }
-
-// FewMachines is the largest group of machines of which each is shown.
-const FewMachines = fewMachines

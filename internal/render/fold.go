@@ -8,8 +8,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// fewMachines is the largest group of machines of which each is listed.
-const fewMachines = 3
+// FewMachines is the largest group of machines of which each is shown.
+const FewMachines = 3
 
 // block is what a plan does with one resource, or with many that differ only in name.
 type block struct {
@@ -37,7 +37,7 @@ func blocks(p reconcile.Plan, full bool) (out []block) {
 	for _, s := range p.Steps {
 		switch alike := many[fold(s)]; {
 		case !s.Does() || done[fold(s)] || within[s.Resource]:
-		case fold(s) == "" || full || len(alike) <= fewMachines:
+		case fold(s) == "" || full || len(alike) <= FewMachines:
 			out = append(out, single(p, s, full))
 		default:
 			done[fold(s)] = true
@@ -49,7 +49,7 @@ func blocks(p reconcile.Plan, full bool) (out []block) {
 
 // fold is the key of steps that are shown as one; "" for a step that is shown by itself.
 func fold(s reconcile.Step) string {
-	g := group(s.Resource)
+	g := GroupOf(s.Resource)
 	if g == "" || s.Action == reconcile.Conflict {
 		return ""
 	}
@@ -78,7 +78,7 @@ func single(p reconcile.Plan, s reconcile.Step, full bool) block {
 // a few values.
 func folded(p reconcile.Plan, steps []reconcile.Step) block {
 	first := steps[0]
-	title := strings.TrimPrefix(group(first.Resource), retired) + "/…"
+	title := strings.TrimPrefix(GroupOf(first.Resource), retired) + "/…"
 	k := block{area: reconcile.AreaOf(first.Resource, first.Origin), action: actionOf(first), title: title, origin: first.Origin, count: len(steps)}
 	for i, c := range first.Diff {
 		have, want := make([]string, len(steps)), make([]string, len(steps))
@@ -112,7 +112,7 @@ func nameless(value, name string) string {
 // several formats the different values of a list.
 func several(values []string) string {
 	values = slices.Compact(slices.Sorted(slices.Values(values)))
-	if len(values) > fewMachines {
+	if len(values) > FewMachines {
 		return fmt.Sprintf("%s | … (%d different values)", values[0], len(values))
 	}
 	return strings.Join(values, " | ")

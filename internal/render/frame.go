@@ -63,7 +63,7 @@ func (t *tree) header(wide int, now time.Time) string {
 // tell returns the lines of the areas, each with at most that many of its active
 // resources.
 func (t *tree) tell(wide, most int) (out []string) {
-	for _, a := range areas() {
+	for _, a := range Areas() {
 		if t.tally.total[a] == 0 {
 			continue
 		}
@@ -136,7 +136,7 @@ func (t *tree) mark(a reconcile.Area) (code, mark string) {
 // final returns the lines that stay on the screen after the run.
 func (t *tree) final() (out []string) {
 	wide, _ := t.size()
-	for _, a := range areas() {
+	for _, a := range Areas() {
 		if t.tally.total[a] == 0 {
 			continue
 		}

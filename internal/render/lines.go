@@ -65,7 +65,7 @@ func (l *lines) Begin(p reconcile.Plan) {
 	defer l.mu.Unlock()
 	l.tally.plan(p, l.t.Clock.Now())
 	for id := range l.tally.planned {
-		if l.tally.groups[group(id)] <= manyMachines || group(id) == "" {
+		if l.tally.groups[GroupOf(id)] <= manyMachines || GroupOf(id) == "" {
 			l.wide = max(l.wide, min(width(string(id)), widestName))
 		}
 	}
@@ -78,7 +78,7 @@ func (l *lines) Event(e reconcile.Event) {
 	if !l.tally.note(e) {
 		return
 	}
-	g := group(e.Resource)
+	g := GroupOf(e.Resource)
 	if e.What != reconcile.Failed && g != "" && l.tally.groups[g] > manyMachines {
 		if of := l.tally.groups[g]; e.What == reconcile.Done && l.done(g) == of {
 			l.print(e.At, l.column(g+"/…")+fmt.Sprintf("all %d done", of))

@@ -57,11 +57,11 @@ func NewPicture(title string, g reconcile.Graph, full bool) Picture {
 	name, boxes := map[reconcile.ID]string{}, map[string]int{}
 	sizes := map[string]int{}
 	for _, n := range g {
-		sizes[group(n.ID)]++
+		sizes[GroupOf(n.ID)]++
 	}
 	for _, n := range g {
 		id := string(n.ID)
-		if k := group(n.ID); !full && k != "" && sizes[k] > fewMachines {
+		if k := GroupOf(n.ID); !full && k != "" && sizes[k] > FewMachines {
 			id = k + "/…"
 		}
 		name[n.ID] = id
@@ -96,7 +96,7 @@ func (p *Picture) SetStates(of func(reconcile.ID) BoxState, g reconcile.Graph) {
 	for _, n := range g {
 		box := at[string(n.ID)]
 		if box == nil {
-			box = at[group(n.ID)+"/…"]
+			box = at[GroupOf(n.ID)+"/…"]
 		}
 		if state := of(n.ID); slices.Index(rank, state) > slices.Index(rank, box.State) {
 			box.State = state
@@ -229,7 +229,7 @@ func (p Picture) names() map[string]string {
 
 // Areas lists the areas with resources in the picture.
 func (p Picture) Areas() []reconcile.Area {
-	return slices.DeleteFunc(areas(), func(a reconcile.Area) bool { return len(p.in(a)) == 0 })
+	return slices.DeleteFunc(Areas(), func(a reconcile.Area) bool { return len(p.in(a)) == 0 })
 }
 
 func (p Picture) in(a reconcile.Area) (out []Box) {

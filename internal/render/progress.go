@@ -104,7 +104,7 @@ func (t *tally) add(id reconcile.ID, origin string) {
 	}
 	t.planned[id] = reconcile.AreaOf(id, origin)
 	t.total[t.planned[id]]++
-	t.groups[group(id)]++
+	t.groups[GroupOf(id)]++
 }
 
 // note records an event, and reports whether to show it.
@@ -119,7 +119,7 @@ func (t *tally) note(e reconcile.Event) bool {
 	}
 	n := t.items[e.Resource]
 	if n == nil {
-		n = &item{order: len(t.items), area: t.planned[e.Resource], group: group(e.Resource)}
+		n = &item{order: len(t.items), area: t.planned[e.Resource], group: GroupOf(e.Resource)}
 		t.items[e.Resource] = n
 	}
 	if !n.active() {

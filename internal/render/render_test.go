@@ -188,7 +188,7 @@ func TestGroup(t *testing.T) {
 		"machine/md-0/17": "machine/md-0", "retired/machine/md-0/17/i-1": "retired/machine/md-0",
 		"vpc": "", "subnet/public/us-east-1a": "", "vpc-block/10.1.0.0/16": "", "image/ubuntu/1.34.2/x86_64": "",
 	} {
-		assert.Equal(t, want, group(id), id)
+		assert.Equal(t, want, GroupOf(id), id)
 	}
 }
 

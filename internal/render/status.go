@@ -43,7 +43,7 @@ func Status(w io.Writer, s reconcile.Status, v StatusView) error {
 	b.WriteString("\n")
 	b.WriteString(health(s, v.Style))
 	var shown []branch
-	for _, a := range areas() {
+	for _, a := range Areas() {
 		if k := branchOf(a, s.Resources, v); len(k.leaves) > 0 {
 			shown = append(shown, k)
 		}
@@ -137,7 +137,7 @@ func branchOf(a reconcile.Area, all []reconcile.ResourceStatus, v StatusView) br
 	k := branch{area: a, worst: "ok"}
 	alike := map[string]int{}
 	for _, n := range all {
-		alike[group(n.Resource)+" "+n.State]++
+		alike[GroupOf(n.Resource)+" "+n.State]++
 	}
 	told := map[string]bool{}
 	for _, n := range all {
@@ -149,13 +149,13 @@ func branchOf(a reconcile.Area, all []reconcile.ResourceStatus, v StatusView) br
 		} else if rank(n.State) > rank(k.worst) {
 			k.worst = n.State
 		}
-		g := group(n.Resource) + " " + n.State
+		g := GroupOf(n.Resource) + " " + n.State
 		switch {
-		case v.Full || group(n.Resource) == "" || alike[g] <= manyAlike:
+		case v.Full || GroupOf(n.Resource) == "" || alike[g] <= manyAlike:
 			k.leaves = append(k.leaves, leaf{n.State, string(n.Resource), n.CloudID, n.Detail, n.Changes})
 		case !told[g]:
 			told[g] = true
-			k.leaves = append(k.leaves, leaf{state: n.State, title: group(n.Resource) + "/…", id: "×" + strconv.Itoa(alike[g])})
+			k.leaves = append(k.leaves, leaf{state: n.State, title: GroupOf(n.Resource) + "/…", id: "×" + strconv.Itoa(alike[g])})
 		}
 	}
 	return k

@@ -18,10 +18,7 @@ func style() string {
 // areaColours sets the colours of each area.
 func areaColours(of func(reconcile.Area) render.Palette) string {
 	var b strings.Builder
-	for _, a := range []reconcile.Area{
-		reconcile.AreaPrerequisites, reconcile.AreaNetwork, reconcile.AreaSecurity, reconcile.AreaLoadBalancer,
-		reconcile.AreaControlPlane, reconcile.AreaWorkers, reconcile.AreaKubernetes, reconcile.AreaOther,
-	} {
+	for _, a := range render.Areas() {
 		c := of(a)
 		fmt.Fprintf(&b, ".%s{--fill:%s;--stroke:%s;--ink:%s}\n", render.AreaClass(a), c.Fill, c.Line, c.Text)
 	}

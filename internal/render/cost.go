@@ -129,10 +129,16 @@ func costTable(c *reconcile.Cost, s Style) string {
 		rows = append(rows, row(i.Before.Amount, i.After.Amount, string(i.Resource), i.Item+times(i, changes), price))
 	}
 	rows = append(rows, row(c.Before, c.After, "", "", "total"))
+	wide := make([]int, len(rows[0]))
+	for _, cells := range rows {
+		for n, cell := range cells {
+			wide[n] = max(wide[n], width(cell))
+		}
+	}
 	var b strings.Builder
 	b.WriteString("\n")
 	for n, cells := range rows {
-		line := "  " + strings.TrimRight(aligned(rows, cells), " ")
+		line := "  " + strings.TrimRight(aligned(cells, wide), " ")
 		if n == 0 {
 			line = s.paint(dim, line)
 		}
@@ -163,20 +169,15 @@ func times(i reconcile.CostItem, changes bool) string {
 	return " × " + after
 }
 
-// aligned aligns a row of a table. Amounts are aligned to the right.
-func aligned(rows [][]string, row []string) string {
+// aligned aligns a row of a table to the widths of its columns. Amounts are aligned to the right.
+func aligned(row []string, wide []int) string {
 	const firstAmount = 3
 	var cells []string
 	for n, cell := range row {
-		wide := 0
-		for _, r := range rows {
-			wide = max(wide, width(r[n]))
-		}
 		if n >= firstAmount {
-			cells = append(cells, strings.Repeat(" ", wide-width(cell))+cell)
-			continue
+			cell = strings.Repeat(" ", wide[n]-width(cell)) + cell
 		}
-		cells = append(cells, pad(cell, wide))
+		cells = append(cells, pad(cell, wide[n]))
 	}
 	return strings.Join(cells, "  ")
 }

@@ -64,25 +64,17 @@ func (r *Report) header(m *markup) {
 	m.text("span", r.Result(), "class", "pill "+r.tone())
 	m.end("h1")
 	m.open("dl", "class", "facts")
-	fact := func(name, value string) {
-		if value != "" {
-			m.open("div")
-			m.text("dt", name)
-			m.text("dd", value)
-			m.end("div")
-		}
-	}
-	fact("Region", r.Region)
-	fact("Account", r.Account)
-	fact("Identity", r.Caller)
-	fact("Profile", r.Profile)
-	fact("Began", r.Began.UTC().Format("2 January 2006, 15:04:05 UTC"))
+	fact(m, "Region", r.Region)
+	fact(m, "Account", r.Account)
+	fact(m, "Identity", r.Caller)
+	fact(m, "Profile", r.Profile)
+	fact(m, "Began", r.Began.UTC().Format("2 January 2006, 15:04:05 UTC"))
 	if r.Ended {
-		fact("Exit code", strconv.Itoa(r.ExitCode))
+		fact(m, "Exit code", strconv.Itoa(r.ExitCode))
 	} else {
-		fact("Exit code", "unknown: the events end before the run")
+		fact(m, "Exit code", "unknown: the events end before the run")
 	}
-	fact("Program", r.Program)
+	fact(m, "Program", r.Program)
 	m.end("dl", "header")
 }
 
@@ -99,41 +91,41 @@ func (r *Report) tone() string {
 
 func (r *Report) summary(m *markup) {
 	m.open("section", "aria-label", "Summary", "class", "cards")
-	card := func(n int, name, class string) {
-		if n > 0 {
-			m.open("div", "class", "card "+class)
-			m.text("b", number(n))
-			m.text("span", name)
-			m.end("div")
+	card := func(class, value, note string) {
+		m.open("div", "class", class)
+		m.text("b", value)
+		m.text("span", note)
+		m.end("div")
+	}
+	took := "in total"
+	if r.Expected > 0 {
+		took = "AWS usually takes " + span(r.Expected)
+	}
+	card("card", span(r.Took), took)
+	c := r.Counts
+	for _, x := range []struct {
+		n           int
+		name, class string
+	}{
+		{c.Created, "created", "good"},
+		{c.Changed, "changed", "good"},
+		{c.Deleted, "deleted", "good"},
+		{c.Awaited, "waited for", "good"},
+		{c.Failed, "failed", "bad"},
+		{c.NotStarted, "not started", "odd"},
+		{c.Busy, "not finished", "odd"},
+		{c.Unchanged, "unchanged", ""},
+	} {
+		if x.n > 0 {
+			card("card "+x.class, number(x.n), x.name)
 		}
 	}
-	m.open("div", "class", "card")
-	m.text("b", span(r.Took))
-	note := "in total"
-	if r.Expected > 0 {
-		note = "AWS usually takes " + span(r.Expected)
-	}
-	m.text("span", note)
-	m.end("div")
-	c := r.Counts
-	card(c.Created, "created", "good")
-	card(c.Changed, "changed", "good")
-	card(c.Deleted, "deleted", "good")
-	card(c.Awaited, "waited for", "good")
-	card(c.Failed, "failed", "bad")
-	card(c.NotStarted, "not started", "odd")
-	card(c.Busy, "not finished", "odd")
-	card(c.Unchanged, "unchanged", "")
-	calls, writes, repeated := r.totals()
-	if calls > 0 {
-		m.open("div", "class", "card")
-		m.text("b", number(calls))
-		note := text.Count(writes, "write")
+	if calls, writes, repeated := r.totals(); calls > 0 {
+		note := "calls, " + text.Count(writes, "write")
 		if repeated > 0 {
 			note += ", " + number(repeated) + " repeated"
 		}
-		m.text("span", "calls, "+note)
-		m.end("div")
+		card("card", number(calls), note)
 	}
 	m.end("section")
 }

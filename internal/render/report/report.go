@@ -76,7 +76,7 @@ const (
 // Need is a resource that another one has waited for.
 type Need struct {
 	Row   int    // index in Rows; -1: not in the timeline, because it was ready
-	Name  string //
+	Name  string // its ID
 	Ready time.Duration
 	Last  bool // it was ready after all others
 }

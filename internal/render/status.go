@@ -83,7 +83,7 @@ func health(s reconcile.Status, style Style) string {
 
 // nodesOf is the part of the tree with the Nodes that are no resource of the manifest.
 func nodesOf(s reconcile.Status, full bool) branch {
-	k, alike := branch{area: "nodes", worst: "ok"}, 0
+	k := branch{area: "nodes", worst: "ok"}
 	told := map[string]bool{}
 	for _, r := range s.Resources {
 		told[r.CloudID] = told[r.CloudID] || r.Resource.Kind() == "node"
@@ -94,25 +94,23 @@ func nodesOf(s reconcile.Status, full bool) branch {
 		}
 		l := leaf{state: "ok", title: n.Name, id: n.Machine, detail: strings.TrimSpace(strings.Join(n.Roles, ",") + " " + n.Version)}
 		k.of++
+		if n.Ready {
+			k.ok++
+		}
 		switch {
 		case !n.Ready:
 			l.state, k.worst = "pending", "pending"
 			l.detail += "  NotReady"
 		case n.Cordon:
 			l.detail += "  SchedulingDisabled"
-			fallthrough
-		default:
-			k.ok++
 		}
-		if k.leaves = append(k.leaves, l); l.state == "ok" {
-			alike++
-		}
+		k.leaves = append(k.leaves, l)
 	}
-	if full || alike <= manyAlike {
+	if full || k.ok <= manyAlike {
 		return k
 	}
 	k.leaves = slices.DeleteFunc(k.leaves, func(l leaf) bool { return l.state == "ok" })
-	k.leaves = append(k.leaves, leaf{state: "ok", title: "ready Nodes…", id: "×" + strconv.Itoa(alike)})
+	k.leaves = append(k.leaves, leaf{state: "ok", title: "ready Nodes…", id: "×" + strconv.Itoa(k.ok)})
 	return k
 }
 

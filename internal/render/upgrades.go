@@ -107,10 +107,8 @@ func patches(u reconcile.Upgrades, version string) string {
 func step(x reconcile.UpgradeVersion) string {
 	out := map[reconcile.UpgradeStep]string{
 		reconcile.CurrentVersion: "current", reconcile.NewerPatch: "patch", reconcile.NextMinor: "next minor version",
+		reconcile.LaterMinor: "after the next minor version",
 	}[x.Step]
-	if x.Step == reconcile.LaterMinor {
-		out = "after the next minor version"
-	}
 	if x.Recommended {
 		out += ", recommended"
 	}

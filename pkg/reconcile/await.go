@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/diagnose"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
@@ -163,15 +161,13 @@ func (r *run) whyNotJoined(ctx context.Context, s Status) (findings []string) {
 	examined := 0
 	for _, x := range s.Resources {
 		control := AreaOf(x.Resource, x.Origin) == AreaControlPlane
-		n := r.built.Resource(graph.ID(x.Resource))
-		if n == nil || examined == most || x.Node != NodeNotJoined && (len(s.Nodes) > 0 || !control) {
+		m := r.machineOf(x)
+		if m == nil || examined == most || x.Node != NodeNotJoined && (len(s.Nodes) > 0 || !control) {
 			continue
 		}
-		if m, ok := n.Observed().(*ec2.InstanceState); ok && m != nil {
-			examined++
-			found, _ := diagnose.Boot(cloud.Live(cloud.ReadOnly(ctx)), r.cloud, *m, control)
-			findings = append(findings, found...)
-		}
+		examined++
+		found, _ := diagnose.Boot(cloud.Live(cloud.ReadOnly(ctx)), r.cloud, *m, control)
+		findings = append(findings, found...)
 	}
 	return findings
 }

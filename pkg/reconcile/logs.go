@@ -10,9 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/diagnose"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
@@ -37,11 +35,7 @@ func (c *Cluster) Logs(ctx context.Context) (l Logs, err error) {
 		return l, public(err)
 	}
 	for _, s := range l.Status.Resources {
-		n := r.built.Resource(graph.ID(s.Resource))
-		if n == nil {
-			continue
-		}
-		if m, is := n.Observed().(*ec2.InstanceState); is && m != nil {
+		if m := r.machineOf(s); m != nil {
 			text, err := diagnose.Console(ctx, r.cloud, *m)
 			l.add(path.Join("console", strings.ReplaceAll(string(s.Resource), "/", "-")+"-"+m.ID+".txt"), text, err)
 		}
@@ -76,8 +70,8 @@ func (l *Logs) add(name, text string, err error) {
 	}
 }
 
-// pods lists the pods with the states of their containers. Their environment, which may
-// contain secrets, is not read into it.
+// pods lists the pods with the states of their containers. The list does not contain their
+// environment, which may have secrets.
 func pods(ctx context.Context, k *kube.Client) (string, error) {
 	var list corev1.PodList
 	if err := k.Get(ctx, "/api/v1/pods?limit=2000", &list); err != nil {

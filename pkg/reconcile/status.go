@@ -62,6 +62,17 @@ func (r *run) status(ctx context.Context) (Status, error) {
 	return s, nil
 }
 
+// machineOf returns the machine of a status; nil if it is that of another resource, or if the
+// machine does not exist.
+func (r *run) machineOf(s ResourceStatus) *ec2.InstanceState {
+	if n := r.built.Resource(graph.ID(s.Resource)); n != nil {
+		if m, ok := n.Observed().(*ec2.InstanceState); ok {
+			return m
+		}
+	}
+	return nil
+}
+
 // stateOf returns the state of a resource, by its step in the plan and, in a plan to
 // delete by tag, by the state that AWS reports.
 func (r *run) stateOf(s graph.Step, reported string) string {

@@ -21,6 +21,18 @@ func (e *RefusedError) Error() string { return errors.Join(e.Reasons...).Error()
 // Unwrap returns the reasons.
 func (e *RefusedError) Unwrap() []error { return e.Reasons }
 
+// refusalFor returns a RefusedError with the reasons; nil if there are none.
+func refusalFor(reasons []string) error {
+	if len(reasons) == 0 {
+		return nil
+	}
+	e := &RefusedError{}
+	for _, reason := range reasons {
+		e.Reasons = append(e.Reasons, errors.New(reason))
+	}
+	return e
+}
+
 // HalfwayError says that a run stopped after its first write. The next run continues.
 type HalfwayError struct{ Err error }
 

@@ -211,12 +211,8 @@ func (i *Imported) Cluster() *Cluster { return i.cluster }
 // more, the error is a RefusedError.
 func (i *Imported) Adopt(ctx context.Context, o Options) (Result, error) {
 	r := i.cluster.begin(o)
-	if len(i.Unknown) > 0 {
-		var reasons []error
-		for _, x := range i.Unknown {
-			reasons = append(reasons, errors.New(x))
-		}
-		return r.result(&RefusedError{reasons})
+	if err := refusalFor(i.Unknown); err != nil {
+		return r.result(err)
 	}
 	if err := r.lock(ctx, "import"); err != nil {
 		return r.result(err)

@@ -70,9 +70,9 @@ func (e *PermissionError) Error() string {
 	return what
 }
 
-// sure returns the lacking actions without which the run fails.
-func (p Permissions) sure() (out []Lack) {
-	return slices.DeleteFunc(slices.Clone(p.Lacking), func(l Lack) bool { return l.Maybe })
+// prevents reports whether the run fails without the lacking actions.
+func (p Permissions) prevents() bool {
+	return slices.ContainsFunc(p.Lacking, func(l Lack) bool { return !l.Maybe })
 }
 
 // permissions asks IAM what the caller lacks of what the plan needs. The identity of a manifest
@@ -191,7 +191,7 @@ func (r *run) checkPermissions(ctx context.Context) func() []error {
 		if r.c.target.CheckPermissions {
 			r.allowed = &p
 		}
-		if len(p.sure()) > 0 || r.only && len(p.Lacking) > 0 {
+		if p.prevents() || r.only && len(p.Lacking) > 0 {
 			return []error{&PermissionError{p}}
 		}
 		for _, l := range p.Lacking {

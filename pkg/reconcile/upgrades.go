@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/blang/semver/v4"
@@ -41,16 +40,7 @@ type Upgrades struct {
 }
 
 // Refused returns the refusals as a RefusedError; nil if there are none.
-func (u Upgrades) Refused() error {
-	var reasons []error
-	for _, text := range u.Refusals {
-		reasons = append(reasons, errors.New(text))
-	}
-	if len(reasons) == 0 {
-		return nil
-	}
-	return &RefusedError{reasons}
-}
+func (u Upgrades) Refused() error { return refusalFor(u.Refusals) }
 
 // UpgradeVersion is a version of Kubernetes. Status and dates are those of EKS, as
 // DescribeClusterVersions returns them.

@@ -191,9 +191,8 @@ func Open(m *Manifest, t Target) *Cluster {
 func (c *Cluster) managed() bool { return c.manifest != nil && c.manifest.EKS != nil }
 
 // OpenByName prepares work on a cluster without its manifest, in the region of
-// the target's Config. Only Status, Upgrades, Kubeconfig, PlanDelete
-// and Delete work on it. A
-// deletion is refused if CheckName returns an error.
+// the target's Config. Only Status, AwaitCondition, Logs, Upgrades, Caller, Kubeconfig,
+// PlanDelete and Delete work on it. A deletion is refused if CheckName returns an error.
 func OpenByName(name string, t Target) *Cluster {
 	return &Cluster{Name: name, Region: t.Config.Region, target: t}
 }

@@ -17,9 +17,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
-// oldestKubelet is by how many minor versions a kubelet may be older than the API server.
-const oldestKubelet = 3
-
 // how says what to edit for the target, and what a run with the edited manifest does.
 func (u *upgrade) how(ctx, looking context.Context) error {
 	text := u.c.loaded.text()
@@ -35,8 +32,8 @@ func (u *upgrade) how(ctx, looking context.Context) error {
 	if err := u.remark(); err != nil {
 		return err
 	}
-	if old := u.oldest; old != nil && old.Minor+oldestKubelet < u.target.Minor {
-		u.out.Refusals = append(u.out.Refusals, fmt.Sprintf("there are workers with v%s, and kubelets may be at most %d minor versions older than the control plane: replace them first", old, oldestKubelet))
+	if old := u.oldest; old != nil && old.Minor+manifest.MinorsBehind < u.target.Minor {
+		u.out.Refusals = append(u.out.Refusals, fmt.Sprintf("there are workers with v%s, and kubelets may be at most %d minor versions older than the control plane: replace them first", old, manifest.MinorsBehind))
 	}
 	if !u.out.Exists {
 		return nil

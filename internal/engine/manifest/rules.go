@@ -11,9 +11,12 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 )
 
+// MinorsBehind is by how many minor versions a kubelet may be older than the API server, by the
+// version skew policy of Kubernetes.
+const MinorsBehind = 3
+
 const (
 	oldestMinor             = 22   // the oldest Kubernetes minor version that Cluster API supports
-	minorsBehind            = 3    // Kubernetes version skew policy: how many minors kubelets may be older than the API server
 	apiPort                 = 6443 // the port of the API server, and of every NLB
 	longestLoadBalancerName = 32   // a longer generated name is replaced by a hash
 
@@ -246,8 +249,8 @@ func (l *loader) checkWorkerVersion(o *object, path, version string) {
 	switch {
 	case worker.Minor > plane.Minor:
 		l.fail(o.problem(path, fmt.Sprintf("%s is newer than the control plane, %s", version, l.cluster.Version), "upgrade the control plane first"))
-	case worker.Minor+minorsBehind < plane.Minor:
-		l.fail(o.problem(path, fmt.Sprintf("%s is more than %d minor versions older than the control plane, %s", version, minorsBehind, l.cluster.Version), "use a newer version"))
+	case worker.Minor+MinorsBehind < plane.Minor:
+		l.fail(o.problem(path, fmt.Sprintf("%s is more than %d minor versions older than the control plane, %s", version, MinorsBehind, l.cluster.Version), "use a newer version"))
 	}
 }
 

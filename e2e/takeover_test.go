@@ -23,7 +23,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/test/moto"
 )
 
-// heartbeatHolder passes requests to moto, and holds one heartbeat back.
+// heartbeatHolder passes requests to moto, and holds one heartbeat back. Before that heartbeat
+// comes, nobody learns that a NAT gateway exists, so that no run ends on a fast machine.
 type heartbeatHolder struct {
 	*httptest.Server
 	held    chan struct{} // closed when the heartbeat is held
@@ -50,6 +51,11 @@ func newHeartbeatHolder(t *testing.T, server *moto.Server) *heartbeatHolder {
 			close(h.held)
 			<-h.release
 			r = r.WithContext(t.Context()) // the process may have closed the connection
+		} else if h.waits(r, body) {
+			select {
+			case <-h.held:
+			case <-r.Context().Done():
+			}
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		pass.ServeHTTP(w, r)
@@ -68,6 +74,11 @@ func (h *heartbeatHolder) holds(r *http.Request, body []byte) bool {
 	}
 	h.heartbeats++
 	return h.heartbeats == 2
+}
+
+// waits reports whether a request asks for a NAT gateway that the run has created.
+func (h *heartbeatHolder) waits(r *http.Request, body []byte) bool {
+	return operation(r, body) == "DescribeNatGateways" && slices.Contains(h.requests(), "CreateNatGateway")
 }
 
 // requests returns the operations so far.

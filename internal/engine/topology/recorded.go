@@ -55,9 +55,8 @@ func (r Recorded) Has(name string) bool { return r.words[letters(name)] != "" }
 
 // Agrees reports whether a field has a value, as far as the tag tells.
 func (r Recorded) Agrees(name, value string) bool {
-	have := r.words[letters(name)]
 	f := templateField{name: name, value: value, secret: strings.HasPrefix(name, BootPrefix)}
-	return have != "" && (have == f.word(false)[nameLength:] || have == f.word(true)[nameLength:])
+	return f.agrees(r.words[letters(name)])
 }
 
 // Differs lists the names of the fields that two templates do not have in common. A field

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
@@ -124,12 +125,21 @@ func encoded(fields []templateField, brief bool) string {
 	return strings.Join(words, " ")
 }
 
+// shortValue matches the values that are encoded as they are.
+var shortValue = regexp.MustCompile(`^[\w./+-]{1,12}$`)
+
 // word encodes one field.
 func (f templateField) word(brief bool) string {
-	if !brief && !f.secret && regexp.MustCompile(`^[\w./+-]{1,12}$`).MatchString(f.value) {
+	if !brief && !f.secret && shortValue.MatchString(f.value) {
 		return letters(f.name) + "=" + f.value
 	}
 	return letters(f.name) + ":" + suffix(f.value)[2:]
+}
+
+// agrees reports whether a field may have the value that is encoded in a word without its
+// letters.
+func (f templateField) agrees(word string) bool {
+	return word == f.word(false)[nameLength:] || word == f.word(true)[nameLength:]
 }
 
 // letters are four characters that stand for the name of a field.
@@ -148,7 +158,7 @@ func (in inputs) templateChanges(t template, tag string) (out []graph.Change) {
 	for _, f := range t.fields {
 		old, known := have[letters(f.name)]
 		delete(have, letters(f.name))
-		if old == f.word(false)[nameLength:] || old == f.word(true)[nameLength:] || !known && !complete {
+		if f.agrees(old) || !known && !complete {
 			continue
 		}
 		out = append(out, graph.Change{Field: f.name, Have: shown(old), Want: f.shown(), Remedy: graph.Replace, Origin: in.m.Origin(f.source.object, f.source.path)})
@@ -183,14 +193,16 @@ func (f templateField) shown() string {
 	return f.value
 }
 
-// fieldNames are the names of all fields that a template can have, by their letters.
-func fieldNames() map[string]string {
+// fieldNames returns the names of all fields that a template can have, by their letters.
+//
+//nolint:gochecknoglobals // computed once from types, and never changed
+var fieldNames = sync.OnceValue(func() map[string]string {
 	out := map[string]string{}
 	for _, name := range listFields() {
 		out[letters(name)] = name
 	}
 	return out
-}
+})
 
 // listFields lists the names of all fields that a template can have.
 func listFields() []string {

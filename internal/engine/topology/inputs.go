@@ -212,19 +212,16 @@ type base struct {
 }
 
 // lookup adds a lookup of an existing resource, once for each ID.
-func lookup[S graph.State](g *graph.Graph, b base, id graph.ID, find graph.Lookup[S], at, path string) *graph.Ref[S] {
+func lookup[S graph.State](g *graph.Graph, b base, id graph.ID, find graph.Lookup[S], at, path string, more ...graph.Option) *graph.Ref[S] {
 	if r, ok := g.Resource(id).(*graph.Ref[S]); ok {
 		return r
 	}
-	return graph.Use(g, id, find, graph.From(b.m.Origin(at, path)))
+	return graph.Use(g, id, find, append(more, graph.From(b.m.Origin(at, path)))...)
 }
 
 // lookupInVPC is lookup for a resource that is looked for in the VPC of the cluster.
 func lookupInVPC[S graph.State](g *graph.Graph, b base, id graph.ID, find graph.Lookup[S], at, path string) *graph.Ref[S] {
-	if r, ok := g.Resource(id).(*graph.Ref[S]); ok {
-		return r
-	}
-	return graph.Use(g, id, find, graph.With(graph.On(b.net.vpc)), graph.From(b.m.Origin(at, path)))
+	return lookup(g, b, id, find, at, path, graph.With(graph.On(b.net.vpc)))
 }
 
 // addKeyPair adds the lookup of a key pair.

@@ -14,6 +14,8 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"math/big"
 	"time"
 
@@ -60,13 +62,7 @@ func NewPKI(algorithm string, validityDays int32, now time.Time) (*PKI, error) {
 // API. Missing pairs are empty; Complete creates them.
 func GivenPKI(cluster string, secrets map[string]*corev1.Secret) *PKI {
 	p := &PKI{}
-	for purpose, pair := range map[secret.Purpose]*KeyPair{
-		secret.ClusterCA:           &p.CA,
-		secret.EtcdCA:              &p.Etcd,
-		secret.FrontProxyCA:        &p.FrontProxy,
-		secret.ServiceAccount:      &p.ServiceAccount,
-		secret.APIServerEtcdClient: &p.EtcdClient,
-	} {
+	for purpose, pair := range p.Pairs() {
 		if s := secrets[secret.Name(cluster, purpose)]; s != nil {
 			pair.Cert, pair.Key = s.Data[secret.TLSCrtDataName], s.Data[secret.TLSKeyDataName]
 		}
@@ -74,15 +70,20 @@ func GivenPKI(cluster string, secrets map[string]*corev1.Secret) *PKI {
 	return p
 }
 
+// Pairs returns the key pairs with their purposes in Cluster API. Pairs may be empty.
+func (p *PKI) Pairs() iter.Seq2[secret.Purpose, *KeyPair] {
+	return func(yield func(secret.Purpose, *KeyPair) bool) {
+		_ = yield(secret.ClusterCA, &p.CA) &&
+			yield(secret.EtcdCA, &p.Etcd) &&
+			yield(secret.FrontProxyCA, &p.FrontProxy) &&
+			yield(secret.ServiceAccount, &p.ServiceAccount) &&
+			yield(secret.APIServerEtcdClient, &p.EtcdClient)
+	}
+}
+
 // Secrets returns the Secrets from which GivenPKI reads the keys, as YAML documents.
 func (p *PKI) Secrets(namespace, cluster string) (out []byte, err error) {
-	for purpose, pair := range map[secret.Purpose]KeyPair{
-		secret.ClusterCA:           p.CA,
-		secret.EtcdCA:              p.Etcd,
-		secret.FrontProxyCA:        p.FrontProxy,
-		secret.ServiceAccount:      p.ServiceAccount,
-		secret.APIServerEtcdClient: p.EtcdClient,
-	} {
+	for purpose, pair := range p.Pairs() {
 		if len(pair.Cert) == 0 {
 			continue
 		}
@@ -352,24 +353,18 @@ func (m Machine) pkiFiles(config bootstrapv1.ClusterConfiguration) ([]bootstrapv
 	if err := m.PKI.check(); err != nil {
 		return nil, err
 	}
-	pairs := map[secret.Purpose]KeyPair{
-		secret.ClusterCA:           m.PKI.CA,
-		secret.EtcdCA:              m.PKI.Etcd,
-		secret.FrontProxyCA:        m.PKI.FrontProxy,
-		secret.ServiceAccount:      m.PKI.ServiceAccount,
-		secret.APIServerEtcdClient: m.PKI.EtcdClient,
-	}
+	pairs := maps.Collect(m.PKI.Pairs())
 	layout := secret.NewControlPlaneJoinCerts(&config)
 	for _, c := range layout {
 		pair := pairs[c.Purpose]
-		if len(pair.Cert) == 0 {
+		if pair == nil || len(pair.Cert) == 0 {
 			return nil, fmt.Errorf("clusterConfiguration.etcd.external needs the secret %s", secret.Name(m.Cluster.Name, c.Purpose))
 		}
+		c.KeyPair = &certs.KeyPair{Cert: pair.Cert, Key: pair.Key}
 		if c.KeyFile == "" {
 			// The machines do not need the key of an external etcd's CA.
-			pair.Key = nil
+			c.KeyPair.Key = nil
 		}
-		c.KeyPair = &certs.KeyPair{Cert: pair.Cert, Key: pair.Key}
 	}
 	return layout.AsFiles(), nil
 }

@@ -15,13 +15,12 @@ import (
 // ClusterConfig is the ClusterConfiguration that kubeadm stores in the cluster and
 // joining machines read.
 type ClusterConfig struct {
-	Version string // "v1.34.2"
-	Pods    string // CIDR blocks, separated by commas
-	// Services are CIDR blocks, separated by commas.
-	Services string
-	Domain   string // DNS domain of Services
-	text     string
-	spec     *bootstrapv1.ClusterConfiguration
+	Version        string // "v1.34.2"
+	Pods, Services string // CIDR blocks, separated by commas
+	Domain         string // DNS domain of Services
+
+	text string
+	spec *bootstrapv1.ClusterConfiguration
 }
 
 // ParseClusterConfig parses the document in the ConfigMap kubeadm-config, in any version
@@ -31,16 +30,10 @@ func ParseClusterConfig(text string) (*ClusterConfig, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ClusterConfiguration: %w", err)
 	}
-	c := &ClusterConfig{text: text, spec: spec}
-	if data.KubernetesVersion != nil {
-		c.Version = *data.KubernetesVersion
-	}
-	for to, from := range map[*string]*string{&c.Pods: data.PodSubnet, &c.Services: data.ServiceSubnet, &c.Domain: data.DNSDomain} {
-		if from != nil {
-			*to = *from
-		}
-	}
-	return c, nil
+	return &ClusterConfig{
+		Version: value(data.KubernetesVersion), Pods: value(data.PodSubnet), Services: value(data.ServiceSubnet), Domain: value(data.DNSDomain),
+		text: text, spec: spec,
+	}, nil
 }
 
 // Given returns the configuration without the values that kubeadm and Cluster API set by

@@ -4,8 +4,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/secret"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 )
 
 // addSecrets adds the Secrets with the keys of a self-managed cluster and with its
@@ -14,18 +12,9 @@ func (b *builder) addSecrets() {
 	if b.s.PKI == nil {
 		return
 	}
-	for _, x := range []struct {
-		purpose secret.Purpose
-		pair    boot.KeyPair
-	}{
-		{secret.ClusterCA, b.s.PKI.CA},
-		{secret.EtcdCA, b.s.PKI.Etcd},
-		{secret.FrontProxyCA, b.s.PKI.FrontProxy},
-		{secret.ServiceAccount, b.s.PKI.ServiceAccount},
-		{secret.APIServerEtcdClient, b.s.PKI.EtcdClient},
-	} {
-		if len(x.pair.Cert) > 0 {
-			b.addKeys(x.purpose, map[string][]byte{secret.TLSCrtDataName: x.pair.Cert, secret.TLSKeyDataName: x.pair.Key})
+	for purpose, pair := range b.s.PKI.Pairs() {
+		if len(pair.Cert) > 0 {
+			b.addKeys(purpose, map[string][]byte{secret.TLSCrtDataName: pair.Cert, secret.TLSKeyDataName: pair.Key})
 		}
 	}
 	if len(b.s.Kubeconfig) > 0 {

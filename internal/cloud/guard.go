@@ -72,12 +72,11 @@ func outlive(ctx, run context.Context) (context.Context, context.CancelFunc) {
 func beforeSend(ctx context.Context) error {
 	p, _ := ctx.Value(progressKey).(*progress) // the middleware Guard sets it for each call
 	switch err := interrupted(ctx); {
-	case err != nil && p.sent:
+	case err != nil && p.attempts > 0:
 		return &interruptedError{"not repeated", err}
 	case err != nil:
 		return &interruptedError{notSent, err}
 	}
-	p.sent = true
 	p.attempts++
 	return nil
 }
@@ -106,7 +105,7 @@ func (e *interruptedError) Unwrap() error { return e.error }
 // unanswered returns the error of a call whose context has ended. The error of the SDK does
 // not contain the cause.
 func unanswered(p *progress, cause error) error {
-	if p.sent {
+	if p.attempts > 0 {
 		return &interruptedError{"no answer", cause}
 	}
 	return &interruptedError{notSent, cause}

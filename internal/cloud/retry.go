@@ -67,9 +67,8 @@ func Optional(ctx context.Context) context.Context {
 
 // progress is what has been done for one call.
 type progress struct {
-	sent     bool
-	attempts int
-	failed   int // attempts
+	attempts int // that were sent
+	failed   int // of them
 }
 
 // failed counts a failed attempt, and tells who wants to know that another one follows.

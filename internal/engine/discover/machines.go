@@ -97,7 +97,7 @@ func (s *SelfManaged) describe(g *machineGroup) {
 	newest := g.machines[0]
 	r := topology.RecordedTemplate(newest.Tags)
 	g.recorded = newest.Tags[cloud.TemplateFieldsTag] != ""
-	base, version := imageOf(s.images[newest.Image])
+	base, version := ec2.CAPAImage(s.images[newest.Image])
 	g.version = version
 	if s.Config != nil && g.version == "" {
 		g.version = s.Config.Version
@@ -112,16 +112,6 @@ func (s *SelfManaged) describe(g *machineGroup) {
 		s.withoutRecord(g, have)
 	}
 	s.setMutable(g)
-}
-
-// imageOf returns the operating system and the version of Kubernetes in the name of an image of
-// CAPA's: "ubuntu-24.04" and "v1.34.2".
-func imageOf(name string) (base, version string) {
-	at := regexp.MustCompile(`^capa-ami-(.+)-v?(1\.\d+\.\d+)-`).FindStringSubmatch(name)
-	if at == nil {
-		return "", ""
-	}
-	return at[1], "v" + at[2]
 }
 
 // usualBase is CAPA's default of imageLookupBaseOS.

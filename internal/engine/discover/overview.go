@@ -3,9 +3,7 @@ package discover
 import (
 	"context"
 	"maps"
-	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -62,8 +60,9 @@ func Overviews(ctx context.Context, c *cloud.Clients) (map[string]*Overview, err
 		return nil, err
 	}
 	for id, name := range names {
+		_, version := ec2.CAPAImage(name)
 		for _, o := range images[id] {
-			o.Version = max(o.Version, versionIn(name))
+			o.Version = max(o.Version, version)
 		}
 	}
 	return found, addEKS(ctx, c, of)
@@ -105,14 +104,4 @@ func addEKS(ctx context.Context, c *cloud.Clients, of func(string) *Overview) er
 		}
 	}
 	return nil
-}
-
-// versionIn returns the version of Kubernetes in the name of an image of CAPA's: "v1.34.2" for
-// "capa-ami-ubuntu-24.04-v1.34.2-1761230124".
-func versionIn(image string) string {
-	at := regexp.MustCompile(`-v?(1\.\d+\.\d+)-`).FindStringSubmatch(image)
-	if at == nil || !strings.HasPrefix(image, "capa-ami-") {
-		return ""
-	}
-	return "v" + at[1]
 }

@@ -42,8 +42,19 @@ func (q ImageQuery) ofAnyVersion(ctx context.Context, c *cloud.Clients) ([]types
 	return describeImages(ctx, c, q.filters())
 }
 
-// capaImage matches the names of CAPA's images: "capa-ami-ubuntu-24.04-v1.34.2-1761230124".
-var capaImage = regexp.MustCompile(`^(capa-ami-.*-v?)(\d+\.\d+\.\d+)-`)
+// capaImage matches the names of CAPA's images.
+var capaImage = regexp.MustCompile(`^(capa-ami(?:-(.*))?-v?)(1\.\d+\.\d+)-`)
+
+// CAPAImage returns the operating system and the version of Kubernetes in the name of an image
+// of CAPA's: "ubuntu-24.04" and "v1.34.2" for "capa-ami-ubuntu-24.04-v1.34.2-1761230124". Both
+// are "" for other names.
+func CAPAImage(name string) (system, version string) {
+	m := capaImage.FindStringSubmatch(name)
+	if m == nil {
+		return "", ""
+	}
+	return m[2], "v" + m[3]
+}
 
 // QueriesOf returns the queries that find images like those with the IDs, by ID. They have the
 // version of the image. Images with names other than CAPA's are not in it.
@@ -56,7 +67,7 @@ func QueriesOf(ctx context.Context, c *cloud.Clients, ids []string) (map[string]
 	for _, x := range images {
 		if m := capaImage.FindStringSubmatch(aws.ToString(x.Name)); m != nil {
 			found[aws.ToString(x.ImageId)] = ImageQuery{
-				Name: m[1] + m[2] + "-*", Owner: aws.ToString(x.OwnerId), Architecture: string(x.Architecture), Version: "v" + m[2],
+				Name: m[1] + m[3] + "-*", Owner: aws.ToString(x.OwnerId), Architecture: string(x.Architecture), Version: "v" + m[3],
 			}
 		}
 	}

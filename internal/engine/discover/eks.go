@@ -14,6 +14,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
@@ -121,7 +122,7 @@ func (e *EKS) endpointAccess() map[string]any {
 	if !e.Cluster.Public || e.Cluster.Private {
 		out["public"], out["private"] = e.Cluster.Public, e.Cluster.Private
 	}
-	blocks := slices.DeleteFunc(slices.Sorted(slices.Values(e.Cluster.PublicCIDRs)), isAnywhere)
+	blocks := slices.DeleteFunc(slices.Sorted(slices.Values(e.Cluster.PublicCIDRs)), ec2.IsAnywhere)
 	setList(out, "publicCIDRs", anys(blocks))
 	return out
 }

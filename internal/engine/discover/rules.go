@@ -124,14 +124,11 @@ func setNodePorts(network map[string]any, node []ruleLine) (others []ruleLine) {
 		}
 		blocks = append(blocks, l.source)
 	}
-	if slices.ContainsFunc(blocks, func(b string) bool { return !isAnywhere(b) }) {
+	if slices.ContainsFunc(blocks, func(b string) bool { return !ec2.IsAnywhere(b) }) {
 		network["nodePortIngressRuleCidrBlocks"] = anys(blocks)
 	}
 	return others
 }
-
-// isAnywhere reports whether a block is the whole internet.
-func isAnywhere(block string) bool { return block == ec2.AnywhereIPv4 || block == "::/0" }
 
 // apiServerRules lists the rules for clients of the API server, if not all may reach it.
 func (s *SelfManaged) apiServerRules() []any {
@@ -144,7 +141,7 @@ func (s *SelfManaged) apiServerRules() []any {
 	for _, l := range s.lines(infrav1.SecurityGroupAPIServerLB, nil) {
 		api := l.protocol == "tcp" && l.ports == port
 		switch {
-		case api && isAnywhere(l.source):
+		case api && ec2.IsAnywhere(l.source):
 			anybody = true
 		case api && (s.isAddress(l.source) || l.source == s.VPC.CIDR || l.source == s.VPC.IPv6CIDR) && strings.HasPrefix(l.description, "Kubernetes API"):
 			continue // every cluster has it
@@ -152,7 +149,7 @@ func (s *SelfManaged) apiServerRules() []any {
 		lines = append(lines, l)
 	}
 	if anybody && !slices.ContainsFunc(lines, func(l ruleLine) bool {
-		return !isAnywhere(l.source) || l.ports != port
+		return !ec2.IsAnywhere(l.source) || l.ports != port
 	}) {
 		return nil
 	}
@@ -209,7 +206,7 @@ func (s *SelfManaged) setBastion(spec map[string]any) {
 		}
 		if len(blocks) == 0 {
 			bastion["disableIngressRules"] = true
-		} else if slices.ContainsFunc(blocks, func(b string) bool { return !isAnywhere(b) }) {
+		} else if slices.ContainsFunc(blocks, func(b string) bool { return !ec2.IsAnywhere(b) }) {
 			bastion["allowedCIDRBlocks"] = anys(blocks)
 		}
 		spec["bastion"] = bastion

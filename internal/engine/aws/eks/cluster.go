@@ -304,7 +304,7 @@ func (e *Cluster) diffAccess(have *ClusterState, d *graph.Diff) {
 		d.Set("endpointAccess.private", have.Private, *e.Private)
 	}
 	if e.publicToAll() {
-		d.Lines("endpointAccess.publicCIDRs", slices.DeleteFunc(slices.Clone(have.PublicCIDRs), isEverywhere), nil)
+		d.Lines("endpointAccess.publicCIDRs", slices.DeleteFunc(slices.Clone(have.PublicCIDRs), ec2.IsAnywhere), nil)
 	} else {
 		d.Lines("endpointAccess.publicCIDRs", have.PublicCIDRs, e.PublicCIDRs)
 	}
@@ -332,10 +332,8 @@ func (e *Cluster) diffAccess(have *ClusterState, d *graph.Diff) {
 }
 
 func (e *Cluster) publicToAll() bool {
-	return !slices.ContainsFunc(e.PublicCIDRs, func(b string) bool { return !isEverywhere(b) })
+	return !slices.ContainsFunc(e.PublicCIDRs, func(b string) bool { return !ec2.IsAnywhere(b) })
 }
-
-func isEverywhere(block string) bool { return block == ec2.AnywhereIPv4 || block == "::/0" }
 
 // Create implements graph.Creator.
 func (e *Cluster) Create(ctx context.Context, c *cloud.Clients) (*ClusterState, error) {

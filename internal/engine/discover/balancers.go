@@ -3,6 +3,7 @@ package discover
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -220,7 +221,7 @@ func (s *SelfManaged) balancer(b Balancer, primary bool) map[string]any {
 		}
 	}
 	var more []any
-	for _, port := range sortedKeys(b.Listeners) {
+	for _, port := range slices.Sorted(maps.Keys(b.Listeners)) {
 		if port != b.Port {
 			more = append(more, s.listener(port, b.Listeners[port], b.Owned))
 		}

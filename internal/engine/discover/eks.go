@@ -71,12 +71,8 @@ func kubernetesName(name string) string {
 
 func (e *EKS) clusterSpec(plane string) map[string]any {
 	spec := map[string]any{
-		"controlPlaneRef": map[string]any{
-			"apiGroup": ekscontrolplanev1.GroupVersion.Group, "kind": "AWSManagedControlPlane", "name": plane,
-		},
-		"infrastructureRef": map[string]any{
-			"apiGroup": infrav1.GroupVersion.Group, "kind": "AWSManagedCluster", "name": e.Name,
-		},
+		"controlPlaneRef":   reference(ekscontrolplanev1.GroupVersion.Group, "AWSManagedControlPlane", plane),
+		"infrastructureRef": reference(infrav1.GroupVersion.Group, "AWSManagedCluster", e.Name),
 	}
 	if block := e.Cluster.ServiceCIDR; block != "" && !e.Cluster.IPv6 {
 		spec["clusterNetwork"] = map[string]any{"services": map[string]any{"cidrBlocks": []any{block}}}
@@ -225,7 +221,7 @@ func (e *EKS) pool(g eks.NodeGroupState) []Object {
 	name, eksName := objectName(g.Name, kubernetesName(g.Name), longestNodeGroupName)
 	template := map[string]any{
 		"clusterName": e.Name, "bootstrap": map[string]any{"dataSecretName": ""},
-		"infrastructureRef": map[string]any{"apiGroup": expinfrav1.GroupVersion.Group, "kind": "AWSManagedMachinePool", "name": name},
+		"infrastructureRef": reference(expinfrav1.GroupVersion.Group, "AWSManagedMachinePool", name),
 	}
 	if g.Version != "" {
 		template["version"] = "v" + g.Version + ".0"

@@ -88,10 +88,6 @@ func (s *SelfManaged) machineSpec(g machineGroup, config, infra string) map[stri
 	return out
 }
 
-func reference(group, kind, name string) map[string]any {
-	return map[string]any{"apiGroup": group, "kind": kind, "name": name}
-}
-
 // commentBoot says what is not known of the bootstrap configuration of a group.
 func (g machineGroup) commentBoot(o *Object, path string) {
 	fields := g.unknownFields(true)

@@ -37,12 +37,10 @@ func (s *SelfManaged) Objects() []Object {
 }
 
 func (s *SelfManaged) clusterSpec() map[string]any {
-	spec := map[string]any{
-		"infrastructureRef": map[string]any{"apiGroup": infrav1.GroupVersion.Group, "kind": "AWSCluster", "name": s.Name},
-	}
+	spec := map[string]any{"infrastructureRef": reference(infrav1.GroupVersion.Group, "AWSCluster", s.Name)}
 	for _, g := range s.groups {
 		if g.kind == planeKind {
-			spec["controlPlaneRef"] = map[string]any{"apiGroup": controlplanev1.GroupVersion.Group, "kind": planeKind, "name": g.name}
+			spec["controlPlaneRef"] = reference(controlplanev1.GroupVersion.Group, planeKind, g.name)
 		}
 	}
 	setMap(spec, "clusterNetwork", s.clusterNetwork())

@@ -2,9 +2,7 @@ package discover
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -23,6 +21,11 @@ type Object struct {
 
 func object(version, kind, name string, spec map[string]any) Object {
 	return Object{APIVersion: version, Kind: kind, Name: name, Spec: spec, comments: map[string]string{}}
+}
+
+// reference returns a reference to another object of the cluster.
+func reference(group, kind, name string) map[string]any {
+	return map[string]any{"apiGroup": group, "kind": kind, "name": name}
 }
 
 // comment adds a comment above a field.
@@ -129,6 +132,3 @@ func anyMap(all map[string]string) map[string]any {
 	}
 	return out
 }
-
-// sortedKeys lists the keys of a map in order.
-func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -75,7 +75,7 @@ func (b *builder) partsOf(have Machine) (parts, error) {
 
 // name is the name of the Machine and of the objects that belong to it.
 func (m Machine) name() string {
-	_, name, _ := strings.Cut(m.Tags["MachineName"], "/")
+	_, name, _ := strings.Cut(m.Tags[infrav1.MachineNameTagKey], "/")
 	if name == "" {
 		name = m.Tags["Name"]
 	}

@@ -110,7 +110,7 @@ func (s *SelfManaged) addBalancer(ctx context.Context, c *cloud.Clients, lb elb.
 func (s *SelfManaged) readExistingBalancers(ctx context.Context, c *cloud.Clients) error {
 	var machines []string
 	for _, m := range s.Machines {
-		if m.Tags[cloud.RoleTag] == controlPlaneRole {
+		if m.Tags[cloud.RoleTag] == topology.RoleControlPlane {
 			machines = append(machines, m.ID)
 		}
 	}

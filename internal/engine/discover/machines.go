@@ -37,14 +37,14 @@ type machineGroup struct {
 func (s *SelfManaged) readGroups() (out []machineGroup) {
 	at := map[string]int{}
 	for _, m := range s.Machines {
-		if role := m.Tags[cloud.RoleTag]; role == bastionRole || m.Tags["Name"] == s.Name+"-bastion" || role == "" {
+		if role := m.Tags[cloud.RoleTag]; role == topology.RoleBastion || m.Tags["Name"] == s.Name+"-bastion" || role == "" {
 			continue
 		}
 		kind, name := s.groupOf(m)
 		i, known := at[kind+"/"+name]
 		if !known {
 			i, at[kind+"/"+name] = len(out), len(out)
-			out = append(out, machineGroup{kind: kind, name: name, controlPlane: m.Tags[cloud.RoleTag] == controlPlaneRole})
+			out = append(out, machineGroup{kind: kind, name: name, controlPlane: m.Tags[cloud.RoleTag] == topology.RoleControlPlane})
 		}
 		out[i].machines = append(out[i].machines, m)
 	}
@@ -72,8 +72,8 @@ var (
 // groupOf returns the kind and the name of the object that made a machine: from the identity
 // tag, or else from the name of its Machine.
 func (s *SelfManaged) groupOf(m ec2.InstanceState) (kind, name string) {
-	machine := strings.TrimPrefix(m.Tags[machineNameTag], s.Namespace+"/")
-	plane := m.Tags[cloud.RoleTag] == controlPlaneRole
+	machine := strings.TrimPrefix(m.Tags[infrav1.MachineNameTagKey], s.Namespace+"/")
+	plane := m.Tags[cloud.RoleTag] == topology.RoleControlPlane
 	if name = topology.GroupOf(m.Tags); name != "" {
 		switch {
 		case name == machine:
@@ -114,9 +114,6 @@ func (s *SelfManaged) describe(g *machineGroup) {
 	s.setMutable(g)
 }
 
-// usualBase is CAPA's default of imageLookupBaseOS.
-const usualBase = "ubuntu-24.04"
-
 // candidates returns a spec that has all that AWS tells of a machine.
 func (s *SelfManaged) candidates(m ec2.InstanceState, base string) infrav1.AWSMachineSpec {
 	spec := s.specs[m.ID]
@@ -139,7 +136,7 @@ func (s *SelfManaged) candidates(m ec2.InstanceState, base string) infrav1.AWSMa
 // of Cluster API: new machines get what these have.
 func (s *SelfManaged) withoutRecord(g *machineGroup, have infrav1.AWSMachineSpec) {
 	m := g.machines[0]
-	if have.ImageLookupBaseOS == usualBase {
+	if have.ImageLookupBaseOS == topology.DefaultBaseOS {
 		have.ImageLookupBaseOS = ""
 	}
 	if have.SSHKeyName != nil && *have.SSHKeyName == s.key() {
@@ -196,7 +193,7 @@ func (s *SelfManaged) setMutable(g *machineGroup) {
 	g.spec.InstanceMetadataOptions = metadataOptions(m.Metadata)
 	common := s.additionalTags()
 	for k, v := range m.Tags {
-		if k != machineNameTag && byUser(k) && common[k] != v {
+		if k != infrav1.MachineNameTagKey && byUser(k) && common[k] != v {
 			if g.spec.AdditionalTags == nil {
 				g.spec.AdditionalTags = infrav1.Tags{}
 			}

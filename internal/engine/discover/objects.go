@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
 func coreVersion() string  { return clusterv1.GroupVersion.String() }
@@ -61,10 +62,10 @@ func (s *SelfManaged) clusterNetwork() map[string]any {
 	if pods != "" {
 		out["pods"] = map[string]any{"cidrBlocks": anys(strings.Split(pods, ","))}
 	}
-	if services != "" && services != "10.96.0.0/12" {
+	if services != "" && services != topology.DefaultServices {
 		out["services"] = map[string]any{"cidrBlocks": anys(strings.Split(services, ","))}
 	}
-	set(out, "serviceDomain", domain, "cluster.local")
+	set(out, "serviceDomain", domain, topology.DefaultDomain)
 	if port := s.port(); port != apiPort && len(s.Balancers)+rank(s.Classic != nil) > 0 {
 		out["apiServerPort"] = int64(port)
 	}
@@ -196,7 +197,7 @@ func (s *SelfManaged) setOverrides(network map[string]any) {
 	}
 	if _, own := s.Groups[infrav1.SecurityGroupControlPlane]; !own {
 		common := s.commonGroups("")
-		foreign := slices.DeleteFunc(s.commonGroups(controlPlaneRole), func(id string) bool { return slices.Contains(common, id) })
+		foreign := slices.DeleteFunc(s.commonGroups(topology.RoleControlPlane), func(id string) bool { return slices.Contains(common, id) })
 		if len(foreign) > 0 {
 			overrides[string(infrav1.SecurityGroupControlPlane)] = foreign[0]
 		}
@@ -209,7 +210,7 @@ func (s *SelfManaged) setOverrides(network map[string]any) {
 func (s *SelfManaged) commonGroups(role string) (ids []string) {
 	first := true
 	for _, m := range s.Machines {
-		if r := m.Tags[cloud.RoleTag]; r == bastionRole || role != "" && r != role {
+		if r := m.Tags[cloud.RoleTag]; r == topology.RoleBastion || role != "" && r != role {
 			continue
 		}
 		if first {
@@ -240,7 +241,7 @@ func (s *SelfManaged) setBucket(spec map[string]any) {
 			_, role, _ := strings.Cut(arn, ":role/")
 			switch prefix := objectPrefix(x.Resource); {
 			case role == "":
-			case x.Sid == controlPlaneRole:
+			case x.Sid == topology.RoleControlPlane:
 				bucket["controlPlaneIAMInstanceProfile"] = role
 			case strings.HasPrefix(x.Sid, "additional-"):
 				others = append(others, map[string]any{"name": role, "prefix": prefix})

@@ -9,6 +9,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
 // Overview is what can be said of a cluster without its manifest.
@@ -45,13 +46,13 @@ func Overviews(ctx context.Context, c *cloud.Clients) (map[string]*Overview, err
 			count.Running = 1
 		}
 		switch m.Tags[cloud.RoleTag] {
-		case "control-plane":
+		case topology.RoleControlPlane:
 			o.ControlPlane.add(count)
 			images[m.Image] = append(images[m.Image], o)
 			if o.Since.IsZero() || m.LaunchedAt.Before(o.Since) {
 				o.Since = m.LaunchedAt
 			}
-		case "node":
+		case topology.RoleNode:
 			o.Workers.add(count)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
 // ruleLine is one rule of a security group, with one source.
@@ -196,7 +197,7 @@ func (s *SelfManaged) rules(lines []ruleLine) (out []any) {
 // setBastion sets the bastion host of an AWSCluster.
 func (s *SelfManaged) setBastion(spec map[string]any) {
 	for _, m := range s.Machines {
-		if m.Tags[cloud.ResourceTag] != bastionRole && m.Tags["Name"] != s.Name+"-bastion" {
+		if m.Tags[cloud.ResourceTag] != topology.RoleBastion && m.Tags["Name"] != s.Name+"-bastion" {
 			continue
 		}
 		bastion := map[string]any{"enabled": true, "instanceType": m.Type}

@@ -51,7 +51,7 @@ func ReadSelfManaged(ctx context.Context, c *cloud.Clients) (*SelfManaged, error
 		return nil, err
 	}
 	for _, m := range s.Machines {
-		if namespace, _, ok := strings.Cut(m.Tags[machineNameTag], "/"); ok {
+		if namespace, _, ok := strings.Cut(m.Tags[infrav1.MachineNameTagKey], "/"); ok {
 			s.Namespace = namespace
 		}
 	}
@@ -62,15 +62,6 @@ func ReadSelfManaged(ctx context.Context, c *cloud.Clients) (*SelfManaged, error
 	}
 	return s, nil
 }
-
-// machineNameTag is the tag with the namespace and the name of the Machine object.
-const machineNameTag = "MachineName"
-
-// Roles of machines.
-const (
-	controlPlaneRole = "control-plane"
-	bastionRole      = "bastion"
-)
 
 // vpcID returns the VPC that the cluster owns, or that of its machines.
 func (s *SelfManaged) vpcID(ctx context.Context, c *cloud.Clients) (string, error) {

@@ -47,7 +47,7 @@ func addBastion(g *graph.Graph, b base) bool {
 }
 
 func (in inputs) bastionTags() cloud.Tags {
-	return in.tags("bastion", in.m.Name+"-bastion", roleBastion)
+	return in.tags("bastion", in.m.Name+"-bastion", RoleBastion)
 }
 
 // hasBastion reports whether the inventory has the bastion. A bastion that CAPA created

@@ -26,7 +26,7 @@ func addBucket(g *graph.Graph, in inputs) *graph.Ref[s3.BucketState] {
 			readers[fmt.Sprintf("additional-%d", i)] = s3.Reader{Role: r.Name, Prefixes: []string{r.Prefix}}
 		}
 	}
-	tags := in.tags("bucket", "", roleNode)
+	tags := in.tags("bucket", "", RoleNode)
 	delete(tags, "Name") // CAPA sets none
 	return graph.Add(g, "bucket", &s3.Bucket{
 		Name: spec.Name, Partition: in.m.Partition(), Account: in.inv.Account, Readers: readers,

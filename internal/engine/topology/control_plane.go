@@ -40,8 +40,8 @@ func addRegistration(g *graph.Graph, lbs loadBalancers, p platform, plan machine
 
 // Defaults of kubeadm (ClusterConfiguration, networking).
 const (
-	kubeadmServices = "10.96.0.0/12"
-	kubeadmDomain   = "cluster.local"
+	DefaultServices = "10.96.0.0/12"
+	DefaultDomain   = "cluster.local"
 )
 
 // addInitMarker adds the init marker, which records the machine that runs kubeadm init:
@@ -53,8 +53,8 @@ func addInitMarker(g *graph.Graph, p platform, machines []*graph.Ref[ec2.Instanc
 	network := p.m.Object.Spec.ClusterNetwork
 	graph.Add(g, secrets.InitMarkerKind, &secrets.InitMarker{Machine: machines[0], Network: secrets.ClusterNetwork{
 		Pods:     strings.Join(network.Pods.CIDRBlocks, ","),
-		Services: cmp.Or(strings.Join(network.Services.CIDRBlocks, ","), kubeadmServices),
-		Domain:   cmp.Or(network.ServiceDomain, kubeadmDomain),
+		Services: cmp.Or(strings.Join(network.Services.CIDRBlocks, ","), DefaultServices),
+		Domain:   cmp.Or(network.ServiceDomain, DefaultDomain),
 	}, Endpoint: p.endpoint, After: p.endpoint.Needs()}, graph.From(p.m.Origin("Cluster/"+p.m.Name, "spec.clusterNetwork")))
 }
 

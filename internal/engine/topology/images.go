@@ -13,9 +13,9 @@ import (
 
 // CAPA's defaults for image lookups.
 const (
-	imageOwner  = "819546954734"
-	imageBase   = "ubuntu-24.04"
-	imageFormat = "capa-ami-{{.BaseOS}}-?{{.K8sVersion}}-*"
+	imageOwner    = "819546954734"
+	DefaultBaseOS = "ubuntu-24.04"
+	imageFormat   = "capa-ami-{{.BaseOS}}-?{{.K8sVersion}}-*"
 )
 
 // addImage adds the lookup of a group's image: the one the manifest names, or the
@@ -41,7 +41,7 @@ func (in inputs) imageQuery(x group) (q ec2.ImageQuery, id graph.ID, err error) 
 		Owner: cmp.Or(x.spec.ImageLookupOrg, in.spec.ImageLookupOrg, imageOwner), Version: x.version,
 		Architecture: in.architecture(x),
 	}
-	base := cmp.Or(x.spec.ImageLookupBaseOS, in.spec.ImageLookupBaseOS, imageBase)
+	base := cmp.Or(x.spec.ImageLookupBaseOS, in.spec.ImageLookupBaseOS, DefaultBaseOS)
 	format := cmp.Or(x.spec.ImageLookupFormat, in.spec.ImageLookupFormat, imageFormat)
 	version := strings.TrimPrefix(x.version, "v")
 	if q.Name, err = imageName(format, base, version); err != nil {

@@ -34,9 +34,9 @@ const (
 	rolePublic       = "public"
 	rolePrivate      = "private"
 	roleAPIServer    = "apiserver"
-	roleBastion      = "bastion"
-	roleControlPlane = "control-plane"
-	roleNode         = "node"
+	RoleBastion      = "bastion"
+	RoleControlPlane = "control-plane"
+	RoleNode         = "node"
 )
 
 // tags returns the tags of a resource: namedTags, and the identity tag, by which a later run
@@ -106,7 +106,7 @@ func (in inputs) waitsForNodes() bool { return in.o.Wait == NodesJoined || in.o.
 // hasControlPlane reports whether the control plane has machines.
 func (in inputs) hasControlPlane() bool {
 	for _, m := range in.inv.Machines {
-		if m.Tags[cloud.RoleTag] == roleControlPlane && m.Status != shuttingDown {
+		if m.Tags[cloud.RoleTag] == RoleControlPlane && m.Status != shuttingDown {
 			return true
 		}
 	}
@@ -120,7 +120,7 @@ const shuttingDown = "shutting-down"
 // The machines that Cluster API has launched have no template tag.
 func (in inputs) launchedControlPlane() bool {
 	return slices.ContainsFunc(in.inv.Machines, func(m ec2.InstanceState) bool {
-		return m.Tags[cloud.RoleTag] == roleControlPlane && m.Tags[cloud.TemplateTag] != ""
+		return m.Tags[cloud.RoleTag] == RoleControlPlane && m.Tags[cloud.TemplateTag] != ""
 	})
 }
 
@@ -158,7 +158,7 @@ func (in inputs) etcdCertificates() (folder string, stacked bool) {
 // namespace: their tags in AWS would be the same.
 func (in inputs) checkNamespace() error {
 	for _, m := range in.inv.Machines {
-		if other, _, ok := strings.Cut(m.Tags["MachineName"], "/"); ok && other != in.m.Namespace {
+		if other, _, ok := strings.Cut(m.Tags[infrav1.MachineNameTagKey], "/"); ok && other != in.m.Namespace {
 			return &NamespaceError{in.m.Region, in.m.Name, other}
 		}
 	}

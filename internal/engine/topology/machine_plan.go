@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -165,19 +166,19 @@ func (in inputs) assign(g group) map[int]existingMachine {
 	var loose []existingMachine
 	pattern := in.machinePattern(g)
 	for _, m := range in.inv.Machines {
-		tag, e := m.Tags[cloud.ResourceTag], existingMachine{name: m.Tags["Name"], machine: strings.TrimPrefix(m.Tags["MachineName"], in.m.Namespace+"/"), state: m}
+		tag, e := m.Tags[cloud.ResourceTag], existingMachine{name: m.Tags["Name"], machine: strings.TrimPrefix(m.Tags[infrav1.MachineNameTagKey], in.m.Namespace+"/"), state: m}
 		at, indexed := strings.CutPrefix(tag, base+"/")
 		i, err := strconv.Atoi(at)
 		switch {
 		case m.Status == shuttingDown:
 		case indexed && err == nil:
-			if !pattern.MatchString(m.Tags["MachineName"]) || e.name != e.machine { // otherwise it may be a name from Cluster API, and stays
+			if !pattern.MatchString(m.Tags[infrav1.MachineNameTagKey]) || e.name != e.machine { // otherwise it may be a name from Cluster API, and stays
 				e = existingMachine{state: m}
 			}
 			taken[i] = e
 		case tag == base:
 			loose = append(loose, existingMachine{claimed: m.ID, state: m})
-		case tag == "" && (pattern.MatchString(m.Tags["MachineName"]) || g.count == 1 && m.Tags["Name"] == g.instanceName(0)):
+		case tag == "" && (pattern.MatchString(m.Tags[infrav1.MachineNameTagKey]) || g.count == 1 && m.Tags["Name"] == g.instanceName(0)):
 			loose = append(loose, e)
 		}
 	}
@@ -261,7 +262,7 @@ func (p machinePlan) leavingControlPlane() (out []ec2.InstanceState) {
 		}
 	}
 	for _, m := range p.leaving {
-		if m.Tags[cloud.RoleTag] == roleControlPlane {
+		if m.Tags[cloud.RoleTag] == RoleControlPlane {
 			out = append(out, m)
 		}
 	}

@@ -151,7 +151,7 @@ func (in inputs) ownTags(g group, at place) cloud.Tags {
 	if given, ok := in.machineTags(g.roleTag(), g.spec.AdditionalTags)["Name"]; ok {
 		name = given
 	}
-	return cloud.Tags{"Name": name, "MachineName": in.m.Namespace + "/" + machine, cloud.ResourceTag: string(g.id(at.index))}
+	return cloud.Tags{"Name": name, infrav1.MachineNameTagKey: in.m.Namespace + "/" + machine, cloud.ResourceTag: string(g.id(at.index))}
 }
 
 // newInstance returns a machine without its subnet and boot data.
@@ -175,9 +175,9 @@ func newInstance(g *graph.Graph, p platform, x groupPlan, at place) *ec2.Instanc
 // roleTag is the value of the role tag of the group's machines.
 func (g group) roleTag() string {
 	if g.controlPlane {
-		return roleControlPlane
+		return RoleControlPlane
 	}
-	return roleNode
+	return RoleNode
 }
 
 // externalCloudProvider reports whether a cloud controller manager sets the provider IDs

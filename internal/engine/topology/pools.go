@@ -48,7 +48,7 @@ func addPool(g *graph.Graph, p platform, pool manifest.Pool, x group) (graph.Res
 	id := graph.ID("auto-scaling-group/" + x.name)
 	a := &autoscaling.Group{
 		Name: x.name, Spec: spec, Content: content,
-		Tags: p.machineTags(roleNode, spec.AdditionalTags).With(cloud.Tags{"Name": x.name, cloud.ResourceTag: string(id)}),
+		Tags: p.machineTags(RoleNode, spec.AdditionalTags).With(cloud.Tags{"Name": x.name, cloud.ResourceTag: string(id)}),
 	}
 	if a.Subnets, err = poolSubnets(g, p.base, pool, x); err != nil {
 		return nil, err
@@ -74,8 +74,8 @@ func newLaunchTemplate(g *graph.Graph, p platform, x group, pool manifest.Pool) 
 	id, spec := graph.ID("launch-template/"+x.name), *pool.Template()
 	t := &ec2.LaunchTemplate{
 		Name: x.name, Spec: spec, Key: text(x.spec.SSHKeyName),
-		Tags:         p.machineTags(roleNode, x.spec.AdditionalTags).With(cloud.Tags{"Name": x.name, cloud.ResourceTag: string(id)}),
-		InstanceTags: p.machineTags(roleNode, x.spec.AdditionalTags).With(cloud.Tags{"Name": x.name}).With(bootstrapSecretTag(pool)),
+		Tags:         p.machineTags(RoleNode, x.spec.AdditionalTags).With(cloud.Tags{"Name": x.name, cloud.ResourceTag: string(id)}),
+		InstanceTags: p.machineTags(RoleNode, x.spec.AdditionalTags).With(cloud.Tags{"Name": x.name}).With(bootstrapSecretTag(pool)),
 	}
 	t.Groups, t.EKS = machineSecurityGroups(g, p, x)
 	t.Needed = append(addKeyPair(g, p.base, x, t.Key), addProfile(g, p.base, x, spec.IamInstanceProfile)...)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -33,7 +34,7 @@ func terminateMachines(g *graph.Graph, p platform, lbs loadBalancers, k kubernet
 	}
 	why := reason{text: "no longer in the manifest"}
 	for _, m := range plan.leaving {
-		if m.Tags[cloud.RoleTag] != roleControlPlane {
+		if m.Tags[cloud.RoleTag] != RoleControlPlane {
 			terminate(g, p, k, plan, m, graph.Awaits(stay...), why)
 			continue
 		}
@@ -52,7 +53,7 @@ func terminateMachines(g *graph.Graph, p platform, lbs loadBalancers, k kubernet
 // terminated.
 func (in inputs) drains(m ec2.InstanceState) bool {
 	role := m.Tags[cloud.RoleTag]
-	return in.o.Drain && in.initialized() && (role == roleControlPlane || role == roleNode)
+	return in.o.Drain && in.initialized() && (role == RoleControlPlane || role == RoleNode)
 }
 
 // reason is why a machine is terminated.
@@ -93,7 +94,7 @@ func terminate(g *graph.Graph, p platform, k kubernetes, plan machinePlan, m ec2
 			}, from))
 		}
 		after = addHooks(g, k, m, annotations, clusterv1.PreTerminateDeleteHookAnnotationPrefix, suffix, after, why.text)
-		if certificates, stacked := p.etcdCertificates(); stacked && m.Tags[cloud.RoleTag] == roleControlPlane {
+		if certificates, stacked := p.etcdCertificates(); stacked && m.Tags[cloud.RoleTag] == RoleControlPlane {
 			after = graph.Awaits(graph.Retire(g, graph.ID("etcd-member/"+suffix), &incluster.EtcdMember{
 				API: k.api, Machine: m, Leaving: plan.leavingControlPlane(), Certificates: certificates, After: after,
 			}, from))
@@ -136,7 +137,7 @@ func seconds(n *int32) time.Duration {
 func (in inputs) deletion(m ec2.InstanceState) (limits clusterv1.MachineDeletionSpec, annotations map[string]string) {
 	of := func(x group) bool {
 		tag := m.Tags[cloud.ResourceTag]
-		return strings.HasPrefix(tag, "machine/"+x.name+"/") || tag == "machine/"+x.name || in.machinePattern(x).MatchString(m.Tags["MachineName"])
+		return strings.HasPrefix(tag, "machine/"+x.name+"/") || tag == "machine/"+x.name || in.machinePattern(x).MatchString(m.Tags[infrav1.MachineNameTagKey])
 	}
 	if cp := in.m.ControlPlane; cp != nil && of(group{name: cp.Object.Name, controlPlane: true}) {
 		d := cp.Object.Spec.MachineTemplate.Spec.Deletion

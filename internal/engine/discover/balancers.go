@@ -42,10 +42,8 @@ func (s *SelfManaged) readBalancers(ctx context.Context, c *cloud.Clients) error
 		return fmt.Errorf("load balancers: %w", err)
 	}
 	for _, lb := range own {
-		if lb.IsOwned(c) {
-			if err := s.addBalancer(ctx, c, lb, true); err != nil {
-				return err
-			}
+		if err := s.addBalancer(ctx, c, lb, true); err != nil {
+			return err
 		}
 	}
 	classic, err := elb.OwnClassicLoadBalancers(ctx, c)
@@ -53,9 +51,7 @@ func (s *SelfManaged) readBalancers(ctx context.Context, c *cloud.Clients) error
 		return fmt.Errorf("classic load balancers: %w", err)
 	}
 	for _, lb := range classic {
-		if lb.IsOwned(c) {
-			s.Classic = &Classic{ClassicLoadBalancerState: lb, Owned: true, Port: classicPort(lb)}
-		}
+		s.Classic = &Classic{ClassicLoadBalancerState: lb, Owned: true, Port: classicPort(lb)}
 	}
 	if len(s.Balancers) == 0 && s.Classic == nil {
 		err = s.readExistingBalancers(ctx, c)

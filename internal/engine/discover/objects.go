@@ -132,15 +132,12 @@ func (s *SelfManaged) additionalTags() map[string]any {
 		}
 	}
 	out := map[string]any{}
-	for i, tags := range parts {
-		for k, v := range tags {
-			everywhere := i == 0 && byUser(k)
-			for _, other := range parts {
-				everywhere = everywhere && other[k] == v
-			}
-			if everywhere {
-				out[k] = v
-			}
+	if len(parts) == 0 {
+		return out
+	}
+	for k, v := range parts[0] {
+		if byUser(k) && !slices.ContainsFunc(parts, func(other cloud.Tags) bool { return other[k] != v }) {
+			out[k] = v
 		}
 	}
 	return out

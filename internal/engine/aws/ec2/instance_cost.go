@@ -5,7 +5,6 @@ import (
 	"context"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
@@ -106,18 +105,15 @@ type volumesOfMachines struct {
 // by the ID of the machine.
 func VolumesOfMachines(ctx context.Context, c *cloud.Clients) (map[string][]cost.Volume, error) {
 	all, err := cloud.Remember(ctx, c, "volumes of machines", func(ctx context.Context) (found volumesOfMachines, _ error) {
+		volumes, err := describeVolumes(ctx, c, c.OwnedFilters()...)
+		if err != nil {
+			found.err = &cost.MissingError{What: "the volumes of the machines are not known", Action: "ec2:DescribeVolumes", Err: err}
+		}
 		found.of = map[string][]cost.Volume{}
-		for p := ec2.NewDescribeVolumesPaginator(c.EC2, &ec2.DescribeVolumesInput{Filters: c.OwnedFilters()}); p.HasMorePages(); {
-			page, err := p.NextPage(ctx)
-			if err != nil {
-				found.err = &cost.MissingError{What: "the volumes of the machines are not known", Action: "ec2:DescribeVolumes", Err: err}
-				return found, nil //nolint:nilerr // the error is a part of the answer
-			}
-			for _, v := range page.Volumes {
-				for _, a := range v.Attachments {
-					if id := aws.ToString(a.InstanceId); deletedWithMachine(a) {
-						found.of[id] = append(found.of[id], volumeCostOf(v))
-					}
+		for _, v := range volumes {
+			for _, a := range v.Attachments {
+				if id := aws.ToString(a.InstanceId); deletedWithMachine(a) {
+					found.of[id] = append(found.of[id], volumeCostOf(v))
 				}
 			}
 		}

@@ -44,12 +44,17 @@ func InstanceInventory(ctx context.Context, c *cloud.Clients) (*Inventory, error
 
 // describeInstances lists the machines that match filters.
 func describeInstances(ctx context.Context, c *cloud.Clients, filters []types.Filter) ([]*InstanceState, error) {
-	p := ec2.NewDescribeInstancesPaginator(c.EC2, &ec2.DescribeInstancesInput{Filters: filters, MaxResults: aws.Int32(1000)})
+	return instancesAs(ctx, c, &ec2.DescribeInstancesInput{Filters: filters, MaxResults: aws.Int32(1000)}, instanceState)
+}
+
+// instancesAs lists machines, each as convert returns it.
+func instancesAs[T any](ctx context.Context, c *cloud.Clients, in *ec2.DescribeInstancesInput, convert func(types.Instance) T) ([]T, error) {
+	p := ec2.NewDescribeInstancesPaginator(c.EC2, in)
 	return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeInstancesOutput, error) { return p.NextPage(ctx) },
-		func(o *ec2.DescribeInstancesOutput) (out []*InstanceState) {
+		func(o *ec2.DescribeInstancesOutput) (out []T) {
 			for _, r := range o.Reservations {
 				for _, x := range r.Instances {
-					out = append(out, instanceState(x))
+					out = append(out, convert(x))
 				}
 			}
 			return out
@@ -168,16 +173,8 @@ func deviceIndex(n types.InstanceNetworkInterface) int32 {
 }
 
 func existingInstances(ctx context.Context, c *cloud.Clients, tagged types.Filter) ([]string, error) {
-	p := ec2.NewDescribeInstancesPaginator(c.EC2, &ec2.DescribeInstancesInput{Filters: []types.Filter{
+	in := &ec2.DescribeInstancesInput{Filters: []types.Filter{
 		tagged, cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped", "shutting-down"),
-	}})
-	return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeInstancesOutput, error) { return p.NextPage(ctx) },
-		func(o *ec2.DescribeInstancesOutput) (out []string) {
-			for _, r := range o.Reservations {
-				for _, x := range r.Instances {
-					out = append(out, aws.ToString(x.InstanceId))
-				}
-			}
-			return out
-		})
+	}}
+	return instancesAs(ctx, c, in, func(x types.Instance) string { return aws.ToString(x.InstanceId) })
 }

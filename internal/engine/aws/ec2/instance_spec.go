@@ -21,14 +21,7 @@ func LaunchedSpecs(ctx context.Context, c *cloud.Clients, ids []string) (map[str
 	if len(ids) == 0 {
 		return specs, nil
 	}
-	p := ec2.NewDescribeInstancesPaginator(c.EC2, &ec2.DescribeInstancesInput{InstanceIds: ids})
-	all, err := cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeInstancesOutput, error) { return p.NextPage(ctx) },
-		func(o *ec2.DescribeInstancesOutput) (out []types.Instance) {
-			for _, r := range o.Reservations {
-				out = append(out, r.Instances...)
-			}
-			return out
-		})
+	all, err := instancesAs(ctx, c, &ec2.DescribeInstancesInput{InstanceIds: ids}, func(x types.Instance) types.Instance { return x })
 	if err != nil {
 		return nil, err
 	}
@@ -50,9 +43,7 @@ func attachedVolumes(ctx context.Context, c *cloud.Clients, all []types.Instance
 	}
 	out := map[string]types.Volume{}
 	for part := range slices.Chunk(ids, 200) {
-		p := ec2.NewDescribeVolumesPaginator(c.EC2, &ec2.DescribeVolumesInput{Filters: []types.Filter{cloud.Filter("volume-id", part...)}})
-		found, err := cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeVolumesOutput, error) { return p.NextPage(ctx) },
-			func(o *ec2.DescribeVolumesOutput) []types.Volume { return o.Volumes })
+		found, err := describeVolumes(ctx, c, cloud.Filter("volume-id", part...))
 		if err != nil {
 			return nil, err
 		}

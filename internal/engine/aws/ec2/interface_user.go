@@ -79,18 +79,14 @@ func createdByCNI(i Interface) bool {
 func InstanceTags(ctx context.Context, c *cloud.Clients, ids []string) (map[string]cloud.Tags, error) {
 	found := map[string]cloud.Tags{}
 	for part := range slices.Chunk(ids, 200) { // AWS takes 200 values for a filter
-		p := ec2.NewDescribeInstancesPaginator(c.EC2, &ec2.DescribeInstancesInput{Filters: []types.Filter{
+		all, err := describeInstances(ctx, c, []types.Filter{
 			cloud.Filter("instance-id", part...), cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped"),
-		}})
-		all, err := cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeInstancesOutput, error) { return p.NextPage(ctx) },
-			func(o *ec2.DescribeInstancesOutput) []types.Reservation { return o.Reservations })
+		})
 		if err != nil {
 			return nil, err
 		}
-		for _, r := range all {
-			for _, x := range r.Instances {
-				found[aws.ToString(x.InstanceId)] = cloud.FromEC2(x.Tags)
-			}
+		for _, s := range all {
+			found[s.ID] = s.Tags
 		}
 	}
 	return found, nil

@@ -46,20 +46,24 @@ func volumeKind() *kind.Any {
 
 // volumes lists the volumes that controllers in a cluster created.
 func volumes(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]VolumeState, error) {
-	return cloud.Remember(ctx, c, "volumes", func(ctx context.Context) ([]VolumeState, error) {
-		p := ec2.NewDescribeVolumesPaginator(c.EC2, &ec2.DescribeVolumesInput{Filters: []types.Filter{cloud.Filter("tag:"+of.Tag(), cloud.Owned)}})
-		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeVolumesOutput, error) { return p.NextPage(ctx) },
-			func(o *ec2.DescribeVolumesOutput) (out []VolumeState) {
-				for _, v := range o.Volumes {
-					s := VolumeState{identity.Object{ID: aws.ToString(v.VolumeId), Tags: cloud.FromEC2(v.Tags)}}
-					gone := v.State == types.VolumeStateDeleting || v.State == types.VolumeStateDeleted
-					if of.Created(s.Tags) && !gone && !slices.ContainsFunc(v.Attachments, deletedWithMachine) {
-						out = append(out, s)
-					}
-				}
-				return out
-			})
+	return cloud.Remember(ctx, c, "volumes", func(ctx context.Context) (out []VolumeState, err error) {
+		found, err := describeVolumes(ctx, c, cloud.Filter("tag:"+of.Tag(), cloud.Owned))
+		for _, v := range found {
+			s := VolumeState{identity.Object{ID: aws.ToString(v.VolumeId), Tags: cloud.FromEC2(v.Tags)}}
+			gone := v.State == types.VolumeStateDeleting || v.State == types.VolumeStateDeleted
+			if of.Created(s.Tags) && !gone && !slices.ContainsFunc(v.Attachments, deletedWithMachine) {
+				out = append(out, s)
+			}
+		}
+		return out, err
 	})
+}
+
+// describeVolumes lists the volumes that match filters.
+func describeVolumes(ctx context.Context, c *cloud.Clients, filters ...types.Filter) ([]types.Volume, error) {
+	p := ec2.NewDescribeVolumesPaginator(c.EC2, &ec2.DescribeVolumesInput{Filters: filters})
+	return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeVolumesOutput, error) { return p.NextPage(ctx) },
+		func(o *ec2.DescribeVolumesOutput) []types.Volume { return o.Volumes })
 }
 
 func deletedWithMachine(a types.VolumeAttachment) bool { return aws.ToBool(a.DeleteOnTermination) }

@@ -124,14 +124,14 @@ func (q *machineCheck) consoleText(ctx context.Context) ([]string, error) {
 	}
 	text, err := base64.StdEncoding.DecodeString(aws.ToString(out.Output))
 	if err == nil {
-		q.console = strings.Split(redacted(string(text)), "\n")
+		q.console = strings.Split(Redacted(string(text)), "\n")
 	}
 	return q.console, err
 }
 
-// redacted removes secrets from a text: keys, tokens, passwords, and other long
+// Redacted removes secrets from a text: keys, certificates, tokens, passwords, and other long
 // words without spaces.
-func redacted(text string) string {
+func Redacted(text string) string {
 	for _, secret := range []string{
 		`(?s)-----BEGIN [^-]*-----.*?(-----END [^-]*-----|\z)`,
 		`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`, // token of kubeadm

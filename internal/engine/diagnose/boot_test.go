@@ -25,7 +25,7 @@ func TestScrubbed(t *testing.T) {
 		strings.Repeat("QUJD", 19):                                                       "[secret]",
 		"error execution phase preflight: i-0720d2a2bcb6c4fe8 ip-10-0-64-5.ec2.internal": "error execution phase preflight: i-0720d2a2bcb6c4fe8 ip-10-0-64-5.ec2.internal",
 	} {
-		assert.Equal(t, want, redacted(text))
+		assert.Equal(t, want, Redacted(text))
 	}
 	assert.Equal(t, "a [31mb", shortLine(" a\x1b[31mb\r"), "nothing that moves a terminal")
 }

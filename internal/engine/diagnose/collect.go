@@ -14,7 +14,3 @@ func Console(ctx context.Context, c *cloud.Clients, m ec2.InstanceState) (string
 	lines, err := q.consoleText(cloud.ReadOnly(ctx))
 	return strings.Join(lines, "\n"), err
 }
-
-// Redacted removes secrets from a text: keys, certificates, tokens, passwords, and other long
-// words without spaces.
-func Redacted(text string) string { return redacted(text) }

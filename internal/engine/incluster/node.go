@@ -1,6 +1,7 @@
 package incluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -69,7 +70,7 @@ func (s NodeState) Roles() (roles []string) {
 
 // Instance is the ID of the EC2 instance in the provider ID; "" if it has none.
 func (s NodeState) Instance() string {
-	return s.ProviderID[strings.LastIndexByte(s.ProviderID, '/')+1:]
+	return cloud.LastPart(s.ProviderID)
 }
 
 // CloudID implements graph.State.
@@ -313,10 +314,8 @@ func (l *NodeList) All() []*NodeState { return l.list }
 func (l *NodeList) add(s *NodeState) {
 	l.list = append(l.list, s)
 	l.byName[s.Name], l.ByIP[s.IP] = s, s
-	if at := strings.LastIndexByte(s.ProviderID, '/'); at >= 0 {
-		l.byInstance[s.ProviderID[at+1:]] = s
-	} else if s.Retired != "" {
-		l.byInstance[s.Retired] = s
+	if id := cmp.Or(s.Instance(), s.Retired); id != "" {
+		l.byInstance[id] = s
 	}
 }
 

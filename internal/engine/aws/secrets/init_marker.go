@@ -65,7 +65,7 @@ func (m *InitMarker) Needs() []graph.Edge { return append(graph.Reads(m.Machine)
 
 // Find implements graph.Desired.
 func (m *InitMarker) Find(ctx context.Context, c *cloud.Clients) (*InitMarkerState, error) {
-	return initMarker(ctx, c)
+	return ReadInitMarker(ctx, c)
 }
 
 // Diff implements graph.Desired.
@@ -106,8 +106,8 @@ func (m *InitMarker) Delete(ctx context.Context, c *cloud.Clients, _ *InitMarker
 
 const initParameter = "init"
 
-// initMarker returns the init marker, or nil.
-func initMarker(ctx context.Context, c *cloud.Clients) (*InitMarkerState, error) {
+// ReadInitMarker returns the init marker of the cluster; nil if there is none.
+func ReadInitMarker(ctx context.Context, c *cloud.Clients) (*InitMarkerState, error) {
 	value, err := StoredParameter(ctx, c, initParameter)
 	if err != nil || value == "" {
 		return nil, err
@@ -119,14 +119,9 @@ func initMarker(ctx context.Context, c *cloud.Clients) (*InitMarkerState, error)
 	return &s, nil
 }
 
-// ReadInitMarker returns the init marker of the cluster; nil if there is none.
-func ReadInitMarker(ctx context.Context, c *cloud.Clients) (*InitMarkerState, error) {
-	return initMarker(ctx, c)
-}
-
 // InitializedBy returns the ID of the machine in the init marker; "" if there is none.
 func InitializedBy(ctx context.Context, c *cloud.Clients) (string, error) {
-	s, err := initMarker(ctx, c)
+	s, err := ReadInitMarker(ctx, c)
 	if s == nil || err != nil {
 		return "", err
 	}
@@ -153,14 +148,14 @@ func initMarkerKind() *kind.Any {
 	return kind.Of(kind.Kind[InitMarkerState]{
 		Name: InitMarkerKind, Area: kind.AreaControlPlane, Secret: true, Single: true, List: listInitMarker, Delete: &InitMarker{},
 		Find: func(ctx context.Context, c *cloud.Clients, _ InitMarkerState) (*InitMarkerState, error) {
-			return initMarker(ctx, c)
+			return ReadInitMarker(ctx, c)
 		},
 		Statement: kind.Parameters, Actions: []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:GetParameter", "ssm:PutParameter"},
 	})
 }
 
 func listInitMarker(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]InitMarkerState, error) {
-	s, err := initMarker(ctx, c)
+	s, err := ReadInitMarker(ctx, c)
 	if s == nil || err != nil {
 		return nil, err
 	}

@@ -50,6 +50,10 @@ func (b *builder) ownedByPool(kind, name string, pool *clusterv1.MachinePool) ma
 
 // addUserData adds the Secret with the user data of a pool. As in Cluster API, it has the
 // name of the bootstrap configuration.
+//
+// The status of a KubeadmConfig says that the user data exists: otherwise Cluster API's
+// controller makes it anew, because it reads dataSecretName of Machines, and not that of a
+// MachinePool (Cluster API 1.13.4, ConfigOwner.DataSecretName).
 func (b *builder) addUserData(pool *clusterv1.MachinePool, config manifest.Object) {
 	data, ok := b.s.UserData[pool.Name]
 	if !ok {
@@ -67,14 +71,10 @@ func (b *builder) addUserData(pool *clusterv1.MachinePool, config manifest.Objec
 	}
 }
 
-// addToken writes the bootstrap token that is in the user data of a pool into its
-// configuration. Cluster API's controller replaces the token, and with it the user data, when
-// it is about to expire: then no machine of the control plane renews it any more. If the
-// configuration had no token, the machines of the pool could not join from then on.
-//
-// The controller makes the user data anew unless the status says that it exists: it looks for
-// dataSecretName in the specification of a Machine, and not in that of a MachinePool (Cluster
-// API 1.13.4, ConfigOwner.DataSecretName).
+// addToken writes the bootstrap token in the user data of a pool into its configuration. After
+// the handover, no machine of the control plane renews the token: Cluster API's controller
+// replaces it, and the user data, before it expires. Without a token in the configuration, the
+// controller does not, and machines of the pool cannot join after that.
 func (b *builder) addToken(k *bootstrapv1.KubeadmConfig) {
 	if b.s.Token != "" && boot.ByToken(&k.Spec) {
 		k.Spec.JoinConfiguration.Discovery.BootstrapToken.Token = b.s.Token

@@ -102,7 +102,7 @@ func reason(err error) string {
 
 // MissingError is the error of Costs if the caller lacks an optional permission.
 type MissingError struct {
-	What   string // what is not known: "the volumes of machines"
+	What   string // "the volumes of the machines are not known"
 	Action string // "ec2:DescribeVolumes"
 	Err    error
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
-// usualBoot returns the bootstrap configuration that machines have that nobody says anything
-// of: that of CAPA's templates, with the ClusterConfiguration in the cluster.
+// usualBoot returns the bootstrap configuration of CAPA's templates, with the
+// ClusterConfiguration in the cluster. Groups of which nothing else is known have it.
 func (s *SelfManaged) usualBoot(g *machineGroup) (spec bootstrapv1.KubeadmConfigSpec) {
 	spec.JoinConfiguration.NodeRegistration = registration(hostName)
 	if g.controlPlane {
@@ -77,8 +77,8 @@ func (s *SelfManaged) bootCandidates(g *machineGroup) map[string][]string {
 	return out
 }
 
-// completeInit sets what only the first machine of a control plane used, and what no later one
-// needs, as it is for those that join.
+// completeInit sets the node registration of kubeadm init, which only the first machine of a
+// control plane uses, to that of kubeadm join, if it has no name.
 func completeInit(spec *bootstrapv1.KubeadmConfigSpec) {
 	if spec.InitConfiguration.NodeRegistration.Name == "" {
 		spec.InitConfiguration.NodeRegistration = spec.JoinConfiguration.NodeRegistration

@@ -165,8 +165,8 @@ func (n *Network) subnetTags(s ec2.SubnetState, name string) map[string]any {
 	return out
 }
 
-// existingNetwork returns a VPC and subnets that are not the cluster's own. It uses those of the
-// IDs.
+// existingNetwork returns spec.network of a cluster that does not own its VPC. used are the IDs
+// of the subnets that the cluster uses.
 func (n *Network) existingNetwork(used []string) map[string]any {
 	var subnets []any
 	for _, s := range n.byZone(n.Subnets) {

@@ -11,9 +11,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
-// fromRecord describes machines of ours, whose tag says which fields their template sets, and
-// the short values. The values of the others are searched among those that AWS tells, and
-// those that are usual; the tag tells whether one agrees.
+// fromRecord describes machines with a tag that lists the fields of their template and the
+// short values. Each other field gets the first value with which the tag agrees, of those that
+// AWS returns and those that are usual.
 func (s *SelfManaged) fromRecord(g *machineGroup, r topology.Recorded, have infrav1.AWSMachineSpec) {
 	boot := s.bootCandidates(g)
 	candidates := machineCandidates(have)

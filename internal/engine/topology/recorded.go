@@ -11,9 +11,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// Recorded are the settings of a template as a tag has them: all or most of their names, and
-// of the values those that are short and no secret. Of the others it has three letters that
-// are made of the value.
+// Recorded is what the tag of a machine contains of the settings of its template: the names of
+// the fields, abbreviated, and the values that are short and not secret. Other values are
+// replaced by three letters of their hash.
 type Recorded struct {
 	Complete bool              // the tag has all fields
 	words    map[string]string // "=t3.large" or ":a4c", by the letters of the name

@@ -97,8 +97,8 @@ type Options struct {
 	Drain bool // drain the nodes of machines before they are terminated
 	// NetworkFirst launches machines after the NAT gateways, not beside them.
 	NetworkFirst bool
-	// Adopt takes an EKS cluster without the owned tag for the cluster's own, and the templates
-	// of the manifest for those of the machines that exist: only their tags differ.
+	// Adopt assumes that the cluster owns an EKS cluster without the owned tag, and that existing
+	// machines were launched from the templates of the manifest: a run changes only their tags.
 	Adopt bool
 }
 

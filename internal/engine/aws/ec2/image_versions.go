@@ -56,8 +56,8 @@ func CAPAImage(name string) (system, version string) {
 	return m[2], "v" + m[3]
 }
 
-// QueriesOf returns the queries that find images like those with the IDs, by ID. They have the
-// version of the image. Images with names other than CAPA's are not in it.
+// QueriesOf returns, by the ID of an image, the query that finds images with its operating
+// system, version, architecture and owner. It omits images without a name of CAPA's.
 func QueriesOf(ctx context.Context, c *cloud.Clients, ids []string) (map[string]ImageQuery, error) {
 	found := map[string]ImageQuery{}
 	if len(ids) == 0 {

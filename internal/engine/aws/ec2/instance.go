@@ -45,8 +45,8 @@ type Instance struct {
 	// Outdated: it was launched with other settings. It is not changed until it is
 	// replaced.
 	Outdated bool
-	// Adopt takes the settings of this machine for those that it was launched with: a tag that
-	// says otherwise is changed.
+	// Adopt assumes that the machine was launched with these settings: a run changes the
+	// template tag of a machine, and does not replace the machine.
 	Adopt bool
 
 	// Needed lists resources that have to exist before the machine boots.

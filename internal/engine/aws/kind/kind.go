@@ -229,8 +229,8 @@ func (f Found) Add(g *graph.Graph, id graph.ID, needs []graph.Edge, origin strin
 	return f.add(g, id, needs, origin)
 }
 
-// Desires reports whether a desired resource is of the kind. It tells kinds with the same name
-// apart, which have Kind.Delete.
+// Desires reports whether a desired resource has the type of Kind.Delete. Kinds with the same
+// name differ in it.
 func (a *Any) Desires(desired any) bool { return a.desires != nil && a.desires(desired) }
 
 // Searchable reports whether the kind has a List function.

@@ -18,10 +18,11 @@ func TestRehearse(t *testing.T) {
 	file := s.variables["CLUSTERAWSADM_SIMULATE_STATE"]
 	before, err := os.ReadFile(file)
 	require.NoError(t, err)
-	s.types(0, "cluster", "rehearse", "-f", "../../configs/quickstart.yaml")
+	s.types(0, "cluster", "rehearse", "-f", "../../configs/quickstart.yaml", "-v", "4")
 	for _, want := range []string{`create +\d+m`, `delete +\d+m`, `Calls by service: EC2 \d+, `, `Left in the account: nothing`} {
 		assert.Regexp(t, want, s.out.String())
 	}
+	assert.Contains(t, s.err.String(), "EC2 CreateVpc ", "calls are logged as in other commands")
 	after, err := os.ReadFile(file)
 	require.NoError(t, err)
 	assert.Equal(t, before, after, "the account itself is not changed")

@@ -29,8 +29,8 @@ type Box struct {
 // BoxState is how a run has left a resource.
 type BoxState string
 
-// The states of boxes, from the one that matters most: a box that stands for several resources
-// has the first that one of them has.
+// The states of boxes, the most important one first. A box that stands for several resources has
+// the most important of their states.
 const (
 	BoxFailed  BoxState = "failed"
 	BoxBlocked BoxState = "not started"

@@ -28,7 +28,8 @@ const awaitInterval = 10 * time.Second
 
 // AwaitCondition waits for a cluster that another process creates, changes or deletes. It only
 // reads, and takes no lock. It calls tell, if it is not nil, with what is missing whenever that
-// changes. If the context ends before, the error is a TimeoutError with the likely reasons.
+// changes. If the deadline of the context passes, the error is a TimeoutError with the likely
+// reasons.
 func (c *Cluster) AwaitCondition(ctx context.Context, condition Condition, tell func(missing string)) error {
 	var last string
 	quiet := *c

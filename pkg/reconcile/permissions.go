@@ -169,8 +169,8 @@ func (r *run) passedRoles(ctx context.Context) (needs []permission.Need) {
 }
 
 // checkPermissions starts to ask IAM about the plan. The returned function waits for the answer,
-// and returns why the run is refused. A run does so for permissions that it needs for sure, and
-// warns of others; a plan that is asked to check them is strict.
+// and returns why the run is refused. A run is refused if it fails without a lacking action, and
+// warns of actions that it may need. A plan that checks permissions is refused for both.
 func (r *run) checkPermissions(ctx context.Context) func() []error {
 	if r.only && !r.c.target.CheckPermissions || r.cloud.Stats().Writes.Load() > 0 { // a second plan of a run
 		return func() []error { return nil }

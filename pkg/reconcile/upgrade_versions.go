@@ -40,8 +40,8 @@ func (u *upgrade) readCurrent(ctx context.Context) error {
 	return err
 }
 
-// eksCluster reads the EKS cluster; nil if there is none, or none that a caller sees who may
-// only work on self-managed clusters.
+// eksCluster reads the EKS cluster; nil if there is none. Without a manifest, it is also nil if
+// the caller may not read EKS clusters.
 func (u *upgrade) eksCluster(ctx context.Context) (*eks.ClusterState, error) {
 	if u.c.manifest != nil {
 		return eks.ClusterByName(ctx, u.cloud, u.c.manifest.KubernetesName())

@@ -34,7 +34,7 @@ type Flags struct {
 	SimulateSpeed   float64
 	Faults          string
 
-	Remarked string // a region that was remarked on already, with its place in the manifest
+	Remarked string // a region that was checked with the manifest, and is not checked again
 
 	simulable bool // the command has --simulate
 	region    *pflag.Flag

@@ -26,8 +26,8 @@ func newDescribe(f *flags) *cobra.Command {
 		Aliases: []string{"status"},
 		Short:   "Show the live state of a cluster as a tree of its resources",
 		Long: `Show the live state of a cluster as a tree of its resources, with the API server and
-the Nodes. A machine has a check mark when its Node is ready; if the API server does not
-answer within five seconds, when AWS runs it.
+the Nodes. A machine has a check mark when its Node is ready. If the API server does not
+answer within five seconds, a machine has a check mark when AWS runs it.
 
 With a manifest, resources that are missing or differ from it are shown as such. With the
 name, the cluster is found by its tags.

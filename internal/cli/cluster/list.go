@@ -62,8 +62,8 @@ func (o *listOptions) run(ctx context.Context) error {
 	return o.table(found, now)
 }
 
-// found lists the clusters, and returns the time in the account. Of a simulated account, each
-// region is opened by itself.
+// found lists the clusters, and returns the time in the account. Each region of a simulated
+// account is opened by itself.
 func (o *listOptions) found(ctx context.Context) (all []reconcile.ClusterSummary, now time.Time, err error) {
 	if !o.allRegions || !o.Simulate {
 		return o.in(ctx, o.Region)

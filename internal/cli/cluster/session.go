@@ -46,7 +46,7 @@ func (f *flags) open(ctx context.Context, region string) (*session, error) {
 			f.logCall(c)
 		}
 	}
-	if !a.Simulated() && a.Config.BaseEndpoint == nil && f.Env.CacheDir != "" { // others have their own prices
+	if !a.Simulated() && a.Config.BaseEndpoint == nil && f.Env.CacheDir != "" { // other endpoints have their own prices
 		s.target.CacheDir = filepath.Join(f.Env.CacheDir, "clusterawsadm")
 	}
 	if f.emulatorSpeed != 1 && !f.Simulate {

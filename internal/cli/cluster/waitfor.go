@@ -38,7 +38,7 @@ reads, and does not take the lock. It waits until
 
 With a manifest, machines that do not exist yet are waited for, too. With the name, the
 machines are those that exist: after a command that adds some, use the manifest. Machines
-of an Auto Scaling group are waited for when they have joined.
+of an Auto Scaling group count only after they have joined.
 
 The exit code is 0 when the state is reached, and 5 when it is not within --timeout, 30
 minutes by default. The error then lists the likely reasons.`,

@@ -112,7 +112,7 @@ func (h *history) wait(n, other *resource, existing bool) {
 	}
 }
 
-// tolerance is how much later than the begin of the next resource an event may have been sent.
+// tolerance is how long after the begin of the next resource the event of a resource may come.
 const tolerance = 500 * time.Millisecond
 
 // rows makes the rows of the timeline, in the order in which they begin.

@@ -163,7 +163,7 @@ func (r *Report) criticalPath(m *markup) {
 	}
 	m.open("section")
 	m.text("h2", "Critical path")
-	m.text("p", "What was ready last, what that had waited for last, and so on. Only what makes these faster makes the run faster.", "class", "lead")
+	m.text("p", "The resource that was ready last, before it the one that it waited for last, and so on. The run becomes faster only if these become faster.", "class", "lead")
 	m.open("ol", "class", "path")
 	for _, s := range r.Path {
 		m.open("li")
@@ -203,7 +203,7 @@ func (r *Report) calls(m *markup) {
 	}
 	m.open("section")
 	m.text("h2", "Calls")
-	m.text("p", "With those of the lock. Some errors are expected: an answer that something does not exist is one.", "class", "lead")
+	m.text("p", "The calls of the lock are included. Some errors are expected, such as the answer that a resource does not exist.", "class", "lead")
 	m.open("table")
 	m.open("thead")
 	m.open("tr")

@@ -35,6 +35,9 @@ func binary(t *testing.T) string {
 	return path
 }
 
+// speed returns E2E_SPEED, or the usual speed.
+func speed() string { return cmp.Or(os.Getenv("E2E_SPEED"), usualSpeed) }
+
 // shell runs the program in that account.
 type shell struct {
 	program string
@@ -54,7 +57,7 @@ func (s *shell) command(ctx context.Context, args ...string) (cmd *exec.Cmd, std
 	cmd = exec.CommandContext(ctx, s.program, append([]string{"cluster"}, args...)...)
 	cmd.Env = append([]string{
 		"HOME=" + s.home, "PATH=" + os.Getenv("PATH"), "AWS_ENDPOINT_URL=" + s.server.URL, "AWS_REGION=" + moto.Region,
-		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_EC2_METADATA_DISABLED=true", "CLUSTERAWSADM_EMULATOR_SPEED=" + cmp.Or(os.Getenv("E2E_SPEED"), usualSpeed),
+		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_EC2_METADATA_DISABLED=true", "CLUSTERAWSADM_EMULATOR_SPEED=" + speed(),
 		"CLUSTERAWSADM_WAIT=infrastructure", // machines in moto do not boot
 	}, s.env...)
 	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}

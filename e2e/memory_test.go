@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/clusterawsadm/clusterawsadm/test/moto"
 )
 
 // TestMemory measures how much memory the binary takes to create a cluster of E2E_WORKERS
@@ -21,10 +19,8 @@ func TestMemory(t *testing.T) {
 	}
 	const limit = 128 << 10 // KiB, the unit of Linux
 	path := quickstartOf(t, workers)
-	server := moto.Start(t)
-	server.Reset(t)
-	server.Bootstrap(t)
-	s := newShell(t, server)
+	s := serve(t)
+	s.bootstrap(t, "create-cloudformation-stack")
 	most := int64(0)
 	for _, args := range [][]string{{"create", "-f", path, "--yes"}, {"plan", "-f", path, "--detailed-exitcode"}, {"delete", "-f", path, "--yes"}} {
 		cmd, _, story := s.command(t.Context(), args...)

@@ -156,14 +156,19 @@ func Reason(err error) string {
 	return err.Error()
 }
 
-// Page returns one page of a list. Tokens are positions; size is the size in the call,
-// most the limit of AWS.
+// keptPages is how many tokens of listings are valid at the same time.
+const keptPages = 1000
+
+// Page returns one page of a list. size is the size in the call, most the limit of AWS. A
+// token stands for the rest of the list as it was when the listing began: what is created or
+// deleted between two pages neither moves items to another page nor makes a token invalid.
 func Page[T any](a *Account, list []T, token *string, size *int32, most int) (part []T, next *string, err error) {
-	from := 0
 	if t := aws.ToString(token); t != "" {
-		if _, err := fmt.Sscanf(t, "page-%d", &from); err != nil || from > len(list) {
+		rest, valid := a.rests[t].([]T)
+		if !valid {
 			return nil, nil, Fail("InvalidNextToken", "the token %q is not valid", t)
 		}
+		list = rest
 	}
 	n := most
 	if s := int(aws.ToInt32(size)); s > 0 {
@@ -172,9 +177,14 @@ func Page[T any](a *Account, list []T, token *string, size *int32, most int) (pa
 	if a.Page > 0 {
 		n = min(n, a.Page)
 	}
-	to := min(from+n, len(list))
-	if to < len(list) {
-		next = aws.String(fmt.Sprintf("page-%d", to))
+	if len(list) <= n {
+		return list, nil, nil
 	}
-	return list[from:to], next, nil
+	next = aws.String(pageToken(a.pages))
+	a.rests[*next] = slices.Clone(list[n:])
+	delete(a.rests, pageToken(a.pages-keptPages))
+	a.pages++
+	return list[:n], next, nil
 }
+
+func pageToken(n int) string { return fmt.Sprintf("page-%d", n) }

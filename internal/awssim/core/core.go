@@ -77,12 +77,14 @@ type Account struct {
 	calls []Call
 	past  time.Time        // the time that Settle has reached; zero: the present
 	rates map[string]*rate // token buckets, by class
+	rests map[string]any   // the rests of listings, by token
+	pages int              // the number of tokens so far
 }
 
 // New returns an account without services.
 func New(o Options, s *State) *Account {
 	return &Account{
-		Options: o, state: s, handlers: map[reflect.Type]*handler{}, throttle: map[string]Throttle{}, rates: map[string]*rate{},
+		Options: o, state: s, handlers: map[reflect.Type]*handler{}, throttle: map[string]Throttle{}, rates: map[string]*rate{}, rests: map[string]any{},
 		Settle: func() {}, Role: func(context.Context) string { return "" },
 	}
 }

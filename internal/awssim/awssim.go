@@ -145,7 +145,7 @@ func open(o Options, s *State) (*AWS, *cloudformation.Service) {
 
 	ec2s.Publish(eks.ImagesIn(account.Region))
 	ec2s.UserOfTemplate = ekss.UserOfTemplate
-	ssms.Public = ekss.PublicParameter
+	ssms.Public, ssms.Machines, ssms.Run = ekss.PublicParameter, clusters.Agents, clusters.RunScript
 	account.Role = stss.RoleOf
 	account.Settle = func() {
 		scaling.Settle()

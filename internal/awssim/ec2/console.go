@@ -28,6 +28,7 @@ type Boot struct {
 	Labels       map[string]string
 	Tries        []Try         // attempts to join that have failed
 	RepeatsFor   time.Duration // how long kubeadm join is repeated; 0: it is not
+	Data         []byte        `json:",omitempty"` // the cloud-config or Ignition configuration, compressed or not; empty for machines of EKS
 	Retry        time.Time     // next attempt
 
 	// A timer that renews bootstrap tokens with a description.
@@ -55,7 +56,7 @@ func (svc *Service) getConsoleOutput(in *ec2.GetConsoleOutputInput) (*ec2.GetCon
 	out := &ec2.GetConsoleOutputOutput{InstanceId: in.InstanceId, Timestamp: aws.Time(svc.Now())}
 	text := i.waitingLines()
 	if i.Boot != nil {
-		text += i.Boot.console()
+		text += i.Boot.Output()
 	}
 	if text != "" {
 		out.Output = aws.String(base64.StdEncoding.EncodeToString([]byte(text)))
@@ -76,9 +77,9 @@ func (i *Instance) waitingLines() (text string) {
 	return text
 }
 
-// console returns the output of a machine during boot, with the messages of cloud-init,
+// Output returns the output of a machine during boot, with the messages of cloud-init,
 // the AWS CLI and kubeadm, and with secrets, as on real machines.
-func (b *Boot) console() string {
+func (b *Boot) Output() string {
 	lines := []string{"[    0.000000] Linux version 6.8.0-1021-aws", "cloud-init[812]: Cloud-init v. 24.1.3-0ubuntu3 running 'init' at " + b.At.UTC().Format("Mon, 02 Jan 2006 15:04:05 +0000")}
 	say := func(format string, args ...any) {
 		lines = append(lines, "cloud-init[1203]: "+fmt.Sprintf(format, args...))

@@ -41,7 +41,11 @@ func (svc *Service) booted(i *ec2.Instance, at time.Time) (*ec2.Boot, error) {
 	if c := svc.eksOf(i); c != nil {
 		return svc.bootEKS(i, c)
 	}
-	data, err := svc.userData(i)
+	stored, err := svc.userData(i)
+	if err != nil {
+		return nil, err
+	}
+	data, err := inflated(stored)
 	if err != nil {
 		return nil, err
 	}
@@ -53,6 +57,7 @@ func (svc *Service) booted(i *ec2.Instance, at time.Time) (*ec2.Boot, error) {
 		if text, ok := files[name]; ok {
 			b, err := svc.kubeadm(i, files, text, at)
 			if b != nil {
+				b.Data = stored
 				keepsTokens(b, files, string(data))
 				repeatsJoin(b, files, string(data))
 			}
@@ -110,7 +115,7 @@ func setting(data []byte, name string) string {
 }
 
 // userData returns the cloud-config or the Ignition configuration of an instance,
-// wherever it is stored.
+// wherever it is stored; it may be compressed.
 func (svc *Service) userData(i *ec2.Instance) ([]byte, error) {
 	data, err := svc.rawUserData(i)
 	if err != nil {
@@ -176,7 +181,7 @@ func (svc *Service) fetched(backend, prefix, chunks string, keep bool) ([]byte, 
 			return nil, err
 		}
 	}
-	return inflated(all)
+	return all, nil
 }
 
 // pointed returns the Ignition configuration that another one refers to, or the other

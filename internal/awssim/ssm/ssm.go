@@ -15,10 +15,12 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// State is the state of Parameter Store.
+// State is the state of Systems Manager.
 type State struct {
 	Parameters map[string]*Parameter // by name
 	Deleted    map[string]time.Time  `json:",omitempty"` // by name: when the parameter was deleted
+	Agents     map[string]*Agent     `json:",omitempty"` // by instance
+	Commands   map[string]*Command   `json:",omitempty"` // by ID
 }
 
 // Parameter is a parameter.

@@ -244,9 +244,10 @@ func answered(ctx context.Context, in middleware.FinalizeInput, next middleware.
 	return out, md, err
 }
 
-// Reads reports whether an operation only reads.
+// Reads reports whether an operation only reads. SendCommand does: the commands of this program
+// only read on machines (package runcommand).
 func Reads(op string) bool {
-	return slices.ContainsFunc([]string{"Describe", "Get", "List", "Head", "Search", "Lookup", "Simulate", "Decode"}, func(p string) bool {
+	return op == "SendCommand" || slices.ContainsFunc([]string{"Describe", "Get", "List", "Head", "Search", "Lookup", "Simulate", "Decode"}, func(p string) bool {
 		return strings.HasPrefix(op, p)
 	})
 }

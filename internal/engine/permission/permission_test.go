@@ -28,6 +28,9 @@ func needs(c call) []string {
 		{"ec2", "DescribeSpotPriceHistory"}:    {},
 		{"eks", "DescribeClusterVersions"}:     {},
 		{"sts", "DecodeAuthorizationMessage"}:  {}, // as above
+		{"ssm", "DescribeInstanceInformation"}: {}, // these three only to read from machines, for logs and an import, which say so if they are denied
+		{"ssm", "SendCommand"}:                 {},
+		{"ssm", "GetCommandInvocation"}:        {},
 		// with what they do on the way
 		{"autoscaling", "CreateAutoScalingGroup"}:        {"autoscaling:CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags", "ec2:RunInstances", "ec2:CreateTags", "iam:PassRole", "iam:CreateServiceLinkedRole"},
 		{"autoscaling", "PutLifecycleHook"}:              {"autoscaling:PutLifecycleHook", "iam:PassRole"},

@@ -38,14 +38,24 @@ func caught(r any) *Error {
 // of its caller.
 type Group struct {
 	running sync.WaitGroup
+	slots   chan struct{} // nil: no limit
 	mu      sync.Mutex
 	first   *Error
 }
 
+// SetLimit limits the number of functions that run at the same time: Go waits until one may.
+func (g *Group) SetLimit(n int) { g.slots = make(chan struct{}, n) }
+
 // Go calls a function in a new goroutine.
 func (g *Group) Go(f func()) {
+	if g.slots != nil {
+		g.slots <- struct{}{}
+	}
 	g.running.Go(func() {
 		defer func() {
+			if g.slots != nil {
+				<-g.slots
+			}
 			if r := recover(); r != nil {
 				g.mu.Lock()
 				defer g.mu.Unlock()

@@ -122,26 +122,28 @@ func launchMany(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInp
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(all[a].resourceTag, all[b].resourceTag) })
 	out := make([]launchResult, len(all))
-	var g crash.Group
+	var launches, tagging crash.Group
+	tagging.SetLimit(cloud.DefaultParallel) // a thousand goroutines that wait for a call take memory only
 	for places := range slices.Chunk(order, maxLaunchCount) {
-		g.Go(func() {
-			part, made := make([]launchRequest, len(places)), make([]launchResult, len(places))
+		launches.Go(func() {
+			part, made := make([]launchRequest, len(places)), make([]*launchResult, len(places))
 			for n, at := range places {
-				part[n] = all[at]
+				part[n], made[n] = all[at], &out[at]
 			}
-			err := launchChunk(ctx, c, like, common, part, made)
-			for n, at := range places {
-				if out[at] = made[n]; err != nil {
-					out[at].err = err
+			if err := launchChunk(ctx, c, like, common, part, made, &tagging); err != nil {
+				for _, m := range made {
+					m.err = err
 				}
 			}
 		})
 	}
-	g.Wait()
+	launches.Wait()
+	tagging.Wait()
 	return out
 }
 
-func launchChunk(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInput, common cloud.Tags, part []launchRequest, out []launchResult) error {
+// launchChunk launches machines in one call, and starts to set the tags of each.
+func launchChunk(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInput, common cloud.Tags, part []launchRequest, out []*launchResult, tagging *crash.Group) error {
 	in, group := *like, common.With(cloud.Tags{cloud.ResourceTag: GroupResourceTag(part[0].resourceTag)})
 	in.MinCount, in.MaxCount = aws.Int32(1), aws.Int32(int32(len(part))) //nolint:gosec // at most maxLaunchCount
 	in.TagSpecifications = launchTagSpecifications(like, group)
@@ -156,16 +158,14 @@ func launchChunk(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesIn
 	for n := len(launched); n < len(part); n++ {
 		out[n].err = graph.NotYet(fmt.Errorf("quota or capacity: AWS has launched only %d of %d machines", len(launched), len(part)))
 	}
-	var g crash.Group
 	for n, x := range launched {
-		g.Go(func() {
+		tagging.Go(func() {
 			out[n].state = launchedState(x, common.With(part[n].tags))
 			if tagWithInterfaces(ctx, c, out[n].state, part[n].tags) != nil { // CreateTags may not know a new instance yet
 				out[n].state.Tags = group
 			}
 		})
 	}
-	g.Wait()
 	return nil
 }
 

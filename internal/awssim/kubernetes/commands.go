@@ -60,7 +60,9 @@ func scriptOf(script string) (command string, from int, public *rsa.PublicKey, o
 	}
 	content := regexp.MustCompile(`(?m)^content\(\) \{ (.*); \}$`).FindStringSubmatch(script)
 	position := regexp.MustCompile(`(?m)^from=(\d+)$`).FindStringSubmatch(script)
-	block, _ := pem.Decode([]byte(script[strings.Index(script, "public='")+len("public='"):]))
+	_, text, _ := strings.Cut(script, "public='")
+	text, _, _ = strings.Cut(text, "'")
+	block, _ := pem.Decode([]byte(text + "\n"))
 	if content == nil || position == nil || block == nil {
 		return "", 0, nil, false
 	}

@@ -49,6 +49,8 @@ func TestLogs(t *testing.T) {
 	key := "MIIEowIBAAKCAQEA7c"
 	planted := []string{"abcdef.0123456789abcdef", key, "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMIK7MDENG", "hunter2", base64.StdEncoding.EncodeToString([]byte(strings.Repeat("client key ", 9)))}
 	s.simulatedAccount(t, func(state *awssim.State) {
+		r := state.IAM.Roles["control-plane.cluster-api-provider-aws.sigs.k8s.io"]
+		r.Attached = append(r.Attached, "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore")
 		for _, i := range state.EC2.Instances {
 			i.Boot.Failed = "[ERROR x]: kubeadm join --token " + planted[0] + "\n[   12.3] cloud-init: -----BEGIN RSA PRIVATE KEY-----\n[   12.4] cloud-init: " + key + "\n[   12.5] cloud-init: -----END RSA PRIVATE KEY-----\n" +
 				"aws_access_key_id = " + planted[2] + "\naws_secret_access_key = " + planted[3] + "\nusers: [{name: a, user: {token: " + planted[4] + ", client-key-data: " + planted[5] + "}}]\nthe end"
@@ -60,19 +62,25 @@ func TestLogs(t *testing.T) {
 	info, err := os.Stat(out)
 	require.NoError(t, err)
 	assert.EqualValues(t, 0o600, info.Mode().Perm())
-	files, consoles := unpacked(t, out), 0
+	files, consoles, logs := unpacked(t, out), 0, map[string]string{}
 	for name, text := range files {
 		for _, secret := range planted {
 			assert.NotContains(t, text, secret, name)
 		}
 		assert.NotContains(t, text, "BEGIN", name)
-		if strings.Contains(name, "/console/") {
+		logs[strings.Split(name, "/")[1]] += text
+		if strings.Contains(name, "/console/") || strings.Contains(name, "/cloud-init/") {
 			consoles++
 			assert.Contains(t, text, "[ERROR x]: kubeadm join --token [secret]")
 			assert.Contains(t, text, "the end")
 		}
 	}
-	assert.Equal(t, 2, consoles)
+	assert.Equal(t, 3, consoles)
+	assert.Contains(t, logs["kubelet"], `kubelet[2114]: "Successfully registered node"`)
+	assert.Regexp(t, `kubelet and cloud-init logs of machine-demo-md-0-0-i-\w+: the machine is not reached by Systems Manager: its image has no SSM agent`, logs["missing.txt"])
+	for line := range strings.Lines(logs["missing.txt"]) {
+		assert.Contains(t, s.err.String(), "missing: "+line)
+	}
 	for name, want := range map[string]string{
 		"version.txt": "v", "describe.txt": "API server: ready (v1.34.2)  Nodes: 2 joined", "describe.json": `"name": "demo"`, "plan.json": `"cluster": "demo"`, "kubernetes/pods.txt": "kube-system/",
 	} {

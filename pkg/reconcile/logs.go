@@ -27,19 +27,23 @@ type Logs struct {
 	Missing []string // what could not be read, and why
 }
 
-// Logs collects the state of the cluster, the console output of its machines and, if the API
-// server answers, the pods and events. Secrets are removed.
+// Logs collects the state of the cluster, the console output of its machines, their kubelet and
+// cloud-init logs if Systems Manager reaches them, and, if the API server answers, the pods and
+// events. Secrets are removed. What the caller may not read is in Missing.
 func (c *Cluster) Logs(ctx context.Context) (l Logs, err error) {
 	r := c.begin(Options{})
 	if l.Status, err = r.status(ctx); err != nil {
 		return l, public(err)
 	}
+	names := map[string]string{}
 	for _, s := range l.Status.Resources {
 		if m := r.machineOf(s); m != nil {
+			names[m.ID] = strings.ReplaceAll(string(s.Resource), "/", "-") + "-" + m.ID
 			text, err := diagnose.Console(ctx, r.cloud, *m)
-			l.add(path.Join("console", strings.ReplaceAll(string(s.Resource), "/", "-")+"-"+m.ID+".txt"), text, err)
+			l.add(path.Join("console", names[m.ID]+".txt"), text, err)
 		}
 	}
+	l.readMachines(ctx, r.cloud, names)
 	if l.Status.API == nil || l.Status.API.State != APIReady {
 		l.Missing = append(l.Missing, "pods and events: the API server was not asked, or does not answer")
 		return l, context.Cause(ctx)

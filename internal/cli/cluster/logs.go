@@ -34,6 +34,12 @@ func newLogs(f *flags) *cobra.Command {
 describe shows, the plan if there is a manifest, the console output of the machines and,
 if the API server answers, the pods and events of the cluster. The command only reads.
 
+The logs of the kubelet and of cloud-init are read on the machines with SSM Run Command:
+where the agent of Systems Manager runs, the role of the machine has the permissions of
+AmazonSSMManagedInstanceCore, and you have ssm:DescribeInstanceInformation,
+ssm:SendCommand and ssm:GetCommandInvocation. What AWS stores of them is encrypted with a
+key of this run. Logs that cannot be read are listed in missing.txt.
+
 Keys, certificates, tokens, passwords and other long words without spaces are replaced by
 [secret]. The archive names machines, addresses, pods and the account: look at it before
 you publish it. Runs of this program store no events; 'create --progress json' prints
@@ -70,6 +76,9 @@ func (o *logsOptions) run(ctx context.Context, args []string) (err error) {
 		files = append(files, o.plan(ctx, c, &l)...)
 	}
 	files = append(files, l.Files...)
+	for _, x := range l.Missing {
+		o.Env.Story("missing: %s", env.Valid(x))
+	}
 	if len(l.Missing) > 0 {
 		files = append(files, reconcile.LogFile{Name: "missing.txt", Text: strings.Join(l.Missing, "\n") + "\n"})
 	}

@@ -30,10 +30,14 @@ Python imports this module when it starts. Without it:
 - the versions of a launch template up to "$Latest" cannot be listed.
 
 moto_eks.py does the same for EKS.
+
+The environment variable MOTO_ELASTIC_IPS is the quota of elastic IP addresses; moto
+itself has no quotas of EC2.
 """
 
 import inspect
 import json
+import os
 
 import moto_eks  # noqa: F401
 from moto.autoscaling.models import FakeAutoScalingGroup, LifecycleHook
@@ -50,6 +54,7 @@ from moto.elbv2.exceptions import DuplicateLoadBalancerName, TargetGroupNotFound
 from moto.iam import access_control
 from moto.iam import models as iam
 from moto.s3 import models as s3
+from moto.servicequotas.models import ServiceQuotasBackend
 from moto.utilities.utils import get_partition
 
 rule = security_groups.SecurityGroupRule.__init__
@@ -303,3 +308,16 @@ def get_number_of_version(self, name, *args, **kwargs):
 
 
 LaunchTemplates._get_int_param = get_number_of_version
+
+
+get_quota = ServiceQuotasBackend.get_service_quota
+
+
+def get_known_quota(self, service_code, quota_code):
+    addresses = os.environ.get("MOTO_ELASTIC_IPS")
+    if addresses and quota_code == "L-0263D0A3":
+        return {"ServiceCode": service_code, "QuotaCode": quota_code, "Value": float(addresses)}
+    return get_quota(self, service_code, quota_code)
+
+
+ServiceQuotasBackend.get_service_quota = get_known_quota

@@ -75,6 +75,7 @@ func openAccount(ctx context.Context, dir string) (*account, error) {
 		"HOME=" + os.Getenv("HOME"), "MOTO_AMIS_PATH=" + filepath.Join(moto, "images.json"), "MOTO_ENABLE_AMI_VALIDATION=true",
 		"MOTO_EC2_ENABLE_INSTANCE_TYPE_VALIDATION=true", "MOTO_IAM_LOAD_MANAGED_POLICIES=true", "PYTHONUNBUFFERED=1", "PYTHONPATH=" + moto,
 		"PYTHONDONTWRITEBYTECODE=1", "MOTO_EKS=" + filepath.Join(dir, eksFile),
+		"MOTO_ELASTIC_IPS=30", // the clusters of all tests are in one account, and a NAT gateway needs one
 	}, program, "-H", awsAddress, "-p", "5000")
 	log, err := os.Create(filepath.Join(dir, "moto.log"))
 	if err != nil {

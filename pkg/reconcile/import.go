@@ -32,6 +32,10 @@ type Imported struct {
 	// machines. Adopt records that they have the template of the manifest.
 	Templates []TemplateDifference
 
+	// KeysFrom is the ID of the machine on which the keys of the cluster were read; "" if they were
+	// not.
+	KeysFrom string
+
 	// Unknown are parts of the cluster that have to be known before Adopt can record them.
 	// With them, Adopt is refused.
 	Unknown []string
@@ -47,6 +51,9 @@ type ImportOptions struct {
 	// account, by the paths of their files in /etc/kubernetes/pki: "ca.crt", "etcd/ca.key".
 	// Adopt stores them where runs keep them.
 	Keys map[string][]byte
+	// KeysFromMachine reads them on a machine of the control plane, with SSM Run Command. If that is
+	// not possible, Unknown says why.
+	KeysFromMachine bool
 }
 
 // TemplateDifference is a group of machines and the fields in which its template differs from

@@ -1,6 +1,7 @@
 package reconcile_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"path"
 	"strings"
@@ -13,6 +14,28 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
+
+// requireSealed requires that what AWS stores of commands is encrypted.
+func requireSealed(t *testing.T, a *awssim.AWS) {
+	t.Helper()
+	a.Edit(func(s *awssim.State) {
+		require.NotEmpty(t, s.SSM.Commands)
+		for _, c := range s.SSM.Commands {
+			require.NotContains(t, c.Script, "PRIVATE")
+			for _, r := range c.Results {
+				lines := strings.Split(r.Out, "\n")
+				require.Len(t, lines, 4)
+				password, err := base64.StdEncoding.DecodeString(lines[0])
+				require.NoError(t, err)
+				require.Len(t, password, 3072/8)
+				data, err := base64.StdEncoding.DecodeString(lines[1])
+				require.NoError(t, err)
+				require.Equal(t, "Salted__", string(data[:8]))
+				require.Equal(t, "end of output", lines[2])
+			}
+		}
+	})
+}
 
 // A cluster that Cluster API has made is imported from AWS and its keys alone. It is adopted,
 // gets another worker, and is deleted: nothing is left. Without its keys, the network of its
@@ -45,8 +68,25 @@ func TestImportOfClusterAPI(t *testing.T) {
 				_, err = i.Adopt(t.Context(), reconcile.Options{})
 				require.ErrorAs(t, err, new(*reconcile.RefusedError))
 
-				i, err = reconcile.Import(t.Context(), m.Name, target, reconcile.ImportOptions{Keys: keys})
+				fromMachine := reconcile.ImportOptions{KeysFromMachine: true}
+				i, err = reconcile.Import(t.Context(), m.Name, target, fromMachine)
 				require.NoError(t, err)
+				require.Contains(t, strings.Join(i.Unknown, "\n"), "the keys of the cluster could not be read on its machines: the machine is not reached by Systems Manager")
+				require.Empty(t, i.KeysFrom)
+				reachable(a)
+				manifests := map[string]bool{}
+				for _, o := range []reconcile.ImportOptions{fromMachine, {Keys: keys}} {
+					i, err = reconcile.Import(t.Context(), m.Name, target, o)
+					require.NoError(t, err)
+					require.Equal(t, o.KeysFromMachine, i.KeysFrom != "")
+					manifests[string(i.Manifest)] = true
+				}
+				require.Len(t, manifests, 1)
+				requireSealed(t, a)
+				if example == "quickstart" { // the keys that are stored are those on the machine
+					i, err = reconcile.Import(t.Context(), m.Name, target, fromMachine)
+					require.NoError(t, err)
+				}
 				require.Empty(t, i.Differences, "%s", i.Manifest)
 				require.Empty(t, i.Unknown)
 				require.Empty(t, i.Templates, "machines of Cluster API do not say what their template was")

@@ -51,15 +51,21 @@ func importSelfManaged(ctx context.Context, c *cloud.Clients, t Target, o Import
 const patience = 20 * time.Second
 
 // readCluster reads the configuration of kubeadm in the cluster, with the keys of the account,
-// or with those of the options.
+// those of the options, or those on a machine.
 func (i *Imported) readCluster(ctx context.Context, c *cloud.Clients, found *discover.SelfManaged, o ImportOptions) error {
 	keys, err := secrets.StoredPKI(ctx, c)
 	if err != nil {
 		return fmt.Errorf("keys of the cluster: %w", err)
 	}
-	given := keys == nil && len(o.Keys) > 0
+	files := o.Keys
+	if keys == nil && o.KeysFromMachine {
+		if files, i.KeysFrom, err = keysOnMachine(ctx, c, found); err != nil {
+			i.Unknown = append(i.Unknown, fmt.Sprintf("the keys of the cluster could not be read on its machines: %v", err))
+		}
+	}
+	given := keys == nil && len(files) > 0
 	if given {
-		if keys, err = givenKeys(o.Keys); err != nil {
+		if keys, err = givenKeys(files); err != nil {
 			return &RefusedError{[]error{err}}
 		}
 	}
@@ -75,7 +81,7 @@ func (i *Imported) readCluster(ctx context.Context, c *cloud.Clients, found *dis
 		}
 	}
 	if found.Config == nil && found.Marker == nil {
-		i.Unknown = []string{"the network of pods and Services of the cluster is not known, and a run could not add machines: import it with the keys of the cluster"}
+		i.Unknown = append(i.Unknown, "the network of pods and Services of the cluster is not known, and a run could not add machines: import it with the keys of the cluster")
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ func (o *exportOptions) exported(ctx context.Context, args []string) (*reconcile
 	if len(args) == 0 || len(o.files) > 0 {
 		return o.subject(ctx, args)
 	}
-	i, s, err := o.imported(ctx, args[0], nil)
+	i, s, err := o.imported(ctx, args[0], reconcile.ImportOptions{})
 	if err != nil {
 		return nil, nil, err
 	}

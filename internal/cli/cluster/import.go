@@ -46,6 +46,11 @@ replace them. Machines of Cluster API have no such tags, and stay. kubeadm's con
 is read in the cluster, if the account has its keys, or with those of --pki-from.
 Clusters with machine pools are refused.
 
+--pki-from ssm reads the keys on a machine of the control plane that Systems Manager reaches,
+with ssm:DescribeInstanceInformation, ssm:SendCommand and ssm:GetCommandInvocation. The
+command encrypts them on the machine with a key of this run, so that AWS stores nothing that
+anybody else can read, and it writes no file there.
+
 'cluster create' and 'cluster delete' work on resources that have the tags of the
 cluster. --adopt sets them on the cluster and on its parts, records that the machines have
 the templates of the manifest, and changes nothing else. From then on, 'cluster delete'
@@ -54,13 +59,14 @@ deletes the cluster. The VPC of another tool stays.
 The manifest does not contain self-managed nodes of EKS clusters, nor objects in
 Kubernetes.`,
 		Example: `  clusterawsadm cluster import shop --region eu-west-1 > shop.yaml
-  clusterawsadm cluster import shop --region eu-west-1 -o shop.yaml --adopt`,
+  clusterawsadm cluster import shop --region eu-west-1 -o shop.yaml --adopt
+  clusterawsadm cluster import shop --region eu-west-1 -o shop.yaml --pki-from ssm --adopt`,
 		Args: oneName,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`FILE` for the manifest; it is not overwritten (default: standard output)")
 	cmd.Flags().BoolVar(&o.adopt, "adopt", false, "set the tags by which other commands find the cluster, and the template of its machines")
-	cmd.Flags().StringVar(&o.keys, "pki-from", "", "`FOLDER` with a copy of /etc/kubernetes/pki of a control-plane machine, for a cluster whose keys are not in the account: --adopt stores them")
+	cmd.Flags().StringVar(&o.keys, "pki-from", "", "where the keys of a cluster are that are not in the account: `FOLDER|ssm`, a folder with a copy of /etc/kubernetes/pki of a control-plane machine, or ssm to read them on such a machine with SSM Run Command; --adopt stores them")
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip the confirmation of --adopt")
 	return cmd
 }
@@ -68,11 +74,13 @@ Kubernetes.`,
 // run imports the cluster. The manifest is written before the tags are set, so that it is
 // there whatever happens.
 func (o *importOptions) run(ctx context.Context, name string) (err error) {
-	keys, err := readKeys(o.keys)
-	if err != nil {
-		return err
+	options := reconcile.ImportOptions{KeysFromMachine: o.keys == onMachine}
+	if !options.KeysFromMachine {
+		if options.Keys, err = readKeys(o.keys); err != nil {
+			return err
+		}
 	}
-	i, s, err := o.imported(ctx, name, keys)
+	i, s, err := o.imported(ctx, name, options)
 	if err != nil {
 		return err
 	}
@@ -99,6 +107,9 @@ func (o *importOptions) run(ctx context.Context, name string) (err error) {
 	return nil
 }
 
+// onMachine is the value of --pki-from with which the keys are read on a machine.
+const onMachine = "ssm"
+
 // keyFiles lists the files of /etc/kubernetes/pki that are the same on all machines.
 func keyFiles() []string {
 	return []string{"ca.crt", "ca.key", "etcd/ca.crt", "etcd/ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "sa.key", "sa.pub"}
@@ -121,14 +132,14 @@ func readKeys(folder string) (map[string][]byte, error) {
 }
 
 // imported imports the cluster of a name.
-func (f *flags) imported(ctx context.Context, name string, keys map[string][]byte) (i *reconcile.Imported, s *session, err error) {
+func (f *flags) imported(ctx context.Context, name string, o reconcile.ImportOptions) (i *reconcile.Imported, s *session, err error) {
 	if !regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_.-]{0,99}$`).MatchString(name) {
 		return nil, nil, env.Usagef("%q cannot be the name of a cluster", name)
 	}
 	if s, err = f.open(ctx, f.Region); err != nil {
 		return nil, nil, err
 	}
-	i, err = reconcile.Import(ctx, name, s.target, reconcile.ImportOptions{Keys: keys})
+	i, err = reconcile.Import(ctx, name, s.target, o)
 	if errors.Is(err, reconcile.ErrNotFound) {
 		err = notFound(name, s.target.Config.Region)
 	}
@@ -164,6 +175,9 @@ func (o *importOptions) write(manifest []byte) error {
 
 // tell says what the manifest does not contain, and what a run with it would change.
 func (o *importOptions) tell(i *reconcile.Imported) {
+	if i.KeysFrom != "" {
+		o.Env.Story("the keys of the cluster were read on %s", i.KeysFrom)
+	}
 	o.tellMissing(i)
 	for _, s := range i.Differences {
 		o.Env.Story("warning: 'cluster create' would %s %s: see 'cluster plan'", s.Action, s.Resource)

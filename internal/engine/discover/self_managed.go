@@ -13,6 +13,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/s3"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
 // SelfManaged is a cluster whose control plane consists of machines with kubeadm.
@@ -133,6 +134,17 @@ func (s *SelfManaged) readMachines(ctx context.Context, c *cloud.Clients) (err e
 		return fmt.Errorf("look up the images of the machines: %w", err)
 	}
 	return nil
+}
+
+// ControlPlane lists the IDs of the running machines of the control plane.
+func (s *SelfManaged) ControlPlane() (ids []string) {
+	for _, m := range s.Machines {
+		if m.Tags[cloud.RoleTag] == topology.RoleControlPlane && m.Status == "running" {
+			ids = append(ids, m.ID)
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 // External reports whether somebody else manages the infrastructure of the cluster: nothing

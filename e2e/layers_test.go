@@ -37,7 +37,7 @@ func TestLayers(t *testing.T) {
 		if !within(path, "internal/cli", "cmd", "e2e") {
 			may(!imports(module+"/internal/cli"), "the command line")
 		}
-		if !within(path, "internal/cli", "cmd", "e2e", "internal/awssim", "test") {
+		if !within(path, "internal/cli", "cmd", "e2e", "internal/awssim", "pkg/awssim", "test") {
 			may(!imports(module+"/internal/awssim"), "the simulated AWS")
 		}
 		switch {

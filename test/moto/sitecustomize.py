@@ -1,4 +1,4 @@
-"""Mends sixteen faults of moto 5 in the server that the tests start.
+"""Mends seventeen faults of moto 5 in the server that the tests start.
 
 Python imports this module when it starts. Without it:
 - a rule for an IP protocol without ports, such as 4 (IP in IP, which Calico
@@ -17,6 +17,8 @@ Python imports this module when it starts. Without it:
   list;
 - the network interface of a NAT gateway does not say what it belongs to, and
   stays when the gateway is deleted;
+- NAT gateways are not filtered by their tags, so that a cluster finds those of
+  others;
 - the network interfaces that an instance was launched with stay when it is
   terminated;
 - it cannot be asked how an update of an EKS cluster or node group went;
@@ -309,6 +311,21 @@ def get_number_of_version(self, name, *args, **kwargs):
 
 LaunchTemplates._get_int_param = get_number_of_version
 
+
+describe_nat_gateways = nat_gateways.NatGatewayBackend.describe_nat_gateways
+
+
+def describe_tagged_nat_gateways(self, filters, nat_gateway_ids):
+    wanted = {f.removeprefix("tag:"): values for f, values in (filters or {}).items() if f.startswith("tag:")}
+    found = []
+    for gateway in describe_nat_gateways(self, filters, nat_gateway_ids):
+        tags = {t["key"]: t["value"] for t in gateway.get_tags()}
+        if all(tags.get(key) in values for key, values in wanted.items()):
+            found.append(gateway)
+    return found
+
+
+nat_gateways.NatGatewayBackend.describe_nat_gateways = describe_tagged_nat_gateways
 
 get_quota = ServiceQuotasBackend.get_service_quota
 

@@ -232,7 +232,7 @@ func (svc *Service) groupOut(g *Group) types.AutoScalingGroup {
 		DefaultInstanceWarmup: g.Warmup, HealthCheckGracePeriod: aws.Int32(g.Grace), HealthCheckType: aws.String(g.HealthCheck),
 		CapacityRebalance: aws.Bool(g.Rebalance), NewInstancesProtectedFromScaleIn: aws.Bool(g.Protect), TerminationPolicies: g.Policies,
 		VPCZoneIdentifier: aws.String(joined(g.Subnets)), Tags: g.tagsOut(),
-		ServiceLinkedRoleARN: aws.String("arn:" + svc.Partition() + ":iam::" + core.AccountID + ":role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"),
+		ServiceLinkedRoleARN: aws.String("arn:" + svc.Partition() + ":iam::" + svc.Number() + ":role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"),
 	}
 	if g.Lifetime > 0 {
 		out.MaxInstanceLifetime = aws.Int32(g.Lifetime)

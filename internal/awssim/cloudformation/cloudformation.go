@@ -84,7 +84,7 @@ func checkStackName(name string) error {
 // newStack creates an empty stack. random is the seed of the random part of its ID.
 func (svc *Service) newStack(name, random string, at time.Time) *Stack {
 	s := &Stack{
-		ID:   fmt.Sprintf("arn:%s:cloudformation:%s:%s:stack/%s/%s-0000-0000-0000-%s", svc.Partition(), svc.Region, core.AccountID, name, random[:8], (random + "0000")[8:20]),
+		ID:   fmt.Sprintf("arn:%s:cloudformation:%s:%s:stack/%s/%s-0000-0000-0000-%s", svc.Partition(), svc.Region, svc.Number(), name, random[:8], (random + "0000")[8:20]),
 		Name: name, Created: at, Resources: map[string]*StackResource{}, ChangeSets: map[string]*ChangeSet{},
 	}
 	svc.state.Stacks[s.ID] = s

@@ -160,7 +160,7 @@ func (svc *Service) lookup(s *Stack) func(id, attribute string) (string, error) 
 		case id == "AWS::Partition":
 			return svc.Partition(), nil
 		case id == "AWS::AccountId":
-			return core.AccountID, nil
+			return svc.Number(), nil
 		case id == "AWS::Region":
 			return svc.Region, nil
 		case id == "AWS::StackName":

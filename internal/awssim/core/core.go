@@ -7,6 +7,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -20,7 +21,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 )
 
-// AccountID is the ID of the simulated account.
+// AccountID is the ID of a simulated account that is not a copy of another one.
 const AccountID = "123456789012"
 
 // Options configure the simulated account.
@@ -47,7 +48,8 @@ type Options struct {
 type State struct {
 	Now    time.Time // when it was saved
 	Region string
-	Serial int // number of IDs created so far
+	Serial int    // number of IDs created so far
+	Number string `json:",omitempty"` // ID of the account; "" is AccountID
 }
 
 // Call is one call that the account received.
@@ -96,6 +98,9 @@ func (a *Account) Do(f func()) {
 	a.Settle()
 	f()
 }
+
+// Number returns the ID of the account.
+func (a *Account) Number() string { return cmp.Or(a.state.Number, AccountID) }
 
 // Record records a call. The account is locked.
 func (a *Account) Record(c Call) {

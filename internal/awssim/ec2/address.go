@@ -74,7 +74,7 @@ func (svc *Service) addressOut(e *Address) types.Address {
 		PublicIpv4Pool: aws.String("amazon"), Tags: tagsOut(e.Tags),
 	}
 	if n := svc.state.Interfaces[e.Interface]; n != nil {
-		out.PrivateIpAddress, out.NetworkInterfaceOwnerId = core.Text(n.PrivateIP), aws.String(core.AccountID)
+		out.PrivateIpAddress, out.NetworkInterfaceOwnerId = core.Text(n.PrivateIP), aws.String(svc.Number())
 	}
 	return out
 }

@@ -112,7 +112,7 @@ func (svc *Service) carrierGatewayState(g *CarrierGateway) types.CarrierGatewayS
 
 func (svc *Service) carrierGatewayOut(g *CarrierGateway) types.CarrierGateway {
 	return types.CarrierGateway{
-		CarrierGatewayId: aws.String(g.ID), VpcId: aws.String(g.VPC), OwnerId: aws.String(core.AccountID), State: svc.carrierGatewayState(g), Tags: tagsOut(g.Tags),
+		CarrierGatewayId: aws.String(g.ID), VpcId: aws.String(g.VPC), OwnerId: aws.String(svc.Number()), State: svc.carrierGatewayState(g), Tags: tagsOut(g.Tags),
 	}
 }
 

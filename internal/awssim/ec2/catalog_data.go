@@ -4,7 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
 // Owner accounts of images.
@@ -55,9 +59,24 @@ func NewState(now time.Time, region string) State {
 // Publish adds the public images of the region.
 func (svc *Service) Publish(images []*Image) {
 	for _, i := range images {
-		if svc.state.Images[i.ID] == nil {
+		if svc.state.Images[i.ID] == nil && !svc.state.hides(i) {
 			svc.state.Images[i.ID] = i
 		}
+	}
+}
+
+// hides reports whether a simulated public image does not exist in the account, which has the
+// images of another one.
+func (s *State) hides(i *Image) bool {
+	return slices.ContainsFunc(s.Copied, func(pattern string) bool { return core.Wild(pattern, i.Name) })
+}
+
+// CopyImages replaces the images whose names match the patterns.
+func (s *State) CopyImages(patterns []string, images []*Image) {
+	s.Copied = patterns
+	maps.DeleteFunc(s.Images, func(_ string, i *Image) bool { return s.hides(i) })
+	for _, i := range images {
+		s.Images[i.ID] = i
 	}
 }
 

@@ -60,7 +60,7 @@ func (svc *Service) publishAsked(where place, filters []types.Filter) {
 			continue
 		}
 		for _, i := range imagesOf(where.region, version) {
-			if where.Images[i.ID] == nil {
+			if where.Images[i.ID] == nil && (where.region != svc.Region || !svc.state.hides(i)) {
 				where.Images[i.ID] = i
 			}
 		}

@@ -105,7 +105,7 @@ func (e *Endpoint) state() types.State {
 func (svc *Service) endpointOut(e *Endpoint) types.VpcEndpoint {
 	return types.VpcEndpoint{
 		VpcEndpointId: aws.String(e.ID), VpcId: core.Text(e.VPC), ServiceName: core.Text(e.Service), VpcEndpointType: types.VpcEndpointTypeGateway,
-		State: e.state(), RouteTableIds: slices.Clone(e.RouteTables), OwnerId: aws.String(core.AccountID), CreationTimestamp: aws.Time(e.Born),
+		State: e.state(), RouteTableIds: slices.Clone(e.RouteTables), OwnerId: aws.String(svc.Number()), CreationTimestamp: aws.Time(e.Born),
 		PrivateDnsEnabled: aws.Bool(false), RequesterManaged: aws.Bool(false), Tags: tagsOut(e.Tags),
 		PolicyDocument: aws.String(`{"Version":"2008-10-17","Statement":[{"Effect":"Allow","Principal":"*","Action":"*","Resource":"*"}]}`),
 	}

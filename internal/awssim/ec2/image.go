@@ -108,7 +108,7 @@ func (svc *Service) imageOut(i *Image) types.Image {
 		ImageId: aws.String(i.ID), Name: aws.String(i.Name), OwnerId: aws.String(i.Owner), Description: aws.String(i.Description),
 		ImageLocation: aws.String(i.Owner + "/" + i.Name), Architecture: types.ArchitectureValues(i.Architecture),
 		CreationDate: aws.String(stamp(i.Created)), State: i.state(svc.Now()), ImageType: types.ImageTypeValuesMachine,
-		VirtualizationType: types.VirtualizationTypeHvm, Hypervisor: types.HypervisorTypeXen, Public: aws.Bool(i.Owner != core.AccountID), EnaSupport: aws.Bool(true),
+		VirtualizationType: types.VirtualizationTypeHvm, Hypervisor: types.HypervisorTypeXen, Public: aws.Bool(i.Owner != svc.Number()), EnaSupport: aws.Bool(true),
 		RootDeviceName: aws.String(i.RootDevice), RootDeviceType: types.DeviceTypeEbs, PlatformDetails: aws.String("Linux/UNIX"),
 		BootMode: types.BootModeValues(i.BootMode), TpmSupport: types.TpmSupportValues(i.TPM), ImdsSupport: types.ImdsSupportValues(i.IMDS),
 		SriovNetSupport: core.Text(i.SRIOV), SourceImageId: core.Text(i.SourceImage), SourceImageRegion: core.Text(i.SourceRegion),
@@ -133,7 +133,7 @@ func (svc *Service) describeImages(where place, in *ec2.DescribeImagesInput) (*e
 		"creation-date":       func(i *Image) []string { return []string{stamp(i.Created)} },
 		"root-device-name":    func(i *Image) []string { return []string{i.RootDevice} },
 		"state":               func(i *Image) []string { return []string{string(i.state(svc.Now()))} },
-		"is-public":           func(i *Image) []string { return flag(i.Owner != core.AccountID) },
+		"is-public":           func(i *Image) []string { return flag(i.Owner != svc.Number()) },
 		"source-image-id":     func(i *Image) []string { return oneValue(i.SourceImage) },
 		"source-image-region": func(i *Image) []string { return oneValue(i.SourceRegion) },
 		"virtualization-type": constant("hvm"),
@@ -145,7 +145,7 @@ func (svc *Service) describeImages(where place, in *ec2.DescribeImagesInput) (*e
 	if len(in.Owners) > 0 {
 		owners := slices.DeleteFunc(slices.Clone(in.Owners), func(o string) bool { return o == "self" || o == "amazon" })
 		if slices.Contains(in.Owners, "self") {
-			owners = append(owners, core.AccountID)
+			owners = append(owners, svc.Number())
 		}
 		asked = append(slices.Clip(asked), types.Filter{Name: aws.String("owner-id"), Values: append(owners, "-")})
 	}
@@ -168,9 +168,10 @@ func (s *Snapshot) state(now time.Time) types.SnapshotState {
 	return types.SnapshotStateCompleted
 }
 
-func (s *Snapshot) out(now time.Time) types.Snapshot {
+func (svc *Service) snapshotOut(s *Snapshot) types.Snapshot {
+	now := svc.Now()
 	out := types.Snapshot{
-		SnapshotId: aws.String(s.ID), OwnerId: aws.String(core.AccountID), Description: aws.String(s.Description), VolumeSize: aws.Int32(s.Size),
+		SnapshotId: aws.String(s.ID), OwnerId: aws.String(svc.Number()), Description: aws.String(s.Description), VolumeSize: aws.Int32(s.Size),
 		Encrypted: aws.Bool(s.Encrypted), KmsKeyId: core.Text(s.Key), StartTime: aws.Time(s.Born), State: s.state(now), Progress: aws.String("100%"),
 		VolumeId: aws.String("vol-ffffffff"), Tags: tagsOut(s.Tags),
 	}
@@ -190,7 +191,7 @@ func (s *Snapshot) out(now time.Time) types.Snapshot {
 // simulated.
 func (svc *Service) describeSnapshots(where place, in *ec2.DescribeSnapshotsInput) (*ec2.DescribeSnapshotsOutput, error) {
 	for _, owner := range in.OwnerIds {
-		if owner != "self" && owner != core.AccountID {
+		if owner != "self" && owner != svc.Number() {
 			return nil, core.NotSimulated("snapshots of the owner %q", owner)
 		}
 	}
@@ -198,9 +199,9 @@ func (svc *Service) describeSnapshots(where place, in *ec2.DescribeSnapshotsInpu
 		"snapshot-id": func(s *Snapshot) []string { return []string{s.ID} },
 		"description": func(s *Snapshot) []string { return []string{s.Description} },
 		"encrypted":   func(s *Snapshot) []string { return flag(s.Encrypted) },
-		"owner-id":    func(*Snapshot) []string { return []string{core.AccountID} },
+		"owner-id":    func(*Snapshot) []string { return []string{svc.Number()} },
 		"status":      func(s *Snapshot) []string { return []string{string(s.state(svc.Now()))} },
-	}, func(s *Snapshot) types.Snapshot { return s.out(svc.Now()) })
+	}, func(s *Snapshot) types.Snapshot { return svc.snapshotOut(s) })
 	return &ec2.DescribeSnapshotsOutput{Snapshots: snapshots, NextToken: next}, err
 }
 
@@ -273,18 +274,18 @@ func (svc *Service) copyImage(where place, in *ec2.CopyImageInput) (*ec2.CopyIma
 	}
 	return idempotent(svc, "CopyImage in "+where.region, in.ClientToken, in, func() ([]string, error) {
 		for _, i := range where.Images {
-			if i.Owner == core.AccountID && i.Name == name && i.state(svc.Now()) != types.ImageStateFailed {
+			if i.Owner == svc.Number() && i.Name == name && i.state(svc.Now()) != types.ImageStateFailed {
 				return nil, core.Fail("InvalidAMIName.Duplicate", "AMI name %s is already in use by AMI %s", name, i.ID)
 			}
 		}
 		copied := *source
 		copied.Thing = svc.newThing("ami", tags[types.ResourceTypeImage])
-		if aws.ToBool(in.CopyImageTags) && source.Owner == core.AccountID {
+		if aws.ToBool(in.CopyImageTags) && source.Owner == svc.Number() {
 			more := maps.Clone(source.Tags)
 			maps.Copy(more, copied.Tags)
 			copied.Tags = more
 		}
-		copied.Name, copied.Owner, copied.Created = name, core.AccountID, svc.Now()
+		copied.Name, copied.Owner, copied.Created = name, svc.Number(), svc.Now()
 		copied.Description = aws.ToString(in.Description) // nil: the default of AWS is unknown
 		copied.SourceImage, copied.SourceRegion = source.ID, aws.ToString(in.SourceRegion)
 		if err := svc.copySnapshots(where, &copied, in, tags[types.ResourceTypeSnapshot]); err != nil {
@@ -361,10 +362,10 @@ func (svc *Service) copySnapshots(where place, i *Image, in *ec2.CopyImageInput,
 // imageKey returns the ARN of the KMS key in a call, and whether it exists; without a
 // key, that of the AWS managed key.
 func (svc *Service) imageKey(region, key string) (arn string, known bool) {
-	head := "arn:" + svc.Partition() + ":kms:" + region + ":" + core.AccountID + ":"
+	head := "arn:" + svc.Partition() + ":kms:" + region + ":" + svc.Number() + ":"
 	name := strings.TrimPrefix(strings.TrimPrefix(key, head), "key/")
 	if name == "" || name == "alias/aws/ebs" {
-		return head + "key/00000000-0000-4000-8000-" + core.AccountID, true
+		return head + "key/00000000-0000-4000-8000-" + svc.Number(), true
 	}
 	for id, alias := range svc.state.Keys {
 		if name == id || name == alias {
@@ -381,7 +382,7 @@ func (svc *Service) deregisterImage(where place, in *ec2.DeregisterImageInput) (
 	if err != nil {
 		return nil, err
 	}
-	if i.Owner != core.AccountID {
+	if i.Owner != svc.Number() {
 		return nil, core.Fail("AuthFailure", "not authorized for image: %s", i.ID)
 	}
 	if i.state(svc.Now()) == types.ImageStatePending { // AWS may allow it

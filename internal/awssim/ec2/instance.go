@@ -217,7 +217,7 @@ func (svc *Service) describeInstances(in *ec2.DescribeInstancesInput) (*ec2.Desc
 			n = len(found)
 		}
 		out.Reservations = append(out.Reservations, types.Reservation{
-			ReservationId: aws.String(r), OwnerId: aws.String(core.AccountID), Instances: core.Each(found[:n], svc.instanceOut),
+			ReservationId: aws.String(r), OwnerId: aws.String(svc.Number()), Instances: core.Each(found[:n], svc.instanceOut),
 		})
 		found = found[n:]
 	}
@@ -413,7 +413,7 @@ func (svc *Service) instanceOut(i *Instance) types.Instance {
 		out.SpotInstanceRequestId = aws.String("sir-" + strings.TrimPrefix(i.ID, "i-"))
 	}
 	if i.Profile != "" {
-		out.IamInstanceProfile = &types.IamInstanceProfile{Arn: aws.String(i.profileARN())}
+		out.IamInstanceProfile = &types.IamInstanceProfile{Arn: aws.String(svc.profileARN(i))}
 	}
 	if id, preference := i.Launch["capacity-reservation"], i.Launch["capacity-reservation-preference"]; id != "" || preference != "" {
 		out.CapacityReservationSpecification = &types.CapacityReservationSpecificationResponse{
@@ -438,8 +438,8 @@ func (svc *Service) instanceOut(i *Instance) types.Instance {
 	return out
 }
 
-func (i *Instance) profileARN() string {
-	return "arn:aws:iam::" + core.AccountID + ":instance-profile/" + i.Profile
+func (svc *Service) profileARN(i *Instance) string {
+	return "arn:aws:iam::" + svc.Number() + ":instance-profile/" + i.Profile
 }
 
 // networkOut adds the fields that a terminated instance does not have: network and
@@ -490,7 +490,7 @@ func (svc *Service) networkOut(i *Instance, out *types.Instance) {
 func (svc *Service) instanceInterface(n *Interface) types.InstanceNetworkInterface {
 	out := types.InstanceNetworkInterface{
 		NetworkInterfaceId: aws.String(n.ID), SubnetId: aws.String(n.Subnet), VpcId: aws.String(n.VPC), Description: aws.String(n.Description),
-		InterfaceType: aws.String(n.Type), OwnerId: aws.String(core.AccountID), PrivateIpAddress: core.Text(n.PrivateIP), Status: n.status(),
+		InterfaceType: aws.String(n.Type), OwnerId: aws.String(svc.Number()), PrivateIpAddress: core.Text(n.PrivateIP), Status: n.status(),
 		MacAddress: aws.String(n.mac()), Groups: svc.groupNames(n.Groups), SourceDestCheck: aws.Bool(!n.NoSourceCheck),
 		Attachment: &types.InstanceNetworkInterfaceAttachment{
 			AttachmentId: aws.String(n.attachmentID()), DeviceIndex: aws.Int32(n.Device), DeleteOnTermination: aws.Bool(n.DeleteWithOwner),
@@ -542,7 +542,7 @@ func (svc *Service) instanceFields() fields[*Instance] {
 		"reservation-id":      func(i *Instance) []string { return []string{i.Reservation} },
 		"client-token":        func(i *Instance) []string { return oneValue(i.Token) },
 		"launch-index":        func(i *Instance) []string { return []string{fmt.Sprint(i.Index)} },
-		"owner-id":            func(*Instance) []string { return []string{core.AccountID} },
+		"owner-id":            func(*Instance) []string { return []string{svc.Number()} },
 		"instance-lifecycle": func(i *Instance) []string {
 			if i.Spot {
 				return []string{"spot"}
@@ -553,7 +553,7 @@ func (svc *Service) instanceFields() fields[*Instance] {
 			if i.Profile == "" {
 				return nil
 			}
-			return []string{i.profileARN()}
+			return []string{svc.profileARN(i)}
 		},
 		"placement-group-name":                   func(i *Instance) []string { return oneValue(i.Placement.Group) },
 		"tenancy":                                func(i *Instance) []string { return []string{i.Placement.Tenancy} },

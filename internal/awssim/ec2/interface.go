@@ -134,7 +134,7 @@ func (svc *Service) addressOf(n *Interface) *Address {
 func (svc *Service) interfaceOut(n *Interface) types.NetworkInterface {
 	out := types.NetworkInterface{
 		NetworkInterfaceId: aws.String(n.ID), VpcId: aws.String(n.VPC), SubnetId: aws.String(n.Subnet), Description: aws.String(n.Description),
-		InterfaceType: types.NetworkInterfaceType(n.Type), OwnerId: aws.String(core.AccountID), PrivateIpAddress: core.Text(n.PrivateIP), MacAddress: aws.String(n.mac()),
+		InterfaceType: types.NetworkInterfaceType(n.Type), OwnerId: aws.String(svc.Number()), PrivateIpAddress: core.Text(n.PrivateIP), MacAddress: aws.String(n.mac()),
 		RequesterManaged: aws.Bool(n.Managed), RequesterId: core.Text(n.requester()), SourceDestCheck: aws.Bool(!n.NoSourceCheck), Status: n.status(),
 		Groups: svc.groupNames(n.Groups), TagSet: tagsOut(n.Tags),
 		Ipv6Addresses: core.Each(n.IPv6, func(ip string) types.NetworkInterfaceIpv6Address {
@@ -150,7 +150,7 @@ func (svc *Service) interfaceOut(n *Interface) types.NetworkInterface {
 	if n.PublicIP != "" {
 		out.Association = &types.NetworkInterfaceAssociation{PublicIp: aws.String(n.PublicIP), IpOwnerId: aws.String("amazon")}
 		if e := svc.addressOf(n); e != nil {
-			out.Association.AllocationId, out.Association.AssociationId, out.Association.IpOwnerId = aws.String(e.ID), core.Text(e.Association), aws.String(core.AccountID)
+			out.Association.AllocationId, out.Association.AssociationId, out.Association.IpOwnerId = aws.String(e.ID), core.Text(e.Association), aws.String(svc.Number())
 		}
 	}
 	if n.Owner == "" {
@@ -158,7 +158,7 @@ func (svc *Service) interfaceOut(n *Interface) types.NetworkInterface {
 	}
 	out.Attachment = &types.NetworkInterfaceAttachment{
 		AttachmentId: aws.String(n.attachmentID()), DeviceIndex: aws.Int32(n.Device), Status: types.AttachmentStatusAttached,
-		DeleteOnTermination: aws.Bool(n.DeleteWithOwner), InstanceOwnerId: aws.String(core.AccountID), AttachTime: aws.Time(n.Born),
+		DeleteOnTermination: aws.Bool(n.DeleteWithOwner), InstanceOwnerId: aws.String(svc.Number()), AttachTime: aws.Time(n.Born),
 	}
 	if n.Managed {
 		out.Attachment.InstanceOwnerId = aws.String(n.requester())
@@ -182,7 +182,7 @@ func (svc *Service) describeInterfaces(in *ec2.DescribeNetworkInterfacesInput) (
 		"interface-type":     func(n *Interface) []string { return []string{n.Type} },
 		"requester-managed":  func(n *Interface) []string { return flag(n.Managed) },
 		"requester-id":       func(n *Interface) []string { return oneValue(n.requester()) },
-		"owner-id":           func(*Interface) []string { return []string{core.AccountID} },
+		"owner-id":           func(*Interface) []string { return []string{svc.Number()} },
 		"private-ip-address": func(n *Interface) []string { return oneValue(n.PrivateIP) },
 		"mac-address":        func(n *Interface) []string { return []string{n.mac()} },
 		"availability-zone":  func(n *Interface) []string { return oneValue(aws.ToString(svc.interfaceOut(n).AvailabilityZone)) },

@@ -46,7 +46,7 @@ func (svc *Service) createInternetGateway(in *ec2.CreateInternetGatewayInput) (*
 	}
 	g := &InternetGateway{Thing: svc.newThing("igw", tags)}
 	s.InternetGateways[g.ID] = g
-	out := g.out()
+	out := svc.internetGatewayOut(g)
 	return &ec2.CreateInternetGatewayOutput{InternetGateway: &out}, nil
 }
 
@@ -78,10 +78,10 @@ func internetGatewayRoutes() *routeTarget {
 	}
 }
 
-func (g *InternetGateway) out() types.InternetGateway {
+func (svc *Service) internetGatewayOut(g *InternetGateway) types.InternetGateway {
 	return types.InternetGateway{
 		// AWS returns "available" here, which is not among the constants of the SDK.
-		InternetGatewayId: aws.String(g.ID), OwnerId: aws.String(core.AccountID), Attachments: attachments(g.VPC, "available"), Tags: tagsOut(g.Tags),
+		InternetGatewayId: aws.String(g.ID), OwnerId: aws.String(svc.Number()), Attachments: attachments(g.VPC, "available"), Tags: tagsOut(g.Tags),
 	}
 }
 
@@ -96,8 +96,8 @@ func (svc *Service) describeInternetGateways(in *ec2.DescribeInternetGatewaysInp
 				}
 				return []string{"available"}
 			},
-			"owner-id": func(*InternetGateway) []string { return []string{core.AccountID} },
-		}, (*InternetGateway).out)
+			"owner-id": func(*InternetGateway) []string { return []string{svc.Number()} },
+		}, svc.internetGatewayOut)
 	return &ec2.DescribeInternetGatewaysOutput{InternetGateways: gateways, NextToken: next}, err
 }
 

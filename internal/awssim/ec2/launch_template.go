@@ -149,7 +149,7 @@ func (svc *Service) createLaunchTemplate(in *ec2.CreateLaunchTemplateInput) (*ec
 		return []string{t.ID}, nil
 	}, func(ids []string) *ec2.CreateLaunchTemplateOutput {
 		t := remembered(svc.state.LaunchTemplates, ids, func(t Thing) *LaunchTemplate { return &LaunchTemplate{Thing: t} })[0]
-		out := launchTemplateOut(t)
+		out := svc.launchTemplateOut(t)
 		return &ec2.CreateLaunchTemplateOutput{LaunchTemplate: &out}
 	})
 }
@@ -169,7 +169,7 @@ func (svc *Service) createLaunchTemplateVersion(in *ec2.CreateLaunchTemplateVers
 		t := remembered(svc.state.LaunchTemplates, ids[:1], func(t Thing) *LaunchTemplate { return &LaunchTemplate{Thing: t} })[0]
 		out := types.LaunchTemplateVersion{LaunchTemplateId: aws.String(t.ID)}
 		if v := t.Versions[ids[1]]; v != nil {
-			out = t.versionOut(v)
+			out = svc.versionOut(t, v)
 		}
 		return &ec2.CreateLaunchTemplateVersionOutput{LaunchTemplateVersion: &out}
 	})
@@ -187,21 +187,21 @@ func (svc *Service) modifyLaunchTemplate(in *ec2.ModifyLaunchTemplateInput) (*ec
 		return nil, t.NoVersion(aws.ToString(in.DefaultVersion))
 	}
 	t.Default = v.Number
-	out := launchTemplateOut(t)
+	out := svc.launchTemplateOut(t)
 	return &ec2.ModifyLaunchTemplateOutput{LaunchTemplate: &out}, nil
 }
 
-func launchTemplateOut(t *LaunchTemplate) types.LaunchTemplate {
+func (svc *Service) launchTemplateOut(t *LaunchTemplate) types.LaunchTemplate {
 	return types.LaunchTemplate{
-		LaunchTemplateId: aws.String(t.ID), LaunchTemplateName: aws.String(t.Name), CreateTime: aws.Time(t.Born), CreatedBy: aws.String("arn:aws:iam::" + core.AccountID + ":root"),
+		LaunchTemplateId: aws.String(t.ID), LaunchTemplateName: aws.String(t.Name), CreateTime: aws.Time(t.Born), CreatedBy: aws.String("arn:aws:iam::" + svc.Number() + ":root"),
 		DefaultVersionNumber: aws.Int64(t.Default), LatestVersionNumber: aws.Int64(t.latest()), Tags: tagsOut(t.Tags),
 	}
 }
 
-func (t *LaunchTemplate) versionOut(v *LaunchTemplateVersion) types.LaunchTemplateVersion {
+func (svc *Service) versionOut(t *LaunchTemplate, v *LaunchTemplateVersion) types.LaunchTemplateVersion {
 	data := core.Recast[types.ResponseLaunchTemplateData](v.Data)
 	return types.LaunchTemplateVersion{
-		LaunchTemplateId: aws.String(t.ID), LaunchTemplateName: aws.String(t.Name), CreateTime: aws.Time(v.Born), CreatedBy: aws.String("arn:aws:iam::" + core.AccountID + ":root"),
+		LaunchTemplateId: aws.String(t.ID), LaunchTemplateName: aws.String(t.Name), CreateTime: aws.Time(v.Born), CreatedBy: aws.String("arn:aws:iam::" + svc.Number() + ":root"),
 		VersionNumber: aws.Int64(v.Number), VersionDescription: core.Text(v.Description), DefaultVersion: aws.Bool(v.Number == t.Default), LaunchTemplateData: &data,
 	}
 }
@@ -222,7 +222,7 @@ func (svc *Service) describeLaunchTemplates(in *ec2.DescribeLaunchTemplatesInput
 		return len(in.LaunchTemplateNames) > 0 && !slices.Contains(in.LaunchTemplateNames, t.Name)
 	})
 	part, next, err := core.Page(svc.Account, found, in.NextToken, in.MaxResults, mostTemplateTypes)
-	return &ec2.DescribeLaunchTemplatesOutput{LaunchTemplates: core.Each(part, launchTemplateOut), NextToken: next}, err
+	return &ec2.DescribeLaunchTemplatesOutput{LaunchTemplates: core.Each(part, svc.launchTemplateOut), NextToken: next}, err
 }
 
 // describeLaunchTemplateVersions returns versions of one template, or the latest and
@@ -247,7 +247,7 @@ func (svc *Service) describeLaunchTemplateVersions(in *ec2.DescribeLaunchTemplat
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, core.Each(chosen, t.versionOut)...)
+		found = append(found, core.Each(chosen, func(v *LaunchTemplateVersion) types.LaunchTemplateVersion { return svc.versionOut(t, v) })...)
 	}
 	part, next, err := core.Page(svc.Account, found, in.NextToken, in.MaxResults, mostTemplateTypes)
 	return &ec2.DescribeLaunchTemplateVersionsOutput{LaunchTemplateVersions: part, NextToken: next}, err
@@ -340,7 +340,7 @@ func (svc *Service) deleteLaunchTemplate(in *ec2.DeleteLaunchTemplateInput) (*ec
 		return nil, core.Fail("DependencyViolation", "the launch template %s is that of %s", t.ID, user)
 	}
 	delete(svc.state.LaunchTemplates, t.ID)
-	out := launchTemplateOut(t)
+	out := svc.launchTemplateOut(t)
 	return &ec2.DeleteLaunchTemplateOutput{LaunchTemplate: &out}, nil
 }
 

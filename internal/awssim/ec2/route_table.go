@@ -104,7 +104,7 @@ func (svc *Service) createRouteTable(in *ec2.CreateRouteTableInput) (*ec2.Create
 }
 
 func (svc *Service) routeTableOut(t *RouteTable) types.RouteTable {
-	out := types.RouteTable{RouteTableId: aws.String(t.ID), VpcId: aws.String(t.VPC), OwnerId: aws.String(core.AccountID), Routes: svc.routes(t), Tags: tagsOut(t.Tags)}
+	out := types.RouteTable{RouteTableId: aws.String(t.ID), VpcId: aws.String(t.VPC), OwnerId: aws.String(svc.Number()), Routes: svc.routes(t), Tags: tagsOut(t.Tags)}
 	associated := &types.RouteTableAssociationState{State: types.RouteTableAssociationStateCodeAssociated}
 	if t.Main != "" {
 		out.Associations = append(out.Associations, types.RouteTableAssociation{
@@ -140,7 +140,7 @@ func (svc *Service) routes(t *RouteTable) (all []types.Route) {
 		if to := svc.kindOf(r.Target).route; to != nil {
 			*to.show(&out) = aws.String(r.Target)
 		} else {
-			out.GatewayId = aws.String(r.Target)
+			*foreign(r.Target, &out) = aws.String(r.Target)
 		}
 		if !svc.leads(t, r.Target) {
 			out.State = types.RouteStateBlackhole
@@ -158,6 +158,23 @@ func (svc *Service) routes(t *RouteTable) (all []types.Route) {
 	return all
 }
 
+// foreign returns the field for a target that is not simulated.
+func foreign(target string, out *types.Route) **string {
+	switch prefixOf(target) {
+	case "tgw":
+		return &out.TransitGatewayId
+	case "pcx":
+		return &out.VpcPeeringConnectionId
+	case "eni":
+		return &out.NetworkInterfaceId
+	case "i":
+		return &out.InstanceId
+	case "lgw":
+		return &out.LocalGatewayId
+	}
+	return &out.GatewayId
+}
+
 func localRoute(b netip.Prefix) types.Route {
 	r := types.Route{GatewayId: aws.String("local"), Origin: types.RouteOriginCreateRouteTable, State: types.RouteStateActive}
 	if b.Addr().Is4() {
@@ -168,10 +185,11 @@ func localRoute(b netip.Prefix) types.Route {
 	return r
 }
 
-// leads reports whether a route to the target is active and not a blackhole.
+// leads reports whether a route to the target is active and not a blackhole. Targets that are
+// not simulated are in the copy of another account only.
 func (svc *Service) leads(t *RouteTable, target string) bool {
 	to := svc.kindOf(target).route
-	return to != nil && to.leads(svc, t, target)
+	return to == nil || to.leads(svc, t, target)
 }
 
 func (svc *Service) describeRouteTables(in *ec2.DescribeRouteTablesInput) (*ec2.DescribeRouteTablesOutput, error) {
@@ -189,7 +207,7 @@ func (svc *Service) describeRouteTables(in *ec2.DescribeRouteTablesInput) (*ec2.
 	tables, next, err := describe(svc, svc.state.RouteTables, query{in.RouteTableIds, in.Filters, in.NextToken, in.MaxResults}, fields[*RouteTable]{
 		"route-table-id": func(t *RouteTable) []string { return []string{t.ID} },
 		"vpc-id":         func(t *RouteTable) []string { return []string{t.VPC} },
-		"owner-id":       func(*RouteTable) []string { return []string{core.AccountID} },
+		"owner-id":       func(*RouteTable) []string { return []string{svc.Number()} },
 		"association.main": associations(func(x types.RouteTableAssociation) string {
 			return map[bool]string{true: "true", false: "false"}[aws.ToBool(x.Main)]
 		}),

@@ -59,7 +59,7 @@ func (svc *Service) RunInstances(in *ec2.RunInstancesInput) (*ec2.RunInstancesOu
 	}, func(ids []string) *ec2.RunInstancesOutput {
 		dead := func(t Thing) *Instance { return &Instance{Thing: t, Terminating: t.Born, Terminated: t.Born.Add(1)} }
 		all := remembered(svc.state.Instances, ids, dead)
-		return &ec2.RunInstancesOutput{Instances: core.Each(all, svc.instanceOut), OwnerId: aws.String(core.AccountID), ReservationId: core.Text(all[0].Reservation)}
+		return &ec2.RunInstancesOutput{Instances: core.Each(all, svc.instanceOut), OwnerId: aws.String(svc.Number()), ReservationId: core.Text(all[0].Reservation)}
 	})
 }
 

@@ -134,19 +134,19 @@ func (svc *Service) createSecurityGroup(in *ec2.CreateSecurityGroupInput) (*ec2.
 }
 
 func (svc *Service) groupARN(g *SecurityGroup) string {
-	return fmt.Sprintf("arn:aws:ec2:%s:%s:security-group/%s", svc.Region, core.AccountID, g.ID)
+	return fmt.Sprintf("arn:aws:ec2:%s:%s:security-group/%s", svc.Region, svc.Number(), g.ID)
 }
 
 func (svc *Service) groupOut(g *SecurityGroup) types.SecurityGroup {
 	return types.SecurityGroup{
 		GroupId: aws.String(g.ID), GroupName: aws.String(g.Name), Description: aws.String(g.Description), VpcId: aws.String(g.VPC),
-		OwnerId: aws.String(core.AccountID), SecurityGroupArn: aws.String(svc.groupARN(g)), Tags: tagsOut(g.Tags),
-		IpPermissions: permissions(g.Ingress), IpPermissionsEgress: permissions(g.Egress),
+		OwnerId: aws.String(svc.Number()), SecurityGroupArn: aws.String(svc.groupARN(g)), Tags: tagsOut(g.Tags),
+		IpPermissions: svc.permissions(g.Ingress), IpPermissionsEgress: svc.permissions(g.Egress),
 	}
 }
 
 // permissions groups rules by protocol and ports, as in answers.
-func permissions(rules []Rule) (all []types.IpPermission) {
+func (svc *Service) permissions(rules []Rule) (all []types.IpPermission) {
 	for _, r := range rules {
 		at := slices.IndexFunc(all, func(p types.IpPermission) bool {
 			return aws.ToString(p.IpProtocol) == r.Protocol && (r.From == -1 && p.FromPort == nil && r.To == -1 ||
@@ -168,7 +168,7 @@ func permissions(rules []Rule) (all []types.IpPermission) {
 			p.Ipv6Ranges = append(p.Ipv6Ranges, types.Ipv6Range{CidrIpv6: aws.String(r.IPv6), Description: core.Text(r.Description)})
 		default:
 			p.UserIdGroupPairs = append(p.UserIdGroupPairs, types.UserIdGroupPair{
-				GroupId: aws.String(r.Group), UserId: aws.String(core.AccountID), Description: core.Text(r.Description),
+				GroupId: aws.String(r.Group), UserId: aws.String(svc.Number()), Description: core.Text(r.Description),
 			})
 		}
 	}
@@ -186,7 +186,7 @@ func (svc *Service) describeSecurityGroups(in *ec2.DescribeSecurityGroupsInput) 
 		"group-name":              func(g *SecurityGroup) []string { return []string{g.Name} },
 		"description":             func(g *SecurityGroup) []string { return []string{g.Description} },
 		"vpc-id":                  func(g *SecurityGroup) []string { return []string{g.VPC} },
-		"owner-id":                func(*SecurityGroup) []string { return []string{core.AccountID} },
+		"owner-id":                func(*SecurityGroup) []string { return []string{svc.Number()} },
 		"ip-permission.group-id":  rules(func(r Rule) string { return r.Group }),
 		"ip-permission.cidr":      rules(func(r Rule) string { return r.CIDR }),
 		"ip-permission.ipv6-cidr": rules(func(r Rule) string { return r.IPv6 }),
@@ -381,7 +381,7 @@ func (svc *Service) sources(g *SecurityGroup, p types.IpPermission) (all []Rule,
 		if err != nil {
 			return nil, err
 		}
-		if other.VPC != g.VPC || pair.UserId != nil && *pair.UserId != core.AccountID {
+		if other.VPC != g.VPC || pair.UserId != nil && *pair.UserId != svc.Number() {
 			return nil, core.Fail("InvalidGroup.NotFound", "you have specified two resources that belong to different networks")
 		}
 		all = append(all, Rule{Group: other.ID, Description: aws.ToString(pair.Description)})
@@ -422,17 +422,17 @@ func (svc *Service) authorize(g *SecurityGroup, direction *[]Rule, perms []types
 		rules[n].ID = svc.ID("sgr")
 	}
 	*direction = append(*direction, rules...)
-	return core.Each(rules, func(r Rule) types.SecurityGroupRule { return ruleOut(g, r, direction == &g.Egress) }), nil
+	return core.Each(rules, func(r Rule) types.SecurityGroupRule { return svc.ruleOut(g, r, direction == &g.Egress) }), nil
 }
 
-func ruleOut(g *SecurityGroup, r Rule, egress bool) types.SecurityGroupRule {
+func (svc *Service) ruleOut(g *SecurityGroup, r Rule, egress bool) types.SecurityGroupRule {
 	out := types.SecurityGroupRule{
-		SecurityGroupRuleId: aws.String(r.ID), GroupId: aws.String(g.ID), GroupOwnerId: aws.String(core.AccountID), IsEgress: aws.Bool(egress),
+		SecurityGroupRuleId: aws.String(r.ID), GroupId: aws.String(g.ID), GroupOwnerId: aws.String(svc.Number()), IsEgress: aws.Bool(egress),
 		IpProtocol: aws.String(r.Protocol), FromPort: aws.Int32(r.From), ToPort: aws.Int32(r.To),
 		CidrIpv4: core.Text(r.CIDR), CidrIpv6: core.Text(r.IPv6), Description: core.Text(r.Description),
 	}
 	if r.Group != "" {
-		out.ReferencedGroupInfo = &types.ReferencedSecurityGroup{GroupId: aws.String(r.Group), UserId: aws.String(core.AccountID)}
+		out.ReferencedGroupInfo = &types.ReferencedSecurityGroup{GroupId: aws.String(r.Group), UserId: aws.String(svc.Number())}
 	}
 	return out
 }
@@ -535,6 +535,6 @@ func (svc *Service) describeSecurityGroupRules(in *ec2.DescribeSecurityGroupRule
 	rules, next, err := describe(svc, all, query{in.SecurityGroupRuleIds, in.Filters, in.NextToken, in.MaxResults}, fields[*groupRule]{
 		"group-id":               func(r *groupRule) []string { return []string{r.of.ID} },
 		"security-group-rule-id": func(r *groupRule) []string { return []string{r.ID} },
-	}, func(r *groupRule) types.SecurityGroupRule { return ruleOut(r.of, r.rule, r.egress) })
+	}, func(r *groupRule) types.SecurityGroupRule { return svc.ruleOut(r.of, r.rule, r.egress) })
 	return &ec2.DescribeSecurityGroupRulesOutput{SecurityGroupRules: rules, NextToken: next}, err
 }

@@ -28,6 +28,10 @@ type State struct {
 	MetadataTokens     string            // the account's default for HttpTokens; "" is that of the image
 	Limits             Limits
 
+	// Copied are patterns of the names of images that are those of another account: the
+	// simulated public images with such names do not exist.
+	Copied []string `json:",omitempty"`
+
 	// NATGatewayFailure and LaunchFailure, if set, are why new NAT gateways fail, and new
 	// instances are terminated before they run: code and message, separated by ": ".
 	NATGatewayFailure, LaunchFailure string

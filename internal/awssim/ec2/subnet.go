@@ -216,8 +216,8 @@ func (svc *Service) subnetOut(s *Subnet) types.Subnet {
 	out := types.Subnet{
 		SubnetId: aws.String(s.ID), VpcId: aws.String(s.VPC), CidrBlock: core.Text(s.CIDR), AvailabilityZone: aws.String(s.Zone),
 		AvailableIpAddressCount: aws.Int32(int32(svc.freeAddresses(s))), //nolint:gosec // at most 65,531
-		State:                   types.SubnetStateAvailable, OwnerId: aws.String(core.AccountID),
-		SubnetArn:    aws.String(fmt.Sprintf("arn:aws:ec2:%s:%s:subnet/%s", svc.Region, core.AccountID, s.ID)),
+		State:                   types.SubnetStateAvailable, OwnerId: aws.String(svc.Number()),
+		SubnetArn:    aws.String(fmt.Sprintf("arn:aws:ec2:%s:%s:subnet/%s", svc.Region, svc.Number(), s.ID)),
 		DefaultForAz: aws.Bool(s.Default), MapPublicIpOnLaunch: aws.Bool(s.MapPublicIP), AssignIpv6AddressOnCreation: aws.Bool(s.AssignIPv6),
 		EnableDns64: aws.Bool(s.DNS64), Ipv6Native: aws.Bool(s.Native), MapCustomerOwnedIpOnLaunch: aws.Bool(false), Tags: tagsOut(s.Tags),
 		PrivateDnsNameOptionsOnLaunch: &types.PrivateDnsNameOptionsOnLaunch{
@@ -258,7 +258,7 @@ func (svc *Service) describeSubnets(in *ec2.DescribeSubnetsInput) (*ec2.Describe
 		"defaultForAz":            byDefault,
 		"map-public-ip-on-launch": func(s *Subnet) []string { return flag(s.MapPublicIP) },
 		"ipv6-native":             func(s *Subnet) []string { return flag(s.Native) },
-		"owner-id":                func(*Subnet) []string { return []string{core.AccountID} },
+		"owner-id":                func(*Subnet) []string { return []string{svc.Number()} },
 		"ipv6-cidr-block-association.ipv6-cidr-block": func(s *Subnet) []string { return oneValue(s.IPv6CIDR) },
 	}, svc.subnetOut)
 	return &ec2.DescribeSubnetsOutput{Subnets: subnets, NextToken: next}, err

@@ -208,7 +208,7 @@ func (svc *Service) Tagged() (all []core.Tagged) {
 	// not verified.
 	public := "arn:" + svc.Partition() + ":ec2:" + svc.Region + "::"
 	for id, i := range svc.state.Images {
-		if i.Owner == core.AccountID {
+		if i.Owner == svc.Number() {
 			all = append(all, core.Tagged{ARN: public + "image/" + id, Tags: i.Tags, Born: i.Born})
 		}
 	}

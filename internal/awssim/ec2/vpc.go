@@ -155,7 +155,7 @@ func (svc *Service) blockState(s Association) *types.VpcCidrBlockState {
 func (svc *Service) vpcOut(v *VPC) types.Vpc {
 	out := types.Vpc{
 		VpcId: aws.String(v.ID), CidrBlock: aws.String(v.CIDR), DhcpOptionsId: aws.String(GivenID("dopt", svc.Region, "")),
-		InstanceTenancy: types.Tenancy(v.Tenancy), IsDefault: aws.Bool(v.Default), OwnerId: aws.String(core.AccountID), State: svc.vpcState(v), Tags: tagsOut(v.Tags),
+		InstanceTenancy: types.Tenancy(v.Tenancy), IsDefault: aws.Bool(v.Default), OwnerId: aws.String(svc.Number()), State: svc.vpcState(v), Tags: tagsOut(v.Tags),
 		CidrBlockAssociationSet: []types.VpcCidrBlockAssociation{{
 			AssociationId: aws.String(v.primary()), CidrBlock: aws.String(v.CIDR),
 			CidrBlockState: &types.VpcCidrBlockState{State: types.VpcCidrBlockStateCodeAssociated},
@@ -191,7 +191,7 @@ func (svc *Service) describeVPCs(in *ec2.DescribeVpcsInput) (*ec2.DescribeVpcsOu
 		"cidr":                              func(v *VPC) []string { return []string{v.CIDR} },
 		"cidr-block-association.cidr-block": blocks,
 		"is-default":                        func(v *VPC) []string { return flag(v.Default) },
-		"owner-id":                          func(*VPC) []string { return []string{core.AccountID} },
+		"owner-id":                          func(*VPC) []string { return []string{svc.Number()} },
 	}, svc.vpcOut)
 	return &ec2.DescribeVpcsOutput{Vpcs: vpcs, NextToken: next}, err
 }

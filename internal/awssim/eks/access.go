@@ -98,7 +98,7 @@ func (svc *Service) createAccessEntry(in *eks.CreateAccessEntryInput) (*eks.Crea
 		return nil, err
 	}
 	kind, name, _ := strings.Cut(e.Principal[strings.LastIndex(e.Principal, ":")+1:], "/")
-	e.ARN = svc.RegionalARN("eks", "access-entry/"+c.Name+"/"+kind+"/"+core.AccountID+"/"+name+"/"+svc.Hash()[:8])
+	e.ARN = svc.RegionalARN("eks", "access-entry/"+c.Name+"/"+kind+"/"+svc.Number()+"/"+name+"/"+svc.Hash()[:8])
 	c.Access[e.Principal] = e
 	return &eks.CreateAccessEntryOutput{AccessEntry: svc.accessOut(c, e)}, nil
 }
@@ -111,7 +111,7 @@ func (svc *Service) letIn(c *Cluster, role, kind string) {
 	}
 	c.Access[role] = &Access{
 		Principal: role, Type: kind, User: "system:node:{{EC2PrivateDNSName}}", Groups: []string{"system:nodes"}, Born: svc.Now(), Modified: svc.Now(),
-		ARN: svc.RegionalARN("eks", "access-entry/"+c.Name+"/role/"+core.AccountID+"/"+role[strings.LastIndex(role, "/")+1:]+"/"+svc.Hash()[:8]),
+		ARN: svc.RegionalARN("eks", "access-entry/"+c.Name+"/role/"+svc.Number()+"/"+role[strings.LastIndex(role, "/")+1:]+"/"+svc.Hash()[:8]),
 	}
 }
 

@@ -37,7 +37,7 @@ func (svc *Service) createOIDC(in *iam.CreateOpenIDConnectProviderInput) (*iam.C
 		return nil, core.Fail("ValidationError", "Invalid Open ID Connect Provider URL")
 	}
 	p := &OIDCProvider{URL: u.Host + u.Path, Clients: slices.Clone(in.ClientIDList), Thumbprints: slices.Clone(in.ThumbprintList), Tags: map[string]string{}, Born: svc.Now()}
-	p.ARN = "arn:" + svc.Partition() + ":iam::" + core.AccountID + ":oidc-provider/" + p.URL
+	p.ARN = "arn:" + svc.Partition() + ":iam::" + svc.Number() + ":oidc-provider/" + p.URL
 	if svc.state.Providers[p.ARN] != nil {
 		return nil, &types.EntityAlreadyExistsException{Message: aws.String("Provider with url https://" + p.URL + " already exists.")}
 	}

@@ -43,7 +43,7 @@ func (svc *Service) principal(arn string) (p principal, err error) {
 		}
 	case user == nil && arn == svc.ARN("user", "", Caller):
 		p.policies = []string{everything}
-	case kind != "user" && kind != "role" || !strings.HasPrefix(arn, "arn:"+svc.Partition()+":iam::"+core.AccountID+":"):
+	case kind != "user" && kind != "role" || !strings.HasPrefix(arn, "arn:"+svc.Partition()+":iam::"+svc.Number()+":"):
 		return p, &types.InvalidInputException{Message: aws.String("Invalid Entity Arn: " + arn + " does not clearly define entity type and name.")}
 	default:
 		return p, NoEntity("The "+kind+" with name", name)

@@ -93,7 +93,7 @@ func (svc *Service) simulate() {
 
 // ARN returns the ARN of an IAM resource.
 func (svc *Service) ARN(kind, path, name string) string {
-	return "arn:" + svc.Partition() + ":iam::" + core.AccountID + ":" + kind + cmp.Or(path, "/") + name
+	return "arn:" + svc.Partition() + ":iam::" + svc.Number() + ":" + kind + cmp.Or(path, "/") + name
 }
 
 // UniqueID returns the unique ID of an IAM resource, the same for the same name.

@@ -67,7 +67,7 @@ func taken(name string) bool { return strings.HasPrefix(name, "taken-") }
 func (svc *Service) bucket(name, owner *string) (*Bucket, error) {
 	b, ok := svc.state.Buckets[aws.ToString(name)]
 	switch {
-	case taken(aws.ToString(name)) || ok && owner != nil && *owner != core.AccountID:
+	case taken(aws.ToString(name)) || ok && owner != nil && *owner != svc.Number():
 		return nil, core.Fail("AccessDenied", "Access Denied")
 	case !ok:
 		return nil, &types.NoSuchBucket{Message: aws.String("The specified bucket does not exist")}
@@ -293,7 +293,7 @@ func (svc *Service) listBuckets(in *s3.ListBucketsInput) (*s3.ListBucketsOutput,
 		}
 	}
 	part, next, err := core.Page(svc.Account, list, in.ContinuationToken, in.MaxBuckets, 10_000)
-	return &s3.ListBucketsOutput{Buckets: part, ContinuationToken: next, Prefix: in.Prefix, Owner: &types.Owner{ID: aws.String(core.AccountID)}}, err
+	return &s3.ListBucketsOutput{Buckets: part, ContinuationToken: next, Prefix: in.Prefix, Owner: &types.Owner{ID: aws.String(svc.Number())}}, err
 }
 
 // Tagged lists the buckets.

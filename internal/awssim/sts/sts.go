@@ -49,7 +49,7 @@ func (svc *Service) getCallerIdentity(ctx context.Context, _ *sts.GetCallerIdent
 		return &sts.GetCallerIdentityOutput{Account: aws.String(strings.Split(*user.Arn, ":")[4]), UserId: user.AssumedRoleId, Arn: user.Arn}, nil
 	}
 	return &sts.GetCallerIdentityOutput{
-		Account: aws.String(core.AccountID), UserId: aws.String("AIDASIMULATEDSIMULATE"), Arn: aws.String(svc.iam.ARN("user", "", iam.Caller)),
+		Account: aws.String(svc.Number()), UserId: aws.String("AIDASIMULATEDSIMULATE"), Arn: aws.String(svc.iam.ARN("user", "", iam.Caller)),
 	}, nil
 }
 
@@ -73,7 +73,7 @@ func (svc *Service) assumeRole(ctx context.Context, in *sts.AssumeRoleInput) (*s
 	}
 	// Roles of other accounts are not simulated: they can be assumed by anybody, for the
 	// longest duration.
-	if parts[1] == core.AccountID {
+	if parts[1] == svc.Number() {
 		role := svc.iam.RoleOfARN(r.RoleARN)
 		if role == nil {
 			return nil, core.Fail("AccessDenied", "user/simulated is not authorized to perform: sts:AssumeRole on resource: %s", r.RoleARN)

@@ -31,6 +31,8 @@ type Parameter struct {
 	History           []string // the values of earlier versions, the last one at the end
 	Created, Modified time.Time
 	Tags              map[string]string
+	// Withheld says that this is a copy of a parameter of another account, without its value.
+	Withheld bool `json:",omitempty"`
 }
 
 func (svc *Service) simulate() {
@@ -87,14 +89,19 @@ func (svc *Service) putParameter(in *ssm.PutParameterInput) (*ssm.PutParameterOu
 		p.History = append(p.History, p.Value)
 		p.History = p.History[max(0, len(p.History)-versions+1):]
 	}
+	p.Withheld = false
 	p.Value, p.Type, p.Key, p.Modified = aws.ToString(in.Value), string(in.Type), aws.ToString(in.KeyId), svc.Now()
 	p.Version++
 	return &ssm.PutParameterOutput{Version: p.Version}, nil
 }
 
 func (p *Parameter) out() types.Parameter {
+	value := p.Value
+	if p.Withheld {
+		value = standIn(p.Name)
+	}
 	return types.Parameter{
-		Name: aws.String(p.Name), Value: aws.String(p.Value), Type: types.ParameterType(p.Type),
+		Name: aws.String(p.Name), Value: aws.String(value), Type: types.ParameterType(p.Type),
 		Version: p.Version, LastModifiedDate: aws.Time(p.Modified),
 	}
 }
@@ -102,7 +109,7 @@ func (p *Parameter) out() types.Parameter {
 func (svc *Service) getParameter(in *ssm.GetParameterInput) (*ssm.GetParameterOutput, error) {
 	name, version, selected := strings.Cut(aws.ToString(in.Name), ":")
 	p, ok := svc.state.Parameters[name]
-	if value, public := svc.Public(name); public {
+	if value, public := svc.Public(name); public && !ok { // a copy of another account has that account's
 		p, ok = &Parameter{Name: name, Value: value, Type: string(types.ParameterTypeString), Version: 1, Modified: svc.Now().AddDate(0, -1, 0)}, true
 	}
 	if !ok {

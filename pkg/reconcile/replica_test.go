@@ -1,0 +1,130 @@
+package reconcile_test
+
+import (
+	"bytes"
+	"regexp"
+	"testing"
+	"testing/synctest"
+
+	"github.com/aws/smithy-go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+// copied plans in an account, and returns the result and a copy of the account. The account
+// is only read, and the copy has no secrets.
+func copied(t *testing.T, m *manifest.Cluster, a *awssim.AWS) (twin *awssim.AWS, plan reconcile.Plan, refused error) {
+	t.Helper()
+	before := len(a.Calls())
+	asked := awssim.NewAsked()
+	plan, refused = reconcile.OpenModel(m, reconcile.Target{Config: asked.Listen(a.Config()), Owner: "test"}).Plan(t.Context())
+	twin, remarks, err := awssim.Copy(t.Context(), a.Config(), asked, awssim.Options{Region: m.Region})
+	require.NoError(t, err)
+	assert.Empty(t, remarks)
+	for _, c := range a.Calls()[before:] {
+		assert.True(t, cloud.Reads(c.Operation) || c.Operation == "AssumeRole", "%s %s", c.Service, c.Operation)
+	}
+	var file bytes.Buffer
+	require.NoError(t, twin.Save(&file))
+	secret := regexp.MustCompile(`BEGIN [A-Z ]+|LS0tLS1CRUdJTi|[a-z0-9]{6}\.[a-z0-9]{16}"|"UserData": *"[^"]`)
+	assert.Empty(t, secret.FindAllString(file.String(), -1))
+	return twin, plan, refused
+}
+
+// requireSamePlan compares the plan in a copy with the one in the account. The boot data of
+// pools contains the certificate of the cluster, which is not copied.
+func requireSamePlan(t *testing.T, m *manifest.Cluster, twin *awssim.AWS, want reconcile.Plan, refused error) {
+	t.Helper()
+	have, err := open(m, twin.Process()).Plan(t.Context())
+	if refused == nil {
+		require.NoError(t, err)
+	} else {
+		require.EqualError(t, err, refused.Error())
+	}
+	require.Len(t, have.Steps, len(want.Steps))
+	for n, s := range want.Steps {
+		if len(have.Steps[n].Diff) == 1 && (have.Steps[n].Diff[0].Field == "bootstrapData" || have.Steps[n].Diff[0].Field == "machines") {
+			have.Steps[n].Diff, have.Steps[n].Action = nil, reconcile.Keep
+		}
+		assert.Equal(t, s, have.Steps[n], s.Resource)
+	}
+	assert.Equal(t, want.Quotas, have.Quotas)
+	assert.Equal(t, want.Graph, have.Graph)
+}
+
+// A plan in a copy of an account is the plan in the account, before the cluster exists and
+// when it does. What an EKS cluster consists of is not copied.
+func TestPlanInACopy(t *testing.T) {
+	for _, file := range examples(t) {
+		m := loadQuick(t, file)
+		t.Run(name(file), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := awssim.New(awssim.Options{Region: m.Region})
+				prepare(t, file, a, m)
+				twin, plan, refused := copied(t, m, a)
+				requireSamePlan(t, m, twin, plan, refused)
+				if m.EKS != nil {
+					return
+				}
+				mustApply(t, m, a)
+				twin, plan, refused = copied(t, m, a)
+				requireSamePlan(t, m, twin, plan, refused)
+			})
+		})
+	}
+}
+
+// What prevents a run in the account prevents it in the copy, in the same words.
+func TestRefusalInACopy(t *testing.T) {
+	m := loadQuick(t, "../../configs/quickstart.yaml")
+	for what, spoil := range map[string]func(*awssim.State){
+		"no more VPCs":      func(s *awssim.State) { s.EC2.Limits.VPCs = len(s.EC2.VPCs) },
+		"no more addresses": func(s *awssim.State) { s.EC2.Limits.Addresses = 1 },
+		"few vCPUs":         func(s *awssim.State) { s.EC2.Limits.VCPUs = 1 },
+		"no profile":        func(s *awssim.State) { clear(s.IAM.Profiles) },
+		"no images":         func(s *awssim.State) { clear(s.EC2.Images) },
+		"taken name": func(s *awssim.State) {
+			arn := "arn:aws:elasticloadbalancing:us-east-1:" + awssim.Account + ":loadbalancer/net/" + m.Namespace + "-" + m.Name + "-apiserver/0123456789abcdef"
+			s.ELB.LoadBalancers[arn] = &awssim.LoadBalancer{ARN: arn, Name: m.Namespace + "-" + m.Name + "-apiserver", Type: "network", Scheme: "internal", VPC: "vpc-of-a-neighbour"}
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := awssim.New(awssim.Options{Region: m.Region})
+				a.Edit(spoil)
+				twin, plan, refused := copied(t, m, a)
+				require.Error(t, refused)
+				requireSamePlan(t, m, twin, plan, refused)
+			})
+		})
+	}
+}
+
+// The copy of a part that the caller may not read is as in a new account.
+func TestCopyWithoutPermissions(t *testing.T) {
+	m := loadQuick(t, "../../configs/quickstart.yaml")
+	synctest.Test(t, func(t *testing.T) {
+		a := awssim.New(awssim.Options{Region: m.Region})
+		asked, p := awssim.NewAsked(), a.Process()
+		want, err := reconcile.OpenModel(m, reconcile.Target{Config: asked.Listen(a.Config()), Owner: "test"}).Plan(t.Context())
+		require.NoError(t, err)
+		p.Refuse = func(service, _ string) error {
+			if service == "IAM" || service == "Service Quotas" {
+				return &smithy.GenericAPIError{Code: "AccessDenied", Message: "not authorized"}
+			}
+			return nil
+		}
+		twin, remarks, err := awssim.Copy(t.Context(), p.Config(), asked, awssim.Options{Region: m.Region})
+		require.NoError(t, err)
+		assert.Equal(t, []string{
+			"instance profiles and roles cannot be read (AccessDenied): the copy has what the simulated account assumes",
+			"quotas cannot be read (AccessDenied): the copy has what the simulated account assumes",
+		}, remarks)
+		requireSamePlan(t, m, twin, want, nil)
+	})
+}

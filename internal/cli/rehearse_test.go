@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"bytes"
+	"context"
 	"os"
+	"path/filepath"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -19,11 +23,74 @@ func TestRehearse(t *testing.T) {
 	before, err := os.ReadFile(file)
 	require.NoError(t, err)
 	s.types(0, "cluster", "rehearse", "-f", "../../configs/quickstart.yaml", "-v", "4")
-	for _, want := range []string{`create +\d+m`, `delete +\d+m`, `Calls by service: EC2 \d+, `, `Left in the account: nothing`} {
+	for _, want := range []string{`create +\d+m`, `delete +\d+m`, `Calls by service \(writes\): EC2 \d+ `, `Left in the account: nothing`} {
 		assert.Regexp(t, want, s.out.String())
 	}
 	assert.Contains(t, s.err.String(), "EC2 CreateVpc ", "calls are logged as in other commands")
 	after, err := os.ReadFile(file)
 	require.NoError(t, err)
 	assert.Equal(t, before, after, "the account itself is not changed")
+}
+
+// Without --simulate, the rehearsal is in a copy of the account, which is only read. The copy
+// can be saved, without secrets, and used by other commands.
+func TestRehearseInACopyOfTheAccount(t *testing.T) {
+	s := newSession(t)
+	file := s.generated(t)
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, bytes.ReplaceAll(text, []byte(`sshKeyName: ""`), []byte("sshKeyName: mine")), 0o600))
+	a := awssim.New(awssim.Options{})
+	a.Edit(func(state *awssim.State) {
+		state.EC2.KeyPairs["mine"] = true
+		state.EC2.Limits.Addresses = 3
+		state.EC2.VPCs["vpc-neighbour"] = &awssim.VPC{Thing: awssim.Thing{ID: "vpc-neighbour", Tags: map[string]string{"Name": "neighbour"}}, CIDR: "10.9.0.0/16", Tenancy: "default"}
+		state.EC2.Subnets["subnet-neighbour"] = &awssim.Subnet{Thing: awssim.Thing{ID: "subnet-neighbour"}, VPC: "vpc-neighbour", CIDR: "10.9.1.0/24", Zone: "us-east-1a", HostnameType: "ip-name"}
+		state.EC2.Instances["i-0123456789abcdef0"] = &awssim.Instance{
+			Thing: awssim.Thing{ID: "i-0123456789abcdef0"}, VPC: "vpc-neighbour", Subnet: "subnet-neighbour", Zone: "us-east-1a", Type: "t3.large", UserData: "cGFzc3dvcmQ=",
+		}
+	})
+	before := a.Detailed()
+	s.AWS = func(context.Context, string, string) (aws.Config, error) { return a.Config(), nil }
+	s.variables["CLUSTERAWSADM_SIMULATE_SPEED"] = "500"
+	saved := filepath.Join(t.TempDir(), "copy.json")
+	s.types(0, "cluster", "rehearse", "-f", file, "--save", saved)
+	for _, want := range []string{
+		`create +\d+m\S+ +\d+ +\d+`, `delete +\d+m`, `Calls by service \(writes\): EC2 \d+ \(\d+\), `, `Quota nearly used up: elastic IP addresses: 3 of 3`, `Cost: about \$\d+`,
+		`The policy must allow \d+ actions`, `Permissions of the caller: all that the plan needs`, `Left in the account: nothing`,
+	} {
+		assert.Regexp(t, want, s.out.String())
+	}
+	assert.NotContains(t, s.err.String(), "warning")
+	assert.Equal(t, before, a.Detailed(), "the account itself is not changed")
+	for _, c := range a.Calls() {
+		assert.Regexp(t, "^(Describe|Get|List|Head|Simulate)", c.Operation)
+	}
+
+	info, err := os.Stat(saved)
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	data, err := os.ReadFile(saved)
+	require.NoError(t, err)
+	assert.Contains(t, string(data), "i-0123456789abcdef0", "the neighbour is there")
+	assert.NotContains(t, string(data), "cGFzc3dvcmQ=", "its user data is not")
+	assert.NotContains(t, string(data), "BEGIN")
+
+	a.Edit(func(state *awssim.State) { delete(state.EC2.KeyPairs, "mine") }) // from now on, only the copy has it
+	s.types(0, "cluster", "plan", "-f", file, "--simulate", "--simulate-state", saved)
+	s.types(4, "cluster", "plan", "-f", file)
+	s.types(3, "cluster", "rehearse", "-f", file, "--simulate", "--save", saved)
+}
+
+// A rehearsal in the copy of an account is refused as a run in the account is.
+func TestRehearsalIsRefused(t *testing.T) {
+	s := newSession(t)
+	file := s.generated(t)
+	a := awssim.New(awssim.Options{})
+	a.Edit(func(state *awssim.State) { state.EC2.Limits.Addresses = 2 })
+	s.AWS = func(context.Context, string, string) (aws.Config, error) { return a.Config(), nil }
+	s.types(4, "cluster", "plan", "-f", file)
+	want := s.err.String()
+	s.types(4, "cluster", "rehearse", "-f", file)
+	assert.Contains(t, s.err.String(), want)
 }

@@ -27,6 +27,9 @@ func costs(c *reconcile.Cost, v PlanView) string {
 	return b.String()
 }
 
+// CostLine says in one line what a cluster costs; "" if that is not known.
+func CostLine(c *reconcile.Cost, s Style) string { return costs(c, PlanView{Style: s}) }
+
 // total is the sum before and after: "about $182.74 → $243 a month, +$60.74".
 func total(c *reconcile.Cost) string {
 	m := money(c.Currency)

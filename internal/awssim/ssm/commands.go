@@ -76,7 +76,7 @@ func (svc *Service) sendCommand(in *ssm.SendCommandInput) (*ssm.SendCommandOutpu
 	svc.update()
 	invalid := slices.DeleteFunc(slices.Clone(in.InstanceIds), func(id string) bool { return svc.state.Agents[id] != nil })
 	if len(invalid) > 0 {
-		return nil, core.Fail("InvalidInstanceId", "Instances [[%s]] not in a valid state for account %s", strings.Join(invalid, ", "), core.AccountID)
+		return nil, core.Fail("InvalidInstanceId", "Instances [[%s]] not in a valid state for account %s", strings.Join(invalid, ", "), svc.Number())
 	}
 	n := svc.NextSerial()
 	c := &Command{

@@ -98,7 +98,7 @@ func (f *Flags) faults() (*simulated.Faults, error) {
 	if f.Faults == "" {
 		return nil, nil //nolint:nilnil // no faults
 	}
-	if !f.Simulate {
+	if !f.Simulate && !f.Copies {
 		return nil, env.Usagef("--faults needs --simulate")
 	}
 	faults, err := simulated.ParseFaults(f.Faults)

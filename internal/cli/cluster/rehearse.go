@@ -4,48 +4,63 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-type rehearseOptions struct{ *flags }
+type rehearseOptions struct {
+	*flags
+	save string
+}
 
 func newRehearse(f *flags) *cobra.Command {
-	o := &rehearseOptions{f}
+	o := &rehearseOptions{flags: f}
 	cmd := &cobra.Command{
 		Use:   "rehearse -f FILE",
-		Short: "Create and delete a cluster in a copy of the simulated account",
-		Long: `Create the cluster of a manifest in a copy of the simulated account, look for changes,
-and delete it. AWS is not called, and the simulated account itself is not changed.
+		Short: "Create and delete a cluster in a simulated copy of the account",
+		Long: `Create the cluster of a manifest in a simulated copy of the account, look for changes,
+and delete it. The account itself is only read.
 
-The report says how long AWS takes for each step, how many calls each service gets,
-which quotas are nearly used up, and what is left in the account at the end. With
---faults, the simulated AWS fails. A copy of a real account cannot be used.`,
+The copy has what the manifest touches: networks with everything in them, images, roles,
+key pairs, load balancers, quotas and what is used of them, and what exists of the
+cluster. It has no secrets: no user data, and no values of parameters and secrets. What
+the caller may not read is as in a new account, and a note says so. With --simulate, the
+account is the simulated one.
+
+The report says how long AWS takes for each step, how many calls and writes each service
+gets, which quotas are nearly used up, what the cluster costs, what the policy must
+allow, and what is left in the account at the end. With --faults, the copy fails as AWS
+may fail.
+
+--save keeps the copy, for any command with --simulate --simulate-state FILE.`,
 		Example: `  clusterawsadm cluster rehearse -f demo.yaml
-  clusterawsadm cluster rehearse -f demo.yaml --faults 1:network`,
+  clusterawsadm cluster rehearse -f demo.yaml --save account.json
+  clusterawsadm cluster rehearse -f demo.yaml --simulate --faults 1:network`,
 		Args:   manifestOnly,
-		PreRun: func(*cobra.Command, []string) { f.Simulate = true },
+		PreRun: func(*cobra.Command, []string) { f.Copies = true },
 		RunE:   func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	f.addManifest(cmd)
+	f.addCost(cmd)
+	cmd.Flags().StringVar(&o.save, "save", "", "write the copy of the account to `FILE`, without secrets")
 	return cmd
 }
 
 // rehearsal is a run in the copy of an account.
 type rehearsal struct {
 	*session
-	cluster *reconcile.Cluster
-	rows    [][]string
+	cluster  *reconcile.Cluster
+	manifest *reconcile.Manifest
+	planned  *planned // in the account itself; nil for a simulated one
+	rows     [][]string
 }
 
 func (o *rehearseOptions) run(ctx context.Context) (err error) {
@@ -58,26 +73,39 @@ func (o *rehearseOptions) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	if err := o.CopySimulated(m.Region(), folder); err != nil {
+	r := &rehearsal{manifest: m}
+	if r.planned, err = o.copy(ctx, m, folder); err != nil {
 		return err
 	}
-	s, err := o.open(ctx, m.Region())
-	if err != nil {
+	if r.session, err = o.open(ctx, m.Region()); err != nil {
 		return err
 	}
-	defer s.Close(&err)
-	s.target.Wait = reconcile.APIServer
-	if m.MostWait() == reconcile.Infrastructure { // the API server is inside the VPC
-		s.target.Wait = reconcile.Infrastructure
+	defer r.Close(&err)
+	r.target.Wait = reconcile.APIServer
+	if m.MostWait() == reconcile.Infrastructure || r.planned.exists() { // nobody can ask its API server
+		r.target.Wait = reconcile.Infrastructure
 	}
-	r := &rehearsal{session: s, cluster: reconcile.Open(m, s.target)}
+	r.target.Cost = o.cost.value == "on"
+	r.cluster = reconcile.Open(m, r.target)
 	return r.perform(ctx, o)
+}
+
+// copy copies the account.
+func (o *rehearseOptions) copy(ctx context.Context, m *reconcile.Manifest, folder string) (*planned, error) {
+	switch {
+	case !o.Simulate:
+		return o.copyAccount(ctx, m, folder)
+	case o.save != "":
+		return nil, env.Usagef("--save: the simulated account is in a file already, that of --simulate-state")
+	}
+	return nil, o.CopySimulated(m.Region(), folder)
 }
 
 // perform creates and deletes the cluster, and prints the report.
 func (r *rehearsal) perform(ctx context.Context, o *rehearseOptions) error {
 	before := r.Resources()
 	plan, err := r.cluster.Plan(ctx)
+	r.planned.compare(o.flags, plan)
 	if err != nil {
 		return err
 	}
@@ -92,10 +120,7 @@ func (r *rehearsal) perform(ctx context.Context, o *rehearseOptions) error {
 		return err
 	}
 	left := slices.DeleteFunc(r.Resources(), func(line string) bool { return slices.Contains(before, line) })
-	if err := render.Table(o.Env.Out, []string{"STEP", "AWS TAKES", "READS", "WRITES"}, r.rows); err != nil {
-		return err
-	}
-	if _, err := fmt.Fprint(o.Env.Out, "\n", r.services(), near(plan.Quotas), remains(left)); err != nil {
+	if err := r.print(o, plan, left); err != nil {
 		return err
 	}
 	switch {
@@ -117,36 +142,4 @@ func (r *rehearsal) step(name string, do func() (reconcile.Result, error)) error
 	took := r.Clock.Since(began).Round(time.Second)
 	r.rows = append(r.rows, []string{name, took.String(), strconv.FormatInt(result.Reads, 10), strconv.FormatInt(result.Writes, 10)})
 	return nil
-}
-
-// services prints the calls of each service.
-func (r *rehearsal) services() string {
-	calls := map[string]int{}
-	for _, c := range r.calls.List() {
-		calls[c.Service] += c.Count
-	}
-	parts := make([]string, 0, len(calls))
-	for _, name := range slices.Sorted(maps.Keys(calls)) {
-		parts = append(parts, fmt.Sprintf("%s %d", name, calls[name]))
-	}
-	return "Calls by service: " + strings.Join(parts, ", ") + "\n"
-}
-
-// near prints the quotas of which the cluster leaves less than a fifth.
-func near(quotas []reconcile.Quota) string {
-	out := ""
-	for _, q := range quotas {
-		if used := q.Used + q.Needed; used*5 > q.Limit*4 {
-			out += fmt.Sprintf("Quota nearly used up: %s: %d of %d (%s %s)\n", q.Name, used, q.Limit, q.Service, q.Code)
-		}
-	}
-	return out
-}
-
-// remains prints what the deletion has left.
-func remains(left []string) string {
-	if len(left) == 0 {
-		return "Left in the account: nothing\n"
-	}
-	return "Left in the account:\n  " + strings.Join(left, "\n  ") + "\n"
 }

@@ -83,6 +83,9 @@ func New(o Options) *AWS {
 	if !o.Bare {
 		cfn.CreateBootstrapStack()
 	}
+	if o.EKSRoles {
+		a.state.IAM.Roles[iam.DriverRole] = iam.NewDriverRole(a.account.Partition(), a.account.Now())
+	}
 	return a
 }
 

@@ -347,13 +347,18 @@ func TestStackSurvivesAFile(t *testing.T) {
 
 func TestStockStack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := New(Options{})
-		out, err := cfn.NewFromConfig(a.Config()).DescribeStacks(t.Context(), &cfn.DescribeStacksInput{StackName: aws.String(cloudformationsim.BootstrapStack)})
-		require.NoError(t, err)
-		assert.Equal(t, types.StackStatusCreateComplete, out.Stacks[0].StackStatus)
-		assert.Empty(t, a.Inventory(), "an account begins with it")
-		resources, err := cfn.NewFromConfig(a.Config()).DescribeStackResources(t.Context(), &cfn.DescribeStackResourcesInput{StackName: aws.String(cloudformationsim.BootstrapStack)})
-		require.NoError(t, err)
-		assert.Len(t, resources.StackResources, 6)
+		stockStack(t, New(Options{}), 6)
+		stockStack(t, New(Options{EKSRoles: true, Region: "cn-north-1"}), 9)
 	})
+}
+
+func stockStack(t *testing.T, a *AWS, size int) {
+	t.Helper()
+	out, err := cfn.NewFromConfig(a.Config()).DescribeStacks(t.Context(), &cfn.DescribeStacksInput{StackName: aws.String(cloudformationsim.BootstrapStack)})
+	require.NoError(t, err)
+	assert.Equal(t, types.StackStatusCreateComplete, out.Stacks[0].StackStatus)
+	assert.Empty(t, a.Inventory(), "an account begins with it")
+	resources, err := cfn.NewFromConfig(a.Config()).DescribeStackResources(t.Context(), &cfn.DescribeStackResourcesInput{StackName: aws.String(cloudformationsim.BootstrapStack)})
+	require.NoError(t, err)
+	assert.Len(t, resources.StackResources, size)
 }

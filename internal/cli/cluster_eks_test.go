@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -34,8 +35,6 @@ func TestEKSClusterCommands(t *testing.T) {
 		t.Helper()
 		require.Equal(t, want, s.run(append([]string{"cluster"}, args...)...), "%s\n%s", args, s.err.String())
 	}
-	step(env.Refused, "plan", "-f", file)
-	assert.Contains(t, s.err.String(), "role eks-nodegroup.cluster-api-provider-aws.sigs.k8s.io does not exist in the account: create it with --set CAPA_EKS_IAM=true")
 	s.variables["CAPA_EKS_IAM"] = "true"
 	step(0, "plan", "-f", file)
 	assert.Contains(t, s.out.String(), "+ eks-cluster\n")
@@ -65,6 +64,35 @@ func TestEKSClusterCommands(t *testing.T) {
 	assert.Contains(t, s.err.String(), "is deleted (")
 	step(0, "delete", "-f", file, "--yes")
 	assert.Contains(t, s.err.String(), "Cluster eks in us-east-1 has no resources")
+}
+
+// TestEveryFlavorOfEKS creates, in a new simulated account, each flavor that needs no
+// existing network. Nothing has to be prepared.
+func TestEveryFlavorOfEKS(t *testing.T) {
+	tried := 0
+	for _, flavor := range flavors(t) {
+		if !strings.HasPrefix(flavor, "eks") || strings.Contains(flavor, "byo") {
+			continue
+		}
+		tried++
+		t.Run(flavor, func(t *testing.T) {
+			t.Parallel()
+			s := newShell(t)
+			file := s.generated(t, "--flavor", flavor)
+			s.simulated()
+			require.Equal(t, 0, s.run("cluster", "create", "-f", file, "--yes"), s.err.String())
+			require.Equal(t, 0, s.run("cluster", "plan", "-f", file, "--detailed-exitcode"), s.out.String()+s.err.String())
+		})
+	}
+	assert.GreaterOrEqual(t, tried, 8)
+}
+
+// TestRehearseEKS rehearses a cluster of EKS in a new account.
+func TestRehearseEKS(t *testing.T) {
+	s := newShell(t)
+	s.simulated()
+	require.Equal(t, 0, s.run("cluster", "rehearse", "-f", configured("eks-iam")), s.err.String())
+	assert.Contains(t, s.out.String(), "Left in the account: nothing")
 }
 
 // TestPoolCommands runs the commands for a cluster with a machine pool.

@@ -262,7 +262,7 @@ func (svc *Service) validateTemplate(in *cfn.ValidateTemplateInput) (*cfn.Valida
 // Inventory lists the stacks except for the bootstrap stack.
 func (svc *Service) Inventory() (lines []string) {
 	for _, s := range core.ByKey(svc.state.Stacks) {
-		if s.Status != types.StackStatusDeleteComplete && !s.bootstrap() {
+		if s.Status != types.StackStatusDeleteComplete && !svc.pristine(s) {
 			lines = append(lines, "Stack "+s.Name)
 		}
 	}
@@ -272,7 +272,7 @@ func (svc *Service) Inventory() (lines []string) {
 // Detailed is Inventory with the attributes of the stacks.
 func (svc *Service) Detailed() (lines []string) {
 	for _, s := range core.ByKey(svc.state.Stacks) {
-		if s.Status != types.StackStatusDeleteComplete && !s.bootstrap() {
+		if s.Status != types.StackStatusDeleteComplete && !svc.pristine(s) {
 			lines = append(lines, core.LineOf("Stack "+s.Name, "status", string(s.Status), "resources", strings.Join(core.SortedKeys(s.Resources), ","), "tags", core.Pairs(s.Tags)))
 		}
 	}

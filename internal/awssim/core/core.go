@@ -42,6 +42,9 @@ type Options struct {
 	Inside bool
 	// Bare omits the stack of CAPA's bootstrap, with its roles and instance profiles.
 	Bare bool
+	// EKSRoles adds the roles of EKS to that stack: of control planes, node groups and
+	// Fargate profiles. It also adds the role ebs-csi, for the EBS CSI driver.
+	EKSRoles bool
 }
 
 // State is the part of a saved account that belongs to no service.

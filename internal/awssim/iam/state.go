@@ -76,10 +76,34 @@ func (s *State) fill() {
 	core.Fill(&s.Providers)
 }
 
+// BootstrapSuffix ends the names of the roles of CAPA's bootstrap stack.
+const BootstrapSuffix = ".cluster-api-provider-aws.sigs.k8s.io"
+
 // BootstrapProfiles lists the roles and instance profiles of CAPA's bootstrap stack.
 func BootstrapProfiles() []string {
-	const suffix = ".cluster-api-provider-aws.sigs.k8s.io"
-	return []string{"control-plane" + suffix, "controllers" + suffix, "nodes" + suffix}
+	return []string{"control-plane" + BootstrapSuffix, "controllers" + BootstrapSuffix, "nodes" + BootstrapSuffix}
+}
+
+// BootstrapRolesOfEKS lists the roles that Options.EKSRoles adds.
+func BootstrapRolesOfEKS() []string {
+	return []string{"eks-controlplane" + BootstrapSuffix, "eks-nodegroup" + BootstrapSuffix, "eks-fargate" + BootstrapSuffix}
+}
+
+// DriverRole is the name of the role of the EBS CSI driver that Options.EKSRoles adds.
+const DriverRole = "ebs-csi"
+
+// NewDriverRole returns the role of the EBS CSI driver. Pods get it by EKS Pod Identity.
+func NewDriverRole(partition string, born time.Time) *Role {
+	return &Role{
+		Name: DriverRole, Path: "/", Service: "pods.eks.amazonaws.com", Born: born,
+		Holder: Holder{Attached: []string{"arn:" + partition + ":iam::aws:policy/service-role/AmazonEBSCSIDriverPolicy"}},
+	}
+}
+
+// given reports whether an account begins with a role.
+func (svc *Service) given(name string) bool {
+	return slices.Contains(BootstrapProfiles(), name) ||
+		svc.EKSRoles && (name == DriverRole || slices.Contains(BootstrapRolesOfEKS(), name))
 }
 
 func (svc *Service) simulate() {
@@ -180,9 +204,10 @@ func (svc *Service) Inventory() (lines []string) {
 	s := svc.state
 	list := func(kind string, names []string) {
 		for _, name := range names {
-			if !slices.Contains(BootstrapProfiles(), name) || kind != "Role" && kind != "InstanceProfile" {
-				lines = append(lines, kind+" "+name)
+			if kind == "Role" && svc.given(name) || kind == "InstanceProfile" && slices.Contains(BootstrapProfiles(), name) {
+				continue
 			}
+			lines = append(lines, kind+" "+name)
 		}
 	}
 	list("Role", core.SortedKeys(s.Roles))
@@ -204,7 +229,7 @@ func (svc *Service) Detailed() (lines []string) {
 	}
 	line := func(title string, pairs ...string) { lines = append(lines, core.LineOf(title, pairs...)) }
 	for _, r := range core.ByKey(svc.state.Roles) {
-		if !slices.Contains(BootstrapProfiles(), r.Name) {
+		if !svc.given(r.Name) {
 			line("Role "+r.Name, append(holds(r.Holder), "path", cmp.Or(r.Path, "/"), "service", r.Service, "trust", r.Trust, "boundary", r.Boundary, "tags", core.Pairs(r.Tags))...)
 		}
 	}

@@ -103,7 +103,7 @@ func (a *Account) load(o Options) error {
 		}
 	}
 	a.Clock = clock.Fast(origin, o.Speed)
-	options := awssim.Options{Region: o.Region, Clock: a.Clock}
+	options := awssim.Options{Region: o.Region, Clock: a.Clock, EKSRoles: true}
 	o.Faults.slow(&options)
 	if data == nil {
 		a.sim = awssim.New(options)

@@ -138,10 +138,14 @@ func (r *reader) thing(id *string, tags map[string]string) ec2.Thing {
 
 func (r *reader) old() time.Time { return r.Now.AddDate(0, -1, 0) }
 
-// since returns a time of AWS, or the default for none.
+// since returns when a resource was created: the time that the source says, or the default for
+// none. The clock of an emulator may be ahead.
 func (r *reader) since(t *time.Time) time.Time {
-	if t == nil {
+	switch {
+	case t == nil:
 		return r.old()
+	case t.After(r.Now):
+		return r.Now.Add(-time.Minute)
 	}
 	return *t
 }

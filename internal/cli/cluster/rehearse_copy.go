@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/account"
@@ -35,7 +36,9 @@ func (o *rehearseOptions) copyAccount(ctx context.Context, m *reconcile.Manifest
 		if ctx.Err() != nil {
 			return nil, p.err
 		}
-		o.Env.Story("note: there is no plan in the account itself: %s", env.Valid(p.err.Error()))
+		if !errors.As(p.err, new(*reconcile.RefusedError)) { // the copy refuses it for the same reasons
+			o.Env.Story("note: there is no plan in the account itself, so that the copy may lack something: %s", env.Valid(p.err.Error()))
+		}
 	}
 	return p, o.CopyOf(ctx, s.Account, asked, folder, o.save)
 }
@@ -49,7 +52,7 @@ func (p *planned) exists() bool {
 
 // compare says in what the plan in the copy differs from the one in the account.
 func (p *planned) compare(f *flags, copied reconcile.Plan) {
-	if p == nil {
+	if p == nil || p.err != nil {
 		return
 	}
 	if p.exists() {

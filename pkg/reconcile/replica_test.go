@@ -58,7 +58,7 @@ func requireSamePlan(t *testing.T, m *manifest.Cluster, twin *awssim.AWS, want r
 }
 
 // A plan in a copy of an account is the plan in the account, before the cluster exists and
-// when it does. What an EKS cluster consists of is not copied.
+// when it does.
 func TestPlanInACopy(t *testing.T) {
 	for _, file := range examples(t) {
 		m := loadQuick(t, file)
@@ -68,9 +68,6 @@ func TestPlanInACopy(t *testing.T) {
 				prepare(t, file, a, m)
 				twin, plan, refused := copied(t, m, a)
 				requireSamePlan(t, m, twin, plan, refused)
-				if m.EKS != nil {
-					return
-				}
 				mustApply(t, m, a)
 				twin, plan, refused = copied(t, m, a)
 				requireSamePlan(t, m, twin, plan, refused)

@@ -61,6 +61,7 @@ type Cluster struct {
 	Key                                          string // KMS key for secrets; "" for the key of AWS
 	Support                                      string // EXTENDED or STANDARD
 	Protected, ZonalShift                        bool   // deletion protection, and zonal shift of ARC
+	Random                                       string // part of the names of the endpoint and the issuer; "": it follows from the ARN
 	Tags                                         map[string]string
 	Born, Ready                                  time.Time
 	Deleted                                      time.Time               // start of the deletion; zero: none
@@ -439,6 +440,9 @@ func (c *Cluster) Host(region string) string {
 
 // key is the random part of a cluster's names.
 func (c *Cluster) key() string {
+	if c.Random != "" {
+		return c.Random
+	}
 	sum := sha256.Sum256([]byte(c.ARN))
 	return strings.ToUpper(hex.EncodeToString(sum[:16]))
 }

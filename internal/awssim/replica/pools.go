@@ -8,10 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
-	"github.com/aws/aws-sdk-go-v2/service/eks"
 
 	sim "github.com/clusterawsadm/clusterawsadm/internal/awssim/autoscaling"
-	simeks "github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
 )
 
 // scaling reads the Auto Scaling groups that the plan asks for, and those of its cluster.
@@ -20,7 +18,7 @@ func (r *reader) scaling(ctx context.Context) error {
 	c, found := autoscaling.NewFromConfig(r.Config), map[string]*sim.Group{}
 	err := pages(ctx, autoscaling.NewDescribeAutoScalingGroupsPaginator(c, &autoscaling.DescribeAutoScalingGroupsInput{}), func(p *autoscaling.DescribeAutoScalingGroupsOutput) {
 		for _, g := range p.AutoScalingGroups {
-			if own := r.groupOf(g); r.Asked.about(own.Name) || r.oursScaled(own.Tags) {
+			if own := r.groupOf(g); r.Asked.about(own.Name, own.Tags["eks:cluster-name"].Value) || r.oursScaled(own.Tags) {
 				found[own.Name] = own
 			}
 		}
@@ -66,6 +64,9 @@ func (r *reader) groupOf(g types.AutoScalingGroup) *sim.Group {
 		template = m.LaunchTemplate.LaunchTemplateSpecification
 	}
 	own.Template = refOf(template)
+	for _, t := range g.Tags {
+		own.OfEKS = own.OfEKS || aws.ToString(t.Key) == "eks:cluster-name"
+	}
 	for _, p := range g.SuspendedProcesses {
 		own.Suspended[aws.ToString(p.ProcessName)] = true
 	}
@@ -90,26 +91,4 @@ func refOf(t *types.LaunchTemplateSpecification) *sim.TemplateRef {
 		return &sim.TemplateRef{}
 	}
 	return &sim.TemplateRef{ID: aws.ToString(t.LaunchTemplateId), Version: aws.ToString(t.Version)}
-}
-
-// clusters reads the names of the EKS clusters, which are taken and count against the quota.
-// What they consist of is not copied.
-func (r *reader) clusters(ctx context.Context) error {
-	found := map[string]*simeks.Cluster{}
-	p := eks.NewListClustersPaginator(eks.NewFromConfig(r.Config), &eks.ListClustersInput{})
-	err := pages(ctx, p, func(p *eks.ListClustersOutput) {
-		for _, name := range p.Clusters {
-			found[name] = &simeks.Cluster{Name: name, ARN: r.arn("eks", "cluster/"+name), Version: "1.33", Born: r.old(), Ready: r.old()}
-		}
-	})
-	if err != nil {
-		return err
-	}
-	for _, in := range of[eks.DescribeClusterInput](r.Asked) {
-		if name := aws.ToString(in.Name); found[name] != nil {
-			r.remark("the EKS cluster %s exists: its settings, node groups and add-ons are not copied", name)
-		}
-	}
-	r.to.EKS.Clusters = found
-	return nil
 }

@@ -322,7 +322,7 @@ func TestList(t *testing.T) {
 	require.Equal(t, 0, s.run("cluster", "list", "-o", "wide"), s.err.String())
 	assert.Regexp(t, `STATUS    AGE +RESOURCES   KINDS\n`, s.out.String())
 	require.Equal(t, 0, s.run("cluster", "list", "-o", "json"), s.err.String())
-	assert.Contains(t, s.out.String(), `"version": "v1.34.2"`)
+	assert.Contains(t, s.out.String(), `"kubernetes": "v1.34.2"`)
 	require.Equal(t, env.Changes, s.run("cluster", "describe", "demo", "--detailed-exitcode"), s.err.String())
 	assert.Regexp(t, `^demo  us-east-1  Kubernetes v1\.34\.2  https://\S+:6443  \d+\w+ old\n`, s.out.String())
 	text, err := os.ReadFile(file)
@@ -344,12 +344,12 @@ func testFormats(t *testing.T, s *shellEnv) {
 	t.Helper()
 	for _, c := range []struct{ args, want string }{
 		{"list -o name", "^demo\n$"},
-		{"list -o jsonpath={.clusters[*].version}", `^v1\.34\.2\n$`},
+		{"list -o jsonpath={.clusters[*].kubernetes}", `^v1\.34\.2\n$`},
 		{"list -o jsonpath=clusters[0].workers.running", "^1\n$"},
 		{"list -o jsonpath={.clusters[0].nope}", "^\n$"},
 		{"describe demo -o name", `(?m)^machine/demo-md-0/0$`},
 		{"describe demo -o wide", `├─ … ip-\S+ +pending +control-plane v1\.34\.2  NotReady\n`},
-		{"describe demo -o yaml", `apiServer:\n  state: ready\n  version: v1\.34\.2\n`},
+		{"describe demo -o yaml", `apiServer:\n  kubernetes: v1\.34\.2\n  state: ready\n`},
 		{"describe demo -o jsonpath={range.nodes[*]}{.roles[0]}={.ready},{end}", "^control-plane=false,=false,\n$"},
 	} {
 		require.Equal(t, 0, s.run(append([]string{"cluster"}, strings.Fields(c.args)...)...), s.err.String())

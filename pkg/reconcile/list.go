@@ -21,9 +21,9 @@ type ClusterSummary struct {
 	Region string         `json:"region"`
 	Kinds  map[string]int `json:"resources"` // number of resources of each kind
 
-	EKS          bool       `json:"eks"`               // EKS runs the control plane
-	Version      string     `json:"version,omitempty"` // of Kubernetes; "" if it is not known
-	ControlPlane Machines   `json:"controlPlane"`      // none in EKS
+	EKS          bool       `json:"eks"`                  // EKS runs the control plane
+	Version      string     `json:"kubernetes,omitempty"` // of Kubernetes; "" if it is not known
+	ControlPlane Machines   `json:"controlPlane"`         // none in EKS
 	Workers      Machines   `json:"workers"`
 	Status       string     `json:"status"`          // "running", "pending", "no control plane"; of EKS: "active", "creating"…
 	Since        *time.Time `json:"since,omitempty"` // creation of the EKS cluster, or of the oldest machine of the control plane

@@ -48,8 +48,8 @@ func (r *run) nodeOf(id graph.ID) *incluster.NodeState {
 // APIStatus is what is known of the API server of a cluster.
 type APIStatus struct {
 	State   APIState `json:"state"`
-	Detail  string   `json:"detail,omitempty"`  // why it is not ready
-	Version string   `json:"version,omitempty"` // of Kubernetes: "v1.34.2"
+	Detail  string   `json:"detail,omitempty"`     // why it is not ready
+	Version string   `json:"kubernetes,omitempty"` // of Kubernetes: "v1.34.2"
 }
 
 // APIState is the state of an API server.
@@ -67,7 +67,7 @@ type NodeStatus struct {
 	Name    string    `json:"name"`
 	Machine string    `json:"machine,omitempty"` // ID of its instance; "" if it is not known
 	Roles   []string  `json:"roles,omitempty"`   // "control-plane"
-	Version string    `json:"version"`           // of its kubelet: "v1.34.2"
+	Version string    `json:"kubernetes"`        // of its kubelet: "v1.34.2"
 	Ready   bool      `json:"ready"`
 	Detail  string    `json:"detail,omitempty"` // why it is not ready
 	Cordon  bool      `json:"unschedulable,omitempty"`

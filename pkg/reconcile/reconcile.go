@@ -211,8 +211,8 @@ func CheckName(name string) error {
 type Status struct {
 	Name      string           `json:"name"`
 	Region    string           `json:"region"`
-	Version   string           `json:"version,omitempty"`  // of Kubernetes
-	Endpoint  string           `json:"endpoint,omitempty"` // host:port of the API server
+	Version   string           `json:"kubernetes,omitempty"` // of Kubernetes
+	Endpoint  string           `json:"endpoint,omitempty"`   // host:port of the API server
 	Resources []ResourceStatus `json:"resources"`
 	// Since is when the EKS cluster was created, or the oldest machine of the control plane
 	// launched.

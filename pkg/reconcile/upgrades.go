@@ -18,7 +18,7 @@ type Upgrades struct {
 	Exists bool   `json:"exists"` // the control plane exists
 	// Version is that of the control plane, or that of the manifest as long as the control
 	// plane does not exist: "v1.33.0", or "v1.33" in EKS; "" if it is not known.
-	Version string `json:"version,omitempty"`
+	Version string `json:"kubernetes,omitempty"`
 	// Versions are those that can be used: of a self-managed cluster those with images for all
 	// its machines. In EKS the current one is among them. The oldest is the first.
 	Versions []UpgradeVersion `json:"versions"`
@@ -45,7 +45,7 @@ func (u Upgrades) Refused() error { return refusalFor(u.Refusals) }
 // UpgradeVersion is a version of Kubernetes. Status and dates are those of EKS, as
 // DescribeClusterVersions returns them.
 type UpgradeVersion struct {
-	Version     string      `json:"version"`
+	Version     string      `json:"kubernetes"`
 	Step        UpgradeStep `json:"step"`
 	Recommended bool        `json:"recommended,omitempty"`
 

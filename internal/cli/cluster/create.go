@@ -123,7 +123,7 @@ func (o *createOptions) printResult(r *run, res reconcile.Result) error {
 		story = fmt.Sprintf("Cluster %s in %s is up to date (%s).", r.cluster.Name, r.cluster.Region, changed(res))
 	}
 	if res.Endpoint != "" {
-		out.Endpoint = "https://" + res.Endpoint
+		out.Endpoint = apiURL(res.Endpoint)
 		story += o.state(res, out.Endpoint)
 	}
 	if o.progress.value != "json" {

@@ -73,9 +73,27 @@ func (o *describeOptions) run(ctx context.Context, args []string) (err error) {
 	return err
 }
 
+// description is the JSON output.
+type description struct {
+	Document int `json:"version"` // of the document
+	reconcile.Status
+	Endpoint string `json:"endpoint,omitempty"` // https://host:port of the API server
+}
+
+func described(s reconcile.Status) description {
+	d := description{Document: render.Version, Status: s}
+	if s.Endpoint != "" {
+		d.Endpoint = apiURL(s.Endpoint)
+	}
+	return d
+}
+
+// apiURL is the URL of the API server at an endpoint, as all documents have it.
+func apiURL(endpoint string) string { return "https://" + endpoint }
+
 // print prints the state of a cluster in the format of the flag.
 func (o *describeOptions) print(s reconcile.Status, named bool, now time.Time) error {
-	if is, err := o.output.encode(o.Env.Out, s); is {
+	if is, err := o.output.encode(o.Env.Out, described(s)); is {
 		return err
 	}
 	if o.output.value == "name" {

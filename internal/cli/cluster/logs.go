@@ -91,7 +91,7 @@ func (o *logsOptions) documents(l reconcile.Logs, now time.Time) ([]reconcile.Lo
 	if err := render.Status(&tree, l.Status, render.StatusView{Full: true, Now: now}); err != nil {
 		return nil, err
 	}
-	if err := render.Encode(&document, render.JSON, l.Status); err != nil {
+	if err := render.Encode(&document, render.JSON, described(l.Status)); err != nil {
 		return nil, err
 	}
 	return []reconcile.LogFile{

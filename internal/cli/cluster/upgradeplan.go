@@ -8,6 +8,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 type upgradePlanOptions struct {
@@ -48,6 +49,12 @@ not contain. Without it, the versions are not known, and --to is not checked aga
 	return cmd
 }
 
+// upgrades is the JSON output.
+type upgrades struct {
+	Document int `json:"version"` // of the document
+	reconcile.Upgrades
+}
+
 func (o *upgradePlanOptions) run(ctx context.Context, args []string) (err error) {
 	if o.to != "" && !regexp.MustCompile(`^v?\d+\.\d+(\.\d+)?$`).MatchString(o.to) {
 		return env.Usagef("--to: %q is not a version of Kubernetes such as v1.34.2", o.to)
@@ -68,7 +75,7 @@ func (o *upgradePlanOptions) run(ctx context.Context, args []string) (err error)
 	if o.output.value == "text" {
 		err = render.Upgrades(o.Env.Out, u, render.UpgradesView{Named: len(args) > 0, Style: o.Env.OutStyle()})
 	} else {
-		err = render.Encode(o.Env.Out, render.Format(o.output.value), u)
+		err = render.Encode(o.Env.Out, render.Format(o.output.value), upgrades{render.Version, u})
 	}
 	if err != nil {
 		return err

@@ -30,6 +30,11 @@ func TestImportKeysFromMachine(t *testing.T) {
 		r := state.IAM.Roles["control-plane.cluster-api-provider-aws.sigs.k8s.io"]
 		r.Attached = append(r.Attached, "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore")
 	})
+	require.Equal(t, 0, s.run("cluster", "import", "demo", "--boot-data-from", "ssm"), s.err.String())
+	assert.Regexp(t, `left out what i-\w+ booted with: the machine is not reached by Systems Manager`, s.err.String(), "the worker")
+	require.Equal(t, env.Wrong, s.run("cluster", "import", "demo", "--boot-data-from", "./folder"))
+	assert.Contains(t, s.err.String(), "--boot-data-from ./folder: it can only be ssm")
+
 	require.Equal(t, 0, s.run("cluster", "import", "demo", "--pki-from", "ssm", "--adopt", "--yes"), s.err.String())
 	assert.Regexp(t, `the keys of the cluster were read on i-\w+\n`, s.err.String())
 	assert.NotContains(t, s.out.String()+s.err.String(), "PRIVATE KEY")

@@ -54,6 +54,9 @@ type ImportOptions struct {
 	// KeysFromMachine reads them on a machine of the control plane, with SSM Run Command. If that is
 	// not possible, Unknown says why.
 	KeysFromMachine bool
+	// BootDataFromMachines reads what machines of a self-managed cluster have booted with, with SSM
+	// Run Command: files, commands, users. LeftOut says what cannot be read.
+	BootDataFromMachines bool
 }
 
 // TemplateDifference is a group of machines and the fields in which its template differs from

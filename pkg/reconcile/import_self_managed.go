@@ -32,6 +32,9 @@ func importSelfManaged(ctx context.Context, c *cloud.Clients, t Target, o Import
 	if err := i.readCluster(ctx, c, found, o); err != nil {
 		return nil, err
 	}
+	if o.BootDataFromMachines {
+		i.readBootData(ctx, c, found)
+	}
 	objects := found.Objects()
 	if i.Manifest, err = discover.YAML(selfManagedHead(found), objects); err != nil {
 		return nil, err

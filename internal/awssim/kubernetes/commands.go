@@ -116,10 +116,26 @@ func (svc *Service) output(i *ec2.Instance, command string) ([]byte, error) {
 		text := i.Boot.Output()
 		return []byte(text[max(0, len(text)-60000):]), nil
 	}
+	if command == "cat /var/lib/cloud/instance/user-data.txt.i" {
+		return processed(i)
+	}
 	if m := regexp.MustCompile(`^cd (/\S+) && find (.+) -maxdepth 0 -print0 2>/dev/null \| xargs -0 tar -cf -$`).FindStringSubmatch(command); m != nil {
 		return svc.archive(i, m[1], strings.Fields(m[2]))
 	}
 	return nil, errors.New("sh: this command is not simulated: " + command)
+}
+
+// processed returns the user data of a machine as cloud-init stores it: a MIME message. On a
+// machine with Ignition there is none.
+func processed(i *ec2.Instance) ([]byte, error) {
+	data, err := inflated(i.Boot.Data)
+	if err != nil || len(data) == 0 || bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+		return nil, errors.New("cat: /var/lib/cloud/instance/user-data.txt.i: No such file or directory")
+	}
+	const boundary = "===============0123456789=="
+	head := "Content-Type: multipart/mixed; boundary=\"" + boundary + "\"\nMIME-Version: 1.0\nNumber-Attachments: 1\n\n--" + boundary + "\n"
+	part := "Content-Type: text/jinja2\nMIME-Version: 1.0\nContent-Disposition: attachment; filename=\"part-001\"\n\n"
+	return fmt.Appendf(nil, "%s%s%s\n--%s--\n", head, part, data, boundary), nil
 }
 
 // kubeletJournal are messages of the kubelet.

@@ -20,8 +20,8 @@ import (
 
 type importOptions struct {
 	*flags
-	output, keys string
-	adopt, yes   bool
+	output, keys, bootData string
+	adopt, yes             bool
 }
 
 func newImport(f *flags) *cobra.Command {
@@ -46,10 +46,14 @@ replace them. Machines of Cluster API have no such tags, and stay. kubeadm's con
 is read in the cluster, if the account has its keys, or with those of --pki-from.
 Clusters with machine pools are refused.
 
---pki-from ssm reads the keys on a machine of the control plane that Systems Manager reaches,
-with ssm:DescribeInstanceInformation, ssm:SendCommand and ssm:GetCommandInvocation. The
-command encrypts them on the machine with a key of this run, so that AWS stores nothing that
-anybody else can read, and it writes no file there.
+--pki-from ssm reads the keys on a machine of the control plane that Systems Manager
+reaches, with ssm:DescribeInstanceInformation, ssm:SendCommand and
+ssm:GetCommandInvocation. They are encrypted on the machine with a key of this run, so
+that AWS stores nothing that anybody else can read. No file is written there.
+
+--boot-data-from ssm reads in the same way what the newest machine of every group got from
+cloud-init: files, commands, users, and how kubeadm registers it. Files and commands that
+may contain a secret, and passwords, are left out; a comment says which.
 
 'cluster create' and 'cluster delete' work on resources that have the tags of the
 cluster. --adopt sets them on the cluster and on its parts, records that the machines have
@@ -67,6 +71,7 @@ Kubernetes.`,
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`FILE` for the manifest; it is not overwritten (default: standard output)")
 	cmd.Flags().BoolVar(&o.adopt, "adopt", false, "set the tags by which other commands find the cluster, and the template of its machines")
 	cmd.Flags().StringVar(&o.keys, "pki-from", "", "where the keys of a cluster are that are not in the account: `FOLDER|ssm`, a folder with a copy of /etc/kubernetes/pki of a control-plane machine, or ssm to read them on such a machine with SSM Run Command; --adopt stores them")
+	cmd.Flags().StringVar(&o.bootData, "boot-data-from", "", "`ssm` reads what machines booted with, on the machines, with SSM Run Command: files, commands, users")
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip the confirmation of --adopt")
 	return cmd
 }
@@ -74,7 +79,10 @@ Kubernetes.`,
 // run imports the cluster. The manifest is written before the tags are set, so that it is
 // there whatever happens.
 func (o *importOptions) run(ctx context.Context, name string) (err error) {
-	options := reconcile.ImportOptions{KeysFromMachine: o.keys == onMachine}
+	if o.bootData != "" && o.bootData != onMachine {
+		return env.Usagef("--boot-data-from %s: it can only be %s", o.bootData, onMachine)
+	}
+	options := reconcile.ImportOptions{KeysFromMachine: o.keys == onMachine, BootDataFromMachines: o.bootData != ""}
 	if !options.KeysFromMachine {
 		if options.Keys, err = readKeys(o.keys); err != nil {
 			return err
@@ -107,7 +115,8 @@ func (o *importOptions) run(ctx context.Context, name string) (err error) {
 	return nil
 }
 
-// onMachine is the value of --pki-from with which the keys are read on a machine.
+// onMachine is the value of --pki-from and --boot-data-from with which something is read on
+// machines.
 const onMachine = "ssm"
 
 // keyFiles lists the files of /etc/kubernetes/pki that are the same on all machines.

@@ -57,6 +57,11 @@ func (s *SelfManaged) bootCandidates(g *machineGroup) map[string][]string {
 		}
 	}
 	add(s.usualBoot(g))
+	if b := s.booted(g); b != nil {
+		for _, spec := range versionsOfBooted(b) {
+			add(spec)
+		}
+	}
 	for _, name := range []string{flatcarHostName, "{{ v1.local_hostname }}"} {
 		add(bootstrapv1.KubeadmConfigSpec{JoinConfiguration: bootstrapv1.JoinConfiguration{NodeRegistration: registration(name)}})
 	}

@@ -92,6 +92,9 @@ func (s *SelfManaged) machineSpec(g machineGroup, config, infra string) map[stri
 func (g machineGroup) commentBoot(o *Object, path string) {
 	fields := g.unknownFields(true)
 	switch {
+	case !g.recorded && g.read && len(g.leftOut) > 0:
+		o.comment(path, "Left out: "+strings.Join(g.leftOut, ", ")+".\nMachines that are added get what is written here.")
+	case !g.recorded && g.read:
 	case !g.recorded:
 		o.comment(path, "Not known: whether the machines have other files, commands, users or arguments of\nthe kubelet. Machines that are added get what is written here.")
 	case len(fields) > 0:

@@ -31,6 +31,8 @@ type machineGroup struct {
 	boot         bootstrapv1.KubeadmConfigSpec
 	unknown      []string // fields of spec and boot that are set, and whose values are not known
 	recorded     bool     // the machines say which fields their template sets
+	read         bool     // it was read what a machine booted with
+	leftOut      []string // of what it booted with
 }
 
 // readGroups finds the groups of the machines, those of the control plane first.
@@ -112,6 +114,9 @@ func (s *SelfManaged) describe(g *machineGroup) {
 		s.withoutRecord(g, have)
 	}
 	s.setMutable(g)
+	if b := s.booted(g); b != nil {
+		g.read, g.leftOut = true, b.LeftOut
+	}
 }
 
 // candidates returns a spec that has all that AWS tells of a machine.
@@ -161,6 +166,7 @@ func (s *SelfManaged) withoutRecord(g *machineGroup, have infrav1.AWSMachineSpec
 	}
 	g.spec = have
 	g.boot = s.usualBoot(g)
+	s.asBooted(g)
 }
 
 // usualVolume removes what AWS sets by itself.

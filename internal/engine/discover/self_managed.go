@@ -29,6 +29,7 @@ type SelfManaged struct {
 	Bucket    *s3.BucketState                                      // nil: none
 	Config    *boot.ClusterConfig                                  // as kubeadm stores it in the cluster; nil: not read
 	Unread    []string                                             // what could not be read, and why
+	Booted    map[string]*boot.Booted                              // what machines booted with, by ID; those that were read
 	Sealed    bool                                                 // the default security group of the VPC has no rules
 
 	specs  map[string]infrav1.AWSMachineSpec // by ID of the machine

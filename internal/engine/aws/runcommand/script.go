@@ -24,6 +24,10 @@ func CloudInitLog() Command {
 	return Command(fmt.Sprintf("tail -c %d /var/log/cloud-init-output.log", mostLog))
 }
 
+// UserData prints what a machine has booted with, as cloud-init has stored it. cloud-init has
+// replaced what the user data includes by its content.
+func UserData() Command { return "cat /var/lib/cloud/instance/user-data.txt.i" }
+
 // Files prints a tar archive of those of the files that exist in a folder. Without any, it
 // fails.
 func Files(folder string, names ...string) Command {

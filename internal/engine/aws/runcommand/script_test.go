@@ -119,7 +119,7 @@ func TestScriptsAreChecked(t *testing.T) {
 	}
 	_, public, err := newKey()
 	require.NoError(t, err)
-	for _, c := range []Command{Files("/etc/kubernetes/pki", "ca.crt", "etcd/ca.crt"), KubeletLog(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)), CloudInitLog()} {
+	for _, c := range []Command{Files("/etc/kubernetes/pki", "ca.crt", "etcd/ca.crt"), KubeletLog(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)), CloudInitLog(), UserData()} {
 		cmd := exec.CommandContext(t.Context(), "shellcheck", "--shell=sh", "-")
 		cmd.Stdin = strings.NewReader(c.script(public, part))
 		out, err := cmd.CombinedOutput()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/account"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
@@ -39,7 +40,37 @@ stopped at any time and run again, on this machine or on another one.`,
 	for _, c := range cmd.Commands() {
 		f.timed(c)
 	}
+	hideInert(cmd)
 	return cmd
+}
+
+// acting lists, for the commands that open no account, the shared flags that have an effect.
+// All others have all of them.
+func acting() map[string][]string {
+	// The region of a manifest without one is that of the profile, or of the simulated account.
+	// A management cluster may have its identities, and not answer.
+	manifest := []string{"region", "profile", "simulate", "timeout"}
+	return map[string][]string{
+		"validate": manifest, "graph": manifest, "policy": manifest, "generate": {"region"}, "report": nil, "plan show": nil,
+	}
+}
+
+// hideInert hides flags without an effect from the help of the commands below. They stay
+// accepted, so that a script can pass the same flags to every command.
+func hideInert(group *cobra.Command) {
+	for name, acts := range acting() {
+		cmd, _, err := group.Find(strings.Fields(name))
+		if err != nil || cmd == group {
+			panic("cluster: there is no command " + name) // an error in this file
+		}
+		group.PersistentFlags().VisitAll(func(f *pflag.Flag) {
+			if !slices.Contains(acts, f.Name) {
+				inert := *f
+				inert.Hidden = true
+				cmd.Flags().AddFlag(&inert)
+			}
+		})
+	}
 }
 
 // flags are the flags that all commands share.

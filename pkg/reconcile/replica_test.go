@@ -2,11 +2,14 @@ package reconcile_test
 
 import (
 	"bytes"
+	"context"
 	"regexp"
 	"testing"
 	"testing/synctest"
 
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -123,5 +126,30 @@ func TestCopyWithoutPermissions(t *testing.T) {
 			"quotas cannot be read (AccessDenied): the copy has what the simulated account assumes",
 		}, remarks)
 		requireSamePlan(t, m, twin, want, nil)
+	})
+}
+
+// Instance types are offered where the simulated AWS offers them. If the account differs, a
+// remark says so.
+func TestCopyOfOtherOfferings(t *testing.T) {
+	m := loadQuick(t, "../../configs/quickstart.yaml")
+	synctest.Test(t, func(t *testing.T) {
+		a := awssim.New(awssim.Options{Region: m.Region})
+		asked, source := awssim.NewAsked(), a.Config()
+		_, err := reconcile.OpenModel(m, reconcile.Target{Config: asked.Listen(source), Owner: "test"}).Plan(t.Context())
+		require.NoError(t, err)
+		source.APIOptions = append(source.APIOptions, func(stack *middleware.Stack) error {
+			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("One", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+				out, md, err := next.HandleInitialize(ctx, in)
+				if all, ok := out.Result.(*ec2.DescribeInstanceTypeOfferingsOutput); ok {
+					all.InstanceTypeOfferings = all.InstanceTypeOfferings[:1]
+				}
+				return out, md, err
+			}), middleware.Before)
+		})
+		_, remarks, err := awssim.Copy(t.Context(), source, asked, awssim.Options{Region: m.Region})
+		require.NoError(t, err)
+		require.Len(t, remarks, 1)
+		assert.Contains(t, remarks[0], "t3.large is offered in us-east-1a, and in the copy in us-east-1a, us-east-1b, us-east-1c")
 	})
 }

@@ -126,6 +126,17 @@ func (z zone) offered(name string) bool {
 	return listings().offers(z.name, name)
 }
 
+// Offering returns the sorted names of the availability zones that offer an instance type.
+func Offering(region, name string) (zones []string) {
+	for _, z := range zonesOf(region) {
+		if z.parent == "" && z.offered(name) {
+			zones = append(zones, z.name)
+		}
+	}
+	slices.Sort(zones)
+	return zones
+}
+
 // ZoneID returns the ID of a zone, which is the same in all accounts; "" for none.
 func (svc *Service) ZoneID(name string) string {
 	z, _ := svc.zone(name)

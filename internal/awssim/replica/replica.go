@@ -65,6 +65,7 @@ func Read(ctx context.Context, from Source, to State) (remarks []string, err err
 		read func(context.Context) error
 	}{
 		{"the caller", r.caller},
+		{"offerings of instance types", r.offerings},
 		{"the network", r.network},
 		{"security groups", r.groups},
 		{"elastic IPs", r.addresses},

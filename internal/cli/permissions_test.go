@@ -45,4 +45,5 @@ func TestPermissions(t *testing.T) {
 	assert.Len(t, d.Permissions.Lacking, 4)
 	assert.Len(t, d.Permissions.Policy.Statement, 2)
 	golden.Assert(t, "permissions.txt", s.transcript(file, "demo.yaml"))
+	require.Equal(t, env.OK, s.run("cluster", "create", "-f", file, "--yes", "--check=false"), "IAM's simulation is not asked: %s", s.err.String())
 }

@@ -65,8 +65,11 @@ type Target struct {
 	KMSKey string
 
 	// CheckPermissions makes Plan ask IAM what the caller lacks of what the plan needs. Apply
-	// asks always, and goes on if IAM does not answer.
+	// asks always, unless IgnorePermissions is set, and goes on if IAM does not answer.
 	CheckPermissions bool
+	// IgnorePermissions makes Apply not ask IAM: its answer may be wrong, because it does not
+	// know session policies and conditions of service control policies.
+	IgnorePermissions bool
 
 	Owner    string        // the user of the run, for the lock: "ada@laptop pid 4711"
 	LockTTL  time.Duration // when the lock of a dead run expires; 0 is a minute

@@ -96,7 +96,8 @@ type flags struct {
 	waits bool   // the command has --wait
 	drain bool   // the value of --drain
 
-	checks bool // the value of --check
+	checks    bool // a plan asks IAM what the caller lacks
+	unchecked bool // a run does not ask
 
 	cost         choice // the value of --cost
 	networkFirst bool   // the value of --network-first

@@ -15,6 +15,7 @@ type createOptions struct {
 	output      choice
 	yes, dryRun bool
 	report      string
+	asks        bool // the value of --check
 }
 
 func newCreate(f *flags) *cobra.Command {
@@ -52,6 +53,7 @@ and says what has changed.`,
 	f.addObjects(cmd)
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip the confirmation")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the plan, and change nothing")
+	cmd.Flags().BoolVar(&o.asks, "check", true, "ask IAM before the first write whether the caller may do what the plan needs; false goes on without, if the answer is wrong")
 	addReport(cmd, &o.report)
 	return cmd
 }
@@ -74,6 +76,7 @@ func (o *createOptions) run(cmd *cobra.Command, args []string) (err error) {
 	}
 	ctx := cmd.Context()
 	o.waits = true
+	o.unchecked = !o.asks
 	c, s, err := o.wanted(ctx)
 	if err != nil {
 		return err

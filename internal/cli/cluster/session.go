@@ -149,7 +149,7 @@ func (f *flags) wanted(ctx context.Context) (*reconcile.Cluster, *session, error
 		s.target.Wait = f.until
 	}
 	s.target.Drain, s.target.NetworkFirst, s.target.KMSKey, f.eks = f.drain, f.networkFirst, f.kmsKey, m.Summary().EKS
-	s.target.CheckPermissions = f.checks
+	s.target.CheckPermissions, s.target.IgnorePermissions = f.checks, f.unchecked
 	s.target.Cost = f.cost.value == "on"
 	return reconcile.Open(m, s.target), s, nil
 }

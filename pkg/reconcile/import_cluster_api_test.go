@@ -3,8 +3,10 @@ package reconcile_test
 import (
 	"encoding/base64"
 	"fmt"
+	"net/http"
 	"path"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +16,11 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
+
+// noAnswer is a network without a way to the API server.
+type noAnswer struct{}
+
+func (noAnswer) RoundTrip(*http.Request) (*http.Response, error) { return nil, syscall.ECONNREFUSED }
 
 // requireSealed requires that what AWS stores of commands is encrypted.
 func requireSealed(t *testing.T, a *awssim.AWS) {
@@ -83,10 +90,15 @@ func TestImportOfClusterAPI(t *testing.T) {
 				}
 				require.Len(t, manifests, 1)
 				requireSealed(t, a)
-				if example == "quickstart" { // the keys that are stored are those on the machine
-					i, err = reconcile.Import(t.Context(), m.Name, target, fromMachine)
-					require.NoError(t, err)
-				}
+				deaf := target
+				deaf.Transport = func(reconcile.Access) http.RoundTripper { return noAnswer{} }
+				i, err = reconcile.Import(t.Context(), m.Name, deaf, fromMachine)
+				require.NoError(t, err, "the keys are those of the cluster, whether its API server answers or not")
+				require.NotEmpty(t, i.Unknown)
+				_, err = reconcile.Import(t.Context(), m.Name, deaf, reconcile.ImportOptions{Keys: keys})
+				require.ErrorAs(t, err, new(*reconcile.RefusedError))
+				i, err = reconcile.Import(t.Context(), m.Name, target, fromMachine)
+				require.NoError(t, err)
 				require.Empty(t, i.Differences, "%s", i.Manifest)
 				require.Empty(t, i.Unknown)
 				require.Empty(t, i.Templates, "machines of Cluster API do not say what their template was")

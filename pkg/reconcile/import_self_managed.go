@@ -56,29 +56,18 @@ const patience = 20 * time.Second
 // readCluster reads the configuration of kubeadm in the cluster, with the keys of the account,
 // those of the options, or those on a machine.
 func (i *Imported) readCluster(ctx context.Context, c *cloud.Clients, found *discover.SelfManaged, o ImportOptions) error {
-	keys, err := secrets.StoredPKI(ctx, c)
+	keys, given, err := i.clusterKeys(ctx, c, found, o)
 	if err != nil {
-		return fmt.Errorf("keys of the cluster: %w", err)
-	}
-	files := o.Keys
-	if keys == nil && o.KeysFromMachine {
-		if files, i.KeysFrom, err = keysOnMachine(ctx, c, found); err != nil {
-			i.Unknown = append(i.Unknown, fmt.Sprintf("the keys of the cluster could not be read on its machines: %v", err))
-		}
-	}
-	given := keys == nil && len(files) > 0
-	if given {
-		if keys, err = givenKeys(files); err != nil {
-			return &RefusedError{[]error{err}}
-		}
+		return err
 	}
 	found.Config, err = storedConfig(ctx, c, found.Endpoint(), keys)
 	switch {
-	case err != nil && given:
+	case err != nil && given && i.KeysFrom == "":
 		return &RefusedError{[]error{fmt.Errorf("the keys may not be those of cluster %s, because %w", found.Name, err)}}
 	case err != nil:
 		found.Unread = append(found.Unread, "how kubeadm is configured in the cluster, because "+err.Error())
-	case given:
+	}
+	if given {
 		if i.keys, err = keys.Secrets(found.Namespace, found.Name); err != nil {
 			return err
 		}
@@ -87,6 +76,30 @@ func (i *Imported) readCluster(ctx context.Context, c *cloud.Clients, found *dis
 		i.Unknown = append(i.Unknown, "the network of pods and Services of the cluster is not known, and a run could not add machines: import it with the keys of the cluster")
 	}
 	return nil
+}
+
+// clusterKeys returns the keys of the cluster, and whether they are others than those of the
+// account; nil if there are none.
+func (i *Imported) clusterKeys(ctx context.Context, c *cloud.Clients, found *discover.SelfManaged, o ImportOptions) (keys *boot.PKI, given bool, err error) {
+	if keys, err = secrets.StoredPKI(ctx, c); err != nil {
+		return nil, false, fmt.Errorf("keys of the cluster: %w", err)
+	}
+	if keys != nil {
+		return keys, false, nil
+	}
+	files := o.Keys
+	if o.KeysFromMachine {
+		if files, i.KeysFrom, err = keysOnMachine(ctx, c, found); err != nil {
+			i.Unknown = append(i.Unknown, fmt.Sprintf("the keys of the cluster could not be read on its machines: %v", err))
+		}
+	}
+	if len(files) == 0 {
+		return nil, false, nil
+	}
+	if keys, err = givenKeys(files); err != nil {
+		return nil, false, &RefusedError{[]error{err}}
+	}
+	return keys, true, nil
 }
 
 // givenKeys reads the files of /etc/kubernetes/pki.

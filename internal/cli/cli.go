@@ -52,7 +52,7 @@ func Main(args []string, e *env.Env) int {
 	}
 	e.Explain(err)
 	printRefusal(ctx, e, cmp.Or(cmd, *begun, root), err)
-	printContinue(e, err, args)
+	printContinue(e, cmp.Or(cmd, *begun, root), err, args)
 	return code
 }
 
@@ -185,7 +185,7 @@ func watch(e *env.Env, cancel context.CancelCauseFunc) (stop func()) {
 }
 
 // printContinue prints how to continue a run that stopped halfway.
-func printContinue(e *env.Env, err error, args []string) {
+func printContinue(e *env.Env, cmd *cobra.Command, err error, args []string) {
 	var halfway *reconcile.HalfwayError
 	var end *reconcile.TimeoutError
 	if !errors.As(err, &halfway) && !errors.As(err, &end) {
@@ -193,6 +193,10 @@ func printContinue(e *env.Env, err error, args []string) {
 	}
 	if errors.As(err, &end) && end.Command != "" {
 		e.Story("For more output of the machine:\n\n  %s\n", end.Command)
+	}
+	if cmd.Name() == "wait" {
+		e.Story("This command changes nothing. To wait again, repeat it, with a longer --timeout if the cluster needs more time:\n\n  %s\n", env.Shell(append([]string{name}, args...)))
+		return
 	}
 	e.Story("No cleanup is needed. To continue, run the command again:\n\n  %s\n", env.Shell(append([]string{name}, args...)))
 }

@@ -352,9 +352,9 @@ func TestExitCodes(t *testing.T) {
 
 func TestHalfwaySaysHowToGoOn(t *testing.T) {
 	s := newShell(t)
-	printContinue(s.Env, errors.New("x"), nil)
+	printContinue(s.Env, new(cobra.Command), errors.New("x"), nil)
 	assert.Empty(t, s.err.String())
-	printContinue(s.Env, &reconcile.HalfwayError{Err: errors.New("x")}, []string{"cluster", "create", "-f", "my demo.yaml", "--set", "A=it's"})
+	printContinue(s.Env, new(cobra.Command), &reconcile.HalfwayError{Err: errors.New("x")}, []string{"cluster", "create", "-f", "my demo.yaml", "--set", "A=it's"})
 	assert.Contains(t, s.err.String(), `  clusterawsadm cluster create -f 'my demo.yaml' --set 'A=it'\''s'`)
 }
 

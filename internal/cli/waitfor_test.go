@@ -28,6 +28,8 @@ func TestWait(t *testing.T) {
 	assert.Regexp(t, `waiting for ready: not ready: ip-\S+, ip-\S+\n`, s.err.String())
 	assert.Regexp(t, `  1\. node ip-\S+ is not ready: `, s.err.String())
 	require.Equal(t, env.Halfway, s.run("cluster", "wait", "-f", file, "--for=delete", "--timeout", "2s"), s.err.String())
+	assert.Contains(t, s.err.String(), "This command changes nothing. To wait again, repeat it")
+	assert.NotContains(t, s.err.String(), "No cleanup is needed")
 	assert.Contains(t, s.err.String(), " resources left\n")
 	assert.Empty(t, s.out.String())
 

@@ -138,6 +138,23 @@ func TestRegionsAndProfiles(t *testing.T) {
 	assert.NotContains(t, s.err.String(), "warning: region")
 }
 
+// The names of the clusters in the account are completed, unless a manifest has the name.
+func TestNamesOfClusters(t *testing.T) {
+	s := newShell(t)
+	s.simulated()
+	require.Equal(t, 0, s.run("__complete", "cluster", "describe", ""))
+	assert.Equal(t, ":4\n", s.out.String())
+	require.Equal(t, 0, s.run("cluster", "create", "-f", "../../configs/quickstart.yaml", "--yes", "--wait=infrastructure"), s.err.String())
+	for _, command := range []string{"describe", "delete", "wait", "logs", "kubeconfig", "export", "upgrade-plan", "import"} {
+		require.Equal(t, 0, s.run("__complete", "cluster", command, ""), command)
+		assert.Equal(t, "quickstart\n:4\n", s.out.String(), command)
+	}
+	require.Equal(t, 0, s.run("__complete", "cluster", "describe", "-f", "demo.yaml", ""))
+	assert.Equal(t, ":4\n", s.out.String())
+	require.Equal(t, 0, s.run("__complete", "cluster", "generate", ""))
+	assert.NotContains(t, s.out.String(), "quickstart\n", "the name of a new cluster")
+}
+
 func TestWhatIsTypedWrong(t *testing.T) {
 	const example = "../../configs/quickstart.yaml"
 	dir, large := t.TempDir(), filepath.Join(t.TempDir(), "large.yaml")

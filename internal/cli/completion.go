@@ -14,8 +14,16 @@ import (
 )
 
 // completeFlags adds the completion of --region and --profile to a command and to those
-// below it.
+// below it. Completions of arguments get the settings of the environment first, as commands do.
 func completeFlags(cmd *cobra.Command, e *env.Env) {
+	if arguments := cmd.ValidArgsFunction; arguments != nil {
+		cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+			if err := configure(cmd, e); err != nil {
+				return nil, cobra.ShellCompDirectiveError
+			}
+			return arguments(cmd, args, begun)
+		}
+	}
 	for name, values := range map[string]func() []string{"region": regions.All, "profile": func() []string { return profileNames(e) }} {
 		if cmd.LocalFlags().Lookup(name) == nil {
 			continue

@@ -39,6 +39,7 @@ stopped at any time and run again, on this machine or on another one.`,
 	)
 	for _, c := range cmd.Commands() {
 		f.timed(c)
+		f.completeNames(c)
 	}
 	hideInert(cmd)
 	return cmd

@@ -32,6 +32,17 @@ func TestRehearse(t *testing.T) {
 	assert.Equal(t, before, after, "the account itself is not changed")
 }
 
+// Runs are killed at some of their calls and run again, and have the same result.
+func TestRehearseKills(t *testing.T) {
+	s := newSession(t)
+	s.simulates(func(*testing.T, *awssim.AWS) {})
+	s.variables["CLUSTERAWSADM_SIMULATE_SPEED"] = "500"
+	s.types(0, "cluster", "rehearse", "-f", "../../configs/quickstart.yaml", "--every-call=60")
+	assert.Regexp(t, `Killed \d+ times, before and after calls of create \(\d+\) and of delete \(\d+\), and run again: the result is always`, s.out.String())
+	assert.Regexp(t, `(?m)^\d+ of \d+ killed runs were run again$`, s.err.String())
+	s.types(3, "cluster", "rehearse", "-f", "../../configs/quickstart.yaml", "--every-call=-1") // wrong usage
+}
+
 // Without --simulate, the rehearsal is in a copy of the account, which is only read. The copy
 // can be saved, without secrets, and used by other commands.
 func TestRehearseInACopyOfTheAccount(t *testing.T) {

@@ -18,7 +18,8 @@ import (
 
 type rehearseOptions struct {
 	*flags
-	save string
+	save  string
+	every int // the value of --every-call: 0 for no kills
 }
 
 func newRehearse(f *flags) *cobra.Command {
@@ -40,9 +41,14 @@ gets, which quotas are nearly used up, what the cluster costs, what the policy m
 allow, and what is left in the account at the end. With --faults, the copy fails as AWS
 may fail.
 
+--every-call also kills a creation and a deletion before and after each of their calls,
+runs each again, and reports what differs then from a run that was not killed. This takes
+minutes.
+
 --save keeps the copy, for any command with --simulate --simulate-state FILE.`,
 		Example: `  clusterawsadm cluster rehearse -f demo.yaml
   clusterawsadm cluster rehearse -f demo.yaml --save account.json
+  clusterawsadm cluster rehearse -f demo.yaml --every-call
   clusterawsadm cluster rehearse -f demo.yaml --simulate --faults 1:network`,
 		Args:   manifestOnly,
 		PreRun: func(*cobra.Command, []string) { f.Copies = true },
@@ -50,6 +56,8 @@ may fail.
 	}
 	f.addManifest(cmd)
 	f.addCost(cmd)
+	cmd.Flags().IntVar(&o.every, "every-call", 0, "kill runs before and after each of their calls, and run them again; with =`N`, only at every Nth call")
+	cmd.Flags().Lookup("every-call").NoOptDefVal = "1"
 	cmd.Flags().StringVar(&o.save, "save", "", "write the copy of the account to `FILE`, without secrets")
 	return cmd
 }
@@ -64,6 +72,9 @@ type rehearsal struct {
 }
 
 func (o *rehearseOptions) run(ctx context.Context) (err error) {
+	if o.every < 0 {
+		return env.Usagef("--every-call: must not be negative, is %d", o.every)
+	}
 	m, err := o.load(ctx)
 	if err != nil {
 		return err
@@ -109,6 +120,12 @@ func (r *rehearsal) perform(ctx context.Context, o *rehearseOptions) error {
 	if err != nil {
 		return err
 	}
+	var k *kills
+	if o.every > 0 {
+		if k, err = r.everyCall(ctx, o.every); err != nil {
+			return err
+		}
+	}
 	if err := r.step("create", func() (reconcile.Result, error) { return r.cluster.Apply(ctx, reconcile.Options{}) }); err != nil {
 		return err
 	}
@@ -128,8 +145,13 @@ func (r *rehearsal) perform(ctx context.Context, o *rehearseOptions) error {
 		return errors.New("a plan after create is not empty")
 	case len(left) > 0:
 		return fmt.Errorf("delete leaves %s", text.Count(len(left), "resource"))
+	case k == nil:
+		return nil
 	}
-	return nil
+	if err := k.all(ctx, o.flags); err != nil {
+		return err
+	}
+	return k.print(o.flags)
 }
 
 // step makes a run, and measures it in the time of the account.

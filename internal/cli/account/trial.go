@@ -1,0 +1,12 @@
+package account
+
+import "github.com/clusterawsadm/clusterawsadm/internal/cli/simulated"
+
+// Trial is a copy of a simulated account in memory.
+type Trial = simulated.Trial
+
+// Kill is when a program that uses a Trial is killed.
+type Kill = simulated.Kill
+
+// Trial copies a simulated account.
+func (a *Account) Trial(speed float64) (*Trial, error) { return a.simulated.Trial(speed) }

@@ -1,0 +1,85 @@
+package simulated
+
+import (
+	"bytes"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/clock"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+// Trial is a copy of a simulated account in memory, for one experiment.
+type Trial struct {
+	Clock *clock.Clock
+
+	sim *awssim.AWS
+}
+
+// Trial copies the account. The clock of the copy continues at that of the account.
+func (a *Account) Trial(speed float64) (*Trial, error) { return trial(a.sim, speed) }
+
+// Copy copies the account again.
+func (t *Trial) Copy(speed float64) (*Trial, error) { return trial(t.sim, speed) }
+
+func trial(sim *awssim.AWS, speed float64) (*Trial, error) {
+	var state bytes.Buffer
+	if err := sim.Save(&state); err != nil {
+		return nil, err
+	}
+	saved, err := awssim.Saved(bytes.NewReader(state.Bytes()))
+	if err != nil {
+		return nil, err
+	}
+	region, err := awssim.SavedRegion(bytes.NewReader(state.Bytes()))
+	if err != nil {
+		return nil, err
+	}
+	t := &Trial{Clock: clock.Fast(saved, speed)}
+	t.sim, err = awssim.Load(&state, awssim.Options{Region: region, Clock: t.Clock})
+	return t, err
+}
+
+// Resources lists the resources of the account, as Account.Resources does, without the records
+// of locks: each run leaves another one.
+func (t *Trial) Resources() []string {
+	return slices.DeleteFunc(t.sim.Inventory(), func(line string) bool { return strings.Contains(line, "/lock/") })
+}
+
+// Kill is when a program is killed.
+type Kill struct {
+	Call  int                             // the number of the call, from 1
+	After bool                            // AWS has carried the call out
+	Do    func(service, operation string) // called when it is killed
+}
+
+// Program is a program that uses a Trial.
+type Program struct {
+	Config     aws.Config
+	Kubernetes reconcile.Transport
+	Calls      func() int // the number of calls so far
+}
+
+// Program returns a new program, which is killed at a call; nil: it is not.
+func (t *Trial) Program(kill *Kill) Program {
+	p := t.sim.Process()
+	if kill != nil {
+		fault := awssim.KillBefore
+		if kill.After {
+			fault = awssim.KillAfter
+		}
+		p.Fault = func(n int, service, operation string) awssim.Fault {
+			if n != kill.Call {
+				return awssim.None
+			}
+			defer kill.Do(service, operation)
+			return fault
+		}
+	}
+	return Program{p.Config(), func(to reconcile.Access) http.RoundTripper { return p.Kubernetes(kube.Access(to)) }, p.Calls}
+}

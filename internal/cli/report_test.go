@@ -42,6 +42,7 @@ func TestReport(t *testing.T) {
 	require.Equal(t, 0, s.run("cluster", "create", "-f", file, "--yes", "--report", filepath.Join(dir, "plain.html")), s.err.String())
 	assert.Contains(t, s.err.String(), "Report: "+filepath.Join(dir, "plain.html"))
 	assert.Contains(t, report("plain.html"), ">succeeded<")
+	assert.Contains(t, report("plain.html"), "<h2>Cost</h2>", "although nobody is asked")
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	assert.Len(t, entries, 6, "no temporary file is left")

@@ -111,8 +111,9 @@ func costGroups(c *reconcile.Cost) (all []costGroup) {
 	return all
 }
 
-// costTable lists every item: what it costs, and what that changes if anything changes.
-func costTable(c *reconcile.Cost, s Style) string {
+// CostRows lists every item: what it costs, and what that changes if anything changes. The first
+// row is the head of the table, the last one the total.
+func CostRows(c *reconcile.Cost) [][]string {
 	m, changes := money(c.Currency), c.Before > 0 && slices.ContainsFunc(c.Items, func(i reconcile.CostItem) bool { return i.Before != i.After })
 	row := func(before, after float64, cells ...string) []string {
 		if !changes {
@@ -131,7 +132,17 @@ func costTable(c *reconcile.Cost, s Style) string {
 		}
 		rows = append(rows, row(i.Before.Amount, i.After.Amount, string(i.Resource), i.Item+times(i, changes), price))
 	}
-	rows = append(rows, row(c.Before, c.After, "", "", "total"))
+	return append(rows, row(c.Before, c.After, "", "", "total"))
+}
+
+// NotIncluded names what the cost of a cluster does not include.
+func NotIncluded(c *reconcile.Cost) string {
+	return "Not included: " + strings.Join(append(slices.Clone(c.Unpriced), c.NotCounted...), ", ") + "."
+}
+
+// costTable prints the items.
+func costTable(c *reconcile.Cost, s Style) string {
+	rows := CostRows(c)
 	wide := make([]int, len(rows[0]))
 	for _, cells := range rows {
 		for n, cell := range cells {
@@ -147,7 +158,7 @@ func costTable(c *reconcile.Cost, s Style) string {
 		}
 		b.WriteString(line + "\n")
 	}
-	b.WriteString("\n  " + s.paint(dim, "Not included: "+strings.Join(append(slices.Clone(c.Unpriced), c.NotCounted...), ", ")+".") + "\n")
+	b.WriteString("\n  " + s.paint(dim, NotIncluded(c)) + "\n")
 	return b.String()
 }
 

@@ -12,23 +12,24 @@ import (
 // Record is one line of the stream of events for programs. docs/events.md
 // says what is in it.
 type Record struct {
-	Version  int            `json:"version"`
-	Type     string         `json:"type"` // look, plan, step, resource, note, calls, end
-	At       time.Time      `json:"at"`
-	Verb     string         `json:"verb,omitempty"`
-	Cluster  string         `json:"cluster,omitempty"`
-	Region   string         `json:"region,omitempty"`
-	Program  string         `json:"program,omitempty"` // its version
-	Summary  *Counts        `json:"summary,omitempty"`
-	Resource reconcile.ID   `json:"resource,omitempty"`
-	What     reconcile.What `json:"what,omitempty"`
-	CloudID  string         `json:"cloudID,omitempty"`
-	Detail   string         `json:"detail,omitempty"`
-	Error    string         `json:"error,omitempty"`
-	Took     *float64       `json:"tookSeconds,omitempty"`
-	Expected *float64       `json:"expectedSeconds,omitempty"`
-	Text     string         `json:"text,omitempty"`
-	Result   *Outcome       `json:"result,omitempty"`
+	Version  int             `json:"version"`
+	Type     string          `json:"type"` // look, plan, step, resource, note, calls, end
+	At       time.Time       `json:"at"`
+	Verb     string          `json:"verb,omitempty"`
+	Cluster  string          `json:"cluster,omitempty"`
+	Region   string          `json:"region,omitempty"`
+	Program  string          `json:"program,omitempty"` // its version
+	Summary  *Counts         `json:"summary,omitempty"`
+	Resource reconcile.ID    `json:"resource,omitempty"`
+	What     reconcile.What  `json:"what,omitempty"`
+	CloudID  string          `json:"cloudID,omitempty"`
+	Detail   string          `json:"detail,omitempty"`
+	Error    string          `json:"error,omitempty"`
+	Took     *float64        `json:"tookSeconds,omitempty"`
+	Expected *float64        `json:"expectedSeconds,omitempty"`
+	Text     string          `json:"text,omitempty"`
+	Cost     *reconcile.Cost `json:"cost,omitempty"` // of the cluster, before and after the plan
+	Result   *Outcome        `json:"result,omitempty"`
 	*StepRecord
 	*Calls
 	*Ending
@@ -90,7 +91,7 @@ func (s *stream) Begin(p reconcile.Plan) {
 	defer s.mu.Unlock()
 	s.tally.plan(p, s.t.Clock.Now())
 	c := Summarize(p)
-	s.write(Record{Type: "plan", Verb: s.tally.run.Verb, Cluster: s.tally.run.Cluster, Region: s.tally.run.Region, Summary: &c, Expected: number(p.Expected)})
+	s.write(Record{Type: "plan", Verb: s.tally.run.Verb, Cluster: s.tally.run.Cluster, Region: s.tally.run.Region, Summary: &c, Expected: number(p.Expected), Cost: p.Cost})
 	needs := needsOf(p)
 	for _, step := range p.Steps {
 		s.write(Record{Type: "step", Resource: step.Resource, CloudID: step.CloudID, StepRecord: &StepRecord{step.Action, step.Origin, needs[step.Resource]}})

@@ -71,8 +71,8 @@ func (o *createOptions) run(cmd *cobra.Command, args []string) (err error) {
 		}
 		return (&planOptions{flags: o.flags, output: o.output}).run(cmd)
 	}
-	if o.yes || planned != nil || !o.Env.InIsTerminal || !o.Env.ErrIsTerminal {
-		o.cost.value = "off" // nobody looks at the plan
+	if unseen := o.yes || planned != nil || !o.Env.InIsTerminal || !o.Env.ErrIsTerminal; unseen && o.report == "" {
+		o.cost.value = "off" // nobody looks at the plan, and no report has it
 	}
 	ctx := cmd.Context()
 	o.waits = true

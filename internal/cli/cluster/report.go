@@ -29,8 +29,8 @@ write to stderr with --progress json; EVENTS is the file, or - for standard inpu
 '--report FILE' of these commands writes the same page at the end of the run.
 
 The page shows what each resource waited for, the critical path, the graph with the
-final states, the calls to AWS, warnings and errors. It is one file, and loads nothing
-from elsewhere. A run that was killed has a page, too.`,
+final states, the cost, the calls to AWS, warnings and errors. It is one file, and loads
+nothing from elsewhere. A run that was killed has a page, too.`,
 		Example: `  clusterawsadm cluster create -f demo.yaml --yes --progress json 2> demo.ndjson
   clusterawsadm cluster report demo.ndjson -o demo.html`,
 		Args: func(_ *cobra.Command, args []string) error {

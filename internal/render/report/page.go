@@ -1,11 +1,13 @@
 package report
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
@@ -28,6 +30,7 @@ func (r *Report) Page() string {
 	r.timeline(m)
 	r.criticalPath(m)
 	r.graph(m)
+	r.cost(m)
 	r.calls(m)
 	m.end("main")
 	m.text("footer", "Made from the events of the run by clusterawsadm "+r.Program)
@@ -195,6 +198,40 @@ func (r *Report) graph(m *markup) {
 	m.open("div", "class", "graph scroll", "tabindex", "0", "role", "region", "aria-label", "Graph of the resources")
 	m.raw(r.Picture.Inline())
 	m.end("div", "section")
+}
+
+// cost is what the cluster costs, with every item.
+func (r *Report) cost(m *markup) {
+	if r.Cost == nil {
+		return
+	}
+	rows := render.CostRows(r.Cost)
+	const firstAmount = 3 // after the resource, the item and its unit price, which are in one cell here
+	m.open("section")
+	m.text("h2", "Cost")
+	m.text("p", "A month has 730 hours. Prices of "+r.Cost.Prices+". "+render.NotIncluded(r.Cost), "class", "lead")
+	m.open("table")
+	m.open("thead")
+	m.open("tr")
+	for _, h := range slices.Concat(rows[0][:1], rows[0][firstAmount:]) {
+		m.text("th", h[:1]+strings.ToLower(h[1:]), "scope", "col")
+	}
+	m.end("tr", "thead")
+	m.open("tbody")
+	for _, cells := range rows[1:] {
+		m.open("tr")
+		m.open("th", "scope", "row")
+		m.raw(escape(cmp.Or(cells[0], "Total")))
+		if cells[0] != "" {
+			m.text("span", cells[1]+", "+cells[2], "class", "item")
+		}
+		m.end("th")
+		for _, amount := range cells[firstAmount:] {
+			m.text("td", amount)
+		}
+		m.end("tr")
+	}
+	m.end("tbody", "table", "section")
 }
 
 func (r *Report) calls(m *markup) {

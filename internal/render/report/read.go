@@ -95,7 +95,7 @@ func (h *history) add(e render.Record) {
 	}
 	switch e.Type {
 	case "plan":
-		h.plan, h.r.Planned, h.r.Expected = e.At, true, duration(e.Expected)
+		h.plan, h.r.Planned, h.r.Expected, h.r.Cost = e.At, true, duration(e.Expected), e.Cost
 	case "step":
 		if n := h.resource(e.Resource); e.StepRecord != nil {
 			n.action, n.origin, n.needs, n.cloudID = e.Action, e.Origin, e.Needs, e.CloudID

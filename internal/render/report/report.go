@@ -30,6 +30,7 @@ type Report struct {
 	Rows     []Row
 	Path     []PathStep // the critical path, in the order of time
 	Calls    []render.Calls
+	Cost     *reconcile.Cost // nil: not known
 	Warnings []string
 	Errors   []string
 	Picture  render.Picture

@@ -246,3 +246,15 @@ func wellFormed(t *testing.T, page string) {
 		require.NoError(t, err)
 	}
 }
+
+// The plan says what the cluster costs, and the page has every item.
+func TestCostOfTheCluster(t *testing.T) {
+	const cost = `"cost":{"currency":"USD","before":0,"after":98.55,"pricesOf":"2026-09-18","notCounted":["data transfer"],"items":[
+		{"resource":"nat-gateway/us-east-1a","group":"NAT gateways","item":"NAT gateway","unit":"hour","unitPrice":0.045,"before":{"pieces":0,"monthlyQuantity":0,"monthlyAmount":0},"after":{"pieces":1,"monthlyQuantity":730,"monthlyAmount":32.85}}]}`
+	look := `0s "type":"look","verb":"create","cluster":"demo","region":"us-east-1"`
+	page := read(t, events(look, `1s "type":"plan","verb":"create","cluster":"demo",`+strings.Join(strings.Fields(cost), " "))).Page()
+	for _, want := range []string{"<h2>Cost</h2>", "Prices of 2026-09-18. Not included: data transfer.", `>nat-gateway/us-east-1a<span class="item">NAT gateway, $0.045 / hour</span></th>` + "\n<td>$32.85</td>", ">Total</th>\n<td>$98.55</td>", ">A month</th>"} {
+		assert.Contains(t, page, want)
+	}
+	assert.NotContains(t, read(t, events(look, `1s "type":"plan","verb":"create","cluster":"demo"`)).Page(), "<h2>Cost</h2>")
+}

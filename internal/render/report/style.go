@@ -116,6 +116,7 @@ tbody th,td{padding:.25rem .5rem;border-bottom:1px solid var(--rule);vertical-al
 td{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
 tr.service th{padding-top:1rem;font:600 .9rem/1.4 system-ui,sans-serif}
 .code{display:block;color:var(--odd);font-size:.75rem}
+.item{display:block;color:var(--muted);font:.8rem/1.4 system-ui,sans-serif}
 footer{padding-top:3rem;padding-bottom:2.5rem;color:var(--muted);font-size:.8rem}
 .graph svg{display:block;height:auto}
 .graph .title{display:none}

@@ -107,7 +107,7 @@ func TestClusterCommands(t *testing.T) {
 	step(0, "list", "-o", "json")
 	assert.JSONEq(t, `{"version": 1, "clusters": []}`, s.out.String())
 	step(env.Failed, "delete", "demo", "--yes")
-	assert.Contains(t, s.err.String(), "error: there is no cluster demo in us-east-1: 'clusterawsadm cluster list --all-regions' lists the clusters in all regions")
+	assert.Contains(t, s.err.String(), "error: there is no cluster demo in us-east-1: 'clusterawsadm cluster list --all-regions --simulate' lists the clusters in all regions")
 	step(env.Failed, "delete", "demo", "--dry-run")
 	step(env.Failed, "describe", "demo")
 	step(0, "delete", "-f", file, "--yes")

@@ -49,6 +49,21 @@ func (f *Flags) Add(p *pflag.FlagSet, regionShorthand, regionDefault string) {
 	f.AddSimulate(p)
 }
 
+// Again returns the flags that select the same account in another command, each after a
+// space.
+func (f *Flags) Again() (words string) {
+	if f.Profile != "" {
+		words += " --profile " + f.Profile
+	}
+	if f.Simulate {
+		words += " --simulate"
+	}
+	if f.SimulateState != "" {
+		words += " --simulate-state " + f.SimulateState
+	}
+	return words
+}
+
 // RegionSetting returns the setting that the region comes from; "" when it is from
 // the command line. Only the command line overrides the region of a file.
 func (f *Flags) RegionSetting() string {

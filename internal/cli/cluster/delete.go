@@ -81,7 +81,7 @@ func (o *deleteOptions) run(ctx context.Context, args []string) (err error) {
 		o.keep(&options)
 		res, err := c.Delete(ctx, options)
 		if err == nil && res.NotFound && len(args) > 0 {
-			err = notFound(c.Name, c.Region)
+			err = r.notFound(c.Name, c.Region)
 		}
 		return res, err
 	})
@@ -111,7 +111,7 @@ func (o *deleteOptions) show(ctx context.Context, c *reconcile.Cluster, byName b
 		return err
 	}
 	if byName && len(p.Steps) == 0 {
-		return notFound(c.Name, c.Region)
+		return o.notFound(c.Name, c.Region)
 	}
 	for _, s := range kept(p) {
 		o.Env.Story("would keep %s: %s", s.CloudID, s.Origin)

@@ -65,7 +65,7 @@ func (o *describeOptions) run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	if len(args) > 0 && len(status.Resources) == 0 {
-		return notFound(c.Name, c.Region)
+		return o.notFound(c.Name, c.Region)
 	}
 	if err = o.print(status, len(args) > 0, s.Clock.Now()); err == nil && o.detailedExit && !status.Healthy() {
 		err = env.ErrChanges

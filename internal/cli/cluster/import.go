@@ -150,7 +150,7 @@ func (f *flags) imported(ctx context.Context, name string, o reconcile.ImportOpt
 	}
 	i, err = reconcile.Import(ctx, name, s.target, o)
 	if errors.Is(err, reconcile.ErrNotFound) {
-		err = notFound(name, s.target.Config.Region)
+		err = f.notFound(name, s.target.Config.Region)
 	}
 	if err != nil {
 		s.Close(&err)

@@ -66,7 +66,7 @@ func (o *logsOptions) run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	if len(args) > 0 && len(l.Status.Resources) == 0 {
-		return notFound(c.Name, c.Region)
+		return o.notFound(c.Name, c.Region)
 	}
 	files, err := o.documents(l, s.Clock.Now())
 	if err != nil {

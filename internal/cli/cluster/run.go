@@ -280,14 +280,5 @@ func (r *run) again(command string) string {
 	if r.Region != "" && r.RegionSetting() == "" || len(r.files) == 0 || r.files[0] == "-" {
 		words += " --region " + r.cluster.Region
 	}
-	if r.Profile != "" {
-		words += " --profile " + r.Profile
-	}
-	if r.Simulate {
-		words += " --simulate"
-	}
-	if r.SimulateState != "" {
-		words += " --simulate-state " + r.SimulateState
-	}
-	return words
+	return words + r.Again()
 }

@@ -130,8 +130,8 @@ func (f *flags) subject(ctx context.Context, args []string) (*reconcile.Cluster,
 }
 
 // notFound is the error for the name of a cluster that does not exist.
-func notFound(name, region string) error {
-	return fmt.Errorf("there is no cluster %s in %s: 'clusterawsadm cluster list --all-regions' lists the clusters in all regions", name, region)
+func (f *flags) notFound(name, region string) error {
+	return fmt.Errorf("there is no cluster %s in %s: 'clusterawsadm cluster list --all-regions%s' lists the clusters in all regions", name, region, f.Again())
 }
 
 // wanted opens the cluster of the manifest.

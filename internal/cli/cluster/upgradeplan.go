@@ -70,7 +70,7 @@ func (o *upgradePlanOptions) run(ctx context.Context, args []string) (err error)
 		return err
 	}
 	if len(args) > 0 && !u.Exists {
-		return notFound(c.Name, c.Region)
+		return o.notFound(c.Name, c.Region)
 	}
 	if o.output.value == "text" {
 		err = render.Upgrades(o.Env.Out, u, render.UpgradesView{Named: len(args) > 0, Style: o.Env.OutStyle()})

@@ -291,9 +291,10 @@ def set_whole_capacity(self, new_capacity):
 
 
 def update_with_policy(self, **kwargs):
-    if not (kwargs.get("mixed_instances_policy") or kwargs["launch_template"] or kwargs["launch_config_name"]):
-        kwargs["mixed_instances_policy"] = self.mixed_instances_policy
+    policy = self.mixed_instances_policy
     update(self, **kwargs)
+    if not (kwargs.get("mixed_instances_policy") or kwargs["launch_template"] or kwargs["launch_config_name"]):
+        self.mixed_instances_policy = policy
 
 
 FakeAutoScalingGroup.set_desired_capacity = set_whole_capacity

@@ -1,8 +1,10 @@
 package lab
 
 import (
+	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,15 +19,16 @@ type shape struct {
 	controlPlanes, workers int
 	gateways               int // NAT gateways of somebody else
 	manifest               func(t *testing.T, l *Lab) string
+	afterwards             func(m *Management, t *testing.T, u *Laptop) // when it is handed over; may be nil
 }
 
 func shapes() []shape {
 	return []shape{
 		{"quick start", "quickstart", 3, 3, 0, func(t *testing.T, _ *Lab) string {
 			return strings.ReplaceAll(Example(t, "quickstart"), "  replicas: 1", "  replicas: 3")
-		}},
-		{"existing VPC", "byo-vpc", 1, 1, 1, inExistingVPC},
-		{"machine pool", "machine-pool", 1, 2, 0, func(t *testing.T, _ *Lab) string { return Example(t, "machine-pool") }},
+		}, (*Management).survivesKills},
+		{"existing VPC", "byo-vpc", 1, 1, 1, inExistingVPC, nil},
+		{"machine pool", "machine-pool", 1, 2, 0, func(t *testing.T, _ *Lab) string { return Example(t, "machine-pool") }, (*Management).growsPool},
 	}
 }
 
@@ -50,6 +53,9 @@ func TestHandover(t *testing.T) {
 			m.takes(t, u)
 			tagged := slices.DeleteFunc(m.Requests.Writes(), func(q Request) bool { return !q.TagsGateway() })
 			assert.Len(t, tagged, x.gateways, "not once for each NAT gateway")
+			if x.afterwards != nil {
+				x.afterwards(m, t, u)
+			}
 		})
 		given = append(given, x.cluster)
 	}
@@ -106,6 +112,64 @@ func (m *Management) takes(t *testing.T, u *Laptop) {
 	u.NothingToDo(t)
 	t.Logf("proved: %s is handed over in %s; the controllers reconcile it three times in %s with %d requests to AWS and %d writes, which change nothing",
 		u.Cluster, took.Round(time.Second), time.Since(began).Round(time.Second), len(m.Requests.All()), len(m.Requests.Writes()))
+}
+
+// growsPool adds a machine to the pool of a cluster: the controllers raise the capacity of
+// its Auto Scaling group, and change nothing else.
+func (m *Management) growsPool(t *testing.T, u *Laptop) {
+	t.Helper()
+	before := len(m.Machines(t))
+	m.Requests.Reset()
+	m.Kubectl(t, "scale", "machinepool", u.Cluster+"-mp-0", "--replicas=3")
+	m.Until(t, "another machine", patience, func() bool { return len(m.Machines(t)) > before })
+	m.Settled(t, u.Cluster, patience)
+	assert.Len(t, m.Machines(t), before+1)
+	for _, q := range m.Requests.Writes() {
+		assert.True(t, q.Repeated() || q.Action == "UpdateAutoScalingGroup", "%s", q)
+	}
+	t.Log("proved: a MachinePool that was handed over is scaled by one instance")
+}
+
+// survivesKills takes a cluster back, kills a handover of it at a random moment and runs it
+// again, several times: the same objects exist, and nothing in AWS changes. LAB_KILLS is how
+// often.
+func (m *Management) survivesKills(t *testing.T, u *Laptop) {
+	t.Helper()
+	kills, err := strconv.Atoi(os.Getenv("LAB_KILLS"))
+	if err != nil {
+		kills = 3
+	}
+	objects, account := m.objects(t, u.Cluster), m.account.snapshot(t)
+	whole := 30 * time.Second // a bound for the first one
+	for i := range kills {
+		m.gives(t, u)
+		m.Requests.Reset()
+		handover := []string{"cluster", "handover", "-f", u.manifest, "--to", m.Kubeconfig(), "--yes", "--timeout", "3m"}
+		after := rand.N(whole)
+		ended := u.killed(t, after, handover...)
+		began := time.Now()
+		u.Run(t, handover...)
+		if i == 0 {
+			whole = time.Since(began)
+		}
+		m.Settled(t, u.Cluster, patience)
+		m.onlyRepeats(t)
+		assert.Equal(t, objects, m.objects(t, u.Cluster))
+		assert.Equal(t, account, m.account.snapshot(t))
+		t.Logf("proved: handover %d of %d, killed after %s (it had ended: %t) and run again, ends the same", i+1, kills, after.Round(time.Millisecond), ended)
+	}
+}
+
+// objects returns the kinds and names of the objects of a cluster.
+func (m *Management) objects(t *testing.T, cluster string) (names []string) {
+	t.Helper()
+	for _, o := range m.List(t, m.kinds(t)+",secrets") {
+		if o.GetKind() == "Cluster" && o.GetName() == cluster || o.GetLabels()[clusterLabel] == cluster {
+			names = append(names, o.GetKind()+"/"+o.GetName())
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // replaced replaces a text that has to be there once.

@@ -94,6 +94,20 @@ func (u *Laptop) Run(t *testing.T, args ...string) string {
 	return out.String()
 }
 
+// killed runs clusterawsadm and kills it after some time. It reports whether the program had
+// ended before.
+func (u *Laptop) killed(t *testing.T, after time.Duration, args ...string) (ended bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), after)
+	defer cancel()
+	cmd, out, story := u.command(ctx, append([]string{u.program}, args...)...)
+	err := cmd.Run()
+	if ctx.Err() == nil {
+		require.NoError(t, err, "%s\n%s%s", args, out, story)
+	}
+	return err == nil
+}
+
 // NothingToDo requires that another run with the manifest has no changes.
 func (u *Laptop) NothingToDo(t *testing.T) {
 	t.Helper()

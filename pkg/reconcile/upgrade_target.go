@@ -80,16 +80,17 @@ func (u *upgrade) unreachable(v semver.Version) error {
 	return fmt.Errorf("there are no images of %s for all machines%s", u.text(v), u.reachable())
 }
 
-// reachable lists the versions to upgrade to.
+// reachable says which versions the cluster can be upgraded to: the newest patch, and the
+// newest one of the next minor version.
 func (u *upgrade) reachable() string {
-	var all []string
-	for _, v := range u.out.Versions {
-		if v.Step == NewerPatch || v.Step == NextMinor {
-			all = append(all, v.Version)
+	var newest []string
+	for _, step := range []UpgradeStep{NewerPatch, NextMinor} {
+		if v := u.newest(func(v semver.Version) bool { return u.step(v) == step }); v != nil {
+			newest = append(newest, u.text(*v))
 		}
 	}
-	if len(all) == 0 {
+	if len(newest) == 0 {
 		return ""
 	}
-	return ": use one of " + strings.Join(all, ", ")
+	return ": use " + strings.Join(newest, " or ")
 }

@@ -52,7 +52,7 @@ func created(t *testing.T, m *reconcile.Manifest) *awssim.AWS {
 	return a
 }
 
-// versionsOf lists versions with their steps: "v1.34.2 minor recommended".
+// versionsOf lists versions with their steps: "v1.35 minor recommended".
 func versionsOf(u reconcile.Upgrades) (all []string) {
 	for _, v := range u.Versions {
 		text := v.Version + " " + string(v.Step)
@@ -62,6 +62,17 @@ func versionsOf(u reconcile.Upgrades) (all []string) {
 		all = append(all, text)
 	}
 	return all
+}
+
+// lastPatches lists the last patch of each minor version: "v1.34.13 minor recommended".
+func lastPatches(u reconcile.Upgrades) (last []string) {
+	minor := func(version string) string { return version[:strings.LastIndexByte(version, '.')] }
+	for i, text := range versionsOf(u) {
+		if i+1 == len(u.Versions) || minor(u.Versions[i].Version) != minor(u.Versions[i+1].Version) {
+			last = append(last, text)
+		}
+	}
+	return last
 }
 
 // editsOf lists edits: "quickstart.yaml:45 KubeadmControlPlane/quickstart spec.version v1 → v2".
@@ -89,11 +100,11 @@ func TestUpgradesOfImages(t *testing.T) {
 				require.NoError(t, err)
 				assert.Equal(t, "v1.33.0", u.Version)
 				assert.True(t, u.Exists && u.Known && !u.EKS)
-				assert.Equal(t, []string{"v1.34.0 minor", "v1.34.2 minor recommended"}, versionsOf(u))
+				assert.Equal(t, []string{"v1.33.13 patch", "v1.34.13 minor recommended", "v1.35.10 later", "v1.36.6 later", "v1.37.2 later"}, lastPatches(u))
 				require.NotEmpty(t, u.Edits)
 				for _, e := range u.Edits {
 					assert.Equal(t, old, e.Old)
-					assert.Equal(t, strings.Replace(old, "1.33.0", "1.34.2", 1), e.New)
+					assert.Equal(t, strings.Replace(old, "1.33.0", "1.34.13", 1), e.New)
 					assert.Regexp(t, `^quickstart.yaml:\d+$`, e.At)
 					assert.Equal(t, strings.Contains(written, "${"), e.Written != "", e.Written)
 				}
@@ -125,10 +136,10 @@ func TestUpgradesRefused(t *testing.T) {
 	m := edited(t, "quickstart.yaml", "version: v1.34.2", "version: v1.32.4")
 	a := awssim.New(awssim.Options{Region: m.Region()})
 	for to, want := range map[string]string{
-		"v1.31.0": "v1.31.0 is older than v1.32.4: Kubernetes cannot be downgraded",
-		"1.32.4":  "the cluster has v1.32.4 already",
-		"v1.34":   "v1.34.2 cannot be reached from v1.32.4 in one step: upgrade by one minor version at a time, first to v1.33",
-		"v1.33.9": "there are no images of v1.33.9 for all machines: use one of v1.33.0",
+		"v1.31.0":  "v1.31.0 is older than v1.32.4: Kubernetes cannot be downgraded",
+		"1.32.4":   "the cluster has v1.32.4 already",
+		"v1.34":    "v1.34.13 cannot be reached from v1.32.4 in one step: upgrade by one minor version at a time, first to v1.33",
+		"v1.33.99": "there are no images of v1.33.99 for all machines: use v1.32.13 or v1.33.13",
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			_, err := upgrading(m, a.Process(), nil).Upgrades(t.Context(), to)
@@ -139,12 +150,12 @@ func TestUpgradesRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u, err := upgrading(m, a.Process(), nil).Upgrades(t.Context(), "v1.33")
 		require.NoError(t, err)
-		assert.Equal(t, "v1.33.0", u.Target)
+		assert.Equal(t, "v1.33.13", u.Target)
 		assert.False(t, u.Exists)
 		assert.Len(t, u.Edits, 2)
 		assert.Empty(t, u.Replaces, "nothing exists")
 
-		newest, err := upgrading(edited(t, "quickstart.yaml"), a.Process(), nil).Upgrades(t.Context(), "")
+		newest, err := upgrading(edited(t, "quickstart.yaml", "version: v1.34.2", "version: v1.37.2"), a.Process(), nil).Upgrades(t.Context(), "")
 		require.NoError(t, err)
 		assert.Empty(t, newest.Versions)
 		assert.Empty(t, newest.Target)
@@ -159,7 +170,7 @@ func TestUpgradesOfTopology(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u, err := upgrading(m, created(t, m).Process(), nil).Upgrades(t.Context(), "")
 		require.NoError(t, err)
-		require.Equal(t, []string{"clusterclass.yaml:22 Cluster/quickstart spec.topology.version v1.33.0 → v1.34.2"}, editsOf(u))
+		require.Equal(t, []string{"clusterclass.yaml:22 Cluster/quickstart spec.topology.version v1.33.0 → v1.34.13"}, editsOf(u))
 		assert.NotEmpty(t, u.Replaces)
 	})
 }

@@ -32,18 +32,35 @@ func released(major, minor, patch string) bool {
 var versionPattern = regexp.MustCompile(`(\d+)\.(\d+)\.(\d+)`)
 
 // askedVersions returns the versions of Kubernetes that exist and that the name filters
-// contain.
+// contain. A filter for all versions of an operating system, such as
+// "capa-ami-ubuntu-24.04-?*-*", contains all.
 func askedVersions(filters []types.Filter) (versions []string) {
 	for _, f := range filters {
 		if aws.ToString(f.Name) != "name" {
 			continue
 		}
 		for _, pattern := range f.Values {
+			if ofAnyVersion.MatchString(pattern) {
+				return allVersions()
+			}
 			for _, m := range versionPattern.FindAllStringSubmatch(pattern, -1) {
 				if released(m[1], m[2], m[3]) {
 					versions = append(versions, m[0])
 				}
 			}
+		}
+	}
+	return versions
+}
+
+// ofAnyVersion matches the pattern of an image name with an operating system and any version.
+var ofAnyVersion = regexp.MustCompile(`^capa-ami-[a-z0-9.-]+-[v?]*\*-`)
+
+// allVersions lists the versions of Kubernetes that have images.
+func allVersions() (versions []string) {
+	for minor, last := range lastPatches() {
+		for patch := range last + 1 {
+			versions = append(versions, fmt.Sprintf("1.%d.%d", minor, patch))
 		}
 	}
 	return versions

@@ -79,7 +79,7 @@ type inventory interface {
 // unless Options.Bare is set, the stack of CAPA's bootstrap.
 func New(o Options) *AWS {
 	o.Region = region(o)
-	a, cfn := open(o, &State{EC2: ec2.NewState(o.Clock.Now(), o.Region)})
+	a, cfn := open(o, &State{State: core.State{Number: o.Number}, EC2: ec2.NewState(o.Clock.Now(), o.Region)})
 	if !o.Bare {
 		cfn.CreateBootstrapStack()
 	}

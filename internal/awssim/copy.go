@@ -1,15 +1,16 @@
 package awssim
 
 import (
-	"bytes"
 	"context"
+	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/replica"
 )
 
-// Asked is what a program has asked an account for.
+// Asked records the calls of a program. A copy has the resources that they name.
 type Asked = replica.Asked
 
 // NewAsked returns an empty record.
@@ -19,24 +20,24 @@ func NewAsked() *Asked { return replica.NewAsked() }
 // of another simulated account.
 const firstOfCopy = 1 << 20
 
-// Copy returns a new account with the resources of another one, which it only reads, without
-// secrets. asked is what a plan has asked that account for. The remarks say what could not
-// be read, and is as in a new account.
+// Copy returns a new account with the ID and the resources of another one, which it only reads,
+// without secrets. asked has the calls of a plan in that account. The remarks say what could
+// not be read, and is as in a new account.
 func Copy(ctx context.Context, source aws.Config, asked *Asked, o Options) (a *AWS, remarks []string, err error) {
-	o.Region = source.Region
+	caller, err := sts.NewFromConfig(source).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{}) // needs no permission
+	if err != nil {
+		return nil, nil, fmt.Errorf("copy of the account: its ID: %w", err)
+	}
+	o.Region, o.Number = source.Region, aws.ToString(caller.Account)
 	a = New(o)
 	s := a.state
 	s.Serial = firstOfCopy
-	remarks, err = replica.Read(ctx, replica.Source{Config: source, Asked: asked, Now: a.account.Now()}, replica.State{
-		EC2: &s.EC2, ELB: &s.ELB, IAM: &s.IAM, EKS: &s.EKS, AutoScaling: &s.AutoScaling, S3: &s.S3, Secrets: &s.Secrets, SSM: &s.SSM, Number: &s.Number,
+	remarks, err = replica.Read(ctx, replica.Source{Config: source, Account: o.Number, Asked: asked, Now: a.account.Now()}, replica.State{
+		EC2: &s.EC2, ELB: &s.ELB, IAM: &s.IAM, EKS: &s.EKS, AutoScaling: &s.AutoScaling, S3: &s.S3, Secrets: &s.Secrets, SSM: &s.SSM,
 	})
 	if err != nil {
 		return nil, remarks, err
 	}
-	var file bytes.Buffer
-	if err := a.Save(&file); err != nil {
-		return nil, remarks, err
-	}
-	a, err = Load(&file, o) // with the services that depend on the copied resources
-	return a, remarks, err
+	a, _ = open(o, s) // with the services that depend on the copied resources
+	return a, remarks, nil
 }

@@ -3,7 +3,10 @@ package reconcile_test
 import (
 	"bytes"
 	"context"
+	"os"
+	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -152,4 +155,48 @@ func TestCopyOfOtherOfferings(t *testing.T) {
 		require.Len(t, remarks, 1)
 		assert.Contains(t, remarks[0], "t3.large is offered in us-east-1a, and in the copy in us-east-1a, us-east-1b, us-east-1c")
 	})
+}
+
+// A copy has the ID and the partition of the account everywhere, in what it copied and in what is
+// created in it.
+func TestCopyHasTheIDOfItsSource(t *testing.T) {
+	const number = "210987654321"
+	for _, file := range []string{"quickstart", "classic-elb", "machine-pool", "eks", "eks-fargate"} {
+		t.Run(file, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := loadIn(t, "us-gov-west-1", "../../configs/"+file+".yaml")
+				a := awssim.New(awssim.Options{Region: m.Region, Number: number, EKSRoles: true})
+				prepare(t, file, a, m)
+				twin, _, _ := copied(t, m, a)
+				mustApply(t, m, twin)
+				requireOfAccount(t, number, "aws-us-gov", twin)
+				again, _, _ := copied(t, m, twin)
+				requireOfAccount(t, number, "aws-us-gov", again)
+			})
+		})
+	}
+}
+
+// loadIn loads an example as in another region than us-east-1.
+func loadIn(t *testing.T, region, file string) *manifest.Cluster {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	moved := filepath.Join(t.TempDir(), filepath.Base(file))
+	require.NoError(t, os.WriteFile(moved, bytes.ReplaceAll(text, []byte("us-east-1"), []byte(region)), 0o600))
+	return loadQuick(t, moved)
+}
+
+// requireOfAccount checks the account and the partition of all ARNs in an account, and in what
+// it answers to a plan.
+func requireOfAccount(t *testing.T, number, partition string, a *awssim.AWS) {
+	t.Helper()
+	var file bytes.Buffer
+	require.NoError(t, a.Save(&file))
+	assert.NotContains(t, file.String(), awssim.Account)
+	for _, arn := range regexp.MustCompile(`arn:[^"\\ ]+`).FindAllString(file.String(), -1) {
+		part := strings.SplitN(arn, ":", 6)
+		assert.Equal(t, partition, part[1], arn)
+		assert.Contains(t, []string{number, "aws", ""}, part[4], arn)
+	}
 }

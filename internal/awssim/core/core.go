@@ -21,7 +21,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 )
 
-// AccountID is the ID of a simulated account that is not a copy of another one.
+// AccountID is the ID of a simulated account without Options.Number.
 const AccountID = "123456789012"
 
 // Options configure the simulated account.
@@ -40,6 +40,8 @@ type Options struct {
 	// Inside means that the callers are in the VPCs of the clusters, and can reach
 	// private addresses.
 	Inside bool
+	// Number is the ID of a new account; "" is AccountID.
+	Number string
 	// Bare omits the stack of CAPA's bootstrap, with its roles and instance profiles.
 	Bare bool
 	// EKSRoles adds the roles of EKS to that stack: of control planes, node groups and
@@ -157,11 +159,13 @@ func (a *Account) Visible(born time.Time) bool {
 }
 
 // Partition returns the partition of the region.
-func (a *Account) Partition() string {
+func (a *Account) Partition() string { return partition(a.Region) }
+
+func partition(region string) string {
 	switch {
-	case strings.HasPrefix(a.Region, "cn-"):
+	case strings.HasPrefix(region, "cn-"):
 		return "aws-cn"
-	case strings.HasPrefix(a.Region, "us-gov-"):
+	case strings.HasPrefix(region, "us-gov-"):
 		return "aws-us-gov"
 	}
 	return "aws"
@@ -169,5 +173,10 @@ func (a *Account) Partition() string {
 
 // RegionalARN returns the ARN of a resource in the account and the region.
 func (a *Account) RegionalARN(service, resource string) string {
-	return "arn:" + a.Partition() + ":" + service + ":" + a.Region + ":" + AccountID + ":" + resource
+	return ARN(service, a.Region, a.Number(), resource)
+}
+
+// ARN returns the ARN of a resource in an account and a region.
+func ARN(service, region, account, resource string) string {
+	return strings.Join([]string{"arn", partition(region), service, region, account, resource}, ":")
 }

@@ -413,7 +413,7 @@ func (svc *Service) instanceOut(i *Instance) types.Instance {
 		out.SpotInstanceRequestId = aws.String("sir-" + strings.TrimPrefix(i.ID, "i-"))
 	}
 	if i.Profile != "" {
-		out.IamInstanceProfile = &types.IamInstanceProfile{Arn: aws.String(svc.profileARN(i))}
+		out.IamInstanceProfile = &types.IamInstanceProfile{Arn: aws.String(svc.iam.ProfileARN(i.Profile))}
 	}
 	if id, preference := i.Launch["capacity-reservation"], i.Launch["capacity-reservation-preference"]; id != "" || preference != "" {
 		out.CapacityReservationSpecification = &types.CapacityReservationSpecificationResponse{
@@ -436,10 +436,6 @@ func (svc *Service) instanceOut(i *Instance) types.Instance {
 		svc.networkOut(i, &out)
 	}
 	return out
-}
-
-func (svc *Service) profileARN(i *Instance) string {
-	return "arn:aws:iam::" + svc.Number() + ":instance-profile/" + i.Profile
 }
 
 // networkOut adds the fields that a terminated instance does not have: network and
@@ -553,7 +549,7 @@ func (svc *Service) instanceFields() fields[*Instance] {
 			if i.Profile == "" {
 				return nil
 			}
-			return []string{svc.profileARN(i)}
+			return []string{svc.iam.ProfileARN(i.Profile)}
 		},
 		"placement-group-name":                   func(i *Instance) []string { return oneValue(i.Placement.Group) },
 		"tenancy":                                func(i *Instance) []string { return []string{i.Placement.Tenancy} },

@@ -193,7 +193,7 @@ func (svc *Service) modifyLaunchTemplate(in *ec2.ModifyLaunchTemplateInput) (*ec
 
 func (svc *Service) launchTemplateOut(t *LaunchTemplate) types.LaunchTemplate {
 	return types.LaunchTemplate{
-		LaunchTemplateId: aws.String(t.ID), LaunchTemplateName: aws.String(t.Name), CreateTime: aws.Time(t.Born), CreatedBy: aws.String("arn:aws:iam::" + svc.Number() + ":root"),
+		LaunchTemplateId: aws.String(t.ID), LaunchTemplateName: aws.String(t.Name), CreateTime: aws.Time(t.Born), CreatedBy: aws.String(svc.iam.RootARN()),
 		DefaultVersionNumber: aws.Int64(t.Default), LatestVersionNumber: aws.Int64(t.latest()), Tags: tagsOut(t.Tags),
 	}
 }
@@ -201,7 +201,7 @@ func (svc *Service) launchTemplateOut(t *LaunchTemplate) types.LaunchTemplate {
 func (svc *Service) versionOut(t *LaunchTemplate, v *LaunchTemplateVersion) types.LaunchTemplateVersion {
 	data := core.Recast[types.ResponseLaunchTemplateData](v.Data)
 	return types.LaunchTemplateVersion{
-		LaunchTemplateId: aws.String(t.ID), LaunchTemplateName: aws.String(t.Name), CreateTime: aws.Time(v.Born), CreatedBy: aws.String("arn:aws:iam::" + svc.Number() + ":root"),
+		LaunchTemplateId: aws.String(t.ID), LaunchTemplateName: aws.String(t.Name), CreateTime: aws.Time(v.Born), CreatedBy: aws.String(svc.iam.RootARN()),
 		VersionNumber: aws.Int64(v.Number), VersionDescription: core.Text(v.Description), DefaultVersion: aws.Bool(v.Number == t.Default), LaunchTemplateData: &data,
 	}
 }

@@ -1,7 +1,6 @@
 package ec2
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -134,7 +133,7 @@ func (svc *Service) createSecurityGroup(in *ec2.CreateSecurityGroupInput) (*ec2.
 }
 
 func (svc *Service) groupARN(g *SecurityGroup) string {
-	return fmt.Sprintf("arn:aws:ec2:%s:%s:security-group/%s", svc.Region, svc.Number(), g.ID)
+	return svc.RegionalARN("ec2", "security-group/"+g.ID)
 }
 
 func (svc *Service) groupOut(g *SecurityGroup) types.SecurityGroup {

@@ -217,7 +217,7 @@ func (svc *Service) subnetOut(s *Subnet) types.Subnet {
 		SubnetId: aws.String(s.ID), VpcId: aws.String(s.VPC), CidrBlock: core.Text(s.CIDR), AvailabilityZone: aws.String(s.Zone),
 		AvailableIpAddressCount: aws.Int32(int32(svc.freeAddresses(s))), //nolint:gosec // at most 65,531
 		State:                   types.SubnetStateAvailable, OwnerId: aws.String(svc.Number()),
-		SubnetArn:    aws.String(fmt.Sprintf("arn:aws:ec2:%s:%s:subnet/%s", svc.Region, svc.Number(), s.ID)),
+		SubnetArn:    aws.String(svc.RegionalARN("ec2", "subnet/"+s.ID)),
 		DefaultForAz: aws.Bool(s.Default), MapPublicIpOnLaunch: aws.Bool(s.MapPublicIP), AssignIpv6AddressOnCreation: aws.Bool(s.AssignIPv6),
 		EnableDns64: aws.Bool(s.DNS64), Ipv6Native: aws.Bool(s.Native), MapCustomerOwnedIpOnLaunch: aws.Bool(false), Tags: tagsOut(s.Tags),
 		PrivateDnsNameOptionsOnLaunch: &types.PrivateDnsNameOptionsOnLaunch{

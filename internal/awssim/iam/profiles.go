@@ -31,6 +31,14 @@ func (svc *Service) ProfileRole(name string) string {
 	return ""
 }
 
+// ProfileARN returns the ARN of an instance profile, which may have been deleted.
+func (svc *Service) ProfileARN(name string) string {
+	if p := svc.state.Profiles[name]; p != nil {
+		return svc.ARN("instance-profile", p.Path, name)
+	}
+	return svc.ARN("instance-profile", "", name)
+}
+
 // ProfileExists reports whether an instance profile exists.
 func (svc *Service) ProfileExists(name string) bool {
 	_, ok := svc.state.Profiles[name]

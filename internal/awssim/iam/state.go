@@ -120,6 +120,11 @@ func (svc *Service) ARN(kind, path, name string) string {
 	return "arn:" + svc.Partition() + ":iam::" + svc.Number() + ":" + kind + cmp.Or(path, "/") + name
 }
 
+// RootARN returns the ARN of the root user of the account.
+func (svc *Service) RootARN() string {
+	return "arn:" + svc.Partition() + ":iam::" + svc.Number() + ":root"
+}
+
 // UniqueID returns the unique ID of an IAM resource, the same for the same name.
 func UniqueID(prefix, name string) string {
 	return prefix + strings.ToUpper(strings.Map(func(r rune) rune {

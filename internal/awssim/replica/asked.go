@@ -11,8 +11,8 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// Asked is what a program has asked an account for: every name and ID in its calls. A plan
-// asks for all that its manifest touches.
+// Asked records the calls of a program: the names and IDs in them, and the images in the
+// answers. The calls of a plan name everything that its manifest touches.
 type Asked struct {
 	mu     sync.Mutex
 	words  map[string]bool

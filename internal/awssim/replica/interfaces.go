@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 	sim "github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 )
 
@@ -124,14 +125,7 @@ func (r *reader) ownerOf(n *sim.Interface, a *types.NetworkInterfaceAttachment) 
 
 // arn returns the ARN of a resource of the source.
 func (r *reader) arn(service, resource string) string {
-	partition := "aws"
-	switch {
-	case strings.HasPrefix(r.Config.Region, "cn-"):
-		partition = "aws-cn"
-	case strings.HasPrefix(r.Config.Region, "us-gov-"):
-		partition = "aws-us-gov"
-	}
-	return strings.Join([]string{"arn", partition, service, r.Config.Region, r.account, resource}, ":")
+	return core.ARN(service, r.Config.Region, r.Account, resource)
 }
 
 // balancerInterface returns the interface of a load balancer in a subnet; "" for none.

@@ -6,20 +6,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	sim "github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 )
-
-// caller reads the ID of the account.
-func (r *reader) caller(ctx context.Context) error {
-	out, err := sts.NewFromConfig(r.Config).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
-	if err == nil {
-		r.account = aws.ToString(out.Account)
-		*r.to.Number = r.account
-	}
-	return err
-}
 
 func tagsOf(tags []types.Tag) map[string]string {
 	m := map[string]string{}

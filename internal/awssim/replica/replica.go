@@ -37,21 +37,20 @@ type State struct {
 	S3          *s3.State
 	Secrets     *secretsmanager.State
 	SSM         *ssm.State
-	Number      *string // ID of the account
 }
 
 // Source is the account to read.
 type Source struct {
-	Config aws.Config
-	Asked  *Asked // what a plan has asked for in it
-	Now    time.Time
+	Config  aws.Config
+	Account string // its ID
+	Asked   *Asked // the calls of a plan
+	Now     time.Time
 }
 
 // reader reads an account into a state.
 type reader struct {
 	Source
 	to      State
-	account string // the ID of the source
 	remarks []string
 }
 
@@ -64,7 +63,6 @@ func Read(ctx context.Context, from Source, to State) (remarks []string, err err
 		what string
 		read func(context.Context) error
 	}{
-		{"the caller", r.caller},
 		{"offerings of instance types", r.offerings},
 		{"the network", r.network},
 		{"security groups", r.groups},

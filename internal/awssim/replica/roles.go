@@ -68,7 +68,7 @@ func (r *reader) askedRoles() []string {
 		names = append(names, aws.ToString(in.RoleName))
 	}
 	for _, in := range of[sts.AssumeRoleInput](r.Asked) {
-		if arn := aws.ToString(in.RoleArn); strings.Contains(arn, ":"+r.account+":") {
+		if arn := aws.ToString(in.RoleArn); strings.Contains(arn, ":"+r.Account+":") {
 			names = append(names, last(arn))
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/simulated"
 )
 
-// Asked is what a plan has asked an account for.
+// Asked records the calls of a plan.
 type Asked = simulated.Asked
 
 // NewAsked returns an empty record.

@@ -14,7 +14,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// Asked is what a program has asked an account for.
+// Asked records the calls of a plan.
 type Asked = awssim.Asked
 
 // NewAsked returns an empty record.

@@ -161,19 +161,21 @@ func TestCopyOfOtherOfferings(t *testing.T) {
 // created in it.
 func TestCopyHasTheIDOfItsSource(t *testing.T) {
 	const number = "210987654321"
-	for _, file := range []string{"quickstart", "classic-elb", "machine-pool", "eks", "eks-fargate"} {
-		t.Run(file, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				m := loadIn(t, "us-gov-west-1", "../../configs/"+file+".yaml")
-				a := awssim.New(awssim.Options{Region: m.Region, Number: number, EKSRoles: true})
-				prepare(t, file, a, m)
-				twin, _, _ := copied(t, m, a)
-				mustApply(t, m, twin)
-				requireOfAccount(t, number, "aws-us-gov", twin)
-				again, _, _ := copied(t, m, twin)
-				requireOfAccount(t, number, "aws-us-gov", again)
+	for region, partition := range map[string]string{"us-gov-west-1": "aws-us-gov", "cn-north-1": "aws-cn"} {
+		for _, file := range []string{"quickstart", "classic-elb", "machine-pool", "eks", "eks-fargate"} {
+			t.Run(region+"/"+file, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					m := loadIn(t, region, "../../configs/"+file+".yaml")
+					a := awssim.New(awssim.Options{Region: m.Region, Number: number, EKSRoles: true})
+					prepare(t, file, a, m)
+					twin, _, _ := copied(t, m, a)
+					mustApply(t, m, twin)
+					requireOfAccount(t, number, partition, twin)
+					again, _, _ := copied(t, m, twin)
+					requireOfAccount(t, number, partition, again)
+				})
 			})
-		})
+		}
 	}
 }
 
@@ -187,8 +189,8 @@ func loadIn(t *testing.T, region, file string) *manifest.Cluster {
 	return loadQuick(t, moved)
 }
 
-// requireOfAccount checks the account and the partition of all ARNs in an account, and in what
-// it answers to a plan.
+// requireOfAccount checks the account and the partition of all ARNs in an account, and the names
+// of load balancers.
 func requireOfAccount(t *testing.T, number, partition string, a *awssim.AWS) {
 	t.Helper()
 	var file bytes.Buffer
@@ -198,5 +200,8 @@ func requireOfAccount(t *testing.T, number, partition string, a *awssim.AWS) {
 		part := strings.SplitN(arn, ":", 6)
 		assert.Equal(t, partition, part[1], arn)
 		assert.Contains(t, []string{number, "aws", ""}, part[4], arn)
+	}
+	for _, name := range regexp.MustCompile(`"DNSName": "([^"]*)"`).FindAllStringSubmatch(file.String(), -1) {
+		assert.Equal(t, partition == "aws-cn", strings.HasSuffix(name[1], ".amazonaws.com.cn"), name[1])
 	}
 }

@@ -171,6 +171,14 @@ func partition(region string) string {
 	return "aws"
 }
 
+// DNSSuffix returns the end of the host names of AWS in a region.
+func DNSSuffix(region string) string {
+	if strings.HasPrefix(region, "cn-") {
+		return "amazonaws.com.cn"
+	}
+	return "amazonaws.com"
+}
+
 // RegionalARN returns the ARN of a resource in the account and the region.
 func (a *Account) RegionalARN(service, resource string) string {
 	return ARN(service, a.Region, a.Number(), resource)

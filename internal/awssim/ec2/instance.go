@@ -388,6 +388,14 @@ func (svc *Service) Domain() string {
 	return svc.Region + ".compute.internal"
 }
 
+// publicDomain is the domain of public DNS names in the region.
+func (svc *Service) publicDomain() string {
+	if svc.Region == "us-east-1" {
+		return "compute-1.amazonaws.com"
+	}
+	return svc.Region + ".compute." + core.DNSSuffix(svc.Region)
+}
+
 func (svc *Service) instanceOut(i *Instance) types.Instance {
 	s, state := svc.state, i.State(svc.Now())
 	out := types.Instance{
@@ -467,7 +475,7 @@ func (svc *Service) networkOut(i *Instance, out *types.Instance) {
 			out.PrivateDnsName = aws.String(i.ID + "." + svc.Domain())
 		}
 		if v := s.VPCs[i.VPC]; v != nil && v.DNSHostnames && n.PublicIP != "" {
-			out.PublicDnsName = aws.String("ec2-" + strings.ReplaceAll(n.PublicIP, ".", "-") + "." + strings.TrimSuffix(svc.Domain(), ".internal") + ".amazonaws.com")
+			out.PublicDnsName = aws.String("ec2-" + strings.ReplaceAll(n.PublicIP, ".", "-") + "." + svc.publicDomain())
 		}
 	}
 	for _, id := range i.Volumes {

@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net"
 	"slices"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
@@ -71,7 +69,7 @@ func (svc *Service) placeIn(region string) (place, error) {
 	region = cmp.Or(region, svc.Region)
 	switch svc.optIn(region) {
 	case "":
-		host := "ec2." + region + ".amazonaws.com"
+		host := endpoint(region)
 		return place{}, &smithyhttp.RequestSendError{Err: &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}}}
 	case "not-opted-in":
 		return place{}, core.Fail("AuthFailure", "AWS was not able to validate the provided access credentials")
@@ -139,12 +137,7 @@ func (svc *Service) describeRegions(_ place, in *ec2.DescribeRegionsInput) (*ec2
 	return out, nil
 }
 
-func endpoint(region string) string {
-	if strings.HasPrefix(region, "cn-") {
-		return fmt.Sprintf("ec2.%s.amazonaws.com.cn", region)
-	}
-	return fmt.Sprintf("ec2.%s.amazonaws.com", region)
-}
+func endpoint(region string) string { return "ec2." + region + "." + core.DNSSuffix(region) }
 
 // everywhere registers the handler of an operation that works in every region.
 func everywhere[In, Out any](svc *Service, answer func(place, *In) (*Out, error), fields ...string) {

@@ -350,7 +350,7 @@ func (svc *Service) clusterOut(c *Cluster) *types.Cluster {
 	if out.Status != types.ClusterStatusCreating { // AWS does not return it before
 		key := c.key()
 		out.Endpoint = aws.String("https://" + c.Host(svc.Region))
-		out.Identity = &types.Identity{Oidc: &types.OIDC{Issuer: aws.String("https://oidc.eks." + svc.Region + ".amazonaws.com/id/" + key)}}
+		out.Identity = &types.Identity{Oidc: &types.OIDC{Issuer: aws.String("https://oidc.eks." + svc.Region + "." + core.DNSSuffix(svc.Region) + "/id/" + key)}}
 		out.CertificateAuthority = &types.Certificate{Data: aws.String(base64.StdEncoding.EncodeToString([]byte("certificate of " + c.ARN)))}
 	}
 	return out
@@ -435,7 +435,7 @@ func (svc *Service) Detailed() (lines []string) {
 
 // Host returns the host name of the API server.
 func (c *Cluster) Host(region string) string {
-	return c.key() + ".gr7." + region + ".eks.amazonaws.com"
+	return c.key() + ".gr7." + region + ".eks." + core.DNSSuffix(region)
 }
 
 // key is the random part of a cluster's names.

@@ -98,7 +98,7 @@ func (svc *Service) keepClassic(c *ClassicLoadBalancer) (*classic.CreateLoadBala
 	if len(svc.state.Classic) >= svc.Quotas().Classic {
 		return nil, core.Fail("TooManyLoadBalancers", "exceeded quota of account")
 	}
-	c.DNSName = c.Name + "-" + strconv.Itoa(1_000_000_000+svc.NextSerial()) + "." + svc.Region + ".elb.amazonaws.com"
+	c.DNSName = c.Name + "-" + strconv.Itoa(1_000_000_000+svc.NextSerial()) + "." + svc.Region + ".elb." + core.DNSSuffix(svc.Region)
 	if c.Scheme == "internal" {
 		c.DNSName = "internal-" + c.DNSName
 	}

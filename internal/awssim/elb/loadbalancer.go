@@ -227,10 +227,10 @@ func (b *LoadBalancer) path() string {
 // place creates a load balancer and its interfaces.
 func (svc *Service) place(b *LoadBalancer) {
 	hash, kind, takes := svc.Hash(), "net", NLBTakes
-	b.DNSName = b.Name + "-" + hash + ".elb." + svc.Region + ".amazonaws.com"
+	b.DNSName = b.Name + "-" + hash + ".elb." + svc.Region + "." + core.DNSSuffix(svc.Region)
 	if b.Type == typeApplication {
 		kind, takes = "app", ALBTakes
-		b.DNSName = b.Name + "-" + strconv.Itoa(1_000_000_000+svc.Serial()) + "." + svc.Region + ".elb.amazonaws.com"
+		b.DNSName = b.Name + "-" + strconv.Itoa(1_000_000_000+svc.Serial()) + "." + svc.Region + ".elb." + core.DNSSuffix(svc.Region)
 		if b.Scheme == "internal" {
 			b.DNSName = "internal-" + b.DNSName
 		}

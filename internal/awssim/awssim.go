@@ -12,7 +12,6 @@ package awssim
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"reflect"
@@ -89,15 +88,15 @@ func New(o Options) *AWS {
 	return a
 }
 
-// Load returns an account from a file that Save has written.
+// Load returns an account from a file that Save has written. Its clock is that of the options.
 func Load(r io.Reader, o Options) (*AWS, error) {
 	o.Region = region(o)
 	s := &State{}
 	if err := json.NewDecoder(r).Decode(s); err != nil {
-		return nil, fmt.Errorf("simulated account: %w", err)
+		return nil, err
 	}
 	if s.Now.IsZero() { // Save writes it
-		return nil, errors.New("simulated account: the file has another content")
+		return nil, errors.New("the file has another content")
 	}
 	fill(reflect.ValueOf(s).Elem())
 	a, _ := open(o, s)
@@ -159,13 +158,6 @@ func open(o Options, s *State) (*AWS, *cloudformation.Service) {
 		clusters.Settle()
 	}
 	return &AWS{account: account, state: s, kubernetes: clusters, services: []inventory{scaling, cfn, ec2s, ekss, elbs, iams, s3s, ssms, secrets}}, cfn
-}
-
-// Saved returns the time at which an account was saved: its clock has to continue there.
-func Saved(r io.Reader) (time.Time, error) {
-	var s struct{ Now time.Time }
-	err := json.NewDecoder(r).Decode(&s)
-	return s.Now, err
 }
 
 // SavedRegion returns the region of a saved account; "" if it is not known. Older versions

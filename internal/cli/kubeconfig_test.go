@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -39,9 +39,9 @@ func (s *session) ages(days int) {
 	file := s.variables["CLUSTERAWSADM_SIMULATE_STATE"]
 	state, err := os.ReadFile(file)
 	require.NoError(s.t, err)
-	now, err := awssim.Saved(bytes.NewReader(state))
-	require.NoError(s.t, err)
-	then := now.AddDate(0, 0, days).Format(time.RFC3339Nano)
+	var saved struct{ Now time.Time }
+	require.NoError(s.t, json.Unmarshal(state, &saved))
+	then := saved.Now.AddDate(0, 0, days).Format(time.RFC3339Nano)
 	aged := regexp.MustCompile(`(?m)^ "Now": "[^"]*"`).ReplaceAll(state, []byte(` "Now": "`+then+`"`))
 	require.NotEqual(s.t, state, aged)
 	require.NoError(s.t, os.WriteFile(file, aged, 0o600))

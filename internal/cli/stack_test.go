@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
-	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 )
@@ -66,9 +64,7 @@ func (s *shellEnv) simulatedAccount(t *testing.T, edit func(*awssim.State)) {
 	file := filepath.Join(s.StateDir, "clusterawsadm", "simulated.json")
 	data, err := os.ReadFile(file)
 	require.NoError(t, err)
-	saved, err := awssim.Saved(bytes.NewReader(data))
-	require.NoError(t, err)
-	a, err := awssim.Load(bytes.NewReader(data), awssim.Options{Clock: clock.Fast(saved, 1)})
+	a, err := awssim.Continue(data, 1, awssim.Options{})
 	require.NoError(t, err)
 	a.Edit(edit)
 	f, err := os.Create(file)

@@ -87,25 +87,18 @@ func Load(r io.Reader, o Options) (*Account, error) {
 	if err != nil {
 		return nil, err
 	}
-	saved, err := awssim.Saved(bytes.NewReader(data))
-	if err != nil {
-		return nil, fmt.Errorf("simulated account: %w", err)
-	}
 	region, err := awssim.SavedRegion(bytes.NewReader(data))
 	if err != nil {
 		return nil, fmt.Errorf("simulated account: %w", err)
 	}
-	if o.Region == "" {
-		o.Region = region
-	} else if region != "" && region != o.Region {
+	if o.Region != "" && region != "" && region != o.Region {
 		return nil, fmt.Errorf("simulated account: its region is %s, not %s", region, o.Region)
 	}
-	c := clock.Fast(saved, o.Speed)
-	sim, err := awssim.Load(bytes.NewReader(data), o.with(c))
+	sim, err := awssim.Continue(data, o.Speed, o.with(nil))
 	if err != nil {
 		return nil, fmt.Errorf("simulated account: %w", err)
 	}
-	return open(sim, c), nil
+	return open(sim, sim.Clock()), nil
 }
 
 func (o Options) with(c *clock.Clock) awssim.Options {

@@ -3,7 +3,6 @@
 package simulated
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -91,26 +90,21 @@ func Open(o Options) (*Account, error) {
 }
 
 func (a *Account) load(o Options) error {
-	data, err := os.ReadFile(o.File)
-	origin := time.Now()
-	switch {
+	options := awssim.Options{Region: o.Region, EKSRoles: true}
+	o.Faults.slow(&options)
+	switch data, err := os.ReadFile(o.File); {
 	case errors.Is(err, fs.ErrNotExist):
+		options.Clock = clock.Fast(time.Now(), o.Speed)
+		a.sim = awssim.New(options)
 	case err != nil:
 		return err
 	default:
-		if origin, err = awssim.Saved(bytes.NewReader(data)); err != nil {
+		if a.sim, err = awssim.Continue(data, o.Speed, options); err != nil {
 			return err
 		}
 	}
-	a.Clock = clock.Fast(origin, o.Speed)
-	options := awssim.Options{Region: o.Region, Clock: a.Clock, EKSRoles: true}
-	o.Faults.slow(&options)
-	if data == nil {
-		a.sim = awssim.New(options)
-		return nil
-	}
-	a.sim, err = awssim.Load(bytes.NewReader(data), options)
-	return err
+	a.Clock = a.sim.Clock()
+	return nil
 }
 
 // keep writes the account from time to time while it is in use.

@@ -1,7 +1,6 @@
 package simulated
 
 import (
-	"bytes"
 	"net/http"
 	"slices"
 	"strings"
@@ -28,21 +27,11 @@ func (a *Account) Trial(speed float64) (*Trial, error) { return trial(a.sim, spe
 func (t *Trial) Copy(speed float64) (*Trial, error) { return trial(t.sim, speed) }
 
 func trial(sim *awssim.AWS, speed float64) (*Trial, error) {
-	var state bytes.Buffer
-	if err := sim.Save(&state); err != nil {
-		return nil, err
-	}
-	saved, err := awssim.Saved(bytes.NewReader(state.Bytes()))
+	fork, err := sim.Fork(speed)
 	if err != nil {
 		return nil, err
 	}
-	region, err := awssim.SavedRegion(bytes.NewReader(state.Bytes()))
-	if err != nil {
-		return nil, err
-	}
-	t := &Trial{Clock: clock.Fast(saved, speed)}
-	t.sim, err = awssim.Load(&state, awssim.Options{Region: region, Clock: t.Clock})
-	return t, err
+	return &Trial{Clock: fork.Clock(), sim: fork}, nil
 }
 
 // Resources lists the resources of the account, as Account.Resources does, without the records
@@ -51,7 +40,7 @@ func (t *Trial) Resources() []string {
 	return slices.DeleteFunc(t.sim.Inventory(), func(line string) bool { return strings.Contains(line, "/lock/") })
 }
 
-// Kill is when a program is killed.
+// Kill kills a program at one of its calls.
 type Kill struct {
 	Call  int                             // the number of the call, from 1
 	After bool                            // AWS has carried the call out

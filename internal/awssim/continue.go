@@ -1,0 +1,40 @@
+package awssim
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/clock"
+)
+
+// Continue returns an account from the content of a file that Save has written. Its clock
+// continues at the time at which it was saved, and runs speed times as fast as the system clock.
+// Its region is that of the file, if the options have none.
+func Continue(file []byte, speed float64, o Options) (*AWS, error) {
+	var saved struct{ Now time.Time }
+	if err := json.Unmarshal(file, &saved); err != nil {
+		return nil, err
+	}
+	if o.Region == "" {
+		var err error
+		if o.Region, err = SavedRegion(bytes.NewReader(file)); err != nil {
+			return nil, err
+		}
+	}
+	o.Clock = clock.Fast(saved.Now, speed)
+	return Load(bytes.NewReader(file), o)
+}
+
+// Fork returns a copy of the account, which then changes independently. The clock of the copy
+// continues at the time of this one.
+func (a *AWS) Fork(speed float64) (*AWS, error) {
+	var file bytes.Buffer
+	if err := a.Save(&file); err != nil {
+		return nil, err
+	}
+	return Continue(file.Bytes(), speed, a.account.Options)
+}
+
+// Clock returns the clock of the account; nil is the system clock.
+func (a *AWS) Clock() *clock.Clock { return a.account.Clock }

@@ -22,7 +22,7 @@ func TestImportKeysFromMachine(t *testing.T) {
 		maps.DeleteFunc(state.SSM.Parameters, func(name string, _ *awssim.Parameter) bool { return strings.Contains(name, "/pki/") })
 	})
 	require.Equal(t, 0, s.run("cluster", "import", "demo", "--pki-from", "ssm"), s.err.String())
-	assert.Contains(t, s.err.String(), "warning: the keys of the cluster could not be read on its machines: the machine is not reached by Systems Manager")
+	assert.Regexp(t, `warning: the keys of the cluster could not be read on its machines: i-\w+: the SSM agent has never reported: give the role of the machine the permissions of AmazonSSMManagedInstanceCore`, s.err.String())
 	assert.Contains(t, s.out.String(), "kind: KubeadmControlPlane", "the import goes on without them")
 	require.Equal(t, env.Refused, s.run("cluster", "import", "demo", "--pki-from", "ssm", "--adopt", "--yes"), s.err.String())
 
@@ -31,7 +31,7 @@ func TestImportKeysFromMachine(t *testing.T) {
 		r.Attached = append(r.Attached, "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore")
 	})
 	require.Equal(t, 0, s.run("cluster", "import", "demo", "--boot-data-from", "ssm"), s.err.String())
-	assert.Regexp(t, `left out what i-\w+ booted with: the machine is not reached by Systems Manager`, s.err.String(), "the worker")
+	assert.Regexp(t, `left out boot data of i-\w+: the SSM agent has never reported: `, s.err.String(), "the worker")
 	require.Equal(t, env.Wrong, s.run("cluster", "import", "demo", "--boot-data-from", "./folder"))
 	assert.Contains(t, s.err.String(), "--boot-data-from ./folder: it can only be ssm")
 

@@ -77,7 +77,7 @@ func TestLogs(t *testing.T) {
 	}
 	assert.Equal(t, 3, consoles)
 	assert.Contains(t, logs["kubelet"], `kubelet[2114]: "Successfully registered node"`)
-	assert.Regexp(t, `kubelet and cloud-init logs of machine-demo-md-0-0-i-\w+: the machine is not reached by Systems Manager: its image has no SSM agent`, logs["missing.txt"])
+	assert.Regexp(t, `cloud-init/machine-demo-md-0-0-i-\w+.txt, kubelet/machine-demo-md-0-0-i-\w+.txt: the SSM agent has never reported: `, logs["missing.txt"])
 	for line := range strings.Lines(logs["missing.txt"]) {
 		assert.Contains(t, s.err.String(), "missing: "+line)
 	}

@@ -49,7 +49,7 @@ type ImportOptions struct {
 	LoadOptions
 	// Keys are the certificates and keys of a self-managed cluster whose keys are not in the
 	// account, by the paths of their files in /etc/kubernetes/pki: "ca.crt", "etcd/ca.key".
-	// Adopt stores them where runs keep them.
+	// KeyFiles reads them from a folder. Adopt stores them where runs keep them.
 	Keys map[string][]byte
 	// KeysFromMachine reads them on a machine of the control plane, with SSM Run Command. If that is
 	// not possible, Unknown says why.

@@ -16,27 +16,26 @@ import (
 func (i *Imported) readBootData(ctx context.Context, c *cloud.Clients, found *discover.SelfManaged) {
 	ctx, cancel := context.WithTimeout(cloud.Optional(ctx), reading)
 	defer cancel()
-	missing := func(what string, err error) {
-		i.LeftOut = append(i.LeftOut, fmt.Sprintf("what %s booted with: %v", what, err))
-	}
-	machines := found.Newest()
 	reader, err := runcommand.NewReader(c)
 	if err != nil {
-		missing("the machines", err)
+		i.LeftOut = append(i.LeftOut, fmt.Sprintf("boot data of all machines: %v", err))
 		return
 	}
 	found.Booted = map[string]*boot.Booted{}
-	for id, out := range reader.Read(ctx, machines, runcommand.UserData()) {
-		if out.Err != nil {
-			missing(id, out.Err)
-			continue
+	missing := reasons{}
+	for id, out := range reader.Read(ctx, found.Newest(), runcommand.UserData()) {
+		b, err := (*boot.Booted)(nil), out.Err
+		if err == nil {
+			b, err = boot.ParseBooted(out.Data, secretIn)
 		}
-		b, err := boot.ParseBooted(out.Data, secretIn)
 		if err != nil {
-			missing(id, err)
+			missing.add(id, err)
 			continue
 		}
 		found.Booted[id] = b
+	}
+	for _, line := range missing.lines() {
+		i.LeftOut = append(i.LeftOut, "boot data of "+line)
 	}
 }
 

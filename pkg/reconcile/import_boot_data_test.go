@@ -60,10 +60,18 @@ func TestImportBootData(t *testing.T) {
 		target := reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p)}
 		i, err := reconcile.Import(t.Context(), m.Name, target, reconcile.ImportOptions{BootDataFromMachines: true})
 		require.NoError(t, err)
-		require.Len(t, i.LeftOut, 2, "Systems Manager does not reach the machines")
+		require.Len(t, i.LeftOut, 1)
+		require.Regexp(t, `^boot data of i-\w+, i-\w+: the SSM agent has never reported`, i.LeftOut[0])
 		require.Len(t, i.Templates, 2)
 
-		reachable(a)
+		reachable(a, "control-plane")
+		i, err = reconcile.Import(t.Context(), m.Name, target, reconcile.ImportOptions{BootDataFromMachines: true})
+		require.NoError(t, err)
+		require.Len(t, i.LeftOut, 1)
+		require.Regexp(t, `^boot data of i-\w+: the SSM agent has never reported`, i.LeftOut[0], "the worker")
+		require.Len(t, i.Templates, 1, "the control plane was read")
+
+		reachable(a, "nodes")
 		i, err = reconcile.Import(t.Context(), m.Name, target, reconcile.ImportOptions{BootDataFromMachines: true})
 		require.NoError(t, err)
 		require.Empty(t, i.LeftOut)
@@ -92,7 +100,7 @@ func TestImportBootDataOfClusterAPI(t *testing.T) {
 		a := awssim.New(awssim.Options{Region: m.Region})
 		mustApply(t, m, a)
 		time.Sleep(6 * time.Minute) // until all machines have joined
-		reachable(a)
+		reachable(a, "control-plane", "nodes")
 		a.Edit(func(s *awssim.State) { asClusterAPI(m, s) })
 		p := a.Process()
 		target := reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p)}

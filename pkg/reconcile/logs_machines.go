@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -25,35 +24,12 @@ func (l *Logs) readMachines(ctx context.Context, c *cloud.Clients, names map[str
 	}
 	ctx, cancel := context.WithTimeout(cloud.Optional(ctx), reading)
 	defer cancel()
-	why := map[string][]string{} // files, by the reason why they are missing
-	err := l.readOnline(ctx, c, names, func(file string, err error) { why[err.Error()] = append(why[err.Error()], file) })
-	if err != nil {
-		l.Missing = append(l.Missing, fmt.Sprintf("kubelet and cloud-init logs of all machines: %v", err))
-	}
-	for _, reason := range slices.Sorted(maps.Keys(why)) {
-		slices.Sort(why[reason])
-		l.Missing = append(l.Missing, strings.Join(why[reason], ", ")+": "+reason)
-	}
-}
-
-// readOnline reads the logs of the machines that Systems Manager reaches, and says for each file
-// that is missing why it is.
-func (l *Logs) readOnline(ctx context.Context, c *cloud.Clients, names map[string]string, missing func(file string, err error)) error {
 	reader, err := runcommand.NewReader(c)
 	if err != nil {
-		return err
+		l.Missing = append(l.Missing, fmt.Sprintf("kubelet and cloud-init logs of all machines: %v", err))
+		return
 	}
-	ids := slices.SortedFunc(maps.Keys(names), func(x, y string) int { return strings.Compare(names[x], names[y]) })
-	online, err := reader.Online(ctx, ids)
-	if err != nil {
-		return err
-	}
-	ids = slices.DeleteFunc(ids, func(id string) bool {
-		if !online[id] {
-			missing("kubelet and cloud-init logs of "+names[id], errors.New(runcommand.Unreached))
-		}
-		return !online[id]
-	})
+	ids, missing := slices.SortedFunc(maps.Keys(names), func(x, y string) int { return strings.Compare(names[x], names[y]) }), reasons{}
 	for _, x := range []struct {
 		folder  string
 		command runcommand.Command
@@ -62,11 +38,11 @@ func (l *Logs) readOnline(ctx context.Context, c *cloud.Clients, names map[strin
 		for _, id := range ids {
 			file := path.Join(x.folder, names[id]+".txt")
 			if err := outputs[id].Err; err != nil {
-				missing(file, err)
+				missing.add(file, err)
 				continue
 			}
 			l.add(file, string(outputs[id].Data), nil)
 		}
 	}
-	return nil
+	l.Missing = append(l.Missing, missing.lines()...)
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// reachable gives the roles of all machines the permissions that Systems Manager needs.
-func reachable(a *awssim.AWS) {
+// reachable gives roles of machines the permissions that Systems Manager needs.
+func reachable(a *awssim.AWS, roles ...string) {
 	a.Edit(func(s *awssim.State) {
-		for _, name := range []string{"control-plane", "nodes"} {
+		for _, name := range roles {
 			r := s.IAM.Roles[name+".cluster-api-provider-aws.sigs.k8s.io"]
 			r.Attached = append(r.Attached, "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore")
 		}
@@ -28,7 +28,7 @@ func reachable(a *awssim.AWS) {
 func TestLogsOfMachines(t *testing.T) {
 	eachOf(t, []string{"../../configs/quickstart.yaml"}, awssim.Options{}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 		mustApply(t, m, a)
-		reachable(a)
+		reachable(a, "control-plane", "nodes")
 		time.Sleep(6 * time.Minute) // until all machines have joined
 		logs := func(denied string) (folders map[string]int, missing string) {
 			p := a.Process()

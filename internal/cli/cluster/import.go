@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -119,23 +118,14 @@ func (o *importOptions) run(ctx context.Context, name string) (err error) {
 // machines.
 const onMachine = "ssm"
 
-// keyFiles lists the files of /etc/kubernetes/pki that are the same on all machines.
-func keyFiles() []string {
-	return []string{"ca.crt", "ca.key", "etcd/ca.crt", "etcd/ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "sa.key", "sa.pub"}
-}
-
 // readKeys reads the keys of a cluster from a folder; none if it is "".
 func readKeys(folder string) (map[string][]byte, error) {
-	keys := map[string][]byte{}
 	if folder == "" {
-		return keys, nil
+		return nil, nil
 	}
-	for _, name := range keyFiles() {
-		data, err := os.ReadFile(filepath.Clean(folder + "/" + name))
-		if err != nil {
-			return nil, &env.UsageError{Err: fmt.Errorf("--pki-from: %w", err)}
-		}
-		keys[name] = data
+	keys, err := reconcile.KeyFiles(os.DirFS(folder))
+	if err != nil {
+		return nil, env.Usagef("--pki-from %s: %v", folder, err)
 	}
 	return keys, nil
 }

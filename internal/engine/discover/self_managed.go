@@ -137,10 +137,10 @@ func (s *SelfManaged) readMachines(ctx context.Context, c *cloud.Clients) (err e
 	return nil
 }
 
-// ControlPlane lists the IDs of the running machines of the control plane.
+// ControlPlane lists the IDs of the machines of the control plane.
 func (s *SelfManaged) ControlPlane() (ids []string) {
 	for _, m := range s.Machines {
-		if m.Tags[cloud.RoleTag] == topology.RoleControlPlane && m.Status == "running" {
+		if m.Tags[cloud.RoleTag] == topology.RoleControlPlane {
 			ids = append(ids, m.ID)
 		}
 	}

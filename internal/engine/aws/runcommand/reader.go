@@ -29,7 +29,7 @@ func NewReader(c *cloud.Clients) (*Reader, error) {
 	return &Reader{c: c, key: key, public: public}, err
 }
 
-// Output is the output of a command on one machine, or why there is none.
+// Output is the output of a command on one machine, or the reason why it could not be read.
 type Output struct {
 	Data []byte
 	Err  error
@@ -48,47 +48,76 @@ const (
 	mostParts = 40
 )
 
-// Online reports which of some machines Systems Manager reaches.
-func (r *Reader) Online(ctx context.Context, machines []string) (map[string]bool, error) {
-	online := map[string]bool{}
-	for ids := range slices.Chunk(machines, mostMachines) {
-		in := &ssm.DescribeInstanceInformationInput{Filters: []types.InstanceInformationStringFilter{{Key: aws.String("InstanceIds"), Values: ids}}, MaxResults: aws.Int32(mostMachines)}
-		for p := ssm.NewDescribeInstanceInformationPaginator(r.c.SSM, in); p.HasMorePages(); {
-			page, err := p.NextPage(ctx)
-			if err != nil {
-				return nil, readable(err)
-			}
-			for _, x := range page.InstanceInformationList {
-				online[aws.ToString(x.InstanceId)] = x.PingStatus == types.PingStatusOnline
-			}
-		}
-	}
-	return online, nil
-}
+// Errors of machines that Systems Manager does not reach.
+var (
+	errNoAgent = errors.New("the SSM agent has never reported: give the role of the machine the permissions of AmazonSSMManagedInstanceCore, its subnet a route to Systems Manager, and its image the agent")
+	errOffline = errors.New("the SSM agent does not report any more: start the machine or the agent, or restore its route to Systems Manager")
+)
 
-// Unreached says why a machine may not be online.
-const Unreached = "the machine is not reached by Systems Manager: its image has no SSM agent, its role lacks the permissions of AmazonSSMManagedInstanceCore, or it has no route to AWS"
-
-// Read runs a command on machines, by their IDs, and returns its output by machine.
+// Read runs a command on machines, by their IDs, and returns its output by machine. A machine that
+// Systems Manager does not reach has an error, and does not keep the others from being read.
 func (r *Reader) Read(ctx context.Context, machines []string, command Command) map[string]Output {
 	out := map[string]Output{}
 	for ids := range slices.Chunk(machines, mostMachines) {
-		id, err := r.send(ctx, ids, command.script(r.public, 0))
-		for _, m := range ids {
-			if err != nil {
-				out[m] = Output{Err: err}
-				continue
-			}
-			first, err := r.result(ctx, id, m)
-			if err != nil {
-				out[m] = Output{Err: err}
-				continue
-			}
-			data, err := r.rest(ctx, m, command, first)
-			out[m] = Output{data, err}
+		unreached, err := r.unreached(ctx, ids)
+		if err != nil {
+			fail(out, ids, err)
+			continue
 		}
+		for m, err := range unreached {
+			out[m] = Output{Err: err}
+		}
+		r.readReached(ctx, slices.DeleteFunc(slices.Clone(ids), func(m string) bool { return unreached[m] != nil }), command, out)
 	}
 	return out
+}
+
+// unreached returns an error for each of the machines that Systems Manager does not reach.
+func (r *Reader) unreached(ctx context.Context, ids []string) (map[string]error, error) {
+	errs := map[string]error{}
+	for _, m := range ids {
+		errs[m] = errNoAgent
+	}
+	in := &ssm.DescribeInstanceInformationInput{Filters: []types.InstanceInformationStringFilter{{Key: aws.String("InstanceIds"), Values: ids}}, MaxResults: aws.Int32(mostMachines)}
+	for p := ssm.NewDescribeInstanceInformationPaginator(r.c.SSM, in); p.HasMorePages(); {
+		page, err := p.NextPage(ctx)
+		if err != nil {
+			return nil, readable(err)
+		}
+		for _, x := range page.InstanceInformationList {
+			if errs[aws.ToString(x.InstanceId)] = errOffline; x.PingStatus == types.PingStatusOnline {
+				delete(errs, aws.ToString(x.InstanceId))
+			}
+		}
+	}
+	return errs, nil
+}
+
+// readReached reads from machines that Systems Manager reaches, with one command for all.
+func (r *Reader) readReached(ctx context.Context, ids []string, command Command, out map[string]Output) {
+	if len(ids) == 0 {
+		return
+	}
+	id, err := r.send(ctx, ids, command.script(r.public, 0))
+	if err != nil {
+		fail(out, ids, err)
+		return
+	}
+	for _, m := range ids {
+		first, err := r.result(ctx, id, m)
+		if err != nil {
+			out[m] = Output{Err: err}
+			continue
+		}
+		data, err := r.rest(ctx, m, command, first)
+		out[m] = Output{data, err}
+	}
+}
+
+func fail(out map[string]Output, machines []string, err error) {
+	for _, m := range machines {
+		out[m] = Output{Err: err}
+	}
 }
 
 // rest reads the parts of an output after the first one.
@@ -170,7 +199,7 @@ func readable(err error) error {
 	case cloud.Denied(err):
 		return errors.New("you lack one of ssm:DescribeInstanceInformation, ssm:SendCommand (document AWS-RunShellScript) and ssm:GetCommandInvocation")
 	case cloud.Code(err) == "InvalidInstanceId":
-		return errors.New(Unreached)
+		return errOffline
 	}
 	return err
 }

@@ -46,13 +46,11 @@ func (t *tree) header(wide int, now time.Time) string {
 		took += " of about " + short(t.tally.expected)
 	}
 	done, all := t.tally.count("", reconcile.Done), t.tally.all()
-	title := fmt.Sprintf("%s %s in %s", heading(reconcile.Area(t.tally.run.doing())), t.tally.run.Cluster, t.tally.run.Region)
+	title := fmt.Sprintf("%s %s in %s", heading(t.tally.run.doing()), t.tally.run.Cluster, t.tally.run.Region)
 	text := fmt.Sprintf("  %d/%d  %s", done, all, took)
 	bar := ""
 	if room := wide - width(title) - width(text) - 2; room >= 10 {
-		full := min(room, 24)
-		filled := full * done / max(1, all)
-		bar = "  " + s.paint(green, strings.Repeat("━", filled)) + s.paint(dim, strings.Repeat("─", full-filled))
+		bar = "  " + s.gauge(done, all, min(room, 24))
 	}
 	if width(title)+width(text) > wide {
 		return cut(title+text, wide)

@@ -44,7 +44,7 @@ func (v PlanView) Who() string {
 func Plan(w io.Writer, p reconcile.Plan, v PlanView) error {
 	var b strings.Builder
 	if who := v.Who(); who != "" {
-		b.WriteString(v.Style.paint(dim, heading(reconcile.Area(who))) + "\n\n")
+		b.WriteString(v.Style.paint(dim, heading(who)) + "\n\n")
 	}
 	all := sections(p, v.Full)
 	b.WriteString(marks(all, v.Style))
@@ -118,7 +118,7 @@ func nothing(p reconcile.Plan, v PlanView) string {
 	return "everything is up to date (" + text.Count(p.Count(reconcile.Keep, reconcile.Existing, reconcile.Leave), "resource") + ")."
 }
 
-func heading(a reconcile.Area) string { return strings.ToUpper(string(a[:1])) + string(a[1:]) }
+func heading[T ~string](text T) string { return strings.ToUpper(string(text[:1])) + string(text[1:]) }
 
 // section is the part of a plan in one area.
 type section struct {

@@ -206,7 +206,7 @@ func TestTreeMakesRoomForAQuestion(t *testing.T) {
 }
 
 func TestTreeOfATerminalThatShrinks(t *testing.T) {
-	tr := &tree{painted: []string{strings.Repeat("x", 79), "y"}}
+	tr := &canvas{painted: []string{strings.Repeat("x", 79), "y"}}
 	assert.Equal(t, firstColumn+"\xff[2A", tr.home(80))
 	assert.Equal(t, firstColumn+"\xff[3A", tr.home(40), "a long line has become two")
 	assert.Equal(t, "abc", plain(Style{true}.paint(bold, "a")+"b"+Style{true}.paint(red, "c")))

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -29,14 +28,11 @@ const repaint = 100 * time.Millisecond
 
 // tree is a Progress that repaints the areas of a cluster in place.
 type tree struct {
-	w io.Writer
-	t Terminal
-
-	mu      sync.Mutex
+	mu sync.Mutex
+	canvas
 	tally   *tally
 	looking bool
 	ended   bool
-	painted []string // the lines on the screen, without colours
 	beats   int
 	stop    chan struct{}
 	stopped sync.WaitGroup
@@ -44,7 +40,7 @@ type tree struct {
 
 // NewTree returns a Progress for a terminal that can be repainted.
 func NewTree(w io.Writer, t Terminal) Progress {
-	return &tree{w: w, t: t, stop: make(chan struct{})}
+	return &tree{canvas: canvas{w: w, t: t}, stop: make(chan struct{})}
 }
 
 // Look implements Progress.
@@ -146,64 +142,5 @@ func (t *tree) paint() {
 		return
 	}
 	wide, high := t.size()
-	var b strings.Builder
-	b.WriteString(holdFrame + t.home(wide))
-	t.painted = t.painted[:0]
-	for _, l := range t.frame(wide-1, high-1) {
-		b.WriteString(l + clearRight + "\n")
-		t.painted = append(t.painted, visible(plain(l)))
-	}
-	b.WriteString(clearBelow + drawFrame)
-	t.write(b.String())
-}
-
-// erase returns the sequence that erases the previous frame.
-func (t *tree) erase() string {
-	wide, _ := t.size()
-	s := t.home(wide) + clearBelow
-	t.painted = t.painted[:0]
-	return s
-}
-
-// home returns the sequence that moves the cursor to the first line of the frame. If the
-// terminal has become narrower, the lines are wrapped.
-func (t *tree) home(wide int) string {
-	rows := 0
-	for _, l := range t.painted {
-		rows += max(1, (width(l)+wide-1)/wide)
-	}
-	if rows == 0 {
-		return firstColumn
-	}
-	return firstColumn + fmt.Sprintf(up, rows)
-}
-
-func (t *tree) size() (wide, high int) {
-	if t.t.Size != nil {
-		wide, high = t.t.Size()
-	}
-	if wide <= 0 {
-		wide = 80
-	}
-	if high <= 0 {
-		high = 24
-	}
-	return wide, high
-}
-
-// write writes to the terminal. Errors are ignored, so that a closed terminal does not
-// stop the run.
-func (t *tree) write(s string) { _, _ = io.WriteString(t.w, s) }
-
-// plain removes the colours of a text.
-func plain(s string) string {
-	var b strings.Builder
-	for {
-		before, after, found := strings.Cut(s, introducer)
-		b.WriteString(before)
-		if !found {
-			return b.String()
-		}
-		_, s, _ = strings.Cut(after, "m")
-	}
+	t.draw(t.frame(wide-1, high-1))
 }

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -20,7 +21,7 @@ import (
 // probe shows the report in a frame of a phone's size, opens all rows, and writes down how wide
 // the page becomes.
 const probe = `<!DOCTYPE html><title>probe</title><body style="margin:0">
-<iframe id="phone" src="report.html" width="360" height="800" style="border:0"></iframe>
+<iframe id="phone" src="PAGE" width="360" height="800" style="border:0"></iframe>
 <script>
 document.getElementById('phone').addEventListener('load', function () {
   var page = this.contentDocument;
@@ -32,19 +33,34 @@ document.getElementById('phone').addEventListener('load', function () {
 });
 </script>`
 
-// TestReportInABrowser opens the page of a run in Chromium: on a desktop, on a phone and on
-// paper. E2E_PICTURES is a folder for the pictures, to look at them.
+// TestReportInABrowser opens the page of a run, and the one of a rehearsal, in Chromium: on a
+// desktop, on a phone and on paper. E2E_PICTURES is a folder for the pictures, to look at them.
 func TestReportInABrowser(t *testing.T) {
 	chromium, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Skip("chromium is not installed: apt-get install chromium")
 	}
-	dir := t.TempDir()
-	run := exec.CommandContext(t.Context(), binary(t), "cluster", "create", "-f", example("quickstart"), "--simulate", "--yes", "--report", filepath.Join(dir, "report.html"))
-	run.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}
-	out, err := run.CombinedOutput()
-	require.NoError(t, err, string(out))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "probe.html"), []byte(probe), 0o600))
+	for name, args := range map[string][]string{
+		"report":    {"create", "--yes"},
+		"rehearsal": {"rehearse", "--every-call=50"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			args = append([]string{"cluster"}, append(args, "-f", example("quickstart"), "--simulate", "--report", filepath.Join(dir, name+".html"))...)
+			run := exec.CommandContext(t.Context(), binary(t), args...)
+			run.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}
+			out, err := run.CombinedOutput()
+			require.NoError(t, err, string(out))
+			lookAt(t, chromium, dir, name)
+		})
+	}
+}
+
+// lookAt opens a page in a folder.
+func lookAt(t *testing.T, chromium, dir, name string) {
+	t.Helper()
+	probed := strings.ReplaceAll(probe, "PAGE", name+".html")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "probe.html"), []byte(probed), 0o600))
 	site := httptest.NewServer(http.FileServer(http.Dir(dir)))
 	defer site.Close()
 
@@ -73,10 +89,11 @@ func TestReportInABrowser(t *testing.T) {
 	assert.Regexp(t, `^[3-9]\d$`, number("rows"))
 	assert.NotEqual(t, "0", number("needed"), "the script marks what a row has waited for")
 
-	browse("report.html", "--window-size=1280,4000", "--screenshot="+filepath.Join(pictures, "desktop.png"))
-	browse("probe.html", "--window-size=500,800", "--screenshot="+filepath.Join(pictures, "phone.png"))
-	browse("report.html", "--no-pdf-header-footer", "--print-to-pdf="+filepath.Join(pictures, "print.pdf"))
-	for _, file := range []string{"desktop.png", "phone.png", "print.pdf"} {
-		assert.FileExists(t, filepath.Join(pictures, file))
+	shot := func(kind string) string { return filepath.Join(pictures, name+"-"+kind) }
+	browse(name+".html", "--window-size=1280,4000", "--screenshot="+shot("desktop.png"))
+	browse("probe.html", "--window-size=500,800", "--screenshot="+shot("phone.png"))
+	browse(name+".html", "--no-pdf-header-footer", "--print-to-pdf="+shot("print.pdf"))
+	for _, kind := range []string{"desktop.png", "phone.png", "print.pdf"} {
+		assert.FileExists(t, shot(kind))
 	}
 }

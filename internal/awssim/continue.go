@@ -36,5 +36,16 @@ func (a *AWS) Fork(speed float64) (*AWS, error) {
 	return Continue(file.Bytes(), speed, a.account.Options)
 }
 
+// After returns a copy of the account as it is after some time in which nobody calls it.
+func (a *AWS) After(d time.Duration) (*AWS, error) {
+	var file bytes.Buffer
+	if err := a.Save(&file); err != nil {
+		return nil, err
+	}
+	o := a.account.Options
+	o.Clock = clock.Fast(o.Clock.Now().Add(d), 1)
+	return Load(&file, o)
+}
+
 // Clock returns the clock of the account; nil is the system clock.
 func (a *AWS) Clock() *clock.Clock { return a.account.Clock }

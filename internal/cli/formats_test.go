@@ -34,6 +34,7 @@ func TestEveryDocument(t *testing.T) {
 		{"cluster describe", "demo"},
 		{"cluster upgrade-plan", "demo"},
 		{"cluster delete", "demo", "--yes"},
+		{"cluster rehearse", "-f", file},
 	}
 	seen := slices.Clone(otherDocuments)
 	for _, run := range runs {

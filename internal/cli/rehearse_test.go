@@ -3,8 +3,10 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -12,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/render"
 )
 
 // A rehearsal creates and deletes a cluster in a copy of the simulated account.
@@ -32,15 +36,74 @@ func TestRehearse(t *testing.T) {
 	assert.Equal(t, before, after, "the account itself is not changed")
 }
 
-// Runs are killed at some of their calls and run again, and have the same result.
+// Runs are killed at some of their calls and run again, and have the same result. The page and
+// the JSON document have each of them.
 func TestRehearseKills(t *testing.T) {
 	s := newSession(t)
 	s.simulates(func(*testing.T, *awssim.AWS) {})
 	s.variables["CLUSTERAWSADM_SIMULATE_SPEED"] = "500"
-	s.types(0, "cluster", "rehearse", "-f", "../../configs/quickstart.yaml", "--every-call=60")
-	assert.Regexp(t, `Killed \d+ times, before and after calls of create \(\d+\) and of delete \(\d+\), and run again: the result is always`, s.out.String())
-	assert.Regexp(t, `(?m)^\d+ of \d+ killed runs were run again$`, s.err.String())
+	page := filepath.Join(t.TempDir(), "page.html")
+	s.types(0, "cluster", "rehearse", "-f", "../../configs/quickstart.yaml", "--every-call=60", "--report", page)
+	assert.Regexp(t, `Killed \d+ runs, before and after every 60th of the \d+ calls of create and the \d+ of delete, and run again: the result is always`, s.out.String())
+	assert.Regexp(t, `(?m)^ *\d+s  killed and run again: (\d+) of (\d+)$`, s.err.String())
+	assert.Contains(t, s.err.String(), "Report: "+page)
+	assert.NotContains(t, s.err.String(), "creating", "nobody watches the runs on a terminal")
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	for _, want := range []string{">succeeded<", "<h2>Killed runs</h2>", "✓ same", "<h2>Timeline of create</h2>", "<h2>Timeline of delete</h2>", "<h2>Quotas</h2>", "<h2>Cost</h2>"} {
+		assert.Positive(t, strings.Count(string(text), want), want)
+	}
+	assert.Zero(t, strings.Count(string(text), "✗"))
 	s.types(3, "cluster", "rehearse", "-f", "../../configs/quickstart.yaml", "--every-call=-1") // wrong usage
+	s.types(3, "cluster", "rehearse", "-f", "../../configs/quickstart.yaml", "--report", filepath.Dir(page))
+}
+
+// The JSON document has the data of the page.
+func TestRehearsalDocument(t *testing.T) {
+	s := newSession(t)
+	s.simulates(func(*testing.T, *awssim.AWS) {})
+	s.variables["CLUSTERAWSADM_SIMULATE_SPEED"] = "500"
+	s.types(0, "cluster", "rehearse", "-f", "../../configs/quickstart.yaml", "--every-call=100", "-o", "json", "--progress", "json")
+	var d render.Rehearsal
+	require.NoError(t, json.Unmarshal(s.out.Bytes(), &d))
+	assert.Equal(t, []string{"create", "delete"}, []string{d.Runs[0].Run, d.Runs[1].Run})
+	assert.Greater(t, d.Runs[0].Took, 120.0, "AWS takes minutes")
+	assert.Equal(t, d.Runs[0].Changed.Create, d.Runs[1].Changed.Delete)
+	assert.Equal(t, []string{"quickstart", "us-east-1", "123456789012", "simulated"}, []string{d.Cluster, d.Region, d.Account, d.Source})
+	assert.Empty(t, d.Left)
+	assert.NotEmpty(t, d.Quotas)
+	assert.Contains(t, d.Policy, "ec2:CreateVpc")
+	require.NotNil(t, d.Kills)
+	assert.Equal(t, d.Kills.Planned, len(d.Kills.Runs)+d.Kills.NotReached)
+	for _, k := range d.Kills.Runs {
+		assert.True(t, k.Same(), k)
+		assert.Zero(t, k.Call%100)
+		assert.NotEmpty(t, k.Operation)
+		assert.Positive(t, k.Again.Reads)
+	}
+	types := map[any]int{}
+	for line := range strings.Lines(s.err.String()) {
+		var record map[string]any
+		require.NoError(t, json.Unmarshal([]byte(line), &record), line)
+		types[record["type"]]++
+	}
+	assert.Equal(t, 2, types["look"])
+	assert.Equal(t, 2, types["end"])
+	assert.GreaterOrEqual(t, types["note"], 2, "the progress of the kills")
+}
+
+// A rehearsal that fails has a page, too.
+func TestRehearsalFails(t *testing.T) {
+	s := newSession(t)
+	s.simulates(func(*testing.T, *awssim.AWS) {})
+	s.variables["CLUSTERAWSADM_SIMULATE_SPEED"] = "500"
+	page := filepath.Join(t.TempDir(), "page.html")
+	s.types(env.Halfway, "cluster", "rehearse", "-f", "../../configs/quickstart.yaml", "--faults", "1:denied", "--report", page)
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	for _, want := range []string{">failed<", "<h2>Errors</h2>", "<h2>Timeline of create</h2>", "<dt>Faults</dt><dd>1:denied</dd>", "not authorized"} {
+		assert.Positive(t, strings.Count(string(text), want), want)
+	}
 }
 
 // Without --simulate, the rehearsal is in a copy of the account, which is only read. The copy

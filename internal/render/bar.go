@@ -1,7 +1,6 @@
 package render
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strconv"
@@ -18,15 +17,15 @@ type Bar struct {
 	bad   string // what the parts that count as bad do: "differ"
 	paint bool   // on a terminal; else a line at each tenth, and at least every minute
 
-	mu         sync.Mutex
-	all        int
-	done, odd  int
-	began      time.Time
-	shown      time.Time
-	told       int // the tenths that have a line
-	ended      bool
-	cancel     context.CancelFunc
-	background sync.WaitGroup
+	mu        sync.Mutex
+	all       int
+	done, odd int
+	began     time.Time
+	shown     time.Time
+	told      int // the tenths that have a line
+	ended     bool
+	stop      chan struct{} // nil before Begin
+	stopped   sync.WaitGroup
 }
 
 // NewBar returns a Bar for a terminal that can be repainted.
@@ -51,19 +50,25 @@ func (b *Bar) Begin(all int) {
 		b.write(hideCursor)
 		b.show()
 	}
-	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // ends with End, not with the context of the work
-	b.cancel = cancel
-	b.background.Go(func() { b.live(ctx, every) })
+	b.stop = make(chan struct{})
+	b.stopped.Go(func() { b.live(every) })
 }
 
 // live shows the time.
-func (b *Bar) live(ctx context.Context, every time.Duration) {
-	for b.t.Clock.Sleep(ctx, every) == nil {
-		b.mu.Lock()
-		if b.paint || b.t.Clock.Since(b.shown) >= every {
-			b.show()
+func (b *Bar) live(every time.Duration) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-b.stop:
+			return
+		case <-tick.C:
+			b.mu.Lock()
+			if b.paint || b.t.Clock.Since(b.shown) >= every {
+				b.show()
+			}
+			b.mu.Unlock()
 		}
-		b.mu.Unlock()
 	}
 }
 
@@ -96,7 +101,7 @@ func (b *Bar) Note(text string) {
 // End removes the bar from a terminal.
 func (b *Bar) End() {
 	b.mu.Lock()
-	if b.ended || b.cancel == nil {
+	if b.ended || b.stop == nil {
 		b.ended = true
 		b.mu.Unlock()
 		return
@@ -105,9 +110,9 @@ func (b *Bar) End() {
 	if b.paint {
 		b.write(b.erase() + showCursor)
 	}
-	b.cancel()
+	close(b.stop)
 	b.mu.Unlock()
-	b.background.Wait()
+	b.stopped.Wait()
 }
 
 func (b *Bar) show() {

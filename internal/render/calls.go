@@ -2,6 +2,7 @@ package render
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -71,6 +72,7 @@ func (c *CallCounter) List() (out []Calls) {
 	defer c.mu.Unlock()
 	for _, n := range c.all {
 		one := *n
+		one.Seconds = math.Round(one.Seconds*1000) / 1000 // a sum of such
 		one.Failures = slices.SortedFunc(slices.Values(n.Failures), func(a, b CallError) int { return cmp.Compare(a.Code, b.Code) })
 		out = append(out, one)
 	}

@@ -236,3 +236,6 @@ func (m money) unit(x float64) string {
 	}
 	return m.symbol() + digits
 }
+
+// Monthly is what a cluster costs a month: "$243".
+func Monthly(c *reconcile.Cost) string { return money(c.Currency).about(c.After) }

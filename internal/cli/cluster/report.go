@@ -83,19 +83,19 @@ func checkNoReport(file string) error {
 	return nil
 }
 
-// checkReport returns an error if the report cannot be written.
-func (r *run) checkReport() error {
-	if r.report == "" {
+// checkReport returns an error if the report cannot be written to a file; "" is none.
+func checkReport(file string) error {
+	if file == "" {
 		return nil
 	}
-	f, err := os.CreateTemp(filepath.Dir(r.report), ".clusterawsadm-*")
+	f, err := os.CreateTemp(filepath.Dir(file), ".clusterawsadm-*")
 	if err != nil {
 		return env.Usagef("--report: %w", err)
 	}
 	_ = f.Close()
 	_ = os.Remove(f.Name())
-	if info, err := os.Stat(r.report); err == nil && info.IsDir() {
-		return env.Usagef("--report: %s is a directory", r.report)
+	if info, err := os.Stat(file); err == nil && info.IsDir() {
+		return env.Usagef("--report: %s is a directory", file)
 	}
 	return nil
 }
@@ -109,11 +109,16 @@ func (r *run) writeReport() {
 	if err == nil {
 		err = write(r.report, []byte(page.Page()))
 	}
+	r.saidReport(r.report, err)
+}
+
+// saidReport says where a report is, or why it is not there.
+func (f *flags) saidReport(file string, err error) {
 	switch {
 	case err != nil:
-		r.Env.Story("warning: the report was not written: %v", err)
-	case r.flags.progress.value != "json":
-		r.Env.Story("Report: %s", r.report)
+		f.Env.Story("warning: the report was not written: %v", err)
+	case f.progress.value != "json":
+		f.Env.Story("Report: %s", file)
 	}
 }
 

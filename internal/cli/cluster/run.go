@@ -35,7 +35,7 @@ type run struct {
 
 // carryOut does the run, and shows its progress.
 func (r *run) carryOut(ctx context.Context, s *session, do func(reconcile.Options) (reconcile.Result, error)) (res reconcile.Result, err error) {
-	if err := r.checkReport(); err != nil {
+	if err := checkReport(r.report); err != nil {
 		return res, err
 	}
 	r.progress = r.newProgress(s)
@@ -77,33 +77,61 @@ func (r *run) finish(s *session, err error, code int) {
 
 func (r *run) newProgress(s *session) render.Progress {
 	t := render.Terminal{Style: r.Env.ErrStyle(), Clock: s.Clock, Size: r.Env.Size}
-	kind := r.flags.progress.value
-	if kind == "auto" {
-		kind = "plain"
-		if r.Env.ErrIsTerminal && !r.logsCalls() && r.Env.Getenv("TERM") != "dumb" && r.Env.Getenv("CI") == "" {
-			kind = "tree"
-		}
-	}
-	if r.report != "" && kind == "json" {
+	if r.report != "" && r.flags.progress.value == "json" {
 		return render.NewNDJSON(io.MultiWriter(r.Env.Err, &r.events), t)
 	}
-	shown := r.shownProgress(kind, t)
+	shown := r.shownProgress(t)
 	if r.report != "" {
 		return render.Both(shown, render.NewNDJSON(&r.events, t))
 	}
 	return shown
 }
 
-func (r *run) shownProgress(kind string, t render.Terminal) render.Progress {
-	switch kind {
-	case "tree":
-		return render.NewTree(r.Env.Err, t)
-	case "json":
-		return render.NewNDJSON(r.Env.Err, t)
-	case "none":
-		return render.NewNone(func(text string) { _, _ = io.WriteString(r.Env.Err, text+"\n") })
+// progressKind is the value of --progress; auto is tree or plain.
+func (f *flags) progressKind() string {
+	switch {
+	case f.progress.value != "auto":
+		return f.progress.value
+	case f.Env.ErrIsTerminal && !f.logsCalls() && f.Env.Getenv("TERM") != "dumb" && f.Env.Getenv("CI") == "":
+		return "tree"
 	}
-	return render.NewLines(r.Env.Err, t)
+	return "plain"
+}
+
+// shownProgress is the progress of a run on stderr.
+func (f *flags) shownProgress(t render.Terminal) render.Progress {
+	switch f.progressKind() {
+	case "tree":
+		return render.NewTree(f.Env.Err, t)
+	case "json":
+		return render.NewNDJSON(f.Env.Err, t)
+	case "none":
+		return render.NewNone(func(text string) { _, _ = io.WriteString(f.Env.Err, text+"\n") })
+	}
+	return render.NewLines(f.Env.Err, t)
+}
+
+// newBar is the progress of equal parts of work on stderr; see NewBar.
+func (f *flags) newBar(title, bad string) *render.Bar {
+	t := render.Terminal{Style: f.Env.ErrStyle(), Size: f.Env.Size}
+	switch f.progressKind() {
+	case "tree":
+		return render.NewBar(f.Env.Err, t, title, bad)
+	case "json":
+		return render.NewBarOfLines(records{render.NewNDJSON(f.Env.Err, t)}, t, title, bad)
+	case "none":
+		return render.NewBarOfLines(io.Discard, t, title, bad)
+	}
+	return render.NewBarOfLines(f.Env.Err, t, title, bad)
+}
+
+// records writes lines as notes for programs.
+type records struct{ render.Progress }
+
+// Write implements io.Writer.
+func (r records) Write(line []byte) (int, error) {
+	r.Note(strings.TrimSpace(string(line)))
+	return len(line), nil
 }
 
 // options connects the engine to the progress and the confirmation.

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
@@ -34,10 +35,18 @@ func trial(sim *awssim.AWS, speed float64) (*Trial, error) {
 	return &Trial{Clock: fork.Clock(), sim: fork}, nil
 }
 
-// Resources lists the resources of the account, as Account.Resources does, without the records
-// of locks: each run leaves another one.
-func (t *Trial) Resources() []string {
-	return slices.DeleteFunc(t.sim.Inventory(), func(line string) bool { return strings.Contains(line, "/lock/") })
+// booting is when machines have booted and deleted their boot data.
+const booting = 2 * time.Minute
+
+// Described lists what the account has once its machines have booted, with attributes and tags,
+// without values that differ from run to run, and without the records of locks: each run
+// leaves another one.
+func (t *Trial) Described() ([]string, error) {
+	later, err := t.sim.After(booting)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(later.Described(), func(line string) bool { return strings.Contains(line, "/lock/") }), nil
 }
 
 // Kill kills a program at one of its calls.

@@ -12,17 +12,13 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // Page returns the page: HTML that loads nothing from elsewhere, also if a text in it should
 // be understood as markup.
 func (r *Report) Page() string {
-	m := &markup{}
-	m.raw("<!DOCTYPE html>\n")
-	m.open("html", "lang", "en")
-	r.head(m)
-	m.open("body")
-	m.open("main")
+	m := begin(r.Verb + " " + r.Cluster + ": " + r.Result())
 	r.header(m)
 	r.summary(m)
 	messages(m, "errors", "Errors", r.Errors)
@@ -30,16 +26,16 @@ func (r *Report) Page() string {
 	r.timeline(m)
 	r.criticalPath(m)
 	r.graph(m)
-	r.cost(m)
-	r.calls(m)
-	m.end("main")
-	m.text("footer", "Made from the events of the run by clusterawsadm "+r.Program)
-	m.raw("<script>" + script + "</script>")
-	m.end("body", "html")
-	return m.String()
+	costs(m, r.Cost)
+	calls(m, r.Calls, "The calls of the lock are included. Some errors are expected, such as the answer that a resource does not exist.")
+	return finish(m, "Made from the events of the run by clusterawsadm "+r.Program)
 }
 
-func (r *Report) head(m *markup) {
+// begin begins a page with its head.
+func begin(title string) *markup {
+	m := &markup{}
+	m.raw("<!DOCTYPE html>\n")
+	m.open("html", "lang", "en")
 	style := style()
 	m.open("head")
 	m.void("meta", "charset", "utf-8")
@@ -48,9 +44,21 @@ func (r *Report) head(m *markup) {
 	m.void("meta", "name", "viewport", "content", "width=device-width, initial-scale=1")
 	m.void("meta", "name", "color-scheme", "content", "light dark")
 	m.void("link", "rel", "icon", "href", "data:,")
-	m.text("title", r.Verb+" "+r.Cluster+": "+r.Result())
+	m.text("title", title)
 	m.raw("<style>" + style + "</style>")
 	m.end("head")
+	m.open("body")
+	m.open("main")
+	return m
+}
+
+// finish ends a page, and returns it.
+func finish(m *markup, footer string) string {
+	m.end("main")
+	m.text("footer", footer)
+	m.raw("<script>" + script + "</script>")
+	m.end("body", "html")
+	return m.String()
 }
 
 // hash is the source of a script or style for the security policy of the page.
@@ -94,17 +102,11 @@ func (r *Report) tone() string {
 
 func (r *Report) summary(m *markup) {
 	m.open("section", "aria-label", "Summary", "class", "cards")
-	card := func(class, value, note string) {
-		m.open("div", "class", class)
-		m.text("b", value)
-		m.text("span", note)
-		m.end("div")
-	}
 	took := "in total"
 	if r.Expected > 0 {
 		took = "AWS usually takes " + span(r.Expected)
 	}
-	card("card", span(r.Took), took)
+	card(m, "card", span(r.Took), took)
 	c := r.Counts
 	for _, x := range []struct {
 		n           int
@@ -120,21 +122,29 @@ func (r *Report) summary(m *markup) {
 		{c.Unchanged, "unchanged", ""},
 	} {
 		if x.n > 0 {
-			card("card "+x.class, number(x.n), x.name)
+			card(m, "card "+x.class, number(x.n), x.name)
 		}
 	}
-	if calls, writes, repeated := r.totals(); calls > 0 {
+	if calls, writes, repeated := totals(r.Calls); calls > 0 {
 		note := "calls, " + text.Count(writes, "write")
 		if repeated > 0 {
 			note += ", " + number(repeated) + " repeated"
 		}
-		card("card", number(calls), note)
+		card(m, "card", number(calls), note)
 	}
 	m.end("section")
 }
 
-func (r *Report) totals() (calls, writes, repeated int) {
-	for _, c := range r.Calls {
+// card is one number of a summary.
+func card(m *markup, class, value, note string) {
+	m.open("div", "class", class)
+	m.text("b", value)
+	m.text("span", note)
+	m.end("div")
+}
+
+func totals(all []render.Calls) (calls, writes, repeated int) {
+	for _, c := range all {
 		calls += c.Count
 		repeated += c.Attempts - c.Count
 		if c.Writes {
@@ -165,12 +175,12 @@ func (r *Report) criticalPath(m *markup) {
 		return
 	}
 	m.open("section")
-	m.text("h2", "Critical path")
+	m.text("h2", r.titled("Critical path"))
 	m.text("p", "The resource that was ready last, before it the one that it waited for last, and so on. The run becomes faster only if these become faster.", "class", "lead")
 	m.open("ol", "class", "path")
 	for _, s := range r.Path {
 		m.open("li")
-		m.text("a", s.Name, "href", "#r"+strconv.Itoa(s.Row))
+		m.text("a", s.Name, "href", "#"+r.id(s.Row))
 		m.text("span", span(max(s.To-s.From, 0)), "class", "took")
 		m.text("span", clock(s.From)+" – "+clock(s.To), "class", "when")
 		m.end("li")
@@ -200,16 +210,16 @@ func (r *Report) graph(m *markup) {
 	m.end("div", "section")
 }
 
-// cost is what the cluster costs, with every item.
-func (r *Report) cost(m *markup) {
-	if r.Cost == nil {
+// costs are what the cluster costs, with every item.
+func costs(m *markup, c *reconcile.Cost) {
+	if c == nil {
 		return
 	}
-	rows := render.CostRows(r.Cost)
+	rows := render.CostRows(c)
 	const firstAmount = 3 // after the resource, the item and its unit price, which are in one cell here
 	m.open("section")
 	m.text("h2", "Cost")
-	m.text("p", "A month has 730 hours. Prices of "+r.Cost.Prices+". "+render.NotIncluded(r.Cost), "class", "lead")
+	m.text("p", "A month has 730 hours. Prices of "+c.Prices+". "+render.NotIncluded(c), "class", "lead")
 	m.open("table")
 	m.open("thead")
 	m.open("tr")
@@ -234,13 +244,13 @@ func (r *Report) cost(m *markup) {
 	m.end("tbody", "table", "section")
 }
 
-func (r *Report) calls(m *markup) {
-	if len(r.Calls) == 0 {
+func calls(m *markup, all []render.Calls, lead string) {
+	if len(all) == 0 {
 		return
 	}
 	m.open("section")
 	m.text("h2", "Calls")
-	m.text("p", "The calls of the lock are included. Some errors are expected, such as the answer that a resource does not exist.", "class", "lead")
+	m.text("p", lead, "class", "lead")
 	m.open("table")
 	m.open("thead")
 	m.open("tr")
@@ -249,7 +259,7 @@ func (r *Report) calls(m *markup) {
 	}
 	m.end("tr", "thead")
 	service := ""
-	for i, c := range r.Calls {
+	for i, c := range all {
 		if c.Service != service {
 			if i > 0 {
 				m.end("tbody")

@@ -34,6 +34,8 @@ type Report struct {
 	Warnings []string
 	Errors   []string
 	Picture  render.Picture
+
+	part string // the name of the run in a page of several; "" in a page of one
 }
 
 // Counts counts resources by what the run has done with them.

@@ -4,13 +4,12 @@ package report
 // opens the row that a link leads to. The page is complete without it.
 const script = `
 (function () {
-  var list = document.querySelector('.rows');
-  if (!list) return;
+  var lists = Array.from(document.querySelectorAll('.rows'));
   var marked = [];
   function clear() {
     marked.forEach(function (row) { row.classList.remove('needed', 'looked'); });
     marked = [];
-    list.classList.remove('looking');
+    lists.forEach(function (list) { list.classList.remove('looking'); });
   }
   function look(e) {
     var row = e.target.closest('.row');
@@ -22,12 +21,14 @@ const script = `
       var other = id ? document.getElementById(id) : null;
       if (other) { other.classList.add('needed'); marked.push(other); }
     });
-    list.classList.add('looking');
+    row.parentNode.classList.add('looking');
   }
-  list.addEventListener('pointerover', look);
-  list.addEventListener('focusin', look);
-  list.addEventListener('pointerleave', clear);
-  list.addEventListener('focusout', clear);
+  lists.forEach(function (list) {
+    list.addEventListener('pointerover', look);
+    list.addEventListener('focusin', look);
+    list.addEventListener('pointerleave', clear);
+    list.addEventListener('focusout', clear);
+  });
   function open() {
     var row = document.getElementById(location.hash.slice(1));
     var details = row ? row.querySelector('details') : null;

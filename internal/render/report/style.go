@@ -67,7 +67,7 @@ dt{color:var(--muted);font-size:.8rem}
 .legend i{width:.8rem;height:.8rem;border-radius:3px;background:var(--fill);border:1.5px solid var(--stroke)}
 .graph.scroll{overflow-x:auto;border:1px solid var(--rule);border-radius:10px}
 .name,.path a,.row dl,tbody th{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;font-size:.8rem}
-.tag{margin-left:.5em;padding:.05rem .4rem;border-radius:4px;background:var(--raised);border:1px solid var(--rule);color:var(--muted);font:600 .7rem/1.4 system-ui,sans-serif}
+.tag{white-space:nowrap;margin-left:.5em;padding:.05rem .4rem;border-radius:4px;background:var(--raised);border:1px solid var(--rule);color:var(--muted);font:600 .7rem/1.4 system-ui,sans-serif}
 .rows{list-style:none;border-top:1px solid var(--rule);border-bottom:1px solid var(--rule)}
 .axis,summary{display:grid;grid-template-columns:minmax(10rem,20rem) minmax(0,1fr) 5.5rem;column-gap:.9rem}
 .axis svg{grid-column:2;display:block;overflow:visible}
@@ -115,6 +115,23 @@ tbody th{font-weight:400;overflow-wrap:anywhere}
 tbody th,td{padding:.25rem .5rem;border-bottom:1px solid var(--rule);vertical-align:top}
 td{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
 tr.service th{padding-top:1rem;font:600 .9rem/1.4 system-ui,sans-serif}
+.calls{display:flex;flex-wrap:wrap;gap:3px;margin:.4rem 0 1.1rem}
+.calls b{display:grid;gap:1px;width:9px}
+.calls i,.key i{display:block;height:9px;border-radius:2px;background:var(--good)}
+.calls i.bad{background:var(--bad);outline:2px solid var(--bad)}
+.calls i.none{background:var(--rule)}
+.legend i.same{background:var(--good);border-color:var(--good)}
+.legend i.differs{background:var(--bad);border-color:var(--bad)}
+.legend i.none{background:var(--rule);border-color:var(--rule)}
+h3{margin:1.1rem 0 .3rem;font-size:.95rem}
+.all{margin:.9rem 0 0;max-width:52rem;border:1px solid var(--rule);border-radius:10px;background:var(--raised)}
+.all>summary{display:list-item;list-style:disclosure-closed inside;height:auto;padding:.55rem .9rem;font-weight:600}
+.all[open]>summary{list-style-type:disclosure-open}
+.all table{background:var(--page);border-radius:0 0 10px 10px}
+.all ul{columns:16rem;list-style:none;padding:.4rem .9rem .8rem;font:.8rem/1.6 ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}
+.all li{overflow-wrap:anywhere}
+td.good{color:var(--good)}
+td.bad,.bad .item{color:var(--bad);font-weight:600}
 .code{display:block;color:var(--odd);font-size:.75rem}
 .item{display:block;color:var(--muted);font:.8rem/1.4 system-ui,sans-serif}
 footer{padding-top:3rem;padding-bottom:2.5rem;color:var(--muted);font-size:.8rem}
@@ -143,7 +160,7 @@ h1{font-size:1.7rem}
 .card b{font-size:1rem}
 .card span{font-size:.75rem}
 .axis{display:block}
-summary{grid-template-columns:minmax(0,1fr) auto;grid-template-rows:24px 18px;height:42px;align-items:end}
+.row summary{grid-template-columns:minmax(0,1fr) auto;grid-template-rows:24px 18px;height:42px;align-items:end}
 .bars{position:absolute;inset:0;width:100%;height:42px}
 .name{position:relative;z-index:1}
 .took{position:relative;z-index:1}

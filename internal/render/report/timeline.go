@@ -18,7 +18,7 @@ func (r *Report) timeline(m *markup) {
 		return
 	}
 	m.open("section", "class", "timeline")
-	m.text("h2", "Timeline")
+	m.text("h2", r.titled("Timeline"))
 	m.text("p", "Open a line to see what it waited for. The red line is the critical path.", "class", "lead")
 	m.open("ul", "class", "legend")
 	for _, l := range [][2]string{{"others", "waits for other resources"}, {"calling", "calls AWS or the API server"}, {"aws", "waits for AWS"}} {
@@ -49,6 +49,17 @@ func (r *Report) timeline(m *markup) {
 	m.end("ol", "section")
 }
 
+// id is the ID of a row in the page.
+func (r *Report) id(row int) string {
+	if r.part != "" {
+		return r.part + "-r" + strconv.Itoa(row)
+	}
+	return "r" + strconv.Itoa(row)
+}
+
+// titled is the title of a section of the run: in a page of several runs, with the name of the run.
+func (r *Report) titled(title string) string { return title + text.Prefixed(" of ", r.part) }
+
 func (r *Report) row(m *markup, i int) {
 	row := r.Rows[i]
 	class, waits := "row "+render.AreaClass(row.Area), []string{}
@@ -56,11 +67,11 @@ func (r *Report) row(m *markup, i int) {
 		class += " critical"
 	}
 	for _, n := range row.Waited {
-		if id := "r" + strconv.Itoa(n.Row); n.Row >= 0 && !slices.Contains(waits, id) {
+		if id := r.id(n.Row); n.Row >= 0 && !slices.Contains(waits, id) {
 			waits = append(waits, id)
 		}
 	}
-	m.open("li", "id", "r"+strconv.Itoa(i), "class", class, "data-waits", strings.Join(waits, " "))
+	m.open("li", "id", r.id(i), "class", class, "data-waits", strings.Join(waits, " "))
 	m.open("details")
 	m.open("summary")
 	m.open("span", "class", "name")
@@ -72,7 +83,7 @@ func (r *Report) row(m *markup, i int) {
 	r.bars(m, i)
 	m.text("span", row.outcome(), "class", "took "+row.State.Class())
 	m.end("summary")
-	row.details(m)
+	r.details(m, row)
 	m.end("details", "li")
 }
 
@@ -126,7 +137,7 @@ func (r *Report) bars(m *markup, i int) {
 }
 
 // details is what a row shows when it is opened.
-func (row Row) details(m *markup) {
+func (r *Report) details(m *markup, row Row) {
 	m.open("dl")
 	if row.Count > 1 {
 		fact(m, "Resources", fmt.Sprintf("%s; the first ended at %s, the last, which is drawn, at %s", text.Count(row.Count, "resource"), clock(row.First), clock(row.Last)))
@@ -146,7 +157,7 @@ func (row Row) details(m *markup) {
 			if i > 0 {
 				m.raw(", ")
 			}
-			m.text("a", n.Name, "href", "#r"+strconv.Itoa(n.Row))
+			m.text("a", n.Name, "href", "#"+r.id(n.Row))
 			m.raw(escape(" (ready at " + clock(n.Ready) + ")"))
 		}
 		m.end("dd", "div")

@@ -2,21 +2,25 @@ package reconcile_test
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/smithy-go"
-	"github.com/aws/smithy-go/middleware"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	ec2sim "github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
@@ -132,28 +136,42 @@ func TestCopyWithoutPermissions(t *testing.T) {
 	})
 }
 
-// Instance types are offered where the simulated AWS offers them. If the account differs, a
-// remark says so.
-func TestCopyOfOtherOfferings(t *testing.T) {
+// The copy has the zones of the account and their IDs, and its instance types, also those that the
+// program does not know, where the account offers them.
+func TestCopyOfZonesAndInstanceTypes(t *testing.T) {
 	m := loadQuick(t, "../../configs/quickstart.yaml")
+	for _, spec := range machineSpecs(m) {
+		spec.InstanceType = "t99.large"
+	}
 	synctest.Test(t, func(t *testing.T) {
 		a := awssim.New(awssim.Options{Region: m.Region})
-		asked, source := awssim.NewAsked(), a.Config()
-		_, err := reconcile.OpenModel(m, reconcile.Target{Config: asked.Listen(source), Owner: "test"}).Plan(t.Context())
+		info, err := ec2.NewFromConfig(a.Config()).DescribeInstanceTypes(t.Context(), &ec2.DescribeInstanceTypesInput{InstanceTypes: []types.InstanceType{"t3.large"}})
 		require.NoError(t, err)
-		source.APIOptions = append(source.APIOptions, func(stack *middleware.Stack) error {
-			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("One", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
-				out, md, err := next.HandleInitialize(ctx, in)
-				if all, ok := out.Result.(*ec2.DescribeInstanceTypeOfferingsOutput); ok {
-					all.InstanceTypeOfferings = all.InstanceTypeOfferings[:1]
-				}
-				return out, md, err
-			}), middleware.Before)
+		newType := info.InstanceTypes[0]
+		newType.InstanceType = "t99.large"
+		a.Edit(func(s *awssim.State) {
+			zone := func(name, id string, in types.AvailabilityZoneOptInStatus) ec2sim.Zone {
+				return ec2sim.Zone{Name: name, ID: id, Group: m.Region, OptIn: in}
+			}
+			edge := zone("us-east-1-xyz-1a", "use1-xyz1-az1", types.AvailabilityZoneOptInStatusNotOptedIn)
+			edge.Parent = "us-east-1b"
+			s.EC2.Listed = &ec2sim.Listed{
+				Zones:  []ec2sim.Zone{zone("us-east-1b", "use1-az4", "opt-in-not-required"), zone("us-east-1d", "use1-az2", "opt-in-not-required"), zone("us-east-1f", "use1-az9", "opt-in-not-required"), edge},
+				Types:  map[string]types.InstanceTypeInfo{"t99.large": newType},
+				Offers: map[string][]string{"t99.large": {"us-east-1b", "us-east-1f"}},
+			}
 		})
-		_, remarks, err := awssim.Copy(t.Context(), source, asked, awssim.Options{Region: m.Region})
-		require.NoError(t, err)
-		require.Len(t, remarks, 1)
-		assert.Contains(t, remarks[0], "t3.large is offered in us-east-1a, and in the copy in us-east-1a, us-east-1b, us-east-1c")
+		twin, plan, refused := copied(t, m, a)
+		require.NoError(t, refused)
+		requireSamePlan(t, m, twin, plan, nil)
+		for _, id := range []reconcile.ID{"subnet/private/us-east-1b", "subnet/private/us-east-1f"} {
+			assert.True(t, slices.ContainsFunc(plan.Steps, func(s reconcile.Step) bool { return s.Resource == id }), id)
+		}
+		twin.Edit(func(s *awssim.State) {
+			a.Edit(func(source *awssim.State) { assert.Equal(t, source.EC2.Listed, s.EC2.Listed) })
+		})
+		mustApply(t, m, twin)
+		mustDelete(t, m, twin)
 	})
 }
 
@@ -203,5 +221,44 @@ func requireOfAccount(t *testing.T, number, partition string, a *awssim.AWS) {
 	}
 	for _, name := range regexp.MustCompile(`"DNSName": "([^"]*)"`).FindAllStringSubmatch(file.String(), -1) {
 		assert.Equal(t, partition == "aws-cn", strings.HasSuffix(name[1], ".amazonaws.com.cn"), name[1])
+	}
+}
+
+// An image that belongs to the account is in the copy, whether the manifest names it or looks it up.
+func TestCopyOfOwnImages(t *testing.T) {
+	for what, use := range map[string]func(*infrav1.AWSMachineSpec){
+		"by ID": func(s *infrav1.AWSMachineSpec) { s.AMI.ID = aws.String("ami-0abcdef0123456789") },
+		"looked up": func(s *infrav1.AWSMachineSpec) {
+			s.ImageLookupOrg, s.ImageLookupFormat = "111122223333", "golden-{{.K8sVersion}}-*"
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			m := loadQuick(t, "../../configs/quickstart.yaml")
+			for _, spec := range machineSpecs(m) {
+				use(spec)
+			}
+			synctest.Test(t, func(t *testing.T) {
+				a := awssim.New(awssim.Options{Region: m.Region, Number: "111122223333"})
+				a.Edit(func(s *awssim.State) {
+					created := time.Now().AddDate(0, -2, 0).UTC().Truncate(time.Second)
+					s.EC2.Images["ami-0abcdef0123456789"] = &ec2sim.Image{
+						Thing: awssim.Thing{ID: "ami-0abcdef0123456789", Tags: map[string]string{"team": "platform"}, Born: created}, Created: created,
+						Name: "golden-1.34.2-7", Owner: "111122223333", Description: "ours", Architecture: "x86_64", RootDevice: "/dev/xvda", RootSize: 20,
+						Devices: []ec2sim.Device{{Name: "/dev/xvda", Snapshot: "snap-0abcdef0123456789", Type: "gp3", Size: 20, IOPS: 3000, Encrypted: true}},
+					}
+				})
+				twin, plan, refused := copied(t, m, a)
+				require.NoError(t, refused)
+				requireSamePlan(t, m, twin, plan, nil)
+				mustApply(t, m, twin)
+				requireNoChange(t, m, twin)
+				twin.Edit(func(s *awssim.State) {
+					for _, i := range s.EC2.Instances {
+						assert.Equal(t, "ami-0abcdef0123456789", i.Image)
+					}
+				})
+				mustDelete(t, m, twin)
+			})
+		})
 	}
 }

@@ -12,7 +12,6 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
-	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 )
 
 // configure changes the settings of a group that the call contains.
@@ -171,7 +170,7 @@ func (svc *Service) checkMixed(m *types.MixedInstancesPolicy) error {
 		if err := core.Only("MixedInstancesPolicy", &o, "InstanceType"); err != nil {
 			return err
 		}
-		if ec2.Architectures(aws.ToString(o.InstanceType)) == nil {
+		if svc.ec2.Architectures(aws.ToString(o.InstanceType)) == nil {
 			return invalid("The following overrides have invalid instance types: [%s]", aws.ToString(o.InstanceType))
 		}
 	}

@@ -33,6 +33,7 @@ type Stack struct {
 	Events                    []StackEvent              // oldest first
 	ChangeSets                map[string]*ChangeSet     // by name
 	Run                       *StackRun                 // operation in progress; nil if there is none
+	Copied                    bool                      `json:",omitempty"` // of another account: see adopt
 }
 
 // StackResource is one resource of a stack.

@@ -18,5 +18,6 @@ func New(a *core.Account, s *State, i *iam.Service) *Service {
 	core.Fill(&s.Stacks)
 	svc := &Service{Account: a, state: s, iam: i}
 	svc.simulate()
+	svc.adopt()
 	return svc
 }

@@ -108,8 +108,8 @@ func (l *listing) offers(zone, name string) bool {
 	return bits[n/8]>>(n%8)&1 == 1
 }
 
-// typeNamed returns the instance type with that name, in whatever region.
-func typeNamed(name string) (instanceType, bool) {
+// archived returns the instance type of the archive with that name, in whatever region.
+func archived(name string) (instanceType, bool) {
 	l := listings()
 	n, ok := slices.BinarySearch(l.names, name)
 	if !ok {
@@ -140,10 +140,4 @@ func (t instanceType) architectures() []types.ArchitectureType {
 		return nil
 	}
 	return t.info.ProcessorInfo.SupportedArchitectures
-}
-
-// Architectures returns the architectures of an instance type; nil if it does not exist.
-func Architectures(name string) []types.ArchitectureType {
-	t, _ := typeNamed(name)
-	return t.architectures()
 }

@@ -38,13 +38,13 @@ func texts[T ~string](list []T) []string {
 
 // typesIn returns the names of the instance types that some zones offer, among those that a
 // filter names.
-func typesIn(zones []zone, filters []types.Filter) ([]string, error) {
+func (svc *Service) typesIn(zones []zone, filters []types.Filter) ([]string, error) {
 	filters = slices.DeleteFunc(slices.Clone(filters), func(f types.Filter) bool { return aws.ToString(f.Name) != "instance-type" })
 	named, err := matching(filters, fields[string]{"instance-type": oneValue}, nil)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(slices.Clone(listings().names), func(name string) bool { return !named(name) || !offeredIn(zones, name) }), nil
+	return slices.DeleteFunc(svc.typeNames(), func(name string) bool { return !named(name) || !offeredIn(zones, name) }), nil
 }
 
 // offeredIn reports whether one of some zones offers an instance type.
@@ -60,8 +60,8 @@ func (svc *Service) describeInstanceTypes(in *ec2.DescribeInstanceTypesInput) (*
 	if len(in.InstanceTypes) > 100 || in.MaxResults != nil && *in.MaxResults > 100 {
 		return nil, core.Fail("InvalidParameterValue", "at most 100 instance types are described in one call")
 	}
-	zones := zonesOf(svc.Region)
-	names, err := typesIn(zones, in.Filters)
+	zones := svc.zones()
+	names, err := svc.typesIn(zones, in.Filters)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (svc *Service) describeInstanceTypes(in *ec2.DescribeInstanceTypesInput) (*
 		if len(ids) > 0 && !slices.Contains(ids, name) {
 			continue
 		}
-		if t, _ := typeNamed(name); keep(t) {
+		if t, _ := svc.typeNamed(name); keep(t) {
 			found = append(found, t.info)
 		}
 	}
@@ -97,7 +97,7 @@ func (svc *Service) describeInstanceTypeOfferings(in *ec2.DescribeInstanceTypeOf
 	if err != nil {
 		return nil, err
 	}
-	names, err := typesIn(zonesOf(svc.Region), in.Filters)
+	names, err := svc.typesIn(svc.zones(), in.Filters)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (svc *Service) describeInstanceTypeOfferings(in *ec2.DescribeInstanceTypeOf
 // locations returns the zones of each location.
 func (svc *Service) locations(kind types.LocationType) (map[string][]zone, error) {
 	locations := map[string][]zone{}
-	for _, z := range zonesOf(svc.Region) {
+	for _, z := range svc.zones() {
 		switch kind { //nolint:exhaustive // the others are not simulated
 		case types.LocationTypeAvailabilityZone:
 			locations[z.name] = []zone{z}

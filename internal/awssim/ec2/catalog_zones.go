@@ -18,6 +18,7 @@ type zone struct {
 	wavelength       bool
 	group            string
 	optIn            types.AvailabilityZoneOptInStatus
+	copied           map[string]bool // whether it offers an instance type, for those of Listed
 }
 
 // zonesOf returns the zones of a region: its availability zones, and zones at its edge.
@@ -120,21 +121,13 @@ func abbreviated(region string) string {
 // offered reports whether a zone offers an instance type. Local and Wavelength Zones offer
 // few.
 func (z zone) offered(name string) bool {
+	if offered, ok := z.copied[name]; ok {
+		return offered
+	}
 	if z.parent != "" {
 		return z.optIn == types.AvailabilityZoneOptInStatusOptedIn && slices.Contains([]string{"t3.medium", "t3.xlarge", "r5.2xlarge"}, name)
 	}
 	return listings().offers(z.name, name)
-}
-
-// Offering returns the sorted names of the availability zones that offer an instance type.
-func Offering(region, name string) (zones []string) {
-	for _, z := range zonesOf(region) {
-		if z.parent == "" && z.offered(name) {
-			zones = append(zones, z.name)
-		}
-	}
-	slices.Sort(zones)
-	return zones
 }
 
 // ZoneID returns the ID of a zone, which is the same in all accounts; "" for none.
@@ -145,7 +138,7 @@ func (svc *Service) ZoneID(name string) string {
 
 // zone returns the zone with that name, if the account may use it.
 func (svc *Service) zone(name string) (zone, bool) {
-	for _, z := range zonesOf(svc.Region) {
+	for _, z := range svc.zones() {
 		if z.name == name && z.optIn != types.AvailabilityZoneOptInStatusNotOptedIn {
 			return z, true
 		}
@@ -180,7 +173,7 @@ func (svc *Service) describeAvailabilityZones(in *ec2.DescribeAvailabilityZonesI
 	if err != nil {
 		return nil, err
 	}
-	zones := zonesOf(svc.Region)
+	zones := svc.zones()
 	for _, name := range in.ZoneNames {
 		if !slices.ContainsFunc(zones, func(z zone) bool { return z.name == name }) {
 			return nil, core.Fail("InvalidParameterValue", "invalid availability zone: [%s]", name)

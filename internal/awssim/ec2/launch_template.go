@@ -371,7 +371,7 @@ func (svc *Service) checkTemplate(data *types.RequestLaunchTemplateData) error {
 			return (*Image)(nil).kind().notFound(*in.ImageId)
 		}
 	case in.InstanceType != "":
-		if _, ok := typeNamed(string(in.InstanceType)); !ok {
+		if _, ok := svc.typeNamed(string(in.InstanceType)); !ok {
 			return core.Fail("InvalidParameterValue", "invalid value '%s' for InstanceType", in.InstanceType)
 		}
 	}

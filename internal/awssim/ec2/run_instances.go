@@ -75,7 +75,7 @@ func (svc *Service) checkImage(l *launch) error {
 	if image.state(svc.Now()) != types.ImageStateAvailable {
 		return core.Fail("InvalidAMIID.Unavailable", "the image ID '%s' is not available", id)
 	}
-	kind, ok := typeNamed(string(l.in.InstanceType))
+	kind, ok := svc.typeNamed(string(l.in.InstanceType))
 	if !ok {
 		return core.Fail("InvalidParameterValue", "invalid value '%s' for InstanceType", l.in.InstanceType)
 	}

@@ -25,7 +25,7 @@ func (svc *Service) describeSpotPriceHistory(in *ec2.DescribeSpotPriceHistoryInp
 	out := &ec2.DescribeSpotPriceHistoryOutput{}
 	for _, t := range in.InstanceTypes {
 		price, ok := pricing.OnDemand(svc.Region, string(t))
-		for n, z := range zonesOf(svc.Region) {
+		for n, z := range svc.zones() {
 			if !ok || z.parent != "" || !z.offered(string(t)) {
 				continue
 			}

@@ -32,6 +32,9 @@ type State struct {
 	// simulated public images with such names do not exist.
 	Copied []string `json:",omitempty"`
 
+	// Listed has the zones and instance types of that account; nil: this one is no copy.
+	Listed *Listed `json:",omitempty"`
+
 	// NATGatewayFailure and LaunchFailure, if set, are why new NAT gateways fail, and new
 	// instances are terminated before they run: code and message, separated by ": ".
 	NATGatewayFailure, LaunchFailure string

@@ -68,7 +68,7 @@ func (svc *Service) createSubnet(in *ec2.CreateSubnetInput) (*ec2.CreateSubnetOu
 	if err != nil {
 		return nil, err
 	}
-	z, ok := svc.zone(cmp.Or(aws.ToString(in.AvailabilityZone), zonesOf(svc.Region)[0].name)) // AWS selects one, and does not say which
+	z, ok := svc.zone(cmp.Or(aws.ToString(in.AvailabilityZone), svc.zones()[0].name)) // AWS selects one, and does not say which
 	if !ok {
 		return nil, core.Fail("InvalidParameterValue", "value (%s) for parameter availabilityZone is invalid", aws.ToString(in.AvailabilityZone))
 	}

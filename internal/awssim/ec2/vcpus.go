@@ -85,7 +85,7 @@ func (svc *Service) usedVCPUs(code string) (used int) {
 		if of := vcpuQuota(i.Type, i.Spot); of != code || !i.Terminated.IsZero() && !i.Terminated.After(svc.Now()) {
 			continue
 		}
-		t, _ := typeNamed(i.Type)
+		t, _ := svc.typeNamed(i.Type)
 		used += t.vcpus()
 	}
 	return used

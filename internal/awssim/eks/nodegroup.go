@@ -226,7 +226,7 @@ func (svc *Service) checkNodeImage(_ *Cluster, g *NodeGroup, in *eks.CreateNodeg
 		kinds = []string{string(v.Data.InstanceType)}
 	}
 	for _, t := range kinds {
-		if !slices.Contains(ec2.Architectures(t), ec2types.ArchitectureType(k.architecture)) {
+		if !slices.Contains(svc.ec2.Architectures(t), ec2types.ArchitectureType(k.architecture)) {
 			return invalid("[%s] is not a valid instance type for requested amiType %s", t, g.Kind)
 		}
 	}

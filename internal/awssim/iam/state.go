@@ -244,13 +244,13 @@ func (svc *Service) Detailed() (lines []string) {
 		}
 	}
 	for _, p := range core.ByKey(svc.state.Policies) {
-		line("Policy "+p.Name, "path", p.Path, "document", p.Document(), "tags", core.Pairs(p.Tags))
+		line("Policy "+p.Name, "path", cmp.Or(p.Path, "/"), "document", p.Document(), "tags", core.Pairs(p.Tags))
 	}
 	for _, u := range core.ByKey(svc.state.Users) {
-		line("User "+u.Name, append(holds(u.Holder), "path", u.Path, "groups", strings.Join(slices.Sorted(slices.Values(u.Groups)), ","), "tags", core.Pairs(u.Tags))...)
+		line("User "+u.Name, append(holds(u.Holder), "path", cmp.Or(u.Path, "/"), "groups", strings.Join(slices.Sorted(slices.Values(u.Groups)), ","), "tags", core.Pairs(u.Tags))...)
 	}
 	for _, g := range core.ByKey(svc.state.Groups) {
-		line("Group "+g.Name, append(holds(g.Holder), "path", g.Path)...)
+		line("Group "+g.Name, append(holds(g.Holder), "path", cmp.Or(g.Path, "/"))...)
 	}
 	slices.Sort(lines)
 	return lines

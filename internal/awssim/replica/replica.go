@@ -18,6 +18,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/autoscaling"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/cloudformation"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
@@ -37,6 +38,8 @@ type State struct {
 	S3          *s3.State
 	Secrets     *secretsmanager.State
 	SSM         *ssm.State
+
+	CloudFormation *cloudformation.State
 }
 
 // Source is the account to read.
@@ -51,6 +54,7 @@ type Source struct {
 type reader struct {
 	Source
 	to      State
+	roled   bool // the roles are those of the source
 	remarks []string
 }
 
@@ -63,7 +67,8 @@ func Read(ctx context.Context, from Source, to State) (remarks []string, err err
 		what string
 		read func(context.Context) error
 	}{
-		{"offerings of instance types", r.offerings},
+		{"zones", r.zones},
+		{"instance types", r.offerings},
 		{"the network", r.network},
 		{"security groups", r.groups},
 		{"elastic IPs", r.addresses},
@@ -79,6 +84,7 @@ func Read(ctx context.Context, from Source, to State) (remarks []string, err err
 		{"Auto Scaling groups", r.scaling},
 		{"EKS clusters", r.clusters},
 		{"instance profiles and roles", r.roles},
+		{"CloudFormation stacks", r.stacks},
 		{"quotas", r.quotas},
 		{"parameters", r.parameters},
 		{"secrets", r.secrets},

@@ -49,7 +49,7 @@ func (r *reader) roles(ctx context.Context) error {
 			return err
 		}
 	}
-	r.to.IAM.Roles, r.to.IAM.Profiles, r.to.IAM.Policies = s.Roles, s.Profiles, s.Policies
+	r.to.IAM.Roles, r.to.IAM.Profiles, r.to.IAM.Policies, r.roled = s.Roles, s.Profiles, s.Policies, true
 	return r.providers(ctx, c)
 }
 

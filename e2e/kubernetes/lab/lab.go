@@ -112,14 +112,8 @@ func (l *Lab) round(ctx context.Context) error {
 	if err := l.balance(ctx, balancers, instances); err != nil {
 		return err
 	}
-	for _, i := range instances {
-		m := l.machines[i.ID]
-		switch {
-		case i.State == "running" && m == nil && i.Tag(nodeGroupTag) == "":
-			if err := l.launch(ctx, i); err != nil {
-				return fmt.Errorf("launch %s: %w", i.ID, err)
-			}
-		case i.State != "running" && i.State != "pending" && m != nil:
+	for _, i := range instances { // first, because moto gives their addresses to new ones
+		if m := l.machines[i.ID]; m != nil && i.State != "running" && i.State != "pending" {
 			m.Kill()
 			delete(l.machines, i.ID)
 			if err := m.remove(ctx); err != nil {
@@ -127,10 +121,22 @@ func (l *Lab) round(ctx context.Context) error {
 			}
 		}
 	}
+	for _, i := range instances {
+		if i.State == "running" && l.machines[i.ID] == nil && i.Tag(nodeGroupTag) == "" {
+			if err := l.launch(ctx, i); err != nil {
+				return fmt.Errorf("launch %s: %w", i.ID, err)
+			}
+		}
+	}
 	return nil
 }
 
 func (l *Lab) launch(ctx context.Context, i wire.Instance) error {
+	for _, other := range l.machines {
+		if other.Address == i.Address {
+			return fmt.Errorf("%s has the address %s, too: the clusters of a test need different networks", other.ID, i.Address)
+		}
+	}
 	data, err := l.account.userData(ctx, i.ID)
 	if err != nil {
 		return err

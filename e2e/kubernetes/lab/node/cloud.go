@@ -5,6 +5,7 @@ import (
 	"log"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,17 +39,18 @@ func cloud() error {
 	}
 	aws := wire.Client{Endpoint: self.Endpoint, Region: self.Region, HTTP: &http.Client{Timeout: 10 * time.Second}}
 	for ; ; time.Sleep(2 * time.Second) {
-		if err := cloudRound(context.Background(), client, aws); err != nil {
+		if err := cloudRound(context.Background(), client, aws, self.ID); err != nil {
 			log.Print(err)
 		}
 	}
 }
 
-func cloudRound(ctx context.Context, client kubernetes.Interface, aws wire.Client) error {
-	instances, err := aws.Instances(ctx)
+func cloudRound(ctx context.Context, client kubernetes.Interface, aws wire.Client, self string) error {
+	all, err := aws.Instances(ctx)
 	if err != nil {
 		return err
 	}
+	instances := clusterOf(self, all)
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
@@ -67,6 +69,25 @@ func cloudRound(ctx context.Context, client kubernetes.Interface, aws wire.Clien
 		}
 	}
 	return nil
+}
+
+// clusterOf returns the instances that have the cluster's tag of an instance. Those of other
+// clusters may have the same private DNS names.
+func clusterOf(id string, all []wire.Instance) (instances []wire.Instance) {
+	self := slices.IndexFunc(all, func(x wire.Instance) bool { return x.ID == id })
+	if self < 0 {
+		return nil
+	}
+	tag := slices.IndexFunc(all[self].Tags, func(t wire.Tag) bool { return strings.HasPrefix(t.Key, "kubernetes.io/cluster/") })
+	if tag < 0 {
+		return nil
+	}
+	for _, x := range all {
+		if x.Tag(all[self].Tags[tag].Key) != "" {
+			instances = append(instances, x)
+		}
+	}
+	return instances
 }
 
 func initialize(ctx context.Context, client kubernetes.Interface, node *corev1.Node, x wire.Instance, region string) error {

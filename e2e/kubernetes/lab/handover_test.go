@@ -76,6 +76,9 @@ func (m *Management) staysQuiet(t *testing.T, clusters []string) {
 	m.Requests.Reset()
 	time.Sleep(quiet)
 	m.onlyRepeats(t)
+	if quiet > syncPeriod {
+		assert.NotEmpty(t, m.Requests.All(), "nothing was reconciled")
+	}
 	for _, name := range clusters {
 		m.Settled(t, name, patience)
 	}

@@ -23,6 +23,10 @@ func TestManagement(t *testing.T) {
 	m.resynced(t, "quickstart")
 }
 
+// syncPeriod is how often the controllers reconcile all objects: a few times while staysQuiet
+// watches them for ten minutes.
+const syncPeriod = 3 * time.Minute
+
 // newManagement starts a management cluster in an account that is prepared for CAPA and EKS.
 // LAB_DUMP is a folder for its objects and requests.
 func (l *Lab) newManagement(t *testing.T) *Management {
@@ -31,7 +35,7 @@ func (l *Lab) newManagement(t *testing.T) *Management {
 	config := filepath.Join(u.home, "iam.yaml")
 	require.NoError(t, os.WriteFile(config, []byte(`{apiVersion: bootstrap.aws.infrastructure.cluster.x-k8s.io/v1beta1, kind: AWSIAMConfiguration, spec: {eks: {managedMachinePool: {disable: false}}}}`), 0o600))
 	u.Run(t, "bootstrap", "iam", "create-cloudformation-stack", "--config", config)
-	m := l.NewManagement(t, 10*time.Minute)
+	m := l.NewManagement(t, syncPeriod)
 	if dir := os.Getenv("LAB_DUMP"); dir != "" {
 		t.Cleanup(func() { m.Dump(t, dir) })
 	}

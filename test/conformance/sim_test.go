@@ -1,11 +1,14 @@
 package conformance
 
 import (
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
@@ -21,9 +24,37 @@ func TestSimulated(t *testing.T) {
 		cfg.RetryMaxAttempts = 20 // the suite calls faster than EC2's rate limit: with the SDK's three attempts, chance decides
 		answers := run(t, cfg, func() { time.Sleep(10 * time.Minute) })
 		golden.Assert(t, "answers.txt", printed(answers))
+		requireDocumented(t, a.Calls())
 		time.Sleep(time.Hour)
 		require.Equal(t, before, a.Inventory(), "the suite leaves nothing behind")
 	})
+}
+
+// requireDocumented requires that the table of operations in docs/simulator.md, which is generated
+// from the code, has the errors of calls.
+func requireDocumented(t *testing.T, calls []awssim.Call) {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/simulator.md")
+	require.NoError(t, err)
+	rows, service := map[string]string{}, ""
+	for line := range strings.Lines(string(page)) {
+		if title, ok := strings.CutPrefix(line, "### "); ok {
+			service = strings.TrimSpace(title)
+		}
+		if cells := strings.Split(line, " | "); len(cells) == 4 {
+			rows[service+" "+strings.TrimPrefix(cells[0], "| ")] = cells[2]
+		}
+	}
+	failed := 0
+	for _, c := range calls {
+		ofKind := slices.Contains([]string{"CreateTags", "DeleteTags"}, c.Operation) && strings.HasSuffix(c.Err, ".NotFound")
+		if c.Err == "" || c.Err == "RequestLimitExceeded" || ofKind {
+			continue
+		}
+		failed++
+		assert.Contains(t, strings.Split(rows[c.Service+" "+c.Operation], ", "), c.Err, "%s %s", c.Service, c.Operation)
+	}
+	require.Greater(t, failed, 50)
 }
 
 func printed(answers []answer) string {

@@ -20,7 +20,7 @@ const (
 	resourceTakes = 15 * time.Second
 	// ResourceTakesMost is the maximum.
 	ResourceTakesMost = 20 * time.Second
-	// ProfileTakes is how long a new instance profile is in progress: CloudFormation
+	// ProfileTakes is how long a new instance profile is in progress. CloudFormation
 	// waits two minutes.
 	ProfileTakes = 120 * time.Second
 	// resourceDeletes is how long a resource is being deleted.

@@ -13,7 +13,7 @@ const (
 	SubnetIPv6Takes = time.Second
 	// NATGatewayTakes is how long a new NAT gateway is pending.
 	NATGatewayTakes = 100 * time.Second
-	// NATGatewayFails is how long it takes a NAT gateway to fail.
+	// NATGatewayFails is how long a NAT gateway takes to fail.
 	NATGatewayFails = 5 * time.Second
 	// NATGatewayDeletes is the minimum time that a NAT gateway is deleting.
 	NATGatewayDeletes = 45 * time.Second

@@ -33,7 +33,7 @@ type Selector struct {
 const (
 	// FargateTakes is how long a profile is CREATING.
 	FargateTakes = 2 * time.Minute
-	// FargateDeletes is how long it is DELETING.
+	// FargateDeletes is how long a profile is DELETING.
 	FargateDeletes = 2 * time.Minute
 )
 

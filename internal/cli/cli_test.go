@@ -199,7 +199,7 @@ func TestWhatIsTypedWrong(t *testing.T) {
 		{[]string{"cluster", "list", "--config", "/nope.yaml"}, "configuration: "},
 		{[]string{"cluster", "list", "--parallel", "-1"}, "error: --parallel: must not be negative, is -1"},
 		{[]string{"cluster", "list", "--simulate", "--faults", "x"}, "error: --faults: the seed must be a whole number from 0 on, is \"x\""},
-		{[]string{"cluster", "list", "--simulate", "--faults", "1:rain"}, "error: --faults: the profile must be one of capacity, denied, killed, lost, mixed, network, slow, throttled, is \"rain\""},
+		{[]string{"cluster", "list", "--simulate", "--faults", "1:rain"}, "error: --faults: the profile must be one of capacity, denied, expired, killed, launch, lost, mixed, nat, network, silent, slow, stale, throttled, unsettled, is \"rain\""},
 		{[]string{"cluster", "list", "--faults", "1"}, "error: --faults needs --simulate"},
 		{[]string{"cluster", "list", "--simulate-speed", "-5"}, "error: --simulate-speed: must be 1 or more, is -5"},
 		{[]string{"cluster", "list", "--timeout", "-5s"}, "error: --timeout: must not be negative, is -5s"},

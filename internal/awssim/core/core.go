@@ -35,6 +35,9 @@ type Options struct {
 	LagRefs time.Duration
 	// Latency is how long every call takes.
 	Latency time.Duration
+	// NATGatewayFailure and LaunchFailure, if set, are why new NAT gateways fail, and new
+	// instances are terminated before they run: code and message, separated by ": ".
+	NATGatewayFailure, LaunchFailure string
 	// Page limits the size of every page; 0 means AWS's own limits.
 	Page int
 	// Inside means that the callers are in the VPCs of the clusters, and can reach

@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strings"
@@ -100,7 +101,7 @@ func (svc *Service) createNATGateway(in *ec2.CreateNatGatewayInput) (*ec2.Create
 			return nil, core.Fail("InsufficientFreeAddressesInSubnet", "the subnet %s has no free addresses", subnet.ID)
 		}
 		n := &NATGateway{Thing: svc.newThing("nat", tags), VPC: subnet.VPC, Subnet: subnet.ID, Address: address.ID}
-		n.Failed = s.NATGatewayFailure
+		n.Failed = cmp.Or(s.NATGatewayFailure, svc.NATGatewayFailure)
 		if svc.GatewayOf(subnet.VPC) == nil {
 			n.Failed = "Gateway.NotAttached: Network " + n.VPC + " has no Internet gateway attached"
 		}

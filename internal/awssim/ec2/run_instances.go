@@ -337,7 +337,7 @@ func (svc *Service) start(l *launch) (ids []string) {
 			s.Volumes[v.ID] = &v
 			i.Volumes = append(i.Volumes, v.ID)
 		}
-		if i.Failed = s.LaunchFailure; i.Failed != "" {
+		if i.Failed = cmp.Or(s.LaunchFailure, svc.LaunchFailure); i.Failed != "" {
 			i.Terminating = svc.Now()
 			i.Terminated = svc.Now().Add(launchFails)
 		}

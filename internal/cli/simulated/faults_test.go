@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -37,7 +38,7 @@ func TestFaultsOfASeed(t *testing.T) {
 		}
 		return all
 	}
-	for _, profile := range []string{"throttled", "network", "lost", "mixed"} {
+	for _, profile := range []string{"throttled", "network", "lost", "mixed", "stale"} {
 		first, again := of(1, profile), of(1, profile)
 		assert.Equal(t, first, again)
 		assert.NotEqual(t, first, of(2, profile))
@@ -52,22 +53,46 @@ func TestFaultsOfASeed(t *testing.T) {
 }
 
 // Faults that pass leave the same cluster as an AWS without faults. One run is enough, unless
-// the program is killed.
+// the program is killed or its credentials expire.
 func TestRunsWithFaults(t *testing.T) {
 	want := disturbed(t, nil)
-	for _, profile := range []string{"throttled", "network", "lost", "mixed", "slow", "capacity", "killed"} {
+	for _, profile := range []string{"throttled", "network", "lost", "mixed", "slow", "capacity", "stale", "silent", "unsettled", "killed", "expired"} {
 		assert.Equal(t, want, disturbed(t, &Faults{1, profile}), profile)
 	}
 }
 
-// disturbed creates the cluster of the quick start, and returns what exists then.
-func disturbed(t *testing.T, f *Faults) (left []string) {
+// Faults that stay end the run, and the error has AWS's reason.
+func TestRunsThatFail(t *testing.T) {
+	for profile, reason := range map[string]string{
+		"launch": "The KMS key provided is in an incorrect state", "nat": "ran into an internal error", "denied": "not authorized to perform this operation", "expired": "token included in the request is expired",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f, o := &Faults{1, profile}, awssim.Options{}
+			f.slow(&o)
+			a := awssim.New(o)
+			p := a.Process()
+			f.disturb(p, a.Serial(), nil)
+			_, err := reconcile.Open(quickstart(t), reconcile.Target{Config: p.Config(), Owner: "a test"}).Apply(t.Context(), reconcile.Options{})
+			assert.ErrorContains(t, err, reason, profile)
+		})
+	}
+}
+
+func quickstart(t *testing.T) *reconcile.Manifest {
 	t.Helper()
 	text, err := os.ReadFile("../../../configs/quickstart.yaml")
 	require.NoError(t, err)
 	m, err := reconcile.Load([]reconcile.Source{{Name: "demo.yaml", Data: text}}, reconcile.LoadOptions{})
 	require.NoError(t, err)
+	return m
+}
+
+// disturbed creates the cluster of the quick start, and returns what exists then.
+func disturbed(t *testing.T, f *Faults) (left []string) {
+	t.Helper()
+	m := quickstart(t)
 	synctest.Test(t, func(t *testing.T) {
+		var err error
 		o := awssim.Options{}
 		f.slow(&o)
 		a := awssim.New(o)
@@ -77,11 +102,12 @@ func disturbed(t *testing.T, f *Faults) (left []string) {
 			f.disturb(p, run, kill)
 			_, err = reconcile.Open(m, reconcile.Target{Config: p.Config(), Owner: "a test"}).Apply(ctx, reconcile.Options{})
 			kill()
-			if err == nil || f == nil || f.Profile != "killed" {
+			if err == nil || f == nil || f.Profile != "killed" && f.Profile != "expired" {
 				break
 			}
 		}
 		require.NoError(t, err, "%+v", f)
+		time.Sleep(booting)                                                                                         // then machines have deleted their boot data
 		left = slices.DeleteFunc(a.Inventory(), func(line string) bool { return strings.Contains(line, "/lock/") }) // each run has one
 	})
 	return left

@@ -130,6 +130,7 @@ func TestCopyWithoutPermissions(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, []string{
 			"instance profiles and roles cannot be read (AccessDenied): the copy has what the simulated account assumes",
+			"OpenID Connect providers cannot be read (AccessDenied): the copy has what the simulated account assumes",
 			"quotas cannot be read (AccessDenied): the copy has what the simulated account assumes",
 		}, remarks)
 		requireSamePlan(t, m, twin, want, nil)

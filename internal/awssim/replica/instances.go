@@ -2,7 +2,6 @@ package replica
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -12,11 +11,11 @@ import (
 	sim "github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 )
 
-// noUserData is why a copied machine does not boot.
+// noUserData is the reason why a copied machine does not boot.
 const noUserData = "the copy of the account does not have the machine's user data"
 
 // instances reads instances, of all owners. User data is not read. Stopped instances are not
-// simulated; those that are terminated no longer matter.
+// simulated; terminated ones are skipped.
 func (r *reader) instances(ctx context.Context) error {
 	found, stopped := sim.Table[*sim.Instance]{}, 0
 	p := ec2.NewDescribeInstancesPaginator(ec2.NewFromConfig(r.Config), &ec2.DescribeInstancesInput{})
@@ -109,57 +108,4 @@ func reserved(i types.Instance) map[string]string {
 		}
 	}
 	return launch
-}
-
-func (r *reader) volumes(ctx context.Context) error {
-	found := sim.Table[*sim.Volume]{}
-	p := ec2.NewDescribeVolumesPaginator(ec2.NewFromConfig(r.Config), &ec2.DescribeVolumesInput{})
-	err := pages(ctx, p, func(p *ec2.DescribeVolumesOutput) {
-		for _, v := range p.Volumes {
-			own := &sim.Volume{
-				Thing: r.thing(v.VolumeId, tagsOf(v.Tags)), Zone: aws.ToString(v.AvailabilityZone), Type: string(v.VolumeType), Key: aws.ToString(v.KmsKeyId),
-				Size: aws.ToInt32(v.Size), IOPS: aws.ToInt32(v.Iops), Throughput: aws.ToInt32(v.Throughput), Encrypted: aws.ToBool(v.Encrypted),
-			}
-			own.Born = r.since(v.CreateTime)
-			for _, a := range v.Attachments {
-				own.Instance, own.Device, own.DeleteWithInstance = aws.ToString(a.InstanceId), aws.ToString(a.Device), aws.ToBool(a.DeleteOnTermination)
-			}
-			found[own.ID] = own
-		}
-	})
-	if err == nil {
-		r.to.EC2.Volumes = found
-	}
-	return err
-}
-
-// templates reads launch templates with the versions that the account has. Their user data
-// stays behind: what is not a secret in it cannot be told from what is.
-func (r *reader) templates(ctx context.Context) error {
-	c, found := ec2.NewFromConfig(r.Config), sim.Table[*sim.LaunchTemplate]{}
-	err := pages(ctx, ec2.NewDescribeLaunchTemplatesPaginator(c, &ec2.DescribeLaunchTemplatesInput{}), func(p *ec2.DescribeLaunchTemplatesOutput) {
-		for _, t := range p.LaunchTemplates {
-			own := &sim.LaunchTemplate{
-				Thing: r.thing(t.LaunchTemplateId, tagsOf(t.Tags)), Name: aws.ToString(t.LaunchTemplateName), Default: aws.ToInt64(t.DefaultVersionNumber),
-				Last: aws.ToInt64(t.LatestVersionNumber), Versions: map[string]*sim.LaunchTemplateVersion{},
-			}
-			own.Born = r.since(t.CreateTime)
-			found[own.ID] = own
-		}
-	})
-	if err != nil {
-		return err
-	}
-	for id, t := range found {
-		if !r.Asked.about(id, t.Name) {
-			t.Versions[fmt.Sprint(t.Last)] = &sim.LaunchTemplateVersion{Number: t.Last, Born: t.Born}
-			continue
-		}
-		p := ec2.NewDescribeLaunchTemplateVersionsPaginator(c, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &id})
-		if err := pages(ctx, p, func(p *ec2.DescribeLaunchTemplateVersionsOutput) { addVersions(t, p) }); err != nil {
-			return err
-		}
-	}
-	r.to.EC2.LaunchTemplates = found
-	return nil
 }

@@ -2,9 +2,7 @@ package replica
 
 import (
 	"context"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -13,53 +11,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 	sim "github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 )
-
-func (r *reader) addresses(ctx context.Context) error {
-	out, err := ec2.NewFromConfig(r.Config).DescribeAddresses(ctx, &ec2.DescribeAddressesInput{})
-	if err != nil {
-		return err
-	}
-	r.to.EC2.Addresses = sim.Table[*sim.Address]{}
-	for _, a := range out.Addresses {
-		own := &sim.Address{
-			Thing: r.thing(a.AllocationId, tagsOf(a.Tags)), PublicIP: aws.ToString(a.PublicIp), Association: aws.ToString(a.AssociationId),
-			Interface: aws.ToString(a.NetworkInterfaceId), Instance: aws.ToString(a.InstanceId),
-		}
-		r.to.EC2.Addresses[own.ID] = own
-	}
-	return nil
-}
-
-func (r *reader) natGateways(ctx context.Context) error {
-	found := sim.Table[*sim.NATGateway]{}
-	p := ec2.NewDescribeNatGatewaysPaginator(ec2.NewFromConfig(r.Config), &ec2.DescribeNatGatewaysInput{})
-	err := pages(ctx, p, func(p *ec2.DescribeNatGatewaysOutput) {
-		for _, n := range p.NatGateways {
-			own := &sim.NATGateway{Thing: r.thing(n.NatGatewayId, tagsOf(n.Tags)), VPC: aws.ToString(n.VpcId), Subnet: aws.ToString(n.SubnetId)}
-			own.Born = r.since(n.CreateTime)
-			own.Ready = own.Born
-			switch n.State {
-			case types.NatGatewayStateDeleted, types.NatGatewayStateFailed:
-				continue // AWS forgets them within an hour
-			case types.NatGatewayStatePending:
-				own.Ready = r.Now.Add(time.Minute)
-			case types.NatGatewayStateDeleting:
-				own.Deleted, own.Gone = r.Now, r.Now.Add(time.Minute)
-			case types.NatGatewayStateAvailable:
-			}
-			for _, a := range n.NatGatewayAddresses {
-				if aws.ToBool(a.IsPrimary) || own.Address == "" {
-					own.Address, own.Interface = aws.ToString(a.AllocationId), aws.ToString(a.NetworkInterfaceId)
-				}
-			}
-			found[own.ID] = own
-		}
-	})
-	if err == nil {
-		r.to.EC2.NATGateways = found
-	}
-	return err
-}
 
 // interfaces reads network interfaces: those of machines, NAT gateways and load balancers,
 // and those of everybody else in the same VPCs.
@@ -126,18 +77,4 @@ func (r *reader) ownerOf(n *sim.Interface, a *types.NetworkInterfaceAttachment) 
 // arn returns the ARN of a resource of the source.
 func (r *reader) arn(service, resource string) string {
 	return core.ARN(service, r.Config.Region, r.Account, resource)
-}
-
-// balancerInterface returns the interface of a load balancer in a subnet; "" for none.
-func (r *reader) balancerInterface(owner string) string {
-	var all []string
-	for id, n := range r.to.EC2.Interfaces {
-		if n.Owner == owner {
-			all = append(all, id)
-		}
-	}
-	if len(all) == 0 {
-		return ""
-	}
-	return slices.Min(all)
 }

@@ -28,7 +28,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ssm"
 )
 
-// State is what Read fills: the states of the services of a new simulated account.
+// State has the states of the services of a new simulated account, which Read fills.
 type State struct {
 	EC2         *ec2.State
 	ELB         *elb.State
@@ -70,7 +70,7 @@ func Read(ctx context.Context, from Source, to State) (remarks []string, err err
 		{"zones", r.zones},
 		{"instance types", r.offerings},
 		{"the network", r.network},
-		{"security groups", r.groups},
+		{"security groups", r.securityGroups},
 		{"elastic IPs", r.addresses},
 		{"NAT gateways", r.natGateways},
 		{"network interfaces", r.interfaces},
@@ -80,11 +80,13 @@ func Read(ctx context.Context, from Source, to State) (remarks []string, err err
 		{"key pairs", r.keyPairs},
 		{"placement groups", r.placementGroups},
 		{"load balancers", r.balancers},
+		{"target groups", r.targetGroups},
 		{"Classic Load Balancers", r.classics},
 		{"Auto Scaling groups", r.scaling},
 		{"EKS clusters", r.clusters},
 		{"instance profiles and roles", r.roles},
 		{"CloudFormation stacks", r.stacks},
+		{"OpenID Connect providers", r.oidcProviders},
 		{"quotas", r.quotas},
 		{"parameters", r.parameters},
 		{"secrets", r.secrets},

@@ -1,8 +1,6 @@
 package replica
 
 import (
-	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -10,46 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 	sim "github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 )
-
-// addVersions adds versions of a launch template, without user data.
-func addVersions(t *sim.LaunchTemplate, p *ec2.DescribeLaunchTemplateVersionsOutput) {
-	for _, v := range p.LaunchTemplateVersions {
-		own := &sim.LaunchTemplateVersion{Number: aws.ToInt64(v.VersionNumber), Description: aws.ToString(v.VersionDescription), Born: t.Born}
-		if v.LaunchTemplateData != nil {
-			data := *v.LaunchTemplateData
-			data.UserData = nil
-			own.Data = core.Recast[types.RequestLaunchTemplateData](data)
-		}
-		t.Versions[fmt.Sprint(own.Number)] = own
-	}
-}
-
-func (r *reader) keyPairs(ctx context.Context) error {
-	out, err := ec2.NewFromConfig(r.Config).DescribeKeyPairs(ctx, &ec2.DescribeKeyPairsInput{})
-	if err != nil {
-		return err
-	}
-	r.to.EC2.KeyPairs = map[string]bool{}
-	for _, k := range out.KeyPairs {
-		r.to.EC2.KeyPairs[aws.ToString(k.KeyName)] = true
-	}
-	return nil
-}
-
-func (r *reader) placementGroups(ctx context.Context) error {
-	out, err := ec2.NewFromConfig(r.Config).DescribePlacementGroups(ctx, &ec2.DescribePlacementGroupsInput{})
-	if err != nil {
-		return err
-	}
-	r.to.EC2.PlacementGroups = map[string]string{}
-	for _, g := range out.PlacementGroups {
-		r.to.EC2.PlacementGroups[aws.ToString(g.GroupName)] = string(g.Strategy)
-	}
-	return nil
-}
 
 // images copies the images that the plan has found. They replace the simulated ones with the
 // names that it has asked for.

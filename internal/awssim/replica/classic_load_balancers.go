@@ -2,6 +2,7 @@ package replica
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -23,12 +24,22 @@ func (r *reader) classics(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var names []string
-	for name := range found {
-		names = append(names, name)
+	if err := classicTags(ctx, c, found); err != nil {
+		return err
 	}
-	slices.Sort(names)
-	for some := range slices.Chunk(names, mostDescribed) {
+	for name, b := range found {
+		if r.Asked.about(name) || r.ours(b.Tags) {
+			if err := classicAttributes(ctx, c, b); err != nil {
+				return err
+			}
+		}
+	}
+	r.to.ELB.Classic = found
+	return nil
+}
+
+func classicTags(ctx context.Context, c *classic.Client, found map[string]*sim.ClassicLoadBalancer) error {
+	for some := range slices.Chunk(slices.Sorted(maps.Keys(found)), mostDescribed) {
 		out, err := c.DescribeTags(ctx, &classic.DescribeTagsInput{LoadBalancerNames: some})
 		if err != nil {
 			return err
@@ -39,14 +50,6 @@ func (r *reader) classics(ctx context.Context) error {
 			}
 		}
 	}
-	for _, name := range names {
-		if b := found[name]; r.Asked.about(name) || r.ours(b.Tags) {
-			if err := completeClassic(ctx, c, b); err != nil {
-				return err
-			}
-		}
-	}
-	r.to.ELB.Classic = found
 	return nil
 }
 
@@ -74,8 +77,7 @@ func (r *reader) classicOf(b types.LoadBalancerDescription) *sim.ClassicLoadBala
 	return own
 }
 
-// completeClassic reads the attributes of a Classic Load Balancer.
-func completeClassic(ctx context.Context, c *classic.Client, b *sim.ClassicLoadBalancer) error {
+func classicAttributes(ctx context.Context, c *classic.Client, b *sim.ClassicLoadBalancer) error {
 	out, err := c.DescribeLoadBalancerAttributes(ctx, &classic.DescribeLoadBalancerAttributesInput{LoadBalancerName: &b.Name})
 	if err != nil || out.LoadBalancerAttributes == nil {
 		return err

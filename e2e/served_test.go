@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -49,14 +48,7 @@ func serve(t *testing.T) *shell {
 // id runs a command of the AWS CLI that prints one ID.
 func (s *shell) id(t *testing.T, query string, args ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "aws", append(args, "--query", query, "--output", "text")...)
-	of, _, _ := s.command(t.Context())
-	cmd.Env = append(of.Env, "AWS_DEFAULT_REGION="+moto.Region, "AWS_PAGER=")
-	var story bytes.Buffer
-	cmd.Stderr = &story
-	out, err := cmd.Output()
-	require.NoError(t, err, "%s\n%s", args, &story)
-	return strings.TrimSpace(string(out))
+	return strings.TrimSpace(string(s.awsCLI(t, append(args, "--query", query, "--output", "text")...)))
 }
 
 // network makes resources with the AWS CLI, and remembers how to delete them.

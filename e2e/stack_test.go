@@ -24,26 +24,22 @@ func (s *shell) bootstrap(t *testing.T, args ...string) (stdout, stderr string) 
 	return out.String(), story.String()
 }
 
-// awsCLI runs the AWS CLI, and decodes its JSON output.
-func (s *shell) awsCLI(t *testing.T, args ...string) map[string]any {
+// awsCLI runs the AWS CLI, which has to succeed, and returns its output.
+func (s *shell) awsCLI(t *testing.T, args ...string) []byte {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "aws", append([]string{"--output", "json"}, args...)...)
-	of, _, _ := s.command(t.Context())
-	cmd.Env = append(of.Env, "AWS_DEFAULT_REGION="+moto.Region, "AWS_PAGER=")
+	cmd := exec.CommandContext(t.Context(), "aws", args...)
+	of, _, story := s.command(t.Context())
+	cmd.Env, cmd.Stderr = append(of.Env, "AWS_DEFAULT_REGION="+moto.Region, "AWS_PAGER="), story
 	out, err := cmd.Output()
-	require.NoError(t, err, args)
-	var v map[string]any
-	require.NoError(t, json.Unmarshal(out, &v))
-	return v
+	require.NoError(t, err, "%s\n%s", args, story)
+	return out
 }
 
 // names returns the names of resources of one type in the account, without those of AWS.
 func (s *shell) names(t *testing.T, list, field, name string, args ...string) (names []string) {
 	t.Helper()
-	all, _ := s.awsCLI(t, append([]string{"iam", list}, args...)...)[field].([]any)
-	for _, x := range all {
-		names = append(names, x.(map[string]any)[name].(string))
-	}
+	query := []string{"--query", field + "[]." + name, "--output", "json"}
+	require.NoError(t, json.Unmarshal(s.awsCLI(t, append(append([]string{"iam", list}, args...), query...)...), &names))
 	return names
 }
 

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // patience is how long a user waits for the completion of a name.
@@ -26,7 +24,7 @@ func (f *flags) completeNames(cmd *cobra.Command) {
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), patience)
 		defer cancel()
-		found, err := f.clusters(ctx)
+		found, _, err := (&listOptions{flags: f}).in(ctx, f.Region)
 		if err != nil {
 			cobra.CompErrorln(err.Error())
 			return nil, cobra.ShellCompDirectiveError
@@ -37,14 +35,4 @@ func (f *flags) completeNames(cmd *cobra.Command) {
 		slices.Sort(names)
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
-}
-
-// clusters lists the clusters of the region.
-func (f *flags) clusters(ctx context.Context) (found []reconcile.ClusterSummary, err error) {
-	s, err := f.open(ctx, f.Region)
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close(&err)
-	return reconcile.List(ctx, s.target)
 }

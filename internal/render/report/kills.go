@@ -134,6 +134,7 @@ func servicesOf(m *markup, k *render.Kills) {
 		return
 	}
 	table(m, "Service of the call", "Killed runs", "Another result")
+	m.open("tbody")
 	for _, name := range slices.Sorted(maps.Keys(services)) {
 		c := services[name]
 		m.open("tr")
@@ -159,6 +160,7 @@ func list(m *markup, k *render.Kills, name string) {
 	m.open("details", "class", "all")
 	m.text("summary", fmt.Sprintf("All %s of %s", text.Count(len(of), "killed run"), name))
 	table(m, "Killed", "Run again", "Result")
+	m.open("tbody")
 	for _, run := range of {
 		m.open("tr")
 		m.open("th", "scope", "row")

@@ -170,13 +170,29 @@ func messages(m *markup, class, title string, all []string) {
 	m.end("ul", "section")
 }
 
+// section opens a section with a title and a sentence about it.
+func section(m *markup, title, lead string, attributes ...string) {
+	m.open("section", attributes...)
+	m.text("h2", title)
+	m.text("p", lead, "class", "lead")
+}
+
+// table opens a table with its header.
+func table(m *markup, headers ...string) {
+	m.open("table")
+	m.open("thead")
+	m.open("tr")
+	for _, h := range headers {
+		m.text("th", h, "scope", "col")
+	}
+	m.end("tr", "thead")
+}
+
 func (r *Report) criticalPath(m *markup) {
 	if len(r.Path) == 0 {
 		return
 	}
-	m.open("section")
-	m.text("h2", r.titled("Critical path"))
-	m.text("p", "The resource that was ready last, before it the one that it waited for last, and so on. The run becomes faster only if these become faster.", "class", "lead")
+	section(m, r.titled("Critical path"), "The resource that was ready last, before it the one that it waited for last, and so on. The run becomes faster only if these become faster.")
 	m.open("ol", "class", "path")
 	for _, s := range r.Path {
 		m.open("li")
@@ -192,9 +208,7 @@ func (r *Report) graph(m *markup) {
 	if len(r.Picture.Resources) == 0 {
 		return
 	}
-	m.open("section")
-	m.text("h2", "Graph")
-	m.text("p", "All resources at the end of the run, with what each needs.", "class", "lead")
+	section(m, "Graph", "All resources at the end of the run, with what each needs.")
 	m.open("ul", "class", "legend")
 	for _, state := range []render.BoxState{render.BoxDone, render.BoxFailed, render.BoxBlocked, render.BoxBusy, render.BoxKept} {
 		if slices.ContainsFunc(r.Picture.Resources, func(b render.Box) bool { return b.State == state }) {
@@ -210,23 +224,19 @@ func (r *Report) graph(m *markup) {
 	m.end("div", "section")
 }
 
-// costs are what the cluster costs, with every item.
+// costs writes a table with the costs of the cluster, with every item.
 func costs(m *markup, c *reconcile.Cost) {
 	if c == nil {
 		return
 	}
 	rows := render.CostRows(c)
 	const firstAmount = 3 // after the resource, the item and its unit price, which are in one cell here
-	m.open("section")
-	m.text("h2", "Cost")
-	m.text("p", "A month has 730 hours. Prices of "+c.Prices+". "+render.NotIncluded(c), "class", "lead")
-	m.open("table")
-	m.open("thead")
-	m.open("tr")
+	section(m, "Cost", "A month has 730 hours. Prices of "+c.Prices+". "+render.NotIncluded(c))
+	var headers []string
 	for _, h := range slices.Concat(rows[0][:1], rows[0][firstAmount:]) {
-		m.text("th", h[:1]+strings.ToLower(h[1:]), "scope", "col")
+		headers = append(headers, h[:1]+strings.ToLower(h[1:]))
 	}
-	m.end("tr", "thead")
+	table(m, headers...)
 	m.open("tbody")
 	for _, cells := range rows[1:] {
 		m.open("tr")
@@ -248,16 +258,8 @@ func calls(m *markup, all []render.Calls, lead string) {
 	if len(all) == 0 {
 		return
 	}
-	m.open("section")
-	m.text("h2", "Calls")
-	m.text("p", lead, "class", "lead")
-	m.open("table")
-	m.open("thead")
-	m.open("tr")
-	for _, h := range []string{"Operation", "Calls", "Repeated", "Time each"} {
-		m.text("th", h, "scope", "col")
-	}
-	m.end("tr", "thead")
+	section(m, "Calls", lead)
+	table(m, "Operation", "Calls", "Repeated", "Time each")
 	service := ""
 	for i, c := range all {
 		if c.Service != service {

@@ -131,10 +131,9 @@ func (r *Rehearsal) quotas(m *markup) {
 	if len(r.Quotas) == 0 {
 		return
 	}
-	m.open("section")
-	m.text("h2", "Quotas")
-	m.text("p", "Of each quota that the plan needs some of: what is used before, what the cluster needs in addition, and the limit.", "class", "lead")
+	section(m, "Quotas", "Of each quota that the plan needs some of: what is used before, what the cluster needs in addition, and the limit.")
 	table(m, "Quota", "Used", "Needed", "Limit")
+	m.open("tbody")
 	for _, q := range r.Quotas {
 		class := ""
 		if render.NearlyUsedUp(q) {
@@ -155,18 +154,6 @@ func (r *Rehearsal) quotas(m *markup) {
 		m.end("tr")
 	}
 	m.end("tbody", "table", "section")
-}
-
-// table begins a table with its head.
-func table(m *markup, heads ...string) {
-	m.open("table")
-	m.open("thead")
-	m.open("tr")
-	for _, h := range heads {
-		m.text("th", h, "scope", "col")
-	}
-	m.end("tr", "thead")
-	m.open("tbody")
 }
 
 // policy is what the caller must be allowed.

@@ -17,9 +17,7 @@ func (r *Report) timeline(m *markup) {
 	if len(r.Rows) == 0 {
 		return
 	}
-	m.open("section", "class", "timeline")
-	m.text("h2", r.titled("Timeline"))
-	m.text("p", "Open a line to see what it waited for. The red line is the critical path.", "class", "lead")
+	section(m, r.titled("Timeline"), "Open a line to see what it waited for. The red line is the critical path.", "class", "timeline")
 	m.open("ul", "class", "legend")
 	for _, l := range [][2]string{{"others", "waits for other resources"}, {"calling", "calls AWS or the API server"}, {"aws", "waits for AWS"}} {
 		m.open("li")
@@ -136,7 +134,7 @@ func (r *Report) bars(m *markup, i int) {
 	m.end("svg")
 }
 
-// details is what a row shows when it is opened.
+// details writes the part of a row that is shown when it is opened.
 func (r *Report) details(m *markup, row Row) {
 	m.open("dl")
 	if row.Count > 1 {

@@ -89,7 +89,7 @@ func interrupted(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// notSent is what happened to a call that has had no effect.
+// notSent says of a call that it has had no effect.
 const notSent = "not sent"
 
 // interruptedError is the error of a call that was interrupted.

@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 )
 
-// ParameterPath is where a cluster keeps its records and secrets in SSM
+// ParameterPath returns the path of the records and secrets of a cluster in SSM
 // Parameter Store. Node roles cannot read it.
 func (c *Clients) ParameterPath(parts ...string) string {
 	return "/clusterawsadm/" + strings.Join(append([]string{c.Cluster}, parts...), "/")

@@ -65,7 +65,7 @@ func Optional(ctx context.Context) context.Context {
 	return WithRepeats(InSnapshot(ReadOnly(ctx)), func(Retry) {})
 }
 
-// progress is what has been done for one call.
+// progress counts the attempts of one call.
 type progress struct {
 	attempts int // that were sent
 	failed   int // of them

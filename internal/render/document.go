@@ -46,7 +46,7 @@ type PlanDocument struct {
 	Quotas []reconcile.Quota `json:"quotas,omitempty"`
 	// Permissions says what the caller may not do, with --check.
 	Permissions *reconcile.Permissions `json:"permissions,omitempty"`
-	// Cost is what the cluster costs a month, before and after.
+	// Cost has the costs of the cluster a month, before and after.
 	Cost  *reconcile.Cost `json:"cost,omitempty"`
 	Notes []string        `json:"notes,omitempty"` // what the plan leads to, such as Nodes that are not ready
 }

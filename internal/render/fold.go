@@ -11,7 +11,7 @@ import (
 // FewMachines is the largest group of machines of which each is shown.
 const FewMachines = 3
 
-// block is what a plan does with one resource, or with many that differ only in name.
+// block is a step of a plan for one resource, or for many that differ only in name.
 type block struct {
 	area   reconcile.Area
 	action reconcile.Action

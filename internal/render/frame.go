@@ -18,7 +18,7 @@ func spinner(n int) string {
 	return string(r[n%len(r)])
 }
 
-// frame is what the terminal shows now, in at most that many columns and
+// frame returns the text that the terminal shows now, in at most that many columns and
 // lines.
 func (t *tree) frame(wide, high int) []string {
 	now := t.t.Clock.Now()

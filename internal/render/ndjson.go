@@ -42,7 +42,7 @@ type StepRecord struct {
 	Needs  []Arrow          `json:"needs,omitempty"` // edges to other steps
 }
 
-// Ending is how a run has ended.
+// Ending describes the end of a run.
 type Ending struct {
 	ExitCode int      `json:"exitCode"`
 	Errors   []string `json:"errors,omitempty"`

@@ -26,7 +26,7 @@ type Box struct {
 	State BoxState       `json:"state,omitempty"` // at the end of a run; "" in a picture of a manifest
 }
 
-// BoxState is how a run has left a resource.
+// BoxState is the state in which a run has left a resource.
 type BoxState string
 
 // The states of boxes, the most important one first. A box that stands for several resources has

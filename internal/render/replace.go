@@ -7,8 +7,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// replace is what a plan shows for a resource that is deleted while another one takes its
-// place. In the plan they are two steps.
+// replace is the action that a plan shows for a resource that is deleted while another one takes
+// its place. In the plan they are two steps.
 const replace reconcile.Action = "replace"
 
 // retired is the prefix of the IDs of machines that are terminated.

@@ -20,7 +20,7 @@ type PodIdentity struct {
 	RoleName                           string // name, with or without path, or ARN
 }
 
-// Outcome is what Associate did.
+// Outcome says what Associate did.
 type Outcome string
 
 // The outcomes.

@@ -37,7 +37,7 @@ type CostItem struct {
 	After  CostAmount `json:"after"`
 }
 
-// CostAmount is how much there is of an item, and what that costs.
+// CostAmount has the quantity of an item, and its costs.
 type CostAmount struct {
 	Pieces   int     `json:"pieces"` // 0 for a part of other items of the group, such as IOPS
 	Quantity float64 `json:"monthlyQuantity"`

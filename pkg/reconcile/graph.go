@@ -7,7 +7,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
-// Graph is what a cluster consists of, each resource after those that it needs.
+// Graph lists the resources of a cluster, each after those that it needs.
 type Graph []GraphResource
 
 // GraphResource is a resource of a cluster, and what it needs.

@@ -21,7 +21,7 @@ type Imported struct {
 	// LeftOut are parts that the manifest does not contain, because no manifest can describe
 	// them. Runs leave them as they are.
 	LeftOut []string
-	// Plan is what a run with the manifest would change. The tags by which runs find resources
+	// Plan is the plan of a run with the manifest. The tags by which runs find resources
 	// are missing on those that another tool has made: Adopt sets them.
 	Plan Plan
 	// Differences are the steps of the plan that do more than to set tags. With them, Adopt is

@@ -20,7 +20,7 @@ type LogFile struct {
 	Text string // without secrets
 }
 
-// Logs is what helps to find out what is wrong with a cluster.
+// Logs has the state and the logs of a cluster, for a bug report.
 type Logs struct {
 	Status  Status
 	Files   []LogFile

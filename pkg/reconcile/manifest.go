@@ -91,7 +91,7 @@ func (m *Manifest) RegionField() (at input.Position, object, path string) {
 	return m.cluster.At(object, path), object, path
 }
 
-// Summary is what a manifest describes.
+// Summary summarizes a manifest.
 type Summary struct {
 	KubernetesVersion string // of the control plane; "" if EKS chooses
 	EKS               bool   // EKS runs the control plane

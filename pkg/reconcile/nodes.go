@@ -45,7 +45,7 @@ func (r *run) nodeOf(id graph.ID) *incluster.NodeState {
 	return nil
 }
 
-// APIStatus is what is known of the API server of a cluster.
+// APIStatus is the status of the API server of a cluster.
 type APIStatus struct {
 	State   APIState `json:"state"`
 	Detail  string   `json:"detail,omitempty"`     // why it is not ready

@@ -39,7 +39,7 @@ type Objects struct {
 	// exists, and those that controllers make: Machines, MachineSets, AWSMachines, bootstrap
 	// configurations and Secrets. The Secrets contain the keys of the cluster.
 	Items []Object
-	// Plan is what Apply would change. If it is not empty, controllers would change the same.
+	// Plan is the plan of Apply. If it is not empty, controllers would change the same.
 	Plan Plan
 }
 

@@ -23,7 +23,7 @@ const Unknown = graph.Unknown
 // NotShown is a value of a setting that may contain a secret.
 const NotShown = graph.NotShown
 
-// Action is what a run does with a resource.
+// Action names what a run does with a resource.
 type Action string
 
 // The actions.
@@ -54,7 +54,7 @@ type Step struct {
 // Does reports whether the step does anything, if only wait.
 func (s Step) Does() bool { return !slices.Contains([]Action{Keep, Existing, Leave}, s.Action) }
 
-// Plan is what a run does, in an order that works.
+// Plan lists the steps of a run, in an order that works.
 type Plan struct {
 	Steps []Step
 	// Expected is how long AWS usually takes to carry it out; 0 where that is
@@ -65,9 +65,9 @@ type Plan struct {
 	Quotas []Quota
 	// Permissions says what the caller may not do; nil unless Target.CheckPermissions is set.
 	Permissions *Permissions
-	// Cost is what the cluster costs; nil if that is not asked for, or not known.
+	// Cost has the costs of the cluster; nil if they are not asked for, or not known.
 	Cost *Cost
-	// Graph is what the cluster consists of, with what each resource needs.
+	// Graph has the resources of the cluster, and for each those that it needs.
 	Graph Graph
 }
 

@@ -217,7 +217,7 @@ type Status struct {
 	Version   string           `json:"kubernetes,omitempty"` // of Kubernetes
 	Endpoint  string           `json:"endpoint,omitempty"`   // host:port of the API server
 	Resources []ResourceStatus `json:"resources"`
-	// Since is when the EKS cluster was created, or the oldest machine of the control plane
+	// Since is the time at which the EKS cluster was created, or the oldest machine of the control plane
 	// launched.
 	Since *time.Time `json:"since,omitempty"`
 

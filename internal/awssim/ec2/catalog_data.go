@@ -71,7 +71,8 @@ func (s *State) hides(i *Image) bool {
 	return slices.ContainsFunc(s.Copied, func(pattern string) bool { return core.Wild(pattern, i.Name) })
 }
 
-// CopyImages replaces the images whose names match the patterns.
+// CopyImages replaces the simulated public images whose names match the patterns by images of
+// another account.
 func (s *State) CopyImages(patterns []string, images []*Image) {
 	s.Copied = patterns
 	maps.DeleteFunc(s.Images, func(_ string, i *Image) bool { return s.hides(i) })

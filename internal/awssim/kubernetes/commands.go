@@ -23,9 +23,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ssm"
 )
 
-// RunScript runs a script of Run Command on an instance. It knows one script: that of package
-// runcommand, which prints a part of the output of a command, compressed and encrypted, and in it
-// the commands of output. It fails for any other.
+// RunScript simulates a script of Run Command on an instance. It knows one script: that of package
+// runcommand, which prints a part of the output of a command, compressed and encrypted. In it, it
+// knows the commands of output. Any other script fails.
 func (svc *Service) RunScript(instance, script string) ssm.Result {
 	i := svc.EC2.Instance(instance)
 	if i == nil || i.Boot == nil {
@@ -155,7 +155,8 @@ func (svc *Service) kubeletJournal(i *ec2.Instance) string {
 	return text + say(`"Successfully registered node" node="`+node+`"`)
 }
 
-// archive returns those of some files in a folder of a machine that exist.
+// archive returns a tar archive of files in a folder of a machine. Files that do not exist are
+// skipped.
 func (svc *Service) archive(i *ec2.Instance, folder string, names []string) ([]byte, error) {
 	files, err := svc.filesOf(i)
 	if err != nil {
@@ -182,7 +183,7 @@ func (svc *Service) archive(i *ec2.Instance, folder string, names []string) ([]b
 	return out.Bytes(), w.Close()
 }
 
-// filesOf returns the files that cloud-init has written on a machine.
+// filesOf returns the files that cloud-init has written on a machine, by their paths.
 func (svc *Service) filesOf(i *ec2.Instance) (map[string]string, error) {
 	data, err := inflated(i.Boot.Data)
 	if err != nil || len(data) == 0 {

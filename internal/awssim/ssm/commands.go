@@ -23,7 +23,7 @@ type Command struct {
 	Results    map[string]*Result // of the instances on which it has ended
 }
 
-// Result is what a script has written, and how it ended.
+// Result has the output and the exit code of a script.
 type Result struct {
 	Out, Err string
 	Code     int32

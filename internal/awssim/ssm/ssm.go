@@ -31,7 +31,7 @@ type Parameter struct {
 	History           []string // the values of earlier versions, the last one at the end
 	Created, Modified time.Time
 	Tags              map[string]string
-	// Withheld says that this is a copy of a parameter of another account, without its value.
+	// Withheld is true for the copy of a parameter of another account, which lacks its value.
 	Withheld bool `json:",omitempty"`
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// caller is what the signature of a request says.
+// caller has the parts of the signature of a request.
 type caller struct {
 	key     string // access key; "" if the request is not signed
 	region  string

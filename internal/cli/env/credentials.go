@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 )
 
-// CredentialSource is where the credentials of a command come from.
+// CredentialSource describes from where the credentials of a command come.
 type CredentialSource struct {
 	Name  string // "profile dev", "the environment (AWS_ACCESS_KEY_ID)"
 	SSO   bool   // from IAM Identity Center

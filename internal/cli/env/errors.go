@@ -132,7 +132,7 @@ func (e *Env) Explain(err error) {
 	}
 }
 
-// reports is where users report bugs.
+// reports is the page on which users report bugs.
 const reports = "https://github.com/clusterawsadm/clusterawsadm/issues"
 
 // Valid replaces bytes that are not UTF-8, such as those of a server's answer in an error:

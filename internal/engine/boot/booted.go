@@ -175,7 +175,7 @@ func cloudConfigIn(data []byte) ([]byte, error) {
 	}
 	_, params, err := mime.ParseMediaType(header.Get("Content-Type"))
 	if err != nil {
-		return nil, fmt.Errorf("the user data: %w", err)
+		return nil, fmt.Errorf("read the type of the user data: %w", err)
 	}
 	for parts := multipart.NewReader(message.R, params["boundary"]); ; {
 		p, err := parts.NextRawPart()
@@ -184,11 +184,11 @@ func cloudConfigIn(data []byte) ([]byte, error) {
 		}
 		text, err := io.ReadAll(p)
 		if err != nil {
-			return nil, fmt.Errorf("the user data: %w", err)
+			return nil, fmt.Errorf("read the user data: %w", err)
 		}
 		if strings.EqualFold(p.Header.Get("Content-Transfer-Encoding"), "base64") {
 			if text, err = base64.StdEncoding.DecodeString(strings.Join(strings.Fields(string(text)), "")); err != nil {
-				return nil, fmt.Errorf("the user data: %w", err)
+				return nil, fmt.Errorf("decode the user data: %w", err)
 			}
 		}
 		if isCloudConfig(text) {

@@ -21,7 +21,7 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 )
 
-// Backend is where the bootstrap data of a machine is stored.
+// Backend names the place where the bootstrap data of a machine is stored.
 type Backend string
 
 // The backends. The first two are values of
@@ -103,7 +103,7 @@ func ChunkName(b Backend, prefix string, i int) string {
 	return prefix + "-" + strconv.Itoa(i)
 }
 
-// Fetch is where and how a machine fetches its bootstrap data.
+// Fetch describes from where a machine fetches its bootstrap data.
 type Fetch struct {
 	Backend  Backend // SecretsManager or ParameterStore
 	Prefix   string  // from Prefix
@@ -137,7 +137,7 @@ var fetchScript string
 // machine does not change. No line of the parts begins with it.
 const mimeBoundary = "clusterawsadm-user-data"
 
-// includedFile is where the script stores the data. Images for Cluster API know this
+// includedFile is the file in which the script stores the data. Images for Cluster API know this
 // path.
 const includedFile = "file:///etc/secret-userdata.txt\n"
 

@@ -35,7 +35,7 @@ type TokenSource interface {
 	Current(ctx context.Context, c *cloud.Clients) (string, error)
 }
 
-// Data is what a machine boots with, and how it gets it: in its user data, or from
+// Data is the boot data of a machine, which it gets in its user data, or from
 // Secrets Manager, Parameter Store or S3, as CAPA does. It is created when the
 // machine is launched.
 type Data struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// EKSJoin is how machines join an EKS cluster: with what EKS says of it, and one of
+// EKSJoin has what machines need to join an EKS cluster: the cluster's data from EKS, and one of
 // two specs. It contains no secret, except in files of the spec.
 type EKSJoin struct {
 	Cluster *graph.Ref[eks.ClusterState]

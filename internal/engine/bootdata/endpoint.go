@@ -10,8 +10,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// Endpoint is where the API server answers: at one of the load balancers, or
-// at a name that the manifest gives.
+// Endpoint is the address of the API server: that of one of the load balancers, or
+// a name that the manifest gives.
 type Endpoint struct {
 	Network *graph.Ref[elb.LoadBalancerState]
 	Classic *graph.Ref[elb.ClassicLoadBalancerState]

@@ -22,7 +22,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// State is what exists of the cluster, as far as objects mention it.
+// State has the existing parts of the cluster that objects mention.
 type State struct {
 	Endpoint   clusterv1.APIEndpoint // of the API server
 	VPC        *ec2.VPCState         // nil if somebody else owns the VPC
@@ -50,7 +50,7 @@ type Machine struct {
 type Item struct {
 	manifest.Object
 	Owner *Owner // nil if it has none
-	// Status is what a controller cannot derive from the rest; nil for most objects.
+	// Status has the fields that a controller cannot derive from the rest; nil for most objects.
 	Status map[string]any
 }
 

@@ -14,7 +14,7 @@ import (
 // patience is how long a plan that is complete waits for prices.
 const patience = 3 * time.Second
 
-// errSlow is why a price is not known that AWS did not return in time.
+// errSlow says that AWS did not return a price in time.
 var errSlow = fmt.Errorf("AWS has not returned the prices within %s", patience)
 
 // Estimate computes the cost of a plan while the plan is made.

@@ -43,7 +43,7 @@ type Item struct {
 	NotCounted bool
 }
 
-// Unit is what a price is for.
+// Unit is the unit of a price.
 type Unit string
 
 // The units.

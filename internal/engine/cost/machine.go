@@ -2,7 +2,7 @@ package cost
 
 import "strings"
 
-// Machine is what determines the price of a machine, besides its volumes.
+// Machine has the properties of a machine on which its price depends, besides its volumes.
 type Machine struct {
 	Type string
 	Spot bool

@@ -14,7 +14,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// Price is what one unit of a product costs.
+// Price is the price of one unit of a product.
 type Price struct {
 	Amount    float64 `json:"amount"`
 	Currency  string  `json:"currency"`  // "USD", or "CNY" in China

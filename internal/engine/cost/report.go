@@ -19,7 +19,7 @@ type Line struct {
 	After    Amount
 }
 
-// Amount is how much of an item there is.
+// Amount counts an item.
 type Amount struct {
 	Pieces   int
 	Quantity float64 // a month
@@ -30,7 +30,7 @@ func (a *Amount) add(i Item) {
 	a.Quantity += i.Quantity
 }
 
-// Report is what the resources of a plan cost.
+// Report has the costs of the resources of a plan.
 type Report struct {
 	Lines      []Line   // with a price
 	Unpriced   []string // items without a price

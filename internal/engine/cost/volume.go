@@ -2,7 +2,7 @@ package cost
 
 import "fmt"
 
-// Volume is what determines the price of an EBS volume.
+// Volume has the properties of an EBS volume on which its price depends.
 type Volume struct {
 	Type             string // "gp3"
 	Size             int64  // GiB

@@ -12,7 +12,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
-// Overview is what can be said of a cluster without its manifest.
+// Overview describes a cluster as far as that is possible without its manifest.
 type Overview struct {
 	EKS          bool
 	Version      string   // of Kubernetes: "v1.34.2"; "" if it is not known

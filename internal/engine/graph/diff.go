@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Remedy is how a difference can be closed.
+// Remedy says how a difference can be closed.
 type Remedy int
 
 // The remedies, the least disruptive first.

@@ -2,7 +2,7 @@ package graph
 
 import "slices"
 
-// Action is what Apply or Delete would do with a resource.
+// Action names what Apply or Delete would do with a resource.
 type Action string
 
 // The actions.
@@ -35,7 +35,7 @@ func (s Step) Does() bool {
 	return !slices.Contains([]Action{Keep, Existing, Leave}, s.Action)
 }
 
-// Plan is what Apply or Delete would do, in an order that works.
+// Plan lists the steps that Apply or Delete would take, in an order that works.
 type Plan struct {
 	Steps []Step
 }

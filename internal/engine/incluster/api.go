@@ -17,7 +17,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
-// API is how resources reach the API server of the cluster: as an
+// API connects resources to the API server of the cluster: as an
 // administrator, by a certificate of the cluster's CA or, on EKS, a token.
 type API struct {
 	Endpoint bootdata.Endpoint

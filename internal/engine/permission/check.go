@@ -36,8 +36,8 @@ const (
 // checking is how long a simulation may take.
 const checking = 20 * time.Second
 
-// Check asks IAM which of the needs a user or a role lacks. Usually it makes one call for the
-// actions on any resource, and one for the actions on specific resources.
+// Check asks IAM which of the needs a user or a role lacks. Usually it makes two calls: one for
+// the needs of all resources, and one for those of specific resources.
 func Check(ctx context.Context, c *cloud.Clients, principal string, in Place, needs []Need) ([]Lack, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, checking, errors.New("IAM has not answered in time"))
 	defer cancel()

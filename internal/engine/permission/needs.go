@@ -121,7 +121,7 @@ func depends(k *kind.Any, n Need) bool {
 	return k.Name != n.Step.Resource.Kind() && strings.Contains(n.Action, ":Describe") // it is in the state of the resource
 }
 
-// use is what a step does with an action.
+// use says for what a step calls an action.
 type use int
 
 const (
@@ -184,7 +184,7 @@ func (d Document) resource(action string, k *kind.Any, in Place) (arn, sid strin
 	return "*", ""
 }
 
-// Place is where a plan is carried out.
+// Place names the account in which a plan is carried out.
 type Place struct {
 	Partition  string // "aws"
 	Account    string // ID

@@ -36,7 +36,7 @@ type Report struct {
 	Warnings []string // what the run will not do, or what was not checked
 }
 
-// demand is what a plan needs of a quota.
+// demand counts the units of a quota that a plan needs.
 type demand struct {
 	kind.Quota
 	scope string
@@ -117,7 +117,7 @@ func takes(q *kind.Quota, g *graph.Graph, s graph.Step) (n int, scope string) {
 	return q.Takes(g.Resource(s.Resource).Desired())
 }
 
-// name is what the quota limits: "NAT gateways in us-east-1a".
+// name returns the resources that the quota limits: "NAT gateways in us-east-1a".
 func (d *demand) name() string {
 	if d.scope == "" {
 		return d.Name

@@ -102,7 +102,7 @@ func backendOf(x group) boot.Backend {
 	return boot.SecretsManager
 }
 
-// role is what kubeadm does on the machine.
+// role says whether kubeadm initializes the cluster on the machine, or joins it.
 func (x groupPlan) role(at place) boot.Role {
 	switch {
 	case !x.controlPlane:

@@ -15,7 +15,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// inputs are what a graph is built from. They are not changed.
+// inputs has everything from which a graph is built. They are not changed.
 type inputs struct {
 	m    *manifest.Cluster
 	spec *infrav1.AWSClusterSpec

@@ -19,7 +19,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// platform is what all machines depend on: the network, images and boot data.
+// platform has the parts of the graph that all machines depend on: network, images and boot data.
 type platform struct {
 	base
 	endpoint bootdata.Endpoint

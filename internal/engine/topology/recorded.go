@@ -11,7 +11,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// Recorded is what the tag of a machine contains of the settings of its template: the names of
+// Recorded has the settings of a template that the tag of a machine contains: the names of
 // the fields, abbreviated, and the values that are short and not secret. Other values are
 // replaced by three letters of their hash.
 type Recorded struct {

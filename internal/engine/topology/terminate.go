@@ -56,14 +56,14 @@ func (in inputs) drains(m ec2.InstanceState) bool {
 	return in.o.Drain && in.initialized() && (role == RoleControlPlane || role == RoleNode)
 }
 
-// reason is why a machine is terminated.
+// reason says why a machine is terminated.
 type reason struct {
 	text       string
 	changes    []graph.Change // of its settings
 	replacedBy graph.ID       // the machine that takes its place; "": none
 }
 
-// replacement is why an unhealthy or outdated machine is terminated, and which machine takes
+// replacement says why an unhealthy or outdated machine is terminated, and which machine takes
 // its place: the n-th of those that are launched.
 func (in inputs) replacement(x groupPlan, m ec2.InstanceState, n int) reason {
 	why := reason{text: x.origin + ": " + cmp.Or(in.unhealthy(m), in.outdatedBecause(x, m))}

@@ -19,7 +19,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// Inventory is what is read from the account before the graph is built. The zero value is
+// Inventory has the parts of the account that are read before the graph is built. The zero value is
 // an empty account.
 type Inventory struct {
 	Now          time.Time                   // time of the inventory; zero: no machine is old

@@ -52,7 +52,7 @@ func Read(r io.Reader) (*Report, error) {
 	return h.report(), nil
 }
 
-// history is what the events say.
+// history collects the events of a run into a report.
 type history struct {
 	r     *Report
 	plan  time.Time // when the plan began

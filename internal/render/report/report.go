@@ -8,7 +8,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// Report is what a page shows of a run. All times are durations since the run began to carry
+// Report has the content of the page of a run. All times are durations since the run began to carry
 // out its plan.
 type Report struct {
 	Verb    string // "create" or "delete"
@@ -91,7 +91,7 @@ type PathStep struct {
 	From, To time.Duration // To: when the next one could begin, or the end
 }
 
-// Begins is when the first call for the row was made, or its wait for AWS began.
+// Begins returns the time of the first call for the row, or the begin of its wait for AWS.
 func (r Row) Begins() time.Duration {
 	for _, p := range r.Phases {
 		if p.Kind != ForOthers {
@@ -101,7 +101,7 @@ func (r Row) Begins() time.Duration {
 	return r.Ends()
 }
 
-// Ends is when the work on the row ended.
+// Ends returns the time at which the work on the row ended.
 func (r Row) Ends() time.Duration {
 	if len(r.Phases) == 0 {
 		return 0

@@ -17,7 +17,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// Action is what Apply does with a resource.
+// Action names what Apply does with a resource.
 type Action string
 
 // The actions.
@@ -35,7 +35,7 @@ type Step struct {
 	Properties              []string // that change
 }
 
-// Preview is what Apply would do.
+// Preview lists the changes that Apply would make.
 type Preview struct {
 	Status types.StackStatus // current status of the stack, or "" if it does not exist
 	Diff   string            // unified diff of the templates, or "" if they are equivalent or there is none

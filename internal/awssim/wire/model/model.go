@@ -25,7 +25,7 @@ type Service struct {
 	Shapes     map[string]Shape     `json:"shapes"`
 }
 
-// Metadata is what all operations of a service have in common.
+// Metadata has the properties that all operations of a service share.
 type Metadata struct {
 	ID        string `json:"serviceId"`
 	Protocol  string `json:"protocol"` // "ec2", "query", "json", "rest-json" or "rest-xml"
@@ -73,7 +73,7 @@ type Member struct {
 	Timestamp string `json:"timestampFormat,omitempty"`
 }
 
-// Error is how an error is answered.
+// Error says how an error is encoded.
 type Error struct {
 	Code   string `json:"code,omitempty"` // empty: the name of the shape
 	Status int    `json:"httpStatusCode,omitempty"`

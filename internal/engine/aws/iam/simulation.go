@@ -19,7 +19,7 @@ type Simulation struct {
 	Context   map[string]string // values of condition keys
 }
 
-// Decision is what IAM says about an action on a resource.
+// Decision is IAM's answer for an action on a resource.
 type Decision struct {
 	Allowed  bool
 	Explicit bool     // a statement denies it

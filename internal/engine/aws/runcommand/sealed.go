@@ -68,8 +68,8 @@ func open(key *rsa.PrivateKey, printed string) (p piece, err error) {
 	return p, nil
 }
 
-// decrypt reverses "openssl enc -aes-256-cbc -md sha256 -salt". The derivation of its key is a
-// plain hash, which is enough for a password of 256 random bits.
+// decrypt reverses "openssl enc -aes-256-cbc -md sha256 -salt". openssl derives the key with a
+// single hash, which is safe because the password has 256 random bits.
 func decrypt(password, sealed []byte) ([]byte, error) {
 	const head = "Salted__"
 	salted, ok := bytes.CutPrefix(sealed, []byte(head))

@@ -30,7 +30,7 @@ type state struct {
 	strict   bool
 }
 
-// flow is how the body of a loop ended.
+// flow says how the body of a loop ended.
 type flow int
 
 const (

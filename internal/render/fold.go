@@ -65,6 +65,7 @@ func single(p reconcile.Plan, s reconcile.Step, full bool) block {
 	for _, c := range s.Diff {
 		k.lines = append(k.lines, lineOf(c))
 	}
+	k.lines = recorded(k.lines, k.action)
 	if !full {
 		k.lines = append(k.lines, parts(p, s)...)
 	}
@@ -89,6 +90,7 @@ func folded(p reconcile.Plan, steps []reconcile.Step) block {
 		c.Have, c.Want = several(have), several(want)
 		k.lines = append(k.lines, lineOf(c))
 	}
+	k.lines = recorded(k.lines, k.action)
 	if first.ReplacedBy == "" {
 		k.lines = append(k.lines, parts(p, first)...)
 	}
@@ -116,6 +118,28 @@ func several(values []string) string {
 		return fmt.Sprintf("%s | … (%d different values)", values[0], len(values))
 	}
 	return strings.Join(values, " | ")
+}
+
+// recorded replaces the tags in which an existing machine has a digest of its template by one
+// line.
+func recorded(lines []line, a reconcile.Action) (out []line) {
+	if a == reconcile.Create {
+		return lines // briefTags shortens them
+	}
+	for _, l := range lines {
+		if !slices.Contains([]string{"tag clusterawsadm/template", "tag clusterawsadm/template-fields"}, l.field) {
+			out = append(out, l)
+			continue
+		}
+		l.field, l.want = "recorded template", "that of the manifest"
+		if l.have != "" {
+			l.have = "another one"
+		}
+		if !slices.ContainsFunc(out, func(other line) bool { return other.field == l.field }) {
+			out = append(out, l)
+		}
+	}
+	return out
 }
 
 // briefTags puts the tags of a new resource on one line: its name, and the number

@@ -197,3 +197,20 @@ func TestANameIsTakenOffOnlyAtTheEnd(t *testing.T) {
 	assert.Equal(t, "t3.large", nameless("t3.large", "3"))
 	assert.Equal(t, "10.0.3.3", nameless("10.0.3.3", "3"))
 }
+
+// The tags with digests of a template are one line, without the digests.
+func TestPlanOfAdoptedMachine(t *testing.T) {
+	s := reconcile.Step{Resource: "machine/demo-md-0/0", Action: reconcile.Update, CloudID: "i-1"}
+	for _, tag := range []string{"resource", "template", "template-fields"} {
+		s.Diff = append(s.Diff, reconcile.Change{Field: "tag clusterawsadm/" + tag, Want: "abcdef", Remedy: reconcile.InPlace})
+	}
+	view := PlanView{Cluster: "demo", Region: "us-east-1"}
+	out := printed(t, func(w io.Writer) error { return Plan(w, reconcile.Plan{Steps: []reconcile.Step{s}}, view) })
+	assert.NotContains(t, out, "clusterawsadm/template")
+	assert.Regexp(t, `\n +\+ recorded template +that of the manifest\n`, out)
+	for i := range s.Diff {
+		s.Diff[i].Have = "fedcba"
+	}
+	out = printed(t, func(w io.Writer) error { return Plan(w, reconcile.Plan{Steps: []reconcile.Step{s}}, view) })
+	assert.Regexp(t, `\n +~ recorded template +another one → that of the manifest\n`, out)
+}

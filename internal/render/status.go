@@ -233,9 +233,12 @@ func (k branch) write(b *strings.Builder, last bool, wide [2]int, s Style) {
 			text = pad(l.title, wide[0]) + "  " + s.paint(dim, brief(l.id))
 		}
 		b.WriteString(s.paint(dim, rail+twig) + mark(l.state, s) + " " + strings.TrimRight(text, " ") + "\n")
+		var changes []line
 		for _, c := range l.changes {
-			change := lineOf(c)
-			b.WriteString(s.paint(dim, rail+below) + "    " + change.text(width(c.Field), reconcile.Update, s) + "\n")
+			changes = append(changes, lineOf(c))
+		}
+		for _, change := range recorded(changes, reconcile.Update) {
+			b.WriteString(s.paint(dim, rail+below) + "    " + change.text(width(change.field), reconcile.Update, s) + "\n")
 		}
 	}
 }

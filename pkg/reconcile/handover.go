@@ -223,7 +223,7 @@ func adopts(s graph.Step) bool {
 	case graph.Settle, graph.Await:
 		return true
 	case graph.Create:
-		return s.Resource.Kind() == secrets.PKIKind || s.Resource.Kind() == secrets.InitMarkerKind || len(s.Diff) > 0 && onlyTags(s.Diff)
+		return slices.Contains([]string{secrets.PKIKind, secrets.InitMarkerKind, secrets.BootstrapNamesKind}, s.Resource.Kind()) || len(s.Diff) > 0 && onlyTags(s.Diff)
 	case graph.Update:
 		return s.Resource.Kind() == secrets.PKIKind || onlyTags(s.Diff)
 	case graph.Keep, graph.Existing, graph.Leave, graph.Conflict, graph.Remove:

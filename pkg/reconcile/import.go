@@ -32,6 +32,10 @@ type Imported struct {
 	// machines. Adopt records that they have the template of the manifest.
 	Templates []TemplateDifference
 
+	// Later are the pools of Cluster API for which the first run with the manifest writes what new
+	// machines boot with into the launch template. It replaces no machine.
+	Later []string
+
 	// KeysFrom is the ID of the machine on which the keys of the cluster were read; "" if they were
 	// not.
 	KeysFrom string

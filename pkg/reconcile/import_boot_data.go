@@ -2,41 +2,92 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/runcommand"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/diagnose"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/discover"
 )
 
-// readBootData reads what the newest machine of every group has booted with, on the machine. It
-// says what cannot be read, and goes on.
+// readStoredBootData reads what AWS stores of the boot data of pools, and of the newest machine
+// of every group. It says what cannot be read, and goes on. Machines delete some of it when they
+// have booted.
+func (i *Imported) readStoredBootData(ctx context.Context, c *cloud.Clients, found *discover.SelfManaged) {
+	ctx, cancel := context.WithTimeout(cloud.Optional(ctx), reading)
+	defer cancel()
+	found.Booted = map[string]*boot.Booted{}
+	missing := reasons{}
+	for _, p := range found.Pools {
+		data, err := bootdata.Stored(ctx, c, p.Template.UserData)
+		addBooted(found, missing, p.Template.ID, data, err)
+	}
+	for _, id := range found.Newest() {
+		data, err := storedOf(ctx, c, id)
+		addBooted(found, missing, id, data, err)
+	}
+	i.leaveOutBootData(missing)
+}
+
+// storedOf reads what AWS stores of the boot data of a machine.
+func storedOf(ctx context.Context, c *cloud.Clients, machine string) ([]byte, error) {
+	data, err := ec2.InstanceUserData(ctx, c, machine)
+	if cloud.Denied(err) {
+		return nil, errors.New("the caller lacks ec2:DescribeInstanceAttribute")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return bootdata.Stored(ctx, c, data)
+}
+
+// addBooted adds what a machine, or the machines of a pool, boot with. What AWS has deleted is
+// not missing: a comment at the bootstrap configuration says that it is not known.
+func addBooted(found *discover.SelfManaged, missing reasons, id string, data []byte, err error) {
+	if errors.Is(err, bootdata.ErrDeleted) {
+		return
+	}
+	var b *boot.Booted
+	if err == nil {
+		b, err = boot.ParseBooted(data, secretIn)
+	}
+	if err != nil {
+		missing.add(id, err)
+		return
+	}
+	found.Booted[id] = b
+}
+
+func (i *Imported) leaveOutBootData(missing reasons) {
+	for _, line := range missing.lines() {
+		i.LeftOut = append(i.LeftOut, "boot data of "+line)
+	}
+}
+
+// readBootData reads what the newest machine of every group has booted with, on the machine,
+// unless AWS stores it. It says what cannot be read, and goes on.
 func (i *Imported) readBootData(ctx context.Context, c *cloud.Clients, found *discover.SelfManaged) {
 	ctx, cancel := context.WithTimeout(cloud.Optional(ctx), reading)
 	defer cancel()
+	machines := slices.DeleteFunc(found.Newest(), func(id string) bool { return found.Booted[id] != nil })
+	if len(machines) == 0 {
+		return
+	}
 	reader, err := runcommand.NewReader(c)
 	if err != nil {
 		i.LeftOut = append(i.LeftOut, fmt.Sprintf("boot data of all machines: %v", err))
 		return
 	}
-	found.Booted = map[string]*boot.Booted{}
 	missing := reasons{}
-	for id, out := range reader.Read(ctx, found.Newest(), runcommand.UserData()) {
-		b, err := (*boot.Booted)(nil), out.Err
-		if err == nil {
-			b, err = boot.ParseBooted(out.Data, secretIn)
-		}
-		if err != nil {
-			missing.add(id, err)
-			continue
-		}
-		found.Booted[id] = b
+	for id, out := range reader.Read(ctx, machines, runcommand.UserData()) {
+		addBooted(found, missing, id, out.Data, out.Err)
 	}
-	for _, line := range missing.lines() {
-		i.LeftOut = append(i.LeftOut, "boot data of "+line)
-	}
+	i.leaveOutBootData(missing)
 }
 
 // secretIn reports whether a text may contain a secret.

@@ -14,6 +14,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/discover"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
@@ -32,22 +33,39 @@ func importSelfManaged(ctx context.Context, c *cloud.Clients, t Target, o Import
 	if err := i.readCluster(ctx, c, found, o); err != nil {
 		return nil, err
 	}
+	i.readStoredBootData(ctx, c, found)
 	if o.BootDataFromMachines {
 		i.readBootData(ctx, c, found)
 	}
-	objects := found.Objects()
-	if i.Manifest, err = discover.YAML(selfManagedHead(found), objects); err != nil {
-		return nil, err
-	}
-	if found.Config != nil {
-		t.Wait = APIServer // it knows from which template a machine was made, and compares what kubeadm stores
-	}
-	r, err := i.check(ctx, t, o.LoadOptions)
-	if err != nil {
-		return nil, err
+	var r *run
+	for again := true; again; again = pinImages(found, r) {
+		if i.Manifest, err = discover.YAML(selfManagedHead(found), found.Objects()); err != nil {
+			return nil, err
+		}
+		if found.Config != nil {
+			t.Wait = APIServer // it knows from which template a machine was made, and compares what kubeadm stores
+		}
+		if r, err = i.check(ctx, t, o.LoadOptions); err != nil {
+			return nil, err
+		}
 	}
 	i.compareTemplates(r)
+	if err := i.comparePools(ctx, found.Pools); err != nil {
+		return nil, err
+	}
 	return i, i.checkComplete(true)
+}
+
+// pinImages finds the pools whose machines a run would replace because there is a newer image.
+// It reports whether there are any.
+func pinImages(found *discover.SelfManaged, r *run) (more bool) {
+	for _, s := range r.plan.Steps {
+		name, ok := strings.CutPrefix(string(s.Resource), "launch-template/")
+		if ok && s.Does() && s.Diff.Has("imageId") && !found.Pinned[name] {
+			found.Pinned[name], more = true, true
+		}
+	}
+	return more
 }
 
 // patience is how long an import waits for the API server.
@@ -169,4 +187,29 @@ func (i *Imported) compareTemplates(r *run) {
 		d.Fields = slices.Compact(d.Fields)
 	}
 	slices.SortFunc(i.Templates, func(x, y TemplateDifference) int { return strings.Compare(x.Group, y.Group) })
+}
+
+// comparePools finds the pools whose machines do not boot with what the manifest says. Adopt does
+// not change that, and a run does.
+func (i *Imported) comparePools(ctx context.Context, pools []discover.Pool) error {
+	if len(pools) == 0 {
+		return nil
+	}
+	later := *i.cluster
+	later.adopts = false
+	r := later.begin(Options{})
+	if err := r.look(ctx); err != nil {
+		return err
+	}
+	for _, p := range pools {
+		at := slices.IndexFunc(r.plan.Steps, func(s graph.Step) bool { return s.Resource == graph.ID("launch-template/"+p.Group.ID) })
+		switch {
+		case at < 0 || !r.plan.Steps[at].Diff.Has("bootstrapData"):
+		case p.Ours():
+			i.Templates = append(i.Templates, TemplateDifference{Group: p.Group.ID, Machines: len(p.Group.Instances), Fields: []string{"bootstrap"}})
+		default:
+			i.Later = append(i.Later, p.Group.ID)
+		}
+	}
+	return nil
 }

@@ -37,11 +37,6 @@ var notImported = map[string][]string{
 		"- security-group/of/byo-vpc-md-0/1",
 		"- security-group/of/byo-vpc-md-0/1 needs vpc false false",
 	},
-	// AWS does not tell what a machine does when it boots.
-	"flatcar": {
-		"template of flatcar-control-plane: bootstrap.ignition.containerLinuxConfig.additionalConfig bootstrap.preKubeadmCommands",
-		"template of flatcar-md-0: bootstrap.ignition.containerLinuxConfig.additionalConfig bootstrap.preKubeadmCommands",
-	},
 }
 
 // A cluster that was made from a manifest is imported as a manifest with the same graph, of
@@ -50,8 +45,6 @@ func TestImport(t *testing.T) {
 	refused := map[string]string{
 		"eks-machines":  "no manifest can be made of retired/machine/eks-machines-md-0/0/",
 		"eks-templates": "no manifest can be made of node-group/default_eks-templates-batch: what its launch template lt-",
-		"flatcar-pool":  "no manifest can be made of retired/auto-scaling-group/flatcar-pool-mp-0 ",
-		"machine-pool":  "no manifest can be made of retired/auto-scaling-group/machine-pool-mp-0 ",
 	}
 	eachOf(t, examples(t), awssim.Options{}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 		example := path.Base(t.Name())

@@ -38,21 +38,23 @@ create' would change. Comments in the manifest say what is left out, or not know
 why. Parts of an EKS cluster of another tool that no manifest can describe are left out:
 other commands leave them as they are.
 
-Machines of self-managed clusters got their configuration when they booted, and AWS does
-not tell all of it: files, commands and users. Machines of this program have tags that
-tell whether the manifest has the same template. If it does not, 'cluster create' would
-replace them. Machines of Cluster API have no such tags, and stay. kubeadm's configuration
-is read in the cluster, if the account has its keys, or with those of --pki-from.
-Clusters with machine pools are refused.
+Machines of self-managed clusters got their configuration when they booted: files,
+commands and users. The import reads it where AWS still has it: in the launch templates of
+machine pools, in user data, in the bucket of the cluster, and in the secrets of workers
+that have not been deleted (secretsmanager:GetSecretValue). Machines of this program have
+tags that tell whether the manifest has the same template. If it does not, 'cluster
+create' would replace them. Machines of Cluster API have no such tags, and stay.
+kubeadm's configuration is read in the cluster, if the account has its keys, or with
+those of --pki-from.
 
 --pki-from ssm reads the keys on a machine of the control plane that Systems Manager
 reaches, with ssm:DescribeInstanceInformation, ssm:SendCommand and
 ssm:GetCommandInvocation. They are encrypted on the machine with a key of this run, so
 that AWS stores nothing that anybody else can read. No file is written there.
 
---boot-data-from ssm reads in the same way what the newest machine of every group got from
-cloud-init: files, commands, users, and how kubeadm registers it. Files and commands that
-may contain a secret, and passwords, are left out; a comment says which.
+--boot-data-from ssm reads in the same way what the newest machine of every other group
+got from cloud-init: files, commands, users, and how kubeadm registers it. Files and
+commands that may contain a secret, and passwords, are left out; a comment says which.
 
 'cluster create' and 'cluster delete' work on resources that have the tags of the
 cluster. --adopt sets them on the cluster and on its parts, records that the machines have
@@ -196,6 +198,9 @@ func (f *flags) tellMissing(i *reconcile.Imported) {
 	}
 	for _, x := range i.Unknown {
 		f.Env.Story("warning: %s (--pki-from)", x)
+	}
+	for _, pool := range i.Later {
+		f.Env.Story("note: the first 'cluster create' writes what new machines of %s boot with into its launch template; the machines that it has stay", pool)
 	}
 	for _, t := range i.Templates {
 		fields := "it is not known in what it differs"

@@ -10,7 +10,9 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/textproto"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -23,35 +25,18 @@ import (
 type Booted struct {
 	Spec    bootstrapv1.KubeadmConfigSpec // without ClusterConfiguration, keys and tokens
 	LeftOut []string                      // what Spec lacks, and why: "file /etc/x, which may contain a secret"
+
+	secret func(string) bool // reports whether a text may contain a secret
 }
 
-// bootedConfig has the sections of a cloud-config that are read back.
-type bootedConfig struct {
-	Files []struct {
-		Path, Encoding, Owner, Permissions, Content string
-		Append                                      *bool
-	} `yaml:"write_files"`
-	Boot  []any `yaml:"bootcmd"`
-	Run   []any `yaml:"runcmd"`
-	Users []struct {
-		Name, Passwd, Gecos, Groups, Homedir, Shell, Sudo string
-		Inactive                                          *bool
-		Lock                                              *bool    `yaml:"lock_passwd"`
-		Primary                                           string   `yaml:"primary_group"`
-		Keys                                              []string `yaml:"ssh_authorized_keys"`
-	}
-	NTP *struct {
-		Enabled *bool
-		Servers []string
-	}
-	Mounts []bootstrapv1.MountPoints
-	Disks  any `yaml:"disk_setup"`
-	FS     any `yaml:"fs_setup"`
-}
-
-// ParseBooted reads the user data that cloud-init has stored on a machine, with all that it
-// includes. secret reports whether a text may contain a secret: then it is left out.
+// ParseBooted reads the user data of a machine, with all that it includes: a cloud-config, a
+// message that contains one, or an Ignition configuration. secret reports whether a text may
+// contain a secret: then it is left out.
 func ParseBooted(userData []byte, secret func(string) bool) (*Booted, error) {
+	b := &Booted{secret: secret}
+	if isIgnition(userData) {
+		return b, b.readIgnition(userData)
+	}
 	text, err := cloudConfigIn(userData)
 	if err != nil {
 		return nil, err
@@ -60,73 +45,73 @@ func ParseBooted(userData []byte, secret func(string) bool) (*Booted, error) {
 	if err := yaml.Unmarshal(text, &doc); err != nil {
 		return nil, errors.New("the user data is not a cloud-config of Cluster API") // the error of the parser may quote secrets
 	}
-	b := &Booted{}
-	return b, b.read(&doc, secret)
+	return b, b.read(&doc)
 }
 
-func (b *Booted) read(doc *bootedConfig, secret func(string) bool) error {
+func (b *Booted) read(doc *bootedConfig) error {
 	kubeadmText := ""
-	for _, f := range doc.Files {
-		switch {
-		case f.Path == initConfigPath || f.Path == joinConfigPath:
+	doc.Files = slices.DeleteFunc(doc.Files, func(f bootedFile) bool {
+		switch f.Path {
+		case initConfigPath, joinConfigPath:
 			kubeadmText = f.Content
-		case strings.HasPrefix(f.Path, runDir+"/"), strings.HasPrefix(f.Path, "/etc/kubernetes/pki/"): // of this program and of Cluster API
-		case f.Encoding != "" || secret(f.Content):
-			b.LeftOut = append(b.LeftOut, "file "+f.Path+", which may contain a secret")
-		default:
-			b.Spec.Files = append(b.Spec.Files, bootstrapv1.File{Path: f.Path, Owner: f.Owner, Permissions: f.Permissions, Append: f.Append, Content: f.Content})
+			return true
+		case joinScriptPath:
+			b.readVerbosity(f.Content)
 		}
-	}
+		return isOwnFile(f.Path)
+	})
 	if kubeadmText == "" {
 		return errors.New("the user data has nothing for kubeadm to do")
 	}
-	b.Spec.BootCommands = b.commands(doc.Boot, secret)
-	before, after, ok := cutCommands(doc.Run)
+	b.readSections(doc)
+	b.Spec.BootCommands = b.commands(doc.Boot)
+	before, after, ok := b.cutCommands(doc.Run)
 	if !ok {
 		return errors.New("the user data does not run kubeadm as Cluster API does")
 	}
-	b.Spec.PreKubeadmCommands, b.Spec.PostKubeadmCommands = b.commands(before, secret), b.commands(after, secret)
-	b.Spec.Mounts = doc.Mounts
-	if doc.NTP != nil {
-		b.Spec.NTP = bootstrapv1.NTP{Enabled: doc.NTP.Enabled, Servers: doc.NTP.Servers}
-	}
-	if doc.Disks != nil || doc.FS != nil {
-		b.LeftOut = append(b.LeftOut, "the disk setup")
-	}
-	b.users(doc)
+	b.Spec.PreKubeadmCommands, b.Spec.PostKubeadmCommands = b.commands(before), b.commands(after)
 	return b.kubeadm(kubeadmText)
 }
 
+// isOwnFile reports whether a file is made by this program or by Cluster API.
+func isOwnFile(path string) bool {
+	return strings.HasPrefix(path, runDir+"/") || strings.HasPrefix(path, "/etc/kubernetes/pki/") ||
+		path == keepTokenScript || strings.HasPrefix(path, keepTokenUnits+".")
+}
+
+// readVerbosity reads the level of kubeadm's log from a command line.
+func (b *Booted) readVerbosity(command string) {
+	if m := regexp.MustCompile(`kubeadm (?:init|join) --config \S+ --v (\d+)`).FindStringSubmatch(command); m != nil {
+		if n, err := strconv.ParseInt(m[1], 10, 32); err == nil {
+			b.Spec.Verbosity = new(int32(n))
+		}
+	}
+}
+
 // cutCommands returns the commands before and after that which runs kubeadm.
-func cutCommands(all []any) (before, after []any, ok bool) {
+func (b *Booted) cutCommands(all []any) (before, after []any, ok bool) {
 	at := slices.IndexFunc(all, func(c any) bool { text, _ := c.(string); return strings.HasSuffix(text, "&& "+markSuccess) })
 	if at < 0 {
 		return nil, nil, false
 	}
-	return all[:at], all[at+1:], true
+	b.readVerbosity(fmt.Sprint(all[at]))
+	after = all[at+1:]
+	if len(after) > 0 && after[0] == keepTokenCommand {
+		after = after[1:]
+	}
+	return all[:at], after, true
 }
 
-func (b *Booted) commands(all []any, secret func(string) bool) (out []string) {
+func (b *Booted) commands(all []any) (out []string) {
 	for _, c := range all {
 		text, ok := c.(string)
-		if !ok || secret(text) {
+		if !ok || b.secret(text) {
 			b.LeftOut = append(b.LeftOut, "a command, which may contain a secret")
 			continue
 		}
 		out = append(out, text)
 	}
 	return out
-}
-
-func (b *Booted) users(doc *bootedConfig) {
-	for _, u := range doc.Users {
-		if u.Passwd != "" {
-			b.LeftOut = append(b.LeftOut, "the password of user "+u.Name)
-		}
-		b.Spec.Users = append(b.Spec.Users, bootstrapv1.User{
-			Name: u.Name, Gecos: u.Gecos, Groups: u.Groups, HomeDir: u.Homedir, Inactive: u.Inactive, Shell: u.Shell, LockPassword: u.Lock, PrimaryGroup: u.Primary, Sudo: u.Sudo, SSHAuthorizedKeys: u.Keys,
-		})
-	}
 }
 
 // kubeadm reads how kubeadm registers the node. Other fields depend on the machine, or are in
@@ -145,10 +130,24 @@ func (b *Booted) kubeadm(text string) error {
 			if err != nil {
 				return errors.New("the JoinConfiguration of kubeadm cannot be read")
 			}
-			b.Spec.JoinConfiguration = bootstrapv1.JoinConfiguration{NodeRegistration: registrationOf(c.NodeRegistration), Patches: c.Patches, SkipPhases: c.SkipPhases}
+			b.Spec.JoinConfiguration = bootstrapv1.JoinConfiguration{NodeRegistration: registrationOf(c.NodeRegistration), Patches: c.Patches, SkipPhases: c.SkipPhases, CACertPath: c.CACertPath, Timeouts: timeoutsOf(c.Timeouts)}
 		}
 	}
 	return nil
+}
+
+// timeoutsOf removes the timeouts that defaultTimeouts sets.
+func timeoutsOf(t bootstrapv1.Timeouts) bootstrapv1.Timeouts {
+	var defaults bootstrapv1.Timeouts
+	defaultTimeouts(JoinControlPlane, &defaults)
+	for _, x := range []struct{ have, byDefault **int32 }{
+		{&t.DiscoverySeconds, &defaults.DiscoverySeconds}, {&t.TLSBootstrapSeconds, &defaults.TLSBootstrapSeconds}, {&t.EtcdAPICallSeconds, &defaults.EtcdAPICallSeconds},
+	} {
+		if *x.have != nil && **x.have == **x.byDefault {
+			*x.have = nil
+		}
+	}
+	return t
 }
 
 // registrationOf removes what the controllers of Cluster API set.

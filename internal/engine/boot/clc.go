@@ -16,102 +16,102 @@ import (
 // are rejected by name: Flatcar has removed them, or they need options of the
 // transpiler's command line.
 type clcConfig struct {
-	Version   int              `yaml:"version"`
-	Ignition  clcIgnition      `yaml:"ignition"`
-	Storage   clcStorage       `yaml:"storage"`
-	Systemd   ignSystemd       `yaml:"systemd"`
-	Networkd  ignNetworkd      `yaml:"networkd"`
-	Passwd    ignPasswd        `yaml:"passwd"`
-	Docker    *clcDocker       `yaml:"docker"`
-	Update    *clcUpdate       `yaml:"update"`
-	Locksmith *clcUpdateWindow `yaml:"locksmith"`
+	Version   int              `yaml:"version,omitempty"`
+	Ignition  clcIgnition      `yaml:"ignition,omitempty"`
+	Storage   clcStorage       `yaml:"storage,omitempty"`
+	Systemd   ignSystemd       `yaml:"systemd,omitempty"`
+	Networkd  ignNetworkd      `yaml:"networkd,omitempty"`
+	Passwd    ignPasswd        `yaml:"passwd,omitempty"`
+	Docker    *clcDocker       `yaml:"docker,omitempty"`
+	Update    *clcUpdate       `yaml:"update,omitempty"`
+	Locksmith *clcUpdateWindow `yaml:"locksmith,omitempty"`
 }
 
 type clcIgnition struct {
 	Config struct {
-		Append []clcSource `yaml:"append"`
-	} `yaml:"config"`
-	Timeouts ignTimeouts `yaml:"timeouts"`
+		Append []clcSource `yaml:"append,omitempty"`
+	} `yaml:"config,omitempty"`
+	Timeouts ignTimeouts `yaml:"timeouts,omitempty"`
 	Security struct {
 		TLS struct {
-			CertificateAuthorities []clcSource `yaml:"certificate_authorities"`
-		} `yaml:"tls"`
-	} `yaml:"security"`
+			CertificateAuthorities []clcSource `yaml:"certificate_authorities,omitempty"`
+		} `yaml:"tls,omitempty"`
+	} `yaml:"security,omitempty"`
 }
 
 type clcSource struct {
-	Source       string          `yaml:"source"`
-	Verification clcVerification `yaml:"verification"`
+	Source       string          `yaml:"source,omitempty"`
+	Verification clcVerification `yaml:"verification,omitempty"`
 }
 
 type clcVerification struct {
 	Hash struct {
-		Function string `yaml:"function"`
-		Sum      string `yaml:"sum"`
-	} `yaml:"hash"`
+		Function string `yaml:"function,omitempty"`
+		Sum      string `yaml:"sum,omitempty"`
+	} `yaml:"hash,omitempty"`
 }
 
 type clcStorage struct {
-	Disks       []clcDisk       `yaml:"disks"`
-	RAID        []ignRAID       `yaml:"raid"`
-	Filesystems []ignFilesystem `yaml:"filesystems"`
-	Files       []clcFile       `yaml:"files"`
-	Directories []ignDirectory  `yaml:"directories"`
-	Links       []ignLink       `yaml:"links"`
+	Disks       []clcDisk       `yaml:"disks,omitempty"`
+	RAID        []ignRAID       `yaml:"raid,omitempty"`
+	Filesystems []ignFilesystem `yaml:"filesystems,omitempty"`
+	Files       []clcFile       `yaml:"files,omitempty"`
+	Directories []ignDirectory  `yaml:"directories,omitempty"`
+	Links       []ignLink       `yaml:"links,omitempty"`
 }
 
 type clcDisk struct {
-	Device     string         `yaml:"device"`
-	WipeTable  bool           `yaml:"wipe_table"`
-	Partitions []clcPartition `yaml:"partitions"`
+	Device     string         `yaml:"device,omitempty"`
+	WipeTable  bool           `yaml:"wipe_table,omitempty"`
+	Partitions []clcPartition `yaml:"partitions,omitempty"`
 }
 
 type clcPartition struct {
-	Label    *string `yaml:"label"`
-	Number   int     `yaml:"number"`
-	Size     string  `yaml:"size"`  // "10GiB"; empty for the remaining space
-	Start    string  `yaml:"start"` // "1MiB"; empty for the next free position
-	GUID     string  `yaml:"guid"`
-	TypeGUID string  `yaml:"type_guid"`
+	Label    *string `yaml:"label,omitempty"`
+	Number   int     `yaml:"number,omitempty"`
+	Size     string  `yaml:"size,omitempty"`  // "10GiB"; empty for the remaining space
+	Start    string  `yaml:"start,omitempty"` // "1MiB"; empty for the next free position
+	GUID     string  `yaml:"guid,omitempty"`
+	TypeGUID string  `yaml:"type_guid,omitempty"`
 }
 
 type clcFile struct {
 	ignNode  `yaml:",inline"`
-	Mode     *int `yaml:"mode"`
-	Append   bool `yaml:"append"`
+	Mode     *int `yaml:"mode,omitempty"`
+	Append   bool `yaml:"append,omitempty"`
 	Contents struct {
-		Inline string `yaml:"inline"`
+		Inline string `yaml:"inline,omitempty"`
 		Remote struct {
-			URL          string          `yaml:"url"`
-			Compression  string          `yaml:"compression"`
-			Verification clcVerification `yaml:"verification"`
-		} `yaml:"remote"`
-	} `yaml:"contents"`
+			URL          string          `yaml:"url,omitempty"`
+			Compression  string          `yaml:"compression,omitempty"`
+			Verification clcVerification `yaml:"verification,omitempty"`
+		} `yaml:"remote,omitempty"`
+	} `yaml:"contents,omitempty"`
 }
 
 type clcDocker struct {
-	Flags []string `yaml:"flags"`
+	Flags []string `yaml:"flags,omitempty"`
 }
 
 type clcUpdate struct {
-	Group            string `yaml:"group"`
-	Server           string `yaml:"server"`
-	PCRPolicyServer  string `yaml:"pcr_policy_server"`
-	DownloadUser     string `yaml:"download_user"`
-	DownloadPassword string `yaml:"download_password"`
-	MachineAlias     string `yaml:"machine_alias"`
+	Group            string `yaml:"group,omitempty"`
+	Server           string `yaml:"server,omitempty"`
+	PCRPolicyServer  string `yaml:"pcr_policy_server,omitempty"`
+	DownloadUser     string `yaml:"download_user,omitempty"`
+	DownloadPassword string `yaml:"download_password,omitempty"`
+	MachineAlias     string `yaml:"machine_alias,omitempty"`
 }
 
 // clcUpdateWindow is the section "locksmith": when a machine may reboot for an update.
 type clcUpdateWindow struct {
-	RebootStrategy string `yaml:"reboot_strategy"`
-	WindowStart    string `yaml:"window_start"`
-	WindowLength   string `yaml:"window_length"`
-	Group          string `yaml:"group"`
-	EtcdEndpoints  string `yaml:"etcd_endpoints"`
-	EtcdCAFile     string `yaml:"etcd_cafile"`
-	EtcdCertFile   string `yaml:"etcd_certfile"`
-	EtcdKeyFile    string `yaml:"etcd_keyfile"`
+	RebootStrategy string `yaml:"reboot_strategy,omitempty"`
+	WindowStart    string `yaml:"window_start,omitempty"`
+	WindowLength   string `yaml:"window_length,omitempty"`
+	Group          string `yaml:"group,omitempty"`
+	EtcdEndpoints  string `yaml:"etcd_endpoints,omitempty"`
+	EtcdCAFile     string `yaml:"etcd_cafile,omitempty"`
+	EtcdCertFile   string `yaml:"etcd_certfile,omitempty"`
+	EtcdKeyFile    string `yaml:"etcd_keyfile,omitempty"`
 }
 
 // mergeContainerLinuxConfig converts a Container Linux Config and merges it into config

@@ -40,8 +40,8 @@ type ignVerification struct {
 }
 
 type ignTimeouts struct {
-	HTTPResponseHeaders *int `json:"httpResponseHeaders,omitempty" yaml:"http_response_headers"`
-	HTTPTotal           *int `json:"httpTotal,omitempty"           yaml:"http_total"`
+	HTTPResponseHeaders *int `json:"httpResponseHeaders,omitempty" yaml:"http_response_headers,omitempty"`
+	HTTPTotal           *int `json:"httpTotal,omitempty"           yaml:"http_total,omitempty"`
 }
 
 type ignSecurity struct {
@@ -59,59 +59,59 @@ type ignProxy struct {
 }
 
 type ignNetworkd struct {
-	Units []ignNetworkdUnit `json:"units,omitempty" yaml:"units"`
+	Units []ignNetworkdUnit `json:"units,omitempty" yaml:"units,omitempty"`
 }
 
 type ignNetworkdUnit struct {
-	Name     string      `json:"name"               yaml:"name"`
-	Contents string      `json:"contents,omitempty" yaml:"contents"`
-	Dropins  []ignDropin `json:"dropins,omitempty"  yaml:"dropins"`
+	Name     string      `json:"name"               yaml:"name,omitempty"`
+	Contents string      `json:"contents,omitempty" yaml:"contents,omitempty"`
+	Dropins  []ignDropin `json:"dropins,omitempty"  yaml:"dropins,omitempty"`
 }
 
 type ignSystemd struct {
-	Units []ignUnit `json:"units,omitempty" yaml:"units"`
+	Units []ignUnit `json:"units,omitempty" yaml:"units,omitempty"`
 }
 
 type ignUnit struct {
-	Name     string      `json:"name"               yaml:"name"`
-	Enable   bool        `json:"enable,omitempty"   yaml:"enable"`
-	Enabled  *bool       `json:"enabled,omitempty"  yaml:"enabled"`
-	Mask     bool        `json:"mask,omitempty"     yaml:"mask"`
-	Contents string      `json:"contents,omitempty" yaml:"contents"`
-	Dropins  []ignDropin `json:"dropins,omitempty"  yaml:"dropins"`
+	Name     string      `json:"name"               yaml:"name,omitempty"`
+	Enable   bool        `json:"enable,omitempty"   yaml:"enable,omitempty"`
+	Enabled  *bool       `json:"enabled,omitempty"  yaml:"enabled,omitempty"`
+	Mask     bool        `json:"mask,omitempty"     yaml:"mask,omitempty"`
+	Contents string      `json:"contents,omitempty" yaml:"contents,omitempty"`
+	Dropins  []ignDropin `json:"dropins,omitempty"  yaml:"dropins,omitempty"`
 }
 
 type ignDropin struct {
-	Name     string `json:"name"               yaml:"name"`
-	Contents string `json:"contents,omitempty" yaml:"contents"`
+	Name     string `json:"name"               yaml:"name,omitempty"`
+	Contents string `json:"contents,omitempty" yaml:"contents,omitempty"`
 }
 
 type ignPasswd struct {
-	Users  []ignUser  `json:"users,omitempty"  yaml:"users"`
-	Groups []ignGroup `json:"groups,omitempty" yaml:"groups"`
+	Users  []ignUser  `json:"users,omitempty"  yaml:"users,omitempty"`
+	Groups []ignGroup `json:"groups,omitempty" yaml:"groups,omitempty"`
 }
 
 type ignUser struct {
-	Name              string   `json:"name"                        yaml:"name"`
-	PasswordHash      *string  `json:"passwordHash,omitempty"      yaml:"password_hash"`
-	SSHAuthorizedKeys []string `json:"sshAuthorizedKeys,omitempty" yaml:"ssh_authorized_keys"`
-	UID               *int     `json:"uid,omitempty"               yaml:"uid"`
-	Gecos             string   `json:"gecos,omitempty"             yaml:"gecos"`
-	HomeDir           string   `json:"homeDir,omitempty"           yaml:"home_dir"`
-	NoCreateHome      bool     `json:"noCreateHome,omitempty"      yaml:"no_create_home"`
-	PrimaryGroup      string   `json:"primaryGroup,omitempty"      yaml:"primary_group"`
-	Groups            []string `json:"groups,omitempty"            yaml:"groups"`
-	NoUserGroup       bool     `json:"noUserGroup,omitempty"       yaml:"no_user_group"`
-	System            bool     `json:"system,omitempty"            yaml:"system"`
-	NoLogInit         bool     `json:"noLogInit,omitempty"         yaml:"no_log_init"`
-	Shell             string   `json:"shell,omitempty"             yaml:"shell"`
+	Name              string   `json:"name"                        yaml:"name,omitempty"`
+	PasswordHash      *string  `json:"passwordHash,omitempty"      yaml:"password_hash,omitempty"`
+	SSHAuthorizedKeys []string `json:"sshAuthorizedKeys,omitempty" yaml:"ssh_authorized_keys,omitempty"`
+	UID               *int     `json:"uid,omitempty"               yaml:"uid,omitempty"`
+	Gecos             string   `json:"gecos,omitempty"             yaml:"gecos,omitempty"`
+	HomeDir           string   `json:"homeDir,omitempty"           yaml:"home_dir,omitempty"`
+	NoCreateHome      bool     `json:"noCreateHome,omitempty"      yaml:"no_create_home,omitempty"`
+	PrimaryGroup      string   `json:"primaryGroup,omitempty"      yaml:"primary_group,omitempty"`
+	Groups            []string `json:"groups,omitempty"            yaml:"groups,omitempty"`
+	NoUserGroup       bool     `json:"noUserGroup,omitempty"       yaml:"no_user_group,omitempty"`
+	System            bool     `json:"system,omitempty"            yaml:"system,omitempty"`
+	NoLogInit         bool     `json:"noLogInit,omitempty"         yaml:"no_log_init,omitempty"`
+	Shell             string   `json:"shell,omitempty"             yaml:"shell,omitempty"`
 }
 
 type ignGroup struct {
-	Name         string `json:"name"                   yaml:"name"`
-	GID          *int   `json:"gid,omitempty"          yaml:"gid"`
-	PasswordHash string `json:"passwordHash,omitempty" yaml:"password_hash"`
-	System       bool   `json:"system,omitempty"       yaml:"system"`
+	Name         string `json:"name"                   yaml:"name,omitempty"`
+	GID          *int   `json:"gid,omitempty"          yaml:"gid,omitempty"`
+	PasswordHash string `json:"passwordHash,omitempty" yaml:"password_hash,omitempty"`
+	System       bool   `json:"system,omitempty"       yaml:"system,omitempty"`
 }
 
 type ignStorage struct {
@@ -139,46 +139,46 @@ type ignPartition struct {
 }
 
 type ignRAID struct {
-	Name    string   `json:"name"              yaml:"name"`
-	Level   string   `json:"level"             yaml:"level"`
-	Devices []string `json:"devices"           yaml:"devices"`
-	Spares  int      `json:"spares,omitempty"  yaml:"spares"`
-	Options []string `json:"options,omitempty" yaml:"options"`
+	Name    string   `json:"name"              yaml:"name,omitempty"`
+	Level   string   `json:"level"             yaml:"level,omitempty"`
+	Devices []string `json:"devices"           yaml:"devices,omitempty"`
+	Spares  int      `json:"spares,omitempty"  yaml:"spares,omitempty"`
+	Options []string `json:"options,omitempty" yaml:"options,omitempty"`
 }
 
 type ignFilesystem struct {
-	Name  string    `json:"name,omitempty"  yaml:"name"`
-	Path  *string   `json:"path,omitempty"  yaml:"path"`
-	Mount *ignMount `json:"mount,omitempty" yaml:"mount"`
+	Name  string    `json:"name,omitempty"  yaml:"name,omitempty"`
+	Path  *string   `json:"path,omitempty"  yaml:"path,omitempty"`
+	Mount *ignMount `json:"mount,omitempty" yaml:"mount,omitempty"`
 }
 
 type ignMount struct {
-	Device         string     `json:"device"                   yaml:"device"`
-	Format         string     `json:"format"                   yaml:"format"`
-	Create         *ignCreate `json:"create,omitempty"         yaml:"create"`
-	WipeFilesystem bool       `json:"wipeFilesystem,omitempty" yaml:"wipe_filesystem"`
-	Label          *string    `json:"label,omitempty"          yaml:"label"`
-	UUID           *string    `json:"uuid,omitempty"           yaml:"uuid"`
-	Options        []string   `json:"options,omitempty"        yaml:"options"`
+	Device         string     `json:"device"                   yaml:"device,omitempty"`
+	Format         string     `json:"format"                   yaml:"format,omitempty"`
+	Create         *ignCreate `json:"create,omitempty"         yaml:"create,omitempty"`
+	WipeFilesystem bool       `json:"wipeFilesystem,omitempty" yaml:"wipe_filesystem,omitempty"`
+	Label          *string    `json:"label,omitempty"          yaml:"label,omitempty"`
+	UUID           *string    `json:"uuid,omitempty"           yaml:"uuid,omitempty"`
+	Options        []string   `json:"options,omitempty"        yaml:"options,omitempty"`
 }
 
 type ignCreate struct {
-	Force   bool     `json:"force,omitempty"   yaml:"force"`
-	Options []string `json:"options,omitempty" yaml:"options"`
+	Force   bool     `json:"force,omitempty"   yaml:"force,omitempty"`
+	Options []string `json:"options,omitempty" yaml:"options,omitempty"`
 }
 
 // ignNode has the fields that files, directories and links share.
 type ignNode struct {
-	Filesystem string    `json:"filesystem"          yaml:"filesystem"`
-	Path       string    `json:"path"                yaml:"path"`
-	Overwrite  *bool     `json:"overwrite,omitempty" yaml:"overwrite"`
-	User       *ignOwner `json:"user,omitempty"      yaml:"user"`
-	Group      *ignOwner `json:"group,omitempty"     yaml:"group"`
+	Filesystem string    `json:"filesystem"          yaml:"filesystem,omitempty"`
+	Path       string    `json:"path"                yaml:"path,omitempty"`
+	Overwrite  *bool     `json:"overwrite,omitempty" yaml:"overwrite,omitempty"`
+	User       *ignOwner `json:"user,omitempty"      yaml:"user,omitempty"`
+	Group      *ignOwner `json:"group,omitempty"     yaml:"group,omitempty"`
 }
 
 type ignOwner struct {
-	ID   *int   `json:"id,omitempty"   yaml:"id"`
-	Name string `json:"name,omitempty" yaml:"name"`
+	ID   *int   `json:"id,omitempty"   yaml:"id,omitempty"`
+	Name string `json:"name,omitempty" yaml:"name,omitempty"`
 }
 
 type ignFile struct {
@@ -196,11 +196,11 @@ type ignContents struct {
 
 type ignDirectory struct {
 	ignNode `yaml:",inline"`
-	Mode    *int `json:"mode,omitempty" yaml:"mode"`
+	Mode    *int `json:"mode,omitempty" yaml:"mode,omitempty"`
 }
 
 type ignLink struct {
 	ignNode `yaml:",inline"`
-	Hard    bool   `json:"hard,omitempty" yaml:"hard"`
-	Target  string `json:"target"         yaml:"target"`
+	Hard    bool   `json:"hard,omitempty" yaml:"hard,omitempty"`
+	Target  string `json:"target"         yaml:"target,omitempty"`
 }

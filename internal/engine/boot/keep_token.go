@@ -17,7 +17,10 @@ const TokenDescription = "lets the machines of this cluster join, made by cluste
 const (
 	keepTokenName   = "clusterawsadm-join-token" //nolint:gosec // the name of a unit
 	keepTokenScript = "/etc/kubernetes/" + keepTokenName + ".sh"
+	keepTokenUnits  = "/etc/systemd/system/" + keepTokenName
 )
+
+const keepTokenCommand = "systemctl enable --now " + keepTokenName + ".timer"
 
 // keepToken is the script. The two verbs are a duration in seconds and the description of
 // the tokens. The script must not contain jinja expressions.
@@ -59,17 +62,16 @@ WantedBy=timers.target
 // KeepToken returns the configuration of a control plane that extends the validity of the
 // cluster's bootstrap token to ttl every half hour.
 func KeepToken(spec bootstrapv1.KubeadmConfigSpec, ttl time.Duration) bootstrapv1.KubeadmConfigSpec {
-	const units = "/etc/systemd/system/" + keepTokenName
 	shown := base64.StdEncoding.EncodeToString([]byte(TokenDescription))
 	files := append([]bootstrapv1.File{}, spec.Files...)
 	for _, f := range []struct{ path, mode, content string }{
 		{keepTokenScript, "0700", fmt.Sprintf(keepToken, ttl/time.Second, shown)},
-		{units + ".service", "0644", keepTokenService},
-		{units + ".timer", "0644", keepTokenTimer},
+		{keepTokenUnits + ".service", "0644", keepTokenService},
+		{keepTokenUnits + ".timer", "0644", keepTokenTimer},
 	} {
 		files = append(files, bootstrapv1.File{Path: f.path, Owner: "root:root", Permissions: f.mode, Content: strings.TrimSpace(f.content) + "\n"})
 	}
 	spec.Files = files
-	spec.PostKubeadmCommands = append([]string{"systemctl enable --now " + keepTokenName + ".timer"}, spec.PostKubeadmCommands...)
+	spec.PostKubeadmCommands = append([]string{keepTokenCommand}, spec.PostKubeadmCommands...)
 	return spec
 }

@@ -2,11 +2,9 @@ package diagnose
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/base64"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -43,7 +41,7 @@ func (q *machineCheck) bootData(ctx context.Context) (string, error) {
 	if wrong != "" {
 		return fmt.Sprintf("the user data of %s %s: %s", q.machine.ID, wrong, q.replaceIt()), nil
 	}
-	return q.fetches(ctx, string(data))
+	return q.fetches(ctx, data)
 }
 
 // userDataForm decodes user data, and says what cloud-init or Ignition cannot parse.
@@ -55,14 +53,8 @@ func userDataForm(sent string) (data []byte, wrong string) {
 	case err != nil:
 		return nil, "is not base64"
 	}
-	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
-		r, err := gzip.NewReader(bytes.NewReader(data))
-		if err == nil {
-			data, err = io.ReadAll(r)
-		}
-		if err != nil {
-			return nil, "is damaged: it starts like gzip, but cannot be decompressed"
-		}
+	if data, err = boot.Decompress(data); err != nil {
+		return nil, "is damaged: it starts like gzip, but cannot be decompressed"
 	}
 	text := bytes.TrimSpace(data)
 	for _, begins := range []string{"#", "{", "MIME-Version:", "Content-Type:"} {
@@ -77,24 +69,20 @@ func userDataForm(sent string) (data []byte, wrong string) {
 }
 
 // fetches checks that the boot data which the user data fetches exists.
-func (q *machineCheck) fetches(ctx context.Context, script string) (string, error) {
-	setting := func(name string) string {
-		m := regexp.MustCompile(`(?m)^` + name + `='([^']*)'$`).FindStringSubmatch(script)
-		return slices.Concat(m, []string{"", ""})[1]
-	}
-	prefix, backend := setting("PREFIX"), boot.Backend(setting("BACKEND"))
-	if prefix == "" {
+func (q *machineCheck) fetches(ctx context.Context, userData []byte) (string, error) {
+	from, ok := boot.FetchOf(userData)
+	if !ok {
 		return "", nil
 	}
 	list, what := secrets.Secrets, "secret"
-	if backend == boot.ParameterStore {
+	if from.Backend == boot.ParameterStore {
 		list, what = secrets.TaggedParameters, "parameter"
 	}
 	names, err := list(ctx, q.c)
 	if err != nil {
 		return "", err
 	}
-	f := &fetchedData{first: boot.ChunkName(backend, prefix, 0), kept: setting("KEEP") == "yes"}
+	f := &fetchedData{first: boot.ChunkName(from.Backend, from.Prefix, 0), kept: from.Keep}
 	f.there = slices.Contains(names, f.first)
 	q.fetch = f
 	switch {

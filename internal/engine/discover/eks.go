@@ -219,17 +219,11 @@ func (e *EKS) addons() (out []any) {
 // pool returns the MachinePool and the AWSManagedMachinePool of a node group.
 func (e *EKS) pool(g eks.NodeGroupState) []Object {
 	name, eksName := objectName(g.Name, kubernetesName(g.Name), longestNodeGroupName)
-	template := map[string]any{
-		"clusterName": e.Name, "bootstrap": map[string]any{"dataSecretName": ""},
-		"infrastructureRef": reference(expinfrav1.GroupVersion.Group, "AWSManagedMachinePool", name),
-	}
+	version := ""
 	if g.Version != "" {
-		template["version"] = "v" + g.Version + ".0"
+		version = "v" + g.Version + ".0"
 	}
-	pool := object(clusterv1.GroupVersion.String(), "MachinePool", name, map[string]any{
-		"clusterName": e.Name, "replicas": int64(g.Desired), "template": map[string]any{"spec": template},
-	})
-	pool.comment("spec.replicas", "If an autoscaler sets the number of nodes, add the annotation "+clusterv1.ReplicasManagedByAnnotation+".")
+	pool := machinePool(e.Name, name, version, g.Desired, "AWSManagedMachinePool", nil)
 	return []Object{pool, object(expinfrav1.GroupVersion.String(), "AWSManagedMachinePool", name, e.nodeGroup(g, eksName))}
 }
 

@@ -206,17 +206,21 @@ func (s *SelfManaged) setMutable(g *machineGroup) {
 			g.spec.AdditionalTags[k] = v
 		}
 	}
+	for _, id := range s.additionalGroups(m.Groups) {
+		g.spec.AdditionalSecurityGroups = append(g.spec.AdditionalSecurityGroups, infrav1.AWSResourceReference{ID: &id})
+	}
+}
+
+// additionalGroups lists those of some security groups that neither the role of a machine nor an
+// override gives to it.
+func (s *SelfManaged) additionalGroups(ids []string) []string {
 	taken := s.commonGroups("")
 	if s.External() {
 		taken = nil
 	} else if _, own := s.Groups[infrav1.SecurityGroupNode]; own || len(taken) > 1 {
 		taken = taken[:min(len(taken), rank(!own))]
 	}
-	for _, id := range slices.Sorted(slices.Values(m.Groups)) {
-		if s.roleOf(id) == "" && !slices.Contains(taken, id) {
-			g.spec.AdditionalSecurityGroups = append(g.spec.AdditionalSecurityGroups, infrav1.AWSResourceReference{ID: &id})
-		}
-	}
+	return slices.DeleteFunc(slices.Sorted(slices.Values(ids)), func(id string) bool { return s.roleOf(id) != "" || slices.Contains(taken, id) })
 }
 
 // metadataOptions returns the settings of the metadata service; nil for those that AWS sets

@@ -31,6 +31,9 @@ func (s *SelfManaged) Objects() []Object {
 	for _, g := range s.groups {
 		out = append(out, s.machineObjects(g)...)
 	}
+	for _, p := range s.Pools {
+		out = append(out, s.pool(p)...)
+	}
 	for i := range out {
 		out[i].Namespace = s.Namespace
 	}

@@ -23,14 +23,16 @@ type SelfManaged struct {
 	Groups    map[infrav1.SecurityGroupRole]ec2.SecurityGroupState // that were made with the cluster, by role
 	Addresses []string                                             // of NAT gateways
 	Machines  []ec2.InstanceState                                  // without those of pools
-	Balancers []Balancer                                           // of the API server, that of the endpoint first
-	Classic   *Classic                                             // nil: none
-	Marker    *secrets.InitMarkerState                             // nil: Cluster API made the cluster
-	Bucket    *s3.BucketState                                      // nil: none
-	Config    *boot.ClusterConfig                                  // as kubeadm stores it in the cluster; nil: not read
-	Unread    []string                                             // what could not be read, and why
-	Booted    map[string]*boot.Booted                              // what machines booted with, by ID; those that were read
-	Sealed    bool                                                 // the default security group of the VPC has no rules
+	Pools     []Pool
+	Balancers []Balancer               // of the API server, that of the endpoint first
+	Classic   *Classic                 // nil: none
+	Marker    *secrets.InitMarkerState // nil: Cluster API made the cluster
+	Bucket    *s3.BucketState          // nil: none
+	Config    *boot.ClusterConfig      // as kubeadm stores it in the cluster; nil: not read
+	Unread    []string                 // what could not be read, and why
+	Booted    map[string]*boot.Booted  // what machines booted with, by the ID of the machine or launch template; those that were read
+	Pinned    map[string]bool          // names of pools whose image a run would otherwise change
+	Sealed    bool                     // the default security group of the VPC has no rules
 
 	specs  map[string]infrav1.AWSMachineSpec // by ID of the machine
 	images map[string]string                 // names, by ID
@@ -40,7 +42,7 @@ type SelfManaged struct {
 // ReadSelfManaged reads a self-managed cluster: what AWS says of it. The clients are those of
 // a cluster of its name. It returns nil if there are neither machines nor a VPC of that name.
 func ReadSelfManaged(ctx context.Context, c *cloud.Clients) (*SelfManaged, error) {
-	s := &SelfManaged{Name: c.Cluster, Region: c.Region, Namespace: defaultNamespace}
+	s := &SelfManaged{Name: c.Cluster, Region: c.Region, Namespace: defaultNamespace, Pinned: map[string]bool{}}
 	var err error
 	if s.Machines, err = ec2.Instances(ctx, c); err != nil {
 		return nil, fmt.Errorf("machines of the cluster: %w", err)
@@ -126,6 +128,12 @@ func (s *SelfManaged) readMachines(ctx context.Context, c *cloud.Clients) (err e
 	var ids, images []string
 	for _, m := range s.Machines {
 		ids, images = append(ids, m.ID), append(images, m.Image)
+	}
+	if s.Pools, err = readPools(ctx, c); err != nil {
+		return err
+	}
+	for _, p := range s.Pools {
+		images = append(images, p.Template.Image)
 	}
 	slices.Sort(images)
 	if s.specs, err = ec2.LaunchedSpecs(ctx, c, ids); err != nil {

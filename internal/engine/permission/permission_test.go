@@ -31,6 +31,7 @@ func needs(c call) []string {
 		{"ssm", "DescribeInstanceInformation"}: {}, // these three only to read from machines, for logs and an import, which say so if they are denied
 		{"ssm", "SendCommand"}:                 {},
 		{"ssm", "GetCommandInvocation"}:        {},
+		{"secretsmanager", "GetSecretValue"}:   {}, // only for an import, which says so if it is denied
 		// with what they do on the way
 		{"autoscaling", "CreateAutoScalingGroup"}:        {"autoscaling:CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags", "ec2:RunInstances", "ec2:CreateTags", "iam:PassRole", "iam:CreateServiceLinkedRole"},
 		{"autoscaling", "PutLifecycleHook"}:              {"autoscaling:PutLifecycleHook", "iam:PassRole"},

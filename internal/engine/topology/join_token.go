@@ -29,7 +29,7 @@ const (
 // joins with it. A run that does not use the API server cannot know whether a token is
 // valid.
 func addJoinToken(g *graph.Graph, p platform, api *incluster.API, plan machinePlan) *incluster.CurrentToken {
-	if !p.usesAPIServer() || !p.hasControlPlane() {
+	if !p.usesAPIServer() || !p.hasControlPlane() || p.o.Adopt { // an import makes no token
 		return nil
 	}
 	token := &incluster.JoinToken{API: api, TTL: TokenTTL, Least: tokenLeft, Most: tokenWeek, After: graph.On(p.bucket)}

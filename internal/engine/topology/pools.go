@@ -73,7 +73,7 @@ func (p platform) poolData(x group) *bootdata.Data {
 func newLaunchTemplate(g *graph.Graph, p platform, x group, pool manifest.Pool) *ec2.LaunchTemplate {
 	id, spec := graph.ID("launch-template/"+x.name), *pool.Template()
 	t := &ec2.LaunchTemplate{
-		Name: x.name, Spec: spec, Key: text(x.spec.SSHKeyName),
+		Name: x.name, Spec: spec, Key: text(x.spec.SSHKeyName), Adopt: p.o.Adopt,
 		Tags:         p.machineTags(RoleNode, x.spec.AdditionalTags).With(cloud.Tags{"Name": x.name, cloud.ResourceTag: string(id)}),
 		InstanceTags: p.machineTags(RoleNode, x.spec.AdditionalTags).With(cloud.Tags{"Name": x.name}).With(bootstrapSecretTag(pool)),
 	}

@@ -2,6 +2,7 @@ package ec2
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"slices"
 
@@ -76,17 +77,23 @@ func launchedSpec(x types.Instance, volumes map[string]types.Volume) infrav1.AWS
 		if t := r.CapacityReservationTarget; t != nil {
 			s.CapacityReservationID = t.CapacityReservationId
 		}
-		if r.CapacityReservationPreference == types.CapacityReservationPreferenceNone {
-			s.CapacityReservationPreference = infrav1.CapacityReservationPreferenceNone
-		}
-		if r.CapacityReservationPreference == types.CapacityReservationPreferenceCapacityReservationsOnly {
-			s.CapacityReservationPreference = infrav1.CapacityReservationPreferenceOnly
+		if r.CapacityReservationPreference != types.CapacityReservationPreferenceOpen { // the default
+			s.CapacityReservationPreference = reservationPreference(r.CapacityReservationPreference)
 		}
 	}
 	if o := x.CpuOptions; o != nil && o.AmdSevSnp == types.AmdSevSnpSpecificationEnabled {
 		s.CPUOptions.ConfidentialCompute = infrav1.AWSConfidentialComputePolicySEVSNP
 	}
 	return s
+}
+
+// reservationPreference returns how a manifest names a preference for capacity reservations.
+func reservationPreference(p types.CapacityReservationPreference) infrav1.CapacityReservationPreference {
+	return map[types.CapacityReservationPreference]infrav1.CapacityReservationPreference{
+		types.CapacityReservationPreferenceNone:                     infrav1.CapacityReservationPreferenceNone,
+		types.CapacityReservationPreferenceOpen:                     infrav1.CapacityReservationPreferenceOpen,
+		types.CapacityReservationPreferenceCapacityReservationsOnly: infrav1.CapacityReservationPreferenceOnly,
+	}[p]
 }
 
 func launchedPlacement(p *types.Placement, s *infrav1.AWSMachineSpec) {
@@ -133,4 +140,17 @@ func launchedVolumes(x types.Instance, volumes map[string]types.Volume) (root *i
 		}
 	}
 	return root, others
+}
+
+// InstanceUserData returns the user data of a machine.
+func InstanceUserData(ctx context.Context, c *cloud.Clients, id string) ([]byte, error) {
+	out, err := c.EC2.DescribeInstanceAttribute(ctx, &ec2.DescribeInstanceAttributeInput{InstanceId: &id, Attribute: types.InstanceAttributeNameUserData})
+	if err != nil || out.UserData == nil {
+		return nil, err
+	}
+	data, err := base64.StdEncoding.DecodeString(aws.ToString(out.UserData.Value))
+	if err != nil {
+		return nil, fmt.Errorf("the user data of %s: %w", id, err)
+	}
+	return data, nil
 }

@@ -39,6 +39,7 @@ type LaunchTemplate struct {
 	Image  *graph.Ref[ImageState] // nil if EKS selects the AMI
 	Key    string                 // key pair; "" for none
 	Boot   UserData               // nil if EKS creates the user data
+	Adopt  bool                   // the bootstrap data may be that of another tool
 	Tags   cloud.Tags             // of the template
 	// InstanceTags are the tags of the instances and volumes that it launches.
 	InstanceTags cloud.Tags
@@ -132,7 +133,7 @@ func (t *LaunchTemplate) diffContent(have *LaunchTemplateState, d *graph.Diff) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		d.Set(name, have.Content[name], want[name])
 	}
-	if t.Boot != nil {
+	if t.Boot != nil && !t.Adopt {
 		d.Set("bootstrapData", have.InstanceTags[BootHashTag], t.Boot.Fingerprint())
 	}
 	for _, k := range slices.Sorted(maps.Keys(t.InstanceTags)) {
@@ -140,11 +141,14 @@ func (t *LaunchTemplate) diffContent(have *LaunchTemplateState, d *graph.Diff) {
 	}
 }
 
+// eksRootDevice is the root device of the AMIs that EKS selects.
+const eksRootDevice = "/dev/xvda"
+
 // image returns the AMI. Of an AMI that EKS selects only the root device is known, which
 // is the same for all of them.
 func (t *LaunchTemplate) image() (ImageState, bool) {
 	if t.Image == nil {
-		return ImageState{RootDevice: "/dev/xvda"}, true
+		return ImageState{RootDevice: eksRootDevice}, true
 	}
 	return t.Image.Found()
 }

@@ -134,10 +134,13 @@ func bootstrapNames(ctx context.Context, c *cloud.Clients) (*BootstrapNamesState
 	return s, nil
 }
 
+// BootstrapNamesKind is the kind of the record of names.
+const BootstrapNamesKind = "bootstrap-names"
+
 // bootstrapNamesKind declares the record. The secrets are deleted before it.
 func bootstrapNamesKind() *kind.Any {
 	return kind.Of(kind.Kind[BootstrapNamesState]{
-		Name: "bootstrap-names", Area: kind.AreaSecurity, Secret: true, Single: true, Delete: &BootstrapNames{},
+		Name: BootstrapNamesKind, Area: kind.AreaSecurity, Secret: true, Single: true, Delete: &BootstrapNames{},
 		Find: func(ctx context.Context, c *cloud.Clients, _ BootstrapNamesState) (*BootstrapNamesState, error) {
 			return bootstrapNames(ctx, c)
 		},

@@ -1,0 +1,189 @@
+package discover
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
+)
+
+// Pool is an Auto Scaling group with its launch template: an AWSMachinePool.
+type Pool struct {
+	Group    autoscaling.GroupState
+	Spec     expinfrav1.AWSMachinePoolSpec // without launch template, subnets and tags
+	Template ec2.TemplateContent           // the latest version
+}
+
+// readPools reads the Auto Scaling groups of the cluster.
+func readPools(ctx context.Context, c *cloud.Clients) (pools []Pool, err error) {
+	groups, err := autoscaling.Groups(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("auto scaling groups: %w", err)
+	}
+	groups = slices.DeleteFunc(slices.Clone(groups), func(g autoscaling.GroupState) bool { return g.Status != "" })
+	var names []string
+	for _, g := range groups {
+		names = append(names, g.ID)
+	}
+	specs, err := autoscaling.Specs(ctx, c, names)
+	if err != nil {
+		return nil, fmt.Errorf("auto scaling groups: %w", err)
+	}
+	for _, g := range groups {
+		p := Pool{Group: g, Spec: specs[g.ID]}
+		id, version, _ := strings.Cut(g.Template, ":")
+		if p.Template, err = ec2.TemplateContentOf(ctx, c, id, version); err != nil {
+			return nil, fmt.Errorf("launch template %s of auto scaling group %s: %w", id, g.ID, err)
+		}
+		pools = append(pools, p)
+	}
+	return pools, nil
+}
+
+// Ours reports whether a run has made a pool, and not Cluster API.
+func (p Pool) Ours() bool { return p.Group.Tags[cloud.ResourceTag] != "" }
+
+// outdated reports whether machines of a pool were launched from an earlier version of its launch
+// template.
+func (p Pool) outdated() bool {
+	return slices.ContainsFunc(p.Group.Instances, func(i autoscaling.PoolInstance) bool { return i.Version != p.Template.Version })
+}
+
+// configName returns the name of the bootstrap configuration of a pool: that in the tags of its
+// machines, or that of the pool.
+func (p Pool) configName() string {
+	if _, name, ok := strings.Cut(p.Template.InstanceTags[infrav1.LaunchTemplateBootstrapDataSecret], "/"); ok {
+		return name
+	}
+	return p.Group.ID
+}
+
+// pool returns the objects of an Auto Scaling group.
+func (s *SelfManaged) pool(p Pool) []Object {
+	name := p.Group.ID
+	base, version := ec2.CAPAImage(s.images[p.Template.Image])
+	if version == "" && s.Config != nil {
+		version = s.Config.Version
+	}
+	config := object(bootstrapVersion(), "KubeadmConfig", p.configName(), tree(s.poolBoot(p)))
+	s.commentPoolBoot(&config, p)
+	return []Object{
+		machinePool(s.Name, name, version, p.Group.Desired, "AWSMachinePool", reference(bootstrapv1.GroupVersion.Group, "KubeadmConfig", p.configName())),
+		s.scalingPool(p, base), config,
+	}
+}
+
+// machinePool returns a MachinePool. Its infrastructure has the same name.
+func machinePool(cluster, name, version string, replicas int32, kind string, config map[string]any) Object {
+	template := map[string]any{
+		"clusterName": cluster, "bootstrap": map[string]any{"dataSecretName": ""}, "infrastructureRef": reference(expinfrav1.GroupVersion.Group, kind, name),
+	}
+	if config != nil {
+		template["bootstrap"] = map[string]any{"configRef": config}
+	}
+	set(template, "version", version, "")
+	pool := object(coreVersion(), "MachinePool", name, map[string]any{
+		"clusterName": cluster, "replicas": int64(replicas), "template": map[string]any{"spec": template},
+	})
+	pool.comment("spec.replicas", "If an autoscaler sets the number of nodes, add the annotation "+clusterv1.ReplicasManagedByAnnotation+".")
+	return pool
+}
+
+// scalingPool returns the AWSMachinePool of an Auto Scaling group.
+func (s *SelfManaged) scalingPool(p Pool, base string) Object {
+	t := p.Template.Spec
+	switch {
+	case base == "" || s.Pinned[p.Group.ID]:
+		t.AMI.ID = &p.Template.Image
+	case base != topology.DefaultBaseOS:
+		t.ImageLookupBaseOS = base
+	}
+	for _, id := range s.additionalGroups(p.Template.Groups) {
+		t.AdditionalSecurityGroups = append(t.AdditionalSecurityGroups, infrav1.AWSResourceReference{ID: &id})
+	}
+	spec := p.Spec
+	spec.AWSLaunchTemplate = t
+	spec.AdditionalTags = infrav1.Tags{}
+	common := s.additionalTags()
+	for k, v := range p.Group.Tags {
+		if byUser(k) && common[k] != v {
+			spec.AdditionalTags[k] = v
+		}
+	}
+	if !same(p.Group.Subnets, s.poolSubnets()) {
+		for _, id := range p.Group.Subnets {
+			name := s.subnetName(id)
+			spec.Subnets = append(spec.Subnets, infrav1.AWSResourceReference{ID: &name})
+		}
+	}
+	if source := boot.IgnitionSource(p.Template.UserData); source != "" {
+		spec.Ignition = boot.PointerSpec(p.Template.UserData)
+	}
+	note := ""
+	switch {
+	case !p.Ours():
+		note = "The first run writes what new machines boot with into the launch template: they join\nwith another token than those of Cluster API. Without this setting, it would also\nreplace the machines that the pool has. Remove it when they may be replaced."
+	case p.outdated():
+		note = "Some machines are of an earlier version of the launch template. Without this setting, a\nrun would replace them."
+	}
+	if note != "" {
+		spec.RefreshPreferences = &expinfrav1.RefreshPreferences{Disable: true}
+	}
+	fields := tree(spec)
+	for _, field := range []string{"defaultCoolDown", "defaultInstanceWarmup"} {
+		if fields[field] == "0s" {
+			delete(fields, field)
+		}
+	}
+	out := object(infraVersion(), "AWSMachinePool", p.Group.ID, fields)
+	if note != "" {
+		out.comment("spec.refreshPreferences", note)
+	} else {
+		out.comment("spec", "Not known: refreshPreferences, how many machines are replaced at a time.")
+	}
+	if s.Pinned[p.Group.ID] {
+		out.comment("spec.awsLaunchTemplate.ami", "There is a newer image: without this ID, a run would replace the machines.")
+	}
+	return out
+}
+
+// poolSubnets lists the IDs of the subnets of pools that do not name any.
+func (s *SelfManaged) poolSubnets() (ids []string) {
+	private := slices.ContainsFunc(s.Subnets, func(x ec2.SubnetState) bool { return !s.Public[x.ID] })
+	for _, x := range s.Subnets {
+		if s.Public[x.ID] != private && (s.Owned || slices.Contains(s.usedSubnets(), x.ID)) && !slices.ContainsFunc(s.podSubnets(), func(p ec2.SubnetState) bool { return p.ID == x.ID }) {
+			ids = append(ids, x.ID)
+		}
+	}
+	return ids
+}
+
+// poolBoot returns the bootstrap configuration of a pool: what its machines boot with, or, if
+// that was not read, what is usual.
+func (s *SelfManaged) poolBoot(p Pool) bootstrapv1.KubeadmConfigSpec {
+	if b := s.Booted[p.Template.ID]; b != nil {
+		return b.Spec
+	}
+	return s.usualBoot(&machineGroup{})
+}
+
+// commentPoolBoot says what is not known of the bootstrap configuration of a pool.
+func (s *SelfManaged) commentPoolBoot(o *Object, p Pool) {
+	switch b := s.Booted[p.Template.ID]; {
+	case b == nil:
+		o.comment("spec", "Not known: what the machines boot with. This is what is usual.")
+	case len(b.LeftOut) > 0:
+		o.comment("spec", "Left out: "+strings.Join(b.LeftOut, ", ")+".")
+	}
+}

@@ -1,0 +1,144 @@
+package reconcile_test
+
+import (
+	"encoding/base64"
+	"maps"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+// poolsAsClusterAPI changes the pools of an account to look as if Cluster API had created them:
+// bootstrap data is in the launch template, and has another hash.
+func poolsAsClusterAPI(t *testing.T, s *awssim.State) {
+	t.Helper()
+	for _, template := range s.EC2.LaunchTemplates {
+		for _, v := range template.Versions {
+			raw, err := base64.StdEncoding.DecodeString(aws.ToString(v.Data.UserData))
+			require.NoError(t, err)
+			f, ok := boot.FetchOf(raw)
+			require.True(t, ok)
+			var chunks [][]byte
+			for i := range f.Chunks {
+				name := boot.ChunkName(f.Backend, f.Prefix, i)
+				versions := s.Secrets.Secrets[name].Versions
+				require.Len(t, versions, 1)
+				for _, value := range versions {
+					chunks = append(chunks, value.Binary)
+				}
+				delete(s.Secrets.Secrets, name)
+			}
+			data, err := boot.Join(f.Backend, chunks)
+			require.NoError(t, err)
+			v.Data.UserData = aws.String(base64.StdEncoding.EncodeToString(data))
+			for _, tags := range v.Data.TagSpecifications {
+				for i := range tags.Tags {
+					if aws.ToString(tags.Tags[i].Key) == ec2.BootHashTag {
+						tags.Tags[i].Value = aws.String("hash-of-cluster-api")
+					}
+				}
+			}
+		}
+	}
+	for _, g := range s.AutoScaling.Groups {
+		delete(g.Tags, cloud.ResourceTag)
+	}
+	for _, i := range s.EC2.Instances {
+		if i.Tags[ec2.BootHashTag] != "" {
+			i.Tags[ec2.BootHashTag] = "hash-of-cluster-api"
+		}
+	}
+}
+
+// A pool that Cluster API has made is imported with what its machines boot with, and adopted:
+// no machine is replaced, then or in later runs, until the manifest changes.
+func TestImportPoolOfClusterAPI(t *testing.T) {
+	m := load(t, "../../configs/machine-pool.yaml", nil)
+	synctest.Test(t, func(t *testing.T) {
+		a := awssim.New(awssim.Options{Region: m.Region})
+		before := a.Detailed()
+		mustApply(t, m, a)
+		time.Sleep(6 * time.Minute) // until all machines have joined
+		reachable(a, "control-plane", "nodes")
+		a.Edit(func(s *awssim.State) {
+			asClusterAPI(m, s)
+			poolsAsClusterAPI(t, s)
+		})
+		p := a.Process()
+		target := reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p)}
+		i, err := reconcile.Import(t.Context(), m.Name, target, reconcile.ImportOptions{KeysFromMachine: true})
+		require.NoError(t, err)
+		require.Empty(t, i.LeftOut)
+		require.Empty(t, i.Differences, "%s", i.Manifest)
+		require.Empty(t, i.Templates)
+		require.Equal(t, []string{"machine-pool-mp-0"}, i.Later)
+		for _, text := range []string{"onDemandBaseCapacity: 1", "price-capacity-optimized", "heartbeatTimeout: 2m0s", "azRebalance: true", "capacityRebalance: true", "    disable: true"} {
+			require.Contains(t, string(i.Manifest), text)
+		}
+		require.NotContains(t, string(i.Manifest), "Not known: what the machines boot with")
+		machines := instances(a)
+
+		_, err = i.Adopt(t.Context(), reconcile.Options{})
+		require.NoError(t, err)
+		require.Equal(t, machines, instances(a))
+		again := func(manifest string) *reconcile.Cluster {
+			m, err := reconcile.Load([]reconcile.Source{{Name: "imported.yaml", Data: []byte(manifest)}}, reconcile.LoadOptions{})
+			require.NoError(t, err)
+			p := a.Process()
+			return reconcile.Open(m, reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p), Wait: reconcile.APIServer})
+		}
+		plan, err := again(string(i.Manifest)).Plan(t.Context())
+		require.NoError(t, err)
+		var does []string
+		for _, s := range plan.Steps {
+			if s.Does() {
+				does = append(does, string(s.Resource))
+			}
+		}
+		require.ElementsMatch(t, []string{"join-token", "launch-template/machine-pool-mp-0"}, does)
+		_, err = again(string(i.Manifest)).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.NoError(t, err)
+		require.Equal(t, machines, instances(a), "no machine is replaced")
+		plan, err = again(string(i.Manifest)).Plan(t.Context())
+		require.NoError(t, err)
+		require.True(t, plan.Empty(), "%v", plan.Steps)
+
+		i, err = reconcile.Import(t.Context(), m.Name, target, reconcile.ImportOptions{})
+		require.NoError(t, err)
+		require.Empty(t, i.Later, "the run has made the launch template")
+
+		more := strings.Replace(string(i.Manifest), "replicas: 2", "replicas: 3", 1)
+		require.Contains(t, more, "disable: true")
+		_, err = again(more).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.NoError(t, err)
+		after := instances(a)
+		require.Len(t, after, len(machines)+1)
+		for id := range machines {
+			require.True(t, after[id], "%s was replaced", id)
+		}
+		_, err = again(more).Delete(t.Context(), reconcile.Options{})
+		require.NoError(t, err)
+		require.Equal(t, before, a.Detailed())
+	})
+}
+
+// instances lists the machines of an account by their IDs.
+func instances(a *awssim.AWS) map[string]bool {
+	out := map[string]bool{}
+	a.Edit(func(s *awssim.State) {
+		for id := range maps.Keys(s.EC2.Instances) {
+			out[id] = true
+		}
+	})
+	return out
+}

@@ -66,8 +66,9 @@ type ImportOptions struct {
 // TemplateDifference is a group of machines and the fields in which its template differs from
 // that of the manifest.
 type TemplateDifference struct {
-	Group    string // name of the KubeadmControlPlane, the MachineDeployment or the Machine
-	Machines int
+	Group    string   // name of the KubeadmControlPlane, the MachineDeployment, the Machine or the pool
+	Pool     bool     // a launch template: Adopt cannot record that it is that of the manifest
+	Machines int      // 0: those of a node group
 	Fields   []string // "bootstrap.files"; empty if the machines do not say
 }
 
@@ -107,6 +108,7 @@ func importEKS(ctx context.Context, cluster eks.ClusterState, t Target, o LoadOp
 	if err := i.leaveOutIndescribable(&found); err != nil {
 		return nil, err
 	}
+	i.readNodeBootData(ctx, c, &found)
 	o.EKSEnableIAM = o.EKSEnableIAM || found.OwnsRoles()
 	for {
 		if i.Manifest, err = discover.YAML(i.head(&found), found.Objects()); err != nil {
@@ -117,6 +119,9 @@ func importEKS(ctx context.Context, cluster eks.ClusterState, t Target, o LoadOp
 			return nil, err
 		}
 		if !slices.ContainsFunc(r.plan.Steps, func(s graph.Step) bool { return i.leavesOut(&found, s) }) {
+			if err := i.compareNodeTemplates(ctx, found.Templates); err != nil {
+				return nil, err
+			}
 			return i, i.checkComplete(found.Owned)
 		}
 	}
@@ -152,7 +157,7 @@ func (i *Imported) check(ctx context.Context, t Target, o LoadOptions) (*run, er
 func (i *Imported) leaveOutIndescribable(found *discover.EKS) error {
 	var reasons []error
 	for _, g := range slices.Clone(found.NodeGroups) {
-		switch why := discover.Indescribable(g); {
+		switch why := found.Indescribable(g); {
 		case why == "":
 		case found.Owned:
 			reasons = append(reasons, fmt.Errorf("no manifest can be made of node-group/%s: %s", g.Name, why))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -13,6 +14,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/diagnose"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/discover"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // readStoredBootData reads what AWS stores of the boot data of pools, and of the newest machine
@@ -32,6 +34,46 @@ func (i *Imported) readStoredBootData(ctx context.Context, c *cloud.Clients, fou
 		addBooted(found, missing, id, data, err)
 	}
 	i.leaveOutBootData(missing)
+}
+
+// readNodeBootData reads what the nodes of node groups boot with that have a launch template of
+// the cluster's own.
+func (i *Imported) readNodeBootData(ctx context.Context, c *cloud.Clients, found *discover.EKS) {
+	ctx, cancel := context.WithTimeout(cloud.Optional(ctx), reading)
+	defer cancel()
+	found.Booted = map[string]*boot.BootedEKS{}
+	missing := reasons{}
+	for _, name := range slices.Sorted(maps.Keys(found.Templates)) {
+		t := found.Templates[name]
+		if len(t.UserData) == 0 {
+			continue // EKS makes it
+		}
+		data, err := bootdata.Stored(ctx, c, t.UserData)
+		var b *boot.BootedEKS
+		if err == nil {
+			b, err = boot.ParseBootedEKS(data, secretIn)
+		}
+		if err != nil {
+			missing.add(t.ID, err)
+			continue
+		}
+		found.Booted[t.ID] = b
+	}
+	i.leaveOutBootData(missing)
+}
+
+// compareNodeTemplates finds the node groups whose nodes do not boot with what the manifest says.
+func (i *Imported) compareNodeTemplates(ctx context.Context, templates map[string]ec2.TemplateContent) error {
+	if len(templates) == 0 {
+		return nil
+	}
+	changed, err := i.changedTemplates(ctx)
+	for _, group := range slices.Sorted(maps.Keys(templates)) {
+		if changed["launch-template/"+graph.ID(templates[group].Name)] {
+			i.Templates = append(i.Templates, TemplateDifference{Group: group, Pool: true, Fields: []string{"bootstrap"}})
+		}
+	}
+	return err
 }
 
 // storedOf reads what AWS stores of the boot data of a machine.

@@ -195,21 +195,31 @@ func (i *Imported) comparePools(ctx context.Context, pools []discover.Pool) erro
 	if len(pools) == 0 {
 		return nil
 	}
-	later := *i.cluster
-	later.adopts = false
-	r := later.begin(Options{})
-	if err := r.look(ctx); err != nil {
-		return err
-	}
+	changed, err := i.changedTemplates(ctx)
 	for _, p := range pools {
-		at := slices.IndexFunc(r.plan.Steps, func(s graph.Step) bool { return s.Resource == graph.ID("launch-template/"+p.Group.ID) })
 		switch {
-		case at < 0 || !r.plan.Steps[at].Diff.Has("bootstrapData"):
+		case !changed["launch-template/"+graph.ID(p.Group.ID)]:
 		case p.Ours():
-			i.Templates = append(i.Templates, TemplateDifference{Group: p.Group.ID, Machines: len(p.Group.Instances), Fields: []string{"bootstrap"}})
+			i.Templates = append(i.Templates, TemplateDifference{Group: p.Group.ID, Pool: true, Machines: len(p.Group.Instances), Fields: []string{"bootstrap"}})
 		default:
 			i.Later = append(i.Later, p.Group.ID)
 		}
 	}
-	return nil
+	return err
+}
+
+// changedTemplates returns the launch templates of which a run with the manifest makes a new
+// version because of the boot data.
+func (i *Imported) changedTemplates(ctx context.Context) (map[graph.ID]bool, error) {
+	later := *i.cluster
+	later.adopts = false
+	r := later.begin(Options{})
+	if err := r.look(ctx); err != nil {
+		return nil, err
+	}
+	changed := map[graph.ID]bool{}
+	for _, s := range r.plan.Steps {
+		changed[s.Resource] = s.Diff.Has("bootstrapData")
+	}
+	return changed, nil
 }

@@ -43,8 +43,7 @@ var notImported = map[string][]string{
 // which the plan is empty. What AWS does not tell is not in it.
 func TestImport(t *testing.T) {
 	refused := map[string]string{
-		"eks-machines":  "no manifest can be made of retired/machine/eks-machines-md-0/0/",
-		"eks-templates": "no manifest can be made of node-group/default_eks-templates-batch: what its launch template lt-",
+		"eks-machines": "no manifest can be made of retired/machine/eks-machines-md-0/0/",
 	}
 	eachOf(t, examples(t), awssim.Options{}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 		example := path.Base(t.Name())
@@ -139,20 +138,21 @@ func TestImportStranger(t *testing.T) {
 	eachOf(t, []string{"../../configs/eks-byo-vpc.yaml"}, awssim.Options{}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 		mustApply(t, m, a)
 		strangers(a)
+		kind := ""
 		a.Edit(func(s *awssim.State) { // a node group that no manifest can describe
 			for _, g := range plane(s).NodeGroups {
-				g.InstanceTypes = append(g.InstanceTypes, "t3.xlarge")
+				kind, g.Kind, g.Template = g.Kind, "CUSTOM", "lt-0"
 			}
 		})
 		target := reconcile.Target{Config: a.Process().Config(), Owner: "test"}
 		i, err := reconcile.Import(t.Context(), m.KubernetesName(), target, reconcile.ImportOptions{})
 		require.NoError(t, err)
-		require.Equal(t, []string{"node-group/default_eks-byo-vpc-pool-0: it has several instance types (t3.large, t3.xlarge), and an AWSManagedMachinePool has one"}, i.LeftOut)
-		require.Contains(t, string(i.Manifest), "# - node-group/default_eks-byo-vpc-pool-0: it has several instance types")
+		require.Equal(t, []string{"node-group/default_eks-byo-vpc-pool-0: the launch template lt-0 of another tool has an image of its own"}, i.LeftOut)
+		require.Contains(t, string(i.Manifest), "# - node-group/default_eks-byo-vpc-pool-0: the launch template lt-0")
 
 		a.Edit(func(s *awssim.State) {
 			for _, g := range plane(s).NodeGroups {
-				g.InstanceTypes = g.InstanceTypes[:1]
+				g.Kind, g.Template = kind, ""
 			}
 		})
 		i, err = reconcile.Import(t.Context(), m.KubernetesName(), target, reconcile.ImportOptions{})

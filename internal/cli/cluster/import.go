@@ -207,8 +207,14 @@ func (f *flags) tellMissing(i *reconcile.Imported) {
 		if len(t.Fields) > 0 {
 			fields = "it differs in " + strings.Join(t.Fields, ", ")
 		}
-		f.Env.Story("warning: %s of %s: launched from another template than that of the manifest: %s. 'cluster create' would replace them; complete the manifest, or record with --adopt that they have its template",
-			text.Count(t.Machines, "machine"), t.Group, fields)
+		whose, remedy := text.Count(t.Machines, "machine")+" of "+t.Group, "complete the manifest, or record with --adopt that they have its template"
+		if t.Machines == 0 {
+			whose = "the nodes of " + t.Group
+		}
+		if t.Pool {
+			remedy = "complete the manifest"
+		}
+		f.Env.Story("warning: %s: launched from another template than that of the manifest: %s. 'cluster create' would replace them; %s", whose, fields, remedy)
 	}
 }
 

@@ -167,8 +167,22 @@ func cloudConfigIn(data []byte) ([]byte, error) {
 	if isCloudConfig(data) {
 		return data, nil
 	}
-	message := textproto.NewReader(bufio.NewReader(bytes.NewReader(data)))
-	header, err := message.ReadMIMEHeader()
+	parts, err := partsOf(data)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range parts {
+		if isCloudConfig(p.content) {
+			return p.content, nil
+		}
+	}
+	return nil, errors.New("the user data has no cloud-config of Cluster API")
+}
+
+// partsOf returns the parts of a MIME message, decoded.
+func partsOf(data []byte) (all []part, err error) {
+	text := textproto.NewReader(bufio.NewReader(bytes.NewReader(data)))
+	header, err := text.ReadMIMEHeader()
 	if err != nil {
 		return nil, errors.New("the user data is not a cloud-config of Cluster API")
 	}
@@ -176,23 +190,22 @@ func cloudConfigIn(data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the type of the user data: %w", err)
 	}
-	for parts := multipart.NewReader(message.R, params["boundary"]); ; {
+	for parts := multipart.NewReader(text.R, params["boundary"]); ; {
 		p, err := parts.NextRawPart()
-		if err != nil {
-			return nil, errors.New("the user data has no cloud-config of Cluster API")
+		if errors.Is(err, io.EOF) {
+			return all, nil
 		}
-		text, err := io.ReadAll(p)
+		if err != nil {
+			return all, errors.New("the user data is not a complete MIME message")
+		}
+		content, err := io.ReadAll(p)
+		if err == nil && strings.EqualFold(p.Header.Get("Content-Transfer-Encoding"), "base64") {
+			content, err = base64.StdEncoding.DecodeString(strings.Join(strings.Fields(string(content)), ""))
+		}
 		if err != nil {
 			return nil, fmt.Errorf("read the user data: %w", err)
 		}
-		if strings.EqualFold(p.Header.Get("Content-Transfer-Encoding"), "base64") {
-			if text, err = base64.StdEncoding.DecodeString(strings.Join(strings.Fields(string(text)), "")); err != nil {
-				return nil, fmt.Errorf("decode the user data: %w", err)
-			}
-		}
-		if isCloudConfig(text) {
-			return text, nil
-		}
+		all = append(all, part{p.Header, content})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	eksbootstrapv1 "sigs.k8s.io/cluster-api-provider-aws/v2/bootstrap/eks/api/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	"sigs.k8s.io/yaml"
 )
@@ -31,6 +32,62 @@ func TestParseBootedRoundTrip(t *testing.T) {
 			require.Equal(t, string(first.Content), string(second.Content))
 		})
 	}
+}
+
+// The same for machines of EKS, with nodeadm and with the bootstrap script.
+func TestParseBootedEKSRoundTrip(t *testing.T) {
+	const sections = `
+files: [{path: /etc/motd, owner: "root:wheel", permissions: "0640", content: "hello\n", append: true}]
+ntp: {enabled: true, servers: [169.254.169.123]}
+mounts: [[/dev/xvdb, /var/lib/data]]
+users: [{name: admin, gecos: The admin, groups: wheel, homeDir: /home/a, shell: /bin/sh, lockPassword: false, sudo: "ALL=(ALL) NOPASSWD:ALL", sshAuthorizedKeys: [ssh-ed25519 AAAA admin]}]
+diskSetup:
+  partitions: [{device: /dev/xvdb, layout: true, overwrite: false, tableType: gpt}]
+  filesystems: [{device: /dev/xvdb, filesystem: ext4, label: data, partition: auto, extraOpts: [-E, lazy]}]
+`
+	const nodeadm = sections + `
+preNodeadmCommands: [echo one, "echo 'two words é'"]
+featureGates: {FastImagePull: true, InstanceIdNodeName: false}
+kubelet: {config: {maxPods: 58, evictionHard: {memory.available: 5%}, serializeImagePulls: false}, flags: ["--node-labels=a=b", "--v=3"]}
+containerd: {config: "[plugins]\nx = 1\n", baseRuntimeSpec: {process: {rlimits: [{type: RLIMIT_NOFILE, soft: 1024}]}}}
+`
+	const script = sections + `
+preBootstrapCommands: [echo before]
+postBootstrapCommands: [echo after]
+kubeletExtraArgs: {node-labels: "a=b,c=d", v: "3"}
+containerRuntime: containerd
+dnsClusterIP: 172.20.0.10
+apiRetryAttempts: 5
+useMaxPods: false
+pauseContainer: {accountNumber: "602401143452", version: "3.5"}
+dockerConfigJson: '{"log-driver": "it''s"}'
+`
+	node := eksNode(t)
+	var want eksbootstrapv1.NodeadmConfigSpec
+	require.NoError(t, yaml.UnmarshalStrict([]byte(nodeadm), &want))
+	first, err := RenderNodeadm(node, want)
+	require.NoError(t, err)
+	b, err := ParseBootedEKS(first.Content, func(string) bool { return false })
+	require.NoError(t, err)
+	require.Empty(t, b.LeftOut)
+	second, err := RenderNodeadm(node, *b.Nodeadm)
+	require.NoError(t, err)
+	require.Equal(t, string(first.Content), string(second.Content))
+
+	var config eksbootstrapv1.EKSConfigSpec
+	require.NoError(t, yaml.UnmarshalStrict([]byte(script), &config))
+	first, err = RenderEKSConfig(node, config)
+	require.NoError(t, err)
+	b, err = ParseBootedEKS(first.Content, func(string) bool { return false })
+	require.NoError(t, err)
+	require.Empty(t, b.LeftOut)
+	second, err = RenderEKSConfig(node, *b.Config)
+	require.NoError(t, err)
+	require.Equal(t, string(first.Content), string(second.Content))
+	b, err = ParseBootedEKS(first.Content, func(s string) bool { return strings.Contains(s, "log-driver") })
+	require.NoError(t, err)
+	require.Equal(t, []string{"dockerConfigJson, which may contain a secret"}, b.LeftOut)
+	require.Nil(t, b.Config.DockerConfigJSON)
 }
 
 const bootedCommon = `

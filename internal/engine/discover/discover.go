@@ -17,10 +17,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awseks "github.com/aws/aws-sdk-go-v2/service/eks"
+	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 )
 
 // EKS is an EKS cluster with its parts and its network.
@@ -31,6 +34,9 @@ type EKS struct {
 	Owned   bool // it has the owned tag of Cluster API
 
 	NodeGroups    []eks.NodeGroupState
+	Templates     map[string]ec2.TemplateContent           // launch templates of the cluster's own, by the name of the node group
+	Hooks         map[string][]expinfrav1.AWSLifecycleHook // by the name of the node group
+	Booted        map[string]*boot.BootedEKS               // what nodes boot with, by the ID of the launch template; those that were read
 	Fargate       []eks.FargateProfileState
 	Addons        []eks.AddonState
 	AccessEntries []eks.AccessEntryState
@@ -40,6 +46,9 @@ type EKS struct {
 	Policies      map[string][]string        // ARNs of the attached policies, by ARN of a role that the cluster owns
 
 	Network
+
+	images map[string]eksImage // of launch templates, by ID
+	roles  map[string]string   // of the cluster's own security groups, by ID
 }
 
 // FindEKS returns the EKS cluster with a name: that of the EKS cluster, or that of its
@@ -75,7 +84,7 @@ func ownerOfEKS(cluster eks.ClusterState) string {
 // clients are those of a cluster with the name of ClusterName.
 func ReadEKS(ctx context.Context, c *cloud.Clients, cluster eks.ClusterState) (EKS, error) {
 	e := EKS{Name: ClusterName(cluster), Region: c.Region, Cluster: cluster, Owned: cluster.IsOwned(c)}
-	for _, read := range []func(context.Context, *cloud.Clients) error{e.readParts, e.readProviders, e.readRoles, e.readNetwork} {
+	for _, read := range []func(context.Context, *cloud.Clients) error{e.readParts, e.readProviders, e.readRoles, e.readNetwork, e.readImages} {
 		if err := read(ctx, c); err != nil {
 			return e, err
 		}
@@ -106,6 +115,9 @@ func (e *EKS) readParts(ctx context.Context, c *cloud.Clients) error {
 	}
 	if e.NodeGroups, err = readAll(ctx, c, e, parts.NodeGroups, eks.NodeGroupByName); err != nil {
 		return fmt.Errorf("node groups: %w", err)
+	}
+	if err := e.readTemplates(ctx, c); err != nil {
+		return err
 	}
 	if e.Fargate, err = readAll(ctx, c, e, parts.Fargate, eks.FargateProfileByName); err != nil {
 		return fmt.Errorf("fargate profiles: %w", err)

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	eksbootstrapv1 "sigs.k8s.io/cluster-api-provider-aws/v2/bootstrap/eks/api/v1beta2"
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 	capaeks "sigs.k8s.io/cluster-api-provider-aws/v2/pkg/eks"
@@ -21,7 +22,8 @@ import (
 
 // Objects returns the Cluster API objects of the cluster.
 func (e *EKS) Objects() []Object {
-	plane, eksName := objectName(e.Cluster.Name, e.Name, longestClusterName)
+	plane := e.planeName()
+	_, eksName := objectName(e.Cluster.Name, e.Name, longestClusterName)
 	control := object(ekscontrolplanev1.GroupVersion.String(), "AWSManagedControlPlane", plane, e.controlPlane(eksName))
 	out := []Object{
 		object(clusterv1.GroupVersion.String(), "Cluster", e.Name, e.clusterSpec(plane)),
@@ -35,6 +37,12 @@ func (e *EKS) Objects() []Object {
 		out = append(out, e.fargateProfile(f))
 	}
 	return out
+}
+
+// planeName returns the name of the AWSManagedControlPlane.
+func (e *EKS) planeName() string {
+	name, _ := objectName(e.Cluster.Name, e.Name, longestClusterName)
+	return name
 }
 
 // Limits of the lengths of names in EKS.
@@ -216,15 +224,43 @@ func (e *EKS) addons() (out []any) {
 	return out
 }
 
-// pool returns the MachinePool and the AWSManagedMachinePool of a node group.
+// pool returns the MachinePool and the AWSManagedMachinePool of a node group, and the bootstrap
+// configuration of its own launch template.
 func (e *EKS) pool(g eks.NodeGroupState) []Object {
 	name, eksName := objectName(g.Name, kubernetesName(g.Name), longestNodeGroupName)
 	version := ""
 	if g.Version != "" {
 		version = "v" + g.Version + ".0"
 	}
-	pool := machinePool(e.Name, name, version, g.Desired, "AWSManagedMachinePool", nil)
-	return []Object{pool, object(expinfrav1.GroupVersion.String(), "AWSManagedMachinePool", name, e.nodeGroup(g, eksName))}
+	spec := e.nodeGroup(g, eksName)
+	group := object(expinfrav1.GroupVersion.String(), "AWSManagedMachinePool", name, spec)
+	var config []Object
+	var ref map[string]any
+	if t, own := e.Templates[g.Name]; own {
+		if e.images[t.Image].version != "" {
+			version = e.images[t.Image].version
+		}
+		spec["awsLaunchTemplate"] = e.launchTemplate(g, t)
+		if image := e.images[t.Image]; image.version != "" && image.lookup == "" {
+			group.comment("spec.awsLaunchTemplate.ami", newerImage)
+		}
+		if config = e.templateConfig(t, name); len(config) > 0 {
+			ref = reference(eksbootstrapv1.GroupVersion.Group, config[0].Kind, config[0].Name)
+		}
+	}
+	group.comment("spec", strings.Join(groupNotes(g, e.Templates), "\n"))
+	return append([]Object{machinePool(e.Name, name, version, g.Desired, "AWSManagedMachinePool", ref), group}, config...)
+}
+
+// groupNotes says what the manifest of a node group does not describe.
+func groupNotes(g eks.NodeGroupState, own map[string]ec2.TemplateContent) (notes []string) {
+	if _, ok := own[g.Name]; g.Template != "" && !ok {
+		notes = append(notes, fmt.Sprintf("Another tool has made the launch template %s (%s, version %s) of the nodes:\nruns leave it as it is. Volumes, user data, security groups and metadata options are there.", g.TemplateName, g.Template, g.TemplateVersion))
+	}
+	if len(g.InstanceTypes) > 1 {
+		notes = append(notes, fmt.Sprintf("EKS chooses between the instance types %s, and an\nAWSManagedMachinePool has one: it is not set, and runs leave them as they are.", strings.Join(g.InstanceTypes, ", ")))
+	}
+	return notes
 }
 
 func (e *EKS) nodeGroup(g eks.NodeGroupState, eksName string) map[string]any {
@@ -236,7 +272,7 @@ func (e *EKS) nodeGroup(g eks.NodeGroupState, eksName string) map[string]any {
 	if g.Capacity == "SPOT" {
 		spec["capacityType"] = "spot"
 	}
-	if len(g.InstanceTypes) > 0 {
+	if len(g.InstanceTypes) == 1 {
 		spec["instanceType"] = g.InstanceTypes[0]
 	}
 	if g.DiskSize > 0 && g.DiskSize != defaultDisk {
@@ -254,6 +290,7 @@ func (e *EKS) nodeGroup(g eks.NodeGroupState, eksName string) map[string]any {
 	case g.MaxUnavailable > 1:
 		spec["updateConfig"] = map[string]any{"maxUnavailable": int64(g.MaxUnavailable)}
 	}
+	setList(spec, "lifecycleHooks", translate(e.Hooks[g.Name], func(h expinfrav1.AWSLifecycleHook) any { return tree(h) }))
 	if g.Repair {
 		spec["nodeRepairConfig"] = map[string]any{"enabled": true}
 	}
@@ -313,12 +350,9 @@ func (e *EKS) Remarks() (out []string) {
 }
 
 // Indescribable returns why no manifest can describe a node group; "" if one can.
-func Indescribable(g eks.NodeGroupState) string {
-	switch {
-	case g.Template != "":
-		return fmt.Sprintf("what its launch template %s contains for its nodes is not read", g.Template)
-	case len(g.InstanceTypes) > 1:
-		return fmt.Sprintf("it has several instance types (%s), and an AWSManagedMachinePool has one", strings.Join(g.InstanceTypes, ", "))
+func (e *EKS) Indescribable(g eks.NodeGroupState) string {
+	if _, own := e.Templates[g.Name]; g.ImageType == string(expinfrav1.Custom) && !own {
+		return fmt.Sprintf("the launch template %s of another tool has an image of its own", g.Template)
 	}
 	return ""
 }

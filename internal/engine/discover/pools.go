@@ -153,7 +153,7 @@ func (s *SelfManaged) scalingPool(p Pool, base string) Object {
 		out.comment("spec", "Not known: refreshPreferences, how many machines are replaced at a time.")
 	}
 	if s.Pinned[p.Group.ID] {
-		out.comment("spec.awsLaunchTemplate.ami", "There is a newer image: without this ID, a run would replace the machines.")
+		out.comment("spec.awsLaunchTemplate.ami", newerImage)
 	}
 	return out
 }

@@ -84,6 +84,14 @@ func addEKSImage(g *graph.Graph, b base, x group) (*graph.Ref[ec2.ImageState], e
 	if given := x.spec.AMI.EKSOptimizedLookupType; given != nil {
 		kind = *given
 	}
+	path := eksImagePath(kind, arch)
+	parameter := EKSImageParameter(version, kind, arch)
+	return lookup(g, b, graph.ID("image/eks/"+version+"/"+path), ec2.ImageByParameter(parameter), x.specAt, "spec"), nil
+}
+
+// eksImagePath is the part of the name of a parameter with an image of EKS that says which one
+// it is.
+func eksImagePath(kind infrav1.EKSAMILookupType, arch string) string {
 	path := map[infrav1.EKSAMILookupType]string{
 		infrav1.AmazonLinux: "amazon-linux-2", infrav1.AmazonLinuxGPU: "amazon-linux-2-gpu",
 		infrav1.AmazonLinux2023: "amazon-linux-2023/" + arch + "/standard", infrav1.AmazonLinux2023GPU: "amazon-linux-2023/" + arch + "/nvidia",
@@ -91,8 +99,13 @@ func addEKSImage(g *graph.Graph, b base, x group) (*graph.Ref[ec2.ImageState], e
 	if kind == infrav1.AmazonLinux && arch == "arm64" {
 		path += "-arm64"
 	}
-	parameter := "/aws/service/eks/optimized-ami/" + version + "/" + path + "/recommended/image_id"
-	return lookup(g, b, graph.ID("image/eks/"+version+"/"+path), ec2.ImageByParameter(parameter), x.specAt, "spec"), nil
+	return path
+}
+
+// EKSImageParameter is the public parameter with the ID of the image that EKS recommends for a
+// version of Kubernetes, such as "1.34".
+func EKSImageParameter(version string, kind infrav1.EKSAMILookupType, arch string) string {
+	return "/aws/service/eks/optimized-ami/" + version + "/" + eksImagePath(kind, arch) + "/recommended/image_id"
 }
 
 // imageName expands an image lookup format, a Go template with the two values of CAPA. No

@@ -80,7 +80,8 @@ type NodeGroupState struct {
 	SSHKey                                                       string
 	SSHFrom                                                      []string          // security groups; none: all addresses
 	Issues                                                       []string          // health issues that EKS reports
-	Template, TemplateVersion                                    string            // ID and version; "" if EKS creates it
+	Template, TemplateName, TemplateVersion                      string            // ID, name and version; "" if EKS creates it
+	OwnTemplate                                                  bool              // the cluster owns the launch template
 	ScalingGroup                                                 string            // name of the Auto Scaling group; "" before it exists
 	Hooks                                                        map[string]string // its lifecycle hooks as text, by name
 	Update                                                       string            // ID of the update that this run has started
@@ -200,18 +201,33 @@ func (g *NodeGroup) Find(ctx context.Context, c *cloud.Clients) (*NodeGroupState
 		return nil, nil
 	}
 	s, err := NodeGroupByName(ctx, c, cluster.Name, g.Name)
-	if s == nil || err != nil || s.ScalingGroup == "" || cloud.IsBrief(ctx) {
+	if s == nil || err != nil || cloud.IsBrief(ctx) {
 		return s, err
 	}
 	have := *s
+	if have.OwnTemplate, err = s.ownsTemplate(ctx, c); err != nil || s.ScalingGroup == "" {
+		return &have, err
+	}
 	have.Hooks, err = autoscaling.LifecycleHooks(ctx, c, s.ScalingGroup)
 	if cloud.Denied(err) && len(g.Hooks) == 0 {
 		err = nil // without this permission, hooks cannot have been created
 	}
-	for _, name := range []string{"Launch-LC-Hook", "Terminate-LC-Hook"} { // with which EKS drains nodes
+	for _, name := range OwnHooks() {
 		delete(have.Hooks, name)
 	}
 	return &have, err
+}
+
+// OwnHooks are the names of the lifecycle hooks with which EKS drains nodes.
+func OwnHooks() []string { return []string{"Launch-LC-Hook", "Terminate-LC-Hook"} }
+
+// ownsTemplate reports whether the cluster owns the launch template of the group.
+func (s *NodeGroupState) ownsTemplate(ctx context.Context, c *cloud.Clients) (bool, error) {
+	if s.Template == "" {
+		return false, nil
+	}
+	all, err := ec2.LaunchTemplatesIfAllowed(ctx, c)
+	return slices.ContainsFunc(all, func(t ec2.LaunchTemplateState) bool { return t.ID == s.Template }), err
 }
 
 // Diff implements graph.Desired. A group that EKS could not create is deleted and created
@@ -264,10 +280,13 @@ func (g *NodeGroup) diffRemoteAccess(have *NodeGroupState, d *graph.Diff) {
 }
 
 // diffTemplate compares the launch template and its version. EKS can change only the
-// version, for which it replaces all nodes.
+// version, for which it replaces all nodes. As in CAPA, a group without a launch template in
+// the manifest keeps that of another tool.
 func (g *NodeGroup) diffTemplate(have *NodeGroupState, d *graph.Diff) {
 	if g.Template == nil {
-		d.Fixed("launchTemplate", have.Template, "")
+		if have.OwnTemplate {
+			d.Fixed("launchTemplate", have.Template, "")
+		}
 		return
 	}
 	d.Fixed("launchTemplate", have.Template, g.Template.CloudID())
@@ -574,7 +593,7 @@ func nodeGroupState(x *types.Nodegroup) NodeGroupState {
 		s.MinSize, s.MaxSize, s.Desired = aws.ToInt32(v.MinSize), aws.ToInt32(v.MaxSize), aws.ToInt32(v.DesiredSize)
 	}
 	if v := x.LaunchTemplate; v != nil {
-		s.Template, s.TemplateVersion = aws.ToString(v.Id), aws.ToString(v.Version)
+		s.Template, s.TemplateName, s.TemplateVersion = aws.ToString(v.Id), aws.ToString(v.Name), aws.ToString(v.Version)
 	}
 	if v := x.Resources; v != nil && len(v.AutoScalingGroups) > 0 {
 		s.ScalingGroup = aws.ToString(v.AutoScalingGroups[0].Name)

@@ -1,0 +1,126 @@
+package reconcile_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	awseks "github.com/aws/aws-sdk-go-v2/service/eks"
+	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+// eksctlGroup replaces the node groups of an EKS cluster by one as eksctl makes them: with a
+// launch template (eksctl's pkg/cfn/builder/testdata/launch_template/standard.json), and with
+// several instance types if there is more than one. It returns the ID of the template.
+func eksctlGroup(t *testing.T, a *awssim.AWS, instanceTypes ...string) string {
+	t.Helper()
+	var cluster, role, group string
+	var subnets []string
+	a.Edit(func(s *awssim.State) {
+		c := plane(s)
+		cluster, group = c.Name, c.Group
+		for _, g := range c.NodeGroups {
+			role, subnets = g.RoleARN, g.Subnets
+		}
+		clear(c.NodeGroups)
+	})
+	tags := []ec2types.Tag{
+		{Key: aws.String("Name"), Value: aws.String("shop-standard-Node")},
+		{Key: aws.String("alpha.eksctl.io/nodegroup-name"), Value: aws.String("standard")}, {Key: aws.String("alpha.eksctl.io/nodegroup-type"), Value: aws.String("managed")},
+	}
+	template, err := ec2.NewFromConfig(a.Config()).CreateLaunchTemplate(t.Context(), &ec2.CreateLaunchTemplateInput{
+		LaunchTemplateName: aws.String("eksctl-shop-nodegroup-standard"),
+		LaunchTemplateData: &ec2types.RequestLaunchTemplateData{
+			BlockDeviceMappings: []ec2types.LaunchTemplateBlockDeviceMappingRequest{{DeviceName: aws.String("/dev/xvda"), Ebs: &ec2types.LaunchTemplateEbsBlockDeviceRequest{
+				Iops: aws.Int32(3000), Throughput: aws.Int32(125), VolumeSize: aws.Int32(80), VolumeType: ec2types.VolumeTypeGp3,
+			}}},
+			MetadataOptions:  &ec2types.LaunchTemplateInstanceMetadataOptionsRequest{HttpPutResponseHopLimit: aws.Int32(2), HttpTokens: ec2types.LaunchTemplateHttpTokensStateRequired},
+			SecurityGroupIds: []string{group},
+			TagSpecifications: []ec2types.LaunchTemplateTagSpecificationRequest{
+				{ResourceType: ec2types.ResourceTypeInstance, Tags: tags}, {ResourceType: ec2types.ResourceTypeVolume, Tags: tags},
+			},
+		},
+	})
+	require.NoError(t, err)
+	_, err = awseks.NewFromConfig(a.Config()).CreateNodegroup(t.Context(), &awseks.CreateNodegroupInput{
+		ClusterName: &cluster, NodegroupName: aws.String("standard"), NodeRole: &role, Subnets: subnets, AmiType: ekstypes.AMITypesAl2023X8664Standard,
+		InstanceTypes: instanceTypes, Labels: map[string]string{"alpha.eksctl.io/cluster-name": "shop", "alpha.eksctl.io/nodegroup-name": "standard"},
+		ScalingConfig:  &ekstypes.NodegroupScalingConfig{DesiredSize: aws.Int32(2), MinSize: aws.Int32(2), MaxSize: aws.Int32(2)},
+		LaunchTemplate: &ekstypes.LaunchTemplateSpecification{Id: template.LaunchTemplate.LaunchTemplateId},
+		Tags:           map[string]string{"alpha.eksctl.io/nodegroup-name": "standard", "alpha.eksctl.io/nodegroup-type": "managed"},
+	})
+	require.NoError(t, err)
+	time.Sleep(10 * time.Minute) // until the nodes have joined
+	return *template.LaunchTemplate.LaunchTemplateId
+}
+
+// A node group of eksctl is in the manifest, without its launch template: runs leave the template
+// as it is, scale the group and upgrade it. A deletion deletes the group, and not the template.
+func TestImportOfEksctl(t *testing.T) {
+	eachOf(t, []string{"../../configs/eks-byo-vpc.yaml"}, awssim.Options{}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
+		mustApply(t, m, a)
+		strangers(a)
+		template := eksctlGroup(t, a, "m5.xlarge")
+		target := reconcile.Target{Config: a.Process().Config(), Owner: "test"}
+		i, err := reconcile.Import(t.Context(), m.KubernetesName(), target, reconcile.ImportOptions{})
+		require.NoError(t, err)
+		require.Empty(t, i.LeftOut)
+		require.Empty(t, i.Differences, "%s", i.Manifest)
+		require.Empty(t, i.Templates)
+		text := string(i.Manifest)
+		require.Contains(t, text, "# Another tool has made the launch template eksctl-shop-nodegroup-standard ("+template+", version 1) of the nodes:\n")
+		require.Contains(t, text, "instanceType: m5.xlarge")
+		require.NotContains(t, text, "awsLaunchTemplate")
+		_, err = i.Adopt(t.Context(), reconcile.Options{})
+		require.NoError(t, err)
+
+		open := func(text string) *reconcile.Cluster {
+			m, err := reconcile.Load([]reconcile.Source{{Name: "imported.yaml", Data: []byte(text)}}, reconcile.LoadOptions{})
+			require.NoError(t, err)
+			return reconcile.Open(m, target)
+		}
+		p, err := open(text).Plan(t.Context())
+		require.NoError(t, err)
+		require.True(t, p.Empty(), "%v", p.Steps)
+		more := strings.Replace(strings.Replace(text, "maxSize: 2", "maxSize: 4", 1), "replicas: 2", "replicas: 3", 1)
+		require.NotEqual(t, text, more)
+		_, err = open(more).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.NoError(t, err)
+		a.Edit(func(s *awssim.State) {
+			g := plane(s).NodeGroups["standard"]
+			require.Equal(t, int32(3), g.Desired)
+			require.Equal(t, template, g.Template)
+		})
+		_, err = open(more).Delete(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.NoError(t, err)
+		a.Edit(func(s *awssim.State) {
+			require.Empty(t, s.EKS.Clusters)
+			require.NotNil(t, s.EC2.LaunchTemplates[template])
+			require.Len(t, s.EC2.LaunchTemplates[template].Versions, 1)
+		})
+	})
+}
+
+// A node group with several instance types is in the manifest without any: runs leave them.
+func TestImportOfInstanceTypes(t *testing.T) {
+	eachOf(t, []string{"../../configs/eks-byo-vpc.yaml"}, awssim.Options{}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
+		mustApply(t, m, a)
+		strangers(a)
+		eksctlGroup(t, a, "m5.large", "m5.xlarge")
+		target := reconcile.Target{Config: a.Process().Config(), Owner: "test"}
+		i, err := reconcile.Import(t.Context(), m.KubernetesName(), target, reconcile.ImportOptions{})
+		require.NoError(t, err)
+		require.Empty(t, i.LeftOut)
+		require.Empty(t, i.Differences, "%s", i.Manifest)
+		require.Contains(t, string(i.Manifest), "# EKS chooses between the instance types m5.large, m5.xlarge, and an\n# AWSManagedMachinePool has one")
+		require.NotContains(t, string(i.Manifest), "instanceType:")
+	})
+}

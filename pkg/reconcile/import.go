@@ -105,21 +105,25 @@ func importEKS(ctx context.Context, cluster eks.ClusterState, t Target, o LoadOp
 		return nil, err
 	}
 	i := &Imported{Name: found.Name}
-	if err := i.leaveOutIndescribable(&found); err != nil {
+	if err := i.leaveOutIndescribable(found); err != nil {
 		return nil, err
 	}
-	i.readNodeBootData(ctx, c, &found)
+	i.readNodeBootData(ctx, c, found)
 	o.EKSEnableIAM = o.EKSEnableIAM || found.OwnsRoles()
 	for {
-		if i.Manifest, err = discover.YAML(i.head(&found), found.Objects()); err != nil {
+		if i.Manifest, err = discover.YAML(i.head(found), found.Objects()); err != nil {
 			return nil, err
 		}
 		r, err := i.check(ctx, t, o)
 		if err != nil {
 			return nil, err
 		}
-		if !slices.ContainsFunc(r.plan.Steps, func(s graph.Step) bool { return i.leavesOut(&found, s) }) {
+		if !slices.ContainsFunc(r.plan.Steps, func(s graph.Step) bool { return i.leavesOut(found, s) }) && !pinImages(found.Workers, r) {
+			i.compareTemplates(r)
 			if err := i.compareNodeTemplates(ctx, found.Templates); err != nil {
+				return nil, err
+			}
+			if err := i.comparePools(ctx, found.Workers.Pools); err != nil {
 				return nil, err
 			}
 			return i, i.checkComplete(found.Owned)

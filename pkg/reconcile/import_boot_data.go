@@ -36,28 +36,40 @@ func (i *Imported) readStoredBootData(ctx context.Context, c *cloud.Clients, fou
 	i.leaveOutBootData(missing)
 }
 
-// readNodeBootData reads what the nodes of node groups boot with that have a launch template of
-// the cluster's own.
+// readNodeBootData reads what the nodes of an EKS cluster boot with: those of node groups with a
+// launch template of the cluster's own, of Auto Scaling groups, and machines.
 func (i *Imported) readNodeBootData(ctx context.Context, c *cloud.Clients, found *discover.EKS) {
 	ctx, cancel := context.WithTimeout(cloud.Optional(ctx), reading)
 	defer cancel()
 	found.Booted = map[string]*boot.BootedEKS{}
 	missing := reasons{}
-	for _, name := range slices.Sorted(maps.Keys(found.Templates)) {
-		t := found.Templates[name]
-		if len(t.UserData) == 0 {
-			continue // EKS makes it
+	add := func(id string, data []byte, err error) {
+		if errors.Is(err, bootdata.ErrDeleted) {
+			return // a comment at the bootstrap configuration says that it is not known
 		}
-		data, err := bootdata.Stored(ctx, c, t.UserData)
 		var b *boot.BootedEKS
 		if err == nil {
 			b, err = boot.ParseBootedEKS(data, secretIn)
 		}
 		if err != nil {
-			missing.add(t.ID, err)
-			continue
+			missing.add(id, err)
+			return
 		}
-		found.Booted[t.ID] = b
+		found.Booted[id] = b
+	}
+	templates := slices.Collect(maps.Values(found.Templates))
+	for _, p := range found.Workers.Pools {
+		templates = append(templates, p.Template)
+	}
+	for _, t := range templates {
+		if len(t.UserData) > 0 { // otherwise EKS makes it
+			data, err := bootdata.Stored(ctx, c, t.UserData)
+			add(t.ID, data, err)
+		}
+	}
+	for _, id := range found.Workers.Newest() {
+		data, err := storedOf(ctx, c, id)
+		add(id, data, err)
 	}
 	i.leaveOutBootData(missing)
 }

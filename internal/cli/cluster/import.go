@@ -61,8 +61,9 @@ cluster. --adopt sets them on the cluster and on its parts, records that the mac
 the templates of the manifest, and changes nothing else. From then on, 'cluster delete'
 deletes the cluster. The VPC of another tool stays.
 
-The manifest does not contain self-managed nodes of EKS clusters, nor objects in
-Kubernetes.`,
+The manifest does not contain self-managed nodes that another tool has added to an EKS
+cluster, nor objects in Kubernetes. Node groups keep the launch templates that another
+tool, such as eksctl, has made for them.`,
 		Example: `  clusterawsadm cluster import shop --region eu-west-1 > shop.yaml
   clusterawsadm cluster import shop --region eu-west-1 -o shop.yaml --adopt
   clusterawsadm cluster import shop --region eu-west-1 -o shop.yaml --pki-from ssm --adopt`,

@@ -3,9 +3,11 @@ package discover
 import (
 	"strings"
 
+	eksbootstrapv1 "sigs.k8s.io/cluster-api-provider-aws/v2/bootstrap/eks/api/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
 // Newest lists the IDs of the newest machine of every group: what they booted with is what new
@@ -37,6 +39,27 @@ func (s *SelfManaged) asBooted(g *machineGroup) {
 		given.Files[i].Content = strings.TrimSuffix(given.Files[i].Content, "\n") + "\n"
 	}
 	g.boot = *given
+}
+
+// describeEKS sets the bootstrap configuration of machines of an EKS cluster: what the newest one
+// has booted with.
+func (s *SelfManaged) describeEKS(g *machineGroup, r topology.Recorded) {
+	b := s.plane.Booted[g.machines[0].ID]
+	g.boot = bootstrapv1.KubeadmConfigSpec{}
+	if b == nil {
+		g.eks = &boot.BootedEKS{Nodeadm: &eksbootstrapv1.NodeadmConfigSpec{}}
+	} else {
+		g.eks, g.read, g.leftOut = b, true, b.LeftOut
+	}
+	fields := topology.BootFields(g.eks.Nodeadm)
+	if g.eks.Config != nil {
+		fields = topology.BootFields(g.eks.Config)
+	}
+	for _, name := range r.Names() {
+		if strings.HasPrefix(name, topology.BootPrefix) && !r.Agrees(name, fields[name]) {
+			g.unknown = append(g.unknown, name)
+		}
+	}
 }
 
 // mostFiles is the number of files of which all versions are tried. Those after the last one are

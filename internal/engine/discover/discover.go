@@ -45,9 +45,11 @@ type EKS struct {
 	Unread        []string                   // what could not be read, and why
 	Policies      map[string][]string        // ARNs of the attached policies, by ARN of a role that the cluster owns
 
+	Workers *SelfManaged // machines and Auto Scaling groups that are no node groups
+
 	Network
 
-	images map[string]eksImage // of launch templates, by ID
+	images map[string]eksImage // of launch templates and machines, by ID
 	roles  map[string]string   // of the cluster's own security groups, by ID
 }
 
@@ -82,11 +84,11 @@ func ownerOfEKS(cluster eks.ClusterState) string {
 // ReadEKS reads an EKS cluster with its parts. Those that somebody else has added to a
 // cluster of Cluster API's are not its own: they are omitted, as runs do not touch them. The
 // clients are those of a cluster with the name of ClusterName.
-func ReadEKS(ctx context.Context, c *cloud.Clients, cluster eks.ClusterState) (EKS, error) {
-	e := EKS{Name: ClusterName(cluster), Region: c.Region, Cluster: cluster, Owned: cluster.IsOwned(c)}
-	for _, read := range []func(context.Context, *cloud.Clients) error{e.readParts, e.readProviders, e.readRoles, e.readNetwork, e.readImages} {
+func ReadEKS(ctx context.Context, c *cloud.Clients, cluster eks.ClusterState) (*EKS, error) {
+	e := &EKS{Name: ClusterName(cluster), Region: c.Region, Cluster: cluster, Owned: cluster.IsOwned(c)}
+	for _, read := range []func(context.Context, *cloud.Clients) error{e.readParts, e.readProviders, e.readRoles, e.readNetwork, e.readWorkers, e.readImages} {
 		if err := read(ctx, c); err != nil {
-			return e, err
+			return nil, err
 		}
 	}
 	return e, nil

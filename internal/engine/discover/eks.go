@@ -36,6 +36,12 @@ func (e *EKS) Objects() []Object {
 	for _, f := range e.Fargate {
 		out = append(out, e.fargateProfile(f))
 	}
+	for _, g := range e.Workers.readGroups() {
+		out = append(out, e.Workers.machineObjects(g)...)
+	}
+	for _, p := range e.Workers.Pools {
+		out = append(out, e.Workers.pool(p)...)
+	}
 	return out
 }
 

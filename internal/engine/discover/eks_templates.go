@@ -47,6 +47,15 @@ func (e *EKS) readTemplates(ctx context.Context, c *cloud.Clients) error {
 	return nil
 }
 
+// readWorkers reads the machines and Auto Scaling groups of the cluster that are no node groups.
+func (e *EKS) readWorkers(ctx context.Context, c *cloud.Clients) (err error) {
+	e.Workers = &SelfManaged{plane: e, Name: e.Name, Region: e.Region, Namespace: defaultNamespace, Network: e.Network, Pinned: map[string]bool{}}
+	if e.Workers.Machines, err = ec2.Instances(ctx, c); err != nil {
+		return fmt.Errorf("machines of the cluster: %w", err)
+	}
+	return e.Workers.readMachines(ctx, c)
+}
+
 // eksImage says how the image of a launch template is looked up.
 type eksImage struct {
 	version string                   // "v1.34.0"; "" if it is not known
@@ -60,7 +69,7 @@ var eksImageName = regexp.MustCompile(`^amazon-eks-[a-z0-9_-]+-(1\.\d+)-v\d+$`)
 // groups are the cluster's own.
 func (e *EKS) readImages(ctx context.Context, c *cloud.Clients) error {
 	e.images, e.roles = map[string]eksImage{}, map[string]string{}
-	if len(e.Templates) == 0 {
+	if len(e.Templates)+len(e.Workers.Machines)+len(e.Workers.Pools) == 0 {
 		return nil
 	}
 	groups, err := ec2.SecurityGroups(ctx, c, e.VPC.ID)
@@ -72,13 +81,24 @@ func (e *EKS) readImages(ctx context.Context, c *cloud.Clients) error {
 			e.roles[g.ID] = g.Tags[cloud.RoleTag]
 		}
 	}
+	var ids []string
 	for _, t := range e.Templates {
-		if t.Image == "" {
+		ids = append(ids, t.Image)
+	}
+	for _, p := range e.Workers.Pools {
+		ids = append(ids, p.Template.Image)
+	}
+	for _, m := range e.Workers.Machines {
+		ids = append(ids, m.Image)
+	}
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		if id == "" {
 			continue
 		}
-		image, err := ec2.ImageByID(t.Image)(ctx, c)
+		image, err := ec2.ImageByID(id)(ctx, c)
 		if err != nil {
-			return err
+			continue // it was deleted, or is not shared any more
 		}
 		found := eksImage{}
 		match := eksImageName.FindStringSubmatch(image.Name)
@@ -90,11 +110,11 @@ func (e *EKS) readImages(ctx context.Context, c *cloud.Clients) error {
 				continue
 			}
 			newest, err := ec2.ImageByParameter(topology.EKSImageParameter(match[1], kind, image.Architecture))(ctx, c)
-			if err == nil && newest != nil && newest.ID == t.Image {
+			if err == nil && newest != nil && newest.ID == id {
 				found.lookup = kind
 			}
 		}
-		e.images[t.Image] = found
+		e.images[id] = found
 	}
 	return nil
 }

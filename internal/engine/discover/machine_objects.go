@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	eksbootstrapv1 "sigs.k8s.io/cluster-api-provider-aws/v2/bootstrap/eks/api/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -45,16 +46,16 @@ func (g machineGroup) template() Object {
 }
 
 func (s *SelfManaged) deployment(g machineGroup) []Object {
-	machine := s.machineSpec(g, "KubeadmConfigTemplate", "AWSMachineTemplate")
-	config := object(bootstrapVersion(), "KubeadmConfigTemplate", g.name, map[string]any{"template": map[string]any{"spec": tree(g.boot)}})
+	kind, version, spec := g.config()
+	machine := s.machineSpec(g, kind+"Template", "AWSMachineTemplate")
+	config := object(version, kind+"Template", g.name, map[string]any{"template": map[string]any{"spec": spec}})
 	g.commentBoot(&config, "spec.template.spec")
-	return []Object{
-		object(coreVersion(), deploymentKind, g.name, map[string]any{
-			"clusterName": s.Name, "replicas": g.replicas(), "selector": map[string]any{"matchLabels": map[string]any{}},
-			"template": map[string]any{"spec": machine},
-		}),
-		g.template(), config,
-	}
+	out := object(coreVersion(), deploymentKind, g.name, map[string]any{
+		"clusterName": s.Name, "replicas": g.replicas(), "selector": map[string]any{"matchLabels": map[string]any{}},
+		"template": map[string]any{"spec": machine},
+	})
+	out.comment("spec", "MachineHealthChecks are objects of the management cluster only: AWS does not know them.")
+	return []Object{out, g.template(), config}
 }
 
 // machine returns the objects of a stand-alone Machine. Its AWSMachine has the name of the
@@ -65,15 +66,27 @@ func (s *SelfManaged) machine(g machineGroup) []Object {
 	if g.controlPlane {
 		labels[clusterv1.MachineControlPlaneLabel] = ""
 	}
-	spec := s.machineSpec(g, "KubeadmConfig", "AWSMachine")
+	kind, version, boot := g.config()
+	spec := s.machineSpec(g, kind, "AWSMachine")
 	spec["infrastructureRef"] = reference(infrav1.GroupVersion.Group, "AWSMachine", name)
 	out := object(coreVersion(), machineKind, g.name, spec)
 	out.Labels = labels
 	machine := object(infraVersion(), "AWSMachine", name, tree(g.spec))
 	g.commentMachine(&machine, "spec")
-	config := object(bootstrapVersion(), "KubeadmConfig", g.name, tree(g.boot))
+	config := object(version, kind, g.name, boot)
 	g.commentBoot(&config, "spec")
 	return []Object{out, machine, config}
+}
+
+// config returns the kind, the version and the spec of the bootstrap configuration.
+func (g machineGroup) config() (kind, version string, spec map[string]any) {
+	switch {
+	case g.eks == nil:
+		return "KubeadmConfig", bootstrapVersion(), tree(g.boot)
+	case g.eks.Config != nil:
+		return "EKSConfig", eksbootstrapv1.GroupVersion.String(), tree(g.eks.Config)
+	}
+	return "NodeadmConfig", eksbootstrapv1.GroupVersion.String(), tree(g.eks.Nodeadm)
 }
 
 // machineSpec returns the spec of the Machines of a group.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
@@ -33,6 +34,8 @@ type machineGroup struct {
 	recorded     bool     // the machines say which fields their template sets
 	read         bool     // it was read what a machine booted with
 	leftOut      []string // of what it booted with
+
+	eks *boot.BootedEKS // bootstrap configuration of a machine of EKS, instead of boot
 }
 
 // readGroups finds the groups of the machines, those of the control plane first.
@@ -101,6 +104,9 @@ func (s *SelfManaged) describe(g *machineGroup) {
 	g.recorded = newest.Tags[cloud.TemplateFieldsTag] != ""
 	base, version := ec2.CAPAImage(s.images[newest.Image])
 	g.version = version
+	if s.plane != nil {
+		g.version = s.plane.images[newest.Image].version
+	}
 	if s.Config != nil && g.version == "" {
 		g.version = s.Config.Version
 	}
@@ -114,7 +120,9 @@ func (s *SelfManaged) describe(g *machineGroup) {
 		s.withoutRecord(g, have)
 	}
 	s.setMutable(g)
-	if b := s.booted(g); b != nil {
+	if s.plane != nil {
+		s.describeEKS(g, r)
+	} else if b := s.booted(g); b != nil {
 		g.read, g.leftOut = true, b.LeftOut
 	}
 }
@@ -125,6 +133,9 @@ func (s *SelfManaged) candidates(m ec2.InstanceState, base string) infrav1.AWSMa
 	if base == "" {
 		image := m.Image
 		spec.AMI.ID = &image
+		if s.plane != nil && s.plane.images[image].lookup != "" {
+			spec.AMI.EKSOptimizedLookupType = new(s.plane.images[image].lookup)
+		}
 	} else {
 		spec.ImageLookupBaseOS = base
 	}
@@ -141,6 +152,9 @@ func (s *SelfManaged) candidates(m ec2.InstanceState, base string) infrav1.AWSMa
 // of Cluster API: new machines get what these have.
 func (s *SelfManaged) withoutRecord(g *machineGroup, have infrav1.AWSMachineSpec) {
 	m := g.machines[0]
+	if have.AMI.EKSOptimizedLookupType != nil {
+		have.AMI.ID = nil
+	}
 	if have.ImageLookupBaseOS == topology.DefaultBaseOS {
 		have.ImageLookupBaseOS = ""
 	}
@@ -214,6 +228,9 @@ func (s *SelfManaged) setMutable(g *machineGroup) {
 // additionalGroups lists those of some security groups that neither the role of a machine nor an
 // override gives to it.
 func (s *SelfManaged) additionalGroups(ids []string) []string {
+	if s.plane != nil {
+		return s.plane.additionalGroups(ids)
+	}
 	taken := s.commonGroups("")
 	if s.External() {
 		taken = nil

@@ -14,6 +14,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
+// unknownIdentity is the comment at the object that may have an identityRef.
+const unknownIdentity = "Not known: identityRef, with which identity the cluster was made. Runs use the\ncredentials of the caller."
+
 func coreVersion() string  { return clusterv1.GroupVersion.String() }
 func infraVersion() string { return infrav1.GroupVersion.String() }
 
@@ -27,6 +30,9 @@ func (s *SelfManaged) Objects() []Object {
 	if s.External() {
 		out[1].Annotations = map[string]any{clusterv1.ManagedByAnnotation: "unknown"}
 		out[1].comment("spec", "Nothing but machines was made with this cluster.")
+	}
+	if !s.External() {
+		out[1].comment("spec", unknownIdentity)
 	}
 	for _, g := range s.groups {
 		out = append(out, s.machineObjects(g)...)
@@ -122,6 +128,9 @@ func (s *SelfManaged) key() string {
 // additionalTags returns the tags of the user that the VPC and the security groups have, or, in
 // a VPC of somebody else, the security groups and all machines.
 func (s *SelfManaged) additionalTags() map[string]any {
+	if s.plane != nil {
+		return s.plane.additionalTags()
+	}
 	var parts []cloud.Tags
 	if s.Owned {
 		parts = append(parts, s.VPC.Tags)

@@ -31,7 +31,7 @@ func readPools(ctx context.Context, c *cloud.Clients) (pools []Pool, err error) 
 	if err != nil {
 		return nil, fmt.Errorf("auto scaling groups: %w", err)
 	}
-	groups = slices.DeleteFunc(slices.Clone(groups), func(g autoscaling.GroupState) bool { return g.Status != "" })
+	groups = slices.DeleteFunc(slices.Clone(groups), func(g autoscaling.GroupState) bool { return g.Status != "" || g.Tags["eks:nodegroup-name"] != "" })
 	var names []string
 	for _, g := range groups {
 		names = append(names, g.ID)
@@ -72,6 +72,14 @@ func (p Pool) configName() string {
 // pool returns the objects of an Auto Scaling group.
 func (s *SelfManaged) pool(p Pool) []Object {
 	name := p.Group.ID
+	if s.plane != nil {
+		var ref map[string]any
+		config := s.plane.templateConfig(p.Template, name)
+		if len(config) > 0 {
+			ref = reference(bootstrapv1.GroupVersion.Group, config[0].Kind, config[0].Name)
+		}
+		return append([]Object{machinePool(s.Name, name, s.plane.images[p.Template.Image].version, p.Group.Desired, "AWSMachinePool", ref), s.scalingPool(p, "")}, config...)
+	}
 	base, version := ec2.CAPAImage(s.images[p.Template.Image])
 	if version == "" && s.Config != nil {
 		version = s.Config.Version
@@ -104,6 +112,8 @@ func machinePool(cluster, name, version string, replicas int32, kind string, con
 func (s *SelfManaged) scalingPool(p Pool, base string) Object {
 	t := p.Template.Spec
 	switch {
+	case s.plane != nil && !s.Pinned[p.Group.ID] && s.plane.images[p.Template.Image].lookup != "":
+		t.AMI.EKSOptimizedLookupType = new(s.plane.images[p.Template.Image].lookup)
 	case base == "" || s.Pinned[p.Group.ID]:
 		t.AMI.ID = &p.Template.Image
 	case base != topology.DefaultBaseOS:
@@ -160,6 +170,9 @@ func (s *SelfManaged) scalingPool(p Pool, base string) Object {
 
 // poolSubnets lists the IDs of the subnets of pools that do not name any.
 func (s *SelfManaged) poolSubnets() (ids []string) {
+	if s.plane != nil {
+		return s.plane.privateSubnets()
+	}
 	private := slices.ContainsFunc(s.Subnets, func(x ec2.SubnetState) bool { return !s.Public[x.ID] })
 	for _, x := range s.Subnets {
 		if s.Public[x.ID] != private && (s.Owned || slices.Contains(s.usedSubnets(), x.ID)) && !slices.ContainsFunc(s.podSubnets(), func(p ec2.SubnetState) bool { return p.ID == x.ID }) {

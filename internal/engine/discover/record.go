@@ -15,7 +15,10 @@ import (
 // short values. Each other field gets the first value with which the tag agrees, of those that
 // AWS returns and those that are usual.
 func (s *SelfManaged) fromRecord(g *machineGroup, r topology.Recorded, have infrav1.AWSMachineSpec) {
-	boot := s.bootCandidates(g)
+	boot := map[string][]string{} // that of EKS is not put together from fields
+	if s.plane == nil {
+		boot = s.bootCandidates(g)
+	}
 	candidates := machineCandidates(have)
 	candidates["failureDomain"] = []string{g.machines[0].Zone}
 	maps.Copy(candidates, boot)
@@ -26,6 +29,7 @@ func (s *SelfManaged) fromRecord(g *machineGroup, r topology.Recorded, have infr
 		value, ok := recordedValue(r, name, candidates[name])
 		field, isBoot := strings.CutPrefix(name, topology.BootPrefix)
 		switch {
+		case isBoot && s.plane != nil:
 		case !ok && r.Has(name):
 			g.unknown = append(g.unknown, name)
 		case !ok || name == "version":
@@ -79,6 +83,7 @@ func machineCandidates(have infrav1.AWSMachineSpec) map[string][]string {
 		"cloudInit.secureSecretsBackend": {string(infrav1.SecretBackendSecretsManager), string(infrav1.SecretBackendSSMParameterStore)},
 		"ignition.storageType":           {string(infrav1.IgnitionStorageTypeOptionClusterObjectStore), string(infrav1.IgnitionStorageTypeOptionUnencryptedUserData)},
 		"ignition.version":               {"2.3", "3.0", "3.1", "3.2", "3.3", "3.4"},
+		"ami.eksLookupType":              {string(infrav1.AmazonLinux2023), string(infrav1.AmazonLinux2023GPU), string(infrav1.AmazonLinux), string(infrav1.AmazonLinuxGPU)},
 		"hostAffinity":                   {"default", "host"},
 		"networkInterfaceType":           {string(infrav1.NetworkInterfaceTypeENI), string(infrav1.NetworkInterfaceTypeEFAWithENAInterface)},
 		"nonRootVolumes":                 volumeCandidates(have),

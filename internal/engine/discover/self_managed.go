@@ -16,7 +16,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
-// SelfManaged is a cluster whose control plane consists of machines with kubeadm.
+// SelfManaged is a cluster whose control plane consists of machines with kubeadm, or the part of
+// an EKS cluster that consists of machines and Auto Scaling groups.
 type SelfManaged struct {
 	Name, Namespace, Region string
 	Network
@@ -34,6 +35,7 @@ type SelfManaged struct {
 	Pinned    map[string]bool          // names of pools whose image a run would otherwise change
 	Sealed    bool                     // the default security group of the VPC has no rules
 
+	plane  *EKS                              // nil: kubeadm
 	specs  map[string]infrav1.AWSMachineSpec // by ID of the machine
 	images map[string]string                 // names, by ID
 	groups []machineGroup
@@ -159,6 +161,9 @@ func (s *SelfManaged) ControlPlane() (ids []string) {
 // External reports whether somebody else manages the infrastructure of the cluster: nothing
 // but machines was made with it.
 func (s *SelfManaged) External() bool {
+	if s.plane != nil {
+		return false
+	}
 	own := slices.ContainsFunc(s.Balancers, func(b Balancer) bool { return b.Owned })
 	return !s.Owned && len(s.Groups) == 0 && !own && (s.Classic == nil || !s.Classic.Owned)
 }

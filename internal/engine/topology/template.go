@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	eksbootstrapv1 "sigs.k8s.io/cluster-api-provider-aws/v2/bootstrap/eks/api/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -207,8 +208,11 @@ var fieldNames = sync.OnceValue(func() map[string]string {
 // listFields lists the names of all fields that a template can have.
 func listFields() []string {
 	out := fieldsOf("", reflect.TypeFor[infrav1.AWSMachineSpec]())
-	out = append(out, fieldsOf(strings.TrimSuffix(BootPrefix, "."), reflect.TypeFor[bootstrapv1.KubeadmConfigSpec]())...)
-	return append(out, "version", "failureDomain")
+	for _, t := range []reflect.Type{reflect.TypeFor[bootstrapv1.KubeadmConfigSpec](), reflect.TypeFor[eksbootstrapv1.EKSConfigSpec](), reflect.TypeFor[eksbootstrapv1.NodeadmConfigSpec]()} {
+		out = append(out, fieldsOf(strings.TrimSuffix(BootPrefix, "."), t)...)
+	}
+	slices.Sort(out) // configurations have fields of the same name
+	return append(slices.Compact(out), "version", "failureDomain")
 }
 
 // fieldsOf lists the names of the fields of a type, and of the types of its fields.

@@ -88,6 +88,10 @@ func load(ctx context.Context, c *cloud.Clients, source string) ([]byte, error) 
 	}
 	bucket, _, link := strings.Cut(at.Host, ".s3.")
 	key := strings.TrimPrefix(at.Path, "/")
+	if strings.HasPrefix(at.Host, "s3.") { // a bucket with dots in its name
+		link = true
+		bucket, key, _ = strings.Cut(key, "/")
+	}
 	if !link && at.Scheme != "s3" {
 		return nil, fmt.Errorf("it is not in a bucket, but at %s", at.Host)
 	}

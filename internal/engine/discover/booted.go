@@ -22,6 +22,14 @@ func (s *SelfManaged) Newest() (ids []string) {
 // booted returns what the newest machine of a group has booted with; nil if it was not read.
 func (s *SelfManaged) booted(g *machineGroup) *boot.Booted { return s.Booted[g.machines[0].ID] }
 
+// bootedFields returns the fields of what the newest machine of a group has booted with.
+func (s *SelfManaged) bootedFields(g *machineGroup) map[string]string {
+	if b := s.booted(g); b != nil {
+		return topology.BootFields(&b.Spec)
+	}
+	return nil
+}
+
 // asBooted completes the bootstrap configuration of a group that has no record with what its
 // newest machine has booted with.
 func (s *SelfManaged) asBooted(g *machineGroup) {

@@ -31,6 +31,7 @@ type machineGroup struct {
 	spec         infrav1.AWSMachineSpec
 	boot         bootstrapv1.KubeadmConfigSpec
 	unknown      []string // fields of spec and boot that are set, and whose values are not known
+	rewritten    []string // fields of boot that mean the same as those of the template, and have another text
 	recorded     bool     // the machines say which fields their template sets
 	read         bool     // it was read what a machine booted with
 	leftOut      []string // of what it booted with

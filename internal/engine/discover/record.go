@@ -24,12 +24,15 @@ func (s *SelfManaged) fromRecord(g *machineGroup, r topology.Recorded, have infr
 	maps.Copy(candidates, boot)
 	names := slices.Concat(r.Names(), slices.Collect(maps.Keys(boot)))
 	slices.Sort(names)
-	machine, config := map[string]any{}, map[string]any{}
+	machine, config, booted := map[string]any{}, map[string]any{}, s.bootedFields(g)
 	for _, name := range slices.Compact(names) {
 		value, ok := recordedValue(r, name, candidates[name])
 		field, isBoot := strings.CutPrefix(name, topology.BootPrefix)
 		switch {
 		case isBoot && s.plane != nil:
+		case !ok && r.Has(name) && booted[name] != "":
+			g.rewritten = append(g.rewritten, field)
+			put(config, field, booted[name])
 		case !ok && r.Has(name):
 			g.unknown = append(g.unknown, name)
 		case !ok || name == "version":

@@ -218,18 +218,6 @@ func (g *NodeGroup) Find(ctx context.Context, c *cloud.Clients) (*NodeGroupState
 	return &have, err
 }
 
-// OwnHooks are the names of the lifecycle hooks with which EKS drains nodes.
-func OwnHooks() []string { return []string{"Launch-LC-Hook", "Terminate-LC-Hook"} }
-
-// ownsTemplate reports whether the cluster owns the launch template of the group.
-func (s *NodeGroupState) ownsTemplate(ctx context.Context, c *cloud.Clients) (bool, error) {
-	if s.Template == "" {
-		return false, nil
-	}
-	all, err := ec2.LaunchTemplatesIfAllowed(ctx, c)
-	return slices.ContainsFunc(all, func(t ec2.LaunchTemplateState) bool { return t.ID == s.Template }), err
-}
-
 // Diff implements graph.Desired. A group that EKS could not create is deleted and created
 // again.
 func (g *NodeGroup) Diff(have *NodeGroupState) (d graph.Diff) {
@@ -277,28 +265,6 @@ func (g *NodeGroup) diffRemoteAccess(have *NodeGroupState, d *graph.Diff) {
 			d.Fixed("remoteAccess.sourceSecurityGroups", "", id)
 		}
 	}
-}
-
-// diffTemplate compares the launch template and its version. EKS can change only the
-// version, for which it replaces all nodes. As in CAPA, a group without a launch template in
-// the manifest keeps that of another tool.
-func (g *NodeGroup) diffTemplate(have *NodeGroupState, d *graph.Diff) {
-	if g.Template == nil {
-		if have.OwnTemplate {
-			d.Fixed("launchTemplate", have.Template, "")
-		}
-		return
-	}
-	d.Fixed("launchTemplate", have.Template, g.Template.CloudID())
-	d.Set("launchTemplate.version", have.TemplateVersion, ec2.VersionOf(g.Template, g.Content))
-}
-
-// launchTemplate returns the desired version of the launch template.
-func (g *NodeGroup) launchTemplate() *types.LaunchTemplateSpecification {
-	if g.Template == nil {
-		return nil
-	}
-	return &types.LaunchTemplateSpecification{Id: aws.String(g.Template.CloudID()), Version: aws.String(ec2.VersionOf(g.Template, nil))}
 }
 
 func (g *NodeGroup) diffVersion(have *NodeGroupState, d *graph.Diff) {

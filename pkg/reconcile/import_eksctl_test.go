@@ -34,7 +34,8 @@ func eksctlGroup(t *testing.T, a *awssim.AWS, instanceTypes ...string) string {
 	})
 	tags := []ec2types.Tag{
 		{Key: aws.String("Name"), Value: aws.String("shop-standard-Node")},
-		{Key: aws.String("alpha.eksctl.io/nodegroup-name"), Value: aws.String("standard")}, {Key: aws.String("alpha.eksctl.io/nodegroup-type"), Value: aws.String("managed")},
+		{Key: aws.String("alpha.eksctl.io/nodegroup-name"), Value: aws.String("standard")},
+		{Key: aws.String("alpha.eksctl.io/nodegroup-type"), Value: aws.String("managed")},
 	}
 	template, err := ec2.NewFromConfig(a.Config()).CreateLaunchTemplate(t.Context(), &ec2.CreateLaunchTemplateInput{
 		LaunchTemplateName: aws.String("eksctl-shop-nodegroup-standard"),

@@ -108,11 +108,12 @@ func (b *Booted) readPartitions(section *yaml.Node) {
 			return
 		}
 		p := bootstrapv1.Partition{Device: pair[0].Value, TableType: disk.Type, Overwrite: disk.Overwrite}
-		if disk.Layout.Kind == yaml.SequenceNode {
+		switch disk.Layout.Kind { //nolint:exhaustive // there is nothing else
+		case yaml.SequenceNode:
 			for _, x := range disk.Layout.Content {
 				p.DiskLayout = append(p.DiskLayout, partitionSpec(x))
 			}
-		} else if disk.Layout.Kind == yaml.ScalarNode {
+		case yaml.ScalarNode:
 			p.Layout = new(disk.Layout.Value == "true")
 		}
 		b.Spec.DiskSetup.Partitions = append(b.Spec.DiskSetup.Partitions, p)

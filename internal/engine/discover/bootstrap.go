@@ -51,6 +51,9 @@ func arguments(words ...string) (out []bootstrapv1.Arg) {
 // is stored in the cluster, and what is usual.
 func (s *SelfManaged) bootCandidates(g *machineGroup) map[string][]string {
 	out := map[string][]string{}
+	if s.plane != nil {
+		return out // that of EKS is not put together from fields
+	}
 	add := func(spec bootstrapv1.KubeadmConfigSpec) {
 		for name, value := range topology.BootFields(&spec) {
 			out[name] = append(out[name], value)

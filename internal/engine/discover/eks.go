@@ -246,7 +246,7 @@ func (e *EKS) pool(g eks.NodeGroupState) []Object {
 		if e.images[t.Image].version != "" {
 			version = e.images[t.Image].version
 		}
-		spec["awsLaunchTemplate"] = e.launchTemplate(g, t)
+		spec["awsLaunchTemplate"] = e.launchTemplate(t)
 		if image := e.images[t.Image]; image.version != "" && image.lookup == "" {
 			group.comment("spec.awsLaunchTemplate.ami", newerImage)
 		}

@@ -65,11 +65,12 @@ type eksImage struct {
 // eksImageName matches the names of EKS's images of Amazon Linux, with the version of Kubernetes.
 var eksImageName = regexp.MustCompile(`^amazon-eks-[a-z0-9_-]+-(1\.\d+)-v\d+$`)
 
-// readImages finds out how the images of launch templates are looked up, and which security
-// groups are the cluster's own.
+// readImages finds out how the images of launch templates and machines are looked up, and which
+// security groups are the cluster's own.
 func (e *EKS) readImages(ctx context.Context, c *cloud.Clients) error {
 	e.images, e.roles = map[string]eksImage{}, map[string]string{}
-	if len(e.Templates)+len(e.Workers.Machines)+len(e.Workers.Pools) == 0 {
+	ids := e.imageIDs()
+	if len(e.Templates)+len(ids) == 0 {
 		return nil
 	}
 	groups, err := ec2.SecurityGroups(ctx, c, e.VPC.ID)
@@ -81,7 +82,17 @@ func (e *EKS) readImages(ctx context.Context, c *cloud.Clients) error {
 			e.roles[g.ID] = g.Tags[cloud.RoleTag]
 		}
 	}
-	var ids []string
+	for _, id := range ids {
+		image, err := ec2.ImageByID(id)(ctx, c)
+		if err == nil { // otherwise it was deleted, or is not shared any more
+			e.images[id] = lookupOf(ctx, c, image)
+		}
+	}
+	return nil
+}
+
+// imageIDs lists the images of launch templates and machines.
+func (e *EKS) imageIDs() (ids []string) {
 	for _, t := range e.Templates {
 		ids = append(ids, t.Image)
 	}
@@ -92,38 +103,30 @@ func (e *EKS) readImages(ctx context.Context, c *cloud.Clients) error {
 		ids = append(ids, m.Image)
 	}
 	slices.Sort(ids)
-	for _, id := range slices.Compact(ids) {
-		if id == "" {
-			continue
-		}
-		image, err := ec2.ImageByID(id)(ctx, c)
-		if err != nil {
-			continue // it was deleted, or is not shared any more
-		}
-		found := eksImage{}
-		match := eksImageName.FindStringSubmatch(image.Name)
-		if match != nil {
-			found.version = "v" + match[1] + ".0"
-		}
-		for _, kind := range []infrav1.EKSAMILookupType{infrav1.AmazonLinux2023, infrav1.AmazonLinux2023GPU, infrav1.AmazonLinux, infrav1.AmazonLinuxGPU} {
-			if match == nil {
-				continue
-			}
-			newest, err := ec2.ImageByParameter(topology.EKSImageParameter(match[1], kind, image.Architecture))(ctx, c)
-			if err == nil && newest != nil && newest.ID == id {
-				found.lookup = kind
-			}
-		}
-		e.images[id] = found
+	return slices.DeleteFunc(slices.Compact(ids), func(id string) bool { return id == "" })
+}
+
+// lookupOf finds the lookup that returns an image now.
+func lookupOf(ctx context.Context, c *cloud.Clients, image *ec2.ImageState) (found eksImage) {
+	match := eksImageName.FindStringSubmatch(image.Name)
+	if match == nil {
+		return found
 	}
-	return nil
+	found.version = "v" + match[1] + ".0"
+	for _, kind := range []infrav1.EKSAMILookupType{infrav1.AmazonLinux2023, infrav1.AmazonLinux2023GPU, infrav1.AmazonLinux, infrav1.AmazonLinuxGPU} {
+		newest, err := ec2.ImageByParameter(topology.EKSImageParameter(match[1], kind, image.Architecture))(ctx, c)
+		if err == nil && newest.ID == image.ID {
+			found.lookup = kind
+		}
+	}
+	return found
 }
 
 // newerImage is the comment at the ID of an image.
 const newerImage = "There is a newer image: without this ID, a run would replace the machines."
 
 // launchTemplate returns the launch template of a node group.
-func (e *EKS) launchTemplate(g eks.NodeGroupState, t ec2.TemplateContent) map[string]any {
+func (e *EKS) launchTemplate(t ec2.TemplateContent) map[string]any {
 	spec := t.Spec
 	if t.Image != "" {
 		if lookup := e.images[t.Image].lookup; lookup != "" {

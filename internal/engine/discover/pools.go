@@ -110,20 +110,8 @@ func machinePool(cluster, name, version string, replicas int32, kind string, con
 
 // scalingPool returns the AWSMachinePool of an Auto Scaling group.
 func (s *SelfManaged) scalingPool(p Pool, base string) Object {
-	t := p.Template.Spec
-	switch {
-	case s.plane != nil && !s.Pinned[p.Group.ID] && s.plane.images[p.Template.Image].lookup != "":
-		t.AMI.EKSOptimizedLookupType = new(s.plane.images[p.Template.Image].lookup)
-	case base == "" || s.Pinned[p.Group.ID]:
-		t.AMI.ID = &p.Template.Image
-	case base != topology.DefaultBaseOS:
-		t.ImageLookupBaseOS = base
-	}
-	for _, id := range s.additionalGroups(p.Template.Groups) {
-		t.AdditionalSecurityGroups = append(t.AdditionalSecurityGroups, infrav1.AWSResourceReference{ID: &id})
-	}
 	spec := p.Spec
-	spec.AWSLaunchTemplate = t
+	spec.AWSLaunchTemplate = s.poolTemplate(p, base)
 	spec.AdditionalTags = infrav1.Tags{}
 	common := s.additionalTags()
 	for k, v := range p.Group.Tags {
@@ -140,14 +128,8 @@ func (s *SelfManaged) scalingPool(p Pool, base string) Object {
 	if source := boot.IgnitionSource(p.Template.UserData); source != "" {
 		spec.Ignition = boot.PointerSpec(p.Template.UserData)
 	}
-	note := ""
-	switch {
-	case !p.Ours():
-		note = "The first run writes what new machines boot with into the launch template: they join\nwith another token than those of Cluster API. Without this setting, it would also\nreplace the machines that the pool has. Remove it when they may be replaced."
-	case p.outdated():
-		note = "Some machines are of an earlier version of the launch template. Without this setting, a\nrun would replace them."
-	}
-	if note != "" {
+	keep := p.keepsMachines()
+	if keep != "" {
 		spec.RefreshPreferences = &expinfrav1.RefreshPreferences{Disable: true}
 	}
 	fields := tree(spec)
@@ -157,8 +139,8 @@ func (s *SelfManaged) scalingPool(p Pool, base string) Object {
 		}
 	}
 	out := object(infraVersion(), "AWSMachinePool", p.Group.ID, fields)
-	if note != "" {
-		out.comment("spec.refreshPreferences", note)
+	if keep != "" {
+		out.comment("spec.refreshPreferences", keep)
 	} else {
 		out.comment("spec", "Not known: refreshPreferences, how many machines are replaced at a time.")
 	}
@@ -166,6 +148,36 @@ func (s *SelfManaged) scalingPool(p Pool, base string) Object {
 		out.comment("spec.awsLaunchTemplate.ami", newerImage)
 	}
 	return out
+}
+
+// keepsMachines says why a run has to be told not to replace the machines that a pool has; "" if
+// it would not.
+func (p Pool) keepsMachines() string {
+	switch {
+	case !p.Ours():
+		return "The first run writes what new machines boot with into the launch template: they join\nwith another token than those of Cluster API. Without this setting, it would also\nreplace the machines that the pool has. Remove it when they may be replaced."
+	case p.outdated():
+		return "Some machines are of an earlier version of the launch template. Without this setting, a\nrun would replace them."
+	}
+	return ""
+}
+
+// poolTemplate returns the launch template of an Auto Scaling group. base is the operating system
+// of an image of CAPA.
+func (s *SelfManaged) poolTemplate(p Pool, base string) expinfrav1.AWSLaunchTemplate {
+	t, pinned := p.Template.Spec, s.Pinned[p.Group.ID]
+	switch {
+	case s.plane != nil && !pinned && s.plane.images[p.Template.Image].lookup != "":
+		t.AMI.EKSOptimizedLookupType = new(s.plane.images[p.Template.Image].lookup)
+	case base == "" || pinned:
+		t.AMI.ID = &p.Template.Image
+	case base != topology.DefaultBaseOS:
+		t.ImageLookupBaseOS = base
+	}
+	for _, id := range s.additionalGroups(p.Template.Groups) {
+		t.AdditionalSecurityGroups = append(t.AdditionalSecurityGroups, infrav1.AWSResourceReference{ID: &id})
+	}
+	return t
 }
 
 // poolSubnets lists the IDs of the subnets of pools that do not name any.

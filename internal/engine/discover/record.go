@@ -15,10 +15,7 @@ import (
 // short values. Each other field gets the first value with which the tag agrees, of those that
 // AWS returns and those that are usual.
 func (s *SelfManaged) fromRecord(g *machineGroup, r topology.Recorded, have infrav1.AWSMachineSpec) {
-	boot := map[string][]string{} // that of EKS is not put together from fields
-	if s.plane == nil {
-		boot = s.bootCandidates(g)
-	}
+	boot := s.bootCandidates(g)
 	candidates := machineCandidates(have)
 	candidates["failureDomain"] = []string{g.machines[0].Zone}
 	maps.Copy(candidates, boot)

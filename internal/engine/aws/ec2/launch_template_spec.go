@@ -92,7 +92,7 @@ func templateSpec(data *types.ResponseLaunchTemplateData) expinfrav1.AWSLaunchTe
 // templateSpecMarket sets the purchase option and the capacity reservation.
 func templateSpecMarket(data *types.ResponseLaunchTemplateData, s *expinfrav1.AWSLaunchTemplate) {
 	if o := data.InstanceMarketOptions; o != nil {
-		switch o.MarketType {
+		switch o.MarketType { //nolint:exhaustive // on-demand is the default, and no manifest has the others
 		case types.MarketTypeCapacityBlock:
 			s.MarketType = infrav1.MarketTypeCapacityBlock
 		case types.MarketTypeSpot:

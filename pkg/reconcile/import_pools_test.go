@@ -12,9 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	simec2 "github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -141,4 +143,31 @@ func instances(a *awssim.AWS) map[string]bool {
 		}
 	})
 	return out
+}
+
+// If there is a newer image than that of a launch template, the import names the ID: no run
+// replaces machines because of the import.
+func TestImportPoolBesideNewerImage(t *testing.T) {
+	eachOf(t, []string{"../../configs/machine-pool.yaml"}, awssim.Options{}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
+		mustApply(t, m, a)
+		a.Edit(func(s *awssim.State) {
+			s.EC2.Images["ami-0123456789abcdef0"] = &simec2.Image{
+				Thing: simec2.Thing{ID: "ami-0123456789abcdef0"}, Name: "capa-ami-ubuntu-24.04-v1.34.2-9999999999", Owner: "819546954734", Architecture: "x86_64",
+				RootDevice: "/dev/sda1", RootSize: 8, Created: time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC),
+			}
+		})
+		target := reconcile.Target{Config: a.Process().Config(), Owner: "test"}
+		p, err := open(m, a.Process()).Plan(t.Context())
+		require.NoError(t, err)
+		require.False(t, p.Empty(), "the manifest without an ID takes the newer image")
+		i, err := reconcile.Import(t.Context(), m.Name, target, reconcile.ImportOptions{})
+		require.NoError(t, err)
+		require.Empty(t, i.Differences)
+		require.Contains(t, string(i.Manifest), "# There is a newer image: without this ID, a run would replace the machines.\n    ami:\n      id: ami-")
+		again, err := reconcile.Load([]reconcile.Source{{Name: "imported.yaml", Data: i.Manifest}}, reconcile.LoadOptions{})
+		require.NoError(t, err)
+		p, err = reconcile.Open(again, target).Plan(t.Context())
+		require.NoError(t, err)
+		require.True(t, p.Empty(), "%v", p.Steps)
+	})
 }

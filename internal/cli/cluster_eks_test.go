@@ -172,4 +172,9 @@ func TestImportCommand(t *testing.T) {
 	step(0, "import", "quickstart", "-o", file)
 	assert.Contains(t, s.err.String(), "a plan of the manifest is empty\n")
 	step(0, "plan", "-f", file, "--detailed-exitcode")
+	step(0, "export", "-f", configured("quickstart"))
+	exported := s.out.String()
+	step(0, "export", "quickstart")
+	assert.Equal(t, exported, s.out.String())
+	assert.Contains(t, s.err.String(), "left out 5 Secrets with the keys of the cluster")
 }

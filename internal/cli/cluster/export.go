@@ -38,13 +38,14 @@ applied, remove its field spec.paused. 'cluster handover' does both.
 The objects have no owner references, because those need the UIDs of a management
 cluster. Controllers set them.
 
-An EKS cluster can be named instead: then the manifest is made from what exists in AWS,
-as 'cluster import' does.
+With NAME, the manifest is made from what exists in AWS, as 'cluster import' does. Notes
+say what AWS does not tell: the objects lack it.
 
 The keys of the cluster are only written with --with-secrets, and then every file is
 readable only by the user. A management cluster cannot work without them: it would
 make other keys, which the machines do not accept.`,
 		Example: `  clusterawsadm cluster export -f demo.yaml -o objects --with-secrets
+  clusterawsadm cluster export demo -o objects --with-secrets
   clusterawsadm cluster export -f demo.yaml | kubectl diff -f -`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },

@@ -198,7 +198,7 @@ func (f *flags) tellMissing(i *reconcile.Imported) {
 		f.Env.Story("left out %s", x)
 	}
 	for _, x := range i.Unknown {
-		f.Env.Story("warning: %s (--pki-from)", x)
+		f.Env.Story("warning: %s (cluster import --pki-from)", x)
 	}
 	for _, pool := range i.Later {
 		f.Env.Story("note: the first 'cluster create' writes what new machines of %s boot with into its launch template; the machines that it has stay", pool)

@@ -223,7 +223,8 @@ func TestHandoverOfPools(t *testing.T) {
 }
 
 // TestTagsOfEKS compares the tags of the resources of EKS with those of CAPA, which removes all
-// others from node groups and Fargate profiles, and adds its own to the rest.
+// others from node groups and Fargate profiles, and adds its own to the rest. It sets the tags of
+// nodes on the Auto Scaling groups of node groups.
 func TestTagsOfEKS(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const file = "../../configs/eks-addons.yaml"
@@ -239,7 +240,15 @@ func TestTagsOfEKS(t *testing.T) {
 			assert.Equal(t, "owned", cluster.Tags[infrav1.ClusterTagKey(m.KubernetesName())])
 			assert.NotEmpty(t, cluster.NodeGroups)
 			for _, g := range cluster.NodeGroups {
-				assert.Equal(t, map[string]string{"team": "a", eks: "owned"}, g.Tags, g.Name)
+				want := map[string]string{"team": "a"}
+				if strings.HasSuffix(g.Name, "-batch") {
+					want["example.com/team"] = "data"
+				}
+				for key, value := range want {
+					assert.Equal(t, awssim.ScalingTag{Value: value, Propagate: true}, s.AutoScaling.Groups[g.Scaling].Tags[key], g.Name)
+				}
+				want[eks] = "owned"
+				assert.Equal(t, want, g.Tags, g.Name)
 			}
 			assert.NotEmpty(t, cluster.Fargate)
 			for _, f := range cluster.Fargate {

@@ -118,6 +118,9 @@ func eksTampers() map[string]tamper {
 		"node-group lifecycleHook": func(s *awssim.State, id, field string) {
 			delete(s.AutoScaling.Groups[nodeGroup(s, id).Scaling].Hooks, strings.TrimPrefix(field, "lifecycleHook "))
 		},
+		"node-group nodeTag": func(s *awssim.State, id, field string) {
+			delete(s.AutoScaling.Groups[nodeGroup(s, id).Scaling].Tags, strings.TrimPrefix(field, "nodeTag "))
+		},
 		"addon version":               func(s *awssim.State, id, _ string) { addon(s, id).Version = "v0.0.1-eksbuild.1" },
 		"addon configuration":         func(s *awssim.State, id, _ string) { addon(s, id).Configuration = `{"tampered":true}` },
 		"addon serviceAccountRoleARN": func(s *awssim.State, id, _ string) { addon(s, id).RoleARN = "" },

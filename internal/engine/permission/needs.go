@@ -48,6 +48,9 @@ func Needs(g *graph.Graph, p graph.Plan, d Document, in Place) (out []Need) {
 		if name == autoscaling.GroupKind || name == eks.NodeGroupKind {
 			of = append(slices.Clone(of), kinds[autoscaling.HookKind]...)
 		}
+		if n, ok := desired.(*eks.NodeGroup); ok && len(n.NodeTags) > 0 {
+			of = append(slices.Clone(of), kinds[autoscaling.NodeTagsKind]...)
+		}
 		for _, k := range of {
 			for _, n := range needsOf(k, s) {
 				if n.Resource, n.Sid = d.resource(n.Action, k, in); n.Sid != "" { // else no cluster like this one needs it

@@ -25,7 +25,7 @@ type Scope struct {
 	AddonRoles []string // ARNs of the roles of add-ons' service accounts
 	MadeRoles  []string // that are made for the cluster; empty: none
 	NoPools    bool     // there are no Auto Scaling groups
-	Templates  bool     // there are launch templates or hooks of node groups of EKS
+	Templates  bool     // node groups of EKS have launch templates, hooks, or tags for nodes
 }
 
 // Kind is who runs the control plane.

@@ -47,6 +47,7 @@ func newNodeGroup(g *graph.Graph, p platform, pool manifest.Pool) (*eks.NodeGrou
 		}),
 		Force: pool.ForceUpdate, Capacity: "ON_DEMAND", MinSize: desired, MaxSize: desired, Desired: desired, Labels: spec.Labels, MaxUnavailable: 1,
 		Hooks: spec.AWSLifecycleHooks, Tags: p.nodeTags(p.m.KubernetesName(), spec.AdditionalTags),
+		NodeTags: cloud.Tags(p.m.NodeTags(pool)),
 	}
 	var err error
 	if r.Subnets, err = p.nodeGroupSubnets(pool); err != nil {

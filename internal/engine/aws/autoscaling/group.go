@@ -421,14 +421,7 @@ func seconds(d time.Duration) *int32 {
 }
 
 // tags returns the tags of the group. Machines get those of the launch template.
-func (g *Group) tags() (out []types.Tag) {
-	for _, t := range g.Tags.EC2() {
-		out = append(out, types.Tag{
-			Key: t.Key, Value: t.Value, PropagateAtLaunch: aws.Bool(false), ResourceId: &g.Name, ResourceType: aws.String("auto-scaling-group"),
-		})
-	}
-	return out
-}
+func (g *Group) tags() []types.Tag { return groupTags(g.Name, g.Tags, false) }
 
 // template returns the launch template as in GroupState.
 func (g *Group) template() string {

@@ -7,5 +7,6 @@ func Kinds() []*kind.Any {
 	return []*kind.Any{
 		groupKind(),
 		hookKind(),
+		nodeTagsKind(),
 	}
 }

@@ -50,6 +50,7 @@ type NodeGroup struct {
 	SSHFrom                  []*graph.Ref[ec2.SecurityGroupState]
 	SSHFromIDs               []string
 	Tags                     cloud.Tags
+	NodeTags                 cloud.Tags // of the Auto Scaling group, which new nodes get
 
 	// Template is the launch template, of which the latest version is used; nil if EKS
 	// creates it. Content is its desired content, from which a plan computes the next
@@ -84,6 +85,7 @@ type NodeGroupState struct {
 	OwnTemplate                                                  bool              // the cluster owns the launch template
 	ScalingGroup                                                 string            // name of the Auto Scaling group; "" before it exists
 	Hooks                                                        map[string]string // its lifecycle hooks as text, by name
+	NodeTags                                                     map[string]string // its tags that new nodes get, if the manifest has any
 	Update                                                       string            // ID of the update that this run has started
 }
 
@@ -215,6 +217,9 @@ func (g *NodeGroup) Find(ctx context.Context, c *cloud.Clients) (*NodeGroupState
 	for _, name := range OwnHooks() {
 		delete(have.Hooks, name)
 	}
+	if err == nil && len(g.NodeTags) > 0 {
+		have.NodeTags, err = autoscaling.NodeTags(ctx, c, s.ScalingGroup)
+	}
 	return &have, err
 }
 
@@ -248,6 +253,7 @@ func (g *NodeGroup) Diff(have *NodeGroupState) (d graph.Diff) {
 	g.diffConfig(have, &d)
 	if have.ID == "" || have.ScalingGroup != "" {
 		autoscaling.DiffHooks(have.Hooks, g.Hooks, &d)
+		autoscaling.DiffNodeTags(have.NodeTags, g.NodeTags, &d)
 	}
 	d.Tags(have.Tags, g.Tags)
 	return d
@@ -394,6 +400,9 @@ func (g *NodeGroup) Update(ctx context.Context, c *cloud.Clients, have *NodeGrou
 	case autoscaling.HasHooks(d):
 		after.Hooks = autoscaling.HookTexts(g.Hooks)
 		return &after, autoscaling.UpdateHooks(ctx, c, have.ScalingGroup, g.Hooks, d)
+	case autoscaling.HasNodeTags(d):
+		after.NodeTags = g.NodeTags
+		return &after, autoscaling.SetNodeTags(ctx, c, have.ScalingGroup, g.NodeTags)
 	default:
 		var out *eks.UpdateNodegroupConfigOutput
 		if out, err = c.EKS.UpdateNodegroupConfig(ctx, g.configUpdate(cluster.Name, have, d)); err == nil {

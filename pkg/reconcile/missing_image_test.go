@@ -12,8 +12,8 @@ import (
 func TestMissingImage(t *testing.T) {
 	const file = "../../configs/quickstart.yaml"
 	for version, want := range map[string]string{
-		"v1.34.99": "no image for Kubernetes v1.34.99 in us-east-1 (name capa-ami-ubuntu-24.04-?1.34.99-*, owner 819546954734, x86_64): the nearest versions with images are v1.34.2, v1.34.0, v1.33.0; use one of them, or set ami.id",
-		"v1.32.14": "the nearest versions with images are v1.32.4, v1.33.0, v1.31.0;",
+		"v1.34.99": "no image for Kubernetes v1.34.99 in us-east-1 (name capa-ami-ubuntu-24.04-?1.34.99-*, owner 819546954734, x86_64): the nearest versions with images are v1.34.13, v1.34.12, v1.34.11; use one of them, or set ami.id",
+		"v1.32.14": "the nearest versions with images are v1.32.13, v1.32.12, v1.32.11;",
 	} {
 		t.Run(version, func(t *testing.T) {
 			m := loadQuick(t, file)

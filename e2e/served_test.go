@@ -156,3 +156,43 @@ func TestServedAccountAndTheAWSCLI(t *testing.T) {
 	assert.NotContains(t, s.id(t, "Subnets[].VpcId", "ec2", "describe-subnets"), vpc)
 	assert.Equal(t, "0", count("Addresses", "ec2", "describe-addresses"))
 }
+
+// The AWS CLI copies files to a bucket of the served account, lists them by folders, and copies
+// them back, whatever their names are. It sends them in chunks with a checksum behind.
+func TestServedBucketAndTheAWSCLI(t *testing.T) {
+	s := serve(t)
+	cli := func(args ...string) string { return s.id(t, "@", append([]string{"s3"}, args...)...) }
+	files := map[string]string{"plain.txt": "one", "a b+c&d=é.txt": "two", "deep/er/100%.txt": "three", "deep/#hash?.txt": "four", "deep/empty": ""}
+	from, to := t.TempDir(), t.TempDir()
+	for name, content := range files {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(from, name)), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(from, name), []byte(content), 0o600))
+	}
+	cli("mb", "s3://a-bucket-of-files")
+	cli("cp", "--recursive", from, "s3://a-bucket-of-files/")
+	list := func(args ...string) (names []string) {
+		for line := range strings.Lines(cli(append([]string{"ls"}, args...)...)) {
+			line = strings.TrimRight(line, "\n")
+			if common, ok := strings.CutPrefix(strings.TrimSpace(line), "PRE "); ok {
+				names = append(names, common)
+				continue
+			}
+			names = append(names, line[len("2026-11-25 11:13:00          3 "):])
+		}
+		slices.Sort(names)
+		return names
+	}
+	assert.Equal(t, []string{"a b+c&d=é.txt", "deep/", "plain.txt"}, list("s3://a-bucket-of-files"))
+	assert.Equal(t, []string{"#hash?.txt", "empty", "er/"}, list("s3://a-bucket-of-files/deep/"))
+	assert.Len(t, list("--recursive", "s3://a-bucket-of-files"), len(files))
+
+	cli("cp", "--recursive", "s3://a-bucket-of-files/", to)
+	for name, content := range files {
+		got, err := os.ReadFile(filepath.Join(to, name))
+		require.NoError(t, err)
+		assert.Equal(t, content, string(got), name)
+	}
+	cli("rm", "--recursive", "s3://a-bucket-of-files")
+	assert.Empty(t, list("--recursive", "s3://a-bucket-of-files"))
+	cli("rb", "s3://a-bucket-of-files")
+}

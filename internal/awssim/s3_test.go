@@ -241,3 +241,43 @@ func TestPresignedURL(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, strings.HasPrefix(out.URL, "https://demo.s3.us-east-1.amazonaws.com/node/a?"), out.URL)
 }
+
+// A listing with a delimiter shows what keys have in common, page by page.
+func TestListingOfFolders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := s3.NewFromConfig(New(Options{}).Config())
+		_, err := c.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: aws.String("a-bucket")})
+		require.NoError(t, err)
+		for _, key := range []string{"a/1", "a/2", "a/b/3", "a b/é+&.txt", "c", "d/", "d/4", "e//5"} {
+			_, err := c.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String("a-bucket"), Key: aws.String(key), Body: strings.NewReader(key)})
+			require.NoError(t, err)
+		}
+		list := func(prefix, delimiter, after string, size int32, kind types.EncodingType) (shown []string) {
+			p := s3.NewListObjectsV2Paginator(c, &s3.ListObjectsV2Input{
+				Bucket: aws.String("a-bucket"), Prefix: aws.String(prefix), Delimiter: aws.String(delimiter), StartAfter: aws.String(after), MaxKeys: aws.Int32(size), EncodingType: kind,
+			})
+			for p.HasMorePages() {
+				page, err := p.NextPage(t.Context())
+				require.NoError(t, err)
+				assert.LessOrEqual(t, len(page.Contents)+len(page.CommonPrefixes), int(size))
+				assert.Len(t, append(make([]struct{}, len(page.Contents)), make([]struct{}, len(page.CommonPrefixes))...), int(*page.KeyCount))
+				for _, x := range page.CommonPrefixes {
+					shown = append(shown, "PRE "+*x.Prefix)
+				}
+				for _, o := range page.Contents {
+					shown = append(shown, *o.Key)
+				}
+			}
+			return shown
+		}
+		assert.Equal(t, []string{"PRE a b/", "PRE a/", "c", "PRE d/", "PRE e/"}, list("", "/", "", 1, ""))
+		assert.Equal(t, []string{"PRE a b/", "PRE a/", "PRE d/", "PRE e/", "c"}, list("", "/", "", 1000, ""))
+		assert.Equal(t, []string{"PRE a/b/", "a/1", "a/2"}, list("a/", "/", "", 1000, ""))
+		assert.Equal(t, []string{"d/", "d/4"}, list("d/", "/", "", 1000, ""))
+		assert.Equal(t, []string{"PRE e//"}, list("e/", "/", "", 1000, ""))
+		assert.Equal(t, []string{"PRE a/", "PRE d/", "PRE e/", "c"}, list("", "/", "a/1", 1000, ""), "some of its keys are after it")
+		assert.Equal(t, []string{"a+b/%C3%A9%2B%26.txt"}, list("a b", "", "", 1000, types.EncodingTypeUrl))
+		_, err = c.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String("a-bucket"), EncodingType: "rot13"})
+		assert.ErrorContains(t, err, "InvalidArgument")
+	})
+}

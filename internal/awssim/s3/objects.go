@@ -26,7 +26,7 @@ func (svc *Service) simulateObjects() {
 	core.On(svc.Account, svc.putObject, "Bucket", "ExpectedBucketOwner", "Key", "Body", "ContentLength", "ContentType", "Metadata", "ServerSideEncryption", "ChecksumAlgorithm", "IfNoneMatch")
 	core.On(svc.Account, svc.getObject, "Bucket", "ExpectedBucketOwner", "Key", "ChecksumMode", "VersionId")
 	core.On(svc.Account, svc.headObject, "Bucket", "ExpectedBucketOwner", "Key", "ChecksumMode", "VersionId")
-	core.On(svc.Account, svc.listObjects, "Bucket", "ExpectedBucketOwner", "Prefix", "MaxKeys", "ContinuationToken", "StartAfter")
+	core.On(svc.Account, svc.listObjects, "Bucket", "ExpectedBucketOwner", "Prefix", "Delimiter", "EncodingType", "MaxKeys", "ContinuationToken", "StartAfter")
 	core.On(svc.Account, svc.listVersions, "Bucket", "ExpectedBucketOwner", "Prefix", "MaxKeys", "KeyMarker", "VersionIdMarker")
 	core.On(svc.Account, svc.deleteObject, "Bucket", "ExpectedBucketOwner", "Key", "VersionId")
 	core.On(svc.Account, svc.deleteObjects, "Bucket", "ExpectedBucketOwner", "Delete", "ChecksumAlgorithm")
@@ -122,27 +122,6 @@ func (b *Bucket) objectsAfter(prefix, after *string) (list []*Object) {
 		}
 	}
 	return list
-}
-
-func (svc *Service) listObjects(in *s3.ListObjectsV2Input) (*s3.ListObjectsV2Output, error) {
-	b, err := svc.bucket(in.Bucket, in.ExpectedBucketOwner)
-	if err != nil {
-		return nil, err
-	}
-	part, next, err := core.Page(svc.Account, b.objectsAfter(in.Prefix, in.StartAfter), in.ContinuationToken, in.MaxKeys, 1000)
-	if err != nil {
-		return nil, err
-	}
-	out := &s3.ListObjectsV2Output{
-		Name: in.Bucket, Prefix: in.Prefix, ContinuationToken: in.ContinuationToken, NextContinuationToken: next, IsTruncated: aws.Bool(next != nil),
-		KeyCount: aws.Int32(int32(len(part))), //nolint:gosec // at most 1000
-	}
-	for _, o := range part {
-		out.Contents = append(out.Contents, types.Object{
-			Key: aws.String(o.Key), ETag: aws.String(o.ETag), Size: aws.Int64(int64(len(o.Body))), LastModified: aws.Time(o.Modified), StorageClass: types.ObjectStorageClassStandard,
-		})
-	}
-	return out, nil
 }
 
 func (svc *Service) listVersions(in *s3.ListObjectVersionsInput) (*s3.ListObjectVersionsOutput, error) {

@@ -7,10 +7,14 @@ import (
 	"encoding/base64"
 	"hash"
 	"hash/crc32"
+	"hash/crc64"
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
+
+// crc64NVMe is the polynomial of the NVM Express specification, reversed.
+const crc64NVMe = 0x9a6c9329ac4bc9b5
 
 // checkSums compares the checksums in the headers of a request to S3 with its body, and
 // removes them: the simulated S3 does not know them.
@@ -19,14 +23,17 @@ func (c *call) checkSums() error {
 		return nil
 	}
 	if strings.HasPrefix(c.Header.Get("X-Amz-Content-Sha256"), "STREAMING-") {
-		return core.NotSimulated("%s in chunks", c.name)
+		if err := c.readChunks(); err != nil {
+			return err
+		}
 	}
 	for header, sum := range map[string]hash.Hash{
-		"Content-Md5":           md5.New(), //nolint:gosec // a checksum of S3
-		"X-Amz-Checksum-Crc32":  crc32.NewIEEE(),
-		"X-Amz-Checksum-Crc32c": crc32.New(crc32.MakeTable(crc32.Castagnoli)),
-		"X-Amz-Checksum-Sha1":   sha1.New(), //nolint:gosec // a checksum of S3
-		"X-Amz-Checksum-Sha256": sha256.New(),
+		"Content-Md5":              md5.New(), //nolint:gosec // a checksum of S3
+		"X-Amz-Checksum-Crc32":     crc32.NewIEEE(),
+		"X-Amz-Checksum-Crc64nvme": crc64.New(crc64.MakeTable(crc64NVMe)),
+		"X-Amz-Checksum-Crc32c":    crc32.New(crc32.MakeTable(crc32.Castagnoli)),
+		"X-Amz-Checksum-Sha1":      sha1.New(), //nolint:gosec // a checksum of S3
+		"X-Amz-Checksum-Sha256":    sha256.New(),
 	} {
 		want := c.Header.Get(header)
 		if want == "" {

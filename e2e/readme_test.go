@@ -90,12 +90,7 @@ func newUser(t *testing.T) *user {
 	u := &user{}
 	u.Env = &env.Env{
 		In: strings.NewReader(""), Out: &u.out, Err: &u.out, HomeDir: home, ConfigDir: home, StateDir: home, Who: "a reader",
-		LookupEnv: func(name string) (string, bool) {
-			if name == "CLUSTERAWSADM_SIMULATE_SPEED" {
-				return "1000", true
-			}
-			return "", false
-		},
+		LookupEnv: func(string) (string, bool) { return "", false },
 		AWS: func(context.Context, string, string) (aws.Config, error) {
 			return aws.Config{}, errors.New("the README needs an account")
 		},

@@ -125,7 +125,7 @@ func TestHandoverKilled(t *testing.T) {
 	s.run(0, "cluster", "handover", "-f", manifest, "--simulate", "--to", kubeconfig, "--dry-run")
 	require.Empty(t, objects(t, c), "a dry run creates nothing")
 
-	give := []string{"cluster", "handover", "-f", manifest, "--simulate", "--to", kubeconfig, "--yes", "--timeout", "60s"}
+	give := []string{"cluster", "handover", "-f", manifest, "--simulate", "--to", kubeconfig, "--yes", "--simulate-speed", "60", "--timeout", "1h"}
 	began := time.Now()
 	s.run(0, give...)
 	whole := time.Since(began)
@@ -142,7 +142,7 @@ func TestHandoverKilled(t *testing.T) {
 
 	for i := range kills {
 		taken := filepath.Join(t.TempDir(), "taken.yaml")
-		take := []string{"cluster", "takeback", "quickstart", "--from", kubeconfig, "--simulate", "--yes", "-o", taken, "--timeout", "60s"}
+		take := []string{"cluster", "takeback", "quickstart", "--from", kubeconfig, "--simulate", "--yes", "-o", taken, "--simulate-speed", "60", "--timeout", "1h"}
 		s.killed(rand.N(7*time.Second+whole), take)
 		s.run(0, take...)
 		require.Empty(t, objects(t, c), "takeback %d", i)

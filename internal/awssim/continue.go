@@ -9,9 +9,9 @@ import (
 )
 
 // Continue returns an account from the content of a file that Save has written. Its clock
-// continues at the time at which it was saved, and runs speed times as fast as the system clock.
-// Its region is that of the file, if the options have none.
-func Continue(file []byte, speed float64, o Options) (*AWS, error) {
+// begins at the time at which it was saved. Its region is that of the file, if the options have
+// none.
+func Continue(file []byte, begin func(time.Time) *clock.Clock, o Options) (*AWS, error) {
 	var saved struct{ Now time.Time }
 	if err := json.Unmarshal(file, &saved); err != nil {
 		return nil, err
@@ -22,18 +22,18 @@ func Continue(file []byte, speed float64, o Options) (*AWS, error) {
 			return nil, err
 		}
 	}
-	o.Clock = clock.Fast(saved.Now, speed)
+	o.Clock = begin(saved.Now)
 	return Load(bytes.NewReader(file), o)
 }
 
 // Fork returns a copy of the account, which then changes independently. The clock of the copy
-// continues at the time of this one.
-func (a *AWS) Fork(speed float64) (*AWS, error) {
+// begins at the time of this one.
+func (a *AWS) Fork(begin func(time.Time) *clock.Clock) (*AWS, error) {
 	var file bytes.Buffer
 	if err := a.Save(&file); err != nil {
 		return nil, err
 	}
-	return Continue(file.Bytes(), speed, a.account.Options)
+	return Continue(file.Bytes(), begin, a.account.Options)
 }
 
 // After returns a copy of the account as it is after some time in which nobody calls it.

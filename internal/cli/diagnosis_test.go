@@ -3,6 +3,7 @@ package cli
 import (
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -21,6 +22,7 @@ func TestWaitThatFails(t *testing.T) {
 	require.Equal(t, 0, s.run("cluster", "create", "-f", file, "--yes", "--wait", "infrastructure"), s.err.String())
 	s.simulatedAccount(t, func(state *awssim.State) {
 		for _, i := range state.EC2.Instances {
+			i.Offline = time.Time{} // it has fetched its data
 			i.Boot = &awssim.Boot{At: i.Running, Failed: "[ERROR NumCPU]: the number of available CPUs 1 is less than the required 2"}
 		}
 		clear(state.Secrets.Secrets) // they have been fetched

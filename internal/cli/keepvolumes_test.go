@@ -68,7 +68,7 @@ func TestDeleteKeepsVolumes(t *testing.T) {
 		claimed(t, a)
 		time.Sleep(10 * time.Minute) // until the API server responds
 	})
-	s.variables["CLUSTERAWSADM_SIMULATE_SPEED"] = "2000"
+	delete(s.variables, "CLUSTERAWSADM_SIMULATE_SPEED") // time jumps
 	where := []string{"cluster", "delete", "demo", "--region", "us-east-1"}
 
 	require.Equal(t, 0, s.run(append(where, "--dry-run", "--delete-volumes", "-o", "json")...), s.err.String())

@@ -27,10 +27,9 @@ func (s *shellEnv) terminal(answer string) {
 	s.In = strings.NewReader(answer)
 }
 
-// simulated makes all commands use a simulated account with a fast clock.
+// simulated makes all commands use a simulated account.
 func (s *shellEnv) simulated() {
 	s.variables["CLUSTERAWSADM_SIMULATE"] = "true"
-	s.variables["CLUSTERAWSADM_SIMULATE_SPEED"] = "2000"
 	s.variables["NO_COLOR"] = "1"
 	s.Size = func() (int, int) { return 100, 30 }
 }
@@ -220,7 +219,6 @@ func TestInterruptedRunIsContinued(t *testing.T) {
 	s := newShell(t)
 	file := s.generated(t)
 	s.simulated()
-	s.variables["CLUSTERAWSADM_SIMULATE_SPEED"] = "100"
 	interrupts := make(chan os.Signal)
 	s.Interrupts = interrupts
 	s.Err = &watched{Writer: render.NewOutput(&s.err), word: "nat-gateway/us-east-1a", then: func() { go func() { interrupts <- os.Interrupt }() }}

@@ -22,7 +22,7 @@ import (
 func TestRehearse(t *testing.T) {
 	s := newSession(t)
 	s.simulates(func(*testing.T, *awssim.AWS) {})
-	s.variables["CLUSTERAWSADM_SIMULATE_SPEED"] = "500"
+	delete(s.variables, "CLUSTERAWSADM_SIMULATE_SPEED") // time jumps
 	file := s.variables["CLUSTERAWSADM_SIMULATE_STATE"]
 	before, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -41,7 +41,7 @@ func TestRehearse(t *testing.T) {
 func TestRehearseKills(t *testing.T) {
 	s := newSession(t)
 	s.simulates(func(*testing.T, *awssim.AWS) {})
-	s.variables["CLUSTERAWSADM_SIMULATE_SPEED"] = "500"
+	delete(s.variables, "CLUSTERAWSADM_SIMULATE_SPEED") // time jumps
 	page := filepath.Join(t.TempDir(), "page.html")
 	s.types(0, "cluster", "rehearse", "-f", "../../configs/quickstart.yaml", "--every-call=60", "--report", page)
 	assert.Regexp(t, `Killed \d+ runs, before and after every 60th of the \d+ calls of create and the \d+ of delete, and run again: the result is always`, s.out.String())
@@ -62,7 +62,7 @@ func TestRehearseKills(t *testing.T) {
 func TestRehearsalDocument(t *testing.T) {
 	s := newSession(t)
 	s.simulates(func(*testing.T, *awssim.AWS) {})
-	s.variables["CLUSTERAWSADM_SIMULATE_SPEED"] = "500"
+	delete(s.variables, "CLUSTERAWSADM_SIMULATE_SPEED") // time jumps
 	s.types(0, "cluster", "rehearse", "-f", "../../configs/quickstart.yaml", "--every-call=100", "-o", "json", "--progress", "json")
 	var d render.Rehearsal
 	require.NoError(t, json.Unmarshal(s.out.Bytes(), &d))
@@ -96,7 +96,7 @@ func TestRehearsalDocument(t *testing.T) {
 func TestRehearsalFails(t *testing.T) {
 	s := newSession(t)
 	s.simulates(func(*testing.T, *awssim.AWS) {})
-	s.variables["CLUSTERAWSADM_SIMULATE_SPEED"] = "500"
+	delete(s.variables, "CLUSTERAWSADM_SIMULATE_SPEED") // time jumps
 	page := filepath.Join(t.TempDir(), "page.html")
 	s.types(env.Halfway, "cluster", "rehearse", "-f", "../../configs/quickstart.yaml", "--faults", "1:denied", "--report", page)
 	text, err := os.ReadFile(page)
@@ -126,7 +126,6 @@ func TestRehearseInACopyOfTheAccount(t *testing.T) {
 	})
 	before := a.Detailed()
 	s.AWS = func(context.Context, string, string) (aws.Config, error) { return a.Config(), nil }
-	s.variables["CLUSTERAWSADM_SIMULATE_SPEED"] = "500"
 	saved := filepath.Join(t.TempDir(), "copy.json")
 	s.types(0, "cluster", "rehearse", "-f", file, "--save", saved)
 	for _, want := range []string{

@@ -53,13 +53,12 @@ func TestReportOfAFailure(t *testing.T) {
 	s := newShell(t)
 	file, page := s.generated(t), filepath.Join(t.TempDir(), "page.html")
 	s.simulated()
-	s.variables["CLUSTERAWSADM_SIMULATE_SPEED"] = "60"
-	require.Equal(t, env.Halfway, s.run("cluster", "create", "-f", file, "--yes", "--timeout", "2500ms", "--report", page), s.err.String())
+	require.Equal(t, env.Halfway, s.run("cluster", "create", "-f", file, "--yes", "--timeout", "2m30s", "--report", page), s.err.String())
 	data, err := os.ReadFile(page)
 	require.NoError(t, err)
 	assert.Contains(t, string(data), ">failed<")
 	assert.Contains(t, string(data), "<dt>Exit code</dt><dd>5</dd>")
-	assert.Contains(t, string(data), "not done after 2.5s (--timeout)")
+	assert.Contains(t, string(data), "not done after 2m30s (--timeout)")
 }
 
 func TestReportIsRefused(t *testing.T) {

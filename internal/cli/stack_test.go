@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
@@ -64,7 +65,7 @@ func (s *shellEnv) simulatedAccount(t *testing.T, edit func(*awssim.State)) {
 	file := filepath.Join(s.StateDir, "clusterawsadm", "simulated.json")
 	data, err := os.ReadFile(file)
 	require.NoError(t, err)
-	a, err := awssim.Continue(data, 1, awssim.Options{})
+	a, err := awssim.Continue(data, clock.Discrete, awssim.Options{})
 	require.NoError(t, err)
 	a.Edit(edit)
 	f, err := os.Create(file)
@@ -197,14 +198,12 @@ func (a *alarm) Write(p []byte) (int, error) {
 func TestInterruptedBootstrapStack(t *testing.T) {
 	s := newShell(t)
 	s.simulated()
-	s.variables["CLUSTERAWSADM_SIMULATE_SPEED"] = "20"
 	interrupts := make(chan os.Signal)
 	s.Interrupts = interrupts
 	s.Err = render.NewOutput(&alarm{&s.err, "AWSIAMRoleNodes", interrupts})
 	require.Equal(t, env.Interrupted, s.run("bootstrap", "iam", "create-cloudformation-stack"), s.err.String())
 	assert.Contains(t, s.err.String(), "error: update stack cluster-api-provider-aws-sigs-k8s-io in us-east-1: stopped waiting: interrupted\n       The operation continues in AWS\n")
 	assert.Contains(t, s.err.String(), "or continue to wait with:\n         clusterawsadm bootstrap iam create-cloudformation-stack --region us-east-1 --simulate\n")
-	s.variables["CLUSTERAWSADM_SIMULATE_SPEED"] = "2000"
 	require.Equal(t, 0, s.run("bootstrap", "iam", "create-cloudformation-stack"), s.err.String())
 	assert.Contains(t, s.err.String(), "nothing to change")
 }

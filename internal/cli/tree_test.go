@@ -121,7 +121,6 @@ func TestRegionOfEveryCommand(t *testing.T) {
 			{"AWS_REGION AWS_DEFAULT_REGION DEFAULT_AWS_REGION", "eu-west-1"},
 		} {
 			s := newShell(t)
-			s.variables["CLUSTERAWSADM_SIMULATE_SPEED"] = "100000"
 			for _, v := range strings.Fields(c.variables) {
 				s.variables[v] = map[string]string{"AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "eu-west-2", "DEFAULT_AWS_REGION": "eu-west-3"}[v]
 			}

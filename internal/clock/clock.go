@@ -1,20 +1,15 @@
-// Package clock provides a clock that may run faster than the system clock: time in a
-// simulated account does, and the engine has to use the same time.
+// Package clock provides the clocks of a run: the system clock, one that is faster, one that
+// jumps while everybody waits, and that of a program which embeds the engine.
 package clock
 
 import (
+	"cmp"
 	"context"
 	"time"
 )
 
-// Clock is a clock that may run faster than the system clock. A nil Clock is the system
-// clock.
-type Clock struct {
-	speed  float64
-	real   time.Time // system time when the clock was started
-	origin time.Time // time of this clock at that moment
-	source Source    // shows the time and waits instead; may be nil
-}
+// Clock shows the time of a run, and waits on it. A nil Clock is the system clock.
+type Clock struct{ source Source }
 
 // Source is a clock of a program that embeds the engine.
 type Source interface {
@@ -28,43 +23,73 @@ func Of(s Source) *Clock {
 	if c, ok := s.(*Clock); ok || s == nil {
 		return c
 	}
-	return &Clock{speed: 1, source: s}
-}
-
-// Fast returns a clock that shows origin now and runs speed times as fast as the system
-// clock. The minimum speed is 1.
-func Fast(origin time.Time, speed float64) *Clock {
-	return &Clock{speed: max(speed, 1), real: time.Now(), origin: origin}
+	return &Clock{s}
 }
 
 // Now returns the time of this clock.
 func (c *Clock) Now() time.Time {
-	switch {
-	case c == nil:
+	if c == nil {
 		return time.Now()
-	case c.source != nil:
-		return c.source.Now()
 	}
-	return c.origin.Add(time.Duration(float64(time.Since(c.real)) * c.speed))
+	return c.source.Now()
 }
 
 // Since returns the time that has passed since t.
 func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// Real converts a duration of this clock to one of the system clock.
-func (c *Clock) Real(d time.Duration) time.Duration {
-	if c == nil {
-		return d
-	}
-	return time.Duration(float64(d) / c.speed)
-}
-
 // Sleep waits for d on this clock. If ctx ends before, Sleep returns the cause.
 func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
-	if c != nil && c.source != nil {
-		return c.source.Sleep(ctx, d)
+	if c == nil {
+		return sleep(ctx, d)
 	}
-	t := time.NewTimer(c.Real(d))
+	return c.source.Sleep(ctx, d)
+}
+
+// WithTimeout returns a context that ends after d on this clock. Its cause is then the given
+// one; nil: context.DeadlineExceeded. Unlike a context of package context, it does not show its
+// deadline, and its error is context.Canceled.
+func (c *Clock) WithTimeout(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
+	if c == nil {
+		return context.WithTimeoutCause(ctx, d, cause)
+	}
+	limited, cancel := context.WithCancelCause(ctx)
+	stop := c.AfterFunc(d, func() { cancel(cmp.Or(cause, context.DeadlineExceeded)) })
+	return limited, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
+// AfterFunc calls a function in its own goroutine after d on this clock, unless stop is called
+// before.
+func (c *Clock) AfterFunc(d time.Duration, do func()) (stop func()) {
+	if c == nil {
+		t := time.AfterFunc(d, do)
+		return func() { t.Stop() }
+	}
+	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // stop ends it
+	go func() {
+		if c.Sleep(ctx, d) == nil {
+			do()
+		}
+	}()
+	return cancel
+}
+
+// Hold keeps the time from jumping until release is called: the caller waits for something
+// outside of the program. Other clocks run on.
+func (c *Clock) Hold() (release func()) {
+	if c != nil {
+		if d, ok := c.source.(*discrete); ok {
+			return d.jumps.hold()
+		}
+	}
+	return func() {}
+}
+
+// sleep waits on the system clock.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-ctx.Done():

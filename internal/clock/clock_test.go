@@ -2,6 +2,7 @@ package clock_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,17 +12,17 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 )
 
+func origin() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }
+
 // A fast clock shows and waits a multiple of the time that passes.
 func TestFast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		origin := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-		c := clock.Fast(origin, 60)
+		c := clock.Fast(origin(), 60)
 		began := time.Now()
 		require.NoError(t, c.Sleep(t.Context(), 10*time.Minute))
 		require.Equal(t, 10*time.Second, time.Since(began))
-		require.Equal(t, origin.Add(10*time.Minute), c.Now())
-		require.Equal(t, 10*time.Minute, c.Since(origin))
-		require.Equal(t, 10*time.Second, c.Real(10*time.Minute))
+		require.Equal(t, origin().Add(10*time.Minute), c.Now())
+		require.Equal(t, 10*time.Minute, c.Since(origin()))
 	})
 }
 
@@ -29,7 +30,6 @@ func TestFast(t *testing.T) {
 func TestNil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c *clock.Clock
-		require.Equal(t, time.Hour, c.Real(time.Hour))
 		require.Equal(t, time.Now(), c.Now())
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Second, func() { cancel(context.DeadlineExceeded) })
@@ -39,5 +39,38 @@ func TestNil(t *testing.T) {
 			require.NoError(t, c.Sleep(t.Context(), 10*time.Second))
 			return c.Since(began)
 		}())
+		c.Hold()() // does nothing
 	})
+}
+
+// A context ends after a time of its clock, with its cause.
+func TestWithTimeout(t *testing.T) {
+	var system *clock.Clock
+	errLate := errors.New("too late")
+	for name, c := range map[string]func() *clock.Clock{
+		"system":   func() *clock.Clock { return system },
+		"fast":     func() *clock.Clock { return clock.Fast(origin(), 60) },
+		"discrete": func() *clock.Clock { return clock.Discrete(origin()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := c()
+				began := c.Now()
+				ctx, cancel := c.WithTimeout(t.Context(), time.Minute, errLate)
+				defer cancel()
+				require.ErrorIs(t, c.Sleep(ctx, time.Hour), errLate)
+				require.Equal(t, time.Minute, c.Since(began))
+
+				ctx, cancel = c.WithTimeout(t.Context(), time.Minute, nil)
+				defer cancel()
+				<-ctx.Done()
+				require.ErrorIs(t, context.Cause(ctx), context.DeadlineExceeded)
+
+				ctx, cancel = c.WithTimeout(t.Context(), time.Minute, errLate)
+				cancel()
+				require.ErrorIs(t, c.Sleep(ctx, time.Hour), context.Canceled)
+				require.Equal(t, 2*time.Minute, c.Since(began))
+			})
+		})
+	}
 }

@@ -64,7 +64,7 @@ type Clients struct {
 	ahead   atomic.Int64 // by how much the clock of this machine is ahead of AWS's, in nanoseconds
 	log     func(Call)
 	repeats func(Retry)
-	retries aws.Retryer
+	retries aws.RetryerV2
 	via     kube.Transport
 	apis    sync.Map // server -> *kube.Client
 }
@@ -100,7 +100,7 @@ func New(cfg aws.Config, cluster string, o Options) *Clients {
 	}
 	cfg = cfg.Copy()
 	c.retries = c.retryer()
-	cfg.Retryer = func() aws.Retryer { return c.retries }
+	cfg.Retryer = func() aws.Retryer { return unpaused{c.retries} }
 	if cfg.Credentials != nil {
 		cfg.Credentials = source{cfg.Credentials}
 	}

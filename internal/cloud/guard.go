@@ -184,14 +184,25 @@ func (c *Clients) checkLock(ctx context.Context) error {
 	return nil
 }
 
-// pace waits until the rate limit of the operation permits another call, and lowers the
-// rate when AWS throttles the call.
+// hesitate pauses before a repeated attempt, and waits until the rate limit of the operation
+// permits another call.
+func (c *Clients) hesitate(ctx context.Context, service, op string) error {
+	if p, _ := ctx.Value(progressKey).(*progress); p.failed > 0 { // the middleware Guard sets it for each call
+		if err := c.Clock.Sleep(ctx, p.pause); err != nil {
+			return err
+		}
+	}
+	if ctx.Value(unlockedKey) != nil { // a heartbeat that waits for other calls would expire
+		return nil
+	}
+	return c.buckets.wait(ctx, service, op)
+}
+
+// pace waits until an attempt may be sent, and lowers the rate when AWS throttles it.
 func (c *Clients) pace(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
 	service, op := awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx)
-	if ctx.Value(unlockedKey) == nil { // a heartbeat that waits for other calls would expire
-		if err = c.buckets.wait(ctx, service, op); err != nil {
-			return out, md, err
-		}
+	if err = c.hesitate(ctx, service, op); err != nil {
+		return out, md, err
 	}
 	if err = c.checkLock(ctx); err != nil {
 		return out, md, err
@@ -206,7 +217,7 @@ func (c *Clients) pace(ctx context.Context, in middleware.FinalizeInput, next mi
 			c.stats.Writes.Add(1)
 		}
 	}
-	out, md, err = answered(ctx, in, next)
+	out, md, err = c.answered(ctx, in, next)
 	c.compareClocks(md)
 	if err == nil || Rejected(err) {
 		c.reached.Store(true)
@@ -234,8 +245,8 @@ const answerTimeout = time.Minute
 var errNoAnswer = errors.New("no answer within a minute")
 
 // answered sends an attempt, and waits for its answer.
-func answered(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
-	attempt, cancel := context.WithTimeout(ctx, answerTimeout)
+func (c *Clients) answered(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
+	attempt, cancel := c.Clock.WithTimeout(ctx, answerTimeout, nil)
 	defer cancel()
 	out, md, err = next.HandleFinalize(attempt, in)
 	if err != nil && attempt.Err() != nil && ctx.Err() == nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
@@ -67,14 +68,17 @@ func Optional(ctx context.Context) context.Context {
 
 // progress counts the attempts of one call.
 type progress struct {
-	attempts int // that were sent
-	failed   int // of them
+	attempts int           // that were sent
+	failed   int           // of them
+	pause    time.Duration // before the next one
 }
 
-// failed counts a failed attempt, and tells who wants to know that another one follows.
+// failed counts a failed attempt, and tells who wants to know that another one follows. The SDK
+// decides whether one does.
 func (c *Clients) failed(ctx context.Context, err error) {
 	p, _ := ctx.Value(progressKey).(*progress) // the middleware Guard sets it for each call
 	p.failed++
+	p.pause, _ = c.retries.RetryDelay(p.failed, err) // fails without random numbers
 	told, ok := ctx.Value(repeatsKey).(func(Retry))
 	if !ok {
 		told = c.repeats
@@ -85,7 +89,7 @@ func (c *Clients) failed(ctx context.Context, err error) {
 }
 
 // retryer says which failed attempts are repeated.
-func (c *Clients) retryer() aws.Retryer {
+func (c *Clients) retryer() aws.RetryerV2 {
 	return retry.NewStandard(func(r *retry.StandardOptions) {
 		r.MaxAttempts = maxAttempts
 		r.RateLimiter = ratelimit.None // with the SDK's token bucket, long runs fail
@@ -95,6 +99,12 @@ func (c *Clients) retryer() aws.Retryer {
 		}, r.Retryables...)
 	})
 }
+
+// unpaused is a retryer without pauses: pace pauses, on the clock of the run.
+type unpaused struct{ aws.RetryerV2 }
+
+// RetryDelay implements aws.Retryer.
+func (unpaused) RetryDelay(int, error) (time.Duration, error) { return 0, nil }
 
 // stopped keeps the SDK from repeating calls of an interrupted run. By default, the SDK
 // treats the deadline of a context like a lost connection.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/smithy-go"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
@@ -69,4 +71,34 @@ func TestWithRepeats(t *testing.T) {
 	require.Empty(t, told)
 	require.Len(t, own, 6)
 	require.Equal(t, 8, own[5].Attempt)
+}
+
+// steps is a clock that shows the sum of what it was told to wait for.
+type steps struct{ now time.Time }
+
+func (s *steps) Now() time.Time { return s.now }
+
+func (s *steps) Sleep(ctx context.Context, d time.Duration) error {
+	if d == time.Minute { // the time limit of an attempt, which never passes
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+	s.now = s.now.Add(d)
+	return context.Cause(ctx)
+}
+
+// The pauses before repeated attempts are on the clock of the run, and grow up to 20 seconds.
+func TestPausesOnTheClockOfTheRun(t *testing.T) {
+	in(t, func(t *testing.T) {
+		w := newWire(func(int, string) (any, error) { return nil, lost() })
+		began, own := time.Now(), &steps{now: time.Now()}
+		c := cloud.New(w.config(), "demo", cloud.Options{Clock: clock.Of(own)})
+		_, err := c.EC2.CreateVpc(t.Context(), &ec2.CreateVpcInput{})
+		require.Error(t, err)
+		require.Equal(t, 8, w.attempts())
+		require.Equal(t, began, time.Now())
+		paused := own.now.Sub(began)
+		require.Positive(t, paused)
+		require.LessOrEqual(t, paused, 90*time.Second, "2, 4, 8, 16 and three times 20 seconds at most")
+	})
 }

@@ -94,7 +94,7 @@ func Load(r io.Reader, o Options) (*Account, error) {
 	if o.Region != "" && region != "" && region != o.Region {
 		return nil, fmt.Errorf("simulated account: its region is %s, not %s", region, o.Region)
 	}
-	sim, err := awssim.Continue(data, o.Speed, o.with(nil))
+	sim, err := awssim.Continue(data, func(at time.Time) *clock.Clock { return clock.Fast(at, o.Speed) }, o.with(nil))
 	if err != nil {
 		return nil, fmt.Errorf("simulated account: %w", err)
 	}

@@ -69,7 +69,7 @@ func (r *run) answering(ctx context.Context) (*kube.Client, error) {
 	if k == nil || err != nil {
 		return nil, err
 	}
-	limited, cancel := context.WithTimeout(ctx, answersWithin)
+	limited, cancel := r.cloud.Clock.WithTimeout(ctx, answersWithin, nil)
 	defer cancel()
 	clock := r.cloud.Clock
 	for began := clock.Now(); ; {

@@ -132,14 +132,14 @@ const diagnosing = 30 * time.Second
 // gaveUp returns the error of a wait that has ended, with the likely reasons if it has taken
 // too long.
 func (r *run) gaveUp(ctx context.Context, condition Condition, missing string, after time.Duration) error {
-	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	if !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		return context.Cause(ctx)
 	}
 	e := &TimeoutError{After: after.Round(time.Second), Awaited: fmt.Errorf("%s: %s", condition, missing), Cause: context.Cause(ctx)}
 	if condition == ConditionDeleted {
 		return e
 	}
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), diagnosing)
+	limited, cancel := r.cloud.Clock.WithTimeout(context.WithoutCancel(ctx), diagnosing, nil)
 	defer cancel()
 	fresh := r.c.begin(Options{})
 	s, err := fresh.status(limited)

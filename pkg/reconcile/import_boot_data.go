@@ -21,7 +21,7 @@ import (
 // of every group. It says what cannot be read, and goes on. Machines delete some of it when they
 // have booted.
 func (i *Imported) readStoredBootData(ctx context.Context, c *cloud.Clients, found *discover.SelfManaged) {
-	ctx, cancel := context.WithTimeout(cloud.Optional(ctx), reading)
+	ctx, cancel := c.Clock.WithTimeout(cloud.Optional(ctx), reading, nil)
 	defer cancel()
 	found.Booted = map[string]*boot.Booted{}
 	missing := reasons{}
@@ -39,7 +39,7 @@ func (i *Imported) readStoredBootData(ctx context.Context, c *cloud.Clients, fou
 // readNodeBootData reads what the nodes of an EKS cluster boot with: those of node groups with a
 // launch template of the cluster's own, of Auto Scaling groups, and machines.
 func (i *Imported) readNodeBootData(ctx context.Context, c *cloud.Clients, found *discover.EKS) {
-	ctx, cancel := context.WithTimeout(cloud.Optional(ctx), reading)
+	ctx, cancel := c.Clock.WithTimeout(cloud.Optional(ctx), reading, nil)
 	defer cancel()
 	found.Booted = map[string]*boot.BootedEKS{}
 	missing := reasons{}
@@ -126,7 +126,7 @@ func (i *Imported) leaveOutBootData(missing reasons) {
 // readBootData reads what the newest machine of every group has booted with, on the machine,
 // unless AWS stores it. It says what cannot be read, and goes on.
 func (i *Imported) readBootData(ctx context.Context, c *cloud.Clients, found *discover.SelfManaged) {
-	ctx, cancel := context.WithTimeout(cloud.Optional(ctx), reading)
+	ctx, cancel := c.Clock.WithTimeout(cloud.Optional(ctx), reading, nil)
 	defer cancel()
 	machines := slices.DeleteFunc(found.Newest(), func(id string) bool { return found.Booted[id] != nil })
 	if len(machines) == 0 {

@@ -65,7 +65,7 @@ func keysIn(files map[string][]byte) (map[string][]byte, error) {
 // keysOnMachine reads the keys of the cluster on a machine of its control plane, with SSM Run
 // Command, and returns its ID. The error says for each machine why it could not be read.
 func keysOnMachine(ctx context.Context, c *cloud.Clients, found *discover.SelfManaged) (keys map[string][]byte, machine string, err error) {
-	ctx, cancel := context.WithTimeout(cloud.Optional(ctx), reading)
+	ctx, cancel := c.Clock.WithTimeout(cloud.Optional(ctx), reading, nil)
 	defer cancel()
 	reader, err := runcommand.NewReader(c)
 	if err != nil {

@@ -145,7 +145,7 @@ func storedConfig(ctx context.Context, c *cloud.Clients, endpoint string, keys *
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := c.Clock.WithTimeout(ctx, patience, nil)
 	defer cancel()
 	var have corev1.ConfigMap
 	if err := client.Get(ctx, "/api/v1/namespaces/kube-system/configmaps/kubeadm-config", &have); err != nil {

@@ -53,7 +53,7 @@ func (c *Cluster) Logs(ctx context.Context) (l Logs, err error) {
 		l.add("kubernetes/pods.txt", "", err)
 		return l, context.Cause(ctx)
 	}
-	limited, cancel := context.WithTimeout(ctx, diagnosing)
+	limited, cancel := r.cloud.Clock.WithTimeout(ctx, diagnosing, nil)
 	defer cancel()
 	text, err := pods(limited, k)
 	l.add("kubernetes/pods.txt", text, err)

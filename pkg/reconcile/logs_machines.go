@@ -22,7 +22,7 @@ func (l *Logs) readMachines(ctx context.Context, c *cloud.Clients, names map[str
 	if len(names) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(cloud.Optional(ctx), reading)
+	ctx, cancel := c.Clock.WithTimeout(cloud.Optional(ctx), reading, nil)
 	defer cancel()
 	reader, err := runcommand.NewReader(c)
 	if err != nil {

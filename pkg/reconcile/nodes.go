@@ -100,7 +100,7 @@ func (r *run) readNodes(ctx context.Context) (*APIStatus, *incluster.NodeList) {
 	status := &APIStatus{State: APIReady}
 	var all *incluster.NodeList
 	if err == nil {
-		limited, cancel := context.WithTimeout(ctx, apiAnswersWithin)
+		limited, cancel := r.cloud.Clock.WithTimeout(ctx, apiAnswersWithin, nil)
 		defer cancel()
 		all, err = readAPI(limited, k, status)
 	}

@@ -194,7 +194,7 @@ func (r *run) unlock(ctx context.Context) {
 	if ctx.Err() != nil {
 		limit = unlockingInterrupted
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	ctx, cancel := r.cloud.Clock.WithTimeout(context.WithoutCancel(ctx), limit, nil)
 	defer cancel()
 	nothing := r.deleted || r.cloud.Lock.IsFirst() && r.cloud.Stats().Writes.Load() == 0 && r.cloud.Lock.Manager() == nil
 	if err := r.cloud.Lock.Release(ctx, cloud.Ending{Unknown: r.x.LostAnswers(), Nothing: nothing}); err != nil && !errors.Is(err, cloud.ErrLockLost) {

@@ -82,14 +82,23 @@ func (f *Flags) AddProfile(p *pflag.FlagSet) {
 func (f *Flags) AddSimulate(p *pflag.FlagSet) {
 	f.simulable = true
 	p.BoolVar(&f.Simulate, "simulate", false, "use a simulated AWS account, stored in a file, instead of AWS")
-	f.AddSimulated(p)
+	f.addSimulated(p, 0, "run the simulated clock `N` times faster than real time; by default it jumps ahead whenever a command only waits")
 }
 
-// AddSimulated defines the flags of the simulated account for a command that has no other.
-func (f *Flags) AddSimulated(p *pflag.FlagSet) {
+// servedSpeed is the default speed of an account that is served: its time cannot jump, because
+// it is not known when its clients wait.
+const servedSpeed = 60
+
+// AddServed defines the flags of the simulated account for a command that serves it.
+func (f *Flags) AddServed(p *pflag.FlagSet) {
+	f.Simulate = true
+	f.addSimulated(p, servedSpeed, "run the simulated clock `N` times faster than real time")
+}
+
+func (f *Flags) addSimulated(p *pflag.FlagSet, speed float64, usage string) {
 	p.StringVar(&f.SimulateState, "simulate-state", "", "`FILE` of the simulated account; other regions than its first are in files beside it (default: in the state directory of the user)")
 	p.StringVar(&f.Faults, "faults", "", "let the simulated AWS fail, as `SEED[:PROFILE]`; the same seed gives the same faults; PROFILE: "+strings.Join(simulated.Profiles(), ", ")+" (default mixed)")
-	p.Float64Var(&f.SimulateSpeed, "simulate-speed", 60, "speed of the simulated account, as a multiple of real time")
+	p.Float64Var(&f.SimulateSpeed, "simulate-speed", speed, usage)
 }
 
 // Account is an open account, in one region.
@@ -136,9 +145,13 @@ func (f *Flags) RemarkRegion(region string) {
 	}
 }
 
+// RunTime lets the time of the simulated account run, and not jump, because the command also
+// waits for something that is not simulated.
+func (f *Flags) RunTime() { f.SimulateSpeed = max(f.SimulateSpeed, 1) }
+
 // CheckSimulated checks the speed and the faults of the simulated account.
 func (f *Flags) CheckSimulated() error {
-	if f.SimulateSpeed < 1 {
+	if f.SimulateSpeed < 1 && (f.SimulateSpeed != 0 || !f.simulable) {
 		return env.Usagef("--simulate-speed: must be 1 or more, is %v", f.SimulateSpeed)
 	}
 	_, err := f.faults()

@@ -9,4 +9,4 @@ type Trial = simulated.Trial
 type Kill = simulated.Kill
 
 // Trial copies a simulated account.
-func (a *Account) Trial(speed float64) (*Trial, error) { return a.simulated.Trial(speed) }
+func (a *Account) Trial() (*Trial, error) { return a.simulated.Trial() }

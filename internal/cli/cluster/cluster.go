@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/account"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -90,6 +92,9 @@ type flags struct {
 	emulatorSpeed float64
 	parallel      int
 	timeout       time.Duration
+	end           context.CancelCauseFunc // ends a command with --timeout and --simulate
+	unlimit       func()                  // ends its limit in real time
+	clock         *clock.Clock            // of the account that was opened last
 	progress      choice
 	verbose       bool
 
@@ -117,7 +122,7 @@ func (f *flags) addTo(cmd *cobra.Command) {
 	p.Float64Var(&f.emulatorSpeed, "emulator-speed", 1, "speed of the emulator at AWS_ENDPOINT_URL, as a multiple of that of AWS; all waits become shorter by this factor")
 	_ = p.MarkHidden("emulator-speed") // fails only for an unknown flag
 	p.IntVar(&f.parallel, "parallel", 0, "maximum number of concurrent AWS calls (0: 32)")
-	p.DurationVar(&f.timeout, "timeout", 0, "stop after this time, with exit code 130 before the first write and 5 after it (0: no limit)")
+	p.DurationVar(&f.timeout, "timeout", 0, "stop after this time, with exit code 130 before the first write and 5 after it; simulated time with --simulate (0: no limit)")
 	p.Var(&f.progress, "progress", "how to show progress: "+strings.Join(f.progress.of, ", "))
 	p.BoolVar(&f.verbose, "verbose", false, "log every AWS call, as -v 4 does")
 	complete(cmd, "progress", f.progress.of)

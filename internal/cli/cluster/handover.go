@@ -59,6 +59,7 @@ func (o *handoverOptions) run(ctx context.Context) (err error) {
 	if err != nil {
 		return &env.UsageError{Err: err}
 	}
+	o.RunTime()
 	c, s, err := o.subject(ctx, nil)
 	if err != nil {
 		return err

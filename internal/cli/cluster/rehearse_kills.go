@@ -17,9 +17,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// killSpeed is the speed of accounts in which runs are killed: nobody watches them.
-const killSpeed = 1000
-
 // kills kills a run at each of its calls, runs it again, and compares what there is with what a
 // run without kills makes.
 type kills struct {
@@ -32,13 +29,13 @@ type kills struct {
 // everyCall prepares the kills. It has to be called before the rehearsal creates the cluster.
 func (r *rehearsal) everyCall(ctx context.Context) (k *kills, err error) {
 	k = &kills{rehearsal: r, calls: map[string]int{}}
-	if k.empty, err = r.Trial(killSpeed); err != nil {
+	if k.empty, err = r.Trial(); err != nil {
 		return nil, err
 	}
 	if k.before, err = k.empty.Described(); err != nil {
 		return nil, err
 	}
-	t, err := k.empty.Copy(killSpeed)
+	t, err := k.empty.Copy()
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +43,7 @@ func (r *rehearsal) everyCall(ctx context.Context) (k *kills, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("create: %w", err)
 	}
-	if k.full, err = t.Copy(killSpeed); err != nil {
+	if k.full, err = t.Copy(); err != nil {
 		return nil, err
 	}
 	if k.after, err = t.Described(); err != nil {
@@ -141,7 +138,7 @@ func (k *kills) one(ctx context.Context, bar *render.Bar, p planOfKill) error {
 	if p.run == "delete" {
 		from, want = k.full, k.before
 	}
-	t, err := from.Copy(killSpeed)
+	t, err := from.Copy()
 	if err != nil {
 		return err
 	}

@@ -223,8 +223,10 @@ func (f *flags) agrees(ctx context.Context, question string) (bool, error) {
 	return a == "y" || a == "yes", err
 }
 
-// question asks the user, and returns the answer; "" without one.
+// question asks the user, and returns the answer; "" without one. Meanwhile, simulated time
+// stands still.
 func (f *flags) question(ctx context.Context, text string) (string, error) {
+	defer f.clock.Hold()()
 	if _, err := io.WriteString(f.Env.Err, text); err != nil {
 		return "", err
 	}

@@ -18,8 +18,15 @@ import (
 // session is the account of a command.
 type session struct {
 	*account.Account
-	target reconcile.Target
-	calls  *render.CallCounter
+	target  reconcile.Target
+	calls   *render.CallCounter
+	unlimit func() // --timeout does not count any more
+}
+
+// Close closes the account, and adds its error to that of the command.
+func (s *session) Close(err *error) {
+	s.unlimit()
+	s.Account.Close(err)
 }
 
 // open opens the account. If the region is "", that of the environment is used.
@@ -49,6 +56,8 @@ func (f *flags) open(ctx context.Context, region string) (*session, error) {
 	if !a.Simulated() && a.Config.BaseEndpoint == nil && f.Env.CacheDir != "" { // other endpoints have their own prices
 		s.target.CacheDir = filepath.Join(f.Env.CacheDir, "clusterawsadm")
 	}
+	f.clock = a.Clock
+	s.unlimit = f.limitOn(a.Clock)
 	if f.emulatorSpeed != 1 && !f.Simulate {
 		if a.Config.BaseEndpoint == nil {
 			return nil, env.Usagef("--emulator-speed requires an emulator: set AWS_ENDPOINT_URL")
@@ -71,12 +80,32 @@ func (f *flags) logCall(c reconcile.Call) {
 	f.Env.Story("%s %s %s", c.Service, c.Operation, c.Took.Round(time.Millisecond))
 }
 
-// within returns a context that ends after --timeout.
+// within returns a context that ends after --timeout. In real time, except while a simulated
+// account is open: limitOn.
 func (f *flags) within(ctx context.Context) (context.Context, context.CancelFunc) {
-	if f.timeout <= 0 {
+	switch {
+	case f.timeout <= 0:
 		return ctx, func() {}
+	case f.Simulate && !f.Copies:
+		ctx, f.end = context.WithCancelCause(ctx)
+		f.unlimit = f.limit(nil)
+		return ctx, func() { f.end(nil) }
 	}
 	return context.WithTimeoutCause(ctx, f.timeout, &env.TimeoutError{After: f.timeout})
+}
+
+// limitOn lets --timeout count on the clock of a simulated account, until stop is called.
+func (f *flags) limitOn(c *clock.Clock) (stop func()) {
+	if f.end == nil {
+		return func() {}
+	}
+	f.unlimit()
+	return f.limit(c)
+}
+
+// limit ends the command after --timeout on a clock, unless stop is called before.
+func (f *flags) limit(c *clock.Clock) (stop func()) {
+	return c.AfterFunc(f.timeout, func() { f.end(&env.TimeoutError{After: f.timeout}) })
 }
 
 // check checks the values of numeric flags.

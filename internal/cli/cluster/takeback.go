@@ -72,6 +72,7 @@ func (o *takebackOptions) run(ctx context.Context, name string) (err error) {
 	if err != nil {
 		return &env.UsageError{Err: err}
 	}
+	o.RunTime()
 	t, err := from.Takeback(ctx, o.namespace, name)
 	if errors.As(err, new(*management.MissingError)) && o.takenBefore(ctx, name) {
 		o.Env.Story("an earlier run has taken cluster %s back: a plan of %s is empty", name, o.output)

@@ -28,7 +28,7 @@ type options struct {
 
 // New returns the command.
 func New(e *env.Env) *cobra.Command {
-	o := &options{Flags: account.Flags{Env: e, Simulate: true}}
+	o := &options{Flags: account.Flags{Env: e}}
 	cmd := &cobra.Command{
 		Use:   "simulate",
 		Short: "Serve a simulated AWS account to the AWS CLI and other AWS clients",
@@ -47,7 +47,7 @@ operations that docs/simulator.md lists.`,
 	p := cmd.Flags()
 	p.StringVar(&o.listen, "listen", "127.0.0.1:0", "`ADDRESS` to listen on; port 0 is any free port")
 	p.StringVar(&o.Region, "region", "", "AWS region of the account (default: that of the file, or us-east-1)")
-	o.AddSimulated(p)
+	o.AddServed(p)
 	p.StringVarP(&o.output, "output", "o", text, "output format: "+strings.Join(formats(), ", "))
 	// Fails only for an unknown flag, or one with a completion.
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats(), cobra.ShellCompDirectiveNoFileComp))

@@ -28,7 +28,7 @@ const saving = 500 * time.Millisecond
 type Options struct {
 	File   string  // the file of the account; created if it does not exist
 	Region string  // the only region
-	Speed  float64 // speed of its clock, as a multiple of real time
+	Speed  float64 // speed of its clock, as a multiple of real time; 0: it jumps while everybody waits
 	Faults *Faults // nil: none
 	Killed func()  // called when a fault kills the program
 }
@@ -89,17 +89,25 @@ func Open(o Options) (*Account, error) {
 	return a, nil
 }
 
+// clock returns a clock that begins at a time.
+func (o Options) clock(at time.Time) *clock.Clock {
+	if o.Speed > 0 {
+		return clock.Fast(at, o.Speed)
+	}
+	return clock.Discrete(at)
+}
+
 func (a *Account) load(o Options) error {
 	options := awssim.Options{Region: o.Region, EKSRoles: true}
 	o.Faults.slow(&options)
 	switch data, err := os.ReadFile(o.File); {
 	case errors.Is(err, fs.ErrNotExist):
-		options.Clock = clock.Fast(time.Now(), o.Speed)
+		options.Clock = o.clock(time.Now().Truncate(time.Minute)) // waits end on whole seconds: in every new account they take equally long
 		a.sim = awssim.New(options)
 	case err != nil:
 		return err
 	default:
-		if a.sim, err = awssim.Continue(data, o.Speed, options); err != nil {
+		if a.sim, err = awssim.Continue(data, o.clock, options); err != nil {
 			return err
 		}
 	}

@@ -21,14 +21,14 @@ type Trial struct {
 	sim *awssim.AWS
 }
 
-// Trial copies the account. The clock of the copy continues at that of the account.
-func (a *Account) Trial(speed float64) (*Trial, error) { return trial(a.sim, speed) }
+// Trial copies the account. The clock of the copy continues at that of the account, and jumps.
+func (a *Account) Trial() (*Trial, error) { return trial(a.sim, a.Clock) }
 
 // Copy copies the account again.
-func (t *Trial) Copy(speed float64) (*Trial, error) { return trial(t.sim, speed) }
+func (t *Trial) Copy() (*Trial, error) { return trial(t.sim, t.Clock) }
 
-func trial(sim *awssim.AWS, speed float64) (*Trial, error) {
-	fork, err := sim.Fork(speed)
+func trial(sim *awssim.AWS, beside *clock.Clock) (*Trial, error) {
+	fork, err := sim.Fork(beside.Beside)
 	if err != nil {
 		return nil, err
 	}

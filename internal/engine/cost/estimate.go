@@ -54,9 +54,9 @@ func (e *Estimate) Stop() {
 // Finish returns what the resources of a plan cost. It waits for prices for a few seconds at
 // most.
 func (e *Estimate) Finish(p graph.Plan) Report {
-	timer := time.AfterFunc(patience, func() { e.cancel(errSlow) })
+	stop := e.c.Clock.AfterFunc(patience, func() { e.cancel(errSlow) })
 	defer func() {
-		timer.Stop()
+		stop()
 		e.cancel(nil)
 	}()
 	e.ahead.Wait()

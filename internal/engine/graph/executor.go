@@ -128,7 +128,7 @@ func (x *Executor) checkVisible(ctx context.Context, g *Graph) {
 	if ctx.Err() != nil {
 		limit = checkingInterrupted
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	ctx, cancel := x.Cloud.Clock.WithTimeout(context.WithoutCancel(ctx), limit, nil)
 	defer cancel()
 	ctx = cloud.InSnapshot(cloud.ReadOnly(ctx))
 	_ = x.walk(ctx, g.resources, inAnyOrder, func(ctx context.Context, n Resource) error {

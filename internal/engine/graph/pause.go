@@ -37,7 +37,7 @@ const diagnosing = 2 * time.Minute
 func (a *attempt) giveUp(ctx context.Context, after time.Duration, awaited error) *GaveUpError {
 	err := &GaveUpError{After: after, Awaited: awaited}
 	if a.diagnosis != nil && a.x.diagnosed.Add(1) <= diagnoses {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), diagnosing)
+		ctx, cancel := a.x.Cloud.Clock.WithTimeout(context.WithoutCancel(ctx), diagnosing, nil)
 		defer cancel()
 		err.Findings, err.Look = a.diagnosis(cloud.Live(cloud.ReadOnly(ctx)), a.x.Cloud)
 	}
@@ -45,14 +45,12 @@ func (a *attempt) giveUp(ctx context.Context, after time.Duration, awaited error
 }
 
 // outOfTime reports a wait that was cut off by the run's timeout as a timeout of that
-// wait. A run that the user stopped ends without a diagnosis. The timeout of a run is in
-// real time, also in a simulation whose clock runs faster.
+// wait. A run that the user stopped ends without a diagnosis.
 func (a *attempt) outOfTime(ctx context.Context, err error) error {
-	if a.diagnosis == nil || err == nil || a.awaited == "" || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	if a.diagnosis == nil || err == nil || a.awaited == "" || !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		return err
 	}
-	clock := a.x.Cloud.Clock
-	end := a.giveUp(ctx, clock.Real(clock.Since(a.began)).Round(100*time.Millisecond), errors.New(a.awaited))
+	end := a.giveUp(ctx, a.x.Cloud.Clock.Since(a.began).Round(100*time.Millisecond), errors.New(a.awaited))
 	end.Cause = context.Cause(ctx)
 	return end
 }

@@ -39,7 +39,7 @@ const checking = 20 * time.Second
 // Check asks IAM which of the needs a user or a role lacks. Usually it makes two calls: one for
 // the needs of all resources, and one for those of specific resources.
 func Check(ctx context.Context, c *cloud.Clients, principal string, in Place, needs []Need) ([]Lack, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, checking, errors.New("IAM has not answered in time"))
+	ctx, cancel := c.Clock.WithTimeout(ctx, checking, errors.New("IAM has not answered in time"))
 	defer cancel()
 	found := map[iam.Simulated]iam.Decision{}
 	ask := func(s iam.Simulation) (map[iam.Simulated]iam.Decision, error) {

@@ -181,9 +181,10 @@ func SavedRegion(r io.Reader) (string, error) {
 	return strings.TrimRight(shortest, "abcdef"), nil
 }
 
-// Save writes the account.
+// Save writes the account. It changes nothing: what has happened since the last call is applied
+// by the next one, after Load.
 func (a *AWS) Save(w io.Writer) (err error) {
-	a.account.Do(func() {
+	a.account.DoUnsettled(func() {
 		a.state.Now, a.state.Region = a.account.Now(), a.account.Region
 		e := json.NewEncoder(w)
 		e.SetIndent("", " ")

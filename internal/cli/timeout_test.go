@@ -22,8 +22,8 @@ func TestTimeout(t *testing.T) {
 	file := s.generated(t)
 	s.simulated()
 	for _, args := range []string{"plan -f " + file, "create --yes -f " + file, "delete --yes -f " + file, "describe demo", "list", "kubeconfig demo"} {
-		require.Equal(t, env.Interrupted, s.run(append([]string{"cluster", "--simulate-speed", "1", "--timeout", "1ns"}, strings.Fields(args)...)...), "%s: %s", args, s.err.String())
-		assert.Contains(t, s.err.String(), "not done after 1ns (--timeout)", args)
+		require.Equal(t, env.Interrupted, s.run(append([]string{"cluster", "--faults", "1:slow", "--timeout", "1s"}, strings.Fields(args)...)...), "%s: %s", args, s.err.String())
+		assert.Contains(t, s.err.String(), "not done after 1s (--timeout)", args)
 		assert.NotContains(t, s.err.String(), "deadline", args)
 	}
 	create := []string{"cluster", "create", "--yes", "-f", file, "--timeout", "2m30s"}

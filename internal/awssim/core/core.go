@@ -101,9 +101,17 @@ func New(o Options, s *State) *Account {
 
 // Do calls a function after Settle, with the account locked.
 func (a *Account) Do(f func()) {
+	a.DoUnsettled(func() {
+		a.Settle()
+		f()
+	})
+}
+
+// DoUnsettled calls a function with the account locked. What has happened since the last call
+// has not been applied.
+func (a *Account) DoUnsettled(f func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.Settle()
 	f()
 }
 

@@ -45,29 +45,26 @@ func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
 	return c.source.Sleep(ctx, d)
 }
 
-// WithTimeout returns a context that ends after d on this clock. Its cause is then the given
-// one; nil: context.DeadlineExceeded. Unlike a context of package context, it does not show its
+// WithTimeout returns a context for calls that ends after d on this clock. Its cause is then the
+// given one; nil: context.DeadlineExceeded. Beside a Fast clock, d is in real time: servers do
+// not answer faster because a clock does. On other clocks, the context does not show its
 // deadline, and its error is context.Canceled.
 func (c *Clock) WithTimeout(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
-	if c == nil {
+	if c == nil || c.isFast() {
 		return context.WithTimeoutCause(ctx, d, cause)
 	}
 	limited, cancel := context.WithCancelCause(ctx)
-	stop := c.AfterFunc(d, func() { cancel(cmp.Or(cause, context.DeadlineExceeded)) })
+	stop := c.AfterFunc(limited, d, func() { cancel(cmp.Or(cause, context.DeadlineExceeded)) })
 	return limited, func() {
 		stop()
 		cancel(nil)
 	}
 }
 
-// AfterFunc calls a function in its own goroutine after d on this clock, unless stop is called
-// before.
-func (c *Clock) AfterFunc(d time.Duration, do func()) (stop func()) {
-	if c == nil {
-		t := time.AfterFunc(d, do)
-		return func() { t.Stop() }
-	}
-	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // stop ends it
+// AfterFunc calls a function in its own goroutine after d on this clock, unless ctx ends or
+// stop is called before.
+func (c *Clock) AfterFunc(ctx context.Context, d time.Duration, do func()) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		if c.Sleep(ctx, d) == nil {
 			do()

@@ -43,23 +43,27 @@ func TestNil(t *testing.T) {
 	})
 }
 
-// A context ends after a time of its clock, with its cause.
+// A context ends after a time of its clock, or of the system clock beside a fast one, with its
+// cause.
 func TestWithTimeout(t *testing.T) {
 	var system *clock.Clock
 	errLate := errors.New("too late")
-	for name, c := range map[string]func() *clock.Clock{
-		"system":   func() *clock.Clock { return system },
-		"fast":     func() *clock.Clock { return clock.Fast(origin(), 60) },
-		"discrete": func() *clock.Clock { return clock.Discrete(origin()) },
+	for name, of := range map[string]struct {
+		clock  func() *clock.Clock
+		minute time.Duration // on the clock
+	}{
+		"system":   {func() *clock.Clock { return system }, time.Minute},
+		"fast":     {func() *clock.Clock { return clock.Fast(origin(), 60) }, time.Hour},
+		"discrete": {func() *clock.Clock { return clock.Discrete(origin()) }, time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := c()
+				c := of.clock()
 				began := c.Now()
 				ctx, cancel := c.WithTimeout(t.Context(), time.Minute, errLate)
 				defer cancel()
-				require.ErrorIs(t, c.Sleep(ctx, time.Hour), errLate)
-				require.Equal(t, time.Minute, c.Since(began))
+				require.ErrorIs(t, c.Sleep(ctx, 24*time.Hour), errLate)
+				require.Equal(t, of.minute, c.Since(began))
 
 				ctx, cancel = c.WithTimeout(t.Context(), time.Minute, nil)
 				defer cancel()
@@ -69,7 +73,7 @@ func TestWithTimeout(t *testing.T) {
 				ctx, cancel = c.WithTimeout(t.Context(), time.Minute, errLate)
 				cancel()
 				require.ErrorIs(t, c.Sleep(ctx, time.Hour), context.Canceled)
-				require.Equal(t, 2*time.Minute, c.Since(began))
+				require.Equal(t, 2*of.minute, c.Since(began))
 			})
 		})
 	}

@@ -18,6 +18,11 @@ func Fast(origin time.Time, speed float64) *Clock {
 	return &Clock{&fast{speed: max(speed, 1), real: time.Now(), origin: origin}}
 }
 
+func (c *Clock) isFast() bool {
+	_, is := c.source.(*fast)
+	return is
+}
+
 // Now implements Source.
 func (f *fast) Now() time.Time {
 	return f.origin.Add(time.Duration(float64(time.Since(f.real)) * f.speed))

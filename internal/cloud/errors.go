@@ -17,6 +17,12 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
+// TimedOut reports whether a context has ended because of a time limit. Of a limit on another
+// clock, only the cause says so.
+func TimedOut(ctx context.Context) bool {
+	return errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(context.Cause(ctx), context.DeadlineExceeded)
+}
+
 // Code returns the error code of an AWS error, and "" for any other error.
 func Code(err error) string {
 	var api smithy.APIError

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -132,7 +131,7 @@ const diagnosing = 30 * time.Second
 // gaveUp returns the error of a wait that has ended, with the likely reasons if it has taken
 // too long.
 func (r *run) gaveUp(ctx context.Context, condition Condition, missing string, after time.Duration) error {
-	if !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+	if !cloud.TimedOut(ctx) {
 		return context.Cause(ctx)
 	}
 	e := &TimeoutError{After: after.Round(time.Second), Awaited: fmt.Errorf("%s: %s", condition, missing), Cause: context.Cause(ctx)}

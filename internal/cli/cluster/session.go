@@ -57,7 +57,7 @@ func (f *flags) open(ctx context.Context, region string) (*session, error) {
 		s.target.CacheDir = filepath.Join(f.Env.CacheDir, "clusterawsadm")
 	}
 	f.clock = a.Clock
-	s.unlimit = f.limitOn(a.Clock)
+	s.unlimit = f.limitOn(ctx, a.Clock)
 	if f.emulatorSpeed != 1 && !f.Simulate {
 		if a.Config.BaseEndpoint == nil {
 			return nil, env.Usagef("--emulator-speed requires an emulator: set AWS_ENDPOINT_URL")
@@ -88,24 +88,24 @@ func (f *flags) within(ctx context.Context) (context.Context, context.CancelFunc
 		return ctx, func() {}
 	case f.Simulate && !f.Copies:
 		ctx, f.end = context.WithCancelCause(ctx)
-		f.unlimit = f.limit(nil)
+		f.unlimit = f.limit(ctx, nil)
 		return ctx, func() { f.end(nil) }
 	}
 	return context.WithTimeoutCause(ctx, f.timeout, &env.TimeoutError{After: f.timeout})
 }
 
 // limitOn lets --timeout count on the clock of a simulated account, until stop is called.
-func (f *flags) limitOn(c *clock.Clock) (stop func()) {
+func (f *flags) limitOn(ctx context.Context, c *clock.Clock) (stop func()) {
 	if f.end == nil {
 		return func() {}
 	}
 	f.unlimit()
-	return f.limit(c)
+	return f.limit(ctx, c)
 }
 
 // limit ends the command after --timeout on a clock, unless stop is called before.
-func (f *flags) limit(c *clock.Clock) (stop func()) {
-	return c.AfterFunc(f.timeout, func() { f.end(&env.TimeoutError{After: f.timeout}) })
+func (f *flags) limit(ctx context.Context, c *clock.Clock) (stop func()) {
+	return c.AfterFunc(ctx, f.timeout, func() { f.end(&env.TimeoutError{After: f.timeout}) })
 }
 
 // check checks the values of numeric flags.

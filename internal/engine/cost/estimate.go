@@ -24,6 +24,7 @@ type Estimate struct {
 	g      *graph.Graph
 	ctx    context.Context //nolint:containedctx // of the calls in the background, which Finish ends
 	cancel context.CancelCauseFunc
+	limit  func() (stop context.CancelFunc) // ends the calls after patience
 	ahead  crash.Group
 }
 
@@ -33,6 +34,11 @@ func Begin(ctx context.Context, list *List, g *graph.Graph) *Estimate {
 	ctx = cloud.Optional(ctx)
 	e := &Estimate{c: list.c, list: list, g: g}
 	e.ctx, e.cancel = context.WithCancelCause(ctx)
+	e.limit = func() context.CancelFunc {
+		limited, stop := e.c.Clock.WithTimeout(ctx, patience, errSlow)
+		context.AfterFunc(limited, func() { e.cancel(context.Cause(limited)) })
+		return stop
+	}
 	e.ahead.Go(func() {
 		for _, r := range g.Resources() {
 			if d, ok := r.Desired().(Desired); ok && r.Role() == graph.RoleManaged {
@@ -54,7 +60,7 @@ func (e *Estimate) Stop() {
 // Finish returns what the resources of a plan cost. It waits for prices for a few seconds at
 // most.
 func (e *Estimate) Finish(p graph.Plan) Report {
-	stop := e.c.Clock.AfterFunc(patience, func() { e.cancel(errSlow) })
+	stop := e.limit()
 	defer func() {
 		stop()
 		e.cancel(nil)

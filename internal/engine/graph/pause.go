@@ -47,7 +47,7 @@ func (a *attempt) giveUp(ctx context.Context, after time.Duration, awaited error
 // outOfTime reports a wait that was cut off by the run's timeout as a timeout of that
 // wait. A run that the user stopped ends without a diagnosis.
 func (a *attempt) outOfTime(ctx context.Context, err error) error {
-	if a.diagnosis == nil || err == nil || a.awaited == "" || !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+	if a.diagnosis == nil || err == nil || a.awaited == "" || !cloud.TimedOut(ctx) {
 		return err
 	}
 	end := a.giveUp(ctx, a.x.Cloud.Clock.Since(a.began).Round(100*time.Millisecond), errors.New(a.awaited))

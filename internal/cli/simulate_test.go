@@ -60,7 +60,7 @@ func TestSimulate(t *testing.T) {
 		require.NoError(t, err)
 		other := newShell(t)
 		assert.Equal(t, 1, other.run("simulate", "--region", "eu-west-1", "--simulate-state", file))
-		assert.Contains(t, other.err.String(), "another command is using it")
+		assert.Contains(t, other.err.String(), "another process serves it: use it with AWS_ENDPOINT_URL="+strings.TrimSpace(out)+" and without --simulate")
 	}, "--region", "eu-west-1", "--simulate-state", file)
 	assert.Equal(t, 0, code, s.err.String())
 	for _, want := range []string{"using the simulated AWS account in eu-west-1, stored in " + file, "export AWS_ENDPOINT_URL=http://127.0.0.1:", " AWS_DEFAULT_REGION=eu-west-1 "} {

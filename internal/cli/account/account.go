@@ -120,7 +120,7 @@ func (a *Account) Simulated() bool { return a.simulated != nil }
 func (f *Flags) Open(ctx context.Context, region string) (*Account, error) {
 	f.RemarkRegion(region)
 	if f.Simulate {
-		return f.openSimulated(region)
+		return f.openSimulated(ctx, region)
 	}
 	cfg, err := f.Env.AWS(ctx, region, f.Profile)
 	if err != nil {

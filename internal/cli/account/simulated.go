@@ -2,6 +2,7 @@ package account
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -18,7 +19,7 @@ const DefaultRegion = "us-east-1"
 
 // openSimulated opens a region of the simulated account. If the region is "", it is that of
 // --simulate-state, or else the default.
-func (f *Flags) openSimulated(region string) (*Account, error) {
+func (f *Flags) openSimulated(ctx context.Context, region string) (*Account, error) {
 	if err := f.CheckSimulated(); err != nil {
 		return nil, err
 	}
@@ -32,7 +33,12 @@ func (f *Flags) openSimulated(region string) (*Account, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := simulated.Open(simulated.Options{File: file, Region: region, Speed: f.SimulateSpeed, Faults: faults, Killed: f.killed})
+	a, err := simulated.Open(ctx, simulated.Options{
+		File: file, Region: region, Speed: f.SimulateSpeed, Faults: faults, Killed: f.killed,
+		Waits: func(holder string) {
+			f.Env.Story("waiting until %s has ended, which uses the simulated AWS account in %s", cmp.Or(holder, "the command"), file)
+		},
+	})
 	if err != nil {
 		return nil, err
 	}

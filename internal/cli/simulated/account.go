@@ -3,6 +3,7 @@
 package simulated
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,6 +32,8 @@ type Options struct {
 	Speed  float64 // speed of its clock, as a multiple of real time; 0: it jumps while everybody waits
 	Faults *Faults // nil: none
 	Killed func()  // called when a fault kills the program
+
+	Waits func(holder string) // called if another process has the account for long; holder names it
 }
 
 // RegionOf returns the region of the account in a file; "" if the file does not exist.
@@ -58,7 +61,7 @@ type Account struct {
 	file    string
 	sim     *awssim.AWS
 	process *awssim.Process
-	lock    *os.File
+	lock    *lock
 
 	mu     sync.Mutex // one writer at a time
 	saved  int        // number of calls when it was last written
@@ -67,13 +70,14 @@ type Account struct {
 	done   sync.WaitGroup
 }
 
-// Open opens the account in a file, and locks the file until Close. The clock of the
-// account continues where it stopped.
-func Open(o Options) (*Account, error) {
+// Open opens the account in a file, and locks the file until Close. It waits until other
+// processes have closed it, but not for one that serves it: then the error is a ServedError.
+// The clock of the account continues where it stopped.
+func Open(ctx context.Context, o Options) (*Account, error) {
 	if err := os.MkdirAll(filepath.Dir(o.File), 0o700); err != nil {
 		return nil, fmt.Errorf("simulated account: %w", err)
 	}
-	lock, err := acquire(o.File + ".lock")
+	lock, err := acquire(ctx, o.File+".lock", o.Waits)
 	if err != nil {
 		return nil, fmt.Errorf("simulated account %s: %w", o.File, err)
 	}
@@ -162,9 +166,6 @@ func (a *Account) Close() error {
 	a.closed = true
 	return errors.Join(err, a.lock.Close())
 }
-
-// errBusy says that another process has the account open.
-var errBusy = errors.New("another command is using it")
 
 // Resources lists the resources of the account, except for default ones.
 func (a *Account) Resources() []string { return a.sim.Inventory() }

@@ -1,6 +1,9 @@
 package simulated
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -15,7 +18,7 @@ import (
 
 func TestAccountIsKeptBetweenCommands(t *testing.T) {
 	o := Options{File: filepath.Join(t.TempDir(), "deep", "account.json"), Region: "us-east-1", Speed: 60}
-	a, err := Open(o)
+	a, err := Open(t.Context(), o)
 	require.NoError(t, err)
 	put := &ssm.PutParameterInput{Name: aws.String("/a"), Value: aws.String("b"), Type: types.ParameterTypeString}
 	_, err = ssm.NewFromConfig(a.Config).PutParameter(t.Context(), put)
@@ -23,7 +26,7 @@ func TestAccountIsKeptBetweenCommands(t *testing.T) {
 	then := a.Clock.Now()
 	require.NoError(t, a.Close())
 
-	b, err := Open(o)
+	b, err := Open(t.Context(), o)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, b.Close()) }()
 	out, err := ssm.NewFromConfig(b.Config).GetParameter(t.Context(), &ssm.GetParameterInput{Name: aws.String("/a")})
@@ -33,14 +36,38 @@ func TestAccountIsKeptBetweenCommands(t *testing.T) {
 	assert.WithinDuration(t, then, b.Clock.Now(), 10*time.Minute, "it stands still while nobody looks")
 }
 
-func TestAccountServesOneAtATime(t *testing.T) {
+// A second process waits until the first one has closed the account, and says for whom.
+func TestAccountIsWaitedFor(t *testing.T) {
 	o := Options{File: filepath.Join(t.TempDir(), "account.json")}
-	a, err := Open(o)
+	a, err := Open(t.Context(), o)
 	require.NoError(t, err)
-	_, err = Open(o)
-	require.ErrorIs(t, err, errBusy)
+
+	stopped, stop := context.WithCancelCause(t.Context())
+	o.Waits = func(holder string) {
+		assert.Equal(t, fmt.Sprintf("process %d", os.Getpid()), holder)
+		stop(errors.New("interrupted"))
+	}
+	_, err = Open(stopped, o)
+	require.ErrorContains(t, err, "interrupted")
+
+	o.Waits = func(string) { assert.NoError(t, a.Close()) }
+	b, err := Open(t.Context(), o)
+	require.NoError(t, err)
+	require.NoError(t, b.Close())
+}
+
+// Nobody waits for a process that serves the account: it does not end by itself.
+func TestServedAccountIsNotWaitedFor(t *testing.T) {
+	o := Options{File: filepath.Join(t.TempDir(), "account.json")}
+	a, err := Open(t.Context(), o)
+	require.NoError(t, err)
+	require.NoError(t, a.lock.write(served+"http://127.0.0.1:4600"))
+	_, err = Open(t.Context(), o)
+	var other *ServedError
+	require.ErrorAs(t, err, &other)
+	assert.Equal(t, "http://127.0.0.1:4600", other.Endpoint)
 	require.NoError(t, a.Close())
-	b, err := Open(o)
+	b, err := Open(t.Context(), o)
 	require.NoError(t, err)
 	require.NoError(t, b.Close())
 }
@@ -49,7 +76,7 @@ func TestBrokenFileIsNotOverwritten(t *testing.T) {
 	for _, content := range []string{"{", "", "null", "{}", `{"Now": null}`, "[]"} {
 		file := filepath.Join(t.TempDir(), "account.json")
 		require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
-		_, err := Open(Options{File: file})
+		_, err := Open(t.Context(), Options{File: file})
 		require.ErrorContains(t, err, "delete the file to start again", content)
 		data, err := os.ReadFile(file)
 		require.NoError(t, err)
@@ -61,7 +88,7 @@ func TestBrokenFileIsNotOverwritten(t *testing.T) {
 func TestFileOfAnOlderVersion(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "account.json")
 	require.NoError(t, os.WriteFile(file, []byte(`{"Now": "2026-11-20T12:00:00Z"}`), 0o600))
-	a, err := Open(Options{File: file, Region: "us-east-1", Speed: 60})
+	a, err := Open(t.Context(), Options{File: file, Region: "us-east-1", Speed: 60})
 	require.NoError(t, err)
 	put := &ssm.PutParameterInput{Name: aws.String("/a"), Value: aws.String("b"), Type: types.ParameterTypeString}
 	_, err = ssm.NewFromConfig(a.Config).PutParameter(t.Context(), put)
@@ -71,7 +98,7 @@ func TestFileOfAnOlderVersion(t *testing.T) {
 
 func TestLookingDoesNotMakeAFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "account.json")
-	a, err := Open(Options{File: file})
+	a, err := Open(t.Context(), Options{File: file})
 	require.NoError(t, err)
 	require.NoError(t, a.Close())
 	assert.NoFileExists(t, file)

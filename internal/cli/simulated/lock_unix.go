@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// acquire locks a file until it is closed or the process ends.
-func acquire(file string) (*os.File, error) {
+// tryLock locks a file until it is closed or the process ends.
+func tryLock(file string) (*os.File, error) {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // a path that the user chose
 	if err != nil {
 		return nil, err

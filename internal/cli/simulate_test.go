@@ -60,7 +60,7 @@ func TestSimulate(t *testing.T) {
 		require.NoError(t, err)
 		other := newShell(t)
 		assert.Equal(t, 1, other.run("simulate", "--region", "eu-west-1", "--simulate-state", file))
-		assert.Contains(t, other.err.String(), "another process serves it: use it with AWS_ENDPOINT_URL="+strings.TrimSpace(out)+" and without --simulate")
+		assert.Contains(t, other.err.String(), "another process serves it at "+out)
 	}, "--region", "eu-west-1", "--simulate-state", file)
 	assert.Equal(t, 0, code, s.err.String())
 	for _, want := range []string{"using the simulated AWS account in eu-west-1, stored in " + file, "export AWS_ENDPOINT_URL=http://127.0.0.1:", " AWS_DEFAULT_REGION=eu-west-1 "} {
@@ -94,4 +94,21 @@ func TestSimulateRefuses(t *testing.T) {
 	code := simulating(t, s, 1, func(string) {}, "--listen", "0.0.0.0:0")
 	assert.Equal(t, 0, code)
 	assert.Contains(t, s.err.String(), "warning: everybody who can reach http://")
+}
+
+// Other commands with --simulate use the account through the process that serves it, with the
+// API servers of its clusters.
+func TestServedAccountIsSharedByCommands(t *testing.T) {
+	s := newShell(t)
+	file := filepath.Join(t.TempDir(), "account.json")
+	code := simulating(t, s, 1, func(out string) {
+		other := newShell(t)
+		manifest := other.generated(t)
+		for _, args := range [][]string{{"create", "-f", manifest, "--yes"}, {"plan", "-f", manifest, "--detailed-exitcode"}, {"delete", "demo", "--yes"}} {
+			args = append(append([]string{"cluster"}, args...), "--simulate", "--simulate-state", file)
+			require.Equal(t, 0, other.run(args...), other.err.String())
+			assert.Contains(t, other.err.String(), "which another process serves at "+out)
+		}
+	}, "--simulate-state", file, "--simulate-speed", "1000")
+	assert.Equal(t, 0, code, s.err.String())
 }

@@ -33,6 +33,7 @@ type Flags struct {
 	SimulateState   string
 	SimulateSpeed   float64
 	Faults          string
+	Serves          bool // the command serves the simulated account
 	Copies          bool // the command makes a simulated copy of the account, and the flags are for that one
 
 	Remarked string // a region that was checked with the manifest, and is not checked again

@@ -34,7 +34,7 @@ func (f *Flags) openSimulated(ctx context.Context, region string) (*Account, err
 		return nil, err
 	}
 	a, err := simulated.Open(ctx, simulated.Options{
-		File: file, Region: region, Speed: f.SimulateSpeed, Faults: faults, Killed: f.killed,
+		File: file, Region: region, Speed: f.SimulateSpeed, Faults: faults, Killed: f.killed, Alone: f.Serves,
 		Waits: func(holder string) {
 			f.Env.Story("waiting until %s has ended, which uses the simulated AWS account in %s", cmp.Or(holder, "the command"), file)
 		},
@@ -42,7 +42,11 @@ func (f *Flags) openSimulated(ctx context.Context, region string) (*Account, err
 	if err != nil {
 		return nil, err
 	}
-	f.Env.Story("using the simulated AWS account in %s, stored in %s", region, file)
+	if a.Endpoint == "" {
+		f.Env.Story("using the simulated AWS account in %s, stored in %s", region, file)
+	} else {
+		f.Env.Story("using the simulated AWS account in %s, stored in %s, which another process serves at %s", region, file, a.Endpoint)
+	}
 	return &Account{
 		Config: a.Config, Clock: a.Clock, Kubernetes: a.Kubernetes, simulated: a,
 		release: f.Env.OnExit(func() { _ = a.Save() }), // the process ends, so the error cannot be reported

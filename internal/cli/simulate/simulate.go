@@ -28,7 +28,7 @@ type options struct {
 
 // New returns the command.
 func New(e *env.Env) *cobra.Command {
-	o := &options{Flags: account.Flags{Env: e}}
+	o := &options{Flags: account.Flags{Env: e, Serves: true}}
 	cmd := &cobra.Command{
 		Use:   "simulate",
 		Short: "Serve a simulated AWS account to the AWS CLI and other AWS clients",

@@ -33,6 +33,7 @@ type Options struct {
 	Faults *Faults // nil: none
 	Killed func()  // called when a fault kills the program
 
+	Alone bool                // fail if another process serves the account, and do not use that one
 	Waits func(holder string) // called if another process has the account for long; holder names it
 }
 
@@ -57,10 +58,12 @@ type Account struct {
 	Config     aws.Config
 	Kubernetes reconcile.Transport
 	Clock      *clock.Clock
+	Endpoint   string // of the process that serves the account; "" if this one has it
 
 	file    string
 	sim     *awssim.AWS
 	process *awssim.Process
+	speed   float64
 	lock    *lock
 
 	mu     sync.Mutex // one writer at a time
@@ -71,19 +74,23 @@ type Account struct {
 }
 
 // Open opens the account in a file, and locks the file until Close. It waits until other
-// processes have closed it, but not for one that serves it: then the error is a ServedError.
+// processes have closed it. If one of them serves the account, the account uses that process.
 // The clock of the account continues where it stopped.
 func Open(ctx context.Context, o Options) (*Account, error) {
 	if err := os.MkdirAll(filepath.Dir(o.File), 0o700); err != nil {
 		return nil, fmt.Errorf("simulated account: %w", err)
 	}
 	lock, err := acquire(ctx, o.File+".lock", o.Waits)
-	if err != nil {
-		return nil, fmt.Errorf("simulated account %s: %w", o.File, err)
+	if other, is := errors.AsType[*ServedError](err); is && !o.Alone {
+		a, err := o.join(ctx, other)
+		return a, o.about(err)
 	}
-	a := &Account{file: o.File, lock: lock, stop: make(chan struct{})}
+	if err != nil {
+		return nil, o.about(err)
+	}
+	a := &Account{file: o.File, lock: lock, speed: o.Speed, stop: make(chan struct{})}
 	if err := a.load(o); err != nil {
-		return nil, errors.Join(fmt.Errorf("simulated account %s: %w; delete the file to start again", o.File, err), lock.Close())
+		return nil, errors.Join(o.about(fmt.Errorf("%w; delete the file to start again", err)), lock.Close())
 	}
 	p := a.sim.Process()
 	o.Faults.disturb(p, a.sim.Serial(), o.Killed)
@@ -91,6 +98,14 @@ func Open(ctx context.Context, o Options) (*Account, error) {
 	a.Config, a.Kubernetes = p.Config(), func(to reconcile.Access) http.RoundTripper { return p.Kubernetes(kube.Access(to)) }
 	a.done.Go(a.keep)
 	return a, nil
+}
+
+// about adds the name of the account to an error.
+func (o Options) about(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("simulated account %s: %w", o.File, err)
 }
 
 // clock returns a clock that begins at a time.
@@ -135,6 +150,9 @@ func (a *Account) keep() {
 
 // Save writes the account to its file, atomically, if it has changed.
 func (a *Account) Save() error {
+	if a.sim == nil { // the other process saves it
+		return nil
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	calls := len(a.sim.Calls())
@@ -158,6 +176,9 @@ func (a *Account) Save() error {
 
 // Close writes the account and unlocks the file.
 func (a *Account) Close() error {
+	if a.sim == nil {
+		return nil
+	}
 	close(a.stop)
 	a.done.Wait()
 	err := a.Save()

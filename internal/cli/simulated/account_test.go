@@ -56,22 +56,6 @@ func TestAccountIsWaitedFor(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
-// Nobody waits for a process that serves the account: it does not end by itself.
-func TestServedAccountIsNotWaitedFor(t *testing.T) {
-	o := Options{File: filepath.Join(t.TempDir(), "account.json")}
-	a, err := Open(t.Context(), o)
-	require.NoError(t, err)
-	require.NoError(t, a.lock.write(served+"http://127.0.0.1:4600"))
-	_, err = Open(t.Context(), o)
-	var other *ServedError
-	require.ErrorAs(t, err, &other)
-	assert.Equal(t, "http://127.0.0.1:4600", other.Endpoint)
-	require.NoError(t, a.Close())
-	b, err := Open(t.Context(), o)
-	require.NoError(t, err)
-	require.NoError(t, b.Close())
-}
-
 func TestBrokenFileIsNotOverwritten(t *testing.T) {
 	for _, content := range []string{"{", "", "null", "{}", `{"Now": null}`, "[]"} {
 		file := filepath.Join(t.TempDir(), "account.json")

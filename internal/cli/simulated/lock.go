@@ -15,11 +15,11 @@ type lock struct{ *os.File }
 // served is the beginning of a lock file whose account is served. The endpoint follows.
 const served = "served at "
 
-// ServedError says that the account cannot be opened because another process serves it.
+// ServedError says that another process serves the account.
 type ServedError struct{ Endpoint string }
 
 func (e *ServedError) Error() string {
-	return fmt.Sprintf("another process serves it: use it with AWS_ENDPOINT_URL=%s and without --simulate, or stop that process", e.Endpoint)
+	return "another process serves it at " + e.Endpoint
 }
 
 // errBusy says that another process has locked the file.

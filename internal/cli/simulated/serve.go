@@ -21,7 +21,7 @@ func (a *Account) Serve(ctx context.Context, l net.Listener) error {
 	if err := a.lock.write(served + "http://" + l.Addr().String()); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	s := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
+	s := &http.Server{Handler: a.handler(h), ReadHeaderTimeout: time.Minute}
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(l) }()
 	select {

@@ -155,7 +155,7 @@ func (c *Cluster) serve(now time.Time, at place, r *http.Request, body []byte) (
 		return c.post(now, at, body)
 	case http.MethodPatch:
 		return c.patch(now, at, patch{
-			kind: r.Header.Get("Content-Type"), body: body, manager: q.Get("fieldManager"), dry: q.Get("dryRun") == metav1.DryRunAll,
+			kind: r.Header.Get("Content-Type"), body: body, manager: q.Get("fieldManager"), agent: agentOf(r), dry: q.Get("dryRun") == metav1.DryRunAll,
 		})
 	case http.MethodPut:
 		return c.replace(now, at, body)

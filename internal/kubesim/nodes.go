@@ -16,9 +16,9 @@ type Machine struct {
 	Name, IP, ProviderID string // visible only if the kubelet knows it, or with a cloud controller manager
 	Version              string
 	ControlPlane         bool
-	Local                bool // the kubelet knows its provider ID
-	Labels               map[string]string
-	Taints               []any // nil means those of kubeadm
+	Local                bool              // the kubelet knows its provider ID
+	Labels               map[string]string // that the kubelet sets
+	Taints               []any             // nil means those of kubeadm
 }
 
 // Taints that other components wait for.
@@ -37,16 +37,17 @@ func (c *Cluster) Join(now time.Time, m Machine) {
 	if !m.Local {
 		taints = append(taints, Object{"key": uninitialized, "value": "true", "effect": "NoSchedule"})
 	}
-	marks := Object{"kubernetes.io/hostname": m.Name}
+	marks := Object{"kubernetes.io/hostname": m.Name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
 	for k, v := range m.Labels {
 		marks[k] = v
 	}
-	spec := Object{"taints": taints}
+	spec, fields := Object{"taints": taints}, []any{managedLabels("kubelet", slices.Collect(maps.Keys(marks)), now)}
 	if m.Local {
 		spec["providerID"] = m.ProviderID
 	}
 	if m.ControlPlane {
 		marks[controlPlane] = ""
+		fields = append(fields, managedLabels("kubeadm", []string{controlPlane}, now))
 		c.addMember(m)
 		for _, part := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
 			c.put("/api/v1/namespaces/kube-system/pods/"+part+"-"+m.Name, Object{
@@ -63,7 +64,7 @@ func (c *Cluster) Join(now time.Time, m Machine) {
 	c.Joined[m.Name] = now
 	c.put("/api/v1/nodes/"+m.Name, Object{
 		"apiVersion": "v1", "kind": "Node",
-		"metadata": Object{"name": m.Name, "labels": marks, "annotations": Object{"kubesim/provider-id": m.ProviderID}},
+		"metadata": Object{"name": m.Name, "labels": marks, "annotations": Object{"kubesim/provider-id": m.ProviderID}, "managedFields": fields},
 		"spec":     spec,
 		"status": Object{
 			"addresses":  []any{Object{"type": "InternalIP", "address": m.IP}, Object{"type": "Hostname", "address": m.Name}},
@@ -169,6 +170,9 @@ func (c *Cluster) settleNodes(now time.Time) {
 			spec["providerID"] = text(o, "metadata", "annotations", "kubesim/provider-id")
 			taints, _ := spec["taints"].([]any)
 			spec["taints"] = slices.DeleteFunc(taints, func(t any) bool { taint, _ := t.(Object); return text(taint, "key") == uninitialized })
+			if zone := strings.Split(text(spec, "providerID"), "/"); len(zone) > 1 {
+				Label(now, o, "aws-cloud-controller-manager", "topology.kubernetes.io/zone", zone[len(zone)-2])
+			}
 			c.put(path, o, now)
 		}
 		list := conditions(o)

@@ -1,6 +1,7 @@
 package kubesim
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"maps"
@@ -16,6 +17,7 @@ import (
 // patch is a request to change an object.
 type patch struct {
 	kind, manager string
+	agent         string // manager of a request that names none
 	body          []byte
 	dry           bool
 }
@@ -46,6 +48,9 @@ func (c *Cluster) patch(now time.Time, at place, p patch) (int, any) {
 		return code, answer
 	}
 	stringData(after)
+	if at.resource.Name == "nodes" {
+		after = manageLabels(have, after, cmp.Or(p.manager, p.agent), now)
+	}
 	if p.dry {
 		defaults(after, have)
 		return http.StatusOK, after

@@ -109,6 +109,7 @@ func importEKS(ctx context.Context, cluster eks.ClusterState, t Target, o LoadOp
 		return nil, err
 	}
 	i.readNodeBootData(ctx, c, found)
+	readEKSNodes(ctx, c, found)
 	o.EKSEnableIAM = o.EKSEnableIAM || found.OwnsRoles()
 	for {
 		if i.Manifest, err = discover.YAML(i.head(found), found.Objects()); err != nil {

@@ -42,7 +42,10 @@ func importSelfManaged(ctx context.Context, c *cloud.Clients, t Target, o Import
 		if i.Manifest, err = discover.YAML(selfManagedHead(found), found.Objects()); err != nil {
 			return nil, err
 		}
-		if found.Config != nil {
+		switch {
+		case found.HasAllNodes():
+			t.Wait = NodesJoined // it compares the labels of Nodes, too
+		case found.Config != nil:
 			t.Wait = APIServer // it knows from which template a machine was made, and compares what kubeadm stores
 		}
 		if r, err = i.check(ctx, t, o.LoadOptions); err != nil {
@@ -71,19 +74,26 @@ func pinImages(found *discover.SelfManaged, r *run) (more bool) {
 // patience is how long an import waits for the API server.
 const patience = 20 * time.Second
 
-// readCluster reads the configuration of kubeadm in the cluster, with the keys of the account,
-// those of the options, or those on a machine.
+// readCluster asks the API server for the configuration of kubeadm and for the Nodes, with the keys
+// of the account, those of the options, or those on a machine.
 func (i *Imported) readCluster(ctx context.Context, c *cloud.Clients, found *discover.SelfManaged, o ImportOptions) error {
 	keys, given, err := i.clusterKeys(ctx, c, found, o)
 	if err != nil {
 		return err
 	}
-	found.Config, err = storedConfig(ctx, c, found.Endpoint(), keys)
+	client, err := administrator(c, found.Endpoint(), keys)
+	if err == nil {
+		found.Config, err = storedConfig(ctx, c, client, found.Endpoint())
+	}
 	switch {
 	case err != nil && given && i.KeysFrom == "":
 		return &RefusedError{[]error{fmt.Errorf("the keys may not be those of cluster %s, because %w", found.Name, err)}}
 	case err != nil:
-		found.Unread = append(found.Unread, "how kubeadm is configured in the cluster, because "+err.Error())
+		found.Unread = append(found.Unread, "how kubeadm is configured in the cluster, and labels and taints of Nodes, because "+err.Error())
+	default:
+		if err := readNodes(ctx, c, client, found.Endpoint(), found); err != nil {
+			found.Unread = append(found.Unread, "labels and taints of Nodes, because "+err.Error())
+		}
 	}
 	if given {
 		if i.keys, err = keys.Secrets(found.Namespace, found.Name); err != nil {
@@ -133,29 +143,35 @@ func givenKeys(files map[string][]byte) (*boot.PKI, error) {
 	return keys, nil
 }
 
-// storedConfig reads the ConfigMap of kubeadm.
-func storedConfig(ctx context.Context, c *cloud.Clients, endpoint string, keys *boot.PKI) (*boot.ClusterConfig, error) {
+// administrator returns a client of the API server of a self-managed cluster.
+func administrator(c *cloud.Clients, endpoint string, keys *boot.PKI) (*kube.Client, error) {
 	switch {
 	case keys == nil:
 		return nil, errors.New("the keys of the cluster are not in this account")
 	case endpoint == "":
 		return nil, errors.New("the address of its API server is not known")
 	}
-	client, err := incluster.Administrator(c, endpoint, keys)
-	if err != nil {
-		return nil, err
-	}
+	return incluster.Administrator(c, endpoint, keys)
+}
+
+// storedConfig reads the ConfigMap of kubeadm.
+func storedConfig(ctx context.Context, c *cloud.Clients, client *kube.Client, endpoint string) (*boot.ClusterConfig, error) {
 	ctx, cancel := c.Clock.WithTimeout(ctx, patience, nil)
 	defer cancel()
 	var have corev1.ConfigMap
 	if err := client.Get(ctx, "/api/v1/namespaces/kube-system/configmaps/kubeadm-config", &have); err != nil {
-		why, unanswered := kube.Unavailable(err)
-		if !unanswered {
-			why = err.Error()
-		}
-		return nil, fmt.Errorf("its API server at %s cannot be asked: %s", endpoint, why)
+		return nil, unasked(endpoint, err)
 	}
 	return boot.ParseClusterConfig(have.Data["ClusterConfiguration"])
+}
+
+// unasked says why an API server cannot be asked.
+func unasked(endpoint string, err error) error {
+	why, unanswered := kube.Unavailable(err)
+	if !unanswered {
+		why = err.Error()
+	}
+	return fmt.Errorf("its API server at %s cannot be asked: %s", endpoint, why)
 }
 
 // selfManagedHead is the comment at the beginning of the manifest.

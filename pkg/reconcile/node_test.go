@@ -178,7 +178,8 @@ func labelsOf(a *awssim.AWS) (out []string) {
 			}
 			has := kubesim.Object{}
 			for k, v := range labels {
-				if k != "kubernetes.io/hostname" && k != "node-role.kubernetes.io/control-plane" {
+				domain, _, _ := strings.Cut(k, "/")
+				if domain != "kubernetes.io" && domain != "topology.kubernetes.io" && k != "node-role.kubernetes.io/control-plane" {
 					has[k] = v
 				}
 			}

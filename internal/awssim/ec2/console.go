@@ -24,12 +24,13 @@ type Boot struct {
 	Hashes       []string
 	ControlPlane bool
 	Version      string
-	External     bool // kubelet with an external cloud provider
-	Labels       map[string]string
-	Tries        []Try         // attempts to join that have failed
-	RepeatsFor   time.Duration // how long kubeadm join is repeated; 0: it is not
-	Data         []byte        `json:",omitempty"` // the cloud-config or Ignition configuration, compressed or not; empty for machines of EKS
-	Retry        time.Time     // next attempt
+	External     bool              // kubelet with an external cloud provider
+	Labels       map[string]string // that the kubelet sets
+	Taints       []any             // of the Node; nil: those of kubeadm
+	Tries        []Try             // attempts to join that have failed
+	RepeatsFor   time.Duration     // how long kubeadm join is repeated; 0: it is not
+	Data         []byte            `json:",omitempty"` // the cloud-config or Ignition configuration, compressed or not; empty for machines of EKS
+	Retry        time.Time         // next attempt
 
 	// A timer that renews bootstrap tokens with a description.
 	KeepsEvery, KeepsFor time.Duration

@@ -269,7 +269,7 @@ func readFiles(data []byte) (map[string]string, error) {
 type kubeadmDocument struct {
 	Kind, KubernetesVersion, ControlPlaneEndpoint string
 	BootstrapTokens                               []struct{ Token, TTL, Description string }
-	NodeRegistration                              struct{ KubeletExtraArgs any }
+	NodeRegistration                              nodeRegistration
 	ControlPlane                                  any
 	Discovery                                     struct {
 		BootstrapToken struct {
@@ -293,11 +293,15 @@ func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text strin
 			b.Version, b.ControlPlane = doc.KubernetesVersion, true
 			b.Host, _, _ = strings.Cut(doc.ControlPlaneEndpoint, ":")
 		case "InitConfiguration":
-			b.External = strings.Contains(fmt.Sprint(doc.NodeRegistration.KubeletExtraArgs), "external")
+			if err := doc.NodeRegistration.apply(b); err != nil {
+				return nil, err
+			}
 			defer func() { svc.initialize(i, b, ca, text, doc, at) }()
 		case "JoinConfiguration":
 			t := doc.Discovery.BootstrapToken
-			b.External = strings.Contains(fmt.Sprint(doc.NodeRegistration.KubeletExtraArgs), "external")
+			if err := doc.NodeRegistration.apply(b); err != nil {
+				return nil, err
+			}
 			b.Token, b.Hashes, b.ControlPlane = t.Token, t.CACertHashes, doc.ControlPlane != nil
 			b.Host, _, _ = strings.Cut(t.APIServerEndpoint, ":")
 		}

@@ -181,7 +181,7 @@ func (svc *Service) joinable(c *kubesim.Cluster, b *ec2.Boot, begins time.Time) 
 func (svc *Service) machineOf(i *ec2.Instance, b *ec2.Boot) kubesim.Machine {
 	return kubesim.Machine{
 		Name: svc.nodeName(i), IP: svc.privateIP(i), ProviderID: "aws:///" + i.Zone + "/" + i.ID, Version: b.Version,
-		ControlPlane: b.ControlPlane, Local: !b.External, Labels: b.Labels,
+		ControlPlane: b.ControlPlane, Local: !b.External, Labels: b.Labels, Taints: b.Taints,
 	}
 }
 

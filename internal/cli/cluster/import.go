@@ -44,8 +44,8 @@ machine pools, in user data, in the bucket of the cluster, and in the secrets of
 that have not been deleted (secretsmanager:GetSecretValue). Machines of this program have
 tags that tell whether the manifest has the same template. If it does not, 'cluster
 create' would replace them. Machines of Cluster API have no such tags, and stay.
-kubeadm's configuration is read in the cluster, if the account has its keys, or with
-those of --pki-from.
+kubeadm's configuration, and labels and taints of Nodes, are read in the cluster, if the
+account has its keys, or with those of --pki-from.
 
 --pki-from ssm reads the keys on a machine of the control plane that Systems Manager
 reaches, with ssm:DescribeInstanceInformation, ssm:SendCommand and

@@ -9,8 +9,20 @@ import (
 )
 
 // usualBoot returns the bootstrap configuration of CAPA's templates, with the
-// ClusterConfiguration in the cluster. Groups of which nothing else is known have it.
-func (s *SelfManaged) usualBoot(g *machineGroup) (spec bootstrapv1.KubeadmConfigSpec) {
+// ClusterConfiguration in the cluster, and the labels and taints that all Nodes of the group have.
+// Groups of which nothing else is known have it.
+func (s *SelfManaged) usualBoot(g *machineGroup) bootstrapv1.KubeadmConfigSpec {
+	spec := s.plainBoot(g)
+	g.marks.register(&spec.JoinConfiguration.NodeRegistration, g.controlPlane)
+	if g.controlPlane {
+		spec.InitConfiguration.NodeRegistration = spec.JoinConfiguration.NodeRegistration
+	}
+	return spec
+}
+
+// plainBoot returns the bootstrap configuration of CAPA's templates, with the
+// ClusterConfiguration in the cluster.
+func (s *SelfManaged) plainBoot(g *machineGroup) (spec bootstrapv1.KubeadmConfigSpec) {
 	spec.JoinConfiguration.NodeRegistration = registration(hostName)
 	if g.controlPlane {
 		spec.InitConfiguration.NodeRegistration = registration(hostName)
@@ -47,6 +59,16 @@ func arguments(words ...string) (out []bootstrapv1.Arg) {
 	return out
 }
 
+// argument returns the last argument of a name; "" for none.
+func argument(args []bootstrapv1.Arg, name string) (value string) {
+	for _, a := range args {
+		if a.Name == name && a.Value != nil {
+			value = *a.Value
+		}
+	}
+	return value
+}
+
 // bootCandidates returns the values that the fields of a bootstrap configuration may have: what
 // is stored in the cluster, and what is usual.
 func (s *SelfManaged) bootCandidates(g *machineGroup) map[string][]string {
@@ -59,7 +81,7 @@ func (s *SelfManaged) bootCandidates(g *machineGroup) map[string][]string {
 			out[name] = append(out[name], value)
 		}
 	}
-	add(s.usualBoot(g))
+	add(s.plainBoot(g))
 	if b := s.booted(g); b != nil {
 		for _, spec := range versionsOfBooted(b) {
 			add(spec)
@@ -68,12 +90,15 @@ func (s *SelfManaged) bootCandidates(g *machineGroup) map[string][]string {
 	for _, name := range []string{flatcarHostName, "{{ v1.local_hostname }}"} {
 		add(bootstrapv1.KubeadmConfigSpec{JoinConfiguration: bootstrapv1.JoinConfiguration{NodeRegistration: registration(name)}})
 	}
-	for _, args := range [][]string{
-		{"cloud-provider", "external", "node-ip", "::"}, {"cloud-provider", "aws"}, {"node-ip", "::"}, {"node-ip", "::", "cloud-provider", "external"},
-	} {
-		var spec bootstrapv1.KubeadmConfigSpec
-		spec.JoinConfiguration.NodeRegistration.KubeletExtraArgs = arguments(args...)
-		add(spec)
+	kubelet := [][]bootstrapv1.Arg{
+		arguments("cloud-provider", "external"), arguments("cloud-provider", "external", "node-ip", "::"), arguments("cloud-provider", "aws"),
+		arguments("node-ip", "::"), arguments("node-ip", "::", "cloud-provider", "external"), nil,
+	}
+	for _, args := range kubelet {
+		add(bootstrapv1.KubeadmConfigSpec{JoinConfiguration: bootstrapv1.JoinConfiguration{NodeRegistration: bootstrapv1.NodeRegistrationOptions{KubeletExtraArgs: args}}})
+	}
+	for _, r := range g.marks.registrations(kubelet) {
+		add(bootstrapv1.KubeadmConfigSpec{JoinConfiguration: bootstrapv1.JoinConfiguration{NodeRegistration: r}})
 	}
 	for _, algorithm := range []bootstrapv1.EncryptionAlgorithmType{
 		bootstrapv1.EncryptionAlgorithmRSA2048, bootstrapv1.EncryptionAlgorithmRSA3072, bootstrapv1.EncryptionAlgorithmRSA4096, bootstrapv1.EncryptionAlgorithmECDSAP256, bootstrapv1.EncryptionAlgorithmECDSAP384,

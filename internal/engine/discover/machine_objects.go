@@ -30,11 +30,13 @@ func (s *SelfManaged) machineObjects(g machineGroup) []Object {
 }
 
 func (s *SelfManaged) controlPlane(g machineGroup) []Object {
+	template := map[string]any{"spec": map[string]any{"infrastructureRef": reference(infrav1.GroupVersion.Group, "AWSMachineTemplate", g.name)}}
+	setMap(template, "metadata", g.metadata())
 	plane := object(controlplanev1.GroupVersion.String(), planeKind, g.name, map[string]any{
-		"version": g.version, "replicas": g.replicas(), "kubeadmConfigSpec": tree(g.boot),
-		"machineTemplate": map[string]any{"spec": map[string]any{"infrastructureRef": reference(infrav1.GroupVersion.Group, "AWSMachineTemplate", g.name)}},
+		"version": g.version, "replicas": g.replicas(), "kubeadmConfigSpec": tree(g.boot), "machineTemplate": template,
 	})
 	g.commentBoot(&plane, "spec.kubeadmConfigSpec")
+	g.commentMarks(&plane, "spec.machineTemplate")
 	return []Object{plane, g.template()}
 }
 
@@ -50,10 +52,12 @@ func (s *SelfManaged) deployment(g machineGroup) []Object {
 	machine := s.machineSpec(g, kind+"Template", "AWSMachineTemplate")
 	config := object(version, kind+"Template", g.name, map[string]any{"template": map[string]any{"spec": spec}})
 	g.commentBoot(&config, "spec.template.spec")
+	template := map[string]any{"spec": machine}
+	setMap(template, "metadata", g.metadata())
 	out := object(coreVersion(), deploymentKind, g.name, map[string]any{
-		"clusterName": s.Name, "replicas": g.replicas(), "selector": map[string]any{"matchLabels": map[string]any{}},
-		"template": map[string]any{"spec": machine},
+		"clusterName": s.Name, "replicas": g.replicas(), "selector": map[string]any{"matchLabels": map[string]any{}}, "template": template,
 	})
+	g.commentMarks(&out, "spec.template")
 	out.comment("spec", "MachineHealthChecks are objects of the management cluster only: AWS does not know them.")
 	return []Object{out, g.template(), config}
 }
@@ -62,7 +66,8 @@ func (s *SelfManaged) deployment(g machineGroup) []Object {
 // instance.
 func (s *SelfManaged) machine(g machineGroup) []Object {
 	name := g.machines[0].Tags["Name"]
-	labels := map[string]any{clusterv1.ClusterNameLabel: s.Name}
+	labels := anyMap(g.marks.synced)
+	labels[clusterv1.ClusterNameLabel] = s.Name
 	if g.controlPlane {
 		labels[clusterv1.MachineControlPlaneLabel] = ""
 	}
@@ -71,6 +76,7 @@ func (s *SelfManaged) machine(g machineGroup) []Object {
 	spec["infrastructureRef"] = reference(infrav1.GroupVersion.Group, "AWSMachine", name)
 	out := object(coreVersion(), machineKind, g.name, spec)
 	out.Labels = labels
+	g.commentMarks(&out, "spec")
 	machine := object(infraVersion(), "AWSMachine", name, tree(g.spec))
 	g.commentMachine(&machine, "spec")
 	config := object(version, kind, g.name, boot)
@@ -99,6 +105,22 @@ func (s *SelfManaged) machineSpec(g machineGroup, config, infra string) map[stri
 	set(out, "version", g.version, "")
 	set(out, "failureDomain", g.zone, "")
 	return out
+}
+
+// metadata returns the metadata of the Machines of a group: their labels for Nodes.
+func (g machineGroup) metadata() map[string]any {
+	out := map[string]any{}
+	setMap(out, "labels", anyMap(g.marks.synced))
+	return out
+}
+
+// commentMarks says what is not known of the labels and taints of the Nodes of a group.
+func (g machineGroup) commentMarks(o *Object, path string) {
+	set := registeredByEKS(g.eks)
+	if g.eks == nil {
+		set = registeredByKubeadm(g.boot.JoinConfiguration.NodeRegistration, g.controlPlane)
+	}
+	o.comment(path, g.marks.comment(g.asked, set))
 }
 
 // commentBoot says what is not known of the bootstrap configuration of a group.

@@ -35,6 +35,8 @@ type machineGroup struct {
 	recorded     bool     // the machines say which fields their template sets
 	read         bool     // it was read what a machine booted with
 	leftOut      []string // of what it booted with
+	asked        bool     // the API server was asked for the Nodes
+	marks        marks
 
 	eks *boot.BootedEKS // bootstrap configuration of a machine of EKS, instead of boot
 }
@@ -101,6 +103,11 @@ func (s *SelfManaged) groupOf(m ec2.InstanceState) (kind, name string) {
 // describe finds out from what a group was made.
 func (s *SelfManaged) describe(g *machineGroup) {
 	newest := g.machines[0]
+	var ids []string
+	for _, m := range g.machines {
+		ids = append(ids, m.ID)
+	}
+	g.asked, g.marks = s.Nodes != nil, s.marksOf(g.controlPlane, ids...)
 	r := topology.RecordedTemplate(newest.Tags)
 	g.recorded = newest.Tags[cloud.TemplateFieldsTag] != ""
 	base, version := ec2.CAPAImage(s.images[newest.Image])

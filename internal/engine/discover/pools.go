@@ -3,6 +3,7 @@ package discover
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -78,17 +79,39 @@ func (s *SelfManaged) pool(p Pool) []Object {
 		if len(config) > 0 {
 			ref = reference(bootstrapv1.GroupVersion.Group, config[0].Kind, config[0].Name)
 		}
-		return append([]Object{machinePool(s.Name, name, s.plane.images[p.Template.Image].version, p.Group.Desired, "AWSMachinePool", ref), s.scalingPool(p, "")}, config...)
+		pool := machinePool(s.Name, name, s.plane.images[p.Template.Image].version, p.Group.Desired, "AWSMachinePool", ref)
+		s.commentPoolMarks(&pool, p, registeredByEKS(s.plane.Booted[p.Template.ID]))
+		return append([]Object{pool, s.scalingPool(p, "")}, config...)
 	}
 	base, version := ec2.CAPAImage(s.images[p.Template.Image])
 	if version == "" && s.Config != nil {
 		version = s.Config.Version
 	}
-	config := object(bootstrapVersion(), "KubeadmConfig", p.configName(), tree(s.poolBoot(p)))
+	spec := s.poolBoot(p)
+	config := object(bootstrapVersion(), "KubeadmConfig", p.configName(), tree(spec))
 	s.commentPoolBoot(&config, p)
-	return []Object{
-		machinePool(s.Name, name, version, p.Group.Desired, "AWSMachinePool", reference(bootstrapv1.GroupVersion.Group, "KubeadmConfig", p.configName())),
-		s.scalingPool(p, base), config,
+	pool := machinePool(s.Name, name, version, p.Group.Desired, "AWSMachinePool", reference(bootstrapv1.GroupVersion.Group, "KubeadmConfig", p.configName()))
+	s.commentPoolMarks(&pool, p, registeredByKubeadm(spec.JoinConfiguration.NodeRegistration, false))
+	return []Object{pool, s.scalingPool(p, base), config}
+}
+
+// poolMarks returns the labels and taints of the Nodes of a pool. Runs copy no labels from a
+// MachinePool to its Nodes.
+func (s *SelfManaged) poolMarks(p Pool) marks {
+	var ids []string
+	for _, i := range p.Group.Instances {
+		ids = append(ids, i.ID)
+	}
+	m := s.marksOf(false, ids...)
+	maps.Copy(m.others, m.synced)
+	m.synced = nil
+	return m
+}
+
+// commentPoolMarks says what is not known of the labels and taints of the Nodes of a pool.
+func (s *SelfManaged) commentPoolMarks(o *Object, p Pool, set registered) {
+	if len(p.Group.Instances) > 0 {
+		o.comment("spec.template", s.poolMarks(p).comment(s.Nodes != nil, set))
 	}
 }
 
@@ -200,7 +223,7 @@ func (s *SelfManaged) poolBoot(p Pool) bootstrapv1.KubeadmConfigSpec {
 	if b := s.Booted[p.Template.ID]; b != nil {
 		return b.Spec
 	}
-	return s.usualBoot(&machineGroup{})
+	return s.usualBoot(&machineGroup{marks: s.poolMarks(p)})
 }
 
 // commentPoolBoot says what is not known of the bootstrap configuration of a pool.

@@ -13,6 +13,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/s3"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
@@ -25,15 +26,16 @@ type SelfManaged struct {
 	Addresses []string                                             // of NAT gateways
 	Machines  []ec2.InstanceState                                  // without those of pools
 	Pools     []Pool
-	Balancers []Balancer               // of the API server, that of the endpoint first
-	Classic   *Classic                 // nil: none
-	Marker    *secrets.InitMarkerState // nil: Cluster API made the cluster
-	Bucket    *s3.BucketState          // nil: none
-	Config    *boot.ClusterConfig      // as kubeadm stores it in the cluster; nil: not read
-	Unread    []string                 // what could not be read, and why
-	Booted    map[string]*boot.Booted  // what machines booted with, by the ID of the machine or launch template; those that were read
-	Pinned    map[string]bool          // names of pools whose image a run would otherwise change
-	Sealed    bool                     // the default security group of the VPC has no rules
+	Balancers []Balancer                 // of the API server, that of the endpoint first
+	Classic   *Classic                   // nil: none
+	Marker    *secrets.InitMarkerState   // nil: Cluster API made the cluster
+	Bucket    *s3.BucketState            // nil: none
+	Config    *boot.ClusterConfig        // as kubeadm stores it in the cluster; nil: not read
+	Unread    []string                   // what could not be read, and why
+	Nodes     map[string]incluster.Marks // labels and taints of Nodes, by the ID of the machine; nil: the API server was not asked
+	Booted    map[string]*boot.Booted    // what machines booted with, by the ID of the machine or launch template; those that were read
+	Pinned    map[string]bool            // names of pools whose image a run would otherwise change
+	Sealed    bool                       // the default security group of the VPC has no rules
 
 	plane  *EKS                              // nil: kubeadm
 	specs  map[string]infrav1.AWSMachineSpec // by ID of the machine
@@ -172,7 +174,7 @@ func (s *SelfManaged) External() bool {
 func (s *SelfManaged) Remarks() (out []string) {
 	out = append(out,
 		"Objects in Kubernetes are not part of this manifest, nor is what AWS does not know:",
-		"health checks, strategies of rollouts, ClusterResourceSets, labels and annotations.")
+		"health checks, strategies of rollouts, ClusterResourceSets and annotations.")
 	for _, x := range s.Unread {
 		out = append(out, "Not read: "+x+".")
 	}

@@ -28,8 +28,28 @@ func reference(group, kind, name string) map[string]any {
 	return map[string]any{"apiGroup": group, "kind": kind, "name": name}
 }
 
-// comment adds a comment above a field.
-func (o *Object) comment(path, text string) { o.comments[path] = text }
+// comment adds a comment above a field; none if it is "".
+func (o *Object) comment(path, text string) {
+	if text != "" {
+		o.comments[path] = text
+	}
+}
+
+// commentWidth is the length of the lines of a comment.
+const commentWidth = 88
+
+// wrapped breaks a text into lines.
+func wrapped(text string) string {
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && len(line)+1+len(word) > commentWidth {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimPrefix(line+" "+word, " ")
+	}
+	return strings.Join(append(lines, line), "\n")
+}
 
 // YAML returns objects as YAML documents. The head is a comment at the beginning.
 func YAML(head []string, all []Object) ([]byte, error) {

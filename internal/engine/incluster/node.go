@@ -265,6 +265,9 @@ func (l *NodeList) Of(m ec2.InstanceState) *NodeState {
 	return nil
 }
 
+// On returns the Node whose provider ID names an instance; nil for none.
+func (l *NodeList) On(instance string) *NodeState { return l.byInstance[instance] }
+
 // First returns when the oldest Node was created; zero if there is none.
 func (l *NodeList) First() (first time.Time) {
 	for _, s := range l.list {
@@ -290,16 +293,21 @@ func Nodes(ctx context.Context, c *cloud.Clients, api *API) (*NodeList, error) {
 // ListNodes lists the Nodes that an API server has.
 func ListNodes(ctx context.Context, k *kube.Client) (*NodeList, error) {
 	l := newNodeList()
+	return l, eachNode(ctx, k, func(o *corev1.Node) { l.add(nodeState(o)) })
+}
+
+// eachNode calls a function with each Node that an API server has.
+func eachNode(ctx context.Context, k *kube.Client, f func(*corev1.Node)) error {
 	for next := ""; ; {
 		var page corev1.NodeList
 		if err := k.Get(ctx, "/api/v1/nodes?limit=500&continue="+next, &page); err != nil {
-			return l, err
+			return err
 		}
 		for i := range page.Items {
-			l.add(nodeState(&page.Items[i]))
+			f(&page.Items[i])
 		}
 		if next = page.Continue; next == "" {
-			return l, nil
+			return nil
 		}
 	}
 }

@@ -92,7 +92,7 @@ func (in inputs) controlPlaneGroup() group {
 		surge: cp.Object.Spec.Rollout.Strategy.RollingUpdate.MaxSurge, rolloutAfter: cp.Object.Spec.Rollout.After.Time,
 		boot: source{"KubeadmControlPlane/" + name, "spec.kubeadmConfigSpec"}, machine: source{"KubeadmControlPlane/" + name, "spec"},
 		renewBefore: time.Duration(cp.Object.Spec.Rollout.Before.CertificatesExpiryDays) * day,
-		labels:      nodeLabels(cp.Object.Spec.MachineTemplate.ObjectMeta.Labels),
+		labels:      NodeLabels(cp.Object.Spec.MachineTemplate.ObjectMeta.Labels),
 	}
 }
 
@@ -104,7 +104,7 @@ func (in inputs) deploymentGroup(d manifest.Deployment, plane *graph.Ref[eks.Clu
 	g := group{
 		name: name, origin: in.m.Origin("MachineDeployment/"+name, "spec"), count: d.Replicas(), version: spec.Template.Spec.Version,
 		spec: d.Template.Spec.Template.Spec, specAt: "AWSMachineTemplate/" + d.Template.Name, specPath: templatePath,
-		zone: spec.Template.Spec.FailureDomain, instanceName: machine, machineName: machine, labels: nodeLabels(spec.Template.Labels),
+		zone: spec.Template.Spec.FailureDomain, instanceName: machine, machineName: machine, labels: NodeLabels(spec.Template.Labels),
 		surge: spec.Rollout.Strategy.RollingUpdate.MaxSurge, unavailable: spec.Rollout.Strategy.RollingUpdate.MaxUnavailable,
 		machine:      source{"MachineDeployment/" + name, templatePath},
 		onDelete:     spec.Rollout.Strategy.Type == clusterv1.OnDeleteMachineDeploymentStrategyType,
@@ -137,7 +137,7 @@ func (in inputs) singleMachines(controlPlane bool, plane *graph.Ref[eks.ClusterS
 		g := group{
 			name: m.Object.Name, origin: in.m.Origin("Machine/"+m.Object.Name, "spec"), controlPlane: controlPlane, single: true, count: 1, version: m.Object.Spec.Version,
 			spec: m.Infra.Spec, specAt: "AWSMachine/" + m.Infra.Name, specPath: "spec", machine: source{"Machine/" + m.Object.Name, "spec"}, zone: m.Object.Spec.FailureDomain,
-			instanceName: func(int) string { return m.Infra.Name }, machineName: func(int) string { return m.Object.Name }, labels: nodeLabels(m.Object.Labels),
+			instanceName: func(int) string { return m.Infra.Name }, machineName: func(int) string { return m.Object.Name }, labels: NodeLabels(m.Object.Labels),
 		}
 		switch {
 		case m.Bootstrap != nil:

@@ -9,10 +9,10 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// nodeLabels returns the labels of Machines that are also set on their Nodes: those of
+// NodeLabels returns the labels of Machines that are also set on their Nodes: those of
 // the domains that Cluster API synchronizes. A kubelet may not set most of them itself
 // (NodeRestriction).
-func nodeLabels(labels map[string]string) map[string]string {
+func NodeLabels(labels map[string]string) map[string]string {
 	labels = maps.Clone(labels)
 	maps.DeleteFunc(labels, func(k, _ string) bool {
 		domain, _, _ := strings.Cut(k, "/")

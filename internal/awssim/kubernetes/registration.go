@@ -1,0 +1,75 @@
+package kubernetes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
+)
+
+// nodeRegistration has the fields of kubeadm's NodeRegistrationOptions that are simulated.
+type nodeRegistration struct {
+	KubeletExtraArgs any    // a map in v1beta3, a list of names and values in v1beta4
+	Taints           *[]any // nil: those of kubeadm
+}
+
+// argument returns an argument of the kubelet; "" for none.
+func (r nodeRegistration) argument(name string) string {
+	switch args := r.KubeletExtraArgs.(type) {
+	case map[string]any:
+		if v, ok := args[name]; ok {
+			return fmt.Sprint(v)
+		}
+	case []any:
+		for _, x := range slices.Backward(args) { // the last one counts
+			if arg, _ := x.(map[string]any); arg["name"] == name {
+				return fmt.Sprint(arg["value"])
+			}
+		}
+	}
+	return ""
+}
+
+// apply sets how the machine registers as a Node. A kubelet with labels that it may not set does
+// not start.
+func (r nodeRegistration) apply(b *ec2.Boot) error {
+	b.External = r.argument("cloud-provider") == "external"
+	for pair := range strings.SplitSeq(r.argument("node-labels"), ",") {
+		key, label, _ := strings.Cut(pair, "=")
+		switch {
+		case key == "":
+			continue
+		case !kubeletMaySet(key):
+			return fmt.Errorf("kubelet: --node-labels in the 'kubernetes.io' namespace must begin with an allowed prefix (kubelet.kubernetes.io, node.kubernetes.io) or be in the specifically allowed set: %s", key)
+		case b.Labels == nil:
+			b.Labels = map[string]string{}
+		}
+		b.Labels[key] = label
+	}
+	if r.argument("register-with-taints") != "" {
+		return fmt.Errorf("not simulated: the argument register-with-taints of the kubelet")
+	}
+	if r.Taints != nil {
+		b.Taints = append([]any{}, *r.Taints...)
+	}
+	return nil
+}
+
+// kubeletMaySet reports whether a kubelet accepts a label in its argument node-labels
+// (k8s.io/kubelet/pkg/apis/well_known_labels.go).
+func kubeletMaySet(key string) bool {
+	domain, _, qualified := strings.Cut(key, "/")
+	within := func(d string) bool { return domain == d || strings.HasSuffix(domain, "."+d) }
+	switch {
+	case !qualified || !within("kubernetes.io") && !within("k8s.io"):
+		return true
+	case within("kubelet.kubernetes.io") || within("node.kubernetes.io"):
+		return true
+	}
+	return slices.Contains([]string{
+		"kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch", "topology.kubernetes.io/zone", "topology.kubernetes.io/region",
+		"beta.kubernetes.io/os", "beta.kubernetes.io/arch", "beta.kubernetes.io/instance-type",
+		"failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region",
+	}, key)
+}

@@ -1,0 +1,39 @@
+package kubernetes
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
+)
+
+// A kubelet registers its Node with labels and taints, and does not start with labels that it may
+// not set.
+func TestRegistration(t *testing.T) {
+	for _, x := range []struct {
+		name, text, fails string
+		want              ec2.Boot
+	}{
+		{"none", `{}`, "", ec2.Boot{}},
+		{"v1beta4", `{kubeletExtraArgs: [{name: cloud-provider, value: external}, {name: node-labels, value: "a=b,node.kubernetes.io/c="}]}`, "", ec2.Boot{External: true, Labels: map[string]string{"a": "b", "node.kubernetes.io/c": ""}}},
+		{"v1beta3", `{kubeletExtraArgs: {node-labels: a=b}, taints: []}`, "", ec2.Boot{Labels: map[string]string{"a": "b"}, Taints: []any{}}},
+		{"taints", `{taints: [{key: a, effect: NoSchedule}]}`, "", ec2.Boot{Taints: []any{map[string]any{"key": "a", "effect": "NoSchedule"}}}},
+		{"restricted", `{kubeletExtraArgs: {node-labels: node-restriction.kubernetes.io/a=b}}`, "must begin with an allowed prefix", ec2.Boot{}},
+		{"role", `{kubeletExtraArgs: {node-labels: node-role.kubernetes.io/worker=}}`, "must begin with an allowed prefix", ec2.Boot{}},
+		{"taints as an argument", `{kubeletExtraArgs: {register-with-taints: "a=b:NoSchedule"}}`, "not simulated", ec2.Boot{}},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			var r nodeRegistration
+			require.NoError(t, yaml.Unmarshal([]byte(x.text), &r))
+			var b ec2.Boot
+			if err := r.apply(&b); x.fails != "" {
+				require.ErrorContains(t, err, x.fails)
+				return
+			}
+			assert.Equal(t, x.want, b)
+		})
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -114,6 +115,15 @@ type flags struct {
 	until  reconcile.Wait // what the run waits for
 
 	lacking string // what Nodes need to become ready and the manifest does not install; "" for nothing
+
+	warned sync.Map // texts of warnings
+}
+
+// warn prints a warning, unless the command has printed it already.
+func (f *flags) warn(text string) {
+	if _, before := f.warned.LoadOrStore(text, true); !before {
+		f.Env.Story("warning: %s", text)
+	}
 }
 
 func (f *flags) addTo(cmd *cobra.Command) {

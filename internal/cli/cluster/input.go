@@ -98,7 +98,7 @@ func (f *flags) loadSources(ctx context.Context, sources []reconcile.Source) (*r
 	used[rolesVariable] = strconv.FormatBool(roles)
 	f.digest = digestOf([][]reconcile.Source{sources, cni, addons, identities}, used)
 	for _, w := range m.Warnings {
-		f.Env.Story("warning: %s", w)
+		f.warn(w.String())
 	}
 	return m, nil
 }

@@ -45,7 +45,7 @@ func (f *flags) open(ctx context.Context, region string) (*session, error) {
 
 		AskCluster: true,
 		Transport:  a.Kubernetes,
-		Warn:       func(text string) { f.Env.Story("warning: %s", env.Valid(text)) },
+		Warn:       func(text string) { f.warn(env.Valid(text)) },
 	}}
 	s.target.Log = func(c reconcile.Call) {
 		s.calls.Add(c)

@@ -337,9 +337,9 @@ func TestTemplateChanges(t *testing.T) {
 			{func(l *ec2.LaunchTemplate) { l.Spec.RootVolume = nil }, `blockDeviceMappings from "deviceName /dev/sda1, ebs deleteOnTermination true, volumeSize 40, volumeType gp3" to ""`},
 			{func(l *ec2.LaunchTemplate) {
 				l.Spec.SpotMarketOptions = &infrav1.SpotMarketOptions{MaxPrice: aws.String("0.1")}
-			}, `instanceMarketOptions from "" to "marketType spot, spotOptions instanceInterruptionBehavior terminate, maxPrice 0.1, spotInstanceType one-time"`},
-			{func(l *ec2.LaunchTemplate) { l.Spec.SpotMarketOptions = &infrav1.SpotMarketOptions{} }, `instanceMarketOptions from "marketType spot, spotOptions instanceInterruptionBehavior terminate, maxPrice 0.1, spotInstanceType one-time" to "marketType spot, spotOptions instanceInterruptionBehavior terminate, spotInstanceType one-time"`},
-			{func(l *ec2.LaunchTemplate) { l.Spec.SpotMarketOptions = nil }, `instanceMarketOptions from "marketType spot, spotOptions instanceInterruptionBehavior terminate, spotInstanceType one-time" to ""`},
+			}, `instanceMarketOptions from "" to "marketType spot, spotOptions maxPrice 0.1"`},
+			{func(l *ec2.LaunchTemplate) { l.Spec.SpotMarketOptions = &infrav1.SpotMarketOptions{} }, `instanceMarketOptions from "marketType spot, spotOptions maxPrice 0.1" to "marketType spot"`},
+			{func(l *ec2.LaunchTemplate) { l.Spec.SpotMarketOptions = nil }, `instanceMarketOptions from "marketType spot" to ""`},
 			{func(l *ec2.LaunchTemplate) { l.Spec.InstanceMetadataOptions = nil }, `metadataOptions from "httpEndpoint enabled, httpPutResponseHopLimit 2, httpTokens required, instanceMetadataTags disabled" to ""`},
 			{func(l *ec2.LaunchTemplate) {
 				l.Spec.PrivateDNSName = &infrav1.PrivateDNSName{EnableResourceNameDNSARecord: aws.Bool(true)}

@@ -118,8 +118,24 @@ func valueText(v reflect.Value) string {
 	return fmt.Sprint(v.Interface())
 }
 
+// defaultText returns the default of a field; "" if it has none.
+func defaultText(field string) string {
+	switch field {
+	case "Encrypted":
+		return "false"
+	case "HttpProtocolIpv6":
+		return string(types.LaunchTemplateInstanceMetadataProtocolIpv6Disabled)
+	case "InstanceInterruptionBehavior":
+		return string(types.InstanceInterruptionBehaviorTerminate)
+	case "SpotInstanceType":
+		return string(types.SpotInstanceTypeOneTime)
+	}
+	return ""
+}
+
 // structText omits fields that AWS adds to responses: the state of a setting, and the
-// defaults of Encrypted and HttpProtocolIpv6.
+// defaults of Encrypted and HttpProtocolIpv6. It also omits the defaults of spot instances,
+// which launch templates of CAPA do not have.
 func structText(v reflect.Value) string {
 	var parts []string
 	for i := range v.NumField() {
@@ -128,8 +144,7 @@ func structText(v reflect.Value) string {
 		if f.IsExported() && f.Name != "State" {
 			s = valueText(v.Field(i))
 		}
-		added := f.Name == "Encrypted" && s == "false" || f.Name == "HttpProtocolIpv6" && s == "disabled"
-		if s != "" && !added {
+		if s != "" && s != defaultText(f.Name) {
 			parts = append(parts, lowerFirst(f.Name)+" "+s)
 		}
 	}

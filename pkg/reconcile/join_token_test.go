@@ -15,6 +15,7 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -89,6 +90,16 @@ func passes(a *awssim.AWS, d time.Duration) {
 		a.Edit(func(*awssim.State) {})
 		step += step / 4 // the simulation advances with calls
 	}
+}
+
+// grows adds a machine to each pool, as an autoscaler does.
+func grows(a *awssim.AWS) {
+	a.Edit(func(s *awssim.State) {
+		for _, g := range s.AutoScaling.Groups {
+			g.Desired++
+		}
+	})
+	passes(a, time.Hour)
 }
 
 // A machine that is added after the token has expired joins with a new one, which is
@@ -251,7 +262,8 @@ func TestTokenIsRotated(t *testing.T) {
 	}
 }
 
-// A plan reports control planes without the timer, and a run renews an expired token.
+// A plan reports control planes without the timer, and a run renews an expired token. Without the
+// timer it is valid for a year; once there is one, for two hours at a time.
 func TestPoolOfOldControlPlane(t *testing.T) {
 	m := loadQuick(t, machinePool)
 	pools := m.Pools
@@ -266,6 +278,37 @@ func TestPoolOfOldControlPlane(t *testing.T) {
 		applyAndWait(t, m, a)
 		passes(a, 5*time.Minute)
 		require.Equal(t, 3, joinedMachines(a))
+		left := func() time.Duration {
+			all := slices.Collect(maps.Values(tokensOf(a)))
+			require.Len(t, all, 1)
+			d, err := time.ParseDuration(all[0])
+			require.NoError(t, err)
+			return d
+		}
+		require.InDelta(t, 365*24, left().Hours(), 1)
+		require.Empty(t, planned(t, m, a))
+		token := keptToken(m, a)
+		passes(a, 100*24*time.Hour)
+		a.Edit(func(s *awssim.State) { s.AutoScaling.Groups["machine-pool-mp-0"].Desired++ })
+		passes(a, time.Hour)
+		require.Equal(t, 4, joinedMachines(a))
+
+		a.Edit(func(s *awssim.State) { // as if one of the control plane had been replaced
+			for _, i := range s.EC2.Instances {
+				if strings.HasPrefix(i.Tags["clusterawsadm/resource"], "machine/machine-pool-control-plane") {
+					i.Tags["clusterawsadm/keeps-join-token"] = "true"
+					i.Boot.KeepsEvery, i.Boot.KeepsFor, i.Boot.KeepsThose = 30*time.Minute, 2*time.Hour, base64.StdEncoding.EncodeToString([]byte(boot.TokenDescription))
+				}
+			}
+		})
+		m.Pools[0].Object.Spec.Replicas = new(int32(3))
+		applyAndWait(t, m, a)
+		require.NotEqual(t, token, keptToken(m, a), "it is older than a week")
+		passes(a, 3*time.Hour)
+		require.InDelta(t, 2, left().Hours(), 1)
+		require.Empty(t, planned(t, m, a))
+		grows(a)
+		require.Equal(t, 5, joinedMachines(a))
 	})
 }
 

@@ -23,6 +23,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
+// JoinTokenKind is the kind of JoinToken.
+const JoinTokenKind = "join-token"
+
 // JoinToken is the bootstrap token with which machines join a cluster that exists
 // already (docs/adr/0018-join-token.md).
 type JoinToken struct {
@@ -30,6 +33,9 @@ type JoinToken struct {
 	TTL   time.Duration // time to live of a new token
 	Least time.Duration // minimum time that it has to be valid
 	Most  time.Duration // maximum age
+	// Long is the time to live of a token that no machine of the control plane keeps valid, and that
+	// is renewed when half of the time is left; 0 if a machine does.
+	Long time.Duration
 	// Shared is the boot data of machines that Auto Scaling launches. A new token is
 	// stored there before it is stored in the account.
 	Shared []*bootdata.Data
@@ -47,6 +53,8 @@ type JoinTokenState struct {
 	Unavailable string    // why the API server did not respond; "" if it did or was not used
 	Status      string    // "valid", or why it has to be replaced
 	Others      []string
+	Renewed     bool // by this run
+	NotShown    bool // AWS still shows an earlier one
 }
 
 // CloudID implements graph.State: the name of the Secret, which contains the public
@@ -68,9 +76,10 @@ const (
 )
 
 var (
-	_ graph.Desired[JoinTokenState] = (*JoinToken)(nil)
-	_ graph.Updater[JoinTokenState] = (*JoinToken)(nil)
-	_ graph.TimeLimited             = (*JoinToken)(nil)
+	_ graph.Desired[JoinTokenState]  = (*JoinToken)(nil)
+	_ graph.Updater[JoinTokenState]  = (*JoinToken)(nil)
+	_ graph.Follower[JoinTokenState] = (*JoinToken)(nil)
+	_ graph.TimeLimited              = (*JoinToken)(nil)
 )
 
 // Needs implements graph.Desired.
@@ -79,6 +88,21 @@ func (j *JoinToken) Needs() []graph.Edge { return append(j.API.needs(), j.After.
 // TimeLimit implements graph.TimeLimited. The API server may be unavailable until this
 // run has updated other resources.
 func (j *JoinToken) TimeLimit() time.Duration { return 10 * time.Minute }
+
+// Follow implements graph.Follower. A token that this run has renewed is valid, also while AWS
+// shows an earlier one.
+func (j *JoinToken) Follow(ctx context.Context, c *cloud.Clients, last *JoinTokenState) (*JoinTokenState, error) {
+	if !last.Renewed || last.Until.Sub(c.Now()) < j.Least {
+		return j.Find(ctx, c)
+	}
+	kept, err := secrets.PKIParameters(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	have := *last
+	have.NotShown = string(kept.Parts[secrets.TokenName]) != last.Token
+	return &have, nil
+}
 
 // Find implements graph.Desired. A token that was created recently is valid: the API
 // server, which may not respond yet, is not used.
@@ -92,7 +116,7 @@ func (j *JoinToken) Find(ctx context.Context, c *cloud.Clients) (*JoinTokenState
 	}
 	s := &JoinTokenState{Token: string(kept.Parts[secrets.TokenName]), Status: valid}
 	age := c.Clock.Since(kept.TokenCreated)
-	if s.Token != "" && age < j.TTL-j.Least {
+	if s.Token != "" && age < j.TTL-j.Least && j.Long == 0 {
 		s.Until = kept.TokenCreated.Add(j.TTL)
 		return s, nil
 	}
@@ -137,6 +161,9 @@ func (j *JoinToken) among(s *JoinTokenState, all []corev1.Secret, age time.Durat
 	}
 }
 
+// lifetime is how long a token is valid after it is created or renewed.
+func (j *JoinToken) lifetime() time.Duration { return max(j.TTL, j.Long) }
+
 // status says whether a token of the cluster can be used.
 func (j *JoinToken) status(t *corev1.Secret, token string, age time.Duration, now time.Time) string {
 	switch left := expiryOf(t).Sub(now); {
@@ -146,6 +173,8 @@ func (j *JoinToken) status(t *corev1.Secret, token string, age time.Duration, no
 		return expired
 	case left < j.Least:
 		return "about to expire"
+	case left < j.Long/2:
+		return "kept valid by no machine"
 	case age > j.Most && !j.Inline:
 		return fmt.Sprintf("%d days old", int(age.Hours()/24))
 	}
@@ -160,6 +189,9 @@ func (j *JoinToken) Diff(have *JoinTokenState) (d graph.Diff) {
 	}
 	d.Set("state", have.Status, valid)
 	d.Set("superseded", strings.Join(have.Others, ", "), "")
+	if have.NotShown {
+		d.Await("stored in AWS", "an earlier one", "the new one")
+	}
 	return d
 }
 
@@ -173,10 +205,20 @@ func (j *JoinToken) Update(ctx context.Context, c *cloud.Clients, have *JoinToke
 		return nil, err
 	}
 	after, before := *have, have.Others
+	if have.Status == never { // Find may not have had the keys to ask
+		all, err := joinTokens(ctx, c, k)
+		if err != nil {
+			return nil, retryUnavailable(ctx, err)
+		}
+		var seen JoinTokenState
+		j.among(&seen, all, 0, c.Now())
+		before = seen.Others
+	}
 	if d.Has("state") {
 		if after.Token, after.Until, err = j.renew(ctx, c, k, have.Token); err != nil {
 			return nil, err
 		}
+		after.Renewed = true
 		if after.Status = valid; have.Status != expired && have.Token != "" && after.Token != have.Token {
 			before = append(before, have.CloudID())
 		}
@@ -206,7 +248,7 @@ func (j *JoinToken) client(c *cloud.Clients) (*kube.Client, error) {
 
 // renew creates a token, or renews the given one. It returns until when it is valid.
 func (j *JoinToken) renew(ctx context.Context, c *cloud.Clients, k *kube.Client, token string) (string, time.Time, error) {
-	again, until := j.Inline && token != "", c.Now().Add(j.TTL)
+	again, until := j.Inline && token != "", c.Now().Add(j.lifetime())
 	if !again {
 		var err error
 		if token, err = boot.NewToken(rand.Reader); err != nil {
@@ -288,7 +330,7 @@ func (j *JoinToken) prolong(ctx context.Context, c *cloud.Clients) (token string
 		case left >= j.Least:
 			return token, expiryOf(t), nil
 		}
-		until = now.Add(j.TTL)
+		until = now.Add(j.lifetime())
 		err = patchToken(ctx, k, t.Name, map[string]string{"expiration": until.UTC().Format(time.RFC3339)})
 		if apierrors.IsNotFound(err) {
 			break // it has just expired

@@ -14,7 +14,7 @@ func Kinds() []*kind.Any {
 		kind.Of(kind.Kind[SystemImageState]{Name: "kube-proxy", Status: systemImageStatus}),
 	}
 	for _, name := range []string{
-		"addons", "aws-auth", "coredns", "drain", "etcd-member", "etcd-members", "hook", "join-token", "kubeadm-config", "node-object", "node-objects", "self-managed-addon", "vpc-cni",
+		"addons", "aws-auth", "coredns", "drain", "etcd-member", "etcd-members", "hook", JoinTokenKind, "kubeadm-config", "node-object", "node-objects", "self-managed-addon", "vpc-cni",
 	} {
 		all = append(all, &kind.Any{Name: name})
 	}

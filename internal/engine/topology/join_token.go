@@ -17,6 +17,10 @@ const (
 	// tokenLeft is how long a token has to be valid when a machine is launched: the
 	// machine boots, and kubeadm join tries for 20 minutes.
 	tokenLeft = 30 * time.Minute
+	// unkeptTTL is how long a token is valid that no machine of the control plane keeps valid: as
+	// long as the certificates that kubeadm makes for such a machine by default. Before they expire,
+	// the machine has to be replaced.
+	unkeptTTL = 365 * 24 * time.Hour
 	// The maximum age of a token when a run launches machines, and when only pools use
 	// it: a plan should not show a change of the token every day.
 	tokenDay, tokenWeek = 24 * time.Hour, 7 * 24 * time.Hour
@@ -48,7 +52,10 @@ func addJoinToken(g *graph.Graph, p platform, api *incluster.API, plan machinePl
 	if !joins && len(pools) == 0 {
 		return nil
 	}
-	return &incluster.CurrentToken{Ref: graph.Add(g, "join-token", token), Token: token}
+	if len(pools) > 0 && !plan.keepsToken {
+		token.Long = unkeptTTL
+	}
+	return &incluster.CurrentToken{Ref: graph.Add(g, incluster.JoinTokenKind, token), Token: token}
 }
 
 // joinsByToken reports whether the run launches a machine of the group that joins with

@@ -30,10 +30,19 @@ func addPools(g *graph.Graph, p platform, plan machinePlan) (pools []graph.Resou
 		}
 		pools = append(pools, added)
 		if x.kubeadm != nil && boot.ByToken(x.kubeadm) && !plan.keepsToken {
-			remarks = append(remarks, fmt.Sprintf("%s: no machine of the control plane keeps the token valid that machines join with: those that the pool adds by itself join within %s after a run, and later boot and do not join, until one of the control plane is replaced", x.origin, TokenTTL))
+			remarks = append(remarks, fmt.Sprintf("%s: no machine of the control plane keeps the token valid that machines join with: %s", x.origin, p.withoutKeeper()))
 		}
 	}
 	return pools, remarks, nil
+}
+
+// withoutKeeper says what happens if no machine of the control plane keeps the token valid. Only
+// runs that use the API server can make another one.
+func (p platform) withoutKeeper() string {
+	if p.usesAPIServer() {
+		return fmt.Sprintf("it is valid for a year, and after one of the control plane is replaced, for %s at a time", TokenTTL)
+	}
+	return fmt.Sprintf("those that the pool adds by itself join within %s after a run, and later boot and do not join, until one of the control plane is replaced, or a run with --wait=api makes a token that is valid for a year", TokenTTL)
 }
 
 func addPool(g *graph.Graph, p platform, pool manifest.Pool, x group) (graph.Resource, error) {

@@ -359,3 +359,61 @@ func TestTemplateChanges(t *testing.T) {
 		}
 	})
 }
+
+// madeByCAPA adds versions to the launch template, as CAPA does for each bootstrap token.
+func (w *account) madeByCAPA(times int) {
+	w.aws.Edit(func(s *awssim.State) {
+		for _, l := range s.EC2.LaunchTemplates {
+			for range times {
+				last := *l.Versions[fmt.Sprint(l.Last)]
+				last.Number, last.Description, last.Data.UserData = l.Last+1, "", aws.String(fmt.Sprintf("%064d", l.Last))
+				last.Data.TagSpecifications = []types.LaunchTemplateTagSpecificationRequest{{
+					ResourceType: types.ResourceTypeInstance,
+					Tags:         w.lt.InstanceTags.With(cloud.Tags{ec2.BootHashTag: fmt.Sprintf("%064x", l.Last)}).EC2(),
+				}}
+				l.Last++
+				l.Versions[fmt.Sprint(l.Last)] = &last
+			}
+		}
+	})
+}
+
+// Machines of a pool stay when CAPA has made versions for other tokens, and when a run makes one
+// after that for its own boot data. Any other change replaces them.
+func TestVersionsOfCAPAKeepMachines(t *testing.T) {
+	withAccount(t, func(t *testing.T, w *account) {
+		_, group := w.apply()
+		require.Equal(t, []string{"1 InService", "1 InService", "1 InService"}, versions(group))
+		w.madeByCAPA(4)
+		plan := w.plan()
+		require.Len(t, plan, 1)
+		require.Regexp(t, "^update launch-template/pool: bootstrapData from ", plan[0])
+		template, group := w.apply()
+		require.Equal(t, int64(6), template.Version)
+		require.Equal(t, []string{"1 InService", "1 InService", "1 InService"}, versions(group))
+		require.Empty(t, w.plan())
+
+		w.madeByCAPA(1)
+		w.lt.Spec.InstanceType = "m5.large"
+		require.Contains(t, w.plan(), `update auto-scaling-group/pool: machines from "3 of 3 of version 1" to "all of version 8"`)
+		w.lt.Spec.InstanceType = "t3.medium"
+		w.apply()
+		require.Empty(t, w.plan())
+		w.lt.Spec.InstanceType = "m5.large"
+		template, group = w.apply()
+		require.Equal(t, int64(9), template.Version)
+		require.Subset(t, []string{"9 InService", "1 Terminating"}, versions(group))
+		time.Sleep(5 * time.Minute)
+		require.Empty(t, w.plan())
+		w.aws.Edit(func(s *awssim.State) { // somebody else's version, of which nothing is known
+			for _, l := range s.EC2.LaunchTemplates {
+				last := *l.Versions[fmt.Sprint(l.Last)]
+				last.Data.TagSpecifications = nil
+				l.Last++
+				last.Number = l.Last
+				l.Versions[fmt.Sprint(l.Last)] = &last
+			}
+		})
+		require.Contains(t, w.plan(), `update auto-scaling-group/pool: machines from "3 of 3 of version 9" to "all of version 11"`)
+	})
+}

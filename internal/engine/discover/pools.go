@@ -52,13 +52,14 @@ func readPools(ctx context.Context, c *cloud.Clients) (pools []Pool, err error) 
 	return pools, nil
 }
 
-// Ours reports whether a run has made a pool, and not Cluster API.
-func (p Pool) Ours() bool { return p.Group.Tags[cloud.ResourceTag] != "" }
+// Ours reports whether a run has made a pool and the latest version of its launch template, and
+// not Cluster API.
+func (p Pool) Ours() bool { return p.Group.Tags[cloud.ResourceTag] != "" && !p.Template.OfCAPA }
 
 // outdated reports whether machines of a pool were launched from an earlier version of its launch
-// template.
+// template, and are not up to date.
 func (p Pool) outdated() bool {
-	return slices.ContainsFunc(p.Group.Instances, func(i autoscaling.PoolInstance) bool { return i.Version != p.Template.Version })
+	return !p.Template.KeepsMachines && slices.ContainsFunc(p.Group.Instances, func(i autoscaling.PoolInstance) bool { return i.Version != p.Template.Version })
 }
 
 // configName returns the name of the bootstrap configuration of a pool: that in the tags of its
@@ -151,8 +152,8 @@ func (s *SelfManaged) scalingPool(p Pool, base string) Object {
 	if source := boot.IgnitionSource(p.Template.UserData); source != "" {
 		spec.Ignition = boot.PointerSpec(p.Template.UserData)
 	}
-	keep := p.keepsMachines()
-	if keep != "" {
+	outdated := p.outdated()
+	if outdated {
 		spec.RefreshPreferences = &expinfrav1.RefreshPreferences{Disable: true}
 	}
 	fields := tree(spec)
@@ -162,8 +163,8 @@ func (s *SelfManaged) scalingPool(p Pool, base string) Object {
 		}
 	}
 	out := object(infraVersion(), "AWSMachinePool", p.Group.ID, fields)
-	if keep != "" {
-		out.comment("spec.refreshPreferences", keep)
+	if outdated {
+		out.comment("spec.refreshPreferences", "Some machines are of an earlier version of the launch template. Without this setting, a\nrun would replace them.")
 	} else {
 		out.comment("spec", "Not known: refreshPreferences, how many machines are replaced at a time.")
 	}
@@ -171,18 +172,6 @@ func (s *SelfManaged) scalingPool(p Pool, base string) Object {
 		out.comment("spec.awsLaunchTemplate.ami", newerImage)
 	}
 	return out
-}
-
-// keepsMachines says why a run has to be told not to replace the machines that a pool has; "" if
-// it would not.
-func (p Pool) keepsMachines() string {
-	switch {
-	case !p.Ours():
-		return "The first run writes what new machines boot with into the launch template: they join\nwith another token than those of Cluster API. Without this setting, it would also\nreplace the machines that the pool has. Remove it when they may be replaced."
-	case p.outdated():
-		return "Some machines are of an earlier version of the launch template. Without this setting, a\nrun would replace them."
-	}
-	return ""
 }
 
 // poolTemplate returns the launch template of an Auto Scaling group. base is the operating system

@@ -142,7 +142,7 @@ func (g *Group) Follow(ctx context.Context, c *cloud.Clients, last *GroupState) 
 // mayRefresh reports whether an instance refresh may be in progress: machines have
 // different versions, or are starting or terminating.
 func (g *Group) mayRefresh(have *GroupState) bool {
-	return len(g.outdated(have)) > 0 || slices.ContainsFunc(have.Instances, func(i PoolInstance) bool {
+	return len(g.behind(have)) > 0 || slices.ContainsFunc(have.Instances, func(i PoolInstance) bool {
 		return i.State != inService || i.Version != have.Instances[0].Version
 	})
 }
@@ -153,7 +153,15 @@ func (g *Group) version() string {
 }
 
 // outdated lists the template versions of the outdated machines.
-func (g *Group) outdated(have *GroupState) (versions []string) {
+func (g *Group) outdated(have *GroupState) []string {
+	if ec2.KeepsMachines(g.Template, g.Content) {
+		return nil
+	}
+	return g.behind(have)
+}
+
+// behind lists the template versions of the machines that have another one than the desired.
+func (g *Group) behind(have *GroupState) (versions []string) {
 	for _, i := range have.Instances {
 		if i.Version != g.version() && !strings.HasPrefix(i.State, "Terminat") {
 			versions = append(versions, i.Version)

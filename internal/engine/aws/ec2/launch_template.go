@@ -56,6 +56,7 @@ type LaunchTemplateState struct {
 	Default      int64             // the default version; never deleted
 	Content      map[string]string // parameters of the latest version, without user data and tags
 	InstanceTags cloud.Tags        // tags of its instances and volumes
+	Description  string            // of the latest version
 	Server       cost.Server       // the machine that the latest version launches
 }
 
@@ -97,7 +98,7 @@ func (s *LaunchTemplateState) describeLatest(ctx context.Context, c *cloud.Clien
 		return err
 	}
 	for _, v := range out.LaunchTemplateVersions {
-		s.Version = aws.ToInt64(v.VersionNumber)
+		s.Version, s.Description = aws.ToInt64(v.VersionNumber), aws.ToString(v.VersionDescription)
 		if v.LaunchTemplateData == nil {
 			continue
 		}
@@ -134,7 +135,7 @@ func (t *LaunchTemplate) diffContent(have *LaunchTemplateState, d *graph.Diff) {
 		d.Set(name, have.Content[name], want[name])
 	}
 	if t.Boot != nil && !t.Adopt {
-		d.Set("bootstrapData", have.InstanceTags[BootHashTag], t.Boot.Fingerprint())
+		d.Set(bootDataField, have.InstanceTags[BootHashTag], t.Boot.Fingerprint())
 	}
 	for _, k := range slices.Sorted(maps.Keys(t.InstanceTags)) {
 		d.Set("launched tag "+k, have.InstanceTags[k], t.InstanceTags[k])
@@ -221,10 +222,15 @@ func (t *LaunchTemplate) Update(ctx context.Context, c *cloud.Clients, have *Lau
 	if err := deleteOldVersion(ctx, c, have); err != nil {
 		return nil, err
 	}
-	out, err := c.EC2.CreateLaunchTemplateVersion(ctx, &ec2.CreateLaunchTemplateVersionInput{
+	in := &ec2.CreateLaunchTemplateVersionInput{
 		LaunchTemplateId: &have.ID, LaunchTemplateData: data,
 		ClientToken: c.Token("launch template version", have.ID, fmt.Sprint(have.Version), aws.ToString(data.UserData)),
-	})
+	}
+	if after.Description = ""; t.keepsMachines(have) {
+		after.Description = keepsMachines
+		in.VersionDescription = &after.Description
+	}
+	out, err := c.EC2.CreateLaunchTemplateVersion(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -365,10 +371,13 @@ func (t *LaunchTemplate) machine() *Instance {
 	}}
 }
 
+// LaunchTemplateKind is the kind of launch templates.
+const LaunchTemplateKind = "launch-template"
+
 // launchTemplateKind declares launch templates.
 func launchTemplateKind() *kind.Any {
 	return kind.Of(kind.Kind[LaunchTemplateState]{
-		Name: "launch-template", Area: kind.AreaMachines, Type: types.ResourceTypeLaunchTemplate, List: kind.Tagged(LaunchTemplates), Delete: &LaunchTemplate{},
+		Name: LaunchTemplateKind, Area: kind.AreaMachines, Type: types.ResourceTypeLaunchTemplate, List: kind.Tagged(LaunchTemplates), Delete: &LaunchTemplate{},
 		Status: func(s LaunchTemplateState) (state, detail string) {
 			return "", kind.Join(fmt.Sprintf("version %d", s.Version), s.Content["instanceType"])
 		},

@@ -24,6 +24,9 @@ type TemplateContent struct {
 	Groups       []string                     // IDs of security groups
 	UserData     []byte                       // may contain secrets
 	InstanceTags cloud.Tags                   // of the instances that it launches
+
+	OfCAPA        bool // CAPA has made the version
+	KeepsMachines bool // machines of earlier versions are up to date
 }
 
 // TemplateContentOf reads a version of a launch template: a number, or $Latest.
@@ -47,6 +50,8 @@ func TemplateContentOf(ctx context.Context, c *cloud.Clients, id, version string
 			t.InstanceTags = cloud.FromEC2(tags.Tags)
 		}
 	}
+	t.OfCAPA = isHashOfCAPA(t.InstanceTags[BootHashTag])
+	t.KeepsMachines = t.OfCAPA || aws.ToString(out.LaunchTemplateVersions[at].VersionDescription) == keepsMachines
 	root := eksRootDevice
 	if t.Image != "" {
 		image, err := ImageByID(t.Image)(ctx, c)

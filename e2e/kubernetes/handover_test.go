@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/controlplane"
+	"github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/lab/wire"
 )
 
 // handedOver are the kinds of the objects of a self-managed cluster.
@@ -104,7 +105,8 @@ func controllers(ctx context.Context, c *controlplane.ControlPlane) {
 }
 
 // TestHandoverKilled kills a handover and a takeback at random moments, and runs them again:
-// the result is always the same. HANDOVER_KILLS is how often.
+// the result is always the same, also if the controllers have renewed the bootstrap token of a
+// pool in the meantime. HANDOVER_KILLS is how often.
 func TestHandoverKilled(t *testing.T) {
 	t.Parallel()
 	kills, err := strconv.Atoi(os.Getenv("HANDOVER_KILLS"))
@@ -140,7 +142,13 @@ func TestHandoverKilled(t *testing.T) {
 	s.run(4, "cluster", "delete", "quickstart", "--simulate", "--yes")
 	require.Contains(t, s.err, "manages cluster quickstart")
 
+	s.rotates("quickstart-mp-0")
+	s.run(3, "cluster", "takeback", "quickstart", "--from", kubeconfig, "--simulate", "-o", filepath.Join(t.TempDir(), "taken.yaml"))
+	require.Contains(t, s.err, "launch-template/quickstart-mp-0: a new version")
+	require.Contains(t, s.err, "pass --yes")
+
 	for i := range kills {
+		s.rotates("quickstart-mp-0")
 		taken := filepath.Join(t.TempDir(), "taken.yaml")
 		take := []string{"cluster", "takeback", "quickstart", "--from", kubeconfig, "--simulate", "--yes", "-o", taken, "--simulate-speed", "60", "--timeout", "1h"}
 		s.killed(rand.N(7*time.Second+whole), take)
@@ -148,6 +156,9 @@ func TestHandoverKilled(t *testing.T) {
 		require.Empty(t, objects(t, c), "takeback %d", i)
 		s.run(0, take...) // as after a kill when the last object was gone
 		s.run(0, "cluster", "plan", "-f", taken, "--simulate", "--detailed-exitcode")
+		s.account(func(c wire.Client) {
+			require.Equal(t, "clusterawsadm: machines of earlier versions are up to date", s.latest(c, "quickstart-mp-0").Description)
+		})
 
 		give := slices.Clone(give)
 		give[3] = taken

@@ -7,13 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
-	"sigs.k8s.io/yaml"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/clusterapi"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
@@ -134,61 +131,12 @@ func (r *run) joinToken(ctx context.Context) (string, error) {
 	return string(stored.Parts[secrets.TokenName]), nil
 }
 
-// Takeback takes the cluster back from a management cluster, whose controllers must not work
-// on it any more. It gives resources the tags by which runs find them, and records that runs
-// manage the cluster again. It stores the keys of a self-managed cluster, which are in
-// Secrets: the manifest has to contain them. If the cluster differs from the manifest in
-// anything else, the error is a RefusedError.
-func (c *Cluster) Takeback(ctx context.Context, from Manager) (Result, error) {
-	r := c.begin(Options{})
-	if err := r.lock(ctx, "takeback"); err != nil {
-		return r.result(err)
-	}
-	defer r.unlock(ctx)
-	if m := r.cloud.Lock.Manager(); m != nil && m.ID != from.ID {
-		return r.result(r.managed(m))
-	}
-	if err := r.adopt(ctx); err != nil {
-		return r.result(err)
-	}
-	if err := r.cloud.Lock.SetManager(ctx, nil); err != nil {
-		return r.result(fmt.Errorf("record that runs manage the cluster again: %w", err))
-	}
-	return r.result(nil)
-}
-
-// Forget takes the cluster back from a management cluster that does not exist any more: it
-// removes the record that it manages the cluster, and changes nothing else. It returns the
-// management cluster; nil if none manages the cluster. If confirm returns false, the error is
-// ErrDeclined, and nothing is changed. If the controllers there do run, they work against
-// all later runs.
-func (c *Cluster) Forget(ctx context.Context, confirm func(Manager) (bool, error)) (*Manager, error) {
-	r := c.begin(Options{})
-	if err := r.lock(ctx, "takeback"); err != nil {
-		return nil, public(err)
-	}
-	defer r.unlock(ctx)
-	m := r.cloud.Lock.Manager()
-	if m == nil {
-		return nil, nil
-	}
-	lost := Manager(*m)
-	yes, err := confirm(lost)
-	if err == nil && !yes {
-		err = ErrDeclined
-	}
-	if err == nil {
-		err = r.cloud.Lock.SetManager(ctx, nil)
-	}
-	return &lost, public(err)
-}
-
-// adopt applies a plan that only records what exists.
-func (r *run) adopt(ctx context.Context) error {
+// adopt applies a plan that only records what exists, and renews what is announced.
+func (r *run) adopt(ctx context.Context, announced []Step) error {
 	if err := r.look(ctx); err != nil {
 		return err
 	}
-	if err := r.checkAdopts(); err != nil {
+	if err := r.checkAdopts(announced); err != nil {
 		return err
 	}
 	if r.plan.Empty() {
@@ -197,11 +145,18 @@ func (r *run) adopt(ctx context.Context) error {
 	return r.apply(ctx)
 }
 
-// checkAdopts refuses a plan that does more than to record what exists.
-func (r *run) checkAdopts() error {
+// checkAdopts refuses a plan that does more than to record what exists, and to renew what is
+// announced.
+func (r *run) checkAdopts(announced []Step) error {
 	var reasons []error
 	for _, s := range r.plan.Steps {
 		if !s.Does() || adopts(s) {
+			continue
+		}
+		if renewsToken(s) {
+			if !slices.ContainsFunc(announced, func(a Step) bool { return a.Resource == ID(s.Resource) }) {
+				reasons = append(reasons, fmt.Errorf("%s: the controllers have renewed the bootstrap token in the meantime: run the command again", s.Resource))
+			}
 			continue
 		}
 		what := string(s.Action)
@@ -234,29 +189,6 @@ func adopts(s graph.Step) bool {
 // onlyTags reports whether all differences are tags, as those of existing subnets.
 func onlyTags(d graph.Diff) bool {
 	return !slices.ContainsFunc(d, func(c graph.Change) bool { return !strings.HasPrefix(c.Field, "tag ") })
-}
-
-// ManifestOf returns the manifest of a cluster, as YAML, from all of its objects in a
-// management cluster: without those that controllers make, and without what controllers
-// write into the others. It contains no keys of the cluster.
-func ManifestOf(objects []map[string]any) ([]byte, error) {
-	var all []unstructured.Unstructured
-	for _, o := range objects {
-		all = append(all, *(&unstructured.Unstructured{Object: o}).DeepCopy())
-	}
-	written, err := clusterapi.Manifest(all)
-	if err != nil {
-		return nil, err
-	}
-	var out []byte
-	for _, o := range written {
-		text, err := yaml.Marshal(o.Object)
-		if err != nil {
-			return nil, err
-		}
-		out = append(append(out, "---\n"...), text...)
-	}
-	return out, nil
 }
 
 func (r *run) managed(m *cloud.Manager) error {

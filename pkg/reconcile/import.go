@@ -245,5 +245,5 @@ func (i *Imported) Adopt(ctx context.Context, o Options) (Result, error) {
 	if m := r.cloud.Lock.Manager(); m != nil {
 		return r.result(r.managed(m))
 	}
-	return r.result(r.adopt(ctx))
+	return r.result(r.adopt(ctx, nil))
 }

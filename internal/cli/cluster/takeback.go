@@ -38,6 +38,10 @@ they find resources, and checks that a plan of the manifest is empty. Then it wr
 the manifest, and removes the objects from the management cluster without their
 finalizers, so that nothing in AWS is deleted. With --keep they stay there, paused.
 
+Cluster API puts a bootstrap token into the launch templates of machine pools, which
+expires without the controllers. The command then makes another token and new versions
+of the launch templates. It says so before it asks, and replaces no machine.
+
 If the cluster is not as its objects say, the command changes nothing.
 
 If the management cluster does not exist any more, use --lost: then the command only
@@ -85,13 +89,17 @@ func (o *takebackOptions) run(ctx context.Context, name string) (err error) {
 		o.Env.Story("an earlier run has taken cluster %s back, and has begun to remove its objects", name)
 		return o.remove(ctx, t, from)
 	}
+	announced, err := o.announce(ctx, t, from)
+	if err != nil {
+		return err
+	}
 	if err := o.confirm(ctx, name, from); err != nil {
 		return err
 	}
 	if err := o.pause(ctx, t, name); err != nil {
 		return err
 	}
-	if err := o.take(ctx, t, from); err != nil {
+	if err := o.take(ctx, t, from, announced); err != nil {
 		return errors.Join(err, t.Undo(context.WithoutCancel(ctx)))
 	}
 	return o.remove(ctx, t, from)
@@ -189,37 +197,75 @@ func (o *takebackOptions) pause(ctx context.Context, t *management.Takeback, nam
 	return t.Refresh(ctx)
 }
 
-// take makes the manifest, takes the cluster back, and writes the manifest.
-func (o *takebackOptions) take(ctx context.Context, t *management.Takeback, from *management.Cluster) (err error) {
-	manifest, err := reconcile.ManifestOf(t.Objects())
-	if err != nil {
-		return err
+// read makes the manifest of the objects, and loads it with the keys of the cluster.
+func (o *takebackOptions) read(ctx context.Context, t *management.Takeback) (manifest []byte, m *reconcile.Manifest, err error) {
+	if manifest, err = reconcile.ManifestOf(t.Objects()); err != nil {
+		return nil, nil, err
 	}
 	if err := o.checkFile(manifest); err != nil {
-		return err
+		return nil, nil, err
 	}
 	keys, err := documents(t.Secrets())
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	m, err := o.loadTaken(ctx, reconcile.Source{Name: o.output, Data: manifest}, reconcile.Source{Name: "the Secrets of the cluster", Data: keys})
+	m, err = o.loadTaken(ctx, reconcile.Source{Name: o.output, Data: manifest}, reconcile.Source{Name: "the Secrets of the cluster", Data: keys})
 	if err != nil {
-		return fmt.Errorf("the manifest of the objects: %w", err)
+		return nil, nil, fmt.Errorf("the manifest of the objects: %w", err)
+	}
+	return manifest, m, nil
+}
+
+// announce says what the takeback changes in AWS, besides keys and tags. If it would be
+// refused, that is the error.
+func (o *takebackOptions) announce(ctx context.Context, t *management.Takeback, from *management.Cluster) (steps []reconcile.Step, err error) {
+	_, m, err := o.read(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	s, err := o.openTaken(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close(&err)
+	manager, err := manager(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	if steps, err = reconcile.Open(m, s.target).PlanTakeback(ctx, manager); err != nil || len(steps) == 0 {
+		return nil, err
+	}
+	o.Env.Story("machines that pools add boot with data of the controllers, and cannot join when its bootstrap token has expired. This command changes that, and replaces no machine:")
+	for _, x := range steps {
+		what := "a new version, with which machines that the pool adds can join"
+		if x.Resource.Kind() != "launch-template" {
+			what = "a new bootstrap token in the cluster, which is stored in AWS for the machines of pools"
+		}
+		o.Env.Story("  %s: %s", x.Resource, what)
+	}
+	return steps, nil
+}
+
+// take takes the cluster back, and writes the manifest.
+func (o *takebackOptions) take(ctx context.Context, t *management.Takeback, from *management.Cluster, announced []reconcile.Step) (err error) {
+	manifest, m, err := o.read(ctx, t)
+	if err != nil {
+		return err
 	}
 	s, err := o.openTaken(ctx, m)
 	if err != nil {
 		return err
 	}
 	defer s.Close(&err)
-	id, err := from.ID(ctx)
+	manager, err := manager(ctx, from)
 	if err != nil {
 		return err
 	}
-	res, err := reconcile.Open(m, s.target).Takeback(ctx, reconcile.Manager{ID: id, Name: from.Name()})
+	res, err := reconcile.Open(m, s.target).Takeback(ctx, manager, announced)
 	if err != nil {
 		return err
 	}
-	if n := res.Plan.Count(reconcile.Create, reconcile.Update); n > 0 {
+	if n := res.Plan.Count(reconcile.Create, reconcile.Update) - len(announced); n > 0 {
 		o.Env.Story("recorded %s of the cluster: keys and tags", text.Count(n, "resource"))
 	}
 	if m, err = o.loadTaken(ctx, reconcile.Source{Name: o.output, Data: manifest}); err != nil {
@@ -237,6 +283,12 @@ func (o *takebackOptions) take(ctx context.Context, t *management.Takeback, from
 	}
 	o.Env.Story("wrote %s; a plan of it is empty", o.output)
 	return nil
+}
+
+// manager identifies a management cluster.
+func manager(ctx context.Context, c *management.Cluster) (reconcile.Manager, error) {
+	id, err := c.ID(ctx)
+	return reconcile.Manager{ID: id, Name: c.Name()}, err
 }
 
 // checkFile refuses to overwrite a file, unless an earlier run has written the same manifest.

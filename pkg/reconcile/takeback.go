@@ -1,0 +1,138 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/clusterapi"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
+)
+
+// PlanTakeback returns the steps of Takeback that do more than to record what exists: another
+// bootstrap token, and another version of a launch template with which machines that a pool
+// adds can join. No machine is replaced. It changes nothing. If Takeback would be refused, the
+// error is a RefusedError.
+//
+// In the launch template of a pool, Cluster API puts a bootstrap token that its controllers
+// renew. Without them, it expires after some minutes.
+func (c *Cluster) PlanTakeback(ctx context.Context, from Manager) ([]Step, error) {
+	r := c.begin(Options{})
+	if err := r.lockTakeback(ctx, from); err != nil { // after a run that was killed, AWS shows all that it did
+		return nil, public(err)
+	}
+	defer r.unlock(ctx)
+	if err := r.look(ctx); err != nil {
+		return nil, public(err)
+	}
+	var out []Step
+	plan := r.publicPlan()
+	for i, s := range r.plan.Steps {
+		if renewsToken(s) {
+			out = append(out, plan.Steps[i])
+		}
+	}
+	return out, public(r.checkAdopts(out))
+}
+
+// lockTakeback takes the lock of a cluster, which another management cluster must not manage.
+// If it fails, the lock is free.
+func (r *run) lockTakeback(ctx context.Context, from Manager) error {
+	if err := r.lock(ctx, "takeback"); err != nil {
+		return err
+	}
+	if m := r.cloud.Lock.Manager(); m != nil && m.ID != from.ID {
+		r.unlock(ctx)
+		return r.managed(m)
+	}
+	return nil
+}
+
+// renewsToken reports whether a step makes another bootstrap token, or a version of a launch
+// template that leads machines to it.
+func renewsToken(s graph.Step) bool {
+	switch {
+	case s.Action != graph.Update:
+		return false
+	case s.Resource.Kind() == incluster.JoinTokenKind:
+		return true
+	}
+	other := slices.DeleteFunc(slices.Clone(s.Diff), func(c graph.Change) bool { return strings.HasPrefix(c.Field, "tag ") })
+	return s.Resource.Kind() == ec2.LaunchTemplateKind && len(other) > 0 && ec2.OnlyBootData(other)
+}
+
+// Takeback takes the cluster back from a management cluster, whose controllers must not work
+// on it any more. It gives resources the tags by which runs find them, and records that runs
+// manage the cluster again. It stores the keys of a self-managed cluster, which are in
+// Secrets: the manifest has to contain them. It also carries out the announced steps, which
+// PlanTakeback has returned. If the cluster differs from the manifest in anything else, the
+// error is a RefusedError.
+func (c *Cluster) Takeback(ctx context.Context, from Manager, announced []Step) (Result, error) {
+	r := c.begin(Options{})
+	if err := r.lockTakeback(ctx, from); err != nil {
+		return r.result(err)
+	}
+	defer r.unlock(ctx)
+	if err := r.adopt(ctx, announced); err != nil {
+		return r.result(err)
+	}
+	if err := r.cloud.Lock.SetManager(ctx, nil); err != nil {
+		return r.result(fmt.Errorf("record that runs manage the cluster again: %w", err))
+	}
+	return r.result(nil)
+}
+
+// Forget takes the cluster back from a management cluster that does not exist any more: it
+// removes the record that it manages the cluster, and changes nothing else. It returns the
+// management cluster; nil if none manages the cluster. If confirm returns false, the error is
+// ErrDeclined, and nothing is changed. If the controllers there do run, they work against
+// all later runs.
+func (c *Cluster) Forget(ctx context.Context, confirm func(Manager) (bool, error)) (*Manager, error) {
+	r := c.begin(Options{})
+	if err := r.lock(ctx, "takeback"); err != nil {
+		return nil, public(err)
+	}
+	defer r.unlock(ctx)
+	m := r.cloud.Lock.Manager()
+	if m == nil {
+		return nil, nil
+	}
+	lost := Manager(*m)
+	yes, err := confirm(lost)
+	if err == nil && !yes {
+		err = ErrDeclined
+	}
+	if err == nil {
+		err = r.cloud.Lock.SetManager(ctx, nil)
+	}
+	return &lost, public(err)
+}
+
+// ManifestOf returns the manifest of a cluster, as YAML, from all of its objects in a
+// management cluster: without those that controllers make, and without what controllers
+// write into the others. It contains no keys of the cluster.
+func ManifestOf(objects []map[string]any) ([]byte, error) {
+	var all []unstructured.Unstructured
+	for _, o := range objects {
+		all = append(all, *(&unstructured.Unstructured{Object: o}).DeepCopy())
+	}
+	written, err := clusterapi.Manifest(all)
+	if err != nil {
+		return nil, err
+	}
+	var out []byte
+	for _, o := range written {
+		text, err := yaml.Marshal(o.Object)
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(out, "---\n"...), text...)
+	}
+	return out, nil
+}

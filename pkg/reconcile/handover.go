@@ -54,11 +54,12 @@ func (c *Cluster) Handover(ctx context.Context, o HandoverOptions) error {
 	return public(c.handover(ctx, o))
 }
 
-// CheckHandover returns a RefusedError for clusters that controllers would change. Of a pool
-// with an Ignition configuration in a bucket, CAPA stores the configuration under another
-// name, and makes a version of the launch template for it. It also looks up an image for the
-// launch template of a node group, in which EKS picks it. AWSMachinePools of EKS have not been
-// tried.
+// CheckHandover returns a RefusedError for clusters that controllers would change, or that they
+// cannot manage. Of a pool with an Ignition configuration in a bucket, CAPA stores the
+// configuration under another name, and makes a version of the launch template for it. For node
+// groups with a launch template, CAPA 2.13.0 reads an image of the template, which does not
+// have one if EKS picks it (ReconcileLaunchTemplate); with an image, it needs the Kubernetes
+// version of the node group (reconcileNodegroupVersion), which EKS does not know then.
 func (c *Cluster) CheckHandover() error {
 	if c.manifest == nil {
 		return &RefusedError{[]error{errors.New("a handover needs the manifest of the cluster")}}
@@ -75,9 +76,7 @@ func (c *Cluster) CheckHandover() error {
 func (c *Cluster) staysBehind(p manifest.Pool) string {
 	switch {
 	case p.Managed != nil && p.Managed.Spec.AWSLaunchTemplate != nil:
-		return "AWSManagedMachinePool/" + p.Managed.Name + ": node groups with a launch template cannot be handed over, because CAPA would change it"
-	case p.Scaling != nil && c.managed():
-		return "AWSMachinePool/" + p.Scaling.Name + ": EKS clusters with an AWSMachinePool cannot be handed over yet"
+		return "AWSManagedMachinePool/" + p.Managed.Name + ": node groups with a launch template cannot be handed over, because CAPA 2.13.0 fails on those that it has not made"
 	case p.Scaling != nil && p.Scaling.Spec.Ignition != nil && p.Scaling.Spec.Ignition.StorageType == infrav1.IgnitionStorageTypeOptionClusterObjectStore:
 		return "AWSMachinePool/" + p.Scaling.Name + ": pools with ignition.storageType: ClusterObjectStore cannot be handed over, because CAPA would change their launch templates"
 	}

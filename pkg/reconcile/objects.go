@@ -96,8 +96,14 @@ func (r *run) clusterState(ctx context.Context) (s clusterapi.State, err error) 
 			}
 		}
 	}
-	if s.UserData, err = r.poolUserData(ctx); err != nil || r.c.managed() {
+	if s.UserData, err = r.poolUserData(ctx); err != nil {
 		return s, err
+	}
+	if r.c.managed() {
+		if plane, ok := r.built.Endpoint.EKS.Found(); ok {
+			s.Services = plane.ServiceCIDR
+		}
+		return s, nil
 	}
 	if s.Endpoint, err = r.controlPlaneEndpoint(); err != nil {
 		return s, err

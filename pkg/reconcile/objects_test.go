@@ -179,19 +179,7 @@ func TestHandoverOfPools(t *testing.T) {
 				a := account(m, lag)
 				mustApply(t, m, a)
 				before := withoutLocks(a)
-				objects, status := map[string]map[string]any{}, map[string]any{}
-				require.NoError(t, open(m, a.Process()).Handover(t.Context(), reconcile.HandoverOptions{
-					To: reconcile.Manager{ID: "1", Name: "the management cluster"},
-					Create: func(_ context.Context, all []reconcile.Object) error {
-						for _, o := range all {
-							x := unstructured.Unstructured{Object: o.Content}
-							objects[x.GetKind()+"/"+x.GetName()] = o.Content
-							maps.Copy(status, o.Status)
-						}
-						return nil
-					},
-					Release: func(context.Context) error { return nil },
-				}))
+				objects, status := handOver(t, m, a)
 				require.Equal(t, before, withoutLocks(a), "it changes nothing in AWS")
 
 				pool := file + "-mp-0"
@@ -207,19 +195,78 @@ func TestHandoverOfPools(t *testing.T) {
 						require.NotContains(t, fmt.Sprint(o.Content), token, "an export has no secrets")
 					}
 				}
-				a.Edit(func(s *awssim.State) {
-					require.Len(t, s.EC2.LaunchTemplates, 1)
-					for id := range s.EC2.LaunchTemplates {
-						launched := content(s, id)
-						decoded, err := base64.StdEncoding.DecodeString(data)
-						require.NoError(t, err)
-						assert.Equal(t, aws.ToString(launched.UserData), base64.StdEncoding.EncodeToString(decoded))
-						assert.Equal(t, "default/"+name, cloud.FromEC2(launched.TagSpecifications[0].Tags)[infrav1.LaunchTemplateBootstrapDataSecret])
-					}
-				})
+				bootsWith(t, a, data, name)
 			})
 		})
 	}
+}
+
+// handOver hands a cluster over, and returns the objects by kind and name, and their status.
+func handOver(t *testing.T, m *manifest.Cluster, a *awssim.AWS) (objects map[string]map[string]any, status map[string]any) {
+	t.Helper()
+	objects, status = map[string]map[string]any{}, map[string]any{}
+	require.NoError(t, open(m, a.Process()).Handover(t.Context(), reconcile.HandoverOptions{
+		To: reconcile.Manager{ID: "1", Name: "the management cluster"},
+		Create: func(_ context.Context, all []reconcile.Object) error {
+			for _, o := range all {
+				x := unstructured.Unstructured{Object: o.Content}
+				objects[x.GetKind()+"/"+x.GetName()] = o.Content
+				maps.Copy(status, o.Status)
+			}
+			return nil
+		},
+		Release: func(context.Context) error { return nil },
+	}))
+	return objects, status
+}
+
+// bootsWith requires that the only launch template of the account has the user data of a
+// Secret, and says so in a tag.
+func bootsWith(t *testing.T, a *awssim.AWS, data, secret string) {
+	t.Helper()
+	a.Edit(func(s *awssim.State) {
+		require.Len(t, s.EC2.LaunchTemplates, 1)
+		for id := range s.EC2.LaunchTemplates {
+			launched := content(s, id)
+			decoded, err := base64.StdEncoding.DecodeString(data)
+			require.NoError(t, err)
+			assert.Equal(t, aws.ToString(launched.UserData), base64.StdEncoding.EncodeToString(decoded))
+			assert.Equal(t, "default/"+secret, cloud.FromEC2(launched.TagSpecifications[0].Tags)[infrav1.LaunchTemplateBootstrapDataSecret])
+		}
+	})
+}
+
+// TestHandoverOfMachinesOfEKS requires that the controllers render the same user data for a
+// pool (see TestCAPARendersTheSame): the block of Services, which EKS has chosen, is in the
+// Cluster, where they read it.
+func TestHandoverOfMachinesOfEKS(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const file = "../../configs/eks-machines.yaml"
+		m := load(t, file, nil)
+		a := account(m, lag)
+		prepare(t, file, a, m)
+		mustApply(t, m, a)
+		before := withoutLocks(a)
+		objects, _ := handOver(t, m, a)
+		require.Equal(t, before, withoutLocks(a), "it changes nothing in AWS")
+		var services string
+		a.Edit(func(s *awssim.State) { services = plane(s).ServiceCIDR })
+		blocks, _, _ := unstructured.NestedStringSlice(objects["Cluster/eks-machines"], "spec", "clusterNetwork", "services", "cidrBlocks")
+		require.Equal(t, []string{services}, blocks)
+		secret, _, _ := unstructured.NestedString(objects["MachinePool/eks-machines-mp-0"], "spec", "template", "spec", "bootstrap", "dataSecretName")
+		require.Equal(t, "eks-machines-mp-0", secret, "the controller writes into the Secret of the NodeadmConfig's name")
+		data, _, _ := unstructured.NestedString(objects["Secret/"+secret], "data", "value")
+		bootsWith(t, a, data, secret)
+		for _, name := range []string{"AWSMachine", "NodeadmConfig"} {
+			found := 0
+			for key := range objects {
+				if strings.HasPrefix(key, name+"/eks-machines-md-0-") {
+					found++
+				}
+			}
+			require.Equal(t, 2, found, name)
+		}
+	})
 }
 
 // TestTagsOfEKS compares the tags of the resources of EKS with those of CAPA, which removes all

@@ -3,7 +3,8 @@
   policy, and reports only those settings of its endpoint that it was given;
 - add-ons, access entries and identity providers cannot be listed;
 - a node group has no Auto Scaling group, no machines and another version than the
-  cluster, always a key for SSH, and does not keep how it is updated and repaired.
+  cluster, always a key for SSH, and does not keep how it is updated and repaired;
+- there is no parameter with an image for nodes.
 
 The environment variable MOTO_EKS names a file with the endpoint and the CA (in base64)
 of the API server that new clusters report, as JSON. Without the file, the endpoint is
@@ -12,13 +13,16 @@ random, as in moto.
 
 import json
 import os
+import re
 
 from moto.autoscaling.models import autoscaling_backends
 from moto.core.responses import ActionResult
+from moto.core.utils import utcnow
 from moto.ec2.models import ec2_backends
 from moto.eks.models import EKSBackend
 from moto.eks.responses import EKSResponse
 from moto.eks.urls import response, url_paths
+from moto.ssm.models import Parameter, ParameterDict
 
 create_cluster = EKSResponse.create_cluster
 delete_cluster = EKSBackend.delete_cluster
@@ -113,6 +117,10 @@ def create_group_with_machines(self):
     return answer
 
 
+def image(ec2):
+    return next(i for i in ec2.amis.values() if i.name.startswith("amazon-eks-node-"))
+
+
 def launch(account, region, cluster, group):
     ec2 = ec2_backends[account][region]
     tags = {"eks:cluster-name": cluster.name, "eks:nodegroup-name": group.nodegroup_name}
@@ -121,7 +129,7 @@ def launch(account, region, cluster, group):
         f"eks-{group.uuid}",
         "",
         {
-            "ImageId": next(iter(ec2.amis)),
+            "ImageId": image(ec2).id,
             "InstanceType": group.instance_types[0],
             "TagSpecifications": [{"ResourceType": "instance", "Tags": instance_tags}],
         },
@@ -167,3 +175,30 @@ def delete_group_with_machines(self, cluster_name, nodegroup_name):
 
 EKSResponse.create_nodegroup = create_group_with_machines
 EKSBackend.delete_nodegroup = delete_group_with_machines
+
+
+check_loading_status = ParameterDict._check_loading_status
+image_parameter = re.compile(r"/aws/service/eks/optimized-ami/[^/]+/amazon-linux-2023/x86_64/standard/recommended/image_id")
+
+
+def load_images_of_eks(self, key):
+    if not image_parameter.fullmatch(str(key)):
+        check_loading_status(self, key)
+    elif not dict.get(self, key):
+        self[key] = [
+            Parameter(
+                account_id=self.account_id,
+                name=key,
+                value=image(ec2_backends[self.account_id][self.region_name]).id,
+                parameter_type="String",
+                description=None,
+                allowed_pattern=None,
+                keyid=None,
+                last_modified_date=utcnow(),
+                version=1,
+                data_type="text",
+            )
+        ]
+
+
+ParameterDict._check_loading_status = load_images_of_eks

@@ -37,8 +37,8 @@ const (
 // to exist.
 const eksFile = "eks.json"
 
-// nodeGroupTag is on the instances of node groups. They do not boot: their images are EKS's.
-const nodeGroupTag = "eks:nodegroup-name"
+// eksImage is the image of EKS in test/moto. Its instances do not boot.
+const eksImage = "ami-0c0ffee0000000006"
 
 // account is an account in moto_server.
 type account struct {

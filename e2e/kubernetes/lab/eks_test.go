@@ -25,10 +25,10 @@ import (
 // newEKS starts an API server for EKS clusters until the end of the test, without kubelets and
 // controllers, and returns a user of it. Clusters that are created later report its address.
 // It stands in for that of EKS: it takes tokens of EKS, whoever made them.
-func (l *Lab) newEKS(t *testing.T) *Laptop {
+func (l *Lab) newEKS(t *testing.T, cluster, manifest string) *Laptop {
 	t.Helper()
 	plane := controlplane.StartOn(t, l.laptop)
-	u := l.NewLaptop(t, "eks", Example(t, "eks"))
+	u := l.NewLaptop(t, cluster, manifest)
 	u.kubeconfig = plane.Kubeconfig(t)
 	cfg, err := clientcmd.BuildConfigFromFlags("", u.kubeconfig)
 	require.NoError(t, err)
@@ -71,8 +71,8 @@ func serveTokens(t *testing.T, at namespace, certificates string, proxy http.Han
 }
 
 // addNodes creates what EKS and its images do: the DaemonSet of the VPC CNI, and a Node for
-// each instance of a node group.
-func (u *Laptop) addNodes(t *testing.T) {
+// each instance with an image of EKS.
+func (u *Laptop) addNodes(t *testing.T, want int) {
 	t.Helper()
 	objects := []string{`{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: aws-node, namespace: kube-system},
 		spec: {selector: {matchLabels: {k8s-app: aws-node}}, template: {metadata: {labels: {k8s-app: aws-node}}, spec: {containers: [{name: aws-node, image: cni}]}}}}`}
@@ -80,26 +80,29 @@ func (u *Laptop) addNodes(t *testing.T) {
 	require.NoError(t, err)
 	var nodes []wire.Instance
 	for _, i := range instances {
-		if i.State == "running" && i.Tag(nodeGroupTag) != "" {
+		if i.State == "running" && i.Image == eksImage && i.Tag("kubernetes.io/cluster/default_"+u.Cluster) != "" {
 			nodes = append(nodes, i)
 			objects = append(objects, fmt.Sprintf(`{apiVersion: v1, kind: Node, metadata: {name: %s}, spec: {providerID: "aws:///%s/%s"}}`, i.Name, i.Zone, i.ID))
 		}
 	}
-	require.Len(t, nodes, 2)
+	require.Len(t, nodes, want)
 	file := filepath.Join(t.TempDir(), "eks.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(strings.Join(objects, "\n---\n")), 0o600))
 	u.Kubectl(t, "apply", "-f", file)
 	for _, i := range nodes {
 		u.Kubectl(t, "patch", "node", i.Name, "--subresource", "status", "--type", "merge", "-p",
-			`{"status":{"conditions":[{"type":"Ready","status":"True","reason":"KubeletReady"}],"nodeInfo":{"kubeletVersion":"v1.34.2"}}}`)
+			`{"status":{"conditions":[{"type":"Ready","status":"True","reason":"KubeletReady"},`+
+				`{"type":"MemoryPressure","status":"False"},{"type":"DiskPressure","status":"False"},{"type":"PIDPressure","status":"False"}],"nodeInfo":{"kubeletVersion":"v1.34.2"}}}`)
 	}
 }
 
-// handsEKSOver hands an EKS cluster with a node group over.
-func (m *Management) handsEKSOver(t *testing.T, l *Lab) {
+
+// createEKS creates an EKS cluster. Its nodes exist before the last run, which waits for them.
+func (l *Lab) createEKS(t *testing.T, cluster, manifest string, nodes int) *Laptop {
 	t.Helper()
-	u := l.newEKS(t)
+	u := l.newEKS(t, cluster, manifest)
+	u.Run(t, "cluster", "create", "-f", u.manifest, "--yes", "--wait", "infrastructure")
+	u.addNodes(t, nodes)
 	u.Run(t, "cluster", "create", "-f", u.manifest, "--yes")
-	u.addNodes(t)
-	m.takes(t, u)
+	return u
 }

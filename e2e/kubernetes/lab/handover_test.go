@@ -16,7 +16,7 @@ import (
 // shape is a kind of cluster that is handed over.
 type shape struct {
 	name, cluster          string
-	controlPlanes, workers int
+	controlPlanes, workers int // none: a control plane of EKS
 	gateways               int // NAT gateways of somebody else
 	manifest               func(t *testing.T, l *Lab) string
 	afterwards             func(m *Management, t *testing.T, u *Laptop) // when it is handed over; may be nil
@@ -29,7 +29,20 @@ func shapes() []shape {
 		}, (*Management).survivesKills},
 		{"existing VPC", "byo-vpc", 1, 1, 1, inExistingVPC, nil},
 		{"machine pool", "machine-pool", 1, 2, 0, inOtherNetwork, (*Management).growsPool},
+		{"EKS", "eks", 0, 2, 0, eksWithTags, nil},
+		{"EKS machines", "eks-machines", 0, 3, 0, eksMachines, (*Management).givesAndTakes},
 	}
+}
+
+// create creates the cluster.
+func (x shape) create(t *testing.T, l *Lab) *Laptop {
+	t.Helper()
+	if x.controlPlanes == 0 {
+		return l.createEKS(t, x.cluster, x.manifest(t, l), x.workers)
+	}
+	u := l.NewLaptop(t, x.cluster, withResourceSet(t, x.manifest(t, l)))
+	u.bring(t, x.controlPlanes, x.workers)
+	return u
 }
 
 // TestHandover hands clusters over to the real controllers: they change nothing in AWS.
@@ -47,9 +60,8 @@ func TestHandover(t *testing.T) {
 		if !chosen(x.name) {
 			continue
 		}
+		u := x.create(t, l) // its API server runs until the end, because the controllers use it
 		t.Run(x.name, func(t *testing.T) {
-			u := l.NewLaptop(t, x.cluster, withResourceSet(t, x.manifest(t, l)))
-			u.bring(t, x.controlPlanes, x.workers)
 			m.takes(t, u)
 			tagged := slices.DeleteFunc(m.Requests.Writes(), func(q Request) bool { return !q.TagsGateway() })
 			assert.Len(t, tagged, x.gateways, "not once for each NAT gateway")
@@ -58,10 +70,6 @@ func TestHandover(t *testing.T) {
 			}
 		})
 		given = append(given, x.cluster)
-	}
-	if chosen("EKS") {
-		m.handsEKSOver(t, l)
-		given = append(given, "eks")
 	}
 	m.staysQuiet(t, given)
 }
@@ -115,6 +123,26 @@ func (m *Management) takes(t *testing.T, u *Laptop) {
 	u.NothingToDo(t)
 	t.Logf("proved: %s is handed over in %s; the controllers reconcile it three times in %s with %d requests to AWS and %d writes, which change nothing",
 		u.Cluster, took.Round(time.Second), time.Since(began).Round(time.Second), len(m.Requests.All()), len(m.Requests.Writes()))
+}
+
+// givesAndTakes takes a cluster back, and hands it over again.
+func (m *Management) givesAndTakes(t *testing.T, u *Laptop) {
+	t.Helper()
+	m.gives(t, u)
+	m.takes(t, u)
+}
+
+// eksWithTags returns the example with tags of the user for all resources.
+func eksWithTags(t *testing.T, _ *Lab) string {
+	t.Helper()
+	return replaced(t, Example(t, "eks"), "  sshKeyName: \"\"\n", "  sshKeyName: \"\"\n  additionalTags:\n    team: platform\n")
+}
+
+// eksMachines returns the example without an access entry, which moto does not have, and with
+// tags of the user for all resources.
+func eksMachines(t *testing.T, _ *Lab) string {
+	t.Helper()
+	return replaced(t, Example(t, "eks-machines"), "  accessConfig:\n    authenticationMode: api\n", "  additionalTags:\n    team: platform\n")
 }
 
 // inOtherNetwork returns an example with a VPC that has other addresses than those of the other

@@ -122,7 +122,7 @@ func (l *Lab) round(ctx context.Context) error {
 		}
 	}
 	for _, i := range instances {
-		if i.State == "running" && l.machines[i.ID] == nil && i.Tag(nodeGroupTag) == "" {
+		if i.State == "running" && l.machines[i.ID] == nil && i.Image != eksImage {
 			if err := l.launch(ctx, i); err != nil {
 				return fmt.Errorf("launch %s: %w", i.ID, err)
 			}

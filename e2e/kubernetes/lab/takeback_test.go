@@ -91,11 +91,7 @@ func (m *Management) gives(t *testing.T, u *Laptop) {
 	for _, q := range m.Requests.Writes() {
 		assert.True(t, q.Repeated(), "the controllers have written to AWS: %s", q)
 	}
-	var left struct {
-		Items []json.RawMessage `json:"items"`
-	}
-	require.NoError(t, json.Unmarshal([]byte(m.Kubectl(t, "get", "clusters,machines,machinesets,machinedeployments,kubeadmcontrolplanes,awsclusters,awsmachines,awsmachinetemplates,kubeadmconfigs", "-A", "-o", "json")), &left))
-	assert.Empty(t, left.Items)
+	assert.Empty(t, m.objects(t, u.Cluster))
 	assert.Equal(t, machines, m.Machines(t))
 	t.Logf("proved: %s is taken back, nothing of it is left in the management cluster, and a plan is empty", u.Cluster)
 }

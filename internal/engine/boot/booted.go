@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	kubeadm "sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types"
@@ -41,11 +40,11 @@ func ParseBooted(userData []byte, secret func(string) bool) (*Booted, error) {
 	if err != nil {
 		return nil, err
 	}
-	var doc bootedConfig
-	if err := yaml.Unmarshal(text, &doc); err != nil {
-		return nil, errors.New("the user data is not a cloud-config of Cluster API") // the error of the parser may quote secrets
+	doc, err := readConfig(text)
+	if err != nil {
+		return nil, fmt.Errorf("the user data is not a cloud-config of Cluster API: %w", err)
 	}
-	return b, b.read(&doc)
+	return b, b.read(doc)
 }
 
 func (b *Booted) read(doc *bootedConfig) error {
@@ -53,10 +52,10 @@ func (b *Booted) read(doc *bootedConfig) error {
 	doc.Files = slices.DeleteFunc(doc.Files, func(f bootedFile) bool {
 		switch f.Path {
 		case initConfigPath, joinConfigPath:
-			kubeadmText = f.Content
+			kubeadmText = f.Content.Value
 			return true
 		case joinScriptPath:
-			b.readVerbosity(f.Content)
+			b.readVerbosity(f.Content.Value)
 		}
 		return isOwnFile(f.Path)
 	})

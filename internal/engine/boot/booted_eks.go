@@ -38,11 +38,11 @@ func ParseBootedEKS(userData []byte, secret func(string) bool) (*BootedEKS, erro
 
 // eksConfig reads a cloud-config that runs the bootstrap script of the AMI.
 func (b *Booted) eksConfig(text []byte) (*BootedEKS, error) {
-	var doc bootedConfig
-	if yaml.Unmarshal(text, &doc) != nil {
-		return nil, errors.New("the user data is not a cloud-config of Cluster API") // the error of the parser may quote secrets
+	doc, err := readConfig(text)
+	if err != nil {
+		return nil, fmt.Errorf("the user data is not a cloud-config of Cluster API: %w", err)
 	}
-	b.readSections(&doc)
+	b.readSections(doc)
 	at := slices.IndexFunc(doc.Run, func(c any) bool { line, _ := c.(string); return strings.HasPrefix(line, bootstrapScript+" ") })
 	if at < 0 {
 		return nil, errors.New("the user data does not run " + bootstrapScript)
@@ -146,11 +146,11 @@ func (b *Booted) nodeadm(parts []part) (*BootedEKS, error) {
 			}
 			spec.PreNodeadmCommands = b.commands(lines)
 		case isCloudConfig(p.content):
-			var doc bootedConfig
-			if yaml.Unmarshal(p.content, &doc) != nil {
-				return nil, errors.New("the user data has a cloud-config that cannot be read")
+			doc, err := readConfig(p.content)
+			if err != nil {
+				return nil, fmt.Errorf("a cloud-config in the user data: %w", err)
 			}
-			b.readSections(&doc)
+			b.readSections(doc)
 		}
 	}
 	if !found {
@@ -171,7 +171,7 @@ func addNodeConfig(text []byte, spec *eksbootstrapv1.NodeadmConfigSpec) error {
 				Flags  []string
 			}
 			Containerd struct {
-				Config          string
+				Config          yaml.Node
 				BaseRuntimeSpec map[string]any `yaml:"baseRuntimeSpec"`
 			}
 		}
@@ -183,8 +183,12 @@ func addNodeConfig(text []byte, spec *eksbootstrapv1.NodeadmConfigSpec) error {
 	if k := doc.Spec.Kubelet; len(k.Config)+len(k.Flags) > 0 {
 		spec.Kubelet = &eksbootstrapv1.KubeletOptions{Config: rawObject(k.Config), Flags: k.Flags}
 	}
-	if c := doc.Spec.Containerd; c.Config != "" || len(c.BaseRuntimeSpec) > 0 {
-		spec.Containerd = &eksbootstrapv1.ContainerdOptions{Config: c.Config, BaseRuntimeSpec: rawObject(c.BaseRuntimeSpec)}
+	if c := doc.Spec.Containerd; c.Config.Value != "" || len(c.BaseRuntimeSpec) > 0 {
+		config, lines := c.Config.Value, strings.Split(string(text), "\n")
+		if header := strings.TrimSpace(lines[max(c.Config.Line-1, 0)]); strings.HasPrefix(header, "|") {
+			config = header + "\n" + blockText(&c.Config, lines) // on a line of its own, as CAPA writes it
+		}
+		spec.Containerd = &eksbootstrapv1.ContainerdOptions{Config: config, BaseRuntimeSpec: rawObject(c.BaseRuntimeSpec)}
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func TestParseBootedRoundTrip(t *testing.T) {
 // The same for machines of EKS, with nodeadm and with the bootstrap script.
 func TestParseBootedEKSRoundTrip(t *testing.T) {
 	const sections = `
-files: [{path: /etc/motd, owner: "root:wheel", permissions: "0640", content: "hello\n", append: true}]
+files: [{path: /etc/motd, owner: "root:wheel", permissions: "0640", content: "hello\n", append: true}, {path: /etc/line, content: "one line"}, {path: /etc/lines, content: "two\n\n"}]
 ntp: {enabled: true, servers: [169.254.169.123]}
 mounts: [[/dev/xvdb, /var/lib/data]]
 users: [{name: admin, gecos: The admin, groups: wheel, homeDir: /home/a, shell: /bin/sh, lockPassword: false, sudo: "ALL=(ALL) NOPASSWD:ALL", sshAuthorizedKeys: [ssh-ed25519 AAAA admin]}]
@@ -65,23 +65,26 @@ dockerConfigJson: '{"log-driver": "it''s"}'
 	node := eksNode(t)
 	var want eksbootstrapv1.NodeadmConfigSpec
 	require.NoError(t, yaml.UnmarshalStrict([]byte(nodeadm), &want))
-	first, err := RenderNodeadm(node, want)
+	for _, config := range []string{want.Containerd.Config, "|\n" + want.Containerd.Config, "|-\n" + want.Containerd.Config} {
+		want.Containerd.Config = config
+		first, err := RenderNodeadm(node, want)
+		require.NoError(t, err)
+		b, err := ParseBootedEKS(first.Content, func(string) bool { return false })
+		require.NoError(t, err)
+		require.Empty(t, b.LeftOut)
+		second, err := RenderNodeadm(node, *b.Nodeadm)
+		require.NoError(t, err)
+		require.Equal(t, string(first.Content), string(second.Content))
+	}
+
+	var config eksbootstrapv1.EKSConfigSpec
+	require.NoError(t, yaml.UnmarshalStrict([]byte(script), &config))
+	first, err := RenderEKSConfig(node, config)
 	require.NoError(t, err)
 	b, err := ParseBootedEKS(first.Content, func(string) bool { return false })
 	require.NoError(t, err)
 	require.Empty(t, b.LeftOut)
-	second, err := RenderNodeadm(node, *b.Nodeadm)
-	require.NoError(t, err)
-	require.Equal(t, string(first.Content), string(second.Content))
-
-	var config eksbootstrapv1.EKSConfigSpec
-	require.NoError(t, yaml.UnmarshalStrict([]byte(script), &config))
-	first, err = RenderEKSConfig(node, config)
-	require.NoError(t, err)
-	b, err = ParseBootedEKS(first.Content, func(string) bool { return false })
-	require.NoError(t, err)
-	require.Empty(t, b.LeftOut)
-	second, err = RenderEKSConfig(node, *b.Config)
+	second, err := RenderEKSConfig(node, *b.Config)
 	require.NoError(t, err)
 	require.Equal(t, string(first.Content), string(second.Content))
 	b, err = ParseBootedEKS(first.Content, func(s string) bool { return strings.Contains(s, "log-driver") })
@@ -106,6 +109,7 @@ files:
 - {path: /etc/motd, owner: "root:wheel", permissions: "0640", content: "hello\nworld\n"}
 - {path: /etc/append, content: "more\n", append: true}
 - {path: /etc/base64, encoding: base64, content: AAECAw==}
+- {path: /etc/lines, content: " first\n\n  second\n\n"}
 `
 
 const bootedCloudConfig = `

@@ -2,6 +2,7 @@ package boot
 
 import (
 	"encoding/base64"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,14 +39,46 @@ type bootedConfig struct {
 
 // bootedFile is a file of a cloud-config.
 type bootedFile struct {
-	Path, Encoding, Owner, Permissions, Content string
-	Append                                      *bool
+	Path, Encoding, Owner, Permissions string
+	Content                            yaml.Node
+	Append                             *bool
+}
+
+// readConfig decodes a cloud-config. The content of its files is then as in the manifest, with
+// as many newlines at the end, of which YAML reads one (writeContent).
+func readConfig(text []byte) (*bootedConfig, error) {
+	var doc bootedConfig
+	if yaml.Unmarshal(text, &doc) != nil {
+		return nil, errors.New("it cannot be read") // the error of the parser may quote secrets
+	}
+	lines := strings.Split(string(text), "\n")
+	for i := range doc.Files {
+		c := &doc.Files[i].Content
+		c.Value = blockText(c, lines)
+	}
+	return &doc, nil
+}
+
+// blockText returns the text of a value of writeContent, which is a block in the lines of a
+// document; another value is returned unchanged.
+func blockText(c *yaml.Node, lines []string) string {
+	if c.Style != yaml.LiteralStyle {
+		return c.Value
+	}
+	text := strings.TrimRight(c.Value, "\n")
+	for _, line := range lines[min(c.Line+strings.Count(text, "\n")+1, len(lines)):] {
+		if line == "" || strings.Trim(line, " ") != "" {
+			break
+		}
+		text += "\n"
+	}
+	return text
 }
 
 // readSections reads files, users, times, disks and mounts.
 func (b *Booted) readSections(doc *bootedConfig) {
 	for _, f := range doc.Files {
-		b.addFile(bootstrapv1.File{Path: f.Path, Encoding: bootstrapv1.Encoding(f.Encoding), Owner: f.Owner, Permissions: f.Permissions, Append: f.Append, Content: f.Content})
+		b.addFile(bootstrapv1.File{Path: f.Path, Encoding: bootstrapv1.Encoding(f.Encoding), Owner: f.Owner, Permissions: f.Permissions, Append: f.Append, Content: f.Content.Value})
 	}
 	for _, u := range doc.Users {
 		b.addUser(u.Passwd, bootstrapv1.User{

@@ -19,6 +19,7 @@ write_files:
     permissions: '0640'
     content: |
       hello
+      {empty}
 -   path: /etc/secret
     content: |
       SECRET
@@ -47,6 +48,7 @@ runcmd:
 
 // User data is read back as it is, and in the messages that cloud-init stores.
 func TestParseBooted(t *testing.T) {
+	bootedWith := strings.ReplaceAll(bootedWith, "{empty}", "") // Cluster API indents all lines
 	const head = "From nobody\nContent-Type: multipart/mixed; boundary=\"===1==\"\nMIME-Version: 1.0\n\n--===1==\n"
 	hook := "Content-Type: text/cloud-boothook\n\n#cloud-boothook\necho\n--===1==\n"
 	for name, data := range map[string]string{

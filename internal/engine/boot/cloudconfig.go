@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
@@ -47,24 +46,22 @@ func renderCloudConfig(in *input) ([]byte, error) {
 		files = append(files, bootstrapv1.File{Path: joinScriptPath, Owner: "root:root", Permissions: "0700", Content: in.join(path, "")})
 		command = "bash " + joinScriptPath
 	}
-	commands := append([]string{}, in.spec.PreKubeadmCommands...)
-	commands = append(commands, command+" && "+markSuccess)
-	commands = append(commands, in.spec.PostKubeadmCommands...)
-
 	return cloudConfig(cloudConfigHeader, sections{
-		files: files, boot: in.spec.BootCommands, run: commands, ntp: in.spec.NTP,
-		users: in.users, disks: in.spec.DiskSetup, mounts: in.spec.Mounts,
+		files: files, boot: in.spec.BootCommands, before: in.spec.PreKubeadmCommands, join: command + " && " + markSuccess, after: in.spec.PostKubeadmCommands,
+		ntp: in.spec.NTP, users: in.users, disks: in.spec.DiskSetup, mounts: in.spec.Mounts,
 	})
 }
 
 // sections are the sections of a cloud-config. Empty ones are omitted.
 type sections struct {
-	files     []bootstrapv1.File
-	boot, run []string
-	ntp       bootstrapv1.NTP
-	users     []bootstrapv1.User
-	disks     bootstrapv1.DiskSetup
-	mounts    []bootstrapv1.MountPoints
+	files         []bootstrapv1.File
+	boot          []string
+	before, after []string // the command that joins
+	join          string   // not quoted, as in Cluster API
+	ntp           bootstrapv1.NTP
+	users         []bootstrapv1.User
+	disks         bootstrapv1.DiskSetup
+	mounts        []bootstrapv1.MountPoints
 }
 
 // node returns the document, which may be empty.
@@ -73,8 +70,14 @@ func (s sections) node() *yaml.Node {
 	if len(s.files) > 0 {
 		doc.add("write_files", each(s.files, writeFile))
 	}
-	doc.addList("bootcmd", s.boot)
-	doc.addList("runcmd", s.run)
+	if len(s.boot) > 0 {
+		doc.add("bootcmd", each(s.boot, command))
+	}
+	if s.join != "" {
+		run := each(s.before, command)
+		run.Content = append(append(run.Content, text(s.join)), each(s.after, command).Content...)
+		doc.add("runcmd", run)
+	}
 	if s.ntp.IsDefined() {
 		doc.add("ntp", ntp(s.ntp))
 	}
@@ -107,25 +110,25 @@ func cloudConfig(header string, s sections) ([]byte, error) {
 func writeFile(f bootstrapv1.File) *yaml.Node {
 	doc := &mapping{}
 	doc.addText("path", f.Path)
-	doc.addText("encoding", string(f.Encoding))
+	if f.Encoding != "" {
+		doc.add("encoding", quoted(string(f.Encoding)))
+	}
 	doc.addText("owner", f.Owner)
 	if f.Permissions != "" {
 		// Always quoted: in YAML 1.1, 0640 is a number.
 		doc.add("permissions", &yaml.Node{Kind: yaml.ScalarNode, Style: yaml.SingleQuotedStyle, Value: f.Permissions})
 	}
 	doc.addBool("append", f.Append)
-	doc.add("content", block(oneNewline(f.Content)))
+	doc.add("content", content(f.Content))
 	return doc.node()
 }
 
-// oneNewline makes a text end with exactly one newline, like the block scalars of Cluster
-// API's template. An empty text stays empty.
-func oneNewline(text string) string {
-	text = strings.TrimRight(text, "\n")
-	if text == "" {
-		return ""
+// command returns a command, which is always quoted, as in Cluster API.
+func command(line string) *yaml.Node {
+	if isJinja(line) {
+		return block(line)
 	}
-	return text + "\n"
+	return quoted(line)
 }
 
 func ntp(n bootstrapv1.NTP) *yaml.Node {

@@ -39,16 +39,16 @@ type EKSNode struct {
 
 const (
 	// plainHeader is the header of a cloud-config without jinja.
-	plainHeader = "#cloud-config\n\n"
+	plainHeader = "#cloud-config\n"
 
 	// bootstrapScript is part of EKS's Amazon Linux 2 AMIs.
 	bootstrapScript = "/etc/eks/bootstrap.sh"
 )
 
-// RenderEKSConfig renders the bootstrap data for EKS's Amazon Linux 2 AMIs with the
-// layout of CAPA: a cloud-config that runs the bootstrap script of the AMI. Unlike CAPA,
-// it quotes values for the shell and for YAML, writes booleans that are false, and
-// resolves passwdFrom. The name of the cluster is required, and for IPv6 its ServiceCIDR;
+// RenderEKSConfig renders the bootstrap data for EKS's Amazon Linux 2 AMIs byte for byte as
+// CAPA does: a cloud-config that runs the bootstrap script of the AMI. Unlike CAPA, it
+// quotes values for the shell and for YAML where they would mean something else, writes
+// ntp.enabled if it is false, and resolves passwdFrom. The name of the cluster is required, and for IPv6 its ServiceCIDR;
 // the script gets the rest from EKS. Errors name the field of the spec.
 func RenderEKSConfig(n EKSNode, spec eksbootstrapv1.EKSConfigSpec) (Data, error) {
 	if n.Cluster.Name == "" {
@@ -58,7 +58,7 @@ func RenderEKSConfig(n EKSNode, spec eksbootstrapv1.EKSConfigSpec) (Data, error)
 	if err != nil {
 		return Data{}, err
 	}
-	s.run = slices.Concat(spec.PreBootstrapCommands, []string{n.bootstrapCommand(spec)}, spec.PostBootstrapCommands)
+	s.before, s.join, s.after = spec.PreBootstrapCommands, n.bootstrapCommand(spec), spec.PostBootstrapCommands
 	content, err := cloudConfig(plainHeader, s)
 	return Data{Format: CloudConfig, Content: content}, err
 }

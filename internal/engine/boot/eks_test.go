@@ -211,6 +211,9 @@ func mimeParts(t *testing.T, data string) []mimePart {
 			return parts
 		}
 		require.NoError(t, err)
+		if p.Header.Get("Content-Type") == "" {
+			continue // nodeadm ignores it
+		}
 		kind, _, err := mime.ParseMediaType(p.Header.Get("Content-Type"))
 		require.NoError(t, err)
 		content, err := io.ReadAll(p)

@@ -237,3 +237,13 @@ restrict 127.0.0.1
 restrict [::1]
 `
 }
+
+// oneNewline makes a text end with exactly one newline, like a block of a cloud-config. An
+// empty text stays empty.
+func oneNewline(text string) string {
+	text = strings.TrimRight(text, "\n")
+	if text == "" {
+		return ""
+	}
+	return text + "\n"
+}

@@ -7,14 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/textproto"
 	"slices"
 	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/runtime"
 	eksbootstrapv1 "sigs.k8s.io/cluster-api-provider-aws/v2/bootstrap/eks/api/v1beta2"
+	"sigs.k8s.io/yaml"
 )
 
 const (
@@ -25,11 +24,11 @@ const (
 	strict = "#!/bin/bash\nset -o errexit\nset -o pipefail\nset -o nounset\n"
 )
 
-// RenderNodeadm renders the bootstrap data for EKS's Amazon Linux 2023 AMIs with the
-// layout of CAPA: a MIME message with up to three parts. These are a script with the
-// commands before nodeadm, the NodeConfig that nodeadm reads, and a cloud-config. Unlike
-// CAPA, it encodes all values, including non-ASCII text. All fields of n.Cluster are
-// required.
+// RenderNodeadm renders the bootstrap data for EKS's Amazon Linux 2023 AMIs, byte for byte
+// as CAPA does: a MIME message with two or three parts. These are a script with the commands
+// before nodeadm, if there are any, the NodeConfig that nodeadm reads, and a cloud-config. The data differs
+// from CAPA's only where that means something else than the spec: CAPA does not encode
+// values, including non-ASCII text. All fields of n.Cluster are required.
 //
 // nodeadm reads its NodeConfig from the user data of the instance, compressed or not. The
 // data must not be delivered with a backend and a boothook.
@@ -37,177 +36,171 @@ func RenderNodeadm(n EKSNode, spec eksbootstrapv1.NodeadmConfigSpec) (Data, erro
 	if err := n.Cluster.check(); err != nil {
 		return Data{}, err
 	}
-	var parts []part
-	if len(spec.PreNodeadmCommands) > 0 {
-		script := strict + strings.Join(spec.PreNodeadmCommands, "\n") + "\n"
-		parts = append(parts, attachment(`text/x-shellscript; charset="us-ascii"`, "commands.sh", []byte(script)))
-	}
 	config, err := n.nodeConfig(spec)
 	if err != nil {
 		return Data{}, err
 	}
-	parts = append(parts, part{header: textproto.MIMEHeader{"Content-Type": {"application/node.eks.aws"}}, content: config})
 	s, err := n.sections(common{spec.Files, spec.Users, spec.NTP, spec.DiskSetup, spec.Mounts})
 	if err != nil {
 		return Data{}, err
 	}
-	if len(s.node().Content) > 0 {
-		content, err := cloudConfig(plainHeader, s)
-		if err != nil {
-			return Data{}, err
-		}
-		parts = append(parts, attachment("text/cloud-config", "cloud-config.yaml", content))
+	m := nodeadmMessage{config: config}
+	if len(spec.PreNodeadmCommands) > 0 {
+		m.script = strict + strings.Join(spec.PreNodeadmCommands, "\n")
 	}
-	content, err := message(boundary(parts), parts)
-	return Data{Format: CloudConfig, Content: content}, err
+	cloud, err := cloudConfig(plainHeader, s)
+	if err != nil {
+		return Data{}, err
+	}
+	m.cloudConfig = strings.TrimSuffix(string(cloud), "\n")
+	return Data{Format: CloudConfig, Content: []byte(m.encode())}, nil
+}
+
+// nodeadmMessage has the parts of a message, without the newline at their end.
+type nodeadmMessage struct {
+	script      string // "" if there is none
+	config      string // a NodeConfig
+	cloudConfig string // as in CAPA, also if it is empty
+}
+
+// encode returns the message. As in CAPA, an empty part follows the script, and the message
+// ends without a newline: a controller makes a new version of a launch template if its user
+// data differs in a byte from what it renders itself.
+func (m nodeadmMessage) encode() string {
+	b := m.boundary()
+	out := "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"" + b + "\"\n\n"
+	if m.script != "" {
+		out += "\n--" + b + "\n" + attachment(`text/x-shellscript; charset="us-ascii"`, "commands.sh", m.script) + "\n--" + b + "\n"
+	}
+	out += "\n--" + b + "\nContent-Type: application/node.eks.aws\n\n" + m.config + "\n\n--" + b
+	return out + "\n" + attachment("text/cloud-config", "cloud-config.yaml", m.cloudConfig) + "\n--" + b + "--"
 }
 
 // attachment returns a part for cloud-init, whose Python decoder reads non-ASCII text as
 // Latin-1 unless it is base64.
-func attachment(kind, file string, content []byte) part {
+func attachment(kind, file, content string) string {
 	encoding := "7bit"
-	if bytes.ContainsFunc(content, func(r rune) bool { return r >= 0x80 }) {
-		encoding, content = "base64", []byte(base64.StdEncoding.EncodeToString(content)+"\n")
+	if strings.ContainsFunc(content, func(r rune) bool { return r >= 0x80 }) {
+		encoding, content = "base64", base64.StdEncoding.EncodeToString([]byte(content+"\n"))
 		kind = strings.Replace(kind, "us-ascii", "utf-8", 1)
 	}
-	return part{content: content, header: textproto.MIMEHeader{
-		"Content-Type": {kind}, "MIME-Version": {"1.0"}, "Content-Transfer-Encoding": {encoding},
-		"Content-Disposition": {`attachment; filename="` + file + `"`},
-	}}
+	return "Content-Type: " + kind + "\nMIME-Version: 1.0\nContent-Transfer-Encoding: " + encoding +
+		"\nContent-Disposition: attachment; filename=\"" + file + "\"\n\n" + content
 }
 
 // boundary returns CAPA's boundary, or a longer one if a line in the parts begins with
 // it.
-func boundary(parts []part) string {
-	b := nodeadmBoundary
-	for slices.ContainsFunc(parts, func(p part) bool { return bytes.Contains(append([]byte("\n"), p.content...), []byte("\n--"+b)) }) {
+func (m nodeadmMessage) boundary() string {
+	b, all := nodeadmBoundary, "\n"+m.script+"\n"+m.config+"\n"+m.cloudConfig
+	for strings.Contains(all, "\n--"+b) {
 		b += "/"
 	}
 	return b
 }
 
 // nodeConfig returns the NodeConfig in its only API version.
-func (n EKSNode) nodeConfig(spec eksbootstrapv1.NodeadmConfigSpec) ([]byte, error) {
-	cluster, out := &mapping{}, &mapping{}
-	cluster.addText("name", n.Cluster.Name)
-	cluster.addText("apiServerEndpoint", n.Cluster.Endpoint)
-	cluster.addText("certificateAuthority", n.Cluster.authority())
-	cluster.addText("cidr", n.Cluster.ServiceCIDR)
-	out.add("cluster", cluster.node())
-	if len(spec.FeatureGates) > 0 {
-		gates := &mapping{}
-		for _, name := range slices.Sorted(maps.Keys(spec.FeatureGates)) {
-			on := spec.FeatureGates[name]
-			gates.addBool(string(name), &on)
+func (n EKSNode) nodeConfig(spec eksbootstrapv1.NodeadmConfigSpec) (string, error) {
+	var out strings.Builder
+	out.WriteString("---\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:")
+	for _, each := range []struct{ key, value string }{
+		{"name", n.Cluster.Name}, {"apiServerEndpoint", n.Cluster.Endpoint}, {"certificateAuthority", n.Cluster.authority()}, {"cidr", n.Cluster.ServiceCIDR},
+	} {
+		line, err := oneLine(text(each.value))
+		if err != nil {
+			return "", fmt.Errorf("%s of the EKS cluster: %w", each.key, err)
 		}
-		out.add("featureGates", gates.node())
+		out.WriteString("\n    " + each.key + ": " + line)
 	}
-	if err := addKubelet(out, spec.Kubelet); err != nil {
-		return nil, err
+	if len(spec.FeatureGates) > 0 {
+		out.WriteString("\n  featureGates:")
+		for _, name := range slices.Sorted(maps.Keys(spec.FeatureGates)) {
+			fmt.Fprintf(&out, "\n    %s: %t", name, spec.FeatureGates[name])
+		}
 	}
-	if err := addContainerd(out, spec.Containerd); err != nil {
-		return nil, err
+	if err := addKubelet(&out, spec.Kubelet); err != nil {
+		return "", err
 	}
-	doc := &mapping{}
-	doc.addText("apiVersion", "node.eks.aws/v1alpha1")
-	doc.addText("kind", "NodeConfig")
-	doc.add("spec", out.node())
-	text := bytes.NewBufferString("---\n")
-	if err := writeYAML(text, doc.node(), 0); err != nil {
-		return nil, fmt.Errorf("NodeConfig: %w", err)
+	if err := addContainerd(&out, spec.Containerd); err != nil {
+		return "", err
 	}
-	return text.Bytes(), nil
+	return out.String(), nil
 }
 
-func addKubelet(out *mapping, o *eksbootstrapv1.KubeletOptions) error {
+func addKubelet(out *strings.Builder, o *eksbootstrapv1.KubeletOptions) error {
 	if o == nil {
 		return nil
 	}
-	kubelet := &mapping{}
-	if err := kubelet.addRaw("config", o.Config); err != nil {
+	config, err := rawYAML(o.Config)
+	if err != nil {
 		return fmt.Errorf("kubelet.config: %w", err)
 	}
-	kubelet.addList("flags", o.Flags)
-	if len(kubelet.entries) > 0 {
-		out.add("kubelet", kubelet.node())
+	if config == "" && len(o.Flags) == 0 {
+		return nil
+	}
+	out.WriteString("\n  kubelet:")
+	if config != "" {
+		out.WriteString("\n    config:\n" + indented(config))
+	}
+	if len(o.Flags) > 0 {
+		out.WriteString("\n    flags:")
+		for _, flag := range o.Flags {
+			out.WriteString("\n       - " + strconv.Quote(flag))
+		}
 	}
 	return nil
 }
 
-func addContainerd(out *mapping, o *eksbootstrapv1.ContainerdOptions) error {
+func addContainerd(out *strings.Builder, o *eksbootstrapv1.ContainerdOptions) error {
 	if o == nil {
 		return nil
 	}
-	containerd := &mapping{}
-	if config := bareTOML(o.Config); config != "" {
-		containerd.add("config", block(config))
-	}
-	if err := containerd.addRaw("baseRuntimeSpec", o.BaseRuntimeSpec); err != nil {
+	base, err := rawYAML(o.BaseRuntimeSpec)
+	if err != nil {
 		return fmt.Errorf("containerd.baseRuntimeSpec: %w", err)
 	}
-	if len(containerd.entries) > 0 {
-		out.add("containerd", containerd.node())
-	}
-	return nil
-}
-
-// bareTOML removes the header of a YAML block scalar, which CAPA needs because it copies
-// the text into the NodeConfig unchanged. TOML never begins with such a header.
-func bareTOML(config string) string {
-	first, rest, found := strings.Cut(config, "\n")
-	if found && strings.HasPrefix(first, "|") && strings.Trim(first, "|+-0123456789 \t") == "" {
-		return rest
-	}
-	return config
-}
-
-// addRaw adds a JSON object without schema, with sorted keys.
-func (m *mapping) addRaw(key string, raw *runtime.RawExtension) error {
-	if raw == nil || len(raw.Raw) == 0 {
+	if o.Config == "" && base == "" {
 		return nil
 	}
-	decoder := json.NewDecoder(bytes.NewReader(raw.Raw))
-	decoder.UseNumber() // keep the notation
-	var object map[string]any
-	if err := decoder.Decode(&object); err != nil {
-		return errors.New("must be an object")
+	out.WriteString("\n  containerd:")
+	if o.Config != "" {
+		out.WriteString("\n    config:" + containerdConfig(o.Config))
 	}
-	if len(object) > 0 {
-		m.add(key, jsonNode(object))
+	if base != "" {
+		out.WriteString("\n    baseRuntimeSpec:\n" + indented(base))
 	}
 	return nil
 }
 
-// jsonNode converts decoded JSON to YAML.
-func jsonNode(value any) *yaml.Node {
-	switch v := value.(type) {
-	case map[string]any:
-		if len(v) == 0 {
-			return &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
-		}
-		object := &mapping{}
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			object.add(key, jsonNode(v[key]))
-		}
-		return object.node()
-	case []any:
-		if len(v) == 0 {
-			return &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
-		}
-		return each(v, jsonNode)
-	case json.Number:
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: numberTag(v), Value: v.String()}
-	case bool:
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(v)}
-	case string:
-		return text(v)
+// rawYAML returns an object without schema as YAML; "" if there is none.
+func rawYAML(raw *runtime.RawExtension) (string, error) {
+	if raw == nil || len(raw.Raw) == 0 {
+		return "", nil
 	}
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(raw.Raw, &object); err != nil {
+		return "", errors.New("must be an object")
+	}
+	out, err := yaml.JSONToYAML(raw.Raw)
+	return string(out), err
 }
 
-func numberTag(n json.Number) string {
-	if _, err := n.Int64(); err == nil {
-		return "!!int"
+// indent is that of values in the NodeConfig.
+const indent = "      "
+
+// indented indents all lines of a text, also the empty one at its end.
+func indented(text string) string {
+	return indent + strings.ReplaceAll(text, "\n", "\n"+indent)
+}
+
+// containerdConfig returns a TOML text as a value in YAML. CAPA copies the text into the
+// NodeConfig unchanged, so that it has to begin with the header of a block. TOML never
+// does: a text without a header gets one.
+func containerdConfig(config string) string {
+	first, _, found := strings.Cut(config, "\n")
+	if found && strings.HasPrefix(first, "|") && strings.Trim(first, "|+-0123456789 \t") == "" {
+		return "\n" + indented(config)
 	}
-	return "!!float"
+	out := bytes.NewBufferString(" ")
+	writeBlock(out, config, len(indent))
+	return strings.TrimSuffix(out.String(), "\n")
 }

@@ -111,7 +111,8 @@ func TestRawValuesSurvive(t *testing.T) {
 
 func TestContainerdConfigWithBlockHeader(t *testing.T) {
 	const toml = "  [plugins]\n  a = 1\n"
-	for given, want := range map[string]string{toml: toml, "|\n" + toml: toml, "|-\n" + toml: toml, "|2 \n" + toml: toml, "| a\nb": "| a\nb"} {
+	const bare = "[plugins]\na = 1\n" // the indentation is that of the block
+	for given, want := range map[string]string{toml: toml, "|\n" + toml: bare, "|-\n" + toml: strings.TrimSpace(bare), "|2 \n" + toml: toml, "| a\nb": "| a\nb"} {
 		c := readNodeConfig(t, renderNodeadm(t, eksNode(t), eksbootstrapv1.NodeadmConfigSpec{Containerd: &eksbootstrapv1.ContainerdOptions{Config: given}}))
 		assert.Equal(t, want, c.Spec.Containerd.Config, given)
 	}
@@ -124,11 +125,11 @@ func TestNodeadmParts(t *testing.T) {
 		}
 		return kinds
 	}
-	assert.Equal(t, []string{"application/node.eks.aws"}, kinds(eksbootstrapv1.NodeadmConfigSpec{Files: []eksbootstrapv1.File{}, NTP: &eksbootstrapv1.NTP{}}))
+	assert.Equal(t, []string{"application/node.eks.aws", "text/cloud-config"}, kinds(eksbootstrapv1.NodeadmConfigSpec{Files: []eksbootstrapv1.File{}, NTP: &eksbootstrapv1.NTP{}}))
 	assert.Equal(t, []string{"text/x-shellscript", "application/node.eks.aws", "text/cloud-config"}, kinds(nodeadmEverything()))
 
 	script := mimeParts(t, renderNodeadm(t, eksNode(t), nodeadmEverything()))[0]
-	assert.Equal(t, "#!/bin/bash\nset -o errexit\nset -o pipefail\nset -o nounset\necho before: 1\ntouch /tmp/\"a b\"\n", script.content)
+	assert.Equal(t, "#!/bin/bash\nset -o errexit\nset -o pipefail\nset -o nounset\necho before: 1\ntouch /tmp/\"a b\"", script.content)
 	shellcheck(t, script.content)
 }
 
@@ -137,8 +138,8 @@ func TestNodeadmBoundary(t *testing.T) {
 	content := renderNodeadm(t, eksNode(t), spec)
 	assert.Contains(t, content, `boundary="////"`)
 	parts := mimeParts(t, content)
-	require.Len(t, parts, 2)
-	assert.Contains(t, parts[0].content, "\n--//\n--///--\nX\n")
+	require.Len(t, parts, 3)
+	assert.Contains(t, parts[0].content, "\n--//\n--///--\nX")
 	assert.Contains(t, renderNodeadm(t, eksNode(t), eksbootstrapv1.NodeadmConfigSpec{PreNodeadmCommands: []string{"a --//"}}), `boundary="//"`)
 }
 
@@ -164,11 +165,12 @@ json.dump([[p.get_content_type(), p.get_filename(), p.get_payload(decode=True).d
 	require.NoError(t, err)
 	var parts [][]string
 	require.NoError(t, json.Unmarshal(out, &parts))
-	require.Len(t, parts, 2)
+	require.Len(t, parts, 3)
 	assert.Equal(t, []string{"text/x-shellscript", "commands.sh", strict + "echo 'Grüße 🚀'\n"}, parts[0])
-	assert.Equal(t, []string{"text/cloud-config", "cloud-config.yaml"}, parts[1][:2])
+	assert.Equal(t, []string{"text/plain", "", ""}, parts[1], "as in CAPA")
+	assert.Equal(t, []string{"text/cloud-config", "cloud-config.yaml"}, parts[2][:2])
 	var doc document
-	require.NoError(t, yaml.Unmarshal([]byte(parts[1][2]), &doc))
-	assert.Contains(t, parts[1][2], "Grüße 🚀")
+	require.NoError(t, yaml.Unmarshal([]byte(parts[2][2]), &doc))
+	assert.Contains(t, parts[2][2], "Grüße 🚀")
 	assert.Equal(t, []string{"--node-labels=städte=ö"}, readNodeConfig(t, content).Spec.Kubelet.Flags, "nodeadm decodes nothing")
 }

@@ -3,6 +3,7 @@ package boot
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -58,21 +59,35 @@ func number(value string) *yaml.Node {
 // expression becomes a block: quoting would add backslashes or doubled quotes to the
 // expression, which cloud-init evaluates first.
 func text(value string) *yaml.Node {
-	if strings.Contains(value, "{{") || strings.Contains(value, "{%") || strings.Contains(value, "\n") {
+	if isJinja(value) || strings.Contains(value, "\n") {
 		return block(value)
+	}
+	// Parsers of YAML 1.1, such as cloud-init's, read some of these strings as booleans,
+	// octal or sexagesimal numbers.
+	if !plainInYAML11(value) {
+		return quoted(value)
 	}
 	node := &yaml.Node{}
 	node.SetString(value)
-	// Parsers of YAML 1.1, such as cloud-init's, read some of these strings as booleans,
-	// octal or sexagesimal numbers.
-	if node.Tag == "!!str" && !plainInYAML11(value) {
+	return node
+}
+
+// isJinja reports whether cloud-init may evaluate an expression in a text.
+func isJinja(value string) bool {
+	return strings.Contains(value, "{{") || strings.Contains(value, "{%")
+}
+
+// quoted returns a string in double quotes.
+func quoted(value string) *yaml.Node {
+	node := &yaml.Node{}
+	node.SetString(value)
+	if node.Tag == "!!str" {
 		node.Style = yaml.DoubleQuotedStyle
 	}
 	return node
 }
 
-// plainInYAML11 reports whether an unquoted scalar is a string in YAML 1.1, too. If in
-// doubt, it returns false.
+// plainInYAML11 reports whether an unquoted scalar is a string in YAML 1.1, too.
 func plainInYAML11(value string) bool {
 	if value == "" {
 		return false
@@ -81,9 +96,12 @@ func plainInYAML11(value string) bool {
 	case "y", "n", "yes", "no", "on", "off", "true", "false", "null", "~":
 		return false
 	}
-	first := value[0]
-	return first != '.' && first != '+' && first != '-' && (first < '0' || first > '9')
+	return !number11.MatchString(value)
 }
+
+// number11 matches numbers and times of YAML 1.1: decimal, octal, hexadecimal, binary and
+// sexagesimal ones, and also some texts that only begin like one.
+var number11 = regexp.MustCompile(`^[-+]?(\.?[0-9][0-9_]*(:[0-9:_]+)?(\.[0-9_]*)?([eE][-+]?[0-9]+)?|0[xb][0-9a-fA-F_]+|\.(inf|Inf|INF|nan|NaN|NAN))$|^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}`)
 
 // block returns a string as a literal block without escapes. If YAML cannot represent the
 // string as a block, it is quoted. Text that is not UTF-8 becomes !!binary, which
@@ -136,11 +154,19 @@ func writeYAML(out *bytes.Buffer, node *yaml.Node, indent int) error {
 			if i > 0 {
 				out.WriteString(strings.Repeat(" ", indent))
 			}
-			out.WriteString("- ")
+			out.WriteString("-")
+			if item.Kind == yaml.SequenceNode && item.Style != yaml.FlowStyle {
+				out.WriteString("\n" + strings.Repeat(" ", indent+2)) // as in Cluster API
+			} else {
+				out.WriteByte(' ')
+			}
 			if err := writeYAML(out, item, indent+2); err != nil {
 				return err
 			}
 		}
+		return nil
+	case node.Tag == contentTag:
+		writeContent(out, node.Value, indent)
 		return nil
 	case node.Style == yaml.LiteralStyle:
 		writeBlock(out, node.Value, indent)
@@ -149,14 +175,49 @@ func writeYAML(out *bytes.Buffer, node *yaml.Node, indent int) error {
 	return encode(out, node)
 }
 
+// contentTag marks a block that is read with exactly one newline at its end, however many its
+// text has.
+const contentTag = "!content"
+
+// content returns the content of a file.
+func content(value string) *yaml.Node {
+	node := block(strings.TrimRight(value, "\n") + "\n")
+	if node.Style == yaml.LiteralStyle {
+		node.Tag, node.Value = contentTag, value
+	}
+	return node
+}
+
+// writeContent writes a block as Cluster API does: all lines are indented, also the empty one
+// after the last newline.
+func writeContent(out *bytes.Buffer, value string, indent int) {
+	out.WriteByte('|')
+	if value[0] == ' ' || value[0] == '\n' {
+		out.WriteByte('2') // Cluster API's is not valid
+	}
+	for line := range strings.SplitSeq(value, "\n") {
+		out.WriteString("\n" + strings.Repeat(" ", indent) + line)
+	}
+	out.WriteByte('\n')
+}
+
 // encode writes a node on one line.
 func encode(out *bytes.Buffer, node *yaml.Node) error {
+	line, err := oneLine(node)
+	out.WriteString(line + "\n")
+	return err
+}
+
+// oneLine returns a node without a newline at the end.
+func oneLine(node *yaml.Node) (string, error) {
+	if node.Kind == yaml.ScalarNode && node.Style == yaml.DoubleQuotedStyle {
+		return strconv.Quote(node.Value), nil // escapes of Go are escapes of YAML
+	}
 	text, err := yaml.Marshal(node)
 	if err != nil {
-		return fmt.Errorf("encode %s: %w", node.Tag, err)
+		return "", fmt.Errorf("encode %s: %w", node.Tag, err)
 	}
-	out.Write(text)
-	return nil
+	return strings.TrimRight(string(text), "\n"), nil
 }
 
 // writeEntry writes one entry of a mapping, after the indentation.

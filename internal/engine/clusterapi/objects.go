@@ -25,6 +25,7 @@ import (
 // State has the existing parts of the cluster that objects mention.
 type State struct {
 	Endpoint   clusterv1.APIEndpoint // of the API server
+	Services   string                // CIDR block that EKS has chosen for Services; "" if the cluster is self-managed
 	VPC        *ec2.VPCState         // nil if somebody else owns the VPC
 	Subnets    []Subnet              // that the cluster owns, in the order in which CAPA lists them
 	Machines   []Machine             // without those of pools
@@ -102,6 +103,11 @@ func (b *builder) find(kind, name string) *Item {
 // addManifest adds the objects of the manifest, with what controllers write into them.
 func (b *builder) addManifest() {
 	b.cluster.Spec.ControlPlaneEndpoint = b.s.Endpoint
+	if services := &b.cluster.Spec.ClusterNetwork.Services; b.s.Services != "" {
+		// CAPA tells nodes to use the first block, or 172.20.0.0/16: with a wrong one, they do
+		// not find the DNS of the cluster.
+		services.CIDRBlocks = []string{b.s.Services}
+	}
 	for _, from := range b.m.Objects() {
 		x, _ := from.DeepCopyObject().(manifest.Object) // a copy has the type of the original
 		switch o := x.(type) {

@@ -11,6 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/stretchr/testify/require"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
@@ -344,6 +347,34 @@ func TestTokenInUserDataStays(t *testing.T) {
 		passes(a, time.Hour)
 		require.Equal(t, first+1, joinedMachines(a))
 		require.Empty(t, planned(t, m, a))
+	})
+}
+
+// Cluster API deletes objects of pools from the bucket after a day, because it stores them anew in
+// every reconciliation, and sets a rule of the bucket for that, which stays when the cluster is
+// taken back or imported. Machines of a pool still find their configuration.
+func TestConfigurationOfPoolOutlivesRule(t *testing.T) {
+	const file = "../../configs/flatcar-pool.yaml"
+	m := loadQuick(t, file)
+	pool := m.Pools[0].Scaling
+	m.Pools[0].Object.Annotations = map[string]string{"cluster.x-k8s.io/replicas-managed-by": "external-autoscaler"}
+	pool.Spec.Ignition = &infrav1.Ignition{Version: "2.3", StorageType: infrav1.IgnitionStorageTypeOptionClusterObjectStore}
+	synctest.Test(t, func(t *testing.T) {
+		a := prepared(t, file, m)
+		applyAndWait(t, m, a)
+		_, err := s3.NewFromConfig(a.Config()).PutBucketLifecycleConfiguration(t.Context(), &s3.PutBucketLifecycleConfigurationInput{
+			Bucket: aws.String(m.Infra.Spec.S3Bucket.Name),
+			LifecycleConfiguration: &s3types.BucketLifecycleConfiguration{Rules: []s3types.LifecycleRule{{
+				ID: aws.String("machine-pool"), Status: s3types.ExpirationStatusEnabled, Expiration: &s3types.LifecycleExpiration{Days: aws.Int32(1)},
+				Filter: &s3types.LifecycleRuleFilter{Prefix: aws.String("machine-pool/")},
+			}}},
+		})
+		require.NoError(t, err)
+		passes(a, 48*time.Hour)
+		require.Equal(t, 2, joinedMachines(a))
+		a.Edit(func(s *awssim.State) { s.AutoScaling.Groups[pool.Name].Desired++ })
+		passes(a, time.Hour)
+		require.Equal(t, 3, joinedMachines(a))
 	})
 }
 

@@ -72,6 +72,12 @@ func (svc *Service) bucket(name, owner *string) (*Bucket, error) {
 	case !ok:
 		return nil, &types.NoSuchBucket{Message: aws.String("The specified bucket does not exist")}
 	}
+	svc.expire(b)
+	return b, nil
+}
+
+// expire deletes the expired objects of a bucket.
+func (svc *Service) expire(b *Bucket) {
 	for _, r := range b.Rules {
 		for _, o := range core.ByKey(b.Objects) {
 			if r.Enabled && strings.HasPrefix(o.Key, r.Prefix) && !svc.Now().Before(expiry(o.Modified, r.Days)) {
@@ -79,7 +85,6 @@ func (svc *Service) bucket(name, owner *string) (*Bucket, error) {
 			}
 		}
 	}
-	return b, nil
 }
 
 // expiry returns when S3 deletes an object: at the first midnight after its days.
@@ -304,5 +309,11 @@ func (svc *Service) Tagged() (all []core.Tagged) {
 	return all
 }
 
-// Bucket returns the bucket with that name, or nil.
-func (svc *Service) Bucket(name string) *Bucket { return svc.state.Buckets[name] }
+// Bucket returns the bucket with that name without expired objects, or nil.
+func (svc *Service) Bucket(name string) *Bucket {
+	b := svc.state.Buckets[name]
+	if b != nil {
+		svc.expire(b)
+	}
+	return b
+}

@@ -125,7 +125,7 @@ func (p platform) bootData(x group, id graph.ID, machine string, role boot.Role)
 	case x.controlPlane:
 		name, secret, owner, folder = machine, string(id), string(id), "control-plane/"
 	case x.pool:
-		folder = "machine-pool/"
+		folder = "node/machine-pool/" // not machine-pool/, where a rule of CAPA deletes objects after a day
 	}
 	d := &bootdata.Data{
 		EKS: x.eks, Endpoint: p.endpoint, PKI: p.keys, Backend: backendOf(x), Prefix: x.spec.CloudInit.SecretPrefix,

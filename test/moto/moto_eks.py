@@ -4,7 +4,7 @@
 - add-ons, access entries and identity providers cannot be listed;
 - a node group has no Auto Scaling group, no machines and another version than the
   cluster, always a key for SSH, and does not keep how it is updated and repaired;
-- there is no parameter with an image for nodes.
+- there is no parameter with an image for nodes; here is that of Kubernetes 1.34.
 
 The environment variable MOTO_EKS names a file with the endpoint and the CA (in base64)
 of the API server that new clusters report, as JSON. Without the file, the endpoint is
@@ -178,7 +178,7 @@ EKSBackend.delete_nodegroup = delete_group_with_machines
 
 
 check_loading_status = ParameterDict._check_loading_status
-image_parameter = re.compile(r"/aws/service/eks/optimized-ami/[^/]+/amazon-linux-2023/x86_64/standard/recommended/image_id")
+image_parameter = re.compile(r"/aws/service/eks/optimized-ami/1\.34/amazon-linux-2023/x86_64/standard/recommended/image_id")
 
 
 def load_images_of_eks(self, key):

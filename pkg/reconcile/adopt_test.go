@@ -34,7 +34,7 @@ func asClusterAPI(m *manifest.Cluster, s *awssim.State) {
 	for _, i := range s.EC2.Instances {
 		name := ""
 		switch node := i.Tags[cloud.ResourceTag]; {
-		case strings.HasPrefix(node, "machine/"+m.ControlPlane.Object.Name+"/"):
+		case m.ControlPlane != nil && strings.HasPrefix(node, "machine/"+m.ControlPlane.Object.Name+"/"):
 			name = m.ControlPlane.Object.Name + "-" + names.draw()
 		case strings.HasPrefix(node, "machine/"):
 			name = strings.Split(node, "/")[1] + "-" + set + "-" + names.draw()

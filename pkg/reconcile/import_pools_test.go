@@ -151,6 +151,38 @@ func TestImportPoolOfClusterAPI(t *testing.T) {
 	})
 }
 
+// A pool of EKS nodes that Cluster API has made joins without a bootstrap token. Its manifest speaks
+// of none, and no machine is replaced.
+func TestImportEKSPoolOfClusterAPI(t *testing.T) {
+	eachOf(t, []string{"../../configs/eks-machines.yaml"}, awssim.Options{}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
+		mustApply(t, m, a)
+		time.Sleep(6 * time.Minute) // until all machines have joined
+		a.Edit(func(s *awssim.State) {
+			asClusterAPI(m, s)
+			poolsAsClusterAPI(t, s)
+		})
+		p := a.Process()
+		target := reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p)}
+		i, err := reconcile.Import(t.Context(), m.Name, target, reconcile.ImportOptions{})
+		require.NoError(t, err)
+		require.Empty(t, i.Differences, "%s", i.Manifest)
+		require.Equal(t, []string{"eks-machines-mp-0"}, i.Later)
+		for _, text := range []string{"token", "disable: true"} {
+			require.NotContains(t, string(i.Manifest), text)
+		}
+
+		_, err = i.Adopt(t.Context(), reconcile.Options{})
+		require.NoError(t, err)
+		machines := instances(a)
+		again, err := reconcile.Load([]reconcile.Source{{Name: "imported.yaml", Data: i.Manifest}}, reconcile.LoadOptions{})
+		require.NoError(t, err)
+		res, err := reconcile.Open(again, target).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.NoError(t, err)
+		require.Equal(t, 1, res.Plan.CountKind("launch-template", reconcile.Update))
+		require.Equal(t, machines, instances(a), "no machine is replaced")
+	})
+}
+
 // instances lists the machines of an account by their IDs.
 func instances(a *awssim.AWS) map[string]bool {
 	out := map[string]bool{}

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/permission"
@@ -13,6 +14,13 @@ func OpenModel(m *manifest.Cluster, t Target) *Cluster { return Open(&Manifest{c
 
 // EngineGraph is Graph with the types of the engine.
 func (c *Cluster) EngineGraph() (*graph.Graph, error) { return c.graph() }
+
+// AccountGraph is the graph of a run in the account, which knows its subnets and machines.
+func (c *Cluster) AccountGraph(ctx context.Context) (*graph.Graph, error) {
+	r := c.begin(Options{})
+	err := r.build(cloud.ReadOnly(ctx))
+	return r.built.Graph, err
+}
 
 // Needs lists what the plan of the cluster needs, without the roles that it passes.
 func (c *Cluster) Needs(ctx context.Context) ([]permission.Need, error) {

@@ -123,7 +123,9 @@ func TestImportBootDataOfClusterAPI(t *testing.T) {
 		for _, text := range []string{"vm.max_map_count = 262144", "echo before", "echo after", "echo boot", "169.254.169.123", "name: admin", "cloud-provider"} {
 			require.GreaterOrEqual(t, strings.Count(manifest, text), 2, "%s in %s", text, manifest)
 		}
-		require.Equal(t, 1, strings.Count(manifest, "Not known"), "only the identity is not known")
+		require.Equal(t, 1, strings.Count(manifest, "# Not known: identityRef"))
+		require.Equal(t, 2, strings.Count(manifest, "# Not known: how machines are replaced"))
+		require.Equal(t, 3, strings.Count(manifest, "Not known"), "nothing of what they boot with")
 		require.Equal(t, 2, strings.Count(manifest, "# Left out: file /etc/motd, which may contain a secret, the password of user other, a command, which may contain a secret.\n"), manifest)
 	})
 }

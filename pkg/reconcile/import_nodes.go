@@ -42,7 +42,9 @@ func readEKSNodes(ctx context.Context, c *cloud.Clients, found *discover.EKS) {
 		return
 	}
 	client, err := found.Cluster.Client(c)
-	if err == nil {
+	if err != nil {
+		err = unasked(found.Cluster.Endpoint, err)
+	} else {
 		err = readNodes(ctx, c, client, found.Cluster.Endpoint, found.Workers)
 	}
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -167,11 +168,10 @@ func storedConfig(ctx context.Context, c *cloud.Clients, client *kube.Client, en
 
 // unasked says why an API server cannot be asked.
 func unasked(endpoint string, err error) error {
-	why, unanswered := kube.Unavailable(err)
-	if !unanswered {
-		why = err.Error()
+	if request := (*url.Error)(nil); errors.As(err, &request) {
+		err = request.Err
 	}
-	return fmt.Errorf("its API server at %s cannot be asked: %s", endpoint, why)
+	return fmt.Errorf("its API server at %s cannot be asked: %s", endpoint, kube.Reason(err))
 }
 
 // selfManagedHead is the comment at the beginning of the manifest.

@@ -25,6 +25,9 @@ func (e *EKS) Objects() []Object {
 	plane := e.planeName()
 	_, eksName := objectName(e.Cluster.Name, e.Name, longestClusterName)
 	control := object(ekscontrolplanev1.GroupVersion.String(), "AWSManagedControlPlane", plane, e.controlPlane(eksName))
+	if e.Owned {
+		control.comment("spec", unknownIdentity)
+	}
 	out := []Object{
 		object(clusterv1.GroupVersion.String(), "Cluster", e.Name, e.clusterSpec(plane)),
 		object(infrav1.GroupVersion.String(), "AWSManagedCluster", e.Name, map[string]any{}),
@@ -247,6 +250,7 @@ func (e *EKS) pool(g eks.NodeGroupState) []Object {
 			version = e.images[t.Image].version
 		}
 		spec["awsLaunchTemplate"] = e.launchTemplate(t)
+		group.comment("spec.awsLaunchTemplate.additionalSecurityGroups", foreignGroups)
 		if image := e.images[t.Image]; image.version != "" && image.lookup == "" {
 			group.comment("spec.awsLaunchTemplate.ami", newerImage)
 		}
@@ -345,14 +349,11 @@ func roleName(arn string) string { return arn[strings.LastIndexByte(arn, '/')+1:
 
 // Remarks are sentences for the reader of the manifest.
 func (e *EKS) Remarks() (out []string) {
-	out = append(out, "Objects in Kubernetes are not part of this manifest.")
+	out = remarks(e.Owned)
 	if e.OwnsRoles() {
 		out = append(out, "The cluster has IAM roles of its own: use --set CAPA_EKS_IAM=true with each command.")
 	}
-	for _, x := range e.Unread {
-		out = append(out, "Not read: "+x+".")
-	}
-	return out
+	return append(out, unread(e.Unread)...)
 }
 
 // Indescribable returns why no manifest can describe a node group; "" if one can.

@@ -13,6 +13,12 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
+// foreignGroups is the comment at a list of security groups that a run does not make.
+const foreignGroups = "Security groups of somebody else, by their IDs. Not known: whether filters have found them."
+
+// unknownReplacement is the comment at an object whose machines may be replaced.
+const unknownReplacement = "Not known: how machines are replaced (rollout, deletion, remediation), MachineHealthChecks."
+
 func bootstrapVersion() string { return bootstrapv1.GroupVersion.String() }
 
 // machineObjects returns the objects of a group of machines.
@@ -36,6 +42,7 @@ func (s *SelfManaged) controlPlane(g machineGroup) []Object {
 		"version": g.version, "replicas": g.replicas(), "kubeadmConfigSpec": tree(g.boot), "machineTemplate": template,
 	})
 	g.commentBoot(&plane, "spec.kubeadmConfigSpec")
+	plane.comment("spec", unknownReplacement)
 	g.commentMarks(&plane, "spec.machineTemplate")
 	return []Object{plane, g.template()}
 }
@@ -58,7 +65,7 @@ func (s *SelfManaged) deployment(g machineGroup) []Object {
 		"clusterName": s.Name, "replicas": g.replicas(), "selector": map[string]any{"matchLabels": map[string]any{}}, "template": template,
 	})
 	g.commentMarks(&out, "spec.template")
-	out.comment("spec", "MachineHealthChecks are objects of the management cluster only: AWS does not know them.")
+	out.comment("spec", unknownReplacement)
 	return []Object{out, g.template(), config}
 }
 
@@ -141,6 +148,7 @@ func (g machineGroup) commentBoot(o *Object, path string) {
 
 // commentMachine says what is not known of the AWSMachine of a group.
 func (g machineGroup) commentMachine(o *Object, path string) {
+	o.comment(path+".additionalSecurityGroups", foreignGroups)
 	switch fields := g.unknownFields(false); {
 	case len(fields) > 0:
 		o.comment(path, "Not known: the values of "+strings.Join(fields, ", ")+".")

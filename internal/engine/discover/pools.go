@@ -168,6 +168,7 @@ func (s *SelfManaged) scalingPool(p Pool, base string) Object {
 	} else {
 		out.comment("spec", "Not known: refreshPreferences, how many machines are replaced at a time.")
 	}
+	out.comment("spec.awsLaunchTemplate.additionalSecurityGroups", foreignGroups)
 	if s.Pinned[p.Group.ID] {
 		out.comment("spec.awsLaunchTemplate.ami", newerImage)
 	}

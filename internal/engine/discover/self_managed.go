@@ -171,12 +171,24 @@ func (s *SelfManaged) External() bool {
 }
 
 // Remarks are sentences for the reader of the manifest.
-func (s *SelfManaged) Remarks() (out []string) {
-	out = append(out,
-		"Objects in Kubernetes are not part of this manifest, nor is what AWS does not know:",
-		"health checks, strategies of rollouts, ClusterResourceSets and annotations.")
-	for _, x := range s.Unread {
-		out = append(out, "Not read: "+x+".")
+func (s *SelfManaged) Remarks() []string {
+	return append(remarks(true), unread(s.Unread)...)
+}
+
+// remarks says what manifests of imports do not contain. ofClusterAPI reports whether the cluster
+// may have had other objects in a management cluster.
+func remarks(ofClusterAPI bool) []string {
+	text := "Objects in Kubernetes are not part of this manifest."
+	if ofClusterAPI {
+		text += " Neither AWS nor Kubernetes knows MachineHealthChecks, ClusterResourceSets, annotations of Machines, and how machines are replaced (rollout, deletion, remediation): add them, if the cluster had any."
+	}
+	return strings.Split(wrapped(text), "\n")
+}
+
+// unread says what could not be read, and why.
+func unread(all []string) (out []string) {
+	for _, x := range all {
+		out = append(out, strings.Split("\n"+wrapped("Not read: "+x+"."), "\n")...)
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package reconcile_test
 
 import (
+	"encoding/base64"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,12 @@ import (
 // several instance types if there is more than one. It returns the ID of the template.
 func eksctlGroup(t *testing.T, a *awssim.AWS, instanceTypes ...string) string {
 	t.Helper()
+	return eksctlGroupOf(t, a, "", instanceTypes...)
+}
+
+// eksctlGroupOf is eksctlGroup with an image in the launch template; "" for none.
+func eksctlGroupOf(t *testing.T, a *awssim.AWS, image string, instanceTypes ...string) string {
+	t.Helper()
 	var cluster, role, group string
 	var subnets []string
 	a.Edit(func(s *awssim.State) {
@@ -37,9 +44,15 @@ func eksctlGroup(t *testing.T, a *awssim.AWS, instanceTypes ...string) string {
 		{Key: aws.String("alpha.eksctl.io/nodegroup-name"), Value: aws.String("standard")},
 		{Key: aws.String("alpha.eksctl.io/nodegroup-type"), Value: aws.String("managed")},
 	}
+	kind, own, data := ekstypes.AMITypesAl2023X8664Standard, (*string)(nil), (*string)(nil)
+	if image != "" {
+		script := "#!/bin/bash\n/etc/eks/bootstrap.sh " + cluster + "\n"
+		kind, own, data = "", &image, aws.String(base64.StdEncoding.EncodeToString([]byte(script)))
+	}
 	template, err := ec2.NewFromConfig(a.Config()).CreateLaunchTemplate(t.Context(), &ec2.CreateLaunchTemplateInput{
 		LaunchTemplateName: aws.String("eksctl-shop-nodegroup-standard"),
 		LaunchTemplateData: &ec2types.RequestLaunchTemplateData{
+			ImageId: own, UserData: data,
 			BlockDeviceMappings: []ec2types.LaunchTemplateBlockDeviceMappingRequest{{DeviceName: aws.String("/dev/xvda"), Ebs: &ec2types.LaunchTemplateEbsBlockDeviceRequest{
 				Iops: aws.Int32(3000), Throughput: aws.Int32(125), VolumeSize: aws.Int32(80), VolumeType: ec2types.VolumeTypeGp3,
 			}}},
@@ -52,7 +65,7 @@ func eksctlGroup(t *testing.T, a *awssim.AWS, instanceTypes ...string) string {
 	})
 	require.NoError(t, err)
 	_, err = awseks.NewFromConfig(a.Config()).CreateNodegroup(t.Context(), &awseks.CreateNodegroupInput{
-		ClusterName: &cluster, NodegroupName: aws.String("standard"), NodeRole: &role, Subnets: subnets, AmiType: ekstypes.AMITypesAl2023X8664Standard,
+		ClusterName: &cluster, NodegroupName: aws.String("standard"), NodeRole: &role, Subnets: subnets, AmiType: kind,
 		InstanceTypes: instanceTypes, Labels: map[string]string{"alpha.eksctl.io/cluster-name": "shop", "alpha.eksctl.io/nodegroup-name": "standard"},
 		ScalingConfig:  &ekstypes.NodegroupScalingConfig{DesiredSize: aws.Int32(2), MinSize: aws.Int32(2), MaxSize: aws.Int32(2)},
 		LaunchTemplate: &ekstypes.LaunchTemplateSpecification{Id: template.LaunchTemplate.LaunchTemplateId},
@@ -123,5 +136,58 @@ func TestImportOfInstanceTypes(t *testing.T) {
 		require.Empty(t, i.Differences, "%s", i.Manifest)
 		require.Contains(t, string(i.Manifest), "# EKS chooses between the instance types m5.large, m5.xlarge, and an\n# AWSManagedMachinePool has one")
 		require.NotContains(t, string(i.Manifest), "instanceType:")
+	})
+}
+
+// A node group whose launch template has an image is in the manifest without the template, too. Runs
+// scale the group, and do not upgrade its nodes.
+func TestImportOfOwnImage(t *testing.T) {
+	eachOf(t, []string{"../../configs/eks-byo-vpc.yaml"}, awssim.Options{}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
+		mustApply(t, m, a)
+		strangers(a)
+		image := ""
+		a.Edit(func(s *awssim.State) {
+			for _, i := range s.EC2.Instances {
+				image = i.Image // of the nodes
+			}
+		})
+		template := eksctlGroupOf(t, a, image, "m5.xlarge")
+		target := reconcile.Target{Config: a.Process().Config(), Owner: "test"}
+		i, err := reconcile.Import(t.Context(), m.KubernetesName(), target, reconcile.ImportOptions{})
+		require.NoError(t, err)
+		require.Empty(t, i.LeftOut)
+		require.Empty(t, i.Differences, "%s", i.Manifest)
+		text := string(i.Manifest)
+		require.Contains(t, text, "security groups and metadata options are there.\n# The AMI is there, too: runs do not upgrade the nodes.\nspec:\n  amiType: CUSTOM\n")
+		require.NotContains(t, text, "awsLaunchTemplate")
+		_, err = i.Adopt(t.Context(), reconcile.Options{})
+		require.NoError(t, err)
+
+		open := func(text string) *reconcile.Cluster {
+			m, err := reconcile.Load([]reconcile.Source{{Name: "imported.yaml", Data: []byte(text)}}, reconcile.LoadOptions{})
+			require.NoError(t, err)
+			return reconcile.Open(m, target)
+		}
+		p, err := open(text).Plan(t.Context())
+		require.NoError(t, err)
+		require.True(t, p.Empty(), "%v", p.Steps)
+		upgrade, err := open(text).Upgrades(t.Context(), "1.35")
+		require.NoError(t, err)
+		require.Contains(t, strings.Join(upgrade.Remarks, "\n"), "spec.amiType: the AMI is in a launch template of another tool, which decides which version the nodes run: upgrade them there")
+
+		more := strings.Replace(strings.Replace(text, "maxSize: 2", "maxSize: 4", 1), "replicas: 2", "replicas: 3", 1)
+		_, err = open(more).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.NoError(t, err)
+		a.Edit(func(s *awssim.State) {
+			g := plane(s).NodeGroups["standard"]
+			require.Equal(t, int32(3), g.Desired)
+			require.Equal(t, template, g.Template)
+			require.Equal(t, image, g.Release)
+			delete(plane(s).NodeGroups, "standard")
+		})
+		_, err = open(more).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.ErrorAs(t, err, new(*reconcile.RefusedError), "before the first write")
+		require.ErrorContains(t, err, "EKS cannot create a node group of amiType CUSTOM without an AMI: set spec.awsLaunchTemplate.ami.id")
+		a.Edit(func(s *awssim.State) { require.NotContains(t, plane(s).NodeGroups, "standard") })
 	})
 }

@@ -161,18 +161,18 @@ func TestImportStranger(t *testing.T) {
 		kind := ""
 		a.Edit(func(s *awssim.State) { // a node group that no manifest can describe
 			for _, g := range plane(s).NodeGroups {
-				kind, g.Kind, g.Template = g.Kind, "CUSTOM", "lt-0"
+				kind, g.Kind = g.Kind, "WINDOWS_FULL_2025_x86_64"
 			}
 		})
 		target := reconcile.Target{Config: a.Process().Config(), Owner: "test"}
 		i, err := reconcile.Import(t.Context(), m.KubernetesName(), target, reconcile.ImportOptions{})
 		require.NoError(t, err)
-		require.Equal(t, []string{"node-group/default_eks-byo-vpc-pool-0: the launch template lt-0 of another tool has an image of its own"}, i.LeftOut)
-		require.Contains(t, string(i.Manifest), "# - node-group/default_eks-byo-vpc-pool-0: the launch template lt-0")
+		require.Equal(t, []string{"node-group/default_eks-byo-vpc-pool-0: an AWSManagedMachinePool cannot have the amiType WINDOWS_FULL_2025_x86_64"}, i.LeftOut)
+		require.Contains(t, string(i.Manifest), "# - node-group/default_eks-byo-vpc-pool-0: an AWSManagedMachinePool cannot have")
 
 		a.Edit(func(s *awssim.State) {
 			for _, g := range plane(s).NodeGroups {
-				g.Kind, g.Template = kind, ""
+				g.Kind = kind
 			}
 		})
 		i, err = reconcile.Import(t.Context(), m.KubernetesName(), target, reconcile.ImportOptions{})

@@ -107,6 +107,9 @@ func (u *upgrade) remark() error {
 		case p.Managed.Spec.AMIVersion != nil:
 			at := m.Origin("AWSManagedMachinePool/"+p.Managed.Name, "spec.amiVersion")
 			u.out.Remarks = append(u.out.Remarks, fmt.Sprintf("%s: %s is a release of one version of Kubernetes: set one of %s, or remove the field", at, *p.Managed.Spec.AMIVersion, u.out.Target))
+		case manifest.ForeignImage(p.Managed):
+			at := m.Origin("AWSManagedMachinePool/"+p.Managed.Name, "spec.amiType")
+			u.out.Remarks = append(u.out.Remarks, fmt.Sprintf("%s: the AMI is in a launch template of another tool, which decides which version the nodes run: upgrade them there", at))
 		case p.Object.Spec.Template.Spec.Version == "" && !manifest.OwnImage(p.Managed):
 			at := m.Origin("MachinePool/"+p.Object.Name, "spec.template.spec")
 			u.out.Remarks = append(u.out.Remarks, fmt.Sprintf("%s: version is not set, so the nodes keep the version that they have: set it to upgrade them", at))

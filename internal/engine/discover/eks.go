@@ -238,7 +238,7 @@ func (e *EKS) addons() (out []any) {
 func (e *EKS) pool(g eks.NodeGroupState) []Object {
 	name, eksName := objectName(g.Name, kubernetesName(g.Name), longestNodeGroupName)
 	version := ""
-	if g.Version != "" {
+	if g.Version != "" && g.ImageType != string(expinfrav1.Custom) {
 		version = "v" + g.Version + ".0"
 	}
 	spec := e.nodeGroup(g, eksName)
@@ -265,7 +265,11 @@ func (e *EKS) pool(g eks.NodeGroupState) []Object {
 // groupNotes says what the manifest of a node group does not describe.
 func groupNotes(g eks.NodeGroupState, own map[string]ec2.TemplateContent) (notes []string) {
 	if _, ok := own[g.Name]; g.Template != "" && !ok {
-		notes = append(notes, fmt.Sprintf("Another tool has made the launch template %s (%s, version %s) of the nodes:\nruns leave it as it is. Volumes, user data, security groups and metadata options are there.", g.TemplateName, g.Template, g.TemplateVersion))
+		note := fmt.Sprintf("Another tool has made the launch template %s (%s, version %s) of the nodes:\nruns leave it as it is. Volumes, user data, security groups and metadata options are there.", g.TemplateName, g.Template, g.TemplateVersion)
+		if g.ImageType == string(expinfrav1.Custom) {
+			note += "\nThe AMI is there, too: runs do not upgrade the nodes."
+		}
+		notes = append(notes, note)
 	}
 	if len(g.InstanceTypes) > 1 {
 		notes = append(notes, fmt.Sprintf("EKS chooses between the instance types %s, and an\nAWSManagedMachinePool has one: it is not set, and runs leave them as they are.", strings.Join(g.InstanceTypes, ", ")))
@@ -358,8 +362,19 @@ func (e *EKS) Remarks() (out []string) {
 
 // Indescribable returns why no manifest can describe a node group; "" if one can.
 func (e *EKS) Indescribable(g eks.NodeGroupState) string {
-	if _, own := e.Templates[g.Name]; g.ImageType == string(expinfrav1.Custom) && !own {
-		return fmt.Sprintf("the launch template %s of another tool has an image of its own", g.Template)
+	if !slices.Contains(imageTypes(), expinfrav1.ManagedMachineAMIType(g.ImageType)) {
+		return fmt.Sprintf("an AWSManagedMachinePool cannot have the amiType %s", g.ImageType)
 	}
 	return ""
+}
+
+// imageTypes lists the values of amiType in an AWSManagedMachinePool.
+func imageTypes() []expinfrav1.ManagedMachineAMIType {
+	return []expinfrav1.ManagedMachineAMIType{
+		expinfrav1.Al2x86_64, expinfrav1.Al2x86_64GPU, expinfrav1.Al2Arm64, expinfrav1.Custom,
+		expinfrav1.BottleRocketArm64, expinfrav1.BottleRocketx86_64, expinfrav1.BottleRocketArm64Fips, expinfrav1.BottleRocketx86_64Fips,
+		expinfrav1.BottleRocketArm64Nvidia, expinfrav1.BottleRocketx86_64Nvidia,
+		expinfrav1.WindowsCore2019x86_64, expinfrav1.WindowsFull2019x86_64, expinfrav1.WindowsCore2022x86_64, expinfrav1.WindowsFull2022x86_64,
+		expinfrav1.Al2023x86_64, expinfrav1.Al2023Arm64, expinfrav1.Al2023x86_64Neuron, expinfrav1.Al2023x86_64Nvidia, expinfrav1.Al2023Arm64Nvidia,
+	}
 }

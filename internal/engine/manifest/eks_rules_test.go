@@ -207,9 +207,9 @@ func TestRulesOfEKS(t *testing.T) {
 			`AWSManagedMachinePool/shop-managed spec.amiType: EKS has no Amazon Linux 2 AMIs (AL2_x86_64) for its newest version — set amiType, for example to AL2023_x86_64_STANDARD`,
 		},
 		{
-			"custom without an AMI", "eks",
-			[]string{groupType, "  amiType: CUSTOM\n  scaling: {minSize: 1, maxSize: 3}\n"},
-			`AWSManagedMachinePool/shop-managed spec.amiType: CUSTOM needs an AMI — set awsLaunchTemplate.ami.id`,
+			"custom with a release", "eks",
+			[]string{groupType, "  amiType: CUSTOM\n  amiVersion: 1.34.2-20260101\n  scaling: {minSize: 1, maxSize: 3}\n"},
+			`AWSManagedMachinePool/shop-managed spec.amiVersion: the launch template has a custom AMI, which has no version in EKS — remove it`,
 		},
 		{
 			"bootstrap.sh on Amazon Linux 2023", "eks",
@@ -324,6 +324,11 @@ func TestWarningsOfEKS(t *testing.T) {
 			"IPv6", "eks",
 			[]string{planeNetwork, "    vpc: {cidrBlock: 10.1.0.0/16, ipv6: {}}\n"},
 			[]string{"cluster.yaml:9: Cluster/shop spec.clusterNetwork.services.cidrBlocks: has no effect: EKS chooses the addresses of Services in an IPv6 cluster — remove it"},
+		},
+		{
+			"version of nodes with an image of another tool's template", "eks",
+			[]string{groupType, "  amiType: CUSTOM\n  scaling: {minSize: 1, maxSize: 3}\n", "  replicas: 2\n  template:\n    spec:\n", "  replicas: 2\n  template:\n    spec:\n      version: v1.32.0\n"},
+			[]string{"cluster.yaml:71: MachinePool/shop-managed spec.template.spec.version: has no effect: the AMI is in a launch template of another tool, which decides the version — remove it, or set awsLaunchTemplate.ami.id"},
 		},
 		{
 			"two blocks of Services", "eks",

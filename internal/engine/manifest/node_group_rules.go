@@ -26,8 +26,8 @@ func (l *loader) checkNodeGroup(o, group *object, p Pool) {
 	if version, without := l.withoutAL2(); without && !own && spec.AMIType != nil && strings.HasPrefix(string(*spec.AMIType), "AL2_") {
 		l.fail(group.problem("spec.amiType", fmt.Sprintf("EKS has no Amazon Linux 2 AMIs (%s) for %s", *spec.AMIType, version), "set amiType, for example to AL2023_x86_64_STANDARD"))
 	}
-	if !own && spec.AMIType != nil && *spec.AMIType == expinfrav1.Custom {
-		l.fail(group.problem("spec.amiType", "CUSTOM needs an AMI", "set awsLaunchTemplate.ami.id"))
+	if ForeignImage(p.Managed) {
+		l.checkForeignImage(o, group, p)
 	}
 	if spec.AWSLaunchTemplate != nil {
 		l.checkGroupTemplate(group, spec)
@@ -40,6 +40,23 @@ func (l *loader) checkNodeGroup(o, group *object, p Pool) {
 func OwnImage(m *expinfrav1.AWSManagedMachinePool) bool {
 	t := m.Spec.AWSLaunchTemplate
 	return t != nil && (t.AMI.ID != nil || m.Spec.AMIType != nil && *m.Spec.AMIType == expinfrav1.Custom)
+}
+
+// ForeignImage reports whether the nodes of a node group use an AMI of a launch template that
+// another tool has made.
+func ForeignImage(m *expinfrav1.AWSManagedMachinePool) bool {
+	return m.Spec.AWSLaunchTemplate == nil && m.Spec.AMIType != nil && *m.Spec.AMIType == expinfrav1.Custom
+}
+
+// checkForeignImage checks a node group whose AMI is in a launch template of another tool: EKS
+// does not change its version.
+func (l *loader) checkForeignImage(o, group *object, p Pool) {
+	if p.Managed.Spec.AMIVersion != nil {
+		l.fail(group.problem("spec.amiVersion", "the launch template has a custom AMI, which has no version in EKS", "remove it"))
+	}
+	if p.Object.Spec.Template.Spec.Version != "" {
+		l.warn(o.problem("spec.template.spec.version", "has no effect: the AMI is in a launch template of another tool, which decides the version", "remove it, or set awsLaunchTemplate.ami.id"))
+	}
 }
 
 // checkGroupImage compares the AMI with the bootstrap configuration. For its own AMIs,

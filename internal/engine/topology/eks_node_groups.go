@@ -79,6 +79,9 @@ func newNodeGroup(g *graph.Graph, p platform, pool manifest.Pool) (*eks.NodeGrou
 	r.MinSize, r.MaxSize = min(r.MinSize, r.Desired), max(r.MaxSize, r.Desired) // for a bound that is not set
 	updateNodes(spec, r)
 	p.allowSSH(spec, r)
+	if manifest.ForeignImage(pool.Managed) {
+		r.Version, r.Release = "", "" // EKS changes neither
+	}
 	if spec.AWSLaunchTemplate != nil {
 		err = addNodeTemplate(g, p, pool, r)
 	}

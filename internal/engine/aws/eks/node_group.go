@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
@@ -165,35 +164,6 @@ func (g *NodeGroup) Follow(ctx context.Context, c *cloud.Clients, last *NodeGrou
 	have := *s
 	have.Update, err = followUpdate(ctx, c, have.Status, eks.DescribeUpdateInput{Name: &s.Cluster, NodegroupName: &g.Name, UpdateId: &last.Update})
 	return &have, err
-}
-
-// Check implements graph.Checked: EKS refuses instance types that do not exist, or that have
-// another architecture than the images.
-func (g *NodeGroup) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
-	names := g.InstanceTypes
-	if len(names) == 0 && g.Content != nil && g.Content.Spec.InstanceType != "" {
-		names = []string{g.Content.Spec.InstanceType}
-	}
-	if len(names) == 0 || g.ImageType == "" || g.ImageType == string(types.AMITypesCustom) {
-		return "", nil
-	}
-	want := string(ec2types.ArchitectureTypeX8664)
-	if strings.Contains(g.ImageType, "ARM_64") {
-		want = string(ec2types.ArchitectureTypeArm64)
-	}
-	found, err := ec2.InstanceTypes(ctx, c, names)
-	if err != nil {
-		return "", err
-	}
-	for _, name := range names {
-		switch t := found[name]; {
-		case t.VCPUs == 0 && t.Zones != nil:
-			return fmt.Sprintf("there is no instance type %s in %s", name, c.Region), nil
-		case t.VCPUs != 0 && t.Architecture != want:
-			return fmt.Sprintf("the instance type %s is %s, and the images of amiType %s are %s: change one of them", name, t.Architecture, g.ImageType, want), nil
-		}
-	}
-	return "", nil
 }
 
 // Find implements graph.Desired.

@@ -1,0 +1,65 @@
+package eks
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+)
+
+// Check implements graph.Checked: EKS refuses instance types that do not exist, or that have
+// another architecture than the images, and a new group with an image of its own, but without a
+// launch template.
+func (g *NodeGroup) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	switch {
+	case g.ImageType == string(types.AMITypesCustom) && g.Template == nil:
+		return g.checkForeignTemplate(ctx, c)
+	case g.ImageType == "" || g.ImageType == string(types.AMITypesCustom):
+		return "", nil
+	}
+	return g.checkInstanceTypes(ctx, c)
+}
+
+func (g *NodeGroup) checkInstanceTypes(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	names := g.InstanceTypes
+	if len(names) == 0 && g.Content != nil && g.Content.Spec.InstanceType != "" {
+		names = []string{g.Content.Spec.InstanceType}
+	}
+	if len(names) == 0 {
+		return "", nil
+	}
+	want := string(ec2types.ArchitectureTypeX8664)
+	if strings.Contains(g.ImageType, "ARM_64") {
+		want = string(ec2types.ArchitectureTypeArm64)
+	}
+	found, err := ec2.InstanceTypes(ctx, c, names)
+	if err != nil {
+		return "", err
+	}
+	for _, name := range names {
+		switch t := found[name]; {
+		case t.VCPUs == 0 && t.Zones != nil:
+			return fmt.Sprintf("there is no instance type %s in %s", name, c.Region), nil
+		case t.VCPUs != 0 && t.Architecture != want:
+			return fmt.Sprintf("the instance type %s is %s, and the images of amiType %s are %s: change one of them", name, t.Architecture, g.ImageType, want), nil
+		}
+	}
+	return "", nil
+}
+
+// checkForeignTemplate refuses to create a group whose image is in a launch template of another
+// tool: only a group that exists has one.
+func (g *NodeGroup) checkForeignTemplate(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	if cluster, ok := g.Cluster.Found(); ok {
+		have, err := NodeGroupByName(ctx, c, cluster.Name, g.Name)
+		if err != nil || have != nil && have.Status != string(types.NodegroupStatusCreateFailed) {
+			return "", err
+		}
+	}
+	return "EKS cannot create a node group of amiType CUSTOM without an AMI: set spec.awsLaunchTemplate.ami.id", nil
+}

@@ -76,6 +76,50 @@ func eksctlGroupOf(t *testing.T, a *awssim.AWS, image string, instanceTypes ...s
 	return *template.LaunchTemplate.LaunchTemplateId
 }
 
+// importsGroup imports the cluster with a node group of eksctl, and adopts it: nothing changes. The
+// manifest contains the texts, and no launch template. open prepares work with a manifest.
+func importsGroup(t *testing.T, a *awssim.AWS, m *manifest.Cluster, texts ...string) (text string, open func(string) *reconcile.Cluster) {
+	t.Helper()
+	target := reconcile.Target{Config: a.Process().Config(), Owner: "test"}
+	i, err := reconcile.Import(t.Context(), m.KubernetesName(), target, reconcile.ImportOptions{})
+	require.NoError(t, err)
+	require.Empty(t, i.LeftOut)
+	require.Empty(t, i.Differences, "%s", i.Manifest)
+	require.Empty(t, i.Templates)
+	text = string(i.Manifest)
+	for _, x := range texts {
+		require.Contains(t, text, x)
+	}
+	require.NotContains(t, text, "awsLaunchTemplate")
+	_, err = i.Adopt(t.Context(), reconcile.Options{})
+	require.NoError(t, err)
+	open = func(text string) *reconcile.Cluster {
+		m, err := reconcile.Load([]reconcile.Source{{Name: "imported.yaml", Data: []byte(text)}}, reconcile.LoadOptions{})
+		require.NoError(t, err)
+		return reconcile.Open(m, target)
+	}
+	p, err := open(text).Plan(t.Context())
+	require.NoError(t, err)
+	require.True(t, p.Empty(), "%v", p.Steps)
+	return text, open
+}
+
+// scalesGroup adds a node to the group of eksctl, which keeps its launch template. It returns the
+// manifest with the node.
+func scalesGroup(t *testing.T, a *awssim.AWS, template, text string, open func(string) *reconcile.Cluster) (more string) {
+	t.Helper()
+	more = strings.Replace(strings.Replace(text, "maxSize: 2", "maxSize: 4", 1), "replicas: 2", "replicas: 3", 1)
+	require.NotEqual(t, text, more)
+	_, err := open(more).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+	require.NoError(t, err)
+	a.Edit(func(s *awssim.State) {
+		g := plane(s).NodeGroups["standard"]
+		require.Equal(t, int32(3), g.Desired)
+		require.Equal(t, template, g.Template)
+	})
+	return more
+}
+
 // A node group of eksctl is in the manifest, without its launch template: runs leave the template
 // as it is, scale the group and upgrade it. A deletion deletes the group, and not the template.
 func TestImportOfEksctl(t *testing.T) {
@@ -83,37 +127,10 @@ func TestImportOfEksctl(t *testing.T) {
 		mustApply(t, m, a)
 		strangers(a)
 		template := eksctlGroup(t, a, "m5.xlarge")
-		target := reconcile.Target{Config: a.Process().Config(), Owner: "test"}
-		i, err := reconcile.Import(t.Context(), m.KubernetesName(), target, reconcile.ImportOptions{})
-		require.NoError(t, err)
-		require.Empty(t, i.LeftOut)
-		require.Empty(t, i.Differences, "%s", i.Manifest)
-		require.Empty(t, i.Templates)
-		text := string(i.Manifest)
-		require.Contains(t, text, "# Another tool has made the launch template eksctl-shop-nodegroup-standard ("+template+", version 1) of the nodes:\n")
-		require.Contains(t, text, "instanceType: m5.xlarge")
-		require.NotContains(t, text, "awsLaunchTemplate")
-		_, err = i.Adopt(t.Context(), reconcile.Options{})
-		require.NoError(t, err)
-
-		open := func(text string) *reconcile.Cluster {
-			m, err := reconcile.Load([]reconcile.Source{{Name: "imported.yaml", Data: []byte(text)}}, reconcile.LoadOptions{})
-			require.NoError(t, err)
-			return reconcile.Open(m, target)
-		}
-		p, err := open(text).Plan(t.Context())
-		require.NoError(t, err)
-		require.True(t, p.Empty(), "%v", p.Steps)
-		more := strings.Replace(strings.Replace(text, "maxSize: 2", "maxSize: 4", 1), "replicas: 2", "replicas: 3", 1)
-		require.NotEqual(t, text, more)
-		_, err = open(more).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
-		require.NoError(t, err)
-		a.Edit(func(s *awssim.State) {
-			g := plane(s).NodeGroups["standard"]
-			require.Equal(t, int32(3), g.Desired)
-			require.Equal(t, template, g.Template)
-		})
-		_, err = open(more).Delete(t.Context(), reconcile.Options{Observe: tell(t)})
+		text, open := importsGroup(t, a, m,
+			"# Another tool has made the launch template eksctl-shop-nodegroup-standard ("+template+", version 1) of the nodes:\n", "instanceType: m5.xlarge")
+		more := scalesGroup(t, a, template, text, open)
+		_, err := open(more).Delete(t.Context(), reconcile.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		a.Edit(func(s *awssim.State) {
 			require.Empty(t, s.EKS.Clusters)
@@ -152,39 +169,16 @@ func TestImportOfOwnImage(t *testing.T) {
 			}
 		})
 		template := eksctlGroupOf(t, a, image, "m5.xlarge")
-		target := reconcile.Target{Config: a.Process().Config(), Owner: "test"}
-		i, err := reconcile.Import(t.Context(), m.KubernetesName(), target, reconcile.ImportOptions{})
-		require.NoError(t, err)
-		require.Empty(t, i.LeftOut)
-		require.Empty(t, i.Differences, "%s", i.Manifest)
-		text := string(i.Manifest)
-		require.Contains(t, text, "security groups and metadata options are there.\n# The AMI is there, too: runs do not upgrade the nodes.\nspec:\n  amiType: CUSTOM\n")
-		require.NotContains(t, text, "awsLaunchTemplate")
-		_, err = i.Adopt(t.Context(), reconcile.Options{})
-		require.NoError(t, err)
-
-		open := func(text string) *reconcile.Cluster {
-			m, err := reconcile.Load([]reconcile.Source{{Name: "imported.yaml", Data: []byte(text)}}, reconcile.LoadOptions{})
-			require.NoError(t, err)
-			return reconcile.Open(m, target)
-		}
-		p, err := open(text).Plan(t.Context())
-		require.NoError(t, err)
-		require.True(t, p.Empty(), "%v", p.Steps)
+		text, open := importsGroup(t, a, m, "security groups and metadata options are there.\n# The AMI is there, too: runs do not upgrade the nodes.\nspec:\n  amiType: CUSTOM\n")
 		upgrade, err := open(text).Upgrades(t.Context(), "1.35")
 		require.NoError(t, err)
 		require.Contains(t, strings.Join(upgrade.Remarks, "\n"), "spec.amiType: the AMI is in a launch template of another tool, which decides which version the nodes run: upgrade them there")
-
-		more := strings.Replace(strings.Replace(text, "maxSize: 2", "maxSize: 4", 1), "replicas: 2", "replicas: 3", 1)
-		_, err = open(more).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
-		require.NoError(t, err)
+		more := scalesGroup(t, a, template, text, open)
 		a.Edit(func(s *awssim.State) {
-			g := plane(s).NodeGroups["standard"]
-			require.Equal(t, int32(3), g.Desired)
-			require.Equal(t, template, g.Template)
-			require.Equal(t, image, g.Release)
+			require.Equal(t, image, plane(s).NodeGroups["standard"].Release)
 			delete(plane(s).NodeGroups, "standard")
 		})
+
 		_, err = open(more).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
 		require.ErrorAs(t, err, new(*reconcile.RefusedError), "before the first write")
 		require.ErrorContains(t, err, "EKS cannot create a node group of amiType CUSTOM without an AMI: set spec.awsLaunchTemplate.ami.id")

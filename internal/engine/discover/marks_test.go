@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	eksbootstrapv1 "sigs.k8s.io/cluster-api-provider-aws/v2/bootstrap/eks/api/v1beta2"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
@@ -68,10 +69,13 @@ func TestMarksOfGroup(t *testing.T) {
 func TestCommentOfMarks(t *testing.T) {
 	s := &SelfManaged{}
 	assert.Equal(t, "Not known: labels and taints of the Nodes.", s.marksOf(false, "i-1").comment(false, registered{}))
-	assert.Equal(t, "Not known: labels and taints. None of the machines is a Node.", s.marksOf(false, "i-1").comment(true, registered{}))
+	assert.Equal(t, "Not known: labels and taints. None of the machines was found as a Node.", s.marksOf(false, "i-1").comment(true, registered{}))
 	s.Nodes = map[string]incluster.Marks{"i-1": node("a=1 b=1 c=1 d=1 e=1 f=1 g=1 h=1 i=1 j=1 k=1 l=1 m=1 n=1")}
 	assert.Contains(t, s.marksOf(false, "i-1").comment(true, registered{}), "k=1, l=1, 2 more.")
 	s.Nodes = map[string]incluster.Marks{"i-1": node("")}
+	assert.Equal(t, "Nodes that are added have the taint node-role.kubernetes.io/control-plane:NoSchedule. It\nhas been removed from others.",
+		s.marksOf(true, "i-1").comment(true, registeredByKubeadm(bootstrapv1.NodeRegistrationOptions{}, true)))
+	assert.Empty(t, s.marksOf(true, "i-1").comment(true, registeredByKubeadm(bootstrapv1.NodeRegistrationOptions{Taints: &[]corev1.Taint{}}, true)))
 	assert.Empty(t, s.marksOf(false, "i-1").comment(true, registered{}))
 }
 

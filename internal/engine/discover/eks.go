@@ -362,7 +362,7 @@ func (e *EKS) Remarks() (out []string) {
 
 // Indescribable returns why no manifest can describe a node group; "" if one can.
 func (e *EKS) Indescribable(g eks.NodeGroupState) string {
-	if !slices.Contains(imageTypes(), expinfrav1.ManagedMachineAMIType(g.ImageType)) {
+	if g.ImageType != "" && !slices.Contains(imageTypes(), expinfrav1.ManagedMachineAMIType(g.ImageType)) {
 		return fmt.Sprintf("an AWSManagedMachinePool cannot have the amiType %s", g.ImageType)
 	}
 	return ""

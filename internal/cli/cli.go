@@ -6,11 +6,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/ami"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/bootstrap"
@@ -23,7 +21,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/simulate"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/version"
 	"github.com/clusterawsadm/clusterawsadm/internal/crash"
-	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -76,11 +73,12 @@ there is only a default: the region of a manifest has priority.`,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		DisableAutoGenTag: true,
-		Args:              cobra.ArbitraryArgs,
-		RunE:              group,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			if err := configure(cmd, e); err != nil {
 				return &env.UsageError{Err: err}
+			}
+			if err := missingFlags(cmd); err != nil {
+				return err
 			}
 			*begun = cmd
 			return nil
@@ -92,31 +90,15 @@ there is only a default: the region of a manifest has priority.`,
 	root.SetIn(e.In)
 	root.SetOut(e.Out)
 	root.SetErr(e.Err)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return env.Usagef("%w%s (see '%s --help')", err, meantFlag(cmd, err), cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagError)
+	printHelp(root, e)
 	root.AddCommand(ami.New(e), bootstrap.New(e), cluster.New(e), controller.New(e), eks.New(e), gc.New(e), resource.New(e), simulate.New(e), version.New(e))
+	makeGroup(root)
+	root.InitDefaultCompletionCmd()
+	helpTopics(root)
 	groups(root)
 	completeFlags(root, e)
 	return root, begun
-}
-
-// meantFlag names the flag that was probably meant by an unknown one.
-func meantFlag(cmd *cobra.Command, err error) string {
-	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
-		return ""
-	}
-	var names []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if !f.Hidden {
-			names = append(names, f.Name)
-		}
-	})
-	if near := suggest.Nearest(unknown.GetSpecifiedName(), names); near != "" {
-		return ", did you mean --" + near + "?"
-	}
-	return ""
 }
 
 // upstream reports whether a command is also in Cluster API Provider AWS's clusterawsadm,
@@ -128,31 +110,6 @@ func upstream(cmd *cobra.Command) bool {
 		}
 	}
 	return true
-}
-
-// groups makes every command that only has subcommands print its help.
-func groups(cmd *cobra.Command) {
-	for _, c := range cmd.Commands() {
-		if c.HasSubCommands() && !c.Runnable() {
-			c.Args, c.RunE = cobra.ArbitraryArgs, group
-		}
-		groups(c)
-	}
-}
-
-// group prints the help of a command that only has subcommands.
-func group(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return cmd.Help()
-	}
-	text := ""
-	if cmd.SuggestionsMinimumDistance <= 0 {
-		cmd.SuggestionsMinimumDistance = 2
-	}
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		text = ", did you mean " + strings.Join(near, " or ") + "?"
-	}
-	return env.Usagef("unknown command %q for %q%s (see '%s --help')", args[0], cmd.CommandPath(), text, cmd.CommandPath())
 }
 
 // watch stops the command at the first interrupt, after the current calls, and the

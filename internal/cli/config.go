@@ -147,14 +147,18 @@ func set(f *pflag.Flag, source string, values []string) error {
 	return nil
 }
 
-// invalidValue returns the error for a value that a flag does not accept. Errors of package
-// strconv are replaced, because they contain names of Go functions.
+// invalidValue returns the error for a value that a flag does not accept. Errors of packages
+// strconv and time are replaced, because they contain names of Go.
 func invalidValue(err error, kind, value string) error {
 	switch {
+	case kind == "duration":
+		return fmt.Errorf("%q is not a duration, such as 90s or 30m", value)
 	case !errors.As(err, new(*strconv.NumError)):
 		return err
 	case kind == "bool":
 		return fmt.Errorf("%q is neither true nor false", value)
+	case strings.HasPrefix(kind, "int"), strings.HasPrefix(kind, "uint"):
+		return fmt.Errorf("%q is not a whole number", value)
 	}
 	return fmt.Errorf("%q is not a number", value)
 }

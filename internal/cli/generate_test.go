@@ -30,7 +30,7 @@ func TestGenerate(t *testing.T) {
 		"--control-plane-machine-count -1":               "--control-plane-machine-count: -1 is not a number of machines",
 		"--region foo":                                   `--region: "foo" is not an AWS region, such as eu-west-1`,
 		"--region eu-west-1a":                            `--region: "eu-west-1a" is not an AWS region`,
-		"--worker-machine-count many":                    `invalid argument "many" for "--worker-machine-count" flag`,
+		"--worker-machine-count many":                    `--worker-machine-count: "many" is not a whole number`,
 		"--control-plane-machine-count 3 --flavor sales": `invalid argument "sales" for "--flavor" flag`,
 	} {
 		require.Equal(t, env.Wrong, s.run(append([]string{"cluster", "generate", "demo"}, strings.Fields(args)...)...), args)

@@ -81,7 +81,7 @@ func TestSettingsFile(t *testing.T) {
 		"nothing":        {"", ""},
 		"no value":       {"region:\n", ""},
 		"number":         {"parallel: 100000000\n", ""},
-		"no number":      {"parallel: many\n", `config.yaml: parallel: "many" is not a number`},
+		"no number":      {"parallel: many\n", `config.yaml: parallel: "many" is not a whole number`},
 		"list":           {"set: [A=b, 'C=d,e']\n", ""},
 		"capitals":       {"Region: eu-west-1\n", ""},
 		"unknown":        {"region: eu-west-1\nregin: eu-west-2\n", `config.yaml: unknown setting "regin"`},

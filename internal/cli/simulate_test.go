@@ -85,7 +85,7 @@ func TestSimulateRefuses(t *testing.T) {
 		"--listen":                      {"--listen", "nowhere"},
 		"--simulate-speed: must be 1":   {"--simulate-speed", "0"},
 		`--output: must be one of text`: {"-o", "xml"},
-		`unknown command "extra"`:       {"extra"},
+		`unexpected argument "extra"`:   {"extra"},
 	} {
 		assert.Equal(t, 3, s.run(append([]string{"simulate"}, args...)...), args)
 		assert.Contains(t, s.err.String(), want)

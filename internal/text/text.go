@@ -4,6 +4,7 @@ package text
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // Prefixed returns s after a prefix, or "" if s is empty.
@@ -50,4 +51,38 @@ func Thousands(number string) string {
 		whole = whole[:at] + "," + whole[at:]
 	}
 	return whole + Prefixed(".", fraction)
+}
+
+// Wrap breaks the lines of paragraphs at spaces, so that they have at most that many
+// characters where their words allow it. An empty line ends a paragraph, and lines that begin
+// with a space are not changed.
+func Wrap(s string, width int) string {
+	var b strings.Builder
+	column := 0
+	for line := range strings.Lines(s) {
+		line = strings.TrimRight(line, " \n")
+		if line == "" || strings.HasPrefix(line, " ") {
+			if column > 0 {
+				b.WriteByte('\n')
+			}
+			b.WriteString(line + "\n")
+			column = 0
+			continue
+		}
+		for _, word := range strings.Fields(line) {
+			long := utf8.RuneCountInString(word)
+			switch {
+			case column == 0:
+			case column+1+long > width:
+				b.WriteByte('\n')
+				column = 0
+			default:
+				b.WriteByte(' ')
+				column++
+			}
+			b.WriteString(word)
+			column += long
+		}
+	}
+	return strings.TrimRight(b.String(), "\n")
 }

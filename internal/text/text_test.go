@@ -25,3 +25,18 @@ func TestThousands(t *testing.T) {
 		assert.Equal(t, want, text.Thousands(number))
 	}
 }
+
+func TestWrap(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                          "",
+		"one two three":             "one two\nthree",
+		"one\ntwo three":            "one two\nthree",
+		"one\n\ntwo\n":              "one\n\ntwo",
+		"averyverylongword x":       "averyverylongword\nx",
+		"list:\n\n  a  b\n  c  d\n": "list:\n\n  a  b\n  c  d",
+		"text\n  a  b\nmore text":   "text\n  a  b\nmore text",
+		"größe öäü x":               "größe öäü\nx",
+	} {
+		assert.Equal(t, want, text.Wrap(in, 9), in)
+	}
+}

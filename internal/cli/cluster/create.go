@@ -23,7 +23,7 @@ func newCreate(f *flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "create {-f FILE | PLAN}",
 		Aliases: []string{"apply"},
-		Short:   "Create the cluster of a manifest, or update it to match the manifest",
+		Short:   "Create the cluster of a manifest, or update it",
 		Long: `Create the cluster of a manifest, or update it to match the manifest. Resources
 that exist already are found by their tags and kept, so a run that was stopped
 continues where it stopped. On a terminal the command shows the plan and asks for

@@ -27,7 +27,7 @@ func newExport(f *flags) *cobra.Command {
 	o := &exportOptions{flags: f}
 	cmd := &cobra.Command{
 		Use:   "export {-f FILE | NAME}",
-		Short: "Print the Cluster API objects with which a management cluster takes a cluster over",
+		Short: "Print the objects with which a management cluster takes over",
 		Long: `Print the Cluster API objects with which a management cluster takes a cluster over:
 the objects of the manifest, with the IDs of what exists in AWS, and those that
 controllers make: Machines, AWSMachines, MachineSets and bootstrap configurations.

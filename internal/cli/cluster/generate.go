@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -62,6 +63,7 @@ func flavors() (out []string) {
 	for _, f := range files {
 		out = append(out, strings.TrimSuffix(f, ".yaml"))
 	}
+	slices.Sort(out) // not by the names of the files: eks is before eks-iam
 	return out
 }
 
@@ -86,19 +88,15 @@ func summary(flavor string) string {
 		}
 		words = append(words, strings.Fields(text)...)
 	}
-	const most = 62
 	text := strings.Join(words, " ")
 	for _, end := range []string{". ", ": ", "; "} {
 		text, _, _ = strings.Cut(text, end)
 	}
-	if len(text) <= most {
-		return strings.TrimSuffix(text, ".")
-	}
-	text = text[:strings.LastIndexByte(text[:most], ' ')]
-	if end := strings.LastIndex(text, ", "); end > most/3 {
+	const most = 54 // the list fits into 80 columns
+	if end := strings.LastIndex(text[:min(most+2, len(text))], ", "); len(text) > most && end > 0 {
 		return text[:end]
 	}
-	return strings.TrimSuffix(text, ",") + " …"
+	return strings.TrimSuffix(text, ".")
 }
 
 // clusterctlFlavors are the flavors of the templates of Cluster API Provider AWS that have

@@ -27,7 +27,7 @@ func newHandover(f *flags) *cobra.Command {
 	o := &handoverOptions{flags: f}
 	cmd := &cobra.Command{
 		Use:   "handover -f FILE --to KUBECONFIG",
-		Short: "Give a cluster to the controllers of a management cluster",
+		Short: "Give a cluster to a management cluster",
 		Long: `Give a cluster to the controllers of a management cluster, in which Cluster API and
 its AWS provider run. Nothing in AWS changes.
 

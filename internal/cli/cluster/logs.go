@@ -29,7 +29,7 @@ func newLogs(f *flags) *cobra.Command {
 	o := &logsOptions{flags: f}
 	cmd := &cobra.Command{
 		Use:   "logs {-f FILE | NAME}",
-		Short: "Collect the state and the logs of a cluster in one archive, for a bug report",
+		Short: "Collect the state and the logs of a cluster in one archive",
 		Long: `Collect the state and the logs of a cluster in one archive, for a bug report: what
 describe shows, the plan if there is a manifest, the console output of the machines and,
 if the API server answers, the pods and events of the cluster. The command only reads.

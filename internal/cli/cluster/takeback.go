@@ -28,7 +28,7 @@ func newTakeback(f *flags) *cobra.Command {
 	o := &takebackOptions{flags: f}
 	cmd := &cobra.Command{
 		Use:   "takeback NAME {--from KUBECONFIG | --lost}",
-		Short: "Take a cluster back from the controllers of a management cluster",
+		Short: "Take a cluster back from a management cluster",
 		Long: `Take a cluster back from the controllers of a management cluster: one that was handed
 over, or one that they have made.
 

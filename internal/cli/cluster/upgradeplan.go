@@ -21,7 +21,7 @@ func newUpgradePlan(f *flags) *cobra.Command {
 	o := &upgradePlanOptions{flags: f}
 	cmd := &cobra.Command{
 		Use:   "upgrade-plan {-f FILE | NAME}",
-		Short: "Show how to upgrade Kubernetes: the versions, what to edit, what is replaced",
+		Short: "Show how to upgrade Kubernetes: versions, edits, replacements",
 		Long: `Show which versions of Kubernetes a cluster can be upgraded to: of a self-managed cluster
 those with images for all its machines, in EKS those that EKS offers, with their status
 and the last days of support. Kubernetes is upgraded by one minor version at a time.

@@ -27,7 +27,7 @@ func newWaitFor(f *flags) *cobra.Command {
 	}}
 	cmd := &cobra.Command{
 		Use:   "wait {-f FILE | NAME}",
-		Short: "Wait for a cluster that another process creates, changes or deletes",
+		Short: "Wait until a cluster is ready, or deleted",
 		Long: `Wait for a cluster that another process creates, changes or deletes. The command only
 reads, and does not take the lock. It waits until
 

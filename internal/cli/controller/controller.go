@@ -17,7 +17,7 @@ import (
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "controller",
-		Short: "Manage the AWS credentials of the controller in a management cluster",
+		Short: "Manage the AWS credentials of a management cluster",
 		Long: `Manage the AWS credentials of the controller of Cluster API Provider AWS in a
 management cluster. The controller reads them from a Secret when it starts: after a
 change restart it with 'controller rollout-controller'.`,

@@ -16,7 +16,7 @@ import (
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gc",
-		Short: "Configure the garbage collection of clusters in a management cluster",
+		Short: "Configure garbage collection in a management cluster",
 		Long: `Configure the garbage collection of Cluster API Provider AWS: whether the deletion
 of a cluster also deletes the load balancers, target groups and security groups
 that the cloud controller created.

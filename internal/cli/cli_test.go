@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/smithy-go"
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -159,6 +160,9 @@ func TestWhatIsTypedWrong(t *testing.T) {
 	const example = "../../configs/quickstart.yaml"
 	dir, large := t.TempDir(), filepath.Join(t.TempDir(), "large.yaml")
 	require.NoError(t, os.WriteFile(large, make([]byte, input.MaxSize+1), 0o600))
+	dangling, noPlan := filepath.Join(t.TempDir(), "dangling.yaml"), filepath.Join(t.TempDir(), "no.plan")
+	require.NoError(t, os.Symlink("nowhere", dangling))
+	require.NoError(t, os.WriteFile(noPlan, nil, 0o600))
 	for _, c := range []struct {
 		args []string
 		want string
@@ -201,6 +205,19 @@ func TestWhatIsTypedWrong(t *testing.T) {
 		{[]string{"cluster", "list", "--simulate", "--faults", "x"}, "error: --faults: the seed must be a whole number from 0 on, is \"x\""},
 		{[]string{"cluster", "list", "--simulate", "--faults", "1:rain"}, "error: --faults: the profile must be one of capacity, denied, expired, killed, launch, lost, mixed, nat, network, silent, slow, stale, throttled, unsettled, is \"rain\""},
 		{[]string{"cluster", "list", "--faults", "1"}, "error: --faults needs --simulate"},
+		{[]string{"cluster", "list", "--simulate-state", "x.json"}, "error: --simulate-state needs --simulate\n"},
+		{[]string{"cluster", "delete", "demo", "--yes", "--simulate-speed", "60"}, "error: --simulate-speed needs --simulate\n"},
+		{[]string{"cluster", "plan", "-f", ""}, "error: -f needs the name of a file\n"},
+		{[]string{"cluster", "plan", "-f", example, "-f", "./" + example}, "quickstart.yaml is named twice with -f\n"},
+		{[]string{"cluster", "plan", "-f", "https://example.com/a.yaml"}, "error: https://example.com/a.yaml: addresses are not read: download it first, or use -f -\n"},
+		{[]string{"cluster", "plan", "-f", dangling}, "dangling.yaml: this symbolic link leads to a file that does not exist\n"},
+		{[]string{"cluster", "plan", "-f", example, "--simulate", "--out", "/nope/demo.plan"}, "error: --out /nope/demo.plan: there is no folder /nope\n"},
+		{[]string{"cluster", "plan", "-f", example, "--simulate", "--out", dir}, "is a directory\n"},
+		{[]string{"cluster", "import", "demo", "--simulate", "-o", "/nope/demo.yaml"}, "error: --output /nope/demo.yaml: there is no folder /nope\n"},
+		{[]string{"cluster", "rehearse", "-f", example, "--save", "/nope/account.json"}, "error: --save /nope/account.json: there is no folder /nope\n"},
+		{[]string{"cluster", "create", "nope.plan"}, "error: nope.plan: no such file\n"},
+		{[]string{"cluster", "create", noPlan}, "no.plan is not a plan: 'clusterawsadm cluster plan -f FILE --out "},
+		{[]string{"cluster", "report", "nope.ndjson"}, "error: nope.ndjson: no such file\n"},
 		{[]string{"cluster", "list", "--simulate-speed", "-5"}, "error: --simulate-speed: must be 1 or more, is -5"},
 		{[]string{"cluster", "list", "--timeout", "-5s"}, "error: --timeout: must not be negative, is -5s"},
 	} {
@@ -320,7 +337,7 @@ func TestValidate(t *testing.T) {
 	require.NoError(t, err)
 	s.In = bytes.NewReader(text)
 	require.Equal(t, 0, s.run("cluster", "validate", "-f", "-"))
-	assert.True(t, strings.HasPrefix(s.out.String(), "-: valid: "))
+	assert.True(t, strings.HasPrefix(s.out.String(), "stdin: valid: "))
 	require.Equal(t, 0, s.run("cluster", "validate", "-f", filepath.Dir(file)), "a directory stands for the files in it")
 }
 
@@ -332,7 +349,7 @@ func TestManifestProblemsAreListed(t *testing.T) {
 	s.In = strings.NewReader(wrong)
 	require.Equal(t, env.Wrong, s.run("cluster", "plan", "-f", "-", "--simulate"))
 	lines := strings.Split(strings.TrimSpace(s.err.String()), "\n")
-	assert.Contains(t, lines[0], "-:")
+	assert.Contains(t, lines[0], "stdin:")
 	assert.Contains(t, lines[0], "loadBalancerTyp")
 	assert.Equal(t, fmt.Sprintf("error: %d problems", len(lines)-1), lines[len(lines)-1])
 }
@@ -373,6 +390,14 @@ func TestHalfwaySaysHowToGoOn(t *testing.T) {
 	assert.Empty(t, s.err.String())
 	printContinue(s.Env, new(cobra.Command), &reconcile.HalfwayError{Err: errors.New("x")}, []string{"cluster", "create", "-f", "my demo.yaml", "--set", "A=it's"})
 	assert.Contains(t, s.err.String(), `  clusterawsadm cluster create -f 'my demo.yaml' --set 'A=it'\''s'`)
+}
+
+// TestInterruptedCall: which call an interrupt has prevented is of no interest, and what an
+// interrupted command leaves is.
+func TestInterruptedCall(t *testing.T) {
+	call := &smithy.OperationError{ServiceID: "SSM", OperationName: "GetParametersByPath", Err: fmt.Errorf("not sent: %w", env.ErrInterrupted)}
+	assert.Equal(t, []string{"interrupted"}, env.Errors(fmt.Errorf("lock: %w", call)))
+	assert.Equal(t, []string{"the stack goes on: interrupted"}, env.Errors(fmt.Errorf("the stack goes on: %w", env.ErrInterrupted)))
 }
 
 func TestInterrupts(t *testing.T) {

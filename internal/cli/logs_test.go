@@ -95,4 +95,7 @@ func TestLogs(t *testing.T) {
 	assert.Contains(t, files["demo-logs/missing.txt"], "pods and events: the API server was not asked, or does not answer\n")
 	require.Equal(t, env.Failed, s.run("cluster", "logs", "nope", "-o", out+"3"))
 	assert.NoFileExists(t, out+"3")
+	require.Equal(t, env.Wrong, s.run("cluster", "logs", "-f", file, "-o", out))
+	assert.Contains(t, s.err.String(), "demo.tar.gz exists: name another file with -o FILE\n")
+	assert.NotContains(t, s.err.String(), "missing:", "it is said before anything is read")
 }

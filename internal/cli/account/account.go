@@ -40,6 +40,7 @@ type Flags struct {
 
 	simulable bool // the command has --simulate
 	region    *pflag.Flag
+	simulated []*pflag.Flag // have an effect only on a simulated account
 }
 
 // Add defines the flags. The region's flag gets the shorthand, "" for none.
@@ -100,6 +101,7 @@ func (f *Flags) addSimulated(p *pflag.FlagSet, speed float64, usage string) {
 	p.StringVar(&f.SimulateState, "simulate-state", "", "`FILE` of the simulated account; other regions than its first are in files beside it (default: in the state directory of the user)")
 	p.StringVar(&f.Faults, "faults", "", "let the simulated AWS fail, as `SEED[:PROFILE]`; the same seed gives the same faults; PROFILE: "+strings.Join(simulated.Profiles(), ", ")+" (default mixed)")
 	p.Float64Var(&f.SimulateSpeed, "simulate-speed", speed, usage)
+	f.simulated = []*pflag.Flag{p.Lookup("simulate-state"), p.Lookup("simulate-speed")}
 }
 
 // Account is an open account, in one region.
@@ -123,17 +125,32 @@ func (f *Flags) Open(ctx context.Context, region string) (*Account, error) {
 	if f.Simulate {
 		return f.openSimulated(ctx, region)
 	}
+	if err := f.checkReal(); err != nil {
+		return nil, err
+	}
 	cfg, err := f.Env.AWS(ctx, region, f.Profile)
 	if err != nil {
-		return nil, fmt.Errorf("AWS configuration: %w", err)
+		return nil, fmt.Errorf("AWS configuration: %w", plainConfig(err))
 	}
 	if cfg.Region == "" {
 		return nil, ErrNoRegion
 	}
+	cfg.APIOptions = append(cfg.APIOptions, plainErrors)
 	if err := f.credentials(ctx, cfg); err != nil {
 		return nil, err
 	}
 	return &Account{Config: cfg, Kubernetes: f.Env.Kubernetes, release: func() {}}, nil
+}
+
+// checkReal returns an error if the command line has flags of a simulated account, but not
+// --simulate: without it, the command would work on AWS.
+func (f *Flags) checkReal() error {
+	for _, flag := range f.simulated {
+		if flag.Changed && env.SettingOf(flag) == "" && !f.Copies {
+			return env.Usagef("--%s needs --simulate", flag.Name)
+		}
+	}
+	return nil
 }
 
 // RemarkRegion warns about a region that is probably misspelled. New regions are not known.

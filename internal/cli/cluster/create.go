@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -36,8 +37,12 @@ and says what has changed.`,
   clusterawsadm cluster create demo.plan
   clusterawsadm cluster create -f demo.yaml --set KUBERNETES_VERSION=v1.34.2 --yes`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 && isPlanFile(args[0]) {
+			switch {
+			case len(args) == 1 && isPlanFile(args[0]):
 				return nil
+			case len(args) == 1 && filepath.Ext(args[0]) == ".plan":
+				_, err := readPlanFile(args[0])
+				return err
 			}
 			return manifestOnly(cmd, args)
 		},

@@ -85,6 +85,9 @@ func (o *importOptions) run(ctx context.Context, name string) (err error) {
 		return env.Usagef("--boot-data-from %s: it can only be %s", o.bootData, onMachine)
 	}
 	options := reconcile.ImportOptions{KeysFromMachine: o.keys == onMachine, BootDataFromMachines: o.bootData != ""}
+	if err := checkWritable("output", o.output); err != nil {
+		return err
+	}
 	if !options.KeysFromMachine {
 		if options.Keys, err = readKeys(o.keys); err != nil {
 			return err

@@ -206,7 +206,11 @@ func (f *flags) ambientRegion(ctx context.Context) string {
 
 // sources reads the files and directories of -f.
 func (f *flags) sources() (out []reconcile.Source, err error) {
+	seen := map[string]bool{}
 	for _, name := range f.files {
+		if name == "" {
+			return nil, env.Usagef("-f needs the name of a file")
+		}
 		files := []string{name}
 		if info, err := os.Stat(name); err == nil && info.IsDir() {
 			if files, err = manifestsIn(name); err != nil {
@@ -214,14 +218,27 @@ func (f *flags) sources() (out []reconcile.Source, err error) {
 			}
 		}
 		for _, file := range files {
+			clean := filepath.Clean(file)
+			if seen[clean] {
+				return nil, env.Usagef("%s is named twice with -f", file)
+			}
+			seen[clean] = true
 			data, err := f.read(file)
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, reconcile.Source{Name: file, Data: data})
+			out = append(out, reconcile.Source{Name: sourceName(file), Data: data})
 		}
 	}
 	return out, nil
+}
+
+// sourceName is the name of a file of -f in messages.
+func sourceName(file string) string {
+	if file == "-" {
+		return "stdin"
+	}
+	return file
 }
 
 // addedObjects reads the files of --cni and --addon.
@@ -301,11 +318,13 @@ func (f *flags) read(file string) ([]byte, error) {
 		return data, err
 	}
 	data, err := f.input.File(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, env.Usagef("%s: no such file", file)
+	switch _, link := os.Lstat(file); {
+	case errors.Is(err, fs.ErrNotExist) && strings.Contains(file, "://"):
+		return nil, env.Usagef("%s: addresses are not read: download it first, or use -f -", file)
+	case errors.Is(err, fs.ErrNotExist) && link == nil:
+		return nil, env.Usagef("%s: this symbolic link leads to a file that does not exist", file)
 	case err != nil:
-		return nil, &env.UsageError{Err: err}
+		return nil, &env.UsageError{Err: noSuchFile(file, err)}
 	}
 	return data, nil
 }

@@ -175,6 +175,9 @@ func (o *kubeconfigOptions) put(file string, old, made *api.Config, now time.Tim
 	default:
 		o.printExpiry(made, "its certificate is valid")
 	}
+	if o.Simulate {
+		o.unreachable()
+	}
 	return nil
 }
 
@@ -187,9 +190,6 @@ func (o *kubeconfigOptions) wrote(file, context string) {
 		o.Env.Story("added the context %q to %s; the current context is not changed, because the cluster is simulated", context, file)
 	default:
 		o.Env.Story("context %q is now the current one in %s", context, file)
-	}
-	if o.Simulate {
-		o.unreachable()
 	}
 }
 

@@ -61,6 +61,15 @@ func (o *logsOptions) run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	defer s.Close(&err)
+	if o.out == "" {
+		o.out = c.Name + "-logs.tar.gz"
+	}
+	if _, err := os.Lstat(o.out); err == nil {
+		return env.Usagef("%s exists: name another file with -o FILE", o.out)
+	}
+	if err := checkWritable("output", o.out); err != nil {
+		return err
+	}
 	l, err := c.Logs(ctx)
 	if err != nil {
 		return err
@@ -118,9 +127,6 @@ func (o *logsOptions) write(cluster string, files []reconcile.LogFile, now time.
 	data, err := archive(cluster+"-logs", files, now)
 	if err != nil {
 		return err
-	}
-	if o.out == "" {
-		o.out = cluster + "-logs.tar.gz"
 	}
 	f, err := os.OpenFile(o.out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if os.IsExist(err) {

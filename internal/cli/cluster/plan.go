@@ -69,6 +69,9 @@ secret: 'create' needs the same manifest, and the same values of --set.`,
 }
 
 func (o *planOptions) run(cmd *cobra.Command) (err error) {
+	if err := checkWritable("out", o.out); err != nil {
+		return err
+	}
 	ctx := cmd.Context()
 	o.waits, o.checks = true, o.check
 	c, s, err := o.wanted(ctx)

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -53,11 +52,8 @@ func isPlanFile(path string) bool {
 // readPlanFile reads a plan.
 func readPlanFile(path string) (p planFile, err error) {
 	data, err := os.ReadFile(path) //nolint:gosec // the user has named it
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return p, env.Usagef("%s: no such file", path)
-	case err != nil:
-		return p, &env.UsageError{Err: err}
+	if err != nil {
+		return p, &env.UsageError{Err: noSuchFile(path, err)}
 	}
 	if err := json.Unmarshal(data, &p); err != nil || p.Kind != planFileKind {
 		return p, env.Usagef("%s is not a plan: 'clusterawsadm cluster plan -f FILE --out %[1]s' writes one", path)
@@ -105,8 +101,8 @@ func (o *planOptions) write(cmd *cobra.Command, p reconcile.Plan, v render.PlanV
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(o.out, append(data, '\n'), 0o600); err != nil {
-		return &env.UsageError{Err: err}
+	if err := write(o.out, append(data, '\n')); err != nil {
+		return err
 	}
 	o.Env.Story("wrote %s: 'clusterawsadm cluster create %[1]s' carries out this plan, or says what has changed", o.out)
 	return nil

@@ -80,8 +80,10 @@ func (o *rehearseOptions) run(ctx context.Context) (err error) {
 	if o.every < 0 {
 		return env.Usagef("--every-call: must not be negative, is %d", o.every)
 	}
-	if err := checkReport(o.report); err != nil {
-		return err
+	for flag, file := range map[string]string{"report": o.report, "save": o.save} {
+		if err := checkWritable(flag, file); err != nil {
+			return err
+		}
 	}
 	m, err := o.load(ctx)
 	if err != nil {

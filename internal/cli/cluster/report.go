@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -50,7 +49,7 @@ func (o *reportOptions) run(file string) error {
 	if file != "-" {
 		f, err := os.Open(file) //nolint:gosec // the user has named it
 		if err != nil {
-			return &env.UsageError{Err: err}
+			return &env.UsageError{Err: noSuchFile(file, err)}
 		}
 		defer func() { _ = f.Close() }()
 		in = f
@@ -79,23 +78,6 @@ func addReport(cmd *cobra.Command, file *string) {
 func checkNoReport(file string) error {
 	if file != "" {
 		return env.Usagef("use --report or --dry-run, not both")
-	}
-	return nil
-}
-
-// checkReport returns an error if the report cannot be written to a file; "" is none.
-func checkReport(file string) error {
-	if file == "" {
-		return nil
-	}
-	f, err := os.CreateTemp(filepath.Dir(file), ".clusterawsadm-*")
-	if err != nil {
-		return env.Usagef("--report: %w", err)
-	}
-	_ = f.Close()
-	_ = os.Remove(f.Name())
-	if info, err := os.Stat(file); err == nil && info.IsDir() {
-		return env.Usagef("--report: %s is a directory", file)
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ type run struct {
 
 // carryOut does the run, and shows its progress.
 func (r *run) carryOut(ctx context.Context, s *session, do func(reconcile.Options) (reconcile.Result, error)) (res reconcile.Result, err error) {
-	if err := checkReport(r.report); err != nil {
+	if err := checkWritable("report", r.report); err != nil {
 		return res, err
 	}
 	r.progress = r.newProgress(s)

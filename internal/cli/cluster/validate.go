@@ -58,7 +58,11 @@ func (o *validateOptions) run(cmd *cobra.Command) error {
 	if o.output.value != "text" {
 		return render.Encode(o.Env.Out, render.Format(o.output.value), v)
 	}
-	_, err = fmt.Fprintf(o.Env.Out, "%s: valid: %s\n", strings.Join(o.files, ", "), v)
+	var names []string
+	for _, file := range o.files {
+		names = append(names, sourceName(file))
+	}
+	_, err = fmt.Fprintf(o.Env.Out, "%s: valid: %s\n", strings.Join(names, ", "), v)
 	return err
 }
 

@@ -153,6 +153,9 @@ func Errors(err error) (all []string) {
 		return all
 	}
 	lines := []string{err.Error()}
+	if text := lines[0]; errors.Is(err, ErrInterrupted) && strings.Contains(text, "operation error ") && strings.HasSuffix(text, ": "+ErrInterrupted.Error()) {
+		lines[0] = ErrInterrupted.Error() // whatever call it was that was not sent
+	}
 	var end *reconcile.TimeoutError
 	if errors.As(err, &end) {
 		for i, finding := range end.Findings {

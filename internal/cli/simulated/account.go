@@ -78,12 +78,15 @@ type Account struct {
 // The clock of the account continues where it stopped.
 func Open(ctx context.Context, o Options) (*Account, error) {
 	if err := os.MkdirAll(filepath.Dir(o.File), 0o700); err != nil {
-		return nil, fmt.Errorf("simulated account: %w", err)
+		return nil, fmt.Errorf("simulated account: %w; name another file with --simulate-state", err)
 	}
 	lock, err := acquire(ctx, o.File+".lock", o.Waits)
 	if other, is := errors.AsType[*ServedError](err); is && !o.Alone {
 		a, err := o.join(ctx, other)
 		return a, o.about(err)
+	}
+	if errors.As(err, new(*fs.PathError)) {
+		err = fmt.Errorf("%w; name another file with --simulate-state", err)
 	}
 	if err != nil {
 		return nil, o.about(err)
@@ -159,6 +162,15 @@ func (a *Account) Save() error {
 	if calls == a.saved || a.closed {
 		return nil
 	}
+	if err := a.write(); err != nil {
+		return fmt.Errorf("the simulated account is not stored in %s: %w", a.file, err)
+	}
+	a.saved = calls
+	return nil
+}
+
+// write replaces the file.
+func (a *Account) write() error {
 	f, err := os.CreateTemp(filepath.Dir(a.file), ".simulated-*")
 	if err != nil {
 		return err
@@ -170,7 +182,6 @@ func (a *Account) Save() error {
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	a.saved = calls
 	return nil
 }
 

@@ -15,7 +15,7 @@ import (
 
 // Source is one input: a file or standard input.
 type Source struct {
-	Name string // as printed in file:line; "-" for stdin
+	Name string // as printed in file:line; "stdin" for standard input
 	Data []byte
 }
 

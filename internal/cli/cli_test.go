@@ -172,7 +172,7 @@ func TestWhatIsTypedWrong(t *testing.T) {
 		{[]string{"cluster", "plan"}, "error: no manifest: use -f FILE, or -f - for standard input"},
 		{[]string{"cluster", "create"}, "error: no manifest: use -f FILE, or -f - for standard input"},
 		{[]string{"cluster", "delete"}, "error: no cluster: use its name, or -f FILE for its manifest"},
-		{[]string{"cluster", "delete", "", "--yes"}, `error: "" cannot be the name of a cluster: a lowercase RFC 1123 subdomain must consist of`},
+		{[]string{"cluster", "delete", "", "--yes"}, `error: "" cannot be the name of a cluster: it must consist of lower-case letters, digits, `},
 		{[]string{"cluster", "delete", "a/b", "--yes"}, `error: "a/b" cannot be the name of a cluster: `},
 		{[]string{"cluster", "delete", "*", "--yes"}, `error: "*" cannot be the name of a cluster: `},
 		{[]string{"cluster", "describe", strings.Repeat("a", 64)}, `cannot be the name of a cluster: must be no more than 63`},

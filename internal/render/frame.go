@@ -109,12 +109,12 @@ func (t *tree) working(n *item, wide int) string {
 	return cut("    "+pad(string(n.Resource), 36)+" ", wide) + t.t.Style.paint(dim, cut(text, wide-max(41, width(string(n.Resource))+5)))
 }
 
-// detail returns two spaces and what the resource waits for, or "" if it is not waiting.
+// detail returns what the resource waits for, or "" if it is not waiting.
 func (n *item) detail() string {
 	if n.What != reconcile.Waiting || n.Detail == "" {
 		return ""
 	}
-	return "  " + strings.ReplaceAll(n.Detail, "\n", " ")
+	return " for " + strings.ReplaceAll(n.Detail, "\n", " ")
 }
 
 // mark returns the symbol of the state of an area, and its colour.

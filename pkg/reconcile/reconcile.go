@@ -203,11 +203,13 @@ func OpenByName(name string, t Target) *Cluster {
 // CheckName returns an error if no cluster can have the name: Kubernetes requires the name of
 // a Cluster object to be a DNS subdomain, and Cluster API uses it as the value of a label.
 func CheckName(name string) error {
-	what := append(validation.IsDNS1123Subdomain(name), validation.IsValidLabelValue(name)...)
-	if len(what) == 0 {
-		return nil
+	switch what := validation.IsValidLabelValue(name); {
+	case len(what) > 0 && len(name) > validation.LabelValueMaxLength:
+		return fmt.Errorf("%q cannot be the name of a cluster: %s", name, what[0])
+	case len(what) > 0, len(validation.IsDNS1123Subdomain(name)) > 0:
+		return fmt.Errorf("%q cannot be the name of a cluster: it must consist of lower-case letters, digits, '-' and '.', and start and end with a letter or a digit", name)
 	}
-	return fmt.Errorf("%q cannot be the name of a cluster: %s", name, what[0])
+	return nil
 }
 
 // Status is the state of a cluster.

@@ -61,10 +61,10 @@ func TestPlainConfiguration(t *testing.T) {
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", t.TempDir()+"/credentials")
 	_, err := config.LoadDefaultConfig(t.Context(), config.WithSharedConfigProfile("nope"))
 	require.Error(t, err)
-	assert.EqualError(t, plainConfig(err), `there is no profile "nope" in the files of the AWS CLI (~/.aws/config and ~/.aws/credentials): 'aws configure list-profiles' lists them`)
+	require.EqualError(t, plainConfig(err), `there is no profile "nope" in the files of the AWS CLI (~/.aws/config and ~/.aws/credentials): 'aws configure list-profiles' lists them`)
 	t.Setenv("AWS_CA_BUNDLE", "/nope.pem")
 	_, err = config.LoadDefaultConfig(t.Context())
 	require.Error(t, err)
-	assert.EqualError(t, plainConfig(err), `/nope.pem, which the environment (AWS_CA_BUNDLE) or the profile (ca_bundle) names: no such file or directory`)
+	require.EqualError(t, plainConfig(err), `/nope.pem, which the environment (AWS_CA_BUNDLE) or the profile (ca_bundle) names: no such file or directory`)
 	assert.EqualError(t, plainConfig(errors.New("other")), "other")
 }

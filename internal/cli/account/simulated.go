@@ -42,9 +42,12 @@ func (f *Flags) openSimulated(ctx context.Context, region string) (*Account, err
 	if err != nil {
 		return nil, err
 	}
-	if a.Endpoint == "" {
+	switch {
+	case f.Copies:
+		f.Env.Story("using a simulated copy of the account in %s", region)
+	case a.Endpoint == "":
 		f.Env.Story("using the simulated AWS account in %s, stored in %s", region, file)
-	} else {
+	default:
 		f.Env.Story("using the simulated AWS account in %s, stored in %s, which another process serves at %s", region, file, a.Endpoint)
 	}
 	return &Account{

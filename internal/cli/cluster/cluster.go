@@ -128,7 +128,7 @@ func (f *flags) warn(text string) {
 
 func (f *flags) addTo(cmd *cobra.Command) {
 	p := cmd.PersistentFlags()
-	f.Add(p, "", "from the manifest, then from the environment")
+	f.Add(p, "", "from the manifest, then from the environment, or us-east-1 with --simulate")
 	p.Float64Var(&f.emulatorSpeed, "emulator-speed", 1, "speed of the emulator at AWS_ENDPOINT_URL, as a multiple of that of AWS; all waits become shorter by this factor")
 	_ = p.MarkHidden("emulator-speed") // fails only for an unknown flag
 	p.IntVar(&f.parallel, "parallel", 0, "maximum number of concurrent AWS calls (0: 32)")

@@ -51,7 +51,7 @@ may fail.
 
 --every-call also kills a creation and a deletion before and after each of their calls,
 runs each again, and reports what differs then from a run that was not killed: resources
-with their attributes and tags. This takes minutes.
+with their attributes and tags. This takes minutes; a progress bar says how many.
 
 --report writes a web page of the rehearsal: the time line of both runs, calls, quotas and
 cost, and each killed run with what the next one did. "-o json" has the same data, except
@@ -102,9 +102,9 @@ func (o *rehearseOptions) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer r.Close(&err)
-	r.target.Wait = reconcile.APIServer
-	if m.MostWait() == reconcile.Infrastructure || r.planned.exists() { // nobody can ask its API server
-		r.target.Wait = reconcile.Infrastructure
+	r.target.Wait = m.MostWait() // as create
+	if r.planned.exists() {
+		r.target.Wait = reconcile.Infrastructure // its API server is not in the copy
 	}
 	r.target.Cost = o.cost.value == "on"
 	r.cluster = reconcile.Open(m, r.target)
@@ -252,6 +252,9 @@ func (r *rehearsal) step(ctx context.Context, verb string, do func(context.Conte
 	shown := r.shownProgress(t)
 	if r.progress.value == "auto" && r.progressKind() == "plain" {
 		shown = render.NewNone(func(text string) { _, _ = io.WriteString(r.Env.Err, text+"\n") }) // nobody watches
+	}
+	if r.progressKind() == "tree" {
+		r.Env.Story("%s:", verb) // above what stays on the screen of it
 	}
 	progress := render.Both(shown, render.NewNDJSON(recorded, t))
 	r.record(func(p *report.Rehearsal) { p.Events = append(p.Events, recorded.reader) })

@@ -57,6 +57,10 @@ func validateConfig(c *bootstrapv1.KubeadmConfigSpec, controlPlane bool, path *f
 	return errs
 }
 
+// mostEtcdMembers is the largest number that etcd's documentation recommends:
+// https://etcd.io/docs/v3.6/faq/#what-is-maximum-cluster-size
+const mostEtcdMembers = 7
+
 func replicaErrors(k *controlplanev1.KubeadmControlPlane, spec *field.Path) field.ErrorList {
 	replicas := *k.Spec.Replicas
 	path := spec.Child("replicas")
@@ -64,7 +68,7 @@ func replicaErrors(k *controlplanev1.KubeadmControlPlane, spec *field.Path) fiel
 	case replicas <= 0:
 		return field.ErrorList{field.Invalid(path, replicas, "a control plane needs at least one machine")}
 	case replicas%2 == 0 && !k.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External.IsDefined():
-		return field.ErrorList{field.Invalid(path, replicas, fmt.Sprintf("etcd on the control plane needs an odd number of machines, such as %d", replicas+1))}
+		return field.ErrorList{field.Invalid(path, replicas, fmt.Sprintf("etcd on the control plane needs an odd number of machines, such as %d", min(replicas+1, mostEtcdMembers)))}
 	default:
 		return nil
 	}

@@ -32,7 +32,7 @@ func TestBadYAML(t *testing.T) {
 		{"number", head + "data: {a: .nan}\n", "cluster.yaml:4: ConfigMap/a data.a: .nan is not a number that JSON knows — write a finite number, or quote it"},
 		{"boolean of YAML 1.1", head + "data: {a: off}\n", "cluster.yaml:4: ConfigMap/a data.a: must be a string, not the boolean false — put the value in quotes"},
 		{"endless alias", head + "data: &a {a: *a}\n", "nested too deeply"},
-		{"bad name", strings.Replace(head, "name: a", "name: A_b", 1), `cluster.yaml:3: ConfigMap/A_b metadata.name: "A_b": a lowercase RFC 1123 subdomain must consist of`},
+		{"bad name", strings.Replace(head, "name: a", "name: A_b", 1), `cluster.yaml:3: ConfigMap/A_b metadata.name: "A_b": must consist of lower-case letters, digits, `},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := load(t, tt.yaml, manifest.Options{})

@@ -23,12 +23,13 @@ func (l *loader) failFields(o *object, errs field.ErrorList) {
 // fieldProblem converts an error of Kubernetes' validation. It quotes the value only if
 // it is short and cannot be a secret.
 func (o *object) fieldProblem(e *field.Error) Problem {
+	e = ofField(e)
 	what, fix := describe(e)
 	return o.problem(e.Field, what, fix)
 }
 
 func describe(e *field.Error) (what, fix string) {
-	detail := lowerFirst(withoutPath(e.Detail))
+	detail := lowerFirst(plainRule(withoutPath(e.Detail)))
 	switch e.Type {
 	case field.ErrorTypeRequired:
 		return joinNonEmpty("a value is required", detail), "set it"
@@ -73,7 +74,39 @@ func wrongType(e *field.Error, detail string) (what, fix string) {
 	if m == nil {
 		return joinNonEmpty(displayedValue(e), detail), "change the value"
 	}
+	if bits, whole := strings.CutPrefix(m[1], "int"); whole && m[2] == "float64" {
+		return tooLong(bits), "change the value"
+	}
 	return fmt.Sprintf("must be of type %s, not %s", m[1], m[2]), typeFix(m[1], m[2])
+}
+
+// tooLong says that a number has a fraction, or more than that many bits.
+func tooLong(bits string) string { return "must be a whole number of at most " + bits + " bits" }
+
+// ofField returns an error of a whole object that names a field in its text, as the OpenAPI
+// validator has for large numbers, as an error of the field.
+func ofField(e *field.Error) *field.Error {
+	m := regexp.MustCompile(`(?i)checked value must be of type integer with format int(32|64) in (\S+)$`).FindStringSubmatch(e.Detail)
+	if m == nil {
+		return e
+	}
+	return &field.Error{Type: field.ErrorTypeInvalid, Field: m[2], Detail: tooLong(m[1])}
+}
+
+// plainRule replaces the regular expression with which Kubernetes describes a name.
+func plainRule(detail string) string {
+	const (
+		subdomain = `^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+		label     = `^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+		name      = "must consist of lower-case letters, digits, '-' and '.', and start and end with a letter or a digit"
+		short     = "must consist of lower-case letters, digits and '-', and start and end with a letter or a digit"
+	)
+	detail = strings.NewReplacer(
+		"should match '"+subdomain+"'", name, "should match '"+label+"'", short,
+		"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character", name,
+		"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character", short,
+	).Replace(detail)
+	return regexp.MustCompile(` \(e\.g\. .*regex used for validation is '.*'\)`).ReplaceAllString(detail, "")
 }
 
 // typeFix returns the fix for a value of the wrong type.

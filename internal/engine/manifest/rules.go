@@ -36,6 +36,7 @@ func (l *loader) checkWhole(cluster *object) {
 	} else {
 		l.checkControlPlane(cluster)
 		l.checkSecrets()
+		l.checkClusterNetwork(cluster)
 	}
 	l.checkWorkers()
 	l.checkPools()

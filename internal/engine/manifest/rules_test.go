@@ -145,7 +145,7 @@ func TestRules(t *testing.T) {
 		{
 			"bad machine names", quick,
 			[]string{plane, "  machineNaming: {template: 'Cp_{{ .random }}'}\n" + plane},
-			`spec.machineNaming.template: "Cp_{{ .random }}": does not result in valid names: a lowercase RFC 1123 subdomain must`,
+			`spec.machineNaming.template: "Cp_{{ .random }}": does not result in valid names: must consist of lower-case`,
 		},
 		{
 			"two kinds of etcd", quick,
@@ -223,6 +223,51 @@ func TestRules(t *testing.T) {
 			"even control plane", quick,
 			[]string{plane, "  replicas: 2\n" + plane},
 			`KubeadmControlPlane/quick-control-plane spec.replicas: 2: etcd on the control plane needs an odd number of machines, such as 3 — change the value`,
+		},
+		{
+			"large even control plane", quick,
+			[]string{plane, "  replicas: 100\n" + plane},
+			`KubeadmControlPlane/quick-control-plane spec.replicas: 100: etcd on the control plane needs an odd number of machines, such as 7 — change the value`,
+		},
+		{
+			"number with a fraction", quick,
+			[]string{plane, "  replicas: 1.5\n" + plane},
+			`KubeadmControlPlane/quick-control-plane spec.replicas: must be a whole number of at most 32 bits — change the value`,
+		},
+		{
+			"number of more bits", quick,
+			[]string{plane, "  replicas: 3000000000\n" + plane},
+			`KubeadmControlPlane/quick-control-plane spec.replicas: must be a whole number of at most 32 bits — change the value`,
+		},
+		{
+			"name with capitals", quick,
+			[]string{"kind: AWSCluster\n    name: quick\n", "kind: AWSCluster\n    name: Quick_1\n"},
+			`Cluster/quick spec.infrastructureRef.name: "Quick_1": must consist of lower-case letters, digits, '-' and '.', and start and end with a letter or a digit — change the value`,
+		},
+		{
+			"few addresses of Services", quick,
+			[]string{"    pods:\n", "    services: {cidrBlocks: [10.96.0.0/29]}\n    pods:\n"},
+			`Cluster/quick spec.clusterNetwork.services.cidrBlocks[0]: 10.96.0.0/29: kubeadm permits /12 to /28 for Services — use another block, such as 10.96.0.0/12`,
+		},
+		{
+			"many addresses of Services", quick,
+			[]string{"    pods:\n", "    services: {cidrBlocks: ['fd02::/64']}\n    pods:\n"},
+			`Cluster/quick spec.clusterNetwork.services.cidrBlocks[0]: fd02::/64: kubeadm permits /108 to /124 for Services — use another block, such as 10.96.0.0/12`,
+		},
+		{
+			"few addresses of pods", quick,
+			[]string{"192.168.0.0/16", "192.168.0.0/25"},
+			`Cluster/quick spec.clusterNetwork.pods.cidrBlocks[0]: 192.168.0.0/25 is smaller than the block of one Node, /24 — use a larger block, such as 192.168.0.0/16, or set the argument node-cidr-mask-size-ipv4 of the kube-controller-manager`,
+		},
+		{
+			"many addresses of pods", quick,
+			[]string{"192.168.0.0/16", "fd01::/32"},
+			`Cluster/quick spec.clusterNetwork.pods.cidrBlocks[0]: fd01::/32 is too large for Nodes with a block of /64: kubeadm permits /48 — use a smaller block, such as fd01::/48, or set the argument node-cidr-mask-size-ipv6 of the kube-controller-manager`,
+		},
+		{
+			"two blocks of IPv4", quick,
+			[]string{"192.168.0.0/16", "192.168.0.0/16, 172.16.0.0/16"},
+			`Cluster/quick spec.clusterNetwork.pods.cidrBlocks: kubeadm permits one block, or one of IPv4 and one of IPv6 — remove the others`,
 		},
 		{
 			"no control plane machines", quick,

@@ -29,6 +29,29 @@ func TestWarnings(t *testing.T) {
 			"cluster.yaml:16: Cluster/quick spec.clusterNetwork.apiServerPort: a network load balancer always listens on 6443 — use a classic load balancer for another port",
 		},
 		{
+			"pods and Services",
+			[]string{"192.168.0.0/16", "10.100.0.0/16"},
+			"cluster.yaml:17: Cluster/quick spec.clusterNetwork.pods.cidrBlocks[0]: 10.100.0.0/16 overlaps with the addresses of Services, 10.96.0.0/12 — change one of them",
+		},
+		{
+			"pods and VPC",
+			[]string{"192.168.0.0/16", "10.0.128.0/17"},
+			"cluster.yaml:17: Cluster/quick spec.clusterNetwork.pods.cidrBlocks[0]: 10.0.128.0/17 overlaps with the VPC, 10.0.0.0/16: this works only with a pod network that gives pods addresses of the VPC — change one of them",
+		},
+		{
+			"Services and VPC",
+			[]string{"    pods:\n", "    services: {cidrBlocks: [10.0.0.0/24]}\n    pods:\n"},
+			"cluster.yaml:16: Cluster/quick spec.clusterNetwork.services.cidrBlocks[0]: 10.0.0.0/24 overlaps with the VPC, 10.0.0.0/16: pods cannot reach what has an address in both — change one of them",
+		},
+		{
+			"small blocks of Nodes",
+			[]string{"192.168.0.0/16", "192.168.0.0/25", "    initConfiguration:\n", "    clusterConfiguration: {controllerManager: {extraArgs: [{name: node-cidr-mask-size-ipv4, value: '26'}]}}\n    initConfiguration:\n"}, "",
+		},
+		{
+			"no blocks of Nodes",
+			[]string{"192.168.0.0/16", "192.168.0.0/27", "    initConfiguration:\n", "    clusterConfiguration: {controllerManager: {extraArgs: [{name: allocate-node-cidrs, value: 'false'}]}}\n    initConfiguration:\n"}, "",
+		},
+		{
 			"paused",
 			[]string{"  clusterNetwork:\n", "  paused: true\n  clusterNetwork:\n"},
 			"cluster.yaml:15: Cluster/quick spec.paused: is ignored: not supported yet — it pauses Cluster API's controllers, which this program does not run",

@@ -1,0 +1,131 @@
+package manifest
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+)
+
+// The limits of kubeadm for the blocks of pods and Services:
+// https://github.com/kubernetes/kubernetes/blob/master/cmd/kubeadm/app/apis/kubeadm/validation/validation.go
+const (
+	fewestAddressBits = 4  // 10 addresses
+	mostServiceBits   = 20 // of the addresses of Services
+	mostNodesBits     = 16 // of the number of blocks of Nodes
+	nodeBlockIPv4     = 24 // the usual block of a Node
+	nodeBlockIPv6     = 64
+	usualServices     = "10.96.0.0/12"
+)
+
+// checkClusterNetwork checks the blocks of pods and Services of a self-managed cluster. With
+// some, kubeadm fails on the first machine.
+func (l *loader) checkClusterNetwork(cluster *object) {
+	network := l.cluster.Object.Spec.ClusterNetwork
+	pods := l.networkBlocks(cluster, "spec.clusterNetwork.pods.cidrBlocks", network.Pods.CIDRBlocks)
+	services := l.networkBlocks(cluster, "spec.clusterNetwork.services.cidrBlocks", network.Services.CIDRBlocks)
+	for _, b := range services {
+		if least, most := b.Addr().BitLen()-mostServiceBits, b.Addr().BitLen()-fewestAddressBits; b.Bits() < least || b.Bits() > most {
+			l.fail(cluster.problem(b.path, fmt.Sprintf("%s: kubeadm permits /%d to /%d for Services", b, least, most), "use another block, such as "+usualServices))
+		}
+	}
+	for _, b := range pods {
+		l.checkPodBlock(cluster, b)
+	}
+	if len(network.Services.CIDRBlocks) == 0 {
+		services = []networkBlock{{netip.MustParsePrefix(usualServices), ""}}
+	}
+	l.warnOverlaps(cluster, pods, services)
+}
+
+// networkBlock is a block of addresses, and its place in the Cluster.
+type networkBlock struct {
+	netip.Prefix
+	path string
+}
+
+// networkBlocks parses blocks, and checks how many there are. What is no block was reported.
+func (l *loader) networkBlocks(cluster *object, path string, texts []string) (all []networkBlock) {
+	four := 0
+	for i, text := range texts {
+		b, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil
+		}
+		if b.Addr().Is4() {
+			four++
+		}
+		all = append(all, networkBlock{b.Masked(), fmt.Sprintf("%s[%d]", path, i)})
+	}
+	if four > 1 || len(all)-four > 1 {
+		l.fail(cluster.problem(path, "kubeadm permits one block, or one of IPv4 and one of IPv6", "remove the others"))
+	}
+	return all
+}
+
+// checkPodBlock compares the block of pods with the parts that Nodes get of it.
+func (l *loader) checkPodBlock(cluster *object, b networkBlock) {
+	name, node, example := "node-cidr-mask-size-ipv4", nodeBlockIPv4, "192.168.0.0/16"
+	if b.Addr().Is6() {
+		name, node, example = "node-cidr-mask-size-ipv6", nodeBlockIPv6, "fd01::/48"
+	}
+	if l.controllerManagerArgument("allocate-node-cidrs") == "false" {
+		node = b.Addr().BitLen() - fewestAddressBits
+	} else if given, err := strconv.Atoi(l.controllerManagerArgument(name)); err == nil {
+		node = given
+	}
+	switch {
+	case b.Bits() > node:
+		l.fail(cluster.problem(b.path, fmt.Sprintf("%s is smaller than the block of one Node, /%d", b, node), fmt.Sprintf("use a larger block, such as %s, or set the argument %s of the kube-controller-manager", example, name)))
+	case node-b.Bits() > mostNodesBits && l.controllerManagerArgument("allocate-node-cidrs") != "false":
+		l.fail(cluster.problem(b.path, fmt.Sprintf("%s is too large for Nodes with a block of /%d: kubeadm permits /%d", b, node, node-mostNodesBits), fmt.Sprintf("use a smaller block, such as %s, or set the argument %s of the kube-controller-manager", example, name)))
+	}
+}
+
+// controllerManagerArgument is an argument of the kube-controller-manager; "" if it is not set.
+func (l *loader) controllerManagerArgument(name string) (value string) {
+	var arguments []bootstrapv1.Arg
+	if cp := l.cluster.ControlPlane; cp != nil {
+		arguments = cp.Object.Spec.KubeadmConfigSpec.ClusterConfiguration.ControllerManager.ExtraArgs
+	}
+	for _, m := range l.cluster.Machines {
+		if m.ControlPlane && m.Bootstrap != nil {
+			arguments = append(arguments, m.Bootstrap.Spec.ClusterConfiguration.ControllerManager.ExtraArgs...)
+		}
+	}
+	for _, a := range arguments {
+		if a.Name == name && a.Value != nil {
+			value = *a.Value
+		}
+	}
+	return value
+}
+
+// warnOverlaps warns of blocks that overlap. Addresses of pods and machines may be the same range
+// only for a pod network that takes the addresses of pods from the VPC.
+func (l *loader) warnOverlaps(cluster *object, pods, services []networkBlock) {
+	var vpc []string
+	if l.cluster.Infra != nil {
+		vpc = vpcBlocks(&l.cluster.Infra.Spec.NetworkSpec.VPC)
+	}
+	for _, s := range services {
+		for _, p := range pods {
+			if p.Overlaps(s.Prefix) {
+				l.warn(cluster.problem(p.path, fmt.Sprintf("%s overlaps with the addresses of Services, %s", p, s), "change one of them"))
+			}
+		}
+		for _, text := range vpc {
+			if v, err := netip.ParsePrefix(text); err == nil && v.Overlaps(s.Prefix) && s.path != "" {
+				l.warn(cluster.problem(s.path, fmt.Sprintf("%s overlaps with the VPC, %s: pods cannot reach what has an address in both", s, text), "change one of them"))
+			}
+		}
+	}
+	for _, p := range pods {
+		for _, text := range vpc {
+			if v, err := netip.ParsePrefix(text); err == nil && v.Overlaps(p.Prefix) {
+				l.warn(cluster.problem(p.path, fmt.Sprintf("%s overlaps with the VPC, %s: this works only with a pod network that gives pods addresses of the VPC", p, text), "change one of them"))
+			}
+		}
+	}
+}

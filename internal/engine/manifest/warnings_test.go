@@ -45,11 +45,13 @@ func TestWarnings(t *testing.T) {
 		},
 		{
 			"small blocks of Nodes",
-			[]string{"192.168.0.0/16", "192.168.0.0/25", "    initConfiguration:\n", "    clusterConfiguration: {controllerManager: {extraArgs: [{name: node-cidr-mask-size-ipv4, value: '26'}]}}\n    initConfiguration:\n"}, "",
+			[]string{"192.168.0.0/16", "192.168.0.0/25", "    initConfiguration:\n", "    clusterConfiguration: {controllerManager: {extraArgs: [{name: node-cidr-mask-size-ipv4, value: '26'}]}}\n    initConfiguration:\n"},
+			"",
 		},
 		{
 			"no blocks of Nodes",
-			[]string{"192.168.0.0/16", "192.168.0.0/27", "    initConfiguration:\n", "    clusterConfiguration: {controllerManager: {extraArgs: [{name: allocate-node-cidrs, value: 'false'}]}}\n    initConfiguration:\n"}, "",
+			[]string{"192.168.0.0/16", "192.168.0.0/27", "    initConfiguration:\n", "    clusterConfiguration: {controllerManager: {extraArgs: [{name: allocate-node-cidrs, value: 'false'}]}}\n    initConfiguration:\n"},
+			"",
 		},
 		{
 			"paused",

@@ -104,7 +104,7 @@ func TestPlanDocument(t *testing.T) {
 }
 
 func TestStatus(t *testing.T) {
-	for name, v := range map[string]StatusView{"": {}, "-colour": {Style: Style{Colour: true}}, "-full": {Full: true}} {
+	for name, v := range map[string]StatusView{"": {}, "-colour": {Style: Style{Colour: true}}, "-full": {Full: true}, "-narrow": {Width: 60}} {
 		golden.Assert(t, "status"+name+".txt", printed(t, func(w io.Writer) error { return Status(w, status(), v) }))
 	}
 	golden.Assert(t, "status-gone.txt", printed(t, func(w io.Writer) error {

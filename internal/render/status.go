@@ -24,6 +24,7 @@ type StatusView struct {
 	Named bool // without a manifest: there is no desired state
 	Style Style
 	Now   time.Time // for the age of the cluster
+	Width int       // of the terminal, to which lines of resources are cut; 0: they are not cut
 }
 
 // Status prints a cluster as a tree: its areas, and in each the resources with
@@ -53,7 +54,7 @@ func Status(w io.Writer, s reconcile.Status, v StatusView) error {
 	}
 	wide := columns(shown)
 	for i, k := range shown {
-		k.write(&b, i == len(shown)-1, wide, v.Style)
+		k.write(&b, i == len(shown)-1, wide, v)
 	}
 	b.WriteString(verdict(s, v) + "\n")
 	_, err := io.WriteString(w, b.String())
@@ -202,18 +203,45 @@ func mark(state string, s Style) string {
 	return s.paint(red, "!")
 }
 
-// columns returns the widths of the columns of titles and IDs.
+// columns returns the widths of the columns of titles and IDs. A few long ones do not make
+// the column of all others wide.
 func columns(shown []branch) (wide [2]int) {
 	for _, k := range shown {
 		for _, l := range k.leaves {
-			wide[0] = max(wide[0], min(48, width(l.title)))
-			wide[1] = max(wide[1], min(30, width(brief(l.id))))
+			if n := width(l.title); n <= 48 {
+				wide[0] = max(wide[0], n)
+			}
+			if n := width(brief(l.id)); n <= 26 {
+				wide[1] = max(wide[1], n)
+			}
 		}
 	}
 	return wide
 }
 
-func (k branch) write(b *strings.Builder, last bool, wide [2]int, s Style) {
+// indent is the width of what is before the title of a leaf.
+const indent = 8
+
+// columns returns the title, the ID and the detail of a leaf, padded to the columns, and cut to
+// the width of the terminal.
+func (l leaf) columns(wide [2]int, v StatusView) (title, id, detail string) {
+	title, id, detail = pad(l.title, wide[0]), brief(l.id), l.detail
+	if l.state != "ok" && l.title != "" && !strings.HasSuffix(l.title, "…") {
+		detail = strings.TrimSpace(stateText(l.state) + "  " + detail)
+	}
+	if detail != "" {
+		id = pad(id, wide[1])
+	}
+	if v.Width > 0 {
+		title = cut(title, v.Width-indent)
+		id = cut(id, v.Width-indent-width(title)-2)
+		detail = cut(detail, v.Width-indent-width(title)-width(id)-4)
+	}
+	return title, id, detail
+}
+
+func (k branch) write(b *strings.Builder, last bool, wide [2]int, v StatusView) {
+	s := v.Style
 	stem, rail := "├─ ", "│  "
 	if last {
 		stem, rail = "└─ ", "   "
@@ -224,15 +252,9 @@ func (k branch) write(b *strings.Builder, last bool, wide [2]int, s Style) {
 		if i == len(k.leaves)-1 {
 			twig, below = "└─ ", "   "
 		}
-		detail := l.detail
-		if l.state != "ok" && l.title != "" && !strings.HasSuffix(l.title, "…") {
-			detail = strings.TrimSpace(stateText(l.state) + "  " + detail)
-		}
-		text := pad(l.title, wide[0]) + "  " + s.paint(dim, pad(brief(l.id), wide[1])) + "  " + detail
-		if detail == "" {
-			text = pad(l.title, wide[0]) + "  " + s.paint(dim, brief(l.id))
-		}
-		b.WriteString(s.paint(dim, rail+twig) + mark(l.state, s) + " " + strings.TrimRight(text, " ") + "\n")
+		title, id, detail := l.columns(wide, v)
+		row := title + "  " + s.paint(dim, id) + text.Prefixed("  ", detail)
+		b.WriteString(s.paint(dim, rail+twig) + mark(l.state, s) + " " + strings.TrimRight(row, " ") + "\n")
 		var changes []line
 		for _, c := range l.changes {
 			changes = append(changes, lineOf(c))

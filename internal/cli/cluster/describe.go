@@ -48,7 +48,7 @@ The exit code is 0 for every state of a cluster, and 1 if there is none of that 
 	f.addManifest(cmd)
 	o.output.addTo(cmd, "text", "wide", "name", "json", "yaml")
 	o.addWait(cmd)
-	cmd.Flags().BoolVar(&o.full, "full", false, "list every machine and Node, as -o wide does")
+	cmd.Flags().BoolVar(&o.full, "full", false, "list every machine and Node, and cut no line to the width of the terminal, as -o wide does")
 	cmd.Flags().BoolVar(&o.detailedExit, "detailed-exitcode", false, "exit with 2 when a resource is missing, differs, or is not ready")
 	return cmd
 }
@@ -99,7 +99,9 @@ func (o *describeOptions) print(s reconcile.Status, named bool, now time.Time) e
 	if o.output.value == "name" {
 		return printNames(o.Env.Out, s.Resources, func(r reconcile.ResourceStatus) string { return string(r.Resource) })
 	}
-	return render.Status(o.Env.Out, s, render.StatusView{
-		Full: o.full || o.output.value == "wide", Named: named, Style: o.Env.OutStyle(), Now: now,
-	})
+	v := render.StatusView{Full: o.full || o.output.value == "wide", Named: named, Style: o.Env.OutStyle(), Now: now}
+	if o.Env.OutIsTerminal && !v.Full {
+		v.Width, _ = o.Env.Size()
+	}
+	return render.Status(o.Env.Out, s, v)
 }

@@ -151,6 +151,7 @@ func testConflict(t *testing.T, s *shellEnv, file string) {
 	s.In = strings.NewReader(edited)
 	require.Equal(t, 0, s.run("cluster", "plan", "-f", "-"), s.err.String())
 	assert.Contains(t, s.out.String(), "Plan: 2 to replace, 1 to create, 2 to change, 0 to delete, 2 to wait for; AWS takes about 4 minutes.", "machines of another type take the place of those that are there")
+	assert.Contains(t, s.out.String(), "\nNote: Old machines leave when the Nodes of the new ones are ready: the manifest installs no pod network and no AWS cloud controller manager. Install them with --cni FILE and --addon FILE, or with kubectl, if that was not done.\n")
 	assert.Regexp(t, `(?m)^  -/\+ machine/demo-md-0/0 \(i-\w+\)\n      ~ instanceType  t3\.large → m5\.large  # stdin:\d+\n        with          drain, node-object\n        new           machine/demo-md-0/1$`, s.out.String())
 	s.In = strings.NewReader(edited)
 	require.Equal(t, env.Refused, s.run("cluster", "plan", "-f", "-", "--wait", "infrastructure"))

@@ -193,6 +193,28 @@ func (o *listOptions) hint(ctx context.Context, a *account.Account, q ami.Query,
 	case len(known.Versions) == 0:
 		o.Env.Story("account %s has no images named capa-ami-* in %s, or none that this account can see", q.Owner, region)
 	default:
-		o.Env.Story("account %[2]s has images in %[1]s for Kubernetes %[3]s and %[4]s", region, q.Owner, strings.Join(known.Versions, ", "), strings.Join(known.OS, ", "))
+		o.Env.Story("account %[2]s has images in %[1]s for Kubernetes %[3]s and %[4]s", region, q.Owner, strings.Join(spans(known.Versions), ", "), strings.Join(known.OS, ", "))
 	}
+}
+
+// spans shortens a long sorted list of versions: of a minor version, it has the first and the last
+// patch, and how many there are.
+func spans(versions []string) (short []string) {
+	const long = 12
+	if len(versions) <= long {
+		return versions
+	}
+	minor := func(v string) string { return v[:max(0, strings.LastIndexByte(v, '.'))] }
+	for begin := 0; begin < len(versions); {
+		end := begin
+		for end+1 < len(versions) && minor(versions[end+1]) == minor(versions[begin]) {
+			end++
+		}
+		text := versions[begin]
+		if end > begin {
+			text = fmt.Sprintf("%s to %s (%d)", versions[begin], versions[end], end-begin+1)
+		}
+		short, begin = append(short, text), end+1
+	}
+	return short
 }

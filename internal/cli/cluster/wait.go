@@ -64,8 +64,20 @@ func lacking(m *reconcile.Manifest) string {
 // notes are remarks about what a plan leads to.
 func (f *flags) notes(p reconcile.Plan) []string {
 	starts := slices.ContainsFunc(p.Steps, func(s reconcile.Step) bool { return s.Resource == "api-server" && s.Action == reconcile.Await })
-	if f.lacking == "" || !starts { // into a cluster that exists, somebody may have installed it
+	replaces := slices.ContainsFunc(p.Steps, func(s reconcile.Step) bool { return s.ReplacedBy != "" }) && slices.ContainsFunc(p.Steps, awaitsReadyNode)
+	switch {
+	case f.lacking == "":
 		return nil
+	case starts:
+		return []string{"Nodes will not become ready: " + f.lacking + "."}
+	case replaces: // somebody may have installed it
+		return []string{"Old machines leave when the Nodes of the new ones are ready: " + f.lacking + ", if that was not done."}
 	}
-	return []string{"Nodes will not become ready: " + f.lacking + "."}
+	return nil
+}
+
+// awaitsReadyNode reports whether a step waits until a Node is ready.
+func awaitsReadyNode(s reconcile.Step) bool {
+	return s.Action == reconcile.Await && s.Resource.Kind() == "node" &&
+		slices.ContainsFunc(s.Diff, func(c reconcile.Change) bool { return c.Field == "state" && c.Want == "ready" })
 }

@@ -42,7 +42,7 @@ func (e *EtcdMembers) Find(context.Context, *cloud.Clients) (*EtcdMembersState, 
 // Diff implements graph.Desired.
 func (e *EtcdMembers) Diff(have *EtcdMembersState) (d graph.Diff) {
 	if !have.Checked {
-		d.Set("members", "not looked at", "each has a machine")
+		d.Set("members", "unknown until etcd is asked", "one for each machine")
 	}
 	return d
 }

@@ -57,7 +57,7 @@ func (b *BootstrapNames) Find(ctx context.Context, c *cloud.Clients) (*Bootstrap
 // may still exist.
 func (b *BootstrapNames) Diff(have *BootstrapNamesState) (d graph.Diff) {
 	if n := len(b.missing(have)); n > 0 {
-		d.Set("names", fmt.Sprintf("without %d", n), "complete")
+		d.Set("names", fmt.Sprintf("%d missing", n), "complete")
 	}
 	return d
 }

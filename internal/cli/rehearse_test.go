@@ -31,6 +31,7 @@ func TestRehearse(t *testing.T) {
 		assert.Regexp(t, want, s.out.String())
 	}
 	assert.Contains(t, s.err.String(), "EC2 CreateVpc ", "calls are logged as in other commands")
+	assert.Contains(t, s.err.String(), "using a simulated copy of the account in us-east-1\n")
 	after, err := os.ReadFile(file)
 	require.NoError(t, err)
 	assert.Equal(t, before, after, "the account itself is not changed")
@@ -68,7 +69,7 @@ func TestRehearsalDocument(t *testing.T) {
 	require.NoError(t, json.Unmarshal(s.out.Bytes(), &d))
 	assert.Equal(t, []string{"create", "delete"}, []string{d.Runs[0].Run, d.Runs[1].Run})
 	assert.Greater(t, d.Runs[0].Took, 120.0, "AWS takes minutes")
-	assert.Equal(t, d.Runs[0].Changed.Create, d.Runs[1].Changed.Delete)
+	assert.Equal(t, d.Runs[0].Changed.Create, d.Runs[1].Changed.Delete+1, "create deletes the boot data of workers that have joined")
 	assert.Equal(t, []string{"quickstart", "us-east-1", "123456789012", "simulated"}, []string{d.Cluster, d.Region, d.Account, d.Source})
 	assert.Empty(t, d.Left)
 	assert.NotEmpty(t, d.Quotas)
@@ -90,6 +91,10 @@ func TestRehearsalDocument(t *testing.T) {
 	assert.Equal(t, 2, types["look"])
 	assert.Equal(t, 2, types["end"])
 	assert.GreaterOrEqual(t, types["note"], 2, "the progress of the kills")
+	s.types(0, "cluster", "create", "-f", "../../configs/quickstart.yaml", "--yes", "-o", "json")
+	var made struct{ TookSeconds float64 }
+	require.NoError(t, json.Unmarshal(s.out.Bytes(), &made))
+	assert.InDelta(t, made.TookSeconds, d.Runs[0].Took, 2, "a rehearsal waits for what create waits for")
 }
 
 // A rehearsal that fails has a page, too.

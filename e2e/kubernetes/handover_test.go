@@ -237,6 +237,6 @@ spec: {template: {spec: {instanceType: m5.large}}}
 	s.run(3, append(give, "--to", "/nope")...)
 	assert.Contains(t, s.err, "there is no file /nope")
 	s.run(1, "cluster", "handover", "-f", manifest, "--simulate")
-	assert.Contains(t, s.err, `required flag(s) "to" not set`)
+	assert.Contains(t, s.err, `--to is missing`)
 	s.run(0, "cluster", "create", "-f", manifest, "--simulate", "--yes", "--progress", "none") // nobody else manages it
 }

@@ -134,7 +134,7 @@ func garbageFailures(t *testing.T, c *controlplane.ControlPlane, kubeconfig stri
 		{kubeconfig, []string{"configure", "--cluster-name", "demo", "--gc-task", "foo"}, "unsupported gc task: foo"},
 		{kubeconfig, []string{"enable", "--cluster-name", "demo", "--kubeconfig-context", "nope"}, `context "nope" does not exist; contexts: test`},
 		{kubeconfig, []string{"enable", "--cluster-name", "demo", "--kubeconfig", "/nope"}, "there is no file /nope"},
-		{kubeconfig, []string{"enable"}, `required flag(s) "cluster-name" not set`},
+		{kubeconfig, []string{"enable"}, `--cluster-name is missing`},
 		{nobody, []string{"enable", "--cluster-name", "demo"}, `clusters.cluster.x-k8s.io "demo" is forbidden: User "nobody" cannot get resource`},
 		{"", []string{"enable", "--cluster-name", "demo"}, "no kubeconfig of a management cluster"},
 	} {

@@ -235,7 +235,7 @@ func (o *takebackOptions) announce(ctx context.Context, t *management.Takeback, 
 	if steps, err = reconcile.Open(m, s.target).PlanTakeback(ctx, manager); err != nil || len(steps) == 0 {
 		return nil, err
 	}
-	o.Env.Story("machines that pools add boot with data of the controllers, and cannot join when its bootstrap token has expired. This command changes that, and replaces no machine:")
+	o.Env.Story("machines that pools add boot with data of the controllers, which may have a bootstrap token that expires without them. This command changes that, and replaces no machine:")
 	for _, x := range steps {
 		what := "a new version, with which machines that the pool adds can join"
 		if x.Resource.Kind() != "launch-template" {

@@ -232,11 +232,11 @@ metadata: {name: quickstart-md-0, namespace: default}
 spec: {template: {spec: {instanceType: m5.large}}}
 `)
 	s.run(4, give...)
-	assert.Contains(t, s.err, "has a AWSMachineTemplate/quickstart-md-0 in namespace default already")
+	assert.Contains(t, s.err, "has AWSMachineTemplate/quickstart-md-0 in namespace default already")
 	require.Len(t, objects(t, c), 1)
 	s.run(3, append(give, "--to", "/nope")...)
 	assert.Contains(t, s.err, "there is no file /nope")
-	s.run(1, "cluster", "handover", "-f", manifest, "--simulate")
+	s.run(3, "cluster", "handover", "-f", manifest, "--simulate")
 	assert.Contains(t, s.err, `--to is missing`)
 	s.run(0, "cluster", "create", "-f", manifest, "--simulate", "--yes", "--progress", "none") // nobody else manages it
 }

@@ -217,6 +217,8 @@ func TestWhatIsTypedWrong(t *testing.T) {
 		{[]string{"cluster", "rehearse", "-f", example, "--save", "/nope/account.json"}, "error: --save /nope/account.json: there is no folder /nope\n"},
 		{[]string{"cluster", "create", "nope.plan"}, "error: nope.plan: no such file\n"},
 		{[]string{"cluster", "create", noPlan}, "no.plan is not a plan: 'clusterawsadm cluster plan -f FILE --out "},
+		{[]string{"cluster", "delete", "demo", "--yes", "--keep-volumes", "--delete-volumes"}, "error: use --keep-volumes or --delete-volumes, not both\n"},
+		{[]string{"cluster", "rehearse", "-f", example, "--every-call", "20"}, `error: unexpected argument "20": did you mean --every-call=20?`},
 		{[]string{"cluster", "report", "nope.ndjson"}, "error: nope.ndjson: no such file\n"},
 		{[]string{"cluster", "list", "--simulate-speed", "-5"}, "error: --simulate-speed: must be 1 or more, is -5"},
 		{[]string{"cluster", "list", "--timeout", "-5s"}, "error: --timeout: must not be negative, is -5s"},

@@ -174,7 +174,7 @@ func (h *Handover) checkExisting(ctx context.Context) (problems []error) {
 			paused, _, _ := unstructured.NestedBool(have.Object, "spec", "paused")
 			h.freed = !paused
 		case !o.shared() && have.GetAnnotations()[handoverAnnotation] != h.id:
-			problems = append(problems, fmt.Errorf("%s has a %s in namespace %s already, which is not from a handover of this cluster", h.c.name, title(&o.Unstructured), o.GetNamespace()))
+			problems = append(problems, fmt.Errorf("%s has %s in namespace %s already, which is not from a handover of this cluster", h.c.name, title(&o.Unstructured), o.GetNamespace()))
 		}
 	}
 	return problems

@@ -103,6 +103,12 @@ func TestPlanDocument(t *testing.T) {
 	require.Error(t, Encode(io.Discard, Text, 1))
 }
 
+func TestAge(t *testing.T) {
+	now := time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC)
+	assert.Equal(t, "4h12m", Age(now.Add(-4*time.Hour-12*time.Minute), now))
+	assert.Equal(t, "0s", Age(now.Add(time.Minute), now), "the clock is behind")
+}
+
 func TestStatus(t *testing.T) {
 	for name, v := range map[string]StatusView{"": {}, "-colour": {Style: Style{Colour: true}}, "-full": {Full: true}, "-narrow": {Width: 60}} {
 		golden.Assert(t, "status"+name+".txt", printed(t, func(w io.Writer) error { return Status(w, status(), v) }))

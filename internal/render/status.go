@@ -115,8 +115,9 @@ func nodesOf(s reconcile.Status, full bool) branch {
 	return k
 }
 
-// Age prints how long ago something was: "4h12m".
-func Age(since, now time.Time) string { return duration.HumanDuration(now.Sub(since)) }
+// Age prints how long ago something was: "4h12m"; "0s" if it is later, because the clock of this
+// machine is behind that of AWS.
+func Age(since, now time.Time) string { return duration.HumanDuration(max(0, now.Sub(since))) }
 
 // branch is one area of the tree.
 type branch struct {

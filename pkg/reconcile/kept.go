@@ -101,10 +101,7 @@ func (r *run) markVolumes(ctx context.Context) {
 // proof that a resource is the cluster's: the machines of a cluster may have permission to
 // set tags of EC2. They cannot set those of load balancers and of EKS.
 func (r *run) clusterVPCs(all teardown.Leftovers) (map[string]bool, error) {
-	if len(r.options.VPCs) > 0 {
-		return set(r.options.VPCs), nil
-	}
-	if m := r.c.manifest; m != nil && m.Infra.Spec.NetworkSpec.VPC.ID != "" {
+	if m := r.c.manifest; len(r.options.VPCs) == 0 && m != nil && m.Infra.Spec.NetworkSpec.VPC.ID != "" {
 		return set([]string{m.Infra.Spec.NetworkSpec.VPC.ID}), nil
 	}
 	owned, trusted, mentioned := map[string]bool{}, map[string]bool{}, map[string]bool{}
@@ -120,6 +117,9 @@ func (r *run) clusterVPCs(all teardown.Leftovers) (map[string]bool, error) {
 			trusted[vpc] = trusted[vpc] || f.Kind.Area == kind.AreaLoadBalancer || f.Owner.EKS
 		}
 	}
+	if len(r.options.VPCs) > 0 {
+		return set(r.options.VPCs), r.checkNamed(owned, mentioned)
+	}
 	for _, vpc := range slices.Sorted(maps.Keys(subnets)) { // a cluster has subnets of its own only in its own VPC
 		if !owned[vpc] {
 			return nil, lostVPC(r.cloud, subnets[vpc], vpc)
@@ -130,6 +130,20 @@ func (r *run) clusterVPCs(all teardown.Leftovers) (map[string]bool, error) {
 	}
 	ids := slices.Sorted(maps.Keys(mentioned))
 	return nil, fmt.Errorf("resources with the tags of cluster %s are in several VPCs (%s): pass the cluster's with --vpc; it can be given several times", r.c.Name, strings.Join(ids, ", "))
+}
+
+// checkNamed refuses a VPC of Options.VPCs that is probably a mistake: nothing of the cluster is
+// in it, and another VPC has the cluster's tag. The deletion would leave that one, and delete
+// the keys of its machines.
+func (r *run) checkNamed(owned, mentioned map[string]bool) error {
+	for _, vpc := range r.options.VPCs {
+		for _, other := range slices.Sorted(maps.Keys(owned)) {
+			if !mentioned[vpc] && owned[other] && !slices.Contains(r.options.VPCs, other) {
+				return &RefusedError{[]error{fmt.Errorf("no resource of cluster %s is in %s, but %s has its tag: name that VPC, or remove its tag %s", r.c.Name, vpc, other, r.cloud.OwnerTag())}}
+			}
+		}
+	}
+	return nil
 }
 
 // first returns the first set with one element; an empty set if all are empty, and nil if

@@ -55,13 +55,13 @@ func (f *Flags) Add(p *pflag.FlagSet, regionShorthand, regionDefault string) {
 // space.
 func (f *Flags) Again() (words string) {
 	if f.Profile != "" {
-		words += " --profile " + f.Profile
+		words += " --profile " + env.Shell([]string{f.Profile})
 	}
 	if f.Simulate {
 		words += " --simulate"
 	}
 	if f.SimulateState != "" {
-		words += " --simulate-state " + f.SimulateState
+		words += " --simulate-state " + env.Shell([]string{f.SimulateState})
 	}
 	return words
 }

@@ -50,6 +50,7 @@ func (f *Flags) openSimulated(ctx context.Context, region string) (*Account, err
 	default:
 		f.Env.Story("using the simulated AWS account in %s, stored in %s, which another process serves at %s", region, file, a.Endpoint)
 	}
+	a.Config.APIOptions = append(a.Config.APIOptions, plainErrors) // as on AWS
 	return &Account{
 		Config: a.Config, Clock: a.Clock, Kubernetes: a.Kubernetes, simulated: a,
 		release: f.Env.OnExit(func() { _ = a.Save() }), // the process ends, so the error cannot be reported

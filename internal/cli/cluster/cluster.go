@@ -17,6 +17,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/account"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
+	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -201,6 +202,9 @@ func (c *choice) Set(v string) error {
 		v = name
 	}
 	if !slices.Contains(c.of, v) {
+		if near := suggest.Nearest(v, c.of); near != "" && len(c.of) > 10 {
+			return fmt.Errorf("did you mean %q? must be one of %s", near, strings.Join(c.of, ", "))
+		}
 		return fmt.Errorf("must be one of %s", strings.Join(c.of, ", "))
 	}
 	c.value = v

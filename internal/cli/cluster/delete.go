@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
@@ -57,7 +58,6 @@ the time. On a terminal it asks for the name of the cluster; otherwise it requir
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip the confirmation")
 	cmd.Flags().BoolVar(&o.keepVolumes, "keep-volumes", false, "keep the volumes of all volume claims")
 	cmd.Flags().BoolVar(&o.deleteVolumes, "delete-volumes", false, "delete the volumes of all volume claims, whatever their reclaim policy")
-	cmd.MarkFlagsMutuallyExclusive("keep-volumes", "delete-volumes")
 	cmd.Flags().StringSliceVar(&o.vpcs, "vpc", nil, "`ID` of a VPC of the cluster; needed if resources in several VPCs have its tag")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what would be deleted, and change nothing")
 	addReport(cmd, &o.report)
@@ -65,6 +65,9 @@ the time. On a terminal it asks for the name of the cluster; otherwise it requir
 }
 
 func (o *deleteOptions) run(ctx context.Context, args []string) (err error) {
+	if o.keepVolumes && o.deleteVolumes {
+		return env.Usagef("use --keep-volumes or --delete-volumes, not both")
+	}
 	c, s, err := o.subject(ctx, args)
 	if err != nil {
 		return err

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -62,7 +64,12 @@ for the time lines.
   clusterawsadm cluster rehearse -f demo.yaml --save account.json
   clusterawsadm cluster rehearse -f demo.yaml --every-call --report demo.html
   clusterawsadm cluster rehearse -f demo.yaml --simulate --faults 1:network`,
-		Args:   manifestOnly,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if _, err := strconv.Atoi(strings.Join(args, " ")); err == nil {
+				return env.Usagef("unexpected argument %q: did you mean --every-call=%[1]s?", args[0])
+			}
+			return manifestOnly(cmd, args)
+		},
 		PreRun: func(*cobra.Command, []string) { f.Copies = true },
 		RunE:   func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}

@@ -302,7 +302,7 @@ func (r *run) again(command string) string {
 			words += " " + r.cluster.Name
 			break
 		}
-		words += " -f " + file
+		words += " -f " + env.Shell([]string{file})
 	}
 	if len(r.files) == 0 {
 		words += " " + r.cluster.Name

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -172,7 +171,6 @@ func ownerOfFlag(cmd *cobra.Command, name string) string {
 			owners = append(owners, c.CommandPath())
 		}
 	}
-	slices.SortFunc(owners, func(a, b string) int { return strings.Count(a, " ") - strings.Count(b, " ") })
 	if len(owners) != 1 {
 		return ""
 	}

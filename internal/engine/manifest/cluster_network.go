@@ -70,15 +70,16 @@ func (l *loader) checkPodBlock(cluster *object, b networkBlock) {
 	if b.Addr().Is6() {
 		name, node, example = "node-cidr-mask-size-ipv6", nodeBlockIPv6, "fd01::/48"
 	}
-	if l.controllerManagerArgument("allocate-node-cidrs") == "false" {
-		node = b.Addr().BitLen() - fewestAddressBits
-	} else if given, err := strconv.Atoi(l.controllerManagerArgument(name)); err == nil {
+	if given, err := strconv.Atoi(l.controllerManagerArgument(name)); err == nil {
 		node = given
 	}
-	switch {
+	switch most := b.Addr().BitLen() - fewestAddressBits; {
+	case b.Bits() > most:
+		l.fail(cluster.problem(b.path, fmt.Sprintf("%s: kubeadm permits /%d and larger blocks for pods", b, most), "use another block, such as "+example))
+	case l.controllerManagerArgument("allocate-node-cidrs") == "false": // Nodes get no blocks
 	case b.Bits() > node:
 		l.fail(cluster.problem(b.path, fmt.Sprintf("%s is smaller than the block of one Node, /%d", b, node), fmt.Sprintf("use a larger block, such as %s, or set the argument %s of the kube-controller-manager", example, name)))
-	case node-b.Bits() > mostNodesBits && l.controllerManagerArgument("allocate-node-cidrs") != "false":
+	case node-b.Bits() > mostNodesBits:
 		l.fail(cluster.problem(b.path, fmt.Sprintf("%s is too large for Nodes with a block of /%d: kubeadm permits /%d", b, node, node-mostNodesBits), fmt.Sprintf("use a smaller block, such as %s, or set the argument %s of the kube-controller-manager", example, name)))
 	}
 }

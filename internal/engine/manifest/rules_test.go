@@ -260,6 +260,11 @@ func TestRules(t *testing.T) {
 			`Cluster/quick spec.clusterNetwork.pods.cidrBlocks[0]: 192.168.0.0/25 is smaller than the block of one Node, /24 — use a larger block, such as 192.168.0.0/16, or set the argument node-cidr-mask-size-ipv4 of the kube-controller-manager`,
 		},
 		{
+			"hardly any addresses of pods", quick,
+			[]string{"192.168.0.0/16", "192.168.0.0/29"},
+			`Cluster/quick spec.clusterNetwork.pods.cidrBlocks[0]: 192.168.0.0/29: kubeadm permits /28 and larger blocks for pods — use another block, such as 192.168.0.0/16`,
+		},
+		{
 			"many addresses of pods", quick,
 			[]string{"192.168.0.0/16", "fd01::/32"},
 			`Cluster/quick spec.clusterNetwork.pods.cidrBlocks[0]: fd01::/32 is too large for Nodes with a block of /64: kubeadm permits /48 — use a smaller block, such as fd01::/48, or set the argument node-cidr-mask-size-ipv6 of the kube-controller-manager`,

@@ -35,6 +35,7 @@ type run struct {
 	cost      *Cost
 
 	only        bool // plan, and change nothing
+	takesBack   bool // controllers have worked on the cluster
 	deletes     bool
 	deleted     bool       // the cluster has no resources any more
 	owner       kind.Owner // what tells the cluster's resources from others'
@@ -94,7 +95,7 @@ func (r *run) buildFrom(ctx context.Context) (err error) {
 func (r *run) topologyOptions(ctx context.Context) topology.Options {
 	return topology.Options{
 		Wait: topology.Wait(r.c.target.Wait), Drain: r.c.target.Drain && !cloud.IsBrief(ctx), // a cluster that is deleted is not drained
-		NetworkFirst: r.c.target.NetworkFirst, Adopt: r.c.adopts,
+		NetworkFirst: r.c.target.NetworkFirst, Adopt: r.c.adopts, TakesBack: r.takesBack,
 	}
 }
 

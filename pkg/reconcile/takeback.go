@@ -24,6 +24,7 @@ import (
 // renew. Without them, it expires after some minutes.
 func (c *Cluster) PlanTakeback(ctx context.Context, from Manager) ([]Step, error) {
 	r := c.begin(Options{})
+	r.takesBack = true
 	if err := r.lockTakeback(ctx, from); err != nil { // after a run that was killed, AWS shows all that it did
 		return nil, public(err)
 	}
@@ -75,6 +76,7 @@ func renewsToken(s graph.Step) bool {
 // error is a RefusedError.
 func (c *Cluster) Takeback(ctx context.Context, from Manager, announced []Step) (Result, error) {
 	r := c.begin(Options{})
+	r.takesBack = true
 	if err := r.lockTakeback(ctx, from); err != nil {
 		return r.result(err)
 	}

@@ -206,7 +206,7 @@ func twoPools(t *testing.T) string {
 func TestTakebackAfterRotation(t *testing.T) {
 	templates := []string{"launch-template/machine-pool-mp-0", "launch-template/machine-pool-mp-1"}
 	withToken := append([]string{"join-token"}, templates...)
-	renews := map[string][]string{"handed over": templates, "handed over, control plane replaced": withToken, "made by controllers": withToken}
+	renews := map[string][]string{"handed over": templates, "handed over, control plane replaced": withToken, "handed over, token deleted": withToken, "made by controllers": withToken}
 	for name, give := range map[string]func(*testing.T, *manifest.Cluster, *awssim.AWS) *controllers{
 		"handed over": handedOver,
 		"handed over, control plane replaced": func(t *testing.T, m *manifest.Cluster, a *awssim.AWS) *controllers {
@@ -215,6 +215,15 @@ func TestTakebackAfterRotation(t *testing.T) {
 			replacesControlPlane(a)
 			passes(a, 9*24*time.Hour)
 			return c
+		},
+		"handed over, token deleted": func(t *testing.T, m *manifest.Cluster, a *awssim.AWS) *controllers {
+			t.Helper()
+			a.Edit(func(s *awssim.State) {
+				for _, k := range s.Kubernetes {
+					maps.DeleteFunc(k.Objects, func(path string, _ kubesim.Object) bool { return strings.Contains(path, "/secrets/bootstrap-token-") })
+				}
+			})
+			return handedOver(t, m, a)
 		},
 		"made by controllers": madeByControllers,
 	} {

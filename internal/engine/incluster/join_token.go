@@ -36,6 +36,8 @@ type JoinToken struct {
 	// Long is the time to live of a token that no machine of the control plane keeps valid, and that
 	// is renewed when half of the time is left; 0 if a machine does.
 	Long time.Duration
+	// Asks says that the API server is asked also for a token that was created recently.
+	Asks bool
 	// Shared is the boot data of machines that Auto Scaling launches. A new token is
 	// stored there before it is stored in the account.
 	Shared []*bootdata.Data
@@ -116,7 +118,7 @@ func (j *JoinToken) Find(ctx context.Context, c *cloud.Clients) (*JoinTokenState
 	}
 	s := &JoinTokenState{Token: string(kept.Parts[secrets.TokenName]), Status: valid}
 	age := c.Clock.Since(kept.TokenCreated)
-	if s.Token != "" && age < j.TTL-j.Least && j.Long == 0 {
+	if s.Token != "" && age < j.TTL-j.Least && j.Long == 0 && !j.Asks {
 		s.Until = kept.TokenCreated.Add(j.TTL)
 		return s, nil
 	}

@@ -36,7 +36,7 @@ func addJoinToken(g *graph.Graph, p platform, api *incluster.API, plan machinePl
 	if !p.usesAPIServer() || !p.hasControlPlane() || p.o.Adopt { // an import makes no token
 		return nil
 	}
-	token := &incluster.JoinToken{API: api, TTL: TokenTTL, Least: tokenLeft, Most: tokenWeek, After: graph.On(p.bucket)}
+	token := &incluster.JoinToken{API: api, TTL: TokenTTL, Least: tokenLeft, Most: tokenWeek, Asks: p.o.TakesBack, After: graph.On(p.bucket)}
 	joins := slices.ContainsFunc(plan.groups, groupPlan.joinsByToken)
 	if joins {
 		token.Most = tokenDay

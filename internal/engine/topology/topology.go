@@ -100,6 +100,9 @@ type Options struct {
 	// Adopt assumes that the cluster owns an EKS cluster without the owned tag, and that existing
 	// machines were launched from the templates of the manifest: a run changes only their tags.
 	Adopt bool
+	// TakesBack says that controllers have worked on the cluster: the join token of the account may
+	// not be in it any more.
+	TakesBack bool
 }
 
 // Wait is the state of the cluster that a run waits for.

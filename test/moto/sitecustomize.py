@@ -1,4 +1,4 @@
-"""Mends seventeen faults of moto 5 in the server that the tests start.
+"""Mends nineteen faults of moto 5 in the server that the tests start.
 
 Python imports this module when it starts. Without it:
 - a rule for an IP protocol without ports, such as 4 (IP in IP, which Calico
@@ -29,7 +29,10 @@ Python imports this module when it starts. Without it:
   instances, because shares are rounded down;
 - an update of an Auto Scaling group that does not mention the mixed instances
   policy removes it;
-- the versions of a launch template up to "$Latest" cannot be listed.
+- it cannot be asked for instance refreshes, which it cannot start either;
+- the versions of a launch template up to "$Latest" cannot be listed;
+- an Auto Scaling group cannot launch instances of any but the first version of
+  a launch template with user data.
 
 moto_eks.py does the same for EKS.
 
@@ -47,8 +50,10 @@ from moto.autoscaling.responses import AutoScalingResponse
 from moto.core.responses import ActionResult
 from moto.ec2.models import nat_gateways, security_groups
 from moto.ec2.models.instances import Instance
+from moto.ec2.models.launch_templates import LaunchTemplateVersion
 from moto.ec2.responses.instances import InstanceResponse
 from moto.ec2.responses.launch_templates import LaunchTemplates
+from moto.ec2.utils import parse_user_data
 from moto.eks import responses as eks
 from moto.eks import urls as eks_urls
 from moto.elbv2 import models as elbv2
@@ -265,8 +270,13 @@ def update_complete_group(self):
     return answer
 
 
+def describe_no_instance_refreshes(self):
+    return ActionResult({"InstanceRefreshes": []})
+
+
 AutoScalingResponse.create_auto_scaling_group = create_complete_group
 AutoScalingResponse.update_auto_scaling_group = update_complete_group
+AutoScalingResponse.describe_instance_refreshes = describe_no_instance_refreshes
 
 hook = LifecycleHook.__init__
 
@@ -311,6 +321,14 @@ def get_number_of_version(self, name, *args, **kwargs):
 
 
 LaunchTemplates._get_int_param = get_number_of_version
+
+
+def parsed_user_data(self):
+    data = self.data.get("UserData")  # of the first version, moto has parsed it
+    return parse_user_data(data) if isinstance(data, (str, bytes)) else data
+
+
+LaunchTemplateVersion.user_data = property(parsed_user_data)
 
 
 describe_nat_gateways = nat_gateways.NatGatewayBackend.describe_nat_gateways

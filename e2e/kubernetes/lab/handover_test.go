@@ -28,7 +28,7 @@ func shapes() []shape {
 			return strings.ReplaceAll(Example(t, "quickstart"), "  replicas: 1", "  replicas: 3")
 		}, (*Management).survivesKills},
 		{"existing VPC", "byo-vpc", 1, 1, 1, inExistingVPC, nil},
-		{"machine pool", "machine-pool", 1, 2, 0, inOtherNetwork, (*Management).growsPool},
+		{"machine pool", "machine-pool", 1, 2, 0, inOtherNetwork, (*Management).givesPool},
 		{"EKS", "eks", 0, 2, 0, eksWithTags, nil},
 		{"EKS machines", "eks-machines", 0, 3, 0, eksMachines, (*Management).givesAndTakes},
 	}
@@ -166,6 +166,51 @@ func (m *Management) growsPool(t *testing.T, u *Laptop) {
 		assert.True(t, q.Repeated() || q.Action == "UpdateAutoScalingGroup", "%s", q)
 	}
 	t.Log("proved: a MachinePool that was handed over is scaled by one instance")
+}
+
+// givesPool adds a machine to the pool of a cluster, and has the controllers make another bootstrap
+// token. The cluster is taken back, and a machine that is added then joins without the controllers.
+// In the end, it is handed over again.
+func (m *Management) givesPool(t *testing.T, u *Laptop) {
+	t.Helper()
+	m.growsPool(t, u)
+	u.settled(t, 1, 3)
+	m.rotates(t, u)
+	m.gives(t, u)
+	text, err := os.ReadFile(u.manifest)
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "refreshPreferences:\n    disable")
+	require.NoError(t, os.WriteFile(u.manifest, []byte(replaced(t, string(text), "  replicas: 3\n", "  replicas: 4\n")), 0o600))
+	before := len(m.Machines(t))
+	u.Run(t, "cluster", "create", "-f", u.manifest, "--yes", "--wait", "nodes")
+	u.settled(t, 1, 4)
+	assert.Len(t, m.Machines(t), before+1, "no machine is replaced")
+	t.Log("proved: a pool whose token the controllers have renewed is taken back, and a machine that it adds then joins without them")
+	m.takes(t, u)
+}
+
+// rotates has Cluster API make another bootstrap token for the pool of a cluster, and CAPA a version
+// of its launch template, as they do when no machine of the control plane keeps the token valid.
+func (m *Management) rotates(t *testing.T, u *Laptop) {
+	t.Helper()
+	before := len(m.Machines(t))
+	token := func() string {
+		return m.Kubectl(t, "get", "kubeadmconfig", u.Cluster+"-mp-0", "-o", "jsonpath={.spec.joinConfiguration.discovery.bootstrapToken.token}")
+	}
+	old := token()
+	require.NotEmpty(t, old)
+	m.Requests.Reset()
+	u.Kubectl(t, "delete", "secrets", "-n", "kube-system", "--field-selector", "type=bootstrap.kubernetes.io/token")
+	m.Restart(t)
+	m.Until(t, "another token", patience, func() bool { return token() != old })
+	m.Restart(t)
+	m.Until(t, "another version of the launch template", patience, func() bool { return m.Requests.count("CreateLaunchTemplateVersion") > 0 })
+	m.Requests.Quiet(t, 5*time.Second, patience)
+	for _, q := range m.Requests.Writes() {
+		assert.True(t, q.Repeated() || q.Action == "CreateLaunchTemplateVersion" || q.Action == "DeleteLaunchTemplateVersions", "%s", q)
+	}
+	assert.Len(t, m.Machines(t), before)
+	t.Log("proved: Cluster API makes another bootstrap token, and CAPA a version of the launch template for it, and they replace no machine")
 }
 
 // survivesKills takes a cluster back, kills a handover of it at a random moment and runs it

@@ -34,11 +34,7 @@ func printHelp(root *cobra.Command, e *env.Env) {
 
 // helpWidth is the width of help texts.
 func helpWidth(e *env.Env) int {
-	columns := 0
-	if e.OutIsTerminal {
-		columns, _ = e.Size()
-	}
-	return min(cmp.Or(columns, usualWidth), mostWidth)
+	return min(cmp.Or(e.OutWidth(), usualWidth), mostWidth)
 }
 
 // usage returns the help of a command without its description.

@@ -19,8 +19,8 @@ func costs(c *reconcile.Cost, v PlanView) string {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString(v.Style.paint(bold, "Cost:") + " " + total(c) + parenthesis(c))
-	b.WriteString("; data transfer is not included. Prices of " + c.Prices + ".\n")
+	line := v.Style.paint(bold, "Cost:") + " " + total(c) + parenthesis(c) + "; data transfer is not included. Prices of " + c.Prices + "."
+	b.WriteString(v.sentence(line) + "\n")
 	if v.Full {
 		b.WriteString(costTable(c, v.Style))
 	}

@@ -24,6 +24,16 @@ type PlanView struct {
 	Profile string // the profile with the credentials; "" if none is named
 
 	Notes []string // what the plan leads to, in a sentence each
+
+	Width int // of the terminal, to which sentences are broken; 0: they are one line each
+}
+
+// sentence breaks a line of words to the width of the terminal.
+func (v PlanView) sentence(line string) string {
+	if v.Width == 0 {
+		return line
+	}
+	return text.Wrap(line, v.Width)
 }
 
 // Who says in which account a plan is, and who has made it: "account 123456789012, us-east-1,
@@ -68,9 +78,9 @@ func Plan(w io.Writer, p reconcile.Plan, v PlanView) error {
 		return err
 	}
 	for _, note := range v.Notes {
-		b.WriteString(v.Style.paint(yellow, "Note: ") + note + "\n\n")
+		b.WriteString(v.sentence(v.Style.paint(yellow, "Note:")+" "+note) + "\n\n")
 	}
-	b.WriteString(Headline(p, v) + "\n" + costs(p.Cost, v))
+	b.WriteString(v.sentence(Headline(p, v)) + "\n" + costs(p.Cost, v))
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -43,6 +43,7 @@ func TestPlan(t *testing.T) {
 		"conflict": {changes(true), demo},
 		"replace":  {replacement(2), demo},
 		"replaced": {replacement(20), demo},
+		"narrow":   {replacement(2), PlanView{Cluster: "demo", Region: "us-east-1", Width: 40, Notes: []string{"Nodes will not become ready: the manifest installs no pod network."}}},
 		"nothing":  {reconcile.Plan{Steps: []reconcile.Step{{Resource: "vpc", Action: reconcile.Keep, CloudID: "vpc-1"}}}, demo},
 		"gone":     {reconcile.Plan{}, demo},
 	} {

@@ -100,8 +100,8 @@ func (o *describeOptions) print(s reconcile.Status, named bool, now time.Time) e
 		return printNames(o.Env.Out, s.Resources, func(r reconcile.ResourceStatus) string { return string(r.Resource) })
 	}
 	v := render.StatusView{Full: o.full || o.output.value == "wide", Named: named, Style: o.Env.OutStyle(), Now: now}
-	if o.Env.OutIsTerminal && !v.Full {
-		v.Width, _ = o.Env.Size()
+	if !v.Full {
+		v.Width = o.Env.OutWidth()
 	}
 	return render.Status(o.Env.Out, s, v)
 }

@@ -116,7 +116,7 @@ func worthShowing(p reconcile.Plan, err error) bool {
 
 // view returns how a plan is shown.
 func view(f *flags, c *reconcile.Cluster, who identity, full bool) render.PlanView {
-	return who.in(render.PlanView{Cluster: c.Name, Region: c.Region, Full: full, Style: f.Env.OutStyle()})
+	return who.in(render.PlanView{Cluster: c.Name, Region: c.Region, Full: full, Style: f.Env.OutStyle(), Width: f.Env.OutWidth()})
 }
 
 // show prints a plan in a format.

@@ -145,7 +145,7 @@ func (r *run) options(ctx context.Context) reconcile.Options {
 
 // confirm shows the plan and asks for confirmation.
 func (r *run) confirm(ctx context.Context, p reconcile.Plan) (bool, error) {
-	view := r.who.in(render.PlanView{Cluster: r.cluster.Name, Region: r.cluster.Region, Deletes: r.verb == "delete", Style: r.Env.ErrStyle(), Notes: r.notes(p)})
+	view := r.who.in(render.PlanView{Cluster: r.cluster.Name, Region: r.cluster.Region, Deletes: r.verb == "delete", Style: r.Env.ErrStyle(), Notes: r.notes(p), Width: r.Env.ErrWidth()})
 	r.caller = reconcile.Caller{Account: view.Account, ARN: view.Caller}
 	if r.planned != nil {
 		if err := r.planned.check(p, view); err != nil {

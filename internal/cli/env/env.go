@@ -128,6 +128,20 @@ func (e *Env) OutStyle() render.Style { return render.Style{Colour: e.colour(e.O
 // ErrStyle is the style for stderr.
 func (e *Env) ErrStyle() render.Style { return render.Style{Colour: e.colour(e.ErrIsTerminal)} }
 
+// OutWidth is the number of columns of stdout if it is a terminal, and 0 otherwise.
+func (e *Env) OutWidth() int { return e.columns(e.OutIsTerminal) }
+
+// ErrWidth is the number of columns of stderr if it is a terminal, and 0 otherwise.
+func (e *Env) ErrWidth() int { return e.columns(e.ErrIsTerminal) }
+
+func (e *Env) columns(terminal bool) int {
+	if !terminal || e.Size == nil {
+		return 0
+	}
+	columns, _ := e.Size()
+	return columns
+}
+
 // colour follows https://no-color.org.
 func (e *Env) colour(terminal bool) bool {
 	return terminal && !e.NoColour && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"

@@ -54,12 +54,12 @@ func (c *Cluster) Handover(ctx context.Context, o HandoverOptions) error {
 	return public(c.handover(ctx, o))
 }
 
-// CheckHandover returns a RefusedError for clusters that controllers would change, or that they
-// cannot manage. Of a pool with an Ignition configuration in a bucket, CAPA stores the
-// configuration under another name, and makes a version of the launch template for it. For node
-// groups with a launch template, CAPA 2.13.0 reads an image of the template, which does not
-// have one if EKS picks it (ReconcileLaunchTemplate); with an image, it needs the Kubernetes
-// version of the node group (reconcileNodegroupVersion), which EKS does not know then.
+// CheckHandover returns a RefusedError for clusters with pools that CAPA 2.13.0 cannot manage.
+// For node groups with a launch template, it reads an image of the template, which does not have
+// one if EKS picks it (ReconcileLaunchTemplate); with an image, it needs the Kubernetes version of
+// the node group (reconcileNodegroupVersion), which EKS does not know then. For pools whose
+// machines load their Ignition configuration by a presigned URL, it makes another URL, and a
+// version of the launch template for it, in every reconciliation (CreateForMachinePool).
 func (c *Cluster) CheckHandover() error {
 	if c.manifest == nil {
 		return &RefusedError{[]error{errors.New("a handover needs the manifest of the cluster")}}
@@ -77,10 +77,16 @@ func (c *Cluster) staysBehind(p manifest.Pool) string {
 	switch {
 	case p.Managed != nil && p.Managed.Spec.AWSLaunchTemplate != nil:
 		return "AWSManagedMachinePool/" + p.Managed.Name + ": node groups with a launch template cannot be handed over, because CAPA 2.13.0 fails on those that it has not made"
-	case p.Scaling != nil && p.Scaling.Spec.Ignition != nil && p.Scaling.Spec.Ignition.StorageType == infrav1.IgnitionStorageTypeOptionClusterObjectStore:
-		return "AWSMachinePool/" + p.Scaling.Name + ": pools with ignition.storageType: ClusterObjectStore cannot be handed over, because CAPA would change their launch templates"
+	case loadsIgnition(p) && c.manifest.Infra.Spec.S3Bucket != nil && c.manifest.Infra.Spec.S3Bucket.PresignedURLDuration != nil:
+		return "AWSMachinePool/" + p.Scaling.Name + ": pools with ignition.storageType: ClusterObjectStore and a presignedURLDuration cannot be handed over, because CAPA makes a version of their launch templates in every reconciliation"
 	}
 	return ""
+}
+
+// loadsIgnition reports whether machines of a pool load their Ignition configuration from the
+// bucket.
+func loadsIgnition(p manifest.Pool) bool {
+	return p.Scaling != nil && p.Scaling.Spec.Ignition != nil && p.Scaling.Spec.Ignition.StorageType != infrav1.IgnitionStorageTypeOptionUnencryptedUserData
 }
 
 func (c *Cluster) handover(ctx context.Context, o HandoverOptions) error {

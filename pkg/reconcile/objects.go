@@ -14,6 +14,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/clusterapi"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
@@ -132,6 +133,9 @@ func (r *run) poolUserData(ctx context.Context) (map[string][]byte, error) {
 			name = topology.NodeGroupTemplate(r.c.manifest, p.Managed)
 		}
 		data, err := ec2.LaunchTemplateUserData(cloud.ReadOnly(ctx), r.cloud, name)
+		if err == nil && loadsIgnition(p) { // CAPA stores it in the bucket, too; otherwise it leaves the user data as it is
+			data, err = bootdata.Stored(cloud.ReadOnly(ctx), r.cloud, data)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("user data of MachinePool/%s: %w", p.Object.Name, err)
 		}

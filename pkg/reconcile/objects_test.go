@@ -10,10 +10,12 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
@@ -153,14 +155,15 @@ func withoutLocks(a *awssim.AWS) []string {
 	return slices.DeleteFunc(a.Inventory(), func(x string) bool { return strings.Contains(x, "/lock/") })
 }
 
-// TestHandoverRefused refuses pools whose launch templates CAPA would change.
+// TestHandoverRefused refuses pools that CAPA cannot manage.
 func TestHandoverRefused(t *testing.T) {
 	m := load(t, "../../configs/flatcar-pool.yaml", nil)
 	m.Pools[0].Scaling.Spec.Ignition = &infrav1.Ignition{StorageType: infrav1.IgnitionStorageTypeOptionClusterObjectStore}
+	m.Infra.Spec.S3Bucket.PresignedURLDuration = &metav1.Duration{Duration: time.Hour}
 	templates := load(t, "../../configs/eks-templates.yaml", nil)
 	for want, m := range map[string]*manifest.Cluster{
-		"AWSMachinePool/flatcar-pool-mp-0: pools with ignition.storageType: ClusterObjectStore cannot be handed over": m,
-		": node groups with a launch template cannot be handed over":                                                  templates,
+		"AWSMachinePool/flatcar-pool-mp-0: pools with ignition.storageType: ClusterObjectStore and a presignedURLDuration cannot be handed over": m,
+		": node groups with a launch template cannot be handed over":                                                                             templates,
 	} {
 		err := open(m, awssim.New(awssim.Options{}).Process()).Handover(t.Context(), reconcile.HandoverOptions{})
 		require.ErrorAs(t, err, new(*reconcile.RefusedError))
@@ -233,6 +236,28 @@ func bootsWith(t *testing.T, a *awssim.AWS, data, secret string) {
 			assert.Equal(t, aws.ToString(launched.UserData), base64.StdEncoding.EncodeToString(decoded))
 			assert.Equal(t, "default/"+secret, cloud.FromEC2(launched.TagSpecifications[0].Tags)[infrav1.LaunchTemplateBootstrapDataSecret])
 		}
+	})
+}
+
+// TestHandoverOfIgnitionInBucket requires that the Secret has the configuration which is in the
+// bucket: CAPA stores it there under another name.
+func TestHandoverOfIgnitionInBucket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := quick(load(t, "../../configs/flatcar-pool.yaml", nil))
+		m.Pools[0].Scaling.Spec.Ignition = &infrav1.Ignition{Version: "2.3", StorageType: infrav1.IgnitionStorageTypeOptionClusterObjectStore}
+		a := account(m, lag)
+		mustApply(t, m, a)
+		before := withoutLocks(a)
+		objects, _ := handOver(t, m, a)
+		require.Equal(t, before, withoutLocks(a), "it changes nothing in AWS")
+		data, _, _ := unstructured.NestedString(objects["Secret/flatcar-pool-mp-0"], "data", "value")
+		secret, err := base64.StdEncoding.DecodeString(data)
+		require.NoError(t, err)
+		a.Edit(func(s *awssim.State) {
+			stored := s.S3.Buckets[m.Infra.Spec.S3Bucket.Name].Objects["node/machine-pool/flatcar-pool-mp-0"]
+			require.NotNil(t, stored)
+			require.Equal(t, string(stored.Body), string(secret))
+		})
 	})
 }
 

@@ -96,7 +96,6 @@ func (u *Laptop) addNodes(t *testing.T, want int) {
 	}
 }
 
-
 // createEKS creates an EKS cluster. Its nodes exist before the last run, which waits for them.
 func (l *Lab) createEKS(t *testing.T, cluster, manifest string, nodes int) *Laptop {
 	t.Helper()

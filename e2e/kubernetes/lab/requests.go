@@ -44,12 +44,23 @@ var reads = regexp.MustCompile(`^(Describe|Get|List|Head|Lookup|Search|BatchGet|
 func (r Request) Write() bool { return r.Service != "sts" && !reads.MatchString(r.Action) }
 
 // Repeated reports whether the request is one that CAPA 2.13 sends whenever it reconciles a
-// Network Load Balancer, also one that it has made itself, with the values that it has: it
-// compares all attributes with the one that it sets (reconcileV2LB), and never compares
-// security groups (shouldReconcileSGs in pkg/cloud/services/elb/loadbalancer.go).
+// Network Load Balancer or a bucket, also one that it has made itself, with the values that it
+// has: it compares all attributes with the one that it sets (reconcileV2LB), never compares
+// security groups (shouldReconcileSGs in pkg/cloud/services/elb/loadbalancer.go), and nothing
+// of a bucket (ReconcileBucket and CreateForMachinePool in pkg/cloud/services/s3/s3.go).
 func (r Request) Repeated() bool {
-	return r.Service == "elasticloadbalancing" && (r.Action == "SetSecurityGroups" || r.Action == "ModifyLoadBalancerAttributes")
+	switch r.Service {
+	case "elasticloadbalancing":
+		return r.Action == "SetSecurityGroups" || r.Action == "ModifyLoadBalancerAttributes"
+	case "s3":
+		return bucketWrites.MatchString(r.Action)
+	}
+	return false
 }
+
+// bucketWrites matches the creation of a bucket, its tags, policy and rules, and the
+// configuration of a pool.
+var bucketWrites = regexp.MustCompile(`^PUT /[^/?]+(/?|/?\?(tagging|policy|lifecycle)=?|/machine-pool/[^/]+/[0-9a-f]{64}\?x-id=PutObject)$`)
 
 // TagsGateway reports whether the request gives a NAT gateway the tags of a cluster. CAPA
 // 2.13 sends it once for those of a VPC that somebody else owns, unless its feature

@@ -111,7 +111,10 @@ func New(cfg aws.Config, cluster string, o Options) *Clients {
 	c.STS, c.Quotas = sts.NewFromConfig(cfg), servicequotas.NewFromConfig(cfg)
 	c.AutoScaling = autoscaling.NewFromConfig(cfg)
 	c.Pricing = pricing.NewFromConfig(cfg, priceList)
-	c.S3 = s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = cfg.BaseEndpoint != nil })
+	c.S3 = s3.NewFromConfig(cfg, func(o *s3.Options) {
+		o.UsePathStyle = cfg.BaseEndpoint != nil
+		o.DisableLogOutputChecksumValidationSkipped = true // which does not mean that anything is wrong
+	})
 	return c
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
@@ -136,8 +137,26 @@ func (p *Process) hook(stack *middleware.Stack) error {
 		func(ctx context.Context, in middleware.FinalizeInput, _ middleware.FinalizeHandler) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
 			ctx = middleware.WithStackValue(ctx, accessKey{}, signer(in.Request))
 			out.Result, err = p.send(ctx, awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx), middleware.GetStackValue(ctx, inputKey{}))
+			if o, ok := out.Result.(*s3.GetObjectOutput); ok && err == nil {
+				o.Body = connected{o.Body, ctx.Err}
+			}
 			return out, md, err
 		}), "Signing", middleware.After)
+}
+
+// connected is the content of an object. It comes after the answer, on a connection that ends with
+// the context of the attempt.
+type connected struct {
+	io.ReadCloser
+	ended func() error // nil while the attempt lasts
+}
+
+// Read implements io.Reader.
+func (c connected) Read(p []byte) (int, error) {
+	if err := c.ended(); err != nil {
+		return 0, err
+	}
+	return c.ReadCloser.Read(p)
 }
 
 // Request is a call of a client in another process.

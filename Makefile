@@ -89,9 +89,8 @@ e2e: requires-e2e build oracle kubernetes witnesses upstream site ## run the bin
 campaign: requires-e2e build ## create and delete 200 clusters on moto_server while requests fail and processes are killed; an hour
 	E2E_LIVES=200 go test -tags e2e -count 1 -timeout 4h -run TestKilled -v ./e2e
 
-witnesses: requires-witnesses test/iamjudge/node_modules/.package-lock.json ## check all calls against AWS's API models and an IAM evaluator, and user data against CAPA's code
+witnesses: requires-witnesses test/iamjudge/node_modules/.package-lock.json ## check all calls against AWS's API models and an IAM evaluator
 	go test -tags e2e -count 1 -timeout 15m -run 'TestAPIModels|TestPolicyIsJudged' ./pkg/reconcile
-	go test -tags e2e -count 1 -timeout 15m -run TestCAPARendersTheSame ./internal/engine/boot
 
 upstream: ## run all manifests of Cluster API Provider AWS and of its tests on the simulated AWS
 	go test -tags e2e -count 1 -timeout 10m -run TestUpstreamsManifests ./pkg/reconcile

@@ -262,7 +262,7 @@ func TestHandoverOfIgnitionInBucket(t *testing.T) {
 }
 
 // TestHandoverOfMachinesOfEKS requires that the controllers render the same user data for a
-// pool (see TestCAPARendersTheSame): the block of Services, which EKS has chosen, is in the
+// pool (see TestBytesOfEKS in test/oracle): the block of Services, which EKS has chosen, is in the
 // Cluster, where they read it.
 func TestHandoverOfMachinesOfEKS(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

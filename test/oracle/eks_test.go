@@ -95,26 +95,56 @@ func TestEKSConfig(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := &capa.NodeInput{
-				ClusterName: n.Cluster.Name, KubeletExtraArgs: spec.KubeletExtraArgs, ContainerRuntime: spec.ContainerRuntime, DNSClusterIP: spec.DNSClusterIP,
-				DockerConfigJSON: spec.DockerConfigJSON, APIRetryAttempts: spec.APIRetryAttempts, UseMaxPods: spec.UseMaxPods,
-				PreBootstrapCommands: spec.PreBootstrapCommands, PostBootstrapCommands: spec.PostBootstrapCommands, BootstrapCommandOverride: spec.BootstrapCommandOverride,
-				Files: spec.Files, Users: spec.Users, DiskSetup: spec.DiskSetup, Mounts: spec.Mounts, NTP: spec.NTP,
-			}
-			// As CAPA's controller sets it.
-			if spec.PauseContainer != nil {
-				in.PauseContainerAccount, in.PauseContainerVersion = &spec.PauseContainer.AccountNumber, &spec.PauseContainer.Version
-			}
-			if spec.ServiceIPV6Cidr != nil {
-				in.ServiceIPV6Cidr, in.IPFamily = spec.ServiceIPV6Cidr, ptr("ipv6")
-			}
-			want, err := capa.EKSConfig(in)
-			require.NoError(t, err)
+			want := eksConfigOfCAPA(t, n, spec)
 			got, err := boot.RenderEKSConfig(n, spec)
 			require.NoError(t, err)
 			assert.Equal(t, plainly(t, string(want)), plainly(t, string(got.Content)))
 		})
 	}
+}
+
+// eksConfigOfCAPA renders the user data as CAPA's controller does (joinWorker in
+// bootstrap/eks/controllers/eksconfig_controller.go).
+func eksConfigOfCAPA(t *testing.T, n boot.EKSNode, spec eksbootstrapv1.EKSConfigSpec) []byte {
+	t.Helper()
+	in := &capa.NodeInput{
+		ClusterName: n.Cluster.Name, KubeletExtraArgs: spec.KubeletExtraArgs, ContainerRuntime: spec.ContainerRuntime, DNSClusterIP: spec.DNSClusterIP,
+		DockerConfigJSON: spec.DockerConfigJSON, APIRetryAttempts: spec.APIRetryAttempts, UseMaxPods: spec.UseMaxPods,
+		PreBootstrapCommands: spec.PreBootstrapCommands, PostBootstrapCommands: spec.PostBootstrapCommands, BootstrapCommandOverride: spec.BootstrapCommandOverride,
+		Files: spec.Files, Users: spec.Users, DiskSetup: spec.DiskSetup, Mounts: spec.Mounts, NTP: spec.NTP,
+	}
+	if spec.PauseContainer != nil {
+		in.PauseContainerAccount, in.PauseContainerVersion = &spec.PauseContainer.AccountNumber, &spec.PauseContainer.Version
+	}
+	if spec.ServiceIPV6Cidr != nil {
+		in.ServiceIPV6Cidr, in.IPFamily = spec.ServiceIPV6Cidr, ptr("ipv6")
+	}
+	out, err := capa.EKSConfig(in)
+	require.NoError(t, err)
+	return out
+}
+
+// nodeadmOfCAPA renders the user data as CAPA's controller does (joinWorker in
+// bootstrap/eks/controllers/nodeadmconfig_controller.go).
+func nodeadmOfCAPA(t *testing.T, n boot.EKSNode, spec eksbootstrapv1.NodeadmConfigSpec) []byte {
+	t.Helper()
+	in := &capa.NodeadmInput{
+		ClusterName: n.Cluster.Name, APIServerEndpoint: n.Cluster.Endpoint, CACert: base64.StdEncoding.EncodeToString(n.Cluster.CA), ServiceCIDR: n.Cluster.ServiceCIDR,
+		FeatureGates: spec.FeatureGates, PreNodeadmCommands: spec.PreNodeadmCommands,
+		Files: spec.Files, Users: spec.Users, DiskSetup: spec.DiskSetup, Mounts: spec.Mounts, NTP: spec.NTP,
+	}
+	if in.Files == nil {
+		in.Files = []eksbootstrapv1.File{} // as FileResolver.ResolveFiles returns it
+	}
+	if spec.Kubelet != nil {
+		in.KubeletConfig, in.KubeletFlags = spec.Kubelet.Config, spec.Kubelet.Flags
+	}
+	if spec.Containerd != nil {
+		in.ContainerdConfig, in.ContainerdBaseRuntimeSpec = spec.Containerd.Config, spec.Containerd.BaseRuntimeSpec
+	}
+	out, err := capa.NodeadmConfig(in)
+	require.NoError(t, err)
+	return out
 }
 
 // message returns the parts of a MIME message, by kind and in order.
@@ -170,19 +200,7 @@ func TestNodeadmConfig(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := &capa.NodeadmInput{
-				ClusterName: n.Cluster.Name, APIServerEndpoint: n.Cluster.Endpoint, CACert: base64.StdEncoding.EncodeToString(n.Cluster.CA), ServiceCIDR: n.Cluster.ServiceCIDR,
-				FeatureGates: spec.FeatureGates, PreNodeadmCommands: spec.PreNodeadmCommands,
-				Files: spec.Files, Users: spec.Users, DiskSetup: spec.DiskSetup, Mounts: spec.Mounts, NTP: spec.NTP,
-			}
-			if spec.Kubelet != nil {
-				in.KubeletConfig, in.KubeletFlags = spec.Kubelet.Config, spec.Kubelet.Flags
-			}
-			if spec.Containerd != nil {
-				in.ContainerdConfig, in.ContainerdBaseRuntimeSpec = spec.Containerd.Config, spec.Containerd.BaseRuntimeSpec
-			}
-			upstream, err := capa.NodeadmConfig(in)
-			require.NoError(t, err)
+			upstream := nodeadmOfCAPA(t, n, spec)
 			ours, err := boot.RenderNodeadm(n, spec)
 			require.NoError(t, err)
 			want, got := readMessage(t, upstream), readMessage(t, ours.Content)

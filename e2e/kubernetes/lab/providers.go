@@ -36,7 +36,8 @@ func providers() []provider {
 // setting returns the value of a variable of the manifests, "NAME:=default".
 func setting(variable string) string {
 	name, value, _ := strings.Cut(variable, ":=")
-	if name == "EXP_MACHINE_POOL" {
+	switch name {
+	case "EXP_MACHINE_POOL", "EXP_BOOTSTRAP_FORMAT_IGNITION", "EXP_KUBEADM_BOOTSTRAP_FORMAT_IGNITION":
 		return "true"
 	}
 	return value

@@ -68,7 +68,7 @@ func unsettled(o unstructured.Unstructured) (open []string) {
 	}
 	if want, is := number("spec", "replicas"); is {
 		for _, field := range []string{"replicas", "readyReplicas", "availableReplicas", "upToDateReplicas"} {
-			if have, is := number("status", field); !is || have != want {
+			if have, _ := number("status", field); have != want {
 				open = append(open, fmt.Sprintf("%s is %d, not %d", field, have, want))
 			}
 		}

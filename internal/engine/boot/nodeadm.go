@@ -26,9 +26,9 @@ const (
 
 // RenderNodeadm renders the bootstrap data for EKS's Amazon Linux 2023 AMIs, byte for byte
 // as CAPA does: a MIME message with two or three parts. These are a script with the commands
-// before nodeadm, if there are any, the NodeConfig that nodeadm reads, and a cloud-config. The data differs
-// from CAPA's only where that means something else than the spec: CAPA does not encode
-// values, including non-ASCII text. All fields of n.Cluster are required.
+// before nodeadm, if there are any, the NodeConfig that nodeadm reads, and a cloud-config.
+// The data differs from CAPA's only where that means something else than the spec: CAPA does
+// not encode values, including non-ASCII text. All fields of n.Cluster are required.
 //
 // nodeadm reads its NodeConfig from the user data of the instance, compressed or not. The
 // data must not be delivered with a backend and a boothook.

@@ -93,7 +93,7 @@ func plainInYAML11(value string) bool {
 		return false
 	}
 	switch strings.ToLower(value) {
-	case "y", "n", "yes", "no", "on", "off", "true", "false", "null", "~":
+	case "y", "n", "yes", "no", "on", "off", "true", "false", "null", "~", "=":
 		return false
 	}
 	return !number11.MatchString(value)

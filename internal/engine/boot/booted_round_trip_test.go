@@ -109,6 +109,7 @@ files:
 - {path: /etc/motd, owner: "root:wheel", permissions: "0640", content: "hello\nworld\n"}
 - {path: /etc/append, content: "more\n", append: true}
 - {path: /etc/base64, encoding: base64, content: AAECAw==}
+- {path: /etc/empty}
 - {path: /etc/lines, content: " first\n\n  second\n\n"}
 `
 

@@ -119,7 +119,7 @@ func writeFile(f bootstrapv1.File) *yaml.Node {
 		doc.add("permissions", &yaml.Node{Kind: yaml.ScalarNode, Style: yaml.SingleQuotedStyle, Value: f.Permissions})
 	}
 	doc.addBool("append", f.Append)
-	doc.add("content", content(f.Content))
+	doc.add("content", fileContent(f.Content))
 	return doc.node()
 }
 

@@ -260,6 +260,12 @@ func TestEKSErrors(t *testing.T) {
 	}
 }
 
+// An empty file stays empty: a block would end with a newline.
+func TestEmptyFile(t *testing.T) {
+	content := renderEKS(t, eksNode(t), eksbootstrapv1.EKSConfigSpec{Files: []eksbootstrapv1.File{{Path: "/etc/empty"}}})
+	assert.Contains(t, content, "  - path: /etc/empty\n    content: \"\"\n")
+}
+
 func TestEKSDoesNotChangeTheSpec(t *testing.T) {
 	eks, nodeadm := eksEverything(), nodeadmEverything()
 	renderEKS(t, eksNode(t), eks)

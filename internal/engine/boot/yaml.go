@@ -179,9 +179,9 @@ func writeYAML(out *bytes.Buffer, node *yaml.Node, indent int) error {
 // text has.
 const contentTag = "!content"
 
-// content returns the content of a file.
-func content(value string) *yaml.Node {
-	node := block(strings.TrimRight(value, "\n") + "\n")
+// fileContent returns the content of a file.
+func fileContent(value string) *yaml.Node {
+	node := block(oneNewline(value))
 	if node.Style == yaml.LiteralStyle {
 		node.Tag, node.Value = contentTag, value
 	}

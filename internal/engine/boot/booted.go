@@ -42,7 +42,7 @@ func ParseBooted(userData []byte, secret func(string) bool) (*Booted, error) {
 	}
 	doc, err := readConfig(text)
 	if err != nil {
-		return nil, fmt.Errorf("the user data is not a cloud-config of Cluster API: %w", err)
+		return nil, err
 	}
 	return b, b.read(doc)
 }

@@ -40,7 +40,7 @@ func ParseBootedEKS(userData []byte, secret func(string) bool) (*BootedEKS, erro
 func (b *Booted) eksConfig(text []byte) (*BootedEKS, error) {
 	doc, err := readConfig(text)
 	if err != nil {
-		return nil, fmt.Errorf("the user data is not a cloud-config of Cluster API: %w", err)
+		return nil, err
 	}
 	b.readSections(doc)
 	at := slices.IndexFunc(doc.Run, func(c any) bool { line, _ := c.(string); return strings.HasPrefix(line, bootstrapScript+" ") })
@@ -148,7 +148,7 @@ func (b *Booted) nodeadm(parts []part) (*BootedEKS, error) {
 		case isCloudConfig(p.content):
 			doc, err := readConfig(p.content)
 			if err != nil {
-				return nil, fmt.Errorf("a cloud-config in the user data: %w", err)
+				return nil, err
 			}
 			b.readSections(doc)
 		}

@@ -44,12 +44,12 @@ type bootedFile struct {
 	Append                             *bool
 }
 
-// readConfig decodes a cloud-config. The content of its files is then as in the manifest, with
-// as many newlines at the end, of which YAML reads one (writeContent).
+// readConfig decodes a cloud-config. The content of its files has as many newlines at the end as
+// in the manifest (see writeContent). A YAML parser always reads one.
 func readConfig(text []byte) (*bootedConfig, error) {
 	var doc bootedConfig
 	if yaml.Unmarshal(text, &doc) != nil {
-		return nil, errors.New("it cannot be read") // the error of the parser may quote secrets
+		return nil, errors.New("the user data is not a cloud-config of Cluster API") // the error of the parser may quote secrets
 	}
 	lines := strings.Split(string(text), "\n")
 	for i := range doc.Files {

@@ -60,12 +60,12 @@ func RenderNodeadm(n EKSNode, spec eksbootstrapv1.NodeadmConfigSpec) (Data, erro
 type nodeadmMessage struct {
 	script      string // "" if there is none
 	config      string // a NodeConfig
-	cloudConfig string // as in CAPA, also if it is empty
+	cloudConfig string // always written, as in CAPA
 }
 
 // encode returns the message. As in CAPA, an empty part follows the script, and the message
-// ends without a newline: a controller makes a new version of a launch template if its user
-// data differs in a byte from what it renders itself.
+// ends without a newline. CAPA's controller compares the user data of a launch template with
+// its own, byte for byte. If they differ, it creates a new version of the launch template.
 func (m nodeadmMessage) encode() string {
 	b := m.boundary()
 	out := "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"" + b + "\"\n\n"
@@ -184,12 +184,12 @@ func rawYAML(raw *runtime.RawExtension) (string, error) {
 	return string(out), err
 }
 
-// indent is that of values in the NodeConfig.
-const indent = "      "
+// valueIndent is the indentation of values in the NodeConfig.
+const valueIndent = "      "
 
 // indented indents all lines of a text, also the empty one at its end.
 func indented(text string) string {
-	return indent + strings.ReplaceAll(text, "\n", "\n"+indent)
+	return valueIndent + strings.ReplaceAll(text, "\n", "\n"+valueIndent)
 }
 
 // containerdConfig returns a TOML text as a value in YAML. CAPA copies the text into the
@@ -201,6 +201,6 @@ func containerdConfig(config string) string {
 		return "\n" + indented(config)
 	}
 	out := bytes.NewBufferString(" ")
-	writeBlock(out, config, len(indent))
+	writeBlock(out, config, len(valueIndent))
 	return strings.TrimSuffix(out.String(), "\n")
 }

@@ -121,7 +121,7 @@ func (g machineGroup) metadata() map[string]any {
 	return out
 }
 
-// commentMarks says what is not known of the labels and taints of the Nodes of a group.
+// commentMarks adds the comment about labels and taints of the Nodes of a group.
 func (g machineGroup) commentMarks(o *Object, path string) {
 	set := registeredByEKS(g.eks)
 	if g.eks == nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
 // marks are the labels and taints of the Nodes of a group. Those that Kubernetes, AWS or Cluster
@@ -168,8 +169,9 @@ func (m marks) unset(set registered) []string {
 	return out
 }
 
-// comment says what is not known of labels and taints, and which of them nothing sets. asked
-// reports whether the API server was asked.
+// comment describes the labels and taints that are not in the manifest: those that the import
+// does not know, and those that the bootstrap configuration does not set. asked reports whether
+// the import has read the Nodes from the API server.
 func (m marks) comment(asked bool, set registered) string {
 	var lines []string
 	switch unset := m.unset(set); {
@@ -178,15 +180,15 @@ func (m marks) comment(asked bool, set registered) string {
 	case m.nodes == 0:
 		return "Not known: labels and taints. None of the machines was found as a Node."
 	case len(unset) > 0:
-		lines = append(lines, wrapped("All Nodes also have: "+listed(unset)+". This manifest does not set that, and Nodes that are added do not have it."))
+		lines = append(lines, text.Wrap("All Nodes also have: "+listed(unset)+". This manifest does not set that, and Nodes that are added do not have it.", commentWidth))
 	}
 	for _, t := range usualTaints(true) {
 		if slices.ContainsFunc(set.taints, isTaint(t)) && !slices.ContainsFunc(m.taints, isTaint(t)) {
-			lines = append(lines, wrapped("Nodes that are added have the taint "+t.ToString()+". It has been removed from others."))
+			lines = append(lines, text.Wrap("Nodes that are added have the taint "+t.ToString()+". It has been removed from others.", commentWidth))
 		}
 	}
 	if len(m.some) > 0 {
-		lines = append(lines, wrapped("Left out, because only some Nodes have it, or with another value: "+listed(m.some)+"."))
+		lines = append(lines, text.Wrap("Left out, because only some Nodes have it, or with another value: "+listed(m.some)+".", commentWidth))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -194,7 +196,7 @@ func (m marks) comment(asked bool, set registered) string {
 // mostListed is the number of labels and taints that a comment lists.
 const mostListed = 12
 
-// listed lists the first words of a list, and says how many more there are.
+// listed returns the first words of a list, and the number of the others.
 func listed(words []string) string {
 	if more := len(words) - mostListed; more > 0 {
 		words = append(slices.Clone(words[:mostListed]), fmt.Sprintf("%d more", more))

@@ -65,7 +65,7 @@ func TestMarksOfGroup(t *testing.T) {
 	assert.Equal(t, []string{"mine=1", "team=a"}, m.unset(registered{map[string]string{"pool": "gpu"}, []corev1.Taint{gpu}}))
 }
 
-// What is not known is said.
+// A comment lists the labels and taints that the manifest does not set.
 func TestCommentOfMarks(t *testing.T) {
 	s := &SelfManaged{}
 	assert.Equal(t, "Not known: labels and taints of the Nodes.", s.marksOf(false, "i-1").comment(false, registered{}))
@@ -79,7 +79,8 @@ func TestCommentOfMarks(t *testing.T) {
 	assert.Empty(t, s.marksOf(false, "i-1").comment(true, registered{}))
 }
 
-// All lists of a few elements are tried; of many, only the given one.
+// For a few elements, orders returns all lists of them. For many, it returns only the given list
+// and the empty one.
 func TestOrders(t *testing.T) {
 	assert.Equal(t, [][]string{{"a", "b"}, {"b", "a"}, {"a"}, {"b"}, {}}, orders([]string{"a", "b"}))
 	assert.Len(t, orders([]int{1, 2, 3, 4}), 65)

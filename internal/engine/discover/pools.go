@@ -109,7 +109,7 @@ func (s *SelfManaged) poolMarks(p Pool) marks {
 	return m
 }
 
-// commentPoolMarks says what is not known of the labels and taints of the Nodes of a pool.
+// commentPoolMarks adds the comment about labels and taints of the Nodes of a pool.
 func (s *SelfManaged) commentPoolMarks(o *Object, p Pool, set registered) {
 	if len(p.Group.Instances) > 0 {
 		o.comment("spec.template", s.poolMarks(p).comment(s.Nodes != nil, set))

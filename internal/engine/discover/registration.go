@@ -21,7 +21,7 @@ func (m marks) register(r *bootstrapv1.NodeRegistrationOptions, controlPlane boo
 	}
 }
 
-// mostPermuted is the number of labels or taints of which all orders are tried.
+// mostPermuted is the largest number of labels or taints for which orders returns all orders.
 const mostPermuted = 4
 
 // orders returns all lists of some elements of a list, the longest first. If there are too many
@@ -81,7 +81,8 @@ const (
 	taintsArgument     = "register-with-taints"
 )
 
-// registeredByKubeadm returns what kubeadm registers a Node with.
+// registeredByKubeadm returns the labels and taints with which a kubelet that kubeadm configures
+// registers its Node.
 func registeredByKubeadm(r bootstrapv1.NodeRegistrationOptions, controlPlane bool) registered {
 	out := registered{labelsIn(argument(r.KubeletExtraArgs, nodeLabelsArgument)), usualTaints(controlPlane)}
 	if r.Taints != nil {
@@ -93,7 +94,8 @@ func registeredByKubeadm(r bootstrapv1.NodeRegistrationOptions, controlPlane boo
 	return out
 }
 
-// registeredByEKS returns what the bootstrap of EKS registers a Node with.
+// registeredByEKS returns the labels and taints with which the kubelet of a machine of EKS
+// registers its Node.
 func registeredByEKS(b *boot.BootedEKS) (out registered) {
 	switch {
 	case b == nil:

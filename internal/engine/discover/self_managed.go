@@ -15,6 +15,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
 // SelfManaged is a cluster whose control plane consists of machines with kubeadm, or the part of
@@ -175,20 +176,20 @@ func (s *SelfManaged) Remarks() []string {
 	return append(remarks(true), unread(s.Unread)...)
 }
 
-// remarks says what manifests of imports do not contain. ofClusterAPI reports whether the cluster
-// may have had other objects in a management cluster.
+// remarks lists what the manifest of an import does not contain. ofClusterAPI reports whether the
+// cluster may have had other objects in a management cluster.
 func remarks(ofClusterAPI bool) []string {
-	text := "Objects in Kubernetes are not part of this manifest."
+	all := "Objects in Kubernetes are not part of this manifest."
 	if ofClusterAPI {
-		text += " Neither AWS nor Kubernetes knows MachineHealthChecks, ClusterResourceSets, annotations of Machines, and how machines are replaced (rollout, deletion, remediation): add them, if the cluster had any."
+		all += " Neither AWS nor Kubernetes knows MachineHealthChecks, ClusterResourceSets, annotations of Machines, and how machines are replaced (rollout, deletion, remediation): add them, if the cluster had any."
 	}
-	return strings.Split(wrapped(text), "\n")
+	return strings.Split(text.Wrap(all, commentWidth), "\n")
 }
 
-// unread says what could not be read, and why.
+// unread returns a paragraph for each part of the cluster that the import could not read.
 func unread(all []string) (out []string) {
 	for _, x := range all {
-		out = append(out, strings.Split("\n"+wrapped("Not read: "+x+"."), "\n")...)
+		out = append(out, strings.Split("\n"+text.Wrap("Not read: "+x+".", commentWidth), "\n")...)
 	}
 	return out
 }

@@ -38,19 +38,6 @@ func (o *Object) comment(path, text string) {
 // commentWidth is the length of the lines of a comment.
 const commentWidth = 88
 
-// wrapped breaks a text into lines.
-func wrapped(text string) string {
-	var lines []string
-	line := ""
-	for word := range strings.FieldsSeq(text) {
-		if line != "" && len(line)+1+len(word) > commentWidth {
-			lines, line = append(lines, line), ""
-		}
-		line = strings.TrimPrefix(line+" "+word, " ")
-	}
-	return strings.Join(append(lines, line), "\n")
-}
-
 // YAML returns objects as YAML documents. The head is a comment at the beginning.
 func YAML(head []string, all []Object) ([]byte, error) {
 	var out bytes.Buffer

@@ -63,8 +63,8 @@ func (s *shell) latest(c wire.Client, pool string) templateVersion {
 	return answer.Versions[0]
 }
 
-// rotates makes a version of the launch template of a pool as CAPA does when Cluster API has made
-// another bootstrap token: it differs in the user data, and in the hash in the tags.
+// rotates creates a version of the launch template of a pool, as CAPA does when Cluster API has
+// created another bootstrap token. Only the user data and its hash in the tags are new.
 func (s *shell) rotates(pool string) {
 	s.t.Helper()
 	s.account(func(c wire.Client) {

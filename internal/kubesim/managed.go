@@ -33,8 +33,8 @@ func Label(now time.Time, node Object, manager, key, label string) {
 	node["metadata"] = manageLabels(node, changed, manager, now)["metadata"]
 }
 
-// manageLabels records in managedFields of a Node who has changed which labels: a label belongs to
-// the manager that has set its value.
+// manageLabels updates managedFields of a Node. A label belongs to the manager that last changed
+// its value.
 func manageLabels(have, after Object, manager string, now time.Time) Object {
 	was, _ := value(have, "metadata", "labels").(Object)
 	is, _ := value(after, "metadata", "labels").(Object)

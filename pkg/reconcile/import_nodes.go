@@ -35,8 +35,8 @@ func readNodes(ctx context.Context, c *cloud.Clients, client *kube.Client, endpo
 	return nil
 }
 
-// readEKSNodes does the same for the machines and Auto Scaling groups of an EKS cluster. If the API
-// server does not answer, or the caller has no access to it, it says so, and goes on.
+// readEKSNodes does the same for the machines and Auto Scaling groups of an EKS cluster. If it
+// cannot ask the API server, it adds the reason to found.Unread.
 func readEKSNodes(ctx context.Context, c *cloud.Clients, found *discover.EKS) {
 	if len(found.Workers.Machines)+len(found.Workers.Pools) == 0 {
 		return

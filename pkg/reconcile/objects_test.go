@@ -223,8 +223,8 @@ func handOver(t *testing.T, m *manifest.Cluster, a *awssim.AWS) (objects map[str
 	return objects, status
 }
 
-// bootsWith requires that the only launch template of the account has the user data of a
-// Secret, and says so in a tag.
+// bootsWith requires that the account has one launch template, with the user data of a Secret and
+// a tag with the name of that Secret.
 func bootsWith(t *testing.T, a *awssim.AWS, data, secret string) {
 	t.Helper()
 	a.Edit(func(s *awssim.State) {

@@ -20,8 +20,8 @@ import (
 // adds can join. No machine is replaced. It changes nothing. If Takeback would be refused, the
 // error is a RefusedError.
 //
-// In the launch template of a pool, Cluster API puts a bootstrap token that its controllers
-// renew. Without them, it expires after some minutes.
+// Cluster API stores a bootstrap token in the launch template of a pool. The token is valid for 15
+// minutes. While the controllers run, they replace it before it expires.
 func (c *Cluster) PlanTakeback(ctx context.Context, from Manager) ([]Step, error) {
 	r := c.begin(Options{})
 	r.takesBack = true

@@ -325,9 +325,9 @@ func writesOfTakeback(t *testing.T, m *manifest.Cluster) (calls []int) {
 	return calls
 }
 
-// Wherever a takeback is killed or fails at a write, another one ends it: each launch template has
-// one version of this program, no machine is replaced, and machines that are added join. After a
-// failure, the controllers go on in the meantime.
+// A takeback is killed or fails at a write, and is run again. Then each launch template has one
+// version of this program, no machine is replaced, and machines that are added join. After a
+// failure, the controllers run until the second takeback.
 func TestTakebackMayDie(t *testing.T) {
 	file := twoPools(t)
 	managed := func() *manifest.Cluster {

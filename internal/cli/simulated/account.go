@@ -78,7 +78,7 @@ type Account struct {
 // The clock of the account continues where it stopped.
 func Open(ctx context.Context, o Options) (*Account, error) {
 	if err := os.MkdirAll(filepath.Dir(o.File), 0o700); err != nil {
-		return nil, fmt.Errorf("simulated account: %w; name another file with --simulate-state", err)
+		return nil, fmt.Errorf("simulated account: %w; use --simulate-state to choose another file", err)
 	}
 	lock, err := acquire(ctx, o.File+".lock", o.Waits)
 	if other, is := errors.AsType[*ServedError](err); is && !o.Alone {
@@ -86,7 +86,7 @@ func Open(ctx context.Context, o Options) (*Account, error) {
 		return a, o.about(err)
 	}
 	if errors.As(err, new(*fs.PathError)) {
-		err = fmt.Errorf("%w; name another file with --simulate-state", err)
+		err = fmt.Errorf("%w; use --simulate-state to choose another file", err)
 	}
 	if err != nil {
 		return nil, o.about(err)

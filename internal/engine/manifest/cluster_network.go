@@ -45,7 +45,8 @@ type networkBlock struct {
 	path string
 }
 
-// networkBlocks parses blocks, and checks how many there are. What is no block was reported.
+// networkBlocks parses blocks, and reports if there are too many. validateCluster reports blocks
+// that are not valid.
 func (l *loader) networkBlocks(cluster *object, path string, texts []string) (all []networkBlock) {
 	four := 0
 	for i, text := range texts {

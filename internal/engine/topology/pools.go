@@ -36,8 +36,8 @@ func addPools(g *graph.Graph, p platform, plan machinePlan) (pools []graph.Resou
 	return pools, remarks, nil
 }
 
-// withoutKeeper says what happens if no machine of the control plane keeps the token valid. Only
-// runs that use the API server can make another one.
+// withoutKeeper describes how long machines can join if no machine of the control plane renews
+// the bootstrap token. Only a run that uses the API server can create another token.
 func (p platform) withoutKeeper() string {
 	if p.usesAPIServer() {
 		return fmt.Sprintf("it is valid for a year, and after one of the control plane is replaced, for %s at a time", TokenTTL)

@@ -30,6 +30,8 @@ const (
 	Cut        = core.Cut
 	KillBefore = core.KillBefore
 	KillAfter  = core.KillAfter
+	Held       = core.Held
+	KillHeld   = core.KillHeld
 )
 
 // Durations in EKS.
@@ -37,6 +39,8 @@ const (
 	EKSClusterTakes     = eks.ClusterTakes
 	EKSAddonTakes       = eks.AddonTakes
 	EKSNodeGroupDeletes = eks.NodeGroupDeletes
+	EKSNodeGroupTakes   = eks.NodeGroupTakes
+	EKSNodeGroupGivesUp = eks.NodeGroupGivesUp
 )
 
 // Options configure the simulated account.

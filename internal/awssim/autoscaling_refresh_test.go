@@ -1,6 +1,7 @@
 package awssim
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -79,6 +80,61 @@ func TestInstanceRefresh(t *testing.T) {
 				time.Sleep(time.Minute)
 				assert.Equal(t, []string{"1a InService t3.large v2", "1a InService t3.large v2", "1b InService t3.large v2", "1b InService t3.large v2"}, p.states())
 			})
+		})
+	}
+}
+
+// A refresh with checkpoints waits at each, and ends at the last one. Another one replaces the
+// outdated instances first.
+func TestInstanceRefreshCheckpoints(t *testing.T) {
+	pooled(t, func(t *testing.T, p *pool) {
+		r := p.group("demo", 4)
+		r.DefaultInstanceWarmup = aws.Int32(60)
+		p.make(r)
+		time.Sleep(10 * time.Minute)
+		p.newVersion()
+		outdated := func() (n int) {
+			for _, s := range p.states() {
+				if strings.Contains(s, " v1") {
+					n++
+				}
+			}
+			return n
+		}
+		require.NoError(t, p.start(&types.RefreshPreferences{CheckpointPercentages: []int32{25, 75}, CheckpointDelay: aws.Int32(1800)}))
+		time.Sleep(20 * time.Minute)
+		assert.Equal(t, types.InstanceRefreshStatusInProgress, p.last().Status)
+		assert.Equal(t, 3, outdated(), "it waits at the checkpoint")
+		p.watch()
+		assert.Equal(t, types.InstanceRefreshStatusSuccessful, p.last().Status)
+		time.Sleep(10 * time.Minute)
+		assert.Equal(t, 1, outdated(), "75 percent are replaced")
+		require.NoError(t, p.start(&types.RefreshPreferences{CheckpointPercentages: []int32{25}, CheckpointDelay: aws.Int32(0)}))
+		least, most := p.watch()
+		assert.Equal(t, []int{3, 4}, []int{least, most})
+		assert.Zero(t, outdated())
+		for _, bad := range [][]int32{{0}, {50, 50}, {60, 40}, {101}} {
+			assert.Equal(t, "ValidationError", code(p.start(&types.RefreshPreferences{CheckpointPercentages: bad})), bad)
+		}
+		assert.Equal(t, "ValidationError", code(p.start(&types.RefreshPreferences{CheckpointDelay: aws.Int32(5)})))
+	})
+}
+
+// With a maximum of 100 percent that the call gives, an instance is launched before one is terminated
+// if nothing else keeps the minimum.
+func TestInstanceRefreshOfOne(t *testing.T) {
+	for _, c := range []struct {
+		most  *int32
+		least int
+	}{{nil, 0}, {aws.Int32(100), 1}} {
+		pooled(t, func(t *testing.T, p *pool) {
+			p.make(p.group("demo", 1))
+			time.Sleep(10 * time.Minute)
+			p.newVersion()
+			require.NoError(t, p.start(&types.RefreshPreferences{MinHealthyPercentage: aws.Int32(100), MaxHealthyPercentage: c.most}))
+			least, _ := p.watch()
+			assert.Equal(t, c.least, least)
+			assert.Equal(t, types.InstanceRefreshStatusSuccessful, p.last().Status)
 		})
 	}
 }

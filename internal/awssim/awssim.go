@@ -147,6 +147,7 @@ func open(o Options, s *State) (*AWS, *cloudformation.Service) {
 
 	ec2s.Publish(eks.ImagesIn(account.Region))
 	ec2s.UserOfTemplate = ekss.UserOfTemplate
+	ekss.HasNetwork = clusters.HasNetwork
 	ssms.Public, ssms.Machines, ssms.Run = ekss.PublicParameter, clusters.Agents, clusters.RunScript
 	account.Role = stss.RoleOf
 	account.Settle = func() {

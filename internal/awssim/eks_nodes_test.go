@@ -27,7 +27,7 @@ func group(name string) *eks.CreateNodegroupInput {
 func TestNodeGroupLives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := furnished(Options{})
-		c := eksReady(t, a, "demo")
+		c := eksWithNetwork(t, a, "demo")
 		_, err := c.CreateNodegroup(t.Context(), group("one"))
 		require.NoError(t, err)
 		_, err = c.CreateNodegroup(t.Context(), group("one"))
@@ -71,7 +71,7 @@ func TestNodeGroupLives(t *testing.T) {
 func TestEKSVersions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := furnished(Options{})
-		c := eksReady(t, a, "demo")
+		c := eksWithNetwork(t, a, "demo")
 		_, err := c.CreateNodegroup(t.Context(), group("one"))
 		require.NoError(t, err)
 		time.Sleep(ekssim.NodeGroupTakes)
@@ -113,7 +113,7 @@ func TestEKSVersions(t *testing.T) {
 func TestEKSUpdatesExcludeEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := furnished(Options{})
-		c := eksReady(t, a, "demo")
+		c := eksWithNetwork(t, a, "demo")
 		update := func(in eks.UpdateClusterConfigInput) error {
 			in.Name = aws.String("demo")
 			_, err := c.UpdateClusterConfig(t.Context(), &in)
@@ -153,7 +153,7 @@ func TestEKSUpdatesExcludeEachOther(t *testing.T) {
 func TestEKSIdentityProviders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := furnished(Options{})
-		c := eksReady(t, a, "demo")
+		c := eksWithNetwork(t, a, "demo")
 		associate := func(name string) error {
 			_, err := c.AssociateIdentityProviderConfig(t.Context(), &eks.AssociateIdentityProviderConfigInput{ClusterName: aws.String("demo"), Oidc: &types.OidcIdentityProviderConfigRequest{
 				IdentityProviderConfigName: &name, IssuerUrl: aws.String("https://login.example.com"), ClientId: aws.String("kubernetes"),
@@ -180,7 +180,7 @@ func TestEKSIdentityProviders(t *testing.T) {
 func TestFargateOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := furnished(Options{})
-		c := eksReady(t, a, "demo")
+		c := eksWithNetwork(t, a, "demo")
 		create := func(name string, subnets ...string) error {
 			_, err := c.CreateFargateProfile(t.Context(), &eks.CreateFargateProfileInput{
 				ClusterName: aws.String("demo"), FargateProfileName: &name, PodExecutionRoleArn: aws.String(stockRole), Subnets: subnets,

@@ -33,7 +33,7 @@ func eksImageFor(t *testing.T, a *AWS, path string) string {
 func TestNodeTemplates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := furnished(Options{})
-		c, e := eksReady(t, a, "demo"), ec2.NewFromConfig(a.Config())
+		c, e := eksWithNetwork(t, a, "demo"), ec2.NewFromConfig(a.Config())
 		image, n := aws.String(eksImageFor(t, a, "1.33/amazon-linux-2023/x86_64/standard")), 0
 		try := func(spoil func(*ec2types.RequestLaunchTemplateData, *eks.CreateNodegroupInput)) error {
 			n++
@@ -101,7 +101,7 @@ func TestNodeTemplates(t *testing.T) {
 func TestNodeTemplateVersions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := furnished(Options{})
-		c, e := eksReady(t, a, "demo"), ec2.NewFromConfig(a.Config())
+		c, e := eksWithNetwork(t, a, "demo"), ec2.NewFromConfig(a.Config())
 		mime := aws.String(base64.StdEncoding.EncodeToString([]byte(mimeData)))
 		lt, err := e.CreateLaunchTemplate(t.Context(), &ec2.CreateLaunchTemplateInput{
 			LaunchTemplateName: aws.String("nodes"), LaunchTemplateData: &ec2types.RequestLaunchTemplateData{InstanceType: "t3.large", UserData: mime},
@@ -146,7 +146,7 @@ func TestNodeTemplateVersions(t *testing.T) {
 func TestEKSTags(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := furnished(Options{})
-		c := eksReady(t, a, "demo")
+		c := eksWithNetwork(t, a, "demo")
 		_, err := c.CreateNodegroup(t.Context(), group("one"))
 		require.NoError(t, err)
 		found, err := c.DescribeNodegroup(t.Context(), &eks.DescribeNodegroupInput{ClusterName: aws.String("demo"), NodegroupName: aws.String("one")})

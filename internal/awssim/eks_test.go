@@ -37,6 +37,18 @@ func eksReady(t *testing.T, a *AWS, name string) *eks.Client {
 	return c
 }
 
+// eksWithNetwork creates a cluster with the add-ons of EKS, whose nodes become ready, and waits
+// until it is active.
+func eksWithNetwork(t *testing.T, a *AWS, name string) *eks.Client {
+	t.Helper()
+	c, in := eks.NewFromConfig(a.Config()), eksCluster(name)
+	in.BootstrapSelfManagedAddons = aws.Bool(true)
+	_, err := c.CreateCluster(t.Context(), in)
+	require.NoError(t, err)
+	time.Sleep(EKSClusterTakes)
+	return c
+}
+
 func TestEKSClusterLives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := furnished(Options{})

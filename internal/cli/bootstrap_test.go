@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,6 +53,23 @@ func TestBootstrapIAMPrints(t *testing.T) {
 			require.Equal(t, 0, s.run(args...), s.err.String())
 			assert.Equal(t, piped, s.out.String(), "a terminal gets the same")
 		})
+	}
+}
+
+// TestBootstrapIAMTooLarge warns of what IAM would refuse. The output is that of upstream.
+func TestBootstrapIAMTooLarge(t *testing.T) {
+	long := strings.Repeat("x", 2000)
+	statement := "{Effect: Allow, Action: [\"ec2:DescribeVpcs\"], Resource: [\"arn:aws:ec2:::" + long + "\"]}"
+	file, _ := iamFile(t, "  bootstrapUser: {enable: true, extraStatements: ["+statement+"]}\n  controlPlane: {trustStatements: ["+
+		"{Effect: Allow, Action: [\"sts:AssumeRole\"], Principal: {AWS: [\"arn:aws:iam::123456789012:role/"+long+"\"]}}]}\n"+
+		"  nodes: {extraStatements: ["+strings.Join(slices.Repeat([]string{statement}, 6), ", ")+"]}\n")
+	for _, command := range []string{"print-policy", "print-cloudformation-template"} {
+		s := newShell(t)
+		require.Equal(t, 0, s.run("bootstrap", "iam", command, "--config", file), s.err.String())
+		assert.Equal(t, command == "print-cloudformation-template", strings.Contains(s.out.String(), long), "print-policy prints managed policies only")
+		for _, what := range []string{"the inline policies of user ", "the inline policies of role nodes", "the trust policy of role control-plane"} {
+			assert.Contains(t, s.err.String(), "warning: "+what)
+		}
 	}
 }
 

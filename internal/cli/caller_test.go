@@ -23,6 +23,7 @@ import (
 func (s *shellEnv) answers(t *testing.T, code, message string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Amzn-Requestid", "1")
 		if body, _ := io.ReadAll(r.Body); strings.Contains(string(body), "EncodedMessage=4TZ-readable") {
 			_, _ = w.Write([]byte(`<DecodeAuthorizationMessageResponse><DecodeAuthorizationMessageResult><DecodedMessage>{"allowed":false,"explicitDeny":false,"context":{"action":"ec2:DescribeTags","resource":"*"}}</DecodedMessage></DecodeAuthorizationMessageResult></DecodeAuthorizationMessageResponse>`))
 			return

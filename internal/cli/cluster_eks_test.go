@@ -111,9 +111,9 @@ func TestPoolCommands(t *testing.T) {
 	step(0, "create", "-f", file, "--yes")
 	step(0, "plan", "-f", file, "--detailed-exitcode")
 	step(0, "describe", "-f", file)
-	assert.Regexp(t, `auto-scaling-group/machine-pool-mp-0 +machine-pool-mp-0 +2 of 2 in service, i-[0-9a-f]{17} us-east-1[abc] m6i\.large, i-`, s.out.String())
+	assert.Regexp(t, `auto-scaling-group/machine-pool-mp-0 +machine-pool-mp-0 +pending +2 of 2 joined, 0 ready; 2 of 2 in service, i-[0-9a-f]{17} us-east-1[abc] m6i\.large, i-`, s.out.String())
 	step(0, "describe", "machine-pool")
-	assert.Regexp(t, `auto-scaling-group/machine-pool-mp-0 +machine-pool-mp-0 +2 of 2 in service`, s.out.String())
+	assert.Regexp(t, `auto-scaling-group/machine-pool-mp-0 +machine-pool-mp-0 +pending +2 of 2 joined, 0 ready; 2 of 2 in service`, s.out.String())
 	step(0, "delete", "machine-pool", "--yes")
 	assert.Contains(t, s.err.String(), "is deleted (")
 }

@@ -59,7 +59,7 @@ func readConfig(v *viper.Viper, cmd *cobra.Command, e *env.Env) (file string, er
 		return "", nil
 	}
 	v.SetConfigType("yaml")
-	data, err := new(input.Reader).File(file)
+	data, err := new(input.Reader).FileContext(cmd.Context(), file)
 	if err == nil {
 		err = v.ReadConfig(bytes.NewReader(data))
 	}

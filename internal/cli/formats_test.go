@@ -32,6 +32,7 @@ func TestEveryDocument(t *testing.T) {
 		{"cluster create", "-f", file, "--yes"},
 		{"cluster list"},
 		{"cluster describe", "demo"},
+		{"cluster backup", "demo", "--to", plan + ".backup", "--passphrase-file", file},
 		{"cluster upgrade-plan", "demo"},
 		{"cluster delete", "demo", "--yes"},
 		{"cluster rehearse", "-f", file},

@@ -20,13 +20,13 @@ const (
 func clusters() map[string]string {
 	return map[string]string{
 		"/api/v1/namespaces/default": `{"apiVersion": "v1", "kind": "Namespace"}`,
-		capiGroup:                    `{"preferredVersion": {"version": "v1beta2"}, "versions": [{"version": "v1beta2"}, {"version": "v1beta1"}]}`,
-		capiGroup + "/v1beta2":       `{"resources": [{"name": "clusters", "kind": "Cluster"}, {"name": "clusters/status", "kind": "Cluster"}]}`,
-		infraGroup:                   `{"preferredVersion": {"version": "v1beta3"}, "versions": [{"version": "v1beta3"}, {"version": "v1beta2"}]}`,
-		infraGroup + "/v1beta3":      `{"resources": []}`,
-		infraGroup + "/v1beta2":      `{"resources": [{"name": "awsclusters", "kind": "AWSCluster"}, {"name": "awsmanagedclusters", "kind": "AWSManagedCluster"}]}`,
-		eksGroup:                     `{"preferredVersion": {"version": "v1beta2"}, "versions": [{"version": "v1beta2"}]}`,
-		eksGroup + "/v1beta2":        `{"resources": [{"name": "awsmanagedcontrolplanes", "kind": "AWSManagedControlPlane"}]}`,
+		capiGroup:                    `{"kind": "APIGroup", "preferredVersion": {"version": "v1beta2"}, "versions": [{"version": "v1beta2"}, {"version": "v1beta1"}]}`,
+		capiGroup + "/v1beta2":       `{"kind": "APIResourceList", "resources": [{"name": "clusters", "kind": "Cluster"}, {"name": "clusters/status", "kind": "Cluster"}]}`,
+		infraGroup:                   `{"kind": "APIGroup", "preferredVersion": {"version": "v1beta3"}, "versions": [{"version": "v1beta3"}, {"version": "v1beta2"}]}`,
+		infraGroup + "/v1beta3":      `{"kind": "APIResourceList", "resources": []}`,
+		infraGroup + "/v1beta2":      `{"kind": "APIResourceList", "resources": [{"name": "awsclusters", "kind": "AWSCluster"}, {"name": "awsmanagedclusters", "kind": "AWSManagedCluster"}]}`,
+		eksGroup:                     `{"kind": "APIGroup", "preferredVersion": {"version": "v1beta2"}, "versions": [{"version": "v1beta2"}]}`,
+		eksGroup + "/v1beta2":        `{"kind": "APIResourceList", "resources": [{"name": "awsmanagedcontrolplanes", "kind": "AWSManagedControlPlane"}]}`,
 
 		capiGroup + "/v1beta2/namespaces/default/clusters/demo": `{"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": {"name": "demo"},
 			"spec": {"infrastructureRef": {"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "AWSCluster", "name": "demo"}}}`,

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"log"
 	"net/http"
 	"os"
 	"os/signal"
@@ -20,8 +21,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials/ec2rolecreds"
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/smithy-go/logging"
+	"github.com/aws/smithy-go/middleware"
+	"github.com/go-logr/logr/funcr"
 	"golang.org/x/term"
+	"k8s.io/klog/v2"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/awshttp"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 )
@@ -31,10 +37,10 @@ import (
 func Process() *env.Env {
 	interrupts := make(chan os.Signal, 2)
 	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
-	home, _ := os.UserHomeDir()         // "" means unknown
+	home := homeDir()
 	configHome, _ := os.UserConfigDir() // as above
 	cacheHome, _ := os.UserCacheDir()   // as above
-	return &env.Env{
+	e := &env.Env{
 		In:            os.Stdin,
 		Out:           render.NewOutput(os.Stdout),                  //nolint:forbidigo // the only use of stdout
 		Err:           render.NewOutput(os.Stderr),                  //nolint:forbidigo // as above
@@ -49,11 +55,35 @@ func Process() *env.Env {
 		StateDir:      stateDir(home),
 		CacheDir:      cacheHome,
 		Who:           who(),
-		AWS:           awsConfig,
 		HTTP:          &http.Client{}, // uses the proxy variables
 		Interrupts:    interrupts,
 		Exit:          os.Exit, //nolint:forbidigo // passed on, not called
 	}
+	e.AWS = func(ctx context.Context, region, profile string) (aws.Config, error) {
+		return awsConfig(ctx, e, region, profile)
+	}
+	redirectLogs(e)
+	return e
+}
+
+// redirectLogs passes what libraries log to the log of the program: they would write into the
+// display of the progress, or between the lines of a machine-readable format.
+func redirectLogs(e *env.Env) {
+	log.SetFlags(0)
+	log.SetOutput(libraryLog{e, "Go"})
+	klog.SetLogger(funcr.New(func(_, text string) { e.LibraryLog("Kubernetes client", text) }, funcr.Options{}))
+}
+
+// libraryLog writes the lines of a library to the log of the program.
+type libraryLog struct {
+	e    *env.Env
+	name string
+}
+
+// Write implements io.Writer.
+func (l libraryLog) Write(text []byte) (int, error) {
+	l.e.LibraryLog(l.name, strings.TrimSpace(string(text)))
+	return len(text), nil
 }
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
@@ -75,10 +105,22 @@ func stateDir(home string) string {
 	if runtime.GOOS == "windows" {
 		return os.Getenv("LOCALAPPDATA") //nolint:forbidigo // part of Process
 	}
-	if home == "" {
-		return os.TempDir()
+	if home == "" { // a folder that all users share is no place for state
+		return ""
 	}
 	return filepath.Join(home, ".local", "state")
+}
+
+// homeDir is the home directory of the user: $HOME, or that of the system's list of users. ""
+// means unknown.
+func homeDir() string {
+	if home, err := os.UserHomeDir(); err == nil && filepath.IsAbs(home) {
+		return home
+	}
+	if u, err := user.Current(); err == nil && filepath.IsAbs(u.HomeDir) {
+		return u.HomeDir
+	}
+	return ""
 }
 
 func who() string {
@@ -95,8 +137,13 @@ func who() string {
 
 // awsConfig returns the configuration of the environment and of the user's files. The
 // metadata service of EC2 is queried last and only once, because a laptop has none.
-func awsConfig(ctx context.Context, region, profile string) (aws.Config, error) {
+func awsConfig(ctx context.Context, e *env.Env, region, profile string) (aws.Config, error) {
 	options := []func(*config.LoadOptions) error{
+		config.WithLogger(logging.LoggerFunc(func(_ logging.Classification, format string, v ...any) {
+			e.LibraryLog("AWS SDK", fmt.Sprintf(format, v...))
+		})),
+		// These are also for the clients of the sources of credentials.
+		config.WithAPIOptions([]func(*middleware.Stack) error{awshttp.Middleware, awshttp.Reporter(func(text string) { e.Story("%s", text) })}),
 		config.WithEC2RoleCredentialOptions(func(o *ec2rolecreds.Options) {
 			o.Client = imds.New(imds.Options{
 				HTTPClient: &brief{},

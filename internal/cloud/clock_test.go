@@ -21,7 +21,7 @@ type dated struct{ ahead time.Duration }
 
 func (d *dated) Do(r *http.Request) (*http.Response, error) {
 	h := http.Header{"Date": {time.Now().Add(d.ahead).UTC().Format(http.TimeFormat)}}
-	const body = `<GetCallerIdentityResponse><GetCallerIdentityResult><Account>123456789012</Account></GetCallerIdentityResult></GetCallerIdentityResponse>`
+	const body = `<GetCallerIdentityResponse><GetCallerIdentityResult><Account>123456789012</Account></GetCallerIdentityResult><ResponseMetadata><RequestId>1</RequestId></ResponseMetadata></GetCallerIdentityResponse>`
 	return &http.Response{StatusCode: http.StatusOK, Header: h, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 }
 

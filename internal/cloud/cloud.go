@@ -23,6 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go/middleware"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/awshttp"
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
@@ -52,6 +53,7 @@ type Clients struct {
 	Lock    *Lock        // checked before every write; nil means no check (tests, single calls)
 
 	tokens      string // seed of the client tokens of this run
+	inherited   string // that of an earlier run whose requests may still arrive; "" if there is none
 	slots       chan struct{}
 	buckets     *buckets
 	memos       sync.Map // question -> *memo
@@ -98,7 +100,7 @@ func New(cfg aws.Config, cluster string, o Options) *Clients {
 		KMSKey: o.KMSKey, Config: cfg, Region: cfg.Region, Cluster: cluster, Clock: o.Clock, log: o.Log, repeats: o.Repeating, via: o.Kubernetes,
 		tokens: randomToken(), slots: make(chan struct{}, o.Parallel), buckets: newBuckets(o.Clock),
 	}
-	cfg = cfg.Copy()
+	cfg = awshttp.Checked(cfg)
 	c.retries = c.retryer()
 	cfg.Retryer = func() aws.Retryer { return unpaused{c.retries} }
 	if cfg.Credentials != nil {

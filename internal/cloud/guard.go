@@ -131,7 +131,7 @@ func (e *RefusedError) Error() string { return e.Operation + " not sent: this ru
 
 // guard adds two middlewares to a client's stack. The first runs once per call and checks
 // whether it is allowed; the second runs for every attempt and limits the rate.
-func (c *Clients) guard(stack *middleware.Stack) error {
+func (c *Clients) guard(stack *middleware.Stack) error { //nolint:cyclop // one case after the other
 	err := stack.Initialize.Add(middleware.InitializeMiddlewareFunc("Guard",
 		func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, md middleware.Metadata, err error) {
 			if op := awsmiddleware.GetOperationName(ctx); ctx.Value(readOnlyKey) != nil && !Reads(op) {
@@ -146,8 +146,11 @@ func (c *Clients) guard(stack *middleware.Stack) error {
 				}
 			}
 			began := c.Clock.Now()
-			p := new(progress)
+			p := &progress{input: in.Parameters}
 			ctx = context.WithValue(ctx, progressKey, p)
+			if _, told := ctx.Value(repeatsKey).(func(Retry)); !told && c.repeats != nil {
+				ctx = WithRepeats(ctx, c.repeats)
+			}
 			out, md, err = next.HandleInitialize(ctx, in)
 			if err != nil && ctx.Err() != nil && !Rejected(err) && !errors.As(err, new(*interruptedError)) {
 				err = unanswered(p, context.Cause(ctx))
@@ -164,6 +167,9 @@ func (c *Clients) guard(stack *middleware.Stack) error {
 	if err != nil {
 		return err
 	}
+	if _, sent := stack.Finalize.Get("Retry"); !sent { // it is only presigned
+		return nil
+	}
 	// The SDK recommends Add over Insert, because Insert needs the name of another
 	// middleware. TestPaceSeesEveryAttempt checks that "Retry" exists.
 	return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("Pace",
@@ -174,16 +180,21 @@ func (c *Clients) guard(stack *middleware.Stack) error {
 
 // checkLock returns an error if the call could change something and the run no longer
 // holds the lock. It runs before every attempt: the machine may have been suspended
-// between two attempts.
-func (c *Clients) checkLock(ctx context.Context) error {
-	op := awsmiddleware.GetOperationName(ctx)
+// between two attempts. Afterwards, the caller calls the returned function.
+func (c *Clients) checkLock(ctx context.Context, service, op string) (done func(sent time.Time, answered bool), err error) {
+	done = func(time.Time, bool) {}
 	if Reads(op) || ctx.Value(unlockedKey) != nil || c.Lock == nil {
-		return nil
+		return done, nil
+	}
+	p, _ := ctx.Value(progressKey).(*progress) // the middleware Guard sets it for each call
+	if d := c.validity(service, op, p.input); d > 0 {
+		done = c.Lock.expect(d)
 	}
 	if err := c.Lock.check(ctx); err != nil {
-		return fmt.Errorf("%s not sent: %w", op, err)
+		done(time.Time{}, true)
+		return nil, fmt.Errorf("%s not sent: %w", op, err)
 	}
-	return nil
+	return done, nil
 }
 
 // hesitate pauses before a repeated attempt, and waits until the rate limit of the operation
@@ -206,9 +217,12 @@ func (c *Clients) pace(ctx context.Context, in middleware.FinalizeInput, next mi
 	if err = c.hesitate(ctx, service, op); err != nil {
 		return out, md, err
 	}
-	if err = c.checkLock(ctx); err != nil {
+	done, err := c.checkLock(ctx, service, op)
+	if err != nil {
 		return out, md, err
 	}
+	sent := c.Clock.Now()
+	defer func() { done(sent, arrived(err)) }()
 	if err = beforeSend(ctx); err != nil {
 		return out, md, err
 	}

@@ -52,7 +52,7 @@ func (g *guardedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		g.c.stats.KubeReads.Add(1)
 	}
 	began := g.c.Clock.Now()
-	if g.failing.Load() { // a connection always leads to the same machine; a new one may reach a healthy machine
+	if g.failing.Load() && r.Header.Get("Upgrade") == "" { // a connection always leads to the same machine; a new one may reach a healthy machine
 		r = r.Clone(ctx)
 		r.Close = true
 	}

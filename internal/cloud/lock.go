@@ -39,6 +39,11 @@ type Holder struct {
 	Released bool      `json:"released,omitempty"` // the run has ended
 	Unknown  bool      `json:"unknown,omitempty"`  // and did not learn the outcome of a call
 	Beats    int       `json:"beats"`              // different in every write request of the run
+	// Late is how long after this version of the record was written a request to delete
+	// something may still reach AWS.
+	Late time.Duration `json:"late,omitempty"`
+	// Tokens is what the client tokens of the run are derived from; Run if it is empty.
+	Tokens string `json:"tokens,omitempty"`
 	// Manager is the management cluster that the cluster was handed over to. Every run copies
 	// it into its own record, so that the last record has it.
 	Manager *Manager `json:"manager,omitempty"`
@@ -100,6 +105,7 @@ type Lock struct {
 	stopped chan struct{}
 	waiting func(Holder, time.Duration)
 	close   func() error // ends the lock of the file
+	late    lateness
 
 	turn     chan struct{} // held while using the records and the fields below
 	self     Holder
@@ -116,6 +122,7 @@ type written struct {
 	version int64 // of the record
 	beats   int
 	sent    time.Time
+	late    time.Duration
 }
 
 // LockOptions configure how to acquire the lock.
@@ -124,9 +131,14 @@ type LockOptions struct {
 	// ConsistencyDelay replaces the default of one minute, for emulators that show new
 	// resources at once.
 	ConsistencyDelay time.Duration
-	// Waiting is called when the run has to wait for a lock to expire; left is how long.
+	// Waiting is called when the run has to wait for a lock to expire; left is how long. If
+	// holder.Late is not 0, the run waits for requests of the holder to expire.
 	Waiting func(holder Holder, left time.Duration)
 }
+
+// DeleteCommand is the command of a run that deletes the cluster. It relies on nothing that
+// a run before may delete.
+const DeleteCommand = "delete"
 
 // AcquireLock acquires the lock of the cluster for this run and keeps it until Release.
 // If the holder of the lock sends no heartbeat, AcquireLock waits until the lock expires;
@@ -160,6 +172,7 @@ func (c *Clients) acquire(ctx context.Context, r records, o LockOptions) error {
 	if err := l.take(unlocked(ctx)); err != nil {
 		return fmt.Errorf("lock: %w", err)
 	}
+	c.inherited = l.self.Tokens
 	var heartbeats context.Context
 	heartbeats, l.stop = context.WithCancel(ctx)
 	go l.sendHeartbeats(unlocked(heartbeats))
@@ -222,7 +235,7 @@ func (l *Lock) release(ctx context.Context, e Ending) error {
 		return err
 	}
 	l.self.Released, l.self.Unknown = true, e.Unknown // the heartbeats have ended
-	if e.Nothing && !e.Unknown {
+	if e.Nothing && !e.Unknown && l.left() <= 0 {
 		return l.remove(ctx, append(l.earlier, l.self))
 	}
 	return l.repeat(ctx, func() error {

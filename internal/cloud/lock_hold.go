@@ -38,7 +38,7 @@ func (l *Lock) check(ctx context.Context) error {
 				if err := l.look(ctx); err != nil {
 					return err
 				}
-			case l.expired(l.last.sent, heartbeatInterval):
+			case l.expired(l.last.sent, heartbeatInterval) || !l.announced():
 				if err := l.renew(ctx); err != nil {
 					return err
 				}
@@ -136,7 +136,7 @@ func (l *Lock) renew(ctx context.Context) error {
 // write sends one request to overwrite a record.
 func (l *Lock) write(ctx context.Context, epoch int) (w written, err error) {
 	h := l.next(epoch)
-	w.beats, w.sent = h.Beats, l.clock.Now()
+	w.beats, w.late, w.sent = h.Beats, h.Late, l.clock.Now()
 	w.version, err = l.records.write(ctx, h)
 	return w, err
 }
@@ -145,7 +145,7 @@ func (l *Lock) write(ctx context.Context, epoch int) (w written, err error) {
 func (l *Lock) next(epoch int) Holder {
 	l.self.Beats++
 	h := l.self
-	h.Epoch = epoch
+	h.Epoch, h.Late = epoch, l.left()
 	return h
 }
 

@@ -48,6 +48,7 @@ func (l *Lock) take(ctx context.Context) error {
 type sighting struct {
 	Holder
 	since time.Time
+	told  bool // the user knows that requests of the run have to expire
 }
 
 // waitForExpiry waits if the record with the highest epoch is still valid, and reports
@@ -62,14 +63,21 @@ func (l *Lock) waitForExpiry(ctx context.Context, top *Holder, seen *sighting) (
 		return false, &LockedError{*top}
 	}
 	if seen.Epoch != top.Epoch || seen.version != top.version {
-		*seen = sighting{*top, l.clock.Now()}
+		*seen = sighting{Holder: *top, since: l.clock.Now()}
 	}
-	left := top.validFor(l.delay) - max(top.age, l.clock.Since(seen.since))
+	age := max(top.age, l.clock.Since(seen.since))
+	left, told := top.validFor(l.delay)-age, *top
+	if late := top.Late - age; late > left && l.self.Command != DeleteCommand {
+		left = late
+	} else {
+		told.Late = 0
+	}
 	if left <= 0 {
 		return false, nil
 	}
-	if l.waiting != nil {
-		l.waiting(*top, left)
+	if l.waiting != nil && (told.Late == 0 || !seen.told) {
+		l.waiting(told, left)
+		seen.told = told.Late > 0
 	}
 	return true, l.clock.Sleep(ctx, min(left, heartbeatInterval+time.Second))
 }
@@ -98,6 +106,7 @@ func (l *Lock) succeed(ctx context.Context, top *Holder) (taken bool, err error)
 	l.self.Epoch, l.before = 1, top
 	if top != nil {
 		l.self.Epoch, l.self.Manager = top.Epoch+1, top.Manager
+		l.inherit(*top)
 	}
 	if top != nil && !top.Released {
 		if expired, err := l.revoke(ctx, *top); err != nil || !expired {
@@ -137,7 +146,7 @@ func (l *Lock) create(ctx context.Context, began time.Time) (created bool, err e
 	if err != nil || h.Run != l.self.Run {
 		return false, err
 	}
-	l.last = written{1, h.Beats, began}
+	l.last = written{1, h.Beats, began, h.Late}
 	return true, nil
 }
 

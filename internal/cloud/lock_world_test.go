@@ -36,13 +36,18 @@ const (
 	jumpsBack        fate = "the wall clock is set back"
 	diesBefore       fate = "the process is killed before the request"
 	diesAfter        fate = "the process is killed before the answer"
+	arrivesLast      fate = "the connection breaks, and the request arrives when AWS just accepts it"
+	diesUnderWay     fate = "the process is killed, and the request arrives when AWS just accepts it"
 )
 
 // The fates of requests, apart from the normal one.
 var (
-	fatesOfAll      = []fate{lostRequest, sleepsBefore, sleepsAfter, stoppedBefore, stoppedAfter, pausedBefore, pausedAfter, jumpsForward, jumpsBack, diesBefore}
-	fatesOfWrites   = append([]fate{held, heldShortly, answeredLate, lostAnswer, arrivesAfterLoss, diesAfter}, fatesOfAll...)
-	fatesOfLists    = append([]fate{oldListing, oldOfOthers, answeredLate}, fatesOfAll...)
+	fatesOfAll    = []fate{lostRequest, sleepsBefore, sleepsAfter, stoppedBefore, stoppedAfter, pausedBefore, pausedAfter, jumpsForward, jumpsBack, diesBefore}
+	fatesOfWrites = append([]fate{held, heldShortly, answeredLate, lostAnswer, arrivesAfterLoss, diesAfter}, fatesOfAll...)
+	fatesOfLists  = append([]fate{oldListing, oldOfOthers, answeredLate}, fatesOfAll...)
+	// A request that deletes something is protected by the lock. The process signs it after
+	// it has checked the lock.
+	fatesOfDeletes  = []fate{held, heldShortly, answeredLate, lostRequest, lostAnswer, arrivesAfterLoss, arrivesLast, diesBefore, diesAfter, diesUnderWay}
 	fatesOfNetworks = []fate{held, heldShortly, answeredLate, lostRequest, lostAnswer, arrivesAfterLoss, oldListing, oldOfOthers}
 )
 
@@ -57,10 +62,11 @@ const (
 
 // world is where processes use one lock: the store, the time and what has happened.
 type world struct {
-	began  time.Time
-	clocks time.Time // wall and monotonic clock at began; time.Now has no monotonic clock in a synctest bubble
-	store  func(*process) records
-	shared *machine // all processes are on this machine; nil if each one has its own
+	began   time.Time
+	clocks  time.Time // wall and monotonic clock at began; time.Now has no monotonic clock in a synctest bubble
+	store   func(*process) records
+	shared  *machine // all processes are on this machine; nil if each one has its own
+	deletes bool     // the runs delete something after every second write
 
 	background sync.WaitGroup // requests that arrive after their process has given up
 
@@ -81,22 +87,26 @@ type event struct {
 	at   time.Duration
 	who  string
 	what string
+
+	deletes bool // it is a run that deletes the cluster
 }
 
 // What processes do.
 const (
-	creates   = "creates its record"
-	acquires  = "acquires the lock"
-	writesNow = "writes"
-	loses     = "has lost the lock"
-	releases  = "releases the lock"
-	pauses    = "is paused"
+	creates     = "creates its record"
+	acquires    = "acquires the lock"
+	writesNow   = "writes"
+	deletes     = "deletes something"
+	deletesLate = "deletes something when it has ended"
+	loses       = "has lost the lock"
+	releases    = "releases the lock"
+	pauses      = "is paused"
 )
 
 func (w *world) log(p *process, what string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.events = append(w.events, event{time.Since(w.began), p.name, what})
+	w.events = append(w.events, event{time.Since(w.began), p.name, what, p.command == DeleteCommand})
 }
 
 // machine has clocks.
@@ -109,6 +119,7 @@ type machine struct {
 // process is one run of the program. It implements records: each request has a fate.
 type process struct {
 	name    string
+	command string
 	world   *world
 	machine *machine
 	latency time.Duration
@@ -281,6 +292,17 @@ func (p *process) request(fates []fate, arrive func(f fate) error) error {
 		return p.lose()
 	default:
 	}
+	if f == arrivesLast || f == diesUnderWay {
+		p.world.background.Go(func() {
+			time.Sleep(signatureValidity - latency)
+			_ = arrive(f)
+		})
+		if f == arrivesLast {
+			return p.lose()
+		}
+		p.die()
+		return p.running()
+	}
 	err := arrive(f)
 	if f == lostAnswer {
 		return p.lose()
@@ -401,7 +423,7 @@ func (p *process) acquire(ctx context.Context) error {
 			return err
 		}
 	}
-	err := p.clients.acquire(ctx, p, LockOptions{Who: p.name})
+	err := p.clients.acquire(ctx, p, LockOptions{Who: p.name, Command: p.command})
 	if ok && err == nil {
 		p.clients.Lock.close = files.close
 	} else if ok {
@@ -412,7 +434,10 @@ func (p *process) acquire(ctx context.Context) error {
 
 func (p *process) hold(ctx context.Context, writes int, e Ending) {
 	p.world.log(p, acquires)
-	for range writes {
+	for n := range writes {
+		if p.world.deletes && n%2 == 1 && p.delete(ctx) != nil {
+			return
+		}
 		if p.Sleep(ctx, 6700*time.Millisecond) != nil {
 			return
 		}
@@ -424,6 +449,33 @@ func (p *process) hold(ctx context.Context, writes int, e Ending) {
 			return
 		}
 	}
+	if p.command == DeleteCommand {
+		p.clients.Lock.AwaitRequests(ctx, func(time.Duration) {})
+	}
 	p.world.log(p, releases)
 	_ = p.clients.Lock.Release(ctx, e)
+}
+
+// delete sends a request that deletes something, as the middleware Pace does.
+func (p *process) delete(ctx context.Context) error {
+	l := p.clients.Lock
+	done := l.expect(signatureValidity)
+	if err := l.check(ctx); err != nil {
+		done(time.Time{}, true)
+		return err
+	}
+	sent := p.Now()
+	err := p.request(fatesOfDeletes, func(f fate) error {
+		if f == arrivesLast || f == diesUnderWay {
+			p.world.log(p, deletesLate)
+		} else {
+			p.world.log(p, deletes)
+		}
+		return nil
+	})
+	done(sent, !errors.Is(err, errLost))
+	if errors.Is(err, errDead) {
+		return err
+	}
+	return nil
 }

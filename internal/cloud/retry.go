@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awshttp"
 )
 
 // maxAttempts is how often a call is sent at most. With the pauses of the SDK between them,
@@ -57,7 +59,7 @@ func Reason(err error) string {
 // WithRepeats returns a context in which told, instead of Options.Repeating, is called
 // before an attempt that repeats a call. It may be called from any goroutine.
 func WithRepeats(ctx context.Context, told func(Retry)) context.Context {
-	return context.WithValue(ctx, repeatsKey, told)
+	return context.WithValue(awshttp.Quiet(ctx), repeatsKey, told)
 }
 
 // Optional returns a context for reads whose answers a run can do without: their repeated
@@ -71,6 +73,7 @@ type progress struct {
 	attempts int           // that were sent
 	failed   int           // of them
 	pause    time.Duration // before the next one
+	input    any           // of the call
 }
 
 // failed counts a failed attempt, and tells who wants to know that another one follows. The SDK
@@ -79,10 +82,7 @@ func (c *Clients) failed(ctx context.Context, err error) {
 	p, _ := ctx.Value(progressKey).(*progress) // the middleware Guard sets it for each call
 	p.failed++
 	p.pause, _ = c.retries.RetryDelay(p.failed, err) // fails without random numbers
-	told, ok := ctx.Value(repeatsKey).(func(Retry))
-	if !ok {
-		told = c.repeats
-	}
+	told, _ := ctx.Value(repeatsKey).(func(Retry))
 	if told != nil && p.failed >= silentAttempts && p.failed < maxAttempts && interrupted(ctx) == nil && c.retries.IsErrorRetryable(err) {
 		told(Retry{awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx), p.failed + 1, maxAttempts, err})
 	}
@@ -94,7 +94,9 @@ func (c *Clients) retryer() aws.RetryerV2 {
 		r.MaxAttempts = maxAttempts
 		r.RateLimiter = ratelimit.None // with the SDK's token bucket, long runs fail
 		r.Retryables = append([]retry.IsErrorRetryable{
-			retry.IsErrorRetryableFunc(stopped), retry.IsErrorRetryableFunc(c.disconnected), retry.IsErrorRetryableFunc(cut),
+			retry.IsErrorRetryableFunc(stopped),
+			retry.RetryableError{},
+			retry.IsErrorRetryableFunc(c.disconnected), retry.IsErrorRetryableFunc(cut),
 			retry.RetryableErrorCode{Codes: map[string]struct{}{"TooManyUpdates": {}}}, // of Parameter Store
 		}, r.Retryables...)
 	})

@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,12 +12,13 @@ import (
 )
 
 // Token returns a client token for a create call. Within a run, the same words give the
-// same token, so that a repeated attempt creates no duplicate. Every run has different
-// tokens: AWS answers a used token with the resource of the earlier call, which may have
-// been deleted since.
+// same token, so that a repeated attempt creates no duplicate. A run that takes over from
+// one that was killed has the same tokens, as long as requests of the other one may reach
+// AWS. All other runs have different ones: AWS answers a used token with the resource of
+// the earlier call, which may have been deleted since.
 func (c *Clients) Token(words ...string) *string {
 	h := sha256.New()
-	h.Write([]byte(c.tokens))
+	h.Write([]byte(cmp.Or(c.inherited, c.tokens)))
 	for _, w := range words {
 		h.Write([]byte{0})
 		h.Write([]byte(w))

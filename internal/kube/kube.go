@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awshttp"
 )
 
 // FieldManager is the name with which changes are recorded in managedFields.
@@ -42,9 +44,11 @@ type Transport func(Access) http.RoundTripper
 
 // Client talks to one API server.
 type Client struct {
-	objects dynamic.Interface
-	raw     rest.Interface
-	served  served
+	objects  dynamic.Interface
+	raw      rest.Interface
+	upgrades *http.Client // for Forward
+	server   string
+	served   served
 }
 
 // New returns a client of an API server. It makes no call. If via is nil, requests go to
@@ -63,7 +67,9 @@ func New(a Access, via Transport, guard func(http.RoundTripper) http.RoundTrippe
 	if a.Token != nil {
 		cfg.Wrap(func(rt http.RoundTripper) http.RoundTripper { return &bearer{rt, a.Token} })
 	}
+	cfg.Wrap(awshttp.LimitBodies)
 	cfg.Wrap(guard)
+	cfg.Wrap(func(rt http.RoundTripper) http.RoundTripper { return &impatient{rt} })
 	objects, err := dynamic.NewForConfig(cfg)
 	if err != nil {
 		return nil, err
@@ -73,7 +79,11 @@ func New(a Access, via Transport, guard func(http.RoundTripper) http.RoundTrippe
 	cfg = rest.CopyConfig(cfg)
 	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	raw, err := rest.UnversionedRESTClientFor(cfg)
-	return &Client{objects: objects, raw: raw}, err
+	if err != nil {
+		return nil, err
+	}
+	upgrades, err := upgrader(cfg)
+	return &Client{objects: objects, raw: raw, upgrades: upgrades, server: a.Server}, err
 }
 
 // bearer adds a bearer token to every request.
@@ -115,14 +125,38 @@ func (c *Client) Get(ctx context.Context, path string, into any) error {
 		*text = data
 		return nil
 	}
+	if !strings.HasPrefix(path, "/api") { // such as /version
+		return json.Unmarshal(data, into)
+	}
+	return Decode(data, into)
+}
+
+// Decode decodes an object or a list. An API server states the kind of each; an answer without
+// one, such as {}, comes from somebody else, and would be an object without content.
+func Decode(data []byte, into any) error {
+	var is struct {
+		Kind string `json:"kind"`
+	}
+	if err := json.Unmarshal(data, &is); err != nil || is.Kind == "" {
+		return errNotKubernetes
+	}
 	return json.Unmarshal(data, into)
 }
+
+var errNotKubernetes = errors.New("this is not an answer of an API server: is there a proxy or a login page? Check the address of the server and HTTPS_PROXY")
 
 // Ready returns nil if the API server reports that it is ready, and otherwise an error
 // with a short reason.
 func (c *Client) Ready(ctx context.Context) error {
 	result := c.raw.Get().AbsPath("/readyz").Do(ctx)
-	return result.Error()
+	if err := result.Error(); err != nil {
+		return err
+	}
+	text, err := result.Raw()
+	if err == nil && strings.TrimSpace(string(text)) != "ok" { // https://kubernetes.io/docs/reference/using-api/health-checks/
+		err = errNotKubernetes
+	}
+	return err
 }
 
 // Objects returns the client for the objects of a resource type. The namespace is "" for

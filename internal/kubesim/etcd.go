@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,20 +17,85 @@ type Member struct {
 	Name, IP string
 	ID       uint64
 	Learner  bool
-	Gone     bool // its machine does not run any more: the member counts, but does not answer
+	Added    time.Time // when kubeadm join added it as a learner; zero: it has always been a voter
+	Gone     bool      // its machine does not run any more: the member counts, but does not answer
+	Nameless bool      // it was lost before its etcd had started: its name is not known
 }
 
-// addMember adds a control-plane machine to etcd.
+// StartTakes is how long the etcd of a new member takes to start and to publish its name.
+const StartTakes = 2 * time.Second
+
+// started reports whether a member has published its name.
+func (m *Member) started(now time.Time) bool {
+	return !m.Nameless && (m.Added.IsZero() || now.Sub(m.Added) >= StartTakes)
+}
+
+// addMember makes a control-plane machine a voting member of etcd: the first one, or the learner
+// that kubeadm join has added.
 func (c *Cluster) addMember(m Machine) {
-	if c.member(m.Name) != nil {
+	if have := c.member(m.Name); have != nil {
+		have.Learner = false
 		return
 	}
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(m.Name + "/" + m.IP))
-	c.Members = append(c.Members, &Member{Name: m.Name, IP: m.IP, ID: h.Sum64()})
+	c.Members = append(c.Members, newMember(m.Name, m.Advertised))
 	if c.Leader == 0 {
 		c.Leader = c.Members[0].ID
 	}
+}
+
+// url returns a URL with the address of a member.
+func (m *Member) url(port string) string { return "https://" + net.JoinHostPort(m.IP, port) }
+
+// loopback is the address on which etcd listens for its own Node: of the same family as
+// its other address (kubeadm's phases/etcd/local.go).
+func (m *Member) loopback() string {
+	if strings.Contains(m.IP, ":") {
+		return "[::1]"
+	}
+	return "127.0.0.1"
+}
+
+func newMember(name, ip string) *Member {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name + "/" + ip))
+	return &Member{Name: name, IP: ip, ID: h.Sum64()}
+}
+
+// AddLearner is the MemberAdd of kubeadm join: it adds a learner, or says why etcd refuses it. The
+// checks are those of etcd v3.6.5: mayAddMember in etcdserver/server.go with StrictReconfigCheck,
+// and ValidateMaxLearnerConfig in etcdserver/api/membership/cluster.go with the default of one
+// learner. kubeadm v1.34.2 goes on with a member that has its peer URL (addMember in
+// cmd/kubeadm/app/util/etcd/etcd.go).
+func (c *Cluster) AddLearner(now time.Time, name, ip string) (refused string) {
+	switch {
+	case !c.Quorate():
+		return "etcdserver: request timed out"
+	case slices.ContainsFunc(c.Members, func(m *Member) bool { return m.IP == ip && !m.Gone }):
+		return ""
+	case !c.Whole():
+		return "etcdserver: unhealthy cluster"
+	case slices.ContainsFunc(c.Members, func(m *Member) bool { return m.Learner }):
+		return "etcdserver: too many learner members in cluster"
+	}
+	m := newMember(name, ip)
+	m.Learner, m.Added = true, now
+	c.Members = append(c.Members, m)
+	return ""
+}
+
+// MayPromote is the check of the MemberPromote of kubeadm join: the learner has to be in sync with
+// the leader, and the voters have to be a quorum (mayPromoteMember in etcdserver/server.go).
+func (c *Cluster) MayPromote(now time.Time, name string) (refused string) {
+	m := c.member(name)
+	switch {
+	case !c.Quorate():
+		return "etcdserver: request timed out"
+	case m == nil:
+		return "etcdserver: member not found"
+	case m.Learner && (m.Gone || !m.started(now)):
+		return "etcdserver: can only promote a learner member which is in sync with leader"
+	}
+	return ""
 }
 
 func (c *Cluster) member(name string) *Member {
@@ -83,7 +149,7 @@ func (c *Cluster) elect() {
 }
 
 // etcdctl returns the output of etcdctl on a Node, and whether it succeeded.
-func (c *Cluster) etcdctl(node string, args []string) (printed string, ok bool) {
+func (c *Cluster) etcdctl(now time.Time, node string, args []string) (printed string, ok bool) {
 	flags, words := readArgs(args)
 	for _, f := range []string{"--cacert", "--cert", "--key"} {
 		if flags[f] == "" {
@@ -97,7 +163,7 @@ func (c *Cluster) etcdctl(node string, args []string) (printed string, ok bool) 
 	if !c.Quorate() {
 		return "Error: etcdserver: request timed out\n", false
 	}
-	return c.answer(at, flags, words)
+	return c.answer(now, at, flags, words)
 }
 
 // readArgs separates flags and words.
@@ -118,12 +184,12 @@ func readArgs(args []string) (flags map[string]string, words []string) {
 }
 
 // answer returns the answer of a member.
-func (c *Cluster) answer(at *Member, flags map[string]string, words []string) (printed string, ok bool) {
+func (c *Cluster) answer(now time.Time, at *Member, flags map[string]string, words []string) (printed string, ok bool) {
 	c.elect()
 	warning := `{"level":"warn","msg":"a line that is none of the answer"}` + "\n" // a line of the client's log
 	switch what := strings.Join(words[:min(2, len(words))], " "); {
 	case what == "member list" && flags["-w"] == "json":
-		return warning + c.printMembers(at), true
+		return warning + c.printMembers(now, at), true
 	case what == "endpoint status" && flags["-w"] == "json":
 		return fmt.Sprintf(`[{"Endpoint":%q,"Status":{"header":{"member_id":%d},"leader":%d}}]`+"\n", flags["--endpoints"], at.ID, c.Leader), true
 	case what == "member remove" && len(words) == 3:
@@ -137,14 +203,14 @@ func (c *Cluster) answer(at *Member, flags map[string]string, words []string) (p
 // endpoint returns the member at a URL, as seen from a Node.
 func (c *Cluster) endpoint(node, url string) *Member {
 	for _, m := range c.Members {
-		if url == "https://127.0.0.1:2379" && m.Name == node || url == "https://"+m.IP+":2379" {
+		if url == "https://"+m.loopback()+":2379" && m.Name == node || url == m.url("2379") {
 			return m
 		}
 	}
 	return nil
 }
 
-func (c *Cluster) printMembers(at *Member) string {
+func (c *Cluster) printMembers(now time.Time, at *Member) string {
 	type member struct {
 		ID         uint64   `json:"ID"`
 		Name       string   `json:"name,omitempty"`
@@ -154,7 +220,11 @@ func (c *Cluster) printMembers(at *Member) string {
 	}
 	var all []member
 	for _, m := range c.Members {
-		all = append(all, member{m.ID, m.Name, []string{"https://" + m.IP + ":2380"}, []string{"https://" + m.IP + ":2379"}, m.Learner})
+		shown := member{ID: m.ID, PeerURLs: []string{m.url("2380")}, IsLearner: m.Learner}
+		if m.started(now) {
+			shown.Name, shown.ClientURLs = m.Name, []string{m.url("2379")}
+		}
+		all = append(all, shown)
 	}
 	text, _ := json.Marshal(map[string]any{"members": all}) //nolint:errchkjson // strings and numbers
 	return fmt.Sprintf(`{"header":{"cluster_id":1,"member_id":%d,"raft_term":2},%s`+"\n", at.ID, text[1:])
@@ -168,24 +238,30 @@ func (c *Cluster) byHex(hex string) int {
 	return slices.IndexFunc(c.Members, func(m *Member) bool { return m.ID == id })
 }
 
-// removeMember removes a member, unless etcd's strict reconfiguration check forbids it:
-// the remaining started members must be a quorum.
+// removeMember removes a member, unless etcd's strict reconfiguration check forbids it
+// (mayRemoveMember in etcdserver/server.go of etcd v3.6.5): a learner and a member that is down may
+// always be removed; a voter that runs only if the voters that run without it are a quorum of the
+// others. The last voter is never removed.
 func (c *Cluster) removeMember(hex string) (string, bool) {
 	i := c.byHex(hex)
 	if i < 0 {
 		return "Error: etcdserver: member not found\n", false
 	}
 	voting, up := 0, 0
-	for n, m := range c.Members {
-		if n != i && !m.Learner {
+	for _, m := range c.Members {
+		if !m.Learner {
 			voting++
 			if !m.Gone {
 				up++
 			}
 		}
 	}
-	if !c.Members[i].Learner && up < voting/2+1 {
+	switch m := c.Members[i]; {
+	case m.Learner:
+	case voting == 1:
 		return "Error: etcdserver: re-configuration failed due to not enough started members\n", false
+	case !m.Gone && up-1 < 1+(voting-1)/2:
+		return "Error: etcdserver: unhealthy cluster\n", false
 	}
 	c.Left = append(c.Left, c.Members[i].Name)
 	c.unwell(c.Members[i].Name)
@@ -225,7 +301,7 @@ func (c *Cluster) settleTools(now time.Time) {
 		}
 		phase, logs := "Succeeded", map[string]string{}
 		for _, x := range append(list(o, "spec", "initContainers"), containers...) {
-			printed, ok := c.runTool(o, x)
+			printed, ok := c.runTool(now, o, x)
 			logs[text(x, "name")] = printed
 			if !ok {
 				phase = "Failed"
@@ -238,7 +314,7 @@ func (c *Cluster) settleTools(now time.Time) {
 	}
 }
 
-func (c *Cluster) runTool(pod, container Object) (printed string, ok bool) {
+func (c *Cluster) runTool(now time.Time, pod, container Object) (printed string, ok bool) {
 	var args []string
 	raw, _ := container["command"].([]any)
 	for _, a := range raw {
@@ -260,7 +336,7 @@ func (c *Cluster) runTool(pod, container Object) (printed string, ok bool) {
 	case !hostNetwork, !mounted:
 		return "Error: context deadline exceeded\n", false
 	}
-	return c.etcdctl(node, args)
+	return c.etcdctl(now, node, args)
 }
 
 // log returns the output of a container.

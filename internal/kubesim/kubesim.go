@@ -40,6 +40,7 @@ type Cluster struct {
 	Logs    map[string]map[string]string    // by path and container: output of ended containers
 	Defined map[string]time.Time            // by path: when a CustomResourceDefinition will be served
 	Running time.Time                       // since when pods can run
+	Refused map[string]bool                 // Nodes whose kubelets are answered with 401
 	Denied  []string                        // resources that nobody may write, such as "pods/eviction"
 }
 
@@ -125,7 +126,7 @@ func (c *Cluster) Serve(now time.Time, r *http.Request, body []byte) (code int, 
 	}
 	switch path := r.URL.Path; {
 	case path == "/readyz" || path == "/healthz" || path == "/livez":
-		return http.StatusOK, "ok"
+		return http.StatusOK, Text("ok") // https://kubernetes.io/docs/reference/using-api/health-checks/
 	case path == "/version":
 		return http.StatusOK, Object{"gitVersion": c.Version}
 	case path == "/api/v1" || strings.Count(path, "/") == 3 && strings.HasPrefix(path, "/apis/"):
@@ -325,4 +326,9 @@ func value(o Object, path ...string) any {
 		at = m[p]
 	}
 	return at
+}
+
+// ClusterConfiguration returns the document that kubeadm keeps in the cluster.
+func (c *Cluster) ClusterConfiguration() string {
+	return text(c.Objects["/api/v1/namespaces/kube-system/configmaps/kubeadm-config"], "data", "ClusterConfiguration")
 }

@@ -1,6 +1,7 @@
 package kubesim
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -16,9 +17,11 @@ type Machine struct {
 	Name, IP, ProviderID string // visible only if the kubelet knows it, or with a cloud controller manager
 	Version              string
 	ControlPlane         bool
+	Advertised           string            // address of the API server and etcd on a control plane
 	Local                bool              // the kubelet knows its provider ID
 	Labels               map[string]string // that the kubelet sets
 	Taints               []any             // nil means those of kubeadm
+	MaxPods              int               // 0 means 110
 }
 
 // Taints that other components wait for.
@@ -26,6 +29,9 @@ const (
 	uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 	controlPlane  = "node-role.kubernetes.io/control-plane"
 )
+
+// mostPods is the default maxPods of the kubelet.
+const mostPods = 110
 
 // Join registers a Node, and on a control plane its etcd member and static pods.
 func (c *Cluster) Join(now time.Time, m Machine) {
@@ -50,11 +56,15 @@ func (c *Cluster) Join(now time.Time, m Machine) {
 		fields = append(fields, managedLabels("kubeadm", []string{controlPlane}, now))
 		c.addMember(m)
 		for _, part := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
+			annotations := Object{"kubernetes.io/config.mirror": "x"}
+			if part == "etcd" {
+				annotations["kubeadm.kubernetes.io/etcd.advertise-client-urls"] = c.member(m.Name).url("2379")
+			}
 			c.put("/api/v1/namespaces/kube-system/pods/"+part+"-"+m.Name, Object{
 				"apiVersion": "v1", "kind": "Pod",
 				"metadata": Object{
 					"name": part + "-" + m.Name, "namespace": "kube-system", "labels": Object{"component": part, "tier": "control-plane"},
-					"annotations": Object{"kubernetes.io/config.mirror": "x"},
+					"annotations": annotations,
 				},
 				"spec":   Object{"nodeName": m.Name, "hostNetwork": true, "containers": []any{Object{"name": part, "image": "registry.k8s.io/" + part + ":" + m.Version}}},
 				"status": Object{"phase": "Running", "conditions": []any{Object{"type": "Ready", "status": "True"}}},
@@ -69,6 +79,7 @@ func (c *Cluster) Join(now time.Time, m Machine) {
 		"status": Object{
 			"addresses":  []any{Object{"type": "InternalIP", "address": m.IP}, Object{"type": "Hostname", "address": m.Name}},
 			"nodeInfo":   Object{"kubeletVersion": m.Version},
+			"capacity":   Object{"pods": fmt.Sprint(cmp.Or(m.MaxPods, mostPods))},
 			"conditions": []any{ready(now, "False", "KubeletNotReady", "container runtime network not ready: cni plugin not initialized")},
 		},
 	}, now)
@@ -91,7 +102,7 @@ func (c *Cluster) Lose(now time.Time, name string) {
 // Hang simulates a Node whose machine runs, but whose kubelet and etcd do not respond.
 func (c *Cluster) Hang(now time.Time, name string) {
 	if m := c.member(name); m != nil {
-		m.Gone = true
+		m.Gone, m.Nameless = true, m.Nameless || !m.started(now)
 	}
 	c.unwell(name)
 	path := "/api/v1/nodes/" + name
@@ -102,6 +113,48 @@ func (c *Cluster) Hang(now time.Time, name string) {
 	if len(conditions(o)) > 0 && text(conditions(o)[0].(Object), "status") != "Unknown" { //nolint:forcetypeassert // set by this package
 		status, _ := o["status"].(Object)
 		status["conditions"] = []any{ready(now, "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")}
+		c.put(path, o, now)
+	}
+}
+
+// Refuse simulates a Node whose kubelet the API server answers with 401.
+func (c *Cluster) Refuse(now time.Time, name string) {
+	if !c.Refused[name] {
+		if c.Refused == nil {
+			c.Refused = map[string]bool{}
+		}
+		c.Refused[name] = true
+		c.Hang(now, name)
+	}
+}
+
+// Admit ends Refuse: the kubelet reports its status again.
+func (c *Cluster) Admit(now time.Time, name string) {
+	o := c.Objects["/api/v1/nodes/"+name]
+	if !c.Refused[name] || o == nil {
+		return
+	}
+	delete(c.Refused, name)
+	status, _ := o["status"].(Object)
+	status["conditions"] = []any{ready(now, "False", "KubeletNotReady", "the kubelet starts")}
+	c.put("/api/v1/nodes/"+name, o, now)
+}
+
+// Network reports whether the cluster has a pod network.
+func (c *Cluster) Network() bool { return c.network() }
+
+// Resume simulates that a Node responds again after Hang.
+func (c *Cluster) Resume(now time.Time, name string) {
+	if m := c.member(name); m != nil {
+		m.Gone = false
+		if etcd := c.Objects["/api/v1/namespaces/kube-system/pods/etcd-"+name]; etcd != nil {
+			etcd["status"] = Object{"phase": "Running", "conditions": []any{Object{"type": "Ready", "status": "True"}}}
+		}
+	}
+	path := "/api/v1/nodes/" + name
+	if o := c.Objects[path]; o != nil {
+		status, _ := o["status"].(Object)
+		status["conditions"] = []any{ready(now, "True", "KubeletReady", "kubelet is posting ready status")}
 		c.put(path, o, now)
 	}
 }

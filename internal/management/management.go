@@ -24,7 +24,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/awshttp"
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
 // fieldManager is the name with which changes are recorded in managedFields.
@@ -80,6 +82,7 @@ func Connect(o Options) (*Cluster, error) {
 	cfg.UserAgent = o.UserAgent
 	cfg.QPS = -1                           // the API server limits requests by itself
 	cfg.WarningHandler = rest.NoWarnings{} // API deprecations do not concern the user
+	cfg.Wrap(awshttp.LimitBodies)
 	c := &Cluster{name: "the management cluster at " + cfg.Host, clock: o.Clock}
 	if current != "" {
 		c.name += " (context " + current + ")"
@@ -190,7 +193,7 @@ func (c *Cluster) get(ctx context.Context, path string, into any) error {
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(data, into)
+	return kube.Decode(data, into)
 }
 
 // explain adds the operation to an error, and explains common errors.

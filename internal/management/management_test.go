@@ -104,9 +104,9 @@ func TestHalfOfAnEKSCluster(t *testing.T) {
 			w.WriteHeader(http.StatusConflict)
 			_, _ = w.Write([]byte(`{"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": 409, "reason": "Conflict", "message": "a webhook says no"}`))
 		case strings.Count(path, "/") == 2:
-			_, _ = w.Write([]byte(`{"preferredVersion": {"version": "v1beta2"}}`))
+			_, _ = w.Write([]byte(`{"kind": "APIGroup", "preferredVersion": {"version": "v1beta2"}}`))
 		case strings.Count(path, "/") == 3:
-			_, _ = w.Write([]byte(`{"resources": [{"name": "clusters", "kind": "Cluster"}, {"name": "awsmanagedclusters", "kind": "AWSManagedCluster"},
+			_, _ = w.Write([]byte(`{"kind": "APIResourceList", "resources": [{"name": "clusters", "kind": "Cluster"}, {"name": "awsmanagedclusters", "kind": "AWSManagedCluster"},
 				{"name": "awsmanagedcontrolplanes", "kind": "AWSManagedControlPlane"}]}`))
 		case strings.HasSuffix(path, "/clusters/x"):
 			_, _ = w.Write([]byte(`{"apiVersion": "a/v1", "kind": "Cluster", "metadata": {"name": "x"}, "spec": {

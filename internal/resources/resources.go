@@ -12,6 +12,7 @@ import (
 	tagging "github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
 	"github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi/types"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/awshttp"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
@@ -55,7 +56,7 @@ type Options struct {
 // List returns the resources of a cluster in the region of the configuration, in the
 // order of AWS, those with CAPA's tag first, without duplicates.
 func List(ctx context.Context, cfg aws.Config, o Options) (all []Resource, err error) {
-	c := tagging.NewFromConfig(cfg)
+	c := tagging.NewFromConfig(awshttp.Checked(cfg))
 	seen := map[string]bool{}
 	add := func(found []types.ResourceTagMapping, ownership func(tags []types.Tag) string) error {
 		for _, r := range found {

@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awshttp"
 )
 
 // Image is a machine image in one region.
@@ -132,7 +134,7 @@ func (q Query) in(ctx context.Context, cfg aws.Config, region string) ([]types.I
 }
 
 func client(cfg aws.Config, region string) *ec2.Client {
-	return ec2.NewFromConfig(cfg, func(o *ec2.Options) { o.Region = region })
+	return ec2.NewFromConfig(awshttp.Checked(cfg), func(o *ec2.Options) { o.Region = region })
 }
 
 // describe returns all images of an owner that match the filters.
@@ -248,7 +250,7 @@ func BuiltInRegions() []string {
 func Regions(ctx context.Context, cfg aws.Config) (names []string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, regionTimeout, fmt.Errorf("no answer within %s", regionTimeout))
 	defer cancel()
-	out, err := ec2.NewFromConfig(cfg).DescribeRegions(ctx, &ec2.DescribeRegionsInput{})
+	out, err := ec2.NewFromConfig(awshttp.Checked(cfg)).DescribeRegions(ctx, &ec2.DescribeRegionsInput{})
 	if err != nil {
 		return nil, err
 	}

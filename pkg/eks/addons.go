@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/awshttp"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
@@ -39,7 +40,7 @@ type Compatibility struct {
 // version of a cluster, and that version, "1.34". The order is that of EKS: by add-on,
 // the newest version first.
 func Available(ctx context.Context, cfg aws.Config, cluster string) (all []AvailableAddon, kubernetes string, err error) {
-	c := eks.NewFromConfig(cfg)
+	c := eks.NewFromConfig(awshttp.Checked(cfg))
 	found, err := c.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &cluster})
 	if err != nil {
 		return nil, "", explain(err, cluster, cfg.Region, "look up cluster")
@@ -103,7 +104,7 @@ type HealthIssue struct {
 // Installed returns the add-ons of a cluster, in the order of EKS. An add-on that is
 // deleted in the meantime is omitted.
 func Installed(ctx context.Context, cfg aws.Config, cluster string) ([]InstalledAddon, error) {
-	c := eks.NewFromConfig(cfg)
+	c := eks.NewFromConfig(awshttp.Checked(cfg))
 	var names []string
 	pages := eks.NewListAddonsPaginator(c, &eks.ListAddonsInput{ClusterName: &cluster})
 	for pages.HasMorePages() {

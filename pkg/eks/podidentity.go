@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/awshttp"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
@@ -44,7 +45,7 @@ func Associate(ctx context.Context, cfg aws.Config, p PodIdentity, creating func
 	if err != nil {
 		return Association{}, err
 	}
-	c := eks.NewFromConfig(cfg)
+	c := eks.NewFromConfig(awshttp.Checked(cfg))
 	id, err := associated(ctx, c, cfg.Region, p)
 	if err != nil {
 		return Association{}, err
@@ -77,7 +78,7 @@ func Associate(ctx context.Context, cfg aws.Config, p PodIdentity, creating func
 // roleARN returns the ARN of a role.
 func roleARN(ctx context.Context, cfg aws.Config, name string) (string, error) {
 	short := name[strings.LastIndex(name, "/")+1:]
-	out, err := iam.NewFromConfig(cfg).GetRole(ctx, &iam.GetRoleInput{RoleName: &short})
+	out, err := iam.NewFromConfig(awshttp.Checked(cfg)).GetRole(ctx, &iam.GetRoleInput{RoleName: &short})
 	switch {
 	case cloud.NotFound(err):
 		return "", fmt.Errorf("there is no IAM role %s; 'clusterawsadm bootstrap iam create-cloudformation-stack' creates the default roles: %w", name, err)

@@ -17,6 +17,8 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientauthv1 "k8s.io/client-go/pkg/apis/clientauthentication/v1"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awshttp"
 )
 
 const (
@@ -54,7 +56,7 @@ func NewToken(ctx context.Context, cfg aws.Config, cluster string) (Token, error
 	if cluster == "" {
 		return Token{}, errors.New("the name of the cluster in EKS is missing")
 	}
-	presigner := sts.NewPresignClient(sts.NewFromConfig(cfg))
+	presigner := sts.NewPresignClient(sts.NewFromConfig(awshttp.Checked(cfg)))
 	request, err := presigner.PresignGetCallerIdentity(ctx, &sts.GetCallerIdentityInput{}, func(o *sts.PresignOptions) {
 		o.ClientOptions = append(o.ClientOptions, func(o *sts.Options) {
 			o.APIOptions = append([]func(*middleware.Stack) error{
@@ -106,7 +108,7 @@ func signedAt(signed string) (time.Time, error) {
 // Assume returns the configuration with the credentials of a role. The role is assumed
 // when the credentials are first needed.
 func Assume(cfg aws.Config, role string) aws.Config {
-	provider := stscreds.NewAssumeRoleProvider(sts.NewFromConfig(cfg), role, func(o *stscreds.AssumeRoleOptions) {
+	provider := stscreds.NewAssumeRoleProvider(sts.NewFromConfig(awshttp.Checked(cfg)), role, func(o *stscreds.AssumeRoleOptions) {
 		o.RoleSessionName = "clusterawsadm-eks-token"
 	})
 	cfg = cfg.Copy()

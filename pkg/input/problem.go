@@ -20,6 +20,8 @@ type Problem struct {
 	Path   string // "spec.network.vpc.cidrBlock"; empty for the whole object
 	What   string // what is wrong: lower case, no full stop
 	Fix    string // what to do about it; may be empty
+	// Refused says that a run is refused before its first write if the account shows the same.
+	Refused bool
 }
 
 // InvalidError says that the input is invalid. Problems are in the order of the input.

@@ -1,11 +1,10 @@
 package input
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 )
 
 // MaxSize is how many bytes a Reader reads: many times what an API server accepts in one
@@ -39,10 +38,23 @@ func (r *Reader) Read(stream io.Reader, name string) ([]byte, error) {
 
 // File reads a file. It may be a device or a pipe.
 func (r *Reader) File(name string) ([]byte, error) {
-	f, err := os.Open(filepath.Clean(name))
+	return r.FileContext(context.Background(), name) //nolint:forbidigo // who has a context calls FileContext
+}
+
+// ReadContext is Read until ctx ends.
+func (r *Reader) ReadContext(ctx context.Context, stream io.Reader, name string) ([]byte, error) {
+	return r.Read(Interruptible(ctx, stream), name)
+}
+
+// FileContext is File until ctx ends.
+func (r *Reader) FileContext(ctx context.Context, name string) ([]byte, error) {
+	f, err := Open(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	data, err := r.Read(f, name)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx) // a close would wait for the read
+	}
 	return data, errors.Join(err, f.Close())
 }

@@ -4,10 +4,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/diagnose"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
@@ -119,7 +123,11 @@ func (s Status) coming() (ids []string) {
 			continue
 		}
 		if slices.Contains([]string{"missing", "pending"}, r.State) {
-			ids = append(ids, string(r.Resource))
+			id := string(r.Resource)
+			if counted, _, is := strings.Cut(r.Detail, " joined,"); is && r.Node == NodeNotJoined {
+				id += " (" + counted + ")" // of a pool
+			}
+			ids = append(ids, id)
 		}
 	}
 	return ids
@@ -154,6 +162,30 @@ func (r *run) gaveUp(ctx context.Context, condition Condition, missing string, a
 	return e
 }
 
+// machineToExamine returns the machine of a status or, of an Auto Scaling group, one that has not
+// joined; nil for another resource.
+func (r *run) machineToExamine(ctx context.Context, s ResourceStatus) *ec2.InstanceState {
+	n := r.built.Resource(graph.ID(s.Resource))
+	if n == nil || s.Node != NodeNotJoined {
+		return r.machineOf(s)
+	}
+	group, ok := n.Observed().(*autoscaling.GroupState)
+	if !ok {
+		return r.machineOf(s)
+	}
+	_, nodes := r.readNodes(ctx)
+	inventory, err := ec2.InstanceInventory(cloud.ReadOnly(ctx), r.cloud)
+	if nodes == nil || err != nil {
+		return nil
+	}
+	for _, i := range group.Members() {
+		if m := inventory.OfGroups[i.ID]; m != nil && nodes.Of(*m) == nil {
+			return m
+		}
+	}
+	return nil
+}
+
 // whyNotJoined looks for the reasons why machines have not become Nodes. If the API server does
 // not answer, machines of the control plane are examined.
 func (r *run) whyNotJoined(ctx context.Context, s Status) (findings []string) {
@@ -161,7 +193,7 @@ func (r *run) whyNotJoined(ctx context.Context, s Status) (findings []string) {
 	examined := 0
 	for _, x := range s.Resources {
 		control := AreaOf(x.Resource, x.Origin) == AreaControlPlane
-		m := r.machineOf(x)
+		m := r.machineToExamine(ctx, x)
 		if m == nil || examined == most || x.Node != NodeNotJoined && (len(s.Nodes) > 0 || !control) {
 			continue
 		}

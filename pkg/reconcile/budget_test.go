@@ -41,7 +41,7 @@ func TestCallBudgets(t *testing.T) {
 		check("create", 101, func() { mustApply(t, m, a) }) // of which 16 ask for quotas, permissions and who can read the keys, all at once
 		check("no-op", 20, func() { mustApply(t, m, a) })
 		check("plan", 20, func() { require.True(t, mustPlan(t, m, a).Empty()) })
-		check("delete", 77, func() { mustDelete(t, m, a) }) // of which 12 look again at the end
+		check("delete", 93, func() { mustDelete(t, m, a) }) // of which 12 look again at the end, and 13 ask whether something is protected
 	})
 }
 

@@ -3,7 +3,6 @@ package reconcile
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -46,25 +45,20 @@ func (r *run) lookToDelete(ctx context.Context) error {
 	for _, v := range kept {
 		r.plan.Steps = append(r.plan.Steps, graph.Step{Resource: graph.ID(v.Kind.Name + "/" + v.ID), Action: graph.Keep, CloudID: v.ID, Origin: v.Origin})
 	}
-	if err := r.checkEKSCluster(); err != nil {
-		return err
+	r.warnOfLogs()
+	if err := r.checkProtection(ctx); err != nil {
+		return refused(err)
 	}
 	return refused(r.findForeign(ctx, kept))
 }
 
-// checkEKSCluster returns a RefusedError if EKS would not delete the cluster: it would say so
-// only after its nodes are deleted. It warns about the logs that EKS keeps.
-func (r *run) checkEKSCluster() error {
+// warnOfLogs warns about the logs of an EKS cluster, which EKS keeps.
+func (r *run) warnOfLogs() {
 	for _, n := range r.built.Resources() {
-		s, ok := n.Observed().(*eks.ClusterState)
-		if ok && len(s.Logging) > 0 {
+		if s, ok := n.Observed().(*eks.ClusterState); ok && len(s.Logging) > 0 {
 			r.warn("EKS keeps the logs of the control plane: aws logs delete-log-group --region %s --log-group-name /aws/eks/%s/cluster deletes them", r.c.Region, s.Name)
 		}
-		if ok && s.DeletionProtection {
-			return &RefusedError{[]error{fmt.Errorf("the EKS cluster %s has deletion protection: aws eks update-cluster-config --region %s --name %[1]s --no-deletion-protection turns it off", s.Name, r.c.Region)}}
-		}
 	}
-	return nil
 }
 
 // graphOfManifest finds the resources of the manifest. If it cannot, because the manifest
@@ -89,11 +83,7 @@ func (r *run) graphOfManifest(ctx context.Context) error {
 
 // searchByTag finds the resources with the tags of the cluster that are not in the graph.
 func (r *run) searchByTag(ctx context.Context) (teardown.Leftovers, error) {
-	claimed := map[string]bool{}
-	for _, n := range r.built.Resources() {
-		claimed[n.CloudID()] = true
-	}
-	all, owner, err := teardown.Search(cloud.InSnapshot(cloud.ReadOnly(ctx)), r.cloud, r.owner, claimed)
+	all, owner, err := teardown.Search(cloud.InSnapshot(cloud.ReadOnly(ctx)), r.cloud, r.owner, teardown.Claimed(r.built.Graph))
 	if err != nil {
 		return nil, err
 	}
@@ -117,18 +107,32 @@ func (r *run) findForeign(ctx context.Context, kept teardown.Leftovers) error {
 	return e
 }
 
+// lookForForeign returns a ForeignError if resources of other owners have appeared since the
+// plan: only the user can end what the deletion waits for.
+func (r *run) lookForForeign(ctx context.Context) error {
+	r.cloud.Snapshot()
+	var foreign *ForeignError
+	if errors.As(r.findForeign(cloud.Briefly(ctx), nil), &foreign) {
+		return foreign
+	}
+	return nil
+}
+
 // stuck returns the error of a deletion that has failed. If resources of other owners
 // have appeared since the plan, it is a LeftoverError that names them.
 func (r *run) stuck(ctx context.Context, err error) error {
-	if !errors.As(err, new(*graph.GaveUpError)) {
-		return err
-	}
-	r.cloud.Snapshot()
 	var foreign *ForeignError
-	if !errors.As(r.findForeign(cloud.Briefly(ctx), nil), &foreign) {
-		return err
+	if !errors.As(err, &foreign) {
+		if !errors.As(err, new(*graph.GaveUpError)) {
+			return err
+		}
+		r.cloud.Snapshot()
+		if !errors.As(r.findForeign(cloud.Briefly(ctx), nil), &foreign) {
+			return err
+		}
+		err = errors.Join(err, foreign)
 	}
-	left := &LeftoverError{Err: errors.Join(err, foreign)}
+	left := &LeftoverError{Err: err}
 	for _, f := range foreign.Resources {
 		left.Left = append(left.Left, f.ID)
 	}

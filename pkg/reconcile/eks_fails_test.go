@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	ekssim "github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
@@ -36,8 +37,24 @@ func TestEKSFails(t *testing.T) {
 			"creation of a node group",
 			ekssim.Faults{CreateNodeGroup: "NodeCreationFailure: Instances failed to join the kubernetes cluster"},
 			false, same,
-			"EKS could not create it: NodeCreationFailure: Instances failed to join the kubernetes cluster", 20 * time.Minute,
+			"AWS reports CREATE_FAILED: NodeCreationFailure: Instances failed to join the kubernetes cluster", 20 * time.Minute,
 		},
+		{
+			"creation of an add-on",
+			ekssim.Faults{CreateAddon: "AccessDenied: the service account may not be changed"},
+			false, same,
+			"AWS reports CREATE_FAILED: AccessDenied: the service account may not be changed", 20 * time.Minute,
+		},
+		{
+			"creation of a Fargate profile", ekssim.Faults{CreateFargate: "AccessDenied: the role may not be used"}, true, func(m *manifest.Cluster) {
+				late := m.EKS.Fargate[0].DeepCopy()
+				late.Name, late.Spec.ProfileName = "late", "late"
+				m.EKS.Fargate = append(m.EKS.Fargate, late)
+			}, "AWS reports CREATE_FAILED: AccessDenied: the role may not be used", 10 * time.Minute,
+		},
+		{"update of an add-on", ekssim.Faults{Update: "AdmissionRequestDenied: a webhook denied the request"}, true, func(m *manifest.Cluster) {
+			(*m.EKS.ControlPlane.Spec.Addons)[0].Configuration = `{"env":{"WARM_IP_TARGET":"7"}}`
+		}, "update failed: AdmissionRequestDenied: a webhook denied the request", 4 * time.Minute},
 		{"update of a cluster", ekssim.Faults{Update: "IpNotAvailable: subnet-1 has no free addresses"}, true, func(m *manifest.Cluster) {
 			m.EKS.ControlPlane.Spec.Logging.Scheduler = !m.EKS.ControlPlane.Spec.Logging.Scheduler
 		}, "update failed: IpNotAvailable: subnet-1 has no free addresses", 4 * time.Minute},
@@ -83,7 +100,7 @@ func TestDeletionOfNodeGroupFails(t *testing.T) {
 		})
 		began := time.Now()
 		_, err := open(m, a.Process()).Delete(t.Context(), reconcile.Options{})
-		require.ErrorContains(t, err, "delete: Ec2SecurityGroupDeletionFailure: DependencyViolation for sg-1")
+		require.ErrorContains(t, err, "delete: AWS reports DELETE_FAILED: Ec2SecurityGroupDeletionFailure: DependencyViolation for sg-1")
 		require.Less(t, time.Since(began), 10*time.Minute)
 		a.Edit(func(s *awssim.State) { s.EKS.Faults = ekssim.Faults{} })
 		mustDelete(t, m, a)
@@ -123,4 +140,48 @@ func TestInstanceTypesOfNodeGroupsAreChecked(t *testing.T) {
 			require.Empty(t, writes(a.Calls()))
 		})
 	}
+}
+
+// A self-managed installation conflicts with an add-on that may not overwrite it. Each run says
+// so as soon as EKS does; with conflictResolution: overwrite, the next one mends the add-on.
+func TestConflictOfAddonIsReported(t *testing.T) {
+	for _, resolution := range []ekscontrolplanev1.AddonResolution{ekscontrolplanev1.AddonResolutionNone, ekscontrolplanev1.AddonResolutionPreserve} {
+		t.Run(string(resolution), func(t *testing.T) {
+			m, mended := load(t, eksAddons, nil), load(t, eksAddons, nil)
+			for i := range *m.EKS.ControlPlane.Spec.Addons {
+				(*m.EKS.ControlPlane.Spec.Addons)[i].ConflictResolution = &resolution
+			}
+			synctest.Test(t, func(t *testing.T) {
+				a := prepared(t, eksAddons, m)
+				const reason = "ConfigurationConflict: Conflicts found when trying to apply. Will not continue due to resolve conflicts mode. (conflictResolution: overwrite replaces the objects that conflict)"
+				for i, limit := range []time.Duration{20 * time.Minute, 3 * time.Minute} {
+					began := time.Now()
+					_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+					require.ErrorContains(t, err, reason)
+					require.Less(t, time.Since(began), limit, "run %d", i)
+				}
+				mustApply(t, mended, a)
+				requireNoChange(t, mended, a)
+			})
+		})
+	}
+}
+
+// EKS keeps the role of an add-on that an update does not name, so that removing it from the
+// manifest is a conflict before the first write.
+func TestRoleOfAddonCannotBeRemoved(t *testing.T) {
+	with, without := load(t, eksAddons, nil), load(t, eksAddons, nil)
+	synctest.Test(t, func(t *testing.T) {
+		role := "arn:aws:iam::123456789012:role/cni"
+		(*with.EKS.ControlPlane.Spec.Addons)[0].ServiceAccountRoleArn = &role
+		a := prepared(t, eksAddons, with)
+		mustApply(t, with, a)
+		began := time.Now()
+		_, err := open(without, a.Process()).Apply(t.Context(), reconcile.Options{})
+		var refused *reconcile.RefusedError
+		require.ErrorAs(t, err, &refused)
+		require.ErrorContains(t, err, "EKS keeps the role of an add-on when an update names none: set it again, or name another role")
+		require.Less(t, time.Since(began), time.Minute)
+		mustApply(t, with, a)
+	})
 }

@@ -68,6 +68,9 @@ type ForeignResource struct {
 	In    string `json:"in"`              // the VPC or security group of the cluster that it is in
 	Owner string `json:"owner,omitempty"` // what AWS says about the owner: "cluster b", "CloudFormation stack web"
 	Show  string `json:"show,omitempty"`  // a command that shows it
+	// Restore is a command that restores the tags that it may have lost; "" if it has
+	// those of another owner.
+	Restore string `json:"restore,omitempty"`
 }
 
 func (e *ForeignError) Error() string {

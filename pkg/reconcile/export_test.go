@@ -12,6 +12,9 @@ import (
 // OpenModel is Open for a test that changes the loaded manifest.
 func OpenModel(m *manifest.Cluster, t Target) *Cluster { return Open(&Manifest{cluster: m}, t) }
 
+// PolicyOf is Manifest.Policy for a test that changes the loaded manifest.
+func PolicyOf(m *manifest.Cluster) PolicyDocument { return (&Manifest{cluster: m}).Policy() }
+
 // EngineGraph is Graph with the types of the engine.
 func (c *Cluster) EngineGraph() (*graph.Graph, error) { return c.graph() }
 

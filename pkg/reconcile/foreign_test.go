@@ -52,8 +52,16 @@ var foreigners = map[string]struct {
 		[]string{"load-balancer a0123 in", "(web)", "security-group sg-"},
 	},
 	"a network interface that nobody uses": {
-		func(x *insider) { x.networkInterface("for the next database") },
-		[]string{"network-interface eni-", "(for the next database)"},
+		func(x *insider) { x.networkInterface("for the next database", "Name", "database") },
+		[]string{"network-interface eni-", "(database)"},
+	},
+	"a network interface that nobody uses, in another group": {
+		func(x *insider) {
+			x.tags = map[string]string{"team": "data"}
+			x.groups = []string{x.group("database")}
+			x.networkInterface("for the next database")
+		},
+		[]string{"network-interface eni-", "(for the next database)", "security-group sg-"},
 	},
 	"a subnet": {
 		func(x *insider) {
@@ -99,9 +107,14 @@ func (x *insider) instance(groups ...string) {
 }
 
 // networkInterface creates a network interface in a security group of the cluster.
-func (x *insider) networkInterface(description string) (id string) {
+func (x *insider) networkInterface(description string, tags ...string) (id string) {
 	x.t.Helper()
-	out, err := x.ec2.CreateNetworkInterface(x.t.Context(), &ec2.CreateNetworkInterfaceInput{SubnetId: &x.subnet, Groups: x.groups[:1], Description: &description})
+	in := &ec2.CreateNetworkInterfaceInput{SubnetId: &x.subnet, Groups: x.groups[:1], Description: &description}
+	if len(tags) > 0 {
+		x.tags = nil
+		in.TagSpecifications = x.with(types.ResourceTypeNetworkInterface, tags...)
+	}
+	out, err := x.ec2.CreateNetworkInterface(x.t.Context(), in)
 	require.NoError(x.t, err)
 	return *out.NetworkInterface.NetworkInterfaceId
 }
@@ -189,8 +202,8 @@ func TestForeignResourceAppears(t *testing.T) {
 	})
 }
 
-// A free network interface in a group of the cluster is deleted only if a CNI plugin left
-// it: others appear in no listing of the cluster.
+// A free network interface in a group of the cluster is not deleted if its tags name another
+// owner.
 func TestForeignInterfaceStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := quick(load(t, threeZones, nil))
@@ -201,12 +214,120 @@ func TestForeignInterfaceStays(t *testing.T) {
 		var eni string
 		p.Fault = func(_ int, _, op string) awssim.Fault {
 			if op == "TerminateInstances" && eni == "" {
-				eni = x.networkInterface("for the next database")
+				eni = x.networkInterface("for the next database", "Name", "database")
 			}
 			return awssim.None
 		}
 		_, err := open(m, p).Delete(t.Context(), reconcile.Options{})
 		require.ErrorAs(t, err, new(*reconcile.LeftoverError))
 		a.Edit(func(s *awssim.State) { require.NotNil(t, s.EC2.Interfaces[eni]) })
+	})
+}
+
+// Interfaces without tags that nothing uses, in the groups of the cluster, are deleted with it,
+// as CAPA does: also those that a network load balancer leaves behind for an hour.
+func TestDetachedInterfacesAreDeleted(t *testing.T) {
+	for _, file := range []string{threeZones, "../../configs/byo-vpc.yaml"} {
+		t.Run(name(file), func(t *testing.T) {
+			m := loadQuick(t, file)
+			synctest.Test(t, func(t *testing.T) {
+				a := prepared(t, file, m)
+				before := a.Inventory()
+				mustApply(t, m, a)
+				a.Edit(func(s *awssim.State) { s.ELB.Detaches = true })
+				x := insiderOf(t, a, m)
+				x.networkInterface("left by somebody")
+				time.Sleep(lag)
+				began := time.Now()
+				mustDelete(t, m, a)
+				require.Less(t, time.Since(began), 5*time.Minute)
+				require.Equal(t, before, a.Inventory())
+			})
+		})
+	}
+}
+
+// Somebody else's instance in the security group of an EKS cluster, in an existing VPC, is
+// found before the deletion.
+func TestForeignInstanceInTheGroupOfEKS(t *testing.T) {
+	file := "../../configs/eks-byo-vpc.yaml"
+	m := loadQuick(t, file)
+	synctest.Test(t, func(t *testing.T) {
+		a := prepared(t, file, m)
+		mustApply(t, m, a)
+		x := insiderOf(t, a, m)
+		a.Edit(func(s *awssim.State) { x.groups = []string{plane(s).Group} })
+		image := ""
+		a.Edit(func(s *awssim.State) {
+			for _, i := range s.EC2.Instances {
+				image = i.Image
+			}
+		})
+		x.tags = map[string]string{"Name": "database"}
+		out, err := x.ec2.RunInstances(t.Context(), &ec2.RunInstancesInput{
+			MinCount: aws.Int32(1), MaxCount: aws.Int32(1), InstanceType: types.InstanceTypeT3Micro, ImageId: &image, SubnetId: &x.subnet,
+			SecurityGroupIds: x.groups, TagSpecifications: x.with(types.ResourceTypeInstance),
+		})
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		before := withoutLock(a)
+		for _, cluster := range []*reconcile.Cluster{open(m, a.Process()), byName(m.Name, a)} {
+			_, err = cluster.Delete(t.Context(), reconcile.Options{})
+			require.ErrorAs(t, err, new(*reconcile.RefusedError))
+			require.ErrorContains(t, err, *out.Instances[0].InstanceId)
+			require.ErrorContains(t, err, "(database)")
+		}
+		require.Equal(t, before, withoutLock(a))
+	})
+}
+
+// A deletion that waits for something that only the user can end says so after some minutes.
+func TestStuckDeletionEndsEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := quick(load(t, threeZones, nil))
+		a := account(m, lag)
+		mustApply(t, m, a)
+		x := insiderOf(t, a, m)
+		x.tags = map[string]string{"Name": "late"}
+		p, made := a.Process(), false
+		p.Fault = func(_ int, _, op string) awssim.Fault {
+			if op == "TerminateInstances" && !made {
+				made = true
+				x.instance(x.groups[0])
+			}
+			return awssim.None
+		}
+		began := time.Now()
+		_, err := open(m, p).Delete(context.Background(), reconcile.Options{})
+		var left *reconcile.LeftoverError
+		require.ErrorAs(t, err, &left)
+		require.ErrorContains(t, err, "(late)")
+		require.Less(t, time.Since(began), 6*time.Minute)
+	})
+}
+
+// A VPC that has nothing of the cluster but its owned tag is kept, also when the cluster is
+// gone.
+func TestTaggedVPCIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := quick(load(t, threeZones, nil))
+		a := account(m, lag)
+		mustApply(t, m, a)
+		out, err := ec2.NewFromConfig(a.Config()).CreateVpc(t.Context(), &ec2.CreateVpcInput{CidrBlock: aws.String("10.9.0.0/16"), TagSpecifications: []types.TagSpecification{{
+			ResourceType: types.ResourceTypeVpc, Tags: []types.Tag{
+				{Key: aws.String("sigs.k8s.io/cluster-api-provider-aws/cluster/" + m.Name), Value: aws.String("owned")}, {Key: aws.String("Name"), Value: aws.String("prod")},
+			},
+		}}})
+		require.NoError(t, err)
+		time.Sleep(lag)
+		for range 2 {
+			res, err := byName(m.Name, a).Delete(t.Context(), reconcile.Options{})
+			require.NoError(t, err)
+			require.True(t, slices.ContainsFunc(res.Plan.Steps, func(s reconcile.Step) bool { return s.Action == reconcile.Keep && s.CloudID == *out.Vpc.VpcId }))
+			a.Edit(func(s *awssim.State) { require.Contains(t, s.EC2.VPCs, *out.Vpc.VpcId) })
+		}
+		_, err = byName(m.Name, a).Delete(t.Context(), reconcile.Options{VPCs: []string{*out.Vpc.VpcId}})
+		require.NoError(t, err)
+		a.Edit(func(s *awssim.State) { require.NotContains(t, s.EC2.VPCs, *out.Vpc.VpcId) })
 	})
 }

@@ -5,39 +5,70 @@ import (
 	"slices"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
-// checkHealth evaluates the MachineHealthChecks of the manifest. If machines are to be
-// replaced, it plans again. The checks need the Nodes of the cluster, and how to reach its
-// API server is known only after the first plan.
-func (r *run) checkHealth(ctx context.Context) error {
-	switch {
-	case r.c.manifest == nil || len(r.c.manifest.HealthChecks) == 0:
-		return nil
-	case r.built.API == nil || !r.c.target.Drain:
-		r.warn("MachineHealthChecks are not evaluated with --wait=infrastructure or --drain=false")
-		return nil
-	}
-	reading := cloud.InSnapshot(cloud.ReadOnly(ctx))
-	nodes, err := incluster.Nodes(reading, r.cloud, r.built.API)
+// checkNodes compares the machines with the Nodes of the cluster. If machines are to be replaced, or a
+// member of etcd may have no machine, it plans again: how to reach the API server is known only
+// after the first plan.
+func (r *run) checkNodes(ctx context.Context) error {
+	lost, err := r.findLostMembers(ctx)
 	if err != nil {
-		return ctx.Err() // the API server does not answer, which the plan says
+		return err
 	}
-	health := topology.CheckHealth(r.c.manifest, r.inventory, nodes, r.topologyOptions(ctx))
-	for _, remark := range health.Remarks {
-		r.warn("%s", remark)
+	unhealthy, err := r.checkHealth(ctx)
+	if err != nil || !lost && !unhealthy {
+		return err
 	}
-	if len(health.Unhealthy) == 0 {
-		return nil
-	}
-	r.inventory.Unhealthy = health.Unhealthy
 	if err := r.buildFrom(ctx); err != nil {
 		return err
 	}
 	r.plan, err = r.x.Plan(ctx, r.built.Graph)
 	return err
+}
+
+// findLostMembers reports whether there are signs that a member of etcd has no machine.
+func (r *run) findLostMembers(ctx context.Context) (bool, error) {
+	if r.c.manifest == nil || r.c.managed() || r.built.API == nil || !r.c.target.Drain || r.c.target.Wait == Infrastructure {
+		return false, nil
+	}
+	var machines []ec2.InstanceState
+	for _, m := range r.inventory.Machines {
+		if m.Tags[cloud.RoleTag] == topology.RoleControlPlane {
+			machines = append(machines, m)
+		}
+	}
+	signs, err := incluster.FindLostMembers(cloud.InSnapshot(cloud.ReadOnly(ctx)), r.cloud, r.built.API, machines)
+	if err != nil {
+		return false, ctx.Err() // the API server does not answer, which the plan says
+	}
+	r.inventory.LostMembers = signs
+	return len(signs) > 0, nil
+}
+
+// checkHealth evaluates the MachineHealthChecks of the manifest, and reports whether machines are to
+// be replaced.
+func (r *run) checkHealth(ctx context.Context) (bool, error) {
+	switch {
+	case r.c.manifest == nil || len(r.c.manifest.HealthChecks) == 0:
+		return false, nil
+	case r.built.API == nil || !r.c.target.Drain:
+		r.warn("MachineHealthChecks are not evaluated with --wait=infrastructure or --drain=false")
+		return false, nil
+	}
+	reading := cloud.InSnapshot(cloud.ReadOnly(ctx))
+	nodes, err := incluster.Nodes(reading, r.cloud, r.built.API)
+	if err != nil {
+		return false, ctx.Err() // the API server does not answer, which the plan says
+	}
+	health := topology.CheckHealth(r.c.manifest, r.inventory, nodes, r.topologyOptions(ctx))
+	for _, remark := range health.Remarks {
+		r.warn("%s", remark)
+	}
+	r.inventory.Unhealthy = health.Unhealthy
+	return len(health.Unhealthy) > 0, nil
 }
 
 // becameUnhealthy reports whether a run has failed only because of Nodes, and the

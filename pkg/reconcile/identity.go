@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/awshttp"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
@@ -75,7 +76,7 @@ func withIdentity(cfg aws.Config, m *manifest.Cluster) aws.Config {
 			continue
 		}
 		role := id.Role
-		provider := stscreds.NewAssumeRoleProvider(sts.NewFromConfig(cfg), role.RoleArn, func(o *stscreds.AssumeRoleOptions) {
+		provider := stscreds.NewAssumeRoleProvider(sts.NewFromConfig(awshttp.Checked(cfg)), role.RoleArn, func(o *stscreds.AssumeRoleOptions) {
 			o.RoleSessionName = role.SessionName
 			if role.ExternalID != "" {
 				o.ExternalID = &role.ExternalID

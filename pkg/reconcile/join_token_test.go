@@ -371,10 +371,10 @@ func TestConfigurationOfPoolOutlivesRule(t *testing.T) {
 		})
 		require.NoError(t, err)
 		passes(a, 48*time.Hour)
-		require.Equal(t, 2, joinedMachines(a))
+		require.Equal(t, 3, joinedMachines(a))
 		a.Edit(func(s *awssim.State) { s.AutoScaling.Groups[pool.Name].Desired++ })
 		passes(a, time.Hour)
-		require.Equal(t, 3, joinedMachines(a))
+		require.Equal(t, 4, joinedMachines(a))
 	})
 }
 

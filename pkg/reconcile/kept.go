@@ -100,22 +100,29 @@ func (r *run) markVolumes(ctx context.Context) {
 // clusterVPCs returns the VPCs whose resources the deletion deletes. A tag alone is no
 // proof that a resource is the cluster's: the machines of a cluster may have permission to
 // set tags of EC2. They cannot set those of load balancers and of EKS.
-func (r *run) clusterVPCs(all teardown.Leftovers) (map[string]bool, error) {
+func (r *run) clusterVPCs(all teardown.Leftovers) (map[string]bool, error) { //nolint:cyclop // one case after the other
 	if m := r.c.manifest; len(r.options.VPCs) == 0 && m != nil && m.Infra.Spec.NetworkSpec.VPC.ID != "" {
 		return set([]string{m.Infra.Spec.NetworkSpec.VPC.ID}), nil
 	}
 	owned, trusted, mentioned := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	tagged := map[string]cloud.Tags{}
 	subnets := map[string]string{} // one for each VPC
 	for _, f := range r.existing(all) {
 		if s, is := f.State.(ec2.SubnetState); is && f.Tags[r.cloud.OwnerTag()] == cloud.Owned {
 			subnets[s.VPC] = s.ID
 		}
+		if _, is := f.State.(ec2.VPCState); is {
+			tagged[f.ID] = f.Tags
+			continue
+		}
 		if vpc := ec2.VPCOf(append(slices.Clone(f.Refers), f.ID)); vpc != "" {
 			mentioned[vpc] = true
-			_, is := f.State.(ec2.VPCState)
-			owned[vpc] = owned[vpc] || is
 			trusted[vpc] = trusted[vpc] || f.Kind.Area == kind.AreaLoadBalancer || f.Owner.EKS
 		}
+	}
+	for vpc, tags := range tagged {
+		owned[vpc] = mentioned[vpc] || madeForCluster(tags)
+		mentioned[vpc] = owned[vpc]
 	}
 	if len(r.options.VPCs) > 0 {
 		return set(r.options.VPCs), r.checkNamed(owned, mentioned)
@@ -130,6 +137,13 @@ func (r *run) clusterVPCs(all teardown.Leftovers) (map[string]bool, error) {
 	}
 	ids := slices.Sorted(maps.Keys(mentioned))
 	return nil, fmt.Errorf("resources with the tags of cluster %s are in several VPCs (%s): pass the cluster's with --vpc; it can be given several times", r.c.Name, strings.Join(ids, ", "))
+}
+
+// madeForCluster reports whether the tags of a VPC say that a run or CAPA has made it for a
+// cluster. The owned tag alone does not: a VPC that has no other, and nothing of the cluster in
+// it, is kept, whether the cluster exists or not.
+func madeForCluster(tags cloud.Tags) bool {
+	return tags[cloud.ResourceTag] != "" || tags[cloud.RoleTag] != ""
 }
 
 // checkNamed refuses a VPC of Options.VPCs that is probably a mistake: nothing of the cluster is

@@ -29,7 +29,8 @@ type ClusterSummary struct {
 	Since        *time.Time `json:"since,omitempty"` // creation of the EKS cluster, or of the oldest machine of the control plane
 }
 
-// Machines are numbers of machines. Nodes of managed node groups of EKS are counted as wanted.
+// Machines are numbers of machines. For a managed node group of EKS, All is the number of nodes that
+// it wants.
 type Machines struct {
 	Running int `json:"running"`
 	All     int `json:"all"`

@@ -66,7 +66,7 @@ func (c *Cluster) Logs(ctx context.Context) (l Logs, err error) {
 func (l *Logs) add(name, text string, err error) {
 	switch {
 	case err != nil:
-		l.Missing = append(l.Missing, fmt.Sprintf("%s: %v", name, err))
+		l.Missing = append(l.Missing, name+": "+diagnose.Redacted(err.Error()))
 	case text == "":
 		l.Missing = append(l.Missing, name+": it is empty")
 	default:

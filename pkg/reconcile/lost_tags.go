@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
@@ -84,7 +83,7 @@ func lostVPC(c *cloud.Clients, subnet, vpc string) error {
 func (r *run) lostTags(tags map[string]cloud.Tags, first string, created []graph.ID) error {
 	var reasons []error
 	for _, id := range slices.Sorted(maps.Keys(tags)) {
-		if id != first && !r.lostBy(tags[id]) || tags[id][r.cloud.OwnerTag()] == cloud.Owned {
+		if id != first && !r.owner.MayHaveLost(tags[id]) || tags[id][r.cloud.OwnerTag()] == cloud.Owned {
 			continue
 		}
 		replaces := created[min(len(reasons), len(created)-1)]
@@ -100,20 +99,4 @@ func (r *run) lostTags(tags map[string]cloud.Tags, first string, created []graph
 		return nil
 	}
 	return &RefusedError{reasons}
-}
-
-// lostBy reports whether the tags may be those of a machine that has lost others: there
-// are none, except for those of AWS, or some are the cluster's.
-func (r *run) lostBy(tags cloud.Tags) bool {
-	own := 0
-	for key := range tags {
-		switch {
-		case strings.HasPrefix(key, "aws:"):
-			return false // CloudFormation or Auto Scaling launched it
-		case key == cloud.RoleTag, key == cloud.ResourceTag, key == cloud.TemplateTag:
-			return !slices.ContainsFunc(slices.Collect(maps.Keys(tags)), func(k string) bool { return strings.HasPrefix(k, cloud.ClusterTagPrefix) })
-		}
-		own++
-	}
-	return own == 0
 }

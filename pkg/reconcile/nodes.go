@@ -3,11 +3,14 @@ package reconcile
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
@@ -22,6 +25,10 @@ type Nodes struct {
 // nodes counts the Nodes of the machines that the run waits for, as last observed.
 func (r *run) nodes() (n Nodes) {
 	for _, step := range r.plan.Steps {
+		if s := r.poolNodesOf(step.Resource); s != nil {
+			joined, ready := s.Joined()
+			n.Joined, n.Ready = n.Joined+joined, n.Ready+ready
+		}
 		if s := r.nodeOf(step.Resource); s != nil {
 			n.Joined++
 			if s.Ready {
@@ -39,6 +46,19 @@ func (r *run) nodeOf(id graph.ID) *incluster.NodeState {
 	}
 	if x := r.built.Resource(id); x != nil {
 		if s, ok := x.Observed().(*incluster.NodeState); ok && s != nil && s.Name != "" {
+			return s
+		}
+	}
+	return nil
+}
+
+// poolNodesOf returns the Nodes of a resource that is those of a pool; otherwise nil.
+func (r *run) poolNodesOf(id graph.ID) *incluster.PoolNodesState {
+	if id.Kind() != incluster.PoolNodesKind || r.built.Graph == nil {
+		return nil
+	}
+	if x := r.built.Resource(id); x != nil {
+		if s, ok := x.Observed().(*incluster.PoolNodesState); ok {
 			return s
 		}
 	}
@@ -137,6 +157,57 @@ func nodeStatuses(all *incluster.NodeList) (out []NodeStatus) {
 	slices.SortStableFunc(out, func(x, y NodeStatus) int {
 		return cmp.Or(len(y.Roles)-len(x.Roles), cmp.Compare(x.Name, y.Name)) // the control plane first
 	})
+	return out
+}
+
+// withNodes adds to the status of a pool how many of its machines have joined. If the API server has
+// not answered, it says nothing.
+func (s *ResourceStatus) withNodes(machines []*incluster.NodeState, wanted int) {
+	joined, ready := 0, 0
+	for _, n := range machines {
+		if n != nil {
+			joined++
+			if n.Ready {
+				ready++
+			}
+		}
+	}
+	wanted = max(wanted, len(machines))
+	if s.State != "ok" && s.State != "pending" {
+		return
+	}
+	switch {
+	case joined < wanted:
+		s.State, s.Node = "pending", NodeNotJoined
+	case ready < wanted:
+		s.State, s.Node = "pending", NodeNotReady
+	default:
+		s.Node = NodeReady
+	}
+	s.Detail = kind.Join(fmt.Sprintf("%d of %d joined, %d ready;", joined, wanted, ready), s.Detail)
+}
+
+// nodesOfGroup returns the Node of each machine that an Auto Scaling group is to have; nil for one
+// that has not joined.
+func nodesOfGroup(g *autoscaling.GroupState, all *incluster.NodeList, inventory *ec2.Inventory) (out []*incluster.NodeState) {
+	for _, i := range g.Members() {
+		var m ec2.InstanceState
+		if known := inventory.OfGroups[i.ID]; known != nil {
+			m = *known
+		}
+		m.ID = i.ID
+		out = append(out, all.Of(m))
+	}
+	return out
+}
+
+// nodesOfNodeGroup returns the Nodes with the label of a node group of EKS.
+func nodesOfNodeGroup(name string, all *incluster.NodeList) (out []*incluster.NodeState) {
+	for _, n := range all.All() {
+		if n.Group == name {
+			out = append(out, n)
+		}
+	}
 	return out
 }
 

@@ -25,6 +25,15 @@ import (
 func observe(ctx context.Context, c *cloud.Clients, m *manifest.Cluster) (inv topology.Inventory, err error) {
 	spec := &m.Infra.Spec
 	inv.Now = c.Now()
+	if m.EKS == nil {
+		marker, err := secrets.ReadInitMarker(ctx, c)
+		if err != nil {
+			return inv, fmt.Errorf("state of the control plane: %w", err)
+		}
+		if marker != nil {
+			inv.InitMachine, inv.Initialized, inv.EtcdSince = marker.Machine, marker.Machine != "", marker.Since
+		}
+	}
 	if spec.NetworkSpec.VPC.ID != "" {
 		err = observeExisting(ctx, c, m, &inv)
 	} else {
@@ -71,7 +80,34 @@ func observeEKS(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, inv 
 	if inv.MissingRoles, err = missingRoles(ctx, c, m); err != nil {
 		return fmt.Errorf("roles of add-ons: %w", err)
 	}
+	if inv.EKS.Cluster == nil {
+		return nil
+	}
+	addons, entries := partsInManifest(m)
+	if inv.EKS.Leaving, err = eks.LeavingParts(ctx, c, inv.EKS, addons, entries); err != nil {
+		return fmt.Errorf("parts of the EKS cluster: %w", err)
+	}
 	return nil
+}
+
+// partsInManifest returns the names of the add-ons of a manifest, and the principals of its
+// access entries with whether they are administrators.
+func partsInManifest(m *manifest.Cluster) (addons, entries map[string]bool) {
+	addons, entries = map[string]bool{}, map[string]bool{}
+	spec := &m.EKS.ControlPlane.Spec
+	if spec.Addons != nil {
+		for _, a := range *spec.Addons {
+			addons[a.Name] = true
+		}
+	}
+	for _, e := range spec.AccessEntries {
+		var policies []eks.AccessPolicy
+		for _, p := range e.AccessPolicies {
+			policies = append(policies, eks.AccessPolicy{ARN: p.PolicyARN, Namespaces: p.AccessScope.Namespaces})
+		}
+		entries[e.PrincipalARN] = eks.AccessEntryState{Policies: policies}.IsAdmin()
+	}
+	return addons, entries
 }
 
 // missingRoles returns the ARNs of roles of add-ons that do not exist.
@@ -101,11 +137,15 @@ func observeMachines(ctx context.Context, c *cloud.Clients, vpcs []string, inv *
 		return fmt.Errorf("machines of the cluster: %w", err)
 	}
 	inv.Machines = slices.DeleteFunc(inv.Machines, func(m ec2.InstanceState) bool { return !slices.Contains(vpcs, m.VPC) })
-	id, err := secrets.InitializedBy(ctx, c)
-	if err != nil {
+	for _, m := range inv.Machines {
+		if m.IsTerminating() {
+			inv.Terminating = append(inv.Terminating, m)
+		}
+	}
+	inv.Machines = slices.DeleteFunc(inv.Machines, ec2.InstanceState.IsTerminating)
+	if inv.Restore, err = secrets.ReadRestore(ctx, c); err != nil {
 		return fmt.Errorf("state of the control plane: %w", err)
 	}
-	inv.Initialized = id != ""
 	if cloud.IsBrief(ctx) { // a deletion finds them by their tags
 		return nil
 	}

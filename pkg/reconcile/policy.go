@@ -43,6 +43,29 @@ func (m *Manifest) Policy() PolicyDocument {
 	return documentOf(permission.Policy(permission.Of(m.cluster)))
 }
 
+// Split returns documents that together allow the same as d: as few as it takes, so that
+// each is small enough for a managed policy of IAM.
+func (d PolicyDocument) Split() (out []PolicyDocument) {
+	for _, part := range permission.Split(d.document()) {
+		out = append(out, documentOf(part))
+	}
+	return out
+}
+
+// Size returns the number of characters of the document as IAM counts them.
+func (d PolicyDocument) Size() int { return permission.Size(d.document()) }
+
+// MostManagedPolicy is how many characters a managed policy of IAM may have.
+const MostManagedPolicy = permission.MostPolicy
+
+func (d PolicyDocument) document() permission.Document {
+	out := permission.Document{Version: d.Version}
+	for _, s := range d.Statement {
+		out.Statement = append(out.Statement, permission.Statement(s))
+	}
+	return out
+}
+
 // StatementOf returns the Sid of the statement of Policy that allows an action; "" for none.
 func StatementOf(action string) string {
 	for _, s := range permission.Policy(permission.Scope{}).Statement {

@@ -53,6 +53,9 @@ type Target struct {
 	// those that fetch their boot data from a secret or parameter are launched beside the
 	// NAT gateways, and wait for them by themselves.
 	NetworkFirst bool
+	// NewEtcd permits Apply to begin a new, empty etcd if no machine of the control plane exists any
+	// more; otherwise, Apply and Plan are refused. It has to be the name of the cluster.
+	NewEtcd string
 	// AskCluster makes Delete first delete the Services, Ingresses and volume claims of
 	// the cluster, so that its controllers delete what they created in AWS. Otherwise, or
 	// if the cluster does not respond, those resources are found by their tags. It makes
@@ -70,6 +73,10 @@ type Target struct {
 	// IgnorePermissions makes Apply not ask IAM: its answer may be wrong, because it does not
 	// know session policies and conditions of service control policies.
 	IgnorePermissions bool
+
+	// Restore is the backup with which Apply makes a new control plane, after all machines of
+	// the one before are gone; nil for none.
+	Restore *Restore
 
 	Owner    string        // the user of the run, for the lock: "ada@laptop pid 4711"
 	LockTTL  time.Duration // when the lock of a dead run expires; 0 is a minute

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,6 +48,8 @@ type run struct {
 	vpcs     map[string]bool   // the VPCs of the cluster
 
 	absent []Absence // what a deletion has proved
+
+	restore *restoring // nil without Target.Restore
 }
 
 func (c *Cluster) begin(o Options) *run {
@@ -81,6 +84,9 @@ func (r *run) build(ctx context.Context) (err error) {
 	if r.inventory, err = observe(cloud.InSnapshot(cloud.ReadOnly(ctx)), r.cloud, r.c.manifest); err != nil {
 		return err
 	}
+	if err := r.openRestore(ctx); err != nil {
+		return err
+	}
 	return r.buildFrom(ctx)
 }
 
@@ -95,7 +101,8 @@ func (r *run) buildFrom(ctx context.Context) (err error) {
 func (r *run) topologyOptions(ctx context.Context) topology.Options {
 	return topology.Options{
 		Wait: topology.Wait(r.c.target.Wait), Drain: r.c.target.Drain && !cloud.IsBrief(ctx), // a cluster that is deleted is not drained
-		NetworkFirst: r.c.target.NetworkFirst, Adopt: r.c.adopts, TakesBack: r.takesBack,
+		NetworkFirst: r.c.target.NetworkFirst, NewEtcd: r.c.target.NewEtcd != "", Adopt: r.c.adopts, TakesBack: r.takesBack,
+		Restore: r.restore.options(r.inventory),
 	}
 }
 
@@ -104,21 +111,44 @@ func (r *run) look(ctx context.Context) (err error) {
 	if err := r.build(ctx); err != nil {
 		return refused(err)
 	}
+	if err := r.awaitControlPlane(ctx); err != nil {
+		return refused(err)
+	}
 	r.estimate(ctx)
 	r.plan, err = r.x.Plan(ctx, r.built.Graph)
 	if err == nil {
-		err = r.checkHealth(ctx)
+		err = r.checkNodes(ctx)
 	}
 	if err == nil {
 		err = r.findLostTags(ctx)
+	}
+	if err == nil {
+		err = r.checkControlPlane(ctx)
+	}
+	if err == nil {
+		err = r.checkProtection(ctx)
 	}
 	if err == nil {
 		for _, remark := range r.built.Remarks {
 			r.warn("%s", remark)
 		}
 		r.warnOfLateMachines(ctx)
+		r.warnOfUnwatchedRefreshes()
 	}
 	return refused(err)
+}
+
+// warnOfUnwatchedRefreshes warns about instance refreshes of which nobody sees whether the new
+// machines join.
+func (r *run) warnOfUnwatchedRefreshes() {
+	if cmp.Or(r.c.target.Wait, Infrastructure) != Infrastructure {
+		return
+	}
+	for _, s := range r.plan.Steps {
+		if s.Resource.Kind() == autoscaling.GroupKind && s.Action == graph.Update && s.Diff.Has("machines") {
+			r.warn("%s: AWS replaces all machines, whether or not the new ones join the cluster: with --wait=api, the run looks at their Nodes", s.Resource)
+		}
+	}
 }
 
 // warnOfLateMachines warns about new machines whose join token has expired.
@@ -170,6 +200,11 @@ func (r *run) lock(ctx context.Context, command string) error {
 	}
 	t := r.c.target
 	o := cloud.LockOptions{Who: t.Owner, Command: command, ConsistencyDelay: t.LockTTL, Waiting: func(h cloud.Holder, left time.Duration) {
+		if h.Late > 0 {
+			r.warn("waiting %s: %s (%s, since %s) has stopped while it deleted something, and AWS may still carry out a request of it until then",
+				left.Round(time.Second), h.Who, h.Command, h.Since.UTC().Format(time.TimeOnly))
+			return
+		}
 		r.warn("%s holds the lock (%s, since %s) but may be dead; this run takes over in %s unless the other one renews the lock", h.Who, h.Command, h.Since.UTC().Format(time.TimeOnly), left.Round(time.Second))
 	}}
 	err := refuseIdentity(r.cloud.AcquireLock(ctx, o))
@@ -201,6 +236,14 @@ func (r *run) unlock(ctx context.Context) {
 	if err := r.cloud.Lock.Release(ctx, cloud.Ending{Unknown: r.x.LostAnswers(), Nothing: nothing}); err != nil && !errors.Is(err, cloud.ErrLockLost) {
 		r.warn("the lock could not be released (%v); the next run takes it over after one minute", err)
 	}
+}
+
+// awaitRequests waits until no request of a deletion can reach AWS any more.
+func (r *run) awaitRequests(ctx context.Context) {
+	r.cloud.Lock.AwaitRequests(ctx, func(left time.Duration) {
+		r.warn("everything is deleted; waiting %s before the lock is released: AWS may still carry out a request to delete something that it has not answered",
+			left.Round(time.Second))
+	})
 }
 
 func (r *run) warn(format string, args ...any) {
@@ -315,7 +358,7 @@ func (c *Cluster) Apply(ctx context.Context, o Options) (Result, error) {
 func (c *Cluster) Delete(ctx context.Context, o Options) (Result, error) {
 	r := c.begin(o)
 	r.deletes, r.asksCluster = true, c.target.AskCluster
-	if err := r.lock(ctx, "delete"); err != nil {
+	if err := r.lock(ctx, cloud.DeleteCommand); err != nil {
 		return r.result(err)
 	}
 	defer r.unlock(ctx)
@@ -329,15 +372,18 @@ func (c *Cluster) Delete(ctx context.Context, o Options) (Result, error) {
 		return r.result(err)
 	}
 	if r.plan.Empty() {
+		r.awaitRequests(ctx)
 		r.deleted = true
 		res, err := r.result(nil)
 		res.NotFound = len(r.plan.Steps) == 0 && r.cloud.Lock.IsFirst()
 		return res, err
 	}
 	r.markVolumes(ctx)
+	r.x.Stuck = r.lookForForeign
 	if err := r.x.Delete(ctx, r.built.Graph); err != nil {
 		return r.result(r.stuck(ctx, err))
 	}
+	r.awaitRequests(ctx)
 	if err := r.proveAbsence(ctx); err != nil {
 		return r.result(err)
 	}

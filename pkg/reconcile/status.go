@@ -8,6 +8,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
@@ -52,6 +53,10 @@ func (r *run) status(ctx context.Context) (Status, error) {
 		switch have := n.Observed().(type) {
 		case *ec2.InstanceState:
 			one.withNode(have, nodes)
+		case *autoscaling.GroupState, *eks.NodeGroupState:
+			if err := r.withPool(ctx, &one, have, nodes); err != nil {
+				return s, err
+			}
 		case *incluster.NodeState:
 			if one.State == "ok" && !have.Ready {
 				one.State = "pending"
@@ -60,6 +65,28 @@ func (r *run) status(ctx context.Context) (Status, error) {
 		s.Resources = append(s.Resources, one)
 	}
 	return s, nil
+}
+
+// withPool adds to the status of a pool the Nodes of its machines.
+func (r *run) withPool(ctx context.Context, s *ResourceStatus, pool graph.State, nodes *incluster.NodeList) error {
+	if nodes == nil {
+		return nil
+	}
+	switch have := pool.(type) {
+	case *autoscaling.GroupState:
+		inventory, err := ec2.InstanceInventory(cloud.InSnapshot(cloud.ReadOnly(ctx)), r.cloud)
+		if err != nil {
+			return err
+		}
+		wanted := int(have.Desired)
+		if have.Weighted() || have.Suspends("Launch") {
+			wanted = 0
+		}
+		s.withNodes(nodesOfGroup(have, nodes, inventory), wanted)
+	case *eks.NodeGroupState:
+		s.withNodes(nodesOfNodeGroup(have.Name, nodes), int(have.Desired))
+	}
+	return nil
 }
 
 // machineOf returns the machine of a status; nil if it is that of another resource, or if the

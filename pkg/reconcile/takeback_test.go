@@ -236,7 +236,7 @@ func TestTakebackAfterRotation(t *testing.T) {
 				a := account(m, lag)
 				applyAndWait(t, m, a)
 				passes(a, 20*time.Minute)
-				require.Equal(t, 3, joinedMachines(a))
+				require.Equal(t, 5, joinedMachines(a))
 				c := give(t, m, a)
 				for range 5 {
 					passes(a, 7*time.Minute)
@@ -246,7 +246,7 @@ func TestTakebackAfterRotation(t *testing.T) {
 				for range 7 {
 					passes(a, time.Minute)
 				}
-				require.Equal(t, 4, joinedMachines(a), "it joins with the token of the controllers")
+				require.Equal(t, 6, joinedMachines(a), "it joins with the token of the controllers")
 				c.rotates(t, a)
 				machines := instances(a)
 
@@ -366,7 +366,7 @@ func TestTakebackMayDie(t *testing.T) {
 					})
 					passes(a, 50*24*time.Hour)
 					grows(a)
-					require.Equal(t, 5, joinedMachines(a), "call %d", calls[at])
+					require.Equal(t, 7, joinedMachines(a), "call %d", calls[at])
 				})
 			}
 		})

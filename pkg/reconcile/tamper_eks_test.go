@@ -123,7 +123,7 @@ func eksTampers() map[string]tamper {
 		},
 		"addon version":               func(s *awssim.State, id, _ string) { addon(s, id).Version = "v0.0.1-eksbuild.1" },
 		"addon configuration":         func(s *awssim.State, id, _ string) { addon(s, id).Configuration = `{"tampered":true}` },
-		"addon serviceAccountRoleARN": func(s *awssim.State, id, _ string) { addon(s, id).RoleARN = "" },
+		"addon serviceAccountRoleARN": func(s *awssim.State, id, _ string) { addon(s, id).RoleARN += tampered },
 		"access-entry type": func(s *awssim.State, id, _ string) {
 			accessEntry(s, id).Type = flip(accessEntry(s, id).Type, "EC2_LINUX", "STANDARD")
 		},

@@ -188,15 +188,10 @@ func unexercised() map[string]string {
 		more     = "removes what somebody else has added, or the manifest does not have any more"
 		repairs  = "repairs what somebody else has changed in a way that the tampers do not have"
 		diagnose = "explains why a machine does not boot"
-		both     = "parameters of the cluster and of boot data have the same actions"
 		volumes  = "EC2 needs it for a volume that is encrypted with a customer managed key, which no example has"
 	)
 	return map[string]string{
-		"BootData ssm:DeleteParameters":                                   both,
-		"BootData ssm:GetParameter":                                       both,
-		"BootData ssm:GetParametersByPath":                                both,
 		"BootDataInBuckets s3:GetObject":                                  "a machine fetches its boot data with a request that the program has signed",
-		"ClusterParameters ssm:AddTagsToResource":                         both,
 		"Describe ec2:DescribeInstanceAttribute":                          diagnose,
 		"Describe ec2:GetConsoleOutput":                                   diagnose,
 		"EncryptWithKeys kms:Decrypt":                                     volumes,

@@ -195,6 +195,7 @@ type loadBalancer struct {
 	ARN     string `xml:"LoadBalancerArn"`
 	Name    string `xml:"DNSName"`
 	targets []string
+	ipv6    bool        // it reaches its targets over IPv6
 	probes  healthCheck // of its first target group, which is that of the API server
 }
 
@@ -208,7 +209,8 @@ func (a *account) loadBalancers(ctx context.Context) ([]loadBalancer, error) {
 	for i := range answer.All {
 		var groups struct {
 			All []struct {
-				ARN string `xml:"TargetGroupArn"`
+				ARN    string `xml:"TargetGroupArn"`
+				Family string `xml:"IpAddressType"`
 				healthCheck
 			} `xml:"DescribeTargetGroupsResult>TargetGroups>member"`
 		}
@@ -216,7 +218,7 @@ func (a *account) loadBalancers(ctx context.Context) ([]loadBalancer, error) {
 			return nil, err
 		}
 		if len(groups.All) > 0 {
-			answer.All[i].probes = groups.All[0].healthCheck
+			answer.All[i].probes, answer.All[i].ipv6 = groups.All[0].healthCheck, groups.All[0].Family == "ipv6"
 		}
 		for _, group := range groups.All {
 			var targets struct {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,7 +43,7 @@ func (u *Laptop) etcdctl(ctx context.Context, m *Machine, args ...string) ([]byt
 		return nil, fmt.Errorf("no etcdctl in %s: %w", u.programs, err)
 	}
 	cmd := u.laptop.command(ctx, nil, append([]string{
-		program[len(program)-1], "--endpoints", "https://" + m.Address + ":2379", "--cacert", filepath.Join(pki, "ca.crt"),
+		program[len(program)-1], "--endpoints", m.etcdURL("2379"), "--cacert", filepath.Join(pki, "ca.crt"),
 		"--cert", filepath.Join(pki, "healthcheck-client.crt"), "--key", filepath.Join(pki, "healthcheck-client.key"),
 		"--dial-timeout", "2s", "--command-timeout", "3s",
 	}, args...)...)
@@ -56,8 +57,15 @@ func (u *Laptop) etcdctl(ctx context.Context, m *Machine, args ...string) ([]byt
 }
 
 // At reports whether the member is on an instance.
-func (m Member) At(i *Machine) bool {
-	return slices.Contains(m.PeerURLs, "https://"+i.Address+":2380")
+func (m Member) At(i *Machine) bool { return slices.Contains(m.PeerURLs, i.etcdURL("2380")) }
+
+// etcdURL returns a URL of the etcd of an instance, which has one address.
+func (m *Machine) etcdURL(port string) string {
+	address := m.Address
+	if text, err := os.ReadFile(m.Path("/etc/kubernetes/manifests/etcd.yaml")); err == nil && strings.Contains(string(text), "["+m.IPv6+"]:2380") {
+		address = m.IPv6
+	}
+	return "https://" + net.JoinHostPort(address, port)
 }
 
 // Voting returns the names of started voting members.

@@ -150,7 +150,7 @@ func (l *Lab) launch(ctx context.Context, i wire.Instance) error {
 		hosts[name] = b.address
 	}
 	m, err := newMachine(ctx, l.folder, node.Instance{
-		ID: i.ID, Zone: i.Zone, Address: i.Address, Name: i.Name, Version: version, Endpoint: endpoint, Region: region,
+		ID: i.ID, Zone: i.Zone, Address: i.Address, IPv6: ipv6(i.Address), Name: i.Name, Version: version, Endpoint: endpoint, Region: region,
 		UserData: data, Hosts: hosts, Programs: l.programs,
 	})
 	if err != nil {
@@ -179,7 +179,11 @@ func (l *Lab) balance(ctx context.Context, all []loadBalancer, instances []wire.
 		}
 		var targets []string
 		for _, i := range instances {
-			if slices.Contains(lb.targets, i.ID) {
+			switch {
+			case !slices.Contains(lb.targets, i.ID):
+			case lb.ipv6:
+				targets = append(targets, ipv6(i.Address))
+			default:
 				targets = append(targets, i.Address)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -66,9 +67,14 @@ func newHost(ctx context.Context, name, address string) (namespace, error) {
 		ctx, "netns add "+ns, "-n "+ns+" link set lo up",
 		"-n "+switchboard+" link add "+port+" type veth peer name eth0 netns "+ns,
 		"-n "+switchboard+" link set "+port+" master br0 up",
-		"-n "+ns+" addr add "+address+"/8 dev eth0", "-n "+ns+" link set eth0 up",
-		"-n "+ns+" route add default via "+gateway,
+		"-n "+ns+" addr add "+address+"/8 dev eth0", "-n "+ns+" addr add "+ipv6(address)+"/64 dev eth0 nodad", "-n "+ns+" link set eth0 up",
+		"-n "+ns+" route add default via "+gateway, "-n "+ns+" -6 route add default via "+ipv6(gateway),
 	)
+}
+
+// ipv6 returns the IPv6 address of a host, which has its IPv4 address as the last bytes.
+func ipv6(address string) string {
+	return netip.AddrFrom16([16]byte(append([]byte{0xfd, 11: 0}, netip.MustParseAddr(address).AsSlice()...))).String()
 }
 
 // remove removes a namespace after its processes have ended.

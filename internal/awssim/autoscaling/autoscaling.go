@@ -18,7 +18,7 @@ func (svc *Service) simulate() {
 		"NewInstancesProtectedFromScaleIn", "TerminationPolicies", "Tags", "LifecycleHookSpecificationList")
 	core.On(svc.Account, svc.updateAutoScalingGroup, "AutoScalingGroupName", "MinSize", "MaxSize", "DesiredCapacity", "VPCZoneIdentifier", "LaunchTemplate", "MixedInstancesPolicy",
 		"DefaultCooldown", "DefaultInstanceWarmup", "HealthCheckGracePeriod", "HealthCheckType", "CapacityRebalance", "MaxInstanceLifetime",
-		"NewInstancesProtectedFromScaleIn", "TerminationPolicies")
+		"NewInstancesProtectedFromScaleIn", "TerminationPolicies", "DeletionProtection")
 	core.On(svc.Account, svc.describeAutoScalingGroups, "AutoScalingGroupNames", "Filters", "MaxRecords", "NextToken")
 	core.On(svc.Account, svc.deleteAutoScalingGroup, "AutoScalingGroupName", "ForceDelete")
 	core.On(svc.Account, svc.setDesiredCapacity, "AutoScalingGroupName", "DesiredCapacity")
@@ -171,6 +171,10 @@ func (svc *Service) deleteAutoScalingGroup(in *autoscaling.DeleteAutoScalingGrou
 	}
 	if g.OfEKS {
 		return nil, core.NotSimulated("DeleteAutoScalingGroup: the group of a node group of EKS")
+	}
+	// The code is not verified.
+	if g.Deletion == types.DeletionProtectionPreventAllDeletion || g.Deletion == types.DeletionProtectionPreventForceDeletion && aws.ToBool(in.ForceDelete) {
+		return nil, invalid("AutoScalingGroup '%s' cannot be deleted because its deletion protection is %s", g.Name, g.Deletion)
 	}
 	if !aws.ToBool(in.ForceDelete) {
 		busy := slices.ContainsFunc(g.Instances, func(i *Instance) bool { return i.State != types.LifecycleStateInService })

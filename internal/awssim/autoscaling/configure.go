@@ -27,6 +27,12 @@ func (svc *Service) configure(g *Group, in autoscaling.UpdateAutoScalingGroupInp
 	if in.NewInstancesProtectedFromScaleIn != nil {
 		g.Protect = *in.NewInstancesProtectedFromScaleIn
 	}
+	if in.DeletionProtection != "" {
+		if !slices.Contains(in.DeletionProtection.Values(), in.DeletionProtection) {
+			return invalid("the deletion protection %q is unknown", in.DeletionProtection)
+		}
+		g.Deletion = in.DeletionProtection
+	}
 	if len(in.TerminationPolicies) > 0 {
 		if !slices.Equal(in.TerminationPolicies, []string{"Default"}) && !slices.Equal(in.TerminationPolicies, []string{"OldestInstance"}) {
 			return core.NotSimulated("the termination policies %v", in.TerminationPolicies)

@@ -43,12 +43,17 @@ func (svc *Service) startInstanceRefresh(in *autoscaling.StartInstanceRefreshInp
 	if err := r.prefer(in.Preferences); err != nil {
 		return nil, err
 	}
+	var alike []string
 	for _, i := range g.active() {
 		t := svc.ec2.LaunchTemplate(g.Template.ID)
-		matching := t != nil && t.Version(g.Template.Version) == t.Versions[i.Template.Version] && i.Template.ID == t.ID
-		if !r.SkipMatching || !matching {
+		if t != nil && t.Version(g.Template.Version) == t.Versions[i.Template.Version] && i.Template.ID == t.ID {
+			alike = append(alike, i.ID)
+		} else {
 			r.Old = append(r.Old, i.ID)
 		}
+	}
+	if !r.SkipMatching { // "it targets old instances for replacement first, before targeting new instances"
+		r.Old = append(r.Old, alike...)
 	}
 	r.ID = svc.Hash()
 	g.Refreshes = append(g.Refreshes, r)
@@ -59,7 +64,7 @@ func (r *InstanceRefresh) prefer(p *types.RefreshPreferences) error {
 	if p == nil {
 		return nil
 	}
-	if err := core.Only("StartInstanceRefresh", p, "InstanceWarmup", "MinHealthyPercentage", "MaxHealthyPercentage", "SkipMatching"); err != nil {
+	if err := core.Only("StartInstanceRefresh", p, "InstanceWarmup", "MinHealthyPercentage", "MaxHealthyPercentage", "SkipMatching", "CheckpointPercentages", "CheckpointDelay"); err != nil {
 		return err
 	}
 	for _, n := range []struct{ given, to *int32 }{{p.InstanceWarmup, &r.Warmup}, {p.MinHealthyPercentage, &r.Min}, {p.MaxHealthyPercentage, &r.Max}} {
@@ -67,8 +72,16 @@ func (r *InstanceRefresh) prefer(p *types.RefreshPreferences) error {
 			*n.to = *n.given
 		}
 	}
-	r.SkipMatching = aws.ToBool(p.SkipMatching)
+	r.SkipMatching, r.MaxGiven = aws.ToBool(p.SkipMatching), p.MaxHealthyPercentage != nil
+	r.Checkpoints, r.Delay = slices.Clone(p.CheckpointPercentages), 3600
+	core.Set(&r.Delay, p.CheckpointDelay)
 	switch {
+	case p.CheckpointDelay != nil && len(r.Checkpoints) == 0:
+		return invalid("CheckpointDelay needs CheckpointPercentages")
+	case r.Delay < 0 || r.Delay > 172800:
+		return invalid("CheckpointDelay must be between 0 and 172800")
+	case !ascending(r.Checkpoints):
+		return invalid("CheckpointPercentages must be unique, in ascending order, and between 1 and 100")
 	case r.Min < 0 || r.Min > 100:
 		return invalid("MinHealthyPercentage must be between 0 and 100")
 	case r.Max < 100 || r.Max > 200:
@@ -81,6 +94,16 @@ func (r *InstanceRefresh) prefer(p *types.RefreshPreferences) error {
 		return invalid("InstanceWarmup is negative")
 	}
 	return nil
+}
+
+// ascending reports whether checkpoints are percentages in ascending order.
+func ascending(checkpoints []int32) bool {
+	for n, p := range checkpoints {
+		if p < 1 || p > 100 || n > 0 && p <= checkpoints[n-1] {
+			return false
+		}
+	}
+	return true
 }
 
 func (svc *Service) describeInstanceRefreshes(in *autoscaling.DescribeInstanceRefreshesInput) (*autoscaling.DescribeInstanceRefreshesOutput, error) {
@@ -108,7 +131,11 @@ func (g *Group) refreshOut(r *InstanceRefresh) types.InstanceRefresh {
 		InstancesToUpdate: aws.Int32(left), PercentageComplete: aws.Int32(100), Strategy: types.RefreshStrategyRolling,
 		Preferences: &types.RefreshPreferences{
 			MinHealthyPercentage: aws.Int32(r.Min), MaxHealthyPercentage: aws.Int32(r.Max), InstanceWarmup: aws.Int32(r.Warmup), SkipMatching: aws.Bool(r.SkipMatching),
+			CheckpointPercentages: r.Checkpoints,
 		},
+	}
+	if len(r.Checkpoints) > 0 {
+		out.Preferences.CheckpointDelay = aws.Int32(r.Delay)
 	}
 	if n := int32(len(r.Old)); n > 0 { //nolint:gosec // small
 		out.PercentageComplete = aws.Int32(100 * (n - left) / n)
@@ -135,7 +162,31 @@ func (svc *Service) cancelInstanceRefresh(in *autoscaling.CancelInstanceRefreshI
 
 // remaining returns the instances that are not replaced yet.
 func (r *InstanceRefresh) remaining(g *Group) []*Instance {
-	return slices.DeleteFunc(g.active(), func(i *Instance) bool { return !slices.Contains(r.Old, i.ID) })
+	left := slices.DeleteFunc(g.active(), func(i *Instance) bool { return !slices.Contains(r.Old, i.ID) })
+	slices.SortStableFunc(left, func(x, y *Instance) int { return slices.Index(r.Old, x.ID) - slices.Index(r.Old, y.ID) })
+	return left
+}
+
+// target returns how many instances are to be replaced until the next checkpoint, and whether it is
+// the last. The percentage that is replaced can be higher than that of the checkpoint, but not lower.
+func (r *InstanceRefresh) target(g *Group) (n int, last bool) {
+	if len(r.Checkpoints) == 0 {
+		return len(r.Old), true
+	}
+	p := r.Checkpoints[0]
+	return min(len(r.Old), (int(g.Desired)*int(p)+99)/100), len(r.Checkpoints) == 1
+}
+
+// checkpoint ends the wait at a checkpoint, or begins it. It reports whether the refresh waits.
+func (r *InstanceRefresh) checkpoint(now time.Time) bool {
+	if r.Reached.IsZero() {
+		r.Reached = now
+	}
+	if now.Sub(r.Reached) < time.Duration(r.Delay)*time.Second {
+		return true
+	}
+	r.Checkpoints, r.Reached, r.Moved = r.Checkpoints[1:], time.Time{}, now
+	return false
 }
 
 // refresh continues the refresh of a group. It returns how many instances are needed in
@@ -153,6 +204,7 @@ func (svc *Service) refresh(g *Group) (extra int) {
 			warm++
 		}
 	}
+	target, last := r.target(g)
 	settled := warm == len(active) && len(active) == int(g.Desired)
 	end := func(s types.InstanceRefreshStatus, why string) int {
 		r.Status, r.Ended, r.Reason = s, now, why
@@ -164,8 +216,10 @@ func (svc *Service) refresh(g *Group) (extra int) {
 			return end(types.InstanceRefreshStatusCancelled, "Cancelled due to user request.")
 		}
 		return 0
-	case len(old) == 0 && settled:
+	case len(r.Old)-len(old) >= target && settled && (last || len(old) == 0):
 		return end(types.InstanceRefreshStatusSuccessful, "")
+	case len(r.Old)-len(old) >= target && settled && r.checkpoint(now):
+		return 0
 	case now.Sub(r.Moved) >= RefreshGivesUp:
 		return end(types.InstanceRefreshStatusFailed, "There are too many instances that cannot be replaced.")
 	case g.Suspended["InstanceRefresh"] || g.Suspended["Launch"] || g.Suspended["Terminate"]:
@@ -179,20 +233,26 @@ func (svc *Service) refresh(g *Group) (extra int) {
 // more only if enough of the others are warm.
 func (r *InstanceRefresh) step(svc *Service, g *Group, old []*Instance, warm int) (extra int) {
 	desired := int(g.Desired)
+	target, _ := r.target(g)
+	need := target - (len(r.Old) - len(old)) // before the next checkpoint
 	extra = desired * int(r.Max-100) / 100
 	if r.Max > 100 && extra == 0 {
 		extra = 1
 	}
 	free := warm - (desired*int(r.Min)+99)/100
-	if free <= 0 && extra == 0 && warm == desired && len(g.active()) == desired {
+	switch stuck := free <= 0 && extra == 0; {
+	case stuck && r.MaxGiven: // "Auto Scaling launches a new instance before terminating an old one"
+		extra = 1
+		free = warm - desired
+	case stuck && warm == desired && len(g.active()) == desired:
 		free = 1
 	}
-	for _, i := range old[:max(0, min(free, len(old)))] {
+	for _, i := range old[:max(0, min(free, need, len(old)))] {
 		if i.Protected {
 			continue // wait until its protection ends
 		}
 		svc.retire(g, i, "an instance was taken out of service in response to an instance refresh")
 		r.Moved = svc.Now()
 	}
-	return min(extra, len(r.remaining(g)))
+	return max(0, min(extra, target-(len(r.Old)-len(r.remaining(g)))))
 }

@@ -30,6 +30,7 @@ type Group struct {
 	Policies          []string
 	Rebalance         bool
 	Protect           bool // new instances are protected from scale-in
+	Deletion          types.DeletionProtection
 	Suspended         map[string]bool
 	Tags              map[string]Tag
 	Hooks             map[string]*Hook
@@ -78,8 +79,12 @@ type InstanceRefresh struct {
 	Status           types.InstanceRefreshStatus
 	Began, Ended     time.Time
 	Moved            time.Time // last progress
-	Old              []string  // instances to replace
+	Old              []string  // instances to replace, those that differ from the template first
 	Min, Max, Warmup int32     // percent of the desired capacity; seconds
+	MaxGiven         bool      // the call has a maximum
+	Checkpoints      []int32   // percent of the instances, ascending; none: 100
+	Delay            int32     // seconds at a checkpoint
+	Reached          time.Time // when the current checkpoint was reached; zero: it was not
 	SkipMatching     bool
 }
 

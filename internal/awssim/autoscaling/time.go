@@ -1,6 +1,7 @@
 package autoscaling
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -231,7 +232,8 @@ func (svc *Service) groupOut(g *Group) types.AutoScalingGroup {
 		MinSize: aws.Int32(g.Min), MaxSize: aws.Int32(g.Max), DesiredCapacity: aws.Int32(g.Desired), DefaultCooldown: aws.Int32(g.Cooldown),
 		DefaultInstanceWarmup: g.Warmup, HealthCheckGracePeriod: aws.Int32(g.Grace), HealthCheckType: aws.String(g.HealthCheck),
 		CapacityRebalance: aws.Bool(g.Rebalance), NewInstancesProtectedFromScaleIn: aws.Bool(g.Protect), TerminationPolicies: g.Policies,
-		VPCZoneIdentifier: aws.String(joined(g.Subnets)), Tags: g.tagsOut(),
+		DeletionProtection: cmp.Or(g.Deletion, types.DeletionProtectionNone),
+		VPCZoneIdentifier:  aws.String(joined(g.Subnets)), Tags: g.tagsOut(),
 		ServiceLinkedRoleARN: aws.String("arn:" + svc.Partition() + ":iam::" + svc.Number() + ":role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"),
 	}
 	if g.Lifetime > 0 {

@@ -173,11 +173,15 @@ func (a *Account) Visible(born time.Time) bool {
 func (a *Account) Partition() string { return partition(a.Region) }
 
 func partition(region string) string {
-	switch {
-	case strings.HasPrefix(region, "cn-"):
-		return "aws-cn"
+	switch before, _, _ := strings.Cut(region, "-"); {
+	case before == "cn", before == "eusc":
+		return "aws-" + before
 	case strings.HasPrefix(region, "us-gov-"):
 		return "aws-us-gov"
+	case strings.Contains(region, "-iso"):
+		_, suffix, _ := strings.Cut(region, "-iso")
+		letter, _, _ := strings.Cut(suffix, "-")
+		return strings.TrimSuffix("aws-iso-"+letter, "-")
 	}
 	return "aws"
 }

@@ -38,7 +38,19 @@ const (
 	Cut        Fault = "cut"           // the connection ends within the answer, after the call had its effect
 	KillBefore Fault = "killed before" // the process is killed before the call
 	KillAfter  Fault = "killed after"  // the process is killed after the call had its effect
+	Held       Fault = "held"          // connection error, and the request arrives after Process.Delay
+	KillHeld   Fault = "killed held"   // as Held, and the process is killed
 )
+
+// validity is how long after its signature AWS accepts a request: "requests must reach AWS
+// within five minutes of the time stamp" (Elements of an AWS API request signature, IAM user
+// guide); 15 minutes for S3 (RequestTimeTooSkewed, S3 API reference).
+func validity(service string) time.Duration {
+	if service == s3.ServiceID {
+		return 15 * time.Minute
+	}
+	return 5 * time.Minute
+}
 
 // Process is one program that calls the account. After it is killed, no call of it
 // arrives.
@@ -51,6 +63,10 @@ type Process struct {
 	Refuse func(service, op string) error
 	// Killed, if set, is called when a fault kills the process.
 	Killed func()
+	// Delay is how long requests with the faults Held and KillHeld are on their way.
+	Delay time.Duration
+	// Arrived, if set, is called with the answer to a request that was held.
+	Arrived func(service, op string, err error)
 
 	account *Account
 
@@ -221,6 +237,13 @@ func (p *Process) send(ctx context.Context, service, op string, in any) (any, er
 		return nil, &smithyhttp.RequestSendError{Err: &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: strings.ToLower(service) + ".amazonaws.com", IsNotFound: true}}}
 	case LostBefore:
 		return nil, &smithyhttp.RequestSendError{Err: ErrLost}
+	case Held, KillHeld:
+		go p.deliver(context.WithoutCancel(ctx), service, op, in)
+		if fault == Held {
+			return nil, &smithyhttp.RequestSendError{Err: ErrLost}
+		}
+		p.Die()
+		return nil, fmt.Errorf("awssim: %s: %w", op, context.Canceled)
 	case KillBefore:
 		p.Die()
 		return nil, fmt.Errorf("awssim: %s: %w", op, context.Canceled)
@@ -255,9 +278,24 @@ func (p *Process) send(ctx context.Context, service, op string, in any) (any, er
 		return nil, &smithyhttp.RequestSendError{Err: ctx.Err()}
 	case Stale:
 		return reflect.New(reflect.TypeOf(out).Elem()).Interface(), err
-	case None, Old, Throttled, Denied, Broken, Unsent, LostBefore, KillBefore: // handled above
+	case None, Old, Throttled, Denied, Broken, Unsent, LostBefore, KillBefore, Held, KillHeld: // handled above
 	}
 	return out, err
+}
+
+// deliver passes a request to the account that was on its way for a long time. Its answer
+// reaches nobody.
+func (p *Process) deliver(ctx context.Context, service, op string, in any) {
+	if p.account.Clock.Sleep(ctx, p.Delay) != nil {
+		return
+	}
+	err := Fail("RequestExpired", "Request has expired.")
+	if p.Delay <= validity(service) {
+		_, err = p.account.call(ctx, service, op, in, 0)
+	}
+	if p.Arrived != nil {
+		p.Arrived(service, op, err)
+	}
 }
 
 // Admit counts a call and returns its fault.

@@ -23,14 +23,20 @@ type Boot struct {
 	Token        string
 	Hashes       []string
 	ControlPlane bool
+	Advertised   string // address of the API server and etcd of a control plane
+	NodeIP       string // argument node-ip of the kubelet
 	Version      string
 	External     bool              // kubelet with an external cloud provider
 	Labels       map[string]string // that the kubelet sets
 	Taints       []any             // of the Node; nil: those of kubeadm
+	MaxPods      int               `json:",omitempty"` // most pods of a node of EKS; 0 for others
+	PodSubnet    string            `json:",omitempty"` // of a node of EKS: subnet of the pods' addresses
 	Tries        []Try             // attempts to join that have failed
 	RepeatsFor   time.Duration     // how long kubeadm join is repeated; 0: it is not
 	Data         []byte            `json:",omitempty"` // the cloud-config or Ignition configuration, compressed or not; empty for machines of EKS
 	Retry        time.Time         // next attempt
+	Halted       bool              // the machine is stopped, and its Node does not respond
+	Learns       time.Time         // when its etcd became a learner; zero: it has not, or its kubeadm ran init
 
 	// A timer that renews bootstrap tokens with a description.
 	KeepsEvery, KeepsFor time.Duration

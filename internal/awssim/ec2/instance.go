@@ -25,6 +25,7 @@ type Instance struct {
 	HostnameType                                           string // ip-name or resource-name
 	ResourceNameA, ResourceNameAAAA                        bool
 	Protected                                              bool // termination through the API is disabled
+	StopProtected                                          bool // stopping through the API is disabled, and termination, too
 	Spot                                                   bool
 	MaxPrice                                               string
 	Interfaces, Volumes                                    []string
@@ -33,6 +34,7 @@ type Instance struct {
 	Launch                                                 map[string]string // other launch parameters, for tests
 	Running                                                time.Time         // running since
 	Terminating                                            time.Time         // start of the termination; zero: none
+	Stopped                                                time.Time         // since when it is stopped; zero: it is not
 	Failed                                                 string            // why it was terminated before it ran: "CODE: MESSAGE"
 	Terminated                                             time.Time         // terminated since
 	Index                                                  int               // ami-launch-index
@@ -82,7 +84,7 @@ func (svc *Service) simulateInstances() {
 	core.On(svc.Account, svc.describeInstanceAttribute, "InstanceId", "Attribute")
 	core.On(svc.Account, svc.getConsoleOutput, "InstanceId", "Latest")
 	core.On(svc.Account, svc.modifyInstanceMetadataOptions, "InstanceId", "HttpEndpoint", "HttpProtocolIpv6", "HttpPutResponseHopLimit", "HttpTokens", "InstanceMetadataTags")
-	core.On(svc.Account, svc.modifyInstanceAttribute, "InstanceId", "Groups", "DisableApiTermination", "SourceDestCheck")
+	core.On(svc.Account, svc.modifyInstanceAttribute, "InstanceId", "Groups", "DisableApiTermination", "DisableApiStop", "SourceDestCheck")
 	core.On(svc.Account, svc.TerminateInstances, "InstanceIds")
 }
 
@@ -94,6 +96,8 @@ func (i *Instance) State(now time.Time) types.InstanceStateName {
 		return types.InstanceStateNamePending
 	case !i.Terminating.IsZero():
 		return types.InstanceStateNameShuttingDown
+	case !i.Stopped.IsZero():
+		return types.InstanceStateNameStopped
 	case i.Running.After(now):
 		return types.InstanceStateNamePending
 	}
@@ -102,13 +106,15 @@ func (i *Instance) State(now time.Time) types.InstanceStateName {
 
 func stateOut(s types.InstanceStateName) *types.InstanceState {
 	code := int32(0)
-	switch s { //nolint:exhaustive // instances are never stopped
+	switch s { //nolint:exhaustive // stopping takes no time
 	case types.InstanceStateNameRunning:
 		code = 16
 	case types.InstanceStateNameShuttingDown:
 		code = 32
 	case types.InstanceStateNameTerminated:
 		code = 48
+	case types.InstanceStateNameStopped:
+		code = 80
 	}
 	return &types.InstanceState{Name: s, Code: aws.Int32(code)}
 }
@@ -238,6 +244,8 @@ func (svc *Service) describeInstanceAttribute(in *ec2.DescribeInstanceAttributeI
 		out.UserData = &types.AttributeValue{Value: core.Text(i.UserData)}
 	case types.InstanceAttributeNameDisableApiTermination:
 		out.DisableApiTermination = &types.AttributeBooleanValue{Value: aws.Bool(i.Protected)}
+	case types.InstanceAttributeNameDisableApiStop:
+		out.DisableApiStop = &types.AttributeBooleanValue{Value: aws.Bool(i.StopProtected)}
 	case types.InstanceAttributeNameGroupSet:
 		out.Groups = svc.instanceOut(i).SecurityGroups
 	default:
@@ -280,13 +288,12 @@ func (svc *Service) modifyInstanceAttribute(in *ec2.ModifyInstanceAttributeInput
 	if err != nil {
 		return nil, err
 	}
-	if err := core.Exactly(len(in.Groups) > 0, in.DisableApiTermination != nil, in.SourceDestCheck != nil); err != nil {
+	if err := core.Exactly(len(in.Groups) > 0, in.DisableApiTermination != nil, in.DisableApiStop != nil, in.SourceDestCheck != nil); err != nil {
 		return nil, err
 	}
 	out := &ec2.ModifyInstanceAttributeOutput{}
-	if in.DisableApiTermination != nil {
-		i.Protected = aws.ToBool(in.DisableApiTermination.Value)
-		return out, nil
+	if in.DisableApiTermination != nil || in.DisableApiStop != nil {
+		return out, i.protect(in.DisableApiTermination, in.DisableApiStop)
 	}
 	if len(i.Interfaces) > 1 {
 		return nil, core.Fail("InvalidInstanceID", "there are multiple interfaces attached to instance '%s': please specify an interface ID", i.ID)
@@ -316,20 +323,72 @@ func (svc *Service) TerminateInstances(in *ec2.TerminateInstancesInput) (*ec2.Te
 		if err != nil {
 			return nil, err
 		}
-		if i.Protected {
-			return nil, core.Fail("OperationNotPermitted", "the instance '%s' may not be terminated: modify its 'disableApiTermination' instance attribute and try again", id)
-		}
 		all = append(all, i)
 	}
 	out := &ec2.TerminateInstancesOutput{}
+	zones, refused := svc.protected(all)
 	for _, i := range all {
+		if zones[svc.zoneOf(i)] {
+			continue
+		}
 		before := i.State(svc.Now())
 		svc.Terminate(i.ID)
 		out.TerminatingInstances = append(out.TerminatingInstances, types.InstanceStateChange{
 			InstanceId: aws.String(i.ID), PreviousState: stateOut(before), CurrentState: stateOut(i.State(svc.Now())),
 		})
 	}
+	if refused != nil {
+		return nil, refused
+	}
 	return out, nil
+}
+
+// protect changes what protects an instance from termination. "You can't enable termination
+// protection for Spot Instances", nor stop protection (EC2 User Guide); the code is not
+// verified.
+func (i *Instance) protect(terminate, stop *types.AttributeBooleanValue) error {
+	for _, c := range []struct {
+		to *bool
+		v  *types.AttributeBooleanValue
+	}{{&i.Protected, terminate}, {&i.StopProtected, stop}} {
+		if c.v == nil {
+			continue
+		}
+		if aws.ToBool(c.v.Value) && i.Spot {
+			return core.Fail("UnsupportedOperation", "the instance '%s' is a Spot Instance, which cannot be protected", i.ID)
+		}
+		*c.to = aws.ToBool(c.v.Value)
+	}
+	return nil
+}
+
+// protected returns the error for instances that are protected from termination, and their
+// zones: none of the instances in these zones is terminated, but those in others are (EC2 User
+// Guide, "Terminate multiple instances with termination protection"). Stop protection also
+// protects from termination ("Enable stop protection for your EC2 instances").
+func (svc *Service) protected(all []*Instance) (zones map[string]bool, refused error) {
+	zones = map[string]bool{}
+	for _, i := range all {
+		attribute := ""
+		switch {
+		case i.Protected:
+			attribute = "disableApiTermination"
+		case i.StopProtected:
+			attribute = "disableApiStop"
+		default:
+			continue
+		}
+		zones[svc.zoneOf(i)] = true
+		refused = core.Fail("OperationNotPermitted", "The instance '%s' may not be terminated. Modify its '%s' instance attribute and try again.", i.ID, attribute)
+	}
+	return zones, refused
+}
+
+func (svc *Service) zoneOf(i *Instance) string {
+	if s := svc.state.Subnets[i.Subnet]; s != nil {
+		return s.Zone
+	}
+	return ""
 }
 
 // Instance returns the instance with an ID, or nil.
@@ -364,14 +423,14 @@ func (i *Instance) details(d printer) []string {
 	return []string{
 		i.Image, i.Type, i.Subnet, i.Zone, fmt.Sprintf("key %q profile %q", i.Key, i.Profile), fmt.Sprintf("user data %t", i.UserData != ""),
 		fmt.Sprintf("spot %t %s", i.Spot, i.MaxPrice), fmt.Sprintf("metadata %+v", i.Metadata), fmt.Sprintf("placement %+v", i.Placement), core.Pairs(i.Launch),
-		fmt.Sprintf("hostnames %s A %t AAAA %t", i.HostnameType, i.ResourceNameA, i.ResourceNameAAAA), fmt.Sprintf("protected %t", i.Protected),
+		fmt.Sprintf("hostnames %s A %t AAAA %t", i.HostnameType, i.ResourceNameA, i.ResourceNameAAAA), fmt.Sprintf("protected %t stop %t", i.Protected, i.StopProtected),
 		fmt.Sprintf("ending %t", i.State(d.aws.Now()) == types.InstanceStateNameShuttingDown),
 	}
 }
 
 // InstanceRuns reports whether an instance is running.
 func (svc *Service) InstanceRuns(i *Instance) bool {
-	return i != nil && !i.Running.IsZero() && !svc.Now().Before(i.Running) && i.Terminating.IsZero() && i.Terminated.IsZero()
+	return i != nil && !i.Running.IsZero() && !svc.Now().Before(i.Running) && i.Terminating.IsZero() && i.Terminated.IsZero() && i.Stopped.IsZero()
 }
 
 // InstanceGone reports whether an instance is terminated.

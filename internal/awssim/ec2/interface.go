@@ -73,6 +73,16 @@ func (svc *Service) ReleaseInterfaces(owner string, after time.Duration) {
 	}
 }
 
+// DetachInterfaces detaches the interfaces of a deleted owner: nobody uses them, and AWS
+// deletes them after a delay.
+func (svc *Service) DetachInterfaces(owner string, after time.Duration) {
+	for _, n := range svc.state.Interfaces {
+		if n.Owner == owner {
+			n.Owner, n.Dies = "", svc.Now().Add(after)
+		}
+	}
+}
+
 // RemoveInterface removes an interface and releases its elastic IP.
 func (svc *Service) RemoveInterface(id string) {
 	for _, e := range svc.state.Addresses {
@@ -294,7 +304,7 @@ func (svc *Service) deleteInterface(in *ec2.DeleteNetworkInterfaceInput) (*ec2.D
 	switch {
 	case n.Owner != "":
 		return nil, core.Fail("InvalidNetworkInterface.InUse", "the interface '%s' is currently in use", n.ID)
-	case n.Managed:
+	case n.Managed && n.Dies.IsZero():
 		return nil, core.Fail("OperationNotPermitted", "you do not have permission to delete the interface %s, which AWS manages", n.ID)
 	}
 	svc.RemoveInterface(n.ID)

@@ -2,6 +2,8 @@ package eks
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -13,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
 )
 
 // Access is an access entry, which gives an IAM principal access to a cluster.
@@ -103,8 +106,45 @@ func (svc *Service) createAccessEntry(in *eks.CreateAccessEntryInput) (*eks.Crea
 	return &eks.CreateAccessEntryOutput{AccessEntry: svc.accessOut(c, e)}, nil
 }
 
-// letIn creates the access entry that EKS creates for its own nodes. That it stays when
-// they are deleted, and has no tags, is not verified.
+// letInCreator creates the access entry of the creator of a cluster, an administrator
+// ("bootstrapClusterCreatorAdminPermissions", CreateCluster; "Grant IAM users access to Kubernetes
+// with EKS access entries", EKS user guide). That it has no tags is not verified.
+func (svc *Service) letInCreator(ctx context.Context, c *Cluster) {
+	if c.Authentication == string(types.AuthenticationModeConfigMap) || !c.CreatorIsAdmin {
+		return
+	}
+	creator := svc.iam.ARN("user", "", iam.Caller)
+	if r := svc.iam.AssumedWith(core.AccessKey(ctx)); r != nil {
+		creator = r.RoleARN
+	}
+	c.Access[creator] = &Access{
+		Principal: creator, Type: "STANDARD", User: creator, Born: svc.Now(), Modified: svc.Now(),
+		ARN:      svc.RegionalARN("eks", "access-entry/"+c.Name+"/creator/"+svc.Number()+"/"+creator[strings.LastIndex(creator, "/")+1:]+"/"+svc.Hash()[:8]),
+		Policies: []AccessPolicy{{"arn:" + svc.Partition() + ":eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy", nil, svc.Now()}},
+	}
+}
+
+// entryOf returns the entry that EKS looks up for a role; nil if there is none, or the cluster has
+// no entries. An entry takes precedence over the ConfigMap aws-auth.
+func (c *Cluster) entryOf(role string) *Access {
+	if c.Authentication == string(types.AuthenticationModeConfigMap) {
+		return nil
+	}
+	return c.Access[role]
+}
+
+// LocksOut returns why the API server answers the kubelets of nodes with a role with 401: the role
+// has an access entry that is not for nodes (https://github.com/aws/karpenter-provider-aws/issues/7558).
+func (c *Cluster) LocksOut(role string) string {
+	e := c.entryOf(role)
+	if e == nil || slices.Contains([]string{"EC2_LINUX", "EC2_WINDOWS", "EC2", "HYBRID_LINUX", "HYPERPOD_LINUX"}, e.Type) {
+		return ""
+	}
+	return fmt.Sprintf("401 Unauthorized: the access entry of %s has the type %s", role, e.Type)
+}
+
+// letIn creates the access entry that EKS creates for its own nodes, unless the role has one of
+// whatever type. That it stays when they are deleted, and has no tags, is not verified.
 func (svc *Service) letIn(c *Cluster, role, kind string) {
 	if c.Authentication == string(types.AuthenticationModeConfigMap) || c.Access[role] != nil {
 		return

@@ -3,6 +3,7 @@ package eks
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"sigs.k8s.io/yaml"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
@@ -22,7 +24,23 @@ type Addon struct {
 	Ready                                             time.Time // end of the last operation
 	Updated                                           bool      // the last operation was an update
 	Conflict                                          bool      // EKS found a self-managed installation
+	OnFargate                                         bool      // a Fargate profile has selected its pods when they were created
+	Preserve                                          bool      // its Kubernetes objects stay after the deletion
 	Deleted                                           time.Time // start of the deletion; zero: none
+	Failure                                           string    // of the last operation; see Faults
+	Updates                                           []*Update // in the order of the calls
+	Last                                              *Settings // before the update that is in progress or has failed
+}
+
+// Settings are what an update of an add-on changes.
+type Settings struct{ Version, RoleARN, Configuration string }
+
+// settings returns the current settings of an add-on. A failed update has not changed them.
+func (d *Addon) settings(now time.Time) Settings {
+	if d.Last != nil && (d.Failure != "" || d.Conflict) && !now.Before(d.Ready) {
+		return *d.Last
+	}
+	return Settings{d.Version, d.RoleARN, d.Configuration}
 }
 
 func (svc *Service) simulateAddons() {
@@ -140,10 +158,16 @@ func (svc *Service) addonStatus(c *Cluster, d *Addon) (types.AddonStatus, []type
 	case svc.Now().Before(d.Ready):
 		return types.AddonStatusCreating, []types.AddonIssue{}
 	case d.Conflict && d.Updated:
-		return types.AddonStatusUpdateFailed, issue(types.AddonIssueCodeConfigurationConflict, "Conflicts found when trying to apply. Will not continue due to resolve conflicts mode.")
+		return types.AddonStatusUpdateFailed, issue(types.AddonIssueCodeConfigurationConflict, conflicts)
+	case d.Failure != "":
+		code, message, _ := strings.Cut(d.Failure, ": ")
+		if d.Updated {
+			return types.AddonStatusUpdateFailed, issue(types.AddonIssueCode(code), message)
+		}
+		return types.AddonStatusCreateFailed, issue(types.AddonIssueCode(code), message)
 	case d.Conflict:
-		return types.AddonStatusCreateFailed, issue(types.AddonIssueCodeConfigurationConflict, "Conflicts found when trying to apply. Will not continue due to resolve conflicts mode.")
-	case e != nil && e.deployment && !svc.hasNodes(c):
+		return types.AddonStatusCreateFailed, issue(types.AddonIssueCodeConfigurationConflict, conflicts)
+	case e != nil && e.deployment && !svc.hasNodes(c) && !d.OnFargate:
 		return types.AddonStatusDegraded, issue(types.AddonIssueCodeInsufficientNumberOfReplicas,
 			"The add-on is unhealthy because it doesn't have the desired number of replicas.")
 	}
@@ -152,9 +176,10 @@ func (svc *Service) addonStatus(c *Cluster, d *Addon) (types.AddonStatus, []type
 
 func (svc *Service) addonOut(c *Cluster, d *Addon) *types.Addon {
 	status, issues := svc.addonStatus(c, d)
+	now := d.settings(svc.Now())
 	out := &types.Addon{
-		AddonName: aws.String(d.Name), AddonArn: aws.String(d.ARN), AddonVersion: aws.String(d.Version), ClusterName: aws.String(c.Name), Status: status,
-		ServiceAccountRoleArn: core.Text(d.RoleARN), ConfigurationValues: core.Text(d.Configuration), CreatedAt: aws.Time(d.Born), ModifiedAt: aws.Time(d.Modified),
+		AddonName: aws.String(d.Name), AddonArn: aws.String(d.ARN), AddonVersion: aws.String(now.Version), ClusterName: aws.String(c.Name), Status: status,
+		ServiceAccountRoleArn: core.Text(now.RoleARN), ConfigurationValues: core.Text(now.Configuration), CreatedAt: aws.Time(d.Born), ModifiedAt: aws.Time(d.Modified),
 		Tags: maps.Clone(d.Tags), Health: &types.AddonHealth{Issues: issues},
 	}
 	if e := catalogued(d.Name); e != nil {
@@ -231,11 +256,44 @@ func (svc *Service) createAddon(in *eks.CreateAddonInput) (*eks.CreateAddonOutpu
 		Name: name, Version: version, ARN: svc.RegionalARN("eks", fmt.Sprintf("addon/%s/%s/%s-%s", c.Name, name, h[:8], strings.Join([]string{h[8:12], h[12:16], "4000", "000000000000"}, "-"))),
 		RoleARN: aws.ToString(in.ServiceAccountRoleArn), Configuration: aws.ToString(in.ConfigurationValues), Token: aws.ToString(in.ClientRequestToken),
 		Tags: tags, Born: svc.Now(), Modified: svc.Now(), Ready: svc.Now().Add(AddonTakes),
+		Failure: svc.state.Faults.CreateAddon,
 		// AWS may detect that nothing conflicts; here there is always a conflict.
 		Conflict: c.selfManaged(name) && in.ResolveConflicts != types.ResolveConflictsOverwrite,
 	}
+	d.OnFargate = svc.onFargate(c, d)
 	c.Addons[name] = d
 	return &eks.CreateAddonOutput{Addon: svc.addonOut(c, d)}, nil
+}
+
+// onFargate reports whether an active Fargate profile selects the pods of an add-on that are
+// created now. Pods that none selects are not scheduled on Fargate later ("How do I resolve
+// Fargate pods that are stuck in Pending status?", AWS re:Post). CoreDNS runs on EC2 unless its
+// configuration says otherwise ("Get started with AWS Fargate for your cluster", EKS user guide).
+func (svc *Service) onFargate(c *Cluster, d *Addon) bool {
+	var given struct{ ComputeType string }
+	marks := map[string]string{}
+	if d.Name == "coredns" {
+		if err := yaml.Unmarshal([]byte(d.Configuration), &given); err != nil || given.ComputeType != "Fargate" {
+			return false
+		}
+		marks = map[string]string{"k8s-app": "kube-dns", "eks.amazonaws.com/component": "coredns"}
+	}
+	for _, f := range c.Fargate {
+		if f.status(svc.Now()) != types.FargateProfileStatusActive {
+			continue
+		}
+		for _, s := range f.Selectors {
+			namespace, err := path.Match(s.Namespace, "kube-system")
+			fits := err == nil && namespace
+			for k, v := range s.Labels {
+				fits = fits && marks[k] == v
+			}
+			if fits {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (svc *Service) updateAddon(in *eks.UpdateAddonInput) (*eks.UpdateAddonOutput, error) {
@@ -249,21 +307,50 @@ func (svc *Service) updateAddon(in *eks.UpdateAddonInput) (*eks.UpdateAddonOutpu
 	if status, _ := svc.addonStatus(c, d); !d.Deleted.IsZero() || svc.Now().Before(d.Ready) {
 		return nil, busy("Addon %s cannot be updated as it is currently in %s state", d.Name, status)
 	}
+	before := d.settings(svc.Now())
+	if in.ResolveConflicts != "" && !slices.Contains(in.ResolveConflicts.Values(), in.ResolveConflicts) {
+		return nil, invalid("unsupported value %s of resolveConflicts", in.ResolveConflicts)
+	}
+	version := before.Version
 	if in.AddonVersion != nil {
-		if d.Version, err = addonVersionFor(c, d.Name, in.AddonVersion); err != nil {
+		if version, err = addonVersionFor(c, d.Name, in.AddonVersion); err != nil {
 			return nil, err
 		}
 	}
 	if err := svc.addonRole(in.ServiceAccountRoleArn); err != nil {
 		return nil, err
 	}
+	// A role that the call does not name stays: github.com/hashicorp/terraform-provider-aws,
+	// issue 30645.
+	d.Version, d.RoleARN, d.Configuration = version, before.RoleARN, before.Configuration
 	core.Set(&d.RoleARN, in.ServiceAccountRoleArn)
 	core.Set(&d.Configuration, in.ConfigurationValues)
-	d.Updated, d.Modified, d.Ready = true, svc.Now(), svc.Now().Add(AddonTakes)
+	d.Updated, d.Modified, d.Ready, d.Last = true, svc.Now(), svc.Now().Add(AddonTakes), &before
+	if before.Version != d.Version || before.Configuration != d.Configuration || d.Failure != "" { // other pods
+		d.OnFargate = svc.onFargate(c, d)
+	}
 	d.Conflict = d.Conflict && in.ResolveConflicts != types.ResolveConflictsOverwrite
-	return &eks.UpdateAddonOutput{Update: &types.Update{
-		Id: aws.String(svc.Hash()), Status: types.UpdateStatusInProgress, Type: types.UpdateTypeAddonUpdate, CreatedAt: aws.Time(svc.Now()),
-	}}, nil
+	d.Failure = svc.state.Faults.Update
+	u := &Update{ID: svc.Hash(), Kind: string(types.UpdateTypeAddonUpdate), Born: svc.Now(), Done: d.Ready, Failure: d.Failure}
+	if d.Conflict {
+		u.Failure = string(types.ErrorCodeConfigurationConflict) + ": " + conflicts
+	}
+	d.Updates = append(d.Updates, u)
+	return &eks.UpdateAddonOutput{Update: u.out()}, nil
+}
+
+// conflicts is the message of EKS for objects that somebody else has made.
+const conflicts = "Conflicts found when trying to apply. Will not continue due to resolve conflicts mode."
+
+// describeAddonUpdate returns an update of an add-on, or nil.
+func (svc *Service) describeAddonUpdate(d *Addon, id string) *types.Update {
+	for _, u := range d.Updates {
+		if u.ID == id {
+			u.Applied = u.Applied || !svc.Now().Before(u.Done)
+			return u.out()
+		}
+	}
+	return nil
 }
 
 func (svc *Service) deleteAddon(in *eks.DeleteAddonInput) (*eks.DeleteAddonOutput, error) {
@@ -275,6 +362,6 @@ func (svc *Service) deleteAddon(in *eks.DeleteAddonInput) (*eks.DeleteAddonOutpu
 		status, _ := svc.addonStatus(c, d)
 		return nil, busy("Addon %s cannot be deleted as it is currently in %s state", d.Name, status)
 	}
-	d.Deleted = svc.Now()
+	d.Deleted, d.Preserve = svc.Now(), in.Preserve
 	return &eks.DeleteAddonOutput{Addon: svc.addonOut(c, d)}, nil
 }

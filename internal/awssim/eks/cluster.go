@@ -2,6 +2,7 @@ package eks
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -32,7 +33,10 @@ type State struct {
 // means that it does not fail.
 type Faults struct {
 	Update          string // of a cluster, node group or add-on
+	CreateCluster   string
 	CreateNodeGroup string
+	CreateAddon     string
+	CreateFargate   string
 	DeleteNodeGroup string
 }
 
@@ -64,6 +68,7 @@ type Cluster struct {
 	Random                                       string // part of the names of the endpoint and the issuer; "": it follows from the ARN
 	Tags                                         map[string]string
 	Born, Ready                                  time.Time
+	CreateFailure                                string                  // see Faults
 	Deleted                                      time.Time               // start of the deletion; zero: none
 	Updates                                      []*Update               // in the order of the calls
 	Addons                                       map[string]*Addon       // by name
@@ -86,7 +91,7 @@ const (
 )
 
 func (svc *Service) simulate() {
-	core.On(svc.Account, svc.createCluster, "Name", "Version", "RoleArn", "ResourcesVpcConfig", "AccessConfig", "BootstrapSelfManagedAddons", "Tags", "ClientRequestToken",
+	core.OnContext(svc.Account, svc.createCluster, "Name", "Version", "RoleArn", "ResourcesVpcConfig", "AccessConfig", "BootstrapSelfManagedAddons", "Tags", "ClientRequestToken",
 		"KubernetesNetworkConfig", "Logging", "EncryptionConfig", "UpgradePolicy", "DeletionProtection", "ZonalShiftConfig")
 	core.On(svc.Account, svc.describeCluster, "Name")
 	core.On(svc.Account, svc.describeClusterVersions, "ClusterVersions", "MaxResults", "NextToken")
@@ -137,6 +142,8 @@ func (c *Cluster) status(now time.Time) types.ClusterStatus {
 		return types.ClusterStatusDeleting
 	case now.Before(c.Ready):
 		return types.ClusterStatusCreating
+	case c.CreateFailure != "":
+		return types.ClusterStatusFailed
 	case c.updating() != nil:
 		return types.ClusterStatusUpdating
 	}
@@ -193,7 +200,7 @@ func page[T any](svc *Service, list []T, token *string, size *int32) ([]T, *stri
 	return part, next, err
 }
 
-func (svc *Service) createCluster(in *eks.CreateClusterInput) (*eks.CreateClusterOutput, error) {
+func (svc *Service) createCluster(ctx context.Context, in *eks.CreateClusterInput) (*eks.CreateClusterOutput, error) {
 	name := aws.ToString(in.Name)
 	if old, ok := svc.state.Clusters[name]; ok {
 		if old.Token == aws.ToString(in.ClientRequestToken) && old.Deleted.IsZero() {
@@ -208,7 +215,7 @@ func (svc *Service) createCluster(in *eks.CreateClusterInput) (*eks.CreateCluste
 	c := &Cluster{
 		Name: name, ARN: svc.RegionalARN("eks", "cluster/"+name), Version: cmp.Or(aws.ToString(in.Version), versions[len(versions)-1]), Platform: "eks.1",
 		RoleARN: aws.ToString(in.RoleArn), Token: aws.ToString(in.ClientRequestToken), Authentication: string(types.AuthenticationModeConfigMap),
-		CreatorIsAdmin: true, SelfManagedAddons: true, Born: svc.Now(), Ready: svc.Now().Add(ClusterTakes),
+		CreatorIsAdmin: true, SelfManagedAddons: true, Born: svc.Now(), Ready: svc.Now().Add(ClusterTakes), CreateFailure: svc.state.Faults.CreateCluster,
 		Family: "ipv4", ServiceCIDR: "10.100.0.0/16", Logging: map[string]bool{}, Support: "EXTENDED",
 		Addons: map[string]*Addon{}, PodIdentities: map[string]*PodIdentity{}, NodeGroups: map[string]*NodeGroup{},
 		Fargate: map[string]*Fargate{}, Access: map[string]*Access{}, Providers: map[string]*Provider{},
@@ -241,6 +248,7 @@ func (svc *Service) createCluster(in *eks.CreateClusterInput) (*eks.CreateCluste
 			return nil, invalid("The VPC %s has no IPv6 CIDR block", c.VPC)
 		}
 	}
+	svc.letInCreator(ctx, c)
 	svc.state.Clusters[name] = c
 	return &eks.CreateClusterOutput{Cluster: svc.clusterOut(c)}, nil
 }
@@ -346,6 +354,9 @@ func (svc *Service) clusterOut(c *Cluster) *types.Cluster {
 	}
 	if c.Key != "" {
 		out.EncryptionConfig = []types.EncryptionConfig{{Resources: []string{"secrets"}, Provider: &types.Provider{KeyArn: aws.String(c.Key)}}}
+	}
+	if code, message, failed := strings.Cut(c.CreateFailure, ": "); failed && out.Status == types.ClusterStatusFailed {
+		out.Health.Issues = append(out.Health.Issues, types.ClusterIssue{Code: types.ClusterIssueCode(code), Message: &message})
 	}
 	if out.Status != types.ClusterStatusCreating { // AWS does not return it before
 		key := c.key()

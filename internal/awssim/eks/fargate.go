@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -22,6 +23,7 @@ type Fargate struct {
 	Tags                      map[string]string
 	Born, Ready               time.Time
 	Deleted                   time.Time // start of the deletion; zero: none
+	CreateFailure             string    // see Faults
 }
 
 // Selector selects the pods that run on Fargate.
@@ -56,6 +58,8 @@ func (f *Fargate) status(now time.Time) types.FargateProfileStatus {
 		return types.FargateProfileStatusDeleting
 	case now.Before(f.Ready):
 		return types.FargateProfileStatusCreating
+	case f.CreateFailure != "":
+		return types.FargateProfileStatusCreateFailed
 	}
 	return types.FargateProfileStatusActive
 }
@@ -64,7 +68,7 @@ func (f *Fargate) status(now time.Time) types.FargateProfileStatus {
 // deleted: EKS permits one at a time.
 func (svc *Service) idleFargate(c *Cluster) error {
 	for _, f := range core.ByKey(c.Fargate) {
-		if s := f.status(svc.Now()); s != types.FargateProfileStatusActive {
+		if s := f.status(svc.Now()); s == types.FargateProfileStatusCreating || s == types.FargateProfileStatusDeleting {
 			return &types.ResourceInUseException{
 				Message:     aws.String(fmt.Sprintf("Fargate profile %s of cluster %s is currently %s: one can be created or deleted at a time", f.Name, c.Name, s)),
 				ClusterName: &c.Name,
@@ -92,6 +96,7 @@ func (svc *Service) createFargate(in *eks.CreateFargateProfileInput) (*eks.Creat
 	f := &Fargate{
 		Name: name, ARN: svc.RegionalARN("eks", "fargateprofile/"+c.Name+"/"+name+"/"+svc.Hash()[:8]), RoleARN: aws.ToString(in.PodExecutionRoleArn),
 		Token: aws.ToString(in.ClientRequestToken), Subnets: slices.Clone(in.Subnets), Born: svc.Now(), Ready: svc.Now().Add(FargateTakes),
+		CreateFailure: svc.state.Faults.CreateFargate,
 	}
 	switch {
 	case !regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`).MatchString(name):
@@ -154,13 +159,18 @@ func (svc *Service) fargate(cluster, name *string) (*Cluster, *Fargate, error) {
 }
 
 func (svc *Service) fargateOut(c *Cluster, f *Fargate) *types.FargateProfile {
-	return &types.FargateProfile{
+	out := &types.FargateProfile{
 		FargateProfileName: aws.String(f.Name), FargateProfileArn: aws.String(f.ARN), ClusterName: aws.String(c.Name), PodExecutionRoleArn: aws.String(f.RoleARN),
 		Subnets: slices.Clone(f.Subnets), Status: f.status(svc.Now()), Tags: maps.Clone(f.Tags), CreatedAt: aws.Time(f.Born),
 		Selectors: core.Each(f.Selectors, func(s Selector) types.FargateProfileSelector {
 			return types.FargateProfileSelector{Namespace: aws.String(s.Namespace), Labels: maps.Clone(s.Labels)}
 		}),
+		Health: &types.FargateProfileHealth{Issues: []types.FargateProfileIssue{}},
 	}
+	if code, message, failed := strings.Cut(f.CreateFailure, ": "); failed && out.Status == types.FargateProfileStatusCreateFailed {
+		out.Health.Issues = append(out.Health.Issues, types.FargateProfileIssue{Code: types.FargateProfileIssueCode(code), Message: &message})
+	}
+	return out
 }
 
 func (svc *Service) describeFargate(in *eks.DescribeFargateProfileInput) (*eks.DescribeFargateProfileOutput, error) {

@@ -34,6 +34,7 @@ type NodeGroup struct {
 	Deleted                                                     time.Time // start of the deletion; zero: none
 	Updates                                                     []*NodeGroupUpdate
 	Instances                                                   []string
+	Joined                                                      bool   // its first nodes have joined
 	CreateFailure, DeleteFailure                                string // see Faults
 }
 
@@ -52,6 +53,9 @@ type NodeGroupUpdate struct {
 const (
 	// NodeGroupTakes is how long a node group is CREATING.
 	NodeGroupTakes = 3 * time.Minute
+	// NodeGroupGivesUp is how long EKS waits for the first nodes ("NodeCreationFailure",
+	// "Troubleshoot problems with Amazon EKS clusters and nodes"); seen by others: 21 to 27 minutes.
+	NodeGroupGivesUp = 22 * time.Minute
 	// NodeGroupDeletes is how long a node group is DELETING.
 	NodeGroupDeletes = 3 * time.Minute
 	// NodeGroupConfigTakes is how long an update of labels, taints or size takes.
@@ -76,7 +80,7 @@ func (g *NodeGroup) status(now time.Time) types.NodegroupStatus {
 		return types.NodegroupStatusDeleteFailed
 	case !g.Deleted.IsZero():
 		return types.NodegroupStatusDeleting
-	case now.Before(g.Ready):
+	case now.Before(g.Ready) || !g.Joined && g.CreateFailure == "":
 		return types.NodegroupStatusCreating
 	case g.CreateFailure != "":
 		return types.NodegroupStatusCreateFailed
@@ -102,6 +106,7 @@ func (svc *Service) settleNodeGroups(c *Cluster) {
 		if u := g.updating(); u != nil && !svc.Now().Before(u.Done) {
 			svc.applyNodeGroup(c, g, u)
 		}
+		svc.awaitNodes(c, g)
 		svc.scaleNodes(g)
 		if g.Deleted.IsZero() || svc.Now().Sub(g.Deleted) < NodeGroupDeletes || g.DeleteFailure != "" {
 			continue
@@ -111,6 +116,28 @@ func (svc *Service) settleNodeGroups(c *Cluster) {
 			svc.ec2.RemoveSecurityGroup(remote)
 		}
 		delete(c.NodeGroups, g.Name)
+	}
+}
+
+// awaitNodes ends the creation of a node group: its nodes have joined and are ready, or EKS has
+// waited long enough. A group without nodes has none to wait for.
+func (svc *Service) awaitNodes(c *Cluster, g *NodeGroup) {
+	if g.Joined || g.CreateFailure != "" || svc.Now().Before(g.Ready) {
+		return
+	}
+	why := ""
+	switch {
+	case len(g.Instances) == 0:
+	case c.LocksOut(g.RoleARN) != "":
+		why = "NodeCreationFailure: Instances failed to join the kubernetes cluster"
+	case svc.HasNetwork != nil && !svc.HasNetwork(c):
+		why = "NodeCreationFailure: Unhealthy nodes in the kubernetes cluster"
+	}
+	switch {
+	case why == "":
+		g.Joined = true
+	case svc.Now().Sub(g.Born) >= NodeGroupGivesUp:
+		g.CreateFailure = why
 	}
 }
 

@@ -16,6 +16,8 @@ type Service struct {
 	ec2         *ec2.Service
 	autoscaling *autoscaling.Service
 	iam         *iam.Service
+	// HasNetwork reports whether a cluster has a pod network, without which no node becomes ready.
+	HasNetwork func(*Cluster) bool
 }
 
 // New registers the operations of EKS.

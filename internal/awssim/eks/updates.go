@@ -444,8 +444,17 @@ func (svc *Service) describeUpdate(in *eks.DescribeUpdateInput) (*eks.DescribeUp
 			}
 		}
 	}
+	if in.AddonName != nil {
+		_, d, err := svc.addon(in.Name, in.AddonName)
+		if err != nil {
+			return nil, err
+		}
+		if u := svc.describeAddonUpdate(d, aws.ToString(in.UpdateId)); u != nil {
+			return &eks.DescribeUpdateOutput{Update: u}, nil
+		}
+	}
 	for _, u := range c.Updates {
-		if in.NodegroupName == nil && u.ID == aws.ToString(in.UpdateId) {
+		if in.NodegroupName == nil && in.AddonName == nil && u.ID == aws.ToString(in.UpdateId) {
 			return &eks.DescribeUpdateOutput{Update: u.out()}, nil
 		}
 	}

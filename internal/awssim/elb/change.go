@@ -219,7 +219,11 @@ func (svc *Service) deleteLoadBalancer(in *elb.DeleteLoadBalancerInput) (*elb.De
 		}
 	}
 	for _, z := range b.Zones {
-		svc.ec2.ReleaseInterfaces(b.owner(z.Subnet), BalancerInterfacesLinger)
+		if svc.state.Detaches && b.Type == string(types.LoadBalancerTypeEnumNetwork) {
+			svc.ec2.DetachInterfaces(b.owner(z.Subnet), InterfacesDetached)
+		} else {
+			svc.ec2.ReleaseInterfaces(b.owner(z.Subnet), BalancerInterfacesLinger)
+		}
 	}
 	delete(svc.state.LoadBalancers, b.ARN)
 	return &elb.DeleteLoadBalancerOutput{}, nil

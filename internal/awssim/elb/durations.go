@@ -13,4 +13,7 @@ const (
 	// BalancerInterfacesLinger is how long the network interfaces exist after the
 	// deletion of their load balancer.
 	BalancerInterfacesLinger = 75 * time.Second
+	// InterfacesDetached is how long they may remain, detached: "up to an hour"
+	// (cluster-api-provider-aws issue 6067). Users can delete them then (PR 6073).
+	InterfacesDetached = time.Hour
 )

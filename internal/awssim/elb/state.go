@@ -12,6 +12,10 @@ type State struct {
 	Listeners     map[string]*Listener            // by ARN
 	Classic       map[string]*ClassicLoadBalancer // by name
 	Limits        Limits
+
+	// Detaches: the network interfaces of a network load balancer are detached when it is
+	// deleted, and AWS deletes them only after InterfacesDetached.
+	Detaches bool `json:",omitempty"`
 }
 
 // Limits are quotas, for each type of load balancer; 0 means the default.

@@ -39,12 +39,39 @@ func checkPolicy(document string) error {
 	if err != nil {
 		return err
 	}
+	sids := map[string]bool{}
 	for _, s := range statements {
 		if s["Principal"] != nil || s["NotPrincipal"] != nil {
 			return malformedPolicy("Policy document should not specify a principal.")
 		}
+		sid, named := s["Sid"].(string)
+		if strings.ContainsFunc(sid, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+			return malformedPolicy("Statement IDs (SID) must be alpha-numeric. Check that your input satisfies the regular expression [0-9A-Za-z]*")
+		}
+		if named && sids[sid] {
+			return malformedPolicy("Statement IDs (SID) in a single policy must be unique.")
+		}
+		sids[sid] = true
 		if err := either(s, "Resource", "Policy statement must contain resources."); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// checkPartition requires that the resources of a policy are in the partition of the account.
+func (svc *Service) checkPartition(document string) error {
+	statements, err := parseDocument(document)
+	if err != nil {
+		return err
+	}
+	for _, s := range statements {
+		for _, x := range append(elements(s["Resource"]), elements(s["NotResource"])...) {
+			arn, _ := x.(string)
+			of := strings.Split(arn, ":")
+			if len(of) > 1 && of[1] != svc.Partition() && of[1] != "*" {
+				return malformedPolicy("Partition \"" + of[1] + "\" is not valid for resource \"" + arn + "\".")
+			}
 		}
 	}
 	return nil

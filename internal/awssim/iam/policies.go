@@ -231,6 +231,9 @@ func (svc *Service) AddVersion(p *Policy, document string, at time.Time) error {
 	if err := checkPolicy(document); err != nil {
 		return err
 	}
+	if err := svc.checkPartition(document); err != nil {
+		return err
+	}
 	p.Last++
 	p.Default, p.Changed = fmt.Sprintf("v%d", p.Last), at
 	p.Versions = append(p.Versions, &PolicyVersion{ID: p.Default, Document: document, Born: at})

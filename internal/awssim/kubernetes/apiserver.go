@@ -58,12 +58,15 @@ func (r *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return answered(req, http.StatusInternalServerError, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500,"message":"etcdserver: leader changed"}`)), nil
 	case core.Unsent:
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: req.URL.Hostname(), IsNotFound: true}}
-	case core.LostBefore:
+	case core.LostBefore, core.Held: // requests to an API server are not held
 		return nil, errReset()
-	case core.KillBefore:
+	case core.KillBefore, core.KillHeld:
 		r.p.Die()
 		return nil, fmt.Errorf("awssim: %s: %w", op, req.Context().Err())
 	case core.None, core.Cut, core.Silent, core.Stale, core.Old, core.LostAfter, core.KillAfter: // an API server answers from a quorum
+	}
+	if strings.HasSuffix(req.URL.Path, "/portforward") && fault != core.LostAfter && fault != core.KillAfter && fault != core.Silent {
+		return svc.connectedForward(req, r.access, fault == core.Cut)
 	}
 	code, answer, err := svc.answer(req, r.access, body)
 	switch fault {
@@ -75,7 +78,7 @@ func (r *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	case core.Silent:
 		<-req.Context().Done()
 		return nil, req.Context().Err()
-	case core.None, core.Stale, core.Old, core.Throttled, core.Denied, core.Broken, core.Unsent, core.LostBefore, core.KillBefore: // handled above
+	case core.None, core.Stale, core.Old, core.Throttled, core.Denied, core.Broken, core.Unsent, core.LostBefore, core.KillBefore, core.Held, core.KillHeld: // handled above
 	}
 	if err != nil {
 		return nil, err
@@ -99,6 +102,26 @@ func (svc *Service) answer(req *http.Request, access kube.Access, body []byte) (
 		code, data, err = svc.serve(req, access, body)
 	})
 	return code, data, err
+}
+
+// connectedForward answers a request for port forwarding of those who may use the API server.
+func (svc *Service) connectedForward(req *http.Request, access kube.Access, cut bool) (answer *http.Response, err error) {
+	svc.Do(func() {
+		svc.Record(core.Call{Service: "Kubernetes", Operation: req.Method + " " + req.URL.Path})
+		c, refused := svc.connected(req.URL, access)
+		switch {
+		case refused != nil:
+			err = refused
+		case !svc.mayEnter(c, access, req):
+			answer = answered(req, http.StatusUnauthorized, []byte("Unauthorized")) //nolint:bodyclose // the caller closes it
+		case !c.Quorate():
+			answer = answered(req, http.StatusInternalServerError, []byte("etcdserver: request timed out")) //nolint:bodyclose // as above
+		}
+	})
+	if answer != nil || err != nil {
+		return answer, err
+	}
+	return svc.forward(req, cut)
 }
 
 // serve is answer with the account locked.
@@ -126,7 +149,7 @@ func (svc *Service) serve(req *http.Request, access kube.Access, body []byte) (i
 func (svc *Service) dangling(c *kubesim.Cluster) string {
 	node := func(id string) string {
 		i := svc.EC2.Instance(id)
-		if i == nil || i.Boot == nil || !slices.Contains(c.Left, i.Boot.Node) || svc.clusters[i.Boot.Host] != c {
+		if i == nil || !svc.EC2.InstanceRuns(i) || i.Boot == nil || !slices.Contains(c.Left, i.Boot.Node) || svc.clusters[i.Boot.Host] != c {
 			return ""
 		}
 		return i.Boot.Node

@@ -55,6 +55,7 @@ func (svc *Service) booted(i *ec2.Instance, at time.Time) (*ec2.Boot, error) {
 	}
 	for _, name := range []string{"/run/kubeadm/kubeadm.yaml", "/run/kubeadm/kubeadm-join-config.yaml", "/etc/kubeadm.yml"} {
 		if text, ok := files[name]; ok {
+			files[bootText] = string(data) + files["/etc/kubeadm.sh"]
 			b, err := svc.kubeadm(i, files, text, at)
 			if b != nil {
 				b.Data = stored
@@ -265,12 +266,16 @@ func readFiles(data []byte) (map[string]string, error) {
 	return files, nil
 }
 
+// bootText is the name for the boot data itself, among the files in it.
+const bootText = "boot data"
+
 // kubeadmDocument has the fields of kubeadm documents that are simulated.
 type kubeadmDocument struct {
 	Kind, KubernetesVersion, ControlPlaneEndpoint string
 	BootstrapTokens                               []struct{ Token, TTL, Description string }
 	NodeRegistration                              nodeRegistration
-	ControlPlane                                  any
+	LocalAPIEndpoint                              apiEndpoint
+	ControlPlane                                  *struct{ LocalAPIEndpoint apiEndpoint }
 	Discovery                                     struct {
 		BootstrapToken struct {
 			Token, APIServerEndpoint string
@@ -278,6 +283,8 @@ type kubeadmDocument struct {
 		}
 	}
 }
+
+type apiEndpoint struct{ AdvertiseAddress string }
 
 // kubeadm runs kubeadm init or prepares kubeadm join.
 func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text string, at time.Time) (*ec2.Boot, error) {
@@ -293,10 +300,11 @@ func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text strin
 			b.Version, b.ControlPlane = doc.KubernetesVersion, true
 			b.Host, _, _ = strings.Cut(doc.ControlPlaneEndpoint, ":")
 		case "InitConfiguration":
+			b.Advertised = svc.address(i, doc.LocalAPIEndpoint.AdvertiseAddress)
 			if err := doc.NodeRegistration.apply(b); err != nil {
 				return nil, err
 			}
-			defer func() { svc.initialize(i, b, ca, text, doc, at) }()
+			defer func() { svc.initialize(i, b, files, text, doc, at) }()
 		case "JoinConfiguration":
 			t := doc.Discovery.BootstrapToken
 			if err := doc.NodeRegistration.apply(b); err != nil {
@@ -304,6 +312,9 @@ func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text strin
 			}
 			b.Token, b.Hashes, b.ControlPlane = t.Token, t.CACertHashes, doc.ControlPlane != nil
 			b.Host, _, _ = strings.Cut(t.APIServerEndpoint, ":")
+			if doc.ControlPlane != nil {
+				b.Advertised = svc.address(i, doc.ControlPlane.LocalAPIEndpoint.AdvertiseAddress)
+			}
 		}
 	}
 	if b.ControlPlane && ca == "" {
@@ -322,8 +333,8 @@ func versionOf(i *ec2.Image) string {
 
 // initialize simulates kubeadm init. A second one with the same endpoint would be another
 // cluster, and is rejected as not simulated.
-func (svc *Service) initialize(i *ec2.Instance, b *ec2.Boot, ca, text string, doc kubeadmDocument, at time.Time) {
-	if svc.clusters[b.Host] != nil {
+func (svc *Service) initialize(i *ec2.Instance, b *ec2.Boot, files map[string]string, text string, doc kubeadmDocument, at time.Time) {
+	if svc.clusters[b.Host] != nil && svc.hasData(b.Host) {
 		b.Failed = "there is a cluster at " + b.Host + " already: a second kubeadm init would tear it apart"
 		return
 	}
@@ -333,13 +344,25 @@ func (svc *Service) initialize(i *ec2.Instance, b *ec2.Boot, ca, text string, do
 		b.Failed = "kubeadm init: " + err.Error()
 		return
 	}
+	if b.Failed = serverRefuses(config, b.Advertised); b.Failed != "" {
+		return
+	}
 	proxy, dns, err := systemImages(config, b.Version)
 	if err != nil {
 		b.Failed = "kubeadm init: " + err.Error()
 		return
 	}
-	c := kubesim.New(b.Version, at.Add(InitTakes))
-	c.CA = []byte(ca)
+	c, err := svc.restored(files, files[bootText], doc.NodeRegistration.IgnorePreflightErrors, b.Version, at.Add(InitTakes))
+	if err != nil {
+		b.Failed = err.Error()
+		return
+	}
+	if c == nil {
+		c = kubesim.New(b.Version, at.Add(InitTakes))
+	} else {
+		svc.loseGone(c)
+	}
+	c.CA = []byte(files["/etc/kubernetes/pki/ca.crt"])
 	svc.clusters[b.Host] = c
 	c.Put(c.Up, kubesim.Object{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": kubesim.Object{"name": "kubeadm-config", "namespace": "kube-system"},

@@ -3,10 +3,13 @@ package kubernetes
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"sigs.k8s.io/yaml"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
@@ -32,10 +35,114 @@ func (svc *Service) settleEKS() {
 		if k == nil {
 			continue
 		}
-		if d := c.Addons["vpc-cni"]; d != nil && d.Deleted.IsZero() && k.Get("/apis/apps/v1/namespaces/kube-system/daemonsets/aws-node") == nil {
+		svc.settleAddons(c, k)
+		svc.settleKubelets(c, k)
+	}
+}
+
+// The paths of the DaemonSets of add-ons.
+const (
+	awsNode   = "/apis/apps/v1/namespaces/kube-system/daemonsets/aws-node"
+	kubeProxy = "/apis/apps/v1/namespaces/kube-system/daemonsets/kube-proxy"
+)
+
+// settleAddons installs the DaemonSets of add-ons, and deletes them with the add-ons, unless they
+// are preserved ("Remove an Amazon EKS add-on from a cluster", EKS user guide).
+func (svc *Service) settleAddons(c *eks.Cluster, k *kubesim.Cluster) {
+	for name, path := range map[string]string{"vpc-cni": awsNode, "kube-proxy": kubeProxy} {
+		d := c.Addons[name]
+		switch {
+		case d == nil:
+		case !d.Deleted.IsZero() && !d.Preserve:
+			delete(k.Objects, path)
+		case d.Deleted.IsZero() && k.Get(path) == nil && name == "vpc-cni":
 			svc.installVPCCNI(k)
 		}
 	}
+	if d := c.Addons["vpc-cni"]; d != nil && d.Deleted.IsZero() && !svc.Now().Before(d.Ready) {
+		svc.configureVPCCNI(k, d.Configuration)
+	}
+}
+
+// configureVPCCNI sets the environment of the VPC CNI from the configuration of its add-on, once
+// for each configuration.
+func (svc *Service) configureVPCCNI(k *kubesim.Cluster, configuration string) {
+	var given struct{ Env map[string]string }
+	set, _ := k.Get(awsNode)["metadata"].(kubesim.Object)
+	if err := yaml.Unmarshal([]byte(configuration), &given); err != nil || set == nil || set["kubesim"] == configuration || len(given.Env) == 0 {
+		return
+	}
+	set["kubesim"] = configuration
+	container := containerOf(k.Get(awsNode))
+	env, _ := container["env"].([]any)
+	for _, name := range core.SortedKeys(given.Env) {
+		env = slices.DeleteFunc(env, func(x any) bool { e, _ := x.(kubesim.Object); return e["name"] == name })
+		env = append(env, kubesim.Object{"name": name, "value": given.Env[name]})
+	}
+	container["env"] = env
+}
+
+// containerOf returns the first container of a workload.
+func containerOf(workload kubesim.Object) kubesim.Object {
+	spec, _ := workload["spec"].(kubesim.Object)
+	template, _ := spec["template"].(kubesim.Object)
+	pod, _ := template["spec"].(kubesim.Object)
+	containers, _ := pod["containers"].([]any)
+	if len(containers) == 0 {
+		return kubesim.Object{}
+	}
+	first, _ := containers[0].(kubesim.Object)
+	return first
+}
+
+// settingOf returns an environment variable of the VPC CNI.
+func settingOf(k *kubesim.Cluster, name string) string {
+	env, _ := containerOf(k.Get(awsNode))["env"].([]any)
+	for _, x := range env {
+		if e, ok := x.(kubesim.Object); ok && e["name"] == name {
+			text, _ := e["value"].(string)
+			return text
+		}
+	}
+	return ""
+}
+
+// HasNetwork reports whether a cluster has a pod network.
+func (svc *Service) HasNetwork(c *eks.Cluster) bool {
+	k := svc.clusters[c.Host(svc.Region)]
+	return k != nil && k.Network()
+}
+
+// settleKubelets stops the Nodes whose kubelets are answered with 401, and starts those that are
+// let in again.
+func (svc *Service) settleKubelets(c *eks.Cluster, k *kubesim.Cluster) {
+	if c.Authentication == string(types.AuthenticationModeConfigMap) || len(k.Joined) == 0 {
+		return
+	}
+	for i := range svc.EC2.Instances() {
+		if i.Boot == nil || i.Boot.Joined.IsZero() || i.Boot.Failed != "" || svc.eksOf(i) != c {
+			continue
+		}
+		if why := c.LocksOut(svc.roleOf(i, c)); why != "" {
+			k.Refuse(svc.Now(), i.Boot.Node)
+		} else {
+			k.Admit(svc.Now(), i.Boot.Node)
+		}
+	}
+}
+
+// roleOf returns the ARN of the role of a node.
+func (svc *Service) roleOf(i *ec2.Instance, c *eks.Cluster) string {
+	if g := c.NodeGroups[i.Tags["eks:nodegroup-name"]]; g != nil {
+		return g.RoleARN
+	}
+	role := svc.IAM.ProfileRole(i.Profile)
+	for arn := range c.Access {
+		if strings.HasSuffix(arn, "/"+role) && role != "" {
+			return arn
+		}
+	}
+	return ""
 }
 
 // installVPCCNI installs the VPC CNI, as EKS does once for a new cluster, and as an add-on.
@@ -70,8 +177,11 @@ func (svc *Service) eksOf(i *ec2.Instance) *eks.Cluster {
 // in the ConfigMap aws-auth, depending on the authentication mode.
 func (svc *Service) keptOut(i *ec2.Instance, k *kubesim.Cluster) string {
 	c := svc.EKS.ClusterNamed(k.EKS)
-	if c == nil || i.Tags["eks:nodegroup-name"] != "" { // EKS permits its own node groups
+	if c == nil {
 		return ""
+	}
+	if why := c.LocksOut(svc.roleOf(i, c)); why != "" || i.Tags["eks:nodegroup-name"] != "" { // EKS lets its own node groups in
+		return why
 	}
 	role := svc.IAM.ProfileRole(i.Profile)
 	for arn := range c.Access {
@@ -89,6 +199,7 @@ func (svc *Service) keptOut(i *ec2.Instance, k *kubesim.Cluster) string {
 // bootEKS simulates the boot of a machine that joins an EKS cluster.
 func (svc *Service) bootEKS(i *ec2.Instance, c *eks.Cluster) (*ec2.Boot, error) {
 	b := &ec2.Boot{Host: c.Host(svc.Region), Version: "v" + c.Version + ".0-eks-1234567", Labels: map[string]string{}}
+	svc.networkOf(i, b)
 	if g := i.Tags["eks:nodegroup-name"]; g != "" {
 		b.Labels["eks.amazonaws.com/nodegroup"] = g
 		return b, nil
@@ -97,4 +208,23 @@ func (svc *Service) bootEKS(i *ec2.Instance, c *eks.Cluster) (*ec2.Boot, error) 
 		return nil, errors.New("the instance has no profile")
 	}
 	return b, nil
+}
+
+// networkOf sets how many pods a node takes, and from which subnet they have their addresses. Both
+// follow from the settings of the VPC CNI at its start, and stay ("Assign more IP addresses to
+// Amazon EKS nodes with prefixes", "Deploy Pods in alternate subnets with custom networking", EKS
+// user guide). The number without prefixes is that of a t3.medium.
+func (svc *Service) networkOf(i *ec2.Instance, b *ec2.Boot) {
+	b.MaxPods, b.PodSubnet = 17, i.Subnet
+	k := svc.clusters[b.Host]
+	if k == nil {
+		return
+	}
+	if settingOf(k, "ENABLE_PREFIX_DELEGATION") == "true" {
+		b.MaxPods = 110
+	}
+	if settingOf(k, "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG") == "true" {
+		config := k.Get("/apis/crd.k8s.amazonaws.com/v1alpha1/eniconfigs/" + i.Zone)
+		b.PodSubnet = kubesim.Value(config, "spec", "subnet") // "": pods get no address
+	}
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 )
@@ -29,6 +31,8 @@ const (
 	JoinTakes = 20 * time.Second
 	// EtcdTakes is how long a new etcd member delays the next one.
 	EtcdTakes = 15 * time.Second
+	// LearnerTakes is how long a new etcd member is a learner, at the end of JoinTakes.
+	LearnerTakes = 5 * time.Second
 	// JoinGivesUp is how long one kubeadm join tries.
 	JoinGivesUp = 20 * time.Minute
 )
@@ -40,7 +44,7 @@ func (svc *Service) settleMachines() {
 	due := false
 	for i := range svc.EC2.Instances() {
 		all = append(all, i)
-		due = due || i.Boot == nil || i.Boot.Failed == "" && (i.Boot.Joined.IsZero() || !i.Terminating.IsZero())
+		due = due || i.Boot == nil || i.Boot.Failed == "" && (i.Boot.Joined.IsZero() || !i.Terminating.IsZero() || i.Boot.Halted == i.Stopped.IsZero())
 	}
 	if !due {
 		svc.settleTokens()
@@ -53,6 +57,9 @@ func (svc *Service) settleMachines() {
 		switch {
 		case !i.Terminating.IsZero():
 			svc.unjoin(i)
+		case i.Boot != nil && i.Boot.Halted == i.Stopped.IsZero():
+			svc.halt(i)
+		case !i.Stopped.IsZero():
 		case i.Boot == nil && !i.Running.IsZero() && now.Sub(i.Running) >= BootTakes && !svc.offline(i):
 			i.Boot = svc.boot(i)
 		}
@@ -61,7 +68,7 @@ func (svc *Service) settleMachines() {
 	for again := true; again; { // after a control plane is ready, others can join
 		again = false
 		for _, i := range all {
-			if b := i.Boot; b != nil && b.Failed == "" && b.Joined.IsZero() && i.Terminating.IsZero() {
+			if b := i.Boot; b != nil && b.Failed == "" && b.Joined.IsZero() && i.Terminating.IsZero() && i.Stopped.IsZero() {
 				again = svc.join(i, b) || again
 			}
 		}
@@ -70,16 +77,10 @@ func (svc *Service) settleMachines() {
 
 // nodeName returns the name of an instance's Node: its private DNS name.
 func (svc *Service) nodeName(i *ec2.Instance) string {
-	return "ip-" + strings.ReplaceAll(svc.privateIP(i), ".", "-") + "." + svc.EC2.Domain()
-}
-
-func (svc *Service) privateIP(i *ec2.Instance) string {
-	for _, id := range i.Interfaces {
-		if n := svc.EC2.Interface(id); n != nil {
-			return n.PrivateIP
-		}
+	if i.HostnameType == string(types.HostnameTypeResourceName) {
+		return i.ID + "." + svc.EC2.Domain()
 	}
-	return ""
+	return "ip-" + strings.ReplaceAll(svc.address(i, ""), ".", "-") + "." + svc.EC2.Domain()
 }
 
 // join runs the attempt of a machine to join, if it is due, and reports whether it ended.
@@ -101,6 +102,9 @@ func (svc *Service) join(i *ec2.Instance, b *ec2.Boot) (ended bool) {
 		return svc.failed(b, at, why)
 	}
 	at = svc.afterOtherMembers(b, c, at.Add(JoinTakes))
+	if why == "" {
+		at, why = svc.member(i, b, c, at)
+	}
 	switch {
 	case why != "" && now.After(late):
 		return svc.failed(b, late, why)
@@ -112,9 +116,38 @@ func (svc *Service) join(i *ec2.Instance, b *ec2.Boot) (ended bool) {
 		i.JoinFails--
 		return svc.failed(b, at, ec2.FailedUnauthorized)
 	}
+	if b.ControlPlane {
+		if why := serverRefuses(c.ClusterConfiguration(), b.Advertised); why != "" {
+			return svc.failed(b, at, why)
+		}
+	}
 	b.Joined, b.Node = at, svc.nodeName(i)
 	c.Join(at, svc.machineOf(i, b))
 	return true
+}
+
+// member makes a machine of the control plane, which joins at a time if nothing is in the way, a
+// learner of etcd, and reports when or why not it becomes a voter. It stays a learner while etcd
+// refuses to promote it.
+func (svc *Service) member(i *ec2.Instance, b *ec2.Boot, c *kubesim.Cluster, at time.Time) (joins time.Time, why string) {
+	if !b.ControlPlane || c.EKS != "" {
+		return at, ""
+	}
+	now := svc.Now()
+	if b.Learns.IsZero() {
+		begins := at.Add(-LearnerTakes)
+		if begins.After(now) {
+			return at, ""
+		}
+		if why := c.AddLearner(begins, svc.nodeName(i), svc.machineOf(i, b).Advertised); why != "" {
+			return at, why
+		}
+		b.Learns, b.Node = begins, svc.nodeName(i)
+	}
+	if at = later(at, b.Learns.Add(LearnerTakes)); at.After(now) {
+		return at, ""
+	}
+	return at, c.MayPromote(now, svc.nodeName(i))
 }
 
 // failed ends an attempt to join. The machine makes another one if its boot data has a
@@ -180,14 +213,14 @@ func (svc *Service) joinable(c *kubesim.Cluster, b *ec2.Boot, begins time.Time) 
 
 func (svc *Service) machineOf(i *ec2.Instance, b *ec2.Boot) kubesim.Machine {
 	return kubesim.Machine{
-		Name: svc.nodeName(i), IP: svc.privateIP(i), ProviderID: "aws:///" + i.Zone + "/" + i.ID, Version: b.Version,
-		ControlPlane: b.ControlPlane, Local: !b.External, Labels: b.Labels, Taints: b.Taints,
+		Name: svc.nodeName(i), IP: svc.address(i, b.NodeIP), Advertised: b.Advertised, ProviderID: "aws:///" + i.Zone + "/" + i.ID, Version: b.Version,
+		ControlPlane: b.ControlPlane, Local: !b.External, Labels: b.Labels, Taints: b.Taints, MaxPods: b.MaxPods,
 	}
 }
 
 // unjoin applies the termination of a machine to its cluster.
 func (svc *Service) unjoin(i *ec2.Instance) {
-	if i.Boot == nil || i.Boot.Joined.IsZero() {
+	if i.Boot == nil || i.Boot.Joined.IsZero() && i.Boot.Learns.IsZero() {
 		return
 	}
 	c := svc.clusters[i.Boot.Host]
@@ -196,12 +229,33 @@ func (svc *Service) unjoin(i *ec2.Instance) {
 	}
 	c.Lose(svc.Now(), i.Boot.Node)
 	i.Boot.Failed = "terminated"
-	for other := range svc.EC2.Instances() {
-		if o := other.Boot; c.EKS != "" || o != nil && o.ControlPlane && o.Host == i.Boot.Host && o.Failed == "" {
-			return
+	if c.EKS == "" && !svc.hasData(i.Boot.Host) {
+		delete(svc.clusters, i.Boot.Host)
+	}
+}
+
+// halt applies to its cluster that a machine was stopped, or started again.
+func (svc *Service) halt(i *ec2.Instance) {
+	i.Boot.Halted = !i.Boot.Halted
+	c := svc.clusters[i.Boot.Host]
+	switch {
+	case c == nil || i.Boot.Node == "":
+	case i.Boot.Halted:
+		c.Hang(svc.Now(), i.Boot.Node)
+	default:
+		c.Resume(svc.Now(), i.Boot.Node)
+	}
+}
+
+// hasData reports whether a machine has the data of the cluster at a host: a member of its etcd that
+// was not terminated.
+func (svc *Service) hasData(host string) bool {
+	for i := range svc.EC2.Instances() {
+		if b := i.Boot; b != nil && b.ControlPlane && b.Host == host && b.Failed == "" && !b.Joined.IsZero() && i.Terminating.IsZero() {
+			return true
 		}
 	}
-	delete(svc.clusters, i.Boot.Host) // without machines, the cluster does not exist
+	return false
 }
 
 // reaches returns from when a load balancer or another name leads to an API server of the
@@ -209,7 +263,7 @@ func (svc *Service) unjoin(i *ec2.Instance) {
 func (svc *Service) reaches(host string, c *kubesim.Cluster) (from time.Time, ok bool) {
 	serves := func(id string) bool {
 		i := svc.EC2.Instance(id)
-		return i != nil && i.Terminating.IsZero() && i.Boot != nil && i.Boot.ControlPlane && svc.clusters[i.Boot.Host] == c && !i.Boot.Joined.IsZero() &&
+		return i != nil && i.Terminating.IsZero() && i.Stopped.IsZero() && i.Boot != nil && i.Boot.ControlPlane && svc.clusters[i.Boot.Host] == c && !i.Boot.Joined.IsZero() &&
 			!slices.Contains(c.Left, i.Boot.Node)
 	}
 	if from, ok, exists := svc.ELB.Forwards(host, serves); exists {

@@ -12,11 +12,16 @@ import (
 type nodeRegistration struct {
 	KubeletExtraArgs any    // a map in v1beta3, a list of names and values in v1beta4
 	Taints           *[]any // nil: those of kubeadm
+
+	IgnorePreflightErrors []string
 }
 
 // argument returns an argument of the kubelet; "" for none.
-func (r nodeRegistration) argument(name string) string {
-	switch args := r.KubeletExtraArgs.(type) {
+func (r nodeRegistration) argument(name string) string { return argument(r.KubeletExtraArgs, name) }
+
+// argument returns an extra argument of a component; "" for none.
+func argument(of any, name string) string {
+	switch args := of.(type) {
 	case map[string]any:
 		if v, ok := args[name]; ok {
 			return fmt.Sprint(v)
@@ -34,7 +39,7 @@ func (r nodeRegistration) argument(name string) string {
 // apply sets how the machine registers as a Node. A kubelet with labels that it may not set does
 // not start.
 func (r nodeRegistration) apply(b *ec2.Boot) error {
-	b.External = r.argument("cloud-provider") == "external"
+	b.External, b.NodeIP = r.argument("cloud-provider") == "external", r.argument("node-ip")
 	for pair := range strings.SplitSeq(r.argument("node-labels"), ",") {
 		key, label, _ := strings.Cut(pair, "=")
 		switch {

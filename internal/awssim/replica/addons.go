@@ -24,7 +24,7 @@ func (r *reader) addons(ctx context.Context, c *eks.Client, own *sim.Cluster) er
 		x := out.Addon
 		a := &sim.Addon{
 			Name: name, Version: aws.ToString(x.AddonVersion), ARN: aws.ToString(x.AddonArn), RoleARN: aws.ToString(x.ServiceAccountRoleArn), Configuration: aws.ToString(x.ConfigurationValues),
-			Tags: x.Tags, Born: r.since(x.CreatedAt), Modified: r.since(x.ModifiedAt),
+			Tags: x.Tags, Born: r.since(x.CreatedAt), Modified: r.since(x.ModifiedAt), OnFargate: x.Status == types.AddonStatusActive,
 		}
 		a.Ready = r.until(x.Status == types.AddonStatusCreating || x.Status == types.AddonStatusUpdating, a.Born)
 		if a.Updated = x.Status == types.AddonStatusUpdating; x.Status == types.AddonStatusDeleting {

@@ -39,6 +39,7 @@ func (r *reader) nodeGroupOf(x *types.Nodegroup) *sim.NodeGroup {
 		Labels: x.Labels, Tags: x.Tags, Born: r.since(x.CreatedAt), Modified: r.since(x.ModifiedAt),
 	}
 	g.Ready = r.until(x.Status == types.NodegroupStatusCreating, g.Born)
+	g.Joined = x.Status != types.NodegroupStatusCreating
 	if x.Status == types.NodegroupStatusDeleting {
 		g.Deleted = r.Now
 	}

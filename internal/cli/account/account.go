@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/spf13/pflag"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/awshttp"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/simulated"
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
@@ -135,6 +136,7 @@ func (f *Flags) Open(ctx context.Context, region string) (*Account, error) {
 	if cfg.Region == "" {
 		return nil, ErrNoRegion
 	}
+	cfg = awshttp.Reporting(awshttp.Checked(cfg), func(text string) { f.Env.Story("%s", text) })
 	cfg.APIOptions = append(cfg.APIOptions, plainErrors)
 	if err := f.credentials(ctx, cfg); err != nil {
 		return nil, err

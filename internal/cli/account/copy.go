@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/simulated"
+	"github.com/clusterawsadm/clusterawsadm/internal/files"
 )
 
 // Asked records the calls of a plan.
@@ -41,8 +42,5 @@ func keep(file, to string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(to, data, 0o600); err != nil { //nolint:gosec // a path that the user chose
-		return err
-	}
-	return os.Chmod(to, 0o600) // of a file that was there
+	return files.Replace(to, data, files.Private)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/simulated"
+	"github.com/clusterawsadm/clusterawsadm/internal/files"
 	"github.com/clusterawsadm/clusterawsadm/internal/regions"
 )
 
@@ -59,6 +60,9 @@ func (f *Flags) openSimulated(ctx context.Context, region string) (*Account, err
 
 // homeRegion is the region in the file of --simulate-state; "" without this flag or file.
 func (f *Flags) homeRegion() (string, error) {
+	if f.SimulateState == "" && f.Env.StateDir == "" {
+		return "", env.Usagef("the home directory is unknown: set HOME or XDG_STATE_HOME, or use --simulate-state")
+	}
 	if f.SimulateState == "" {
 		return "", nil
 	}
@@ -136,7 +140,7 @@ func (f *Flags) CopySimulated(region, folder string) error {
 	case err != nil:
 		return err
 	default:
-		if err := os.WriteFile(to, data, 0o600); err != nil { //nolint:gosec // the program has made the folder
+		if err := files.Replace(to, data, files.Private); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/pkg/bootstrap"
+	"github.com/clusterawsadm/clusterawsadm/pkg/bootstrap/stack"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
@@ -24,11 +26,11 @@ func (c *configuration) add(cmd *cobra.Command) {
 }
 
 // load reads the file, and prints its warnings.
-func (c *configuration) load() (*bootstrap.Config, error) {
+func (c *configuration) load(ctx context.Context) (*bootstrap.Config, error) {
 	if c.file == "" {
 		return bootstrap.Default(), nil
 	}
-	data, err := c.read()
+	data, err := c.read(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -42,11 +44,24 @@ func (c *configuration) load() (*bootstrap.Config, error) {
 	return config, nil
 }
 
-func (c *configuration) read() ([]byte, error) {
-	if c.file == "-" {
-		return new(input.Reader).Read(c.env.In, "standard input")
+// warnOfSizes warns of what IAM or CloudFormation would refuse.
+func (c *configuration) warnOfSizes(config *bootstrap.Config) error {
+	template, err := config.Template().YAML()
+	if err != nil {
+		return err
 	}
-	data, err := new(input.Reader).File(c.file)
+	problems, err := stack.TooLarge(string(template))
+	for _, p := range problems {
+		c.env.Story("warning: %s", p)
+	}
+	return err
+}
+
+func (c *configuration) read(ctx context.Context) ([]byte, error) {
+	if c.file == "-" {
+		return new(input.Reader).ReadContext(ctx, c.env.Input("the configuration"), "standard input")
+	}
+	data, err := new(input.Reader).FileContext(ctx, c.file)
 	var path *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -34,7 +35,7 @@ The policies are ` + strings.Join(bootstrap.Documents(), ",\n") + ".",
 		Example: `  clusterawsadm bootstrap iam print-policy --document AWSIAMManagedPolicyControllers --format iam-json
   clusterawsadm bootstrap iam print-policy --config iam.yaml --format terraform > iam.tf.json`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return o.run() },
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	o.add(cmd)
 	cmd.Flags().StringVar(&o.document, "document", "", "print only the policy `NAME`")
@@ -46,12 +47,15 @@ The policies are ` + strings.Join(bootstrap.Documents(), ",\n") + ".",
 	return cmd
 }
 
-func (o *policyOptions) run() error {
+func (o *policyOptions) run(ctx context.Context) error {
 	if !slices.Contains(bootstrap.Formats(), o.format) {
 		return env.Usagef("--format %s: must be one of %s", o.format, strings.Join(bootstrap.Formats(), ", "))
 	}
-	config, err := o.load()
+	config, err := o.load(ctx)
 	if err != nil {
+		return err
+	}
+	if err := o.warnOfSizes(config); err != nil {
 		return err
 	}
 	out, err := config.Policies(o.document, bootstrap.Format(o.format))

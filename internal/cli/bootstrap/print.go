@@ -1,6 +1,8 @@
 package bootstrap
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
@@ -14,14 +16,14 @@ func newPrintConfig(e *env.Env) *cobra.Command {
 		Long: `Print the AWSIAMConfiguration with all its defaults, in its newest version. The
 output can replace the input file.`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return printConfig(c) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return printConfig(cmd.Context(), c) },
 	}
 	c.add(cmd)
 	return cmd
 }
 
-func printConfig(c *configuration) error {
-	config, err := c.load()
+func printConfig(ctx context.Context, c *configuration) error {
+	config, err := c.load(ctx)
 	if err != nil {
 		return err
 	}
@@ -39,15 +41,18 @@ func newPrintTemplate(e *env.Env) *cobra.Command {
 		Use:   "print-cloudformation-template",
 		Short: "Print the CloudFormation template of the IAM objects",
 		Args:  cobra.NoArgs,
-		RunE:  func(*cobra.Command, []string) error { return printTemplate(c) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return printTemplate(cmd.Context(), c) },
 	}
 	c.add(cmd)
 	return cmd
 }
 
-func printTemplate(c *configuration) error {
-	config, err := c.load()
+func printTemplate(ctx context.Context, c *configuration) error {
+	config, err := c.load(ctx)
 	if err != nil {
+		return err
+	}
+	if err := c.warnOfSizes(config); err != nil {
 		return err
 	}
 	out, err := config.Template().YAML()

@@ -40,7 +40,7 @@ func (f *stackFlags) add(cmd *cobra.Command) {
 
 // open reads the configuration, and opens the account and region of its stack.
 func (f *stackFlags) open(ctx context.Context) (*bootstrap.Config, *account.Account, *stack.Stack, error) {
-	config, err := f.load()
+	config, err := f.load(ctx)
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -39,7 +39,7 @@ stopped at any time and run again, on this machine or on another one.`,
 	f.addTo(cmd)
 	cmd.AddCommand(
 		newValidate(f), newPlan(f), newRehearse(f), newCreate(f), newUpgradePlan(f), newDelete(f), newList(f),
-		newDescribe(f), newWaitFor(f), newLogs(f), newKubeconfig(f), newExport(f), newHandover(f), newTakeback(f), newImport(f), newGraph(f), newReport(f), newGenerate(f), newPolicy(f),
+		newDescribe(f), newWaitFor(f), newLogs(f), newBackup(f), newKubeconfig(f), newExport(f), newHandover(f), newTakeback(f), newImport(f), newGraph(f), newReport(f), newGenerate(f), newPolicy(f),
 	)
 	for _, c := range cmd.Commands() {
 		f.timed(c)
@@ -108,8 +108,10 @@ type flags struct {
 	unchecked bool // a run does not ask
 
 	cost         choice // the value of --cost
+	newEtcd      string // the value of --new-etcd; askName without one
 	networkFirst bool   // the value of --network-first
 	kmsKey       string // the value of --kms-key
+	restore      reconcile.Restore
 
 	digest string         // of the manifest, its variables and what else is applied
 	eks    bool           // the manifest has EKS run the control plane
@@ -175,6 +177,26 @@ func oneName(cmd *cobra.Command, args []string) error {
 		problem = fmt.Sprintf("unexpected argument %q", args[1])
 	}
 	return env.Usagef("%s: %s %s", problem, cmd.Parent().CommandPath(), cmd.Use)
+}
+
+// addRestore adds the flags of a run that restores a backup.
+func (f *flags) addRestore(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.restore.File, "restore", "", "if all machines of the control plane are gone, begin with the backup in `FILE`; needs --age-key or --passphrase-file")
+	cmd.Flags().StringVar(&f.restore.Bucket, "restore-bucket", "", "existing `BUCKET` from which the first machine loads the snapshot, encrypted, with --restore (default: that of the manifest)")
+	addAgeKey(cmd, &f.restore.Keys)
+	addPassphrase(cmd, &f.restore.Keys)
+}
+
+// checkRestore returns an error for flags of a restore that do not fit together.
+func (f *flags) checkRestore() error {
+	r := f.restore
+	switch {
+	case r.File == "" && r.Bucket+r.Keys.Identities+r.Keys.Passphrase != "":
+		return env.Usagef("--restore-bucket, --age-key and --passphrase-file belong to --restore")
+	case r.File != "" && r.Keys.Identities == "" && r.Keys.Passphrase == "":
+		return env.Usagef("--restore: %w: use --age-key or --passphrase-file", reconcile.ErrNoBackupKey)
+	}
+	return nil
 }
 
 // addObjects adds the flags for Kubernetes objects that are not in the manifest.

@@ -30,18 +30,24 @@ that exist already are found by their tags and kept, so a run that was stopped
 continues where it stopped. On a terminal the command shows the plan and asks for
 confirmation; otherwise it requires --yes.
 
+With --restore, and after all machines of the control plane are gone, the command makes
+a new control plane from a backup that 'cluster backup' has written: etcd begins with its
+snapshot, and the keys are those of the backup, so workers reconnect. A run that is
+stopped continues the restore, also without --restore.
+
 With the file of a plan that 'cluster plan --out' has written, the command carries out
 that plan without asking. If it does not apply any more, the command changes nothing,
 and says what has changed.`,
 		Example: `  clusterawsadm cluster create -f demo.yaml
   clusterawsadm cluster create demo.plan
+  clusterawsadm cluster create -f demo.yaml --restore demo.backup --age-key key.txt --restore-bucket my-bucket
   clusterawsadm cluster create -f demo.yaml --set KUBERNETES_VERSION=v1.34.2 --yes`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 1 && isPlanFile(args[0]):
 				return nil
 			case len(args) == 1 && filepath.Ext(args[0]) == ".plan":
-				_, err := readPlanFile(args[0])
+				_, err := readPlanFile(cmd.Context(), args[0])
 				return err
 			}
 			return manifestOnly(cmd, args)
@@ -53,7 +59,9 @@ and says what has changed.`,
 	o.addWait(cmd)
 	o.addDrain(cmd)
 	o.addNetworkFirst(cmd)
+	o.addNewEtcd(cmd)
 	o.addKMSKey(cmd)
+	o.addRestore(cmd)
 	o.addCost(cmd)
 	f.addObjects(cmd)
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip the confirmation")
@@ -91,6 +99,9 @@ func (o *createOptions) run(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	r := &run{flags: o.flags, verb: "create", cluster: c, yes: o.yes, planned: planned, report: o.report}
+	if o.newEtcd == askName {
+		r.word, r.insists = c.Name, true
+	}
 	res, err := r.carryOut(ctx, s, func(options reconcile.Options) (reconcile.Result, error) { return c.Apply(ctx, options) })
 	if err != nil {
 		return err

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/files"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -143,10 +143,8 @@ func (o *exportOptions) print(objects []map[string]any) error {
 
 // writeFiles writes one file for each object.
 func (o *exportOptions) writeFiles(objects []map[string]any) error {
-	if err := os.MkdirAll(o.folder, 0o700); err != nil {
-		return err
-	}
-	written, left := 0, 0
+	var all []files.File
+	left := 0
 	for i, x := range objects {
 		if isSecret(x) && !o.withSecrets {
 			left++
@@ -158,12 +156,12 @@ func (o *exportOptions) writeFiles(objects []map[string]any) error {
 		}
 		metadata, _ := x["metadata"].(map[string]any)
 		name := fmt.Sprintf("%03d-%v-%v.yaml", i+1, x["kind"], metadata["name"]) // in the order in which they are applied
-		if err := os.WriteFile(filepath.Join(o.folder, name), bytes.TrimLeft(data, "\n"), 0o600); err != nil {
-			return err
-		}
-		written++
+		all = append(all, files.File{Name: name, Data: bytes.TrimLeft(data, "\n")})
 	}
-	o.Env.Story("wrote %s to %s; the Cluster is paused", text.Count(written, "object"), o.folder)
+	if err := files.CreateFolder(o.folder, all); err != nil {
+		return fmt.Errorf("%s: %w", o.folder, err)
+	}
+	o.Env.Story("wrote %s to %s; the Cluster is paused", text.Count(len(all), "object"), o.folder)
 	o.tellSecrets(left)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 )
@@ -29,6 +30,8 @@ func checkWritable(flag, file string) error {
 	f, err := os.CreateTemp(folder, ".clusterawsadm-*")
 	var failed *fs.PathError
 	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT): // not the fault of the command line
+		return fmt.Errorf("--%s: %w", flag, err)
 	case errors.As(err, &failed):
 		return env.Usagef("--%s: cannot write a file in %s: %w", flag, folder, failed.Err)
 	case err != nil:
@@ -47,29 +50,10 @@ func noSuchFile(file string, err error) error {
 	return err
 }
 
-// write replaces a file atomically with one that only the user can read. A symbolic
-// link is followed.
-func write(file string, data []byte) error {
-	if target, err := filepath.EvalSymlinks(file); err == nil {
-		file = target
+// checkNew returns an error if the file of a flag exists, or cannot be written.
+func checkNew(flag, file string) error {
+	if _, err := os.Lstat(file); err == nil {
+		return env.Usagef("%s exists: name another file with --%s FILE", file, flag)
 	}
-	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-		return os.WriteFile(file, data, 0o600) // a device or a pipe
-	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(file), ".clusterawsadm-*") // created with mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return checkWritable(flag, file)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/files"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -171,8 +172,8 @@ func (o *importOptions) write(manifest []byte) error {
 	default:
 		return env.Usagef("%s exists and has another content: choose another file with -o", o.output)
 	}
-	if err := os.WriteFile(o.output, manifest, 0o600); err != nil {
-		return &env.UsageError{Err: err}
+	if err := files.Create(o.output, manifest, files.Private); err != nil {
+		return fmt.Errorf("the manifest: %w", err)
 	}
 	o.Env.Story("wrote %s", o.output)
 	return nil

@@ -33,11 +33,22 @@ func (f *flags) load(ctx context.Context) (*reconcile.Manifest, error) {
 	if len(f.files) == 0 {
 		return nil, env.Usagef("no manifest: use -f FILE, or -f - for standard input")
 	}
-	sources, err := f.sources()
+	ctx, done := f.whileReading(ctx)
+	defer done()
+	sources, err := f.sources(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return f.loadSources(ctx, sources)
+}
+
+// whileReading returns a context that ends after --timeout also in commands that have no other
+// use for it: a manifest may come from a pipe.
+func (f *flags) whileReading(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, limited := ctx.Deadline(); limited || f.timeout <= 0 || f.end != nil {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, f.timeout, &env.TimeoutError{After: f.timeout})
 }
 
 // rolesVariable is the variable with which CAPA's controller makes the IAM roles of EKS
@@ -50,7 +61,7 @@ func (f *flags) loadSources(ctx context.Context, sources []reconcile.Source) (*r
 	if err != nil {
 		return nil, err
 	}
-	cni, addons, err := f.addedObjects()
+	cni, addons, err := f.addedObjects(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +216,7 @@ func (f *flags) ambientRegion(ctx context.Context) string {
 }
 
 // sources reads the files and directories of -f.
-func (f *flags) sources() (out []reconcile.Source, err error) {
+func (f *flags) sources(ctx context.Context) (out []reconcile.Source, err error) {
 	seen := map[string]bool{}
 	for _, name := range f.files {
 		if name == "" {
@@ -223,7 +234,7 @@ func (f *flags) sources() (out []reconcile.Source, err error) {
 				return nil, env.Usagef("%s is named twice with -f", file)
 			}
 			seen[clean] = true
-			data, err := f.read(file)
+			data, err := f.read(ctx, file)
 			if err != nil {
 				return nil, err
 			}
@@ -242,18 +253,18 @@ func sourceName(file string) string {
 }
 
 // addedObjects reads the files of --cni and --addon.
-func (f *flags) addedObjects() (cni, addons []reconcile.Source, err error) {
-	if cni, err = f.objects("cni", f.cni); err != nil {
+func (f *flags) addedObjects(ctx context.Context) (cni, addons []reconcile.Source, err error) {
+	if cni, err = f.objects(ctx, "cni", f.cni); err != nil {
 		return nil, nil, err
 	}
-	addons, err = f.objects("addon", f.addons)
+	addons, err = f.objects(ctx, "addon", f.addons)
 	return cni, addons, err
 }
 
 // identitySources reads the files of --identities. If a file is a kubeconfig, the identities
 // are read from its cluster.
 func (f *flags) identitySources(ctx context.Context) ([]reconcile.Source, error) {
-	out, err := f.objects("identities", f.identities)
+	out, err := f.objects(ctx, "identities", f.identities)
 	if err != nil {
 		return nil, err
 	}
@@ -274,12 +285,12 @@ func (f *flags) identitySources(ctx context.Context) ([]reconcile.Source, error)
 }
 
 // objects reads the files of a flag.
-func (f *flags) objects(flag string, names []string) (out []reconcile.Source, err error) {
+func (f *flags) objects(ctx context.Context, flag string, names []string) (out []reconcile.Source, err error) {
 	for _, name := range names {
 		if name == "-" {
 			return nil, env.Usagef("--%s needs a file: standard input is not supported", flag)
 		}
-		data, err := f.read(name)
+		data, err := f.read(ctx, name)
 		if err != nil {
 			return nil, err
 		}
@@ -309,16 +320,18 @@ func manifestsIn(dir string) ([]string, error) {
 	return files, nil
 }
 
-func (f *flags) read(file string) ([]byte, error) {
+func (f *flags) read(ctx context.Context, file string) ([]byte, error) {
 	if file == "-" {
-		data, err := f.input.Read(f.Env.In, "standard input")
+		data, err := f.input.ReadContext(ctx, f.Env.Input("the manifest"), "standard input")
 		if errors.As(err, new(*input.TooLargeError)) {
 			err = &env.UsageError{Err: err}
 		}
 		return data, err
 	}
-	data, err := f.input.File(file)
+	data, err := f.input.FileContext(ctx, file)
 	switch _, link := os.Lstat(file); {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
 	case errors.Is(err, fs.ErrNotExist) && strings.Contains(file, "://"):
 		return nil, env.Usagef("%s: addresses are not read: download it first, or use -f -", file)
 	case errors.Is(err, fs.ErrNotExist) && link == nil:

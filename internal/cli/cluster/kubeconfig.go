@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/files"
 	"github.com/clusterawsadm/clusterawsadm/pkg/eks"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
@@ -65,7 +66,7 @@ else clusterawsadm.`,
 }
 
 func (o *kubeconfigOptions) run(ctx context.Context, args []string) (err error) {
-	file, old, err := o.target()
+	file, _, err := o.target() //nolint:contextcheck // a kubeconfig is read at once
 	if err != nil {
 		return err
 	}
@@ -90,7 +91,23 @@ func (o *kubeconfigOptions) run(ctx context.Context, args []string) (err error) 
 		}
 		return err
 	}
-	return o.put(file, old, made, s.Clock.Now())
+	return o.change(ctx, file, made, s.Clock.Now())
+}
+
+// change changes the file while no other program does: it may have changed since it was read
+// first.
+func (o *kubeconfigOptions) change(ctx context.Context, file string, made *api.Config, now time.Time) error {
+	unlock, err := files.Lock(ctx, file, func(text string) { o.Env.Story("%s", text) })
+	if err != nil {
+		return fmt.Errorf("kubeconfig: %w", err)
+	}
+	defer unlock()
+	defer o.Env.OnExit(unlock)()
+	_, old, err := o.target() //nolint:contextcheck // a kubeconfig is read at once
+	if err != nil {
+		return err
+	}
+	return o.put(file, old, made, now)
 }
 
 // target returns the file to write, and its content: nil if it does not exist. The
@@ -100,7 +117,9 @@ func (o *kubeconfigOptions) target() (file string, old *api.Config, err error) {
 	case o.merge && o.output != "-":
 		return "", nil, env.Usagef("use --merge or -o, not both")
 	case o.merge:
-		file = o.file()
+		if file = o.file(); !filepath.IsAbs(file) && o.Env.HomeDir == "" && o.Env.Getenv(clientcmd.RecommendedConfigPathEnvVar) == "" {
+			return "", nil, env.Usagef("--merge: the home directory is unknown: set KUBECONFIG or HOME, or use -o FILE")
+		}
 	case o.output == "":
 		return "", nil, env.Usagef("-o needs a file name")
 	case o.output != "-":
@@ -163,7 +182,7 @@ func (o *kubeconfigOptions) put(file string, old, made *api.Config, now time.Tim
 	if err != nil {
 		return err
 	}
-	if err := write(file, data); err != nil {
+	if err := files.Replace(file, data, files.Private); err != nil {
 		return fmt.Errorf("kubeconfig: %w", err)
 	}
 	o.wrote(file, made.CurrentContext)

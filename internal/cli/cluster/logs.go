@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	program "github.com/clusterawsadm/clusterawsadm/internal/cli/version"
+	"github.com/clusterawsadm/clusterawsadm/internal/files"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -123,29 +125,22 @@ func (o *logsOptions) plan(ctx context.Context, c *reconcile.Cluster, l *reconci
 }
 
 // write writes the archive, which only the user may read, and lists what is in it.
-func (o *logsOptions) write(cluster string, files []reconcile.LogFile, now time.Time) error {
-	data, err := archive(cluster+"-logs", files, now)
+func (o *logsOptions) write(cluster string, content []reconcile.LogFile, now time.Time) error {
+	data, err := archive(cluster+"-logs", content, now)
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(o.out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if os.IsExist(err) {
+	err = files.Create(o.out, data, files.Private)
+	if errors.Is(err, fs.ErrExist) {
 		return env.Usagef("%s exists: name another file with -o FILE", o.out)
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("the logs: %w", err)
 	}
-	if _, err = f.Write(data); err != nil {
-		_ = f.Close()
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	for _, x := range files {
+	for _, x := range content {
 		o.Env.Story("  %s  %d bytes", env.Valid(x.Name), len(x.Text))
 	}
-	o.Env.Story("%s has %d files. Look at them before you publish it.", o.out, len(files))
+	o.Env.Story("%s has %d files. Look at them before you publish it.", o.out, len(content))
 	return nil
 }
 

@@ -3,6 +3,7 @@ package cluster
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -19,7 +20,9 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	program "github.com/clusterawsadm/clusterawsadm/internal/cli/version"
+	"github.com/clusterawsadm/clusterawsadm/internal/files"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -28,6 +31,7 @@ import (
 type planFile struct {
 	Kind    string              `json:"kind"`
 	Version int                 `json:"version"`
+	Digest  string              `json:"digest"`  // of all other fields: what 'plan show' prints is what 'create' compares
 	Program string              `json:"program"` // version of the program
 	Made    time.Time           `json:"made"`
 	Flags   map[string][]string `json:"flags"`         // with which the plan was made
@@ -40,18 +44,24 @@ type planFile struct {
 
 const (
 	planFileKind    = "clusterawsadm/plan"
-	planFileVersion = 1
+	planFileVersion = 2
 )
 
 // isPlanFile reports whether a file is a plan.
 func isPlanFile(path string) bool {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
 	data, err := os.ReadFile(path) //nolint:gosec // the user has named it
 	return err == nil && bytes.Contains(data[:min(len(data), 200)], []byte(`"kind": "`+planFileKind+`"`))
 }
 
 // readPlanFile reads a plan.
-func readPlanFile(path string) (p planFile, err error) {
-	data, err := os.ReadFile(path) //nolint:gosec // the user has named it
+func readPlanFile(ctx context.Context, path string) (p planFile, err error) {
+	data, err := new(input.Reader).FileContext(ctx, path)
+	if ctx.Err() != nil {
+		return p, context.Cause(ctx)
+	}
 	if err != nil {
 		return p, &env.UsageError{Err: noSuchFile(path, err)}
 	}
@@ -61,12 +71,26 @@ func readPlanFile(path string) (p planFile, err error) {
 	if p.Version != planFileVersion || len(p.Remedies) != len(p.Plan.Steps) {
 		return p, env.Usagef("%s was written by %s, which has another format of plans: make the plan again", path, p.Program)
 	}
+	if p.Digest != p.digest() {
+		return p, env.Usagef("%s has been changed since it was written: make the plan again", path)
+	}
 	for i, remedies := range p.Remedies {
 		for j := range min(len(remedies), len(p.Plan.Steps[i].Diff)) {
 			p.Plan.Steps[i].Diff[j].Remedy = remedies[j]
 		}
 	}
 	return p, nil
+}
+
+// digest returns the digest of all fields but Digest; "" if they cannot be encoded.
+func (p planFile) digest() string {
+	p.Digest = ""
+	data, err := json.Marshal(p)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }
 
 // forget lists the flags that say who makes a plan and how it is shown. A plan may be made by
@@ -97,11 +121,12 @@ func (o *planOptions) write(cmd *cobra.Command, p reconcile.Plan, v render.PlanV
 		}
 		f.Remedies = append(f.Remedies, remedies)
 	}
+	f.Digest = f.digest()
 	data, err := json.MarshalIndent(f, "", "  ")
 	if err != nil {
 		return err
 	}
-	if err := write(o.out, append(data, '\n')); err != nil {
+	if err := files.Replace(o.out, append(data, '\n'), files.Private); err != nil {
 		return err
 	}
 	o.Env.Story("wrote %s: 'clusterawsadm cluster create %[1]s' carries out this plan, or says what has changed", o.out)
@@ -170,11 +195,14 @@ func prefixed(prefix string, all []string, none string) (out []string) {
 }
 
 // check returns a RefusedError that says what has changed since the plan was made.
-func (p planFile) check(now reconcile.Plan, v render.PlanView) error {
+func (p planFile) check(now reconcile.Plan, v render.PlanView) error { //nolint:cyclop // one case after the other
 	var reasons []error
 	add := func(format string, args ...any) { reasons = append(reasons, fmt.Errorf(format, args...)) }
 	if p.Plan.Account != "" && v.Account != p.Plan.Account {
 		add("the plan is for account %s, and the credentials are those of %s", p.Plan.Account, v.Account)
+	}
+	if p.Plan.Cluster != v.Cluster || p.Plan.Region != v.Region {
+		add("the plan is for cluster %s in %s, and this is cluster %s in %s", p.Plan.Cluster, p.Plan.Region, v.Cluster, v.Region)
 	}
 	have := map[reconcile.ID]reconcile.Step{}
 	for _, s := range now.Steps {
@@ -270,7 +298,7 @@ func newPlanShow(f *flags) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return o.showFile(args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return o.showFile(cmd.Context(), args[0]) },
 	}
 	output(cmd, &o.output, "text", "json", "yaml")
 	cmd.Flags().BoolVar(&o.full, "full", false, "list every machine and every tag")
@@ -278,8 +306,8 @@ func newPlanShow(f *flags) *cobra.Command {
 }
 
 // showFile prints a plan file.
-func (o *planOptions) showFile(path string) error {
-	p, err := readPlanFile(path)
+func (o *planOptions) showFile(ctx context.Context, path string) error {
+	p, err := readPlanFile(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -296,7 +324,7 @@ func (o *planOptions) showFile(path string) error {
 // fromPlan prepares the command to carry out a plan file: it has the flags of the plan from
 // then on, and the manifest has to be the same.
 func (o *createOptions) fromPlan(cmd *cobra.Command, path string) (*planFile, error) {
-	p, err := readPlanFile(path)
+	p, err := readPlanFile(cmd.Context(), path)
 	if err == nil {
 		err = p.useFlags(cmd, o.set)
 	}

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ type policyOptions struct {
 	*flags
 	output choice
 	kind   choice
+	split  bool
 }
 
 func newPolicy(f *flags) *cobra.Command {
@@ -25,13 +27,24 @@ func newPolicy(f *flags) *cobra.Command {
 		Long: `Print the IAM policy that a user of the cluster commands needs: exactly the actions
 that they call. With a manifest the policy is limited to that cluster: to its
 region, its buckets, the roles of its machines and its identities. AWS is not
-called.`,
+called.
+
+A managed policy of IAM has at most 6,144 characters, and white space does not
+count. With --split, the command prints as many policies as it takes, each on a
+line of its own. A role or user needs all of them. Without --split, it prints one
+policy, and a warning if that is too large for a managed policy. The inline
+policies of a role may have 10,240 characters in total, those of a user 2,048.`,
 		Example: `  clusterawsadm cluster policy > policy.json
-  clusterawsadm cluster policy -f demo.yaml | aws iam create-policy --policy-name demo --policy-document file:///dev/stdin`,
+  clusterawsadm cluster policy -f demo.yaml --split | while read -r policy; do
+    aws iam create-policy --policy-name "demo-$((n += 1))" --policy-document "$policy"
+  done`,
 		Args: manifestOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(o.files) > 0 && typed(cmd, "kind") {
 				return env.Usagef("use --kind or -f, not both: the manifest says who runs the control plane")
+			}
+			if o.split && o.output.value != "json" {
+				return env.Usagef("--split prints one policy of JSON on each line: use it without -o %s", o.output.value)
 			}
 			return o.run(cmd.Context())
 		},
@@ -41,6 +54,7 @@ called.`,
 	o.kind = choice{value: "any", of: []string{"any", string(reconcile.SelfManaged), string(reconcile.EKS)}}
 	cmd.Flags().Var(&o.kind, "kind", "who runs the control plane, without a manifest: "+strings.Join(o.kind.of, ", "))
 	complete(cmd, "kind", o.kind.of)
+	cmd.Flags().BoolVar(&o.split, "split", false, "print policies that fit IAM's limit for managed policies, one on each line")
 	return cmd
 }
 
@@ -49,7 +63,24 @@ func (o *policyOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if o.split {
+		return o.lines(policy.Split())
+	}
+	if n := policy.Size(); n > reconcile.MostManagedPolicy {
+		o.Env.Story("warning: the policy has %d characters, and IAM takes %d in a managed policy: use --split", n, reconcile.MostManagedPolicy)
+	}
 	return render.Encode(o.Env.Out, render.Format(o.output.value), policy)
+}
+
+// lines prints one policy on each line.
+func (o *policyOptions) lines(policies []reconcile.PolicyDocument) error {
+	e := json.NewEncoder(o.Env.Out)
+	for _, p := range policies {
+		if err := e.Encode(p); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // policy returns the policy for the manifest, or for the flags without one.
@@ -65,7 +96,6 @@ func (o *policyOptions) policy(ctx context.Context) (reconcile.PolicyDocument, e
 		return m.Policy(), nil
 	}
 	if o.kind.value == "any" {
-		o.Env.Story("note: this is too large for one managed policy of IAM: split it in two, use an inline policy, or limit it with --kind or -f")
 		return reconcile.Policy(o.Region, reconcile.AnyControlPlane), nil
 	}
 	return reconcile.Policy(o.Region, reconcile.ControlPlane(o.kind.value)), nil

@@ -18,6 +18,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	program "github.com/clusterawsadm/clusterawsadm/internal/cli/version"
 	"github.com/clusterawsadm/clusterawsadm/internal/crash"
+	"github.com/clusterawsadm/clusterawsadm/internal/files"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/internal/render/report"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
@@ -297,5 +298,5 @@ func (r *rehearsal) writePage(err error, code int) {
 		p.Errors, p.ExitCode = env.Errors(err), code
 		page = p.Page()
 	})
-	r.saidReport(r.report, write(r.report, []byte(page)))
+	r.saidReport(r.report, files.Replace(r.report, []byte(page), files.Private))
 }

@@ -2,15 +2,17 @@ package cluster
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/files"
 	"github.com/clusterawsadm/clusterawsadm/internal/render/report"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 type reportOptions struct {
@@ -38,35 +40,52 @@ nothing from elsewhere. A run that was killed has a page, too.`,
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return o.run(args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`FILE` for the page (default: standard output)")
 	return cmd
 }
 
-func (o *reportOptions) run(file string) error {
-	in := o.Env.In
-	if file != "-" {
-		f, err := os.Open(file) //nolint:gosec // the user has named it
-		if err != nil {
-			return &env.UsageError{Err: noSuchFile(file, err)}
-		}
-		defer func() { _ = f.Close() }()
-		in = f
+func (o *reportOptions) run(ctx context.Context, file string) error {
+	r, err := o.read(ctx, file)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
-	r, err := report.Read(in)
 	if err != nil {
-		return env.Usagef("%s: %w", file, err)
+		return err
 	}
 	if o.output == "" {
 		_, err = io.WriteString(o.Env.Out, r.Page())
 		return err
 	}
-	if err := write(o.output, []byte(r.Page())); err != nil {
+	if err := files.Replace(o.output, []byte(r.Page()), files.Private); err != nil {
 		return fmt.Errorf("the report: %w", err)
 	}
 	o.Env.Story("Report: %s", o.output)
 	return nil
+}
+
+// read reads the events of a run from a file or from standard input.
+func (o *reportOptions) read(ctx context.Context, file string) (*report.Report, error) {
+	if file == "-" {
+		r, err := report.Read(input.Interruptible(ctx, o.Env.Input("the events")))
+		if err != nil {
+			err = env.Usagef("%s: %w", file, err)
+		}
+		return r, err
+	}
+	f, err := input.Open(ctx, file)
+	if err != nil {
+		return nil, &env.UsageError{Err: noSuchFile(file, err)}
+	}
+	r, err := report.Read(f)
+	if err != nil {
+		err = env.Usagef("%s: %w", file, err)
+	}
+	if ctx.Err() == nil {
+		_ = f.Close()
+	}
+	return r, err
 }
 
 // addReport adds --report.
@@ -89,7 +108,7 @@ func (r *run) writeReport() {
 	}
 	page, err := report.Read(r.events.reader())
 	if err == nil {
-		err = write(r.report, []byte(page.Page()))
+		err = files.Replace(r.report, []byte(page.Page()), files.Private)
 	}
 	r.saidReport(r.report, err)
 }

@@ -24,6 +24,7 @@ type run struct {
 	cluster *reconcile.Cluster
 	yes     bool
 	word    string // what the user has to type to confirm
+	insists bool   // the word has to be typed also with --yes, and for a plan that was made before
 
 	report   string // file for the page of the run; "" for none
 	events   events // for the report
@@ -152,7 +153,7 @@ func (r *run) confirm(ctx context.Context, p reconcile.Plan) (bool, error) {
 			return false, err
 		}
 	}
-	if r.yes || r.planned != nil {
+	if (r.yes || r.planned != nil) && !r.insists {
 		if r.flags.progress.value != "json" {
 			if who := view.Who(); who != "" {
 				r.Env.Story("%s", who)
@@ -162,7 +163,11 @@ func (r *run) confirm(ctx context.Context, p reconcile.Plan) (bool, error) {
 		r.progress.Begin(p)
 		return true, nil
 	}
-	if err := r.checkTerminal(fmt.Sprintf("review with 'clusterawsadm cluster %s --dry-run', then pass --yes\n%s", r.verb, render.Headline(p, view))); err != nil {
+	instead := "pass --yes"
+	if r.insists {
+		instead = "pass --new-etcd=" + r.word + " and --yes"
+	}
+	if err := r.checkTerminal(fmt.Sprintf("review with 'clusterawsadm cluster %s --dry-run', then %s\n%s", r.verb, instead, render.Headline(p, view))); err != nil {
 		return false, err
 	}
 	r.progress.Pause()
@@ -181,6 +186,10 @@ func (r *run) ask(ctx context.Context, v render.PlanView) (bool, error) {
 	where := v.Region
 	if v.Account != "" {
 		where += ", account " + v.Account
+	}
+	if r.insists {
+		a, err := r.question(ctx, fmt.Sprintf("\nThis begins a new, empty etcd for the cluster in %s: all objects of the cluster are lost. Type its name to go on: ", where))
+		return a == r.word, err
 	}
 	if r.word != "" {
 		a, err := r.question(ctx, fmt.Sprintf("\nThis deletes the cluster in %s, and cannot be undone. Type its name to delete it: ", where))

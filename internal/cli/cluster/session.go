@@ -41,7 +41,7 @@ func (f *flags) open(ctx context.Context, region string) (*session, error) {
 		Clock:    a.Clock,
 		Parallel: f.parallel,
 		Owner:    f.Env.Who,
-		StateDir: filepath.Join(f.Env.StateDir, "clusterawsadm"),
+		StateDir: f.stateDir(),
 
 		AskCluster: true,
 		Transport:  a.Kubernetes,
@@ -165,7 +165,14 @@ func (f *flags) notFound(name, region string) error {
 
 // wanted opens the cluster of the manifest.
 func (f *flags) wanted(ctx context.Context) (*reconcile.Cluster, *session, error) {
+	if err := f.checkRestore(); err != nil {
+		return nil, nil, err
+	}
 	m, err := f.load(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	newEtcd, err := f.permitsNewEtcd(m.Name())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -173,6 +180,7 @@ func (f *flags) wanted(ctx context.Context) (*reconcile.Cluster, *session, error
 	if err != nil {
 		return nil, nil, err
 	}
+	s.target.NewEtcd = newEtcd
 	if f.waits {
 		f.until, f.lacking = f.waitsFor(m), lacking(m)
 		s.target.Wait = f.until
@@ -180,5 +188,16 @@ func (f *flags) wanted(ctx context.Context) (*reconcile.Cluster, *session, error
 	s.target.Drain, s.target.NetworkFirst, s.target.KMSKey, f.eks = f.drain, f.networkFirst, f.kmsKey, m.Summary().EKS
 	s.target.CheckPermissions, s.target.IgnorePermissions = f.checks, f.unchecked
 	s.target.Cost = f.cost.value == "on"
+	if f.restore.File != "" {
+		s.target.Restore = &f.restore
+	}
 	return reconcile.Open(m, s.target), s, nil
+}
+
+// stateDir is the folder for locks; "" if the home directory is unknown.
+func (f *flags) stateDir() string {
+	if f.Env.StateDir == "" {
+		return ""
+	}
+	return filepath.Join(f.Env.StateDir, "clusterawsadm")
 }

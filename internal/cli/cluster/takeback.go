@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/kube"
+	"github.com/clusterawsadm/clusterawsadm/internal/files"
 	"github.com/clusterawsadm/clusterawsadm/internal/management"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
@@ -278,8 +279,8 @@ func (o *takebackOptions) take(ctx context.Context, t *management.Takeback, from
 	if !p.Empty() {
 		return &reconcile.HalfwayError{Err: errors.New("a plan of the manifest is not empty: the cluster has changed in the meantime; run it again")}
 	}
-	if err := os.WriteFile(o.output, manifest, 0o644); err != nil { //nolint:gosec // a manifest without secrets
-		return err
+	if err := files.Replace(o.output, manifest, 0o644); err != nil { // a manifest without secrets
+		return &reconcile.HalfwayError{Err: fmt.Errorf("the cluster is taken back, and its manifest is not written: %w", err)}
 	}
 	o.Env.Story("wrote %s; a plan of it is empty", o.output)
 	return nil

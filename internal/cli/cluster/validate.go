@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -51,6 +52,9 @@ type valid struct {
 
 func (o *validateOptions) run(cmd *cobra.Command) error {
 	m, err := o.load(cmd.Context())
+	if err == nil {
+		err = refusedBy(m.Warnings)
+	}
 	if err != nil {
 		return o.printInvalid(err)
 	}
@@ -64,6 +68,15 @@ func (o *validateOptions) run(cmd *cobra.Command) error {
 	}
 	_, err = fmt.Fprintf(o.Env.Out, "%s: valid: %s\n", strings.Join(names, ", "), v)
 	return err
+}
+
+// refusedBy returns the problems for which a run would be refused.
+func refusedBy(warnings []input.Problem) error {
+	problems := slices.DeleteFunc(slices.Clone(warnings), func(p input.Problem) bool { return !p.Refused })
+	if len(problems) == 0 {
+		return nil
+	}
+	return &input.InvalidError{Problems: problems}
 }
 
 // invalid is the JSON output for an invalid manifest.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -28,6 +29,28 @@ func (f *flags) addDrain(cmd *cobra.Command) {
 func (f *flags) addNetworkFirst(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.networkFirst, "network-first", false, "launch machines after their NAT gateways are available, a minute later; without it, machines that fetch their boot data "+
 		"from a secret or parameter are launched at once, and wait for the network for up to 15 minutes")
+}
+
+// askName is the value of --new-etcd without a name. It is no name of a cluster.
+const askName = "?"
+
+// addNewEtcd adds --new-etcd. It has to be told the name of the cluster: on the command line, or on a
+// terminal when it asks for it.
+func (f *flags) addNewEtcd(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.newEtcd, "new-etcd", "", "if all machines of the control plane are lost, begin a new, empty etcd: all objects of the cluster are lost, and its workers are replaced; "+
+		"takes the `NAME` of the cluster after '=', and asks for it on a terminal otherwise, also with --yes")
+	cmd.Flags().Lookup("new-etcd").NoOptDefVal = askName
+}
+
+// permitsNewEtcd returns the name of the cluster that may begin a new etcd; "" for none.
+func (f *flags) permitsNewEtcd(name string) (string, error) {
+	switch f.newEtcd {
+	case "", name:
+		return f.newEtcd, nil
+	case askName:
+		return name, nil
+	}
+	return "", env.Usagef("--new-etcd=%s does not name the cluster of the manifest, %s", f.newEtcd, name)
 }
 
 // addCost adds --cost.

@@ -37,8 +37,8 @@ reads, and does not take the lock. It waits until
   delete  the cluster has no resources any more
 
 With a manifest, machines that do not exist yet are waited for, too. With the name, the
-machines are those that exist: after a command that adds some, use the manifest. Machines
-of an Auto Scaling group count only after they have joined.
+machines are those that exist, and those that Auto Scaling groups and node groups want:
+after a command that adds others, use the manifest.
 
 The exit code is 0 when the state is reached, and 5 when it is not within --timeout, 30
 minutes by default. The error then lists the likely reasons.`,

@@ -83,7 +83,7 @@ The credentials are printed only with --show.`,
 }
 
 func (o *updateOptions) run(ctx context.Context) error {
-	encoded, source, err := o.read()
+	encoded, source, err := o.read(ctx)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (o *updateOptions) run(ctx context.Context) error {
 }
 
 // read returns the credentials, and where they come from.
-func (o *updateOptions) read() (encoded, source string, err error) {
+func (o *updateOptions) read(ctx context.Context) (encoded, source string, err error) {
 	switch o.file {
 	case "":
 		value, ok := o.Env.LookupEnv(variable)
@@ -114,7 +114,7 @@ func (o *updateOptions) read() (encoded, source string, err error) {
 		}
 		return value, variable, nil
 	case "-":
-		data, err := new(input.Reader).Read(o.Env.In, "")
+		data, err := new(input.Reader).ReadContext(ctx, o.Env.Input("the credentials"), "")
 		if err == nil && strings.TrimSpace(string(data)) == "" {
 			err = env.Usagef("it is empty; to remove the credentials of the controller use zero-credentials")
 		}
@@ -123,7 +123,7 @@ func (o *updateOptions) read() (encoded, source string, err error) {
 		}
 		return string(data), "standard input", nil
 	}
-	data, err := new(input.Reader).File(o.file)
+	data, err := new(input.Reader).FileContext(ctx, o.file)
 	if err == nil && strings.TrimSpace(string(data)) == "" {
 		err = env.Usagef("%s is empty; to remove the credentials of the controller use zero-credentials", o.file)
 	}

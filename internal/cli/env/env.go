@@ -63,6 +63,14 @@ func (e *Env) Getenv(name string) string {
 	return v
 }
 
+// Input returns standard input, and says that it is read if a user has to type it.
+func (e *Env) Input(what string) io.Reader {
+	if e.InIsTerminal {
+		e.Story("reading %s from standard input (Ctrl-D ends it)", what)
+	}
+	return e.In
+}
+
 // OnExit registers a function to call if the process has to end at once. The function
 // that it returns removes it again.
 func (e *Env) OnExit(do func()) (cancel func()) {
@@ -113,6 +121,17 @@ func (e *Env) Story(format string, args ...any) {
 		write = func(s string) { _, _ = io.WriteString(e.Err, s+"\n") }
 	}
 	write(text)
+}
+
+// logLibraries is the lowest log level with which messages of libraries are printed.
+const logLibraries = 4
+
+// LibraryLog prints what a library logs. Errors that matter are also returned, so by default
+// nothing is printed.
+func (e *Env) LibraryLog(library, text string) {
+	if e.LogLevel >= logLibraries {
+		e.Story("%s: %s", library, text)
+	}
 }
 
 // RedirectMessages passes all messages to a function that controls the screen; nil ends that.

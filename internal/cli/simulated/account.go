@@ -17,6 +17,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
+	"github.com/clusterawsadm/clusterawsadm/internal/files"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -171,18 +172,7 @@ func (a *Account) Save() error {
 
 // write replaces the file.
 func (a *Account) write() error {
-	f, err := os.CreateTemp(filepath.Dir(a.file), ".simulated-*")
-	if err != nil {
-		return err
-	}
-	err = errors.Join(a.sim.Save(f), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), a.file)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return files.ReplaceWith(a.file, files.Private, a.sim.Save)
 }
 
 // Close writes the account and unlocks the file.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/files"
 )
 
 // Asked records the calls of a plan.
@@ -32,15 +32,7 @@ func Copy(ctx context.Context, source aws.Config, asked *Asked, file string) (re
 	if err := a.Save(&state); err != nil {
 		return remarks, err
 	}
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // a path that the user chose
-	if err != nil {
-		return remarks, err
-	}
-	_, err = f.Write(state.Bytes())
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	return remarks, err
+	return remarks, files.Create(file, state.Bytes(), files.Private)
 }
 
 // reads returns a configuration that refuses calls that may change something.

@@ -70,6 +70,8 @@ type Machine struct {
 	TokenTTL time.Duration // whole seconds; 0 means that the token never expires
 
 	Secret Secrets // for contentFrom and passwdFrom
+
+	Restore *Restore // with Init only: the snapshot that etcd begins with; nil for an empty etcd
 }
 
 // Formats of bootstrap data: the values of the key "format" in Cluster API's bootstrap
@@ -155,11 +157,16 @@ type input struct {
 	files   []bootstrapv1.File // spec.files with their contents, and the kubeconfig for discovery
 	users   []bootstrapv1.User // with their passwords
 	kubeadm string             // the documents for kubeadm
+	restore *Restore           // nil for none
 }
 
 // newInput resolves all references in the spec. It changes spec, which must be a copy.
 func newInput(m Machine, version semver.Version, spec *bootstrapv1.KubeadmConfigSpec) (*input, error) {
 	in := &input{spec: spec, role: m.Role}
+	if m.Role == Init && m.Restore != nil {
+		in.restore = m.Restore
+		m.Restore.permit(spec)
+	}
 	var err error
 	if in.pki, err = m.pkiFiles(spec.ClusterConfiguration); err != nil {
 		return nil, err
@@ -173,6 +180,9 @@ func newInput(m Machine, version semver.Version, spec *bootstrapv1.KubeadmConfig
 	in.kubeadm, err = m.kubeadmConfig(version, spec)
 	if err != nil {
 		return nil, err
+	}
+	if in.restore != nil {
+		in.files = append(in.files, in.restore.files()...)
 	}
 	if m.Role == Init {
 		return in, nil
@@ -192,6 +202,9 @@ func (in *input) command(path string) string {
 		verb = "init"
 	}
 	command := "kubeadm " + verb + " --config " + path
+	if in.restore != nil {
+		command = "bash " + restoreScriptPath + " " + path + " && " + command
+	}
 	if in.spec.Verbosity != nil {
 		command += fmt.Sprintf(" --v %d", *in.spec.Verbosity)
 	}

@@ -130,6 +130,10 @@ const (
 	BootsAgain      = "boots again when it has a connection to"
 )
 
+// NotApplied is in the line that the script writes to the console if cloud-init has not
+// applied what was fetched.
+const NotApplied = "fetched, but cloud-init has not applied it"
+
 //go:embed fetch-userdata.sh
 var fetchScript string
 

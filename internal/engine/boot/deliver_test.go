@@ -241,6 +241,40 @@ func run(t *testing.T, dir string, f Fetch, edits ...string) string {
 	return string(out)
 }
 
+// TestFetchScriptWatches runs the script where starting cloud-init again does nothing, as with
+// cloud-init 24.2 and images that do not take care of it: the console says so.
+func TestFetchScriptWatches(t *testing.T) {
+	for name, c := range map[string]struct {
+		data    string
+		applied bool
+		says    bool
+	}{
+		"not applied":    {"write_files: [{path: /run/cluster-api/placeholder}]", false, true},
+		"applied":        {"write_files: [{path: /run/cluster-api/placeholder}]", true, false},
+		"no such file":   {"runcmd: [/etc/eks/bootstrap.sh demo]", false, false},
+		"no systemd-run": {"write_files: [{path: /run/cluster-api/placeholder}]", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			f := Fetch{Backend: SecretsManager, Prefix: Prefix(SecretsManager, "", "1234"), Region: "us-east-1"}
+			fakeAWS(t, dir, &f, []byte(c.data))
+			if name != "no systemd-run" {
+				script := "#!/bin/bash\n[[ \"$1 $2 $3\" == \"--unit clusterawsadm-applied bash\" ]] && exec \"${@:3}\"\n"
+				require.NoError(t, os.WriteFile(filepath.Join(dir, "bin", "systemd-run"), []byte(script), 0o700))
+			}
+			marker := filepath.Join(dir, "run")
+			if c.applied {
+				require.NoError(t, os.WriteFile(marker, nil, 0o600))
+			}
+			out := run(t, dir, f, "test -e ${APPLIED}", "test -e "+marker)
+			console, err := os.ReadFile(filepath.Join(dir, "console"))
+			require.NoError(t, err)
+			assert.Contains(t, out, "cloud-init was started")
+			assert.Equal(t, c.says, strings.Contains(string(console), NotApplied), "%s", console)
+		})
+	}
+}
+
 // TestFetchScriptWaits runs the script on a machine that has no connection at first.
 func TestFetchScriptWaits(t *testing.T) {
 	const probe = "secretsmanager.us-east-1.amazonaws.com:443"

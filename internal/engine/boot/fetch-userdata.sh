@@ -6,6 +6,7 @@ FILE=/etc/secret-userdata.txt
 TRIES=10
 DELAY=10 # seconds
 CONSOLE=/dev/console
+APPLIED=/run/cluster-api/placeholder
 
 # Prints a line, also to the console: cloud-init (22.4, for example) captures the
 # output of a boothook and discards it.
@@ -63,6 +64,14 @@ boot_again() {
   if [[ -z ${PROBE} ]] || eval "${CONNECTS}"; then return 0; fi
   say "this machine boots again when it has a connection to ${PROBE}" >&2
   systemd-run --unit clusterawsadm-boot-again bash -c "until ${CONNECTS}; do sleep 15; done; cloud-init clean --reboot"
+}
+
+# Says on the console if cloud-init does not apply what was fetched: from 24.2 on,
+# starting its service again may do nothing, and succeed (CAPA issue 5115). A file in
+# /run shows whether it was applied since the machine has booted.
+watch_applied() {
+  if ! grep --quiet "${APPLIED}" "${FILE}"; then return 0; fi
+  systemd-run --unit clusterawsadm-applied bash -c "sleep 300; test -e ${APPLIED} || echo 'user data: fetched, but cloud-init has not applied it' >>${CONSOLE}" || true
 }
 
 # Writes chunk $1 to file $2, decoded.
@@ -141,6 +150,7 @@ mv "${FILE}.new" "${FILE}"
 # cloud-init read the file by themselves, and comment out the next command by
 # searching for its text: it must stay alone on its line, and be the only place
 # with that text.
+watch_applied
 say "written, cloud-init starts again"
 systemctl restart cloud-init || die "cloud-init cannot be started again: the image is not made for Cluster API, set cloudInit.insecureSkipSecretsManager"
 exit 0

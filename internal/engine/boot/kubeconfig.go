@@ -80,16 +80,47 @@ func adminCertificate(p *PKI, now time.Time) (certificate, key []byte, err error
 	return p.administrator(signer, "kubernetes-admin", now.Add(clientCertificateLifetime))
 }
 
+// EtcdTLS returns the TLS settings of a client of the stacked etcd for one run. kubeadm's
+// certificates of etcd servers are valid for the name localhost.
+func (p *PKI) EtcdTLS(now time.Time) (*tls.Config, error) {
+	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	certificate, key, err := p.Etcd.signClient(signer, pkix.Name{CommonName: "clusterawsadm"}, now.Add(runCertificateLifetime))
+	if err != nil {
+		return nil, fmt.Errorf("etcd CA: %w", err)
+	}
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		return nil, fmt.Errorf("etcd CA: %w", err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(p.Etcd.Cert)
+	return &tls.Config{
+		Certificates: []tls.Certificate{pair}, RootCAs: roots, ServerName: "localhost", MinVersion: tls.VersionTLS12, Time: func() time.Time { return now },
+	}, nil
+}
+
 // administrator signs the certificate of a member of system:masters.
 func (p *PKI) administrator(signer crypto.Signer, name string, until time.Time) (certificate, key []byte, err error) {
-	authorities, err := parseCerts(p.CA.Cert)
+	certificate, key, err = p.CA.signClient(signer, pkix.Name{CommonName: name, Organization: []string{"system:masters"}}, until)
 	if err != nil {
 		return nil, nil, fmt.Errorf("cluster CA: %w", err)
 	}
-	ca := authorities[0]
-	caKey, err := certs.DecodePrivateKeyPEM(p.CA.Key)
+	return certificate, key, nil
+}
+
+// signClient signs the certificate of a client with the key of an authority. Both results are PEM.
+func (k KeyPair) signClient(signer crypto.Signer, subject pkix.Name, until time.Time) (certificate, key []byte, err error) {
+	authorities, err := parseCerts(k.Cert)
 	if err != nil {
-		return nil, nil, fmt.Errorf("cluster CA: parse the private key: %w", err)
+		return nil, nil, err
+	}
+	ca := authorities[0]
+	caKey, err := certs.DecodePrivateKeyPEM(k.Key)
+	if err != nil {
+		return nil, nil, fmt.Errorf("parse the private key: %w", err)
 	}
 	serial, err := rand.Int(rand.Reader, big.NewInt(math.MaxInt64))
 	if err != nil {
@@ -97,14 +128,14 @@ func (p *PKI) administrator(signer crypto.Signer, name string, until time.Time) 
 	}
 	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
 		SerialNumber: serial,
-		Subject:      pkix.Name{CommonName: name, Organization: []string{"system:masters"}},
+		Subject:      subject,
 		NotBefore:    ca.NotBefore,
 		NotAfter:     until.UTC(),
 		KeyUsage:     x509.KeyUsageKeyEncipherment | x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}, ca, signer.Public(), caKey)
 	if err != nil {
-		return nil, nil, fmt.Errorf("sign the administrator's certificate: %w", err)
+		return nil, nil, fmt.Errorf("sign a client certificate: %w", err)
 	}
 	key, err = certs.EncodePrivateKeyPEMFromSigner(signer)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
+	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
@@ -367,4 +368,11 @@ func (m Machine) pkiFiles(config bootstrapv1.ClusterConfiguration) ([]bootstrapv
 		}
 	}
 	return layout.AsFiles(), nil
+}
+
+// Password returns a password for a purpose, which everybody with the keys of the cluster can
+// compute.
+func (p *PKI) Password(purpose string) (string, error) {
+	key, err := hkdf.Key(sha256.New, p.ServiceAccount.Key, nil, "clusterawsadm "+purpose, sha256.Size)
+	return hex.EncodeToString(key), err
 }

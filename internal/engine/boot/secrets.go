@@ -52,3 +52,18 @@ func (s Secrets) lookUp(name, key string) ([]byte, error) {
 	}
 	return s(name, key)
 }
+
+// FileContent returns the content of the file that machines with a configuration have at a path;
+// nil if the configuration has none.
+func FileContent(spec *bootstrapv1.KubeadmConfigSpec, s Secrets, path string) ([]byte, error) {
+	files, err := s.files(spec.Files)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		if f.Path == path {
+			return []byte(f.Content), nil
+		}
+	}
+	return nil, nil
+}

@@ -167,3 +167,13 @@ func (c *ClusterConfig) Upgraded(want bootstrapv1.ClusterConfiguration, version 
 	}
 	return out, nil
 }
+
+// ServerArgument returns an argument of the API server; "" if it is not set.
+func (c *ClusterConfig) ServerArgument(name string) (value string) {
+	for _, a := range c.spec.APIServer.ExtraArgs {
+		if a.Name == name && a.Value != nil {
+			value = *a.Value // the last one counts
+		}
+	}
+	return value
+}

@@ -49,6 +49,7 @@ type Data struct {
 	Endpoint Endpoint
 	PKI      *graph.Ref[secrets.PKIState]
 	Token    TokenSource // nil: the token that kubeadm init creates
+	Restore  *Restore    // nil: a machine that runs kubeadm init begins with an empty etcd
 
 	Backend      boot.Backend
 	ID           string // part of the names of secrets
@@ -66,7 +67,7 @@ type Data struct {
 
 // Needs implements ec2.UserData.
 func (d *Data) Needs() []graph.Edge {
-	names := graph.Exists(d.Names)
+	names := append(graph.Exists(d.Names), d.Restore.needs()...)
 	if d.EKS != nil {
 		return append(names, graph.On(d.EKS.Cluster)...)
 	}
@@ -132,7 +133,7 @@ func (d *Data) Fingerprint() string {
 	if d.Plain != nil {
 		return boot.Data{Content: d.Plain}.Fingerprint()
 	}
-	data, known, err := d.render(anyToken)
+	data, known, err := d.render(anyToken, "")
 	switch {
 	case err != nil:
 		return err.Error() // Prepare returns the error
@@ -142,9 +143,9 @@ func (d *Data) Fingerprint() string {
 	return data.Fingerprint()
 }
 
-// render renders the data, with the token or, if that is "", the cluster's own;
-// known is false while its contents are not known.
-func (d *Data) render(token string) (data boot.Data, known bool, err error) {
+// render renders the data, with the token or, if that is "", the cluster's own, and with the link to
+// the snapshot of etcd; known is false while its contents are not known.
+func (d *Data) render(token, link string) (data boot.Data, known bool, err error) {
 	if d.EKS != nil {
 		return d.EKS.render()
 	}
@@ -154,6 +155,11 @@ func (d *Data) render(token string) (data boot.Data, known bool, err error) {
 		return data, false, nil
 	}
 	m.PKI, m.Token = keys.PKI, cmp.Or(token, keys.Token)
+	if d.Restore != nil {
+		if m.Restore, err = d.Restore.of(keys.PKI, link); err != nil {
+			return data, false, err
+		}
+	}
 	data, err = boot.Render(m)
 	return data, true, err
 }
@@ -168,7 +174,11 @@ func (d *Data) Deliver(ctx context.Context, c *cloud.Clients, token string) ([]b
 	if d.EKS == nil && d.Machine.JoinsByToken() && cmp.Or(token, keys.Token) == "" {
 		return nil, errors.New("no token is kept with which machines join this cluster: a run with --wait=api makes one")
 	}
-	data, known, err := d.render(token)
+	link, err := d.Restore.link(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	data, known, err := d.render(token, link)
 	switch {
 	case err != nil:
 		return nil, err

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/files"
 )
 
 // fresh is how long a price in the cache is not asked for again.
@@ -90,17 +92,5 @@ func (c *Cache) save() {
 		return
 	}
 	data, err := json.Marshal(cacheFile{cacheVersion, c.prices})
-	if err != nil || os.MkdirAll(filepath.Dir(c.file), 0o700) != nil {
-		return
-	}
-	f, err := os.CreateTemp(filepath.Dir(c.file), "prices-*") // with the mode 0600
-	if err != nil {
-		return
-	}
-	_, err = f.Write(data)
-	if closed := f.Close(); err == nil && closed == nil && os.Rename(f.Name(), c.file) == nil {
-		c.changed = false
-		return
-	}
-	_ = os.Remove(f.Name())
+	c.changed = err != nil || files.Replace(c.file, data, files.Private) != nil
 }

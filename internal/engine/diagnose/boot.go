@@ -117,22 +117,6 @@ func (q *machineCheck) consoleText(ctx context.Context) ([]string, error) {
 	return q.console, err
 }
 
-// Redacted removes secrets from a text: keys, certificates, tokens, passwords, and other long
-// words without spaces.
-func Redacted(text string) string {
-	for _, secret := range []string{
-		`(?s)-----BEGIN [^-]*-----.*?(-----END [^-]*-----|\z)`,
-		`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`, // token of kubeadm
-		`(?i)\btoken["']?\s*[:=]\s*\S+`,
-		`\b(AKIA|ASIA)[A-Z0-9]{16}\b`,
-		`(?i)(secret_?access_?key|session_?token|password|passwd|certificate-?key|authorization)["']?\s*[=: ]\s*(bearer )?\S+`,
-		`[A-Za-z0-9+/_-]{40,}={0,2}`,
-	} {
-		text = regexp.MustCompile(secret).ReplaceAllString(text, "[secret]")
-	}
-	return text
-}
-
 // consoleCause finds a known error in the console output.
 func (q *machineCheck) consoleCause(ctx context.Context) (string, error) {
 	text, err := q.consoleText(ctx)

@@ -4,29 +4,13 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-func TestScrubbed(t *testing.T) {
-	key := "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA\nabc=\n-----END RSA PRIVATE KEY-----"
-	for text, want := range map[string]string{
-		"kubeadm join --token abcdef.0123456789abcdef x":                                 "kubeadm join --token [secret] x",
-		"before\n" + key + "\nafter":                                                     "before\n[secret]\nafter",
-		"cut off\n" + key[:40]:                                                           "cut off\n[secret]",
-		"key AKIAIOSFODNN7EXAMPLE failed":                                                "key [secret] failed",
-		"aws_secret_access_key = wJalrXUtnFEMI/K7MDENG":                                  "aws_[secret]",
-		`"password": "hunter2" error`:                                                    `"[secret] error`,
-		"Authorization: Bearer eyJhbGciOi":                                               "[secret]",
-		"--certificate-key " + strings.Repeat("0f", 32):                                  "--[secret]",
-		strings.Repeat("QUJD", 19):                                                       "[secret]",
-		"error execution phase preflight: i-0720d2a2bcb6c4fe8 ip-10-0-64-5.ec2.internal": "error execution phase preflight: i-0720d2a2bcb6c4fe8 ip-10-0-64-5.ec2.internal",
-	} {
-		assert.Equal(t, want, Redacted(text))
-	}
+func TestShortLine(t *testing.T) {
 	assert.Equal(t, "a [31mb", shortLine(" a\x1b[31mb\r"), "nothing that moves a terminal")
 }
 

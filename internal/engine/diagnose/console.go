@@ -21,6 +21,7 @@ func (q *machineCheck) causes() []cause {
 	gone := data + " did not exist any more when it tried to fetch it: " + q.replaceIt()
 	return []cause{
 		{says: "no AWS CLI", means: "its image " + q.machine.Image + " has no AWS CLI to fetch its boot data with: use one made for Cluster API, or set cloudInit.insecureSkipSecretsManager"},
+		{says: boot.NotApplied, means: "the cloud-init of its image " + q.machine.Image + " has not applied its boot data: use an image made for Cluster API, or set cloudInit.insecureSkipSecretsManager"},
 		{says: "ResourceNotFoundException", means: gone, another: true},
 		{says: "ParameterNotFound", means: gone, another: true},
 		{says: "AccessDenied", means: "the role of its instance profile " + q.machine.Profile + " may not do what it needs: `clusterawsadm bootstrap iam update-cloudformation-stack` updates those of Cluster API; " + q.rebootIt()},

@@ -95,6 +95,9 @@ func (q *machineCheck) result(ctx context.Context) (findings []string, look stri
 
 // replaceIt is the advice for a machine that has to be replaced.
 func (q *machineCheck) replaceIt() string {
+	if q.machine.Tags[ec2.GroupTag] != "" {
+		return fmt.Sprintf("terminate it (aws ec2 terminate-instances --region %s --instance-ids %s): its Auto Scaling group launches another one", q.c.Region, q.machine.ID)
+	}
 	return fmt.Sprintf("terminate it (aws ec2 terminate-instances --region %s --instance-ids %s) and run this again, which launches another one with new data", q.c.Region, q.machine.ID)
 }
 

@@ -12,6 +12,8 @@ import (
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
@@ -30,8 +32,55 @@ func checkNode(ctx context.Context, c *cloud.Clients, n *incluster.Node) (findin
 	if q == nil {
 		return nil, ""
 	}
-	k, err := n.API.Client(c)
-	all, listErr := incluster.Nodes(ctx, c, n.API)
+	return (&nodeCheck{machineCheck: q, api: n.API, external: n.External, parts: n.Parts}).check(ctx)
+}
+
+// PoolNodes returns the diagnosis of a pool whose machines have not all become ready Nodes: that of
+// one machine, since all have the same boot data.
+func PoolNodes(n *incluster.PoolNodes) graph.Diagnosis {
+	return func(ctx context.Context, c *cloud.Clients) (findings []string, look string) {
+		s, err := n.Find(ctx, c)
+		if s == nil || err != nil {
+			return nil, ""
+		}
+		m, ok := s.First()
+		if !ok {
+			return nil, ""
+		}
+		return (&nodeCheck{machineCheck: &machineCheck{c: c, machine: m.InstanceState}, api: n.API, external: n.External}).check(ctx)
+	}
+}
+
+// Group returns the diagnosis of an Auto Scaling group whose machines are being replaced: that of
+// a new machine without a ready Node.
+func Group(api *incluster.API, of func() (autoscaling.GroupState, bool)) graph.Diagnosis {
+	return func(ctx context.Context, c *cloud.Clients) (findings []string, look string) {
+		group, ok := of()
+		if id := group.FirstLate(); ok && id != "" {
+			if inventory, err := ec2.InstanceInventory(ctx, c); err == nil && inventory.OfGroups[id] != nil {
+				return (&nodeCheck{machineCheck: &machineCheck{c: c, machine: *inventory.OfGroups[id]}, api: api}).check(ctx)
+			}
+		}
+		return nil, ""
+	}
+}
+
+// nodeCheck looks for the reason why the Node of a machine does not exist, or is not
+// ready.
+type nodeCheck struct {
+	*machineCheck
+	api      *incluster.API
+	external bool // a cloud controller manager initializes the Node
+	parts    bool // components of the control plane run on it
+	k        *kube.Client
+	all      *incluster.NodeList
+	node     *incluster.NodeState // nil: it has not joined
+}
+
+func (w *nodeCheck) check(ctx context.Context) (findings []string, look string) {
+	q := w.machineCheck
+	k, err := w.api.Client(q.c)
+	all, listErr := incluster.Nodes(ctx, q.c, w.api)
 	if err != nil || listErr != nil || k == nil {
 		q.checkBoot(ctx)
 		q.run(ctx, func(context.Context) (string, error) {
@@ -39,7 +88,7 @@ func checkNode(ctx context.Context, c *cloud.Clients, n *incluster.Node) (findin
 		})
 		return q.result(ctx)
 	}
-	w := &nodeCheck{q, n, k, all, all.Of(q.machine)}
+	w.k, w.all, w.node = k, all, all.Of(q.machine)
 	if w.node == nil {
 		q.checkBoot(ctx)
 		q.run(ctx, w.token, w.requests, w.otherNode)
@@ -49,16 +98,6 @@ func checkNode(ctx context.Context, c *cloud.Clients, n *incluster.Node) (findin
 	q.ended = true // it has booted: the console output is not needed
 	findings, _ = q.result(ctx)
 	return findings, "kubectl describe node " + w.node.Name
-}
-
-// nodeCheck looks for the reason why the Node of a machine does not exist, or is not
-// ready.
-type nodeCheck struct {
-	*machineCheck
-	want *incluster.Node
-	k    *kube.Client
-	all  *incluster.NodeList
-	node *incluster.NodeState // nil: it has not joined
 }
 
 // network finds a Node that waits for a pod network.
@@ -73,7 +112,7 @@ func (w *nodeCheck) network(context.Context) (string, error) {
 
 // controller finds a Node that waits for a cloud controller manager.
 func (w *nodeCheck) controller(context.Context) (string, error) {
-	if !w.want.External || w.node.ProviderID != "" && !w.node.Uninitialized {
+	if !w.external || w.node.ProviderID != "" && !w.node.Uninitialized {
 		return "", nil
 	}
 	has := "no provider ID"
@@ -91,7 +130,7 @@ func (w *nodeCheck) notReady(context.Context) (string, error) {
 		return fmt.Sprintf("the kubelet of node %s does not report any more (%s): %s hangs, or has lost its network", w.node.Name, shortLine(w.node.Message), w.machine.ID), nil
 	case !w.node.Ready && len(w.found) == 0:
 		return fmt.Sprintf("node %s is not ready: %q (kubectl describe node %s)", w.node.Name, shortLine(w.node.Message), w.node.Name), nil
-	case w.want.Parts && len(w.found) == 0:
+	case w.parts && len(w.found) == 0:
 		return fmt.Sprintf("parts of the control plane on node %s are not ready (kubectl get pods -n kube-system -o wide --field-selector spec.nodeName=%s)", w.node.Name, w.node.Name), nil
 	}
 	return "", nil
@@ -99,10 +138,10 @@ func (w *nodeCheck) notReady(context.Context) (string, error) {
 
 // token finds a join token that the cluster does not accept.
 func (w *nodeCheck) token(ctx context.Context) (string, error) {
-	if w.want.API.PKI == nil {
+	if w.api.PKI == nil {
 		return "", nil
 	}
-	keys, ok := w.want.API.PKI.Found()
+	keys, ok := w.api.PKI.Found()
 	id, _, both := strings.Cut(keys.Token, ".")
 	if !ok || !both {
 		return "", nil
@@ -155,8 +194,8 @@ func (w *nodeCheck) requests(ctx context.Context) (string, error) {
 // otherNode finds a Node that has the machine's address, and the provider ID of
 // another machine.
 func (w *nodeCheck) otherNode(context.Context) (string, error) {
-	s := w.all.ByIP[w.machine.PrivateIP]
-	if s == nil || w.machine.PrivateIP == "" {
+	s := w.all.At(w.machine)
+	if s == nil {
 		return "", nil
 	}
 	return fmt.Sprintf("node %s has the address %s of %s, but the provider ID %s: it is left from an earlier machine (kubectl delete node %s), or its kubelet was given a wrong provider ID",

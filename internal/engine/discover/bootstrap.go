@@ -2,6 +2,7 @@ package discover
 
 import (
 	"encoding/json"
+	"strings"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
@@ -97,6 +98,7 @@ func (s *SelfManaged) bootCandidates(g *machineGroup) map[string][]string {
 	for _, args := range kubelet {
 		add(bootstrapv1.KubeadmConfigSpec{JoinConfiguration: bootstrapv1.JoinConfiguration{NodeRegistration: bootstrapv1.NodeRegistrationOptions{KubeletExtraArgs: args}}})
 	}
+	add(bootstrapv1.KubeadmConfigSpec{JoinConfiguration: bootstrapv1.JoinConfiguration{ControlPlane: ipv6Address()}})
 	for _, r := range g.marks.registrations(kubelet) {
 		add(bootstrapv1.KubeadmConfigSpec{JoinConfiguration: bootstrapv1.JoinConfiguration{NodeRegistration: r}})
 	}
@@ -116,6 +118,26 @@ func completeInit(spec *bootstrapv1.KubeadmConfigSpec) {
 	if spec.InitConfiguration.NodeRegistration.Name == "" {
 		spec.InitConfiguration.NodeRegistration = spec.JoinConfiguration.NodeRegistration
 	}
+}
+
+// completeAddresses sets the addresses of API servers in a cluster whose Services have IPv6
+// addresses first: they need IPv6 addresses, too.
+func (s *SelfManaged) completeAddresses(spec *bootstrapv1.KubeadmConfigSpec) {
+	_, services, _ := s.networks()
+	if first, _, _ := strings.Cut(services, ","); !strings.Contains(first, ":") || argument(spec.ClusterConfiguration.APIServer.ExtraArgs, "advertise-address") != "" {
+		return
+	}
+	if spec.JoinConfiguration.ControlPlane == nil {
+		spec.JoinConfiguration.ControlPlane = ipv6Address()
+	}
+	if first := &spec.InitConfiguration.LocalAPIEndpoint; first.AdvertiseAddress == "" {
+		*first = spec.JoinConfiguration.ControlPlane.LocalAPIEndpoint
+	}
+}
+
+// ipv6Address lets kubeadm choose an IPv6 address for the API server.
+func ipv6Address() *bootstrapv1.JoinControlPlane {
+	return &bootstrapv1.JoinControlPlane{LocalAPIEndpoint: bootstrapv1.APIEndpoint{AdvertiseAddress: "::"}}
 }
 
 // tree converts an object to maps, without what is not set.

@@ -25,6 +25,7 @@ func bootstrapVersion() string { return bootstrapv1.GroupVersion.String() }
 func (s *SelfManaged) machineObjects(g machineGroup) []Object {
 	if g.controlPlane {
 		completeInit(&g.boot)
+		s.completeAddresses(&g.boot)
 	}
 	switch g.kind {
 	case planeKind:

@@ -60,13 +60,7 @@ func (s *SelfManaged) clusterSpec() map[string]any {
 // clusterNetwork returns the network of pods and Services, as a run has recorded it, or as
 // kubeadm has stored it in the cluster.
 func (s *SelfManaged) clusterNetwork() map[string]any {
-	var pods, services, domain string
-	if s.Config != nil {
-		pods, services, domain = s.Config.Pods, s.Config.Services, s.Config.Domain
-	}
-	if m := s.Marker; m != nil {
-		pods, services, domain = m.Pods, m.Services, m.Domain
-	}
+	pods, services, domain := s.networks()
 	out := map[string]any{}
 	if pods != "" {
 		out["pods"] = map[string]any{"cidrBlocks": anys(strings.Split(pods, ","))}
@@ -79,6 +73,18 @@ func (s *SelfManaged) clusterNetwork() map[string]any {
 		out["apiServerPort"] = int64(port)
 	}
 	return out
+}
+
+// networks returns the blocks of pods and Services, separated by commas, and the domain of
+// Services.
+func (s *SelfManaged) networks() (pods, services, domain string) {
+	if m := s.Marker; m != nil {
+		return m.Pods, m.Services, m.Domain
+	}
+	if s.Config != nil {
+		return s.Config.Pods, s.Config.Services, s.Config.Domain
+	}
+	return "", "", ""
 }
 
 // infrastructure returns the spec of the AWSCluster.

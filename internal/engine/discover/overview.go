@@ -17,7 +17,7 @@ type Overview struct {
 	EKS          bool
 	Version      string   // of Kubernetes: "v1.34.2"; "" if it is not known
 	ControlPlane Machines // none in EKS
-	Workers      Machines // nodes of managed node groups are counted as wanted
+	Workers      Machines // of managed node groups, All are the nodes that they want
 	Status       string   // of EKS: "ACTIVE"
 	Since        time.Time
 }
@@ -89,6 +89,10 @@ func addEKS(ctx context.Context, c *cloud.Clients, of func(string) *Overview) er
 		}
 		o := of(ownerOfEKS(*s))
 		o.EKS, o.Version, o.Status, o.Since = true, "v"+s.Version, s.Status, s.Created
+		running, err := ec2.RunningNodes(ctx, c, name)
+		if err != nil {
+			return err
+		}
 		parts, err := eks.PartsOf(cloud.Briefly(ctx), c, name)
 		if err != nil {
 			return err
@@ -100,7 +104,7 @@ func addEKS(ctx context.Context, c *cloud.Clients, of func(string) *Overview) er
 			}
 			if g != nil {
 				n := int(g.Desired)
-				o.Workers.add(Machines{n, n})
+				o.Workers.add(Machines{min(n, running[group]), n})
 			}
 		}
 	}

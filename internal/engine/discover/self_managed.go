@@ -129,7 +129,7 @@ func (s *SelfManaged) readRecords(ctx context.Context, c *cloud.Clients) (err er
 }
 
 func (s *SelfManaged) readMachines(ctx context.Context, c *cloud.Clients) (err error) {
-	s.Machines = slices.DeleteFunc(s.Machines, func(m ec2.InstanceState) bool { return m.VPC != s.VPC.ID || m.Status == "shutting-down" })
+	s.Machines = slices.DeleteFunc(s.Machines, func(m ec2.InstanceState) bool { return m.VPC != s.VPC.ID || m.IsTerminating() })
 	var ids, images []string
 	for _, m := range s.Machines {
 		ids, images = append(ids, m.ID), append(images, m.Image)

@@ -187,7 +187,8 @@ func TestPerpetualDifferenceIsAnError(t *testing.T) {
 		y.lazy, y.silent = true, true
 		b.add(y)
 		err := b.x.Apply(t.Context(), b.g)
-		require.ErrorContains(t, err, `liar: gave up after 15m0s waiting for value to become "v"`)
+		require.EqualError(t, err, `liar: does not converge: AWS accepted an update, and 5m5s later the resource still has value "old" instead of "v"; `+
+			`either AWS does not change this, or something else changes it back`)
 		require.Equal(t, []string{"update liar"}, b.asked())
 	})
 }
@@ -200,7 +201,7 @@ func TestApplyVerifies(t *testing.T) {
 		y := b.toy("liar")
 		y.lazy = true
 		b.add(y)
-		require.ErrorContains(t, b.x.Apply(t.Context(), b.g), `waiting for value to become "v"`)
+		require.ErrorContains(t, b.x.Apply(t.Context(), b.g), `still has value "old" instead of "v"`)
 	})
 }
 

@@ -15,6 +15,8 @@ import (
 func (n *resource) observe(ctx context.Context, x *Executor) (State, error) {
 	have, err := n.behaviour.find(cloud.Recording(ctx, &n.asked), x.Cloud, n.state())
 	switch {
+	case errors.As(err, new(*FailedError)):
+		return nil, err
 	case err != nil:
 		return nil, fmt.Errorf("read: %w", err)
 	case have == nil && n.role == RoleExisting:
@@ -129,6 +131,10 @@ type attempt struct {
 	stepped   time.Time // time of the last accepted Update, from which the time limit counts
 	steps     int       // number of accepted Updates
 	updated   Diff      // the differences of the last accepted Update
+	rounds    rounds    // what accepted Updates have achieved
+	creations int       // number of accepted calls of Create since AWS has shown the resource
+	alive     bool      // this attempt has seen it in a state that is not Failing
+	failed    string    // the Failure that it had before this attempt
 	awaited   string    // the detail of the last Waiting event
 	polls     int       // number of reads since acted
 	lost      int       // number of writes without an answer
@@ -149,6 +155,9 @@ const mostSteps = 20
 func (a *attempt) repeat(ctx context.Context, move func(context.Context) (last bool, err error)) error {
 	ctx = cloud.WithRepeats(ctx, a.repeating)
 	for {
+		if err := context.Cause(ctx); err != nil {
+			return a.outOfTime(ctx, err)
+		}
 		last, err := move(ctx)
 		if cloud.Unconnected(err) {
 			err = NotYet(fmt.Errorf("a connection to AWS: %w", err))
@@ -194,7 +203,15 @@ func (a *attempt) converge(ctx context.Context) (last bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if have != nil && a.polls > 0 {
+		a.creations = 0 // AWS has shown it: what deletes it then may pass, as the end of a spot instance
+	}
 	step := a.step(have)
+	if step.Action != Keep {
+		if err := a.failure(have); err != nil {
+			return false, err
+		}
+	}
 	switch step.Action {
 	case Keep, Existing, Remove, Leave:
 		a.done(step.CloudID)
@@ -208,6 +225,9 @@ func (a *attempt) converge(ctx context.Context) (last bool, err error) {
 			return false, NotYet(errors.New("it to exist"))
 		}
 		if busy := step.Diff.only(Wait); len(busy) > 0 {
+			if a.failed != "" && a.acted.IsZero() { // nothing in the differences repairs it
+				return false, &FailedError{a.failed}
+			}
 			return false, NotYet(fmt.Errorf("%s to become %s, is %s", busy[0].Field, busy[0].Want, orUnknown(busy[0].Have))) // AWS is changing the resource: wait until it has finished
 		}
 	}
@@ -228,7 +248,7 @@ func (a *attempt) convergeDeleted(ctx context.Context) (last bool, err error) {
 		return true, nil
 	case a.deleted && a.role != RoleSwept: // swept resources may become deletable one by one: call Delete again
 		if f, is := have.(Failing); is && f.Failure() != "" && a.x.Cloud.Clock.Since(a.acted) > cloud.ConsistencyDelay {
-			return false, fmt.Errorf("delete: %s", f.Failure())
+			return false, fmt.Errorf("delete: %w", &FailedError{f.Failure()})
 		}
 		return false, NotYet(errors.New("its deletion"))
 	}
@@ -282,6 +302,9 @@ func (a *attempt) create(ctx context.Context) error {
 	if asked := latest(a.made, a.pending); !asked.IsZero() && now.Sub(asked) < cloud.ConsistencyDelay {
 		return NotYet(errors.New("it to appear"))
 	}
+	if a.creations >= mostCreations {
+		return fmt.Errorf("create: AWS has accepted it %d times, and does not show it", a.creations)
+	}
 	a.emit(Creating, "")
 	a.acted, a.polls = now, 0
 	var have State
@@ -294,6 +317,7 @@ func (a *attempt) create(ctx context.Context) error {
 	a.acted = a.x.Cloud.Clock.Now()
 	switch {
 	case err == nil:
+		a.creations++
 		a.made, a.pending = now, time.Time{}
 		if have == nil {
 			return NotYet(errors.New("it to appear"))
@@ -325,7 +349,11 @@ func (a *attempt) create(ctx context.Context) error {
 
 func (a *attempt) update(ctx context.Context, have State, d Diff) error {
 	if slices.Equal(d, a.updated) {
-		return NotYet(fmt.Errorf("%s to become %q", d[0].Field, d[0].Want)) // the same update was accepted: wait until AWS shows it
+		return a.unchanged(d)
+	}
+	a.rounds.progress(have)
+	if again, err := a.round(ctx, d); again || err != nil {
+		return err
 	}
 	a.emit(Updating, have.CloudID())
 	now := a.x.Cloud.Clock.Now()
@@ -340,6 +368,7 @@ func (a *attempt) update(ctx context.Context, have State, d Diff) error {
 	switch {
 	case err == nil:
 		a.updated, a.absent, a.refused = d, time.Time{}, time.Time{}
+		a.rounds.note(d)
 		if a.steps++; a.steps <= mostSteps {
 			a.stepped = now
 		}

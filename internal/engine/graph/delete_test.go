@@ -54,6 +54,30 @@ func TestLooseEdgesOnDelete(t *testing.T) {
 	})
 }
 
+// A resource that is deleted after all others waits also for those that are added later, except
+// for one that an edge makes wait for it.
+func TestDeletedAfter(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		for _, name := range []string{"keys", "marker", "machine", "record"} {
+			b.put(name, "v")
+		}
+		keys := graph.Add(b.g, "keys", b.toy("keys"), graph.DeletedAfter(func(graph.ID) bool { return true }))
+		graph.Add(b.g, "marker", b.toy("marker"), graph.DeletedAfter(func(id graph.ID) bool { return id == "machine" }))
+		slow := b.toy("machine")
+		slow.goes, slow.hintOff = time.Minute, time.Minute
+		graph.Add(b.g, "machine", slow)
+		graph.Add(b.g, "record", b.toy("record"), graph.With(graph.Outlives(keys)))
+		b.fail("delete marker", fault{err: refusal("AccessDenied")})
+		require.Error(t, b.x.Delete(t.Context(), b.g))
+		require.False(t, b.exists("machine"))
+		require.True(t, b.exists("keys") && b.exists("record"))
+		require.NoError(t, b.x.Delete(t.Context(), b.g))
+		require.False(t, b.exists("keys") || b.exists("marker") || b.exists("record"))
+		require.GreaterOrEqual(t, b.when("delete marker")[0]-b.when("delete machine")[0], time.Minute)
+		require.Less(t, b.when("delete keys")[0], b.when("delete record")[0]+1)
+	})
+}
+
 // The message says what prevents a deletion, which is repeated until it succeeds.
 func TestDeleteWaitsForBlockers(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {

@@ -19,6 +19,13 @@ type Executor struct {
 	Observe func(Event)   // called for every event; never concurrently
 	Timeout time.Duration // how long one resource may take; 0: 15 minutes, or more where AWS is known to be slow
 
+	// Stuck is called when the deletion of a resource has been refused, or has waited for what
+	// uses it, for stuckAfter: it looks for what the run does not delete, and its error ends the
+	// wait. Nil: nothing is looked for.
+	Stuck func(ctx context.Context) error
+
+	looking     sync.Mutex
+	looked      time.Time // when Stuck was called last
 	observing   sync.Mutex
 	quiet       atomic.Bool // send no Kept events
 	lostAnswers atomic.Bool

@@ -100,8 +100,16 @@ type Checked interface {
 // TimeLimited is implemented by a resource, or by its state, if some of its changes take
 // much longer than its creation.
 type TimeLimited interface {
-	// TimeLimit returns how long a run waits before it fails; 0 means the default.
+	// TimeLimit returns how long a run waits before it fails; 0 means the default. A negative
+	// limit has passed: what is waited for began before the run.
 	TimeLimit() time.Duration
+}
+
+// Lasting is implemented by a state if some of its changes take much longer than its creation.
+type Lasting interface {
+	// Lasts returns how long AWS usually takes for all changes to the desired state, in a plan;
+	// 0 if that is as long as a creation.
+	Lasts() time.Duration
 }
 
 // UpdateTimed is implemented by a resource whose updates take another time than its creation.
@@ -112,9 +120,10 @@ type UpdateTimed interface {
 }
 
 // Failing is implemented by a state that AWS does not leave by itself, for example because a
-// deletion has failed.
+// creation has failed. A run that waits for the resource ends the wait at once.
 type Failing interface {
-	// Failure returns AWS's reason; "" if the state is not one of these.
+	// Failure returns the status and AWS's reason, as in "CREATE_FAILED: AccessDenied: …"; "" if
+	// the state is not one of these.
 	Failure() string
 }
 
@@ -246,6 +255,7 @@ type options struct {
 
 	replacedBy ID
 	reasons    Diff
+	after      func(ID) bool
 }
 
 // With adds edges to resources whose state the resource itself does not read.
@@ -265,6 +275,13 @@ func Because(replacedBy ID, changes []Change) Option {
 	return func(o *options) { o.replacedBy, o.reasons = replacedBy, changes }
 }
 
+// DeletedAfter sets which other resources are deleted before this one, also those that are
+// added later. It has no effect on Apply. Where another edge says the opposite, that edge
+// has precedence.
+func DeletedAfter(others func(ID) bool) Option {
+	return func(o *options) { o.after = others }
+}
+
 // Diagnosed sets how to find out why a resource did not become ready in time.
 func Diagnosed(d Diagnosis) Option {
 	return func(o *options) { o.diagnosis = d }
@@ -280,7 +297,7 @@ func (g *Graph) add(ref Resource, n *resource, opts []Option) {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	n.replacedBy, n.reasons = o.replacedBy, o.reasons
+	n.replacedBy, n.reasons, n.after = o.replacedBy, o.reasons, o.after
 	n.origin, n.diagnosis, n.needs, n.exists = o.origin, o.diagnosis, append(n.needs, o.needs...), make(chan struct{})
 	if _, dup := g.byID[n.id]; dup {
 		panic(fmt.Sprintf("graph: resource %s added twice", n.id))
@@ -315,12 +332,21 @@ func (g *Graph) CreateTime(busy func(ID) bool) time.Duration {
 			}
 		}
 		exists[n], settled[n] = start, start
-		if create, _ := n.Takes(); busy == nil || busy(n.ID()) {
-			settled[n] += create
+		if busy == nil || busy(n.ID()) {
+			settled[n] += lasts(n)
 		}
 		end = max(end, settled[n])
 	}
 	return end
+}
+
+// lasts returns how long AWS is expected to take to bring a resource to its desired state.
+func lasts(n Resource) time.Duration {
+	if s, is := n.Observed().(Lasting); is && s.Lasts() > 0 {
+		return s.Lasts()
+	}
+	create, _ := n.Takes()
+	return create
 }
 
 // DeleteTime is the same for a deletion.
@@ -362,7 +388,32 @@ func (g *Graph) deletedBefore() map[Resource][]wait {
 			}
 		}
 	}
+	for _, n := range g.resources {
+		if others := n.deletedAfter(); others != nil {
+			before[n] = append(before[n], g.others(n, others, before)...)
+		}
+	}
 	return before
+}
+
+// others lists the resources that are deleted before n because of DeletedAfter: not those
+// that are deleted after n because of an edge.
+func (g *Graph) others(n Resource, selects func(ID) bool, before map[Resource][]wait) (out []wait) {
+	later := map[Resource]bool{n: true}
+	for grew := true; grew; {
+		grew = false
+		for r, first := range before {
+			if !later[r] && slices.ContainsFunc(first, func(w wait) bool { return later[w.resource] }) {
+				later[r], grew = true, true
+			}
+		}
+	}
+	for _, r := range g.resources {
+		if !later[r] && selects(r.ID()) {
+			out = append(out, wait{r, false})
+		}
+	}
+	return out
 }
 
 // circle returns resources of which each is deleted before the next, and the last before

@@ -12,7 +12,10 @@ import (
 func (a *attempt) pause(ctx context.Context, awaited error) error {
 	clock := a.x.Cloud.Clock
 	if limit := a.timeout(); clock.Since(latest(a.began, a.stepped)) > limit {
-		return a.giveUp(ctx, limit, awaited)
+		return a.giveUp(ctx, limit.Abs(), awaited)
+	}
+	if err := a.stuck(ctx); err != nil {
+		return err
 	}
 	if repeats := a.repeats.Load(); awaited.Error() != a.awaited || repeats != a.shown {
 		a.awaited, a.shown = awaited.Error(), repeats
@@ -23,6 +26,30 @@ func (a *attempt) pause(ctx context.Context, awaited error) error {
 		a.x.emit(e)
 	}
 	return clock.Sleep(ctx, a.next(clock.Now()))
+}
+
+// stuckAfter is how long a deletion waits for what uses a resource before the run looks for
+// what prevents it, and how long it waits before it looks again.
+const stuckAfter = 3 * time.Minute
+
+// stuck returns the error of Executor.Stuck if it is time to call it.
+func (a *attempt) stuck(ctx context.Context) error {
+	clock := a.x.Cloud.Clock
+	if a.x.Stuck == nil || !a.announced || clock.Since(a.began) < max(stuckAfter, 2*a.expected()) {
+		return nil
+	}
+	if !a.x.looking.TryLock() { // another resource looks
+		return nil
+	}
+	defer a.x.looking.Unlock()
+	if clock.Since(a.x.looked) < stuckAfter {
+		return nil
+	}
+	err := a.x.Stuck(ctx)
+	if err == nil {
+		a.x.looked = clock.Now()
+	}
+	return err
 }
 
 // diagnoses is the number of resources of a run that are diagnosed: a hundred machines
@@ -95,7 +122,7 @@ func (a *attempt) timeout() time.Duration {
 		return a.x.Timeout
 	}
 	for _, x := range []any{a.state(), a.Desired()} {
-		if l, ok := x.(TimeLimited); ok && l.TimeLimit() > 0 {
+		if l, ok := x.(TimeLimited); ok && l.TimeLimit() != 0 {
 			return l.TimeLimit()
 		}
 	}

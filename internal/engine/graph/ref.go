@@ -32,6 +32,7 @@ type Resource interface {
 	Wanted() Diff
 
 	isNil() bool
+	deletedAfter() func(ID) bool
 	existing() <-chan struct{}
 	plan(ctx context.Context, x *Executor) (Step, error)
 	converge(ctx context.Context, x *Executor) error
@@ -93,6 +94,8 @@ type resource struct {
 	replacedBy ID   // what takes its place when it is deleted; "": nothing
 	reasons    Diff // why it is deleted
 
+	after func(ID) bool // DeletedAfter; nil: none
+
 	found   atomic.Pointer[State]
 	exists  chan struct{} // closed when the resource is first observed
 	closing sync.Once
@@ -115,6 +118,8 @@ func (n *resource) ID() ID { return n.id }
 
 // Needs implements Resource.
 func (n *resource) Needs() []Edge { return n.needs }
+
+func (n *resource) deletedAfter() func(ID) bool { return n.after }
 
 // Origin implements Resource.
 func (n *resource) Origin() string { return n.origin }

@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -79,8 +79,14 @@ func (e *EtcdMember) round(ctx context.Context, t *etcdctl) error {
 	case err == nil && removed != nil:
 		return t.clean(ctx)
 	}
+	if err := t.removedLost(ctx); err != nil {
+		return err
+	}
 	members, leader, err := t.members(ctx)
 	if err != nil {
+		return err
+	}
+	if err := t.removeLost(ctx, members); err != nil { // they count for the quorum, and cannot help to keep it
 		return err
 	}
 	node := t.nodes.Of(e.Machine)
@@ -101,7 +107,7 @@ func (e *EtcdMember) remove(ctx context.Context, t *etcdctl, members []etcdMembe
 	if leader == member.ID && successor >= 0 && len(member.ClientURLs) > 0 {
 		before = []command{{"move-leader", t.at(member.ClientURLs[0], "move-leader", members[successor].hex())}}
 	}
-	return t.start(ctx, "remove", before, []command{{"remove", t.at(localEtcd, "member", "remove", member.hex())}})
+	return t.start(ctx, "remove", before, []command{{"remove", t.at(t.local(), "member", "remove", member.hex())}})
 }
 
 // etcdMember is a member of etcd, as etcdctl prints it.
@@ -121,7 +127,11 @@ func (m etcdMember) on(machine ec2.InstanceState, node *NodeState) bool {
 	}
 	return slices.ContainsFunc(m.PeerURLs, func(peer string) bool {
 		u, err := url.Parse(peer)
-		return err == nil && net.ParseIP(u.Hostname()).Equal(net.ParseIP(machine.PrivateIP))
+		if err != nil {
+			return false
+		}
+		a, err := netip.ParseAddr(u.Hostname())
+		return err == nil && slices.Contains(machine.Addresses(), a)
 	})
 }
 

@@ -1,9 +1,15 @@
 package incluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
@@ -11,12 +17,13 @@ import (
 )
 
 // EtcdMembers are the etcd members: each has to have a machine before more machines join.
-// The member of a machine that was lost still counts for the quorum, and a learner
-// without a machine prevents others from joining.
+// The member of a machine that was lost still counts for the quorum, and while it is there, etcd
+// adds no other one, not even a learner.
 type EtcdMembers struct {
 	API          *API
 	Certificates string // folder of etcd's certificates on the machines
 	After        []graph.Edge
+	Signs        []string // why members may have no machine
 }
 
 // EtcdMembersState says whether the members have been checked. Only a pod in the
@@ -41,15 +48,20 @@ func (e *EtcdMembers) Find(context.Context, *cloud.Clients) (*EtcdMembersState, 
 
 // Diff implements graph.Desired.
 func (e *EtcdMembers) Diff(have *EtcdMembersState) (d graph.Diff) {
-	if !have.Checked {
-		d.Set("members", "unknown until etcd is asked", "one for each machine")
+	if have.Checked {
+		return d
 	}
+	known := "unknown until etcd is asked"
+	if len(e.Signs) > 0 {
+		known = "maybe without a machine: " + strings.Join(e.Signs, "; ")
+	}
+	d.Set("members", known, "one for each machine")
 	return d
 }
 
 // Update implements graph.Updater. Each call is one round, as for EtcdMember.
 func (e *EtcdMembers) Update(ctx context.Context, c *cloud.Clients, _ *EtcdMembersState, _ graph.Diff) (*EtcdMembersState, error) {
-	t, err := e.API.etcdctl(ctx, c, "lost", e.Certificates, nil)
+	t, err := e.API.etcdctl(ctx, c, "members", e.Certificates, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -60,27 +72,156 @@ func (e *EtcdMembers) Update(ctx context.Context, c *cloud.Clients, _ *EtcdMembe
 }
 
 func (e *EtcdMembers) round(ctx context.Context, t *etcdctl) error {
-	switch removed, err := t.done(ctx, "remove"); {
-	case err != nil && !errors.Is(err, errNoPod):
+	if err := t.removedLost(ctx); err != nil {
 		return err
-	case err == nil && removed != nil:
-		if err := t.clean(ctx); err != nil {
-			return err
-		}
-		return graph.NotYet(errors.New("the other members to be checked"))
 	}
 	members, _, err := t.members(ctx)
 	if err != nil {
 		return err
 	}
-	lost := slices.IndexFunc(members, func(m etcdMember) bool {
-		return !slices.ContainsFunc(t.machines.List, func(i *ec2.InstanceState) bool { return m.on(*i, t.nodes.Of(*i)) })
-	})
-	if lost < 0 {
-		return t.clean(ctx)
-	}
-	if err := checkQuorum(members, lost, t.healthy); err != nil {
+	if err := t.removeLost(ctx, members); err != nil {
 		return err
 	}
-	return t.start(ctx, "remove", nil, []command{{"remove", t.at(localEtcd, "member", "remove", members[lost].hex())}})
+	if err := t.deleteLostNodes(ctx, members); err != nil {
+		return err
+	}
+	return t.clean(ctx)
+}
+
+// removedLost returns an error if the pod that removes a lost member exists: it has not ended yet, or
+// the members have to be listed again.
+func (t *etcdctl) removedLost(ctx context.Context) error {
+	_, err := t.done(ctx, "lost")
+	switch {
+	case errors.Is(err, errNoPod):
+		return nil
+	case err != nil:
+		return err
+	}
+	return graph.NotYet(errors.New("the other members of etcd to be checked"))
+}
+
+// removeLost starts to remove a member that has no machine, if there is one, and returns an error
+// until there is none. Members that do not answer go first: without them, the others need fewer
+// members for their quorum. One that still answers, because its machine is only being terminated, is
+// removed while that keeps the quorum.
+func (t *etcdctl) removeLost(ctx context.Context, members []etcdMember) (refused error) {
+	for _, answers := range []bool{false, true} {
+		for n, m := range members {
+			why, err := t.lost(ctx, m)
+			switch {
+			case err != nil:
+				refused = cmp.Or(refused, err)
+				continue
+			case why == "" || t.answers(m) != answers:
+				continue
+			}
+			if answers {
+				if err := checkQuorum(members, n, t.healthy); err != nil {
+					refused = cmp.Or(refused, err)
+					continue
+				}
+			}
+			return cmp.Or(t.create(ctx, "lost", nil, []command{{"remove", t.at(t.local(), "member", "remove", m.hex())}}),
+				graph.NotYet(fmt.Errorf("the member of etcd on %s to be removed, %s", m.title(), why)))
+		}
+	}
+	return refused
+}
+
+// answers reports whether the etcd of a member is ready.
+func (t *etcdctl) answers(m etcdMember) bool {
+	return slices.ContainsFunc(t.healthy, func(p corev1.Pod) bool { return p.Spec.NodeName == m.Name })
+}
+
+// lost says why a member has no machine; "" if it has one.
+func (t *etcdctl) lost(ctx context.Context, m etcdMember) (why string, err error) {
+	for _, i := range t.machines.List {
+		switch on := m.on(*i, t.nodes.Of(*i)); {
+		case on && !i.IsTerminating():
+			return "", nil
+		case on:
+			why = fmt.Sprintf("whose machine %s is %s", i.ID, i.Status)
+		}
+	}
+	if node := t.nodes.byName[m.Name]; why == "" && node != nil {
+		return t.lostWith(ctx, node)
+	}
+	return cmp.Or(why, "whose machine does not exist any more"), nil
+}
+
+// lostWith is lost for the member on a Node that no machine of the cluster has: its machine may exist
+// without the tags of the cluster.
+func (t *etcdctl) lostWith(ctx context.Context, node *NodeState) (why string, err error) {
+	id := node.Instance()
+	if id == "" {
+		if node.Ready { // for less than a minute after its machine was lost
+			return "", graph.NotYet(fmt.Errorf("the Node %s to have a machine, or not to be ready", node.Name))
+		}
+		return "whose machine does not exist any more", nil
+	}
+	existing, err := ec2.InstanceTags(ctx, t.cloud, []string{id})
+	if _, exists := existing[id]; exists || err != nil {
+		return "", err
+	}
+	return "whose machine " + id + " does not exist any more", nil
+}
+
+// title names a member.
+func (m etcdMember) title() string {
+	if m.Name != "" {
+		return m.Name
+	}
+	return strings.Join(m.PeerURLs, ", ") + ", which has never started"
+}
+
+// deleteLostNodes deletes the Nodes of lost machines of the control plane, which are no members any
+// more. A cloud controller manager does the same, if the cluster has one.
+func (t *etcdctl) deleteLostNodes(ctx context.Context, members []etcdMember) error {
+	for _, s := range lostNodes(t.nodes, t.machines.List) {
+		if slices.ContainsFunc(members, func(m etcdMember) bool { return m.Name == s.Name }) {
+			continue
+		}
+		if err := t.k.Delete(ctx, nodePath(s.Name)); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("node %s: %w", s.Name, err)
+		}
+	}
+	return nil
+}
+
+// lostNodes lists the Nodes of the control plane that do not report any more, and that have no
+// machine but one that is being terminated.
+func lostNodes(all *NodeList, machines []*ec2.InstanceState) (lost []*NodeState) {
+	for _, s := range all.list {
+		_, control := s.Labels[controlPlaneLabel]
+		if control && s.Unreachable && !slices.ContainsFunc(machines, func(i *ec2.InstanceState) bool { return !i.IsTerminating() && all.Of(*i) == s }) {
+			lost = append(lost, s)
+		}
+	}
+	return lost
+}
+
+const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
+
+// FindLostMembers lists the signs that a member of etcd has no machine, as far as the API server shows
+// them: a Node of the control plane without a machine, and a machine that was launched after the
+// first Node had joined, and has no Node. machines are those of the control plane.
+func FindLostMembers(ctx context.Context, c *cloud.Clients, api *API, machines []ec2.InstanceState) (signs []string, err error) {
+	nodes, err := Nodes(ctx, c, api)
+	if err != nil {
+		return nil, err
+	}
+	present := make([]*ec2.InstanceState, 0, len(machines))
+	for i := range machines {
+		present = append(present, &machines[i])
+	}
+	for _, s := range lostNodes(nodes, present) {
+		signs = append(signs, fmt.Sprintf("that of the Node %s, whose machine %s does not exist any more", s.Name, cmp.Or(s.Instance(), s.IP)))
+	}
+	for _, m := range machines {
+		if first := nodes.First(); nodes.Of(m) == nil && !first.IsZero() && m.LaunchedAt.After(first) {
+			signs = append(signs, fmt.Sprintf("%s (%s) has not joined, and etcd adds no member while another one does not answer", m.ID, m.PrivateDNS))
+		}
+	}
+	return signs, nil
 }

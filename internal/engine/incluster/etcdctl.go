@@ -1,6 +1,7 @@
 package incluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 // one that etcd runs there: it contains etcdctl, and may have no shell.
 type etcdctl struct {
 	k            *kube.Client
+	cloud        *cloud.Clients
 	machine      string     // that the commands are about
 	pod          corev1.Pod // of etcd on the Node where they run
 	certificates string
@@ -43,7 +45,7 @@ func (a *API) etcdctl(ctx context.Context, c *cloud.Clients, machine, certificat
 	if err != nil {
 		return nil, a.retryUnavailable(ctx, err)
 	}
-	t := &etcdctl{k: k, machine: machine, certificates: certificates, now: c.Now()}
+	t := &etcdctl{k: k, cloud: c, machine: machine, certificates: certificates, now: c.Now()}
 	if t.nodes, err = Nodes(ctx, c, a); err != nil {
 		return nil, a.retryUnavailable(ctx, err)
 	}
@@ -80,12 +82,19 @@ type command struct {
 	args []string
 }
 
-const (
-	localEtcd = "https://127.0.0.1:2379"
-	// podTimeout is the maximum age of a pod: an older one is stuck, because its Node may
-	// be deleted, or it is from another run. Clocks may differ.
-	podTimeout = 5 * time.Minute
-)
+// podTimeout is the maximum age of a pod: an older one is stuck, because its Node may
+// be deleted, or it is from another run. Clocks may differ.
+const podTimeout = 5 * time.Minute
+
+// clientURLs is the annotation of an etcd pod with the URL that other machines use
+// (kubeadm: EtcdAdvertiseClientUrlsAnnotationKey).
+const clientURLs = "kubeadm.kubernetes.io/etcd.advertise-client-urls"
+
+// local returns the URL of etcd on the Node where the commands run. On 127.0.0.1, etcd
+// listens only if its address is IPv4 (kubeadm's phases/etcd/local.go).
+func (t *etcdctl) local() string {
+	return cmp.Or(t.pod.Annotations[clientURLs], "https://127.0.0.1:2379")
+}
 
 // at returns the command line of etcdctl for an endpoint, with the client
 // certificate that kubeadm creates for health checks of etcd.
@@ -102,8 +111,14 @@ const podsPath = "/api/v1/namespaces/kube-system/pods"
 
 func (t *etcdctl) path(what string) string { return podsPath + "/" + t.name(what) }
 
-// start creates a pod that runs the commands in before, and then those in then.
+// start creates a pod that runs the commands in before, and then those in then. It returns an
+// error that waits for it.
 func (t *etcdctl) start(ctx context.Context, what string, before, then []command) error {
+	return cmp.Or(t.create(ctx, what, before, then), t.awaited(what))
+}
+
+// create creates a pod that runs the commands in before, and then those in then.
+func (t *etcdctl) create(ctx context.Context, what string, before, then []command) error {
 	const volume = "certificates"
 	containers := func(all []command) (out []corev1.Container) {
 		for _, c := range all {
@@ -130,7 +145,7 @@ func (t *etcdctl) start(ctx context.Context, what string, before, then []command
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("pod %s: %w", t.name(what), err)
 	}
-	return t.awaited(what)
+	return nil
 }
 
 func (t *etcdctl) awaited(what string) error {
@@ -141,7 +156,7 @@ func (t *etcdctl) awaited(what string) error {
 var errNoPod = errors.New("no pod")
 
 // done returns the output of the containers of a pod, by name, after all have succeeded.
-// It deletes a pod that lists members, or that failed.
+// It deletes a pod that lists members or has removed a lost one, or that failed.
 func (t *etcdctl) done(ctx context.Context, what string) (printed map[string]string, err error) {
 	var p corev1.Pod
 	switch err := t.k.Get(ctx, t.path(what), &p); {
@@ -152,7 +167,7 @@ func (t *etcdctl) done(ctx context.Context, what string) (printed map[string]str
 	}
 	age := t.now.Sub(p.CreationTimestamp.Time)
 	if p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
-		if age > podTimeout {
+		if age > podTimeout || !runs(t.nodes, t.machines, p.Spec.NodeName, nil) { // its machine was lost in the meantime
 			return nil, errors.Join(t.remove(ctx, what), t.awaited(what))
 		}
 		return nil, t.awaited(what)
@@ -180,8 +195,8 @@ func (t *etcdctl) members(ctx context.Context) (members []etcdMember, leader uin
 	seen, err := t.done(ctx, "look")
 	if errors.Is(err, errNoPod) {
 		return nil, 0, t.start(ctx, "look", nil, []command{
-			{"members", t.at(localEtcd, "member", "list", "-w", "json")},
-			{"leader", t.at(localEtcd, "endpoint", "status", "-w", "json")},
+			{"members", t.at(t.local(), "member", "list", "-w", "json")},
+			{"leader", t.at(t.local(), "endpoint", "status", "-w", "json")},
 		})
 	}
 	if err != nil {
@@ -216,7 +231,7 @@ func lastLine(printed map[string]string) (last string) {
 
 // clean deletes the pods.
 func (t *etcdctl) clean(ctx context.Context) error {
-	for _, what := range []string{"look", "remove"} {
+	for _, what := range []string{"look", "remove", "lost"} {
 		if err := t.remove(ctx, what); err != nil {
 			return err
 		}

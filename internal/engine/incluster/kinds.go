@@ -1,6 +1,7 @@
 package incluster
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
@@ -11,6 +12,7 @@ func Kinds() []*kind.Any {
 	all := []*kind.Any{
 		kind.Of(kind.Kind[APIServerState]{Name: "api-server", Status: apiServerStatus}),
 		kind.Of(kind.Kind[NodeState]{Name: "node", Status: nodeStatus}),
+		kind.Of(kind.Kind[PoolNodesState]{Name: PoolNodesKind, Status: poolNodesStatus}),
 		kind.Of(kind.Kind[SystemImageState]{Name: "kube-proxy", Status: systemImageStatus}),
 	}
 	for _, name := range []string{
@@ -36,6 +38,11 @@ func nodeStatus(s NodeState) (state, detail string) {
 		state = "SchedulingDisabled"
 	}
 	return state, kind.Join(strings.Join(s.Roles(), ","), s.Version, s.IP, state)
+}
+
+func poolNodesStatus(s PoolNodesState) (state, detail string) {
+	joined, ready := s.Joined()
+	return "", fmt.Sprintf("%d of %d joined, %d ready", joined, s.all(), ready)
 }
 
 func systemImageStatus(s SystemImageState) (state, detail string) { return "", s.Image }

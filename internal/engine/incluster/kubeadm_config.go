@@ -149,3 +149,17 @@ func bindings(ctx context.Context, client *kube.Client) error {
 	}
 	return nil
 }
+
+// StoredClusterConfig returns the configuration that kubeadm has stored in the cluster; nil if there
+// is none.
+func StoredClusterConfig(ctx context.Context, k *kube.Client) (*boot.ClusterConfig, error) {
+	var have corev1.ConfigMap
+	err := k.Get(ctx, "/api/v1/namespaces/kube-system/configmaps/kubeadm-config", &have)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return boot.ParseClusterConfig(have.Data[clusterConfiguration])
+}

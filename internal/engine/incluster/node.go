@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -247,8 +248,9 @@ func isReady(p *corev1.Pod) bool {
 
 // NodeList is the list of a cluster's Nodes, and indexes of it.
 type NodeList struct {
-	list                     []*NodeState
-	byInstance, byName, ByIP map[string]*NodeState
+	list               []*NodeState
+	byInstance, byName map[string]*NodeState
+	byIP               map[netip.Addr]*NodeState
 }
 
 // Of returns the Node of a machine; nil for none. A Node names its machine in its
@@ -257,8 +259,18 @@ func (l *NodeList) Of(m ec2.InstanceState) *NodeState {
 	if s := l.byInstance[m.ID]; s != nil {
 		return s
 	}
-	for _, s := range []*NodeState{l.byName[m.PrivateDNS], l.ByIP[m.PrivateIP]} {
+	for _, s := range []*NodeState{l.byName[m.PrivateDNS], l.At(m)} {
 		if s != nil && s.ProviderID == "" {
+			return s
+		}
+	}
+	return nil
+}
+
+// At returns the Node that has an address of a machine, which may be IPv6; nil for none.
+func (l *NodeList) At(m ec2.InstanceState) *NodeState {
+	for _, a := range m.Addresses() {
+		if s := l.byIP[a]; s != nil {
 			return s
 		}
 	}
@@ -313,7 +325,7 @@ func eachNode(ctx context.Context, k *kube.Client, f func(*corev1.Node)) error {
 }
 
 func newNodeList() *NodeList {
-	return &NodeList{byInstance: map[string]*NodeState{}, byName: map[string]*NodeState{}, ByIP: map[string]*NodeState{}}
+	return &NodeList{byInstance: map[string]*NodeState{}, byName: map[string]*NodeState{}, byIP: map[netip.Addr]*NodeState{}}
 }
 
 // All are the Nodes, in the order of the API server.
@@ -321,7 +333,10 @@ func (l *NodeList) All() []*NodeState { return l.list }
 
 func (l *NodeList) add(s *NodeState) {
 	l.list = append(l.list, s)
-	l.byName[s.Name], l.ByIP[s.IP] = s, s
+	l.byName[s.Name] = s
+	if a, err := netip.ParseAddr(s.IP); err == nil {
+		l.byIP[a] = s
+	}
 	if id := cmp.Or(s.Instance(), s.Retired); id != "" {
 		l.byInstance[id] = s
 	}

@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -20,6 +23,7 @@ type NodeObjects struct {
 	API     *API
 	Server  *graph.Ref[APIServerState] // nil where the run does not wait for it
 	Machine ec2.InstanceState          // zero: all terminated machines
+	Lost    bool                       // also machines that no run has drained: those of a snapshot
 	After   []graph.Edge
 }
 
@@ -75,8 +79,11 @@ func (n *NodeObjects) names(ctx context.Context, c *cloud.Clients, all *NodeList
 	if err != nil {
 		return nil, err
 	}
+	if n.Lost {
+		return withoutInstance(ctx, c, all)
+	}
 	for _, s := range all.list {
-		if m := machines.ByID[s.Retired]; s.Retired != "" && (m == nil || m.Status == "shutting-down") {
+		if m := machines.ByID[s.Retired]; s.Retired != "" && (m == nil || m.IsTerminating()) {
 			out = append(out, s.Name)
 		}
 	}
@@ -101,4 +108,24 @@ func (n *NodeObjects) Delete(ctx context.Context, c *cloud.Clients, have *NodeOb
 		}
 	}
 	return nil
+}
+
+// withoutInstance returns the Nodes whose instance does not exist any more.
+func withoutInstance(ctx context.Context, c *cloud.Clients, all *NodeList) (out []string, err error) {
+	ids := map[string]string{}
+	for _, s := range all.list {
+		if id := s.Instance(); strings.HasPrefix(id, "i-") {
+			ids[id] = s.Name
+		}
+	}
+	there, err := ec2.StillExist(ctx, c, slices.Sorted(maps.Keys(ids)))
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range slices.Sorted(maps.Keys(ids)) {
+		if !there[id] {
+			out = append(out, ids[id])
+		}
+	}
+	return out, nil
 }

@@ -37,6 +37,7 @@ func (l *loader) admitAll(ctx context.Context) {
 		delete(o.value, "status")
 		dropCreationTimestamps(o.value)
 		l.checkUnsupported(o)
+		l.checkKeyed(o)
 		if !l.admitMetadata(o) {
 			continue
 		}

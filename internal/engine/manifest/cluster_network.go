@@ -36,6 +36,9 @@ func (l *loader) checkClusterNetwork(cluster *object) {
 	if len(network.Services.CIDRBlocks) == 0 {
 		services = []networkBlock{{netip.MustParsePrefix(usualServices), ""}}
 	}
+	if len(services) > 0 { // otherwise a block is not valid
+		l.checkAPIAddresses(services[0])
+	}
 	l.warnOverlaps(cluster, pods, services)
 }
 

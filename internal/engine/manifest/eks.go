@@ -137,7 +137,6 @@ func (l *loader) checkEKS(cluster *object) {
 	if encryption := plane.EncryptionConfig; encryption != nil && (encryption.Provider == nil || len(encryption.Resources) == 0) {
 		l.fail(l.infra.problem("spec.encryptionConfig", "encryption needs both a key and the resources to encrypt", "set provider to the ARN of a KMS key, and resources to [secrets]"))
 	}
-	l.checkAddons(plane)
 	l.checkIPv6Roles()
 	l.checkSelfManagedAddons(plane)
 }
@@ -314,27 +313,71 @@ func (l *loader) checkAccess(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec
 			l.fail(l.infra.problem(fmt.Sprintf("spec.endpointAccess.publicCIDRs[%d]", i), fmt.Sprintf("%q is not a CIDR block such as 192.0.2.0/24", *cidr), "change the value"))
 		}
 	}
-	seen := map[string]bool{}
-	for i, e := range plane.AccessEntries {
-		if seen[e.PrincipalARN] {
-			l.fail(l.infra.problem(fmt.Sprintf("spec.accessEntries[%d].principalARN", i), "duplicate entry for "+e.PrincipalARN, "remove one of them"))
+	if a := plane.AccessConfig; a != nil && a.AuthenticationMode == ekscontrolplanev1.EKSAuthenticationModeAPI && len(plane.AccessEntries) == 0 &&
+		a.BootstrapClusterCreatorAdminPermissions != nil && !*a.BootstrapClusterCreatorAdminPermissions {
+		l.warn(l.infra.problem("spec.accessConfig", "nobody can use the API server: the mode api reads access entries only, and there are none", "add an entry to spec.accessEntries, or set bootstrapClusterCreatorAdminPermissions: true"))
+	}
+	l.checkRolesOfNodes(plane)
+}
+
+// roleUser are nodes or pods whose role is in the manifest.
+type roleUser struct {
+	o    *object
+	role string
+	kind ekscontrolplanev1.AccessEntryType // of the access entry that they need
+}
+
+// roleUsers lists the node groups and Fargate profiles.
+func (l *loader) roleUsers() (users []roleUser) {
+	for _, p := range l.cluster.Pools {
+		if p.Managed == nil {
+			continue
 		}
-		seen[e.PrincipalARN] = true
+		kind := ekscontrolplanev1.AccessEntryTypeEC2Linux
+		if t := p.Managed.Spec.AMIType; t != nil && strings.HasPrefix(string(*t), "WINDOWS") {
+			kind = ekscontrolplanev1.AccessEntryTypeEC2Windows
+		}
+		users = append(users, roleUser{l.lookup(kindManagedPool, p.Managed.Name), p.Managed.Spec.RoleName, kind})
+	}
+	for _, f := range l.cluster.EKS.Fargate {
+		users = append(users, roleUser{l.lookup(kindFargateProfile, f.Name), f.Spec.RoleName, ekscontrolplanev1.AccessEntryTypeFargateLinux})
+	}
+	return users
+}
+
+// checkRolesOfNodes finds access entries and mappings that lock out nodes: EKS lets nodes and
+// pods on Fargate in by an entry of their own type ("Create access entries", EKS user guide), or
+// by a mapping to the groups of nodes ("Grant IAM users access to Kubernetes with a ConfigMap").
+func (l *loader) checkRolesOfNodes(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
+	for _, u := range l.roleUsers() {
+		for i, e := range plane.AccessEntries {
+			kind := e.Type
+			if kind == "" {
+				kind = ekscontrolplanev1.AccessEntryTypeStandard
+			}
+			if isRole(e.PrincipalARN, u.role) && kind != u.kind {
+				l.refuse(l.infra.problem(fmt.Sprintf("spec.accessEntries[%d]", i),
+					fmt.Sprintf("%s is the role of %s (%s), which EKS lets in only by an entry of the type %s, and this one has the type %s", e.PrincipalARN, u.o.title(), u.o.position(""), u.kind, kind),
+					fmt.Sprintf("set type: %s, or name another principal", u.kind)))
+			}
+		}
+		if plane.IAMAuthenticatorConfig == nil {
+			continue
+		}
+		for i, m := range plane.IAMAuthenticatorConfig.RoleMappings {
+			if isRole(m.RoleARN, u.role) && (!slices.Contains(m.Groups, "system:nodes") || !slices.Contains(m.Groups, "system:bootstrappers")) {
+				l.fail(l.infra.problem(fmt.Sprintf("spec.iamAuthenticatorConfig.mapRoles[%d]", i),
+					fmt.Sprintf("%s is the role of %s (%s), whose mapping EKS writes: without the groups system:bootstrappers and system:nodes, they are locked out", m.RoleARN, u.o.title(), u.o.position("")),
+					"remove the mapping, or name another role"))
+			}
+		}
 	}
 }
 
-// checkAddons rejects duplicate add-ons.
-func (l *loader) checkAddons(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
-	if plane.Addons == nil {
-		return
-	}
-	seen := map[string]bool{}
-	for i, a := range *plane.Addons {
-		if seen[a.Name] {
-			l.fail(l.infra.problem(fmt.Sprintf("spec.addons[%d].name", i), fmt.Sprintf("the add-on %s is a duplicate", a.Name), "remove one of them"))
-		}
-		seen[a.Name] = true
-	}
+// isRole reports whether an ARN is that of a role with a name.
+func isRole(arn, name string) bool {
+	_, path, ok := strings.Cut(arn, ":role/")
+	return ok && path[strings.LastIndex(path, "/")+1:] == name
 }
 
 // checkFargate checks the Fargate profiles.

@@ -112,6 +112,13 @@ func (l *loader) absent(p Problem) {
 
 func (l *loader) warn(p Problem) { l.warnings = append(l.warnings, p) }
 
+// refuse reports what makes a run be refused before its first write, when the account shows the
+// same: for "validate", it is a problem of the manifest.
+func (l *loader) refuse(p Problem) {
+	p.Refused = true
+	l.warn(p)
+}
+
 // read parses the sources into objects.
 func (l *loader) read(sources []Source) {
 	if len(sources) > 0 {

@@ -60,7 +60,7 @@ func (l *loader) checkBastion() {
 func (l *loader) checkPartition() {
 	const path = "spec.partition"
 	given, _ := l.infra.valueAt(path).(string)
-	if is := partitionOf(l.cluster.Region); given != "" && given != is {
+	if is := PartitionOf(l.cluster.Region); given != "" && given != is {
 		l.warn(l.infra.problem(path, fmt.Sprintf("the region %s is in the partition %s, not %s", l.cluster.Region, is, given), "remove it"))
 	}
 }

@@ -144,7 +144,6 @@ func (l *loader) checkTaints(group *object, taints expinfrav1.Taints) {
 	if len(taints) > mostTaints {
 		l.fail(group.problem("spec.taints", fmt.Sprintf("a node group has at most %d taints, this one has %d", mostTaints, len(taints)), "remove some"))
 	}
-	seen := map[string]bool{}
 	for i, t := range taints {
 		path := fmt.Sprintf("spec.taints[%d]", i)
 		if bad := validation.IsQualifiedName(t.Key); len(bad) > 0 {
@@ -152,11 +151,6 @@ func (l *loader) checkTaints(group *object, taints expinfrav1.Taints) {
 		}
 		if bad := validation.IsValidLabelValue(t.Value); len(bad) > 0 {
 			l.fail(group.problem(path+".value", fmt.Sprintf("%q is not the value of a taint: %s", t.Value, bad[0]), "change the value"))
-		}
-		if key := t.Key + " " + string(t.Effect); seen[key] {
-			l.fail(group.problem(path, fmt.Sprintf("duplicate taint %s with the effect %s", t.Key, t.Effect), "remove one of them"))
-		} else {
-			seen[key] = true
 		}
 	}
 }

@@ -12,12 +12,12 @@ func (c *Cluster) Partition() string {
 	if p := c.Infra.Spec.Partition; p != "" {
 		return p
 	}
-	return partitionOf(c.Region)
+	return PartitionOf(c.Region)
 }
 
-// partitionOf returns the partition of a region, by the prefixes in the SDKs'
+// PartitionOf returns the partition of a region, by the prefixes in the SDKs'
 // partitions.json.
-func partitionOf(region string) string {
+func PartitionOf(region string) string {
 	for _, p := range []struct{ prefix, partition string }{
 		{"cn-", "aws-cn"},
 		{"us-gov-", "aws-us-gov"},

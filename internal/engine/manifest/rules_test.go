@@ -27,6 +27,7 @@ func TestRules(t *testing.T) {
 		quick    = "quickstart"
 		machines = "machines"
 		plane    = "  kubeadmConfigSpec:\n"
+		ipv6Join = "    joinConfiguration: {controlPlane: {localAPIEndpoint: {advertiseAddress: '::'}}}\n"
 		lb       = "    loadBalancerType: nlb\n"
 		network  = "  controlPlaneLoadBalancer:\n    loadBalancerType: nlb\n"
 		worker   = "      version: 1.34.2\n      bootstrap:\n"
@@ -273,6 +274,26 @@ func TestRules(t *testing.T) {
 			"two blocks of IPv4", quick,
 			[]string{"192.168.0.0/16", "192.168.0.0/16, 172.16.0.0/16"},
 			`Cluster/quick spec.clusterNetwork.pods.cidrBlocks: kubeadm permits one block, or one of IPv4 and one of IPv6 — remove the others`,
+		},
+		{
+			"IPv6 addresses of Services, and none of the API server", quick,
+			[]string{"    pods:\n", "    services: {cidrBlocks: ['fd02::/112']}\n    pods:\n", plane, plane + ipv6Join},
+			`KubeadmControlPlane/quick-control-plane spec.kubeadmConfigSpec.initConfiguration.localAPIEndpoint.advertiseAddress: the API server would have an IPv4 address, but Services have IPv6 addresses (fd02::/112) first: kube-apiserver does not start — set it to "::"`,
+		},
+		{
+			"IPv6 address of the API server", quick,
+			[]string{plane, plane + ipv6Join},
+			`KubeadmControlPlane/quick-control-plane spec.kubeadmConfigSpec.joinConfiguration.controlPlane.localAPIEndpoint.advertiseAddress: the API server would have an IPv6 address, but Services have IPv4 addresses (10.96.0.0/12) first: kube-apiserver does not start — remove it, or put the IPv6 block of Services first`,
+		},
+		{
+			"argument with an IPv6 address", quick,
+			[]string{plane, plane + "    clusterConfiguration: {apiServer: {extraArgs: [{name: advertise-address, value: 'fd00::7'}]}}\n"},
+			`KubeadmControlPlane/quick-control-plane spec.kubeadmConfigSpec.clusterConfiguration.apiServer.extraArgs: the API server would have an IPv6 address, but Services have IPv4 addresses (10.96.0.0/12) first: kube-apiserver does not start — remove it, or put the IPv6 block of Services first`,
+		},
+		{
+			"address of the API server that is none", quick,
+			[]string{plane, plane + "    joinConfiguration: {controlPlane: {localAPIEndpoint: {advertiseAddress: eth0}}}\n"},
+			`KubeadmControlPlane/quick-control-plane spec.kubeadmConfigSpec.joinConfiguration.controlPlane.localAPIEndpoint.advertiseAddress: "eth0" is not an IP address — use "::" for the IPv6 address of the machine, or remove it for the IPv4 address`,
 		},
 		{
 			"no control plane machines", quick,

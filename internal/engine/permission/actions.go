@@ -33,13 +33,22 @@ func sorted(list []string) []string {
 
 // look allows the calls that only read and that IAM cannot limit to a resource:
 // those of the kinds, and those that describe the account.
-func look() Statement {
+func (s Scope) look() Statement {
 	// every deletion searches for all kinds
-	kinds := looks("", kind.Network, kind.Machines, kind.Pools, kind.LaunchTemplates, kind.LoadBalancers, kind.Parameters, kind.Secrets, kind.Buckets)
-	return allow("Describe", anywhere(), sorted(append(kinds,
+	out := looks("", kind.Network, kind.Machines, kind.Pools, kind.LaunchTemplates, kind.LoadBalancers, kind.Parameters, kind.Secrets, kind.Buckets)
+	out = append(out,
 		"ec2:DescribeAvailabilityZones", "ec2:DescribeInstanceAttribute", "ec2:DescribeInstanceTypeOfferings", "ec2:DescribeInstanceTypes",
 		"ec2:DescribeRegions", "ec2:DescribeTags", "ec2:GetConsoleOutput", "servicequotas:GetServiceQuota",
-	))...)
+	)
+	if s.Kind == SelfManaged {
+		out = append(out, searchesForEKS()...)
+	} else {
+		out = append(out, looksAtEKS()...)
+	}
+	if s.Kind != EKS {
+		out = append(out, "elasticloadbalancing:DescribeAccountLimits") // servicequotas:GetServiceQuota depends on it
+	}
+	return allow("Describe", anywhere(), sorted(out)...)
 }
 
 // keys are the actions on a customer managed key that launching a machine with an

@@ -2,16 +2,14 @@ package permission
 
 import "github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 
-// lookAtEKS allows describing EKS clusters, their roles and OIDC providers.
-func lookAtEKS() Statement {
-	return allow("DescribeEKS", anywhere(), looks(kind.EKS, kind.Roles, kind.OIDCProviders)...)
-}
+// looksAtEKS lists the actions that describe EKS clusters, their roles and OIDC providers.
+func looksAtEKS() []string { return looks(kind.EKS, kind.Roles, kind.OIDCProviders) }
 
-// searchForEKS allows what a deletion by name asks before it knows that the cluster is not
+// searchesForEKS lists what a deletion by name asks before it knows that the cluster is not
 // one of EKS. It would continue if these calls were denied, but denied calls raise alarms
 // in accounts that are monitored.
-func searchForEKS() Statement {
-	return allow("SearchForEKS", anywhere(), "eks:ListClusters", "iam:ListOpenIDConnectProviders", "iam:ListRoles")
+func searchesForEKS() []string {
+	return []string{"eks:ListClusters", "iam:ListOpenIDConnectProviders", "iam:ListRoles"}
 }
 
 // imagesOfEKS allows reading which image AWS recommends for nodes.

@@ -170,15 +170,14 @@ func sometimes() []string {
 func (d Document) resource(action string, k *kind.Any, in Place) (arn, sid string) {
 	service, name, _ := strings.Cut(action, ":")
 	for _, s := range d.Statement {
-		boot := k.Name == secrets.BootstrapParametersKind
-		if !slices.Contains(s.Action, action) || service == "ssm" && (s.Sid == bootDataSid && !boot || s.Sid == parametersSid && boot) {
+		if !slices.Contains(s.Action, action) {
 			continue
 		}
 		for _, pattern := range s.Resource {
 			switch {
 			case pattern == "*":
 				return pattern, s.Sid
-			case strings.Split(pattern, ":")[2] != service: // a statement has ARNs of several services
+			case service == "ssm" && strings.Contains(pattern, keptParameters) == (k.Name == secrets.BootstrapParametersKind):
 			case service != "s3", strings.Contains(name, "Object") == strings.HasSuffix(pattern, "/*"):
 				return in.example(pattern), s.Sid
 			}

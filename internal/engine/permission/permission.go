@@ -8,12 +8,13 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
 // Scope narrows a policy down. Its zero value covers every cluster that a
 // manifest can describe.
 type Scope struct {
-	Partition  string // "aws" when empty; also "aws-us-gov", "aws-cn"
+	Partition  string // that of the region when empty
 	Region     string // the only one that is acted in; "" for all
 	Kind       Kind
 	Roles      []string // that machines may be given, as names or patterns; empty: those of the bootstrap stack
@@ -31,8 +32,7 @@ type Scope struct {
 // Kind is who runs the control plane.
 type Kind string
 
-// The kinds. A policy for Any kind of cluster is larger than what IAM takes in
-// one managed policy.
+// The kinds.
 const (
 	Any         Kind = ""
 	SelfManaged Kind = "self-managed"
@@ -61,30 +61,24 @@ const stockRoles = "*.cluster-api-provider-aws.sigs.k8s.io"
 // Policy returns the document for that scope.
 func Policy(s Scope) Document {
 	if s.Partition == "" {
-		s.Partition = "aws"
+		s.Partition = manifest.PartitionOf(s.Region)
 	}
 	statements := []Statement{
-		look(),
+		s.look(),
 		s.manage(),
-		allow(parametersSid, s.kept(), actions(kind.Parameters)...),
-		allow(bootDataSid, s.bootData(), actions(kind.Secrets, kind.Parameters)...),
+		allow("Parameters", s.parameters(), actions(kind.Parameters)...),
+		allow("BootDataInSecrets", s.secrets(), actions(kind.Secrets)...),
 		s.passRole(),
 		s.serviceRoles(),
 	}
-	if s.Kind == SelfManaged {
-		statements = append(statements, searchForEKS())
-	}
 	if s.Kind != EKS { // a warning is given if machines can read the keys of the cluster
-		statements = append(statements,
-			allow("ReadRolesOfMachines", s.roles(s.Roles, stockRoles), "iam:ListAttachedRolePolicies"),
-			allow("ReadQuotasOfLoadBalancers", anywhere(), "elasticloadbalancing:DescribeAccountLimits"), // servicequotas:GetServiceQuota depends on it
-		)
+		statements = append(statements, allow("ReadRolesOfMachines", s.roles(s.Roles, stockRoles), "iam:ListAttachedRolePolicies"))
 	}
 	if s.Kind != EKS && (s.Buckets == nil || len(s.Buckets) > 0) {
 		statements = append(statements, allow("BootDataInBuckets", s.buckets(), actions(kind.Buckets)...))
 	}
 	if s.Kind != SelfManaged {
-		statements = append(statements, lookAtEKS(), s.imagesOfEKS(), s.passRoleToEKS(), s.manageProviders())
+		statements = append(statements, s.imagesOfEKS(), s.passRoleToEKS(), s.manageProviders())
 	}
 	if len(s.MadeRoles) > 0 {
 		statements = append(statements, s.manageRoles())
@@ -98,20 +92,14 @@ func Policy(s Scope) Document {
 	return Document{Version: "2012-10-17", Statement: statements}
 }
 
-// The statements on the parameters of a cluster, and on its boot data.
-const (
-	parametersSid = "ClusterParameters"
-	bootDataSid   = "BootData"
-)
-
 func allow(sid string, resources []string, actions ...string) Statement {
 	return Statement{Sid: sid, Effect: "Allow", Action: actions, Resource: resources}
 }
 
 func anywhere() []string { return []string{"*"} }
 
-// manage allows the changes that have no narrower resource: it is one statement,
-// since IAM counts the characters of a managed policy (6,144 at most).
+// manage allows the changes that have no narrower resource. It is one statement, because
+// IAM counts the characters of a policy.
 func (s Scope) manage() Statement {
 	of := []kind.Statement{kind.Network, kind.Machines}
 	if !s.NoPools {
@@ -147,16 +135,24 @@ func (s Scope) arn(service, resource string) string {
 	return "arn:" + s.Partition + ":" + service + ":" + region + ":*:" + resource
 }
 
-// kept are the parameters under which a cluster's lock and keys are kept.
-func (s Scope) kept() []string { return []string{s.arn("ssm", "parameter/clusterawsadm/*")} }
-
-// bootData are the secrets and parameters that machines read their boot data
-// from; the names are Cluster API Provider AWS's.
-func (s Scope) bootData() []string {
-	out := []string{s.arn("secretsmanager", "secret:aws.cluster.x-k8s.io/*"), s.arn("ssm", "parameter/cluster.x-k8s.io/*")}
+// parameters returns the ARNs of the parameters with the lock and the keys of a cluster, and
+// of those with boot data. Boot data has the names that Cluster API Provider AWS uses.
+func (s Scope) parameters() []string {
+	out := []string{s.arn("ssm", "parameter"+keptParameters+"*"), s.arn("ssm", "parameter/cluster.x-k8s.io/*")}
 	for _, p := range s.Prefixes {
-		name := strings.TrimPrefix(boot.Prefix(boot.ParameterStore, p, ""), "/")
-		out = append(out, s.arn("secretsmanager", "secret:"+p+"-*"), s.arn("ssm", "parameter/"+name+"/*"))
+		out = append(out, s.arn("ssm", "parameter/"+strings.TrimPrefix(boot.Prefix(boot.ParameterStore, p, ""), "/")+"/*"))
+	}
+	return out
+}
+
+// keptParameters is the path of the parameters with the locks and keys of clusters.
+const keptParameters = "/clusterawsadm/"
+
+// secrets returns the ARNs of the secrets with boot data.
+func (s Scope) secrets() []string {
+	out := []string{s.arn("secretsmanager", "secret:aws.cluster.x-k8s.io/*")}
+	for _, p := range s.Prefixes {
+		out = append(out, s.arn("secretsmanager", "secret:"+p+"-*"))
 	}
 	return out
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
@@ -26,6 +27,7 @@ type Foreign struct {
 	In       string // the VPC or security group that it is in
 	Owner    string // what AWS says about the owner; "" for nothing
 	Show     string // a command that shows it
+	Restore  string // a command that restores the tags that it may have lost; "" if it has tags of another owner
 }
 
 // String formats the resource for messages.
@@ -37,6 +39,9 @@ func (f Foreign) String() string {
 	if f.Show != "" {
 		text += ": " + f.Show
 	}
+	if f.Restore != "" {
+		text += "\n    if it is the cluster's, restore its tags: " + f.Restore
+	}
 	return text
 }
 
@@ -44,9 +49,12 @@ func (f Foreign) String() string {
 type foreignSearch struct {
 	c      *cloud.Clients
 	of     kind.Owner
-	known  map[string]bool // IDs of the resources of the graph
+	g      *graph.Graph
+	known  map[string]bool // IDs of the resources that the graph deletes
 	groups map[string]bool // IDs of the security groups to be deleted
 	found  map[string]Foreign
+
+	clusters map[string]bool // names of the EKS clusters to be deleted
 }
 
 // FindForeign lists the resources of other owners that prevent the deletion of the
@@ -54,23 +62,30 @@ type foreignSearch struct {
 // been planned, so that cloud IDs are known. VPN gateways, network ACLs and peering
 // connections are not looked for.
 func FindForeign(ctx context.Context, c *cloud.Clients, g *graph.Graph, of kind.Owner, kept Leftovers) ([]Foreign, error) {
-	s := &foreignSearch{c: c, of: of, known: map[string]bool{}, groups: map[string]bool{}, found: map[string]Foreign{}}
+	s := &foreignSearch{c: c, of: of, g: g, known: map[string]bool{}, groups: map[string]bool{}, found: map[string]Foreign{}, clusters: map[string]bool{}}
 	kinds := aws.Kinds()
 	vpcs, groupVPCs := map[string]bool{}, map[string]bool{}
+	var own []kind.Found
 	for _, n := range g.Resources() {
 		f, ok := kind.FromState(kinds, n.Observed())
 		if !ok {
 			continue
 		}
-		s.known[f.ID], s.known[elb.InterfaceName(f.ID)] = true, true
-		if n.Role() == graph.RoleExisting {
-			continue
+		if n.Role() == graph.RoleExisting || f.Kind.Borrowed {
+			continue // the deletion does not delete what the ID names
 		}
+		s.known[f.ID], s.known[elb.InterfaceName(f.ID)] = true, true
+		own = append(own, f)
 		switch x := f.State.(type) {
 		case ec2.VPCState:
 			vpcs[x.ID] = true
 		case ec2.SecurityGroupState:
 			s.groups[x.ID], groupVPCs[x.VPC] = true, true
+		case eks.ClusterState:
+			s.clusters[x.Name] = true
+			if x.Group != "" { // EKS deletes it with the cluster
+				s.groups[x.Group], groupVPCs[x.VPC] = true, true
+			}
 		}
 	}
 	for _, x := range kept {
@@ -78,7 +93,10 @@ func FindForeign(ctx context.Context, c *cloud.Clients, g *graph.Graph, of kind.
 			s.found[x.ID] = Foreign{Kind: x.Kind.Name, ID: x.ID, In: vpc, Owner: x.Origin, Show: showCommand(x.ID)}
 		}
 	}
-	err := s.inVPCs(ctx, kinds, slices.Sorted(maps.Keys(vpcs)))
+	err := s.lostParts(ctx, own)
+	if err == nil {
+		err = s.inVPCs(ctx, kinds, slices.Sorted(maps.Keys(vpcs)))
+	}
 	maps.DeleteFunc(groupVPCs, func(vpc string, _ bool) bool { return vpcs[vpc] })
 	if err == nil && len(groupVPCs) > 0 {
 		err = s.inGroups(ctx, slices.Sorted(maps.Keys(groupVPCs)))
@@ -152,7 +170,7 @@ func (s *foreignSearch) interfaces(ctx context.Context, in string, filter types.
 	var instances, gateways []string
 	for _, i := range all {
 		switch {
-		case s.known[i.ID]:
+		case s.known[i.ID], ec2.LeftInCluster(s.c, i) && slices.ContainsFunc(i.Groups, func(g string) bool { return s.groups[g] }):
 		case i.Instance != "":
 			instances = append(instances, i.Instance)
 		case s.of.Contains(i.Tags):
@@ -173,7 +191,8 @@ func (s *foreignSearch) interfaces(ctx context.Context, in string, filter types.
 	return s.users(ctx, "nat-gateway", in, gateways, ec2.NATGatewayTags)
 }
 
-// users notes the instances or NAT gateways that exist and are not the cluster's.
+// users notes the instances or NAT gateways that exist and are not the cluster's. An instance
+// of an Auto Scaling group stands for the group.
 func (s *foreignSearch) users(ctx context.Context, kind, in string, ids []string, tagsOf func(context.Context, *cloud.Clients, []string) (map[string]cloud.Tags, error)) error {
 	ids = slices.DeleteFunc(ids, func(id string) bool { return s.known[id] })
 	if len(ids) == 0 {
@@ -181,38 +200,78 @@ func (s *foreignSearch) users(ctx context.Context, kind, in string, ids []string
 	}
 	tags, err := tagsOf(ctx, s.c, slices.Compact(slices.Sorted(slices.Values(ids))))
 	for id, t := range tags {
-		if !s.known[t[ec2.GroupTag]] { // instances of the cluster's Auto Scaling groups
+		group := t[ec2.GroupTag]
+		switch {
+		case group == "":
+			s.note(kind, id, in, t)
+		case s.known[group]:
+		case s.of.Owns(t) && !s.ofEKS(t): // the group has given it the cluster's tag
+			if err := s.group(ctx, group, in); err != nil {
+				return err
+			}
+		default:
 			s.note(kind, id, in, t)
 		}
 	}
 	return err
 }
 
+// group notes an Auto Scaling group that has lost its tags, or the launch template by which a
+// deletion finds the group.
+func (s *foreignSearch) group(ctx context.Context, name, in string) error {
+	all, err := autoscaling.Groups(ctx, s.c)
+	for _, g := range all {
+		if g.ID == name {
+			template, _, _ := strings.Cut(g.Template, ":")
+			s.add(Foreign{Kind: ec2.LaunchTemplateKind, ID: template, In: "use by " + autoscaling.GroupKind + " " + name}, nil)
+			return err
+		}
+	}
+	s.add(Foreign{Kind: autoscaling.GroupKind, ID: name, In: in}, nil)
+	return err
+}
+
+// ofEKS reports whether an instance with the tags is of a node group of EKS, which deletes its
+// Auto Scaling group itself.
+func (s *foreignSearch) ofEKS(tags cloud.Tags) bool {
+	name := tags[kind.NodeGroupClusterTag]
+	return name != "" && name == s.of.EKSName()
+}
+
 // interfaceOfService notes an interface of an AWS service, or one that nobody uses. The
 // interfaces of load balancers and EKS clusters that are deleted remain for some minutes;
 // AWS deletes them.
 func (s *foreignSearch) interfaceOfService(ctx context.Context, i ec2.Interface, in string) error {
-	exists := true
 	switch {
-	case i.EKSCluster != "" && i.EKSCluster == s.of.EKSName(), s.known[cmp.Or(i.LoadBalancer, i.Endpoint)]:
+	case s.clusters[i.EKSCluster], s.known[cmp.Or(i.LoadBalancer, i.Endpoint)]:
 		return nil
 	case i.EKSCluster != "":
 		names, err := eks.Names(ctx, s.c)
-		if err != nil {
+		if err != nil || !slices.Contains(names, i.EKSCluster) {
 			return err
 		}
-		exists = slices.Contains(names, i.EKSCluster)
+		return s.cluster(ctx, i.EKSCluster, in)
 	case i.LoadBalancer != "":
-		names, err := elb.InterfaceNames(ctx, s.c)
-		if err != nil {
+		lb, err := elb.WithInterface(ctx, s.c, i.LoadBalancer)
+		if err != nil || lb == nil {
 			return err
 		}
-		exists = slices.Contains(names, i.LoadBalancer)
+		s.note("load-balancer", lb.ID, in, lb.Tags, i.Description)
+		return nil
 	}
-	_, told := s.found[cmp.Or(i.LoadBalancer, i.Endpoint)]
-	if exists && !told {
+	if _, told := s.found[i.Endpoint]; !told {
 		s.note("network-interface", i.ID, in, i.Tags, i.Description, i.Requester)
 	}
+	return nil
+}
+
+// cluster notes an EKS cluster.
+func (s *foreignSearch) cluster(ctx context.Context, name, in string) error {
+	have, err := eks.ClusterByName(ctx, s.c, name)
+	if err != nil || have == nil {
+		return err
+	}
+	s.add(Foreign{Kind: "EKS cluster", ID: have.ID, In: in, Owner: ownerOf(have.Tags), Show: fmt.Sprintf("aws eks describe-cluster --region %s --name %s", s.c.Region, name)}, have.Tags)
 	return nil
 }
 
@@ -222,7 +281,53 @@ func (s *foreignSearch) note(kind, id, in string, tags cloud.Tags, hints ...stri
 	if s.known[id] || s.of.Contains(tags) {
 		return
 	}
-	s.found[elb.InterfaceName(id)] = Foreign{Kind: kind, ID: id, In: in, Owner: cmp.Or(ownerOf(tags), cmp.Or(hints...)), Show: showCommand(id)}
+	s.add(Foreign{Kind: kind, ID: id, In: in, Owner: cmp.Or(ownerOf(tags), cmp.Or(hints...)), Show: showCommand(id)}, tags)
+}
+
+// add records a resource with the tags.
+func (s *foreignSearch) add(f Foreign, tags cloud.Tags) {
+	if s.of.MayHaveLost(tags) && f.Kind != "network-interface" { // a run does not make interfaces by themselves
+		f.Restore = s.restoreCommand(f)
+	}
+	s.found[elb.InterfaceName(f.ID)] = f
+}
+
+// restoreCommand returns the command that restores the tags by which a deletion finds a
+// resource.
+func (s *foreignSearch) restoreCommand(f Foreign) string {
+	tags := fmt.Sprintf("--tags Key=%s,Value=%s", s.c.OwnerTag(), cloud.Owned)
+	switch {
+	case f.Kind == autoscaling.GroupKind:
+		return fmt.Sprintf("aws autoscaling create-or-update-tags --tags ResourceId=%s,ResourceType=auto-scaling-group,Key=%s,Value=%s,PropagateAtLaunch=true", f.ID, s.c.OwnerTag(), cloud.Owned)
+	case strings.HasPrefix(f.ID, "arn:") && strings.Contains(f.ID, ":eks:"):
+		return fmt.Sprintf("aws eks tag-resource --resource-arn %s --tags %s=%s", f.ID, s.c.OwnerTag(), cloud.Owned)
+	case strings.HasPrefix(f.ID, "arn:"):
+		return "aws elbv2 add-tags --resource-arns " + f.ID + " " + tags
+	case f.Kind == "load-balancer":
+		return "aws elb add-tags --load-balancer-names " + f.ID + " " + tags
+	}
+	if id := s.missing(f.Kind); id != "" {
+		tags += fmt.Sprintf(" Key=%s,Value=%s", cloud.ResourceTag, id)
+	}
+	return "aws ec2 create-tags --resources " + f.ID + " " + tags
+}
+
+// missing returns the ID of the only resource of a kind that the graph has and AWS does not
+// show; "" if there are none or several.
+func (s *foreignSearch) missing(of string) (id graph.ID) {
+	if of == "instance" {
+		of = ec2.MachineKind
+	}
+	for _, n := range s.g.Resources() {
+		switch {
+		case n.ID().Kind() != of || n.Observed() != nil:
+		case id != "":
+			return ""
+		default:
+			id = n.ID()
+		}
+	}
+	return id
 }
 
 // ownerOf says what tags tell about the owner of a resource.

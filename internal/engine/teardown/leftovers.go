@@ -8,6 +8,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
@@ -19,7 +20,8 @@ import (
 // everything that runs pods, because controllers might create them again, and before the
 // resources that they use, by which the cluster is found. Second, network interfaces that
 // are left behind are deleted after everything that runs pods. Third, the secrets with
-// which the cluster is reached are deleted last.
+// which the cluster is reached are deleted last: if the
+// deletion stops halfway, the keys of machines that exist are still there.
 func Add(g *graph.Graph, all Leftovers) {
 	a := newAdder(g)
 	var own, created, secrets []*pending
@@ -45,9 +47,14 @@ func Add(g *graph.Graph, all Leftovers) {
 	for _, p := range inOrder(created) {
 		a.add(p, edges...)
 	}
-	rest := slices.Clone(g.Resources())
+	slices.SortStableFunc(secrets, func(x, y *pending) int { return identity.TrueFirst(x.Kind.OfMachines, y.Kind.OfMachines) })
+	runs, rest := a.runsPods(), slices.Clone(g.Resources())
 	for _, p := range secrets {
-		a.add(p, graph.Outlives(rest...)...)
+		if p.Kind.OfMachines {
+			rest = append(rest, a.add(p, graph.Outlives(runs...)...))
+		} else {
+			a.add(p, graph.Outlives(rest...)...)
+		}
 	}
 }
 
@@ -78,9 +85,8 @@ type adder struct {
 }
 
 func newAdder(g *graph.Graph) *adder {
-	a := &adder{g: g, kinds: aws.Kinds(), claimed: map[string]bool{}, named: map[string][]graph.Resource{}, referrers: map[string][]graph.Resource{}}
+	a := &adder{g: g, kinds: aws.Kinds(), claimed: Claimed(g), named: map[string][]graph.Resource{}, referrers: map[string][]graph.Resource{}}
 	for _, n := range g.Resources() {
-		a.claimed[n.CloudID()] = true
 		if n.CloudID() != graph.Unknown {
 			a.named[n.CloudID()] = append(a.named[n.CloudID()], n)
 		}
@@ -136,7 +142,7 @@ func shortID(id string) string {
 
 // add adds a leftover with edges to the resources that it refers to, and to those that
 // refer to it.
-func (a *adder) add(p *pending, more ...graph.Edge) {
+func (a *adder) add(p *pending, more ...graph.Edge) graph.Resource {
 	needs := slices.Clone(more)
 	for _, r := range p.Refers {
 		needs = append(needs, graph.Exists(a.named[r]...)...)
@@ -159,6 +165,7 @@ func (a *adder) add(p *pending, more ...graph.Edge) {
 		a.named[name] = append(a.named[name], n)
 	}
 	a.note(n, p.Found)
+	return n
 }
 
 // deletedAfter reports whether n is deleted after one of the resources that outlive a

@@ -15,6 +15,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // Leftover is a resource that has a tag of a cluster and is not in the graph.
@@ -36,6 +37,20 @@ func (l Leftover) String() string {
 		return l.Kind.Name + " " + l.ID
 	}
 	return l.Kind.Name + " " + l.ID + " (" + l.Name + ")"
+}
+
+// Claimed returns the cloud IDs of the resources of a graph, which Search leaves out. A
+// resource whose ID is that of another object does not claim it, except for the tags of
+// subnets, which are searched for by the ID of the subnet.
+func Claimed(g *graph.Graph) map[string]bool {
+	kinds, claimed := aws.Kinds(), map[string]bool{}
+	for _, n := range g.Resources() {
+		f, is := kind.FromState(kinds, n.Observed())
+		if !is || !f.Kind.Borrowed || f.Kind.Type != "" {
+			claimed[n.CloudID()] = true
+		}
+	}
+	return claimed
 }
 
 // search is a search for the resources of a cluster.
@@ -224,6 +239,12 @@ func (s *search) learnName(ctx context.Context, tags []types.TagDescription, own
 	}
 	if !others {
 		return nil
+	}
+	if s.of.EKS { // the name of an EKS cluster is unique in the region
+		have, err := eks.ClusterByName(ctx, s.c, s.of.Kubernetes)
+		if err != nil || have != nil && have.IsOwned(s.c) {
+			return err
+		}
 	}
 	exists, err := s.otherClusterExists(ctx)
 	s.of.Shared = s.of.Shared || exists

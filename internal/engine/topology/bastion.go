@@ -56,7 +56,7 @@ func (in inputs) hasBastion() bool {
 	for _, m := range in.inv.Machines {
 		tag := m.Tags[cloud.ResourceTag]
 		if tag == "bastion" || tag == "" && m.Tags["Name"] == in.m.Name+"-bastion" {
-			return m.Status != shuttingDown
+			return true
 		}
 	}
 	return false

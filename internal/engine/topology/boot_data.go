@@ -17,10 +17,17 @@ import (
 func addCertificates(g *graph.Graph, in inputs) *graph.Ref[secrets.PKIState] {
 	config, origin := in.clusterConfiguration()
 	return graph.Add(g, "certificates", &secrets.PKI{
-		FromManifest: boot.GivenPKI(in.m.Name, in.m.Secrets), Used: in.inv.Initialized || in.hasControlPlane(), Stored: in.launchedControlPlane(),
+		FromManifest: in.givenKeys(), Used: in.inv.Initialized && !in.beginsNewEtcd() || in.hasControlPlane(), Stored: in.launchedControlPlane(),
 		Algorithm: string(config.EncryptionAlgorithm), Days: config.CACertificateValidityPeriodDays,
-	}, graph.From(origin))
+	}, graph.From(origin), graph.DeletedAfter(everything))
 }
+
+// everything selects all resources for graph.DeletedAfter. The keys are deleted last, so a deletion
+// that stops halfway leaves them to the machines that still exist.
+func everything(graph.ID) bool { return true }
+
+// isMachine selects machines for graph.DeletedAfter, also those that leave.
+func isMachine(id graph.ID) bool { return id.Kind() == ec2.MachineKind || id.Kind() == "retired" }
 
 // addBootstrapSecrets adds the secrets and parameters from which machines fetch their
 // boot data: a deletion deletes those that machines have not deleted.
@@ -144,6 +151,9 @@ func (p platform) bootData(x group, id graph.ID, machine string, role boot.Role)
 		spec = boot.KeepToken(spec, TokenTTL)
 	}
 	d.Machine = boot.Machine{Role: role, Version: x.version, Cluster: p.m.Object, Spec: spec, TokenTTL: TokenTTL, Secret: p.secret}
+	if role == boot.Init {
+		d.Restore = p.restore
+	}
 	if p.token != nil && d.Machine.JoinsByToken() {
 		d.Token = p.token
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
@@ -26,6 +27,11 @@ func addRegistration(g *graph.Graph, lbs loadBalancers, p platform, plan machine
 	}
 	addInitMarker(g, p, all)
 	rolls := plan.rollsControlPlane()
+	for _, m := range p.inv.Terminating {
+		if rolls && m.Tags[cloud.RoleTag] == RoleControlPlane {
+			unregister(g, lbs, m, nil, "being terminated")
+		}
+	}
 	if rolls && len(steady) == 0 {
 		return nil
 	}
@@ -51,11 +57,15 @@ func addInitMarker(g *graph.Graph, p platform, machines []*graph.Ref[ec2.Instanc
 		return
 	}
 	network := p.m.Object.Spec.ClusterNetwork
-	graph.Add(g, secrets.InitMarkerKind, &secrets.InitMarker{Machine: machines[0], Network: secrets.ClusterNetwork{
+	marker := &secrets.InitMarker{Machine: machines[0], Network: secrets.ClusterNetwork{
 		Pods:     strings.Join(network.Pods.CIDRBlocks, ","),
 		Services: cmp.Or(strings.Join(network.Services.CIDRBlocks, ","), DefaultServices),
 		Domain:   cmp.Or(network.ServiceDomain, DefaultDomain),
-	}, Endpoint: p.endpoint, After: p.endpoint.Needs()}, graph.From(p.m.Origin("Cluster/"+p.m.Name, "spec.clusterNetwork")))
+	}, Endpoint: p.endpoint, After: p.endpoint.Needs()}
+	if p.beginsNewEtcd() {
+		marker.Replaces = p.inv.InitMachine
+	}
+	graph.Add(g, secrets.InitMarkerKind, marker, graph.From(p.m.Origin("Cluster/"+p.m.Name, "spec.clusterNetwork")), graph.DeletedAfter(isMachine))
 }
 
 // controlPlane is the result of the rollouts of the control plane.
@@ -66,13 +76,13 @@ type controlPlane struct {
 }
 
 // rollControlPlane replaces the outdated machines of the control plane, one group after
-// the other. Each stand-alone Machine is its own group. gone are the unhealthy machines.
-func rollControlPlane(g *graph.Graph, p platform, lbs loadBalancers, k kubernetes, plan machinePlan, machines []Machine, gone []graph.Resource) (out controlPlane, err error) {
+// the other. Each stand-alone Machine is its own group. etcd is what new machines wait for.
+func rollControlPlane(g *graph.Graph, p platform, lbs loadBalancers, k kubernetes, plan machinePlan, machines []Machine, etcd []graph.Resource) (out controlPlane, err error) {
 	for _, x := range plan.groups {
 		if !x.controlPlane || !x.rolls() {
 			continue
 		}
-		after := slices.Concat(out.last, addEtcdMembers(g, p, k.api, x, gone))
+		after := slices.Concat(out.last, etcd)
 		if k.config != nil { // machines that join read it
 			after = append([]graph.Resource{k.config}, after...)
 		}

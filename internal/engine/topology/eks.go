@@ -2,6 +2,7 @@ package topology
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -19,41 +20,52 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 )
 
-// eksPlane is the control plane of EKS, and what the other stages need of it.
+// eksPlane is what the other stages need of the parts of an EKS cluster.
 type eksPlane struct {
-	platform platform
+	server   *graph.Ref[incluster.APIServerState] // nil where the run does not wait for it
+	access   nodeAccess
 	mappings []incluster.Mapping // desired entries of the ConfigMap aws-auth
 	remarks  []string
 }
 
-// addEKS adds the control plane of EKS and its parts.
-func addEKS(g *graph.Graph, b base) (out eksPlane, err error) {
-	spec := &b.m.EKS.ControlPlane.Spec
+// addEKSCluster adds the control plane of EKS.
+func addEKSCluster(g *graph.Graph, b base) platform {
 	p := platform{base: b}
-	p.eks = graph.Add(g, "eks-cluster", newEKSCluster(g, b, spec), b.infra("spec"), graph.With(graph.Exists(b.interfaces)))
+	p.eks = graph.Add(g, "eks-cluster", newEKSCluster(g, b, &b.m.EKS.ControlPlane.Spec), b.infra("spec"), graph.With(graph.Exists(b.interfaces)))
 	p.endpoint = bootdata.Endpoint{EKS: p.eks, Port: eksPort}
-	groups, nodes, err := addNodeGroups(g, p)
+	return p
+}
+
+// addEKSParts adds the parts of an EKS cluster, each after what it needs
+// (docs/adr/0033-create-before-destroy.md): the VPC CNI and its settings before nodes, and
+// Fargate profiles before the add-ons whose pods they select.
+func addEKSParts(g *graph.Graph, p *platform, api *incluster.API, machines bool) (out eksPlane, err error) {
+	spec := &p.m.EKS.ControlPlane.Spec
+	if p.usesAPIServer() {
+		out.server = addServer(g, *p, api, nil, nil)
+	}
+	p.podNetwork = addPodNetwork(g, *p, spec, kubernetes{api: api, server: out.server})
+	nodes, err := addNodeGroups(g, *p)
 	if err != nil {
 		return out, err
 	}
-	profiles, err := addFargateProfiles(g, p)
+	profiles, err := addFargateProfiles(g, *p)
 	if err != nil {
 		return out, err
 	}
-	entries := addAccessEntries(g, p, spec)
-	access := addNodeAccess(g, p, spec)
-	if b.movesToAPI(spec) {
-		graph.Expect(g, "eks-authentication", &eks.Authentication{Cluster: p.eks, Entries: slices.Concat(entries, access.entries)}, b.infra("spec.accessConfig.authenticationMode"))
+	entries := addAccessEntries(g, *p, spec)
+	out.access = addNodeAccess(g, *p, spec)
+	if p.movesToAPI(spec) {
+		graph.Expect(g, "eks-authentication", &eks.Authentication{Cluster: p.eks, Entries: slices.Concat(entries, out.access.entries)}, p.infra("spec.accessConfig.authenticationMode"))
 	}
-	addons := addEKSAddons(g, p, spec, nodes)
+	addEKSAddons(g, *p, spec, profiles, nodes || machines)
 	if spec.AssociateOIDCProvider {
 		graph.Add(g, "oidc-provider", &eks.OIDCProvider{
-			Cluster: p.eks, Tags: b.eksTags(b.m.Name + "-oidc"),
-		}, b.infra("spec.associateOIDCProvider"))
+			Cluster: p.eks, Tags: p.eksTags(p.m.Name + "-oidc"),
+		}, p.infra("spec.associateOIDCProvider"))
 	}
-	retired := retireEKS(g, p, access.roles)
-	addIdentityProvider(g, p, spec, slices.Concat(groups, profiles, entries, access.entries, addons, retired))
-	return eksPlane{p, access.mappings, slices.Concat(access.remarks, b.addonRoleRemarks(spec))}, nil
+	out.mappings, out.remarks = out.access.mappings, slices.Concat(out.access.remarks, p.addonRoleRemarks(spec), p.leavingRemarks())
+	return out, nil
 }
 
 // movesToAPI reports whether the manifest has the authentication mode API, and the cluster
@@ -220,24 +232,34 @@ func howToCreateRole(name string) string {
 	return gate + "set the name of an existing role"
 }
 
-// addEKSAddons adds the add-ons that EKS installs. With nodes, the cluster will have
-// nodes: add-ons run there, and nodes need some of them to become ready.
-func addEKSAddons(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec, nodes bool) (added []graph.Resource) {
+// addEKSAddons adds the add-ons that EKS installs, except for the VPC CNI. With nodes, the
+// cluster will have nodes, on which add-ons run.
+func addEKSAddons(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec, profiles []fargateProfile, nodes bool) {
 	if plane.Addons == nil {
-		return nil
+		return
 	}
 	for i, a := range *plane.Addons {
-		id := graph.ID("addon/" + a.Name)
-		x := &eks.Addon{
-			Cluster: p.eks, Name: a.Name, Version: a.Version, Configuration: a.Configuration, RoleARN: text(a.ServiceAccountRoleArn),
-			Conflicts: "OVERWRITE", Preserve: a.PreserveOnDelete, Nodes: nodes, Tags: p.eksTags(a.Name, p.ownedByName()),
+		if a.Name != vpcCNI {
+			after, onFargate := profilesOf(a.Name, profiles)
+			addEKSAddon(g, p, i, a, nodes || onFargate, after)
 		}
-		if a.ConflictResolution != nil {
-			x.Conflicts = strings.ToUpper(string(*a.ConflictResolution))
-		}
-		added = append(added, graph.Add(g, id, x, p.infra(fmt.Sprintf("spec.addons[%d]", i))))
 	}
-	return added
+}
+
+// vpcCNI is the name of the add-on with the VPC CNI.
+const vpcCNI = "vpc-cni"
+
+// addEKSAddon adds the i-th add-on of the manifest. With runs, its pods will have somewhere to
+// run.
+func addEKSAddon(g *graph.Graph, p platform, i int, a ekscontrolplanev1.Addon, runs bool, after []graph.Edge) graph.Resource {
+	x := &eks.Addon{
+		Cluster: p.eks, Name: a.Name, Version: a.Version, Configuration: a.Configuration, RoleARN: text(a.ServiceAccountRoleArn),
+		Conflicts: "OVERWRITE", Preserve: a.PreserveOnDelete, Nodes: runs, Adopt: p.o.Adopt, Tags: p.eksTags(a.Name, p.ownedByName()),
+	}
+	if a.ConflictResolution != nil {
+		x.Conflicts = strings.ToUpper(string(*a.ConflictResolution))
+	}
+	return graph.Add(g, graph.ID("addon/"+a.Name), x, p.infra(fmt.Sprintf("spec.addons[%d]", i)), graph.With(after))
 }
 
 // addonRoleRemarks name add-ons whose roles do not exist. That is no error: the trust policy of
@@ -254,44 +276,38 @@ func (in inputs) addonRoleRemarks(plane *ekscontrolplanev1.AWSManagedControlPlan
 	return out
 }
 
+// leavingRemarks say what the cluster loses with parts that are not in the manifest any more.
+func (in inputs) leavingRemarks() (out []string) {
+	uses := map[string]string{
+		"vpc-cni": "without its DaemonSet aws-node, pods on new nodes get no addresses", "kube-proxy": "without its DaemonSet, new nodes do not forward Services",
+		"coredns": "without its Deployment, pods cannot resolve names",
+	}
+	for _, name := range slices.Sorted(maps.Keys(in.inv.EKS.Leaving.Addons)) {
+		if preserved := in.inv.EKS.Leaving.Addons[name]; uses[name] != "" && !preserved {
+			out = append(out, fmt.Sprintf("the add-on %s is not in the manifest any more: EKS deletes it with its objects in the cluster, and %s; to keep the objects, run once with preserveOnDelete: true before you remove it", name, uses[name]))
+		}
+	}
+	if admins := in.inv.EKS.Leaving.Admins; len(admins) > 0 {
+		out = append(out, fmt.Sprintf("%s: the policy AmazonEKSClusterAdminPolicy is taken from %s, and no other access entry has it: nobody can administer the cluster, and runs cannot use its API server, unless the ConfigMap aws-auth lets somebody in",
+			in.m.Origin(in.m.InfraObject(), "spec.accessEntries"), strings.Join(admins, ", ")))
+	}
+	return out
+}
+
 // addIdentityProvider adds the OIDC identity provider for users, after all other changes
 // to the cluster.
-func addIdentityProvider(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec, after []graph.Resource) {
-	c := plane.OIDCIdentityProviderConfig
+func addIdentityProvider(g *graph.Graph, p platform) {
+	c := p.m.EKS.ControlPlane.Spec.OIDCIdentityProviderConfig
 	if c == nil {
 		return
 	}
+	after := resourcesOf(g, "node-group", "fargate-profile", "access-entry", "addon")
 	id := graph.ID("identity-provider/" + c.IdentityProviderConfigName)
 	graph.Add(g, id, &eks.IdentityProvider{
 		Cluster: p.eks, Name: c.IdentityProviderConfigName, Issuer: c.IssuerURL, Client: c.ClientID, UserClaim: text(c.UsernameClaim),
 		UserPrefix: text(c.UsernamePrefix), GroupsClaim: text(c.GroupsClaim), GroupsPrefix: text(c.GroupsPrefix), RequiredClaims: c.RequiredClaims,
 		After: after, Tags: p.eksTags(c.IdentityProviderConfigName, cloud.Tags(c.Tags)),
 	}, p.infra("spec.oidcIdentityProviderConfig"))
-}
-
-// retireEKS retires the parts of the EKS cluster that are owned and not desired any more.
-// Unlike in Cluster API, parts that others have added stay. nodeRoles are ARNs of roles
-// whose access entries are named after instance profiles.
-func retireEKS(g *graph.Graph, p platform, nodeRoles map[string]bool) (retired []graph.Resource) {
-	for _, part := range []struct {
-		kind   string
-		names  []string
-		retire func(*graph.Graph, graph.ID, string, *graph.Ref[eks.ClusterState])
-	}{
-		{"node-group", p.inv.EKS.NodeGroups, eks.RetireNodeGroup},
-		{"fargate-profile", p.inv.EKS.Fargate, eks.RetireFargateProfile},
-		{"addon", p.inv.EKS.Addons, eks.RetireAddon},
-		{"access-entry", p.inv.EKS.AccessEntries, eks.RetireAccessEntry},
-	} {
-		for _, name := range part.names {
-			id := graph.ID(part.kind + "/" + name)
-			if g.Resource(id) == nil && (part.kind != "access-entry" || !nodeRoles[name]) {
-				part.retire(g, id, name, p.eks)
-				retired = append(retired, g.Resource(id))
-			}
-		}
-	}
-	return retired
 }
 
 // eksName is the name of the EKS cluster; "" for none.

@@ -16,11 +16,12 @@ import (
 
 // addAccessEntries adds the access entries of the manifest.
 func addAccessEntries(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) (added []graph.Resource) {
+	users := p.roleUsers(g)
 	for i, e := range plane.AccessEntries {
 		id := graph.ID("access-entry/" + e.PrincipalARN)
 		x := &eks.AccessEntry{
 			Cluster: p.eks, Principal: e.PrincipalARN, Type: cmp.Or(strings.ToUpper(string(e.Type)), "STANDARD"), User: e.Username, Groups: e.KubernetesGroups,
-			Tags: p.eksTags(e.PrincipalARN[strings.LastIndex(e.PrincipalARN, "/")+1:], p.ownedByName()),
+			Users: users, Adopt: p.o.Adopt, Tags: p.eksTags(e.PrincipalARN[strings.LastIndex(e.PrincipalARN, "/")+1:], p.ownedByName()),
 		}
 		for _, policy := range e.AccessPolicies {
 			x.Policies = append(x.Policies, eks.AccessPolicy{ARN: policy.PolicyARN, Namespaces: policy.AccessScope.Namespaces})
@@ -29,6 +30,25 @@ func addAccessEntries(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSMa
 		added = append(added, graph.Add(g, id, x, p.infra(fmt.Sprintf("spec.accessEntries[%d]", i))))
 	}
 	return added
+}
+
+// roleUsers lists the nodes and pods that authenticate with a role: those of node groups and
+// Fargate profiles, and the machines and pools of the manifest.
+func (p platform) roleUsers(g *graph.Graph) (users []eks.RoleUser) {
+	for _, r := range g.Resources() {
+		switch x := r.Desired().(type) {
+		case *eks.NodeGroup:
+			users = append(users, eks.RoleUser{Who: fmt.Sprintf("the node group %s (%s)", x.Name, r.Origin()), Role: x.Role, Type: x.EntryType()})
+		case *eks.FargateProfile:
+			users = append(users, eks.RoleUser{Who: fmt.Sprintf("the Fargate profile %s (%s)", x.Name, r.Origin()), Role: x.Role, Type: eks.EntryOfFargate})
+		}
+	}
+	for _, x := range p.groupsAndPools(p.eks) {
+		if role := p.inv.NodeRoles[x.spec.IAMInstanceProfile]; role != "" {
+			users = append(users, eks.RoleUser{Who: fmt.Sprintf("the machines of %s (%s)", x.name, p.m.Origin(x.specAt, x.specPath+".iamInstanceProfile")), ARN: role, Type: eks.EntryOfLinux})
+		}
+	}
+	return users
 }
 
 // nodeAccess permits the machines that are in no node group to join the cluster: by an
@@ -110,7 +130,7 @@ func (a *nodeAccess) addEntry(g *graph.Graph, p platform, x group) {
 	case !hasEntry(g, role) && !a.roles[role]:
 		a.roles[role] = role != ""
 		a.entries = append(a.entries, graph.Add(g, id, &eks.AccessEntry{
-			Cluster: p.eks, Principal: role, Type: "EC2_LINUX", Tags: p.eksTags(profile),
+			Cluster: p.eks, Principal: role, Type: eks.EntryOfLinux, Adopt: p.o.Adopt, Tags: p.eksTags(profile),
 		}, graph.From(at)))
 	}
 }
@@ -118,7 +138,7 @@ func (a *nodeAccess) addEntry(g *graph.Graph, p platform, x group) {
 // hasEntry reports whether a role has an access entry: the manifest has one for
 // it, or EKS creates one itself, as for the roles of node groups.
 func hasEntry(g *graph.Graph, role string) bool {
-	return g.Resource(graph.ID("role/"+role[strings.LastIndex(role, "/")+1:])) != nil || g.Resource(graph.ID("access-entry/"+role)) != nil
+	return g.Resource(roleID(role)) != nil || g.Resource(graph.ID("access-entry/"+role)) != nil
 }
 
 // givenMappings returns the mappings of the manifest.

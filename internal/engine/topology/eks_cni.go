@@ -2,6 +2,9 @@ package topology
 
 import (
 	"fmt"
+	"slices"
+
+	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
@@ -9,11 +12,51 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 )
 
-// addEKSDaemonSets adds what the manifest says about the VPC CNI and kube-proxy, which EKS
-// installs: disabled ones are removed.
-func addEKSDaemonSets(g *graph.Graph, p platform, k kubernetes) {
-	if p.m.EKS == nil {
-		return
+// addPodNetwork adds the add-on with the VPC CNI, and what the manifest says about the
+// DaemonSets that EKS installs: disabled ones are removed. It returns what has to be settled
+// before nodes start: a node takes the number of its pods and their subnets from the settings
+// that it finds ("Assign more IP addresses to Amazon EKS nodes with prefixes", "Deploy Pods in
+// alternate subnets with custom networking", EKS user guide).
+func addPodNetwork(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec, k kubernetes) (before []graph.Edge) {
+	addon := addVPCCNI(g, p, plane)
+	settings := addEKSDaemonSets(g, p, k, graph.Awaits(addon))
+	if settings == nil && !needsAddon(plane) {
+		return nil
+	}
+	return append(graph.Awaits(addon), graph.Awaits(settings)...)
+}
+
+// addVPCCNI adds the add-on with the VPC CNI, if the manifest has it. Its DaemonSet needs no
+// node to be active.
+func addVPCCNI(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) graph.Resource {
+	if plane.Addons == nil {
+		return nil
+	}
+	for i, a := range *plane.Addons {
+		if a.Name == vpcCNI {
+			return addEKSAddon(g, p, i, a, false, nil)
+		}
+	}
+	return nil
+}
+
+// needsAddon reports whether nodes need the add-on with the VPC CNI before they start. If EKS
+// installs the VPC CNI by itself, and the add-on has neither settings nor a role, the first one
+// is enough.
+func needsAddon(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) bool {
+	if !plane.BootstrapSelfManagedAddons || plane.Addons == nil {
+		return true
+	}
+	return slices.ContainsFunc(*plane.Addons, func(a ekscontrolplanev1.Addon) bool {
+		return a.Name == vpcCNI && (a.Configuration != "" || text(a.ServiceAccountRoleArn) != "")
+	})
+}
+
+// addEKSDaemonSets adds the settings of the VPC CNI, and removes the DaemonSets that the
+// manifest disables, if the run uses the API server.
+func addEKSDaemonSets(g *graph.Graph, p platform, k kubernetes, after []graph.Edge) graph.Resource {
+	if k.server == nil {
+		return nil
 	}
 	spec := &p.m.EKS.ControlPlane.Spec
 	if spec.KubeProxy.Disable {
@@ -23,14 +66,15 @@ func addEKSDaemonSets(g *graph.Graph, p platform, k kubernetes) {
 	if spec.VpcCni.Disable {
 		graph.Retire(g, "self-managed-addon/vpc-cni", &incluster.SelfManagedAddon{API: k.api, Server: k.server, Objects: incluster.VPCCNIObjects()},
 			p.infra("spec.vpcCni.disable"))
-		return
+		return nil
 	}
 	subnets := p.net.secondary()
-	if p.m.HasVPCCNI() && (len(spec.VpcCni.Env) > 0 || len(subnets) > 0) {
-		graph.Expect(g, "vpc-cni", &incluster.VPCCNI{
-			API: k.api, Server: k.server, Cluster: p.eks, Name: p.m.Name, Env: spec.VpcCni.Env, Subnets: subnets,
-		}, p.infra("spec.vpcCni"))
+	if !p.m.HasVPCCNI() || len(spec.VpcCni.Env) == 0 && len(subnets) == 0 {
+		return nil
 	}
+	return graph.Expect(g, "vpc-cni", &incluster.VPCCNI{
+		API: k.api, Server: k.server, Cluster: p.eks, Name: p.m.Name, Env: spec.VpcCni.Env, Subnets: subnets,
+	}, p.infra("spec.vpcCni"), graph.With(after))
 }
 
 // secondary returns the subnets for pods, by zone.

@@ -21,19 +21,19 @@ const managedReplicas = "cluster.x-k8s.io/replicas-managed-by"
 
 // addNodeGroups adds the managed node groups. It reports whether the cluster will have
 // nodes.
-func addNodeGroups(g *graph.Graph, p platform) (added []graph.Resource, nodes bool, err error) {
+func addNodeGroups(g *graph.Graph, p platform) (nodes bool, err error) {
 	for _, pool := range p.m.Pools {
 		if pool.Managed == nil {
 			continue
 		}
 		r, err := newNodeGroup(g, p, pool)
 		if err != nil {
-			return nil, false, err
+			return false, err
 		}
-		added = append(added, graph.Add(g, graph.ID("node-group/"+r.Name), r, graph.From(p.m.Origin("AWSManagedMachinePool/"+pool.Managed.Name, "spec"))))
+		graph.Add(g, graph.ID("node-group/"+r.Name), r, graph.From(p.m.Origin("AWSManagedMachinePool/"+pool.Managed.Name, "spec")), graph.With(p.podNetwork))
 		nodes = nodes || r.Desired > 0
 	}
-	return added, nodes, nil
+	return nodes, nil
 }
 
 func newNodeGroup(g *graph.Graph, p platform, pool manifest.Pool) (*eks.NodeGroup, error) {
@@ -46,7 +46,7 @@ func newNodeGroup(g *graph.Graph, p platform, pool manifest.Pool) (*eks.NodeGrou
 			policies: NodePolicies(), more: spec.RoleAdditionalPolicies, at: "spec",
 		}),
 		Force: pool.ForceUpdate, Capacity: "ON_DEMAND", MinSize: desired, MaxSize: desired, Desired: desired, Labels: spec.Labels, MaxUnavailable: 1,
-		Hooks: spec.AWSLifecycleHooks, Tags: p.nodeTags(p.m.KubernetesName(), spec.AdditionalTags),
+		Hooks: spec.AWSLifecycleHooks, Adopt: p.o.Adopt, Tags: p.nodeTags(p.m.KubernetesName(), spec.AdditionalTags),
 		NodeTags: cloud.Tags(p.m.NodeTags(pool)),
 	}
 	var err error
@@ -188,30 +188,4 @@ func (b base) subnets(origin string, ids, zones []string, kind expinfrav1.AZSubn
 // observedAs reports whether the inventory has a subnet under that ID.
 func (in inputs) observedAs(s subnet, id string) bool {
 	return slices.ContainsFunc(in.inv.Subnets, func(x ec2.SubnetState) bool { return x.ID == id && x.Tags["Name"] == s.name })
-}
-
-// addFargateProfiles adds the Fargate profiles, one after the other: EKS creates
-// and deletes one at a time.
-func addFargateProfiles(g *graph.Graph, p platform) (added []graph.Resource, err error) {
-	var before *graph.Ref[eks.FargateProfileState]
-	for _, x := range p.m.EKS.Fargate {
-		id := graph.ID("fargate-profile/" + x.Spec.ProfileName)
-		origin := p.m.Origin("AWSFargateProfile/"+x.Name, "spec")
-		f := &eks.FargateProfile{
-			Cluster: p.eks, Name: x.Spec.ProfileName, Role: addRole(g, p.inputs, roleSpec{
-				name: x.Spec.RoleName, path: x.Spec.RolePath, boundary: x.Spec.RolePermissionsBoundary, services: []string{"eks-fargate-pods.amazonaws.com"},
-				policies: []string{"AmazonEKSFargatePodExecutionRolePolicy"}, at: "spec",
-			}),
-			Tags: p.nodeTags(p.m.Name, x.Spec.AdditionalTags),
-		}
-		if f.Subnets, err = p.subnets(origin, x.Spec.SubnetIDs, nil, expinfrav1.AZSubnetTypePrivate); err != nil {
-			return nil, err
-		}
-		for _, s := range x.Spec.Selectors {
-			f.Selectors = append(f.Selectors, eks.Selector{Namespace: s.Namespace, Labels: s.Labels})
-		}
-		before = graph.Add(g, id, f, graph.With(graph.On(before)), graph.From(origin))
-		added = append(added, before)
-	}
-	return added, nil
 }

@@ -217,6 +217,9 @@ func (in inputs) unhealthy(m ec2.InstanceState) string {
 	if !in.o.Drain || !in.usesAPIServer() {
 		return ""
 	}
+	if in.hasLostCluster(m) {
+		return "it belongs to a cluster whose etcd is lost"
+	}
 	return in.inv.Unhealthy[m.ID]
 }
 

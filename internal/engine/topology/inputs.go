@@ -106,20 +106,17 @@ func (in inputs) waitsForNodes() bool { return in.o.Wait == NodesJoined || in.o.
 // hasControlPlane reports whether the control plane has machines.
 func (in inputs) hasControlPlane() bool {
 	for _, m := range in.inv.Machines {
-		if m.Tags[cloud.RoleTag] == RoleControlPlane && m.Status != shuttingDown {
+		if m.Tags[cloud.RoleTag] == RoleControlPlane {
 			return true
 		}
 	}
 	return false
 }
 
-// shuttingDown is the state of an instance that is being terminated.
-const shuttingDown = "shutting-down"
-
-// launchedControlPlane reports whether a run has launched a machine of the control plane.
-// The machines that Cluster API has launched have no template tag.
+// launchedControlPlane reports whether a run has launched a machine of the control plane, which may
+// be terminating. The machines that Cluster API has launched have no template tag.
 func (in inputs) launchedControlPlane() bool {
-	return slices.ContainsFunc(in.inv.Machines, func(m ec2.InstanceState) bool {
+	return slices.ContainsFunc(slices.Concat(in.inv.Machines, in.inv.Terminating), func(m ec2.InstanceState) bool {
 		return m.Tags[cloud.RoleTag] == RoleControlPlane && m.Tags[cloud.TemplateTag] != ""
 	})
 }

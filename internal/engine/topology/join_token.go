@@ -84,6 +84,6 @@ func (in inputs) renewsToken(g group) bool {
 // keepsToken reports whether a machine of the control plane renews the token: one of the
 // inventory, or one that is launched and replaces none.
 func (in inputs) keepsToken(groups []groupPlan) bool {
-	return slices.ContainsFunc(in.inv.Machines, func(m ec2.InstanceState) bool { return m.Tags[tokenTag] != "" && m.Status != shuttingDown }) ||
+	return slices.ContainsFunc(in.inv.Machines, func(m ec2.InstanceState) bool { return m.Tags[tokenTag] != "" }) ||
 		slices.ContainsFunc(groups, func(p groupPlan) bool { return in.renewsToken(p.group) && len(p.launch) > 0 && !p.rolls() })
 }

@@ -1,11 +1,13 @@
 package topology
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/diagnose"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
@@ -13,9 +15,10 @@ import (
 
 // kubernetes are the resources in the Kubernetes cluster that other stages refer to.
 type kubernetes struct {
-	api    *incluster.API                           // nil where the run needs no API server
-	server *graph.Ref[incluster.APIServerState]     // nil where the run does not wait for it
-	config *graph.Ref[incluster.KubeadmConfigState] // nil if the cluster does not use kubeadm, or the run does not wait
+	api        *incluster.API                           // nil where the run needs no API server
+	server     *graph.Ref[incluster.APIServerState]     // nil where the run does not wait for it
+	config     *graph.Ref[incluster.KubeadmConfigState] // nil if the cluster does not use kubeadm, or the run does not wait
+	podNetwork []graph.Edge                             // after which Nodes can become ready
 	// controlPlaneNodes are the Nodes of the control plane, except for those of
 	// rollouts.
 	controlPlaneNodes []graph.Resource
@@ -37,41 +40,47 @@ func newAPI(p platform, plan machinePlan) *incluster.API {
 	return &incluster.API{Endpoint: p.endpoint, PKI: p.keys, EKS: p.eks, Without: strings.Join(without, " ")}
 }
 
-// addKubernetes adds the API server, the ConfigMaps of kubeadm, the add-ons, and the
-// Nodes of the machines. answers are the resources that have to be settled before the API
-// server can answer.
-func addKubernetes(g *graph.Graph, p platform, api *incluster.API, plan machinePlan, machines []Machine, answers []graph.Resource, mappings []incluster.Mapping) (k kubernetes, remarks []string) {
-	k.api = api
-	if !p.usesAPIServer() {
-		return k, p.postponedRemarks(mappings)
-	}
+// addServer adds the API server. answers are the resources that have to be settled before it
+// can answer.
+func addServer(g *graph.Graph, p platform, api *incluster.API, machines []Machine, answers []graph.Resource) *graph.Ref[incluster.APIServerState] {
 	server := &incluster.APIServer{API: api, After: graph.Awaits(answers...)}
 	for _, m := range machines {
 		if m.ControlPlane {
 			server.Machines, server.After = append(server.Machines, m.Instance), append(server.After, m.routes...)
 		}
 	}
-	k.server = graph.Expect(g, "api-server", server, p.infra("spec.controlPlaneEndpoint"), graph.Diagnosed(diagnose.Server(server)))
+	return graph.Expect(g, "api-server", server, p.infra("spec.controlPlaneEndpoint"), graph.Diagnosed(diagnose.Server(server)))
+}
+
+// addKubernetes adds the API server, unless k has it, the ConfigMaps of kubeadm, the add-ons,
+// and the Nodes of the machines. etcd is the check that members of etcd have machines: while one has
+// none, no other machine of the control plane joins.
+func addKubernetes(g *graph.Graph, p platform, k kubernetes, plan machinePlan, machines []Machine, answers, etcd []graph.Resource, mappings []incluster.Mapping) (_ kubernetes, remarks []string) {
+	if !p.usesAPIServer() {
+		return k, p.postponedRemarks(mappings)
+	}
+	if k.server == nil {
+		k.server = addServer(g, p, k.api, machines, answers)
+	}
 	if cp := p.m.ControlPlane; cp != nil && p.m.EKS == nil {
 		config, origin := p.clusterConfiguration()
 		k.config = graph.Expect(g, "kubeadm-config", &incluster.KubeadmConfig{
-			API: api, Server: k.server, Version: cp.Object.Spec.Version, Spec: config, Unknown: plan.unknown,
+			API: k.api, Server: k.server, Version: cp.Object.Spec.Version, Spec: config, Unknown: plan.unknown,
 		}, graph.From(origin))
 	}
 	if len(mappings) > 0 {
-		graph.Install(g, "aws-auth", &incluster.AWSAuth{API: api, Server: k.server, Wanted: mappings}, p.infra("spec.iamAuthenticatorConfig"))
+		graph.Install(g, "aws-auth", &incluster.AWSAuth{API: k.api, Server: k.server, Wanted: mappings}, p.infra("spec.iamAuthenticatorConfig"))
 	}
-	addEKSDaemonSets(g, p, k)
-	podNetwork := addAddons(g, p, k)
+	k.podNetwork = addAddons(g, p, k)
 	var after []graph.Edge // a Node joins without a pod network
 	if p.o.Wait == NodesReady {
-		after = podNetwork
+		after = k.podNetwork
 	}
 	for _, m := range machines {
 		switch {
 		case m.rolls: // its rollout waits for it
 		case m.ControlPlane:
-			k.controlPlaneNodes = append(k.controlPlaneNodes, addNode(g, p, k, m, after))
+			k.controlPlaneNodes = append(k.controlPlaneNodes, addNode(g, p, k, m, slices.Concat(after, graph.Awaits(etcd...))))
 		case p.waitsForNodes():
 			addNode(g, p, k, m, after)
 		}
@@ -127,32 +136,68 @@ func (in inputs) waitsForNode(m Machine) bool {
 	return in.usesAPIServer() && (m.ControlPlane || m.rolls || in.waitsForNodes())
 }
 
-// addEtcdMembers adds a check of the etcd members before machines are added to an
-// initialized control plane: a member may belong to a machine that was lost. gone are the
-// unhealthy machines, which leave before.
-func addEtcdMembers(g *graph.Graph, p platform, api *incluster.API, x groupPlan, gone []graph.Resource) []graph.Resource {
-	if !x.controlPlane {
-		return nil
-	}
-	if !p.checksEtcd(x) {
+// addEtcdMembers adds the check that each member of etcd has a machine, before machines are added to
+// a control plane that has begun. It returns the resources that new machines of the control plane
+// wait for. gone are the unhealthy machines, which leave before.
+func addEtcdMembers(g *graph.Graph, p platform, api *incluster.API, plan machinePlan, gone []graph.Resource) []graph.Resource {
+	if !p.checksEtcd(plan) {
 		return gone
 	}
-	const id = "etcd-members"
-	if r := g.Resource(id); r != nil { // each single Machine is its own group
-		return []graph.Resource{r}
-	}
 	certificates, _ := p.etcdCertificates()
-	return []graph.Resource{graph.Expect(g, id, &incluster.EtcdMembers{API: api, Certificates: certificates, After: graph.Awaits(gone...)}, graph.From(x.origin))}
+	_, origin := p.clusterConfiguration()
+	return []graph.Resource{graph.Expect(g, "etcd-members", &incluster.EtcdMembers{
+		API: api, Certificates: certificates, After: graph.Awaits(gone...), Signs: p.lostMembers(),
+	}, graph.From(origin), graph.Diagnosed(diagnose.Etcd(p.controlPlane(), plan.controlPlanes())))}
 }
 
-func (in inputs) checksEtcd(x groupPlan) bool {
+// controlPlane lists the IDs of the machines of the control plane.
+func (in inputs) controlPlane() (ids []string) {
+	for _, m := range in.inv.Machines {
+		if m.Tags[cloud.RoleTag] == RoleControlPlane {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
+}
+
+// controlPlanes is the number of machines of the control plane that the manifest has.
+func (p machinePlan) controlPlanes() (n int) {
+	for _, x := range p.groups {
+		if x.controlPlane {
+			n += x.count
+		}
+	}
+	return n
+}
+
+// lostMembers says why members of etcd may have no machine.
+func (in inputs) lostMembers() (signs []string) {
+	for _, m := range in.inv.Terminating {
+		if m.Tags[cloud.RoleTag] == RoleControlPlane {
+			signs = append(signs, fmt.Sprintf("that of %s (%s), which is %s", m.ID, m.PrivateDNS, m.Status))
+		}
+	}
+	return append(signs, in.inv.LostMembers...)
+}
+
+// checksEtcd reports whether a run compares the members of etcd with the machines. It does so if it
+// launches machines of the control plane, or if a member seems to have no machine.
+func (in inputs) checksEtcd(plan machinePlan) bool {
+	launches := slices.ContainsFunc(plan.groups, func(x groupPlan) bool { return x.controlPlane && len(x.launch) > 0 })
+	return in.hasEtcd() && (launches || len(in.inv.LostMembers) > 0)
+}
+
+// hasEtcd reports whether etcd runs on machines of the control plane, and the run may change its
+// members.
+func (in inputs) hasEtcd() bool {
 	_, stacked := in.etcdCertificates()
-	return x.controlPlane && len(x.launch) > 0 && in.replacesOutdated(x.group) && in.inv.Initialized && in.hasControlPlane() && stacked
+	begun := in.inv.Initialized || !in.launchedControlPlane() // otherwise its first machine may still boot
+	return in.m.EKS == nil && stacked && begun && in.hasControlPlane() && in.o.Drain && in.usesAPIServer()
 }
 
 // drainsAny reports whether the run drains a Node or removes a member of etcd.
 func (in inputs) drainsAny(plan machinePlan) bool {
-	return slices.ContainsFunc(plan.leaving, in.drains) || slices.ContainsFunc(plan.groups, func(x groupPlan) bool {
-		return in.checksEtcd(x) || slices.ContainsFunc(slices.Concat(x.outdated, x.unhealthy), in.drains)
+	return in.checksEtcd(plan) || slices.ContainsFunc(plan.leaving, in.drains) || slices.ContainsFunc(plan.groups, func(x groupPlan) bool {
+		return slices.ContainsFunc(slices.Concat(x.outdated, x.unhealthy), in.drains)
 	})
 }

@@ -84,6 +84,7 @@ func planMachines(in inputs, groups []group, bastion bool) (p machinePlan) {
 	slices.Sort(p.unknown)
 	p.leaving = in.leaving(p.groups, bastion)
 	p.keepsToken = in.keepsToken(p.groups)
+	p.remarks = append(p.remarks, in.newEtcdRemarks(p.groups)...)
 	return p
 }
 
@@ -170,7 +171,6 @@ func (in inputs) assign(g group) map[int]existingMachine {
 		at, indexed := strings.CutPrefix(tag, base+"/")
 		i, err := strconv.Atoi(at)
 		switch {
-		case m.Status == shuttingDown:
 		case indexed && err == nil:
 			if !pattern.MatchString(m.Tags[infrav1.MachineNameTagKey]) || e.name != e.machine { // otherwise it may be a name from Cluster API, and stays
 				e = existingMachine{state: m}
@@ -246,7 +246,7 @@ func (in inputs) leaving(groups []groupPlan, bastion bool) (out []ec2.InstanceSt
 	}
 	for _, m := range in.inv.Machines {
 		tag := m.Tags[cloud.ResourceTag]
-		if m.Status != shuttingDown && !tags[tag] && !ids[m.ID] && (tag != "" || !names[m.Tags["Name"]]) {
+		if !tags[tag] && !ids[m.ID] && (tag != "" || !names[m.Tags["Name"]]) {
 			out = append(out, m)
 		}
 	}

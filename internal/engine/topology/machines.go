@@ -28,33 +28,38 @@ type platform struct {
 	record   recordedNames
 	eks      *graph.Ref[eks.ClusterState] // nil except on EKS
 	token    *incluster.CurrentToken      // nil if no machine joins with a token
+	restore  *bootdata.Restore            // nil if the control plane is not restored
+	// podNetwork is what machines and pools of an EKS cluster wait for before they start.
+	podNetwork []graph.Edge
 }
 
 // addMachines adds all machines and pools, and their Kubernetes resources: the API server
 // and the Nodes.
-func addMachines(g *graph.Graph, p platform, lbs loadBalancers, api *incluster.API, plan machinePlan, mappings []incluster.Mapping) (all []Machine, remarks []string, err error) {
-	p.token = addJoinToken(g, p, api, plan)
-	gone := removeUnhealthy(g, p, lbs, kubernetes{api: api}, plan)
+func addMachines(g *graph.Graph, p platform, lbs loadBalancers, k kubernetes, plan machinePlan, mappings []incluster.Mapping) (all []Machine, remarks []string, err error) {
+	p.token = addJoinToken(g, p, k.api, plan)
+	etcd := addEtcdMembers(g, p, k.api, plan, removeUnhealthy(g, p, lbs, kubernetes{api: k.api}, plan))
+	etcd = append(etcd, addNewEtcd(g, p)...)
 	for _, x := range plan.groups {
-		machines, err := addGroup(g, p, api, x, gone)
+		machines, err := addGroup(g, p, x, etcd)
 		if err != nil {
 			return nil, nil, err
 		}
 		all = append(all, machines...)
 	}
-	pools, remarks, err := addPools(g, p, plan)
-	if err != nil {
-		return nil, nil, err
-	}
 	registered := addRegistration(g, lbs, p, plan, all)
-	k, more := addKubernetes(g, p, api, plan, all, slices.Concat(lbs.listeners, registered), mappings)
-	remarks = append(remarks, more...)
-	control, err := rollControlPlane(g, p, lbs, k, plan, all, gone)
+	k, remarks = addKubernetes(g, p, k, plan, all, slices.Concat(lbs.listeners, registered), etcd, mappings)
+	control, err := rollControlPlane(g, p, lbs, k, plan, all, etcd)
 	if err != nil {
 		return nil, nil, err
 	}
 	all = append(all, control.launched...)
 	images := addSystemImages(g, p, k, control.last)
+	pools, more, err := addPools(g, p, k.api, plan, control.last)
+	if err != nil {
+		return nil, nil, err
+	}
+	remarks = append(more, remarks...)
+	addPoolNodes(g, p, k, pools)
 	workers, err := rollWorkers(g, p, lbs, k, plan, all, slices.Concat(control.last, images))
 	if err != nil {
 		return nil, nil, err
@@ -64,14 +69,16 @@ func addMachines(g *graph.Graph, p platform, lbs loadBalancers, api *incluster.A
 		remarks = append(remarks, remark)
 	}
 	terminateMachines(g, p, lbs, k, plan, all, slices.Concat(registered, k.controlPlaneNodes, control.settled))
-	retirePools(g, p, all, pools)
+	finishRestore(g, p, k)
+	retireNodeGroups(g, p)
+	retirePools(g, p)
 	deleteBootData(g, p, plan, all)
 	return all, remarks, nil
 }
 
-// addGroup adds the machines of a group, except for those that a rollout
-// launches. gone are the unhealthy machines of the control plane.
-func addGroup(g *graph.Graph, p platform, api *incluster.API, x groupPlan, gone []graph.Resource) (out []Machine, err error) {
+// addGroup adds the machines of a group, except for those that a rollout launches. etcd is what new
+// machines of the control plane wait for.
+func addGroup(g *graph.Graph, p platform, x groupPlan, etcd []graph.Resource) (out []Machine, err error) {
 	add := func(at place, after []graph.Edge) error {
 		m, err := addMachine(g, p, x, at, after)
 		out = append(out, m)
@@ -85,7 +92,10 @@ func addGroup(g *graph.Graph, p platform, api *incluster.API, x groupPlan, gone 
 	if x.rolls() {
 		return out, nil
 	}
-	after := graph.Awaits(addEtcdMembers(g, p, api, x, gone)...)
+	var after []graph.Edge
+	if x.controlPlane {
+		after = graph.Awaits(etcd...)
+	}
 	for _, at := range x.launch {
 		if err := add(at, after); err != nil {
 			return nil, err
@@ -126,7 +136,7 @@ func addMachine(g *graph.Graph, p platform, x groupPlan, at place, after []graph
 	}
 	out.Group, out.name, out.ControlPlane, out.External = x.name, x.instanceName(at.index), x.controlPlane, x.externalCloudProvider()
 	out.labels, out.rolls, out.replaceable = x.labels, x.rolls(), !x.controlPlane && p.replacesOutdated(x.group)
-	out.Instance = graph.Add(g, id, r, graph.From(x.origin), graph.With(after))
+	out.Instance = graph.Add(g, id, r, graph.From(x.origin), graph.With(after, p.podNetwork))
 	return out, nil
 }
 

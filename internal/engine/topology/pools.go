@@ -12,23 +12,28 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/diagnose"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
 // addPools adds the Auto Scaling groups of AWSMachinePools, and their launch
 // templates.
-func addPools(g *graph.Graph, p platform, plan machinePlan) (pools []graph.Resource, remarks []string, err error) {
+//
+// Pools wait for the rollout of the control plane, in after: a kubelet may not be newer than the API
+// server.
+func addPools(g *graph.Graph, p platform, api *incluster.API, plan machinePlan, after []graph.Resource) (pools []scalingPool, remarks []string, err error) {
 	for _, pool := range p.m.Pools {
 		if pool.Scaling == nil {
 			continue
 		}
 		x := p.poolGroup(pool, p.eks)
-		added, err := addPool(g, p, pool, x)
+		added, err := addPool(g, p, api, pool, x, after)
 		if err != nil {
 			return nil, nil, err
 		}
-		pools = append(pools, added)
+		pools = append(pools, scalingPool{added, x})
 		if x.kubeadm != nil && boot.ByToken(x.kubeadm) && !plan.keepsToken {
 			remarks = append(remarks, fmt.Sprintf("%s: no machine of the control plane keeps the token valid that machines join with: %s", x.origin, p.withoutKeeper()))
 		}
@@ -45,7 +50,13 @@ func (p platform) withoutKeeper() string {
 	return fmt.Sprintf("those that the pool adds by itself join within %s after a run, and later boot and do not join, until one of the control plane is replaced, or a run with --wait=api makes a token that is valid for a year", TokenTTL)
 }
 
-func addPool(g *graph.Graph, p platform, pool manifest.Pool, x group) (graph.Resource, error) {
+// scalingPool is the Auto Scaling group of a pool.
+type scalingPool struct {
+	*graph.Ref[autoscaling.GroupState]
+	group group
+}
+
+func addPool(g *graph.Graph, p platform, api *incluster.API, pool manifest.Pool, x group, after []graph.Resource) (*graph.Ref[autoscaling.GroupState], error) {
 	spec := pool.Scaling.Spec
 	from := graph.From(p.m.Origin("AWSMachinePool/"+pool.Scaling.Name, "spec"))
 	content := newLaunchTemplate(g, p, x, pool)
@@ -62,15 +73,50 @@ func addPool(g *graph.Graph, p platform, pool manifest.Pool, x group) (graph.Res
 	if a.Subnets, err = poolSubnets(g, p.base, pool, x); err != nil {
 		return nil, err
 	}
+	n := int32(pool.Replicas()) //nolint:gosec // a group has a few thousand
 	if _, managed := pool.Object.Annotations[managedReplicas]; !managed {
-		n := int32(pool.Replicas()) //nolint:gosec // a group has a few thousand
 		a.Desired = &n
+	} else if n >= spec.MinSize && n <= spec.MaxSize { // as CAPA's CreateASG
+		a.Initial = &n
 	}
 	for _, s := range a.Subnets {
 		a.Needed = append(a.Needed, p.net.egress(s)...)
 	}
-	a.Template = graph.Add(g, graph.ID(content.Tags[cloud.ResourceTag]), content, from)
-	return graph.Add(g, id, a, from), nil
+	a.Template = graph.Add(g, graph.ID(content.Tags[cloud.ResourceTag]), content, from, graph.With(graph.Awaits(after...)))
+	if !p.usesAPIServer() {
+		return graph.Add(g, id, a, from, graph.With(p.podNetwork)), nil
+	}
+	a.Nodes = api.MachinesOf
+	var added *graph.Ref[autoscaling.GroupState]
+	added = graph.Add(g, id, a, from, graph.With(p.podNetwork), graph.Diagnosed(diagnose.Group(api, func() (autoscaling.GroupState, bool) { return added.Found() })))
+	return added, nil
+}
+
+// addPoolNodes adds the Nodes of the machines of all pools, if the run waits for them.
+func addPoolNodes(g *graph.Graph, p platform, k kubernetes, pools []scalingPool) {
+	if !p.waitsForNodes() {
+		return
+	}
+	add := func(name, origin string, n *incluster.PoolNodes) {
+		n.API, n.Server, n.Ready = k.api, k.server, p.o.Wait == NodesReady
+		var after []graph.Edge // a Node joins without a pod network
+		if n.Ready {
+			after = k.podNetwork
+		}
+		graph.Expect(g, graph.ID(incluster.PoolNodesKind+"/"+name), n, graph.From(origin), graph.With(after), graph.Diagnosed(diagnose.PoolNodes(n)))
+	}
+	for _, pool := range pools {
+		add(pool.group.name, pool.Origin(), &incluster.PoolNodes{Group: pool.Ref, External: pool.group.externalCloudProvider()})
+	}
+	for _, pool := range p.m.Pools {
+		if pool.Managed == nil {
+			continue
+		}
+		id := graph.ID("node-group/" + pool.Managed.Spec.EKSNodegroupName)
+		if group, ok := g.Resource(id).(*graph.Ref[eks.NodeGroupState]); ok && group.Role() == graph.RoleManaged {
+			add(pool.Managed.Spec.EKSNodegroupName, group.Origin(), &incluster.PoolNodes{NodeGroup: group})
+		}
+	}
 }
 
 // poolData returns the boot data of the machines of a pool.
@@ -131,34 +177,4 @@ func poolSubnets(g *graph.Graph, b base, pool manifest.Pool, x group) (out []*gr
 		kind = expinfrav1.AZSubnetTypePublic
 	}
 	return b.subnets(b.m.Origin("MachinePool/"+pool.Object.Name, "spec.failureDomains"), nil, pool.Object.Spec.FailureDomains, kind)
-}
-
-// retirePools retires pools that are not desired any more, after the machines and the
-// other pools are settled. A pool is found by its launch template, so that is deleted
-// last.
-func retirePools(g *graph.Graph, p platform, machines []Machine, pools []graph.Resource) {
-	stay := pools
-	for _, m := range machines {
-		stay = append(stay, m.Instance)
-	}
-	var groups []graph.Resource // retired node groups: they do not report their template
-	for _, name := range p.inv.EKS.NodeGroups {
-		n := g.Resource(graph.ID("node-group/" + name))
-		if _, wanted := n.(*graph.Ref[eks.NodeGroupState]); !wanted {
-			groups = append(groups, n)
-		}
-	}
-	for _, t := range p.inv.Templates {
-		name := t.Tags["Name"]
-		if name == "" || g.Resource(graph.ID("launch-template/"+name)) != nil {
-			continue
-		}
-		from, waits := graph.From("no longer in the manifest"), graph.With(graph.Awaits(stay...))
-		tags := func(kind string) cloud.Tags {
-			return cloud.Tags{"Name": name, cloud.ResourceTag: kind + "/" + name}
-		}
-		pool := graph.Retire(g, graph.ID("retired/auto-scaling-group/"+name), &autoscaling.Group{Name: name, Tags: tags("auto-scaling-group")}, from, waits)
-		graph.Retire(g, graph.ID("retired/launch-template/"+name), &ec2.LaunchTemplate{Name: t.Name, Tags: tags("launch-template")},
-			from, graph.With(graph.Awaits(append(groups, pool)...), graph.Outlives(append(groups, pool)...)))
-	}
 }

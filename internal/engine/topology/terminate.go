@@ -13,6 +13,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
 // terminateMachines terminates unhealthy workers, and the machines that are not desired any
@@ -33,8 +34,13 @@ func terminateMachines(g *graph.Graph, p platform, lbs loadBalancers, k kubernet
 		}
 	}
 	why := reason{text: "no longer in the manifest"}
+	pods := runPods(g)
 	for _, m := range plan.leaving {
-		if m.Tags[cloud.RoleTag] != RoleControlPlane {
+		switch {
+		case m.Tags[cloud.RoleTag] == RoleNode && !p.hasGroup(m): // its group is gone, or has another name
+			terminate(g, p, k, plan, m, pods, why)
+			continue
+		case m.Tags[cloud.RoleTag] != RoleControlPlane:
 			terminate(g, p, k, plan, m, graph.Awaits(stay...), why)
 			continue
 		}
@@ -132,13 +138,22 @@ func seconds(n *int32) time.Duration {
 	return time.Duration(*n) * time.Second
 }
 
+// isOf reports whether a machine is one of a group.
+func (in inputs) isOf(m ec2.InstanceState, x group) bool {
+	tag := m.Tags[cloud.ResourceTag]
+	return strings.HasPrefix(tag, "machine/"+x.name+"/") || tag == "machine/"+x.name || in.machinePattern(x).MatchString(m.Tags[infrav1.MachineNameTagKey])
+}
+
+// hasGroup reports whether the manifest has the group of a worker.
+func (in inputs) hasGroup(m ec2.InstanceState) bool {
+	return slices.ContainsFunc(in.m.Deployments, func(d manifest.Deployment) bool { return in.isOf(m, group{name: d.Object.Name}) }) ||
+		slices.ContainsFunc(in.m.Machines, func(x manifest.Machine) bool { return in.isOf(m, group{name: x.Object.Name}) })
+}
+
 // deletion returns the deletion settings of a machine, if its group is in the manifest:
 // limits, and the annotations of its Machine.
 func (in inputs) deletion(m ec2.InstanceState) (limits clusterv1.MachineDeletionSpec, annotations map[string]string) {
-	of := func(x group) bool {
-		tag := m.Tags[cloud.ResourceTag]
-		return strings.HasPrefix(tag, "machine/"+x.name+"/") || tag == "machine/"+x.name || in.machinePattern(x).MatchString(m.Tags[infrav1.MachineNameTagKey])
-	}
+	of := func(x group) bool { return in.isOf(m, x) }
 	if cp := in.m.ControlPlane; cp != nil && of(group{name: cp.Object.Name, controlPlane: true}) {
 		d := cp.Object.Spec.MachineTemplate.Spec.Deletion
 		limits.NodeDrainTimeoutSeconds, limits.NodeVolumeDetachTimeoutSeconds = d.NodeDrainTimeoutSeconds, d.NodeVolumeDetachTimeoutSeconds

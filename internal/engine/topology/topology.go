@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
@@ -27,16 +28,22 @@ type Inventory struct {
 	ZoneInfo     map[string]ec2.ZoneInfo     // zones of the manifest that may be Local Zones or Wavelength Zones, by name
 	Subnets      []ec2.SubnetState           // of the cluster
 	Public       map[string]bool             // IDs of subnets of an existing VPC with a route to the internet
-	Machines     []ec2.InstanceState         // of the cluster
+	Machines     []ec2.InstanceState         // of the cluster, without those that are being terminated
+	Terminating  []ec2.InstanceState         // machines that are being terminated
 	Types        map[string]ec2.InstanceType // of machines to launch
 	Account      string                      // account ID; only if a bucket policy needs it
 	NATAddresses []string                    // of NAT gateways in existing subnets
 	Balancers    map[string]bool             // names of existing load balancers
 	Initialized  bool                        // a machine has been launched to run kubeadm init
+	Restore      *secrets.RestoreState       // the last restore of etcd; nil for none
+	InitMachine  string                      // that machine's ID
+	NeverRan     bool                        // AWS could not launch that machine: there was no etcd
+	EtcdSince    time.Time                   // when a new etcd was begun after another one was lost; zero: never
 	EKS          eks.Parts                   // of an EKS cluster
 	NodeRoles    map[string]string           // ARNs of the roles of EKS nodes, by name of their instance profile
 	MissingRoles map[string]bool             // ARNs of roles of EKS add-ons that do not exist
 	Templates    []ec2.LaunchTemplateState   // launch templates of the cluster, without user data
+	LostMembers  []string                    // signs that a member of etcd has no machine (FindLostMembers)
 	Unhealthy    map[string]string           // IDs of machines that are to be replaced, and why (CheckHealth)
 }
 
@@ -100,6 +107,10 @@ type Options struct {
 	// Adopt assumes that the cluster owns an EKS cluster without the owned tag, and that existing
 	// machines were launched from the templates of the manifest: a run changes only their tags.
 	Adopt bool
+	// Restore is the snapshot with which the control plane begins again; nil for none.
+	Restore *Restore
+	// NewEtcd permits to begin a new, empty etcd if the cluster has lost its control plane.
+	NewEtcd bool
 	// TakesBack says that controllers have worked on the cluster: the join token of the account may
 	// not be in it any more.
 	TakesBack bool
@@ -141,8 +152,7 @@ func build(g *graph.Graph, in inputs) (Cluster, error) {
 	)
 	if in.m.EKS != nil {
 		bastion = addBastion(g, b)
-		plane, err = addEKS(g, b)
-		p = plane.platform
+		p = addEKSCluster(g, b)
 	} else {
 		if lbs, err = addLoadBalancers(g, b); err != nil {
 			return Cluster{}, err
@@ -150,26 +160,36 @@ func build(g *graph.Graph, in inputs) (Cluster, error) {
 		p = platform{base: b, endpoint: lbs.endpoint, bucket: addBucket(g, in)}
 		bastion = addBastion(g, b)
 	}
-	if err != nil {
-		return Cluster{}, err
-	}
 	if err := in.checkNamespace(); err != nil {
 		return Cluster{}, err
 	}
 	if in.m.EKS == nil {
 		p.keys = addCertificates(g, in)
 	}
-	p.record = addBootstrapSecrets(g, in)
 	plan := planMachines(in, in.groupsOfMachines(p.eks), bastion)
 	api := newAPI(p, plan)
-	machines, remarks, err := addMachines(g, p, lbs, api, plan, plane.mappings)
+	if in.m.EKS != nil {
+		if plane, err = addEKSParts(g, &p, api, len(in.groupsAndPools(p.eks)) > 0); err != nil {
+			return Cluster{}, err
+		}
+	}
+	p.record = addBootstrapSecrets(g, in)
+	if err := in.checkRestore(); err != nil {
+		return Cluster{}, err
+	}
+	p.restore = addRestore(g, p)
+	machines, remarks, err := addMachines(g, p, lbs, kubernetes{api: api, server: plane.server}, plan, plane.mappings)
+	if in.m.EKS != nil {
+		retireEKS(g, p, plane.access.roles)
+		addIdentityProvider(g, p)
+	}
 	return Cluster{
 		Endpoint: p.endpoint,
 		API:      api,
 		Machines: machines,
 		VPC:      net.vpc,
 		Subnets:  net.list(),
-		Remarks:  slices.Concat(net.remarks, plane.remarks, plan.remarks, remarks),
+		Remarks:  slices.Concat(net.remarks, plane.remarks, plan.remarks, in.restoreRemarks(), remarks),
 		Joinable: in.m.EKS != nil || in.usesAPIServer() || plan.keepsToken,
 	}, err
 }

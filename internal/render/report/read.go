@@ -134,8 +134,8 @@ func (h *history) resource(id reconcile.ID) *resource {
 }
 
 // event adds an event at a time since the plan.
-func (n *resource) event(e render.Record, at time.Duration) {
-	if n.open {
+func (n *resource) event(e render.Record, at time.Duration) { //nolint:cyclop // one case after the other
+	if n.open && len(n.phases) > 0 { // a version of later may have events that this one does not know
 		n.phases[len(n.phases)-1].To = at
 	}
 	began := at

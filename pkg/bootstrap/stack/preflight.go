@@ -13,6 +13,7 @@ import (
 	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/awshttp"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
@@ -173,7 +174,7 @@ func (s *Stack) findOwners(ctx context.Context, found []*existingObject) {
 	for _, cfg := range s.o.OtherRegions {
 		if clients[cfg.Region] == nil {
 			regions = append(regions, cfg)
-			clients[cfg.Region] = cfn.NewFromConfig(cfg)
+			clients[cfg.Region] = cfn.NewFromConfig(awshttp.Checked(cfg))
 		}
 	}
 	names := []string{s.Region}

@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/awshttp"
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
@@ -112,7 +113,7 @@ func New(cfg aws.Config, name string, o Options) *Stack {
 	if o.Note == nil {
 		o.Note = func(string) {}
 	}
-	return &Stack{Name: name, Region: cfg.Region, o: o, clock: clock.Of(o.Clock), cfn: cfn.NewFromConfig(cfg), iam: iam.NewFromConfig(cfg)}
+	return &Stack{Name: name, Region: cfg.Region, o: o, clock: clock.Of(o.Clock), cfn: cfn.NewFromConfig(awshttp.Checked(cfg)), iam: iam.NewFromConfig(awshttp.Checked(cfg))}
 }
 
 // newToken returns a client request token, with which AWS recognises a repeated request.

@@ -15,9 +15,22 @@ import (
 const (
 	mostTemplate = 51200 // bytes of a template in a request
 	mostPolicy   = 6144  // characters of a managed policy, without white space
-	mostInline   = 10240 // characters of all inline policies of a role
+	mostTrust    = 2048  // characters of the trust policy of a role by default
 	mostAttached = 10    // managed policies of a role by default
 )
+
+// mostInline returns how many characters all inline policies of an object may have.
+func mostInline(kind string) (most int, word string) {
+	switch kind {
+	case "AWS::IAM::Role":
+		return 10240, "role"
+	case "AWS::IAM::User":
+		return 2048, "user"
+	case "AWS::IAM::Group":
+		return 5120, "group"
+	}
+	return 0, ""
+}
 
 // object is an IAM object in a template.
 type object struct {
@@ -58,20 +71,46 @@ func parse(template string) (list []object, err error) {
 	return list, nil
 }
 
-// check compares a template with the limits.
-func (s *Stack) check(w Wanted, objects []object) error {
-	e := &ConflictError{}
-	if n := len(w.Template); n > mostTemplate {
-		e.Problems = append(e.Problems, fmt.Sprintf("the template has %d bytes, the limit is %d: shorten extraStatements", n, mostTemplate))
+// TooLarge lists what in a template exceeds the limits of IAM and CloudFormation.
+func TooLarge(template string) (problems []string, err error) {
+	objects, err := parse(template)
+	return tooLarge(template, objects), err
+}
+
+func tooLarge(template string, objects []object) (problems []string) {
+	add := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	if n := len(template); n > mostTemplate {
+		add("the template has %d bytes, the limit is %d: shorten extraStatements", n, mostTemplate)
 	}
 	for _, o := range objects {
 		if n := size(o.properties["PolicyDocument"]); n > mostPolicy {
-			e.Problems = append(e.Problems, fmt.Sprintf("policy %s has %d characters, the limit is %d: move statements to a policy of your own, and add it to extraPolicyAttachments", o.name, n, mostPolicy))
+			add("policy %s has %d characters, the limit is %d: move statements to a policy of your own, and add it to extraPolicyAttachments", o.name, n, mostPolicy)
 		}
-		if n := size(o.properties["Policies"]); o.kind == "AWS::IAM::Role" && n > mostInline {
-			e.Problems = append(e.Problems, fmt.Sprintf("the inline policies of role %s have %d characters, the limit is %d: shorten extraStatements", o.name, n, mostInline))
+		most, word := mostInline(o.kind)
+		if n := inlineSize(o.properties["Policies"]); word != "" && n > most {
+			add("the inline policies of %s %s have %d characters, the limit is %d: shorten extraStatements", word, o.name, n, most)
+		}
+		if n := size(o.properties["AssumeRolePolicyDocument"]); n > mostTrust {
+			add("the trust policy of role %s has %d characters, the limit is %d: shorten trustStatements", o.name, n, mostTrust)
 		}
 	}
+	return problems
+}
+
+// inlineSize counts the characters of the documents of inline policies.
+func inlineSize(policies any) (n int) {
+	list, _ := policies.([]any)
+	for _, p := range list {
+		if policy, ok := p.(map[string]any); ok {
+			n += size(policy["PolicyDocument"])
+		}
+	}
+	return n
+}
+
+// check compares a template with the limits.
+func (s *Stack) check(w Wanted, objects []object) error {
+	e := &ConflictError{Problems: tooLarge(w.Template, objects)}
 	attached := attachments(objects)
 	for _, o := range objects {
 		if n := attached[o.logical]; n > mostAttached {

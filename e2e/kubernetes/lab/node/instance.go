@@ -20,6 +20,7 @@ import (
 // Instance are the properties of an instance and its folders.
 type Instance struct {
 	ID, Zone, Address string
+	IPv6              string            // its other address
 	Name              string            // private DNS name
 	Version           string            // Kubernetes version of its image, "v1.34.2"
 	Endpoint          string            // endpoint URL of AWS, as seen from the instance
@@ -101,6 +102,15 @@ func read(file string) (*Instance, error) {
 	}
 	self := &Instance{}
 	return self, json.Unmarshal(text, self)
+}
+
+// nodeIP is the address of the Node: with node-ip "::" the IPv6 address, as with the real
+// kubelet.
+func (i *Instance) nodeIP() string {
+	if readFlags()["node-ip"] == "::" {
+		return i.IPv6
+	}
+	return i.Address
 }
 
 func whoAmI() (*Instance, error) { return read(selfFile) }

@@ -220,7 +220,7 @@ func mirrorOf(p *pod, node, uid string) *corev1.Pod {
 // tell sends the status of a pod if it has changed, or if others have changed it, as that
 // of pods on a Node that is not ready.
 func (p *pods) tell(ctx context.Context, client kubernetes.Interface, object *corev1.Pod, pod *pod) error {
-	status := pod.status(ctx, p.self.Address)
+	status := pod.status(ctx, p.self.nodeIP())
 	text, err := json.Marshal(status)
 	if err != nil {
 		return err

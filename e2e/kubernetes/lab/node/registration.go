@@ -104,7 +104,7 @@ func split(list string) []string {
 func (n *registration) fill(node *corev1.Node, ready bool) {
 	self := n.kubelet.self
 	node.Status.Addresses = []corev1.NodeAddress{
-		{Type: corev1.NodeInternalIP, Address: self.Address}, {Type: corev1.NodeHostName, Address: self.Name}, {Type: corev1.NodeInternalDNS, Address: self.Name},
+		{Type: corev1.NodeInternalIP, Address: self.nodeIP()}, {Type: corev1.NodeHostName, Address: self.Name}, {Type: corev1.NodeInternalDNS, Address: self.Name},
 	}
 	node.Status.Capacity = corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("2"), corev1.ResourceMemory: resource.MustParse("8Gi"), corev1.ResourcePods: resource.MustParse("110"),

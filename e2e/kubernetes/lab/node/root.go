@@ -109,7 +109,7 @@ func (i *Instance) settle() error {
 	if err := syscall.Sethostname([]byte(i.Name)); err != nil {
 		return err
 	}
-	hosts := "127.0.0.1 localhost\n" + i.Address + " " + i.Name + "\n"
+	hosts := "127.0.0.1 localhost\n::1 localhost\n" + i.Address + " " + i.Name + "\n" + i.IPv6 + " " + i.Name + "\n"
 	for _, name := range slices.Sorted(maps.Keys(i.Hosts)) {
 		hosts += i.Hosts[name] + " " + name + "\n"
 	}

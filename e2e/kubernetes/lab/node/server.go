@@ -45,7 +45,7 @@ func (k *kubelet) serve(ctx context.Context) {
 	})
 	mux.HandleFunc("/portForward/{namespace}/{pod}", k.pods.forwardPorts)
 	server := &http.Server{
-		Addr: net.JoinHostPort(k.self.Address, strconv.Itoa(kubeletPort)), Handler: mux, TLSConfig: config, ReadHeaderTimeout: time.Second,
+		Addr: net.JoinHostPort(k.self.nodeIP(), strconv.Itoa(kubeletPort)), Handler: mux, TLSConfig: config, ReadHeaderTimeout: time.Second,
 	}
 	go func() {
 		<-ctx.Done()
@@ -73,7 +73,7 @@ func servingConfig(self *Instance) (*tls.Config, error) {
 		return nil, err
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: self.Name}, DNSNames: []string{self.Name}, IPAddresses: []net.IP{net.ParseIP(self.Address)},
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: self.Name}, DNSNames: []string{self.Name}, IPAddresses: []net.IP{net.ParseIP(self.Address), net.ParseIP(self.IPv6)},
 		NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(24 * time.Hour),
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)

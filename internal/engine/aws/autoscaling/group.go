@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -35,7 +36,14 @@ type Group struct {
 	// Desired is the number of machines; nil if an autoscaler sets it (annotation
 	// cluster.x-k8s.io/replicas-managed-by).
 	Desired *int32
+	// Initial is the number of machines of a new group whose number an autoscaler sets; nil
+	// for the minimum.
+	Initial *int32
 	Tags    cloud.Tags
+	// Nodes returns what the API server and EC2 know of machines, by ID; nil: the run does not
+	// look at Nodes.
+	// why says that they cannot be known now.
+	Nodes func(ctx context.Context, c *cloud.Clients, ids []string) (known map[string]Machine, why string, err error)
 
 	// Needed lists resources that have to exist before a machine boots.
 	Needed []graph.Edge
@@ -44,20 +52,27 @@ type Group struct {
 // GroupState is a group that exists. Its ID is its name.
 type GroupState struct {
 	identity.Object
-	ARN               string
-	Status            string // "Delete in progress", or ""
-	Min, Max, Desired int32
-	Subnets           []string
-	Template          string // ID and version: "lt-0123:$Latest"
-	Mixed             string // the mixed instances policy as text; "" for none
-	Cooldown, Warmup  time.Duration
-	Rebalance         bool
-	Suspended         []string          // processes
-	Hooks             map[string]string // lifecycle hooks as text, by name
-	Instances         []PoolInstance
-	Refresh           Refresh // the last instance refresh, if one may be in progress
-	StartedRefresh    string  // ID of the instance refresh that this run started
-	LaunchFailure     string  // error of the last launch; "" unless machines are missing
+	ARN                string
+	Status             string // "Delete in progress", or ""
+	Min, Max, Desired  int32
+	Subnets            []string
+	Template           string // ID and version: "lt-0123:$Latest"
+	Mixed              string // the mixed instances policy as text; "" for none
+	Cooldown, Warmup   time.Duration
+	Rebalance          bool
+	DeletionProtection types.DeletionProtection // "" and "none" are the same
+	Suspended          []string                 // processes
+	Hooks              map[string]string        // lifecycle hooks as text, by name
+	Instances          []PoolInstance
+	Refresh            Refresh       // the last instance refresh, if one may be in progress
+	StartedRefresh     string        // ID of the instance refresh that this run started last
+	Replacing          int           // number of outdated machines when it started
+	Cancelled          bool          // this run has cancelled it
+	LaunchFailure      string        // error of the last launch; "" unless machines are missing
+	Watched            bool          // the Nodes of the machines are known
+	NodesUnknown       string        // why they are not, although the run looks at them
+	lasts              time.Duration // of the replacement of all outdated machines
+	late               time.Duration // how long a new machine has had to join, if it has not; 0 otherwise
 }
 
 // PoolInstance is a machine of an Auto Scaling group.
@@ -66,18 +81,39 @@ type PoolInstance struct {
 	State          string // lifecycle state: Pending, InService, Terminating, …
 	Health         string // Healthy or Unhealthy
 	Version        string // of the launch template
+	Weight         int    // units of the desired capacity
+	Machine        Machine
+}
+
+// Machine is what the API server and EC2 know of a machine of a group.
+type Machine struct {
+	Joined, Ready bool      // its Node
+	Launched      time.Time // zero: not known
+	Leaving       bool      // EC2 terminates it
+	Overdue       bool      // it has had enough time to join
 }
 
 const inService = string(types.LifecycleStateInService)
 
-// Serving returns the number of machines in service.
+// Serving returns the capacity in service: the number of machines, unless they have weights.
 func (s *GroupState) Serving() (n int) {
 	for _, i := range s.Instances {
-		if i.State == inService && i.Health != "Unhealthy" {
-			n++
+		if i.State == inService && i.Health != "Unhealthy" && !i.Machine.Leaving {
+			n += i.Weight
 		}
 	}
 	return n
+}
+
+// leaving reports whether a machine is being terminated, or is not part of the capacity.
+func (i PoolInstance) leaving() bool {
+	return strings.HasPrefix(i.State, "Terminat") || strings.HasPrefix(i.State, "Warmed") || i.Machine.Leaving
+}
+
+// Members lists the machines that are to be Nodes: those that are not being terminated, and not in
+// a warm pool.
+func (s *GroupState) Members() []PoolInstance {
+	return slices.DeleteFunc(slices.Clone(s.Instances), PoolInstance.leaving)
 }
 
 var (
@@ -85,6 +121,7 @@ var (
 	_ graph.Follower[GroupState] = (*Group)(nil)
 	_ graph.Timed                = (*Group)(nil)
 	_ graph.TimeLimited          = GroupState{}
+	_ graph.Lasting              = GroupState{}
 	_ ec2.Launcher               = (*Group)(nil)
 )
 
@@ -126,12 +163,15 @@ func (g *Group) Follow(ctx context.Context, c *cloud.Clients, last *GroupState) 
 	if have.Hooks, err = LifecycleHooks(ctx, c, have.ID); err != nil {
 		return nil, err
 	}
-	have.StartedRefresh = last.StartedRefresh
+	have.StartedRefresh, have.Replacing, have.Cancelled = last.StartedRefresh, last.Replacing, last.Cancelled
 	if last.Refresh.Running || g.mayRefresh(&have) { // after the last replacement, it waits for the warmup
 		if have.Refresh, err = lastRefresh(ctx, c, have.ID); err != nil {
 			return nil, err
 		}
 		have.Refresh.TimeLimit = g.refreshLimit()
+	}
+	if err = g.watch(ctx, c, &have); err != nil {
+		return nil, err
 	}
 	if have.Serving() < int(have.Desired) {
 		have.LaunchFailure, err = launchFailure(ctx, c, have.ID)
@@ -163,7 +203,7 @@ func (g *Group) outdated(have *GroupState) []string {
 // behind lists the template versions of the machines that have another one than the desired.
 func (g *Group) behind(have *GroupState) (versions []string) {
 	for _, i := range have.Instances {
-		if i.Version != g.version() && !strings.HasPrefix(i.State, "Terminat") {
+		if i.Version != g.version() && !i.leaving() {
 			versions = append(versions, i.Version)
 		}
 	}
@@ -196,26 +236,34 @@ func (g *Group) Diff(have *GroupState) (d graph.Diff) {
 }
 
 // diffMachines adds differences for outdated and for missing machines.
-func (g *Group) diffMachines(have *GroupState, d *graph.Diff) {
+func (g *Group) diffMachines(have *GroupState, d *graph.Diff) { //nolint:cyclop // one case after the other
 	if have.ID == "" {
 		return
 	}
 	old := g.outdated(have)
-	p := g.Spec.RefreshPreferences
-	stale := len(old) > 0 && (p == nil || !p.Disable)
+	stale := len(old) > 0 && !g.keepsOutdated()
 	switch {
+	case have.Refresh.Running && have.late > 0 && have.Refresh.cancellable():
+		d.Set("instanceRefresh", have.Refresh.String()+parenthesized(have.notJoined()), "cancelled")
 	case have.Refresh.Running && (stale || len(*d) == 0):
 		d.Await("instanceRefresh", have.Refresh.String()+parenthesized(have.LaunchFailure), "complete")
 	case stale:
-		slices.Sort(old)
-		machines := fmt.Sprintf("%d of %d of version %s", len(old), len(have.Instances), strings.Join(slices.Compact(old), ", "))
-		if have.refreshEnded() {
-			machines += ", after instance refresh " + have.Refresh.String()
-		}
-		d.Set("machines", machines, "all of version "+g.version())
-	case len(*d) == 0 && have.Serving() != int(have.Desired) && !g.scalingSuspended():
+		g.diffOutdated(have, old, d)
+	case len(*d) == 0 && have.StartedRefresh != "" && g.awaitsNodes(have, d):
+	case len(*d) == 0 && have.Serving() != int(have.Desired) && !have.overweight() && !g.scalingSuspended():
 		d.Await("machines", fmt.Sprintf("%d in service%s", have.Serving(), parenthesized(have.LaunchFailure)), fmt.Sprintf("%d in service", have.Desired))
 	}
+}
+
+// overweight reports whether machines with weights have more capacity than desired, as AWS permits:
+// the last one may not fit.
+func (s *GroupState) overweight() bool {
+	return s.Serving() > int(s.Desired) && s.Weighted()
+}
+
+// Weighted reports whether the desired capacity is not a number of machines.
+func (s *GroupState) Weighted() bool {
+	return slices.ContainsFunc(s.Instances, func(i PoolInstance) bool { return i.Weight > 1 })
 }
 
 func parenthesized(s string) string {
@@ -233,10 +281,7 @@ func (g *Group) scalingSuspended() bool {
 
 // Launches implements ec2.Launcher. Of several instance types, it returns the first one.
 func (g *Group) Launches(have graph.State) []ec2.Launch {
-	n := g.Spec.MinSize
-	if g.Desired != nil {
-		n = *g.Desired
-	}
+	n := g.initial()
 	if s, ok := have.(*GroupState); ok && s != nil {
 		n -= int32(len(s.Instances)) //nolint:gosec // a group has a few thousand machines at most
 	}
@@ -261,11 +306,23 @@ func (g *Group) Launches(have graph.State) []ec2.Launch {
 	return []ec2.Launch{{Type: name, Count: int(n - spot)}, {Type: name, Spot: true, Count: int(spot)}}
 }
 
+// initial returns the number of machines of a new group.
+func (g *Group) initial() int32 {
+	switch {
+	case g.Desired != nil:
+		return *g.Desired
+	case g.Initial != nil:
+		return *g.Initial
+	}
+	return g.Spec.MinSize
+}
+
 // Create implements graph.Creator. The state it returns has no machines and no suspended
 // processes.
 func (g *Group) Create(ctx context.Context, c *cloud.Clients) (*GroupState, error) {
+	desired := g.initial()
 	in := &autoscaling.CreateAutoScalingGroupInput{
-		AutoScalingGroupName: &g.Name, MinSize: &g.Spec.MinSize, MaxSize: &g.Spec.MaxSize, DesiredCapacity: g.Desired,
+		AutoScalingGroupName: &g.Name, MinSize: &g.Spec.MinSize, MaxSize: &g.Spec.MaxSize, DesiredCapacity: &desired,
 		VPCZoneIdentifier: aws.String(strings.Join(identity.CloudIDs(g.Subnets), ",")), CapacityRebalance: &g.Spec.CapacityRebalance,
 		DefaultCooldown: seconds(orDefault(g.Spec.DefaultCoolDown.Duration)), DefaultInstanceWarmup: seconds(orDefault(g.Spec.DefaultInstanceWarmup.Duration)),
 		Tags: g.tags(),
@@ -276,10 +333,6 @@ func (g *Group) Create(ctx context.Context, c *cloud.Clients) (*GroupState, erro
 	}
 	if _, err := c.AutoScaling.CreateAutoScalingGroup(ctx, in); err != nil {
 		return nil, err
-	}
-	desired := g.Spec.MinSize
-	if g.Desired != nil {
-		desired = *g.Desired
 	}
 	return &GroupState{
 		Object: identity.Object{ID: g.Name, Tags: g.Tags}, Min: g.Spec.MinSize, Max: g.Spec.MaxSize, Desired: desired, Subnets: identity.CloudIDs(g.Subnets),
@@ -320,7 +373,7 @@ func groupState(x types.AutoScalingGroup) GroupState {
 		Object: identity.Object{ID: aws.ToString(x.AutoScalingGroupName), Tags: cloud.Tags{}}, ARN: aws.ToString(x.AutoScalingGroupARN), Status: aws.ToString(x.Status),
 		Min: aws.ToInt32(x.MinSize), Max: aws.ToInt32(x.MaxSize), Desired: aws.ToInt32(x.DesiredCapacity), Mixed: mixedInstancesText(x.MixedInstancesPolicy),
 		Cooldown: time.Duration(aws.ToInt32(x.DefaultCooldown)) * time.Second, Warmup: time.Duration(aws.ToInt32(x.DefaultInstanceWarmup)) * time.Second,
-		Rebalance: aws.ToBool(x.CapacityRebalance),
+		Rebalance: aws.ToBool(x.CapacityRebalance), DeletionProtection: x.DeletionProtection,
 	}
 	for _, t := range x.Tags {
 		s.Tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
@@ -341,6 +394,9 @@ func groupState(x types.AutoScalingGroup) GroupState {
 	slices.Sort(s.Suspended)
 	for _, i := range x.Instances {
 		m := PoolInstance{ID: aws.ToString(i.InstanceId), Zone: aws.ToString(i.AvailabilityZone), Type: aws.ToString(i.InstanceType), State: string(i.LifecycleState), Health: aws.ToString(i.HealthStatus)}
+		if m.Weight, _ = strconv.Atoi(aws.ToString(i.WeightedCapacity)); m.Weight == 0 {
+			m.Weight = 1
+		}
 		if i.LaunchTemplate != nil {
 			m.Version = aws.ToString(i.LaunchTemplate.Version)
 		}
@@ -380,10 +436,15 @@ func (g *Group) Update(ctx context.Context, c *cloud.Clients, have *GroupState, 
 			return nil, err
 		}
 	}
-	if !d.Has("machines") {
-		return nil, nil // find it again
+	switch {
+	case d.Has("instanceRefresh"):
+		return cancelRefresh(ctx, c, have)
+	case d.Has(notJoined):
+		return nil, ec2.Terminate(ctx, c, g.dead(have))
+	case d.Has("machines"):
+		return g.startRefresh(ctx, c, have, d)
 	}
-	return g.startRefresh(ctx, c, have, d)
+	return nil, nil // find it again
 }
 
 func (g *Group) updateProcesses(ctx context.Context, c *cloud.Clients, have *GroupState, d graph.Diff) error {
@@ -453,6 +514,16 @@ func (g *Group) suspended() []string {
 // GroupKind is the kind of Auto Scaling groups.
 const GroupKind = "auto-scaling-group"
 
+// groupProtection implements kind.Kind.Protection. Protection of single machines from scale-in
+// does not prevent a forced deletion of the group.
+func groupProtection(_ context.Context, c *cloud.Clients, s GroupState) (string, error) {
+	if s.DeletionProtection == "" || s.DeletionProtection == types.DeletionProtectionNone || s.Status != "" {
+		return "", nil
+	}
+	return fmt.Sprintf("the Auto Scaling group %s has deletion protection (%s): aws autoscaling update-auto-scaling-group --region %s --auto-scaling-group-name %[1]s --deletion-protection none turns it off",
+		s.ID, s.DeletionProtection, c.Region), nil
+}
+
 // groupKind declares Auto Scaling groups.
 func groupKind() *kind.Any {
 	return kind.Of(kind.Kind[GroupState]{
@@ -461,11 +532,16 @@ func groupKind() *kind.Any {
 			template, _, _ := strings.Cut(s.Template, ":")
 			return append(slices.Clone(s.Subnets), template)
 		},
+		Uses: func(s GroupState) []string {
+			template, _, _ := strings.Cut(s.Template, ":")
+			return []string{template}
+		},
+		Protection:  groupProtection,
 		Status:      func(s GroupState) (state, detail string) { return strings.ToLower(s.Status), s.summary() },
 		ReadActions: []string{"autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeInstanceRefreshes", "autoscaling:DescribeLifecycleHooks", "autoscaling:DescribeScalingActivities"},
 		Statement:   kind.Pools,
 		Actions: []string{
-			"autoscaling:CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags", "autoscaling:DeleteAutoScalingGroup", "autoscaling:ResumeProcesses",
+			"autoscaling:CancelInstanceRefresh", "autoscaling:CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags", "autoscaling:DeleteAutoScalingGroup", "autoscaling:ResumeProcesses",
 			"autoscaling:StartInstanceRefresh", "autoscaling:SuspendProcesses", "autoscaling:UpdateAutoScalingGroup",
 		},
 	})

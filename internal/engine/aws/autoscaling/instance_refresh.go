@@ -2,6 +2,7 @@ package autoscaling
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -43,19 +44,33 @@ func (s *GroupState) refreshText() string {
 	return "; " + s.Refresh.String()
 }
 
+// cancellable reports whether the refresh replaces machines, and is not being cancelled.
+func (r Refresh) cancellable() bool {
+	return r.Status == string(types.InstanceRefreshStatusPending) || r.Status == string(types.InstanceRefreshStatusInProgress)
+}
+
 // TimeLimit implements graph.TimeLimited. An instance refresh may replace machines one by
-// one.
+// one. A run that watches it gives up when a new machine has not joined.
 func (s GroupState) TimeLimit() time.Duration {
-	if s.Refresh.Running {
+	switch {
+	case s.Refresh.Running:
+		return s.Refresh.TimeLimit
+	case s.late > 0:
+		return -s.late
+	case s.Watched:
 		return s.Refresh.TimeLimit
 	}
 	return 0
 }
 
+// Lasts implements graph.Lasting.
+func (s GroupState) Lasts() time.Duration { return s.lasts }
+
 func (g *Group) refreshLimit() time.Duration {
 	return 15*time.Minute + time.Duration(max(g.Spec.MaxSize, 1))*(g.warmup()+2*time.Minute)
 }
 
+// warmup is how long AWS waits after a new machine is in service.
 func (g *Group) warmup() time.Duration {
 	if p := g.Spec.RefreshPreferences; p != nil && p.InstanceWarmup != nil {
 		return time.Duration(*p.InstanceWarmup) * time.Second
@@ -66,6 +81,13 @@ func (g *Group) warmup() time.Duration {
 // refreshEnded reports whether the instance refresh that this run started has ended.
 func (s *GroupState) refreshEnded() bool {
 	return s.StartedRefresh != "" && s.Refresh.ID == s.StartedRefresh && !s.Refresh.Running
+}
+
+// goesOn reports whether another instance refresh may follow the one that has ended: it has
+// replaced its part of the machines, or this run has cancelled it for a machine that has joined
+// since.
+func (s *GroupState) goesOn(outdated int) bool {
+	return s.Cancelled || s.Watched && s.Refresh.Status == string(types.InstanceRefreshStatusSuccessful) && outdated < s.Replacing
 }
 
 // lastRefresh returns the last instance refresh of a group.
@@ -90,13 +112,17 @@ func lastRefresh(ctx context.Context, c *cloud.Clients, group string) (last Refr
 	return last, nil
 }
 
-// startRefresh starts an instance refresh. If one that this run started has ended and
-// machines are still outdated, it returns an error.
+// startRefresh starts an instance refresh. If one that this run started has ended and no
+// other may follow, it returns an error.
 func (g *Group) startRefresh(ctx context.Context, c *cloud.Clients, have *GroupState, d graph.Diff) (*GroupState, error) {
-	if have.refreshEnded() {
+	outdated := len(g.outdated(have))
+	if have.refreshEnded() && !have.goesOn(outdated) {
 		return nil, fmt.Errorf("instance refresh %s left %s", have.Refresh, d[slices.IndexFunc(d, func(c graph.Change) bool { return c.Field == "machines" })].Have)
 	}
-	in := &autoscaling.StartInstanceRefreshInput{AutoScalingGroupName: &have.ID, Strategy: types.RefreshStrategyRolling}
+	if p := g.suspendsRefresh(); p != "" {
+		return nil, fmt.Errorf("the manifest suspends the process %s, without which AWS replaces no machine: remove it from spec.suspendProcesses, or set spec.refreshPreferences.disable", p)
+	}
+	in := &autoscaling.StartInstanceRefreshInput{AutoScalingGroupName: &have.ID, Strategy: types.RefreshStrategyRolling, Preferences: &types.RefreshPreferences{}}
 	if p := g.Spec.RefreshPreferences; p != nil {
 		in.Preferences = &types.RefreshPreferences{
 			InstanceWarmup: toInt32(p.InstanceWarmup), MinHealthyPercentage: toInt32(p.MinHealthyPercentage), MaxHealthyPercentage: toInt32(p.MaxHealthyPercentage),
@@ -105,14 +131,40 @@ func (g *Group) startRefresh(ctx context.Context, c *cloud.Clients, have *GroupS
 			in.Strategy = types.RefreshStrategy(s)
 		}
 	}
+	if percent := g.part(have, outdated); have.Watched && percent < 100 {
+		in.Preferences.CheckpointPercentages, in.Preferences.CheckpointDelay = []int32{percent}, aws.Int32(0)
+	}
 	out, err := c.AutoScaling.StartInstanceRefresh(ctx, in)
 	if err != nil {
 		return nil, err
 	}
 	after := *g.updated(have)
-	after.StartedRefresh = aws.ToString(out.InstanceRefreshId)
+	after.StartedRefresh, after.Replacing, after.Cancelled = aws.ToString(out.InstanceRefreshId), outdated, false
 	after.Refresh = Refresh{ID: after.StartedRefresh, Status: string(types.InstanceRefreshStatusPending), Running: true, TimeLimit: g.refreshLimit()}
 	return &after, nil
+}
+
+// suspendsRefresh returns a process that an instance refresh needs and the manifest suspends;
+// "" for none.
+func (g *Group) suspendsRefresh() string {
+	for _, p := range []string{"InstanceRefresh", "Launch", "Terminate"} {
+		if slices.Contains(g.suspended(), p) {
+			return p
+		}
+	}
+	return ""
+}
+
+// cancelRefresh cancels the instance refresh in progress. AWS finishes the replacements that it
+// has begun, and keeps the machines that are not replaced yet.
+func cancelRefresh(ctx context.Context, c *cloud.Clients, have *GroupState) (*GroupState, error) {
+	after := *have
+	after.Cancelled, after.Refresh.Status = true, string(types.InstanceRefreshStatusCancelling)
+	_, err := c.AutoScaling.CancelInstanceRefresh(ctx, &autoscaling.CancelInstanceRefreshInput{AutoScalingGroupName: &have.ID})
+	if errors.As(err, new(*types.ActiveInstanceRefreshNotFoundFault)) {
+		return nil, nil // it has ended
+	}
+	return &after, err
 }
 
 // updated returns the state of the group after Update.

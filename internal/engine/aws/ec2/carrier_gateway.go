@@ -94,8 +94,17 @@ func (g *CarrierGateway) Delete(ctx context.Context, c *cloud.Clients, have *Car
 // CarrierGateways lists the carrier gateways of the cluster. EC2 still describes deleted
 // ones.
 func CarrierGateways(ctx context.Context, c *cloud.Clients) ([]CarrierGatewayState, error) {
-	return cloud.Remember(ctx, c, "carrier gateways", func(ctx context.Context) ([]CarrierGatewayState, error) {
-		p := ec2.NewDescribeCarrierGatewaysPaginator(c.EC2, &ec2.DescribeCarrierGatewaysInput{Filters: c.OwnedFilters()})
+	return describeCarrierGateways(ctx, c, "carrier gateways", c.OwnedFilters())
+}
+
+// carrierGatewaysIn lists the carrier gateways of a VPC, which has at most one.
+func carrierGatewaysIn(ctx context.Context, c *cloud.Clients, vpc string) ([]CarrierGatewayState, error) {
+	return describeCarrierGateways(ctx, c, "carrier gateways of "+vpc, []types.Filter{cloud.Filter("vpc-id", vpc)})
+}
+
+func describeCarrierGateways(ctx context.Context, c *cloud.Clients, what string, filters []types.Filter) ([]CarrierGatewayState, error) {
+	return cloud.Remember(ctx, c, what, func(ctx context.Context) ([]CarrierGatewayState, error) {
+		p := ec2.NewDescribeCarrierGatewaysPaginator(c.EC2, &ec2.DescribeCarrierGatewaysInput{Filters: filters})
 		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeCarrierGatewaysOutput, error) { return p.NextPage(ctx) },
 			func(o *ec2.DescribeCarrierGatewaysOutput) (out []CarrierGatewayState) {
 				for _, x := range o.CarrierGateways {
@@ -117,7 +126,7 @@ func carrierGatewayState(x types.CarrierGateway) CarrierGatewayState {
 // carrierGatewayKind declares carrier gateways.
 func carrierGatewayKind() *kind.Any {
 	return kind.Of(kind.Kind[CarrierGatewayState]{
-		Name: "carrier-gateway", Area: kind.AreaNetwork, Type: types.ResourceTypeCarrierGateway, List: kind.Tagged(CarrierGateways), Delete: &CarrierGateway{},
+		Name: "carrier-gateway", Area: kind.AreaNetwork, Type: types.ResourceTypeCarrierGateway, List: kind.Tagged(CarrierGateways), InVPC: carrierGatewaysIn, Delete: &CarrierGateway{},
 		Refers:      func(s CarrierGatewayState) []string { return []string{s.VPC} },
 		Status:      func(s CarrierGatewayState) (state, detail string) { return string(s.Status), "" },
 		ReadActions: []string{"ec2:DescribeCarrierGateways"}, Statement: kind.Network,

@@ -112,7 +112,7 @@ const DefaultGroupKind = "default-group"
 // defaultGroupKind declares default security groups.
 func defaultGroupKind() *kind.Any {
 	return kind.Of(kind.Kind[DefaultGroupState]{
-		Name: DefaultGroupKind, Area: kind.AreaSecurity, ReadActions: []string{"ec2:DescribeSecurityGroups"}, Statement: kind.Network,
+		Name: DefaultGroupKind, Borrowed: true, Area: kind.AreaSecurity, ReadActions: []string{"ec2:DescribeSecurityGroups"}, Statement: kind.Network,
 		Actions: []string{"ec2:RevokeSecurityGroupEgress", "ec2:RevokeSecurityGroupIngress"},
 	})
 }

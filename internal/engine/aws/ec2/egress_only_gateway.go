@@ -2,6 +2,7 @@ package ec2
 
 import (
 	"context"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -73,8 +74,19 @@ func (g *EgressOnlyGateway) Delete(ctx context.Context, c *cloud.Clients, have *
 
 // EgressOnlyGateways lists the egress-only internet gateways of the cluster.
 func EgressOnlyGateways(ctx context.Context, c *cloud.Clients) ([]EgressOnlyGatewayState, error) {
-	return cloud.Remember(ctx, c, "egress-only gateways", func(ctx context.Context) ([]EgressOnlyGatewayState, error) {
-		p := ec2.NewDescribeEgressOnlyInternetGatewaysPaginator(c.EC2, &ec2.DescribeEgressOnlyInternetGatewaysInput{Filters: c.OwnedFilters()})
+	return describeEgressOnlyGateways(ctx, c, "egress-only gateways", c.OwnedFilters())
+}
+
+// egressOnlyGatewaysIn lists the egress-only internet gateways of a VPC. EC2 has no filter
+// for that.
+func egressOnlyGatewaysIn(ctx context.Context, c *cloud.Clients, vpc string) ([]EgressOnlyGatewayState, error) {
+	all, err := describeEgressOnlyGateways(ctx, c, "egress-only gateways of the region", nil)
+	return slices.DeleteFunc(slices.Clone(all), func(s EgressOnlyGatewayState) bool { return s.VPC != vpc }), err
+}
+
+func describeEgressOnlyGateways(ctx context.Context, c *cloud.Clients, what string, filters []types.Filter) ([]EgressOnlyGatewayState, error) {
+	return cloud.Remember(ctx, c, what, func(ctx context.Context) ([]EgressOnlyGatewayState, error) {
+		p := ec2.NewDescribeEgressOnlyInternetGatewaysPaginator(c.EC2, &ec2.DescribeEgressOnlyInternetGatewaysInput{Filters: filters})
 		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeEgressOnlyInternetGatewaysOutput, error) {
 			return p.NextPage(ctx)
 		}, func(o *ec2.DescribeEgressOnlyInternetGatewaysOutput) (out []EgressOnlyGatewayState) {
@@ -93,7 +105,7 @@ func EgressOnlyGateways(ctx context.Context, c *cloud.Clients) ([]EgressOnlyGate
 // egressOnlyGatewayKind declares egress-only internet gateways.
 func egressOnlyGatewayKind() *kind.Any {
 	return kind.Of(kind.Kind[EgressOnlyGatewayState]{
-		Name: "egress-only-gateway", Area: kind.AreaNetwork, Type: types.ResourceTypeEgressOnlyInternetGateway, List: kind.Tagged(EgressOnlyGateways), Delete: &EgressOnlyGateway{},
+		Name: "egress-only-gateway", Area: kind.AreaNetwork, Type: types.ResourceTypeEgressOnlyInternetGateway, List: kind.Tagged(EgressOnlyGateways), InVPC: egressOnlyGatewaysIn, Delete: &EgressOnlyGateway{},
 		Refers:      func(s EgressOnlyGatewayState) []string { return []string{s.VPC} },
 		ReadActions: []string{"ec2:DescribeEgressOnlyInternetGateways"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateEgressOnlyInternetGateway", "ec2:CreateTags", "ec2:DeleteEgressOnlyInternetGateway"},

@@ -2,7 +2,9 @@ package ec2
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -25,7 +27,8 @@ type ElasticIP struct {
 type ElasticIPState struct {
 	identity.Object
 	PublicIP    string
-	Association string // "" if it is not associated
+	Association string   // "" if it is not associated
+	Spare       []string // IDs of addresses with the same identity that are not associated
 }
 
 var _ graph.Managed[ElasticIPState] = (*ElasticIP)(nil)
@@ -44,7 +47,23 @@ func (e *ElasticIP) Find(ctx context.Context, c *cloud.Clients) (*ElasticIPState
 	if err != nil {
 		return nil, err
 	}
-	return identity.Find(identity.PreferMatching(owned, func(x ElasticIPState) bool { return x.ID == used }), e.Tags)
+	s, spare, err := identity.FindUsed(identity.PreferMatching(owned, func(x ElasticIPState) bool { return x.ID == used }), e.Tags, func(x ElasticIPState) (bool, error) {
+		return isAddressOfNATGateway(ctx, c, x)
+	})
+	if s != nil && !cloud.IsBrief(ctx) {
+		s.Spare = spare
+	}
+	return s, err
+}
+
+// isAddressOfNATGateway reports whether an address is associated, or a NAT gateway that is
+// being created will have it.
+func isAddressOfNATGateway(ctx context.Context, c *cloud.Clients, x ElasticIPState) (bool, error) {
+	if x.Association != "" {
+		return true, nil
+	}
+	nats, err := NATGateways(ctx, c)
+	return slices.ContainsFunc(nats, func(n NATGatewayState) bool { return n.Address == x.ID }), err
 }
 
 // addressOfNATGateway returns the allocation ID of the NAT gateway in the subnet. It is
@@ -66,6 +85,7 @@ func (e *ElasticIP) addressOfNATGateway(ctx context.Context, c *cloud.Clients, o
 
 // Diff implements graph.Desired.
 func (e *ElasticIP) Diff(have *ElasticIPState) (d graph.Diff) {
+	d.Set("duplicate", strings.Join(have.Spare, ", "), "")
 	d.Tags(have.Tags, e.Tags)
 	return d
 }
@@ -82,9 +102,18 @@ func (e *ElasticIP) Create(ctx context.Context, c *cloud.Clients) (*ElasticIPSta
 }
 
 // Update implements graph.Updater.
-func (e *ElasticIP) Update(ctx context.Context, c *cloud.Clients, have *ElasticIPState, _ graph.Diff) (*ElasticIPState, error) {
-	after, err := *have, error(nil)
-	after.Object, err = setTags(ctx, c, have.Object, e.Tags)
+func (e *ElasticIP) Update(ctx context.Context, c *cloud.Clients, have *ElasticIPState, d graph.Diff) (*ElasticIPState, error) {
+	after := *have
+	for _, id := range have.Spare { // AWS refuses to release an address that is associated
+		if _, err := c.EC2.ReleaseAddress(ctx, &ec2.ReleaseAddressInput{AllocationId: &id}); cloud.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("duplicate %s: %w", id, err)
+		}
+	}
+	after.Spare = nil
+	var err error
+	if d.HasTags() {
+		after.Object, err = setTags(ctx, c, have.Object, e.Tags)
+	}
 	return &after, err
 }
 
@@ -107,7 +136,10 @@ func Addresses(ctx context.Context, c *cloud.Clients) ([]ElasticIPState, error) 
 			return nil, err
 		}
 		for _, x := range all.Addresses {
-			out = append(out, ElasticIPState{identity.Object{ID: aws.ToString(x.AllocationId), Tags: cloud.FromEC2(x.Tags)}, aws.ToString(x.PublicIp), aws.ToString(x.AssociationId)})
+			out = append(out, ElasticIPState{
+				Object:   identity.Object{ID: aws.ToString(x.AllocationId), Tags: cloud.FromEC2(x.Tags)},
+				PublicIP: aws.ToString(x.PublicIp), Association: aws.ToString(x.AssociationId),
+			})
 		}
 		return out, nil
 	})

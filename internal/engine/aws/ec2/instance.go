@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -107,6 +108,7 @@ type InstanceState struct {
 	Status                          string
 	Type, Image, Subnet, VPC, Zone  string
 	PrivateIP, PublicIP, PrivateDNS string
+	IPv6                            string // the first one of its first interface; "" if it has none
 	Key, Profile                    string
 	Tenancy                         string // default, dedicated or host
 	Groups                          []string
@@ -115,6 +117,25 @@ type InstanceState struct {
 	Volumes                         []string  // IDs of the attached volumes
 	LaunchedAt                      time.Time // at its first start
 	Spot, Stopped                   bool
+}
+
+// Addresses are the private IPv4 address and the IPv6 address of the machine, as far as it
+// has them.
+func (s InstanceState) Addresses() (all []netip.Addr) {
+	for _, text := range []string{s.PrivateIP, s.IPv6} {
+		if a, err := netip.ParseAddr(text); err == nil {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// IsTerminating reports whether the machine is being terminated. Such a machine still exists, so that a
+// deletion waits for it, but it is not a machine of the cluster any more: another one takes its place,
+// and its member of etcd is lost. AWS never returns to another state
+// (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-instance-lifecycle.html).
+func (s InstanceState) IsTerminating() bool {
+	return s.Status == string(types.InstanceStateNameShuttingDown) || s.Status == string(types.InstanceStateNameTerminated)
 }
 
 // Metadata contains the settings of the instance metadata service (IMDS).
@@ -176,9 +197,9 @@ func (i *Instance) Follow(ctx context.Context, c *cloud.Clients, last *InstanceS
 	if known := all.ByID[last.ID]; known != nil && last.Tags[cloud.ResourceTag] != i.Tags[cloud.ResourceTag] && last.Tags[cloud.ResourceTag] != "" {
 		return known, nil
 	}
-	found := all.byResource[i.Tags[cloud.ResourceTag]]
+	found := i.present(ctx, all.byResource[i.Tags[cloud.ResourceTag]], last.ID)
 	if len(found) == 0 {
-		for _, x := range all.byName[i.Tags["Name"]] {
+		for _, x := range i.present(ctx, all.byName[i.Tags["Name"]], last.ID) {
 			if x.Tags[cloud.ResourceTag] == "" {
 				found = append(found, x)
 			}
@@ -194,6 +215,43 @@ func (i *Instance) Follow(ctx context.Context, c *cloud.Clients, last *InstanceS
 		return nil, launchFailure(ctx, c, last.ID)
 	}
 	return nil, nil
+}
+
+// present leaves out machines that are being terminated, whose place another machine takes: not one
+// that this run has launched, which is that of the ID known, and not one that still uses a network
+// interface that the next one needs. A deletion waits for those that are the only ones.
+func (i *Instance) present(ctx context.Context, all []*InstanceState, known string) []*InstanceState {
+	if len(i.Spec.NetworkInterfaces) > 0 {
+		return all
+	}
+	stay := slices.DeleteFunc(slices.Clone(all), func(s *InstanceState) bool { return s.IsTerminating() && s.ID != known })
+	if len(stay) == 0 && cloud.IsBrief(ctx) {
+		return all
+	}
+	return stay
+}
+
+// FailedToLaunch reports whether AWS has terminated a machine before it ran, as far as its reason says
+// that without doubt (StateReason in the EC2 API reference). AWS shows it for about an hour.
+func FailedToLaunch(ctx context.Context, c *cloud.Clients, id string) (bool, error) {
+	err := launchFailure(ctx, c, id)
+	var failed *launchError
+	if !errors.As(err, &failed) {
+		return false, err
+	}
+	for _, code := range []string{"Client.InternalError", "Client.InvalidKMSKey", "Client.InvalidSnapshot", "Client.VolumeLimitExceeded", "Server.InsufficientInstanceCapacity"} {
+		if strings.HasPrefix(failed.code, code) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// launchError says why AWS has terminated a machine before it ran.
+type launchError struct{ id, code, why string }
+
+func (e *launchError) Error() string {
+	return fmt.Sprintf("instance %s was terminated at its launch: %s", e.id, e.why)
 }
 
 // launchFailure returns why AWS has terminated a machine before it ran: a KMS key that it
@@ -217,7 +275,7 @@ func launchFailure(ctx context.Context, c *cloud.Clients, id string) error {
 			case strings.Contains(code, "InitiatedShutdown"), strings.HasPrefix(code, "Server.Spot"):
 				return nil
 			default:
-				return fmt.Errorf("instance %s was terminated at its launch: %s", id, cmp.Or(aws.ToString(x.StateReason.Message), code))
+				return &launchError{id, code, cmp.Or(aws.ToString(x.StateReason.Message), code)}
 			}
 		}
 	}
@@ -228,6 +286,7 @@ func launchFailure(ctx context.Context, c *cloud.Clients, id string) error {
 func (i *Instance) Diff(have *InstanceState) (d graph.Diff) {
 	if have.Stopped {
 		d.Fixed("state", have.Status, string(types.InstanceStateNameRunning))
+		d.Advise(fmt.Sprintf("start it with 'aws ec2 start-instances --instance-ids %s'; or terminate it, and the next run launches another machine", have.ID))
 	}
 	d.Await("state", have.Status, string(types.InstanceStateNameRunning))
 	if i.Outdated {
@@ -353,19 +412,27 @@ func (i *Instance) Delete(ctx context.Context, c *cloud.Clients, have *InstanceS
 }
 
 func terminate(ctx context.Context, c *cloud.Clients, id string) error {
-	refused, err := cloud.Batch(ctx, c, "terminate", id, func(ctx context.Context, ids []string) ([]error, error) {
-		out := make([]error, 0, len(ids))
-		for part := range slices.Chunk(ids, 500) {
-			_, err := c.EC2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: part})
-			if len(part) > 1 && cloud.Rejected(err) { // TerminateInstances fails for all if one ID does not exist
-				out = append(out, terminateEach(ctx, c, part)...)
-				continue
-			}
-			out = append(out, slices.Repeat([]error{err}, len(part))...)
-		}
-		return out, nil
-	})
+	refused, err := cloud.Batch(ctx, c, "terminate", id, func(ctx context.Context, ids []string) ([]error, error) { return terminateAll(ctx, c, ids), nil })
 	return cmp.Or(err, refused)
+}
+
+// Terminate terminates machines of an Auto Scaling group. The group launches others in their place.
+func Terminate(ctx context.Context, c *cloud.Clients, ids []string) error {
+	return errors.Join(terminateAll(ctx, c, ids)...)
+}
+
+// terminateAll returns an error, or nil, for each machine.
+func terminateAll(ctx context.Context, c *cloud.Clients, ids []string) []error {
+	out := make([]error, 0, len(ids))
+	for part := range slices.Chunk(ids, 500) {
+		_, err := c.EC2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: part})
+		if len(part) > 1 && cloud.Rejected(err) && !cloud.Is(err, "OperationNotPermitted") { // TerminateInstances fails for all if one ID does not exist
+			out = append(out, terminateEach(ctx, c, part)...)
+			continue
+		}
+		out = append(out, slices.Repeat([]error{err}, len(part))...)
+	}
+	return out
 }
 
 func terminateEach(ctx context.Context, c *cloud.Clients, ids []string) []error {
@@ -446,6 +513,7 @@ func instanceKind() *kind.Any {
 		Status: func(s InstanceState) (state, detail string) {
 			return s.Status, kind.Join(s.Type, s.Zone, s.PrivateIP, s.PublicIP, s.Tags["Name"])
 		},
+		Protection:  instanceProtection,
 		ReadActions: []string{"ec2:DescribeInstances"}, Statement: kind.Machines,
 		Actions: []string{"ec2:CreateTags", "ec2:ModifyInstanceMetadataOptions", "ec2:ModifyNetworkInterfaceAttribute", "ec2:RunInstances", "ec2:TerminateInstances"},
 	})

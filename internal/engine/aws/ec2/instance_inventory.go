@@ -19,24 +19,27 @@ import (
 type Inventory struct {
 	List               []*InstanceState
 	ByID               map[string]*InstanceState
+	OfGroups           map[string]*InstanceState // machines of Auto Scaling groups, by ID
 	byResource, byName map[string][]*InstanceState
 	values             []InstanceState // of List, made once: a deletion by name looks at it for each machine
 }
 
-// InstanceInventory lists the machines of the cluster that are not terminated, without
-// those of Auto Scaling groups.
+// InstanceInventory lists the machines of the cluster that are not terminated. Those of Auto
+// Scaling groups are listed by themselves.
 func InstanceInventory(ctx context.Context, c *cloud.Clients) (*Inventory, error) {
 	return cloud.Remember(ctx, c, "instances", func(ctx context.Context) (*Inventory, error) {
 		found, err := describeInstances(ctx, c, c.OwnedFilters(cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped", "shutting-down")))
 		if err != nil {
 			return nil, err
 		}
-		all := &Inventory{ByID: map[string]*InstanceState{}, byResource: map[string][]*InstanceState{}, byName: map[string][]*InstanceState{}}
+		all := &Inventory{ByID: map[string]*InstanceState{}, OfGroups: map[string]*InstanceState{}, byResource: map[string][]*InstanceState{}, byName: map[string][]*InstanceState{}}
 		for _, s := range found {
-			if s.Tags[GroupTag] == "" {
-				all.add(s)
-				all.values = append(all.values, *s)
+			if s.Tags[GroupTag] != "" {
+				all.OfGroups[s.ID] = s
+				continue
 			}
+			all.add(s)
+			all.values = append(all.values, *s)
 		}
 		return all, nil
 	})
@@ -71,6 +74,36 @@ func AllInstances(ctx context.Context, c *cloud.Clients) ([]*InstanceState, erro
 	return describeInstances(ctx, c, []types.Filter{
 		cloud.Filter("tag-key", cloud.ClusterTagPrefix+"*"), cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped"),
 	})
+}
+
+// InstancesOfGroup lists the machines of an Auto Scaling group that are not being terminated,
+// whoever owns it.
+func InstancesOfGroup(ctx context.Context, c *cloud.Clients, group string) ([]*InstanceState, error) {
+	return cloud.Remember(ctx, c, "instances of group "+group, func(ctx context.Context) ([]*InstanceState, error) {
+		return describeInstances(ctx, c, []types.Filter{
+			cloud.Filter("tag:"+GroupTag, group), cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped"),
+		})
+	})
+}
+
+// RunningNodes counts the running machines of the managed node groups of an EKS cluster, by the name
+// of the node group.
+func RunningNodes(ctx context.Context, c *cloud.Clients, cluster string) (map[string]int, error) {
+	in := &ec2.DescribeInstancesInput{MaxResults: aws.Int32(pageOfInstances), Filters: []types.Filter{
+		cloud.Filter("tag:"+kind.NodeGroupClusterTag, cluster), cloud.Filter("instance-state-name", "running"),
+	}}
+	groups, err := instancesAs(ctx, c, in, func(x types.Instance) string { return cloud.FromEC2(x.Tags)["eks:nodegroup-name"] })
+	n := map[string]int{}
+	for _, name := range groups {
+		n[name]++
+	}
+	return n, err
+}
+
+// TerminatedInstances lists the machines of the cluster that are being terminated, and those that were
+// terminated within about an hour, which is how long AWS shows them.
+func TerminatedInstances(ctx context.Context, c *cloud.Clients) ([]*InstanceState, error) {
+	return describeInstances(ctx, c, c.OwnedFilters(cloud.Filter("instance-state-name", "shutting-down", "terminated")))
 }
 
 func (l *Inventory) add(s *InstanceState) {
@@ -123,7 +156,7 @@ func instanceState(x types.Instance) *InstanceState {
 	s := &InstanceState{
 		Object: identity.Object{ID: aws.ToString(x.InstanceId), Tags: cloud.FromEC2(x.Tags)}, Type: string(x.InstanceType), Image: aws.ToString(x.ImageId),
 		Subnet: aws.ToString(x.SubnetId), VPC: aws.ToString(x.VpcId), Key: aws.ToString(x.KeyName), PrivateIP: aws.ToString(x.PrivateIpAddress), PublicIP: aws.ToString(x.PublicIpAddress),
-		PrivateDNS: aws.ToString(x.PrivateDnsName), LaunchedAt: launchedAt(x), Spot: x.InstanceLifecycle == types.InstanceLifecycleTypeSpot,
+		PrivateDNS: aws.ToString(x.PrivateDnsName), IPv6: aws.ToString(x.Ipv6Address), LaunchedAt: launchedAt(x), Spot: x.InstanceLifecycle == types.InstanceLifecycleTypeSpot,
 	}
 	if x.State != nil {
 		s.Status = string(x.State.Name)
@@ -181,4 +214,19 @@ func existingInstances(ctx context.Context, c *cloud.Clients, tagged types.Filte
 		tagged, cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped", "shutting-down"),
 	}}
 	return instancesAs(ctx, c, in, func(x types.Instance) string { return aws.ToString(x.InstanceId) })
+}
+
+// StillExist returns which of the instances exist and are not terminated, whoever owns them.
+func StillExist(ctx context.Context, c *cloud.Clients, ids []string) (map[string]bool, error) {
+	there := map[string]bool{}
+	for some := range slices.Chunk(ids, 200) { // values of a filter
+		all, err := describeInstances(ctx, c, []types.Filter{cloud.Filter("instance-id", some...), cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped")})
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range all {
+			there[i.ID] = true
+		}
+	}
+	return there, nil
 }

@@ -92,13 +92,14 @@ func launchOne(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInpu
 }
 
 // runInstances launches between one and MaxCount machines. The words become the client
-// token; one more is added for each earlier launch whose machines are terminated.
+// token; one more is added for each earlier launch whose machines are terminated, or that
+// was another one: of a run with another manifest that was killed before this one.
 func runInstances(ctx context.Context, c *cloud.Clients, in *ec2.RunInstancesInput, words ...string) ([]types.Instance, error) {
 	for most := len(words) + 10; ; {
 		in.ClientToken = c.Token(words...)
 		out, err := c.EC2.RunInstances(ctx, in)
 		switch {
-		case cloud.Is(err, "IdempotentInstanceTerminated") && len(words) < most:
+		case cloud.Is(err, "IdempotentInstanceTerminated", "IdempotentParameterMismatch") && len(words) < most:
 			words = append(words, "again")
 		case err != nil:
 			return nil, err

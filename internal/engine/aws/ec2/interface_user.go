@@ -18,6 +18,8 @@ type Interface struct {
 	ID, Description string
 	Requester       string // ID of the AWS service or account that created it
 	Tags            cloud.Tags
+	Groups          []string // IDs of its security groups
+	Available       bool     // nothing uses it
 
 	// Instance, NATGateway, Endpoint and LoadBalancer are the resource that it is a part
 	// of; LoadBalancer is the name of a classic one, or the last part of an ARN:
@@ -43,7 +45,10 @@ func Interfaces(ctx context.Context, c *cloud.Clients, filters ...types.Filter) 
 func interfaceOf(x types.NetworkInterface) Interface {
 	i := Interface{
 		ID: aws.ToString(x.NetworkInterfaceId), Description: aws.ToString(x.Description), Requester: aws.ToString(x.RequesterId),
-		Tags: cloud.FromEC2(x.TagSet),
+		Tags: cloud.FromEC2(x.TagSet), Available: x.Status == types.NetworkInterfaceStatusAvailable,
+	}
+	for _, g := range x.Groups {
+		i.Groups = append(i.Groups, aws.ToString(g.GroupId))
 	}
 	if x.Attachment != nil {
 		i.Instance = aws.ToString(x.Attachment.InstanceId)

@@ -2,6 +2,8 @@ package ec2
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -22,7 +24,8 @@ type InternetGateway struct {
 // InternetGatewayState is an internet gateway that exists.
 type InternetGatewayState struct {
 	identity.Object
-	VPC string // "" if it is not attached
+	VPC   string   // "" if it is not attached
+	Spare []string // IDs of gateways with the same identity that are not attached
 }
 
 var (
@@ -38,12 +41,21 @@ func (g *InternetGateway) Find(ctx context.Context, c *cloud.Clients) (*Internet
 	if _, ok := g.VPC.Found(); !ok {
 		return nil, nil
 	}
-	return identity.FindListed(ctx, c, InternetGateways, g.Tags)
+	all, err := InternetGateways(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	s, spare, err := identity.FindUsed(all, g.Tags, func(x InternetGatewayState) (bool, error) { return x.VPC != "", nil })
+	if s != nil && !cloud.IsBrief(ctx) {
+		s.Spare = spare
+	}
+	return s, err
 }
 
 // Diff implements graph.Desired.
 func (g *InternetGateway) Diff(have *InternetGatewayState) (d graph.Diff) {
 	d.Set("vpc", have.VPC, g.VPC.CloudID())
+	d.Set("duplicate", strings.Join(have.Spare, ", "), "")
 	d.Tags(have.Tags, g.Tags)
 	return d
 }
@@ -75,6 +87,12 @@ func (g *InternetGateway) Update(ctx context.Context, c *cloud.Clients, have *In
 		}
 		after.VPC = vpc
 	}
+	for _, id := range have.Spare { // AWS refuses to delete a gateway that is attached
+		if _, err := c.EC2.DeleteInternetGateway(ctx, &ec2.DeleteInternetGatewayInput{InternetGatewayId: &id}); cloud.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("duplicate %s: %w", id, err)
+		}
+	}
+	after.Spare = nil
 	var err error
 	if d.HasTags() {
 		after.Object, err = setTags(ctx, c, have.Object, g.Tags)
@@ -108,8 +126,17 @@ func (g *InternetGateway) Blockers(ctx context.Context, c *cloud.Clients, have *
 
 // InternetGateways lists the internet gateways of the cluster.
 func InternetGateways(ctx context.Context, c *cloud.Clients) ([]InternetGatewayState, error) {
-	return cloud.Remember(ctx, c, "internet gateways", func(ctx context.Context) ([]InternetGatewayState, error) {
-		p := ec2.NewDescribeInternetGatewaysPaginator(c.EC2, &ec2.DescribeInternetGatewaysInput{Filters: c.OwnedFilters()})
+	return describeInternetGateways(ctx, c, "internet gateways", c.OwnedFilters())
+}
+
+// internetGatewayIn lists the internet gateway of a VPC.
+func internetGatewayIn(ctx context.Context, c *cloud.Clients, vpc string) ([]InternetGatewayState, error) {
+	return describeInternetGateways(ctx, c, "internet gateway of "+vpc, []types.Filter{cloud.Filter("attachment.vpc-id", vpc)})
+}
+
+func describeInternetGateways(ctx context.Context, c *cloud.Clients, what string, filters []types.Filter) ([]InternetGatewayState, error) {
+	return cloud.Remember(ctx, c, what, func(ctx context.Context) ([]InternetGatewayState, error) {
+		p := ec2.NewDescribeInternetGatewaysPaginator(c.EC2, &ec2.DescribeInternetGatewaysInput{Filters: filters})
 		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeInternetGatewaysOutput, error) { return p.NextPage(ctx) },
 			func(o *ec2.DescribeInternetGatewaysOutput) (out []InternetGatewayState) {
 				for _, x := range o.InternetGateways {
@@ -127,7 +154,7 @@ func InternetGateways(ctx context.Context, c *cloud.Clients) ([]InternetGatewayS
 // internetGatewayKind declares internet gateways.
 func internetGatewayKind() *kind.Any {
 	return kind.Of(kind.Kind[InternetGatewayState]{
-		Name: "internet-gateway", Area: kind.AreaNetwork, Type: types.ResourceTypeInternetGateway, List: kind.Tagged(InternetGateways), Delete: &InternetGateway{},
+		Name: "internet-gateway", Area: kind.AreaNetwork, Type: types.ResourceTypeInternetGateway, List: kind.Tagged(InternetGateways), InVPC: internetGatewayIn, Delete: &InternetGateway{},
 		Refers:      func(s InternetGatewayState) []string { return []string{s.VPC} },
 		Aliases:     func(s InternetGatewayState) []string { return []string{InternetGatewayAlias(s.VPC)} },
 		ReadActions: []string{"ec2:DescribeInternetGateways"}, Statement: kind.Network,

@@ -69,7 +69,7 @@ func (n *NATGateway) Follow(ctx context.Context, c *cloud.Clients, last *NATGate
 	for _, x := range all {
 		if x.Status == types.NatGatewayStateFailed {
 			if x.ID == last.ID {
-				return nil, fmt.Errorf("NAT gateway %s failed: %s", x.ID, x.Failure)
+				return nil, &graph.FailedError{Reason: fmt.Sprintf("NAT gateway %s failed: %s", x.ID, x.Failure)}
 			}
 			continue
 		}
@@ -164,6 +164,7 @@ func natGatewayKind() *kind.Any {
 		Refers: func(s NATGatewayState) []string {
 			return []string{s.Subnet, s.Address, InternetGatewayAlias(s.VPC), InterfacesAlias(s.VPC)}
 		},
+		Uses:        func(s NATGatewayState) []string { return []string{s.Address} },
 		Status:      func(s NATGatewayState) (state, detail string) { return string(s.Status), s.PublicIP },
 		ReadActions: []string{"ec2:DescribeNatGateways"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateNatGateway", "ec2:CreateTags", "ec2:DeleteNatGateway"},

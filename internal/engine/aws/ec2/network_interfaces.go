@@ -19,8 +19,9 @@ import (
 )
 
 // NetworkInterfaces are the network interfaces that remain in the security groups of a
-// cluster during a deletion. AWS deletes those of load balancers after a minute or two,
-// so the deletion waits for them. It deletes those that a CNI plugin left behind.
+// cluster during a deletion. AWS usually deletes those of load balancers after a minute or
+// two, so the deletion waits for them. It deletes those that nothing uses, as CAPA does: a
+// load balancer may leave one behind for an hour (cluster-api-provider-aws issue 6067).
 type NetworkInterfaces struct {
 	VPC    *graph.Ref[VPCState]
 	Groups []*graph.Ref[SecurityGroupState]
@@ -110,7 +111,7 @@ func RemainingInterfaces(ctx context.Context, c *cloud.Clients, filters ...types
 	}
 	s := &NetworkInterfacesState{}
 	for _, x := range found {
-		if x.Status == types.NetworkInterfaceStatusAvailable && leftInCluster(c, interfaceOf(x)) {
+		if LeftInCluster(c, interfaceOf(x)) {
 			s.Free = append(s.Free, aws.ToString(x.NetworkInterfaceId))
 		} else {
 			s.Busy = append(s.Busy, interfaceName(x))
@@ -129,11 +130,12 @@ func DeleteFreeInterfaces(ctx context.Context, c *cloud.Clients, group string) e
 	return (&NetworkInterfaces{}).Delete(ctx, c, &NetworkInterfacesState{Free: s.Free})
 }
 
-// leftInCluster reports whether a free network interface was left by the cluster: by a
-// CNI plugin, by EKS, or by a controller that gave it the cluster's tag. Others belong to
-// somebody else, and stay.
-func leftInCluster(c *cloud.Clients, i Interface) bool {
-	return i.CNI || i.EKSCluster != "" || i.Tags[c.OwnerTag()] == cloud.Owned || i.Tags[cloud.CloudProviderTagPrefix+c.Cluster] == cloud.Owned
+// LeftInCluster reports whether an interface that nothing uses, in a security group of the
+// cluster, is deleted with it: it has tags of the cluster, or none that names another owner. A
+// CNI plugin, EKS or a load balancer has left it behind.
+func LeftInCluster(c *cloud.Clients, i Interface) bool {
+	return i.Available && (i.CNI || i.EKSCluster != "" || len(i.Tags) == 0 ||
+		i.Tags[c.OwnerTag()] == cloud.Owned || i.Tags[cloud.CloudProviderTagPrefix+c.Cluster] == cloud.Owned)
 }
 
 // Diff implements graph.Desired.

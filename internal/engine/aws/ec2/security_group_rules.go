@@ -122,23 +122,32 @@ func (r *SecurityGroupRules) Create(ctx context.Context, c *cloud.Clients) (*Sec
 	return r.Update(ctx, c, have, r.Diff(have))
 }
 
-// Update implements graph.Updater. It revokes rules first: a rule of which only the
-// description changes is a duplicate in AWS.
+// Update implements graph.Updater. It revokes rules last, so that no connection is refused
+// between the calls. Only a rule of which the description changes is revoked first: the new one
+// is a duplicate in AWS.
 func (r *SecurityGroupRules) Update(ctx context.Context, c *cloud.Clients, have *SecurityGroupRulesState, d graph.Diff) (*SecurityGroupRulesState, error) {
-	if gone := d.Removed("ingress"); len(gone) > 0 {
-		_, err := c.EC2.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: &have.Group, IpPermissions: permissions(gone)})
-		if err != nil && !cloud.Is(err, "InvalidPermission.NotFound") {
-			return nil, err
+	added, first, last := d.Added("ingress"), []string(nil), []string(nil)
+	for _, gone := range d.Removed("ingress") {
+		if slices.ContainsFunc(added, func(l string) bool { return withoutDescription(l) == withoutDescription(gone) }) {
+			first = append(first, gone)
+		} else {
+			last = append(last, gone)
 		}
 	}
-	if added := d.Added("ingress"); len(added) > 0 {
-		_, err := c.EC2.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &have.Group, IpPermissions: permissions(added)})
-		if cloud.Is(err, "InvalidPermission.Duplicate") {
-			return nil, graph.NotYet(err) // an earlier call succeeded, but DescribeSecurityGroups does not return it yet
+	if err := revokeThose(ctx, c, have.Group, first); err != nil {
+		return nil, err
+	}
+	err := authorize(ctx, c, have.Group, added)
+	if cloud.Is(err, "RulesPerSecurityGroupLimitExceeded") && len(last) > 0 { // there is no room for both
+		if err = revokeThose(ctx, c, have.Group, last); err == nil {
+			err, last = authorize(ctx, c, have.Group, added), nil
 		}
-		if err != nil {
-			return nil, err
-		}
+	}
+	if err == nil {
+		err = revokeThose(ctx, c, have.Group, last)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return &SecurityGroupRulesState{have.Group, r.lines()}, nil
 }
@@ -163,6 +172,29 @@ func (r *SecurityGroupRules) Delete(ctx context.Context, c *cloud.Clients, have 
 		}
 	}
 	return nil
+}
+
+// revokeThose revokes rules that may be gone already.
+func revokeThose(ctx context.Context, c *cloud.Clients, group string, lines []string) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	if err := revoke(ctx, c, group, lines); !cloud.Is(err, "InvalidPermission.NotFound") {
+		return err
+	}
+	return nil
+}
+
+// authorize adds rules.
+func authorize(ctx context.Context, c *cloud.Clients, group string, lines []string) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	_, err := c.EC2.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &group, IpPermissions: permissions(lines)})
+	if cloud.Is(err, "InvalidPermission.Duplicate") {
+		return graph.NotYet(err) // an earlier call succeeded, but DescribeSecurityGroups does not return it yet
+	}
+	return err
 }
 
 func revoke(ctx context.Context, c *cloud.Clients, group string, lines []string) error {
@@ -304,7 +336,7 @@ func ports(s string) (first, last int32) {
 // securityGroupRulesKind declares rules of security groups.
 func securityGroupRulesKind() *kind.Any {
 	return kind.Of(kind.Kind[SecurityGroupRulesState]{
-		Name: "security-group-rules", Area: kind.AreaSecurity, ReadActions: []string{"ec2:DescribeSecurityGroups"}, Statement: kind.Network,
+		Name: "security-group-rules", Borrowed: true, Area: kind.AreaSecurity, ReadActions: []string{"ec2:DescribeSecurityGroups"}, Statement: kind.Network,
 		Actions: []string{"ec2:AuthorizeSecurityGroupIngress", "ec2:RevokeSecurityGroupIngress"},
 		Quota:   &kind.Quota{Service: "vpc", Code: "L-0EA8095F", Name: "inbound rules", Default: 60, Takes: countRules},
 	})

@@ -150,7 +150,7 @@ func TaggedSubnets(ctx context.Context, c *cloud.Clients) (out []SubnetTagsState
 // subnetTagsKind declares tags of existing subnets.
 func subnetTagsKind() *kind.Any {
 	return kind.Of(kind.Kind[SubnetTagsState]{
-		Name: "subnet-tags", Area: kind.AreaNetwork, Type: types.ResourceTypeSubnet, List: kind.Tagged(TaggedSubnets), Delete: &SubnetTags{},
+		Name: "subnet-tags", Borrowed: true, Area: kind.AreaNetwork, Type: types.ResourceTypeSubnet, List: kind.Tagged(TaggedSubnets), Delete: &SubnetTags{},
 		ReadActions: []string{"ec2:DescribeSubnets"}, Statement: kind.Network, Actions: []string{"ec2:CreateTags", "ec2:DeleteTags"},
 	})
 }

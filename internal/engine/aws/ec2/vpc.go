@@ -30,6 +30,7 @@ type VPCState struct {
 	IPv6State                string
 	Blocks                   map[string]string // association IDs of the secondary IPv4 blocks, by CIDR
 	DNSHostnames, DNSSupport bool
+	Spare                    []string // IDs of empty VPCs with the same identity
 }
 
 var (
@@ -55,11 +56,26 @@ func (v *VPC) Find(ctx context.Context, c *cloud.Clients) (*VPCState, error) {
 				s.ID, s.Tags["Name"], c.OwnerTag(), cloud.Owned)
 		}
 	}
-	s, err := identity.Find(owned, v.Tags)
+	s, spare, err := identity.FindUsed(owned, v.Tags, func(x VPCState) (bool, error) { return hasContent(ctx, c, x.ID) })
 	if s == nil || cloud.IsBrief(ctx) {
 		return s, err
 	}
+	s.Spare = spare
 	return s, s.describeAttributes(ctx, c)
+}
+
+// hasContent reports whether something is in a VPC that AWS has not created with it.
+func hasContent(ctx context.Context, c *cloud.Clients, vpc string) (bool, error) {
+	subnets, err := SubnetsOf(ctx, c, vpc)
+	if len(subnets) > 0 || err != nil {
+		return true, err
+	}
+	groups, err := groupsInVPC(ctx, c, vpc)
+	if len(groups) > 0 || err != nil {
+		return true, err
+	}
+	gateways, err := InternetGateways(ctx, c)
+	return slices.ContainsFunc(gateways, func(g InternetGatewayState) bool { return g.VPC == vpc }), err
 }
 
 // Diff implements graph.Desired.
@@ -70,6 +86,7 @@ func (v *VPC) Diff(have *VPCState) (d graph.Diff) {
 	d.Fixed("cidr", have.CIDR, v.CIDR)
 	d.Set("dnsSupport", have.DNSSupport, true)
 	d.Set("dnsHostnames", have.DNSHostnames, true)
+	d.Set("duplicate", strings.Join(have.Spare, ", "), "")
 	d.Tags(have.Tags, v.Tags)
 	return d
 }
@@ -103,6 +120,14 @@ func (v *VPC) Update(ctx context.Context, c *cloud.Clients, have *VPCState, d gr
 			return nil, err
 		}
 		after.DNSHostnames = true
+	}
+	if d.Has("duplicate") {
+		for _, id := range have.Spare { // AWS refuses to delete a VPC that something is in
+			if _, err := c.EC2.DeleteVpc(ctx, &ec2.DeleteVpcInput{VpcId: &id}); cloud.IgnoreNotFound(err) != nil {
+				return nil, fmt.Errorf("duplicate %s: %w", id, err)
+			}
+		}
+		after.Spare = nil
 	}
 	var err error
 	if d.HasTags() {

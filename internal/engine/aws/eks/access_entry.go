@@ -2,12 +2,14 @@ package eks
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
@@ -26,7 +28,71 @@ type AccessEntry struct {
 	User      string                    // Kubernetes user name; "" for the default of EKS
 	Groups    []string
 	Policies  []AccessPolicy
+	Users     []RoleUser // nodes and pods with roles, of which one may be the principal
+	Adopt     bool       // it may be somebody else's: it gets the tags
 	Tags      cloud.Tags
+}
+
+// RoleUser are nodes or pods that authenticate with a role.
+type RoleUser struct {
+	Who  string                    // "node group batch (cluster.yaml:80 AWSManagedMachinePool/batch spec)"
+	Role *graph.Ref[iam.RoleState] // nil: ARN is known
+	ARN  string
+	Type string // of the access entry with which EKS lets them in
+}
+
+// The types of access entries of nodes and of pods on Fargate ("Create access entries", EKS user
+// guide).
+const (
+	EntryOfLinux   = "EC2_LINUX"
+	EntryOfWindows = "EC2_WINDOWS"
+	EntryOfFargate = "FARGATE_LINUX"
+)
+
+// is reports whether a principal is the role. A role that the run creates has no ARN yet.
+func (u RoleUser) is(principal string) bool {
+	if u.Role == nil {
+		return u.ARN == principal
+	}
+	if arn := u.Role.CloudID(); arn != graph.Unknown {
+		return arn == principal
+	}
+	return strings.TrimPrefix(string(u.Role.ID()), "role/") == principal[strings.LastIndex(principal, "/")+1:]
+}
+
+// misfit says why the entry locks out nodes or pods that use its principal; "" if it does not.
+func (a *AccessEntry) misfit() (want, reason string) {
+	for _, u := range a.Users {
+		if u.Type != a.Type && u.is(a.principal()) {
+			return u.Type, fmt.Sprintf("%s is the role of %s, which EKS lets in only by an access entry of the type %s: set the type %s, or name another principal", a.principal(), u.Who, u.Type, strings.ToLower(u.Type))
+		}
+	}
+	return "", ""
+}
+
+// Check implements graph.Checked.
+func (a *AccessEntry) Check(context.Context, *cloud.Clients) (refusal string, err error) {
+	_, refusal = a.misfit()
+	return refusal, nil
+}
+
+// checkEntry says why an existing access entry of a role locks out the nodes or pods that use
+// the role; "" if it does not. EKS makes the entry if there is none, and does not change one.
+func checkEntry(ctx context.Context, c *cloud.Clients, in *graph.Ref[ClusterState], role *graph.Ref[iam.RoleState], want string) (refusal string, err error) {
+	cluster, ok := in.Found()
+	arn := role.CloudID()
+	if !ok || arn == graph.Unknown || cluster.Authentication == string(types.AuthenticationModeConfigMap) {
+		return "", nil
+	}
+	all, err := accessPrincipals(ctx, c, cluster.Name)
+	if err != nil || !slices.Contains(all, arn) {
+		return "", err
+	}
+	s, err := AccessEntryOf(ctx, c, cluster.Name, arn)
+	if s == nil || err != nil || s.Type == want {
+		return "", err
+	}
+	return fmt.Sprintf("the access entry of its role %s has the type %s, and EKS lets it in only by one of the type %s: delete the entry with 'aws eks delete-access-entry --cluster-name %s --principal-arn %s', or use another role", arn, s.Type, want, cluster.Name, arn), nil
 }
 
 // AccessPolicy is an EKS access policy with its scope.
@@ -50,13 +116,32 @@ type AccessEntryState struct {
 	Principal, Type, User string
 	Groups                []string
 	Policies              []AccessPolicy
+	Foreign               bool // EKS or somebody else has made it
 }
 
-var _ graph.Managed[AccessEntryState] = (*AccessEntry)(nil)
+// IsOwned reports whether the cluster owns the entry.
+func (s AccessEntryState) IsOwned(c *cloud.Clients) bool { return ownedByName(s.Object, c) }
+
+// adminPolicy is the access policy of administrators.
+const adminPolicy = "cluster-access-policy/AmazonEKSClusterAdminPolicy"
+
+// IsAdmin reports whether the entry permits everything in the cluster.
+func (s AccessEntryState) IsAdmin() bool {
+	return slices.ContainsFunc(s.Policies, func(p AccessPolicy) bool { return strings.HasSuffix(p.ARN, adminPolicy) && len(p.Namespaces) == 0 })
+}
+
+var (
+	_ graph.Checked                   = (*AccessEntry)(nil)
+	_ graph.Managed[AccessEntryState] = (*AccessEntry)(nil)
+)
 
 // Needs implements graph.Desired.
 func (a *AccessEntry) Needs() []graph.Edge {
-	return append(graph.DeletedWith(a.Cluster), graph.On(a.Role)...)
+	needs := append(graph.DeletedWith(a.Cluster), graph.On(a.Role)...)
+	for _, u := range a.Users {
+		needs = append(needs, graph.Reads(u.Role)...)
+	}
+	return needs
 }
 
 // principal returns the ARN of the principal.
@@ -77,12 +162,62 @@ func (a *AccessEntry) Find(ctx context.Context, c *cloud.Clients) (*AccessEntryS
 	if err != nil || !slices.Contains(all, a.principal()) {
 		return nil, err
 	}
-	return AccessEntryOf(ctx, c, cluster.Name, a.principal())
+	s, err := AccessEntryOf(ctx, c, cluster.Name, a.principal())
+	if s == nil || err != nil {
+		return nil, err
+	}
+	have := *s
+	if have.Foreign = !have.IsOwned(c); have.Foreign {
+		var creators bool
+		creators, err = have.isCreators(ctx, c)
+		have.Foreign = !creators
+	}
+	return &have, err
 }
 
-// Diff implements graph.Desired. EKS cannot change the type of an entry, so Update
-// creates a new one.
+// isCreators reports whether EKS has made the entry for who creates the cluster with this run:
+// the caller ("bootstrapClusterCreatorAdminPermissions", EKS, CreateCluster). It has no tags.
+func (s AccessEntryState) isCreators(ctx context.Context, c *cloud.Clients) (bool, error) {
+	if len(s.Tags) > 0 || !s.IsAdmin() {
+		return false, nil
+	}
+	who, err := cloud.Remember(ctx, c, "caller", func(ctx context.Context) (string, error) {
+		out, err := c.STS.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+		if err != nil {
+			return "", err
+		}
+		return aws.ToString(out.Arn), nil
+	})
+	return samePrincipal(who, s.Principal), err
+}
+
+// samePrincipal reports whether a caller is a principal of IAM. The ARN of the session of a role
+// has the name of the role, without its path.
+func samePrincipal(caller, principal string) bool {
+	head, session, isSession := strings.Cut(caller, ":assumed-role/")
+	if !isSession {
+		return caller == principal
+	}
+	name, _, _ := strings.Cut(session, "/")
+	account, role, isRole := strings.Cut(principal, ":role/")
+	return isRole && role[strings.LastIndex(role, "/")+1:] == name && strings.Replace(head, ":sts:", ":iam:", 1) == account
+}
+
+// Diff implements graph.Desired. EKS cannot change the type of an entry, so Update deletes the
+// entry and creates a new one, if a run has made the first one. Entries of nodes that EKS has
+// made stay as they are.
 func (a *AccessEntry) Diff(have *AccessEntryState) (d graph.Diff) {
+	if want, reason := a.misfit(); want != "" {
+		d.Fixed("type", a.Type, want)
+		d.Advise(reason)
+		return d
+	}
+	if have.Foreign && !a.Adopt || have.Foreign && have.Type != a.Type {
+		if have.Type == a.Type && a.Type != standardEntry {
+			return nil
+		}
+		return notOwned()
+	}
 	d.Set("type", have.Type, a.Type)
 	if have.Type != "" && have.Type != a.Type {
 		return d // the other fields are compared with the new entry
@@ -161,23 +296,16 @@ func (a *AccessEntry) Update(ctx context.Context, c *cloud.Clients, have *Access
 			return nil, err
 		}
 	}
-	after.Groups, after.Policies = a.Groups, a.Policies
+	after.Groups, after.Policies, after.Foreign = a.Groups, a.Policies, false
 	if a.User != "" {
 		after.User = a.User
 	}
 	return &after, nil
 }
 
+// setPolicies associates policies first: whoever changes his own entry needs what he has until
+// the new policies are there.
 func (a *AccessEntry) setPolicies(ctx context.Context, c *cloud.Clients, cluster string, have *AccessEntryState) error {
-	for _, p := range have.Policies {
-		if !slices.ContainsFunc(a.Policies, func(x AccessPolicy) bool { return x.ARN == p.ARN }) {
-			if _, err := c.EKS.DisassociateAccessPolicy(ctx, &eks.DisassociateAccessPolicyInput{
-				ClusterName: &cluster, PrincipalArn: &have.Principal, PolicyArn: &p.ARN,
-			}); cloud.IgnoreNotFound(err) != nil {
-				return err
-			}
-		}
-	}
 	for _, p := range a.Policies {
 		if slices.Contains(policyLines(have.Policies), p.String()) {
 			continue
@@ -190,6 +318,15 @@ func (a *AccessEntry) setPolicies(ctx context.Context, c *cloud.Clients, cluster
 			ClusterName: &cluster, PrincipalArn: &have.Principal, PolicyArn: &p.ARN, AccessScope: scope,
 		}); err != nil {
 			return err
+		}
+	}
+	for _, p := range have.Policies {
+		if !slices.ContainsFunc(a.Policies, func(x AccessPolicy) bool { return x.ARN == p.ARN }) {
+			if _, err := c.EKS.DisassociateAccessPolicy(ctx, &eks.DisassociateAccessPolicyInput{
+				ClusterName: &cluster, PrincipalArn: &have.Principal, PolicyArn: &p.ARN,
+			}); cloud.IgnoreNotFound(err) != nil {
+				return err
+			}
 		}
 	}
 	return nil

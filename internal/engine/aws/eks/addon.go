@@ -25,22 +25,62 @@ type Addon struct {
 	RoleARN       string
 	Conflicts     string // OVERWRITE, NONE or PRESERVE
 	Preserve      bool   // keep its Kubernetes objects when it is deleted
-	Nodes         bool   // the cluster has nodes for its pods
+	Nodes         bool   // the cluster has nodes for its pods, or a Fargate profile selects them
+	Adopt         bool   // it may be somebody else's: it gets the tags
 	Tags          cloud.Tags
 }
+
+// PreserveTag is the tag of an add-on whose Kubernetes objects stay when it is deleted. It
+// keeps the wish for a run whose manifest does not have the add-on any more.
+const PreserveTag = "clusterawsadm/preserve-on-delete"
 
 // AddonState is an add-on that exists.
 type AddonState struct {
 	identity.Object                               // the ID is its ARN
 	Cluster                                       string
 	Name, Status, Version, Configuration, RoleARN string
-	Issues                                        []string
+	Issues                                        []string // "CODE: message"
+	Foreign                                       bool     // somebody else has made it
+	Update                                        string   // ID of the update that this run has started
+	final                                         bool     // one of the issues does not pass by itself
 }
 
+// condition returns the status and EKS's reasons for it.
+func (s AddonState) condition() string {
+	if s.Status == string(types.AddonStatusActive) {
+		return s.Status
+	}
+	return condition(s.Status, s.Issues)
+}
+
+// condition returns a status and EKS's reasons for it.
+func condition(status string, issues []string) string {
+	return strings.Join(slices.DeleteFunc([]string{status, strings.Join(issues, "; ")}, func(s string) bool { return s == "" }), ": ")
+}
+
+// Failure implements graph.Failing.
+func (s AddonState) Failure() string {
+	switch types.AddonStatus(s.Status) {
+	case types.AddonStatusCreateFailed, types.AddonStatusUpdateFailed, types.AddonStatusDeleteFailed:
+		return s.condition()
+	case types.AddonStatusDegraded:
+		if s.final {
+			return s.condition()
+		}
+	case types.AddonStatusActive, types.AddonStatusCreating, types.AddonStatusUpdating, types.AddonStatusDeleting:
+	}
+	return ""
+}
+
+// IsOwned reports whether the cluster owns the add-on.
+func (s AddonState) IsOwned(c *cloud.Clients) bool { return ownedByName(s.Object, c) }
+
 var (
-	_ graph.Checked             = (*Addon)(nil)
-	_ graph.Managed[AddonState] = (*Addon)(nil)
-	_ graph.Timed               = (*Addon)(nil)
+	_ graph.Checked              = (*Addon)(nil)
+	_ graph.Managed[AddonState]  = (*Addon)(nil)
+	_ graph.Follower[AddonState] = (*Addon)(nil)
+	_ graph.Timed                = (*Addon)(nil)
+	_ graph.Failing              = AddonState{}
 )
 
 // Needs implements graph.Desired.
@@ -55,39 +95,73 @@ func (a *Addon) Find(ctx context.Context, c *cloud.Clients) (*AddonState, error)
 	if !ok {
 		return nil, nil
 	}
-	return AddonByName(ctx, c, cluster.Name, a.Name)
+	s, err := AddonByName(ctx, c, cluster.Name, a.Name)
+	if s == nil || err != nil {
+		return nil, err
+	}
+	have := *s
+	have.Foreign = !have.IsOwned(c)
+	return &have, nil
+}
+
+// Follow implements graph.Follower. An update that has failed is an error.
+func (a *Addon) Follow(ctx context.Context, c *cloud.Clients, last *AddonState) (*AddonState, error) {
+	s, err := a.Find(ctx, c)
+	if s == nil || err != nil || last.Update == "" {
+		return s, err
+	}
+	have := *s
+	have.Update, err = followUpdate(ctx, c, have.Status, eks.DescribeUpdateInput{Name: &s.Cluster, AddonName: &a.Name, UpdateId: &last.Update})
+	return &have, err
 }
 
 // Diff implements graph.Desired. Without nodes, the status of an add-on with pods stays
 // DEGRADED.
 func (a *Addon) Diff(have *AddonState) (d graph.Diff) {
-	switch types.AddonStatus(have.Status) {
-	case types.AddonStatusActive:
-	case types.AddonStatusCreateFailed, types.AddonStatusUpdateFailed:
-		d.Set("status", have.Status+": "+strings.Join(have.Issues, "; "), string(types.AddonStatusActive))
-	case types.AddonStatusDegraded:
-		if a.Nodes {
-			d.Await("status", have.Status, string(types.AddonStatusActive))
-		}
-	case types.AddonStatusCreating, types.AddonStatusUpdating, types.AddonStatusDeleting, types.AddonStatusDeleteFailed:
-		fallthrough
-	default:
-		d.Await("status", have.Status, string(types.AddonStatusActive))
+	if have.Foreign && !a.Adopt {
+		return notOwned()
+	}
+	switch active := string(types.AddonStatusActive); {
+	case have.Failure() != "":
+		d.Set("status", have.condition(), active) // another update may succeed
+	case a.Nodes || have.Status != string(types.AddonStatusDegraded):
+		d.Await("status", have.condition(), active)
+	}
+	if have.ID == "" && a.Conflicts == string(types.ResolveConflictsPreserve) {
+		d.Set("conflictResolution", "", "none: EKS knows preserve for updates only")
 	}
 	if a.Version != "" {
 		d.Set("version", have.Version, a.Version)
 	}
 	d.Set("configuration", have.Configuration, a.Configuration)
-	d.Set("serviceAccountRoleARN", have.RoleARN, a.RoleARN)
-	d.Tags(have.Tags, a.Tags)
+	if a.RoleARN == "" {
+		d.Fixed("serviceAccountRoleARN", have.RoleARN, "")
+		d.Advise("EKS keeps the role of an add-on when an update names none: set it again, or name another role, or remove the add-on from spec.addons, run the command, and add it again")
+	} else {
+		d.Set("serviceAccountRoleARN", have.RoleARN, a.RoleARN)
+	}
+	d.Tags(have.Tags, a.tags(have))
 	return d
+}
+
+// tags returns the desired tags. A wish to preserve the objects that is not in the manifest any
+// more is withdrawn.
+func (a *Addon) tags(have *AddonState) cloud.Tags {
+	switch _, noted := have.Tags[PreserveTag]; {
+	case a.Preserve:
+		return a.Tags.With(cloud.Tags{PreserveTag: "true"})
+	case noted:
+		return a.Tags.With(cloud.Tags{PreserveTag: "false"})
+	}
+	return a.Tags
 }
 
 // Create implements graph.Creator.
 func (a *Addon) Create(ctx context.Context, c *cloud.Clients) (*AddonState, error) {
 	cluster, _ := a.Cluster.Found()
+	tags := a.tags(&AddonState{})
 	in := &eks.CreateAddonInput{
-		ClusterName: &cluster.Name, AddonName: &a.Name, ResolveConflicts: types.ResolveConflicts(a.Conflicts), Tags: a.Tags,
+		ClusterName: &cluster.Name, AddonName: &a.Name, ResolveConflicts: types.ResolveConflicts(a.Conflicts), Tags: tags,
 		ClientRequestToken: c.Token("addon", cluster.Name, a.Name),
 	}
 	if a.Conflicts == string(types.ResolveConflictsPreserve) {
@@ -106,7 +180,7 @@ func (a *Addon) Create(ctx context.Context, c *cloud.Clients) (*AddonState, erro
 		return nil, err
 	}
 	s := addonState(out.Addon)
-	s.Cluster, s.Tags = cluster.Name, a.Tags
+	s.Cluster, s.Tags = cluster.Name, tags
 	return &s, nil
 }
 
@@ -115,7 +189,8 @@ func (a *Addon) Update(ctx context.Context, c *cloud.Clients, have *AddonState, 
 	after := *have
 	if d.HasTags() {
 		var err error
-		after.Object, err = setTags(ctx, c, have.Object, a.Tags)
+		after.Object, err = setTags(ctx, c, have.Object, a.tags(have))
+		after.Foreign = false
 		return &after, err
 	}
 	cluster, _ := a.Cluster.Found()
@@ -128,21 +203,25 @@ func (a *Addon) Update(ctx context.Context, c *cloud.Clients, have *AddonState, 
 	if a.RoleARN != "" {
 		in.ServiceAccountRoleArn = &a.RoleARN
 	}
-	if _, err := c.EKS.UpdateAddon(ctx, in); err != nil {
+	out, err := c.EKS.UpdateAddon(ctx, in)
+	if err != nil {
 		return nil, err
 	}
-	after.Status = string(types.AddonStatusUpdating)
+	after.Status, after.Update = string(types.AddonStatusUpdating), updateID(out.Update)
 	return &after, nil
 }
 
-// Delete implements graph.Deleter.
+// Delete implements graph.Deleter. Without preserve, EKS deletes the Kubernetes objects too.
 func (a *Addon) Delete(ctx context.Context, c *cloud.Clients, have *AddonState) error {
 	if have.Status == string(types.AddonStatusDeleting) {
 		return nil
 	}
-	_, err := c.EKS.DeleteAddon(ctx, &eks.DeleteAddonInput{ClusterName: &have.Cluster, AddonName: &have.Name, Preserve: a.Preserve})
+	_, err := c.EKS.DeleteAddon(ctx, &eks.DeleteAddonInput{ClusterName: &have.Cluster, AddonName: &have.Name, Preserve: have.Preserved()})
 	return err
 }
+
+// Preserved reports whether the Kubernetes objects of the add-on stay when it is deleted.
+func (s AddonState) Preserved() bool { return s.Tags[PreserveTag] == "true" }
 
 // How long EKS usually takes to create and to delete an add-on.
 const (
@@ -170,10 +249,27 @@ func addonState(x *types.Addon) AddonState {
 	}
 	if x.Health != nil {
 		for _, i := range x.Health.Issues {
-			s.Issues = append(s.Issues, string(i.Code)+" "+aws.ToString(i.Message))
+			s.Issues = append(s.Issues, string(i.Code)+": "+aws.ToString(i.Message)+remedyOf(i.Code))
+			s.final = s.final || isFinal(i.Code)
 		}
 	}
 	return s
+}
+
+// isFinal reports whether an issue stays until somebody changes the add-on or the cluster.
+// Others pass, as a lack of nodes does.
+func isFinal(code types.AddonIssueCode) bool {
+	return slices.Contains([]types.AddonIssueCode{
+		types.AddonIssueCodeConfigurationConflict, types.AddonIssueCodeUnsupportedAddonModification, types.AddonIssueCodeAddonSubscriptionNeeded, types.AddonIssueCodeAddonPermissionFailure,
+	}, code)
+}
+
+// remedyOf says what to do about an issue; "" if its message does.
+func remedyOf(code types.AddonIssueCode) string {
+	if code == types.AddonIssueCodeConfigurationConflict {
+		return " (conflictResolution: overwrite replaces the objects that conflict)"
+	}
+	return ""
 }
 
 // addonKind declares add-ons.
@@ -183,7 +279,7 @@ func addonKind() *kind.Any {
 		Status: func(s AddonState) (state, detail string) {
 			return strings.ToLower(s.Status), kind.Join(s.Version, strings.Join(s.Issues, "; "))
 		},
-		ReadActions: []string{"eks:DescribeAddon", "eks:DescribeAddonVersions", "eks:ListAddons"}, Statement: kind.EKS,
+		ReadActions: []string{"eks:DescribeAddon", "eks:DescribeAddonVersions", "eks:DescribeUpdate", "eks:ListAddons"}, Statement: kind.EKS,
 		Actions: []string{"eks:CreateAddon", "eks:DeleteAddon", "eks:TagResource", "eks:UpdateAddon"},
 	})
 }

@@ -65,6 +65,15 @@ type ClusterState struct {
 	OutdatedNodeGroup                 string // a node group with a version that is too old for the desired version
 	Update                            string // ID of the update that this run has started
 	Created                           time.Time
+	Issues                            []string // "CODE: message"
+}
+
+// Failure implements graph.Failing.
+func (s ClusterState) Failure() string {
+	if s.Status == string(types.ClusterStatusFailed) {
+		return condition(s.Status, s.Issues)
+	}
+	return ""
 }
 
 var (
@@ -135,9 +144,9 @@ func followUpdate(ctx context.Context, c *cloud.Clients, status string, update e
 	case types.UpdateStatusFailed, types.UpdateStatusCancelled:
 		var why []string
 		for _, e := range out.Update.Errors {
-			why = append(why, string(e.ErrorCode)+": "+aws.ToString(e.ErrorMessage))
+			why = append(why, string(e.ErrorCode)+": "+aws.ToString(e.ErrorMessage)+remedyOf(types.AddonIssueCode(e.ErrorCode)))
 		}
-		return "", fmt.Errorf("update %s: %s", strings.ToLower(string(out.Update.Status)), strings.Join(why, "; "))
+		return "", &graph.FailedError{Reason: fmt.Sprintf("update %s: %s", strings.ToLower(string(out.Update.Status)), strings.Join(why, "; "))}
 	case types.UpdateStatusSuccessful:
 	}
 	return "", nil
@@ -175,7 +184,7 @@ func (e *Cluster) outdatedNodeGroup(ctx context.Context, c *cloud.Clients, have 
 // one; when it is complete, Diff returns the others.
 func (e *Cluster) Diff(have *ClusterState) (d graph.Diff) {
 	if have.Status == string(types.ClusterStatusFailed) {
-		d.Fixed("status", have.Status, string(types.ClusterStatusActive))
+		d.Fixed("status", have.Failure(), string(types.ClusterStatusActive))
 		d.Advise("EKS could not create it; delete the cluster and create it again")
 		return d
 	}
@@ -553,6 +562,11 @@ func clusterState(x *types.Cluster) ClusterState {
 		}
 	}
 	s.Created = aws.ToTime(x.CreatedAt)
+	if x.Health != nil {
+		for _, i := range x.Health.Issues {
+			s.Issues = append(s.Issues, string(i.Code)+": "+aws.ToString(i.Message))
+		}
+	}
 	s.Logging = enabledLogs(x.Logging)
 	for _, k := range x.EncryptionConfig {
 		if k.Provider != nil {
@@ -613,6 +627,12 @@ func clusterKind() *kind.Any {
 		},
 		Aliases: func(s ClusterState) []string { return []string{clusterAlias(s.Name), issuerAlias(s.Issuer)} },
 		OwnerOf: func(s ClusterState) kind.Owner { return kind.Owner{Kubernetes: s.Name, EKS: true} },
+		Protection: func(_ context.Context, c *cloud.Clients, s ClusterState) (string, error) {
+			if !s.DeletionProtection {
+				return "", nil
+			}
+			return fmt.Sprintf("the EKS cluster %s has deletion protection: aws eks update-cluster-config --region %s --name %[1]s --no-deletion-protection turns it off", s.Name, c.Region), nil
+		},
 		Status: func(s ClusterState) (state, detail string) {
 			return strings.ToLower(s.Status), kind.Join(s.Version, s.Endpoint)
 		},

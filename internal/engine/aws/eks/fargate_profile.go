@@ -27,6 +27,7 @@ type FargateProfile struct {
 	Subnets   []*graph.Ref[ec2.SubnetState] // private ones
 	SubnetIDs []string                      // from the manifest
 	Selectors []Selector
+	Adopt     bool // it may be somebody else's: it gets the tags
 	Tags      cloud.Tags
 }
 
@@ -48,17 +49,29 @@ type FargateProfileState struct {
 	Name, Status, RoleARN string
 	Subnets               []string
 	Selectors             []Selector
+	Issues                []string // "CODE: message"
+	Foreign               bool     // somebody else has made it
+}
+
+// Failure implements graph.Failing.
+func (s FargateProfileState) Failure() string {
+	switch types.FargateProfileStatus(s.Status) {
+	case types.FargateProfileStatusCreateFailed, types.FargateProfileStatusDeleteFailed:
+		return condition(s.Status, s.Issues)
+	case types.FargateProfileStatusActive, types.FargateProfileStatusCreating, types.FargateProfileStatusDeleting:
+	}
+	return ""
 }
 
 // IsOwned reports whether the cluster owns the profile. The tag with the name of its Cluster
 // object is enough: CAPA removes others.
-func (s FargateProfileState) IsOwned(c *cloud.Clients) bool {
-	return s.Object.IsOwned(c) || s.Tags[cloud.CloudProviderTagPrefix+c.Cluster] == cloud.Owned
-}
+func (s FargateProfileState) IsOwned(c *cloud.Clients) bool { return ownedByName(s.Object, c) }
 
 var (
+	_ graph.Checked                      = (*FargateProfile)(nil)
 	_ graph.Managed[FargateProfileState] = (*FargateProfile)(nil)
 	_ graph.Timed                        = (*FargateProfile)(nil)
+	_ graph.Failing                      = FargateProfileState{}
 )
 
 // Needs implements graph.Desired.
@@ -81,14 +94,23 @@ func (f *FargateProfile) Find(ctx context.Context, c *cloud.Clients) (*FargatePr
 	if !ok {
 		return nil, nil
 	}
-	return FargateProfileByName(ctx, c, cluster.Name, f.Name)
+	s, err := FargateProfileByName(ctx, c, cluster.Name, f.Name)
+	if s == nil || err != nil {
+		return nil, err
+	}
+	have := *s
+	have.Foreign = !have.IsOwned(c)
+	return &have, nil
 }
 
-// Diff implements graph.Desired. EKS can change only the tags of a profile.
+// Diff implements graph.Desired. EKS can change only the tags of a profile. One that it could
+// not create is deleted and created again.
 func (f *FargateProfile) Diff(have *FargateProfileState) (d graph.Diff) {
+	if have.Foreign && !f.Adopt {
+		return notOwned()
+	}
 	if have.Status == string(types.FargateProfileStatusCreateFailed) {
-		d.Fixed("status", have.Status, string(types.FargateProfileStatusActive))
-		d.Advise("EKS could not create it; delete the profile and run the command again")
+		d.Set("status", have.Failure(), "created again")
 		return d
 	}
 	d.Await("status", have.Status, string(types.FargateProfileStatusActive))
@@ -105,7 +127,8 @@ func selectorList(all []Selector) string {
 	for _, s := range all {
 		out = append(out, s.String())
 	}
-	return sortedList(out)
+	slices.Sort(out)
+	return sortedList(slices.Compact(out))
 }
 
 // Create implements graph.Creator.
@@ -128,10 +151,15 @@ func (f *FargateProfile) Create(ctx context.Context, c *cloud.Clients) (*Fargate
 }
 
 // Update implements graph.Updater.
-func (f *FargateProfile) Update(ctx context.Context, c *cloud.Clients, have *FargateProfileState, _ graph.Diff) (*FargateProfileState, error) {
+func (f *FargateProfile) Update(ctx context.Context, c *cloud.Clients, have *FargateProfileState, d graph.Diff) (*FargateProfileState, error) {
 	after := *have
+	if d.Has("status") {
+		after.Status = string(types.FargateProfileStatusDeleting)
+		return &after, f.Delete(ctx, c, have)
+	}
 	var err error
 	after.Object, err = setTags(ctx, c, have.Object, f.Tags)
+	after.Foreign = false
 	return &after, err
 }
 
@@ -167,6 +195,11 @@ func fargateProfileState(x *types.FargateProfile) FargateProfileState {
 	s := FargateProfileState{
 		Object: identity.Object{ID: aws.ToString(x.FargateProfileArn), Tags: x.Tags}, Name: aws.ToString(x.FargateProfileName), Status: string(x.Status), RoleARN: aws.ToString(x.PodExecutionRoleArn), Subnets: x.Subnets,
 	}
+	if x.Health != nil {
+		for _, i := range x.Health.Issues {
+			s.Issues = append(s.Issues, string(i.Code)+": "+aws.ToString(i.Message))
+		}
+	}
 	for _, sel := range x.Selectors {
 		s.Selectors = append(s.Selectors, Selector{aws.ToString(sel.Namespace), sel.Labels})
 	}
@@ -198,4 +231,9 @@ func fargateProfileNames(ctx context.Context, c *cloud.Clients, cluster string) 
 			func(o *eks.ListFargateProfilesOutput) []string { return o.FargateProfileNames })
 		return out, cloud.IgnoreNotFound(err)
 	})
+}
+
+// Check implements graph.Checked: with an access entry of another type, no pod starts.
+func (f *FargateProfile) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	return checkEntry(ctx, c, f.Cluster, f.Role, EntryOfFargate)
 }

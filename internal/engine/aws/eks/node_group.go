@@ -48,6 +48,7 @@ type NodeGroup struct {
 	SSHKey                   string
 	SSHFrom                  []*graph.Ref[ec2.SecurityGroupState]
 	SSHFromIDs               []string
+	Adopt                    bool // it may be somebody else's: it gets the tags
 	Tags                     cloud.Tags
 	NodeTags                 cloud.Tags // of the Auto Scaling group, which new nodes get
 
@@ -86,6 +87,7 @@ type NodeGroupState struct {
 	Hooks                                                        map[string]string // its lifecycle hooks as text, by name
 	NodeTags                                                     map[string]string // its tags that new nodes get, if the manifest has any
 	Update                                                       string            // ID of the update that this run has started
+	Foreign                                                      bool              // somebody else has made it
 }
 
 // IsOwned reports whether the cluster owns the node group. The tag of its cloud provider is
@@ -94,10 +96,20 @@ func (s NodeGroupState) IsOwned(c *cloud.Clients) bool {
 	return s.Object.IsOwned(c) || s.Tags[cloud.CloudProviderTagPrefix+s.Cluster] == cloud.Owned
 }
 
+// condition returns the status and EKS's reasons for it.
+func (s NodeGroupState) condition() string {
+	if s.Status == string(types.NodegroupStatusActive) {
+		return s.Status
+	}
+	return condition(s.Status, s.Issues)
+}
+
 // Failure implements graph.Failing.
 func (s NodeGroupState) Failure() string {
-	if s.Status == string(types.NodegroupStatusDeleteFailed) {
-		return strings.Join(s.Issues, "; ")
+	switch types.NodegroupStatus(s.Status) {
+	case types.NodegroupStatusCreateFailed, types.NodegroupStatusDeleteFailed:
+		return s.condition()
+	case types.NodegroupStatusActive, types.NodegroupStatusCreating, types.NodegroupStatusUpdating, types.NodegroupStatusDeleting, types.NodegroupStatusDegraded:
 	}
 	return ""
 }
@@ -148,18 +160,11 @@ func (g *NodeGroup) TimeLimit() time.Duration {
 	return max(time.Hour, time.Duration((g.Desired+atATime-1)/atATime)*nodeReplaceTime)
 }
 
-// Follow implements graph.Follower. A group that could not be created since the last look,
-// and an update that has failed, are errors.
+// Follow implements graph.Follower. An update that has failed is an error.
 func (g *NodeGroup) Follow(ctx context.Context, c *cloud.Clients, last *NodeGroupState) (*NodeGroupState, error) {
 	s, err := g.Find(ctx, c)
-	if s == nil || err != nil {
+	if s == nil || err != nil || last.Update == "" {
 		return s, err
-	}
-	if last.Status == string(types.NodegroupStatusCreating) && s.Status == string(types.NodegroupStatusCreateFailed) {
-		return nil, fmt.Errorf("EKS could not create it: %s", strings.Join(s.Issues, "; "))
-	}
-	if last.Update == "" {
-		return s, nil
 	}
 	have := *s
 	have.Update, err = followUpdate(ctx, c, have.Status, eks.DescribeUpdateInput{Name: &s.Cluster, NodegroupName: &g.Name, UpdateId: &last.Update})
@@ -177,6 +182,7 @@ func (g *NodeGroup) Find(ctx context.Context, c *cloud.Clients) (*NodeGroupState
 		return s, err
 	}
 	have := *s
+	have.Foreign = !have.IsOwned(c)
 	if have.OwnTemplate, err = s.ownsTemplate(ctx, c); err != nil || s.ScalingGroup == "" {
 		return &have, err
 	}
@@ -196,12 +202,15 @@ func (g *NodeGroup) Find(ctx context.Context, c *cloud.Clients) (*NodeGroupState
 // Diff implements graph.Desired. A group that EKS could not create is deleted and created
 // again.
 func (g *NodeGroup) Diff(have *NodeGroupState) (d graph.Diff) {
+	if have.Foreign && !g.Adopt {
+		return notOwned()
+	}
 	if have.Status == string(types.NodegroupStatusCreateFailed) {
-		d.Set("status", have.Status+": "+strings.Join(have.Issues, "; "), "created again")
+		d.Set("status", have.condition(), "created again")
 		return d
 	}
 	if have.Status != string(types.NodegroupStatusDegraded) { // nodes are unhealthy, but the group can be updated
-		d.Await("status", have.Status, string(types.NodegroupStatusActive))
+		d.Await("status", have.condition(), string(types.NodegroupStatusActive))
 	}
 	d.Fixed("role", have.RoleARN, g.Role.CloudID())
 	if g.ImageType != "" {
@@ -348,6 +357,7 @@ func (g *NodeGroup) Update(ctx context.Context, c *cloud.Clients, have *NodeGrou
 		return &after, g.Delete(ctx, c, have)
 	case d.HasTags():
 		after.Object, err = setTags(ctx, c, have.Object, g.Tags)
+		after.Foreign = false
 		return &after, err
 	case d.Has("version", "releaseVersion", "launchTemplate.version"):
 		in := &eks.UpdateNodegroupVersionInput{ClusterName: &cluster.Name, NodegroupName: &g.Name, Force: g.Force}
@@ -496,6 +506,7 @@ func nodeGroupKind() *kind.Any {
 		Refers: func(s NodeGroupState) []string {
 			return append(slices.Clone(s.Subnets), clusterAlias(s.Cluster), s.RoleARN, s.Template)
 		},
+		Uses: func(s NodeGroupState) []string { return []string{s.Template} },
 		Status: func(s NodeGroupState) (state, detail string) {
 			return strings.ToLower(s.Status), kind.Join(s.Version, fmt.Sprintf("%d nodes", s.Desired), strings.Join(s.InstanceTypes, ","), strings.Join(s.Issues, "; "))
 		},

@@ -16,6 +16,9 @@ import (
 // another architecture than the images, and a new group with an image of its own, but without a
 // launch template.
 func (g *NodeGroup) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	if refusal, err = checkEntry(ctx, c, g.Cluster, g.Role, g.EntryType()); refusal != "" || err != nil {
+		return refusal, err
+	}
 	switch {
 	case g.ImageType == string(types.AMITypesCustom) && g.Template == nil:
 		return g.checkForeignTemplate(ctx, c)
@@ -62,4 +65,12 @@ func (g *NodeGroup) checkForeignTemplate(ctx context.Context, c *cloud.Clients) 
 		}
 	}
 	return "EKS cannot create a node group of amiType CUSTOM without an AMI: set spec.awsLaunchTemplate.ami.id", nil
+}
+
+// EntryType is the type of the access entry with which the nodes of the group join.
+func (g *NodeGroup) EntryType() string {
+	if strings.HasPrefix(g.ImageType, "WINDOWS") {
+		return EntryOfWindows
+	}
+	return EntryOfLinux
 }

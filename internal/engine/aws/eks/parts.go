@@ -14,6 +14,59 @@ import (
 type Parts struct {
 	Cluster                                    *ClusterState // nil if it does not exist
 	NodeGroups, Addons, Fargate, AccessEntries []string
+	Leaving                                    Leaving
+}
+
+// Leaving are parts that the cluster owns and that are not in the manifest any more, if the
+// cluster needs them.
+type Leaving struct {
+	Addons map[string]bool // whether their Kubernetes objects stay, by name
+	Admins []string        // principals of the last entries of administrators
+}
+
+// LeavingParts reads which parts leave. addons and entries are the names of those in the
+// manifest; the value of an entry says whether it is that of an administrator.
+func LeavingParts(ctx context.Context, c *cloud.Clients, p Parts, addons, entries map[string]bool) (out Leaving, err error) {
+	out.Addons = map[string]bool{}
+	for _, name := range p.Addons {
+		if addons[name] {
+			continue
+		}
+		s, err := identity.FindOwned(ctx, c, byName[AddonState](AddonByName).in(p.Cluster.Name, name))
+		if err != nil {
+			return out, err
+		}
+		if s != nil {
+			out.Addons[name] = s.Preserved()
+		}
+	}
+	out.Admins, err = lastAdmins(ctx, c, p, entries)
+	return out, err
+}
+
+// lastAdmins lists the principals who are administrators now, if none is with the entries of the
+// manifest.
+func lastAdmins(ctx context.Context, c *cloud.Clients, p Parts, entries map[string]bool) (admins []string, err error) {
+	for _, isAdmin := range entries {
+		if isAdmin {
+			return nil, nil
+		}
+	}
+	for _, principal := range p.AccessEntries {
+		s, err := AccessEntryOf(ctx, c, p.Cluster.Name, principal)
+		if s == nil || err != nil {
+			return nil, err
+		}
+		_, stays := entries[principal]
+		switch {
+		case !s.IsAdmin():
+		case stays || s.IsOwned(c):
+			admins = append(admins, principal)
+		default: // it is not the program's to delete
+			return nil, nil
+		}
+	}
+	return admins, nil
 }
 
 // PartsOf lists the parts of an EKS cluster. A deletion does not need those that EKS
@@ -71,27 +124,27 @@ func (get byName[S]) in(cluster, name string) graph.Lookup[S] {
 }
 
 // RetireNodeGroup adds the deletion of a node group that is not desired any more, if the
-// cluster owns it.
-func RetireNodeGroup(g *graph.Graph, id graph.ID, name string, cluster *graph.Ref[ClusterState]) {
-	retire(g, id, name, cluster, NodeGroupByName, &NodeGroup{})
+// cluster owns it. after is what may take its place.
+func RetireNodeGroup(g *graph.Graph, id graph.ID, name string, cluster *graph.Ref[ClusterState], after []graph.Edge) {
+	retire(g, id, name, cluster, NodeGroupByName, &NodeGroup{}, after)
 }
 
 // RetireFargateProfile does the same for a Fargate profile.
-func RetireFargateProfile(g *graph.Graph, id graph.ID, name string, cluster *graph.Ref[ClusterState]) {
-	retire(g, id, name, cluster, FargateProfileByName, &FargateProfile{})
+func RetireFargateProfile(g *graph.Graph, id graph.ID, name string, cluster *graph.Ref[ClusterState], after []graph.Edge) {
+	retire(g, id, name, cluster, FargateProfileByName, &FargateProfile{}, after)
 }
 
 // RetireAddon does the same for an add-on.
-func RetireAddon(g *graph.Graph, id graph.ID, name string, cluster *graph.Ref[ClusterState]) {
-	retire(g, id, name, cluster, AddonByName, &Addon{})
+func RetireAddon(g *graph.Graph, id graph.ID, name string, cluster *graph.Ref[ClusterState], after []graph.Edge) {
+	retire(g, id, name, cluster, AddonByName, &Addon{}, after)
 }
 
 // RetireAccessEntry does the same for an access entry.
-func RetireAccessEntry(g *graph.Graph, id graph.ID, principal string, cluster *graph.Ref[ClusterState]) {
-	retire(g, id, principal, cluster, AccessEntryOf, &AccessEntry{})
+func RetireAccessEntry(g *graph.Graph, id graph.ID, principal string, cluster *graph.Ref[ClusterState], after []graph.Edge) {
+	retire(g, id, principal, cluster, AccessEntryOf, &AccessEntry{}, after)
 }
 
-func retire[S graph.State](g *graph.Graph, id graph.ID, name string, cluster *graph.Ref[ClusterState], get byName[S], deleter graph.Deleter[S]) {
+func retire[S graph.State](g *graph.Graph, id graph.ID, name string, cluster *graph.Ref[ClusterState], get byName[S], deleter graph.Deleter[S], after []graph.Edge) {
 	find := func(ctx context.Context, c *cloud.Clients) (*S, error) {
 		in, ok := cluster.Found()
 		if !ok {
@@ -99,5 +152,5 @@ func retire[S graph.State](g *graph.Graph, id graph.ID, name string, cluster *gr
 		}
 		return identity.FindOwned(ctx, c, get.in(in.Name, name))
 	}
-	graph.Retire(g, id, kind.Leftover(find, deleter, graph.On(cluster)), graph.From("no longer in the manifest"))
+	graph.Retire(g, id, kind.Leftover(find, deleter, graph.On(cluster)), graph.From("no longer in the manifest"), graph.With(after))
 }

@@ -62,16 +62,17 @@ func (t *ClassicTargets) Create(ctx context.Context, c *cloud.Clients) (*Targets
 	return t.Update(ctx, c, have, t.Diff(have))
 }
 
-// Update implements graph.Updater.
+// Update implements graph.Updater. It deregisters targets last, so that some always receive
+// connections.
 func (t *ClassicTargets) Update(ctx context.Context, c *cloud.Clients, have *TargetsState, d graph.Diff) (*TargetsState, error) {
-	if gone := d.Removed("target"); len(gone) > 0 {
-		if err := t.deregister(ctx, c, have.Group, gone); err != nil {
-			return nil, err
-		}
-	}
 	if added := d.Added("target"); len(added) > 0 {
 		_, err := c.ELB.RegisterInstancesWithLoadBalancer(ctx, &elb.RegisterInstancesWithLoadBalancerInput{LoadBalancerName: &have.Group, Instances: classicInstances(added)})
 		if err != nil {
+			return nil, err
+		}
+	}
+	if gone := d.Removed("target"); len(gone) > 0 {
+		if err := t.deregister(ctx, c, have.Group, gone); err != nil {
 			return nil, err
 		}
 	}

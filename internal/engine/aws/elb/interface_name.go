@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 )
 
 // InterfaceName returns the name of a load balancer in the descriptions of its network
@@ -17,19 +18,25 @@ func InterfaceName(id string) string {
 	return id
 }
 
-// InterfaceNames returns the names of all load balancers of the region, of any owner, in
-// the descriptions of their network interfaces.
-func InterfaceNames(ctx context.Context, c *cloud.Clients) (names []string, err error) {
+// WithInterface returns the ID and the tags of the load balancer, of any owner, that has a name
+// in the descriptions of its network interfaces; nil if there is none.
+func WithInterface(ctx context.Context, c *cloud.Clients, name string) (*identity.Object, error) {
 	all, err := LoadBalancers(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	for _, lb := range all {
-		names = append(names, InterfaceName(lb.ID))
+		if InterfaceName(lb.ID) == name {
+			tags, err := describeTags(ctx, c, lb.ID)
+			return &identity.Object{ID: lb.ID, Tags: tags}, err
+		}
 	}
 	classic, err := ClassicLoadBalancers(ctx, c)
 	for _, lb := range classic {
-		names = append(names, lb.ID)
+		if lb.ID == name {
+			tags, err := describeClassicTags(ctx, c, lb.ID)
+			return &identity.Object{ID: lb.ID, Tags: tags}, err
+		}
 	}
-	return names, err
+	return nil, err
 }

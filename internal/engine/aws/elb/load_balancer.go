@@ -170,7 +170,26 @@ func (l *LoadBalancer) Delete(ctx context.Context, c *cloud.Clients, have *LoadB
 	return err
 }
 
-const crossZoneAttribute = "load_balancing.cross_zone.enabled"
+// protection implements kind.Kind.Protection.
+func (s LoadBalancerState) protection(ctx context.Context, c *cloud.Clients) (string, error) {
+	all, err := s.attributes(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	for _, a := range all.Attributes {
+		if aws.ToString(a.Key) == protectionAttribute && aws.ToString(a.Value) == "true" {
+			return fmt.Sprintf("the load balancer %s has deletion protection: aws elbv2 modify-load-balancer-attributes --region %s --load-balancer-arn %s --attributes Key=%s,Value=false turns it off",
+				s.Name, c.Region, s.ID, protectionAttribute), nil
+		}
+	}
+	return "", nil
+}
+
+// Attributes of load balancers.
+const (
+	crossZoneAttribute  = "load_balancing.cross_zone.enabled"
+	protectionAttribute = "deletion_protection.enabled"
+)
 
 // LoadBalancers lists all load balancers of the region except Classic Load Balancers.
 // Their names are unique in the region.
@@ -217,9 +236,7 @@ func (s *LoadBalancerState) complete(ctx context.Context, c *cloud.Clients) (err
 		s.Tags, err = describeTags(ctx, c, s.ID)
 		return err
 	}
-	attributes, err := cloud.Remember(ctx, c, "attributes of "+s.ID, func(ctx context.Context) (*elb.DescribeLoadBalancerAttributesOutput, error) {
-		return c.ELBV2.DescribeLoadBalancerAttributes(ctx, &elb.DescribeLoadBalancerAttributesInput{LoadBalancerArn: &s.ID})
-	})
+	attributes, err := s.attributes(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -230,6 +247,12 @@ func (s *LoadBalancerState) complete(ctx context.Context, c *cloud.Clients) (err
 	}
 	s.Tags, err = describeTags(ctx, c, s.ID)
 	return err
+}
+
+func (s *LoadBalancerState) attributes(ctx context.Context, c *cloud.Clients) (*elb.DescribeLoadBalancerAttributesOutput, error) {
+	return cloud.Remember(ctx, c, "attributes of "+s.ID, func(ctx context.Context) (*elb.DescribeLoadBalancerAttributesOutput, error) {
+		return c.ELBV2.DescribeLoadBalancerAttributes(ctx, &elb.DescribeLoadBalancerAttributesInput{LoadBalancerArn: &s.ID})
+	})
 }
 
 // LoadBalancerByName looks up an existing load balancer.
@@ -344,7 +367,10 @@ func countLoadBalancers(ctx context.Context, c *cloud.Clients) (map[string]int, 
 func loadBalancerKind() *kind.Any {
 	return kind.Of(kind.Kind[LoadBalancerState]{
 		Name: "load-balancer", Area: kind.AreaLoadBalancer, List: loadBalancersOf, InVPC: loadBalancersIn, Delete: &LoadBalancer{},
-		Refers:      func(s LoadBalancerState) []string { return refersTo(s.VPC, s.Subnets, s.Groups, s.Internal) },
+		Refers: func(s LoadBalancerState) []string { return refersTo(s.VPC, s.Subnets, s.Groups, s.Internal) },
+		Protection: func(ctx context.Context, c *cloud.Clients, s LoadBalancerState) (string, error) {
+			return s.protection(ctx, c)
+		},
 		Status:      func(s LoadBalancerState) (state, detail string) { return s.Status, s.DNS },
 		ReadActions: []string{"ec2:DescribeAccountAttributes", "ec2:GetSecurityGroupsForVpc", "elasticloadbalancing:DescribeLoadBalancerAttributes", "elasticloadbalancing:DescribeLoadBalancers", "elasticloadbalancing:DescribeTags"},
 		Statement:   kind.LoadBalancers,

@@ -276,7 +276,7 @@ func (s *TargetGroupState) complete(ctx context.Context, c *cloud.Clients) (err 
 // targetGroupKind declares target groups.
 func targetGroupKind() *kind.Any {
 	return kind.Of(kind.Kind[TargetGroupState]{
-		Name: "target-group", Area: kind.AreaLoadBalancer, List: targetGroupsOf, Delete: &TargetGroup{},
+		Name: "target-group", Area: kind.AreaLoadBalancer, List: targetGroupsOf, InVPC: targetGroupsIn, Delete: &TargetGroup{},
 		Refers:      func(s TargetGroupState) []string { return []string{s.VPC} },
 		Outlives:    func(s TargetGroupState) []string { return s.LoadBalancer }, // AWS does not delete a target group that a listener uses
 		ReadActions: []string{"elasticloadbalancing:DescribeTags", "elasticloadbalancing:DescribeTargetGroupAttributes", "elasticloadbalancing:DescribeTargetGroups"},
@@ -286,6 +286,23 @@ func targetGroupKind() *kind.Any {
 			"elasticloadbalancing:ModifyTargetGroup", "elasticloadbalancing:ModifyTargetGroupAttributes",
 		},
 	})
+}
+
+// targetGroupsIn lists the target groups of a VPC that a load balancer of the cluster uses,
+// with their tags.
+func targetGroupsIn(ctx context.Context, c *cloud.Clients, vpc string) ([]TargetGroupState, error) {
+	balancers, err := loadBalancersOf(ctx, c, kind.Owner{Cluster: c.Cluster})
+	if err != nil || len(balancers) == 0 {
+		return nil, err
+	}
+	all, err := TargetGroups(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(slices.Clone(all), func(s TargetGroupState) bool {
+		return s.VPC != vpc || !slices.ContainsFunc(balancers, func(lb LoadBalancerState) bool { return slices.Contains(s.LoadBalancer, lb.ID) })
+	})
+	return withTags(all, func(s TargetGroupState) (cloud.Tags, error) { return describeTags(ctx, c, s.ID) }, func(s *TargetGroupState, tags cloud.Tags) { s.Tags = tags })
 }
 
 // targetGroupsOf lists the target groups that are deleted with a cluster.

@@ -110,16 +110,17 @@ func (t *Targets) Create(ctx context.Context, c *cloud.Clients) (*TargetsState, 
 	return t.Update(ctx, c, have, t.Diff(have))
 }
 
-// Update implements graph.Updater.
+// Update implements graph.Updater. It deregisters targets last, so that some always receive
+// connections.
 func (t *Targets) Update(ctx context.Context, c *cloud.Clients, have *TargetsState, d graph.Diff) (*TargetsState, error) {
-	if gone := d.Removed("target"); len(gone) > 0 {
-		_, err := c.ELBV2.DeregisterTargets(ctx, &elb.DeregisterTargetsInput{TargetGroupArn: &have.Group, Targets: targetDescriptions(gone)})
+	if added := d.Added("target"); len(added) > 0 {
+		_, err := c.ELBV2.RegisterTargets(ctx, &elb.RegisterTargetsInput{TargetGroupArn: &have.Group, Targets: targetDescriptions(added)})
 		if err != nil {
 			return nil, err
 		}
 	}
-	if added := d.Added("target"); len(added) > 0 {
-		_, err := c.ELBV2.RegisterTargets(ctx, &elb.RegisterTargetsInput{TargetGroupArn: &have.Group, Targets: targetDescriptions(added)})
+	if gone := d.Removed("target"); len(gone) > 0 {
+		_, err := c.ELBV2.DeregisterTargets(ctx, &elb.DeregisterTargetsInput{TargetGroupArn: &have.Group, Targets: targetDescriptions(gone)})
 		if err != nil {
 			return nil, err
 		}
@@ -173,7 +174,7 @@ func TargetGroupOf(lb *graph.Ref[LoadBalancerState], port int32) graph.Lookup[Ta
 // targetsKind declares targets of load balancers.
 func targetsKind() *kind.Any {
 	return kind.Of(kind.Kind[TargetsState]{
-		Name: "targets", Area: kind.AreaLoadBalancer, ReadActions: []string{"elasticloadbalancing:DescribeTargetHealth"}, Statement: kind.LoadBalancers,
+		Name: "targets", Borrowed: true, Area: kind.AreaLoadBalancer, ReadActions: []string{"elasticloadbalancing:DescribeTargetHealth"}, Statement: kind.LoadBalancers,
 		Actions: []string{"elasticloadbalancing:DeregisterTargets", "elasticloadbalancing:RegisterTargets"}, Delete: &Targets{},
 	})
 }
@@ -181,7 +182,7 @@ func targetsKind() *kind.Any {
 // classicTargetsKind declares targets of Classic Load Balancers.
 func classicTargetsKind() *kind.Any {
 	return kind.Of(kind.Kind[TargetsState]{
-		Name: "targets", Area: kind.AreaLoadBalancer, Statement: kind.LoadBalancers,
+		Name: "targets", Borrowed: true, Area: kind.AreaLoadBalancer, Statement: kind.LoadBalancers,
 		Actions: []string{"elasticloadbalancing:DeregisterInstancesFromLoadBalancer", "elasticloadbalancing:RegisterInstancesWithLoadBalancer"}, Delete: &ClassicTargets{},
 	})
 }

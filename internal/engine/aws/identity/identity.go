@@ -72,6 +72,55 @@ func Find[S Tagged](list []S, want cloud.Tags) (*S, error) {
 	return AtMostOne(found, want[cloud.ResourceTag])
 }
 
+// FindUsed is Find for resources that are created without a client token. A request that
+// arrives after its run was killed, and another run has taken over, leaves a second one
+// that nothing uses. FindUsed returns the resource in use, and the IDs of the others with
+// its identity tag. If several are in use, that is an error.
+func FindUsed[S Tagged](list []S, want cloud.Tags, used func(S) (bool, error)) (found *S, spare []string, err error) {
+	same, other := split(list, func(s S) bool {
+		return want[cloud.ResourceTag] != "" && s.ResourceTags()[cloud.ResourceTag] == want[cloud.ResourceTag]
+	})
+	if len(same) < 2 {
+		found, err = Find(list, want)
+		return found, nil, err
+	}
+	slices.SortFunc(same, func(a, b S) int { return strings.Compare(a.CloudID(), b.CloudID()) })
+	var inUse []S
+	for _, s := range same {
+		is, err := used(s)
+		if err != nil {
+			return nil, nil, err
+		}
+		if is {
+			inUse = append(inUse, s)
+		}
+	}
+	if len(inUse) == 0 {
+		inUse = same[:1]
+	}
+	if found, err = Find(append(inUse, other...), want); err != nil {
+		return nil, nil, err
+	}
+	for _, s := range same {
+		if s.CloudID() != (*found).CloudID() {
+			spare = append(spare, s.CloudID())
+		}
+	}
+	return found, spare, nil
+}
+
+// split divides a list into the elements with a property, and the others.
+func split[S any](list []S, is func(S) bool) (yes, no []S) {
+	for _, s := range list {
+		if is(s) {
+			yes = append(yes, s)
+		} else {
+			no = append(no, s)
+		}
+	}
+	return yes, no
+}
+
 // PreferMatching narrows a list for Find. CAPA gives several resources the same name. If
 // resources without an identity tag match, the others without one are removed.
 func PreferMatching[S Tagged](list []S, match func(S) bool) []S {

@@ -53,14 +53,28 @@ type Kind[S graph.State] struct {
 	Refers func(S) []string
 	// Outlives lists the cloud IDs or aliases of resources that are deleted before it.
 	Outlives func(S) []string
+	// Uses lists the cloud IDs among Refers of EC2 resources that were made only for it, such
+	// as the address of a NAT gateway.
+	Uses func(S) []string
+	// Protection says why AWS would not delete the resource, and which command turns the
+	// protection off; "" if it would. It is nil for kinds that AWS does not protect.
+	Protection func(ctx context.Context, c *cloud.Clients, have S) (string, error)
 	// Aliases are names besides the cloud ID for Refers and Outlives of other kinds.
 	Aliases func(S) []string
 	// OwnerOf returns what the state contains about the cluster of a resource.
 	OwnerOf func(S) Owner
 
+	// Borrowed: the cloud ID is that of an object that another kind deletes, such as the
+	// machine in the init marker, or the security group of rules. That a resource of this
+	// kind is in a graph does not mean that the object is deleted.
+	Borrowed bool
+
 	RunsPods bool // it runs pods, which may be controllers that create AWS resources
 	Secret   bool // it is needed to access the cluster, so it is deleted last
-	Single   bool // a cluster has at most one; its ID is the name of the kind
+	// OfMachines: it records something about machines, and is deleted as soon as they are,
+	// although it is a Secret.
+	OfMachines bool
+	Single     bool // a cluster has at most one; its ID is the name of the kind
 
 	// Status returns the state that AWS reports, and details for a status line, such as
 	// an address or a version.
@@ -131,13 +145,15 @@ type Any struct {
 	IDPrefix                             string
 	Existing                             func(ctx context.Context, c *cloud.Clients, tagged types.Filter) ([]string, error)
 	ByNameOnly, RunsPods, Secret, Single bool
-	InCluster, InClusterOnly             bool
+	InCluster, InClusterOnly, Borrowed   bool
+	OfMachines                           bool
 	ReadActions, Actions                 []string
 	Statement                            Statement
 	Quota                                *Quota
 
 	list      func(ctx context.Context, c *cloud.Clients, of Owner) ([]Found, error)
 	inVPC     func(ctx context.Context, c *cloud.Clients, vpc string) ([]Found, error)
+	protects  func(ctx context.Context, c *cloud.Clients, have graph.State) (string, error)
 	desires   func(any) bool
 	status    func(graph.State) (state, detail string)
 	fromState func(graph.State) (Found, bool)
@@ -147,7 +163,7 @@ type Any struct {
 func Of[S graph.State](k Kind[S]) *Any {
 	a := &Any{
 		Name: k.Name, Area: k.Area, Type: k.Type, IDPrefix: k.IDPrefix, Existing: k.Existing, SearchedWith: k.SearchedWith,
-		InCluster: k.InCluster, InClusterOnly: k.InClusterOnly, ByNameOnly: k.ByNameOnly, RunsPods: k.RunsPods, Secret: k.Secret, Single: k.Single, ReadActions: k.ReadActions, Actions: k.Actions, Statement: k.Statement, Quota: k.Quota,
+		InCluster: k.InCluster, InClusterOnly: k.InClusterOnly, Borrowed: k.Borrowed, OfMachines: k.OfMachines, ByNameOnly: k.ByNameOnly, RunsPods: k.RunsPods, Secret: k.Secret, Single: k.Single, ReadActions: k.ReadActions, Actions: k.Actions, Statement: k.Statement, Quota: k.Quota,
 	}
 	a.desires = func(desired any) bool { return reflect.TypeOf(desired) == reflect.TypeOf(k.Delete) }
 	a.fromState = func(have graph.State) (Found, bool) {
@@ -163,6 +179,15 @@ func Of[S graph.State](k Kind[S]) *Any {
 			return "", ""
 		}
 		return k.Status(*s)
+	}
+	if k.Protection != nil {
+		a.protects = func(ctx context.Context, c *cloud.Clients, have graph.State) (string, error) {
+			s, _ := any(have).(*S)
+			if s == nil {
+				return "", nil
+			}
+			return k.Protection(ctx, c, *s)
+		}
 	}
 	if k.InVPC != nil {
 		a.inVPC = func(ctx context.Context, c *cloud.Clients, vpc string) (out []Found, err error) {
@@ -195,7 +220,7 @@ type Found struct {
 	Tags  cloud.Tags
 	Owner Owner // from Kind.OwnerOf
 
-	Refers, Outlives, Aliases []string
+	Refers, Outlives, Aliases, Uses []string
 
 	add func(g *graph.Graph, id graph.ID, needs []graph.Edge, origin string) graph.Resource
 }
@@ -211,7 +236,7 @@ func (k Kind[S]) found(a *Any, s S) Found {
 		}
 		return get(s)
 	}
-	f.Refers, f.Outlives, f.Aliases = list(k.Refers), list(k.Outlives), list(k.Aliases)
+	f.Refers, f.Outlives, f.Aliases, f.Uses = list(k.Refers), list(k.Outlives), list(k.Aliases), list(k.Uses)
 	if k.OwnerOf != nil {
 		f.Owner = k.OwnerOf(s)
 	}
@@ -247,6 +272,15 @@ func (a *Any) InVPC(ctx context.Context, c *cloud.Clients, vpc string) ([]Found,
 		return nil, nil
 	}
 	return a.inVPC(ctx, c, vpc)
+}
+
+// Protected reports whether the kind has a Protection function.
+func (a *Any) Protected() bool { return a.protects != nil }
+
+// Protection says why AWS would not delete a resource, and how to turn that off; "" if it
+// would.
+func (a *Any) Protection(ctx context.Context, c *cloud.Clients, have graph.State) (string, error) {
+	return a.protects(ctx, c, have)
 }
 
 // FromState converts a state of one of the kinds.

@@ -73,6 +73,22 @@ func (o Owner) Contains(tags cloud.Tags) bool {
 	return o.Kubernetes != "" && !o.Shared && tags[CNITag] == o.Kubernetes
 }
 
+// MayHaveLost reports whether the tags may be those of a resource of the cluster that has
+// lost others: there are none, or some are the cluster's and none names an owner. AWS keeps
+// the tags that it sets itself.
+func (o Owner) MayHaveLost(tags cloud.Tags) bool {
+	own := len(tags) == 0
+	for key := range tags {
+		switch {
+		case strings.HasPrefix(key, "aws:"), strings.HasPrefix(key, cloud.ClusterTagPrefix):
+			return false // CloudFormation, Auto Scaling or another cluster made it
+		case key == cloud.RoleTag, key == cloud.ResourceTag, key == cloud.TemplateTag:
+			own = true
+		}
+	}
+	return own
+}
+
 // EKSName returns the name of the EKS cluster; "" if there is none. The EKS cluster may
 // be deleted already, so that its name is known only from tags. There, the name of a
 // self-managed cluster is always that of the Cluster object.

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
@@ -33,6 +35,9 @@ type InitMarker struct {
 	// data and kubeconfigs contain it.
 	Endpoint fmt.Stringer
 	After    []graph.Edge
+	// Replaces is the machine of the marker whose etcd is lost, and after which a new etcd is begun;
+	// "" for none. The marker is free before the next machine is launched (FreeMarker).
+	Replaces string
 }
 
 // ClusterNetwork is the part of spec.clusterNetwork of the Cluster that kubeadm init stores in
@@ -48,11 +53,21 @@ type InitMarkerState struct {
 	Machine  string `json:"machine"`
 	Endpoint string `json:"endpoint,omitempty"` // "" from earlier versions
 	ClusterNetwork
+	// Epoch is how often a new etcd was begun after the machines of the one before were lost, and Since
+	// when: machines that were launched before belong to a cluster that does not exist any more. Until
+	// a machine runs kubeadm init, Machine is "".
+	Epoch int       `json:"epoch,omitempty"`
+	Since time.Time `json:"since,omitzero"`
+	Lost  []string  `json:"lost,omitempty"` // IDs of the machines that the marker named before
+
 	parameter string // only in listings: the ID of the machine is there already
 }
 
 // CloudID implements graph.State.
 func (s InitMarkerState) CloudID() string { return cmp.Or(s.parameter, s.Machine) }
+
+// free reports whether no machine runs kubeadm init for the epoch of the marker yet.
+func (s *InitMarkerState) free() bool { return s.Machine == "" }
 
 var (
 	_ graph.Desired[InitMarkerState] = (*InitMarker)(nil)
@@ -65,7 +80,11 @@ func (m *InitMarker) Needs() []graph.Edge { return append(graph.Reads(m.Machine)
 
 // Find implements graph.Desired.
 func (m *InitMarker) Find(ctx context.Context, c *cloud.Clients) (*InitMarkerState, error) {
-	return ReadInitMarker(ctx, c)
+	s, err := ReadInitMarker(ctx, c)
+	if s == nil || err != nil || s.free() || s.Machine == m.Replaces {
+		return nil, err
+	}
+	return s, nil
 }
 
 // Diff implements graph.Desired.
@@ -88,14 +107,88 @@ func (m *InitMarker) Diff(have *InitMarkerState) (d graph.Diff) {
 // Create implements graph.Creator.
 func (m *InitMarker) Create(ctx context.Context, c *cloud.Clients) (*InitMarkerState, error) {
 	s := InitMarkerState{Machine: m.Machine.CloudID(), Endpoint: m.Endpoint.String(), ClusterNetwork: m.Network}
-	value, err := json.Marshal(s)
+	have, version, err := storedMarker(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	_, err = c.SSM.PutParameter(ctx, &ssm.PutParameterInput{
-		Name: aws.String(c.ParameterPath(initParameter)), Value: aws.String(string(value)), Type: types.ParameterTypeString, Overwrite: aws.Bool(false),
-	})
+	if have != nil && have.free() {
+		s.Epoch, s.Since, s.Lost = have.Epoch, have.Since, have.Lost
+		return &s, s.replace(ctx, c, version)
+	}
+	_, err = s.put(ctx, c, false)
 	return &s, err
+}
+
+// put writes the marker, and returns the version of the parameter.
+func (s *InitMarkerState) put(ctx context.Context, c *cloud.Clients, overwrite bool) (version int64, err error) {
+	value, err := json.Marshal(s)
+	if err != nil {
+		return 0, err
+	}
+	out, err := c.SSM.PutParameter(ctx, &ssm.PutParameterInput{
+		Name: aws.String(c.ParameterPath(initParameter)), Value: aws.String(string(value)), Type: types.ParameterTypeString, Overwrite: aws.Bool(overwrite),
+	})
+	if err != nil {
+		return 0, err
+	}
+	return out.Version, nil
+}
+
+// replace writes the marker over the version of it that was read. Each write raises the version by
+// one (docs/adr/0022-lock-by-versions.md): if it is not the next one, somebody else has written the
+// marker in between.
+func (s *InitMarkerState) replace(ctx context.Context, c *cloud.Clients, version int64) error {
+	written, err := s.put(ctx, c, true)
+	if err == nil && written != version+1 {
+		err = fmt.Errorf("parameter %s: another run has written it at the same time", c.ParameterPath(initParameter))
+	}
+	return err
+}
+
+// FreeMarker is the init marker of a cluster whose control plane is lost. It is freed before a machine
+// is launched that runs kubeadm init again, so that no run takes a machine of the new etcd for one of
+// the old.
+type FreeMarker struct {
+	Lost     string // the machine that the marker names
+	NeverRan bool   // AWS could not launch it, so there was no etcd: other machines can join the new one
+}
+
+var (
+	_ graph.Desired[InitMarkerState] = (*FreeMarker)(nil)
+	_ graph.Updater[InitMarkerState] = (*FreeMarker)(nil)
+)
+
+// Needs implements graph.Desired.
+func (*FreeMarker) Needs() []graph.Edge { return nil }
+
+// Find implements graph.Desired.
+func (*FreeMarker) Find(ctx context.Context, c *cloud.Clients) (*InitMarkerState, error) {
+	return ReadInitMarker(ctx, c)
+}
+
+// Diff implements graph.Desired.
+func (m *FreeMarker) Diff(have *InitMarkerState) (d graph.Diff) {
+	if have.Machine == m.Lost {
+		d.Set("etcd", "that of "+m.Lost+", which is gone", "new and empty")
+	}
+	return d
+}
+
+// Update implements graph.Updater.
+func (m *FreeMarker) Update(ctx context.Context, c *cloud.Clients, _ *InitMarkerState, _ graph.Diff) (*InitMarkerState, error) {
+	have, version, err := storedMarker(ctx, c)
+	switch {
+	case err != nil:
+		return nil, err
+	case have == nil || have.Machine != m.Lost:
+		return nil, fmt.Errorf("parameter %s: another run has changed it", c.ParameterPath(initParameter))
+	}
+	after := *have
+	after.Machine, after.Epoch, after.Lost = "", have.Epoch+1, append(slices.Clip(have.Lost), have.Machine)
+	if !m.NeverRan {
+		after.Since = c.Now().UTC()
+	}
+	return &after, after.replace(ctx, c, version)
 }
 
 // Delete implements graph.Deleter.
@@ -112,11 +205,28 @@ func ReadInitMarker(ctx context.Context, c *cloud.Clients) (*InitMarkerState, er
 	if err != nil || value == "" {
 		return nil, err
 	}
+	return parseMarker(c, value)
+}
+
+func parseMarker(c *cloud.Clients, value string) (*InitMarkerState, error) {
 	var s InitMarkerState
-	if err := json.Unmarshal([]byte(value), &s); err != nil || s.Machine == "" {
+	if err := json.Unmarshal([]byte(value), &s); err != nil || s.free() && s.Epoch == 0 {
 		return nil, fmt.Errorf("parameter %s: the value is not one of this program: %q", c.ParameterPath(initParameter), value)
 	}
 	return &s, nil
+}
+
+// storedMarker reads the init marker and the version of its parameter, now; nil if there is none.
+func storedMarker(ctx context.Context, c *cloud.Clients) (*InitMarkerState, int64, error) {
+	out, err := c.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(c.ParameterPath(initParameter))})
+	if cloud.NotFound(err) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	s, err := parseMarker(c, aws.ToString(out.Parameter.Value))
+	return s, out.Parameter.Version, err
 }
 
 // InitializedBy returns the ID of the machine in the init marker; "" if there is none.
@@ -146,7 +256,7 @@ func StoredParameter(ctx context.Context, c *cloud.Clients, name string) (string
 // initMarkerKind declares the init marker.
 func initMarkerKind() *kind.Any {
 	return kind.Of(kind.Kind[InitMarkerState]{
-		Name: InitMarkerKind, Area: kind.AreaControlPlane, Secret: true, Single: true, List: listInitMarker, Delete: &InitMarker{},
+		Name: InitMarkerKind, Area: kind.AreaControlPlane, Secret: true, Single: true, Borrowed: true, OfMachines: true, List: listInitMarker, Delete: &InitMarker{},
 		Find: func(ctx context.Context, c *cloud.Clients, _ InitMarkerState) (*InitMarkerState, error) {
 			return ReadInitMarker(ctx, c)
 		},

@@ -7,6 +7,7 @@ func Kinds() []*kind.Any {
 	return []*kind.Any{
 		pkiKind(),
 		initMarkerKind(),
+		restoreKind(),
 		bootstrapNamesKind(),
 		bootstrapSecretsKind(),
 		bootstrapParametersKind(),

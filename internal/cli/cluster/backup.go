@@ -1,0 +1,152 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+type backupOptions struct {
+	*flags
+	to, verify string
+	keys       reconcile.BackupKeys
+	output     choice
+}
+
+func newBackup(f *flags) *cobra.Command {
+	o := &backupOptions{flags: f}
+	cmd := &cobra.Command{
+		Use:   "backup {-f FILE | NAME}",
+		Short: "Back up etcd and the keys of a cluster",
+		Long: `Back up a self-managed cluster to one encrypted file: a snapshot of etcd, which has
+all Kubernetes objects, and the keys of the cluster. If all machines of the control plane
+are lost, 'cluster create --restore' makes a new control plane from it.
+
+The snapshot comes from a healthy member of etcd, by the port forwarding of the API
+server; members may be down as long as etcd has its quorum. The file is written after the
+snapshot was checked: the SHA-256 that etcd appends, the pages and the keys of the
+database. The command changes nothing in the cluster.
+
+Everybody with the file and its key has full control of the cluster, so the file is
+always encrypted: for public keys of age (https://age-encryption.org), which 'age-keygen'
+makes, or with a passphrase. It is an age file, which the program age decrypts, too.
+
+If the API server encrypts Secrets with a file of the manifest, use -f: the backup then
+has that file. With NAME alone, keep the file: without it, nobody can read the Secrets.
+
+Data in volumes is not in etcd. The etcd of an EKS cluster is backed up by AWS.
+
+With --verify, the command checks a backup that exists, without an account.`,
+		Example: `  clusterawsadm cluster backup demo --recipient age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kudyq4dtsyzz4av
+  clusterawsadm cluster backup -f demo.yaml --to demo.backup --passphrase-file passphrase.txt -o json
+  clusterawsadm cluster backup --verify demo.backup --age-key key.txt`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+	}
+	f.addManifest(cmd)
+	output(cmd, &o.output, "text", "json", "yaml")
+	cmd.Flags().StringVar(&o.to, "to", "", "`FILE` to write, which must not exist (default NAME-TIME.backup)")
+	cmd.Flags().StringVar(&o.verify, "verify", "", "check the backup in `FILE`, and do nothing else")
+	addRecipients(cmd, &o.keys)
+	addAgeKey(cmd, &o.keys)
+	addPassphrase(cmd, &o.keys)
+	return cmd
+}
+
+// addRecipients adds the flag of the public keys that a backup is encrypted for.
+func addRecipients(cmd *cobra.Command, k *reconcile.BackupKeys) {
+	cmd.Flags().StringArrayVar(&k.Recipients, "recipient", nil, "public `KEY` of age, for which the backup is encrypted; can be repeated")
+}
+
+// addAgeKey adds the flag of the private keys that decrypt a backup.
+func addAgeKey(cmd *cobra.Command, k *reconcile.BackupKeys) {
+	cmd.Flags().StringVar(&k.Identities, "age-key", "", "`FILE` with the private key of age that decrypts the backup")
+}
+
+// addPassphrase adds the flag of the passphrase of a backup.
+func addPassphrase(cmd *cobra.Command, k *reconcile.BackupKeys) {
+	cmd.Flags().StringVar(&k.Passphrase, "passphrase-file", "", "`FILE` whose first line is the passphrase of the backup")
+}
+
+func (o *backupOptions) run(ctx context.Context, args []string) (err error) {
+	if o.verify != "" {
+		return o.check(args)
+	}
+	if len(o.keys.Recipients) == 0 && o.keys.Passphrase == "" {
+		return env.Usagef("%w: use --recipient with a public key of age, or --passphrase-file", reconcile.ErrNoBackupKey)
+	}
+	if o.keys.Identities != "" {
+		return env.Usagef("--age-key decrypts a backup: use it with --verify, and --recipient for a new backup")
+	}
+	if err := reconcile.CheckBackupKeys(o.keys); err != nil {
+		return &env.UsageError{Err: err}
+	}
+	c, s, err := o.subject(ctx, args)
+	if err != nil {
+		return err
+	}
+	defer s.Close(&err)
+	file := cmp.Or(o.to, fmt.Sprintf("%s-%s.backup", c.Name, s.Clock.Now().UTC().Format("20060102T150405Z")))
+	if err := checkNew("to", file); err != nil {
+		return err
+	}
+	info, err := c.Backup(ctx, file, o.keys)
+	if err != nil {
+		return err
+	}
+	return o.print(file, info)
+}
+
+// check checks a backup that exists.
+func (o *backupOptions) check(args []string) error {
+	if len(args) > 0 || len(o.files) > 0 || o.to != "" || len(o.keys.Recipients) > 0 {
+		return env.Usagef("--verify checks a file: use it with --age-key or --passphrase-file only")
+	}
+	info, err := reconcile.ReadBackup(o.verify, o.keys)
+	if errors.Is(err, reconcile.ErrNoBackupKey) {
+		return env.Usagef("%w: use --age-key or --passphrase-file", err)
+	}
+	if err != nil {
+		return err
+	}
+	return o.print(o.verify, info)
+}
+
+// backupOutput is the JSON output of the command.
+type backupOutput struct {
+	Version int    `json:"version"`
+	File    string `json:"file"`
+	reconcile.BackupInfo
+}
+
+func (o *backupOptions) print(file string, info reconcile.BackupInfo) error {
+	if !info.Complete {
+		o.warn(fmt.Sprintf("the API server encrypts objects with %s, which is not in the backup: keep that file, or back up with -f FILE and a manifest that has it", info.Encryption))
+	}
+	info.Endpoint = apiURL(info.Endpoint)
+	if o.output.value != "text" {
+		return render.Encode(o.Env.Out, render.Format(o.output.value), backupOutput{render.Version, file, info})
+	}
+	s := info.Snapshot
+	_, err := fmt.Fprintf(o.Env.Out, `file        %s (%d bytes, encrypted)
+cluster     %s in %s, Kubernetes %s
+taken       %s from %s
+members     %s (etcd %s)
+revision    %d
+keys        %d
+size        %d bytes
+hash        %s
+sha256      %s
+`, file, info.Bytes, info.Cluster, info.Region, cmp.Or(info.Kubernetes, "of an unknown version"), info.Time.Format(time.RFC3339), info.Member,
+		strings.Join(info.Members, ", "), info.Etcd, s.Revision, s.Keys, s.Size, s.Hash, s.SHA256)
+	return err
+}

@@ -1,0 +1,81 @@
+# Puts a snapshot of etcd into the data folder of this machine, before kubeadm init. The argument is
+# the configuration of kubeadm.
+set -o errexit -o nounset -o pipefail
+umask 077
+config=$1
+manifest=/etc/kubernetes/manifests/etcd.yaml
+work=/var/lib/clusterawsadm-restore
+pid=
+
+say() {
+  echo "restore of etcd: $*"
+}
+
+fail() {
+  say "$*" >&2
+  exit 1
+}
+
+# The settings of etcd are those that kubeadm gives to it.
+flag() {
+  sed -n "s/^ *- --$1=//p" "$work/etcd.yaml"
+}
+
+clean() {
+  [ -z "$pid" ] || kill "$pid" 2>/dev/null || true
+  ! mountpoint -q "$work/image" || ctr --namespace k8s.io images unmount "$work/image" || umount "$work/image" || true
+  rm -rf "$work"
+}
+trap clean EXIT
+rm -rf "$work"
+mkdir -p "$work/image"
+
+kubeadm init phase etcd local --config "$config"
+mv "$manifest" "$work/etcd.yaml"
+image=$(sed -n 's/^ *image: //p' "$work/etcd.yaml")
+data=$(flag data-dir)
+if [ -z "$image" ] || [ -z "$data" ]; then
+  fail "kubeadm has written no manifest of etcd"
+fi
+[ ! -e "$data/member" ] || fail "$data has the data of another etcd"
+
+# The URL is a secret, so it is no argument of a command.
+loaded=
+for ((try = 1; try <= 60; try++)); do
+  if printf 'url = "%s"\n' "$URL" | curl --config - --fail --silent --show-error --location --output "$work/sealed"; then
+    loaded=yes
+    break
+  fi
+  say "attempt $try to load the snapshot has failed"
+  sleep 5
+done
+[ -n "$loaded" ] || fail "the snapshot cannot be loaded"
+openssl enc -d -aes-256-cbc -md sha256 -pass "file:$PASSWORD" -in "$work/sealed" 2>/dev/null | gzip -d >"$work/db" || fail "the snapshot cannot be decrypted"
+rm -f "$work/sealed"
+echo "$SHA256  $work/db" | sha256sum --check --status || fail "the snapshot is damaged"
+
+# The image of etcd has no shell: its program runs outside of it.
+ctr --namespace k8s.io images list -q | grep -qxF "$image" || kubeadm config images pull --config "$config"
+ctr --namespace k8s.io images mount "$image" "$work/image"
+etcd=$work/image/usr/local/bin/etcd
+
+# A new etcd makes its log, with this machine as its only member. The snapshot then replaces its
+# database, and the log is applied to it at the next start.
+"$etcd" --name="$(flag name)" --data-dir="$data" --initial-cluster="$(flag initial-cluster)" \
+  --initial-advertise-peer-urls="$(flag initial-advertise-peer-urls)" --listen-peer-urls=http://127.0.0.1:2380 \
+  --listen-client-urls=http://127.0.0.1:2379 --advertise-client-urls=http://127.0.0.1:2379 >"$work/log" 2>&1 &
+pid=$!
+for ((try = 1; try <= 120; try++)); do
+  if curl --fail --silent http://127.0.0.1:2379/health 2>/dev/null | grep -q '"true"'; then
+    break
+  fi
+  kill -0 "$pid" 2>/dev/null || fail "etcd does not start: $(tail -n 1 "$work/log")"
+  [ "$try" -lt 120 ] || fail "etcd does not become healthy: $(tail -n 1 "$work/log")"
+  sleep 0.5
+done
+kill "$pid"
+wait "$pid" || true
+pid=
+mv -f "$work/db" "$data/member/snap/db"
+rm -f "$PASSWORD"
+say "done"

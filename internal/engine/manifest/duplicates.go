@@ -1,0 +1,192 @@
+package manifest
+
+import (
+	"fmt"
+	"net/netip"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// keyed is a list in a manifest of which AWS, or Kubernetes, stores the items by a key.
+type keyed struct {
+	kinds []string
+	path  string // of an item: "spec.addons[]"
+	// keys returns the keys of an item; nil: the values of fields, joined.
+	keys   func(item any) []string
+	fields []string
+	// what names the key, as in "the same … as line 12".
+	what, fix string
+	strict    bool   // equal items are refused, too
+	apart     string // items are only refused if this field differs; "" for any
+}
+
+// keyedLists lists the lists with a key, except for those whose schema has it.
+func keyedLists() (all []keyed) {
+	const one = "remove one of them"
+	planes := []string{kindManagedPlane}
+	networks := []string{kindAWSCluster, kindManagedPlane}
+	all = []keyed{
+		{
+			kinds: planes, path: "spec.accessEntries[].accessPolicies[]", fields: []string{"policyARN"},
+			what: "policyARN: EKS associates a policy with a principal once, with one scope", fix: "name it once, and list all namespaces in its accessScope.namespaces",
+		},
+		{kinds: planes, path: "spec.accessEntries[]", fields: []string{"principalARN"}, what: "principalARN: EKS has one access entry for a principal", fix: one, strict: true},
+		{kinds: planes, path: "spec.addons[]", fields: []string{"name"}, what: "name", fix: one, strict: true},
+		{kinds: planes, path: "spec.vpcCni.env[]", fields: []string{"name"}, what: "name", fix: one, strict: true},
+		{kinds: planes, path: "spec.iamAuthenticatorConfig.mapRoles[]", fields: []string{"rolearn"}, what: "rolearn: the ConfigMap aws-auth has one entry for a role", fix: "name it once, with all groups"},
+		{kinds: planes, path: "spec.iamAuthenticatorConfig.mapUsers[]", fields: []string{"userarn"}, what: "userarn: the ConfigMap aws-auth has one entry for a user", fix: "name it once, with all groups"},
+		{kinds: networks, path: "spec.network.vpc.secondaryCidrBlocks[]", keys: blockIn("ipv4CidrBlock"), what: "block", fix: one, strict: true},
+		{kinds: networks, path: "spec.network.subnets[]", keys: blockIn("cidrBlock"), what: "cidrBlock", fix: "give each subnet a block of its own", strict: true},
+		{kinds: networks, path: "spec.network.subnets[]", keys: blockIn("ipv6CidrBlock"), what: "ipv6CidrBlock", fix: "give each subnet a block of its own", strict: true},
+		{kinds: []string{kindManagedPool}, path: "spec.taints[]", fields: []string{"key", "effect"}, what: "key and effect", fix: one, strict: true},
+		{kinds: []string{kindScalingPool, kindManagedPool}, path: "spec.lifecycleHooks[]", fields: []string{"name"}, what: "name", fix: one, strict: true},
+		{kinds: []string{kindScalingPool}, path: "spec.mixedInstancesPolicy.overrides[]", fields: []string{"instanceType"}, what: "instanceType", fix: one, strict: true},
+	}
+	for _, list := range []string{"network.cni.cniIngressRules", "network.additionalControlPlaneIngressRules", "network.additionalNodeIngressRules", "controlPlaneLoadBalancer.ingressRules", "secondaryControlPlaneLoadBalancer.ingressRules"} {
+		all = append(all, keyed{
+			kinds: networks, path: "spec." + list + "[]", keys: ruleKeys, what: "protocol, ports and source: EC2 stores one rule for them, with one description", fix: one, apart: "description",
+		})
+	}
+	for _, at := range []struct{ kind, path string }{
+		{kindAWSMachineTemplate, "spec.template.spec."}, {kindAWSMachine, "spec."}, {kindScalingPool, "spec.awsLaunchTemplate."}, {kindManagedPool, "spec.awsLaunchTemplate."},
+	} {
+		all = append(all, keyed{kinds: []string{at.kind}, path: at.path + "nonRootVolumes[]", fields: []string{"deviceName"}, what: "deviceName: a machine has one volume for it", fix: "give each volume a device of its own", strict: true})
+	}
+	for _, at := range []struct{ kind, path string }{
+		{kindControlPlane, "spec.kubeadmConfigSpec."}, {kindConfig, "spec."}, {kindConfigTemplate, "spec.template.spec."},
+	} {
+		for _, phase := range []string{"initConfiguration", "joinConfiguration"} {
+			all = append(all, keyed{
+				kinds: []string{at.kind}, path: at.path + phase + ".nodeRegistration.taints[]", fields: []string{"key", "effect"},
+				what: "key and effect: Kubernetes refuses the Node", fix: one, strict: true,
+			})
+		}
+	}
+	return all
+}
+
+// checkKeyed rejects two lines of an object that are stored as one: the second replaces the
+// first, or AWS refuses it.
+func (l *loader) checkKeyed(o *object) {
+	index := regexp.MustCompile(`\[\d+\]`)
+	for _, list := range keyedLists() {
+		if !slices.Contains(list.kinds, o.kind) {
+			continue
+		}
+		first := map[string]string{} // the path of the first item, by the list and the key
+		for _, path := range itemPaths(o, list.path, index) {
+			item := o.valueAt(path)
+			for _, key := range list.keysOf(item) {
+				key = parent(path) + " " + key
+				other, twice := first[key]
+				switch {
+				case !twice:
+					first[key] = path
+				case list.strict || list.differ(item, o.valueAt(other)):
+					l.fail(o.storedAsOne(path, other, list))
+				}
+			}
+		}
+	}
+	l.checkRootDevice(o)
+}
+
+// differ reports whether two items with the same key cannot both be stored.
+func (k keyed) differ(a, b any) bool {
+	if k.apart != "" {
+		return valueAt(a, k.apart) != valueAt(b, k.apart)
+	}
+	return !reflect.DeepEqual(a, b)
+}
+
+func (o *object) storedAsOne(path, other string, list keyed) Problem {
+	what, why, _ := strings.Cut(list.what, ": ")
+	if why != "" {
+		why = ": " + why
+	}
+	p := o.problem("", fmt.Sprintf("the same %s as %s (line %d)%s", what, strings.TrimPrefix(other, parent(parent(path))+"."), o.position(other).Line, why), list.fix)
+	p.Path, p.Position = path, o.position(path)
+	return p
+}
+
+// itemPaths returns the paths of the items that match a pattern, in the order of the list.
+func itemPaths(o *object, pattern string, index *regexp.Regexp) []string {
+	paths := sortedPaths(o, pattern, index)
+	slices.SortStableFunc(paths, func(a, b string) int { return len(a) - len(b) }) // item 10 after item 9
+	return paths
+}
+
+// keysOf returns the keys of an item; none if it has none.
+func (k keyed) keysOf(item any) []string {
+	if k.keys != nil {
+		return k.keys(item)
+	}
+	var parts []string
+	for _, f := range k.fields {
+		parts = append(parts, fmt.Sprint(valueAt(item, f)))
+	}
+	if valueAt(item, k.fields[0]) == nil {
+		return nil
+	}
+	return []string{strings.Join(parts, " ")}
+}
+
+// blockIn returns the CIDR block in a field, as AWS stores it.
+func blockIn(name string) func(item any) []string {
+	return func(item any) []string {
+		text, _ := valueAt(item, name).(string)
+		if text == "" {
+			return nil
+		}
+		return []string{masked(text)}
+	}
+}
+
+// masked returns a CIDR block without the bits of a host.
+func masked(block string) string {
+	if p, err := netip.ParsePrefix(block); err == nil {
+		return p.Masked().String()
+	}
+	return block
+}
+
+// ruleKeys returns the keys of a rule of a security group: one for each source.
+func ruleKeys(item any) (keys []string) {
+	protocol := fmt.Sprint(valueAt(item, "protocol"))
+	ports := fmt.Sprint(valueAt(item, "fromPort"), "-", valueAt(item, "toPort"))
+	if protocol == "-1" || protocol == "4" || protocol == "50" { // they have no ports
+		ports = ""
+	}
+	add := func(source string) { keys = append(keys, strings.Join([]string{protocol, ports, source}, " ")) }
+	for _, list := range []string{"cidrBlocks", "ipv6CidrBlocks", "sourceSecurityGroupIds", "sourceSecurityGroupRoles"} {
+		sources, _ := valueAt(item, list).([]any)
+		for _, source := range sources {
+			add(masked(fmt.Sprint(source)))
+		}
+	}
+	switch nat := valueAt(item, "natGatewaysIPsSource"); {
+	case nat == true:
+		add("NAT gateways")
+	case len(keys) == 0:
+		add("") // its default
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// checkRootDevice rejects a volume with the device of the root volume.
+func (l *loader) checkRootDevice(o *object) {
+	for _, prefix := range []string{"spec.template.spec.", "spec.", "spec.awsLaunchTemplate."} {
+		root, _ := o.valueAt(prefix + "rootVolume.deviceName").(string)
+		volumes, _ := o.valueAt(prefix + "nonRootVolumes").([]any)
+		for i, v := range volumes {
+			if root != "" && valueAt(v, "deviceName") == root {
+				l.fail(o.storedAsOne(fmt.Sprintf("%snonRootVolumes[%d]", prefix, i), prefix+"rootVolume", keyed{
+					what: "deviceName: a machine has one volume for it", fix: "give each volume a device of its own",
+				}))
+			}
+		}
+	}
+}

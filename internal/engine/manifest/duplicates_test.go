@@ -1,0 +1,116 @@
+package manifest_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+)
+
+// Two lines that AWS stores under one key are a problem of the second line, which names the
+// first. Two equal lines are not, where storing both has the effect of storing one.
+func TestLinesThatAreStoredAsOne(t *testing.T) {
+	const (
+		network  = "  controlPlaneLoadBalancer:\n    loadBalancerType: nlb\n"
+		plane    = "  kubeadmConfigSpec:\n"
+		entry    = "  - {principalARN: \"arn:aws:iam::123456789012:role/ops\", kubernetesGroups: [ops]}\n"
+		policies = "  - principalARN: \"arn:aws:iam::123456789012:role/ops\"\n    accessPolicies:\n"
+		view     = "    - {policyARN: \"arn:aws:eks::aws:cluster-access-policy/AmazonEKSViewPolicy\", accessScope: {type: namespace, namespaces: [%]}}\n"
+		addon    = "  - {name: vpc-cni, version: v1.20.4-eksbuild.1}\n"
+		rules    = network + "  network:\n    additionalControlPlaneIngressRules:\n"
+	)
+	in := func(namespace string) string { return view[:len(view)-len("%]}}\n")] + namespace + "]}}\n" }
+	for _, tt := range []struct {
+		name, file string
+		edit       []string
+		want       string // "" if the manifest is valid
+	}{
+		{
+			"access policy in two namespaces", "eks",
+			[]string{entry, policies + in("a") + in("b")},
+			"cluster.yaml:46: AWSManagedControlPlane/shop.eu spec.accessEntries[0].accessPolicies[1]: the same policyARN as accessPolicies[0] (line 45): " +
+				"EKS associates a policy with a principal once, with one scope — name it once, and list all namespaces in its accessScope.namespaces",
+		},
+		{"access policy twice", "eks", []string{entry, policies + in("a") + in("a")}, ""},
+		{
+			"access entry twice", "eks",
+			[]string{entry, entry + entry},
+			"cluster.yaml:44: AWSManagedControlPlane/shop.eu spec.accessEntries[1]: the same principalARN as accessEntries[0] (line 43)",
+		},
+		{"add-on twice", "eks", []string{addon, addon + addon}, "spec.addons[1]: the same name as addons[0] (line 45) — remove one of them"},
+		{
+			"variable of the VPC CNI", "eks",
+			[]string{addon, addon + "  vpcCni: {env: [{name: WARM_IP_TARGET, value: \"1\"}, {name: WARM_IP_TARGET, value: \"2\"}]}\n"},
+			"spec.vpcCni.env[1]: the same name as env[0] (line 46)",
+		},
+		{
+			"role of aws-auth", "eks",
+			[]string{addon, addon + "  iamAuthenticatorConfig:\n    mapRoles:\n" +
+				"    - {rolearn: \"arn:aws:iam::123456789012:role/a\", username: a, groups: [x]}\n    - {rolearn: \"arn:aws:iam::123456789012:role/a\", username: a, groups: [z]}\n"},
+			"spec.iamAuthenticatorConfig.mapRoles[1]: the same rolearn as mapRoles[0] (line 48): the ConfigMap aws-auth has one entry for a role",
+		},
+		{
+			"block of a VPC", "eks",
+			[]string{"{cidrBlock: 10.1.0.0/16}", "{cidrBlock: 10.1.0.0/16, secondaryCidrBlocks: [{ipv4CidrBlock: 100.64.0.0/16}, {ipv4CidrBlock: 100.64.3.0/16}]}"},
+			"spec.network.vpc.secondaryCidrBlocks[1]: the same block as secondaryCidrBlocks[0] (line 35)",
+		},
+		{
+			"block of a subnet", "eks",
+			[]string{"cidrBlock: 10.1.16.0/20", "cidrBlock: 10.1.0.0/20"},
+			"spec.network.subnets[1]: the same cidrBlock as subnets[0] (line 37)",
+		},
+		{
+			"rules with another description", "quickstart",
+			[]string{
+				network, rules + "    - {description: a, protocol: tcp, fromPort: 1, toPort: 2, cidrBlocks: [10.0.0.0/8]}\n" +
+					"    - {description: b, protocol: tcp, fromPort: 1, toPort: 2, cidrBlocks: [192.168.0.0/16, 10.0.0.1/8]}\n",
+			},
+			"spec.network.additionalControlPlaneIngressRules[1]: the same protocol, ports and source as additionalControlPlaneIngressRules[0]",
+		},
+		{
+			"rules with other ports", "quickstart", []string{
+				network, rules + "    - {description: a, protocol: tcp, fromPort: 1, toPort: 2, cidrBlocks: [10.0.0.0/8]}\n" +
+					"    - {description: b, protocol: tcp, fromPort: 1, toPort: 3, cidrBlocks: [10.0.0.0/8]}\n",
+			}, "",
+		},
+		{
+			"rules with the same description", "quickstart", []string{
+				network, rules + "    - {description: a, protocol: tcp, fromPort: 1, toPort: 2, cidrBlocks: [10.0.0.0/8]}\n" +
+					"    - {description: a, protocol: tcp, fromPort: 1, toPort: 2, cidrBlocks: [10.0.0.0/8, 192.168.0.0/16]}\n",
+			}, "",
+		},
+		{
+			"device of the root volume", "quickstart",
+			[]string{"      rootVolume: {size: 40, type: gp3}\n", "      rootVolume: {size: 40, type: gp3, deviceName: /dev/sda1}\n      nonRootVolumes: [{deviceName: /dev/sda1, size: 8}]\n"},
+			"spec.template.spec.nonRootVolumes[0]: the same deviceName as rootVolume",
+		},
+		{
+			"device of two volumes", "quickstart",
+			[]string{"      rootVolume: {size: 40, type: gp3}\n", "      nonRootVolumes: [{deviceName: /dev/sdb, size: 9}, {deviceName: /dev/sdb, size: 8}]\n"},
+			"spec.template.spec.nonRootVolumes[1]: the same deviceName as nonRootVolumes[0]",
+		},
+		{
+			"taints of a Node", "quickstart",
+			[]string{
+				"      joinConfiguration:\n        nodeRegistration:\n",
+				"      joinConfiguration:\n        nodeRegistration:\n          taints: [{key: a, value: x, effect: NoSchedule}, {key: a, value: y, effect: NoSchedule}]\n",
+			},
+			"nodeRegistration.taints[1]: the same key and effect as taints[0]",
+		},
+		{
+			"lifecycle hooks", "pools",
+			[]string{"  lifecycleHooks:\n", "  lifecycleHooks:\n  - {name: twice, lifecycleTransition: autoscaling:EC2_INSTANCE_LAUNCHING}\n  - {name: twice, lifecycleTransition: autoscaling:EC2_INSTANCE_TERMINATING}\n"},
+			"spec.lifecycleHooks[1]: the same name as lifecycleHooks[0]",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := load(t, edit(t, read(t, "testdata/good/"+tt.file+".yaml"), tt.edit...), manifest.Options{Region: "eu-west-1"})
+			if tt.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, tt.want)
+		})
+	}
+}

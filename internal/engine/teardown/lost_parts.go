@@ -1,0 +1,124 @@
+package teardown
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
+)
+
+// lostParts notes what belongs to resources that are deleted, and that the deletion does not
+// find, because it has lost its tags or somebody else made it: what was made only for one of
+// them, the parts of an EKS cluster, and the machine of the init marker.
+func (s *foreignSearch) lostParts(ctx context.Context, own []kind.Found) error {
+	used := map[string]string{} // by ID: what uses it
+	for _, f := range own {
+		_, isGroup := f.State.(eks.NodeGroupState)
+		for _, id := range f.Uses {
+			// Other tools make launch templates without tags for node groups, and nothing
+			// waits for one.
+			if id != "" && !s.known[id] && (!isGroup || !strings.HasPrefix(id, "lt-")) {
+				used[id] = f.Kind.Name + " " + f.ID
+			}
+		}
+		if c, is := f.State.(eks.ClusterState); is {
+			if err := s.partsOf(ctx, c.Name); err != nil {
+				return err
+			}
+		}
+	}
+	if err := s.lostUsed(ctx, used); err != nil {
+		return err
+	}
+	first, err := secrets.InitializedBy(ctx, s.c)
+	if err != nil || first == "" || s.known[first] {
+		return err
+	}
+	tags, err := ec2.InstanceTags(ctx, s.c, []string{first})
+	if t, exists := tags[first]; exists && err == nil {
+		s.note("instance", first, "the control plane", t)
+	}
+	return err
+}
+
+// lostUsed notes those of the resources that exist and may have lost their tags.
+func (s *foreignSearch) lostUsed(ctx context.Context, used map[string]string) error {
+	if len(used) == 0 {
+		return nil
+	}
+	found, err := describeTags(ctx, s.c, cloud.Filter("resource-id", slices.Sorted(maps.Keys(used))...))
+	if err != nil {
+		return err
+	}
+	tags := map[string]cloud.Tags{}
+	for _, t := range found {
+		tags[*t.ResourceId] = tags[*t.ResourceId].With(tagMap(t))
+	}
+	for id, by := range used {
+		if s.of.MayHaveLost(tags[id]) {
+			s.note(kindOfID(id), id, "use by "+by, tags[id])
+		}
+	}
+	return nil
+}
+
+// kindOfID returns the kind of an EC2 resource.
+func kindOfID(id string) string {
+	for prefix, name := range map[string]string{"eipalloc-": "elastic-ip", "lt-": ec2.LaunchTemplateKind} {
+		if len(id) > len(prefix) && id[:len(prefix)] == prefix {
+			return name
+		}
+	}
+	return "resource"
+}
+
+// partsOf notes the node groups and Fargate profiles of an EKS cluster that the deletion does
+// not delete: EKS does not delete the cluster before them.
+func (s *foreignSearch) partsOf(ctx context.Context, cluster string) error {
+	parts, err := eks.PartsOf(cloud.Briefly(ctx), s.c, cluster)
+	if err != nil {
+		return err
+	}
+	kinds := aws.Kinds()
+	known := map[string]bool{}
+	for _, n := range s.g.Resources() {
+		switch f, _ := kind.FromState(kinds, n.Observed()); x := f.State.(type) {
+		case eks.NodeGroupState:
+			known["node group "+x.Name] = true
+		case eks.FargateProfileState:
+			known["profile "+x.Name] = true
+		}
+	}
+	for _, name := range parts.NodeGroups {
+		if known["node group "+name] {
+			continue
+		}
+		if x, err := eks.NodeGroupByName(ctx, s.c, cluster, name); err != nil {
+			return err
+		} else if x != nil {
+			s.foreignPart("node group", x.ID, cluster, x.Tags)
+		}
+	}
+	for _, name := range parts.Fargate {
+		if known["profile "+name] {
+			continue
+		}
+		if x, err := eks.FargateProfileByName(ctx, s.c, cluster, name); err != nil {
+			return err
+		} else if x != nil {
+			s.foreignPart("Fargate profile", x.ID, cluster, x.Tags)
+		}
+	}
+	return nil
+}
+
+func (s *foreignSearch) foreignPart(what, arn, cluster string, tags cloud.Tags) {
+	s.add(Foreign{Kind: what, ID: arn, In: "EKS cluster " + cluster, Owner: ownerOf(tags)}, tags)
+}

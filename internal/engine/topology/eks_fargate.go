@@ -1,0 +1,84 @@
+package topology
+
+import (
+	"cmp"
+	"path"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// fargateProfile is a Fargate profile of the graph.
+type fargateProfile struct {
+	resource *graph.Ref[eks.FargateProfileState]
+	spec     expinfrav1.FargateProfileSpec
+}
+
+// addFargateProfiles adds the Fargate profiles, one after the other: EKS creates and deletes
+// one at a time. Those for kube-system are the first: pods that are created before their
+// profile stay pending ("How do I resolve Fargate pods that are stuck in Pending status?",
+// AWS re:Post).
+func addFargateProfiles(g *graph.Graph, p platform) (added []fargateProfile, err error) {
+	var before *graph.Ref[eks.FargateProfileState]
+	for _, x := range slices.SortedStableFunc(slices.Values(p.m.EKS.Fargate), systemFirst) {
+		id := graph.ID("fargate-profile/" + x.Spec.ProfileName)
+		origin := p.m.Origin("AWSFargateProfile/"+x.Name, "spec")
+		f := &eks.FargateProfile{
+			Cluster: p.eks, Name: x.Spec.ProfileName, Role: addRole(g, p.inputs, roleSpec{
+				name: x.Spec.RoleName, path: x.Spec.RolePath, boundary: x.Spec.RolePermissionsBoundary, services: []string{"eks-fargate-pods.amazonaws.com"},
+				policies: []string{"AmazonEKSFargatePodExecutionRolePolicy"}, at: "spec",
+			}),
+			Adopt: p.o.Adopt, Tags: p.nodeTags(p.m.Name, x.Spec.AdditionalTags),
+		}
+		if f.Subnets, err = p.subnets(origin, x.Spec.SubnetIDs, nil, expinfrav1.AZSubnetTypePrivate); err != nil {
+			return nil, err
+		}
+		for _, s := range x.Spec.Selectors {
+			f.Selectors = append(f.Selectors, eks.Selector{Namespace: s.Namespace, Labels: s.Labels})
+		}
+		before = graph.Add(g, id, f, graph.With(graph.On(before)), graph.From(origin))
+		added = append(added, fargateProfile{before, x.Spec})
+	}
+	return added, nil
+}
+
+// systemFirst orders profiles: those that select pods of kube-system are the first.
+func systemFirst(x, y *expinfrav1.AWSFargateProfile) int {
+	rank := func(f *expinfrav1.AWSFargateProfile) int {
+		if selectsNamespace(f.Spec, metav1.NamespaceSystem) {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Compare(rank(x), rank(y))
+}
+
+// selectsNamespace reports whether a profile selects pods of a namespace. A selector may
+// contain the wildcards * and ? ("Define which Pods use AWS Fargate when launched", EKS user
+// guide).
+func selectsNamespace(f expinfrav1.FargateProfileSpec, namespace string) bool {
+	return slices.ContainsFunc(f.Selectors, func(s expinfrav1.FargateSelector) bool {
+		matches, err := path.Match(s.Namespace, namespace)
+		return err == nil && matches
+	})
+}
+
+// profilesOf returns the profiles that have to be active before an add-on is installed, and
+// whether one of them selects the namespace of its pods. The add-ons of EKS itself run in
+// kube-system, and those with a DaemonSet alone run on nodes.
+func profilesOf(addon string, profiles []fargateProfile) (after []graph.Edge, selected bool) {
+	if slices.Contains([]string{vpcCNI, "kube-proxy", "eks-pod-identity-agent", "eks-node-monitoring-agent"}, addon) {
+		return nil, false
+	}
+	system := slices.Contains([]string{"coredns", "aws-ebs-csi-driver", "aws-efs-csi-driver", "aws-fsx-csi-driver", "metrics-server", "snapshot-controller"}, addon)
+	for _, f := range profiles {
+		if !system || selectsNamespace(f.spec, metav1.NamespaceSystem) {
+			after, selected = append(after, graph.Awaits(f.resource)...), selected || system
+		}
+	}
+	return after, selected
+}

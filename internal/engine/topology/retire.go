@@ -1,0 +1,112 @@
+package topology
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
+)
+
+// What is not in the manifest any more may have a successor under another name, in another
+// kind of pool too. So it is deleted after everything that could take its place works
+// (docs/adr/0033-create-before-destroy.md). If that fails, it stays.
+
+// resourcesOf lists the resources of some kinds.
+func resourcesOf(g *graph.Graph, kinds ...string) (out []graph.Resource) {
+	for _, r := range g.Resources() {
+		if slices.Contains(kinds, r.ID().Kind()) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// desiredOf is resourcesOf without resources that are deleted.
+func desiredOf(g *graph.Graph, kinds ...string) []graph.Resource {
+	return slices.DeleteFunc(resourcesOf(g, kinds...), func(r graph.Resource) bool { return r.Role() == graph.RoleRetired })
+}
+
+// runPods waits for everything that runs pods: machines, pools, node groups, their Nodes, and
+// Fargate profiles.
+func runPods(g *graph.Graph) []graph.Edge {
+	return graph.Awaits(desiredOf(g, "machine", "auto-scaling-group", "node-group", "node", incluster.PoolNodesKind, "fargate-profile")...)
+}
+
+// retireNodeGroups retires node groups that are not desired any more.
+func retireNodeGroups(g *graph.Graph, p platform) {
+	after := runPods(g)
+	for _, name := range p.inv.EKS.NodeGroups {
+		if id := graph.ID("node-group/" + name); g.Resource(id) == nil {
+			eks.RetireNodeGroup(g, id, name, p.eks, after)
+		}
+	}
+}
+
+// retirePools retires pools that are not desired any more. A pool is found by its launch
+// template, so that is deleted last.
+func retirePools(g *graph.Graph, p platform) {
+	var groups []graph.Resource // retired node groups: they do not report their template
+	for _, r := range resourcesOf(g, "node-group") {
+		if r.Role() == graph.RoleRetired {
+			groups = append(groups, r)
+		}
+	}
+	after := runPods(g)
+	for _, t := range p.inv.Templates {
+		name := t.Tags["Name"]
+		if name == "" || g.Resource(graph.ID("launch-template/"+name)) != nil {
+			continue
+		}
+		from := graph.From("no longer in the manifest")
+		tags := func(kind string) cloud.Tags {
+			return cloud.Tags{"Name": name, cloud.ResourceTag: kind + "/" + name}
+		}
+		pool := graph.Retire(g, graph.ID("retired/auto-scaling-group/"+name), &autoscaling.Group{Name: name, Tags: tags("auto-scaling-group")}, from, graph.With(after))
+		graph.Retire(g, graph.ID("retired/launch-template/"+name), &ec2.LaunchTemplate{Name: t.Name, Tags: tags("launch-template")},
+			from, graph.With(graph.Awaits(append(groups, pool)...), graph.Outlives(append(groups, pool)...)))
+	}
+}
+
+// retireEKS retires the other parts of the EKS cluster that are owned and not desired any
+// more. Unlike in Cluster API, parts that others have added stay. nodeRoles are ARNs of roles
+// whose access entries are named after instance profiles.
+func retireEKS(g *graph.Graph, p platform, nodeRoles map[string]bool) {
+	pods := runPods(g)
+	for _, name := range p.inv.EKS.Fargate {
+		if id := graph.ID("fargate-profile/" + name); g.Resource(id) == nil {
+			eks.RetireFargateProfile(g, id, name, p.eks, pods)
+		}
+	}
+	addons := append(pods, graph.Awaits(desiredOf(g, "addon", "addons", "vpc-cni")...)...)
+	for _, name := range p.inv.EKS.Addons {
+		if id := graph.ID("addon/" + name); g.Resource(id) == nil {
+			eks.RetireAddon(g, id, name, p.eks, addons)
+		}
+	}
+	access := graph.Awaits(slices.Concat(desiredOf(g, "access-entry", "aws-auth", "eks-authentication"), machinesLeaving(g))...)
+	for _, principal := range p.inv.EKS.AccessEntries {
+		if id := graph.ID("access-entry/" + principal); g.Resource(id) == nil && !nodeRoles[principal] && g.Resource(roleID(principal)) == nil {
+			eks.RetireAccessEntry(g, id, principal, p.eks, access)
+		}
+	}
+}
+
+// roleID is the ID in the graph of the role with an ARN, if a node group or a Fargate profile
+// uses it: without its access entry, their nodes are locked out.
+func roleID(arn string) graph.ID { return graph.ID("role/" + arn[strings.LastIndex(arn, "/")+1:]) }
+
+// machinesLeaving lists the nodes that are deleted. Until they are gone, they need the access
+// entries of their roles.
+func machinesLeaving(g *graph.Graph) (out []graph.Resource) {
+	for _, r := range resourcesOf(g, "retired", "node-group", "fargate-profile", "auto-scaling-group") {
+		if r.Role() == graph.RoleRetired || r.ID().Kind() == "auto-scaling-group" {
+			out = append(out, r)
+		}
+	}
+	return out
+}

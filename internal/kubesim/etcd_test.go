@@ -1,0 +1,80 @@
+package kubesim
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// voters returns a cluster whose etcd has n voters, of which the last ones are down.
+func voters(n, down int) *Cluster {
+	c := New("v1.34.2", began)
+	for i := range n {
+		name := "m" + strconv.Itoa(i)
+		c.addMember(Machine{Name: name, Advertised: "10.0.0." + strconv.Itoa(i)})
+		c.Members[i].Gone = i >= n-down
+	}
+	c.elect()
+	return c
+}
+
+func (c *Cluster) hexOf(name string) string { return strconv.FormatUint(c.member(name).ID, 16) }
+
+// etcd accepts a new member only while all voters answer and there is no other learner.
+func TestAddLearner(t *testing.T) {
+	for _, x := range []struct {
+		voters, down int
+		want         string
+	}{
+		{1, 0, ""},
+		{3, 0, ""},
+		{3, 1, "etcdserver: unhealthy cluster"},
+		{5, 1, "etcdserver: unhealthy cluster"},
+		{3, 2, "etcdserver: request timed out"},
+		{2, 1, "etcdserver: request timed out"},
+	} {
+		assert.Equal(t, x.want, voters(x.voters, x.down).AddLearner(began, "new", "10.0.1.1"), "%+v", x)
+	}
+	c := voters(3, 0)
+	require.Empty(t, c.AddLearner(began, "new", "10.0.1.1"))
+	assert.Empty(t, c.AddLearner(began, "new", "10.0.1.1"), "kubeadm goes on with the member that has its peer URL")
+	assert.Equal(t, "etcdserver: too many learner members in cluster", c.AddLearner(began, "another", "10.0.1.2"))
+	const notInSync = "etcdserver: can only promote a learner member which is in sync with leader"
+	assert.Equal(t, notInSync, c.MayPromote(began, "new"))
+	assert.Empty(t, c.MayPromote(began.Add(StartTakes), "new"))
+	c.Hang(began, "new")
+	assert.Equal(t, notInSync, c.MayPromote(began.Add(StartTakes), "new"))
+	assert.NotContains(t, c.printMembers(began.Add(time.Hour), c.Members[0]), `"name":"new"`, "it was lost before it had started")
+	assert.True(t, c.Quorate(), "a learner does not count")
+}
+
+// etcd removes learners and members that are down, and one that runs only if the others are a
+// quorum without it.
+func TestRemoveMember(t *testing.T) {
+	for _, x := range []struct {
+		voters, down, remove int
+		want                 string
+	}{
+		{3, 0, 0, ""},
+		{3, 1, 2, ""},
+		{3, 1, 0, "Error: etcdserver: unhealthy cluster\n"},
+		{5, 1, 0, ""},
+		{5, 2, 4, ""},
+		{5, 2, 0, "Error: etcdserver: unhealthy cluster\n"},
+		{2, 0, 0, ""},
+		{1, 0, 0, "Error: etcdserver: re-configuration failed due to not enough started members\n"},
+	} {
+		c := voters(x.voters, x.down)
+		said, ok := c.removeMember(c.hexOf("m" + strconv.Itoa(x.remove)))
+		assert.Equal(t, x.want == "", ok, "%+v: %s", x, said)
+		if x.want != "" {
+			assert.Equal(t, x.want, said, "%+v", x)
+		}
+		assert.True(t, c.Quorate(), "%+v", x)
+	}
+}

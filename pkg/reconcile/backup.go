@@ -1,0 +1,235 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/backup"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
+	"github.com/clusterawsadm/clusterawsadm/internal/files"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+)
+
+// BackupKeys say for whom a backup is encrypted, and how it is decrypted. A backup has the keys of
+// the cluster, so there is none without.
+type BackupKeys struct {
+	Recipients []string // public keys of age: "age1…"
+	Identities string   // file with private keys of age: "AGE-SECRET-KEY-1…"
+	Passphrase string   // file whose first line is a passphrase
+}
+
+// ErrNoBackupKey says that a backup cannot be written or read without a key.
+var ErrNoBackupKey = errors.New("a backup contains the keys of the cluster, so it is always encrypted")
+
+// BackupInfo describes a backup. It has no secrets.
+type BackupInfo struct {
+	Cluster    string         `json:"cluster"`
+	Region     string         `json:"region"`
+	Time       time.Time      `json:"time"`
+	Kubernetes string         `json:"kubernetes,omitempty"` // version of the control plane
+	Endpoint   string         `json:"endpoint"`             // host:port of the API server
+	Etcd       string         `json:"etcd"`                 // version
+	Members    []string       `json:"members"`              // of etcd
+	Member     string         `json:"member"`               // that the snapshot is of
+	Encryption string         `json:"encryption,omitempty"` // file with which the API server encrypts objects
+	Complete   bool           `json:"complete"`             // false: the encryption file is not in the backup
+	Snapshot   BackupSnapshot `json:"snapshot"`
+	Bytes      int64          `json:"bytes"` // of the backup
+}
+
+// BackupSnapshot describes a snapshot of etcd, with the values of "etcdutl snapshot status".
+type BackupSnapshot struct {
+	SHA256   string `json:"sha256"` // of the database
+	Hash     string `json:"hash"`
+	Revision int64  `json:"revision"`
+	Keys     int    `json:"keys"`
+	Size     int64  `json:"size"`
+}
+
+func backupInfo(b *backup.Backup, bytes int64) BackupInfo {
+	a := b.About
+	return BackupInfo{
+		Cluster: a.Cluster, Region: a.Region, Time: a.Time, Kubernetes: a.Kubernetes, Endpoint: a.Endpoint, Etcd: a.Etcd, Members: a.Members, Member: a.Member,
+		Encryption: a.Encryption, Complete: a.Encryption == "" || len(b.Files[a.Encryption]) > 0, Snapshot: BackupSnapshot(a.Snapshot), Bytes: bytes,
+	}
+}
+
+// Backup takes a snapshot of the etcd of a self-managed cluster from a healthy member, checks it,
+// and writes it, encrypted, with the keys of the cluster to a new file.
+func (c *Cluster) Backup(ctx context.Context, file string, keys BackupKeys) (BackupInfo, error) {
+	info, err := c.begin(Options{}).backup(cloud.ReadOnly(ctx), file, keys)
+	return info, public(err)
+}
+
+func (r *run) backup(ctx context.Context, file string, keys BackupKeys) (info BackupInfo, err error) {
+	recipients, err := backup.Keys(keys).ForWriting()
+	if err != nil {
+		return info, keyError(err)
+	}
+	b, err := r.takeBackup(ctx)
+	if err != nil {
+		return info, err
+	}
+	defer b.Snapshot.Close() //nolint:errcheck // a temporary file
+	var written counter
+	err = files.CreateWith(file, files.Private, func(w io.Writer) error { return b.Write(io.MultiWriter(w, &written), recipients) })
+	return backupInfo(b, int64(written)), err
+}
+
+// CheckBackupKeys returns an error if no backup can be written with keys.
+func CheckBackupKeys(keys BackupKeys) error {
+	_, err := backup.Keys(keys).ForWriting()
+	return keyError(err)
+}
+
+func keyError(err error) error {
+	if errors.Is(err, backup.ErrNoKey) {
+		return ErrNoBackupKey
+	}
+	return err
+}
+
+// counter counts the bytes that are written to it.
+type counter int64
+
+// Write implements io.Writer.
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
+}
+
+// takeBackup takes a snapshot, and collects what belongs to it. The caller closes the snapshot.
+func (r *run) takeBackup(ctx context.Context) (*backup.Backup, error) {
+	if err := r.checkStacked(ctx); err != nil {
+		return nil, err
+	}
+	stored, err := secrets.PKIParameters(ctx, r.cloud)
+	if err != nil {
+		return nil, refuseIdentity(fmt.Errorf("read the keys of the cluster: %w", err))
+	}
+	keys, err := secrets.StoredPKI(ctx, r.cloud)
+	switch {
+	case err != nil:
+		return nil, err
+	case keys == nil:
+		return nil, &RefusedError{[]error{fmt.Errorf("the account has no keys of cluster %s in %s, and without them no snapshot can be taken or restored", r.c.Name, r.c.Region)}}
+	case len(keys.Etcd.Key) == 0:
+		return nil, &RefusedError{[]error{errors.New("the cluster uses an external etcd: back it up where it runs, with 'etcdctl snapshot save'")}}
+	}
+	endpoint, err := r.knownEndpoint(ctx)
+	if err != nil {
+		return nil, err
+	}
+	k, err := incluster.Administrator(r.cloud, endpoint, keys)
+	if err != nil {
+		return nil, err
+	}
+	s, err := incluster.TakeSnapshot(ctx, r.cloud, k, keys)
+	if err != nil {
+		if why, unavailable := kube.Unavailable(err); unavailable {
+			return nil, fmt.Errorf("snapshot of etcd: the API server at %s: %s", endpoint, why)
+		}
+		return nil, fmt.Errorf("snapshot of etcd: %w", err)
+	}
+	b := &backup.Backup{PKI: stored.Parts, Files: map[string][]byte{}, Snapshot: s.File}
+	delete(b.PKI, secrets.TokenName) // it is only valid for hours
+	b.About = backup.About{
+		Cluster: r.c.Name, Region: r.c.Region, Time: r.cloud.Now().UTC().Truncate(time.Second), Endpoint: endpoint,
+		Etcd: s.Version, Members: s.Members, Member: s.Member, Snapshot: s.Info,
+	}
+	if err := r.describeControlPlane(ctx, k, b); err != nil {
+		_ = b.Snapshot.Close() // it is not returned
+		return nil, err
+	}
+	return b, nil
+}
+
+// checkStacked refuses clusters whose etcd is not on their control plane.
+func (r *run) checkStacked(ctx context.Context) error {
+	managed := r.c.managed()
+	if r.c.manifest == nil {
+		s, err := eks.Tagged(ctx, r.cloud)
+		if err != nil {
+			return refuseIdentity(err)
+		}
+		managed = s != nil
+	}
+	if managed {
+		return &RefusedError{[]error{errors.New("AWS runs the etcd of an EKS cluster and keeps backups of it, which it restores itself: there is no access to it. Tools such as Velero back up the objects")}}
+	}
+	return nil
+}
+
+// knownEndpoint returns the address of the API server, from the manifest or from the load balancer
+// with the tag of the cluster.
+func (r *run) knownEndpoint(ctx context.Context) (string, error) {
+	if m := r.c.manifest; m != nil {
+		if e := topology.GivenEndpoint(m); e != "" {
+			return e, nil
+		}
+	}
+	e, err := elb.TaggedEndpoint(ctx, r.cloud)
+	if e == "" && err == nil {
+		err = fmt.Errorf("cluster %s has no load balancer in %s", r.c.Name, r.c.Region)
+	}
+	return e, err
+}
+
+// describeControlPlane adds the version of the control plane, and the file with which it encrypts
+// objects.
+func (r *run) describeControlPlane(ctx context.Context, k *kube.Client, b *backup.Backup) error {
+	config, err := incluster.StoredClusterConfig(ctx, k)
+	if err != nil {
+		return fmt.Errorf("ConfigMap kubeadm-config: %w", err)
+	}
+	if config == nil {
+		return nil
+	}
+	b.About.Kubernetes, b.About.Encryption = config.Version, config.ServerArgument("encryption-provider-config")
+	if b.About.Encryption == "" || r.c.manifest == nil {
+		return nil
+	}
+	content, err := topology.ControlPlaneFile(r.c.manifest, b.About.Encryption)
+	if len(content) > 0 {
+		b.Files[b.About.Encryption] = content
+	}
+	return err
+}
+
+// ReadBackup decrypts a backup, and checks it: that it is complete, and that the snapshot is the
+// one that etcd has sent.
+func ReadBackup(file string, keys BackupKeys) (info BackupInfo, err error) {
+	b, bytes, err := openBackup(file, keys)
+	if err != nil {
+		return info, err
+	}
+	defer b.Snapshot.Close() //nolint:errcheck // a temporary file
+	return backupInfo(b, bytes), nil
+}
+
+func openBackup(file string, keys BackupKeys) (*backup.Backup, int64, error) {
+	identities, err := backup.Keys(keys).ForReading()
+	if err != nil {
+		return nil, 0, keyError(err)
+	}
+	f, err := os.Open(file) //nolint:gosec // the user has named it
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close() //nolint:errcheck // it is only read
+	var read counter
+	b, err := backup.Read(io.TeeReader(f, &read), identities...)
+	if err != nil {
+		return nil, 0, fmt.Errorf("%s: %w", file, err)
+	}
+	return b, int64(read), nil
+}

@@ -1,0 +1,158 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
+)
+
+// LostControlPlaneError says that a cluster was begun, and that no machine of its control plane exists
+// any more: a run would begin another, empty cluster at the same address.
+type LostControlPlaneError struct {
+	Cluster  string
+	Marker   string   // the SSM parameter that says that the cluster was begun
+	Machines []string // the machines that are gone, as far as they are known: "i-0abc (demo-control-plane-x, terminated)"
+}
+
+func (e *LostControlPlaneError) Error() string {
+	return fmt.Sprintf("the control plane is lost: %s says that the cluster was begun, and none of its machines exists any more: %s. "+
+		"All objects of the cluster were in etcd on these machines, and a run would begin an empty cluster at the same address. Either\n"+
+		"  restore a snapshot that 'cluster backup %s' has saved, with 'cluster create --restore FILE'; or\n"+
+		"  begin a new, empty etcd with --new-etcd=%[3]s. The objects of the cluster are lost then, except for the add-ons of the manifest, and its workers are replaced. "+
+		"If the cluster has never worked, nothing is lost by that", e.Marker, strings.Join(e.Machines, ", "), e.Cluster)
+}
+
+// loses reports whether the account shows that the control plane of the cluster is lost. What restores
+// or replaces it begins here, and with topology.Options.NewEtcd.
+func (r *run) loses() bool {
+	return r.c.manifest != nil && !r.c.managed() && r.inventory.LostControlPlane()
+}
+
+// pauseOfLooks is the pause between two looks for the machines of the control plane.
+const pauseOfLooks = 5 * time.Second
+
+// awaitControlPlane looks for the machines of the control plane again if the account does not show any
+// of a cluster that was begun: AWS may take a minute to show a new machine
+// (https://docs.aws.amazon.com/ec2/latest/devguide/eventual-consistency.html).
+func (r *run) awaitControlPlane(ctx context.Context) error {
+	if !r.loses() {
+		return nil
+	}
+	failed, err := ec2.FailedToLaunch(cloud.ReadOnly(ctx), r.cloud, r.inventory.InitMachine)
+	if err != nil {
+		return fmt.Errorf("instance %s: %w", r.inventory.InitMachine, err)
+	}
+	if failed {
+		r.inventory.NeverRan = true
+		return r.buildFrom(ctx)
+	}
+	r.warn("no machine of the control plane is visible: looking for them again, for up to %s", cloud.ConsistencyDelay)
+	for began := r.cloud.Clock.Now(); r.loses() && r.cloud.Clock.Since(began) < cloud.ConsistencyDelay; {
+		if err := r.cloud.Clock.Sleep(ctx, pauseOfLooks); err != nil {
+			return err
+		}
+		if err := r.build(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkControlPlane returns an error if a run would begin a second cluster, because all machines of
+// the control plane are gone. It is permitted by the name of the cluster in Target.NewEtcd.
+func (r *run) checkControlPlane(ctx context.Context) error {
+	allowed := r.c.target.NewEtcd
+	switch {
+	case allowed != "" && allowed != r.c.Name:
+		return fmt.Errorf("--new-etcd names the cluster %s, and this one is %s", allowed, r.c.Name)
+	case !r.loses() || r.inventory.NeverRan || !r.launchesControlPlane():
+		return r.checkNewEtcd()
+	}
+	ctx = cloud.InSnapshot(cloud.ReadOnly(ctx))
+	first := r.inventory.InitMachine
+	tags, err := ec2.InstanceTags(ctx, r.cloud, []string{first})
+	if err != nil {
+		return fmt.Errorf("instance %s: %w", first, err)
+	}
+	if have, exists := tags[first]; exists {
+		return r.hiddenMachine(first, have)
+	}
+	if allowed != "" || r.restores() {
+		return nil
+	}
+	gone, err := r.goneMachines(ctx)
+	if err != nil {
+		return err
+	}
+	return &LostControlPlaneError{r.c.Name, r.cloud.ParameterPath("init"), gone}
+}
+
+// restores reports whether the run begins a restore of etcd, or continues one.
+func (r *run) restores() bool {
+	return r.restore != nil || r.inventory.Restore != nil && !r.inventory.Restore.Done
+}
+
+// launchesControlPlane reports whether the plan launches machines of the control plane.
+func (r *run) launchesControlPlane() bool {
+	return slices.ContainsFunc(r.built.Machines, func(m topology.Machine) bool {
+		return m.ControlPlane && slices.ContainsFunc(r.plan.Steps, func(s graph.Step) bool { return s.Resource == m.Instance.ID() && s.Action == graph.Create })
+	})
+}
+
+// checkNewEtcd returns an error if a new etcd was asked for, but the cluster has one. After a run that
+// has begun one, it may be asked for again.
+func (r *run) checkNewEtcd() error {
+	if r.c.target.NewEtcd == "" || !r.inventory.EtcdSince.IsZero() {
+		return nil
+	}
+	var ids []string
+	for _, m := range r.inventory.Machines {
+		if m.Tags[cloud.RoleTag] == topology.RoleControlPlane {
+			ids = append(ids, m.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return fmt.Errorf("the cluster has not lost its control plane, because it was not begun yet: run without --new-etcd")
+	}
+	return fmt.Errorf("the cluster has not lost its control plane (%s): run without --new-etcd", strings.Join(ids, ", "))
+}
+
+// hiddenMachine is the error for the machine of the init marker if it exists, but is not among the
+// machines of the cluster.
+func (r *run) hiddenMachine(id string, tags cloud.Tags) error {
+	if tags[r.cloud.OwnerTag()] == cloud.Owned {
+		return fmt.Errorf("the machine %s of the control plane exists, but not in the VPC of the manifest: set spec.network.vpc to the VPC of the cluster", id)
+	}
+	return fmt.Errorf("the machine %s of the control plane exists, but does not have the tags of the cluster. Restore them:\n"+
+		"  aws ec2 create-tags --resources %[1]s --tags Key=%s,Value=%s Key=%s,Value=%s", id, r.cloud.OwnerTag(), cloud.Owned, cloud.RoleTag, topology.RoleControlPlane)
+}
+
+// goneMachines describes the machines of the control plane that were terminated. AWS shows them for
+// about an hour; after that, only the first one is known, from the init marker.
+func (r *run) goneMachines(ctx context.Context) (out []string, err error) {
+	all, err := ec2.TerminatedInstances(ctx, r.cloud)
+	if err != nil {
+		return nil, fmt.Errorf("terminated machines of the cluster: %w", err)
+	}
+	first := r.inventory.InitMachine
+	named := false
+	for _, m := range all {
+		if m.Tags[cloud.RoleTag] == topology.RoleControlPlane {
+			named = named || m.ID == first
+			out = append(out, fmt.Sprintf("%s (%s, %s)", m.ID, cmp.Or(m.Tags["Name"], "no name"), m.Status))
+		}
+	}
+	if !named {
+		out = append(out, first+" (AWS does not show it any more)")
+	}
+	slices.Sort(out)
+	return out, nil
+}

@@ -1,0 +1,164 @@
+package reconcile_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+// loseAll terminates all machines of the control plane.
+func loseAll(a *awssim.AWS, takes time.Duration) (ids []string) {
+	a.Edit(func(s *awssim.State) {
+		for _, i := range s.EC2.Instances {
+			if i.Tags["sigs.k8s.io/cluster-api-provider-aws/role"] == "control-plane" && i.Terminating.IsZero() {
+				i.Terminating, i.Terminated = time.Now(), time.Now().Add(takes)
+				ids = append(ids, i.ID)
+			}
+		}
+	})
+	a.Inventory()
+	return ids
+}
+
+// A run does not begin a second, empty cluster when all machines of the control plane are gone: neither
+// while they are being terminated, nor after that, nor when AWS does not show them any more.
+func TestLostControlPlaneIsRefused(t *testing.T) {
+	for _, x := range []struct {
+		name   string
+		planes int32
+		wait   time.Duration
+		knows  bool // AWS shows the machines
+	}{
+		{"being terminated", 3, 0, true}, {"terminated", 3, 3 * time.Minute, true}, {"forgotten", 3, 2 * time.Hour, false}, {"one of one", 1, 3 * time.Minute, true},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := sized(t, x.planes, 1)
+				a := alive(t, m)
+				ids := loseAll(a, time.Minute)
+				time.Sleep(x.wait)
+				calls := len(a.Calls())
+				_, err := rolling(m, a.Process()).Plan(t.Context())
+				require.ErrorAs(t, err, new(*reconcile.RefusedError))
+				res, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+				require.ErrorAs(t, err, new(*reconcile.RefusedError))
+				require.Zero(t, res.Writes)
+				require.Empty(t, writes(since(a, calls)))
+				require.ErrorContains(t, err, "the control plane is lost: /clusterawsadm/three-zones/init says that the cluster was begun")
+				require.ErrorContains(t, err, "cluster backup three-zones")
+				require.ErrorContains(t, err, "--new-etcd=three-zones")
+				for _, id := range ids {
+					if x.knows {
+						require.ErrorContains(t, err, id+" (three-zones-control-plane-")
+					}
+				}
+				if !x.knows {
+					require.ErrorContains(t, err, "AWS does not show it any more")
+				}
+				mustDeleteAll(t, m, a)
+			})
+		})
+	}
+}
+
+// newEtcd returns the cluster for a process that may begin a new etcd.
+func newEtcd(t *testing.T, planes int32, p *awssim.Process, warn func(string)) *reconcile.Cluster {
+	t.Helper()
+	target := rollingTarget(p)
+	target.NewEtcd, target.Warn = "three-zones", warn
+	return reconcile.OpenModel(sized(t, planes, 2), target)
+}
+
+// With the name of the cluster, a run begins a new etcd, and replaces the workers, which do not join
+// it. The next run has nothing to do.
+func TestNewEtcd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := sized(t, 3, 2)
+		a := alive(t, m)
+		loseAll(a, time.Minute)
+		time.Sleep(2 * time.Minute)
+		var old []string
+		a.Edit(func(s *awssim.State) {
+			for _, i := range s.EC2.Instances {
+				if i.Terminating.IsZero() {
+					old = append(old, i.ID)
+				}
+			}
+		})
+		var warnings []string
+		_, err := newEtcd(t, 3, a.Process(), func(text string) { warnings = append(warnings, text) }).Apply(t.Context(), reconcile.Options{Observe: func(e reconcile.Event) {
+			if e.Resource == "api-server" && e.What == reconcile.Done {
+				addNetwork(a) // the new cluster has none yet
+			}
+			if tell := tell(t); tell != nil {
+				tell(e)
+			}
+		}})
+		require.NoError(t, err)
+		assert.Contains(t, strings.Join(warnings, "\n"), "all objects of the cluster are lost, except for the add-ons of the manifest")
+		assert.Contains(t, strings.Join(warnings, "\n"), "2 workers are of the lost cluster: their kubelets do not register again, and stop their pods; the run replaces them")
+		a.Edit(func(s *awssim.State) {
+			for _, id := range old {
+				if i := s.EC2.Instances[id]; i != nil && i.Tags["sigs.k8s.io/cluster-api-provider-aws/role"] == "node" {
+					assert.False(t, i.Terminating.IsZero(), "%s is of the lost cluster", id)
+				}
+			}
+		})
+		inside(a, func(c *kubesim.Cluster) {
+			assert.Len(t, c.Members, 3)
+			assert.Len(t, c.All("Node"), 5)
+		})
+		requireDone(t, m, a)
+		_, err = newEtcd(t, 3, a.Process(), nil).Plan(t.Context())
+		require.NoError(t, err, "the same command again")
+		lose(a, "machine/three-zones-control-plane/0") // the first machine of the new etcd: its replacement joins
+		_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.NoError(t, err)
+		requireDone(t, m, a)
+	})
+}
+
+// A cluster that has its control plane keeps its etcd.
+func TestNewEtcdOfALivingClusterIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := alive(t, sized(t, 3, 2))
+		_, err := newEtcd(t, 3, a.Process(), nil).Apply(t.Context(), reconcile.Options{})
+		require.ErrorAs(t, err, new(*reconcile.RefusedError))
+		require.ErrorContains(t, err, "the cluster has not lost its control plane (i-")
+		target := rollingTarget(a.Process())
+		target.NewEtcd = "other"
+		_, err = reconcile.OpenModel(sized(t, 3, 2), target).Plan(t.Context())
+		require.ErrorContains(t, err, "--new-etcd names the cluster other, and this one is three-zones")
+	})
+}
+
+// A machine of the control plane that AWS does not show yet, or that has lost its tags, is not lost.
+func TestHiddenControlPlaneIsNotLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := sized(t, 1, 1)
+		a := alive(t, m)
+		var id string
+		a.Edit(func(s *awssim.State) {
+			i := machineOf(s, "machine/three-zones-control-plane/0")
+			id, i.Born = i.ID, time.Now().Add(20*time.Second)
+		})
+		requireDone(t, m, a)
+		a.Edit(func(s *awssim.State) {
+			i := s.EC2.Instances[id]
+			i.Tags = map[string]string{"Name": "renamed"}
+		})
+		_, err := rolling(m, a.Process()).Plan(t.Context())
+		require.ErrorAs(t, err, new(*reconcile.RefusedError))
+		require.ErrorContains(t, err, id)
+		require.ErrorContains(t, err, "aws ec2 create-tags --resources "+id)
+		require.NotContains(t, err.Error(), "--new-etcd")
+	})
+}

@@ -1,0 +1,138 @@
+package reconcile_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/autoscaling"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+// withoutTags calls a function while a resource has no tags.
+func withoutTags(a *awssim.AWS, id string, do func()) (had bool) {
+	var tags, before map[string]string
+	var group *autoscaling.Group
+	var ofGroup map[string]autoscaling.Tag
+	a.Edit(func(s *awssim.State) {
+		if group = s.AutoScaling.Groups[id]; group != nil {
+			ofGroup, group.Tags = group.Tags, map[string]autoscaling.Tag{}
+			return
+		}
+		switch {
+		case s.EC2.Tags(id) != nil || s.S3.Buckets[id] != nil || s.ELB.Classic[id] != nil || s.ELB.LoadBalancers[id] != nil || s.ELB.TargetGroups[id] != nil || s.ELB.Listeners[id] != nil:
+			tags = tagsOf(s, id)
+		case len(s.EKS.Clusters) > 0:
+			tags = eksTagsOf(s, id)
+		}
+		before = maps.Clone(tags)
+		clear(tags)
+	})
+	if len(before) == 0 && len(ofGroup) == 0 {
+		return false
+	}
+	time.Sleep(2 * lag)
+	do()
+	a.Edit(func(*awssim.State) {
+		if group != nil {
+			group.Tags = ofGroup
+			return
+		}
+		maps.Copy(tags, before)
+	})
+	time.Sleep(2 * lag)
+	return true
+}
+
+// Whichever resource has lost its tags: a deletion finds it without them, or is refused
+// before the first write, names the resource, and says how to restore its tags.
+func TestDeletionFindsLostTags(t *testing.T) {
+	eachOf(t, sampleOfAll(t), awssim.Options{Lag: lag}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
+		mustApply(t, m, a)
+		time.Sleep(booting)
+		plan, err := open(m, a.Process()).PlanDelete(t.Context(), reconcile.Options{})
+		require.NoError(t, err)
+		tried := map[string]bool{}
+		for _, s := range plan.Steps {
+			if s.Action != reconcile.Remove || tried[s.Resource.Kind()] && s.Resource.Kind() != "machine" || deletedWithAnother(s.Resource.Kind()) {
+				continue
+			}
+			tried[s.Resource.Kind()] = withoutTags(a, s.CloudID, func() {
+				calls := len(a.Calls())
+				for how, cluster := range map[string]*reconcile.Cluster{"by file": open(m, a.Process()), "by name": byName(m.Name, a)} {
+					plan, err := cluster.PlanDelete(t.Context(), reconcile.Options{})
+					if err != nil {
+						assert.ErrorAs(t, err, new(*reconcile.RefusedError), "%s %s", how, s.Resource) //nolint:testifylint // all are listed
+						assert.ErrorContains(t, err, s.CloudID, "%s %s", how, s.Resource)              //nolint:testifylint // as above
+						assert.Regexp(t, `tags|does not have the tag`, err.Error(), "%s %s", how, s.Resource)
+						continue
+					}
+					if harmless(m, s, how) {
+						continue
+					}
+					assert.True(t, slices.ContainsFunc(plan.Steps, func(x reconcile.Step) bool { return x.CloudID == s.CloudID && x.Action == reconcile.Remove }), "%s: the deletion leaves %s %s", how, s.Resource, s.CloudID)
+				}
+				assert.Empty(t, writes(since(a, calls)))
+			}) || tried[s.Resource.Kind()]
+		}
+		mustDelete(t, m, a)
+	})
+}
+
+// deletedWithAnother reports whether AWS deletes resources of a kind with another one, or the
+// tags are all that a run deletes.
+func deletedWithAnother(kind string) bool {
+	return slices.Contains([]string{"listener", "targets", "security-group-rules", "subnet-tags", "addon", "access-entry", "identity-provider"}, kind)
+}
+
+// harmless reports whether a deletion leaves a resource without tags because it cannot know
+// whose it is, and nothing that it deletes depends on it.
+func harmless(m *manifest.Cluster, s reconcile.Step, how string) bool {
+	existing := m.Infra.Spec.NetworkSpec.VPC.ID != "" || m.External
+	switch s.Resource.Kind() {
+	case "role", "oidc-provider", "bucket": // only a manifest says their names
+		return how == "by name"
+	case "machine", "security-group": // in a VPC of somebody else, with groups of somebody else
+		return existing
+	case "target-group":
+		return existing && how == "by name"
+	case "launch-template": // that of a node group may be another tool's
+		return m.EKS != nil
+	}
+	return false
+}
+
+// Two resources of a graph have the same cloud ID only if one of them declares that the ID is
+// that of another object.
+func TestBorrowedIDsAreDeclared(t *testing.T) {
+	eachOf(t, sampleOfAll(t), awssim.Options{Lag: lag}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
+		mustApply(t, m, a)
+		borrowed, owners := map[string]bool{}, map[string]string{}
+		for _, k := range aws.Kinds() {
+			borrowed[k.Name] = borrowed[k.Name] || k.Borrowed
+		}
+		for _, s := range mustPlan(t, m, a).Steps {
+			if s.Action != reconcile.Keep || s.CloudID == "" || borrowed[s.Resource.Kind()] || !isAWS(s.Resource.Kind()) {
+				continue
+			}
+			require.Empty(t, owners[s.CloudID], "%s and %s have the ID %s", owners[s.CloudID], s.Resource, s.CloudID)
+			owners[s.CloudID] = string(s.Resource)
+		}
+	})
+}
+
+func isAWS(kind string) bool {
+	for _, k := range aws.Kinds() {
+		if k.Name == kind {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,249 @@
+package reconcile_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	autoscalingtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbv2types "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+// machineWith returns the ID of a machine with the role.
+func machineWith(a *awssim.AWS, role string) (id string) {
+	a.Edit(func(s *awssim.State) {
+		for i, x := range s.EC2.Instances {
+			if x.Tags["sigs.k8s.io/cluster-api-provider-aws/role"] == role && x.Terminating.IsZero() {
+				id = max(id, i)
+			}
+		}
+	})
+	return id
+}
+
+// attribute changes an attribute of an instance.
+func attribute(t *testing.T, a *awssim.AWS, in ec2.ModifyInstanceAttributeInput) {
+	t.Helper()
+	_, err := ec2.NewFromConfig(a.Config()).ModifyInstanceAttribute(t.Context(), &in)
+	require.NoError(t, err)
+}
+
+func balancerAttribute(t *testing.T, a *awssim.AWS, value string) {
+	t.Helper()
+	var arn string
+	a.Edit(func(s *awssim.State) {
+		for id := range s.ELB.LoadBalancers {
+			arn = id
+		}
+	})
+	_, err := elbv2.NewFromConfig(a.Config()).ModifyLoadBalancerAttributes(t.Context(), &elbv2.ModifyLoadBalancerAttributesInput{
+		LoadBalancerArn: &arn, Attributes: []elbv2types.LoadBalancerAttribute{{Key: aws.String("deletion_protection.enabled"), Value: &value}},
+	})
+	require.NoError(t, err)
+}
+
+func groupProtection(t *testing.T, a *awssim.AWS, value autoscalingtypes.DeletionProtection) {
+	t.Helper()
+	_, err := autoscaling.NewFromConfig(a.Config()).UpdateAutoScalingGroup(t.Context(), &autoscaling.UpdateAutoScalingGroupInput{AutoScalingGroupName: aws.String("machine-pool-mp-0"), DeletionProtection: value})
+	require.NoError(t, err)
+}
+
+// protections turn a protection of AWS on and off, and say what a deletion tells about it.
+var protections = map[string]struct {
+	file string
+	set  func(t *testing.T, a *awssim.AWS, on bool)
+	told string
+}{
+	"load balancer": {
+		threeZones, func(t *testing.T, a *awssim.AWS, on bool) { t.Helper(); balancerAttribute(t, a, fmt.Sprint(on)) },
+		"has deletion protection: aws elbv2 modify-load-balancer-attributes --region us-east-1 --load-balancer-arn arn:",
+	},
+	"machine of the control plane": {threeZones, func(t *testing.T, a *awssim.AWS, on bool) {
+		t.Helper()
+		attribute(t, a, ec2.ModifyInstanceAttributeInput{InstanceId: aws.String(machineWith(a, "control-plane")), DisableApiTermination: &types.AttributeBooleanValue{Value: &on}})
+	}, "--no-disable-api-termination turns it off"},
+	"worker that may not be stopped": {threeZones, func(t *testing.T, a *awssim.AWS, on bool) {
+		t.Helper()
+		attribute(t, a, ec2.ModifyInstanceAttributeInput{InstanceId: aws.String(machineWith(a, "node")), DisableApiStop: &types.AttributeBooleanValue{Value: &on}})
+	}, "has stop protection"},
+	"Auto Scaling group": {"../../configs/machine-pool.yaml", func(t *testing.T, a *awssim.AWS, on bool) {
+		t.Helper()
+		groupProtection(t, a, map[bool]autoscalingtypes.DeletionProtection{true: autoscalingtypes.DeletionProtectionPreventForceDeletion, false: autoscalingtypes.DeletionProtectionNone}[on])
+	}, "--deletion-protection none turns it off"},
+}
+
+// What AWS protects from deletion is found before the first write, by file and by name, and in
+// a dry run.
+func TestProtectionsRefuseADeletion(t *testing.T) {
+	for what, x := range protections {
+		t.Run(what, func(t *testing.T) {
+			m := loadQuick(t, x.file)
+			synctest.Test(t, func(t *testing.T) {
+				a := account(m, lag)
+				mustApply(t, m, a)
+				time.Sleep(booting)
+				x.set(t, a, true)
+				before := withoutLock(a)
+				for _, refuse := range []func() error{
+					func() error { _, err := open(m, a.Process()).PlanDelete(t.Context(), reconcile.Options{}); return err },
+					func() error { _, err := open(m, a.Process()).Delete(t.Context(), reconcile.Options{}); return err },
+					func() error { _, err := byName(m.Name, a).Delete(t.Context(), reconcile.Options{}); return err },
+				} {
+					err := refuse()
+					require.ErrorAs(t, err, new(*reconcile.RefusedError))
+					require.ErrorContains(t, err, x.told)
+				}
+				require.Equal(t, before, withoutLock(a))
+				x.set(t, a, false)
+				mustDelete(t, m, a)
+				require.Empty(t, a.Inventory())
+			})
+		})
+	}
+}
+
+// Who may not read the attributes of instances is told so once, and the deletion goes on.
+func TestProtectionIsNotReadable(t *testing.T) {
+	m := loadQuick(t, threeZones)
+	synctest.Test(t, func(t *testing.T) {
+		a := account(m, lag)
+		mustApply(t, m, a)
+		p := a.Process()
+		p.Fault = func(_ int, _, op string) awssim.Fault {
+			if op == "DescribeInstanceAttribute" || op == "DescribeLoadBalancerAttributes" {
+				return awssim.Denied
+			}
+			return awssim.None
+		}
+		var warned []string
+		_, err := reconcile.OpenModel(m, reconcile.Target{Config: p.Config(), Owner: "test", Warn: func(s string) { warned = append(warned, s) }}).Delete(t.Context(), reconcile.Options{})
+		require.NoError(t, err)
+		require.Len(t, warned, 2, "%v", warned)
+		require.Empty(t, a.Inventory())
+	})
+}
+
+// A thousand workers do not mean thousands of calls.
+func TestProtectionOfAThousandWorkers(t *testing.T) {
+	m := withWorkers(t, threeZones, 1000)
+	synctest.Test(t, func(t *testing.T) {
+		a := account(m, 0)
+		mustApply(t, m, a)
+		before := len(a.Calls())
+		_, err := open(m, a.Process()).PlanDelete(t.Context(), reconcile.Options{})
+		require.NoError(t, err)
+		_, ops := counted(since(a, before))
+		require.LessOrEqual(t, ops["DescribeInstanceAttribute"], 100)
+	})
+}
+
+// controlPlanes counts the machines of the control plane that are not terminated.
+func controlPlanes(a *awssim.AWS) (n int) {
+	a.Edit(func(s *awssim.State) {
+		for _, i := range s.EC2.Instances {
+			if i.Tags["sigs.k8s.io/cluster-api-provider-aws/role"] == "control-plane" && i.Terminating.IsZero() {
+				n++
+			}
+		}
+	})
+	return n
+}
+
+// keyLost reports whether a machine of the control plane exists without its keys, or without
+// the init marker.
+func keyLost(a *awssim.AWS) bool {
+	found := 0
+	for _, line := range a.Detailed() {
+		for _, name := range []string{"/pki/ca.key:", "/pki/sa.key:", "/pki/etcd-ca.key:", "/init:"} {
+			if strings.Contains(line, name) {
+				found++
+				break
+			}
+		}
+	}
+	return controlPlanes(a) > 0 && found < 4
+}
+
+// refusedFor refuses the n-th write of a process for good, and all that are like it.
+func refusedFor(p *awssim.Process, n int) (operation *string) {
+	operation = new(string)
+	seen := map[string]bool{}
+	p.Fault = func(_ int, service, op string) awssim.Fault {
+		if len(writes([]awssim.Call{{Service: service, Operation: op}})) > 0 && !seen[op] || service == "SSM" && strings.HasPrefix(op, "DeleteParameter") && !seen[op] {
+			seen[op] = true
+			if len(seen) == n {
+				*operation = op
+			}
+		}
+		if *operation == op {
+			return awssim.Denied
+		}
+		return awssim.None
+	}
+	return operation
+}
+
+// Whichever call of a deletion is refused for good: as long as a machine of the control plane
+// exists, its keys do. Then the cluster is created again as it was, or the deletion ends.
+func TestDeletionIsRefusedLate(t *testing.T) {
+	for _, file := range sample(sweepExamples()) {
+		m := loadQuick(t, file)
+		t.Run(name(file), func(t *testing.T) {
+			t.Parallel()
+			for n := 1; ; n++ {
+				refused := ""
+				synctest.Test(t, func(t *testing.T) {
+					a := prepared(t, file, m)
+					before := a.Inventory()
+					mustApply(t, m, a)
+					machines := controlPlanes(a)
+					p := a.Process()
+					op := refusedFor(p, n)
+					_, err := open(m, p).Delete(context.Background(), reconcile.Options{})
+					if refused = *op; refused == "" {
+						return
+					}
+					if refused != "DeleteParameter" { // the run ends without deleting the record of the lock
+						require.Error(t, err, refused)
+					}
+					require.False(t, m.EKS == nil && keyLost(a), "%s: the keys of a living control plane are deleted", refused)
+					if m.EKS == nil && controlPlanes(a) == machines {
+						continues(t, m, a, refused)
+					}
+					mustDelete(t, m, a)
+					require.Equal(t, before, a.Inventory(), refused)
+				})
+				if refused == "" {
+					break
+				}
+			}
+		})
+	}
+}
+
+// continues creates a cluster again of which a deletion has stopped: its control plane is the
+// same, or the run is refused.
+func continues(t *testing.T, m *manifest.Cluster, a *awssim.AWS, refused string) {
+	t.Helper()
+	first := machineWith(a, "control-plane")
+	_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+	if !errors.As(err, new(*reconcile.RefusedError)) {
+		require.NoError(t, err, refused)
+	}
+	require.Equal(t, first, machineWith(a, "control-plane"), refused)
+	require.False(t, keyLost(a), refused)
+}

@@ -1,0 +1,160 @@
+package reconcile
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/blang/semver/v4"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/backup"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/etcd"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
+)
+
+// Restore says which backup is restored.
+type Restore struct {
+	File string
+	Keys BackupKeys
+	// Bucket is an existing bucket in the region of the cluster, from which the first machine loads
+	// the snapshot, encrypted; "" for the bucket of the manifest.
+	Bucket string
+}
+
+// restoring is a backup that was opened.
+type restoring struct {
+	backup   *backup.Backup
+	keys     *boot.PKI
+	bucket   string
+	database string // SHA-256 of what is restored
+	began    func() secrets.RestoreState
+}
+
+// openRestore opens and checks the backup once, before the first write.
+func (r *run) openRestore(ctx context.Context) (err error) {
+	want := r.c.target.Restore
+	if want == nil || r.restore != nil || cloud.IsBrief(ctx) {
+		return nil
+	}
+	b, _, err := openBackup(want.File, want.Keys)
+	if err != nil {
+		return &RefusedError{[]error{fmt.Errorf("restore: %w", err)}}
+	}
+	x := &restoring{backup: b, bucket: want.Bucket}
+	if s := r.c.manifest.Infra.Spec.S3Bucket; x.bucket == "" && s != nil {
+		x.bucket = s.Name
+	}
+	if err := errors.Join(r.checkBackup(ctx, x)); err != nil {
+		_ = b.Snapshot.Close() // it is not used
+		return &RefusedError{[]error{fmt.Errorf("restore of %s: %w", want.File, err)}}
+	}
+	if err := etcd.Prepare(b.Snapshot, b.About.Snapshot); err != nil {
+		return err
+	}
+	x.database, err = etcd.SHA256(b.Snapshot)
+	now := r.cloud.Now().UTC()
+	x.began = func() secrets.RestoreState { return secrets.RestoreState{Began: now} }
+	r.restore = x
+	return err
+}
+
+// checkBackup returns why a backup does not fit the manifest or the account.
+func (r *run) checkBackup(ctx context.Context, x *restoring) (err error) {
+	about, m := x.backup.About, r.c.manifest
+	if about.Cluster != m.Name {
+		return fmt.Errorf("it is a backup of cluster %s, and the manifest describes %s", about.Cluster, m.Name)
+	}
+	if x.bucket == "" {
+		return errors.New("the first machine loads the snapshot from a bucket, and the manifest has none: name an existing bucket in the region with --restore-bucket")
+	}
+	if x.keys, err = boot.ParsePKI(x.backup.PKI); err != nil {
+		return fmt.Errorf("keys: %w", err)
+	}
+	if err := checkVersions(about.Kubernetes, topology.ControlPlaneVersion(m)); err != nil {
+		return err
+	}
+	if err := checkEncryption(x.backup, r.c); err != nil {
+		return err
+	}
+	stored, err := secrets.PKIParameters(cloud.ReadOnly(ctx), r.cloud)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(x.backup.PKI)) {
+		if have := stored.Parts[name]; have != nil && !bytes.Equal(have, x.backup.PKI[name]) {
+			return fmt.Errorf("the account has another key %s for a cluster of this name: delete that cluster first, if it is not needed", r.cloud.ParameterPath("pki", name))
+		}
+	}
+	return nil
+}
+
+// checkVersions refuses versions of Kubernetes that may not read what the one of the backup has
+// stored: an older one, or one that is two minor versions later.
+func checkVersions(of, wanted string) error {
+	have, err := semver.ParseTolerant(cmp.Or(of, wanted))
+	if err != nil {
+		return fmt.Errorf("version of Kubernetes: %w", err)
+	}
+	want, err := semver.ParseTolerant(wanted)
+	if err != nil {
+		return fmt.Errorf("version of Kubernetes: %w", err)
+	}
+	if have.Major != want.Major || want.Minor < have.Minor || want.Minor > have.Minor+1 {
+		return fmt.Errorf("the backup is of Kubernetes %s, and the manifest wants %s: restore with the version of the backup, and upgrade then", of, wanted)
+	}
+	return nil
+}
+
+// checkEncryption refuses a manifest whose API server cannot decrypt the objects of the backup.
+func checkEncryption(b *backup.Backup, c *Cluster) error {
+	file := b.About.Encryption
+	if file == "" {
+		return nil
+	}
+	have, err := topology.ControlPlaneFile(c.manifest, file)
+	switch was := b.Files[file]; {
+	case err != nil:
+		return err
+	case topology.ServerArgument(c.manifest, "encryption-provider-config") == "":
+		return fmt.Errorf("objects in the snapshot are encrypted with %s, and the API server of the manifest has no encryption-provider-config", file)
+	case len(was) > 0 && !bytes.Equal(have, was):
+		return fmt.Errorf("objects in the snapshot are encrypted with a %s that the manifest does not have: restore with the file of the backup (age --decrypt BACKUP | tar -xzO files%s), and change it then", file, file)
+	}
+	return nil
+}
+
+// options returns what the graph has to know; nil without a restore. A run that continues a restore
+// of the same snapshot keeps its record.
+func (x *restoring) options(inv topology.Inventory) *topology.Restore {
+	if x == nil {
+		return nil
+	}
+	info := x.backup.About
+	state := x.began()
+	state.Snapshot, state.Database, state.Revision, state.Taken = info.Snapshot.SHA256, x.database, info.Snapshot.Revision, info.Time
+	state.Bucket, state.Object = x.bucket, fmt.Sprintf("clusterawsadm/%s/restore/%s", info.Cluster, x.database)
+	if had := inv.Restore; had != nil && !had.Done && had.Snapshot == state.Snapshot && had.Database == state.Database && had.Bucket == state.Bucket {
+		state = *had
+	}
+	return &topology.Restore{State: state, Count: info.Snapshot.Keys, Keys: x.keys, Seal: x.seal}
+}
+
+// seal writes the database for the machine.
+func (x *restoring) seal(w io.Writer, keys *secrets.PKIState) error {
+	password, err := keys.PKI.Password("restore " + x.database)
+	if err != nil {
+		return err
+	}
+	if _, err := x.backup.Snapshot.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	return backup.Seal(w, x.backup.Snapshot, password)
+}

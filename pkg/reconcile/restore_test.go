@@ -1,0 +1,228 @@
+package reconcile_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+const staging = "staging-of-restores"
+
+// restores returns the cluster for a new process that restores a backup.
+func restores(m *manifest.Cluster, p *awssim.Process, r *reconcile.Restore) *reconcile.Cluster {
+	return reconcile.OpenModel(m, reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p), Wait: reconcile.NodesJoined, Drain: true, Restore: r})
+}
+
+// backedUp creates a cluster with an object, backs it up, changes the object, and creates a bucket.
+func backedUp(t *testing.T, example string) (*manifest.Cluster, *awssim.AWS, *reconcile.Restore) {
+	t.Helper()
+	m, a := running(t, example)
+	addNetwork(a)
+	addSettings(a, "before")
+	write, read := backupKeys(t)
+	file := filepath.Join(t.TempDir(), "demo.backup")
+	_, err := waiting(m, a.Process(), reconcile.NodesJoined).Backup(t.Context(), file, write)
+	require.NoError(t, err)
+	addSettings(a, "after")
+	in := &awss3.CreateBucketInput{Bucket: aws.String(staging)}
+	if m.Region != "us-east-1" {
+		t.Fatal("the region of the example needs a location constraint")
+	}
+	_, err = awss3.NewFromConfig(a.Process().Config()).CreateBucket(t.Context(), in)
+	require.NoError(t, err)
+	return m, a, &reconcile.Restore{File: file, Keys: read, Bucket: staging}
+}
+
+// loseControlPlane terminates all machines of the control plane, and makes a call, so that the
+// account notices.
+func loseControlPlane(t *testing.T, a *awssim.AWS) {
+	t.Helper()
+	a.Edit(func(s *awssim.State) {
+		for _, i := range s.EC2.Instances {
+			if strings.Contains(i.Tags["clusterawsadm/resource"], "-control-plane/") && i.Terminating.IsZero() {
+				i.Terminating, i.Terminated = time.Now(), time.Now()
+			}
+		}
+	})
+	time.Sleep(time.Minute)
+	_, err := awss3.NewFromConfig(a.Process().Config()).ListBuckets(t.Context(), &awss3.ListBucketsInput{})
+	require.NoError(t, err)
+}
+
+// requireRestored requires that the cluster has the objects of the snapshot, one API server, Nodes
+// for exactly the machines that run, and nothing staged any more.
+func requireRestored(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
+	t.Helper()
+	a.Edit(func(s *awssim.State) {
+		require.Len(t, s.Kubernetes, 1)
+		alive, inits := map[string]bool{}, 0
+		for _, i := range s.EC2.Instances {
+			if i.Terminating.IsZero() && i.Boot != nil {
+				require.Empty(t, i.Boot.Failed)
+				alive[i.Boot.Node] = true
+				data, err := boot.Decompress(i.Boot.Data)
+				require.NoError(t, err)
+				if strings.Contains(string(data), "restore-etcd.sh") {
+					inits++
+				}
+			}
+		}
+		require.Equal(t, 1, inits, "machines that run kubeadm init")
+		for _, c := range s.Kubernetes {
+			assert.Equal(t, "before", kubesim.Value(c.Get("/api/v1/namespaces/default/configmaps/settings"), "data", "value"))
+			for _, o := range c.All("Node") {
+				assert.True(t, alive[kubesim.Value(o, "metadata", "name")], "Node %s has no machine", kubesim.Value(o, "metadata", "name"))
+			}
+			assert.Len(t, c.All("Node"), len(alive))
+			assert.True(t, c.Quorate())
+		}
+		assert.Empty(t, s.S3.Buckets[staging].Objects)
+	})
+	p, err := restores(m, a.Process(), nil).Plan(t.Context())
+	require.NoError(t, err)
+	for _, s := range p.Steps {
+		assert.False(t, s.Does(), "%s: %s %v", s.Resource, s.Action, s.Diff)
+	}
+}
+
+// TestRestore loses all machines of the control plane, and restores the backup: the objects are
+// there, workers stay, and the next plan has no changes. Before and after, a restore is refused,
+// because the control plane is alive.
+func TestRestore(t *testing.T) {
+	for _, example := range []string{"quickstart", "three-zones"} {
+		t.Run(example, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m, a, backup := backedUp(t, example)
+				refused := func(what string) {
+					n := len(a.Calls())
+					_, err := restores(m, a.Process(), backup).Apply(t.Context(), reconcile.Options{})
+					require.ErrorAs(t, err, new(*reconcile.RefusedError))
+					require.ErrorContains(t, err, what)
+					for _, c := range a.Calls()[n:] {
+						assert.False(t, strings.HasPrefix(c.Operation, "Run") || c.Operation == "PutObject", c.Operation)
+					}
+				}
+				refused("the control plane has machines")
+				loseControlPlane(t, a)
+				workers := machinesOf(a, "-md-")
+				res, err := restores(m, a.Process(), backup).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+				require.NoError(t, err)
+				assert.NotEmpty(t, res.Endpoint)
+				assert.Equal(t, workers, machinesOf(a, "-md-"), "workers stay")
+				requireRestored(t, m, a)
+				refused("the control plane has machines")
+				mustDelete(t, m, a)
+			})
+		})
+	}
+}
+
+// machinesOf lists the running machines of groups with a word in their name.
+func machinesOf(a *awssim.AWS, word string) (ids []string) {
+	a.Edit(func(s *awssim.State) {
+		for id, i := range s.EC2.Instances {
+			if i.Terminating.IsZero() && strings.Contains(i.Tags["clusterawsadm/resource"], word) {
+				ids = append(ids, id)
+			}
+		}
+	})
+	slices.Sort(ids)
+	return ids
+}
+
+// TestRestoreElsewhere deletes the whole cluster, and restores it: with new machines, a new load
+// balancer, and the keys of the backup.
+func TestRestoreElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, a, backup := backedUp(t, "quickstart")
+		mustDeleteAll(t, m, a)
+		_, err := restores(m, a.Process(), backup).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.NoError(t, err)
+		requireRestored(t, m, a)
+	})
+}
+
+// TestRestoreKilled kills a restore at each of its calls. Until then, no second run is needed; after
+// it, a run without --restore continues, or says that it needs the file. There is never an empty
+// cluster.
+func TestRestoreKilled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, first, backup := backedUp(t, "quickstart")
+		loseControlPlane(t, first)
+		for at := 1; ; at++ {
+			a, err := first.After(0)
+			require.NoError(t, err)
+			p := a.Process()
+			struck, call := false, ""
+			p.Fault = func(n int, service, op string) awssim.Fault {
+				if n == at {
+					struck, call = true, service+" "+op
+					return awssim.KillAfter
+				}
+				return awssim.None
+			}
+			_, err = restores(m, p, backup).Apply(t.Context(), reconcile.Options{})
+			if !struck {
+				require.NoError(t, err)
+				break
+			}
+			time.Sleep(2 * time.Minute)
+			began := false
+			a.Edit(func(s *awssim.State) { _, began = s.SSM.Parameters["/clusterawsadm/"+m.Name+"/restore"] })
+			var continues *reconcile.Restore
+			if !began {
+				continues = backup // nothing was recorded yet
+			}
+			_, err = restores(m, a.Process(), continues).Apply(t.Context(), reconcile.Options{})
+			if err != nil && began && strings.Contains(err.Error(), "continue it with --restore FILE") {
+				_, err = restores(m, a.Process(), backup).Apply(t.Context(), reconcile.Options{})
+			}
+			a.Edit(func(s *awssim.State) {
+				for _, i := range s.EC2.Instances {
+					if i.Boot != nil && i.Terminating.IsZero() {
+						require.Empty(t, i.Boot.Failed, "killed at call %d: %s", at, call)
+					}
+				}
+			})
+			require.NoError(t, err, "killed at call %d: %s", at, call)
+			requireRestored(t, m, a)
+			require.False(t, t.Failed(), "killed at call %d: %s", at, call)
+		}
+	})
+}
+
+// TestRestoreRefuses refuses backups that do not fit, before the first write.
+func TestRestoreRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, a, backup := backedUp(t, "quickstart")
+		loseControlPlane(t, a)
+		for why, change := range map[string]func(*manifest.Cluster, *reconcile.Restore){
+			"name an existing bucket":                func(_ *manifest.Cluster, r *reconcile.Restore) { r.Bucket = "" },
+			"decrypt":                                func(_ *manifest.Cluster, r *reconcile.Restore) { _, r.Keys = backupKeys(t) },
+			"restore with the version of the backup": func(m *manifest.Cluster, _ *reconcile.Restore) { m.ControlPlane.Object.Spec.Version = "v1.36.0" },
+			"no such file":                           func(_ *manifest.Cluster, r *reconcile.Restore) { r.File += "x" },
+			"a backup contains the keys":             func(_ *manifest.Cluster, r *reconcile.Restore) { r.Keys = reconcile.BackupKeys{} },
+		} {
+			m, r := load(t, "../../configs/quickstart.yaml", nil), *backup
+			change(m, &r)
+			_, err := restores(m, a.Process(), &r).Apply(t.Context(), reconcile.Options{})
+			require.ErrorAs(t, err, new(*reconcile.RefusedError), why)
+			require.ErrorContains(t, err, why)
+		}
+		_ = m
+	})
+}

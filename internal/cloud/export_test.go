@@ -15,6 +15,15 @@ func (l *Lock) HeartbeatForTest(ctx context.Context, n int) {
 	_, _ = l.records.write(ctx, me)
 }
 
+// LateHeartbeatForTest makes a heartbeat as it is now. The returned function lets it arrive.
+func (l *Lock) LateHeartbeatForTest(ctx context.Context) (arrive func() error) {
+	h := l.next(l.self.Epoch)
+	return func() error {
+		_, err := l.records.write(unlocked(ctx), h)
+		return err
+	}
+}
+
 // LoseForTest makes another run take over the lock.
 func (l *Lock) LoseForTest() { l.lost = true }
 

@@ -38,7 +38,9 @@ type Holder struct {
 	Since    time.Time `json:"since"`
 	Released bool      `json:"released,omitempty"` // the run has ended
 	Unknown  bool      `json:"unknown,omitempty"`  // and did not learn the outcome of a call
-	Beats    int       `json:"beats"`              // different in every write request of the run
+	Beats    int       `json:"beats"`              // one more in every write request of the run
+	// After is the last version of the record that the run knew when it sent this one.
+	After int64 `json:"after,omitempty"`
 	// Late is how long after this version of the record was written a request to delete
 	// something may still reach AWS.
 	Late time.Duration `json:"late,omitempty"`

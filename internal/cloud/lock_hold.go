@@ -145,7 +145,10 @@ func (l *Lock) write(ctx context.Context, epoch int) (w written, err error) {
 func (l *Lock) next(epoch int) Holder {
 	l.self.Beats++
 	h := l.self
-	h.Epoch, h.Late = epoch, l.left()
+	h.Epoch, h.After, h.Late = epoch, l.last.version, l.left()
+	if l.before != nil && epoch == l.before.Epoch {
+		h.After = l.before.version
+	}
 	return h
 }
 

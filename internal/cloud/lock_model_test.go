@@ -347,6 +347,28 @@ func TestLockModelOfDeletions(t *testing.T) {
 	})
 }
 
+// A heartbeat from before a request to delete something, which arrives after the one that
+// announces the request, does not hide it. The sample of TestLockModelOfDeletions does not
+// have this schedule.
+func TestLateHeartbeatHidesNoDeletion(t *testing.T) {
+	s := scenario{deletes: true, store: func(*testing.T) func(*process) records {
+		s := &parameters{all: map[int]*parameter{}}
+		return func(*process) records { return s }
+	}}
+	found := 0
+	for heartbeat := 3; heartbeat < 16; heartbeat++ {
+		for deletion := heartbeat + 1; deletion < 24; deletion++ {
+			plan := schedule{point{"first", heartbeat}: arrivesAfterLoss, point{"first", deletion}: diesUnderWay}
+			choices, events := s.play(t, plan)
+			require.Empty(t, broken(plan, events), "%s", plan)
+			if slices.ContainsFunc(choices, func(c choice) bool { return c.point == point{"first", deletion} && slices.Contains(c.fates, diesUnderWay) }) {
+				found++
+			}
+		}
+	}
+	require.Positive(t, found)
+}
+
 // strideOfModel is 1 in "make sweep", which plays all schedules.
 func strideOfModel(sample int) int {
 	if os.Getenv("SWEEP") != "" {

@@ -17,7 +17,10 @@ func (l *Lock) take(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		top := highest(all)
+		top, err := l.newest(ctx, highest(all))
+		if err != nil {
+			return err
+		}
 		if waited, err := l.waitForExpiry(ctx, top, &seen); err != nil {
 			return err
 		} else if waited {
@@ -42,6 +45,28 @@ func (l *Lock) take(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// newest returns the record that the run of top has sent last. A request to write an earlier
+// one may have arrived after it: in AWS, the last version of a record is the last one that
+// arrived. Only versions that the run did not know when it sent top may be newer than top. The
+// version and the age remain those of top.
+func (l *Lock) newest(ctx context.Context, top *Holder) (*Holder, error) {
+	if top == nil || top.After == 0 { // nothing, or the first version
+		return top, nil
+	}
+	last := *top
+	for v := top.After + 1; v < top.version; v++ {
+		h, err := l.read(ctx, top.Epoch, v)
+		if err != nil {
+			return nil, err
+		}
+		if h.Run == top.Run && h.Beats > last.Beats {
+			last = h
+		}
+	}
+	last.version, last.age = top.version, top.age
+	return &last, nil
 }
 
 // sighting is a record, and since when the run has seen it unchanged.

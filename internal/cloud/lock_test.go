@@ -175,6 +175,28 @@ func TestLockLost(t *testing.T) {
 	})
 }
 
+// A heartbeat that arrives after its run has ended does not take back what the run has
+// written since: that a management cluster manages the cluster now, and that the run has
+// released the lock.
+func TestHeartbeatArrivesAfterTheRun(t *testing.T) {
+	in(t, func(t *testing.T) {
+		s := &store{awssim.New(awssim.Options{}), ""}
+		first, second := s.process(), s.process()
+		require.NoError(t, first.lock(t, cloud.LockOptions{}))
+		early, late := first.Lock.LateHeartbeatForTest(t.Context()), first.Lock.LateHeartbeatForTest(t.Context())
+		manager := &cloud.Manager{ID: "4711", Name: "prod"}
+		require.NoError(t, first.Lock.SetManager(t.Context(), manager))
+		require.NoError(t, first.Lock.Release(t.Context(), cloud.Ending{}))
+		require.NoError(t, late())
+		require.NoError(t, early())
+		began := time.Now()
+		require.NoError(t, second.lock(t, cloud.LockOptions{}))
+		require.Equal(t, manager, second.Lock.Manager())
+		require.Zero(t, time.Since(began), "there is no run to wait for")
+		require.NoError(t, second.Lock.Release(t.Context(), cloud.Ending{}))
+	})
+}
+
 // staleListings makes the listings of a process stale as long as stale returns true.
 func staleListings(stale func() bool) func(int, string, string) awssim.Fault {
 	return func(_ int, _, op string) awssim.Fault {

@@ -15,11 +15,26 @@ type Source struct {
 	Data []byte // YAML documents
 }
 
+// Substitution says in which files variables are replaced by their values.
+type Substitution = manifest.Substitution
+
+// Substitutions.
+const (
+	SubstituteAuto = manifest.SubstituteAuto // in templates, which kubectl could not apply as they are
+	SubstituteAll  = manifest.SubstituteAll  // in all files, as "clusterctl generate" does
+	SubstituteNone = manifest.SubstituteNone // in no file, as kubectl
+)
+
 // LoadOptions are settings that a manifest does not contain.
 type LoadOptions struct {
-	// Lookup returns the values of ${VARIABLES}, as os.LookupEnv does; nil: none
-	// is set.
+	// Set returns the values of the ${VARIABLES} that the user names. They are replaced
+	// in all text; nil: none.
+	Set func(name string) (string, bool)
+	// Lookup returns values from the environment, as os.LookupEnv does, for the variables
+	// in fields of templates; nil: none is set.
 	Lookup func(name string) (string, bool)
+	// Substitute says in which files variables are replaced.
+	Substitute Substitution
 	// Region is the region if the manifest has none.
 	Region string
 	// EKSEnableIAM creates missing roles of EKS, as CAPA's feature gate of that
@@ -31,6 +46,8 @@ type LoadOptions struct {
 	// Identities contain objects of a management cluster: the AWSCluster…Identity objects
 	// that identityRef may name, and their Secrets. Other objects in them are ignored.
 	Identities []Source
+	// IgnoreUnknown ignores fields that do not exist, with a warning.
+	IgnoreUnknown bool
 	// Strict turns warnings into errors.
 	Strict bool
 }
@@ -50,8 +67,8 @@ type Manifest struct {
 // its problems, each with file and line.
 func Load(sources []Source, o LoadOptions) (*Manifest, error) {
 	m, err := manifest.Load(sourcesOf(sources), manifest.Options{
-		Lookup: o.Lookup, Region: o.Region, EKSEnableIAM: o.EKSEnableIAM,
-		CNI: sourcesOf(o.CNI), Addons: sourcesOf(o.Addons), Identities: sourcesOf(o.Identities), Strict: o.Strict,
+		Set: o.Set, Lookup: o.Lookup, Substitute: o.Substitute, Region: o.Region, EKSEnableIAM: o.EKSEnableIAM,
+		CNI: sourcesOf(o.CNI), Addons: sourcesOf(o.Addons), Identities: sourcesOf(o.Identities), IgnoreUnknown: o.IgnoreUnknown, Strict: o.Strict,
 	})
 	if err != nil {
 		return nil, err
@@ -77,6 +94,9 @@ func sourcesOf(sources []Source) (out []manifest.Source) {
 
 // Name is the name of the Cluster object.
 func (m *Manifest) Name() string { return m.cluster.Name }
+
+// Variables returns the values of the ${VARIABLES} that were replaced; "" for the default.
+func (m *Manifest) Variables() map[string]string { return m.cluster.Variables }
 
 // Region is the AWS region of the cluster.
 func (m *Manifest) Region() string { return m.cluster.Region }

@@ -201,6 +201,7 @@ func loadUpstreams(sources []manifest.Source, image string) (*manifest.Cluster, 
 		"IMAGE_ID":            image,
 		"COREOS_EC2_HOSTNAME": "${COREOS_EC2_HOSTNAME}",
 	}
+	text := map[string]bool{"CAPI_IMAGES_REGISTRY": true, "E2E_IMAGE_TAG": true, "KUBERNETES_AWS_CCM_VERSION": true} // only in commands and ConfigMaps: named with --set
 	for _, name := range []string{"JUMP", "NESTED", "SIMPLE"} {
 		env["MULTI_TENANCY_"+name+"_ROLE_ARN"] = "arn:aws:iam::123456789012:role/" + strings.ToLower(name)
 		env["MULTI_TENANCY_"+name+"_IDENTITY_NAME"] = strings.ToLower(name)
@@ -217,6 +218,7 @@ metadata: {name: e2e-account-creds, namespace: capa-system}
 stringData: {AccessKeyID: AKIAEXAMPLE, SecretAccessKey: example}
 `
 	return manifest.Load(sources, manifest.Options{
+		Set:        func(name string) (string, bool) { v, ok := env[name]; return v, ok && text[name] },
 		Lookup:     func(name string) (string, bool) { v, ok := env[name]; return v, ok },
 		Identities: []manifest.Source{{Name: "identities.yaml", Data: []byte(account)}},
 	})

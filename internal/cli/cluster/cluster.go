@@ -24,7 +24,8 @@ import (
 
 // New returns the command with its subcommands.
 func New(e *env.Env) *cobra.Command {
-	f := &flags{Flags: account.Flags{Env: e}, progress: choice{value: "auto", of: []string{"auto", "tree", "plain", "json", "none"}}}
+	f := &flags{Flags: account.Flags{Env: e}, progress: choice{value: "auto", of: []string{"auto", "tree", "plain", "json", "none"}},
+		substitute: choice{value: "auto", of: []string{"auto", "all", "none"}}, validation: choice{value: "strict", of: []string{"strict", "warn"}}}
 	cmd := &cobra.Command{
 		Use:   "cluster",
 		Short: "Create, show and delete clusters from Cluster API manifests",
@@ -86,9 +87,12 @@ type flags struct {
 	files    []string
 	set      []string
 	setTyped bool // --set is on the command line: its variables must exist
-	strict   bool
-	cni      []string
-	addons   []string
+
+	substitute choice // the value of --substitute
+	validation choice // the value of --validation
+	strict     bool
+	cni        []string
+	addons     []string
 
 	identities    []string
 	emulatorSpeed float64
@@ -145,7 +149,11 @@ func (f *flags) addTo(cmd *cobra.Command) {
 func (f *flags) addManifest(cmd *cobra.Command) {
 	p := cmd.Flags()
 	p.StringArrayVarP(&f.files, "filename", "f", nil, "manifest `FILE`, a directory of manifests, or - for standard input; can be repeated")
-	p.StringArrayVar(&f.set, "set", nil, "set the ${VARIABLE} KEY of the manifest, as `KEY=VALUE`; overrides the environment; can be repeated")
+	p.StringArrayVar(&f.set, "set", nil, "set the ${VARIABLE} KEY of the manifest, as `KEY=VALUE`; overrides the environment; without =VALUE, take the value in the environment; can be repeated")
+	p.Var(&f.substitute, "substitute", "in which files ${VARIABLES} are replaced: auto (in templates, which kubectl could not apply as they are; environment variables only for their fields), all, none; --set NAME replaces ${NAME} everywhere")
+	complete(cmd, "substitute", f.substitute.of)
+	p.Var(&f.validation, "validation", "fields that do not exist are errors (strict), or are ignored with a warning (warn)")
+	complete(cmd, "validation", f.validation.of)
 	p.BoolVar(&f.strict, "strict", false, "treat warnings about the manifest as errors")
 	f.addIdentities(cmd)
 }

@@ -69,36 +69,38 @@ func (f *flags) loadSources(ctx context.Context, sources []reconcile.Source) (*r
 	if err != nil {
 		return nil, err
 	}
-	lookup := func(name string) (string, bool) {
-		if v, ok := variables[name]; ok {
-			return v, true
+	set := func(name string) (string, bool) {
+		value, ok := variables[name]
+		return value, ok
+	}
+	roles, err := isTrue(func(name string) (string, bool) {
+		if value, ok := set(name); ok {
+			return value, true
 		}
 		return f.Env.LookupEnv(name)
-	}
-	roles, err := isTrue(lookup, rolesVariable)
+	}, rolesVariable)
 	if err != nil {
 		return nil, err
 	}
-	inManifest, used := map[string]bool{}, map[string]string{}
 	m, err := reconcile.Load(sources, reconcile.LoadOptions{ //nolint:contextcheck // it reads what is in memory
-		Lookup: func(name string) (string, bool) {
-			inManifest[name] = true
-			value, ok := lookup(name)
-			used[name] = value
-			return value, ok
-		},
+		Set:          set,
+		Lookup:       f.Env.LookupEnv,
+		Substitute:   f.substitution(),
 		Region:       f.ambientRegion(ctx),
 		EKSEnableIAM: roles,
 		Strict:       f.strict,
-		CNI:          cni,
-		Addons:       addons,
-		Identities:   identities,
+
+		IgnoreUnknown: f.validation.value == "warn",
+		CNI:           cni,
+		Addons:        addons,
+		Identities:    identities,
 	})
 	if err != nil {
 		return nil, err
 	}
+	used := maps.Clone(m.Variables())
 	if f.setTyped {
-		if err := checkVariables(variables, inManifest); err != nil {
+		if err := checkVariables(variables, used); err != nil {
 			return nil, err
 		}
 	}
@@ -172,27 +174,47 @@ func (f *flags) messagesAsRecords() {
 	}
 }
 
-// variables returns the variables of --set.
+// variables returns the variables of --set. Those without a value have that of the environment.
 func (f *flags) variables() (map[string]string, error) {
 	out := map[string]string{}
 	for _, s := range f.set {
 		key, value, ok := strings.Cut(s, "=")
-		if !ok || key == "" {
-			return nil, env.Usagef("--set %q: use KEY=VALUE", s)
+		if key == "" {
+			return nil, env.Usagef("--set %q: use KEY=VALUE, or KEY for the value in the environment", s)
+		}
+		if !ok {
+			if value, ok = f.Env.LookupEnv(key); !ok {
+				return nil, env.Usagef("--set %s: the environment has no %[1]s: use --set %[1]s=VALUE", key)
+			}
 		}
 		out[key] = value
+	}
+	if len(out) > 0 && f.substitute.value == "none" && f.setTyped {
+		return nil, env.Usagef("--set has no effect with --substitute=none")
 	}
 	return out, nil
 }
 
+// substitution is the value of --substitute.
+func (f *flags) substitution() reconcile.Substitution {
+	switch f.substitute.value {
+	case "all":
+		return reconcile.SubstituteAll
+	case "none":
+		return reconcile.SubstituteNone
+	default:
+		return reconcile.SubstituteAuto
+	}
+}
+
 // checkVariables refuses variables of --set that the manifest does not have.
-func checkVariables(variables map[string]string, inManifest map[string]bool) error {
+func checkVariables(variables, used map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
-		if inManifest[name] || name == rolesVariable {
+		if _, ok := used[name]; ok || name == rolesVariable {
 			continue
 		}
 		hint := ""
-		if near := suggest.DidYouMean(name, slices.Sorted(maps.Keys(inManifest))); near != "" {
+		if near := suggest.DidYouMean(name, slices.Sorted(maps.Keys(used))); near != "" {
 			hint = ": " + near
 		}
 		return env.Usagef("--set %s: the manifest has no ${%[1]s}%s", name, hint)
@@ -305,6 +327,9 @@ func manifestsIn(dir string) ([]string, error) {
 	if err != nil {
 		return nil, &env.UsageError{Err: err}
 	}
+	if err := forOtherTool(dir, entries); err != nil {
+		return nil, err
+	}
 	var files []string
 	for _, e := range entries {
 		if !utf8.ValidString(e.Name()) {
@@ -318,6 +343,23 @@ func manifestsIn(dir string) ([]string, error) {
 		return nil, env.Usagef("%s: this directory contains no YAML file", dir)
 	}
 	return files, nil
+}
+
+// forOtherTool refuses a directory whose files another tool makes a manifest of.
+func forOtherTool(dir string, entries []os.DirEntry) error {
+	for _, e := range entries {
+		render := ""
+		switch e.Name() {
+		case "kustomization.yaml", "kustomization.yml", "Kustomization":
+			render = "kustomize build " + dir
+		case "Chart.yaml":
+			render = "helm template " + dir
+		default:
+			continue
+		}
+		return env.Usagef("%s: this directory has a %s: use the result of its tool: %s | clusterawsadm cluster … -f -", dir, e.Name(), render)
+	}
+	return nil
 }
 
 func (f *flags) read(ctx context.Context, file string) ([]byte, error) {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
 // Object is a Kubernetes object with comments.
@@ -67,7 +69,7 @@ func YAML(head []string, all []Object) ([]byte, error) {
 		}
 	}
 	err := enc.Close()
-	return bytes.ReplaceAll(out.Bytes(), []byte("${"), []byte("$${")), err // a manifest has variables
+	return manifest.Literal(out.Bytes()), err // for kubectl, and for this program
 }
 
 // inOrder sorts the keys of maps as people write them: first those that say which thing it

@@ -86,7 +86,7 @@ func (l *loader) usePayloads(o *object) {
 func (l *loader) payload(o *object, path string, r addonsv1.ResourceRef) (all []*Document) {
 	found := l.lookup(r.Kind, r.Name)
 	if found == nil {
-		l.absent(o.problem(path+".name", fmt.Sprintf("there is no %s/%s in the input", r.Kind, r.Name), l.namesOf(r.Kind, r.Name)))
+		l.missingObject(o, path+".name", r.Kind, r.Name)
 		return nil
 	}
 	data := map[string]string{}
@@ -126,7 +126,11 @@ func (l *loader) parseEntry(o *object, name, content string) []*Document {
 		}
 	}
 	r := objectReader{report: at(l.fail), repeated: at(l.warn), origin: func(int) string { return origin }}
-	return r.read(Source{Data: []byte(content)})
+	all := r.read(Source{Data: []byte(content)})
+	for _, d := range all {
+		d.at = Problem{Position: o.position(path), Object: o.title(), Path: path}
+	}
+	return all
 }
 
 // readFile reads a file of Kubernetes objects. It substitutes no ${VARIABLES}: in files
@@ -135,8 +139,11 @@ func (l *loader) readFile(s Source, network bool) {
 	set := ResourceSet{Name: filepath.Base(s.Name), Origin: s.Name, Reconcile: true, Network: network}
 	r := objectReader{report: l.fail, origin: func(line int) string { return Position{File: s.Name, Line: line}.String() }}
 	set.Documents = r.read(s)
+	for _, d := range set.Documents {
+		d.at = Problem{Position: Position{File: s.Name, Line: d.line}}
+	}
 	if len(set.Documents) == 0 && len(l.problems) == 0 {
-		l.fail(Problem{Position: Position{File: s.Name}, What: "the file contains no object", Fix: "use a file for kubectl apply"})
+		l.fail(Problem{Position: Position{File: s.Name, Line: 1}, What: "the file contains no object", Fix: "use a file for kubectl apply"})
 	}
 	l.files = append(l.files, set)
 }
@@ -169,7 +176,7 @@ func (r objectReader) read(s Source) (all []*Document) {
 			for _, k := range []string{"managedFields", "resourceVersion", "uid", "creationTimestamp", "generation"} {
 				delete(metadata, k) // from the cluster that the object was exported from
 			}
-			all = append(all, &Document{Origin: r.origin(d.at(root.Line).Line), Object: content})
+			all = append(all, &Document{Origin: r.origin(d.at(root.Line).Line), Object: content, line: d.at(root.Line).Line})
 		}
 	}
 	for _, p := range problems {
@@ -195,20 +202,49 @@ func incomplete(o map[string]any) (what, fix string) {
 	return "", ""
 }
 
-// listItems returns the objects of a document: the items of a JSON list or of a v1 List,
-// or the document itself.
+// listItems returns the objects of a document: the items of a JSON list or of a list object, or the
+// document itself.
 func listItems(root *yaml.Node) []*yaml.Node {
 	if root.Kind == yaml.SequenceNode {
 		return root.Content
 	}
-	if scalarField(root, "kind") == "List" {
-		for i := 0; i+1 < len(root.Content); i += 2 {
-			if root.Content[i].Value == "items" && root.Content[i+1].Kind == yaml.SequenceNode {
-				return root.Content[i+1].Content
-			}
-		}
+	if items, ok := itemsOf(root); ok {
+		return items
 	}
 	return []*yaml.Node{root}
+}
+
+// itemsOf returns the items of a v1 List, or of the list of one kind, such as ClusterList, whose
+// items may lack apiVersion and kind.
+func itemsOf(root *yaml.Node) ([]*yaml.Node, bool) {
+	kind, version := scalarField(root, "kind"), scalarField(root, "apiVersion")
+	of, isList := strings.CutSuffix(kind, "List")
+	if !isList || version == "" {
+		return nil, false
+	}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		if root.Content[i].Value != "items" || root.Content[i+1].Kind != yaml.SequenceNode {
+			continue
+		}
+		items := slices.Clone(root.Content[i+1].Content)
+		for j, item := range items {
+			if of != "" && item.Kind == yaml.MappingNode && scalarField(item, "kind")+scalarField(item, "apiVersion") == "" {
+				items[j] = withFields(item, "apiVersion", version, "kind", of)
+			}
+		}
+		return items, true
+	}
+	return nil, kind == "List" && version == "v1"
+}
+
+// withFields returns a copy of a mapping with more fields, on its own line.
+func withFields(n *yaml.Node, fields ...string) *yaml.Node {
+	copied := *n
+	copied.Content = slices.Clone(n.Content)
+	for _, text := range fields {
+		copied.Content = append(copied.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: stringTag, Value: text, Line: n.Line, Column: n.Column})
+	}
+	return &copied
 }
 
 func scalarField(n *yaml.Node, name string) string {
@@ -223,6 +259,7 @@ func scalarField(n *yaml.Node, name string) string {
 // addSet adds a set to those that apply. Two sets may contain the same object if both are
 // equal, or if neither updates existing objects.
 func (l *loader) addSet(set ResourceSet) {
+	l.dropRemoved(&set)
 	taken := map[string]bool{}
 	for _, s := range l.cluster.ResourceSets {
 		taken[s.Name] = true
@@ -241,10 +278,9 @@ func (l *loader) addSet(set ResourceSet) {
 			return true
 		}
 		if twice && !reflect.DeepEqual(first.Object, d.Object) {
-			l.fail(Problem{
-				What: fmt.Sprintf("%s: %s is also in %s, and differs", d.Origin, d.Title(), first.Origin),
-				Fix:  "keep one of them: each run would apply both",
-			})
+			p := d.at
+			p.What, p.Fix = fmt.Sprintf("%s is also in %s, and differs", d.Title(), first.Origin), "keep one of them: each run would apply both"
+			l.fail(p)
 		}
 		return false
 	})

@@ -132,6 +132,11 @@ func (l *loader) unknown(o *object, path string, known []string) {
 	name := path[strings.LastIndexAny(path, ".]")+1:]
 	p := o.problem("", "the field does not exist", suggest.DidYouMean(name, known))
 	p.Path, p.Position = path, o.position(path)
+	if l.options.IgnoreUnknown {
+		p.What += " and is ignored"
+		l.warn(p)
+		return
+	}
 	l.fail(p)
 }
 

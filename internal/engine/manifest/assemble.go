@@ -46,7 +46,7 @@ func (l *loader) assemble() {
 	l.resolveAddons(c)
 	l.resolveIdentity()
 	l.keepObjects()
-	if !l.dropped {
+	if !l.dropped && !l.consequence {
 		l.checkWhole(o)
 		l.warnUnused()
 	}
@@ -70,9 +70,7 @@ func (l *loader) findCluster() *object {
 	case 1:
 		return found[0]
 	case 0:
-		if len(l.problems) == 0 {
-			l.fail(Problem{Position: l.begin, What: "there is no Cluster in the input", Fix: "add the object of kind Cluster"})
-		}
+		l.noCluster()
 		return nil
 	default:
 		for _, o := range found[1:] {

@@ -78,7 +78,7 @@ func (l *loader) dataSecret(o *object, path string, name *string) {
 func (l *loader) secretKey(o *object, path, name, entry string) {
 	found := l.lookup(kindSecret, name)
 	if found == nil {
-		l.absent(o.problem(path, fmt.Sprintf("there is no Secret/%s in the input", name), l.namesOf(kindSecret, name)))
+		l.missingObject(o, path, kindSecret, name)
 		return
 	}
 	found.used = true

@@ -83,7 +83,7 @@ func (t *topology) expand(ctx context.Context) bool {
 	t.namespace = name.Namespace
 	o := t.find(kindClusterClass, name.Name)
 	if o == nil {
-		t.absent(t.cluster.problem(inVersion(t.cluster, "spec.topology.classRef.name"), "there is no ClusterClass/"+name.Name+" in the input", t.namesOf(kindClusterClass, name.Name)))
+		t.missingObject(t.cluster, inVersion(t.cluster, "spec.topology.classRef.name"), kindClusterClass, name.Name)
 		return false
 	}
 	t.checkUnsupported(o)

@@ -57,6 +57,9 @@ type Cluster struct {
 	// need a management cluster.
 	Warnings []Problem
 
+	// Variables are the values of the ${VARIABLES} that were replaced; "" for the default.
+	Variables map[string]string
+
 	infra   string // title of the object behind Infra
 	objects []Object
 	where   map[string]Position // "Kind/name" or "Kind/name spec.path" -> position

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -36,6 +37,7 @@ const maxDocuments = 10_000
 // split splits a text at its "---" lines and parses each part, so that an error in one
 // document does not hide errors in others.
 func split(t text) ([]document, []Problem) {
+	t = withoutDirectives(t)
 	var documents []document
 	var problems []Problem
 	start := 0
@@ -43,7 +45,7 @@ func split(t text) ([]document, []Problem) {
 		if i < len(t.lines) && (i == start || !isSeparator(t.lines[i])) {
 			continue
 		}
-		found, bad := parse(t, start, i)
+		found, bad := parseAny(t, start, i)
 		documents = append(documents, found...)
 		problems = append(problems, bad...)
 		if len(documents)+len(problems) > maxDocuments {
@@ -58,6 +60,68 @@ func split(t text) ([]document, []Problem) {
 func isSeparator(line string) bool {
 	rest, ok := strings.CutPrefix(line, "---")
 	return ok && (rest == "" || rest[0] == ' ' || rest[0] == '\t')
+}
+
+// parseAny parses one part: YAML documents, or a stream of JSON values.
+func parseAny(t text, start, end int) (documents []document, problems []Problem) {
+	parts := jsonStream(t, start, end)
+	if parts == nil {
+		return parse(t, start, end)
+	}
+	for _, part := range parts {
+		found, bad := parse(part, 0, len(part.lines))
+		documents = append(documents, found...)
+		problems = append(problems, bad...)
+	}
+	return documents, problems
+}
+
+// withoutDirectives replaces the lines with directives, such as "%YAML 1.2", by empty ones: the
+// parser knows YAML 1.1 only.
+func withoutDirectives(t text) text {
+	lines, start := slices.Clone(t.lines), true
+	for i, line := range lines {
+		switch {
+		case start && strings.HasPrefix(strings.TrimPrefix(line, "\ufeff"), "%"):
+			lines[i] = ""
+		case strings.TrimSpace(line) == "..." && strings.HasPrefix(line, "..."):
+			start = true
+		case strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "#"):
+			start = false
+		}
+	}
+	t.lines = lines
+	return t
+}
+
+// jsonStream splits a part that consists of several JSON values, as kubectl does. Each value is a
+// part of its own, with spaces before it. It returns nil for any other text.
+func jsonStream(t text, start, end int) []text {
+	whole := strings.Join(t.lines[start:end], "\n")
+	if !strings.HasPrefix(strings.TrimLeft(whole, " \t\r\n\ufeff"), "{") {
+		return nil
+	}
+	whole = strings.Replace(whole, "\ufeff", " ", 1)
+	var parts []text
+	decoder, from := json.NewDecoder(strings.NewReader(whole)), 0
+	for {
+		var value json.RawMessage
+		if err := decoder.Decode(&value); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil
+		}
+		to := int(decoder.InputOffset())
+		line := start + strings.Count(whole[:from], "\n")
+		part := text{file: t.file, lines: strings.Split(whole[from:to], "\n")}
+		part.from = t.from[line : line+len(part.lines)]
+		parts = append(parts, part)
+		from = to
+	}
+	if len(parts) < 2 {
+		return nil
+	}
+	return parts
 }
 
 // parse parses the lines of one part. It contains several documents if they end with

@@ -17,15 +17,39 @@ type text struct {
 	from  []int // from[i] is the source line of lines[i], counted from 1
 }
 
+// Substitution says in which files variables are replaced by their values.
+type Substitution int
+
+// Substitutions.
+const (
+	SubstituteAuto Substitution = iota // in templates, which kubectl could not apply as they are
+	SubstituteAll                      // in all files, as "clusterctl generate" does
+	SubstituteNone                     // in no file, as kubectl
+)
+
 // variables substitutes ${NAME} as clusterctl does, and records variables without a value
 // and where they are used.
 type variables struct {
-	lookup   func(name string) (string, bool)
-	missing  map[string][]Position
+	options  *Options
+	missing  map[string]*missing
 	order    []string // names in missing, in order of first use
 	problems []Problem
+	warnings []Problem
 	depth    int // of defaults in defaults
 	size     int // of the expanded text, in bytes
+
+	fields map[string]bool   // names of variables that a template has in a field
+	values map[string]string // that were used; "" for a default
+
+	template bool  // the source is a template
+	uses     []use // of the variables of the source that are still to come
+	use      use   // of the current one
+}
+
+// missing is a variable without a value.
+type missing struct {
+	places []Position
+	use    use // the one with the most meaning
 }
 
 // Limits of the substitution.
@@ -34,8 +58,31 @@ const (
 	maxExpanded = 2 * input.MaxSize // bytes of all sources, with the values of variables
 )
 
+// newVariables finds out which sources are templates.
+func newVariables(o *Options, sources []Source) (*variables, []template) {
+	v := &variables{options: o, missing: map[string]*missing{}, fields: map[string]bool{}, values: map[string]string{}}
+	templates := make([]template, 0, len(sources))
+	for _, s := range sources {
+		t := recogniseTemplate(s)
+		switch o.Substitute {
+		case SubstituteAll:
+			t.is = true
+		case SubstituteNone:
+			t.is = false
+		case SubstituteAuto:
+		}
+		for i, name := range t.names {
+			v.fields[name] = v.fields[name] || t.is && t.uses[i] >= useSetting
+		}
+		templates = append(templates, t)
+	}
+	return v, templates
+}
+
 // expand substitutes the variables in a source, except in comments.
-func (v *variables) expand(s Source) text {
+func (v *variables) expand(t template) text {
+	s := t.source
+	v.template, v.uses = t.is, t.uses
 	out := text{file: s.Name}
 	var scan scanner
 	for i, line := range strings.Split(string(s.Data), "\n") {
@@ -55,30 +102,68 @@ func (v *variables) expand(s Source) text {
 	return out
 }
 
-// line expands one line. "$${" is the escape for a literal "${".
+// line expands one line. In a template, "$${" is the escape for a literal "${".
 func (v *variables) line(line string, at Position) string {
+	return v.each(line, at, func() use {
+		if len(v.uses) == 0 {
+			return useNone
+		}
+		next := v.uses[0]
+		v.uses = v.uses[1:]
+		return next
+	})
+}
+
+// each expands the variables of a text. next returns what the next one is for.
+func (v *variables) each(line string, at Position, next func() use) string {
 	var b strings.Builder
 	for {
-		i := strings.Index(line, "${")
-		if i < 0 {
+		x, ok := nextVariable(line)
+		if !ok {
 			b.WriteString(line)
 			return b.String()
 		}
-		if i > 0 && line[i-1] == '$' {
-			b.WriteString(line[:i-1])
-			b.WriteString("${")
-			line = line[i+2:]
-			continue
+		b.WriteString(x.before)
+		v.use = next()
+		if v.options.Substitute == SubstituteNone && v.use == useField && !x.escaped {
+			v.report(at, fmt.Sprintf("the field contains %s, and no variable is replaced", x.text), "write its value, or omit --substitute=none")
 		}
-		b.WriteString(line[:i])
-		n := closing(line[i+2:])
-		if n < 0 {
-			v.report(at, fmt.Sprintf("%q has no closing brace", line[i:]), "close it with }, or write $${ for a literal ${")
-			b.WriteString(line[i+2:])
+		switch {
+		case !v.replaces(x):
+			if x.escaped && v.use == useCommand && v.options.Substitute == SubstituteAuto {
+				v.warnings = append(v.warnings, Problem{
+					Position: at, What: "$${ stays as it is: the file is no template, so ${ needs no escape", Fix: "write ${, or pass --substitute=all",
+				})
+			}
+			b.WriteString(x.text)
+		case x.escaped:
+			b.WriteString("${")
+		case x.open:
+			v.report(at, fmt.Sprintf("%q has no closing brace", x.text), "close it with }, or write $${ for a literal ${")
+			b.WriteString(x.expression)
+		default:
+			b.WriteString(v.expression(x.expression, at))
+		}
+		if x.open {
 			return b.String()
 		}
-		b.WriteString(v.expression(line[i+2:i+2+n], at))
-		line = line[i+2+n+1:]
+		line = x.after
+	}
+}
+
+// replaces reports whether a ${…} is one of this program, and not of a shell, of systemd or of
+// another program that reads the text later.
+func (v *variables) replaces(x variable) bool {
+	name := nameIn(x.expression)
+	_, named := v.named(name)
+	_, known := v.find(name)
+	switch {
+	case v.use == useNone, v.options.Substitute == SubstituteNone:
+		return false
+	case v.use == useForeign:
+		return known
+	default:
+		return v.template || named
 	}
 }
 
@@ -150,35 +235,89 @@ func (v *variables) changeCase(name, op, expr string, at Position) string {
 // valid YAML wherever a variable is.
 func (v *variables) value(name string, at Position) string {
 	if value, ok := v.find(name); ok {
+		v.values[name] = value
 		return value
 	}
-	if _, seen := v.missing[name]; !seen {
+	m := v.missing[name]
+	if m == nil {
+		m = &missing{}
+		v.missing[name] = m
 		v.order = append(v.order, name)
 	}
-	if places := v.missing[name]; len(places) == 0 || places[len(places)-1] != at { // lines are expanded in order
-		v.missing[name] = append(places, at)
+	m.use = max(m.use, v.use)
+	if len(m.places) == 0 || m.places[len(m.places)-1] != at { // lines are expanded in order
+		m.places = append(m.places, at)
 	}
 	return name
 }
 
 // fallback returns the value, or the expanded default if the value is unset or empty.
 func (v *variables) fallback(name, def string, at Position) string {
-	if value, ok := v.find(name); ok && value != "" {
+	value, ok := v.find(name)
+	v.values[name] = value
+	if ok && value != "" {
 		return value
+	}
+	if why := v.withheld(name, v.use); !ok && why != "" {
+		v.warnings = append(v.warnings, Problem{
+			Position: at, What: fmt.Sprintf("the variable %s has its default, not the value in the environment: %s", name, why),
+			Fix: fmt.Sprintf("pass --set %s to take the value in the environment, or --set %[1]s=VALUE", name),
+		})
 	}
 	if v.depth++; v.depth > maxDefaults {
 		v.report(at, fmt.Sprintf("the default of %s is nested too deeply", name), fmt.Sprintf("nest at most %d defaults", maxDefaults))
 		def = ""
 	}
-	defer func() { v.depth-- }()
-	return v.line(def, at)
+	outer := v.use
+	defer func() { v.depth, v.use = v.depth-1, outer }()
+	return v.each(def, at, func() use { return outer })
 }
 
+// find returns the value of a variable that the user names, or that a template takes from the
+// environment.
 func (v *variables) find(name string) (string, bool) {
-	if v.lookup == nil {
+	if value, ok := v.named(name); ok {
+		return value, true
+	}
+	if v.options.Lookup == nil || name == "" || !v.template && v.use != useForeign || v.private(name, v.use) != "" {
 		return "", false
 	}
-	return v.lookup(name)
+	return v.options.Lookup(name)
+}
+
+// named returns the value of a variable that the user names.
+func (v *variables) named(name string) (string, bool) {
+	if v.options.Set == nil || name == "" {
+		return "", false
+	}
+	return v.options.Set(name)
+}
+
+// private says why the value of a variable in the environment is not for the manifest; "" if it is.
+func (v *variables) private(name string, of use) string {
+	switch {
+	case isCredential(name):
+		return "its name is that of a credential"
+	case v.options.Substitute == SubstituteAll, of == useField:
+		return ""
+	case isOfShell(name):
+		return "every shell has one of this name"
+	case of < useSetting && !v.fields[name]:
+		return "only text for machines or for the cluster has it"
+	}
+	return ""
+}
+
+// withheld says why the value that a variable has in the environment is not used; "" if it has none.
+func (v *variables) withheld(name string, of use) string {
+	why := v.private(name, of)
+	if why == "" || v.options.Lookup == nil {
+		return ""
+	}
+	if _, ok := v.options.Lookup(name); !ok {
+		return ""
+	}
+	return why
 }
 
 func (v *variables) unsupported(expr string, at Position) string {
@@ -196,16 +335,20 @@ func (v *variables) report(at Position, what, fix string) {
 func (v *variables) unset() []Problem {
 	var problems []Problem
 	for _, name := range v.order {
-		places := v.missing[name]
+		m := v.missing[name]
 		what := fmt.Sprintf("the variable %s is not set", name)
-		if len(places) > 1 {
-			what += "; it is also used in " + alsoIn(places[0].File, places[1:])
+		fix := fmt.Sprintf("set it in the environment or with --set %s=VALUE", name)
+		if v.private(name, m.use) != "" {
+			fix = fmt.Sprintf("set it with --set %s=VALUE", name)
 		}
-		problems = append(problems, Problem{
-			Position: places[0],
-			What:     what,
-			Fix:      fmt.Sprintf("set it in the environment or with --set %s=VALUE", name),
-		})
+		if why := v.withheld(name, m.use); why != "" {
+			what = fmt.Sprintf("the variable %s is not taken from the environment: %s", name, why)
+			fix = fmt.Sprintf("pass --set %s to take it, or --set %[1]s=VALUE", name)
+		}
+		if len(m.places) > 1 {
+			what += "; it is also used in " + alsoIn(m.places[0].File, m.places[1:])
+		}
+		problems = append(problems, Problem{Position: m.places[0], What: what, Fix: fmt.Sprintf("%s, or write $${%s} to keep ${%[2]s}", fix, name)})
 	}
 	return problems
 }

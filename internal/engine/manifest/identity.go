@@ -122,7 +122,7 @@ func (l *loader) identitySecret(o *object, name string) *corev1.Secret {
 		}
 	}
 	if found == nil {
-		l.absent(o.problem("spec.secretRef", fmt.Sprintf("there is no Secret/%s in the input", name), l.namesOf(kindSecret, name)))
+		l.missingObject(o, "spec.secretRef", kindSecret, name)
 		return nil
 	}
 	found.used = true

@@ -133,21 +133,6 @@ func kinds() map[string]kind {
 	}
 }
 
-// refused returns known kinds that are not supported, with the reason.
-func refused() map[string]string {
-	const (
-		rosa   = "ROSA clusters are not supported"
-		record = "Cluster API creates and maintains it"
-	)
-	return map[string]string{
-		"ROSACluster": rosa, "ROSAControlPlane": rosa, "ROSAMachinePool": rosa, "ROSANetwork": rosa,
-		"ROSARoleConfig": rosa, "ROSAOCMRoleConfig": rosa,
-		"MachineSet":                "Cluster API creates it from a MachineDeployment",
-		"ClusterResourceSetBinding": record, "IPAddress": record, "IPAddressClaim": record,
-		"ExtensionConfig": "runtime extensions need a management cluster",
-	}
-}
-
 // decodeAs decodes an object of the newest API version.
 func decodeAs[T any](_ context.Context, object map[string]any) (any, error) {
 	out := new(T)

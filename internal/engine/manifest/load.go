@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -21,8 +22,14 @@ type Source struct {
 
 // Options are the inputs that are not part of the manifest.
 type Options struct {
-	// Lookup returns the values of ${VARIABLES}. If it is nil, no variable has a value.
+	// Set returns the values of the ${VARIABLES} that the user names. They are replaced in all
+	// text. If it is nil, the user names none.
+	Set func(name string) (string, bool)
+	// Lookup returns values from the environment, for the variables of templates. If it is nil,
+	// the environment is empty.
 	Lookup func(name string) (string, bool)
+	// Substitute says in which files variables are replaced.
+	Substitute Substitution
 	// Region is the region if the AWSCluster has none.
 	Region string
 	// EKSEnableIAM creates missing IAM roles for EKS, as CAPA's feature gate of the same
@@ -34,6 +41,9 @@ type Options struct {
 	// Identities contain the AWSCluster…Identity objects that identityRef may name, and their
 	// Secrets. Other objects in them are ignored.
 	Identities []Source
+	// IgnoreUnknown ignores fields that do not exist, with a warning, as "kubectl apply
+	// --validate=warn" does.
+	IgnoreUnknown bool
 	// Strict turns warnings into problems.
 	Strict bool
 }
@@ -51,9 +61,11 @@ func Load(sources []Source, o Options) (*Cluster, error) {
 		kinds:   withClasses(kinds()),
 		byKey:   map[key]*object{},
 		applied: map[string]*Document{},
+		told:    map[string]bool{}, rendering: map[string]bool{},
 		cluster: &Cluster{
 			ConfigMaps: map[string]*corev1.ConfigMap{},
 			Secrets:    map[string]*corev1.Secret{},
+			Variables:  map[string]string{},
 			where:      map[string]Position{},
 		},
 	}
@@ -64,6 +76,10 @@ func Load(sources []Source, o Options) (*Cluster, error) {
 	}
 	for _, f := range o.Addons {
 		l.readFile(f, false)
+	}
+	l.ignoreMade()
+	for _, o := range l.objects {
+		l.placeholders(o)
 	}
 	l.expandTopology(valueContext())
 	l.admitAll(valueContext())
@@ -89,15 +105,21 @@ type loader struct {
 	files      []ResourceSet        // files from Options.CNI and Options.Addons
 	applied    map[string]*Document // the document of each object that is applied unchanged, by identity
 	byKey      map[key]*object
-	incomplete bool // variables without values: the values of fields have no meaning
-	unreadable bool // some documents are invalid YAML: objects may be missing because of that
-	unexpanded bool // the topology is invalid: the objects generated from it are missing
-	dropped    bool // invalid values were removed: comparing objects has no meaning
-	problems   []Problem
-	warnings   []Problem
-	managed    bool    // EKS runs the control plane
-	infra      *object // the object that describes the infrastructure
-	cluster    *Cluster
+	incomplete bool            // variables without values: the values of fields have no meaning
+	unreadable bool            // some documents are invalid YAML: objects may be missing because of that
+	unexpanded bool            // the topology is invalid: the objects generated from it are missing
+	dropped    bool            // invalid values were removed: comparing objects has no meaning
+	asides     []*aside        // objects that are not used as objects of the cluster
+	told       map[string]bool // what foreignReference has reported
+	classes    bool            // the object of which placeholders are searched may belong to a ClusterClass
+	rendering  map[string]bool // files of which is reported that they are templates
+	// consequence: an object is missing because of a problem that is reported.
+	consequence bool
+	problems    []Problem
+	warnings    []Problem
+	managed     bool    // EKS runs the control plane
+	infra       *object // the object that describes the infrastructure
+	cluster     *Cluster
 }
 
 func (l *loader) fail(p Problem) { l.problems = append(l.problems, p) }
@@ -131,15 +153,18 @@ func (l *loader) read(sources []Source) {
 
 // documents splits the sources, and replaces their variables.
 func (l *loader) documents(sources []Source) (all []document) {
-	v := &variables{lookup: l.options.Lookup, missing: map[string][]Position{}}
-	for _, s := range sources {
-		found, problems := split(v.expand(s))
+	sources = slices.DeleteFunc(slices.Clone(sources), l.takeUnrendered)
+	v, templates := newVariables(&l.options, sources)
+	for _, t := range templates {
+		found, problems := split(v.expand(t))
 		l.unreadable = l.unreadable || len(problems) > 0
 		all = append(all, found...)
 		l.problems = append(l.problems, problems...)
 	}
 	l.problems = append(l.problems, v.problems...)
 	l.problems = append(l.problems, v.unset()...)
+	l.warnings = append(l.warnings, v.warnings...)
+	maps.Copy(l.cluster.Variables, v.values)
 	l.incomplete = l.incomplete || len(v.order) > 0 || len(v.problems) > 0
 	return all
 }

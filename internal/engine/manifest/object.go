@@ -7,10 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 )
 
 // key identifies an object. Cluster API looks for references in one namespace only, so an
@@ -150,11 +147,14 @@ func (l *loader) identify(d document) {
 	top := v.value(d.root, "")
 	content, isMapping := top.(map[string]any)
 	if !isMapping {
+		l.unreadable = true
 		l.fail(Problem{Position: d.at(d.root.Line), What: "the document is not an object", Fix: "it needs apiVersion, kind and metadata"})
 		return
 	}
-	if stringField(content, "kind") == "List" && stringField(content, "apiVersion") == "v1" {
-		l.identifyItems(d)
+	if items, ok := itemsOf(d.root); ok {
+		for _, item := range items {
+			l.identify(document{file: d.file, from: d.from, root: item})
+		}
 		return
 	}
 	o := &object{kind: stringField(content, "kind"), value: content, set: v.lines}
@@ -165,21 +165,28 @@ func (l *loader) identify(d document) {
 		p.Object = strings.TrimSuffix(o.title(), "/")
 		l.fail(p)
 	}
+	if l.isEncrypted(o, stringField(content, "apiVersion")) {
+		return
+	}
 	if l.recognise(o, stringField(content, "apiVersion")) {
 		l.addObject(o)
 	}
 }
 
-// identifyItems splits a v1 List into its items, as kubectl does.
-func (l *loader) identifyItems(d document) {
-	for i := 0; i+1 < len(d.root.Content); i += 2 {
-		if d.root.Content[i].Value != "items" || d.root.Content[i+1].Kind != yaml.SequenceNode {
-			continue
-		}
-		for _, item := range d.root.Content[i+1].Content {
-			l.identify(document{file: d.file, from: d.from, root: item})
-		}
+// isEncrypted sets an object aside that SOPS has encrypted, unless all of it can be read.
+// https://getsops.io/docs/#encryption-format
+func (l *loader) isEncrypted(o *object, apiVersion string) bool {
+	if mac, _ := valueAt(o.value, "sops.mac").(string); mac == "" {
+		return false
 	}
+	if (o.kind == kindSecret || o.kind == kindConfigMap) && apiVersion == "v1" {
+		l.warn(o.problem("sops", fmt.Sprintf("the %s is encrypted with SOPS and is ignored", o.kind), decryptFix))
+		l.setAside(o, "", false).encrypted = true
+		return true
+	}
+	l.fail(o.problem("sops", "the object is encrypted with SOPS", decryptFix))
+	l.setAside(o, "", true)
+	return true
 }
 
 // stringField returns a string field of an object, or "" if it is missing or not a
@@ -192,6 +199,7 @@ func stringField(m map[string]any, name string) string {
 // recognise checks apiVersion, kind and name, and reports whether to go on with the
 // object.
 func (l *loader) recognise(o *object, apiVersion string) bool {
+	l.unreadable = l.unreadable || o.kind == ""
 	switch {
 	case o.kind == "" && apiVersion == "":
 		l.fail(Problem{Position: o.position(""), What: "the document has no apiVersion and no kind", Fix: "add them, or remove the document"})
@@ -203,25 +211,30 @@ func (l *loader) recognise(o *object, apiVersion string) bool {
 	gv, err := apischema.ParseGroupVersion(apiVersion)
 	if err != nil || apiVersion == "" {
 		l.fail(o.problem("apiVersion", fmt.Sprintf("%q is not an API version", apiVersion), l.versionsOf(o.kind)))
+		l.setAside(o, "", true)
 		return false
 	}
 	k, known := l.kinds[o.kind]
-	if !known {
+	refuse := func(p Problem) bool {
+		l.fail(p)
+		l.setAside(o, gv.Group, true)
+		return false
+	}
+	switch {
+	case !known:
 		l.unknownKind(o, gv)
 		return false
-	}
-	if k.group != gv.Group {
-		l.fail(o.problem("apiVersion", fmt.Sprintf("there is no kind %s in %s", o.kind, gv), l.versionsOf(o.kind)))
+	case k.group != gv.Group && gv.Group != "" && !isClusterGroup(gv.Group):
+		l.ignoreOther(o, gv) // the Cluster of another API, such as that of a database
 		return false
-	}
-	if k.versions[gv.Version] == nil {
-		l.fail(o.problem("apiVersion", fmt.Sprintf("%s has no version %s", o.kind, gv), l.versionsOf(o.kind)))
-		return false
+	case k.group != gv.Group:
+		return refuse(o.problem("apiVersion", fmt.Sprintf("there is no kind %s in %s", o.kind, gv), l.versionsOf(o.kind)))
+	case k.versions[gv.Version] == nil:
+		return refuse(o.problem("apiVersion", fmt.Sprintf("%s has no version %s", o.kind, gv), l.versionsOf(o.kind)))
 	}
 	o.version = gv.Version
 	if o.name == "" {
-		l.fail(o.problem("metadata.name", "the object has no name", "set metadata.name"))
-		return false
+		return refuse(o.problem("metadata.name", "the object has no name", "set metadata.name"))
 	}
 	if k.capa && gv.Version == versionOld {
 		l.warn(o.problem("apiVersion", fmt.Sprintf("%s is no longer served by Cluster API Provider AWS", gv), "change it to "+k.group+"/"+versionNew))
@@ -241,23 +254,6 @@ func (l *loader) versionsOf(name string) string {
 	}
 	slices.Reverse(versions)
 	return "use " + strings.Join(versions, " or ")
-}
-
-// unknownKind handles an object of an unsupported kind.
-func (l *loader) unknownKind(o *object, gv apischema.GroupVersion) {
-	if reason, ok := refused()[o.kind]; ok {
-		l.fail(o.problem("kind", fmt.Sprintf("%s cannot be used: %s", o.kind, reason), "remove the object"))
-		return
-	}
-	if gv.Group == groupCore || strings.HasSuffix(gv.Group, "."+groupCore) || gv.Group == "" {
-		names := slices.Sorted(maps.Keys(l.kinds))
-		if meant := suggest.Nearest(o.kind, names); meant != "" || gv.Group != "" {
-			l.fail(o.problem("kind", fmt.Sprintf("there is no kind %s in %s", o.kind, gv), suggest.DidYouMean(o.kind, names)))
-			return
-		}
-	}
-	l.warn(o.problem("kind", fmt.Sprintf("%s in %s is not part of a cluster and is ignored", o.kind, gv),
-		"to apply it to the cluster, put it into a ConfigMap of a ClusterResourceSet"))
 }
 
 // addObject adds an object, unless one with the same kind and name exists.

@@ -26,8 +26,8 @@ func contract(from *object, path string, r clusterv1.ContractVersionedObjectRefe
 // kinds. If the result is nil, the problem was reported.
 func (l *loader) follow(r reference, wanted ...string) *object {
 	choice := strings.Join(wanted, " or ")
-	if reason, ok := refused()[r.kind]; ok {
-		l.fail(r.from.problem(r.path+".kind", fmt.Sprintf("%s cannot be used: %s", r.kind, reason), "use "+choice))
+	if l.isForeign(r) {
+		l.foreignReference(r, choice)
 		return nil
 	}
 	if !slices.Contains(wanted, r.kind) {
@@ -48,7 +48,7 @@ func (l *loader) follow(r reference, wanted ...string) *object {
 	}
 	o := l.lookup(r.kind, r.name)
 	if o == nil {
-		l.absent(r.from.problem(r.path+".name", fmt.Sprintf("there is no %s/%s in the input", r.kind, r.name), l.namesOf(r.kind, r.name)))
+		l.missingObject(r.from, r.path+".name", r.kind, r.name)
 		return nil
 	}
 	o.used = true

@@ -26,6 +26,9 @@ type ResourceSet struct {
 type Document struct {
 	Origin string         // "cluster.yaml:31 ConfigMap/cni data.calico.yaml", "calico.yaml:17"
 	Object map[string]any // decoded JSON
+
+	at   Problem // the position of the object, for problems
+	line int     // in the file or the value
 }
 
 func (d *Document) Kind() string { return stringField(d.Object, "kind") }

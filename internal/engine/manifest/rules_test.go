@@ -420,7 +420,7 @@ func TestRules(t *testing.T) {
 		{
 			"ROSA", quick,
 			[]string{"    kind: AWSCluster\n", "    kind: ROSACluster\n"},
-			`Cluster/quick spec.infrastructureRef.kind: ROSACluster cannot be used: ROSA clusters are not supported — use AWSCluster`,
+			`Cluster/quick spec.infrastructureRef.kind: ROSA clusters are not supported: ROSACluster comes from Cluster API Provider AWS, with the service of Red Hat — this program takes KubeadmControlPlane, and AWSManagedControlPlane for EKS`,
 		},
 		{
 			"reference to another group", quick,

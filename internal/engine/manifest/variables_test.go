@@ -14,7 +14,7 @@ import (
 func value(t *testing.T, expression string) (string, error) {
 	t.Helper()
 	yaml := read(t, "testdata/good/quickstart.yaml") + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: probe, namespace: prod}\ndata:\n  x: |-\n    " + expression + "\n"
-	c, err := load(t, yaml, manifest.Options{Lookup: lookup(map[string]string{"NAME": "Production", "EMPTY": "", "lower": "abc", "LINES": "a\n    b"})})
+	c, err := load(t, yaml, manifest.Options{Set: lookup(map[string]string{"NAME": "Production", "EMPTY": "", "lower": "abc", "LINES": "a\n    b"})})
 	if err != nil {
 		return "", err
 	}
@@ -59,7 +59,7 @@ func TestInvalidVariables(t *testing.T) {
 		"${1}":        "the variable expression ${1} is not supported",
 		"${NAME:x}":   "the variable expression ${NAME:x} is not supported",
 		"${NAME":      `"${NAME" has no closing brace — close it with }, or write $${ for a literal ${`,
-		"${NONE}":     "the variable NONE is not set — set it in the environment or with --set NONE=VALUE",
+		"${NONE}":     "the variable NONE is not set — set it with --set NONE=VALUE, or write $${NONE} to keep ${NONE}",
 	} {
 		_, err := value(t, expression)
 		require.Error(t, err, expression)
@@ -82,10 +82,10 @@ spec:
 `, manifest.Options{})
 	require.Error(t, err)
 	assert.Equal(t, strings.Join([]string{
-		"cluster.yaml:4: the variable CLUSTER_NAME is not set; it is also used in line 8 — set it in the environment or with --set CLUSTER_NAME=VALUE",
+		"cluster.yaml:4: the variable CLUSTER_NAME is not set; it is also used in line 8 — set it in the environment or with --set CLUSTER_NAME=VALUE, or write $${CLUSTER_NAME} to keep ${CLUSTER_NAME}",
 		`cluster.yaml:7: Cluster/CLUSTER_NAME spec.infrastructureReff: the field does not exist — did you mean "infrastructureRef"?`,
-		"cluster.yaml:8: the variable SUFFIX is not set — set it in the environment or with --set SUFFIX=VALUE",
-		"cluster.yaml:9: the variable PAUSED is not set — set it in the environment or with --set PAUSED=VALUE",
+		"cluster.yaml:8: the variable SUFFIX is not set — set it in the environment or with --set SUFFIX=VALUE, or write $${SUFFIX} to keep ${SUFFIX}",
+		"cluster.yaml:9: the variable PAUSED is not set — set it in the environment or with --set PAUSED=VALUE, or write $${PAUSED} to keep ${PAUSED}",
 	}, "\n"), err.Error())
 }
 
@@ -118,7 +118,7 @@ func TestComments(t *testing.T) {
 		"a: b |\n# ${X}":                        "",
 		"--- |\n # ${X}":                        "X",
 	} {
-		_, err := load(t, line, manifest.Options{})
+		_, err := load(t, line, manifest.Options{Substitute: manifest.SubstituteAll})
 		require.Error(t, err)
 		if want == "" {
 			assert.NotContains(t, err.Error(), "variable", line)

@@ -1,0 +1,217 @@
+package manifest
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// notYet says what a source is that a tool turns into a manifest, and how.
+type notYet struct {
+	line      int
+	what, fix string
+}
+
+// pipe is the rest of a command whose output is the manifest.
+const pipe = " | clusterawsadm cluster … -f -"
+
+// unrendered recognises a source that is input of another tool.
+func unrendered(s Source) (notYet, bool) {
+	switch base := filepath.Base(s.Name); base {
+	case "kustomization.yaml", "kustomization.yml", "Kustomization":
+		return notYet{1, "the file is a Kustomization, which changes other files", "build it first: kustomize build " + filepath.Dir(s.Name) + pipe}, true
+	case "Chart.yaml":
+		return notYet{1, "the file belongs to a Helm chart", "render it first: helm template " + filepath.Dir(s.Name) + pipe}, true
+	}
+	var scan scanner
+	first := true
+	for i, line := range strings.Split(string(s.Data), "\n") {
+		line = strings.TrimSuffix(strings.TrimPrefix(line, "\ufeff"), "\r")
+		within := scan.block && (strings.TrimSpace(line) == "" || indentation(line) > scan.depth) || scan.quote != 0
+		end := scan.comment(line)
+		what, fix := "", ""
+		content := strings.TrimSpace(line[:end])
+		switch {
+		case strings.HasPrefix(line[end:], "#@"):
+			what, fix = "this is a template of ytt", "render it first: ytt -f FILE"
+		case within:
+		case first && content != "":
+			first = false
+			if what, fix = languageOf(content); what == "" {
+				what, fix = templateOf(content, scan.quote)
+			}
+		default:
+			what, fix = templateOf(content, scan.quote)
+		}
+		if what != "" {
+			if !strings.HasPrefix(fix, "see ") {
+				fix += pipe
+			}
+			return notYet{i + 1, what, fix}, true
+		}
+	}
+	return notYet{}, false
+}
+
+// languageOf recognises another language by the first line of a file.
+func languageOf(line string) (what, fix string) {
+	for _, l := range []struct{ pattern, what, fix string }{
+		{`^(local\s+\w+\s*=|function\s*\(|import\s*['"(]|//|/\*)`, "this is Jsonnet", "evaluate it first: jsonnet -y FILE"},
+		{`^(import\s+[\w.]+(\s+as\s+\w+)?|schema\s+\w+.*:|\w+\s*=\s*\w+\s*\{)$`, "this is KCL", "run it first: kcl run FILE"},
+		{`^package\s+\w+$`, "this is CUE", "export it first: cue export --out yaml FILE"},
+		{`^(resource|module|provider|terraform|variable|data|locals)(\s+"[^"]*")*\s*\{$`, "this is a configuration of Terraform", "see docs/guides/moving.md"},
+	} {
+		if regexp.MustCompile(l.pattern).MatchString(line) {
+			return l.what, l.fix
+		}
+	}
+	return "", ""
+}
+
+// templateOf recognises a line of a template outside of texts and comments. open is the quote that
+// begins on the line and ends on a later one, or 0.
+func templateOf(line string, open byte) (what, fix string) {
+	plain := regexp.MustCompile(`"(\\.|[^"\\])*"|'[^']*'`).ReplaceAllString(line, "")
+	if i := strings.IndexByte(plain, open); open != 0 && i >= 0 {
+		plain = plain[:i]
+	}
+	switch {
+	case strings.Contains(plain, "{{"), strings.HasPrefix(plain, "}}"):
+		return goTemplate, goTemplateFix
+	case strings.HasPrefix(plain, "{%"):
+		return "this is a Jinja template ({% … %})", "render it first: jinja2 FILE"
+	}
+	return "", ""
+}
+
+const (
+	goTemplate    = "this is a Helm chart or another Go template ({{ … }})"
+	goTemplateFix = "render it first: helm template CHART"
+)
+
+// takeUnrendered reports a source that is input of another tool.
+func (l *loader) takeUnrendered(s Source) bool {
+	found, ok := unrendered(s)
+	if ok {
+		l.fail(Problem{Position: Position{File: s.Name, Line: found.line}, What: found.what, Fix: found.fix})
+		l.unreadable = true
+	}
+	return ok
+}
+
+// placeholders reports values that somebody has to replace first: those of "{REGION}", "<REGION>",
+// "$REGION", "REPLACE_ME", and of a template in quotes. Only in fields where they are never valid,
+// and not in the templates of a ClusterClass, whose patches may replace them.
+func (l *loader) placeholders(o *object) {
+	l.classes = strings.HasSuffix(o.kind, "Template") && l.has(kindClusterClass)
+	l.findPlaceholders(o, o.value, "", "")
+}
+
+// has reports whether the input has an object of that kind.
+func (l *loader) has(kind string) bool { return len(l.ofKind(kind)) > 0 }
+
+func (l *loader) findPlaceholders(o *object, value any, path, general string) {
+	what, fix := "", "replace it by the value"
+	switch v := value.(type) {
+	case map[string]any:
+		if name := loneName(v); name != "" {
+			what = fmt.Sprintf("{%s} looks like a placeholder", name)
+			break
+		}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			l.findPlaceholders(o, v[name], join(path, name), join(general, name))
+		}
+		return
+	case []any:
+		for i, item := range v {
+			l.findPlaceholders(o, item, fmt.Sprintf("%s[%d]", path, i), general+"[]")
+		}
+		return
+	case string:
+		switch {
+		case strings.Contains(v, "{{") && !mayHaveTemplate(general):
+			what, fix = goTemplate, goTemplateFix+pipe
+		case regexp.MustCompile(`<[A-Za-z][\w .-]*>`).MatchString(v),
+			regexp.MustCompile(`^(\$[A-Z_][A-Z0-9_]*|(REPLACE|CHANGE)[_-]?(ME|THIS|WITH)([_-].*)?|YOUR[_-][A-Z0-9_-]+)$`).MatchString(v) && !l.classes:
+			what = fmt.Sprintf("%q looks like a placeholder", v)
+		}
+	}
+	if what == "" || useIn(o.kind, general, false) != useField {
+		return
+	}
+	if what == goTemplate && l.rendering[o.set[""].File] {
+		return // once for each file
+	}
+	l.rendering[o.set[""].File] = l.rendering[o.set[""].File] || what == goTemplate
+	p := o.problem("", what, fix)
+	p.Path, p.Position = path, o.position(path)
+	l.fail(p)
+	if _, isMap := value.(map[string]any); isMap {
+		remove(o.value, path)
+	}
+	l.incomplete = true // what follows from the value is no problem
+}
+
+// loneName returns the name in a value such as {REGION}, which YAML reads as a mapping.
+func loneName(m map[string]any) string {
+	for name, value := range m {
+		if len(m) == 1 && value == nil && regexp.MustCompile(`^[A-Z][A-Z0-9_-]*$`).MatchString(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// mayHaveTemplate reports whether a field takes {{ … }}: names that Cluster API generates, and
+// names of users of a Node.
+func mayHaveTemplate(path string) bool {
+	return strings.HasSuffix(path, ".template") || strings.Contains(path, "iamAuthenticatorConfig.")
+}
+
+// planes are the kinds of control planes that this program takes.
+const planes = kindControlPlane + ", and " + kindManagedPlane + " for EKS"
+
+// otherTool returns what an object is that another tool turns into a cluster, and what to do.
+func otherTool(a *aside) (what, fix string) {
+	const (
+		guide  = "write a manifest: clusterawsadm cluster generate NAME (docs/guides/first-cluster.md)"
+		moving = "see docs/guides/moving.md, or write a manifest: clusterawsadm cluster generate NAME"
+	)
+	switch {
+	case a.group == "capi.weave.works", a.group == "templates.weave.works":
+		return a.kind + " contains the objects of a cluster as a template", "render it first, and pass the result"
+	case a.kind == "ClusterTemplate", a.kind == "ClusterDeployment":
+		return a.kind + " names a template of a cluster, and contains no object of it", "render the template first, and pass the result"
+	case a.group == "template.openshift.io":
+		return "a Template of OpenShift contains objects as a template", "process it first: oc process --local -f FILE -o yaml" + pipe
+	case a.group == "eksctl.io":
+		return a.kind + " is the configuration of a cluster for eksctl", moving
+	case a.group == "kops.k8s.io":
+		return a.kind + " describes a cluster for kOps", moving
+	case a.group == "anywhere.eks.amazonaws.com":
+		return a.kind + " describes a cluster of EKS Anywhere", guide
+	case a.group == "provisioning.cattle.io", a.group == "management.cattle.io":
+		return a.kind + " describes a cluster for Rancher", guide
+	}
+	if p, known := providerOf(a.kind); known && isClusterGroup(a.group) {
+		return fmt.Sprintf("%s are not supported: %s comes from %s", p.what, a.kind, p.from), "this program takes " + planes
+	}
+	return "", ""
+}
+
+// noCluster reports that the input has no Cluster, and what it has instead.
+func (l *loader) noCluster() {
+	if len(l.problems) > 0 || l.unreadable {
+		return
+	}
+	for _, a := range l.asides {
+		if what, fix := otherTool(a); what != "" {
+			l.fail(a.problem("kind", "there is no Cluster in the input: "+what, fix))
+			return
+		}
+	}
+	l.fail(Problem{Position: l.begin, What: "there is no Cluster in the input", Fix: "add the object of kind Cluster"})
+}

@@ -76,6 +76,43 @@ func TestVariablesOfTheManifest(t *testing.T) {
 	assert.Contains(t, s.out.String(), "5 control planes, 5 workers")
 }
 
+// A value of the environment gets into a manifest only where it is asked for.
+func TestVariablesOfScripts(t *testing.T) {
+	s := newShell(t)
+	text, err := os.ReadFile(s.generated(t))
+	require.NoError(t, err)
+	folder := t.TempDir()
+	file := filepath.Join(folder, "v.yaml")
+	write := func(edits ...string) {
+		require.NoError(t, os.WriteFile(file, []byte(strings.NewReplacer(edits...).Replace(string(text))), 0o600))
+	}
+	const plane = "  kubeadmConfigSpec:\n"
+	write(plane, plane+"    preKubeadmCommands: ['echo ${HOME} ${UNKNOWN}']\n")
+	s.variables["HOME"] = "/home/operator"
+	require.Equal(t, 0, s.run("cluster", "validate", "-f", file, "--strict"), s.err.String())
+	require.Equal(t, env.Wrong, s.run("cluster", "validate", "-f", file, "--substitute", "all"))
+	assert.Contains(t, s.err.String(), "the variable UNKNOWN is not set")
+	require.Equal(t, 0, s.run("cluster", "validate", "-f", file, "--set", "HOME", "--set", "UNKNOWN=x"), s.err.String())
+	require.Equal(t, env.Wrong, s.run("cluster", "validate", "-f", file, "--set", "HOME", "--substitute=none"))
+	assert.Contains(t, s.err.String(), "--set has no effect with --substitute=none")
+
+	write("replicas: 1", "replicas: ${N:=1}", plane, plane+"    preKubeadmCommands: ['echo ${HOME}']\n")
+	require.Equal(t, env.Wrong, s.run("cluster", "validate", "-f", file))
+	assert.Contains(t, s.err.String(), "the variable HOME is not taken from the environment: every shell has one of this name — pass --set HOME to take it")
+	require.Equal(t, 0, s.run("cluster", "validate", "-f", file, "--set", "HOME"), s.err.String())
+	require.Equal(t, env.Wrong, s.run("cluster", "validate", "-f", file, "--substitute=none"))
+	assert.Contains(t, s.err.String(), "the field contains ${N:=1}, and no variable is replaced")
+
+	write("replicas: 1", "replica: 2\n  replicas: 1")
+	require.Equal(t, env.Wrong, s.run("cluster", "validate", "-f", file))
+	require.Equal(t, 0, s.run("cluster", "validate", "-f", file, "--validation", "warn"), s.err.String())
+	assert.Contains(t, s.err.String(), "spec.replica: the field does not exist and is ignored")
+
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "kustomization.yaml"), []byte("resources: [v.yaml]\n"), 0o600))
+	require.Equal(t, env.Wrong, s.run("cluster", "validate", "-f", folder))
+	assert.Contains(t, s.err.String(), "this directory has a kustomization.yaml: use the result of its tool: kustomize build "+folder+" | clusterawsadm cluster … -f -")
+}
+
 func TestSettingsFile(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"nothing":        {"", ""},

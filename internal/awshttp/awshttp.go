@@ -50,8 +50,18 @@ func checkAnswer(ctx context.Context, in middleware.DeserializeInput, next middl
 	if err != nil || !ok || !isHTTP || !signs(awsmiddleware.GetServiceID(ctx)) {
 		return out, md, err
 	}
-	answer.Body = &limited{ReadCloser: answer.Body, left: MaxAnswer}
+	most, larger := ctx.Value(mostKey).(int64)
+	if !larger {
+		most = MaxAnswer
+	}
+	answer.Body = &limited{ReadCloser: answer.Body, left: most}
 	return out, md, check(request, answer, awsmiddleware.GetOperationName(ctx))
+}
+
+// WithMost returns a context for calls whose answers may have so many bytes, and not only MaxAnswer.
+// The caller does not keep such an answer in memory.
+func WithMost(ctx context.Context, bytes int64) context.Context {
+	return context.WithValue(ctx, mostKey, bytes)
 }
 
 // signs reports whether a service is one of AWS's. The SDK has also clients of the metadata

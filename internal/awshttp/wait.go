@@ -30,6 +30,7 @@ type contextKey int
 const (
 	quietKey contextKey = iota
 	callKey
+	mostKey
 )
 
 // Quiet returns a context for calls whose waiting Reporting does not report: somebody else

@@ -7,6 +7,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/kms"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/s3"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/secretsmanager"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ssm"
@@ -98,6 +99,7 @@ type (
 	EKSAccess    = eks.Access
 	EKSProvider  = eks.Provider
 
+	Key       = kms.Key
 	Bucket    = s3.Bucket
 	Object    = s3.Object
 	Secret    = secretsmanager.Secret

@@ -28,6 +28,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/kms"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/kubernetes"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/pricing"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/s3"
@@ -56,6 +57,7 @@ type State struct {
 	EC2     ec2.State
 	ELB     elb.State
 	IAM     iam.State
+	KMS     kms.State
 	S3      s3.State
 	Secrets secretsmanager.State
 	SSM     ssm.State
@@ -137,6 +139,7 @@ func open(o Options, s *State) (*AWS, *cloudformation.Service) {
 	secrets := secretsmanager.New(account, &s.Secrets)
 	ssms := ssm.New(account, &s.SSM)
 	cfn := cloudformation.New(account, &s.CloudFormation, iams)
+	kms.New(account, &s.KMS)
 	servicequotas.New(account, ec2s, ekss, elbs)
 	pricing.New(account)
 	tagging.New(account, ec2s, ekss, elbs, s3s, secrets, ssms)

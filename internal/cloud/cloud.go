@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
@@ -36,6 +37,7 @@ type Clients struct {
 	ELB     *elasticloadbalancing.Client   // classic load balancers
 	ELBV2   *elasticloadbalancingv2.Client // network load balancers
 	IAM     *iam.Client
+	KMS     *kms.Client
 	S3      *s3.Client
 	Secrets *secretsmanager.Client
 	SSM     *ssm.Client
@@ -52,8 +54,9 @@ type Clients struct {
 	KMSKey  string       // see Options
 	Lock    *Lock        // checked before every write; nil means no check (tests, single calls)
 
-	tokens      string // seed of the client tokens of this run
-	inherited   string // that of an earlier run whose requests may still arrive; "" if there is none
+	sends       aws.Config // with the middlewares of the clients
+	tokens      string     // seed of the client tokens of this run
+	inherited   string     // that of an earlier run whose requests may still arrive; "" if there is none
 	slots       chan struct{}
 	buckets     *buckets
 	memos       sync.Map // question -> *memo
@@ -107,17 +110,32 @@ func New(cfg aws.Config, cluster string, o Options) *Clients {
 		cfg.Credentials = source{cfg.Credentials}
 	}
 	cfg.APIOptions = append(cfg.APIOptions, c.guard)
+	c.sends = cfg
 	c.EKS = eks.NewFromConfig(cfg)
 	c.EC2, c.ELB, c.ELBV2 = ec2.NewFromConfig(cfg), elasticloadbalancing.NewFromConfig(cfg), elasticloadbalancingv2.NewFromConfig(cfg)
 	c.IAM, c.Secrets, c.SSM = iam.NewFromConfig(cfg), secretsmanager.NewFromConfig(cfg), ssm.NewFromConfig(cfg)
 	c.STS, c.Quotas = sts.NewFromConfig(cfg), servicequotas.NewFromConfig(cfg)
 	c.AutoScaling = autoscaling.NewFromConfig(cfg)
 	c.Pricing = pricing.NewFromConfig(cfg, priceList)
-	c.S3 = s3.NewFromConfig(cfg, func(o *s3.Options) {
+	own := c.In(cfg.Region)
+	c.S3, c.KMS = own.S3, own.KMS
+	return c
+}
+
+// Elsewhere has the clients for resources that are used from another region, or from this one.
+type Elsewhere struct {
+	KMS *kms.Client
+	S3  *s3.Client
+}
+
+// In returns the clients for a region.
+func (c *Clients) In(region string) Elsewhere {
+	cfg := c.sends.Copy()
+	cfg.Region = region
+	return Elsewhere{KMS: kms.NewFromConfig(cfg), S3: s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.UsePathStyle = cfg.BaseEndpoint != nil
 		o.DisableLogOutputChecksumValidationSkipped = true // which does not mean that anything is wrong
-	})
-	return c
+	})}
 }
 
 // wrongClock is the difference from which the clock of this machine is considered wrong.

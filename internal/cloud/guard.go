@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
 
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
@@ -262,12 +260,11 @@ var errNoAnswer = errors.New("no answer within a minute")
 
 // answered sends an attempt, and waits for its answer.
 func (c *Clients) answered(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
+	if transfers(awsmiddleware.GetOperationName(ctx)) {
+		return c.transferred(ctx, in, next)
+	}
 	attempt, cancel := c.Clock.WithTimeout(ctx, answerTimeout, nil)
 	out, md, err = next.HandleFinalize(attempt, in)
-	if o, ok := out.Result.(*s3.GetObjectOutput); ok && err == nil {
-		o.Body = &content{o.Body, cancel} // the attempt ends when the caller has read it
-		return out, md, nil
-	}
 	if err != nil && attempt.Err() != nil && ctx.Err() == nil {
 		err = &smithyhttp.RequestSendError{Err: errNoAnswer} // the SDK repeats it, as it repeats lost connections
 	}
@@ -275,22 +272,10 @@ func (c *Clients) answered(ctx context.Context, in middleware.FinalizeInput, nex
 	return out, md, err
 }
 
-// content is the content of an object, which comes after the answer.
-type content struct {
-	io.ReadCloser
-	cancel context.CancelFunc
-}
-
-// Close implements io.Closer.
-func (c *content) Close() error {
-	defer c.cancel()
-	return c.ReadCloser.Close()
-}
-
 // Reads reports whether an operation only reads. SendCommand does: the commands of this program
-// only read on machines (package runcommand).
+// only read on machines (package runcommand). To encrypt and decrypt with a key changes nothing.
 func Reads(op string) bool {
-	return op == "SendCommand" || slices.ContainsFunc([]string{"Describe", "Get", "List", "Head", "Search", "Lookup", "Simulate", "Decode"}, func(p string) bool {
+	return op == "SendCommand" || slices.ContainsFunc([]string{"Describe", "Get", "List", "Head", "Search", "Lookup", "Simulate", "Decode", "Encrypt", "Decrypt"}, func(p string) bool {
 		return strings.HasPrefix(op, p)
 	})
 }

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
+
+	"filippo.io/age"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
@@ -15,7 +16,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/backup"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
-	"github.com/clusterawsadm/clusterawsadm/internal/files"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
@@ -25,6 +25,7 @@ type BackupKeys struct {
 	Recipients []string // public keys of age: "age1…"
 	Identities string   // file with private keys of age: "AGE-SECRET-KEY-1…"
 	Passphrase string   // file whose first line is a passphrase
+	KMS        []string // keys of AWS KMS: IDs, ARNs, aliases. A backup names its keys, so they are not needed to read it
 }
 
 // ErrNoBackupKey says that a backup cannot be written or read without a key.
@@ -64,25 +65,34 @@ func backupInfo(b *backup.Backup, bytes int64) BackupInfo {
 }
 
 // Backup takes a snapshot of the etcd of a self-managed cluster from a healthy member, checks it,
-// and writes it, encrypted, with the keys of the cluster to a new file.
-func (c *Cluster) Backup(ctx context.Context, file string, keys BackupKeys) (BackupInfo, error) {
-	info, err := c.begin(Options{}).backup(cloud.ReadOnly(ctx), file, keys)
+// and writes it, encrypted, with the keys of the cluster to a new file, or to a new object of S3:
+// "s3://BUCKET/KEY".
+func (c *Cluster) Backup(ctx context.Context, to string, keys BackupKeys) (BackupInfo, error) {
+	info, err := c.begin(Options{}).backup(ctx, to, keys)
 	return info, public(err)
 }
 
-func (r *run) backup(ctx context.Context, file string, keys BackupKeys) (info BackupInfo, err error) {
-	recipients, err := backup.Keys(keys).ForWriting()
-	if err != nil {
-		return info, keyError(err)
+func (r *run) backup(ctx context.Context, to string, keys BackupKeys) (info BackupInfo, err error) {
+	reading := cloud.ReadOnly(ctx)
+	if err := checkNew(reading, r.cloud, to); err != nil {
+		return info, err
 	}
-	b, err := r.takeBackup(ctx)
+	recipients, err := recipientsOf(reading, r.cloud, keys)
+	if err != nil {
+		return info, err
+	}
+	return r.backupFor(ctx, to, recipients)
+}
+
+// backupFor makes a backup for recipients.
+func (r *run) backupFor(ctx context.Context, to string, recipients []age.Recipient) (info BackupInfo, err error) {
+	b, err := r.takeBackup(cloud.ReadOnly(ctx))
 	if err != nil {
 		return info, err
 	}
 	defer b.Snapshot.Close() //nolint:errcheck // a temporary file
-	var written counter
-	err = files.CreateWith(file, files.Private, func(w io.Writer) error { return b.Write(io.MultiWriter(w, &written), recipients) })
-	return backupInfo(b, int64(written)), err
+	bytes, err := store(ctx, r.cloud, to, func(w io.Writer) error { return b.Write(w, recipients) })
+	return backupInfo(b, bytes), err
 }
 
 // CheckBackupKeys returns an error if no backup can be written with keys.
@@ -96,15 +106,6 @@ func keyError(err error) error {
 		return ErrNoBackupKey
 	}
 	return err
-}
-
-// counter counts the bytes that are written to it.
-type counter int64
-
-// Write implements io.Writer.
-func (c *counter) Write(p []byte) (int, error) {
-	*c += counter(len(p))
-	return len(p), nil
 }
 
 // takeBackup takes a snapshot, and collects what belongs to it. The caller closes the snapshot.
@@ -203,33 +204,4 @@ func (r *run) describeControlPlane(ctx context.Context, k *kube.Client, b *backu
 		b.Files[b.About.Encryption] = content
 	}
 	return err
-}
-
-// ReadBackup decrypts a backup, and checks it: that it is complete, and that the snapshot is the
-// one that etcd has sent.
-func ReadBackup(file string, keys BackupKeys) (info BackupInfo, err error) {
-	b, bytes, err := openBackup(file, keys)
-	if err != nil {
-		return info, err
-	}
-	defer b.Snapshot.Close() //nolint:errcheck // a temporary file
-	return backupInfo(b, bytes), nil
-}
-
-func openBackup(file string, keys BackupKeys) (*backup.Backup, int64, error) {
-	identities, err := backup.Keys(keys).ForReading()
-	if err != nil {
-		return nil, 0, keyError(err)
-	}
-	f, err := os.Open(file) //nolint:gosec // the user has named it
-	if err != nil {
-		return nil, 0, err
-	}
-	defer f.Close() //nolint:errcheck // it is only read
-	var read counter
-	b, err := backup.Read(io.TeeReader(f, &read), identities...)
-	if err != nil {
-		return nil, 0, fmt.Errorf("%s: %w", file, err)
-	}
-	return b, int64(read), nil
 }

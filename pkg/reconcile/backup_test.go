@@ -87,7 +87,7 @@ func TestBackup(t *testing.T) {
 		for _, secret := range []string{"PRIVATE KEY", "a value that nobody may read", "/registry/"} {
 			assert.NotContains(t, string(data), secret)
 		}
-		again, err := reconcile.ReadBackup(file, read)
+		again, err := reconcile.ReadBackup(t.Context(), file, read, nil)
 		require.NoError(t, err)
 		assert.Equal(t, info, again)
 		_, err = c.Backup(t.Context(), file, write)
@@ -110,7 +110,7 @@ func TestBackupOfDamagedFile(t *testing.T) {
 		require.NoError(t, err)
 		damaged := func(change func([]byte) []byte) error {
 			require.NoError(t, os.WriteFile(file, change(bytes.Clone(data)), 0o600))
-			_, err := reconcile.ReadBackup(file, read)
+			_, err := reconcile.ReadBackup(t.Context(), file, read, nil)
 			return err
 		}
 		require.NoError(t, damaged(func(b []byte) []byte { return b }))
@@ -120,9 +120,9 @@ func TestBackupOfDamagedFile(t *testing.T) {
 		}
 		_, other := backupKeys(t)
 		require.NoError(t, os.WriteFile(file, data, 0o600))
-		_, err = reconcile.ReadBackup(file, other)
+		_, err = reconcile.ReadBackup(t.Context(), file, other, nil)
 		require.ErrorContains(t, err, "decrypt")
-		_, err = reconcile.ReadBackup(file, reconcile.BackupKeys{})
+		_, err = reconcile.ReadBackup(t.Context(), file, reconcile.BackupKeys{}, nil)
 		require.ErrorIs(t, err, reconcile.ErrNoBackupKey)
 	})
 }
@@ -150,7 +150,7 @@ func TestBackupFails(t *testing.T) {
 				file := filepath.Join(t.TempDir(), "demo.backup")
 				_, err := reconcile.OpenByName(m.Name, reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p)}).Backup(t.Context(), file, write)
 				if err == nil {
-					_, err = reconcile.ReadBackup(file, read)
+					_, err = reconcile.ReadBackup(t.Context(), file, read, nil)
 					require.NoError(t, err)
 				} else {
 					require.NoFileExists(t, file)

@@ -71,7 +71,7 @@ func (r *run) addCost() {
 	if r.estimated == nil {
 		return
 	}
-	report := r.estimated.Finish(r.plan)
+	report := r.estimated.Finish(r.built.Graph, r.plan)
 	r.estimated = nil
 	for _, w := range report.Warnings {
 		r.warn("%s", w)

@@ -69,6 +69,8 @@ type Plan struct {
 	Cost *Cost
 	// Graph has the resources of the cluster, and for each those that it needs.
 	Graph Graph
+	// ReplacesControlPlane says that machines of the control plane are replaced or removed.
+	ReplacesControlPlane bool
 }
 
 // Quota is a limit of the account in Service Quotas.

@@ -43,6 +43,16 @@ func (m *Manifest) Policy() PolicyDocument {
 	return documentOf(permission.Policy(permission.Of(m.cluster)))
 }
 
+// WithBackups adds what backups and restores need: buckets for backups and for Restore.Bucket, and the
+// keys of KMS that encrypt backups, by ID, ARN or alias. The region is that of the keys; "" for all.
+func (d PolicyDocument) WithBackups(region string, buckets, keys []string) PolicyDocument {
+	out := d
+	for _, s := range permission.ForBackups(permission.Scope{Region: region, Backups: buckets, BackupKeys: keys}) {
+		out.Statement = append(slices.Clip(out.Statement), PolicyStatement(s))
+	}
+	return out
+}
+
 // Split returns documents that together allow the same as d: as few as it takes, so that
 // each is small enough for a managed policy of IAM.
 func (d PolicyDocument) Split() (out []PolicyDocument) {

@@ -77,6 +77,9 @@ type Target struct {
 	// Restore is the backup with which Apply makes a new control plane, after all machines of
 	// the one before are gone; nil for none.
 	Restore *Restore
+	// Backup makes Apply back up the cluster before it replaces or removes machines of the control
+	// plane, as in an upgrade; nil: no backup.
+	Backup *BackupFirst
 
 	Owner    string        // the user of the run, for the lock: "ada@laptop pid 4711"
 	LockTTL  time.Duration // when the lock of a dead run expires; 0 is a minute

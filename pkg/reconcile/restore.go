@@ -22,7 +22,7 @@ import (
 
 // Restore says which backup is restored.
 type Restore struct {
-	File string
+	File string // or "s3://BUCKET/KEY"
 	Keys BackupKeys
 	// Bucket is an existing bucket in the region of the cluster, from which the first machine loads
 	// the snapshot, encrypted; "" for the bucket of the manifest.
@@ -44,7 +44,10 @@ func (r *run) openRestore(ctx context.Context) (err error) {
 	if want == nil || r.restore != nil || cloud.IsBrief(ctx) {
 		return nil
 	}
-	b, _, err := openBackup(want.File, want.Keys)
+	b, _, err := openBackup(cloud.ReadOnly(ctx), r.cloud, want.File, want.Keys)
+	if errors.Is(err, ErrNoBackupKey) {
+		err = fmt.Errorf("%s: %w: use --age-key or --passphrase-file", want.File, ErrNoBackupKey)
+	}
 	if err != nil {
 		return &RefusedError{[]error{fmt.Errorf("restore: %w", err)}}
 	}
@@ -81,6 +84,9 @@ func (r *run) checkBackup(ctx context.Context, x *restoring) (err error) {
 	if err := checkVersions(about.Kubernetes, topology.ControlPlaneVersion(m)); err != nil {
 		return err
 	}
+	if err := checkEtcd(about.Etcd, topology.EtcdVersion(m)); err != nil {
+		return err
+	}
 	if err := checkEncryption(x.backup, r.c); err != nil {
 		return err
 	}
@@ -109,6 +115,23 @@ func checkVersions(of, wanted string) error {
 	}
 	if have.Major != want.Major || want.Minor < have.Minor || want.Minor > have.Minor+1 {
 		return fmt.Errorf("the backup is of Kubernetes %s, and the manifest wants %s: restore with the version of the backup, and upgrade then", of, wanted)
+	}
+	return nil
+}
+
+// checkEtcd refuses an etcd that is older than the one of the snapshot: it does not start with its
+// database (mustDetectDowngrade in go.etcd.io/etcd/server/v3/etcdserver/api/membership/downgrade.go).
+func checkEtcd(of, wanted string) error {
+	have, err := semver.ParseTolerant(of)
+	if err != nil {
+		return fmt.Errorf("version of etcd: %w", err)
+	}
+	want, err := semver.ParseTolerant(wanted)
+	if err != nil {
+		return nil //nolint:nilerr // it is not known
+	}
+	if have.Major > want.Major || have.Major == want.Major && have.Minor > want.Minor {
+		return fmt.Errorf("the snapshot is of etcd %s, and the manifest wants %s, which does not start with it: set etcd.local.imageTag of the ClusterConfiguration to the version of the backup or a later one", of, wanted)
 	}
 	return nil
 }

@@ -282,7 +282,7 @@ func (r *run) publicPlan() Plan {
 	}
 	out := planOf(r.plan, time(func(id graph.ID) bool { return busy[id] }), r.quotas)
 	out.Permissions, out.Cost = r.allowed, r.cost
-	out.Graph = graphOf(g)
+	out.Graph, out.ReplacesControlPlane = graphOf(g), !r.deletes && len(r.leavingControlPlane()) > 0
 	return out
 }
 
@@ -312,6 +312,9 @@ func (c *Cluster) Plan(ctx context.Context) (Plan, error) {
 	if err == nil {
 		err = r.preflight(ctx)
 		r.addCost()
+	}
+	if err == nil {
+		_, err = r.prepareBackup(ctx)
 	}
 	return r.publicPlan(), public(err)
 }
@@ -344,11 +347,18 @@ func (c *Cluster) Apply(ctx context.Context, o Options) (Result, error) {
 	if err := r.preflight(ctx); err != nil {
 		return r.result(err)
 	}
+	recipients, err := r.prepareBackup(ctx)
+	if err != nil {
+		return r.result(err)
+	}
 	if err := r.confirmed(o); err != nil {
 		return r.result(err)
 	}
 	if r.plan.Empty() {
 		return r.result(nil)
+	}
+	if err := r.backUpFirst(ctx, recipients); err != nil {
+		return r.result(err)
 	}
 	return r.result(r.apply(ctx))
 }

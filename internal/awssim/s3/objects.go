@@ -23,9 +23,9 @@ import (
 const nullVersion = "null"
 
 func (svc *Service) simulateObjects() {
-	core.On(svc.Account, svc.putObject, "Bucket", "ExpectedBucketOwner", "Key", "Body", "ContentLength", "ContentType", "Metadata", "ServerSideEncryption", "ChecksumAlgorithm", "IfNoneMatch")
-	core.On(svc.Account, svc.getObject, "Bucket", "ExpectedBucketOwner", "Key", "ChecksumMode", "VersionId")
-	core.On(svc.Account, svc.headObject, "Bucket", "ExpectedBucketOwner", "Key", "ChecksumMode", "VersionId")
+	everywhere(svc, svc.putObject, "Bucket", "ExpectedBucketOwner", "Key", "Body", "ContentLength", "ContentType", "Metadata", "ServerSideEncryption", "ChecksumAlgorithm", "IfNoneMatch")
+	everywhere(svc, svc.getObject, "Bucket", "ExpectedBucketOwner", "Key", "ChecksumMode", "VersionId")
+	everywhere(svc, svc.headObject, "Bucket", "ExpectedBucketOwner", "Key", "ChecksumMode", "VersionId")
 	core.On(svc.Account, svc.listObjects, "Bucket", "ExpectedBucketOwner", "Prefix", "Delimiter", "EncodingType", "MaxKeys", "ContinuationToken", "StartAfter")
 	core.On(svc.Account, svc.listVersions, "Bucket", "ExpectedBucketOwner", "Prefix", "MaxKeys", "KeyMarker", "VersionIdMarker")
 	core.On(svc.Account, svc.deleteObject, "Bucket", "ExpectedBucketOwner", "Key", "VersionId")
@@ -105,7 +105,7 @@ func (svc *Service) headObject(in *s3.HeadObjectInput) (*s3.HeadObjectOutput, er
 		return nil, &types.NotFound{Message: aws.String("Not Found")}
 	}
 	if err != nil {
-		return nil, core.Fail("Forbidden", "Forbidden") // a HEAD response has no body
+		return nil, headless(err)
 	}
 	return &s3.HeadObjectOutput{
 		ContentLength: aws.Int64(int64(len(o.Body))), ContentType: aws.String(o.ContentType), ETag: aws.String(o.ETag),

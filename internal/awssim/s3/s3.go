@@ -2,14 +2,20 @@ package s3
 
 import (
 	"cmp"
+	"context"
+	"errors"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
@@ -22,6 +28,7 @@ type State struct {
 // Bucket is a bucket without versioning.
 type Bucket struct {
 	Name    string
+	Region  string `json:",omitempty"` // "": that of the account
 	Tags    map[string]string
 	Policy  string
 	Rules   []LifecycleRule
@@ -46,7 +53,7 @@ type Object struct {
 
 func (svc *Service) simulate() {
 	core.On(svc.Account, svc.createBucket, "Bucket", "CreateBucketConfiguration", "ObjectOwnership")
-	core.On(svc.Account, svc.headBucket, "Bucket", "ExpectedBucketOwner")
+	everywhere(svc, svc.headBucket, "Bucket", "ExpectedBucketOwner")
 	core.On(svc.Account, svc.getBucketLocation, "Bucket", "ExpectedBucketOwner")
 	core.On(svc.Account, svc.putBucketTagging, "Bucket", "ExpectedBucketOwner", "Tagging", "ChecksumAlgorithm")
 	core.On(svc.Account, svc.getBucketTagging, "Bucket", "ExpectedBucketOwner")
@@ -72,8 +79,32 @@ func (svc *Service) bucket(name, owner *string) (*Bucket, error) {
 	case !ok:
 		return nil, &types.NoSuchBucket{Message: aws.String("The specified bucket does not exist")}
 	}
+	if region := cmp.Or(b.Region, svc.Region); region != svc.endpoint() {
+		return nil, redirect(region, "PermanentRedirect", "The bucket you are attempting to access must be addressed using the specified endpoint. Please send all future requests to this endpoint.")
+	}
 	svc.expire(b)
 	return b, nil
+}
+
+// redirect is the answer of an endpoint of another region than that of the bucket
+// (https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html#ErrorCodeList).
+func redirect(region, code, message string) error {
+	return &smithyhttp.ResponseError{
+		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusMovedPermanently, Header: http.Header{"X-Amz-Bucket-Region": {region}}}},
+		Err:      &smithy.GenericAPIError{Code: code, Message: message, Fault: smithy.FaultClient},
+	}
+}
+
+// endpoint returns the region of the endpoint that handles the call.
+func (svc *Service) endpoint() string { return cmp.Or(svc.asked, svc.Region) }
+
+// everywhere registers an operation on buckets of every region.
+func everywhere[In, Out any](svc *Service, answer func(*In) (*Out, error), fields ...string) {
+	core.OnEverywhere(svc.Account, func(ctx context.Context, in *In) (*Out, error) {
+		svc.asked = awsmiddleware.GetRegion(ctx) // the account is locked
+		defer func() { svc.asked = "" }()
+		return answer(in)
+	}, fields...)
 }
 
 // expire deletes the expired objects of a bucket.
@@ -133,7 +164,11 @@ func (svc *Service) createBucket(in *s3.CreateBucketInput) (*s3.CreateBucketOutp
 	if len(svc.state.Buckets) >= 10_000 {
 		return nil, core.Fail("TooManyBuckets", "you have attempted to create more buckets than allowed")
 	}
-	svc.state.Buckets[name] = &Bucket{Name: name, Tags: map[string]string{}, Objects: map[string]*Object{}, Born: svc.Now()}
+	region := ""
+	if c := in.CreateBucketConfiguration; c != nil && string(c.LocationConstraint) != svc.Region {
+		region = string(c.LocationConstraint)
+	}
+	svc.state.Buckets[name] = &Bucket{Name: name, Region: region, Tags: map[string]string{}, Objects: map[string]*Object{}, Born: svc.Now()}
 	return out, nil
 }
 
@@ -152,8 +187,8 @@ func (svc *Service) checkLocation(c *types.CreateBucketConfiguration) error {
 		return nil
 	case svc.Region == "us-east-1" && location == "us-east-1":
 		return core.Fail("InvalidLocationConstraint", "the specified location-constraint is not valid")
-	case svc.Region == "us-east-1":
-		return core.NotSimulated("a bucket in another region, %s,", location)
+	case svc.Region == "us-east-1": // its endpoint creates buckets in every region
+		return nil
 	}
 	return core.Fail("IllegalLocationConstraintException", "the %s location constraint is incompatible for the region specific endpoint this request was sent to", cmp.Or(location, "unspecified"))
 }
@@ -166,9 +201,19 @@ func (svc *Service) headBucket(in *s3.HeadBucketInput) (*s3.HeadBucketOutput, er
 		return nil, &types.NotFound{Message: aws.String("Not Found")}
 	}
 	if _, err := svc.bucket(in.Bucket, in.ExpectedBucketOwner); err != nil {
-		return nil, core.Fail("Forbidden", "Forbidden") // a HEAD response has no body
+		return nil, headless(err)
 	}
-	return &s3.HeadBucketOutput{BucketRegion: aws.String(svc.Region), AccessPointAlias: aws.Bool(false)}, nil
+	return &s3.HeadBucketOutput{BucketRegion: aws.String(svc.endpoint()), AccessPointAlias: aws.Bool(false)}, nil
+}
+
+// headless is an error in the answer to a HEAD request, which has no body with a code: the SDK takes the
+// text of the status.
+func headless(err error) error {
+	var answer *smithyhttp.ResponseError
+	if errors.As(err, &answer) {
+		return redirect(answer.Response.Header.Get("X-Amz-Bucket-Region"), "MovedPermanently", "Moved Permanently")
+	}
+	return core.Fail("Forbidden", "Forbidden")
 }
 
 func (svc *Service) getBucketLocation(in *s3.GetBucketLocationInput) (*s3.GetBucketLocationOutput, error) {

@@ -11,6 +11,7 @@ type Service struct {
 	*core.Account
 	state *State
 	iam   *iam.Service
+	asked string // region of the endpoint of the call that is handled; "": that of the account
 }
 
 // New registers the operations of S3.

@@ -32,6 +32,10 @@ func (c *call) refuse(w http.ResponseWriter, err error) {
 		api = &smithy.GenericAPIError{Code: notSimulated, Message: strings.ReplaceAll(err.Error(), "awssim: ", ""), Fault: smithy.FaultServer}
 	}
 	c.head(w)
+	var response *smithyhttp.ResponseError
+	if errors.As(err, &response) && response.Response != nil {
+		maps.Copy(w.Header(), response.Response.Header)
+	}
 	status := c.status(err, api)
 	switch x := (&printer{}); c.protocol() {
 	case "json", "rest-json":

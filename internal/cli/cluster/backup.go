@@ -38,25 +38,32 @@ database. The command changes nothing in the cluster.
 
 Everybody with the file and its key has full control of the cluster, so the file is
 always encrypted: for public keys of age (https://age-encryption.org), which 'age-keygen'
-makes, or with a passphrase. It is an age file, which the program age decrypts, too.
+makes, with keys of AWS KMS, or with a passphrase. It is an age file, which the program
+age decrypts, too.
+
+With --to s3://BUCKET/KEY, the backup is an object, in any region and account; it is
+never overwritten. If the name ends with '/', NAME-TIME.backup is added.
 
 If the API server encrypts Secrets with a file of the manifest, use -f: the backup then
 has that file. With NAME alone, keep the file: without it, nobody can read the Secrets.
 
 Data in volumes is not in etcd. The etcd of an EKS cluster is backed up by AWS.
 
-With --verify, the command checks a backup that exists, without an account.`,
+With --verify, the command checks a backup that exists. It needs an account only for a
+backup in S3 or a key of KMS.`,
 		Example: `  clusterawsadm cluster backup demo --recipient age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kudyq4dtsyzz4av
   clusterawsadm cluster backup -f demo.yaml --to demo.backup --passphrase-file passphrase.txt -o json
+  clusterawsadm cluster backup demo --to s3://my-bucket/demo/ --kms-key alias/backups
   clusterawsadm cluster backup --verify demo.backup --age-key key.txt`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	f.addManifest(cmd)
 	output(cmd, &o.output, "text", "json", "yaml")
-	cmd.Flags().StringVar(&o.to, "to", "", "`FILE` to write, which must not exist (default NAME-TIME.backup)")
-	cmd.Flags().StringVar(&o.verify, "verify", "", "check the backup in `FILE`, and do nothing else")
+	cmd.Flags().StringVar(&o.to, "to", "", "`FILE` to write, which must not exist, or s3://BUCKET/KEY (default NAME-TIME.backup)")
+	cmd.Flags().StringVar(&o.verify, "verify", "", "check the backup in `FILE`, or s3://BUCKET/KEY, and do nothing else")
 	addRecipients(cmd, &o.keys)
+	cmd.Flags().StringArrayVar(&o.keys.KMS, "kms-key", nil, "ID, ARN or alias of the KMS `KEY` with which the backup is encrypted; you need kms:Encrypt for it, and kms:Decrypt to read the backup; can be repeated")
 	addAgeKey(cmd, &o.keys)
 	addPassphrase(cmd, &o.keys)
 	return cmd
@@ -79,10 +86,10 @@ func addPassphrase(cmd *cobra.Command, k *reconcile.BackupKeys) {
 
 func (o *backupOptions) run(ctx context.Context, args []string) (err error) {
 	if o.verify != "" {
-		return o.check(args)
+		return o.check(ctx, args)
 	}
-	if len(o.keys.Recipients) == 0 && o.keys.Passphrase == "" {
-		return env.Usagef("%w: use --recipient with a public key of age, or --passphrase-file", reconcile.ErrNoBackupKey)
+	if len(o.keys.Recipients)+len(o.keys.KMS) == 0 && o.keys.Passphrase == "" {
+		return env.Usagef("%w: use --recipient with a public key of age, --kms-key, or --passphrase-file", reconcile.ErrNoBackupKey)
 	}
 	if o.keys.Identities != "" {
 		return env.Usagef("--age-key decrypts a backup: use it with --verify, and --recipient for a new backup")
@@ -95,9 +102,15 @@ func (o *backupOptions) run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	defer s.Close(&err)
-	file := cmp.Or(o.to, fmt.Sprintf("%s-%s.backup", c.Name, s.Clock.Now().UTC().Format("20060102T150405Z")))
-	if err := checkNew("to", file); err != nil {
-		return err
+	made := fmt.Sprintf("%s-%s.backup", c.Name, s.Clock.Now().UTC().Format("20060102T150405Z"))
+	file := cmp.Or(o.to, made)
+	if reconcile.BackupInS3(file) && strings.HasSuffix(file, "/") {
+		file += made
+	}
+	if !reconcile.BackupInS3(file) {
+		if err := checkNew("to", file); err != nil {
+			return err
+		}
 	}
 	info, err := c.Backup(ctx, file, o.keys)
 	if err != nil {
@@ -107,11 +120,20 @@ func (o *backupOptions) run(ctx context.Context, args []string) (err error) {
 }
 
 // check checks a backup that exists.
-func (o *backupOptions) check(args []string) error {
-	if len(args) > 0 || len(o.files) > 0 || o.to != "" || len(o.keys.Recipients) > 0 {
+func (o *backupOptions) check(ctx context.Context, args []string) (err error) {
+	if len(args) > 0 || len(o.files) > 0 || o.to != "" || len(o.keys.Recipients)+len(o.keys.KMS) > 0 {
 		return env.Usagef("--verify checks a file: use it with --age-key or --passphrase-file only")
 	}
-	info, err := reconcile.ReadBackup(o.verify, o.keys)
+	var target *reconcile.Target
+	if reconcile.BackupInS3(o.verify) || o.keys.Identities == "" && o.keys.Passphrase == "" {
+		s, opened := o.open(ctx, o.Region)
+		if opened != nil {
+			return opened
+		}
+		defer s.Close(&err)
+		target = &s.target
+	}
+	info, err := reconcile.ReadBackup(ctx, o.verify, o.keys, target)
 	if errors.Is(err, reconcile.ErrNoBackupKey) {
 		return env.Usagef("%w: use --age-key or --passphrase-file", err)
 	}

@@ -116,6 +116,8 @@ type flags struct {
 	networkFirst bool   // the value of --network-first
 	kmsKey       string // the value of --kms-key
 	restore      reconcile.Restore
+	backup       reconcile.BackupFirst
+	recipients   []string // of it
 
 	digest string         // of the manifest, its variables and what else is applied
 	eks    bool           // the manifest has EKS run the control plane
@@ -189,22 +191,49 @@ func oneName(cmd *cobra.Command, args []string) error {
 
 // addRestore adds the flags of a run that restores a backup.
 func (f *flags) addRestore(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.restore.File, "restore", "", "if all machines of the control plane are gone, begin with the backup in `FILE`; needs --age-key or --passphrase-file")
+	cmd.Flags().StringVar(&f.restore.File, "restore", "", "if all machines of the control plane are gone, begin with the backup in `FILE`, or s3://BUCKET/KEY; needs --age-key or --passphrase-file, unless a key of KMS encrypts it")
 	cmd.Flags().StringVar(&f.restore.Bucket, "restore-bucket", "", "existing `BUCKET` from which the first machine loads the snapshot, encrypted, with --restore (default: that of the manifest)")
 	addAgeKey(cmd, &f.restore.Keys)
 	addPassphrase(cmd, &f.restore.Keys)
 }
 
-// checkRestore returns an error for flags of a restore that do not fit together.
-func (f *flags) checkRestore() error {
+// addBackup adds the flags of a run that backs up the cluster first.
+func (f *flags) addBackup(cmd *cobra.Command) {
+	p := cmd.Flags()
+	p.StringVar(&f.backup.To, "backup", "", "if machines of the control plane are replaced, back up the cluster first to `FILE`, which must not exist, or s3://BUCKET/KEY; needs --backup-recipient")
+	p.StringArrayVar(&f.recipients, "backup-recipient", nil, "`KEY` for which --backup encrypts: a public key of age, or the ARN or alias of a KMS key; can be repeated")
+}
+
+// checkBackup returns an error for flags of backups and restores that do not fit together.
+func (f *flags) checkBackup() error {
 	r := f.restore
 	switch {
 	case r.File == "" && r.Bucket+r.Keys.Identities+r.Keys.Passphrase != "":
 		return env.Usagef("--restore-bucket, --age-key and --passphrase-file belong to --restore")
-	case r.File != "" && r.Keys.Identities == "" && r.Keys.Passphrase == "":
-		return env.Usagef("--restore: %w: use --age-key or --passphrase-file", reconcile.ErrNoBackupKey)
+	case f.backup.To == "" && len(f.recipients) > 0:
+		return env.Usagef("--backup-recipient belongs to --backup")
+	case f.backup.To == "":
+		return nil
+	case r.File != "" || f.newEtcd != "":
+		return env.Usagef("--backup needs a control plane that runs: --restore and --new-etcd are for one that is lost")
+	case len(f.recipients) == 0:
+		return env.Usagef("--backup: %w: use --backup-recipient with a public key of age or a KMS key", reconcile.ErrNoBackupKey)
 	}
-	return nil
+	f.backup.Keys = reconcile.BackupKeys{}
+	for _, key := range f.recipients {
+		if strings.HasPrefix(key, "arn:") || strings.HasPrefix(key, "alias/") {
+			f.backup.Keys.KMS = append(f.backup.Keys.KMS, key)
+		} else {
+			f.backup.Keys.Recipients = append(f.backup.Keys.Recipients, key)
+		}
+	}
+	if err := reconcile.CheckBackupKeys(f.backup.Keys); err != nil {
+		return &env.UsageError{Err: err}
+	}
+	if reconcile.BackupInS3(f.backup.To) {
+		return nil
+	}
+	return checkNew("backup", f.backup.To)
 }
 
 // addObjects adds the flags for Kubernetes objects that are not in the manifest.

@@ -35,12 +35,16 @@ a new control plane from a backup that 'cluster backup' has written: etcd begins
 snapshot, and the keys are those of the backup, so workers reconnect. A run that is
 stopped continues the restore, also without --restore.
 
+With --backup, a run that replaces machines of the control plane, as an upgrade does,
+first backs up etcd and the keys of the cluster. If the backup fails, it changes nothing.
+
 With the file of a plan that 'cluster plan --out' has written, the command carries out
 that plan without asking. If it does not apply any more, the command changes nothing,
 and says what has changed.`,
 		Example: `  clusterawsadm cluster create -f demo.yaml
   clusterawsadm cluster create demo.plan
   clusterawsadm cluster create -f demo.yaml --restore demo.backup --age-key key.txt --restore-bucket my-bucket
+  clusterawsadm cluster create -f demo.yaml --backup s3://my-bucket/before-upgrade --backup-recipient alias/backups
   clusterawsadm cluster create -f demo.yaml --set KUBERNETES_VERSION=v1.34.2 --yes`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -61,6 +65,7 @@ and says what has changed.`,
 	o.addNetworkFirst(cmd)
 	o.addNewEtcd(cmd)
 	o.addKMSKey(cmd)
+	o.addBackup(cmd)
 	o.addRestore(cmd)
 	o.addCost(cmd)
 	f.addObjects(cmd)

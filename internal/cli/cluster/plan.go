@@ -57,6 +57,7 @@ secret: 'create' needs the same manifest, and the same values of --set.`,
 	o.addNetworkFirst(cmd)
 	o.addNewEtcd(cmd)
 	o.addKMSKey(cmd)
+	o.addBackup(cmd)
 	o.addRestore(cmd)
 	o.addCost(cmd)
 	f.addObjects(cmd)

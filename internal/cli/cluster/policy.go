@@ -17,6 +17,8 @@ type policyOptions struct {
 	output choice
 	kind   choice
 	split  bool
+
+	buckets, keys []string // of backups
 }
 
 func newPolicy(f *flags) *cobra.Command {
@@ -28,6 +30,9 @@ func newPolicy(f *flags) *cobra.Command {
 that they call. With a manifest the policy is limited to that cluster: to its
 region, its buckets, the roles of its machines and its identities. AWS is not
 called.
+
+Backups in S3 and with keys of KMS, and --restore-bucket, need more: name the buckets
+with --backup-bucket and the keys with --backup-kms-key.
 
 A managed policy of IAM has at most 6,144 characters, and white space does not
 count. With --split, the command prints as many policies as it takes, each on a
@@ -54,6 +59,8 @@ policies of a role may have 10,240 characters in total, those of a user 2,048.`,
 	o.kind = choice{value: "any", of: []string{"any", string(reconcile.SelfManaged), string(reconcile.EKS)}}
 	cmd.Flags().Var(&o.kind, "kind", "who runs the control plane, without a manifest: "+strings.Join(o.kind.of, ", "))
 	complete(cmd, "kind", o.kind.of)
+	cmd.Flags().StringArrayVar(&o.buckets, "backup-bucket", nil, "add what backups and restores need in the `BUCKET` of --to s3://… or --restore-bucket; can be repeated")
+	cmd.Flags().StringArrayVar(&o.keys, "backup-kms-key", nil, "add what backups and restores need for the KMS `KEY`: an ARN or ID; an alias allows all keys of the region; can be repeated")
 	cmd.Flags().BoolVar(&o.split, "split", false, "print policies that fit IAM's limit for managed policies, one on each line")
 	return cmd
 }
@@ -85,6 +92,11 @@ func (o *policyOptions) lines(policies []reconcile.PolicyDocument) error {
 
 // policy returns the policy for the manifest, or for the flags without one.
 func (o *policyOptions) policy(ctx context.Context) (reconcile.PolicyDocument, error) {
+	of, region := reconcile.ControlPlane(o.kind.value), o.Region
+	if o.kind.value == "any" {
+		of = reconcile.AnyControlPlane
+	}
+	policy := reconcile.Policy(region, of)
 	if len(o.files) > 0 {
 		m, err := o.load(ctx)
 		if err != nil {
@@ -93,10 +105,7 @@ func (o *policyOptions) policy(ctx context.Context) (reconcile.PolicyDocument, e
 		if m.Summary().AssumesRole {
 			o.Env.Story("note: the identity of the manifest needs this policy; the caller needs only sts:AssumeRole on it")
 		}
-		return m.Policy(), nil
+		policy, region = m.Policy(), m.Region()
 	}
-	if o.kind.value == "any" {
-		return reconcile.Policy(o.Region, reconcile.AnyControlPlane), nil
-	}
-	return reconcile.Policy(o.Region, reconcile.ControlPlane(o.kind.value)), nil
+	return policy.WithBackups(region, o.buckets, o.keys), nil
 }

@@ -165,7 +165,7 @@ func (f *flags) notFound(name, region string) error {
 
 // wanted opens the cluster of the manifest.
 func (f *flags) wanted(ctx context.Context) (*reconcile.Cluster, *session, error) {
-	if err := f.checkRestore(); err != nil {
+	if err := f.checkBackup(); err != nil {
 		return nil, nil, err
 	}
 	m, err := f.load(ctx)
@@ -190,6 +190,9 @@ func (f *flags) wanted(ctx context.Context) (*reconcile.Cluster, *session, error
 	s.target.Cost = f.cost.value == "on"
 	if f.restore.File != "" {
 		s.target.Restore = &f.restore
+	}
+	if f.backup.To != "" {
+		s.target.Backup = &f.backup
 	}
 	return reconcile.Open(m, s.target), s, nil
 }

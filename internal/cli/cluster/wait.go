@@ -85,18 +85,21 @@ func lacking(m *reconcile.Manifest) string {
 }
 
 // notes are remarks about what a plan leads to.
-func (f *flags) notes(p reconcile.Plan) []string {
+func (f *flags) notes(p reconcile.Plan) (notes []string) {
+	if p.ReplacesControlPlane && f.backup.To == "" {
+		notes = append(notes, "Machines of the control plane are replaced: --backup FILE backs up etcd and the keys of the cluster first.")
+	}
 	starts := slices.ContainsFunc(p.Steps, func(s reconcile.Step) bool { return s.Resource == "api-server" && s.Action == reconcile.Await })
 	replaces := slices.ContainsFunc(p.Steps, func(s reconcile.Step) bool { return s.ReplacedBy != "" }) && slices.ContainsFunc(p.Steps, awaitsReadyNode)
 	switch {
 	case f.lacking == "":
-		return nil
+		return notes
 	case starts:
-		return []string{"Nodes will not become ready: " + f.lacking + "."}
+		return append(notes, "Nodes will not become ready: "+f.lacking+".")
 	case replaces: // somebody may have installed it
-		return []string{"Old machines leave when the Nodes of the new ones are ready: " + f.lacking + ", if that was not done."}
+		return append(notes, "Old machines leave when the Nodes of the new ones are ready: "+f.lacking+", if that was not done.")
 	}
-	return nil
+	return notes
 }
 
 // awaitsReadyNode reports whether a step waits until a Node is ready.

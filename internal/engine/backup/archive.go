@@ -21,6 +21,7 @@ import (
 	"filippo.io/age"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/etcd"
+	"github.com/clusterawsadm/clusterawsadm/internal/files"
 )
 
 // About describes a backup. It has no secrets.
@@ -45,7 +46,7 @@ type Backup struct {
 	About    About
 	PKI      map[string][]byte // keys of the cluster, by the names that boot.PKI.Marshal gives them
 	Files    map[string][]byte // other files that a control plane needs, by their path on the machines
-	Snapshot *etcd.File        // the database
+	Snapshot *files.Temporary  // the database
 }
 
 // format is the version of the archive.
@@ -133,7 +134,7 @@ func Read(r io.Reader, identities ...age.Identity) (_ *Backup, err error) {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	b := &Backup{PKI: map[string][]byte{}, Files: map[string][]byte{}}
-	if b.Snapshot, err = etcd.NewFile(); err != nil {
+	if b.Snapshot, err = files.NewTemporary(); err != nil {
 		return nil, err
 	}
 	defer func() {

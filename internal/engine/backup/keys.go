@@ -15,12 +15,13 @@ type Keys struct {
 	Recipients []string // public keys: "age1…"
 	Identities string   // file with private keys: "AGE-SECRET-KEY-1…"
 	Passphrase string   // file with a passphrase
+	KMS        []string // keys of KMS, by ID, ARN or alias; the caller makes their recipients
 }
 
 // ErrNoKey says that there is no key.
 var ErrNoKey = errors.New("no key")
 
-// ForWriting returns the recipients of a backup.
+// ForWriting returns the recipients of a backup, without those for keys of KMS.
 func (k Keys) ForWriting() (all []age.Recipient, err error) {
 	if len(k.Recipients) > 0 {
 		if all, err = age.ParseRecipients(strings.NewReader(strings.Join(k.Recipients, "\n"))); err != nil {
@@ -28,12 +29,12 @@ func (k Keys) ForWriting() (all []age.Recipient, err error) {
 		}
 	}
 	if k.Passphrase == "" {
-		if len(all) == 0 {
+		if len(all)+len(k.KMS) == 0 {
 			return nil, ErrNoKey
 		}
 		return all, nil
 	}
-	if len(all) > 0 {
+	if len(all)+len(k.KMS) > 0 {
 		return nil, errors.New("a file with a passphrase has no other recipients: use one of the two") // age's rule
 	}
 	word, err := readPassphrase(k.Passphrase)
@@ -44,7 +45,7 @@ func (k Keys) ForWriting() (all []age.Recipient, err error) {
 	return []age.Recipient{r}, err
 }
 
-// ForReading returns the identities that may decrypt a backup.
+// ForReading returns the identities that may decrypt a backup, without those of KMS; nil for none.
 func (k Keys) ForReading() (all []age.Identity, err error) {
 	if k.Identities != "" {
 		data, err := os.ReadFile(k.Identities)
@@ -65,9 +66,6 @@ func (k Keys) ForReading() (all []age.Identity, err error) {
 			return nil, err
 		}
 		all = append(all, i)
-	}
-	if len(all) == 0 {
-		return nil, ErrNoKey
 	}
 	return all, nil
 }

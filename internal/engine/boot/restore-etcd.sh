@@ -23,7 +23,7 @@ flag() {
 
 clean() {
   [ -z "$pid" ] || kill "$pid" 2>/dev/null || true
-  ! mountpoint -q "$work/image" || ctr --namespace k8s.io images unmount "$work/image" || umount "$work/image" || true
+  ! mountpoint -q "$work/image" || ctr --namespace k8s.io images unmount --rm "$work/image" || umount "$work/image" || true
   rm -rf "$work"
 }
 trap clean EXIT
@@ -55,7 +55,9 @@ rm -f "$work/sealed"
 echo "$SHA256  $work/db" | sha256sum --check --status || fail "the snapshot is damaged"
 
 # The image of etcd has no shell: its program runs outside of it.
-ctr --namespace k8s.io images list -q | grep -qxF "$image" || kubeadm config images pull --config "$config"
+# The list goes through a file: grep would end before ctr has written all of it, and the pipe would fail.
+ctr --namespace k8s.io images list -q >"$work/images"
+grep -qxF "$image" "$work/images" || kubeadm config images pull --config "$config"
 ctr --namespace k8s.io images mount "$image" "$work/image"
 etcd=$work/image/usr/local/bin/etcd
 

@@ -58,8 +58,9 @@ func (e *Estimate) Stop() {
 }
 
 // Finish returns what the resources of a plan cost. It waits for prices for a few seconds at
-// most.
-func (e *Estimate) Finish(p graph.Plan) Report {
+// most. The graph is that of the plan: it may have been built again since Begin.
+func (e *Estimate) Finish(g *graph.Graph, p graph.Plan) Report {
+	e.g = g
 	stop := e.limit()
 	defer func() {
 		stop()

@@ -22,6 +22,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/files"
 )
 
 // programs are the releases of the real etcd on this machine: those that "make lab" has built, and
@@ -167,7 +169,7 @@ func TestRealEtcd(t *testing.T) {
 			names, err := c.Members(t.Context())
 			require.NoError(t, err)
 			assert.Equal(t, []string{"node"}, names)
-			f, err := NewFile()
+			f, err := files.NewTemporary()
 			require.NoError(t, err)
 			defer f.Close() //nolint:errcheck // a test
 			require.NoError(t, c.Snapshot(t.Context(), f))

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/files"
 )
 
 // machine runs the script in place of a machine: with folders and a network of its own, the real
@@ -69,7 +71,7 @@ func TestScript(t *testing.T) {
 	s := newServer(t)
 	c := s.start(t, program)
 	put(t, c, "/registry/a", "kept")
-	f, err := NewFile()
+	f, err := files.NewTemporary()
 	require.NoError(t, err)
 	defer f.Close() //nolint:errcheck // a test
 	require.NoError(t, c.Snapshot(t.Context(), f))

@@ -12,6 +12,8 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/files"
 )
 
 // Info describes a snapshot, with the values that "etcdutl snapshot status" prints.
@@ -42,7 +44,7 @@ var errDamaged = errors.New("the snapshot is damaged")
 
 // Check checks a snapshot: the SHA-256 that etcd has appended, which is then removed, and the pages
 // and the keys of the database.
-func Check(f *File) (info Info, err error) {
+func Check(f *files.Temporary) (info Info, err error) {
 	_, size, err := trailer(f)
 	if err != nil {
 		return info, err
@@ -54,7 +56,7 @@ func Check(f *File) (info Info, err error) {
 }
 
 // Read reads the pages and the keys of a database.
-func Read(f *File) (info Info, err error) {
+func Read(f *files.Temporary) (info Info, err error) {
 	if info.Size, err = f.Seek(0, io.SeekEnd); err != nil {
 		return info, err
 	}
@@ -76,7 +78,7 @@ func Read(f *File) (info Info, err error) {
 }
 
 // trailer compares the SHA-256 at the end of a snapshot with what is before it.
-func trailer(f *File) (sum string, size int64, err error) {
+func trailer(f *files.Temporary) (sum string, size int64, err error) {
 	if size, err = f.Seek(0, io.SeekEnd); err != nil {
 		return "", 0, err
 	}
@@ -148,13 +150,13 @@ func keyOf(value []byte) (string, error) {
 	return "", nil
 }
 
-func open(f *File, readOnly bool) (*bolt.DB, error) {
-	return bolt.Open(f.path, 0o600, &bolt.Options{ReadOnly: readOnly, NoFreelistSync: true, FreelistType: bolt.FreelistMapType})
+func open(f *files.Temporary, readOnly bool) (*bolt.DB, error) {
+	return bolt.Open(f.Path(), 0o600, &bolt.Options{ReadOnly: readOnly, NoFreelistSync: true, FreelistType: bolt.FreelistMapType})
 }
 
 // view reads a database. It returns a panic as an error, because bbolt panics on some damaged
 // files.
-func view(f *File, read func(*bolt.Tx) error) (err error) {
+func view(f *files.Temporary, read func(*bolt.Tx) error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%w: %v", errDamaged, r)
@@ -177,7 +179,7 @@ const bump = 1_000_000_000
 // Prepare makes the database of a snapshot one that another, new etcd can start with: like
 // "etcdutl snapshot restore --bump-revision --mark-compacted", it removes the members and the
 // position in their log, raises the revision, and marks all earlier ones as compacted.
-func Prepare(f *File, info Info) error {
+func Prepare(f *files.Temporary, info Info) error {
 	db, err := open(f, false)
 	if err != nil {
 		return err
@@ -229,7 +231,7 @@ func revisionBytes(revision int64, separator byte) []byte {
 }
 
 // SHA256 returns the SHA-256 of a file, in hexadecimal.
-func SHA256(f *File) (string, error) {
+func SHA256(f *files.Temporary) (string, error) {
 	hash := sha256.New()
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return "", err

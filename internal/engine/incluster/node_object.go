@@ -80,7 +80,8 @@ func (n *NodeObjects) names(ctx context.Context, c *cloud.Clients, all *NodeList
 		return nil, err
 	}
 	if n.Lost {
-		return withoutInstance(ctx, c, all)
+		out, err := withoutInstance(ctx, c, all)
+		return append(out, withoutMachine(all, machines)...), err
 	}
 	for _, s := range all.list {
 		if m := machines.ByID[s.Retired]; s.Retired != "" && (m == nil || m.IsTerminating()) {
@@ -128,4 +129,17 @@ func withoutInstance(ctx context.Context, c *cloud.Clients, all *NodeList) (out 
 		}
 	}
 	return out, nil
+}
+
+// withoutMachine returns the Nodes of the control plane that no cloud controller manager has given an
+// instance, and that are those of no machine.
+func withoutMachine(all *NodeList, machines *ec2.Inventory) (out []string) {
+	for _, s := range all.list {
+		_, control := s.Labels[controlPlaneLabel]
+		is := func(m *ec2.InstanceState) bool { return !m.IsTerminating() && all.Of(*m) == s }
+		if control && s.Instance() == "" && !slices.ContainsFunc(slices.Collect(maps.Values(machines.ByID)), is) {
+			out = append(out, s.Name)
+		}
+	}
+	return out
 }

@@ -10,16 +10,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/etcd"
+	"github.com/clusterawsadm/clusterawsadm/internal/files"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
 // Snapshot is a snapshot of etcd that was checked.
 type Snapshot struct {
-	File    *etcd.File // the database; the caller closes it
+	File    *files.Temporary // the database; the caller closes it
 	Info    etcd.Info
 	Version string   // of etcd
 	Member  string   // that it is of: the name of its Node
@@ -30,41 +30,6 @@ const etcdPort = 2379
 
 // snapshotIdle is how long etcd may send nothing.
 const snapshotIdle = time.Minute
-
-// idle ends a context when nothing was written to it for a while.
-type idle struct {
-	clock  *clock.Clock
-	ctx    context.Context //nolint:containedctx // it is what this ends
-	cancel context.CancelCauseFunc
-	armed  time.Time
-	disarm func()
-}
-
-func watch(ctx context.Context, c *clock.Clock) (context.Context, *idle) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	i := &idle{clock: c, ctx: ctx, cancel: cancel}
-	i.arm()
-	return ctx, i
-}
-
-func (i *idle) arm() {
-	i.armed = i.clock.Now()
-	i.disarm = i.clock.AfterFunc(i.ctx, snapshotIdle, func() { i.cancel(fmt.Errorf("etcd has sent nothing for %s", snapshotIdle)) })
-}
-
-func (i *idle) stop() {
-	i.disarm()
-	i.cancel(nil)
-}
-
-// Write implements io.Writer.
-func (i *idle) Write(p []byte) (int, error) {
-	if i.clock.Since(i.armed) > snapshotIdle/10 {
-		i.disarm()
-		i.arm()
-	}
-	return len(p), nil
-}
 
 // The tries to take a snapshot: a load balancer sends to a lost machine for a while.
 const (
@@ -118,8 +83,8 @@ func snapshotOf(ctx context.Context, c *cloud.Clients, k *kube.Client, keys *boo
 		return k.Forward(context.WithoutCancel(ctx), pod.Namespace, pod.Name, etcdPort)
 	}, config)
 	defer member.Close()
-	ctx, idle := watch(ctx, c.Clock)
-	defer idle.stop()
+	ctx, progress := c.Clock.Watch(ctx, snapshotIdle, fmt.Errorf("etcd has sent nothing for %s", snapshotIdle))
+	defer progress.Stop()
 	status, err := member.Status(ctx)
 	switch {
 	case err != nil:
@@ -131,10 +96,10 @@ func snapshotOf(ctx context.Context, c *cloud.Clients, k *kube.Client, keys *boo
 	if s.Members, err = member.Members(ctx); err != nil {
 		return nil, err
 	}
-	if s.File, err = etcd.NewFile(); err != nil {
+	if s.File, err = files.NewTemporary(); err != nil {
 		return nil, err
 	}
-	if err = member.Snapshot(ctx, io.MultiWriter(s.File, idle)); err == nil {
+	if err = member.Snapshot(ctx, io.MultiWriter(s.File, progress)); err == nil {
 		s.Info, err = etcd.Check(s.File)
 	}
 	if err != nil {

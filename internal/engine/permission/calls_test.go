@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
@@ -44,6 +45,7 @@ func services() map[string]service {
 		"elasticloadbalancing":   of("elasticloadbalancing", &elasticloadbalancing.Client{}),
 		"elasticloadbalancingv2": of("elasticloadbalancing", &elasticloadbalancingv2.Client{}),
 		"iam":                    of("iam", &iam.Client{}),
+		"kms":                    of("kms", &kms.Client{}),
 		"pricing":                of("pricing", &pricing.Client{}),
 		"s3":                     of("s3", &s3.Client{}),
 		"secretsmanager":         of("secretsmanager", &secretsmanager.Client{}),

@@ -27,6 +27,8 @@ type Scope struct {
 	MadeRoles  []string // that are made for the cluster; empty: none
 	NoPools    bool     // there are no Auto Scaling groups
 	Templates  bool     // node groups of EKS have launch templates, hooks, or tags for nodes
+	Backups    []string // buckets with backups, and those from which machines load restored snapshots
+	BackupKeys []string // KMS keys that backups are encrypted with: IDs, ARNs, aliases
 }
 
 // Kind is who runs the control plane.
@@ -89,7 +91,32 @@ func Policy(s Scope) Document {
 	if len(s.Keys) > 0 {
 		statements = append(statements, allow("EncryptWithKeys", s.Keys, keys()...))
 	}
-	return Document{Version: "2012-10-17", Statement: statements}
+	return Document{Version: "2012-10-17", Statement: append(statements, s.backups()...)}
+}
+
+// ForBackups returns the statements that backups in S3 and keys of KMS need beside a policy.
+func ForBackups(s Scope) []Statement {
+	if s.Partition == "" {
+		s.Partition = manifest.PartitionOf(s.Region)
+	}
+	return s.backups()
+}
+
+// backups allows storing and loading backups, and the snapshot that a machine loads in a restore.
+func (s Scope) backups() (out []Statement) {
+	if len(s.Backups) > 0 {
+		with := s
+		with.Buckets = s.Backups
+		out = append(out, allow("Backups", with.buckets(), "s3:DeleteObject", "s3:GetObject", "s3:ListBucket", "s3:PutObject"))
+	}
+	if len(s.BackupKeys) > 0 {
+		keys := make([]string, len(s.BackupKeys))
+		for i, k := range s.BackupKeys {
+			keys[i] = s.key(k)
+		}
+		out = append(out, allow("EncryptBackups", sorted(keys), "kms:Decrypt", "kms:Encrypt"))
+	}
+	return out
 }
 
 func allow(sid string, resources []string, actions ...string) Statement {

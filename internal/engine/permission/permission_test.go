@@ -51,7 +51,7 @@ func needs(c call) []string {
 
 // all is a scope in which everything is needed.
 func all() permission.Scope {
-	return permission.Scope{Assume: []string{"arn:aws:iam::123456789012:role/prod"}, Keys: []string{"arn:aws:kms:*:*:key/*"}, MadeRoles: []string{"mine"}}
+	return permission.Scope{Backups: []string{"backups"}, BackupKeys: []string{"arn:aws:kms:*:*:key/*"}, Assume: []string{"arn:aws:iam::123456789012:role/prod"}, Keys: []string{"arn:aws:kms:*:*:key/*"}, MadeRoles: []string{"mine"}}
 }
 
 // TestExactlyWhatTheEngineCalls holds the policy against the code: every call

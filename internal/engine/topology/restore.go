@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/blang/semver/v4"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -165,4 +166,17 @@ func ServerArgument(m *manifest.Cluster, name string) (value string) {
 		}
 	}
 	return value
+}
+
+// EtcdVersion returns the version of etcd that the control plane of the manifest runs; "" if it is not
+// known.
+func EtcdVersion(m *manifest.Cluster) string {
+	if spec := controlPlaneSpec(m); spec != nil && spec.ClusterConfiguration.Etcd.Local.ImageTag != "" {
+		return spec.ClusterConfiguration.Etcd.Local.ImageTag
+	}
+	// DefaultEtcdVersion in k8s.io/kubernetes/cmd/kubeadm/app/constants: 3.5 until Kubernetes 1.33.
+	if v, err := semver.ParseTolerant(ControlPlaneVersion(m)); err == nil && v.LT(semver.MustParse("1.34.0-0")) {
+		return "3.5"
+	}
+	return ""
 }

@@ -49,6 +49,8 @@ func Main(args []string) (int, error) {
 		return 1, kubeadm(args[1:])
 	case cloudController:
 		return 1, cloud()
+	case "ctr":
+		return 1, ctr(args[1:])
 	case "kubelet":
 		self, err := whoAmI()
 		if err == nil {

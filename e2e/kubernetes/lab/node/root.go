@@ -96,7 +96,7 @@ func (i *Instance) image() error {
 			return err
 		}
 	}
-	for _, name := range []string{"systemctl", "kubeadm", "kubelet", cloudController} {
+	for _, name := range []string{"systemctl", "kubeadm", "kubelet", "ctr", cloudController} {
 		if err := os.Symlink(filepath.Join(programDir, "labnode"), filepath.Join(shimDir, name)); err != nil {
 			return err
 		}

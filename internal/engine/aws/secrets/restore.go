@@ -7,18 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/files"
 )
 
 // RestoreRecordKind is the name of the kind of the record of a restore.
@@ -105,19 +104,18 @@ func (r *Restore) Update(ctx context.Context, c *cloud.Clients, _ *RestoreState,
 	if err := s.put(ctx, c); err != nil {
 		return nil, err
 	}
-	f, err := os.CreateTemp("", "clusterawsadm-*") // it is encrypted
+	f, err := files.NewTemporary()
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(f.Name()) //nolint:errcheck // a temporary file
-	defer f.Close()           //nolint:errcheck // as above
+	defer f.Close() //nolint:errcheck // a temporary file
 	if err := r.Seal(f, &keys); err != nil {
 		return nil, err
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
-	_, err = c.S3.PutObject(ctx, &s3.PutObjectInput{Bucket: &s.Bucket, Key: &s.Object, Body: f, ServerSideEncryption: s3types.ServerSideEncryptionAes256})
+	_, err = c.S3.PutObject(ctx, &s3.PutObjectInput{Bucket: &s.Bucket, Key: &s.Object, Body: f.File}) // encrypted as the bucket says, also with a KMS key
 	if err != nil {
 		return nil, fmt.Errorf("s3://%s/%s: %w", s.Bucket, s.Object, err)
 	}

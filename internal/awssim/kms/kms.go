@@ -1,0 +1,135 @@
+package kms
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/sha256"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/service/kms"
+	"github.com/aws/aws-sdk-go-v2/service/kms/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+)
+
+// State is the state of KMS.
+type State struct {
+	Keys    map[string]*Key   // by ARN
+	Aliases map[string]string // ARN of the alias -> ARN of the key
+}
+
+// Key is a KMS key.
+type Key struct {
+	State types.KeyState     // "": Enabled
+	Usage types.KeyUsageType // "": ENCRYPT_DECRYPT
+	// Denies lists the operations that the policy of the key does not allow to the account's user.
+	Denies []string
+}
+
+func (svc *Service) simulate() {
+	core.OnEverywhere(svc.Account, svc.encrypt, "KeyId", "Plaintext")
+	core.OnEverywhere(svc.Account, svc.decrypt, "KeyId", "CiphertextBlob")
+}
+
+// find returns the key of an ID, an ARN or an alias, as a region sees it.
+func (svc *Service) find(region, id, operation string) (arn string, err error) {
+	missing := func(text string) error { return &types.NotFoundException{Message: aws.String(text)} }
+	switch {
+	case !strings.HasPrefix(id, "arn:") && strings.HasPrefix(id, "alias/"):
+		arn = core.ARN("kms", region, svc.Number(), id)
+	case !strings.HasPrefix(id, "arn:"):
+		arn = core.ARN("kms", region, svc.Number(), "key/"+id)
+	case strings.Count(id, ":") != 5 || strings.Split(id, ":")[3] != region: // an endpoint knows the keys of its region only
+		return "", missing("Invalid arn " + strings.Split(id+":::", ":")[3])
+	default:
+		arn = id
+	}
+	if strings.Contains(arn, ":alias/") {
+		to, ok := svc.state.Aliases[arn]
+		if !ok {
+			return "", missing("Alias " + arn + " is not found.")
+		}
+		arn = to
+	}
+	key := svc.state.Keys[arn]
+	if key == nil {
+		return "", missing("Key '" + arn + "' does not exist")
+	}
+	// The state of a key and what then fails: "Key states of AWS KMS keys" in the developer guide.
+	for _, denied := range key.Denies {
+		if denied == operation {
+			return "", core.Fail("AccessDeniedException", "User is not authorized to perform: kms:%s on resource: %s because no resource-based policy allows the kms:%[1]s action", operation, arn)
+		}
+	}
+	switch key.State {
+	case "", types.KeyStateEnabled:
+	case types.KeyStateDisabled:
+		return "", &types.DisabledException{Message: aws.String(arn + " is disabled.")}
+	default: // PendingDeletion, PendingImport, Unavailable
+		return "", &types.KMSInvalidStateException{Message: aws.String(arn + " is pending deletion.")}
+	}
+	if usage := cmp.Or(key.Usage, types.KeyUsageTypeEncryptDecrypt); usage != types.KeyUsageTypeEncryptDecrypt {
+		return "", &types.InvalidKeyUsageException{Message: aws.String(arn + " key usage is " + string(usage) + " which is not valid for " + operation + ".")}
+	}
+	return arn, nil
+}
+
+func (svc *Service) region(ctx context.Context) string {
+	return cmp.Or(awsmiddleware.GetRegion(ctx), svc.Region)
+}
+
+// mostPlaintext is the size of the largest secret (Encrypt in the API reference).
+const mostPlaintext = 4096
+
+func (svc *Service) encrypt(ctx context.Context, in *kms.EncryptInput) (*kms.EncryptOutput, error) {
+	if n := len(in.Plaintext); n == 0 || n > mostPlaintext {
+		return nil, core.Fail("ValidationException", "Value at 'plaintext' failed to satisfy constraint: Member must have length between 1 and %d", mostPlaintext)
+	}
+	arn, err := svc.find(svc.region(ctx), aws.ToString(in.KeyId), "Encrypt")
+	if err != nil {
+		return nil, err
+	}
+	box := boxOf(arn)
+	nonce := []byte(svc.Hash())[:box.NonceSize()]
+	sealed := append([]byte(arn+"\n"), nonce...)
+	return &kms.EncryptOutput{KeyId: &arn, CiphertextBlob: box.Seal(sealed, nonce, in.Plaintext, nil), EncryptionAlgorithm: types.EncryptionAlgorithmSpecSymmetricDefault}, nil
+}
+
+func (svc *Service) decrypt(ctx context.Context, in *kms.DecryptInput) (*kms.DecryptOutput, error) {
+	of, sealed, _ := bytes.Cut(in.CiphertextBlob, []byte("\n"))
+	arn, err := svc.find(svc.region(ctx), cmp.Or(aws.ToString(in.KeyId), string(of)), "Decrypt")
+	if err != nil {
+		return nil, err
+	}
+	if svc.state.Keys[string(of)] != nil && string(of) != arn {
+		return nil, &types.IncorrectKeyException{Message: aws.String("The key ID in the request does not identify a CMK that can perform this operation.")}
+	}
+	box := boxOf(arn)
+	if len(sealed) < box.NonceSize() {
+		return nil, &types.InvalidCiphertextException{}
+	}
+	plain, err := box.Open(nil, sealed[:box.NonceSize()], sealed[box.NonceSize():], nil)
+	if err != nil {
+		return nil, &types.InvalidCiphertextException{}
+	}
+	return &kms.DecryptOutput{KeyId: &arn, Plaintext: plain, EncryptionAlgorithm: types.EncryptionAlgorithmSpecSymmetricDefault}, nil
+}
+
+// boxOf returns the cipher of a key.
+func boxOf(arn string) cipher.AEAD {
+	material := sha256.Sum256([]byte(arn))
+	block, err := aes.NewCipher(material[:])
+	if err != nil {
+		panic(err) // 32 bytes are a key
+	}
+	box, err := cipher.NewGCM(block)
+	if err != nil {
+		panic(err) // as above
+	}
+	return box
+}

@@ -1,0 +1,69 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"filippo.io/age"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
+)
+
+// BackupFirst says where Apply stores a backup before it replaces machines of the control plane, and
+// for whom it is encrypted.
+type BackupFirst struct {
+	To   string // a new file or object, as in Cluster.Backup
+	Keys BackupKeys
+}
+
+// leavingControlPlane lists the machines of the control plane that the plan replaces or removes: in
+// a rollout, an upgrade, or because there are fewer replicas.
+func (r *run) leavingControlPlane() (ids []string) {
+	for _, m := range r.inventory.Machines {
+		leaves := func(s graph.Step) bool { return s.CloudID == m.ID && s.Action == graph.Remove }
+		if m.Tags[cloud.RoleTag] == topology.RoleControlPlane && !m.IsTerminating() && slices.ContainsFunc(r.plan.Steps, leaves) {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
+}
+
+// prepareBackup checks, before the first write, that the backup of Target.Backup can be stored and
+// encrypted. It returns nil if no backup is asked for, or none is needed.
+func (r *run) prepareBackup(ctx context.Context) ([]age.Recipient, error) {
+	want := r.c.target.Backup
+	if want == nil {
+		return nil, nil
+	}
+	if len(r.leavingControlPlane()) == 0 {
+		if !r.plan.Empty() {
+			r.warn("no backup is made: the plan replaces no machine of the control plane ('cluster backup' makes one at any time)")
+		}
+		return nil, nil
+	}
+	ctx = cloud.ReadOnly(ctx)
+	if err := checkNew(ctx, r.cloud, want.To); err != nil {
+		return nil, fmt.Errorf("backup: %w", err)
+	}
+	recipients, err := recipientsOf(ctx, r.cloud, want.Keys)
+	if err != nil {
+		return nil, fmt.Errorf("backup: %w", err)
+	}
+	return recipients, nil
+}
+
+// backUpFirst makes a backup for recipients; none for no backup. If that fails, the run changes nothing.
+func (r *run) backUpFirst(ctx context.Context, recipients []age.Recipient) error {
+	if len(recipients) == 0 {
+		return nil
+	}
+	info, err := r.backupFor(ctx, r.c.target.Backup.To, recipients)
+	if err != nil {
+		return &RefusedError{[]error{fmt.Errorf("backup, before the first change: %w", err)}}
+	}
+	r.warn("the cluster is backed up in %s: revision %d of etcd", r.c.target.Backup.To, info.Snapshot.Revision)
+	return nil
+}

@@ -19,6 +19,7 @@ type Member struct {
 	Learner  bool
 	Added    time.Time // when kubeadm join added it as a learner; zero: it has always been a voter
 	Gone     bool      // its machine does not run any more: the member counts, but does not answer
+	Back     time.Time // when it answered again after it had been down
 	Nameless bool      // it was lost before its etcd had started: its name is not known
 }
 
@@ -28,6 +29,16 @@ const StartTakes = 2 * time.Second
 // started reports whether a member has published its name.
 func (m *Member) started(now time.Time) bool {
 	return !m.Nameless && (m.Added.IsZero() || now.Sub(m.Added) >= StartTakes)
+}
+
+// HealthInterval is how long a member has to be connected to the others before etcd counts it as active
+// in its checks of changes (HealthInterval in etcdserver/server.go of etcd v3.6.5).
+const HealthInterval = 5 * time.Second
+
+// active reports whether a member counts as active. The real etcd also counts the member that answers the
+// request, whenever it started; this one is stricter.
+func (m *Member) active(now time.Time) bool {
+	return !m.Gone && now.Sub(m.Back) >= HealthInterval && (m.Added.IsZero() || now.Sub(m.Added) >= StartTakes+HealthInterval)
 }
 
 // addMember makes a control-plane machine a voting member of etcd: the first one, or the learner
@@ -70,9 +81,11 @@ func (c *Cluster) AddLearner(now time.Time, name, ip string) (refused string) {
 	switch {
 	case !c.Quorate():
 		return "etcdserver: request timed out"
-	case slices.ContainsFunc(c.Members, func(m *Member) bool { return m.IP == ip && !m.Gone }):
+	case slices.ContainsFunc(c.Members, func(m *Member) bool { return m.IP == ip && m.Gone }):
+		return notItsData
+	case slices.ContainsFunc(c.Members, func(m *Member) bool { return m.IP == ip }):
 		return ""
-	case !c.Whole():
+	case slices.ContainsFunc(c.Members, func(m *Member) bool { return !m.Learner && !m.active(now) }):
 		return "etcdserver: unhealthy cluster"
 	case slices.ContainsFunc(c.Members, func(m *Member) bool { return m.Learner }):
 		return "etcdserver: too many learner members in cluster"
@@ -82,6 +95,11 @@ func (c *Cluster) AddLearner(now time.Time, name, ip string) (refused string) {
 	c.Members = append(c.Members, m)
 	return ""
 }
+
+// notItsData is the panic of an etcd that starts without data as a member that had some: kubeadm join adds
+// no member if one has the peer URL, which a new machine with the address of a lost one has (commitTo
+// in log.go of go.etcd.io/raft v3.6.0).
+const notItsData = "etcd: tocommit is out of range [lastIndex(0)]. Was the raft log corrupted, truncated, or lost?"
 
 // MayPromote is the check of the MemberPromote of kubeadm join: the learner has to be in sync with
 // the leader, and the voters have to be a quorum (mayPromoteMember in etcdserver/server.go).
@@ -193,7 +211,7 @@ func (c *Cluster) answer(now time.Time, at *Member, flags map[string]string, wor
 	case what == "endpoint status" && flags["-w"] == "json":
 		return fmt.Sprintf(`[{"Endpoint":%q,"Status":{"header":{"member_id":%d},"leader":%d}}]`+"\n", flags["--endpoints"], at.ID, c.Leader), true
 	case what == "member remove" && len(words) == 3:
-		return c.removeMember(words[2])
+		return c.removeMember(now, words[2])
 	case len(words) == 2 && words[0] == "move-leader":
 		return c.moveLeader(at, words[1])
 	}
@@ -242,7 +260,7 @@ func (c *Cluster) byHex(hex string) int {
 // (mayRemoveMember in etcdserver/server.go of etcd v3.6.5): a learner and a member that is down may
 // always be removed; a voter that runs only if the voters that run without it are a quorum of the
 // others. The last voter is never removed.
-func (c *Cluster) removeMember(hex string) (string, bool) {
+func (c *Cluster) removeMember(now time.Time, hex string) (string, bool) {
 	i := c.byHex(hex)
 	if i < 0 {
 		return "Error: etcdserver: member not found\n", false
@@ -251,7 +269,7 @@ func (c *Cluster) removeMember(hex string) (string, bool) {
 	for _, m := range c.Members {
 		if !m.Learner {
 			voting++
-			if !m.Gone {
+			if m.active(now) {
 				up++
 			}
 		}

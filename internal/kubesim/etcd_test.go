@@ -70,11 +70,31 @@ func TestRemoveMember(t *testing.T) {
 		{1, 0, 0, "Error: etcdserver: re-configuration failed due to not enough started members\n"},
 	} {
 		c := voters(x.voters, x.down)
-		said, ok := c.removeMember(c.hexOf("m" + strconv.Itoa(x.remove)))
+		said, ok := c.removeMember(began, c.hexOf("m"+strconv.Itoa(x.remove)))
 		assert.Equal(t, x.want == "", ok, "%+v: %s", x, said)
 		if x.want != "" {
 			assert.Equal(t, x.want, said, "%+v", x)
 		}
 		assert.True(t, c.Quorate(), "%+v", x)
 	}
+}
+
+// A voter counts as active five seconds after it has started or come back: before that, etcd neither adds
+// a member nor removes one that the quorum may need.
+func TestHealthInterval(t *testing.T) {
+	c := voters(3, 1)
+	c.Resume(began, "m2")
+	assert.Equal(t, "etcdserver: unhealthy cluster", c.AddLearner(began.Add(4*time.Second), "new", "10.0.1.1"))
+	_, ok := c.removeMember(began.Add(4*time.Second), c.hexOf("m0"))
+	assert.False(t, ok)
+	assert.Empty(t, c.AddLearner(began.Add(HealthInterval), "new", "10.0.1.1"))
+}
+
+// A new machine with the address of a lost member does not join as that member: etcd has not its data.
+func TestAddressOfALostMember(t *testing.T) {
+	c := voters(3, 1)
+	assert.Contains(t, c.AddLearner(began, "new", "10.0.0.2"), "tocommit is out of range")
+	_, ok := c.removeMember(began, c.hexOf("m2"))
+	require.True(t, ok)
+	assert.Empty(t, c.AddLearner(began, "new", "10.0.0.2"))
 }

@@ -117,6 +117,23 @@ func (c *Cluster) Hang(now time.Time, name string) {
 	}
 }
 
+// Break simulates that the etcd of a Node does not start any more, as without its data. The API server
+// beside it talks to no other etcd, and does not become ready (--etcd-servers of kubeadm's manifest).
+func (c *Cluster) Break(now time.Time, name string) {
+	m := c.member(name)
+	if m == nil {
+		return
+	}
+	m.Gone = true
+	c.unwell(name)
+	if path := podsOfSystem + "kube-apiserver-" + name; c.Objects[path] != nil {
+		c.Objects[path]["status"] = Object{"phase": "Running", "conditions": []any{Object{"type": "Ready", "status": "False"}}}
+		c.put(path, c.Objects[path], now)
+	}
+}
+
+const podsOfSystem = "/api/v1/namespaces/kube-system/pods/"
+
 // Refuse simulates a Node whose kubelet the API server answers with 401.
 func (c *Cluster) Refuse(now time.Time, name string) {
 	if !c.Refused[name] {
@@ -146,7 +163,7 @@ func (c *Cluster) Network() bool { return c.network() }
 // Resume simulates that a Node responds again after Hang.
 func (c *Cluster) Resume(now time.Time, name string) {
 	if m := c.member(name); m != nil {
-		m.Gone = false
+		m.Gone, m.Back = false, now
 		if etcd := c.Objects["/api/v1/namespaces/kube-system/pods/etcd-"+name]; etcd != nil {
 			etcd["status"] = Object{"phase": "Running", "conditions": []any{Object{"type": "Ready", "status": "True"}}}
 		}

@@ -42,7 +42,8 @@ func (r *run) findLostMembers(ctx context.Context) (bool, error) {
 	}
 	signs, err := incluster.FindLostMembers(cloud.InSnapshot(cloud.ReadOnly(ctx)), r.cloud, r.built.API, machines)
 	if err != nil {
-		return false, ctx.Err() // the API server does not answer, which the plan says
+		r.unanswered = err
+		return false, ctx.Err() // checkQuorum says what that means, or the plan
 	}
 	r.inventory.LostMembers = signs
 	return len(signs) > 0, nil

@@ -142,17 +142,23 @@ func (r *run) goneMachines(ctx context.Context) (out []string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("terminated machines of the cluster: %w", err)
 	}
+	return r.describeGone(all), nil
+}
+
+// describeGone describes those of the terminated machines that were of the control plane, and the first
+// one also if AWS does not show it any more. Those of an etcd that was lost earlier do not count.
+func (r *run) describeGone(all []*ec2.InstanceState) (out []string) {
 	first := r.inventory.InitMachine
-	named := false
+	named := slices.ContainsFunc(r.inventory.Machines, func(m ec2.InstanceState) bool { return m.ID == first })
 	for _, m := range all {
-		if m.Tags[cloud.RoleTag] == topology.RoleControlPlane {
+		if m.Tags[cloud.RoleTag] == topology.RoleControlPlane && m.LaunchedAt.After(r.inventory.EtcdSince) {
 			named = named || m.ID == first
 			out = append(out, fmt.Sprintf("%s (%s, %s)", m.ID, cmp.Or(m.Tags["Name"], "no name"), m.Status))
 		}
 	}
-	if !named {
+	if !named && first != "" {
 		out = append(out, first+" (AWS does not show it any more)")
 	}
 	slices.Sort(out)
-	return out, nil
+	return out
 }

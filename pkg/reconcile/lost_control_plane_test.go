@@ -1,6 +1,7 @@
 package reconcile_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -160,5 +161,81 @@ func TestHiddenControlPlaneIsNotLost(t *testing.T) {
 		require.ErrorContains(t, err, id)
 		require.ErrorContains(t, err, "aws ec2 create-tags --resources "+id)
 		require.NotContains(t, err.Error(), "--new-etcd")
+	})
+}
+
+// Without a quorum, a run is refused before it launches machines that cannot join. It names what is lost
+// and what is left, and does not propose to terminate a stopped machine whose data is needed.
+func TestLostQuorumIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := sized(t, 3, 2)
+		a := alive(t, m)
+		time.Sleep(time.Hour)
+		var ids []string
+		for n := range 2 {
+			terminate(a, fmt.Sprintf("machine/three-zones-control-plane/%d", n), time.Minute)
+		}
+		a.Edit(func(s *awssim.State) {
+			for n := range 3 {
+				ids = append(ids, machineOf(s, fmt.Sprintf("machine/three-zones-control-plane/%d", n)).ID)
+			}
+		})
+		calls := len(a.Calls())
+		var warnings []string
+		target := rollingTarget(a.Process())
+		target.Warn = func(text string) { warnings = append(warnings, text) }
+		res, err := reconcile.OpenModel(m, target).Apply(t.Context(), reconcile.Options{})
+		require.ErrorAs(t, err, new(*reconcile.RefusedError))
+		lost := new(reconcile.LostQuorumError)
+		require.ErrorAs(t, err, &lost)
+		require.Zero(t, res.Writes)
+		require.Empty(t, writes(since(a, calls)))
+		assert.Equal(t, 3, lost.Members)
+		assert.Equal(t, ids[2], lost.Left[0].ID)
+		assert.Len(t, lost.Lost, 2)
+		require.ErrorContains(t, err, "Do not terminate another machine of the control plane")
+		require.ErrorContains(t, err, "--force-new-cluster")
+		require.ErrorContains(t, err, "cluster backup three-zones")
+		assert.Contains(t, strings.Join(warnings, "\n"), "machines of the control plane are missing, and the API server does not answer (it answers with 500 Internal Server Error)")
+
+		a.Edit(func(s *awssim.State) { s.EC2.Instances[ids[2]].Stopped = time.Now() })
+		a.Inventory()
+		_, err = rolling(m, a.Process()).Plan(t.Context())
+		require.ErrorAs(t, err, new(*reconcile.RefusedError))
+		require.ErrorContains(t, err, "aws ec2 start-instances --instance-ids "+ids[2])
+		require.NotContains(t, err.Error(), "or terminate it")
+	})
+}
+
+// The only machine of the control plane has all data: it is not replaced while it is stopped.
+func TestStoppedOnlyControlPlane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := sized(t, 1, 1)
+		a := alive(t, m)
+		a.Edit(func(s *awssim.State) { machineOf(s, "machine/three-zones-control-plane/0").Stopped = time.Now() })
+		_, err := rolling(m, a.Process()).Plan(t.Context())
+		require.ErrorAs(t, err, new(*reconcile.LostQuorumError))
+		require.ErrorContains(t, err, "etcd needs its only member")
+		_, err = open(m, a.Process()).Plan(t.Context()) // it does not use the API server
+		require.ErrorAs(t, err, new(*reconcile.RefusedError))
+		require.ErrorContains(t, err, "do not terminate it: without its data, etcd cannot have a quorum any more")
+	})
+}
+
+// An API server that answers within a minute, such as after a reboot, is no sign of a lost quorum.
+func TestQuorumComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := sized(t, 3, 2)
+		a := alive(t, m)
+		time.Sleep(time.Hour)
+		terminate(a, "machine/three-zones-control-plane/0", time.Minute)
+		var second string
+		inside(a, func(c *kubesim.Cluster) { second = c.Members[1].Name; c.Hang(time.Now(), second) })
+		time.AfterFunc(30*time.Second, func() {
+			inside(a, func(c *kubesim.Cluster) { c.Resume(time.Now(), second) })
+		})
+		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.NoError(t, err)
+		requireHealthy(t, a, 3, 2)
 	})
 }

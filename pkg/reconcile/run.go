@@ -49,6 +49,8 @@ type run struct {
 
 	absent []Absence // what a deletion has proved
 
+	unanswered error // why the API server of a cluster that was begun did not list its Nodes
+
 	restore *restoring // nil without Target.Restore
 }
 
@@ -124,6 +126,9 @@ func (r *run) look(ctx context.Context) (err error) {
 	}
 	if err == nil {
 		err = r.checkControlPlane(ctx)
+	}
+	if err == nil {
+		err = r.checkQuorum(ctx)
 	}
 	if err == nil {
 		err = r.checkProtection(ctx)

@@ -42,7 +42,7 @@ func quorum(running []string, wanted int) string {
 	switch {
 	case len(running) < need:
 		return fmt.Sprintf("etcd has lost its quorum, if it had %s: it needs %d, and only %s (%s). Another run does not repair that. "+
-			"The data is on the machines that are left: save it with 'cluster backup', and restore it with 'cluster create --restore'", text.Count(wanted, "member"), need, existOf(len(running)), machines)
+			"The data is on the machines that are left: do not terminate them. The next run says what can be done", text.Count(wanted, "member"), need, existOf(len(running)), machines)
 	case len(running) < wanted:
 		return fmt.Sprintf("etcd needs %d of its %s to answer, and %s left (%s): if one of them does not respond either, etcd has no quorum until it does. "+
 			"Reboot it with 'aws ec2 reboot-instances --instance-ids ID', and do not terminate it", need, text.Count(wanted, "member"), areLeft(len(running)), machines)

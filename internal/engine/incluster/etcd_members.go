@@ -14,6 +14,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
 // EtcdMembers are the etcd members: each has to have a machine before more machines join.
@@ -24,6 +25,8 @@ type EtcdMembers struct {
 	Certificates string // folder of etcd's certificates on the machines
 	After        []graph.Edge
 	Signs        []string // why members may have no machine
+
+	silent []etcdMember // that have a machine and did not answer in the last round
 }
 
 // EtcdMembersState says whether the members have been checked. Only a pod in the
@@ -72,6 +75,9 @@ func (e *EtcdMembers) Update(ctx context.Context, c *cloud.Clients, _ *EtcdMembe
 }
 
 func (e *EtcdMembers) round(ctx context.Context, t *etcdctl) error {
+	if err := e.stillSilent(ctx, t); err != nil {
+		return err
+	}
 	if err := t.removedLost(ctx); err != nil {
 		return err
 	}
@@ -85,7 +91,43 @@ func (e *EtcdMembers) round(ctx context.Context, t *etcdctl) error {
 	if err := t.deleteLostNodes(ctx, members); err != nil {
 		return err
 	}
+	if e.silent = t.silent(members); len(e.silent) > 0 {
+		return awaitsAnswer(e.silent)
+	}
 	return t.clean(ctx)
+}
+
+// silent returns the members that have a machine, but do not answer: etcd adds no other member, and a
+// machine that is launched now could not join.
+func (t *etcdctl) silent(members []etcdMember) (silent []etcdMember) {
+	for _, m := range members {
+		if !t.answers(m) {
+			silent = append(silent, m)
+		}
+	}
+	return silent
+}
+
+func awaitsAnswer(silent []etcdMember) error {
+	var names []string
+	for _, m := range silent {
+		names = append(names, m.title())
+	}
+	return graph.NotYet(fmt.Errorf("etcd on %s to answer: before that, it adds no member for a machine that joins", text.Several(names)))
+}
+
+// stillSilent returns an error while the members that did not answer when they were listed do not answer,
+// and have their machines.
+func (e *EtcdMembers) stillSilent(ctx context.Context, t *etcdctl) error {
+	for _, m := range e.silent {
+		if why, err := t.lost(ctx, m); why != "" || err != nil {
+			return err
+		}
+	}
+	if silent := t.silent(e.silent); len(silent) > 0 {
+		return awaitsAnswer(silent)
+	}
+	return nil
 }
 
 // removedLost returns an error if the pod that removes a lost member exists: it has not ended yet, or
@@ -178,7 +220,11 @@ func (m etcdMember) title() string {
 // deleteLostNodes deletes the Nodes of lost machines of the control plane, which are no members any
 // more. A cloud controller manager does the same, if the cluster has one.
 func (t *etcdctl) deleteLostNodes(ctx context.Context, members []etcdMember) error {
-	for _, s := range lostNodes(t.nodes, t.machines.List) {
+	lost, err := lostNodes(ctx, t.cloud, t.nodes, t.machines.List, ofControlPlane)
+	if err != nil {
+		return err
+	}
+	for _, s := range lost {
 		if slices.ContainsFunc(members, func(m etcdMember) bool { return m.Name == s.Name }) {
 			continue
 		}
@@ -189,16 +235,10 @@ func (t *etcdctl) deleteLostNodes(ctx context.Context, members []etcdMember) err
 	return nil
 }
 
-// lostNodes lists the Nodes of the control plane that do not report any more, and that have no
-// machine but one that is being terminated.
-func lostNodes(all *NodeList, machines []*ec2.InstanceState) (lost []*NodeState) {
-	for _, s := range all.list {
-		_, control := s.Labels[controlPlaneLabel]
-		if control && s.Unreachable && !slices.ContainsFunc(machines, func(i *ec2.InstanceState) bool { return !i.IsTerminating() && all.Of(*i) == s }) {
-			lost = append(lost, s)
-		}
-	}
-	return lost
+// ofControlPlane reports whether a Node of the control plane does not report any more.
+func ofControlPlane(s *NodeState) bool {
+	_, is := s.Labels[controlPlaneLabel]
+	return is && s.Unreachable
 }
 
 const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
@@ -215,7 +255,11 @@ func FindLostMembers(ctx context.Context, c *cloud.Clients, api *API, machines [
 	for i := range machines {
 		present = append(present, &machines[i])
 	}
-	for _, s := range lostNodes(nodes, present) {
+	lost, err := lostNodes(ctx, c, nodes, present, ofControlPlane)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range lost {
 		signs = append(signs, fmt.Sprintf("that of the Node %s, whose machine %s does not exist any more", s.Name, cmp.Or(s.Instance(), s.IP)))
 	}
 	for _, m := range machines {

@@ -31,7 +31,7 @@ type Node struct {
 	// ID.
 	External bool
 	// Parts waits also for the components of the control plane on it: the API server, the
-	// controller manager and the scheduler.
+	// controller manager, the scheduler, and etcd if it runs there.
 	Parts bool
 	// Replaceable says that the run may replace the machine if kubeadm join fails on it.
 	Replaceable bool
@@ -235,6 +235,9 @@ func missingParts(ctx context.Context, c *cloud.Clients, api *API, node string) 
 		if !ready[part+"-"+node] {
 			missing = append(missing, part)
 		}
+	}
+	if is, exists := ready["etcd-"+node]; exists && !is { // it may run elsewhere
+		missing = append(missing, "etcd")
 	}
 	return strings.Join(missing, ", "), err
 }

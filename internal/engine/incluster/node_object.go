@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -80,8 +79,11 @@ func (n *NodeObjects) names(ctx context.Context, c *cloud.Clients, all *NodeList
 		return nil, err
 	}
 	if n.Lost {
-		out, err := withoutInstance(ctx, c, all)
-		return append(out, withoutMachine(all, machines)...), err
+		lost, err := lostNodes(ctx, c, all, machines.List, func(*NodeState) bool { return true })
+		for _, s := range lost {
+			out = append(out, s.Name)
+		}
+		return out, err
 	}
 	for _, s := range all.list {
 		if m := machines.ByID[s.Retired]; s.Retired != "" && (m == nil || m.IsTerminating()) {
@@ -111,35 +113,31 @@ func (n *NodeObjects) Delete(ctx context.Context, c *cloud.Clients, have *NodeOb
 	return nil
 }
 
-// withoutInstance returns the Nodes whose instance does not exist any more.
-func withoutInstance(ctx context.Context, c *cloud.Clients, all *NodeList) (out []string, err error) {
-	ids := map[string]string{}
-	for _, s := range all.list {
-		if id := s.Instance(); strings.HasPrefix(id, "i-") {
-			ids[id] = s.Name
+// lostNodes returns those of the Nodes that have lost their machine: it does not exist any more, or is
+// being terminated. A Node that does not name its machine is lost if no machine of the cluster has its name
+// or its address, and it is of the control plane or without contact: that of a worker may be foreign.
+func lostNodes(ctx context.Context, c *cloud.Clients, all *NodeList, machines []*ec2.InstanceState, of func(*NodeState) bool) (lost []*NodeState, err error) {
+	alive := map[*NodeState]bool{}
+	for _, m := range machines {
+		if s := all.Of(*m); s != nil && !m.IsTerminating() {
+			alive[s] = true
 		}
 	}
-	there, err := ec2.StillExist(ctx, c, slices.Sorted(maps.Keys(ids)))
-	if err != nil {
-		return nil, err
-	}
-	for _, id := range slices.Sorted(maps.Keys(ids)) {
-		if !there[id] {
-			out = append(out, ids[id])
-		}
-	}
-	return out, nil
-}
-
-// withoutMachine returns the Nodes of the control plane that no cloud controller manager has given an
-// instance, and that are those of no machine.
-func withoutMachine(all *NodeList, machines *ec2.Inventory) (out []string) {
+	named := func(s *NodeState) bool { return strings.HasPrefix(s.Instance(), "i-") }
+	var ids []string
 	for _, s := range all.list {
 		_, control := s.Labels[controlPlaneLabel]
-		is := func(m *ec2.InstanceState) bool { return !m.IsTerminating() && all.Of(*m) == s }
-		if control && s.Instance() == "" && !slices.ContainsFunc(slices.Collect(maps.Values(machines.ByID)), is) {
-			out = append(out, s.Name)
+		if alive[s] || !of(s) || !named(s) && !s.Unreachable && !control {
+			continue
+		}
+		lost = append(lost, s)
+		if named(s) {
+			ids = append(ids, s.Instance())
 		}
 	}
-	return out
+	if len(ids) == 0 {
+		return lost, nil
+	}
+	existing, err := ec2.InstanceTags(ctx, c, ids) // also those without the tags of the cluster
+	return slices.DeleteFunc(lost, func(s *NodeState) bool { _, exists := existing[s.Instance()]; return exists }), err
 }

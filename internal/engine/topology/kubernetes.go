@@ -126,7 +126,7 @@ func imageTag(version string) string { return strings.ReplaceAll(version, "+", "
 func addNode(g *graph.Graph, p platform, k kubernetes, m Machine, after []graph.Edge) graph.Resource {
 	n := &incluster.Node{
 		API: k.api, Server: k.server, Machine: m.Instance, External: m.External, Labels: m.labels, Replaceable: m.replaceable,
-		Ready: p.o.Wait == NodesReady || m.rolls && !m.ControlPlane, Parts: m.rolls && m.ControlPlane,
+		Ready: p.o.Wait == NodesReady || m.rolls && !m.ControlPlane, Parts: (m.rolls || p.o.Wait == NodesReady) && m.ControlPlane,
 	}
 	return graph.Expect(g, graph.ID("node/"+m.place()), n, graph.From(m.Instance.Origin()), graph.With(after, m.routes), graph.Diagnosed(diagnose.Node(n)))
 }
@@ -193,6 +193,35 @@ func (in inputs) hasEtcd() bool {
 	_, stacked := in.etcdCertificates()
 	begun := in.inv.Initialized || !in.launchedControlPlane() // otherwise its first machine may still boot
 	return in.m.EKS == nil && stacked && begun && in.hasControlPlane() && in.o.Drain && in.usesAPIServer()
+}
+
+// members is how many members etcd should have; 0 without an etcd whose members the run may change.
+func (in inputs) members() int {
+	if !in.hasEtcd() {
+		return 0
+	}
+	return in.controlPlanes()
+}
+
+// needsStopped reports whether etcd has no quorum without the stopped machines of the control plane.
+func (in inputs) needsStopped() bool {
+	members, running := in.controlPlanes(), 0
+	for _, m := range in.inv.Machines {
+		if isControlPlane(m) && !m.Stopped {
+			running++
+		}
+	}
+	_, stacked := in.etcdCertificates()
+	return stacked && running < members/2+1
+}
+
+// controlPlanes is how many machines the control plane has, or should have if that is more.
+func (in inputs) controlPlanes() int {
+	n := len(in.controlPlane())
+	if c := in.m.ControlPlane; c != nil && c.Object.Spec.Replicas != nil {
+		n = max(n, int(*c.Object.Spec.Replicas))
+	}
+	return n
 }
 
 // drainsAny reports whether the run drains a Node or removes a member of etcd.

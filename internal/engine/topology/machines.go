@@ -177,6 +177,7 @@ func newInstance(g *graph.Graph, p platform, x groupPlan, at place) *ec2.Instanc
 	if !at.exists() || at.existing.state.Tags[cloud.TemplateFieldsTag] != "" {
 		r.Tags[cloud.TemplateFieldsTag] = encodeFields(x.template.fields)
 	}
+	r.Irreplaceable = x.controlPlane && at.existing.state.Stopped && p.needsStopped()
 	r.Outdated = x.onDelete && p.outdatedBecause(x, at.existing.state) != ""
 	r.Groups, r.EKS = machineSecurityGroups(g, p, x.group)
 	return r

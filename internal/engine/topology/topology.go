@@ -59,6 +59,9 @@ type Cluster struct {
 	// Joinable says that machines which are added later can join: this run, the control
 	// plane or EKS keeps a join token valid.
 	Joinable bool
+	// Members is how many members etcd should have on machines of the control plane; 0 if no etcd was
+	// begun there, or the run does not use the API server.
+	Members int
 }
 
 // Subnet is one subnet of the cluster.
@@ -191,5 +194,6 @@ func build(g *graph.Graph, in inputs) (Cluster, error) {
 		Subnets:  net.list(),
 		Remarks:  slices.Concat(net.remarks, plane.remarks, plan.remarks, in.restoreRemarks(), remarks),
 		Joinable: in.m.EKS != nil || in.usesAPIServer() || plan.keepsToken,
+		Members:  in.members(),
 	}, err
 }

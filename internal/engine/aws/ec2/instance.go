@@ -49,6 +49,8 @@ type Instance struct {
 	// Adopt assumes that the machine was launched with these settings: a run changes the
 	// template tag of a machine, and does not replace the machine.
 	Adopt bool
+	// Irreplaceable: etcd has no quorum without the data of the machine, which is stopped.
+	Irreplaceable bool
 
 	// Needed lists resources that have to exist before the machine boots.
 	Needed []graph.Edge
@@ -282,11 +284,19 @@ func launchFailure(ctx context.Context, c *cloud.Clients, id string) error {
 	return nil
 }
 
+// ifStopped says whether a stopped machine may be terminated.
+func (i *Instance) ifStopped() string {
+	if i.Irreplaceable {
+		return "; do not terminate it: without its data, etcd cannot have a quorum any more"
+	}
+	return "; or terminate it, and the next run launches another machine"
+}
+
 // Diff implements graph.Desired.
 func (i *Instance) Diff(have *InstanceState) (d graph.Diff) {
 	if have.Stopped {
 		d.Fixed("state", have.Status, string(types.InstanceStateNameRunning))
-		d.Advise(fmt.Sprintf("start it with 'aws ec2 start-instances --instance-ids %s'; or terminate it, and the next run launches another machine", have.ID))
+		d.Advise(fmt.Sprintf("start it with 'aws ec2 start-instances --instance-ids %s'", have.ID) + i.ifStopped())
 	}
 	d.Await("state", have.Status, string(types.InstanceStateNameRunning))
 	if i.Outdated {

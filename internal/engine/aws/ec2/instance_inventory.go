@@ -215,18 +215,3 @@ func existingInstances(ctx context.Context, c *cloud.Clients, tagged types.Filte
 	}}
 	return instancesAs(ctx, c, in, func(x types.Instance) string { return aws.ToString(x.InstanceId) })
 }
-
-// StillExist returns which of the instances exist and are not terminated, whoever owns them.
-func StillExist(ctx context.Context, c *cloud.Clients, ids []string) (map[string]bool, error) {
-	there := map[string]bool{}
-	for some := range slices.Chunk(ids, 200) { // values of a filter
-		all, err := describeInstances(ctx, c, []types.Filter{cloud.Filter("instance-id", some...), cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped")})
-		if err != nil {
-			return nil, err
-		}
-		for _, i := range all {
-			there[i.ID] = true
-		}
-	}
-	return there, nil
-}

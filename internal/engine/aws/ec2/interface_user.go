@@ -80,7 +80,8 @@ func createdByCNI(i Interface) bool {
 	return i.Tags[kind.CNITag] != ""
 }
 
-// InstanceTags returns the tags of the instances that exist, by ID.
+// InstanceTags returns the tags of the instances that exist and are not being terminated, by ID, whoever
+// owns them.
 func InstanceTags(ctx context.Context, c *cloud.Clients, ids []string) (map[string]cloud.Tags, error) {
 	found := map[string]cloud.Tags{}
 	for part := range slices.Chunk(ids, 200) { // AWS takes 200 values for a filter

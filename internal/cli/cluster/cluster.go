@@ -24,8 +24,10 @@ import (
 
 // New returns the command with its subcommands.
 func New(e *env.Env) *cobra.Command {
-	f := &flags{Flags: account.Flags{Env: e}, progress: choice{value: "auto", of: []string{"auto", "tree", "plain", "json", "none"}},
-		substitute: choice{value: "auto", of: []string{"auto", "all", "none"}}, validation: choice{value: "strict", of: []string{"strict", "warn"}}}
+	f := &flags{
+		Flags: account.Flags{Env: e}, progress: choice{value: "auto", of: []string{"auto", "tree", "plain", "json", "none"}},
+		substitute: choice{value: "auto", of: []string{"auto", "all", "none"}}, validation: choice{value: "strict", of: []string{"strict", "warn"}},
+	}
 	cmd := &cobra.Command{
 		Use:   "cluster",
 		Short: "Create, show and delete clusters from Cluster API manifests",

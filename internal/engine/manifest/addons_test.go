@@ -56,7 +56,7 @@ func TestAddonFilesWrong(t *testing.T) {
 	for name, tt := range map[string]struct{ yaml, want string }{
 		"no YAML":       {"a: [\nb", "dir/b.yaml:"},
 		"tab":           {"apiVersion: v1\n\tkind: x\n", "dir/b.yaml:2: the YAML is invalid: a tab is used for indentation — use spaces"},
-		"empty":         {"# nothing\n", "dir/b.yaml: the file contains no object — use a file for kubectl apply"},
+		"empty":         {"# nothing\n", "dir/b.yaml:1: the file contains no object — use a file for kubectl apply"},
 		"text":          {"hello\n", "dir/b.yaml:1: the document is not an object — it needs apiVersion, kind and metadata"},
 		"no kind":       {"\napiVersion: v1\nmetadata: {name: x}\n", "dir/b.yaml:2: the object has no kind — set kind"},
 		"no apiVersion": {"kind: Secret\nmetadata: {name: x}\n", "dir/b.yaml:1: Secret has no apiVersion — set apiVersion"},

@@ -248,8 +248,21 @@ func TestAnyStream(t *testing.T) {
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: <x>}\ndata: {a: {B: }}\n", "apiVersion: cluster.x-k8s.io/v1beta2\nkind: MachineSet\nmetadata: 1\n", "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Machine\nmetadata: {name: m, labels: {cluster.x-k8s.io/deployment-name: quickstart-md-0}}\n",
 	}
 	edits := [][2]string{
-		{"/v1beta2", "/v1alpha4"}, {"/v1beta2", "/v1beta1"}, {"kind: AWS", "kind: AWZ"}, {"kind: AWS", "kind: Azure"}, {"kind: Kubeadm", "kind: RKE2"}, {"kind: Kubeadm", "kind: Talos"}, {"name: quickstart", "name: ${CLUSTER_NAME}"},
-		{"name: quickstart", "name: <NAME>"}, {"name: quickstart", "name: {NAME}"}, {"name: quickstart", "name: \"{{ x }}\""}, {"  name: ", "  nome: "}, {"apiVersion: ", "apiVersion: x"}, {"apiVersion: ", "#"}, {"\n", "\r\n"}, {"kind: ", "#"},
+		{"/v1beta2", "/v1alpha4"},
+		{"/v1beta2", "/v1beta1"},
+		{"kind: AWS", "kind: AWZ"},
+		{"kind: AWS", "kind: Azure"},
+		{"kind: Kubeadm", "kind: RKE2"},
+		{"kind: Kubeadm", "kind: Talos"},
+		{"name: quickstart", "name: ${CLUSTER_NAME}"},
+		{"name: quickstart", "name: <NAME>"},
+		{"name: quickstart", "name: {NAME}"},
+		{"name: quickstart", "name: \"{{ x }}\""},
+		{"  name: ", "  nome: "},
+		{"apiVersion: ", "apiVersion: x"},
+		{"apiVersion: ", "#"},
+		{"\n", "\r\n"},
+		{"kind: ", "#"},
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		parts := strings.Split(whole, "\n---\n")

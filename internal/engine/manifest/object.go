@@ -199,13 +199,8 @@ func stringField(m map[string]any, name string) string {
 // recognise checks apiVersion, kind and name, and reports whether to go on with the
 // object.
 func (l *loader) recognise(o *object, apiVersion string) bool {
-	l.unreadable = l.unreadable || o.kind == ""
-	switch {
-	case o.kind == "" && apiVersion == "":
-		l.fail(Problem{Position: o.position(""), What: "the document has no apiVersion and no kind", Fix: "add them, or remove the document"})
-		return false
-	case o.kind == "":
-		l.fail(Problem{Position: o.position("kind"), What: "the document has no kind", Fix: "add it"})
+	if o.kind == "" {
+		l.withoutKind(o, apiVersion)
 		return false
 	}
 	gv, err := apischema.ParseGroupVersion(apiVersion)
@@ -240,6 +235,16 @@ func (l *loader) recognise(o *object, apiVersion string) bool {
 		l.warn(o.problem("apiVersion", fmt.Sprintf("%s is no longer served by Cluster API Provider AWS", gv), "change it to "+k.group+"/"+versionNew))
 	}
 	return true
+}
+
+// withoutKind reports a document that does not say what it is. It may be any of the missing objects.
+func (l *loader) withoutKind(o *object, apiVersion string) {
+	l.unreadable = true
+	if apiVersion == "" {
+		l.fail(Problem{Position: o.position(""), What: "the document has no apiVersion and no kind", Fix: "add them, or remove the document"})
+		return
+	}
+	l.fail(Problem{Position: o.position("kind"), What: "the document has no kind", Fix: "add it"})
 }
 
 // versionsOf returns the fix for a wrong apiVersion.

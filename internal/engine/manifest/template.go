@@ -242,36 +242,55 @@ func isClusterGroup(group string) bool {
 
 // useIn says what a value of a known kind is for. whole: the value is nothing but one ${…}.
 func useIn(kind, path string, whole bool) use {
-	oneOf := func(is bool) use {
-		if is {
-			return useSetting
-		}
-		return useText
-	}
 	switch {
 	case strings.HasPrefix(path, "metadata.annotations.") || strings.Contains(path, ".metadata.annotations."):
 		return useText
 	case kind == kindConfigMap || kind == kindSecret:
-		if strings.HasPrefix(path, "data.") || strings.HasPrefix(path, "stringData.") || strings.HasPrefix(path, "binaryData.") {
-			return useText
-		}
-	case kind == kindCluster && strings.HasPrefix(path, "spec.topology.") && strings.Contains(path, "variables"):
-		return oneOf(whole || !strings.Contains(path, ".value"))
-	case kind == kindClusterClass && strings.HasPrefix(path, "spec.patches"):
-		return useText
-	case kind == kindClusterClass && strings.HasPrefix(path, "spec.variables"):
-		return oneOf(whole)
+		return useOfData(path)
+	case kind == kindCluster || kind == kindClusterClass:
+		return useInTopology(kind, path, whole)
 	case isBootConfiguration(kind, path):
-		if strings.HasSuffix(path, "Commands[]") {
-			return useCommand
-		}
-		return oneOf(!isMachineText(path))
+		return useOfBootText(path)
 	case kind == kindManagedPlane && strings.HasPrefix(path, "spec.addons[].configuration"):
 		return useText
 	case strings.Contains(path, "additionalTags.") || strings.HasSuffix(path, "escription"):
 		return useSetting // of a rule; AWS takes ${…} there
 	}
 	return useField
+}
+
+// useOfData is useIn for ConfigMaps and Secrets.
+func useOfData(path string) use {
+	if strings.HasPrefix(path, "data.") || strings.HasPrefix(path, "stringData.") || strings.HasPrefix(path, "binaryData.") {
+		return useText
+	}
+	return useField
+}
+
+// useInTopology is useIn for Clusters and ClusterClasses: variables and patches may have any value.
+func useInTopology(kind, path string, whole bool) use {
+	isVariable := kind == kindClusterClass && strings.HasPrefix(path, "spec.variables") ||
+		kind == kindCluster && strings.HasPrefix(path, "spec.topology.") && strings.Contains(path, "variables")
+	switch {
+	case kind == kindClusterClass && strings.HasPrefix(path, "spec.patches"):
+		return useText
+	case isVariable && (whole || kind == kindCluster && !strings.Contains(path, ".value")):
+		return useSetting
+	case isVariable:
+		return useText
+	}
+	return useField
+}
+
+// useOfBootText is useIn for what a machine boots with.
+func useOfBootText(path string) use {
+	switch {
+	case strings.HasSuffix(path, "Commands[]"):
+		return useCommand
+	case isMachineText(path):
+		return useText
+	}
+	return useSetting
 }
 
 // isBootConfiguration reports whether a path is below what a machine boots with.

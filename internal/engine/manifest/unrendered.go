@@ -124,35 +124,43 @@ func (l *loader) findPlaceholders(o *object, value any, path, general string) {
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			l.findPlaceholders(o, v[name], join(path, name), join(general, name))
 		}
-		return
 	case []any:
 		for i, item := range v {
 			l.findPlaceholders(o, item, fmt.Sprintf("%s[%d]", path, i), general+"[]")
 		}
-		return
 	case string:
 		switch {
 		case strings.Contains(v, "{{") && !mayHaveTemplate(general):
 			what, fix = goTemplate, goTemplateFix+pipe
-		case regexp.MustCompile(`<[A-Za-z][\w .-]*>`).MatchString(v),
-			regexp.MustCompile(`^(\$[A-Z_][A-Z0-9_]*|(REPLACE|CHANGE)[_-]?(ME|THIS|WITH)([_-].*)?|YOUR[_-][A-Z0-9_-]+)$`).MatchString(v) && !l.classes:
+		case l.looksLikePlaceholder(v):
 			what = fmt.Sprintf("%q looks like a placeholder", v)
 		}
 	}
-	if what == "" || useIn(o.kind, general, false) != useField {
+	if what != "" && useIn(o.kind, general, false) == useField {
+		l.placeholder(o, path, what, fix)
+	}
+}
+
+// looksLikePlaceholder reports whether a text is one that somebody has to replace.
+func (l *loader) looksLikePlaceholder(v string) bool {
+	return regexp.MustCompile(`<[A-Za-z][\w .-]*>`).MatchString(v) || !l.classes &&
+		regexp.MustCompile(`^(\$[A-Z_][A-Z0-9_]*|(REPLACE|CHANGE)[_-]?(ME|THIS|WITH)([_-].*)?|YOUR[_-][A-Z0-9_-]+)$`).MatchString(v)
+}
+
+// placeholder reports a value that is none. That a file is a template is reported once.
+func (l *loader) placeholder(o *object, path, what, fix string) {
+	l.incomplete = true // what follows from the value is no problem
+	file := o.set[""].File
+	if what == goTemplate && l.rendering[file] {
 		return
 	}
-	if what == goTemplate && l.rendering[o.set[""].File] {
-		return // once for each file
-	}
-	l.rendering[o.set[""].File] = l.rendering[o.set[""].File] || what == goTemplate
+	l.rendering[file] = l.rendering[file] || what == goTemplate
 	p := o.problem("", what, fix)
 	p.Path, p.Position = path, o.position(path)
 	l.fail(p)
-	if _, isMap := value.(map[string]any); isMap {
+	if _, isMap := valueAt(o.value, path).(map[string]any); isMap {
 		remove(o.value, path)
 	}
-	l.incomplete = true // what follows from the value is no problem
 }
 
 // loneName returns the name in a value such as {REGION}, which YAML reads as a mapping.

@@ -1,6 +1,7 @@
 package reconcile_test
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -214,15 +215,36 @@ func TestRestoreRefuses(t *testing.T) {
 			"name an existing bucket":                func(_ *manifest.Cluster, r *reconcile.Restore) { r.Bucket = "" },
 			"decrypt":                                func(_ *manifest.Cluster, r *reconcile.Restore) { _, r.Keys = backupKeys(t) },
 			"restore with the version of the backup": func(m *manifest.Cluster, _ *reconcile.Restore) { m.ControlPlane.Object.Spec.Version = "v1.36.0" },
-			"no such file":                           func(_ *manifest.Cluster, r *reconcile.Restore) { r.File += "x" },
-			"a backup contains the keys":             func(_ *manifest.Cluster, r *reconcile.Restore) { r.Keys = reconcile.BackupKeys{} },
+			"which does not start with it": func(m *manifest.Cluster, _ *reconcile.Restore) {
+				m.ControlPlane.Object.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.Local.ImageTag = "3.4.13-0"
+			},
+			"it is a backup of cluster":  func(m *manifest.Cluster, _ *reconcile.Restore) { m.Name = "other" },
+			"the backup is damaged":      func(_ *manifest.Cluster, r *reconcile.Restore) { r.File = cutOff(t, r.File) },
+			"parsing age header":         func(_ *manifest.Cluster, r *reconcile.Restore) { r.File = "restore_test.go" },
+			"use s3://BUCKET/KEY":        func(_ *manifest.Cluster, r *reconcile.Restore) { r.File = "s3://" + staging + "/x/" },
+			"bucket nowhere does not":    func(_ *manifest.Cluster, r *reconcile.Restore) { r.File = "s3://nowhere/x" },
+			"no such file":               func(_ *manifest.Cluster, r *reconcile.Restore) { r.File += "x" },
+			"a backup contains the keys": func(_ *manifest.Cluster, r *reconcile.Restore) { r.Keys = reconcile.BackupKeys{} },
 		} {
 			m, r := load(t, "../../configs/quickstart.yaml", nil), *backup
 			change(m, &r)
+			n := len(a.Calls())
 			_, err := restores(m, a.Process(), &r).Apply(t.Context(), reconcile.Options{})
 			require.ErrorAs(t, err, new(*reconcile.RefusedError), why)
 			require.ErrorContains(t, err, why)
+			require.NotContains(t, err.Error(), "\n", "one line")
+			requireNothingDone(t, a, n)
 		}
 		_ = m
 	})
+}
+
+// cutOff returns a copy of a file without its end.
+func cutOff(t *testing.T, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	short := filepath.Join(t.TempDir(), "short.backup")
+	require.NoError(t, os.WriteFile(short, data[:len(data)-1000], 0o600))
+	return short
 }

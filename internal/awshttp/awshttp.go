@@ -32,6 +32,9 @@ func Middleware(stack *middleware.Stack) error {
 	if err := stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc(name, checkAnswer), middleware.After); err != nil {
 		return err
 	}
+	if err := stack.Initialize.Add(middleware.InitializeMiddlewareFunc("CheckPage", checkPage), middleware.After); err != nil {
+		return err
+	}
 	return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("Final",
 		func(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
 			out, md, err := next.HandleFinalize(ctx, in)

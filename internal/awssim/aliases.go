@@ -26,6 +26,9 @@ const (
 	Silent     = core.Silent
 	Stale      = core.Stale
 	Old        = core.Old
+	Used       = core.Used
+	Endless    = core.Endless
+	Circle     = core.Circle
 	LostBefore = core.LostBefore
 	LostAfter  = core.LostAfter
 	Cut        = core.Cut

@@ -30,6 +30,7 @@ func (r *ssmRecords) name(epoch int) *string {
 
 func (r *ssmRecords) list(ctx context.Context) (out []Holder, err error) {
 	pages := ssm.NewGetParametersByPathPaginator(r.c.SSM, &ssm.GetParametersByPathInput{Path: aws.String(r.c.ParameterPath("lock"))})
+	ctx = Listing(ctx)
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {

@@ -1,9 +1,18 @@
 package cloud
 
-import "context"
+import (
+	"context"
 
-// Pages collects the items of all pages of a listing.
+	"github.com/clusterawsadm/clusterawsadm/internal/awshttp"
+)
+
+// Listing returns a context for the calls of one listing, in which a page that comes twice is an error
+// (awshttp.RepeatedPageError).
+func Listing(ctx context.Context) context.Context { return awshttp.Listing(ctx) }
+
+// Pages collects the items of all pages of a listing, in a context from Listing.
 func Pages[P, T any](ctx context.Context, more func() bool, next func(context.Context) (P, error), items func(P) []T) (out []T, err error) {
+	ctx = Listing(ctx)
 	for more() {
 		p, err := next(ctx)
 		if err != nil {

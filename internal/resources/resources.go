@@ -110,6 +110,7 @@ func tagged(ctx context.Context, c *tagging.Client, key string, values ...string
 	pages := tagging.NewGetResourcesPaginator(c, &tagging.GetResourcesInput{
 		TagFilters: []types.TagFilter{{Key: &key, Values: values}}, ResourcesPerPage: aws.Int32(perPage),
 	})
+	ctx = awshttp.Listing(ctx)
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {

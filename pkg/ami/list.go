@@ -140,6 +140,7 @@ func client(cfg aws.Config, region string) *ec2.Client {
 // describe returns all images of an owner that match the filters.
 func describe(ctx context.Context, c *ec2.Client, owner string, filters []types.Filter) (all []types.Image, err error) {
 	p := ec2.NewDescribeImagesPaginator(c, &ec2.DescribeImagesInput{Owners: []string{owner}, Filters: filters, MaxResults: aws.Int32(pageSize)})
+	ctx = awshttp.Listing(ctx)
 	for p.HasMorePages() {
 		page, err := p.NextPage(ctx)
 		if err != nil {

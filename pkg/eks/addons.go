@@ -47,6 +47,7 @@ func Available(ctx context.Context, cfg aws.Config, cluster string) (all []Avail
 	}
 	kubernetes = aws.ToString(found.Cluster.Version)
 	pages := eks.NewDescribeAddonVersionsPaginator(c, &eks.DescribeAddonVersionsInput{KubernetesVersion: &kubernetes})
+	ctx = awshttp.Listing(ctx)
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -107,6 +108,7 @@ func Installed(ctx context.Context, cfg aws.Config, cluster string) ([]Installed
 	c := eks.NewFromConfig(awshttp.Checked(cfg))
 	var names []string
 	pages := eks.NewListAddonsPaginator(c, &eks.ListAddonsInput{ClusterName: &cluster})
+	ctx = awshttp.Listing(ctx)
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {

@@ -98,6 +98,7 @@ func associated(ctx context.Context, c *eks.Client, region string, p PodIdentity
 	pages := eks.NewListPodIdentityAssociationsPaginator(c, &eks.ListPodIdentityAssociationsInput{
 		ClusterName: &p.Cluster, Namespace: &p.Namespace, ServiceAccount: &p.ServiceAccount,
 	})
+	ctx = awshttp.Listing(ctx)
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {

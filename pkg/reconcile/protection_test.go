@@ -179,7 +179,7 @@ func keyLost(a *awssim.AWS) bool {
 }
 
 // refusedFor refuses the n-th write of a process for good, and all that are like it.
-func refusedFor(p *awssim.Process, n int) (operation *string) {
+func refusedFor(p *awssim.Process, n int, fault awssim.Fault) (operation *string) {
 	operation = new(string)
 	seen := map[string]bool{}
 	p.Fault = func(_ int, service, op string) awssim.Fault {
@@ -190,60 +190,100 @@ func refusedFor(p *awssim.Process, n int) (operation *string) {
 			}
 		}
 		if *operation == op {
-			return awssim.Denied
+			return fault
 		}
 		return awssim.None
 	}
 	return operation
 }
 
+// lateExamples are the examples of TestDeletionIsRefusedLate.
+func lateExamples() []string {
+	return []string{threeZones, "../../configs/eks-addons.yaml", byoVPC, machinePool}
+}
+
+// ways are how a deletion is started.
+var ways = []struct {
+	name string
+	open func(m *manifest.Cluster, p *awssim.Process) *reconcile.Cluster
+}{
+	{"by file", open},
+	{"by name", func(m *manifest.Cluster, p *awssim.Process) *reconcile.Cluster {
+		return reconcile.OpenByName(m.Name, reconcile.Target{Config: p.Config(), Owner: "test"})
+	}},
+}
+
 // Whichever call of a deletion is refused for good: as long as a machine of the control plane
-// exists, its keys do. Then the cluster is created again as it was, or the deletion ends.
+// exists, its keys and its load balancer do. Then the cluster is created again as it was, or the deletion
+// ends.
 func TestDeletionIsRefusedLate(t *testing.T) {
-	for _, file := range sample(sweepExamples()) {
+	for _, file := range sample(lateExamples()) {
 		m := loadQuick(t, file)
 		t.Run(name(file), func(t *testing.T) {
 			t.Parallel()
-			for n := 1; ; n++ {
-				refused := ""
-				synctest.Test(t, func(t *testing.T) {
-					a := prepared(t, file, m)
-					before := a.Inventory()
-					mustApply(t, m, a)
-					machines := controlPlanes(a)
-					p := a.Process()
-					op := refusedFor(p, n)
-					_, err := open(m, p).Delete(context.Background(), reconcile.Options{})
-					if refused = *op; refused == "" {
-						return
-					}
-					if refused != "DeleteParameter" { // the run ends without deleting the record of the lock
-						require.Error(t, err, refused)
-					}
-					require.False(t, m.EKS == nil && keyLost(a), "%s: the keys of a living control plane are deleted", refused)
-					if m.EKS == nil && controlPlanes(a) == machines {
-						continues(t, m, a, refused)
-					}
-					mustDelete(t, m, a)
-					require.Equal(t, before, a.Inventory(), refused)
-				})
-				if refused == "" {
-					break
+			for n := 1; refusedLate(t, file, m, n, awssim.Denied); n++ {
+				if sweeping() {
+					refusedLate(t, file, m, n, awssim.Used)
 				}
 			}
 		})
 	}
 }
 
-// continues creates a cluster again of which a deletion has stopped: its control plane is the
-// same, or the run is refused.
-func continues(t *testing.T, m *manifest.Cluster, a *awssim.AWS, refused string) {
+// refusedLate refuses the n-th operation of deletions, and reports whether there is one.
+func refusedLate(t *testing.T, file string, m *manifest.Cluster, n int, fault awssim.Fault) (some bool) {
 	t.Helper()
-	first := machineWith(a, "control-plane")
-	_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
-	if !errors.As(err, new(*reconcile.RefusedError)) {
-		require.NoError(t, err, refused)
+	for i, way := range ways {
+		if !sweeping() && i != n%2 {
+			continue
+		}
+		for _, then := range []string{"create", "delete"} {
+			if then == "delete" && !sweeping() {
+				continue // a deletion follows also after "create"
+			}
+			synctest.Test(t, func(t *testing.T) {
+				a := prepared(t, file, m)
+				before := a.Inventory()
+				mustApply(t, m, a)
+				time.Sleep(booting)
+				machines := controlPlanes(a)
+				p := a.Process()
+				op := refusedFor(p, n, fault)
+				_, err := way.open(m, p).Delete(context.Background(), reconcile.Options{})
+				refused := *op
+				if refused == "" {
+					return
+				}
+				some = true
+				if fault == awssim.Denied && refused != "DeleteParameter" { // the run ends without deleting the record of the lock
+					require.Error(t, err, "%s %s", way.name, refused)
+				}
+				require.False(t, m.EKS == nil && keyLost(a), "%s %s: the keys of a living control plane are deleted", way.name, refused)
+				if then == "create" {
+					continues(t, m, a, machines, way.name+" "+refused)
+				}
+				mustDelete(t, m, a)
+				require.Equal(t, before, a.Inventory(), "%s %s", way.name, refused)
+			})
+		}
 	}
-	require.Equal(t, first, machineWith(a, "control-plane"), refused)
-	require.False(t, keyLost(a), refused)
+	return some
+}
+
+// continues creates a cluster again of which a deletion has stopped. If all machines of the control plane
+// exist, it is as it was. If none exists, it is a new one, unless the account still says that the old one
+// was begun: then the run is refused.
+func continues(t *testing.T, m *manifest.Cluster, a *awssim.AWS, machines int, what string) {
+	t.Helper()
+	first, left := machineWith(a, "control-plane"), controlPlanes(a)
+	_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+	if left == 0 && errors.As(err, new(*reconcile.LostControlPlaneError)) {
+		return
+	}
+	require.NoError(t, err, what)
+	requireNoChange(t, m, a)
+	if left == machines {
+		require.Equal(t, first, machineWith(a, "control-plane"), what)
+	}
+	require.False(t, m.EKS == nil && keyLost(a), what)
 }

@@ -40,6 +40,9 @@ const (
 	KillAfter  Fault = "killed after"  // the process is killed after the call had its effect
 	Held       Fault = "held"          // connection error, and the request arrives after Process.Delay
 	KillHeld   Fault = "killed held"   // as Held, and the process is killed
+	Used       Fault = "used"          // rejected because something else uses the resource
+	Endless    Fault = "endless"       // every page of a listing names itself as the next one
+	Circle     Fault = "circle"        // the pages of a listing name each other as the next one
 )
 
 // validity is how long after its signature AWS accepts a request: "requests must reach AWS
@@ -228,6 +231,8 @@ func (p *Process) send(ctx context.Context, service, op string, in any) (any, er
 		return nil, Fail("RequestLimitExceeded", "request limit exceeded")
 	case Denied:
 		return nil, Fail("UnauthorizedOperation", "you are not authorized to perform this operation: %s", op)
+	case Used:
+		return nil, Fail("DependencyViolation", "the resource has a dependent object and cannot be deleted")
 	case Broken:
 		return nil, &smithyhttp.ResponseError{
 			Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusInternalServerError}}, // by which the SDK retries
@@ -247,6 +252,8 @@ func (p *Process) send(ctx context.Context, service, op string, in any) (any, er
 	case KillBefore:
 		p.Die()
 		return nil, fmt.Errorf("awssim: %s: %w", op, context.Canceled)
+	case Endless, Circle:
+		return p.endless(ctx, service, op, in, fault)
 	case None, Silent, Stale, Old, LostAfter, Cut, KillAfter:
 	}
 	if p.Permits != nil && !p.Permits(service, op, in) {
@@ -278,7 +285,7 @@ func (p *Process) send(ctx context.Context, service, op string, in any) (any, er
 		return nil, &smithyhttp.RequestSendError{Err: ctx.Err()}
 	case Stale:
 		return reflect.New(reflect.TypeOf(out).Elem()).Interface(), err
-	case None, Old, Throttled, Denied, Broken, Unsent, LostBefore, KillBefore, Held, KillHeld: // handled above
+	case None, Old, Throttled, Denied, Broken, Unsent, LostBefore, KillBefore, Held, KillHeld, Used, Endless, Circle: // handled above
 	}
 	return out, err
 }

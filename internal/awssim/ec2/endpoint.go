@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -19,6 +20,7 @@ type Endpoint struct {
 	VPC, Service string
 	RouteTables  []string
 	Deleted      time.Time // start of the deletion; zero: none
+	Failed       string    // code and message of the failure; "" if it is available
 }
 
 func (*Endpoint) kind() kind {
@@ -59,7 +61,7 @@ func (svc *Service) createEndpoint(in *ec2.CreateVpcEndpointInput) (*ec2.CreateV
 		if service != "com.amazonaws."+svc.Region+".s3" && service != "com.amazonaws."+svc.Region+".dynamodb" {
 			return nil, core.Fail("InvalidServiceName", "the Vpc Endpoint Service '%s' does not exist", service)
 		}
-		e := &Endpoint{VPC: v.ID, Service: service}
+		e := &Endpoint{VPC: v.ID, Service: service, Failed: s.EndpointFailure}
 		if err := svc.addTables(e, in.RouteTableIds); err != nil {
 			return nil, err
 		}
@@ -96,6 +98,9 @@ func (svc *Service) addTables(e *Endpoint, ids []string) error {
 }
 
 func (e *Endpoint) state() types.State {
+	if e.Deleted.IsZero() && e.Failed != "" {
+		return "failed"
+	}
 	if e.Deleted.IsZero() {
 		return "available" // AWS returns lower case, unlike the constants of the SDK
 	}
@@ -103,7 +108,12 @@ func (e *Endpoint) state() types.State {
 }
 
 func (svc *Service) endpointOut(e *Endpoint) types.VpcEndpoint {
+	var last *types.LastError // "The last error that occurred for endpoint"
+	if code, message, failed := strings.Cut(e.Failed, ": "); failed {
+		last = &types.LastError{Code: &code, Message: &message}
+	}
 	return types.VpcEndpoint{
+		LastError:     last,
 		VpcEndpointId: aws.String(e.ID), VpcId: core.Text(e.VPC), ServiceName: core.Text(e.Service), VpcEndpointType: types.VpcEndpointTypeGateway,
 		State: e.state(), RouteTableIds: slices.Clone(e.RouteTables), OwnerId: aws.String(svc.Number()), CreationTimestamp: aws.Time(e.Born),
 		PrivateDnsEnabled: aws.Bool(false), RequesterManaged: aws.Bool(false), Tags: tagsOut(e.Tags),

@@ -356,6 +356,9 @@ func (svc *Service) Launch(in *ec2.RunInstancesInput) (launched []*Instance, err
 	if err := svc.checkCount(l); err != nil {
 		return nil, err
 	}
+	if code, message, refused := strings.Cut(svc.state.LaunchRefusal, ": "); refused {
+		return nil, core.Fail(code, "%s", message)
+	}
 	for _, id := range svc.start(l) {
 		launched = append(launched, svc.Instance(id))
 	}

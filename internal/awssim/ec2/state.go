@@ -38,6 +38,11 @@ type State struct {
 	// NATGatewayFailure and LaunchFailure, if set, are why new NAT gateways fail, and new
 	// instances are terminated before they run: code and message, separated by ": ".
 	NATGatewayFailure, LaunchFailure string
+	// EndpointFailure and BlockFailure are the same for new VPC endpoints and for the IPv6 blocks and
+	// secondary blocks of VPCs, whose message has no code.
+	EndpointFailure, BlockFailure string `json:",omitempty"`
+	// LaunchRefusal is why Auto Scaling cannot launch instances: code and message.
+	LaunchRefusal string `json:",omitempty"`
 }
 
 // Limits are the quotas of the account.

@@ -48,6 +48,7 @@ func (v *VPC) details(d printer) []string {
 type Association struct {
 	ID, CIDR string
 	Born     time.Time
+	Failed   string // why it fails; "" if it does not
 }
 
 func (svc *Service) simulateVPCs() {
@@ -115,14 +116,16 @@ func (svc *Service) amazonBlock() *Association {
 	id := svc.ID("vpc-cidr-assoc")
 	n := svc.Serial()
 	addr := netip.AddrFrom16([16]byte{0x26, 0x00, 0x1f, 0x18, byte(n >> 16), byte(n >> 8), byte(n)}) //nolint:gosec // bytes of a number
-	return &Association{ID: id, CIDR: netip.PrefixFrom(addr, 56).String(), Born: svc.Now()}
+	return &Association{ID: id, CIDR: netip.PrefixFrom(addr, 56).String(), Born: svc.Now(), Failed: svc.state.BlockFailure}
 }
 
 // blocks returns the IPv4 blocks of a VPC.
 func (v *VPC) blocks() []netip.Prefix {
 	all := []netip.Prefix{prefix(v.CIDR)}
 	for _, s := range v.Secondary {
-		all = append(all, prefix(s.CIDR))
+		if s.Failed == "" {
+			all = append(all, prefix(s.CIDR))
+		}
 	}
 	return all
 }
@@ -132,7 +135,7 @@ func (v *VPC) primary() string { return "vpc-cidr-assoc-" + v.ID[len("vpc-"):] }
 
 // ipv6 returns the IPv6 block of a VPC after it is associated.
 func (svc *Service) ipv6(v *VPC) (netip.Prefix, bool) {
-	if v.IPv6 == nil || svc.Now().Sub(v.IPv6.Born) < IPv6BlockTakes {
+	if v.IPv6 == nil || v.IPv6.Failed != "" || svc.Now().Sub(v.IPv6.Born) < IPv6BlockTakes {
 		return netip.Prefix{}, false
 	}
 	return prefix(v.IPv6.CIDR), true
@@ -148,6 +151,9 @@ func (svc *Service) vpcState(v *VPC) types.VpcState {
 func (svc *Service) blockState(s Association) *types.VpcCidrBlockState {
 	if svc.Now().Sub(s.Born) < IPv6BlockTakes {
 		return &types.VpcCidrBlockState{State: types.VpcCidrBlockStateCodeAssociating}
+	}
+	if s.Failed != "" {
+		return &types.VpcCidrBlockState{State: types.VpcCidrBlockStateCodeFailed, StatusMessage: &s.Failed}
 	}
 	return &types.VpcCidrBlockState{State: types.VpcCidrBlockStateCodeAssociated}
 }
@@ -253,14 +259,14 @@ func (svc *Service) associateVPCCIDRBlock(in *ec2.AssociateVpcCidrBlockInput) (*
 		return nil, err
 	}
 	switch {
-	case slices.ContainsFunc(v.blocks(), block.Overlaps):
+	case slices.ContainsFunc(v.blocks(), block.Overlaps), slices.ContainsFunc(v.Secondary, func(a Association) bool { return block.Overlaps(prefix(a.CIDR)) }):
 		return nil, core.Fail("InvalidVpc.Range", "the CIDR '%s' conflicts with another one of the VPC", block)
 	case len(v.blocks()) >= mostBlocks:
 		return nil, core.Fail("CidrLimitExceeded", "this network '%s' has met its maximum number of allowed CIDRs: %d", v.ID, mostBlocks)
 	case restricted(prefix(v.CIDR), block):
 		return nil, core.Fail("InvalidVpc.Range", "the CIDR '%s' is restricted: use one from the same private address range as the current VPC CIDR", block)
 	}
-	s := Association{ID: svc.ID("vpc-cidr-assoc"), CIDR: block.String(), Born: svc.Now()}
+	s := Association{ID: svc.ID("vpc-cidr-assoc"), CIDR: block.String(), Born: svc.Now(), Failed: svc.state.BlockFailure}
 	v.Secondary = append(v.Secondary, s)
 	return &ec2.AssociateVpcCidrBlockOutput{VpcId: in.VpcId, CidrBlockAssociation: &types.VpcCidrBlockAssociation{
 		AssociationId: aws.String(s.ID), CidrBlock: aws.String(s.CIDR), CidrBlockState: svc.blockState(s),

@@ -8,6 +8,8 @@ const (
 	NLBTakes = 150 * time.Second
 	// ALBTakes is how long an application load balancer is provisioning.
 	ALBTakes = 120 * time.Second
+	// LoadBalancerFails is how long a load balancer takes to fail.
+	LoadBalancerFails = 30 * time.Second
 	// TargetTakes is how long the first health checks of a target take.
 	TargetTakes = 20 * time.Second
 	// BalancerInterfacesLinger is how long the network interfaces exist after the

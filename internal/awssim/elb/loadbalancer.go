@@ -237,6 +237,9 @@ func (svc *Service) place(b *LoadBalancer) {
 	}
 	b.ARN = svc.RegionalARN("elasticloadbalancing", "loadbalancer/"+kind+"/"+b.Name+"/"+hash)
 	b.Born, b.Ready = svc.Now(), svc.Now().Add(takes)
+	if b.Failed, b.Impaired = svc.state.Failure, svc.state.Impaired; b.Failed != "" {
+		b.Ready = svc.Now().Add(LoadBalancerFails)
+	}
 	for i := range b.Zones {
 		svc.enter(b, &b.Zones[i])
 	}
@@ -265,15 +268,20 @@ func (svc *Service) enter(b *LoadBalancer, z *LoadBalancerZone) {
 }
 
 func (svc *Service) showLoadBalancer(b *LoadBalancer) types.LoadBalancer {
-	state := types.LoadBalancerStateEnumActive
-	if svc.Now().Before(b.Ready) {
-		state = types.LoadBalancerStateEnumProvisioning
+	state := &types.LoadBalancerState{Code: types.LoadBalancerStateEnumActive}
+	switch { // "failed - The load balancer could not be set up"; "active_impaired - routing traffic but does not have the resources it needs to scale"
+	case svc.Now().Before(b.Ready):
+		state.Code = types.LoadBalancerStateEnumProvisioning
+	case b.Failed != "":
+		state.Code, state.Reason = types.LoadBalancerStateEnumFailed, &b.Failed
+	case b.Impaired != "":
+		state.Code, state.Reason = types.LoadBalancerStateEnumActiveImpaired, &b.Impaired
 	}
 	return types.LoadBalancer{
 		LoadBalancerArn: aws.String(b.ARN), LoadBalancerName: aws.String(b.Name), Type: types.LoadBalancerTypeEnum(b.Type),
 		Scheme: types.LoadBalancerSchemeEnum(b.Scheme), VpcId: aws.String(b.VPC), DNSName: aws.String(b.DNSName),
 		CanonicalHostedZoneId: aws.String("Z26RNL4JYFTOTI"), CreatedTime: aws.Time(b.Born), IpAddressType: types.IpAddressType(b.IPType),
-		SecurityGroups: slices.Clone(b.Groups), State: &types.LoadBalancerState{Code: state}, AvailabilityZones: showZones(b.Zones),
+		SecurityGroups: slices.Clone(b.Groups), State: state, AvailabilityZones: showZones(b.Zones),
 	}
 }
 

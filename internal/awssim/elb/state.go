@@ -16,6 +16,10 @@ type State struct {
 	// Detaches: the network interfaces of a network load balancer are detached when it is
 	// deleted, and AWS deletes them only after InterfacesDetached.
 	Detaches bool `json:",omitempty"`
+
+	// Failure is why new load balancers fail, and Impaired why they are impaired: the reason of
+	// their state (LoadBalancerState in the API reference). "" for none.
+	Failure, Impaired string `json:",omitempty"`
 }
 
 // Limits are quotas, for each type of load balancer; 0 means the default.
@@ -35,6 +39,7 @@ type LoadBalancer struct {
 	Attributes, Tags                              map[string]string
 	Born                                          time.Time
 	Ready                                         time.Time // active since
+	Failed, Impaired                              string    // why it is not; "" if it is
 }
 
 // LoadBalancerZone is a zone of a load balancer.

@@ -55,6 +55,7 @@ func fetch(ctx context.Context, c *cloud.Clients, p Product) (price Price, err e
 	}
 	in := &pricing.GetProductsInput{ServiceCode: &p.Service, FormatVersion: aws.String("aws_v1"), MaxResults: aws.Int32(100), Filters: filters(c.Region, p)}
 	shortest := ""
+	ctx = cloud.Listing(ctx)
 	for pages := pricing.NewGetProductsPaginator(c.Pricing, in); pages.HasMorePages(); {
 		page, err := pages.NextPage(ctx)
 		if err != nil {

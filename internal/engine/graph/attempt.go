@@ -263,6 +263,9 @@ func (a *attempt) delete(ctx context.Context, have State) (last bool, err error)
 	a.removed = have
 	err = a.writing(ctx, func(ctx context.Context) error { return a.behaviour.remove(ctx, a.x.Cloud, have) })
 	a.x.Cloud.Forget(&a.asked)
+	if err == nil {
+		a.left.Do(func() { close(a.leaves) })
+	}
 	_, takes := a.Takes()
 	a.blind = cloud.InUse(err) && !errors.As(err, new(*notYetError))
 	switch {

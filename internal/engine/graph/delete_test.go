@@ -218,3 +218,31 @@ func TestSweep(t *testing.T) {
 		require.False(t, b.exists("litter"))
 	})
 }
+
+// A resource that is deleted behind others waits until AWS has accepted their deletion, not until they do
+// not exist. If AWS refuses one of them, it stays.
+func TestDeletedBehind(t *testing.T) {
+	for _, refused := range []bool{false, true} {
+		in(t, func(t *testing.T, b *bench) {
+			for _, name := range []string{"balancer", "machine", "other"} {
+				b.put(name, "v")
+			}
+			graph.Add(b.g, "balancer", b.toy("balancer"), graph.DeletedBehind(func(id graph.ID) bool { return id != "balancer" }))
+			slow := b.toy("machine")
+			slow.goes, slow.hintOff = time.Minute, time.Minute
+			graph.Add(b.g, "machine", slow)
+			graph.Add(b.g, "other", b.toy("other"))
+			require.Equal(t, time.Minute, b.g.DeleteTime(nil))
+			if refused {
+				b.fail("delete other", fault{err: refusal("AccessDenied")})
+				require.Error(t, b.x.Delete(t.Context(), b.g))
+				require.True(t, b.exists("balancer"))
+			}
+			require.NoError(t, b.x.Delete(t.Context(), b.g))
+			require.False(t, b.exists("balancer"))
+			if !refused {
+				require.Less(t, b.when("delete balancer")[0]-b.when("delete machine")[0], 10*time.Second)
+			}
+		})
+	}
+}

@@ -166,15 +166,16 @@ func (x *Executor) Delete(ctx context.Context, g *Graph) error {
 	})
 }
 
-// wait is a resource to wait for; existing means only until it exists.
+// wait is a resource to wait for; existing means only until it exists, leaving only until AWS has
+// accepted its deletion.
 type wait struct {
-	resource Resource
-	existing bool
+	resource          Resource
+	existing, leaving bool
 }
 
 func needsOf(n Resource) (out []wait) {
 	for _, e := range n.Needs() {
-		out = append(out, wait{e.Resource, e.Existing})
+		out = append(out, wait{resource: e.Resource, existing: e.Existing})
 	}
 	return out
 }
@@ -183,7 +184,7 @@ func needsOf(n Resource) (out []wait) {
 // edges: for walks that create nothing.
 func settledFirst(n Resource) (out []wait) {
 	for _, e := range n.Needs() {
-		out = append(out, wait{e.Resource, false})
+		out = append(out, wait{resource: e.Resource})
 	}
 	return out
 }
@@ -253,12 +254,15 @@ func (x *Executor) visited(ctx context.Context, n Resource, err error) error {
 func (x *Executor) ready(ctx context.Context, n Resource, before []wait, outcomes map[Resource]*outcome) error {
 	for _, w := range before {
 		o := outcomes[w.resource]
-		var exists <-chan struct{}
-		if w.existing {
-			exists = w.resource.existing()
+		var enough <-chan struct{}
+		switch {
+		case w.existing:
+			enough = w.resource.existing()
+		case w.leaving:
+			enough = w.resource.leaving()
 		}
 		select {
-		case <-exists:
+		case <-enough:
 			continue
 		case <-o.done:
 		}

@@ -256,6 +256,7 @@ type options struct {
 	replacedBy ID
 	reasons    Diff
 	after      func(ID) bool
+	behind     func(ID) bool
 }
 
 // With adds edges to resources whose state the resource itself does not read.
@@ -282,6 +283,13 @@ func DeletedAfter(others func(ID) bool) Option {
 	return func(o *options) { o.after = others }
 }
 
+// DeletedBehind sets which other resources have to be leaving before this one is deleted, also those that
+// are added later: AWS has accepted their deletion, and may still be at it. It has no effect on Apply.
+// Where another edge says the opposite, that edge has precedence.
+func DeletedBehind(others func(ID) bool) Option {
+	return func(o *options) { o.behind = others }
+}
+
 // Diagnosed sets how to find out why a resource did not become ready in time.
 func Diagnosed(d Diagnosis) Option {
 	return func(o *options) { o.diagnosis = d }
@@ -297,7 +305,7 @@ func (g *Graph) add(ref Resource, n *resource, opts []Option) {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	n.replacedBy, n.reasons, n.after = o.replacedBy, o.reasons, o.after
+	n.replacedBy, n.reasons, n.after, n.behind, n.leaves = o.replacedBy, o.reasons, o.after, o.behind, make(chan struct{})
 	n.origin, n.diagnosis, n.needs, n.exists = o.origin, o.diagnosis, append(n.needs, o.needs...), make(chan struct{})
 	if _, dup := g.byID[n.id]; dup {
 		panic(fmt.Sprintf("graph: resource %s added twice", n.id))
@@ -360,7 +368,12 @@ func (g *Graph) DeleteTime(busy func(ID) bool) time.Duration {
 		}
 		var end time.Duration
 		for _, w := range before[n] {
-			end = max(end, visit(w.resource))
+			at := visit(w.resource)
+			if w.leaving {
+				_, remove := w.resource.Takes()
+				at -= min(at, remove)
+			}
+			end = max(end, at)
 		}
 		if _, remove := n.Takes(); busy == nil || busy(n.ID()) {
 			end += remove
@@ -382,15 +395,20 @@ func (g *Graph) deletedBefore() map[Resource][]wait {
 		for _, e := range n.Needs() {
 			switch {
 			case e.Outlives:
-				before[n] = append(before[n], wait{e.Resource, false})
+				before[n] = append(before[n], wait{resource: e.Resource})
 			case !e.Loose:
-				before[e.Resource] = append(before[e.Resource], wait{n, false})
+				before[e.Resource] = append(before[e.Resource], wait{resource: n})
 			}
 		}
 	}
 	for _, n := range g.resources {
 		if others := n.deletedAfter(); others != nil {
 			before[n] = append(before[n], g.others(n, others, before)...)
+		}
+		if others := n.deletedBehind(); others != nil {
+			for _, w := range g.others(n, others, before) {
+				before[n] = append(before[n], wait{resource: w.resource, leaving: true})
+			}
 		}
 	}
 	return before
@@ -410,7 +428,7 @@ func (g *Graph) others(n Resource, selects func(ID) bool, before map[Resource][]
 	}
 	for _, r := range g.resources {
 		if !later[r] && selects(r.ID()) {
-			out = append(out, wait{r, false})
+			out = append(out, wait{resource: r})
 		}
 	}
 	return out

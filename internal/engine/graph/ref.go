@@ -33,7 +33,9 @@ type Resource interface {
 
 	isNil() bool
 	deletedAfter() func(ID) bool
+	deletedBehind() func(ID) bool
 	existing() <-chan struct{}
+	leaving() <-chan struct{}
 	plan(ctx context.Context, x *Executor) (Step, error)
 	converge(ctx context.Context, x *Executor) error
 	verify(ctx context.Context, x *Executor) error
@@ -94,11 +96,14 @@ type resource struct {
 	replacedBy ID   // what takes its place when it is deleted; "": nothing
 	reasons    Diff // why it is deleted
 
-	after func(ID) bool // DeletedAfter; nil: none
+	after  func(ID) bool // DeletedAfter; nil: none
+	behind func(ID) bool // DeletedBehind; nil: none
 
 	found   atomic.Pointer[State]
 	exists  chan struct{} // closed when the resource is first observed
 	closing sync.Once
+	leaves  chan struct{} // closed when AWS has accepted the deletion
+	left    sync.Once
 	asked   cloud.Questions // the queries of find, whose answers are discarded after a write
 	pending time.Time       // time of a create call whose answer was lost
 	seen    time.Time       // time of the last read
@@ -120,6 +125,8 @@ func (n *resource) ID() ID { return n.id }
 func (n *resource) Needs() []Edge { return n.needs }
 
 func (n *resource) deletedAfter() func(ID) bool { return n.after }
+
+func (n *resource) deletedBehind() func(ID) bool { return n.behind }
 
 // Origin implements Resource.
 func (n *resource) Origin() string { return n.origin }
@@ -159,6 +166,8 @@ func (n *resource) Desired() any { return n.behaviour.wants() }
 func (n *resource) Observed() State { return n.state() }
 
 func (n *resource) existing() <-chan struct{} { return n.exists }
+
+func (n *resource) leaving() <-chan struct{} { return n.leaves }
 
 // state returns the last observed state, or nil.
 func (n *resource) state() State {

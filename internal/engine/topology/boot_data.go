@@ -26,7 +26,7 @@ func addCertificates(g *graph.Graph, in inputs) *graph.Ref[secrets.PKIState] {
 // that stops halfway leaves them to the machines that still exist.
 func everything(graph.ID) bool { return true }
 
-// isMachine selects machines for graph.DeletedAfter, also those that leave.
+// isMachine selects machines for graph.DeletedAfter and graph.DeletedBehind, also those that leave.
 func isMachine(id graph.ID) bool { return id.Kind() == ec2.MachineKind || id.Kind() == "retired" }
 
 // addBootstrapSecrets adds the secrets and parameters from which machines fetch their

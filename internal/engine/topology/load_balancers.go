@@ -126,7 +126,7 @@ func addNetworkLoadBalancer(g *graph.Graph, b base, spec *infrav1.AWSLoadBalance
 	if slices.Contains([]string{"us-iso-east-1", "us-iso-west-1", "us-isob-east-1"}, b.m.Region) {
 		r.Groups, r.ExtraIDs = nil, nil // network load balancers take no security groups there
 	}
-	out.ref = graph.Add(g, id, r, b.infra(path), graph.With(graph.Exists(b.interfaces)))
+	out.ref = graph.Add(g, id, r, b.infra(path), graph.With(graph.Exists(b.interfaces)), graph.DeletedBehind(isMachine))
 	for _, l := range b.listeners(spec, path) {
 		targetID, listenerID := graph.ID("target-group/"+prefix+l.name), graph.ID("listener/"+prefix+l.name)
 		group := graph.Add(g, targetID, &elb.TargetGroup{
@@ -198,7 +198,7 @@ func addClassicLoadBalancer(g *graph.Graph, b base, spec *infrav1.AWSLoadBalance
 	if !r.Internal {
 		r.Internet = b.net.internet
 	}
-	return graph.Add(g, id, r, b.infra(path), graph.With(graph.Exists(b.interfaces))), nil
+	return graph.Add(g, id, r, b.infra(path), graph.With(graph.Exists(b.interfaces)), graph.DeletedBehind(isMachine)), nil
 }
 
 func internal(spec *infrav1.AWSLoadBalancerSpec) bool {

@@ -9,6 +9,8 @@ import (
 	cfn "github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awshttp"
 )
 
 // Delete deletes the stack and waits for the result. It reports whether the stack
@@ -60,6 +62,7 @@ func (s *Stack) holding(ctx context.Context, e Event) (lines []string) {
 
 func (s *Stack) holdingRole(ctx context.Context, name string) (lines []string) {
 	attached := iam.NewListAttachedRolePoliciesPaginator(s.iam, &iam.ListAttachedRolePoliciesInput{RoleName: &name})
+	ctx = awshttp.Listing(ctx)
 	for attached.HasMorePages() {
 		out, err := attached.NextPage(ctx)
 		if err != nil {
@@ -70,6 +73,7 @@ func (s *Stack) holdingRole(ctx context.Context, name string) (lines []string) {
 		}
 	}
 	inline := iam.NewListRolePoliciesPaginator(s.iam, &iam.ListRolePoliciesInput{RoleName: &name})
+	ctx = awshttp.Listing(ctx)
 	for inline.HasMorePages() {
 		out, err := inline.NextPage(ctx)
 		if err != nil {
@@ -80,6 +84,7 @@ func (s *Stack) holdingRole(ctx context.Context, name string) (lines []string) {
 		}
 	}
 	profiles := iam.NewListInstanceProfilesForRolePaginator(s.iam, &iam.ListInstanceProfilesForRoleInput{RoleName: &name})
+	ctx = awshttp.Listing(ctx)
 	for profiles.HasMorePages() {
 		out, err := profiles.NextPage(ctx)
 		if err != nil {
@@ -96,6 +101,7 @@ func (s *Stack) holdingRole(ctx context.Context, name string) (lines []string) {
 func (s *Stack) holdingPolicy(ctx context.Context, arn string) (lines []string) {
 	name := arn[strings.LastIndex(arn, "/")+1:]
 	pages := iam.NewListEntitiesForPolicyPaginator(s.iam, &iam.ListEntitiesForPolicyInput{PolicyArn: &arn})
+	ctx = awshttp.Listing(ctx)
 	for pages.HasMorePages() {
 		out, err := pages.NextPage(ctx)
 		if err != nil {

@@ -150,6 +150,7 @@ func (s *Stack) get(ctx context.Context, o object) (err error) {
 func (s *Stack) policies(ctx context.Context) (map[string]string, error) {
 	arns := map[string]string{}
 	pages := iam.NewListPoliciesPaginator(s.iam, &iam.ListPoliciesInput{Scope: iamtypes.PolicyScopeTypeLocal})
+	ctx = awshttp.Listing(ctx)
 	for pages.HasMorePages() {
 		out, err := pages.NextPage(ctx)
 		if err != nil {

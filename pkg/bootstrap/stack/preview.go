@@ -14,6 +14,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 	"sigs.k8s.io/yaml"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/awshttp"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
@@ -225,6 +226,7 @@ func (s *Stack) ask(ctx context.Context, w Wanted, p *Preview) (err error) {
 func (s *Stack) changes(ctx context.Context, id *string) (steps []Step, err error) {
 	began := s.clock.Now()
 	in := &cfn.DescribeChangeSetInput{ChangeSetName: id}
+	ctx = awshttp.Listing(ctx)
 	for {
 		out, err := s.cfn.DescribeChangeSet(ctx, in)
 		if err != nil {

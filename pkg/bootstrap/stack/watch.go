@@ -11,6 +11,7 @@ import (
 	cfn "github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/awshttp"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
@@ -124,6 +125,7 @@ func (w *watcher) read(ctx context.Context) error {
 func (w *watcher) fresh(ctx context.Context) (list []*types.StackEvent, err error) {
 	here := map[string]bool{}
 	pages := cfn.NewDescribeStackEventsPaginator(w.s.cfn, &cfn.DescribeStackEventsInput{StackName: &w.id})
+	ctx = awshttp.Listing(ctx)
 	for pages.HasMorePages() {
 		out, err := pages.NextPage(ctx)
 		if err != nil {

@@ -69,6 +69,8 @@ type GroupState struct {
 	Replacing          int           // number of outdated machines when it started
 	Cancelled          bool          // this run has cancelled it
 	LaunchFailure      string        // error of the last launch; "" unless machines are missing
+	FailedAt           time.Time     // when that launch began
+	Since              time.Time     // when this run has seen these settings of the group for the first time
 	Watched            bool          // the Nodes of the machines are known
 	NodesUnknown       string        // why they are not, although the run looks at them
 	lasts              time.Duration // of the replacement of all outdated machines
@@ -122,6 +124,7 @@ var (
 	_ graph.Timed                = (*Group)(nil)
 	_ graph.TimeLimited          = GroupState{}
 	_ graph.Lasting              = GroupState{}
+	_ graph.Failing              = GroupState{}
 	_ ec2.Launcher               = (*Group)(nil)
 )
 
@@ -173,10 +176,36 @@ func (g *Group) Follow(ctx context.Context, c *cloud.Clients, last *GroupState) 
 	if err = g.watch(ctx, c, &have); err != nil {
 		return nil, err
 	}
+	if have.Since = last.Since; have.Since.IsZero() || have.settings() != last.settings() {
+		have.Since = c.Now()
+	}
 	if have.Serving() < int(have.Desired) {
-		have.LaunchFailure, err = launchFailure(ctx, c, have.ID)
+		have.LaunchFailure, have.FailedAt, err = launchFailure(ctx, c, have.ID)
 	}
 	return &have, err
+}
+
+// settings are those that may be why a launch fails.
+func (s *GroupState) settings() string {
+	return fmt.Sprint(s.Min, s.Max, s.Desired, s.Subnets, s.Template, s.Mixed)
+}
+
+// Failure implements graph.Failing. Auto Scaling repeats a failed launch, less and less often. A run waits
+// for the second one: the first may be older than the settings, or have come before IAM shows a new
+// instance profile everywhere. A lack of capacity may end while the run waits, as with RunInstances.
+func (s GroupState) Failure() string {
+	if s.LaunchFailure == "" || s.Since.IsZero() || s.FailedAt.Sub(s.Since) < cloud.ConsistencyDelay || lacksCapacity(s.LaunchFailure) {
+		return ""
+	}
+	return string(types.ScalingActivityStatusCodeFailed) + ": " + s.LaunchFailure
+}
+
+// lacksCapacity reports whether a launch may succeed later ("Troubleshoot EC2 instance launch failures",
+// Amazon EC2 Auto Scaling user guide).
+func lacksCapacity(failure string) bool {
+	return slices.ContainsFunc([]string{"InsufficientInstanceCapacity", "do not have sufficient", "no Spot capacity", "UnfulfillableCapacity"}, func(part string) bool {
+		return strings.Contains(failure, part)
+	})
 }
 
 // mayRefresh reports whether an instance refresh may be in progress: machines have
@@ -406,24 +435,24 @@ func groupState(x types.AutoScalingGroup) GroupState {
 	return s
 }
 
-// launchFailure returns the error of the last scaling activity of a group; "" if it did
+// launchFailure returns the error of the last scaling activity of a group, and when it began; "" if it did
 // not fail, or if the user has no permission to read it.
-func launchFailure(ctx context.Context, c *cloud.Clients, group string) (string, error) {
+func launchFailure(ctx context.Context, c *cloud.Clients, group string) (why string, began time.Time, err error) {
 	out, err := cloud.Remember(ctx, c, "scaling activities "+group, func(ctx context.Context) (*autoscaling.DescribeScalingActivitiesOutput, error) {
 		return c.AutoScaling.DescribeScalingActivities(ctx, &autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: &group, MaxRecords: aws.Int32(1)})
 	})
 	if cloud.NotFound(err) || cloud.Denied(err) {
-		return "", nil
+		return "", began, nil
 	}
 	if err != nil {
-		return "", err
+		return "", began, err
 	}
 	for _, x := range out.Activities {
 		if x.StatusCode == types.ScalingActivityStatusCodeFailed {
-			return aws.ToString(x.StatusMessage), nil
+			return aws.ToString(x.StatusMessage), aws.ToTime(x.StartTime), nil
 		}
 	}
-	return "", nil
+	return "", began, nil
 }
 
 // Update implements graph.Updater. It resumes processes first, and replaces machines

@@ -23,6 +23,7 @@ func Specs(ctx context.Context, c *cloud.Clients, names []string) (map[string]ex
 		return specs, nil
 	}
 	p := autoscaling.NewDescribeAutoScalingGroupsPaginator(c.AutoScaling, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: names})
+	ctx = cloud.Listing(ctx)
 	for p.HasMorePages() {
 		page, err := p.NextPage(ctx)
 		if err != nil {

@@ -244,6 +244,7 @@ func (t *LaunchTemplate) Update(ctx context.Context, c *cloud.Clients, have *Lau
 func deleteOldVersion(ctx context.Context, c *cloud.Clients, have *LaunchTemplateState) error {
 	var old []int64
 	p := ec2.NewDescribeLaunchTemplateVersionsPaginator(c.EC2, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &have.ID})
+	ctx = cloud.Listing(ctx)
 	for p.HasMorePages() {
 		page, err := p.NextPage(ctx)
 		if err != nil {

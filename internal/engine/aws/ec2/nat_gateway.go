@@ -239,6 +239,7 @@ func existingNATGateways(ctx context.Context, c *cloud.Clients, tagged types.Fil
 // NATAddresses lists the public IP addresses of the NAT gateways in existing subnets.
 func NATAddresses(ctx context.Context, c *cloud.Clients, subnets []string) (out []string, err error) {
 	in := &ec2.DescribeNatGatewaysInput{Filter: []types.Filter{cloud.Filter("subnet-id", subnets...), cloud.Filter("state", "pending", "available")}}
+	ctx = cloud.Listing(ctx)
 	for p := ec2.NewDescribeNatGatewaysPaginator(c.EC2, in); p.HasMorePages(); {
 		page, err := p.NextPage(ctx)
 		if err != nil {

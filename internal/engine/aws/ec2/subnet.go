@@ -274,6 +274,7 @@ func SubnetByFilters(vpc *graph.Ref[VPCState], filters map[string][]string, zone
 // zonesOfSubnets returns the zone of every subnet in the region.
 func zonesOfSubnets(ctx context.Context, c *cloud.Clients) (map[string]string, error) {
 	zones, p := map[string]string{}, ec2.NewDescribeSubnetsPaginator(c.EC2, &ec2.DescribeSubnetsInput{})
+	ctx = cloud.Listing(ctx)
 	for p.HasMorePages() {
 		page, err := p.NextPage(ctx)
 		if err != nil {

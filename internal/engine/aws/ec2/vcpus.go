@@ -125,6 +125,7 @@ func VCPUs(ctx context.Context, c *cloud.Clients, names map[string]bool) (map[st
 	found := map[string]int{}
 	for some := range slices.Chunk(slices.Sorted(maps.Keys(names)), 200) {
 		p := ec2.NewDescribeInstanceTypesPaginator(c.EC2, &ec2.DescribeInstanceTypesInput{Filters: []types.Filter{cloud.Filter("instance-type", some...)}})
+		ctx := cloud.Listing(ctx)
 		for p.HasMorePages() {
 			page, err := p.NextPage(ctx)
 			if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
 // VPC is a virtual private cloud with DNS (CAPA: spec.network.vpc).
@@ -28,7 +29,10 @@ type VPCState struct {
 	identity.Object
 	CIDR, IPv6CIDR           string
 	IPv6State                string
-	Blocks                   map[string]string // association IDs of the secondary IPv4 blocks, by CIDR
+	IPv6Association          string
+	IPv6Failure              string                   // its state and reason, if AWS could not associate the block
+	FailedBlocks             map[string]VPCBlockState // secondary blocks that AWS could not associate, by CIDR
+	Blocks                   map[string]string        // association IDs of the secondary IPv4 blocks, by CIDR
 	DNSHostnames, DNSSupport bool
 	Spare                    []string // IDs of empty VPCs with the same identity
 }
@@ -81,6 +85,10 @@ func hasContent(ctx context.Context, c *cloud.Clients, vpc string) (bool, error)
 // Diff implements graph.Desired.
 func (v *VPC) Diff(have *VPCState) (d graph.Diff) {
 	if v.IPv6 {
+		if have.Failure() != "" {
+			d.Set("ipv6", have.Failure(), "associated again")
+			return d
+		}
 		d.Await("ipv6", have.IPv6State, string(types.VpcCidrBlockStateCodeAssociated))
 	}
 	d.Fixed("cidr", have.CIDR, v.CIDR)
@@ -108,6 +116,9 @@ func (v *VPC) Create(ctx context.Context, c *cloud.Clients) (*VPCState, error) {
 
 // Update implements graph.Updater.
 func (v *VPC) Update(ctx context.Context, c *cloud.Clients, have *VPCState, d graph.Diff) (*VPCState, error) {
+	if d.Has("ipv6") {
+		return nil, v.associateAgain(ctx, c, have)
+	}
 	after, yes := *have, &types.AttributeBooleanValue{Value: aws.Bool(true)}
 	if d.Has("dnsSupport") {
 		if _, err := c.EC2.ModifyVpcAttribute(ctx, &ec2.ModifyVpcAttributeInput{VpcId: &have.ID, EnableDnsSupport: yes}); err != nil {
@@ -135,6 +146,19 @@ func (v *VPC) Update(ctx context.Context, c *cloud.Clients, have *VPCState, d gr
 	}
 	return &after, err
 }
+
+// associateAgain replaces an IPv6 block that AWS could not associate.
+func (v *VPC) associateAgain(ctx context.Context, c *cloud.Clients, have *VPCState) error {
+	_, err := c.EC2.DisassociateVpcCidrBlock(ctx, &ec2.DisassociateVpcCidrBlockInput{AssociationId: &have.IPv6Association})
+	if cloud.IgnoreNotFound(err) != nil {
+		return err
+	}
+	_, err = c.EC2.AssociateVpcCidrBlock(ctx, &ec2.AssociateVpcCidrBlockInput{VpcId: &have.ID, AmazonProvidedIpv6CidrBlock: aws.Bool(true)}, cloud.SendOnce)
+	return err
+}
+
+// Failure implements graph.Failing.
+func (s VPCState) Failure() string { return s.IPv6Failure }
 
 // Delete implements graph.Deleter.
 func (v *VPC) Delete(ctx context.Context, c *cloud.Clients, have *VPCState) error {
@@ -192,18 +216,34 @@ func OwnedVPCs(ctx context.Context, c *cloud.Clients) (ids []string, err error) 
 
 // vpcState returns a VPC as DescribeVpcs returns it.
 func vpcState(x types.Vpc) VPCState {
-	s := VPCState{Object: identity.Object{ID: aws.ToString(x.VpcId), Tags: cloud.FromEC2(x.Tags)}, CIDR: aws.ToString(x.CidrBlock), Blocks: map[string]string{}}
+	s := VPCState{Object: identity.Object{ID: aws.ToString(x.VpcId), Tags: cloud.FromEC2(x.Tags)}, CIDR: aws.ToString(x.CidrBlock), Blocks: map[string]string{}, FailedBlocks: map[string]VPCBlockState{}}
 	for _, a := range x.Ipv6CidrBlockAssociationSet {
-		if a.Ipv6CidrBlockState != nil && a.Ipv6CidrBlockState.State != types.VpcCidrBlockStateCodeDisassociated {
-			s.IPv6CIDR, s.IPv6State = aws.ToString(a.Ipv6CidrBlock), string(a.Ipv6CidrBlockState.State)
+		if a.Ipv6CidrBlockState == nil || a.Ipv6CidrBlockState.State == types.VpcCidrBlockStateCodeDisassociated || s.IPv6State == string(types.VpcCidrBlockStateCodeAssociated) {
+			continue
 		}
+		s.IPv6CIDR, s.IPv6State, s.IPv6Association = aws.ToString(a.Ipv6CidrBlock), string(a.Ipv6CidrBlockState.State), aws.ToString(a.AssociationId)
+		s.IPv6Failure = blockFailure(a.Ipv6CidrBlockState)
 	}
 	for _, a := range x.CidrBlockAssociationSet {
-		if block := aws.ToString(a.CidrBlock); block != s.CIDR && a.CidrBlockState != nil && a.CidrBlockState.State == types.VpcCidrBlockStateCodeAssociated {
+		block := aws.ToString(a.CidrBlock)
+		if block == s.CIDR || a.CidrBlockState == nil {
+			continue
+		}
+		if why := blockFailure(a.CidrBlockState); why != "" {
+			s.FailedBlocks[block] = VPCBlockState{aws.ToString(a.AssociationId), block, why}
+		} else if a.CidrBlockState.State == types.VpcCidrBlockStateCodeAssociated {
 			s.Blocks[block] = aws.ToString(a.AssociationId)
 		}
 	}
 	return s
+}
+
+// blockFailure returns the state and AWS's reason if a block cannot be associated; otherwise "".
+func blockFailure(s *types.VpcCidrBlockState) string {
+	if s.State != types.VpcCidrBlockStateCodeFailing && s.State != types.VpcCidrBlockStateCodeFailed {
+		return ""
+	}
+	return string(s.State) + text.Prefixed(": ", aws.ToString(s.StatusMessage))
 }
 
 // describeAttributes sets the attributes that DescribeVpcs does not return.

@@ -2,6 +2,7 @@ package ec2
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -22,7 +23,13 @@ type VPCBlock struct {
 }
 
 // VPCBlockState is an associated secondary block.
-type VPCBlockState struct{ Association, CIDR string }
+type VPCBlockState struct {
+	Association, CIDR string
+	failure           string
+}
+
+// Failure implements graph.Failing.
+func (s VPCBlockState) Failure() string { return s.failure }
 
 // CloudID implements graph.State.
 func (s VPCBlockState) CloudID() string { return s.Association }
@@ -30,6 +37,7 @@ func (s VPCBlockState) CloudID() string { return s.Association }
 var (
 	_ graph.Desired[VPCBlockState] = (*VPCBlock)(nil)
 	_ graph.Creator[VPCBlockState] = (*VPCBlock)(nil)
+	_ graph.Updater[VPCBlockState] = (*VPCBlock)(nil)
 	_ graph.Deleter[VPCBlockState] = (*VPCBlock)(nil)
 )
 
@@ -44,8 +52,15 @@ func (b *VPCBlock) Find(ctx context.Context, c *cloud.Clients) (*VPCBlockState, 
 	}
 	all, err := VPCs(ctx, c)
 	for _, x := range all {
-		if id, ok := vpcState(x).Blocks[b.CIDR]; ok && aws.ToString(x.VpcId) == vpc.ID {
-			return &VPCBlockState{id, b.CIDR}, nil
+		if aws.ToString(x.VpcId) != vpc.ID {
+			continue
+		}
+		s := vpcState(x)
+		if id, ok := s.Blocks[b.CIDR]; ok {
+			return &VPCBlockState{Association: id, CIDR: b.CIDR}, nil
+		}
+		if failed, ok := s.FailedBlocks[b.CIDR]; ok {
+			return &failed, nil
 		}
 	}
 	return nil, err
@@ -54,7 +69,19 @@ func (b *VPCBlock) Find(ctx context.Context, c *cloud.Clients) (*VPCBlockState, 
 // Diff implements graph.Desired.
 func (b *VPCBlock) Diff(have *VPCBlockState) (d graph.Diff) {
 	d.Fixed("cidr", have.CIDR, b.CIDR)
+	switch {
+	case have.failure != "" && b.ExistingVPC: // somebody else may have tried
+		d.Fixed("state", have.failure, "associated")
+		d.Advise(fmt.Sprintf("'aws ec2 disassociate-vpc-cidr-block --association-id %s' removes it; then the next run associates the block again", have.Association))
+	case have.failure != "":
+		d.Set("state", have.failure, "associated again")
+	}
 	return d
+}
+
+// Update implements graph.Updater. It removes a block that AWS could not associate; Create follows.
+func (b *VPCBlock) Update(ctx context.Context, c *cloud.Clients, have *VPCBlockState, _ graph.Diff) (*VPCBlockState, error) {
+	return nil, cloud.IgnoreNotFound(b.Delete(ctx, c, have))
 }
 
 // Create implements graph.Creator.

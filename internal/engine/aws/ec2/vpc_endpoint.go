@@ -14,6 +14,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
 // GatewayEndpoint is a gateway VPC endpoint for an AWS service (S3).
@@ -31,6 +32,16 @@ type GatewayEndpointState struct {
 	Service     string
 	RouteTables []string
 	Status      string
+	Error       string // "CODE: MESSAGE" of its last error
+}
+
+// Failure implements graph.Failing. Gateway endpoints have no owner who accepts or rejects them; the
+// states of those that have one are here for the sake of completeness.
+func (s GatewayEndpointState) Failure() string {
+	if !slices.Contains([]string{EndpointStatus(types.StateFailed), EndpointStatus(types.StateRejected), EndpointStatus(types.StateExpired)}, s.Status) {
+		return ""
+	}
+	return s.Status + text.Prefixed(": ", s.Error)
 }
 
 var (
@@ -60,6 +71,10 @@ func (e *GatewayEndpoint) Find(ctx context.Context, c *cloud.Clients) (*GatewayE
 
 // Diff implements graph.Desired.
 func (e *GatewayEndpoint) Diff(have *GatewayEndpointState) (d graph.Diff) {
+	if have.Failure() != "" {
+		d.Set("state", have.Failure(), "created again")
+		return d
+	}
 	d.Await("state", have.Status, EndpointStatus(types.StateAvailable))
 	d.Fixed("service", have.Service, e.Service)
 	var want []string
@@ -93,6 +108,9 @@ func (e *GatewayEndpoint) Create(ctx context.Context, c *cloud.Clients) (*Gatewa
 
 // Update implements graph.Updater.
 func (e *GatewayEndpoint) Update(ctx context.Context, c *cloud.Clients, have *GatewayEndpointState, d graph.Diff) (*GatewayEndpointState, error) {
+	if d.Has("state") {
+		return nil, e.Delete(ctx, c, have)
+	}
 	after := *have
 	if d.Has("routeTable") {
 		_, err := c.EC2.ModifyVpcEndpoint(ctx, &ec2.ModifyVpcEndpointInput{
@@ -146,9 +164,13 @@ func describeEndpoints(ctx context.Context, c *cloud.Clients, query string, filt
 }
 
 func endpointState(x types.VpcEndpoint) GatewayEndpointState {
+	var last string
+	if e := x.LastError; e != nil {
+		last = aws.ToString(e.Code) + text.Prefixed(": ", aws.ToString(e.Message))
+	}
 	return GatewayEndpointState{
 		Object: identity.Object{ID: aws.ToString(x.VpcEndpointId), Tags: cloud.FromEC2(x.Tags)}, VPC: aws.ToString(x.VpcId), Service: aws.ToString(x.ServiceName),
-		RouteTables: x.RouteTableIds, Status: EndpointStatus(x.State),
+		RouteTables: x.RouteTableIds, Status: EndpointStatus(x.State), Error: last,
 	}
 }
 

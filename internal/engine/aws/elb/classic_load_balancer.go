@@ -333,7 +333,8 @@ func countClassicLoadBalancers(ctx context.Context, c *cloud.Clients) (map[strin
 // classicLoadBalancerKind declares Classic Load Balancers.
 func classicLoadBalancerKind() *kind.Any {
 	return kind.Of(kind.Kind[ClassicLoadBalancerState]{
-		Name: "load-balancer", Area: kind.AreaLoadBalancer, List: classicLoadBalancersOf, InVPC: classicLoadBalancersIn, Delete: &ClassicLoadBalancer{},
+		Behind: ec2.MachineKind,
+		Name:   "load-balancer", Area: kind.AreaLoadBalancer, List: classicLoadBalancersOf, InVPC: classicLoadBalancersIn, Delete: &ClassicLoadBalancer{},
 		Refers:      func(s ClassicLoadBalancerState) []string { return refersTo(s.VPC, s.Subnets, s.Groups, s.Internal) },
 		Status:      func(s ClassicLoadBalancerState) (state, detail string) { return "", s.DNS },
 		ReadActions: []string{"ec2:DescribeAccountAttributes", "ec2:GetSecurityGroupsForVpc", "elasticloadbalancing:DescribeLoadBalancerAttributes", "elasticloadbalancing:DescribeLoadBalancers", "elasticloadbalancing:DescribeTags"},

@@ -16,6 +16,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
 // LoadBalancer is a Network Load Balancer (CAPA: spec.controlPlaneLoadBalancer with
@@ -37,7 +38,7 @@ type LoadBalancer struct {
 type LoadBalancerState struct {
 	identity.Object // the ID is its ARN
 	Name, DNS, VPC  string
-	Status          string
+	Status, Reason  string // the reason of a status that is not active
 	Internal        bool
 	Subnets, Groups []string
 	CrossZone       bool
@@ -65,6 +66,14 @@ func (l *LoadBalancer) Needs() []graph.Edge {
 // Takes implements graph.Timed.
 func (l *LoadBalancer) Takes() (create, remove time.Duration) { return loadBalancerCreateTime, 0 }
 
+// Failure implements graph.Failing. AWS does not set up a load balancer that has failed any more.
+func (s LoadBalancerState) Failure() string {
+	if s.Status != string(types.LoadBalancerStateEnumFailed) {
+		return ""
+	}
+	return s.Status + text.Prefixed(": ", s.Reason)
+}
+
 // Find implements graph.Desired.
 func (l *LoadBalancer) Find(ctx context.Context, c *cloud.Clients) (*LoadBalancerState, error) {
 	s, err := loadBalancerByName(ctx, c, l.Name)
@@ -75,7 +84,7 @@ func (l *LoadBalancer) Find(ctx context.Context, c *cloud.Clients) (*LoadBalance
 	switch {
 	case !ok || s.VPC != vpc.ID:
 		return nil, fmt.Errorf("a load balancer named %s exists in VPC %s: set another name in spec.controlPlaneLoadBalancer.name", l.Name, s.VPC)
-	case s.Status != string(types.LoadBalancerStateEnumActive):
+	case s.Status == string(types.LoadBalancerStateEnumProvisioning):
 		return s, nil // it is not changed before it is active
 	}
 	if err := s.complete(ctx, c); err != nil {
@@ -89,7 +98,17 @@ func (l *LoadBalancer) Find(ctx context.Context, c *cloud.Clients) (*LoadBalance
 
 // Diff implements graph.Desired.
 func (l *LoadBalancer) Diff(have *LoadBalancerState) (d graph.Diff) {
-	d.Await("state", have.Status, string(types.LoadBalancerStateEnumActive))
+	switch types.LoadBalancerStateEnum(have.Status) {
+	case types.LoadBalancerStateEnumFailed:
+		d.Fixed("state", have.Failure(), string(types.LoadBalancerStateEnumActive))
+		d.Advise("AWS does not repair it, and machines and certificates contain its name: delete the cluster, and create it again")
+		return d
+	case types.LoadBalancerStateEnumActiveImpaired: // it serves requests, but cannot have more
+	case types.LoadBalancerStateEnumActive, types.LoadBalancerStateEnumProvisioning:
+		d.Await("state", have.Status, string(types.LoadBalancerStateEnumActive))
+	default:
+		d.Await("state", have.Status, string(types.LoadBalancerStateEnumActive))
+	}
 	if have.Status == string(types.LoadBalancerStateEnumProvisioning) {
 		return d
 	}
@@ -222,7 +241,7 @@ func loadBalancerState(x types.LoadBalancer) LoadBalancerState {
 		Internal: x.Scheme == types.LoadBalancerSchemeEnumInternal, Groups: x.SecurityGroups, IPType: string(x.IpAddressType), Type: x.Type,
 	}
 	if x.State != nil {
-		s.Status = string(x.State.Code)
+		s.Status, s.Reason = string(x.State.Code), aws.ToString(x.State.Reason)
 	}
 	for _, z := range x.AvailabilityZones {
 		s.Subnets = append(s.Subnets, aws.ToString(z.SubnetId))
@@ -366,7 +385,8 @@ func countLoadBalancers(ctx context.Context, c *cloud.Clients) (map[string]int, 
 // Load Balancer Controller creates.
 func loadBalancerKind() *kind.Any {
 	return kind.Of(kind.Kind[LoadBalancerState]{
-		Name: "load-balancer", Area: kind.AreaLoadBalancer, List: loadBalancersOf, InVPC: loadBalancersIn, Delete: &LoadBalancer{},
+		Behind: ec2.MachineKind,
+		Name:   "load-balancer", Area: kind.AreaLoadBalancer, List: loadBalancersOf, InVPC: loadBalancersIn, Delete: &LoadBalancer{},
 		Refers: func(s LoadBalancerState) []string { return refersTo(s.VPC, s.Subnets, s.Groups, s.Internal) },
 		Protection: func(ctx context.Context, c *cloud.Clients, s LoadBalancerState) (string, error) {
 			return s.protection(ctx, c)

@@ -46,6 +46,7 @@ func (s Simulation) Run(ctx context.Context, c *cloud.Clients) (map[Simulated]De
 		for key, value := range s.Context {
 			in.ContextEntries = append(in.ContextEntries, types.ContextEntry{ContextKeyName: &key, ContextKeyType: types.ContextKeyTypeEnumString, ContextKeyValues: []string{value}})
 		}
+		ctx := cloud.Listing(ctx)
 		for p := iam.NewSimulatePrincipalPolicyPaginator(c.IAM, in); p.HasMorePages(); {
 			page, err := p.NextPage(ctx, func(o *iam.Options) { o.RetryMaxAttempts = attempts })
 			if err != nil {

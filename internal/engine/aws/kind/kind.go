@@ -53,6 +53,9 @@ type Kind[S graph.State] struct {
 	Refers func(S) []string
 	// Outlives lists the cloud IDs or aliases of resources that are deleted before it.
 	Outlives func(S) []string
+	// Behind names a kind. AWS has accepted the deletion of all its resources before one of this kind is
+	// deleted: a machine that AWS does not terminate keeps the load balancer by whose name it is reached.
+	Behind string
 	// Uses lists the cloud IDs among Refers of EC2 resources that were made only for it, such
 	// as the address of a NAT gateway.
 	Uses func(S) []string

@@ -38,7 +38,7 @@ func (k Kind[S]) leftover(s S, of Owner) func(*graph.Graph, graph.ID, []graph.Ed
 		find = func(ctx context.Context, c *cloud.Clients) (*S, error) { return k.Find(ctx, c, s) }
 	}
 	return func(g *graph.Graph, id graph.ID, needs []graph.Edge, origin string) graph.Resource {
-		return graph.Retire(g, id, Leftover(find, k.Delete, needs), graph.From(origin))
+		return graph.Retire(g, id, Leftover(find, k.Delete, needs), graph.From(origin), graph.DeletedBehind(func(other graph.ID) bool { return k.Behind != "" && other.Kind() == k.Behind }))
 	}
 }
 

@@ -79,6 +79,7 @@ func (r *Reader) unreached(ctx context.Context, ids []string) (map[string]error,
 		errs[m] = errNoAgent
 	}
 	in := &ssm.DescribeInstanceInformationInput{Filters: []types.InstanceInformationStringFilter{{Key: aws.String("InstanceIds"), Values: ids}}, MaxResults: aws.Int32(mostMachines)}
+	ctx = cloud.Listing(ctx)
 	for p := ssm.NewDescribeInstanceInformationPaginator(r.c.SSM, in); p.HasMorePages(); {
 		page, err := p.NextPage(ctx)
 		if err != nil {

@@ -221,6 +221,7 @@ func (b *Bucket) Delete(ctx context.Context, c *cloud.Clients, have *BucketState
 }
 
 func deleteObjects(ctx context.Context, c *cloud.Clients, bucket string) error {
+	ctx = cloud.Listing(ctx)
 	for p := s3.NewListObjectVersionsPaginator(c.S3, &s3.ListObjectVersionsInput{Bucket: &bucket}); p.HasMorePages(); {
 		page, err := p.NextPage(ctx)
 		if err != nil {

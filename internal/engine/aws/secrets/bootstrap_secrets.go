@@ -129,6 +129,7 @@ func secretExists(ctx context.Context, c *cloud.Clients, name string) (bool, err
 // taggedSecrets lists the names of the secrets with the cluster's tag.
 func taggedSecrets(ctx context.Context, c *cloud.Clients) (names []string, err error) {
 	in := &secretsmanager.ListSecretsInput{Filters: []secretstypes.Filter{{Key: secretstypes.FilterNameStringTypeTagKey, Values: []string{c.OwnerTag()}}}}
+	ctx = cloud.Listing(ctx)
 	for p := secretsmanager.NewListSecretsPaginator(c.Secrets, in); p.HasMorePages(); {
 		page, err := p.NextPage(ctx)
 		if err != nil {
@@ -150,6 +151,7 @@ func TaggedParameters(ctx context.Context, c *cloud.Clients) (names []string, er
 	in := &ssm.DescribeParametersInput{ParameterFilters: []ssmtypes.ParameterStringFilter{
 		{Key: aws.String("tag:" + c.OwnerTag()), Option: aws.String("Equals"), Values: []string{cloud.Owned}},
 	}}
+	ctx = cloud.Listing(ctx)
 	for p := ssm.NewDescribeParametersPaginator(c.SSM, in); p.HasMorePages(); {
 		page, err := p.NextPage(ctx)
 		if err != nil {

@@ -182,6 +182,7 @@ func PKIParameters(ctx context.Context, c *cloud.Clients) (*StoredKeys, error) {
 	return cloud.Remember(ctx, c, "keys", func(ctx context.Context) (*StoredKeys, error) {
 		stored := &StoredKeys{Parts: map[string][]byte{}}
 		path := c.ParameterPath("pki")
+		ctx = cloud.Listing(ctx)
 		for p := ssm.NewGetParametersByPathPaginator(c.SSM, &ssm.GetParametersByPathInput{Path: &path, WithDecryption: aws.Bool(true)}); p.HasMorePages(); {
 			page, err := p.NextPage(ctx)
 			if err != nil {

@@ -1,0 +1,148 @@
+package reconcile_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+// TestFieldsAreRemoved sets each field of each kind that changes an existing cluster without replacing
+// machines, creates, takes the change back, and creates again: the cluster is as the manifest says
+// again, or the run is refused before its first write. It never waits for what AWS does not do: where an
+// API keeps a setting that a call leaves out, that is a conflict. Fields that an example sets are also
+// removed first.
+func TestFieldsAreRemoved(t *testing.T) {
+	t.Parallel()
+	r := &removals{done: map[string]bool{}, stride: 41}
+	examples := []string{"eks-addons", "machine-pool"}
+	if sweeping() {
+		examples, r.stride = fieldExamples(), 1
+	}
+	for _, example := range examples {
+		r.example(t, example)
+	}
+	t.Logf("%d fields were changed and changed back", len(r.done))
+	require.NotEmpty(t, r.done)
+}
+
+// removals is the work of TestFieldsAreRemoved.
+type removals struct {
+	done   map[string]bool // fields that were changed and changed back
+	stride int             // one field in so many
+	seen   int
+}
+
+func (r *removals) example(t *testing.T, example string) {
+	t.Helper()
+	objects := objectsOf(t, example)
+	base, err := loadObjects(t, objects)
+	require.NoError(t, err)
+	base = quick(base)
+	synctest.Test(t, func(t *testing.T) {
+		living := func() *awssim.AWS {
+			a := account(base, 0)
+			prepare(t, example, a, base)
+			mustApply(t, base, a)
+			time.Sleep(booting)
+			return a
+		}
+		a := living()
+		for i, original := range objects {
+			kind, api := original["kind"].(string), original["apiVersion"].(string)
+			schema := schemaOf(t, kind, api[strings.Index(api, "/")+1:])
+			if schema == nil {
+				continue
+			}
+			for _, f := range fieldsOf(schema, func() any { return objects[i] }, func(v any) { objects[i] = v.(map[string]any) }) {
+				if only := os.Getenv("FIELD"); only != "" && !strings.Contains(kind+" "+f.path, only) {
+					continue
+				}
+				values := candidates(f.name, f.schema, 0)
+				if f.get() != nil {
+					values = append([]any{nil}, values...)
+				}
+				for _, value := range values {
+					name := fmt.Sprintf("%s %s %t", kind, f.path, value == nil)
+					if r.done[name] || fmt.Sprint(value) == fmt.Sprint(f.get()) {
+						continue
+					}
+					f.set(value)
+					m, err := loadObjects(t, objects)
+					objects[i] = original
+					if err != nil {
+						continue
+					}
+					if r.seen++; r.seen%r.stride != 0 {
+						continue
+					}
+					m = quick(m)
+					changed, broken := r.there(t, base, m, a, fmt.Sprintf("%s: %s = %v", example, name, value))
+					r.done[name] = r.done[name] || changed
+					if broken {
+						a = living()
+					}
+				}
+			}
+		}
+	})
+}
+
+// there changes the cluster and changes it back. It reports whether the cluster was changed, and whether it
+// is not as before.
+func (r *removals) there(t *testing.T, base, m *manifest.Cluster, a *awssim.AWS, what string) (changed, broken bool) {
+	t.Helper()
+	p, err := open(m, a.Process()).Plan(t.Context())
+	if err != nil || !inPlace(p) {
+		return false, false
+	}
+	if err := r.apply(t, m, a, what); errors.As(err, new(*reconcile.RefusedError)) {
+		return false, false
+	}
+	err = r.apply(t, base, a, what+", taken back")
+	if err != nil {
+		return true, true
+	}
+	if p := mustPlan(t, base, a); slices.ContainsFunc(p.Steps, reconcile.Step.Does) {
+		t.Errorf("%s, taken back: there are still differences: %v", what, p.Steps)
+		return true, true
+	}
+	return true, false
+}
+
+// apply applies a manifest. Its run may be refused, or AWS may refuse a value, but it does not wait without
+// end.
+func (r *removals) apply(t *testing.T, m *manifest.Cluster, a *awssim.AWS, what string) error {
+	t.Helper()
+	_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+	if errors.As(err, new(*graph.GaveUpError)) || errors.As(err, new(*graph.NotConvergingError)) {
+		t.Errorf("%s: %v", what, err)
+	}
+	return err
+}
+
+// inPlace reports whether a plan changes something, and no machine is created or deleted.
+func inPlace(p reconcile.Plan) bool {
+	does := false
+	for _, s := range p.Steps {
+		kind := s.Resource.Kind()
+		if s.Action == reconcile.Conflict || (s.Action == reconcile.Create || s.Action == reconcile.Remove) && slices.Contains([]string{
+			"machine", "auto-scaling-group", "node-group", "eks-cluster", "vpc", "subnet", "load-balancer", "nat-gateway", "retired", "launch-template",
+		}, kind) {
+			return false
+		}
+		does = does || s.Does()
+	}
+	return does
+}

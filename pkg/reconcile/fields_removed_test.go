@@ -25,7 +25,7 @@ import (
 // removed first.
 func TestFieldsAreRemoved(t *testing.T) {
 	t.Parallel()
-	r := &removals{done: map[string]bool{}, stride: 41}
+	r := &removals{done: map[string]bool{}, stride: 211}
 	examples := []string{"eks-addons", "machine-pool"}
 	if sweeping() {
 		examples, r.stride = fieldExamples(), 1
@@ -145,4 +145,26 @@ func inPlace(p reconcile.Plan) bool {
 		does = does || s.Does()
 	}
 	return does
+}
+
+// A lifecycle hook that loses a part gets AWS's default: PutLifecycleHook keeps what a call leaves out.
+func TestRemovedPartsOfHooks(t *testing.T) {
+	base := loadQuick(t, machinePool)
+	synctest.Test(t, func(t *testing.T) {
+		a := account(base, lag)
+		mustApply(t, base, a)
+		time.Sleep(booting)
+		for _, change := range []func(h *expinfrav1.AWSLifecycleHook){
+			func(h *expinfrav1.AWSLifecycleHook) { h.DefaultResult = nil },
+			func(h *expinfrav1.AWSLifecycleHook) { h.HeartbeatTimeout = nil },
+			func(h *expinfrav1.AWSLifecycleHook) { h.NotificationMetadata = new("other") },
+		} {
+			m := loadQuick(t, machinePool)
+			change(&m.Pools[0].Self.Spec.AWSLifecycleHooks[0])
+			mustApply(t, m, a)
+			requireNoChange(t, m, a)
+			mustApply(t, base, a)
+			requireNoChange(t, base, a)
+		}
+	})
 }

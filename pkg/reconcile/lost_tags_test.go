@@ -2,10 +2,13 @@ package reconcile_test
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -107,6 +110,44 @@ func harmless(m *manifest.Cluster, s reconcile.Step, how string) bool {
 		return m.EKS != nil
 	}
 	return false
+}
+
+// setMarker writes the init marker.
+func setMarker(t *testing.T, a *awssim.AWS, cluster string, change func(value string) string) {
+	t.Helper()
+	c, name := ssm.NewFromConfig(a.Config()), "/clusterawsadm/"+cluster+"/init"
+	out, err := c.GetParameter(t.Context(), &ssm.GetParameterInput{Name: &name})
+	require.NoError(t, err)
+	value := change(*out.Parameter.Value)
+	_, err = c.PutParameter(t.Context(), &ssm.PutParameterInput{Name: &name, Value: &value, Overwrite: new(true)})
+	require.NoError(t, err)
+}
+
+// A marker that names a machine of another cluster does not make a deletion ask for that machine, and one
+// that nobody can read names the way out.
+func TestDamagedMarkersOnDelete(t *testing.T) {
+	m, neighbour := loadQuick(t, quickstart), loadQuick(t, threeZones)
+	synctest.Test(t, func(t *testing.T) {
+		a := account(m, lag)
+		mustApply(t, neighbour, a)
+		theirs, before := machineWith(a, "control-plane"), a.Inventory()
+		mustApply(t, m, a)
+		time.Sleep(booting)
+		setMarker(t, a, m.Name, func(v string) string { return regexp.MustCompile(`"i-[0-9a-f]+"`).ReplaceAllString(v, `"`+theirs+`"`) })
+		for _, cluster := range []*reconcile.Cluster{open(m, a.Process()), byName(m.Name, a)} {
+			_, err := cluster.PlanDelete(t.Context(), reconcile.Options{})
+			require.NoError(t, err)
+		}
+		setMarker(t, a, m.Name, func(string) string { return "{}" })
+		for _, cluster := range []*reconcile.Cluster{open(m, a.Process()), byName(m.Name, a)} {
+			_, err := cluster.PlanDelete(t.Context(), reconcile.Options{})
+			require.ErrorContains(t, err, "to delete the cluster, delete the parameter: aws ssm delete-parameter --region us-east-1 --name /clusterawsadm/quickstart/init")
+		}
+		_, err := ssm.NewFromConfig(a.Config()).DeleteParameter(t.Context(), &ssm.DeleteParameterInput{Name: new("/clusterawsadm/quickstart/init")})
+		require.NoError(t, err)
+		mustDelete(t, m, a)
+		require.Equal(t, before, a.Inventory())
+	})
 }
 
 // Two resources of a graph have the same cloud ID only if one of them declares that the ID is

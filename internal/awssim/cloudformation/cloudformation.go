@@ -34,6 +34,7 @@ type Stack struct {
 	ChangeSets                map[string]*ChangeSet     // by name
 	Run                       *StackRun                 // operation in progress; nil if there is none
 	Copied                    bool                      `json:",omitempty"` // of another account: see adopt
+	Protected                 bool                      `json:",omitempty"` // termination protection
 }
 
 // StackResource is one resource of a stack.
@@ -172,7 +173,7 @@ func (svc *Service) describeStacks(in *cfn.DescribeStacksInput) (*cfn.DescribeSt
 			list = append(list, types.Stack{
 				StackName: aws.String(s.Name), StackId: aws.String(s.ID), Description: some(s.Description), StackStatus: s.Status, StackStatusReason: some(s.Reason),
 				CreationTime: aws.Time(s.Created), LastUpdatedTime: someTime(s.Updated), DeletionTime: someTime(s.Deleted),
-				Capabilities: s.Capabilities, Tags: showStackTags(s.Tags), DisableRollback: aws.Bool(false), EnableTerminationProtection: aws.Bool(false),
+				Capabilities: s.Capabilities, Tags: showStackTags(s.Tags), DisableRollback: aws.Bool(false), EnableTerminationProtection: &s.Protected,
 			})
 		}
 	}

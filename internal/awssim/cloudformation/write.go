@@ -199,6 +199,8 @@ func (svc *Service) deleteStack(in *cfn.DeleteStackInput) (*cfn.DeleteStackOutpu
 		return nil, core.NotSimulated("the deletion of a stack while it is being created")
 	case strings.HasSuffix(string(s.Status), "_IN_PROGRESS") && s.Status != types.StackStatusReviewInProgress:
 		return nil, invalid("Stack [%s] cannot be deleted while in status %s", s.ID, s.Status)
+	case s.Protected: // "If a user attempts to delete a stack with termination protection enabled, the deletion fails" (CloudFormation user guide)
+		return nil, invalid("Stack [%s] cannot be deleted while TerminationProtection is enabled", s.Name)
 	}
 	s.Token, s.ChangeSets = aws.ToString(in.ClientRequestToken), map[string]*ChangeSet{}
 	s.enter(types.StackStatusDeleteInProgress, "User Initiated", svc.Now())

@@ -14,7 +14,7 @@ import (
 )
 
 // Delete deletes the stack and waits for the result. It reports whether the stack
-// existed. Its errors are a FailedError, a WaitError, or an error of AWS.
+// existed. Its errors are a ConflictError, a FailedError, a WaitError, or an error of AWS.
 func (s *Stack) Delete(ctx context.Context) (existed bool, err error) {
 	now, err := s.look(ctx, s.Name)
 	if err == nil && now != nil && busy(now.StackStatus) && now.StackStatus != types.StackStatusDeleteInProgress {
@@ -30,6 +30,12 @@ func (s *Stack) Delete(ctx context.Context) (existed bool, err error) {
 func (s *Stack) remove(ctx context.Context, now *types.Stack) error {
 	s.token = ""
 	if now.StackStatus != types.StackStatusDeleteInProgress {
+		if aws.ToBool(now.EnableTerminationProtection) {
+			return &ConflictError{
+				Problems: []string{fmt.Sprintf("stack %s in %s has termination protection", s.Name, s.Region)},
+				Remedy:   fmt.Sprintf("aws cloudformation update-termination-protection --region %s --stack-name %s --no-enable-termination-protection turns it off", s.Region, s.Name),
+			}
+		}
 		if _, err := s.cfn.DeleteStack(ctx, &cfn.DeleteStackInput{StackName: now.StackId, ClientRequestToken: s.newToken()}); err != nil {
 			return s.requestError("delete", err)
 		}

@@ -390,3 +390,28 @@ func TestDeletionSaysWhatHoldsARole(t *testing.T) {
 		assert.Empty(t, u.aws.Inventory())
 	})
 }
+
+// A stack with termination protection is not deleted, and no request says so to CloudFormation.
+func TestProtectedStackIsNotDeleted(t *testing.T) {
+	with(t, awssim.Options{}, func(t *testing.T, u *user) {
+		protect := func(on bool) {
+			u.aws.Edit(func(s *awssim.State) {
+				for _, x := range s.CloudFormation.Stacks {
+					x.Protected = on
+				}
+			})
+		}
+		protect(true)
+		calls := len(u.aws.Calls())
+		_, err := u.stack().Delete(t.Context())
+		require.ErrorAs(t, err, new(*stack.ConflictError))
+		require.ErrorContains(t, err, "aws cloudformation update-termination-protection --region us-east-1 --stack-name "+name+" --no-enable-termination-protection turns it off")
+		for _, c := range u.aws.Calls()[calls:] {
+			require.NotEqual(t, "DeleteStack", c.Operation)
+		}
+		protect(false)
+		_, err = u.stack().Delete(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, u.aws.Inventory())
+	})
+}

@@ -45,9 +45,7 @@ func UpdateHooks(ctx context.Context, c *cloud.Clients, group string, wanted []e
 		if !ok {
 			continue
 		}
-		oldKind, _, _ := strings.Cut(change.Have, ",")
-		newKind, _, _ := strings.Cut(change.Want, ",")
-		if change.Have != "" && oldKind != newKind { // PutLifecycleHook does not change the transition of a hook
+		if change.Have != "" && !changeable(change, wanted, name) {
 			if _, err := c.AutoScaling.DeleteLifecycleHook(ctx, &autoscaling.DeleteLifecycleHookInput{AutoScalingGroupName: &group, LifecycleHookName: &name}); err != nil {
 				return err
 			}
@@ -58,8 +56,9 @@ func UpdateHooks(ctx context.Context, c *cloud.Clients, group string, wanted []e
 			}
 			s := hookSpecification(h)
 			_, err := c.AutoScaling.PutLifecycleHook(ctx, &autoscaling.PutLifecycleHookInput{
-				AutoScalingGroupName: &group, LifecycleHookName: &name, LifecycleTransition: s.LifecycleTransition, DefaultResult: s.DefaultResult,
-				HeartbeatTimeout: s.HeartbeatTimeout, NotificationMetadata: s.NotificationMetadata, NotificationTargetARN: s.NotificationTargetARN, RoleARN: s.RoleARN,
+				AutoScalingGroupName: &group, LifecycleHookName: &name, LifecycleTransition: s.LifecycleTransition,
+				DefaultResult: cmp.Or(s.DefaultResult, aws.String(defaultResult)), HeartbeatTimeout: cmp.Or(s.HeartbeatTimeout, aws.Int32(defaultHeartbeat)),
+				NotificationMetadata: s.NotificationMetadata, NotificationTargetARN: s.NotificationTargetARN, RoleARN: s.RoleARN,
 			})
 			if err != nil {
 				return err
@@ -67,6 +66,24 @@ func UpdateHooks(ctx context.Context, c *cloud.Clients, group string, wanted []e
 		}
 	}
 	return nil
+}
+
+// changeable reports whether PutLifecycleHook brings a hook to its desired state. It keeps what a call
+// leaves out, and does not change the transition.
+func changeable(change graph.Change, wanted []expinfrav1.AWSLifecycleHook, name string) bool {
+	oldKind, _, _ := strings.Cut(change.Have, ",")
+	newKind, _, _ := strings.Cut(change.Want, ",")
+	at := slices.IndexFunc(wanted, func(h expinfrav1.AWSLifecycleHook) bool { return h.Name == name })
+	if oldKind != newKind || at < 0 {
+		return false
+	}
+	h := wanted[at]
+	for part, given := range map[string]*string{", notifies ": h.NotificationTargetARN, " as ": h.RoleARN, ": ": h.NotificationMetadata} {
+		if strings.Contains(change.Have, part) && given == nil {
+			return false
+		}
+	}
+	return true
 }
 
 func hookSpecification(h expinfrav1.AWSLifecycleHook) types.LifecycleHookSpecification {
@@ -96,14 +113,20 @@ func HookTexts(hooks []expinfrav1.AWSLifecycleHook) map[string]string {
 	return out
 }
 
+// AWS's defaults of lifecycle hooks (PutLifecycleHook, Amazon EC2 Auto Scaling API reference).
+const (
+	defaultResult    = "ABANDON"
+	defaultHeartbeat = 3600
+)
+
 // hookText returns a lifecycle hook as text, the transition first, with the defaults of
 // AWS.
 func hookText(h types.LifecycleHook) string {
-	wait := int32(3600)
+	wait := int32(defaultHeartbeat)
 	if h.HeartbeatTimeout != nil {
 		wait = *h.HeartbeatTimeout
 	}
-	return fmt.Sprintf("%s, after %s %s", strings.TrimPrefix(aws.ToString(h.LifecycleTransition), "autoscaling:EC2_INSTANCE_"), time.Duration(wait)*time.Second, cmp.Or(aws.ToString(h.DefaultResult), "ABANDON")) +
+	return fmt.Sprintf("%s, after %s %s", strings.TrimPrefix(aws.ToString(h.LifecycleTransition), "autoscaling:EC2_INSTANCE_"), time.Duration(wait)*time.Second, cmp.Or(aws.ToString(h.DefaultResult), defaultResult)) +
 		text.Prefixed(", notifies ", aws.ToString(h.NotificationTargetARN)) + text.Prefixed(" as ", aws.ToString(h.RoleARN)) + text.Prefixed(": ", aws.ToString(h.NotificationMetadata))
 }
 

@@ -211,7 +211,8 @@ func ReadInitMarker(ctx context.Context, c *cloud.Clients) (*InitMarkerState, er
 func parseMarker(c *cloud.Clients, value string) (*InitMarkerState, error) {
 	var s InitMarkerState
 	if err := json.Unmarshal([]byte(value), &s); err != nil || s.free() && s.Epoch == 0 {
-		return nil, fmt.Errorf("parameter %s: the value is not one of this program: %q", c.ParameterPath(initParameter), value)
+		return nil, fmt.Errorf("parameter %s: the value is not one of this program: %q: set \"machine\" to the ID of a machine of the control plane; "+
+			"or, to delete the cluster, delete the parameter: aws ssm delete-parameter --region %s --name %[1]s", c.ParameterPath(initParameter), value, c.Region)
 	}
 	return &s, nil
 }

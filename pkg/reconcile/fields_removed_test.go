@@ -26,7 +26,7 @@ import (
 // removed first.
 func TestFieldsAreRemoved(t *testing.T) {
 	t.Parallel()
-	r := &removals{done: map[string]bool{}, tried: map[string]int{}, stride: 211}
+	r := &removals{done: map[string]bool{}, tried: map[string]int{}, stride: 101}
 	examples := []string{"eks-addons", "machine-pool"}
 	if sweeping() {
 		examples, r.stride = fieldExamples(), 1
@@ -47,7 +47,7 @@ type removals struct {
 }
 
 // mostValues is how many values of a field are tried until one of them changes the cluster in place.
-const mostValues = 6
+const mostValues = 8
 
 func (r *removals) example(t *testing.T, example string) {
 	t.Helper()
@@ -83,16 +83,16 @@ func (r *removals) example(t *testing.T, example string) {
 					if r.done[name] || fmt.Sprint(value) == fmt.Sprint(f.get()) {
 						continue
 					}
+					if r.seen++; r.seen%r.stride != 0 || r.tried[name] >= mostValues {
+						continue
+					}
+					r.tried[name]++
 					f.set(value)
 					m, err := loadObjects(t, objects)
 					objects[i] = original
 					if err != nil {
 						continue
 					}
-					if r.seen++; r.seen%r.stride != 0 || r.tried[name] >= mostValues {
-						continue
-					}
-					r.tried[name]++
 					m = quick(m)
 					changed, broken := r.there(t, base, m, a, fmt.Sprintf("%s: %s = %v", example, name, value))
 					r.done[name] = r.done[name] || changed

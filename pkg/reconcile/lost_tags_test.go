@@ -129,6 +129,7 @@ func TestDamagedMarkersOnDelete(t *testing.T) {
 	m, neighbour := loadQuick(t, quickstart), loadQuick(t, threeZones)
 	synctest.Test(t, func(t *testing.T) {
 		a := account(m, lag)
+		a.Edit(func(s *awssim.State) { s.EC2.Limits.Addresses = 10 })
 		mustApply(t, neighbour, a)
 		theirs, before := machineWith(a, "control-plane"), a.Inventory()
 		mustApply(t, m, a)

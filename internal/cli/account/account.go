@@ -179,7 +179,9 @@ func (f *Flags) CheckSimulated() error {
 }
 
 // Serve serves a simulated account to AWS clients until the context ends.
-func (a *Account) Serve(ctx context.Context, l net.Listener) error { return a.simulated.Serve(ctx, l) }
+func (a *Account) Serve(ctx context.Context, listen string, l net.Listener) error {
+	return a.simulated.Serve(ctx, listen, l)
+}
 
 // Close closes the account, and adds its error to that of the command.
 func (a *Account) Close(err *error) {

@@ -70,7 +70,7 @@ func (o *options) run(ctx context.Context) (err error) {
 	if err := o.tell(l.Addr(), a.Config.Region); err != nil {
 		return err
 	}
-	return a.Serve(ctx, l)
+	return a.Serve(ctx, o.listen, l)
 }
 
 // served is the JSON output.

@@ -11,9 +11,9 @@ import (
 // farewell is how long requests may still take when a server ends.
 const farewell = time.Second
 
-// Serve serves the account to AWS clients at an address until the context ends. It closes
-// the listener.
-func (a *Account) Serve(ctx context.Context, l net.Listener) error {
+// Serve serves the account to AWS clients until the context ends. The listener is that of the
+// address listen. Serve closes it.
+func (a *Account) Serve(ctx context.Context, listen string, l net.Listener) error {
 	h, err := a.process.Handler()
 	if err != nil {
 		return errors.Join(err, l.Close())
@@ -21,7 +21,7 @@ func (a *Account) Serve(ctx context.Context, l net.Listener) error {
 	if err := a.lock.write(served + "http://" + l.Addr().String()); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	s := &http.Server{Handler: a.handler(h), ReadHeaderTimeout: time.Minute}
+	s := &http.Server{Handler: onlyFor(listen, l, a.handler(h)), ReadHeaderTimeout: time.Minute}
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(l) }()
 	select {

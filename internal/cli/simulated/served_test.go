@@ -29,7 +29,7 @@ func TestServedAccount(t *testing.T) {
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- a.Serve(ctx, l) }()
+	go func() { ended <- a.Serve(ctx, l.Addr().String(), l) }()
 	require.Eventually(t, func() bool { // until then the process is waited for
 		_, err := askClock(t.Context(), "http://"+l.Addr().String())
 		return err == nil

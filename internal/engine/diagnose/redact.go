@@ -39,9 +39,17 @@ func forms() []string {
 		`()\beyJ[\w-]{6,}\.[\w-]+(?:\.[\w-]*)?()`,               // JSON Web Token, RFC 7519
 		`()\bk8s-aws-v1\.[\w-]+()`,                              // token for EKS
 		`()\$(?:1|2[abxy]?|5|6|7|y|gy|argon2\w*)\$[^\s"',:]+()`, // hash of a password, crypt(5)
-		`()\b(?:gh[pousr]_\w{20,}|github_pat_\w{20,}|gl[a-z]{2,7}-[\w-]{16,}|xox[a-z]-[\w-]{8,}|xapp-[\w-]{8,}|npm_\w{30,}|pypi-[\w-]{20,}|dckr_pat_[\w-]{16,}|do[opr]_v1_\w{20,}|hf_\w{20,}|[sr]k_(?:live|test)_\w{10,}|sk-[\w-]{20,}|AIza[\w-]{30,}|ya29\.[\w-]+|hv[sbr]\.[\w-]{20,})()`,
+		`()\b(?:gh[pousr]_\w{20,}|github_pat_\w{20,}|gl[a-z]{2,7}-[\w-]{16,}|xox[a-z]-[\w-]{8,}|xapp-[\w-]{8,}|npm_\w{30,}|pypi-[\w-]{20,}|dckr_pat_[\w-]{16,}|do[opr]_v1_\w{20,}|hf_\w{20,}|[sr]k_(?:live|test)_\w{10,}|sk-[\w-]{20,}|AIza[\w-]{30,}|ya29\.[\w-]+|hv[sbr]\.[\w-]{20,}|GOCSPX-[\w-]{20,}|1//0[\w-]{30,}|glsa_\w{20,}|tskey-[\w-]{16,}|shp[acs][at]_\w{16,}|dapi[0-9a-f]{32})\b()`,
 		`(hooks\.slack\.com/services/)[\w/]+()`,
-		`((?i)\b(?:proxy-)?authorization\\*["']?[ \t]*[:=][ \t]*\\*["']?)[^"'\\\r\n]+()`,
+		`(discord(?:app)?\.com/api/webhooks/)[\w/-]+()`,
+		`((?i)certificate key:?[ \t]*\r?\n[^\r\n]*?\b)[0-9a-f]{64}\b()`,                                               // kubeadm init phase upload-certs
+		`(?im)('random' passwords[^\r\n]*)(?:\r?\n[^\r\n]*?\b[\w.-]+:\S+[ \t]*\r?$)+()`,                               // cloud-init, cc_set_passwords.py
+		`((?im)(?:^|[\s/:"'])_auth(?:token)?[ \t]*=[ \t]*)\S+()`,                                                      // npmrc
+		`((?i)\b(?:mysql|mariadb)\w*[ \t][^\r\n|;]*?[ \t]-p)[^\s-]\S*()`,                                              //
+		`((?i)\b(?:sshpass[ \t]|(?:docker|podman|nerdctl|helm)\b[^\r\n|;]*?\blogin\b[^\r\n|;]*?[ \t])-p[ \t=]*)\S+()`, //
+		`((?i)\becho[ \t]+(?:-n[ \t]+)?)[^|\r\n]*?([ \t]*\|[^|\r\n]*--password-stdin)`,                                //
+		`((?i)\b(?:bindpw|rootpw|storepass|keypass|requirepass|masterauth)[ \t]+)\S+()`,                               // LDAP, keytool, Redis
+		`((?i)\b(?:proxy-)?authorization\\*["']?[ \t]*[:=][ \t]*\[?\\*["']?)[^"'\\\r\n]+()`,
 		`((?i)\b(?:set-)?cookie:[ \t]*)[^\r\n]+()`,
 		`((?i)\bX-Amz-(?:Signature|Security-Token|Credential)(?:=|%3D|:[ \t]*))[^&\s"']+()`,
 		`((?i)\bSignature=)[0-9a-f]{32,}()`,
@@ -59,12 +67,12 @@ func forms() []string {
 
 const (
 	quoted     = `\\+"[^"\r\n]*?\\+"|"(?:[^"\\\r\n]|\\.)*"?|'(?:[^'\r\n]|'')*'?`
-	passwords  = `(?:[\w.-]*[_.-]|\b[A-Za-z0-9]*?)(?:password|passwd|passphrase|passwort|pwd)|\b(?:\w*[_-])?pass|\bpw` //nolint:gosec // an expression
-	otherNames = `\b[\w.-]*?(?:token|secret|api[_-]?key|secret[_-]?key|access[_-]?key|private[_-]?key|certificate[_-]?key|encryption[_-]?key|signing[_-]?key|client[_-]?key[_-]?data|session[_-]?key|credentials?)`
+	passwords  = `(?:[\w.-]*[_.-]|\b[A-Za-z0-9]*?)(?:password|passwd|passphrase|passwort|pwd)[0-9]*|\b(?:\w*[_-])?pass|\bpw` //nolint:gosec // an expression
+	otherNames = `\b[\w.-]*?(?:token|secret|api[_-]?key|secret[_-]?key(?:[_-]base)?|psk|pre-?shared[_-]?key|access[_-]?key|private[_-]?key|certificate[_-]?key|encryption[_-]?key|signing[_-]?key|client[_-]?key[_-]?data|session[_-]?key|credentials?)`
 	separator  = `\\*["']?[ \t]*(?::=|=>|[:=])[ \t]*`
 
 	// Each expression has the groups before, name, between and value.
-	proseValue    = `(?i)()(\b(?:password|passwd|passphrase|secret|token|api key))( +(?:is|was|set to|of)? *)(` + quoted + `|\S+)`
+	proseValue    = `(?i)()(\b(?:password|passwd|passphrase|secret|token|api key))( +(?:(?:for (?:user )?\S+ )?(?:is|was|set to|of|generated):? *)?)(` + quoted + `|\S+)`
 	schemeValue   = `(?i)()(\b(?:bearer|basic))([ \t]+)([A-Za-z0-9._~+/=-]{8,})`
 	flagValue     = `(?i)(^|[\s"'\[,])(--?[\w-]*(?:token|password|passwd|passphrase|secret|api-?key|access-?key|private-?key|certificate-?key|encryption-?key))(?:(=|[ \t]+|["'],[ \t]*))(` + quoted + `|[^\s"']+)`
 	passwordValue = `(?i)()(` + passwords + `)(` + separator + `)(` + quoted + `|[^\s"'][^\r\n]*)`
@@ -95,8 +103,9 @@ func replaceValues(text, expression string, secret func(match) bool) string {
 			continue
 		}
 		value, rest := m.value, ""
-		if strings.EqualFold(expression, passwordValue) {
+		if expression == passwordValue {
 			value, rest = password(m.value)
+			rest = replaceValues(rest, expression, secret)
 		}
 		open, closing := quotes(value)
 		b.WriteString(text[end:at[8]] + open + redacted + closing + rest)
@@ -159,6 +168,7 @@ func isProseSecret(m match) bool {
 	common := []string{
 		"not", "expired", "invalid", "required", "missing", "empty", "wrong", "incorrect", "set", "too", "being", "now", "valid", "used", "a", "an", "the", "no", "older", "about",
 		"still", "already", "only", "never", "for", "in", "from", "unauthorized", "disabled", "enabled", "locked", "unknown", "mounted", "created", "stored", "encrypted", "rotated", "immutable",
+		"changed", "updated", "rejected", "accepted", "reset", "removed",
 	}
 	switch {
 	case harmless(m.value), slices.Contains(common, word), strings.HasPrefix(m.value, "="), strings.HasPrefix(m.value, ":"):
@@ -195,51 +205,61 @@ func isNamedSecret(m match) bool {
 		return looksSecret(m.value)
 	}
 	isQuoted := value != m.value
-	return isQuoted || strings.TrimSpace(m.after) == "" || strings.ContainsAny(m.after[:1], "&,;}])") || looksSecret(m.value)
+	return isQuoted || strings.TrimSpace(m.after) == "" || strings.ContainsAny(m.after[:1], "&,;}])\"'") || looksSecret(m.value)
 }
 
 // isLongSecret decides on a long word without spaces: a key in base64, and not the path of a file,
 // a digest, a UID, or the name of an object.
-func isLongSecret(m match) bool { //nolint:cyclop // one case after the other
+func isLongSecret(m match) bool {
 	word := strings.TrimRight(m.value, "=")
 	padded := len(word) < len(m.value) && (m.after == "" || strings.ContainsAny(m.after[:1], " \t\r\"',;)}]"))
-	longest := ""
+	const key, hex = 40, "0123456789abcdef"
+	switch part := longestPart(word); {
+	case strings.Trim(strings.ToLower(part), hex) == "": // a digest or an ID, or a path with one
+		return false
+	case padded && kinds(word, 1, 2):
+		return true
+	case len(word) < key:
+		return false
+	case len(part) >= key:
+		return !kinds(word, 1, 2) || kinds(word, 3) || changes(part) > 0.35
+	}
+	return kinds(word, 1, 2, 3) && changes(word) > 0.25
+}
+
+// longestPart returns the longest part of a path, or of a name with hyphens.
+func longestPart(word string) (longest string) {
 	for _, part := range strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune("/_-", r) }) {
 		if len(part) > len(longest) {
 			longest = part
 		}
 	}
-	const key, hex = 40, "0123456789abcdef"
-	lower := strings.ContainsFunc(word, unicode.IsLower)
-	upper := strings.ContainsFunc(word, unicode.IsUpper)
-	digit := strings.ContainsFunc(word, unicode.IsDigit)
+	return longest
+}
+
+// kind returns 1 for small letters, 2 for capitals, 3 for digits, and 0 for all else.
+func kind(c byte) int {
 	switch {
-	case strings.Trim(strings.ToLower(longest), hex) == "": // a digest or an ID, or a path with one
-		return false
-	case padded && lower && upper:
-		return true
-	case len(word) < key:
-		return false
-	case len(longest) >= key:
-		return digit || !lower || !upper || changes(longest) > 0.35
+	case 'a' <= c && c <= 'z':
+		return 1
+	case 'A' <= c && c <= 'Z':
+		return 2
+	case '0' <= c && c <= '9':
+		return 3
 	}
-	return lower && upper && digit && changes(word) > 0.25
+	return 0
+}
+
+// kinds reports whether a word has characters of all these kinds.
+func kinds(word string, all ...int) bool {
+	return !slices.ContainsFunc(all, func(k int) bool {
+		return !strings.ContainsFunc(word, func(r rune) bool { return r < unicode.MaxASCII && kind(byte(r)) == k })
+	})
 }
 
 // changes is how often the kind of character changes in a word, as a part of its length: about
 // 0.6 in base64, below 0.3 in names of several words.
 func changes(word string) float64 {
-	kind := func(c byte) int {
-		switch {
-		case 'a' <= c && c <= 'z':
-			return 1
-		case 'A' <= c && c <= 'Z':
-			return 2
-		case '0' <= c && c <= '9':
-			return 3
-		}
-		return 0
-	}
 	n := 0
 	for i := 1; i < len(word); i++ {
 		if a, b := kind(word[i-1]), kind(word[i]); a != b && a != 0 && b != 0 {

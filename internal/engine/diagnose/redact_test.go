@@ -39,6 +39,15 @@ func TestRedacted(t *testing.T) {
 		"curl -u admin:«hunter2» https://x", "machine h login l password «hunter»", "<password>«hunter»</password>", "Set-Cookie: sid=«abc»; Path=/", "Cookie: «a=b»",
 		"«" + strings.Repeat("QUJD", 19) + "»", "key «" + b64 + "» x", "aesgcm: «" + b64[:22] + "==»", "encryption_key: «" + b64 + "»", "private_key=«abc»", "client-key-data: «LS0tLS1CRUdJTiBSU0E=»",
 		"credentials: «hunter2»", "refresh_token=«abc»&x=y", "?access_token=«abc»&x=y", "auth_token: «hunter2»", "the token: «abc123def»", "data:\n  token: «YWJjZGVm»",
+		"PASSWORD=«correct» DB_PASSWORD=«horse» MYSQL_PASSWORD=«staple»", "password2: «x»", "Password for user admin is: «Tr0ub4dor»", "admin password generated: «xK9p»",
+		"Set the following 'random' passwords\ncloud-init[1]: ubuntu:«nQ8rGv2pLk»\ncloud-init[1]: root:«hunter2»\nnext", "[upload-certs] Using certificate key:\n«" + strings.Repeat("0f", 32) + "»",
+		`"SecretAccessKey" : "«wJalrXUtnFEMI/K7MDENG»", "Token" : "«IQoJb3JpZ2luX2VjECEaCXVz»"`, `token "«abcdef.0123456789abcdef»" rejected`, `Environment="DB_PASSWORD=«pa ss word»" "FOO=bar"`,
+		"machine github.com\n  login me\n  password «hunter2»", "//registry.npmjs.org/:_authToken=«deadbeef-0000-1111»", "//npm.example.com/:_auth=«dXNlcjpodW50ZXIy»",
+		"https://__token__:«pypi-AgEIcHlwaS5vcmc»@pypi.example.com/simple", "'https://oauth2:«glpat-abcdefghij0123456789»@gitlab.com/x.git/'", `identitytoken = "«aVeryLongTok3n»"`,
+		`{"Authorization":["Bearer «abc»"],"X":["y"]}`, `--header="PRIVATE-TOKEN: «abcdefgh»"`, "X-Vault-Token: «s.abcdefgh12345678»", "x-aws-ec2-metadata-token: «AQAEAABBBBCCCC==»",
+		"«GOCSPX-abcdefghijklmnopqrstuvwxyz12»", "«AIzaSyA-1234567890abcdefghijklmnopqrstu»", "«1//0gabcdefghijklmnopqrstuvwxyz-ABCDEFG»", "«glsa_abcdefghij0123456789»", "https://discord.com/api/webhooks/«1/abcXYZ»",
+		"mysql -u root -p«hunter2» -e x", "sshpass -p «hunter2» ssh x", "docker login -u me -p «hunter2» r", "echo «hunter2» | docker login -u me --password-stdin", "bindpw «hunter2»", "psk=\"«my wifi»\"",
+		"keytool -storepass «changeit» -keypass «changeit»", "SECRET_KEY_BASE=«0123abcd»", "PresharedKey=«FpCyhws9cxwWoV4xELtfJvjJN»", "DATABASE_URL=postgresql://app:«hunter2»@db:5432/x?sslmode=require",
 		"«AGE-SECRET-KEY-1QQPQQQQ»", `"secret":"«abc»"`, "secret-key:«abc»", "export TOKEN='«a b c»'", "POSTGRES_PASSWORD: «x»",
 	} {
 		var secrets []string
@@ -72,6 +81,11 @@ func TestNotRedacted(t *testing.T) {
 		"arn:aws:elasticloadbalancing:us-east-1:123456789012:loadbalancer/net/demo-apiserver/50dc6c495c0c9188", "TLSHandshakeTimeoutWhileConnectingToTheServer", "feature NodeLogQuery=false,RotateKubeletServerCertificate=true",
 		"node.kubernetes.io/exclude-from-external-load-balancers=", "user@example.com: no such user", "pod uses Token: nil, Secret:nil,", "token: <redacted>", "password: ********", "export TOKEN=$TOKEN", "curl https://example.com/a@b",
 		"/opt/cni/bin/aws-vpc-cni-v1.20.4-eksbuild.1/egress-cni", "E1125 memcache.go:265] couldn't get current server API group list: the server has asked for the client to provide credentials",
+		"token expired", "secret/kube-system not found", `secret "demo-ca" not found in namespace "default"`, `err="[invalid bearer token, token lookup failed]"`, "check pass; user unknown",
+		"Failed password for invalid user admin from 10.0.0.1 port 22 ssh2", "the password was changed for user root", "password for user x is not set", "PasswordAuthentication no",
+		"ubuntu : TTY=pts/0 ; PWD=/home/ubuntu ; USER=root ; COMMAND=/bin/ls", `secret aws.cluster.x-k8s.io/f3a9c1d2-0b1e-4c5d-8e6f-7a8b9c0d1e2f-0 not found`,
+		"mysql -u root -p -e x", "docker login -u me --password-stdin", "ssh -p 22 host", "mkdir -p /a; docker ps", "arn:aws:sts::123456789012:assumed-role/nodes/i-0abc",
+		"i-0abc123def4567890 terminated: Client.InstanceInitiatedShutdown", "sha256:" + digest, "using the certificate key\nand so on", "npm_auth is used",
 		"certificate signing request csr-x7k2p: approved", `failed to get "ubuntu" credentials: no providers`, "compass: north", "systemd-tty-ask-password-agent", "[auth] setting up RBAC", "[bootstrap-token] Using token: ",
 	} {
 		assert.Equal(t, text, Redacted(text))

@@ -27,6 +27,7 @@ type contextKey int
 const (
 	readOnlyKey contextKey = iota
 	unlockedKey
+	neverLateKey
 	recorderKey
 	snapshotKey
 	briefKey
@@ -129,40 +130,8 @@ func (e *RefusedError) Error() string { return e.Operation + " not sent: this ru
 
 // guard adds two middlewares to a client's stack. The first runs once per call and checks
 // whether it is allowed; the second runs for every attempt and limits the rate.
-func (c *Clients) guard(stack *middleware.Stack) error { //nolint:cyclop // one case after the other
-	err := stack.Initialize.Add(middleware.InitializeMiddlewareFunc("Guard",
-		func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, md middleware.Metadata, err error) {
-			if op := awsmiddleware.GetOperationName(ctx); ctx.Value(readOnlyKey) != nil && !Reads(op) {
-				return out, md, &RefusedError{op}
-			}
-			if ctx.Value(unlockedKey) == nil { // other calls may occupy all slots while they wait for the lock
-				select {
-				case c.slots <- struct{}{}:
-					defer func() { <-c.slots }()
-				case <-ctx.Done():
-					return out, md, &interruptedError{notSent, context.Cause(ctx)}
-				}
-			}
-			began := c.Clock.Now()
-			p := &progress{input: in.Parameters}
-			ctx = context.WithValue(ctx, progressKey, p)
-			if _, told := ctx.Value(repeatsKey).(func(Retry)); !told && c.repeats != nil {
-				ctx = WithRepeats(ctx, c.repeats)
-			}
-			out, md, err = next.HandleInitialize(ctx, in)
-			if err != nil && ctx.Err() != nil && !Rejected(err) && !errors.As(err, new(*interruptedError)) {
-				err = unanswered(p, context.Cause(ctx))
-			}
-			if Denied(err) {
-				c.readDetails(ctx, err)
-			}
-			if c.log != nil {
-				op := awsmiddleware.GetOperationName(ctx)
-				c.log(Call{awsmiddleware.GetServiceID(ctx), op, c.Clock.Since(began), err, p.attempts, !Reads(op)})
-			}
-			return out, md, err
-		}), middleware.After)
-	if err != nil {
+func (c *Clients) guard(stack *middleware.Stack) error {
+	if err := stack.Initialize.Add(middleware.InitializeMiddlewareFunc("Guard", c.admit), middleware.After); err != nil {
 		return err
 	}
 	if _, sent := stack.Finalize.Get("Retry"); !sent { // it is only presigned
@@ -176,6 +145,44 @@ func (c *Clients) guard(stack *middleware.Stack) error { //nolint:cyclop // one 
 		}), "Retry", middleware.After)
 }
 
+// admit passes a call on if this context permits it and a slot is free, and logs its result.
+func (c *Clients) admit(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, md middleware.Metadata, err error) {
+	op := awsmiddleware.GetOperationName(ctx)
+	if ctx.Value(readOnlyKey) != nil && !Reads(op) {
+		return out, md, &RefusedError{op}
+	}
+	if ctx.Value(unlockedKey) == nil { // other calls may occupy all slots while they wait for the lock
+		select {
+		case c.slots <- struct{}{}:
+			defer func() { <-c.slots }()
+		case <-ctx.Done():
+			return out, md, &interruptedError{notSent, context.Cause(ctx)}
+		}
+	}
+	began := c.Clock.Now()
+	p := &progress{input: in.Parameters}
+	out, md, err = c.call(context.WithValue(ctx, progressKey, p), p, in, next)
+	if c.log != nil {
+		c.log(Call{awsmiddleware.GetServiceID(ctx), op, c.Clock.Since(began), err, p.attempts, !Reads(op)})
+	}
+	return out, md, err
+}
+
+// call passes a call on. Its error says whether AWS may have received it, and why it was denied.
+func (c *Clients) call(ctx context.Context, p *progress, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+	if _, told := ctx.Value(repeatsKey).(func(Retry)); !told && c.repeats != nil {
+		ctx = WithRepeats(ctx, c.repeats)
+	}
+	out, md, err := next.HandleInitialize(ctx, in)
+	if err != nil && ctx.Err() != nil && !Rejected(err) && !errors.As(err, new(*interruptedError)) {
+		err = unanswered(p, context.Cause(ctx))
+	}
+	if Denied(err) {
+		c.readDetails(ctx, err)
+	}
+	return out, md, err
+}
+
 // checkLock returns an error if the call could change something and the run no longer
 // holds the lock. It runs before every attempt: the machine may have been suspended
 // between two attempts. Afterwards, the caller calls the returned function.
@@ -185,7 +192,7 @@ func (c *Clients) checkLock(ctx context.Context, service, op string) (done func(
 		return done, nil
 	}
 	p, _ := ctx.Value(progressKey).(*progress) // the middleware Guard sets it for each call
-	if d := c.validity(service, op, p.input); d > 0 {
+	if d := c.validity(ctx, service, op, p.input); d > 0 {
 		done = c.Lock.expect(d)
 	}
 	if err := c.Lock.check(ctx); err != nil {

@@ -98,13 +98,16 @@ func (l *Lock) inherit(h Holder) {
 	if left := h.Late - h.age; left > 0 {
 		l.late.until = append(l.late.until, deadline{l.clock.Now(), left})
 	}
+	if left := l.scaled(signatureValidity) + heartbeatInterval - h.age; left > 0 && l.self.Command == DeleteCommand && (!h.Released || h.Unknown) {
+		l.late.until = append(l.late.until, deadline{l.clock.Now(), left}) // it may create something after the deletion
+	}
 	l.self.Tokens = ""
 	if l.self.Command != DeleteCommand && h.Late == 0 && !h.Released && h.age < l.scaled(signatureValidity)+heartbeatInterval {
 		l.self.Tokens = cmp.Or(h.Tokens, h.Run)
 	}
 }
 
-// AwaitRequests waits until no request that deletes something can reach AWS later. told is
+// AwaitRequests waits until no request that does harm can reach AWS later. told is
 // called with how long that takes, if it takes time.
 func (l *Lock) AwaitRequests(ctx context.Context, told func(left time.Duration)) {
 	if left := l.left(); left > 0 {
@@ -113,21 +116,35 @@ func (l *Lock) AwaitRequests(ctx context.Context, told func(left time.Duration))
 	}
 }
 
-// validity returns how long AWS accepts a request of a run; 0 if it does no harm when it
-// arrives after another run has taken the lock over. Requests that delete or reduce do harm:
-// the other run may rely on what they delete. These do none outside a deletion: rules of
-// security groups and boot data are restored by the next run.
-func (c *Clients) validity(service, op string, in any) time.Duration {
-	deletes := slices.ContainsFunc([]string{"Delete", "Terminate", "Release", "Detach", "Disassociate", "Deregister", "Remove"}, func(p string) bool {
+// HarmsLate reports whether a request of an operation does harm when it arrives after another
+// run has taken the lock over: it deletes something that the other run may rely on, has fewer
+// machines, or replaces machines again.
+func HarmsLate(op string) bool {
+	return slices.ContainsFunc([]string{"Delete", "Terminate", "Release", "Detach", "Disassociate", "Deregister", "Remove"}, func(p string) bool {
 		return strings.HasPrefix(op, p)
-	}) || slices.Contains([]string{"UpdateAutoScalingGroup", "UpdateNodegroupConfig", "SetDesiredCapacity"}, op)
+	}) || slices.Contains([]string{
+		"UpdateAutoScalingGroup", "UpdateNodegroupConfig", "UpdateNodegroupVersion", "SetDesiredCapacity", "StartInstanceRefresh", "CancelInstanceRefresh",
+	}, op)
+}
+
+// NeverLate returns a context for a request of another operation that does harm when it arrives
+// late, such as one that replaces a parameter on which the next machine depends.
+func NeverLate(ctx context.Context) context.Context {
+	return context.WithValue(ctx, neverLateKey, true)
+}
+
+// validity returns how long AWS accepts a request of a run; 0 if it does no harm when it
+// arrives after another run has taken the lock over. These do none outside a deletion: rules of
+// security groups and boot data are restored by the next run.
+func (c *Clients) validity(ctx context.Context, service, op string, in any) time.Duration {
+	harms := HarmsLate(op)
 	if c.Lock.self.Command == DeleteCommand {
-		deletes = deletes || strings.HasPrefix(op, "Revoke")
+		harms = harms || strings.HasPrefix(op, "Revoke")
 	} else if c.isBootData(in) {
-		deletes = false
+		harms = false
 	}
 	switch {
-	case !deletes:
+	case !harms && ctx.Value(neverLateKey) == nil:
 		return 0
 	case service == s3.ServiceID:
 		return c.Lock.scaled(signatureValidityS3)

@@ -80,13 +80,18 @@ func into(file string, write func(io.Writer) error) error {
 	return errors.Join(write(f), f.Close())
 }
 
-// place writes a temporary file beside a file, and moves it there.
-func place(file string, mode fs.FileMode, write func(io.Writer) error, move func(from, to string) error) error {
+// place writes a temporary file beside a file, and moves it there. Errors name the file.
+func place(file string, mode fs.FileMode, write func(io.Writer) error, move func(from, to string) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(file), ".clusterawsadm-*") // created with mode 0600
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // not there after a rename
+	defer func() {
+		_ = os.Remove(f.Name()) // not there after a rename
+		if failed := new(fs.PathError); errors.As(err, &failed) && failed.Path == f.Name() {
+			failed.Path = file
+		}
+	}()
 	err = write(f)
 	if err == nil && mode != Private {
 		err = f.Chmod(mode)

@@ -100,43 +100,56 @@ func (r *run) markVolumes(ctx context.Context) {
 // clusterVPCs returns the VPCs whose resources the deletion deletes. A tag alone is no
 // proof that a resource is the cluster's: the machines of a cluster may have permission to
 // set tags of EC2. They cannot set those of load balancers and of EKS.
-func (r *run) clusterVPCs(all teardown.Leftovers) (map[string]bool, error) { //nolint:cyclop // one case after the other
+func (r *run) clusterVPCs(all teardown.Leftovers) (map[string]bool, error) {
 	if m := r.c.manifest; len(r.options.VPCs) == 0 && m != nil && m.Infra.Spec.NetworkSpec.VPC.ID != "" {
 		return set([]string{m.Infra.Spec.NetworkSpec.VPC.ID}), nil
 	}
-	owned, trusted, mentioned := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	e := r.evidence(all)
+	if len(r.options.VPCs) > 0 {
+		return set(r.options.VPCs), r.checkNamed(e.owned, e.mentioned)
+	}
+	for _, vpc := range slices.Sorted(maps.Keys(e.subnets)) { // a cluster has subnets of its own only in its own VPC
+		if !e.owned[vpc] {
+			return nil, lostVPC(r.cloud, e.subnets[vpc], vpc)
+		}
+	}
+	if vpcs := first(e.trusted, e.owned, e.mentioned); vpcs != nil {
+		return vpcs, nil
+	}
+	ids := slices.Sorted(maps.Keys(e.mentioned))
+	return nil, fmt.Errorf("resources with the tags of cluster %s are in several VPCs (%s): pass the cluster's with --vpc; it can be given several times", r.c.Name, strings.Join(ids, ", "))
+}
+
+// evidence is what resources with the tags of a cluster say of VPCs.
+type evidence struct {
+	owned     map[string]bool   // the VPC has the owned tag, and more
+	trusted   map[string]bool   // a load balancer or an EKS cluster is in it
+	mentioned map[string]bool   // any resource is in it
+	subnets   map[string]string // one owned subnet of each VPC
+}
+
+// evidence collects what the resources of the cluster say of VPCs.
+func (r *run) evidence(all teardown.Leftovers) evidence {
+	e := evidence{map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]string{}}
 	tagged := map[string]cloud.Tags{}
-	subnets := map[string]string{} // one for each VPC
 	for _, f := range r.existing(all) {
 		if s, is := f.State.(ec2.SubnetState); is && f.Tags[r.cloud.OwnerTag()] == cloud.Owned {
-			subnets[s.VPC] = s.ID
+			e.subnets[s.VPC] = s.ID
 		}
 		if _, is := f.State.(ec2.VPCState); is {
 			tagged[f.ID] = f.Tags
 			continue
 		}
 		if vpc := ec2.VPCOf(append(slices.Clone(f.Refers), f.ID)); vpc != "" {
-			mentioned[vpc] = true
-			trusted[vpc] = trusted[vpc] || f.Kind.Area == kind.AreaLoadBalancer || f.Owner.EKS
+			e.mentioned[vpc] = true
+			e.trusted[vpc] = e.trusted[vpc] || f.Kind.Area == kind.AreaLoadBalancer || f.Owner.EKS
 		}
 	}
 	for vpc, tags := range tagged {
-		owned[vpc] = mentioned[vpc] || madeForCluster(tags)
-		mentioned[vpc] = owned[vpc]
+		e.owned[vpc] = e.mentioned[vpc] || madeForCluster(tags)
+		e.mentioned[vpc] = e.owned[vpc]
 	}
-	if len(r.options.VPCs) > 0 {
-		return set(r.options.VPCs), r.checkNamed(owned, mentioned)
-	}
-	for _, vpc := range slices.Sorted(maps.Keys(subnets)) { // a cluster has subnets of its own only in its own VPC
-		if !owned[vpc] {
-			return nil, lostVPC(r.cloud, subnets[vpc], vpc)
-		}
-	}
-	if vpcs := first(trusted, owned, mentioned); vpcs != nil {
-		return vpcs, nil
-	}
-	ids := slices.Sorted(maps.Keys(mentioned))
-	return nil, fmt.Errorf("resources with the tags of cluster %s are in several VPCs (%s): pass the cluster's with --vpc; it can be given several times", r.c.Name, strings.Join(ids, ", "))
+	return e
 }
 
 // madeForCluster reports whether the tags of a VPC say that a run or CAPA has made it for a

@@ -3,6 +3,7 @@ package reconcile_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -59,6 +60,9 @@ func (h held) play(t *testing.T, a *awssim.AWS, m *manifest.Cluster) (took []tim
 	for _, command := range h.then {
 		began := time.Now()
 		_, err := do(t.Context(), m, a.Process(), command, warn)
+		if errors.As(err, new(*reconcile.LeftoverError)) { // it says that, and to repeat the command
+			_, err = do(t.Context(), m, a.Process(), command, warn)
+		}
 		if h.during == "delete" && errors.As(err, new(*reconcile.RefusedError)) { // the cluster is not complete enough to go on
 			mustDelete(t, m, a)
 			_, err = do(t.Context(), m, a.Process(), command, warn)
@@ -76,6 +80,28 @@ func do(ctx context.Context, m *manifest.Cluster, p *awssim.Process, command str
 		return c.Delete(ctx, everything)
 	}
 	return c.Apply(ctx, reconcile.Options{})
+}
+
+// TestCreationsThatArriveAfterADeletion kills a create, whose last request arrives when the
+// cluster is deleted. The deletion finds what the request creates, or has waited until AWS does
+// not accept it any more.
+func TestCreationsThatArriveAfterADeletion(t *testing.T) {
+	for _, op := range []string{"CreateVpc", "AllocateAddress", "CreateInternetGateway", "PutParameter", "CreateSecret", "CreateNatGateway"} {
+		for _, after := range []time.Duration{85 * time.Second, 150 * time.Second, 290 * time.Second} {
+			t.Run(fmt.Sprint(op, " held for ", after), func(t *testing.T) {
+				t.Parallel()
+				const file = "../../configs/quickstart.yaml"
+				m := quick(load(t, file, nil))
+				synctest.Test(t, func(t *testing.T) {
+					a := account(m, lag)
+					prepare(t, file, a, m)
+					before := a.Inventory()
+					held{example: "quickstart", op: op, after: after, during: "create", then: []string{"delete"}}.play(t, a, m)
+					require.Equal(t, before, a.Inventory())
+				})
+			})
+		}
+	}
 }
 
 // TestRequestsThatArriveLate kills a run while a request is on its way, which arrives when

@@ -243,12 +243,15 @@ func (r *run) unlock(ctx context.Context) {
 	}
 }
 
-// awaitRequests waits until no request of a deletion can reach AWS any more.
-func (r *run) awaitRequests(ctx context.Context) {
+// awaitRequests waits until no request of a deletion, or of a killed run before it, can reach
+// AWS any more. It reports whether it has waited.
+func (r *run) awaitRequests(ctx context.Context) (waited bool) {
 	r.cloud.Lock.AwaitRequests(ctx, func(left time.Duration) {
-		r.warn("everything is deleted; waiting %s before the lock is released: AWS may still carry out a request to delete something that it has not answered",
+		waited = true
+		r.warn("everything is deleted; waiting %s before the lock is released: AWS may still carry out a request of this run, or of one that was killed",
 			left.Round(time.Second))
 	})
+	return waited
 }
 
 func (r *run) warn(format string, args ...any) {
@@ -387,7 +390,11 @@ func (c *Cluster) Delete(ctx context.Context, o Options) (Result, error) {
 		return r.result(err)
 	}
 	if r.plan.Empty() {
-		r.awaitRequests(ctx)
+		if r.awaitRequests(ctx) { // a killed run may have created something since the plan
+			if err := r.proveAbsence(ctx); err != nil {
+				return r.result(err)
+			}
+		}
 		r.deleted = true
 		res, err := r.result(nil)
 		res.NotFound = len(r.plan.Steps) == 0 && r.cloud.Lock.IsFirst()

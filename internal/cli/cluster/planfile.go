@@ -195,15 +195,27 @@ func prefixed(prefix string, all []string, none string) (out []string) {
 }
 
 // check returns a RefusedError that says what has changed since the plan was made.
-func (p planFile) check(now reconcile.Plan, v render.PlanView) error { //nolint:cyclop // one case after the other
-	var reasons []error
-	add := func(format string, args ...any) { reasons = append(reasons, fmt.Errorf(format, args...)) }
+func (p planFile) check(now reconcile.Plan, v render.PlanView) error {
+	reasons := append(p.checkTarget(v), p.checkSteps(now)...)
+	if len(reasons) == 0 {
+		return nil
+	}
+	return &reconcile.RefusedError{Reasons: append(reasons, fmt.Errorf("the plan of %s does not apply any more: make it again", p.Made.Format(time.RFC3339)))}
+}
+
+// checkTarget compares the account, the cluster and the region.
+func (p planFile) checkTarget(v render.PlanView) (reasons []error) {
 	if p.Plan.Account != "" && v.Account != p.Plan.Account {
-		add("the plan is for account %s, and the credentials are those of %s", p.Plan.Account, v.Account)
+		reasons = append(reasons, fmt.Errorf("the plan is for account %s, and the credentials are those of %s", p.Plan.Account, v.Account))
 	}
 	if p.Plan.Cluster != v.Cluster || p.Plan.Region != v.Region {
-		add("the plan is for cluster %s in %s, and this is cluster %s in %s", p.Plan.Cluster, p.Plan.Region, v.Cluster, v.Region)
+		reasons = append(reasons, fmt.Errorf("the plan is for cluster %s in %s, and this is cluster %s in %s", p.Plan.Cluster, p.Plan.Region, v.Cluster, v.Region))
 	}
+	return reasons
+}
+
+// checkSteps compares the steps that change something.
+func (p planFile) checkSteps(now reconcile.Plan) (reasons []error) {
 	have := map[reconcile.ID]reconcile.Step{}
 	for _, s := range now.Steps {
 		if acts(s) {
@@ -214,28 +226,31 @@ func (p planFile) check(now reconcile.Plan, v render.PlanView) error { //nolint:
 		if !acts(s) {
 			continue
 		}
-		is, ok := have[s.Resource]
-		delete(have, s.Resource)
-		switch {
-		case !ok:
-			add("%s: the plan would %s it, which is not necessary any more", s.Resource, s.Action)
-		case is.Action != s.Action || is.CloudID != s.CloudID:
-			add("%s: the plan would %s it (%s), and now it is to %s (%s)", s.Resource, s.Action, cmp.Or(s.CloudID, "new"), is.Action, cmp.Or(is.CloudID, "new"))
-		default:
-			for _, d := range differences(s.Diff, is.Diff) {
-				add("%s: %s", s.Resource, d)
-			}
+		if is, ok := have[s.Resource]; ok {
+			reasons = append(reasons, checkStep(s, is)...)
+		} else {
+			reasons = append(reasons, fmt.Errorf("%s: the plan would %s it, which is not necessary any more", s.Resource, s.Action))
 		}
+		delete(have, s.Resource)
 	}
 	for _, s := range now.Steps {
 		if _, more := have[s.Resource]; more {
-			add("%s: is to %s now, which is not in the plan", s.Resource, s.Action)
+			reasons = append(reasons, fmt.Errorf("%s: is to %s now, which is not in the plan", s.Resource, s.Action))
 		}
 	}
-	if len(reasons) == 0 {
-		return nil
+	return reasons
+}
+
+// checkStep compares a step of the plan with the same one now.
+func checkStep(planned, now reconcile.Step) (reasons []error) {
+	if now.Action != planned.Action || now.CloudID != planned.CloudID {
+		return []error{fmt.Errorf("%s: the plan would %s it (%s), and now it is to %s (%s)",
+			planned.Resource, planned.Action, cmp.Or(planned.CloudID, "new"), now.Action, cmp.Or(now.CloudID, "new"))}
 	}
-	return &reconcile.RefusedError{Reasons: append(reasons, fmt.Errorf("the plan of %s does not apply any more: make it again", p.Made.Format(time.RFC3339)))}
+	for _, d := range differences(planned.Diff, now.Diff) {
+		reasons = append(reasons, fmt.Errorf("%s: %s", planned.Resource, d))
+	}
+	return reasons
 }
 
 // acts reports whether a step changes something: a wait has no effect on what a run does.

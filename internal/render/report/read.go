@@ -134,22 +134,8 @@ func (h *history) resource(id reconcile.ID) *resource {
 }
 
 // event adds an event at a time since the plan.
-func (n *resource) event(e render.Record, at time.Duration) { //nolint:cyclop // one case after the other
-	if n.open && len(n.phases) > 0 { // a version of later may have events that this one does not know
-		n.phases[len(n.phases)-1].To = at
-	}
-	began := at
-	if !n.open && e.What != reconcile.Blocked {
-		began = max(at-duration(e.Took), n.lastEnd(), 0)
-	}
-	phase := Phase{Kind: ForAWS, From: began, To: at, Text: e.Detail}
-	if e.CloudID != "" {
-		n.cloudID = e.CloudID
-		if n.called && n.exists == 0 {
-			n.exists = at
-		}
-	}
-	n.open = true
+func (n *resource) event(e render.Record, at time.Duration) {
+	phase := n.next(e, at)
 	switch e.What {
 	case reconcile.Creating, reconcile.Updating, reconcile.Deleting:
 		phase.Kind, phase.Text, n.called = Calling, string(e.What), true
@@ -174,6 +160,26 @@ func (n *resource) event(e render.Record, at time.Duration) { //nolint:cyclop //
 	case reconcile.Kept:
 		n.open = false
 	}
+}
+
+// next ends the current phase of a resource at the time of an event, and returns the phase
+// that the event begins or ends.
+func (n *resource) next(e render.Record, at time.Duration) Phase {
+	if n.open && len(n.phases) > 0 { // a version of later may have events that this one does not know
+		n.phases[len(n.phases)-1].To = at
+	}
+	began := at
+	if !n.open && e.What != reconcile.Blocked {
+		began = max(at-duration(e.Took), n.lastEnd(), 0)
+	}
+	if e.CloudID != "" {
+		n.cloudID = e.CloudID
+		if n.called && n.exists == 0 {
+			n.exists = at
+		}
+	}
+	n.open = true
+	return Phase{Kind: ForAWS, From: began, To: at, Text: e.Detail}
 }
 
 // finish ends the work on a resource, in which nothing may have been done.

@@ -265,21 +265,36 @@ func (g *Group) Diff(have *GroupState) (d graph.Diff) {
 }
 
 // diffMachines adds differences for outdated and for missing machines.
-func (g *Group) diffMachines(have *GroupState, d *graph.Diff) { //nolint:cyclop // one case after the other
+func (g *Group) diffMachines(have *GroupState, d *graph.Diff) {
 	if have.ID == "" {
 		return
 	}
 	old := g.outdated(have)
 	stale := len(old) > 0 && !g.keepsOutdated()
 	switch {
-	case have.Refresh.Running && have.late > 0 && have.Refresh.cancellable():
-		d.Set("instanceRefresh", have.Refresh.String()+parenthesized(have.notJoined()), "cancelled")
-	case have.Refresh.Running && (stale || len(*d) == 0):
-		d.Await("instanceRefresh", have.Refresh.String()+parenthesized(have.LaunchFailure), "complete")
+	case have.Refresh.Running:
+		have.diffRefresh(stale || len(*d) == 0, d)
 	case stale:
 		g.diffOutdated(have, old, d)
-	case len(*d) == 0 && have.StartedRefresh != "" && g.awaitsNodes(have, d):
-	case len(*d) == 0 && have.Serving() != int(have.Desired) && !have.overweight() && !g.scalingSuspended():
+	case len(*d) == 0 && (have.StartedRefresh == "" || !g.awaitsNodes(have, d)):
+		g.diffServing(have, d)
+	}
+}
+
+// diffRefresh adds a difference for an instance refresh that is running: it is cancelled if its
+// machines do not join, and awaited if needed is set.
+func (s *GroupState) diffRefresh(needed bool, d *graph.Diff) {
+	switch {
+	case s.late > 0 && s.Refresh.cancellable():
+		d.Set("instanceRefresh", s.Refresh.String()+parenthesized(s.notJoined()), "cancelled")
+	case needed:
+		d.Await("instanceRefresh", s.Refresh.String()+parenthesized(s.LaunchFailure), "complete")
+	}
+}
+
+// diffServing adds a difference if there are fewer or more machines in service than desired.
+func (g *Group) diffServing(have *GroupState, d *graph.Diff) {
+	if have.Serving() != int(have.Desired) && !have.overweight() && !g.scalingSuspended() {
 		d.Await("machines", fmt.Sprintf("%d in service%s", have.Serving(), parenthesized(have.LaunchFailure)), fmt.Sprintf("%d in service", have.Desired))
 	}
 }

@@ -138,7 +138,7 @@ func (s *InitMarkerState) put(ctx context.Context, c *cloud.Clients, overwrite b
 // one (docs/adr/0022-lock-by-versions.md): if it is not the next one, somebody else has written the
 // marker in between.
 func (s *InitMarkerState) replace(ctx context.Context, c *cloud.Clients, version int64) error {
-	written, err := s.put(ctx, c, true)
+	written, err := s.put(cloud.NeverLate(ctx), c, true)
 	if err == nil && written != version+1 {
 		err = fmt.Errorf("parameter %s: another run has written it at the same time", c.ParameterPath(initParameter))
 	}

@@ -128,7 +128,7 @@ func (s *RestoreState) put(ctx context.Context, c *cloud.Clients) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.SSM.PutParameter(ctx, &ssm.PutParameterInput{
+	_, err = c.SSM.PutParameter(cloud.NeverLate(ctx), &ssm.PutParameterInput{ // a late one would begin the restore again
 		Name: aws.String(c.ParameterPath(restoreParameter)), Value: aws.String(string(value)), Type: types.ParameterTypeString, Overwrite: aws.Bool(true),
 	})
 	return err

@@ -76,7 +76,8 @@ func TestChangedPlanFile(t *testing.T) {
 	require.Equal(t, 0, s.run("cluster", "create", planned), s.err.String())
 }
 
-// What is written to a full disk fails, and nothing says that it was written.
+// What is written to a full disk fails, and nothing says that it was written. The device also
+// stands for a file without an end.
 func TestFullDisk(t *testing.T) {
 	const full = "/dev/full"
 	if _, err := os.Stat(full); err != nil {
@@ -87,10 +88,12 @@ func TestFullDisk(t *testing.T) {
 	file := s.generated(t)
 	require.Equal(t, 0, s.run("cluster", "create", "-f", file, "--yes", "--wait", "infrastructure"), s.err.String())
 	for _, args := range [][]string{
-		{"plan", "-f", file, "--out", full}, {"logs", "demo", "-o", full}, {"import", "demo", "-o", full}, {"kubeconfig", "demo", "-o", full},
+		{"plan", "-f", file, "--out", full}, {"import", "demo", "-o", full},
 	} {
 		assert.Equal(t, env.Failed, s.run(append([]string{"cluster"}, args...)...), "%s\n%s", args, s.err.String())
 		assert.Contains(t, s.err.String(), "no space left on device", args)
 		assert.NotContains(t, s.err.String(), "wrote", args)
 	}
+	assert.NotZero(t, s.run("cluster", "backup", "demo", "--to", filepath.Join(t.TempDir(), "x"), "--passphrase-file", full))
+	assert.Contains(t, s.err.String(), full+": the input is larger than 8 MiB")
 }

@@ -3,6 +3,8 @@ package cloud
 import (
 	"maps"
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -37,6 +39,18 @@ const (
 
 // Tags are the tags of one resource, by key.
 type Tags map[string]string
+
+// Printable returns the value of a tag; "" if it has a control character or one that changes the
+// direction of the text. This program writes none of them: in an ID, a line break would look
+// like another resource.
+func (t Tags) Printable(key string) string {
+	if strings.ContainsFunc(t[key], func(r rune) bool {
+		return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
+	}) {
+		return ""
+	}
+	return t[key]
+}
 
 // With returns the tags of t and more. If both have a key, the value is that of more.
 func (t Tags) With(more Tags) Tags {

@@ -57,6 +57,20 @@ func (r *run) proveAbsence(ctx context.Context) error {
 	return nil
 }
 
+// findLate is proveAbsence after a wait, in which a request of a killed run may have created
+// something, such as another VPC.
+func (r *run) findLate(ctx context.Context) error {
+	r.cloud.Snapshot()
+	all, err := r.searchByTag(ctx)
+	if err == nil {
+		r.vpcs, err = r.clusterVPCs(all)
+	}
+	if err != nil {
+		return fmt.Errorf("check after the deletion: %w", err)
+	}
+	return r.proveAbsence(ctx)
+}
+
 // asks lists the actions with which resources of a kind are read.
 func asks(k *kind.Any) (actions []string) {
 	for _, a := range slices.Concat(k.ReadActions, k.Actions) {

@@ -53,6 +53,12 @@ func List(ctx context.Context, t Target) ([]ClusterSummary, error) {
 	}
 	var out []ClusterSummary
 	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if invalid := CheckName(name); invalid != nil { // somebody else has set the tag
+			if t.Warn != nil {
+				t.Warn("not listed: " + invalid.Error())
+			}
+			continue
+		}
 		s := ClusterSummary{Name: name, Region: t.Config.Region, Kinds: all[name]}
 		if err == nil {
 			s.describe(overviews[name])

@@ -153,7 +153,7 @@ func (r *run) describeGone(all []*ec2.InstanceState) (out []string) {
 	for _, m := range all {
 		if m.Tags[cloud.RoleTag] == topology.RoleControlPlane && m.LaunchedAt.After(r.inventory.EtcdSince) {
 			named = named || m.ID == first
-			out = append(out, fmt.Sprintf("%s (%s, %s)", m.ID, cmp.Or(m.Tags["Name"], "no name"), m.Status))
+			out = append(out, fmt.Sprintf("%s (%s, %s)", m.ID, cmp.Or(m.Tags.Printable("Name"), "no name"), m.Status))
 		}
 	}
 	if !named && first != "" {

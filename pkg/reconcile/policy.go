@@ -68,6 +68,10 @@ func (d PolicyDocument) Size() int { return permission.Size(d.document()) }
 // MostManagedPolicy is how many characters a managed policy of IAM may have.
 const MostManagedPolicy = permission.MostPolicy
 
+// MostManagedPolicies is how many managed policies IAM attaches to a role or user, unless the
+// quota of the account is raised.
+const MostManagedPolicies = permission.MostPolicies
+
 func (d PolicyDocument) document() permission.Document {
 	out := permission.Document{Version: d.Version}
 	for _, s := range d.Statement {

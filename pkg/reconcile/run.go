@@ -390,8 +390,8 @@ func (c *Cluster) Delete(ctx context.Context, o Options) (Result, error) {
 		return r.result(err)
 	}
 	if r.plan.Empty() {
-		if r.awaitRequests(ctx) { // a killed run may have created something since the plan
-			if err := r.proveAbsence(ctx); err != nil {
+		if r.awaitRequests(ctx) {
+			if err := r.findLate(ctx); err != nil {
 				return r.result(err)
 			}
 		}
@@ -405,8 +405,11 @@ func (c *Cluster) Delete(ctx context.Context, o Options) (Result, error) {
 	if err := r.x.Delete(ctx, r.built.Graph); err != nil {
 		return r.result(r.stuck(ctx, err))
 	}
-	r.awaitRequests(ctx)
-	if err := r.proveAbsence(ctx); err != nil {
+	prove := r.proveAbsence
+	if r.awaitRequests(ctx) {
+		prove = r.findLate
+	}
+	if err := prove(ctx); err != nil {
 		return r.result(err)
 	}
 	r.deleted = true

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 // checkWritable returns an error if the file of a flag cannot be written: before a command does its
@@ -56,4 +58,24 @@ func checkNew(flag, file string) error {
 		return env.Usagef("%s exists: name another file with --%s FILE", file, flag)
 	}
 	return checkWritable(flag, file)
+}
+
+// isWritten reports whether a file has this content already, and refuses a file with another one.
+// A device or a pipe is not read: it may have no end.
+func isWritten(file string, content []byte) (bool, error) {
+	info, err := os.Stat(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && !info.IsDir() && !info.Mode().IsRegular():
+		return false, nil
+	case err != nil:
+		return false, &env.UsageError{Err: err}
+	}
+	old, err := new(input.Reader).File(file)
+	switch {
+	case errors.As(err, new(*input.TooLargeError)), err == nil && !bytes.Equal(old, content):
+		return false, env.Usagef("%s exists and has another content: choose another file with -o", file)
+	case err != nil:
+		return false, &env.UsageError{Err: err}
+	}
+	return true, nil
 }

@@ -1,11 +1,9 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"regexp"
 	"strings"
@@ -162,15 +160,8 @@ func (o *importOptions) write(manifest []byte) error {
 		_, err := o.Env.Out.Write(manifest)
 		return err
 	}
-	old, err := os.ReadFile(o.output)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return &env.UsageError{Err: err}
-	case bytes.Equal(old, manifest):
-		return nil
-	default:
-		return env.Usagef("%s exists and has another content: choose another file with -o", o.output)
+	if written, err := isWritten(o.output, manifest); written || err != nil {
+		return err
 	}
 	if err := files.Create(o.output, manifest, files.Private); err != nil {
 		return fmt.Errorf("the manifest: %w", err)

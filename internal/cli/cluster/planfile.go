@@ -52,7 +52,7 @@ func isPlanFile(path string) bool {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return false
 	}
-	data, err := os.ReadFile(path) //nolint:gosec // the user has named it
+	data, err := new(input.Reader).File(path)
 	return err == nil && bytes.Contains(data[:min(len(data), 200)], []byte(`"kind": "`+planFileKind+`"`))
 }
 

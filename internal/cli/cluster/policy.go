@@ -41,7 +41,9 @@ policy, and a warning if that is too large for a managed policy. The inline
 policies of a role may have 10,240 characters in total, those of a user 2,048.`,
 		Example: `  clusterawsadm cluster policy > policy.json
   clusterawsadm cluster policy -f demo.yaml --split | while read -r policy; do
-    aws iam create-policy --policy-name "demo-$((n += 1))" --policy-document "$policy"
+    arn=$(aws iam create-policy --policy-name "demo-$((n += 1))" \
+      --policy-document "$policy" --query Policy.Arn --output text)
+    aws iam attach-role-policy --role-name ROLE --policy-arn "$arn"
   done`,
 		Args: manifestOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -81,6 +83,11 @@ func (o *policyOptions) run(ctx context.Context) error {
 
 // lines prints one policy on each line.
 func (o *policyOptions) lines(policies []reconcile.PolicyDocument) error {
+	if n := len(policies); n > reconcile.MostManagedPolicies {
+		o.Env.Story("warning: there are %d policies, and IAM attaches %d to a role or user: narrow them down with -f, --kind and --region, or raise the quota", n, reconcile.MostManagedPolicies)
+	} else if n > 1 {
+		o.Env.Story("note: these are %d managed policies, one on each line; the role or user needs all of them. --help shows how to create and attach them", n)
+	}
 	e := json.NewEncoder(o.Env.Out)
 	for _, p := range policies {
 		if err := e.Encode(p); err != nil {

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
@@ -16,6 +14,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/files"
 	"github.com/clusterawsadm/clusterawsadm/internal/management"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -121,7 +120,7 @@ func (o *takebackOptions) checkFlags() error {
 // could say so: the file with its manifest exists, a plan of it is empty, and no management
 // cluster manages the cluster.
 func (o *takebackOptions) takenBefore(ctx context.Context, name string) bool {
-	data, err := os.ReadFile(o.output)
+	data, err := new(input.Reader).FileContext(ctx, o.output)
 	if err != nil {
 		return false
 	}
@@ -294,16 +293,8 @@ func manager(ctx context.Context, c *management.Cluster) (reconcile.Manager, err
 
 // checkFile refuses to overwrite a file, unless an earlier run has written the same manifest.
 func (o *takebackOptions) checkFile(manifest []byte) error {
-	old, err := os.ReadFile(o.output)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return &env.UsageError{Err: err}
-	case !bytes.Equal(old, manifest):
-		return env.Usagef("%s exists and has another content: choose another file with -o", o.output)
-	}
-	return nil
+	_, err := isWritten(o.output, manifest)
+	return err
 }
 
 // loadTaken loads the manifest with the identities of the management cluster.

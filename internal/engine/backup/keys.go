@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"filippo.io/age"
+
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 // Keys say for whom a backup is encrypted, or how it is decrypted.
@@ -48,7 +49,7 @@ func (k Keys) ForWriting() (all []age.Recipient, err error) {
 // ForReading returns the identities that may decrypt a backup, without those of KMS; nil for none.
 func (k Keys) ForReading() (all []age.Identity, err error) {
 	if k.Identities != "" {
-		data, err := os.ReadFile(k.Identities)
+		data, err := new(input.Reader).File(k.Identities)
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +73,7 @@ func (k Keys) ForReading() (all []age.Identity, err error) {
 
 // readPassphrase returns the first line of a file.
 func readPassphrase(file string) (string, error) {
-	data, err := os.ReadFile(file) //nolint:gosec // the user has named it
+	data, err := new(input.Reader).File(file)
 	if err != nil {
 		return "", err
 	}

@@ -10,6 +10,9 @@ import (
 // the user guide of IAM). White space does not count.
 const MostPolicy = 6144
 
+// MostPolicies is how many managed policies a role, user or group may have (as above).
+const MostPolicies = 10
+
 // Size counts the characters of a document as IAM does.
 func Size(d Document) (n int) {
 	text, _ := json.Marshal(d) // strings, lists and maps of strings

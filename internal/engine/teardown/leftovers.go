@@ -126,7 +126,7 @@ func (a *adder) pending(l Leftover) *pending {
 	if swept || a.claimed[l.ID] || a.g.Resource(p.id) != nil {
 		return nil
 	}
-	if tagged := graph.ID(l.Tags[cloud.ResourceTag]); tagged != "" && a.g.Resource(tagged) == nil {
+	if tagged := graph.ID(l.Tags.Printable(cloud.ResourceTag)); tagged != "" && a.g.Resource(tagged) == nil {
 		p.id = tagged
 	}
 	return p

@@ -85,7 +85,7 @@ func (in inputs) replacement(x groupPlan, m ec2.InstanceState, n int) reason {
 // terminate adds the steps that terminate a machine: hooks, drain the Node, remove the etcd
 // member, terminate the machine, delete the Node. It returns the last of them.
 func terminate(g *graph.Graph, p platform, k kubernetes, plan machinePlan, m ec2.InstanceState, after []graph.Edge, why reason) graph.Resource {
-	resource := cmp.Or(m.Tags[cloud.ResourceTag], "machine/"+m.Tags["Name"]) // its ID in the graph of the run that launched it
+	resource := cmp.Or(m.Tags.Printable(cloud.ResourceTag), "machine/"+m.Tags.Printable("Name")) // its ID in the graph of the run that launched it
 	suffix, from := strings.TrimPrefix(resource, "machine/")+"/"+m.ID, graph.From(why.text)
 	r := &ec2.Instance{Claimed: m.ID, Tags: m.Tags}
 	r.Spec.InstanceType = m.Type

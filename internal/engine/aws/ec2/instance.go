@@ -521,7 +521,7 @@ func instanceKind() *kind.Any {
 			return refers
 		},
 		Status: func(s InstanceState) (state, detail string) {
-			return s.Status, kind.Join(s.Type, s.Zone, s.PrivateIP, s.PublicIP, s.Tags["Name"])
+			return s.Status, kind.Join(s.Type, s.Zone, s.PrivateIP, s.PublicIP, s.Tags.Printable("Name"))
 		},
 		Protection:  instanceProtection,
 		ReadActions: []string{"ec2:DescribeInstances"}, Statement: kind.Machines,

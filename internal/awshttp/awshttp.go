@@ -50,7 +50,7 @@ func checkAnswer(ctx context.Context, in middleware.DeserializeInput, next middl
 	out, md, err = next.HandleDeserialize(ctx, in)
 	answer, ok := out.RawResponse.(*smithyhttp.Response)
 	request, isHTTP := in.Request.(*smithyhttp.Request)
-	if err != nil || !ok || !isHTTP || !signs(awsmiddleware.GetServiceID(ctx)) {
+	if err != nil || !ok || !isHTTP || !isAWS(awsmiddleware.GetServiceID(ctx)) {
 		return out, md, err
 	}
 	most, larger := ctx.Value(mostKey).(int64)
@@ -67,10 +67,10 @@ func WithMost(ctx context.Context, bytes int64) context.Context {
 	return context.WithValue(ctx, mostKey, bytes)
 }
 
-// signs reports whether a service is one of AWS's. The SDK has also clients of the metadata
+// isAWS reports whether a service is one of AWS's. The SDK has also clients of the metadata
 // service of EC2 and of the endpoint for credentials of containers, which answer without
 // the ID of a request.
-func signs(service string) bool { return service != "ec2imds" && service != "endpoint-credentials" }
+func isAWS(service string) bool { return service != "ec2imds" && service != "endpoint-credentials" }
 
 // LimitBodies returns a transport whose answers are limited to MaxAnswer, for servers that are
 // not AWS.

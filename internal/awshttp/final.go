@@ -25,7 +25,7 @@ func Final(err error) bool {
 	if err == nil {
 		return false
 	}
-	return errors.As(err, new(*AnswerError)) || errors.As(err, new(*TooLargeError)) || untrusted(err) || unspoken(err)
+	return errors.As(err, new(*AnswerError)) || errors.As(err, new(*TooLargeError)) || untrusted(err) || hasNoProtocol(err)
 }
 
 // untrusted reports whether a certificate is not accepted.
@@ -35,9 +35,9 @@ func untrusted(err error) bool {
 		errors.As(err, new(tls.RecordHeaderError))
 }
 
-// unspoken reports whether both sides have no protocol in common, or a proxy does not let the
-// request pass. Package net/http has no types for these errors.
-func unspoken(err error) bool {
+// hasNoProtocol reports whether client and server have no protocol in common, or a proxy refuses
+// the request. Package net/http has no types for these errors.
+func hasNoProtocol(err error) bool {
 	var request *url.Error
 	if !errors.As(err, &request) {
 		return false

@@ -19,10 +19,10 @@ import (
 )
 
 const (
-	// patience is for how long a call may wait before that is reported.
-	patience = 4 * time.Second
-	// pause is for how long nothing more is reported of the same host.
-	pause = 10 * time.Second
+	// reportAfter is for how long a call may wait before that is reported.
+	reportAfter = 4 * time.Second
+	// reportEvery is the time between two reports about the same host, at least.
+	reportEvery = 10 * time.Second
 )
 
 type contextKey int
@@ -33,8 +33,8 @@ const (
 	mostKey
 )
 
-// Quiet returns a context for calls whose waiting Reporting does not report: somebody else
-// reports it, or nobody needs the answer.
+// Quiet returns a context for calls that Reporting does not report: the caller does, or the
+// answer is optional.
 func Quiet(ctx context.Context) context.Context { return context.WithValue(ctx, quietKey, true) }
 
 // Reporting returns a configuration whose clients report calls that wait for more than a few
@@ -90,10 +90,10 @@ func (r *reporter) attempt(ctx context.Context, in middleware.FinalizeInput, nex
 		return next.HandleFinalize(ctx, in)
 	}
 	c.attempt++
-	if c.attempt > 1 && r.clock.Since(c.began) >= patience {
+	if c.attempt > 1 && r.clock.Since(c.began) >= reportAfter {
 		r.report(host(ctx, in.Request), "%s, attempt %d", reason(c.last), c.attempt)
 	}
-	stop := r.clock.AfterFunc(ctx, patience, func() {
+	stop := r.clock.AfterFunc(ctx, reportAfter, func() {
 		r.report(host(ctx, in.Request), "no answer yet")
 	})
 	out, md, err := next.HandleFinalize(ctx, in)
@@ -106,7 +106,7 @@ func (r *reporter) attempt(ctx context.Context, in middleware.FinalizeInput, nex
 func (r *reporter) report(host, format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if now := r.clock.Now(); now.Sub(r.last[host]) >= pause {
+	if now := r.clock.Now(); now.Sub(r.last[host]) >= reportEvery {
 		r.last[host] = now
 		r.tell("waiting for " + host + ": " + fmt.Sprintf(format, args...))
 	}

@@ -12,10 +12,12 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
@@ -289,6 +291,23 @@ func TestReporting(t *testing.T) {
 		_, err = lists()["EC2"](awshttp.Quiet(t.Context()), cfg)
 		require.Error(t, err)
 		assert.Empty(t, said)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		var said []string
+		s := &server{status: http.StatusOK, header: http.Header{"X-Amzn-Requestid": {"1"}}, body: func() io.Reader {
+			return io.MultiReader(strings.NewReader("<DescribeVpcsResponse>"), iotest.ErrReader(io.ErrUnexpectedEOF))
+		}}
+		cfg := awshttp.Reporting(s.config(), func(text string) { said = append(said, text) })
+		cfg.Retryer = func() aws.Retryer {
+			return retry.NewStandard(func(o *retry.StandardOptions) {
+				o.MaxAttempts = 12
+				o.Retryables = []retry.IsErrorRetryable{retry.IsErrorRetryableFunc(func(error) aws.Ternary { return aws.TrueTernary })}
+			})
+		}
+		_, err := lists()["EC2"](t.Context(), cfg)
+		require.Error(t, err)
+		require.NotEmpty(t, said)
+		assert.Contains(t, said[0], "the answer is not complete: unexpected EOF, attempt ")
 	})
 	synctest.Test(t, func(t *testing.T) {
 		var said []string

@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
@@ -128,11 +129,14 @@ func reason(err error) string {
 		error
 		HTTPStatusCode() int
 	}
+	var cut *smithy.DeserializationError
 	switch {
 	case err == nil:
 		return "repeated"
 	case errors.As(err, &request):
 		return request.Err.Error()
+	case errors.As(err, &cut): // the status may be 200
+		return "the answer is not complete: " + cut.Err.Error()
 	case errors.As(err, &answer) && answer.HTTPStatusCode() != 0:
 		return fmt.Sprintf("HTTP status %d", answer.HTTPStatusCode())
 	}

@@ -361,7 +361,9 @@ func TestLateHeartbeatHidesNoDeletion(t *testing.T) {
 			plan := schedule{point{"first", heartbeat}: arrivesAfterLoss, point{"first", deletion}: diesUnderWay}
 			choices, events := s.play(t, plan)
 			require.Empty(t, broken(plan, events), "%s", plan)
-			if slices.ContainsFunc(choices, func(c choice) bool { return c.point == point{"first", deletion} && slices.Contains(c.fates, diesUnderWay) }) {
+			if slices.ContainsFunc(choices, func(c choice) bool {
+				return c.point == point{"first", deletion} && slices.Contains(c.fates, diesUnderWay)
+			}) {
 				found++
 			}
 		}

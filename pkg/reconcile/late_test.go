@@ -144,7 +144,7 @@ func TestRequestsThatArriveLate(t *testing.T) {
 				waits := strings.Contains(strings.Join(told, " "), "AWS may still carry out a request")
 				if h.during == "create" {
 					assert.Equal(t, h.then[0] == "delete" && h.op != "PutParameter", waits, "for a request that only creates something") // the first parameter is the lock itself
-					mustApply(t, m, a) // deletes what the request has created
+					mustApply(t, m, a)                                                                                                   // deletes what the request has created
 				} else if h.then[0] == "create" { // a deletion may take longer than the request
 					assert.True(t, waits)
 				}

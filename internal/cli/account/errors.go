@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -86,6 +88,9 @@ func unconnected(err error) string {
 		return fmt.Sprintf("no connection to %s: %s", host, name.Err)
 	case errors.As(err, &op) && op.Op == "dial":
 		return fmt.Sprintf("no connection to %s: %v", host, op.Err)
+	}
+	if refusal := err.Error(); slices.Contains([]string{http.StatusText(http.StatusForbidden), http.StatusText(http.StatusProxyAuthRequired)}, refusal) { // to CONNECT
+		return fmt.Sprintf("no connection to %s: the proxy of the environment (HTTPS_PROXY) refuses it: %s", host, refusal)
 	}
 	return fmt.Sprintf("no connection to %s: %v", host, err)
 }

@@ -31,6 +31,8 @@ func TestPlainErrors(t *testing.T) {
 	host := closed.Listener.Addr().String()
 	proxy, err := url.Parse(closed.URL)
 	require.NoError(t, err)
+	refusingProxy, err := url.Parse(refusing.URL)
+	require.NoError(t, err)
 	for _, c := range []struct {
 		name, endpoint, want string
 		proxy                *url.URL
@@ -38,6 +40,7 @@ func TestPlainErrors(t *testing.T) {
 		{name: "refused", endpoint: refusing.URL, want: "operation error EC2: DescribeVpcs, UnauthorizedOperation: You are not authorized. (request ID r-1)"},
 		{name: "nobody listens", endpoint: closed.URL, want: "operation error EC2: DescribeVpcs, no connection to " + host + ": connect: connection refused, after 2 attempts"},
 		{name: "proxy", endpoint: "https://ec2.us-east-1.amazonaws.com", proxy: proxy, want: "operation error EC2: DescribeVpcs, no connection to ec2.us-east-1.amazonaws.com: the proxy of the environment (HTTPS_PROXY): dial tcp " + host + ": connect: connection refused, after 2 attempts"},
+		{name: "proxy refuses", endpoint: "https://ec2.us-east-1.amazonaws.com", proxy: refusingProxy, want: "operation error EC2: DescribeVpcs, no connection to ec2.us-east-1.amazonaws.com: the proxy of the environment (HTTPS_PROXY) refuses it: Forbidden, after 2 attempts"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			client := ec2.NewFromConfig(aws.Config{

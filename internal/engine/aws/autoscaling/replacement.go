@@ -26,8 +26,8 @@ const (
 	metalPatience = 30 * time.Minute
 )
 
-// patience returns how long a machine may take to join.
-func (i PoolInstance) patience() time.Duration {
+// joinLimit returns how long a machine may take to join.
+func (i PoolInstance) joinLimit() time.Duration {
 	if strings.Contains(i.Type, ".metal") {
 		return metalPatience
 	}
@@ -65,13 +65,13 @@ func (g *Group) watch(ctx context.Context, c *cloud.Clients, have *GroupState) e
 	have.Watched, have.Instances = true, slices.Clone(have.Instances)
 	for n := range have.Instances {
 		m := known[have.Instances[n].ID]
-		m.Overdue = !m.Launched.IsZero() && c.Now().Sub(m.Launched) > have.Instances[n].patience()
+		m.Overdue = !m.Launched.IsZero() && c.Now().Sub(m.Launched) > have.Instances[n].joinLimit()
 		have.Instances[n].Machine = m
 	}
 	have.Refresh.TimeLimit = max(g.refreshLimit(), 15*time.Minute+2*have.lasts)
 	for _, i := range g.fresh(have) {
 		if !have.usable(i) && i.Machine.Overdue {
-			have.late = max(have.late, i.patience())
+			have.late = max(have.late, i.joinLimit())
 		}
 	}
 	return nil

@@ -303,8 +303,8 @@ func (a *AccessEntry) Update(ctx context.Context, c *cloud.Clients, have *Access
 	return &after, nil
 }
 
-// setPolicies associates policies first: whoever changes his own entry needs what he has until
-// the new policies are there.
+// setPolicies associates the new policies before it removes others: a caller who changes their
+// own entry has permissions all the time.
 func (a *AccessEntry) setPolicies(ctx context.Context, c *cloud.Clients, cluster string, have *AccessEntryState) error {
 	for _, p := range a.Policies {
 		if slices.Contains(policyLines(have.Policies), p.String()) {

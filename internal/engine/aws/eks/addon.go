@@ -31,7 +31,7 @@ type Addon struct {
 }
 
 // PreserveTag is the tag of an add-on whose Kubernetes objects stay when it is deleted. It
-// keeps the wish for a run whose manifest does not have the add-on any more.
+// tells this to a run whose manifest does not have the add-on any more.
 const PreserveTag = "clusterawsadm/preserve-on-delete"
 
 // AddonState is an add-on that exists.
@@ -144,8 +144,8 @@ func (a *Addon) Diff(have *AddonState) (d graph.Diff) {
 	return d
 }
 
-// tags returns the desired tags. A wish to preserve the objects that is not in the manifest any
-// more is withdrawn.
+// tags returns the desired tags. PreserveTag is removed if the manifest does not set
+// preserveOnDelete any more.
 func (a *Addon) tags(have *AddonState) cloud.Tags {
 	switch _, noted := have.Tags[PreserveTag]; {
 	case a.Preserve:

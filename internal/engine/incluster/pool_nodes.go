@@ -142,7 +142,7 @@ func machinesOfGroup(ctx context.Context, c *cloud.Clients, group autoscaling.Gr
 		if known := inventory.OfGroups[i.ID]; known != nil {
 			m.InstanceState = *known
 		}
-		if m.Status != "shutting-down" {
+		if !m.IsTerminating() {
 			s.Machines = append(s.Machines, m)
 		}
 	}
@@ -250,7 +250,7 @@ func (a *API) MachinesOf(ctx context.Context, c *cloud.Clients, ids []string) (k
 			m = *have
 		}
 		m.ID = id
-		x := autoscaling.Machine{Launched: m.LaunchedAt, Leaving: m.Status == "shutting-down"}
+		x := autoscaling.Machine{Launched: m.LaunchedAt, Leaving: m.IsTerminating()}
 		if node := nodes.Of(m); node != nil {
 			x.Joined, x.Ready = true, node.Ready
 		}

@@ -278,7 +278,7 @@ func (s *search) otherClusterExists(ctx context.Context) (bool, error) {
 		return true, err
 	}
 	out, err := s.c.EC2.DescribeInstances(ctx, &awsec2.DescribeInstancesInput{Filters: []types.Filter{
-		tagged, cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped"),
+		tagged, ec2.NotTerminating(),
 	}})
 	return err == nil && len(out.Reservations) > 0, err
 }

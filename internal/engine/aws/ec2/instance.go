@@ -140,6 +140,16 @@ func (s InstanceState) IsTerminating() bool {
 	return s.Status == string(types.InstanceStateNameShuttingDown) || s.Status == string(types.InstanceStateNameTerminated)
 }
 
+// NotTerminating is the filter for machines of which IsTerminating is false.
+func NotTerminating() types.Filter {
+	return cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped")
+}
+
+// NotTerminated is the filter for machines that exist, also while they are being terminated.
+func NotTerminated() types.Filter {
+	return cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped", "shutting-down")
+}
+
 // Metadata contains the settings of the instance metadata service (IMDS).
 type Metadata struct {
 	Endpoint, IPv6, Tokens, Tags string

@@ -28,7 +28,7 @@ type Inventory struct {
 // Scaling groups are listed by themselves.
 func InstanceInventory(ctx context.Context, c *cloud.Clients) (*Inventory, error) {
 	return cloud.Remember(ctx, c, "instances", func(ctx context.Context) (*Inventory, error) {
-		found, err := describeInstances(ctx, c, c.OwnedFilters(cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped", "shutting-down")))
+		found, err := describeInstances(ctx, c, c.OwnedFilters(NotTerminated()))
 		if err != nil {
 			return nil, err
 		}
@@ -68,11 +68,11 @@ func instancesAs[T any](ctx context.Context, c *cloud.Clients, in *ec2.DescribeI
 		})
 }
 
-// AllInstances lists the machines of all clusters of the region that are not terminated, with
+// AllInstances lists the machines of all clusters of the region that are not being terminated, with
 // those of Auto Scaling groups.
 func AllInstances(ctx context.Context, c *cloud.Clients) ([]*InstanceState, error) {
 	return describeInstances(ctx, c, []types.Filter{
-		cloud.Filter("tag-key", cloud.ClusterTagPrefix+"*"), cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped"),
+		cloud.Filter("tag-key", cloud.ClusterTagPrefix+"*"), NotTerminating(),
 	})
 }
 
@@ -81,7 +81,7 @@ func AllInstances(ctx context.Context, c *cloud.Clients) ([]*InstanceState, erro
 func InstancesOfGroup(ctx context.Context, c *cloud.Clients, group string) ([]*InstanceState, error) {
 	return cloud.Remember(ctx, c, "instances of group "+group, func(ctx context.Context) ([]*InstanceState, error) {
 		return describeInstances(ctx, c, []types.Filter{
-			cloud.Filter("tag:"+GroupTag, group), cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped"),
+			cloud.Filter("tag:"+GroupTag, group), NotTerminating(),
 		})
 	})
 }
@@ -135,7 +135,7 @@ func instancesOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]Instan
 	}
 	launched, err := cloud.Remember(ctx, c, "instances launched in "+of.Kubernetes, func(ctx context.Context) (out []InstanceState, err error) {
 		found, err := describeInstances(ctx, c, []types.Filter{
-			cloud.Filter("tag:"+of.Tag(), cloud.Owned), cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped", "shutting-down"),
+			cloud.Filter("tag:"+of.Tag(), cloud.Owned), NotTerminated(),
 		})
 		for _, s := range found {
 			if of.Created(s.Tags) && s.Tags[GroupTag] == "" && s.Tags[kind.NodeGroupClusterTag] == "" {
@@ -211,7 +211,7 @@ func deviceIndex(n types.InstanceNetworkInterface) int32 {
 
 func existingInstances(ctx context.Context, c *cloud.Clients, tagged types.Filter) ([]string, error) {
 	in := &ec2.DescribeInstancesInput{Filters: []types.Filter{
-		tagged, cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped", "shutting-down"),
+		tagged, NotTerminated(),
 	}}
 	return instancesAs(ctx, c, in, func(x types.Instance) string { return aws.ToString(x.InstanceId) })
 }

@@ -86,7 +86,7 @@ func InstanceTags(ctx context.Context, c *cloud.Clients, ids []string) (map[stri
 	found := map[string]cloud.Tags{}
 	for part := range slices.Chunk(ids, 200) { // AWS takes 200 values for a filter
 		all, err := describeInstances(ctx, c, []types.Filter{
-			cloud.Filter("instance-id", part...), cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped"),
+			cloud.Filter("instance-id", part...), NotTerminating(),
 		})
 		if err != nil {
 			return nil, err

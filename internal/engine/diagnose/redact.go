@@ -238,7 +238,7 @@ func longestPart(word string) (longest string) {
 }
 
 // kind returns 1 for small letters, 2 for capitals, 3 for digits, and 0 for all else.
-func kind(c byte) int {
+func kind(c rune) int {
 	switch {
 	case 'a' <= c && c <= 'z':
 		return 1
@@ -253,7 +253,7 @@ func kind(c byte) int {
 // kinds reports whether a word has characters of all these kinds.
 func kinds(word string, all ...int) bool {
 	return !slices.ContainsFunc(all, func(k int) bool {
-		return !strings.ContainsFunc(word, func(r rune) bool { return r < unicode.MaxASCII && kind(byte(r)) == k })
+		return !strings.ContainsFunc(word, func(r rune) bool { return kind(r) == k })
 	})
 }
 
@@ -262,7 +262,7 @@ func kinds(word string, all ...int) bool {
 func changes(word string) float64 {
 	n := 0
 	for i := 1; i < len(word); i++ {
-		if a, b := kind(word[i-1]), kind(word[i]); a != b && a != 0 && b != 0 {
+		if a, b := kind(rune(word[i-1])), kind(rune(word[i])); a != b && a != 0 && b != 0 {
 			n++
 		}
 	}

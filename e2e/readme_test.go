@@ -128,7 +128,7 @@ func TestCommandsOfDocuments(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join("..", "Makefile"))
 	require.NoError(t, err)
 	u := newUser(t)
-	others := []string{"go", "kubectl", "aws", "export", "#", "clusterawsadm-upstream"}
+	others := []string{"go", "kubectl", "aws", "export", "#", "clusterawsadm-upstream", "sed", "tr", "while", "base64", "age"}
 	for _, document := range documents(t) {
 		for _, block := range blocks(t, document, "sh") {
 			for command := range strings.SplitSeq(strings.ReplaceAll(block, " | ", "\n"), "\n") {

@@ -16,13 +16,13 @@ type Source struct {
 }
 
 // Substitution says in which files variables are replaced by their values.
-type Substitution = manifest.Substitution
+type Substitution int
 
 // Substitutions.
 const (
-	SubstituteAuto = manifest.SubstituteAuto // in templates, which kubectl could not apply as they are
-	SubstituteAll  = manifest.SubstituteAll  // in all files, as "clusterctl generate" does
-	SubstituteNone = manifest.SubstituteNone // in no file, as kubectl
+	SubstituteAuto = Substitution(manifest.SubstituteAuto) // in templates, which kubectl could not apply as they are
+	SubstituteAll  = Substitution(manifest.SubstituteAll)  // in all files, as "clusterctl generate" does
+	SubstituteNone = Substitution(manifest.SubstituteNone) // in no file, as kubectl
 )
 
 // LoadOptions are settings that a manifest does not contain.
@@ -67,7 +67,7 @@ type Manifest struct {
 // its problems, each with file and line.
 func Load(sources []Source, o LoadOptions) (*Manifest, error) {
 	m, err := manifest.Load(sourcesOf(sources), manifest.Options{
-		Set: o.Set, Lookup: o.Lookup, Substitute: o.Substitute, Region: o.Region, EKSEnableIAM: o.EKSEnableIAM,
+		Set: o.Set, Lookup: o.Lookup, Substitute: manifest.Substitution(o.Substitute), Region: o.Region, EKSEnableIAM: o.EKSEnableIAM,
 		CNI: sourcesOf(o.CNI), Addons: sourcesOf(o.Addons), Identities: sourcesOf(o.Identities), IgnoreUnknown: o.IgnoreUnknown, Strict: o.Strict,
 	})
 	if err != nil {

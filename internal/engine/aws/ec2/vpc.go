@@ -286,8 +286,10 @@ func vpcKind() *kind.Any {
 		Name: "vpc", Area: kind.AreaNetwork, Type: types.ResourceTypeVpc, List: kind.Tagged(ownedVPCs), Delete: &VPC{},
 		Status:      func(s VPCState) (state, detail string) { return "", kind.Join(s.CIDR, s.IPv6CIDR) },
 		ReadActions: []string{"ec2:DescribeVpcAttribute", "ec2:DescribeVpcs"}, Statement: kind.Network,
-		Actions: []string{"ec2:CreateTags", "ec2:CreateVpc", "ec2:DeleteVpc", "ec2:ModifyVpcAttribute"},
-		Quota:   &kind.Quota{Service: "vpc", Code: "L-F678F1CE", Name: "VPCs", Default: 5, Used: countVPCs},
+		Actions: []string{
+			"ec2:AssociateVpcCidrBlock", "ec2:CreateTags", "ec2:CreateVpc", "ec2:DeleteVpc", "ec2:DisassociateVpcCidrBlock", "ec2:ModifyVpcAttribute",
+		},
+		Quota: &kind.Quota{Service: "vpc", Code: "L-F678F1CE", Name: "VPCs", Default: 5, Used: countVPCs},
 	})
 }
 

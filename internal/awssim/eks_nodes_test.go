@@ -209,3 +209,53 @@ func TestFargateOneAtATime(t *testing.T) {
 		require.NoError(t, err)
 	})
 }
+
+// A node group becomes active only if its nodes can reach the API server, and what they load from
+// AWS.
+func TestNodesReachTheAPIServer(t *testing.T) {
+	const outside, ofNAT = "198.51.100.0/24", "203.0.113.7/32"
+	for name, c := range map[string]struct {
+		endpoint ekssim.Endpoint
+		routes   bool
+		joins    bool
+	}{
+		"public":                        {ekssim.Endpoint{Public: true, CIDRs: []string{"0.0.0.0/0"}}, true, true},
+		"public, others":                {ekssim.Endpoint{Public: true, CIDRs: []string{outside}}, true, false},
+		"public, NAT gateway":           {ekssim.Endpoint{Public: true, CIDRs: []string{outside, ofNAT}}, true, true},
+		"public, others, and private":   {ekssim.Endpoint{Public: true, Private: true, CIDRs: []string{outside}}, true, true},
+		"private":                       {ekssim.Endpoint{Private: true, CIDRs: []string{outside}}, true, true},
+		"public, no way to it":          {ekssim.Endpoint{Public: true, CIDRs: []string{"0.0.0.0/0"}}, false, false},
+		"private, no way to the images": {ekssim.Endpoint{Private: true, CIDRs: []string{"0.0.0.0/0"}}, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := furnished(Options{})
+				client := eksWithNetwork(t, a, "demo")
+				a.Edit(func(s *State) {
+					d := s.EKS.Clusters["demo"]
+					d.Public, d.Private, d.PublicCIDRs = c.endpoint.Public, c.endpoint.Private, c.endpoint.CIDRs
+					if !c.routes {
+						s.EC2.RouteTables["rtb-0test"].Routes = nil
+					}
+				})
+				_, err := client.CreateNodegroup(t.Context(), group("one"))
+				require.NoError(t, err)
+				get := func() *types.Nodegroup {
+					out, err := client.DescribeNodegroup(t.Context(), &eks.DescribeNodegroupInput{ClusterName: aws.String("demo"), NodegroupName: aws.String("one")})
+					require.NoError(t, err)
+					return out.Nodegroup
+				}
+				time.Sleep(ekssim.NodeGroupTakes)
+				if c.joins {
+					require.Equal(t, types.NodegroupStatusActive, get().Status)
+					return
+				}
+				require.Equal(t, types.NodegroupStatusCreating, get().Status)
+				time.Sleep(ekssim.NodeGroupGivesUp)
+				require.Equal(t, types.NodegroupStatusCreateFailed, get().Status)
+				require.Equal(t, types.NodegroupIssueCodeNodeCreationFailure, get().Health.Issues[0].Code)
+				require.NotEmpty(t, get().Health.Issues[0].ResourceIds)
+			})
+		})
+	}
+}

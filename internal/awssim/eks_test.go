@@ -37,10 +37,18 @@ func eksReady(t *testing.T, a *AWS, name string) *eks.Client {
 	return c
 }
 
-// eksWithNetwork creates a cluster with the add-ons of EKS, whose nodes become ready, and waits
-// until it is active.
+// throughNAT is the route of the test's VPC to the internet, by a NAT gateway with testAddress.
+const throughNAT = "nat-0test"
+
+// eksWithNetwork creates a cluster with the add-ons of EKS, in a VPC with a way to the internet, so
+// that its nodes become ready, and waits until it is active.
 func eksWithNetwork(t *testing.T, a *AWS, name string) *eks.Client {
 	t.Helper()
+	a.Edit(func(s *State) {
+		born := a.account.Now().Add(-time.Hour)
+		s.EC2.NATGateways[throughNAT] = &NATGateway{Thing: Thing{ID: throughNAT, Born: born}, VPC: testVPC, Subnet: testSubnetC, Address: testAddress, Ready: born}
+		s.EC2.RouteTables["rtb-0test"] = &RouteTable{Thing: Thing{ID: "rtb-0test", Born: born}, VPC: testVPC, Main: "rtbassoc-0test", Routes: []Route{{Destination: "0.0.0.0/0", Target: throughNAT}}}
+	})
 	c, in := eks.NewFromConfig(a.Config()), eksCluster(name)
 	in.BootstrapSelfManagedAddons = aws.Bool(true)
 	_, err := c.CreateCluster(t.Context(), in)

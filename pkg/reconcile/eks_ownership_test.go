@@ -13,6 +13,7 @@ import (
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	ekssim "github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
@@ -232,5 +233,59 @@ func TestPoliciesAreExchanged(t *testing.T) {
 		calls := len(a.Calls())
 		mustApply(t, byEntries(t, eksSmall, entry(who, strings.Replace(adminPolicy, "Cluster", "", 1))), a)
 		require.Equal(t, []string{"AssociateAccessPolicy", "DisassociateAccessPolicy"}, writes(since(a, calls)))
+	})
+}
+
+// Where the creator of the cluster is no administrator, the entry of the caller in the manifest is
+// there before the API server is asked, and has had its effect.
+func TestEntryOfTheCallerIsBeforeTheAPIServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const caller = "arn:aws:iam::123456789012:user/simulated"
+		with, without := byEntries(t, eksSmall, entry(caller, adminPolicy)), byEntries(t, eksSmall)
+		for _, m := range []*manifest.Cluster{with, without} {
+			m.EKS.ControlPlane.Spec.AccessConfig.BootstrapClusterCreatorAdminPermissions = new(false)
+		}
+		a := prepared(t, eksSmall, with)
+		_, err := rolling(with, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.NoError(t, err)
+		requireDone(t, with, a)
+
+		// Somebody has deleted it: without an entry in the manifest, the run says what is missing.
+		_, err = eks.NewFromConfig(a.Config()).DeleteAccessEntry(t.Context(), &eks.DeleteAccessEntryInput{ClusterName: aws.String("default_eks"), PrincipalArn: aws.String(caller)})
+		require.NoError(t, err)
+		began := time.Now()
+		_, err = rolling(without, a.Process()).Apply(t.Context(), reconcile.Options{})
+		require.ErrorContains(t, err, "it does not let the caller in: Unauthorized: give the caller's user or role an entry in spec.accessEntries")
+		require.Less(t, time.Since(began), 5*time.Minute)
+		_, err = rolling(with, a.Process()).Plan(t.Context())
+		require.NoError(t, err)
+		_, err = rolling(with, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.NoError(t, err)
+		requireDone(t, with, a)
+	})
+}
+
+// An API server of EKS answers 401 to callers without an entry, and 403 to those without the policy.
+func TestAPIServerOfEKSRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const caller = "arn:aws:iam::123456789012:user/simulated"
+		m := byEntries(t, eksSmall)
+		a := prepared(t, eksSmall, m)
+		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.NoError(t, err)
+		for policy, want := range map[string]string{viewPolicy: "cannot get /api/v1/nodes", "": "Unauthorized", adminPolicy: ""} {
+			a.Edit(func(s *awssim.State) {
+				e := &ekssim.Access{Principal: caller, Type: "STANDARD", User: caller, Policies: []ekssim.AccessPolicy{{ARN: policy}}}
+				if plane(s).Access[caller] = e; policy == "" {
+					delete(plane(s).Access, caller)
+				}
+			})
+			_, err := rolling(m, a.Process()).Plan(t.Context())
+			if want == "" {
+				require.NoError(t, err)
+				continue
+			}
+			require.ErrorContains(t, err, want)
+		}
 	})
 }

@@ -260,24 +260,59 @@ func TestPoolOfAnAutoscaler(t *testing.T) {
 	}
 }
 
-// A node group of EKS is ACTIVE before its nodes have joined: the run waits for them.
-func TestNodeGroupThatDoesNotJoin(t *testing.T) {
+// A node group whose first nodes do not join fails: EKS waits for them, and says so.
+func TestFirstNodesOfANodeGroupDoNotJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := loadQuick(t, eksSmall)
 		a := prepared(t, eksSmall, m)
-		spoil := func() {
-			a.Edit(func(s *awssim.State) {
-				for _, i := range s.EC2.Instances {
-					if i.Tags["eks:nodegroup-name"] != "" {
-						i.JoinFails = 1
-					}
-				}
-			})
+		_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(e reconcile.Event) {
+			if e.Resource.Kind() == "node-group" && e.What == reconcile.Waiting {
+				doNotJoin(a)
+			}
+		}})
+		require.ErrorContains(t, err, "AWS reports CREATE_FAILED: NodeCreationFailure: Instances failed to join the kubernetes cluster")
+		mustApply(t, m, a) // it is deleted and created again
+		requireNoChange(t, m, a)
+	})
+}
+
+// A pool that gets more machines is done when these have joined, too.
+func TestMoreMachinesOfAPool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := loadQuick(t, machinePool)
+		a := account(m, lag)
+		res, err := waiting(m, a.Process(), reconcile.NodesJoined).Apply(t.Context(), reconcile.Options{})
+		require.NoError(t, err)
+		before := res.Nodes.Joined
+		m.Pools[0].Object.Spec.Replicas = aws.Int32(*m.Pools[0].Object.Spec.Replicas + 1)
+		res, err = waiting(m, a.Process(), reconcile.NodesJoined).Apply(t.Context(), reconcile.Options{})
+		require.NoError(t, err)
+		assert.Equal(t, before+1, res.Nodes.Joined)
+	})
+}
+
+// doNotJoin lets the nodes of node groups fail that have not joined.
+func doNotJoin(a *awssim.AWS) {
+	a.Edit(func(s *awssim.State) {
+		for _, i := range s.EC2.Instances {
+			if i.Tags["eks:nodegroup-name"] != "" && i.Boot == nil {
+				i.JoinFails = 1
+			}
 		}
+	})
+}
+
+// A node group that gets more nodes is ACTIVE before these have joined: the run waits for them.
+func TestMoreNodesOfANodeGroupDoNotJoin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := loadQuick(t, eksSmall)
+		a := prepared(t, eksSmall, m)
+		mustApply(t, m, a)
+		m.Pools[0].Object.Spec.Replicas = aws.Int32(3)
 		target := reconcile.Target{Config: a.Config(), Owner: "test", Transport: transport(a.Process()), Wait: reconcile.NodesJoined, AskCluster: true}
 		_, err := reconcile.OpenModel(m, target).Apply(t.Context(), reconcile.Options{Observe: func(e reconcile.Event) {
-			if e.Resource.Kind() == "node-group" && e.What == reconcile.Waiting {
-				spoil()
+			if e.Resource.Kind() == "node-group" || e.Resource.Kind() == "nodes" {
+				doNotJoin(a)
 			}
 		}})
 		end := new(reconcile.TimeoutError)
@@ -289,7 +324,7 @@ func TestNodeGroupThatDoesNotJoin(t *testing.T) {
 		for _, r := range s.Resources {
 			if r.Resource.Kind() == "node-group" {
 				assert.Equal(t, "pending", r.State)
-				assert.Regexp(t, `^0 of \d joined`, r.Detail)
+				assert.Regexp(t, `^2 of 3 joined`, r.Detail)
 			}
 		}
 		a.Edit(func(s *awssim.State) {

@@ -160,21 +160,11 @@ const (
 // that is not a blackhole, or an endpoint of the service. Interface endpoints are not
 // simulated, so Secrets Manager and Parameter Store have none.
 func (svc *Service) ReachesAWS(i *Instance, service string) bool {
-	s := svc.state
-	var table *RouteTable
-	for _, t := range core.ByKey(s.RouteTables) {
-		associated := slices.ContainsFunc(core.SortedKeys(t.Associations), func(id string) bool { return t.Associations[id] == i.Subnet })
-		if t.VPC == i.VPC && (associated || table == nil && t.Main != "") {
-			table = t
-			if associated {
-				break
-			}
-		}
-	}
+	table := svc.tableFor(i)
 	if table == nil {
 		return false
 	}
-	for _, e := range s.Endpoints {
+	for _, e := range svc.state.Endpoints {
 		if e.Deleted.IsZero() && strings.HasSuffix(e.Service, "."+service) && slices.Contains(e.RouteTables, table.ID) {
 			return true
 		}
@@ -184,6 +174,50 @@ func (svc *Service) ReachesAWS(i *Instance, service string) bool {
 		four, six := r.Destination == "0.0.0.0/0", r.Destination == "::/0" && ipv6
 		return (four || six) && svc.leads(table, r.Target) && (six || public || prefixOf(r.Target) == "nat")
 	})
+}
+
+// tableFor returns the route table of an instance: that of its subnet, or the main one of its VPC.
+func (svc *Service) tableFor(i *Instance) (table *RouteTable) {
+	for _, t := range core.ByKey(svc.state.RouteTables) {
+		associated := slices.ContainsFunc(core.SortedKeys(t.Associations), func(id string) bool { return t.Associations[id] == i.Subnet })
+		if t.VPC == i.VPC && associated {
+			return t
+		}
+		if t.VPC == i.VPC && table == nil && t.Main != "" {
+			table = t
+		}
+	}
+	return table
+}
+
+// Egress returns the addresses from which a server on the internet is called by an instance: its
+// own, or those of the NAT gateways of its routes.
+func (svc *Service) Egress(i *Instance) (from []string) {
+	table := svc.tableFor(i)
+	if table == nil {
+		return nil
+	}
+	for _, r := range table.Routes {
+		if !svc.leads(table, r.Target) {
+			continue
+		}
+		if n := svc.state.NATGateways[r.Target]; n != nil && r.Destination == "0.0.0.0/0" {
+			if a := svc.state.Addresses[n.Address]; a != nil {
+				from = append(from, a.PublicIP)
+			}
+			continue
+		}
+		for _, id := range i.Interfaces {
+			switch n := svc.state.Interfaces[id]; {
+			case n == nil:
+			case r.Destination == "0.0.0.0/0" && n.PublicIP != "":
+				from = append(from, n.PublicIP)
+			case r.Destination == "::/0":
+				from = append(from, n.IPv6...)
+			}
+		}
+	}
+	return from
 }
 
 // addresses reports whether an instance has a public IPv4 and an IPv6 address.

@@ -106,16 +106,21 @@ func (svc *Service) createAccessEntry(in *eks.CreateAccessEntryInput) (*eks.Crea
 	return &eks.CreateAccessEntryOutput{AccessEntry: svc.accessOut(c, e)}, nil
 }
 
+// principal returns the ARN of the user or the role that sends a call.
+func (svc *Service) principal(ctx context.Context) string {
+	if r := svc.iam.AssumedWith(core.AccessKey(ctx)); r != nil {
+		return r.RoleARN
+	}
+	return svc.iam.ARN("user", "", iam.Caller)
+}
+
 // letInCreator creates the access entry of the creator of a cluster, an administrator
 // ("bootstrapClusterCreatorAdminPermissions", CreateCluster; "Grant IAM users access to Kubernetes
 // with EKS access entries", EKS user guide). That it has no tags is not verified.
-func (svc *Service) letInCreator(ctx context.Context, c *Cluster) {
-	if c.Authentication == string(types.AuthenticationModeConfigMap) || !c.CreatorIsAdmin {
+func (svc *Service) letInCreator(c *Cluster) {
+	creator := c.Creator
+	if c.Authentication == string(types.AuthenticationModeConfigMap) || !c.CreatorIsAdmin || creator == "" || c.Access[creator] != nil {
 		return
-	}
-	creator := svc.iam.ARN("user", "", iam.Caller)
-	if r := svc.iam.AssumedWith(core.AccessKey(ctx)); r != nil {
-		creator = r.RoleARN
 	}
 	c.Access[creator] = &Access{
 		Principal: creator, Type: "STANDARD", User: creator, Born: svc.Now(), Modified: svc.Now(),
@@ -153,6 +158,14 @@ func (svc *Service) letIn(c *Cluster, role, kind string) {
 		Principal: role, Type: kind, User: "system:node:{{EC2PrivateDNSName}}", Groups: []string{"system:nodes"}, Born: svc.Now(), Modified: svc.Now(),
 		ARN: svc.RegionalARN("eks", "access-entry/"+c.Name+"/role/"+svc.Number()+"/"+role[strings.LastIndex(role, "/")+1:]+"/"+svc.Hash()[:8]),
 	}
+}
+
+// entryType returns the type of the access entry that lets the nodes of a group in.
+func (g *NodeGroup) entryType() string {
+	if strings.HasPrefix(g.Kind, "WINDOWS") {
+		return "EC2_WINDOWS"
+	}
+	return "EC2_LINUX"
 }
 
 // check validates a new entry. For the node types, EKS sets the user name and groups.

@@ -133,14 +133,42 @@ func (svc *Service) addon(cluster, name *string) (*Cluster, *Addon, error) {
 	return c, d, nil
 }
 
-// hasNodes reports whether a cluster has running instances.
-func (svc *Service) hasNodes(c *Cluster) bool {
+// schedules reports whether a Node takes the pods of an add-on's Deployment: it has joined, the
+// cluster has a pod network, and the pods tolerate its taints
+// (https://github.com/aws/containers-roadmap/issues/1389).
+func (svc *Service) schedules(c *Cluster, d *Addon) bool {
+	if svc.HasNetwork != nil && !svc.HasNetwork(c) {
+		return false
+	}
 	for i := range svc.ec2.Instances() {
-		if _, ok := i.Tags["kubernetes.io/cluster/"+c.Name]; ok && svc.ec2.InstanceRuns(i) {
+		_, ok := i.Tags["kubernetes.io/cluster/"+c.Name]
+		if !ok || !svc.ec2.InstanceRuns(i) || i.Boot == nil || i.Boot.Joined.IsZero() || i.Boot.Failed != "" {
+			continue
+		}
+		g := c.NodeGroups[i.Tags["eks:nodegroup-name"]]
+		if g == nil || !slices.ContainsFunc(g.Taints, func(t Taint) bool { return t.Effect != "PREFER_NO_SCHEDULE" && !d.tolerates(t) }) {
 			return true
 		}
 	}
 	return false
+}
+
+// tolerates reports whether the pods of an add-on tolerate a taint, by the tolerations in its
+// configuration. Those of CoreDNS by default are for control planes and CriticalAddonsOnly.
+func (d *Addon) tolerates(t Taint) bool {
+	type toleration struct{ Key, Operator, Value, Effect string }
+	var given struct {
+		Tolerations []toleration
+		Controller  struct{ Tolerations []toleration } // of the CSI drivers
+	}
+	_ = yaml.Unmarshal([]byte(d.Configuration), &given) // without a configuration there are none
+	for _, x := range append(given.Tolerations, given.Controller.Tolerations...) {
+		effect := map[string]string{"NoSchedule": "NO_SCHEDULE", "NoExecute": "NO_EXECUTE"}[x.Effect]
+		if (x.Key == "" || x.Key == t.Key) && (x.Operator == "Exists" || x.Key != "" && x.Value == t.Value) && (effect == "" || effect == t.Effect) {
+			return true
+		}
+	}
+	return t.Key == "CriticalAddonsOnly"
 }
 
 // addonStatus returns the status and the health issues of an add-on. A Deployment is
@@ -167,7 +195,7 @@ func (svc *Service) addonStatus(c *Cluster, d *Addon) (types.AddonStatus, []type
 		return types.AddonStatusCreateFailed, issue(types.AddonIssueCode(code), message)
 	case d.Conflict:
 		return types.AddonStatusCreateFailed, issue(types.AddonIssueCodeConfigurationConflict, conflicts)
-	case e != nil && e.deployment && !svc.hasNodes(c) && !d.OnFargate:
+	case e != nil && e.deployment && !d.OnFargate && !svc.schedules(c, d):
 		return types.AddonStatusDegraded, issue(types.AddonIssueCodeInsufficientNumberOfReplicas,
 			"The add-on is unhealthy because it doesn't have the desired number of replicas.")
 	}

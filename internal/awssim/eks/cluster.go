@@ -59,6 +59,7 @@ type Cluster struct {
 	Subnets, Groups, PublicCIDRs                 []string
 	Public, Private                              bool // endpoint access of the API server
 	Authentication                               string
+	Creator                                      string // ARN of the principal; "" if it is not known
 	CreatorIsAdmin, SelfManagedAddons            bool
 	Family, ServiceCIDR                          string // "ipv4" or "ipv6", and the block for services
 	Logging                                      map[string]bool
@@ -248,7 +249,8 @@ func (svc *Service) createCluster(ctx context.Context, in *eks.CreateClusterInpu
 			return nil, invalid("The VPC %s has no IPv6 CIDR block", c.VPC)
 		}
 	}
-	svc.letInCreator(ctx, c)
+	c.Creator = svc.principal(ctx)
+	svc.letInCreator(c)
 	svc.state.Clusters[name] = c
 	return &eks.CreateClusterOutput{Cluster: svc.clusterOut(c)}, nil
 }

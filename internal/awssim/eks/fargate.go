@@ -47,9 +47,18 @@ func (svc *Service) simulateFargate() {
 }
 
 func (svc *Service) settleFargate(c *Cluster) {
+	before := len(c.Fargate)
 	maps.DeleteFunc(c.Fargate, func(_ string, f *Fargate) bool {
 		return !f.Deleted.IsZero() && svc.Now().Sub(f.Deleted) >= FargateDeletes
 	})
+	if len(c.Fargate) == before {
+		return
+	}
+	// The pods of a profile are deleted with it, and created again ("Delete a Fargate profile", EKS
+	// user guide).
+	for _, d := range c.Addons {
+		d.OnFargate = d.OnFargate && svc.onFargate(c, d)
+	}
 }
 
 func (f *Fargate) status(now time.Time) types.FargateProfileStatus {

@@ -106,7 +106,6 @@ func (svc *Service) settleNodeGroups(c *Cluster) {
 		if u := g.updating(); u != nil && !svc.Now().Before(u.Done) {
 			svc.applyNodeGroup(c, g, u)
 		}
-		svc.awaitNodes(c, g)
 		svc.scaleNodes(g)
 		if g.Deleted.IsZero() || svc.Now().Sub(g.Deleted) < NodeGroupDeletes || g.DeleteFailure != "" {
 			continue
@@ -119,6 +118,15 @@ func (svc *Service) settleNodeGroups(c *Cluster) {
 	}
 }
 
+// AwaitNodes ends the creation of node groups. The nodes join before, in another service.
+func (svc *Service) AwaitNodes() {
+	for _, c := range core.ByKey(svc.state.Clusters) {
+		for _, g := range core.ByKey(c.NodeGroups) {
+			svc.awaitNodes(c, g)
+		}
+	}
+}
+
 // awaitNodes ends the creation of a node group: its nodes have joined and are ready, or EKS has
 // waited long enough. A group without nodes has none to wait for.
 func (svc *Service) awaitNodes(c *Cluster, g *NodeGroup) {
@@ -128,7 +136,7 @@ func (svc *Service) awaitNodes(c *Cluster, g *NodeGroup) {
 	why := ""
 	switch {
 	case len(g.Instances) == 0:
-	case c.LocksOut(g.RoleARN) != "":
+	case c.LocksOut(g.RoleARN) != "", svc.HasJoined != nil && !svc.HasJoined(c, g):
 		why = "NodeCreationFailure: Instances failed to join the kubernetes cluster"
 	case svc.HasNetwork != nil && !svc.HasNetwork(c):
 		why = "NodeCreationFailure: Unhealthy nodes in the kubernetes cluster"
@@ -196,7 +204,7 @@ func (svc *Service) createNodeGroup(in *eks.CreateNodegroupInput) (*eks.CreateNo
 	}
 	c.NodeGroups[name] = g
 	svc.scaleGroup(c, g)
-	svc.letIn(c, g.RoleARN, "EC2_LINUX")
+	svc.letIn(c, g.RoleARN, g.entryType())
 	return &eks.CreateNodegroupOutput{Nodegroup: svc.nodeGroupOut(c, g)}, nil
 }
 
@@ -588,7 +596,7 @@ func (svc *Service) nodeGroupOut(c *Cluster, g *NodeGroup) *types.Nodegroup {
 	}
 	for _, failure := range []string{g.CreateFailure, g.DeleteFailure} {
 		if code, message, failed := strings.Cut(failure, ": "); failed && out.Status != types.NodegroupStatusCreating && out.Status != types.NodegroupStatusDeleting {
-			out.Health.Issues = append(out.Health.Issues, types.Issue{Code: types.NodegroupIssueCode(code), Message: &message})
+			out.Health.Issues = append(out.Health.Issues, types.Issue{Code: types.NodegroupIssueCode(code), Message: &message, ResourceIds: slices.Clone(g.Instances)})
 		}
 	}
 	return out

@@ -18,6 +18,8 @@ type Service struct {
 	iam         *iam.Service
 	// HasNetwork reports whether a cluster has a pod network, without which no node becomes ready.
 	HasNetwork func(*Cluster) bool
+	// HasJoined reports whether all instances of a node group are Nodes of the cluster.
+	HasJoined func(*Cluster, *NodeGroup) bool
 }
 
 // New registers the operations of EKS.

@@ -78,6 +78,12 @@ func (svc *Service) settleUpdates(c *Cluster) {
 			*to = value
 		}
 	}
+	if u.Authentication != "" { // "Managing cluster access", EKS Workshop: the creator and the node groups have entries then
+		svc.letInCreator(c)
+		for _, g := range core.ByKey(c.NodeGroups) {
+			svc.letIn(c, g.RoleARN, g.entryType())
+		}
+	}
 	for kind, on := range u.Logging {
 		c.Logging[kind] = on
 	}

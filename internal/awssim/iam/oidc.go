@@ -41,6 +41,9 @@ func (svc *Service) createOIDC(in *iam.CreateOpenIDConnectProviderInput) (*iam.C
 	if svc.state.Providers[p.ARN] != nil {
 		return nil, &types.EntityAlreadyExistsException{Message: aws.String("Provider with url https://" + p.URL + " already exists.")}
 	}
+	if err := checkTagKeys(in.Tags); err != nil {
+		return nil, err
+	}
 	if len(p.Thumbprints) == 0 {
 		p.Thumbprints = []string{strings.Repeat("9e99a48a", 5)} // IAM retrieves the thumbprint itself
 	}

@@ -131,6 +131,9 @@ func (svc *Service) SetRole(p *InstanceProfile, role string) error {
 
 func (svc *Service) createInstanceProfile(in *iam.CreateInstanceProfileInput) (*iam.CreateInstanceProfileOutput, error) {
 	p := &InstanceProfile{Name: aws.ToString(in.InstanceProfileName), Path: aws.ToString(in.Path), Tags: readTags(in.Tags)}
+	if err := checkTagKeys(in.Tags); err != nil {
+		return nil, err
+	}
 	if err := svc.MakeProfile(p, svc.Now()); err != nil {
 		return nil, err
 	}

@@ -136,6 +136,9 @@ func (svc *Service) createRoleCall(in *iam.CreateRoleInput) (*iam.CreateRoleOutp
 		Name: aws.ToString(in.RoleName), Path: aws.ToString(in.Path), Trust: aws.ToString(in.AssumeRolePolicyDocument), Description: aws.ToString(in.Description),
 		Boundary: aws.ToString(in.PermissionsBoundary), MaxSession: aws.ToInt32(in.MaxSessionDuration), Tags: readTags(in.Tags),
 	}
+	if err := checkTagKeys(in.Tags); err != nil {
+		return nil, err
+	}
 	if err := svc.MakeRole(r, svc.Now()); err != nil {
 		return nil, err
 	}

@@ -176,6 +176,20 @@ func checkName(field, name, path string, most int) error {
 	return nil
 }
 
+// checkTagKeys rejects keys that differ by case only ("Tags for AWS Identity and Access Management
+// resources", IAM user guide: keys are not case-sensitive).
+func checkTagKeys(tags []types.Tag) error {
+	seen := map[string]bool{}
+	for _, t := range tags {
+		key := strings.ToLower(aws.ToString(t.Key))
+		if seen[key] {
+			return &types.InvalidInputException{Message: aws.String("Duplicate tag keys found. Please note that Tag keys are case insensitive.")}
+		}
+		seen[key] = true
+	}
+	return nil
+}
+
 func readTags(tags []types.Tag) map[string]string {
 	if len(tags) == 0 {
 		return nil

@@ -112,8 +112,9 @@ func (svc *Service) connectedForward(req *http.Request, access kube.Access, cut 
 		switch {
 		case refused != nil:
 			err = refused
-		case !svc.mayEnter(c, access, req):
-			answer = answered(req, http.StatusUnauthorized, []byte("Unauthorized")) //nolint:bodyclose // the caller closes it
+		case svc.refusal(c, access, req) != 0:
+			code := svc.refusal(c, access, req)
+			answer = answered(req, code, []byte(http.StatusText(code))) //nolint:bodyclose // the caller closes it
 		case !c.Quorate():
 			answer = answered(req, http.StatusInternalServerError, []byte("etcdserver: request timed out")) //nolint:bodyclose // as above
 		}
@@ -130,8 +131,12 @@ func (svc *Service) serve(req *http.Request, access kube.Access, body []byte) (i
 	if err != nil {
 		return 0, nil, err
 	}
-	if !svc.mayEnter(c, access, req) {
+	switch svc.refusal(c, access, req) {
+	case http.StatusUnauthorized:
 		return http.StatusUnauthorized, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Unauthorized","code":401,"message":"Unauthorized"}`), nil
+	case http.StatusForbidden:
+		return http.StatusForbidden, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"User \"simulated\" cannot ` +
+			strings.ToLower(req.Method) + ` ` + req.URL.Path + `"}`), nil
 	}
 	if node := svc.dangling(c); node != "" { // a real load balancer would fail only for some connections
 		return http.StatusInternalServerError, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500,"message":"etcd on ` + node + ` is gone"}`), nil
@@ -196,21 +201,24 @@ func (svc *Service) private(host string) bool {
 	return scheme == "internal"
 }
 
-// mayEnter reports whether a cluster accepts the credentials of a request. A client
+// refusal returns the status with which an API server refuses a caller; 0 if it does not. A client
 // certificate has to be signed by the cluster's CA, and be that of an administrator.
-func (svc *Service) mayEnter(c *kubesim.Cluster, access kube.Access, req *http.Request) bool {
+func (svc *Service) refusal(c *kubesim.Cluster, access kube.Access, req *http.Request) int {
 	if c.EKS != "" {
-		return strings.HasPrefix(req.Header.Get("Authorization"), "Bearer k8s-aws-v1.")
+		return svc.refusalOfEKS(c, req)
 	}
 	block, _ := pem.Decode(access.Certificate)
 	roots := x509.NewCertPool()
 	if block == nil || !roots.AppendCertsFromPEM(c.CA) {
-		return false
+		return http.StatusUnauthorized
 	}
 	cert, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
-		return false
+		return http.StatusUnauthorized
 	}
 	_, err = cert.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: svc.Now(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
-	return err == nil && slices.Contains(cert.Subject.Organization, "system:masters")
+	if err != nil || !slices.Contains(cert.Subject.Organization, "system:masters") {
+		return http.StatusUnauthorized
+	}
+	return 0
 }

@@ -3,6 +3,8 @@ package kubernetes
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -113,6 +115,39 @@ func (svc *Service) HasNetwork(c *eks.Cluster) bool {
 	return k != nil && k.Network()
 }
 
+// cutOff returns why a node cannot call the API server of its cluster. Without the private
+// endpoint, the public one has to permit the addresses from which nodes reach the internet
+// ("Cluster API server endpoint", EKS user guide). Without the images in ECR, no node joins
+// ("Deploy private clusters with limited internet access").
+func (svc *Service) cutOff(i *ec2.Instance, c *eks.Cluster) string {
+	if !svc.EC2.ReachesAWS(i, "ecr.api") {
+		return "the subnet " + i.Subnet + " has neither a way to the internet nor an endpoint for ECR"
+	}
+	if c.Private {
+		return ""
+	}
+	from := svc.EC2.Egress(i)
+	for _, text := range c.PublicCIDRs {
+		block, err := netip.ParsePrefix(text)
+		for _, address := range from {
+			at, wrong := netip.ParseAddr(address)
+			// Without blocks, EKS stores 0.0.0.0/0, and for IPv6 clusters also ::/0.
+			if err == nil && wrong == nil && (block.Contains(at) || block.Bits() == 0 && c.Family == "ipv6") {
+				return ""
+			}
+		}
+	}
+	return fmt.Sprintf("i/o timeout: the endpoint permits %s, and the node calls from %s", strings.Join(c.PublicCIDRs, ", "), strings.Join(from, ", "))
+}
+
+// HasJoined reports whether all nodes of a node group are Nodes of the cluster.
+func (svc *Service) HasJoined(c *eks.Cluster, g *eks.NodeGroup) bool {
+	return !slices.ContainsFunc(g.Instances, func(id string) bool {
+		i := svc.EC2.Instance(id)
+		return i == nil || i.Boot == nil || i.Boot.Joined.IsZero() || i.Boot.Failed != ""
+	})
+}
+
 // settleKubelets stops the Nodes whose kubelets are answered with 401, and starts those that are
 // let in again.
 func (svc *Service) settleKubelets(c *eks.Cluster, k *kubesim.Cluster) {
@@ -179,6 +214,9 @@ func (svc *Service) keptOut(i *ec2.Instance, k *kubesim.Cluster) string {
 	c := svc.EKS.ClusterNamed(k.EKS)
 	if c == nil {
 		return ""
+	}
+	if why := svc.cutOff(i, c); why != "" {
+		return why
 	}
 	if why := c.LocksOut(svc.roleOf(i, c)); why != "" || i.Tags["eks:nodegroup-name"] != "" { // EKS lets its own node groups in
 		return why

@@ -46,4 +46,5 @@ func (svc *Service) Settle() {
 	svc.settleEKS()
 	svc.settleMachines()
 	svc.settleControllers()
+	svc.EKS.AwaitNodes()
 }

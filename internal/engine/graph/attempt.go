@@ -83,7 +83,9 @@ func (n *resource) converge(ctx context.Context, x *Executor) error {
 	case RoleRetired:
 		a.stale = n.state() == nil // this run may have created it after the plan
 		return a.repeat(ctx, a.convergeDeleted)
-	case RoleManaged, RoleInstalled, RoleExpected:
+	case RoleExpected: // it follows from others: what was read before they were written is out of date
+		a.stale = slices.ContainsFunc(n.needs, func(e Edge) bool { return e.Resource.wasWritten() })
+	case RoleManaged, RoleInstalled:
 	}
 	return a.repeat(ctx, a.converge)
 }
@@ -320,6 +322,7 @@ func (a *attempt) create(ctx context.Context) error {
 	a.acted = a.x.Cloud.Clock.Now()
 	switch {
 	case err == nil:
+		a.written.Store(true)
 		a.creations++
 		a.made, a.pending = now, time.Time{}
 		if have == nil {
@@ -370,6 +373,7 @@ func (a *attempt) update(ctx context.Context, have State, d Diff) error {
 	a.x.Cloud.Forget(&a.asked)
 	switch {
 	case err == nil:
+		a.written.Store(true)
 		a.updated, a.absent, a.refused = d, time.Time{}, time.Time{}
 		a.rounds.note(d)
 		if a.steps++; a.steps <= mostSteps {

@@ -36,6 +36,7 @@ type Resource interface {
 	deletedBehind() func(ID) bool
 	existing() <-chan struct{}
 	leaving() <-chan struct{}
+	wasWritten() bool
 	plan(ctx context.Context, x *Executor) (Step, error)
 	converge(ctx context.Context, x *Executor) error
 	verify(ctx context.Context, x *Executor) error
@@ -109,6 +110,7 @@ type resource struct {
 	seen    time.Time       // time of the last read
 	made    time.Time       // time of the accepted create call
 	changed bool            // there was a write after the last read
+	written atomic.Bool     // AWS has accepted a write
 	removed State           // the state in which it was deleted; nil: it was not deleted
 }
 
@@ -168,6 +170,8 @@ func (n *resource) Observed() State { return n.state() }
 func (n *resource) existing() <-chan struct{} { return n.exists }
 
 func (n *resource) leaving() <-chan struct{} { return n.leaves }
+
+func (n *resource) wasWritten() bool { return n.written.Load() }
 
 // state returns the last observed state, or nil.
 func (n *resource) state() State {

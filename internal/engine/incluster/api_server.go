@@ -2,10 +2,15 @@ package incluster
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
@@ -17,6 +22,8 @@ type APIServer struct {
 	After []graph.Edge // resources that have to exist before it can respond
 	// Machines are the machines of the control plane; none on EKS.
 	Machines []*graph.Ref[ec2.InstanceState]
+	// Entries are the access entries of the manifest, on EKS.
+	Entries []*graph.Ref[eks.AccessEntryState]
 }
 
 // APIServerState is the observed state of an API server.
@@ -58,6 +65,13 @@ func (s *APIServer) Find(ctx context.Context, c *cloud.Clients) (*APIServerState
 	if err == nil {
 		err = k.Get(ctx, "/version", &version)
 	}
+	if s.API.EKS != nil && apierrors.IsUnauthorized(err) {
+		if !s.letsInLater(c) {
+			return nil, fmt.Errorf("it does not let the caller in: %w: give the caller's user or role an entry in spec.accessEntries, or run the command as the creator of the cluster, or use %s", err, s.API.Without)
+		}
+		have.Status = "401 Unauthorized, until its access entries have their effect"
+		return have, nil
+	}
 	if err != nil {
 		why, unanswered := kube.Unavailable(err)
 		if isCancellation(ctx, err) || !unanswered {
@@ -69,6 +83,19 @@ func (s *APIServer) Find(ctx context.Context, c *cloud.Clients) (*APIServerState
 	have.Version = version.GitVersion
 	return have, nil
 }
+
+// letsInLater reports whether an access entry is missing, or so new that the API server may not know
+// it: that takes several seconds ("Grant IAM users access to Kubernetes with EKS access entries", EKS
+// user guide).
+func (s *APIServer) letsInLater(c *cloud.Clients) bool {
+	return slices.ContainsFunc(s.Entries, func(r *graph.Ref[eks.AccessEntryState]) bool {
+		e, ok := r.Found()
+		return !ok || c.Now().Sub(e.Modified) < entriesTake
+	})
+}
+
+// entriesTake is for how long the API server may not know a new access entry.
+const entriesTake = 2 * time.Minute
 
 // Diff implements graph.Desired.
 func (s *APIServer) Diff(have *APIServerState) (d graph.Diff) {

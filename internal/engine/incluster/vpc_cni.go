@@ -34,6 +34,7 @@ type VPCCNI struct {
 
 // VPCCNIState are the current settings.
 type VPCCNIState struct {
+	Defined   bool // the API server serves ENIConfigs
 	Installed bool
 	Env       map[string]string // by name, as JSON
 	Configs   map[string]string // subnet and security group by zone, of ENIConfigs
@@ -118,9 +119,10 @@ func (v *VPCCNI) findConfigs(ctx context.Context, k *kube.Client, s *VPCCNIState
 		}
 	}
 	err := k.Get(ctx, eniConfigs, &list)
-	if apierrors.IsNotFound(err) { // the VPC CNI defines them when it starts
+	if apierrors.IsNotFound(err) { // the API server does not serve them yet
 		return nil
 	}
+	s.Defined = err == nil
 	for _, x := range list.Items {
 		s.Configs[x.Metadata.Name] = configOf(x.Spec.Subnet, x.Spec.SecurityGroups...)
 		if x.Metadata.Labels["app.kubernetes.io/part-of"] == v.Name && x.Metadata.Labels["app.kubernetes.io/managed-by"] == "cluster-api-provider-aws" {
@@ -136,6 +138,10 @@ func configOf(subnet string, groups ...string) string { return fmt.Sprintf("%s %
 func (v *VPCCNI) Diff(have *VPCCNIState) (d graph.Diff) {
 	if !have.Installed {
 		d.Await("DaemonSet aws-node", "", "installed by EKS")
+		return d
+	}
+	if !have.Defined && len(v.Subnets) > 0 {
+		d.Await("CustomResourceDefinition eniconfigs.crd.k8s.amazonaws.com", "", "served by the API server")
 		return d
 	}
 	for _, e := range v.Env {

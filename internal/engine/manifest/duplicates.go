@@ -49,6 +49,7 @@ func keyedLists() (all []keyed) {
 			kinds: networks, path: "spec." + list + "[]", keys: ruleKeys, what: "protocol, ports and source: EC2 stores one rule for them, with one description", fix: one, apart: "description",
 		})
 	}
+	all = append(all, sets()...)
 	for _, at := range []struct{ kind, path string }{
 		{kindAWSMachineTemplate, "spec.template.spec."}, {kindAWSMachine, "spec."}, {kindScalingPool, "spec.awsLaunchTemplate."}, {kindManagedPool, "spec.awsLaunchTemplate."},
 	} {
@@ -65,6 +66,51 @@ func keyedLists() (all []keyed) {
 		}
 	}
 	return all
+}
+
+// sets lists the lists of values of which AWS, or Kubernetes, stores each once, in whatever order.
+func sets() (all []keyed) {
+	planes, networks, groups := []string{kindManagedPlane}, []string{kindAWSCluster, kindManagedPlane}, []string{kindManagedPool}
+	for _, list := range []struct {
+		kinds  []string
+		path   string
+		blocks bool // of addresses
+	}{
+		{planes, "spec.accessEntries[].kubernetesGroups", false},
+		{planes, "spec.accessEntries[].accessPolicies[].accessScope.namespaces", false},
+		{planes, "spec.endpointAccess.publicCIDRs", true},
+		{planes, "spec.encryptionConfig.resources", false},
+		{planes, "spec.iamAuthenticatorConfig.mapRoles[].groups", false},
+		{planes, "spec.iamAuthenticatorConfig.mapUsers[].groups", false},
+		{planes, "spec.roleAdditionalPolicies", false},
+		{networks, "spec.bastion.allowedCIDRBlocks", true},
+		{networks, "spec.network.nodePortIngressRuleCidrBlocks", true},
+		{networks, "spec.controlPlaneLoadBalancer.subnets", false},
+		{networks, "spec.controlPlaneLoadBalancer.additionalSecurityGroups", false},
+		{networks, "spec.secondaryControlPlaneLoadBalancer.subnets", false},
+		{networks, "spec.secondaryControlPlaneLoadBalancer.additionalSecurityGroups", false},
+		{groups, "spec.roleAdditionalPolicies", false},
+		{groups, "spec.remoteAccess.sourceSecurityGroups", false},
+		{append([]string{kindScalingPool}, groups...), "spec.availabilityZones", false},
+		{append([]string{kindFargateProfile}, groups...), "spec.subnetIDs", false},
+	} {
+		k := keyed{kinds: list.kinds, path: list.path + "[]", keys: itself, what: "value", fix: "remove one of them", strict: true}
+		if list.blocks {
+			k.keys, k.what = itselfMasked, "block"
+		}
+		all = append(all, k)
+	}
+	return append(all, keyed{kinds: []string{kindScalingPool}, path: "spec.subnets[]", fields: []string{"id"}, what: "id", fix: "remove one of them", strict: true},
+		keyed{kinds: []string{kindFargateProfile}, path: "spec.selectors[]", keys: selectorKey, what: "namespace and labels", fix: "remove one of them", strict: true})
+}
+
+func itself(item any) []string { return []string{fmt.Sprint(item)} }
+
+func itselfMasked(item any) []string { return []string{masked(fmt.Sprint(item))} }
+
+// selectorKey returns the key of a selector of a Fargate profile.
+func selectorKey(item any) []string {
+	return []string{fmt.Sprint(valueAt(item, "namespace"), " ", valueAt(item, "labels"))} // fmt sorts the keys of maps
 }
 
 // checkKeyed rejects two lines of an object that are stored as one: the second replaces the

@@ -139,6 +139,9 @@ func (l *loader) checkEKS(cluster *object) {
 	}
 	l.checkIPv6Roles()
 	l.checkSelfManagedAddons(plane)
+	l.warnCutOff(plane)
+	l.warnCoreDNS(plane)
+	l.checkTagCase(plane)
 }
 
 // checkSelfManagedAddons warns about settings of the VPC CNI that have no effect.

@@ -399,6 +399,16 @@ func TestWarningsOfEKS(t *testing.T) {
 			},
 		},
 		{
+			"nodes that the endpoint locks out", "eks",
+			[]string{"private: true, publicCIDRs", "publicCIDRs"},
+			[]string{"cluster.yaml:39: AWSManagedControlPlane/shop.eu spec.endpointAccess.publicCIDRs: nodes and pods on Fargate call the API server from the addresses of the NAT gateways, and are locked out if these are not in the list — set private: true, or add the addresses"},
+		},
+		{
+			"endpoint for everybody", "eks",
+			[]string{"private: true, publicCIDRs: [192.0.2.0/24]", "publicCIDRs: [192.0.2.0/24, 0.0.0.0/0]"},
+			[]string{},
+		},
+		{
 			"number left to an autoscaler", "pools",
 			[]string{"  annotations:\n", "  annotations:\n    cluster.x-k8s.io/replicas-managed-by: autoscaler\n", "  minSize: 1\n", "  minSize: 5\n"},
 			[]string{},
@@ -407,6 +417,43 @@ func TestWarningsOfEKS(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := mustLoad(t, edit(t, read(t, "testdata/good/"+tt.file+".yaml"), tt.edit...), manifest.Options{})
 			assert.Equal(t, tt.want, warnings(c))
+		})
+	}
+}
+
+// An add-on CoreDNS whose pods no node takes stays DEGRADED: the manifest says so before.
+func TestCoreDNSWithoutNodes(t *testing.T) {
+	const (
+		none    = "the pods of CoreDNS run on EC2 instances, and the cluster has Fargate profiles only"
+		tainted = "no node takes the pods of CoreDNS: all node groups have taints"
+		addon   = "  addons:\n  - {name: coredns, version: v1.12.4-eksbuild.1, configuration: '%'}\n"
+		plane   = "  version: v1.34\n"
+		group   = "  scaling:\n    minSize: 1\n"
+		fargate = "configuration: '{\"computeType\":\"Fargate\"}'"
+	)
+	taint := func(effect string) string { return "  taints: [{key: a, value: b, effect: " + effect + "}]\n" }
+	with := func(configuration string) string { return plane + strings.Replace(addon, "%", configuration, 1) }
+	for name, tt := range map[string]struct {
+		file string
+		edit []string
+		want string
+	}{
+		"Fargate":                   {"eks-fargate", nil, ""},
+		"Fargate without setting":   {"eks-fargate", []string{fargate, "configuration: ''"}, none},
+		"nodes":                     {"eks", []string{plane, with("")}, ""},
+		"tainted nodes":             {"eks", []string{plane, with(""), group, taint("no-schedule") + group}, tainted},
+		"tainted nodes, tolerated":  {"eks", []string{plane, with(`{"tolerations":[{"operator":"Exists"}]}`), group, taint("no-schedule") + group}, ""},
+		"nodes that are preferably": {"eks", []string{plane, with(""), group, taint("prefer-no-schedule") + group}, ""},
+		"CoreDNS of EKS itself":     {"eks", []string{group, taint("no-schedule") + group}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := mustLoad(t, edit(t, read(t, "../../../configs/"+tt.file+".yaml"), tt.edit...), manifest.Options{})
+			if tt.want == "" {
+				assert.Empty(t, warnings(c))
+				return
+			}
+			require.Len(t, warnings(c), 1)
+			assert.Contains(t, warnings(c)[0], tt.want)
 		})
 	}
 }

@@ -41,8 +41,9 @@ func addEKSCluster(g *graph.Graph, b base) platform {
 // Fargate profiles before the add-ons whose pods they select.
 func addEKSParts(g *graph.Graph, p *platform, api *incluster.API, machines bool) (out eksPlane, err error) {
 	spec := &p.m.EKS.ControlPlane.Spec
-	if p.usesAPIServer() {
-		out.server = addServer(g, *p, api, nil, nil)
+	entries := addAccessEntries(g, *p, spec)
+	if p.usesAPIServer() { // the caller may need an entry
+		out.server = addServer(g, *p, api, nil, nil, entries...)
 	}
 	p.podNetwork = addPodNetwork(g, *p, spec, kubernetes{api: api, server: out.server})
 	nodes, err := addNodeGroups(g, *p)
@@ -53,10 +54,9 @@ func addEKSParts(g *graph.Graph, p *platform, api *incluster.API, machines bool)
 	if err != nil {
 		return out, err
 	}
-	entries := addAccessEntries(g, *p, spec)
 	out.access = addNodeAccess(g, *p, spec)
 	if p.movesToAPI(spec) {
-		graph.Expect(g, "eks-authentication", &eks.Authentication{Cluster: p.eks, Entries: slices.Concat(entries, out.access.entries)}, p.infra("spec.accessConfig.authenticationMode"))
+		graph.Expect(g, "eks-authentication", &eks.Authentication{Cluster: p.eks, Entries: append(out.access.entries, resources(entries)...)}, p.infra("spec.accessConfig.authenticationMode"))
 	}
 	addEKSAddons(g, *p, spec, profiles, nodes || machines)
 	if spec.AssociateOIDCProvider {
@@ -66,6 +66,13 @@ func addEKSParts(g *graph.Graph, p *platform, api *incluster.API, machines bool)
 	}
 	out.mappings, out.remarks = out.access.mappings, slices.Concat(out.access.remarks, p.addonRoleRemarks(spec), p.leavingRemarks())
 	return out, nil
+}
+
+func resources[S graph.State](refs []*graph.Ref[S]) (out []graph.Resource) {
+	for _, r := range refs {
+		out = append(out, r)
+	}
+	return out
 }
 
 // movesToAPI reports whether the manifest has the authentication mode API, and the cluster

@@ -15,7 +15,7 @@ import (
 )
 
 // addAccessEntries adds the access entries of the manifest.
-func addAccessEntries(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) (added []graph.Resource) {
+func addAccessEntries(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) (added []*graph.Ref[eks.AccessEntryState]) {
 	users := p.roleUsers(g)
 	for i, e := range plane.AccessEntries {
 		id := graph.ID("access-entry/" + e.PrincipalARN)
@@ -35,13 +35,15 @@ func addAccessEntries(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSMa
 // roleUsers lists the nodes and pods that authenticate with a role: those of node groups and
 // Fargate profiles, and the machines and pools of the manifest.
 func (p platform) roleUsers(g *graph.Graph) (users []eks.RoleUser) {
-	for _, r := range g.Resources() {
-		switch x := r.Desired().(type) {
-		case *eks.NodeGroup:
-			users = append(users, eks.RoleUser{Who: fmt.Sprintf("the node group %s (%s)", x.Name, r.Origin()), Role: x.Role, Type: x.EntryType()})
-		case *eks.FargateProfile:
-			users = append(users, eks.RoleUser{Who: fmt.Sprintf("the Fargate profile %s (%s)", x.Name, r.Origin()), Role: x.Role, Type: eks.EntryOfFargate})
+	for _, pool := range p.m.Pools {
+		if x := pool.Managed; x != nil {
+			who := fmt.Sprintf("the node group %s (%s)", x.Spec.EKSNodegroupName, p.originOfNodeGroup(pool))
+			users = append(users, eks.RoleUser{Who: who, Role: addRole(g, p.inputs, nodeRole(&x.Spec)), Type: eks.EntryTypeOf(imageType(&x.Spec))})
 		}
+	}
+	for _, x := range p.m.EKS.Fargate {
+		who := fmt.Sprintf("the Fargate profile %s (%s)", x.Spec.ProfileName, p.originOfFargate(x))
+		users = append(users, eks.RoleUser{Who: who, Role: addRole(g, p.inputs, fargateRole(&x.Spec)), Type: eks.EntryOfFargate})
 	}
 	for _, x := range p.groupsAndPools(p.eks) {
 		if role := p.inv.NodeRoles[x.spec.IAMInstanceProfile]; role != "" {

@@ -26,12 +26,9 @@ func addFargateProfiles(g *graph.Graph, p platform) (added []fargateProfile, err
 	var before *graph.Ref[eks.FargateProfileState]
 	for _, x := range slices.SortedStableFunc(slices.Values(p.m.EKS.Fargate), systemFirst) {
 		id := graph.ID("fargate-profile/" + x.Spec.ProfileName)
-		origin := p.m.Origin("AWSFargateProfile/"+x.Name, "spec")
+		origin := p.originOfFargate(x)
 		f := &eks.FargateProfile{
-			Cluster: p.eks, Name: x.Spec.ProfileName, Role: addRole(g, p.inputs, roleSpec{
-				name: x.Spec.RoleName, path: x.Spec.RolePath, boundary: x.Spec.RolePermissionsBoundary, services: []string{"eks-fargate-pods.amazonaws.com"},
-				policies: []string{"AmazonEKSFargatePodExecutionRolePolicy"}, at: "spec",
-			}),
+			Cluster: p.eks, Name: x.Spec.ProfileName, Role: addRole(g, p.inputs, fargateRole(&x.Spec)),
 			Adopt: p.o.Adopt, Tags: p.nodeTags(p.m.Name, x.Spec.AdditionalTags),
 		}
 		if f.Subnets, err = p.subnets(origin, x.Spec.SubnetIDs, nil, expinfrav1.AZSubnetTypePrivate); err != nil {
@@ -44,6 +41,19 @@ func addFargateProfiles(g *graph.Graph, p platform) (added []fargateProfile, err
 		added = append(added, fargateProfile{before, x.Spec})
 	}
 	return added, nil
+}
+
+// originOfFargate is where a Fargate profile comes from.
+func (in inputs) originOfFargate(x *expinfrav1.AWSFargateProfile) string {
+	return in.m.Origin("AWSFargateProfile/"+x.Name, "spec")
+}
+
+// fargateRole is the role with which pods on Fargate are started.
+func fargateRole(spec *expinfrav1.FargateProfileSpec) roleSpec {
+	return roleSpec{
+		name: spec.RoleName, path: spec.RolePath, boundary: spec.RolePermissionsBoundary, services: []string{"eks-fargate-pods.amazonaws.com"},
+		policies: []string{"AmazonEKSFargatePodExecutionRolePolicy"}, at: "spec",
+	}
 }
 
 // systemFirst orders profiles: those that select pods of kube-system are the first.

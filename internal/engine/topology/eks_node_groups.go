@@ -30,7 +30,7 @@ func addNodeGroups(g *graph.Graph, p platform) (nodes bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		graph.Add(g, graph.ID("node-group/"+r.Name), r, graph.From(p.m.Origin("AWSManagedMachinePool/"+pool.Managed.Name, "spec")), graph.With(p.podNetwork))
+		graph.Add(g, graph.ID("node-group/"+r.Name), r, graph.From(p.originOfNodeGroup(pool)), graph.With(p.podNetwork))
 		nodes = nodes || r.Desired > 0
 	}
 	return nodes, nil
@@ -41,10 +41,7 @@ func newNodeGroup(g *graph.Graph, p platform, pool manifest.Pool) (*eks.NodeGrou
 	desired := int32(pool.Replicas()) //nolint:gosec // EKS takes a few hundred
 	r := &eks.NodeGroup{
 		Cluster: p.eks, Name: spec.EKSNodegroupName, Version: minorVersion(pool.Object.Spec.Template.Spec.Version), Release: text(spec.AMIVersion),
-		Role: addRole(g, p.inputs, roleSpec{
-			name: spec.RoleName, path: spec.RolePath, boundary: spec.RolePermissionsBoundary, services: []string{"ec2.amazonaws.com"},
-			policies: NodePolicies(), more: spec.RoleAdditionalPolicies, at: "spec",
-		}),
+		Role:  addRole(g, p.inputs, nodeRole(spec)),
 		Force: pool.ForceUpdate, Capacity: "ON_DEMAND", MinSize: desired, MaxSize: desired, Desired: desired, Labels: spec.Labels, MaxUnavailable: 1,
 		Hooks: spec.AWSLifecycleHooks, Adopt: p.o.Adopt, Tags: p.nodeTags(p.m.KubernetesName(), spec.AdditionalTags),
 		NodeTags: cloud.Tags(p.m.NodeTags(pool)),
@@ -53,9 +50,7 @@ func newNodeGroup(g *graph.Graph, p platform, pool manifest.Pool) (*eks.NodeGrou
 	if r.Subnets, err = p.nodeGroupSubnets(pool); err != nil {
 		return nil, err
 	}
-	if spec.AMIType != nil {
-		r.ImageType = strings.Replace(string(*spec.AMIType), "X86", "x86", 1)
-	}
+	r.ImageType = imageType(spec)
 	if spec.CapacityType != nil && *spec.CapacityType == expinfrav1.ManagedMachinePoolCapacityTypeSpot {
 		r.Capacity = "SPOT"
 	}
@@ -86,6 +81,27 @@ func newNodeGroup(g *graph.Graph, p platform, pool manifest.Pool) (*eks.NodeGrou
 		err = addNodeTemplate(g, p, pool, r)
 	}
 	return r, err
+}
+
+// originOfNodeGroup is where a node group comes from.
+func (in inputs) originOfNodeGroup(pool manifest.Pool) string {
+	return in.m.Origin("AWSManagedMachinePool/"+pool.Managed.Name, "spec")
+}
+
+// nodeRole is the role of the nodes of a node group.
+func nodeRole(spec *expinfrav1.AWSManagedMachinePoolSpec) roleSpec {
+	return roleSpec{
+		name: spec.RoleName, path: spec.RolePath, boundary: spec.RolePermissionsBoundary, services: []string{"ec2.amazonaws.com"},
+		policies: NodePolicies(), more: spec.RoleAdditionalPolicies, at: "spec",
+	}
+}
+
+// imageType is the AMI type of a node group as EKS writes it; "" for the default.
+func imageType(spec *expinfrav1.AWSManagedMachinePoolSpec) string {
+	if spec.AMIType == nil {
+		return ""
+	}
+	return strings.Replace(string(*spec.AMIType), "X86", "x86", 1)
 }
 
 // addNodeTemplate adds the launch template of a node group. EKS chooses the image by the

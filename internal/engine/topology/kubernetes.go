@@ -8,6 +8,7 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/diagnose"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
@@ -41,9 +42,9 @@ func newAPI(p platform, plan machinePlan) *incluster.API {
 }
 
 // addServer adds the API server. answers are the resources that have to be settled before it
-// can answer.
-func addServer(g *graph.Graph, p platform, api *incluster.API, machines []Machine, answers []graph.Resource) *graph.Ref[incluster.APIServerState] {
-	server := &incluster.APIServer{API: api, After: graph.Awaits(answers...)}
+// can answer, and entries those on EKS of which one may be the caller's.
+func addServer(g *graph.Graph, p platform, api *incluster.API, machines []Machine, answers []graph.Resource, entries ...*graph.Ref[eks.AccessEntryState]) *graph.Ref[incluster.APIServerState] {
+	server := &incluster.APIServer{API: api, Entries: entries, After: graph.Awaits(slices.Concat(answers, resources(entries))...)}
 	for _, m := range machines {
 		if m.ControlPlane {
 			server.Machines, server.After = append(server.Machines, m.Instance), append(server.After, m.routes...)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -116,6 +117,7 @@ type AccessEntryState struct {
 	Principal, Type, User string
 	Groups                []string
 	Policies              []AccessPolicy
+	Modified              time.Time
 	Foreign               bool // EKS or somebody else has made it
 }
 
@@ -370,6 +372,7 @@ func AccessEntryOf(ctx context.Context, c *cloud.Clients, cluster, principal str
 func accessEntryState(x *types.AccessEntry) AccessEntryState {
 	return AccessEntryState{
 		Object: identity.Object{ID: aws.ToString(x.AccessEntryArn), Tags: x.Tags}, Principal: aws.ToString(x.PrincipalArn), Type: aws.ToString(x.Type), User: aws.ToString(x.Username), Groups: x.KubernetesGroups,
+		Modified: aws.ToTime(x.ModifiedAt),
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 // another architecture than the images, and a new group with an image of its own, but without a
 // launch template.
 func (g *NodeGroup) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
-	if refusal, err = checkEntry(ctx, c, g.Cluster, g.Role, g.EntryType()); refusal != "" || err != nil {
+	if refusal, err = checkEntry(ctx, c, g.Cluster, g.Role, EntryTypeOf(g.ImageType)); refusal != "" || err != nil {
 		return refusal, err
 	}
 	switch {
@@ -67,9 +67,9 @@ func (g *NodeGroup) checkForeignTemplate(ctx context.Context, c *cloud.Clients) 
 	return "EKS cannot create a node group of amiType CUSTOM without an AMI: set spec.awsLaunchTemplate.ami.id", nil
 }
 
-// EntryType is the type of the access entry with which the nodes of the group join.
-func (g *NodeGroup) EntryType() string {
-	if strings.HasPrefix(g.ImageType, "WINDOWS") {
+// EntryTypeOf is the type of the access entry with which the nodes of a group join.
+func EntryTypeOf(imageType string) string {
+	if strings.HasPrefix(imageType, "WINDOWS") {
 		return EntryOfWindows
 	}
 	return EntryOfLinux

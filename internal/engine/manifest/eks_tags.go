@@ -1,0 +1,33 @@
+package manifest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
+)
+
+// checkTagCase rejects tags of which IAM stores one: its keys are not case-sensitive ("Tags for AWS
+// Identity and Access Management resources", IAM user guide). Roles and the OIDC provider of a
+// cluster have the tags of the cluster, and a Name.
+func (l *loader) checkTagCase(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
+	if !l.cluster.EKS.EnableIAM && !plane.AssociateOIDCProvider {
+		return
+	}
+	const path = "spec.additionalTags"
+	first := map[string]string{"name": "Name"}
+	for _, key := range slices.Sorted(maps.Keys(plane.AdditionalTags)) {
+		other, twice := first[strings.ToLower(key)]
+		switch {
+		case !twice:
+			first[strings.ToLower(key)] = key
+		case other == key: // it replaces the name
+		case other == "Name" && plane.AdditionalTags["Name"] == "":
+			l.fail(l.infra.problem(path+"."+key, "IAM has one tag for names that differ by case, and the program gives each resource a tag Name", "choose another name"))
+		default:
+			l.fail(l.infra.problem(path+"."+key, fmt.Sprintf("the same tag as %s (line %d): IAM has one tag for names that differ by case", other, l.infra.position(path+"."+other).Line), "remove one of them"))
+		}
+	}
+}

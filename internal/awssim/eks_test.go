@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	ec2sim "github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 	ekssim "github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
 )
 
@@ -161,6 +162,9 @@ func TestEKSAddons(t *testing.T) {
 		assert.Equal(t, types.AddonStatusDegraded, get("coredns").Status, "there are no nodes")
 		assert.Equal(t, types.AddonIssueCodeInsufficientNumberOfReplicas, get("coredns").Health.Issues[0].Code)
 		a.Edit(func(s *State) { s.EC2.Instances[testInstance].Tags["kubernetes.io/cluster/demo"] = "owned" })
+		assert.Equal(t, types.AddonStatusDegraded, get("coredns").Status, "it has not joined")
+		require.NoError(t, create("vpc-cni"))
+		a.Edit(func(s *State) { s.EC2.Instances[testInstance].Boot = &ec2sim.Boot{Joined: time.Now()} })
 		assert.Equal(t, types.AddonStatusActive, get("coredns").Status)
 
 		update := func(version string) error {
@@ -182,7 +186,7 @@ func TestEKSAddons(t *testing.T) {
 		hasCode(t, err, "ResourceNotFoundException")
 		list, err := c.ListAddons(t.Context(), &eks.ListAddonsInput{ClusterName: demo})
 		require.NoError(t, err)
-		assert.Equal(t, []string{"kube-proxy"}, list.Addons)
+		assert.Equal(t, []string{"kube-proxy", "vpc-cni"}, list.Addons)
 	})
 }
 

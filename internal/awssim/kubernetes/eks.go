@@ -141,7 +141,7 @@ func (svc *Service) cutOff(i *ec2.Instance, c *eks.Cluster) string {
 }
 
 // HasJoined reports whether all nodes of a node group are Nodes of the cluster.
-func (svc *Service) HasJoined(c *eks.Cluster, g *eks.NodeGroup) bool {
+func (svc *Service) HasJoined(_ *eks.Cluster, g *eks.NodeGroup) bool {
 	return !slices.ContainsFunc(g.Instances, func(id string) bool {
 		i := svc.EC2.Instance(id)
 		return i == nil || i.Boot == nil || i.Boot.Joined.IsZero() || i.Boot.Failed != ""

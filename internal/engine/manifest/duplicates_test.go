@@ -51,17 +51,20 @@ func TestLinesThatAreStoredAsOne(t *testing.T) {
 			"spec.iamAuthenticatorConfig.mapRoles[1]: the same rolearn as mapRoles[0] (line 48): the ConfigMap aws-auth has one entry for a role",
 		},
 		{
-			"groups of an access entry", "eks", []string{"kubernetesGroups: [ops]", "kubernetesGroups: [ops, dev, ops]"},
+			"groups of an access entry", "eks",
+			[]string{"kubernetesGroups: [ops]", "kubernetesGroups: [ops, dev, ops]"},
 			"cluster.yaml:43: AWSManagedControlPlane/shop.eu spec.accessEntries[0].kubernetesGroups[2]: the same value as kubernetesGroups[0] (line 43) — remove one of them",
 		},
 		{
-			"tags that differ by case", "eks", []string{"additionalTags: {team: shop}\n", "additionalTags: {team: shop, Team: x}\n  associateOIDCProvider: true\n"},
+			"tags that differ by case", "eks",
+			[]string{"additionalTags: {team: shop}\n", "additionalTags: {team: shop, Team: x}\n  associateOIDCProvider: true\n"},
 			"spec.additionalTags.team: the same tag as Team (line 31): IAM has one tag for names that differ by case",
 		},
 		{"tags without IAM", "eks", []string{"additionalTags: {team: shop}", "additionalTags: {team: shop, Team: x}"}, ""},
 		{"namespaces of an access policy", "eks", []string{entry, policies + in("a, b, a")}, "accessScope.namespaces[2]: the same value as namespaces[0]"},
 		{
-			"blocks of the endpoint", "eks", []string{"publicCIDRs: [192.0.2.0/24]", "publicCIDRs: [192.0.2.0/24, 198.51.100.0/24, 192.0.2.9/24]"},
+			"blocks of the endpoint", "eks",
+			[]string{"publicCIDRs: [192.0.2.0/24]", "publicCIDRs: [192.0.2.0/24, 198.51.100.0/24, 192.0.2.9/24]"},
 			"spec.endpointAccess.publicCIDRs[2]: the same block as publicCIDRs[0]",
 		},
 		{"resources to encrypt", "eks", []string{"resources: [secrets]", "resources: [secrets, secrets]"}, "spec.encryptionConfig.resources[1]: the same value as resources[0]"},
@@ -71,7 +74,8 @@ func TestLinesThatAreStoredAsOne(t *testing.T) {
 			"AWSFargateProfile/shop-fargate spec.selectors[2]: the same namespace and labels as selectors[0]",
 		},
 		{
-			"subnets of a Fargate profile", "eks", []string{"spec:\n  clusterName: shop\n  selectors", "spec:\n  clusterName: shop\n  subnetIDs: [b, a, b]\n  selectors"},
+			"subnets of a Fargate profile", "eks",
+			[]string{"spec:\n  clusterName: shop\n  selectors", "spec:\n  clusterName: shop\n  subnetIDs: [b, a, b]\n  selectors"},
 			"AWSFargateProfile/shop-fargate spec.subnetIDs[2]: the same value as subnetIDs[0]",
 		},
 		{

@@ -259,9 +259,12 @@ func (v *variables) fallback(name, def string, at Position) string {
 		return value
 	}
 	if why := v.withheld(name, v.use); !ok && why != "" {
+		fix := fmt.Sprintf("pass --set %s to take the value in the environment", name)
+		if !isCredential(name) { // which does not belong among the arguments of a process
+			fix += fmt.Sprintf(", or --set %s=VALUE", name)
+		}
 		v.warnings = append(v.warnings, Problem{
-			Position: at, What: fmt.Sprintf("the variable %s has its default, not the value in the environment: %s", name, why),
-			Fix: fmt.Sprintf("pass --set %s to take the value in the environment, or --set %[1]s=VALUE", name),
+			Position: at, What: fmt.Sprintf("the variable %s has its default, not the value in the environment: %s", name, why), Fix: fix,
 		})
 	}
 	if v.depth++; v.depth > maxDefaults {
@@ -344,6 +347,9 @@ func (v *variables) unset() []Problem {
 		if why := v.withheld(name, m.use); why != "" {
 			what = fmt.Sprintf("the variable %s is not taken from the environment: %s", name, why)
 			fix = fmt.Sprintf("pass --set %s to take it, or --set %[1]s=VALUE", name)
+		}
+		if isCredential(name) { // which does not belong among the arguments of a process
+			fix = fmt.Sprintf("set it in the environment, and pass --set %s to take it", name)
 		}
 		if len(m.places) > 1 {
 			what += "; it is also used in " + alsoIn(m.places[0].File, m.places[1:])

@@ -69,8 +69,8 @@ func TestSubstituteAll(t *testing.T) {
 	o := manifest.Options{Lookup: lookup(environment()), Substitute: manifest.SubstituteAll}
 	assert.Equal(t, "echo /home/operator ${HOME} x\n", commands(mustLoad(t, plain(t, "echo ${HOME} $${HOME} ${A:-x}"), o)))
 	_, err := load(t, plain(t, "echo ${AWS_SESSION_TOKEN}"), o)
-	require.ErrorContains(t, err, "the variable AWS_SESSION_TOKEN is not taken from the environment: its name is that of a credential — pass --set AWS_SESSION_TOKEN to take it, "+
-		"or --set AWS_SESSION_TOKEN=VALUE, or write $${AWS_SESSION_TOKEN} to keep ${AWS_SESSION_TOKEN}")
+	require.ErrorContains(t, err, "the variable AWS_SESSION_TOKEN is not taken from the environment: its name is that of a credential — "+
+		"set it in the environment, and pass --set AWS_SESSION_TOKEN to take it, or write $${AWS_SESSION_TOKEN} to keep ${AWS_SESSION_TOKEN}")
 	o.Set = lookup(map[string]string{"AWS_SESSION_TOKEN": "given"})
 	assert.Equal(t, "echo given\n", commands(mustLoad(t, plain(t, "echo ${AWS_SESSION_TOKEN}"), o)))
 }

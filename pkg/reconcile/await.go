@@ -97,7 +97,7 @@ func (s Status) lacks(condition Condition) string {
 		}
 	}
 	switch {
-	case len(s.Nodes) == 0:
+	case len(s.Nodes) == 0 && !slices.ContainsFunc(s.Resources, func(r ResourceStatus) bool { return r.Resource.Kind() == "fargate-profile" }): // pods bring their Nodes
 		return "no Node has joined"
 	case condition == ConditionReady && len(not) > 0:
 		return "not ready: " + text.Several(not)

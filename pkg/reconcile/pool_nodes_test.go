@@ -369,3 +369,18 @@ func TestEmptyPool(t *testing.T) {
 		assert.Equal(t, 1, res.Nodes.Joined)
 	})
 }
+
+// A cluster whose pods run on Fargate has no machines that could join.
+func TestFargateWithoutMachinesHasJoined(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const file = "../../configs/eks-fargate.yaml"
+		m := loadQuick(t, file)
+		a := prepared(t, file, m)
+		_, err := waiting(m, a.Process(), reconcile.NodesJoined).Apply(t.Context(), reconcile.Options{})
+		require.NoError(t, err)
+		byName := reconcile.OpenByName(m.Name, reconcile.Target{Config: a.Config(), Transport: transport(a.Process()), AskCluster: true})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		require.NoError(t, byName.AwaitCondition(ctx, reconcile.ConditionJoined, nil))
+	})
+}

@@ -119,6 +119,8 @@ func (o *createOptions) state(res reconcile.Result, endpoint string) string {
 	switch {
 	case res.Plan.Empty():
 		return o.notReady(res.Nodes)
+	case o.eks && res.Nodes.Joined == 0 && (o.until == reconcile.NodesReady || o.until == reconcile.NodesJoined):
+		return " The API server answers at " + endpoint + ". The cluster has no machines."
 	case o.until == reconcile.NodesReady:
 		return " The API server answers at " + endpoint + ", and all Nodes are ready."
 	case o.until == reconcile.NodesJoined:

@@ -2,6 +2,7 @@ package cloud_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -36,9 +37,9 @@ func (s *slow) Do(r *http.Request) (*http.Response, error) {
 		if r.Context().Err() != nil {
 			return nil, r.Context().Err()
 		}
-		got, err := r.Body.Read(part)
+		got, ended := r.Body.Read(part)
 		s.received += got
-		if err != nil {
+		if errors.Is(ended, io.EOF) {
 			break
 		}
 	}

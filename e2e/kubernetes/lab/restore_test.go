@@ -65,7 +65,7 @@ func TestRestore(t *testing.T) {
 // aws runs the AWS CLI.
 func (u *Laptop) aws(t *testing.T, args ...string) string {
 	t.Helper()
-	cmd, out, story := u.command(t.Context(), append([]string{"aws"}, args...)...)
+	cmd, out, story := u.command(t.Context(), append([]string{"aws", "--region", region}, args...)...)
 	require.NoError(t, cmd.Run(), "%s\n%s%s", args, out, story)
 	return strings.TrimSpace(out.String())
 }

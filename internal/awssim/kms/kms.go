@@ -66,12 +66,11 @@ func (svc *Service) find(region, id, operation string) (arn string, err error) {
 			return "", core.Fail("AccessDeniedException", "User is not authorized to perform: kms:%s on resource: %s because no resource-based policy allows the kms:%[1]s action", operation, arn)
 		}
 	}
-	switch key.State {
-	case "", types.KeyStateEnabled:
-	case types.KeyStateDisabled:
+	if key.State == types.KeyStateDisabled {
 		return "", &types.DisabledException{Message: aws.String(arn + " is disabled.")}
-	default: // PendingDeletion, PendingImport, Unavailable
-		return "", &types.KMSInvalidStateException{Message: aws.String(arn + " is pending deletion.")}
+	}
+	if key.State != "" && key.State != types.KeyStateEnabled {
+		return "", &types.KMSInvalidStateException{Message: aws.String(arn + " is pending deletion.")} // or import, or unavailable
 	}
 	if usage := cmp.Or(key.Usage, types.KeyUsageTypeEncryptDecrypt); usage != types.KeyUsageTypeEncryptDecrypt {
 		return "", &types.InvalidKeyUsageException{Message: aws.String(arn + " key usage is " + string(usage) + " which is not valid for " + operation + ".")}

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 )
 
@@ -132,7 +133,7 @@ func kubeadm(args []string) error {
 		return err
 	}
 	program := filepath.Join(programDir, "kubeadm-"+self.Version)
-	if len(args) > 0 && (args[0] == "init" || args[0] == "join") {
+	if len(args) > 0 && (args[0] == "init" || args[0] == "join") && !slices.Contains(args, "phase") { // of which only some have checks
 		args = append(args, "--ignore-preflight-errors="+ignored)
 	}
 	return syscall.Exec(program, append([]string{"kubeadm"}, args...), os.Environ())

@@ -51,7 +51,10 @@ func Main(args []string) (int, error) {
 	case cloudController:
 		return 1, cloud()
 	case "ctr":
-		return 1, ctr(args[1:])
+		if err := ctr(args[1:]); err != nil {
+			return 1, err
+		}
+		return 0, nil
 	case "kubelet":
 		self, err := whoAmI()
 		if err == nil {

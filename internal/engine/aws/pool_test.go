@@ -280,7 +280,8 @@ func TestPoolWithoutCapacity(t *testing.T) {
 	})
 }
 
-// A failed instance refresh ends the run, and is not started again.
+// An instance refresh whose launches fail is cancelled at once, ends the run with AWS's reason, and
+// is not started again.
 func TestPoolRefreshFails(t *testing.T) {
 	withAccount(t, func(t *testing.T, w *account) {
 		w.asg.Spec.RefreshPreferences = &expinfrav1.RefreshPreferences{MinHealthyPercentage: aws.Int64(50)}
@@ -288,11 +289,15 @@ func TestPoolRefreshFails(t *testing.T) {
 		w.lt.Spec.InstanceType = "t3.large"
 		w.aws.Edit(func(s *awssim.State) { s.EC2.Limits.VCPUs = 1 })
 		g, _, _ := w.build()
+		began := time.Now()
 		err := w.run().Apply(t.Context(), g)
 		require.Error(t, err)
-		started := slices.DeleteFunc(w.aws.Calls(), func(c awssim.Call) bool { return c.Operation != "StartInstanceRefresh" })
-		require.Len(t, started, 1)
-		require.ErrorContains(t, err, "waiting for instanceRefresh to become complete")
+		require.Less(t, time.Since(began), 10*time.Minute)
+		for _, operation := range []string{"StartInstanceRefresh", "CancelInstanceRefresh"} {
+			calls := slices.DeleteFunc(w.aws.Calls(), func(c awssim.Call) bool { return c.Operation != operation })
+			require.Len(t, calls, 1, operation)
+		}
+		require.ErrorContains(t, err, "2 in service of 3, after instance refresh")
 		require.ErrorContains(t, err, "vCPU limit of 1")
 		w.asg.Spec.RefreshPreferences.Disable = true
 		w.aws.Edit(func(s *awssim.State) { s.EC2.Limits.VCPUs = 100 })

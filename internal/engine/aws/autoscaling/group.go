@@ -190,14 +190,25 @@ func (s *GroupState) settings() string {
 	return fmt.Sprint(s.Min, s.Max, s.Desired, s.Subnets, s.Template, s.Mixed)
 }
 
-// Failure implements graph.Failing. Auto Scaling repeats a failed launch, less and less often. A run waits
-// for the second one: the first may be older than the settings, or have come before IAM shows a new
-// instance profile everywhere. A lack of capacity may end while the run waits, as with RunInstances.
+// cannotLaunch reports whether launches fail for a reason that does not pass. Auto Scaling repeats a
+// failed launch, less and less often. A run waits for the second one: the first may be older than the
+// settings, or have come before IAM shows a new instance profile everywhere. A lack of capacity may end
+// while the run waits, as with RunInstances.
+func (s *GroupState) cannotLaunch() bool {
+	return s.LaunchFailure != "" && !s.Since.IsZero() && s.FailedAt.Sub(s.Since) >= cloud.ConsistencyDelay && !lacksCapacity(s.LaunchFailure)
+}
+
+// Failure implements graph.Failing. A run cancels an instance refresh before it fails. It does not wait
+// for the end of the refresh: AWS finishes the replacements in progress first, and these do not end.
 func (s GroupState) Failure() string {
-	if s.LaunchFailure == "" || s.Since.IsZero() || s.FailedAt.Sub(s.Since) < cloud.ConsistencyDelay || lacksCapacity(s.LaunchFailure) {
+	if !s.cannotLaunch() || s.Refresh.cancellable() {
 		return ""
 	}
-	return string(types.ScalingActivityStatusCodeFailed) + ": " + s.LaunchFailure
+	after := ""
+	if s.Cancelled {
+		after = ", after instance refresh " + s.Refresh.String()
+	}
+	return fmt.Sprintf("%s: %s (%d in service of %d%s)", types.ScalingActivityStatusCodeFailed, s.LaunchFailure, s.Serving(), s.Desired, after)
 }
 
 // lacksCapacity reports whether a launch may succeed later ("Troubleshoot EC2 instance launch failures",
@@ -282,9 +293,11 @@ func (g *Group) diffMachines(have *GroupState, d *graph.Diff) {
 }
 
 // diffRefresh adds a difference for an instance refresh that is running: it is cancelled if its
-// machines do not join, and awaited if needed is set.
+// machines cannot be launched or do not join, and awaited if needed is set.
 func (s *GroupState) diffRefresh(needed bool, d *graph.Diff) {
 	switch {
+	case s.cannotLaunch() && s.Refresh.cancellable():
+		d.Set("instanceRefresh", s.Refresh.String()+parenthesized(s.LaunchFailure), "cancelled")
 	case s.late > 0 && s.Refresh.cancellable():
 		d.Set("instanceRefresh", s.Refresh.String()+parenthesized(s.notJoined()), "cancelled")
 	case needed:

@@ -140,6 +140,7 @@ func (g *Group) startRefresh(ctx context.Context, c *cloud.Clients, have *GroupS
 	}
 	after := *g.updated(have)
 	after.StartedRefresh, after.Replacing, after.Cancelled = aws.ToString(out.InstanceRefreshId), outdated, false
+	after.Since = c.Now()
 	after.Refresh = Refresh{ID: after.StartedRefresh, Status: string(types.InstanceRefreshStatusPending), Running: true, TimeLimit: g.refreshLimit()}
 	return &after, nil
 }

@@ -1,7 +1,6 @@
 package awssim
 
 import (
-	"errors"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -98,7 +97,7 @@ func TestBucketInAnotherRegion(t *testing.T) {
 		hasCode(t, putObject, "PermanentRedirect")
 		for _, err := range []error{headBucket, headObject, getObject, putObject} {
 			var answer *smithyhttp.ResponseError
-			require.True(t, errors.As(err, &answer), name)
+			require.ErrorAs(t, err, &answer, name)
 			assert.Equal(t, 301, answer.HTTPStatusCode())
 			assert.Equal(t, "eu-west-1", answer.Response.Header.Get("X-Amz-Bucket-Region"))
 		}

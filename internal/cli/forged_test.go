@@ -54,9 +54,17 @@ func TestLineBreaksInTags(t *testing.T) {
 	text, err = json.Marshal(account)
 	require.NoError(t, err)
 	for _, args := range [][]string{
-		{"list"}, {"list", "-o", "name"}, {"list", "-o", "wide"}, {"list", "-o", "jsonpath={.clusters[*].name}"},
-		{"describe", "demo"}, {"describe", "demo", "-o", "name"}, {"describe", "demo", "-o", "wide"}, {"plan", "-f", file, "--full"},
-		{"import", "demo"}, {"delete", "demo", "--dry-run"}, {"delete", "demo", "--yes", "--progress", "plain"},
+		{"list"},
+		{"list", "-o", "name"},
+		{"list", "-o", "wide"},
+		{"list", "-o", "jsonpath={.clusters[*].name}"},
+		{"describe", "demo"},
+		{"describe", "demo", "-o", "name"},
+		{"describe", "demo", "-o", "wide"},
+		{"plan", "-f", file, "--full"},
+		{"import", "demo"},
+		{"delete", "demo", "--dry-run"},
+		{"delete", "demo", "--yes", "--progress", "plain"},
 	} {
 		require.NoError(t, os.WriteFile(state, text, 0o600))
 		lines := run(args...)

@@ -177,36 +177,15 @@ func TestPartsAreReplacedOneByOne(t *testing.T) {
 					require.Len(t, old, 1)
 
 					if kill == 0 {
-						p := a.Process()
-						p.Fault = func(_ int, _, op string) awssim.Fault {
-							if op == r.denied {
-								return awssim.Denied
-							}
-							return awssim.None
-						}
-						_, err = rolling(after, p).Apply(t.Context(), reconcile.Options{Observe: func(reconcile.Event) {
-							if r.fails != nil {
-								a.Edit(r.fails)
-							}
-						}})
+						err := r.failing(t, a, after)
 						require.Error(t, err)
 						require.Equal(t, old, works(), "the new one fails: %v", err)
 						if r.mend != nil {
 							a.Edit(r.mend)
 						}
 					} else {
-						calls, written := len(a.Calls()), 0
-						ctx, cancel := context.WithCancel(t.Context())
-						p := a.Process()
-						p.Killed, p.Fault = cancel, func(_ int, service, op string) awssim.Fault {
-							if len(writes([]awssim.Call{{Service: service, Operation: op}})) > 0 {
-								if written++; written == kill {
-									return awssim.KillAfter
-								}
-							}
-							return awssim.None
-						}
-						_, err = rolling(after, p).Apply(ctx, reconcile.Options{})
+						calls := len(a.Calls())
+						err := killedAtWrite(t, a, after, kill)
 						done = err == nil
 						require.NotEmpty(t, works(), "killed at write %d: %v", kill, writes(since(a, calls)))
 					}
@@ -229,4 +208,41 @@ func TestPartsAreReplacedOneByOne(t *testing.T) {
 			t.Fatal("more than 40 writes")
 		})
 	}
+}
+
+// failing runs a replacement whose new part fails.
+func (r replacement) failing(t *testing.T, a *awssim.AWS, after *manifest.Cluster) error {
+	t.Helper()
+	p := a.Process()
+	p.Fault = func(_ int, _, op string) awssim.Fault {
+		if op == r.denied {
+			return awssim.Denied
+		}
+		return awssim.None
+	}
+	_, err := rolling(after, p).Apply(t.Context(), reconcile.Options{Observe: func(reconcile.Event) {
+		if r.fails != nil {
+			a.Edit(r.fails)
+		}
+	}})
+	return err
+}
+
+// killedAtWrite runs until its n-th write, or to its end if it has fewer.
+func killedAtWrite(t *testing.T, a *awssim.AWS, after *manifest.Cluster, n int) error {
+	t.Helper()
+	written := 0
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	p := a.Process()
+	p.Killed, p.Fault = cancel, func(_ int, service, op string) awssim.Fault {
+		if len(writes([]awssim.Call{{Service: service, Operation: op}})) > 0 {
+			if written++; written == n {
+				return awssim.KillAfter
+			}
+		}
+		return awssim.None
+	}
+	_, err := rolling(after, p).Apply(ctx, reconcile.Options{})
+	return err
 }

@@ -63,7 +63,7 @@ func (r *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	case core.KillBefore, core.KillHeld:
 		r.p.Die()
 		return nil, fmt.Errorf("awssim: %s: %w", op, req.Context().Err())
-	case core.None, core.Cut, core.Silent, core.Stale, core.Old, core.LostAfter, core.KillAfter: // an API server answers from a quorum
+	case core.None, core.Cut, core.Silent, core.Stale, core.Old, core.Used, core.Endless, core.Circle, core.LostAfter, core.KillAfter: // an API server answers from a quorum
 	}
 	if strings.HasSuffix(req.URL.Path, "/portforward") && fault != core.LostAfter && fault != core.KillAfter && fault != core.Silent {
 		return svc.connectedForward(req, r.access, fault == core.Cut)
@@ -78,7 +78,8 @@ func (r *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	case core.Silent:
 		<-req.Context().Done()
 		return nil, req.Context().Err()
-	case core.None, core.Stale, core.Old, core.Throttled, core.Denied, core.Broken, core.Unsent, core.LostBefore, core.KillBefore, core.Held, core.KillHeld: // handled above
+	case core.None, core.Stale, core.Old, core.Used, core.Endless, core.Circle: // of AWS only
+	case core.Throttled, core.Denied, core.Broken, core.Unsent, core.LostBefore, core.KillBefore, core.Held, core.KillHeld: // handled above
 	}
 	if err != nil {
 		return nil, err

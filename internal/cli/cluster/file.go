@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -62,7 +63,7 @@ func checkNew(flag, file string) error {
 
 // isWritten reports whether a file has this content already, and refuses a file with another one.
 // A device or a pipe is not read: it may have no end.
-func isWritten(file string, content []byte) (bool, error) {
+func isWritten(ctx context.Context, file string, content []byte) (bool, error) {
 	info, err := os.Stat(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), err == nil && !info.IsDir() && !info.Mode().IsRegular():
@@ -70,7 +71,7 @@ func isWritten(file string, content []byte) (bool, error) {
 	case err != nil:
 		return false, &env.UsageError{Err: err}
 	}
-	old, err := new(input.Reader).File(file)
+	old, err := new(input.Reader).FileContext(ctx, file)
 	switch {
 	case errors.As(err, new(*input.TooLargeError)), err == nil && !bytes.Equal(old, content):
 		return false, env.Usagef("%s exists and has another content: choose another file with -o", file)

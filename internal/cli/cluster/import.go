@@ -97,7 +97,7 @@ func (o *importOptions) run(ctx context.Context, name string) (err error) {
 		return err
 	}
 	defer s.Close(&err)
-	if err := o.write(i.Manifest); err != nil {
+	if err := o.write(ctx, i.Manifest); err != nil {
 		return err
 	}
 	o.tell(i)
@@ -155,12 +155,12 @@ func (f *flags) imported(ctx context.Context, name string, o reconcile.ImportOpt
 }
 
 // write writes the manifest to the file, or to standard output.
-func (o *importOptions) write(manifest []byte) error {
+func (o *importOptions) write(ctx context.Context, manifest []byte) error {
 	if o.output == "" {
 		_, err := o.Env.Out.Write(manifest)
 		return err
 	}
-	if written, err := isWritten(o.output, manifest); written || err != nil {
+	if written, err := isWritten(ctx, o.output, manifest); written || err != nil {
 		return err
 	}
 	if err := files.Create(o.output, manifest, files.Private); err != nil {

@@ -202,7 +202,7 @@ func (o *takebackOptions) read(ctx context.Context, t *management.Takeback) (man
 	if manifest, err = reconcile.ManifestOf(t.Objects()); err != nil {
 		return nil, nil, err
 	}
-	if err := o.checkFile(manifest); err != nil {
+	if err := o.checkFile(ctx, manifest); err != nil {
 		return nil, nil, err
 	}
 	keys, err := documents(t.Secrets())
@@ -292,8 +292,8 @@ func manager(ctx context.Context, c *management.Cluster) (reconcile.Manager, err
 }
 
 // checkFile refuses to overwrite a file, unless an earlier run has written the same manifest.
-func (o *takebackOptions) checkFile(manifest []byte) error {
-	_, err := isWritten(o.output, manifest)
+func (o *takebackOptions) checkFile(ctx context.Context, manifest []byte) error {
+	_, err := isWritten(ctx, o.output, manifest)
 	return err
 }
 

@@ -37,6 +37,11 @@ func (s *foreignSearch) lostParts(ctx context.Context, own []kind.Found) error {
 	if err := s.lostUsed(ctx, used); err != nil {
 		return err
 	}
+	return s.lostFirst(ctx)
+}
+
+// lostFirst notes the machine of the init marker if the deletion does not find it.
+func (s *foreignSearch) lostFirst(ctx context.Context) error {
 	first, err := secrets.InitializedBy(ctx, s.c)
 	if err != nil || first == "" || s.known[first] {
 		return err

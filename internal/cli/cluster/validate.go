@@ -30,6 +30,7 @@ and summarize it. AWS is not called.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	f.addManifest(cmd)
+	f.addObjects(cmd)
 	output(cmd, &o.output, "text", "json", "yaml")
 	return cmd
 }

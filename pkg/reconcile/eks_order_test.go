@@ -246,3 +246,25 @@ func TestPreserveIsWithdrawn(t *testing.T) {
 		inside(a, func(c *kubesim.Cluster) { require.Nil(t, c.Get(kubeProxy)) })
 	})
 }
+
+// CoreDNS stays DEGRADED without nodes. That is done if the manifest has none, and if none can join
+// during the run, which does not use the API server and so does not write aws-auth.
+func TestAddonsWithoutNodes(t *testing.T) {
+	const file = "../../configs/eks-machines.yaml"
+	for name, wait := range map[string]reconcile.Wait{"no replicas": reconcile.NodesReady, "infrastructure": reconcile.Infrastructure} {
+		t.Run(name, func(t *testing.T) {
+			m := load(t, file, nil)
+			m.EKS.ControlPlane.Spec.Addons = &[]ekscontrolplanev1.Addon{{Name: "coredns", Version: "v1.12.4-eksbuild.1"}}
+			if wait == reconcile.NodesReady {
+				m.Pools, m.Deployments[0].Object.Spec.Replicas = nil, new(int32)
+			}
+			synctest.Test(t, func(t *testing.T) {
+				a := prepared(t, file, m)
+				began := time.Now()
+				_, err := waiting(m, a.Process(), wait).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+				require.NoError(t, err)
+				require.Less(t, time.Since(began), 14*time.Minute)
+			})
+		})
+	}
+}

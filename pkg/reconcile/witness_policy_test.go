@@ -192,12 +192,12 @@ func unexercised() map[string]string {
 	)
 	return map[string]string{
 		"BootDataInBuckets s3:GetObject":                                  "a machine fetches its boot data with a request that the program has signed",
-		"Describe ec2:DescribeInstanceAttribute":                          diagnose,
 		"Describe ec2:GetConsoleOutput":                                   diagnose,
 		"EncryptWithKeys kms:Decrypt":                                     volumes,
 		"EncryptWithKeys kms:GenerateDataKeyWithoutPlaintext":             volumes,
 		"EncryptWithKeys kms:ReEncryptFrom":                               volumes,
 		"EncryptWithKeys kms:ReEncryptTo":                                 volumes,
+		"Manage autoscaling:CancelInstanceRefresh":                        "stops an instance refresh whose machines cannot be launched or do not join",
 		"Manage autoscaling:DeleteLifecycleHook":                          more,
 		"Manage autoscaling:ResumeProcesses":                              more,
 		"Manage ec2:DisassociateRouteTable":                               "for a route table that somebody else has associated with another subnet",

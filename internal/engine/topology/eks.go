@@ -18,6 +18,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
 // eksPlane is what the other stages need of the parts of an EKS cluster.
@@ -34,6 +35,16 @@ func addEKSCluster(g *graph.Graph, b base) platform {
 	p.eks = graph.Add(g, "eks-cluster", newEKSCluster(g, b, &b.m.EKS.ControlPlane.Spec), b.infra("spec"), graph.With(graph.Exists(b.interfaces)))
 	p.endpoint = bootdata.Endpoint{EKS: p.eks, Port: eksPort}
 	return p
+}
+
+// machinesJoin reports whether self-managed machines join while the run waits. Without the API server,
+// it does not write aws-auth, without which they may not join.
+func (in inputs) machinesJoin(plane *graph.Ref[eks.ClusterState]) bool {
+	if !in.usesAPIServer() {
+		return false
+	}
+	return slices.ContainsFunc(in.groupsOfMachines(plane), func(x group) bool { return x.count > 0 }) ||
+		slices.ContainsFunc(in.m.Pools, func(x manifest.Pool) bool { return x.Scaling != nil && x.Replicas() > 0 })
 }
 
 // addEKSParts adds the parts of an EKS cluster, each after what it needs

@@ -172,7 +172,7 @@ func build(g *graph.Graph, in inputs) (Cluster, error) {
 	plan := planMachines(in, in.groupsOfMachines(p.eks), bastion)
 	api := newAPI(p, plan)
 	if in.m.EKS != nil {
-		if plane, err = addEKSParts(g, &p, api, len(in.groupsAndPools(p.eks)) > 0); err != nil {
+		if plane, err = addEKSParts(g, &p, api, in.machinesJoin(p.eks)); err != nil {
 			return Cluster{}, err
 		}
 	}

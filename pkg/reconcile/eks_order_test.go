@@ -255,6 +255,7 @@ func TestAddonsWithoutNodes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := load(t, file, nil)
 			m.EKS.ControlPlane.Spec.Addons = &[]ekscontrolplanev1.Addon{{Name: "coredns", Version: "v1.12.4-eksbuild.1"}}
+			m.EKS.ControlPlane.Spec.AccessConfig = nil // aws-auth says which machines may join
 			if wait == reconcile.NodesReady {
 				m.Pools, m.Deployments[0].Object.Spec.Replicas = nil, new(int32)
 			}

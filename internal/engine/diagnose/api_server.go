@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awselb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
@@ -19,6 +21,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
 // Server returns the diagnosis of an API server that does not respond. Any of the first
@@ -68,6 +71,7 @@ func (d *serverCheck) reachable(ctx context.Context) (string, error) {
 	why, silent := kube.Unavailable(err)
 	endpoint := d.server.API.Endpoint
 	var dns *net.DNSError
+	var api apierrors.APIStatus
 	switch {
 	case err == nil || !silent:
 		return "", err
@@ -77,12 +81,22 @@ func (d *serverCheck) reachable(ctx context.Context) (string, error) {
 		return fmt.Sprintf("the name %s of the load balancer cannot be resolved from here (%s): check the DNS of this computer", dns.Name, dns.Err), nil
 	case errors.As(err, new(x509.UnknownAuthorityError)):
 		return fmt.Sprintf("at %s an API server answers whose certificate another CA has signed: that of another cluster, or a proxy in between", endpoint), nil
+	case errors.As(err, &api) && api.Status().Code >= http.StatusInternalServerError && endpoint.EKS == nil:
+		return d.etcd(why), nil
 	case d.private() && (why == "no answer" || strings.Contains(why, "timeout")):
 		return fmt.Sprintf("nothing answers at %s, and the endpoint of the EKS cluster is private: only machines that reach the VPC can wait for the API server; run this there, or with %s, or set spec.endpointAccess.public: true", endpoint, d.server.API.Without), nil
 	case d.internal() && (why == "no answer" || strings.Contains(why, "timeout")):
 		return fmt.Sprintf("nothing answers at %s, and its load balancer is internal: only machines that reach the VPC can wait for the API server; run this there, or with %s", endpoint, d.server.API.Without), nil
 	}
 	return "", nil
+}
+
+// etcd says why an API server that runs on machines of the control plane may not be ready.
+func (d *serverCheck) etcd(why string) string {
+	machines := identity.CloudIDs(d.server.Machines)
+	return fmt.Sprintf("an API server runs, and is not ready (%s): usually etcd has no quorum. It needs %d of its %s, which are on %s. "+
+		"Reboot a machine that does not respond with 'aws ec2 reboot-instances --instance-ids ID', and do not terminate any: they have the data",
+		why, len(machines)/2+1, text.Count(len(machines), "member"), strings.Join(machines, ", "))
 }
 
 // balancer is the DNS name of the load balancer.

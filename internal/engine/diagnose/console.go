@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
@@ -58,9 +59,14 @@ func waitsForNetwork(text []string) (waits string) {
 		switch {
 		case strings.Contains(line, boot.WaitsForNetwork), strings.Contains(line, boot.BootsAgain):
 			waits = line
-		case strings.Contains(line, "user data: ") && !strings.Contains(line, "fetch"), strings.Contains(line, "kubeadm"): // it has gone on
+		case strings.Contains(line, "user data: ") && !strings.Contains(line, "fetch"), isOfKubeadm(line): // it has gone on
 			waits = ""
 		}
 	}
 	return waits
+}
+
+// isOfKubeadm reports whether kubeadm has written a line: it begins with the phase, such as "[preflight]".
+func isOfKubeadm(line string) bool {
+	return slices.ContainsFunc([]string{"kubeadm", "[init]", "[preflight]", "This node has joined"}, func(part string) bool { return strings.Contains(line, part) })
 }

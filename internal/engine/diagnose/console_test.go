@@ -16,11 +16,16 @@ func TestWaitsForNetwork(t *testing.T) {
 		end     = "[t] user data: chunk 0 of x cannot be fetched"
 		written = "[t] user data: written, cloud-init starts again"
 	)
-	for want, text := range map[string][]string{
-		waiting: {waiting},
-		again:   {waiting, without, try, again, end},
-		"":      {waiting, without, try, again, end, waiting, written, "kubeadm join: attempt 1 failed with exit code 1"},
+	for _, tt := range []struct {
+		want string
+		text []string
+	}{
+		{waiting, []string{waiting}},
+		{again, []string{waiting, without, try, again, end}},
+		{"", []string{waiting, without, try, again, end, waiting, written, "kubeadm join: attempt 1 failed with exit code 1"}},
+		{"", []string{waiting, "cloud-init[1203]: [init] Using Kubernetes version: v1.34.2"}},
+		{"", []string{again, "cloud-init[1203]: [preflight] Running pre-flight checks"}},
 	} {
-		assert.Equal(t, want, waitsForNetwork(text), strings.Join(text, "\n"))
+		assert.Equal(t, tt.want, waitsForNetwork(tt.text), strings.Join(tt.text, "\n"))
 	}
 }

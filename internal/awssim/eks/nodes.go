@@ -207,15 +207,16 @@ func (svc *Service) launchNodes(c *Cluster, g *NodeGroup, n int) error {
 
 // forgetInterface creates a network interface that the VPC CNI of a deleted node group
 // leaves behind, as it does if a node is deleted before the CNI has cleaned up. It
-// prevents the deletion of its subnet and its groups.
+// prevents the deletion of its subnet and its groups. The CNI runs on nodes that have joined.
 func (svc *Service) forgetInterface(c *Cluster, g *NodeGroup) {
-	if len(g.Instances) == 0 {
+	at := slices.IndexFunc(g.Instances, func(id string) bool {
+		i := svc.ec2.Instance(id)
+		return i != nil && svc.ec2.Subnet(i.Subnet) != nil && i.Boot != nil && !i.Boot.Joined.IsZero()
+	})
+	if at < 0 {
 		return
 	}
-	i := svc.ec2.Instance(g.Instances[0])
-	if i == nil || svc.ec2.Subnet(i.Subnet) == nil {
-		return
-	}
+	i := svc.ec2.Instance(g.Instances[at])
 	for _, own := range svc.ec2.InterfacesOf(i.ID) {
 		{
 			n := svc.ec2.NewInterface(i.Subnet, "aws-K8S-"+i.ID, "interface", "", own.Groups)

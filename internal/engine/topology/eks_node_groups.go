@@ -30,7 +30,11 @@ func addNodeGroups(g *graph.Graph, p platform) (nodes bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		graph.Add(g, graph.ID("node-group/"+r.Name), r, graph.From(p.originOfNodeGroup(pool)), graph.With(p.podNetwork))
+		var routes []graph.Edge // without them its nodes do not join, and EKS gives it up after 20 minutes
+		for _, subnet := range r.Subnets {
+			routes = append(routes, p.net.egress(subnet)...)
+		}
+		graph.Add(g, graph.ID("node-group/"+r.Name), r, graph.From(p.originOfNodeGroup(pool)), graph.With(p.podNetwork, routes))
 		nodes = nodes || r.Desired > 0
 	}
 	return nodes, nil

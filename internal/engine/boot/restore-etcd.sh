@@ -24,7 +24,8 @@ flag() {
 clean() {
   [ -z "$pid" ] || kill "$pid" 2>/dev/null || true
   ! mountpoint -q "$work/image" || ctr --namespace k8s.io images unmount --rm "$work/image" || umount "$work/image" || true
-  rm -rf "$work"
+  # An image that is still mounted stays; the data is in its place all the same.
+  rm -rf --one-file-system "$work" || say "$work is left"
 }
 trap clean EXIT
 rm -rf "$work"

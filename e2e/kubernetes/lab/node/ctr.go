@@ -31,7 +31,7 @@ func ctr(args []string) error {
 	case len(args) == 3 && args[0] == "mount":
 		return mountImage(args[1], args[2])
 	case len(args) == 3 && args[0] == "unmount" && args[1] == "--rm":
-		return syscall.Unmount(args[2], 0)
+		return syscall.Unmount(args[2], syscall.MNT_DETACH) // with the program that is mounted in it
 	}
 	return fmt.Errorf("ctr: the lab does not know how to %q", args)
 }

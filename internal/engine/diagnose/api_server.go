@@ -83,12 +83,22 @@ func (d *serverCheck) reachable(ctx context.Context) (string, error) {
 		return fmt.Sprintf("at %s an API server answers whose certificate another CA has signed: that of another cluster, or a proxy in between", endpoint), nil
 	case errors.As(err, &api) && api.Status().Code >= http.StatusInternalServerError && endpoint.EKS == nil:
 		return d.etcd(why), nil
-	case d.private() && (why == "no answer" || strings.Contains(why, "timeout")):
-		return fmt.Sprintf("nothing answers at %s, and the endpoint of the EKS cluster is private: only machines that reach the VPC can wait for the API server; run this there, or with %s, or set spec.endpointAccess.public: true", endpoint, d.server.API.Without), nil
-	case d.internal() && (why == "no answer" || strings.Contains(why, "timeout")):
-		return fmt.Sprintf("nothing answers at %s, and its load balancer is internal: only machines that reach the VPC can wait for the API server; run this there, or with %s", endpoint, d.server.API.Without), nil
+	case why == "no answer", strings.Contains(why, "timeout"):
+		return d.fromOutside(), nil
 	}
 	return "", nil
+}
+
+// fromOutside says that the API server has only addresses in the VPC; "" if it has others.
+func (d *serverCheck) fromOutside() string {
+	endpoint, without := d.server.API.Endpoint, d.server.API.Without
+	switch {
+	case d.private():
+		return fmt.Sprintf("nothing answers at %s, and the endpoint of the EKS cluster is private: only machines that reach the VPC can wait for the API server; run this there, or with %s, or set spec.endpointAccess.public: true", endpoint, without)
+	case d.internal():
+		return fmt.Sprintf("nothing answers at %s, and its load balancer is internal: only machines that reach the VPC can wait for the API server; run this there, or with %s", endpoint, without)
+	}
+	return ""
 }
 
 // etcd says why an API server that runs on machines of the control plane may not be ready.

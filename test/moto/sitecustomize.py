@@ -31,6 +31,7 @@ Python imports this module when it starts. Without it:
   policy removes it;
 - it cannot be asked for instance refreshes, which it cannot start either;
 - the versions of a launch template up to "$Latest" cannot be listed;
+- the private address of a terminated instance is given to the next one;
 - an Auto Scaling group cannot launch instances of any but the first version of
   a launch template with user data.
 
@@ -51,6 +52,7 @@ from moto.core.responses import ActionResult
 from moto.ec2.models import nat_gateways, security_groups
 from moto.ec2.models.instances import Instance
 from moto.ec2.models.launch_templates import LaunchTemplateVersion
+from moto.ec2.models.subnets import Subnet
 from moto.ec2.responses.instances import InstanceResponse
 from moto.ec2.responses.launch_templates import LaunchTemplates
 from moto.ec2.utils import parse_user_data
@@ -357,3 +359,11 @@ def get_known_quota(self, service_code, quota_code):
 
 
 ServiceQuotasBackend.get_service_quota = get_known_quota
+
+
+def del_subnet_ip(self, ip):
+    self._subnet_ips.pop(ip, None)
+
+
+# AWS chooses any free address of the subnet, so that a new instance rarely has that of a terminated one.
+Subnet.del_subnet_ip = del_subnet_ip

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -12,9 +11,6 @@ import (
 // TestFamilies creates clusters with IPv6 and with both families. kube-apiserver and etcd
 // take addresses of the right family, and the load balancer reaches the API servers.
 func TestFamilies(t *testing.T) {
-	if os.Getenv("LAB_FAMILIES") == "" {
-		t.Skip("LAB_FAMILIES is not set")
-	}
 	l := Start(t)
 	l.NewLaptop(t, "", "").Bootstrap(t)
 	t.Run("IPv6", func(t *testing.T) {

@@ -47,10 +47,9 @@ func (l *Lock) take(ctx context.Context) error {
 	}
 }
 
-// newest returns the record that the run of top has sent last. A request to write an earlier
-// one may have arrived after it: in AWS, the last version of a record is the last one that
-// arrived. Only versions that the run did not know when it sent top may be newer than top. The
-// version and the age remain those of top.
+// newest returns the last record that the run of top has sent. The last version of a parameter is
+// the last one that arrived, and requests may overtake each other. Versions up to top.After were
+// sent before top, so only the ones between are read. Version and age stay those of top.
 func (l *Lock) newest(ctx context.Context, top *Holder) (*Holder, error) {
 	if top == nil || top.After == 0 { // nothing, or the first version
 		return top, nil

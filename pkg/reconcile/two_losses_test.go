@@ -305,7 +305,7 @@ func (l *losing) requireNamed(err error) {
 }
 
 // A control plane loses two machines, in any way and order, before a run or during it, and the run is
-// killed: the next ones heal it, or say what is lost and how to get it back, and that way works. No run
+// killed. The next runs repair it, or name what is lost and the commands that repair it, which work. No run
 // takes the quorum away.
 func TestTwoLosses(t *testing.T) {
 	for planes, every := range map[int32]int{3: 1, 5: 7} {

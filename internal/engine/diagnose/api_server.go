@@ -101,7 +101,7 @@ func (d *serverCheck) fromOutside() string {
 	return ""
 }
 
-// etcd says why an API server that runs on machines of the control plane may not be ready.
+// etcd explains an API server on machines of the control plane that answers with an error.
 func (d *serverCheck) etcd(why string) string {
 	machines := identity.CloudIDs(d.server.Machines)
 	return fmt.Sprintf("an API server runs, and is not ready (%s): usually etcd has no quorum. It needs %d of its %s, which are on %s. "+

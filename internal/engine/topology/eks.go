@@ -37,8 +37,8 @@ func addEKSCluster(g *graph.Graph, b base) platform {
 	return p
 }
 
-// machinesJoin reports whether self-managed machines join while the run waits. Without the API server,
-// it does not write aws-auth, without which they may not join.
+// machinesJoin reports whether self-managed machines can join during the run. A run that does not use
+// the API server does not write aws-auth, and EKS refuses nodes that it does not name.
 func (in inputs) machinesJoin(plane *graph.Ref[eks.ClusterState]) bool {
 	if !in.usesAPIServer() {
 		return false

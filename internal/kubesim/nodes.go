@@ -71,6 +71,11 @@ func (c *Cluster) Join(now time.Time, m Machine) {
 			}, now)
 		}
 	}
+	// A kubelet that finds a Node of its name leaves the provider ID of that as it is
+	// (tryRegisterWithAPIServer in pkg/kubelet/kubelet_node_status.go of Kubernetes).
+	if id := text(c.Objects["/api/v1/nodes/"+m.Name], "spec", "providerID"); id != "" {
+		spec["providerID"] = id
+	}
 	c.Joined[m.Name] = now
 	c.put("/api/v1/nodes/"+m.Name, Object{
 		"apiVersion": "v1", "kind": "Node",

@@ -19,9 +19,11 @@ import (
 )
 
 // The format of etcd's database: buckets, revisions and values (go.etcd.io/etcd/server/v3/storage).
-// Objects are stored at /registry and their path, as JSON.
+// Objects are stored at /registry and their path, as JSON; Nodes have the key of the real ones.
 const (
 	registry = "/registry"
+	nodes    = "/api/v1/nodes/"
+	minions  = "/minions/"
 	applied  = "/kubesim/applied" // who has applied what, which a real API server keeps in the objects
 )
 
@@ -59,16 +61,25 @@ func (c *Cluster) writeDatabase(tx *bolt.Tx) error {
 	err := errors.Join(buckets["meta"].Put([]byte("consistent_index"), position), buckets["meta"].Put([]byte("term"), binary.BigEndian.AppendUint64(nil, 2)),
 		buckets["meta"].Put([]byte("confState"), []byte("{}")), buckets["cluster"].Put([]byte("clusterVersion"), []byte("3.6.0")))
 	for _, m := range c.Members {
-		err = errors.Join(err, buckets["members"].Put([]byte(strconv.FormatUint(m.ID, 16)), []byte(m.Name)))
+		member, failed := json.Marshal(Object{"id": m.ID, "name": m.Name})
+		err = errors.Join(err, failed, buckets["members"].Put([]byte(strconv.FormatUint(m.ID, 16)), member))
 	}
 	for path, o := range c.Objects {
 		revision, _ := strconv.ParseInt(text(o, "metadata", "resourceVersion"), 10, 64) // put sets it
-		err = errors.Join(err, putKey(buckets["key"], revision, 0, registry+path, o))
+		err = errors.Join(err, putKey(buckets["key"], revision, 0, registry+moved(path, nodes, minions), o))
 	}
 	for n, path := range slices.Sorted(maps.Keys(c.Applied)) {
 		err = errors.Join(err, putKey(buckets["key"], int64(c.Serial), int64(n)+1, applied+path, c.Applied[path]))
 	}
 	return err
+}
+
+// moved returns a path with another prefix, if it has one.
+func moved(path, from, to string) string {
+	if name, ok := strings.CutPrefix(path, from); ok {
+		return to + name
+	}
+	return path
 }
 
 // putKey stores a key at a revision, as a mvccpb.KeyValue.
@@ -126,15 +137,7 @@ func (c *Cluster) readDatabase(tx *bolt.Tx) error {
 	case meta.Get([]byte("consistent_index")) != nil && binary.BigEndian.Uint64(meta.Get([]byte("consistent_index"))) > 3:
 		return errors.New("the database is ahead of the log: all writes until there would be ignored")
 	}
-	last, objects := int64(0), map[string]json.RawMessage{}
-	err := keys.ForEach(func(at, kv []byte) error {
-		last = int64(binary.BigEndian.Uint64(at)) //nolint:gosec // as in putKey
-		key, value, err := readKeyValue(kv)
-		if key != "" {
-			objects[key] = value
-		}
-		return err
-	})
+	objects, last, err := liveKeys(keys)
 	if err != nil {
 		return err
 	}
@@ -152,9 +155,28 @@ func (c *Cluster) readDatabase(tx *bolt.Tx) error {
 		}
 		into := Object{}
 		err = errors.Join(err, json.Unmarshal(value, &into))
-		c.Objects[strings.TrimPrefix(key, registry)] = into
+		c.Objects[moved(strings.TrimPrefix(key, registry), minions, nodes)] = into
 	}
 	return err
+}
+
+// liveKeys returns the keys that are not deleted, with their values, and the last revision.
+func liveKeys(keys *bolt.Bucket) (objects map[string]json.RawMessage, last int64, err error) {
+	objects = map[string]json.RawMessage{}
+	err = keys.ForEach(func(at, kv []byte) error {
+		last = int64(binary.BigEndian.Uint64(at)) //nolint:gosec // as in putKey
+		key, value, err := readKeyValue(kv)
+		switch deleted := len(at) > 17; {
+		case deleted && objects[key] == nil:
+			return errors.New("etcd panics: a key that does not exist was deleted")
+		case deleted:
+			delete(objects, key)
+		case key != "":
+			objects[key] = value
+		}
+		return err
+	})
+	return objects, last, err
 }
 
 func readKeyValue(kv []byte) (key string, value []byte, err error) {

@@ -59,12 +59,16 @@ func (r *run) openRestore(ctx context.Context) (err error) {
 		_ = b.Snapshot.Close() // it is not used
 		return &RefusedError{[]error{fmt.Errorf("restore of %s: %w", want.File, err)}}
 	}
-	if err := etcd.Prepare(b.Snapshot, b.About.Snapshot); err != nil {
+	noMachines := len(r.inventory.Machines) == 0 && !r.inventory.Initialized
+	if had := x.continues(r.inventory); had != nil {
+		noMachines = had.NoMachines
+	}
+	if err := etcd.Prepare(b.Snapshot, b.About.Snapshot, noMachines); err != nil {
 		return err
 	}
 	x.database, err = etcd.SHA256(b.Snapshot)
 	now := r.cloud.Now().UTC()
-	x.began = func() secrets.RestoreState { return secrets.RestoreState{Began: now} }
+	x.began = func() secrets.RestoreState { return secrets.RestoreState{Began: now, NoMachines: noMachines} }
 	r.restore = x
 	return err
 }
@@ -164,10 +168,19 @@ func (x *restoring) options(inv topology.Inventory) *topology.Restore {
 	state := x.began()
 	state.Snapshot, state.Database, state.Revision, state.Taken = info.Snapshot.SHA256, x.database, info.Snapshot.Revision, info.Time
 	state.Bucket, state.Object = x.bucket, fmt.Sprintf("clusterawsadm/%s/restore/%s", info.Cluster, x.database)
-	if had := inv.Restore; had != nil && !had.Done && had.Snapshot == state.Snapshot && had.Database == state.Database && had.Bucket == state.Bucket {
+	if had := x.continues(inv); had != nil && had.Database == state.Database {
 		state = *had
 	}
 	return &topology.Restore{State: state, Count: info.Snapshot.Keys, Keys: x.keys, Seal: x.seal}
+}
+
+// continues returns the record of the same restore that another run has begun; nil for none.
+func (x *restoring) continues(inv topology.Inventory) *secrets.RestoreState {
+	had := inv.Restore
+	if had == nil || had.Done || had.Snapshot != x.backup.About.Snapshot.SHA256 || had.Bucket != x.bucket {
+		return nil
+	}
+	return had
 }
 
 // seal writes the database for the machine.

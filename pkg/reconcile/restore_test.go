@@ -2,6 +2,7 @@ package reconcile_test
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,6 +34,8 @@ func backedUp(t *testing.T, example string) (*manifest.Cluster, *awssim.AWS, *re
 	t.Helper()
 	m, a := running(t, example)
 	addNetwork(a)
+	time.Sleep(time.Minute) // the cloud controller manager sets the provider IDs
+	inside(a, func(c *kubesim.Cluster) { c.Settle(time.Now()) })
 	addSettings(a, "before")
 	write, read := backupKeys(t)
 	file := filepath.Join(t.TempDir(), "demo.backup")
@@ -130,6 +133,49 @@ func TestRestore(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRestoreWithLostAddresses restores a backup on machines that have the addresses of those that
+// were lost, and so the names of their Nodes.
+func TestRestoreWithLostAddresses(t *testing.T) {
+	for _, example := range []string{"quickstart", "three-zones"} {
+		t.Run(example, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m, a, backup := backedUp(t, example)
+				names := namesOf(a, "-control-plane/")
+				loseControlPlane(t, a)
+				a.Edit(func(s *awssim.State) {
+					for _, subnet := range s.EC2.Subnets {
+						subnet.Next = 0
+					}
+				})
+				_, err := restores(m, a.Process(), backup).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+				require.NoError(t, err)
+				requireRestored(t, m, a)
+				assert.ElementsMatch(t, names, namesOf(a, "-control-plane/"), "the addresses were not given again")
+				time.Sleep(time.Minute)
+				running := machinesOf(a, "")
+				inside(a, func(c *kubesim.Cluster) {
+					c.Settle(time.Now())
+					for _, o := range c.All("Node") {
+						id := kubesim.Value(o, "spec", "providerID")
+						assert.Contains(t, running, path.Base(id), "Node %s has the provider ID of a lost machine", kubesim.Value(o, "metadata", "name"))
+					}
+				})
+			})
+		})
+	}
+}
+
+// namesOf lists the names of the Nodes of the running machines of groups with a word in their name.
+func namesOf(a *awssim.AWS, word string) (names []string) {
+	ids := machinesOf(a, word)
+	a.Edit(func(s *awssim.State) {
+		for _, id := range ids {
+			names = append(names, s.EC2.Instances[id].Boot.Node)
+		}
+	})
+	return names
 }
 
 // machinesOf lists the running machines of groups with a word in their name.

@@ -51,6 +51,9 @@ func TestRestore(t *testing.T) {
 		members, err := u.Members(t.Context(), m)
 		require.NoError(t, err)
 		assert.Len(t, Voting(members), 3)
+		key, err := u.etcdctl(t.Context(), m, "get", "--consistency=s", "--keys-only", "/registry/configmaps/default/settings")
+		require.NoError(t, err)
+		assert.Contains(t, string(key), "settings", "the member at %s does not have the snapshot", m.Address)
 	}
 	require.Len(t, u.workers(t), 1)
 	assert.Equal(t, workers[0].ID, u.workers(t)[0].ID, "the worker has stayed")

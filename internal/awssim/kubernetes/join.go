@@ -218,17 +218,20 @@ func (svc *Service) machineOf(i *ec2.Instance, b *ec2.Boot) kubesim.Machine {
 	}
 }
 
-// unjoin applies the termination of a machine to its cluster.
+const terminated = "terminated"
+
+// unjoin applies the termination of a machine to its cluster, once: another machine may get its
+// address, and so the name of its Node.
 func (svc *Service) unjoin(i *ec2.Instance) {
-	if i.Boot == nil || i.Boot.Joined.IsZero() && i.Boot.Learns.IsZero() {
+	if i.Boot == nil || i.Boot.Failed == terminated || i.Boot.Joined.IsZero() && i.Boot.Learns.IsZero() {
 		return
 	}
+	i.Boot.Failed = terminated
 	c := svc.clusters[i.Boot.Host]
 	if c == nil {
 		return
 	}
 	c.Lose(svc.Now(), i.Boot.Node)
-	i.Boot.Failed = "terminated"
 	if c.EKS == "" && !svc.hasData(i.Boot.Host) {
 		delete(svc.clusters, i.Boot.Host)
 	}

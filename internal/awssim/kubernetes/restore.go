@@ -29,6 +29,7 @@ func (svc *Service) restored(files map[string]string, text string, ignored []str
 	}
 	for _, step := range []string{
 		"kubeadm init phase etcd local --config", "curl --config -", "openssl enc -d -aes-256-cbc -md sha256", "sha256sum --check", "images mount", "--initial-cluster=", `mv -f "$work/db" "$data/member/snap/db"`,
+		"--snapshot-count=1", "/v3/maintenance/alarm", // otherwise, the members that join have an empty database
 	} {
 		if !strings.Contains(script, step) {
 			return nil, errors.New("not simulated: a restore without " + step)
@@ -107,12 +108,14 @@ func unsealed(sealed []byte, password string) ([]byte, error) {
 	return io.ReadAll(z)
 }
 
-// loseGone loses the Nodes of a snapshot whose machines do not run any more.
+// loseGone loses the Nodes of a snapshot whose machines do not run any more. A machine that has the
+// name of one of them keeps it, also if it has not joined yet: the cloud controller manager deletes a
+// Node only after it has not been ready for a while.
 func (svc *Service) loseGone(c *kubesim.Cluster) {
 	alive := map[string]bool{}
 	for i := range svc.EC2.Instances() {
-		if i.Boot != nil && i.Terminating.IsZero() {
-			alive[i.Boot.Node] = true
+		if i.Terminating.IsZero() {
+			alive[svc.nodeName(i)] = true
 		}
 	}
 	for _, o := range c.All("Node") {

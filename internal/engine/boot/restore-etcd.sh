@@ -6,6 +6,7 @@ config=$1
 manifest=/etc/kubernetes/manifests/etcd.yaml
 work=/var/lib/clusterawsadm-restore
 pid=
+api=http://127.0.0.1:2379
 
 say() {
   echo "restore of etcd: $*"
@@ -62,23 +63,45 @@ grep -qxF "$image" "$work/images" || kubeadm config images pull --config "$confi
 ctr --namespace k8s.io images mount "$image" "$work/image"
 etcd=$work/image/usr/local/bin/etcd
 
-# A new etcd makes its log, with this machine as its only member. The snapshot then replaces its
-# database, and the log is applied to it at the next start.
-"$etcd" --name="$(flag name)" --data-dir="$data" --initial-cluster="$(flag initial-cluster)" \
-  --initial-advertise-peer-urls="$(flag initial-advertise-peer-urls)" --listen-peer-urls=http://127.0.0.1:2380 \
-  --listen-client-urls=http://127.0.0.1:2379 --advertise-client-urls=http://127.0.0.1:2379 >"$work/log" 2>&1 &
-pid=$!
+# Starts etcd for this script only, with this machine as its only member.
+start() {
+  "$etcd" --name="$(flag name)" --data-dir="$data" --initial-cluster="$(flag initial-cluster)" \
+    --initial-advertise-peer-urls="$(flag initial-advertise-peer-urls)" --listen-peer-urls=http://127.0.0.1:2380 \
+    --listen-client-urls=$api --advertise-client-urls=$api "$@" >"$work/log" 2>&1 &
+  pid=$!
+  for ((try = 1; try <= 120; try++)); do
+    if curl --fail --silent $api/health 2>/dev/null | grep -q '"true"'; then
+      return
+    fi
+    kill -0 "$pid" 2>/dev/null || fail "etcd does not start: $(tail -n 1 "$work/log")"
+    sleep 0.5
+  done
+  fail "etcd does not become healthy: $(tail -n 1 "$work/log")"
+}
+
+stop() {
+  kill "$pid"
+  wait "$pid" || true
+  pid=
+}
+
+# A new etcd makes its log. The database is then replaced, and the log is applied to it at the next start.
+start
+stop
+mv -f "$work/db" "$data/member/snap/db"
+
+# A member that joins gets the log from its beginning, and the database only if the beginning of the
+# log is not there any more. So etcd has to take a snapshot, which ends the log: it does so after
+# some entries. Each question for alarms is an entry, and changes nothing.
+start --snapshot-count=1
 for ((try = 1; try <= 120; try++)); do
-  if curl --fail --silent http://127.0.0.1:2379/health 2>/dev/null | grep -q '"true"'; then
+  if compgen -G "$data/member/snap/*.snap" >/dev/null; then
     break
   fi
-  kill -0 "$pid" 2>/dev/null || fail "etcd does not start: $(tail -n 1 "$work/log")"
-  [ "$try" -lt 120 ] || fail "etcd does not become healthy: $(tail -n 1 "$work/log")"
-  sleep 0.5
+  [ "$try" -lt 120 ] || fail "etcd takes no snapshot: $(tail -n 1 "$work/log")"
+  curl --fail --silent --data '{"action":"GET"}' $api/v3/maintenance/alarm >/dev/null || true
+  sleep 0.1
 done
-kill "$pid"
-wait "$pid" || true
-pid=
-mv -f "$work/db" "$data/member/snap/db"
+stop
 rm -f "$PASSWORD"
 say "done"

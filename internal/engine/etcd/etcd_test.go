@@ -146,7 +146,7 @@ func get(t *testing.T, c *Client, key string) string {
 	return string(data)
 }
 
-func remove(t *testing.T, c *Client, key string) {
+func drop(t *testing.T, c *Client, key string) {
 	t.Helper()
 	r, err := c.http.Post("https://localhost/v3/kv/deleterange", "application/json", strings.NewReader(fmt.Sprintf(`{"key":%q}`, base64Of(key)))) //nolint:noctx // a test
 	require.NoError(t, err)
@@ -163,7 +163,10 @@ func TestRealEtcd(t *testing.T) {
 			for i := range 50 {
 				put(t, c, fmt.Sprintf("/registry/configmaps/default/%d", i), strings.Repeat("x", 4000))
 			}
-			remove(t, c, "/registry/configmaps/default/7")
+			drop(t, c, "/registry/configmaps/default/7")
+			for _, name := range []string{"node", "worker"} {
+				put(t, c, "/registry/minions/"+name, "a Node")
+			}
 			status, err := c.Status(t.Context())
 			require.NoError(t, err)
 			names, err := c.Members(t.Context())
@@ -175,11 +178,11 @@ func TestRealEtcd(t *testing.T) {
 			require.NoError(t, c.Snapshot(t.Context(), f))
 			info, err := Check(f)
 			require.NoError(t, err)
-			assert.Equal(t, 49, info.Keys)
+			assert.Equal(t, 51, info.Keys)
 			assert.Equal(t, status.Header.Revision, info.Revision)
 			old.stop()
 
-			require.NoError(t, Prepare(f, info))
+			require.NoError(t, Prepare(f, info, false))
 			fresh := newServer(t)
 			fresh.start(t, program).Close()
 			fresh.stop()
@@ -193,6 +196,8 @@ func TestRealEtcd(t *testing.T) {
 			c = fresh.start(t, program)
 			for range 2 {
 				assert.Contains(t, get(t, c, "/registry/configmaps/default/8"), `"count":"1"`)
+				assert.Contains(t, get(t, c, "/registry/minions/worker"), `"count":"1"`)
+				assert.NotContains(t, get(t, c, "/registry/minions/node"), "count", "its machine is lost")
 				assert.NotContains(t, get(t, c, "/registry/configmaps/default/7"), "count")
 				put(t, c, "/registry/after", "restore")
 				assert.Contains(t, get(t, c, "/registry/after"), base64Of("restore"))

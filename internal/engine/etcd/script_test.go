@@ -78,7 +78,7 @@ func TestScript(t *testing.T) {
 	s.stop()
 	info, err := Check(f)
 	require.NoError(t, err)
-	require.NoError(t, Prepare(f, info))
+	require.NoError(t, Prepare(f, info, false))
 	sum, err := SHA256(f)
 	require.NoError(t, err)
 

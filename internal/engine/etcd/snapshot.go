@@ -5,10 +5,14 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 
 	bolt "go.etcd.io/bbolt"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -37,6 +41,8 @@ const (
 	compactionKey  = "scheduledCompactRev"
 	revisionLength = 17 // of a key in keyBucket: 8 bytes, '_', 8 bytes; 't' follows for a deleted key
 	sector         = 512
+
+	nodes = "/registry/minions/" // prefix of the keys of Nodes, in pkg/registry/core/rest of Kubernetes
 )
 
 // errDamaged says that a snapshot is not complete, or has changed.
@@ -178,13 +184,20 @@ const bump = 1_000_000_000
 
 // Prepare makes the database of a snapshot one that another, new etcd can start with: like
 // "etcdutl snapshot restore --bump-revision --mark-compacted", it removes the members and the
-// position in their log, raises the revision, and marks all earlier ones as compacted.
-func Prepare(f *files.Temporary, info Info) error {
+// position in their log, raises the revision, and marks all earlier ones as compacted. It also
+// removes the Nodes of the members, whose machines are lost, and all other Nodes if no machine is
+// left. Otherwise, a new machine with the address of a lost one would keep its Node, with the
+// provider ID of the lost machine, because a kubelet does not change it.
+func Prepare(f *files.Temporary, info Info, noMachines bool) error {
 	db, err := open(f, false)
 	if err != nil {
 		return err
 	}
 	err = db.Update(func(tx *bolt.Tx) error {
+		lost, err := lostNodes(tx, noMachines)
+		if err != nil {
+			return err
+		}
 		for _, name := range []string{membersBucket, removedBucket} {
 			if tx.Bucket([]byte(name)) == nil {
 				continue
@@ -196,9 +209,54 @@ func Prepare(f *files.Temporary, info Info) error {
 				return err
 			}
 		}
-		return raise(tx, info.Revision+bump)
+		return errors.Join(raise(tx, info.Revision+bump), remove(tx, info.Revision+bump, lost))
 	})
 	return errors.Join(err, db.Close())
+}
+
+// lostNodes returns the keys of the Nodes of the members, or of all Nodes. kubeadm names a member
+// after its Node.
+func lostNodes(tx *bolt.Tx, all bool) ([]string, error) {
+	members, keys := tx.Bucket([]byte(membersBucket)), tx.Bucket([]byte(keyBucket))
+	if members == nil || keys == nil {
+		return nil, nil
+	}
+	names := map[string]bool{}
+	err := members.ForEach(func(_, v []byte) error {
+		m := struct{ Name string }{}
+		if err := json.Unmarshal(v, &m); err != nil {
+			return fmt.Errorf("%w: a member: %w", errDamaged, err)
+		}
+		names[m.Name] = true
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	live := map[string]bool{}
+	err = keys.ForEach(func(k, v []byte) error {
+		key, err := keyOf(v)
+		if name, ok := strings.CutPrefix(key, nodes); ok && (all || names[name]) {
+			live[key] = len(k) == revisionLength
+		}
+		return err
+	})
+	maps.DeleteFunc(live, func(_ string, alive bool) bool { return !alive })
+	return slices.Sorted(maps.Keys(live)), err
+}
+
+// remove deletes keys, which have to exist, at a revision.
+func remove(tx *bolt.Tx, revision int64, keys []string) error {
+	bucket := tx.Bucket([]byte(keyBucket))
+	for n, key := range keys {
+		at := revisionBytes(revision, '_')
+		binary.BigEndian.PutUint64(at[9:], uint64(n)+1)
+		value := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), key)
+		if err := bucket.Put(append(at, 't'), value); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // raise sets the revision, and forgets the position in the log of the members.

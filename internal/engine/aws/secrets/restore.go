@@ -41,8 +41,11 @@ type RestoreState struct {
 	Revision int64     `json:"revision"`
 	Taken    time.Time `json:"taken"`
 	Bucket   string    `json:"bucket"`
-	Object   string    `json:"object"`         // key
-	Done     bool      `json:"done,omitempty"` // the control plane runs with it, and the object is deleted
+	Object   string    `json:"object"` // key
+	// NoMachines says that no machine of the cluster was left when the restore began, so that all Nodes
+	// of the snapshot are lost.
+	NoMachines bool `json:"noMachines,omitempty"`
+	Done       bool `json:"done,omitempty"` // the control plane runs with it, and the object is deleted
 
 	Stored    bool   `json:"-"` // the object is there
 	parameter string // only in listings

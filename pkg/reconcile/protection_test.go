@@ -84,6 +84,33 @@ var protections = map[string]struct {
 		t.Helper()
 		groupProtection(t, a, map[bool]autoscalingtypes.DeletionProtection{true: autoscalingtypes.DeletionProtectionPreventForceDeletion, false: autoscalingtypes.DeletionProtectionNone}[on])
 	}, "--deletion-protection none turns it off"},
+	"bucket": {
+		"../../configs/flatcar.yaml", denyIn("s3:DeleteBucket"), `denies s3:DeleteBucket (statement "keep")`,
+	},
+	"objects": {
+		"../../configs/flatcar.yaml", denyIn("s3:Delete*Version"), "denies s3:DeleteObjectVersion",
+	},
+}
+
+// denyIn adds a statement to the policy of the bucket that denies an action to everybody.
+func denyIn(action string) func(t *testing.T, a *awssim.AWS, on bool) {
+	had := map[string]string{}
+	return func(t *testing.T, a *awssim.AWS, on bool) {
+		t.Helper()
+		a.Edit(func(s *awssim.State) {
+			require.NotEmpty(t, s.S3.Buckets)
+			for name, b := range s.S3.Buckets {
+				if !on {
+					b.Policy = had[name]
+					continue
+				}
+				had[name] = b.Policy
+				added := fmt.Sprintf(`"Statement":[{"Sid":"keep","Effect":"Deny","Principal":"*","Action":%q,"Resource":["arn:aws:s3:::%s","arn:aws:s3:::%s/*"]},`, action, name, name)
+				b.Policy = strings.Replace(b.Policy, `"Statement":[`, added, 1)
+				require.NotEqual(t, had[name], b.Policy)
+			}
+		})
+	}
 }
 
 // What AWS protects from deletion is found before the first write, by file and by name, and in

@@ -174,6 +174,14 @@ func (svc *Service) deleteObjects(in *s3.DeleteObjectsInput) (*s3.DeleteObjectsO
 		if err := core.Only("DeleteObjects", &id, "Key", "VersionId"); err != nil {
 			return nil, err
 		}
+		action := "s3:DeleteObject"
+		if id.VersionId != nil {
+			action = "s3:DeleteObjectVersion"
+		}
+		if err := b.denied(action); err != nil {
+			out.Errors = append(out.Errors, types.Error{Key: id.Key, VersionId: id.VersionId, Code: aws.String("AccessDenied"), Message: aws.String(err.Error())})
+			continue
+		}
 		if id.VersionId != nil && *id.VersionId != nullVersion {
 			out.Errors = append(out.Errors, types.Error{Key: id.Key, VersionId: id.VersionId, Code: aws.String("NoSuchVersion"), Message: aws.String("The specified version does not exist.")})
 			continue

@@ -79,6 +79,28 @@ func (svc *Service) putBucketPolicy(in *s3.PutBucketPolicyInput) (*s3.PutBucketP
 	return &s3.PutBucketPolicyOutput{}, nil
 }
 
+// denied returns the error of an action that a statement without a condition denies to everybody
+// (https://docs.aws.amazon.com/AmazonS3/latest/userguide/security_iam_service-with-iam.html).
+func (b *Bucket) denied(action string) error {
+	var p bucketPolicy
+	if b.Policy == "" || json.Unmarshal([]byte(b.Policy), &p) != nil {
+		return nil
+	}
+	for _, s := range p.Statement {
+		everybody := string(s.Principal) == `"*"` || strings.ReplaceAll(string(s.Principal), " ", "") == `{"AWS":"*"}`
+		if s.Effect != "Deny" || len(s.Condition) > 0 || !everybody {
+			continue
+		}
+		for _, a := range s.Action {
+			pattern := strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(a))
+			if regexp.MustCompile("(?i)^" + pattern + "$").MatchString(action) {
+				return core.Fail("AccessDenied", "User is not authorized to perform: %s on resource: %s with an explicit deny in a resource-based policy", action, b.Name)
+			}
+		}
+	}
+	return nil
+}
+
 // checkPolicy validates a policy as PutBucketPolicy does. It accepts duplicate statement
 // IDs, because CAPA writes them.
 func (svc *Service) checkPolicy(b *Bucket, text string) error {

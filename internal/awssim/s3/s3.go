@@ -328,6 +328,9 @@ func (svc *Service) deleteBucket(in *s3.DeleteBucketInput) (*s3.DeleteBucketOutp
 	if err != nil {
 		return nil, err
 	}
+	if err := b.denied("s3:DeleteBucket"); err != nil {
+		return nil, err
+	}
 	if len(b.Objects) > 0 {
 		return nil, core.Fail("BucketNotEmpty", "the bucket you tried to delete is not empty")
 	}

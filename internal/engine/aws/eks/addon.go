@@ -136,7 +136,7 @@ func (a *Addon) Diff(have *AddonState) (d graph.Diff) {
 	d.Set("configuration", have.Configuration, a.Configuration)
 	if a.RoleARN == "" {
 		d.Fixed("serviceAccountRoleARN", have.RoleARN, "")
-		d.Advise("EKS keeps the role of an add-on when an update names none: set it again, or name another role, or remove the add-on from spec.addons, run the command, and add it again")
+		d.Advise("EKS keeps the role of an add-on when an update names none: set it again, or name another role; or make the add-on again: set preserveOnDelete, so that its pods stay, run the command, remove the add-on from spec.addons, run it, and add the add-on again")
 	} else {
 		d.Set("serviceAccountRoleARN", have.RoleARN, a.RoleARN)
 	}

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -248,6 +250,55 @@ func deleteObjects(ctx context.Context, c *cloud.Clients, bucket string) error {
 	return nil
 }
 
+// protection says which statement of the bucket's policy denies a deletion. Statements with a condition
+// or for some principals may not apply, and are left to S3.
+func (s BucketState) protection(ctx context.Context, c *cloud.Clients) (string, error) {
+	out, err := c.S3.GetBucketPolicy(ctx, &s3.GetBucketPolicyInput{Bucket: &s.Name})
+	if err != nil {
+		return "", cloud.IgnoreNotFound(err)
+	}
+	var policy struct {
+		Statement []struct {
+			Sid, Effect string
+			Principal   any
+			Action      any
+			Condition   any
+		}
+	}
+	if err := json.Unmarshal([]byte(aws.ToString(out.Policy)), &policy); err != nil {
+		return "", nil //nolint:nilerr // one statement without brackets: S3 decides
+	}
+	for _, st := range policy.Statement {
+		if st.Effect != "Deny" || st.Condition != nil || fmt.Sprint(st.Principal) != "*" && fmt.Sprint(st.Principal) != "map[AWS:*]" {
+			continue
+		}
+		for _, action := range []string{"s3:DeleteBucket", "s3:DeleteObject", "s3:DeleteObjectVersion"} {
+			if slices.ContainsFunc(texts(st.Action), func(pattern string) bool { return matches(pattern, action) }) {
+				return fmt.Sprintf("the policy of bucket %s denies %s (statement %q): remove that statement, or all with aws s3api delete-bucket-policy --region %s --bucket %s", s.Name, action, st.Sid, c.Region, s.Name), nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// texts returns the texts of a list, or of a single value.
+func texts(v any) (list []string) {
+	many, ok := v.([]any)
+	if !ok {
+		many = []any{v}
+	}
+	for _, x := range many {
+		list = append(list, fmt.Sprint(x))
+	}
+	return list
+}
+
+// matches reports whether a pattern of a policy with * and ? matches an action. Case does not matter.
+func matches(pattern, action string) bool {
+	ok, err := path.Match(strings.ToLower(pattern), strings.ToLower(action))
+	return ok && err == nil
+}
+
 const bucketName = "bucket"
 
 // storedBucketName returns the name of the bucket of the cluster; "" if none was created.
@@ -272,6 +323,7 @@ func ReadBucket(ctx context.Context, c *cloud.Clients) (*BucketState, error) {
 func bucketKind() *kind.Any {
 	return kind.Of(kind.Kind[BucketState]{
 		Name: BucketKind, Area: kind.AreaSecurity, Secret: true, List: listBucket, Delete: &Bucket{}, Statement: kind.Buckets,
+		Protection: func(ctx context.Context, c *cloud.Clients, have BucketState) (string, error) { return have.protection(ctx, c) },
 		Actions: []string{
 			"s3:CreateBucket", "s3:DeleteBucket", "s3:DeleteObject", "s3:DeleteObjectVersion", "s3:GetBucketPolicy", "s3:GetBucketTagging", "s3:GetObject",
 			"s3:ListBucket", "s3:ListBucketVersions", "s3:PutBucketPolicy", "s3:PutBucketTagging", "s3:PutObject",

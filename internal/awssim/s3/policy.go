@@ -83,9 +83,7 @@ func (svc *Service) putBucketPolicy(in *s3.PutBucketPolicyInput) (*s3.PutBucketP
 // (https://docs.aws.amazon.com/AmazonS3/latest/userguide/security_iam_service-with-iam.html).
 func (b *Bucket) denied(action string) error {
 	var p bucketPolicy
-	if b.Policy == "" || json.Unmarshal([]byte(b.Policy), &p) != nil {
-		return nil
-	}
+	_ = json.Unmarshal([]byte(b.Policy), &p) // it was checked when it was set
 	for _, s := range p.Statement {
 		everybody := string(s.Principal) == `"*"` || strings.ReplaceAll(string(s.Principal), " ", "") == `{"AWS":"*"}`
 		if s.Effect != "Deny" || len(s.Condition) > 0 || !everybody {

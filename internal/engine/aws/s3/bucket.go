@@ -250,9 +250,9 @@ func deleteObjects(ctx context.Context, c *cloud.Clients, bucket string) error {
 	return nil
 }
 
-// protection says which statement of the bucket's policy denies a deletion. Statements with a condition
+// deletionDenied says which statement of the bucket's policy denies its deletion. Statements with a condition
 // or for some principals may not apply, and are left to S3.
-func (s BucketState) protection(ctx context.Context, c *cloud.Clients) (string, error) {
+func deletionDenied(ctx context.Context, c *cloud.Clients, s BucketState) (string, error) {
 	out, err := c.S3.GetBucketPolicy(ctx, &s3.GetBucketPolicyInput{Bucket: &s.Name})
 	if err != nil {
 		return "", cloud.IgnoreNotFound(err)
@@ -322,8 +322,7 @@ func ReadBucket(ctx context.Context, c *cloud.Clients) (*BucketState, error) {
 // bucketKind declares S3 buckets.
 func bucketKind() *kind.Any {
 	return kind.Of(kind.Kind[BucketState]{
-		Name: BucketKind, Area: kind.AreaSecurity, Secret: true, List: listBucket, Delete: &Bucket{}, Statement: kind.Buckets,
-		Protection: func(ctx context.Context, c *cloud.Clients, have BucketState) (string, error) { return have.protection(ctx, c) },
+		Name: BucketKind, Area: kind.AreaSecurity, Secret: true, List: listBucket, Delete: &Bucket{}, Statement: kind.Buckets, Protection: deletionDenied,
 		Actions: []string{
 			"s3:CreateBucket", "s3:DeleteBucket", "s3:DeleteObject", "s3:DeleteObjectVersion", "s3:GetBucketPolicy", "s3:GetBucketTagging", "s3:GetObject",
 			"s3:ListBucket", "s3:ListBucketVersions", "s3:PutBucketPolicy", "s3:PutBucketTagging", "s3:PutObject",

@@ -30,6 +30,7 @@ type Addon struct {
 	Failure                                           string    // of the last operation; see Faults
 	Updates                                           []*Update // in the order of the calls
 	Last                                              *Settings // before the update that is in progress or has failed
+	Reverted                                          bool      // the last update has changed nothing; see Faults
 }
 
 // Settings are what an update of an add-on changes.
@@ -37,7 +38,7 @@ type Settings struct{ Version, RoleARN, Configuration string }
 
 // settings returns the current settings of an add-on. A failed update has not changed them.
 func (d *Addon) settings(now time.Time) Settings {
-	if d.Last != nil && (d.Failure != "" || d.Conflict) && !now.Before(d.Ready) {
+	if d.Last != nil && (d.Failure != "" || d.Conflict || d.Reverted) && !now.Before(d.Ready) {
 		return *d.Last
 	}
 	return Settings{d.Version, d.RoleARN, d.Configuration}
@@ -358,7 +359,7 @@ func (svc *Service) updateAddon(in *eks.UpdateAddonInput) (*eks.UpdateAddonOutpu
 		d.OnFargate = svc.onFargate(c, d)
 	}
 	d.Conflict = d.Conflict && in.ResolveConflicts != types.ResolveConflictsOverwrite
-	d.Failure = svc.state.Faults.Update
+	d.Failure, d.Reverted = svc.state.Faults.Update, svc.state.Faults.Reverts
 	u := &Update{ID: svc.Hash(), Kind: string(types.UpdateTypeAddonUpdate), Born: svc.Now(), Done: d.Ready, Failure: d.Failure}
 	if d.Conflict {
 		u.Failure = string(types.ErrorCodeConfigurationConflict) + ": " + conflicts

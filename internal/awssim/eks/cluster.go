@@ -38,6 +38,12 @@ type Faults struct {
 	CreateAddon     string
 	CreateFargate   string
 	DeleteNodeGroup string
+
+	// Reverts ends updates with the status Successful, and what they have changed is as before:
+	// something else has set it back, such as a policy or a controller, or EKS stores another value
+	// than the one in the call (github.com/aws-controllers-k8s/community, issue 2877;
+	// github.com/aws-cloudformation/cloudformation-coverage-roadmap, issue 1913).
+	Reverts bool
 }
 
 // Limits are quotas; 0 means the default.

@@ -455,7 +455,7 @@ func (u *NodeGroupUpdate) out() *types.Update {
 // applyNodeGroup applies an update: it replaces the nodes or changes their number.
 func (svc *Service) applyNodeGroup(c *Cluster, g *NodeGroup, u *NodeGroupUpdate) {
 	u.Applied = true
-	if u.Failure != "" {
+	if u.Failure != "" || svc.state.Faults.Reverts {
 		return
 	}
 	after := u.After

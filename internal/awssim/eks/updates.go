@@ -70,7 +70,7 @@ func (svc *Service) settleUpdates(c *Cluster) {
 		return
 	}
 	u.Applied = true
-	if u.Failure != "" {
+	if u.Failure != "" || svc.state.Faults.Reverts {
 		return
 	}
 	for to, value := range map[*string]string{&c.Version: u.Version, &c.Authentication: u.Authentication, &c.Key: u.Key, &c.Support: u.Support} {

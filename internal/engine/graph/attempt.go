@@ -131,6 +131,8 @@ type attempt struct {
 	announced bool      // the Deleting event was sent
 	acted     time.Time // time of the last write
 	stepped   time.Time // time of the last accepted Update, from which the time limit counts
+	replaced  bool      // Create was accepted since the last Update, which has deleted the resource
+	finished  time.Time // since when the last Update is known to have ended
 	steps     int       // number of accepted Updates
 	updated   Diff      // the differences of the last accepted Update
 	rounds    rounds    // what accepted Updates have achieved
@@ -324,6 +326,7 @@ func (a *attempt) create(ctx context.Context) error {
 	case err == nil:
 		a.written.Store(true)
 		a.creations++
+		a.replaced = true
 		a.made, a.pending = now, time.Time{}
 		if have == nil {
 			return NotYet(errors.New("it to appear"))
@@ -355,7 +358,7 @@ func (a *attempt) create(ctx context.Context) error {
 
 func (a *attempt) update(ctx context.Context, have State, d Diff) error {
 	if slices.Equal(d, a.updated) {
-		return a.unchanged(d)
+		return a.unchanged(have, d)
 	}
 	a.rounds.progress(have)
 	if again, err := a.round(ctx, d); again || err != nil {
@@ -374,7 +377,7 @@ func (a *attempt) update(ctx context.Context, have State, d Diff) error {
 	switch {
 	case err == nil:
 		a.written.Store(true)
-		a.updated, a.absent, a.refused = d, time.Time{}, time.Time{}
+		a.updated, a.replaced, a.finished, a.absent, a.refused = d, false, time.Time{}, time.Time{}, time.Time{}
 		a.rounds.note(d)
 		if a.steps++; a.steps <= mostSteps {
 			a.stepped = now

@@ -119,6 +119,12 @@ type UpdateTimed interface {
 	UpdateTakes(d Diff) time.Duration
 }
 
+// Finishing is implemented by a state in which AWS tells how the last Update has ended.
+type Finishing interface {
+	// Updated reports whether AWS has finished the Update. What differs then, AWS does not change any more.
+	Updated() bool
+}
+
 // Failing is implemented by a state that AWS does not leave by itself, for example because a
 // creation has failed. A run that waits for the resource ends the wait at once.
 type Failing interface {

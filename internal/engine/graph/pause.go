@@ -90,6 +90,8 @@ func (a *attempt) expected() time.Duration {
 		return 0
 	case a.deleted:
 		return remove
+	case a.updated.onlyTags():
+		return 0
 	case len(a.updated) > 0:
 		if u, is := a.Desired().(UpdateTimed); is {
 			return u.UpdateTakes(a.updated)

@@ -135,13 +135,17 @@ func (a *attempt) round(ctx context.Context, d Diff) (again bool, err error) {
 }
 
 // unchanged returns the error of a resource that is as it was before an accepted Update: one
-// that passes, until AWS has had as long as it ever takes to show the effect.
-func (a *attempt) unchanged(d Diff) error {
+// that passes, until AWS has had as long as it ever takes to show the effect. Once the Update has
+// ended, reads that are older than its end are the only reason to wait.
+func (a *attempt) unchanged(have State, d Diff) error {
 	limit := max(noEffect, 5*a.expected())
 	if own := a.timeout(); a.x.Timeout > 0 {
 		limit = min(limit, own)
 	}
-	if since := a.x.Cloud.Clock.Since(a.acted); since > limit {
+	since := a.x.Cloud.Clock.Since(a.acted)
+	u, tells := have.(Finishing)
+	ended := a.replaced || tells && u.Updated()
+	if ended && !within(&a.finished, a.x.Cloud.Clock.Now(), cloud.ConsistencyDelay) || since > limit {
 		return &NotConvergingError{Updates: len(a.rounds.seen), After: since.Round(time.Second), Seen: []Diff{d}}
 	}
 	return NotYet(fmt.Errorf("%s to become %q, is %q", d[0].Field, d[0].Want, d[0].Have))

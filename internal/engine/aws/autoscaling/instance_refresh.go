@@ -116,7 +116,10 @@ func lastRefresh(ctx context.Context, c *cloud.Clients, group string) (last Refr
 // other may follow, it returns an error.
 func (g *Group) startRefresh(ctx context.Context, c *cloud.Clients, have *GroupState, d graph.Diff) (*GroupState, error) {
 	outdated := len(g.outdated(have))
-	if have.refreshEnded() && !have.goesOn(outdated) {
+	switch over := have.refreshEnded() && !have.goesOn(outdated); {
+	case over && have.Refresh.Status == string(types.InstanceRefreshStatusSuccessful): // something else changes the version that the group launches
+		return nil, &graph.NotConvergingError{After: c.Now().Sub(have.Refresh.Began).Round(time.Second), Seen: []graph.Diff{d}}
+	case over:
 		return nil, fmt.Errorf("instance refresh %s left %s", have.Refresh, d[slices.IndexFunc(d, func(c graph.Change) bool { return c.Field == "machines" })].Have)
 	}
 	if p := g.suspendsRefresh(); p != "" {

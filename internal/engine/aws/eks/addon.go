@@ -41,8 +41,8 @@ type AddonState struct {
 	Name, Status, Version, Configuration, RoleARN string
 	Issues                                        []string // "CODE: message"
 	Foreign                                       bool     // somebody else has made it
-	Update                                        string   // ID of the update that this run has started
-	final                                         bool     // one of the issues does not pass by itself
+	lastUpdate
+	final bool // one of the issues does not pass by itself
 }
 
 // condition returns the status and EKS's reasons for it.
@@ -107,11 +107,11 @@ func (a *Addon) Find(ctx context.Context, c *cloud.Clients) (*AddonState, error)
 // Follow implements graph.Follower. An update that has failed is an error.
 func (a *Addon) Follow(ctx context.Context, c *cloud.Clients, last *AddonState) (*AddonState, error) {
 	s, err := a.Find(ctx, c)
-	if s == nil || err != nil || last.Update == "" {
+	if s == nil || err != nil {
 		return s, err
 	}
 	have := *s
-	have.Update, err = followUpdate(ctx, c, have.Status, eks.DescribeUpdateInput{Name: &s.Cluster, AddonName: &a.Name, UpdateId: &last.Update})
+	have.lastUpdate, err = last.follow(ctx, c, have.Status, eks.DescribeUpdateInput{Name: &s.Cluster, AddonName: &a.Name})
 	return &have, err
 }
 
@@ -207,7 +207,7 @@ func (a *Addon) Update(ctx context.Context, c *cloud.Clients, have *AddonState, 
 	if err != nil {
 		return nil, err
 	}
-	after.Status, after.Update = string(types.AddonStatusUpdating), updateID(out.Update)
+	after.Status, after.lastUpdate = string(types.AddonStatusUpdating), begun(out.Update)
 	return &after, nil
 }
 

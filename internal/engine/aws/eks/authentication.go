@@ -63,7 +63,7 @@ func (a *Authentication) Update(ctx context.Context, c *cloud.Clients, have *Clu
 		return nil, err
 	}
 	after := *have
-	after.Status, after.Update = string(types.ClusterStatusUpdating), updateID(out.Update)
+	after.Status, after.lastUpdate = string(types.ClusterStatusUpdating), begun(out.Update)
 	return &after, nil
 }
 

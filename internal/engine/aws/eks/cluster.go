@@ -63,9 +63,9 @@ type ClusterState struct {
 	Key, Authentication, Support      string
 	DeletionProtection, ZonalShift    bool
 	OutdatedNodeGroup                 string // a node group with a version that is too old for the desired version
-	Update                            string // ID of the update that this run has started
-	Created                           time.Time
-	Issues                            []string // "CODE: message"
+	lastUpdate
+	Created time.Time
+	Issues  []string // "CODE: message"
 }
 
 // Failure implements graph.Failing.
@@ -120,36 +120,55 @@ func (e *Cluster) Follow(ctx context.Context, c *cloud.Clients, last *ClusterSta
 
 // followCluster adds the ID of the last update to the state of a cluster while it is in progress.
 func followCluster(ctx context.Context, c *cloud.Clients, s *ClusterState, err error, last *ClusterState) (*ClusterState, error) {
-	if s == nil || err != nil || last.Update == "" {
+	if s == nil || err != nil {
 		return s, err
 	}
 	have := *s
-	have.Update, err = followUpdate(ctx, c, have.Status, eks.DescribeUpdateInput{Name: &have.Name, UpdateId: &last.Update})
+	have.lastUpdate, err = last.follow(ctx, c, have.Status, eks.DescribeUpdateInput{Name: &have.Name})
 	return &have, err
 }
 
-// followUpdate returns the ID of an update if it is still in progress, and an error if it has
-// failed. Only DescribeUpdate tells: after a failed update, the status is ACTIVE again.
-func followUpdate(ctx context.Context, c *cloud.Clients, status string, update eks.DescribeUpdateInput) (string, error) {
-	if status == string(types.ClusterStatusUpdating) {
-		return *update.UpdateId, nil
+// lastUpdate is the last update that this run has started.
+type lastUpdate struct {
+	Update string // its ID while it is in progress
+	Ended  bool   // EKS has ended it, and reports no failure
+}
+
+// Updated implements graph.Finishing.
+func (u lastUpdate) Updated() bool { return u.Ended }
+
+// begun returns an update that has begun.
+func begun(u *types.Update) lastUpdate {
+	if u == nil {
+		return lastUpdate{}
 	}
-	out, err := c.EKS.DescribeUpdate(ctx, &update)
+	return lastUpdate{Update: aws.ToString(u.Id)}
+}
+
+// follow returns the update as it is now, and an error if it has failed. Only DescribeUpdate tells:
+// after a failed update, the status is ACTIVE again.
+func (u lastUpdate) follow(ctx context.Context, c *cloud.Clients, status string, of eks.DescribeUpdateInput) (lastUpdate, error) {
+	if u.Update == "" || status == string(types.ClusterStatusUpdating) {
+		return u, nil
+	}
+	of.UpdateId = &u.Update
+	out, err := c.EKS.DescribeUpdate(ctx, &of)
 	if err != nil || out.Update == nil {
-		return "", cloud.IgnoreNotFound(err)
+		return lastUpdate{}, cloud.IgnoreNotFound(err)
 	}
 	switch out.Update.Status {
 	case types.UpdateStatusInProgress:
-		return *update.UpdateId, nil
+		return u, nil
 	case types.UpdateStatusFailed, types.UpdateStatusCancelled:
 		var why []string
 		for _, e := range out.Update.Errors {
 			why = append(why, string(e.ErrorCode)+": "+aws.ToString(e.ErrorMessage)+remedyOf(types.AddonIssueCode(e.ErrorCode)))
 		}
-		return "", &graph.FailedError{Reason: fmt.Sprintf("update %s: %s", strings.ToLower(string(out.Update.Status)), strings.Join(why, "; "))}
+		return lastUpdate{}, &graph.FailedError{Reason: fmt.Sprintf("update %s: %s", strings.ToLower(string(out.Update.Status)), strings.Join(why, "; "))}
 	case types.UpdateStatusSuccessful:
+		return lastUpdate{Ended: true}, nil
 	}
-	return "", nil
+	return lastUpdate{}, nil
 }
 
 // ZonesWithout returns the IDs of the availability zones in which EKS does not place control
@@ -434,15 +453,8 @@ func (e *Cluster) Update(ctx context.Context, c *cloud.Clients, have *ClusterSta
 	if err != nil {
 		return nil, err
 	}
-	after.Status, after.Update = string(types.ClusterStatusUpdating), updateID(update)
+	after.Status, after.lastUpdate = string(types.ClusterStatusUpdating), begun(update)
 	return &after, nil
-}
-
-func updateID(u *types.Update) string {
-	if u == nil {
-		return ""
-	}
-	return aws.ToString(u.Id)
 }
 
 // updateFirst makes the call for the first difference.

@@ -86,8 +86,8 @@ type NodeGroupState struct {
 	ScalingGroup                                                 string            // name of the Auto Scaling group; "" before it exists
 	Hooks                                                        map[string]string // its lifecycle hooks as text, by name
 	NodeTags                                                     map[string]string // its tags that new nodes get, if the manifest has any
-	Update                                                       string            // ID of the update that this run has started
-	Foreign                                                      bool              // somebody else has made it
+	lastUpdate
+	Foreign bool // somebody else has made it
 }
 
 // IsOwned reports whether the cluster owns the node group. The tag of its cloud provider is
@@ -163,11 +163,11 @@ func (g *NodeGroup) TimeLimit() time.Duration {
 // Follow implements graph.Follower. An update that has failed is an error.
 func (g *NodeGroup) Follow(ctx context.Context, c *cloud.Clients, last *NodeGroupState) (*NodeGroupState, error) {
 	s, err := g.Find(ctx, c)
-	if s == nil || err != nil || last.Update == "" {
+	if s == nil || err != nil {
 		return s, err
 	}
 	have := *s
-	have.Update, err = followUpdate(ctx, c, have.Status, eks.DescribeUpdateInput{Name: &s.Cluster, NodegroupName: &g.Name, UpdateId: &last.Update})
+	have.lastUpdate, err = last.follow(ctx, c, have.Status, eks.DescribeUpdateInput{Name: &s.Cluster, NodegroupName: &g.Name})
 	return &have, err
 }
 
@@ -392,7 +392,7 @@ func (g *NodeGroup) Update(ctx context.Context, c *cloud.Clients, have *NodeGrou
 	if err != nil {
 		return nil, err
 	}
-	after.Status, after.Update = string(types.NodegroupStatusUpdating), updateID(update)
+	after.Status, after.lastUpdate = string(types.NodegroupStatusUpdating), begun(update)
 	return &after, nil
 }
 

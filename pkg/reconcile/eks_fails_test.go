@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/stretchr/testify/require"
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 
@@ -58,6 +59,9 @@ func TestEKSFails(t *testing.T) {
 		{"update of a cluster", ekssim.Faults{Update: "IpNotAvailable: subnet-1 has no free addresses"}, true, func(m *manifest.Cluster) {
 			m.EKS.ControlPlane.Spec.Logging.Scheduler = !m.EKS.ControlPlane.Spec.Logging.Scheduler
 		}, "update failed: IpNotAvailable: subnet-1 has no free addresses", 4 * time.Minute},
+		{"update of a cluster that EKS cancels", ekssim.Faults{Update: string(types.UpdateStatusCancelled)}, true, func(m *manifest.Cluster) {
+			m.EKS.ControlPlane.Spec.Logging.Scheduler = !m.EKS.ControlPlane.Spec.Logging.Scheduler
+		}, "AWS reports update cancelled", 4 * time.Minute},
 		{"update of a node group", ekssim.Faults{Update: "PodEvictionFailure: Reached max retries while trying to evict pods"}, true, func(m *manifest.Cluster) {
 			m.Pools[0].Managed.Spec.Labels = map[string]string{"tier": "new"}
 		}, "update failed: PodEvictionFailure: Reached max retries while trying to evict pods", 4 * time.Minute},
@@ -84,28 +88,6 @@ func TestEKSFails(t *testing.T) {
 			})
 		})
 	}
-}
-
-// EKS accepts the deletion of a node group and fails later. The run says why, and the next
-// one tries again.
-func TestDeletionOfNodeGroupFails(t *testing.T) {
-	const file = "../../configs/eks-addons.yaml"
-	m := loadQuick(t, file)
-	synctest.Test(t, func(t *testing.T) {
-		a := prepared(t, file, m)
-		before := a.Inventory()
-		mustApply(t, m, a)
-		a.Edit(func(s *awssim.State) {
-			s.EKS.Faults.DeleteNodeGroup = "Ec2SecurityGroupDeletionFailure: DependencyViolation for sg-1"
-		})
-		began := time.Now()
-		_, err := open(m, a.Process()).Delete(t.Context(), reconcile.Options{})
-		require.ErrorContains(t, err, "delete: AWS reports DELETE_FAILED: Ec2SecurityGroupDeletionFailure: DependencyViolation for sg-1")
-		require.Less(t, time.Since(began), 10*time.Minute)
-		a.Edit(func(s *awssim.State) { s.EKS.Faults = ekssim.Faults{} })
-		mustDelete(t, m, a)
-		require.Equal(t, before, a.Inventory())
-	})
 }
 
 // A run with a version of an add-on that EKS does not offer is refused before the first write.

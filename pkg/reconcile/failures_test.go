@@ -6,10 +6,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	astypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -41,6 +44,26 @@ var failures = []struct {
 		"The block is not available", "AWS reports failed: The block is not available", 6 * time.Minute, false,
 	},
 	{
+		"VPC endpoint that is rejected", "../../configs/flatcar.yaml", func(s *awssim.State, why string) { s.EC2.EndpointFailure, s.EC2.FailedState = why, "rejected" },
+		"InternalError: the owner rejects it", "AWS reports rejected: InternalError: the owner rejects it", 6 * time.Minute, false,
+	},
+	{
+		"VPC endpoint that is expired", "../../configs/flatcar.yaml", func(s *awssim.State, why string) { s.EC2.EndpointFailure, s.EC2.FailedState = why, "expired" },
+		"InternalError: nobody accepts it", "AWS reports expired: InternalError: nobody accepts it", 6 * time.Minute, false,
+	},
+	{
+		"IPv6 block that is failing", ipv6Example, func(s *awssim.State, why string) { s.EC2.BlockFailure, s.EC2.FailedState = why, "failing" },
+		"The pool has no free block", "AWS reports failing: The pool has no free block", 6 * time.Minute, false,
+	},
+	{
+		"add-on that is degraded", eksAddons, func(s *awssim.State, why string) { s.EKS.Faults.DegradeAddon = why },
+		"ConfigurationConflict: another manager owns the field", "AWS reports DEGRADED: ConfigurationConflict: another manager owns the field", 20 * time.Minute, false,
+	},
+	{
+		"EKS cluster", eksAddons, func(s *awssim.State, why string) { s.EKS.Faults.CreateCluster = why },
+		"InternalFailure: the control plane could not be created", "FAILED: InternalFailure: the control plane could not be created", 15 * time.Minute, true,
+	},
+	{
 		"launch of a group", machinePool, func(s *awssim.State, why string) { s.EC2.LaunchRefusal = why },
 		"VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 5 allows",
 		"AWS reports Failed: You have requested more vCPU capacity than your current vCPU limit of 5 allows Launching EC2 instance failed.", 15 * time.Minute, false,
@@ -57,8 +80,8 @@ func TestFailureStatesEndWaits(t *testing.T) {
 				before, began := a.Inventory(), time.Now()
 				a.Edit(func(s *awssim.State) { f.fail(s, f.why) })
 				_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
-				require.ErrorAs(t, err, new(*graph.FailedError))
 				require.ErrorContains(t, err, f.told)
+				require.ErrorAs(t, err, new(*graph.FailedError))
 				require.Less(t, time.Since(began), f.within)
 				_, err = open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
 				require.ErrorContains(t, err, f.told, "the next run")
@@ -70,6 +93,153 @@ func TestFailureStatesEndWaits(t *testing.T) {
 				mustApply(t, m, a)
 				requireNoChange(t, m, a)
 				a.Edit(func(s *awssim.State) { f.fail(s, f.why) })
+				mustDelete(t, m, a)
+				require.Equal(t, before, a.Inventory())
+			})
+		})
+	}
+}
+
+// AWS accepts a deletion, and gives up on it. The run ends at once, with AWS's reason, and the next one
+// tries again.
+func TestDeletionsThatFail(t *testing.T) {
+	for what, f := range map[string]struct {
+		file   string
+		fail   func(s *awssim.State, why string)
+		change func(m *manifest.Cluster) // what is deleted, other than the cluster
+		why    string
+		told   string
+	}{
+		"VPC endpoint": {
+			"../../configs/flatcar.yaml", func(s *awssim.State, why string) { s.EC2.EndpointDeleteFailure = why }, nil,
+			"InternalError: the endpoint could not be deleted", "delete: AWS reports failed: InternalError: the endpoint could not be deleted",
+		},
+		"VPC endpoint in the answer": {
+			"../../configs/flatcar.yaml", func(s *awssim.State, why string) { s.EC2.EndpointRefusal = why }, nil,
+			"OperationNotPermitted: the endpoint is managed by a service", "OperationNotPermitted: the endpoint is managed by a service",
+		},
+		"Fargate profile": {
+			"../../configs/eks-fargate.yaml", func(s *awssim.State, why string) { s.EKS.Faults.DeleteFargate = why }, nil,
+			"InternalFailure: the pods could not be deleted", "delete: AWS reports DELETE_FAILED: InternalFailure: the pods could not be deleted",
+		},
+		"node group": {
+			eksAddons, func(s *awssim.State, why string) { s.EKS.Faults.DeleteNodeGroup = why }, nil,
+			"Ec2SecurityGroupDeletionFailure: DependencyViolation for sg-1", "delete: AWS reports DELETE_FAILED: Ec2SecurityGroupDeletionFailure: DependencyViolation for sg-1",
+		},
+		"EKS cluster": {
+			eksAddons, func(s *awssim.State, why string) { s.EKS.Faults.DeleteCluster = why }, nil,
+			"ResourceLimitExceeded: the interfaces could not be deleted", "delete: AWS reports FAILED: ResourceLimitExceeded: the interfaces could not be deleted",
+		},
+		"add-on": {
+			eksAddons, func(s *awssim.State, why string) { s.EKS.Faults.DeleteAddon = why },
+			func(m *manifest.Cluster) {
+				addons := m.EKS.ControlPlane.Spec.Addons
+				*addons = (*addons)[:len(*addons)-1]
+			},
+			"K8sResourceNotFound: the objects could not be deleted", "delete: AWS reports DELETE_FAILED: K8sResourceNotFound: the objects could not be deleted",
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			m, changed := loadQuick(t, f.file), loadQuick(t, f.file)
+			synctest.Test(t, func(t *testing.T) {
+				a := prepared(t, f.file, m)
+				before := a.Inventory()
+				mustApply(t, m, a)
+				run := func() error {
+					_, err := open(m, a.Process()).Delete(t.Context(), reconcile.Options{})
+					return err
+				}
+				if f.change != nil {
+					f.change(changed)
+					run = func() error {
+						_, err := open(changed, a.Process()).Apply(t.Context(), reconcile.Options{})
+						return err
+					}
+				}
+				a.Edit(func(s *awssim.State) { f.fail(s, f.why) })
+				for _, n := range []string{"first", "next"} {
+					began := time.Now()
+					require.ErrorContains(t, run(), f.told, n)
+					require.Less(t, time.Since(began), 12*time.Minute, n)
+				}
+				a.Edit(func(s *awssim.State) { f.fail(s, "") })
+				require.NoError(t, run())
+				mustDelete(t, changed, a)
+				require.Equal(t, before, a.Inventory())
+			})
+		})
+	}
+}
+
+// An instance refresh that ends without having replaced the machines ends the run, with its state and AWS's
+// reason. The next run starts another one.
+func TestInstanceRefreshesThatFail(t *testing.T) {
+	for _, status := range []astypes.InstanceRefreshStatus{
+		astypes.InstanceRefreshStatusFailed, astypes.InstanceRefreshStatusCancelled, astypes.InstanceRefreshStatusRollbackFailed, astypes.InstanceRefreshStatusRollbackSuccessful,
+	} {
+		t.Run(string(status), func(t *testing.T) {
+			m := loadQuick(t, machinePool)
+			synctest.Test(t, func(t *testing.T) {
+				a := prepared(t, machinePool, m)
+				before := a.Inventory()
+				mustApply(t, m, a)
+				time.Sleep(booting)
+				m.Pools[0].Scaling.Spec.AWSLaunchTemplate.InstanceType = "m5.xlarge"
+				a.Edit(func(s *awssim.State) { s.AutoScaling.RefreshEnds = string(status) + ": the alarm is in ALARM state" })
+				for _, n := range []string{"first", "next"} {
+					began := time.Now()
+					_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+					require.ErrorContains(t, err, string(status)+": the alarm is in ALARM state", n)
+					require.Less(t, time.Since(began), 15*time.Minute, n)
+				}
+				a.Edit(func(s *awssim.State) { s.AutoScaling.RefreshEnds = "" })
+				mustApply(t, m, a)
+				requireNoChange(t, m, a)
+				mustDelete(t, m, a)
+				require.Equal(t, before, a.Inventory())
+			})
+		})
+	}
+}
+
+// A subnet that AWS cannot set up ends the run, and the next one is refused before its first write: the
+// error says how to delete it.
+func TestSubnetsThatFail(t *testing.T) {
+	for what, f := range map[string]struct {
+		file      string
+		fail      func(s *awssim.State, why string)
+		why, told string
+		within    time.Duration
+	}{
+		"IPv6 block": {
+			ipv6Example, func(s *awssim.State, why string) { s.EC2.SubnetFailure = why }, "The block conflicts with another subnet",
+			"IPv6 block failed: The block conflicts with another subnet", 15 * time.Minute, // it fails after the run has read it
+		},
+		"IPv6 block that is failing": {
+			ipv6Example, func(s *awssim.State, why string) { s.EC2.SubnetFailure, s.EC2.FailedState = why, "failing" }, "The block conflicts with another subnet",
+			"IPv6 block failing: The block conflicts with another subnet", 15 * time.Minute,
+		},
+		"state": {
+			quickstart, func(s *awssim.State, why string) { s.EC2.SubnetState = why }, string(types.SubnetStateFailed), "failed", 3 * time.Minute,
+		},
+		"capacity": {
+			quickstart, func(s *awssim.State, why string) { s.EC2.SubnetState = why }, string(types.SubnetStateFailedInsufficientCapacity), "failed-insufficient-capacity", 3 * time.Minute,
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			m := loadQuick(t, f.file)
+			synctest.Test(t, func(t *testing.T) {
+				a := prepared(t, f.file, m)
+				before, began := a.Inventory(), time.Now()
+				a.Edit(func(s *awssim.State) { f.fail(s, f.why) })
+				_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+				require.ErrorContains(t, err, f.told)
+				require.Less(t, time.Since(began), f.within)
+				calls := len(a.Calls())
+				_, err = open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+				require.ErrorAs(t, err, new(*reconcile.RefusedError))
+				require.ErrorContains(t, err, `cannot change state from "`+f.told+`" to "available": 'aws ec2 delete-subnet --subnet-id subnet-`)
+				require.Empty(t, writes(since(a, calls)))
 				mustDelete(t, m, a)
 				require.Equal(t, before, a.Inventory())
 			})

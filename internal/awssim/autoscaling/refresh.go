@@ -2,6 +2,7 @@ package autoscaling
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -210,7 +211,12 @@ func (svc *Service) refresh(g *Group) (extra int) {
 		r.Status, r.Ended, r.Reason = s, now, why
 		return 0
 	}
+	status, why, ends := strings.Cut(svc.state.RefreshEnds, ": ")
 	switch {
+	case ends && now.Sub(r.Began) < time.Minute:
+		return 0
+	case ends:
+		return end(types.InstanceRefreshStatus(status), why)
 	case r.Status == types.InstanceRefreshStatusCancelling:
 		if settled {
 			return end(types.InstanceRefreshStatusCancelled, "Cancelled due to user request.")

@@ -9,6 +9,10 @@ import (
 // State is the state of EC2 Auto Scaling.
 type State struct {
 	Groups map[string]*Group // by name
+
+	// RefreshEnds is how instance refreshes end after a minute: "Failed: reason", before they replace
+	// any instance; "" if they replace them.
+	RefreshEnds string `json:",omitempty"`
 }
 
 // Group is an Auto Scaling group.

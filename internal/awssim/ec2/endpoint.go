@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,6 +21,7 @@ type Endpoint struct {
 	VPC, Service string
 	RouteTables  []string
 	Deleted      time.Time // start of the deletion; zero: none
+	Stays        string    // why the deletion fails; "" if it does not
 	Failed       string    // code and message of the failure; "" if it is available
 }
 
@@ -97,9 +99,14 @@ func (svc *Service) addTables(e *Endpoint, ids []string) error {
 	return nil
 }
 
-func (e *Endpoint) state() types.State {
-	if e.Deleted.IsZero() && e.Failed != "" {
-		return "failed"
+// stays reports whether the deletion of an endpoint has failed.
+func (e *Endpoint) stays(now time.Time) bool {
+	return e.Stays != "" && now.Sub(e.Deleted) >= EndpointDeletes
+}
+
+func (svc *Service) endpointState(e *Endpoint) types.State {
+	if e.Deleted.IsZero() && e.Failed != "" || e.stays(svc.Now()) {
+		return types.State(svc.state.failed())
 	}
 	if e.Deleted.IsZero() {
 		return "available" // AWS returns lower case, unlike the constants of the SDK
@@ -109,13 +116,13 @@ func (e *Endpoint) state() types.State {
 
 func (svc *Service) endpointOut(e *Endpoint) types.VpcEndpoint {
 	var last *types.LastError // "The last error that occurred for endpoint"
-	if code, message, failed := strings.Cut(e.Failed, ": "); failed {
+	if code, message, failed := strings.Cut(cmp.Or(e.Stays, e.Failed), ": "); failed {
 		last = &types.LastError{Code: &code, Message: &message}
 	}
 	return types.VpcEndpoint{
 		LastError:     last,
 		VpcEndpointId: aws.String(e.ID), VpcId: core.Text(e.VPC), ServiceName: core.Text(e.Service), VpcEndpointType: types.VpcEndpointTypeGateway,
-		State: e.state(), RouteTableIds: slices.Clone(e.RouteTables), OwnerId: aws.String(svc.Number()), CreationTimestamp: aws.Time(e.Born),
+		State: svc.endpointState(e), RouteTableIds: slices.Clone(e.RouteTables), OwnerId: aws.String(svc.Number()), CreationTimestamp: aws.Time(e.Born),
 		PrivateDnsEnabled: aws.Bool(false), RequesterManaged: aws.Bool(false), Tags: tagsOut(e.Tags),
 		PolicyDocument: aws.String(`{"Version":"2008-10-17","Statement":[{"Effect":"Allow","Principal":"*","Action":"*","Resource":"*"}]}`),
 	}
@@ -126,7 +133,7 @@ func (svc *Service) describeEndpoints(in *ec2.DescribeVpcEndpointsInput) (*ec2.D
 		"vpc-endpoint-id":    func(e *Endpoint) []string { return []string{e.ID} },
 		"vpc-id":             func(e *Endpoint) []string { return []string{e.VPC} },
 		"service-name":       func(e *Endpoint) []string { return []string{e.Service} },
-		"vpc-endpoint-state": func(e *Endpoint) []string { return []string{string(e.state())} },
+		"vpc-endpoint-state": func(e *Endpoint) []string { return []string{string(svc.endpointState(e))} },
 		"vpc-endpoint-type":  func(*Endpoint) []string { return []string{string(types.VpcEndpointTypeGateway)} },
 	}, svc.endpointOut)
 	return &ec2.DescribeVpcEndpointsOutput{VpcEndpoints: endpoints, NextToken: next}, err
@@ -167,8 +174,11 @@ func (svc *Service) deleteEndpoints(in *ec2.DeleteVpcEndpointsInput) (*ec2.Delet
 				ResourceId: aws.String(id),
 				Error:      &types.UnsuccessfulItemError{Code: aws.String("InvalidVpcEndpoint.NotFound"), Message: aws.String(err.Error())},
 			})
-		case e.Deleted.IsZero():
-			e.Deleted = svc.Now()
+		case svc.state.EndpointRefusal != "":
+			code, message, _ := strings.Cut(svc.state.EndpointRefusal, ": ")
+			out.Unsuccessful = append(out.Unsuccessful, types.UnsuccessfulItem{ResourceId: aws.String(id), Error: &types.UnsuccessfulItemError{Code: &code, Message: &message}})
+		case e.Deleted.IsZero() || e.stays(svc.Now()):
+			e.Deleted, e.Stays = svc.Now(), svc.state.EndpointDeleteFailure
 		}
 	}
 	return out, nil
@@ -177,7 +187,7 @@ func (svc *Service) deleteEndpoints(in *ec2.DeleteVpcEndpointsInput) (*ec2.Delet
 // settleEndpoints removes endpoints after their deletion.
 func (svc *Service) settleEndpoints() {
 	maps.DeleteFunc(svc.state.Endpoints, func(_ string, e *Endpoint) bool {
-		return !e.Deleted.IsZero() && svc.Now().Sub(e.Deleted) >= EndpointDeletes
+		return !e.Deleted.IsZero() && svc.Now().Sub(e.Deleted) >= EndpointDeletes && e.Stays == ""
 	})
 }
 

@@ -1,5 +1,7 @@
 package ec2
 
+import "cmp"
+
 // State is the state of EC2. Every kind of resource is a Table, by ID.
 type State struct {
 	VPCs               Table[*VPC]
@@ -41,9 +43,18 @@ type State struct {
 	// EndpointFailure and BlockFailure are the same for new VPC endpoints and for the IPv6 blocks and
 	// secondary blocks of VPCs, whose message has no code.
 	EndpointFailure, BlockFailure string `json:",omitempty"`
+	// EndpointDeleteFailure is why deletions of VPC endpoints fail after they were accepted, and
+	// EndpointRefusal why DeleteVpcEndpoints, which succeeds, does not accept them: code and message.
+	EndpointDeleteFailure, EndpointRefusal string `json:",omitempty"`
+	// FailedState is the state of VPC endpoints and of blocks that have failed: "" for failed.
+	FailedState string `json:",omitempty"`
+	// SubnetFailure is why the IPv6 blocks of new subnets fail, and SubnetState the state of new subnets.
+	SubnetFailure, SubnetState string `json:",omitempty"`
 	// LaunchRefusal is why Auto Scaling cannot launch instances: code and message.
 	LaunchRefusal string `json:",omitempty"`
 }
+
+func (s *State) failed() string { return cmp.Or(s.FailedState, "failed") }
 
 // Limits are the quotas of the account.
 type Limits struct {

@@ -22,7 +22,8 @@ type Subnet struct {
 	Native                                  bool   // IPv6 only
 	HostnameType                            string // ip-name or resource-name
 	ResourceNameA, ResourceNameAAAA         bool
-	Next                                    int // number of the next address to try
+	Next                                    int    // number of the next address to try
+	State, BlockFailure                     string // a state that is not available; why the IPv6 block fails
 }
 
 func (*Subnet) kind() kind {
@@ -72,7 +73,7 @@ func (svc *Service) createSubnet(in *ec2.CreateSubnetInput) (*ec2.CreateSubnetOu
 	if !ok {
 		return nil, core.Fail("InvalidParameterValue", "value (%s) for parameter availabilityZone is invalid", aws.ToString(in.AvailabilityZone))
 	}
-	s := &Subnet{VPC: v.ID, Zone: z.name, Native: aws.ToBool(in.Ipv6Native), HostnameType: string(types.HostnameTypeIpName)}
+	s := &Subnet{VPC: v.ID, Zone: z.name, Native: aws.ToBool(in.Ipv6Native), HostnameType: string(types.HostnameTypeIpName), State: svc.state.SubnetState, BlockFailure: svc.state.SubnetFailure}
 	if s.CIDR, err = svc.subnetBlock(v, in); err != nil {
 		return nil, err
 	}
@@ -216,7 +217,7 @@ func (svc *Service) subnetOut(s *Subnet) types.Subnet {
 	out := types.Subnet{
 		SubnetId: aws.String(s.ID), VpcId: aws.String(s.VPC), CidrBlock: core.Text(s.CIDR), AvailabilityZone: aws.String(s.Zone),
 		AvailableIpAddressCount: aws.Int32(int32(svc.freeAddresses(s))), //nolint:gosec // at most 65,531
-		State:                   types.SubnetStateAvailable, OwnerId: aws.String(svc.Number()),
+		State:                   types.SubnetState(cmp.Or(s.State, string(types.SubnetStateAvailable))), OwnerId: aws.String(svc.Number()),
 		SubnetArn:    aws.String(svc.RegionalARN("ec2", "subnet/"+s.ID)),
 		DefaultForAz: aws.Bool(s.Default), MapPublicIpOnLaunch: aws.Bool(s.MapPublicIP), AssignIpv6AddressOnCreation: aws.Bool(s.AssignIPv6),
 		EnableDns64: aws.Bool(s.DNS64), Ipv6Native: aws.Bool(s.Native), MapCustomerOwnedIpOnLaunch: aws.Bool(false), Tags: tagsOut(s.Tags),
@@ -230,12 +231,15 @@ func (svc *Service) subnetOut(s *Subnet) types.Subnet {
 	}
 	if s.IPv6CIDR != "" {
 		state := types.SubnetCidrBlockStateCodeAssociated
-		if svc.Now().Sub(s.Born) < SubnetIPv6Takes {
+		switch {
+		case svc.Now().Sub(s.Born) < SubnetIPv6Takes:
 			state = types.SubnetCidrBlockStateCodeAssociating
+		case s.BlockFailure != "":
+			state = types.SubnetCidrBlockStateCode(svc.state.failed())
 		}
 		out.Ipv6CidrBlockAssociationSet = []types.SubnetIpv6CidrBlockAssociation{{
 			AssociationId: aws.String("subnet-cidr-assoc-" + s.ID[len("subnet-"):]), Ipv6CidrBlock: aws.String(s.IPv6CIDR),
-			Ipv6CidrBlockState: &types.SubnetCidrBlockState{State: state},
+			Ipv6CidrBlockState: &types.SubnetCidrBlockState{State: state, StatusMessage: core.Text(s.BlockFailure)},
 		}}
 	}
 	return out

@@ -153,7 +153,7 @@ func (svc *Service) blockState(s Association) *types.VpcCidrBlockState {
 		return &types.VpcCidrBlockState{State: types.VpcCidrBlockStateCodeAssociating}
 	}
 	if s.Failed != "" {
-		return &types.VpcCidrBlockState{State: types.VpcCidrBlockStateCodeFailed, StatusMessage: &s.Failed}
+		return &types.VpcCidrBlockState{State: types.VpcCidrBlockStateCode(svc.state.failed()), StatusMessage: &s.Failed}
 	}
 	return &types.VpcCidrBlockState{State: types.VpcCidrBlockStateCodeAssociated}
 }

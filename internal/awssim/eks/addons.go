@@ -27,7 +27,7 @@ type Addon struct {
 	OnFargate                                         bool      // a Fargate profile has selected its pods when they were created
 	Preserve                                          bool      // its Kubernetes objects stay after the deletion
 	Deleted                                           time.Time // start of the deletion; zero: none
-	Failure                                           string    // of the last operation; see Faults
+	Failure, DeleteFailure                            string    // of the last operation; see Faults
 	Updates                                           []*Update // in the order of the calls
 	Last                                              *Settings // before the update that is in progress or has failed
 	Reverted                                          bool      // the last update has changed nothing; see Faults
@@ -42,6 +42,10 @@ func (d *Addon) settings(now time.Time) Settings {
 		return *d.Last
 	}
 	return Settings{d.Version, d.RoleARN, d.Configuration}
+}
+
+func (d *Addon) deletionFailed(now time.Time) bool {
+	return d.DeleteFailure != "" && now.Sub(d.Deleted) >= AddonTakes
 }
 
 func (svc *Service) simulateAddons() {
@@ -180,6 +184,9 @@ func (svc *Service) addonStatus(c *Cluster, d *Addon) (types.AddonStatus, []type
 	}
 	e := catalogued(d.Name)
 	switch {
+	case d.deletionFailed(svc.Now()):
+		code, message, _ := strings.Cut(d.DeleteFailure, ": ")
+		return types.AddonStatusDeleteFailed, issue(types.AddonIssueCode(code), message)
 	case !d.Deleted.IsZero():
 		return types.AddonStatusDeleting, []types.AddonIssue{}
 	case svc.Now().Before(d.Ready) && d.Updated:
@@ -196,6 +203,9 @@ func (svc *Service) addonStatus(c *Cluster, d *Addon) (types.AddonStatus, []type
 		return types.AddonStatusCreateFailed, issue(types.AddonIssueCode(code), message)
 	case d.Conflict:
 		return types.AddonStatusCreateFailed, issue(types.AddonIssueCodeConfigurationConflict, conflicts)
+	case svc.state.Faults.DegradeAddon != "":
+		code, message, _ := strings.Cut(svc.state.Faults.DegradeAddon, ": ")
+		return types.AddonStatusDegraded, issue(types.AddonIssueCode(code), message)
 	case e != nil && e.deployment && !d.OnFargate && !svc.schedules(c, d):
 		return types.AddonStatusDegraded, issue(types.AddonIssueCodeInsufficientNumberOfReplicas,
 			"The add-on is unhealthy because it doesn't have the desired number of replicas.")
@@ -387,10 +397,10 @@ func (svc *Service) deleteAddon(in *eks.DeleteAddonInput) (*eks.DeleteAddonOutpu
 	if err != nil {
 		return nil, err
 	}
-	if !d.Deleted.IsZero() || svc.Now().Before(d.Ready) {
+	if !d.Deleted.IsZero() && !d.deletionFailed(svc.Now()) || svc.Now().Before(d.Ready) {
 		status, _ := svc.addonStatus(c, d)
 		return nil, busy("Addon %s cannot be deleted as it is currently in %s state", d.Name, status)
 	}
-	d.Deleted, d.Preserve = svc.Now(), in.Preserve
+	d.Deleted, d.Preserve, d.DeleteFailure = svc.Now(), in.Preserve, svc.state.Faults.DeleteAddon
 	return &eks.DeleteAddonOutput{Addon: svc.addonOut(c, d)}, nil
 }

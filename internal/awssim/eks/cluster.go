@@ -32,12 +32,16 @@ type State struct {
 // Faults are reasons for which EKS fails after it has accepted a call: "CODE: message". ""
 // means that it does not fail.
 type Faults struct {
-	Update          string // of a cluster, node group or add-on
+	Update          string // of a cluster, node group or add-on; "Cancelled" is the status without a reason
 	CreateCluster   string
 	CreateNodeGroup string
 	CreateAddon     string
 	CreateFargate   string
+	DegradeAddon    string // the health issue of add-ons that are ready
 	DeleteNodeGroup string
+	DeleteAddon     string
+	DeleteFargate   string
+	DeleteCluster   string
 
 	// Reverts ends updates with the status Successful, and what they have changed is as before:
 	// something else has set it back, such as a policy or a controller, or EKS stores another value
@@ -75,7 +79,7 @@ type Cluster struct {
 	Random                                       string // part of the names of the endpoint and the issuer; "": it follows from the ARN
 	Tags                                         map[string]string
 	Born, Ready                                  time.Time
-	CreateFailure                                string                  // see Faults
+	CreateFailure, DeleteFailure                 string                  // see Faults
 	Deleted                                      time.Time               // start of the deletion; zero: none
 	Updates                                      []*Update               // in the order of the calls
 	Addons                                       map[string]*Addon       // by name
@@ -117,7 +121,7 @@ func (svc *Service) simulate() {
 // Settle applies updates, and removes clusters and add-ons after their deletion.
 func (svc *Service) Settle() {
 	for name, c := range svc.state.Clusters {
-		if !c.Deleted.IsZero() && svc.Now().Sub(c.Deleted) >= ClusterDeletes {
+		if !c.Deleted.IsZero() && svc.Now().Sub(c.Deleted) >= ClusterDeletes && c.DeleteFailure == "" {
 			svc.removeCluster(c)
 			delete(svc.state.Clusters, name)
 			continue
@@ -127,7 +131,7 @@ func (svc *Service) Settle() {
 		svc.settleFargate(c)
 		svc.settleProviders(c)
 		maps.DeleteFunc(c.Addons, func(_ string, d *Addon) bool {
-			return !d.Deleted.IsZero() && svc.Now().Sub(d.Deleted) >= AddonTakes
+			return !d.Deleted.IsZero() && svc.Now().Sub(d.Deleted) >= AddonTakes && d.DeleteFailure == ""
 		})
 	}
 }
@@ -145,6 +149,8 @@ func (svc *Service) removeCluster(c *Cluster) {
 
 func (c *Cluster) status(now time.Time) types.ClusterStatus {
 	switch {
+	case !c.Deleted.IsZero() && c.DeleteFailure != "" && now.Sub(c.Deleted) >= ClusterDeletes:
+		return types.ClusterStatusFailed
 	case !c.Deleted.IsZero():
 		return types.ClusterStatusDeleting
 	case now.Before(c.Ready):
@@ -363,7 +369,7 @@ func (svc *Service) clusterOut(c *Cluster) *types.Cluster {
 	if c.Key != "" {
 		out.EncryptionConfig = []types.EncryptionConfig{{Resources: []string{"secrets"}, Provider: &types.Provider{KeyArn: aws.String(c.Key)}}}
 	}
-	if code, message, failed := strings.Cut(c.CreateFailure, ": "); failed && out.Status == types.ClusterStatusFailed {
+	if code, message, failed := strings.Cut(cmp.Or(c.DeleteFailure, c.CreateFailure), ": "); failed && out.Status == types.ClusterStatusFailed {
 		out.Health.Issues = append(out.Health.Issues, types.ClusterIssue{Code: types.ClusterIssueCode(code), Message: &message})
 	}
 	if out.Status != types.ClusterStatusCreating { // AWS does not return it before
@@ -399,7 +405,7 @@ func (svc *Service) deleteCluster(in *eks.DeleteClusterInput) (*eks.DeleteCluste
 	if err != nil {
 		return nil, err
 	}
-	if s := c.status(svc.Now()); s != types.ClusterStatusActive {
+	if s := c.status(svc.Now()); s != types.ClusterStatusActive && s != types.ClusterStatusFailed {
 		return nil, &types.ResourceInUseException{Message: aws.String(fmt.Sprintf("Cluster has an ongoing operation: it is %s", s)), ClusterName: in.Name}
 	}
 	if c.Protected { // the text of the message could not be verified
@@ -412,7 +418,7 @@ func (svc *Service) deleteCluster(in *eks.DeleteClusterInput) (*eks.DeleteCluste
 	if len(c.Fargate) > 0 {
 		return nil, &types.ResourceInUseException{Message: aws.String("Cluster has fargate profiles attached"), ClusterName: in.Name}
 	}
-	c.Deleted = svc.Now()
+	c.Deleted, c.DeleteFailure = svc.Now(), svc.state.Faults.DeleteCluster
 	return &eks.DeleteClusterOutput{Cluster: svc.clusterOut(c)}, nil
 }
 

@@ -24,6 +24,7 @@ type Fargate struct {
 	Born, Ready               time.Time
 	Deleted                   time.Time // start of the deletion; zero: none
 	CreateFailure             string    // see Faults
+	DeleteFailure             string    // the same
 }
 
 // Selector selects the pods that run on Fargate.
@@ -49,7 +50,7 @@ func (svc *Service) simulateFargate() {
 func (svc *Service) settleFargate(c *Cluster) {
 	before := len(c.Fargate)
 	maps.DeleteFunc(c.Fargate, func(_ string, f *Fargate) bool {
-		return !f.Deleted.IsZero() && svc.Now().Sub(f.Deleted) >= FargateDeletes
+		return !f.Deleted.IsZero() && svc.Now().Sub(f.Deleted) >= FargateDeletes && f.DeleteFailure == ""
 	})
 	if len(c.Fargate) == before {
 		return
@@ -63,6 +64,8 @@ func (svc *Service) settleFargate(c *Cluster) {
 
 func (f *Fargate) status(now time.Time) types.FargateProfileStatus {
 	switch {
+	case !f.Deleted.IsZero() && f.DeleteFailure != "" && now.Sub(f.Deleted) >= FargateDeletes:
+		return types.FargateProfileStatusDeleteFailed
 	case !f.Deleted.IsZero():
 		return types.FargateProfileStatusDeleting
 	case now.Before(f.Ready):
@@ -176,7 +179,8 @@ func (svc *Service) fargateOut(c *Cluster, f *Fargate) *types.FargateProfile {
 		}),
 		Health: &types.FargateProfileHealth{Issues: []types.FargateProfileIssue{}},
 	}
-	if code, message, failed := strings.Cut(f.CreateFailure, ": "); failed && out.Status == types.FargateProfileStatusCreateFailed {
+	failure := map[types.FargateProfileStatus]string{types.FargateProfileStatusCreateFailed: f.CreateFailure, types.FargateProfileStatusDeleteFailed: f.DeleteFailure}[out.Status]
+	if code, message, failed := strings.Cut(failure, ": "); failed {
 		out.Health.Issues = append(out.Health.Issues, types.FargateProfileIssue{Code: types.FargateProfileIssueCode(code), Message: &message})
 	}
 	return out
@@ -213,6 +217,6 @@ func (svc *Service) deleteFargate(in *eks.DeleteFargateProfileInput) (*eks.Delet
 	if err := svc.idleFargate(c); err != nil {
 		return nil, err
 	}
-	f.Deleted = svc.Now()
+	f.Deleted, f.DeleteFailure = svc.Now(), svc.state.Faults.DeleteFargate
 	return &eks.DeleteFargateProfileOutput{FargateProfile: svc.fargateOut(c, f)}, nil
 }

@@ -234,6 +234,9 @@ func (u *Update) out() *types.Update {
 // finish sets the outcome of an update.
 func finish(u *types.Update, failure string) {
 	u.Status = types.UpdateStatusSuccessful
+	if failure == string(types.UpdateStatusCancelled) {
+		u.Status = types.UpdateStatusCancelled
+	}
 	if code, message, failed := strings.Cut(failure, ": "); failed {
 		u.Status, u.Errors = types.UpdateStatusFailed, []types.ErrorDetail{{ErrorCode: types.ErrorCode(code), ErrorMessage: &message}}
 	}

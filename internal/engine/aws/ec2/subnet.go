@@ -39,7 +39,11 @@ type SubnetState struct {
 	VPC, CIDR, IPv6CIDR, Zone      string
 	MapPublicIP, AssignIPv6, DNS64 bool
 	HostnameType                   string
+	failure                        string
 }
+
+// Failure implements graph.Failing.
+func (s SubnetState) Failure() string { return s.failure }
 
 var (
 	_ graph.Managed[SubnetState]   = (*Subnet)(nil)
@@ -77,6 +81,11 @@ func (s *Subnet) Find(ctx context.Context, c *cloud.Clients) (*SubnetState, erro
 
 // Diff implements graph.Desired.
 func (s *Subnet) Diff(have *SubnetState) (d graph.Diff) {
+	if have.failure != "" { // it may have machines
+		d.Fixed("state", have.failure, string(types.SubnetStateAvailable))
+		d.Advise(fmt.Sprintf("'aws ec2 delete-subnet --subnet-id %s' deletes it; then the next run creates it again", have.ID))
+		return d
+	}
 	d.Fixed("cidr", have.CIDR, s.CIDR)
 	d.Fixed("zone", have.Zone, s.Zone)
 	d.Set("mapPublicIP", have.MapPublicIP, s.Public)
@@ -203,9 +212,16 @@ func subnetState(x types.Subnet) SubnetState {
 		MapPublicIP: aws.ToBool(x.MapPublicIpOnLaunch), AssignIPv6: aws.ToBool(x.AssignIpv6AddressOnCreation), DNS64: aws.ToBool(x.EnableDns64),
 	}
 	for _, a := range x.Ipv6CidrBlockAssociationSet {
-		if a.Ipv6CidrBlockState == nil || a.Ipv6CidrBlockState.State != types.SubnetCidrBlockStateCodeDisassociated {
+		state := a.Ipv6CidrBlockState
+		if state == nil || state.State != types.SubnetCidrBlockStateCodeDisassociated {
 			s.IPv6CIDR = aws.ToString(a.Ipv6CidrBlock)
 		}
+		if state != nil && (state.State == types.SubnetCidrBlockStateCodeFailing || state.State == types.SubnetCidrBlockStateCodeFailed) {
+			s.failure = fmt.Sprintf("IPv6 block %s%s", state.State, text.Prefixed(": ", aws.ToString(state.StatusMessage)))
+		}
+	}
+	if x.State == types.SubnetStateFailed || x.State == types.SubnetStateFailedInsufficientCapacity {
+		s.failure = string(x.State)
 	}
 	if o := x.PrivateDnsNameOptionsOnLaunch; o != nil {
 		s.HostnameType = string(o.HostnameType)

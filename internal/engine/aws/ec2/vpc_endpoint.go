@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
@@ -132,8 +133,16 @@ func (e *GatewayEndpoint) Update(ctx context.Context, c *cloud.Clients, have *Ga
 
 // Delete implements graph.Deleter.
 func (e *GatewayEndpoint) Delete(ctx context.Context, c *cloud.Clients, have *GatewayEndpointState) error {
-	_, err := c.EC2.DeleteVpcEndpoints(ctx, &ec2.DeleteVpcEndpointsInput{VpcEndpointIds: []string{have.ID}})
-	return err
+	out, err := c.EC2.DeleteVpcEndpoints(ctx, &ec2.DeleteVpcEndpointsInput{VpcEndpointIds: []string{have.ID}})
+	if err != nil {
+		return err
+	}
+	for _, x := range out.Unsuccessful { // the call succeeds, whatever it deletes
+		if e := x.Error; e != nil {
+			return &smithy.GenericAPIError{Code: aws.ToString(e.Code), Message: aws.ToString(e.Message)}
+		}
+	}
+	return nil
 }
 
 // Endpoints lists the VPC endpoints of the cluster.

@@ -21,6 +21,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	pkgeks "github.com/clusterawsadm/clusterawsadm/pkg/eks"
 )
 
@@ -164,7 +165,7 @@ func (u lastUpdate) follow(ctx context.Context, c *cloud.Clients, status string,
 		for _, e := range out.Update.Errors {
 			why = append(why, string(e.ErrorCode)+": "+aws.ToString(e.ErrorMessage)+remedyOf(types.AddonIssueCode(e.ErrorCode)))
 		}
-		return lastUpdate{}, &graph.FailedError{Reason: fmt.Sprintf("update %s: %s", strings.ToLower(string(out.Update.Status)), strings.Join(why, "; "))}
+		return lastUpdate{}, &graph.FailedError{Reason: "update " + strings.ToLower(string(out.Update.Status)) + text.Prefixed(": ", strings.Join(why, "; "))}
 	case types.UpdateStatusSuccessful:
 		return lastUpdate{Ended: true}, nil
 	}

@@ -64,7 +64,7 @@ func TestEKSUpdatesThatDoNotConverge(t *testing.T) {
 							}
 							began := time.Now()
 							_, err := open(m, p).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
-							assert.ErrorAs(t, err, new(*graph.NotConvergingError), k)
+							require.ErrorAs(t, err, new(*graph.NotConvergingError), k)
 							assert.Less(t, time.Since(began), endsWithin(k), k)
 							return err
 						})

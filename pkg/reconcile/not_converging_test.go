@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
@@ -108,8 +109,8 @@ func requireStops(t *testing.T, a *awssim.AWS, what string, run func() error) {
 		}
 	}
 	assert.LessOrEqual(t, n, 30, what)
+	require.Error(t, err, what)
 	switch {
-	case !assert.Error(t, err, what):
 	case (what == "launch-template imageId" || what == "launch-template iamInstanceProfile") && strings.Contains(err.Error(), "AWS reports Failed: "):
 		assert.Regexp(t, "-tampered|ami-00000000000000000", err.Error(), what) // the group launches no machine with the other version
 	default:

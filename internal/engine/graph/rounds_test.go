@@ -223,3 +223,71 @@ func TestFailureThatNothingRepairs(t *testing.T) {
 		require.Zero(t, time.Since(began))
 	})
 }
+
+// stubborn is a resource whose accepted updates change nothing. AWS says when it has ended them, or an
+// update deletes the resource, and Create follows.
+type stubborn struct {
+	field            string
+	tells, recreated bool
+	gone             bool
+	updated          time.Time
+	updates          int
+}
+
+type stubbornState struct{ ended bool }
+
+func (stubbornState) CloudID() string { return "stubborn" }
+
+// Updated implements graph.Finishing.
+func (s stubbornState) Updated() bool { return s.ended }
+
+func (s *stubborn) Needs() []graph.Edge { return nil }
+
+func (s *stubborn) Takes() (create, remove time.Duration) { return 15 * time.Minute, 0 }
+
+func (s *stubborn) Find(context.Context, *cloud.Clients) (*stubbornState, error) {
+	if s.gone {
+		return nil, nil
+	}
+	return &stubbornState{s.tells && !s.updated.IsZero() && time.Since(s.updated) > 15*time.Minute}, nil
+}
+
+func (s *stubborn) Diff(*stubbornState) (d graph.Diff) {
+	d.Set(s.field, "old", "new")
+	return d
+}
+
+func (s *stubborn) Create(context.Context, *cloud.Clients) (*stubbornState, error) {
+	s.gone = false
+	return &stubbornState{}, nil
+}
+
+func (s *stubborn) Update(context.Context, *cloud.Clients, *stubbornState, graph.Diff) (*stubbornState, error) {
+	s.updates++
+	s.updated, s.gone = time.Now(), s.recreated
+	return nil, nil
+}
+
+// An update that changes nothing fails a minute after its end, if that is known: AWS says so, or the
+// resource was created again. Changes of tags take no time. Otherwise the run waits five times as long as
+// updates usually take.
+func TestUpdatesThatHaveEnded(t *testing.T) {
+	for _, c := range []struct {
+		s      stubborn
+		within time.Duration
+		told   string
+	}{
+		{stubborn{field: "size", tells: true}, 17 * time.Minute, "does not converge: AWS accepted an update"},
+		{stubborn{field: "size", recreated: true}, 17 * time.Minute, "does not converge: AWS accepted an update"},
+		{stubborn{field: "tag Name"}, 6 * time.Minute, "does not converge: AWS accepted an update"},
+		{stubborn{field: "size"}, 76 * time.Minute, "and 1h15m5s later the resource still has"},
+	} {
+		in(t, func(t *testing.T, b *bench) {
+			graph.Add(b.g, "stubborn", &c.s)
+			began := time.Now()
+			require.ErrorContains(t, b.x.Apply(t.Context(), b.g), c.told)
+			require.Less(t, time.Since(began), c.within, "%+v", c.s)
+			require.Equal(t, 1, c.s.updates)
+		})
+	}
+}

@@ -90,6 +90,41 @@ func TestEKSFails(t *testing.T) {
 	}
 }
 
+// EKS accepts the association of an identity provider, or its end, and fails later: the provider is not
+// there, or stays. The run ends with the reason of the update.
+func TestIdentityProvidersThatFail(t *testing.T) {
+	const file = "../../configs/eks-iam.yaml"
+	const why = "ConfigurationConflict: the issuer cannot be reached"
+	for what, change := range map[string]func(s *awssim.State, m *manifest.Cluster){
+		"association": func(s *awssim.State, _ *manifest.Cluster) { clear(plane(s).Providers) },
+		"disassociation": func(_ *awssim.State, m *manifest.Cluster) {
+			m.EKS.ControlPlane.Spec.OIDCIdentityProviderConfig.ClientID = "another"
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			m := loadQuick(t, file)
+			synctest.Test(t, func(t *testing.T) {
+				a := prepared(t, file, m)
+				mustApply(t, m, a)
+				a.Edit(func(s *awssim.State) {
+					change(s, m)
+					s.EKS.Faults.Update = why
+				})
+				for _, n := range []string{"first", "next"} {
+					began := time.Now()
+					_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+					require.ErrorContains(t, err, "identity-provider/company", n)
+					require.ErrorContains(t, err, "AWS reports update failed: "+why, n)
+					require.Less(t, time.Since(began), ekssim.ProviderTakes+2*time.Minute, n)
+				}
+				a.Edit(func(s *awssim.State) { s.EKS.Faults.Update = "" })
+				mustApply(t, m, a)
+				requireNoChange(t, m, a)
+			})
+		})
+	}
+}
+
 // A run with a version of an add-on that EKS does not offer is refused before the first write.
 func TestVersionsOfAddonsAreChecked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

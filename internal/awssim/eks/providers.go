@@ -18,6 +18,7 @@ type Provider struct {
 	RequiredClaims, Tags                                                               map[string]string
 	Ready                                                                              time.Time
 	Deleted                                                                            time.Time // start of the disassociation; zero: none
+	Failed                                                                             bool      // the last operation fails; see Faults
 }
 
 // ProviderTakes is how long an association or a disassociation takes.
@@ -32,7 +33,15 @@ func (svc *Service) simulateProviders() {
 
 func (svc *Service) settleProviders(c *Cluster) {
 	maps.DeleteFunc(c.Providers, func(_ string, p *Provider) bool {
-		return !p.Deleted.IsZero() && svc.Now().Sub(p.Deleted) >= ProviderTakes
+		switch over := svc.Now().Sub(p.Deleted) >= ProviderTakes; {
+		case p.Deleted.IsZero(): // ConfigStatus has no state of failure: a provider that EKS cannot associate is not there
+			return p.Failed && !svc.Now().Before(p.Ready)
+		case over && p.Failed:
+			p.Deleted, p.Failed = time.Time{}, false
+			return false
+		default:
+			return over
+		}
 	})
 }
 
@@ -74,7 +83,7 @@ func (svc *Service) associateProvider(in *eks.AssociateIdentityProviderConfigInp
 		Name: *o.IdentityProviderConfigName, ARN: svc.RegionalARN("eks", "identityproviderconfig/"+c.Name+"/oidc/"+*o.IdentityProviderConfigName+"/"+svc.Hash()[:8]),
 		Issuer: *o.IssuerUrl, Client: *o.ClientId, UserClaim: aws.ToString(o.UsernameClaim), UserPrefix: aws.ToString(o.UsernamePrefix),
 		GroupsClaim: aws.ToString(o.GroupsClaim), GroupsPrefix: aws.ToString(o.GroupsPrefix), RequiredClaims: maps.Clone(o.RequiredClaims), Tags: tags,
-		Token: aws.ToString(in.ClientRequestToken), Ready: svc.Now().Add(ProviderTakes),
+		Token: aws.ToString(in.ClientRequestToken), Ready: svc.Now().Add(ProviderTakes), Failed: svc.state.Faults.Update != "",
 	}
 	c.Providers[p.Name] = p
 	return &eks.AssociateIdentityProviderConfigOutput{Update: u, Tags: maps.Clone(tags)}, nil
@@ -132,6 +141,6 @@ func (svc *Service) disassociateProvider(in *eks.DisassociateIdentityProviderCon
 	if err != nil {
 		return nil, err
 	}
-	p.Deleted = svc.Now()
+	p.Deleted, p.Failed = svc.Now(), svc.state.Faults.Update != ""
 	return &eks.DisassociateIdentityProviderConfigOutput{Update: u}, nil
 }

@@ -32,11 +32,13 @@ type IdentityProviderState struct {
 	Name, Status, Issuer, Client                     string
 	UserClaim, UserPrefix, GroupsClaim, GroupsPrefix string
 	RequiredClaims                                   map[string]string
+	lastUpdate                                       // of the cluster, which associates or disassociates it
 }
 
 var (
-	_ graph.Managed[IdentityProviderState] = (*IdentityProvider)(nil)
-	_ graph.Timed                          = (*IdentityProvider)(nil)
+	_ graph.Managed[IdentityProviderState]  = (*IdentityProvider)(nil)
+	_ graph.Follower[IdentityProviderState] = (*IdentityProvider)(nil)
+	_ graph.Timed                           = (*IdentityProvider)(nil)
 )
 
 // Needs implements graph.Desired.
@@ -56,6 +58,27 @@ func (p *IdentityProvider) Find(ctx context.Context, c *cloud.Clients) (*Identit
 		return nil, nil
 	}
 	return IdentityProviderByName(ctx, c, cluster.Name, p.Name)
+}
+
+// Follow implements graph.Follower. A provider has no state of failure: one that EKS cannot associate is
+// not there, and one that it cannot disassociate stays. Only the update of the cluster says why.
+func (p *IdentityProvider) Follow(ctx context.Context, c *cloud.Clients, last *IdentityProviderState) (*IdentityProviderState, error) {
+	s, err := p.Find(ctx, c)
+	if err != nil || last.Update == "" {
+		return s, err
+	}
+	stays := s != nil && last.Status == string(types.ConfigStatusDeleting) && s.Status == string(types.ConfigStatusActive)
+	if cluster, ok := p.Cluster.Found(); ok && (s == nil || stays) {
+		if _, err := last.follow(ctx, c, "", eks.DescribeUpdateInput{Name: &cluster.Name}); err != nil {
+			return nil, err
+		}
+	}
+	if s == nil {
+		return nil, nil
+	}
+	have := *s
+	have.lastUpdate = last.lastUpdate
+	return &have, nil
 }
 
 // Diff implements graph.Desired. To change a provider, Update disassociates it, and it is
@@ -86,14 +109,21 @@ func (p *IdentityProvider) Create(ctx context.Context, c *cloud.Clients) (*Ident
 		}
 		return &s
 	}
-	_, err := c.EKS.AssociateIdentityProviderConfig(ctx, &eks.AssociateIdentityProviderConfigInput{
+	out, err := c.EKS.AssociateIdentityProviderConfig(ctx, &eks.AssociateIdentityProviderConfigInput{
 		ClusterName: &cluster.Name, Tags: p.Tags, ClientRequestToken: c.Token("identity-provider", cluster.Name, p.Name, p.Issuer, p.Client),
 		Oidc: &types.OidcIdentityProviderConfigRequest{
 			IdentityProviderConfigName: &p.Name, IssuerUrl: &p.Issuer, ClientId: &p.Client, UsernameClaim: given(p.UserClaim), UsernamePrefix: given(p.UserPrefix),
 			GroupsClaim: given(p.GroupsClaim), GroupsPrefix: given(p.GroupsPrefix), RequiredClaims: p.RequiredClaims,
 		},
 	})
-	return nil, err
+	if err != nil {
+		return nil, err
+	}
+	return &IdentityProviderState{
+		Object: identity.Object{Tags: p.Tags}, Name: p.Name, Status: string(types.ConfigStatusCreating), Issuer: p.Issuer, Client: p.Client,
+		UserClaim: p.UserClaim, UserPrefix: p.UserPrefix, GroupsClaim: p.GroupsClaim, GroupsPrefix: p.GroupsPrefix, RequiredClaims: p.RequiredClaims,
+		lastUpdate: begun(out.Update),
+	}, nil
 }
 
 // Update implements graph.Updater.
@@ -104,23 +134,32 @@ func (p *IdentityProvider) Update(ctx context.Context, c *cloud.Clients, have *I
 		after.Object, err = setTags(ctx, c, have.Object, p.Tags)
 		return &after, err
 	}
-	if err := p.Delete(ctx, c, have); err != nil {
+	update, err := p.disassociate(ctx, c, have)
+	if err != nil {
 		return nil, err
 	}
-	after.Status = string(types.ConfigStatusDeleting)
+	after.Status, after.lastUpdate = string(types.ConfigStatusDeleting), begun(update)
 	return &after, nil
 }
 
 // Delete implements graph.Deleter.
 func (p *IdentityProvider) Delete(ctx context.Context, c *cloud.Clients, have *IdentityProviderState) error {
+	_, err := p.disassociate(ctx, c, have)
+	return err
+}
+
+func (p *IdentityProvider) disassociate(ctx context.Context, c *cloud.Clients, have *IdentityProviderState) (*types.Update, error) {
 	cluster, ok := p.Cluster.Found()
 	if !ok || have.Status == string(types.ConfigStatusDeleting) {
-		return nil
+		return nil, nil
 	}
-	_, err := c.EKS.DisassociateIdentityProviderConfig(ctx, &eks.DisassociateIdentityProviderConfigInput{
+	out, err := c.EKS.DisassociateIdentityProviderConfig(ctx, &eks.DisassociateIdentityProviderConfigInput{
 		ClusterName: &cluster.Name, IdentityProviderConfig: &types.IdentityProviderConfig{Name: &have.Name, Type: aws.String("oidc")},
 	})
-	return err
+	if err != nil {
+		return nil, err
+	}
+	return out.Update, nil
 }
 
 // How long EKS usually takes to associate and to disassociate an identity provider.
@@ -150,7 +189,7 @@ func IdentityProviderByName(ctx context.Context, c *cloud.Clients, cluster, name
 // identityProviderKind declares identity providers.
 func identityProviderKind() *kind.Any {
 	return kind.Of(kind.Kind[IdentityProviderState]{
-		Name: "identity-provider", Area: kind.AreaSecurity, ReadActions: []string{"eks:DescribeIdentityProviderConfig"}, Statement: kind.EKS,
+		Name: "identity-provider", Area: kind.AreaSecurity, ReadActions: []string{"eks:DescribeIdentityProviderConfig", "eks:DescribeUpdate"}, Statement: kind.EKS,
 		Actions: []string{"eks:AssociateIdentityProviderConfig", "eks:DisassociateIdentityProviderConfig", "eks:TagResource"},
 	})
 }

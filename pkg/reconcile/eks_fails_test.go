@@ -125,6 +125,21 @@ func TestIdentityProvidersThatFail(t *testing.T) {
 	}
 }
 
+// EKS does not store the end of the last line of a configuration, which a block of YAML has.
+func TestConfigurationOfAddonThatEndsWithNewline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := loadQuick(t, eksAddons)
+		addons := *m.EKS.ControlPlane.Spec.Addons
+		addons[0].Configuration += "\n"
+		a := prepared(t, eksAddons, m)
+		mustApply(t, m, a)
+		requireNoChange(t, m, a)
+		addons[0].Configuration = `{"env":{"WARM_IP_TARGET":"7"}}` + "\n\n"
+		mustApply(t, m, a)
+		requireNoChange(t, m, a)
+	})
+}
+
 // A run with a version of an add-on that EKS does not offer is refused before the first write.
 func TestVersionsOfAddonsAreChecked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

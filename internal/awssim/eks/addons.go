@@ -293,7 +293,7 @@ func (svc *Service) createAddon(in *eks.CreateAddonInput) (*eks.CreateAddonOutpu
 	h := svc.Hash()
 	d := &Addon{
 		Name: name, Version: version, ARN: svc.RegionalARN("eks", fmt.Sprintf("addon/%s/%s/%s-%s", c.Name, name, h[:8], strings.Join([]string{h[8:12], h[12:16], "4000", "000000000000"}, "-"))),
-		RoleARN: aws.ToString(in.ServiceAccountRoleArn), Configuration: aws.ToString(in.ConfigurationValues), Token: aws.ToString(in.ClientRequestToken),
+		RoleARN: aws.ToString(in.ServiceAccountRoleArn), Configuration: stored(aws.ToString(in.ConfigurationValues)), Token: aws.ToString(in.ClientRequestToken),
 		Tags: tags, Born: svc.Now(), Modified: svc.Now(), Ready: svc.Now().Add(AddonTakes),
 		Failure: svc.state.Faults.CreateAddon,
 		// AWS may detect that nothing conflicts; here there is always a conflict.
@@ -364,6 +364,7 @@ func (svc *Service) updateAddon(in *eks.UpdateAddonInput) (*eks.UpdateAddonOutpu
 	d.Version, d.RoleARN, d.Configuration = version, before.RoleARN, before.Configuration
 	core.Set(&d.RoleARN, in.ServiceAccountRoleArn)
 	core.Set(&d.Configuration, in.ConfigurationValues)
+	d.Configuration = stored(d.Configuration)
 	d.Updated, d.Modified, d.Ready, d.Last = true, svc.Now(), svc.Now().Add(AddonTakes), &before
 	if before.Version != d.Version || before.Configuration != d.Configuration || d.Failure != "" { // other pods
 		d.OnFargate = svc.onFargate(c, d)
@@ -377,6 +378,10 @@ func (svc *Service) updateAddon(in *eks.UpdateAddonInput) (*eks.UpdateAddonOutpu
 	d.Updates = append(d.Updates, u)
 	return &eks.UpdateAddonOutput{Update: u.out()}, nil
 }
+
+// stored returns a configuration as EKS stores it: without the end of its last line
+// (github.com/aws-controllers-k8s/community, issue 2877).
+func stored(configuration string) string { return strings.TrimRight(configuration, "\n") }
 
 // conflicts is the message of EKS for objects that somebody else has made.
 const conflicts = "Conflicts found when trying to apply. Will not continue due to resolve conflicts mode."

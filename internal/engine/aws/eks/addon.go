@@ -133,7 +133,7 @@ func (a *Addon) Diff(have *AddonState) (d graph.Diff) {
 	if a.Version != "" {
 		d.Set("version", have.Version, a.Version)
 	}
-	d.Set("configuration", have.Configuration, a.Configuration)
+	d.Set("configuration", strings.TrimRight(have.Configuration, "\n"), strings.TrimRight(a.Configuration, "\n")) // EKS does not store the end of the last line
 	if a.RoleARN == "" {
 		d.Fixed("serviceAccountRoleARN", have.RoleARN, "")
 		d.Advise("EKS keeps the role of an add-on when an update names none: set it again, or name another role; or make the add-on again: set preserveOnDelete, so that its pods stay, run the command, remove the add-on from spec.addons, run it, and add the add-on again")

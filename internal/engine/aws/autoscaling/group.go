@@ -254,7 +254,7 @@ func (g *Group) behind(have *GroupState) (versions []string) {
 // difference, because the other difference may be the reason why machines do not start.
 func (g *Group) Diff(have *GroupState) (d graph.Diff) {
 	if have.Status != "" {
-		d.Await("status", have.Status, "")
+		d.Await("status", have.Status, "deleted")
 		return d
 	}
 	d.Set("minSize", have.Min, g.Spec.MinSize)

@@ -2,6 +2,7 @@ package reconcile_test
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	ekssim "github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
@@ -29,6 +31,9 @@ func TestEKSUpdatesThatDoNotConverge(t *testing.T) {
 	for _, file := range []string{eksAddons, "../../configs/eks-fargate.yaml", "../../configs/eks-iam.yaml", "../../configs/eks-templates.yaml", "../../configs/eks-machines.yaml"} {
 		t.Run(name(file), func(t *testing.T) {
 			m := loadQuick(t, file)
+			for _, f := range m.EKS.Fargate { // by its only other tag, a profile is found
+				f.Spec.AdditionalTags = infrav1.Tags{"team": "data"}
+			}
 			synctest.Test(t, func(t *testing.T) {
 				made := prepared(t, file, m)
 				mustApply(t, m, made)
@@ -73,6 +78,14 @@ func TestEKSUpdatesThatDoNotConverge(t *testing.T) {
 			})
 		})
 	}
+	var left []string
+	for k := range eksTampers() {
+		if !tried[k] {
+			left = append(left, k)
+		}
+	}
+	slices.Sort(left)
+	require.Empty(t, left, "fields that were not tried")
 }
 
 // ofEKS reports whether a resource belongs to a kind of EKS, or to one that only clusters of EKS have.

@@ -44,6 +44,7 @@ func (m *Member) active(now time.Time) bool {
 // addMember makes a control-plane machine a voting member of etcd: the first one, or the learner
 // that kubeadm join has added.
 func (c *Cluster) addMember(m Machine) {
+	c.Left = slices.DeleteFunc(c.Left, func(name string) bool { return name == m.Name }) // a machine of that name was here before
 	if have := c.member(m.Name); have != nil {
 		have.Learner = false
 		return
@@ -81,8 +82,11 @@ func (c *Cluster) AddLearner(now time.Time, name, ip string) (refused string) {
 	switch {
 	case !c.Quorate():
 		return "etcdserver: request timed out"
+	case slices.ContainsFunc(c.Members, func(m *Member) bool { return m.IP == ip && m.Gone && m.Nameless }):
+		c.begin(now, name, ip)
+		return ""
 	case slices.ContainsFunc(c.Members, func(m *Member) bool { return m.IP == ip && m.Gone }):
-		return notItsData
+		return NotItsData
 	case slices.ContainsFunc(c.Members, func(m *Member) bool { return m.IP == ip }):
 		return ""
 	case slices.ContainsFunc(c.Members, func(m *Member) bool { return !m.Learner && !m.active(now) }):
@@ -96,10 +100,19 @@ func (c *Cluster) AddLearner(now time.Time, name, ip string) (refused string) {
 	return ""
 }
 
-// notItsData is the panic of an etcd that starts without data as a member that had some: kubeadm join adds
+// begin lets a new machine be the learner that a lost one with its address has added: that has no data yet.
+func (c *Cluster) begin(now time.Time, name, ip string) {
+	for _, m := range c.Members {
+		if m.IP == ip {
+			m.Name, m.Added, m.Gone, m.Nameless = name, now, false, false
+		}
+	}
+}
+
+// NotItsData is the panic of an etcd that starts without data as a member that had some: kubeadm join adds
 // no member if one has the peer URL, which a new machine with the address of a lost one has (commitTo
 // in log.go of go.etcd.io/raft v3.6.0).
-const notItsData = "etcd: tocommit is out of range [lastIndex(0)]. Was the raft log corrupted, truncated, or lost?"
+const NotItsData = "etcd: tocommit is out of range [lastIndex(0)]. Was the raft log corrupted, truncated, or lost?"
 
 // MayPromote is the check of the MemberPromote of kubeadm join: the learner has to be in sync with
 // the leader, and the voters have to be a quorum (mayPromoteMember in etcdserver/server.go).

@@ -98,3 +98,29 @@ func TestAddressOfALostMember(t *testing.T) {
 	require.True(t, ok)
 	assert.Empty(t, c.AddLearner(began, "new", "10.0.0.2"))
 }
+
+// A learner that was lost before its etcd had started has no data: another machine with its address may be it.
+func TestAddressOfALostLearner(t *testing.T) {
+	c := voters(3, 0)
+	require.Empty(t, c.AddLearner(began, "lost", "10.0.1.1"))
+	c.Hang(began.Add(time.Second), "lost")
+	require.Empty(t, c.AddLearner(began.Add(time.Minute), "new", "10.0.1.1"))
+	assert.Empty(t, c.MayPromote(began.Add(2*time.Minute), "new"))
+	c.Hang(began.Add(2*time.Minute), "new")
+	assert.Equal(t, NotItsData, c.AddLearner(began.Add(3*time.Minute), "another", "10.0.1.1"))
+}
+
+// A machine that joins with the name of a lost one has the Node of that: its provider ID, labels and taints.
+func TestNodeOfALostMachine(t *testing.T) {
+	c := voters(1, 0)
+	c.Join(began, Machine{Name: "n", IP: "10.0.1.1", ProviderID: "aws:///a/i-1", Local: true, ControlPlane: true, Advertised: "10.0.1.1"})
+	c.Hang(began, "n")
+	assert.False(t, c.NodeReady("n"))
+	c.Join(began.Add(time.Hour), Machine{Name: "n", IP: "10.0.1.1", ProviderID: "aws:///a/i-2", Local: true, Labels: map[string]string{"x": "y"}})
+	n := c.Objects["/api/v1/nodes/n"]
+	assert.Equal(t, "aws:///a/i-1", Value(n, "spec", "providerID"))
+	assert.NotNil(t, value(n, "metadata", "labels", controlPlane))
+	assert.Len(t, value(n, "spec", "taints"), 1)
+	assert.Equal(t, began.UTC().Format(time.RFC3339), Value(n, "metadata", "creationTimestamp"))
+	assert.Nil(t, c.Objects[podsOfSystem+"etcd-n"], "the kubelet of a worker deletes mirror pods of others")
+}

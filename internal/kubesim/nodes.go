@@ -71,11 +71,7 @@ func (c *Cluster) Join(now time.Time, m Machine) {
 			}, now)
 		}
 	}
-	// A kubelet that finds a Node of its name leaves the provider ID of that as it is
-	// (tryRegisterWithAPIServer in pkg/kubelet/kubelet_node_status.go of Kubernetes).
-	if id := text(c.Objects["/api/v1/nodes/"+m.Name], "spec", "providerID"); id != "" {
-		spec["providerID"] = id
-	}
+	c.keepNode(m, spec, marks)
 	c.Joined[m.Name] = now
 	c.put("/api/v1/nodes/"+m.Name, Object{
 		"apiVersion": "v1", "kind": "Node",
@@ -88,6 +84,44 @@ func (c *Cluster) Join(now time.Time, m Machine) {
 			"conditions": []any{ready(now, "False", "KubeletNotReady", "container runtime network not ready: cni plugin not initialized")},
 		},
 	}, now)
+}
+
+// keepNode keeps what a kubelet leaves as it is on a Node of its name: the provider ID, the taints, and the
+// labels that are not its own (tryRegisterWithAPIServer and updateDefaultLabels in
+// pkg/kubelet/kubelet_node_status.go of Kubernetes v1.34.2). It deletes mirror pods that have no static pod
+// on the machine (deleteOrphanedMirrorPods in pkg/kubelet/kubelet_pods.go).
+func (c *Cluster) keepNode(m Machine, spec, marks Object) {
+	old := c.Objects["/api/v1/nodes/"+m.Name]
+	if old == nil {
+		return
+	}
+	if id := text(old, "spec", "providerID"); id != "" {
+		spec["providerID"] = id
+	}
+	if taints, ok := value(old, "spec", "taints").([]any); ok {
+		spec["taints"] = slices.Clone(taints)
+	}
+	had, _ := value(old, "metadata", "labels").(Object)
+	for k, v := range had {
+		if _, own := marks[k]; !own {
+			marks[k] = v
+		}
+	}
+	if m.ControlPlane {
+		return
+	}
+	for _, part := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
+		delete(c.Objects, podsOfSystem+part+"-"+m.Name)
+	}
+}
+
+// NodeReady reports whether a Node is ready.
+func (c *Cluster) NodeReady(name string) bool {
+	o := c.Objects["/api/v1/nodes/"+name]
+	return o != nil && slices.ContainsFunc(conditions(o), func(x any) bool {
+		condition, _ := x.(Object)
+		return text(condition, "type") == "Ready" && text(condition, "status") == "True"
+	})
 }
 
 // Lose simulates the loss of a Node's machine: its kubelet reports no status any more,

@@ -114,6 +114,8 @@ func (b *Boot) Output() string {
 		for _, line := range b.failureLines(b.Failed) {
 			say("%s", line)
 		}
+	case b.RepeatsFor > 0 && b.Failed == FailedMember:
+		say("kubeadm join: gives up: this machine is a member of etcd already, and has to be replaced")
 	case b.RepeatsFor > 0 && b.Failed != "":
 		say("kubeadm join: gives up after %.0f seconds: the join token may expire", b.Tries[len(b.Tries)-1].At.Sub(b.At).Seconds())
 	}
@@ -150,6 +152,14 @@ const (
 	FailedNoRole  = "the machine has no role that may fetch its boot data"
 	FailedHash    = "the cluster CA is another one than the hash says"
 	FailedToken   = "the bootstrap token is not valid"
+
+	// FailedName is the refusal of kubeadm join for the name of a Node that is ready (runKubeletStartJoinPhase
+	// in cmd/kubeadm/app/cmd/phases/join/kubelet.go of Kubernetes v1.34.2).
+	FailedName = "a Node with the name of the machine and status \"Ready\" already exists in the cluster"
+
+	// FailedMember is what kubeadm join says after an etcd that it has started does not answer
+	// (WaitForClusterAvailable in cmd/kubeadm/app/util/etcd/etcd.go of Kubernetes v1.34.2).
+	FailedMember = "error execution phase etcd-join: error creating local etcd static pod manifest file: timeout waiting for etcd cluster to be available"
 
 	// FailedUnauthorized is the answer of an API server that has just started, and does
 	// not know the token yet.

@@ -102,8 +102,15 @@ func (svc *Service) join(i *ec2.Instance, b *ec2.Boot) (ended bool) {
 		return svc.failed(b, at, why)
 	}
 	at = svc.afterOtherMembers(b, c, at.Add(JoinTakes))
+	if why == "" && !at.After(now) && b.Learns.IsZero() && c.EKS == "" && c.NodeReady(svc.nodeName(i)) {
+		return svc.failed(b, at, ec2.FailedName)
+	}
 	if why == "" {
 		at, why = svc.member(i, b, c, at)
+	}
+	if why == kubesim.NotItsData { // kubeadm has written the manifest of etcd: our script does not repeat that
+		b.Tries, b.Failed = append(b.Tries, ec2.Try{At: at, Why: ec2.FailedMember}), ec2.FailedMember
+		return false
 	}
 	switch {
 	case why != "" && now.After(late):

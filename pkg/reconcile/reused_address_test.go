@@ -1,0 +1,226 @@
+package reconcile_test
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+// reusing is a cluster in which a machine is lost, and AWS gives its address to another one.
+type reusing struct {
+	t    *testing.T
+	a    *awssim.AWS
+	name string // of the Node of the lost machine
+}
+
+// lose terminates a machine; the next one in its subnet gets its address.
+func (r *reusing) lose(machine string) {
+	r.a.Edit(func(s *awssim.State) {
+		i := machineOf(s, machine)
+		r.name = i.Boot.Node
+	})
+	terminate(r.a, machine, time.Second)
+	time.Sleep(2 * time.Minute)
+	r.a.Inventory()
+	r.a.Edit(func(s *awssim.State) {
+		for _, subnet := range s.EC2.Subnets {
+			subnet.Next = 0
+		}
+	})
+}
+
+// holder returns the machine that has the address of the lost one.
+func (r *reusing) holder() (id, resource string) {
+	r.a.Edit(func(s *awssim.State) {
+		for _, i := range s.EC2.Instances {
+			for _, n := range s.EC2.Interfaces {
+				if i.Terminating.IsZero() && n.Owner == i.ID && strings.HasPrefix(r.name, "ip-"+strings.ReplaceAll(n.PrivateIP, ".", "-")+".") {
+					id, resource = i.ID, i.Tags["clusterawsadm/resource"]
+				}
+			}
+		}
+	})
+	return id, resource
+}
+
+// requireOwnNodes requires that every Node is that of a machine that runs, and has its role.
+func (r *reusing) requireOwnNodes() {
+	r.t.Helper()
+	type machine struct {
+		id      string
+		control bool
+	}
+	of := map[string]machine{}
+	r.a.Edit(func(s *awssim.State) {
+		for _, i := range s.EC2.Instances {
+			if i.Terminating.IsZero() {
+				of[i.Boot.Node] = machine{i.ID, i.Boot.ControlPlane}
+			}
+		}
+	})
+	inside(r.a, func(c *kubesim.Cluster) {
+		c.Settle(time.Now())
+		for _, o := range c.All("Node") {
+			id, name := kubesim.Value(o, "spec", "providerID"), kubesim.Value(o, "metadata", "name")
+			assert.True(r.t, id == "" || path.Base(id) == of[name].id, "Node %s of %s has the provider ID %s", name, of[name].id, id)
+			marks, _ := o["metadata"].(kubesim.Object)["labels"].(kubesim.Object)
+			_, control := marks["node-role.kubernetes.io/control-plane"]
+			assert.Equal(r.t, of[name].control, control, "Node %s of %s", name, of[name].id)
+		}
+	})
+}
+
+// The replacement of a lost machine of the control plane gets its address, and so the name of its member
+// and of its Node. kubeadm join adds no member, and etcd does not start without its data. The next run
+// removes the member, the Node and the replacement, and launches another one.
+func TestReplacementWithTheAddressOfALostMember(t *testing.T) {
+	for _, ccm := range []bool{true, false} {
+		for _, waits := range []time.Duration{20 * time.Second, 3 * time.Minute, time.Hour} {
+			t.Run(fmt.Sprintf("ccm=%v/%s", ccm, waits), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					m := sized(t, 3, 1)
+					r := &reusing{t: t, a: alive(t, m)}
+					if !ccm {
+						removeCloudControllerManager(r.a)
+					}
+					r.lose("machine/three-zones-control-plane/1")
+					mustApply(t, m, r.a) // it uses no API server
+					time.Sleep(waits)
+					r.a.Inventory()
+					_, who := r.holder()
+					require.Contains(t, who, "-control-plane/", "the address was not given again")
+					r.heals(3, 1, !ccm)
+				})
+			})
+		}
+	}
+}
+
+// heals requires that a run heals the cluster.
+func (r *reusing) heals(control, workers int32, local bool) {
+	r.t.Helper()
+	target := rollingTarget(r.a.Process())
+	if local { // no cloud controller manager completes Nodes
+		target.Wait = reconcile.APIServer
+	}
+	m := sized(r.t, control, workers)
+	_, err := reconcile.OpenModel(m, target).Apply(r.t.Context(), reconcile.Options{Observe: (&witness{t: r.t, a: r.a}).observe})
+	require.NoError(r.t, err)
+	time.Sleep(2 * time.Minute)
+	requireHealthy(r.t, r.a, int(control), int(workers))
+	r.requireOwnNodes()
+	p, err := reconcile.OpenModel(m, target).Plan(r.t.Context())
+	require.NoError(r.t, err)
+	require.True(r.t, p.Empty(), "%v", steps(p))
+}
+
+// The run that finds the loss launches the replacement: the member and the Node go before.
+func TestMemberGoesBeforeItsAddressIsGivenAgain(t *testing.T) {
+	for _, ccm := range []bool{true, false} {
+		t.Run(fmt.Sprint("ccm=", ccm), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := &reusing{t: t, a: alive(t, sized(t, 3, 1))}
+				if !ccm {
+					removeCloudControllerManager(r.a)
+				}
+				r.lose("machine/three-zones-control-plane/1")
+				r.heals(3, 1, !ccm)
+				_, who := r.holder()
+				require.Contains(t, who, "-control-plane/", "the address was not given again")
+			})
+		})
+	}
+}
+
+// A worker gets the address of a lost machine of the control plane, and so the name of its Node, which
+// keeps the provider ID, label and taint of the lost one.
+func TestWorkerWithTheAddressOfALostMember(t *testing.T) {
+	for _, ccm := range []bool{true, false} {
+		for _, waits := range []time.Duration{time.Second, 5 * time.Minute} {
+			t.Run(fmt.Sprintf("ccm=%v/%s", ccm, waits), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := &reusing{t: t, a: alive(t, sized(t, 3, 1))}
+					if !ccm {
+						removeCloudControllerManager(r.a)
+					}
+					r.lose(sharesSubnetWithWorkers)
+					mustApply(t, sized(t, 2, 4), r.a) // it launches workers only
+					time.Sleep(waits)
+					r.a.Inventory()
+					_, who := r.holder()
+					require.Contains(t, who, "-md-", "the address was not given to a worker")
+					r.heals(3, 4, !ccm)
+				})
+			})
+		}
+	}
+}
+
+// A worker gets the address of a lost worker, and so its Node with the provider ID of the lost one.
+func TestWorkerWithTheAddressOfALostWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &reusing{t: t, a: alive(t, sized(t, 3, 2))}
+		removeCloudControllerManager(r.a)
+		r.lose("machine/three-zones-md-0/1")
+		mustApply(t, sized(t, 3, 2), r.a)
+		time.Sleep(5 * time.Minute)
+		_, who := r.holder()
+		require.Contains(t, who, "-md-", "the address was not given to a worker")
+		r.heals(3, 2, true)
+	})
+}
+
+const sharesSubnetWithWorkers = "machine/three-zones-control-plane/0"
+
+// The run that heals is killed at some call; the next one heals.
+func TestReusedAddressMayDie(t *testing.T) {
+	for _, worker := range []bool{false, true} {
+		for _, ccm := range []bool{true, false} {
+			for n := 1; n < 400; n += stride(7) * 7 {
+				t.Run(fmt.Sprintf("worker=%v/ccm=%v/%d", worker, ccm, n), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						control, workers := int32(3), int32(1)
+						r := &reusing{t: t, a: alive(t, sized(t, 3, 1))}
+						if !ccm {
+							removeCloudControllerManager(r.a)
+						}
+						r.lose(sharesSubnetWithWorkers)
+						if worker {
+							control, workers = 2, 4
+						}
+						mustApply(t, sized(t, control, workers), r.a)
+						time.Sleep(5 * time.Minute)
+						r.a.Inventory()
+						ctx, cancel := context.WithCancel(t.Context())
+						defer cancel()
+						p := r.a.Process()
+						p.Killed = cancel
+						p.Fault = func(call int, _, _ string) awssim.Fault {
+							if call == n {
+								return awssim.KillAfter
+							}
+							return awssim.None
+						}
+						target := rollingTarget(p)
+						if !ccm {
+							target.Wait = reconcile.APIServer
+						}
+						_, _ = reconcile.OpenModel(sized(t, 3, workers), target).Apply(ctx, reconcile.Options{Observe: (&witness{t: t, a: r.a}).observe})
+						r.heals(3, workers, !ccm)
+					})
+				})
+			}
+		}
+	}
+}

@@ -159,6 +159,11 @@ func (c *Cluster) Whole() bool {
 	return !slices.ContainsFunc(c.Members, func(m *Member) bool { return !m.Learner && m.Gone })
 }
 
+// HasPeer reports whether a member has an address: kubeadm join asks for that before it adds a member.
+func (c *Cluster) HasPeer(ip string) bool {
+	return slices.ContainsFunc(c.Members, func(m *Member) bool { return m.IP == ip })
+}
+
 // unwell sets the status of the etcd pod of a member that does not run.
 func (c *Cluster) unwell(name string) {
 	if etcd := c.Objects["/api/v1/namespaces/kube-system/pods/etcd-"+name]; etcd != nil {

@@ -3,8 +3,10 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/diagnose"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
@@ -53,8 +55,8 @@ func (r *run) replaceFailedJoins(ctx context.Context, failure error) (bool, erro
 }
 
 // failedJoins returns the machines that may be replaced, if they are the only reason why
-// a run has failed: workers whose time limit is over, and whose consoles say that kubeadm
-// join has failed.
+// a run has failed: their time limit is over, and their consoles say that kubeadm join has failed; on a
+// machine of the control plane, after it was a member of etcd: nothing else repairs it.
 func (r *run) failedJoins(ctx context.Context, err error) (machines []ec2.InstanceState) {
 	all, ok := err.(interface{ Unwrap() []error })
 	if !ok || ctx.Err() != nil {
@@ -83,12 +85,12 @@ func (r *run) failedJoin(ctx context.Context, err error) (m ec2.InstanceState, w
 		return m, ""
 	}
 	want, ok := node.Desired().(*incluster.Node)
-	if _, joined := node.Found(); !ok || joined || !want.Replaceable {
+	if _, joined := node.Found(); !ok || joined {
 		return m, ""
 	}
 	m, _ = want.Machine.Found()
 	why, err = diagnose.JoinFailed(ctx, r.cloud, want)
-	if err != nil {
+	if err != nil || !want.Replaceable && !strings.Contains(why, boot.IsMember) {
 		return m, "" // the run ends with the error of the Node
 	}
 	return m, why

@@ -6,6 +6,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
@@ -49,14 +50,16 @@ func (r *run) findLostMembers(ctx context.Context) (bool, error) {
 	return len(signs) > 0, nil
 }
 
-// checkHealth evaluates the MachineHealthChecks of the manifest, and reports whether machines are to
-// be replaced.
+// checkHealth evaluates the MachineHealthChecks of the manifest, looks for machines that have the address of
+// a lost one, and reports whether machines are to be replaced.
 func (r *run) checkHealth(ctx context.Context) (bool, error) {
 	switch {
-	case r.c.manifest == nil || len(r.c.manifest.HealthChecks) == 0:
+	case r.c.manifest == nil:
 		return false, nil
 	case r.built.API == nil || !r.c.target.Drain:
-		r.warn("MachineHealthChecks are not evaluated with --wait=infrastructure or --drain=false")
+		if len(r.c.manifest.HealthChecks) > 0 {
+			r.warn("MachineHealthChecks are not evaluated with --wait=infrastructure or --drain=false")
+		}
 		return false, nil
 	}
 	reading := cloud.InSnapshot(cloud.ReadOnly(ctx))
@@ -65,6 +68,11 @@ func (r *run) checkHealth(ctx context.Context) (bool, error) {
 		return false, ctx.Err() // the API server does not answer, which the plan says
 	}
 	health := topology.CheckHealth(r.c.manifest, r.inventory, nodes, r.topologyOptions(ctx))
+	reused, err := incluster.FindReusedAddresses(reading, r.cloud, nodes, r.inventory.Machines)
+	if err != nil {
+		return false, err
+	}
+	health.AddReused(r.c.manifest, r.inventory, nodes, reused, r.topologyOptions(ctx))
 	for _, remark := range health.Remarks {
 		r.warn("%s", remark)
 	}
@@ -72,17 +80,44 @@ func (r *run) checkHealth(ctx context.Context) (bool, error) {
 	return len(health.Unhealthy) > 0, nil
 }
 
-// becameUnhealthy reports whether a run has failed only because of Nodes, and the
-// MachineHealthChecks of the manifest now replace some of their machines. It plans again.
+// becameUnhealthy reports whether a run has failed only because of Nodes, and some of their machines
+// are now replaced. It plans again.
 func (r *run) becameUnhealthy(ctx context.Context, failure error) (bool, error) {
 	all, ok := failure.(interface{ Unwrap() []error })
-	if !ok || len(r.c.manifest.HealthChecks) == 0 || slices.ContainsFunc(all.Unwrap(), otherThanNodes) {
+	if !ok || slices.ContainsFunc(all.Unwrap(), otherThanNodes) {
 		return false, nil
+	}
+	if len(r.c.manifest.HealthChecks) == 0 {
+		if reused, err := r.haveReusedAddresses(ctx, all.Unwrap()); !reused || err != nil {
+			return false, ctx.Err() // the run ends with the errors of the Nodes
+		}
 	}
 	if err := r.look(ctx); err != nil {
 		return false, err
 	}
 	return len(r.inventory.Unhealthy) > 0, nil
+}
+
+// haveReusedAddresses reports whether a machine whose Node was not ready in time has the address of a
+// lost one.
+func (r *run) haveReusedAddresses(ctx context.Context, failures []error) (bool, error) {
+	var machines []ec2.InstanceState
+	for _, err := range failures {
+		if node, ok := r.built.Resource(gaveUp(err).Resource).(*graph.Ref[incluster.NodeState]); ok {
+			if want, ok := node.Desired().(*incluster.Node); ok {
+				if m, ok := want.Machine.Found(); ok {
+					machines = append(machines, m)
+				}
+			}
+		}
+	}
+	reading := cloud.ReadOnly(ctx)
+	nodes, err := incluster.Nodes(reading, r.cloud, r.built.API)
+	if err != nil {
+		return false, err
+	}
+	reused, err := incluster.FindReusedAddresses(reading, r.cloud, nodes, machines)
+	return len(reused) > 0, err
 }
 
 // otherThanNodes reports whether the cause of an error is not a Node that was not ready in time.

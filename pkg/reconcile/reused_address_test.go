@@ -2,8 +2,10 @@ package reconcile_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -116,6 +118,9 @@ func (r *reusing) heals(control, workers int32, local bool) {
 	}
 	m := sized(r.t, control, workers)
 	_, err := reconcile.OpenModel(m, target).Apply(r.t.Context(), reconcile.Options{Observe: (&witness{t: r.t, a: r.a}).observe})
+	if end := new(reconcile.TimeoutError); errors.As(err, &end) {
+		r.t.Log(strings.Join(end.Findings, "\n"))
+	}
 	require.NoError(r.t, err)
 	time.Sleep(2 * time.Minute)
 	requireHealthy(r.t, r.a, int(control), int(workers))
@@ -223,4 +228,55 @@ func TestReusedAddressMayDie(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Somebody deletes the Node of a healthy machine of the control plane, and the API server deletes the pods
+// on it. The member has neither Node nor pod, as that of a lost machine, but its etcd answers: it stays.
+func TestMemberWithoutANodeStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := sized(t, 3, 1)
+		a := alive(t, m)
+		var name string
+		a.Edit(func(s *awssim.State) { name = machineOf(s, "machine/three-zones-control-plane/1").Boot.Node })
+		inside(a, func(c *kubesim.Cluster) {
+			for at, o := range c.Objects {
+				if at == "/api/v1/nodes/"+name || kubesim.Value(o, "spec", "nodeName") == name {
+					delete(c.Objects, at)
+				}
+			}
+		})
+		terminate(a, "machine/three-zones-control-plane/2", time.Second) // the run compares the members with the machines
+		time.Sleep(time.Minute)
+		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: (&witness{t: t, a: a}).observe})
+		require.ErrorContains(t, err, "etcd on "+name+" to answer")
+		inside(a, func(c *kubesim.Cluster) {
+			require.Len(t, c.Members, 2)
+			assert.True(t, slices.ContainsFunc(c.Members, func(x *kubesim.Member) bool { return x.Name == name }))
+		})
+	})
+}
+
+// A cluster with one machine of the control plane whose Node has the provider ID of another one, as after
+// its volume was attached to a new instance with the same address: the run does not replace the only member.
+func TestOnlyMemberWithAReusedAddressStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := sized(t, 1, 1)
+		a := alive(t, m)
+		had := machinesOf(a, "-control-plane/")
+		inside(a, func(c *kubesim.Cluster) {
+			for _, o := range c.All("Node") {
+				if strings.HasSuffix(kubesim.Value(o, "spec", "providerID"), had[0]) {
+					o["spec"].(kubesim.Object)["providerID"] = "aws:///us-east-1a/i-00000000000000001"
+				}
+			}
+		})
+		var said []string
+		target := rollingTarget(a.Process())
+		target.Warn = func(text string) { said = append(said, text) }
+		_, err := reconcile.OpenModel(m, target).Apply(t.Context(), reconcile.Options{})
+		require.Error(t, err)
+		assert.Contains(t, strings.Join(said, "\n"), had[0]+": it has the address of i-00000000000000001, which does not exist any more")
+		assert.Equal(t, had, machinesOf(a, "-control-plane/"))
+		inside(a, func(c *kubesim.Cluster) { require.Len(t, c.Members, 1) })
+	})
 }

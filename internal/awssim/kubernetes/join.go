@@ -206,7 +206,7 @@ func (svc *Service) joinable(c *kubesim.Cluster, b *ec2.Boot, begins time.Time) 
 	if !c.Quorate() {
 		return from, "etcd has lost its quorum"
 	}
-	if b.ControlPlane && !c.Whole() {
+	if b.ControlPlane && !c.Whole() && !c.HasPeer(b.Advertised) {
 		return from, "etcdserver: unhealthy cluster"
 	}
 	if !slices.Contains(b.Hashes, authorityHash(c.CA)) {

@@ -31,6 +31,9 @@ const (
 	JoinGaveUp = "kubeadm join: gives up"
 )
 
+// IsMember is why it gives up after kubeadm has added the machine to etcd.
+const IsMember = "this machine is a member of etcd already, and has to be replaced"
+
 // join returns the script that runs kubeadm join with the configuration at path. It
 // writes its messages to console, too, unless that is "".
 func (in *input) join(path, console string) string {

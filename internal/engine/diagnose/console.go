@@ -35,7 +35,7 @@ func (q *machineCheck) causes() []cause {
 		{says: "could not find a JWS signature", means: "its bootstrap token has expired, or the cluster never knew it: " + q.replaceIt(), another: true},
 		{says: "couldn't validate the identity of the API Server", means: "it could not reach the API server: check the load balancer and its security groups; " + q.replaceIt()},
 		{says: "[ERROR ", means: "the machine does not pass the preflight checks of kubeadm: change that in the manifest (instanceType, preKubeadmCommands) or have it ignored (ignorePreflightErrors); " + q.replaceIt()},
-		{says: boot.JoinGaveUp + ": this machine is a member of etcd", means: "kubeadm join has failed after it had added the machine to etcd: " + q.replaceIt(), another: true},
+		{says: boot.JoinGaveUp + ": " + boot.IsMember, means: "kubeadm join has failed after it had added the machine to etcd: " + q.replaceIt(), another: true},
 		{says: boot.JoinGaveUp, means: "kubeadm join has failed again and again, and is not repeated any more: the reason is below; " + q.replaceIt(), another: true},
 	}
 }

@@ -129,6 +129,9 @@ func nodeOf(ctx context.Context, c *cloud.Clients, api *API, m ec2.InstanceState
 	if err != nil {
 		return nil, nil, err
 	}
+	if s := all.inherited(m); s != nil && !s.Unreachable { // its kubelet reports for the Node of a lost machine
+		return s, nil, nil
+	}
 	return all.Of(m), nil, nil
 }
 

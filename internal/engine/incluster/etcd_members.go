@@ -120,6 +120,9 @@ func awaitsAnswer(silent []etcdMember) error {
 // and have their machines.
 func (e *EtcdMembers) stillSilent(ctx context.Context, t *etcdctl) error {
 	for _, m := range e.silent {
+		if t.holder(m) != nil { // as when it was found silent
+			continue
+		}
 		if why, err := t.lost(ctx, m); why != "" || err != nil {
 			return err
 		}
@@ -148,14 +151,17 @@ func (t *etcdctl) removedLost(ctx context.Context) error {
 // members for their quorum. One that still answers, because its machine is only being terminated, is
 // removed while that keeps the quorum.
 func (t *etcdctl) removeLost(ctx context.Context, members []etcdMember) (refused error) {
+	why := make([]string, len(members))
+	for n, m := range members {
+		var err error
+		if why[n], err = t.lost(ctx, m); err != nil {
+			refused = cmp.Or(refused, err)
+			why[n] = ""
+		}
+	}
 	for _, answers := range []bool{false, true} {
 		for n, m := range members {
-			why, err := t.lost(ctx, m)
-			switch {
-			case err != nil:
-				refused = cmp.Or(refused, err)
-				continue
-			case why == "" || t.answers(m) != answers:
+			if why[n] == "" || t.answers(m) != answers {
 				continue
 			}
 			if answers {
@@ -165,7 +171,7 @@ func (t *etcdctl) removeLost(ctx context.Context, members []etcdMember) (refused
 				}
 			}
 			return cmp.Or(t.create(ctx, "lost", nil, []command{{"remove", t.at(t.local(), "member", "remove", m.hex())}}),
-				graph.NotYet(fmt.Errorf("the member of etcd on %s to be removed, %s", m.title(), why)))
+				graph.NotYet(fmt.Errorf("the member of etcd on %s to be removed, %s", m.title(), why[n])))
 		}
 	}
 	return refused
@@ -178,18 +184,21 @@ func (t *etcdctl) answers(m etcdMember) bool {
 
 // lost says why a member has no machine; "" if it has one.
 func (t *etcdctl) lost(ctx context.Context, m etcdMember) (why string, err error) {
+	if i := t.holder(m); i != nil {
+		return t.reused(ctx, m, i)
+	}
 	for _, i := range t.machines.List {
-		switch on := m.on(*i, t.nodes.Of(*i)); {
-		case on && !i.IsTerminating():
-			return "", nil
-		case on:
+		if !withoutEtcd(i) && m.on(*i, t.nodes.Of(*i)) {
 			why = fmt.Sprintf("whose machine %s is %s", i.ID, i.Status)
 		}
+	}
+	if i := t.stranger(m); why == "" && i != nil {
+		return notThere + hasAddress(i), nil
 	}
 	if node := t.nodes.byName[m.Name]; why == "" && node != nil {
 		return t.lostWith(ctx, node)
 	}
-	return cmp.Or(why, "whose machine does not exist any more"), nil
+	return cmp.Or(why, notThere), nil
 }
 
 // lostWith is lost for the member on a Node that no machine of the cluster has: its machine may exist
@@ -200,7 +209,7 @@ func (t *etcdctl) lostWith(ctx context.Context, node *NodeState) (why string, er
 		if node.Ready { // for less than a minute after its machine was lost
 			return "", graph.NotYet(fmt.Errorf("the Node %s to have a machine, or not to be ready", node.Name))
 		}
-		return "whose machine does not exist any more", nil
+		return notThere, nil
 	}
 	existing, err := ec2.InstanceTags(ctx, t.cloud, []string{id})
 	if _, exists := existing[id]; exists || err != nil {

@@ -181,11 +181,19 @@ func (t *etcdctl) done(ctx context.Context, what string) (printed map[string]str
 	if err := t.remove(ctx, what); err != nil {
 		return nil, err
 	}
-	if p.Status.Phase == corev1.PodFailed {
+	return ended(what, p, printed, age)
+}
+
+// ended says how a pod that was deleted has ended.
+func ended(what string, p corev1.Pod, printed map[string]string, age time.Duration) (map[string]string, error) {
+	old, failed := age > podTimeout, p.Status.Phase == corev1.PodFailed // old: from a run that was stopped
+	switch {
+	case failed && !old && what == "probe" && p.Status.Reason == "": // etcdctl has ended by itself
+		return printed, errSilent
+	case failed:
 		return nil, graph.NotYet(fmt.Errorf("etcdctl to succeed: %s", strings.TrimSpace(p.Status.Reason+" "+p.Status.Message+" "+lastLine(printed))))
-	}
-	if age > podTimeout {
-		return nil, errNoPod // from a run that was stopped
+	case old:
+		return nil, errNoPod
 	}
 	return printed, nil
 }
@@ -231,7 +239,7 @@ func lastLine(printed map[string]string) (last string) {
 
 // clean deletes the pods.
 func (t *etcdctl) clean(ctx context.Context) error {
-	for _, what := range []string{"look", "remove", "lost"} {
+	for _, what := range []string{"look", "remove", "lost", "probe"} {
 		if err := t.remove(ctx, what); err != nil {
 			return err
 		}

@@ -70,9 +70,13 @@ func (n *NodeObjects) Find(ctx context.Context, c *cloud.Clients) (*NodeObjectsS
 func (n *NodeObjects) names(ctx context.Context, c *cloud.Clients, all *NodeList) (out []string, err error) {
 	if n.Machine.ID != "" {
 		if s := all.Of(n.Machine); s != nil {
+			return []string{s.Name}, nil
+		}
+		reused, err := FindReusedAddresses(ctx, c, all, []ec2.InstanceState{n.Machine})
+		if s := all.inherited(n.Machine); s != nil && len(reused) > 0 {
 			out = append(out, s.Name)
 		}
-		return out, nil
+		return out, err
 	}
 	machines, err := ec2.InstanceInventory(ctx, c)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
@@ -50,6 +51,44 @@ func CheckHealth(m *manifest.Cluster, inv Inventory, nodes *incluster.NodeList, 
 		check.evaluate(&h)
 	}
 	return h
+}
+
+// AddReused adds machines that have the address of a lost machine and cannot join with it: those that have
+// the Node of the lost one, and say why in reused; and those of the control plane on which kubeadm join has
+// failed after it had added a member to etcd.
+func (h *Health) AddReused(m *manifest.Cluster, inv Inventory, nodes *incluster.NodeList, reused map[string]string, o Options) {
+	in := inputs{m: m, spec: &m.Infra.Spec, inv: inv, o: o}
+	for _, g := range in.groupsOfMachines(nil) {
+		var chosen []ec2.InstanceState
+		others, ready := 0, 0
+		why := map[string]string{}
+		for _, x := range in.checkedMachines(g) {
+			node := nodes.Of(x)
+			why[x.ID] = reused[x.ID]
+			if g.controlPlane && node == nil && x.Tags[cloud.JoinFailedTag] != "" {
+				why[x.ID] = cmp.Or(why[x.ID], "kubeadm join has failed on it as a member of etcd")
+			}
+			switch {
+			case why[x.ID] != "":
+				chosen = append(chosen, x)
+			case node != nil && node.Ready:
+				others, ready = others+1, ready+1
+			default:
+				others++
+			}
+		}
+		for _, x := range chosen {
+			switch {
+			case g.controlPlane && ready < others/2+1:
+				h.Remarks = append(h.Remarks, fmt.Sprintf("%s: %s; it is not replaced, because etcd may need it: delete that Node with kubectl, and reboot the machine, whose kubelet then registers its own", x.ID, why[x.ID]))
+				continue
+			case g.single:
+				h.Remarks = append(h.Remarks, fmt.Sprintf("%s: %s; nothing replaces a stand-alone Machine: terminate it, and the next run launches another one", x.ID, why[x.ID]))
+				continue
+			}
+			h.Unhealthy[x.ID] = cmp.Or(h.Unhealthy[x.ID], why[x.ID])
+		}
+	}
 }
 
 // healthCheck is one MachineHealthCheck and the groups that it selects.

@@ -21,18 +21,23 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
-	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
+
+// EtcdOf says where the etcd of an API server runs.
+type EtcdOf struct {
+	Members  int      // on the machines of the control plane, as far as the manifest and the account say
+	External []string // its endpoints, if it does
+}
 
 // Server returns the diagnosis of an API server that does not respond. Any of the first
 // machines can be the one that initializes the cluster.
-func Server(s *incluster.APIServer) graph.Diagnosis {
+func Server(s *incluster.APIServer, etcd EtcdOf) graph.Diagnosis {
 	return func(ctx context.Context, c *cloud.Clients) (findings []string, look string) {
-		return checkServer(ctx, c, s)
+		return checkServer(ctx, c, s, etcd)
 	}
 }
 
-func checkServer(ctx context.Context, c *cloud.Clients, s *incluster.APIServer) (findings []string, look string) {
+func checkServer(ctx context.Context, c *cloud.Clients, s *incluster.APIServer, etcd EtcdOf) (findings []string, look string) {
 	var q *machineCheck
 	for _, m := range s.Machines[:min(3, len(s.Machines))] {
 		if q = newMachineCheck(c, m, true); q == nil {
@@ -46,7 +51,7 @@ func checkServer(ctx context.Context, c *cloud.Clients, s *incluster.APIServer) 
 		q = &machineCheck{c: c, ended: true}
 	}
 	balancers := &machineCheck{c: c, machine: q.machine}
-	d := &serverCheck{balancers, s}
+	d := &serverCheck{balancers, s, etcd}
 	balancers.run(ctx, d.reachable)
 	first := len(balancers.found)
 	balancers.run(ctx, d.network, d.classic)
@@ -59,6 +64,7 @@ func checkServer(ctx context.Context, c *cloud.Clients, s *incluster.APIServer) 
 type serverCheck struct {
 	*machineCheck
 	server *incluster.APIServer
+	runs   EtcdOf
 }
 
 // reachable finds out why the API server does not answer.
@@ -103,10 +109,12 @@ func (d *serverCheck) fromOutside() string {
 
 // etcd explains an API server on machines of the control plane that answers with an error.
 func (d *serverCheck) etcd(why string) string {
+	is := fmt.Sprintf("an API server runs, and is not ready (%s): usually ", why)
+	if len(d.runs.External) > 0 {
+		return fmt.Sprintf("%sits etcd, %s, which is external, does not answer: check it, and that the machines reach it", is, strings.Join(d.runs.External, ", "))
+	}
 	machines := identity.CloudIDs(d.server.Machines)
-	return fmt.Sprintf("an API server runs, and is not ready (%s): usually etcd has no quorum. It needs %d of its %s, which are on %s. "+
-		"Reboot a machine that does not respond with 'aws ec2 reboot-instances --instance-ids ID', and do not terminate any: they have the data",
-		why, len(machines)/2+1, text.Count(len(machines), "member"), strings.Join(machines, ", "))
+	return is + quorum(machines, max(d.runs.Members, len(machines)))
 }
 
 // balancer is the DNS name of the load balancer.

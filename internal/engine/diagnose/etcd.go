@@ -27,27 +27,24 @@ func Etcd(had []string, wanted int) graph.Diagnosis {
 				running = append(running, id)
 			}
 		}
-		if finding := quorum(running, wanted); finding != "" {
-			return []string{finding}, ""
+		if len(running) < wanted {
+			return []string{quorum(running, wanted)}, ""
 		}
 		return nil, ""
 	}
 }
 
-// quorum says how many members etcd needs, and which machines they may be on; "" if none may be lost.
+// quorum says how many of its members etcd needs, and which machines of the control plane are left.
 func quorum(running []string, wanted int) string {
 	slices.Sort(running)
 	need := wanted/2 + 1
 	machines := strings.Join(running, ", ")
-	switch {
-	case len(running) < need:
+	if len(running) < need {
 		return fmt.Sprintf("etcd has lost its quorum, if it had %s: it needs %d, and only %s (%s). Another run does not repair that. "+
 			"The data is on the machines that are left: do not terminate them. The next run says what can be done", text.Count(wanted, "member"), need, existOf(len(running)), machines)
-	case len(running) < wanted:
-		return fmt.Sprintf("etcd needs %d of its %s to answer, and %s left (%s): if one of them does not respond either, etcd has no quorum until it does. "+
-			"Reboot it with 'aws ec2 reboot-instances --instance-ids ID', and do not terminate it", need, text.Count(wanted, "member"), areLeft(len(running)), machines)
 	}
-	return ""
+	return fmt.Sprintf("etcd needs %d of its %s to answer, and %s left (%s): reboot one that does not respond with "+
+		"'aws ec2 reboot-instances --instance-ids ID', and do not terminate any: they have the data", need, text.Count(wanted, "member"), areLeft(len(running)), machines)
 }
 
 func existOf(n int) string {

@@ -50,7 +50,7 @@ func addServer(g *graph.Graph, p platform, api *incluster.API, machines []Machin
 			server.Machines, server.After = append(server.Machines, m.Instance), append(server.After, m.routes...)
 		}
 	}
-	return graph.Expect(g, "api-server", server, p.infra("spec.controlPlaneEndpoint"), graph.Diagnosed(diagnose.Server(server)))
+	return graph.Expect(g, "api-server", server, p.infra("spec.controlPlaneEndpoint"), graph.Diagnosed(diagnose.Server(server, p.etcdOf())))
 }
 
 // addKubernetes adds the API server, unless k has it, the ConfigMaps of kubeadm, the add-ons,
@@ -191,9 +191,19 @@ func (in inputs) checksEtcd(plan machinePlan) bool {
 // hasEtcd reports whether etcd runs on machines of the control plane, and the run may change its
 // members.
 func (in inputs) hasEtcd() bool {
-	_, stacked := in.etcdCertificates()
 	begun := in.inv.Initialized || !in.launchedControlPlane() // otherwise its first machine may still boot
-	return in.m.EKS == nil && stacked && begun && in.hasControlPlane() && in.o.Drain && in.usesAPIServer()
+	return in.etcdOf().Members > 0 && begun && in.hasControlPlane() && in.o.Drain && in.usesAPIServer()
+}
+
+// etcdOf says where etcd runs.
+func (in inputs) etcdOf() (etcd diagnose.EtcdOf) {
+	config, _ := in.clusterConfiguration()
+	if _, stacked := in.etcdCertificates(); !stacked {
+		etcd.External = config.Etcd.External.Endpoints
+	} else if in.m.EKS == nil {
+		etcd.Members = in.controlPlanes()
+	}
+	return etcd
 }
 
 // members is how many members etcd should have; 0 without an etcd whose members the run may change.

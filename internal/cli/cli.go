@@ -162,5 +162,17 @@ func printContinue(e *env.Env, cmd *cobra.Command, err error, args []string) {
 		e.Story("This command changes nothing. To wait again, repeat it, with a longer --timeout if the cluster needs more time:\n\n  %s\n", env.Shell(append([]string{name}, args...)))
 		return
 	}
-	e.Story("No cleanup is needed. To continue, run the command again:\n\n  %s\n", env.Shell(append([]string{name}, args...)))
+	then := ""
+	switch reconcile.Repeats(err) {
+	case reconcile.RepeatContinues:
+		then = "To continue, run the command again"
+	case reconcile.RepeatAfterChange:
+		then = "Another run would end in the same way: change what is named above, such as in the manifest. Then run the command again"
+	case reconcile.RepeatCheck:
+		then = "If a cause above is in the manifest or in the boot data of machines, change it first: another run alone does not help then. To continue, run the command again"
+	case reconcile.RepeatLater:
+		then = "AWS has no capacity for a type of machine at the moment: another run helps when it has. " +
+			"Or choose another instanceType, another zone (failureDomain, or the subnets of the pool), or on-demand instead of Spot machines. Then run the command again"
+	}
+	e.Story("No cleanup is needed. %s:\n\n  %s\n", then, env.Shell(append([]string{name}, args...)))
 }

@@ -394,6 +394,45 @@ func TestHalfwaySaysHowToGoOn(t *testing.T) {
 	assert.Contains(t, s.err.String(), `  clusterawsadm cluster create -f 'my demo.yaml' --set 'A=it'\''s'`)
 }
 
+// The last words say whether another run alone helps: not if the cause is in the manifest, in the boot of
+// machines, or in the permissions; and if AWS lacks capacity, what else helps.
+func TestLastWordsSayWhetherToRepeat(t *testing.T) {
+	refused := func(code string) error {
+		return &reconcile.ResourceError{Resource: "machine/demo-md-0/0", Err: &smithy.OperationError{ServiceID: "EC2", OperationName: "RunInstances", Err: &smithy.GenericAPIError{Code: code}}}
+	}
+	waited := func(awaited string, findings ...string) error {
+		return &reconcile.ResourceError{Resource: "node/demo-md-0/0", Err: &reconcile.TimeoutError{Awaited: errors.New(awaited), Findings: findings}}
+	}
+	const change, later, check, same = "Another run would end in the same way", "another instanceType, another zone", "change it first", "needed. To continue, run the command again"
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{errors.New("x"), same},
+		{refused("RequestLimitExceeded"), same},
+		{refused("InvalidInstanceID.NotFound"), same},
+		{refused("InternalError"), same},
+		{refused("InsufficientInstanceCapacity"), later},
+		{refused("InvalidParameterValue"), change},
+		{refused("InvalidAMIID.NotFound"), change},
+		{refused("Unsupported"), change},
+		{refused("VcpuLimitExceeded"), change},
+		{refused("UnauthorizedOperation"), change},
+		{waited("it to exist"), same},
+		{waited("instances (We currently do not have sufficient m5.large capacity)"), later},
+		{waited("it to exist", "instance i-1 does not exist any more: run this again"), check},
+		{waited("it to exist", "i-1 says on its console \"kubeadm: command not found\": …; without a change, another run ends in the same way"), change},
+		{errors.Join(refused("InternalError"), refused("InvalidParameterValue"), refused("InsufficientInstanceCapacity")), change},
+		{errors.Join(refused("InsufficientInstanceCapacity"), refused("InternalError")), later},
+	} {
+		s := newShell(t)
+		printContinue(s.Env, new(cobra.Command), &reconcile.HalfwayError{Err: c.err}, []string{"cluster", "create"})
+		assert.Contains(t, s.err.String(), c.want, "%v", c.err)
+		assert.Contains(t, s.err.String(), "No cleanup is needed")
+		assert.Contains(t, s.err.String(), "\n\n  clusterawsadm cluster create\n")
+	}
+}
+
 // TestInterruptedCall: which call an interrupt has prevented is of no interest, and what an
 // interrupted command leaves is.
 func TestInterruptedCall(t *testing.T) {

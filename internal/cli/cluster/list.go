@@ -30,8 +30,12 @@ func newList(f *flags) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List the clusters of an account, found by their tags",
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+		Long: `List the clusters of an account, found by their tags.
+
+CONTROL PLANE and WORKERS are numbers of machines that run, as EC2 says, whether or not they
+have joined: this command does not ask the clusters. "cluster describe" does.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	o.output.addTo(cmd, "text", "wide", "name", "json", "yaml")
 	cmd.Flags().BoolVar(&o.allRegions, "all-regions", false, "list all regions that are enabled in the account")

@@ -39,7 +39,7 @@ func (q *machineCheck) bootData(ctx context.Context) (string, error) {
 	}
 	data, wrong := userDataForm(sent)
 	if wrong != "" {
-		return fmt.Sprintf("the user data of %s %s: %s", q.machine.ID, wrong, q.replaceIt()), nil
+		return fmt.Sprintf("the user data of %s %s: %s; if it is so in the manifest, %s", q.machine.ID, wrong, q.replaceIt(), ChangeFirst), nil
 	}
 	return q.fetches(ctx, data)
 }
@@ -89,7 +89,7 @@ func (q *machineCheck) fetches(ctx context.Context, userData []byte) (string, er
 	case f.kept && !f.there:
 		return fmt.Sprintf("the %s %s, from which %s fetches its boot data, does not exist any more: %s", what, f.first, q.machine.ID, q.replaceIt()), nil
 	case q.machine.Profile == "":
-		return fmt.Sprintf("%s has no instance profile, and needs one to fetch its boot data from the %s %s: name one in iamInstanceProfile; %s", q.machine.ID, what, f.first, q.replaceIt()), nil
+		return fmt.Sprintf("%s has no instance profile, and needs one to fetch its boot data from the %s %s: name one in iamInstanceProfile; %s; %s", q.machine.ID, what, f.first, q.replaceIt(), ChangeFirst), nil
 	case !f.kept && f.there:
 		return fmt.Sprintf("%s has never fetched its boot data: the %s %s still exists, and the machine deletes it after it has fetched it. It cannot reach AWS, its role (instance profile %s) may not read it, or its image %s has no AWS CLI",
 			q.machine.ID, what, f.first, q.machine.Profile, q.machine.Image), nil
@@ -127,7 +127,7 @@ func (q *machineCheck) consoleCause(ctx context.Context) (string, error) {
 		return fmt.Sprintf("%s says on its console \"%s\": it has no route to the internet yet; it goes on by itself when it has one", q.machine.ID, shortLine(line)), nil
 	}
 	if known, line := q.known(text); known != nil {
-		return fmt.Sprintf("%s says on its console \"%s\": %s", q.machine.ID, shortLine(line), known.means), nil
+		return fmt.Sprintf("%s says on its console \"%s\": %s", q.machine.ID, shortLine(line), known.text()), nil
 	}
 	return "", nil
 }

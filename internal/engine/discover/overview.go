@@ -22,7 +22,7 @@ type Overview struct {
 	Since        time.Time
 }
 
-// Machines are numbers of machines.
+// Machines are numbers of machines. One on which kubeadm join has failed does not count as running.
 type Machines struct{ Running, All int }
 
 // Overviews reads the clusters of a region, by the names of their Cluster objects. Since is
@@ -42,7 +42,7 @@ func Overviews(ctx context.Context, c *cloud.Clients) (map[string]*Overview, err
 	images := map[string][]*Overview{} // of control planes
 	for _, m := range machines {
 		o, count := of(ownerOf(m.Tags)), Machines{All: 1}
-		if m.Status == "running" {
+		if m.Status == "running" && m.Tags[cloud.JoinFailedTag] == "" {
 			count.Running = 1
 		}
 		switch m.Tags[cloud.RoleTag] {

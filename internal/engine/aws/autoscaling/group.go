@@ -195,7 +195,7 @@ func (s *GroupState) settings() string {
 // settings, or have come before IAM shows a new instance profile everywhere. A lack of capacity may end
 // while the run waits, as with RunInstances.
 func (s *GroupState) cannotLaunch() bool {
-	return s.LaunchFailure != "" && !s.Since.IsZero() && s.FailedAt.Sub(s.Since) >= cloud.ConsistencyDelay && !lacksCapacity(s.LaunchFailure)
+	return s.LaunchFailure != "" && !s.Since.IsZero() && s.FailedAt.Sub(s.Since) >= cloud.ConsistencyDelay && !cloud.LacksCapacity(s.LaunchFailure)
 }
 
 // Failure implements graph.Failing. A run cancels an instance refresh before it fails. It does not wait
@@ -209,14 +209,6 @@ func (s GroupState) Failure() string {
 		after = ", after instance refresh " + s.Refresh.String()
 	}
 	return fmt.Sprintf("%s: %s (%d in service of %d%s)", types.ScalingActivityStatusCodeFailed, s.LaunchFailure, s.Serving(), s.Desired, after)
-}
-
-// lacksCapacity reports whether a launch may succeed later ("Troubleshoot EC2 instance launch failures",
-// Amazon EC2 Auto Scaling user guide).
-func lacksCapacity(failure string) bool {
-	return slices.ContainsFunc([]string{"InsufficientInstanceCapacity", "do not have sufficient", "no Spot capacity", "UnfulfillableCapacity"}, func(part string) bool {
-		return strings.Contains(failure, part)
-	})
 }
 
 // mayRefresh reports whether an instance refresh may be in progress: machines have

@@ -1,0 +1,77 @@
+package reconcile
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/aws/smithy-go"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/diagnose"
+)
+
+// Repeat says what it helps to repeat a run that has failed.
+type Repeat string
+
+// The values of Repeat.
+const (
+	RepeatContinues   Repeat = ""             // the next run continues
+	RepeatCheck       Repeat = "check"        // the next run continues, unless one of the findings is so again
+	RepeatLater       Repeat = "later"        // AWS lacks capacity for a type of machine, for an unknown time
+	RepeatAfterChange Repeat = "after change" // the next run ends in the same way, unless something is changed first
+)
+
+// Repeats says what it helps to repeat a run that has failed with an error: that alone, only if it helps for
+// all causes.
+func Repeats(err error) (worst Repeat) {
+	order := []Repeat{RepeatContinues, RepeatCheck, RepeatLater, RepeatAfterChange}
+	visit(err, func(one error) {
+		if repeat := repeats(one); slices.Index(order, repeat) > slices.Index(order, worst) {
+			worst = repeat
+		}
+	})
+	return worst
+}
+
+// visit calls a function with every error of a tree.
+//
+//nolint:errorlint // it visits every error of the tree itself
+func visit(err error, f func(error)) {
+	if err == nil {
+		return
+	}
+	f(err)
+	switch e := err.(type) {
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			visit(one, f)
+		}
+	case interface{ Unwrap() error }:
+		visit(e.Unwrap(), f)
+	}
+}
+
+// repeats is Repeats for one error of a tree.
+//
+//nolint:errorlint // visit calls it with every error of the tree
+func repeats(err error) Repeat {
+	switch e := err.(type) {
+	case *TimeoutError:
+		switch {
+		case slices.ContainsFunc(e.Findings, func(finding string) bool { return strings.Contains(finding, diagnose.ChangeFirst) }):
+			return RepeatAfterChange
+		case e.Awaited != nil && cloud.LacksCapacity(e.Awaited.Error()):
+			return RepeatLater
+		case len(e.Findings) > 0:
+			return RepeatCheck
+		}
+	case smithy.APIError:
+		switch {
+		case cloud.LacksCapacity(e.ErrorCode()):
+			return RepeatLater
+		case cloud.RefusesInput(e.ErrorCode()), cloud.Denied(err):
+			return RepeatAfterChange
+		}
+	}
+	return RepeatContinues
+}

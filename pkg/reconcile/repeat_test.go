@@ -1,0 +1,42 @@
+package reconcile_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/aws/smithy-go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+// A call that AWS refuses until the run gives up: the error says whether another run helps.
+func TestRepeats(t *testing.T) {
+	for code, want := range map[string]reconcile.Repeat{
+		"InsufficientInstanceCapacity": reconcile.RepeatLater,
+		"Unsupported":                  reconcile.RepeatAfterChange,
+		"InvalidBlockDeviceMapping":    reconcile.RepeatAfterChange,
+		"VcpuLimitExceeded":            reconcile.RepeatAfterChange,
+		"UnauthorizedOperation":        reconcile.RepeatAfterChange,
+		"InternalError":                reconcile.RepeatContinues,
+	} {
+		t.Run(code, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := loadQuick(t, quickstart)
+				a := prepared(t, quickstart, m)
+				p := a.Process()
+				p.Refuse = func(_, op string) error {
+					if op != "RunInstances" {
+						return nil
+					}
+					return &smithy.GenericAPIError{Code: code, Message: "refused"}
+				}
+				_, err := open(m, p).Apply(t.Context(), reconcile.Options{})
+				require.ErrorAs(t, err, new(*reconcile.HalfwayError))
+				assert.Equal(t, want, reconcile.Repeats(err), "%v", err)
+				mustApply(t, m, a)
+			})
+		})
+	}
+}

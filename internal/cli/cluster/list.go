@@ -32,8 +32,8 @@ func newList(f *flags) *cobra.Command {
 		Short:   "List the clusters of an account, found by their tags",
 		Long: `List the clusters of an account, found by their tags.
 
-CONTROL PLANE and WORKERS are numbers of machines that run, as EC2 says, whether or not they
-have joined: this command does not ask the clusters. "cluster describe" does.`,
+CONTROL PLANE and WORKERS are numbers of machines that run, as EC2 says, whether or not
+they have joined: this command does not ask the clusters. "cluster describe" does.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}

@@ -43,6 +43,7 @@ func (l *loader) assemble() {
 	l.resolvePools()
 	l.resolveHealthChecks()
 	l.nameRoles()
+	l.nameSubnets()
 	l.resolveAddons(c)
 	l.resolveIdentity()
 	l.keepObjects()

@@ -20,6 +20,7 @@ type keyed struct {
 	what, fix string
 	strict    bool   // equal items are refused, too
 	apart     string // items are only refused if this field differs; "" for any
+	old       bool   // only objects of v1beta1: the schema of v1beta2 has the key
 }
 
 // keyedLists lists the lists with a key, except for those whose schema has it.
@@ -38,6 +39,7 @@ func keyedLists() (all []keyed) {
 		{kinds: planes, path: "spec.iamAuthenticatorConfig.mapRoles[]", fields: []string{"rolearn"}, what: "rolearn: the ConfigMap aws-auth has one entry for a role", fix: "name it once, with all groups"},
 		{kinds: planes, path: "spec.iamAuthenticatorConfig.mapUsers[]", fields: []string{"userarn"}, what: "userarn: the ConfigMap aws-auth has one entry for a user", fix: "name it once, with all groups"},
 		{kinds: networks, path: "spec.network.vpc.secondaryCidrBlocks[]", keys: blockIn("ipv4CidrBlock"), what: "block", fix: one, strict: true},
+		{kinds: networks, path: "spec.network.subnets[]", keys: idOf, what: "id", fix: "give each subnet an id of its own", strict: true, old: true},
 		{kinds: networks, path: "spec.network.subnets[]", keys: blockIn("cidrBlock"), what: "cidrBlock", fix: "give each subnet a block of its own", strict: true},
 		{kinds: networks, path: "spec.network.subnets[]", keys: blockIn("ipv6CidrBlock"), what: "ipv6CidrBlock", fix: "give each subnet a block of its own", strict: true},
 		{kinds: []string{kindManagedPool}, path: "spec.taints[]", fields: []string{"key", "effect"}, what: "key and effect", fix: one, strict: true},
@@ -104,6 +106,14 @@ func sets() (all []keyed) {
 		keyed{kinds: []string{kindFargateProfile}, path: "spec.selectors[]", keys: selectorKey, what: "namespace and labels", fix: "remove one of them", strict: true})
 }
 
+// idOf returns the id of an item, if it has one.
+func idOf(item any) []string {
+	if id, _ := valueAt(item, "id").(string); id != "" {
+		return []string{id}
+	}
+	return nil
+}
+
 func itself(item any) []string { return []string{fmt.Sprint(item)} }
 
 func itselfMasked(item any) []string { return []string{masked(fmt.Sprint(item))} }
@@ -118,7 +128,7 @@ func selectorKey(item any) []string {
 func (l *loader) checkKeyed(o *object) {
 	index := regexp.MustCompile(`\[\d+\]`)
 	for _, list := range keyedLists() {
-		if !slices.Contains(list.kinds, o.kind) {
+		if !slices.Contains(list.kinds, o.kind) || list.old && o.version != versionOld {
 			continue
 		}
 		first := map[string]string{} // the path of the first item, by the list and the key

@@ -89,6 +89,14 @@ func TestLinesThatAreStoredAsOne(t *testing.T) {
 			"spec.network.subnets[1]: the same cidrBlock as subnets[0] (line 37)",
 		},
 		{
+			"id of a subnet of v1beta1", "quickstart",
+			[]string{
+				"infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSCluster\n", "infrastructure.cluster.x-k8s.io/v1beta1\nkind: AWSCluster\n",
+				network, "  network:\n    subnets:\n    - {id: a, availabilityZone: us-east-1a, cidrBlock: 10.0.0.0/24}\n    - {id: a, availabilityZone: us-east-1b, cidrBlock: 10.0.1.0/24, isPublic: true}\n",
+			},
+			"spec.network.subnets[1]: the same id as subnets[0]",
+		},
+		{
 			"rules with another description", "quickstart",
 			[]string{
 				network, rules + "    - {description: a, protocol: tcp, fromPort: 1, toPort: 2, cidrBlocks: [10.0.0.0/8]}\n" +

@@ -292,9 +292,14 @@ func TestRulesOfEKS(t *testing.T) {
 			`KubeadmConfig/farm-pool spec.format: Ignition data is stored in a bucket, and AWSCluster/farm has none — set spec.s3Bucket there, or ignition.storageType: UnencryptedUserData on the machine`,
 		},
 		{
-			"version of a kind that upstream has dropped", "pools",
+			"field that an older version does not have", "pools",
 			[]string{"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSMachinePool", "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AWSMachinePool"},
-			`AWSMachinePool/farm-pool apiVersion: AWSMachinePool has no version infrastructure.cluster.x-k8s.io/v1beta1 — use infrastructure.cluster.x-k8s.io/v1beta2`,
+			`AWSMachinePool/farm-pool spec.suspendProcesses: the field does not exist`,
+		},
+		{
+			"version that a kind never had", "eks",
+			[]string{"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSManagedCluster", "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AWSManagedCluster"},
+			`apiVersion: AWSManagedCluster has no version infrastructure.cluster.x-k8s.io/v1beta1 — use infrastructure.cluster.x-k8s.io/v1beta2`,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

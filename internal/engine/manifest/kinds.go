@@ -12,6 +12,7 @@ import (
 	eksbootstrapv1 "sigs.k8s.io/cluster-api-provider-aws/v2/bootstrap/eks/api/v1beta2"
 	ekscontrolplanev1beta1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta1"
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
+	expinfrav1beta1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta1"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
@@ -94,7 +95,7 @@ func kinds() map[string]kind {
 		k.clusterScoped = true
 		return k
 	}
-	// For these kinds, upstream has removed the older API version.
+	// For these kinds, CAPA has no older API version.
 	only := func(group string, newest decode) kind {
 		return kind{group: group, schema: true, capa: true, versions: map[string]decode{versionNew: newest}}
 	}
@@ -120,9 +121,9 @@ func kinds() map[string]kind {
 		kindPool:               crd(groupCore, upgraded(coreconversion.ConvertMachinePoolV1Beta1ToHub), decodeAs[clusterv1.MachinePool]),
 		kindManagedPlane:       capa(groupControlPlane, upgraded(toHub[*ekscontrolplanev1beta1.AWSManagedControlPlane, *ekscontrolplanev1.AWSManagedControlPlane]), decodeAs[ekscontrolplanev1.AWSManagedControlPlane]),
 		kindManagedCluster:     only(groupInfrastructure, decodeAs[infrav1.AWSManagedCluster]),
-		kindManagedPool:        only(groupInfrastructure, decodeAs[expinfrav1.AWSManagedMachinePool]),
-		kindScalingPool:        only(groupInfrastructure, decodeAs[expinfrav1.AWSMachinePool]),
-		kindFargateProfile:     only(groupInfrastructure, decodeAs[expinfrav1.AWSFargateProfile]),
+		kindManagedPool:        capa(groupInfrastructure, upgraded(toHub[*expinfrav1beta1.AWSManagedMachinePool, *expinfrav1.AWSManagedMachinePool]), decodeAs[expinfrav1.AWSManagedMachinePool]),
+		kindScalingPool:        capa(groupInfrastructure, upgraded(toHub[*expinfrav1beta1.AWSMachinePool, *expinfrav1.AWSMachinePool]), decodeAs[expinfrav1.AWSMachinePool]),
+		kindFargateProfile:     capa(groupInfrastructure, upgraded(toHub[*expinfrav1beta1.AWSFargateProfile, *expinfrav1.AWSFargateProfile]), decodeAs[expinfrav1.AWSFargateProfile]),
 		kindEKSConfig:          capa(groupBootstrap, upgraded(toHub[*eksbootstrapv1beta1.EKSConfig, *eksbootstrapv1.EKSConfig]), decodeAs[eksbootstrapv1.EKSConfig]), //nolint:staticcheck // deprecated, and what nodes of Amazon Linux 2 boot with
 		kindEKSConfigTemplate:  capa(groupBootstrap, upgraded(toHub[*eksbootstrapv1beta1.EKSConfigTemplate, *eksbootstrapv1.EKSConfigTemplate]), decodeAs[eksbootstrapv1.EKSConfigTemplate]),
 		kindNodeadm:            only(groupBootstrap, decodeAs[eksbootstrapv1.NodeadmConfig]),

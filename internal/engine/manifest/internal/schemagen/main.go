@@ -111,12 +111,8 @@ func collect(ctx context.Context) ([]file, error) {
 	return files, nil
 }
 
-// unread reports whether a version is not supported: alpha versions, and those whose Go
-// types upstream has removed.
-func unread(kind, version string) bool {
-	dropped := []string{"AWSFargateProfile", "AWSMachinePool", "AWSManagedMachinePool"}
-	return strings.Contains(version, "alpha") || version == "v1beta1" && slices.Contains(dropped, kind)
-}
+// unread reports whether a version is not supported: alpha versions.
+func unread(version string) bool { return strings.Contains(version, "alpha") }
 
 // schemas reads one CRD.
 func schemas(path string) ([]file, error) {
@@ -130,7 +126,7 @@ func schemas(path string) ([]file, error) {
 	}
 	var files []file
 	for _, v := range crd.Spec.Versions {
-		if unread(crd.Spec.Names.Kind, v.Name) || v.Schema == nil {
+		if unread(v.Name) || v.Schema == nil {
 			continue
 		}
 		plain(v.Schema.OpenAPIV3Schema)

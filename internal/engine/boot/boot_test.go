@@ -232,6 +232,31 @@ func TestRenderErrors(t *testing.T) {
 	}
 }
 
+// Fields that do not exist are ignored, unless the configuration is strict.
+func TestCheckContainerLinuxConfig(t *testing.T) {
+	const text = "storage:\n  filesystems:\n  - name: data\n    mount: {device: /dev/xvdc, format: xfs, wipeFilesystem: true}\nfoo: bar\n"
+	ignored, err := CheckContainerLinuxConfig(bootstrapv1.ContainerLinuxConfig{AdditionalConfig: text})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"line 4: field wipeFilesystem", "line 5: field foo"}, ignored)
+	m := machine(t, Init, "v1.34.2", flatcar())
+	m.Spec.Ignition.ContainerLinuxConfig.AdditionalConfig = text
+	data, err := Render(m)
+	require.NoError(t, err)
+	assert.Contains(t, string(data.Content), "/dev/xvdc")
+	for text, want := range map[string]string{
+		text:                                 "line 4: field wipeFilesystem is not supported; line 5: field foo is not supported",
+		"systemd: [\nunits:\n":               "not a Container Linux Config: yaml: ",
+		"storage: {files: [{path: 3":         "not a Container Linux Config: yaml: ",
+		"flannel: {version: 1}\n":            "line 1: field flannel is not supported",
+		"variant: flatcar\nversion: 1.0.0\n": "this is a Butane configuration",
+		"storage: {disks: [{device: /dev/sdb, partitions: [{size: much}]}]}\n": "storage.disks[0]: ",
+	} {
+		strict := true
+		_, err := CheckContainerLinuxConfig(bootstrapv1.ContainerLinuxConfig{AdditionalConfig: text, Strict: &strict})
+		require.ErrorContains(t, err, want, text)
+	}
+}
+
 func fileFrom(secret string) []bootstrapv1.File {
 	return []bootstrapv1.File{{Path: "/f", ContentFrom: bootstrapv1.FileSource{Secret: bootstrapv1.SecretFileSource{Name: secret, Key: "motd"}}}}
 }

@@ -3,12 +3,12 @@ package boot
 import (
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 )
 
 // clcConfig is a Container Linux Config, which Flatcar's transpiler converts to Ignition
@@ -117,8 +117,8 @@ type clcUpdateWindow struct {
 // mergeContainerLinuxConfig converts a Container Linux Config and merges it into config
 // by the rules of Ignition: lists are appended. If a systemd unit appears twice, its
 // drop-ins are joined and the later contents apply.
-func mergeContainerLinuxConfig(config *ignConfig, text string) error {
-	clc, err := parseContainerLinuxConfig(text)
+func mergeContainerLinuxConfig(config *ignConfig, c bootstrapv1.ContainerLinuxConfig) error {
+	clc, _, err := parseContainerLinuxConfig(c)
 	if err != nil {
 		return err
 	}
@@ -146,26 +146,52 @@ func mergeContainerLinuxConfig(config *ignConfig, text string) error {
 	return nil
 }
 
-// parseContainerLinuxConfig decodes strictly: an unknown field is an error with its line
-// and name.
-func parseContainerLinuxConfig(text string) (clcConfig, error) {
-	var clc clcConfig
-	decoder := yaml.NewDecoder(strings.NewReader(text))
-	decoder.KnownFields(true)
-	err := decoder.Decode(&clc)
-	var unknown *yaml.TypeError
-	switch {
-	case errors.Is(err, io.EOF):
-		return clc, nil
-	case errors.As(err, &unknown):
-		goTypes := regexp.MustCompile(` not found in type \S+`)
-		return clc, errors.New(goTypes.ReplaceAllString(strings.Join(unknown.Errors, "; "), " is not supported"))
-	case err != nil:
-		return clc, fmt.Errorf("not a Container Linux Config: %w", err)
-	case clc.Version != 0:
-		return clc, fmt.Errorf("version %d is not supported", clc.Version)
+// CheckContainerLinuxConfig converts a Container Linux Config, and returns the fields in it that do not
+// exist: "line 4: field wipeFilesystem". Machines ignore them, unless the configuration is strict, as
+// in Cluster API (bootstrap/kubeadm/pkg/ignition/clc).
+func CheckContainerLinuxConfig(c bootstrapv1.ContainerLinuxConfig) (ignored []string, err error) {
+	clc, ignored, err := parseContainerLinuxConfig(c)
+	if err != nil {
+		return nil, err
 	}
-	return clc, nil
+	return ignored, mergeStorage(new(ignStorage), clc.Storage)
+}
+
+// parseContainerLinuxConfig decodes a configuration. It refuses sections that Flatcar's transpiler
+// knows and this package does not.
+func parseContainerLinuxConfig(c bootstrapv1.ContainerLinuxConfig) (clc clcConfig, unknown []string, err error) {
+	var butane struct {
+		Variant string `yaml:"variant"`
+	}
+	if yaml.Unmarshal([]byte(c.AdditionalConfig), &butane) == nil && butane.Variant != "" {
+		return clc, nil, errors.New("this is a Butane configuration, and Cluster API takes a Container Linux Config: convert it")
+	}
+	if err := yaml.Unmarshal([]byte(c.AdditionalConfig), &clc); err != nil {
+		return clc, nil, fmt.Errorf("not a Container Linux Config: %w", err)
+	}
+	if clc.Version != 0 {
+		return clc, nil, fmt.Errorf("version %d is not supported", clc.Version)
+	}
+	strict := yaml.NewDecoder(strings.NewReader(c.AdditionalConfig))
+	strict.KnownFields(true)
+	var fields *yaml.TypeError
+	if !errors.As(strict.Decode(new(clcConfig)), &fields) {
+		return clc, nil, nil
+	}
+	goTypes := regexp.MustCompile(` not found in type \S+`)
+	known := regexp.MustCompile(`field (etcd|flannel|create|local) not found`) // to Flatcar's transpiler: see clcConfig
+	var refused []string
+	for _, text := range fields.Errors {
+		field := goTypes.ReplaceAllString(text, "")
+		unknown = append(unknown, field)
+		if isTrue(c.Strict) || known.MatchString(text) {
+			refused = append(refused, field+" is not supported")
+		}
+	}
+	if len(refused) > 0 {
+		return clc, nil, errors.New(strings.Join(refused, "; "))
+	}
+	return clc, unknown, nil
 }
 
 func mergeMeta(meta *ignMeta, clc clcIgnition) {

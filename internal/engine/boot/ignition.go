@@ -52,7 +52,7 @@ func renderIgnition(in *input) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if extra := in.spec.Ignition.ContainerLinuxConfig.AdditionalConfig; extra != "" {
+	if extra := in.spec.Ignition.ContainerLinuxConfig; extra.AdditionalConfig != "" {
 		if err := mergeContainerLinuxConfig(&config, extra); err != nil {
 			return nil, fmt.Errorf("ignition.containerLinuxConfig.additionalConfig: %w", err)
 		}

@@ -292,6 +292,11 @@ func TestRulesOfEKS(t *testing.T) {
 			`KubeadmConfig/farm-pool spec.format: Ignition data is stored in a bucket, and AWSCluster/farm has none — set spec.s3Bucket there, or ignition.storageType: UnencryptedUserData on the machine`,
 		},
 		{
+			"Container Linux Config that is no YAML", "pools",
+			[]string{"  format: ignition\n", "  format: ignition\n  ignition: {containerLinuxConfig: {additionalConfig: \"systemd: [\"}}\n"},
+			`KubeadmConfig/farm-pool spec.ignition.containerLinuxConfig.additionalConfig: not a Container Linux Config: yaml: `,
+		},
+		{
 			"field that an older version does not have", "pools",
 			[]string{"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSMachinePool", "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AWSMachinePool"},
 			`AWSMachinePool/farm-pool spec.suspendProcesses: the field does not exist`,

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+
 	"github.com/blang/semver/v4"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
@@ -292,6 +294,14 @@ func (l *loader) checkFiles(o *object, path string, c *bootstrapv1.KubeadmConfig
 		if u.PasswdFrom.IsDefined() {
 			l.secretKey(o, fmt.Sprintf("%s.users[%d].passwdFrom.secret", path, i), u.PasswdFrom.Secret.Name, u.PasswdFrom.Secret.Key)
 		}
+	}
+	at := path + ".ignition.containerLinuxConfig.additionalConfig"
+	ignored, err := boot.CheckContainerLinuxConfig(c.Ignition.ContainerLinuxConfig)
+	if err != nil {
+		l.fail(o.problem(at, err.Error(), "change it: lines are counted from the first one of the text"))
+	}
+	for _, field := range ignored {
+		l.warn(o.problem(at, field+" does not exist, and is ignored", "remove it"))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -43,7 +44,7 @@ func Begin(ctx context.Context, list *List, g *graph.Graph) *Estimate {
 		for _, r := range g.Resources() {
 			if d, ok := r.Desired().(Desired); ok && r.Role() == graph.RoleManaged {
 				_, then, _ := d.Costs(e.ctx, e.c, nil) // Finish has the error
-				list.ask(e.ctx, then)
+				list.ask(e.ctx, slices.DeleteFunc(then, func(i Item) bool { return i.Assumed }))
 			}
 		}
 	})
@@ -109,7 +110,7 @@ func merged(id graph.ID, now, then []Item) (all []Line) {
 	at := map[Item]int{}
 	line := func(i Item) *Line {
 		key := i
-		key.Pieces, key.Quantity = 0, 0
+		key.Pieces, key.Quantity, key.Assumed = 0, 0, false
 		if _, ok := at[key]; !ok {
 			at[key] = len(all)
 			all = append(all, Line{Resource: id, Item: key})

@@ -41,6 +41,8 @@ type Item struct {
 	Quantity float64 // a month, in Unit
 	// NotCounted: nobody knows in advance how much of it there is. It has no Product.
 	NotCounted bool
+	// Assumed: the product may turn out to be another one.
+	Assumed bool
 }
 
 // Unit is the unit of a price.

@@ -7,6 +7,7 @@ type Volume struct {
 	Type             string // "gp3"
 	Size             int64  // GiB
 	IOPS, Throughput int64  // IOPS and MiB/s; 0 for what the type includes
+	Assumed          bool   // the type depends on an image that was not looked up
 }
 
 // What a gp3 volume includes ("Amazon EBS pricing").
@@ -33,6 +34,9 @@ func (v Volume) Items() []Item {
 	}
 	if n := v.Throughput - includedThroughput; n > 0 && v.Type == "gp3" {
 		all = append(all, Item{Group: group, Name: fmt.Sprintf("gp3 throughput above %d MiB/s", includedThroughput), Product: product("EBS:VolumeP-Throughput.gp3"), Unit: MiBpsTime, Quantity: float64(n)})
+	}
+	for i := range all {
+		all[i].Assumed = v.Assumed
 	}
 	return all
 }

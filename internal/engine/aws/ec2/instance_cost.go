@@ -49,6 +49,7 @@ func (i *Instance) server(image ImageState) cost.Server {
 		root.IOPS, root.Throughput = set.IOPS, set.Throughput
 		root.Type, root.Size = cmp.Or(string(r.Type), root.Type), cmp.Or(r.Size, root.Size)
 	}
+	root.Assumed = image.RootType == "" && (s.RootVolume == nil || s.RootVolume.Type == "")
 	volumes := []cost.Volume{root}
 	for _, v := range s.NonRootVolumes {
 		volumes = append(volumes, volumeCost(v))

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 )
 
 // module is the path of this module.
@@ -50,7 +52,7 @@ func TestLayers(t *testing.T) {
 			may(!imports(module+"/internal/cloud"), "the door to AWS")
 		case within(path, "internal/engine/graph"):
 			for _, d := range p.Imports {
-				may(!strings.Contains(d, ".") || slices.Contains([]string{module + "/internal/cloud", module + "/internal/crash"}, d), d)
+				may(!strings.Contains(d, ".") || slices.Contains([]string{module + "/internal/cloud", module + "/internal/crash", module + "/pkg/plan"}, d), d)
 			}
 		case within(path, "internal/engine/aws"):
 			may(!imports(module+"/internal/engine/topology"), "topology")
@@ -60,8 +62,12 @@ func TestLayers(t *testing.T) {
 			may(!imports(module+"/internal/engine/topology"), "topology")
 			may(!imports(module+"/internal/engine/manifest"), "manifest")
 		case path == "internal/cloud":
-			may(!imports(module+"/pkg"), "anything above it")
+			may(!imports(module+"/pkg/reconcile"), "anything above it")
 			may(!imports(module+"/internal/engine"), "anything above it")
+		case path == "pkg/plan":
+			for _, d := range p.Imports {
+				may(!strings.Contains(d, "."), d+": it is a leaf")
+			}
 		}
 	}
 }
@@ -85,4 +91,15 @@ func packages(t *testing.T) (all []listed) {
 		require.NoError(t, err)
 		all = append(all, p)
 	}
+}
+
+// TestLinkedModules compares the modules that a program links with pkg/reconcile with a list, so that a
+// review sees a new one.
+func TestLinkedModules(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", "./pkg/reconcile")
+	cmd.Dir = ".."
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	modules := slices.Compact(slices.Sorted(strings.SplitSeq(strings.TrimSpace(string(out)), "\n")))
+	golden.Assert(t, "linked-modules.txt", strings.TrimSpace(strings.Join(modules, "\n"))+"\n")
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
@@ -14,7 +16,7 @@ import (
 
 // printRefusal prints what to do if AWS has refused the caller.
 func printRefusal(ctx context.Context, e *env.Env, cmd *cobra.Command, err error) {
-	var lacks *reconcile.PermissionError
+	var lacks *plan.PermissionError
 	if errors.As(err, &lacks) && lacks.Permissions.Policy != nil && cmd.Name() != "plan" { // a plan contains it
 		var policy strings.Builder
 		_ = render.Encode(&policy, render.JSON, lacks.Permissions.Policy) // a struct of strings

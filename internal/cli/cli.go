@@ -8,6 +8,8 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/ami"
@@ -143,15 +145,15 @@ func watch(e *env.Env, cancel context.CancelCauseFunc) (stop func()) {
 
 // printContinue prints how to continue a run that stopped halfway.
 func printContinue(e *env.Env, cmd *cobra.Command, err error, args []string) {
-	var left *reconcile.LeftoverError
+	var left *plan.LeftoverError
 	if errors.As(err, &left) {
 		if left.Err != nil { // only the user can delete them
 			e.Story("Delete or move what is named above, then run the command again:\n\n  %s\n", env.Shell(append([]string{name}, args...)))
 		}
 		return
 	}
-	var halfway *reconcile.HalfwayError
-	var end *reconcile.TimeoutError
+	var halfway *plan.HalfwayError
+	var end *plan.TimeoutError
 	if !errors.As(err, &halfway) && !errors.As(err, &end) {
 		return
 	}

@@ -15,6 +15,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/smithy-go"
 	"github.com/spf13/cobra"
@@ -25,7 +27,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // shellEnv is the environment of a user.
@@ -372,14 +373,14 @@ func TestExitCodes(t *testing.T) {
 		{background, env.Usagef("x"), 3},
 		{background, &input.InvalidError{}, 3},
 		{background, fmt.Errorf("confirm: %w", env.Usagef("x")), 3},
-		{background, &reconcile.RefusedError{Reasons: []error{errors.New("x")}}, 4},
-		{background, fmt.Errorf("x: %w", reconcile.ErrDeclined), 4},
-		{background, &reconcile.HalfwayError{Err: errors.New("x")}, 5},
-		{background, fmt.Errorf("x: %w", &reconcile.TimeoutError{Awaited: errors.New("x")}), 5},
-		{background, &reconcile.HalfwayError{Err: late}, 5},
-		{background, &reconcile.LeftoverError{Left: []string{"vpc-1"}}, 6},
+		{background, &plan.RefusedError{Reasons: []error{errors.New("x")}}, 4},
+		{background, fmt.Errorf("x: %w", plan.ErrDeclined), 4},
+		{background, &plan.HalfwayError{Err: errors.New("x")}, 5},
+		{background, fmt.Errorf("x: %w", &plan.TimeoutError{Awaited: errors.New("x")}), 5},
+		{background, &plan.HalfwayError{Err: late}, 5},
+		{background, &plan.LeftoverError{Left: []string{"vpc-1"}}, 6},
 		{background, fmt.Errorf("x: %w", late), 130},
-		{interrupted, &reconcile.HalfwayError{Err: context.Canceled}, 130},
+		{interrupted, &plan.HalfwayError{Err: context.Canceled}, 130},
 		{interrupted, nil, 0},
 	} {
 		assert.Equal(t, c.want, env.ExitCode(c.ctx, c.err), "%v", c.err)
@@ -390,7 +391,7 @@ func TestHalfwaySaysHowToGoOn(t *testing.T) {
 	s := newShell(t)
 	printContinue(s.Env, new(cobra.Command), errors.New("x"), nil)
 	assert.Empty(t, s.err.String())
-	printContinue(s.Env, new(cobra.Command), &reconcile.HalfwayError{Err: errors.New("x")}, []string{"cluster", "create", "-f", "my demo.yaml", "--set", "A=it's"})
+	printContinue(s.Env, new(cobra.Command), &plan.HalfwayError{Err: errors.New("x")}, []string{"cluster", "create", "-f", "my demo.yaml", "--set", "A=it's"})
 	assert.Contains(t, s.err.String(), `  clusterawsadm cluster create -f 'my demo.yaml' --set 'A=it'\''s'`)
 }
 
@@ -398,10 +399,10 @@ func TestHalfwaySaysHowToGoOn(t *testing.T) {
 // machines, or in the permissions; and if AWS lacks capacity, what else helps.
 func TestLastWordsSayWhetherToRepeat(t *testing.T) {
 	refused := func(code string) error {
-		return &reconcile.ResourceError{Resource: "machine/demo-md-0/0", Err: &smithy.OperationError{ServiceID: "EC2", OperationName: "RunInstances", Err: &smithy.GenericAPIError{Code: code}}}
+		return &plan.ResourceError{Resource: "machine/demo-md-0/0", Err: &smithy.OperationError{ServiceID: "EC2", OperationName: "RunInstances", Err: &smithy.GenericAPIError{Code: code}}}
 	}
 	waited := func(awaited string, findings ...string) error {
-		return &reconcile.ResourceError{Resource: "node/demo-md-0/0", Err: &reconcile.TimeoutError{Awaited: errors.New(awaited), Findings: findings}}
+		return &plan.ResourceError{Resource: "node/demo-md-0/0", Err: &plan.TimeoutError{Awaited: errors.New(awaited), Findings: findings}}
 	}
 	const change, later, check, same = "Another run would end in the same way", "another instanceType, another zone", "change it first", "needed. To continue, run the command again"
 	for _, c := range []struct {
@@ -426,7 +427,7 @@ func TestLastWordsSayWhetherToRepeat(t *testing.T) {
 		{errors.Join(refused("InsufficientInstanceCapacity"), refused("InternalError")), later},
 	} {
 		s := newShell(t)
-		printContinue(s.Env, new(cobra.Command), &reconcile.HalfwayError{Err: c.err}, []string{"cluster", "create"})
+		printContinue(s.Env, new(cobra.Command), &plan.HalfwayError{Err: c.err}, []string{"cluster", "create"})
 		assert.Contains(t, s.err.String(), c.want, "%v", c.err)
 		assert.Contains(t, s.err.String(), "No cleanup is needed")
 		assert.Contains(t, s.err.String(), "\n\n  clusterawsadm cluster create\n")

@@ -12,13 +12,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // terminal simulates a terminal, with an answer to the next question.
@@ -247,7 +248,7 @@ func (w *watched) Write(p []byte) (int, error) {
 }
 
 func TestSummaryOfErrorsIsTyped(t *testing.T) {
-	err := &reconcile.LeftoverError{Left: []string{"vpc-1", "subnet-2"}}
+	err := &plan.LeftoverError{Left: []string{"vpc-1", "subnet-2"}}
 	s := newShell(t)
 	s.Explain(err)
 	assert.Equal(t, "error: 2 resources are left: vpc-1, subnet-2\n", s.err.String())

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 )
 
@@ -60,11 +62,9 @@ type Manager struct {
 	Name string `json:"name"` // "https://10.0.0.1:6443 (context prod)"
 }
 
-// LockedError says that another run holds the lock of the cluster.
-type LockedError struct{ Holder Holder }
-
-func (e *LockedError) Error() string {
-	return fmt.Sprintf("another run holds the lock of this cluster: %s, %s since %s", e.Holder.Who, e.Holder.Command, e.Holder.Since.UTC().Format(time.RFC3339))
+// lockedBy says that a run holds the lock.
+func lockedBy(h Holder) error {
+	return &plan.LockedError{Owner: h.Who, Command: h.Command, Since: h.Since}
 }
 
 // ErrLockLost says that another run has taken over the lock. This run must not write any

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/gofrs/flock"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
@@ -40,9 +42,9 @@ func (r *fileRecords) open(ctx context.Context) error {
 		return err
 	}
 	if top := highest(all); top != nil && !top.Released {
-		return &LockedError{*top}
+		return lockedBy(*top)
 	}
-	return &LockedError{Holder{Who: "a process on this machine", Command: "active", Since: r.clock.Now()}} // it has no record yet
+	return &plan.LockedError{Owner: "a process on this machine", Command: "active", Since: r.clock.Now()} // it has no record yet
 }
 
 func (r *fileRecords) close() error { return r.lock.Close() }

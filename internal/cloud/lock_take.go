@@ -84,7 +84,7 @@ func (l *Lock) waitForExpiry(ctx context.Context, top *Holder, seen *sighting) (
 		return false, nil
 	}
 	if top.isAlive(seen.Holder) {
-		return false, &LockedError{*top}
+		return false, lockedBy(*top)
 	}
 	if seen.Epoch != top.Epoch || seen.version != top.version {
 		*seen = sighting{Holder: *top, since: l.clock.Now()}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/stretchr/testify/require"
 
@@ -109,9 +111,9 @@ func TestLockIsHeld(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		began := time.Now()
 		err := second.lock(t, cloud.LockOptions{})
-		var held *cloud.LockedError
+		var held *plan.LockedError
 		require.ErrorAs(t, err, &held)
-		require.Equal(t, "create", held.Holder.Command)
+		require.Equal(t, "create", held.Command)
 		require.ErrorContains(t, err, "another run holds the lock of this cluster: ada, create since ")
 		require.LessOrEqual(t, time.Since(began), 17*time.Second)
 		require.NoError(t, first.write(t))
@@ -216,7 +218,7 @@ func TestFileLockOfASuspendedRun(t *testing.T) {
 		require.NoError(t, sleeper.lock(t, cloud.LockOptions{}))
 		sleeper.Lock.StopForTest()
 		time.Sleep(time.Hour)
-		require.ErrorAs(t, second.lock(t, cloud.LockOptions{}), new(*cloud.LockedError))
+		require.ErrorAs(t, second.lock(t, cloud.LockOptions{}), new(*plan.LockedError))
 		require.NoError(t, sleeper.write(t))
 		require.NoError(t, sleeper.Lock.Release(t.Context(), cloud.Ending{}))
 		require.NoError(t, second.lock(t, cloud.LockOptions{}))
@@ -248,7 +250,7 @@ func TestLockIsNotTakenBlindly(t *testing.T) {
 		require.NoError(t, first.lock(t, cloud.LockOptions{}))
 		began := time.Now()
 		second.Fault = staleListings(func() bool { return time.Since(began) < 20*time.Second })
-		require.ErrorAs(t, second.lock(t, cloud.LockOptions{}), new(*cloud.LockedError))
+		require.ErrorAs(t, second.lock(t, cloud.LockOptions{}), new(*plan.LockedError))
 		require.NoError(t, first.write(t))
 		require.NoError(t, first.Lock.Release(t.Context(), cloud.Ending{}))
 	})
@@ -282,7 +284,7 @@ func TestLockOutlivesAnOutage(t *testing.T) {
 			return awssim.None
 		}
 		time.Sleep(3 * time.Minute)
-		require.ErrorAs(t, second.lock(t, cloud.LockOptions{}), new(*cloud.LockedError), "the first run sends heartbeats")
+		require.ErrorAs(t, second.lock(t, cloud.LockOptions{}), new(*plan.LockedError), "the first run sends heartbeats")
 		require.NoError(t, first.write(t))
 		require.NoError(t, first.Lock.Release(t.Context(), cloud.Ending{}))
 	})
@@ -302,7 +304,7 @@ func TestLockRace(t *testing.T) {
 		})
 		require.Len(t, got, 1)
 		for range 4 {
-			require.ErrorAs(t, <-held, new(*cloud.LockedError))
+			require.ErrorAs(t, <-held, new(*plan.LockedError))
 		}
 		require.NoError(t, (<-got).Lock.Release(t.Context(), cloud.Ending{}))
 	})

@@ -9,6 +9,8 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 )
 
@@ -409,7 +411,7 @@ func (p *process) live(ctx context.Context, attempts, writes int, e Ending) {
 			p.hold(ctx, writes, e)
 			return
 		}
-		if !errors.As(err, new(*LockedError)) || p.Sleep(ctx, 25*time.Second) != nil {
+		if !errors.As(err, new(*plan.LockedError)) || p.Sleep(ctx, 25*time.Second) != nil {
 			return
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -18,7 +20,7 @@ func Areas() []reconcile.Area {
 // GroupOf returns the common prefix of the IDs of machines and Nodes of one group:
 // "machine/md-0" of "machine/md-0/17", and "retired/machine/md-0" of
 // "retired/machine/md-0/17/i-0123". It is "" for a resource that is not one of many.
-func GroupOf(id reconcile.ID) string {
+func GroupOf(id plan.ID) string {
 	words := strings.Split(string(id), "/")
 	last := 1
 	if id.Kind() == "retired" {

@@ -8,13 +8,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // costs says in one line what the cluster costs, and what changes. With PlanView.Full, a
 // table follows.
-func costs(c *reconcile.Cost, v PlanView) string {
+func costs(c *plan.Cost, v PlanView) string {
 	if c == nil {
 		return ""
 	}
@@ -28,10 +29,10 @@ func costs(c *reconcile.Cost, v PlanView) string {
 }
 
 // CostLine says in one line what a cluster costs; "" if that is not known.
-func CostLine(c *reconcile.Cost, s Style) string { return costs(c, PlanView{Style: s}) }
+func CostLine(c *plan.Cost, s Style) string { return costs(c, PlanView{Style: s}) }
 
 // total is the sum before and after: "about $182.74 → $243 a month, +$60.74".
-func total(c *reconcile.Cost) string {
+func total(c *plan.Cost) string {
 	m := money(c.Currency)
 	switch change := c.After - c.Before; {
 	case c.Before == 0:
@@ -46,7 +47,7 @@ func total(c *reconcile.Cost) string {
 // costGroup is the sum of the items with the same name in a summary.
 type costGroup struct {
 	name          string
-	before, after reconcile.CostAmount
+	before, after plan.CostAmount
 	atMost        bool
 }
 
@@ -56,7 +57,7 @@ func (g costGroup) change() float64 { return g.after.Amount - g.before.Amount }
 const mostGroups = 4
 
 // parenthesis lists the largest groups, or those that change: "(t3.large × 2 $121.47, …)".
-func parenthesis(c *reconcile.Cost) string {
+func parenthesis(c *plan.Cost) string {
 	m, all := money(c.Currency), costGroups(c)
 	changes := c.Before > 0
 	if changes {
@@ -91,7 +92,7 @@ func (g costGroup) text(m money, changes bool) string {
 }
 
 // costGroups sums the items by group, in order of first appearance.
-func costGroups(c *reconcile.Cost) (all []costGroup) {
+func costGroups(c *plan.Cost) (all []costGroup) {
 	for _, i := range c.Items {
 		at := slices.IndexFunc(all, func(g costGroup) bool { return g.name == i.Group })
 		if at < 0 {
@@ -101,8 +102,8 @@ func costGroups(c *reconcile.Cost) (all []costGroup) {
 		g := &all[at]
 		g.atMost = g.atMost || i.AtMost
 		for _, x := range []struct {
-			sum *reconcile.CostAmount
-			add reconcile.CostAmount
+			sum *plan.CostAmount
+			add plan.CostAmount
 		}{{&g.before, i.Before}, {&g.after, i.After}} {
 			x.sum.Pieces += x.add.Pieces
 			x.sum.Amount += x.add.Quantity * i.UnitPrice
@@ -113,8 +114,8 @@ func costGroups(c *reconcile.Cost) (all []costGroup) {
 
 // CostRows lists every item: what it costs, and what that changes if anything changes. The first
 // row is the head of the table, the last one the total.
-func CostRows(c *reconcile.Cost) [][]string {
-	m, changes := money(c.Currency), c.Before > 0 && slices.ContainsFunc(c.Items, func(i reconcile.CostItem) bool { return i.Before != i.After })
+func CostRows(c *plan.Cost) [][]string {
+	m, changes := money(c.Currency), c.Before > 0 && slices.ContainsFunc(c.Items, func(i plan.CostItem) bool { return i.Before != i.After })
 	row := func(before, after float64, cells ...string) []string {
 		if !changes {
 			return append(cells, m.exact(after))
@@ -136,12 +137,12 @@ func CostRows(c *reconcile.Cost) [][]string {
 }
 
 // NotIncluded names what the cost of a cluster does not include.
-func NotIncluded(c *reconcile.Cost) string {
+func NotIncluded(c *plan.Cost) string {
 	return "Not included: " + strings.Join(append(slices.Clone(c.Unpriced), c.NotCounted...), ", ") + "."
 }
 
 // costTable prints the items.
-func costTable(c *reconcile.Cost, s Style) string {
+func costTable(c *plan.Cost, s Style) string {
 	rows := CostRows(c)
 	wide := make([]int, len(rows[0]))
 	for _, cells := range rows {
@@ -163,8 +164,8 @@ func costTable(c *reconcile.Cost, s Style) string {
 }
 
 // times says how many there are, unless it is one: " × 3", " × 1 → 3".
-func times(i reconcile.CostItem, changes bool) string {
-	count := func(a reconcile.CostAmount) string {
+func times(i plan.CostItem, changes bool) string {
+	count := func(a plan.CostAmount) string {
 		if i.Before.Pieces+i.After.Pieces == 0 {
 			return strconv.FormatFloat(a.Quantity, 'f', -1, 64)
 		}
@@ -172,9 +173,9 @@ func times(i reconcile.CostItem, changes bool) string {
 	}
 	before, after := count(i.Before), count(i.After)
 	switch {
-	case changes && before != after && i.Before != (reconcile.CostAmount{}) && i.After != (reconcile.CostAmount{}):
+	case changes && before != after && i.Before != (plan.CostAmount{}) && i.After != (plan.CostAmount{}):
 		return " × " + before + " → " + after
-	case i.After == (reconcile.CostAmount{}):
+	case i.After == (plan.CostAmount{}):
 		after = before
 	}
 	if after == "1" {
@@ -238,4 +239,4 @@ func (m money) unit(x float64) string {
 }
 
 // Monthly is what a cluster costs a month: "$243".
-func Monthly(c *reconcile.Cost) string { return money(c.Currency).about(c.After) }
+func Monthly(c *plan.Cost) string { return money(c.Currency).about(c.After) }

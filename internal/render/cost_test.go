@@ -4,14 +4,15 @@ import (
 	"io"
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // costOf returns a cost with one item for each kind of line.
-func costOf(before, after []float64) *reconcile.Cost {
-	c := &reconcile.Cost{Currency: "USD", Prices: "2026-11-23", NotCounted: []string{"data transfer", "logs in CloudWatch"}}
-	for n, i := range []reconcile.CostItem{
+func costOf(before, after []float64) *plan.Cost {
+	c := &plan.Cost{Currency: "USD", Prices: "2026-11-23", NotCounted: []string{"data transfer", "logs in CloudWatch"}}
+	for n, i := range []plan.CostItem{
 		{Resource: "node-group/blue", Group: "t3.large", Item: "t3.large, On-Demand, Linux", Unit: "hour", UnitPrice: 0.0832},
 		{Resource: "node-group/green", Group: "m6i.large spot", Item: "m6i.large, spot, Linux", Unit: "hour", UnitPrice: 0.096, AtMost: true},
 		{Resource: "node-group/blue", Group: "gp3 volumes", Item: "gp3 volume, 40 GiB", Unit: "GB-month", UnitPrice: 0.08},
@@ -29,14 +30,14 @@ func costOf(before, after []float64) *reconcile.Cost {
 	return c
 }
 
-func amount(pieces, unit, price float64) reconcile.CostAmount {
-	return reconcile.CostAmount{Pieces: int(pieces), Quantity: pieces * unit, Amount: pieces * unit * price}
+func amount(pieces, unit, price float64) plan.CostAmount {
+	return plan.CostAmount{Pieces: int(pieces), Quantity: pieces * unit, Amount: pieces * unit * price}
 }
 
 func TestCost(t *testing.T) {
 	none, some := make([]float64, 5), []float64{2, 3, 2, 1, 1}
 	full := PlanView{Cluster: "demo", Region: "us-east-1", Full: true}
-	for name, c := range map[string]*reconcile.Cost{
+	for name, c := range map[string]*plan.Cost{
 		"new":       costOf(none, some),
 		"unchanged": costOf(some, some),
 		"more":      costOf(some, []float64{20, 3, 20, 1, 1}),
@@ -44,7 +45,7 @@ func TestCost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			golden.Assert(t, "cost-"+name+".txt", printed(t, func(w io.Writer) error {
-				return Plan(w, reconcile.Plan{Cost: c}, full)
+				return Plan(w, plan.Plan{Cost: c}, full)
 			}))
 		})
 	}

@@ -3,7 +3,7 @@ package render
 import (
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // Version is the version of the documents and event streams that programs
@@ -24,41 +24,41 @@ type Counts struct {
 }
 
 // Summarize counts the steps of a plan.
-func Summarize(p reconcile.Plan) Counts {
+func Summarize(p plan.Plan) Counts {
 	return Counts{
-		Replace: replaced(p), Create: p.Count(reconcile.Create), Update: p.Count(reconcile.Update), Delete: p.Count(reconcile.Remove),
-		Conflict: p.Count(reconcile.Conflict), Settle: p.Count(reconcile.Settle), Await: p.Count(reconcile.Await),
-		Keep: p.Count(reconcile.Keep, reconcile.Existing, reconcile.Leave),
+		Replace: replaced(p), Create: p.Count(plan.Create), Update: p.Count(plan.Update), Delete: p.Count(plan.Remove),
+		Conflict: p.Count(plan.Conflict), Settle: p.Count(plan.Settle), Await: p.Count(plan.Await),
+		Keep: p.Count(plan.Keep, plan.Existing, plan.Leave),
 	}
 }
 
 // PlanDocument is a plan for a program.
 type PlanDocument struct {
-	Version  int              `json:"version"`
-	Cluster  string           `json:"cluster"`
-	Region   string           `json:"region"`
-	Account  string           `json:"account,omitempty"` // ID
-	Caller   string           `json:"caller,omitempty"`  // ARN of who has made the plan
-	Summary  Counts           `json:"summary"`
-	Expected float64          `json:"expectedSeconds,omitempty"`
-	Steps    []reconcile.Step `json:"steps"`
+	Version  int         `json:"version"`
+	Cluster  string      `json:"cluster"`
+	Region   string      `json:"region"`
+	Account  string      `json:"account,omitempty"` // ID
+	Caller   string      `json:"caller,omitempty"`  // ARN of who has made the plan
+	Summary  Counts      `json:"summary"`
+	Expected float64     `json:"expectedSeconds,omitempty"`
+	Steps    []plan.Step `json:"steps"`
 	// Quotas are the quotas of the account that the plan needs some of.
-	Quotas []reconcile.Quota `json:"quotas,omitempty"`
+	Quotas []plan.Quota `json:"quotas,omitempty"`
 	// Permissions says what the caller may not do, with --check.
-	Permissions *reconcile.Permissions `json:"permissions,omitempty"`
+	Permissions *plan.Permissions `json:"permissions,omitempty"`
 	// Cost has the costs of the cluster a month, before and after.
-	Cost  *reconcile.Cost `json:"cost,omitempty"`
-	Notes []string        `json:"notes,omitempty"` // what the plan leads to, such as Nodes that are not ready
+	Cost  *plan.Cost `json:"cost,omitempty"`
+	Notes []string   `json:"notes,omitempty"` // what the plan leads to, such as Nodes that are not ready
 }
 
 // NewPlanDocument returns the document of a plan.
-func NewPlanDocument(p reconcile.Plan, v PlanView) PlanDocument {
+func NewPlanDocument(p plan.Plan, v PlanView) PlanDocument {
 	d := PlanDocument{
 		Version: Version, Cluster: v.Cluster, Region: v.Region, Account: v.Account, Caller: v.Caller, Summary: Summarize(p), Expected: seconds(p.Expected), Steps: p.Steps,
 		Quotas: p.Quotas, Permissions: p.Permissions, Cost: p.Cost, Notes: v.Notes,
 	}
 	if d.Steps == nil {
-		d.Steps = []reconcile.Step{}
+		d.Steps = []plan.Step{}
 	}
 	return d
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -14,7 +16,7 @@ const FewMachines = 3
 // block is a step of a plan for one resource, or for many that differ only in name.
 type block struct {
 	area   reconcile.Area
-	action reconcile.Action
+	action plan.Action
 	title  string // the ID, or "machine/md-0/…"
 	id     string // cloud ID
 	origin string
@@ -23,14 +25,14 @@ type block struct {
 }
 
 // blocks converts the steps that change something to blocks, in the same order.
-func blocks(p reconcile.Plan, full bool) (out []block) {
-	many := map[string][]reconcile.Step{}
+func blocks(p plan.Plan, full bool) (out []block) {
+	many := map[string][]plan.Step{}
 	for _, s := range p.Steps {
 		if s.Does() {
 			many[fold(s)] = append(many[fold(s)], s)
 		}
 	}
-	done, within := map[string]bool{}, map[reconcile.ID]bool{}
+	done, within := map[string]bool{}, map[plan.ID]bool{}
 	if !full {
 		within = included(p)
 	}
@@ -48,9 +50,9 @@ func blocks(p reconcile.Plan, full bool) (out []block) {
 }
 
 // fold is the key of steps that are shown as one; "" for a step that is shown by itself.
-func fold(s reconcile.Step) string {
+func fold(s plan.Step) string {
 	g := GroupOf(s.Resource)
-	if g == "" || s.Action == reconcile.Conflict {
+	if g == "" || s.Action == plan.Conflict {
 		return ""
 	}
 	fields := []string{g, string(s.Action), s.Origin}
@@ -60,7 +62,7 @@ func fold(s reconcile.Step) string {
 	return strings.Join(fields, "\n")
 }
 
-func single(p reconcile.Plan, s reconcile.Step, full bool) block {
+func single(p plan.Plan, s plan.Step, full bool) block {
 	k := block{area: reconcile.AreaOf(s.Resource, s.Origin), action: actionOf(s), title: titleOf(s), id: s.CloudID, origin: s.Origin, count: 1}
 	for _, c := range s.Diff {
 		k.lines = append(k.lines, lineOf(c))
@@ -69,7 +71,7 @@ func single(p reconcile.Plan, s reconcile.Step, full bool) block {
 	if !full {
 		k.lines = append(k.lines, parts(p, s)...)
 	}
-	if s.Action == reconcile.Create && !full {
+	if s.Action == plan.Create && !full {
 		k.lines = briefTags(k.lines)
 	}
 	return k
@@ -77,7 +79,7 @@ func single(p reconcile.Plan, s reconcile.Step, full bool) block {
 
 // folded shows many steps as one: a field with one value keeps it, any other field lists
 // a few values.
-func folded(p reconcile.Plan, steps []reconcile.Step) block {
+func folded(p plan.Plan, steps []plan.Step) block {
 	first := steps[0]
 	title := strings.TrimPrefix(GroupOf(first.Resource), retired) + "/…"
 	k := block{area: reconcile.AreaOf(first.Resource, first.Origin), action: actionOf(first), title: title, origin: first.Origin, count: len(steps)}
@@ -94,7 +96,7 @@ func folded(p reconcile.Plan, steps []reconcile.Step) block {
 	if first.ReplacedBy == "" {
 		k.lines = append(k.lines, parts(p, first)...)
 	}
-	if first.Action == reconcile.Create {
+	if first.Action == plan.Create {
 		k.lines = briefTags(k.lines)
 	}
 	return k
@@ -122,8 +124,8 @@ func several(values []string) string {
 
 // recorded replaces the tags in which an existing machine has a digest of its template by one
 // line.
-func recorded(lines []line, a reconcile.Action) (out []line) {
-	if a == reconcile.Create {
+func recorded(lines []line, a plan.Action) (out []line) {
+	if a == plan.Create {
 		return lines // briefTags shortens them
 	}
 	for _, l := range lines {
@@ -167,5 +169,5 @@ func briefTags(lines []line) []line {
 	case n > 1:
 		name += fmt.Sprintf(" and %d more", n-1)
 	}
-	return append(out, line{field: "tags", want: name, remedy: reconcile.InPlace})
+	return append(out, line{field: "tags", want: name, remedy: plan.InPlace})
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -45,7 +47,7 @@ func (t *tree) header(wide int, now time.Time) string {
 	if t.tally.expected > 0 {
 		took += " of about " + short(t.tally.expected)
 	}
-	done, all := t.tally.count("", reconcile.Done), t.tally.all()
+	done, all := t.tally.count("", plan.Done), t.tally.all()
 	title := fmt.Sprintf("%s %s in %s", heading(t.tally.run.doing()), t.tally.run.Cluster, t.tally.run.Region)
 	text := fmt.Sprintf("  %d/%d  %s", done, all, took)
 	bar := ""
@@ -86,8 +88,8 @@ func (t *tree) tell(wide, most int) (out []string) {
 func (t *tree) area(a reconcile.Area, wide int, active []*item) string {
 	s := t.t.Style
 	code, mark := t.mark(a)
-	head := pad(string(a), 14) + " " + pad(fmt.Sprintf("%d/%d", t.tally.count(a, reconcile.Done), t.tally.total[a]), 9)
-	if failed := t.tally.count(a, reconcile.Failed); failed > 0 {
+	head := pad(string(a), 14) + " " + pad(fmt.Sprintf("%d/%d", t.tally.count(a, plan.Done), t.tally.total[a]), 9)
+	if failed := t.tally.count(a, plan.Failed); failed > 0 {
 		head += " " + fmt.Sprintf("%d failed", failed)
 	}
 	detail := ""
@@ -111,7 +113,7 @@ func (t *tree) working(n *item, wide int) string {
 
 // detail returns what the resource waits for, or "" if it is not waiting.
 func (n *item) detail() string {
-	if n.What != reconcile.Waiting || n.Detail == "" {
+	if n.What != plan.Waiting || n.Detail == "" {
 		return ""
 	}
 	return " for " + strings.ReplaceAll(n.Detail, "\n", " ")
@@ -121,9 +123,9 @@ func (n *item) detail() string {
 func (t *tree) mark(a reconcile.Area) (code, mark string) {
 	total := t.tally.total[a]
 	switch {
-	case t.tally.count(a, reconcile.Failed) > 0:
+	case t.tally.count(a, plan.Failed) > 0:
 		return red, "✗"
-	case t.tally.count(a, reconcile.Done) == total:
+	case t.tally.count(a, plan.Done) == total:
 		return green, "✓"
 	case len(t.tally.active(a)) > 0:
 		return cyan, spinner(t.beats)

@@ -9,8 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // heartbeat is how often plain progress lists what is in progress.
@@ -60,7 +61,7 @@ func (l *lines) Look(r Run) {
 func (*lines) Pause() {}
 
 // Begin implements Progress.
-func (l *lines) Begin(p reconcile.Plan) {
+func (l *lines) Begin(p plan.Plan) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tally.plan(p, l.t.Clock.Now())
@@ -72,15 +73,15 @@ func (l *lines) Begin(p reconcile.Plan) {
 }
 
 // Event implements Progress.
-func (l *lines) Event(e reconcile.Event) {
+func (l *lines) Event(e plan.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.tally.note(e) {
 		return
 	}
 	g := GroupOf(e.Resource)
-	if e.What != reconcile.Failed && g != "" && l.tally.groups[g] > manyMachines {
-		if of := l.tally.groups[g]; e.What == reconcile.Done && l.done(g) == of {
+	if e.What != plan.Failed && g != "" && l.tally.groups[g] > manyMachines {
+		if of := l.tally.groups[g]; e.What == plan.Done && l.done(g) == of {
 			l.print(e.At, l.column(g+"/…")+fmt.Sprintf("all %d done", of))
 		}
 		return
@@ -89,12 +90,12 @@ func (l *lines) Event(e reconcile.Event) {
 }
 
 // sentence describes an event.
-func (t *tally) sentence(e reconcile.Event) string {
+func (t *tally) sentence(e plan.Event) string {
 	text := string(e.What)
 	switch e.What {
-	case reconcile.Waiting:
+	case plan.Waiting:
 		return text + " for " + strings.ToValidUTF8(e.Detail, "\uFFFD")
-	case reconcile.Done:
+	case plan.Done:
 		if t.deleting[e.Resource] {
 			text = "deleted"
 		}
@@ -105,9 +106,9 @@ func (t *tally) sentence(e reconcile.Event) string {
 			text += "  " + brief(e.CloudID)
 		}
 		return text
-	case reconcile.Failed:
+	case plan.Failed:
 		return text + ": " + strings.ToValidUTF8(e.Err.Error(), "\uFFFD")
-	case reconcile.Creating, reconcile.Updating, reconcile.Deleting, reconcile.Kept, reconcile.Blocked:
+	case plan.Creating, plan.Updating, plan.Deleting, plan.Kept, plan.Blocked:
 		if e.CloudID != "" {
 			text += "  " + brief(e.CloudID)
 		}
@@ -137,7 +138,7 @@ func (l *lines) End() {
 		return
 	}
 	l.ended = true
-	if n := l.tally.count("", reconcile.Blocked); n > 0 {
+	if n := l.tally.count("", plan.Blocked); n > 0 {
 		l.print(l.t.Clock.Now(), text.Count(n, "resource")+" not started")
 	}
 	l.cancel()
@@ -188,7 +189,7 @@ func (l *lines) waiting() string {
 // done counts the resources of a group that are done.
 func (l *lines) done(g string) (c int) {
 	for _, n := range l.tally.items {
-		if n.What == reconcile.Done && n.group == g {
+		if n.What == plan.Done && n.group == g {
 			c++
 		}
 	}

@@ -6,21 +6,21 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+	"github.com/stretchr/testify/assert"
 )
 
 // TestLinesMakeRoomForLongNames checks that the text of all events begins at the same
 // column, also with long names.
 func TestLinesMakeRoomForLongNames(t *testing.T) {
-	long, short := reconcile.ID("retired/machine/demo-control-plane/0/i-07948ca79e935e72b"), reconcile.ID("vpc")
+	long, short := plan.ID("retired/machine/demo-control-plane/0/i-07948ca79e935e72b"), plan.ID("vpc")
 	var b bytes.Buffer
 	p := NewLines(&b, Terminal{})
 	p.Look(Run{Verb: "delete", Cluster: "demo", Region: "us-east-1"})
-	p.Begin(reconcile.Plan{Steps: []reconcile.Step{{Resource: long, Action: reconcile.Remove}, {Resource: short, Action: reconcile.Remove}}})
-	for _, id := range []reconcile.ID{long, short} {
-		p.Event(reconcile.Event{Resource: id, What: reconcile.Deleting, At: time.Now()})
+	p.Begin(plan.Plan{Steps: []plan.Step{{Resource: long, Action: plan.Remove}, {Resource: short, Action: plan.Remove}}})
+	for _, id := range []plan.ID{long, short} {
+		p.Event(plan.Event{Resource: id, What: plan.Deleting, At: time.Now()})
 	}
 	p.End()
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")[1:]

@@ -6,30 +6,30 @@ import (
 	"sync"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // Record is one line of the stream of events for programs. docs/events.md
 // says what is in it.
 type Record struct {
-	Version  int             `json:"version"`
-	Type     string          `json:"type"` // look, plan, step, resource, note, calls, end
-	At       time.Time       `json:"at"`
-	Verb     string          `json:"verb,omitempty"`
-	Cluster  string          `json:"cluster,omitempty"`
-	Region   string          `json:"region,omitempty"`
-	Program  string          `json:"program,omitempty"` // its version
-	Summary  *Counts         `json:"summary,omitempty"`
-	Resource reconcile.ID    `json:"resource,omitempty"`
-	What     reconcile.What  `json:"what,omitempty"`
-	CloudID  string          `json:"cloudID,omitempty"`
-	Detail   string          `json:"detail,omitempty"`
-	Error    string          `json:"error,omitempty"`
-	Took     *float64        `json:"tookSeconds,omitempty"`
-	Expected *float64        `json:"expectedSeconds,omitempty"`
-	Text     string          `json:"text,omitempty"`
-	Cost     *reconcile.Cost `json:"cost,omitempty"` // of the cluster, before and after the plan
-	Result   *Outcome        `json:"result,omitempty"`
+	Version  int        `json:"version"`
+	Type     string     `json:"type"` // look, plan, step, resource, note, calls, end
+	At       time.Time  `json:"at"`
+	Verb     string     `json:"verb,omitempty"`
+	Cluster  string     `json:"cluster,omitempty"`
+	Region   string     `json:"region,omitempty"`
+	Program  string     `json:"program,omitempty"` // its version
+	Summary  *Counts    `json:"summary,omitempty"`
+	Resource plan.ID    `json:"resource,omitempty"`
+	What     plan.What  `json:"what,omitempty"`
+	CloudID  string     `json:"cloudID,omitempty"`
+	Detail   string     `json:"detail,omitempty"`
+	Error    string     `json:"error,omitempty"`
+	Took     *float64   `json:"tookSeconds,omitempty"`
+	Expected *float64   `json:"expectedSeconds,omitempty"`
+	Text     string     `json:"text,omitempty"`
+	Cost     *plan.Cost `json:"cost,omitempty"` // of the cluster, before and after the plan
+	Result   *Outcome   `json:"result,omitempty"`
 	*StepRecord
 	*Calls
 	*Ending
@@ -37,9 +37,9 @@ type Record struct {
 
 // StepRecord is the part of a Record that describes one step of a plan.
 type StepRecord struct {
-	Action reconcile.Action `json:"action"`
-	Origin string           `json:"origin,omitempty"`
-	Needs  []Arrow          `json:"needs,omitempty"` // edges to other steps
+	Action plan.Action `json:"action"`
+	Origin string      `json:"origin,omitempty"`
+	Needs  []Arrow     `json:"needs,omitempty"` // edges to other steps
 }
 
 // Ending describes the end of a run.
@@ -86,7 +86,7 @@ func (s *stream) Look(r Run) {
 func (*stream) Pause() {}
 
 // Begin implements Progress.
-func (s *stream) Begin(p reconcile.Plan) {
+func (s *stream) Begin(p plan.Plan) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tally.plan(p, s.t.Clock.Now())
@@ -99,8 +99,8 @@ func (s *stream) Begin(p reconcile.Plan) {
 }
 
 // needsOf returns the edges between the steps of a plan, by the resource that they start at.
-func needsOf(p reconcile.Plan) map[reconcile.ID][]Arrow {
-	out, steps := map[reconcile.ID][]Arrow{}, map[reconcile.ID]bool{}
+func needsOf(p plan.Plan) map[plan.ID][]Arrow {
+	out, steps := map[plan.ID][]Arrow{}, map[plan.ID]bool{}
 	for _, s := range p.Steps {
 		steps[s.Resource] = true
 	}
@@ -115,11 +115,11 @@ func needsOf(p reconcile.Plan) map[reconcile.ID][]Arrow {
 }
 
 // Event implements Progress.
-func (s *stream) Event(e reconcile.Event) {
+func (s *stream) Event(e plan.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tally.note(e)
-	if e.What == reconcile.Kept {
+	if e.What == plan.Kept {
 		return
 	}
 	took := seconds(e.Took)
@@ -162,8 +162,8 @@ func (s *stream) End() {
 	s.write(Record{
 		Type: "end", Verb: s.tally.run.Verb, Cluster: s.tally.run.Cluster, Region: s.tally.run.Region, Took: &took, Ending: s.end,
 		Result: &Outcome{
-			Done: s.tally.count("", reconcile.Done), Kept: s.tally.kept,
-			Failed: s.tally.count("", reconcile.Failed), Blocked: s.tally.count("", reconcile.Blocked),
+			Done: s.tally.count("", plan.Done), Kept: s.tally.kept,
+			Failed: s.tally.count("", plan.Failed), Blocked: s.tally.count("", plan.Blocked),
 		},
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
@@ -55,9 +57,9 @@ func TestOutputOfDocuments(t *testing.T) {
 
 // Everything that shows names escapes their control characters.
 func TestHostileNames(t *testing.T) {
-	id := reconcile.ID("machine/" + hostile)
-	p := reconcile.Plan{Steps: []reconcile.Step{{
-		Resource: id, Action: reconcile.Update, CloudID: hostile, Origin: hostile, Diff: reconcile.Diff{{Field: hostile, Have: hostile, Want: hostile}},
+	id := plan.ID("machine/" + hostile)
+	p := plan.Plan{Steps: []plan.Step{{
+		Resource: id, Action: plan.Update, CloudID: hostile, Origin: hostile, Diff: plan.Diff{{Field: hostile, Have: hostile, Want: hostile}},
 	}}}
 	s := reconcile.Status{Name: hostile, Region: hostile, Version: hostile, Endpoint: hostile, Resources: []reconcile.ResourceStatus{{Resource: id, CloudID: hostile, State: "differs", Detail: hostile, Changes: p.Steps[0].Diff}}}
 	for name, show := range map[string]func(io.Writer) error{
@@ -68,7 +70,7 @@ func TestHostileNames(t *testing.T) {
 			l := NewLines(w, Terminal{})
 			l.Look(Run{Verb: "create", Cluster: hostile, Region: hostile})
 			l.Begin(p)
-			l.Event(reconcile.Event{Resource: id, What: reconcile.Waiting, CloudID: hostile, Detail: hostile})
+			l.Event(plan.Event{Resource: id, What: plan.Waiting, CloudID: hostile, Detail: hostile})
 			l.Note(hostile)
 			l.End()
 			return nil

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // writePermissions writes what the caller lacks of what a plan needs, and the policy that
 // allows it.
-func writePermissions(b *strings.Builder, p *reconcile.Permissions, s Style) error {
+func writePermissions(b *strings.Builder, p *plan.Permissions, s Style) error {
 	switch {
 	case p == nil:
 		return nil
@@ -36,7 +37,7 @@ func writePermissions(b *strings.Builder, p *reconcile.Permissions, s Style) err
 		}
 		at, _, _ := strings.Cut(l.Origin, " ")
 		b.WriteString("  " + s.paint(red, pad(l.Action, wide)) + "  " + maybe + "for " + string(l.Resource) + s.paint(dim, text.Prefixed("  # ", at)) + "\n")
-		if l.Why != reconcile.NotAllowed {
+		if l.Why != plan.NotAllowed {
 			b.WriteString("  " + pad("", wide) + "  " + l.Why + "\n")
 		}
 	}

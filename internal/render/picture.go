@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -52,9 +54,9 @@ type Arrow struct {
 
 // NewPicture returns the picture of a graph. Unless full is set, machines that differ
 // only in name share a box, and arrows that follow from others are left out.
-func NewPicture(title string, g reconcile.Graph, full bool) Picture {
+func NewPicture(title string, g plan.Graph, full bool) Picture {
 	p := Picture{Version: Version, Title: title}
-	name, boxes := map[reconcile.ID]string{}, map[string]int{}
+	name, boxes := map[plan.ID]string{}, map[string]int{}
 	sizes := map[string]int{}
 	for _, n := range g {
 		sizes[GroupOf(n.ID)]++
@@ -87,7 +89,7 @@ func NewPicture(title string, g reconcile.Graph, full bool) Picture {
 }
 
 // SetStates sets the states of the boxes from those of the resources of the graph.
-func (p *Picture) SetStates(of func(reconcile.ID) BoxState, g reconcile.Graph) {
+func (p *Picture) SetStates(of func(plan.ID) BoxState, g plan.Graph) {
 	at := map[string]*Box{}
 	for i := range p.Resources {
 		at[p.Resources[i].ID] = &p.Resources[i]

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -51,7 +53,7 @@ func (v PlanView) Who() string {
 
 // Plan prints a plan in the style of Terraform: a block for each resource that changes,
 // and a summary of the others.
-func Plan(w io.Writer, p reconcile.Plan, v PlanView) error {
+func Plan(w io.Writer, p plan.Plan, v PlanView) error {
 	var b strings.Builder
 	if who := v.Who(); who != "" {
 		b.WriteString(v.Style.paint(dim, heading(who)) + "\n\n")
@@ -86,7 +88,7 @@ func Plan(w io.Writer, p reconcile.Plan, v PlanView) error {
 }
 
 // Headline summarizes a plan in one sentence.
-func Headline(p reconcile.Plan, v PlanView) string {
+func Headline(p plan.Plan, v PlanView) string {
 	if p.Empty() {
 		return v.Style.paint(bold, "No changes:") + " " + nothing(p, v)
 	}
@@ -118,14 +120,14 @@ func Headline(p reconcile.Plan, v PlanView) string {
 }
 
 // nothing says why a plan has no changes.
-func nothing(p reconcile.Plan, v PlanView) string {
-	if v.Deletes && p.Count(reconcile.Keep) > 0 {
-		return "there is nothing to delete; " + text.Count(p.Count(reconcile.Keep), "resource") + " would be kept."
+func nothing(p plan.Plan, v PlanView) string {
+	if v.Deletes && p.Count(plan.Keep) > 0 {
+		return "there is nothing to delete; " + text.Count(p.Count(plan.Keep), "resource") + " would be kept."
 	}
-	if len(p.Steps) == 0 || p.Count(reconcile.Keep, reconcile.Leave) == 0 {
+	if len(p.Steps) == 0 || p.Count(plan.Keep, plan.Leave) == 0 {
 		return "the cluster has no resources."
 	}
-	return "everything is up to date (" + text.Count(p.Count(reconcile.Keep, reconcile.Existing, reconcile.Leave), "resource") + ")."
+	return "everything is up to date (" + text.Count(p.Count(plan.Keep, plan.Existing, plan.Leave), "resource") + ")."
 }
 
 func heading[T ~string](text T) string { return strings.ToUpper(string(text[:1])) + string(text[1:]) }
@@ -137,7 +139,7 @@ type section struct {
 }
 
 // sections groups the blocks of a plan by area, in order of first appearance.
-func sections(p reconcile.Plan, full bool) (out []section) {
+func sections(p plan.Plan, full bool) (out []section) {
 	for _, k := range blocks(p, full) {
 		at := slices.IndexFunc(out, func(s section) bool { return s.area == k.area })
 		if at < 0 {
@@ -170,21 +172,21 @@ func (k block) write(b *strings.Builder, v PlanView) {
 }
 
 // symbol returns the mark of an action.
-func symbol(a reconcile.Action) (code, mark string) {
+func symbol(a plan.Action) (code, mark string) {
 	switch a {
-	case reconcile.Create:
+	case plan.Create:
 		return green, "+"
-	case reconcile.Update:
+	case plan.Update:
 		return yellow, "~"
-	case reconcile.Remove:
+	case plan.Remove:
 		return red, "-"
 	case replace:
 		return red, "-/+"
-	case reconcile.Conflict:
+	case plan.Conflict:
 		return red, "!"
-	case reconcile.Settle, reconcile.Await:
+	case plan.Settle, plan.Await:
 		return cyan, "…"
-	case reconcile.Keep, reconcile.Existing, reconcile.Leave:
+	case plan.Keep, plan.Existing, plan.Leave:
 	}
 	return dim, " "
 }
@@ -192,28 +194,28 @@ func symbol(a reconcile.Action) (code, mark string) {
 // line is one field of a block.
 type line struct {
 	field, have, want string
-	remedy            reconcile.Remedy
+	remedy            plan.Remedy
 	origin            string // position in the manifest
 	plain             bool   // it is no difference
 }
 
 // lineOf returns the line of a difference.
-func lineOf(c reconcile.Change) line {
+func lineOf(c plan.Change) line {
 	at, _, _ := strings.Cut(c.Origin, " ")
 	return line{field: c.Field, have: c.Have, want: c.Want, remedy: c.Remedy, origin: at}
 }
 
-func (l line) text(wide int, a reconcile.Action, s Style) string {
+func (l line) text(wide int, a plan.Action, s Style) string {
 	field := pad(l.field, wide)
-	if a == replace || a == reconcile.Remove {
+	if a == replace || a == plan.Remove {
 		return l.reason(field, s)
 	}
 	switch {
-	case a == reconcile.Create:
+	case a == plan.Create:
 		return s.paint(green, "+") + " " + field + "  " + l.value(l.want, s)
-	case l.remedy == reconcile.ByItself:
+	case l.remedy == plan.ByItself:
 		return s.paint(cyan, "…") + " " + field + "  " + l.value(l.have, s) + " → " + l.value(l.want, s)
-	case l.remedy == reconcile.Replace:
+	case l.remedy == plan.Replace:
 		return s.paint(red, "!") + " " + field + "  " + l.value(l.have, s) + " → " + l.value(l.want, s) + s.paint(red, "  cannot be changed")
 	case l.have == "":
 		return s.paint(green, "+") + " " + field + "  " + l.value(l.want, s)
@@ -232,9 +234,9 @@ func (l line) reason(field string, s Style) string {
 	switch {
 	case l.plain:
 		return "  " + field + "  " + l.want
-	case l.want == reconcile.NotShown && l.have == "":
+	case l.want == plan.NotShown && l.have == "":
 		return s.paint(green, "+") + " " + field + "  set" + at
-	case l.want == reconcile.NotShown:
+	case l.want == plan.NotShown:
 		return s.paint(yellow, "~") + " " + field + "  changed" + at
 	case l.have == "":
 		return s.paint(green, "+") + " " + field + "  " + l.value(l.want, s) + at
@@ -247,7 +249,7 @@ func (l line) reason(field string, s Style) string {
 // value formats a value, with quotes where needed.
 func (l line) value(v string, s Style) string {
 	switch {
-	case v == reconcile.Unknown:
+	case v == plan.Unknown:
 		return s.paint(dim, v)
 	case v == "":
 		return s.paint(dim, "(none)")
@@ -258,7 +260,7 @@ func (l line) value(v string, s Style) string {
 }
 
 // unchanged summarizes in at most three lines what the plan does not change.
-func unchanged(p reconcile.Plan, v PlanView) string {
+func unchanged(p plan.Plan, v PlanView) string {
 	if p.Empty() {
 		return ""
 	}
@@ -268,9 +270,9 @@ func unchanged(p reconcile.Plan, v PlanView) string {
 	}
 	var b strings.Builder
 	for _, l := range []struct {
-		action reconcile.Action
+		action plan.Action
 		text   string
-	}{{reconcile.Keep, keep}, {reconcile.Existing, "Existing, not managed"}, {reconcile.Leave, "Managed by the cluster"}} {
+	}{{plan.Keep, keep}, {plan.Existing, "Existing, not managed"}, {plan.Leave, "Managed by the cluster"}} {
 		if what := kinds(p, l.action); what != "" {
 			b.WriteString(v.Style.paint(dim, l.text+": "+what) + "\n")
 		}
@@ -282,7 +284,7 @@ func unchanged(p reconcile.Plan, v PlanView) string {
 }
 
 // quotas lists the quotas that a plan needs some of.
-func quotas(all []reconcile.Quota, s Style) string {
+func quotas(all []plan.Quota, s Style) string {
 	if len(all) == 0 {
 		return ""
 	}
@@ -303,11 +305,11 @@ func quotas(all []reconcile.Quota, s Style) string {
 }
 
 // kinds counts the steps with an action by their kind: "3 subnets, 1 vpc".
-func kinds(p reconcile.Plan, a reconcile.Action) string {
+func kinds(p plan.Plan, a plan.Action) string {
 	n := map[string]int{}
 	var order []string
 	for _, s := range p.Steps {
-		if s.Action != a || a == reconcile.Keep && s.CloudID == "" {
+		if s.Action != a || a == plan.Keep && s.CloudID == "" {
 			continue
 		}
 		if n[s.Resource.Kind()]++; n[s.Resource.Kind()] == 1 {
@@ -317,7 +319,7 @@ func kinds(p reconcile.Plan, a reconcile.Action) string {
 	slices.SortStableFunc(order, func(x, y string) int { return cmp.Compare(n[y], n[x]) })
 	parts := make([]string, len(order))
 	for i, k := range order {
-		if parts[i] = text.Count(n[k], k); a == reconcile.Leave {
+		if parts[i] = text.Count(n[k], k); a == plan.Leave {
 			parts[i] = k // the number is unknown
 		}
 	}

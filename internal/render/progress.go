@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -18,9 +20,9 @@ type Progress interface {
 	// Pause clears the screen for a question to the user, until Begin.
 	Pause()
 	// Begin is called when the run starts to execute a plan.
-	Begin(p reconcile.Plan)
+	Begin(p plan.Plan)
 	// Event is called for every event of a resource.
-	Event(e reconcile.Event)
+	Event(e plan.Event)
 	// Note prints a line that is not about a resource, such as a warning.
 	Note(text string)
 	// Result is called once before End, with how the run has ended.
@@ -51,7 +53,7 @@ type Terminal struct {
 
 // item is the state of one resource of the plan.
 type item struct {
-	reconcile.Event
+	plan.Event
 	began time.Time
 	order int // number of its first event
 	area  reconcile.Area
@@ -61,9 +63,9 @@ type item struct {
 // active reports whether work on the resource is in progress.
 func (n *item) active() bool {
 	switch n.What {
-	case reconcile.Creating, reconcile.Updating, reconcile.Deleting, reconcile.Waiting:
+	case plan.Creating, plan.Updating, plan.Deleting, plan.Waiting:
 		return true
-	case reconcile.Done, reconcile.Kept, reconcile.Failed, reconcile.Blocked:
+	case plan.Done, plan.Kept, plan.Failed, plan.Blocked:
 	}
 	return false
 }
@@ -73,23 +75,23 @@ type tally struct {
 	run      Run
 	began    time.Time
 	expected time.Duration
-	items    map[reconcile.ID]*item
-	planned  map[reconcile.ID]reconcile.Area // the resources that the plan changes
+	items    map[plan.ID]*item
+	planned  map[plan.ID]reconcile.Area // the resources that the plan changes
 	total    map[reconcile.Area]int
 	groups   map[string]int // the size of each group
-	deleting map[reconcile.ID]bool
+	deleting map[plan.ID]bool
 	kept     int
 }
 
 func newTally(r Run, now time.Time) *tally {
 	return &tally{
-		run: r, began: now, items: map[reconcile.ID]*item{}, planned: map[reconcile.ID]reconcile.Area{},
-		total: map[reconcile.Area]int{}, groups: map[string]int{}, deleting: map[reconcile.ID]bool{},
+		run: r, began: now, items: map[plan.ID]*item{}, planned: map[plan.ID]reconcile.Area{},
+		total: map[reconcile.Area]int{}, groups: map[string]int{}, deleting: map[plan.ID]bool{},
 	}
 }
 
 // plan records the steps of a plan.
-func (t *tally) plan(p reconcile.Plan, now time.Time) {
+func (t *tally) plan(p plan.Plan, now time.Time) {
 	t.began, t.expected = now, p.Expected
 	for _, s := range p.Steps {
 		if s.Does() {
@@ -98,7 +100,7 @@ func (t *tally) plan(p reconcile.Plan, now time.Time) {
 	}
 }
 
-func (t *tally) add(id reconcile.ID, origin string) {
+func (t *tally) add(id plan.ID, origin string) {
 	if t.planned[id] != "" {
 		return
 	}
@@ -108,13 +110,13 @@ func (t *tally) add(id reconcile.ID, origin string) {
 }
 
 // note records an event, and reports whether to show it.
-func (t *tally) note(e reconcile.Event) bool {
-	if e.What == reconcile.Kept {
+func (t *tally) note(e plan.Event) bool {
+	if e.What == plan.Kept {
 		t.kept++
 		return false
 	}
 	t.add(e.Resource, "")
-	if e.What == reconcile.Deleting {
+	if e.What == plan.Deleting {
 		t.deleting[e.Resource] = true
 	}
 	n := t.items[e.Resource]
@@ -129,11 +131,11 @@ func (t *tally) note(e reconcile.Event) bool {
 		e.CloudID = n.CloudID
 	}
 	n.Event = e
-	return e.What != reconcile.Blocked
+	return e.What != plan.Blocked
 }
 
 // count returns how many resources of an area have one of these as their last event.
-func (t *tally) count(a reconcile.Area, ends ...reconcile.What) (c int) {
+func (t *tally) count(a reconcile.Area, ends ...plan.What) (c int) {
 	for _, n := range t.items {
 		if (a == "" || n.area == a) && slices.Contains(ends, n.What) {
 			c++
@@ -177,13 +179,13 @@ func NewNone(note func(string)) Progress { return none{note} }
 
 type none struct{ note func(string) }
 
-func (none) Look(Run)              {}
-func (none) Pause()                {}
-func (none) Begin(reconcile.Plan)  {}
-func (none) Event(reconcile.Event) {}
-func (n none) Note(text string)    { n.note(text) }
-func (none) Result(Ending)         {}
-func (none) End()                  {}
+func (none) Look(Run)           {}
+func (none) Pause()             {}
+func (none) Begin(plan.Plan)    {}
+func (none) Event(plan.Event)   {}
+func (n none) Note(text string) { n.note(text) }
+func (none) Result(Ending)      {}
+func (none) End()               {}
 
 // Both returns a Progress that passes everything on to two others.
 func Both(a, b Progress) Progress { return both{a, b} }
@@ -200,12 +202,12 @@ func (p both) Pause() {
 	p.b.Pause()
 }
 
-func (p both) Begin(plan reconcile.Plan) {
+func (p both) Begin(plan plan.Plan) {
 	p.a.Begin(plan)
 	p.b.Begin(plan)
 }
 
-func (p both) Event(e reconcile.Event) {
+func (p both) Event(e plan.Event) {
 	p.a.Event(e)
 	p.b.Event(e)
 }

@@ -13,11 +13,12 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // screen is a terminal with a few rows. It interprets the control sequences of the tree,
@@ -101,35 +102,35 @@ func (s *screen) shown() string {
 // play runs the sample cluster: everything is created immediately, except for slow
 // resources; at the end one NAT gateway fails, unless all goes well.
 func play(p Progress, workers int, well bool, at func(step string)) {
-	plan := sample(workers)
+	planned := sample(workers)
 	p.Look(Run{Verb: "create", Cluster: "demo", Region: "us-east-1", Program: "v0.1.0"})
 	time.Sleep(2 * time.Second)
 	at("looking")
-	plan.Expected = 3 * time.Minute
-	plan.Cost = costOf([]float64{0, 0, 0, 0, 0}, []float64{1, 1, 1, 1, 1})
-	p.Begin(plan)
+	planned.Expected = 3 * time.Minute
+	planned.Cost = costOf([]float64{0, 0, 0, 0, 0}, []float64{1, 1, 1, 1, 1})
+	p.Begin(planned)
 	p.Note("warning: the lock could not be kept in SSM")
 	slow := map[string]time.Duration{"nat-gateway": 100 * time.Second, "load-balancer": 150 * time.Second, "machine": 30 * time.Second}
-	p.Event(reconcile.Event{Resource: "bucket", What: reconcile.Kept, At: time.Now()})
-	for _, s := range plan.Steps {
+	p.Event(plan.Event{Resource: "bucket", What: plan.Kept, At: time.Now()})
+	for _, s := range planned.Steps {
 		takes := slow[s.Resource.Kind()]
-		p.Event(reconcile.Event{Resource: s.Resource, What: reconcile.Creating, Expected: takes, At: time.Now()})
+		p.Event(plan.Event{Resource: s.Resource, What: plan.Creating, Expected: takes, At: time.Now()})
 		if takes > 0 {
-			p.Event(reconcile.Event{Resource: s.Resource, What: reconcile.Waiting, CloudID: "id-1", Detail: "state to become available, is pending", Expected: takes, At: time.Now()})
+			p.Event(plan.Event{Resource: s.Resource, What: plan.Waiting, CloudID: "id-1", Detail: "state to become available, is pending", Expected: takes, At: time.Now()})
 			continue
 		}
-		p.Event(reconcile.Event{Resource: s.Resource, What: reconcile.Done, CloudID: "id-1", Took: time.Second, At: time.Now()})
+		p.Event(plan.Event{Resource: s.Resource, What: plan.Done, CloudID: "id-1", Took: time.Second, At: time.Now()})
 	}
 	time.Sleep(42 * time.Second)
 	at("waiting")
-	for _, s := range plan.Steps {
+	for _, s := range planned.Steps {
 		switch {
 		case slow[s.Resource.Kind()] == 0:
 		case s.Resource == "nat-gateway/us-east-1c" && !well:
-			p.Event(reconcile.Event{Resource: s.Resource, What: reconcile.Failed, Err: errors.New("create: NatGatewayLimitExceeded"), Took: 42 * time.Second, At: time.Now()})
-			p.Event(reconcile.Event{Resource: "api-server", What: reconcile.Blocked, Detail: string(s.Resource), At: time.Now()})
+			p.Event(plan.Event{Resource: s.Resource, What: plan.Failed, Err: errors.New("create: NatGatewayLimitExceeded"), Took: 42 * time.Second, At: time.Now()})
+			p.Event(plan.Event{Resource: "api-server", What: plan.Blocked, Detail: string(s.Resource), At: time.Now()})
 		default:
-			p.Event(reconcile.Event{Resource: s.Resource, What: reconcile.Done, CloudID: "id-1", Took: 42 * time.Second, At: time.Now()})
+			p.Event(plan.Event{Resource: s.Resource, What: plan.Done, CloudID: "id-1", Took: 42 * time.Second, At: time.Now()})
 		}
 	}
 	time.Sleep(time.Second)
@@ -236,7 +237,7 @@ func TestLinesHeartbeat(t *testing.T) {
 		var b strings.Builder
 		p := NewLines(&b, Terminal{})
 		p.Look(Run{Verb: "create", Cluster: "demo", Region: "us-east-1"})
-		p.Event(reconcile.Event{Resource: "nat-gateway/a", What: reconcile.Creating, Expected: 100 * time.Second, At: time.Now()})
+		p.Event(plan.Event{Resource: "nat-gateway/a", What: plan.Creating, Expected: 100 * time.Second, At: time.Now()})
 		time.Sleep(95 * time.Second)
 		p.End()
 		assert.Equal(t, 3, strings.Count(b.String(), "still in progress: nat-gateway/a creating"))

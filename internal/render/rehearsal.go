@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -20,15 +22,15 @@ type Rehearsal struct {
 	// Runs are the creation and the deletion.
 	Runs []RehearsedRun `json:"runs"`
 	// Changes are the resources that a plan after the creation would change: none, if all is well.
-	Changes []reconcile.ID `json:"changesAfterCreate,omitempty"`
-	Calls   []Calls        `json:"calls"`
+	Changes []plan.ID `json:"changesAfterCreate,omitempty"`
+	Calls   []Calls   `json:"calls"`
 	// Quotas are those of which the cluster needs some, or has some.
-	Quotas []reconcile.Quota `json:"quotas,omitempty"`
-	Cost   *reconcile.Cost   `json:"cost,omitempty"`
+	Quotas []plan.Quota `json:"quotas,omitempty"`
+	Cost   *plan.Cost   `json:"cost,omitempty"`
 	// Policy are the actions that the policy of the caller must allow.
 	Policy []string `json:"policy"`
 	// Permissions says what the caller of the copied account may not do.
-	Permissions *reconcile.Permissions `json:"permissions,omitempty"`
+	Permissions *plan.Permissions `json:"permissions,omitempty"`
 	// Left is what the deletion has left, one line for each resource.
 	Left []string `json:"left"`
 	// Kills are the runs of --every-call.
@@ -119,4 +121,4 @@ func (k Kill) Differences() (out []string) {
 }
 
 // NearlyUsedUp reports whether less than a fifth of a quota is left.
-func NearlyUsedUp(q reconcile.Quota) bool { return (q.Used+q.Needed)*5 > q.Limit*4 }
+func NearlyUsedUp(q plan.Quota) bool { return (q.Used+q.Needed)*5 > q.Limit*4 }

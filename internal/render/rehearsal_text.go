@@ -9,8 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // WriteText prints a rehearsal for people, without its kills.
@@ -93,7 +94,7 @@ func (r *Rehearsal) lacking() string {
 }
 
 // PermissionsLine says whether the caller may do what a plan needs; "" if that was not asked.
-func PermissionsLine(p *reconcile.Permissions) string {
+func PermissionsLine(p *plan.Permissions) string {
 	switch {
 	case p == nil:
 		return ""

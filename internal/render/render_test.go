@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -32,7 +34,7 @@ func TestPlan(t *testing.T) {
 	colour, full := demo, demo
 	colour.Style.Colour, full.Full = true, true
 	for name, c := range map[string]struct {
-		plan reconcile.Plan
+		plan plan.Plan
 		view PlanView
 	}{
 		"create":   {sample(3), demo},
@@ -44,8 +46,8 @@ func TestPlan(t *testing.T) {
 		"replace":  {replacement(2), demo},
 		"replaced": {replacement(20), demo},
 		"narrow":   {replacement(2), PlanView{Cluster: "demo", Region: "us-east-1", Width: 40, Notes: []string{"Nodes will not become ready: the manifest installs no pod network."}}},
-		"nothing":  {reconcile.Plan{Steps: []reconcile.Step{{Resource: "vpc", Action: reconcile.Keep, CloudID: "vpc-1"}}}, demo},
-		"gone":     {reconcile.Plan{}, demo},
+		"nothing":  {plan.Plan{Steps: []plan.Step{{Resource: "vpc", Action: plan.Keep, CloudID: "vpc-1"}}}, demo},
+		"gone":     {plan.Plan{}, demo},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.plan.Expected = 3*time.Minute + 5*time.Second
@@ -55,18 +57,18 @@ func TestPlan(t *testing.T) {
 }
 
 // replacement is a plan that replaces machines, because fields of their template have changed.
-func replacement(n int) (p reconcile.Plan) {
+func replacement(n int) (p plan.Plan) {
 	for i := range n {
 		id := fmt.Sprintf("i-%d", i)
-		fresh := reconcile.ID(fmt.Sprintf("machine/demo-md-0/%d", n+i))
+		fresh := plan.ID(fmt.Sprintf("machine/demo-md-0/%d", n+i))
 		p.Steps = append(p.Steps,
-			reconcile.Step{Resource: fresh, Action: reconcile.Create, Diff: reconcile.Diff{{Field: "instanceType", Want: "m5.large", Remedy: reconcile.Replace}}},
-			reconcile.Step{Resource: reconcile.ID(fmt.Sprintf("drain/demo-md-0/%d/%s", i, id)), Action: reconcile.Remove, CloudID: id},
-			reconcile.Step{
-				Resource: reconcile.ID(fmt.Sprintf("retired/machine/demo-md-0/%d/%s", i, id)), Action: reconcile.Remove, CloudID: id, ReplacedBy: fresh, Origin: "cluster.yaml:95 MachineDeployment/demo-md-0 spec: made from another template",
-				Diff: reconcile.Diff{
-					{Field: "bootstrap.files", Have: "(another value)", Want: reconcile.NotShown, Origin: "cluster.yaml:131 KubeadmConfigTemplate/demo-md-0 spec.template.spec.files"},
-					{Field: "bootstrap.ntp.enabled", Want: reconcile.NotShown, Origin: "cluster.yaml:135 KubeadmConfigTemplate/demo-md-0 spec.template.spec.ntp.enabled"},
+			plan.Step{Resource: fresh, Action: plan.Create, Diff: plan.Diff{{Field: "instanceType", Want: "m5.large", Remedy: plan.Replace}}},
+			plan.Step{Resource: plan.ID(fmt.Sprintf("drain/demo-md-0/%d/%s", i, id)), Action: plan.Remove, CloudID: id},
+			plan.Step{
+				Resource: plan.ID(fmt.Sprintf("retired/machine/demo-md-0/%d/%s", i, id)), Action: plan.Remove, CloudID: id, ReplacedBy: fresh, Origin: "cluster.yaml:95 MachineDeployment/demo-md-0 spec: made from another template",
+				Diff: plan.Diff{
+					{Field: "bootstrap.files", Have: "(another value)", Want: plan.NotShown, Origin: "cluster.yaml:131 KubeadmConfigTemplate/demo-md-0 spec.template.spec.files"},
+					{Field: "bootstrap.ntp.enabled", Want: plan.NotShown, Origin: "cluster.yaml:135 KubeadmConfigTemplate/demo-md-0 spec.template.spec.ntp.enabled"},
 					{Field: "instanceType", Have: "t3.large", Want: "m5.large", Origin: "cluster.yaml:117 AWSMachineTemplate/demo-md-0 spec.template.spec.instanceType"},
 					{Field: "rootVolume.size", Have: "8"},
 				},
@@ -78,7 +80,7 @@ func replacement(n int) (p reconcile.Plan) {
 func TestPlanForDeletion(t *testing.T) {
 	p := sample(40)
 	for i := range p.Steps {
-		p.Steps[i].Action, p.Steps[i].Diff, p.Steps[i].CloudID = reconcile.Remove, nil, "id-1"
+		p.Steps[i].Action, p.Steps[i].Diff, p.Steps[i].CloudID = plan.Remove, nil, "id-1"
 	}
 	golden.Assert(t, "plan-delete.txt", printed(t, func(w io.Writer) error { return Plan(w, p, PlanView{}) }))
 }
@@ -98,7 +100,7 @@ func TestPlanDocument(t *testing.T) {
 			return Encode(w, f, NewPlanDocument(p, PlanView{Cluster: "demo", Region: "us-east-1"}))
 		}))
 	}
-	empty, err := json.Marshal(NewPlanDocument(reconcile.Plan{}, PlanView{}))
+	empty, err := json.Marshal(NewPlanDocument(plan.Plan{}, PlanView{}))
 	require.NoError(t, err)
 	assert.Contains(t, string(empty), `"steps":[]`, "a list is a list, even when it is empty")
 	require.Error(t, Encode(io.Discard, Text, 1))
@@ -191,7 +193,7 @@ func TestNumbers(t *testing.T) {
 }
 
 func TestGroup(t *testing.T) {
-	for id, want := range map[reconcile.ID]string{
+	for id, want := range map[plan.ID]string{
 		"machine/md-0/17": "machine/md-0", "retired/machine/md-0/17/i-1": "retired/machine/md-0",
 		"vpc": "", "subnet/public/us-east-1a": "", "vpc-block/10.1.0.0/16": "", "image/ubuntu/1.34.2/x86_64": "",
 	} {
@@ -207,17 +209,17 @@ func TestANameIsTakenOffOnlyAtTheEnd(t *testing.T) {
 
 // The tags with digests of a template are one line, without the digests.
 func TestPlanOfAdoptedMachine(t *testing.T) {
-	s := reconcile.Step{Resource: "machine/demo-md-0/0", Action: reconcile.Update, CloudID: "i-1"}
+	s := plan.Step{Resource: "machine/demo-md-0/0", Action: plan.Update, CloudID: "i-1"}
 	for _, tag := range []string{"resource", "template", "template-fields"} {
-		s.Diff = append(s.Diff, reconcile.Change{Field: "tag clusterawsadm/" + tag, Want: "abcdef", Remedy: reconcile.InPlace})
+		s.Diff = append(s.Diff, plan.Change{Field: "tag clusterawsadm/" + tag, Want: "abcdef", Remedy: plan.InPlace})
 	}
 	view := PlanView{Cluster: "demo", Region: "us-east-1"}
-	out := printed(t, func(w io.Writer) error { return Plan(w, reconcile.Plan{Steps: []reconcile.Step{s}}, view) })
+	out := printed(t, func(w io.Writer) error { return Plan(w, plan.Plan{Steps: []plan.Step{s}}, view) })
 	assert.NotContains(t, out, "clusterawsadm/template")
 	assert.Regexp(t, `\n +\+ recorded template +that of the manifest\n`, out)
 	for i := range s.Diff {
 		s.Diff[i].Have = "fedcba"
 	}
-	out = printed(t, func(w io.Writer) error { return Plan(w, reconcile.Plan{Steps: []reconcile.Step{s}}, view) })
+	out = printed(t, func(w io.Writer) error { return Plan(w, plan.Plan{Steps: []plan.Step{s}}, view) })
 	assert.Regexp(t, `\n +~ recorded template +another one → that of the manifest\n`, out)
 }

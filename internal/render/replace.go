@@ -4,19 +4,19 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // replace is the action that a plan shows for a resource that is deleted while another one takes
 // its place. In the plan they are two steps.
-const replace reconcile.Action = "replace"
+const replace plan.Action = "replace"
 
 // retired is the prefix of the IDs of machines that are terminated.
 const retired = "retired/"
 
 // actionOf returns the action that is shown for a step.
-func actionOf(s reconcile.Step) reconcile.Action {
-	if s.Action == reconcile.Remove && s.ReplacedBy != "" {
+func actionOf(s plan.Step) plan.Action {
+	if s.Action == plan.Remove && s.ReplacedBy != "" {
 		return replace
 	}
 	return s.Action
@@ -24,7 +24,7 @@ func actionOf(s reconcile.Step) reconcile.Action {
 
 // titleOf returns the name that is shown for the resource of a step: "machine/md-0/1" for
 // "retired/machine/md-0/1/i-0123".
-func titleOf(s reconcile.Step) string {
+func titleOf(s plan.Step) string {
 	id, ok := strings.CutPrefix(string(s.Resource), retired)
 	if end := "/" + s.CloudID; ok && s.CloudID != "" {
 		id = strings.TrimSuffix(id, end)
@@ -34,21 +34,21 @@ func titleOf(s reconcile.Step) string {
 
 // belongs reports whether a step is part of the termination of a machine: it drains its Node,
 // or removes its member of etcd.
-func belongs(s, termination reconcile.Step) bool {
+func belongs(s, termination plan.Step) bool {
 	return s.Does() && s.Resource != termination.Resource && strings.HasPrefix(string(termination.Resource), retired) &&
 		termination.CloudID != "" && strings.HasSuffix(string(s.Resource), "/"+termination.CloudID)
 }
 
 // included lists the resources whose steps are part of other steps, in the eyes of a reader:
 // new machines that take the place of others, and what belongs to a termination.
-func included(p reconcile.Plan) map[reconcile.ID]bool {
-	out, created := map[reconcile.ID]bool{}, map[reconcile.ID]bool{}
+func included(p plan.Plan) map[plan.ID]bool {
+	out, created := map[plan.ID]bool{}, map[plan.ID]bool{}
 	for _, s := range p.Steps {
-		created[s.Resource] = s.Action == reconcile.Create
+		created[s.Resource] = s.Action == plan.Create
 	}
-	ends := map[string]reconcile.Step{} // by ID in AWS
+	ends := map[string]plan.Step{} // by ID in AWS
 	for _, s := range p.Steps {
-		if s.Action == reconcile.Remove && strings.HasPrefix(string(s.Resource), retired) {
+		if s.Action == plan.Remove && strings.HasPrefix(string(s.Resource), retired) {
 			ends[s.CloudID] = s
 			out[s.ReplacedBy] = created[s.ReplacedBy]
 		}
@@ -63,7 +63,7 @@ func included(p reconcile.Plan) map[reconcile.ID]bool {
 
 // parts lists what belongs to the termination of a machine, and the machine that takes its
 // place.
-func parts(p reconcile.Plan, s reconcile.Step) (out []line) {
+func parts(p plan.Plan, s plan.Step) (out []line) {
 	var steps []string
 	for _, other := range p.Steps {
 		if belongs(other, s) && !slices.Contains(steps, other.Resource.Kind()) {
@@ -80,18 +80,18 @@ func parts(p reconcile.Plan, s reconcile.Step) (out []line) {
 }
 
 // counts are the numbers of resources that a person would count.
-func counts(p reconcile.Plan) Counts {
+func counts(p plan.Plan) Counts {
 	c := Summarize(p)
 	within := included(p)
 	for _, s := range p.Steps {
 		switch {
 		case actionOf(s) == replace:
 			c.Delete--
-		case within[s.Resource] && s.Action == reconcile.Create:
+		case within[s.Resource] && s.Action == plan.Create:
 			c.Create--
-		case within[s.Resource] && s.Action == reconcile.Remove:
+		case within[s.Resource] && s.Action == plan.Remove:
 			c.Delete--
-		case within[s.Resource] && s.Action == reconcile.Update: // it is deregistered
+		case within[s.Resource] && s.Action == plan.Update: // it is deregistered
 			c.Update--
 		}
 	}
@@ -99,7 +99,7 @@ func counts(p reconcile.Plan) Counts {
 }
 
 // replaced returns how many resources a plan replaces.
-func replaced(p reconcile.Plan) (n int) {
+func replaced(p plan.Plan) (n int) {
 	for _, s := range p.Steps {
 		if actionOf(s) == replace {
 			n++
@@ -111,7 +111,7 @@ func replaced(p reconcile.Plan) (n int) {
 // marks explains the marks of a plan, if it has several.
 func marks(all []section, s Style) string {
 	var out []string
-	for _, a := range []reconcile.Action{reconcile.Create, reconcile.Update, replace, reconcile.Remove, reconcile.Await, reconcile.Conflict} {
+	for _, a := range []plan.Action{plan.Create, plan.Update, replace, plan.Remove, plan.Await, plan.Conflict} {
 		code, mark := symbol(a)
 		if slices.ContainsFunc(all, func(x section) bool {
 			return slices.ContainsFunc(x.blocks, func(k block) bool {
@@ -119,7 +119,7 @@ func marks(all []section, s Style) string {
 				return used == mark
 			})
 		}) {
-			name := map[reconcile.Action]string{reconcile.Update: "change", reconcile.Await: "wait"}[a]
+			name := map[plan.Action]string{plan.Update: "change", plan.Await: "wait"}[a]
 			if name == "" {
 				name = string(a)
 			}

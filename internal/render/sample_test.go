@@ -3,6 +3,8 @@ package render
 import (
 	"fmt"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -10,33 +12,33 @@ import (
 func zones() []string { return []string{"us-east-1a", "us-east-1b", "us-east-1c"} }
 
 // sample is the plan of a new cluster.
-func sample(workers int) reconcile.Plan {
-	var p reconcile.Plan
+func sample(workers int) plan.Plan {
+	var p plan.Plan
 	add := func(id, origin string, fields ...string) {
-		s := reconcile.Step{Resource: reconcile.ID(id), Action: reconcile.Create, Origin: origin}
+		s := plan.Step{Resource: plan.ID(id), Action: plan.Create, Origin: origin}
 		for i := 0; i < len(fields); i += 2 {
-			s.Diff = append(s.Diff, reconcile.Change{Field: fields[i], Want: fields[i+1], Remedy: reconcile.InPlace})
+			s.Diff = append(s.Diff, plan.Change{Field: fields[i], Want: fields[i+1], Remedy: plan.InPlace})
 		}
 		p.Steps = append(p.Steps, s)
-		r := reconcile.GraphResource{ID: s.Resource, Origin: origin}
+		r := plan.GraphResource{ID: s.Resource, Origin: origin}
 		if id != "vpc" {
-			r.Needs = []reconcile.Need{{Resource: "vpc", Existing: true}}
+			r.Needs = []plan.Need{{Resource: "vpc", Existing: true}}
 		}
 		p.Graph = append(p.Graph, r)
 	}
 	const network, owned = "cluster.yaml:31 AWSCluster/demo spec.network", "tag sigs.k8s.io/cluster-api-provider-aws/cluster/demo"
 	add("vpc", network+".vpc", "cidr", "10.0.0.0/16", "tag Name", "demo-vpc", owned, "owned", "tag sigs.k8s.io/cluster-api-provider-aws/role", "common")
-	add("internet-gateway", network+".vpc", "vpc", reconcile.Unknown, "tag Name", "demo-igw", owned, "owned")
+	add("internet-gateway", network+".vpc", "vpc", plan.Unknown, "tag Name", "demo-igw", owned, "owned")
 	for i, z := range zones() {
 		add("subnet/public/"+z, network+".subnets", "cidr", fmt.Sprintf("10.0.%d.0/20", i*16), "zone", z, "tag Name", "demo-subnet-public-"+z)
 		add("subnet/private/"+z, network+".subnets", "cidr", fmt.Sprintf("10.0.%d.0/18", 64*(i+1)), "zone", z, "tag Name", "demo-subnet-private-"+z)
 		add("elastic-ip/"+z, "")
-		add("nat-gateway/"+z, network+".subnets", "subnet", reconcile.Unknown)
+		add("nat-gateway/"+z, network+".subnets", "subnet", plan.Unknown)
 	}
-	add("security-group/control-plane", network, "vpc", reconcile.Unknown, "rule", "tcp 6443 from 0.0.0.0/0", "rule", "tcp 2379-2380 from security-group/control-plane")
+	add("security-group/control-plane", network, "vpc", plan.Unknown, "rule", "tcp 6443 from 0.0.0.0/0", "rule", "tcp 2379-2380 from security-group/control-plane")
 	add("load-balancer/network", "cluster.yaml:40 AWSCluster/demo spec.controlPlaneLoadBalancer", "scheme", "internet-facing")
 	for i := range 3 {
-		add(fmt.Sprintf("machine/demo-control-plane/%d", i), "cluster.yaml:60 KubeadmControlPlane/demo-control-plane", "type", "m5.large", "subnet", reconcile.Unknown, "tag Name", fmt.Sprintf("demo-control-plane-%d", i))
+		add(fmt.Sprintf("machine/demo-control-plane/%d", i), "cluster.yaml:60 KubeadmControlPlane/demo-control-plane", "type", "m5.large", "subnet", plan.Unknown, "tag Name", fmt.Sprintf("demo-control-plane-%d", i))
 	}
 	for i := range workers {
 		name := fmt.Sprintf("demo-md-0-%d", i)
@@ -46,27 +48,27 @@ func sample(workers int) reconcile.Plan {
 }
 
 // changes is the plan of a cluster that somebody has changed.
-func changes(conflict bool) reconcile.Plan {
+func changes(conflict bool) plan.Plan {
 	p := sample(1)
 	for i := range p.Steps {
-		p.Steps[i].Action, p.Steps[i].Diff, p.Steps[i].CloudID = reconcile.Keep, nil, fmt.Sprintf("id-%04d", i)
+		p.Steps[i].Action, p.Steps[i].Diff, p.Steps[i].CloudID = plan.Keep, nil, fmt.Sprintf("id-%04d", i)
 	}
-	set := func(id reconcile.ID, a reconcile.Action, d ...reconcile.Change) {
+	set := func(id plan.ID, a plan.Action, d ...plan.Change) {
 		for i := range p.Steps {
 			if p.Steps[i].Resource == id {
 				p.Steps[i].Action, p.Steps[i].Diff = a, d
 			}
 		}
 	}
-	set("vpc", reconcile.Existing)
-	set("security-group/control-plane", reconcile.Update,
-		reconcile.Change{Field: "rule", Have: "tcp 22 from 0.0.0.0/0", Remedy: reconcile.InPlace},
-		reconcile.Change{Field: "rule", Want: "tcp 6443 from 0.0.0.0/0", Remedy: reconcile.InPlace},
-		reconcile.Change{Field: "tag Name", Have: "played with", Want: "demo-apiserver", Remedy: reconcile.InPlace})
-	set("nat-gateway/us-east-1b", reconcile.Settle, reconcile.Change{Field: "state", Have: "pending", Want: "available", Remedy: reconcile.ByItself})
-	set("machine/demo-md-0/0", reconcile.Remove)
+	set("vpc", plan.Existing)
+	set("security-group/control-plane", plan.Update,
+		plan.Change{Field: "rule", Have: "tcp 22 from 0.0.0.0/0", Remedy: plan.InPlace},
+		plan.Change{Field: "rule", Want: "tcp 6443 from 0.0.0.0/0", Remedy: plan.InPlace},
+		plan.Change{Field: "tag Name", Have: "played with", Want: "demo-apiserver", Remedy: plan.InPlace})
+	set("nat-gateway/us-east-1b", plan.Settle, plan.Change{Field: "state", Have: "pending", Want: "available", Remedy: plan.ByItself})
+	set("machine/demo-md-0/0", plan.Remove)
 	if conflict {
-		set("subnet/public/us-east-1a", reconcile.Conflict, reconcile.Change{Field: "cidr", Have: "10.0.0.0/24", Want: "10.0.0.0/20", Remedy: reconcile.Replace})
+		set("subnet/public/us-east-1a", plan.Conflict, plan.Change{Field: "cidr", Have: "10.0.0.0/24", Want: "10.0.0.0/20", Remedy: plan.Replace})
 	}
 	return p
 }
@@ -85,7 +87,7 @@ func status() reconcile.Status {
 		case "load-balancer/network":
 			n.Detail = "demo-apiserver-0a1b2c.elb.us-east-1.amazonaws.com"
 		case "security-group/control-plane":
-			n.State, n.Changes = "differs", reconcile.Diff{{Field: "rule", Want: "tcp 6443 from 0.0.0.0/0", Remedy: reconcile.InPlace}}
+			n.State, n.Changes = "differs", plan.Diff{{Field: "rule", Want: "tcp 6443 from 0.0.0.0/0", Remedy: plan.InPlace}}
 		case "machine/demo-control-plane/1":
 			n.State, n.CloudID = "missing", ""
 		}
@@ -98,7 +100,7 @@ func status() reconcile.Status {
 func picture() Picture {
 	p := Picture{Title: "demo in us-east-1"}
 	box := func(id string, needs ...string) {
-		b := Box{ID: id, Area: reconcile.AreaOf(reconcile.ID(id), ""), Count: 1}
+		b := Box{ID: id, Area: reconcile.AreaOf(plan.ID(id), ""), Count: 1}
 		for _, n := range needs {
 			b.Needs = append(b.Needs, Arrow{ID: n})
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
@@ -130,7 +132,7 @@ type branch struct {
 // leaf is one line of the tree.
 type leaf struct {
 	state, title, id, detail string
-	changes                  reconcile.Diff
+	changes                  plan.Diff
 }
 
 func branchOf(a reconcile.Area, all []reconcile.ResourceStatus, v StatusView) branch {
@@ -260,8 +262,8 @@ func (k branch) write(b *strings.Builder, last bool, wide [2]int, v StatusView) 
 		for _, c := range l.changes {
 			changes = append(changes, lineOf(c))
 		}
-		for _, change := range recorded(changes, reconcile.Update) {
-			b.WriteString(s.paint(dim, rail+below) + "    " + change.text(width(change.field), reconcile.Update, s) + "\n")
+		for _, change := range recorded(changes, plan.Update) {
+			b.WriteString(s.paint(dim, rail+below) + "    " + change.text(width(change.field), plan.Update, s) + "\n")
 		}
 	}
 }

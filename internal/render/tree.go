@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // Control sequences of a terminal.
@@ -62,7 +62,7 @@ func (t *tree) Pause() {
 }
 
 // Begin implements Progress.
-func (t *tree) Begin(p reconcile.Plan) {
+func (t *tree) Begin(p plan.Plan) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.looking = false
@@ -72,10 +72,10 @@ func (t *tree) Begin(p reconcile.Plan) {
 }
 
 // Event implements Progress.
-func (t *tree) Event(e reconcile.Event) {
+func (t *tree) Event(e plan.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.tally.note(e) && e.What == reconcile.Failed {
+	if t.tally.note(e) && e.What == plan.Failed {
 		t.above(t.t.Style.paint(red, "✗ "+string(e.Resource)+": ") + strings.ToValidUTF8(e.Err.Error(), "\uFFFD"))
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
@@ -19,7 +21,7 @@ import (
 // Absence is the observation, at the end of a deletion, that a resource that it has
 // deleted does not exist: AWS was asked for its name or tags and for the ID that it had.
 type Absence struct {
-	Resource ID
+	Resource plan.ID
 	CloudID  string
 	Asked    []string // IAM actions of the calls of its kind, such as "ec2:DescribeVpcs"
 	At       time.Time
@@ -34,7 +36,7 @@ func (r *run) proveAbsence(ctx context.Context) error {
 	}
 	for _, a := range absent {
 		id := a.Resource.ID()
-		r.absent = append(r.absent, Absence{ID(id), a.CloudID, asks(kindOf(id)), a.At})
+		r.absent = append(r.absent, Absence{id, a.CloudID, asks(kindOf(id)), a.At})
 	}
 	var left []string
 	for _, n := range still {
@@ -52,7 +54,7 @@ func (r *run) proveAbsence(ctx context.Context) error {
 		}
 	}
 	if len(left) > 0 {
-		return &LeftoverError{Left: left}
+		return &plan.LeftoverError{Left: left}
 	}
 	return nil
 }
@@ -85,9 +87,9 @@ func asks(k *kind.Any) (actions []string) {
 
 // kindOf returns the AWS kind of a resource; nil for objects in the cluster, and for
 // network interfaces that AWS deletes itself.
-func kindOf(id graph.ID) *kind.Any {
+func kindOf(id plan.ID) *kind.Any {
 	for _, k := range slices.Concat(aws.Kinds(), bootdata.Kinds()) {
-		if k.Name == ID(id).unretired().Kind() && k.Name != ec2.InterfacesKind {
+		if k.Name == id.Unretired().Kind() && k.Name != ec2.InterfacesKind {
 			return k
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -121,7 +123,7 @@ func TestAddonsWrong(t *testing.T) {
 				require.ErrorContains(t, err, tt.want)
 				require.ErrorContains(t, err, "addons/mine.yaml (dir/mine.yaml): ")
 				assert.Less(t, time.Since(began), time.Minute)
-				assert.Equal(t, tt.refused, errors.As(err, new(*reconcile.RefusedError)))
+				assert.Equal(t, tt.refused, errors.As(err, new(*plan.RefusedError)))
 				inside(a, func(c *kubesim.Cluster) {
 					assert.Equal(t, tt.refused, c.Get("/api/v1/namespaces/default/configmaps/b") == nil)
 				})

@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -39,7 +41,7 @@ func brought(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
 }
 
 // stepsOf returns the steps of a plan.
-func stepsOf(t *testing.T, m *manifest.Cluster, a *awssim.AWS) (steps []reconcile.Step) {
+func stepsOf(t *testing.T, m *manifest.Cluster, a *awssim.AWS) (steps []plan.Step) {
 	t.Helper()
 	p, err := waiting(m, a.Process(), reconcile.NodesReady).Plan(t.Context())
 	require.NoError(t, err)
@@ -73,11 +75,11 @@ func TestAddonsBeforeTheCluster(t *testing.T) {
 		m := load(t, addonsExample, nil)
 		a := account(m, lag)
 		steps := stepsOf(t, m, a)
-		at := slices.IndexFunc(steps, func(s reconcile.Step) bool { return s.Resource == "addons/network" })
+		at := slices.IndexFunc(steps, func(s plan.Step) bool { return s.Resource == "addons/network" })
 		require.GreaterOrEqual(t, at, 0)
-		assert.Equal(t, reconcile.Create, steps[at].Action)
+		assert.Equal(t, plan.Create, steps[at].Action)
 		assert.Equal(t, "resource-sets.yaml:130 ClusterResourceSet/network", steps[at].Origin)
-		assert.Equal(t, reconcile.Change{Field: "ConfigMap kube-flannel/flannel", Want: "as written", Remedy: reconcile.InPlace}, steps[at].Diff[0])
+		assert.Equal(t, plan.Change{Field: "ConfigMap kube-flannel/flannel", Want: "as written", Remedy: plan.InPlace}, steps[at].Diff[0])
 		assert.Len(t, steps[at].Diff, 6)
 		for _, c := range a.Calls() {
 			assert.NotEqual(t, "Kubernetes", c.Service)
@@ -94,7 +96,7 @@ func TestAddonsPostponed(t *testing.T) {
 		c := reconcile.OpenModel(m, reconcile.Target{Config: a.Config(), Owner: "test", Warn: func(text string) { warnings = append(warnings, text) }})
 		p, err := c.Plan(t.Context())
 		require.NoError(t, err)
-		assert.Zero(t, p.CountKind("addons", reconcile.Create))
+		assert.Zero(t, p.CountKind("addons", plan.Create))
 		assert.Equal(t, []string{"not applied before the API server answers, which this run does not wait for: " +
 			"add-ons network, cloud-controller, teams; run again with --wait=joined or --wait=nodes"}, warnings)
 	})
@@ -229,7 +231,7 @@ func TestAddonsTellNoSecrets(t *testing.T) {
 		})
 		steps := stepsOf(t, m, a)
 		require.Len(t, steps, 1)
-		assert.Equal(t, reconcile.ID("addons/mine.yaml"), steps[0].Resource)
+		assert.Equal(t, plan.ID("addons/mine.yaml"), steps[0].Resource)
 		assert.Equal(t, "dir/mine.yaml", steps[0].Origin)
 		assert.Equal(t, "differs in data.token", steps[0].Diff[0].Have)
 		said := &apierrors.StatusError{ErrStatus: metav1.Status{Message: "hunter2 is no token", Code: 422, Reason: metav1.StatusReasonInvalid}}

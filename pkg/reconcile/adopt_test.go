@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
@@ -73,10 +75,10 @@ func TestTakesOverWhatClusterAPIMade(t *testing.T) {
 				for _, s := range p.Steps {
 					switch {
 					case s.Resource == "init-marker":
-						require.Equal(t, reconcile.Create, s.Action)
+						require.Equal(t, plan.Create, s.Action)
 					case s.Does():
-						require.Equal(t, reconcile.Update, s.Action, "%s: %v", s.Resource, s.Diff)
-						require.Equal(t, reconcile.Diff{{Field: "tag " + cloud.ResourceTag, Want: string(s.Resource), Remedy: reconcile.InPlace}}, s.Diff, s.Resource)
+						require.Equal(t, plan.Update, s.Action, "%s: %v", s.Resource, s.Diff)
+						require.Equal(t, plan.Diff{{Field: "tag " + cloud.ResourceTag, Want: string(s.Resource), Remedy: plan.InPlace}}, s.Diff, s.Resource)
 					}
 				}
 				before := len(a.Calls())

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
@@ -38,21 +40,17 @@ var areaOfKind = sync.OnceValue(func() map[string]kind.Area {
 	return areas
 })
 
-// unretired returns the ID that a resource had before it was retired: "machine/md-0/17/i-0123"
-// of "retired/machine/md-0/17/i-0123".
-func (id ID) unretired() ID { return ID(strings.TrimPrefix(string(id), "retired/")) }
-
 // AreaOf returns the area of a resource, which its kind declares. The area of a machine
 // follows from its origin or, if that is "", from the name of its group.
-func AreaOf(id ID, origin string) Area {
-	area := areaOfKind()[id.unretired().Kind()]
+func AreaOf(id plan.ID, origin string) Area {
+	area := areaOfKind()[id.Unretired().Kind()]
 	if area == kind.AreaMachines {
 		return machineArea(id, origin)
 	}
 	return cmp.Or(Area(area), AreaOther)
 }
 
-func machineArea(id ID, origin string) Area {
+func machineArea(id plan.ID, origin string) Area {
 	switch {
 	case strings.Contains(origin, "KubeadmControlPlane/"):
 		return AreaControlPlane

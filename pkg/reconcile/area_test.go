@@ -3,6 +3,8 @@ package reconcile_test
 import (
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -11,7 +13,7 @@ import (
 )
 
 func TestAreaOf(t *testing.T) {
-	for id, want := range map[reconcile.ID]reconcile.Area{
+	for id, want := range map[plan.ID]reconcile.Area{
 		"vpc": reconcile.AreaNetwork, "network-interfaces": reconcile.AreaNetwork, "bastion": reconcile.AreaNetwork,
 		"security-group/controlplane": reconcile.AreaSecurity, "certificates": reconcile.AreaSecurity, "access-entry/role/a": reconcile.AreaSecurity,
 		"image/ubuntu-24.04/1.34.2/x86_64": reconcile.AreaPrerequisites, "instance-profile/nodes": reconcile.AreaPrerequisites, "role/nodes": reconcile.AreaPrerequisites,

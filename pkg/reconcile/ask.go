@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
@@ -50,7 +52,7 @@ func (r *run) askCluster(k *kube.Client) {
 		r.warn("%s", text)
 	}
 	before := graph.Exists(r.built.Resources()...)
-	add := func(id graph.ID, in *teardown.InCluster) {
+	add := func(id plan.ID, in *teardown.InCluster) {
 		in.Warn, in.Timeout = warn, r.c.target.Timeout/3 // the time limit of the resource is longer than twice this
 		in.Sweep(r.built.Graph, id, before)
 	}

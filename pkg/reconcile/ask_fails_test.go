@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
@@ -34,9 +36,9 @@ func TestAPIServerLostDuringDeletion(t *testing.T) {
 			var warned []string
 			var ended time.Duration
 			began := time.Now()
-			_, err := asking(t, m, p, forbid, &warned).Delete(t.Context(), reconcile.Options{Observe: func(e reconcile.Event) {
+			_, err := asking(t, m, p, forbid, &warned).Delete(t.Context(), reconcile.Options{Observe: func(e plan.Event) {
 				switch {
-				case e.Resource == "in-cluster/volumes" && e.What == reconcile.Deleting && !forbid:
+				case e.Resource == "in-cluster/volumes" && e.What == plan.Deleting && !forbid:
 					a.Edit(func(s *awssim.State) {
 						for _, g := range s.ELB.TargetGroups {
 							g.Targets = nil
@@ -45,7 +47,7 @@ func TestAPIServerLostDuringDeletion(t *testing.T) {
 							clear(b.Instances)
 						}
 					})
-				case e.Resource.Kind() != "in-cluster" && e.What == reconcile.Deleting && ended == 0:
+				case e.Resource.Kind() != "in-cluster" && e.What == plan.Deleting && ended == 0:
 					ended = time.Since(began)
 				}
 			}})

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -132,7 +134,7 @@ func stop(a *awssim.AWS, name string) {
 }
 
 // asked returns the objects of the cluster that the plan deletes.
-func asked(p reconcile.Plan) (out []string) {
+func asked(p plan.Plan) (out []string) {
 	for _, s := range p.Steps {
 		if s.Resource.Kind() == "in-cluster" {
 			out = append(out, s.CloudID)
@@ -164,11 +166,11 @@ func TestControllersCleanUp(t *testing.T) {
 				}, asked(p))
 				began, from := time.Now(), len(a.Calls())
 				gone := false
-				_, err = asking(t, m, a.Process(), c.byName, &warned).Delete(t.Context(), reconcile.Options{Observe: func(e reconcile.Event) {
+				_, err = asking(t, m, a.Process(), c.byName, &warned).Delete(t.Context(), reconcile.Options{Observe: func(e plan.Event) {
 					if f := tell(t); f != nil {
 						f(e)
 					}
-					if e.Resource.Kind() != "in-cluster" && e.What == reconcile.Deleting && !gone {
+					if e.Resource.Kind() != "in-cluster" && e.What == plan.Deleting && !gone {
 						gone = true
 						a.Edit(func(s *awssim.State) {
 							assert.Len(t, volumesIn(s), 1, "only what is retained is there when the rest goes")
@@ -250,7 +252,7 @@ func TestAPIServerUnavailable(t *testing.T) {
 						require.Len(t, warned, 1)
 						require.Contains(t, warned[0], c.warning)
 					}
-					require.Equal(t, 4, p.CountKind("volume", reconcile.Keep), "without an answer, the reclaim policies are unknown")
+					require.Equal(t, 4, p.CountKind("volume", plan.Keep), "without an answer, the reclaim policies are unknown")
 					_, err = asking(t, m, a.Process(), byName, nil).Delete(t.Context(), reconcile.Options{})
 					require.NoError(t, err)
 					a.Edit(func(s *awssim.State) { require.Len(t, volumesIn(s), 4) })
@@ -277,8 +279,8 @@ func TestControllersDoNotRun(t *testing.T) {
 		var warned []string
 		var ended time.Duration
 		began := time.Now()
-		_, err := asking(t, m, a.Process(), false, &warned).Delete(t.Context(), reconcile.Options{Observe: func(e reconcile.Event) {
-			if e.Resource.Kind() == "machine" && e.What == reconcile.Deleting && ended == 0 {
+		_, err := asking(t, m, a.Process(), false, &warned).Delete(t.Context(), reconcile.Options{Observe: func(e plan.Event) {
+			if e.Resource.Kind() == "machine" && e.What == plan.Deleting && ended == 0 {
 				ended = time.Since(began)
 			}
 		}})

@@ -7,11 +7,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/diagnose"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
@@ -45,7 +46,7 @@ func (c *Cluster) AwaitCondition(ctx context.Context, condition Condition, tell 
 		case ctx.Err() != nil:
 			return r.gaveUp(ctx, condition, last, c.target.now().Sub(began))
 		case err != nil && (last == "" || CallerRefusalOf(err).Any()):
-			return public(err)
+			return err
 		case err != nil: // what another process changes may be gone when it is read
 			missing = err.Error()
 		case missing == "":
@@ -142,7 +143,7 @@ func (r *run) gaveUp(ctx context.Context, condition Condition, missing string, a
 	if !cloud.TimedOut(ctx) {
 		return context.Cause(ctx)
 	}
-	e := &TimeoutError{After: after.Round(time.Second), Awaited: fmt.Errorf("%s: %s", condition, missing), Cause: context.Cause(ctx)}
+	e := &plan.TimeoutError{After: after.Round(time.Second), Awaited: fmt.Errorf("%s: %s", condition, missing)}
 	if condition == ConditionDeleted {
 		return e
 	}
@@ -165,7 +166,7 @@ func (r *run) gaveUp(ctx context.Context, condition Condition, missing string, a
 // machineToExamine returns the machine of a status or, of an Auto Scaling group, one that has not
 // joined; nil for another resource.
 func (r *run) machineToExamine(ctx context.Context, s ResourceStatus) *ec2.InstanceState {
-	n := r.built.Resource(graph.ID(s.Resource))
+	n := r.built.Resource(s.Resource)
 	if n == nil || s.Node != NodeNotJoined {
 		return r.machineOf(s)
 	}

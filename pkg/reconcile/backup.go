@@ -7,6 +7,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"filippo.io/age"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -69,7 +71,7 @@ func backupInfo(b *backup.Backup, bytes int64) BackupInfo {
 // "s3://BUCKET/KEY".
 func (c *Cluster) Backup(ctx context.Context, to string, keys BackupKeys) (BackupInfo, error) {
 	info, err := c.begin(Options{}).backup(ctx, to, keys)
-	return info, public(err)
+	return info, err
 }
 
 func (r *run) backup(ctx context.Context, to string, keys BackupKeys) (info BackupInfo, err error) {
@@ -122,9 +124,9 @@ func (r *run) takeBackup(ctx context.Context) (*backup.Backup, error) {
 	case err != nil:
 		return nil, err
 	case keys == nil:
-		return nil, &RefusedError{[]error{fmt.Errorf("the account has no keys of cluster %s in %s, and without them no snapshot can be taken or restored", r.c.Name, r.c.Region)}}
+		return nil, &plan.RefusedError{Reasons: []error{fmt.Errorf("the account has no keys of cluster %s in %s, and without them no snapshot can be taken or restored", r.c.Name, r.c.Region)}}
 	case len(keys.Etcd.Key) == 0:
-		return nil, &RefusedError{[]error{errors.New("the cluster uses an external etcd: back it up where it runs, with 'etcdctl snapshot save'")}}
+		return nil, &plan.RefusedError{Reasons: []error{errors.New("the cluster uses an external etcd: back it up where it runs, with 'etcdctl snapshot save'")}}
 	}
 	endpoint, err := r.knownEndpoint(ctx)
 	if err != nil {
@@ -165,7 +167,7 @@ func (r *run) checkStacked(ctx context.Context) error {
 		managed = s != nil
 	}
 	if managed {
-		return &RefusedError{[]error{errors.New("AWS runs the etcd of an EKS cluster and keeps backups of it, which it restores itself: there is no access to it. Tools such as Velero back up the objects")}}
+		return &plan.RefusedError{Reasons: []error{errors.New("AWS runs the etcd of an EKS cluster and keeps backups of it, which it restores itself: there is no access to it. Tools such as Velero back up the objects")}}
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"filippo.io/age"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -28,7 +30,7 @@ const mostBackup = 16 << 30
 func checkNew(ctx context.Context, c *cloud.Clients, to string) error {
 	if !s3.IsURL(to) {
 		if _, err := os.Lstat(to); err == nil {
-			return &RefusedError{[]error{&fs.PathError{Op: "create", Path: to, Err: fs.ErrExist}}}
+			return &plan.RefusedError{Reasons: []error{&fs.PathError{Op: "create", Path: to, Err: fs.ErrExist}}}
 		}
 		return nil
 	}
@@ -70,7 +72,7 @@ func refusedFile(err error) error {
 	if err == nil || !cloud.Rejected(err) && cloud.Code(err) != "" || cloud.Unanswered(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return &RefusedError{[]error{err}}
+	return &plan.RefusedError{Reasons: []error{err}}
 }
 
 // counter counts the bytes that are written to it.
@@ -109,7 +111,7 @@ func ReadBackup(ctx context.Context, file string, keys BackupKeys, t *Target) (i
 	}
 	b, bytes, err := openBackup(cloud.ReadOnly(ctx), c, file, keys)
 	if err != nil {
-		return info, public(err)
+		return info, err
 	}
 	defer b.Snapshot.Close() //nolint:errcheck // a temporary file
 	return backupInfo(b, bytes), nil

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"filippo.io/age"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
@@ -23,7 +24,7 @@ type BackupFirst struct {
 // a rollout, an upgrade, or because there are fewer replicas.
 func (r *run) leavingControlPlane() (ids []string) {
 	for _, m := range r.inventory.Machines {
-		leaves := func(s graph.Step) bool { return s.CloudID == m.ID && s.Action == graph.Remove }
+		leaves := func(s plan.Step) bool { return s.CloudID == m.ID && s.Action == plan.Remove }
 		if m.Tags[cloud.RoleTag] == topology.RoleControlPlane && !m.IsTerminating() && slices.ContainsFunc(r.plan.Steps, leaves) {
 			ids = append(ids, m.ID)
 		}
@@ -62,7 +63,7 @@ func (r *run) backUpFirst(ctx context.Context, recipients []age.Recipient) error
 	}
 	info, err := r.backupFor(ctx, r.c.target.Backup.To, recipients)
 	if err != nil {
-		return &RefusedError{[]error{fmt.Errorf("backup, before the first change: %w", err)}}
+		return &plan.RefusedError{Reasons: []error{fmt.Errorf("backup, before the first change: %w", err)}}
 	}
 	r.warn("the cluster is backed up in %s: revision %d of etcd", r.c.target.Backup.To, info.Snapshot.Revision)
 	return nil

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	kmstypes "github.com/aws/aws-sdk-go-v2/service/kms/types"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
@@ -58,7 +60,7 @@ func TestBackupInS3(t *testing.T) {
 		}
 		n := len(a.Calls())
 		_, err := named(m.Name, a.Process()).Backup(t.Context(), "s3://far/backups/demo.backup", write)
-		require.ErrorAs(t, err, new(*reconcile.RefusedError))
+		require.ErrorAs(t, err, new(*plan.RefusedError))
 		require.ErrorContains(t, err, "s3://far/backups/demo.backup exists: a backup is never overwritten")
 		for _, c := range a.Calls()[n:] {
 			assert.NotEqual(t, "PutObject", c.Operation)
@@ -71,7 +73,7 @@ func TestBackupInS3(t *testing.T) {
 			"s3:///demo":                     "use s3://BUCKET/KEY",
 		} {
 			_, err := named(m.Name, a.Process()).Backup(t.Context(), to, write)
-			require.ErrorAs(t, err, new(*reconcile.RefusedError), to)
+			require.ErrorAs(t, err, new(*plan.RefusedError), to)
 			require.ErrorContains(t, err, why, to)
 		}
 		_, err = reconcile.ReadBackup(t.Context(), "s3://far/other", read, target(a.Process()))
@@ -188,7 +190,7 @@ func TestBackupWithKMS(t *testing.T) {
 			})
 			n := len(a.Calls())
 			_, err = restores(m, a.Process(), restore).Apply(t.Context(), reconcile.Options{})
-			require.ErrorAs(t, err, new(*reconcile.RefusedError))
+			require.ErrorAs(t, err, new(*plan.RefusedError))
 			require.ErrorContains(t, err, why)
 			requireNothingDone(t, a, n)
 		}
@@ -237,7 +239,7 @@ func TestBackupWithWrongKMSKey(t *testing.T) {
 				return awssim.None
 			}
 			_, err := named(m.Name, p).Backup(t.Context(), file, reconcile.BackupKeys{KMS: []string{name}})
-			require.ErrorAs(t, err, new(*reconcile.RefusedError), key)
+			require.ErrorAs(t, err, new(*plan.RefusedError), key)
 			require.ErrorContains(t, err, want.why, key)
 			require.NoFileExists(t, file)
 			require.False(t, asked, key)
@@ -271,19 +273,19 @@ func TestBackupFirst(t *testing.T) {
 		assert.Zero(t, stored, "no machine of the control plane is replaced")
 
 		m.ControlPlane.Template.Spec.Template.Spec.InstanceType = "m5.xlarge"
-		plan, err := with("s3://far/first").Plan(t.Context())
+		planned, err := with("s3://far/first").Plan(t.Context())
 		require.NoError(t, err)
-		assert.True(t, plan.ReplacesControlPlane)
+		assert.True(t, planned.ReplacesControlPlane)
 		n := len(a.Calls())
-		_, err = with("s3://nowhere/first").Apply(t.Context(), reconcile.Options{Confirm: func(reconcile.Plan) (bool, error) { return false, errors.New("asked") }})
-		require.ErrorAs(t, err, new(*reconcile.RefusedError))
+		_, err = with("s3://nowhere/first").Apply(t.Context(), reconcile.Options{Confirm: func(plan.Plan) (bool, error) { return false, errors.New("asked") }})
+		require.ErrorAs(t, err, new(*plan.RefusedError))
 		require.ErrorContains(t, err, "backup: bucket nowhere does not exist")
 		requireNothingDone(t, a, n)
 
 		loseMembers(a, 0)
 		_, err = with("s3://far/first").Apply(t.Context(), reconcile.Options{})
 		require.ErrorContains(t, err, "backup, before the first change")
-		require.ErrorAs(t, err, new(*reconcile.RefusedError))
+		require.ErrorAs(t, err, new(*plan.RefusedError))
 		requireNothingDone(t, a, n)
 	})
 	synctest.Test(t, func(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	agekeys "filippo.io/age"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -169,7 +171,7 @@ func TestBackupRefused(t *testing.T) {
 		m := load(t, "../../configs/eks.yaml", nil)
 		write, _ := backupKeys(t)
 		_, err := open(m, account(m, lag).Process()).Backup(t.Context(), filepath.Join(t.TempDir(), "x"), write)
-		require.ErrorAs(t, err, new(*reconcile.RefusedError))
+		require.ErrorAs(t, err, new(*plan.RefusedError))
 		require.ErrorContains(t, err, "AWS runs the etcd of an EKS cluster")
 	})
 }

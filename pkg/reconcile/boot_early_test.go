@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -21,8 +23,8 @@ func joins(t *testing.T, networkFirst bool) (a *awssim.AWS, answers, last time.D
 	a = account(m, 0)
 	target, began := rollingTarget(a.Process()), time.Now()
 	target.NetworkFirst = networkFirst
-	_, err := reconcile.OpenModel(m, target).Apply(t.Context(), reconcile.Options{Observe: func(e reconcile.Event) {
-		if e.Resource == "api-server" && e.What == reconcile.Done {
+	_, err := reconcile.OpenModel(m, target).Apply(t.Context(), reconcile.Options{Observe: func(e plan.Event) {
+		if e.Resource == "api-server" && e.What == plan.Done {
 			answers = time.Since(began)
 			addNetwork(a)
 		}

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
@@ -40,7 +42,7 @@ func TestWriteBootData(t *testing.T) {
 				prepare(t, file, a, m)
 				// Machines delete their secrets when they boot, so the test keeps copies.
 				secrets := map[string]*awssim.Secret{}
-				_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(reconcile.Event) {
+				_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(plan.Event) {
 					a.Edit(func(s *awssim.State) { maps.Copy(secrets, s.Secrets.Secrets) })
 				}})
 				require.NoError(t, err)

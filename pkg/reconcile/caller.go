@@ -25,7 +25,7 @@ type Caller struct {
 // that of the target's Config.
 func (c *Cluster) Caller(ctx context.Context) (Caller, error) {
 	who, err := c.begin(Options{}).caller(ctx)
-	return who, public(err)
+	return who, err
 }
 
 func (r *run) caller(ctx context.Context) (Caller, error) {

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
@@ -19,7 +21,7 @@ import (
 )
 
 // priced returns the plan of a process with its cost, and the warnings.
-func priced(t *testing.T, m *manifest.Cluster, p *awssim.Process, cacheDir string) (reconcile.Plan, []string) {
+func priced(t *testing.T, m *manifest.Cluster, p *awssim.Process, cacheDir string) (plan.Plan, []string) {
 	t.Helper()
 	var warnings []string
 	plan, err := reconcile.OpenModel(m, reconcile.Target{
@@ -31,7 +33,7 @@ func priced(t *testing.T, m *manifest.Cluster, p *awssim.Process, cacheDir strin
 }
 
 // mustPrice returns the cost of a plan in a new process, which has no warnings about it.
-func mustPrice(t *testing.T, m *manifest.Cluster, a *awssim.AWS) *reconcile.Cost {
+func mustPrice(t *testing.T, m *manifest.Cluster, a *awssim.AWS) *plan.Cost {
 	t.Helper()
 	plan, warnings := priced(t, m, a.Process(), "")
 	require.NotNil(t, plan.Cost, warnings)
@@ -48,7 +50,7 @@ type sum struct {
 }
 
 // sums adds the items of a cost by group.
-func sums(c *reconcile.Cost) map[string]sum {
+func sums(c *plan.Cost) map[string]sum {
 	all := map[string]sum{}
 	for _, i := range c.Items {
 		s := all[i.Group]
@@ -190,7 +192,7 @@ func refusing(a *awssim.AWS, service, operation string, fault awssim.Fault) *aws
 	return p
 }
 
-func requireChange(t *testing.T, c *reconcile.Cost, group string, want float64) {
+func requireChange(t *testing.T, c *plan.Cost, group string, want float64) {
 	t.Helper()
 	s := sums(c)[group]
 	assert.InDelta(t, want, s.after-s.before, 0.005, group)
@@ -287,7 +289,7 @@ func TestCacheOfPrices(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	synctest.Test(t, func(t *testing.T) {
 		a := account(m, lag)
-		asked := func(fault awssim.Fault) (calls int, cost *reconcile.Cost, warnings []string) {
+		asked := func(fault awssim.Fault) (calls int, cost *plan.Cost, warnings []string) {
 			before := len(a.Calls())
 			plan, warnings := priced(t, m, refusing(a, "Pricing", "", fault), dir)
 			for _, c := range since(a, before) {

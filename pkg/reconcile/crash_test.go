@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
@@ -101,7 +103,7 @@ func TestEveryCallMayFail(t *testing.T) {
 							if transient(fault) && (fault != awssim.Unsent || n > 1) { // the first call: TestUnreachable
 								require.NoError(t, err, "call %d", n)
 							}
-							if errors.As(err, new(*reconcile.HalfwayError)) {
+							if errors.As(err, new(*plan.HalfwayError)) {
 								require.NotEqual(t, before, a.Inventory())
 							}
 							mustApply(t, m, a)

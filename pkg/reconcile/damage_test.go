@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -108,7 +110,7 @@ func TestDamageIsTold(t *testing.T) {
 					func() error { _, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{}); return err },
 				} {
 					err := run()
-					require.ErrorAs(t, err, new(*reconcile.RefusedError))
+					require.ErrorAs(t, err, new(*plan.RefusedError))
 					for _, text := range d.told {
 						require.ErrorContains(t, err, text)
 					}
@@ -121,7 +123,7 @@ func TestDamageIsTold(t *testing.T) {
 					return
 				}
 				if strings.HasSuffix(what, "tags") && strings.Contains(what, "without") {
-					require.ErrorAs(t, err, new(*reconcile.ForeignError))
+					require.ErrorAs(t, err, new(*plan.ForeignError))
 					require.Equal(t, before, withoutLock(a))
 					return
 				}
@@ -188,7 +190,7 @@ func TestTagsInAnotherVPC(t *testing.T) {
 				require.NoError(t, err)
 				kept := 0
 				for _, s := range res.Plan.Steps {
-					if s.Action == reconcile.Keep {
+					if s.Action == plan.Keep {
 						require.Contains(t, s.Origin, "in "+vpc+", which is not the cluster's VPC")
 						kept++
 					}

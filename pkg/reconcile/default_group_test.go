@@ -4,10 +4,11 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // The default rules of the security group of a new VPC are removed, also if somebody adds
@@ -35,7 +36,7 @@ func TestDefaultGroupIsEmptied(t *testing.T) {
 		var changed []string
 		for _, s := range mustPlan(t, m, a).Steps {
 			if s.Does() {
-				require.Equal(t, reconcile.Update, s.Action)
+				require.Equal(t, plan.Update, s.Action)
 				changed = append(changed, string(s.Resource))
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
@@ -16,7 +18,7 @@ import (
 // plans its deletion.
 func (r *run) lookToDelete(ctx context.Context) error {
 	if err := CheckName(r.c.Name); err != nil {
-		return &RefusedError{[]error{err}}
+		return &plan.RefusedError{Reasons: []error{err}}
 	}
 	if err := r.graphOfManifest(ctx); err != nil {
 		return refused(err)
@@ -41,9 +43,9 @@ func (r *run) lookToDelete(ctx context.Context) error {
 	if r.plan, err = r.x.PlanDelete(ctx, r.built.Graph); err != nil {
 		return refused(err)
 	}
-	r.plan.Steps = slices.DeleteFunc(r.plan.Steps, func(s graph.Step) bool { return s.Action == graph.Keep })
+	r.plan.Steps = slices.DeleteFunc(r.plan.Steps, func(s plan.Step) bool { return s.Action == plan.Keep })
 	for _, v := range kept {
-		r.plan.Steps = append(r.plan.Steps, graph.Step{Resource: graph.ID(v.Kind.Name + "/" + v.ID), Action: graph.Keep, CloudID: v.ID, Origin: v.Origin})
+		r.plan.Steps = append(r.plan.Steps, plan.Step{Resource: plan.ID(v.Kind.Name + "/" + v.ID), Action: plan.Keep, CloudID: v.ID, Origin: v.Origin})
 	}
 	r.warnOfLogs()
 	if err := r.checkProtection(ctx); err != nil {
@@ -66,14 +68,14 @@ func (r *run) warnOfLogs() {
 func (r *run) graphOfManifest(ctx context.Context) error {
 	err := r.build(cloud.Briefly(ctx))
 	hopeless := errors.As(err, new(*topology.NamespaceError)) || errors.As(err, new(*topology.UnsupportedError))
-	if errors.As(err, new(*RefusedError)) && !hopeless {
+	if errors.As(err, new(*plan.RefusedError)) && !hopeless {
 		r.warn("the manifest does not match the account (%v); its resources are found by their tags", err)
 		r.built = topology.Cluster{Graph: graph.New()}
 	} else if err != nil {
 		return err
 	}
 	_, err = r.x.PlanDelete(ctx, r.built.Graph)
-	if err = refused(err); errors.As(err, new(*RefusedError)) && !cloud.Denied(err) {
+	if err = refused(err); errors.As(err, new(*plan.RefusedError)) && !cloud.Denied(err) {
 		r.warn("resources of the manifest cannot be told apart (%v); all are found by their tags", err)
 		r.built = topology.Cluster{Graph: graph.New()}
 		return nil
@@ -100,9 +102,9 @@ func (r *run) findForeign(ctx context.Context, kept teardown.Leftovers) error {
 	if err != nil || len(all) == 0 {
 		return err
 	}
-	e := &ForeignError{}
+	e := &plan.ForeignError{}
 	for _, f := range all {
-		e.Resources = append(e.Resources, ForeignResource(f))
+		e.Resources = append(e.Resources, f)
 	}
 	return e
 }
@@ -111,7 +113,7 @@ func (r *run) findForeign(ctx context.Context, kept teardown.Leftovers) error {
 // plan: only the user can end what the deletion waits for.
 func (r *run) lookForForeign(ctx context.Context) error {
 	r.cloud.Snapshot()
-	var foreign *ForeignError
+	var foreign *plan.ForeignError
 	if errors.As(r.findForeign(cloud.Briefly(ctx), nil), &foreign) {
 		return foreign
 	}
@@ -121,9 +123,9 @@ func (r *run) lookForForeign(ctx context.Context) error {
 // stuck returns the error of a deletion that has failed. If resources of other owners
 // have appeared since the plan, it is a LeftoverError that names them.
 func (r *run) stuck(ctx context.Context, err error) error {
-	var foreign *ForeignError
+	var foreign *plan.ForeignError
 	if !errors.As(err, &foreign) {
-		if !errors.As(err, new(*graph.GaveUpError)) {
+		if !errors.As(err, new(*plan.TimeoutError)) {
 			return err
 		}
 		r.cloud.Snapshot()
@@ -132,7 +134,7 @@ func (r *run) stuck(ctx context.Context, err error) error {
 		}
 		err = errors.Join(err, foreign)
 	}
-	left := &LeftoverError{Err: err}
+	left := &plan.LeftoverError{Err: err}
 	for _, f := range foreign.Resources {
 		left.Left = append(left.Left, f.ID)
 	}

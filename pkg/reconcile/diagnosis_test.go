@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/stretchr/testify/assert"
@@ -30,9 +32,9 @@ type sabotage struct {
 	name  string
 	file  string // "" for quickstart
 	wait  reconcile.Wait
-	when  reconcile.ID
+	when  plan.ID
 	do    func(t *testing.T, a *awssim.AWS, s *awssim.State)
-	fails reconcile.ID
+	fails plan.ID
 	first string   // pattern of the first finding
 	more  []string // patterns of other findings
 }
@@ -220,11 +222,11 @@ func (x sabotage) run(ctx context.Context, t *testing.T, edit func(*awssim.Proce
 	}
 	tells := tell(t)
 	target := reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p), Wait: x.wait, NetworkFirst: true} // so that there is a route to remove before machines boot
-	_, err := reconcile.OpenModel(m, target).Apply(ctx, reconcile.Options{Observe: func(e reconcile.Event) {
+	_, err := reconcile.OpenModel(m, target).Apply(ctx, reconcile.Options{Observe: func(e plan.Event) {
 		if tells != nil {
 			tells(e)
 		}
-		if e.What == reconcile.Done && !done && (e.Resource == x.when || e.Resource.Kind() == string(x.when)) {
+		if e.What == plan.Done && !done && (e.Resource == x.when || e.Resource.Kind() == string(x.when)) {
 			done = true
 			a.Edit(func(s *awssim.State) { x.do(t, a, s) })
 		}
@@ -234,17 +236,17 @@ func (x sabotage) run(ctx context.Context, t *testing.T, edit func(*awssim.Proce
 }
 
 // diagnosed returns the findings for a resource that did not become ready.
-func diagnosed(t *testing.T, err error, id reconcile.ID) *reconcile.TimeoutError {
+func diagnosed(t *testing.T, err error, id plan.ID) *plan.TimeoutError {
 	t.Helper()
-	var halfway *reconcile.HalfwayError
+	var halfway *plan.HalfwayError
 	require.ErrorAs(t, err, &halfway)
 	all := []error{halfway.Err}
 	if many, ok := halfway.Err.(interface{ Unwrap() []error }); ok {
 		all = many.Unwrap()
 	}
 	for _, e := range all {
-		var node *reconcile.ResourceError
-		var end *reconcile.TimeoutError
+		var node *plan.ResourceError
+		var end *plan.TimeoutError
 		if errors.As(e, &node) && node.Resource == id && errors.As(e, &end) {
 			return end
 		}
@@ -322,6 +324,6 @@ func TestDiagnosisOfARunThatIsOutOfTime(t *testing.T) {
 		}()
 		_, err := sabotages()[0].run(ctx, t, nil)
 		require.ErrorIs(t, err, late)
-		assert.NotErrorAs(t, err, new(*reconcile.TimeoutError))
+		assert.NotErrorAs(t, err, new(*plan.TimeoutError))
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -116,7 +118,7 @@ func TestStoppedControlPlane(t *testing.T) {
 			stopped, i.Stopped = i.ID, time.Now()
 		})
 		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{})
-		require.ErrorAs(t, err, new(*reconcile.RefusedError))
+		require.ErrorAs(t, err, new(*plan.RefusedError))
 		require.ErrorContains(t, err, "start it with 'aws ec2 start-instances --instance-ids "+stopped+"'; or terminate it")
 		inside(a, func(c *kubesim.Cluster) { require.Len(t, c.Members, 3) })
 		a.Edit(func(s *awssim.State) { machineOf(s, "machine/three-zones-control-plane/1").Stopped = time.Time{} })

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
@@ -31,7 +33,7 @@ func TestDeletionProtectionOfEKS(t *testing.T) {
 		requireNoChange(t, m, a)
 		before := a.Inventory()
 		_, err := open(m, a.Process()).Delete(t.Context(), reconcile.Options{})
-		require.ErrorAs(t, err, new(*reconcile.RefusedError))
+		require.ErrorAs(t, err, new(*plan.RefusedError))
 		require.ErrorContains(t, err, "has deletion protection: aws eks update-cluster-config --region us-east-1 --name default_eks --no-deletion-protection turns it off")
 		assert.Subset(t, a.Inventory(), before)
 

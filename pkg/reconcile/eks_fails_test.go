@@ -5,6 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/stretchr/testify/require"
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
@@ -148,7 +150,7 @@ func TestVersionsOfAddonsAreChecked(t *testing.T) {
 		addons[0].Version = "v1.99.0-eksbuild.1"
 		a := prepared(t, eksAddons, m)
 		_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
-		require.ErrorAs(t, err, new(*reconcile.RefusedError))
+		require.ErrorAs(t, err, new(*plan.RefusedError))
 		require.ErrorContains(t, err, "addon/"+addons[0].Name+" (eks-addons.yaml:")
 		require.ErrorContains(t, err, "EKS has no version v1.99.0-eksbuild.1 of the add-on "+addons[0].Name+" for Kubernetes 1.34: use one of v")
 		require.Empty(t, writes(a.Calls()))
@@ -167,7 +169,7 @@ func TestInstanceTypesOfNodeGroupsAreChecked(t *testing.T) {
 			m.Pools[0].Managed.Spec.InstanceType = &name
 			a := prepared(t, "../../configs/eks.yaml", m)
 			_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
-			require.ErrorAs(t, err, new(*reconcile.RefusedError))
+			require.ErrorAs(t, err, new(*plan.RefusedError))
 			require.ErrorContains(t, err, want)
 			require.Empty(t, writes(a.Calls()))
 		})
@@ -210,7 +212,7 @@ func TestRoleOfAddonCannotBeRemoved(t *testing.T) {
 		mustApply(t, with, a)
 		began := time.Now()
 		_, err := open(without, a.Process()).Apply(t.Context(), reconcile.Options{})
-		var refused *reconcile.RefusedError
+		var refused *plan.RefusedError
 		require.ErrorAs(t, err, &refused)
 		require.ErrorContains(t, err, "EKS keeps the role of an add-on when an update names none: set it again, or name another role")
 		require.Less(t, time.Since(began), time.Minute)

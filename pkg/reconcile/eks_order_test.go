@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/stretchr/testify/assert"
@@ -32,7 +34,7 @@ func calledAt(t *testing.T, calls []awssim.Call, operation string) time.Time {
 }
 
 // remarked returns a plan and its remarks.
-func remarked(t *testing.T, m *manifest.Cluster, a *awssim.AWS) (p reconcile.Plan, remarks string) {
+func remarked(t *testing.T, m *manifest.Cluster, a *awssim.AWS) (p plan.Plan, remarks string) {
 	t.Helper()
 	p, err := reconcile.OpenModel(m, reconcile.Target{Config: a.Process().Config(), Owner: "test", Warn: func(text string) { remarks += text + "\n" }}).Plan(t.Context())
 	require.NoError(t, err)
@@ -59,7 +61,7 @@ func TestNodeGroupIsCreatedBeforeTheOldOneIsDeleted(t *testing.T) {
 				old := before.Pools[0].Managed.Spec.EKSNodegroupName
 				a := prepared(t, eksSmall, before)
 				mustApply(t, before, a)
-				requireRefused(t, after, a, reconcile.ID("node-group/"+old), "amiType")
+				requireRefused(t, after, a, plan.ID("node-group/"+old), "amiType")
 				after.Pools[0].Managed.Spec.EKSNodegroupName = "pool-b"
 				if fault != "" {
 					a.Edit(func(s *awssim.State) { s.EKS.Faults.CreateNodeGroup = fault })

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/stretchr/testify/require"
@@ -54,10 +56,10 @@ func requireNothingWritten(t *testing.T, m *manifest.Cluster, a *awssim.AWS, rea
 	t.Helper()
 	calls := len(a.Calls())
 	_, err := open(m, a.Process()).Plan(t.Context())
-	require.ErrorAs(t, err, new(*reconcile.RefusedError))
+	require.ErrorAs(t, err, new(*plan.RefusedError))
 	_, err = open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
-	require.ErrorAs(t, err, new(*reconcile.RefusedError))
-	require.NotErrorAs(t, err, new(*reconcile.HalfwayError))
+	require.ErrorAs(t, err, new(*plan.RefusedError))
+	require.NotErrorAs(t, err, new(*plan.HalfwayError))
 	for _, reason := range reasons {
 		require.ErrorContains(t, err, reason)
 	}

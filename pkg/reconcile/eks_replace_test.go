@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
@@ -189,7 +191,7 @@ func TestPartsAreReplacedOneByOne(t *testing.T) {
 						done = err == nil
 						require.NotEmpty(t, works(), "killed at write %d: %v", kill, writes(since(a, calls)))
 					}
-					watch := func(e reconcile.Event) {
+					watch := func(e plan.Event) {
 						assert.NotEmpty(t, works(), "%s %s", e.What, e.Resource)
 						if told := tell(t); told != nil {
 							told(e)
@@ -220,7 +222,7 @@ func (r replacement) failing(t *testing.T, a *awssim.AWS, after *manifest.Cluste
 		}
 		return awssim.None
 	}
-	_, err := rolling(after, p).Apply(t.Context(), reconcile.Options{Observe: func(reconcile.Event) {
+	_, err := rolling(after, p).Apply(t.Context(), reconcile.Options{Observe: func(plan.Event) {
 		if r.fails != nil {
 			a.Edit(r.fails)
 		}

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
@@ -36,7 +38,7 @@ func TestEndpointOfALivingCluster(t *testing.T) {
 				before := slices.DeleteFunc(a.Detailed(), isLock)
 				change(m)
 				_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
-				require.ErrorAs(t, err, new(*reconcile.RefusedError))
+				require.ErrorAs(t, err, new(*plan.RefusedError))
 				assert.Regexp(t, `init-marker .*endpoint .*machines, certificates and kubeconfigs contain it`, err.Error())
 				assert.Equal(t, before, slices.DeleteFunc(a.Detailed(), isLock))
 			})

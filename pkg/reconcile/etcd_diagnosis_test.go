@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -31,7 +33,7 @@ func TestDiagnosisOfEtcd(t *testing.T) {
 					}
 				})
 				_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{})
-				end := new(reconcile.TimeoutError)
+				end := new(plan.TimeoutError)
 				require.ErrorAs(t, err, &end)
 				said := strings.Join(end.Findings, "\n")
 				assert.Contains(t, said, "an API server runs, and is not ready (")

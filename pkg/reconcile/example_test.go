@@ -6,22 +6,15 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/internal/clock"
+	"github.com/clusterawsadm/clusterawsadm/pkg/awssim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// simulatedAWS is an account that is hundreds of times faster than AWS. With a real
-// account, use config.LoadDefaultConfig of the AWS SDK, and leave Target.Clock nil.
-func simulatedAWS(region string) (aws.Config, reconcile.Clock) {
-	c := clock.Fast(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), 500)
-	return awssim.New(awssim.Options{Region: region, Clock: c}).Config(), c
-}
-
-// Create a cluster, show it, and delete it.
+// Create a cluster in a simulated account, show it, and delete it. The account's clock runs 500 times
+// faster. With a real account, use config.LoadDefaultConfig of the AWS SDK, and leave Target.Clock nil.
 func Example() {
 	ctx := context.Background()
 	m, err := reconcile.LoadFile("../../configs/quickstart.yaml", reconcile.LoadOptions{})
@@ -29,15 +22,15 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	cfg, clock := simulatedAWS(m.Region())
-	c := reconcile.Open(m, reconcile.Target{Config: cfg, Owner: "ada@laptop", Timeout: time.Hour, Clock: clock})
+	account := awssim.New(awssim.Options{Region: m.Region(), Speed: 500})
+	c := reconcile.Open(m, reconcile.Target{Config: account.Config(), Owner: "ada@laptop", Timeout: time.Hour, Clock: account})
 
-	plan, err := c.Plan(ctx)
-	fmt.Println(plan.Count(reconcile.Create), "to create, about", plan.Expected, err)
+	planned, err := c.Plan(ctx)
+	fmt.Println(planned.Count(plan.Create), "to create, about", planned.Expected, err)
 
 	created := 0
-	_, err = c.Apply(ctx, reconcile.Options{Observe: func(e reconcile.Event) {
-		if e.What == reconcile.Creating {
+	_, err = c.Apply(ctx, reconcile.Options{Observe: func(e plan.Event) {
+		if e.What == plan.Creating {
 			created++
 		}
 	}})
@@ -49,7 +42,7 @@ func Example() {
 	}
 
 	result, err := c.Delete(ctx, reconcile.Options{})
-	fmt.Println(result.Plan.Count(reconcile.Remove), "deleted", err)
+	fmt.Println(result.Plan.Count(plan.Remove), "deleted", err)
 	// Output:
 	// 37 to create, about 2m30s <nil>
 	// 37 created <nil>

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/smithy-go"
 	"github.com/stretchr/testify/require"
@@ -34,8 +36,8 @@ func TestCredentialsExpire(t *testing.T) {
 			}
 			began := time.Now()
 			failed := 0
-			_, err := open(m, p).Apply(t.Context(), reconcile.Options{Observe: func(e reconcile.Event) {
-				if e.What == reconcile.Failed {
+			_, err := open(m, p).Apply(t.Context(), reconcile.Options{Observe: func(e plan.Event) {
+				if e.What == plan.Failed {
 					failed++
 				}
 			}})

@@ -3,6 +3,8 @@ package reconcile
 import (
 	"context"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
@@ -13,7 +15,7 @@ import (
 func OpenModel(m *manifest.Cluster, t Target) *Cluster { return Open(&Manifest{cluster: m}, t) }
 
 // PolicyOf is Manifest.Policy for a test that changes the loaded manifest.
-func PolicyOf(m *manifest.Cluster) PolicyDocument { return (&Manifest{cluster: m}).Policy() }
+func PolicyOf(m *manifest.Cluster) plan.PolicyDocument { return (&Manifest{cluster: m}).Policy() }
 
 // EngineGraph is Graph with the types of the engine.
 func (c *Cluster) EngineGraph() (*graph.Graph, error) { return c.graph() }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -26,7 +28,7 @@ func TestExternallyManagedInfrastructure(t *testing.T) {
 		p, err := open(m, a.Process()).Plan(t.Context())
 		require.NoError(t, err)
 		for _, s := range p.Steps {
-			if s.Action == reconcile.Create || s.Action == reconcile.Update {
+			if s.Action == plan.Create || s.Action == plan.Update {
 				assert.Contains(t, []string{"machine", "targets", "certificates", "init-marker", "bootstrap-names"}, s.Resource.Kind(), "%s", s.Resource)
 			}
 		}

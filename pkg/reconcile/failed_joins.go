@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/diagnose"
@@ -97,8 +99,8 @@ func (r *run) failedJoin(ctx context.Context, err error) (m ec2.InstanceState, w
 }
 
 // gaveUp returns the error of a resource that was not ready in time; nil for another error.
-func gaveUp(err error) (failed *graph.ResourceError) {
-	if !errors.As(err, new(*graph.GaveUpError)) || !errors.As(err, &failed) {
+func gaveUp(err error) (failed *plan.ResourceError) {
+	if !errors.As(err, new(*plan.TimeoutError)) || !errors.As(err, &failed) {
 		return nil
 	}
 	return failed

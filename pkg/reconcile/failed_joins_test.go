@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -22,17 +24,17 @@ func failing(t *testing.T, m *manifest.Cluster, joins map[string]int) (a *awssim
 	a = account(m, lag)
 	target := rollingTarget(a.Process())
 	target.Warn = func(text string) { warnings = append(warnings, text) }
-	_, err = reconcile.OpenModel(m, target).Apply(t.Context(), reconcile.Options{Observe: func(e reconcile.Event) {
+	_, err = reconcile.OpenModel(m, target).Apply(t.Context(), reconcile.Options{Observe: func(e plan.Event) {
 		if told := tell(t); told != nil {
 			told(e)
 		}
 		a.Edit(func(s *awssim.State) {
-			if fails, ok := joins[string(e.Resource)]; ok && e.What == reconcile.Done {
+			if fails, ok := joins[string(e.Resource)]; ok && e.What == plan.Done {
 				machineOf(s, string(e.Resource)).JoinFails = fails
 				delete(joins, string(e.Resource))
 			}
 		})
-		if e.Resource == "api-server" && e.What == reconcile.Done {
+		if e.Resource == "api-server" && e.What == plan.Done {
 			addNetwork(a)
 		}
 	}})
@@ -106,7 +108,7 @@ func TestMachinesThatAreNotReplaced(t *testing.T) {
 			m := load(t, threeZones, nil)
 			m.Deployments[0].Object.Spec.Rollout.Strategy.Type = "OnDelete"
 			a, warnings, err := failing(t, m, map[string]int{machine: 1000})
-			end := diagnosed(t, err, reconcile.ID("node/"+strings.TrimPrefix(machine, "machine/")))
+			end := diagnosed(t, err, plan.ID("node/"+strings.TrimPrefix(machine, "machine/")))
 			assert.Contains(t, strings.Join(end.Findings, "\n"), "kubeadm join: attempt ")
 			assert.False(t, slices.ContainsFunc(warnings, func(w string) bool { return strings.Contains(w, "replaces it") }), "%v", warnings)
 			time.Sleep(30 * time.Minute)

@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	astypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/stretchr/testify/require"
@@ -85,7 +87,7 @@ func TestFailureStatesEndWaits(t *testing.T) {
 				require.Less(t, time.Since(began), f.within)
 				_, err = open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
 				require.ErrorContains(t, err, f.told, "the next run")
-				require.Equal(t, f.final, errors.As(err, new(*reconcile.RefusedError)), "%v", err)
+				require.Equal(t, f.final, errors.As(err, new(*plan.RefusedError)), "%v", err)
 				if f.final {
 					mustDelete(t, m, a)
 				}
@@ -237,7 +239,7 @@ func TestSubnetsThatFail(t *testing.T) {
 				require.Less(t, time.Since(began), f.within)
 				calls := len(a.Calls())
 				_, err = open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
-				require.ErrorAs(t, err, new(*reconcile.RefusedError))
+				require.ErrorAs(t, err, new(*plan.RefusedError))
 				require.ErrorContains(t, err, `cannot change state from "`+f.told+`" to "available": 'aws ec2 delete-subnet --subnet-id subnet-`)
 				require.Empty(t, writes(since(a, calls)))
 				mustDelete(t, m, a)

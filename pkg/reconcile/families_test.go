@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
@@ -41,7 +43,7 @@ func TestControlPlaneWithIPv6(t *testing.T) {
 		lose(a, "machine/ipv6-control-plane/1")
 		res, err := rolling(ipv6(t, 3, 1), a.Process()).Apply(t.Context(), reconcile.Options{Observe: (&witness{t: t, a: a}).observe})
 		require.NoError(t, err)
-		require.Equal(t, 1, res.Plan.CountKind("etcd-members", reconcile.Update))
+		require.Equal(t, 1, res.Plan.CountKind("etcd-members", plan.Update))
 		requireHealthy(t, a, 3, 1)
 		requireDone(t, ipv6(t, 3, 1), a)
 		_, err = rolling(ipv6(t, 1, 1), a.Process()).Apply(t.Context(), reconcile.Options{Observe: (&witness{t: t, a: a}).observe})

@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
@@ -113,14 +115,14 @@ func (r *removals) there(t *testing.T, base, m *manifest.Cluster, a *awssim.AWS,
 	if err != nil || !inPlace(p) {
 		return false, false
 	}
-	if err := r.apply(t, m, a, what); errors.As(err, new(*reconcile.RefusedError)) {
+	if err := r.apply(t, m, a, what); errors.As(err, new(*plan.RefusedError)) {
 		return false, false
 	}
 	err = r.apply(t, base, a, what+", taken back")
 	if err != nil {
 		return true, true
 	}
-	if p := mustPlan(t, base, a); slices.ContainsFunc(p.Steps, reconcile.Step.Does) {
+	if p := mustPlan(t, base, a); slices.ContainsFunc(p.Steps, plan.Step.Does) {
 		t.Errorf("%s, taken back: there are still differences: %v", what, p.Steps)
 		return true, true
 	}
@@ -132,18 +134,18 @@ func (r *removals) there(t *testing.T, base, m *manifest.Cluster, a *awssim.AWS,
 func (r *removals) apply(t *testing.T, m *manifest.Cluster, a *awssim.AWS, what string) error {
 	t.Helper()
 	_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
-	if errors.As(err, new(*graph.GaveUpError)) || errors.As(err, new(*graph.NotConvergingError)) {
+	if errors.As(err, new(*plan.TimeoutError)) || errors.As(err, new(*graph.NotConvergingError)) {
 		t.Errorf("%s: %v", what, err)
 	}
 	return err
 }
 
 // inPlace reports whether a plan changes something, and no machine is created or deleted.
-func inPlace(p reconcile.Plan) bool {
+func inPlace(p plan.Plan) bool {
 	does := false
 	for _, s := range p.Steps {
 		kind := s.Resource.Kind()
-		if s.Action == reconcile.Conflict || (s.Action == reconcile.Create || s.Action == reconcile.Remove) && slices.Contains([]string{
+		if s.Action == plan.Conflict || (s.Action == plan.Create || s.Action == plan.Remove) && slices.Contains([]string{
 			"machine", "auto-scaling-group", "node-group", "eks-cluster", "vpc", "subnet", "load-balancer", "nat-gateway", "retired", "launch-template",
 		}, kind) {
 			return false

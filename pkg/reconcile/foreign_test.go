@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -143,8 +145,8 @@ func TestForeignResourcesRefuseADeletion(t *testing.T) {
 					func() error { _, err := byName(m.Name, a).Delete(t.Context(), reconcile.Options{}); return err },
 				} {
 					err := refuse()
-					require.ErrorAs(t, err, new(*reconcile.RefusedError))
-					require.ErrorAs(t, err, new(*reconcile.ForeignError))
+					require.ErrorAs(t, err, new(*plan.RefusedError))
+					require.ErrorAs(t, err, new(*plan.ForeignError))
 					for _, text := range f.told {
 						require.ErrorContains(t, err, text)
 					}
@@ -170,7 +172,7 @@ func TestForeignResourcesInAnExistingVPC(t *testing.T) {
 		time.Sleep(lag)
 		_, err := open(m, a.Process()).PlanDelete(t.Context(), reconcile.Options{})
 		require.ErrorContains(t, err, "(database)")
-		var foreign *reconcile.ForeignError
+		var foreign *plan.ForeignError
 		require.ErrorAs(t, err, &foreign)
 		require.Len(t, foreign.Resources, 1, "%v", foreign)
 	})
@@ -194,7 +196,7 @@ func TestForeignResourceAppears(t *testing.T) {
 			return awssim.None
 		}
 		_, err := open(m, p).Delete(context.Background(), reconcile.Options{})
-		var left *reconcile.LeftoverError
+		var left *plan.LeftoverError
 		require.ErrorAs(t, err, &left)
 		require.Len(t, left.Left, 1)
 		require.Contains(t, left.Left[0], "i-")
@@ -219,7 +221,7 @@ func TestForeignInterfaceStays(t *testing.T) {
 			return awssim.None
 		}
 		_, err := open(m, p).Delete(t.Context(), reconcile.Options{})
-		require.ErrorAs(t, err, new(*reconcile.LeftoverError))
+		require.ErrorAs(t, err, new(*plan.LeftoverError))
 		a.Edit(func(s *awssim.State) { require.NotNil(t, s.EC2.Interfaces[eni]) })
 	})
 }
@@ -273,7 +275,7 @@ func TestForeignInstanceInTheGroupOfEKS(t *testing.T) {
 		before := withoutLock(a)
 		for _, cluster := range []*reconcile.Cluster{open(m, a.Process()), byName(m.Name, a)} {
 			_, err = cluster.Delete(t.Context(), reconcile.Options{})
-			require.ErrorAs(t, err, new(*reconcile.RefusedError))
+			require.ErrorAs(t, err, new(*plan.RefusedError))
 			require.ErrorContains(t, err, *out.Instances[0].InstanceId)
 			require.ErrorContains(t, err, "(database)")
 		}
@@ -299,7 +301,7 @@ func TestStuckDeletionEndsEarly(t *testing.T) {
 		}
 		began := time.Now()
 		_, err := open(m, p).Delete(context.Background(), reconcile.Options{})
-		var left *reconcile.LeftoverError
+		var left *plan.LeftoverError
 		require.ErrorAs(t, err, &left)
 		require.ErrorContains(t, err, "(late)")
 		require.Less(t, time.Since(began), 6*time.Minute)
@@ -323,7 +325,7 @@ func TestTaggedVPCIsKept(t *testing.T) {
 		for range 2 {
 			res, err := byName(m.Name, a).Delete(t.Context(), reconcile.Options{})
 			require.NoError(t, err)
-			require.True(t, slices.ContainsFunc(res.Plan.Steps, func(s reconcile.Step) bool { return s.Action == reconcile.Keep && s.CloudID == *out.Vpc.VpcId }))
+			require.True(t, slices.ContainsFunc(res.Plan.Steps, func(s plan.Step) bool { return s.Action == plan.Keep && s.CloudID == *out.Vpc.VpcId }))
 			a.Edit(func(s *awssim.State) { require.Contains(t, s.EC2.VPCs, *out.Vpc.VpcId) })
 		}
 		_, err = byName(m.Name, a).Delete(t.Context(), reconcile.Options{VPCs: []string{*out.Vpc.VpcId}})

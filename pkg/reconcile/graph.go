@@ -3,31 +3,15 @@ package reconcile
 import (
 	"errors"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
-// Graph lists the resources of a cluster, each after those that it needs.
-type Graph []GraphResource
-
-// GraphResource is a resource of a cluster, and what it needs.
-type GraphResource struct {
-	ID     ID
-	Origin string // the part of the manifest it comes from; "" for none
-	Needs  []Need
-}
-
-// Need says that a resource needs another one.
-type Need struct {
-	Resource ID
-	Existing bool // it is enough that the other one exists: it need not be ready
-	Loose    bool // either may be deleted first
-	Outlives bool // the resource is deleted after the other one
-}
-
 // Graph returns the graph of the manifest, as it is built on an empty account
 // with three zones. It makes no call.
-func (c *Cluster) Graph() (Graph, error) {
+func (c *Cluster) Graph() (plan.Graph, error) {
 	g, err := c.graph()
 	if err != nil {
 		return nil, err
@@ -35,11 +19,11 @@ func (c *Cluster) Graph() (Graph, error) {
 	return graphOf(g), nil
 }
 
-func graphOf(g *graph.Graph) (out Graph) {
+func graphOf(g *graph.Graph) (out plan.Graph) {
 	for _, n := range g.Resources() {
-		r := GraphResource{ID: ID(n.ID()), Origin: n.Origin()}
+		r := plan.GraphResource{ID: n.ID(), Origin: n.Origin()}
 		for _, e := range n.Needs() {
-			r.Needs = append(r.Needs, Need{ID(e.Resource.ID()), e.Existing, e.Loose && !e.Outlives, e.Outlives})
+			r.Needs = append(r.Needs, plan.Need{Resource: e.Resource.ID(), Existing: e.Existing, Loose: e.Loose && !e.Outlives, Outlives: e.Outlives})
 		}
 		out = append(out, r)
 	}

@@ -7,11 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
@@ -51,7 +52,7 @@ type HandoverOptions struct {
 // If the cluster is not as the manifest says, the error is a RefusedError: controllers would
 // change it.
 func (c *Cluster) Handover(ctx context.Context, o HandoverOptions) error {
-	return public(c.handover(ctx, o))
+	return c.handover(ctx, o)
 }
 
 // CheckHandover returns a RefusedError for clusters with pools that CAPA 2.13.0 cannot manage.
@@ -62,11 +63,11 @@ func (c *Cluster) Handover(ctx context.Context, o HandoverOptions) error {
 // version of the launch template for it, in every reconciliation (CreateForMachinePool).
 func (c *Cluster) CheckHandover() error {
 	if c.manifest == nil {
-		return &RefusedError{[]error{errors.New("a handover needs the manifest of the cluster")}}
+		return &plan.RefusedError{Reasons: []error{errors.New("a handover needs the manifest of the cluster")}}
 	}
 	for _, p := range c.manifest.Pools {
 		if why := c.staysBehind(p); why != "" {
-			return &RefusedError{[]error{fmt.Errorf("%s: 'clusterawsadm cluster export' prints their objects", why)}}
+			return &plan.RefusedError{Reasons: []error{fmt.Errorf("%s: 'clusterawsadm cluster export' prints their objects", why)}}
 		}
 	}
 	return nil
@@ -110,16 +111,16 @@ func (c *Cluster) handover(ctx context.Context, o HandoverOptions) error {
 		return err
 	}
 	if !all.Plan.Empty() {
-		return &RefusedError{[]error{fmt.Errorf("the cluster is not as the manifest says, and controllers would change it: 'clusterawsadm cluster plan' shows what, and 'clusterawsadm cluster create' makes it so")}}
+		return &plan.RefusedError{Reasons: []error{fmt.Errorf("the cluster is not as the manifest says, and controllers would change it: 'clusterawsadm cluster plan' shows what, and 'clusterawsadm cluster create' makes it so")}}
 	}
 	if err := o.Create(ctx, all.Items); err != nil {
 		return err
 	}
 	if err := r.cloud.Lock.SetManager(ctx, (*cloud.Manager)(&o.To)); err != nil {
-		return &HalfwayError{fmt.Errorf("record that %s manages the cluster: %w", o.To.Name, err)}
+		return &plan.HalfwayError{Err: fmt.Errorf("record that %s manages the cluster: %w", o.To.Name, err)}
 	}
 	if err := o.Release(ctx); err != nil {
-		return &HalfwayError{err}
+		return &plan.HalfwayError{Err: err}
 	}
 	return nil
 }
@@ -137,7 +138,7 @@ func (r *run) joinToken(ctx context.Context) (string, error) {
 }
 
 // adopt applies a plan that only records what exists, and renews what is announced.
-func (r *run) adopt(ctx context.Context, announced []Step) error {
+func (r *run) adopt(ctx context.Context, announced []plan.Step) error {
 	if err := r.look(ctx); err != nil {
 		return err
 	}
@@ -152,14 +153,14 @@ func (r *run) adopt(ctx context.Context, announced []Step) error {
 
 // checkAdopts refuses a plan that does more than to record what exists, and to renew what is
 // announced.
-func (r *run) checkAdopts(announced []Step) error {
+func (r *run) checkAdopts(announced []plan.Step) error {
 	var reasons []error
 	for _, s := range r.plan.Steps {
 		if !s.Does() || adopts(s) {
 			continue
 		}
 		if renewsToken(s) {
-			if !slices.ContainsFunc(announced, func(a Step) bool { return a.Resource == ID(s.Resource) }) {
+			if !slices.ContainsFunc(announced, func(a plan.Step) bool { return a.Resource == s.Resource }) {
 				reasons = append(reasons, fmt.Errorf("%s: the controllers have renewed the bootstrap token in the meantime: run the command again", s.Resource))
 			}
 			continue
@@ -171,33 +172,33 @@ func (r *run) checkAdopts(announced []Step) error {
 		reasons = append(reasons, fmt.Errorf("%s: the cluster is not as its objects say: %s", s.Resource, what))
 	}
 	if len(reasons) > 0 {
-		return &RefusedError{reasons}
+		return &plan.RefusedError{Reasons: reasons}
 	}
 	return nil
 }
 
 // adopts reports whether a step only records what exists: tags, and the parameters of this
 // program.
-func adopts(s graph.Step) bool {
+func adopts(s plan.Step) bool {
 	switch s.Action {
-	case graph.Settle, graph.Await:
+	case plan.Settle, plan.Await:
 		return true
-	case graph.Create:
+	case plan.Create:
 		return slices.Contains([]string{secrets.PKIKind, secrets.InitMarkerKind, secrets.BootstrapNamesKind}, s.Resource.Kind()) || len(s.Diff) > 0 && onlyTags(s.Diff)
-	case graph.Update:
+	case plan.Update:
 		return s.Resource.Kind() == secrets.PKIKind || onlyTags(s.Diff)
-	case graph.Keep, graph.Existing, graph.Leave, graph.Conflict, graph.Remove:
+	case plan.Keep, plan.Existing, plan.Leave, plan.Conflict, plan.Remove:
 	}
 	return false
 }
 
 // onlyTags reports whether all differences are tags, as those of existing subnets.
-func onlyTags(d graph.Diff) bool {
-	return !slices.ContainsFunc(d, func(c graph.Change) bool { return !strings.HasPrefix(c.Field, "tag ") })
+func onlyTags(d plan.Diff) bool {
+	return !slices.ContainsFunc(d, func(c plan.Change) bool { return !strings.HasPrefix(c.Field, "tag ") })
 }
 
 func (r *run) managed(m *cloud.Manager) error {
-	return &RefusedError{[]error{&ManagedError{r.c.Name, Manager(*m)}}}
+	return &plan.RefusedError{Reasons: []error{&ManagedError{r.c.Name, Manager(*m)}}}
 }
 
 // checkManager refuses to work on a cluster that a management cluster manages. After that
@@ -215,7 +216,7 @@ func (r *run) checkManager() error {
 // secrets of this program.
 func (r *run) hasResources() bool {
 	for _, s := range r.plan.Steps {
-		own := s.Action == graph.Keep || s.Action == graph.Update || s.Action == graph.Remove || s.Action == graph.Settle || s.Action == graph.Conflict
+		own := s.Action == plan.Keep || s.Action == plan.Update || s.Action == plan.Remove || s.Action == plan.Settle || s.Action == plan.Conflict
 		if own && s.CloudID != "" && !strings.HasPrefix(s.CloudID, r.cloud.ParameterPath()) {
 			return true
 		}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
@@ -48,7 +50,7 @@ func open(m *manifest.Cluster, p *awssim.Process) *reconcile.Cluster {
 }
 
 // mustPlan returns the plan of a new process.
-func mustPlan(t *testing.T, m *manifest.Cluster, a *awssim.AWS) reconcile.Plan {
+func mustPlan(t *testing.T, m *manifest.Cluster, a *awssim.AWS) plan.Plan {
 	t.Helper()
 	p, err := open(m, a.Process()).Plan(t.Context())
 	require.NoError(t, err)
@@ -91,7 +93,7 @@ func provesAbsence(t *testing.T, res reconcile.Result) {
 		proved[string(a.Resource)+" "+a.CloudID] = true
 	}
 	for _, s := range res.Plan.Steps {
-		if inCluster := s.Resource.Kind() == "services" || s.Resource.Kind() == "claims"; s.Action == reconcile.Remove && !inCluster {
+		if inCluster := s.Resource.Kind() == "services" || s.Resource.Kind() == "claims"; s.Action == plan.Remove && !inCluster {
 			require.True(t, proved[string(s.Resource)+" "+s.CloudID], "nobody has looked for %s %s again", s.Resource, s.CloudID)
 		}
 	}
@@ -110,13 +112,13 @@ func mustDeleteAll(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
 }
 
 // tell logs events with -v.
-func tell(t *testing.T) func(reconcile.Event) {
+func tell(t *testing.T) func(plan.Event) {
 	t.Helper()
 	if !testing.Verbose() || os.Getenv("TELL") == "" {
 		return nil
 	}
 	began := time.Now()
-	return func(e reconcile.Event) {
+	return func(e plan.Event) {
 		t.Logf("%8s %-9s %-40s %s %s %v", time.Since(began).Round(100*time.Millisecond), e.What, e.Resource, e.CloudID, e.Detail, e.Err)
 	}
 }

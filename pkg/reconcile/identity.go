@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
@@ -43,7 +45,7 @@ func (e *IdentityError) Unwrap() error { return e.Err }
 func refuseIdentity(err error) error {
 	var identity *IdentityError
 	if errors.As(err, &identity) && cloud.Code(identity.Err) != "" {
-		return &RefusedError{[]error{identity}}
+		return &plan.RefusedError{Reasons: []error{identity}}
 	}
 	return err
 }

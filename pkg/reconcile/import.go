@@ -8,10 +8,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/discover"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // Imported is a manifest of a cluster that exists in AWS.
@@ -23,10 +24,10 @@ type Imported struct {
 	LeftOut []string
 	// Plan is the plan of a run with the manifest. The tags by which runs find resources
 	// are missing on those that another tool has made: Adopt sets them.
-	Plan Plan
+	Plan plan.Plan
 	// Differences are the steps of the plan that do more than to set tags. With them, Adopt is
 	// refused.
-	Differences []Step
+	Differences []plan.Step
 	// Templates are groups of machines that were launched from another template than that of
 	// the manifest, which lacks what AWS does not tell. Without Adopt, a run replaces such
 	// machines. Adopt records that they have the template of the manifest.
@@ -78,7 +79,7 @@ type TemplateDifference struct {
 // is no such cluster, the error is ErrNotFound.
 func Import(ctx context.Context, name string, t Target, o ImportOptions) (*Imported, error) {
 	i, err := importCluster(cloud.ReadOnly(ctx), name, t, o)
-	return i, public(err)
+	return i, err
 }
 
 func importCluster(ctx context.Context, name string, t Target, o ImportOptions) (*Imported, error) {
@@ -119,7 +120,7 @@ func importEKS(ctx context.Context, cluster eks.ClusterState, t Target, o LoadOp
 		if err != nil {
 			return nil, err
 		}
-		if !slices.ContainsFunc(r.plan.Steps, func(s graph.Step) bool { return i.leavesOut(found, s) }) && !pinImages(found.Workers, r) {
+		if !slices.ContainsFunc(r.plan.Steps, func(s plan.Step) bool { return i.leavesOut(found, s) }) && !pinImages(found.Workers, r) {
 			i.compareTemplates(r)
 			if err := i.compareNodeTemplates(ctx, found.Templates); err != nil {
 				return nil, err
@@ -148,7 +149,7 @@ func (i *Imported) check(ctx context.Context, t Target, o LoadOptions) (*run, er
 	if err := r.look(ctx); err != nil {
 		return nil, err
 	}
-	i.Plan, i.Differences = planOf(r.plan, 0, nil), nil
+	i.Plan, i.Differences = r.plan, nil
 	for at, s := range r.plan.Steps {
 		if s.Does() && !adopts(s) {
 			i.Differences = append(i.Differences, i.Plan.Steps[at])
@@ -172,24 +173,24 @@ func (i *Imported) leaveOutIndescribable(found *discover.EKS) error {
 		}
 	}
 	if len(reasons) > 0 {
-		return &RefusedError{reasons}
+		return &plan.RefusedError{Reasons: reasons}
 	}
 	return nil
 }
 
 // leavesOut removes the resource of a step from what is found, if a run with the manifest
 // would change more of it than its tags, and if it can do without it.
-func (i *Imported) leavesOut(found *discover.EKS, s graph.Step) bool {
+func (i *Imported) leavesOut(found *discover.EKS, s plan.Step) bool {
 	kind, name, _ := strings.Cut(string(s.Resource), "/")
 	if !s.Does() || adopts(s) || found.Owned || !found.Without(kind, name) {
 		return false
 	}
-	i.LeftOut = append(i.LeftOut, fmt.Sprintf("%s: a run would change it (%s)", s.Resource, fieldsOf(diffOf(s.Diff))))
+	i.LeftOut = append(i.LeftOut, fmt.Sprintf("%s: a run would change it (%s)", s.Resource, fieldsOf(s.Diff)))
 	return true
 }
 
 // fieldsOf prints the fields that differ, without tags.
-func fieldsOf(d Diff) string {
+func fieldsOf(d plan.Diff) string {
 	var out []string
 	for _, c := range d {
 		if !strings.HasPrefix(c.Field, "tag ") {
@@ -204,12 +205,12 @@ func fieldsOf(d Diff) string {
 func (i *Imported) checkComplete(owned bool) error {
 	var reasons []error
 	for _, s := range i.Differences {
-		if s.Action == Remove && owned {
+		if s.Action == plan.Remove && owned {
 			reasons = append(reasons, fmt.Errorf("no manifest can be made of %s (%s): the configuration that its machines get when they boot is not read", s.Resource, s.CloudID))
 		}
 	}
 	if len(reasons) > 0 {
-		return &RefusedError{reasons}
+		return &plan.RefusedError{Reasons: reasons}
 	}
 	return nil
 }

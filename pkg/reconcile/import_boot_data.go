@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/runcommand"
@@ -14,7 +16,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/diagnose"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/discover"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // readStoredBootData reads what AWS stores of the boot data of pools, and of the newest machine
@@ -81,7 +82,7 @@ func (i *Imported) compareNodeTemplates(ctx context.Context, templates map[strin
 	}
 	changed, err := i.changedTemplates(ctx)
 	for _, group := range slices.Sorted(maps.Keys(templates)) {
-		if changed["launch-template/"+graph.ID(templates[group].Name)] {
+		if changed["launch-template/"+plan.ID(templates[group].Name)] {
 			i.Templates = append(i.Templates, TemplateDifference{Group: group, Pool: true, Fields: []string{"bootstrap"}})
 		}
 	}

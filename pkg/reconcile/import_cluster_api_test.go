@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
@@ -73,7 +75,7 @@ func TestImportOfClusterAPI(t *testing.T) {
 				require.Empty(t, i.Differences, "%s", i.Manifest)
 				require.NotEmpty(t, i.Unknown)
 				_, err = i.Adopt(t.Context(), reconcile.Options{})
-				require.ErrorAs(t, err, new(*reconcile.RefusedError))
+				require.ErrorAs(t, err, new(*plan.RefusedError))
 
 				fromMachine := reconcile.ImportOptions{KeysFromMachine: true}
 				i, err = reconcile.Import(t.Context(), m.Name, target, fromMachine)
@@ -96,7 +98,7 @@ func TestImportOfClusterAPI(t *testing.T) {
 				require.NoError(t, err, "the keys are those of the cluster, whether its API server answers or not")
 				require.NotEmpty(t, i.Unknown)
 				_, err = reconcile.Import(t.Context(), m.Name, deaf, reconcile.ImportOptions{Keys: keys})
-				require.ErrorAs(t, err, new(*reconcile.RefusedError))
+				require.ErrorAs(t, err, new(*plan.RefusedError))
 				i, err = reconcile.Import(t.Context(), m.Name, target, fromMachine)
 				require.NoError(t, err)
 				require.Empty(t, i.Differences, "%s", i.Manifest)

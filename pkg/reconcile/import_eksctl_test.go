@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -180,7 +182,7 @@ func TestImportOfOwnImage(t *testing.T) {
 		})
 
 		_, err = open(more).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
-		require.ErrorAs(t, err, new(*reconcile.RefusedError), "before the first write")
+		require.ErrorAs(t, err, new(*plan.RefusedError), "before the first write")
 		require.ErrorContains(t, err, "EKS cannot create a node group of amiType CUSTOM without an AMI: set spec.awsLaunchTemplate.ami.id")
 		a.Edit(func(s *awssim.State) { require.NotContains(t, plane(s).NodeGroups, "standard") })
 	})

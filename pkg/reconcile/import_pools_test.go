@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/stretchr/testify/require"
 
@@ -178,7 +180,7 @@ func TestImportEKSPoolOfClusterAPI(t *testing.T) {
 		require.NoError(t, err)
 		res, err := reconcile.Open(again, target).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
 		require.NoError(t, err)
-		require.Equal(t, 1, res.Plan.CountKind("launch-template", reconcile.Update))
+		require.Equal(t, 1, res.Plan.CountKind("launch-template", plan.Update))
 		require.Equal(t, machines, instances(a), "no machine is replaced")
 	})
 }

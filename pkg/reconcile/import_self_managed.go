@@ -9,13 +9,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/discover"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
@@ -88,7 +89,7 @@ func (i *Imported) readCluster(ctx context.Context, c *cloud.Clients, found *dis
 	}
 	switch {
 	case err != nil && given && i.KeysFrom == "":
-		return &RefusedError{[]error{fmt.Errorf("the keys may not be those of cluster %s, because %w", found.Name, err)}}
+		return &plan.RefusedError{Reasons: []error{fmt.Errorf("the keys may not be those of cluster %s, because %w", found.Name, err)}}
 	case err != nil:
 		found.Unread = append(found.Unread, "how kubeadm is configured in the cluster, and labels and taints of Nodes, because "+err.Error())
 	default:
@@ -126,7 +127,7 @@ func (i *Imported) clusterKeys(ctx context.Context, c *cloud.Clients, found *dis
 		return nil, false, nil
 	}
 	if keys, err = givenKeys(files); err != nil {
-		return nil, false, &RefusedError{[]error{err}}
+		return nil, false, &plan.RefusedError{Reasons: []error{err}}
 	}
 	return keys, true, nil
 }
@@ -214,7 +215,7 @@ func (i *Imported) comparePools(ctx context.Context, pools []discover.Pool) erro
 	changed, err := i.changedTemplates(ctx)
 	for _, p := range pools {
 		switch {
-		case !changed["launch-template/"+graph.ID(p.Group.ID)]:
+		case !changed["launch-template/"+plan.ID(p.Group.ID)]:
 		case p.Ours():
 			i.Templates = append(i.Templates, TemplateDifference{Group: p.Group.ID, Pool: true, Machines: len(p.Group.Instances), Fields: []string{"bootstrap"}})
 		default:
@@ -226,14 +227,14 @@ func (i *Imported) comparePools(ctx context.Context, pools []discover.Pool) erro
 
 // changedTemplates returns the launch templates of which a run with the manifest makes a new
 // version because of the boot data.
-func (i *Imported) changedTemplates(ctx context.Context) (map[graph.ID]bool, error) {
+func (i *Imported) changedTemplates(ctx context.Context) (map[plan.ID]bool, error) {
 	later := *i.cluster
 	later.adopts = false
 	r := later.begin(Options{})
 	if err := r.look(ctx); err != nil {
 		return nil, err
 	}
-	changed := map[graph.ID]bool{}
+	changed := map[plan.ID]bool{}
 	for _, s := range r.plan.Steps {
 		changed[s.Resource] = s.Diff.Has("bootstrapData")
 	}

@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
@@ -27,7 +29,7 @@ func TestInterrupt(t *testing.T) {
 				res, err := open(m, a.Process()).Apply(ctx, reconcile.Options{})
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				if res.Writes > 0 {
-					require.ErrorAs(t, err, new(*reconcile.HalfwayError))
+					require.ErrorAs(t, err, new(*plan.HalfwayError))
 				}
 				began := time.Now()
 				mustApply(t, m, a)

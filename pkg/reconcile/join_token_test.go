@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
@@ -133,7 +135,7 @@ func TestLateMachinesJoin(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, []string{"update join-token", "create machine/three-zones-md-0/3"}, done(p))
 				shown := fmt.Sprint(p.Steps)
-				_, err = waiting(m, a.Process(), reconcile.APIServer).Apply(t.Context(), reconcile.Options{Observe: func(e reconcile.Event) { shown += fmt.Sprintf("%+v", e) }})
+				_, err = waiting(m, a.Process(), reconcile.APIServer).Apply(t.Context(), reconcile.Options{Observe: func(e plan.Event) { shown += fmt.Sprintf("%+v", e) }})
 				require.NoError(t, err)
 				passes(a, 5*time.Minute)
 				require.Equal(t, 7, joinedMachines(a))

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
@@ -88,7 +90,7 @@ const reclaimTag = "clusterawsadm/reclaim"
 func (r *run) markVolumes(ctx context.Context) {
 	var ids []string
 	for _, s := range r.plan.Steps {
-		if s.Action == graph.Remove && s.Resource.Kind() == ec2.VolumeKind && r.policies[s.CloudID] != "" {
+		if s.Action == plan.Remove && s.Resource.Kind() == ec2.VolumeKind && r.policies[s.CloudID] != "" {
 			ids = append(ids, s.CloudID)
 		}
 	}
@@ -166,7 +168,7 @@ func (r *run) checkNamed(owned, mentioned map[string]bool) error {
 	for _, vpc := range r.options.VPCs {
 		for _, other := range slices.Sorted(maps.Keys(owned)) {
 			if !mentioned[vpc] && owned[other] && !slices.Contains(r.options.VPCs, other) {
-				return &RefusedError{[]error{fmt.Errorf("no resource of cluster %s is in %s, but %s has its tag: name that VPC, or remove its tag %s", r.c.Name, vpc, other, r.cloud.OwnerTag())}}
+				return &plan.RefusedError{Reasons: []error{fmt.Errorf("no resource of cluster %s is in %s, but %s has its tag: name that VPC, or remove its tag %s", r.c.Name, vpc, other, r.cloud.OwnerTag())}}
 			}
 		}
 	}

@@ -4,11 +4,12 @@ import (
 	"context"
 	"slices"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
@@ -25,8 +26,8 @@ func readAllParameters() []string {
 // authorities, which this run is about to store. It looks at the names of policies only, and
 // not without permission to list them.
 func (r *run) warnOfKeyReaders(ctx context.Context) {
-	stores := slices.ContainsFunc(r.plan.Steps, func(s graph.Step) bool {
-		return s.Resource.Kind() == secrets.PKIKind && s.Action == graph.Create
+	stores := slices.ContainsFunc(r.plan.Steps, func(s plan.Step) bool {
+		return s.Resource.Kind() == secrets.PKIKind && s.Action == plan.Create
 	})
 	if !stores || r.cloud.KMSKey != "" {
 		return

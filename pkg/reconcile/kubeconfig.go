@@ -33,7 +33,7 @@ type KubeconfigOptions struct {
 // EKS cluster has no secret.
 func (c *Cluster) Kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, error) {
 	data, err := c.kubeconfig(ctx, o)
-	return data, public(err)
+	return data, err
 }
 
 func (c *Cluster) kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, error) {

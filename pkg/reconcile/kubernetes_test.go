@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -54,7 +56,7 @@ func TestWaitForAPI(t *testing.T) {
 		for _, s := range p.Steps {
 			assert.False(t, s.Does(), "%s: %s %v", s.Resource, s.Action, s.Diff)
 		}
-		assert.Equal(t, 3, p.CountKind("node", reconcile.Keep))
+		assert.Equal(t, 3, p.CountKind("node", plan.Keep))
 	})
 }
 
@@ -65,7 +67,7 @@ func TestWaitForJoined(t *testing.T) {
 		m := load(t, "../../configs/quickstart.yaml", nil)
 		a := account(m, lag)
 		const worker, control = "machine/quickstart-md-0/0", "machine/quickstart-control-plane/0"
-		shows := func(want map[reconcile.ID]string) (s reconcile.Status) {
+		shows := func(want map[plan.ID]string) (s reconcile.Status) {
 			t.Helper()
 			for _, wait := range []reconcile.Wait{reconcile.NodesJoined, ""} {
 				target := reconcile.Target{Config: a.Process().Config(), Transport: transport(a.Process()), Wait: wait, AskCluster: true}
@@ -87,7 +89,7 @@ func TestWaitForJoined(t *testing.T) {
 		res, err := waiting(m, a.Process(), reconcile.APIServer).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		assert.Equal(t, reconcile.Nodes{Joined: 1}, res.Nodes, "of the control plane")
-		s := shows(map[reconcile.ID]string{control: "pending NotReady t3.large", worker: "pending not joined t3.large"})
+		s := shows(map[plan.ID]string{control: "pending NotReady t3.large", worker: "pending not joined t3.large"})
 		assert.Equal(t, reconcile.APIReady, s.API.State)
 		assert.Len(t, s.Nodes, 1)
 		assert.False(t, s.Healthy())
@@ -98,19 +100,19 @@ func TestWaitForJoined(t *testing.T) {
 		p, err := waiting(m, a.Process(), reconcile.NodesJoined).Plan(t.Context())
 		require.NoError(t, err)
 		assert.True(t, p.Empty())
-		assert.Equal(t, 2, p.CountKind("node", reconcile.Keep))
-		s = shows(map[reconcile.ID]string{control: "pending NotReady", worker: "pending NotReady"})
+		assert.Equal(t, 2, p.CountKind("node", plan.Keep))
+		s = shows(map[plan.ID]string{control: "pending NotReady", worker: "pending NotReady"})
 		assert.Equal(t, []string{"control-plane"}, s.Nodes[0].Roles)
 		assert.False(t, s.Healthy())
 
 		addNetwork(a)
 		time.Sleep(5 * time.Minute)
-		s = shows(map[reconcile.ID]string{control: "ok Ready t3.large", worker: "ok Ready t3.large"})
+		s = shows(map[plan.ID]string{control: "ok Ready t3.large", worker: "ok Ready t3.large"})
 		assert.True(t, s.Nodes[1].Ready)
 		assert.True(t, s.Healthy())
 
 		a.Edit(func(s *awssim.State) { clear(s.Kubernetes) })
-		s = shows(map[reconcile.ID]string{control: "ok running t3.large", worker: "ok running t3.large"})
+		s = shows(map[plan.ID]string{control: "ok running t3.large", worker: "ok running t3.large"})
 		assert.Equal(t, reconcile.APIUnavailable, s.API.State)
 		assert.NotEmpty(t, s.API.Detail)
 		assert.Empty(t, s.Nodes)
@@ -125,8 +127,8 @@ func TestJoinedFailsWithoutWorker(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := load(t, "../../configs/quickstart.yaml", nil)
 			a := account(m, lag)
-			_, err := waiting(m, a.Process(), wait).Apply(t.Context(), reconcile.Options{Observe: func(e reconcile.Event) {
-				if e.Resource == "machine/quickstart-md-0/0" && e.What == reconcile.Done {
+			_, err := waiting(m, a.Process(), wait).Apply(t.Context(), reconcile.Options{Observe: func(e plan.Event) {
+				if e.Resource == "machine/quickstart-md-0/0" && e.What == plan.Done {
 					a.Edit(func(s *awssim.State) {
 						for _, i := range s.EC2.Instances {
 							if i.ID == e.CloudID {
@@ -140,7 +142,7 @@ func TestJoinedFailsWithoutWorker(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			require.ErrorAs(t, err, new(*reconcile.HalfwayError))
+			require.ErrorAs(t, err, new(*plan.HalfwayError))
 			assert.ErrorContains(t, err, "node/quickstart-md-0/0")
 		})
 	}
@@ -194,7 +196,7 @@ func TestAwaitCondition(t *testing.T) {
 		limited, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		err := c.AwaitCondition(limited, reconcile.ConditionReady, nil)
-		var late *reconcile.TimeoutError
+		var late *plan.TimeoutError
 		require.ErrorAs(t, err, &late)
 		assert.Regexp(t, `^ready: not ready: ip-\S+, ip-\S+$`, late.Awaited.Error())
 		require.Len(t, late.Findings, 2)
@@ -216,8 +218,8 @@ func TestAwaitConditionSaysWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := load(t, "../../configs/quickstart.yaml", nil)
 		a := account(m, lag)
-		_, err := waiting(m, a.Process(), reconcile.APIServer).Apply(t.Context(), reconcile.Options{Observe: func(e reconcile.Event) {
-			if e.Resource == "machine/quickstart-md-0/0" && e.What == reconcile.Done {
+		_, err := waiting(m, a.Process(), reconcile.APIServer).Apply(t.Context(), reconcile.Options{Observe: func(e plan.Event) {
+			if e.Resource == "machine/quickstart-md-0/0" && e.What == plan.Done {
 				a.Edit(func(s *awssim.State) {
 					for _, i := range s.EC2.Instances {
 						if i.ID == e.CloudID {
@@ -231,7 +233,7 @@ func TestAwaitConditionSaysWhy(t *testing.T) {
 		target := reconcile.Target{Config: a.Process().Config(), Transport: transport(a.Process()), AskCluster: true}
 		limited, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
-		var late *reconcile.TimeoutError
+		var late *plan.TimeoutError
 		require.ErrorAs(t, reconcile.OpenByName(m.Name, target).AwaitCondition(limited, reconcile.ConditionJoined, nil), &late)
 		assert.Equal(t, "joined: not joined: machine/quickstart-md-0/0", late.Awaited.Error())
 		assert.Contains(t, strings.Join(late.Findings, "\n"), "has no kubeadm: use one made for Cluster API")

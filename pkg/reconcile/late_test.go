@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -60,10 +62,10 @@ func (h held) play(t *testing.T, a *awssim.AWS, m *manifest.Cluster) (took []tim
 	for _, command := range h.then {
 		began := time.Now()
 		_, err := do(t.Context(), m, a.Process(), command, warn)
-		if errors.As(err, new(*reconcile.LeftoverError)) { // it says that, and to repeat the command
+		if errors.As(err, new(*plan.LeftoverError)) { // it says that, and to repeat the command
 			_, err = do(t.Context(), m, a.Process(), command, warn)
 		}
-		if h.during == "delete" && errors.As(err, new(*reconcile.RefusedError)) { // the cluster is not complete enough to go on
+		if h.during == "delete" && errors.As(err, new(*plan.RefusedError)) { // the cluster is not complete enough to go on
 			mustDelete(t, m, a)
 			_, err = do(t.Context(), m, a.Process(), command, warn)
 		}

@@ -8,11 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // A cluster whose resources have only Cluster API's tags is recognized: it gets the
@@ -30,8 +31,8 @@ func TestAdoption(t *testing.T) {
 		})
 		for _, s := range mustPlan(t, m, a).Steps {
 			if s.Does() {
-				require.Equal(t, reconcile.Update, s.Action, s.Resource)
-				require.Equal(t, reconcile.Diff{{Field: "tag clusterawsadm/resource", Want: string(s.Resource), Remedy: reconcile.InPlace}}, s.Diff, s.Resource)
+				require.Equal(t, plan.Update, s.Action, s.Resource)
+				require.Equal(t, plan.Diff{{Field: "tag clusterawsadm/resource", Want: string(s.Resource), Remedy: plan.InPlace}}, s.Diff, s.Resource)
 			}
 		}
 		mustApply(t, m, a)

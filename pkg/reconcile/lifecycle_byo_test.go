@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
@@ -75,7 +77,7 @@ func TestNoPublicSubnet(t *testing.T) {
 			}
 		})
 		_, err := open(m, a.Process()).Plan(t.Context())
-		require.ErrorAs(t, err, new(*reconcile.RefusedError))
+		require.ErrorAs(t, err, new(*plan.RefusedError))
 		require.ErrorContains(t, err, "byo-vpc.yaml:33 AWSCluster/byo-vpc spec.controlPlaneLoadBalancer: an internet-facing load balancer needs a public subnet, and the cluster has none: add one, or set scheme: internal")
 	})
 }
@@ -144,7 +146,7 @@ func TestSubnetOfAnotherVPC(t *testing.T) {
 		p := a.Process()
 		_, err := open(m, p).Apply(t.Context(), reconcile.Options{})
 		require.ErrorContains(t, err, "subnet "+other+" is not in VPC vpc-0123456789abcdef0")
-		require.ErrorAs(t, err, new(*reconcile.RefusedError))
+		require.ErrorAs(t, err, new(*plan.RefusedError))
 	})
 }
 
@@ -203,7 +205,7 @@ func TestExistingBucket(t *testing.T) {
 		})
 		before := a.Detailed()
 		_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
-		require.ErrorAs(t, err, new(*reconcile.RefusedError))
+		require.ErrorAs(t, err, new(*plan.RefusedError))
 		require.ErrorContains(t, err, "bucket "+name)
 		_, err = open(m, a.Process()).Delete(t.Context(), reconcile.Options{})
 		require.NoError(t, err)

@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
@@ -110,7 +112,7 @@ func TestOneNameInTwoNamespaces(t *testing.T) {
 			func() error { _, err := open(two, a.Process()).Delete(t.Context(), reconcile.Options{}); return err },
 		} {
 			err := do()
-			require.ErrorAs(t, err, new(*reconcile.RefusedError))
+			require.ErrorAs(t, err, new(*plan.RefusedError))
 			require.ErrorContains(t, err, "namespace default")
 		}
 		require.Empty(t, writes(since(a, calls)))
@@ -173,7 +175,7 @@ func TestWhereTypesAreOffered(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := account(m, 0)
 				_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
-				require.ErrorAs(t, err, new(*reconcile.RefusedError))
+				require.ErrorAs(t, err, new(*plan.RefusedError))
 				require.ErrorContains(t, err, what)
 				require.Empty(t, writes(a.Calls()))
 				require.Empty(t, a.Inventory())
@@ -183,11 +185,11 @@ func TestWhereTypesAreOffered(t *testing.T) {
 }
 
 // does lists the steps of a plan as "action resource".
-func does(p reconcile.Plan) (out []string) {
+func does(p plan.Plan) (out []string) {
 	for _, s := range p.Steps {
 		if s.Does() {
 			node := string(s.Resource)
-			if s.Action == reconcile.Remove {
+			if s.Action == plan.Remove {
 				node = strings.TrimSuffix(node, "/"+s.CloudID)
 			}
 			out = append(out, string(s.Action)+" "+node)

@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
@@ -41,15 +43,15 @@ func ofVersion(t *testing.T, minor int) *manifest.Cluster {
 }
 
 // stepOf returns the step of a resource in a plan.
-func stepOf(t *testing.T, p reconcile.Plan, node reconcile.ID) reconcile.Step {
+func stepOf(t *testing.T, p plan.Plan, node plan.ID) plan.Step {
 	t.Helper()
-	at := slices.IndexFunc(p.Steps, func(s reconcile.Step) bool { return s.Resource == node })
+	at := slices.IndexFunc(p.Steps, func(s plan.Step) bool { return s.Resource == node })
 	require.GreaterOrEqual(t, at, 0, node)
 	return p.Steps[at]
 }
 
 // versions returns the changes of versions in a plan.
-func versions(s reconcile.Step) (out []string) {
+func versions(s plan.Step) (out []string) {
 	for _, c := range s.Diff {
 		if c.Field == "version" {
 			out = append(out, c.Have+" "+c.Want)
@@ -113,7 +115,7 @@ func TestEKSUpgradePinned(t *testing.T) {
 		mustApply(t, before, a)
 		requireNoChange(t, before, a)
 		var planned []string
-		for _, c := range stepOf(t, mustPlan(t, after, a), reconcile.ID("node-group/"+name)).Diff {
+		for _, c := range stepOf(t, mustPlan(t, after, a), plan.ID("node-group/"+name)).Diff {
 			planned = append(planned, c.Field+" "+c.Have+" "+c.Want)
 		}
 		require.Equal(t, []string{"version 1.32 1.33", "version 1.33 1.34", "releaseVersion 1.32.0-20260603 1.34.0-20260603"}, planned)

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -269,9 +271,9 @@ func TestVolumesAreKept(t *testing.T) {
 				x.service("web")
 				kept := []string{x.volume("data-0", true), x.volume("data-1", false)}
 				time.Sleep(lag)
-				keeps := func(p reconcile.Plan) (out []string) {
+				keeps := func(p plan.Plan) (out []string) {
 					for _, s := range p.Steps {
-						if s.Action == reconcile.Keep {
+						if s.Action == plan.Keep {
 							out = append(out, s.CloudID)
 							require.Contains(t, s.Origin, "made in the cluster for default/data-")
 						}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
@@ -17,9 +19,9 @@ import (
 )
 
 // observer records what a run waits for.
-func observer(waiting *[]string) func(reconcile.Event) {
-	return func(e reconcile.Event) {
-		if e.What == reconcile.Waiting {
+func observer(waiting *[]string) func(plan.Event) {
+	return func(e plan.Event) {
+		if e.What == plan.Waiting {
 			*waiting = append(*waiting, fmt.Sprintf("%s: %s", e.Resource, e.Detail))
 		}
 	}
@@ -46,7 +48,7 @@ func TestDeletionNamesWhatBlocks(t *testing.T) {
 		}
 		var waiting []string
 		_, err := open(m, p).Delete(t.Context(), reconcile.Options{Observe: observer(&waiting)})
-		require.ErrorAs(t, err, new(*reconcile.LeftoverError))
+		require.ErrorAs(t, err, new(*plan.LeftoverError))
 		require.ErrorContains(t, err, "load-balancer a0123")
 		require.True(t, slices.ContainsFunc(waiting, func(w string) bool { return strings.Contains(w, "ELB a0123") }), "%v", waiting)
 

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/stretchr/testify/require"
 
@@ -18,7 +20,7 @@ import (
 const machinePool = "../../configs/machine-pool.yaml"
 
 // done lists the steps of a plan: action and resource.
-func done(p reconcile.Plan) (out []string) {
+func done(p plan.Plan) (out []string) {
 	for _, s := range p.Steps {
 		if s.Does() {
 			out = append(out, string(s.Action)+" "+string(s.Resource))
@@ -142,7 +144,7 @@ func TestStatusOfPools(t *testing.T) {
 		mustApply(t, m, a)
 		s, err := open(m, a.Process()).Status(t.Context())
 		require.NoError(t, err)
-		at := func(node reconcile.ID) reconcile.ResourceStatus {
+		at := func(node plan.ID) reconcile.ResourceStatus {
 			return s.Resources[slices.IndexFunc(s.Resources, func(n reconcile.ResourceStatus) bool { return n.Resource == node })]
 		}
 		require.Regexp(t, `^2 of 2 in service, i-[0-9a-f]{17} us-east-1[abc] m6i\.large, i-[0-9a-f]{17} us-east-1[abc] m[56]i?\.x?large$`, at("auto-scaling-group/machine-pool-mp-0").Detail)

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/stretchr/testify/require"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+	"github.com/stretchr/testify/require"
 )
 
 // templates is where a clone may have the templates of Cluster API Provider AWS.
@@ -45,7 +45,7 @@ func TestUpstreamTemplates(t *testing.T) {
 				a := account(m, lag)
 				prepare(t, file, a, m)
 				before := a.Inventory()
-				require.NotZero(t, mustPlan(t, m, a).Count(reconcile.Create))
+				require.NotZero(t, mustPlan(t, m, a).Count(plan.Create))
 				mustApply(t, m, a)
 				requireNoChange(t, m, a)
 				mustDelete(t, m, a)

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
@@ -73,7 +75,7 @@ func TestLifecycle(t *testing.T) {
 		require.Empty(t, writes(since(a, calls)))
 		require.Equal(t, detailed, a.Detailed())
 		for _, s := range p.Steps {
-			require.Contains(t, []reconcile.Action{reconcile.Create, reconcile.Existing, reconcile.Leave}, s.Action, s.Resource)
+			require.Contains(t, []plan.Action{plan.Create, plan.Existing, plan.Leave}, s.Action, s.Resource)
 		}
 		applied := mustApply(t, m, a)
 		require.Equal(t, p.Steps, applied.Plan.Steps)

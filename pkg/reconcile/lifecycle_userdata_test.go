@@ -18,6 +18,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
@@ -33,7 +35,7 @@ func TestUserData(t *testing.T) {
 	each(t, awssim.Options{}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 		// Machines delete their boot data, so the test keeps copies.
 		secrets, parameters := map[string]*awssim.Secret{}, map[string]*awssim.Parameter{}
-		_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(reconcile.Event) {
+		_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(plan.Event) {
 			a.Edit(func(s *awssim.State) {
 				maps.Copy(secrets, s.Secrets.Secrets)
 				maps.Copy(parameters, s.SSM.Parameters)

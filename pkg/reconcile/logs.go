@@ -33,7 +33,7 @@ type Logs struct {
 func (c *Cluster) Logs(ctx context.Context) (l Logs, err error) {
 	r := c.begin(Options{})
 	if l.Status, err = r.status(ctx); err != nil {
-		return l, public(err)
+		return l, err
 	}
 	names := map[string]string{}
 	for _, s := range l.Status.Resources {

@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -105,8 +107,8 @@ func requirePlanChangesNothing(t *testing.T, c *cloud.Clients, m *manifest.Clust
 	t.Helper()
 	built, err := topology.Build(m, inv, topology.Options{Wait: topology.NodesReady, Drain: true})
 	require.NoError(t, err)
-	wanted := map[graph.ID]any{}
-	before := map[graph.ID]string{"the clients": settings(c)}
+	wanted := map[plan.ID]any{}
+	before := map[plan.ID]string{"the clients": settings(c)}
 	for _, r := range built.Resources() {
 		want := r.(interface{ Desired() any }).Desired()
 		wanted[r.ID()], before[r.ID()] = want, written(want)

@@ -8,9 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
@@ -103,7 +104,7 @@ func (r *run) restores() bool {
 // launchesControlPlane reports whether the plan launches machines of the control plane.
 func (r *run) launchesControlPlane() bool {
 	return slices.ContainsFunc(r.built.Machines, func(m topology.Machine) bool {
-		return m.ControlPlane && slices.ContainsFunc(r.plan.Steps, func(s graph.Step) bool { return s.Resource == m.Instance.ID() && s.Action == graph.Create })
+		return m.ControlPlane && slices.ContainsFunc(r.plan.Steps, func(s plan.Step) bool { return s.Resource == m.Instance.ID() && s.Action == plan.Create })
 	})
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -48,9 +50,9 @@ func TestLostControlPlaneIsRefused(t *testing.T) {
 				time.Sleep(x.wait)
 				calls := len(a.Calls())
 				_, err := rolling(m, a.Process()).Plan(t.Context())
-				require.ErrorAs(t, err, new(*reconcile.RefusedError))
+				require.ErrorAs(t, err, new(*plan.RefusedError))
 				res, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{})
-				require.ErrorAs(t, err, new(*reconcile.RefusedError))
+				require.ErrorAs(t, err, new(*plan.RefusedError))
 				require.Zero(t, res.Writes)
 				require.Empty(t, writes(since(a, calls)))
 				require.ErrorContains(t, err, "the control plane is lost: /clusterawsadm/three-zones/init says that the cluster was begun")
@@ -95,8 +97,8 @@ func TestNewEtcd(t *testing.T) {
 			}
 		})
 		var warnings []string
-		_, err := newEtcd(t, 3, a.Process(), func(text string) { warnings = append(warnings, text) }).Apply(t.Context(), reconcile.Options{Observe: func(e reconcile.Event) {
-			if e.Resource == "api-server" && e.What == reconcile.Done {
+		_, err := newEtcd(t, 3, a.Process(), func(text string) { warnings = append(warnings, text) }).Apply(t.Context(), reconcile.Options{Observe: func(e plan.Event) {
+			if e.Resource == "api-server" && e.What == plan.Done {
 				addNetwork(a) // the new cluster has none yet
 			}
 			if tell := tell(t); tell != nil {
@@ -132,7 +134,7 @@ func TestNewEtcdOfALivingClusterIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := alive(t, sized(t, 3, 2))
 		_, err := newEtcd(t, 3, a.Process(), nil).Apply(t.Context(), reconcile.Options{})
-		require.ErrorAs(t, err, new(*reconcile.RefusedError))
+		require.ErrorAs(t, err, new(*plan.RefusedError))
 		require.ErrorContains(t, err, "the cluster has not lost its control plane (i-")
 		target := rollingTarget(a.Process())
 		target.NewEtcd = "other"
@@ -157,7 +159,7 @@ func TestHiddenControlPlaneIsNotLost(t *testing.T) {
 			i.Tags = map[string]string{"Name": "renamed"}
 		})
 		_, err := rolling(m, a.Process()).Plan(t.Context())
-		require.ErrorAs(t, err, new(*reconcile.RefusedError))
+		require.ErrorAs(t, err, new(*plan.RefusedError))
 		require.ErrorContains(t, err, id)
 		require.ErrorContains(t, err, "aws ec2 create-tags --resources "+id)
 		require.NotContains(t, err.Error(), "--new-etcd")
@@ -185,7 +187,7 @@ func TestLostQuorumIsRefused(t *testing.T) {
 		target := rollingTarget(a.Process())
 		target.Warn = func(text string) { warnings = append(warnings, text) }
 		res, err := reconcile.OpenModel(m, target).Apply(t.Context(), reconcile.Options{})
-		require.ErrorAs(t, err, new(*reconcile.RefusedError))
+		require.ErrorAs(t, err, new(*plan.RefusedError))
 		lost := new(reconcile.LostQuorumError)
 		require.ErrorAs(t, err, &lost)
 		require.Zero(t, res.Writes)
@@ -201,7 +203,7 @@ func TestLostQuorumIsRefused(t *testing.T) {
 		a.Edit(func(s *awssim.State) { s.EC2.Instances[ids[2]].Stopped = time.Now() })
 		a.Inventory()
 		_, err = rolling(m, a.Process()).Plan(t.Context())
-		require.ErrorAs(t, err, new(*reconcile.RefusedError))
+		require.ErrorAs(t, err, new(*plan.RefusedError))
 		require.ErrorContains(t, err, "aws ec2 start-instances --instance-ids "+ids[2])
 		require.NotContains(t, err.Error(), "or terminate it")
 	})
@@ -217,7 +219,7 @@ func TestStoppedOnlyControlPlane(t *testing.T) {
 		require.ErrorAs(t, err, new(*reconcile.LostQuorumError))
 		require.ErrorContains(t, err, "etcd needs its only member")
 		_, err = open(m, a.Process()).Plan(t.Context()) // it does not use the API server
-		require.ErrorAs(t, err, new(*reconcile.RefusedError))
+		require.ErrorAs(t, err, new(*plan.RefusedError))
 		require.ErrorContains(t, err, "do not terminate it: without its data, etcd cannot have a quorum any more")
 	})
 }

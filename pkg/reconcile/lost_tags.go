@@ -6,10 +6,11 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // findLostTags returns an error if the plan creates machines of a cluster in whose
@@ -18,13 +19,13 @@ import (
 // runs kubeadm init, it would create a second cluster.
 func (r *run) findLostTags(ctx context.Context) error {
 	ctx = cloud.InSnapshot(cloud.ReadOnly(ctx))
-	var created []graph.ID
+	var created []plan.ID
 	var groups []string
 	for _, s := range r.plan.Steps {
 		switch {
-		case s.Resource.Kind() == ec2.MachineKind && s.Action == graph.Create:
+		case s.Resource.Kind() == ec2.MachineKind && s.Action == plan.Create:
 			created = append(created, s.Resource)
-		case s.Resource.Kind() == "security-group" && s.CloudID != graph.Unknown && s.CloudID != "":
+		case s.Resource.Kind() == "security-group" && s.CloudID != plan.Unknown && s.CloudID != "":
 			groups = append(groups, s.CloudID)
 		}
 	}
@@ -68,7 +69,7 @@ func findLostVPC(ctx context.Context, c *cloud.Clients) error {
 	if len(subnets) == 0 {
 		return nil
 	}
-	return &RefusedError{[]error{lostVPC(c, subnets[0].ID, subnets[0].VPC)}}
+	return &plan.RefusedError{Reasons: []error{lostVPC(c, subnets[0].ID, subnets[0].VPC)}}
 }
 
 // lostVPC is the error for a VPC that has lost its tags.
@@ -80,7 +81,7 @@ func lostVPC(c *cloud.Clients, subnet, vpc string) error {
 
 // lostTags returns a RefusedError with the instances that have lost tags. first is the
 // machine that runs kubeadm init, and created are the machines that would replace them.
-func (r *run) lostTags(tags map[string]cloud.Tags, first string, created []graph.ID) error {
+func (r *run) lostTags(tags map[string]cloud.Tags, first string, created []plan.ID) error {
 	var reasons []error
 	for _, id := range slices.Sorted(maps.Keys(tags)) {
 		if id != first && !r.owner.MayHaveLost(tags[id]) || tags[id][r.cloud.OwnerTag()] == cloud.Owned {
@@ -98,5 +99,5 @@ func (r *run) lostTags(tags map[string]cloud.Tags, first string, created []graph
 	if len(reasons) == 0 {
 		return nil
 	}
-	return &RefusedError{reasons}
+	return &plan.RefusedError{Reasons: reasons}
 }

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -60,27 +62,27 @@ func TestDeletionFindsLostTags(t *testing.T) {
 	eachOf(t, sampleOfAll(t), awssim.Options{Lag: lag}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 		mustApply(t, m, a)
 		time.Sleep(booting)
-		plan, err := open(m, a.Process()).PlanDelete(t.Context(), reconcile.Options{})
+		planned, err := open(m, a.Process()).PlanDelete(t.Context(), reconcile.Options{})
 		require.NoError(t, err)
 		tried := map[string]bool{}
-		for _, s := range plan.Steps {
-			if s.Action != reconcile.Remove || tried[s.Resource.Kind()] && s.Resource.Kind() != "machine" || deletedWithAnother(s.Resource.Kind()) {
+		for _, s := range planned.Steps {
+			if s.Action != plan.Remove || tried[s.Resource.Kind()] && s.Resource.Kind() != "machine" || deletedWithAnother(s.Resource.Kind()) {
 				continue
 			}
 			tried[s.Resource.Kind()] = withoutTags(a, s.CloudID, func() {
 				calls := len(a.Calls())
 				for how, cluster := range map[string]*reconcile.Cluster{"by file": open(m, a.Process()), "by name": byName(m.Name, a)} {
-					plan, err := cluster.PlanDelete(t.Context(), reconcile.Options{})
+					planned, err := cluster.PlanDelete(t.Context(), reconcile.Options{})
 					if err != nil {
-						assert.ErrorAs(t, err, new(*reconcile.RefusedError), "%s %s", how, s.Resource) //nolint:testifylint // all are listed
-						assert.ErrorContains(t, err, s.CloudID, "%s %s", how, s.Resource)              //nolint:testifylint // as above
+						assert.ErrorAs(t, err, new(*plan.RefusedError), "%s %s", how, s.Resource) //nolint:testifylint // all are listed
+						assert.ErrorContains(t, err, s.CloudID, "%s %s", how, s.Resource)         //nolint:testifylint // as above
 						assert.Regexp(t, `tags|does not have the tag`, err.Error(), "%s %s", how, s.Resource)
 						continue
 					}
 					if harmless(m, s, how) {
 						continue
 					}
-					assert.True(t, slices.ContainsFunc(plan.Steps, func(x reconcile.Step) bool { return x.CloudID == s.CloudID && x.Action == reconcile.Remove }), "%s: the deletion leaves %s %s", how, s.Resource, s.CloudID)
+					assert.True(t, slices.ContainsFunc(planned.Steps, func(x plan.Step) bool { return x.CloudID == s.CloudID && x.Action == plan.Remove }), "%s: the deletion leaves %s %s", how, s.Resource, s.CloudID)
 				}
 				assert.Empty(t, writes(since(a, calls)))
 			}) || tried[s.Resource.Kind()]
@@ -97,7 +99,7 @@ func deletedWithAnother(kind string) bool {
 
 // harmless reports whether a deletion leaves a resource without tags because it cannot know
 // whose it is, and nothing that it deletes depends on it.
-func harmless(m *manifest.Cluster, s reconcile.Step, how string) bool {
+func harmless(m *manifest.Cluster, s plan.Step, how string) bool {
 	existing := m.Infra.Spec.NetworkSpec.VPC.ID != "" || m.External
 	switch s.Resource.Kind() {
 	case "role", "oidc-provider", "bucket": // only a manifest says their names
@@ -161,7 +163,7 @@ func TestBorrowedIDsAreDeclared(t *testing.T) {
 			borrowed[k.Name] = borrowed[k.Name] || k.Borrowed
 		}
 		for _, s := range mustPlan(t, m, a).Steps {
-			if s.Action != reconcile.Keep || s.CloudID == "" || borrowed[s.Resource.Kind()] || !isAWS(s.Resource.Kind()) {
+			if s.Action != plan.Keep || s.CloudID == "" || borrowed[s.Resource.Kind()] || !isAWS(s.Resource.Kind()) {
 				continue
 			}
 			require.Empty(t, owners[s.CloudID], "%s and %s have the ID %s", owners[s.CloudID], s.Resource, s.CloudID)

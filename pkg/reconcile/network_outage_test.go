@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
@@ -95,6 +97,6 @@ func TestCutIsNoRefusal(t *testing.T) {
 		p.Fault = func(int, string, string) awssim.Fault { return awssim.Cut }
 		_, err := open(m, p).Plan(t.Context())
 		require.ErrorContains(t, err, "unexpected EOF")
-		require.NotErrorAs(t, err, new(*reconcile.RefusedError))
+		require.NotErrorAs(t, err, new(*plan.RefusedError))
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -104,7 +106,7 @@ func TestControlPlaneThatStaysAfterAll(t *testing.T) {
 		m := sized(t, 2, 1)
 		res, err := waiting(m, a.Process(), reconcile.APIServer).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
 		require.NoError(t, err)
-		require.Equal(t, 1, res.Plan.CountKind("node", reconcile.Update))
+		require.Equal(t, 1, res.Plan.CountKind("node", plan.Update))
 		requireCordoned(t, a)
 	})
 }
@@ -217,7 +219,7 @@ func TestNodesGetLabels(t *testing.T) {
 		m.Deployments[0].Template.Spec.Template.Spec.InstanceType = "m5.xlarge"
 		res, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
 		require.NoError(t, err)
-		assert.Equal(t, 2, res.Plan.CountKind("machine", reconcile.Create))
+		assert.Equal(t, 2, res.Plan.CountKind("machine", plan.Create))
 		require.ElementsMatch(t, []string{ofControl, ofWorker, ofWorker}, labelsOf(a))
 		requireDone(t, m, a)
 	})

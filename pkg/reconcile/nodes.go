@@ -7,11 +7,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
@@ -40,7 +41,7 @@ func (r *run) nodes() (n Nodes) {
 }
 
 // nodeOf returns the Node of a resource that is a Node and has joined; otherwise nil.
-func (r *run) nodeOf(id graph.ID) *incluster.NodeState {
+func (r *run) nodeOf(id plan.ID) *incluster.NodeState {
 	if id.Kind() != "node" || r.built.Graph == nil {
 		return nil
 	}
@@ -53,7 +54,7 @@ func (r *run) nodeOf(id graph.ID) *incluster.NodeState {
 }
 
 // poolNodesOf returns the Nodes of a resource that is those of a pool; otherwise nil.
-func (r *run) poolNodesOf(id graph.ID) *incluster.PoolNodesState {
+func (r *run) poolNodesOf(id plan.ID) *incluster.PoolNodesState {
 	if id.Kind() != incluster.PoolNodesKind || r.built.Graph == nil {
 		return nil
 	}

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
@@ -89,7 +91,7 @@ func TestEKSUpdatesThatDoNotConverge(t *testing.T) {
 }
 
 // ofEKS reports whether a resource belongs to a kind of EKS, or to one that only clusters of EKS have.
-func ofEKS(n reconcile.ID) bool {
+func ofEKS(n plan.ID) bool {
 	switch n.Kind() {
 	case "eks-cluster", "eks-authentication", "node-group", "addon", "access-entry", "fargate-profile", "identity-provider", "oidc-provider", "role":
 		return true

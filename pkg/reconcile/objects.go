@@ -8,6 +8,8 @@ import (
 	"net"
 	"strconv"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -41,7 +43,7 @@ type Objects struct {
 	// configurations and Secrets. The Secrets contain the keys of the cluster.
 	Items []Object
 	// Plan is the plan of Apply. If it is not empty, controllers would change the same.
-	Plan Plan
+	Plan plan.Plan
 }
 
 // Objects returns the Cluster API objects with which a management cluster takes the cluster
@@ -49,10 +51,10 @@ type Objects struct {
 func (c *Cluster) Objects(ctx context.Context) (Objects, error) {
 	r := c.begin(Options{})
 	if c.manifest == nil {
-		return Objects{}, &RefusedError{[]error{errors.New("the objects of a cluster come from its manifest: use it")}}
+		return Objects{}, &plan.RefusedError{Reasons: []error{errors.New("the objects of a cluster come from its manifest: use it")}}
 	}
 	out, err := r.objects(ctx, "")
-	return out, public(err)
+	return out, err
 }
 
 // objects returns the objects. A token is written into the configurations of pools.
@@ -67,7 +69,7 @@ func (r *run) objects(ctx context.Context, token string) (Objects, error) {
 	s.Token = token
 	items, err := clusterapi.Items(r.c.manifest, s)
 	if err != nil {
-		return Objects{}, &RefusedError{[]error{err}}
+		return Objects{}, &plan.RefusedError{Reasons: []error{err}}
 	}
 	out := Objects{Plan: r.publicPlan()}
 	for _, x := range items {
@@ -85,7 +87,7 @@ func (r *run) clusterState(ctx context.Context) (s clusterapi.State, err error) 
 	for _, m := range r.built.Machines {
 		have, ok := m.Instance.Found()
 		if !ok {
-			return s, &RefusedError{[]error{fmt.Errorf("%s does not exist yet: 'clusterawsadm cluster create' makes the cluster complete", m.Instance.ID())}}
+			return s, &plan.RefusedError{Reasons: []error{fmt.Errorf("%s does not exist yet: 'clusterawsadm cluster create' makes the cluster complete", m.Instance.ID())}}
 		}
 		s.Machines = append(s.Machines, clusterapi.Machine{Group: m.Group, InstanceState: have})
 	}
@@ -113,7 +115,7 @@ func (r *run) clusterState(ctx context.Context) (s clusterapi.State, err error) 
 		return s, fmt.Errorf("read the keys of the cluster: %w", err)
 	}
 	if s.PKI == nil {
-		return s, &RefusedError{[]error{fmt.Errorf("the account has no keys of cluster %s: without them, no control plane can be managed", r.c.Name)}}
+		return s, &plan.RefusedError{Reasons: []error{fmt.Errorf("the account has no keys of cluster %s: without them, no control plane can be managed", r.c.Name)}}
 	}
 	s.Kubeconfig, err = boot.Kubeconfig(r.c.Name, r.built.Endpoint.String(), s.PKI, r.cloud.Now())
 	return s, err
@@ -148,7 +150,7 @@ func (r *run) poolUserData(ctx context.Context) (map[string][]byte, error) {
 func (r *run) controlPlaneEndpoint() (e clusterv1.APIEndpoint, err error) {
 	host, port, err := net.SplitHostPort(known(r.built.Endpoint.String()))
 	if err != nil {
-		return e, &RefusedError{[]error{fmt.Errorf("cluster %s has no load balancer in %s yet: create it first", r.c.Name, r.c.Region)}}
+		return e, &plan.RefusedError{Reasons: []error{fmt.Errorf("cluster %s has no load balancer in %s yet: create it first", r.c.Name, r.c.Region)}}
 	}
 	n, err := strconv.ParseInt(port, 10, 32)
 	return clusterv1.APIEndpoint{Host: host, Port: int32(n)}, err

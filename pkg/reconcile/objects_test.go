@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -74,7 +76,7 @@ func TestObjectsOfIncompleteCluster(t *testing.T) {
 		m := load(t, "../../configs/quickstart.yaml", nil)
 		a := account(m, lag)
 		_, err := open(m, a.Process()).Objects(t.Context())
-		require.ErrorAs(t, err, new(*reconcile.RefusedError))
+		require.ErrorAs(t, err, new(*plan.RefusedError))
 		assert.ErrorContains(t, err, "machine/quickstart-control-plane/0 does not exist yet")
 	})
 }
@@ -102,7 +104,7 @@ func TestHandedOver(t *testing.T) {
 		o.Create = func(_ context.Context, all []reconcile.Object) error { created = len(all); return nil }
 		o.Release = func(ctx context.Context) error {
 			_, err := open(m, a.Process()).Apply(ctx, reconcile.Options{})
-			require.ErrorAs(t, err, new(*reconcile.LockedError), "another run waits for the handover")
+			require.ErrorAs(t, err, new(*plan.LockedError), "another run waits for the handover")
 			return nil
 		}
 		require.NoError(t, open(m, a.Process()).Handover(t.Context(), o))
@@ -111,7 +113,7 @@ func TestHandedOver(t *testing.T) {
 
 		managed := func(err error) {
 			t.Helper()
-			require.ErrorAs(t, err, new(*reconcile.RefusedError))
+			require.ErrorAs(t, err, new(*plan.RefusedError))
 			require.ErrorAs(t, err, new(*reconcile.ManagedError))
 			require.ErrorContains(t, err, "the management cluster manages cluster quickstart")
 		}
@@ -133,7 +135,7 @@ func TestHandedOver(t *testing.T) {
 			return func(reconcile.Manager) (bool, error) { return yes, nil }
 		}
 		_, err := byName().Forget(t.Context(), answer(false))
-		require.ErrorIs(t, err, reconcile.ErrDeclined)
+		require.ErrorIs(t, err, plan.ErrDeclined)
 		_, err = byName().Delete(t.Context(), reconcile.Options{})
 		managed(err)
 		was, err := byName().Forget(t.Context(), answer(true))
@@ -144,7 +146,7 @@ func TestHandedOver(t *testing.T) {
 		require.Nil(t, was)
 		require.Equal(t, before, withoutLocks(a))
 		res := mustApply(t, m, a)
-		require.Zero(t, res.Plan.Count(reconcile.Create, reconcile.Update))
+		require.Zero(t, res.Plan.Count(plan.Create, plan.Update))
 		_, err = byName().Delete(t.Context(), reconcile.Options{})
 		require.NoError(t, err)
 	})
@@ -166,7 +168,7 @@ func TestHandoverRefused(t *testing.T) {
 		": node groups with a launch template cannot be handed over":                                                                             templates,
 	} {
 		err := open(m, awssim.New(awssim.Options{}).Process()).Handover(t.Context(), reconcile.HandoverOptions{})
-		require.ErrorAs(t, err, new(*reconcile.RefusedError))
+		require.ErrorAs(t, err, new(*plan.RefusedError))
 		assert.ErrorContains(t, err, want)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,10 +42,10 @@ func requireReplaced(t *testing.T, a *awssim.AWS, m *manifest.Cluster, why strin
 	t.Helper()
 	p, err := rolling(m, a.Process()).Plan(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, count, p.CountKind("retired", reconcile.Remove), "%v", steps(p))
-	require.Equal(t, count, p.CountKind("machine", reconcile.Create), "%v", steps(p))
+	require.Equal(t, count, p.CountKind("retired", plan.Remove), "%v", steps(p))
+	require.Equal(t, count, p.CountKind("machine", plan.Create), "%v", steps(p))
 	for _, s := range p.Steps {
-		if s.Resource.Kind() == "retired" && s.Action == reconcile.Remove {
+		if s.Resource.Kind() == "retired" && s.Action == plan.Remove {
 			require.Contains(t, s.Origin, why)
 		}
 	}
@@ -138,8 +140,8 @@ func TestExcludedFromDraining(t *testing.T) {
 		m.Deployments[0].Object.Spec.Template.Annotations = map[string]string{clusterv1.ExcludeNodeDrainingAnnotation: ""}
 		p, err := rolling(m, a.Process()).Plan(t.Context())
 		require.NoError(t, err)
-		assert.Zero(t, p.CountKind("drain", reconcile.Remove), "%v", steps(p))
-		assert.Equal(t, 1, p.CountKind("retired", reconcile.Remove), "%v", steps(p))
+		assert.Zero(t, p.CountKind("drain", plan.Remove), "%v", steps(p))
+		assert.Equal(t, 1, p.CountKind("retired", plan.Remove), "%v", steps(p))
 		_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		require.Len(t, nodeNames(a), 2)
@@ -151,7 +153,7 @@ func TestExcludedFromDraining(t *testing.T) {
 func TestCoreDNS(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := alive(t, sized(t, 1, 1))
-		plan := func(annotation string) reconcile.Plan {
+		planned := func(annotation string) plan.Plan {
 			m := sized(t, 1, 1)
 			m.ControlPlane.Object.Spec.KubeadmConfigSpec.ClusterConfiguration.DNS.ImageTag = "v1.13.0"
 			m.ControlPlane.Object.Annotations = map[string]string{annotation: ""}
@@ -159,7 +161,7 @@ func TestCoreDNS(t *testing.T) {
 			require.NoError(t, err)
 			return p
 		}
-		assert.Equal(t, 1, plan("other").CountKind("coredns", reconcile.Update))
-		assert.Zero(t, plan(controlplanev1.SkipCoreDNSAnnotation).CountKind("coredns", reconcile.Update))
+		assert.Equal(t, 1, planned("other").CountKind("coredns", plan.Update))
+		assert.Zero(t, planned(controlplanev1.SkipCoreDNSAnnotation).CountKind("coredns", plan.Update))
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -114,23 +116,23 @@ func TestPermissionsAreForeseen(t *testing.T) {
 				with(t, a, without(policy, action))
 				before := a.Inventory()
 				c := reconcile.OpenModel(m, reconcile.Target{Config: a.Process().Config(), Owner: "test", CheckPermissions: true})
-				plan, err := c.Plan(t.Context())
-				var lacks *reconcile.PermissionError
+				planned, err := c.Plan(t.Context())
+				var lacks *plan.PermissionError
 				require.ErrorAs(t, err, &lacks)
-				require.ErrorAs(t, err, new(*reconcile.RefusedError))
-				require.Equal(t, lacks.Permissions, *plan.Permissions)
-				for _, l := range plan.Permissions.Lacking {
+				require.ErrorAs(t, err, new(*plan.RefusedError))
+				require.Equal(t, lacks.Permissions, *planned.Permissions)
+				for _, l := range planned.Permissions.Lacking {
 					require.Equal(t, action, l.Action)
-					require.Equal(t, reconcile.NotAllowed, l.Why)
+					require.Equal(t, plan.NotAllowed, l.Why)
 					require.False(t, l.Maybe)
 				}
-				require.Equal(t, first, plan.Permissions.Lacking[0].Resource.Kind())
-				for _, s := range plan.Permissions.Policy.Statement {
+				require.Equal(t, first, planned.Permissions.Lacking[0].Resource.Kind())
+				for _, s := range planned.Permissions.Policy.Statement {
 					require.Equal(t, []string{action}, s.Action)
 				}
 
 				_, err = open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
-				require.ErrorAs(t, err, new(*reconcile.RefusedError))
+				require.ErrorAs(t, err, new(*plan.RefusedError))
 				require.ErrorContains(t, err, "arn:aws:iam::123456789012:user/simulated lacks")
 				require.Equal(t, before, a.Inventory())
 
@@ -255,7 +257,7 @@ func TestPermissionsOfAnIdentity(t *testing.T) {
 		last.RoleArn = role
 		a.Edit(func(s *awssim.State) { s.IAM.Roles[name].Attached, s.IAM.Roles[name].Path = nil, "/teams/" })
 		p, err := reconcile.OpenModel(m, reconcile.Target{Config: a.Process().Config(), CheckPermissions: true}).Plan(t.Context())
-		require.ErrorAs(t, err, new(*reconcile.PermissionError))
+		require.ErrorAs(t, err, new(*plan.PermissionError))
 		require.Equal(t, role, p.Permissions.Principal)
 		require.Len(t, p.Permissions.Lacking, p.Permissions.Actions)
 	})
@@ -277,13 +279,13 @@ func TestPermissionsUnknown(t *testing.T) {
 			return p
 		}
 		warn := func(w string) { t.Error(w) }
-		plan, err := reconcile.OpenModel(m, reconcile.Target{Config: process().Config(), CheckPermissions: true, Warn: warn}).Plan(t.Context())
+		planned, err := reconcile.OpenModel(m, reconcile.Target{Config: process().Config(), CheckPermissions: true, Warn: warn}).Plan(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, "that needs iam:SimulatePrincipalPolicy", plan.Permissions.Unknown)
+		require.Equal(t, "that needs iam:SimulatePrincipalPolicy", planned.Permissions.Unknown)
 		_, err = reconcile.OpenModel(m, reconcile.Target{Config: process().Config(), Owner: "test", Warn: warn}).Apply(t.Context(), reconcile.Options{})
 		require.NoError(t, err)
-		plan, err = reconcile.OpenModel(m, reconcile.Target{Config: process().Config(), CheckPermissions: true, Warn: warn}).Plan(t.Context())
+		planned, err = reconcile.OpenModel(m, reconcile.Target{Config: process().Config(), CheckPermissions: true, Warn: warn}).Plan(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, reconcile.Permissions{}, *plan.Permissions, "a plan without changes needs no more than it has read")
+		require.Equal(t, plan.Permissions{}, *planned.Permissions, "a plan without changes needs no more than it has read")
 	})
 }

@@ -3,23 +3,10 @@ package reconcile
 import (
 	"slices"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/permission"
 )
-
-// PolicyDocument is an IAM policy document.
-type PolicyDocument struct {
-	Version   string            `json:"Version"`
-	Statement []PolicyStatement `json:"Statement"`
-}
-
-// PolicyStatement is a statement of a policy document. All allow.
-type PolicyStatement struct {
-	Sid       string                         `json:"Sid"`
-	Effect    string                         `json:"Effect"`
-	Action    []string                       `json:"Action"`
-	Resource  []string                       `json:"Resource"`
-	Condition map[string]map[string][]string `json:"Condition,omitempty"`
-}
 
 // ControlPlane is the type of control planes.
 type ControlPlane string
@@ -33,37 +20,36 @@ const (
 
 // Policy returns the IAM policy for a user that runs Apply, Delete and Status on clusters
 // of that type: exactly the actions that they call. The region may be "" for all.
-func Policy(region string, c ControlPlane) PolicyDocument {
+func Policy(region string, c ControlPlane) plan.PolicyDocument {
 	return documentOf(permission.Policy(permission.Scope{Region: region, Kind: permission.Kind(c)}))
 }
 
 // Policy returns the IAM policy for the cluster of the manifest, limited to its region,
 // its buckets, the roles of its machines and the identities in it.
-func (m *Manifest) Policy() PolicyDocument {
+func (m *Manifest) Policy() plan.PolicyDocument {
 	return documentOf(permission.Policy(permission.Of(m.cluster)))
 }
 
-// WithBackups adds what backups and restores need: buckets for backups and for Restore.Bucket, and the
-// keys of KMS that encrypt backups, by ID, ARN or alias. The region is that of the keys; "" for all.
-func (d PolicyDocument) WithBackups(region string, buckets, keys []string) PolicyDocument {
-	out := d
+// PolicyWithBackups adds what backups and restores need: buckets for backups and for Restore.Bucket, and
+// the keys of KMS that encrypt backups, by ID, ARN or alias. The region is that of the keys; "" for all.
+func PolicyWithBackups(d plan.PolicyDocument, region string, buckets, keys []string) plan.PolicyDocument {
 	for _, s := range permission.ForBackups(permission.Scope{Region: region, Backups: buckets, BackupKeys: keys}) {
-		out.Statement = append(slices.Clip(out.Statement), PolicyStatement(s))
+		d.Statement = append(slices.Clip(d.Statement), plan.PolicyStatement(s))
 	}
-	return out
+	return d
 }
 
-// Split returns documents that together allow the same as d: as few as it takes, so that
+// SplitPolicy returns documents that together allow the same as d: as few as it takes, so that
 // each is small enough for a managed policy of IAM.
-func (d PolicyDocument) Split() (out []PolicyDocument) {
-	for _, part := range permission.Split(d.document()) {
+func SplitPolicy(d plan.PolicyDocument) (out []plan.PolicyDocument) {
+	for _, part := range permission.Split(documentFor(d)) {
 		out = append(out, documentOf(part))
 	}
 	return out
 }
 
-// Size returns the number of characters of the document as IAM counts them.
-func (d PolicyDocument) Size() int { return permission.Size(d.document()) }
+// PolicySize returns the number of characters of a document as IAM counts them.
+func PolicySize(d plan.PolicyDocument) int { return permission.Size(documentFor(d)) }
 
 // MostManagedPolicy is how many characters a managed policy of IAM may have.
 const MostManagedPolicy = permission.MostPolicy
@@ -72,7 +58,7 @@ const MostManagedPolicy = permission.MostPolicy
 // quota of the account is raised.
 const MostManagedPolicies = permission.MostPolicies
 
-func (d PolicyDocument) document() permission.Document {
+func documentFor(d plan.PolicyDocument) permission.Document {
 	out := permission.Document{Version: d.Version}
 	for _, s := range d.Statement {
 		out.Statement = append(out.Statement, permission.Statement(s))
@@ -90,10 +76,10 @@ func StatementOf(action string) string {
 	return ""
 }
 
-func documentOf(d permission.Document) PolicyDocument {
-	out := PolicyDocument{Version: d.Version}
+func documentOf(d permission.Document) plan.PolicyDocument {
+	out := plan.PolicyDocument{Version: d.Version}
 	for _, s := range d.Statement {
-		out.Statement = append(out.Statement, PolicyStatement(s))
+		out.Statement = append(out.Statement, plan.PolicyStatement(s))
 	}
 	return out
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/stretchr/testify/assert"
@@ -23,7 +25,7 @@ import (
 // plane, for every region, in an account of that region.
 func TestPoliciesFitIAM(t *testing.T) {
 	for _, region := range regions.All() {
-		policies := map[string]reconcile.PolicyDocument{}
+		policies := map[string]plan.PolicyDocument{}
 		for _, of := range []reconcile.ControlPlane{reconcile.AnyControlPlane, reconcile.SelfManaged, reconcile.EKS} {
 			policies["kind-"+string(of)] = reconcile.Policy(region, of)
 			if region == "us-east-1" {
@@ -48,21 +50,21 @@ func TestPoliciesFitIAM(t *testing.T) {
 }
 
 // requireFits creates managed policies of a document.
-func requireFits(t *testing.T, client *iam.Client, of string, policy reconcile.PolicyDocument) {
+func requireFits(t *testing.T, client *iam.Client, of string, policy plan.PolicyDocument) {
 	t.Helper()
-	parts := policy.Split()
+	parts := reconcile.SplitPolicy(policy)
 	require.LessOrEqual(t, len(parts), 3, "a role has room for 10 managed policies, and not only for these")
 	for i, part := range parts {
 		text, err := json.Marshal(part)
 		require.NoError(t, err)
 		_, err = client.CreatePolicy(t.Context(), &iam.CreatePolicyInput{PolicyName: aws.String(fmt.Sprint(of, i)), PolicyDocument: aws.String(string(text))})
-		require.NoError(t, err, "%s: %d characters", of, part.Size())
+		require.NoError(t, err, "%s: %d characters", of, reconcile.PolicySize(part))
 	}
 	require.ElementsMatch(t, permissions(policy), permissions(parts...))
 }
 
 // permissions lists each action with each resource and condition.
-func permissions(documents ...reconcile.PolicyDocument) (out []string) {
+func permissions(documents ...plan.PolicyDocument) (out []string) {
 	for _, d := range documents {
 		for _, s := range d.Statement {
 			for _, action := range s.Action {
@@ -82,7 +84,7 @@ func TestExamplesHaveOnePolicy(t *testing.T) {
 		if name(file) == "eks-iam" {
 			most = 2 // roles, a key and an add-on with names of their own
 		}
-		assert.LessOrEqual(t, len(reconcile.PolicyOf(load(t, file, nil)).Split()), most, name(file))
+		assert.LessOrEqual(t, len(reconcile.SplitPolicy(reconcile.PolicyOf(load(t, file, nil)))), most, name(file))
 	}
 }
 
@@ -105,10 +107,10 @@ func TestPolicyHasRoomForMore(t *testing.T) {
 					requireFits(t, client, fmt.Sprint(of, c.actions, "-", c.resources, "-"), d)
 					continue
 				}
-				for _, part := range d.Split() {
-					require.LessOrEqual(t, part.Size(), permission.MostPolicy)
+				for _, part := range reconcile.SplitPolicy(d) {
+					require.LessOrEqual(t, reconcile.PolicySize(part), permission.MostPolicy)
 				}
-				require.ElementsMatch(t, permissions(d), permissions(d.Split()...))
+				require.ElementsMatch(t, permissions(d), permissions(reconcile.SplitPolicy(d)...))
 			}
 		}
 	})

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -112,7 +114,7 @@ func TestPoolThatDoesNotJoin(t *testing.T) {
 		a := account(m, lag)
 		for range 2 {
 			_, err := waiting(m, a.Process(), reconcile.NodesJoined).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
-			end := new(reconcile.TimeoutError)
+			end := new(plan.TimeoutError)
 			require.ErrorAs(t, err, &end)
 			require.ErrorContains(t, err, poolNodes)
 			require.ErrorContains(t, err, "gave up after 10m0s waiting for Nodes to become 2 of 2 joined, is 0 of 2 joined")
@@ -138,10 +140,10 @@ func TestPoolThatDoesNotJoin(t *testing.T) {
 }
 
 // fails runs an update whose new machines do not join.
-func failsToReplace(t *testing.T, m *manifest.Cluster, a *awssim.AWS) *reconcile.TimeoutError {
+func failsToReplace(t *testing.T, m *manifest.Cluster, a *awssim.AWS) *plan.TimeoutError {
 	t.Helper()
 	_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
-	end := new(reconcile.TimeoutError)
+	end := new(plan.TimeoutError)
 	require.ErrorAs(t, err, &end)
 	require.ErrorContains(t, err, "auto-scaling-group/machine-pool-mp-0")
 	return end
@@ -223,14 +225,14 @@ func TestPoolUpgradesAfterControlPlane(t *testing.T) {
 		m.ControlPlane.Object.Spec.Version, m.Version = "v1.35.0", "v1.35.0"
 		m.Pools[0].Object.Spec.Template.Spec.Version = "v1.35.0"
 		control := false
-		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(e reconcile.Event) {
+		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(e plan.Event) {
 			if told := tell(t); told != nil {
 				told(e)
 			}
 			switch {
-			case e.What == reconcile.Done && strings.HasPrefix(string(e.Resource), "node/machine-pool-control-plane/"):
+			case e.What == plan.Done && strings.HasPrefix(string(e.Resource), "node/machine-pool-control-plane/"):
 				control = true
-			case e.What == reconcile.Updating && strings.HasSuffix(string(e.Resource), "/machine-pool-mp-0"):
+			case e.What == plan.Updating && strings.HasSuffix(string(e.Resource), "/machine-pool-mp-0"):
 				assert.True(t, control, "%s before the control plane", e.Resource)
 			}
 		}})
@@ -265,8 +267,8 @@ func TestFirstNodesOfANodeGroupDoNotJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := loadQuick(t, eksSmall)
 		a := prepared(t, eksSmall, m)
-		_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(e reconcile.Event) {
-			if e.Resource.Kind() == "node-group" && e.What == reconcile.Waiting {
+		_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(e plan.Event) {
+			if e.Resource.Kind() == "node-group" && e.What == plan.Waiting {
 				doNotJoin(a)
 			}
 		}})
@@ -310,12 +312,12 @@ func TestMoreNodesOfANodeGroupDoNotJoin(t *testing.T) {
 		mustApply(t, m, a)
 		m.Pools[0].Object.Spec.Replicas = aws.Int32(3)
 		target := reconcile.Target{Config: a.Config(), Owner: "test", Transport: transport(a.Process()), Wait: reconcile.NodesJoined, AskCluster: true}
-		_, err := reconcile.OpenModel(m, target).Apply(t.Context(), reconcile.Options{Observe: func(e reconcile.Event) {
+		_, err := reconcile.OpenModel(m, target).Apply(t.Context(), reconcile.Options{Observe: func(e plan.Event) {
 			if e.Resource.Kind() == "node-group" || e.Resource.Kind() == "nodes" {
 				doNotJoin(a)
 			}
 		}})
-		end := new(reconcile.TimeoutError)
+		end := new(plan.TimeoutError)
 		require.ErrorAs(t, err, &end)
 		require.ErrorContains(t, err, "nodes/")
 		assert.Contains(t, strings.Join(end.Findings, "\n"), "i-")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/quota"
@@ -13,8 +15,8 @@ import (
 // permissions.
 func (r *run) preflight(ctx context.Context) error {
 	reasons, permissions := conflicts(r.plan), r.checkPermissions(ctx)
-	report, err := quota.Check(cloud.InSnapshot(cloud.ReadOnly(ctx)), r.cloud, r.built.Graph, r.plan, func(id graph.ID) bool {
-		return AreaOf(ID(id), r.built.Graph.Resource(id).Origin()) == AreaControlPlane
+	report, err := quota.Check(cloud.InSnapshot(cloud.ReadOnly(ctx)), r.cloud, r.built.Graph, r.plan, func(id plan.ID) bool {
+		return AreaOf(id, r.built.Graph.Resource(id).Origin()) == AreaControlPlane
 	})
 	if err != nil {
 		return err
@@ -27,7 +29,7 @@ func (r *run) preflight(ctx context.Context) error {
 	reasons = append(reasons, r.refusals(ctx)...)
 	reasons = append(reasons, report.Reasons...)
 	if reasons = append(reasons, permissions()...); len(reasons) > 0 {
-		return &RefusedError{reasons}
+		return &plan.RefusedError{Reasons: reasons}
 	}
 	return nil
 }
@@ -36,7 +38,7 @@ func (r *run) preflight(ctx context.Context) error {
 // fails, that is a warning.
 func (r *run) refusals(ctx context.Context) (reasons []error) {
 	for _, s := range r.plan.Steps {
-		if s.Action != graph.Create && s.Action != graph.Update {
+		if s.Action != plan.Create && s.Action != plan.Update {
 			continue
 		}
 		checked, ok := r.built.Graph.Resource(s.Resource).Desired().(graph.Checked)
@@ -46,7 +48,7 @@ func (r *run) refusals(ctx context.Context) (reasons []error) {
 		refusal, err := checked.Check(cloud.InSnapshot(cloud.ReadOnly(ctx)), r.cloud)
 		switch {
 		case refusal != "":
-			reasons = append(reasons, &graph.ResourceError{Resource: s.Resource, Origin: s.Origin, Err: errors.New(refusal)})
+			reasons = append(reasons, &plan.ResourceError{Resource: s.Resource, Origin: s.Origin, Err: errors.New(refusal)})
 		case err != nil && ctx.Err() == nil:
 			r.warn("%s: AWS cannot be asked whether it accepts this: %v", s.Resource, err)
 		}
@@ -55,11 +57,11 @@ func (r *run) refusals(ctx context.Context) (reasons []error) {
 }
 
 // conflicts lists the differences that cannot be changed.
-func conflicts(p graph.Plan) (reasons []error) {
+func conflicts(p plan.Plan) (reasons []error) {
 	for _, s := range p.Conflicts() {
 		for _, d := range s.Diff {
-			if d.Remedy == graph.Replace {
-				reasons = append(reasons, &graph.ResourceError{Resource: s.Resource, Origin: s.Origin, Err: &graph.ConflictError{Change: d}})
+			if d.Remedy == plan.Replace {
+				reasons = append(reasons, &plan.ResourceError{Resource: s.Resource, Origin: s.Origin, Err: &plan.ConflictError{Change: d}})
 			}
 		}
 	}

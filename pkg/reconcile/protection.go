@@ -6,11 +6,12 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/crash"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // mostProtectionReads is for how many resources of a kind a run reads whether AWS protects
@@ -57,7 +58,7 @@ func (r *run) protectable() (found []kind.Found) {
 	kinds, counts := aws.Kinds(), map[string]int{}
 	for _, s := range r.plan.Steps {
 		n := r.built.Resource(s.Resource)
-		if s.Action != graph.Remove || n == nil {
+		if s.Action != plan.Remove || n == nil {
 			continue
 		}
 		if f, is := kind.FromState(kinds, n.Observed()); is && f.Kind.Protected() {

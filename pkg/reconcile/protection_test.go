@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	autoscalingtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
@@ -131,7 +133,7 @@ func TestProtectionsRefuseADeletion(t *testing.T) {
 					func() error { _, err := byName(m.Name, a).Delete(t.Context(), reconcile.Options{}); return err },
 				} {
 					err := refuse()
-					require.ErrorAs(t, err, new(*reconcile.RefusedError))
+					require.ErrorAs(t, err, new(*plan.RefusedError))
 					require.ErrorContains(t, err, x.told)
 				}
 				require.Equal(t, before, withoutLock(a))

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
@@ -19,7 +21,7 @@ import (
 // A plan shows each quota that it needs some of: the limit, what is in use, and what the
 // plan needs.
 func TestQuotasOfAPlan(t *testing.T) {
-	for file, want := range map[string][]reconcile.Quota{
+	for file, want := range map[string][]plan.Quota{
 		"quickstart": {
 			{Name: "NAT gateways in us-east-1a", Service: "vpc", Code: "L-FE5A380F", Limit: 5, Needed: 1},
 			{Name: "NAT gateways in us-east-1b", Service: "vpc", Code: "L-FE5A380F", Limit: 5, Needed: 1},

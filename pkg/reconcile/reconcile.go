@@ -14,11 +14,25 @@
 // its context or with its process, and the next one goes on, on any machine. A
 // lock in the account keeps two runs on one cluster apart.
 //
-// Errors tell what happened: *input.InvalidError for a wrong manifest,
-// *RefusedError when nothing was written, *HalfwayError when something was,
-// *LeftoverError when a deletion left resources behind. *ResourceError inside of
-// them names the resource, *TimeoutError the possible reasons of a wait that took
-// too long.
+// What a plan, a step, an event and an error are is in package plan. Errors tell what happened:
+// *input.InvalidError for a wrong manifest, *plan.RefusedError when nothing was written,
+// *plan.HalfwayError when something was, *plan.LeftoverError when a deletion left resources behind.
+// *plan.ResourceError inside of them names the resource, *plan.TimeoutError the possible reasons of a
+// wait that took too long.
+//
+// # Logs
+//
+// The package writes nothing. Options.Observe is called for each event of a resource, Target.Warn for
+// each message to the user, and Target.Log for each call to AWS, which is enough for any logger:
+//
+//	target.Log = func(c reconcile.Call) {
+//		slog.Debug("call", "service", c.Service, "operation", c.Operation, "took", c.Took, "err", c.Err)
+//	}
+//
+// # Compatibility
+//
+// The exported names of this package, of package plan and of package input change only with the major
+// version of the module. Resources, fields and kinds of errors are added with minor versions.
 package reconcile
 
 import (
@@ -27,6 +41,8 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -144,10 +160,10 @@ func (t Target) options() cloud.Options {
 
 // Options configure one run.
 type Options struct {
-	Observe func(Event) // called for every event, one at a time; may be nil
+	Observe func(plan.Event) // called for every event, one at a time; may be nil
 	// Confirm is called with the plan before the first write, and returns whether to
 	// continue; nil continues. It is not called if there is nothing to do.
-	Confirm func(Plan) (bool, error)
+	Confirm func(plan.Plan) (bool, error)
 	// Volumes says what a deletion does with the volumes of volume claims.
 	Volumes Volumes
 	// VPCs are the IDs of the VPCs whose resources a deletion deletes. If it is empty, the
@@ -170,7 +186,7 @@ const (
 
 // Result is the result of a run.
 type Result struct {
-	Plan   Plan
+	Plan   plan.Plan
 	Reads  int64 // calls to AWS that only read; those of the lock are not counted
 	Writes int64 // calls to AWS that may change something
 	Took   time.Duration
@@ -245,15 +261,15 @@ func (s Status) Healthy() bool {
 
 // ResourceStatus is one resource with its live state.
 type ResourceStatus struct {
-	Resource ID     `json:"resource"`
-	CloudID  string `json:"cloudID,omitempty"` // "" if it does not exist
+	Resource plan.ID `json:"resource"`
+	CloudID  string  `json:"cloudID,omitempty"` // "" if it does not exist
 	// State is "ok", "missing", "pending", "differs", "existing" (somebody else owns it),
 	// "conflict" (it differs and cannot be changed), "extra" (not desired any more) or
 	// "unknown" (the API server does not respond).
-	State   string `json:"state"`
-	Detail  string `json:"detail,omitempty"` // such as an address, a DNS name, a type
-	Origin  string `json:"origin,omitempty"` // the part of the manifest that it comes from
-	Changes Diff   `json:"changes,omitempty"`
+	State   string    `json:"state"`
+	Detail  string    `json:"detail,omitempty"` // such as an address, a DNS name, a type
+	Origin  string    `json:"origin,omitempty"` // the part of the manifest that it comes from
+	Changes plan.Diff `json:"changes,omitempty"`
 	// Node is the state of a machine's Node; "" for other resources, and if the API server
 	// was not asked.
 	Node NodeState `json:"node,omitempty"`

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/smithy-go"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -56,7 +58,7 @@ func visit(err error, f func(error)) {
 //nolint:errorlint // visit calls it with every error of the tree
 func repeats(err error) Repeat {
 	switch e := err.(type) {
-	case *TimeoutError:
+	case *plan.TimeoutError:
 		switch {
 		case slices.ContainsFunc(e.Findings, func(finding string) bool { return strings.Contains(finding, diagnose.ChangeFirst) }):
 			return RepeatAfterChange

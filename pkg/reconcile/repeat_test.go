@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/smithy-go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -33,7 +35,7 @@ func TestRepeats(t *testing.T) {
 					return &smithy.GenericAPIError{Code: code, Message: "refused"}
 				}
 				_, err := open(m, p).Apply(t.Context(), reconcile.Options{})
-				require.ErrorAs(t, err, new(*reconcile.HalfwayError))
+				require.ErrorAs(t, err, new(*plan.HalfwayError))
 				assert.Equal(t, want, reconcile.Repeats(err), "%v", err)
 				mustApply(t, m, a)
 			})

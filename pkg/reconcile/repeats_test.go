@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
@@ -39,7 +41,7 @@ func TestRepeatsAreEvents(t *testing.T) {
 					return awssim.None
 				}
 				var told []string
-				_, err := open(m, p).Apply(t.Context(), reconcile.Options{Observe: func(e reconcile.Event) {
+				_, err := open(m, p).Apply(t.Context(), reconcile.Options{Observe: func(e plan.Event) {
 					if e.Resource.Kind() != "nat-gateway" {
 						return
 					}

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -28,7 +30,7 @@ import (
 
 // copied plans in an account, and returns the result and a copy of the account. The account
 // is only read, and the copy has no secrets.
-func copied(t *testing.T, m *manifest.Cluster, a *awssim.AWS) (twin *awssim.AWS, plan reconcile.Plan, refused error) {
+func copied(t *testing.T, m *manifest.Cluster, a *awssim.AWS) (twin *awssim.AWS, plan plan.Plan, refused error) {
 	t.Helper()
 	before := len(a.Calls())
 	asked := awssim.NewAsked()
@@ -48,7 +50,7 @@ func copied(t *testing.T, m *manifest.Cluster, a *awssim.AWS) (twin *awssim.AWS,
 
 // requireSamePlan compares the plan in a copy with the one in the account. The boot data of
 // pools contains the certificate of the cluster, which is not copied.
-func requireSamePlan(t *testing.T, m *manifest.Cluster, twin *awssim.AWS, want reconcile.Plan, refused error) {
+func requireSamePlan(t *testing.T, m *manifest.Cluster, twin *awssim.AWS, want plan.Plan, refused error) {
 	t.Helper()
 	have, err := open(m, twin.Process()).Plan(t.Context())
 	if refused == nil {
@@ -59,7 +61,7 @@ func requireSamePlan(t *testing.T, m *manifest.Cluster, twin *awssim.AWS, want r
 	require.Len(t, have.Steps, len(want.Steps))
 	for n, s := range want.Steps {
 		if len(have.Steps[n].Diff) == 1 && (have.Steps[n].Diff[0].Field == "bootstrapData" || have.Steps[n].Diff[0].Field == "machines") {
-			have.Steps[n].Diff, have.Steps[n].Action = nil, reconcile.Keep
+			have.Steps[n].Diff, have.Steps[n].Action = nil, plan.Keep
 		}
 		assert.Equal(t, s, have.Steps[n], s.Resource)
 	}
@@ -162,11 +164,11 @@ func TestCopyOfZonesAndInstanceTypes(t *testing.T) {
 				Offers: map[string][]string{"t99.large": {"us-east-1b", "us-east-1f"}},
 			}
 		})
-		twin, plan, refused := copied(t, m, a)
+		twin, planned, refused := copied(t, m, a)
 		require.NoError(t, refused)
-		requireSamePlan(t, m, twin, plan, nil)
-		for _, id := range []reconcile.ID{"subnet/private/us-east-1b", "subnet/private/us-east-1f"} {
-			assert.True(t, slices.ContainsFunc(plan.Steps, func(s reconcile.Step) bool { return s.Resource == id }), id)
+		requireSamePlan(t, m, twin, planned, nil)
+		for _, id := range []plan.ID{"subnet/private/us-east-1b", "subnet/private/us-east-1f"} {
+			assert.True(t, slices.ContainsFunc(planned.Steps, func(s plan.Step) bool { return s.Resource == id }), id)
 		}
 		twin.Edit(func(s *awssim.State) {
 			a.Edit(func(source *awssim.State) { assert.Equal(t, source.EC2.Listed, s.EC2.Listed) })

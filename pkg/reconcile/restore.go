@@ -10,6 +10,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/blang/semver/v4"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -49,7 +51,7 @@ func (r *run) openRestore(ctx context.Context) (err error) {
 		err = fmt.Errorf("%s: %w: use --age-key or --passphrase-file", want.File, ErrNoBackupKey)
 	}
 	if err != nil {
-		return &RefusedError{[]error{fmt.Errorf("restore: %w", err)}}
+		return &plan.RefusedError{Reasons: []error{fmt.Errorf("restore: %w", err)}}
 	}
 	x := &restoring{backup: b, bucket: want.Bucket}
 	if s := r.c.manifest.Infra.Spec.S3Bucket; x.bucket == "" && s != nil {
@@ -57,7 +59,7 @@ func (r *run) openRestore(ctx context.Context) (err error) {
 	}
 	if err := errors.Join(r.checkBackup(ctx, x)); err != nil {
 		_ = b.Snapshot.Close() // it is not used
-		return &RefusedError{[]error{fmt.Errorf("restore of %s: %w", want.File, err)}}
+		return &plan.RefusedError{Reasons: []error{fmt.Errorf("restore of %s: %w", want.File, err)}}
 	}
 	noMachines := len(r.inventory.Machines) == 0 && !r.inventory.Initialized
 	if had := x.continues(r.inventory); had != nil {

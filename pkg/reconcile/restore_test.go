@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/stretchr/testify/assert"
@@ -114,7 +116,7 @@ func TestRestore(t *testing.T) {
 				refused := func(what string) {
 					n := len(a.Calls())
 					_, err := restores(m, a.Process(), backup).Apply(t.Context(), reconcile.Options{})
-					require.ErrorAs(t, err, new(*reconcile.RefusedError))
+					require.ErrorAs(t, err, new(*plan.RefusedError))
 					require.ErrorContains(t, err, what)
 					for _, c := range a.Calls()[n:] {
 						assert.False(t, strings.HasPrefix(c.Operation, "Run") || c.Operation == "PutObject", c.Operation)
@@ -276,7 +278,7 @@ func TestRestoreRefuses(t *testing.T) {
 			change(m, &r)
 			n := len(a.Calls())
 			_, err := restores(m, a.Process(), &r).Apply(t.Context(), reconcile.Options{})
-			require.ErrorAs(t, err, new(*reconcile.RefusedError), why)
+			require.ErrorAs(t, err, new(*plan.RefusedError), why)
 			require.ErrorContains(t, err, why)
 			require.NotContains(t, err.Error(), "\n", "one line")
 			requireNothingDone(t, a, n)

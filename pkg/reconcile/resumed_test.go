@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,7 +55,7 @@ func serving(a *awssim.AWS) (control, workers int) {
 }
 
 // killedAtLaunch kills a run after it has launched a machine.
-func killedAtLaunch(t *testing.T, m *manifest.Cluster, a *awssim.AWS, observe func(reconcile.Event)) {
+func killedAtLaunch(t *testing.T, m *manifest.Cluster, a *awssim.AWS, observe func(plan.Event)) {
 	t.Helper()
 	p := a.Process()
 	fault := func(_ int, _, op string) awssim.Fault {
@@ -129,7 +131,7 @@ func TestNoSurge(t *testing.T) {
 		zero := intstr.FromInt32(0)
 		m.ControlPlane.Object.Spec.Rollout.Strategy.RollingUpdate.MaxSurge = &zero
 		most := 0
-		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(e reconcile.Event) {
+		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(e plan.Event) {
 			control, _ := serving(a)
 			most = max(most, control)
 			assert.GreaterOrEqual(t, control, 2, "%s %s", e.What, e.Resource)
@@ -153,7 +155,7 @@ func TestSingleControlPlaneMachines(t *testing.T) {
 			m.Machines[i].Infra.Spec.InstanceType = "m5.xlarge"
 		}
 		w := &witness{t: t, a: a}
-		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(e reconcile.Event) {
+		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(e plan.Event) {
 			w.observe(e)
 			control, _ := serving(a)
 			assert.GreaterOrEqual(t, control, 3, "%s %s", e.What, e.Resource)
@@ -178,7 +180,7 @@ func TestAdoptedWithAnotherVersion(t *testing.T) {
 		})
 		calls := len(a.Calls())
 		_, err := rolling(version(sized(t, 1, 1), "v1.34.2"), a.Process()).Apply(t.Context(), reconcile.Options{})
-		require.ErrorAs(t, err, new(*reconcile.RefusedError))
+		require.ErrorAs(t, err, new(*plan.RefusedError))
 		require.ErrorContains(t, err, "machines do not say which version they are of")
 		require.Empty(t, writes(since(a, calls)))
 
@@ -209,7 +211,7 @@ func TestDNSAlone(t *testing.T) {
 		for _, s := range res.Plan.Steps {
 			assert.False(t, s.Does() && (s.Resource.Kind() == "machine" || s.Resource.Kind() == "retired"), "%s %s", s.Action, s.Resource)
 		}
-		require.Equal(t, 1, res.Plan.CountKind("coredns", reconcile.Update))
+		require.Equal(t, 1, res.Plan.CountKind("coredns", plan.Update))
 		requireDone(t, m, a)
 	})
 }

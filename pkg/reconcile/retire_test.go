@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -108,7 +110,7 @@ type witness struct {
 	events []string
 }
 
-func (w *witness) observe(e reconcile.Event) {
+func (w *witness) observe(e plan.Event) {
 	if tell := tell(w.t); tell != nil {
 		tell(e)
 	}
@@ -188,7 +190,7 @@ func TestBudgetThatBlocks(t *testing.T) {
 		require.ErrorContains(t, err, "drain/three-zones-md-0/1/")
 		require.ErrorContains(t, err, "default/web-")
 		require.ErrorContains(t, err, "the disruption budget web-budget needs 6 healthy pods and has 6 currently")
-		require.ErrorAs(t, err, new(*reconcile.HalfwayError))
+		require.ErrorAs(t, err, new(*plan.HalfwayError))
 		require.Len(t, nodeNames(a), 3)
 		budget(a, 1)
 		_, err = draining(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
@@ -359,7 +361,7 @@ func scaledDown(t *testing.T, account []byte, later time.Duration, n int, fault 
 		if fault == awssim.Throttled || n < 1 {
 			require.NoError(t, err, "call %d", n)
 		}
-		if errors.As(err, new(*reconcile.RefusedError)) {
+		if errors.As(err, new(*plan.RefusedError)) {
 			require.Len(t, nodeNames(a), 5, "call %d", n)
 		}
 		_, err = draining(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: w.observe})

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -118,7 +120,7 @@ func (r *reusing) heals(control, workers int32, local bool) {
 	}
 	m := sized(r.t, control, workers)
 	_, err := reconcile.OpenModel(m, target).Apply(r.t.Context(), reconcile.Options{Observe: (&witness{t: r.t, a: r.a}).observe})
-	if end := new(reconcile.TimeoutError); errors.As(err, &end) {
+	if end := new(plan.TimeoutError); errors.As(err, &end) {
 		r.t.Log(strings.Join(end.Findings, "\n"))
 	}
 	require.NoError(r.t, err)

@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -71,7 +73,7 @@ type order struct {
 	control, workers int // desired numbers
 }
 
-func (o *order) observe(e reconcile.Event) {
+func (o *order) observe(e plan.Event) {
 	o.witness.observe(e)
 	o.a.Edit(func(s *awssim.State) {
 		count := map[string]int{}
@@ -192,7 +194,7 @@ func TestLostControlPlane(t *testing.T) {
 		lose(a, "machine/three-zones-control-plane/1")
 		res, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: (&witness{t: t, a: a}).observe})
 		require.NoError(t, err)
-		require.Equal(t, 1, res.Plan.CountKind("etcd-members", reconcile.Update))
+		require.Equal(t, 1, res.Plan.CountKind("etcd-members", plan.Update))
 		requireHealthy(t, a, 3, 2)
 		requireDone(t, m, a)
 	})
@@ -233,7 +235,7 @@ func TestSkippedMinor(t *testing.T) {
 		for to, why := range map[string]string{"v1.34.2": "one minor version at a time: the next one is v1.33", "v1.31.0": "never downgraded: set spec.version back to v1.32.4"} {
 			calls := len(a.Calls())
 			_, err := rolling(version(sized(t, 1, 1), to), a.Process()).Apply(t.Context(), reconcile.Options{})
-			require.ErrorAs(t, err, new(*reconcile.RefusedError))
+			require.ErrorAs(t, err, new(*plan.RefusedError))
 			require.ErrorContains(t, err, why)
 			require.Empty(t, writes(since(a, calls)))
 		}
@@ -263,7 +265,7 @@ func TestStrategies(t *testing.T) {
 			})
 			m.Deployments[0].Template.Spec.Template.Spec.InstanceType = map[int32]string{0: "m5.large", 3: "m5.xlarge"}[surge]
 			highest := 0
-			_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(reconcile.Event) {
+			_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(plan.Event) {
 				a.Edit(func(s *awssim.State) {
 					n := 0
 					for _, i := range s.EC2.Instances {
@@ -291,7 +293,7 @@ func version(m *manifest.Cluster, v string) *manifest.Cluster {
 }
 
 // steps prints the steps of a plan.
-func steps(p reconcile.Plan) (out []string) {
+func steps(p plan.Plan) (out []string) {
 	for _, s := range p.Steps {
 		if s.Does() {
 			out = append(out, fmt.Sprintf("%s %s %v", s.Action, s.Resource, s.Diff))

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
@@ -15,7 +17,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/cost"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/quota"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
@@ -28,12 +29,12 @@ type run struct {
 	began     time.Time
 	inventory topology.Inventory
 	built     topology.Cluster
-	plan      graph.Plan
-	quotas    []quota.Line
-	allowed   *Permissions   // nil: not in the plan
-	showsCost bool           // its plan has the cost
-	estimated *cost.Estimate // nil: no prices are being asked for
-	cost      *Cost
+	plan      plan.Plan
+	quotas    []plan.Quota
+	allowed   *plan.Permissions // nil: not in the plan
+	showsCost bool              // its plan has the cost
+	estimated *cost.Estimate    // nil: no prices are being asked for
+	cost      *plan.Cost
 
 	only        bool // plan, and change nothing
 	takesBack   bool // controllers have worked on the cluster
@@ -70,7 +71,7 @@ func (c *Cluster) begin(o Options) *run {
 	}
 	r.x = &graph.Executor{Cloud: r.cloud, Timeout: c.target.Timeout}
 	if o.Observe != nil {
-		r.x.Observe = func(e graph.Event) { o.Observe(eventOf(e)) }
+		r.x.Observe = o.Observe
 	}
 	return r
 }
@@ -95,7 +96,7 @@ func (r *run) build(ctx context.Context) (err error) {
 // buildFrom builds the graph from the inventory.
 func (r *run) buildFrom(ctx context.Context) (err error) {
 	if r.built, err = topology.Build(r.c.manifest, r.inventory, r.topologyOptions(ctx)); err != nil {
-		return &RefusedError{[]error{err}}
+		return &plan.RefusedError{Reasons: []error{err}}
 	}
 	return nil
 }
@@ -150,7 +151,7 @@ func (r *run) warnOfUnwatchedRefreshes() {
 		return
 	}
 	for _, s := range r.plan.Steps {
-		if s.Resource.Kind() == autoscaling.GroupKind && s.Action == graph.Update && s.Diff.Has("machines") {
+		if s.Resource.Kind() == autoscaling.GroupKind && s.Action == plan.Update && s.Diff.Has("machines") {
 			r.warn("%s: AWS replaces all machines, whether or not the new ones join the cluster: with --wait=api, the run looks at their Nodes", s.Resource)
 		}
 	}
@@ -170,9 +171,9 @@ func (r *run) warnOfLateMachines(ctx context.Context) {
 
 // lateMachines says which machines the plan adds: "2 machines"; "" for none.
 func (r *run) lateMachines() string {
-	machines, pools := r.plan.CountKind(ec2.MachineKind, graph.Create), r.plan.CountKind(autoscaling.GroupKind, graph.Create)
+	machines, pools := r.plan.CountKind(ec2.MachineKind, plan.Create), r.plan.CountKind(autoscaling.GroupKind, plan.Create)
 	for _, s := range r.plan.Steps {
-		if s.Resource.Kind() == autoscaling.GroupKind && s.Action == graph.Update && s.Diff.Has("replicas", "machines") {
+		if s.Resource.Kind() == autoscaling.GroupKind && s.Action == plan.Update && s.Diff.Has("replicas", "machines") {
 			pools++
 		}
 	}
@@ -194,14 +195,14 @@ func refused(err error) error {
 		cloud.Unanswered(err) || cloud.Code(err) != "" && !refusesCaller(err) && !cloud.NotFound(err) {
 		return err
 	}
-	return &RefusedError{[]error{err}}
+	return &plan.RefusedError{Reasons: []error{err}}
 }
 
 // lock takes the lock of the cluster: in SSM Parameter Store, or in a file of this
 // machine if SSM is denied.
 func (r *run) lock(ctx context.Context, command string) error {
 	if err := CheckName(r.c.Name); err != nil {
-		return &RefusedError{[]error{err}}
+		return &plan.RefusedError{Reasons: []error{err}}
 	}
 	t := r.c.target
 	o := cloud.LockOptions{Who: t.Owner, Command: command, ConsistencyDelay: t.LockTTL, Waiting: func(h cloud.Holder, left time.Duration) {
@@ -213,12 +214,12 @@ func (r *run) lock(ctx context.Context, command string) error {
 		r.warn("%s holds the lock (%s, since %s) but may be dead; this run takes over in %s unless the other one renews the lock", h.Who, h.Command, h.Since.UTC().Format(time.TimeOnly), left.Round(time.Second))
 	}}
 	err := refuseIdentity(r.cloud.AcquireLock(ctx, o))
-	if cloud.Denied(err) && !errors.As(err, new(*RefusedError)) && t.StateDir != "" {
+	if cloud.Denied(err) && !errors.As(err, new(*plan.RefusedError)) && t.StateDir != "" {
 		r.warn("access to SSM Parameter Store is denied (%v): the lock is stored on this machine only, and runs on other machines do not see it", cloud.Code(err))
 		err = r.cloud.AcquireFileLock(ctx, filepath.Join(t.StateDir, r.c.Region, r.c.Name), o)
 	}
-	if errors.As(err, new(*cloud.LockedError)) || errors.As(err, new(*cloud.DamagedLockError)) || errors.Is(err, cloud.ErrLockLost) || refusesCaller(err) {
-		return &RefusedError{[]error{err}}
+	if errors.As(err, new(*plan.LockedError)) || errors.As(err, new(*cloud.DamagedLockError)) || errors.Is(err, cloud.ErrLockLost) || refusesCaller(err) {
+		return &plan.RefusedError{Reasons: []error{err}}
 	}
 	return err
 }
@@ -268,19 +269,19 @@ func (r *run) result(err error) (Result, error) {
 		Plan: r.publicPlan(), Reads: s.Reads.Load(), Writes: s.Writes.Load(), Took: r.cloud.Clock.Since(r.began),
 		Endpoint: known(r.built.Endpoint.String()), Absent: r.absent, Nodes: r.nodes(),
 	}
-	if err != nil && res.Writes+s.KubeWrites.Load() > 0 && !errors.As(err, new(*LeftoverError)) {
-		err = &HalfwayError{err}
+	if err != nil && res.Writes+s.KubeWrites.Load() > 0 && !errors.As(err, new(*plan.LeftoverError)) {
+		err = &plan.HalfwayError{Err: err}
 	}
-	return res, public(err)
+	return res, err
 }
 
 // publicPlan returns the plan in its public form.
-func (r *run) publicPlan() Plan {
+func (r *run) publicPlan() plan.Plan {
 	g := r.built.Graph
 	if g == nil {
-		return planOf(r.plan, 0, nil)
+		return r.plan
 	}
-	busy := map[graph.ID]bool{}
+	busy := map[plan.ID]bool{}
 	for _, s := range r.plan.Steps {
 		busy[s.Resource] = s.Does()
 	}
@@ -288,7 +289,8 @@ func (r *run) publicPlan() Plan {
 	if r.deletes {
 		time = g.DeleteTime
 	}
-	out := planOf(r.plan, time(func(id graph.ID) bool { return busy[id] }), r.quotas)
+	out := r.plan
+	out.Expected, out.Quotas = time(func(id plan.ID) bool { return busy[id] }), r.quotas
 	out.Permissions, out.Cost = r.allowed, r.cost
 	out.Graph, out.ReplacesControlPlane = graphOf(g), !r.deletes && len(r.leavingControlPlane()) > 0
 	return out
@@ -305,14 +307,14 @@ func (r *run) confirmed(o Options) error {
 	yes, err := o.Confirm(r.publicPlan())
 	r.began = r.began.Add(r.cloud.Clock.Since(asked))
 	if err == nil && !yes {
-		err = ErrDeclined
+		err = plan.ErrDeclined
 	}
 	return err
 }
 
 // Plan returns what Apply would do. It changes nothing. If Apply would be refused, the
 // error is a RefusedError, and the plan is returned with it.
-func (c *Cluster) Plan(ctx context.Context) (Plan, error) {
+func (c *Cluster) Plan(ctx context.Context) (plan.Plan, error) {
 	r := c.begin(Options{})
 	r.only, r.showsCost = true, c.target.Cost
 	defer r.stopPricing()
@@ -324,16 +326,16 @@ func (c *Cluster) Plan(ctx context.Context) (Plan, error) {
 	if err == nil {
 		_, err = r.prepareBackup(ctx)
 	}
-	return r.publicPlan(), public(err)
+	return r.publicPlan(), err
 }
 
 // PlanDelete returns what Delete would do. It changes nothing. Kept volumes are in the
 // plan, with the action Keep.
-func (c *Cluster) PlanDelete(ctx context.Context, o Options) (Plan, error) {
+func (c *Cluster) PlanDelete(ctx context.Context, o Options) (plan.Plan, error) {
 	r := c.begin(o)
 	r.deletes, r.asksCluster = true, c.target.AskCluster
 	err := r.lookToDelete(ctx)
-	return r.publicPlan(), public(err)
+	return r.publicPlan(), err
 }
 
 // Apply creates the cluster of the manifest, or updates it. It can be stopped at any

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
@@ -23,7 +25,7 @@ import (
 // one, of those with the tag of the cluster.
 func (c *Cluster) Status(ctx context.Context) (Status, error) {
 	s, err := c.begin(Options{}).status(ctx)
-	return s, public(err)
+	return s, err
 }
 
 func (r *run) status(ctx context.Context) (Status, error) {
@@ -43,12 +45,12 @@ func (r *run) status(ctx context.Context) (Status, error) {
 	kinds := slices.Concat(aws.Kinds(), bootdata.Kinds(), incluster.Kinds())
 	for _, step := range r.plan.Steps {
 		n := r.built.Resource(step.Resource)
-		if n == nil || step.Action == graph.Leave || n.Role() == graph.RoleSwept {
+		if n == nil || step.Action == plan.Leave || n.Role() == graph.RoleSwept {
 			continue
 		}
 		state, detail := kind.Status(kinds, n.Observed())
 		one := ResourceStatus{
-			Resource: ID(step.Resource), CloudID: step.CloudID, State: r.stateOf(step, state), Detail: detail, Origin: step.Origin, Changes: changes(step),
+			Resource: step.Resource, CloudID: step.CloudID, State: r.stateOf(step, state), Detail: detail, Origin: step.Origin, Changes: changes(step),
 		}
 		switch have := n.Observed().(type) {
 		case *ec2.InstanceState:
@@ -92,7 +94,7 @@ func (r *run) withPool(ctx context.Context, s *ResourceStatus, pool graph.State,
 // machineOf returns the machine of a status; nil if it is that of another resource, or if the
 // machine does not exist.
 func (r *run) machineOf(s ResourceStatus) *ec2.InstanceState {
-	if n := r.built.Resource(graph.ID(s.Resource)); n != nil {
+	if n := r.built.Resource(s.Resource); n != nil {
 		if m, ok := n.Observed().(*ec2.InstanceState); ok {
 			return m
 		}
@@ -102,11 +104,11 @@ func (r *run) machineOf(s ResourceStatus) *ec2.InstanceState {
 
 // stateOf returns the state of a resource, by its step in the plan and, in a plan to
 // delete by tag, by the state that AWS reports.
-func (r *run) stateOf(s graph.Step, reported string) string {
+func (r *run) stateOf(s plan.Step, reported string) string {
 	switch {
 	case r.behindAPIServer(s):
 		return "unknown"
-	case s.Action == graph.Remove && r.c.manifest == nil:
+	case s.Action == plan.Remove && r.c.manifest == nil:
 		return okOrPending(reported)
 	}
 	return stateByAction(s.Action)
@@ -114,7 +116,7 @@ func (r *run) stateOf(s graph.Step, reported string) string {
 
 // behindAPIServer reports whether a resource is in the cluster and cannot be read,
 // because the API server does not answer.
-func (r *run) behindAPIServer(s graph.Step) bool {
+func (r *run) behindAPIServer(s plan.Step) bool {
 	n, server := r.built.Resource(s.Resource), r.built.Resource("api-server")
 	if server == nil || n == server || s.CloudID != "" || n.Role() != graph.RoleInstalled && n.Role() != graph.RoleExpected {
 		return false
@@ -175,35 +177,35 @@ func (r *run) lookByTag(ctx context.Context, s *Status) (err error) {
 }
 
 func known(endpoint string) string {
-	if strings.HasPrefix(endpoint, graph.Unknown) {
+	if strings.HasPrefix(endpoint, plan.Unknown) {
 		return ""
 	}
 	return endpoint
 }
 
 // changes returns the differences of a resource that exists.
-func changes(s graph.Step) Diff {
-	if s.Action == graph.Create {
+func changes(s plan.Step) plan.Diff {
+	if s.Action == plan.Create {
 		return nil
 	}
-	return diffOf(s.Diff)
+	return s.Diff
 }
 
-func stateByAction(a graph.Action) string {
+func stateByAction(a plan.Action) string {
 	switch a {
-	case graph.Create:
+	case plan.Create:
 		return "missing"
-	case graph.Update:
+	case plan.Update:
 		return "differs"
-	case graph.Settle, graph.Await:
+	case plan.Settle, plan.Await:
 		return "pending"
-	case graph.Conflict:
+	case plan.Conflict:
 		return "conflict"
-	case graph.Existing:
+	case plan.Existing:
 		return "existing"
-	case graph.Remove:
+	case plan.Remove:
 		return "extra"
-	case graph.Keep, graph.Leave:
+	case plan.Keep, plan.Leave:
 	}
 	return "ok"
 }

@@ -6,12 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/clusterapi"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 )
 
@@ -22,24 +23,24 @@ import (
 //
 // Cluster API stores a bootstrap token in the launch template of a pool. The token is valid for 15
 // minutes. While the controllers run, they replace it before it expires.
-func (c *Cluster) PlanTakeback(ctx context.Context, from Manager) ([]Step, error) {
+func (c *Cluster) PlanTakeback(ctx context.Context, from Manager) ([]plan.Step, error) {
 	r := c.begin(Options{})
 	r.takesBack = true
 	if err := r.lockTakeback(ctx, from); err != nil { // after a run that was killed, AWS shows all that it did
-		return nil, public(err)
+		return nil, err
 	}
 	defer r.unlock(ctx)
 	if err := r.look(ctx); err != nil {
-		return nil, public(err)
+		return nil, err
 	}
-	var out []Step
+	var out []plan.Step
 	plan := r.publicPlan()
 	for i, s := range r.plan.Steps {
 		if renewsToken(s) {
 			out = append(out, plan.Steps[i])
 		}
 	}
-	return out, public(r.checkAdopts(out))
+	return out, r.checkAdopts(out)
 }
 
 // lockTakeback takes the lock of a cluster, which another management cluster must not manage.
@@ -57,14 +58,14 @@ func (r *run) lockTakeback(ctx context.Context, from Manager) error {
 
 // renewsToken reports whether a step makes another bootstrap token, or a version of a launch
 // template that leads machines to it.
-func renewsToken(s graph.Step) bool {
+func renewsToken(s plan.Step) bool {
 	switch {
-	case s.Action != graph.Update:
+	case s.Action != plan.Update:
 		return false
 	case s.Resource.Kind() == incluster.JoinTokenKind:
 		return true
 	}
-	other := slices.DeleteFunc(slices.Clone(s.Diff), func(c graph.Change) bool { return strings.HasPrefix(c.Field, "tag ") })
+	other := slices.DeleteFunc(slices.Clone(s.Diff), func(c plan.Change) bool { return strings.HasPrefix(c.Field, "tag ") })
 	return s.Resource.Kind() == ec2.LaunchTemplateKind && len(other) > 0 && ec2.OnlyBootData(other)
 }
 
@@ -74,7 +75,7 @@ func renewsToken(s graph.Step) bool {
 // Secrets: the manifest has to contain them. It also carries out the announced steps, which
 // PlanTakeback has returned. If the cluster differs from the manifest in anything else, the
 // error is a RefusedError.
-func (c *Cluster) Takeback(ctx context.Context, from Manager, announced []Step) (Result, error) {
+func (c *Cluster) Takeback(ctx context.Context, from Manager, announced []plan.Step) (Result, error) {
 	r := c.begin(Options{})
 	r.takesBack = true
 	if err := r.lockTakeback(ctx, from); err != nil {
@@ -98,7 +99,7 @@ func (c *Cluster) Takeback(ctx context.Context, from Manager, announced []Step) 
 func (c *Cluster) Forget(ctx context.Context, confirm func(Manager) (bool, error)) (*Manager, error) {
 	r := c.begin(Options{})
 	if err := r.lock(ctx, "takeback"); err != nil {
-		return nil, public(err)
+		return nil, err
 	}
 	defer r.unlock(ctx)
 	m := r.cloud.Lock.Manager()
@@ -108,12 +109,12 @@ func (c *Cluster) Forget(ctx context.Context, confirm func(Manager) (bool, error
 	lost := Manager(*m)
 	yes, err := confirm(lost)
 	if err == nil && !yes {
-		err = ErrDeclined
+		err = plan.ErrDeclined
 	}
 	if err == nil {
 		err = r.cloud.Lock.SetManager(ctx, nil)
 	}
-	return &lost, public(err)
+	return &lost, err
 }
 
 // ManifestOf returns the manifest of a cluster, as YAML, from all of its objects in a

@@ -15,6 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -255,7 +257,7 @@ func TestTakebackAfterRotation(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, renews[name], resources(steps))
 				_, err = c.open(t, p, true).Takeback(t.Context(), somewhere, nil)
-				require.ErrorAs(t, err, new(*reconcile.RefusedError))
+				require.ErrorAs(t, err, new(*plan.RefusedError))
 				require.ErrorContains(t, err, "launch-template/machine-pool-mp-0: ")
 				before := len(a.Calls())
 				_, err = c.open(t, p, true).Takeback(t.Context(), somewhere, steps)
@@ -374,7 +376,7 @@ func TestTakebackMayDie(t *testing.T) {
 }
 
 // resources lists the resources of steps.
-func resources(steps []reconcile.Step) (out []string) {
+func resources(steps []plan.Step) (out []string) {
 	for _, s := range steps {
 		out = append(out, string(s.Resource))
 	}

@@ -6,12 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // content is the data of the latest version of a launch template.
@@ -22,7 +23,7 @@ func content(s *awssim.State, id string) *types.RequestLaunchTemplateData {
 
 // replaces returns the machines that are replaced when a field of a launch template is
 // restored, as in a plan: with a new version, all of the pool.
-func replaces(n reconcile.ID, field string) string {
+func replaces(n plan.ID, field string) string {
 	name, ok := strings.CutPrefix(string(n), "launch-template/")
 	if !ok || strings.HasPrefix(field, "tag ") {
 		return ""

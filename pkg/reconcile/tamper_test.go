@@ -10,39 +10,40 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // victim is a resource of an existing cluster, and its fields with one remedy.
 type victim struct {
-	node   reconcile.ID
+	node   plan.ID
 	id     string // cloud ID
 	fields []string
 }
 
 // victims lists the owned resources with their fields that have the remedy.
-func victims(t *testing.T, m *manifest.Cluster, a *awssim.AWS, r graph.Remedy) (out []victim) {
+func victims(t *testing.T, m *manifest.Cluster, a *awssim.AWS, r plan.Remedy) (out []victim) {
 	t.Helper()
 	g, err := open(m, a.Process()).EngineGraph()
 	require.NoError(t, err)
 	for _, s := range mustPlan(t, m, a).Steps {
-		if s.Action != reconcile.Keep {
+		if s.Action != plan.Keep {
 			continue
 		}
 		v := victim{node: s.Resource, id: s.CloudID}
-		node := g.Resource(graph.ID(s.Resource))
+		node := g.Resource(s.Resource)
 		if node == nil { // the graph of a manifest is built without asking AWS, and EKS is not in us-east-1c
-			node = g.Resource(graph.ID(strings.ReplaceAll(string(s.Resource), "us-east-1d", "us-east-1c")))
+			node = g.Resource(plan.ID(strings.ReplaceAll(string(s.Resource), "us-east-1d", "us-east-1c")))
 		}
 		for _, d := range node.Wanted() {
-			is := d.Remedy == r || r == graph.Replace && d.Want == graph.Unknown && d.Remedy == graph.Wait // the value may turn out to be the same
+			is := d.Remedy == r || r == plan.Replace && d.Want == plan.Unknown && d.Remedy == plan.ByItself // the value may turn out to be the same
 			if slices.Contains([]string{"tag clusterawsadm/template", "tag clusterawsadm/keeps-join-token"}, d.Field) {
 				continue // they record how a machine was launched and are not restored: rollout_test.go, join_token_test.go
 			}
@@ -56,18 +57,18 @@ func victims(t *testing.T, m *manifest.Cluster, a *awssim.AWS, r graph.Remedy) (
 }
 
 // key returns the key of a field in the tables.
-func key(n reconcile.ID, field string) string {
+func key(n plan.ID, field string) string {
 	field, _, _ = strings.Cut(field, " ")
 	return n.Kind() + " " + field
 }
 
 // changed lists the changes of a plan: each resource with each of its fields.
-func changed(t *testing.T, p reconcile.Plan) map[string]bool {
+func changed(t *testing.T, p plan.Plan) map[string]bool {
 	t.Helper()
 	out := map[string]bool{}
 	for _, s := range p.Steps {
 		if s.Does() {
-			require.Equal(t, reconcile.Update, s.Action, "%s %v", s.Resource, s.Diff)
+			require.Equal(t, plan.Update, s.Action, "%s %v", s.Resource, s.Diff)
 			for _, d := range s.Diff {
 				out[string(s.Resource)+": "+d.Field] = true
 			}
@@ -108,7 +109,7 @@ type tampering struct {
 
 func tamperingOf(t *testing.T, m *manifest.Cluster, a *awssim.AWS) (x tampering) {
 	t.Helper()
-	x.victims = victims(t, m, a, graph.InPlace)
+	x.victims = victims(t, m, a, plan.InPlace)
 	a.Edit(func(s *awssim.State) {
 		for i := range x.victims {
 			v := &x.victims[i]
@@ -161,7 +162,7 @@ func TestConflicts(t *testing.T) {
 			mustApply(t, m, a)
 			var account bytes.Buffer
 			require.NoError(t, a.Save(&account))
-			for _, v := range victims(t, m, a, graph.Replace) {
+			for _, v := range victims(t, m, a, plan.Replace) {
 				for _, field := range v.fields {
 					mu.Lock()
 					done := seen[key(v.node, field)]
@@ -208,7 +209,7 @@ func TestPinned(t *testing.T) {
 			}
 		})
 		requireNoChange(t, m, a)
-		const node = reconcile.ID("machine/quickstart-md-0/0")
+		const node = plan.ID("machine/quickstart-md-0/0")
 		spec := &m.Deployments[0].Template.Spec.Template.Spec
 		spec.AMI.ID = aws.String("ami-00000000000000000")
 		requireRefused(t, m, a, node, "image")
@@ -234,17 +235,17 @@ func TestLostKeys(t *testing.T) {
 
 // requireRefused requires that a difference is a conflict, and that an apply stops before
 // its first write.
-func requireRefused(t *testing.T, m *manifest.Cluster, a *awssim.AWS, node reconcile.ID, field string) {
+func requireRefused(t *testing.T, m *manifest.Cluster, a *awssim.AWS, node plan.ID, field string) {
 	t.Helper()
 	calls := len(a.Calls())
 	p, err := open(m, a.Process()).Plan(t.Context())
-	require.ErrorAs(t, err, new(*reconcile.RefusedError), "%s: %s", node, field)
-	at := slices.IndexFunc(p.Steps, func(s reconcile.Step) bool { return s.Resource == node })
-	require.Equal(t, reconcile.Conflict, p.Steps[at].Action, "%s: %s", node, field)
+	require.ErrorAs(t, err, new(*plan.RefusedError), "%s: %s", node, field)
+	at := slices.IndexFunc(p.Steps, func(s plan.Step) bool { return s.Resource == node })
+	require.Equal(t, plan.Conflict, p.Steps[at].Action, "%s: %s", node, field)
 	require.True(t, p.Steps[at].Diff.Has(field), "%s: %s", node, field)
 	_, err = open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
-	require.ErrorAs(t, err, new(*reconcile.RefusedError), "%s: %s", node, field)
-	require.NotErrorAs(t, err, new(*reconcile.HalfwayError))
+	require.ErrorAs(t, err, new(*plan.RefusedError), "%s: %s", node, field)
+	require.NotErrorAs(t, err, new(*plan.HalfwayError))
 	require.ErrorContains(t, err, field)
 	require.Empty(t, writes(since(a, calls)))
 }
@@ -275,7 +276,7 @@ func TestTamperTableIsTight(t *testing.T) {
 		require.NoError(t, err)
 		for _, n := range g.Resources() {
 			for _, d := range n.Wanted() {
-				delete(unused, key(reconcile.ID(n.ID()), d.Field))
+				delete(unused, key(n.ID(), d.Field))
 			}
 		}
 	}

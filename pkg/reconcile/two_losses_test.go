@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -137,7 +139,7 @@ func (l *losing) run(p *awssim.Process) error {
 	ctx, cancel := context.WithCancel(l.t.Context())
 	defer cancel()
 	p.Killed = cancel
-	_, err := rolling(sized(l.t, l.planes, 1), p).Apply(ctx, reconcile.Options{Observe: func(e reconcile.Event) {
+	_, err := rolling(sized(l.t, l.planes, 1), p).Apply(ctx, reconcile.Options{Observe: func(e plan.Event) {
 		if tell := tell(l.t); tell != nil {
 			tell(e)
 		}
@@ -150,7 +152,7 @@ func (l *losing) run(p *awssim.Process) error {
 func (l *losing) runs() (err error) {
 	for range l.planes {
 		err = l.run(l.a.Process())
-		if err == nil || errors.As(err, new(*reconcile.RefusedError)) || errors.As(err, new(*reconcile.TimeoutError)) {
+		if err == nil || errors.As(err, new(*plan.RefusedError)) || errors.As(err, new(*plan.TimeoutError)) {
 			return err
 		}
 	}
@@ -214,7 +216,7 @@ var toTerminate = regexp.MustCompile(`terminate-instances --region \S+ --instanc
 // obey does what the findings of an error say, if they say anything, and runs again.
 func (l *losing) obey(err error) error {
 	for range l.planes {
-		end := new(reconcile.TimeoutError)
+		end := new(plan.TimeoutError)
 		if !errors.As(err, &end) {
 			return err
 		}
@@ -284,7 +286,7 @@ func (l *losing) requireNamed(err error) {
 	}
 	require.Error(l.t, err)
 	said := err.Error()
-	end := new(reconcile.TimeoutError)
+	end := new(plan.TimeoutError)
 	if errors.As(err, &end) {
 		said += strings.Join(end.Findings, "\n")
 	}
@@ -295,7 +297,7 @@ func (l *losing) requireNamed(err error) {
 		}
 	})
 	if len(gone) > 0 && !l.quorum {
-		require.ErrorAs(l.t, err, new(*reconcile.RefusedError))
+		require.ErrorAs(l.t, err, new(*plan.RefusedError))
 		for _, id := range gone {
 			assert.Contains(l.t, said, id)
 		}

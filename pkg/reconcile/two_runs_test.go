@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -39,9 +41,9 @@ func TestTwoRunsAtOnce(t *testing.T) {
 						continue
 					}
 					lost++
-					var locked *reconcile.LockedError
+					var locked *plan.LockedError
 					require.ErrorAs(t, err, &locked)
-					require.ErrorAs(t, err, new(*reconcile.RefusedError))
+					require.ErrorAs(t, err, new(*plan.RefusedError))
 					require.Contains(t, []string{"first", "second"}, locked.Owner)
 					require.Zero(t, writes[i])
 				}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/blang/semver/v4"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
@@ -96,7 +98,7 @@ func (u *upgrade) remark() error {
 	m := u.c.manifest
 	images, err := topology.ImagesOf(m, map[string]ec2.InstanceType{})
 	if err != nil {
-		return &RefusedError{[]error{err}}
+		return &plan.RefusedError{Reasons: []error{err}}
 	}
 	for _, origin := range images.Given {
 		u.out.Remarks = append(u.out.Remarks, fmt.Sprintf("%s: the image decides which version the machines run: set an image of %s", origin, u.out.Target))
@@ -136,7 +138,7 @@ func (u *upgrade) try(ctx context.Context, text *manifestText) error {
 	}
 	edited.SetRegion(u.c.Region)
 	p, err := Open(edited, u.c.target).Plan(ctx)
-	if refused, ok := errors.AsType[*RefusedError](err); ok {
+	if refused, ok := errors.AsType[*plan.RefusedError](err); ok {
 		for _, reason := range refused.Reasons {
 			u.out.Refusals = append(u.out.Refusals, reason.Error())
 		}
@@ -147,9 +149,9 @@ func (u *upgrade) try(ctx context.Context, text *manifestText) error {
 }
 
 // replacedBy counts the machines that a plan replaces, by group, in the order of the plan.
-func replacedBy(p Plan) (all []ReplacedMachines) {
+func replacedBy(p plan.Plan) (all []ReplacedMachines) {
 	for _, s := range p.Steps {
-		if s.Action != Remove || s.ReplacedBy.Kind() != ec2.MachineKind {
+		if s.Action != plan.Remove || s.ReplacedBy.Kind() != ec2.MachineKind {
 			continue
 		}
 		group := strings.TrimPrefix(string(s.ReplacedBy), ec2.MachineKind+"/")
@@ -167,10 +169,10 @@ func replacedBy(p Plan) (all []ReplacedMachines) {
 }
 
 // updatedBy lists what a plan upgrades, except for machines.
-func updatedBy(p Plan) (ids []ID) {
+func updatedBy(p plan.Plan) (ids []plan.ID) {
 	kinds := []string{"eks-cluster", "addon", "node-group", "auto-scaling-group", "kube-proxy", "coredns"}
 	for _, s := range p.Steps {
-		if s.Action == Update && slices.Contains(kinds, s.Resource.Kind()) {
+		if s.Action == plan.Update && slices.Contains(kinds, s.Resource.Kind()) {
 			ids = append(ids, s.Resource)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/blang/semver/v4"
 )
 
@@ -29,7 +31,7 @@ func (u *upgrade) aim(to string) error {
 		err = u.unreachable(wanted)
 	}
 	if err != nil {
-		return &RefusedError{[]error{err}}
+		return &plan.RefusedError{Reasons: []error{err}}
 	}
 	u.target, u.out.Target = wanted, u.text(wanted)
 	return nil

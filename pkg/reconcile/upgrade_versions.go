@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/blang/semver/v4"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -206,7 +208,7 @@ func (u *upgrade) imageQueries(ctx context.Context) (queries []ec2.ImageQuery, e
 	}
 	images, err := topology.ImagesOf(u.c.manifest, types)
 	if err != nil {
-		return nil, &RefusedError{[]error{err}}
+		return nil, &plan.RefusedError{Reasons: []error{err}}
 	}
 	return slices.DeleteFunc(images.ByName, func(q ec2.ImageQuery) bool { return !q.NamesVersion() }), nil
 }

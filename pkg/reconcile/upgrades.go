@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/blang/semver/v4"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -33,8 +35,8 @@ type Upgrades struct {
 	Replaces []ReplacedMachines `json:"replaces,omitempty"`
 	// Updates are the other resources that Apply upgrades with it. EKS replaces the nodes of a
 	// node group, and Auto Scaling the machines of a group.
-	Updates []ID     `json:"updates,omitempty"`
-	Remarks []string `json:"remarks,omitempty"` // what else to do, and what is not known
+	Updates []plan.ID `json:"updates,omitempty"`
+	Remarks []string  `json:"remarks,omitempty"` // what else to do, and what is not known
 	// Refusals are the reasons for which Apply is refused with the edited manifest.
 	Refusals []string `json:"refusals,omitempty"`
 }
@@ -101,7 +103,7 @@ func (c *Cluster) Upgrades(ctx context.Context, to string) (Upgrades, error) {
 	if err == nil && c.loaded != nil && u.out.Target != "" {
 		err = u.how(ctx, looking)
 	}
-	return u.out, public(err)
+	return u.out, err
 }
 
 // upgrade finds out how a cluster can be upgraded.

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -118,7 +120,7 @@ func TestUpgradesOfImages(t *testing.T) {
 				}
 				s := m.Summary()
 				assert.Equal(t, s.ControlPlanes+s.Workers, machines, u.Replaces)
-				assert.Contains(t, u.Updates, reconcile.ID("kube-proxy"))
+				assert.Contains(t, u.Updates, plan.ID("kube-proxy"))
 
 				named := reconcile.OpenByName(m.Name(), reconcile.Target{Config: a.Process().Config()})
 				byName, err := named.Upgrades(t.Context(), "")
@@ -143,7 +145,7 @@ func TestUpgradesRefused(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			_, err := upgrading(m, a.Process(), nil).Upgrades(t.Context(), to)
-			require.ErrorAs(t, err, new(*reconcile.RefusedError), to)
+			require.ErrorAs(t, err, new(*plan.RefusedError), to)
 			assert.ErrorContains(t, err, want)
 		})
 	}
@@ -183,7 +185,7 @@ func TestUpgradesOfOldWorkers(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, u.Edits, 2)
 		assert.Equal(t, []string{"there are workers with v1.30.5, and kubelets may be at most 3 minor versions older than the control plane: replace them first"}, u.Refusals)
-		require.ErrorAs(t, u.Refused(), new(*reconcile.RefusedError))
+		require.ErrorAs(t, u.Refused(), new(*plan.RefusedError))
 	})
 }
 
@@ -219,8 +221,8 @@ func TestUpgradesOfEKS(t *testing.T) {
 		require.NotEmpty(t, all)
 		assert.Equal(t, "eks-addons.yaml:44 AWSManagedControlPlane/eks-addons spec.version v1.34 → v1.35", all[0])
 		assert.Regexp(t, `\neks-addons.yaml:75 AWSManagedControlPlane/eks-addons spec.addons\[1\].version v1.34.0-eksbuild.2 → v1\.35\.\S+-eksbuild\.\d+ \$\{KUBE_PROXY_VERSION:=v1.34.0-eksbuild.2\}`, strings.Join(all, "\n"))
-		assert.Contains(t, u.Updates, reconcile.ID("addon/kube-proxy"))
-		assert.Contains(t, u.Updates, reconcile.ID("eks-cluster"))
+		assert.Contains(t, u.Updates, plan.ID("addon/kube-proxy"))
+		assert.Contains(t, u.Updates, plan.ID("eks-cluster"))
 		assert.Empty(t, u.Refusals)
 
 		_, err = upgrading(m, a.Process(), nil).Upgrades(t.Context(), "v1.36")

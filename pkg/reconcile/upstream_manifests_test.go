@@ -15,11 +15,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 	capa "github.com/clusterawsadm/clusterawsadm/test/upstream"
 )
 
@@ -81,7 +82,7 @@ func TestUpstreamsManifests(t *testing.T) {
 					}
 				})
 				before := a.Inventory()
-				require.NotZero(t, mustPlan(t, m, a).Count(reconcile.Create))
+				require.NotZero(t, mustPlan(t, m, a).Count(plan.Create))
 				mustApply(t, m, a)
 				requireNoChange(t, m, a)
 				mustDelete(t, m, a)

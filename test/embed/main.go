@@ -14,6 +14,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/config"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -36,14 +37,14 @@ func run(ctx context.Context, file string) error {
 	}
 	c := reconcile.Open(m, reconcile.Target{Config: cfg, Owner: "test/embed", Clock: &fast{began: time.Now()}})
 
-	plan, err := c.Plan(ctx)
+	planned, err := c.Plan(ctx)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("plan: %d to create, about %s\n", plan.Count(reconcile.Create), plan.Expected)
+	fmt.Printf("plan: %d to create, about %s\n", planned.Count(plan.Create), planned.Expected)
 
-	progress := reconcile.Options{Observe: func(e reconcile.Event) {
-		if e.What == reconcile.Done {
+	progress := reconcile.Options{Observe: func(e plan.Event) {
+		if e.What == plan.Done {
 			fmt.Printf("  %-40s %s\n", e.Resource, e.CloudID)
 		}
 	}}
@@ -59,7 +60,7 @@ func run(ctx context.Context, file string) error {
 		fmt.Printf("  %-8s %-40s %s\n", r.State, r.Resource, r.CloudID)
 	}
 	result, err := c.Delete(ctx, progress)
-	fmt.Printf("deleted: %d resources\n", result.Plan.Count(reconcile.Remove))
+	fmt.Printf("deleted: %d resources\n", result.Plan.Count(plan.Remove))
 	return err
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
@@ -125,7 +127,7 @@ func (o *deleteOptions) show(ctx context.Context, c *reconcile.Cluster, byName b
 }
 
 func (o *deleteOptions) printResult(r *run, res reconcile.Result) error {
-	line := fmt.Sprintf("Cluster %s in %s is deleted (%s, %s).", r.cluster.Name, r.cluster.Region, text.Count(res.Plan.Count(reconcile.Remove), "resource"), rounded(res.Took))
+	line := fmt.Sprintf("Cluster %s in %s is deleted (%s, %s).", r.cluster.Name, r.cluster.Region, text.Count(res.Plan.Count(plan.Remove), "resource"), rounded(res.Took))
 	if len(res.Absent) > 0 {
 		line += " Asked again, AWS shows none of them."
 	}
@@ -155,9 +157,9 @@ func (o *deleteOptions) printResult(r *run, res reconcile.Result) error {
 }
 
 // kept lists what a deletion keeps.
-func kept(p reconcile.Plan) (out []reconcile.Step) {
+func kept(p plan.Plan) (out []plan.Step) {
 	for _, s := range p.Steps {
-		if s.Action == reconcile.Keep {
+		if s.Action == plan.Keep {
 			out = append(out, s)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -70,7 +72,7 @@ func (o *handoverOptions) run(ctx context.Context) (err error) {
 	}
 	id, err := to.ID(ctx)
 	if err != nil {
-		return &reconcile.RefusedError{Reasons: []error{err}}
+		return &plan.RefusedError{Reasons: []error{err}}
 	}
 	if o.dryRun {
 		return o.check(ctx, c, to)
@@ -80,7 +82,7 @@ func (o *handoverOptions) run(ctx context.Context) (err error) {
 		return err
 	}
 	if err := t.h.Await(ctx, t.tellWaiting); err != nil {
-		return &reconcile.HalfwayError{Err: err}
+		return &plan.HalfwayError{Err: err}
 	}
 	o.Env.Story("Cluster %s in %s is handed over (%s): all its objects are ready in %s.", c.Name, c.Region, rounded(s.Clock.Since(t.began)), to.Name())
 	return nil
@@ -97,7 +99,7 @@ func (o *handoverOptions) check(ctx context.Context, c *reconcile.Cluster, to *m
 		problems = append(problems, errors.New("the cluster is not as the manifest says, and controllers would change it: 'clusterawsadm cluster plan' shows what"))
 	}
 	if len(problems) > 0 {
-		return &reconcile.RefusedError{Reasons: problems}
+		return &plan.RefusedError{Reasons: problems}
 	}
 	o.Env.Story("Cluster %s in %s can be handed over: %s would be created in %s.", c.Name, c.Region, text.Count(len(all.Items), "object"), to.Name())
 	return nil
@@ -119,7 +121,7 @@ type transfer struct {
 func (t *transfer) create(ctx context.Context, all []reconcile.Object) error {
 	t.h = t.to.Handover(handoverID(t.c), managementObjects(all))
 	if problems := t.h.Check(ctx); len(problems) > 0 {
-		return &reconcile.RefusedError{Reasons: problems}
+		return &plan.RefusedError{Reasons: problems}
 	}
 	if t.h.Done() {
 		t.Env.Story("the objects are in %s already, and its controllers work on them", t.to.Name())
@@ -130,7 +132,7 @@ func (t *transfer) create(ctx context.Context, all []reconcile.Object) error {
 		return err
 	}
 	if err := t.h.Create(ctx); err != nil {
-		return &reconcile.HalfwayError{Err: err}
+		return &plan.HalfwayError{Err: err}
 	}
 	t.Env.Story("created %s in %s; the Cluster is paused", text.Count(len(all), "object"), t.to.Name())
 	return nil

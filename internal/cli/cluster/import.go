@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
@@ -215,7 +217,7 @@ func (f *flags) tellMissing(i *reconcile.Imported) {
 }
 
 // tagged returns how many resources a plan changes.
-func tagged(p reconcile.Plan) (n int) {
+func tagged(p plan.Plan) (n int) {
 	for _, s := range p.Steps {
 		if s.Does() {
 			n++

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
@@ -106,12 +108,12 @@ func (o *planOptions) run(cmd *cobra.Command) (err error) {
 
 // worthShowing reports whether a refused plan is complete: the reason was found after
 // the state of all resources had been read.
-func worthShowing(p reconcile.Plan, err error) bool {
-	var node *reconcile.ResourceError
+func worthShowing(p plan.Plan, err error) bool {
+	var node *plan.ResourceError
 	switch {
-	case !errors.As(err, new(*reconcile.RefusedError)), len(p.Steps) == 0:
+	case !errors.As(err, new(*plan.RefusedError)), len(p.Steps) == 0:
 		return false
-	case slices.ContainsFunc(p.Steps, func(s reconcile.Step) bool { return s.Resource == "" }):
+	case slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.Resource == "" }):
 		return false
 	}
 	return len(p.Conflicts()) > 0 || !errors.As(err, &node)
@@ -123,7 +125,7 @@ func view(f *flags, c *reconcile.Cluster, who identity, full bool) render.PlanVi
 }
 
 // show prints a plan in a format.
-func show(f *flags, format string, p reconcile.Plan, v render.PlanView) error {
+func show(f *flags, format string, p plan.Plan, v render.PlanView) error {
 	if format == "text" {
 		return render.Plan(f.Env.Out, p, v)
 	}

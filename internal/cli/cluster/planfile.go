@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -39,7 +41,7 @@ type planFile struct {
 	Input   string              `json:"input"`         // digest of the manifest and its variables
 	Plan    render.PlanDocument `json:"plan"`
 	// Remedies are those of the changes of the steps, which a plan document does not contain.
-	Remedies [][]reconcile.Remedy `json:"remedies"`
+	Remedies [][]plan.Remedy `json:"remedies"`
 }
 
 const (
@@ -100,7 +102,7 @@ func forget() []string {
 }
 
 // write writes a plan to a file.
-func (o *planOptions) write(cmd *cobra.Command, p reconcile.Plan, v render.PlanView) error {
+func (o *planOptions) write(cmd *cobra.Command, p plan.Plan, v render.PlanView) error {
 	f := planFile{
 		Kind: planFileKind, Version: planFileVersion, Program: program.Get().String(), Made: time.Now().UTC().Truncate(time.Second), Flags: map[string][]string{},
 		Set: variableNames(o.set), Input: o.digest, Plan: render.NewPlanDocument(p, v),
@@ -115,7 +117,7 @@ func (o *planOptions) write(cmd *cobra.Command, p reconcile.Plan, v render.PlanV
 		}
 	})
 	for _, s := range p.Steps {
-		remedies := []reconcile.Remedy{}
+		remedies := []plan.Remedy{}
 		for _, c := range s.Diff {
 			remedies = append(remedies, c.Remedy)
 		}
@@ -195,12 +197,12 @@ func prefixed(prefix string, all []string, none string) (out []string) {
 }
 
 // check returns a RefusedError that says what has changed since the plan was made.
-func (p planFile) check(now reconcile.Plan, v render.PlanView) error {
+func (p planFile) check(now plan.Plan, v render.PlanView) error {
 	reasons := append(p.checkTarget(v), p.checkSteps(now)...)
 	if len(reasons) == 0 {
 		return nil
 	}
-	return &reconcile.RefusedError{Reasons: append(reasons, fmt.Errorf("the plan of %s does not apply any more: make it again", p.Made.Format(time.RFC3339)))}
+	return &plan.RefusedError{Reasons: append(reasons, fmt.Errorf("the plan of %s does not apply any more: make it again", p.Made.Format(time.RFC3339)))}
 }
 
 // checkTarget compares the account, the cluster and the region.
@@ -215,8 +217,8 @@ func (p planFile) checkTarget(v render.PlanView) (reasons []error) {
 }
 
 // checkSteps compares the steps that change something.
-func (p planFile) checkSteps(now reconcile.Plan) (reasons []error) {
-	have := map[reconcile.ID]reconcile.Step{}
+func (p planFile) checkSteps(now plan.Plan) (reasons []error) {
+	have := map[plan.ID]plan.Step{}
 	for _, s := range now.Steps {
 		if acts(s) {
 			have[s.Resource] = s
@@ -242,7 +244,7 @@ func (p planFile) checkSteps(now reconcile.Plan) (reasons []error) {
 }
 
 // checkStep compares a step of the plan with the same one now.
-func checkStep(planned, now reconcile.Step) (reasons []error) {
+func checkStep(planned, now plan.Step) (reasons []error) {
 	if now.Action != planned.Action || now.CloudID != planned.CloudID {
 		return []error{fmt.Errorf("%s: the plan would %s it (%s), and now it is to %s (%s)",
 			planned.Resource, planned.Action, cmp.Or(planned.CloudID, "new"), now.Action, cmp.Or(now.CloudID, "new"))}
@@ -254,15 +256,15 @@ func checkStep(planned, now reconcile.Step) (reasons []error) {
 }
 
 // acts reports whether a step changes something: a wait has no effect on what a run does.
-func acts(s reconcile.Step) bool {
-	return slices.Contains([]reconcile.Action{reconcile.Create, reconcile.Update, reconcile.Remove, reconcile.Conflict}, s.Action)
+func acts(s plan.Step) bool {
+	return slices.Contains([]plan.Action{plan.Create, plan.Update, plan.Remove, plan.Conflict}, s.Action)
 }
 
 // differences describes the differences between the changes of a step and those of the plan.
-func differences(planned, now reconcile.Diff) (out []string) {
-	lines := func(d reconcile.Diff) (all []string) {
+func differences(planned, now plan.Diff) (out []string) {
+	lines := func(d plan.Diff) (all []string) {
 		for _, c := range d {
-			if c.Remedy != reconcile.ByItself {
+			if c.Remedy != plan.ByItself {
 				all = append(all, c.String())
 			}
 		}
@@ -330,7 +332,7 @@ func (o *planOptions) showFile(ctx context.Context, path string) error {
 		return render.Encode(o.Env.Out, render.Format(o.output.value), p.Plan)
 	}
 	o.Env.Story("plan of %s for cluster %s", p.Made.Format(time.RFC3339), p.Plan.Cluster)
-	plan := reconcile.Plan{Steps: p.Plan.Steps, Expected: time.Duration(p.Plan.Expected * float64(time.Second)), Quotas: p.Plan.Quotas, Cost: p.Plan.Cost}
+	plan := plan.Plan{Steps: p.Plan.Steps, Expected: time.Duration(p.Plan.Expected * float64(time.Second)), Quotas: p.Plan.Quotas, Cost: p.Plan.Cost}
 	return render.Plan(o.Env.Out, plan, render.PlanView{
 		Cluster: p.Plan.Cluster, Region: p.Plan.Region, Account: p.Plan.Account, Caller: p.Plan.Caller, Notes: p.Plan.Notes, Full: o.full, Style: o.Env.OutStyle(),
 	})
@@ -351,5 +353,5 @@ func (p *planFile) checkInput(digest string) error {
 	if p == nil || p.Input == digest {
 		return nil
 	}
-	return &reconcile.RefusedError{Reasons: []error{fmt.Errorf("%s or its variables have changed since the plan was made: make the plan again", strings.Join(p.Flags["filename"], ", "))}}
+	return &plan.RefusedError{Reasons: []error{fmt.Errorf("%s or its variables have changed since the plan was made: make the plan again", strings.Join(p.Flags["filename"], ", "))}}
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
@@ -73,16 +75,16 @@ func (o *policyOptions) run(ctx context.Context) error {
 		return err
 	}
 	if o.split {
-		return o.lines(policy.Split())
+		return o.lines(reconcile.SplitPolicy(policy))
 	}
-	if n := policy.Size(); n > reconcile.MostManagedPolicy {
+	if n := reconcile.PolicySize(policy); n > reconcile.MostManagedPolicy {
 		o.Env.Story("warning: the policy has %d characters, and IAM takes %d in a managed policy: use --split", n, reconcile.MostManagedPolicy)
 	}
 	return render.Encode(o.Env.Out, render.Format(o.output.value), policy)
 }
 
 // lines prints one policy on each line.
-func (o *policyOptions) lines(policies []reconcile.PolicyDocument) error {
+func (o *policyOptions) lines(policies []plan.PolicyDocument) error {
 	if n := len(policies); n > reconcile.MostManagedPolicies {
 		o.Env.Story("warning: there are %d policies, and IAM attaches %d to a role or user: narrow them down with -f, --kind and --region, or raise the quota", n, reconcile.MostManagedPolicies)
 	} else if n > 1 {
@@ -98,7 +100,7 @@ func (o *policyOptions) lines(policies []reconcile.PolicyDocument) error {
 }
 
 // policy returns the policy for the manifest, or for the flags without one.
-func (o *policyOptions) policy(ctx context.Context) (reconcile.PolicyDocument, error) {
+func (o *policyOptions) policy(ctx context.Context) (plan.PolicyDocument, error) {
 	of, region := reconcile.ControlPlane(o.kind.value), o.Region
 	if o.kind.value == "any" {
 		of = reconcile.AnyControlPlane
@@ -107,12 +109,12 @@ func (o *policyOptions) policy(ctx context.Context) (reconcile.PolicyDocument, e
 	if len(o.files) > 0 {
 		m, err := o.load(ctx)
 		if err != nil {
-			return reconcile.PolicyDocument{}, err
+			return plan.PolicyDocument{}, err
 		}
 		if m.Summary().AssumesRole {
 			o.Env.Story("note: the identity of the manifest needs this policy; the caller needs only sts:AssumeRole on it")
 		}
 		policy, region = m.Policy(), m.Region()
 	}
-	return policy.WithBackups(region, o.buckets, o.keys), nil
+	return reconcile.PolicyWithBackups(policy, region, o.buckets, o.keys), nil
 }

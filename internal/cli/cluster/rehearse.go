@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
@@ -230,7 +232,7 @@ func (r *rehearsal) answer(ctx context.Context, k *kills) error {
 }
 
 // recordPlan records what the plan says: who and where, quotas, costs and permissions.
-func (r *rehearsal) recordPlan(ctx context.Context, plan reconcile.Plan) {
+func (r *rehearsal) recordPlan(ctx context.Context, plan plan.Plan) {
 	caller, _ := r.cluster.Caller(ctx) // the page has no account then
 	r.record(func(p *report.Rehearsal) {
 		p.Account, p.Quotas, p.Cost = caller.Account, plan.Quotas, plan.Cost
@@ -273,7 +275,7 @@ func (r *rehearsal) step(ctx context.Context, verb string, do func(context.Conte
 	defer release()
 	progress.Look(render.Run{Verb: verb, Cluster: r.cluster.Name, Region: r.cluster.Region, Program: r.page.Program})
 	began := r.Clock.Now()
-	result, err := do(ctx, reconcile.Options{Observe: progress.Event, Confirm: func(p reconcile.Plan) (bool, error) {
+	result, err := do(ctx, reconcile.Options{Observe: progress.Event, Confirm: func(p plan.Plan) (bool, error) {
 		progress.Begin(p)
 		return true, nil
 	}})

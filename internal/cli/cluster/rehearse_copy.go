@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/account"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
@@ -13,7 +15,7 @@ import (
 
 // planned is what a plan in the account itself says.
 type planned struct {
-	plan reconcile.Plan
+	plan plan.Plan
 	err  error
 }
 
@@ -36,7 +38,7 @@ func (o *rehearseOptions) copyAccount(ctx context.Context, m *reconcile.Manifest
 		if ctx.Err() != nil {
 			return nil, p.err
 		}
-		if !errors.As(p.err, new(*reconcile.RefusedError)) { // the copy refuses it for the same reasons
+		if !errors.As(p.err, new(*plan.RefusedError)) { // the copy refuses it for the same reasons
 			o.Env.Story("note: there is no plan in the account itself, so that the copy may lack something: %s", env.Valid(p.err.Error()))
 		}
 	}
@@ -45,13 +47,13 @@ func (o *rehearseOptions) copyAccount(ctx context.Context, m *reconcile.Manifest
 
 // exists reports whether something of the cluster exists in the account.
 func (p *planned) exists() bool {
-	return p != nil && slices.ContainsFunc(p.plan.Steps, func(s reconcile.Step) bool {
-		return s.CloudID != "" && s.Action != reconcile.Existing && s.Action != reconcile.Create
+	return p != nil && slices.ContainsFunc(p.plan.Steps, func(s plan.Step) bool {
+		return s.CloudID != "" && s.Action != plan.Existing && s.Action != plan.Create
 	})
 }
 
 // compare says in what the plan in the copy differs from the one in the account.
-func (p *planned) compare(f *flags, copied reconcile.Plan) {
+func (p *planned) compare(f *flags, copied plan.Plan) {
 	if p == nil || p.err != nil {
 		return
 	}
@@ -60,7 +62,7 @@ func (p *planned) compare(f *flags, copied reconcile.Plan) {
 	}
 	var differ []string
 	for _, s := range p.plan.Steps {
-		at := slices.IndexFunc(copied.Steps, func(c reconcile.Step) bool { return c.Resource == s.Resource })
+		at := slices.IndexFunc(copied.Steps, func(c plan.Step) bool { return c.Resource == s.Resource })
 		if at < 0 || copied.Steps[at].Action != s.Action {
 			differ = append(differ, string(s.Resource))
 		}

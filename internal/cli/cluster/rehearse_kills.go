@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"golang.org/x/sync/errgroup"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/account"
@@ -74,7 +76,7 @@ func (k *kills) run(ctx context.Context, t *account.Trial, name string, kill *ac
 	result, err := do(ctx, reconcile.Options{})
 	out := ran{render.NewRehearsedRun(name, result, t.Clock.Since(began)), p.Calls()}
 	if err == nil && name == "create" && kill == nil {
-		var plan reconcile.Plan
+		var plan plan.Plan
 		if plan, err = c.Plan(ctx); err == nil && !plan.Empty() {
 			err = errors.New("a plan afterwards is not empty")
 		}

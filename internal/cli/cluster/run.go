@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	program "github.com/clusterawsadm/clusterawsadm/internal/cli/version"
 	"github.com/clusterawsadm/clusterawsadm/internal/crash"
@@ -140,12 +142,12 @@ func (r *run) options(ctx context.Context) reconcile.Options {
 	r.who = r.askWho(ctx, r.cluster)
 	return reconcile.Options{
 		Observe: r.progress.Event,
-		Confirm: func(p reconcile.Plan) (bool, error) { return r.confirm(ctx, p) },
+		Confirm: func(p plan.Plan) (bool, error) { return r.confirm(ctx, p) },
 	}
 }
 
 // confirm shows the plan and asks for confirmation.
-func (r *run) confirm(ctx context.Context, p reconcile.Plan) (bool, error) {
+func (r *run) confirm(ctx context.Context, p plan.Plan) (bool, error) {
 	view := r.who.in(render.PlanView{Cluster: r.cluster.Name, Region: r.cluster.Region, Deletes: r.verb == "delete", Style: r.Env.ErrStyle(), Notes: r.notes(p), Width: r.Env.ErrWidth()})
 	r.caller = reconcile.Caller{Account: view.Account, ARN: view.Caller}
 	if r.planned != nil {
@@ -209,7 +211,7 @@ func (f *flags) confirmed(ctx context.Context, yes bool, question, instead strin
 	}
 	ok, err := f.agrees(ctx, question)
 	if err == nil && !ok {
-		err = reconcile.ErrDeclined
+		err = plan.ErrDeclined
 	}
 	return err
 }
@@ -268,10 +270,10 @@ type outcome struct {
 
 // absence is a resource that was deleted and that AWS does not show any more.
 type absence struct {
-	Resource reconcile.ID `json:"resource"`
-	ID       string       `json:"id"`
-	Asked    []string     `json:"asked"` // IAM actions, such as "ec2:DescribeVpcs"
-	At       time.Time    `json:"at"`
+	Resource plan.ID   `json:"resource"`
+	ID       string    `json:"id"`
+	Asked    []string  `json:"asked"` // IAM actions, such as "ec2:DescribeVpcs"
+	At       time.Time `json:"at"`
 }
 
 func (r *run) outcome(res reconcile.Result) outcome {
@@ -285,9 +287,9 @@ func (r *run) outcome(res reconcile.Result) outcome {
 func changed(res reconcile.Result) string {
 	var parts []string
 	for _, x := range []struct {
-		action reconcile.Action
+		action plan.Action
 		word   string
-	}{{reconcile.Create, "created"}, {reconcile.Update, "changed"}, {reconcile.Remove, "deleted"}} {
+	}{{plan.Create, "created"}, {plan.Update, "changed"}, {plan.Remove, "deleted"}} {
 		if n := res.Plan.Count(x.action); n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, x.word))
 		}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
@@ -83,7 +85,7 @@ func (o *takebackOptions) run(ctx context.Context, name string) (err error) {
 		return nil
 	}
 	if err != nil {
-		return &reconcile.RefusedError{Reasons: []error{err}}
+		return &plan.RefusedError{Reasons: []error{err}}
 	}
 	if t.Taken() {
 		o.Env.Story("an earlier run has taken cluster %s back, and has begun to remove its objects", name)
@@ -134,7 +136,7 @@ func (o *takebackOptions) takenBefore(ctx context.Context, name string) bool {
 	}
 	defer s.Close(&err)
 	// A run that has nothing to do changes nothing, and neither does one that is declined.
-	_, err = reconcile.Open(m, s.target).Apply(ctx, reconcile.Options{Confirm: func(reconcile.Plan) (bool, error) { return false, nil }})
+	_, err = reconcile.Open(m, s.target).Apply(ctx, reconcile.Options{Confirm: func(plan.Plan) (bool, error) { return false, nil }})
 	return err == nil
 }
 
@@ -218,7 +220,7 @@ func (o *takebackOptions) read(ctx context.Context, t *management.Takeback) (man
 
 // announce says what the takeback changes in AWS, besides keys and tags. If it would be
 // refused, that is the error.
-func (o *takebackOptions) announce(ctx context.Context, t *management.Takeback, from *management.Cluster) (steps []reconcile.Step, err error) {
+func (o *takebackOptions) announce(ctx context.Context, t *management.Takeback, from *management.Cluster) (steps []plan.Step, err error) {
 	_, m, err := o.read(ctx, t)
 	if err != nil {
 		return nil, err
@@ -247,7 +249,7 @@ func (o *takebackOptions) announce(ctx context.Context, t *management.Takeback, 
 }
 
 // take takes the cluster back, and writes the manifest.
-func (o *takebackOptions) take(ctx context.Context, t *management.Takeback, from *management.Cluster, announced []reconcile.Step) (err error) {
+func (o *takebackOptions) take(ctx context.Context, t *management.Takeback, from *management.Cluster, announced []plan.Step) (err error) {
 	manifest, m, err := o.read(ctx, t)
 	if err != nil {
 		return err
@@ -265,7 +267,7 @@ func (o *takebackOptions) take(ctx context.Context, t *management.Takeback, from
 	if err != nil {
 		return err
 	}
-	if n := res.Plan.Count(reconcile.Create, reconcile.Update) - len(announced); n > 0 {
+	if n := res.Plan.Count(plan.Create, plan.Update) - len(announced); n > 0 {
 		o.Env.Story("recorded %s of the cluster: keys and tags", text.Count(n, "resource"))
 	}
 	if m, err = o.loadTaken(ctx, reconcile.Source{Name: o.output, Data: manifest}); err != nil {
@@ -276,10 +278,10 @@ func (o *takebackOptions) take(ctx context.Context, t *management.Takeback, from
 		return err
 	}
 	if !p.Empty() {
-		return &reconcile.HalfwayError{Err: errors.New("a plan of the manifest is not empty: the cluster has changed in the meantime; run it again")}
+		return &plan.HalfwayError{Err: errors.New("a plan of the manifest is not empty: the cluster has changed in the meantime; run it again")}
 	}
 	if err := files.Replace(o.output, manifest, 0o644); err != nil { // a manifest without secrets
-		return &reconcile.HalfwayError{Err: fmt.Errorf("the cluster is taken back, and its manifest is not written: %w", err)}
+		return &plan.HalfwayError{Err: fmt.Errorf("the cluster is taken back, and its manifest is not written: %w", err)}
 	}
 	o.Env.Story("wrote %s; a plan of it is empty", o.output)
 	return nil
@@ -326,7 +328,7 @@ func (o *takebackOptions) remove(ctx context.Context, t *management.Takeback, fr
 	}
 	n, err := t.Remove(ctx)
 	if err != nil {
-		return &reconcile.HalfwayError{Err: err}
+		return &plan.HalfwayError{Err: err}
 	}
 	o.Env.Story("removed %s from %s; nothing in AWS was deleted", text.Count(n, "object"), from.Name())
 	return nil

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
@@ -85,12 +87,12 @@ func lacking(m *reconcile.Manifest) string {
 }
 
 // notes are remarks about what a plan leads to.
-func (f *flags) notes(p reconcile.Plan) (notes []string) {
+func (f *flags) notes(p plan.Plan) (notes []string) {
 	if p.ReplacesControlPlane && f.backup.To == "" {
 		notes = append(notes, "Machines of the control plane are replaced: --backup FILE backs up etcd and the keys of the cluster first.")
 	}
-	starts := slices.ContainsFunc(p.Steps, func(s reconcile.Step) bool { return s.Resource == "api-server" && s.Action == reconcile.Await })
-	replaces := slices.ContainsFunc(p.Steps, func(s reconcile.Step) bool { return s.ReplacedBy != "" }) && slices.ContainsFunc(p.Steps, awaitsReadyNode)
+	starts := slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.Resource == "api-server" && s.Action == plan.Await })
+	replaces := slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.ReplacedBy != "" }) && slices.ContainsFunc(p.Steps, awaitsReadyNode)
 	switch {
 	case f.lacking == "":
 		return notes
@@ -103,7 +105,7 @@ func (f *flags) notes(p reconcile.Plan) (notes []string) {
 }
 
 // awaitsReadyNode reports whether a step waits until a Node is ready.
-func awaitsReadyNode(s reconcile.Step) bool {
-	return s.Action == reconcile.Await && s.Resource.Kind() == "node" &&
-		slices.ContainsFunc(s.Diff, func(c reconcile.Change) bool { return c.Field == "state" && c.Want == "ready" })
+func awaitsReadyNode(s plan.Step) bool {
+	return s.Action == plan.Await && s.Resource.Kind() == "node" &&
+		slices.ContainsFunc(s.Diff, func(c plan.Change) bool { return c.Field == "state" && c.Want == "ready" })
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/crash"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
@@ -82,10 +84,10 @@ func ExitCode(ctx context.Context, err error) int {
 	var (
 		usage    *UsageError
 		invalid  *input.InvalidError
-		refused  *reconcile.RefusedError
-		halfway  *reconcile.HalfwayError
-		leftover *reconcile.LeftoverError
-		gaveUp   *reconcile.TimeoutError
+		refused  *plan.RefusedError
+		halfway  *plan.HalfwayError
+		leftover *plan.LeftoverError
+		gaveUp   *plan.TimeoutError
 		late     *TimeoutError
 		bug      *crash.Error
 	)
@@ -106,7 +108,7 @@ func ExitCode(ctx context.Context, err error) int {
 		return Halfway
 	case errors.As(err, &late):
 		return Interrupted
-	case errors.As(err, &refused), errors.Is(err, reconcile.ErrDeclined), reconcile.CallerRefusalOf(err).Any():
+	case errors.As(err, &refused), errors.Is(err, plan.ErrDeclined), reconcile.CallerRefusalOf(err).Any():
 		return Refused
 	}
 	return Failed
@@ -156,7 +158,7 @@ func Errors(err error) (all []string) {
 	if text := lines[0]; errors.Is(err, ErrInterrupted) && strings.Contains(text, "operation error ") && strings.HasSuffix(text, ": "+ErrInterrupted.Error()) {
 		lines[0] = ErrInterrupted.Error() // whatever call it was that was not sent
 	}
-	var end *reconcile.TimeoutError
+	var end *plan.TimeoutError
 	if errors.As(err, &end) {
 		for i, finding := range end.Findings {
 			lines = append(lines, fmt.Sprintf("  %d. %s", i+1, strings.ReplaceAll(finding, "\n", "\n     ")))

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
@@ -25,7 +27,7 @@ func newFixture(t *testing.T) *fixture {
 }
 
 // existing adds an existing resource with a state.
-func existing[S graph.State](k *fixture, id graph.ID, s S) *graph.Ref[S] {
+func existing[S graph.State](k *fixture, id plan.ID, s S) *graph.Ref[S] {
 	return graph.Use(k.g, id, func(context.Context, *cloud.Clients) (*S, error) { return &s, nil })
 }
 
@@ -44,14 +46,14 @@ func (k *fixture) vpc() *graph.Ref[ec2.VPCState] {
 }
 
 func (k *fixture) group(name string) *graph.Ref[ec2.SecurityGroupState] {
-	return existing(k, graph.ID("security-group/"+name), ec2.SecurityGroupState{Object: object("sg-" + name), VPC: "vpc-1", Name: name})
+	return existing(k, plan.ID("security-group/"+name), ec2.SecurityGroupState{Object: object("sg-" + name), VPC: "vpc-1", Name: name})
 }
 
 // lines returns differences as text: "+" is changed in place, "!" needs a replacement,
 // "…" is waited for.
-func lines(d graph.Diff) (out []string) {
+func lines(d plan.Diff) (out []string) {
 	for _, c := range d {
-		out = append(out, map[graph.Remedy]string{graph.InPlace: "+ ", graph.Replace: "! ", graph.Wait: "… "}[c.Remedy]+c.String())
+		out = append(out, map[plan.Remedy]string{plan.InPlace: "+ ", plan.Replace: "! ", plan.ByItself: "… "}[c.Remedy]+c.String())
 	}
 	return out
 }

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsautoscaling "github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -87,7 +89,7 @@ func (w *account) build() (*graph.Graph, *graph.Ref[ec2.LaunchTemplateState], *g
 	lt.Image = graph.Use(g, "image", ec2.ImageByID(w.image))
 	asg.Subnets = nil
 	for n, id := range w.subnets {
-		asg.Subnets = append(asg.Subnets, graph.Use(g, graph.ID(fmt.Sprintf("subnet/%d", n)), ec2.SubnetByID(vpc, id), graph.With(graph.On(vpc))))
+		asg.Subnets = append(asg.Subnets, graph.Use(g, plan.ID(fmt.Sprintf("subnet/%d", n)), ec2.SubnetByID(vpc, id), graph.With(graph.On(vpc))))
 	}
 	template := graph.Add(g, "launch-template/pool", &lt)
 	asg.Template, asg.Content = template, &lt
@@ -118,7 +120,7 @@ func (w *account) plan() (out []string) {
 	steps, err := w.run().Plan(w.t.Context(), g)
 	require.NoError(w.t, err)
 	for _, s := range steps.Steps {
-		if s.Action != graph.Keep && s.Action != graph.Existing {
+		if s.Action != plan.Keep && s.Action != plan.Existing {
 			for _, c := range s.Diff {
 				out = append(out, fmt.Sprintf("%s %s: %s", s.Action, s.Resource, c))
 			}

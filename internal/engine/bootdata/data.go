@@ -11,6 +11,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
@@ -138,7 +140,7 @@ func (d *Data) Fingerprint() string {
 	case err != nil:
 		return err.Error() // Prepare returns the error
 	case !known:
-		return graph.Unknown
+		return plan.Unknown
 	}
 	return data.Fingerprint()
 }
@@ -151,7 +153,7 @@ func (d *Data) render(token, link string) (data boot.Data, known bool, err error
 	}
 	m := d.Machine
 	keys, ok := d.PKI.Found()
-	if m.Endpoint = d.Endpoint.String(); !ok || keys.PKI == nil || m.Endpoint == graph.Unknown {
+	if m.Endpoint = d.Endpoint.String(); !ok || keys.PKI == nil || m.Endpoint == plan.Unknown {
 		return data, false, nil
 	}
 	m.PKI, m.Token = keys.PKI, cmp.Or(token, keys.Token)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
@@ -37,7 +39,7 @@ func (e Endpoint) String() string {
 		host = strings.TrimPrefix(cluster.Endpoint, "https://")
 	}
 	if host == "" {
-		return graph.Unknown
+		return plan.Unknown
 	}
 	return fmt.Sprintf("%s:%d", host, e.Port)
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
@@ -41,11 +43,11 @@ var (
 func (s *Spent) Needs() []graph.Edge { return graph.Awaits(s.Nodes...) }
 
 // Diff implements graph.Desired.
-func (s *Spent) Diff(*SpentState) graph.Diff { return nil }
+func (s *Spent) Diff(*SpentState) plan.Diff { return nil }
 
 // Find implements graph.Desired. It returns nil until all machines have joined.
 func (s *Spent) Find(ctx context.Context, c *cloud.Clients) (*SpentState, error) {
-	if slices.ContainsFunc(s.Nodes, func(n graph.Resource) bool { return n.CloudID() == graph.Unknown }) {
+	if slices.ContainsFunc(s.Nodes, func(n graph.Resource) bool { return n.CloudID() == plan.Unknown }) {
 		return nil, nil
 	}
 	names, err := s.Data.stored(ctx, c)

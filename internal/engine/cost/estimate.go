@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/crash"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
@@ -60,7 +62,7 @@ func (e *Estimate) Stop() {
 
 // Finish returns what the resources of a plan cost. It waits for prices for a few seconds at
 // most. The graph is that of the plan: it may have been built again since Begin.
-func (e *Estimate) Finish(g *graph.Graph, p graph.Plan) Report {
+func (e *Estimate) Finish(g *graph.Graph, p plan.Plan) Report {
 	e.g = g
 	stop := e.limit()
 	defer func() {
@@ -77,9 +79,9 @@ func (e *Estimate) Finish(g *graph.Graph, p graph.Plan) Report {
 }
 
 // lines lists the items of all resources of a plan.
-func (e *Estimate) lines(p graph.Plan) (all []Line, errs []error) {
+func (e *Estimate) lines(p plan.Plan) (all []Line, errs []error) {
 	for _, s := range p.Steps {
-		if s.Action == graph.Existing || s.Action == graph.Leave || s.Action == graph.Await {
+		if s.Action == plan.Existing || s.Action == plan.Leave || s.Action == plan.Await {
 			continue
 		}
 		now, then, err := e.items(s)
@@ -92,9 +94,9 @@ func (e *Estimate) lines(p graph.Plan) (all []Line, errs []error) {
 }
 
 // items returns what the resource of a step costs before it and after it.
-func (e *Estimate) items(s graph.Step) (now, then []Item, err error) {
+func (e *Estimate) items(s plan.Step) (now, then []Item, err error) {
 	r := e.g.Resource(s.Resource)
-	if existing, ok := r.Observed().(Existing); ok && s.Action == graph.Remove {
+	if existing, ok := r.Observed().(Existing); ok && s.Action == plan.Remove {
 		now, err = existing.Costs(e.ctx, e.c)
 		return now, nil, err
 	}
@@ -106,7 +108,7 @@ func (e *Estimate) items(s graph.Step) (now, then []Item, err error) {
 }
 
 // merged returns one line for each item that a resource has before or after.
-func merged(id graph.ID, now, then []Item) (all []Line) {
+func merged(id plan.ID, now, then []Item) (all []Line) {
 	at := map[Item]int{}
 	line := func(i Item) *Line {
 		key := i

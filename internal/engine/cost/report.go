@@ -6,13 +6,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // Line is a position of the cost of a resource, before and after a plan.
 type Line struct {
-	Resource graph.ID
+	Resource plan.ID
 	Item     // without Pieces and Quantity
 	Price    Price
 	Before   Amount

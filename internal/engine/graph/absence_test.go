@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
@@ -26,9 +28,9 @@ func TestLookAgain(t *testing.T) {
 		require.Empty(t, left)
 		require.Len(t, absent, 2)
 		for i, name := range []string{"vpc", "subnet"} {
-			require.Equal(t, graph.ID(name), absent[i].Resource.ID())
+			require.Equal(t, plan.ID(name), absent[i].Resource.ID())
 			require.Equal(t, "id-"+name, absent[i].CloudID)
-			require.Equal(t, graph.Unknown, absent[i].Resource.CloudID(), "the graph is as before")
+			require.Equal(t, plan.Unknown, absent[i].Resource.CloudID(), "the graph is as before")
 		}
 	})
 }
@@ -52,7 +54,7 @@ func TestLookAgainWaits(t *testing.T) {
 		require.Equal(t, "id-late", absent[0].CloudID)
 		require.WithinDuration(t, began.Add(30*time.Second), absent[0].At, time.Second)
 		require.Len(t, left, 1)
-		require.Equal(t, graph.ID("stays"), left[0].ID())
+		require.Equal(t, plan.ID("stays"), left[0].ID())
 		require.Equal(t, time.Minute, time.Since(began))
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -81,7 +83,7 @@ func TestCreateSaysNotYet(t *testing.T) {
 		b.add(b.toy("a"))
 		b.mustApply()
 		require.Len(t, b.when("create a"), 2)
-		require.Contains(t, b.first("a", graph.Waiting).Detail, "ItsNameIsBeingDeleted")
+		require.Contains(t, b.first("a", plan.Waiting).Detail, "ItsNameIsBeingDeleted")
 	})
 }
 

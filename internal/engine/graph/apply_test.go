@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/stretchr/testify/require"
 
@@ -71,13 +73,13 @@ func TestFailureBlocksDependents(t *testing.T) {
 		other := b.add(slow)
 		b.add(b.toy("last", graph.On(other)))
 		err := b.x.Apply(t.Context(), b.g)
-		var failed *graph.ResourceError
+		var failed *plan.ResourceError
 		require.ErrorAs(t, err, &failed)
-		require.Equal(t, graph.ID("bad"), failed.Resource)
+		require.Equal(t, plan.ID("bad"), failed.Resource)
 		require.Equal(t, "bad (cluster.yaml:3): create: api error InvalidParameterValue: no", err.Error())
-		require.Equal(t, []graph.What{graph.Blocked}, b.of("child"))
-		require.Equal(t, "bad", b.first("child", graph.Blocked).Detail)
-		require.Equal(t, []graph.What{graph.Blocked}, b.of("grandchild"))
+		require.Equal(t, []plan.What{plan.Blocked}, b.of("child"))
+		require.Equal(t, "bad", b.first("child", plan.Blocked).Detail)
+		require.Equal(t, []plan.What{plan.Blocked}, b.of("grandchild"))
 		require.True(t, b.exists("other"))
 		require.True(t, b.exists("last"))
 		require.False(t, b.exists("child"))
@@ -117,7 +119,7 @@ func TestCancellationEndsBetweenCalls(t *testing.T) {
 		require.Equal(t, []string{"create slow"}, b.asked())
 		require.True(t, b.exists("slow"), "the call in progress was cut off")
 		require.False(t, b.x.LostAnswers())
-		require.Equal(t, graph.Blocked, b.of("next")[len(b.of("next"))-1])
+		require.Equal(t, plan.Blocked, b.of("next")[len(b.of("next"))-1])
 	})
 }
 
@@ -238,9 +240,9 @@ func TestConflict(t *testing.T) {
 		p, err := b.x.Plan(t.Context(), b.g)
 		require.NoError(t, err)
 		require.Len(t, p.Conflicts(), 1)
-		require.Equal(t, 1, p.Count(graph.Conflict))
+		require.Equal(t, 1, p.Count(plan.Conflict))
 		err = b.x.Apply(t.Context(), b.g)
-		var conflict *graph.ConflictError
+		var conflict *plan.ConflictError
 		require.ErrorAs(t, err, &conflict)
 		require.Equal(t, `cannot change value from "old" to "v"`, conflict.Error())
 		require.Empty(t, b.asked())
@@ -274,13 +276,13 @@ func TestPlan(t *testing.T) {
 		b.add(b.toy("missing"), graph.From("cluster.yaml:7"))
 		p, err := b.x.Plan(t.Context(), b.g)
 		require.NoError(t, err)
-		require.Equal(t, []graph.Step{
-			{Resource: "kept", Action: graph.Keep, CloudID: "id-kept"},
-			{Resource: "differs", Action: graph.Update, CloudID: "id-differs", Diff: graph.Diff{{Field: "value", Have: "old", Want: "v", Remedy: graph.InPlace}}},
-			{Resource: "missing", Action: graph.Create, Origin: "cluster.yaml:7", Diff: graph.Diff{{Field: "value", Want: "v", Remedy: graph.InPlace}}},
+		require.Equal(t, []plan.Step{
+			{Resource: "kept", Action: plan.Keep, CloudID: "id-kept"},
+			{Resource: "differs", Action: plan.Update, CloudID: "id-differs", Diff: plan.Diff{{Field: "value", Have: "old", Want: "v", Remedy: plan.InPlace}}},
+			{Resource: "missing", Action: plan.Create, Origin: "cluster.yaml:7", Diff: plan.Diff{{Field: "value", Want: "v", Remedy: plan.InPlace}}},
 		}, p.Steps)
 		require.False(t, p.Empty())
-		require.Equal(t, 2, p.Count(graph.Create, graph.Update))
+		require.Equal(t, 2, p.Count(plan.Create, plan.Update))
 		b.mustApply()
 		require.Len(t, b.listings, 2, "one read for the plan and one at the end: apply starts from the plan")
 		p, err = b.engine().Plan(t.Context(), b.g)
@@ -310,7 +312,7 @@ func TestUpdateWaitsForUnknownValue(t *testing.T) {
 		y := b.toy("a")
 		y.reads = func() string {
 			if time.Now().Before(known) {
-				return graph.Unknown
+				return plan.Unknown
 			}
 			return "new"
 		}
@@ -319,7 +321,7 @@ func TestUpdateWaitsForUnknownValue(t *testing.T) {
 		require.Equal(t, []string{"update a"}, b.asked())
 		require.GreaterOrEqual(t, b.when("update a")[0], 20*time.Second)
 		require.Equal(t, "new", b.toys["a"].Value)
-		require.Equal(t, "the value of value", b.first("a", graph.Waiting).Detail)
+		require.Equal(t, "the value of value", b.first("a", plan.Waiting).Detail)
 	})
 }
 

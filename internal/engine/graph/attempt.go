@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
@@ -33,41 +35,41 @@ func (n *resource) observe(ctx context.Context, x *Executor) (State, error) {
 }
 
 // plan finds the resource and returns the step that Apply takes with it.
-func (n *resource) plan(ctx context.Context, x *Executor) (Step, error) {
+func (n *resource) plan(ctx context.Context, x *Executor) (plan.Step, error) {
 	have, err := n.observe(ctx, x)
 	return n.step(have), err
 }
 
 // step returns the step that Apply takes with the resource in the state have.
-func (n *resource) step(have State) Step {
-	step := Step{Resource: n.id, Origin: n.origin, Action: Keep}
+func (n *resource) step(have State) plan.Step {
+	step := plan.Step{Resource: n.id, Origin: n.origin, Action: plan.Keep}
 	if have != nil {
 		step.CloudID = have.CloudID()
 	}
 	switch {
 	case n.role == RoleExisting:
-		step.Action = Existing
+		step.Action = plan.Existing
 	case n.role == RoleExpected || n.role.creates():
 		step.Action, step.Diff = n.requiredAction(have)
 	case n.role == RoleSwept && have != nil:
-		step.Action = Leave
+		step.Action = plan.Leave
 	case n.role == RoleRetired && have != nil:
-		step.Action, step.Diff, step.ReplacedBy = Remove, n.reasons, n.replacedBy
+		step.Action, step.Diff, step.ReplacedBy = plan.Remove, n.reasons, n.replacedBy
 	}
 	return step
 }
 
 // requiredAction returns the action and the differences of a resource that has to exist.
-func (n *resource) requiredAction(have State) (Action, Diff) {
-	missing, coming := Create, Settle
+func (n *resource) requiredAction(have State) (plan.Action, plan.Diff) {
+	missing, coming := plan.Create, plan.Settle
 	if n.role == RoleExpected {
-		missing, coming = Await, Await
+		missing, coming = plan.Await, plan.Await
 	}
 	if have == nil {
 		return missing, n.Wanted()
 	}
 	d := n.behaviour.diff(have)
-	if a := d.action(); a != Settle {
+	if a := d.Action(); a != plan.Settle {
 		return a, d
 	}
 	return coming, d
@@ -134,7 +136,7 @@ type attempt struct {
 	replaced  bool      // Create was accepted since the last Update, which has deleted the resource
 	finished  time.Time // since when the last Update is known to have ended
 	steps     int       // number of accepted Updates
-	updated   Diff      // the differences of the last accepted Update
+	updated   plan.Diff // the differences of the last accepted Update
 	rounds    rounds    // what accepted Updates have achieved
 	creations int       // number of accepted calls of Create since AWS has shown the resource
 	alive     bool      // this attempt has seen it in a state that is not Failing
@@ -211,31 +213,31 @@ func (a *attempt) converge(ctx context.Context) (last bool, err error) {
 		a.creations = 0 // AWS has shown it: what deletes it then may pass, as the end of a spot instance
 	}
 	step := a.step(have)
-	if step.Action != Keep {
+	if step.Action != plan.Keep {
 		if err := a.failure(have); err != nil {
 			return false, err
 		}
 	}
 	switch step.Action {
-	case Keep, Existing, Remove, Leave:
+	case plan.Keep, plan.Existing, plan.Remove, plan.Leave:
 		a.done(step.CloudID)
 		return true, nil
-	case Create:
+	case plan.Create:
 		return false, a.create(ctx)
-	case Conflict:
-		return false, &ConflictError{step.Diff.only(Replace)[0]}
-	case Settle, Update, Await:
+	case plan.Conflict:
+		return false, &plan.ConflictError{Change: step.Diff.Only(plan.Replace)[0]}
+	case plan.Settle, plan.Update, plan.Await:
 		if have == nil {
 			return false, NotYet(errors.New("it to exist"))
 		}
-		if busy := step.Diff.only(Wait); len(busy) > 0 {
+		if busy := step.Diff.Only(plan.ByItself); len(busy) > 0 {
 			if a.failed != "" && a.acted.IsZero() { // nothing in the differences repairs it
 				return false, &FailedError{a.failed}
 			}
 			return false, NotYet(fmt.Errorf("%s to become %s, is %s", busy[0].Field, busy[0].Want, orUnknown(busy[0].Have))) // AWS is changing the resource: wait until it has finished
 		}
 	}
-	if unknown := slices.IndexFunc(step.Diff, func(c Change) bool { return c.Want == Unknown }); unknown >= 0 {
+	if unknown := slices.IndexFunc(step.Diff, func(c plan.Change) bool { return c.Want == plan.Unknown }); unknown >= 0 {
 		return false, NotYet(fmt.Errorf("the value of %s", step.Diff[unknown].Field))
 	}
 	return false, a.update(ctx, have, step.Diff)
@@ -258,7 +260,7 @@ func (a *attempt) convergeDeleted(ctx context.Context) (last bool, err error) {
 	}
 	if !a.announced {
 		a.announced = true
-		a.emit(Deleting, have.CloudID())
+		a.emit(plan.Deleting, have.CloudID())
 	}
 	return a.delete(ctx, have)
 }
@@ -312,7 +314,7 @@ func (a *attempt) create(ctx context.Context) error {
 	if a.creations >= mostCreations {
 		return fmt.Errorf("create: AWS has accepted it %d times, and does not show it", a.creations)
 	}
-	a.emit(Creating, "")
+	a.emit(plan.Creating, "")
 	a.acted, a.polls = now, 0
 	var have State
 	err := a.writing(ctx, func(ctx context.Context) (err error) {
@@ -356,7 +358,7 @@ func (a *attempt) create(ctx context.Context) error {
 	return NotYet(fmt.Errorf("it to appear, because the answer was lost: %w", err))
 }
 
-func (a *attempt) update(ctx context.Context, have State, d Diff) error {
+func (a *attempt) update(ctx context.Context, have State, d plan.Diff) error {
 	if slices.Equal(d, a.updated) {
 		return a.unchanged(have, d)
 	}
@@ -364,7 +366,7 @@ func (a *attempt) update(ctx context.Context, have State, d Diff) error {
 	if again, err := a.round(ctx, d); again || err != nil {
 		return err
 	}
-	a.emit(Updating, have.CloudID())
+	a.emit(plan.Updating, have.CloudID())
 	now := a.x.Cloud.Clock.Now()
 	a.acted, a.polls = now, 0
 	var after State
@@ -442,24 +444,24 @@ func (a *attempt) writing(ctx context.Context, call func(context.Context) error)
 // runs in another goroutine than the attempt.
 func (a *attempt) repeating(r cloud.Retry) {
 	a.repeats.Add(1)
-	a.x.emit(Event{Resource: a.id, What: Waiting, Detail: "AWS: " + r.String(), Took: a.x.Cloud.Clock.Since(a.began)})
+	a.x.emit(plan.Event{Resource: a.id, What: plan.Waiting, Detail: "AWS: " + r.String(), Took: a.x.Cloud.Clock.Since(a.began)})
 }
 
 // done sends the last event of an attempt.
 func (a *attempt) done(cloudID string) {
 	if !a.acted.IsZero() || a.awaited != "" || a.repeats.Load() > 0 {
-		a.x.emit(Event{Resource: a.id, What: Done, CloudID: cloudID, Took: a.x.Cloud.Clock.Since(a.began)})
+		a.x.emit(plan.Event{Resource: a.id, What: plan.Done, CloudID: cloudID, Took: a.x.Cloud.Clock.Since(a.began)})
 	} else if !a.x.quiet.Load() {
-		a.x.emit(Event{Resource: a.id, What: Kept, CloudID: cloudID})
+		a.x.emit(plan.Event{Resource: a.id, What: plan.Kept, CloudID: cloudID})
 	}
 }
 
-func (a *attempt) emit(what What, cloudID string) {
+func (a *attempt) emit(what plan.What, cloudID string) {
 	create, remove := a.Takes()
-	if what == Deleting {
+	if what == plan.Deleting {
 		create = remove
 	}
-	a.x.emit(Event{Resource: a.id, What: what, CloudID: cloudID, Took: a.x.Cloud.Clock.Since(a.began), Expected: create})
+	a.x.emit(plan.Event{Resource: a.id, What: what, CloudID: cloudID, Took: a.x.Cloud.Clock.Since(a.began), Expected: create})
 }
 
 func latest(a, b time.Time) time.Time {

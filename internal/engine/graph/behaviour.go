@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
@@ -13,9 +15,9 @@ import (
 type behaviour interface {
 	wants() any // the Desired[S]
 	find(ctx context.Context, c *cloud.Clients, last State) (State, error)
-	diff(have State) Diff // a nil have means that the resource does not exist
+	diff(have State) plan.Diff // a nil have means that the resource does not exist
 	create(ctx context.Context, c *cloud.Clients) (State, error)
-	update(ctx context.Context, c *cloud.Clients, have State, d Diff) (State, error)
+	update(ctx context.Context, c *cloud.Clients, have State, d plan.Diff) (State, error)
 	remove(ctx context.Context, c *cloud.Clients, have State) error
 	blockers(ctx context.Context, c *cloud.Clients, have State) string
 }
@@ -32,7 +34,7 @@ func (r desired[S]) find(ctx context.Context, c *cloud.Clients, last State) (Sta
 	return untyped(r.Find(ctx, c))
 }
 
-func (r desired[S]) diff(have State) Diff {
+func (r desired[S]) diff(have State) plan.Diff {
 	if have == nil {
 		return r.Diff(new(S))
 	}
@@ -48,7 +50,7 @@ func (r desired[S]) create(ctx context.Context, c *cloud.Clients) (State, error)
 	return nil, nil
 }
 
-func (r desired[S]) update(ctx context.Context, c *cloud.Clients, have State, d Diff) (State, error) {
+func (r desired[S]) update(ctx context.Context, c *cloud.Clients, have State, d plan.Diff) (State, error) {
 	if r, ok := r.Desired.(Updater[S]); ok {
 		return untyped(r.Update(ctx, c, typed[S](have), d))
 	}
@@ -83,13 +85,13 @@ func (l lookup[S]) find(ctx context.Context, c *cloud.Clients, _ State) (State, 
 	return untyped(l.look(ctx, c))
 }
 
-func (l lookup[S]) diff(State) Diff { return nil }
+func (l lookup[S]) diff(State) plan.Diff { return nil }
 
 func (l lookup[S]) create(context.Context, *cloud.Clients) (State, error) {
 	return nil, errExisting
 }
 
-func (l lookup[S]) update(context.Context, *cloud.Clients, State, Diff) (State, error) {
+func (l lookup[S]) update(context.Context, *cloud.Clients, State, plan.Diff) (State, error) {
 	return nil, errExisting
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -61,8 +63,8 @@ func TestDeletedAfter(t *testing.T) {
 		for _, name := range []string{"keys", "marker", "machine", "record"} {
 			b.put(name, "v")
 		}
-		keys := graph.Add(b.g, "keys", b.toy("keys"), graph.DeletedAfter(func(graph.ID) bool { return true }))
-		graph.Add(b.g, "marker", b.toy("marker"), graph.DeletedAfter(func(id graph.ID) bool { return id == "machine" }))
+		keys := graph.Add(b.g, "keys", b.toy("keys"), graph.DeletedAfter(func(plan.ID) bool { return true }))
+		graph.Add(b.g, "marker", b.toy("marker"), graph.DeletedAfter(func(id plan.ID) bool { return id == "machine" }))
 		slow := b.toy("machine")
 		slow.goes, slow.hintOff = time.Minute, time.Minute
 		graph.Add(b.g, "machine", slow)
@@ -85,7 +87,7 @@ func TestDeleteWaitsForBlockers(t *testing.T) {
 		b.fail("delete a", slices.Repeat([]fault{{err: refusal("DependencyViolation")}}, 3)...)
 		graph.Add(b.g, "a", &explained{b.toy("a")})
 		require.NoError(t, b.x.Delete(t.Context(), b.g))
-		require.Equal(t, "the deletion of what uses it, eni-1 of another cluster: api error DependencyViolation: no", b.first("a", graph.Waiting).Detail)
+		require.Equal(t, "the deletion of what uses it, eni-1 of another cluster: api error DependencyViolation: no", b.first("a", plan.Waiting).Detail)
 		require.False(t, b.exists("a"))
 	})
 }
@@ -109,7 +111,7 @@ func TestDeleteAnswers(t *testing.T) {
 		b.add(b.toy("denied", graph.On(beneath)))
 		err := b.x.Delete(t.Context(), b.g)
 		require.EqualError(t, err, "denied: delete: api error UnauthorizedOperation: no")
-		require.Equal(t, []graph.What{graph.Blocked}, b.of("beneath"))
+		require.Equal(t, []plan.What{plan.Blocked}, b.of("beneath"))
 		require.False(t, b.exists("gone"))
 		require.True(t, b.exists("beneath"))
 	})
@@ -124,7 +126,7 @@ func TestDeleteAsksOnce(t *testing.T) {
 		b.add(y)
 		require.NoError(t, b.x.Delete(t.Context(), b.g))
 		require.Len(t, b.when("delete a"), 1)
-		require.Equal(t, []graph.What{graph.Deleting, graph.Waiting, graph.Done}, b.of("a"))
+		require.Equal(t, []plan.What{plan.Deleting, plan.Waiting, plan.Done}, b.of("a"))
 	})
 }
 
@@ -140,11 +142,11 @@ func TestPlanDelete(t *testing.T) {
 		b.add(b.toy("never-made", graph.On(mine)))
 		p, err := b.x.PlanDelete(t.Context(), b.g)
 		require.NoError(t, err)
-		require.Equal(t, []graph.Step{
-			{Resource: "never-made", Action: graph.Keep},
-			{Resource: "mine", Action: graph.Remove, CloudID: "id-mine"},
-			{Resource: "gone", Action: graph.Existing},
-			{Resource: "theirs", Action: graph.Existing, CloudID: "id-theirs"},
+		require.Equal(t, []plan.Step{
+			{Resource: "never-made", Action: plan.Keep},
+			{Resource: "mine", Action: plan.Remove, CloudID: "id-mine"},
+			{Resource: "gone", Action: plan.Existing},
+			{Resource: "theirs", Action: plan.Existing, CloudID: "id-theirs"},
 		}, p.Steps)
 		require.NoError(t, b.x.Delete(t.Context(), b.g))
 		require.Equal(t, []string{"delete mine"}, b.asked())
@@ -174,11 +176,11 @@ func TestExistingResource(t *testing.T) {
 		y := b.toy("mine", graph.On(theirs))
 		y.reads = theirs.CloudID
 		b.add(y)
-		require.Equal(t, graph.Unknown, theirs.CloudID())
+		require.Equal(t, plan.Unknown, theirs.CloudID())
 		b.mustApply()
 		require.Equal(t, "id-theirs", b.toys["mine"].Value)
 		require.Equal(t, []string{"create mine"}, b.asked())
-		require.Equal(t, []graph.What{graph.Kept}, b.of("theirs"))
+		require.Equal(t, []plan.What{plan.Kept}, b.of("theirs"))
 	})
 }
 
@@ -193,7 +195,7 @@ func TestRetire(t *testing.T) {
 		graph.Retire(b.g, "long gone", b.toy("long gone"))
 		p, err := b.x.Plan(t.Context(), b.g)
 		require.NoError(t, err)
-		require.Equal(t, 1, p.Count(graph.Remove))
+		require.Equal(t, 1, p.Count(plan.Remove))
 		b.mustApply()
 		require.Equal(t, []string{"create new", "delete old"}, b.asked())
 		require.GreaterOrEqual(t, b.when("delete old")[0], time.Minute)
@@ -227,7 +229,7 @@ func TestDeletedBehind(t *testing.T) {
 			for _, name := range []string{"balancer", "machine", "other"} {
 				b.put(name, "v")
 			}
-			graph.Add(b.g, "balancer", b.toy("balancer"), graph.DeletedBehind(func(id graph.ID) bool { return id != "balancer" }))
+			graph.Add(b.g, "balancer", b.toy("balancer"), graph.DeletedBehind(func(id plan.ID) bool { return id != "balancer" }))
 			slow := b.toy("machine")
 			slow.goes, slow.hintOff = time.Minute, time.Minute
 			graph.Add(b.g, "machine", slow)

@@ -3,29 +3,29 @@ package graph_test
 import (
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/stretchr/testify/require"
 )
 
 // A difference is recorded once, with its remedy; equal values are not.
 func TestDiff(t *testing.T) {
-	var d graph.Diff
+	var d plan.Diff
 	d.Set("same", 1, "1")
 	d.Set("size", 1, 2)
 	d.Fixed("zone", "a", "b")
-	d.Fixed("subnet", "subnet-1", graph.Unknown)
+	d.Fixed("subnet", "subnet-1", plan.Unknown)
 	d.Await("state", "pending", "available")
 	d.Tags(map[string]string{"Name": "x", "theirs": "y"}, map[string]string{"Name": "x", "role": "node"})
 	d.Lines("rule", []string{"b", "a", "a"}, []string{"c", "b"})
-	require.Equal(t, graph.Diff{
-		{Field: "size", Have: "1", Want: "2", Remedy: graph.InPlace},
-		{Field: "zone", Have: "a", Want: "b", Remedy: graph.Replace},
-		{Field: "subnet", Have: "subnet-1", Want: graph.Unknown, Remedy: graph.Wait},
-		{Field: "state", Have: "pending", Want: "available", Remedy: graph.Wait},
-		{Field: "tag role", Want: "node", Remedy: graph.InPlace},
-		{Field: "rule", Have: "a", Remedy: graph.InPlace},
-		{Field: "rule", Want: "c", Remedy: graph.InPlace},
+	require.Equal(t, plan.Diff{
+		{Field: "size", Have: "1", Want: "2", Remedy: plan.InPlace},
+		{Field: "zone", Have: "a", Want: "b", Remedy: plan.Replace},
+		{Field: "subnet", Have: "subnet-1", Want: plan.Unknown, Remedy: plan.ByItself},
+		{Field: "state", Have: "pending", Want: "available", Remedy: plan.ByItself},
+		{Field: "tag role", Want: "node", Remedy: plan.InPlace},
+		{Field: "rule", Have: "a", Remedy: plan.InPlace},
+		{Field: "rule", Want: "c", Remedy: plan.InPlace},
 	}, d)
 	require.True(t, d.HasTags())
 	require.True(t, d.Has("nothing", "zone"))
@@ -37,7 +37,7 @@ func TestDiff(t *testing.T) {
 
 // Advise sets the advice of Fixed differences that have none yet.
 func TestAdvice(t *testing.T) {
-	var d graph.Diff
+	var d plan.Diff
 	d.Set("size", 1, 2)
 	d.Fixed("zone", "a", "b")
 	d.Advise("first")
@@ -48,9 +48,9 @@ func TestAdvice(t *testing.T) {
 
 // Steps are counted by kind and by action.
 func TestCountKind(t *testing.T) {
-	p := graph.Plan{Steps: []graph.Step{
-		{Resource: "subnet/a", Action: graph.Create}, {Resource: "subnet/b", Action: graph.Keep}, {Resource: "vpc", Action: graph.Create},
+	p := plan.Plan{Steps: []plan.Step{
+		{Resource: "subnet/a", Action: plan.Create}, {Resource: "subnet/b", Action: plan.Keep}, {Resource: "vpc", Action: plan.Create},
 	}}
-	require.Equal(t, 1, p.CountKind("subnet", graph.Create))
-	require.Zero(t, p.CountKind("vpc", graph.Keep))
+	require.Equal(t, 1, p.CountKind("subnet", plan.Create))
+	require.Zero(t, p.CountKind("vpc", plan.Keep))
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
@@ -14,12 +16,12 @@ import (
 
 // The last event of each resource is one of done, kept, failed and blocked.
 func TestEveryResourceEndsOnce(t *testing.T) {
-	final := []graph.What{graph.Done, graph.Kept, graph.Failed, graph.Blocked}
+	final := []plan.What{plan.Done, plan.Kept, plan.Failed, plan.Blocked}
 	requireEnds := func(b *bench) {
 		b.t.Helper()
 		for _, n := range b.g.Resources() {
 			events := b.of(n.ID())
-			ends := slices.DeleteFunc(slices.Clone(events), func(w graph.What) bool { return !slices.Contains(final, w) })
+			ends := slices.DeleteFunc(slices.Clone(events), func(w plan.What) bool { return !slices.Contains(final, w) })
 			require.Len(b.t, ends, 1, "%s: %v", n.ID(), events)
 			require.Equal(b.t, ends[0], events[len(events)-1], n.ID())
 		}
@@ -47,7 +49,7 @@ func TestEveryResourceEndsOnce(t *testing.T) {
 		b.x = b.engine()
 		b.mustApply()
 		for _, n := range b.g.Resources() {
-			require.Equal(t, []graph.What{graph.Kept}, b.of(n.ID()))
+			require.Equal(t, []plan.What{plan.Kept}, b.of(n.ID()))
 		}
 		b.events = nil
 		require.NoError(t, b.engine().Delete(t.Context(), b.g))
@@ -75,12 +77,12 @@ func TestEvents(t *testing.T) {
 		y.takes, y.hint = 90*time.Second, 100*time.Second
 		b.add(y)
 		b.mustApply()
-		require.Equal(t, []graph.What{graph.Creating, graph.Waiting, graph.Done}, b.of("a"))
-		require.Equal(t, 100*time.Second, b.first("a", graph.Creating).Expected)
-		waiting := b.first("a", graph.Waiting)
+		require.Equal(t, []plan.What{plan.Creating, plan.Waiting, plan.Done}, b.of("a"))
+		require.Equal(t, 100*time.Second, b.first("a", plan.Creating).Expected)
+		waiting := b.first("a", plan.Waiting)
 		require.Equal(t, "ready to become true, is false", waiting.Detail)
 		require.Equal(t, "id-a", waiting.CloudID)
-		done := b.first("a", graph.Done)
+		done := b.first("a", plan.Done)
 		require.Equal(t, "id-a", done.CloudID)
 		require.InDelta(t, 100, done.Took.Seconds(), 2)
 		require.Equal(t, time.Now(), done.At)
@@ -122,7 +124,7 @@ func TestGraphRefusesMistakes(t *testing.T) {
 			graph.Add(other, "b", b.toy("b", graph.On(a)))
 		})
 		require.Nil(t, b.g.Resource("c"))
-		require.Equal(t, "nat-gateway", graph.ID("nat-gateway/us-east-1a").Kind())
+		require.Equal(t, "nat-gateway", plan.ID("nat-gateway/us-east-1a").Kind())
 		var none *graph.Ref[seen]
 		require.Empty(t, graph.On(none, nil), "what is nil is no need")
 	})

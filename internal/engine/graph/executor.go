@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/crash"
 )
@@ -16,8 +18,8 @@ import (
 // Executor executes plans: one run on one graph.
 type Executor struct {
 	Cloud   *cloud.Clients
-	Observe func(Event)   // called for every event; never concurrently
-	Timeout time.Duration // how long one resource may take; 0: 15 minutes, or more where AWS is known to be slow
+	Observe func(plan.Event) // called for every event; never concurrently
+	Timeout time.Duration    // how long one resource may take; 0: 15 minutes, or more where AWS is known to be slow
 
 	// Stuck is called when the deletion of a resource has been refused, or has waited for what
 	// uses it, for stuckAfter: it looks for what the run does not delete, and its error ends the
@@ -38,64 +40,64 @@ func (x *Executor) LostAnswers() bool { return x.lostAnswers.Load() }
 
 // Plan returns what Apply would do. It changes nothing. It is part of the current
 // snapshot: a query that has been sent since the last Snapshot is not repeated.
-func (x *Executor) Plan(ctx context.Context, g *Graph) (Plan, error) {
+func (x *Executor) Plan(ctx context.Context, g *Graph) (plan.Plan, error) {
 	return x.planAll(ctx, g, planApply)
 }
 
 // PlanDelete returns what Delete would do. It changes nothing.
-func (x *Executor) PlanDelete(ctx context.Context, g *Graph) (Plan, error) {
+func (x *Executor) PlanDelete(ctx context.Context, g *Graph) (plan.Plan, error) {
 	p, err := x.planAll(cloud.Briefly(ctx), g, planDelete)
 	slices.Reverse(p.Steps)
 	return p, err
 }
 
 // planApply plans one resource for Apply.
-func planApply(n Resource, ctx context.Context, x *Executor) (Step, error) { //nolint:revive // the order of a method expression's parameters
+func planApply(n Resource, ctx context.Context, x *Executor) (plan.Step, error) { //nolint:revive // the order of a method expression's parameters
 	if n.Role() == RoleSwept {
-		return Step{Resource: n.ID(), Origin: n.Origin(), Action: Leave}, nil
+		return plan.Step{Resource: n.ID(), Origin: n.Origin(), Action: plan.Leave}, nil
 	}
 	s, err := n.plan(ctx, x)
 	if n.Role() == RoleRetired && s.CloudID == "" {
-		s.Action = Leave // it is deleted already, or does not belong to the cluster
+		s.Action = plan.Leave // it is deleted already, or does not belong to the cluster
 	}
 	return s, err
 }
 
 // planDelete plans one resource for Delete.
-func planDelete(n Resource, ctx context.Context, x *Executor) (Step, error) { //nolint:revive // the order of a method expression's parameters
+func planDelete(n Resource, ctx context.Context, x *Executor) (plan.Step, error) { //nolint:revive // the order of a method expression's parameters
 	if n.Role().dependent() {
-		return Step{Resource: n.ID(), Action: Leave}, nil
+		return plan.Step{Resource: n.ID(), Action: plan.Leave}, nil
 	}
 	s, err := n.plan(ctx, x)
-	if s.Action == Existing || n.Role() == RoleExisting {
-		s.Action = Existing
+	if s.Action == plan.Existing || n.Role() == RoleExisting {
+		s.Action = plan.Existing
 		return s, nil // an existing resource is not changed, so its state does not matter
 	}
-	s.Action, s.Diff = Keep, nil
+	s.Action, s.Diff = plan.Keep, nil
 	if s.CloudID != "" {
-		s.Action = Remove
+		s.Action = plan.Remove
 	}
 	return s, err
 }
 
 // planAll plans all resources in the order of their edges, so that each finds the state that
 // it reads.
-func (x *Executor) planAll(ctx context.Context, g *Graph, plan func(Resource, context.Context, *Executor) (Step, error)) (Plan, error) {
-	steps := make([]Step, len(g.resources))
+func (x *Executor) planAll(ctx context.Context, g *Graph, planned func(Resource, context.Context, *Executor) (plan.Step, error)) (plan.Plan, error) {
+	steps := make([]plan.Step, len(g.resources))
 	at := map[Resource]int{}
 	for i, n := range g.resources {
 		at[n] = i
 	}
 	ctx = cloud.InSnapshot(cloud.ReadOnly(ctx))
 	err := x.walk(ctx, g.resources, settledFirst, func(ctx context.Context, n Resource) error {
-		s, err := plan(n, ctx, x)
+		s, err := planned(n, ctx, x)
 		steps[at[n]] = s
 		return err
 	})
 	if err == nil {
 		g.read = x.Cloud.Clock.Now()
 	}
-	return Plan{slices.DeleteFunc(steps, func(s Step) bool { return s.Action == Leave && s.CloudID == "" })}, err
+	return plan.Plan{Steps: slices.DeleteFunc(steps, func(s plan.Step) bool { return s.Action == plan.Leave && s.CloudID == "" })}, err
 }
 
 // planValidity is how old a plan may be for Apply and Delete to start from it.
@@ -243,11 +245,11 @@ func (x *Executor) visited(ctx context.Context, n Resource, err error) error {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil && (errors.Is(err, context.Cause(ctx)) || errors.Is(err, ctx.Err())): // stopped, not failed
-		x.emit(Event{Resource: n.ID(), What: Blocked, Detail: "the run was stopped"})
+		x.emit(plan.Event{Resource: n.ID(), What: plan.Blocked, Detail: "the run was stopped"})
 		return errNotVisited
 	}
-	x.emit(Event{Resource: n.ID(), What: Failed, Err: err})
-	return &ResourceError{n.ID(), n.Origin(), err}
+	x.emit(plan.Event{Resource: n.ID(), What: plan.Failed, Err: err})
+	return &plan.ResourceError{Resource: n.ID(), Origin: n.Origin(), Err: err}
 }
 
 // ready waits for the resources before n.
@@ -267,12 +269,12 @@ func (x *Executor) ready(ctx context.Context, n Resource, before []wait, outcome
 		case <-o.done:
 		}
 		if o.err != nil {
-			x.emit(Event{Resource: n.ID(), What: Blocked, Detail: string(w.resource.ID())})
+			x.emit(plan.Event{Resource: n.ID(), What: plan.Blocked, Detail: string(w.resource.ID())})
 			return errNotVisited
 		}
 	}
 	if ctx.Err() != nil {
-		x.emit(Event{Resource: n.ID(), What: Blocked})
+		x.emit(plan.Event{Resource: n.ID(), What: plan.Blocked})
 		return errNotVisited
 	}
 	return nil
@@ -280,7 +282,7 @@ func (x *Executor) ready(ctx context.Context, n Resource, before []wait, outcome
 
 var errNotVisited = errors.New("not begun")
 
-func (x *Executor) emit(e Event) {
+func (x *Executor) emit(e plan.Event) {
 	if x.Observe == nil {
 		return
 	}

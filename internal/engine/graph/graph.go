@@ -9,21 +9,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
-
-// ID is the identity of a resource in the graph: "subnet/private/us-east-1a". Its first
-// word is the kind.
-type ID string
-
-// Kind returns the first word of the ID: "subnet".
-func (id ID) Kind() string {
-	kind, _, _ := strings.Cut(string(id), "/")
-	return kind
-}
 
 // State is the observed state of a resource that exists.
 type State interface {
@@ -42,7 +33,7 @@ type Desired[S State] interface {
 	// Find returns the state of the resource, or nil if it does not exist.
 	Find(ctx context.Context, c *cloud.Clients) (*S, error)
 	// Diff lists the differences between the state and the desired state.
-	Diff(have *S) Diff
+	Diff(have *S) plan.Diff
 }
 
 // Creator is implemented by a resource that a run creates. Without it the
@@ -58,7 +49,7 @@ type Creator[S State] interface {
 type Updater[S State] interface {
 	// Update closes the differences in d, and returns the new state if AWS's answers
 	// contain it; nil means that Find has to read it.
-	Update(ctx context.Context, c *cloud.Clients, have *S, d Diff) (*S, error)
+	Update(ctx context.Context, c *cloud.Clients, have *S, d plan.Diff) (*S, error)
 }
 
 // Deleter is implemented by a resource that is deleted by itself, and not only together
@@ -116,7 +107,7 @@ type Lasting interface {
 type UpdateTimed interface {
 	// UpdateTakes returns how long AWS usually takes for the update that is made first for
 	// these differences.
-	UpdateTakes(d Diff) time.Duration
+	UpdateTakes(d plan.Diff) time.Duration
 }
 
 // Finishing is implemented by a state in which AWS tells how the last Update has ended.
@@ -209,45 +200,45 @@ func edges(resources []Resource, like Edge) (out []Edge) {
 // order of adding is an order of creation and a cycle cannot be written.
 type Graph struct {
 	resources []Resource
-	byID      map[ID]Resource
+	byID      map[plan.ID]Resource
 	read      time.Time // time of the last plan
 }
 
 // New returns an empty graph.
-func New() *Graph { return &Graph{byID: map[ID]Resource{}} }
+func New() *Graph { return &Graph{byID: map[plan.ID]Resource{}} }
 
 // Add adds a managed resource: Apply creates it and Delete deletes it, after the
 // resources that it needs.
-func Add[S State](g *Graph, id ID, r Desired[S], opts ...Option) *Ref[S] {
+func Add[S State](g *Graph, id plan.ID, r Desired[S], opts ...Option) *Ref[S] {
 	return add(g, &Ref[S]{resource{id: id, role: RoleManaged, behaviour: desired[S]{r}, needs: r.Needs()}}, opts)
 }
 
 // Use adds an existing resource, which belongs to somebody else: it is looked up, and
 // never created, changed or deleted.
-func Use[S State](g *Graph, id ID, find Lookup[S], opts ...Option) *Ref[S] {
+func Use[S State](g *Graph, id plan.ID, find Lookup[S], opts ...Option) *Ref[S] {
 	return add(g, &Ref[S]{resource{id: id, role: RoleExisting, behaviour: lookup[S]{look: find}}}, opts)
 }
 
 // Retire adds an owned resource that is not desired any more: Apply and Delete delete it.
-func Retire[S State](g *Graph, id ID, r deletable[S], opts ...Option) *Ref[S] {
+func Retire[S State](g *Graph, id plan.ID, r deletable[S], opts ...Option) *Ref[S] {
 	return add(g, &Ref[S]{resource{id: id, role: RoleRetired, behaviour: desired[S]{r}, needs: r.Needs()}}, opts)
 }
 
 // Sweep adds owned resources that appear and disappear while the cluster exists: Apply
 // leaves them alone, Delete deletes them.
-func Sweep[S State](g *Graph, id ID, r deletable[S], opts ...Option) *Ref[S] {
+func Sweep[S State](g *Graph, id plan.ID, r deletable[S], opts ...Option) *Ref[S] {
 	return add(g, &Ref[S]{resource{id: id, role: RoleSwept, behaviour: desired[S]{r}, needs: r.Needs()}}, opts)
 }
 
 // Expect adds a resource that something else creates: Apply waits until it is as desired,
 // Delete ignores it.
-func Expect[S State](g *Graph, id ID, r Desired[S], opts ...Option) *Ref[S] {
+func Expect[S State](g *Graph, id plan.ID, r Desired[S], opts ...Option) *Ref[S] {
 	return add(g, &Ref[S]{resource{id: id, role: RoleExpected, behaviour: desired[S]{r}, needs: r.Needs()}}, opts)
 }
 
 // Install adds a resource inside the Kubernetes cluster: Apply creates and updates
 // it, and Delete leaves it alone, because it is deleted together with the cluster.
-func Install[S State](g *Graph, id ID, r Desired[S], opts ...Option) *Ref[S] {
+func Install[S State](g *Graph, id plan.ID, r Desired[S], opts ...Option) *Ref[S] {
 	return add(g, &Ref[S]{resource{id: id, role: RoleInstalled, behaviour: desired[S]{r}, needs: r.Needs()}}, opts)
 }
 
@@ -259,10 +250,10 @@ type options struct {
 	origin    string
 	diagnosis Diagnosis
 
-	replacedBy ID
-	reasons    Diff
-	after      func(ID) bool
-	behind     func(ID) bool
+	replacedBy plan.ID
+	reasons    plan.Diff
+	after      func(plan.ID) bool
+	behind     func(plan.ID) bool
 }
 
 // With adds edges to resources whose state the resource itself does not read.
@@ -278,21 +269,21 @@ func From(origin string) Option {
 
 // Because sets why a resource is deleted: its settings that have changed, and the resource
 // that takes its place; "" for none. Both are shown in plans, and have no other effect.
-func Because(replacedBy ID, changes []Change) Option {
+func Because(replacedBy plan.ID, changes []plan.Change) Option {
 	return func(o *options) { o.replacedBy, o.reasons = replacedBy, changes }
 }
 
 // DeletedAfter sets which other resources are deleted before this one, also those that are
 // added later. It has no effect on Apply. Where another edge says the opposite, that edge
 // has precedence.
-func DeletedAfter(others func(ID) bool) Option {
+func DeletedAfter(others func(plan.ID) bool) Option {
 	return func(o *options) { o.after = others }
 }
 
 // DeletedBehind sets which other resources have to be leaving before this one is deleted, also those that
 // are added later: AWS has accepted their deletion, and may still be at it. It has no effect on Apply.
 // Where another edge says the opposite, that edge has precedence.
-func DeletedBehind(others func(ID) bool) Option {
+func DeletedBehind(others func(plan.ID) bool) Option {
 	return func(o *options) { o.behind = others }
 }
 
@@ -329,11 +320,11 @@ func (g *Graph) add(ref Resource, n *resource, opts []Option) {
 func (g *Graph) Resources() []Resource { return g.resources }
 
 // Resource returns the resource with that ID, or nil.
-func (g *Graph) Resource(id ID) Resource { return g.byID[id] }
+func (g *Graph) Resource(id plan.ID) Resource { return g.byID[id] }
 
 // CreateTime returns how long AWS is expected to take to create the resources that busy
 // selects: the longest path through their Takes times. Nil selects all resources.
-func (g *Graph) CreateTime(busy func(ID) bool) time.Duration {
+func (g *Graph) CreateTime(busy func(plan.ID) bool) time.Duration {
 	settled, exists := map[Resource]time.Duration{}, map[Resource]time.Duration{}
 	var end time.Duration
 	for _, n := range g.resources {
@@ -364,7 +355,7 @@ func lasts(n Resource) time.Duration {
 }
 
 // DeleteTime is the same for a deletion.
-func (g *Graph) DeleteTime(busy func(ID) bool) time.Duration {
+func (g *Graph) DeleteTime(busy func(plan.ID) bool) time.Duration {
 	before := g.deletedBefore()
 	gone := map[Resource]time.Duration{}
 	var visit func(n Resource) time.Duration
@@ -422,7 +413,7 @@ func (g *Graph) deletedBefore() map[Resource][]wait {
 
 // others lists the resources that are deleted before n because of DeletedAfter: not those
 // that are deleted after n because of an edge.
-func (g *Graph) others(n Resource, selects func(ID) bool, before map[Resource][]wait) (out []wait) {
+func (g *Graph) others(n Resource, selects func(plan.ID) bool, before map[Resource][]wait) (out []wait) {
 	later := map[Resource]bool{n: true}
 	for grew := true; grew; {
 		grew = false
@@ -442,9 +433,9 @@ func (g *Graph) others(n Resource, selects func(ID) bool, before map[Resource][]
 
 // circle returns resources of which each is deleted before the next, and the last before
 // the first; nil if there are none. Only Outlives edges can form one.
-func (g *Graph) circle() []ID {
+func (g *Graph) circle() []plan.ID {
 	before := g.deletedBefore()
-	var path []ID
+	var path []plan.ID
 	state := map[Resource]int{} // 1: on the path, 2: done
 	var visit func(n Resource) bool
 	visit = func(n Resource) bool {

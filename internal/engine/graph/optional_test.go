@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -18,7 +20,7 @@ func (o only) Needs() []graph.Edge { return nil }
 
 func (o only) Find(ctx context.Context, c *cloud.Clients) (*seen, error) { return o.y.Find(ctx, c) }
 
-func (o only) Diff(have *seen) graph.Diff { return o.y.Diff(have) }
+func (o only) Diff(have *seen) plan.Diff { return o.y.Diff(have) }
 
 // A resource without Create is waited for; without Update it cannot be changed; without
 // Delete it is deleted with the one that it is a part of.
@@ -79,8 +81,8 @@ func TestDeleteTime(t *testing.T) {
 		timed("table", 5, graph.Outlives(nat), graph.Awaits(vpc))
 		timed("reader", 30, graph.Reads(nat))
 		require.Equal(t, 65*time.Second, b.g.DeleteTime(nil), "the gateway, then the table")
-		require.Equal(t, 30*time.Second, b.g.DeleteTime(func(id graph.ID) bool { return id != "nat" }), "but for what is deleted already")
-		require.Equal(t, 5*time.Second, b.g.DeleteTime(func(id graph.ID) bool { return id == "table" }))
+		require.Equal(t, 30*time.Second, b.g.DeleteTime(func(id plan.ID) bool { return id != "nat" }), "but for what is deleted already")
+		require.Equal(t, 5*time.Second, b.g.DeleteTime(func(id plan.ID) bool { return id == "table" }))
 		require.Equal(t, map[graph.Resource]bool{nat: true}, b.g.Before(vpc))
 		require.Empty(t, b.g.Before(nat))
 	})
@@ -94,7 +96,7 @@ func TestCreateTimeOfAPart(t *testing.T) {
 		nat := b.toy("nat", graph.On(b.add(vpc)))
 		nat.hint = time.Hour
 		b.add(nat)
-		require.Equal(t, time.Hour, b.g.CreateTime(func(id graph.ID) bool { return id == "nat" }))
+		require.Equal(t, time.Hour, b.g.CreateTime(func(id plan.ID) bool { return id == "nat" }))
 	})
 }
 
@@ -126,7 +128,7 @@ func (s slow) Find(ctx context.Context, c *cloud.Clients) (*limited, error) {
 	return &limited{*have}, err
 }
 
-func (s slow) Diff(have *limited) graph.Diff { return s.y.Diff(&have.seen) }
+func (s slow) Diff(have *limited) plan.Diff { return s.y.Diff(&have.seen) }
 
 // A state may have a TimeLimit.
 func TestTimeLimitOfAState(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
@@ -19,7 +21,7 @@ func (a *attempt) pause(ctx context.Context, awaited error) error {
 	}
 	if repeats := a.repeats.Load(); awaited.Error() != a.awaited || repeats != a.shown {
 		a.awaited, a.shown = awaited.Error(), repeats
-		e := Event{Resource: a.id, What: Waiting, Detail: a.awaited, Took: clock.Since(a.began), Expected: a.expected()}
+		e := plan.Event{Resource: a.id, What: plan.Waiting, Detail: a.awaited, Took: clock.Since(a.began), Expected: a.expected()}
 		if s := a.state(); s != nil {
 			e.CloudID = s.CloudID()
 		}
@@ -61,12 +63,12 @@ const diagnosing = 2 * time.Minute
 
 // giveUp returns the error of a resource that did not become ready in time, with the
 // findings of its diagnosis.
-func (a *attempt) giveUp(ctx context.Context, after time.Duration, awaited error) *GaveUpError {
-	err := &GaveUpError{After: after, Awaited: awaited}
+func (a *attempt) giveUp(ctx context.Context, after time.Duration, awaited error) *plan.TimeoutError {
+	err := &plan.TimeoutError{After: after, Awaited: awaited}
 	if a.diagnosis != nil && a.x.diagnosed.Add(1) <= diagnoses {
 		ctx, cancel := a.x.Cloud.Clock.WithTimeout(context.WithoutCancel(ctx), diagnosing, nil)
 		defer cancel()
-		err.Findings, err.Look = a.diagnosis(cloud.Live(cloud.ReadOnly(ctx)), a.x.Cloud)
+		err.Findings, err.Command = a.diagnosis(cloud.Live(cloud.ReadOnly(ctx)), a.x.Cloud)
 	}
 	return err
 }
@@ -90,7 +92,7 @@ func (a *attempt) expected() time.Duration {
 		return 0
 	case a.deleted:
 		return remove
-	case a.updated.onlyTags():
+	case a.updated.OnlyTags():
 		return 0
 	case len(a.updated) > 0:
 		if u, is := a.Desired().(UpdateTimed); is {

@@ -6,13 +6,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
 // Resource is a resource of a graph, of any kind. Only *Ref implements it.
 type Resource interface {
 	// ID is the identity in the graph.
-	ID() ID
+	ID() plan.ID
 	// Needs lists the edges to other resources.
 	Needs() []Edge
 	// Origin is the part of the manifest that the resource comes from.
@@ -29,15 +31,15 @@ type Resource interface {
 	// Desired is the desired resource; nil for an existing one.
 	Desired() any
 	// Wanted lists the desired fields.
-	Wanted() Diff
+	Wanted() plan.Diff
 
 	isNil() bool
-	deletedAfter() func(ID) bool
-	deletedBehind() func(ID) bool
+	deletedAfter() func(plan.ID) bool
+	deletedBehind() func(plan.ID) bool
 	existing() <-chan struct{}
 	leaving() <-chan struct{}
 	wasWritten() bool
-	plan(ctx context.Context, x *Executor) (Step, error)
+	plan(ctx context.Context, x *Executor) (plan.Step, error)
 	converge(ctx context.Context, x *Executor) error
 	verify(ctx context.Context, x *Executor) error
 	visible(ctx context.Context, x *Executor) bool
@@ -86,7 +88,7 @@ func (r *Ref[S]) isNil() bool { return r == nil }
 // resource is the part of a Ref that does not depend on S. The executor uses only this
 // part.
 type resource struct {
-	id        ID
+	id        plan.ID
 	role      Role
 	behaviour behaviour
 	needs     []Edge
@@ -94,11 +96,11 @@ type resource struct {
 
 	diagnosis Diagnosis // nil: there is none
 
-	replacedBy ID   // what takes its place when it is deleted; "": nothing
-	reasons    Diff // why it is deleted
+	replacedBy plan.ID   // what takes its place when it is deleted; "": nothing
+	reasons    plan.Diff // why it is deleted
 
-	after  func(ID) bool // DeletedAfter; nil: none
-	behind func(ID) bool // DeletedBehind; nil: none
+	after  func(plan.ID) bool // DeletedAfter; nil: none
+	behind func(plan.ID) bool // DeletedBehind; nil: none
 
 	found   atomic.Pointer[State]
 	exists  chan struct{} // closed when the resource is first observed
@@ -114,21 +116,15 @@ type resource struct {
 	removed State           // the state in which it was deleted; nil: it was not deleted
 }
 
-// Unknown is the value in a plan of an ID that AWS assigns at creation.
-const Unknown = "(known after apply)"
-
-// NotShown is the value in a plan of a setting that may contain a secret.
-const NotShown = "(not shown)"
-
 // ID implements Resource.
-func (n *resource) ID() ID { return n.id }
+func (n *resource) ID() plan.ID { return n.id }
 
 // Needs implements Resource.
 func (n *resource) Needs() []Edge { return n.needs }
 
-func (n *resource) deletedAfter() func(ID) bool { return n.after }
+func (n *resource) deletedAfter() func(plan.ID) bool { return n.after }
 
-func (n *resource) deletedBehind() func(ID) bool { return n.behind }
+func (n *resource) deletedBehind() func(plan.ID) bool { return n.behind }
 
 // Origin implements Resource.
 func (n *resource) Origin() string { return n.origin }
@@ -141,7 +137,7 @@ func (n *resource) CloudID() string {
 	if have := n.state(); have != nil {
 		return have.CloudID()
 	}
-	return Unknown
+	return plan.Unknown
 }
 
 // Takes implements Resource.
@@ -153,12 +149,12 @@ func (n *resource) Takes() (create, remove time.Duration) {
 }
 
 // Wanted implements Resource.
-func (n *resource) Wanted() Diff {
+func (n *resource) Wanted() plan.Diff {
 	d := n.behaviour.diff(nil)
 	if n.role == RoleExpected {
 		return d
 	}
-	return d.wanted()
+	return d.Wanted()
 }
 
 // Desired implements Resource.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
@@ -21,11 +23,11 @@ const mostCreations = 5
 // rounds is what an attempt remembers of accepted Updates, to find out whether they bring
 // the resource closer to its desired state.
 type rounds struct {
-	last   Diff   // the differences that the last Update was made for
-	seen   []Diff // those of all Updates
-	swings []Diff // those of Updates that did not help, without repetitions
-	strays int    // number of Updates that did not help
-	paused bool   // the pause before the next Update is over
+	last   plan.Diff   // the differences that the last Update was made for
+	seen   []plan.Diff // those of all Updates
+	swings []plan.Diff // those of Updates that did not help, without repetitions
+	strays int         // number of Updates that did not help
+	paused bool        // the pause before the next Update is over
 	lasts  time.Duration
 }
 
@@ -44,19 +46,19 @@ func (r *rounds) progress(have State) {
 
 // stray reports whether the resource is not closer to its desired state than before: it has
 // as many differences as before the last Update, or the same as before an earlier one.
-func (r *rounds) stray(d Diff) bool {
+func (r *rounds) stray(d plan.Diff) bool {
 	return len(r.last) > 0 && (len(d) >= len(r.last) || containsDiff(r.seen, d))
 }
 
-func containsDiff(all []Diff, d Diff) bool {
-	return slices.ContainsFunc(all, func(x Diff) bool { return slices.Equal(x, d) })
+func containsDiff(all []plan.Diff, d plan.Diff) bool {
+	return slices.ContainsFunc(all, func(x plan.Diff) bool { return slices.Equal(x, d) })
 }
 
 // note records an accepted Update.
-func (r *rounds) note(d Diff) {
+func (r *rounds) note(d plan.Diff) {
 	if r.stray(d) {
 		r.strays++
-		for _, x := range []Diff{r.last, d} {
+		for _, x := range []plan.Diff{r.last, d} {
 			if !containsDiff(r.swings, x) {
 				r.swings = append(r.swings, x)
 			}
@@ -67,7 +69,7 @@ func (r *rounds) note(d Diff) {
 
 // pause returns how long to wait before an Update for the differences d: not at all, unless
 // the last one did not help, and then twice as long each time.
-func (r *rounds) pause(d Diff) time.Duration {
+func (r *rounds) pause(d plan.Diff) time.Duration {
 	if r.paused || !r.stray(d) {
 		return 0
 	}
@@ -76,7 +78,7 @@ func (r *rounds) pause(d Diff) time.Duration {
 }
 
 // over returns the error of a resource whose accepted Updates do not converge.
-func (r *rounds) over(d Diff) error {
+func (r *rounds) over(d plan.Diff) error {
 	if r.strays < mostStrays || !r.stray(d) {
 		return nil
 	}
@@ -88,13 +90,13 @@ func (r *rounds) over(d Diff) error {
 type NotConvergingError struct {
 	Updates int           // number of accepted updates
 	After   time.Duration // the time since the last one, if it had no effect; otherwise 0
-	Seen    []Diff        // the differences before the updates, without repetitions
+	Seen    []plan.Diff   // the differences before the updates, without repetitions
 }
 
 func (e *NotConvergingError) Error() string {
 	var states []string
 	for _, d := range e.Seen[:min(3, len(e.Seen))] {
-		states = append(states, d.states())
+		states = append(states, statesOf(d))
 	}
 	if more := len(e.Seen) - len(states); more > 0 {
 		states = append(states, others(more, "state"))
@@ -107,8 +109,8 @@ func (e *NotConvergingError) Error() string {
 		"either two lines of the manifest set the same value, or something else changes it", e.Updates, strings.Join(states, ", then "))
 }
 
-// states describes the state in which the differences were seen.
-func (d Diff) states() string {
+// statesOf describes the state in which the differences were seen.
+func statesOf(d plan.Diff) string {
 	var out []string
 	for _, c := range d[:min(3, len(d))] {
 		out = append(out, fmt.Sprintf("%s %q instead of %q", c.Field, c.Have, c.Want))
@@ -121,7 +123,7 @@ func (d Diff) states() string {
 
 // round pauses before an Update that follows accepted ones, and fails when these do not
 // converge.
-func (a *attempt) round(ctx context.Context, d Diff) (again bool, err error) {
+func (a *attempt) round(ctx context.Context, d plan.Diff) (again bool, err error) {
 	if err := a.rounds.over(d); err != nil {
 		return false, err
 	}
@@ -129,7 +131,7 @@ func (a *attempt) round(ctx context.Context, d Diff) (again bool, err error) {
 	if wait == 0 {
 		return false, nil
 	}
-	a.x.emit(Event{Resource: a.id, What: Waiting, Detail: "the next update, because it differs again after the last one", Took: a.x.Cloud.Clock.Since(a.began)})
+	a.x.emit(plan.Event{Resource: a.id, What: plan.Waiting, Detail: "the next update, because it differs again after the last one", Took: a.x.Cloud.Clock.Since(a.began)})
 	a.awaited, a.stale = "the effect of the last update", true
 	return true, a.x.Cloud.Clock.Sleep(ctx, wait)
 }
@@ -137,7 +139,7 @@ func (a *attempt) round(ctx context.Context, d Diff) (again bool, err error) {
 // unchanged returns the error of a resource that is as it was before an accepted Update: one
 // that passes, until AWS has had as long as it ever takes to show the effect. Once the Update has
 // ended, reads that are older than its end are the only reason to wait.
-func (a *attempt) unchanged(have State, d Diff) error {
+func (a *attempt) unchanged(have State, d plan.Diff) error {
 	limit := max(noEffect, 5*a.expected())
 	if own := a.timeout(); a.x.Timeout > 0 {
 		limit = min(limit, own)
@@ -146,7 +148,7 @@ func (a *attempt) unchanged(have State, d Diff) error {
 	u, tells := have.(Finishing)
 	ended := a.replaced || tells && u.Updated()
 	if ended && !within(&a.finished, a.x.Cloud.Clock.Now(), cloud.ConsistencyDelay) || since > limit {
-		return &NotConvergingError{Updates: len(a.rounds.seen), After: since.Round(time.Second), Seen: []Diff{d}}
+		return &NotConvergingError{Updates: len(a.rounds.seen), After: since.Round(time.Second), Seen: []plan.Diff{d}}
 	}
 	return NotYet(fmt.Errorf("%s to become %q, is %q", d[0].Field, d[0].Want, d[0].Have))
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -33,14 +35,14 @@ func (s *seesaw) Find(context.Context, *cloud.Clients) (*position, error) {
 	return &position{s.at}, nil
 }
 
-func (s *seesaw) Diff(have *position) (d graph.Diff) {
+func (s *seesaw) Diff(have *position) (d plan.Diff) {
 	for _, f := range s.fields(have.At) {
 		d.Set(f, fmt.Sprint(have.At), "straight")
 	}
 	return d
 }
 
-func (s *seesaw) Update(context.Context, *cloud.Clients, *position, graph.Diff) (*position, error) {
+func (s *seesaw) Update(context.Context, *cloud.Clients, *position, plan.Diff) (*position, error) {
 	s.updates = append(s.updates, time.Now())
 	s.at = s.next(s.at)
 	return &position{s.at}, nil
@@ -170,7 +172,7 @@ func (p *patient) Find(context.Context, *cloud.Clients) (*health, error) {
 	return &health{p.status, p.reasons[0]}, nil
 }
 
-func (p *patient) Diff(have *health) (d graph.Diff) {
+func (p *patient) Diff(have *health) (d plan.Diff) {
 	if have.Status == "FAILED" && !p.stubborn {
 		d.Set("status", have.Failure(), "created again")
 		return d
@@ -185,7 +187,7 @@ func (p *patient) Create(context.Context, *cloud.Clients) (*health, error) {
 	return &health{Status: p.status}, nil
 }
 
-func (p *patient) Update(context.Context, *cloud.Clients, *health, graph.Diff) (*health, error) {
+func (p *patient) Update(context.Context, *cloud.Clients, *health, plan.Diff) (*health, error) {
 	p.repairs++
 	p.status, p.reasons = "", p.reasons[1:]
 	return &health{Status: "DELETING"}, nil
@@ -252,7 +254,7 @@ func (s *stubborn) Find(context.Context, *cloud.Clients) (*stubbornState, error)
 	return &stubbornState{s.tells && !s.updated.IsZero() && time.Since(s.updated) > 15*time.Minute}, nil
 }
 
-func (s *stubborn) Diff(*stubbornState) (d graph.Diff) {
+func (s *stubborn) Diff(*stubbornState) (d plan.Diff) {
 	d.Set(s.field, "old", "new")
 	return d
 }
@@ -262,7 +264,7 @@ func (s *stubborn) Create(context.Context, *cloud.Clients) (*stubbornState, erro
 	return &stubbornState{}, nil
 }
 
-func (s *stubborn) Update(context.Context, *cloud.Clients, *stubbornState, graph.Diff) (*stubbornState, error) {
+func (s *stubborn) Update(context.Context, *cloud.Clients, *stubbornState, plan.Diff) (*stubbornState, error) {
 	s.updates++
 	s.updated, s.gone = time.Now(), s.recreated
 	return nil, nil

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
@@ -101,7 +103,7 @@ func (y *toy) wanted() string {
 	return y.value
 }
 
-func (y *toy) Diff(have *seen) (d graph.Diff) {
+func (y *toy) Diff(have *seen) (d plan.Diff) {
 	if have.ID != "" {
 		d.Await("ready", have.Ready, true)
 	}
@@ -120,7 +122,7 @@ func (y *toy) Create(ctx context.Context, _ *cloud.Clients) (*seen, error) {
 	})
 }
 
-func (y *toy) Update(ctx context.Context, _ *cloud.Clients, _ *seen, _ graph.Diff) (*seen, error) {
+func (y *toy) Update(ctx context.Context, _ *cloud.Clients, _ *seen, _ plan.Diff) (*seen, error) {
 	return y.act(ctx, "update "+y.name, func(time.Time) {
 		if !y.lazy {
 			y.w.toys[y.name].Value = y.wanted()
@@ -255,10 +257,10 @@ type listener struct {
 	t      *testing.T
 	busy   atomic.Bool
 	mu     sync.Mutex
-	events []graph.Event
+	events []plan.Event
 }
 
-func (l *listener) hear(e graph.Event) {
+func (l *listener) hear(e plan.Event) {
 	if !l.busy.CompareAndSwap(false, true) {
 		l.t.Error("two events at the same time")
 	}
@@ -272,7 +274,7 @@ func (l *listener) hear(e graph.Event) {
 }
 
 // of lists the types of a resource's events, in order.
-func (l *listener) of(id graph.ID) (out []graph.What) {
+func (l *listener) of(id plan.ID) (out []plan.What) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range l.events {
@@ -284,10 +286,10 @@ func (l *listener) of(id graph.ID) (out []graph.What) {
 }
 
 // first returns the first event of a type.
-func (l *listener) first(id graph.ID, what graph.What) graph.Event {
+func (l *listener) first(id plan.ID, what plan.What) plan.Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	i := slices.IndexFunc(l.events, func(e graph.Event) bool { return e.Resource == id && e.What == what })
+	i := slices.IndexFunc(l.events, func(e plan.Event) bool { return e.Resource == id && e.What == what })
 	require.GreaterOrEqual(l.t, i, 0, "%s was never %s", id, what)
 	return l.events[i]
 }
@@ -321,7 +323,7 @@ func (b *bench) engine() *graph.Executor {
 
 // add adds a toy to the graph by its name.
 func (b *bench) add(y *toy, opts ...graph.Option) *graph.Ref[seen] {
-	return graph.Add(b.g, graph.ID(y.name), y, opts...)
+	return graph.Add(b.g, plan.ID(y.name), y, opts...)
 }
 
 func (b *bench) mustApply() {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -84,7 +86,7 @@ func (a *Addons) Find(ctx context.Context, c *cloud.Clients) (*AddonsState, erro
 
 // Diff implements graph.Desired. It lists the objects that differ, without values: they
 // may be Secrets.
-func (a *Addons) Diff(have *AddonsState) (d graph.Diff) {
+func (a *Addons) Diff(have *AddonsState) (d plan.Diff) {
 	for i, o := range a.Objects {
 		seen := ""
 		if i < len(have.Seen) {
@@ -108,7 +110,7 @@ func (a *Addons) Create(ctx context.Context, c *cloud.Clients) (*AddonsState, er
 }
 
 // Update implements graph.Updater.
-func (a *Addons) Update(ctx context.Context, c *cloud.Clients, _ *AddonsState, _ graph.Diff) (*AddonsState, error) {
+func (a *Addons) Update(ctx context.Context, c *cloud.Clients, _ *AddonsState, _ plan.Diff) (*AddonsState, error) {
 	return a.apply(ctx, c)
 }
 

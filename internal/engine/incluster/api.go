@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/url"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -33,7 +35,7 @@ func (a *API) needs() []graph.Edge {
 // Client returns a client of the API server; nil while its address is not known.
 func (a *API) Client(c *cloud.Clients) (*kube.Client, error) {
 	endpoint := a.Endpoint.String()
-	if endpoint == graph.Unknown {
+	if endpoint == plan.Unknown {
 		return nil, nil // its load balancer is not created yet
 	}
 	if a.EKS != nil {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -98,7 +100,7 @@ func (s *APIServer) letsInLater(c *cloud.Clients) bool {
 const entriesTake = 2 * time.Minute
 
 // Diff implements graph.Desired.
-func (s *APIServer) Diff(have *APIServerState) (d graph.Diff) {
+func (s *APIServer) Diff(have *APIServerState) (d plan.Diff) {
 	d.Await("state", have.Status, ready)
 	return d
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -86,7 +88,7 @@ func (a *AWSAuth) Find(ctx context.Context, c *cloud.Clients) (*AWSAuthState, er
 }
 
 // Diff implements graph.Desired.
-func (a *AWSAuth) Diff(have *AWSAuthState) (d graph.Diff) {
+func (a *AWSAuth) Diff(have *AWSAuthState) (d plan.Diff) {
 	for _, m := range a.Wanted {
 		list, _ := m.list()
 		d.Set(list+" "+m.ARN, have.mappingOf(m), m.Username+" in "+strings.Join(m.Groups, ", "))
@@ -116,7 +118,7 @@ func (a *AWSAuth) Create(ctx context.Context, c *cloud.Clients) (*AWSAuthState, 
 }
 
 // Update implements graph.Updater.
-func (a *AWSAuth) Update(ctx context.Context, c *cloud.Clients, have *AWSAuthState, _ graph.Diff) (*AWSAuthState, error) {
+func (a *AWSAuth) Update(ctx context.Context, c *cloud.Clients, have *AWSAuthState, _ plan.Diff) (*AWSAuthState, error) {
 	k, err := a.API.Client(c)
 	if err != nil {
 		return nil, err

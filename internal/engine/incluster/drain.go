@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -141,7 +143,7 @@ func over(c *cloud.Clients, since time.Time, limit time.Duration) bool {
 }
 
 // Diff implements graph.Desired: a drain is retired, so nothing differs.
-func (d *Drain) Diff(*DrainState) graph.Diff { return nil }
+func (d *Drain) Diff(*DrainState) plan.Diff { return nil }
 
 // Delete implements graph.Deleter. Each call is one round.
 func (d *Drain) Delete(ctx context.Context, c *cloud.Clients, have *DrainState) error {

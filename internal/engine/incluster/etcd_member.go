@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -59,7 +61,7 @@ func (e *EtcdMember) Find(ctx context.Context, c *cloud.Clients) (*EtcdMemberSta
 }
 
 // Diff implements graph.Desired: the member is retired, so nothing differs.
-func (e *EtcdMember) Diff(*EtcdMemberState) graph.Diff { return nil }
+func (e *EtcdMember) Diff(*EtcdMemberState) plan.Diff { return nil }
 
 // Delete implements graph.Deleter. Each call is one round. The first pod lists the
 // members and the leader; the second removes the member. Both are named after the

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -50,7 +52,7 @@ func (e *EtcdMembers) Find(context.Context, *cloud.Clients) (*EtcdMembersState, 
 }
 
 // Diff implements graph.Desired.
-func (e *EtcdMembers) Diff(have *EtcdMembersState) (d graph.Diff) {
+func (e *EtcdMembers) Diff(have *EtcdMembersState) (d plan.Diff) {
 	if have.Checked {
 		return d
 	}
@@ -63,7 +65,7 @@ func (e *EtcdMembers) Diff(have *EtcdMembersState) (d graph.Diff) {
 }
 
 // Update implements graph.Updater. Each call is one round, as for EtcdMember.
-func (e *EtcdMembers) Update(ctx context.Context, c *cloud.Clients, _ *EtcdMembersState, _ graph.Diff) (*EtcdMembersState, error) {
+func (e *EtcdMembers) Update(ctx context.Context, c *cloud.Clients, _ *EtcdMembersState, _ plan.Diff) (*EtcdMembersState, error) {
 	t, err := e.API.etcdctl(ctx, c, "members", e.Certificates, nil)
 	if err != nil {
 		return nil, err

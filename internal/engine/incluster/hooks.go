@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -82,7 +84,7 @@ func (h *Hooks) phase() string {
 func (h *Hooks) copied() string { return hooksAnnotation + h.phase() }
 
 // Diff implements graph.Desired: the hooks are retired, so nothing differs.
-func (h *Hooks) Diff(*HooksState) graph.Diff { return nil }
+func (h *Hooks) Diff(*HooksState) plan.Diff { return nil }
 
 // Delete implements graph.Deleter. Each call is one round.
 func (h *Hooks) Delete(ctx context.Context, c *cloud.Clients, have *HooksState) error {

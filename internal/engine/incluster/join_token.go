@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -184,7 +186,7 @@ func (j *JoinToken) status(t *corev1.Secret, token string, age time.Duration, no
 }
 
 // Diff implements graph.Desired.
-func (j *JoinToken) Diff(have *JoinTokenState) (d graph.Diff) {
+func (j *JoinToken) Diff(have *JoinTokenState) (d plan.Diff) {
 	if have.Unavailable != "" {
 		d.Await("API server", "unreachable: "+have.Unavailable, "reachable (no machine that is added could join)")
 		return d
@@ -201,7 +203,7 @@ func (j *JoinToken) Diff(have *JoinTokenState) (d graph.Diff) {
 // in the account second, so that machines read only valid tokens, also when a run is
 // interrupted. Earlier tokens stay valid for machines that have just read them, and are
 // no longer renewed.
-func (j *JoinToken) Update(ctx context.Context, c *cloud.Clients, have *JoinTokenState, d graph.Diff) (*JoinTokenState, error) {
+func (j *JoinToken) Update(ctx context.Context, c *cloud.Clients, have *JoinTokenState, d plan.Diff) (*JoinTokenState, error) {
 	k, err := j.client(c)
 	if err != nil {
 		return nil, err

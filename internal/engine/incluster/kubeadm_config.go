@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/blang/semver/v4"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -71,7 +73,7 @@ func (k *KubeadmConfig) Find(ctx context.Context, c *cloud.Clients) (*KubeadmCon
 }
 
 // Diff implements graph.Desired.
-func (k *KubeadmConfig) Diff(have *KubeadmConfigState) (d graph.Diff) {
+func (k *KubeadmConfig) Diff(have *KubeadmConfigState) (d plan.Diff) {
 	if have.Config == nil {
 		d.Await("version", "", k.Version)
 		return d
@@ -109,7 +111,7 @@ func (k *KubeadmConfig) obstacle(have string) string {
 }
 
 // Update implements graph.Updater.
-func (k *KubeadmConfig) Update(ctx context.Context, c *cloud.Clients, have *KubeadmConfigState, _ graph.Diff) (*KubeadmConfigState, error) {
+func (k *KubeadmConfig) Update(ctx context.Context, c *cloud.Clients, have *KubeadmConfigState, _ plan.Diff) (*KubeadmConfigState, error) {
 	client, err := k.API.Client(c)
 	if err != nil {
 		return nil, err

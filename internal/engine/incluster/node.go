@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -111,7 +113,7 @@ func (n *Node) Find(ctx context.Context, c *cloud.Clients) (*NodeState, error) {
 
 // Diff implements graph.Desired. Differences that Update closes come before those that
 // the run waits for: a pod network may run only on Nodes with a label.
-func (n *Node) Diff(have *NodeState) (d graph.Diff) {
+func (n *Node) Diff(have *NodeState) (d plan.Diff) {
 	if d = n.updates(have); len(d) > 0 && have.Name != "" {
 		return d
 	}
@@ -120,7 +122,7 @@ func (n *Node) Diff(have *NodeState) (d graph.Diff) {
 
 // updates lists the differences that Update closes: a Node whose drain was cancelled is
 // uncordoned, and missing labels are added.
-func (n *Node) updates(have *NodeState) (d graph.Diff) {
+func (n *Node) updates(have *NodeState) (d plan.Diff) {
 	if have.Retired != "" {
 		d.Set("unschedulable", have.Cordoned, have.Cordoned && have.WasCordoned)
 		d.Set("annotation "+retiredAnnotation, have.Retired, "")
@@ -143,7 +145,7 @@ func (s *NodeState) label(key string) string {
 }
 
 // awaited lists the differences that the run waits for.
-func (n *Node) awaited(have *NodeState) (d graph.Diff) {
+func (n *Node) awaited(have *NodeState) (d plan.Diff) {
 	if n.External && n.Ready {
 		d.Await("providerID", have.provider(), "set by the cloud controller manager")
 	}
@@ -161,7 +163,7 @@ func (n *Node) awaited(have *NodeState) (d graph.Diff) {
 
 // Update implements graph.Updater. It makes one request, so that no annotation is
 // left on a Node that is used again.
-func (n *Node) Update(ctx context.Context, c *cloud.Clients, have *NodeState, _ graph.Diff) (*NodeState, error) {
+func (n *Node) Update(ctx context.Context, c *cloud.Clients, have *NodeState, _ plan.Diff) (*NodeState, error) {
 	k, err := n.API.Client(c)
 	if err != nil {
 		return nil, err

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -98,7 +100,7 @@ func (n *NodeObjects) names(ctx context.Context, c *cloud.Clients, all *NodeList
 }
 
 // Diff implements graph.Desired: the Nodes are retired, so nothing differs.
-func (n *NodeObjects) Diff(*NodeObjectsState) graph.Diff { return nil }
+func (n *NodeObjects) Diff(*NodeObjectsState) plan.Diff { return nil }
 
 // Delete implements graph.Deleter.
 func (n *NodeObjects) Delete(ctx context.Context, c *cloud.Clients, have *NodeObjectsState) error {

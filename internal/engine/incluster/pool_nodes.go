@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
@@ -172,7 +174,7 @@ func machinesOfNodeGroup(ctx context.Context, c *cloud.Clients, group eks.NodeGr
 }
 
 // Diff implements graph.Desired.
-func (n *PoolNodes) Diff(have *PoolNodesState) (d graph.Diff) {
+func (n *PoolNodes) Diff(have *PoolNodesState) (d plan.Diff) {
 	if have.Pool == "" {
 		d.Await("state", "", n.want())
 		return d

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -92,7 +94,7 @@ func (a *SelfManagedAddon) Find(ctx context.Context, c *cloud.Clients) (*SelfMan
 }
 
 // Diff implements graph.Desired: the add-on is retired, so nothing differs.
-func (a *SelfManagedAddon) Diff(*SelfManagedAddonState) graph.Diff { return nil }
+func (a *SelfManagedAddon) Diff(*SelfManagedAddonState) plan.Diff { return nil }
 
 // Delete implements graph.Deleter.
 func (a *SelfManagedAddon) Delete(ctx context.Context, c *cloud.Clients, have *SelfManagedAddonState) error {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -74,7 +76,7 @@ func (s *SystemImage) Find(ctx context.Context, c *cloud.Clients) (*SystemImageS
 }
 
 // Diff implements graph.Desired.
-func (s *SystemImage) Diff(have *SystemImageState) (d graph.Diff) {
+func (s *SystemImage) Diff(have *SystemImageState) (d plan.Diff) {
 	if have.Image != "" {
 		d.Set("image", have.Image, s.image(have.Image))
 	}
@@ -98,7 +100,7 @@ func (s *SystemImage) image(have string) string {
 }
 
 // Update implements graph.Updater.
-func (s *SystemImage) Update(ctx context.Context, c *cloud.Clients, have *SystemImageState, _ graph.Diff) (*SystemImageState, error) {
+func (s *SystemImage) Update(ctx context.Context, c *cloud.Clients, have *SystemImageState, _ plan.Diff) (*SystemImageState, error) {
 	client, err := s.API.Client(c)
 	if err != nil {
 		return nil, err

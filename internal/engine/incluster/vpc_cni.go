@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -135,7 +137,7 @@ func (v *VPCCNI) findConfigs(ctx context.Context, k *kube.Client, s *VPCCNIState
 func configOf(subnet string, groups ...string) string { return fmt.Sprintf("%s %v", subnet, groups) }
 
 // Diff implements graph.Desired.
-func (v *VPCCNI) Diff(have *VPCCNIState) (d graph.Diff) {
+func (v *VPCCNI) Diff(have *VPCCNIState) (d plan.Diff) {
 	if !have.Installed {
 		d.Await("DaemonSet aws-node", "", "installed by EKS")
 		return d
@@ -165,7 +167,7 @@ func (v *VPCCNI) config(zone string) string {
 }
 
 // Update implements graph.Updater.
-func (v *VPCCNI) Update(ctx context.Context, c *cloud.Clients, have *VPCCNIState, _ graph.Diff) (*VPCCNIState, error) {
+func (v *VPCCNI) Update(ctx context.Context, c *cloud.Clients, have *VPCCNIState, _ plan.Diff) (*VPCCNIState, error) {
 	k, err := v.API.Client(c)
 	if err != nil {
 		return nil, err

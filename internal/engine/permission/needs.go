@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
@@ -20,7 +22,7 @@ type Need struct {
 	Resource string // ARN of what it acts on, or one with a made-up name; "*" for any
 	PassedTo string // with iam:PassRole: the service that gets the role
 	Sid      string // the statement of the policy that allows it
-	Step     graph.Step
+	Step     plan.Step
 	Maybe    bool // it depends on what the run finds
 }
 
@@ -28,7 +30,7 @@ type Need struct {
 // it. Not among them: iam:PassRole, because the plan does not contain the roles;
 // iam:CreateServiceLinkedRole, which only the first resource of its type in an account needs;
 // and the actions on KMS keys, which the policy of a key may allow, too.
-func Needs(g *graph.Graph, p graph.Plan, d Document, in Place) (out []Need) {
+func Needs(g *graph.Graph, p plan.Plan, d Document, in Place) (out []Need) {
 	kinds := map[string][]*kind.Any{}
 	for _, k := range aws.Kinds() {
 		kinds[k.Name] = append(kinds[k.Name], k)
@@ -42,7 +44,7 @@ func Needs(g *graph.Graph, p graph.Plan, d Document, in Place) (out []Need) {
 		if len(of) > 1 {
 			of = slices.DeleteFunc(slices.Clone(of), func(k *kind.Any) bool { return !k.Desires(desired) })
 		}
-		if stores, ok := desired.(ec2.Storer); ok && s.Action == graph.Create {
+		if stores, ok := desired.(ec2.Storer); ok && s.Action == plan.Create {
 			of = append(slices.Clone(of), kinds[stores.StoredAs()]...)
 		}
 		if name == autoscaling.GroupKind || name == eks.NodeGroupKind {
@@ -75,11 +77,11 @@ func add(all []Need, n Need) []Need {
 }
 
 // needsOf lists the actions of one step.
-func needsOf(k *kind.Any, s graph.Step) (out []Need) {
-	if s.Action != graph.Create && s.Action != graph.Update && s.Action != graph.Remove {
+func needsOf(k *kind.Any, s plan.Step) (out []Need) {
+	if s.Action != plan.Create && s.Action != plan.Update && s.Action != plan.Remove {
 		return nil
 	}
-	if s.Action == graph.Create {
+	if s.Action == plan.Create {
 		for _, action := range k.ReadActions {
 			out = append(out, Need{Action: action, Step: s})
 		}
@@ -100,15 +102,15 @@ func needsOf(k *kind.Any, s graph.Step) (out []Need) {
 
 // needed reports whether a step of a kind needs an action of that use: for sure, or depending
 // on what differs.
-func needed(k *kind.Any, a graph.Action, u use) (sure, maybe bool) {
+func needed(k *kind.Any, a plan.Action, u use) (sure, maybe bool) {
 	switch a {
-	case graph.Create:
+	case plan.Create:
 		return u == makes || u == sets, u == changes || k.Name == ec2.DefaultGroupKind
-	case graph.Remove:
+	case plan.Remove:
 		return u == unmakes, u == undoes
-	case graph.Update:
+	case plan.Update:
 		return false, u == sets || u == changes || u == undoes
-	case graph.Keep, graph.Existing, graph.Settle, graph.Conflict, graph.Leave, graph.Await:
+	case plan.Keep, plan.Existing, plan.Settle, plan.Conflict, plan.Leave, plan.Await:
 	}
 	return false, false
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
@@ -21,7 +23,7 @@ type machines struct {
 }
 
 // vcpuDemands returns the demands for quotas of vCPUs.
-func vcpuDemands(ctx context.Context, c *cloud.Clients, g *graph.Graph, p graph.Plan, control func(graph.ID) bool) ([]*demand, error) {
+func vcpuDemands(ctx context.Context, c *cloud.Clients, g *graph.Graph, p plan.Plan, control func(plan.ID) bool) ([]*demand, error) {
 	launched := launches(g, p, control)
 	if len(launched) == 0 {
 		return nil, nil
@@ -49,9 +51,9 @@ func vcpuDemands(ctx context.Context, c *cloud.Clients, g *graph.Graph, p graph.
 }
 
 // launches lists the machines that a plan launches.
-func launches(g *graph.Graph, p graph.Plan, control func(graph.ID) bool) (out []machines) {
+func launches(g *graph.Graph, p plan.Plan, control func(plan.ID) bool) (out []machines) {
 	for _, s := range p.Steps {
-		if s.Action != graph.Create && s.Action != graph.Update {
+		if s.Action != plan.Create && s.Action != plan.Update {
 			continue
 		}
 		r := g.Resource(s.Resource)
@@ -107,7 +109,7 @@ func unknown(launched []machines, err error) []*demand {
 
 // addMachines adds what a quota of vCPUs that is too small prevents. If the control plane
 // fits, the run launches as many other machines as the quota allows.
-func (r *Report) addMachines(region string, l Line, all []machines) {
+func (r *Report) addMachines(region string, l plan.Quota, all []machines) {
 	free := l.Limit - l.Used
 	needed := 0
 	for _, m := range all {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -17,21 +19,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// Line is a quota that a plan needs some of.
-type Line struct {
-	Service, Code string
-	Name          string // "NAT gateways in us-east-1a"
-	Limit         int
-	Used          int // in the account, whoever owns it
-	Needed        int // by the plan
-}
-
-// Exceeded reports whether the quota is too small.
-func (l Line) Exceeded() bool { return l.Used+l.Needed > l.Limit }
-
 // Report is the result of Check.
 type Report struct {
-	Lines    []Line
+	Lines    []plan.Quota
 	Reasons  []error  // why the run cannot reach its goal
 	Warnings []string // what the run will not do, or what was not checked
 }
@@ -50,7 +40,7 @@ type demand struct {
 
 // Check returns the quotas that a plan needs some of. control says which resources are
 // those of the control plane.
-func Check(ctx context.Context, c *cloud.Clients, g *graph.Graph, p graph.Plan, control func(graph.ID) bool) (r Report, err error) {
+func Check(ctx context.Context, c *cloud.Clients, g *graph.Graph, p plan.Plan, control func(plan.ID) bool) (r Report, err error) {
 	demands := countedDemands(g, p)
 	vcpus, err := vcpuDemands(ctx, c, g, p, control)
 	if err != nil {
@@ -79,7 +69,7 @@ func Check(ctx context.Context, c *cloud.Clients, g *graph.Graph, p graph.Plan, 
 }
 
 // countedDemands returns the demands for quotas that kinds of resources declare.
-func countedDemands(g *graph.Graph, p graph.Plan) (out []*demand) {
+func countedDemands(g *graph.Graph, p plan.Plan) (out []*demand) {
 	kinds := map[string][]*kind.Any{}
 	for _, k := range aws.Kinds() {
 		if k.Quota != nil {
@@ -99,15 +89,15 @@ func countedDemands(g *graph.Graph, p graph.Plan) (out []*demand) {
 				out = append(out, found[key])
 			}
 			found[key].needs += n
-			changes[key] = changes[key] || s.Action == graph.Create || s.Action == graph.Update
+			changes[key] = changes[key] || s.Action == plan.Create || s.Action == plan.Update
 		}
 	}
 	return slices.DeleteFunc(out, func(d *demand) bool { return !changes[d.Code+" "+d.scope] })
 }
 
 // takes returns how much of a quota a step takes.
-func takes(q *kind.Quota, g *graph.Graph, s graph.Step) (n int, scope string) {
-	counts := s.Action == graph.Create || q.Used == nil && slices.Contains([]graph.Action{graph.Update, graph.Keep, graph.Settle}, s.Action)
+func takes(q *kind.Quota, g *graph.Graph, s plan.Step) (n int, scope string) {
+	counts := s.Action == plan.Create || q.Used == nil && slices.Contains([]plan.Action{plan.Update, plan.Keep, plan.Settle}, s.Action)
 	if !counts {
 		return 0, ""
 	}
@@ -159,7 +149,7 @@ func (r *Report) add(region string, d *demand) {
 	if d.err != nil || d.limit == unknownLimit {
 		return
 	}
-	l := Line{Service: d.Service, Code: d.Code, Name: d.name(), Limit: d.limit, Used: d.used, Needed: d.needs}
+	l := plan.Quota{Service: d.Service, Code: d.Code, Name: d.name(), Limit: d.limit, Used: d.used, Needed: d.needs}
 	r.Lines = append(r.Lines, l)
 	switch {
 	case !l.Exceeded():
@@ -171,7 +161,7 @@ func (r *Report) add(region string, d *demand) {
 }
 
 // exceeded is the reason why a run is refused.
-func exceeded(region string, l Line, needed int, purpose string) error {
+func exceeded(region string, l plan.Quota, needed int, purpose string) error {
 	return fmt.Errorf("the plan needs %d %s%s, but %s allows %d and %d are in use: delete some, or request a higher quota (%s %s)", needed, l.Name, purpose, region, l.Limit, l.Used, l.Service, l.Code)
 }
 

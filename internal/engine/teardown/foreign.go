@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -20,31 +22,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// Foreign is a resource of another owner that is in the VPC or the security groups of a
-// cluster. AWS does not delete them while it exists.
-type Foreign struct {
-	Kind, ID string
-	In       string // the VPC or security group that it is in
-	Owner    string // what AWS says about the owner; "" for nothing
-	Show     string // a command that shows it
-	Restore  string // a command that restores the tags that it may have lost; "" if it has tags of another owner
-}
-
-// String formats the resource for messages.
-func (f Foreign) String() string {
-	text := fmt.Sprintf("%s %s in %s", f.Kind, f.ID, f.In)
-	if f.Owner != "" {
-		text += " (" + f.Owner + ")"
-	}
-	if f.Show != "" {
-		text += ": " + f.Show
-	}
-	if f.Restore != "" {
-		text += "\n    if it is the cluster's, restore its tags: " + f.Restore
-	}
-	return text
-}
-
 // foreignSearch looks for foreign resources.
 type foreignSearch struct {
 	c      *cloud.Clients
@@ -52,7 +29,7 @@ type foreignSearch struct {
 	g      *graph.Graph
 	known  map[string]bool // IDs of the resources that the graph deletes
 	groups map[string]bool // IDs of the security groups to be deleted
-	found  map[string]Foreign
+	found  map[string]plan.ForeignResource
 
 	clusters map[string]bool // names of the EKS clusters to be deleted
 }
@@ -61,8 +38,8 @@ type foreignSearch struct {
 // graph's VPC and security groups, and the kept resources that do. The graph must have
 // been planned, so that cloud IDs are known. VPN gateways, network ACLs and peering
 // connections are not looked for.
-func FindForeign(ctx context.Context, c *cloud.Clients, g *graph.Graph, of kind.Owner, kept Leftovers) ([]Foreign, error) {
-	s := &foreignSearch{c: c, of: of, g: g, known: map[string]bool{}, groups: map[string]bool{}, found: map[string]Foreign{}, clusters: map[string]bool{}}
+func FindForeign(ctx context.Context, c *cloud.Clients, g *graph.Graph, of kind.Owner, kept Leftovers) ([]plan.ForeignResource, error) {
+	s := &foreignSearch{c: c, of: of, g: g, known: map[string]bool{}, groups: map[string]bool{}, found: map[string]plan.ForeignResource{}, clusters: map[string]bool{}}
 	kinds := aws.Kinds()
 	vpcs, groupVPCs := map[string]bool{}, map[string]bool{}
 	var own []kind.Found
@@ -90,7 +67,7 @@ func FindForeign(ctx context.Context, c *cloud.Clients, g *graph.Graph, of kind.
 	}
 	for _, x := range kept {
 		if vpc := ec2.VPCOf(x.Refers); vpcs[vpc] {
-			s.found[x.ID] = Foreign{Kind: x.Kind.Name, ID: x.ID, In: vpc, Owner: x.Origin, Show: showCommand(x.ID)}
+			s.found[x.ID] = plan.ForeignResource{Kind: x.Kind.Name, ID: x.ID, In: vpc, Owner: x.Origin, Show: showCommand(x.ID)}
 		}
 	}
 	err := s.lostParts(ctx, own)
@@ -101,7 +78,7 @@ func FindForeign(ctx context.Context, c *cloud.Clients, g *graph.Graph, of kind.
 	if err == nil && len(groupVPCs) > 0 {
 		err = s.inGroups(ctx, slices.Sorted(maps.Keys(groupVPCs)))
 	}
-	return slices.SortedFunc(maps.Values(s.found), func(a, b Foreign) int {
+	return slices.SortedFunc(maps.Values(s.found), func(a, b plan.ForeignResource) int {
 		return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
 	}), err
 }
@@ -223,11 +200,11 @@ func (s *foreignSearch) group(ctx context.Context, name, in string) error {
 	for _, g := range all {
 		if g.ID == name {
 			template, _, _ := strings.Cut(g.Template, ":")
-			s.add(Foreign{Kind: ec2.LaunchTemplateKind, ID: template, In: "use by " + autoscaling.GroupKind + " " + name}, nil)
+			s.add(plan.ForeignResource{Kind: ec2.LaunchTemplateKind, ID: template, In: "use by " + autoscaling.GroupKind + " " + name}, nil)
 			return err
 		}
 	}
-	s.add(Foreign{Kind: autoscaling.GroupKind, ID: name, In: in}, nil)
+	s.add(plan.ForeignResource{Kind: autoscaling.GroupKind, ID: name, In: in}, nil)
 	return err
 }
 
@@ -271,7 +248,7 @@ func (s *foreignSearch) cluster(ctx context.Context, name, in string) error {
 	if err != nil || have == nil {
 		return err
 	}
-	s.add(Foreign{Kind: "EKS cluster", ID: have.ID, In: in, Owner: ownerOf(have.Tags), Show: fmt.Sprintf("aws eks describe-cluster --region %s --name %s", s.c.Region, name)}, have.Tags)
+	s.add(plan.ForeignResource{Kind: "EKS cluster", ID: have.ID, In: in, Owner: ownerOf(have.Tags), Show: fmt.Sprintf("aws eks describe-cluster --region %s --name %s", s.c.Region, name)}, have.Tags)
 	return nil
 }
 
@@ -281,11 +258,11 @@ func (s *foreignSearch) note(kind, id, in string, tags cloud.Tags, hints ...stri
 	if s.known[id] || s.of.Contains(tags) {
 		return
 	}
-	s.add(Foreign{Kind: kind, ID: id, In: in, Owner: cmp.Or(ownerOf(tags), cmp.Or(hints...)), Show: showCommand(id)}, tags)
+	s.add(plan.ForeignResource{Kind: kind, ID: id, In: in, Owner: cmp.Or(ownerOf(tags), cmp.Or(hints...)), Show: showCommand(id)}, tags)
 }
 
 // add records a resource with the tags.
-func (s *foreignSearch) add(f Foreign, tags cloud.Tags) {
+func (s *foreignSearch) add(f plan.ForeignResource, tags cloud.Tags) {
 	if s.of.MayHaveLost(tags) && f.Kind != "network-interface" { // a run does not make interfaces by themselves
 		f.Restore = s.restoreCommand(f)
 	}
@@ -294,7 +271,7 @@ func (s *foreignSearch) add(f Foreign, tags cloud.Tags) {
 
 // restoreCommand returns the command that restores the tags by which a deletion finds a
 // resource.
-func (s *foreignSearch) restoreCommand(f Foreign) string {
+func (s *foreignSearch) restoreCommand(f plan.ForeignResource) string {
 	tags := fmt.Sprintf("--tags Key=%s,Value=%s", s.c.OwnerTag(), cloud.Owned)
 	switch {
 	case f.Kind == autoscaling.GroupKind:
@@ -314,7 +291,7 @@ func (s *foreignSearch) restoreCommand(f Foreign) string {
 
 // missing returns the ID of the only resource of a kind that the graph has and AWS does not
 // show; "" if there are none or several.
-func (s *foreignSearch) missing(of string) (id graph.ID) {
+func (s *foreignSearch) missing(of string) (id plan.ID) {
 	if of == "instance" {
 		of = ec2.MachineKind
 	}

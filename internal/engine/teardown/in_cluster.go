@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -78,7 +80,7 @@ const inClusterTimeout = 5 * time.Minute
 const unansweredTimeout = time.Minute
 
 // Sweep adds the objects to a graph. They are deleted before everything else.
-func (i *InCluster) Sweep(g *graph.Graph, id graph.ID, before []graph.Edge) {
+func (i *InCluster) Sweep(g *graph.Graph, id plan.ID, before []graph.Edge) {
 	graph.Sweep(g, id, i, graph.From("which the cluster is asked to give up"), graph.With(before))
 }
 
@@ -119,7 +121,7 @@ func (i *InCluster) Follow(ctx context.Context, _ *cloud.Clients, last *InCluste
 }
 
 // Diff implements graph.Desired.
-func (i *InCluster) Diff(*InClusterState) graph.Diff { return nil }
+func (i *InCluster) Diff(*InClusterState) plan.Diff { return nil }
 
 // Delete implements graph.Deleter. Each call is one round, and records its requests in
 // the state for the next.

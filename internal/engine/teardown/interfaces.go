@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
@@ -55,7 +57,7 @@ func (s *search) interfaces() (out Leftovers) {
 
 func interfacesIn(id string, find graph.Lookup[ec2.NetworkInterfacesState]) Leftover {
 	f := kind.Found{Kind: ec2.NetworkInterfacesKind(), ID: id}
-	return Leftover{Origin: "found by its tag", Found: f.WithAdd(func(g *graph.Graph, id graph.ID, needs []graph.Edge, _ string) graph.Resource {
+	return Leftover{Origin: "found by its tag", Found: f.WithAdd(func(g *graph.Graph, id plan.ID, needs []graph.Edge, _ string) graph.Resource {
 		return graph.Sweep(g, id, kind.Leftover(find, &ec2.NetworkInterfaces{}, needs))
 	})}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
@@ -61,7 +63,7 @@ func Add(g *graph.Graph, all Leftovers) {
 // pending is a leftover to be added to a graph.
 type pending struct {
 	Leftover
-	id graph.ID
+	id plan.ID
 }
 
 func byID(x, y *pending) int { return cmp.Compare(x.id, y.id) }
@@ -87,7 +89,7 @@ type adder struct {
 func newAdder(g *graph.Graph) *adder {
 	a := &adder{g: g, kinds: aws.Kinds(), claimed: Claimed(g), named: map[string][]graph.Resource{}, referrers: map[string][]graph.Resource{}}
 	for _, n := range g.Resources() {
-		if n.CloudID() != graph.Unknown {
+		if n.CloudID() != plan.Unknown {
 			a.named[n.CloudID()] = append(a.named[n.CloudID()], n)
 		}
 		if f, ok := kind.FromState(a.kinds, n.Observed()); ok {
@@ -118,15 +120,15 @@ func (a *adder) note(n graph.Resource, f kind.Found) {
 
 // pending returns a leftover to add; nil if it is in the graph.
 func (a *adder) pending(l Leftover) *pending {
-	p := &pending{l, graph.ID(l.Kind.Name + "/" + shortID(l.ID))}
+	p := &pending{l, plan.ID(l.Kind.Name + "/" + shortID(l.ID))}
 	if l.Kind.Single {
-		p.id = graph.ID(l.Kind.Name)
+		p.id = plan.ID(l.Kind.Name)
 	}
 	swept := l.Kind.Name == ec2.InterfacesKind && !l.Created && a.g.Resource(ec2.InterfacesKind) != nil
 	if swept || a.claimed[l.ID] || a.g.Resource(p.id) != nil {
 		return nil
 	}
-	if tagged := graph.ID(l.Tags.Printable(cloud.ResourceTag)); tagged != "" && a.g.Resource(tagged) == nil {
+	if tagged := plan.ID(l.Tags.Printable(cloud.ResourceTag)); tagged != "" && a.g.Resource(tagged) == nil {
 		p.id = tagged
 	}
 	return p
@@ -158,7 +160,7 @@ func (a *adder) add(p *pending, more ...graph.Edge) graph.Resource {
 		}
 	}
 	if a.g.Resource(p.id) != nil { // two resources have the same identity tag
-		p.id = graph.ID(p.Kind.Name + "/" + shortID(p.ID))
+		p.id = plan.ID(p.Kind.Name + "/" + shortID(p.ID))
 	}
 	n := p.Add(a.g, p.id, needs, p.Origin)
 	for _, name := range p.names() {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -23,7 +25,7 @@ func (deleter) Delete(context.Context, *cloud.Clients, *ec2.VPCState) error { re
 func found(k kind.Any, id string, refers ...string) teardown.Leftover {
 	s := ec2.VPCState{Object: identity.Object{ID: id}}
 	f := kind.Found{Kind: &k, State: s, ID: id, Refers: refers}
-	return teardown.Leftover{Found: f.WithAdd(func(g *graph.Graph, id graph.ID, needs []graph.Edge, origin string) graph.Resource {
+	return teardown.Leftover{Found: f.WithAdd(func(g *graph.Graph, id plan.ID, needs []graph.Edge, origin string) graph.Resource {
 		return graph.Retire(g, id, kind.Leftover(func(context.Context, *cloud.Clients) (*ec2.VPCState, error) { return &s, nil }, deleter{}, needs), graph.From(origin))
 	})}
 }
@@ -60,7 +62,7 @@ func TestOrderOfDeletion(t *testing.T) {
 	})
 	require.Len(t, g.Resources(), 12)
 	for _, x := range []struct {
-		first, then graph.ID
+		first, then plan.ID
 	}{
 		{"machine/i-1", "load-balancer/web"},
 		{"load-balancer/web", "security-group/sg-web"},

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
@@ -136,5 +138,5 @@ func (s *foreignSearch) partsOf(ctx context.Context, cluster string) error {
 }
 
 func (s *foreignSearch) foreignPart(what, arn, cluster string, tags cloud.Tags) {
-	s.add(Foreign{Kind: what, ID: arn, In: "EKS cluster " + cluster, Owner: ownerOf(tags)}, tags)
+	s.add(plan.ForeignResource{Kind: what, ID: arn, In: "EKS cluster " + cluster, Owner: ownerOf(tags)}, tags)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
@@ -25,7 +27,7 @@ func addAddons(g *graph.Graph, p platform, k kubernetes) (podNetwork []graph.Edg
 			a.Objects = append(a.Objects, addonObject(d))
 		}
 		if len(a.Objects) > 0 {
-			added := graph.Install(g, graph.ID("addons/"+set.Name), a, graph.From(set.Origin))
+			added := graph.Install(g, plan.ID("addons/"+set.Name), a, graph.From(set.Origin))
 			if set.HasPodNetwork() {
 				podNetwork = append(podNetwork, graph.Awaits(added)...)
 			}

@@ -3,6 +3,8 @@ package topology
 import (
 	"slices"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -24,16 +26,16 @@ func addCertificates(g *graph.Graph, in inputs) *graph.Ref[secrets.PKIState] {
 
 // everything selects all resources for graph.DeletedAfter. The keys are deleted last, so a deletion
 // that stops halfway leaves them to the machines that still exist.
-func everything(graph.ID) bool { return true }
+func everything(plan.ID) bool { return true }
 
 // isMachine selects machines for graph.DeletedAfter and graph.DeletedBehind, also those that leave.
-func isMachine(id graph.ID) bool { return id.Kind() == ec2.MachineKind || id.Kind() == "retired" }
+func isMachine(id plan.ID) bool { return id.Kind() == ec2.MachineKind || id.Kind() == "retired" }
 
 // addBootstrapSecrets adds the secrets and parameters from which machines fetch their
 // boot data: a deletion deletes those that machines have not deleted.
 func addBootstrapSecrets(g *graph.Graph, in inputs) recordedNames {
 	record := recordedNames{names: &secrets.BootstrapNames{}}
-	ids := map[boot.Backend]graph.ID{boot.SecretsManager: "bootstrap-secrets", boot.ParameterStore: "bootstrap-parameters"}
+	ids := map[boot.Backend]plan.ID{boot.SecretsManager: "bootstrap-secrets", boot.ParameterStore: "bootstrap-parameters"}
 	for _, backend := range []boot.Backend{boot.SecretsManager, boot.ParameterStore} {
 		if !slices.ContainsFunc(in.groupsAndPools(nil), func(x group) bool { return backendOf(x) == backend }) {
 			continue
@@ -64,26 +66,26 @@ func (p platform) recorded(d *bootdata.Data) *bootdata.Data {
 // deleteBootData deletes stored boot data after its machines have joined, if the run waits
 // for that. Machines of the control plane delete their secrets themselves, but have no
 // permission to delete objects.
-func deleteBootData(g *graph.Graph, p platform, plan machinePlan, machines []Machine) {
+func deleteBootData(g *graph.Graph, p platform, planned machinePlan, machines []Machine) {
 	if p.o.Adopt {
 		return // an import deletes nothing
 	}
-	for _, x := range plan.groups {
+	for _, x := range planned.groups {
 		backend, shared := backendOf(x.group), []graph.Resource{}
 		for _, m := range machines {
 			if m.Group != x.name || m.ControlPlane != x.controlPlane {
 				continue
 			}
-			node := g.Resource(graph.ID("node/" + m.place()))
+			node := g.Resource(plan.ID("node/" + m.place()))
 			if x.controlPlane && node != nil && backend == boot.ObjectStore {
 				data := p.bootData(x.group, m.Instance.ID(), m.name, boot.JoinControlPlane)
-				graph.Retire(g, graph.ID("boot-data/"+m.place()), &bootdata.Spent{Data: data, Nodes: []graph.Resource{node}}, graph.From(x.origin))
+				graph.Retire(g, plan.ID("boot-data/"+m.place()), &bootdata.Spent{Data: data, Nodes: []graph.Resource{node}}, graph.From(x.origin))
 			}
 			shared = append(shared, node)
 		}
 		if !x.controlPlane && backend != boot.UserData && len(shared) > 0 && !slices.Contains(shared, nil) {
 			data := p.bootData(x.group, "", "", boot.JoinWorker)
-			graph.Retire(g, graph.ID("boot-data/"+x.name), &bootdata.Spent{Data: data, Nodes: shared}, graph.From(x.origin))
+			graph.Retire(g, plan.ID("boot-data/"+x.name), &bootdata.Spent{Data: data, Nodes: shared}, graph.From(x.origin))
 		}
 	}
 }
@@ -123,7 +125,7 @@ func (x groupPlan) role(at place) boot.Role {
 // bootData returns the boot data of a machine. Workers of a group share it, and it is
 // named after the group; that of a machine of the control plane is named after the
 // machine.
-func (p platform) bootData(x group, id graph.ID, machine string, role boot.Role) *bootdata.Data {
+func (p platform) bootData(x group, id plan.ID, machine string, role boot.Role) *bootdata.Data {
 	if x.kubeadm == nil && x.eks == nil {
 		return &bootdata.Data{Plain: x.data}
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
@@ -222,7 +224,7 @@ func TestReferencesAreFound(t *testing.T) {
 // node: Kubernetes API".
 func rulesOf(t *testing.T, c topology.Cluster, role infrav1.SecurityGroupRole) (out []string) {
 	t.Helper()
-	n := c.Resource(graph.ID("security-group-rules/" + string(role)))
+	n := c.Resource(plan.ID("security-group-rules/" + string(role)))
 	require.NotNil(t, n, role)
 	for _, r := range n.(*graph.Ref[ec2.SecurityGroupRulesState]).Desired().(*ec2.SecurityGroupRules).Rules {
 		from := r.CIDR + r.FromID

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
@@ -216,7 +218,7 @@ type roleSpec struct {
 // addRole adds a role, once for each name: managed if the user permits it, otherwise
 // looked up (docs/adr/0015-eks-roles.md).
 func addRole(g *graph.Graph, in inputs, r roleSpec) *graph.Ref[iam.RoleState] {
-	id := graph.ID("role/" + r.name)
+	id := plan.ID("role/" + r.name)
 	if added, ok := g.Resource(id).(*graph.Ref[iam.RoleState]); ok {
 		return added
 	}
@@ -277,7 +279,7 @@ func addEKSAddon(g *graph.Graph, p platform, i int, a ekscontrolplanev1.Addon, r
 	if a.ConflictResolution != nil {
 		x.Conflicts = strings.ToUpper(string(*a.ConflictResolution))
 	}
-	return graph.Add(g, graph.ID("addon/"+a.Name), x, p.infra(fmt.Sprintf("spec.addons[%d]", i)), graph.With(after))
+	return graph.Add(g, plan.ID("addon/"+a.Name), x, p.infra(fmt.Sprintf("spec.addons[%d]", i)), graph.With(after))
 }
 
 // addonRoleRemarks name add-ons whose roles do not exist. That is no error: the trust policy of
@@ -320,7 +322,7 @@ func addIdentityProvider(g *graph.Graph, p platform) {
 		return
 	}
 	after := resourcesOf(g, "node-group", "fargate-profile", "access-entry", "addon")
-	id := graph.ID("identity-provider/" + c.IdentityProviderConfigName)
+	id := plan.ID("identity-provider/" + c.IdentityProviderConfigName)
 	graph.Add(g, id, &eks.IdentityProvider{
 		Cluster: p.eks, Name: c.IdentityProviderConfigName, Issuer: c.IssuerURL, Client: c.ClientID, UserClaim: text(c.UsernameClaim),
 		UserPrefix: text(c.UsernamePrefix), GroupsClaim: text(c.GroupsClaim), GroupsPrefix: text(c.GroupsPrefix), RequiredClaims: c.RequiredClaims,

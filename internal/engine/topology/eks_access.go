@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
@@ -18,7 +20,7 @@ import (
 func addAccessEntries(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) (added []*graph.Ref[eks.AccessEntryState]) {
 	users := p.roleUsers(g)
 	for i, e := range plane.AccessEntries {
-		id := graph.ID("access-entry/" + e.PrincipalARN)
+		id := plan.ID("access-entry/" + e.PrincipalARN)
 		x := &eks.AccessEntry{
 			Cluster: p.eks, Principal: e.PrincipalARN, Type: cmp.Or(strings.ToUpper(string(e.Type)), "STANDARD"), User: e.Username, Groups: e.KubernetesGroups,
 			Users: users, Adopt: p.o.Adopt, Tags: p.eksTags(e.PrincipalARN[strings.LastIndex(e.PrincipalARN, "/")+1:], p.ownedByName()),
@@ -125,7 +127,7 @@ func withoutPath(role string) string {
 // addEntry adds the access entry of a group's role, unless it has one.
 func (a *nodeAccess) addEntry(g *graph.Graph, p platform, x group) {
 	profile := x.spec.IAMInstanceProfile
-	id, role, at := graph.ID("access-entry/"+profile), p.inv.NodeRoles[profile], p.m.Origin(x.specAt, x.specPath+".iamInstanceProfile")
+	id, role, at := plan.ID("access-entry/"+profile), p.inv.NodeRoles[profile], p.m.Origin(x.specAt, x.specPath+".iamInstanceProfile")
 	switch {
 	case role == "" && p.inv.NodeRoles != nil:
 		a.remark("%s: the role of instance profile %s cannot be looked up (iam:GetInstanceProfile): let it into the cluster with an entry of type ec2_linux in spec.accessEntries", at, profile)
@@ -140,7 +142,7 @@ func (a *nodeAccess) addEntry(g *graph.Graph, p platform, x group) {
 // hasEntry reports whether a role has an access entry: the manifest has one for
 // it, or EKS creates one itself, as for the roles of node groups.
 func hasEntry(g *graph.Graph, role string) bool {
-	return g.Resource(roleID(role)) != nil || g.Resource(graph.ID("access-entry/"+role)) != nil
+	return g.Resource(roleID(role)) != nil || g.Resource(plan.ID("access-entry/"+role)) != nil
 }
 
 // givenMappings returns the mappings of the manifest.

@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
@@ -25,7 +27,7 @@ type fargateProfile struct {
 func addFargateProfiles(g *graph.Graph, p platform) (added []fargateProfile, err error) {
 	var before *graph.Ref[eks.FargateProfileState]
 	for _, x := range slices.SortedStableFunc(slices.Values(p.m.EKS.Fargate), systemFirst) {
-		id := graph.ID("fargate-profile/" + x.Spec.ProfileName)
+		id := plan.ID("fargate-profile/" + x.Spec.ProfileName)
 		origin := p.originOfFargate(x)
 		f := &eks.FargateProfile{
 			Cluster: p.eks, Name: x.Spec.ProfileName, Role: addRole(g, p.inputs, fargateRole(&x.Spec)),

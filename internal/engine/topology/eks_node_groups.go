@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
@@ -34,7 +36,7 @@ func addNodeGroups(g *graph.Graph, p platform) (nodes bool, err error) {
 		for _, subnet := range r.Subnets {
 			routes = append(routes, p.net.egress(subnet)...)
 		}
-		graph.Add(g, graph.ID("node-group/"+r.Name), r, graph.From(p.originOfNodeGroup(pool)), graph.With(p.podNetwork, routes))
+		graph.Add(g, plan.ID("node-group/"+r.Name), r, graph.From(p.originOfNodeGroup(pool)), graph.With(p.podNetwork, routes))
 		nodes = nodes || r.Desired > 0
 	}
 	return nodes, nil
@@ -126,7 +128,7 @@ func addNodeTemplate(g *graph.Graph, p platform, pool manifest.Pool, r *eks.Node
 		t.Boot = p.poolData(x)
 	}
 	r.Content = t
-	r.Template = graph.Add(g, graph.ID(t.Tags[cloud.ResourceTag]), t, graph.From(p.m.Origin(x.specAt, x.specPath)))
+	r.Template = graph.Add(g, plan.ID(t.Tags[cloud.ResourceTag]), t, graph.From(p.m.Origin(x.specAt, x.specPath)))
 	return nil
 }
 

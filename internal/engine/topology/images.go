@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
@@ -36,7 +38,7 @@ func addImage(g *graph.Graph, b base, x group) (*graph.Ref[ec2.ImageState], erro
 }
 
 // imageQuery returns the query for the image of a group by its name, and the ID of its lookup.
-func (in inputs) imageQuery(x group) (q ec2.ImageQuery, id graph.ID, err error) {
+func (in inputs) imageQuery(x group) (q ec2.ImageQuery, id plan.ID, err error) {
 	q = ec2.ImageQuery{
 		Owner: cmp.Or(x.spec.ImageLookupOrg, in.spec.ImageLookupOrg, imageOwner), Version: x.version,
 		Architecture: in.architecture(x),
@@ -47,9 +49,9 @@ func (in inputs) imageQuery(x group) (q ec2.ImageQuery, id graph.ID, err error) 
 	if q.Name, err = imageName(format, base, version); err != nil {
 		return q, "", fmt.Errorf("%s: %w", in.m.Origin(x.specAt, x.specPath+".imageLookupFormat"), err)
 	}
-	id = graph.ID(fmt.Sprintf("image/%s/%s/%s", base, version, q.Architecture))
+	id = plan.ID(fmt.Sprintf("image/%s/%s/%s", base, version, q.Architecture))
 	if format != imageFormat || q.Owner != imageOwner {
-		id += graph.ID("/" + suffix(format, q.Owner))
+		id += plan.ID("/" + suffix(format, q.Owner))
 	}
 	return q, id, nil
 }
@@ -62,7 +64,7 @@ func (in inputs) architecture(x group) string {
 // addGivenImage adds the lookup of an image that the manifest names. It checks the
 // architecture, so each architecture has its own lookup.
 func addGivenImage(g *graph.Graph, b base, x group, image string) *graph.Ref[ec2.ImageState] {
-	id, kind := graph.ID("image/"+image), b.inv.Types[x.spec.InstanceType]
+	id, kind := plan.ID("image/"+image), b.inv.Types[x.spec.InstanceType]
 	arch := kind.Architecture
 	if kind.VCPUs == 0 {
 		arch = "" // the type is not in the inventory
@@ -86,7 +88,7 @@ func addEKSImage(g *graph.Graph, b base, x group) (*graph.Ref[ec2.ImageState], e
 	}
 	path := eksImagePath(kind, arch)
 	parameter := EKSImageParameter(version, kind, arch)
-	return lookup(g, b, graph.ID("image/eks/"+version+"/"+path), ec2.ImageByParameter(parameter), x.specAt, "spec"), nil
+	return lookup(g, b, plan.ID("image/eks/"+version+"/"+path), ec2.ImageByParameter(parameter), x.specAt, "spec"), nil
 }
 
 // eksImagePath is the part of the name of a parameter with an image of EKS that says which one

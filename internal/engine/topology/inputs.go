@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
@@ -41,7 +43,7 @@ const (
 
 // tags returns the tags of a resource: namedTags, and the identity tag, by which a later run
 // finds the resource.
-func (in inputs) tags(id graph.ID, name, role string, more ...cloud.Tags) cloud.Tags {
+func (in inputs) tags(id plan.ID, name, role string, more ...cloud.Tags) cloud.Tags {
 	tags := in.namedTags(name, role, more...)
 	tags[cloud.ResourceTag] = string(id)
 	return tags
@@ -209,7 +211,7 @@ type base struct {
 }
 
 // lookup adds a lookup of an existing resource, once for each ID.
-func lookup[S graph.State](g *graph.Graph, b base, id graph.ID, find graph.Lookup[S], at, path string, more ...graph.Option) *graph.Ref[S] {
+func lookup[S graph.State](g *graph.Graph, b base, id plan.ID, find graph.Lookup[S], at, path string, more ...graph.Option) *graph.Ref[S] {
 	if r, ok := g.Resource(id).(*graph.Ref[S]); ok {
 		return r
 	}
@@ -217,7 +219,7 @@ func lookup[S graph.State](g *graph.Graph, b base, id graph.ID, find graph.Looku
 }
 
 // lookupInVPC is lookup for a resource that is looked for in the VPC of the cluster.
-func lookupInVPC[S graph.State](g *graph.Graph, b base, id graph.ID, find graph.Lookup[S], at, path string) *graph.Ref[S] {
+func lookupInVPC[S graph.State](g *graph.Graph, b base, id plan.ID, find graph.Lookup[S], at, path string) *graph.Ref[S] {
 	return lookup(g, b, id, find, at, path, graph.With(graph.On(b.net.vpc)))
 }
 
@@ -226,7 +228,7 @@ func addKeyPair(g *graph.Graph, b base, x group, name string) []graph.Edge {
 	if name == "" {
 		return nil
 	}
-	return graph.Awaits(lookup(g, b, graph.ID("key-pair/"+name), ec2.KeyPairByName(name, b.keyNames()), x.specAt, x.specPath+".sshKeyName"))
+	return graph.Awaits(lookup(g, b, plan.ID("key-pair/"+name), ec2.KeyPairByName(name, b.keyNames()), x.specAt, x.specPath+".sshKeyName"))
 }
 
 // addProfile adds the lookup of an instance profile.
@@ -234,5 +236,5 @@ func addProfile(g *graph.Graph, b base, x group, name string) []graph.Edge {
 	if name == "" {
 		return nil
 	}
-	return graph.Awaits(lookup(g, b, graph.ID("instance-profile/"+name), ec2.InstanceProfileByName(name), x.specAt, x.specPath+".iamInstanceProfile"))
+	return graph.Awaits(lookup(g, b, plan.ID("instance-profile/"+name), ec2.InstanceProfileByName(name), x.specAt, x.specPath+".iamInstanceProfile"))
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -129,7 +131,7 @@ func addNode(g *graph.Graph, p platform, k kubernetes, m Machine, after []graph.
 		API: k.api, Server: k.server, Machine: m.Instance, External: m.External, Labels: m.labels, Replaceable: m.replaceable,
 		Ready: p.o.Wait == NodesReady || m.rolls && !m.ControlPlane, Parts: (m.rolls || p.o.Wait == NodesReady) && m.ControlPlane,
 	}
-	return graph.Expect(g, graph.ID("node/"+m.place()), n, graph.From(m.Instance.Origin()), graph.With(after, m.routes), graph.Diagnosed(diagnose.Node(n)))
+	return graph.Expect(g, plan.ID("node/"+m.place()), n, graph.From(m.Instance.Origin()), graph.With(after, m.routes), graph.Diagnosed(diagnose.Node(n)))
 }
 
 // waitsForNode reports whether the run waits for the Node of a machine.

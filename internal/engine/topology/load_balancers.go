@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
@@ -107,7 +109,7 @@ func (in inputs) listeners(spec *infrav1.AWSLoadBalancerSpec, path string) []lis
 // addNetworkLoadBalancer adds one network load balancer, or looks up an existing
 // one.
 func addNetworkLoadBalancer(g *graph.Graph, b base, spec *infrav1.AWSLoadBalancerSpec, prefix, path string) (out networkLoadBalancer, err error) {
-	id := graph.ID("load-balancer/" + prefix + "network")
+	id := plan.ID("load-balancer/" + prefix + "network")
 	name := b.balancerName(spec)
 	if b.m.External || spec.Name != nil && b.inv.Balancers[name] {
 		return addExistingNetworkLoadBalancer(g, b, id, name, spec, prefix, path), nil
@@ -128,7 +130,7 @@ func addNetworkLoadBalancer(g *graph.Graph, b base, spec *infrav1.AWSLoadBalance
 	}
 	out.ref = graph.Add(g, id, r, b.infra(path), graph.With(graph.Exists(b.interfaces)), graph.DeletedBehind(isMachine))
 	for _, l := range b.listeners(spec, path) {
-		targetID, listenerID := graph.ID("target-group/"+prefix+l.name), graph.ID("listener/"+prefix+l.name)
+		targetID, listenerID := plan.ID("target-group/"+prefix+l.name), plan.ID("listener/"+prefix+l.name)
 		group := graph.Add(g, targetID, &elb.TargetGroup{
 			Name: l.stem + suffix(b.m.Namespace, b.m.Name, prefix, l.name, fmt.Sprint(l.to)), Stem: l.stem,
 			VPC: b.net.vpc, LoadBalancer: out.ref, Port: l.to, IPType: b.ipType(l.ipType), Check: l.check,
@@ -158,14 +160,14 @@ func (in inputs) balancerName(spec *infrav1.AWSLoadBalancerSpec) string {
 
 // addExistingNetworkLoadBalancer looks up an existing load balancer, and the
 // target groups of its listeners.
-func addExistingNetworkLoadBalancer(g *graph.Graph, b base, id graph.ID, name string, spec *infrav1.AWSLoadBalancerSpec, prefix, path string) networkLoadBalancer {
+func addExistingNetworkLoadBalancer(g *graph.Graph, b base, id plan.ID, name string, spec *infrav1.AWSLoadBalancerSpec, prefix, path string) networkLoadBalancer {
 	out := networkLoadBalancer{ref: graph.Use(g, id, elb.LoadBalancerByName(name), b.infra(path))}
 	ports := map[string]int32{"api": b.endpointPort()}
 	for _, l := range spec.AdditionalListeners {
 		ports[strconv.FormatInt(l.Port, 10)] = int32(l.Port) //nolint:gosec // a port
 	}
 	for _, what := range slices.Sorted(maps.Keys(ports)) {
-		group := graph.Use(g, graph.ID("target-group/"+prefix+what), elb.TargetGroupOf(out.ref, ports[what]), b.infra(path), graph.With(graph.On(out.ref)))
+		group := graph.Use(g, plan.ID("target-group/"+prefix+what), elb.TargetGroupOf(out.ref, ports[what]), b.infra(path), graph.With(graph.On(out.ref)))
 		out.targets = append(out.targets, target{prefix + what, group, true})
 	}
 	return out
@@ -181,7 +183,7 @@ func (in inputs) classicName(spec *infrav1.AWSLoadBalancerSpec) string {
 // addClassicLoadBalancer adds a classic load balancer, or looks up an existing
 // one.
 func addClassicLoadBalancer(g *graph.Graph, b base, spec *infrav1.AWSLoadBalancerSpec) (*graph.Ref[elb.ClassicLoadBalancerState], error) {
-	const id, path = graph.ID("load-balancer/classic"), "spec.controlPlaneLoadBalancer"
+	const id, path = plan.ID("load-balancer/classic"), "spec.controlPlaneLoadBalancer"
 	name := b.classicName(spec)
 	if b.m.External || b.inv.Balancers[name] {
 		return graph.Use(g, id, elb.ClassicLoadBalancerByName(name), b.infra(path)), nil
@@ -214,7 +216,7 @@ func (b base) balancerSubnets(g *graph.Graph, spec *infrav1.AWSLoadBalancerSpec,
 		case i >= 0:
 			out = append(out, b.net.subnets[i].ref)
 		case strings.HasPrefix(name, "subnet-"):
-			out = append(out, lookupInVPC(g, b, graph.ID("subnet/"+name), ec2.SubnetByID(b.net.vpc, name), b.m.InfraObject(), path+".subnets"))
+			out = append(out, lookupInVPC(g, b, plan.ID("subnet/"+name), ec2.SubnetByID(b.net.vpc, name), b.m.InfraObject(), path+".subnets"))
 		default:
 			return nil, fmt.Errorf("%s: subnet %s is neither in spec.network.subnets nor the ID of a subnet", b.m.Origin(b.m.InfraObject(), path+".subnets"), name)
 		}
@@ -242,10 +244,10 @@ func (lbs loadBalancers) register(g *graph.Graph, suffix string, like elb.Target
 		r := like
 		r.Group, r.Shared = t.group, like.Shared || t.existing
 		r.Healthy = like.Healthy && (t.name == "api" || t.name == "secondary/api") // the other ports may have nothing that listens
-		added = append(added, graph.Add(g, graph.ID("targets/"+t.name+suffix), &r, opts...))
+		added = append(added, graph.Add(g, plan.ID("targets/"+t.name+suffix), &r, opts...))
 	}
 	if lbs.classic != nil {
-		added = append(added, graph.Add(g, graph.ID("targets/classic"+suffix), &elb.ClassicTargets{
+		added = append(added, graph.Add(g, plan.ID("targets/classic"+suffix), &elb.ClassicTargets{
 			LoadBalancer: lbs.classic, Instances: like.Instances, Shared: like.Shared || lbs.existingClassic, Removed: like.Removed,
 		}, opts...))
 	}

@@ -10,12 +10,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // machinePlan lists the machines that stay, that are launched and that are terminated. It
@@ -65,7 +66,7 @@ func (p place) exists() bool { return p.existing.state.ID != "" }
 func (p groupPlan) rolls() bool { return len(p.outdated) > 0 }
 
 // id names the resource of a machine.
-func (g group) id(i int) graph.ID { return graph.ID(fmt.Sprintf("machine/%s/%d", g.name, i)) }
+func (g group) id(i int) plan.ID { return plan.ID(fmt.Sprintf("machine/%s/%d", g.name, i)) }
 
 // rollsControlPlane reports whether machines of the control plane are replaced.
 func (p machinePlan) rollsControlPlane() bool {

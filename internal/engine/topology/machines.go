@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -214,7 +216,7 @@ func machineSecurityGroups(g *graph.Graph, p platform, x group) (groups []*graph
 	for _, role := range roles {
 		group := p.groups[role]
 		if given := x.spec.SecurityGroupOverrides[role]; given != "" {
-			group = lookupInVPC(g, p.base, graph.ID("security-group/"+given), ec2.SecurityGroupByID(p.net.vpc, given), x.specAt, "spec")
+			group = lookupInVPC(g, p.base, plan.ID("security-group/"+given), ec2.SecurityGroupByID(p.net.vpc, given), x.specAt, "spec")
 		}
 		groups = append(groups, group)
 	}
@@ -223,7 +225,7 @@ func machineSecurityGroups(g *graph.Graph, p platform, x group) (groups []*graph
 			continue
 		}
 		created := p.groups.matching(given.Filters)
-		id := graph.ID(fmt.Sprintf("security-group/of/%s/%d", x.name, n))
+		id := plan.ID(fmt.Sprintf("security-group/of/%s/%d", x.name, n))
 		groups = append(groups, lookupInVPC(g, p.base, id, ec2.SecurityGroupsByFilters(p.net.vpc, filterMap(given.Filters), len(created) > 0), x.specAt, "spec"))
 		groups = append(groups, created...)
 	}

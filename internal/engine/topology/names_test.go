@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
@@ -50,8 +52,8 @@ func TestLoadBalancerNames(t *testing.T) {
 }
 
 // instances returns the desired machines of a graph, by resource ID.
-func instances(c topology.Cluster) map[graph.ID]*ec2.Instance {
-	out := map[graph.ID]*ec2.Instance{}
+func instances(c topology.Cluster) map[plan.ID]*ec2.Instance {
+	out := map[plan.ID]*ec2.Instance{}
 	for _, n := range c.Resources() {
 		if ref, ok := n.(*graph.Ref[ec2.InstanceState]); ok {
 			if i, ok := ref.Desired().(*ec2.Instance); ok {
@@ -92,7 +94,7 @@ func TestMachineNames(t *testing.T) {
 	}
 	long := strings.Repeat("a", 63)
 	m.ControlPlane.Object.Name = long
-	require.Len(t, instances(build(t, m, inventory(m)))[graph.ID("machine/"+long+"/0")].Tags["Name"], 63)
+	require.Len(t, instances(build(t, m, inventory(m)))[plan.ID("machine/"+long+"/0")].Tags["Name"], 63)
 }
 
 // rolesOf returns the kubeadm roles of the machines of the control plane to create.
@@ -134,7 +136,7 @@ func TestRoles(t *testing.T) {
 func TestSpread(t *testing.T) {
 	m := examples(t)["three-zones"]
 	zone := func(c topology.Cluster, i string) string {
-		id := graph.ID("machine/" + m.ControlPlane.Object.Name + "/" + i)
+		id := plan.ID("machine/" + m.ControlPlane.Object.Name + "/" + i)
 		return strings.TrimPrefix(string(instances(c)[id].Subnet.ID()), "subnet/private/"+m.Region)
 	}
 	inv := inventory(m)
@@ -173,7 +175,7 @@ func TestMachinesTakeTheirPlaces(t *testing.T) {
 	require.Equal(t, m.Namespace+"/pool-small-abcde-fghij", made["machine/pool-small/0"].Tags["MachineName"])
 	require.Equal(t, "pool-xyz12-fghij", made["machine/pool/0"].Tags["Name"])
 	require.Equal(t, "i-3", made["machine/pool/1"].Claimed)
-	for _, id := range []graph.ID{"machine/pool-small/0", "machine/pool/0", "machine/pool/1"} {
+	for _, id := range []plan.ID{"machine/pool-small/0", "machine/pool/0", "machine/pool/1"} {
 		require.Nil(t, made[id].Boot, id)
 	}
 	retired := made["retired/machine/pool/7/i-4"]
@@ -195,7 +197,7 @@ func TestImageNames(t *testing.T) {
 		m.Infra.Spec.ImageLookupFormat = format
 		c := build(t, m, inventory(m))
 		if want != "" {
-			require.NotNil(t, c.Resource(graph.ID(want)))
+			require.NotNil(t, c.Resource(plan.ID(want)))
 		}
 	}
 	for _, format := range []string{"{{.Other}}", "{{if .BaseOS}}x{{end}}", "{{.BaseOS", "{{.BaseOS | upper}}"} {

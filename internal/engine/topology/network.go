@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -160,7 +162,7 @@ func vpcCIDR(spec infrav1.VPCSpec) string {
 func addSecondaryBlocks(g *graph.Graph, in inputs, vpc *graph.Ref[ec2.VPCState]) (out []*graph.Ref[ec2.VPCBlockState]) {
 	spec := in.spec.NetworkSpec.VPC
 	for i, block := range spec.SecondaryCidrBlocks {
-		out = append(out, graph.Add(g, graph.ID("vpc-block/"+block.IPv4CidrBlock), &ec2.VPCBlock{
+		out = append(out, graph.Add(g, plan.ID("vpc-block/"+block.IPv4CidrBlock), &ec2.VPCBlock{
 			VPC: vpc, CIDR: block.IPv4CidrBlock, ExistingVPC: spec.ID != "",
 		}, in.infra(fmt.Sprintf("spec.network.vpc.secondaryCidrBlocks[%d]", i))))
 	}
@@ -288,12 +290,12 @@ const association = "sigs.k8s.io/cluster-api-provider-aws/association"
 
 func addSubnet(g *graph.Graph, in inputs, vpc *graph.Ref[ec2.VPCState], blocks []*graph.Ref[ec2.VPCBlockState], s subnet) *graph.Ref[ec2.SubnetState] {
 	spec := in.spec.NetworkSpec
-	id, name := graph.ID("subnet/"+s.role()+"/"+s.zone), fmt.Sprintf("%s-subnet-%s-%s", in.m.Name, s.role(), s.zone)
+	id, name := plan.ID("subnet/"+s.role()+"/"+s.zone), fmt.Sprintf("%s-subnet-%s-%s", in.m.Name, s.role(), s.zone)
 	switch {
 	case s.path == podSubnetPath:
-		id, name = graph.ID("subnet/secondary/"+s.zone), s.name
+		id, name = plan.ID("subnet/secondary/"+s.zone), s.name
 	case len(spec.Subnets) > 0:
-		id, name = graph.ID("subnet/"+s.role()+"/"+s.name), s.name // as in CAPA
+		id, name = plan.ID("subnet/"+s.role()+"/"+s.name), s.name // as in CAPA
 	}
 	r := &ec2.Subnet{
 		VPC: vpc, CIDR: s.cidr, Zone: s.zone, Public: s.public && !s.wavelength, // a Wavelength Zone has carrier addresses instead of public ones
@@ -359,7 +361,7 @@ func addNATGateways(g *graph.Graph, in inputs, n network) (out []natGateway) {
 		if !ok || natGatewayIn(s.zone, out) != nil {
 			continue
 		}
-		ip, nat := graph.ID("elastic-ip/"+s.zone), graph.ID("nat-gateway/"+s.zone)
+		ip, nat := plan.ID("elastic-ip/"+s.zone), plan.ID("nat-gateway/"+s.zone)
 		address := graph.Add(g, ip, &ec2.ElasticIP{Subnet: public.ref, Tags: in.tags(ip, in.m.Name+"-eip-common", roleCommon)}, in.infra("spec.network"))
 		gateway := graph.Add(g, nat, &ec2.NATGateway{
 			Subnet: public.ref, Address: address, Internet: n.internet, Tags: in.tags(nat, in.m.Name+"-nat", roleCommon),
@@ -413,7 +415,7 @@ func addRouteTables(g *graph.Graph, in inputs, n network, gateways []natGateway,
 		if !s.public && n.ipv6 {
 			routes = append(routes, ec2.Route{To: "::/0", Via: egressOnly})
 		}
-		id := graph.ID("route-table/" + strings.TrimPrefix(string(s.ref.ID()), "subnet/"))
+		id := plan.ID("route-table/" + strings.TrimPrefix(string(s.ref.ID()), "subnet/"))
 		s.table = graph.Add(g, id, &ec2.RouteTable{
 			VPC: n.vpc, Subnet: s.ref, Routes: routes,
 			Tags: in.tags(id, fmt.Sprintf("%s-rt-%s-%s", in.m.Name, s.role(), s.zone), roleCommon, in.cloudProvider(cloud.Owned)),
@@ -467,9 +469,9 @@ func addExistingNetwork(g *graph.Graph, in inputs) (n network) {
 				n.remarks = append(n.remarks, fmt.Sprintf("%s: subnet %s has no route to an internet gateway: it is used as a private subnet", in.m.Origin(in.m.InfraObject(), s.path+".isPublic"), id))
 			}
 		}
-		s.ref = graph.Use(g, graph.ID("subnet/"+s.role()+"/"+id), ec2.SubnetByID(n.vpc, id), graph.With(graph.On(n.vpc)), in.infra(s.path))
+		s.ref = graph.Use(g, plan.ID("subnet/"+s.role()+"/"+id), ec2.SubnetByID(n.vpc, id), graph.With(graph.On(n.vpc)), in.infra(s.path))
 		if !in.m.External {
-			graph.Add(g, graph.ID("subnet-tags/"+id), &ec2.SubnetTags{
+			graph.Add(g, plan.ID("subnet-tags/"+id), &ec2.SubnetTags{
 				Subnet: s.ref, Tags: cloud.Tags(in.spec.AdditionalTags).With(s.loadBalancerTag()).With(in.cloudProvider("shared")).With(s.tags),
 			}, in.infra(s.path))
 		}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -53,7 +55,7 @@ func addPlacementGroup(g *graph.Graph, b base, x group) []graph.Edge {
 	if name == "" || x.spec.HostID != nil {
 		return nil
 	}
-	return graph.Awaits(lookup(g, b, graph.ID("placement-group/"+name), ec2.PlacementGroupByName(name), x.specAt, x.specPath+".placementGroupName"))
+	return graph.Awaits(lookup(g, b, plan.ID("placement-group/"+name), ec2.PlacementGroupByName(name), x.specAt, x.specPath+".placementGroupName"))
 }
 
 // notOffered returns an error that lists the zones which offer the instance type of a
@@ -79,14 +81,14 @@ func namedSubnet(g *graph.Graph, b base, x group, given *infrav1.AWSResourceRefe
 				return s.ref
 			}
 		}
-		return lookupInVPC(g, b, graph.ID("subnet/"+*given.ID), ec2.SubnetByID(b.net.vpc, *given.ID), x.specAt, "spec")
+		return lookupInVPC(g, b, plan.ID("subnet/"+*given.ID), ec2.SubnetByID(b.net.vpc, *given.ID), x.specAt, "spec")
 	}
 	for _, s := range b.net.subnets {
 		if (zone == "" || s.zone == zone) && s.matches(given.Filters) {
 			return s.ref // it may not exist yet
 		}
 	}
-	return lookupInVPC(g, b, graph.ID("subnet/of/"+x.name+zone), ec2.SubnetByFilters(b.net.vpc, filterMap(given.Filters), zone), x.specAt, "spec")
+	return lookupInVPC(g, b, plan.ID("subnet/of/"+x.name+zone), ec2.SubnetByFilters(b.net.vpc, filterMap(given.Filters), zone), x.specAt, "spec")
 }
 
 // matches reports whether the subnet, if this program creates it, will match filters of

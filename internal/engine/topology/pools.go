@@ -3,6 +3,8 @@ package topology
 import (
 	"fmt"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
@@ -65,7 +67,7 @@ func addPool(g *graph.Graph, p platform, api *incluster.API, pool manifest.Pool,
 		return nil, err
 	}
 	content.Image, content.Boot = image, p.poolData(x)
-	id := graph.ID("auto-scaling-group/" + x.name)
+	id := plan.ID("auto-scaling-group/" + x.name)
 	a := &autoscaling.Group{
 		Name: x.name, Spec: spec, Content: content,
 		Tags: p.machineTags(RoleNode, spec.AdditionalTags).With(cloud.Tags{"Name": x.name, cloud.ResourceTag: string(id)}),
@@ -82,7 +84,7 @@ func addPool(g *graph.Graph, p platform, api *incluster.API, pool manifest.Pool,
 	for _, s := range a.Subnets {
 		a.Needed = append(a.Needed, p.net.egress(s)...)
 	}
-	a.Template = graph.Add(g, graph.ID(content.Tags[cloud.ResourceTag]), content, from, graph.With(graph.Awaits(after...)))
+	a.Template = graph.Add(g, plan.ID(content.Tags[cloud.ResourceTag]), content, from, graph.With(graph.Awaits(after...)))
 	if !p.usesAPIServer() {
 		return graph.Add(g, id, a, from, graph.With(p.podNetwork)), nil
 	}
@@ -103,7 +105,7 @@ func addPoolNodes(g *graph.Graph, p platform, k kubernetes, pools []scalingPool)
 		if n.Ready {
 			after = k.podNetwork
 		}
-		graph.Expect(g, graph.ID(incluster.PoolNodesKind+"/"+name), n, graph.From(origin), graph.With(after), graph.Diagnosed(diagnose.PoolNodes(n)))
+		graph.Expect(g, plan.ID(incluster.PoolNodesKind+"/"+name), n, graph.From(origin), graph.With(after), graph.Diagnosed(diagnose.PoolNodes(n)))
 	}
 	for _, pool := range pools {
 		add(pool.group.name, pool.Origin(), &incluster.PoolNodes{Group: pool.Ref, External: pool.group.externalCloudProvider()})
@@ -112,7 +114,7 @@ func addPoolNodes(g *graph.Graph, p platform, k kubernetes, pools []scalingPool)
 		if pool.Managed == nil {
 			continue
 		}
-		id := graph.ID("node-group/" + pool.Managed.Spec.EKSNodegroupName)
+		id := plan.ID("node-group/" + pool.Managed.Spec.EKSNodegroupName)
 		if group, ok := g.Resource(id).(*graph.Ref[eks.NodeGroupState]); ok && group.Role() == graph.RoleManaged {
 			add(pool.Managed.Spec.EKSNodegroupName, group.Origin(), &incluster.PoolNodes{NodeGroup: group})
 		}
@@ -121,12 +123,12 @@ func addPoolNodes(g *graph.Graph, p platform, k kubernetes, pools []scalingPool)
 
 // poolData returns the boot data of the machines of a pool.
 func (p platform) poolData(x group) *bootdata.Data {
-	return p.recorded(p.bootData(x, graph.ID("machine/"+x.name), "", boot.JoinWorker))
+	return p.recorded(p.bootData(x, plan.ID("machine/"+x.name), "", boot.JoinWorker))
 }
 
 // newLaunchTemplate returns the launch template of a pool, without image and boot data.
 func newLaunchTemplate(g *graph.Graph, p platform, x group, pool manifest.Pool) *ec2.LaunchTemplate {
-	id, spec := graph.ID("launch-template/"+x.name), *pool.Template()
+	id, spec := plan.ID("launch-template/"+x.name), *pool.Template()
 	t := &ec2.LaunchTemplate{
 		Name: x.name, Spec: spec, Key: text(x.spec.SSHKeyName), Adopt: p.o.Adopt,
 		Tags:         p.machineTags(RoleNode, x.spec.AdditionalTags).With(cloud.Tags{"Name": x.name, cloud.ResourceTag: string(id)}),

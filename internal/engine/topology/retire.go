@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
@@ -41,7 +43,7 @@ func runPods(g *graph.Graph) []graph.Edge {
 func retireNodeGroups(g *graph.Graph, p platform) {
 	after := runPods(g)
 	for _, name := range p.inv.EKS.NodeGroups {
-		if id := graph.ID("node-group/" + name); g.Resource(id) == nil {
+		if id := plan.ID("node-group/" + name); g.Resource(id) == nil {
 			eks.RetireNodeGroup(g, id, name, p.eks, after)
 		}
 	}
@@ -59,15 +61,15 @@ func retirePools(g *graph.Graph, p platform) {
 	after := runPods(g)
 	for _, t := range p.inv.Templates {
 		name := t.Tags["Name"]
-		if name == "" || g.Resource(graph.ID("launch-template/"+name)) != nil {
+		if name == "" || g.Resource(plan.ID("launch-template/"+name)) != nil {
 			continue
 		}
 		from := graph.From("no longer in the manifest")
 		tags := func(kind string) cloud.Tags {
 			return cloud.Tags{"Name": name, cloud.ResourceTag: kind + "/" + name}
 		}
-		pool := graph.Retire(g, graph.ID("retired/auto-scaling-group/"+name), &autoscaling.Group{Name: name, Tags: tags("auto-scaling-group")}, from, graph.With(after))
-		graph.Retire(g, graph.ID("retired/launch-template/"+name), &ec2.LaunchTemplate{Name: t.Name, Tags: tags("launch-template")},
+		pool := graph.Retire(g, plan.ID("retired/auto-scaling-group/"+name), &autoscaling.Group{Name: name, Tags: tags("auto-scaling-group")}, from, graph.With(after))
+		graph.Retire(g, plan.ID("retired/launch-template/"+name), &ec2.LaunchTemplate{Name: t.Name, Tags: tags("launch-template")},
 			from, graph.With(graph.Awaits(append(groups, pool)...), graph.Outlives(append(groups, pool)...)))
 	}
 }
@@ -78,19 +80,19 @@ func retirePools(g *graph.Graph, p platform) {
 func retireEKS(g *graph.Graph, p platform, nodeRoles map[string]bool) {
 	pods := runPods(g)
 	for _, name := range p.inv.EKS.Fargate {
-		if id := graph.ID("fargate-profile/" + name); g.Resource(id) == nil {
+		if id := plan.ID("fargate-profile/" + name); g.Resource(id) == nil {
 			eks.RetireFargateProfile(g, id, name, p.eks, pods)
 		}
 	}
 	addons := append(pods, graph.Awaits(desiredOf(g, "addon", "addons", "vpc-cni")...)...)
 	for _, name := range p.inv.EKS.Addons {
-		if id := graph.ID("addon/" + name); g.Resource(id) == nil {
+		if id := plan.ID("addon/" + name); g.Resource(id) == nil {
 			eks.RetireAddon(g, id, name, p.eks, addons)
 		}
 	}
 	access := graph.Awaits(slices.Concat(desiredOf(g, "access-entry", "aws-auth", "eks-authentication"), machinesLeaving(g))...)
 	for _, principal := range p.inv.EKS.AccessEntries {
-		if id := graph.ID("access-entry/" + principal); g.Resource(id) == nil && !nodeRoles[principal] && g.Resource(roleID(principal)) == nil {
+		if id := plan.ID("access-entry/" + principal); g.Resource(id) == nil && !nodeRoles[principal] && g.Resource(roleID(principal)) == nil {
 			eks.RetireAccessEntry(g, id, principal, p.eks, access)
 		}
 	}
@@ -98,7 +100,7 @@ func retireEKS(g *graph.Graph, p platform, nodeRoles map[string]bool) {
 
 // roleID is the ID in the graph of the role with an ARN, if a node group or a Fargate profile
 // uses it: without its access entry, their nodes are locked out.
-func roleID(arn string) graph.ID { return graph.ID("role/" + arn[strings.LastIndex(arn, "/")+1:]) }
+func roleID(arn string) plan.ID { return plan.ID("role/" + arn[strings.LastIndex(arn, "/")+1:]) }
 
 // machinesLeaving lists the nodes that are deleted. Until they are gone, they need the access
 // entries of their roles.

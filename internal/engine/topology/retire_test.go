@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -74,7 +76,7 @@ func TestWhatLeavesWaitsForWhatStays(t *testing.T) {
 				}
 				kind := r.ID().Kind()
 				if kind == "retired" {
-					kind = "retired/" + graph.ID(string(r.ID())[len("retired/"):]).Kind()
+					kind = "retired/" + plan.ID(string(r.ID())[len("retired/"):]).Kind()
 				}
 				kinds, known := table[kind]
 				require.True(t, known, "%s: what does %s wait for?", name, r.ID())

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -47,7 +49,7 @@ func addSecurityGroups(g *graph.Graph, in inputs, n network) (securityGroups, gr
 		if in.spec.NetworkSpec.SecurityGroupOverrides[role] != "" {
 			continue // an existing group keeps its rules
 		}
-		graph.Add(g, graph.ID("security-group-rules/"+string(role)), &ec2.SecurityGroupRules{
+		graph.Add(g, plan.ID("security-group-rules/"+string(role)), &ec2.SecurityGroupRules{
 			Group: groups[role], Rules: unique(rules.ingress(role)), Shared: role == infrav1.SecurityGroupLB,
 		}, in.infra("spec.network"))
 	}
@@ -62,7 +64,7 @@ func addSecurityGroups(g *graph.Graph, in inputs, n network) (securityGroups, gr
 // addSecurityGroup adds the group of a role, or looks up the existing one that
 // the manifest names.
 func addSecurityGroup(g *graph.Graph, in inputs, n network, role infrav1.SecurityGroupRole) *graph.Ref[ec2.SecurityGroupState] {
-	id := graph.ID("security-group/" + string(role))
+	id := plan.ID("security-group/" + string(role))
 	if given := in.spec.NetworkSpec.SecurityGroupOverrides[role]; given != "" {
 		return graph.Use(g, id, ec2.SecurityGroupByID(n.vpc, given), graph.With(graph.On(n.vpc)), in.infra("spec.network.securityGroupOverrides"))
 	}

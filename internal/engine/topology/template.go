@@ -9,12 +9,13 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	eksbootstrapv1 "sigs.k8s.io/cluster-api-provider-aws/v2/bootstrap/eks/api/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // template are the launch settings of a group: version, kubeadm configuration, and the
@@ -150,7 +151,7 @@ func letters(name string) string { return suffix(name)[1:] } // the first one is
 const nameLength = 4
 
 // templateChanges compares a template with the fields that are encoded in a tag.
-func (in inputs) templateChanges(t template, tag string) (out []graph.Change) {
+func (in inputs) templateChanges(t template, tag string) (out []plan.Change) {
 	if tag == "" {
 		return nil
 	}
@@ -162,12 +163,12 @@ func (in inputs) templateChanges(t template, tag string) (out []graph.Change) {
 		if f.agrees(old) || !known && !complete {
 			continue
 		}
-		out = append(out, graph.Change{Field: f.name, Have: shown(old), Want: f.shown(), Remedy: graph.Replace, Origin: in.m.Origin(f.source.object, f.source.path)})
+		out = append(out, plan.Change{Field: f.name, Have: shown(old), Want: f.shown(), Remedy: plan.Replace, Origin: in.m.Origin(f.source.object, f.source.path)})
 	}
 	names := fieldNames()
 	for _, key := range slices.Sorted(maps.Keys(have)) {
 		if name := names[key]; name != "" { // it is not set any more
-			out = append(out, graph.Change{Field: name, Have: shown(have[key]), Remedy: graph.Replace})
+			out = append(out, plan.Change{Field: name, Have: shown(have[key]), Remedy: plan.Replace})
 		}
 	}
 	return out
@@ -189,7 +190,7 @@ func shown(value string) string {
 
 func (f templateField) shown() string {
 	if f.secret {
-		return graph.NotShown
+		return plan.NotShown
 	}
 	return f.value
 }

@@ -5,11 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
@@ -50,7 +51,7 @@ func TestTemplateChanges(t *testing.T) {
 	require.Empty(t, in.templateChanges(old, ""), "a machine of an earlier version has no such tag")
 }
 
-func printedChanges(all []graph.Change) (out []string) {
+func printedChanges(all []plan.Change) (out []string) {
 	for _, c := range all {
 		out = append(out, fmt.Sprintf("%s %s → %s", c.Field, c.Have, c.Want))
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -65,8 +67,8 @@ func (in inputs) drains(m ec2.InstanceState) bool {
 // reason says why a machine is terminated.
 type reason struct {
 	text       string
-	changes    []graph.Change // of its settings
-	replacedBy graph.ID       // the machine that takes its place; "": none
+	changes    []plan.Change // of its settings
+	replacedBy plan.ID       // the machine that takes its place; "": none
 }
 
 // replacement says why an unhealthy or outdated machine is terminated, and which machine takes
@@ -84,7 +86,7 @@ func (in inputs) replacement(x groupPlan, m ec2.InstanceState, n int) reason {
 
 // terminate adds the steps that terminate a machine: hooks, drain the Node, remove the etcd
 // member, terminate the machine, delete the Node. It returns the last of them.
-func terminate(g *graph.Graph, p platform, k kubernetes, plan machinePlan, m ec2.InstanceState, after []graph.Edge, why reason) graph.Resource {
+func terminate(g *graph.Graph, p platform, k kubernetes, planned machinePlan, m ec2.InstanceState, after []graph.Edge, why reason) graph.Resource {
 	resource := cmp.Or(m.Tags.Printable(cloud.ResourceTag), "machine/"+m.Tags.Printable("Name")) // its ID in the graph of the run that launched it
 	suffix, from := strings.TrimPrefix(resource, "machine/")+"/"+m.ID, graph.From(why.text)
 	r := &ec2.Instance{Claimed: m.ID, Tags: m.Tags}
@@ -94,24 +96,24 @@ func terminate(g *graph.Graph, p platform, k kubernetes, plan machinePlan, m ec2
 		after = addHooks(g, k, m, annotations, clusterv1.PreDrainDeleteHookAnnotationPrefix, suffix, after, why.text)
 		if _, excluded := annotations[clusterv1.ExcludeNodeDrainingAnnotation]; !excluded {
 			_, abandon := annotations[clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation]
-			after = graph.Awaits(graph.Retire(g, graph.ID("drain/"+suffix), &incluster.Drain{
+			after = graph.Awaits(graph.Retire(g, plan.ID("drain/"+suffix), &incluster.Drain{
 				API: k.api, Machine: m, Timeout: seconds(limits.NodeDrainTimeoutSeconds), Detach: seconds(limits.NodeVolumeDetachTimeoutSeconds),
 				SkipDetach: abandon, After: after,
 			}, from))
 		}
 		after = addHooks(g, k, m, annotations, clusterv1.PreTerminateDeleteHookAnnotationPrefix, suffix, after, why.text)
 		if certificates, stacked := p.etcdCertificates(); stacked && m.Tags[cloud.RoleTag] == RoleControlPlane {
-			after = graph.Awaits(graph.Retire(g, graph.ID("etcd-member/"+suffix), &incluster.EtcdMember{
-				API: k.api, Machine: m, Leaving: plan.leavingControlPlane(), Certificates: certificates, After: after,
+			after = graph.Awaits(graph.Retire(g, plan.ID("etcd-member/"+suffix), &incluster.EtcdMember{
+				API: k.api, Machine: m, Leaving: planned.leavingControlPlane(), Certificates: certificates, After: after,
 			}, from))
 		}
 	}
-	terminated := graph.Retire(g, graph.ID("retired/"+resource+"/"+m.ID), r, graph.With(after), from,
+	terminated := graph.Retire(g, plan.ID("retired/"+resource+"/"+m.ID), r, graph.With(after), from,
 		graph.Because(why.replacedBy, why.changes))
 	if !p.drains(m) {
 		return terminated
 	}
-	return graph.Retire(g, graph.ID("node-object/"+suffix), &incluster.NodeObjects{API: k.api, Machine: m, After: graph.Awaits(terminated)}, from)
+	return graph.Retire(g, plan.ID("node-object/"+suffix), &incluster.NodeObjects{API: k.api, Machine: m, After: graph.Awaits(terminated)}, from)
 }
 
 // addHooks adds the hooks of a machine that have the prefix, if it has any.
@@ -126,7 +128,7 @@ func addHooks(g *graph.Graph, k kubernetes, m ec2.InstanceState, annotations map
 		return after
 	}
 	phase, _, _ := strings.Cut(prefix, ".")
-	return graph.Awaits(graph.Retire(g, graph.ID("hook/"+phase+"/"+suffix), &incluster.Hooks{
+	return graph.Awaits(graph.Retire(g, plan.ID("hook/"+phase+"/"+suffix), &incluster.Hooks{
 		API: k.api, Machine: m, Prefix: prefix, Owners: owners, After: after,
 	}, graph.From(why)))
 }

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // foldErrors makes one error of those of many machines of a group that have the same text.
@@ -34,7 +35,7 @@ func commonError(text string) string {
 	if end < 0 {
 		return text
 	}
-	if g := render.GroupOf(reconcile.ID(text[:end])); g != "" {
+	if g := render.GroupOf(plan.ID(text[:end])); g != "" {
 		return g + "/…" + text[end:]
 	}
 	return text

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -41,9 +43,9 @@ func (h *history) settle(n *resource) {
 	case n.open: // the run was killed
 		n.phases[len(n.phases)-1].To = h.r.Took
 		n.open = false
-	case n.state == "" && h.r.Ended && h.r.ExitCode != 0 && (reconcile.Step{Action: n.action}).Does():
+	case n.state == "" && h.r.Ended && h.r.ExitCode != 0 && (plan.Step{Action: n.action}).Does():
 		n.state = render.BoxBlocked
-	case n.state == "" && !h.r.Ended && (reconcile.Step{Action: n.action}).Does():
+	case n.state == "" && !h.r.Ended && (plan.Step{Action: n.action}).Does():
 		n.state = render.BoxBusy
 	case n.state == "":
 		n.state = render.BoxKept
@@ -62,13 +64,13 @@ func (c *Counts) add(n *resource) {
 		c.Unchanged++
 	case render.BoxDone:
 		switch n.action {
-		case reconcile.Create:
+		case plan.Create:
 			c.Created++
-		case reconcile.Remove:
+		case plan.Remove:
 			c.Deleted++
-		case reconcile.Settle, reconcile.Await:
+		case plan.Settle, plan.Await:
 			c.Awaited++
-		case reconcile.Update, reconcile.Conflict, reconcile.Keep, reconcile.Existing, reconcile.Leave:
+		case plan.Update, plan.Conflict, plan.Keep, plan.Existing, plan.Leave:
 			c.Changed++
 		}
 	}
@@ -79,7 +81,7 @@ func (c *Counts) add(n *resource) {
 func (h *history) waits() {
 	for _, n := range h.all {
 		for _, e := range n.needs {
-			other := h.known[reconcile.ID(e.ID)]
+			other := h.known[plan.ID(e.ID)]
 			if other == nil || other == n {
 				continue
 			}
@@ -150,7 +152,7 @@ func (h *history) rows() {
 	for i := range h.r.Rows {
 		for j := range h.r.Rows[i].Waited {
 			need := &h.r.Rows[i].Waited[j]
-			need.Row = h.known[reconcile.ID(need.Name)].row
+			need.Row = h.known[plan.ID(need.Name)].row
 		}
 	}
 }
@@ -207,7 +209,7 @@ func (h *history) folded(members []*resource) Row {
 
 // picture makes the graph with the states.
 func (h *history) picture() {
-	var g reconcile.Graph
+	var g plan.Graph
 	seen := map[*resource]bool{}
 	var visit func(n *resource)
 	visit = func(n *resource) { // what a resource needs comes first
@@ -215,11 +217,11 @@ func (h *history) picture() {
 			return
 		}
 		seen[n] = true
-		r := reconcile.GraphResource{ID: n.id, Origin: n.origin}
+		r := plan.GraphResource{ID: n.id, Origin: n.origin}
 		for _, e := range n.needs {
-			if other := h.known[reconcile.ID(e.ID)]; other != nil {
+			if other := h.known[plan.ID(e.ID)]; other != nil {
 				visit(other)
-				r.Needs = append(r.Needs, reconcile.Need{Resource: other.id, Existing: e.Existing, Loose: e.Loose, Outlives: e.Outlives})
+				r.Needs = append(r.Needs, plan.Need{Resource: other.id, Existing: e.Existing, Loose: e.Loose, Outlives: e.Outlives})
 			}
 		}
 		g = append(g, r)
@@ -228,5 +230,5 @@ func (h *history) picture() {
 		visit(n)
 	}
 	h.r.Picture = render.NewPicture(fmt.Sprintf("%s in %s", h.r.Cluster, h.r.Region), g, false)
-	h.r.Picture.SetStates(func(id reconcile.ID) render.BoxState { return h.known[id].state }, g)
+	h.r.Picture.SetStates(func(id plan.ID) render.BoxState { return h.known[id].state }, g)
 }

@@ -10,9 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // Page returns the page: HTML that loads nothing from elsewhere, also if a text in it should
@@ -225,7 +226,7 @@ func (r *Report) graph(m *markup) {
 }
 
 // costs writes a table with the costs of the cluster, with every item.
-func costs(m *markup, c *reconcile.Cost) {
+func costs(m *markup, c *plan.Cost) {
 	if c == nil {
 		return
 	}

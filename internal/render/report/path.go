@@ -4,8 +4,9 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // path finds the critical path: the resource that was ready last, the one that it waited for
@@ -24,7 +25,7 @@ func (h *history) path() {
 			break
 		}
 		to = n.waited[0].Ready
-		n = h.known[reconcile.ID(n.waited[0].Name)]
+		n = h.known[plan.ID(n.waited[0].Name)]
 	}
 	slices.Reverse(h.r.Path)
 }

@@ -10,8 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // Read reads the events of a run, as --progress json writes them. The last line may be cut off,
@@ -58,13 +59,13 @@ type history struct {
 	plan  time.Time // when the plan began
 	at    time.Time // of the last event
 	all   []*resource
-	known map[reconcile.ID]*resource
+	known map[plan.ID]*resource
 }
 
 // resource is the history of one resource.
 type resource struct {
-	id      reconcile.ID
-	action  reconcile.Action
+	id      plan.ID
+	action  plan.Action
 	origin  string
 	cloudID string
 	needs   []render.Arrow
@@ -82,7 +83,7 @@ type resource struct {
 func newHistory(look render.Record) *history {
 	return &history{
 		r:    &Report{Verb: look.Verb, Cluster: look.Cluster, Region: look.Region, Program: look.Program, Began: look.At},
-		plan: look.At, at: look.At, known: map[reconcile.ID]*resource{},
+		plan: look.At, at: look.At, known: map[plan.ID]*resource{},
 	}
 }
 
@@ -123,7 +124,7 @@ func (h *history) end(e render.Record) {
 	}
 }
 
-func (h *history) resource(id reconcile.ID) *resource {
+func (h *history) resource(id plan.ID) *resource {
 	n := h.known[id]
 	if n == nil {
 		n = &resource{id: id, row: -1}
@@ -137,27 +138,27 @@ func (h *history) resource(id reconcile.ID) *resource {
 func (n *resource) event(e render.Record, at time.Duration) {
 	phase := n.next(e, at)
 	switch e.What {
-	case reconcile.Creating, reconcile.Updating, reconcile.Deleting:
+	case plan.Creating, plan.Updating, plan.Deleting:
 		phase.Kind, phase.Text, n.called = Calling, string(e.What), true
 		n.phases, n.state = append(n.phases, phase), render.BoxBusy
-	case reconcile.Waiting:
+	case plan.Waiting:
 		n.phases, n.state = append(n.phases, phase), render.BoxBusy
-	case reconcile.Done:
+	case plan.Done:
 		n.finish(render.BoxDone, phase)
 		if n.ready == 0 {
 			n.ready = at
 		}
-	case reconcile.Failed:
+	case plan.Failed:
 		n.err = e.Error
 		n.finish(render.BoxFailed, phase)
-	case reconcile.Blocked:
+	case plan.Blocked:
 		n.err = e.Detail
 		if n.called { // the run was stopped
 			n.finish(render.BoxBusy, phase)
 		} else {
 			n.finish(render.BoxBlocked, phase)
 		}
-	case reconcile.Kept:
+	case plan.Kept:
 		n.open = false
 	}
 }
@@ -169,7 +170,7 @@ func (n *resource) next(e render.Record, at time.Duration) Phase {
 		n.phases[len(n.phases)-1].To = at
 	}
 	began := at
-	if !n.open && e.What != reconcile.Blocked {
+	if !n.open && e.What != plan.Blocked {
 		began = max(at-duration(e.Took), n.lastEnd(), 0)
 	}
 	if e.CloudID != "" {

@@ -7,10 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // rehearsal is one with four calls, of which two are killed, and one kill with another result.
@@ -32,7 +33,7 @@ func rehearsal(t *testing.T) *Rehearsal {
 			Cluster: "demo", Region: "us-east-1", Account: "123456789012", Source: "account", Faults: "1:slow",
 			Runs:   []render.RehearsedRun{{Run: "create", Took: 245}, {Run: "delete", Took: 92}},
 			Calls:  []render.Calls{{Service: "EC2", Operation: "CreateVpc", Count: 1, Attempts: 1, Writes: true}},
-			Quotas: []reconcile.Quota{{Name: "elastic IP addresses", Service: "ec2", Code: "L-0263D0A3", Limit: 5, Used: 2, Needed: 3}, {Name: "VPCs", Service: "vpc", Code: "L-F678F1CE", Limit: 5, Used: 1, Needed: 1}},
+			Quotas: []plan.Quota{{Name: "elastic IP addresses", Service: "ec2", Code: "L-0263D0A3", Limit: 5, Used: 2, Needed: 3}, {Name: "VPCs", Service: "vpc", Code: "L-F678F1CE", Limit: 5, Used: 1, Needed: 1}},
 			Policy: []string{"ec2:CreateVpc", "ec2:DescribeVpcs", "iam:PassRole"},
 			Kills:  k,
 		},

@@ -4,6 +4,8 @@ package report
 import (
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -30,7 +32,7 @@ type Report struct {
 	Rows     []Row
 	Path     []PathStep // the critical path, in the order of time
 	Calls    []render.Calls
-	Cost     *reconcile.Cost // nil: not known
+	Cost     *plan.Cost // nil: not known
 	Warnings []string
 	Errors   []string
 	Picture  render.Picture
@@ -47,7 +49,7 @@ type Row struct {
 	Name    string // ID, or "machine/md-0/…"
 	Count   int
 	Area    reconcile.Area
-	Action  reconcile.Action
+	Action  plan.Action
 	State   render.BoxState
 	CloudID string
 	Origin  string

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
@@ -244,7 +246,7 @@ func (g *Group) behind(have *GroupState) (versions []string) {
 
 // Diff implements graph.Desired. It waits for machines only if there is no other
 // difference, because the other difference may be the reason why machines do not start.
-func (g *Group) Diff(have *GroupState) (d graph.Diff) {
+func (g *Group) Diff(have *GroupState) (d plan.Diff) {
 	if have.Status != "" {
 		d.Await("status", have.Status, "deleted")
 		return d
@@ -268,7 +270,7 @@ func (g *Group) Diff(have *GroupState) (d graph.Diff) {
 }
 
 // diffMachines adds differences for outdated and for missing machines.
-func (g *Group) diffMachines(have *GroupState, d *graph.Diff) {
+func (g *Group) diffMachines(have *GroupState, d *plan.Diff) {
 	if have.ID == "" {
 		return
 	}
@@ -286,7 +288,7 @@ func (g *Group) diffMachines(have *GroupState, d *graph.Diff) {
 
 // diffRefresh adds a difference for an instance refresh that is running: it is cancelled if its
 // machines cannot be launched or do not join, and awaited if needed is set.
-func (s *GroupState) diffRefresh(needed bool, d *graph.Diff) {
+func (s *GroupState) diffRefresh(needed bool, d *plan.Diff) {
 	switch {
 	case s.cannotLaunch() && s.Refresh.cancellable():
 		d.Set("instanceRefresh", s.Refresh.String()+parenthesized(s.LaunchFailure), "cancelled")
@@ -298,7 +300,7 @@ func (s *GroupState) diffRefresh(needed bool, d *graph.Diff) {
 }
 
 // diffServing adds a difference if there are fewer or more machines in service than desired.
-func (g *Group) diffServing(have *GroupState, d *graph.Diff) {
+func (g *Group) diffServing(have *GroupState, d *plan.Diff) {
 	if have.Serving() != int(have.Desired) && !have.overweight() && !g.scalingSuspended() {
 		d.Await("machines", fmt.Sprintf("%d in service%s", have.Serving(), parenthesized(have.LaunchFailure)), fmt.Sprintf("%d in service", have.Desired))
 	}
@@ -477,8 +479,8 @@ func launchFailure(ctx context.Context, c *cloud.Clients, group string) (why str
 
 // Update implements graph.Updater. It resumes processes first, and replaces machines
 // last.
-func (g *Group) Update(ctx context.Context, c *cloud.Clients, have *GroupState, d graph.Diff) (*GroupState, error) {
-	for _, step := range []func(context.Context, *cloud.Clients, *GroupState, graph.Diff) error{
+func (g *Group) Update(ctx context.Context, c *cloud.Clients, have *GroupState, d plan.Diff) (*GroupState, error) {
+	for _, step := range []func(context.Context, *cloud.Clients, *GroupState, plan.Diff) error{
 		g.updateProcesses, g.updateSettings, g.updateHooks, g.updateTags,
 	} {
 		if err := step(ctx, c, have, d); err != nil {
@@ -496,7 +498,7 @@ func (g *Group) Update(ctx context.Context, c *cloud.Clients, have *GroupState, 
 	return nil, nil // find it again
 }
 
-func (g *Group) updateProcesses(ctx context.Context, c *cloud.Clients, have *GroupState, d graph.Diff) error {
+func (g *Group) updateProcesses(ctx context.Context, c *cloud.Clients, have *GroupState, d plan.Diff) error {
 	if more := d.Added("suspendedProcess"); len(more) > 0 {
 		if _, err := c.AutoScaling.SuspendProcesses(ctx, &autoscaling.SuspendProcessesInput{AutoScalingGroupName: &have.ID, ScalingProcesses: more}); err != nil {
 			return err
@@ -510,7 +512,7 @@ func (g *Group) updateProcesses(ctx context.Context, c *cloud.Clients, have *Gro
 	return nil
 }
 
-func (g *Group) updateSettings(ctx context.Context, c *cloud.Clients, have *GroupState, d graph.Diff) error {
+func (g *Group) updateSettings(ctx context.Context, c *cloud.Clients, have *GroupState, d plan.Diff) error {
 	if !d.Has("minSize", "maxSize", "replicas", "subnet", "launchTemplate", "mixedInstancesPolicy", "capacityRebalance", "defaultCoolDown", "defaultInstanceWarmup") {
 		return nil
 	}
@@ -526,7 +528,7 @@ func (g *Group) updateSettings(ctx context.Context, c *cloud.Clients, have *Grou
 	return err
 }
 
-func (g *Group) updateTags(ctx context.Context, c *cloud.Clients, _ *GroupState, d graph.Diff) error {
+func (g *Group) updateTags(ctx context.Context, c *cloud.Clients, _ *GroupState, d plan.Diff) error {
 	if !d.HasTags() {
 		return nil
 	}
@@ -544,7 +546,7 @@ func (g *Group) tags() []types.Tag { return groupTags(g.Name, g.Tags, false) }
 // template returns the launch template as in GroupState.
 func (g *Group) template() string {
 	if _, ok := g.Template.Found(); !ok {
-		return graph.Unknown
+		return plan.Unknown
 	}
 	return g.Template.CloudID() + ":" + expinfrav1.LaunchTemplateLatestVersion
 }

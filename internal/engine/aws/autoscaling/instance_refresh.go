@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
@@ -114,13 +116,13 @@ func lastRefresh(ctx context.Context, c *cloud.Clients, group string) (last Refr
 
 // startRefresh starts an instance refresh. If one that this run started has ended and no
 // other may follow, it returns an error.
-func (g *Group) startRefresh(ctx context.Context, c *cloud.Clients, have *GroupState, d graph.Diff) (*GroupState, error) {
+func (g *Group) startRefresh(ctx context.Context, c *cloud.Clients, have *GroupState, d plan.Diff) (*GroupState, error) {
 	outdated := len(g.outdated(have))
 	switch over := have.refreshEnded() && !have.goesOn(outdated); {
 	case over && have.Refresh.Status == string(types.InstanceRefreshStatusSuccessful): // something else changes the version that the group launches
-		return nil, &graph.NotConvergingError{After: c.Now().Sub(have.Refresh.Began).Round(time.Second), Seen: []graph.Diff{d}}
+		return nil, &graph.NotConvergingError{After: c.Now().Sub(have.Refresh.Began).Round(time.Second), Seen: []plan.Diff{d}}
 	case over:
-		return nil, fmt.Errorf("instance refresh %s left %s", have.Refresh, d[slices.IndexFunc(d, func(c graph.Change) bool { return c.Field == "machines" })].Have)
+		return nil, fmt.Errorf("instance refresh %s left %s", have.Refresh, d[slices.IndexFunc(d, func(c plan.Change) bool { return c.Field == "machines" })].Have)
 	}
 	if p := g.suspendsRefresh(); p != "" {
 		return nil, fmt.Errorf("the manifest suspends the process %s, without which AWS replaces no machine: remove it from spec.suspendProcesses, or set spec.refreshPreferences.disable", p)

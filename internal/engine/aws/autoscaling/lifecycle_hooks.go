@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
@@ -16,7 +18,6 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
@@ -24,7 +25,7 @@ import (
 const hookField = "lifecycleHook "
 
 // DiffHooks compares the lifecycle hooks of an Auto Scaling group.
-func DiffHooks(have map[string]string, wanted []expinfrav1.AWSLifecycleHook, d *graph.Diff) {
+func DiffHooks(have map[string]string, wanted []expinfrav1.AWSLifecycleHook, d *plan.Diff) {
 	want := HookTexts(wanted)
 	all := maps.Clone(want)
 	maps.Copy(all, have)
@@ -34,12 +35,12 @@ func DiffHooks(have map[string]string, wanted []expinfrav1.AWSLifecycleHook, d *
 }
 
 // HasHooks reports whether a lifecycle hook differs.
-func HasHooks(d graph.Diff) bool {
-	return slices.ContainsFunc(d, func(c graph.Change) bool { return strings.HasPrefix(c.Field, hookField) })
+func HasHooks(d plan.Diff) bool {
+	return slices.ContainsFunc(d, func(c plan.Change) bool { return strings.HasPrefix(c.Field, hookField) })
 }
 
 // UpdateHooks creates, changes and deletes the hooks of a group that differ.
-func UpdateHooks(ctx context.Context, c *cloud.Clients, group string, wanted []expinfrav1.AWSLifecycleHook, d graph.Diff) error {
+func UpdateHooks(ctx context.Context, c *cloud.Clients, group string, wanted []expinfrav1.AWSLifecycleHook, d plan.Diff) error {
 	for _, change := range d {
 		name, ok := strings.CutPrefix(change.Field, hookField)
 		if !ok {
@@ -70,7 +71,7 @@ func UpdateHooks(ctx context.Context, c *cloud.Clients, group string, wanted []e
 
 // changeable reports whether PutLifecycleHook brings a hook to its desired state. It keeps what a call
 // leaves out, and does not change the transition.
-func changeable(change graph.Change, wanted []expinfrav1.AWSLifecycleHook, name string) bool {
+func changeable(change plan.Change, wanted []expinfrav1.AWSLifecycleHook, name string) bool {
 	oldKind, _, _ := strings.Cut(change.Have, ",")
 	newKind, _, _ := strings.Cut(change.Want, ",")
 	at := slices.IndexFunc(wanted, func(h expinfrav1.AWSLifecycleHook) bool { return h.Name == name })
@@ -157,6 +158,6 @@ func LifecycleHooks(ctx context.Context, c *cloud.Clients, group string) (map[st
 	return hooks, nil
 }
 
-func (g *Group) updateHooks(ctx context.Context, c *cloud.Clients, have *GroupState, d graph.Diff) error {
+func (g *Group) updateHooks(ctx context.Context, c *cloud.Clients, have *GroupState, d plan.Diff) error {
 	return UpdateHooks(ctx, c, have.ID, g.Spec.AWSLifecycleHooks, d)
 }

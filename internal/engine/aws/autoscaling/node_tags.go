@@ -6,28 +6,29 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // nodeTagField begins the name of a difference of a tag that new nodes get.
 const nodeTagField = "nodeTag "
 
 // DiffNodeTags compares the tags that new nodes of a group get. Further tags stay.
-func DiffNodeTags(have map[string]string, want cloud.Tags, d *graph.Diff) {
+func DiffNodeTags(have map[string]string, want cloud.Tags, d *plan.Diff) {
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		d.Set(nodeTagField+key, have[key], want[key])
 	}
 }
 
 // HasNodeTags reports whether a tag of new nodes differs.
-func HasNodeTags(d graph.Diff) bool {
-	return slices.ContainsFunc(d, func(c graph.Change) bool { return strings.HasPrefix(c.Field, nodeTagField) })
+func HasNodeTags(d plan.Diff) bool {
+	return slices.ContainsFunc(d, func(c plan.Change) bool { return strings.HasPrefix(c.Field, nodeTagField) })
 }
 
 // NodeTags returns the tags of an Auto Scaling group that its new machines get.

@@ -7,9 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
@@ -131,7 +132,7 @@ func (g *Group) dead(have *GroupState) (ids []string) {
 }
 
 // diffOutdated adds the differences of outdated machines, while no instance refresh is in progress.
-func (g *Group) diffOutdated(have *GroupState, old []string, d *graph.Diff) {
+func (g *Group) diffOutdated(have *GroupState, old []string, d *plan.Diff) {
 	others := len(*d) > 0
 	switch {
 	case have.NodesUnknown != "":
@@ -154,7 +155,7 @@ func (g *Group) diffOutdated(have *GroupState, old []string, d *graph.Diff) {
 
 // awaitsNodes adds a difference if new machines are not usable yet, or others have just been
 // launched, and reports whether it has.
-func (g *Group) awaitsNodes(have *GroupState, d *graph.Diff) bool {
+func (g *Group) awaitsNodes(have *GroupState, d *plan.Diff) bool {
 	old, members, usable := g.outdated(have), have.Members(), 0
 	for _, i := range members {
 		if slices.Contains(old, i.Version) && (i.Machine.Joined || i.Machine.Overdue) || have.usable(i) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -51,7 +53,7 @@ func (g *CarrierGateway) Find(ctx context.Context, c *cloud.Clients) (*CarrierGa
 }
 
 // Diff implements graph.Desired.
-func (g *CarrierGateway) Diff(have *CarrierGatewayState) (d graph.Diff) {
+func (g *CarrierGateway) Diff(have *CarrierGatewayState) (d plan.Diff) {
 	d.Fixed("vpc", have.VPC, g.VPC.CloudID())
 	d.Await("state", have.Status, types.CarrierGatewayStateAvailable)
 	d.Tags(have.Tags, g.Tags)
@@ -75,7 +77,7 @@ func (g *CarrierGateway) Create(ctx context.Context, c *cloud.Clients) (*Carrier
 }
 
 // Update implements graph.Updater.
-func (g *CarrierGateway) Update(ctx context.Context, c *cloud.Clients, have *CarrierGatewayState, _ graph.Diff) (*CarrierGatewayState, error) {
+func (g *CarrierGateway) Update(ctx context.Context, c *cloud.Clients, have *CarrierGatewayState, _ plan.Diff) (*CarrierGatewayState, error) {
 	after, err := *have, error(nil)
 	after.Object, err = setTags(ctx, c, have.Object, g.Tags)
 	return &after, err

@@ -3,6 +3,8 @@ package ec2
 import (
 	"context"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -75,13 +77,13 @@ func defaultRules(x SecurityGroupState) (rules []string) {
 }
 
 // Diff implements graph.Desired.
-func (g *DefaultGroup) Diff(have *DefaultGroupState) (d graph.Diff) {
+func (g *DefaultGroup) Diff(have *DefaultGroupState) (d plan.Diff) {
 	d.Lines("rule", have.Rules, nil)
 	return d
 }
 
 // Update implements graph.Updater.
-func (g *DefaultGroup) Update(ctx context.Context, c *cloud.Clients, have *DefaultGroupState, d graph.Diff) (*DefaultGroupState, error) {
+func (g *DefaultGroup) Update(ctx context.Context, c *cloud.Clients, have *DefaultGroupState, d plan.Diff) (*DefaultGroupState, error) {
 	for _, rule := range d.Removed("rule") {
 		var err error
 		if rule == fromItself {

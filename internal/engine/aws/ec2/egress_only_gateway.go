@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -40,7 +42,7 @@ func (g *EgressOnlyGateway) Find(ctx context.Context, c *cloud.Clients) (*Egress
 }
 
 // Diff implements graph.Desired.
-func (g *EgressOnlyGateway) Diff(have *EgressOnlyGatewayState) (d graph.Diff) {
+func (g *EgressOnlyGateway) Diff(have *EgressOnlyGatewayState) (d plan.Diff) {
 	d.Fixed("vpc", have.VPC, g.VPC.CloudID())
 	d.Tags(have.Tags, g.Tags)
 	return d
@@ -61,7 +63,7 @@ func (g *EgressOnlyGateway) Create(ctx context.Context, c *cloud.Clients) (*Egre
 }
 
 // Update implements graph.Updater.
-func (g *EgressOnlyGateway) Update(ctx context.Context, c *cloud.Clients, have *EgressOnlyGatewayState, _ graph.Diff) (*EgressOnlyGatewayState, error) {
+func (g *EgressOnlyGateway) Update(ctx context.Context, c *cloud.Clients, have *EgressOnlyGatewayState, _ plan.Diff) (*EgressOnlyGatewayState, error) {
 	o, err := setTags(ctx, c, have.Object, g.Tags)
 	return &EgressOnlyGatewayState{o, have.VPC}, err
 }

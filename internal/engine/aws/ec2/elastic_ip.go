@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -84,7 +86,7 @@ func (e *ElasticIP) addressOfNATGateway(ctx context.Context, c *cloud.Clients, o
 }
 
 // Diff implements graph.Desired.
-func (e *ElasticIP) Diff(have *ElasticIPState) (d graph.Diff) {
+func (e *ElasticIP) Diff(have *ElasticIPState) (d plan.Diff) {
 	d.Set("duplicate", strings.Join(have.Spare, ", "), "")
 	d.Tags(have.Tags, e.Tags)
 	return d
@@ -102,7 +104,7 @@ func (e *ElasticIP) Create(ctx context.Context, c *cloud.Clients) (*ElasticIPSta
 }
 
 // Update implements graph.Updater.
-func (e *ElasticIP) Update(ctx context.Context, c *cloud.Clients, have *ElasticIPState, d graph.Diff) (*ElasticIPState, error) {
+func (e *ElasticIP) Update(ctx context.Context, c *cloud.Clients, have *ElasticIPState, d plan.Diff) (*ElasticIPState, error) {
 	after := *have
 	for _, id := range have.Spare { // AWS refuses to release an address that is associated
 		if _, err := c.EC2.ReleaseAddress(ctx, &ec2.ReleaseAddressInput{AllocationId: &id}); cloud.IgnoreNotFound(err) != nil {

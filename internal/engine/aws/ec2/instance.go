@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -101,7 +103,7 @@ func eksSecurityGroups(cluster graph.Resource) []string {
 	if s, ok := cluster.Observed().(SecurityGroupOwner); ok && s.SecurityGroup() != "" {
 		return []string{s.SecurityGroup()}
 	}
-	return []string{graph.Unknown}
+	return []string{plan.Unknown}
 }
 
 // InstanceState is a machine that exists.
@@ -303,7 +305,7 @@ func (i *Instance) ifStopped() string {
 }
 
 // Diff implements graph.Desired.
-func (i *Instance) Diff(have *InstanceState) (d graph.Diff) {
+func (i *Instance) Diff(have *InstanceState) (d plan.Diff) {
 	if have.Stopped {
 		d.Fixed("state", have.Status, string(types.InstanceStateNameRunning))
 		d.Advise(fmt.Sprintf("start it with 'aws ec2 start-instances --instance-ids %s'", have.ID) + i.ifStopped())
@@ -385,7 +387,7 @@ func (i *Instance) Create(ctx context.Context, c *cloud.Clients) (*InstanceState
 }
 
 // Update implements graph.Updater.
-func (i *Instance) Update(ctx context.Context, c *cloud.Clients, have *InstanceState, d graph.Diff) (*InstanceState, error) {
+func (i *Instance) Update(ctx context.Context, c *cloud.Clients, have *InstanceState, d plan.Diff) (*InstanceState, error) {
 	after := *have
 	if d.Has("securityGroup") {
 		for _, eni := range have.Interfaces[:min(len(have.Interfaces), max(1, len(i.Spec.NetworkInterfaces)))] {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -53,7 +55,7 @@ func (g *InternetGateway) Find(ctx context.Context, c *cloud.Clients) (*Internet
 }
 
 // Diff implements graph.Desired.
-func (g *InternetGateway) Diff(have *InternetGatewayState) (d graph.Diff) {
+func (g *InternetGateway) Diff(have *InternetGatewayState) (d plan.Diff) {
 	d.Set("vpc", have.VPC, g.VPC.CloudID())
 	d.Set("duplicate", strings.Join(have.Spare, ", "), "")
 	d.Tags(have.Tags, g.Tags)
@@ -72,7 +74,7 @@ func (g *InternetGateway) Create(ctx context.Context, c *cloud.Clients) (*Intern
 }
 
 // Update implements graph.Updater.
-func (g *InternetGateway) Update(ctx context.Context, c *cloud.Clients, have *InternetGatewayState, d graph.Diff) (*InternetGatewayState, error) {
+func (g *InternetGateway) Update(ctx context.Context, c *cloud.Clients, have *InternetGatewayState, d plan.Diff) (*InternetGatewayState, error) {
 	after := *have
 	if d.Has("vpc") {
 		if have.VPC != "" {

@@ -9,6 +9,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -114,7 +116,7 @@ func (s *LaunchTemplateState) describeLatest(ctx context.Context, c *cloud.Clien
 
 // Diff implements graph.Desired. A new version resolves all differences except for the
 // tags of the template.
-func (t *LaunchTemplate) Diff(have *LaunchTemplateState) (d graph.Diff) {
+func (t *LaunchTemplate) Diff(have *LaunchTemplateState) (d plan.Diff) {
 	t.diffContent(have, &d)
 	d.Tags(have.Tags, t.Tags)
 	return d
@@ -122,12 +124,12 @@ func (t *LaunchTemplate) Diff(have *LaunchTemplateState) (d graph.Diff) {
 
 // needsNewVersion reports whether the content of the latest version differs.
 func (t *LaunchTemplate) needsNewVersion(have *LaunchTemplateState) bool {
-	var d graph.Diff
+	var d plan.Diff
 	t.diffContent(have, &d)
 	return len(d) > 0
 }
 
-func (t *LaunchTemplate) diffContent(have *LaunchTemplateState, d *graph.Diff) {
+func (t *LaunchTemplate) diffContent(have *LaunchTemplateState, d *plan.Diff) {
 	want := t.content()
 	all := maps.Clone(want)
 	maps.Copy(all, have.Content)
@@ -159,7 +161,7 @@ func (t *LaunchTemplate) image() (ImageState, bool) {
 func (t *LaunchTemplate) content() map[string]string {
 	image, known := t.image()
 	if t.Image != nil && !known {
-		image.ID = graph.Unknown
+		image.ID = plan.Unknown
 	}
 	data, err := t.data(image, nil)
 	if err != nil {
@@ -167,7 +169,7 @@ func (t *LaunchTemplate) content() map[string]string {
 	}
 	want := parameterTexts(*data)
 	if t.Image != nil && !known && t.Spec.RootVolume != nil {
-		want["blockDeviceMappings"] = graph.Unknown // contains the root device of the image
+		want["blockDeviceMappings"] = plan.Unknown // contains the root device of the image
 	}
 	return want
 }
@@ -177,7 +179,7 @@ func (t *LaunchTemplate) content() map[string]string {
 func VersionOf(template *graph.Ref[LaunchTemplateState], content *LaunchTemplate) string {
 	t, ok := template.Found()
 	if !ok {
-		return graph.Unknown
+		return plan.Unknown
 	}
 	if content != nil && content.needsNewVersion(&t) {
 		t.Version++
@@ -204,7 +206,7 @@ func (t *LaunchTemplate) Create(ctx context.Context, c *cloud.Clients) (*LaunchT
 }
 
 // Update implements graph.Updater.
-func (t *LaunchTemplate) Update(ctx context.Context, c *cloud.Clients, have *LaunchTemplateState, d graph.Diff) (*LaunchTemplateState, error) {
+func (t *LaunchTemplate) Update(ctx context.Context, c *cloud.Clients, have *LaunchTemplateState, d plan.Diff) (*LaunchTemplateState, error) {
 	after := *have
 	if d.HasTags() {
 		var err error

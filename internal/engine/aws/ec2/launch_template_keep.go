@@ -3,6 +3,8 @@ package ec2
 import (
 	"regexp"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -25,7 +27,7 @@ func KeepsMachines(template *graph.Ref[LaunchTemplateState], content *LaunchTemp
 // machine for that (ReconcileLaunchTemplate in CAPA v2.13.0). If it changes more, it replaces
 // the machines itself.
 func (t *LaunchTemplate) keepsMachines(have *LaunchTemplateState) bool {
-	var d graph.Diff
+	var d plan.Diff
 	t.diffContent(have, &d)
 	if isHashOfCAPA(have.InstanceTags[BootHashTag]) {
 		return OnlyBootData(d)
@@ -35,7 +37,7 @@ func (t *LaunchTemplate) keepsMachines(have *LaunchTemplateState) bool {
 
 // OnlyBootData reports whether a launch template differs in nothing but the bootstrap data, or
 // not at all.
-func OnlyBootData(d graph.Diff) bool {
+func OnlyBootData(d plan.Diff) bool {
 	for _, c := range d {
 		if c.Field != bootDataField {
 			return false

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -81,7 +83,7 @@ func (n *NATGateway) Follow(ctx context.Context, c *cloud.Clients, last *NATGate
 }
 
 // Diff implements graph.Desired.
-func (n *NATGateway) Diff(have *NATGatewayState) (d graph.Diff) {
+func (n *NATGateway) Diff(have *NATGatewayState) (d plan.Diff) {
 	d.Await("state", have.Status, types.NatGatewayStateAvailable)
 	d.Fixed("subnet", have.Subnet, n.Subnet.CloudID())
 	d.Fixed("address", have.Address, n.Address.CloudID())
@@ -109,7 +111,7 @@ func (n *NATGateway) Create(ctx context.Context, c *cloud.Clients) (*NATGatewayS
 }
 
 // Update implements graph.Updater.
-func (n *NATGateway) Update(ctx context.Context, c *cloud.Clients, have *NATGatewayState, _ graph.Diff) (*NATGatewayState, error) {
+func (n *NATGateway) Update(ctx context.Context, c *cloud.Clients, have *NATGatewayState, _ plan.Diff) (*NATGatewayState, error) {
 	after, err := *have, error(nil)
 	after.Object, err = setTags(ctx, c, have.Object, n.Tags)
 	return &after, err

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -139,7 +141,7 @@ func LeftInCluster(c *cloud.Clients, i Interface) bool {
 }
 
 // Diff implements graph.Desired.
-func (n *NetworkInterfaces) Diff(*NetworkInterfacesState) graph.Diff { return nil }
+func (n *NetworkInterfaces) Diff(*NetworkInterfacesState) plan.Diff { return nil }
 
 // Delete implements graph.Deleter. AWS deletes the interfaces that are in use.
 func (n *NetworkInterfaces) Delete(ctx context.Context, c *cloud.Clients, have *NetworkInterfacesState) error {

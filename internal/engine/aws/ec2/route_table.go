@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -66,7 +68,7 @@ func (r *RouteTable) Find(ctx context.Context, c *cloud.Clients) (*RouteTableSta
 }
 
 // Diff implements graph.Desired.
-func (r *RouteTable) Diff(have *RouteTableState) (d graph.Diff) {
+func (r *RouteTable) Diff(have *RouteTableState) (d plan.Diff) {
 	for _, route := range r.Routes {
 		d.Set("route "+route.To, have.Routes[route.To], route.Via.CloudID())
 	}
@@ -98,7 +100,7 @@ func (r *RouteTable) Create(ctx context.Context, c *cloud.Clients) (*RouteTableS
 }
 
 // Update implements graph.Updater.
-func (r *RouteTable) Update(ctx context.Context, c *cloud.Clients, have *RouteTableState, d graph.Diff) (*RouteTableState, error) {
+func (r *RouteTable) Update(ctx context.Context, c *cloud.Clients, have *RouteTableState, d plan.Diff) (*RouteTableState, error) {
 	after := *have
 	after.Routes, after.Associations = cloud.Tags(have.Routes).With(nil), cloud.Tags(have.Associations).With(nil)
 	for _, route := range r.Routes {

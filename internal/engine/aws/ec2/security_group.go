@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -70,7 +72,7 @@ func (g *SecurityGroup) Find(ctx context.Context, c *cloud.Clients) (*SecurityGr
 }
 
 // Diff implements graph.Desired.
-func (g *SecurityGroup) Diff(have *SecurityGroupState) (d graph.Diff) {
+func (g *SecurityGroup) Diff(have *SecurityGroupState) (d plan.Diff) {
 	d.Fixed("name", have.Name, g.Name)
 	d.Fixed("description", have.Description, g.Description)
 	d.Tags(have.Tags, g.Tags)
@@ -90,7 +92,7 @@ func (g *SecurityGroup) Create(ctx context.Context, c *cloud.Clients) (*Security
 }
 
 // Update implements graph.Updater.
-func (g *SecurityGroup) Update(ctx context.Context, c *cloud.Clients, have *SecurityGroupState, _ graph.Diff) (*SecurityGroupState, error) {
+func (g *SecurityGroup) Update(ctx context.Context, c *cloud.Clients, have *SecurityGroupState, _ plan.Diff) (*SecurityGroupState, error) {
 	after, err := *have, error(nil)
 	after.Object, err = setTags(ctx, c, have.Object, g.Tags)
 	return &after, err

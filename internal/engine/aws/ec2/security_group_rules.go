@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -83,7 +85,7 @@ func (r *SecurityGroupRules) Find(ctx context.Context, c *cloud.Clients) (*Secur
 
 // Diff implements graph.Desired. In a shared group, only rules are compared that are
 // desired, possibly with another description.
-func (r *SecurityGroupRules) Diff(have *SecurityGroupRulesState) (d graph.Diff) {
+func (r *SecurityGroupRules) Diff(have *SecurityGroupRulesState) (d plan.Diff) {
 	lines, want := have.Lines, r.lines()
 	if r.Shared {
 		lines = slices.DeleteFunc(slices.Clone(lines), func(l string) bool {
@@ -125,7 +127,7 @@ func (r *SecurityGroupRules) Create(ctx context.Context, c *cloud.Clients) (*Sec
 // Update implements graph.Updater. It revokes rules last, so that no connection is refused
 // between the calls. Only a rule of which the description changes is revoked first: the new one
 // is a duplicate in AWS.
-func (r *SecurityGroupRules) Update(ctx context.Context, c *cloud.Clients, have *SecurityGroupRulesState, d graph.Diff) (*SecurityGroupRulesState, error) {
+func (r *SecurityGroupRules) Update(ctx context.Context, c *cloud.Clients, have *SecurityGroupRulesState, d plan.Diff) (*SecurityGroupRulesState, error) {
 	added, first, last := d.Added("ingress"), []string(nil), []string(nil)
 	for _, gone := range d.Removed("ingress") {
 		if slices.ContainsFunc(added, func(l string) bool { return withoutDescription(l) == withoutDescription(gone) }) {
@@ -208,7 +210,7 @@ func (r IngressRule) line() string {
 	source := canonicalBlock(r.CIDR) + r.FromID
 	switch {
 	case r.From != nil:
-		if source = r.From.CloudID(); source == graph.Unknown {
+		if source = r.From.CloudID(); source == plan.Unknown {
 			source = string(r.From.ID())
 		}
 	case r.Address != nil:

@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -80,7 +82,7 @@ func (s *Subnet) Find(ctx context.Context, c *cloud.Clients) (*SubnetState, erro
 }
 
 // Diff implements graph.Desired.
-func (s *Subnet) Diff(have *SubnetState) (d graph.Diff) {
+func (s *Subnet) Diff(have *SubnetState) (d plan.Diff) {
 	if have.failure != "" { // it may have machines
 		d.Fixed("state", have.failure, string(types.SubnetStateAvailable))
 		d.Advise(fmt.Sprintf("'aws ec2 delete-subnet --subnet-id %s' deletes it; then the next run creates it again", have.ID))
@@ -110,7 +112,7 @@ func (s *Subnet) wantIPv6() string {
 	vpc, _ := s.VPC.Found()
 	block, err := netip.ParsePrefix(vpc.IPv6CIDR)
 	if err != nil {
-		return graph.Unknown
+		return plan.Unknown
 	}
 	b := block.Addr().As16()
 	b[7] += byte(s.IPv6Index) //nolint:gosec // a /56 contains 256 subnets of /64
@@ -142,7 +144,7 @@ func (s *Subnet) Create(ctx context.Context, c *cloud.Clients) (*SubnetState, er
 }
 
 // Update implements graph.Updater. ModifySubnetAttribute accepts one attribute per call.
-func (s *Subnet) Update(ctx context.Context, c *cloud.Clients, have *SubnetState, d graph.Diff) (*SubnetState, error) {
+func (s *Subnet) Update(ctx context.Context, c *cloud.Clients, have *SubnetState, d plan.Diff) (*SubnetState, error) {
 	after := *have
 	set := func(field string, in *ec2.ModifySubnetAttributeInput, note func()) error {
 		if !d.Has(field) {

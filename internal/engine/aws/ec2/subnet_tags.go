@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -59,7 +61,7 @@ func (t *SubnetTags) Find(ctx context.Context, c *cloud.Clients) (*SubnetTagsSta
 }
 
 // Diff implements graph.Desired. It does not compare tags that existed before.
-func (t *SubnetTags) Diff(have *SubnetTagsState) (d graph.Diff) {
+func (t *SubnetTags) Diff(have *SubnetTagsState) (d plan.Diff) {
 	want := maps.Clone(t.Tags)
 	maps.DeleteFunc(want, func(k, _ string) bool {
 		_, there := have.Tags[k]
@@ -77,7 +79,7 @@ func (t *SubnetTags) Create(ctx context.Context, c *cloud.Clients) (*SubnetTagsS
 
 // Update implements graph.Updater. A tag that was added for another cluster is listed for
 // this one, too; the last of them removes it.
-func (t *SubnetTags) Update(ctx context.Context, c *cloud.Clients, have *SubnetTagsState, _ graph.Diff) (*SubnetTagsState, error) {
+func (t *SubnetTags) Update(ctx context.Context, c *cloud.Clients, have *SubnetTagsState, _ plan.Diff) (*SubnetTagsState, error) {
 	tags, others := cloud.Tags{}, addedForOthers(c, have.Tags)
 	added := slices.DeleteFunc(slices.Clone(have.Added), func(x string) bool {
 		_, again := t.Tags[strings.TrimPrefix(x, existedPrefix)]

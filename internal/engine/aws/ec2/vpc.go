@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -83,7 +85,7 @@ func hasContent(ctx context.Context, c *cloud.Clients, vpc string) (bool, error)
 }
 
 // Diff implements graph.Desired.
-func (v *VPC) Diff(have *VPCState) (d graph.Diff) {
+func (v *VPC) Diff(have *VPCState) (d plan.Diff) {
 	if v.IPv6 {
 		if have.Failure() != "" {
 			d.Set("ipv6", have.Failure(), "associated again")
@@ -115,7 +117,7 @@ func (v *VPC) Create(ctx context.Context, c *cloud.Clients) (*VPCState, error) {
 }
 
 // Update implements graph.Updater.
-func (v *VPC) Update(ctx context.Context, c *cloud.Clients, have *VPCState, d graph.Diff) (*VPCState, error) {
+func (v *VPC) Update(ctx context.Context, c *cloud.Clients, have *VPCState, d plan.Diff) (*VPCState, error) {
 	if d.Has("ipv6") {
 		return nil, v.associateAgain(ctx, c, have)
 	}

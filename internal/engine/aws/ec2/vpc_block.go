@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
@@ -67,7 +69,7 @@ func (b *VPCBlock) Find(ctx context.Context, c *cloud.Clients) (*VPCBlockState, 
 }
 
 // Diff implements graph.Desired.
-func (b *VPCBlock) Diff(have *VPCBlockState) (d graph.Diff) {
+func (b *VPCBlock) Diff(have *VPCBlockState) (d plan.Diff) {
 	d.Fixed("cidr", have.CIDR, b.CIDR)
 	switch {
 	case have.failure != "" && b.ExistingVPC: // somebody else may have tried
@@ -80,7 +82,7 @@ func (b *VPCBlock) Diff(have *VPCBlockState) (d graph.Diff) {
 }
 
 // Update implements graph.Updater. It removes a block that AWS could not associate; Create follows.
-func (b *VPCBlock) Update(ctx context.Context, c *cloud.Clients, have *VPCBlockState, _ graph.Diff) (*VPCBlockState, error) {
+func (b *VPCBlock) Update(ctx context.Context, c *cloud.Clients, have *VPCBlockState, _ plan.Diff) (*VPCBlockState, error) {
 	return nil, cloud.IgnoreNotFound(b.Delete(ctx, c, have))
 }
 

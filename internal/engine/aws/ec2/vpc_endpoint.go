@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -71,7 +73,7 @@ func (e *GatewayEndpoint) Find(ctx context.Context, c *cloud.Clients) (*GatewayE
 }
 
 // Diff implements graph.Desired.
-func (e *GatewayEndpoint) Diff(have *GatewayEndpointState) (d graph.Diff) {
+func (e *GatewayEndpoint) Diff(have *GatewayEndpointState) (d plan.Diff) {
 	if have.Failure() != "" {
 		d.Set("state", have.Failure(), "created again")
 		return d
@@ -108,7 +110,7 @@ func (e *GatewayEndpoint) Create(ctx context.Context, c *cloud.Clients) (*Gatewa
 }
 
 // Update implements graph.Updater.
-func (e *GatewayEndpoint) Update(ctx context.Context, c *cloud.Clients, have *GatewayEndpointState, d graph.Diff) (*GatewayEndpointState, error) {
+func (e *GatewayEndpoint) Update(ctx context.Context, c *cloud.Clients, have *GatewayEndpointState, d plan.Diff) (*GatewayEndpointState, error) {
 	if d.Has("state") {
 		return nil, e.Delete(ctx, c, have)
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
@@ -55,7 +57,7 @@ func (u RoleUser) is(principal string) bool {
 	if u.Role == nil {
 		return u.ARN == principal
 	}
-	if arn := u.Role.CloudID(); arn != graph.Unknown {
+	if arn := u.Role.CloudID(); arn != plan.Unknown {
 		return arn == principal
 	}
 	return strings.TrimPrefix(string(u.Role.ID()), "role/") == principal[strings.LastIndex(principal, "/")+1:]
@@ -82,7 +84,7 @@ func (a *AccessEntry) Check(context.Context, *cloud.Clients) (refusal string, er
 func checkEntry(ctx context.Context, c *cloud.Clients, in *graph.Ref[ClusterState], role *graph.Ref[iam.RoleState], want string) (refusal string, err error) {
 	cluster, ok := in.Found()
 	arn := role.CloudID()
-	if !ok || arn == graph.Unknown || cluster.Authentication == string(types.AuthenticationModeConfigMap) {
+	if !ok || arn == plan.Unknown || cluster.Authentication == string(types.AuthenticationModeConfigMap) {
 		return "", nil
 	}
 	all, err := accessPrincipals(ctx, c, cluster.Name)
@@ -157,7 +159,7 @@ func (a *AccessEntry) principal() string {
 // Find implements graph.Desired.
 func (a *AccessEntry) Find(ctx context.Context, c *cloud.Clients) (*AccessEntryState, error) {
 	cluster, ok := a.Cluster.Found()
-	if !ok || a.principal() == graph.Unknown {
+	if !ok || a.principal() == plan.Unknown {
 		return nil, nil
 	}
 	all, err := accessPrincipals(ctx, c, cluster.Name)
@@ -208,7 +210,7 @@ func samePrincipal(caller, principal string) bool {
 // Diff implements graph.Desired. EKS cannot change the type of an entry, so Update deletes the
 // entry and creates a new one, if a run has made the first one. Entries of nodes that EKS has
 // made stay as they are.
-func (a *AccessEntry) Diff(have *AccessEntryState) (d graph.Diff) {
+func (a *AccessEntry) Diff(have *AccessEntryState) (d plan.Diff) {
 	if want, reason := a.misfit(); want != "" {
 		d.Fixed("type", a.Type, want)
 		d.Advise(reason)
@@ -269,7 +271,7 @@ func (a *AccessEntry) Create(ctx context.Context, c *cloud.Clients) (*AccessEntr
 }
 
 // Update implements graph.Updater.
-func (a *AccessEntry) Update(ctx context.Context, c *cloud.Clients, have *AccessEntryState, d graph.Diff) (*AccessEntryState, error) {
+func (a *AccessEntry) Update(ctx context.Context, c *cloud.Clients, have *AccessEntryState, d plan.Diff) (*AccessEntryState, error) {
 	cluster, _ := a.Cluster.Found()
 	if d.Has("type") {
 		if err := a.Delete(ctx, c, have); err != nil {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
@@ -117,7 +119,7 @@ func (a *Addon) Follow(ctx context.Context, c *cloud.Clients, last *AddonState) 
 
 // Diff implements graph.Desired. Without nodes, the status of an add-on with pods stays
 // DEGRADED.
-func (a *Addon) Diff(have *AddonState) (d graph.Diff) {
+func (a *Addon) Diff(have *AddonState) (d plan.Diff) {
 	if have.Foreign && !a.Adopt {
 		return notOwned()
 	}
@@ -185,7 +187,7 @@ func (a *Addon) Create(ctx context.Context, c *cloud.Clients) (*AddonState, erro
 }
 
 // Update implements graph.Updater.
-func (a *Addon) Update(ctx context.Context, c *cloud.Clients, have *AddonState, d graph.Diff) (*AddonState, error) {
+func (a *Addon) Update(ctx context.Context, c *cloud.Clients, have *AddonState, d plan.Diff) (*AddonState, error) {
 	after := *have
 	if d.HasTags() {
 		var err error

@@ -3,6 +3,8 @@ package eks
 import (
 	"context"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
@@ -46,7 +48,7 @@ func (a *Authentication) Follow(ctx context.Context, c *cloud.Clients, last *Clu
 }
 
 // Diff implements graph.Desired.
-func (a *Authentication) Diff(have *ClusterState) (d graph.Diff) {
+func (a *Authentication) Diff(have *ClusterState) (d plan.Diff) {
 	d.Await("status", have.Status, string(types.ClusterStatusActive))
 	if api := string(types.AuthenticationModeApi); have.Authentication != api {
 		d.Set("authenticationMode", string(types.AuthenticationModeApiAndConfigMap), api)
@@ -55,7 +57,7 @@ func (a *Authentication) Diff(have *ClusterState) (d graph.Diff) {
 }
 
 // Update implements graph.Updater.
-func (a *Authentication) Update(ctx context.Context, c *cloud.Clients, have *ClusterState, _ graph.Diff) (*ClusterState, error) {
+func (a *Authentication) Update(ctx context.Context, c *cloud.Clients, have *ClusterState, _ plan.Diff) (*ClusterState, error) {
 	out, err := c.EKS.UpdateClusterConfig(ctx, &eks.UpdateClusterConfigInput{
 		Name: &have.Name, AccessConfig: &types.UpdateAccessConfigRequest{AuthenticationMode: types.AuthenticationModeApi},
 	})

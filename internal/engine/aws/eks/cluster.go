@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
@@ -202,7 +204,7 @@ func (e *Cluster) outdatedNodeGroup(ctx context.Context, c *cloud.Clients, have 
 
 // Diff implements graph.Desired. EKS accepts one change at a time: Update makes the first
 // one; when it is complete, Diff returns the others.
-func (e *Cluster) Diff(have *ClusterState) (d graph.Diff) {
+func (e *Cluster) Diff(have *ClusterState) (d plan.Diff) {
 	if have.Status == string(types.ClusterStatusFailed) {
 		d.Fixed("status", have.Failure(), string(types.ClusterStatusActive))
 		d.Advise("EKS could not create it; delete the cluster and create it again")
@@ -243,7 +245,7 @@ func (e *Cluster) Diff(have *ClusterState) (d graph.Diff) {
 
 // diffNetwork compares the subnets and the security groups. EKS accepts only subnets in the
 // zones in which it has created the cluster.
-func (e *Cluster) diffNetwork(have *ClusterState, d *graph.Diff) {
+func (e *Cluster) diffNetwork(have *ClusterState, d *plan.Diff) {
 	const advice = "EKS keeps the availability zones in which it has created a cluster: keep subnets in all of them and in no others, or create another cluster"
 	zones, before := map[string]bool{}, map[string]bool{}
 	for _, ref := range e.Subnets {
@@ -281,7 +283,7 @@ func family(ipv6 bool) string {
 	return "ipv4"
 }
 
-func (e *Cluster) diffVersion(have *ClusterState, d *graph.Diff) {
+func (e *Cluster) diffVersion(have *ClusterState, d *plan.Diff) {
 	if have.OutdatedNodeGroup != "" {
 		d.Fixed("version", have.OutdatedNodeGroup, e.Version)
 		d.Advise(fmt.Sprintf("nodes may be %d minor versions older than the control plane: upgrade both in smaller steps", kubeletSkew))
@@ -292,7 +294,7 @@ func (e *Cluster) diffVersion(have *ClusterState, d *graph.Diff) {
 
 // diffVersion compares the Kubernetes versions of a cluster or a node group. EKS upgrades
 // one minor version at a time, so there is a difference for each. It does not downgrade.
-func diffVersion(d *graph.Diff, exists bool, have, want, field string) {
+func diffVersion(d *plan.Diff, exists bool, have, want, field string) {
 	from, to := minor(have), minor(want)
 	switch {
 	case want == "":
@@ -325,7 +327,7 @@ func authenticationModes() []string {
 	return []string{string(types.AuthenticationModeConfigMap), string(types.AuthenticationModeApiAndConfigMap), string(types.AuthenticationModeApi)}
 }
 
-func (e *Cluster) diffAccess(have *ClusterState, d *graph.Diff) {
+func (e *Cluster) diffAccess(have *ClusterState, d *plan.Diff) {
 	if e.Public != nil {
 		d.Set("endpointAccess.public", have.Public, *e.Public)
 	}
@@ -443,7 +445,7 @@ func logging(on, off []string) *types.Logging {
 
 // Update implements graph.Updater. It makes the first change only: EKS rejects another
 // update while one is in progress.
-func (e *Cluster) Update(ctx context.Context, c *cloud.Clients, have *ClusterState, d graph.Diff) (*ClusterState, error) {
+func (e *Cluster) Update(ctx context.Context, c *cloud.Clients, have *ClusterState, d plan.Diff) (*ClusterState, error) {
 	after := *have
 	if d.HasTags() {
 		var err error
@@ -459,7 +461,7 @@ func (e *Cluster) Update(ctx context.Context, c *cloud.Clients, have *ClusterSta
 }
 
 // updateFirst makes the call for the first difference.
-func (e *Cluster) updateFirst(ctx context.Context, c *cloud.Clients, d graph.Diff) (*types.Update, error) {
+func (e *Cluster) updateFirst(ctx context.Context, c *cloud.Clients, d plan.Diff) (*types.Update, error) {
 	config := &eks.UpdateClusterConfigInput{Name: &e.Name}
 	switch {
 	case d.Has("subnet", "securityGroup"): // not together with another change
@@ -500,7 +502,7 @@ func (e *Cluster) updateFirst(ctx context.Context, c *cloud.Clients, d graph.Dif
 }
 
 // nextValue returns the desired value of the first difference of a field.
-func nextValue(d graph.Diff, field string) string {
+func nextValue(d plan.Diff, field string) string {
 	for _, change := range d {
 		if change.Field == field {
 			return change.Want
@@ -535,7 +537,7 @@ const (
 )
 
 // UpdateTakes implements graph.UpdateTimed.
-func (e *Cluster) UpdateTakes(d graph.Diff) time.Duration {
+func (e *Cluster) UpdateTakes(d plan.Diff) time.Duration {
 	if d.HasTags() || !d.Has("version", "encryptionKey") || d.Has(configFields()...) {
 		return clusterConfigTime
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
@@ -105,7 +107,7 @@ func (f *FargateProfile) Find(ctx context.Context, c *cloud.Clients) (*FargatePr
 
 // Diff implements graph.Desired. EKS can change only the tags of a profile. One that it could
 // not create is deleted and created again.
-func (f *FargateProfile) Diff(have *FargateProfileState) (d graph.Diff) {
+func (f *FargateProfile) Diff(have *FargateProfileState) (d plan.Diff) {
 	if have.Foreign && !f.Adopt {
 		return notOwned()
 	}
@@ -151,7 +153,7 @@ func (f *FargateProfile) Create(ctx context.Context, c *cloud.Clients) (*Fargate
 }
 
 // Update implements graph.Updater.
-func (f *FargateProfile) Update(ctx context.Context, c *cloud.Clients, have *FargateProfileState, d graph.Diff) (*FargateProfileState, error) {
+func (f *FargateProfile) Update(ctx context.Context, c *cloud.Clients, have *FargateProfileState, d plan.Diff) (*FargateProfileState, error) {
 	after := *have
 	if d.Has("status") {
 		after.Status = string(types.FargateProfileStatusDeleting)

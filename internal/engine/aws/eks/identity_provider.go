@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
@@ -83,7 +85,7 @@ func (p *IdentityProvider) Follow(ctx context.Context, c *cloud.Clients, last *I
 
 // Diff implements graph.Desired. To change a provider, Update disassociates it, and it is
 // associated again. This takes half an hour.
-func (p *IdentityProvider) Diff(have *IdentityProviderState) (d graph.Diff) {
+func (p *IdentityProvider) Diff(have *IdentityProviderState) (d plan.Diff) {
 	if have.Status == string(types.ConfigStatusDeleting) {
 		d.Await("status", have.Status, "deleted")
 		return d
@@ -127,7 +129,7 @@ func (p *IdentityProvider) Create(ctx context.Context, c *cloud.Clients) (*Ident
 }
 
 // Update implements graph.Updater.
-func (p *IdentityProvider) Update(ctx context.Context, c *cloud.Clients, have *IdentityProviderState, d graph.Diff) (*IdentityProviderState, error) {
+func (p *IdentityProvider) Update(ctx context.Context, c *cloud.Clients, have *IdentityProviderState, d plan.Diff) (*IdentityProviderState, error) {
 	after := *have
 	if d.HasTags() {
 		var err error

@@ -6,12 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // Kinds lists the kinds of this package. The cluster is first, because its name is needed
@@ -38,8 +39,8 @@ func setTags(ctx context.Context, c *cloud.Clients, have identity.Object, tags c
 
 // idList joins IDs; it returns graph.Unknown if one of them is unknown.
 func idList(ids []string) string {
-	if slices.Contains(ids, graph.Unknown) {
-		return graph.Unknown
+	if slices.Contains(ids, plan.Unknown) {
+		return plan.Unknown
 	}
 	return sortedList(ids)
 }

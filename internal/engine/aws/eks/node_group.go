@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
@@ -142,7 +144,7 @@ func (g *NodeGroup) Takes() (create, remove time.Duration) {
 }
 
 // UpdateTakes implements graph.UpdateTimed.
-func (g *NodeGroup) UpdateTakes(d graph.Diff) time.Duration {
+func (g *NodeGroup) UpdateTakes(d plan.Diff) time.Duration {
 	if d.Has("version", "releaseVersion", "launchTemplate.version") {
 		return nodeGroupCreateTime // for the first nodes; the first read finds it busy
 	}
@@ -201,7 +203,7 @@ func (g *NodeGroup) Find(ctx context.Context, c *cloud.Clients) (*NodeGroupState
 
 // Diff implements graph.Desired. A group that EKS could not create is deleted and created
 // again.
-func (g *NodeGroup) Diff(have *NodeGroupState) (d graph.Diff) {
+func (g *NodeGroup) Diff(have *NodeGroupState) (d plan.Diff) {
 	if have.Foreign && !g.Adopt {
 		return notOwned()
 	}
@@ -240,7 +242,7 @@ func (g *NodeGroup) Diff(have *NodeGroupState) (d graph.Diff) {
 
 // diffRemoteAccess compares the SSH access. Security groups of the cluster itself are not
 // compared, because they may be created after the node group.
-func (g *NodeGroup) diffRemoteAccess(have *NodeGroupState, d *graph.Diff) {
+func (g *NodeGroup) diffRemoteAccess(have *NodeGroupState, d *plan.Diff) {
 	if have.SSHKey == "" || g.SSHKey == "" {
 		return
 	}
@@ -252,14 +254,14 @@ func (g *NodeGroup) diffRemoteAccess(have *NodeGroupState, d *graph.Diff) {
 	}
 }
 
-func (g *NodeGroup) diffVersion(have *NodeGroupState, d *graph.Diff) {
+func (g *NodeGroup) diffVersion(have *NodeGroupState, d *plan.Diff) {
 	diffVersion(d, have.ID != "", have.Version, g.Version, "spec.template.spec.version of the MachinePool")
 	if g.Release != "" {
 		d.Set("releaseVersion", have.Release, g.Release)
 	}
 }
 
-func (g *NodeGroup) diffConfig(have *NodeGroupState, d *graph.Diff) {
+func (g *NodeGroup) diffConfig(have *NodeGroupState, d *plan.Diff) {
 	d.Set("scaling.minSize", have.MinSize, g.MinSize)
 	d.Set("scaling.maxSize", have.MaxSize, g.MaxSize)
 	if !g.KeepDesired {
@@ -346,7 +348,7 @@ func sdkTaints(taints []Taint) (out []types.Taint) {
 
 // Update implements graph.Updater. It makes one call, versions first: EKS rejects another
 // update while one is in progress.
-func (g *NodeGroup) Update(ctx context.Context, c *cloud.Clients, have *NodeGroupState, d graph.Diff) (*NodeGroupState, error) {
+func (g *NodeGroup) Update(ctx context.Context, c *cloud.Clients, have *NodeGroupState, d plan.Diff) (*NodeGroupState, error) {
 	cluster, _ := g.Cluster.Found()
 	after := *have
 	var update *types.Update
@@ -397,7 +399,7 @@ func (g *NodeGroup) Update(ctx context.Context, c *cloud.Clients, have *NodeGrou
 }
 
 // configUpdate returns the request for all changes except versions and tags.
-func (g *NodeGroup) configUpdate(cluster string, have *NodeGroupState, d graph.Diff) *eks.UpdateNodegroupConfigInput {
+func (g *NodeGroup) configUpdate(cluster string, have *NodeGroupState, d plan.Diff) *eks.UpdateNodegroupConfigInput {
 	in := &eks.UpdateNodegroupConfigInput{ClusterName: &cluster, NodegroupName: &g.Name}
 	if d.Has("scaling.minSize", "scaling.maxSize", "scaling.desiredSize") {
 		desired := g.Desired

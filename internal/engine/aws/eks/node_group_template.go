@@ -4,12 +4,13 @@ import (
 	"context"
 	"slices"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // OwnHooks are the names of the lifecycle hooks with which EKS drains nodes.
@@ -27,7 +28,7 @@ func (s *NodeGroupState) ownsTemplate(ctx context.Context, c *cloud.Clients) (bo
 // diffTemplate compares the launch template and its version. EKS can change only the
 // version, for which it replaces all nodes. As in CAPA, a group without a launch template in
 // the manifest keeps that of another tool.
-func (g *NodeGroup) diffTemplate(have *NodeGroupState, d *graph.Diff) {
+func (g *NodeGroup) diffTemplate(have *NodeGroupState, d *plan.Diff) {
 	if g.Template == nil {
 		if have.OwnTemplate {
 			d.Fixed("launchTemplate", have.Template, "")

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsiam "github.com/aws/aws-sdk-go-v2/service/iam"
 
@@ -64,7 +66,7 @@ func providerARN(cluster ClusterState) string {
 }
 
 // Diff implements graph.Desired.
-func (o *OIDCProvider) Diff(have *OIDCProviderState) (d graph.Diff) {
+func (o *OIDCProvider) Diff(have *OIDCProviderState) (d plan.Diff) {
 	if !slices.Contains(have.Clients, stsAudience) {
 		d.Set("audience", "", stsAudience)
 	}
@@ -85,7 +87,7 @@ func (o *OIDCProvider) Create(ctx context.Context, c *cloud.Clients) (*OIDCProvi
 }
 
 // Update implements graph.Updater.
-func (o *OIDCProvider) Update(ctx context.Context, c *cloud.Clients, have *OIDCProviderState, d graph.Diff) (*OIDCProviderState, error) {
+func (o *OIDCProvider) Update(ctx context.Context, c *cloud.Clients, have *OIDCProviderState, d plan.Diff) (*OIDCProviderState, error) {
 	after := *have
 	if d.Has("audience") {
 		audience := stsAudience

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
@@ -125,26 +127,26 @@ func (get byName[S]) in(cluster, name string) graph.Lookup[S] {
 
 // RetireNodeGroup adds the deletion of a node group that is not desired any more, if the
 // cluster owns it. after is what may take its place.
-func RetireNodeGroup(g *graph.Graph, id graph.ID, name string, cluster *graph.Ref[ClusterState], after []graph.Edge) {
+func RetireNodeGroup(g *graph.Graph, id plan.ID, name string, cluster *graph.Ref[ClusterState], after []graph.Edge) {
 	retire(g, id, name, cluster, NodeGroupByName, &NodeGroup{}, after)
 }
 
 // RetireFargateProfile does the same for a Fargate profile.
-func RetireFargateProfile(g *graph.Graph, id graph.ID, name string, cluster *graph.Ref[ClusterState], after []graph.Edge) {
+func RetireFargateProfile(g *graph.Graph, id plan.ID, name string, cluster *graph.Ref[ClusterState], after []graph.Edge) {
 	retire(g, id, name, cluster, FargateProfileByName, &FargateProfile{}, after)
 }
 
 // RetireAddon does the same for an add-on.
-func RetireAddon(g *graph.Graph, id graph.ID, name string, cluster *graph.Ref[ClusterState], after []graph.Edge) {
+func RetireAddon(g *graph.Graph, id plan.ID, name string, cluster *graph.Ref[ClusterState], after []graph.Edge) {
 	retire(g, id, name, cluster, AddonByName, &Addon{}, after)
 }
 
 // RetireAccessEntry does the same for an access entry.
-func RetireAccessEntry(g *graph.Graph, id graph.ID, principal string, cluster *graph.Ref[ClusterState], after []graph.Edge) {
+func RetireAccessEntry(g *graph.Graph, id plan.ID, principal string, cluster *graph.Ref[ClusterState], after []graph.Edge) {
 	retire(g, id, principal, cluster, AccessEntryOf, &AccessEntry{}, after)
 }
 
-func retire[S graph.State](g *graph.Graph, id graph.ID, name string, cluster *graph.Ref[ClusterState], get byName[S], deleter graph.Deleter[S], after []graph.Edge) {
+func retire[S graph.State](g *graph.Graph, id plan.ID, name string, cluster *graph.Ref[ClusterState], get byName[S], deleter graph.Deleter[S], after []graph.Edge) {
 	find := func(ctx context.Context, c *cloud.Clients) (*S, error) {
 		in, ok := cluster.Found()
 		if !ok {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
@@ -103,7 +105,7 @@ func (l *ClassicLoadBalancer) Find(ctx context.Context, c *cloud.Clients) (*Clas
 }
 
 // Diff implements graph.Desired.
-func (l *ClassicLoadBalancer) Diff(have *ClassicLoadBalancerState) (d graph.Diff) {
+func (l *ClassicLoadBalancer) Diff(have *ClassicLoadBalancerState) (d plan.Diff) {
 	d.Fixed("internal", have.Internal, l.Internal)
 	d.Fixed("listener", slices.Contains(have.Listeners, l.listener()), true)
 	d.Set("crossZone", have.CrossZone, l.CrossZone)
@@ -142,7 +144,7 @@ func (l *ClassicLoadBalancer) Create(ctx context.Context, c *cloud.Clients) (*Cl
 }
 
 // Update implements graph.Updater.
-func (l *ClassicLoadBalancer) Update(ctx context.Context, c *cloud.Clients, have *ClassicLoadBalancerState, d graph.Diff) (*ClassicLoadBalancerState, error) {
+func (l *ClassicLoadBalancer) Update(ctx context.Context, c *cloud.Clients, have *ClassicLoadBalancerState, d plan.Diff) (*ClassicLoadBalancerState, error) {
 	calls := []struct {
 		fields []string
 		do     func() error

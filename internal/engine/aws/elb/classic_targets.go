@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
 
@@ -49,7 +51,7 @@ func (t *ClassicTargets) Find(ctx context.Context, c *cloud.Clients) (*TargetsSt
 }
 
 // Diff implements graph.Desired.
-func (t *ClassicTargets) Diff(have *TargetsState) graph.Diff {
+func (t *ClassicTargets) Diff(have *TargetsState) plan.Diff {
 	return (&Targets{Instances: t.Instances, Shared: t.Shared, Removed: t.Removed}).Diff(have)
 }
 
@@ -64,7 +66,7 @@ func (t *ClassicTargets) Create(ctx context.Context, c *cloud.Clients) (*Targets
 
 // Update implements graph.Updater. It deregisters targets last, so that some always receive
 // connections.
-func (t *ClassicTargets) Update(ctx context.Context, c *cloud.Clients, have *TargetsState, d graph.Diff) (*TargetsState, error) {
+func (t *ClassicTargets) Update(ctx context.Context, c *cloud.Clients, have *TargetsState, d plan.Diff) (*TargetsState, error) {
 	if added := d.Added("target"); len(added) > 0 {
 		_, err := c.ELB.RegisterInstancesWithLoadBalancer(ctx, &elb.RegisterInstancesWithLoadBalancerInput{LoadBalancerName: &have.Group, Instances: classicInstances(added)})
 		if err != nil {

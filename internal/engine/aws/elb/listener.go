@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
@@ -64,7 +66,7 @@ func (l *Listener) Find(ctx context.Context, c *cloud.Clients) (*ListenerState, 
 }
 
 // Diff implements graph.Desired.
-func (l *Listener) Diff(have *ListenerState) (d graph.Diff) {
+func (l *Listener) Diff(have *ListenerState) (d plan.Diff) {
 	d.Fixed("port", have.Port, l.Port)
 	d.Set("target", have.Target, l.Target.CloudID())
 	d.Tags(have.Tags, l.Tags)
@@ -90,7 +92,7 @@ func (l *Listener) Create(ctx context.Context, c *cloud.Clients) (*ListenerState
 }
 
 // Update implements graph.Updater.
-func (l *Listener) Update(ctx context.Context, c *cloud.Clients, have *ListenerState, d graph.Diff) (*ListenerState, error) {
+func (l *Listener) Update(ctx context.Context, c *cloud.Clients, have *ListenerState, d plan.Diff) (*ListenerState, error) {
 	after := *have
 	if d.Has("target") {
 		lb, _ := l.LoadBalancer.Found()

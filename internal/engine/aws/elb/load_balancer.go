@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
@@ -97,7 +99,7 @@ func (l *LoadBalancer) Find(ctx context.Context, c *cloud.Clients) (*LoadBalance
 }
 
 // Diff implements graph.Desired.
-func (l *LoadBalancer) Diff(have *LoadBalancerState) (d graph.Diff) {
+func (l *LoadBalancer) Diff(have *LoadBalancerState) (d plan.Diff) {
 	switch types.LoadBalancerStateEnum(have.Status) {
 	case types.LoadBalancerStateEnumFailed:
 		d.Fixed("state", have.Failure(), string(types.LoadBalancerStateEnumActive))
@@ -153,7 +155,7 @@ func (l *LoadBalancer) Create(ctx context.Context, c *cloud.Clients) (*LoadBalan
 }
 
 // Update implements graph.Updater.
-func (l *LoadBalancer) Update(ctx context.Context, c *cloud.Clients, have *LoadBalancerState, d graph.Diff) (*LoadBalancerState, error) {
+func (l *LoadBalancer) Update(ctx context.Context, c *cloud.Clients, have *LoadBalancerState, d plan.Diff) (*LoadBalancerState, error) {
 	var errs []error
 	try := func(wanted bool, call func() error) {
 		if wanted && len(errs) == 0 {

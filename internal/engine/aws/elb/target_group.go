@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
@@ -116,7 +118,7 @@ func (t *TargetGroup) mayBeCreatedByCAPA(x TargetGroupState) bool {
 }
 
 // Diff implements graph.Desired.
-func (t *TargetGroup) Diff(have *TargetGroupState) (d graph.Diff) {
+func (t *TargetGroup) Diff(have *TargetGroupState) (d plan.Diff) {
 	if have.ID == "" { // the name of a target group cannot change
 		d.Fixed("name", have.Name, t.Name)
 	}
@@ -161,7 +163,7 @@ func (t *TargetGroup) Create(ctx context.Context, c *cloud.Clients) (*TargetGrou
 }
 
 // Update implements graph.Updater.
-func (t *TargetGroup) Update(ctx context.Context, c *cloud.Clients, have *TargetGroupState, d graph.Diff) (*TargetGroupState, error) {
+func (t *TargetGroup) Update(ctx context.Context, c *cloud.Clients, have *TargetGroupState, d plan.Diff) (*TargetGroupState, error) {
 	after := *have
 	after.Attributes = cloud.Tags(have.Attributes).With(nil)
 	var attributes []types.TargetGroupAttribute

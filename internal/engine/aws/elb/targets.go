@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
@@ -87,7 +89,7 @@ func (s *TargetsState) containsAny(all []*graph.Ref[ec2.InstanceState]) bool {
 }
 
 // Diff implements graph.Desired.
-func (t *Targets) Diff(have *TargetsState) (d graph.Diff) {
+func (t *Targets) Diff(have *TargetsState) (d plan.Diff) {
 	want, registered := identity.CloudIDs(t.Instances), have.Instances
 	if t.Shared {
 		registered = slices.DeleteFunc(slices.Clone(registered), func(i string) bool { return !slices.Contains(want, i) && !slices.Contains(t.Removed, i) })
@@ -112,7 +114,7 @@ func (t *Targets) Create(ctx context.Context, c *cloud.Clients) (*TargetsState, 
 
 // Update implements graph.Updater. It deregisters targets last, so that some always receive
 // connections.
-func (t *Targets) Update(ctx context.Context, c *cloud.Clients, have *TargetsState, d graph.Diff) (*TargetsState, error) {
+func (t *Targets) Update(ctx context.Context, c *cloud.Clients, have *TargetsState, d plan.Diff) (*TargetsState, error) {
 	if added := d.Added("target"); len(added) > 0 {
 		_, err := c.ELBV2.RegisterTargets(ctx, &elb.RegisterTargetsInput{TargetGroupArn: &have.Group, Targets: targetDescriptions(added)})
 		if err != nil {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
@@ -57,7 +59,7 @@ func (r *Role) Find(ctx context.Context, c *cloud.Clients) (*RoleState, error) {
 
 // Diff implements graph.Desired. As in CAPA, the trust policy, the path and the
 // permissions boundary are set only at creation.
-func (r *Role) Diff(have *RoleState) (d graph.Diff) {
+func (r *Role) Diff(have *RoleState) (d plan.Diff) {
 	if have.Existing {
 		return nil
 	}
@@ -102,7 +104,7 @@ func (r *Role) trust() (string, error) {
 }
 
 // Update implements graph.Updater.
-func (r *Role) Update(ctx context.Context, c *cloud.Clients, have *RoleState, d graph.Diff) (*RoleState, error) {
+func (r *Role) Update(ctx context.Context, c *cloud.Clients, have *RoleState, d plan.Diff) (*RoleState, error) {
 	after := *have
 	after.Policy = slices.Clone(have.Policy)
 	for _, arn := range d.Added("policy") {

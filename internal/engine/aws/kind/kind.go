@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -225,7 +227,7 @@ type Found struct {
 
 	Refers, Outlives, Aliases, Uses []string
 
-	add func(g *graph.Graph, id graph.ID, needs []graph.Edge, origin string) graph.Resource
+	add func(g *graph.Graph, id plan.ID, needs []graph.Edge, origin string) graph.Resource
 }
 
 func (k Kind[S]) found(a *Any, s S) Found {
@@ -247,13 +249,13 @@ func (k Kind[S]) found(a *Any, s S) Found {
 }
 
 // WithAdd returns the resource with another implementation of Add.
-func (f Found) WithAdd(add func(g *graph.Graph, id graph.ID, needs []graph.Edge, origin string) graph.Resource) Found {
+func (f Found) WithAdd(add func(g *graph.Graph, id plan.ID, needs []graph.Edge, origin string) graph.Resource) Found {
 	f.add = add
 	return f
 }
 
 // Add adds the resource to a graph, to be deleted.
-func (f Found) Add(g *graph.Graph, id graph.ID, needs []graph.Edge, origin string) graph.Resource {
+func (f Found) Add(g *graph.Graph, id plan.ID, needs []graph.Edge, origin string) graph.Resource {
 	return f.add(g, id, needs, origin)
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
@@ -24,7 +26,7 @@ func Leftover[S graph.State](find graph.Lookup[S], deleter graph.Deleter[S], nee
 }
 
 // leftover returns the function that adds a listed resource to a graph.
-func (k Kind[S]) leftover(s S, of Owner) func(*graph.Graph, graph.ID, []graph.Edge, string) graph.Resource {
+func (k Kind[S]) leftover(s S, of Owner) func(*graph.Graph, plan.ID, []graph.Edge, string) graph.Resource {
 	find := func(ctx context.Context, c *cloud.Clients) (*S, error) {
 		all, err := k.List(ctx, c, of)
 		for _, x := range all {
@@ -37,8 +39,8 @@ func (k Kind[S]) leftover(s S, of Owner) func(*graph.Graph, graph.ID, []graph.Ed
 	if k.Find != nil {
 		find = func(ctx context.Context, c *cloud.Clients) (*S, error) { return k.Find(ctx, c, s) }
 	}
-	return func(g *graph.Graph, id graph.ID, needs []graph.Edge, origin string) graph.Resource {
-		return graph.Retire(g, id, Leftover(find, k.Delete, needs), graph.From(origin), graph.DeletedBehind(func(other graph.ID) bool { return k.Behind != "" && other.Kind() == k.Behind }))
+	return func(g *graph.Graph, id plan.ID, needs []graph.Edge, origin string) graph.Resource {
+		return graph.Retire(g, id, Leftover(find, k.Delete, needs), graph.From(origin), graph.DeletedBehind(func(other plan.ID) bool { return k.Behind != "" && other.Kind() == k.Behind }))
 	}
 }
 
@@ -49,7 +51,7 @@ func (l *leftover[S]) Needs() []graph.Edge { return l.needs }
 func (l *leftover[S]) Find(ctx context.Context, c *cloud.Clients) (*S, error) { return l.find(ctx, c) }
 
 // Diff implements graph.Desired.
-func (l *leftover[S]) Diff(*S) graph.Diff { return nil }
+func (l *leftover[S]) Diff(*S) plan.Diff { return nil }
 
 // Takes implements graph.Timed.
 func (l *leftover[S]) Takes() (create, remove time.Duration) {

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
@@ -98,7 +100,7 @@ func (b *Bucket) describe(ctx context.Context, c *cloud.Clients) (*BucketState, 
 }
 
 // Diff implements graph.Desired.
-func (b *Bucket) Diff(have *BucketState) (d graph.Diff) {
+func (b *Bucket) Diff(have *BucketState) (d plan.Diff) {
 	d.Fixed("name", have.Name, b.Name)
 	d.Set("policy", have.Policy, canonicalJSON(b.policy()))
 	d.Tags(have.Tags, b.Tags)
@@ -185,7 +187,7 @@ func (b *Bucket) Create(ctx context.Context, c *cloud.Clients) (*BucketState, er
 }
 
 // Update implements graph.Updater.
-func (b *Bucket) Update(ctx context.Context, c *cloud.Clients, have *BucketState, d graph.Diff) (*BucketState, error) {
+func (b *Bucket) Update(ctx context.Context, c *cloud.Clients, have *BucketState, d plan.Diff) (*BucketState, error) {
 	after := *have
 	if d.HasTags() {
 		after.Tags = have.Tags.With(b.Tags) // PutBucketTagging replaces all tags

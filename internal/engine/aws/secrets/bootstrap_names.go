@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
@@ -55,7 +57,7 @@ func (b *BootstrapNames) Find(ctx context.Context, c *cloud.Clients) (*Bootstrap
 
 // Diff implements graph.Desired. Prefixes that are not used any more stay: their secrets
 // may still exist.
-func (b *BootstrapNames) Diff(have *BootstrapNamesState) (d graph.Diff) {
+func (b *BootstrapNames) Diff(have *BootstrapNamesState) (d plan.Diff) {
 	if n := len(b.missing(have)); n > 0 {
 		d.Set("names", fmt.Sprintf("%d missing", n), "complete")
 	}
@@ -73,7 +75,7 @@ func (b *BootstrapNames) Create(ctx context.Context, c *cloud.Clients) (*Bootstr
 }
 
 // Update implements graph.Updater. It fills the last parameter, and then creates others.
-func (b *BootstrapNames) Update(ctx context.Context, c *cloud.Clients, have *BootstrapNamesState, _ graph.Diff) (*BootstrapNamesState, error) {
+func (b *BootstrapNames) Update(ctx context.Context, c *cloud.Clients, have *BootstrapNamesState, _ plan.Diff) (*BootstrapNamesState, error) {
 	after, missing := *have, b.missing(have)
 	after.Parts = slices.Clone(have.Parts)
 	last := max(len(after.Parts)-1, 0)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	secretstypes "github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
@@ -58,7 +60,7 @@ func (b *BootstrapSecrets) Find(ctx context.Context, c *cloud.Clients) (*Bootstr
 }
 
 // Diff implements graph.Desired.
-func (b *BootstrapSecrets) Diff(*BootstrapSecretsState) graph.Diff { return nil }
+func (b *BootstrapSecrets) Diff(*BootstrapSecretsState) plan.Diff { return nil }
 
 // Delete implements graph.Deleter.
 func (b *BootstrapSecrets) Delete(ctx context.Context, c *cloud.Clients, have *BootstrapSecretsState) error {

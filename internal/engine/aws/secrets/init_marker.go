@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
@@ -88,14 +90,14 @@ func (m *InitMarker) Find(ctx context.Context, c *cloud.Clients) (*InitMarkerSta
 }
 
 // Diff implements graph.Desired.
-func (m *InitMarker) Diff(have *InitMarkerState) (d graph.Diff) {
+func (m *InitMarker) Diff(have *InitMarkerState) (d plan.Diff) {
 	d.Fixed("pods", have.Pods, m.Network.Pods)
 	d.Fixed("services", have.Services, m.Network.Services)
 	d.Fixed("serviceDomain", have.Domain, m.Network.Domain)
 	d.Advise("kubeadm init has stored it in the cluster: set spec.clusterNetwork of the Cluster back, or create another cluster")
 	if have.Endpoint != "" || have.Machine == "" {
 		want := m.Endpoint.String()
-		if want == graph.Unknown && have.Endpoint != "" {
+		if want == plan.Unknown && have.Endpoint != "" {
 			want = "that of a load balancer that does not exist"
 		}
 		d.Fixed("endpoint", have.Endpoint, want)
@@ -167,7 +169,7 @@ func (*FreeMarker) Find(ctx context.Context, c *cloud.Clients) (*InitMarkerState
 }
 
 // Diff implements graph.Desired.
-func (m *FreeMarker) Diff(have *InitMarkerState) (d graph.Diff) {
+func (m *FreeMarker) Diff(have *InitMarkerState) (d plan.Diff) {
 	if have.Machine == m.Lost {
 		d.Set("etcd", "that of "+m.Lost+", which is gone", "new and empty")
 	}
@@ -175,7 +177,7 @@ func (m *FreeMarker) Diff(have *InitMarkerState) (d graph.Diff) {
 }
 
 // Update implements graph.Updater.
-func (m *FreeMarker) Update(ctx context.Context, c *cloud.Clients, _ *InitMarkerState, _ graph.Diff) (*InitMarkerState, error) {
+func (m *FreeMarker) Update(ctx context.Context, c *cloud.Clients, _ *InitMarkerState, _ plan.Diff) (*InitMarkerState, error) {
 	have, version, err := storedMarker(ctx, c)
 	switch {
 	case err != nil:

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
@@ -99,7 +101,7 @@ func (s *PKIState) missing(p *PKI) []string {
 }
 
 // Diff implements graph.Desired. It contains only names, no keys.
-func (p *PKI) Diff(have *PKIState) (d graph.Diff) {
+func (p *PKI) Diff(have *PKIState) (d plan.Diff) {
 	if have.Path == KeysNotStored {
 		return nil
 	}
@@ -127,7 +129,7 @@ func (p *PKI) Create(ctx context.Context, c *cloud.Clients) (*PKIState, error) {
 // Update implements graph.Updater. Parameters are missing only if a run ended while it
 // wrote them. Unless machines use the keys, all are generated again. Otherwise the
 // missing ones are added from the manifest.
-func (p *PKI) Update(ctx context.Context, c *cloud.Clients, have *PKIState, _ graph.Diff) (*PKIState, error) {
+func (p *PKI) Update(ctx context.Context, c *cloud.Clients, have *PKIState, _ plan.Diff) (*PKIState, error) {
 	keys := &boot.PKI{}
 	if p.FromManifest != nil {
 		*keys = *p.FromManifest

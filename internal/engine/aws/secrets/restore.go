@@ -9,6 +9,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
@@ -83,7 +85,7 @@ func (s *RestoreState) stored(ctx context.Context, c *cloud.Clients) (bool, erro
 }
 
 // Diff implements graph.Desired.
-func (r *Restore) Diff(have *RestoreState) (d graph.Diff) {
+func (r *Restore) Diff(have *RestoreState) (d plan.Diff) {
 	if !have.Began.Equal(r.Want.Began) || have.Snapshot != r.Want.Snapshot {
 		d.Set("snapshot", have.Snapshot, r.Want.Snapshot)
 	} else if !have.Done && !have.Stored {
@@ -98,7 +100,7 @@ func (r *Restore) Create(ctx context.Context, c *cloud.Clients) (*RestoreState, 
 }
 
 // Update implements graph.Updater.
-func (r *Restore) Update(ctx context.Context, c *cloud.Clients, _ *RestoreState, _ graph.Diff) (*RestoreState, error) {
+func (r *Restore) Update(ctx context.Context, c *cloud.Clients, _ *RestoreState, _ plan.Diff) (*RestoreState, error) {
 	keys, ok := r.PKI.Found()
 	if r.Seal == nil || !ok {
 		return nil, errors.New("the snapshot that an earlier run has stored is gone: run again with --restore")
@@ -191,7 +193,7 @@ func (r *Restored) Find(ctx context.Context, c *cloud.Clients) (*RestoreState, e
 }
 
 // Diff implements graph.Desired.
-func (r *Restored) Diff(have *RestoreState) (d graph.Diff) {
+func (r *Restored) Diff(have *RestoreState) (d plan.Diff) {
 	if !have.Done {
 		d.Set("state", "restoring", "done")
 	}
@@ -199,7 +201,7 @@ func (r *Restored) Diff(have *RestoreState) (d graph.Diff) {
 }
 
 // Update implements graph.Updater.
-func (r *Restored) Update(ctx context.Context, c *cloud.Clients, have *RestoreState, _ graph.Diff) (*RestoreState, error) {
+func (r *Restored) Update(ctx context.Context, c *cloud.Clients, have *RestoreState, _ plan.Diff) (*RestoreState, error) {
 	s := *have
 	if err := s.removeObject(ctx, c); err != nil {
 		return nil, err

@@ -1,27 +1,9 @@
-package reconcile
+package plan
 
 import (
-	"fmt"
 	"slices"
 	"time"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/quota"
 )
-
-// ID names a resource within its cluster: "subnet/private/us-east-1a". It is the
-// same in plans, events, errors and statuses, and in the tag
-// clusterawsadm/resource. Its first word is the kind.
-type ID string
-
-// Kind returns the first word of the ID: "subnet".
-func (id ID) Kind() string { return graph.ID(id).Kind() }
-
-// Unknown is a value that AWS chooses when the resource is created.
-const Unknown = graph.Unknown
-
-// NotShown is a value of a setting that may contain a secret.
-const NotShown = graph.NotShown
 
 // Action names what a run does with a resource.
 type Action string
@@ -63,7 +45,7 @@ type Plan struct {
 	// Quotas are the quotas of the account that the plan needs some of. Those that could
 	// not be read are not among them.
 	Quotas []Quota
-	// Permissions says what the caller may not do; nil unless Target.CheckPermissions is set.
+	// Permissions says what the caller may not do; nil if that was not asked for.
 	Permissions *Permissions
 	// Cost has the costs of the cluster; nil if they are not asked for, or not known.
 	Cost *Cost
@@ -117,59 +99,4 @@ func (p Plan) Conflicts() (out []Step) {
 		}
 	}
 	return out
-}
-
-// Diff lists how a resource differs from what the manifest wants.
-type Diff []Change
-
-// Has reports whether one of the fields differs.
-func (d Diff) Has(fields ...string) bool {
-	return slices.ContainsFunc(d, func(c Change) bool { return slices.Contains(fields, c.Field) })
-}
-
-// Change is one difference.
-type Change struct {
-	Field  string `json:"field"`
-	Have   string `json:"have"`
-	Want   string `json:"want"`
-	Remedy Remedy `json:"-"`
-	Advice string `json:"-"` // what to do about a difference that cannot be changed; "" where that is obvious
-	// Origin is the field of the manifest: "demo.yaml:31 AWSMachineTemplate/demo-md-0
-	// spec.template.spec.rootVolume.size"; "" if it is not known.
-	Origin string `json:"origin,omitempty"`
-}
-
-func (c Change) String() string { return fmt.Sprintf("%s from %q to %q", c.Field, c.Have, c.Want) }
-
-// Remedy says what closes a difference.
-type Remedy int
-
-// The remedies.
-const (
-	ByItself Remedy = iota // AWS is working on it
-	InPlace                // an update
-	Replace                // nothing but a new resource: a conflict
-)
-
-// planOf returns the public form of a plan.
-func planOf(p graph.Plan, expected time.Duration, quotas []quota.Line) Plan {
-	out := Plan{Steps: make([]Step, len(p.Steps)), Expected: expected}
-	for _, q := range quotas {
-		out.Quotas = append(out.Quotas, Quota{Name: q.Name, Service: q.Service, Code: q.Code, Limit: q.Limit, Used: q.Used, Needed: q.Needed})
-	}
-	for i, s := range p.Steps {
-		out.Steps[i] = Step{Resource: ID(s.Resource), Action: Action(s.Action), CloudID: s.CloudID, Origin: s.Origin, Diff: diffOf(s.Diff), ReplacedBy: ID(s.ReplacedBy)}
-	}
-	return out
-}
-
-func diffOf(d graph.Diff) (out Diff) {
-	for _, c := range d {
-		out = append(out, changeOf(c))
-	}
-	return out
-}
-
-func changeOf(c graph.Change) Change {
-	return Change{Field: c.Field, Have: c.Have, Want: c.Want, Remedy: Remedy(c.Remedy), Advice: c.Advice, Origin: c.Origin}
 }

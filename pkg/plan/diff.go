@@ -1,4 +1,4 @@
-package graph
+package plan
 
 import (
 	"fmt"
@@ -6,34 +6,41 @@ import (
 	"slices"
 )
 
-// Remedy says how a difference can be closed.
+// Unknown is a value that AWS chooses when the resource is created.
+const Unknown = "(known after apply)"
+
+// NotShown is a value of a setting that may contain a secret.
+const NotShown = "(not shown)"
+
+// Remedy says what closes a difference.
 type Remedy int
 
 // The remedies, the least disruptive first.
 const (
-	Wait    Remedy = iota // waiting: AWS is changing it
-	InPlace               // Update
-	Replace               // only deleting and creating the resource
+	ByItself Remedy = iota // waiting: AWS is working on it
+	InPlace                // an update
+	Replace                // nothing but a new resource: a conflict
 )
 
-// Change is one difference between state and desired state.
+// Change is one difference between a resource and what the manifest wants.
 type Change struct {
 	Field  string `json:"field"`
 	Have   string `json:"have"`
 	Want   string `json:"want"`
 	Remedy Remedy `json:"-"`
-	Advice string `json:"-"` // what to do about a Replace difference; "" if that is obvious
-	Origin string `json:"-"` // the field of the manifest; "" if it is not known
+	Advice string `json:"-"` // what to do about a difference that cannot be changed; "" where that is obvious
+	// Origin is the field of the manifest: "demo.yaml:31 AWSMachineTemplate/demo-md-0
+	// spec.template.spec.rootVolume.size"; "" if it is not known.
+	Origin string `json:"origin,omitempty"`
 }
 
-func (c Change) String() string {
-	return fmt.Sprintf("%s from %q to %q", c.Field, c.Have, c.Want)
-}
+func (c Change) String() string { return fmt.Sprintf("%s from %q to %q", c.Field, c.Have, c.Want) }
 
-// Diff is a list of differences. A resource writes it with the methods.
+// Diff lists how a resource differs from what the manifest wants. A resource writes it with
+// the methods.
 type Diff []Change
 
-// Set adds a difference that Update can close.
+// Set adds a difference that an update can close.
 func (d *Diff) Set(field string, have, want any) { d.add(field, have, want, InPlace) }
 
 // Fixed adds a difference that AWS does not permit to change.
@@ -49,7 +56,7 @@ func (d Diff) Advise(advice string) {
 }
 
 // Await adds a difference that closes by itself, as in "pending".
-func (d *Diff) Await(field string, have, want any) { d.add(field, have, want, Wait) }
+func (d *Diff) Await(field string, have, want any) { d.add(field, have, want, ByItself) }
 
 // Tags adds each desired tag that is missing or different. Other tags are ignored.
 func (d *Diff) Tags(have, want map[string]string) {
@@ -76,7 +83,7 @@ func (d *Diff) Lines(field string, have, want []string) {
 func (d *Diff) add(field string, have, want any, r Remedy) {
 	h, w := fmt.Sprint(have), fmt.Sprint(want)
 	if w == Unknown && r == Replace {
-		r = Wait // the value may turn out to be the same
+		r = ByItself // the value may turn out to be the same
 	}
 	if h != w {
 		*d = append(*d, Change{Field: field, Have: h, Want: w, Remedy: r})
@@ -91,8 +98,8 @@ func (d Diff) Has(fields ...string) bool {
 // HasTags reports whether a tag differs.
 func (d Diff) HasTags() bool { return slices.ContainsFunc(d, Change.isTag) }
 
-// onlyTags reports whether there are differences, and all of them are tags. AWS changes tags at once.
-func (d Diff) onlyTags() bool {
+// OnlyTags reports whether there are differences, and all of them are tags. AWS changes tags at once.
+func (d Diff) OnlyTags() bool {
 	return len(d) > 0 && !slices.ContainsFunc(d, func(c Change) bool { return !c.isTag() })
 }
 
@@ -118,25 +125,25 @@ func (d Diff) Removed(field string) (out []string) {
 	return out
 }
 
-// wanted returns the fields to create: without those that AWS sets over time, and without
-// lines to remove.
-func (d Diff) wanted() (out Diff) {
+// Wanted returns the fields of a resource to create: without those that AWS sets over time, and
+// without lines to remove.
+func (d Diff) Wanted() (out Diff) {
 	for _, c := range d {
-		if c.Want != "" && (c.Remedy != Wait || c.Want == Unknown) {
+		if c.Want != "" && (c.Remedy != ByItself || c.Want == Unknown) {
 			out = append(out, Change{Field: c.Field, Want: c.Want, Remedy: c.Remedy})
 		}
 	}
 	return out
 }
 
-// action returns the action that closes all differences.
-func (d Diff) action() Action {
+// Action returns the action that closes all differences.
+func (d Diff) Action() Action {
 	worst := Remedy(-1)
 	for _, c := range d {
 		worst = max(worst, c.Remedy)
 	}
 	switch worst {
-	case Wait:
+	case ByItself:
 		return Settle
 	case InPlace:
 		return Update
@@ -146,6 +153,7 @@ func (d Diff) action() Action {
 	return Keep
 }
 
-func (d Diff) only(r Remedy) Diff {
+// Only returns the differences with a remedy.
+func (d Diff) Only(r Remedy) Diff {
 	return slices.DeleteFunc(slices.Clone(d), func(c Change) bool { return c.Remedy != r })
 }

@@ -47,9 +47,7 @@ func (svc *Service) createOIDC(in *iam.CreateOpenIDConnectProviderInput) (*iam.C
 	if len(p.Thumbprints) == 0 {
 		p.Thumbprints = []string{strings.Repeat("9e99a48a", 5)} // IAM retrieves the thumbprint itself
 	}
-	for _, t := range in.Tags {
-		p.Tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
-	}
+	putTags(&p.Tags, in.Tags)
 	svc.state.Providers[p.ARN] = p
 	return &iam.CreateOpenIDConnectProviderOutput{OpenIDConnectProviderArn: &p.ARN}, nil
 }
@@ -103,8 +101,6 @@ func (svc *Service) tagOIDC(in *iam.TagOpenIDConnectProviderInput) (*iam.TagOpen
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range in.Tags {
-		p.Tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
-	}
+	putTags(&p.Tags, in.Tags)
 	return &iam.TagOpenIDConnectProviderOutput{}, nil
 }

@@ -34,10 +34,6 @@ type PolicyVersion struct {
 // MostVersions is the maximum number of versions of a managed policy.
 const MostVersions = 5
 
-// mostAttached is the default quota of managed policies attached to a role, a user or a
-// group.
-const mostAttached = 10
-
 func (svc *Service) simulatePolicies() {
 	core.On(svc.Account, svc.getPolicy, "PolicyArn")
 	core.On(svc.Account, svc.getPolicyVersion, "PolicyArn", "VersionId")
@@ -81,32 +77,6 @@ func (svc *Service) Policy(arn *string) (*Policy, error) {
 		return p, nil
 	}
 	return nil, &types.NoSuchEntityException{Message: aws.String("Policy " + name + " was not found.")}
-}
-
-// Holders returns everything that policies can be attached to, by kind and name.
-func (svc *Service) Holders() map[string]*Holder {
-	all := map[string]*Holder{}
-	for _, r := range svc.state.Roles {
-		all["role "+r.Name] = &r.Holder
-	}
-	for _, u := range svc.state.Users {
-		all["user "+u.Name] = &u.Holder
-	}
-	for _, g := range svc.state.Groups {
-		all["group "+g.Name] = &g.Holder
-	}
-	return all
-}
-
-// holding lists what a policy is attached to.
-func (svc *Service) holding(arn string) (names []string) {
-	all := svc.Holders()
-	for _, name := range core.SortedKeys(all) {
-		if slices.Contains(all[name].Attached, arn) {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 func (p *Policy) version(id string) *PolicyVersion {

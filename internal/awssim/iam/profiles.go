@@ -51,20 +51,14 @@ func (svc *Service) showProfile(p *InstanceProfile) types.InstanceProfile {
 		Arn: aws.String(svc.ARN("instance-profile", p.Path, p.Name)), Roles: []types.Role{}, Tags: showTags(p.Tags),
 	}
 	if r, ok := svc.state.Roles[p.Role]; ok {
-		shown := svc.ShowRole(r)
-		shown.Tags, shown.PermissionsBoundary = nil, nil
-		out.Roles = append(out.Roles, shown)
+		out.Roles = append(out.Roles, svc.listedRole(r))
 	}
 	return out
 }
 
 // Profile returns the instance profile for a write.
 func (svc *Service) Profile(name *string) (*InstanceProfile, error) {
-	p, ok := svc.state.Profiles[aws.ToString(name)]
-	if !ok {
-		return nil, NoEntity("Instance Profile", aws.ToString(name))
-	}
-	return p, nil
+	return named(svc.state.Profiles, "Instance Profile", name)
 }
 
 func (svc *Service) getInstanceProfile(in *iam.GetInstanceProfileInput) (*iam.GetInstanceProfileOutput, error) {
@@ -106,11 +100,8 @@ func (svc *Service) listInstanceProfilesForRole(in *iam.ListInstanceProfilesForR
 
 // MakeProfile creates an instance profile with a creation time.
 func (svc *Service) MakeProfile(p *InstanceProfile, at time.Time) error {
-	if err := checkName("instanceProfileName", p.Name, p.Path, 128); err != nil {
+	if err := checkNew(svc.state.Profiles, "instanceProfileName", "Instance Profile", p.Name, p.Path, 128); err != nil {
 		return err
-	}
-	if nameTaken(svc.state.Profiles, p.Name) {
-		return entityExists("Instance Profile", p.Name)
 	}
 	p.Born = at
 	svc.state.Profiles[p.Name] = p

@@ -78,11 +78,7 @@ func (svc *Service) ShowRole(r *Role) types.Role {
 
 // Role returns a role by name.
 func (svc *Service) Role(name *string) (*Role, error) {
-	r, ok := svc.state.Roles[aws.ToString(name)]
-	if !ok {
-		return nil, NoEntity("The role with name", aws.ToString(name))
-	}
-	return r, nil
+	return named(svc.state.Roles, "The role with name", name)
 }
 
 func (svc *Service) getRole(in *iam.GetRoleInput) (*iam.GetRoleOutput, error) {
@@ -94,14 +90,18 @@ func (svc *Service) getRole(in *iam.GetRoleInput) (*iam.GetRoleOutput, error) {
 	return &iam.GetRoleOutput{Role: &shown}, nil
 }
 
-// listRoles returns neither tags nor boundaries, as documented for ListRoles.
+// listedRole converts a role for lists, which have neither tags nor boundaries (ListRoles).
+func (svc *Service) listedRole(r *Role) types.Role {
+	shown := svc.ShowRole(r)
+	shown.Tags, shown.PermissionsBoundary = nil, nil
+	return shown
+}
+
 func (svc *Service) listRoles(in *iam.ListRolesInput) (*iam.ListRolesOutput, error) {
 	var list []types.Role
 	for _, r := range core.ByKey(svc.state.Roles) {
 		if svc.Visible(r.Born) && strings.HasPrefix(cmp.Or(r.Path, "/"), aws.ToString(in.PathPrefix)) {
-			shown := svc.ShowRole(r)
-			shown.Tags, shown.PermissionsBoundary = nil, nil
-			list = append(list, shown)
+			list = append(list, svc.listedRole(r))
 		}
 	}
 	part, next, err := core.Page(svc.Account, list, in.Marker, in.MaxItems, 100)
@@ -153,11 +153,8 @@ func (svc *Service) RemoveRole(r *Role) error {
 			return deleteConflict("entity, must remove roles from instance profile first.")
 		}
 	}
-	switch {
-	case len(r.Attached) > 0:
-		return deleteConflict("entity, must detach all policies first.")
-	case len(r.Inline) > 0:
-		return deleteConflict("entity, must delete policies first.")
+	if err := r.checkEmpty(); err != nil {
+		return err
 	}
 	delete(svc.state.Roles, r.Name)
 	return nil
@@ -213,27 +210,15 @@ func (svc *Service) listRoleTags(in *iam.ListRoleTagsInput) (*iam.ListRoleTagsOu
 }
 
 func (svc *Service) attachRolePolicy(in *iam.AttachRolePolicyInput) (*iam.AttachRolePolicyOutput, error) {
-	r, err := svc.Role(in.RoleName)
-	if err != nil {
-		return nil, err
-	}
-	return &iam.AttachRolePolicyOutput{}, svc.Attach("PoliciesPerRole", &r.Holder, aws.ToString(in.PolicyArn))
+	return &iam.AttachRolePolicyOutput{}, svc.attach("role", in.RoleName, in.PolicyArn)
 }
 
 func (svc *Service) detachRolePolicy(in *iam.DetachRolePolicyInput) (*iam.DetachRolePolicyOutput, error) {
-	r, err := svc.Role(in.RoleName)
-	if err != nil {
-		return nil, err
-	}
-	return &iam.DetachRolePolicyOutput{}, Detach(&r.Holder, aws.ToString(in.PolicyArn))
+	return &iam.DetachRolePolicyOutput{}, svc.detach("role", in.RoleName, in.PolicyArn)
 }
 
 func (svc *Service) listAttachedRolePolicies(in *iam.ListAttachedRolePoliciesInput) (*iam.ListAttachedRolePoliciesOutput, error) {
-	r, err := svc.Role(in.RoleName)
-	if err != nil {
-		return nil, err
-	}
-	part, next, err := core.Page(svc.Account, attachments(r.Attached, aws.ToString(in.PathPrefix)), in.Marker, in.MaxItems, 100)
+	part, next, err := svc.attached("role", in.RoleName, in.PathPrefix, in.Marker, in.MaxItems)
 	return &iam.ListAttachedRolePoliciesOutput{AttachedPolicies: part, Marker: next, IsTruncated: next != nil}, err
 }
 

@@ -29,12 +29,6 @@ type State struct {
 	ServiceControl string
 }
 
-// Holder is a role, a user or a group: an object with permissions.
-type Holder struct {
-	Attached []string          // ARNs of managed policies, in order of attachment
-	Inline   map[string]string // documents by name
-}
-
 // Role is a role of the account.
 type Role struct {
 	Name        string
@@ -152,6 +146,25 @@ func limitExceeded(quota string, most string) error {
 	return &types.LimitExceededException{Message: aws.String("Cannot exceed quota for " + quota + ": " + most)}
 }
 
+// named returns the resource with a name.
+func named[T any](all map[string]*T, what string, name *string) (*T, error) {
+	if x, ok := all[aws.ToString(name)]; ok {
+		return x, nil
+	}
+	return nil, NoEntity(what, aws.ToString(name))
+}
+
+// checkNew validates the name and the path of a new resource, and that no other has the name.
+func checkNew[T any](all map[string]*T, field, what, name, path string, most int) error {
+	if err := checkName(field, name, path, most); err != nil {
+		return err
+	}
+	if nameTaken(all, name) {
+		return entityExists(what, name)
+	}
+	return nil
+}
+
 // nameTaken reports whether a name exists. Names in IAM are not case-sensitive.
 func nameTaken[T any](m map[string]T, name string) bool {
 	for k := range m {
@@ -191,18 +204,15 @@ func checkTagKeys(tags []types.Tag) error {
 }
 
 func readTags(tags []types.Tag) map[string]string {
-	if len(tags) == 0 {
-		return nil
-	}
-	m := map[string]string{}
-	for _, t := range tags {
-		m[aws.ToString(t.Key)] = aws.ToString(t.Value)
+	var m map[string]string
+	if len(tags) > 0 {
+		putTags(&m, tags)
 	}
 	return m
 }
 
 func showTags(m map[string]string) []types.Tag {
-	return core.Each(core.SortedKeys(m), func(k string) types.Tag { return types.Tag{Key: aws.String(k), Value: aws.String(m[k])} })
+	return core.WriteTags(m, func(k, v *string) types.Tag { return types.Tag{Key: k, Value: v} })
 }
 
 // putTags adds tags.

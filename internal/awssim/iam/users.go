@@ -3,8 +3,6 @@ package iam
 import (
 	"cmp"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -45,86 +43,20 @@ func (svc *Service) simulateUsers() {
 	core.On(svc.Account, svc.listAttachedUserPolicies, "UserName", "PathPrefix", "Marker", "MaxItems")
 }
 
-// Attach attaches a managed policy. It is idempotent.
-func (svc *Service) Attach(quota string, h *Holder, arn string) error {
-	switch {
-	case !svc.policyExists(arn):
-		return &types.NoSuchEntityException{Message: aws.String("Policy " + arn + " does not exist or is not attachable.")}
-	case slices.Contains(h.Attached, arn):
-		return nil
-	case len(h.Attached) >= mostAttached:
-		return limitExceeded(quota, strconv.Itoa(mostAttached))
-	}
-	h.Attached = append(h.Attached, arn)
-	return nil
-}
-
-// Detach detaches a managed policy.
-func Detach(h *Holder, arn string) error {
-	if !slices.Contains(h.Attached, arn) {
-		return &types.NoSuchEntityException{Message: aws.String("Policy " + arn + " was not found.")}
-	}
-	h.Attached = slices.DeleteFunc(h.Attached, func(x string) bool { return x == arn })
-	return nil
-}
-
-// Put sets an inline policy.
-func (h *Holder) Put(name, document, whose string, most int) error {
-	if err := checkName("policyName", name, "", 128); err != nil {
-		return err
-	}
-	if err := checkPolicy(document); err != nil {
-		return err
-	}
-	total := size(document)
-	for other, d := range h.Inline {
-		if other != name {
-			total += size(d)
-		}
-	}
-	if total > most {
-		return &types.LimitExceededException{Message: aws.String("Maximum policy size of " + strconv.Itoa(most) + " bytes exceeded for " + whose)}
-	}
-	core.Fill(&h.Inline)
-	h.Inline[name] = document
-	return nil
-}
-
-func attachments(arns []string, path string) (list []types.AttachedPolicy) {
-	for _, arn := range arns {
-		_, where, _ := strings.Cut(arn, ":policy")
-		if strings.HasPrefix(where, path) {
-			list = append(list, types.AttachedPolicy{PolicyArn: aws.String(arn), PolicyName: aws.String(arn[strings.LastIndex(arn, "/")+1:])})
-		}
-	}
-	return list
-}
-
 // User returns the user with that name.
 func (svc *Service) User(name *string) (*User, error) {
-	u, ok := svc.state.Users[aws.ToString(name)]
-	if !ok {
-		return nil, NoEntity("The user with name", aws.ToString(name))
-	}
-	return u, nil
+	return named(svc.state.Users, "The user with name", name)
 }
 
 // Group returns the group with that name.
 func (svc *Service) Group(name *string) (*Group, error) {
-	g, ok := svc.state.Groups[aws.ToString(name)]
-	if !ok {
-		return nil, NoEntity("The group with name", aws.ToString(name))
-	}
-	return g, nil
+	return named(svc.state.Groups, "The group with name", name)
 }
 
 // MakeUser creates a user with a creation time.
 func (svc *Service) MakeUser(u *User, at time.Time) error {
-	if err := checkName("userName", u.Name, u.Path, 64); err != nil {
+	if err := checkNew(svc.state.Users, "userName", "User with name", u.Name, u.Path, 64); err != nil {
 		return err
-	}
-	if nameTaken(svc.state.Users, u.Name) {
-		return entityExists("User with name", u.Name)
 	}
 	u.Born = at
 	svc.state.Users[u.Name] = u
@@ -133,11 +65,8 @@ func (svc *Service) MakeUser(u *User, at time.Time) error {
 
 // MakeGroup creates a group with a creation time.
 func (svc *Service) MakeGroup(g *Group, at time.Time) error {
-	if err := checkName("groupName", g.Name, g.Path, 128); err != nil {
+	if err := checkNew(svc.state.Groups, "groupName", "Group with name", g.Name, g.Path, 128); err != nil {
 		return err
-	}
-	if nameTaken(svc.state.Groups, g.Name) {
-		return entityExists("Group with name", g.Name)
 	}
 	g.Born = at
 	svc.state.Groups[g.Name] = g
@@ -146,13 +75,11 @@ func (svc *Service) MakeGroup(g *Group, at time.Time) error {
 
 // RemoveUser deletes a user that is not in use.
 func (svc *Service) RemoveUser(u *User) error {
-	switch {
-	case len(u.Groups) > 0:
+	if len(u.Groups) > 0 {
 		return deleteConflict("entity, must remove users from group first.")
-	case len(u.Attached) > 0:
-		return deleteConflict("entity, must detach all policies first.")
-	case len(u.Inline) > 0:
-		return deleteConflict("entity, must delete policies first.")
+	}
+	if err := u.checkEmpty(); err != nil {
+		return err
 	}
 	delete(svc.state.Users, u.Name)
 	return nil
@@ -165,11 +92,8 @@ func (svc *Service) RemoveGroup(g *Group) error {
 			return deleteConflict("entity, must remove users from group first.")
 		}
 	}
-	switch {
-	case len(g.Attached) > 0:
-		return deleteConflict("entity, must detach all policies first.")
-	case len(g.Inline) > 0:
-		return deleteConflict("entity, must delete policies first.")
+	if err := g.checkEmpty(); err != nil {
+		return err
 	}
 	delete(svc.state.Groups, g.Name)
 	return nil
@@ -234,51 +158,27 @@ func (svc *Service) listGroupsForUser(in *iam.ListGroupsForUserInput) (*iam.List
 }
 
 func (svc *Service) attachUserPolicy(in *iam.AttachUserPolicyInput) (*iam.AttachUserPolicyOutput, error) {
-	u, err := svc.User(in.UserName)
-	if err != nil {
-		return nil, err
-	}
-	return &iam.AttachUserPolicyOutput{}, svc.Attach("PoliciesPerUser", &u.Holder, aws.ToString(in.PolicyArn))
+	return &iam.AttachUserPolicyOutput{}, svc.attach("user", in.UserName, in.PolicyArn)
 }
 
 func (svc *Service) detachUserPolicy(in *iam.DetachUserPolicyInput) (*iam.DetachUserPolicyOutput, error) {
-	u, err := svc.User(in.UserName)
-	if err != nil {
-		return nil, err
-	}
-	return &iam.DetachUserPolicyOutput{}, Detach(&u.Holder, aws.ToString(in.PolicyArn))
+	return &iam.DetachUserPolicyOutput{}, svc.detach("user", in.UserName, in.PolicyArn)
 }
 
 func (svc *Service) attachGroupPolicy(in *iam.AttachGroupPolicyInput) (*iam.AttachGroupPolicyOutput, error) {
-	g, err := svc.Group(in.GroupName)
-	if err != nil {
-		return nil, err
-	}
-	return &iam.AttachGroupPolicyOutput{}, svc.Attach("PoliciesPerGroup", &g.Holder, aws.ToString(in.PolicyArn))
+	return &iam.AttachGroupPolicyOutput{}, svc.attach("group", in.GroupName, in.PolicyArn)
 }
 
 func (svc *Service) detachGroupPolicy(in *iam.DetachGroupPolicyInput) (*iam.DetachGroupPolicyOutput, error) {
-	g, err := svc.Group(in.GroupName)
-	if err != nil {
-		return nil, err
-	}
-	return &iam.DetachGroupPolicyOutput{}, Detach(&g.Holder, aws.ToString(in.PolicyArn))
+	return &iam.DetachGroupPolicyOutput{}, svc.detach("group", in.GroupName, in.PolicyArn)
 }
 
 func (svc *Service) listAttachedUserPolicies(in *iam.ListAttachedUserPoliciesInput) (*iam.ListAttachedUserPoliciesOutput, error) {
-	u, err := svc.User(in.UserName)
-	if err != nil {
-		return nil, err
-	}
-	part, next, err := core.Page(svc.Account, attachments(u.Attached, aws.ToString(in.PathPrefix)), in.Marker, in.MaxItems, 100)
+	part, next, err := svc.attached("user", in.UserName, in.PathPrefix, in.Marker, in.MaxItems)
 	return &iam.ListAttachedUserPoliciesOutput{AttachedPolicies: part, Marker: next, IsTruncated: next != nil}, err
 }
 
 func (svc *Service) listAttachedGroupPolicies(in *iam.ListAttachedGroupPoliciesInput) (*iam.ListAttachedGroupPoliciesOutput, error) {
-	g, err := svc.Group(in.GroupName)
-	if err != nil {
-		return nil, err
-	}
-	part, next, err := core.Page(svc.Account, attachments(g.Attached, aws.ToString(in.PathPrefix)), in.Marker, in.MaxItems, 100)
+	part, next, err := svc.attached("group", in.GroupName, in.PathPrefix, in.Marker, in.MaxItems)
 	return &iam.ListAttachedGroupPoliciesOutput{AttachedPolicies: part, Marker: next, IsTruncated: next != nil}, err
 }

@@ -62,15 +62,8 @@ func (svc *Service) accessible(name *string) (*Cluster, error) {
 
 // accessEntry returns an access entry.
 func (svc *Service) accessEntry(cluster, principal *string) (*Cluster, *Access, error) {
-	c, err := svc.accessible(cluster)
-	if err != nil {
-		return nil, nil, err
-	}
-	e, ok := c.Access[aws.ToString(principal)]
-	if !ok {
-		return nil, nil, &types.ResourceNotFoundException{Message: aws.String("The specified principalArn could not be found: " + aws.ToString(principal)), ClusterName: cluster}
-	}
-	return c, e, nil
+	return part(svc.accessible, cluster, func(c *Cluster) map[string]*Access { return c.Access }, principal,
+		&types.ResourceNotFoundException{Message: aws.String("The specified principalArn could not be found: " + aws.ToString(principal)), ClusterName: cluster})
 }
 
 func (svc *Service) createAccessEntry(in *eks.CreateAccessEntryInput) (*eks.CreateAccessEntryOutput, error) {
@@ -101,9 +94,14 @@ func (svc *Service) createAccessEntry(in *eks.CreateAccessEntryInput) (*eks.Crea
 		return nil, err
 	}
 	kind, name, _ := strings.Cut(e.Principal[strings.LastIndex(e.Principal, ":")+1:], "/")
-	e.ARN = svc.RegionalARN("eks", "access-entry/"+c.Name+"/"+kind+"/"+svc.Number()+"/"+name+"/"+svc.Hash()[:8])
+	e.ARN = svc.accessARN(c, kind, name)
 	c.Access[e.Principal] = e
 	return &eks.CreateAccessEntryOutput{AccessEntry: svc.accessOut(c, e)}, nil
+}
+
+// accessARN returns the ARN of a new access entry.
+func (svc *Service) accessARN(c *Cluster, kind, name string) string {
+	return svc.RegionalARN("eks", "access-entry/"+c.Name+"/"+kind+"/"+svc.Number()+"/"+name+"/"+svc.Hash()[:8])
 }
 
 // principal returns the ARN of the user or the role that sends a call.
@@ -124,7 +122,7 @@ func (svc *Service) letInCreator(c *Cluster) {
 	}
 	c.Access[creator] = &Access{
 		Principal: creator, Type: "STANDARD", User: creator, Born: svc.Now(), Modified: svc.Now(),
-		ARN:      svc.RegionalARN("eks", "access-entry/"+c.Name+"/creator/"+svc.Number()+"/"+creator[strings.LastIndex(creator, "/")+1:]+"/"+svc.Hash()[:8]),
+		ARN:      svc.accessARN(c, "creator", creator[strings.LastIndex(creator, "/")+1:]),
 		Policies: []AccessPolicy{{"arn:" + svc.Partition() + ":eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy", nil, svc.Now()}},
 	}
 }
@@ -156,7 +154,7 @@ func (svc *Service) letIn(c *Cluster, role, kind string) {
 	}
 	c.Access[role] = &Access{
 		Principal: role, Type: kind, User: "system:node:{{EC2PrivateDNSName}}", Groups: []string{"system:nodes"}, Born: svc.Now(), Modified: svc.Now(),
-		ARN: svc.RegionalARN("eks", "access-entry/"+c.Name+"/role/"+svc.Number()+"/"+role[strings.LastIndex(role, "/")+1:]+"/"+svc.Hash()[:8]),
+		ARN: svc.accessARN(c, "role", role[strings.LastIndex(role, "/")+1:]),
 	}
 }
 
@@ -215,13 +213,7 @@ func (svc *Service) listAccessEntries(in *eks.ListAccessEntriesInput) (*eks.List
 	if err != nil {
 		return nil, err
 	}
-	var arns []string
-	for _, e := range core.ByKey(c.Access) {
-		if svc.Visible(e.Born) {
-			arns = append(arns, e.Principal)
-		}
-	}
-	part, next, err := page(svc, arns, in.NextToken, in.MaxResults)
+	part, next, err := page(svc, visible(svc, c.Access, func(e *Access) time.Time { return e.Born }), in.NextToken, in.MaxResults)
 	return &eks.ListAccessEntriesOutput{AccessEntries: part, NextToken: next}, err
 }
 

@@ -26,11 +26,11 @@ type Addon struct {
 	Conflict                                          bool      // EKS found a self-managed installation
 	OnFargate                                         bool      // a Fargate profile has selected its pods when they were created
 	Preserve                                          bool      // its Kubernetes objects stay after the deletion
-	Deleted                                           time.Time // start of the deletion; zero: none
-	Failure, DeleteFailure                            string    // of the last operation; see Faults
+	Failure                                           string    // of the last operation; see Faults
 	Updates                                           []*Update // in the order of the calls
 	Last                                              *Settings // before the update that is in progress or has failed
 	Reverted                                          bool      // the last update has changed nothing; see Faults
+	Deletion
 }
 
 // Settings are what an update of an add-on changes.
@@ -42,10 +42,6 @@ func (d *Addon) settings(now time.Time) Settings {
 		return *d.Last
 	}
 	return Settings{d.Version, d.RoleARN, d.Configuration}
-}
-
-func (d *Addon) deletionFailed(now time.Time) bool {
-	return d.DeleteFailure != "" && now.Sub(d.Deleted) >= AddonTakes
 }
 
 func (svc *Service) simulateAddons() {
@@ -113,29 +109,16 @@ func (svc *Service) listAddons(in *eks.ListAddonsInput) (*eks.ListAddonsOutput, 
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, d := range core.ByKey(c.Addons) {
-		if svc.Visible(d.Born) {
-			names = append(names, d.Name)
-		}
-	}
-	part, next, err := page(svc, names, in.NextToken, in.MaxResults)
+	part, next, err := page(svc, visible(svc, c.Addons, func(d *Addon) time.Time { return d.Born }), in.NextToken, in.MaxResults)
 	return &eks.ListAddonsOutput{Addons: part, NextToken: next}, err
 }
 
 // addon returns an add-on of a cluster.
 func (svc *Service) addon(cluster, name *string) (*Cluster, *Addon, error) {
-	c, err := svc.cluster(cluster)
-	if err != nil {
-		return nil, nil, err
-	}
-	d, ok := c.Addons[aws.ToString(name)]
-	if !ok {
-		return nil, nil, &types.ResourceNotFoundException{
-			Message: aws.String(fmt.Sprintf("No addon: %s found in cluster: %s", aws.ToString(name), c.Name)), ClusterName: cluster, AddonName: name,
-		}
-	}
-	return c, d, nil
+	return part(svc.cluster, cluster, func(c *Cluster) map[string]*Addon { return c.Addons }, name,
+		&types.ResourceNotFoundException{
+			Message: aws.String(fmt.Sprintf("No addon: %s found in cluster: %s", aws.ToString(name), aws.ToString(cluster))), ClusterName: cluster, AddonName: name,
+		})
 }
 
 // schedules reports whether a Node takes the pods of an add-on's Deployment: it has joined, the
@@ -184,7 +167,7 @@ func (svc *Service) addonStatus(c *Cluster, d *Addon) (types.AddonStatus, []type
 	}
 	e := catalogued(d.Name)
 	switch {
-	case d.deletionFailed(svc.Now()):
+	case d.deletionFailed(svc.Now(), AddonTakes):
 		code, message, _ := strings.Cut(d.DeleteFailure, ": ")
 		return types.AddonStatusDeleteFailed, issue(types.AddonIssueCode(code), message)
 	case !d.Deleted.IsZero():
@@ -371,7 +354,7 @@ func (svc *Service) updateAddon(in *eks.UpdateAddonInput) (*eks.UpdateAddonOutpu
 	}
 	d.Conflict = d.Conflict && in.ResolveConflicts != types.ResolveConflictsOverwrite
 	d.Failure, d.Reverted = svc.state.Faults.Update, svc.state.Faults.Reverts
-	u := &Update{ID: svc.Hash(), Kind: string(types.UpdateTypeAddonUpdate), Born: svc.Now(), Done: d.Ready, Failure: d.Failure}
+	u := &Update{Operation: svc.begin(types.UpdateTypeAddonUpdate, AddonTakes)}
 	if d.Conflict {
 		u.Failure = string(types.ErrorCodeConfigurationConflict) + ": " + conflicts
 	}
@@ -386,23 +369,12 @@ func stored(configuration string) string { return strings.TrimRight(configuratio
 // conflicts is the message of EKS for objects that somebody else has made.
 const conflicts = "Conflicts found when trying to apply. Will not continue due to resolve conflicts mode."
 
-// describeAddonUpdate returns an update of an add-on, or nil.
-func (svc *Service) describeAddonUpdate(d *Addon, id string) *types.Update {
-	for _, u := range d.Updates {
-		if u.ID == id {
-			u.Applied = u.Applied || !svc.Now().Before(u.Done)
-			return u.out()
-		}
-	}
-	return nil
-}
-
 func (svc *Service) deleteAddon(in *eks.DeleteAddonInput) (*eks.DeleteAddonOutput, error) {
 	c, d, err := svc.addon(in.ClusterName, in.AddonName)
 	if err != nil {
 		return nil, err
 	}
-	if !d.Deleted.IsZero() && !d.deletionFailed(svc.Now()) || svc.Now().Before(d.Ready) {
+	if !d.Deleted.IsZero() && !d.deletionFailed(svc.Now(), AddonTakes) || svc.Now().Before(d.Ready) {
 		status, _ := svc.addonStatus(c, d)
 		return nil, busy("Addon %s cannot be deleted as it is currently in %s state", d.Name, status)
 	}

@@ -79,8 +79,7 @@ type Cluster struct {
 	Random                                       string // part of the names of the endpoint and the issuer; "": it follows from the ARN
 	Tags                                         map[string]string
 	Born, Ready                                  time.Time
-	CreateFailure, DeleteFailure                 string                  // see Faults
-	Deleted                                      time.Time               // start of the deletion; zero: none
+	CreateFailure                                string                  // see Faults
 	Updates                                      []*Update               // in the order of the calls
 	Addons                                       map[string]*Addon       // by name
 	PodIdentities                                map[string]*PodIdentity // by association ID
@@ -88,6 +87,7 @@ type Cluster struct {
 	Fargate                                      map[string]*Fargate     // by name
 	Access                                       map[string]*Access      // by the ARN of the principal
 	Providers                                    map[string]*Provider    // OIDC identity providers by name
+	Deletion
 }
 
 // Durations in EKS. AWS publishes none; these are measurements. Those of deletions are
@@ -121,7 +121,7 @@ func (svc *Service) simulate() {
 // Settle applies updates, and removes clusters and add-ons after their deletion.
 func (svc *Service) Settle() {
 	for name, c := range svc.state.Clusters {
-		if !c.Deleted.IsZero() && svc.Now().Sub(c.Deleted) >= ClusterDeletes && c.DeleteFailure == "" {
+		if c.gone(svc.Now(), ClusterDeletes) {
 			svc.removeCluster(c)
 			delete(svc.state.Clusters, name)
 			continue
@@ -130,9 +130,7 @@ func (svc *Service) Settle() {
 		svc.settleNodeGroups(c)
 		svc.settleFargate(c)
 		svc.settleProviders(c)
-		maps.DeleteFunc(c.Addons, func(_ string, d *Addon) bool {
-			return !d.Deleted.IsZero() && svc.Now().Sub(d.Deleted) >= AddonTakes && d.DeleteFailure == ""
-		})
+		maps.DeleteFunc(c.Addons, func(_ string, d *Addon) bool { return d.gone(svc.Now(), AddonTakes) })
 	}
 }
 
@@ -149,7 +147,7 @@ func (svc *Service) removeCluster(c *Cluster) {
 
 func (c *Cluster) status(now time.Time) types.ClusterStatus {
 	switch {
-	case !c.Deleted.IsZero() && c.DeleteFailure != "" && now.Sub(c.Deleted) >= ClusterDeletes:
+	case c.deletionFailed(now, ClusterDeletes):
 		return types.ClusterStatusFailed
 	case !c.Deleted.IsZero():
 		return types.ClusterStatusDeleting
@@ -157,7 +155,7 @@ func (c *Cluster) status(now time.Time) types.ClusterStatus {
 		return types.ClusterStatusCreating
 	case c.CreateFailure != "":
 		return types.ClusterStatusFailed
-	case c.updating() != nil:
+	case pending(c.Updates) != nil:
 		return types.ClusterStatusUpdating
 	}
 	return types.ClusterStatusActive
@@ -390,13 +388,7 @@ func (svc *Service) describeCluster(in *eks.DescribeClusterInput) (*eks.Describe
 }
 
 func (svc *Service) listClusters(in *eks.ListClustersInput) (*eks.ListClustersOutput, error) {
-	var names []string
-	for _, c := range core.ByKey(svc.state.Clusters) {
-		if svc.Visible(c.Born) {
-			names = append(names, c.Name)
-		}
-	}
-	part, next, err := page(svc, names, in.NextToken, in.MaxResults)
+	part, next, err := page(svc, visible(svc, svc.state.Clusters, func(c *Cluster) time.Time { return c.Born }), in.NextToken, in.MaxResults)
 	return &eks.ListClustersOutput{Clusters: part, NextToken: next}, err
 }
 

@@ -22,9 +22,8 @@ type Fargate struct {
 	Selectors                 []Selector
 	Tags                      map[string]string
 	Born, Ready               time.Time
-	Deleted                   time.Time // start of the deletion; zero: none
-	CreateFailure             string    // see Faults
-	DeleteFailure             string    // the same
+	CreateFailure             string // see Faults
+	Deletion
 }
 
 // Selector selects the pods that run on Fargate.
@@ -49,9 +48,7 @@ func (svc *Service) simulateFargate() {
 
 func (svc *Service) settleFargate(c *Cluster) {
 	before := len(c.Fargate)
-	maps.DeleteFunc(c.Fargate, func(_ string, f *Fargate) bool {
-		return !f.Deleted.IsZero() && svc.Now().Sub(f.Deleted) >= FargateDeletes && f.DeleteFailure == ""
-	})
+	maps.DeleteFunc(c.Fargate, func(_ string, f *Fargate) bool { return f.gone(svc.Now(), FargateDeletes) })
 	if len(c.Fargate) == before {
 		return
 	}
@@ -64,7 +61,7 @@ func (svc *Service) settleFargate(c *Cluster) {
 
 func (f *Fargate) status(now time.Time) types.FargateProfileStatus {
 	switch {
-	case !f.Deleted.IsZero() && f.DeleteFailure != "" && now.Sub(f.Deleted) >= FargateDeletes:
+	case f.deletionFailed(now, FargateDeletes):
 		return types.FargateProfileStatusDeleteFailed
 	case !f.Deleted.IsZero():
 		return types.FargateProfileStatusDeleting
@@ -157,17 +154,10 @@ func (svc *Service) privateSubnets(c *Cluster, ids []string) error {
 
 // fargate returns a Fargate profile.
 func (svc *Service) fargate(cluster, name *string) (*Cluster, *Fargate, error) {
-	c, err := svc.cluster(cluster)
-	if err != nil {
-		return nil, nil, err
-	}
-	f, ok := c.Fargate[aws.ToString(name)]
-	if !ok {
-		return nil, nil, &types.ResourceNotFoundException{
+	return part(svc.cluster, cluster, func(c *Cluster) map[string]*Fargate { return c.Fargate }, name,
+		&types.ResourceNotFoundException{
 			Message: aws.String("No Fargate Profile found with name: " + aws.ToString(name) + "."), ClusterName: cluster, FargateProfileName: name,
-		}
-	}
-	return c, f, nil
+		})
 }
 
 func (svc *Service) fargateOut(c *Cluster, f *Fargate) *types.FargateProfile {
@@ -199,13 +189,7 @@ func (svc *Service) listFargate(in *eks.ListFargateProfilesInput) (*eks.ListFarg
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, f := range core.ByKey(c.Fargate) {
-		if svc.Visible(f.Born) {
-			names = append(names, f.Name)
-		}
-	}
-	part, next, err := page(svc, names, in.NextToken, in.MaxResults)
+	part, next, err := page(svc, visible(svc, c.Fargate, func(f *Fargate) time.Time { return f.Born }), in.NextToken, in.MaxResults)
 	return &eks.ListFargateProfilesOutput{FargateProfileNames: part, NextToken: next}, err
 }
 

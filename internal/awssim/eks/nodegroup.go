@@ -31,23 +31,20 @@ type NodeGroup struct {
 	Labels, Tags                                                map[string]string
 	Taints                                                      []Taint
 	Born, Ready, Modified                                       time.Time
-	Deleted                                                     time.Time // start of the deletion; zero: none
 	Updates                                                     []*NodeGroupUpdate
 	Instances                                                   []string
 	Joined                                                      bool   // its first nodes have joined
-	CreateFailure, DeleteFailure                                string // see Faults
+	CreateFailure                                               string // see Faults
+	Deletion
 }
 
 // Taint is a taint of a node group's nodes.
 type Taint struct{ Key, Value, Effect string }
 
-// NodeGroupUpdate is an update of a node group, in progress or finished.
+// NodeGroupUpdate is an update of a node group.
 type NodeGroupUpdate struct {
-	ID, Kind   string
-	Failure    string // see Faults
-	Born, Done time.Time
-	Applied    bool
-	After      NodeGroup // settings after the update
+	Operation
+	After NodeGroup // settings after the update
 }
 
 const (
@@ -76,7 +73,7 @@ func (svc *Service) simulateNodeGroups() {
 
 func (g *NodeGroup) status(now time.Time) types.NodegroupStatus {
 	switch {
-	case !g.Deleted.IsZero() && g.DeleteFailure != "" && now.Sub(g.Deleted) >= NodeGroupDeletes:
+	case g.deletionFailed(now, NodeGroupDeletes):
 		return types.NodegroupStatusDeleteFailed
 	case !g.Deleted.IsZero():
 		return types.NodegroupStatusDeleting
@@ -84,30 +81,21 @@ func (g *NodeGroup) status(now time.Time) types.NodegroupStatus {
 		return types.NodegroupStatusCreating
 	case g.CreateFailure != "":
 		return types.NodegroupStatusCreateFailed
-	case g.updating() != nil:
+	case pending(g.Updates) != nil:
 		return types.NodegroupStatusUpdating
 	}
 	return types.NodegroupStatusActive
-}
-
-func (g *NodeGroup) updating() *NodeGroupUpdate {
-	for _, u := range g.Updates {
-		if !u.Applied {
-			return u
-		}
-	}
-	return nil
 }
 
 // settleNodeGroups finishes updates, launches missing nodes, and removes groups after
 // their deletion.
 func (svc *Service) settleNodeGroups(c *Cluster) {
 	for _, g := range core.ByKey(c.NodeGroups) {
-		if u := g.updating(); u != nil && !svc.Now().Before(u.Done) {
+		if u := pending(g.Updates); u != nil && !svc.Now().Before(u.Done) {
 			svc.applyNodeGroup(c, g, u)
 		}
 		svc.scaleNodes(g)
-		if g.Deleted.IsZero() || svc.Now().Sub(g.Deleted) < NodeGroupDeletes || g.DeleteFailure != "" {
+		if !g.gone(svc.Now(), NodeGroupDeletes) {
 			continue
 		}
 		svc.autoscaling.RemoveGroup(g.Scaling)
@@ -151,17 +139,10 @@ func (svc *Service) awaitNodes(c *Cluster, g *NodeGroup) {
 
 // nodeGroup returns a node group of a cluster.
 func (svc *Service) nodeGroup(cluster, name *string) (*Cluster, *NodeGroup, error) {
-	c, err := svc.cluster(cluster)
-	if err != nil {
-		return nil, nil, err
-	}
-	g, ok := c.NodeGroups[aws.ToString(name)]
-	if !ok {
-		return nil, nil, &types.ResourceNotFoundException{
+	return part(svc.cluster, cluster, func(c *Cluster) map[string]*NodeGroup { return c.NodeGroups }, name,
+		&types.ResourceNotFoundException{
 			Message: aws.String("No node group found for name: " + aws.ToString(name) + "."), ClusterName: cluster, NodegroupName: name,
-		}
-	}
-	return c, g, nil
+		})
 }
 
 func (svc *Service) createNodeGroup(in *eks.CreateNodegroupInput) (*eks.CreateNodegroupOutput, error) {
@@ -325,13 +306,7 @@ func (svc *Service) listNodeGroups(in *eks.ListNodegroupsInput) (*eks.ListNodegr
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, g := range core.ByKey(c.NodeGroups) {
-		if svc.Visible(g.Born) {
-			names = append(names, g.Name)
-		}
-	}
-	part, next, err := page(svc, names, in.NextToken, in.MaxResults)
+	part, next, err := page(svc, visible(svc, c.NodeGroups, func(g *NodeGroup) time.Time { return g.Born }), in.NextToken, in.MaxResults)
 	return &eks.ListNodegroupsOutput{Nodegroups: part, NextToken: next}, err
 }
 
@@ -439,17 +414,9 @@ func (svc *Service) changeNodeGroup(c *Cluster, g *NodeGroup, kind types.UpdateT
 		}
 	}
 	after.Updates, after.Instances = nil, nil
-	u := &NodeGroupUpdate{ID: svc.Hash(), Kind: string(kind), Born: svc.Now(), Done: svc.Now().Add(takes), After: after, Failure: svc.state.Faults.Update}
+	u := &NodeGroupUpdate{Operation: svc.begin(kind, takes), After: after}
 	g.Updates = append(g.Updates, u)
 	return u.out(), nil
-}
-
-func (u *NodeGroupUpdate) out() *types.Update {
-	out := &types.Update{Id: aws.String(u.ID), Type: types.UpdateType(u.Kind), Status: types.UpdateStatusInProgress, CreatedAt: aws.Time(u.Born)}
-	if u.Applied {
-		finish(out, u.Failure)
-	}
-	return out
 }
 
 // applyNodeGroup applies an update: it replaces the nodes or changes their number.

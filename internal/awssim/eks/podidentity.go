@@ -81,15 +81,8 @@ func (svc *Service) letsAssume(r *iam.Role, service string) bool {
 
 // podIdentity returns an association of a cluster.
 func (svc *Service) podIdentity(cluster, id *string) (*Cluster, *PodIdentity, error) {
-	c, err := svc.cluster(cluster)
-	if err != nil {
-		return nil, nil, err
-	}
-	p, ok := c.PodIdentities[aws.ToString(id)]
-	if !ok {
-		return nil, nil, &types.ResourceNotFoundException{Message: aws.String("The association ID " + aws.ToString(id) + " was not found."), ClusterName: cluster}
-	}
-	return c, p, nil
+	return part(svc.cluster, cluster, func(c *Cluster) map[string]*PodIdentity { return c.PodIdentities }, id,
+		&types.ResourceNotFoundException{Message: aws.String("The association ID " + aws.ToString(id) + " was not found."), ClusterName: cluster})
 }
 
 func (svc *Service) podIdentityARN(c *Cluster, p *PodIdentity) string {

@@ -15,13 +15,17 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// Update is an update of a cluster, in progress or finished.
+// Operation is an update of a cluster, a node group or an add-on, in progress or finished.
+type Operation struct {
+	ID, Kind   string
+	Born, Done time.Time
+	Applied    bool
+	Failure    string // see Faults
+}
+
+// Update is an update of a cluster or an add-on.
 type Update struct {
-	ID, Kind string
-	Born     time.Time
-	Done     time.Time
-	Applied  bool
-	Failure  string // see Faults
+	Operation
 
 	// The new values; empty fields do not change.
 	Version, Authentication, Key, Support string
@@ -53,11 +57,28 @@ func (svc *Service) simulateUpdates() {
 	core.On(svc.Account, svc.describeUpdate, "Name", "UpdateId", "NodegroupName", "AddonName")
 }
 
-// updating returns the update in progress, or nil. There is only one at a time.
-func (c *Cluster) updating() *Update {
-	for _, u := range c.Updates {
-		if !u.Applied {
+// begin returns an operation that begins now.
+func (svc *Service) begin(kind types.UpdateType, takes time.Duration) Operation {
+	return Operation{ID: svc.Hash(), Kind: string(kind), Born: svc.Now(), Done: svc.Now().Add(takes), Failure: svc.state.Faults.Update}
+}
+
+func (o *Operation) operation() *Operation { return o }
+
+// pending returns the update in progress, or nil. There is only one at a time.
+func pending[U interface{ operation() *Operation }](updates []U) (none U) {
+	for _, u := range updates {
+		if !u.operation().Applied {
 			return u
+		}
+	}
+	return none
+}
+
+// updateWith returns the update with an ID, or nil.
+func updateWith[U interface{ operation() *Operation }](updates []U, id *string) *Operation {
+	for _, u := range updates {
+		if o := u.operation(); o.ID == aws.ToString(id) {
+			return o
 		}
 	}
 	return nil
@@ -65,7 +86,7 @@ func (c *Cluster) updating() *Update {
 
 // settleUpdates applies the update that is due.
 func (svc *Service) settleUpdates(c *Cluster) {
-	u := c.updating()
+	u := pending(c.Updates)
 	if u == nil || svc.Now().Before(u.Done) {
 		return
 	}
@@ -212,21 +233,20 @@ func readEncryption(in []types.EncryptionConfig) (key string, err error) {
 
 // beginUpdate starts an update, unless one is in progress.
 func (svc *Service) beginUpdate(c *Cluster, kind types.UpdateType, takes time.Duration, u Update) (*types.Update, error) {
-	if busy := c.updating(); busy != nil {
+	if busy := pending(c.Updates); busy != nil {
 		return nil, &types.ResourceInUseException{
 			Message: aws.String(fmt.Sprintf("Cannot %s because cluster %s currently has update %s in progress", kind, c.Name, busy.ID)), ClusterName: aws.String(c.Name),
 		}
 	}
-	u.Failure = svc.state.Faults.Update
-	u.ID, u.Kind, u.Born, u.Done = svc.Hash(), string(kind), svc.Now(), svc.Now().Add(takes)
+	u.Operation = svc.begin(kind, takes)
 	c.Updates = append(c.Updates, &u)
 	return u.out(), nil
 }
 
-func (u *Update) out() *types.Update {
-	out := &types.Update{Id: aws.String(u.ID), Type: types.UpdateType(u.Kind), Status: types.UpdateStatusInProgress, CreatedAt: aws.Time(u.Born)}
-	if u.Applied {
-		finish(out, u.Failure)
+func (o *Operation) out() *types.Update {
+	out := &types.Update{Id: aws.String(o.ID), Type: types.UpdateType(o.Kind), Status: types.UpdateStatusInProgress, CreatedAt: aws.Time(o.Born)}
+	if o.Applied {
+		finish(out, o.Failure)
 	}
 	return out
 }
@@ -447,10 +467,8 @@ func (svc *Service) describeUpdate(in *eks.DescribeUpdateInput) (*eks.DescribeUp
 		if err != nil {
 			return nil, err
 		}
-		for _, u := range g.Updates {
-			if u.ID == aws.ToString(in.UpdateId) {
-				return &eks.DescribeUpdateOutput{Update: u.out()}, nil
-			}
+		if u := updateWith(g.Updates, in.UpdateId); u != nil {
+			return &eks.DescribeUpdateOutput{Update: u.out()}, nil
 		}
 	}
 	if in.AddonName != nil {
@@ -458,14 +476,13 @@ func (svc *Service) describeUpdate(in *eks.DescribeUpdateInput) (*eks.DescribeUp
 		if err != nil {
 			return nil, err
 		}
-		if u := svc.describeAddonUpdate(d, aws.ToString(in.UpdateId)); u != nil {
-			return &eks.DescribeUpdateOutput{Update: u}, nil
-		}
-	}
-	for _, u := range c.Updates {
-		if in.NodegroupName == nil && in.AddonName == nil && u.ID == aws.ToString(in.UpdateId) {
+		if u := updateWith(d.Updates, in.UpdateId); u != nil {
+			u.Applied = u.Applied || !svc.Now().Before(u.Done)
 			return &eks.DescribeUpdateOutput{Update: u.out()}, nil
 		}
+	}
+	if u := updateWith(c.Updates, in.UpdateId); u != nil && in.NodegroupName == nil && in.AddonName == nil {
+		return &eks.DescribeUpdateOutput{Update: u.out()}, nil
 	}
 	return nil, &types.ResourceNotFoundException{Message: aws.String("No update found for ID: " + aws.ToString(in.UpdateId)), ClusterName: in.Name}
 }

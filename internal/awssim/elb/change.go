@@ -91,11 +91,8 @@ func checkAttribute(has map[string]string, what, key, value string) error {
 	return core.Fail("ValidationError", "%s attribute value '%s' is not valid for '%s'", what, value, key)
 }
 
-func (b *LoadBalancer) showAttributes() (out []types.LoadBalancerAttribute) {
-	for _, k := range slices.Sorted(maps.Keys(b.Attributes)) {
-		out = append(out, types.LoadBalancerAttribute{Key: aws.String(k), Value: aws.String(b.Attributes[k])})
-	}
-	return out
+func (b *LoadBalancer) showAttributes() []types.LoadBalancerAttribute {
+	return core.WriteTags(b.Attributes, func(k, v *string) types.LoadBalancerAttribute { return types.LoadBalancerAttribute{Key: k, Value: v} })
 }
 
 func (svc *Service) describeLoadBalancerAttributes(in *elb.DescribeLoadBalancerAttributesInput) (*elb.DescribeLoadBalancerAttributesOutput, error) {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 )
@@ -24,6 +26,18 @@ func checkName(what, name string) error {
 		return core.Fail("ValidationError", "%s name '%s' cannot begin with 'internal-'", what, name)
 	}
 	return nil
+}
+
+// byARN returns the load balancer, the listener or the target group with an ARN; kind says which.
+func byARN[T any](svc *Service, all map[string]*T, kind string, arn *string, missing func(string) error) (*T, error) {
+	id := aws.ToString(arn)
+	if !strings.HasPrefix(id, svc.RegionalARN("elasticloadbalancing", strings.ReplaceAll(kind, " ", "")+"/")) {
+		return nil, core.Fail("ValidationError", "'%s' is not a valid %s ARN", id, kind)
+	}
+	if x, ok := all[id]; ok {
+		return x, nil
+	}
+	return nil, missing(id)
 }
 
 // balancerSubnets returns the subnets of a load balancer, sorted by zone: at least one,

@@ -43,6 +43,14 @@ func (svc *Service) classic(name *string) (*ClassicLoadBalancer, error) {
 	return c, nil
 }
 
+// onlyClassic returns the load balancer of a call that takes a list of one name.
+func (svc *Service) onlyClassic(names []string) (*ClassicLoadBalancer, error) {
+	if len(names) != 1 {
+		return nil, core.Fail("ValidationError", "exactly one load balancer must be specified")
+	}
+	return svc.classic(&names[0])
+}
+
 func readClassicTags(old map[string]string, tags []types.Tag) (map[string]string, error) {
 	return core.ReadTags(tagRules(), old, tags, func(t types.Tag) (*string, *string) { return t.Key, t.Value })
 }
@@ -170,12 +178,10 @@ func (svc *Service) showClassic(c *ClassicLoadBalancer) types.LoadBalancerDescri
 		LoadBalancerName: aws.String(c.Name), Scheme: aws.String(c.Scheme), VPCId: aws.String(c.VPC), DNSName: aws.String(c.DNSName),
 		CanonicalHostedZoneName: aws.String(c.DNSName), CanonicalHostedZoneNameID: aws.String("Z35SXDOTRQ7X7K"), CreatedTime: aws.Time(c.Born),
 		Subnets: slices.Clone(c.Subnets), SecurityGroups: slices.Clone(c.Groups), HealthCheck: c.Check.show(), Policies: &types.Policies{},
+		Instances: c.showInstances(),
 	}
 	for _, s := range c.Subnets {
 		d.AvailabilityZones = append(d.AvailabilityZones, svc.ec2.ZoneOf(s))
-	}
-	for _, id := range slices.Sorted(maps.Keys(c.Instances)) {
-		d.Instances = append(d.Instances, types.Instance{InstanceId: aws.String(id)})
 	}
 	for _, l := range c.Listeners {
 		d.ListenerDescriptions = append(d.ListenerDescriptions, types.ListenerDescription{Listener: &types.Listener{
@@ -429,10 +435,7 @@ func (svc *Service) detachFromSubnets(in *classic.DetachLoadBalancerFromSubnetsI
 }
 
 func (svc *Service) addClassicTags(in *classic.AddTagsInput) (*classic.AddTagsOutput, error) {
-	if len(in.LoadBalancerNames) != 1 {
-		return nil, core.Fail("ValidationError", "exactly one load balancer must be specified")
-	}
-	c, err := svc.classic(&in.LoadBalancerNames[0])
+	c, err := svc.onlyClassic(in.LoadBalancerNames)
 	if err != nil {
 		return nil, err
 	}
@@ -445,10 +448,7 @@ func (svc *Service) addClassicTags(in *classic.AddTagsInput) (*classic.AddTagsOu
 }
 
 func (svc *Service) removeClassicTags(in *classic.RemoveTagsInput) (*classic.RemoveTagsOutput, error) {
-	if len(in.LoadBalancerNames) != 1 {
-		return nil, core.Fail("ValidationError", "exactly one load balancer must be specified")
-	}
-	c, err := svc.classic(&in.LoadBalancerNames[0])
+	c, err := svc.onlyClassic(in.LoadBalancerNames)
 	if err != nil {
 		return nil, err
 	}

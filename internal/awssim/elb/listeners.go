@@ -26,15 +26,7 @@ func noListener(id string) error {
 
 // listener returns a listener by its ARN.
 func (svc *Service) listener(arn *string) (*Listener, error) {
-	id := aws.ToString(arn)
-	if !strings.HasPrefix(id, svc.RegionalARN("elasticloadbalancing", "listener/")) {
-		return nil, core.Fail("ValidationError", "'%s' is not a valid listener ARN", id)
-	}
-	l, ok := svc.state.Listeners[id]
-	if !ok {
-		return nil, noListener(id)
-	}
-	return l, nil
+	return byARN(svc, svc.state.Listeners, "listener", arn, noListener)
 }
 
 func (svc *Service) createListener(in *elb.CreateListenerInput) (*elb.CreateListenerOutput, error) {
@@ -46,7 +38,7 @@ func (svc *Service) createListener(in *elb.CreateListenerInput) (*elb.CreateList
 	if l.TargetGroup, err = svc.forward(in.DefaultActions); err != nil {
 		return nil, err
 	}
-	if l.Tags, err = core.ReadTags(tagRules(), nil, in.Tags, func(t types.Tag) (*string, *string) { return t.Key, t.Value }); err != nil {
+	if l.Tags, err = readTags(nil, in.Tags); err != nil {
 		return nil, err
 	}
 	if err := svc.checkListener(b, l); err != nil {

@@ -52,15 +52,7 @@ func noLoadBalancer(id string) error {
 
 // loadBalancer returns a load balancer by its ARN.
 func (svc *Service) loadBalancer(arn *string) (*LoadBalancer, error) {
-	id := aws.ToString(arn)
-	if !strings.HasPrefix(id, svc.RegionalARN("elasticloadbalancing", "loadbalancer/")) {
-		return nil, core.Fail("ValidationError", "'%s' is not a valid load balancer ARN", id)
-	}
-	b, ok := svc.state.LoadBalancers[id]
-	if !ok {
-		return nil, noLoadBalancer(id)
-	}
-	return b, nil
+	return byARN(svc, svc.state.LoadBalancers, "load balancer", arn, noLoadBalancer)
 }
 
 func (svc *Service) createLoadBalancer(in *elb.CreateLoadBalancerInput) (*elb.CreateLoadBalancerOutput, error) {
@@ -130,7 +122,7 @@ func (svc *Service) newLoadBalancer(in *elb.CreateLoadBalancerInput) (*LoadBalan
 	if err := svc.checkIPType(b); err != nil {
 		return nil, err
 	}
-	b.Tags, err = core.ReadTags(tagRules(), nil, in.Tags, func(t types.Tag) (*string, *string) { return t.Key, t.Value })
+	b.Tags, err = readTags(nil, in.Tags)
 	b.Attributes = loadBalancerDefaults(b.Type, b.Scheme)
 	return b, err
 }

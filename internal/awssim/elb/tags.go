@@ -18,6 +18,11 @@ func (svc *Service) simulateTags() {
 	core.On(svc.Account, svc.describeTags, "ResourceArns")
 }
 
+// readTags adds the tags of a call to those of a resource.
+func readTags(old map[string]string, tags []types.Tag) (map[string]string, error) {
+	return core.ReadTags(tagRules(), old, tags, func(t types.Tag) (*string, *string) { return t.Key, t.Value })
+}
+
 // tagged returns the tags of resources, at most 20.
 func (svc *Service) tagged(arns []string) ([]*map[string]string, error) {
 	if len(arns) == 0 || len(arns) > 20 {
@@ -60,7 +65,7 @@ func (svc *Service) addTags(in *elb.AddTagsInput) (*elb.AddTagsOutput, error) {
 	}
 	all := make([]map[string]string, len(things))
 	for i, tags := range things {
-		if all[i], err = core.ReadTags(tagRules(), *tags, in.Tags, func(t types.Tag) (*string, *string) { return t.Key, t.Value }); err != nil {
+		if all[i], err = readTags(*tags, in.Tags); err != nil {
 			return nil, err
 		}
 	}

@@ -43,15 +43,7 @@ func noTargetGroup(id string) error {
 
 // targetGroup returns a target group by its ARN.
 func (svc *Service) targetGroup(arn *string) (*TargetGroup, error) {
-	id := aws.ToString(arn)
-	if !strings.HasPrefix(id, svc.RegionalARN("elasticloadbalancing", "targetgroup/")) {
-		return nil, core.Fail("ValidationError", "'%s' is not a valid target group ARN", id)
-	}
-	g, ok := svc.state.TargetGroups[id]
-	if !ok {
-		return nil, noTargetGroup(id)
-	}
-	return g, nil
+	return byARN(svc, svc.state.TargetGroups, "target group", arn, noTargetGroup)
 }
 
 func (svc *Service) createTargetGroup(in *elb.CreateTargetGroupInput) (*elb.CreateTargetGroupOutput, error) {
@@ -81,7 +73,7 @@ func (svc *Service) createTargetGroup(in *elb.CreateTargetGroupInput) (*elb.Crea
 	if g.Check, err = g.changedCheck(change); err != nil {
 		return nil, err
 	}
-	if g.Tags, err = core.ReadTags(tagRules(), nil, in.Tags, func(t types.Tag) (*string, *string) { return t.Key, t.Value }); err != nil {
+	if g.Tags, err = readTags(nil, in.Tags); err != nil {
 		return nil, err
 	}
 	g.Attributes = targetGroupDefaults(g.Protocol)
@@ -293,11 +285,8 @@ func (svc *Service) modifyTargetGroup(in *elb.ModifyTargetGroupInput) (*elb.Modi
 	return &elb.ModifyTargetGroupOutput{TargetGroups: []types.TargetGroup{svc.showTargetGroup(g)}}, nil
 }
 
-func (g *TargetGroup) showAttributes() (out []types.TargetGroupAttribute) {
-	for _, k := range slices.Sorted(maps.Keys(g.Attributes)) {
-		out = append(out, types.TargetGroupAttribute{Key: aws.String(k), Value: aws.String(g.Attributes[k])})
-	}
-	return out
+func (g *TargetGroup) showAttributes() []types.TargetGroupAttribute {
+	return core.WriteTags(g.Attributes, func(k, v *string) types.TargetGroupAttribute { return types.TargetGroupAttribute{Key: k, Value: v} })
 }
 
 func (svc *Service) describeTargetGroupAttributes(in *elb.DescribeTargetGroupAttributesInput) (*elb.DescribeTargetGroupAttributesOutput, error) {

@@ -55,6 +55,12 @@ func Main(args []string, e *env.Env) int {
 	return code
 }
 
+// Commands returns the root command, for the reference of all commands.
+func Commands(e *env.Env) *cobra.Command {
+	root, _ := newRoot(e)
+	return root
+}
+
 // newRoot returns the root command, and a pointer that is set to the command that starts:
 // errors before that are errors of the command line.
 func newRoot(e *env.Env) (root *cobra.Command, begun **cobra.Command) {

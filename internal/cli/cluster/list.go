@@ -34,6 +34,8 @@ func newList(f *flags) *cobra.Command {
 
 CONTROL PLANE and WORKERS are numbers of machines that run, as EC2 says, whether or not
 they have joined: this command does not ask the clusters. "cluster describe" does.`,
+		Example: `  clusterawsadm cluster list --all-regions
+  clusterawsadm cluster list --region eu-west-1 -o wide`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}

@@ -26,6 +26,8 @@ func newValidate(f *flags) *cobra.Command {
 		Short: "Check a manifest without calling AWS",
 		Long: `Check a manifest as an API server with the webhooks of Cluster API and CAPA does,
 and summarize it. AWS is not called.`,
+		Example: `  clusterawsadm cluster validate -f demo.yaml
+  clusterawsadm cluster generate demo | clusterawsadm cluster validate -f - --strict`,
 		Args: manifestOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}

@@ -2,14 +2,18 @@ package cli
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 )
 
 // TestHelpFits checks that the help of every command fits into the terminal, and into 80
@@ -93,4 +97,37 @@ func TestCommandLines(t *testing.T) {
 	s.variables["CLUSTERAWSADM_TIMEOUT"] = "5"
 	assert.Equal(t, env.Wrong, s.run("cluster", "list"))
 	assert.Equal(t, "error: CLUSTERAWSADM_TIMEOUT: timeout: \"5\" is not a duration, such as 90s or 30m\n", s.err.String())
+}
+
+// TestFlags compares the command lines of all commands with a golden file, so that the diff
+// of a change shows every command, argument, alias and flag that it adds, changes or removes.
+// A description is printed at the first flag that has it.
+func TestFlags(t *testing.T) {
+	s := newShell(t)
+	s.ConfigDir, s.HomeDir = "~/.config", "~"
+	var b strings.Builder
+	described := map[string]bool{}
+	for _, cmd := range commandsBelow(Commands(s.Env)) {
+		b.WriteString(cmd.UseLine() + onlyIf(len(cmd.Aliases) > 0, " (also: "+strings.Join(cmd.Aliases, ", ")+")") +
+			onlyIf(cmd.Hidden, " (hidden)") + onlyIf(cmd.Deprecated != "", " (deprecated)") + "\n")
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			value, usage := pflag.UnquoteUsage(f)
+			_, required := f.Annotations[cobra.BashCompOneRequiredFlag]
+			b.WriteString("  " + onlyIf(f.Shorthand != "", "-"+f.Shorthand+", ") + "--" + f.Name + onlyIf(value != "", " "+value) +
+				onlyIf(!slices.Contains([]string{"", "[]", "0", "0s", "false"}, f.DefValue), " (default "+f.DefValue+")") +
+				onlyIf(f.NoOptDefVal != "" && f.NoOptDefVal != "true", " (alone: "+f.NoOptDefVal+")") +
+				onlyIf(required, " (required)") + onlyIf(f.Hidden, " (hidden)") + onlyIf(f.Deprecated != "", " (deprecated)") +
+				onlyIf(!described[usage], ": "+usage) + "\n")
+			described[usage] = true
+		})
+	}
+	golden.Assert(t, "flags.txt", b.String())
+}
+
+// onlyIf returns the text if the condition is true.
+func onlyIf(condition bool, text string) string {
+	if condition {
+		return text
+	}
+	return ""
 }

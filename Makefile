@@ -13,7 +13,7 @@ export GOFLAGS := -trimpath $(filter-out -trimpath,$(shell go env GOFLAGS))
 export CGO_ENABLED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build quickstart test sweep race lint fmt shape fuzz golden picture recording site release-check cover bench start e2e campaign witnesses upstream oracle kubernetes lab management aws ci clean requires-e2e requires-witnesses requires-kubernetes requires-lab
+.PHONY: help build quickstart test sweep race lint fmt shape fuzz golden picture recording docs site release-check cover bench start e2e campaign witnesses upstream oracle kubernetes lab management aws ci clean requires-e2e requires-witnesses requires-kubernetes requires-lab
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -61,7 +61,10 @@ recording: build ## record the README's terminal session again; needs asciinema,
 	PATH=$(CURDIR)/bin:$$PATH asciinema rec -q --overwrite --cols 100 --rows 32 -c hack/recording.sh .cache/recording.cast
 	npx --yes svg-term-cli@2.1.1 --in .cache/recording.cast --out docs/recording.svg --window --no-cursor
 
-site: site/node_modules/.package-lock.json ## build the documentation site in .cache/site; fails on dead links; needs Node.js and npm
+docs: ## write the reference of all commands: docs/commands for the site, docs/man for a release
+	go run ./internal/cli/internal/docgen
+
+site: docs site/node_modules/.package-lock.json ## build the documentation site in .cache/site; fails on dead links; needs Node.js and npm
 	cd site && npx vitepress build
 
 site/node_modules/.package-lock.json: site/package-lock.json
@@ -71,7 +74,7 @@ release-check: ## check the release configuration and build a snapshot of the re
 	goreleaser check
 	goreleaser release --snapshot --clean --skip=publish,sign,sbom,docker
 	tar tzf dist/clusterawsadm_*_linux_amd64.tar.gz | sort > dist/contents
-	grep -qx clusterawsadm dist/contents && grep -qx completions/clusterawsadm.bash dist/contents && grep -qx docs/man/clusterawsadm.1 dist/contents
+	grep -qx clusterawsadm dist/contents && grep -qx completions/clusterawsadm.bash dist/contents && grep -qx docs/man/clusterawsadm-cluster-create.1 dist/contents
 	cd dist && sha256sum --check --strict --quiet checksums.txt
 
 cover: ## show the test coverage of each package

@@ -1,4 +1,5 @@
-// The site is made of the Markdown in docs/, which is also read on GitHub as it is.
+// The site is made of the Markdown in docs/, which is also read on GitHub as it is, and of
+// docs/commands, which "make docs" generates.
 import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitepress";

@@ -74,7 +74,7 @@ func (r *run) findLate(ctx context.Context) error {
 }
 
 // asks lists the actions with which resources of a kind are read.
-func asks(k *kind.Any) (actions []string) {
+func asks(k *kind.Kind) (actions []string) {
 	for _, a := range slices.Concat(k.ReadActions, k.Actions) {
 		_, operation, _ := strings.Cut(a, ":")
 		if slices.ContainsFunc([]string{"Describe", "Get", "List"}, func(verb string) bool { return strings.HasPrefix(operation, verb) }) {
@@ -87,7 +87,7 @@ func asks(k *kind.Any) (actions []string) {
 
 // kindOf returns the AWS kind of a resource; nil for objects in the cluster, and for
 // network interfaces that AWS deletes itself.
-func kindOf(id plan.ID) *kind.Any {
+func kindOf(id plan.ID) *kind.Kind {
 	for _, k := range slices.Concat(aws.Kinds(), bootdata.Kinds()) {
 		if k.Name == id.Unretired().Kind() && k.Name != ec2.InterfacesKind {
 			return k

@@ -14,6 +14,6 @@ import (
 )
 
 // Kinds lists the kinds of all AWS services.
-func Kinds() []*kind.Any {
+func Kinds() []*kind.Kind {
 	return slices.Concat(eks.Kinds(), iam.Kinds(), ec2.Kinds(), autoscaling.Kinds(), elb.Kinds(), s3.Kinds(), secrets.Kinds())
 }

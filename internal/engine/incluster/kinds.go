@@ -8,17 +8,17 @@ import (
 )
 
 // Kinds lists the kinds of this package, with what a status line shows of them.
-func Kinds() []*kind.Any {
-	all := []*kind.Any{
-		kind.Of(kind.Kind[APIServerState]{Name: "api-server", Status: apiServerStatus}),
-		kind.Of(kind.Kind[NodeState]{Name: "node", Status: nodeStatus}),
-		kind.Of(kind.Kind[PoolNodesState]{Name: PoolNodesKind, Status: poolNodesStatus}),
-		kind.Of(kind.Kind[SystemImageState]{Name: "kube-proxy", Status: systemImageStatus}),
+func Kinds() []*kind.Kind {
+	all := []*kind.Kind{
+		kind.Of(kind.Kind{Name: "api-server"}, kind.Functions[APIServerState]{Status: apiServerStatus}),
+		kind.Of(kind.Kind{Name: "node"}, kind.Functions[NodeState]{Status: nodeStatus}),
+		kind.Of(kind.Kind{Name: PoolNodesKind}, kind.Functions[PoolNodesState]{Status: poolNodesStatus}),
+		kind.Of(kind.Kind{Name: "kube-proxy"}, kind.Functions[SystemImageState]{Status: systemImageStatus}),
 	}
 	for _, name := range []string{
 		"addons", "aws-auth", "coredns", "drain", "etcd-member", "etcd-members", "hook", JoinTokenKind, "kubeadm-config", "node-object", "node-objects", "self-managed-addon", "vpc-cni",
 	} {
-		all = append(all, &kind.Any{Name: name})
+		all = append(all, &kind.Kind{Name: name})
 	}
 	for _, k := range all {
 		k.Area = kind.AreaKubernetes

@@ -9,15 +9,15 @@ import (
 
 // actions lists the actions of all kinds that are in one of the statements.
 func actions(of ...kind.Statement) []string {
-	return collect(of, func(k *kind.Any) []string { return k.Actions })
+	return collect(of, func(k *kind.Kind) []string { return k.Actions })
 }
 
 // looks lists the actions of the same kinds that only read.
 func looks(of ...kind.Statement) []string {
-	return collect(of, func(k *kind.Any) []string { return k.ReadActions })
+	return collect(of, func(k *kind.Kind) []string { return k.ReadActions })
 }
 
-func collect(of []kind.Statement, get func(*kind.Any) []string) (out []string) {
+func collect(of []kind.Statement, get func(*kind.Kind) []string) (out []string) {
 	for _, k := range aws.Kinds() {
 		if slices.Contains(of, k.Statement) {
 			out = append(out, get(k)...)

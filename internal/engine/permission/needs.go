@@ -31,7 +31,7 @@ type Need struct {
 // iam:CreateServiceLinkedRole, which only the first resource of its type in an account needs;
 // and the actions on KMS keys, which the policy of a key may allow, too.
 func Needs(g *graph.Graph, p plan.Plan, d Document, in Place) (out []Need) {
-	kinds := map[string][]*kind.Any{}
+	kinds := map[string][]*kind.Kind{}
 	for _, k := range aws.Kinds() {
 		kinds[k.Name] = append(kinds[k.Name], k)
 	}
@@ -42,7 +42,7 @@ func Needs(g *graph.Graph, p plan.Plan, d Document, in Place) (out []Need) {
 		}
 		of := kinds[name]
 		if len(of) > 1 {
-			of = slices.DeleteFunc(slices.Clone(of), func(k *kind.Any) bool { return !k.Desires(desired) })
+			of = slices.DeleteFunc(slices.Clone(of), func(k *kind.Kind) bool { return !k.Desires(desired) })
 		}
 		if stores, ok := desired.(ec2.Storer); ok && s.Action == plan.Create {
 			of = append(slices.Clone(of), kinds[stores.StoredAs()]...)
@@ -77,7 +77,7 @@ func add(all []Need, n Need) []Need {
 }
 
 // needsOf lists the actions of one step.
-func needsOf(k *kind.Any, s plan.Step) (out []Need) {
+func needsOf(k *kind.Kind, s plan.Step) (out []Need) {
 	if s.Action != plan.Create && s.Action != plan.Update && s.Action != plan.Remove {
 		return nil
 	}
@@ -102,7 +102,7 @@ func needsOf(k *kind.Any, s plan.Step) (out []Need) {
 
 // needed reports whether a step of a kind needs an action of that use: for sure, or depending
 // on what differs.
-func needed(k *kind.Any, a plan.Action, u use) (sure, maybe bool) {
+func needed(k *kind.Kind, a plan.Action, u use) (sure, maybe bool) {
 	switch a {
 	case plan.Create:
 		return u == makes || u == sets, u == changes || k.Name == ec2.DefaultGroupKind
@@ -116,7 +116,7 @@ func needed(k *kind.Any, a plan.Action, u use) (sure, maybe bool) {
 }
 
 // depends reports whether not every new resource of a kind needs an action.
-func depends(k *kind.Any, n Need) bool {
+func depends(k *kind.Kind, n Need) bool {
 	switch {
 	case k.Name == autoscaling.HookKind, strings.Contains(n.Action, ":List"), slices.Contains(sometimes(), n.Action):
 		return true
@@ -169,7 +169,7 @@ func sometimes() []string {
 }
 
 // resource returns what an action of a kind acts on, and the statement that allows it.
-func (d Document) resource(action string, k *kind.Any, in Place) (arn, sid string) {
+func (d Document) resource(action string, k *kind.Kind, in Place) (arn, sid string) {
 	service, name, _ := strings.Cut(action, ":")
 	for _, s := range d.Statement {
 		if !slices.Contains(s.Action, action) {

@@ -70,7 +70,7 @@ func Check(ctx context.Context, c *cloud.Clients, g *graph.Graph, p plan.Plan, c
 
 // countedDemands returns the demands for quotas that kinds of resources declare.
 func countedDemands(g *graph.Graph, p plan.Plan) (out []*demand) {
-	kinds := map[string][]*kind.Any{}
+	kinds := map[string][]*kind.Kind{}
 	for _, k := range aws.Kinds() {
 		if k.Quota != nil {
 			kinds[k.Name] = append(kinds[k.Name], k)

@@ -84,7 +84,7 @@ func FindForeign(ctx context.Context, c *cloud.Clients, g *graph.Graph, of kind.
 }
 
 // inVPCs searches VPCs that will be deleted.
-func (s *foreignSearch) inVPCs(ctx context.Context, kinds []*kind.Any, vpcs []string) error {
+func (s *foreignSearch) inVPCs(ctx context.Context, kinds []*kind.Kind, vpcs []string) error {
 	for _, vpc := range vpcs {
 		for _, k := range kinds {
 			all, err := k.InVPC(ctx, s.c, vpc)

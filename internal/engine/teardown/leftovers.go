@@ -79,7 +79,7 @@ func (p *pending) names() []string {
 // adder adds leftovers to a graph.
 type adder struct {
 	g         *graph.Graph
-	kinds     []*kind.Any
+	kinds     []*kind.Kind
 	claimed   map[string]bool
 	named     map[string][]graph.Resource // by ID and alias
 	referrers map[string][]graph.Resource // resources of the graph, by ID and alias of what they refer to
@@ -202,7 +202,7 @@ func (a *adder) rules(p *pending) []graph.Edge {
 func (a *adder) runsPods() (out []graph.Resource) {
 	for _, n := range a.g.Resources() {
 		f, _ := kind.FromState(a.kinds, n.Observed())
-		if f.Kind != nil && f.Kind.RunsPods || slices.ContainsFunc(a.kinds, func(k *kind.Any) bool { return k.RunsPods && k.Name == n.ID().Kind() }) {
+		if f.Kind != nil && f.Kind.RunsPods || slices.ContainsFunc(a.kinds, func(k *kind.Kind) bool { return k.RunsPods && k.Name == n.ID().Kind() }) {
 			out = append(out, n)
 		}
 	}

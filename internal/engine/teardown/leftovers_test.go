@@ -22,7 +22,7 @@ type deleter struct{}
 func (deleter) Delete(context.Context, *cloud.Clients, *ec2.VPCState) error { return nil }
 
 // found returns a leftover of a kind, with references.
-func found(k kind.Any, id string, refers ...string) teardown.Leftover {
+func found(k kind.Kind, id string, refers ...string) teardown.Leftover {
 	s := ec2.VPCState{Object: identity.Object{ID: id}}
 	f := kind.Found{Kind: &k, State: s, ID: id, Refers: refers}
 	return teardown.Leftover{Found: f.WithAdd(func(g *graph.Graph, id plan.ID, needs []graph.Edge, origin string) graph.Resource {
@@ -31,7 +31,7 @@ func found(k kind.Any, id string, refers ...string) teardown.Leftover {
 }
 
 // created returns a leftover that a controller in the cluster created.
-func created(k kind.Any, id string, refers ...string) teardown.Leftover {
+func created(k kind.Kind, id string, refers ...string) teardown.Leftover {
 	l := found(k, id, refers...)
 	l.Created = true
 	return l
@@ -40,25 +40,25 @@ func created(k kind.Any, id string, refers ...string) teardown.Leftover {
 // The order of deletion follows from the references of leftovers, whatever the order in
 // which they are found.
 func TestOrderOfDeletion(t *testing.T) {
-	machine := kind.Any{Name: "machine", RunsPods: true}
-	table := found(kind.Any{Name: "route-table"}, "rtb-1", "vpc-1")
+	machine := kind.Kind{Name: "machine", RunsPods: true}
+	table := found(kind.Kind{Name: "route-table"}, "rtb-1", "vpc-1")
 	table.Outlives = []string{"subnet-1"}
-	gateway := found(kind.Any{Name: "internet-gateway"}, "igw-1", "vpc-1")
+	gateway := found(kind.Kind{Name: "internet-gateway"}, "igw-1", "vpc-1")
 	gateway.Aliases = []string{ec2.InternetGatewayAlias("vpc-1")}
-	left := found(kind.Any{Name: ec2.InterfacesKind}, "vpc-1", "sg-1", "subnet-1", "vpc-1")
+	left := found(kind.Kind{Name: ec2.InterfacesKind}, "vpc-1", "sg-1", "subnet-1", "vpc-1")
 	left.State, left.Aliases = nil, []string{ec2.InterfacesAlias("vpc-1")}
 	g := graph.New()
 	teardown.Add(g, teardown.Leftovers{
-		found(kind.Any{Name: "certificates", Secret: true, Single: true}, "/clusterawsadm/demo/pki"),
-		created(kind.Any{Name: "load-balancer"}, "web", "subnet-1", "sg-web", ec2.InterfacesAlias("vpc-1"), ec2.InternetGatewayAlias("vpc-1")),
-		created(kind.Any{Name: "security-group"}, "sg-web", "vpc-1"),
+		found(kind.Kind{Name: "certificates", Secret: true, Single: true}, "/clusterawsadm/demo/pki"),
+		created(kind.Kind{Name: "load-balancer"}, "web", "subnet-1", "sg-web", ec2.InterfacesAlias("vpc-1"), ec2.InternetGatewayAlias("vpc-1")),
+		created(kind.Kind{Name: "security-group"}, "sg-web", "vpc-1"),
 		found(machine, "i-1", "subnet-1", "sg-1", ec2.InterfacesAlias("vpc-1")),
-		found(kind.Any{Name: "nat-gateway"}, "nat-1", "subnet-1", "eipalloc-1", ec2.InternetGatewayAlias("vpc-1"), ec2.InterfacesAlias("vpc-1")),
+		found(kind.Kind{Name: "nat-gateway"}, "nat-1", "subnet-1", "eipalloc-1", ec2.InternetGatewayAlias("vpc-1"), ec2.InterfacesAlias("vpc-1")),
 		left, table, gateway,
-		found(kind.Any{Name: "elastic-ip"}, "eipalloc-1"),
-		found(kind.Any{Name: "security-group"}, "sg-1", "vpc-1"),
-		found(kind.Any{Name: "subnet"}, "subnet-1", "vpc-1"),
-		found(kind.Any{Name: "vpc"}, "vpc-1"),
+		found(kind.Kind{Name: "elastic-ip"}, "eipalloc-1"),
+		found(kind.Kind{Name: "security-group"}, "sg-1", "vpc-1"),
+		found(kind.Kind{Name: "subnet"}, "subnet-1", "vpc-1"),
+		found(kind.Kind{Name: "vpc"}, "vpc-1"),
 	})
 	require.Len(t, g.Resources(), 12)
 	for _, x := range []struct {
@@ -91,9 +91,9 @@ func TestOrderOfDeletion(t *testing.T) {
 func TestOrderWithoutMachines(t *testing.T) {
 	g := graph.New()
 	teardown.Add(g, teardown.Leftovers{
-		created(kind.Any{Name: "volume"}, "vol-1"),
-		found(kind.Any{Name: "subnet"}, "subnet-1", "vpc-1"), found(kind.Any{Name: "vpc"}, "vpc-1"),
-		found(kind.Any{Name: "odd"}, "a", "b"), found(kind.Any{Name: "odd"}, "b", "a"),
+		created(kind.Kind{Name: "volume"}, "vol-1"),
+		found(kind.Kind{Name: "subnet"}, "subnet-1", "vpc-1"), found(kind.Kind{Name: "vpc"}, "vpc-1"),
+		found(kind.Kind{Name: "odd"}, "a", "b"), found(kind.Kind{Name: "odd"}, "b", "a"),
 	})
 	require.True(t, g.Before(g.Resource("vpc/vpc-1"))[g.Resource("volume/vol-1")])
 	require.NotEqual(t, g.Before(g.Resource("odd/a"))[g.Resource("odd/b")], g.Before(g.Resource("odd/b"))[g.Resource("odd/a")])

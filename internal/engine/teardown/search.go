@@ -72,8 +72,8 @@ func Search(ctx context.Context, c *cloud.Clients, of kind.Owner, claimed map[st
 	ctx = cloud.Briefly(ctx)
 	of.Cluster = c.Cluster
 	s := &search{c: c, of: of, claimed: claimed, types: map[types.ResourceType]bool{}}
-	byName := func(k *kind.Any) bool { return k.ByNameOnly && len(claimed) == 0 }
-	byTag := func(k *kind.Any) bool {
+	byName := func(k *kind.Kind) bool { return k.ByNameOnly && len(claimed) == 0 }
+	byTag := func(k *kind.Kind) bool {
 		of := cmp.Or(k.Type, k.SearchedWith)
 		return !k.ByNameOnly && (of == "" || s.types[of])
 	}
@@ -91,7 +91,7 @@ func Search(ctx context.Context, c *cloud.Clients, of kind.Owner, claimed map[st
 }
 
 // list lists the resources of the kinds to search.
-func (s *search) list(ctx context.Context, searched func(*kind.Any) bool) error {
+func (s *search) list(ctx context.Context, searched func(*kind.Kind) bool) error {
 	for _, k := range aws.Kinds() {
 		if !k.Searchable() || !searched(k) {
 			continue

@@ -565,7 +565,7 @@ func (g *Group) suspended() []string {
 // GroupKind is the kind of Auto Scaling groups.
 const GroupKind = "auto-scaling-group"
 
-// groupProtection implements kind.Kind.Protection. Protection of single machines from scale-in
+// groupProtection implements kind.Functions.Protection. Protection of single machines from scale-in
 // does not prevent a forced deletion of the group.
 func groupProtection(_ context.Context, c *cloud.Clients, s GroupState) (string, error) {
 	if s.DeletionProtection == "" || s.DeletionProtection == types.DeletionProtectionNone || s.Status != "" {
@@ -576,9 +576,17 @@ func groupProtection(_ context.Context, c *cloud.Clients, s GroupState) (string,
 }
 
 // groupKind declares Auto Scaling groups.
-func groupKind() *kind.Any {
-	return kind.Of(kind.Kind[GroupState]{
-		Name: GroupKind, Area: kind.AreaWorkers, SearchedWith: ec2types.ResourceTypeLaunchTemplate, List: kind.Tagged(Groups), Delete: &Group{}, RunsPods: true,
+func groupKind() *kind.Kind {
+	return kind.Of(kind.Kind{
+		Name: GroupKind, Area: kind.AreaWorkers, SearchedWith: ec2types.ResourceTypeLaunchTemplate, RunsPods: true,
+		ReadActions: []string{"autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeInstanceRefreshes", "autoscaling:DescribeLifecycleHooks", "autoscaling:DescribeScalingActivities"},
+		Statement:   kind.Pools,
+		Actions: []string{
+			"autoscaling:CancelInstanceRefresh", "autoscaling:CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags", "autoscaling:DeleteAutoScalingGroup", "autoscaling:ResumeProcesses",
+			"autoscaling:StartInstanceRefresh", "autoscaling:SuspendProcesses", "autoscaling:UpdateAutoScalingGroup",
+		},
+	}, kind.Functions[GroupState]{
+		List: kind.Tagged(Groups), Delete: &Group{},
 		Refers: func(s GroupState) []string {
 			template, _, _ := strings.Cut(s.Template, ":")
 			return append(slices.Clone(s.Subnets), template)
@@ -587,14 +595,8 @@ func groupKind() *kind.Any {
 			template, _, _ := strings.Cut(s.Template, ":")
 			return []string{template}
 		},
-		Protection:  groupProtection,
-		Status:      func(s GroupState) (state, detail string) { return strings.ToLower(s.Status), s.summary() },
-		ReadActions: []string{"autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeInstanceRefreshes", "autoscaling:DescribeLifecycleHooks", "autoscaling:DescribeScalingActivities"},
-		Statement:   kind.Pools,
-		Actions: []string{
-			"autoscaling:CancelInstanceRefresh", "autoscaling:CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags", "autoscaling:DeleteAutoScalingGroup", "autoscaling:ResumeProcesses",
-			"autoscaling:StartInstanceRefresh", "autoscaling:SuspendProcesses", "autoscaling:UpdateAutoScalingGroup",
-		},
+		Protection: groupProtection,
+		Status:     func(s GroupState) (state, detail string) { return strings.ToLower(s.Status), s.summary() },
 	})
 }
 

@@ -136,8 +136,8 @@ const HookKind = "lifecycle-hook"
 
 // hookKind declares lifecycle hooks. They are part of the state of an Auto Scaling group
 // or a node group.
-func hookKind() *kind.Any {
-	return &kind.Any{
+func hookKind() *kind.Kind {
+	return &kind.Kind{
 		Name: HookKind, Area: kind.AreaWorkers, ReadActions: []string{"autoscaling:DescribeLifecycleHooks"}, Statement: kind.LaunchTemplates,
 		Actions: []string{"autoscaling:DeleteLifecycleHook", "autoscaling:PutLifecycleHook"},
 	}

@@ -71,8 +71,8 @@ const NodeTagsKind = "node-tags"
 
 // nodeTagsKind declares the tags that nodes of a node group get. They are part of the state of the
 // node group.
-func nodeTagsKind() *kind.Any {
-	return &kind.Any{
+func nodeTagsKind() *kind.Kind {
+	return &kind.Kind{
 		Name: NodeTagsKind, Area: kind.AreaWorkers, ReadActions: []string{"autoscaling:DescribeAutoScalingGroups"}, Statement: kind.LaunchTemplates,
 		Actions: []string{"autoscaling:CreateOrUpdateTags"},
 	}

@@ -126,12 +126,14 @@ func carrierGatewayState(x types.CarrierGateway) CarrierGatewayState {
 }
 
 // carrierGatewayKind declares carrier gateways.
-func carrierGatewayKind() *kind.Any {
-	return kind.Of(kind.Kind[CarrierGatewayState]{
-		Name: "carrier-gateway", Area: kind.AreaNetwork, Type: types.ResourceTypeCarrierGateway, List: kind.Tagged(CarrierGateways), InVPC: carrierGatewaysIn, Delete: &CarrierGateway{},
-		Refers:      func(s CarrierGatewayState) []string { return []string{s.VPC} },
-		Status:      func(s CarrierGatewayState) (state, detail string) { return string(s.Status), "" },
+func carrierGatewayKind() *kind.Kind {
+	return kind.Of(kind.Kind{
+		Name: "carrier-gateway", Area: kind.AreaNetwork, Type: types.ResourceTypeCarrierGateway,
 		ReadActions: []string{"ec2:DescribeCarrierGateways"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateCarrierGateway", "ec2:CreateTags", "ec2:DeleteCarrierGateway"},
+	}, kind.Functions[CarrierGatewayState]{
+		List: kind.Tagged(CarrierGateways), InVPC: carrierGatewaysIn, Delete: &CarrierGateway{},
+		Refers: func(s CarrierGatewayState) []string { return []string{s.VPC} },
+		Status: func(s CarrierGatewayState) (state, detail string) { return string(s.Status), "" },
 	})
 }

@@ -112,9 +112,9 @@ func IsAnywhere(block string) bool { return block == AnywhereIPv4 || block == ":
 const DefaultGroupKind = "default-group"
 
 // defaultGroupKind declares default security groups.
-func defaultGroupKind() *kind.Any {
-	return kind.Of(kind.Kind[DefaultGroupState]{
+func defaultGroupKind() *kind.Kind {
+	return kind.Of(kind.Kind{
 		Name: DefaultGroupKind, Borrowed: true, Area: kind.AreaSecurity, ReadActions: []string{"ec2:DescribeSecurityGroups"}, Statement: kind.Network,
 		Actions: []string{"ec2:RevokeSecurityGroupEgress", "ec2:RevokeSecurityGroupIngress"},
-	})
+	}, kind.Functions[DefaultGroupState]{})
 }

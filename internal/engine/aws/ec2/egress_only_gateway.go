@@ -105,11 +105,13 @@ func describeEgressOnlyGateways(ctx context.Context, c *cloud.Clients, what stri
 }
 
 // egressOnlyGatewayKind declares egress-only internet gateways.
-func egressOnlyGatewayKind() *kind.Any {
-	return kind.Of(kind.Kind[EgressOnlyGatewayState]{
-		Name: "egress-only-gateway", Area: kind.AreaNetwork, Type: types.ResourceTypeEgressOnlyInternetGateway, List: kind.Tagged(EgressOnlyGateways), InVPC: egressOnlyGatewaysIn, Delete: &EgressOnlyGateway{},
-		Refers:      func(s EgressOnlyGatewayState) []string { return []string{s.VPC} },
+func egressOnlyGatewayKind() *kind.Kind {
+	return kind.Of(kind.Kind{
+		Name: "egress-only-gateway", Area: kind.AreaNetwork, Type: types.ResourceTypeEgressOnlyInternetGateway,
 		ReadActions: []string{"ec2:DescribeEgressOnlyInternetGateways"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateEgressOnlyInternetGateway", "ec2:CreateTags", "ec2:DeleteEgressOnlyInternetGateway"},
+	}, kind.Functions[EgressOnlyGatewayState]{
+		List: kind.Tagged(EgressOnlyGateways), InVPC: egressOnlyGatewaysIn, Delete: &EgressOnlyGateway{},
+		Refers: func(s EgressOnlyGatewayState) []string { return []string{s.VPC} },
 	})
 }

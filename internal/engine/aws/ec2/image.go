@@ -187,9 +187,10 @@ func imageState(x types.Image) *ImageState {
 }
 
 // imageKind declares AMIs.
-func imageKind() *kind.Any {
-	return kind.Of(kind.Kind[ImageState]{
+func imageKind() *kind.Kind {
+	return kind.Of(kind.Kind{
 		Name: "image", Area: kind.AreaPrerequisites, ReadActions: []string{"ec2:DescribeImages"},
+	}, kind.Functions[ImageState]{
 		Status: func(s ImageState) (state, detail string) { return "", s.Name },
 	})
 }

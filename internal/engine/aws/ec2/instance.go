@@ -522,9 +522,13 @@ const (
 const MachineKind = "machine"
 
 // instanceKind declares machines.
-func instanceKind() *kind.Any {
-	return kind.Of(kind.Kind[InstanceState]{
-		Name: MachineKind, Area: kind.AreaMachines, Type: types.ResourceTypeInstance, InCluster: true, List: instancesOf, Existing: existingInstances, Delete: &Instance{}, RunsPods: true,
+func instanceKind() *kind.Kind {
+	return kind.Of(kind.Kind{
+		Name: MachineKind, Area: kind.AreaMachines, Type: types.ResourceTypeInstance, InCluster: true, Existing: existingInstances, RunsPods: true,
+		ReadActions: []string{"ec2:DescribeInstances"}, Statement: kind.Machines,
+		Actions: []string{"ec2:CreateTags", "ec2:ModifyInstanceMetadataOptions", "ec2:ModifyNetworkInterfaceAttribute", "ec2:RunInstances", "ec2:TerminateInstances"},
+	}, kind.Functions[InstanceState]{
+		List: instancesOf, Delete: &Instance{},
 		Refers: func(s InstanceState) []string {
 			refers := append(slices.Clone(s.Groups), s.Subnet, InterfacesAlias(s.VPC))
 			if s.PublicIP != "" {
@@ -535,13 +539,11 @@ func instanceKind() *kind.Any {
 		Status: func(s InstanceState) (state, detail string) {
 			return s.Status, kind.Join(s.Type, s.Zone, s.PrivateIP, s.PublicIP, s.Tags.Printable("Name"))
 		},
-		Protection:  instanceProtection,
-		ReadActions: []string{"ec2:DescribeInstances"}, Statement: kind.Machines,
-		Actions: []string{"ec2:CreateTags", "ec2:ModifyInstanceMetadataOptions", "ec2:ModifyNetworkInterfaceAttribute", "ec2:RunInstances", "ec2:TerminateInstances"},
+		Protection: instanceProtection,
 	})
 }
 
 // bastionKind declares the bastion. Its resource is an Instance.
-func bastionKind() *kind.Any {
-	return &kind.Any{Name: "bastion", Area: kind.AreaNetwork, ReadActions: []string{"ec2:DescribeInstances"}}
+func bastionKind() *kind.Kind {
+	return &kind.Kind{Name: "bastion", Area: kind.AreaNetwork, ReadActions: []string{"ec2:DescribeInstances"}}
 }

@@ -65,6 +65,6 @@ const InstanceProfileKind = "instance-profile"
 
 // instanceProfileKind declares instance profiles. A cluster uses existing ones and never
 // creates any.
-func instanceProfileKind() *kind.Any {
-	return &kind.Any{Name: InstanceProfileKind, Area: kind.AreaPrerequisites, ReadActions: []string{"iam:GetInstanceProfile"}}
+func instanceProfileKind() *kind.Kind {
+	return &kind.Kind{Name: InstanceProfileKind, Area: kind.AreaPrerequisites, ReadActions: []string{"iam:GetInstanceProfile"}}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// instanceProtection implements kind.Kind.Protection. DescribeInstances does not return the
+// instanceProtection implements kind.Functions.Protection. DescribeInstances does not return the
 // attributes, and DescribeInstanceAttribute returns one of one instance. Stop protection also
 // protects an instance from termination. Spot instances have neither.
 func instanceProtection(ctx context.Context, c *cloud.Clients, s InstanceState) (string, error) {

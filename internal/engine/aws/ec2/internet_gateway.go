@@ -154,13 +154,15 @@ func describeInternetGateways(ctx context.Context, c *cloud.Clients, what string
 }
 
 // internetGatewayKind declares internet gateways.
-func internetGatewayKind() *kind.Any {
-	return kind.Of(kind.Kind[InternetGatewayState]{
-		Name: "internet-gateway", Area: kind.AreaNetwork, Type: types.ResourceTypeInternetGateway, List: kind.Tagged(InternetGateways), InVPC: internetGatewayIn, Delete: &InternetGateway{},
-		Refers:      func(s InternetGatewayState) []string { return []string{s.VPC} },
-		Aliases:     func(s InternetGatewayState) []string { return []string{InternetGatewayAlias(s.VPC)} },
+func internetGatewayKind() *kind.Kind {
+	return kind.Of(kind.Kind{
+		Name: "internet-gateway", Area: kind.AreaNetwork, Type: types.ResourceTypeInternetGateway,
 		ReadActions: []string{"ec2:DescribeInternetGateways"}, Statement: kind.Network,
 		Actions: []string{"ec2:AttachInternetGateway", "ec2:CreateInternetGateway", "ec2:CreateTags", "ec2:DeleteInternetGateway", "ec2:DetachInternetGateway"},
+	}, kind.Functions[InternetGatewayState]{
+		List: kind.Tagged(InternetGateways), InVPC: internetGatewayIn, Delete: &InternetGateway{},
+		Refers:  func(s InternetGatewayState) []string { return []string{s.VPC} },
+		Aliases: func(s InternetGatewayState) []string { return []string{InternetGatewayAlias(s.VPC)} },
 	})
 }
 

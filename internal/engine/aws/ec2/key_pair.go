@@ -35,6 +35,6 @@ func KeyPairByName(name string, all []string) graph.Lookup[Named] {
 
 // keyPairKind declares key pairs. A cluster uses existing ones and never
 // creates any.
-func keyPairKind() *kind.Any {
-	return &kind.Any{Name: "key-pair", Area: kind.AreaPrerequisites, ReadActions: []string{"ec2:DescribeKeyPairs"}}
+func keyPairKind() *kind.Kind {
+	return &kind.Kind{Name: "key-pair", Area: kind.AreaPrerequisites, ReadActions: []string{"ec2:DescribeKeyPairs"}}
 }

@@ -378,13 +378,15 @@ func (t *LaunchTemplate) machine() *Instance {
 const LaunchTemplateKind = "launch-template"
 
 // launchTemplateKind declares launch templates.
-func launchTemplateKind() *kind.Any {
-	return kind.Of(kind.Kind[LaunchTemplateState]{
-		Name: LaunchTemplateKind, Area: kind.AreaMachines, Type: types.ResourceTypeLaunchTemplate, List: kind.Tagged(LaunchTemplates), Delete: &LaunchTemplate{},
+func launchTemplateKind() *kind.Kind {
+	return kind.Of(kind.Kind{
+		Name: LaunchTemplateKind, Area: kind.AreaMachines, Type: types.ResourceTypeLaunchTemplate,
+		ReadActions: []string{"ec2:DescribeLaunchTemplateVersions", "ec2:DescribeLaunchTemplates"}, Statement: kind.LaunchTemplates,
+		Actions: []string{"ec2:CreateLaunchTemplate", "ec2:CreateLaunchTemplateVersion", "ec2:DeleteLaunchTemplate", "ec2:DeleteLaunchTemplateVersions"},
+	}, kind.Functions[LaunchTemplateState]{
+		List: kind.Tagged(LaunchTemplates), Delete: &LaunchTemplate{},
 		Status: func(s LaunchTemplateState) (state, detail string) {
 			return "", kind.Join(fmt.Sprintf("version %d", s.Version), s.Content["instanceType"])
 		},
-		ReadActions: []string{"ec2:DescribeLaunchTemplateVersions", "ec2:DescribeLaunchTemplates"}, Statement: kind.LaunchTemplates,
-		Actions: []string{"ec2:CreateLaunchTemplate", "ec2:CreateLaunchTemplateVersion", "ec2:DeleteLaunchTemplate", "ec2:DeleteLaunchTemplateVersions"},
 	})
 }

@@ -160,17 +160,19 @@ const (
 )
 
 // natGatewayKind declares NAT gateways.
-func natGatewayKind() *kind.Any {
-	return kind.Of(kind.Kind[NATGatewayState]{
-		Name: "nat-gateway", Area: kind.AreaNetwork, Type: types.ResourceTypeNatgateway, IDPrefix: "nat-", List: kind.Tagged(NATGateways), Existing: existingNATGateways, Delete: &NATGateway{},
-		Refers: func(s NATGatewayState) []string {
-			return []string{s.Subnet, s.Address, InternetGatewayAlias(s.VPC), InterfacesAlias(s.VPC)}
-		},
-		Uses:        func(s NATGatewayState) []string { return []string{s.Address} },
-		Status:      func(s NATGatewayState) (state, detail string) { return string(s.Status), s.PublicIP },
+func natGatewayKind() *kind.Kind {
+	return kind.Of(kind.Kind{
+		Name: "nat-gateway", Area: kind.AreaNetwork, Type: types.ResourceTypeNatgateway, IDPrefix: "nat-", Existing: existingNATGateways,
 		ReadActions: []string{"ec2:DescribeNatGateways"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateNatGateway", "ec2:CreateTags", "ec2:DeleteNatGateway"},
 		Quota:   &kind.Quota{Service: "vpc", Code: "L-FE5A380F", Name: "NAT gateways", Default: 5, Takes: natGatewayZone, Used: countNATGateways},
+	}, kind.Functions[NATGatewayState]{
+		List: kind.Tagged(NATGateways), Delete: &NATGateway{},
+		Refers: func(s NATGatewayState) []string {
+			return []string{s.Subnet, s.Address, InternetGatewayAlias(s.VPC), InterfacesAlias(s.VPC)}
+		},
+		Uses:   func(s NATGatewayState) []string { return []string{s.Address} },
+		Status: func(s NATGatewayState) (state, detail string) { return string(s.Status), s.PublicIP },
 	})
 }
 

@@ -196,11 +196,11 @@ func interfaceName(x types.NetworkInterface) string {
 const interfacesDeleteTime = 75 * time.Second
 
 // NetworkInterfacesKind declares remaining network interfaces.
-func NetworkInterfacesKind() *kind.Any {
-	return kind.Of(kind.Kind[NetworkInterfacesState]{
+func NetworkInterfacesKind() *kind.Kind {
+	return kind.Of(kind.Kind{
 		Name: InterfacesKind, Area: kind.AreaNetwork, ReadActions: []string{"ec2:DescribeNetworkInterfaces"}, Statement: kind.Network,
 		Actions: []string{"ec2:DeleteNetworkInterface", "ec2:ModifyNetworkInterfaceAttribute"},
-	})
+	}, kind.Functions[NetworkInterfacesState]{})
 }
 
 // InterfacesKind is the name of the kind of remaining network interfaces.

@@ -37,6 +37,6 @@ func PlacementGroupByName(name string) graph.Lookup[Named] {
 
 // placementGroupKind declares placement groups. A cluster uses existing ones and never
 // creates any.
-func placementGroupKind() *kind.Any {
-	return &kind.Any{Name: "placement-group", Area: kind.AreaPrerequisites, ReadActions: []string{"ec2:DescribePlacementGroups"}}
+func placementGroupKind() *kind.Kind {
+	return &kind.Kind{Name: "placement-group", Area: kind.AreaPrerequisites, ReadActions: []string{"ec2:DescribePlacementGroups"}}
 }

@@ -292,12 +292,17 @@ func routeTableState(x types.RouteTable) RouteTableState {
 }
 
 // routeTableKind declares route tables.
-func routeTableKind() *kind.Any {
-	return kind.Of(kind.Kind[RouteTableState]{
-		Name: "route-table", Area: kind.AreaNetwork, Type: types.ResourceTypeRouteTable, List: kind.Tagged(RouteTables), InVPC: tablesInVPC, Delete: &RouteTable{},
-		Refers:      func(s RouteTableState) []string { return []string{s.VPC} },
-		Outlives:    func(s RouteTableState) []string { return slices.Sorted(maps.Keys(s.Associations)) }, // deleting a subnet deletes its association
+func routeTableKind() *kind.Kind {
+	return kind.Of(kind.Kind{
+		Name: "route-table", Area: kind.AreaNetwork, Type: types.ResourceTypeRouteTable,
 		ReadActions: []string{"ec2:DescribeRouteTables"}, Statement: kind.Network,
-		Actions: []string{"ec2:AssociateRouteTable", "ec2:CreateRoute", "ec2:CreateRouteTable", "ec2:CreateTags", "ec2:DeleteRouteTable", "ec2:DisassociateRouteTable", "ec2:ReplaceRoute", "ec2:ReplaceRouteTableAssociation"},
+		Actions: []string{
+			"ec2:AssociateRouteTable", "ec2:CreateRoute", "ec2:CreateRouteTable", "ec2:CreateTags", "ec2:DeleteRouteTable", "ec2:DisassociateRouteTable",
+			"ec2:ReplaceRoute", "ec2:ReplaceRouteTableAssociation",
+		},
+	}, kind.Functions[RouteTableState]{
+		List: kind.Tagged(RouteTables), InVPC: tablesInVPC, Delete: &RouteTable{},
+		Refers:   func(s RouteTableState) []string { return []string{s.VPC} },
+		Outlives: func(s RouteTableState) []string { return slices.Sorted(maps.Keys(s.Associations)) }, // deleting a subnet deletes its association
 	})
 }

@@ -151,12 +151,14 @@ func SecurityGroupByID(vpc *graph.Ref[VPCState], id string) graph.Lookup[Securit
 }
 
 // securityGroupKind declares security groups.
-func securityGroupKind() *kind.Any {
-	return kind.Of(kind.Kind[SecurityGroupState]{
-		Name: "security-group", Area: kind.AreaSecurity, Type: types.ResourceTypeSecurityGroup, InCluster: true, List: securityGroupsOf, InVPC: groupsInVPC, Delete: &leftoverGroup{},
-		Refers:      func(s SecurityGroupState) []string { return []string{s.VPC} },
+func securityGroupKind() *kind.Kind {
+	return kind.Of(kind.Kind{
+		Name: "security-group", Area: kind.AreaSecurity, Type: types.ResourceTypeSecurityGroup, InCluster: true,
 		ReadActions: []string{"ec2:DescribeSecurityGroups"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateSecurityGroup", "ec2:CreateTags", "ec2:DeleteSecurityGroup"},
+	}, kind.Functions[SecurityGroupState]{
+		List: securityGroupsOf, InVPC: groupsInVPC, Delete: &leftoverGroup{},
+		Refers: func(s SecurityGroupState) []string { return []string{s.VPC} },
 	})
 }
 

@@ -254,19 +254,21 @@ func SubnetsOf(ctx context.Context, c *cloud.Clients, vpc string) ([]SubnetState
 }
 
 // subnetKind declares subnets.
-func subnetKind() *kind.Any {
-	return kind.Of(kind.Kind[SubnetState]{
-		Name: "subnet", Area: kind.AreaNetwork, Type: types.ResourceTypeSubnet, List: kind.Tagged(Subnets), Delete: &Subnet{},
-		Refers:      func(s SubnetState) []string { return []string{s.VPC} },
-		Aliases:     func(s SubnetState) []string { return []string{SubnetsAlias(s.VPC)} },
-		InVPC:       SubnetsOf,
-		Status:      func(s SubnetState) (state, detail string) { return "", kind.Join(s.CIDR, s.IPv6CIDR) },
+func subnetKind() *kind.Kind {
+	return kind.Of(kind.Kind{
+		Name: "subnet", Area: kind.AreaNetwork, Type: types.ResourceTypeSubnet,
 		ReadActions: []string{"ec2:DescribeSubnets"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateSubnet", "ec2:CreateTags", "ec2:DeleteSubnet", "ec2:ModifySubnetAttribute"},
+	}, kind.Functions[SubnetState]{
+		List: kind.Tagged(Subnets), Delete: &Subnet{},
+		Refers:  func(s SubnetState) []string { return []string{s.VPC} },
+		Aliases: func(s SubnetState) []string { return []string{SubnetsAlias(s.VPC)} },
+		InVPC:   SubnetsOf,
+		Status:  func(s SubnetState) (state, detail string) { return "", kind.Join(s.CIDR, s.IPv6CIDR) },
 	})
 }
 
-// SubnetsAlias is an alias of all subnets of a VPC (kind.Kind.Aliases).
+// SubnetsAlias is an alias of all subnets of a VPC (kind.Functions.Aliases).
 func SubnetsAlias(vpc string) string { return "subnets of " + vpc }
 
 // SubnetByFilters looks up the first existing subnet that matches EC2 filters and, if

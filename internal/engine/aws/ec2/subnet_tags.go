@@ -150,9 +150,11 @@ func TaggedSubnets(ctx context.Context, c *cloud.Clients) (out []SubnetTagsState
 }
 
 // subnetTagsKind declares tags of existing subnets.
-func subnetTagsKind() *kind.Any {
-	return kind.Of(kind.Kind[SubnetTagsState]{
-		Name: "subnet-tags", Borrowed: true, Area: kind.AreaNetwork, Type: types.ResourceTypeSubnet, List: kind.Tagged(TaggedSubnets), Delete: &SubnetTags{},
+func subnetTagsKind() *kind.Kind {
+	return kind.Of(kind.Kind{
+		Name: "subnet-tags", Borrowed: true, Area: kind.AreaNetwork, Type: types.ResourceTypeSubnet,
 		ReadActions: []string{"ec2:DescribeSubnets"}, Statement: kind.Network, Actions: []string{"ec2:CreateTags", "ec2:DeleteTags"},
+	}, kind.Functions[SubnetTagsState]{
+		List: kind.Tagged(TaggedSubnets), Delete: &SubnetTags{},
 	})
 }

@@ -37,10 +37,12 @@ func (v *Volume) Delete(ctx context.Context, c *cloud.Clients, have *VolumeState
 const VolumeKind = "volume"
 
 // volumeKind declares volumes.
-func volumeKind() *kind.Any {
-	return kind.Of(kind.Kind[VolumeState]{
-		Name: VolumeKind, Area: kind.AreaKubernetes, Type: types.ResourceTypeVolume, InCluster: true, InClusterOnly: true, List: volumes, Delete: &Volume{},
+func volumeKind() *kind.Kind {
+	return kind.Of(kind.Kind{
+		Name: VolumeKind, Area: kind.AreaKubernetes, Type: types.ResourceTypeVolume, InCluster: true, InClusterOnly: true,
 		ReadActions: []string{"ec2:DescribeVolumes"}, Statement: kind.Machines, Actions: []string{"ec2:DeleteVolume"},
+	}, kind.Functions[VolumeState]{
+		List: volumes, Delete: &Volume{},
 	})
 }
 

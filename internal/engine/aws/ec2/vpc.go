@@ -283,15 +283,17 @@ func VPCByID(id string) graph.Lookup[VPCState] {
 }
 
 // vpcKind declares VPCs.
-func vpcKind() *kind.Any {
-	return kind.Of(kind.Kind[VPCState]{
-		Name: "vpc", Area: kind.AreaNetwork, Type: types.ResourceTypeVpc, List: kind.Tagged(ownedVPCs), Delete: &VPC{},
-		Status:      func(s VPCState) (state, detail string) { return "", kind.Join(s.CIDR, s.IPv6CIDR) },
+func vpcKind() *kind.Kind {
+	return kind.Of(kind.Kind{
+		Name: "vpc", Area: kind.AreaNetwork, Type: types.ResourceTypeVpc,
 		ReadActions: []string{"ec2:DescribeVpcAttribute", "ec2:DescribeVpcs"}, Statement: kind.Network,
 		Actions: []string{
 			"ec2:AssociateVpcCidrBlock", "ec2:CreateTags", "ec2:CreateVpc", "ec2:DeleteVpc", "ec2:DisassociateVpcCidrBlock", "ec2:ModifyVpcAttribute",
 		},
 		Quota: &kind.Quota{Service: "vpc", Code: "L-F678F1CE", Name: "VPCs", Default: 5, Used: countVPCs},
+	}, kind.Functions[VPCState]{
+		List: kind.Tagged(ownedVPCs), Delete: &VPC{},
+		Status: func(s VPCState) (state, detail string) { return "", kind.Join(s.CIDR, s.IPv6CIDR) },
 	})
 }
 

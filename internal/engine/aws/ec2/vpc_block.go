@@ -100,8 +100,8 @@ func (b *VPCBlock) Delete(ctx context.Context, c *cloud.Clients, have *VPCBlockS
 }
 
 // vpcBlockKind declares secondary IPv4 blocks of VPCs.
-func vpcBlockKind() *kind.Any {
-	return kind.Of(kind.Kind[VPCBlockState]{
+func vpcBlockKind() *kind.Kind {
+	return kind.Of(kind.Kind{
 		Name: "vpc-block", Area: kind.AreaNetwork, ReadActions: []string{"ec2:DescribeVpcs"}, Statement: kind.Network, Actions: []string{"ec2:AssociateVpcCidrBlock", "ec2:DisassociateVpcCidrBlock"},
-	})
+	}, kind.Functions[VPCBlockState]{})
 }

@@ -193,11 +193,13 @@ func EndpointStatus(s types.State) string { return strings.ToLower(string(s)) }
 const endpointDeleteTime = 10 * time.Second
 
 // gatewayEndpointKind declares gateway endpoints.
-func gatewayEndpointKind() *kind.Any {
-	return kind.Of(kind.Kind[GatewayEndpointState]{
-		Name: "vpc-endpoint", Area: kind.AreaNetwork, Type: types.ResourceTypeVpcEndpoint, List: kind.Tagged(Endpoints), InVPC: endpointsInVPC, Delete: &GatewayEndpoint{},
-		Refers:      func(s GatewayEndpointState) []string { return append(slices.Clone(s.RouteTables), s.VPC) },
+func gatewayEndpointKind() *kind.Kind {
+	return kind.Of(kind.Kind{
+		Name: "vpc-endpoint", Area: kind.AreaNetwork, Type: types.ResourceTypeVpcEndpoint,
 		ReadActions: []string{"ec2:DescribeVpcEndpoints"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateTags", "ec2:CreateVpcEndpoint", "ec2:DeleteVpcEndpoints", "ec2:ModifyVpcEndpoint"},
+	}, kind.Functions[GatewayEndpointState]{
+		List: kind.Tagged(Endpoints), InVPC: endpointsInVPC, Delete: &GatewayEndpoint{},
+		Refers: func(s GatewayEndpointState) []string { return append(slices.Clone(s.RouteTables), s.VPC) },
 	})
 }

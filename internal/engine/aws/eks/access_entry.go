@@ -379,12 +379,12 @@ func accessEntryState(x *types.AccessEntry) AccessEntryState {
 }
 
 // accessEntryKind declares access entries.
-func accessEntryKind() *kind.Any {
-	return kind.Of(kind.Kind[AccessEntryState]{
+func accessEntryKind() *kind.Kind {
+	return kind.Of(kind.Kind{
 		Name: "access-entry", Area: kind.AreaSecurity,
 		ReadActions: []string{"eks:DescribeAccessEntry", "eks:ListAccessEntries", "eks:ListAssociatedAccessPolicies"}, Statement: kind.EKS,
 		Actions: []string{"eks:AssociateAccessPolicy", "eks:CreateAccessEntry", "eks:DeleteAccessEntry", "eks:DisassociateAccessPolicy", "eks:TagResource", "eks:UpdateAccessEntry"},
-	})
+	}, kind.Functions[AccessEntryState]{})
 }
 
 // accessPrincipals lists the principals of the access entries. For a cluster with the

@@ -275,14 +275,15 @@ func remedyOf(code types.AddonIssueCode) string {
 }
 
 // addonKind declares add-ons.
-func addonKind() *kind.Any {
-	return kind.Of(kind.Kind[AddonState]{
+func addonKind() *kind.Kind {
+	return kind.Of(kind.Kind{
 		Name: "addon", Area: kind.AreaKubernetes,
+		ReadActions: []string{"eks:DescribeAddon", "eks:DescribeAddonVersions", "eks:DescribeUpdate", "eks:ListAddons"}, Statement: kind.EKS,
+		Actions: []string{"eks:CreateAddon", "eks:DeleteAddon", "eks:TagResource", "eks:UpdateAddon"},
+	}, kind.Functions[AddonState]{
 		Status: func(s AddonState) (state, detail string) {
 			return strings.ToLower(s.Status), kind.Join(s.Version, strings.Join(s.Issues, "; "))
 		},
-		ReadActions: []string{"eks:DescribeAddon", "eks:DescribeAddonVersions", "eks:DescribeUpdate", "eks:ListAddons"}, Statement: kind.EKS,
-		Actions: []string{"eks:CreateAddon", "eks:DeleteAddon", "eks:TagResource", "eks:UpdateAddon"},
 	})
 }
 

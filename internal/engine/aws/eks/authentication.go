@@ -70,6 +70,6 @@ func (a *Authentication) Update(ctx context.Context, c *cloud.Clients, have *Clu
 }
 
 // authenticationKind declares the step, which is deleted with the cluster.
-func authenticationKind() *kind.Any {
-	return &kind.Any{Name: "eks-authentication", Area: kind.AreaControlPlane}
+func authenticationKind() *kind.Kind {
+	return &kind.Kind{Name: "eks-authentication", Area: kind.AreaControlPlane}
 }

@@ -631,9 +631,14 @@ func (s ClusterState) Client(c *cloud.Clients) (*kube.Client, error) {
 }
 
 // clusterKind declares EKS clusters.
-func clusterKind() *kind.Any {
-	return kind.Of(kind.Kind[ClusterState]{
-		Name: "eks-cluster", Area: kind.AreaControlPlane, ByNameOnly: true, List: ownedClusters, Delete: &Cluster{},
+func clusterKind() *kind.Kind {
+	return kind.Of(kind.Kind{
+		Name: "eks-cluster", Area: kind.AreaControlPlane, ByNameOnly: true,
+		ReadActions: []string{"eks:DescribeCluster", "eks:DescribeUpdate", "eks:ListClusters"}, Statement: kind.EKS,
+		Actions: []string{"eks:AssociateEncryptionConfig", "eks:CreateCluster", "eks:DeleteCluster", "eks:TagResource", "eks:UpdateClusterConfig", "eks:UpdateClusterVersion"},
+		Quota:   &kind.Quota{Service: "eks", Code: "L-1194D53C", Name: "EKS clusters", Default: 100, Used: countClusters},
+	}, kind.Functions[ClusterState]{
+		List: ownedClusters, Delete: &Cluster{},
 		Find: func(ctx context.Context, c *cloud.Clients, s ClusterState) (*ClusterState, error) {
 			return ClusterByName(ctx, c, s.Name)
 		},
@@ -651,9 +656,6 @@ func clusterKind() *kind.Any {
 		Status: func(s ClusterState) (state, detail string) {
 			return strings.ToLower(s.Status), kind.Join(s.Version, s.Endpoint)
 		},
-		ReadActions: []string{"eks:DescribeCluster", "eks:DescribeUpdate", "eks:ListClusters"}, Statement: kind.EKS,
-		Actions: []string{"eks:AssociateEncryptionConfig", "eks:CreateCluster", "eks:DeleteCluster", "eks:TagResource", "eks:UpdateClusterConfig", "eks:UpdateClusterVersion"},
-		Quota:   &kind.Quota{Service: "eks", Code: "L-1194D53C", Name: "EKS clusters", Default: 100, Used: countClusters},
 	})
 }
 

@@ -209,19 +209,21 @@ func fargateProfileState(x *types.FargateProfile) FargateProfileState {
 }
 
 // fargateProfileKind declares Fargate profiles.
-func fargateProfileKind() *kind.Any {
-	return kind.Of(kind.Kind[FargateProfileState]{
-		Name: "fargate-profile", Area: kind.AreaWorkers, ByNameOnly: true, RunsPods: true, Delete: &FargateProfile{},
-		List: partsOf(fargateProfileNames, FargateProfileByName),
+func fargateProfileKind() *kind.Kind {
+	return kind.Of(kind.Kind{
+		Name: "fargate-profile", Area: kind.AreaWorkers, ByNameOnly: true, RunsPods: true,
+		ReadActions: []string{"eks:DescribeFargateProfile", "eks:ListFargateProfiles"}, Statement: kind.EKS,
+		Actions: []string{"eks:CreateFargateProfile", "eks:DeleteFargateProfile", "eks:TagResource"},
+	}, kind.Functions[FargateProfileState]{
+		Delete: &FargateProfile{},
+		List:   partsOf(fargateProfileNames, FargateProfileByName),
 		Find: func(ctx context.Context, c *cloud.Clients, s FargateProfileState) (*FargateProfileState, error) {
 			return FargateProfileByName(ctx, c, s.Cluster, s.Name)
 		},
 		Refers: func(s FargateProfileState) []string {
 			return append(slices.Clone(s.Subnets), clusterAlias(s.Cluster), s.RoleARN)
 		},
-		Status:      func(s FargateProfileState) (state, detail string) { return strings.ToLower(s.Status), "" },
-		ReadActions: []string{"eks:DescribeFargateProfile", "eks:ListFargateProfiles"}, Statement: kind.EKS,
-		Actions: []string{"eks:CreateFargateProfile", "eks:DeleteFargateProfile", "eks:TagResource"},
+		Status: func(s FargateProfileState) (state, detail string) { return strings.ToLower(s.Status), "" },
 	})
 }
 

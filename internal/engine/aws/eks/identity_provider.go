@@ -189,9 +189,9 @@ func IdentityProviderByName(ctx context.Context, c *cloud.Clients, cluster, name
 }
 
 // identityProviderKind declares identity providers.
-func identityProviderKind() *kind.Any {
-	return kind.Of(kind.Kind[IdentityProviderState]{
+func identityProviderKind() *kind.Kind {
+	return kind.Of(kind.Kind{
 		Name: "identity-provider", Area: kind.AreaSecurity, ReadActions: []string{"eks:DescribeIdentityProviderConfig", "eks:DescribeUpdate"}, Statement: kind.EKS,
 		Actions: []string{"eks:AssociateIdentityProviderConfig", "eks:DisassociateIdentityProviderConfig", "eks:TagResource"},
-	})
+	}, kind.Functions[IdentityProviderState]{})
 }

@@ -17,8 +17,8 @@ import (
 
 // Kinds lists the kinds of this package. The cluster is first, because its name is needed
 // to list its parts.
-func Kinds() []*kind.Any {
-	return []*kind.Any{
+func Kinds() []*kind.Kind {
+	return []*kind.Kind{
 		clusterKind(),
 		nodeGroupKind(),
 		fargateProfileKind(),

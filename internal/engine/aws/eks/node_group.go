@@ -498,10 +498,15 @@ func countNodeGroup(desired any) (n int, scope string) {
 const NodeGroupKind = "node-group"
 
 // nodeGroupKind declares managed node groups.
-func nodeGroupKind() *kind.Any {
-	return kind.Of(kind.Kind[NodeGroupState]{
-		Name: NodeGroupKind, Area: kind.AreaWorkers, ByNameOnly: true, RunsPods: true, Delete: &NodeGroup{},
-		List: partsOf(nodeGroupNames, NodeGroupByName),
+func nodeGroupKind() *kind.Kind {
+	return kind.Of(kind.Kind{
+		Name: NodeGroupKind, Area: kind.AreaWorkers, ByNameOnly: true, RunsPods: true,
+		ReadActions: []string{"eks:DescribeNodegroup", "eks:ListNodegroups"}, Statement: kind.EKS,
+		Actions: []string{"eks:CreateNodegroup", "eks:DeleteNodegroup", "eks:TagResource", "eks:UpdateNodegroupConfig", "eks:UpdateNodegroupVersion"},
+		Quota:   &kind.Quota{Service: "eks", Code: "L-6D54EA21", Name: "managed node groups", Default: 30, Takes: countNodeGroup},
+	}, kind.Functions[NodeGroupState]{
+		Delete: &NodeGroup{},
+		List:   partsOf(nodeGroupNames, NodeGroupByName),
 		Find: func(ctx context.Context, c *cloud.Clients, s NodeGroupState) (*NodeGroupState, error) {
 			return NodeGroupByName(ctx, c, s.Cluster, s.Name)
 		},
@@ -512,9 +517,6 @@ func nodeGroupKind() *kind.Any {
 		Status: func(s NodeGroupState) (state, detail string) {
 			return strings.ToLower(s.Status), kind.Join(s.Version, fmt.Sprintf("%d nodes", s.Desired), strings.Join(s.InstanceTypes, ","), strings.Join(s.Issues, "; "))
 		},
-		ReadActions: []string{"eks:DescribeNodegroup", "eks:ListNodegroups"}, Statement: kind.EKS,
-		Actions: []string{"eks:CreateNodegroup", "eks:DeleteNodegroup", "eks:TagResource", "eks:UpdateNodegroupConfig", "eks:UpdateNodegroupVersion"},
-		Quota:   &kind.Quota{Service: "eks", Code: "L-6D54EA21", Name: "managed node groups", Default: 30, Takes: countNodeGroup},
 	})
 }
 

@@ -125,9 +125,13 @@ func OIDCProviderByARN(ctx context.Context, c *cloud.Clients, arn string) (*OIDC
 }
 
 // oidcProviderKind declares OIDC providers.
-func oidcProviderKind() *kind.Any {
-	return kind.Of(kind.Kind[OIDCProviderState]{
-		Name: "oidc-provider", Area: kind.AreaSecurity, ByNameOnly: true, List: ownedOIDCProviders, Delete: &OIDCProvider{},
+func oidcProviderKind() *kind.Kind {
+	return kind.Of(kind.Kind{
+		Name: "oidc-provider", Area: kind.AreaSecurity, ByNameOnly: true,
+		ReadActions: []string{"iam:GetOpenIDConnectProvider", "iam:ListOpenIDConnectProviders"}, Statement: kind.OIDCProviders,
+		Actions: []string{"iam:AddClientIDToOpenIDConnectProvider", "iam:CreateOpenIDConnectProvider", "iam:DeleteOpenIDConnectProvider", "iam:TagOpenIDConnectProvider"},
+	}, kind.Functions[OIDCProviderState]{
+		List: ownedOIDCProviders, Delete: &OIDCProvider{},
 		Find: func(ctx context.Context, c *cloud.Clients, s OIDCProviderState) (*OIDCProviderState, error) {
 			return OIDCProviderByARN(ctx, c, s.ID)
 		},
@@ -135,8 +139,6 @@ func oidcProviderKind() *kind.Any {
 			_, url, _ := strings.Cut(s.ID, ":oidc-provider/")
 			return []string{issuerAlias(url)}
 		},
-		ReadActions: []string{"iam:GetOpenIDConnectProvider", "iam:ListOpenIDConnectProviders"}, Statement: kind.OIDCProviders,
-		Actions: []string{"iam:AddClientIDToOpenIDConnectProvider", "iam:CreateOpenIDConnectProvider", "iam:DeleteOpenIDConnectProvider", "iam:TagOpenIDConnectProvider"},
 	})
 }
 

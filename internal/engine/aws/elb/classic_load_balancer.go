@@ -333,12 +333,9 @@ func countClassicLoadBalancers(ctx context.Context, c *cloud.Clients) (map[strin
 }
 
 // classicLoadBalancerKind declares Classic Load Balancers.
-func classicLoadBalancerKind() *kind.Any {
-	return kind.Of(kind.Kind[ClassicLoadBalancerState]{
-		Behind: ec2.MachineKind,
-		Name:   "load-balancer", Area: kind.AreaLoadBalancer, List: classicLoadBalancersOf, InVPC: classicLoadBalancersIn, Delete: &ClassicLoadBalancer{},
-		Refers:      func(s ClassicLoadBalancerState) []string { return refersTo(s.VPC, s.Subnets, s.Groups, s.Internal) },
-		Status:      func(s ClassicLoadBalancerState) (state, detail string) { return "", s.DNS },
+func classicLoadBalancerKind() *kind.Kind {
+	return kind.Of(kind.Kind{
+		Name: "load-balancer", Area: kind.AreaLoadBalancer, Behind: ec2.MachineKind,
 		ReadActions: []string{"ec2:DescribeAccountAttributes", "ec2:GetSecurityGroupsForVpc", "elasticloadbalancing:DescribeLoadBalancerAttributes", "elasticloadbalancing:DescribeLoadBalancers", "elasticloadbalancing:DescribeTags"},
 		Statement:   kind.LoadBalancers,
 		Actions: []string{
@@ -347,5 +344,9 @@ func classicLoadBalancerKind() *kind.Any {
 			"elasticloadbalancing:DetachLoadBalancerFromSubnets", "elasticloadbalancing:ModifyLoadBalancerAttributes",
 		},
 		Quota: &kind.Quota{Service: "elasticloadbalancing", Code: "L-E9E9831D", Name: "Classic Load Balancers", Default: 20, Takes: countClassic, Used: countClassicLoadBalancers},
+	}, kind.Functions[ClassicLoadBalancerState]{
+		List: classicLoadBalancersOf, InVPC: classicLoadBalancersIn, Delete: &ClassicLoadBalancer{},
+		Refers: func(s ClassicLoadBalancerState) []string { return refersTo(s.VPC, s.Subnets, s.Groups, s.Internal) },
+		Status: func(s ClassicLoadBalancerState) (state, detail string) { return "", s.DNS },
 	})
 }

@@ -136,9 +136,9 @@ func listenerState(x types.Listener) ListenerState {
 }
 
 // listenerKind declares listeners.
-func listenerKind() *kind.Any {
-	return kind.Of(kind.Kind[ListenerState]{
+func listenerKind() *kind.Kind {
+	return kind.Of(kind.Kind{
 		Name: "listener", Area: kind.AreaLoadBalancer, ReadActions: []string{"elasticloadbalancing:DescribeListeners"}, Statement: kind.LoadBalancers,
 		Actions: []string{"elasticloadbalancing:AddTags", "elasticloadbalancing:CreateListener", "elasticloadbalancing:ModifyListener"},
-	})
+	}, kind.Functions[ListenerState]{})
 }

@@ -191,7 +191,7 @@ func (l *LoadBalancer) Delete(ctx context.Context, c *cloud.Clients, have *LoadB
 	return err
 }
 
-// protection implements kind.Kind.Protection.
+// protection implements kind.Functions.Protection.
 func (s LoadBalancerState) protection(ctx context.Context, c *cloud.Clients) (string, error) {
 	all, err := s.attributes(ctx, c)
 	if err != nil {
@@ -385,15 +385,9 @@ func countLoadBalancers(ctx context.Context, c *cloud.Clients) (map[string]int, 
 
 // loadBalancerKind declares Network Load Balancers, and the load balancers that the AWS
 // Load Balancer Controller creates.
-func loadBalancerKind() *kind.Any {
-	return kind.Of(kind.Kind[LoadBalancerState]{
-		Behind: ec2.MachineKind,
-		Name:   "load-balancer", Area: kind.AreaLoadBalancer, List: loadBalancersOf, InVPC: loadBalancersIn, Delete: &LoadBalancer{},
-		Refers: func(s LoadBalancerState) []string { return refersTo(s.VPC, s.Subnets, s.Groups, s.Internal) },
-		Protection: func(ctx context.Context, c *cloud.Clients, s LoadBalancerState) (string, error) {
-			return s.protection(ctx, c)
-		},
-		Status:      func(s LoadBalancerState) (state, detail string) { return s.Status, s.DNS },
+func loadBalancerKind() *kind.Kind {
+	return kind.Of(kind.Kind{
+		Name: "load-balancer", Area: kind.AreaLoadBalancer, Behind: ec2.MachineKind,
 		ReadActions: []string{"ec2:DescribeAccountAttributes", "ec2:GetSecurityGroupsForVpc", "elasticloadbalancing:DescribeLoadBalancerAttributes", "elasticloadbalancing:DescribeLoadBalancers", "elasticloadbalancing:DescribeTags"},
 		Statement:   kind.LoadBalancers,
 		Actions: []string{
@@ -401,10 +395,17 @@ func loadBalancerKind() *kind.Any {
 			"elasticloadbalancing:ModifyLoadBalancerAttributes", "elasticloadbalancing:SetSecurityGroups", "elasticloadbalancing:SetSubnets",
 		},
 		Quota: &kind.Quota{Service: "elasticloadbalancing", Code: "L-69A177A2", Name: "Network Load Balancers", Default: 50, Takes: countNetwork, Used: countLoadBalancers},
+	}, kind.Functions[LoadBalancerState]{
+		List: loadBalancersOf, InVPC: loadBalancersIn, Delete: &LoadBalancer{},
+		Refers: func(s LoadBalancerState) []string { return refersTo(s.VPC, s.Subnets, s.Groups, s.Internal) },
+		Protection: func(ctx context.Context, c *cloud.Clients, s LoadBalancerState) (string, error) {
+			return s.protection(ctx, c)
+		},
+		Status: func(s LoadBalancerState) (state, detail string) { return s.Status, s.DNS },
 	})
 }
 
-// refersTo lists the resources that a load balancer refers to (kind.Kind.Refers).
+// refersTo lists the resources that a load balancer refers to (kind.Functions.Refers).
 func refersTo(vpc string, subnets, groups []string, internal bool) []string {
 	out := slices.Concat([]string{vpc, ec2.InterfacesAlias(vpc)}, subnets, groups)
 	for _, g := range groups {

@@ -276,17 +276,19 @@ func (s *TargetGroupState) complete(ctx context.Context, c *cloud.Clients) (err 
 }
 
 // targetGroupKind declares target groups.
-func targetGroupKind() *kind.Any {
-	return kind.Of(kind.Kind[TargetGroupState]{
-		Name: "target-group", Area: kind.AreaLoadBalancer, List: targetGroupsOf, InVPC: targetGroupsIn, Delete: &TargetGroup{},
-		Refers:      func(s TargetGroupState) []string { return []string{s.VPC} },
-		Outlives:    func(s TargetGroupState) []string { return s.LoadBalancer }, // AWS does not delete a target group that a listener uses
+func targetGroupKind() *kind.Kind {
+	return kind.Of(kind.Kind{
+		Name: "target-group", Area: kind.AreaLoadBalancer,
 		ReadActions: []string{"elasticloadbalancing:DescribeTags", "elasticloadbalancing:DescribeTargetGroupAttributes", "elasticloadbalancing:DescribeTargetGroups"},
 		Statement:   kind.LoadBalancers,
 		Actions: []string{
 			"elasticloadbalancing:AddTags", "elasticloadbalancing:CreateTargetGroup", "elasticloadbalancing:DeleteTargetGroup",
 			"elasticloadbalancing:ModifyTargetGroup", "elasticloadbalancing:ModifyTargetGroupAttributes",
 		},
+	}, kind.Functions[TargetGroupState]{
+		List: targetGroupsOf, InVPC: targetGroupsIn, Delete: &TargetGroup{},
+		Refers:   func(s TargetGroupState) []string { return []string{s.VPC} },
+		Outlives: func(s TargetGroupState) []string { return s.LoadBalancer }, // AWS does not delete a target group that a listener uses
 	})
 }
 

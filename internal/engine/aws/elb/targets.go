@@ -174,17 +174,21 @@ func TargetGroupOf(lb *graph.Ref[LoadBalancerState], port int32) graph.Lookup[Ta
 }
 
 // targetsKind declares targets of load balancers.
-func targetsKind() *kind.Any {
-	return kind.Of(kind.Kind[TargetsState]{
+func targetsKind() *kind.Kind {
+	return kind.Of(kind.Kind{
 		Name: "targets", Borrowed: true, Area: kind.AreaLoadBalancer, ReadActions: []string{"elasticloadbalancing:DescribeTargetHealth"}, Statement: kind.LoadBalancers,
-		Actions: []string{"elasticloadbalancing:DeregisterTargets", "elasticloadbalancing:RegisterTargets"}, Delete: &Targets{},
+		Actions: []string{"elasticloadbalancing:DeregisterTargets", "elasticloadbalancing:RegisterTargets"},
+	}, kind.Functions[TargetsState]{
+		Delete: &Targets{},
 	})
 }
 
 // classicTargetsKind declares targets of Classic Load Balancers.
-func classicTargetsKind() *kind.Any {
-	return kind.Of(kind.Kind[TargetsState]{
+func classicTargetsKind() *kind.Kind {
+	return kind.Of(kind.Kind{
 		Name: "targets", Borrowed: true, Area: kind.AreaLoadBalancer, Statement: kind.LoadBalancers,
-		Actions: []string{"elasticloadbalancing:DeregisterInstancesFromLoadBalancer", "elasticloadbalancing:RegisterInstancesWithLoadBalancer"}, Delete: &ClassicTargets{},
+		Actions: []string{"elasticloadbalancing:DeregisterInstancesFromLoadBalancer", "elasticloadbalancing:RegisterInstancesWithLoadBalancer"},
+	}, kind.Functions[TargetsState]{
+		Delete: &ClassicTargets{},
 	})
 }

@@ -3,8 +3,8 @@ package iam
 import "github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 
 // Kinds lists the kinds of this package: one line each.
-func Kinds() []*kind.Any {
-	return []*kind.Any{
+func Kinds() []*kind.Kind {
+	return []*kind.Kind{
 		roleKind(),
 	}
 }

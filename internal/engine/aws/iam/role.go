@@ -211,14 +211,16 @@ func FromIAM(tags []types.Tag) cloud.Tags {
 }
 
 // roleKind declares roles.
-func roleKind() *kind.Any {
-	return kind.Of(kind.Kind[RoleState]{
-		Name: "role", Area: kind.AreaPrerequisites, ByNameOnly: true, List: ownedRoles, Delete: &Role{},
+func roleKind() *kind.Kind {
+	return kind.Of(kind.Kind{
+		Name: "role", Area: kind.AreaPrerequisites, ByNameOnly: true,
+		ReadActions: []string{"iam:GetRole", "iam:ListAttachedRolePolicies", "iam:ListRoles"}, Statement: kind.Roles,
+		Actions: []string{"iam:AttachRolePolicy", "iam:CreateRole", "iam:DeleteRole", "iam:DetachRolePolicy", "iam:TagRole"},
+	}, kind.Functions[RoleState]{
+		List: ownedRoles, Delete: &Role{},
 		Find: func(ctx context.Context, c *cloud.Clients, s RoleState) (*RoleState, error) {
 			return GetRole(ctx, c, s.Name)
 		},
-		ReadActions: []string{"iam:GetRole", "iam:ListAttachedRolePolicies", "iam:ListRoles"}, Statement: kind.Roles,
-		Actions: []string{"iam:AttachRolePolicy", "iam:CreateRole", "iam:DeleteRole", "iam:DetachRolePolicy", "iam:TagRole"},
 	})
 }
 

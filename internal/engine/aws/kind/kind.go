@@ -17,9 +17,10 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// Kind is a kind of resource with the state S. It is declared in the file of its desired
-// resource, and listed in Kinds of its package.
-type Kind[S graph.State] struct {
+// Kind is a kind of resource. It is declared in the file of its desired resource, and listed
+// in Kinds of its package. A kind without a state is a literal; Of adds the functions of a
+// kind that has one.
+type Kind struct {
 	Name string // the first word of the IDs of its resources
 	Area Area
 
@@ -31,12 +32,6 @@ type Kind[S graph.State] struct {
 	// DescribeTags returns tags for some time after the resource is deleted.
 	Existing func(ctx context.Context, c *cloud.Clients, tagged types.Filter) ([]string, error)
 
-	// List lists the resources of a cluster. If it is nil, the kind is not searched for.
-	List func(ctx context.Context, c *cloud.Clients, of Owner) ([]S, error)
-	// InVPC lists the resources in a VPC, of any owner: a VPC that contains one cannot be
-	// deleted. It is nil for kinds that are not in a VPC, and for those that have a
-	// network interface there.
-	InVPC func(ctx context.Context, c *cloud.Clients, vpc string) ([]S, error)
 	// SearchedWith is an EC2 resource type that every cluster with this kind has. If the
 	// cluster has no resource of that type, this kind is not searched for.
 	SearchedWith types.ResourceType
@@ -45,29 +40,9 @@ type Kind[S graph.State] struct {
 	InCluster, InClusterOnly bool
 	// ByNameOnly: searched for only without a manifest; a manifest names it.
 	ByNameOnly bool
-	// Find finds a listed resource again; if it is nil, List is used.
-	Find func(ctx context.Context, c *cloud.Clients, listed S) (*S, error)
-	// Delete is a desired resource of the kind, for its methods Delete, Takes and
-	// Blockers.
-	Delete graph.Deleter[S]
-
-	// Refers lists the cloud IDs or aliases of resources that are deleted after it.
-	Refers func(S) []string
-	// Outlives lists the cloud IDs or aliases of resources that are deleted before it.
-	Outlives func(S) []string
 	// Behind names a kind. AWS has accepted the deletion of all its resources before one of this kind is
 	// deleted: a machine that AWS does not terminate keeps the load balancer by whose name it is reached.
 	Behind string
-	// Uses lists the cloud IDs among Refers of EC2 resources that were made only for it, such
-	// as the address of a NAT gateway.
-	Uses func(S) []string
-	// Protection says why AWS would not delete the resource, and which command turns the
-	// protection off; "" if it would. It is nil for kinds that AWS does not protect.
-	Protection func(ctx context.Context, c *cloud.Clients, have S) (string, error)
-	// Aliases are names besides the cloud ID for Refers and Outlives of other kinds.
-	Aliases func(S) []string
-	// OwnerOf returns what the state contains about the cluster of a resource.
-	OwnerOf func(S) Owner
 
 	// Borrowed: the cloud ID is that of an object that another kind deletes, such as the
 	// machine in the init marker, or the security group of rules. That a resource of this
@@ -81,16 +56,54 @@ type Kind[S graph.State] struct {
 	OfMachines bool
 	Single     bool // a cluster has at most one; its ID is the name of the kind
 
-	// Status returns the state that AWS reports, and details for a status line, such as
-	// an address or a version.
-	Status func(S) (state, detail string)
-
 	// ReadActions are read-only IAM actions that the policy allows for all resources.
 	// Actions are the others; Statement is the statement of the policy for them.
 	ReadActions, Actions []string
 	Statement            Statement
 
 	Quota *Quota // nil for a kind whose quota is not checked
+
+	// The Functions, for any state. Of sets them.
+	list      func(ctx context.Context, c *cloud.Clients, of Owner) ([]Found, error)
+	inVPC     func(ctx context.Context, c *cloud.Clients, vpc string) ([]Found, error)
+	protects  func(ctx context.Context, c *cloud.Clients, have graph.State) (string, error)
+	desires   func(any) bool
+	status    func(graph.State) (state, detail string)
+	fromState func(graph.State) (Found, bool)
+}
+
+// Functions are the functions of a kind that depend on the type S of its state.
+type Functions[S graph.State] struct {
+	// List lists the resources of a cluster. If it is nil, the kind is not searched for.
+	List func(ctx context.Context, c *cloud.Clients, of Owner) ([]S, error)
+	// InVPC lists the resources in a VPC, of any owner: a VPC that contains one cannot be
+	// deleted. It is nil for kinds that are not in a VPC, and for those that have a
+	// network interface there.
+	InVPC func(ctx context.Context, c *cloud.Clients, vpc string) ([]S, error)
+	// Find finds a listed resource again; if it is nil, List is used.
+	Find func(ctx context.Context, c *cloud.Clients, listed S) (*S, error)
+	// Delete is a desired resource of the kind, for its methods Delete, Takes and
+	// Blockers.
+	Delete graph.Deleter[S]
+
+	// Refers lists the cloud IDs or aliases of resources that are deleted after it.
+	Refers func(S) []string
+	// Outlives lists the cloud IDs or aliases of resources that are deleted before it.
+	Outlives func(S) []string
+	// Uses lists the cloud IDs among Refers of EC2 resources that were made only for it, such
+	// as the address of a NAT gateway.
+	Uses func(S) []string
+	// Protection says why AWS would not delete the resource, and which command turns the
+	// protection off; "" if it would. It is nil for kinds that AWS does not protect.
+	Protection func(ctx context.Context, c *cloud.Clients, have S) (string, error)
+	// Aliases are names besides the cloud ID for Refers and Outlives of other kinds.
+	Aliases func(S) []string
+	// OwnerOf returns what the state contains about the cluster of a resource.
+	OwnerOf func(S) Owner
+
+	// Status returns the state that AWS reports, and details for a status line, such as
+	// an address or a version.
+	Status func(S) (state, detail string)
 }
 
 // Quota is a limit of Service Quotas to the resources of a kind.
@@ -142,98 +155,72 @@ const (
 	AreaKubernetes    Area = "kubernetes"
 )
 
-// Any is a Kind without its type parameter.
-type Any struct {
-	Name                                 string
-	Area                                 Area
-	Type, SearchedWith                   types.ResourceType
-	IDPrefix                             string
-	Existing                             func(ctx context.Context, c *cloud.Clients, tagged types.Filter) ([]string, error)
-	ByNameOnly, RunsPods, Secret, Single bool
-	InCluster, InClusterOnly, Borrowed   bool
-	OfMachines                           bool
-	ReadActions, Actions                 []string
-	Statement                            Statement
-	Quota                                *Quota
-
-	list      func(ctx context.Context, c *cloud.Clients, of Owner) ([]Found, error)
-	inVPC     func(ctx context.Context, c *cloud.Clients, vpc string) ([]Found, error)
-	protects  func(ctx context.Context, c *cloud.Clients, have graph.State) (string, error)
-	desires   func(any) bool
-	status    func(graph.State) (state, detail string)
-	fromState func(graph.State) (Found, bool)
-}
-
-// Of converts a Kind.
-func Of[S graph.State](k Kind[S]) *Any {
-	a := &Any{
-		Name: k.Name, Area: k.Area, Type: k.Type, IDPrefix: k.IDPrefix, Existing: k.Existing, SearchedWith: k.SearchedWith,
-		InCluster: k.InCluster, InClusterOnly: k.InClusterOnly, Borrowed: k.Borrowed, OfMachines: k.OfMachines, ByNameOnly: k.ByNameOnly, RunsPods: k.RunsPods, Secret: k.Secret, Single: k.Single, ReadActions: k.ReadActions, Actions: k.Actions, Statement: k.Statement, Quota: k.Quota,
-	}
-	a.desires = func(desired any) bool { return reflect.TypeOf(desired) == reflect.TypeOf(k.Delete) }
-	a.fromState = func(have graph.State) (Found, bool) {
+// Of returns a kind with functions for its state.
+func Of[S graph.State](k Kind, f Functions[S]) *Kind {
+	k.desires = func(desired any) bool { return reflect.TypeOf(desired) == reflect.TypeOf(f.Delete) }
+	k.fromState = func(have graph.State) (Found, bool) {
 		s, is := any(have).(*S)
 		if !is || s == nil {
 			return Found{}, false
 		}
-		return k.found(a, *s), true
+		return f.found(&k, *s), true
 	}
-	a.status = func(have graph.State) (state, detail string) {
+	k.status = func(have graph.State) (state, detail string) {
 		s, _ := any(have).(*S)
-		if s == nil || k.Status == nil {
+		if s == nil || f.Status == nil {
 			return "", ""
 		}
-		return k.Status(*s)
+		return f.Status(*s)
 	}
-	if k.Protection != nil {
-		a.protects = func(ctx context.Context, c *cloud.Clients, have graph.State) (string, error) {
+	if f.Protection != nil {
+		k.protects = func(ctx context.Context, c *cloud.Clients, have graph.State) (string, error) {
 			s, _ := any(have).(*S)
 			if s == nil {
 				return "", nil
 			}
-			return k.Protection(ctx, c, *s)
+			return f.Protection(ctx, c, *s)
 		}
 	}
-	if k.InVPC != nil {
-		a.inVPC = func(ctx context.Context, c *cloud.Clients, vpc string) (out []Found, err error) {
-			all, err := k.InVPC(ctx, c, vpc)
+	if f.InVPC != nil {
+		k.inVPC = func(ctx context.Context, c *cloud.Clients, vpc string) (out []Found, err error) {
+			all, err := f.InVPC(ctx, c, vpc)
 			for _, s := range all {
-				out = append(out, k.found(a, s))
+				out = append(out, f.found(&k, s))
 			}
 			return out, err
 		}
 	}
-	if k.List != nil {
-		a.list = func(ctx context.Context, c *cloud.Clients, of Owner) (out []Found, err error) {
-			all, err := k.List(ctx, c, of)
+	if f.List != nil {
+		k.list = func(ctx context.Context, c *cloud.Clients, of Owner) (out []Found, err error) {
+			all, err := f.List(ctx, c, of)
 			for _, s := range all {
-				f := k.found(a, s)
-				f.add = k.leftover(s, of)
-				out = append(out, f)
+				found := f.found(&k, s)
+				found.add = f.leftover(&k, s, of)
+				out = append(out, found)
 			}
 			return out, err
 		}
 	}
-	return a
+	return &k
 }
 
 // Found is a resource that was found in the account.
 type Found struct {
-	Kind  *Any
+	Kind  *Kind
 	State graph.State
 	ID    string // cloud ID
 	Tags  cloud.Tags
-	Owner Owner // from Kind.OwnerOf
+	Owner Owner // from Functions.OwnerOf
 
 	Refers, Outlives, Aliases, Uses []string
 
 	add func(g *graph.Graph, id plan.ID, needs []graph.Edge, origin string) graph.Resource
 }
 
-func (k Kind[S]) found(a *Any, s S) Found {
-	f := Found{Kind: a, State: s, ID: s.CloudID()}
+func (f Functions[S]) found(k *Kind, s S) Found {
+	found := Found{Kind: k, State: s, ID: s.CloudID()}
 	if t, ok := any(s).(interface{ ResourceTags() cloud.Tags }); ok {
-		f.Tags = t.ResourceTags()
+		found.Tags = t.ResourceTags()
 	}
 	list := func(get func(S) []string) []string {
 		if get == nil {
@@ -241,11 +228,11 @@ func (k Kind[S]) found(a *Any, s S) Found {
 		}
 		return get(s)
 	}
-	f.Refers, f.Outlives, f.Aliases, f.Uses = list(k.Refers), list(k.Outlives), list(k.Aliases), list(k.Uses)
-	if k.OwnerOf != nil {
-		f.Owner = k.OwnerOf(s)
+	found.Refers, found.Outlives, found.Aliases, found.Uses = list(f.Refers), list(f.Outlives), list(f.Aliases), list(f.Uses)
+	if f.OwnerOf != nil {
+		found.Owner = f.OwnerOf(s)
 	}
-	return f
+	return found
 }
 
 // WithAdd returns the resource with another implementation of Add.
@@ -259,37 +246,37 @@ func (f Found) Add(g *graph.Graph, id plan.ID, needs []graph.Edge, origin string
 	return f.add(g, id, needs, origin)
 }
 
-// Desires reports whether a desired resource has the type of Kind.Delete. Kinds with the same
+// Desires reports whether a desired resource has the type of Functions.Delete. Kinds with the same
 // name differ in it.
-func (a *Any) Desires(desired any) bool { return a.desires != nil && a.desires(desired) }
+func (k *Kind) Desires(desired any) bool { return k.desires != nil && k.desires(desired) }
 
 // Searchable reports whether the kind has a List function.
-func (a *Any) Searchable() bool { return a.list != nil }
+func (k *Kind) Searchable() bool { return k.list != nil }
 
 // List lists the resources of a cluster.
-func (a *Any) List(ctx context.Context, c *cloud.Clients, of Owner) ([]Found, error) {
-	return a.list(ctx, c, of)
+func (k *Kind) List(ctx context.Context, c *cloud.Clients, of Owner) ([]Found, error) {
+	return k.list(ctx, c, of)
 }
 
-// InVPC lists the resources in a VPC, of any owner; none for a kind without Kind.InVPC.
-func (a *Any) InVPC(ctx context.Context, c *cloud.Clients, vpc string) ([]Found, error) {
-	if a.inVPC == nil {
+// InVPC lists the resources in a VPC, of any owner; none for a kind without Functions.InVPC.
+func (k *Kind) InVPC(ctx context.Context, c *cloud.Clients, vpc string) ([]Found, error) {
+	if k.inVPC == nil {
 		return nil, nil
 	}
-	return a.inVPC(ctx, c, vpc)
+	return k.inVPC(ctx, c, vpc)
 }
 
 // Protected reports whether the kind has a Protection function.
-func (a *Any) Protected() bool { return a.protects != nil }
+func (k *Kind) Protected() bool { return k.protects != nil }
 
 // Protection says why AWS would not delete a resource, and how to turn that off; "" if it
 // would.
-func (a *Any) Protection(ctx context.Context, c *cloud.Clients, have graph.State) (string, error) {
-	return a.protects(ctx, c, have)
+func (k *Kind) Protection(ctx context.Context, c *cloud.Clients, have graph.State) (string, error) {
+	return k.protects(ctx, c, have)
 }
 
 // FromState converts a state of one of the kinds.
-func FromState(kinds []*Any, have graph.State) (Found, bool) {
+func FromState(kinds []*Kind, have graph.State) (Found, bool) {
 	for _, k := range kinds {
 		if k.fromState == nil {
 			continue // kinds without a state
@@ -302,7 +289,7 @@ func FromState(kinds []*Any, have graph.State) (Found, bool) {
 }
 
 // Status returns the status line of a state; "" if its kind has none.
-func Status(kinds []*Any, have graph.State) (state, detail string) {
+func Status(kinds []*Kind, have graph.State) (state, detail string) {
 	if f, ok := FromState(kinds, have); ok {
 		return f.Kind.status(have)
 	}

@@ -26,9 +26,9 @@ func Leftover[S graph.State](find graph.Lookup[S], deleter graph.Deleter[S], nee
 }
 
 // leftover returns the function that adds a listed resource to a graph.
-func (k Kind[S]) leftover(s S, of Owner) func(*graph.Graph, plan.ID, []graph.Edge, string) graph.Resource {
+func (f Functions[S]) leftover(k *Kind, s S, of Owner) func(*graph.Graph, plan.ID, []graph.Edge, string) graph.Resource {
 	find := func(ctx context.Context, c *cloud.Clients) (*S, error) {
-		all, err := k.List(ctx, c, of)
+		all, err := f.List(ctx, c, of)
 		for _, x := range all {
 			if x.CloudID() == s.CloudID() {
 				return &x, err
@@ -36,11 +36,11 @@ func (k Kind[S]) leftover(s S, of Owner) func(*graph.Graph, plan.ID, []graph.Edg
 		}
 		return nil, err
 	}
-	if k.Find != nil {
-		find = func(ctx context.Context, c *cloud.Clients) (*S, error) { return k.Find(ctx, c, s) }
+	if f.Find != nil {
+		find = func(ctx context.Context, c *cloud.Clients) (*S, error) { return f.Find(ctx, c, s) }
 	}
 	return func(g *graph.Graph, id plan.ID, needs []graph.Edge, origin string) graph.Resource {
-		return graph.Retire(g, id, Leftover(find, k.Delete, needs), graph.From(origin), graph.DeletedBehind(func(other plan.ID) bool { return k.Behind != "" && other.Kind() == k.Behind }))
+		return graph.Retire(g, id, Leftover(find, f.Delete, needs), graph.From(origin), graph.DeletedBehind(func(other plan.ID) bool { return k.Behind != "" && other.Kind() == k.Behind }))
 	}
 }
 

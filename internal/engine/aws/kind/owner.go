@@ -99,7 +99,7 @@ func (o Owner) EKSName() string {
 	return ""
 }
 
-// Tagged returns a Kind.List for a function that lists by the owned tag.
+// Tagged returns a Functions.List for a function that lists by the owned tag.
 func Tagged[S any](list func(context.Context, *cloud.Clients) ([]S, error)) func(context.Context, *cloud.Clients, Owner) ([]S, error) {
 	return func(ctx context.Context, c *cloud.Clients, _ Owner) ([]S, error) { return list(ctx, c) }
 }

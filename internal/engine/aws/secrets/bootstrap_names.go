@@ -140,9 +140,12 @@ func bootstrapNames(ctx context.Context, c *cloud.Clients) (*BootstrapNamesState
 const BootstrapNamesKind = "bootstrap-names"
 
 // bootstrapNamesKind declares the record. The secrets are deleted before it.
-func bootstrapNamesKind() *kind.Any {
-	return kind.Of(kind.Kind[BootstrapNamesState]{
-		Name: BootstrapNamesKind, Area: kind.AreaSecurity, Secret: true, Single: true, Delete: &BootstrapNames{},
+func bootstrapNamesKind() *kind.Kind {
+	return kind.Of(kind.Kind{
+		Name: BootstrapNamesKind, Area: kind.AreaSecurity, Secret: true, Single: true,
+		Statement: kind.Parameters, Actions: []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:GetParameter", "ssm:PutParameter"},
+	}, kind.Functions[BootstrapNamesState]{
+		Delete: &BootstrapNames{},
 		Find: func(ctx context.Context, c *cloud.Clients, _ BootstrapNamesState) (*BootstrapNamesState, error) {
 			return bootstrapNames(ctx, c)
 		},
@@ -153,8 +156,7 @@ func bootstrapNamesKind() *kind.Any {
 			}
 			return []BootstrapNamesState{*s}, err
 		},
-		Aliases:   func(BootstrapNamesState) []string { return []string{namesAlias} },
-		Statement: kind.Parameters, Actions: []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:GetParameter", "ssm:PutParameter"},
+		Aliases: func(BootstrapNamesState) []string { return []string{namesAlias} },
 	})
 }
 

@@ -173,33 +173,40 @@ const (
 )
 
 // bootstrapSecretsKind declares bootstrap data in Secrets Manager.
-func bootstrapSecretsKind() *kind.Any {
-	return bootstrapKind(BootstrapSecretsKind, boot.SecretsManager, kind.Kind[BootstrapSecretsState]{
-		Refers:      func(BootstrapSecretsState) []string { return []string{namesAlias} },
+func bootstrapSecretsKind() *kind.Kind {
+	functions := bootstrapFunctions(boot.SecretsManager)
+	functions.Refers = func(BootstrapSecretsState) []string { return []string{namesAlias} }
+	return kind.Of(kind.Kind{
+		Name: BootstrapSecretsKind, Area: kind.AreaSecurity, Secret: true, Single: true,
 		ReadActions: []string{"secretsmanager:ListSecrets"}, Statement: kind.Secrets,
-		Actions: []string{"secretsmanager:CreateSecret", "secretsmanager:DeleteSecret", "secretsmanager:DescribeSecret", "secretsmanager:PutSecretValue", "secretsmanager:TagResource"},
-	})
+		Actions: []string{
+			"secretsmanager:CreateSecret", "secretsmanager:DeleteSecret", "secretsmanager:DescribeSecret", "secretsmanager:PutSecretValue", "secretsmanager:TagResource",
+		},
+	}, functions)
 }
 
 // bootstrapParametersKind declares bootstrap data in Parameter Store.
-func bootstrapParametersKind() *kind.Any {
-	return bootstrapKind(BootstrapParametersKind, boot.ParameterStore, kind.Kind[BootstrapSecretsState]{
-		ReadActions: []string{"ssm:DescribeParameters"}, Statement: kind.Parameters, Actions: []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:PutParameter"},
-	})
+func bootstrapParametersKind() *kind.Kind {
+	return kind.Of(kind.Kind{
+		Name: BootstrapParametersKind, Area: kind.AreaSecurity, Secret: true, Single: true,
+		ReadActions: []string{"ssm:DescribeParameters"}, Statement: kind.Parameters,
+		Actions: []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:PutParameter"},
+	}, bootstrapFunctions(boot.ParameterStore))
 }
 
-func bootstrapKind(name string, backend boot.Backend, k kind.Kind[BootstrapSecretsState]) *kind.Any {
+func bootstrapFunctions(backend boot.Backend) kind.Functions[BootstrapSecretsState] {
 	b := &BootstrapSecrets{Backend: backend}
-	k.Name, k.Area, k.Secret, k.Single, k.Delete = name, kind.AreaSecurity, true, true, b
-	k.Find = func(ctx context.Context, c *cloud.Clients, _ BootstrapSecretsState) (*BootstrapSecretsState, error) {
-		return b.Find(ctx, c)
+	return kind.Functions[BootstrapSecretsState]{
+		Delete: b,
+		Find: func(ctx context.Context, c *cloud.Clients, _ BootstrapSecretsState) (*BootstrapSecretsState, error) {
+			return b.Find(ctx, c)
+		},
+		List: func(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]BootstrapSecretsState, error) {
+			s, err := b.Find(ctx, c)
+			if s == nil {
+				return nil, err
+			}
+			return []BootstrapSecretsState{*s}, err
+		},
 	}
-	k.List = func(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]BootstrapSecretsState, error) {
-		s, err := b.Find(ctx, c)
-		if s == nil {
-			return nil, err
-		}
-		return []BootstrapSecretsState{*s}, err
-	}
-	return kind.Of(k)
 }

@@ -257,13 +257,15 @@ func StoredParameter(ctx context.Context, c *cloud.Clients, name string) (string
 }
 
 // initMarkerKind declares the init marker.
-func initMarkerKind() *kind.Any {
-	return kind.Of(kind.Kind[InitMarkerState]{
-		Name: InitMarkerKind, Area: kind.AreaControlPlane, Secret: true, Single: true, Borrowed: true, OfMachines: true, List: listInitMarker, Delete: &InitMarker{},
+func initMarkerKind() *kind.Kind {
+	return kind.Of(kind.Kind{
+		Name: InitMarkerKind, Area: kind.AreaControlPlane, Secret: true, Single: true, Borrowed: true, OfMachines: true,
+		Statement: kind.Parameters, Actions: []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:GetParameter", "ssm:PutParameter"},
+	}, kind.Functions[InitMarkerState]{
+		List: listInitMarker, Delete: &InitMarker{},
 		Find: func(ctx context.Context, c *cloud.Clients, _ InitMarkerState) (*InitMarkerState, error) {
 			return ReadInitMarker(ctx, c)
 		},
-		Statement: kind.Parameters, Actions: []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:GetParameter", "ssm:PutParameter"},
 	})
 }
 

@@ -237,14 +237,16 @@ func TokenCreated(ctx context.Context, c *cloud.Clients) (time.Time, error) {
 }
 
 // pkiKind declares the certificates and keys.
-func pkiKind() *kind.Any {
-	return kind.Of(kind.Kind[PKIState]{
-		Name: PKIKind, Area: kind.AreaSecurity, Secret: true, Single: true, List: listStored, Delete: &PKI{},
+func pkiKind() *kind.Kind {
+	return kind.Of(kind.Kind{
+		Name: PKIKind, Area: kind.AreaSecurity, Secret: true, Single: true,
+		Statement: kind.Parameters,
+		Actions:   []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:DeleteParameters", "ssm:GetParameter", "ssm:GetParametersByPath", "ssm:PutParameter"},
+	}, kind.Functions[PKIState]{
+		List: listStored, Delete: &PKI{},
 		Find: func(ctx context.Context, c *cloud.Clients, _ PKIState) (*PKIState, error) {
 			return (&PKI{}).findStored(ctx, c)
 		},
-		Statement: kind.Parameters,
-		Actions:   []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:DeleteParameters", "ssm:GetParameter", "ssm:GetParametersByPath", "ssm:PutParameter"},
 	})
 }
 

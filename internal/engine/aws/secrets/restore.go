@@ -211,13 +211,15 @@ func (r *Restored) Update(ctx context.Context, c *cloud.Clients, have *RestoreSt
 }
 
 // restoreKind declares the record of a restore.
-func restoreKind() *kind.Any {
-	return kind.Of(kind.Kind[RestoreState]{
-		Name: RestoreRecordKind, Area: kind.AreaControlPlane, Secret: true, Single: true, List: listRestore, Delete: &Restore{},
+func restoreKind() *kind.Kind {
+	return kind.Of(kind.Kind{
+		Name: RestoreRecordKind, Area: kind.AreaControlPlane, Secret: true, Single: true,
+		Statement: kind.Parameters, Actions: []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:GetParameter", "ssm:PutParameter"},
+	}, kind.Functions[RestoreState]{
+		List: listRestore, Delete: &Restore{},
 		Find: func(ctx context.Context, c *cloud.Clients, _ RestoreState) (*RestoreState, error) {
 			return ReadRestore(ctx, c)
 		},
-		Statement: kind.Parameters, Actions: []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:GetParameter", "ssm:PutParameter"},
 	})
 }
 

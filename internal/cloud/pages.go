@@ -10,15 +10,22 @@ import (
 // (awshttp.RepeatedPageError).
 func Listing(ctx context.Context) context.Context { return awshttp.Listing(ctx) }
 
+// Paginator is a paginator of the SDK. P is the output of its operation, O are the options of
+// its service.
+type Paginator[P, O any] interface {
+	HasMorePages() bool
+	NextPage(ctx context.Context, options ...func(*O)) (*P, error)
+}
+
 // Pages collects the items of all pages of a listing, in a context from Listing.
-func Pages[P, T any](ctx context.Context, more func() bool, next func(context.Context) (P, error), items func(P) []T) (out []T, err error) {
+func Pages[P, O, T any](ctx context.Context, p Paginator[P, O], items func(*P) []T) (out []T, err error) {
 	ctx = Listing(ctx)
-	for more() {
-		p, err := next(ctx)
+	for p.HasMorePages() {
+		page, err := p.NextPage(ctx)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, items(p)...)
+		out = append(out, items(page)...)
 	}
 	return out, nil
 }

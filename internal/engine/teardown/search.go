@@ -208,14 +208,13 @@ func describeTags(ctx context.Context, c *cloud.Clients, filters ...types.Filter
 		}
 	}
 	p := awsec2.NewDescribeTagsPaginator(c.EC2, &awsec2.DescribeTagsInput{Filters: filters})
-	return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*awsec2.DescribeTagsOutput, error) { return p.NextPage(ctx) },
-		func(o *awsec2.DescribeTagsOutput) []types.TagDescription {
-			for n, t := range o.Tags {
-				prefix, _, _ := strings.Cut(awssdk.ToString(t.ResourceId), "-")
-				o.Tags[n].ResourceType = cmp.Or(prefixes[prefix+"-"], t.ResourceType)
-			}
-			return o.Tags
-		})
+	return cloud.Pages(ctx, p, func(o *awsec2.DescribeTagsOutput) []types.TagDescription {
+		for n, t := range o.Tags {
+			prefix, _, _ := strings.Cut(awssdk.ToString(t.ResourceId), "-")
+			o.Tags[n].ResourceType = cmp.Or(prefixes[prefix+"-"], t.ResourceType)
+		}
+		return o.Tags
+	})
 }
 
 // learnName finds the cluster's name in the tags of controllers, if only its Cluster API

@@ -407,15 +407,12 @@ func Groups(ctx context.Context, c *cloud.Clients) ([]GroupState, error) {
 		p := autoscaling.NewDescribeAutoScalingGroupsPaginator(c.AutoScaling, &autoscaling.DescribeAutoScalingGroupsInput{
 			Filters: []types.Filter{{Name: aws.String("tag:" + c.OwnerTag()), Values: []string{cloud.Owned}}}, MaxRecords: aws.Int32(100),
 		})
-		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*autoscaling.DescribeAutoScalingGroupsOutput, error) {
-			return p.NextPage(ctx)
-		},
-			func(o *autoscaling.DescribeAutoScalingGroupsOutput) (out []GroupState) {
-				for _, x := range o.AutoScalingGroups {
-					out = append(out, groupState(x))
-				}
-				return out
-			})
+		return cloud.Pages(ctx, p, func(o *autoscaling.DescribeAutoScalingGroupsOutput) (out []GroupState) {
+			for _, x := range o.AutoScalingGroups {
+				out = append(out, groupState(x))
+			}
+			return out
+		})
 	})
 }
 

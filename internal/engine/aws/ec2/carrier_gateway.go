@@ -107,15 +107,14 @@ func carrierGatewaysIn(ctx context.Context, c *cloud.Clients, vpc string) ([]Car
 func describeCarrierGateways(ctx context.Context, c *cloud.Clients, what string, filters []types.Filter) ([]CarrierGatewayState, error) {
 	return cloud.Remember(ctx, c, what, func(ctx context.Context) ([]CarrierGatewayState, error) {
 		p := ec2.NewDescribeCarrierGatewaysPaginator(c.EC2, &ec2.DescribeCarrierGatewaysInput{Filters: filters})
-		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeCarrierGatewaysOutput, error) { return p.NextPage(ctx) },
-			func(o *ec2.DescribeCarrierGatewaysOutput) (out []CarrierGatewayState) {
-				for _, x := range o.CarrierGateways {
-					if x.State != types.CarrierGatewayStateDeleted {
-						out = append(out, carrierGatewayState(x))
-					}
+		return cloud.Pages(ctx, p, func(o *ec2.DescribeCarrierGatewaysOutput) (out []CarrierGatewayState) {
+			for _, x := range o.CarrierGateways {
+				if x.State != types.CarrierGatewayStateDeleted {
+					out = append(out, carrierGatewayState(x))
 				}
-				return out
-			})
+			}
+			return out
+		})
 	})
 }
 

@@ -89,9 +89,7 @@ func egressOnlyGatewaysIn(ctx context.Context, c *cloud.Clients, vpc string) ([]
 func describeEgressOnlyGateways(ctx context.Context, c *cloud.Clients, what string, filters []types.Filter) ([]EgressOnlyGatewayState, error) {
 	return cloud.Remember(ctx, c, what, func(ctx context.Context) ([]EgressOnlyGatewayState, error) {
 		p := ec2.NewDescribeEgressOnlyInternetGatewaysPaginator(c.EC2, &ec2.DescribeEgressOnlyInternetGatewaysInput{Filters: filters})
-		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeEgressOnlyInternetGatewaysOutput, error) {
-			return p.NextPage(ctx)
-		}, func(o *ec2.DescribeEgressOnlyInternetGatewaysOutput) (out []EgressOnlyGatewayState) {
+		return cloud.Pages(ctx, p, func(o *ec2.DescribeEgressOnlyInternetGatewaysOutput) (out []EgressOnlyGatewayState) {
 			for _, x := range o.EgressOnlyInternetGateways {
 				s := EgressOnlyGatewayState{Object: identity.Object{ID: aws.ToString(x.EgressOnlyInternetGatewayId), Tags: cloud.FromEC2(x.Tags)}}
 				for _, a := range x.Attachments {

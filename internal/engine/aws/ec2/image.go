@@ -165,8 +165,7 @@ func describeImages(ctx context.Context, c *cloud.Clients, filters []types.Filte
 	}
 	return cloud.Remember(ctx, c, "images "+strings.Join(query, " "), func(ctx context.Context) ([]types.Image, error) {
 		p := ec2.NewDescribeImagesPaginator(c.EC2, &ec2.DescribeImagesInput{Filters: filters})
-		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeImagesOutput, error) { return p.NextPage(ctx) },
-			func(o *ec2.DescribeImagesOutput) []types.Image { return o.Images })
+		return cloud.Pages(ctx, p, func(o *ec2.DescribeImagesOutput) []types.Image { return o.Images })
 	})
 }
 

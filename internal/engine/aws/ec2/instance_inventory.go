@@ -57,15 +57,14 @@ func describeInstances(ctx context.Context, c *cloud.Clients, filters []types.Fi
 // instancesAs lists machines, each as convert returns it.
 func instancesAs[T any](ctx context.Context, c *cloud.Clients, in *ec2.DescribeInstancesInput, convert func(types.Instance) T) ([]T, error) {
 	p := ec2.NewDescribeInstancesPaginator(c.EC2, in)
-	return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeInstancesOutput, error) { return p.NextPage(ctx) },
-		func(o *ec2.DescribeInstancesOutput) (out []T) {
-			for _, r := range o.Reservations {
-				for _, x := range r.Instances {
-					out = append(out, convert(x))
-				}
+	return cloud.Pages(ctx, p, func(o *ec2.DescribeInstancesOutput) (out []T) {
+		for _, r := range o.Reservations {
+			for _, x := range r.Instances {
+				out = append(out, convert(x))
 			}
-			return out
-		})
+		}
+		return out
+	})
 }
 
 // AllInstances lists the machines of all clusters of the region that are not being terminated, with

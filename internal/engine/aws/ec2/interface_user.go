@@ -105,8 +105,7 @@ func NATGatewayTags(ctx context.Context, c *cloud.Clients, ids []string) (map[st
 		p := ec2.NewDescribeNatGatewaysPaginator(c.EC2, &ec2.DescribeNatGatewaysInput{Filter: []types.Filter{
 			cloud.Filter("nat-gateway-id", part...), cloud.Filter("state", "pending", "available"),
 		}})
-		all, err := cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeNatGatewaysOutput, error) { return p.NextPage(ctx) },
-			func(o *ec2.DescribeNatGatewaysOutput) []types.NatGateway { return o.NatGateways })
+		all, err := cloud.Pages(ctx, p, func(o *ec2.DescribeNatGatewaysOutput) []types.NatGateway { return o.NatGateways })
 		if err != nil {
 			return nil, err
 		}

@@ -139,17 +139,16 @@ func internetGatewayIn(ctx context.Context, c *cloud.Clients, vpc string) ([]Int
 func describeInternetGateways(ctx context.Context, c *cloud.Clients, what string, filters []types.Filter) ([]InternetGatewayState, error) {
 	return cloud.Remember(ctx, c, what, func(ctx context.Context) ([]InternetGatewayState, error) {
 		p := ec2.NewDescribeInternetGatewaysPaginator(c.EC2, &ec2.DescribeInternetGatewaysInput{Filters: filters})
-		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeInternetGatewaysOutput, error) { return p.NextPage(ctx) },
-			func(o *ec2.DescribeInternetGatewaysOutput) (out []InternetGatewayState) {
-				for _, x := range o.InternetGateways {
-					s := InternetGatewayState{Object: identity.Object{ID: aws.ToString(x.InternetGatewayId), Tags: cloud.FromEC2(x.Tags)}}
-					for _, a := range x.Attachments {
-						s.VPC = aws.ToString(a.VpcId)
-					}
-					out = append(out, s)
+		return cloud.Pages(ctx, p, func(o *ec2.DescribeInternetGatewaysOutput) (out []InternetGatewayState) {
+			for _, x := range o.InternetGateways {
+				s := InternetGatewayState{Object: identity.Object{ID: aws.ToString(x.InternetGatewayId), Tags: cloud.FromEC2(x.Tags)}}
+				for _, a := range x.Attachments {
+					s.VPC = aws.ToString(a.VpcId)
 				}
-				return out
-			})
+				out = append(out, s)
+			}
+			return out
+		})
 	})
 }
 

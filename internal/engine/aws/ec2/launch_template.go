@@ -322,13 +322,12 @@ func (t *LaunchTemplate) data(image ImageState, raw []byte) (*types.RequestLaunc
 func LaunchTemplates(ctx context.Context, c *cloud.Clients) ([]LaunchTemplateState, error) {
 	return cloud.Remember(ctx, c, "launch templates", func(ctx context.Context) ([]LaunchTemplateState, error) {
 		p := ec2.NewDescribeLaunchTemplatesPaginator(c.EC2, &ec2.DescribeLaunchTemplatesInput{Filters: c.OwnedFilters()})
-		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeLaunchTemplatesOutput, error) { return p.NextPage(ctx) },
-			func(o *ec2.DescribeLaunchTemplatesOutput) (out []LaunchTemplateState) {
-				for _, x := range o.LaunchTemplates {
-					out = append(out, launchTemplateState(x))
-				}
-				return out
-			})
+		return cloud.Pages(ctx, p, func(o *ec2.DescribeLaunchTemplatesOutput) (out []LaunchTemplateState) {
+			for _, x := range o.LaunchTemplates {
+				out = append(out, launchTemplateState(x))
+			}
+			return out
+		})
 	})
 }
 

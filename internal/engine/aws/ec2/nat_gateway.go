@@ -135,13 +135,12 @@ func natGatewaysWithFailed(ctx context.Context, c *cloud.Clients) ([]NATGatewayS
 		p := ec2.NewDescribeNatGatewaysPaginator(c.EC2, &ec2.DescribeNatGatewaysInput{
 			Filter: c.OwnedFilters(cloud.Filter("state", "pending", "available", "deleting", "failed")),
 		})
-		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeNatGatewaysOutput, error) { return p.NextPage(ctx) },
-			func(o *ec2.DescribeNatGatewaysOutput) (out []NATGatewayState) {
-				for _, x := range o.NatGateways {
-					out = append(out, natGatewayState(x))
-				}
-				return out
-			})
+		return cloud.Pages(ctx, p, func(o *ec2.DescribeNatGatewaysOutput) (out []NATGatewayState) {
+			for _, x := range o.NatGateways {
+				out = append(out, natGatewayState(x))
+			}
+			return out
+		})
 	})
 }
 
@@ -211,13 +210,12 @@ func natGatewayZone(desired any) (n int, scope string) {
 // are being deleted count ("Amazon VPC quotas").
 func countNATGateways(ctx context.Context, c *cloud.Clients) (map[string]int, error) {
 	p := ec2.NewDescribeNatGatewaysPaginator(c.EC2, &ec2.DescribeNatGatewaysInput{Filter: []types.Filter{cloud.Filter("state", "pending", "available", "deleting")}})
-	subnets, err := cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeNatGatewaysOutput, error) { return p.NextPage(ctx) },
-		func(o *ec2.DescribeNatGatewaysOutput) (out []string) {
-			for _, x := range o.NatGateways {
-				out = append(out, aws.ToString(x.SubnetId))
-			}
-			return out
-		})
+	subnets, err := cloud.Pages(ctx, p, func(o *ec2.DescribeNatGatewaysOutput) (out []string) {
+		for _, x := range o.NatGateways {
+			out = append(out, aws.ToString(x.SubnetId))
+		}
+		return out
+	})
 	if err != nil || len(subnets) == 0 {
 		return nil, err
 	}
@@ -231,13 +229,12 @@ func countNATGateways(ctx context.Context, c *cloud.Clients) (map[string]int, er
 
 func existingNATGateways(ctx context.Context, c *cloud.Clients, tagged types.Filter) ([]string, error) {
 	p := ec2.NewDescribeNatGatewaysPaginator(c.EC2, &ec2.DescribeNatGatewaysInput{Filter: []types.Filter{tagged, cloud.Filter("state", "pending", "available", "deleting")}})
-	return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeNatGatewaysOutput, error) { return p.NextPage(ctx) },
-		func(o *ec2.DescribeNatGatewaysOutput) (out []string) {
-			for _, x := range o.NatGateways {
-				out = append(out, aws.ToString(x.NatGatewayId))
-			}
-			return out
-		})
+	return cloud.Pages(ctx, p, func(o *ec2.DescribeNatGatewaysOutput) (out []string) {
+		for _, x := range o.NatGateways {
+			out = append(out, aws.ToString(x.NatGatewayId))
+		}
+		return out
+	})
 }
 
 // NATAddresses lists the public IP addresses of the NAT gateways in existing subnets.

@@ -169,8 +169,7 @@ func (n *NetworkInterfaces) Delete(ctx context.Context, c *cloud.Clients, have *
 // describeInterfaces lists network interfaces, owned or not.
 func describeInterfaces(ctx context.Context, c *cloud.Clients, filters ...types.Filter) ([]types.NetworkInterface, error) {
 	p := ec2.NewDescribeNetworkInterfacesPaginator(c.EC2, &ec2.DescribeNetworkInterfacesInput{Filters: filters})
-	return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeNetworkInterfacesOutput, error) { return p.NextPage(ctx) },
-		func(o *ec2.DescribeNetworkInterfacesOutput) []types.NetworkInterface { return o.NetworkInterfaces })
+	return cloud.Pages(ctx, p, func(o *ec2.DescribeNetworkInterfacesOutput) []types.NetworkInterface { return o.NetworkInterfaces })
 }
 
 // blockingInterfaces lists the network interfaces that prevent the deletion of a VPC,

@@ -251,13 +251,12 @@ func (s RouteTableState) toInternet() bool {
 func describeRouteTables(ctx context.Context, c *cloud.Clients, query string, filters []types.Filter) ([]RouteTableState, error) {
 	return cloud.Remember(ctx, c, query, func(ctx context.Context) ([]RouteTableState, error) {
 		p := ec2.NewDescribeRouteTablesPaginator(c.EC2, &ec2.DescribeRouteTablesInput{Filters: filters})
-		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeRouteTablesOutput, error) { return p.NextPage(ctx) },
-			func(o *ec2.DescribeRouteTablesOutput) (out []RouteTableState) {
-				for _, x := range o.RouteTables {
-					out = append(out, routeTableState(x))
-				}
-				return out
-			})
+		return cloud.Pages(ctx, p, func(o *ec2.DescribeRouteTablesOutput) (out []RouteTableState) {
+			for _, x := range o.RouteTables {
+				out = append(out, routeTableState(x))
+			}
+			return out
+		})
 	})
 }
 

@@ -233,7 +233,7 @@ func rulesReferencing(id string, all []SecurityGroupState, deleted []string) map
 
 func describeSecurityGroups(ctx context.Context, c *cloud.Clients, filters ...types.Filter) ([]SecurityGroupState, error) {
 	p := ec2.NewDescribeSecurityGroupsPaginator(c.EC2, &ec2.DescribeSecurityGroupsInput{Filters: filters})
-	return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) { return p.NextPage(ctx) }, securityGroupStates)
+	return cloud.Pages(ctx, p, securityGroupStates)
 }
 
 // SecurityGroupsByFilters looks up all existing security groups that match EC2 filters

@@ -197,13 +197,12 @@ func Subnets(ctx context.Context, c *cloud.Clients) ([]SubnetState, error) {
 func DescribeSubnets(ctx context.Context, c *cloud.Clients, query string, filters []types.Filter) ([]SubnetState, error) {
 	return cloud.Remember(ctx, c, query, func(ctx context.Context) ([]SubnetState, error) {
 		p := ec2.NewDescribeSubnetsPaginator(c.EC2, &ec2.DescribeSubnetsInput{Filters: filters})
-		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeSubnetsOutput, error) { return p.NextPage(ctx) },
-			func(o *ec2.DescribeSubnetsOutput) (out []SubnetState) {
-				for _, x := range o.Subnets {
-					out = append(out, subnetState(x))
-				}
-				return out
-			})
+		return cloud.Pages(ctx, p, func(o *ec2.DescribeSubnetsOutput) (out []SubnetState) {
+			for _, x := range o.Subnets {
+				out = append(out, subnetState(x))
+			}
+			return out
+		})
 	})
 }
 

@@ -64,8 +64,7 @@ func volumes(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]VolumeStat
 // describeVolumes lists the volumes that match filters.
 func describeVolumes(ctx context.Context, c *cloud.Clients, filters ...types.Filter) ([]types.Volume, error) {
 	p := ec2.NewDescribeVolumesPaginator(c.EC2, &ec2.DescribeVolumesInput{Filters: filters})
-	return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeVolumesOutput, error) { return p.NextPage(ctx) },
-		func(o *ec2.DescribeVolumesOutput) []types.Volume { return o.Volumes })
+	return cloud.Pages(ctx, p, func(o *ec2.DescribeVolumesOutput) []types.Volume { return o.Volumes })
 }
 
 func deletedWithMachine(a types.VolumeAttachment) bool { return aws.ToBool(a.DeleteOnTermination) }

@@ -190,8 +190,7 @@ func (v *VPC) Blockers(ctx context.Context, c *cloud.Clients, have *VPCState) st
 func VPCs(ctx context.Context, c *cloud.Clients) ([]types.Vpc, error) {
 	return cloud.Remember(ctx, c, "VPCs", func(ctx context.Context) ([]types.Vpc, error) {
 		p := ec2.NewDescribeVpcsPaginator(c.EC2, &ec2.DescribeVpcsInput{})
-		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeVpcsOutput, error) { return p.NextPage(ctx) },
-			func(o *ec2.DescribeVpcsOutput) []types.Vpc { return o.Vpcs })
+		return cloud.Pages(ctx, p, func(o *ec2.DescribeVpcsOutput) []types.Vpc { return o.Vpcs })
 	})
 }
 

@@ -162,15 +162,14 @@ func endpointsInVPC(ctx context.Context, c *cloud.Clients, vpc string) ([]Gatewa
 func describeEndpoints(ctx context.Context, c *cloud.Clients, query string, filters []types.Filter) ([]GatewayEndpointState, error) {
 	return cloud.Remember(ctx, c, query, func(ctx context.Context) ([]GatewayEndpointState, error) {
 		p := ec2.NewDescribeVpcEndpointsPaginator(c.EC2, &ec2.DescribeVpcEndpointsInput{Filters: filters})
-		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeVpcEndpointsOutput, error) { return p.NextPage(ctx) },
-			func(o *ec2.DescribeVpcEndpointsOutput) (out []GatewayEndpointState) {
-				for _, x := range o.VpcEndpoints {
-					if s := endpointState(x); s.Status != EndpointStatus(types.StateDeleted) {
-						out = append(out, s)
-					}
+		return cloud.Pages(ctx, p, func(o *ec2.DescribeVpcEndpointsOutput) (out []GatewayEndpointState) {
+			for _, x := range o.VpcEndpoints {
+				if s := endpointState(x); s.Status != EndpointStatus(types.StateDeleted) {
+					out = append(out, s)
 				}
-				return out
-			})
+			}
+			return out
+		})
 	})
 }
 

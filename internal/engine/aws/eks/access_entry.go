@@ -355,17 +355,16 @@ func AccessEntryOf(ctx context.Context, c *cloud.Clients, cluster, principal str
 			return &s, nil
 		}
 		p := eks.NewListAssociatedAccessPoliciesPaginator(c.EKS, &eks.ListAssociatedAccessPoliciesInput{ClusterName: &cluster, PrincipalArn: &principal})
-		s.Policies, err = cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*eks.ListAssociatedAccessPoliciesOutput, error) { return p.NextPage(ctx) },
-			func(o *eks.ListAssociatedAccessPoliciesOutput) (out []AccessPolicy) {
-				for _, x := range o.AssociatedAccessPolicies {
-					policy := AccessPolicy{ARN: aws.ToString(x.PolicyArn)}
-					if x.AccessScope != nil {
-						policy.Namespaces = x.AccessScope.Namespaces
-					}
-					out = append(out, policy)
+		s.Policies, err = cloud.Pages(ctx, p, func(o *eks.ListAssociatedAccessPoliciesOutput) (out []AccessPolicy) {
+			for _, x := range o.AssociatedAccessPolicies {
+				policy := AccessPolicy{ARN: aws.ToString(x.PolicyArn)}
+				if x.AccessScope != nil {
+					policy.Namespaces = x.AccessScope.Namespaces
 				}
-				return out
-			})
+				out = append(out, policy)
+			}
+			return out
+		})
 		slices.SortStableFunc(s.Policies, func(x, y AccessPolicy) int { return strings.Compare(x.ARN, y.ARN) })
 		return &s, err
 	})
@@ -392,8 +391,7 @@ func accessEntryKind() *kind.Kind {
 func accessPrincipals(ctx context.Context, c *cloud.Clients, cluster string) ([]string, error) {
 	return cloud.Remember(ctx, c, "principals of access entries", func(ctx context.Context) ([]string, error) {
 		p := eks.NewListAccessEntriesPaginator(c.EKS, &eks.ListAccessEntriesInput{ClusterName: &cluster})
-		out, err := cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*eks.ListAccessEntriesOutput, error) { return p.NextPage(ctx) },
-			func(o *eks.ListAccessEntriesOutput) []string { return o.AccessEntries })
+		out, err := cloud.Pages(ctx, p, func(o *eks.ListAccessEntriesOutput) []string { return o.AccessEntries })
 		if cloud.Is(err, "InvalidRequestException") {
 			return nil, nil
 		}

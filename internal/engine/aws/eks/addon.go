@@ -308,8 +308,7 @@ func (a *Addon) Check(ctx context.Context, c *cloud.Clients) (refusal string, er
 // EKS: the newest first.
 func AddonVersions(ctx context.Context, c *cloud.Clients, addon, kubernetes string) (versions []string, err error) {
 	p := eks.NewDescribeAddonVersionsPaginator(c.EKS, &eks.DescribeAddonVersionsInput{AddonName: &addon, KubernetesVersion: &kubernetes})
-	all, err := cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*eks.DescribeAddonVersionsOutput, error) { return p.NextPage(ctx) },
-		func(o *eks.DescribeAddonVersionsOutput) []types.AddonInfo { return o.Addons })
+	all, err := cloud.Pages(ctx, p, func(o *eks.DescribeAddonVersionsOutput) []types.AddonInfo { return o.Addons })
 	for _, x := range all {
 		for _, v := range x.AddonVersions {
 			versions = append(versions, aws.ToString(v.AddonVersion))
@@ -322,8 +321,7 @@ func AddonVersions(ctx context.Context, c *cloud.Clients, addon, kubernetes stri
 func addonNames(ctx context.Context, c *cloud.Clients, cluster string) ([]string, error) {
 	return cloud.Remember(ctx, c, "names of add-ons", func(ctx context.Context) ([]string, error) {
 		p := eks.NewListAddonsPaginator(c.EKS, &eks.ListAddonsInput{ClusterName: &cluster})
-		out, err := cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*eks.ListAddonsOutput, error) { return p.NextPage(ctx) },
-			func(o *eks.ListAddonsOutput) []string { return o.Addons })
+		out, err := cloud.Pages(ctx, p, func(o *eks.ListAddonsOutput) []string { return o.Addons })
 		return out, cloud.IgnoreNotFound(err)
 	})
 }

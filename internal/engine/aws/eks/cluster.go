@@ -669,8 +669,7 @@ func issuerAlias(url string) string { return "issuer " + strings.TrimPrefix(url,
 func Names(ctx context.Context, c *cloud.Clients) ([]string, error) {
 	return cloud.Remember(ctx, c, "EKS clusters", func(ctx context.Context) ([]string, error) {
 		p := eks.NewListClustersPaginator(c.EKS, &eks.ListClustersInput{})
-		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*eks.ListClustersOutput, error) { return p.NextPage(ctx) },
-			func(o *eks.ListClustersOutput) []string { return o.Clusters })
+		return cloud.Pages(ctx, p, func(o *eks.ListClustersOutput) []string { return o.Clusters })
 	})
 }
 

@@ -231,8 +231,7 @@ func fargateProfileKind() *kind.Kind {
 func fargateProfileNames(ctx context.Context, c *cloud.Clients, cluster string) ([]string, error) {
 	return cloud.Remember(ctx, c, "names of Fargate profiles", func(ctx context.Context) ([]string, error) {
 		p := eks.NewListFargateProfilesPaginator(c.EKS, &eks.ListFargateProfilesInput{ClusterName: &cluster})
-		out, err := cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*eks.ListFargateProfilesOutput, error) { return p.NextPage(ctx) },
-			func(o *eks.ListFargateProfilesOutput) []string { return o.FargateProfileNames })
+		out, err := cloud.Pages(ctx, p, func(o *eks.ListFargateProfilesOutput) []string { return o.FargateProfileNames })
 		return out, cloud.IgnoreNotFound(err)
 	})
 }

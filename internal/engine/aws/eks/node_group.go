@@ -524,8 +524,7 @@ func nodeGroupKind() *kind.Kind {
 func nodeGroupNames(ctx context.Context, c *cloud.Clients, cluster string) ([]string, error) {
 	return cloud.Remember(ctx, c, "names of node groups", func(ctx context.Context) ([]string, error) {
 		p := eks.NewListNodegroupsPaginator(c.EKS, &eks.ListNodegroupsInput{ClusterName: &cluster})
-		out, err := cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*eks.ListNodegroupsOutput, error) { return p.NextPage(ctx) },
-			func(o *eks.ListNodegroupsOutput) []string { return o.Nodegroups })
+		out, err := cloud.Pages(ctx, p, func(o *eks.ListNodegroupsOutput) []string { return o.Nodegroups })
 		return out, cloud.IgnoreNotFound(err)
 	})
 }

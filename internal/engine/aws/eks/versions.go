@@ -24,8 +24,7 @@ type VersionInfo struct {
 func Versions(ctx context.Context, c *cloud.Clients, named ...string) ([]VersionInfo, error) {
 	return cloud.Remember(ctx, c, "EKS versions "+strings.Join(named, " "), func(ctx context.Context) (out []VersionInfo, err error) {
 		p := eks.NewDescribeClusterVersionsPaginator(c.EKS, &eks.DescribeClusterVersionsInput{ClusterVersions: named})
-		all, err := cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*eks.DescribeClusterVersionsOutput, error) { return p.NextPage(ctx) },
-			func(o *eks.DescribeClusterVersionsOutput) []types.ClusterVersionInformation { return o.ClusterVersions })
+		all, err := cloud.Pages(ctx, p, func(o *eks.DescribeClusterVersionsOutput) []types.ClusterVersionInformation { return o.ClusterVersions })
 		for _, v := range all {
 			if v.VersionStatus != types.VersionStatusUnsupported {
 				out = append(out, VersionInfo{

@@ -211,13 +211,12 @@ func (l *ClassicLoadBalancer) Delete(ctx context.Context, c *cloud.Clients, have
 func ClassicLoadBalancers(ctx context.Context, c *cloud.Clients) ([]ClassicLoadBalancerState, error) {
 	return cloud.Remember(ctx, c, "classic load balancers", func(ctx context.Context) ([]ClassicLoadBalancerState, error) {
 		p := elb.NewDescribeLoadBalancersPaginator(c.ELB, &elb.DescribeLoadBalancersInput{})
-		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*elb.DescribeLoadBalancersOutput, error) { return p.NextPage(ctx) },
-			func(o *elb.DescribeLoadBalancersOutput) (out []ClassicLoadBalancerState) {
-				for _, x := range o.LoadBalancerDescriptions {
-					out = append(out, classicLoadBalancerState(x))
-				}
-				return out
-			})
+		return cloud.Pages(ctx, p, func(o *elb.DescribeLoadBalancersOutput) (out []ClassicLoadBalancerState) {
+			for _, x := range o.LoadBalancerDescriptions {
+				out = append(out, classicLoadBalancerState(x))
+			}
+			return out
+		})
 	})
 }
 

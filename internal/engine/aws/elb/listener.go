@@ -117,13 +117,12 @@ func (l *Listener) Update(ctx context.Context, c *cloud.Clients, have *ListenerS
 func Listeners(ctx context.Context, c *cloud.Clients, lb string) ([]ListenerState, error) {
 	return cloud.Remember(ctx, c, "listeners of "+lb, func(ctx context.Context) ([]ListenerState, error) {
 		p := elb.NewDescribeListenersPaginator(c.ELBV2, &elb.DescribeListenersInput{LoadBalancerArn: &lb})
-		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*elb.DescribeListenersOutput, error) { return p.NextPage(ctx) },
-			func(o *elb.DescribeListenersOutput) (out []ListenerState) {
-				for _, x := range o.Listeners {
-					out = append(out, listenerState(x))
-				}
-				return out
-			})
+		return cloud.Pages(ctx, p, func(o *elb.DescribeListenersOutput) (out []ListenerState) {
+			for _, x := range o.Listeners {
+				out = append(out, listenerState(x))
+			}
+			return out
+		})
 	})
 }
 

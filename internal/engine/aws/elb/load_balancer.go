@@ -217,13 +217,12 @@ const (
 func LoadBalancers(ctx context.Context, c *cloud.Clients) ([]LoadBalancerState, error) {
 	return cloud.Remember(ctx, c, "load balancers", func(ctx context.Context) ([]LoadBalancerState, error) {
 		p := elb.NewDescribeLoadBalancersPaginator(c.ELBV2, &elb.DescribeLoadBalancersInput{})
-		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*elb.DescribeLoadBalancersOutput, error) { return p.NextPage(ctx) },
-			func(o *elb.DescribeLoadBalancersOutput) (out []LoadBalancerState) {
-				for _, x := range o.LoadBalancers {
-					out = append(out, loadBalancerState(x))
-				}
-				return out
-			})
+		return cloud.Pages(ctx, p, func(o *elb.DescribeLoadBalancersOutput) (out []LoadBalancerState) {
+			for _, x := range o.LoadBalancers {
+				out = append(out, loadBalancerState(x))
+			}
+			return out
+		})
 	})
 }
 

@@ -217,13 +217,12 @@ func (t *TargetGroup) Delete(ctx context.Context, c *cloud.Clients, have *Target
 func TargetGroups(ctx context.Context, c *cloud.Clients) ([]TargetGroupState, error) {
 	return cloud.Remember(ctx, c, "target groups", func(ctx context.Context) ([]TargetGroupState, error) {
 		p := elb.NewDescribeTargetGroupsPaginator(c.ELBV2, &elb.DescribeTargetGroupsInput{})
-		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*elb.DescribeTargetGroupsOutput, error) { return p.NextPage(ctx) },
-			func(o *elb.DescribeTargetGroupsOutput) (out []TargetGroupState) {
-				for _, x := range o.TargetGroups {
-					out = append(out, targetGroupState(x))
-				}
-				return out
-			})
+		return cloud.Pages(ctx, p, func(o *elb.DescribeTargetGroupsOutput) (out []TargetGroupState) {
+			for _, x := range o.TargetGroups {
+				out = append(out, targetGroupState(x))
+			}
+			return out
+		})
 	})
 }
 

@@ -166,13 +166,12 @@ func GetRole(ctx context.Context, c *cloud.Clients, name string) (*RoleState, er
 func AttachedPolicies(ctx context.Context, c *cloud.Clients, role string) ([]string, error) {
 	return cloud.Remember(ctx, c, "policies of role "+role, func(ctx context.Context) ([]string, error) {
 		p := iam.NewListAttachedRolePoliciesPaginator(c.IAM, &iam.ListAttachedRolePoliciesInput{RoleName: &role})
-		out, err := cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*iam.ListAttachedRolePoliciesOutput, error) { return p.NextPage(ctx) },
-			func(o *iam.ListAttachedRolePoliciesOutput) (out []string) {
-				for _, x := range o.AttachedPolicies {
-					out = append(out, aws.ToString(x.PolicyArn))
-				}
-				return out
-			})
+		out, err := cloud.Pages(ctx, p, func(o *iam.ListAttachedRolePoliciesOutput) (out []string) {
+			for _, x := range o.AttachedPolicies {
+				out = append(out, aws.ToString(x.PolicyArn))
+			}
+			return out
+		})
 		slices.Sort(out)
 		return out, err
 	})
@@ -230,16 +229,15 @@ func roleKind() *kind.Kind {
 func ownedRoles(ctx context.Context, c *cloud.Clients, _ kind.Owner) (out []RoleState, err error) {
 	names, err := cloud.Remember(ctx, c, "role names", func(ctx context.Context) ([]string, error) {
 		p := iam.NewListRolesPaginator(c.IAM, &iam.ListRolesInput{})
-		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*iam.ListRolesOutput, error) { return p.NextPage(ctx) },
-			func(o *iam.ListRolesOutput) (out []string) {
-				for _, r := range o.Roles {
-					name := aws.ToString(r.RoleName)
-					if strings.Contains(name, c.Cluster) || strings.HasPrefix(name, "capa_") {
-						out = append(out, name)
-					}
+		return cloud.Pages(ctx, p, func(o *iam.ListRolesOutput) (out []string) {
+			for _, r := range o.Roles {
+				name := aws.ToString(r.RoleName)
+				if strings.Contains(name, c.Cluster) || strings.HasPrefix(name, "capa_") {
+					out = append(out, name)
 				}
-				return out
-			})
+			}
+			return out
+		})
 	})
 	for _, name := range names {
 		s, err := GetRole(ctx, c, name)

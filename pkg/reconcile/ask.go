@@ -56,7 +56,7 @@ func (r *run) askCluster(k *kube.Client) {
 		in.Warn, in.Timeout = warn, r.c.target.Timeout/3 // the time limit of the resource is longer than twice this
 		in.Sweep(r.built.Graph, id, before)
 	}
-	if r.collects("load-balancer") {
+	if r.collects(elb.LoadBalancerKind) {
 		add("in-cluster/load-balancers", teardown.BalancersInCluster(k))
 	}
 	if r.options.Volumes != KeepVolumes {

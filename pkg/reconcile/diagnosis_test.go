@@ -115,7 +115,7 @@ func sabotages() []sabotage {
 			first: `^no machine in the target group \S+ of the load balancer is healthy: i-\w+ is not registered\. Run this again`,
 		},
 		{
-			name: "target deregistered from a classic load balancer", file: "classic-elb", wait: reconcile.APIServer, when: "targets", fails: "api-server",
+			name: "target deregistered from a classic load balancer", file: "classic-elb", wait: reconcile.APIServer, when: "classic-targets", fails: "api-server",
 			do: func(_ *testing.T, _ *awssim.AWS, s *awssim.State) {
 				for _, b := range s.ELB.Classic {
 					clear(b.Instances)

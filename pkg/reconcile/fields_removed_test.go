@@ -146,7 +146,8 @@ func inPlace(p plan.Plan) bool {
 	for _, s := range p.Steps {
 		kind := s.Resource.Kind()
 		if s.Action == plan.Conflict || (s.Action == plan.Create || s.Action == plan.Remove) && slices.Contains([]string{
-			"machine", "auto-scaling-group", "node-group", "eks-cluster", "vpc", "subnet", "load-balancer", "nat-gateway", "retired", "launch-template",
+			"machine", "auto-scaling-group", "node-group", "eks-cluster", "vpc", "subnet", "load-balancer", "classic-load-balancer", "nat-gateway",
+			"retired", "launch-template",
 		}, kind) {
 			return false
 		}

@@ -51,7 +51,7 @@ var foreigners = map[string]struct {
 			x.tags = map[string]string{"Name": "web"}
 			x.service("a0123")
 		},
-		[]string{"load-balancer a0123 in", "(web)", "security-group sg-"},
+		[]string{"classic-load-balancer a0123 in", "(web)", "security-group sg-"},
 	},
 	"a network interface that nobody uses": {
 		func(x *insider) { x.networkInterface("for the next database", "Name", "database") },

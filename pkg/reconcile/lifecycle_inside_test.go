@@ -283,7 +283,7 @@ func TestVolumesAreKept(t *testing.T) {
 				p, err := open(m, a.Process()).PlanDelete(t.Context(), reconcile.Options{Volumes: reconcile.KeepVolumes})
 				require.NoError(t, err)
 				require.ElementsMatch(t, kept, keeps(p))
-				require.Contains(t, stepOf(t, p, "load-balancer/web").Origin, "default/web")
+				require.Contains(t, stepOf(t, p, "classic-load-balancer/web").Origin, "default/web")
 				res, err := open(m, a.Process()).Delete(t.Context(), reconcile.Options{Volumes: reconcile.KeepVolumes})
 				require.NoError(t, err)
 				require.ElementsMatch(t, kept, keeps(res.Plan))

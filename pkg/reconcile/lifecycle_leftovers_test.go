@@ -49,7 +49,7 @@ func TestDeletionNamesWhatBlocks(t *testing.T) {
 		var waiting []string
 		_, err := open(m, p).Delete(t.Context(), reconcile.Options{Observe: observer(&waiting)})
 		require.ErrorAs(t, err, new(*plan.LeftoverError))
-		require.ErrorContains(t, err, "load-balancer a0123")
+		require.ErrorContains(t, err, "classic-load-balancer a0123")
 		require.True(t, slices.ContainsFunc(waiting, func(w string) bool { return strings.Contains(w, "ELB a0123") }), "%v", waiting)
 
 		_, err = elb.NewFromConfig(a.Config()).DeleteLoadBalancer(t.Context(), &elb.DeleteLoadBalancerInput{LoadBalancerName: aws.String("a0123")})

@@ -94,7 +94,9 @@ func TestDeletionFindsLostTags(t *testing.T) {
 // deletedWithAnother reports whether AWS deletes resources of a kind with another one, or the
 // tags are all that a run deletes.
 func deletedWithAnother(kind string) bool {
-	return slices.Contains([]string{"listener", "targets", "security-group-rules", "subnet-tags", "addon", "access-entry", "identity-provider"}, kind)
+	return slices.Contains([]string{
+		"listener", "targets", "classic-targets", "security-group-rules", "subnet-tags", "addon", "access-entry", "identity-provider",
+	}, kind)
 }
 
 // harmless reports whether a deletion leaves a resource without tags because it cannot know

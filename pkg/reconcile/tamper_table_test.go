@@ -46,7 +46,7 @@ func tampers() map[string]tamper {
 	maps.Copy(all, poolTampers())
 	for _, kind := range []string{
 		"vpc", "subnet", "internet-gateway", "egress-only-gateway", "carrier-gateway", "elastic-ip", "nat-gateway", "route-table", "vpc-endpoint", "security-group",
-		"machine", "bastion", "load-balancer", "target-group", "listener", "bucket", "subnet-tags", "launch-template",
+		"machine", "bastion", "load-balancer", "classic-load-balancer", "target-group", "listener", "bucket", "subnet-tags", "launch-template",
 	} {
 		all[kind+" tag"] = retag
 	}
@@ -78,16 +78,12 @@ func conflicts() map[string]tamper {
 		"machine key":               func(s *awssim.State, id, _ string) { s.EC2.Instances[id].Key = "tampered" },
 		"bastion instanceType":      func(s *awssim.State, id, _ string) { s.EC2.Instances[id].Type = "t3.small" },
 		"load-balancer internal": func(s *awssim.State, id, _ string) {
-			flip := map[string]string{"internal": "internet-facing", "internet-facing": "internal"}
-			if c := s.ELB.Classic[id]; c != nil {
-				c.Scheme = flip[c.Scheme]
-			} else {
-				s.ELB.LoadBalancers[id].Scheme = flip[s.ELB.LoadBalancers[id].Scheme]
-			}
+			b := s.ELB.LoadBalancers[id]
+			b.Scheme = map[string]string{"internal": "internet-facing", "internet-facing": "internal"}[b.Scheme]
 		},
-		"load-balancer listener":     func(s *awssim.State, id, _ string) { s.ELB.Classic[id].Listeners[0].InstancePort = 8443 },
-		"target-group port":          func(s *awssim.State, id, _ string) { s.ELB.TargetGroups[id].Port = 8443 },
-		"target-group ipAddressType": func(s *awssim.State, id, _ string) { s.ELB.TargetGroups[id].IPType = "tampered" },
+		"classic-load-balancer listener": func(s *awssim.State, id, _ string) { s.ELB.Classic[id].Listeners[0].InstancePort = 8443 },
+		"target-group port":              func(s *awssim.State, id, _ string) { s.ELB.TargetGroups[id].Port = 8443 },
+		"target-group ipAddressType":     func(s *awssim.State, id, _ string) { s.ELB.TargetGroups[id].IPType = "tampered" },
 	}
 	maps.Copy(all, eksConflicts())
 	return all
@@ -121,22 +117,20 @@ func balancerTampers() map[string]tamper {
 			b.IPType = map[string]string{"ipv4": "dualstack", "dualstack": "ipv4"}[b.IPType]
 		},
 		"load-balancer crossZone": func(s *awssim.State, id, _ string) {
-			if c := s.ELB.Classic[id]; c != nil {
-				c.CrossZone = !c.CrossZone
-			} else {
-				s.ELB.LoadBalancers[id].Attributes["load_balancing.cross_zone.enabled"] = "false"
-			}
+			s.ELB.LoadBalancers[id].Attributes["load_balancing.cross_zone.enabled"] = "false"
 		},
-		"load-balancer idleTimeout": func(s *awssim.State, id, _ string) { s.ELB.Classic[id].IdleTimeout = 61 },
-		"load-balancer healthCheck": func(s *awssim.State, id, _ string) { s.ELB.Classic[id].Check.Timeout = 2 },
-		"load-balancer subnet":      leaveSubnet,
+		"load-balancer subnet": leaveSubnet,
 		"load-balancer securityGroup": func(s *awssim.State, id, _ string) {
-			if c := s.ELB.Classic[id]; c != nil {
-				c.Groups = []string{defaultGroup(s, c.VPC)}
-			} else {
-				b := s.ELB.LoadBalancers[id]
-				b.Groups = append(slices.Clone(b.Groups), defaultGroup(s, b.VPC))
-			}
+			b := s.ELB.LoadBalancers[id]
+			b.Groups = append(slices.Clone(b.Groups), defaultGroup(s, b.VPC))
+		},
+		"classic-load-balancer crossZone":   func(s *awssim.State, id, _ string) { s.ELB.Classic[id].CrossZone = !s.ELB.Classic[id].CrossZone },
+		"classic-load-balancer idleTimeout": func(s *awssim.State, id, _ string) { s.ELB.Classic[id].IdleTimeout = 61 },
+		"classic-load-balancer healthCheck": func(s *awssim.State, id, _ string) { s.ELB.Classic[id].Check.Timeout = 2 },
+		"classic-load-balancer subnet":      leaveSubnet,
+		"classic-load-balancer securityGroup": func(s *awssim.State, id, _ string) {
+			c := s.ELB.Classic[id]
+			c.Groups = []string{defaultGroup(s, c.VPC)}
 		},
 		"target-group healthCheck": func(s *awssim.State, id, _ string) { s.ELB.TargetGroups[id].Check.Unhealthy = 9 },
 		"target-group attribute": func(s *awssim.State, id, field string) {
@@ -149,12 +143,9 @@ func balancerTampers() map[string]tamper {
 			s.ELB.TargetGroups[other.ARN], l.TargetGroup = &other, other.ARN
 		},
 		"targets target": func(s *awssim.State, id, _ string) {
-			if c := s.ELB.Classic[id]; c != nil {
-				clear(c.Instances)
-			} else {
-				s.ELB.TargetGroups[id].Targets = s.ELB.TargetGroups[id].Targets[1:]
-			}
+			s.ELB.TargetGroups[id].Targets = s.ELB.TargetGroups[id].Targets[1:]
 		},
+		"classic-targets target": func(s *awssim.State, id, _ string) { clear(s.ELB.Classic[id].Instances) },
 	}
 }
 

@@ -31,29 +31,29 @@ type Need struct {
 // iam:CreateServiceLinkedRole, which only the first resource of its type in an account needs;
 // and the actions on KMS keys, which the policy of a key may allow, too.
 func Needs(g *graph.Graph, p plan.Plan, d Document, in Place) (out []Need) {
-	kinds := map[string][]*kind.Kind{}
+	kinds := map[string]*kind.Kind{}
 	for _, k := range aws.Kinds() {
-		kinds[k.Name] = append(kinds[k.Name], k)
+		kinds[k.Name] = k
 	}
 	for _, s := range p.Steps {
 		name, desired := s.Resource.Kind(), g.Resource(s.Resource).Desired()
 		if name == "bastion" {
 			name = ec2.MachineKind // a bastion is a machine that a cluster has beside its own
 		}
-		of := kinds[name]
-		if len(of) > 1 {
-			of = slices.DeleteFunc(slices.Clone(of), func(k *kind.Kind) bool { return !k.Desires(desired) })
-		}
+		of := []*kind.Kind{kinds[name]}
 		if stores, ok := desired.(ec2.Storer); ok && s.Action == plan.Create {
-			of = append(slices.Clone(of), kinds[stores.StoredAs()]...)
+			of = append(of, kinds[stores.StoredAs()])
 		}
 		if name == autoscaling.GroupKind || name == eks.NodeGroupKind {
-			of = append(slices.Clone(of), kinds[autoscaling.HookKind]...)
+			of = append(of, kinds[autoscaling.HookKind])
 		}
 		if n, ok := desired.(*eks.NodeGroup); ok && len(n.NodeTags) > 0 {
-			of = append(slices.Clone(of), kinds[autoscaling.NodeTagsKind]...)
+			of = append(of, kinds[autoscaling.NodeTagsKind])
 		}
 		for _, k := range of {
+			if k == nil {
+				continue // a resource in the cluster
+			}
 			for _, n := range needsOf(k, s) {
 				if n.Resource, n.Sid = d.resource(n.Action, k, in); n.Sid != "" { // else no cluster like this one needs it
 					out = add(out, n)

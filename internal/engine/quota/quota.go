@@ -70,27 +70,29 @@ func Check(ctx context.Context, c *cloud.Clients, g *graph.Graph, p plan.Plan, c
 
 // countedDemands returns the demands for quotas that kinds of resources declare.
 func countedDemands(g *graph.Graph, p plan.Plan) (out []*demand) {
-	kinds := map[string][]*kind.Kind{}
+	kinds := map[string]*kind.Kind{}
 	for _, k := range aws.Kinds() {
 		if k.Quota != nil {
-			kinds[k.Name] = append(kinds[k.Name], k)
+			kinds[k.Name] = k
 		}
 	}
 	found, changes := map[string]*demand{}, map[string]bool{}
 	for _, s := range p.Steps {
-		for _, k := range kinds[s.Resource.Kind()] {
-			n, scope := takes(k.Quota, g, s)
-			key := k.Quota.Code + " " + scope
-			if n == 0 {
-				continue
-			}
-			if found[key] == nil {
-				found[key] = &demand{Quota: *k.Quota, scope: scope}
-				out = append(out, found[key])
-			}
-			found[key].needs += n
-			changes[key] = changes[key] || s.Action == plan.Create || s.Action == plan.Update
+		k := kinds[s.Resource.Kind()]
+		if k == nil {
+			continue
 		}
+		n, scope := takes(k.Quota, g, s)
+		key := k.Quota.Code + " " + scope
+		if n == 0 {
+			continue
+		}
+		if found[key] == nil {
+			found[key] = &demand{Quota: *k.Quota, scope: scope}
+			out = append(out, found[key])
+		}
+		found[key].needs += n
+		changes[key] = changes[key] || s.Action == plan.Create || s.Action == plan.Update
 	}
 	return slices.DeleteFunc(out, func(d *demand) bool { return !changes[d.Code+" "+d.scope] })
 }

@@ -229,11 +229,11 @@ func (s *foreignSearch) interfaceOfService(ctx context.Context, i ec2.Interface,
 		}
 		return s.cluster(ctx, i.EKSCluster, in)
 	case i.LoadBalancer != "":
-		lb, err := elb.WithInterface(ctx, s.c, i.LoadBalancer)
+		of, lb, err := elb.WithInterface(ctx, s.c, i.LoadBalancer)
 		if err != nil || lb == nil {
 			return err
 		}
-		s.note("load-balancer", lb.ID, in, lb.Tags, i.Description)
+		s.note(of, lb.ID, in, lb.Tags, i.Description)
 		return nil
 	}
 	if _, told := s.found[i.Endpoint]; !told {
@@ -280,7 +280,7 @@ func (s *foreignSearch) restoreCommand(f plan.ForeignResource) string {
 		return fmt.Sprintf("aws eks tag-resource --resource-arn %s --tags %s=%s", f.ID, s.c.OwnerTag(), cloud.Owned)
 	case strings.HasPrefix(f.ID, "arn:"):
 		return "aws elbv2 add-tags --resource-arns " + f.ID + " " + tags
-	case f.Kind == "load-balancer":
+	case f.Kind == elb.ClassicLoadBalancerKind:
 		return "aws elb add-tags --load-balancer-names " + f.ID + " " + tags
 	}
 	if id := s.missing(f.Kind); id != "" {

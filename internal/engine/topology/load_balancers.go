@@ -109,7 +109,7 @@ func (in inputs) listeners(spec *infrav1.AWSLoadBalancerSpec, path string) []lis
 // addNetworkLoadBalancer adds one network load balancer, or looks up an existing
 // one.
 func addNetworkLoadBalancer(g *graph.Graph, b base, spec *infrav1.AWSLoadBalancerSpec, prefix, path string) (out networkLoadBalancer, err error) {
-	id := plan.ID("load-balancer/" + prefix + "network")
+	id := plan.ID(elb.LoadBalancerKind + "/" + prefix + "network")
 	name := b.balancerName(spec)
 	if b.m.External || spec.Name != nil && b.inv.Balancers[name] {
 		return addExistingNetworkLoadBalancer(g, b, id, name, spec, prefix, path), nil
@@ -183,7 +183,7 @@ func (in inputs) classicName(spec *infrav1.AWSLoadBalancerSpec) string {
 // addClassicLoadBalancer adds a classic load balancer, or looks up an existing
 // one.
 func addClassicLoadBalancer(g *graph.Graph, b base, spec *infrav1.AWSLoadBalancerSpec) (*graph.Ref[elb.ClassicLoadBalancerState], error) {
-	const id, path = plan.ID("load-balancer/classic"), "spec.controlPlaneLoadBalancer"
+	const id, path = plan.ID(elb.ClassicLoadBalancerKind), "spec.controlPlaneLoadBalancer"
 	name := b.classicName(spec)
 	if b.m.External || b.inv.Balancers[name] {
 		return graph.Use(g, id, elb.ClassicLoadBalancerByName(name), b.infra(path)), nil
@@ -247,7 +247,7 @@ func (lbs loadBalancers) register(g *graph.Graph, suffix string, like elb.Target
 		added = append(added, graph.Add(g, plan.ID("targets/"+t.name+suffix), &r, opts...))
 	}
 	if lbs.classic != nil {
-		added = append(added, graph.Add(g, plan.ID("targets/classic"+suffix), &elb.ClassicTargets{
+		added = append(added, graph.Add(g, plan.ID(elb.ClassicTargetsKind+suffix), &elb.ClassicTargets{
 			LoadBalancer: lbs.classic, Instances: like.Instances, Shared: like.Shared || lbs.existingClassic, Removed: like.Removed,
 		}, opts...))
 	}

@@ -44,11 +44,12 @@ func TestLoadBalancerNames(t *testing.T) {
 			require.LessOrEqual(t, len(got), 32)
 		}
 		lb.LoadBalancerType = infrav1.LoadBalancerTypeClassic
-		c := build(t, m, inventory(m)).Resource("load-balancer/classic").(*graph.Ref[elb.ClassicLoadBalancerState])
+		c := build(t, m, inventory(m)).Resource("classic-load-balancer").(*graph.Ref[elb.ClassicLoadBalancerState])
 		require.Equal(t, want[1], c.Desired().(*elb.ClassicLoadBalancer).Name)
 	}
 	lb.Name = new("mine")
-	require.Equal(t, "mine", build(t, m, inventory(m)).Resource("load-balancer/classic").(*graph.Ref[elb.ClassicLoadBalancerState]).Desired().(*elb.ClassicLoadBalancer).Name)
+	classic := build(t, m, inventory(m)).Resource("classic-load-balancer")
+	require.Equal(t, "mine", classic.(*graph.Ref[elb.ClassicLoadBalancerState]).Desired().(*elb.ClassicLoadBalancer).Name)
 }
 
 // instances returns the desired machines of a graph, by resource ID.

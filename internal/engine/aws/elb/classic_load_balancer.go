@@ -317,24 +317,19 @@ func classicLoadBalancersIn(ctx context.Context, c *cloud.Clients, vpc string) (
 	return withTags(all, func(s ClassicLoadBalancerState) (cloud.Tags, error) { return describeClassicTags(ctx, c, s.ID) }, func(s *ClassicLoadBalancerState, tags cloud.Tags) { s.Tags = tags })
 }
 
-// countClassic returns 1 for a Classic Load Balancer.
-func countClassic(desired any) (n int, scope string) {
-	if _, ok := desired.(*ClassicLoadBalancer); ok {
-		return 1, ""
-	}
-	return 0, ""
-}
-
 // countClassicLoadBalancers returns the number of Classic Load Balancers in the region.
 func countClassicLoadBalancers(ctx context.Context, c *cloud.Clients) (map[string]int, error) {
 	all, err := ClassicLoadBalancers(ctx, c)
 	return map[string]int{"": len(all)}, err
 }
 
+// ClassicLoadBalancerKind is the kind of Classic Load Balancers.
+const ClassicLoadBalancerKind = "classic-load-balancer"
+
 // classicLoadBalancerKind declares Classic Load Balancers.
 func classicLoadBalancerKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: "load-balancer", Area: kind.AreaLoadBalancer, Behind: ec2.MachineKind,
+		Name: ClassicLoadBalancerKind, Area: kind.AreaLoadBalancer, Behind: ec2.MachineKind,
 		ReadActions: []string{"ec2:DescribeAccountAttributes", "ec2:GetSecurityGroupsForVpc", "elasticloadbalancing:DescribeLoadBalancerAttributes", "elasticloadbalancing:DescribeLoadBalancers", "elasticloadbalancing:DescribeTags"},
 		Statement:   kind.LoadBalancers,
 		Actions: []string{
@@ -342,7 +337,7 @@ func classicLoadBalancerKind() *kind.Kind {
 			"elasticloadbalancing:ConfigureHealthCheck", "elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:DeleteLoadBalancer",
 			"elasticloadbalancing:DetachLoadBalancerFromSubnets", "elasticloadbalancing:ModifyLoadBalancerAttributes",
 		},
-		Quota: &kind.Quota{Service: "elasticloadbalancing", Code: "L-E9E9831D", Name: "Classic Load Balancers", Default: 20, Takes: countClassic, Used: countClassicLoadBalancers},
+		Quota: &kind.Quota{Service: "elasticloadbalancing", Code: "L-E9E9831D", Name: "Classic Load Balancers", Default: 20, Used: countClassicLoadBalancers},
 	}, kind.Functions[ClassicLoadBalancerState]{
 		List: classicLoadBalancersOf, InVPC: classicLoadBalancersIn, Delete: &ClassicLoadBalancer{},
 		Refers: func(s ClassicLoadBalancerState) []string { return refersTo(s.VPC, s.Subnets, s.Groups, s.Internal) },

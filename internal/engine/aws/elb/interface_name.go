@@ -18,25 +18,25 @@ func InterfaceName(id string) string {
 	return id
 }
 
-// WithInterface returns the ID and the tags of the load balancer, of any owner, that has a name
-// in the descriptions of its network interfaces; nil if there is none.
-func WithInterface(ctx context.Context, c *cloud.Clients, name string) (*identity.Object, error) {
+// WithInterface returns the kind, the ID and the tags of the load balancer, of any owner, that has
+// a name in the descriptions of its network interfaces; nil if there is none.
+func WithInterface(ctx context.Context, c *cloud.Clients, name string) (of string, lb *identity.Object, err error) {
 	all, err := LoadBalancers(ctx, c)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	for _, lb := range all {
 		if InterfaceName(lb.ID) == name {
 			tags, err := describeTags(ctx, c, lb.ID)
-			return &identity.Object{ID: lb.ID, Tags: tags}, err
+			return LoadBalancerKind, &identity.Object{ID: lb.ID, Tags: tags}, err
 		}
 	}
 	classic, err := ClassicLoadBalancers(ctx, c)
 	for _, lb := range classic {
 		if lb.ID == name {
 			tags, err := describeClassicTags(ctx, c, lb.ID)
-			return &identity.Object{ID: lb.ID, Tags: tags}, err
+			return ClassicLoadBalancerKind, &identity.Object{ID: lb.ID, Tags: tags}, err
 		}
 	}
-	return nil, err
+	return "", nil, err
 }

@@ -367,14 +367,6 @@ func loadBalancersIn(ctx context.Context, c *cloud.Clients, vpc string) ([]LoadB
 // loadBalancerCreateTime is how long AWS usually takes to provision a load balancer.
 const loadBalancerCreateTime = 150 * time.Second
 
-// countNetwork returns 1 for a Network Load Balancer.
-func countNetwork(desired any) (n int, scope string) {
-	if _, ok := desired.(*LoadBalancer); ok {
-		return 1, ""
-	}
-	return 0, ""
-}
-
 // countLoadBalancers returns the number of Network Load Balancers in the region.
 func countLoadBalancers(ctx context.Context, c *cloud.Clients) (map[string]int, error) {
 	all, err := LoadBalancers(ctx, c)
@@ -382,18 +374,21 @@ func countLoadBalancers(ctx context.Context, c *cloud.Clients) (map[string]int, 
 	return map[string]int{"": len(all)}, err
 }
 
+// LoadBalancerKind is the kind of Network Load Balancers and Application Load Balancers.
+const LoadBalancerKind = "load-balancer"
+
 // loadBalancerKind declares Network Load Balancers, and the load balancers that the AWS
 // Load Balancer Controller creates.
 func loadBalancerKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: "load-balancer", Area: kind.AreaLoadBalancer, Behind: ec2.MachineKind,
+		Name: LoadBalancerKind, Area: kind.AreaLoadBalancer, Behind: ec2.MachineKind,
 		ReadActions: []string{"ec2:DescribeAccountAttributes", "ec2:GetSecurityGroupsForVpc", "elasticloadbalancing:DescribeLoadBalancerAttributes", "elasticloadbalancing:DescribeLoadBalancers", "elasticloadbalancing:DescribeTags"},
 		Statement:   kind.LoadBalancers,
 		Actions: []string{
 			"elasticloadbalancing:AddTags", "elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:DeleteLoadBalancer",
 			"elasticloadbalancing:ModifyLoadBalancerAttributes", "elasticloadbalancing:SetSecurityGroups", "elasticloadbalancing:SetSubnets",
 		},
-		Quota: &kind.Quota{Service: "elasticloadbalancing", Code: "L-69A177A2", Name: "Network Load Balancers", Default: 50, Takes: countNetwork, Used: countLoadBalancers},
+		Quota: &kind.Quota{Service: "elasticloadbalancing", Code: "L-69A177A2", Name: "Network Load Balancers", Default: 50, Used: countLoadBalancers},
 	}, kind.Functions[LoadBalancerState]{
 		List: loadBalancersOf, InVPC: loadBalancersIn, Delete: &LoadBalancer{},
 		Refers: func(s LoadBalancerState) []string { return refersTo(s.VPC, s.Subnets, s.Groups, s.Internal) },

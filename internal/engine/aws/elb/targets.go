@@ -178,17 +178,17 @@ func targetsKind() *kind.Kind {
 	return kind.Of(kind.Kind{
 		Name: "targets", Borrowed: true, Area: kind.AreaLoadBalancer, ReadActions: []string{"elasticloadbalancing:DescribeTargetHealth"}, Statement: kind.LoadBalancers,
 		Actions: []string{"elasticloadbalancing:DeregisterTargets", "elasticloadbalancing:RegisterTargets"},
-	}, kind.Functions[TargetsState]{
-		Delete: &Targets{},
-	})
+	}, kind.Functions[TargetsState]{})
 }
 
-// classicTargetsKind declares targets of Classic Load Balancers.
+// ClassicTargetsKind is the kind of targets of Classic Load Balancers.
+const ClassicTargetsKind = "classic-targets"
+
+// classicTargetsKind declares targets of Classic Load Balancers. Their state is that of other targets.
 func classicTargetsKind() *kind.Kind {
-	return kind.Of(kind.Kind{
-		Name: "targets", Borrowed: true, Area: kind.AreaLoadBalancer, Statement: kind.LoadBalancers,
+	return &kind.Kind{
+		Name: ClassicTargetsKind, Borrowed: true, Area: kind.AreaLoadBalancer,
+		ReadActions: []string{"elasticloadbalancing:DescribeLoadBalancers"}, Statement: kind.LoadBalancers,
 		Actions: []string{"elasticloadbalancing:DeregisterInstancesFromLoadBalancer", "elasticloadbalancing:RegisterInstancesWithLoadBalancer"},
-	}, kind.Functions[TargetsState]{
-		Delete: &ClassicTargets{},
-	})
+	}
 }

@@ -5,7 +5,6 @@ package kind
 
 import (
 	"context"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -67,7 +66,6 @@ type Kind struct {
 	list      func(ctx context.Context, c *cloud.Clients, of Owner) ([]Found, error)
 	inVPC     func(ctx context.Context, c *cloud.Clients, vpc string) ([]Found, error)
 	protects  func(ctx context.Context, c *cloud.Clients, have graph.State) (string, error)
-	desires   func(any) bool
 	status    func(graph.State) (state, detail string)
 	fromState func(graph.State) (Found, bool)
 }
@@ -157,7 +155,6 @@ const (
 
 // Of returns a kind with functions for its state.
 func Of[S graph.State](k Kind, f Functions[S]) *Kind {
-	k.desires = func(desired any) bool { return reflect.TypeOf(desired) == reflect.TypeOf(f.Delete) }
 	k.fromState = func(have graph.State) (Found, bool) {
 		s, is := any(have).(*S)
 		if !is || s == nil {
@@ -245,10 +242,6 @@ func (f Found) WithAdd(add func(g *graph.Graph, id plan.ID, needs []graph.Edge, 
 func (f Found) Add(g *graph.Graph, id plan.ID, needs []graph.Edge, origin string) graph.Resource {
 	return f.add(g, id, needs, origin)
 }
-
-// Desires reports whether a desired resource has the type of Functions.Delete. Kinds with the same
-// name differ in it.
-func (k *Kind) Desires(desired any) bool { return k.desires != nil && k.desires(desired) }
 
 // Searchable reports whether the kind has a List function.
 func (k *Kind) Searchable() bool { return k.list != nil }

@@ -11,7 +11,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// Resource is a resource of a graph, of any kind. Only *Ref implements it.
+// Resource is a resource of a graph, of any kind. *Ref[S] implements it, for each type of state S:
+// a map, a list and the arguments of On have references to states of several types.
 type Resource interface {
 	// ID is the identity in the graph.
 	ID() plan.ID

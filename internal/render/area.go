@@ -22,11 +22,11 @@ func Areas() []reconcile.Area {
 // "retired/machine/md-0/17/i-0123". It is "" for a resource that is not one of many.
 func GroupOf(id plan.ID) string {
 	words := strings.Split(string(id), "/")
-	last := 1
-	if id.Kind() == "retired" {
+	last, retired := 1, id.Unretired() != id
+	if retired {
 		last = 2
 	}
-	if !slices.Contains([]string{"machine", "node", "retired"}, id.Kind()) || len(words) < last+2 {
+	if !retired && !slices.Contains([]string{reconcile.KindMachine, reconcile.KindNode}, id.Kind()) || len(words) < last+2 {
 		return ""
 	}
 	return strings.Join(words[:len(words)-last], "/")

@@ -89,7 +89,7 @@ func nodesOf(s reconcile.Status, full bool) branch {
 	k := branch{area: "nodes", worst: "ok"}
 	told := map[string]bool{}
 	for _, r := range s.Resources {
-		told[r.CloudID] = told[r.CloudID] || r.Resource.Kind() == "node"
+		told[r.CloudID] = told[r.CloudID] || r.Resource.Kind() == reconcile.KindNode
 	}
 	for _, n := range s.Nodes {
 		if told[n.Name] {

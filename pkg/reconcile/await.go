@@ -12,6 +12,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/diagnose"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
@@ -98,7 +99,7 @@ func (s Status) lacks(condition Condition) string {
 		}
 	}
 	switch {
-	case len(s.Nodes) == 0 && !slices.ContainsFunc(s.Resources, func(r ResourceStatus) bool { return r.Resource.Kind() == "fargate-profile" }): // pods bring their Nodes
+	case len(s.Nodes) == 0 && !slices.ContainsFunc(s.Resources, func(r ResourceStatus) bool { return r.Resource.Kind() == eks.FargateProfileKind }): // pods bring their Nodes
 		return "no Node has joined"
 	case condition == ConditionReady && len(not) > 0:
 		return "not ready: " + text.Several(not)

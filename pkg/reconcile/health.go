@@ -123,5 +123,5 @@ func (r *run) haveReusedAddresses(ctx context.Context, failures []error) (bool, 
 // otherThanNodes reports whether the cause of an error is not a Node that was not ready in time.
 func otherThanNodes(err error) bool {
 	failed := gaveUp(err)
-	return failed == nil || failed.Resource.Kind() != "node"
+	return failed == nil || failed.Resource.Kind() != incluster.NodeKind
 }

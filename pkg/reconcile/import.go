@@ -168,7 +168,7 @@ func (i *Imported) leaveOutIndescribable(found *discover.EKS) error {
 		case found.Owned:
 			reasons = append(reasons, fmt.Errorf("no manifest can be made of node-group/%s: %s", g.Name, why))
 		default:
-			found.Without("node-group", g.Name)
+			found.Without(eks.NodeGroupKind, g.Name)
 			i.LeftOut = append(i.LeftOut, fmt.Sprintf("node-group/%s: %s", g.Name, why))
 		}
 	}

@@ -82,7 +82,7 @@ func (i *Imported) compareNodeTemplates(ctx context.Context, templates map[strin
 	}
 	changed, err := i.changedTemplates(ctx)
 	for _, group := range slices.Sorted(maps.Keys(templates)) {
-		if changed["launch-template/"+plan.ID(templates[group].Name)] {
+		if changed[ec2.LaunchTemplateKind+"/"+plan.ID(templates[group].Name)] {
 			i.Templates = append(i.Templates, TemplateDifference{Group: group, Pool: true, Fields: []string{"bootstrap"}})
 		}
 	}

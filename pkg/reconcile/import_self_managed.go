@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/discover"
@@ -65,7 +66,7 @@ func importSelfManaged(ctx context.Context, c *cloud.Clients, t Target, o Import
 // It reports whether there are any.
 func pinImages(found *discover.SelfManaged, r *run) (more bool) {
 	for _, s := range r.plan.Steps {
-		name, ok := strings.CutPrefix(string(s.Resource), "launch-template/")
+		name, ok := strings.CutPrefix(string(s.Resource), ec2.LaunchTemplateKind+"/")
 		if ok && s.Does() && s.Diff.Has("imageId") && !found.Pinned[name] {
 			found.Pinned[name], more = true, true
 		}
@@ -215,7 +216,7 @@ func (i *Imported) comparePools(ctx context.Context, pools []discover.Pool) erro
 	changed, err := i.changedTemplates(ctx)
 	for _, p := range pools {
 		switch {
-		case !changed["launch-template/"+plan.ID(p.Group.ID)]:
+		case !changed[ec2.LaunchTemplateKind+"/"+plan.ID(p.Group.ID)]:
 		case p.Ours():
 			i.Templates = append(i.Templates, TemplateDifference{Group: p.Group.ID, Pool: true, Machines: len(p.Group.Instances), Fields: []string{"bootstrap"}})
 		default:

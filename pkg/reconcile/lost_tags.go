@@ -25,7 +25,7 @@ func (r *run) findLostTags(ctx context.Context) error {
 		switch {
 		case s.Resource.Kind() == ec2.MachineKind && s.Action == plan.Create:
 			created = append(created, s.Resource)
-		case s.Resource.Kind() == "security-group" && s.CloudID != plan.Unknown && s.CloudID != "":
+		case s.Resource.Kind() == ec2.SecurityGroupKind && s.CloudID != plan.Unknown && s.CloudID != "":
 			groups = append(groups, s.CloudID)
 		}
 	}

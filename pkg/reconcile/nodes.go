@@ -14,6 +14,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
@@ -42,7 +43,7 @@ func (r *run) nodes() (n Nodes) {
 
 // nodeOf returns the Node of a resource that is a Node and has joined; otherwise nil.
 func (r *run) nodeOf(id plan.ID) *incluster.NodeState {
-	if id.Kind() != "node" || r.built.Graph == nil {
+	if id.Kind() != incluster.NodeKind || r.built.Graph == nil {
 		return nil
 	}
 	if x := r.built.Resource(id); x != nil {
@@ -215,7 +216,7 @@ func nodesOfNodeGroup(name string, all *incluster.NodeList) (out []*incluster.No
 // withNode adds to the status of a machine whether its Node has joined and is ready. If the
 // API server has not answered, it says only that AWS runs the machine.
 func (s *ResourceStatus) withNode(m *ec2.InstanceState, all *incluster.NodeList) {
-	if s.State != "ok" || m.Status != "running" || m.Tags[cloud.RoleTag] == "bastion" {
+	if s.State != "ok" || m.Status != "running" || m.Tags[cloud.RoleTag] == topology.RoleBastion {
 		return
 	}
 	word := "running"

@@ -260,7 +260,7 @@ func missingTypes(m *manifest.Cluster, inv topology.Inventory) []string {
 		wanted[x.Infra.Spec.InstanceType]++
 	}
 	for _, x := range inv.Machines {
-		if x.Tags[cloud.RoleTag] != "bastion" {
+		if x.Tags[cloud.RoleTag] != topology.RoleBastion {
 			wanted[x.Type]--
 		}
 	}

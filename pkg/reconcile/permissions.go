@@ -9,6 +9,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/crash"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	engineiam "github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/permission"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
@@ -77,8 +78,8 @@ func (r *run) passedRoles(ctx context.Context) (needs []permission.Need) {
 		}
 		return r.plan.Steps[at], true
 	}
-	machine, launches := gives(ec2.MachineKind, "bastion", "launch-template")
-	managed, isManaged := gives("eks-cluster", "node-group", "fargate-profile")
+	machine, launches := gives(ec2.MachineKind, ec2.BastionKind, ec2.LaunchTemplateKind)
+	managed, isManaged := gives(eks.ClusterKind, eks.NodeGroupKind, eks.FargateProfileKind)
 	for _, n := range r.built.Resources() {
 		need := permission.Need{Action: "iam:PassRole"}
 		switch have := n.Observed().(type) {
@@ -96,7 +97,7 @@ func (r *run) passedRoles(ctx context.Context) (needs []permission.Need) {
 				continue
 			}
 			need.Resource, need.PassedTo, need.Sid, need.Step = have.ID, "eks.amazonaws.com", "EKSRoles", managed
-			need.Maybe = managed.Resource.Kind() != "eks-cluster"
+			need.Maybe = managed.Resource.Kind() != eks.ClusterKind
 		default:
 			continue
 		}

@@ -117,7 +117,7 @@ func (r *run) stateOf(s plan.Step, reported string) string {
 // behindAPIServer reports whether a resource is in the cluster and cannot be read,
 // because the API server does not answer.
 func (r *run) behindAPIServer(s plan.Step) bool {
-	n, server := r.built.Resource(s.Resource), r.built.Resource("api-server")
+	n, server := r.built.Resource(s.Resource), r.built.Resource(incluster.APIServerKind)
 	if server == nil || n == server || s.CloudID != "" || n.Role() != graph.RoleInstalled && n.Role() != graph.RoleExpected {
 		return false
 	}

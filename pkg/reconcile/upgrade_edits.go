@@ -12,8 +12,10 @@ import (
 
 	"github.com/blang/semver/v4"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
@@ -170,7 +172,7 @@ func replacedBy(p plan.Plan) (all []ReplacedMachines) {
 
 // updatedBy lists what a plan upgrades, except for machines.
 func updatedBy(p plan.Plan) (ids []plan.ID) {
-	kinds := []string{"eks-cluster", "addon", "node-group", "auto-scaling-group", "kube-proxy", "coredns"}
+	kinds := []string{eks.ClusterKind, eks.AddonKind, eks.NodeGroupKind, autoscaling.GroupKind, incluster.KubeProxyKind, incluster.CoreDNSKind}
 	for _, s := range p.Steps {
 		if s.Action == plan.Update && slices.Contains(kinds, s.Resource.Kind()) {
 			ids = append(ids, s.Resource)

@@ -240,7 +240,7 @@ func (o *takebackOptions) announce(ctx context.Context, t *management.Takeback, 
 	o.Env.Story("machines that pools add boot with data of the controllers, which may have a bootstrap token that expires without them. This command changes that, and replaces no machine:")
 	for _, x := range steps {
 		what := "a new version, with which machines that the pool adds can join"
-		if x.Resource.Kind() != "launch-template" {
+		if x.Resource.Kind() != reconcile.KindLaunchTemplate {
 			what = "a new bootstrap token in the cluster, which is stored in AWS for the machines of pools"
 		}
 		o.Env.Story("  %s: %s", x.Resource, what)

@@ -91,7 +91,7 @@ func (f *flags) notes(p plan.Plan) (notes []string) {
 	if p.ReplacesControlPlane && f.backup.To == "" {
 		notes = append(notes, "Machines of the control plane are replaced: --backup FILE backs up etcd and the keys of the cluster first.")
 	}
-	starts := slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.Resource == "api-server" && s.Action == plan.Await })
+	starts := slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.Resource.Kind() == reconcile.KindAPIServer && s.Action == plan.Await })
 	replaces := slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.ReplacedBy != "" }) && slices.ContainsFunc(p.Steps, awaitsReadyNode)
 	switch {
 	case f.lacking == "":
@@ -106,6 +106,6 @@ func (f *flags) notes(p plan.Plan) (notes []string) {
 
 // awaitsReadyNode reports whether a step waits until a Node is ready.
 func awaitsReadyNode(s plan.Step) bool {
-	return s.Action == plan.Await && s.Resource.Kind() == "node" &&
+	return s.Action == plan.Await && s.Resource.Kind() == reconcile.KindNode &&
 		slices.ContainsFunc(s.Diff, func(c plan.Change) bool { return c.Field == "state" && c.Want == "ready" })
 }

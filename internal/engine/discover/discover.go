@@ -225,24 +225,24 @@ func (e *EKS) readNetwork(ctx context.Context, c *cloud.Clients) (err error) {
 // ownsVPC reports whether the VPC was made with the cluster, and is deleted with it.
 func (e *EKS) ownsVPC() bool { return e.Network.Owned }
 
-// Without removes a part of the cluster by its kind and name: "node-group", "web". It
+// Without removes a part of the cluster by its kind and name. It
 // reports whether there was one. A run then leaves the part alone, if it is not owned.
 func (e *EKS) Without(kind, name string) bool {
 	before := len(e.NodeGroups) + len(e.Fargate) + len(e.Addons) + len(e.AccessEntries)
 	switch kind {
-	case "node-group":
+	case eks.NodeGroupKind:
 		e.NodeGroups = slices.DeleteFunc(e.NodeGroups, func(s eks.NodeGroupState) bool { return s.Name == name })
-	case "fargate-profile":
+	case eks.FargateProfileKind:
 		e.Fargate = slices.DeleteFunc(e.Fargate, func(s eks.FargateProfileState) bool { return s.Name == name })
-	case "addon":
+	case eks.AddonKind:
 		e.Addons = slices.DeleteFunc(e.Addons, func(s eks.AddonState) bool { return s.Name == name })
-	case "access-entry":
+	case eks.AccessEntryKind:
 		e.AccessEntries = slices.DeleteFunc(e.AccessEntries, func(s eks.AccessEntryState) bool { return s.Principal == name })
-	case "oidc-provider":
+	case eks.OIDCProviderKind:
 		had := e.OIDC != nil
 		e.OIDC = nil
 		return had
-	case "identity-provider":
+	case eks.IdentityProviderKind:
 		had := e.Identity != nil
 		e.Identity = nil
 		return had

@@ -7,16 +7,24 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 )
 
+// Kinds of resources in the cluster.
+const (
+	APIServerKind = "api-server"
+	NodeKind      = "node"
+	KubeProxyKind = "kube-proxy"
+	CoreDNSKind   = "coredns"
+)
+
 // Kinds lists the kinds of this package, with what a status line shows of them.
 func Kinds() []*kind.Kind {
 	all := []*kind.Kind{
-		kind.Of(kind.Kind{Name: "api-server"}, kind.Functions[APIServerState]{Status: apiServerStatus}),
-		kind.Of(kind.Kind{Name: "node"}, kind.Functions[NodeState]{Status: nodeStatus}),
+		kind.Of(kind.Kind{Name: APIServerKind}, kind.Functions[APIServerState]{Status: apiServerStatus}),
+		kind.Of(kind.Kind{Name: NodeKind}, kind.Functions[NodeState]{Status: nodeStatus}),
 		kind.Of(kind.Kind{Name: PoolNodesKind}, kind.Functions[PoolNodesState]{Status: poolNodesStatus}),
-		kind.Of(kind.Kind{Name: "kube-proxy"}, kind.Functions[SystemImageState]{Status: systemImageStatus}),
+		kind.Of(kind.Kind{Name: KubeProxyKind}, kind.Functions[SystemImageState]{Status: systemImageStatus}),
 	}
 	for _, name := range []string{
-		"addons", "aws-auth", "coredns", "drain", "etcd-member", "etcd-members", "hook", JoinTokenKind, "kubeadm-config", "node-object", "node-objects", "self-managed-addon", "vpc-cni",
+		"addons", "aws-auth", CoreDNSKind, "drain", "etcd-member", "etcd-members", "hook", JoinTokenKind, "kubeadm-config", "node-object", "node-objects", "self-managed-addon", "vpc-cni",
 	} {
 		all = append(all, &kind.Kind{Name: name})
 	}

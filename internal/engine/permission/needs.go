@@ -37,7 +37,7 @@ func Needs(g *graph.Graph, p plan.Plan, d Document, in Place) (out []Need) {
 	}
 	for _, s := range p.Steps {
 		name, desired := s.Resource.Kind(), g.Resource(s.Resource).Desired()
-		if name == "bastion" {
+		if name == ec2.BastionKind {
 			name = ec2.MachineKind // a bastion is a machine that a cluster has beside its own
 		}
 		of := []*kind.Kind{kinds[name]}

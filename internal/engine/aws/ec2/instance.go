@@ -543,7 +543,10 @@ func instanceKind() *kind.Kind {
 	})
 }
 
+// BastionKind is the kind of the bastion.
+const BastionKind = "bastion"
+
 // bastionKind declares the bastion. Its resource is an Instance.
 func bastionKind() *kind.Kind {
-	return &kind.Kind{Name: "bastion", Area: kind.AreaNetwork, ReadActions: []string{"ec2:DescribeInstances"}}
+	return &kind.Kind{Name: BastionKind, Area: kind.AreaNetwork, ReadActions: []string{"ec2:DescribeInstances"}}
 }

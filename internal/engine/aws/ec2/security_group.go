@@ -150,10 +150,13 @@ func SecurityGroupByID(vpc *graph.Ref[VPCState], id string) graph.Lookup[Securit
 	}
 }
 
+// SecurityGroupKind is the kind of security groups.
+const SecurityGroupKind = "security-group"
+
 // securityGroupKind declares security groups.
 func securityGroupKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: "security-group", Area: kind.AreaSecurity, Type: types.ResourceTypeSecurityGroup, InCluster: true,
+		Name: SecurityGroupKind, Area: kind.AreaSecurity, Type: types.ResourceTypeSecurityGroup, InCluster: true,
 		ReadActions: []string{"ec2:DescribeSecurityGroups"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateSecurityGroup", "ec2:CreateTags", "ec2:DeleteSecurityGroup"},
 	}, kind.Functions[SecurityGroupState]{

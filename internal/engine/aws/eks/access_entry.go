@@ -377,10 +377,13 @@ func accessEntryState(x *types.AccessEntry) AccessEntryState {
 	}
 }
 
+// AccessEntryKind is the kind of access entries.
+const AccessEntryKind = "access-entry"
+
 // accessEntryKind declares access entries.
 func accessEntryKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: "access-entry", Area: kind.AreaSecurity,
+		Name: AccessEntryKind, Area: kind.AreaSecurity,
 		ReadActions: []string{"eks:DescribeAccessEntry", "eks:ListAccessEntries", "eks:ListAssociatedAccessPolicies"}, Statement: kind.EKS,
 		Actions: []string{"eks:AssociateAccessPolicy", "eks:CreateAccessEntry", "eks:DeleteAccessEntry", "eks:DisassociateAccessPolicy", "eks:TagResource", "eks:UpdateAccessEntry"},
 	}, kind.Functions[AccessEntryState]{})

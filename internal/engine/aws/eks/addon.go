@@ -274,10 +274,13 @@ func remedyOf(code types.AddonIssueCode) string {
 	return ""
 }
 
+// AddonKind is the kind of add-ons.
+const AddonKind = "addon"
+
 // addonKind declares add-ons.
 func addonKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: "addon", Area: kind.AreaKubernetes,
+		Name: AddonKind, Area: kind.AreaKubernetes,
 		ReadActions: []string{"eks:DescribeAddon", "eks:DescribeAddonVersions", "eks:DescribeUpdate", "eks:ListAddons"}, Statement: kind.EKS,
 		Actions: []string{"eks:CreateAddon", "eks:DeleteAddon", "eks:TagResource", "eks:UpdateAddon"},
 	}, kind.Functions[AddonState]{

@@ -208,10 +208,13 @@ func fargateProfileState(x *types.FargateProfile) FargateProfileState {
 	return s
 }
 
+// FargateProfileKind is the kind of Fargate profiles.
+const FargateProfileKind = "fargate-profile"
+
 // fargateProfileKind declares Fargate profiles.
 func fargateProfileKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: "fargate-profile", Area: kind.AreaWorkers, ByNameOnly: true, RunsPods: true,
+		Name: FargateProfileKind, Area: kind.AreaWorkers, ByNameOnly: true, RunsPods: true,
 		ReadActions: []string{"eks:DescribeFargateProfile", "eks:ListFargateProfiles"}, Statement: kind.EKS,
 		Actions: []string{"eks:CreateFargateProfile", "eks:DeleteFargateProfile", "eks:TagResource"},
 	}, kind.Functions[FargateProfileState]{

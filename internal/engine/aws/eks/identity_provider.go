@@ -188,10 +188,13 @@ func IdentityProviderByName(ctx context.Context, c *cloud.Clients, cluster, name
 	})
 }
 
+// IdentityProviderKind is the kind of identity providers.
+const IdentityProviderKind = "identity-provider"
+
 // identityProviderKind declares identity providers.
 func identityProviderKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: "identity-provider", Area: kind.AreaSecurity, ReadActions: []string{"eks:DescribeIdentityProviderConfig", "eks:DescribeUpdate"}, Statement: kind.EKS,
+		Name: IdentityProviderKind, Area: kind.AreaSecurity, ReadActions: []string{"eks:DescribeIdentityProviderConfig", "eks:DescribeUpdate"}, Statement: kind.EKS,
 		Actions: []string{"eks:AssociateIdentityProviderConfig", "eks:DisassociateIdentityProviderConfig", "eks:TagResource"},
 	}, kind.Functions[IdentityProviderState]{})
 }

@@ -124,10 +124,13 @@ func OIDCProviderByARN(ctx context.Context, c *cloud.Clients, arn string) (*OIDC
 	})
 }
 
+// OIDCProviderKind is the kind of OIDC providers.
+const OIDCProviderKind = "oidc-provider"
+
 // oidcProviderKind declares OIDC providers.
 func oidcProviderKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: "oidc-provider", Area: kind.AreaSecurity, ByNameOnly: true,
+		Name: OIDCProviderKind, Area: kind.AreaSecurity, ByNameOnly: true,
 		ReadActions: []string{"iam:GetOpenIDConnectProvider", "iam:ListOpenIDConnectProviders"}, Statement: kind.OIDCProviders,
 		Actions: []string{"iam:AddClientIDToOpenIDConnectProvider", "iam:CreateOpenIDConnectProvider", "iam:DeleteOpenIDConnectProvider", "iam:TagOpenIDConnectProvider"},
 	}, kind.Functions[OIDCProviderState]{

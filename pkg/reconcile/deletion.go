@@ -102,11 +102,7 @@ func (r *run) findForeign(ctx context.Context, kept teardown.Leftovers) error {
 	if err != nil || len(all) == 0 {
 		return err
 	}
-	e := &plan.ForeignError{}
-	for _, f := range all {
-		e.Resources = append(e.Resources, f)
-	}
-	return e
+	return &plan.ForeignError{Resources: all}
 }
 
 // lookForForeign returns a ForeignError if resources of other owners have appeared since the

@@ -25,8 +25,9 @@ const speed = "30"
 const patience = 3 * time.Minute
 
 // lifelike is the speed for runs that wait for Kubernetes, which is not faster than in
-// reality: their timeouts should be nearly real.
-const lifelike = "3"
+// reality: their timeouts should be nearly real. The clock of such a run is ahead of that of the
+// API server, and a run does not use pods that are older than five minutes.
+const lifelike = "2"
 
 // Laptop is a user in the network of the lab, with one cluster.
 type Laptop struct {

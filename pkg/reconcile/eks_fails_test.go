@@ -219,3 +219,22 @@ func TestRoleOfAddonCannotBeRemoved(t *testing.T) {
 		mustApply(t, with, a)
 	})
 }
+
+// An add-on that is DEGRADED takes the update that cures it, instead of a wait until it is ACTIVE.
+func TestDegradedAddonIsUpdated(t *testing.T) {
+	const file = "../../configs/eks-fargate.yaml"
+	broken, m := loadQuick(t, file), loadQuick(t, file)
+	for i := range *broken.EKS.ControlPlane.Spec.Addons {
+		(*broken.EKS.ControlPlane.Spec.Addons)[i].Configuration = ""
+	}
+	synctest.Test(t, func(t *testing.T) {
+		a := prepared(t, file, m)
+		mustApply(t, m, a)
+		_, err := open(broken, a.Process()).Apply(t.Context(), reconcile.Options{})
+		require.ErrorContains(t, err, "DEGRADED: InsufficientNumberOfReplicas")
+		began := time.Now()
+		mustApply(t, m, a)
+		require.Less(t, time.Since(began), 5*time.Minute)
+		requireNoChange(t, m, a)
+	})
+}

@@ -123,12 +123,6 @@ func (a *Addon) Diff(have *AddonState) (d plan.Diff) {
 	if have.Foreign && !a.Adopt {
 		return notOwned()
 	}
-	switch active := string(types.AddonStatusActive); {
-	case have.Failure() != "":
-		d.Set("status", have.condition(), active) // another update may succeed
-	case a.Nodes || have.Status != string(types.AddonStatusDegraded):
-		d.Await("status", have.condition(), active)
-	}
 	if have.ID == "" && a.Conflicts == string(types.ResolveConflictsPreserve) {
 		d.Set("conflictResolution", "", "none: EKS knows preserve for updates only")
 	}
@@ -141,6 +135,13 @@ func (a *Addon) Diff(have *AddonState) (d plan.Diff) {
 		d.Advise("EKS keeps the role of an add-on when an update names none: set it again, or name another role; or make the add-on again: set preserveOnDelete, so that its pods stay, run the command, remove the add-on from spec.addons, run it, and add the add-on again")
 	} else {
 		d.Set("serviceAccountRoleARN", have.RoleARN, a.RoleARN)
+	}
+	switch active := string(types.AddonStatusActive); {
+	case have.Failure() != "":
+		d.Set("status", have.condition(), active) // another update may succeed
+	case have.Status == string(types.AddonStatusDegraded) && (!a.Nodes || len(d) > 0): // EKS takes the update, which may be the cure
+	default:
+		d.Await("status", have.condition(), active)
 	}
 	d.Tags(have.Tags, a.tags(have))
 	return d

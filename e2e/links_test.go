@@ -83,7 +83,7 @@ func readText(t *testing.T, file string) string {
 	return string(text)
 }
 
-// prose is a document without its blocks of code.
+// prose returns a document without its code blocks.
 func prose(text string) string {
 	return regexp.MustCompile("(?ms)^ *```.*?^ *```$").ReplaceAllString(text, "")
 }

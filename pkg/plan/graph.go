@@ -3,7 +3,7 @@ package plan
 // Graph lists the resources of a cluster, each after those that it needs.
 type Graph []GraphResource
 
-// GraphResource is a resource of a cluster, and what it needs.
+// GraphResource is a resource of a cluster and its dependencies.
 type GraphResource struct {
 	ID     ID
 	Origin string // the part of the manifest it comes from; "" for none

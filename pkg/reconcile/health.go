@@ -80,8 +80,8 @@ func (r *run) checkHealth(ctx context.Context) (bool, error) {
 	return len(health.Unhealthy) > 0, nil
 }
 
-// becameUnhealthy reports whether a run has failed only because of Nodes, and some of their machines
-// are now replaced. It plans again.
+// becameUnhealthy plans again after a run that has failed only because of Nodes. It reports whether the new
+// plan replaces some of their machines.
 func (r *run) becameUnhealthy(ctx context.Context, failure error) (bool, error) {
 	all, ok := failure.(interface{ Unwrap() []error })
 	if !ok || slices.ContainsFunc(all.Unwrap(), otherThanNodes) {

@@ -50,7 +50,7 @@ func (r *run) permissions(ctx context.Context) plan.Permissions {
 		}
 		p.Lacking = append(p.Lacking, plan.Lack{Action: l.Action, On: l.Resource, Resource: l.Step.Resource, Origin: l.Step.Origin, Why: why, Maybe: l.Maybe})
 	}
-	if d := documentOf(document.Only(lacking)); len(d.Statement) > 0 {
+	if d := plan.PolicyDocument(document.Only(lacking)); len(d.Statement) > 0 {
 		p.Policy = &d
 	}
 	return p

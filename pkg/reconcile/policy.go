@@ -21,20 +21,20 @@ const (
 // Policy returns the IAM policy for a user that runs Apply, Delete and Status on clusters
 // of that type: exactly the actions that they call. The region may be "" for all.
 func Policy(region string, c ControlPlane) plan.PolicyDocument {
-	return documentOf(permission.Policy(permission.Scope{Region: region, Kind: permission.Kind(c)}))
+	return plan.PolicyDocument(permission.Policy(permission.Scope{Region: region, Kind: permission.Kind(c)}))
 }
 
 // Policy returns the IAM policy for the cluster of the manifest, limited to its region,
 // its buckets, the roles of its machines and the identities in it.
 func (m *Manifest) Policy() plan.PolicyDocument {
-	return documentOf(permission.Policy(permission.Of(m.cluster)))
+	return plan.PolicyDocument(permission.Policy(permission.Of(m.cluster)))
 }
 
 // PolicyWithBackups adds what backups and restores need: buckets for backups and for Restore.Bucket, and
 // the keys of KMS that encrypt backups, by ID, ARN or alias. The region is that of the keys; "" for all.
 func PolicyWithBackups(d plan.PolicyDocument, region string, buckets, keys []string) plan.PolicyDocument {
 	for _, s := range permission.ForBackups(permission.Scope{Region: region, Backups: buckets, BackupKeys: keys}) {
-		d.Statement = append(slices.Clip(d.Statement), plan.PolicyStatement(s))
+		d.Statement = append(slices.Clip(d.Statement), s)
 	}
 	return d
 }
@@ -42,14 +42,14 @@ func PolicyWithBackups(d plan.PolicyDocument, region string, buckets, keys []str
 // SplitPolicy returns documents that together allow the same as d: as few as it takes, so that
 // each is small enough for a managed policy of IAM.
 func SplitPolicy(d plan.PolicyDocument) (out []plan.PolicyDocument) {
-	for _, part := range permission.Split(documentFor(d)) {
-		out = append(out, documentOf(part))
+	for _, part := range permission.Split(permission.Document(d)) {
+		out = append(out, plan.PolicyDocument(part))
 	}
 	return out
 }
 
 // PolicySize returns the number of characters of a document as IAM counts them.
-func PolicySize(d plan.PolicyDocument) int { return permission.Size(documentFor(d)) }
+func PolicySize(d plan.PolicyDocument) int { return permission.Size(permission.Document(d)) }
 
 // MostManagedPolicy is how many characters a managed policy of IAM may have.
 const MostManagedPolicy = permission.MostPolicy
@@ -57,14 +57,6 @@ const MostManagedPolicy = permission.MostPolicy
 // MostManagedPolicies is how many managed policies IAM attaches to a role or user, unless the
 // quota of the account is raised.
 const MostManagedPolicies = permission.MostPolicies
-
-func documentFor(d plan.PolicyDocument) permission.Document {
-	out := permission.Document{Version: d.Version}
-	for _, s := range d.Statement {
-		out.Statement = append(out.Statement, permission.Statement(s))
-	}
-	return out
-}
 
 // StatementOf returns the Sid of the statement of Policy that allows an action; "" for none.
 func StatementOf(action string) string {
@@ -74,12 +66,4 @@ func StatementOf(action string) string {
 		}
 	}
 	return ""
-}
-
-func documentOf(d permission.Document) plan.PolicyDocument {
-	out := plan.PolicyDocument{Version: d.Version}
-	for _, s := range d.Statement {
-		out.Statement = append(out.Statement, plan.PolicyStatement(s))
-	}
-	return out
 }

@@ -39,7 +39,7 @@ func part[T any](find func(*string) (*Cluster, error), cluster *string, parts fu
 	return nil, nil, missing
 }
 
-// visible lists the names of those that calls list already.
+// visible returns the names of the parts that list calls already show.
 func visible[T any](svc *Service, all map[string]T, born func(T) time.Time) (names []string) {
 	for _, name := range core.SortedKeys(all) {
 		if svc.Visible(born(all[name])) {

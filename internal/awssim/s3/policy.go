@@ -79,7 +79,7 @@ func (svc *Service) putBucketPolicy(in *s3.PutBucketPolicyInput) (*s3.PutBucketP
 	return &s3.PutBucketPolicyOutput{}, nil
 }
 
-// denied returns the error of an action that a statement without a condition denies to everybody
+// denied returns an error if a statement without a condition denies the action to everybody
 // (https://docs.aws.amazon.com/AmazonS3/latest/userguide/security_iam_service-with-iam.html).
 func (b *Bucket) denied(action string) error {
 	var p bucketPolicy

@@ -41,7 +41,8 @@ type Item struct {
 	Quantity float64 // a month, in Unit
 	// NotCounted: nobody knows in advance how much of it there is. It has no Product.
 	NotCounted bool
-	// Assumed: the product may turn out to be another one.
+	// Assumed says that the image decides the volume type, and has not been looked up yet: the product
+	// is that of the default type.
 	Assumed bool
 }
 

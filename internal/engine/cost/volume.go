@@ -7,7 +7,7 @@ type Volume struct {
 	Type             string // "gp3"
 	Size             int64  // GiB
 	IOPS, Throughput int64  // IOPS and MiB/s; 0 for what the type includes
-	Assumed          bool   // the type depends on an image that was not looked up
+	Assumed          bool   // the image decides the type, and has not been looked up yet
 }
 
 // What a gp3 volume includes ("Amazon EBS pricing").

@@ -14,7 +14,7 @@ type cause struct {
 	change      bool // every machine of the template meets it, until the manifest or its image is changed
 }
 
-// ChangeFirst ends a finding whose cause meets the next machine, too.
+// ChangeFirst is the end of a finding whose cause also makes the next machine fail.
 const ChangeFirst = "without a change, another run ends in the same way"
 
 // text is the advice of a cause.

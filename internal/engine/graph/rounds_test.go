@@ -270,9 +270,9 @@ func (s *stubborn) Update(context.Context, *cloud.Clients, *stubbornState, plan.
 	return nil, nil
 }
 
-// An update that changes nothing fails a minute after its end, if that is known: AWS says so, or the
-// resource was created again. Changes of tags take no time. Otherwise the run waits five times as long as
-// updates usually take.
+// TestUpdatesThatHaveEnded checks how long a run waits for the effect of an update: one minute after its end
+// if the end is known, because AWS reports it or the resource was created again. Updates of tags end at once.
+// For other updates, the run waits five times their usual duration.
 func TestUpdatesThatHaveEnded(t *testing.T) {
 	for _, c := range []struct {
 		s      stubborn

@@ -52,7 +52,7 @@ func FindReusedAddresses(ctx context.Context, c *cloud.Clients, nodes *NodeList,
 	return why, nil
 }
 
-// holder returns the machine that has the name or the address of a member and may have a member; nil for none.
+// holder returns the machine, other than a worker or bastion, that has the name or the address of a member; nil for none.
 func (t *etcdctl) holder(m etcdMember) *ec2.InstanceState {
 	for _, i := range t.machines.List {
 		if !withoutEtcd(i) && !i.IsTerminating() && m.on(*i, t.nodes.Of(*i)) {
@@ -80,8 +80,9 @@ func withoutEtcd(i *ec2.InstanceState) bool {
 	return role == "node" || role == "bastion" || i.Tags[ec2.GroupTag] != ""
 }
 
-// reused says why a member is not of the machine that has its name: a lost machine had the name before. The
-// Node says so; if it is gone, the machine has not joined, and then the etcd of the member does not answer.
+// reused returns the reason if a member belongs to a lost machine, and another machine now has its address. The
+// provider ID of the Node shows it. If the Node is gone, the machine has not joined, and the member is lost if
+// its etcd does not answer.
 func (t *etcdctl) reused(ctx context.Context, m etcdMember, by *ec2.InstanceState) (why string, err error) {
 	if m.Name == "" || t.nodes.Of(*by) != nil {
 		return "", nil

@@ -9,6 +9,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // Scope narrows a policy down. Its zero value covers every cluster that a
@@ -42,19 +43,10 @@ const (
 )
 
 // Document is an IAM policy document.
-type Document struct {
-	Version   string      `json:"Version"`
-	Statement []Statement `json:"Statement"`
-}
+type Document plan.PolicyDocument
 
 // Statement is a statement of a policy document. All of ours allow.
-type Statement struct {
-	Sid       string                         `json:"Sid"`
-	Effect    string                         `json:"Effect"`
-	Action    []string                       `json:"Action"`
-	Resource  []string                       `json:"Resource"`
-	Condition map[string]map[string][]string `json:"Condition,omitempty"`
-}
+type Statement = plan.PolicyStatement
 
 // stockRoles matches the roles that "bootstrap iam create-cloudformation-stack"
 // makes for machines.

@@ -161,8 +161,8 @@ func requireFormatted(t *testing.T, file string) {
 	require.Empty(t, string(out))
 }
 
-// TestRun checks that pages of commands that do not exist any more are deleted, and that
-// pages are the same for everybody.
+// TestRun checks that the pages of removed commands are deleted, and that the pages do not depend on the
+// user who generates them.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	old, other := filepath.Join(dir, "man", "clusterawsadm-old.1"), filepath.Join(dir, "index.md")

@@ -172,13 +172,13 @@ func printContinue(e *env.Env, cmd *cobra.Command, err error, args []string) {
 	}
 	then := ""
 	switch reconcile.Repeats(err) {
-	case reconcile.RepeatContinues:
+	case plan.RepeatContinues:
 		then = "To continue, run the command again"
-	case reconcile.RepeatAfterChange:
+	case plan.RepeatAfterChange:
 		then = "Another run would end in the same way: change what is named above, such as in the manifest. Then run the command again"
-	case reconcile.RepeatCheck:
+	case plan.RepeatCheck:
 		then = "If a cause above is in the manifest or in the boot data of machines, change it first: another run alone does not help then. To continue, run the command again"
-	case reconcile.RepeatLater:
+	case plan.RepeatLater:
 		then = "AWS has no capacity for a type of machine at the moment: another run helps when it has. " +
 			"Or choose another instanceType, another zone (failureDomain, or the subnets of the pool), or on-demand instead of Spot machines. Then run the command again"
 	}

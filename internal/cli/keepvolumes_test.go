@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -59,11 +62,11 @@ func TestDeleteKeepsVolumes(t *testing.T) {
 	s := newSession(t)
 	text, err := os.ReadFile(s.generated(t))
 	require.NoError(t, err)
-	m, err := reconcile.Load([]reconcile.Source{{Name: "demo.yaml", Data: text}}, reconcile.LoadOptions{})
+	m, err := reconcile.Load([]input.Source{{Name: "demo.yaml", Data: text}}, input.LoadOptions{})
 	require.NoError(t, err)
 	s.simulates(func(t *testing.T, a *awssim.AWS) {
-		c := reconcile.Open(m, reconcile.Target{Config: a.Config(), Owner: "a test"})
-		_, err := c.Apply(t.Context(), reconcile.Options{})
+		c := reconcile.Open(m, cluster.Target{Config: a.Config(), Owner: "a test"})
+		_, err := c.Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		claimed(t, a)
 		time.Sleep(10 * time.Minute) // until the API server responds

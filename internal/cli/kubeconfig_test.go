@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/tools/clientcmd"
@@ -25,10 +28,10 @@ func (s *session) standing() {
 	s.t.Helper()
 	text, err := os.ReadFile(s.generated(s.t))
 	require.NoError(s.t, err)
-	m, err := reconcile.Load([]reconcile.Source{{Name: "demo.yaml", Data: text}}, reconcile.LoadOptions{})
+	m, err := reconcile.Load([]input.Source{{Name: "demo.yaml", Data: text}}, input.LoadOptions{})
 	require.NoError(s.t, err)
 	s.simulates(func(t *testing.T, a *awssim.AWS) {
-		_, err := reconcile.Open(m, reconcile.Target{Config: a.Config(), Owner: "a test"}).Apply(t.Context(), reconcile.Options{})
+		_, err := reconcile.Open(m, cluster.Target{Config: a.Config(), Owner: "a test"}).Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 	})
 }

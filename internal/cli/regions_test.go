@@ -7,6 +7,9 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -22,11 +25,11 @@ func TestListAllSimulatedRegions(t *testing.T) {
 	text, err := os.ReadFile(s.generated(t))
 	require.NoError(t, err)
 	west := strings.NewReplacer("us-east-1", "eu-west-1", "demo", "west").Replace(string(text))
-	m, err := reconcile.Load([]reconcile.Source{{Name: "west.yaml", Data: []byte(west)}}, reconcile.LoadOptions{})
+	m, err := reconcile.Load([]input.Source{{Name: "west.yaml", Data: []byte(west)}}, input.LoadOptions{})
 	require.NoError(t, err)
 	synctest.Test(t, func(t *testing.T) {
 		a := awssim.New(awssim.Options{Region: "eu-west-1"})
-		_, err := reconcile.Open(m, reconcile.Target{Config: a.Config(), Owner: "a test"}).Apply(t.Context(), reconcile.Options{})
+		_, err := reconcile.Open(m, cluster.Target{Config: a.Config(), Owner: "a test"}).Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		f, err := os.Create(beside)
 		require.NoError(t, err)

@@ -6,12 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // TestUpgradePlan shows the upgrade of a cluster, as text and for programs.
@@ -36,7 +37,7 @@ func TestUpgradePlan(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, string(text), string(after), "the command does not edit")
 
-	var u reconcile.Upgrades
+	var u cluster.Upgrades
 	require.NoError(t, json.Unmarshal([]byte(shown(0, "-f", file, "-o", "json", "--to", "v1.34.0")), &u))
 	assert.Equal(t, "v1.34.0", u.Target)
 	require.Len(t, u.Edits, 2)

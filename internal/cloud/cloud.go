@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
@@ -67,7 +69,7 @@ type Clients struct {
 
 	reached atomic.Bool  // AWS has answered a call
 	ahead   atomic.Int64 // by how much the clock of this machine is ahead of AWS's, in nanoseconds
-	log     func(Call)
+	log     func(plan.Call)
 	repeats func(Retry)
 	retries aws.RetryerV2
 	via     kube.Transport
@@ -77,8 +79,8 @@ type Clients struct {
 // Options configure how a run calls AWS.
 type Options struct {
 	Clock    *clock.Clock
-	Parallel int        // maximum number of calls at the same time; 0 means DefaultParallel
-	Log      func(Call) // called after every call; may be nil
+	Parallel int             // maximum number of calls at the same time; 0 means DefaultParallel
+	Log      func(plan.Call) // called after every call; may be nil
 	// Repeating is called before an attempt that repeats a call, unless the context has a
 	// function for that (WithRepeats); may be nil.
 	Repeating func(Retry)

@@ -8,19 +8,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
-
-// Call describes one completed call to AWS, for the log.
-type Call struct {
-	Service, Operation string
-	Took               time.Duration
-	Err                error
-	Attempts           int  // how often it was sent
-	Writes             bool // it may change something
-}
 
 type contextKey int
 
@@ -163,7 +156,7 @@ func (c *Clients) admit(ctx context.Context, in middleware.InitializeInput, next
 	p := &progress{input: in.Parameters}
 	out, md, err = c.call(context.WithValue(ctx, progressKey, p), p, in, next)
 	if c.log != nil {
-		c.log(Call{awsmiddleware.GetServiceID(ctx), op, c.Clock.Since(began), err, p.attempts, !Reads(op)})
+		c.log(plan.Call{Service: awsmiddleware.GetServiceID(ctx), Operation: op, Took: c.Clock.Since(began), Err: err, Attempts: p.attempts, Writes: !Reads(op)})
 	}
 	return out, md, err
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
@@ -172,14 +174,14 @@ func TestLockCheckNeedsNoSlot(t *testing.T) {
 // Every call is logged once, however many attempts it took.
 func TestLog(t *testing.T) {
 	in(t, func(t *testing.T) {
-		var logged []cloud.Call
+		var logged []plan.Call
 		w := newWire(func(n int, _ string) (any, error) {
 			if n == 1 {
 				return nil, refusal("RequestLimitExceeded")
 			}
 			return &ec2.DescribeVpcsOutput{}, nil
 		})
-		c := cloud.New(w.config(), "demo", cloud.Options{Log: func(call cloud.Call) { logged = append(logged, call) }})
+		c := cloud.New(w.config(), "demo", cloud.Options{Log: func(call plan.Call) { logged = append(logged, call) }})
 		_, err := c.EC2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})
 		require.NoError(t, err)
 		require.Len(t, logged, 1)

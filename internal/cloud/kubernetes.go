@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
@@ -59,7 +61,7 @@ func (g *guardedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := g.next.RoundTrip(r)
 	g.failing.Store(err != nil || answer.StatusCode >= http.StatusInternalServerError)
 	if g.c.log != nil {
-		g.c.log(Call{"Kubernetes", strings.TrimSuffix(op, "/"), g.c.Clock.Since(began), err, 1, writes})
+		g.c.log(plan.Call{Service: "Kubernetes", Operation: strings.TrimSuffix(op, "/"), Took: g.c.Clock.Since(began), Err: err, Attempts: 1, Writes: writes})
 	}
 	return answer, err
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
@@ -80,7 +82,7 @@ func TestWritesToKubernetesCheckTheLock(t *testing.T) {
 func TestRequestsToKubernetesAreLogged(t *testing.T) {
 	in(t, func(t *testing.T) {
 		var calls []string
-		_, k := (&apiServer{}).clients(t, cloud.Options{Log: func(c cloud.Call) { calls = append(calls, c.Service+" "+c.Operation) }})
+		_, k := (&apiServer{}).clients(t, cloud.Options{Log: func(c plan.Call) { calls = append(calls, c.Service+" "+c.Operation) }})
 		require.NoError(t, k.Get(t.Context(), "/api/v1/nodes", &struct{}{}))
 		require.Equal(t, []string{"Kubernetes GET /api/v1/nodes"}, calls)
 	})

@@ -10,10 +10,10 @@ import (
 )
 
 // Areas lists the areas in the order in which they are shown.
-func Areas() []reconcile.Area {
-	return []reconcile.Area{
-		reconcile.AreaPrerequisites, reconcile.AreaNetwork, reconcile.AreaSecurity, reconcile.AreaLoadBalancer,
-		reconcile.AreaControlPlane, reconcile.AreaWorkers, reconcile.AreaKubernetes, reconcile.AreaOther,
+func Areas() []plan.Area {
+	return []plan.Area{
+		plan.AreaPrerequisites, plan.AreaNetwork, plan.AreaSecurity, plan.AreaLoadBalancer,
+		plan.AreaControlPlane, plan.AreaWorkers, plan.AreaKubernetes, plan.AreaOther,
 	}
 }
 

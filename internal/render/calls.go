@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // Calls counts the calls of one operation.
@@ -34,7 +34,7 @@ type CallCounter struct {
 }
 
 // Add counts a call.
-func (c *CallCounter) Add(call reconcile.Call) {
+func (c *CallCounter) Add(call plan.Call) {
 	if call.Attempts == 0 {
 		return // it was not sent
 	}
@@ -84,7 +84,7 @@ func (c *CallCounter) List() (out []Calls) {
 
 // operationOf returns the operation of a call. Of a request to an API server it is the method
 // and the resource, without the names of objects: "GET nodes".
-func operationOf(call reconcile.Call) string {
+func operationOf(call plan.Call) string {
 	method, path, ok := strings.Cut(call.Operation, " /")
 	if !ok {
 		return call.Operation

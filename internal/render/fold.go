@@ -15,7 +15,7 @@ const FewMachines = 3
 
 // block is a step of a plan for one resource, or for many that differ only in name.
 type block struct {
-	area   reconcile.Area
+	area   plan.Area
 	action plan.Action
 	title  string // the ID, or "machine/md-0/…"
 	id     string // cloud ID

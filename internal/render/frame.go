@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // named is how many active resources an area lists at most.
@@ -85,7 +83,7 @@ func (t *tree) tell(wide, most int) (out []string) {
 }
 
 // area is the line of one area, with what takes longest in it.
-func (t *tree) area(a reconcile.Area, wide int, active []*item) string {
+func (t *tree) area(a plan.Area, wide int, active []*item) string {
 	s := t.t.Style
 	code, mark := t.mark(a)
 	head := pad(string(a), 14) + " " + pad(fmt.Sprintf("%d/%d", t.tally.count(a, plan.Done), t.tally.total[a]), 9)
@@ -120,7 +118,7 @@ func (n *item) detail() string {
 }
 
 // mark returns the symbol of the state of an area, and its colour.
-func (t *tree) mark(a reconcile.Area) (code, mark string) {
+func (t *tree) mark(a plan.Area) (code, mark string) {
 	total := t.tally.total[a]
 	switch {
 	case t.tally.count(a, plan.Failed) > 0:

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // Sizes of the drawing, in pixels.
@@ -31,7 +31,7 @@ type placed struct {
 
 // lane is the band of one area.
 type lane struct {
-	area    reconcile.Area
+	area    plan.Area
 	y, high float64
 }
 
@@ -75,7 +75,7 @@ func (b *placed) words() (kind, rest string) {
 }
 
 // cell lists the boxes of one area in one column, from top to bottom.
-func (d *drawing) cell(a reconcile.Area, column int) (out []*placed) {
+func (d *drawing) cell(a plan.Area, column int) (out []*placed) {
 	for _, b := range d.boxes {
 		if b.Area == a && b.column == column {
 			out = append(out, b)

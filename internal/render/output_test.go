@@ -6,12 +6,12 @@ import (
 	"io"
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
-
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // hostile is a name that would clear the screen, colour text, ring the bell, change the
@@ -61,7 +61,7 @@ func TestHostileNames(t *testing.T) {
 	p := plan.Plan{Steps: []plan.Step{{
 		Resource: id, Action: plan.Update, CloudID: hostile, Origin: hostile, Diff: plan.Diff{{Field: hostile, Have: hostile, Want: hostile}},
 	}}}
-	s := reconcile.Status{Name: hostile, Region: hostile, Version: hostile, Endpoint: hostile, Resources: []reconcile.ResourceStatus{{Resource: id, CloudID: hostile, State: "differs", Detail: hostile, Changes: p.Steps[0].Diff}}}
+	s := cluster.Status{Name: hostile, Region: hostile, Version: hostile, Endpoint: hostile, Resources: []cluster.ResourceStatus{{Resource: id, CloudID: hostile, State: "differs", Detail: hostile, Changes: p.Steps[0].Diff}}}
 	for name, show := range map[string]func(io.Writer) error{
 		"plan":   func(w io.Writer) error { return Plan(w, p, PlanView{Cluster: hostile, Region: hostile}) },
 		"status": func(w io.Writer) error { return Status(w, s, StatusView{}) },

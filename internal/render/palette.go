@@ -3,55 +3,55 @@ package render
 import (
 	"strings"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // Palette has the colours of an area: of its boxes, their borders and their text.
 type Palette struct{ Fill, Line, Text string }
 
 // PaletteOf returns the colours of an area on a light background.
-func PaletteOf(a reconcile.Area) Palette {
+func PaletteOf(a plan.Area) Palette {
 	switch a {
-	case reconcile.AreaPrerequisites:
+	case plan.AreaPrerequisites:
 		return Palette{"#f2f3f5", "#6e7781", "#32383f"}
-	case reconcile.AreaNetwork:
+	case plan.AreaNetwork:
 		return Palette{"#e7f0fb", "#3b78c4", "#173a66"}
-	case reconcile.AreaSecurity:
+	case plan.AreaSecurity:
 		return Palette{"#fbe9ea", "#c4474f", "#661a1f"}
-	case reconcile.AreaLoadBalancer:
+	case plan.AreaLoadBalancer:
 		return Palette{"#f1e9fb", "#7f4fc0", "#3c2066"}
-	case reconcile.AreaControlPlane:
+	case plan.AreaControlPlane:
 		return Palette{"#fdf1dd", "#c98516", "#5f3d04"}
-	case reconcile.AreaWorkers:
+	case plan.AreaWorkers:
 		return Palette{"#e6f5ea", "#379154", "#174a28"}
-	case reconcile.AreaKubernetes:
+	case plan.AreaKubernetes:
 		return Palette{"#e5f4f6", "#2b8d9b", "#0f4850"}
-	case reconcile.AreaOther:
+	case plan.AreaOther:
 	}
 	return Palette{"#f0f0f0", "#777777", "#333333"}
 }
 
 // DarkPaletteOf returns the colours of an area on a dark background.
-func DarkPaletteOf(a reconcile.Area) Palette {
+func DarkPaletteOf(a plan.Area) Palette {
 	switch a {
-	case reconcile.AreaPrerequisites:
+	case plan.AreaPrerequisites:
 		return Palette{"#23282f", "#8b949e", "#d6dbe1"}
-	case reconcile.AreaNetwork:
+	case plan.AreaNetwork:
 		return Palette{"#13263f", "#5e9be6", "#cfe2fa"}
-	case reconcile.AreaSecurity:
+	case plan.AreaSecurity:
 		return Palette{"#3a191d", "#e5737a", "#fad4d6"}
-	case reconcile.AreaLoadBalancer:
+	case plan.AreaLoadBalancer:
 		return Palette{"#281b40", "#a982e4", "#e4d6fa"}
-	case reconcile.AreaControlPlane:
+	case plan.AreaControlPlane:
 		return Palette{"#38280b", "#dda13c", "#f8e3bd"}
-	case reconcile.AreaWorkers:
+	case plan.AreaWorkers:
 		return Palette{"#12301c", "#57b576", "#cdeed7"}
-	case reconcile.AreaKubernetes:
+	case plan.AreaKubernetes:
 		return Palette{"#0f2f34", "#4bb3c2", "#c8eaef"}
-	case reconcile.AreaOther:
+	case plan.AreaOther:
 	}
 	return Palette{"#262626", "#9a9a9a", "#dddddd"}
 }
 
 // AreaClass is the CSS class of an area, with which its boxes, arrows and texts are marked.
-func AreaClass(a reconcile.Area) string { return strings.ReplaceAll(string(a), " ", "-") }
+func AreaClass(a plan.Area) string { return strings.ReplaceAll(string(a), " ", "-") }

@@ -21,11 +21,11 @@ type Picture struct {
 
 // Box is one resource of a picture.
 type Box struct {
-	ID    string         `json:"id"`
-	Area  reconcile.Area `json:"area"`
-	Count int            `json:"count,omitempty"` // more than 1 for a box that stands for many
-	Needs []Arrow        `json:"needs,omitempty"`
-	State BoxState       `json:"state,omitempty"` // at the end of a run; "" in a picture of a manifest
+	ID    string    `json:"id"`
+	Area  plan.Area `json:"area"`
+	Count int       `json:"count,omitempty"` // more than 1 for a box that stands for many
+	Needs []Arrow   `json:"needs,omitempty"`
+	State BoxState  `json:"state,omitempty"` // at the end of a run; "" in a picture of a manifest
 }
 
 // BoxState is the state in which a run has left a resource.
@@ -230,11 +230,11 @@ func (p Picture) names() map[string]string {
 }
 
 // Areas lists the areas with resources in the picture.
-func (p Picture) Areas() []reconcile.Area {
-	return slices.DeleteFunc(Areas(), func(a reconcile.Area) bool { return len(p.in(a)) == 0 })
+func (p Picture) Areas() []plan.Area {
+	return slices.DeleteFunc(Areas(), func(a plan.Area) bool { return len(p.in(a)) == 0 })
 }
 
-func (p Picture) in(a reconcile.Area) (out []Box) {
+func (p Picture) in(a plan.Area) (out []Box) {
 	for _, n := range p.Resources {
 		if n.Area == a {
 			out = append(out, n)

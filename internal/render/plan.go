@@ -11,7 +11,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // PlanView says how to show a plan, and the cluster that it is for.
@@ -134,7 +133,7 @@ func heading[T ~string](text T) string { return strings.ToUpper(string(text[:1])
 
 // section is the part of a plan in one area.
 type section struct {
-	area   reconcile.Area
+	area   plan.Area
 	blocks []block
 }
 

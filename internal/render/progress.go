@@ -56,7 +56,7 @@ type item struct {
 	plan.Event
 	began time.Time
 	order int // number of its first event
-	area  reconcile.Area
+	area  plan.Area
 	group string
 }
 
@@ -76,8 +76,8 @@ type tally struct {
 	began    time.Time
 	expected time.Duration
 	items    map[plan.ID]*item
-	planned  map[plan.ID]reconcile.Area // the resources that the plan changes
-	total    map[reconcile.Area]int
+	planned  map[plan.ID]plan.Area // the resources that the plan changes
+	total    map[plan.Area]int
 	groups   map[string]int // the size of each group
 	deleting map[plan.ID]bool
 	kept     int
@@ -85,8 +85,8 @@ type tally struct {
 
 func newTally(r Run, now time.Time) *tally {
 	return &tally{
-		run: r, began: now, items: map[plan.ID]*item{}, planned: map[plan.ID]reconcile.Area{},
-		total: map[reconcile.Area]int{}, groups: map[string]int{}, deleting: map[plan.ID]bool{},
+		run: r, began: now, items: map[plan.ID]*item{}, planned: map[plan.ID]plan.Area{},
+		total: map[plan.Area]int{}, groups: map[string]int{}, deleting: map[plan.ID]bool{},
 	}
 }
 
@@ -135,7 +135,7 @@ func (t *tally) note(e plan.Event) bool {
 }
 
 // count returns how many resources of an area have one of these as their last event.
-func (t *tally) count(a reconcile.Area, ends ...plan.What) (c int) {
+func (t *tally) count(a plan.Area, ends ...plan.What) (c int) {
 	for _, n := range t.items {
 		if (a == "" || n.area == a) && slices.Contains(ends, n.What) {
 			c++
@@ -153,7 +153,7 @@ func (t *tally) all() (c int) {
 
 // active lists the resources of an area that are in progress, sorted by remaining time;
 // the area "" means all.
-func (t *tally) active(a reconcile.Area) (out []*item) {
+func (t *tally) active(a plan.Area) (out []*item) {
 	for _, n := range t.items {
 		if n.active() && (a == "" || n.area == a) {
 			out = append(out, n)

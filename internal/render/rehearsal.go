@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // Rehearsal is the document of a rehearsal: what happened in the copy of the account. A rehearsal
@@ -47,7 +47,7 @@ type RehearsedRun struct {
 }
 
 // NewRehearsedRun returns the record of a run.
-func NewRehearsedRun(name string, r reconcile.Result, took time.Duration) RehearsedRun {
+func NewRehearsedRun(name string, r cluster.Result, took time.Duration) RehearsedRun {
 	return RehearsedRun{Run: name, Changed: Summarize(r.Plan), Reads: r.Reads, Writes: r.Writes, Took: seconds(took)}
 }
 

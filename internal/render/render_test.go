@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/assert"
@@ -18,7 +20,6 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // printed returns the output of a renderer.
@@ -117,7 +118,7 @@ func TestStatus(t *testing.T) {
 		golden.Assert(t, "status"+name+".txt", printed(t, func(w io.Writer) error { return Status(w, status(), v) }))
 	}
 	golden.Assert(t, "status-gone.txt", printed(t, func(w io.Writer) error {
-		return Status(w, reconcile.Status{Name: "demo", Region: "us-east-1"}, StatusView{})
+		return Status(w, cluster.Status{Name: "demo", Region: "us-east-1"}, StatusView{})
 	}))
 }
 

@@ -3,6 +3,8 @@ package render
 import (
 	"fmt"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
@@ -73,10 +75,10 @@ func changes(conflict bool) plan.Plan {
 	return p
 }
 
-func status() reconcile.Status {
-	s := reconcile.Status{Name: "demo", Region: "us-east-1", Version: "v1.34.2", Endpoint: "demo-apiserver-0a1b2c.elb.us-east-1.amazonaws.com:6443"}
+func status() cluster.Status {
+	s := cluster.Status{Name: "demo", Region: "us-east-1", Version: "v1.34.2", Endpoint: "demo-apiserver-0a1b2c.elb.us-east-1.amazonaws.com:6443"}
 	for i, k := range sample(40).Steps {
-		n := reconcile.ResourceStatus{Resource: k.Resource, State: "ok", CloudID: fmt.Sprintf("%s-%05x", k.Resource.Kind()[:3], i), Origin: k.Origin}
+		n := cluster.ResourceStatus{Resource: k.Resource, State: "ok", CloudID: fmt.Sprintf("%s-%05x", k.Resource.Kind()[:3], i), Origin: k.Origin}
 		switch k.Resource {
 		case "vpc":
 			n.State, n.Detail = "existing", "10.0.0.0/16"

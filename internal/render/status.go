@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -31,7 +33,7 @@ type StatusView struct {
 
 // Status prints a cluster as a tree: its areas, and in each the resources with
 // their state.
-func Status(w io.Writer, s reconcile.Status, v StatusView) error {
+func Status(w io.Writer, s cluster.Status, v StatusView) error {
 	var b strings.Builder
 	b.WriteString(v.Style.paint(bold, s.Name) + "  " + s.Region)
 	if s.Version != "" {
@@ -64,16 +66,16 @@ func Status(w io.Writer, s reconcile.Status, v StatusView) error {
 }
 
 // health says whether the API server answers, and how many Nodes there are.
-func health(s reconcile.Status, style Style) string {
+func health(s cluster.Status, style Style) string {
 	if s.API == nil {
 		return ""
 	}
 	switch s.API.State {
-	case reconcile.APINone:
+	case cluster.APINone:
 		return style.paint(dim, "API server: no control plane runs") + "\n"
-	case reconcile.APIUnavailable:
+	case cluster.APIUnavailable:
 		return style.paint(yellow, "API server: does not answer"+text.Prefixed(": ", s.API.Detail)) + "\n"
-	case reconcile.APIReady:
+	case cluster.APIReady:
 	}
 	ready := 0
 	for _, n := range s.Nodes {
@@ -85,7 +87,7 @@ func health(s reconcile.Status, style Style) string {
 }
 
 // nodesOf is the part of the tree with the Nodes that are no resource of the manifest.
-func nodesOf(s reconcile.Status, full bool) branch {
+func nodesOf(s cluster.Status, full bool) branch {
 	k := branch{area: "nodes", worst: "ok"}
 	told := map[string]bool{}
 	for _, r := range s.Resources {
@@ -123,7 +125,7 @@ func Age(since, now time.Time) string { return duration.HumanDuration(max(0, now
 
 // branch is one area of the tree.
 type branch struct {
-	area   reconcile.Area
+	area   plan.Area
 	ok, of int
 	worst  string // the state that is shown for the area
 	leaves []leaf
@@ -135,7 +137,7 @@ type leaf struct {
 	changes                  plan.Diff
 }
 
-func branchOf(a reconcile.Area, all []reconcile.ResourceStatus, v StatusView) branch {
+func branchOf(a plan.Area, all []cluster.ResourceStatus, v StatusView) branch {
 	k := branch{area: a, worst: "ok"}
 	alike := map[string]int{}
 	for _, n := range all {
@@ -280,7 +282,7 @@ func stateText(state string) string {
 }
 
 // verdict summarizes a cluster in one line.
-func verdict(s reconcile.Status, v StatusView) string {
+func verdict(s cluster.Status, v StatusView) string {
 	n := map[string]int{}
 	for _, k := range s.Resources {
 		n[k.State]++

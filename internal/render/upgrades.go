@@ -7,8 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // UpgradesView says how to show the versions that a cluster can be upgraded to.
@@ -19,7 +20,7 @@ type UpgradesView struct {
 
 // Upgrades prints the versions that a cluster can be upgraded to, what to edit, and what is
 // replaced.
-func Upgrades(w io.Writer, u reconcile.Upgrades, v UpgradesView) error {
+func Upgrades(w io.Writer, u cluster.Upgrades, v UpgradesView) error {
 	var b strings.Builder
 	b.WriteString(now(u) + "\n")
 	if len(u.Versions) > 0 {
@@ -44,7 +45,7 @@ func Upgrades(w io.Writer, u reconcile.Upgrades, v UpgradesView) error {
 }
 
 // now says which version the cluster has.
-func now(u reconcile.Upgrades) string {
+func now(u cluster.Upgrades) string {
 	cluster := fmt.Sprintf("Cluster %s in %s ", u.Name, u.Region)
 	switch {
 	case u.Version == "":
@@ -55,7 +56,7 @@ func now(u reconcile.Upgrades) string {
 	return cluster + "has Kubernetes " + u.Version + "."
 }
 
-func noTarget(u reconcile.Upgrades) string {
+func noTarget(u cluster.Upgrades) string {
 	switch {
 	case !u.Known || u.Version == "":
 		return "\nWhich versions it can be upgraded to is not known.\n"
@@ -66,7 +67,7 @@ func noTarget(u reconcile.Upgrades) string {
 }
 
 // versions prints a table with the newest version of each minor one.
-func versions(w io.Writer, u reconcile.Upgrades) error {
+func versions(w io.Writer, u cluster.Upgrades) error {
 	headers := []string{"VERSION", "UPGRADE"}
 	if u.EKS {
 		headers = append(headers, "STATUS", "STANDARD SUPPORT", "EXTENDED SUPPORT")
@@ -89,7 +90,7 @@ func versions(w io.Writer, u reconcile.Upgrades) error {
 func minor(version string) string { return version[:strings.LastIndexByte(version, '.')] }
 
 // patches lists the older patches of a minor version, the newest first.
-func patches(u reconcile.Upgrades, version string) string {
+func patches(u cluster.Upgrades, version string) string {
 	const most = 4
 	var all []string
 	for i := len(u.Versions) - 1; i >= 0; i-- {
@@ -104,10 +105,10 @@ func patches(u reconcile.Upgrades, version string) string {
 }
 
 // step says how a version can be reached.
-func step(x reconcile.UpgradeVersion) string {
-	out := map[reconcile.UpgradeStep]string{
-		reconcile.CurrentVersion: "current", reconcile.NewerPatch: "patch", reconcile.NextMinor: "next minor version",
-		reconcile.LaterMinor: "after the next minor version",
+func step(x cluster.UpgradeVersion) string {
+	out := map[cluster.UpgradeStep]string{
+		cluster.CurrentVersion: "current", cluster.NewerPatch: "patch", cluster.NextMinor: "next minor version",
+		cluster.LaterMinor: "after the next minor version",
 	}[x.Step]
 	if x.Recommended {
 		out += ", recommended"
@@ -129,7 +130,7 @@ func until(day *time.Time) string {
 }
 
 // edits lists what to edit in the manifest.
-func edits(u reconcile.Upgrades, s Style) string {
+func edits(u cluster.Upgrades, s Style) string {
 	if len(u.Edits) == 0 {
 		return "The manifest has no version older than " + u.Target + " to edit.\n"
 	}
@@ -150,7 +151,7 @@ func edits(u reconcile.Upgrades, s Style) string {
 }
 
 // consequences says what a run with the edited manifest does.
-func consequences(u reconcile.Upgrades) string {
+func consequences(u cluster.Upgrades) string {
 	var does []string
 	n := 0
 	for _, r := range u.Replaces {

@@ -33,13 +33,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/smithy-go"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // Options configure an account. The zero value is an account in us-east-1 in which everything
@@ -125,7 +126,7 @@ func (a *Account) Config() aws.Config { return a.process.Config() }
 
 // Transport carries requests to the API servers of the account's clusters; it is meant for
 // pkg/reconcile.Target.
-func (a *Account) Transport(to reconcile.Access) http.RoundTripper {
+func (a *Account) Transport(to cluster.Access) http.RoundTripper {
 	return a.process.Kubernetes(kube.Access(to))
 }
 

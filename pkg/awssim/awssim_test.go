@@ -9,6 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -122,15 +125,15 @@ func TestHandler(t *testing.T) {
 // pkg/reconcile makes a cluster in the account, whose API server answers, and deletes it.
 func TestClusterOfReconcile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, err := reconcile.LoadFile("../../configs/quickstart.yaml", reconcile.LoadOptions{})
+		m, err := reconcile.LoadFile("../../configs/quickstart.yaml", input.LoadOptions{})
 		require.NoError(t, err)
 		account := awssim.New(awssim.Options{Region: m.Region(), Lag: 10 * time.Second, Page: 5})
 		before := account.Inventory()
-		cluster := reconcile.Open(m, reconcile.Target{Config: account.Config(), Transport: account.Transport, Clock: account, Owner: "test", Timeout: time.Hour})
-		_, err = cluster.Apply(t.Context(), reconcile.Options{})
+		theCluster := reconcile.Open(m, cluster.Target{Config: account.Config(), Transport: account.Transport, Clock: account, Owner: "test", Timeout: time.Hour})
+		_, err = theCluster.Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		assert.NotEqual(t, before, account.Inventory())
-		_, err = cluster.Delete(t.Context(), reconcile.Options{})
+		_, err = theCluster.Delete(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		assert.Equal(t, before, account.Inventory())
 	})

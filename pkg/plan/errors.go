@@ -140,3 +140,15 @@ type LockedError struct {
 func (e *LockedError) Error() string {
 	return fmt.Sprintf("another run holds the lock of this cluster: %s, %s since %s", e.Owner, e.Command, e.Since.UTC().Format(time.RFC3339))
 }
+
+// RefusalFor returns a RefusedError with the reasons; nil if there are none.
+func RefusalFor(reasons []string) error {
+	if len(reasons) == 0 {
+		return nil
+	}
+	e := &RefusedError{}
+	for _, reason := range reasons {
+		e.Reasons = append(e.Reasons, errors.New(reason))
+	}
+	return e
+}

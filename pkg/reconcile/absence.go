@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
@@ -18,15 +19,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/teardown"
 )
 
-// Absence is the observation, at the end of a deletion, that a resource that it has
-// deleted does not exist: AWS was asked for its name or tags and for the ID that it had.
-type Absence struct {
-	Resource plan.ID
-	CloudID  string
-	Asked    []string // IAM actions of the calls of its kind, such as "ec2:DescribeVpcs"
-	At       time.Time
-}
-
 // proveAbsence looks again for everything that the run has deleted, and for everything
 // else that has the tags or the name of the cluster. What exists is a LeftoverError.
 func (r *run) proveAbsence(ctx context.Context) error {
@@ -36,7 +28,7 @@ func (r *run) proveAbsence(ctx context.Context) error {
 	}
 	for _, a := range absent {
 		id := a.Resource.ID()
-		r.absent = append(r.absent, Absence{id, a.CloudID, asks(kindOf(id)), a.At})
+		r.absent = append(r.absent, cluster.Absence{Resource: id, CloudID: a.CloudID, Asked: asks(kindOf(id)), At: a.At})
 	}
 	var left []string
 	for _, n := range still {

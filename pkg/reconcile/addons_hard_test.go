@@ -9,6 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/assert"
@@ -16,7 +19,6 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // The manifest of an operator in a common order: the object first, then the parts of its
@@ -73,7 +75,7 @@ func TestAddonsWebhook(t *testing.T) {
 		a := restored(t, m, saved)
 		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 		defer cancel()
-		_, err := waiting(m, a.Process(), reconcile.NodesReady).Apply(ctx, reconcile.Options{Observe: tell(t)})
+		_, err := waiting(m, a.Process(), plan.NodesReady).Apply(ctx, cluster.Options{Observe: tell(t)})
 		require.Error(t, err)
 		inside(a, func(c *kubesim.Cluster) {
 			assert.Nil(t, c.Get("/apis/example.org/v1/namespaces/widgets/widgets/one"))
@@ -119,7 +121,7 @@ func TestAddonsWrong(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := restored(t, m, saved)
 				began := time.Now()
-				_, err := waiting(m, a.Process(), reconcile.NodesReady).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+				_, err := waiting(m, a.Process(), plan.NodesReady).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 				require.ErrorContains(t, err, tt.want)
 				require.ErrorContains(t, err, "addons/mine.yaml (dir/mine.yaml): ")
 				assert.Less(t, time.Since(began), time.Minute)
@@ -141,13 +143,13 @@ func TestAddonsDelete(t *testing.T) {
 		a := restored(t, m, saved)
 		brought(t, m, a)
 		before := len(a.Calls())
-		c := waiting(m, a.Process(), reconcile.NodesReady)
-		p, err := c.PlanDelete(t.Context(), reconcile.Options{})
+		c := waiting(m, a.Process(), plan.NodesReady)
+		p, err := c.PlanDelete(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		for _, s := range p.Steps {
 			assert.False(t, strings.HasPrefix(string(s.Resource), "addons/"))
 		}
-		_, err = c.Delete(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err = c.Delete(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		for _, call := range a.Calls()[before:] {
 			assert.NotEqual(t, "Kubernetes", call.Service, call.Operation)
@@ -167,14 +169,14 @@ kind: DaemonSet
 metadata: {name: network, namespace: nowhere}
 spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}
 `
-	m, err := manifest.Load([]manifest.Source{{Name: "cluster.yaml", Data: raw}}, manifest.Options{CNI: []manifest.Source{{Name: "cni.yaml", Data: []byte(network)}}})
+	m, err := manifest.Load([]input.Source{{Name: "cluster.yaml", Data: raw}}, input.LoadOptions{CNI: []input.Source{{Name: "cni.yaml", Data: []byte(network)}}})
 	require.NoError(t, err)
 	m = quick(m)
 	saved := bare(t, m)
 	synctest.Test(t, func(t *testing.T) {
 		a := restored(t, m, saved)
 		began := time.Now()
-		_, err := waiting(m, a.Process(), reconcile.NodesReady).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := waiting(m, a.Process(), plan.NodesReady).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.ErrorContains(t, err, `namespaces "nowhere" not found`)
 		assert.NotContains(t, err.Error(), "node/")
 		assert.Less(t, time.Since(began), time.Minute)

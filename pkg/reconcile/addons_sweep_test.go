@@ -13,12 +13,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // bare returns the saved state of an account with the example's control plane, and
@@ -30,7 +32,7 @@ func bare(t *testing.T, m *manifest.Cluster) []byte {
 	var saved bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
 		a := account(m, lag)
-		_, err := waiting(&without, a.Process(), reconcile.APIServer).Apply(t.Context(), reconcile.Options{})
+		_, err := waiting(&without, a.Process(), plan.APIServer).Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		time.Sleep(time.Minute)
 		require.NoError(t, a.Save(&saved))
@@ -77,7 +79,7 @@ func askedOf(t *testing.T, m *manifest.Cluster, a *awssim.AWS, n int, fault awss
 		}
 		return awssim.None
 	}
-	_, err = waiting(m, p, reconcile.APIServer).Apply(ctx, reconcile.Options{Observe: tell(t)})
+	_, err = waiting(m, p, plan.APIServer).Apply(ctx, cluster.Options{Observe: tell(t)})
 	return asked, method, err
 }
 
@@ -111,8 +113,8 @@ func TestAddonsEveryRequestMayFail(t *testing.T) {
 						if slices.Contains(cured, fault) && method == http.MethodPatch {
 							require.NoError(t, err)
 						}
-						p := waiting(m, a.Process(), reconcile.APIServer)
-						_, err = p.Apply(t.Context(), reconcile.Options{})
+						p := waiting(m, a.Process(), plan.APIServer)
+						_, err = p.Apply(t.Context(), cluster.Options{})
 						require.NoError(t, err)
 						plan, err := p.Plan(t.Context())
 						require.NoError(t, err)

@@ -10,6 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/assert"
@@ -36,14 +39,14 @@ const (
 // brought returns the cluster for a new process that waits for its Nodes.
 func brought(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
 	t.Helper()
-	_, err := waiting(m, a.Process(), reconcile.NodesReady).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+	_, err := waiting(m, a.Process(), plan.NodesReady).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 	require.NoError(t, err)
 }
 
 // stepsOf returns the steps of a plan.
 func stepsOf(t *testing.T, m *manifest.Cluster, a *awssim.AWS) (steps []plan.Step) {
 	t.Helper()
-	p, err := waiting(m, a.Process(), reconcile.NodesReady).Plan(t.Context())
+	p, err := waiting(m, a.Process(), plan.NodesReady).Plan(t.Context())
 	require.NoError(t, err)
 	for _, s := range p.Steps {
 		if s.Does() {
@@ -93,7 +96,7 @@ func TestAddonsPostponed(t *testing.T) {
 		m := load(t, addonsExample, nil)
 		a := account(m, lag)
 		var warnings []string
-		c := reconcile.OpenModel(m, reconcile.Target{Config: a.Config(), Owner: "test", Warn: func(text string) { warnings = append(warnings, text) }})
+		c := reconcile.OpenModel(m, cluster.Target{Config: a.Config(), Owner: "test", Warn: func(text string) { warnings = append(warnings, text) }})
 		p, err := c.Plan(t.Context())
 		require.NoError(t, err)
 		assert.Zero(t, p.CountKind("addons", plan.Create))
@@ -207,7 +210,7 @@ func withAddon(t *testing.T, yaml string) *manifest.Cluster {
 	t.Helper()
 	raw, err := os.ReadFile(addonsExample)
 	require.NoError(t, err)
-	m, err := manifest.Load([]manifest.Source{{Name: "resource-sets.yaml", Data: raw}}, manifest.Options{Addons: []manifest.Source{{Name: "dir/mine.yaml", Data: []byte(yaml)}}})
+	m, err := manifest.Load([]input.Source{{Name: "resource-sets.yaml", Data: raw}}, input.LoadOptions{Addons: []input.Source{{Name: "dir/mine.yaml", Data: []byte(yaml)}}})
 	require.NoError(t, err)
 	return quick(m)
 }

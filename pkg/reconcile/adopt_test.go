@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/require"
@@ -16,7 +18,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // lot returns names as in Cluster API: five random characters.
@@ -66,7 +67,7 @@ func TestTakesOverWhatClusterAPIMade(t *testing.T) {
 			m := load(t, "../../configs/"+example+".yaml", nil)
 			synctest.Test(t, func(t *testing.T) {
 				a := awssim.New(awssim.Options{Region: m.Region})
-				_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+				_, err := open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 				require.NoError(t, err)
 				a.Edit(func(s *awssim.State) { asClusterAPI(m, s) })
 				time.Sleep(6 * time.Minute) // until ListSecrets lists the secrets
@@ -82,7 +83,7 @@ func TestTakesOverWhatClusterAPIMade(t *testing.T) {
 					}
 				}
 				before := len(a.Calls())
-				_, err = open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+				_, err = open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 				require.NoError(t, err)
 				for _, c := range a.Calls()[before:] {
 					write := !cloud.Reads(c.Operation) && c.Service != "SSM"
@@ -96,10 +97,10 @@ func TestTakesOverWhatClusterAPIMade(t *testing.T) {
 				// changes nothing.
 				m.Deployments[0].Object.Spec.Replicas = new(*m.Deployments[0].Object.Spec.Replicas + 1)
 				machines := strings.Count(strings.Join(a.Inventory(), "\n"), "Instance ")
-				_, err = open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+				_, err = open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 				require.ErrorContains(t, err, "the keys that the cluster was made with are not in this account: add its Secrets "+m.Name+"-ca")
 				require.Equal(t, machines, strings.Count(strings.Join(a.Inventory(), "\n"), "Instance "))
-				_, err = open(m, a.Process()).Delete(t.Context(), reconcile.Options{})
+				_, err = open(m, a.Process()).Delete(t.Context(), cluster.Options{})
 				require.NoError(t, err)
 			})
 		})

@@ -14,26 +14,11 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 )
 
-// Area is a part of a cluster: output is grouped by it.
-type Area string
-
-// The areas, in the order in which a cluster is created.
-const (
-	AreaPrerequisites = Area(kind.AreaPrerequisites)
-	AreaNetwork       = Area(kind.AreaNetwork)
-	AreaSecurity      = Area(kind.AreaSecurity)
-	AreaLoadBalancer  = Area(kind.AreaLoadBalancer)
-	AreaControlPlane  = Area(kind.AreaControlPlane)
-	AreaWorkers       = Area(kind.AreaWorkers)
-	AreaKubernetes    = Area(kind.AreaKubernetes)
-	AreaOther         = Area("other") // of kinds from a newer version
-)
-
 // areaOfKind returns the area of each kind, by its name.
 //
 //nolint:gochecknoglobals // computed once from declarations, and never changed
-var areaOfKind = sync.OnceValue(func() map[string]kind.Area {
-	areas := map[string]kind.Area{}
+var areaOfKind = sync.OnceValue(func() map[string]plan.Area {
+	areas := map[string]plan.Area{}
 	for _, k := range slices.Concat(aws.Kinds(), bootdata.Kinds(), incluster.Kinds()) {
 		areas[k.Name] = k.Area
 	}
@@ -42,25 +27,25 @@ var areaOfKind = sync.OnceValue(func() map[string]kind.Area {
 
 // AreaOf returns the area of a resource, which its kind declares. The area of a machine
 // follows from its origin or, if that is "", from the name of its group.
-func AreaOf(id plan.ID, origin string) Area {
+func AreaOf(id plan.ID, origin string) plan.Area {
 	area := areaOfKind()[id.Unretired().Kind()]
 	if area == kind.AreaMachines {
 		return machineArea(id, origin)
 	}
-	return cmp.Or(Area(area), AreaOther)
+	return cmp.Or(area, plan.AreaOther)
 }
 
-func machineArea(id plan.ID, origin string) Area {
+func machineArea(id plan.ID, origin string) plan.Area {
 	switch {
 	case strings.Contains(origin, "KubeadmControlPlane/"):
-		return AreaControlPlane
+		return plan.AreaControlPlane
 	case strings.Contains(origin, "MachineDeployment/"):
-		return AreaWorkers
+		return plan.AreaWorkers
 	}
 	for word := range strings.SplitSeq(string(id), "/") {
 		if strings.HasPrefix(word, "control-plane") || strings.HasSuffix(word, "control-plane") {
-			return AreaControlPlane
+			return plan.AreaControlPlane
 		}
 	}
-	return AreaWorkers
+	return plan.AreaWorkers
 }

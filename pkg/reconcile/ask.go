@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -59,7 +61,7 @@ func (r *run) askCluster(k *kube.Client) {
 	if r.collects(elb.LoadBalancerKind) {
 		add("in-cluster/load-balancers", teardown.BalancersInCluster(k))
 	}
-	if r.options.Volumes != KeepVolumes {
+	if r.options.Volumes != cluster.KeepVolumes {
 		add("in-cluster/volumes", teardown.VolumesInCluster(k))
 	}
 }

@@ -6,12 +6,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // TestAPIServerLostDuringDeletion loses the API server while the cluster deletes its
@@ -36,7 +37,7 @@ func TestAPIServerLostDuringDeletion(t *testing.T) {
 			var warned []string
 			var ended time.Duration
 			began := time.Now()
-			_, err := asking(t, m, p, forbid, &warned).Delete(t.Context(), reconcile.Options{Observe: func(e plan.Event) {
+			_, err := asking(t, m, p, forbid, &warned).Delete(t.Context(), cluster.Options{Observe: func(e plan.Event) {
 				switch {
 				case e.Resource == "in-cluster/volumes" && e.What == plan.Deleting && !forbid:
 					a.Edit(func(s *awssim.State) {
@@ -78,11 +79,11 @@ func TestAskingMayDie(t *testing.T) {
 					works(t, a)
 					p := a.Process()
 					err := spoilt(t, p, n, fault, func(ctx context.Context) error {
-						_, err := asking(t, m, p, n%2 == 0, nil).Delete(ctx, reconcile.Options{})
+						_, err := asking(t, m, p, n%2 == 0, nil).Delete(ctx, cluster.Options{})
 						return err
 					})
 					over = err == nil && p.Calls() < n
-					_, err = asking(t, m, a.Process(), n%3 == 0, nil).Delete(t.Context(), reconcile.Options{})
+					_, err = asking(t, m, a.Process(), n%3 == 0, nil).Delete(t.Context(), cluster.Options{})
 					require.NoError(t, err, "call %d", n)
 					require.Equal(t, before, withoutArchive(t, a), "call %d", n)
 				})

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/assert"
@@ -22,7 +24,7 @@ import (
 // objects in the cluster.
 func asking(t *testing.T, m *manifest.Cluster, p *awssim.Process, byName bool, warned *[]string) *reconcile.Cluster {
 	t.Helper()
-	target := reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p), AskCluster: true, Warn: func(text string) {
+	target := cluster.Target{Config: p.Config(), Owner: "test", Transport: transport(p), AskCluster: true, Warn: func(text string) {
 		t.Log(text)
 		if warned != nil {
 			*warned = append(*warned, text)
@@ -158,7 +160,7 @@ func TestControllersCleanUp(t *testing.T) {
 				mustApply(t, m, a)
 				works(t, a)
 				var warned []string
-				p, err := asking(t, m, a.Process(), c.byName, &warned).PlanDelete(t.Context(), reconcile.Options{})
+				p, err := asking(t, m, a.Process(), c.byName, &warned).PlanDelete(t.Context(), cluster.Options{})
 				require.NoError(t, err)
 				require.ElementsMatch(t, []string{
 					"Service default/api, Service default/web",
@@ -166,7 +168,7 @@ func TestControllersCleanUp(t *testing.T) {
 				}, asked(p))
 				began, from := time.Now(), len(a.Calls())
 				gone := false
-				_, err = asking(t, m, a.Process(), c.byName, &warned).Delete(t.Context(), reconcile.Options{Observe: func(e plan.Event) {
+				_, err = asking(t, m, a.Process(), c.byName, &warned).Delete(t.Context(), cluster.Options{Observe: func(e plan.Event) {
 					if f := tell(t); f != nil {
 						f(e)
 					}
@@ -241,7 +243,7 @@ func TestAPIServerUnavailable(t *testing.T) {
 					time.Sleep(lag)
 					var warned []string
 					began := time.Now()
-					p, err := asking(t, m, a.Process(), byName, &warned).PlanDelete(t.Context(), reconcile.Options{})
+					p, err := asking(t, m, a.Process(), byName, &warned).PlanDelete(t.Context(), cluster.Options{})
 					require.NoError(t, err)
 					require.Empty(t, asked(p))
 					require.LessOrEqual(t, time.Since(began), 12*time.Second)
@@ -253,7 +255,7 @@ func TestAPIServerUnavailable(t *testing.T) {
 						require.Contains(t, warned[0], c.warning)
 					}
 					require.Equal(t, 4, p.CountKind("volume", plan.Keep), "without an answer, the reclaim policies are unknown")
-					_, err = asking(t, m, a.Process(), byName, nil).Delete(t.Context(), reconcile.Options{})
+					_, err = asking(t, m, a.Process(), byName, nil).Delete(t.Context(), cluster.Options{})
 					require.NoError(t, err)
 					a.Edit(func(s *awssim.State) { require.Len(t, volumesIn(s), 4) })
 					_, err = asking(t, m, a.Process(), byName, nil).Delete(t.Context(), everything)
@@ -279,7 +281,7 @@ func TestControllersDoNotRun(t *testing.T) {
 		var warned []string
 		var ended time.Duration
 		began := time.Now()
-		_, err := asking(t, m, a.Process(), false, &warned).Delete(t.Context(), reconcile.Options{Observe: func(e plan.Event) {
+		_, err := asking(t, m, a.Process(), false, &warned).Delete(t.Context(), cluster.Options{Observe: func(e plan.Event) {
 			if e.Resource.Kind() == "machine" && e.What == plan.Deleting && ended == 0 {
 				ended = time.Since(began)
 			}
@@ -301,7 +303,7 @@ func TestAskClusterKeepsVolumes(t *testing.T) {
 		a := prepared(t, quickstart, m)
 		mustApply(t, m, a)
 		works(t, a)
-		o := reconcile.Options{Volumes: reconcile.KeepVolumes}
+		o := cluster.Options{Volumes: cluster.KeepVolumes}
 		p, err := asking(t, m, a.Process(), true, nil).PlanDelete(t.Context(), o)
 		require.NoError(t, err)
 		require.Equal(t, []string{"Service default/api, Service default/web"}, asked(p))
@@ -348,10 +350,10 @@ func TestAskClusterCalls(t *testing.T) {
 				if !ask {
 					c = open(m, a.Process())
 					if byName {
-						c = reconcile.OpenByName(m.Name, reconcile.Target{Config: a.Config(), Owner: "test"})
+						c = reconcile.OpenByName(m.Name, cluster.Target{Config: a.Config(), Owner: "test"})
 					}
 				}
-				_, err := c.Delete(t.Context(), reconcile.Options{})
+				_, err := c.Delete(t.Context(), cluster.Options{})
 				require.NoError(t, err)
 				calls := slices.DeleteFunc(since(a, from), func(c awssim.Call) bool { return c.Service == "Kubernetes" })
 				n, ops := counted(calls)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -17,17 +19,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
-// Condition is a state of a cluster that AwaitCondition waits for.
-type Condition string
-
-// The conditions.
-const (
-	ConditionAPI     Condition = "api"    // the API server answers
-	ConditionJoined  Condition = "joined" // and all machines have joined
-	ConditionReady   Condition = "ready"  // and all Nodes are ready
-	ConditionDeleted Condition = "delete" // the cluster has no resources any more
-)
-
 // awaitInterval is the time between two looks at a cluster.
 const awaitInterval = 10 * time.Second
 
@@ -35,17 +26,17 @@ const awaitInterval = 10 * time.Second
 // reads, and takes no lock. It calls tell, if it is not nil, with what is missing whenever that
 // changes. If the deadline of the context passes, the error is a TimeoutError with the likely
 // reasons.
-func (c *Cluster) AwaitCondition(ctx context.Context, condition Condition, tell func(missing string)) error {
+func (c *Cluster) AwaitCondition(ctx context.Context, condition cluster.Condition, tell func(missing string)) error {
 	var last string
 	quiet := *c
 	quiet.target.Warn = once(c.target.Warn)
-	for began := c.target.now(); ; {
-		r := quiet.begin(Options{})
+	for began := now(c.target); ; {
+		r := quiet.begin(cluster.Options{})
 		s, err := r.status(ctx)
-		missing := s.lacks(condition)
+		missing := lacks(s, condition)
 		switch {
 		case ctx.Err() != nil:
-			return r.gaveUp(ctx, condition, last, c.target.now().Sub(began))
+			return r.gaveUp(ctx, condition, last, now(c.target).Sub(began))
 		case err != nil && (last == "" || CallerRefusalOf(err).Any()):
 			return err
 		case err != nil: // what another process changes may be gone when it is read
@@ -57,7 +48,7 @@ func (c *Cluster) AwaitCondition(ctx context.Context, condition Condition, tell 
 			tell(missing)
 		}
 		if last = missing; r.cloud.Clock.Sleep(ctx, awaitInterval) != nil {
-			return r.gaveUp(ctx, condition, last, c.target.now().Sub(began))
+			return r.gaveUp(ctx, condition, last, now(c.target).Sub(began))
 		}
 	}
 }
@@ -73,24 +64,24 @@ func once(warn func(string)) func(string) {
 	}
 }
 
-func (t Target) now() time.Time { return t.options().Clock.Now() }
+func now(t cluster.Target) time.Time { return clientOptions(t).Clock.Now() }
 
 // lacks says what a condition lacks; "" for nothing.
-func (s Status) lacks(condition Condition) string {
+func lacks(s cluster.Status, condition cluster.Condition) string {
 	switch {
-	case condition == ConditionDeleted && s.existing() == 0:
+	case condition == cluster.ConditionDeleted && existing(s) == 0:
 		return ""
-	case condition == ConditionDeleted:
-		return text.Count(s.existing(), "resource") + " left"
-	case s.API == nil || s.API.State == APINone:
+	case condition == cluster.ConditionDeleted:
+		return text.Count(existing(s), "resource") + " left"
+	case s.API == nil || s.API.State == cluster.APINone:
 		return "no control plane runs"
-	case s.API.State == APIUnavailable:
+	case s.API.State == cluster.APIUnavailable:
 		return "the API server does not answer: " + s.API.Detail
-	case condition == ConditionAPI:
+	case condition == cluster.ConditionAPI:
 		return ""
 	}
-	if coming := s.coming(); len(coming) > 0 {
-		return "not joined: " + text.Several(coming)
+	if ids := coming(s); len(ids) > 0 {
+		return "not joined: " + text.Several(ids)
 	}
 	var not []string
 	for _, n := range s.Nodes {
@@ -99,16 +90,16 @@ func (s Status) lacks(condition Condition) string {
 		}
 	}
 	switch {
-	case len(s.Nodes) == 0 && !slices.ContainsFunc(s.Resources, func(r ResourceStatus) bool { return r.Resource.Kind() == eks.FargateProfileKind }): // pods bring their Nodes
+	case len(s.Nodes) == 0 && !slices.ContainsFunc(s.Resources, func(r cluster.ResourceStatus) bool { return r.Resource.Kind() == eks.FargateProfileKind }): // pods bring their Nodes
 		return "no Node has joined"
-	case condition == ConditionReady && len(not) > 0:
+	case condition == cluster.ConditionReady && len(not) > 0:
 		return "not ready: " + text.Several(not)
 	}
 	return ""
 }
 
 // existing counts the resources of the cluster that exist.
-func (s Status) existing() (n int) {
+func existing(s cluster.Status) (n int) {
 	for _, r := range s.Resources {
 		if r.CloudID != "" && r.State != "existing" {
 			n++
@@ -118,15 +109,15 @@ func (s Status) existing() (n int) {
 }
 
 // coming lists the machines and groups of machines that have not joined.
-func (s Status) coming() (ids []string) {
+func coming(s cluster.Status) (ids []string) {
 	for _, r := range s.Resources {
 		area := AreaOf(r.Resource, r.Origin)
-		if area != AreaControlPlane && area != AreaWorkers || r.Node == NodeReady || r.Node == NodeNotReady {
+		if area != plan.AreaControlPlane && area != plan.AreaWorkers || r.Node == cluster.NodeReady || r.Node == cluster.NodeNotReady {
 			continue
 		}
 		if slices.Contains([]string{"missing", "pending"}, r.State) {
 			id := string(r.Resource)
-			if counted, _, is := strings.Cut(r.Detail, " joined,"); is && r.Node == NodeNotJoined {
+			if counted, _, is := strings.Cut(r.Detail, " joined,"); is && r.Node == cluster.NodeNotJoined {
 				id += " (" + counted + ")" // of a pool
 			}
 			ids = append(ids, id)
@@ -140,17 +131,17 @@ const diagnosing = 30 * time.Second
 
 // gaveUp returns the error of a wait that has ended, with the likely reasons if it has taken
 // too long.
-func (r *run) gaveUp(ctx context.Context, condition Condition, missing string, after time.Duration) error {
+func (r *run) gaveUp(ctx context.Context, condition cluster.Condition, missing string, after time.Duration) error {
 	if !cloud.TimedOut(ctx) {
 		return context.Cause(ctx)
 	}
 	e := &plan.TimeoutError{After: after.Round(time.Second), Awaited: fmt.Errorf("%s: %s", condition, missing)}
-	if condition == ConditionDeleted {
+	if condition == cluster.ConditionDeleted {
 		return e
 	}
 	limited, cancel := r.cloud.Clock.WithTimeout(context.WithoutCancel(ctx), diagnosing, nil)
 	defer cancel()
-	fresh := r.c.begin(Options{})
+	fresh := r.c.begin(cluster.Options{})
 	s, err := fresh.status(limited)
 	if err != nil {
 		return e
@@ -166,9 +157,9 @@ func (r *run) gaveUp(ctx context.Context, condition Condition, missing string, a
 
 // machineToExamine returns the machine of a status or, of an Auto Scaling group, one that has not
 // joined; nil for another resource.
-func (r *run) machineToExamine(ctx context.Context, s ResourceStatus) *ec2.InstanceState {
+func (r *run) machineToExamine(ctx context.Context, s cluster.ResourceStatus) *ec2.InstanceState {
 	n := r.built.Resource(s.Resource)
-	if n == nil || s.Node != NodeNotJoined {
+	if n == nil || s.Node != cluster.NodeNotJoined {
 		return r.machineOf(s)
 	}
 	group, ok := n.Observed().(*autoscaling.GroupState)
@@ -190,13 +181,13 @@ func (r *run) machineToExamine(ctx context.Context, s ResourceStatus) *ec2.Insta
 
 // whyNotJoined looks for the reasons why machines have not become Nodes. If the API server does
 // not answer, machines of the control plane are examined.
-func (r *run) whyNotJoined(ctx context.Context, s Status) (findings []string) {
+func (r *run) whyNotJoined(ctx context.Context, s cluster.Status) (findings []string) {
 	const most = 3
 	examined := 0
 	for _, x := range s.Resources {
-		control := AreaOf(x.Resource, x.Origin) == AreaControlPlane
+		control := AreaOf(x.Resource, x.Origin) == plan.AreaControlPlane
 		m := r.machineToExamine(ctx, x)
-		if m == nil || examined == most || x.Node != NodeNotJoined && (len(s.Nodes) > 0 || !control) {
+		if m == nil || examined == most || x.Node != cluster.NodeNotJoined && (len(s.Nodes) > 0 || !control) {
 			continue
 		}
 		examined++

@@ -7,6 +7,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"filippo.io/age"
@@ -21,60 +23,23 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
-// BackupKeys say for whom a backup is encrypted, and how it is decrypted. A backup has the keys of
-// the cluster, so there is none without.
-type BackupKeys struct {
-	Recipients []string // public keys of age: "age1…"
-	Identities string   // file with private keys of age: "AGE-SECRET-KEY-1…"
-	Passphrase string   // file whose first line is a passphrase
-	KMS        []string // keys of AWS KMS: IDs, ARNs, aliases. A backup names its keys, so they are not needed to read it
-}
-
-// ErrNoBackupKey says that a backup cannot be written or read without a key.
-var ErrNoBackupKey = errors.New("a backup contains the keys of the cluster, so it is always encrypted")
-
-// BackupInfo describes a backup. It has no secrets.
-type BackupInfo struct {
-	Cluster    string         `json:"cluster"`
-	Region     string         `json:"region"`
-	Time       time.Time      `json:"time"`
-	Kubernetes string         `json:"kubernetes,omitempty"` // version of the control plane
-	Endpoint   string         `json:"endpoint"`             // host:port of the API server
-	Etcd       string         `json:"etcd"`                 // version
-	Members    []string       `json:"members"`              // of etcd
-	Member     string         `json:"member"`               // that the snapshot is of
-	Encryption string         `json:"encryption,omitempty"` // file with which the API server encrypts objects
-	Complete   bool           `json:"complete"`             // false: the encryption file is not in the backup
-	Snapshot   BackupSnapshot `json:"snapshot"`
-	Bytes      int64          `json:"bytes"` // of the backup
-}
-
-// BackupSnapshot describes a snapshot of etcd, with the values of "etcdutl snapshot status".
-type BackupSnapshot struct {
-	SHA256   string `json:"sha256"` // of the database
-	Hash     string `json:"hash"`
-	Revision int64  `json:"revision"`
-	Keys     int    `json:"keys"`
-	Size     int64  `json:"size"`
-}
-
-func backupInfo(b *backup.Backup, bytes int64) BackupInfo {
+func backupInfo(b *backup.Backup, bytes int64) cluster.BackupInfo {
 	a := b.About
-	return BackupInfo{
+	return cluster.BackupInfo{
 		Cluster: a.Cluster, Region: a.Region, Time: a.Time, Kubernetes: a.Kubernetes, Endpoint: a.Endpoint, Etcd: a.Etcd, Members: a.Members, Member: a.Member,
-		Encryption: a.Encryption, Complete: a.Encryption == "" || len(b.Files[a.Encryption]) > 0, Snapshot: BackupSnapshot(a.Snapshot), Bytes: bytes,
+		Encryption: a.Encryption, Complete: a.Encryption == "" || len(b.Files[a.Encryption]) > 0, Snapshot: cluster.BackupSnapshot(a.Snapshot), Bytes: bytes,
 	}
 }
 
 // Backup takes a snapshot of the etcd of a self-managed cluster from a healthy member, checks it,
 // and writes it, encrypted, with the keys of the cluster to a new file, or to a new object of S3:
 // "s3://BUCKET/KEY".
-func (c *Cluster) Backup(ctx context.Context, to string, keys BackupKeys) (BackupInfo, error) {
-	info, err := c.begin(Options{}).backup(ctx, to, keys)
+func (c *Cluster) Backup(ctx context.Context, to string, keys cluster.BackupKeys) (cluster.BackupInfo, error) {
+	info, err := c.begin(cluster.Options{}).backup(ctx, to, keys)
 	return info, err
 }
 
-func (r *run) backup(ctx context.Context, to string, keys BackupKeys) (info BackupInfo, err error) {
+func (r *run) backup(ctx context.Context, to string, keys cluster.BackupKeys) (info cluster.BackupInfo, err error) {
 	reading := cloud.ReadOnly(ctx)
 	if err := checkNew(reading, r.cloud, to); err != nil {
 		return info, err
@@ -87,7 +52,7 @@ func (r *run) backup(ctx context.Context, to string, keys BackupKeys) (info Back
 }
 
 // backupFor makes a backup for recipients.
-func (r *run) backupFor(ctx context.Context, to string, recipients []age.Recipient) (info BackupInfo, err error) {
+func (r *run) backupFor(ctx context.Context, to string, recipients []age.Recipient) (info cluster.BackupInfo, err error) {
 	b, err := r.takeBackup(cloud.ReadOnly(ctx))
 	if err != nil {
 		return info, err
@@ -98,14 +63,14 @@ func (r *run) backupFor(ctx context.Context, to string, recipients []age.Recipie
 }
 
 // CheckBackupKeys returns an error if no backup can be written with keys.
-func CheckBackupKeys(keys BackupKeys) error {
+func CheckBackupKeys(keys cluster.BackupKeys) error {
 	_, err := backup.Keys(keys).ForWriting()
 	return keyError(err)
 }
 
 func keyError(err error) error {
 	if errors.Is(err, backup.ErrNoKey) {
-		return ErrNoBackupKey
+		return cluster.ErrNoBackupKey
 	}
 	return err
 }

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"filippo.io/age"
@@ -86,7 +88,7 @@ func (c *counter) Write(p []byte) (int, error) {
 
 // recipientsOf returns for whom a backup is encrypted. It encrypts with the keys of KMS, so that one that
 // cannot be used is found before the snapshot is taken.
-func recipientsOf(ctx context.Context, c *cloud.Clients, keys BackupKeys) ([]age.Recipient, error) {
+func recipientsOf(ctx context.Context, c *cloud.Clients, keys cluster.BackupKeys) ([]age.Recipient, error) {
 	all, err := backup.Keys(keys).ForWriting()
 	if err != nil {
 		return nil, keyError(err)
@@ -104,10 +106,10 @@ func recipientsOf(ctx context.Context, c *cloud.Clients, keys BackupKeys) ([]age
 // ReadBackup decrypts a backup, and checks it: that it is complete, and that the snapshot is the
 // one that etcd has sent. The target is that of an account, for a backup in S3 or a key of KMS; nil
 // for none.
-func ReadBackup(ctx context.Context, file string, keys BackupKeys, t *Target) (info BackupInfo, err error) {
+func ReadBackup(ctx context.Context, file string, keys cluster.BackupKeys, t *cluster.Target) (info cluster.BackupInfo, err error) {
 	var c *cloud.Clients
 	if t != nil {
-		c = cloud.New(t.Config, "", t.options())
+		c = cloud.New(t.Config, "", clientOptions(*t))
 	}
 	b, bytes, err := openBackup(cloud.ReadOnly(ctx), c, file, keys)
 	if err != nil {
@@ -118,7 +120,7 @@ func ReadBackup(ctx context.Context, file string, keys BackupKeys, t *Target) (i
 }
 
 // openBackup reads a backup. Without clients, only a file, and not with a key of KMS.
-func openBackup(ctx context.Context, c *cloud.Clients, file string, keys BackupKeys) (*backup.Backup, int64, error) {
+func openBackup(ctx context.Context, c *cloud.Clients, file string, keys cluster.BackupKeys) (*backup.Backup, int64, error) {
 	identities, err := backup.Keys(keys).ForReading()
 	if err != nil {
 		return nil, 0, err
@@ -127,7 +129,7 @@ func openBackup(ctx context.Context, c *cloud.Clients, file string, keys BackupK
 	if c != nil {
 		identities = append(identities, backup.WithKMS(func(arn string, sealed []byte) ([]byte, error) { return kms.Decrypt(ctx, c, arn, sealed) }))
 	} else if !given {
-		return nil, 0, ErrNoBackupKey
+		return nil, 0, cluster.ErrNoBackupKey
 	}
 	f, err := content(ctx, c, file)
 	if err != nil {
@@ -137,7 +139,7 @@ func openBackup(ctx context.Context, c *cloud.Clients, file string, keys BackupK
 	var read counter
 	b, err := backup.Read(io.TeeReader(f, &read), identities...)
 	if errors.Is(err, age.ErrIncorrectIdentity) && !given { // it names no key of KMS
-		err = ErrNoBackupKey
+		err = cluster.ErrNoBackupKey
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("%s: %w", file, err)

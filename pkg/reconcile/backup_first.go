@@ -13,13 +13,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
-// BackupFirst says where Apply stores a backup before it replaces machines of the control plane, and
-// for whom it is encrypted.
-type BackupFirst struct {
-	To   string // a new file or object, as in Cluster.Backup
-	Keys BackupKeys
-}
-
 // leavingControlPlane lists the machines of the control plane that the plan replaces or removes: in
 // a rollout, an upgrade, or because there are fewer replicas.
 func (r *run) leavingControlPlane() (ids []string) {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -34,11 +36,11 @@ func addBucket(t *testing.T, a *awssim.AWS, name, region string) {
 
 // named opens a cluster by its name in a process.
 func named(name string, p *awssim.Process) *reconcile.Cluster {
-	return reconcile.OpenByName(name, reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p)})
+	return reconcile.OpenByName(name, cluster.Target{Config: p.Config(), Owner: "test", Transport: transport(p)})
 }
 
 // target is the account of a process.
-func target(p *awssim.Process) *reconcile.Target { return &reconcile.Target{Config: p.Config()} }
+func target(p *awssim.Process) *cluster.Target { return &cluster.Target{Config: p.Config()} }
 
 // TestBackupInS3 stores backups in buckets of the same region and of another one, reads them, and restores one. A
 // backup is never overwritten.
@@ -81,7 +83,7 @@ func TestBackupInS3(t *testing.T) {
 
 		addSettings(a, "after")
 		loseControlPlane(t, a)
-		_, err = restores(m, a.Process(), &reconcile.Restore{File: "s3://far/backups/demo.backup", Keys: read, Bucket: staging}).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err = restores(m, a.Process(), &cluster.Restore{File: "s3://far/backups/demo.backup", Keys: read, Bucket: staging}).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		requireRestored(t, m, a)
 	})
@@ -94,7 +96,7 @@ func TestBackupInS3Fails(t *testing.T) {
 		m, a := running(t, "quickstart")
 		addBucket(t, a, "far", "eu-central-1")
 		a.Edit(func(s *awssim.State) { s.KMS.Keys[keyARN] = &awssim.Key{} })
-		write := reconcile.BackupKeys{KMS: []string{keyARN}}
+		write := cluster.BackupKeys{KMS: []string{keyARN}}
 		for _, fault := range []awssim.Fault{awssim.LostBefore, awssim.LostAfter, awssim.Broken, awssim.Cut, awssim.Throttled, awssim.Denied, awssim.KillBefore, awssim.KillAfter} {
 			for at := 1; ; at++ {
 				p := a.Process()
@@ -116,7 +118,7 @@ func TestBackupInS3Fails(t *testing.T) {
 				switch {
 				case err == nil:
 					require.Equal(t, 1, stored, what)
-					_, err := reconcile.ReadBackup(t.Context(), "s3://far/demo.backup", reconcile.BackupKeys{}, target(a.Process()))
+					_, err := reconcile.ReadBackup(t.Context(), "s3://far/demo.backup", cluster.BackupKeys{}, target(a.Process()))
 					require.NoError(t, err, what)
 				case fault == awssim.KillAfter && call == "PutObject":
 					require.Equal(t, 1, stored, what)
@@ -158,25 +160,25 @@ func TestBackupWithKMS(t *testing.T) {
 		addBucket(t, a, staging, "us-east-1")
 		addKeys(a)
 		file := filepath.Join(t.TempDir(), "demo.backup")
-		keys := reconcile.BackupKeys{KMS: []string{"alias/backups", otherARN}}
+		keys := cluster.BackupKeys{KMS: []string{"alias/backups", otherARN}}
 		info, err := named(m.Name, a.Process()).Backup(t.Context(), file, keys)
 		require.NoError(t, err)
 		verify := func() error {
-			again, err := reconcile.ReadBackup(t.Context(), file, reconcile.BackupKeys{}, target(a.Process()))
+			again, err := reconcile.ReadBackup(t.Context(), file, cluster.BackupKeys{}, target(a.Process()))
 			if err == nil {
 				assert.Equal(t, info, again)
 			}
 			return err
 		}
 		require.NoError(t, verify())
-		_, err = reconcile.ReadBackup(t.Context(), file, reconcile.BackupKeys{}, nil)
-		require.ErrorIs(t, err, reconcile.ErrNoBackupKey, "without an account")
+		_, err = reconcile.ReadBackup(t.Context(), file, cluster.BackupKeys{}, nil)
+		require.ErrorIs(t, err, cluster.ErrNoBackupKey, "without an account")
 		a.Edit(func(s *awssim.State) { s.KMS.Keys[keyARN].State = kmstypes.KeyStateDisabled })
 		require.NoError(t, verify(), "one of two keys is enough")
 
 		addSettings(a, "after")
 		loseControlPlane(t, a)
-		restore := &reconcile.Restore{File: file, Bucket: staging}
+		restore := &cluster.Restore{File: file, Bucket: staging}
 		for why, change := range map[string]func(*awssim.Key){
 			"the key is disabled: enable it": func(k *awssim.Key) { k.State = kmstypes.KeyStateDisabled },
 			"its deletion is pending":        func(k *awssim.Key) { k.State = kmstypes.KeyStatePendingDeletion },
@@ -189,13 +191,13 @@ func TestBackupWithKMS(t *testing.T) {
 				}
 			})
 			n := len(a.Calls())
-			_, err = restores(m, a.Process(), restore).Apply(t.Context(), reconcile.Options{})
+			_, err = restores(m, a.Process(), restore).Apply(t.Context(), cluster.Options{})
 			require.ErrorAs(t, err, new(*plan.RefusedError))
 			require.ErrorContains(t, err, why)
 			requireNothingDone(t, a, n)
 		}
 		a.Edit(func(s *awssim.State) { *s.KMS.Keys[keyARN] = awssim.Key{} })
-		_, err = restores(m, a.Process(), restore).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err = restores(m, a.Process(), restore).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		requireRestored(t, m, a)
 	})
@@ -238,7 +240,7 @@ func TestBackupWithWrongKMSKey(t *testing.T) {
 				asked = asked || service == "Kubernetes"
 				return awssim.None
 			}
-			_, err := named(m.Name, p).Backup(t.Context(), file, reconcile.BackupKeys{KMS: []string{name}})
+			_, err := named(m.Name, p).Backup(t.Context(), file, cluster.BackupKeys{KMS: []string{name}})
 			require.ErrorAs(t, err, new(*plan.RefusedError), key)
 			require.ErrorContains(t, err, want.why, key)
 			require.NoFileExists(t, file)
@@ -258,15 +260,15 @@ func TestBackupFirst(t *testing.T) {
 		write, _ := backupKeys(t)
 		p := a.Process()
 		with := func(to string) *reconcile.Cluster {
-			return reconcile.OpenModel(m, reconcile.Target{
-				Config: p.Config(), Owner: "test", Transport: transport(p), Wait: reconcile.NodesJoined, Drain: true,
-				Backup: &reconcile.BackupFirst{To: to, Keys: write}, Warn: func(text string) { t.Log(text) },
+			return reconcile.OpenModel(m, cluster.Target{
+				Config: p.Config(), Owner: "test", Transport: transport(p), Wait: plan.NodesJoined, Drain: true,
+				Backup: &cluster.BackupFirst{To: to, Keys: write}, Warn: func(text string) { t.Log(text) },
 			})
 		}
-		_, err := with("s3://far/first").Apply(t.Context(), reconcile.Options{})
+		_, err := with("s3://far/first").Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		m.Deployments[0].Object.Spec.Replicas = aws.Int32(2)
-		_, err = with("s3://far/first").Apply(t.Context(), reconcile.Options{})
+		_, err = with("s3://far/first").Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		stored := 0
 		a.Edit(func(s *awssim.State) { stored = len(s.S3.Buckets["far"].Objects) })
@@ -277,13 +279,13 @@ func TestBackupFirst(t *testing.T) {
 		require.NoError(t, err)
 		assert.True(t, planned.ReplacesControlPlane)
 		n := len(a.Calls())
-		_, err = with("s3://nowhere/first").Apply(t.Context(), reconcile.Options{Confirm: func(plan.Plan) (bool, error) { return false, errors.New("asked") }})
+		_, err = with("s3://nowhere/first").Apply(t.Context(), cluster.Options{Confirm: func(plan.Plan) (bool, error) { return false, errors.New("asked") }})
 		require.ErrorAs(t, err, new(*plan.RefusedError))
 		require.ErrorContains(t, err, "backup: bucket nowhere does not exist")
 		requireNothingDone(t, a, n)
 
 		loseMembers(a, 0)
-		_, err = with("s3://far/first").Apply(t.Context(), reconcile.Options{})
+		_, err = with("s3://far/first").Apply(t.Context(), cluster.Options{})
 		require.ErrorContains(t, err, "backup, before the first change")
 		require.ErrorAs(t, err, new(*plan.RefusedError))
 		requireNothingDone(t, a, n)
@@ -295,9 +297,9 @@ func TestBackupFirst(t *testing.T) {
 		write, read := backupKeys(t)
 		m.ControlPlane.Template.Spec.Template.Spec.InstanceType = "m5.xlarge"
 		n, p := len(a.Calls()), a.Process()
-		_, err := reconcile.OpenModel(m, reconcile.Target{
-			Config: p.Config(), Owner: "test", Transport: transport(p), Wait: reconcile.NodesJoined, Drain: true, Backup: &reconcile.BackupFirst{To: "s3://far/first", Keys: write},
-		}).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := reconcile.OpenModel(m, cluster.Target{
+			Config: p.Config(), Owner: "test", Transport: transport(p), Wait: plan.NodesJoined, Drain: true, Backup: &cluster.BackupFirst{To: "s3://far/first", Keys: write},
+		}).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		var order []string
 		for _, c := range a.Calls()[n:] {

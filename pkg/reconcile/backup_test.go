@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	agekeys "filippo.io/age"
@@ -21,13 +23,13 @@ import (
 )
 
 // backupKeys returns keys of age in both directions.
-func backupKeys(t *testing.T) (reconcile.BackupKeys, reconcile.BackupKeys) {
+func backupKeys(t *testing.T) (cluster.BackupKeys, cluster.BackupKeys) {
 	t.Helper()
 	key, err := agekeys.GenerateX25519Identity()
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "key.txt")
 	require.NoError(t, os.WriteFile(file, []byte(key.String()+"\n"), 0o600))
-	return reconcile.BackupKeys{Recipients: []string{key.Recipient().String()}}, reconcile.BackupKeys{Identities: file}
+	return cluster.BackupKeys{Recipients: []string{key.Recipient().String()}}, cluster.BackupKeys{Identities: file}
 }
 
 // addSettings adds a ConfigMap with a value to the only cluster of an account.
@@ -46,7 +48,7 @@ func running(t *testing.T, example string) (*manifest.Cluster, *awssim.AWS) {
 	t.Helper()
 	m := load(t, "../../configs/"+example+".yaml", nil)
 	a := account(m, lag)
-	_, err := waiting(m, a.Process(), reconcile.NodesJoined).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+	_, err := waiting(m, a.Process(), plan.NodesJoined).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 	require.NoError(t, err)
 	return m, a
 }
@@ -72,7 +74,7 @@ func TestBackup(t *testing.T) {
 		write, read := backupKeys(t)
 		file := filepath.Join(t.TempDir(), "demo.backup")
 		p := a.Process()
-		c := reconcile.OpenByName(m.Name, reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p)})
+		c := reconcile.OpenByName(m.Name, cluster.Target{Config: p.Config(), Owner: "test", Transport: transport(p)})
 		info, err := c.Backup(t.Context(), file, write)
 		require.NoError(t, err)
 		assert.Len(t, info.Members, 3)
@@ -106,7 +108,7 @@ func TestBackupOfDamagedFile(t *testing.T) {
 		m, a := running(t, "quickstart")
 		write, read := backupKeys(t)
 		file := filepath.Join(t.TempDir(), "demo.backup")
-		_, err := waiting(m, a.Process(), reconcile.NodesJoined).Backup(t.Context(), file, write)
+		_, err := waiting(m, a.Process(), plan.NodesJoined).Backup(t.Context(), file, write)
 		require.NoError(t, err)
 		data, err := os.ReadFile(file)
 		require.NoError(t, err)
@@ -124,8 +126,8 @@ func TestBackupOfDamagedFile(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, data, 0o600))
 		_, err = reconcile.ReadBackup(t.Context(), file, other, nil)
 		require.ErrorContains(t, err, "decrypt")
-		_, err = reconcile.ReadBackup(t.Context(), file, reconcile.BackupKeys{}, nil)
-		require.ErrorIs(t, err, reconcile.ErrNoBackupKey)
+		_, err = reconcile.ReadBackup(t.Context(), file, cluster.BackupKeys{}, nil)
+		require.ErrorIs(t, err, cluster.ErrNoBackupKey)
 	})
 }
 
@@ -150,7 +152,7 @@ func TestBackupFails(t *testing.T) {
 					return fault
 				}
 				file := filepath.Join(t.TempDir(), "demo.backup")
-				_, err := reconcile.OpenByName(m.Name, reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p)}).Backup(t.Context(), file, write)
+				_, err := reconcile.OpenByName(m.Name, cluster.Target{Config: p.Config(), Owner: "test", Transport: transport(p)}).Backup(t.Context(), file, write)
 				if err == nil {
 					_, err = reconcile.ReadBackup(t.Context(), file, read, nil)
 					require.NoError(t, err)
@@ -178,7 +180,7 @@ func TestBackupRefused(t *testing.T) {
 
 // TestBackupIsJSON pins the names in the output.
 func TestBackupIsJSON(t *testing.T) {
-	data, err := json.Marshal(reconcile.BackupInfo{})
+	data, err := json.Marshal(cluster.BackupInfo{})
 	require.NoError(t, err)
 	for _, name := range []string{"revision", "hash", "size", "keys", "members", "sha256", "time"} {
 		assert.Contains(t, string(data), `"`+name+`"`)

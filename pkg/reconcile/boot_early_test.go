@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/assert"
@@ -23,7 +25,7 @@ func joins(t *testing.T, networkFirst bool) (a *awssim.AWS, answers, last time.D
 	a = account(m, 0)
 	target, began := rollingTarget(a.Process()), time.Now()
 	target.NetworkFirst = networkFirst
-	_, err := reconcile.OpenModel(m, target).Apply(t.Context(), reconcile.Options{Observe: func(e plan.Event) {
+	_, err := reconcile.OpenModel(m, target).Apply(t.Context(), cluster.Options{Observe: func(e plan.Event) {
 		if e.Resource == "api-server" && e.What == plan.Done {
 			answers = time.Since(began)
 			addNetwork(a)
@@ -85,7 +87,7 @@ func TestMachinesWaitForTheNextRun(t *testing.T) {
 				}
 				return awssim.None
 			}
-			_, err := waiting(m, p, reconcile.APIServer).Apply(ctx, reconcile.Options{Observe: tell(t)})
+			_, err := waiting(m, p, plan.APIServer).Apply(ctx, cluster.Options{Observe: tell(t)})
 			require.Error(t, err)
 			time.Sleep(pause)
 			a.Edit(func(s *awssim.State) {
@@ -94,7 +96,7 @@ func TestMachinesWaitForTheNextRun(t *testing.T) {
 					require.Nil(t, i.Boot, "it has no route")
 				}
 			})
-			_, err = waiting(m, a.Process(), reconcile.APIServer).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+			_, err = waiting(m, a.Process(), plan.APIServer).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 			require.NoError(t, err)
 			a.Edit(func(s *awssim.State) {
 				require.Len(t, s.EC2.Instances, 6, "the machines of the first run")
@@ -127,7 +129,7 @@ func TestMachinesDoNotWaitForAFailedNATGateway(t *testing.T) {
 			s.EC2.NATGatewayFailure = "InternalError: Network interface could not be created"
 		})
 		began := time.Now()
-		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.ErrorContains(t, err, "failed: InternalError: Network interface could not be created")
 		require.Less(t, time.Since(began), 5*time.Minute)
 	})

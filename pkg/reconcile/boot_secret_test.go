@@ -8,12 +8,14 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // bootData lists the names of stored boot data, in all backends.
@@ -56,7 +58,7 @@ func TestBootDataIsDeletedAfterTheJoin(t *testing.T) {
 				requireDone(t, m, a)
 				grown := *m.Deployments[0].Object.Spec.Replicas + 1
 				m.Deployments[0].Object.Spec.Replicas = &grown
-				_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+				_, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 				require.NoError(t, err)
 				assert.Empty(t, bootData(a))
 				requireDone(t, m, a)
@@ -71,7 +73,7 @@ func TestDeletionOfBootDataMayDie(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := load(t, threeZones, nil)
 		a := account(m, lag)
-		_, err := waiting(m, a.Process(), reconcile.APIServer).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := waiting(m, a.Process(), plan.APIServer).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		addNetwork(a)
 		require.Len(t, bootData(a), 1, "this run does not know whether the workers have joined")
@@ -84,13 +86,13 @@ func TestDeletionOfBootDataMayDie(t *testing.T) {
 			}
 			return awssim.None
 		}
-		_, err = rolling(m, p).Apply(ctx, reconcile.Options{Observe: tell(t)})
+		_, err = rolling(m, p).Apply(ctx, cluster.Options{Observe: tell(t)})
 		require.Error(t, err)
 		require.Len(t, bootData(a), 1)
 		plan, err := rolling(m, a.Process()).Plan(t.Context())
 		require.NoError(t, err)
 		require.Contains(t, steps(plan), "delete boot-data/three-zones-md-0 []")
-		_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err = rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		assert.Empty(t, bootData(a))
 		requireDone(t, m, a)

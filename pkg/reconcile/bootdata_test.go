@@ -12,13 +12,14 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // TestWriteBootData writes the kubeadm configuration of the machines of every
@@ -42,7 +43,7 @@ func TestWriteBootData(t *testing.T) {
 				prepare(t, file, a, m)
 				// Machines delete their secrets when they boot, so the test keeps copies.
 				secrets := map[string]*awssim.Secret{}
-				_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(plan.Event) {
+				_, err := open(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: func(plan.Event) {
 					a.Edit(func(s *awssim.State) { maps.Copy(secrets, s.Secrets.Secrets) })
 				}})
 				require.NoError(t, err)

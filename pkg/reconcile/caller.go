@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
@@ -15,38 +17,24 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
-// Caller is who calls AWS.
-type Caller struct {
-	Account string // ID: "123456789012"
-	ARN     string // of the user or of the session of a role
-}
-
 // Caller asks AWS who calls it for the cluster: the identity that the manifest names, or else
 // that of the target's Config.
-func (c *Cluster) Caller(ctx context.Context) (Caller, error) {
-	who, err := c.begin(Options{}).caller(ctx)
+func (c *Cluster) Caller(ctx context.Context) (cluster.Caller, error) {
+	who, err := c.begin(cluster.Options{}).caller(ctx)
 	return who, err
 }
 
-func (r *run) caller(ctx context.Context) (Caller, error) {
+func (r *run) caller(ctx context.Context) (cluster.Caller, error) {
 	out, err := r.cloud.STS.GetCallerIdentity(cloud.ReadOnly(ctx), &sts.GetCallerIdentityInput{})
 	if err != nil {
-		return Caller{}, err
+		return cluster.Caller{}, err
 	}
-	return Caller{aws.ToString(out.Account), aws.ToString(out.Arn)}, nil
-}
-
-// CallerRefusal says why AWS refuses calls of the caller, whatever they are for. The zero value
-// means that an error has another reason.
-type CallerRefusal struct {
-	Expired bool     // the credentials were valid, and are not any more
-	Invalid bool     // wrong keys, or the region is not enabled in the account
-	Denied  []string // IAM actions that the caller lacks, such as "ec2:DescribeVpcs"
+	return cluster.Caller{Account: aws.ToString(out.Account), ARN: aws.ToString(out.Arn)}, nil
 }
 
 // CallerRefusalOf returns why AWS has refused the caller, from an error and those that it
 // wraps.
-func CallerRefusalOf(err error) (c CallerRefusal) {
+func CallerRefusalOf(err error) (c cluster.CallerRefusal) {
 	for _, call := range calls(err) {
 		switch {
 		case cloud.Expired(call):
@@ -61,9 +49,6 @@ func CallerRefusalOf(err error) (c CallerRefusal) {
 	c.Denied = slices.Compact(c.Denied)
 	return c
 }
-
-// Any reports whether AWS has refused the caller.
-func (c CallerRefusal) Any() bool { return c.Expired || c.Invalid || len(c.Denied) > 0 }
 
 // calls returns the failed calls to AWS that an error wraps.
 func calls(err error) (all []*smithy.OperationError) {

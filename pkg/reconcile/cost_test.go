@@ -9,6 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/assert"
@@ -24,8 +27,8 @@ import (
 func priced(t *testing.T, m *manifest.Cluster, p *awssim.Process, cacheDir string) (plan.Plan, []string) {
 	t.Helper()
 	var warnings []string
-	plan, err := reconcile.OpenModel(m, reconcile.Target{
-		Config: p.Config(), Owner: "test", Transport: transport(p), Drain: true, Wait: reconcile.NodesReady,
+	plan, err := reconcile.OpenModel(m, cluster.Target{
+		Config: p.Config(), Owner: "test", Transport: transport(p), Drain: true, Wait: plan.NodesReady,
 		Cost: true, CacheDir: cacheDir, Warn: func(text string) { warnings = append(warnings, text) },
 	}).Plan(t.Context())
 	require.NoError(t, err)
@@ -203,7 +206,7 @@ func TestCostOfExtendedSupport(t *testing.T) {
 	raw, err := os.ReadFile("../../configs/eks.yaml")
 	require.NoError(t, err)
 	version := func(to string) *manifest.Cluster {
-		m, err := manifest.Load([]manifest.Source{{Name: "eks.yaml", Data: bytes.ReplaceAll(raw, []byte("version: v1.34"), []byte("version: "+to))}}, manifest.Options{
+		m, err := manifest.Load([]input.Source{{Name: "eks.yaml", Data: bytes.ReplaceAll(raw, []byte("version: v1.34"), []byte("version: "+to))}}, input.LoadOptions{
 			Lookup: func(string) (string, bool) { return "", false },
 		})
 		require.NoError(t, err)

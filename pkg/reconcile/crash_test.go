@@ -10,13 +10,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // sweepExamples are the examples for which every call is made to fail.
@@ -55,7 +56,7 @@ func callsOf(t *testing.T, file string, m *manifest.Cluster) (calls int, detaile
 	synctest.Test(t, func(t *testing.T) {
 		a := prepared(t, file, m)
 		p := a.Process()
-		_, err := open(m, p).Apply(t.Context(), reconcile.Options{})
+		_, err := open(m, p).Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		calls, detailed = p.Calls(), described(a)
 	})
@@ -77,7 +78,7 @@ func disturbed(t *testing.T, m *manifest.Cluster, a *awssim.AWS, n int, fault aw
 	t.Helper()
 	p := a.Process()
 	return spoilt(t, p, n, fault, func(ctx context.Context) error {
-		_, err := open(m, p).Apply(ctx, reconcile.Options{Observe: tell(t)})
+		_, err := open(m, p).Apply(ctx, cluster.Options{Observe: tell(t)})
 		return err
 	})
 }
@@ -167,7 +168,7 @@ func TestDeleteMayDie(t *testing.T) {
 							}
 							return awssim.None
 						}
-						_, _ = open(m, p).Delete(ctx, reconcile.Options{})
+						_, _ = open(m, p).Delete(ctx, cluster.Options{})
 						made = p.Calls()
 						mustDelete(t, m, a)
 						require.Equal(t, before, a.Inventory(), "call %d", n)

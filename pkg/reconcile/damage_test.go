@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -107,7 +109,7 @@ func TestDamageIsTold(t *testing.T) {
 				before := withoutLock(a)
 				for _, run := range []func() error{
 					func() error { _, err := open(m, a.Process()).Plan(t.Context()); return err },
-					func() error { _, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{}); return err },
+					func() error { _, err := open(m, a.Process()).Apply(t.Context(), cluster.Options{}); return err },
 				} {
 					err := run()
 					require.ErrorAs(t, err, new(*plan.RefusedError))
@@ -186,7 +188,7 @@ func TestTagsInAnotherVPC(t *testing.T) {
 				vpc := spoof(t, a, m)
 				there := len(a.Inventory())
 				require.True(t, mustPlan(t, m, a).Empty(), "the instance is no machine of the cluster")
-				res, err := c().Delete(t.Context(), reconcile.Options{})
+				res, err := c().Delete(t.Context(), cluster.Options{})
 				require.NoError(t, err)
 				kept := 0
 				for _, s := range res.Plan.Steps {

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -31,7 +33,7 @@ const (
 type sabotage struct {
 	name  string
 	file  string // "" for quickstart
-	wait  reconcile.Wait
+	wait  plan.Wait
 	when  plan.ID
 	do    func(t *testing.T, a *awssim.AWS, s *awssim.State)
 	fails plan.ID
@@ -66,7 +68,7 @@ func sabotages() []sabotage {
 	withoutSecrets := func(_ *testing.T, _ *awssim.AWS, s *awssim.State) { clear(s.Secrets.Secrets) }
 	return []sabotage{
 		{
-			name: "no route", wait: reconcile.APIServer, when: firstControl, fails: "api-server",
+			name: "no route", wait: plan.APIServer, when: firstControl, fails: "api-server",
 			do: func(_ *testing.T, _ *awssim.AWS, s *awssim.State) {
 				for _, table := range s.EC2.RouteTables {
 					table.Routes = nil
@@ -76,16 +78,16 @@ func sabotages() []sabotage {
 			more:  []string{`^i-\w+ has never fetched its boot data: the secret \S+ still exists`, `Could not connect to the endpoint URL`},
 		},
 		{
-			name: "no NAT gateway", wait: reconcile.APIServer, when: firstControl, fails: "api-server",
+			name: "no NAT gateway", wait: plan.APIServer, when: firstControl, fails: "api-server",
 			do:    func(_ *testing.T, _ *awssim.AWS, s *awssim.State) { clear(s.EC2.NATGateways) },
 			first: `^i-\w+ cannot reach .* has a route to 0.0.0.0/0 that leads to nat-\w+, which does not exist or does not work`,
 		},
 		{
-			name: "secret of the control plane deleted", wait: reconcile.APIServer, when: firstControl, fails: "api-server", do: withoutSecrets,
+			name: "secret of the control plane deleted", wait: plan.APIServer, when: firstControl, fails: "api-server", do: withoutSecrets,
 			first: `^i-\w+ says on its console ".*ResourceNotFoundException.*": \S+ did not exist any more when it tried to fetch it: terminate it`,
 		},
 		{
-			name: "profile without role", wait: reconcile.APIServer, when: firstControl, fails: "api-server",
+			name: "profile without role", wait: plan.APIServer, when: firstControl, fails: "api-server",
 			do: func(_ *testing.T, _ *awssim.AWS, s *awssim.State) {
 				for _, p := range s.IAM.Profiles {
 					p.Role = ""
@@ -95,7 +97,7 @@ func sabotages() []sabotage {
 			more:  []string{`has never fetched its boot data`, `Unable to locate credentials`},
 		},
 		{
-			name: "instance terminated", wait: reconcile.APIServer, when: "targets", fails: "api-server",
+			name: "instance terminated", wait: plan.APIServer, when: "targets", fails: "api-server",
 			do: func(t *testing.T, a *awssim.AWS, s *awssim.State) {
 				id := machineOf(s, firstControl).ID
 				go func() {
@@ -106,7 +108,7 @@ func sabotages() []sabotage {
 			first: `^instance i-\w+ is terminated \(.*User initiated.*\): run this again, which launches another one`,
 		},
 		{
-			name: "target deregistered", wait: reconcile.APIServer, when: "targets", fails: "api-server",
+			name: "target deregistered", wait: plan.APIServer, when: "targets", fails: "api-server",
 			do: func(_ *testing.T, _ *awssim.AWS, s *awssim.State) {
 				for _, g := range s.ELB.TargetGroups {
 					g.Targets = nil
@@ -115,7 +117,7 @@ func sabotages() []sabotage {
 			first: `^no machine in the target group \S+ of the load balancer is healthy: i-\w+ is not registered\. Run this again`,
 		},
 		{
-			name: "target deregistered from a classic load balancer", file: "classic-elb", wait: reconcile.APIServer, when: "classic-targets", fails: "api-server",
+			name: "target deregistered from a classic load balancer", file: "classic-elb", wait: plan.APIServer, when: "classic-targets", fails: "api-server",
 			do: func(_ *testing.T, _ *awssim.AWS, s *awssim.State) {
 				for _, b := range s.ELB.Classic {
 					clear(b.Instances)
@@ -124,7 +126,7 @@ func sabotages() []sabotage {
 			first: `^no machine of the control plane is registered with the load balancer \S+: run this again`,
 		},
 		{
-			name: "kubeadm fails", wait: reconcile.APIServer, when: firstControl, fails: "api-server",
+			name: "kubeadm fails", wait: plan.APIServer, when: firstControl, fails: "api-server",
 			do: func(_ *testing.T, _ *awssim.AWS, s *awssim.State) {
 				clear(s.Secrets.Secrets) // they have fetched them
 				machineOf(s, firstControl).Boot = &awssim.Boot{At: time.Now(), Failed: "[ERROR Swap]: running with swap on is not supported"}
@@ -133,7 +135,7 @@ func sabotages() []sabotage {
 			more:  []string{`unhealthy, Target.FailedHealthChecks: Health checks failed`},
 		},
 		{
-			name: "nothing may leave", wait: reconcile.APIServer, when: firstControl, fails: "api-server",
+			name: "nothing may leave", wait: plan.APIServer, when: firstControl, fails: "api-server",
 			do: func(_ *testing.T, _ *awssim.AWS, s *awssim.State) {
 				machineOf(s, firstControl).Boot = &awssim.Boot{At: time.Now(), Failed: "timeout"}
 				for _, g := range s.EC2.SecurityGroups {
@@ -149,7 +151,7 @@ func sabotages() []sabotage {
 func sabotagesOfNodes() []sabotage {
 	return []sabotage{
 		{
-			name: "secret of a worker deleted", wait: reconcile.NodesReady, when: firstWorker, fails: "node/quickstart-md-0/0",
+			name: "secret of a worker deleted", wait: plan.NodesReady, when: firstWorker, fails: "node/quickstart-md-0/0",
 			do: func(t *testing.T, _ *awssim.AWS, s *awssim.State) {
 				data, err := base64.StdEncoding.DecodeString(machineOf(s, firstWorker).UserData)
 				require.NoError(t, err)
@@ -162,7 +164,7 @@ func sabotagesOfNodes() []sabotage {
 			first: `^the secret \S+, from which i-\w+ fetches its boot data, does not exist any more: terminate it`,
 		},
 		{
-			name: "token gone", wait: reconcile.NodesReady, when: "api-server", fails: "node/quickstart-md-0/0",
+			name: "token gone", wait: plan.NodesReady, when: "api-server", fails: "node/quickstart-md-0/0",
 			do: func(_ *testing.T, _ *awssim.AWS, s *awssim.State) {
 				for _, c := range s.Kubernetes {
 					for path := range c.Objects {
@@ -176,14 +178,14 @@ func sabotagesOfNodes() []sabotage {
 			more:  []string{`kubeadm join --token \[secret\]`, `the console of i-\w+ says last:`},
 		},
 		{
-			name: "another CA", wait: reconcile.NodesReady, when: "api-server", fails: "node/quickstart-md-0/0",
+			name: "another CA", wait: plan.NodesReady, when: "api-server", fails: "node/quickstart-md-0/0",
 			do: func(_ *testing.T, _ *awssim.AWS, s *awssim.State) {
 				machineOf(s, firstWorker).Boot.Hashes = []string{"sha256:0123"}
 			},
 			first: `says on its console ".*none of the public keys.*": the cluster CA at the API server is not the one whose hash the machine was given`,
 		},
 		{
-			name: "certificate not approved", wait: reconcile.NodesReady, when: "api-server", fails: "node/quickstart-md-0/0",
+			name: "certificate not approved", wait: plan.NodesReady, when: "api-server", fails: "node/quickstart-md-0/0",
 			do: func(_ *testing.T, _ *awssim.AWS, s *awssim.State) {
 				machineOf(s, firstWorker).Boot.Failed = "timed out waiting for the TLS bootstrap"
 				for _, c := range s.Kubernetes {
@@ -196,12 +198,12 @@ func sabotagesOfNodes() []sabotage {
 			first: `^a machine has asked to join, and its certificate request csr-x7k2p waits for approval`,
 		},
 		{
-			name: "no pod network", wait: reconcile.NodesReady, when: "api-server", fails: "node/quickstart-md-0/0",
+			name: "no pod network", wait: plan.NodesReady, when: "api-server", fails: "node/quickstart-md-0/0",
 			do:    func(_ *testing.T, _ *awssim.AWS, s *awssim.State) { install(s, "aws-cloud-controller-manager") },
 			first: `^node ip-\S+ is not ready: ".*cni plugin not initialized".* no pod network.*--cni FILE`,
 		},
 		{
-			name: "no cloud controller manager", wait: reconcile.NodesReady, when: "api-server", fails: "node/quickstart-md-0/0",
+			name: "no cloud controller manager", wait: plan.NodesReady, when: "api-server", fails: "node/quickstart-md-0/0",
 			do:    func(_ *testing.T, _ *awssim.AWS, s *awssim.State) { install(s, "calico-node") },
 			first: `^node ip-\S+ has no provider ID, and the taint node.cloudprovider.kubernetes.io/uninitialized: .*Install one`,
 		},
@@ -221,8 +223,8 @@ func (x sabotage) run(ctx context.Context, t *testing.T, edit func(*awssim.Proce
 		edit(p)
 	}
 	tells := tell(t)
-	target := reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p), Wait: x.wait, NetworkFirst: true} // so that there is a route to remove before machines boot
-	_, err := reconcile.OpenModel(m, target).Apply(ctx, reconcile.Options{Observe: func(e plan.Event) {
+	target := cluster.Target{Config: p.Config(), Owner: "test", Transport: transport(p), Wait: x.wait, NetworkFirst: true} // so that there is a route to remove before machines boot
+	_, err := reconcile.OpenModel(m, target).Apply(ctx, cluster.Options{Observe: func(e plan.Event) {
 		if tells != nil {
 			tells(e)
 		}
@@ -284,7 +286,7 @@ func TestDiagnosisOfAPrivateEndpoint(t *testing.T) {
 		m.EKS.ControlPlane.Spec.EndpointAccess.Public, m.EKS.ControlPlane.Spec.EndpointAccess.Private = new(bool), aws.Bool(true)
 		a := prepared(t, file, m)
 		p := a.Process()
-		_, err := reconcile.OpenModel(m, reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p), Wait: reconcile.APIServer}).Apply(t.Context(), reconcile.Options{})
+		_, err := reconcile.OpenModel(m, cluster.Target{Config: p.Config(), Owner: "test", Transport: transport(p), Wait: plan.APIServer}).Apply(t.Context(), cluster.Options{})
 		findings := diagnosed(t, err, "api-server").Findings
 		require.Len(t, findings, 1)
 		require.Regexp(t, `^nothing answers at \S+, and the endpoint of the EKS cluster is private: only machines that reach the VPC can wait for the API server; run this there, or with .*, or set spec.endpointAccess.public: true`, findings[0])

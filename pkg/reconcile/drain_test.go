@@ -6,12 +6,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // leaving is the Node of the machine that is deleted when the number of workers is
@@ -50,7 +51,7 @@ func onNode(a *awssim.AWS, node, namespace, name string, meta kubesim.Object) {
 func scaleIn(t *testing.T, a *awssim.AWS) string {
 	t.Helper()
 	w := &witness{t: t, a: a}
-	_, err := draining(sized(t, 1, 1), a.Process()).Apply(t.Context(), reconcile.Options{Observe: w.observe})
+	_, err := draining(sized(t, 1, 1), a.Process()).Apply(t.Context(), cluster.Options{Observe: w.observe})
 	require.NoError(t, err)
 	require.Len(t, nodeNames(a), 2)
 	return strings.Join(w.events, "\n")
@@ -157,7 +158,7 @@ func TestNoEvictions(t *testing.T) {
 		a := living(t, 1, 2, true)
 		inside(a, func(c *kubesim.Cluster) { c.Denied = []string{"pods/eviction"} })
 		began := time.Now()
-		_, err := draining(sized(t, 1, 1), a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := draining(sized(t, 1, 1), a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.ErrorContains(t, err, "evict default/web-")
 		require.ErrorContains(t, err, "cannot write resource")
 		assert.Less(t, time.Since(began), time.Minute)

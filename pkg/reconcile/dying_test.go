@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/assert"
@@ -39,7 +41,7 @@ func TestDyingControlPlane(t *testing.T) {
 				target := rollingTarget(a.Process())
 				if !ccm {
 					removeCloudControllerManager(a)
-					target.Wait = reconcile.APIServer
+					target.Wait = plan.APIServer
 				}
 				terminate(a, "machine/three-zones-control-plane/1", time.Hour)
 				p, err := reconcile.OpenModel(m, target).Plan(t.Context())
@@ -48,7 +50,7 @@ func TestDyingControlPlane(t *testing.T) {
 				assert.Regexp(t, `update etcd-members \[members from "maybe without a machine: that of i-\w+ \(ip-[^)]+\), which is shutting-down`, planned)
 				assert.Contains(t, planned, "create machine/three-zones-control-plane/1")
 				w := &witness{t: t, a: a}
-				_, err = reconcile.OpenModel(m, target).Apply(t.Context(), reconcile.Options{Observe: w.observe})
+				_, err = reconcile.OpenModel(m, target).Apply(t.Context(), cluster.Options{Observe: w.observe})
 				require.NoError(t, err)
 				assert.Regexp(t, `waiting etcd-members the member of etcd on ip-\S+ to be removed, whose machine i-\w+ is shutting-down`, strings.Join(w.events, "\n"))
 				requireHealthy(t, a, 3, 2)
@@ -67,7 +69,7 @@ func TestUpgradeWithADyingControlPlane(t *testing.T) {
 		a := alive(t, version(sized(t, 3, 1), "v1.33.0"))
 		terminate(a, "machine/three-zones-control-plane/0", time.Hour)
 		m := version(sized(t, 3, 1), "v1.34.2")
-		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: (&witness{t: t, a: a}).observe})
+		_, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: (&witness{t: t, a: a}).observe})
 		require.NoError(t, err)
 		requireHealthy(t, a, 3, 1)
 		requireVersion(t, a, "v1.34.2")
@@ -85,7 +87,7 @@ func TestReplacementThatWaitsForALostMember(t *testing.T) {
 		time.Sleep(time.Minute)
 		mustApply(t, m, a) // it uses no API server
 		time.Sleep(3 * time.Minute)
-		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: (&witness{t: t, a: a}).observe})
+		_, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: (&witness{t: t, a: a}).observe})
 		require.NoError(t, err)
 		requireHealthy(t, a, 3, 1)
 		requireDone(t, m, a)
@@ -100,7 +102,7 @@ func TestScaleInWithALostMember(t *testing.T) {
 		terminate(a, "machine/three-zones-control-plane/1", time.Second)
 		time.Sleep(time.Minute)
 		m := sized(t, 1, 1)
-		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: (&witness{t: t, a: a}).observe})
+		_, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: (&witness{t: t, a: a}).observe})
 		require.NoError(t, err)
 		requireHealthy(t, a, 1, 1)
 		requireDone(t, m, a)
@@ -117,7 +119,7 @@ func TestStoppedControlPlane(t *testing.T) {
 			i := machineOf(s, "machine/three-zones-control-plane/1")
 			stopped, i.Stopped = i.ID, time.Now()
 		})
-		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+		_, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{})
 		require.ErrorAs(t, err, new(*plan.RefusedError))
 		require.ErrorContains(t, err, "start it with 'aws ec2 start-instances --instance-ids "+stopped+"'; or terminate it")
 		inside(a, func(c *kubesim.Cluster) { require.Len(t, c.Members, 3) })

@@ -4,11 +4,12 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // zoned returns the example of a Local Zone, with another zone.
@@ -83,7 +84,7 @@ func TestEdgeZonesThatCannotBeUsed(t *testing.T) {
 		m.Infra.Spec.NetworkSpec.Subnets[2].IsIPv6 = zone == "us-east-1-bos-1a"
 		synctest.Test(t, func(t *testing.T) {
 			a := account(m, lag)
-			_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+			_, err := open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 			require.ErrorContains(t, err, want)
 			require.Empty(t, writes(a.Calls()))
 		})

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/assert"
@@ -32,7 +34,7 @@ func TestDeletionProtectionOfEKS(t *testing.T) {
 		})
 		requireNoChange(t, m, a)
 		before := a.Inventory()
-		_, err := open(m, a.Process()).Delete(t.Context(), reconcile.Options{})
+		_, err := open(m, a.Process()).Delete(t.Context(), cluster.Options{})
 		require.ErrorAs(t, err, new(*plan.RefusedError))
 		require.ErrorContains(t, err, "has deletion protection: aws eks update-cluster-config --region us-east-1 --name default_eks --no-deletion-protection turns it off")
 		assert.Subset(t, a.Inventory(), before)
@@ -59,7 +61,7 @@ func TestForcedUpdateOfNodes(t *testing.T) {
 			a.Edit(func(s *awssim.State) {
 				s.EKS.Faults = ekssim.Faults{Update: "PodEvictionFailure: Reached max retries while trying to evict pods"}
 			})
-			_, err := open(at("v1.34.0"), a.Process()).Apply(t.Context(), reconcile.Options{})
+			_, err := open(at("v1.34.0"), a.Process()).Apply(t.Context(), cluster.Options{})
 			require.Equal(t, stops, err != nil, "%v", err)
 		})
 	}
@@ -75,7 +77,7 @@ func TestLogsOfEKSStay(t *testing.T) {
 		told := func() (warnings []string) {
 			target := rollingTarget(a.Process())
 			target.Warn = func(text string) { warnings = append(warnings, text) }
-			_, err := reconcile.OpenModel(m, target).PlanDelete(t.Context(), reconcile.Options{})
+			_, err := reconcile.OpenModel(m, target).PlanDelete(t.Context(), cluster.Options{})
 			require.NoError(t, err)
 			return warnings
 		}

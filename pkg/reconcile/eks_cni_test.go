@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -38,7 +40,7 @@ func TestDisabledDaemonSetsOfEKS(t *testing.T) {
 		m := eksWithDaemonSets(t)
 		a := account(m, lag)
 		prepare(t, "", a, m)
-		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		inside(a, func(c *kubesim.Cluster) { require.NotNil(t, c.Get(awsNode)); require.NotNil(t, c.Get(kubeProxy)) })
 
@@ -50,7 +52,7 @@ func TestDisabledDaemonSetsOfEKS(t *testing.T) {
 		p, err := rolling(m, a.Process()).Plan(t.Context())
 		require.NoError(t, err)
 		assert.Contains(t, strings.Join(steps(p), "\n"), "delete self-managed-addon/vpc-cni")
-		_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err = rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		inside(a, func(c *kubesim.Cluster) {
 			assert.Nil(t, c.Get(awsNode))
@@ -69,7 +71,7 @@ func TestDaemonSetsOfEKSAreDisabledFromTheStart(t *testing.T) {
 		m.EKS.ControlPlane.Spec.KubeProxy.Disable = true
 		a := account(m, lag)
 		prepare(t, "", a, m)
-		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		inside(a, func(c *kubesim.Cluster) { assert.Nil(t, c.Get(kubeProxy)) })
 		requireDone(t, m, a)
@@ -86,7 +88,7 @@ func TestEnvironmentOfTheVPCCNI(t *testing.T) {
 		}
 		a := account(m, lag)
 		prepare(t, "", a, m)
-		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		env := func() (text string) {
 			inside(a, func(c *kubesim.Cluster) { text = fmt.Sprint(c.Get(awsNode)["spec"]) })
@@ -99,7 +101,7 @@ func TestEnvironmentOfTheVPCCNI(t *testing.T) {
 		p, err := rolling(m, a.Process()).Plan(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, []string{`update vpc-cni [env ENABLE_PREFIX_DELEGATION from "true" to "false"]`}, steps(p))
-		_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err = rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		assert.Contains(t, env(), "map[name:ENABLE_PREFIX_DELEGATION value:false]")
 		requireDone(t, m, a)
@@ -116,7 +118,7 @@ func TestPodSubnetsOfEKS(t *testing.T) {
 		m.Infra.Spec.NetworkSpec.VPC.SecondaryCidrBlocks = append(m.Infra.Spec.NetworkSpec.VPC.SecondaryCidrBlocks, infrav1.VpcCidrBlock{IPv4CidrBlock: block})
 		a := account(m, lag)
 		prepare(t, "", a, m)
-		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		pods := map[string]string{}
 		a.Edit(func(s *awssim.State) {
@@ -141,7 +143,7 @@ func TestPodSubnetsOfEKS(t *testing.T) {
 			}
 		})
 		requireDone(t, m, a)
-		_, err = rolling(m, a.Process()).Delete(t.Context(), reconcile.Options{})
+		_, err = rolling(m, a.Process()).Delete(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
@@ -14,7 +16,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	ekssim "github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // EKS accepts an update or a creation, and fails later. The run ends at once with the reason
@@ -79,7 +80,7 @@ func TestEKSFails(t *testing.T) {
 				}
 				a.Edit(func(s *awssim.State) { s.EKS.Faults = c.faults })
 				began := time.Now()
-				_, err := open(changed, a.Process()).Apply(t.Context(), reconcile.Options{})
+				_, err := open(changed, a.Process()).Apply(t.Context(), cluster.Options{})
 				require.ErrorContains(t, err, c.want)
 				require.Less(t, time.Since(began), c.within)
 				a.Edit(func(s *awssim.State) { s.EKS.Faults = ekssim.Faults{} })
@@ -114,7 +115,7 @@ func TestIdentityProvidersThatFail(t *testing.T) {
 				})
 				for _, n := range []string{"first", "next"} {
 					began := time.Now()
-					_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+					_, err := open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 					require.ErrorContains(t, err, "identity-provider/company", n)
 					require.ErrorContains(t, err, "AWS reports update failed: "+why, n)
 					require.Less(t, time.Since(began), ekssim.ProviderTakes+2*time.Minute, n)
@@ -149,7 +150,7 @@ func TestVersionsOfAddonsAreChecked(t *testing.T) {
 		addons := *m.EKS.ControlPlane.Spec.Addons
 		addons[0].Version = "v1.99.0-eksbuild.1"
 		a := prepared(t, eksAddons, m)
-		_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+		_, err := open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 		require.ErrorAs(t, err, new(*plan.RefusedError))
 		require.ErrorContains(t, err, "addon/"+addons[0].Name+" (eks-addons.yaml:")
 		require.ErrorContains(t, err, "EKS has no version v1.99.0-eksbuild.1 of the add-on "+addons[0].Name+" for Kubernetes 1.34: use one of v")
@@ -168,7 +169,7 @@ func TestInstanceTypesOfNodeGroupsAreChecked(t *testing.T) {
 			m := load(t, "../../configs/eks.yaml", nil)
 			m.Pools[0].Managed.Spec.InstanceType = &name
 			a := prepared(t, "../../configs/eks.yaml", m)
-			_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+			_, err := open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 			require.ErrorAs(t, err, new(*plan.RefusedError))
 			require.ErrorContains(t, err, want)
 			require.Empty(t, writes(a.Calls()))
@@ -190,7 +191,7 @@ func TestConflictOfAddonIsReported(t *testing.T) {
 				const reason = "ConfigurationConflict: Conflicts found when trying to apply. Will not continue due to resolve conflicts mode. (conflictResolution: overwrite replaces the objects that conflict)"
 				for i, limit := range []time.Duration{20 * time.Minute, 3 * time.Minute} {
 					began := time.Now()
-					_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+					_, err := open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 					require.ErrorContains(t, err, reason)
 					require.Less(t, time.Since(began), limit, "run %d", i)
 				}
@@ -211,7 +212,7 @@ func TestRoleOfAddonCannotBeRemoved(t *testing.T) {
 		a := prepared(t, eksAddons, with)
 		mustApply(t, with, a)
 		began := time.Now()
-		_, err := open(without, a.Process()).Apply(t.Context(), reconcile.Options{})
+		_, err := open(without, a.Process()).Apply(t.Context(), cluster.Options{})
 		var refused *plan.RefusedError
 		require.ErrorAs(t, err, &refused)
 		require.ErrorContains(t, err, "EKS keeps the role of an add-on when an update names none: set it again, or name another role")
@@ -230,7 +231,7 @@ func TestDegradedAddonIsUpdated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := prepared(t, file, m)
 		mustApply(t, m, a)
-		_, err := open(broken, a.Process()).Apply(t.Context(), reconcile.Options{})
+		_, err := open(broken, a.Process()).Apply(t.Context(), cluster.Options{})
 		require.ErrorContains(t, err, "DEGRADED: InsufficientNumberOfReplicas")
 		began := time.Now()
 		mustApply(t, m, a)

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -36,7 +38,7 @@ func calledAt(t *testing.T, calls []awssim.Call, operation string) time.Time {
 // remarked returns a plan and its remarks.
 func remarked(t *testing.T, m *manifest.Cluster, a *awssim.AWS) (p plan.Plan, remarks string) {
 	t.Helper()
-	p, err := reconcile.OpenModel(m, reconcile.Target{Config: a.Process().Config(), Owner: "test", Warn: func(text string) { remarks += text + "\n" }}).Plan(t.Context())
+	p, err := reconcile.OpenModel(m, cluster.Target{Config: a.Process().Config(), Owner: "test", Warn: func(text string) { remarks += text + "\n" }}).Plan(t.Context())
 	require.NoError(t, err)
 	return p, remarks
 }
@@ -65,7 +67,7 @@ func TestNodeGroupIsCreatedBeforeTheOldOneIsDeleted(t *testing.T) {
 				after.Pools[0].Managed.Spec.EKSNodegroupName = "pool-b"
 				if fault != "" {
 					a.Edit(func(s *awssim.State) { s.EKS.Faults.CreateNodeGroup = fault })
-					_, err := open(after, a.Process()).Apply(t.Context(), reconcile.Options{})
+					_, err := open(after, a.Process()).Apply(t.Context(), cluster.Options{})
 					require.ErrorContains(t, err, fault)
 					a.Edit(func(s *awssim.State) {
 						require.Len(t, plane(s).NodeGroups[old].Instances, 2)
@@ -123,7 +125,7 @@ func TestDegradedIsNotDone(t *testing.T) {
 		m := load(t, file, nil)
 		(*m.EKS.ControlPlane.Spec.Addons)[0].Configuration = ""
 		a := prepared(t, file, m)
-		_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+		_, err := open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 		require.ErrorContains(t, err, "addon/coredns")
 		require.ErrorContains(t, err, "DEGRADED")
 	})
@@ -165,7 +167,7 @@ func TestNodesStartAfterTheSettingsOfTheVPCCNI(t *testing.T) {
 				m := load(t, c.file, nil)
 				c.change(m)
 				a := prepared(t, c.file, m)
-				_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+				_, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 				require.NoError(t, err)
 				time.Sleep(5 * time.Minute)
 				_, err = rolling(m, a.Process()).Plan(t.Context())
@@ -253,18 +255,18 @@ func TestPreserveIsWithdrawn(t *testing.T) {
 // during the run, which does not use the API server and so does not write aws-auth.
 func TestAddonsWithoutNodes(t *testing.T) {
 	const file = "../../configs/eks-machines.yaml"
-	for name, wait := range map[string]reconcile.Wait{"no replicas": reconcile.NodesReady, "infrastructure": reconcile.Infrastructure} {
+	for name, wait := range map[string]plan.Wait{"no replicas": plan.NodesReady, "infrastructure": plan.Infrastructure} {
 		t.Run(name, func(t *testing.T) {
 			m := load(t, file, nil)
 			m.EKS.ControlPlane.Spec.Addons = &[]ekscontrolplanev1.Addon{{Name: "coredns", Version: "v1.12.4-eksbuild.1"}}
 			m.EKS.ControlPlane.Spec.AccessConfig = nil // aws-auth says which machines may join
-			if wait == reconcile.NodesReady {
+			if wait == plan.NodesReady {
 				m.Pools, m.Deployments[0].Object.Spec.Replicas = nil, new(int32)
 			}
 			synctest.Test(t, func(t *testing.T) {
 				a := prepared(t, file, m)
 				began := time.Now()
-				_, err := waiting(m, a.Process(), wait).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+				_, err := waiting(m, a.Process(), wait).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 				require.NoError(t, err)
 				require.Less(t, time.Since(began), 14*time.Minute)
 			})

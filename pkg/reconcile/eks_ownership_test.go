@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,7 +20,6 @@ import (
 	ekssim "github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 const (
@@ -57,7 +58,7 @@ func requireNothingWritten(t *testing.T, m *manifest.Cluster, a *awssim.AWS, rea
 	calls := len(a.Calls())
 	_, err := open(m, a.Process()).Plan(t.Context())
 	require.ErrorAs(t, err, new(*plan.RefusedError))
-	_, err = open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+	_, err = open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 	require.ErrorAs(t, err, new(*plan.RefusedError))
 	require.NotErrorAs(t, err, new(*plan.HalfwayError))
 	for _, reason := range reasons {
@@ -248,7 +249,7 @@ func TestEntryOfTheCallerIsBeforeTheAPIServer(t *testing.T) {
 			m.EKS.ControlPlane.Spec.AccessConfig.BootstrapClusterCreatorAdminPermissions = new(false)
 		}
 		a := prepared(t, eksSmall, with)
-		_, err := rolling(with, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := rolling(with, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		requireDone(t, with, a)
 
@@ -256,12 +257,12 @@ func TestEntryOfTheCallerIsBeforeTheAPIServer(t *testing.T) {
 		_, err = eks.NewFromConfig(a.Config()).DeleteAccessEntry(t.Context(), &eks.DeleteAccessEntryInput{ClusterName: aws.String("default_eks"), PrincipalArn: aws.String(caller)})
 		require.NoError(t, err)
 		began := time.Now()
-		_, err = rolling(without, a.Process()).Apply(t.Context(), reconcile.Options{})
+		_, err = rolling(without, a.Process()).Apply(t.Context(), cluster.Options{})
 		require.ErrorContains(t, err, "it does not let the caller in: Unauthorized: give the caller's user or role an entry in spec.accessEntries")
 		require.Less(t, time.Since(began), 5*time.Minute)
 		_, err = rolling(with, a.Process()).Plan(t.Context())
 		require.NoError(t, err)
-		_, err = rolling(with, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err = rolling(with, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		requireDone(t, with, a)
 	})
@@ -273,7 +274,7 @@ func TestAPIServerOfEKSRefuses(t *testing.T) {
 		const caller = "arn:aws:iam::123456789012:user/simulated"
 		m := byEntries(t, eksSmall)
 		a := prepared(t, eksSmall, m)
-		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		for policy, want := range map[string]string{viewPolicy: "cannot get /api/v1/nodes", "": "Unauthorized", adminPolicy: ""} {
 			a.Edit(func(s *awssim.State) {

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/assert"
@@ -19,7 +21,6 @@ import (
 	ekssim "github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // replacement is a part of an EKS cluster that a manifest replaces by one with another name.
@@ -167,7 +168,7 @@ func TestPartsAreReplacedOneByOne(t *testing.T) {
 				done := false
 				synctest.Test(t, func(t *testing.T) {
 					a := prepared(t, r.file, before)
-					_, err := rolling(before, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+					_, err := rolling(before, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 					require.NoError(t, err)
 					time.Sleep(booting)
 					works := func() (names []string) {
@@ -197,7 +198,7 @@ func TestPartsAreReplacedOneByOne(t *testing.T) {
 							told(e)
 						}
 					}
-					_, err = rolling(after, a.Process()).Apply(t.Context(), reconcile.Options{Observe: watch})
+					_, err = rolling(after, a.Process()).Apply(t.Context(), cluster.Options{Observe: watch})
 					require.NoError(t, err)
 					require.NotEqual(t, old, works())
 					require.Len(t, works(), 1, "kill %d", kill)
@@ -222,7 +223,7 @@ func (r replacement) failing(t *testing.T, a *awssim.AWS, after *manifest.Cluste
 		}
 		return awssim.None
 	}
-	_, err := rolling(after, p).Apply(t.Context(), reconcile.Options{Observe: func(plan.Event) {
+	_, err := rolling(after, p).Apply(t.Context(), cluster.Options{Observe: func(plan.Event) {
 		if r.fails != nil {
 			a.Edit(r.fails)
 		}
@@ -245,6 +246,6 @@ func killedAtWrite(t *testing.T, a *awssim.AWS, after *manifest.Cluster, n int) 
 		}
 		return awssim.None
 	}
-	_, err := rolling(after, p).Apply(ctx, reconcile.Options{})
+	_, err := rolling(after, p).Apply(ctx, cluster.Options{})
 	return err
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -29,7 +31,7 @@ func TestMissingRolesOfEKS(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			a := account(m, lag)
 			a.Edit(func(s *awssim.State) { clear(s.IAM.Roles) })
-			_, err := reconcile.OpenModel(m, reconcile.Target{Config: a.Config(), Owner: "test"}).Plan(t.Context())
+			_, err := reconcile.OpenModel(m, cluster.Target{Config: a.Config(), Owner: "test"}).Plan(t.Context())
 			require.ErrorContains(t, err, "read: role "+role+hint)
 			assert.NotContains(t, err.Error(), "docs/adr")
 		})

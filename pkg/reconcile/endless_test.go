@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awshttp"
@@ -35,7 +37,7 @@ func TestEndlessListings(t *testing.T) {
 			mustApply(t, m, a)
 			before := len(a.Calls())
 			mustPlan(t, m, a)
-			_, err := open(m, a.Process()).PlanDelete(t.Context(), reconcile.Options{})
+			_, err := open(m, a.Process()).PlanDelete(t.Context(), cluster.Options{})
 			require.NoError(t, err)
 			operations := map[string]bool{}
 			for _, c := range since(a, before) {
@@ -64,7 +66,7 @@ func endless(t *testing.T, m *manifest.Cluster, a *awssim.AWS, op string, fault 
 	t.Helper()
 	for what, run := range map[string]func(*reconcile.Cluster) error{
 		"plan":   func(c *reconcile.Cluster) error { _, err := c.Plan(t.Context()); return err },
-		"delete": func(c *reconcile.Cluster) error { _, err := c.PlanDelete(t.Context(), reconcile.Options{}); return err },
+		"delete": func(c *reconcile.Cluster) error { _, err := c.PlanDelete(t.Context(), cluster.Options{}); return err },
 	} {
 		p := a.Process()
 		p.Fault = func(n int, _, name string) awssim.Fault {

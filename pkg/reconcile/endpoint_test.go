@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/assert"
@@ -12,7 +14,6 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // The endpoint of the API server of an existing cluster cannot change: neither by another kind
@@ -37,7 +38,7 @@ func TestEndpointOfALivingCluster(t *testing.T) {
 				mustApply(t, m, a)
 				before := slices.DeleteFunc(a.Detailed(), isLock)
 				change(m)
-				_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+				_, err := open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 				require.ErrorAs(t, err, new(*plan.RefusedError))
 				assert.Regexp(t, `init-marker .*endpoint .*machines, certificates and kubeconfigs contain it`, err.Error())
 				assert.Equal(t, before, slices.DeleteFunc(a.Detailed(), isLock))

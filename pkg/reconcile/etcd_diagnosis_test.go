@@ -6,13 +6,14 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // An API server that is not ready has an etcd that does not answer. If that runs on the machines, the
@@ -32,7 +33,7 @@ func TestDiagnosisOfEtcd(t *testing.T) {
 						x.Gone = true
 					}
 				})
-				_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+				_, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{})
 				end := new(plan.TimeoutError)
 				require.ErrorAs(t, err, &end)
 				said := strings.Join(end.Findings, "\n")

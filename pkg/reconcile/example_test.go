@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/clusterawsadm/clusterawsadm/pkg/awssim"
@@ -17,19 +19,19 @@ import (
 // faster. With a real account, use config.LoadDefaultConfig of the AWS SDK, and leave Target.Clock nil.
 func Example() {
 	ctx := context.Background()
-	m, err := reconcile.LoadFile("../../configs/quickstart.yaml", reconcile.LoadOptions{})
+	m, err := reconcile.LoadFile("../../configs/quickstart.yaml", input.LoadOptions{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	account := awssim.New(awssim.Options{Region: m.Region(), Speed: 500})
-	c := reconcile.Open(m, reconcile.Target{Config: account.Config(), Owner: "ada@laptop", Timeout: time.Hour, Clock: account})
+	c := reconcile.Open(m, cluster.Target{Config: account.Config(), Owner: "ada@laptop", Timeout: time.Hour, Clock: account})
 
 	planned, err := c.Plan(ctx)
 	fmt.Println(planned.Count(plan.Create), "to create, about", planned.Expected, err)
 
 	created := 0
-	_, err = c.Apply(ctx, reconcile.Options{Observe: func(e plan.Event) {
+	_, err = c.Apply(ctx, cluster.Options{Observe: func(e plan.Event) {
 		if e.What == plan.Creating {
 			created++
 		}
@@ -41,7 +43,7 @@ func Example() {
 		fmt.Println(r.Resource, r.State, err)
 	}
 
-	result, err := c.Delete(ctx, reconcile.Options{})
+	result, err := c.Delete(ctx, cluster.Options{})
 	fmt.Println(result.Plan.Count(plan.Remove), "deleted", err)
 	// Output:
 	// 37 to create, about 2m30s <nil>
@@ -54,7 +56,7 @@ func Example() {
 
 // All problems of an invalid manifest are reported.
 func ExampleLoad() {
-	_, err := reconcile.Load([]reconcile.Source{{Name: "demo.yaml", Data: []byte(`
+	_, err := reconcile.Load([]input.Source{{Name: "demo.yaml", Data: []byte(`
 apiVersion: cluster.x-k8s.io/v1beta2
 kind: Cluster
 metadata:
@@ -71,7 +73,7 @@ metadata:
   name: demo
 spec:
   regoin: eu-west-1
-`)}}, reconcile.LoadOptions{Region: "us-east-1"})
+`)}}, input.LoadOptions{Region: "us-east-1"})
 	var invalid *input.InvalidError
 	if errors.As(err, &invalid) {
 		for _, p := range invalid.Problems {
@@ -85,7 +87,7 @@ spec:
 
 // The policy for a user of one cluster only.
 func ExampleManifest_Policy() {
-	m, err := reconcile.LoadFile("../../configs/quickstart.yaml", reconcile.LoadOptions{})
+	m, err := reconcile.LoadFile("../../configs/quickstart.yaml", input.LoadOptions{})
 	if err != nil {
 		fmt.Println(err)
 		return

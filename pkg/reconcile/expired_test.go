@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -15,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // When the credentials expire, the run stops once and says what to do, instead of failing
@@ -36,7 +37,7 @@ func TestCredentialsExpire(t *testing.T) {
 			}
 			began := time.Now()
 			failed := 0
-			_, err := open(m, p).Apply(t.Context(), reconcile.Options{Observe: func(e plan.Event) {
+			_, err := open(m, p).Apply(t.Context(), cluster.Options{Observe: func(e plan.Event) {
 				if e.What == plan.Failed {
 					failed++
 				}

@@ -3,6 +3,8 @@ package reconcile
 import (
 	"context"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -12,7 +14,7 @@ import (
 )
 
 // OpenModel is Open for a test that changes the loaded manifest.
-func OpenModel(m *manifest.Cluster, t Target) *Cluster { return Open(&Manifest{cluster: m}, t) }
+func OpenModel(m *manifest.Cluster, t cluster.Target) *Cluster { return Open(&Manifest{cluster: m}, t) }
 
 // PolicyOf is Manifest.Policy for a test that changes the loaded manifest.
 func PolicyOf(m *manifest.Cluster) plan.PolicyDocument { return (&Manifest{cluster: m}).Policy() }
@@ -22,14 +24,14 @@ func (c *Cluster) EngineGraph() (*graph.Graph, error) { return c.graph() }
 
 // AccountGraph is the graph of a run in the account, which knows its subnets and machines.
 func (c *Cluster) AccountGraph(ctx context.Context) (*graph.Graph, error) {
-	r := c.begin(Options{})
+	r := c.begin(cluster.Options{})
 	err := r.build(cloud.ReadOnly(ctx))
 	return r.built.Graph, err
 }
 
 // Needs lists what the plan of the cluster needs, without the roles that it passes.
 func (c *Cluster) Needs(ctx context.Context) ([]permission.Need, error) {
-	r := c.begin(Options{})
+	r := c.begin(cluster.Options{})
 	err := r.look(ctx)
 	return permission.Needs(r.built.Graph, r.plan, permission.Policy(permission.Of(c.manifest)), permission.Place{Partition: "aws", Account: "123456789012", Parameters: r.cloud.ParameterPath("")}), err
 }

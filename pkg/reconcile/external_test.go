@@ -6,13 +6,14 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 const external = "../../configs/external.yaml"
@@ -32,7 +33,7 @@ func TestExternallyManagedInfrastructure(t *testing.T) {
 				assert.Contains(t, []string{"machine", "targets", "certificates", "init-marker", "bootstrap-names"}, s.Resource.Kind(), "%s", s.Resource)
 			}
 		}
-		_, err = open(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err = open(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		after := a.Detailed()
 		for _, line := range before {
@@ -47,7 +48,7 @@ func TestExternallyManagedInfrastructure(t *testing.T) {
 				}
 			}
 		})
-		_, err = open(m, a.Process()).Delete(t.Context(), reconcile.Options{})
+		_, err = open(m, a.Process()).Delete(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		left := slices.DeleteFunc(a.Detailed(), isLock)
 		assert.ElementsMatch(t, before, left)

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/assert"
@@ -24,7 +26,7 @@ func failing(t *testing.T, m *manifest.Cluster, joins map[string]int) (a *awssim
 	a = account(m, lag)
 	target := rollingTarget(a.Process())
 	target.Warn = func(text string) { warnings = append(warnings, text) }
-	_, err = reconcile.OpenModel(m, target).Apply(t.Context(), reconcile.Options{Observe: func(e plan.Event) {
+	_, err = reconcile.OpenModel(m, target).Apply(t.Context(), cluster.Options{Observe: func(e plan.Event) {
 		if told := tell(t); told != nil {
 			told(e)
 		}
@@ -94,7 +96,7 @@ func TestReplacementOfAWorkerMayDie(t *testing.T) {
 		p, err := rolling(m, a.Process()).Plan(t.Context())
 		require.NoError(t, err)
 		require.Contains(t, strings.Join(steps(p), "\n"), "create machine/three-zones-md-0/3")
-		_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err = rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		requireDone(t, m, a)
 	})
@@ -112,7 +114,7 @@ func TestMachinesThatAreNotReplaced(t *testing.T) {
 			assert.Contains(t, strings.Join(end.Findings, "\n"), "kubeadm join: attempt ")
 			assert.False(t, slices.ContainsFunc(warnings, func(w string) bool { return strings.Contains(w, "replaces it") }), "%v", warnings)
 			time.Sleep(30 * time.Minute)
-			_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+			_, err = rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 			require.ErrorAs(t, err, &end)
 			assert.Regexp(t, `^i-\w+ says on its console ".*kubeadm join: gives up after \d+ seconds.*": kubeadm join has failed again and again, .*terminate it \(aws ec2 terminate-instances`, end.Findings[0])
 		})

@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	astypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
@@ -15,7 +17,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // failures are the states of resources of EC2, Elastic Load Balancing and Auto Scaling that AWS does not
@@ -81,11 +82,11 @@ func TestFailureStatesEndWaits(t *testing.T) {
 				a := prepared(t, f.file, m)
 				before, began := a.Inventory(), time.Now()
 				a.Edit(func(s *awssim.State) { f.fail(s, f.why) })
-				_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+				_, err := open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 				require.ErrorContains(t, err, f.told)
 				require.ErrorAs(t, err, new(*graph.FailedError))
 				require.Less(t, time.Since(began), f.within)
-				_, err = open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+				_, err = open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 				require.ErrorContains(t, err, f.told, "the next run")
 				require.Equal(t, f.final, errors.As(err, new(*plan.RefusedError)), "%v", err)
 				if f.final {
@@ -148,13 +149,13 @@ func TestDeletionsThatFail(t *testing.T) {
 				before := a.Inventory()
 				mustApply(t, m, a)
 				run := func() error {
-					_, err := open(m, a.Process()).Delete(t.Context(), reconcile.Options{})
+					_, err := open(m, a.Process()).Delete(t.Context(), cluster.Options{})
 					return err
 				}
 				if f.change != nil {
 					f.change(changed)
 					run = func() error {
-						_, err := open(changed, a.Process()).Apply(t.Context(), reconcile.Options{})
+						_, err := open(changed, a.Process()).Apply(t.Context(), cluster.Options{})
 						return err
 					}
 				}
@@ -190,7 +191,7 @@ func TestInstanceRefreshesThatFail(t *testing.T) {
 				a.Edit(func(s *awssim.State) { s.AutoScaling.RefreshEnds = string(status) + ": the alarm is in ALARM state" })
 				for _, n := range []string{"first", "next"} {
 					began := time.Now()
-					_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+					_, err := open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 					require.ErrorContains(t, err, string(status)+": the alarm is in ALARM state", n)
 					require.Less(t, time.Since(began), 15*time.Minute, n)
 				}
@@ -234,11 +235,11 @@ func TestSubnetsThatFail(t *testing.T) {
 				a := prepared(t, f.file, m)
 				before, began := a.Inventory(), time.Now()
 				a.Edit(func(s *awssim.State) { f.fail(s, f.why) })
-				_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+				_, err := open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 				require.ErrorContains(t, err, f.told)
 				require.Less(t, time.Since(began), f.within)
 				calls := len(a.Calls())
-				_, err = open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+				_, err = open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 				require.ErrorAs(t, err, new(*plan.RefusedError))
 				require.ErrorContains(t, err, `cannot change state from "`+f.told+`" to "available": 'aws ec2 delete-subnet --subnet-id subnet-`)
 				require.Empty(t, writes(since(a, calls)))

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/assert"
@@ -13,7 +15,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 const ipv6Example = "../../configs/ipv6.yaml"
@@ -41,12 +42,12 @@ func TestControlPlaneWithIPv6(t *testing.T) {
 			}
 		})
 		lose(a, "machine/ipv6-control-plane/1")
-		res, err := rolling(ipv6(t, 3, 1), a.Process()).Apply(t.Context(), reconcile.Options{Observe: (&witness{t: t, a: a}).observe})
+		res, err := rolling(ipv6(t, 3, 1), a.Process()).Apply(t.Context(), cluster.Options{Observe: (&witness{t: t, a: a}).observe})
 		require.NoError(t, err)
 		require.Equal(t, 1, res.Plan.CountKind("etcd-members", plan.Update))
 		requireHealthy(t, a, 3, 1)
 		requireDone(t, ipv6(t, 3, 1), a)
-		_, err = rolling(ipv6(t, 1, 1), a.Process()).Apply(t.Context(), reconcile.Options{Observe: (&witness{t: t, a: a}).observe})
+		_, err = rolling(ipv6(t, 1, 1), a.Process()).Apply(t.Context(), cluster.Options{Observe: (&witness{t: t, a: a}).observe})
 		require.NoError(t, err)
 		requireHealthy(t, a, 1, 1)
 		requireDone(t, ipv6(t, 1, 1), a)
@@ -71,7 +72,7 @@ func TestFamilyOfTheAPIServer(t *testing.T) {
 				m := load(t, ipv6Example, nil)
 				edit(&m.ControlPlane.Object.Spec.KubeadmConfigSpec)
 				a := account(m, lag)
-				_, err := waiting(m, a.Process(), reconcile.APIServer).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+				_, err := waiting(m, a.Process(), plan.APIServer).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 				require.ErrorContains(t, err, "api-server")
 				var consoles string
 				a.Edit(func(s *awssim.State) {
@@ -88,7 +89,7 @@ func TestFamilyOfTheAPIServer(t *testing.T) {
 			a := alive(t, ipv6(t, 1, 1))
 			m := ipv6(t, 3, 1)
 			m.ControlPlane.Object.Spec.KubeadmConfigSpec.JoinConfiguration.ControlPlane = nil
-			_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+			_, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 			require.ErrorContains(t, err, "node/ipv6-control-plane/")
 			require.Len(t, nodeNames(a), 2)
 		})

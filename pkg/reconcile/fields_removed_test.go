@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/require"
@@ -18,7 +20,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // TestFieldsAreRemoved sets each field of each kind that changes an existing cluster without replacing
@@ -134,7 +135,7 @@ func (r *removals) there(t *testing.T, base, m *manifest.Cluster, a *awssim.AWS,
 // end.
 func (r *removals) apply(t *testing.T, m *manifest.Cluster, a *awssim.AWS, what string) error {
 	t.Helper()
-	_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+	_, err := open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 	degraded := err != nil && strings.Contains(err.Error(), "InsufficientNumberOfReplicas") // CoreDNS without nodes and without Fargate
 	if errors.As(err, new(*plan.TimeoutError)) && !degraded || errors.As(err, new(*graph.NotConvergingError)) {
 		t.Errorf("%s: %v", what, err)

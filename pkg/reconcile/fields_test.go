@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
@@ -157,13 +159,13 @@ func seen(t *testing.T, m *manifest.Cluster, accounts ...*awssim.AWS) string {
 // loadObjects loads a manifest.
 func loadObjects(t *testing.T, objects []map[string]any) (*manifest.Cluster, error) {
 	t.Helper()
-	var sources []manifest.Source
+	var sources []input.Source
 	for _, o := range objects {
 		data, err := json.Marshal(o)
 		require.NoError(t, err)
-		sources = append(sources, manifest.Source{Name: "x.yaml", Data: data})
+		sources = append(sources, input.Source{Name: "x.yaml", Data: data})
 	}
-	return manifest.Load(sources, manifest.Options{})
+	return manifest.Load(sources, input.LoadOptions{})
 }
 
 // objectsOf returns the objects of an example.

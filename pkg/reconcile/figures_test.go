@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
@@ -28,7 +30,7 @@ func TestFigures(t *testing.T) {
 		m := withWorkers(t, threeZones, workers)
 		synctest.Test(t, func(t *testing.T) {
 			a := account(m, 0)
-			figure := func(run string, do func(*reconcile.Cluster) (reconcile.Result, error)) {
+			figure := func(run string, do func(*reconcile.Cluster) (cluster.Result, error)) {
 				calls, began, cpu, mem := len(a.Calls()), time.Now(), processorTime(t), allocated()
 				res, err := do(open(m, a.Process()))
 				require.NoError(t, err)
@@ -36,11 +38,11 @@ func TestFigures(t *testing.T) {
 				t.Logf("%7d  %-7s %6d %6d %9s %9s %6d MiB", workers, run, n, res.Writes, time.Since(began).Round(time.Second),
 					(processorTime(t) - cpu).Round(time.Millisecond), (allocated()-mem)>>20)
 			}
-			apply := func(c *reconcile.Cluster) (reconcile.Result, error) { return c.Apply(t.Context(), reconcile.Options{}) }
+			apply := func(c *reconcile.Cluster) (cluster.Result, error) { return c.Apply(t.Context(), cluster.Options{}) }
 			figure("create", apply)
 			figure("no-op", apply)
-			figure("delete", func(c *reconcile.Cluster) (reconcile.Result, error) {
-				return c.Delete(t.Context(), reconcile.Options{})
+			figure("delete", func(c *reconcile.Cluster) (cluster.Result, error) {
+				return c.Delete(t.Context(), cluster.Options{})
 			})
 		})
 	}

@@ -10,6 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
@@ -29,7 +32,7 @@ func TestFleet(t *testing.T) {
 	var all []*manifest.Cluster
 	for i := range fleet {
 		name := fmt.Sprintf("fleet-%02d", i)
-		m, err := manifest.Load([]manifest.Source{{Name: name, Data: bytes.ReplaceAll(text, []byte("quickstart"), []byte(name))}}, manifest.Options{})
+		m, err := manifest.Load([]input.Source{{Name: name, Data: bytes.ReplaceAll(text, []byte("quickstart"), []byte(name))}}, input.LoadOptions{})
 		require.NoError(t, err)
 		all = append(all, m)
 	}
@@ -39,7 +42,7 @@ func TestFleet(t *testing.T) {
 		a.Edit(func(s *awssim.State) {
 			s.EC2.Limits.VPCs, s.EC2.Limits.Addresses, s.EC2.Limits.NATGatewaysPerZone = fleet+1, 3*fleet, fleet
 		})
-		each := func(verb string, do func(*reconcile.Cluster) (reconcile.Result, error)) {
+		each := func(verb string, do func(*reconcile.Cluster) (cluster.Result, error)) {
 			calls, began := len(a.Calls()), time.Now()
 			var runs sync.WaitGroup
 			var mu sync.Mutex
@@ -65,11 +68,11 @@ func TestFleet(t *testing.T) {
 			t.Logf("%s of %d clusters: %s, the slowest %s; %d calls, %d of them refused", verb, fleet, time.Since(began).Round(time.Second), slowest.Round(time.Second), len(made), throttled)
 			require.Less(t, slowest, 10*time.Minute)
 		}
-		each("create", func(c *reconcile.Cluster) (reconcile.Result, error) {
-			return c.Apply(t.Context(), reconcile.Options{})
+		each("create", func(c *reconcile.Cluster) (cluster.Result, error) {
+			return c.Apply(t.Context(), cluster.Options{})
 		})
-		each("delete", func(c *reconcile.Cluster) (reconcile.Result, error) {
-			return c.Delete(t.Context(), reconcile.Options{})
+		each("delete", func(c *reconcile.Cluster) (cluster.Result, error) {
+			return c.Delete(t.Context(), cluster.Options{})
 		})
 		require.Equal(t, before, a.Inventory())
 	})

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -140,9 +142,9 @@ func TestForeignResourcesRefuseADeletion(t *testing.T) {
 				time.Sleep(time.Minute)
 				before := withoutLock(a)
 				for _, refuse := range []func() error{
-					func() error { _, err := open(m, a.Process()).PlanDelete(t.Context(), reconcile.Options{}); return err },
-					func() error { _, err := open(m, a.Process()).Delete(t.Context(), reconcile.Options{}); return err },
-					func() error { _, err := byName(m.Name, a).Delete(t.Context(), reconcile.Options{}); return err },
+					func() error { _, err := open(m, a.Process()).PlanDelete(t.Context(), cluster.Options{}); return err },
+					func() error { _, err := open(m, a.Process()).Delete(t.Context(), cluster.Options{}); return err },
+					func() error { _, err := byName(m.Name, a).Delete(t.Context(), cluster.Options{}); return err },
 				} {
 					err := refuse()
 					require.ErrorAs(t, err, new(*plan.RefusedError))
@@ -170,7 +172,7 @@ func TestForeignResourcesInAnExistingVPC(t *testing.T) {
 		x.instance(x.groups...)
 		x.group("refers")
 		time.Sleep(lag)
-		_, err := open(m, a.Process()).PlanDelete(t.Context(), reconcile.Options{})
+		_, err := open(m, a.Process()).PlanDelete(t.Context(), cluster.Options{})
 		require.ErrorContains(t, err, "(database)")
 		var foreign *plan.ForeignError
 		require.ErrorAs(t, err, &foreign)
@@ -195,7 +197,7 @@ func TestForeignResourceAppears(t *testing.T) {
 			}
 			return awssim.None
 		}
-		_, err := open(m, p).Delete(context.Background(), reconcile.Options{})
+		_, err := open(m, p).Delete(context.Background(), cluster.Options{})
 		var left *plan.LeftoverError
 		require.ErrorAs(t, err, &left)
 		require.Len(t, left.Left, 1)
@@ -220,7 +222,7 @@ func TestForeignInterfaceStays(t *testing.T) {
 			}
 			return awssim.None
 		}
-		_, err := open(m, p).Delete(t.Context(), reconcile.Options{})
+		_, err := open(m, p).Delete(t.Context(), cluster.Options{})
 		require.ErrorAs(t, err, new(*plan.LeftoverError))
 		a.Edit(func(s *awssim.State) { require.NotNil(t, s.EC2.Interfaces[eni]) })
 	})
@@ -273,8 +275,8 @@ func TestForeignInstanceInTheGroupOfEKS(t *testing.T) {
 		require.NoError(t, err)
 		time.Sleep(time.Minute)
 		before := withoutLock(a)
-		for _, cluster := range []*reconcile.Cluster{open(m, a.Process()), byName(m.Name, a)} {
-			_, err = cluster.Delete(t.Context(), reconcile.Options{})
+		for _, theCluster := range []*reconcile.Cluster{open(m, a.Process()), byName(m.Name, a)} {
+			_, err = theCluster.Delete(t.Context(), cluster.Options{})
 			require.ErrorAs(t, err, new(*plan.RefusedError))
 			require.ErrorContains(t, err, *out.Instances[0].InstanceId)
 			require.ErrorContains(t, err, "(database)")
@@ -300,7 +302,7 @@ func TestStuckDeletionEndsEarly(t *testing.T) {
 			return awssim.None
 		}
 		began := time.Now()
-		_, err := open(m, p).Delete(context.Background(), reconcile.Options{})
+		_, err := open(m, p).Delete(context.Background(), cluster.Options{})
 		var left *plan.LeftoverError
 		require.ErrorAs(t, err, &left)
 		require.ErrorContains(t, err, "(late)")
@@ -323,12 +325,12 @@ func TestTaggedVPCIsKept(t *testing.T) {
 		require.NoError(t, err)
 		time.Sleep(lag)
 		for range 2 {
-			res, err := byName(m.Name, a).Delete(t.Context(), reconcile.Options{})
+			res, err := byName(m.Name, a).Delete(t.Context(), cluster.Options{})
 			require.NoError(t, err)
 			require.True(t, slices.ContainsFunc(res.Plan.Steps, func(s plan.Step) bool { return s.Action == plan.Keep && s.CloudID == *out.Vpc.VpcId }))
 			a.Edit(func(s *awssim.State) { require.Contains(t, s.EC2.VPCs, *out.Vpc.VpcId) })
 		}
-		_, err = byName(m.Name, a).Delete(t.Context(), reconcile.Options{VPCs: []string{*out.Vpc.VpcId}})
+		_, err = byName(m.Name, a).Delete(t.Context(), cluster.Options{VPCs: []string{*out.Vpc.VpcId}})
 		require.NoError(t, err)
 		a.Edit(func(s *awssim.State) { require.NotContains(t, s.EC2.VPCs, *out.Vpc.VpcId) })
 	})

@@ -38,6 +38,6 @@ func (c *Cluster) graph() (*graph.Graph, error) {
 	for _, z := range "abc" {
 		inv.Zones = append(inv.Zones, c.Region+string(z))
 	}
-	built, err := topology.Build(c.manifest, inv, topology.Options{Wait: topology.Wait(c.target.Wait)})
+	built, err := topology.Build(c.manifest, inv, topology.Options{Wait: c.target.Wait})
 	return built.Graph, err
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
@@ -16,34 +18,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// Manager is a management cluster.
-type Manager struct {
-	ID   string // the UID of its namespace kube-system
-	Name string // "https://10.0.0.1:6443 (context prod)"
-}
-
-// ManagedError says that a management cluster manages the cluster. It is the reason of a
-// RefusedError.
-type ManagedError struct {
-	Cluster string
-	Manager Manager
-}
-
-func (e *ManagedError) Error() string {
-	return fmt.Sprintf("%s manages cluster %s: change it there, or take it back with 'clusterawsadm cluster takeback %[2]s --from KUBECONFIG'; if that management cluster does not exist any more, with --lost instead of --from", e.Manager.Name, e.Cluster)
-}
-
-// HandoverOptions connect a handover to a management cluster.
-type HandoverOptions struct {
-	To Manager
-	// Create creates the objects there, in such a way that controllers do not work on them
-	// yet.
-	Create func(ctx context.Context, all []Object) error
-	// Release lets the controllers work on the cluster. From its first request on, no run may
-	// change the cluster.
-	Release func(ctx context.Context) error
-}
-
 // Handover gives the cluster to a management cluster: it creates the Cluster API objects
 // there, records who manages the cluster from now on, and lets the controllers work. It
 // changes nothing in AWS but that record, with which Apply and Delete refuse to work on the
@@ -51,7 +25,7 @@ type HandoverOptions struct {
 //
 // If the cluster is not as the manifest says, the error is a RefusedError: controllers would
 // change it.
-func (c *Cluster) Handover(ctx context.Context, o HandoverOptions) error {
+func (c *Cluster) Handover(ctx context.Context, o cluster.HandoverOptions) error {
 	return c.handover(ctx, o)
 }
 
@@ -90,11 +64,11 @@ func loadsIgnition(p manifest.Pool) bool {
 	return p.Scaling != nil && p.Scaling.Spec.Ignition != nil && p.Scaling.Spec.Ignition.StorageType != infrav1.IgnitionStorageTypeOptionUnencryptedUserData
 }
 
-func (c *Cluster) handover(ctx context.Context, o HandoverOptions) error {
+func (c *Cluster) handover(ctx context.Context, o cluster.HandoverOptions) error {
 	if err := c.CheckHandover(); err != nil {
 		return err
 	}
-	r := c.begin(Options{})
+	r := c.begin(cluster.Options{})
 	if err := r.lock(ctx, "handover"); err != nil {
 		return err
 	}
@@ -198,7 +172,7 @@ func onlyTags(d plan.Diff) bool {
 }
 
 func (r *run) managed(m *cloud.Manager) error {
-	return &plan.RefusedError{Reasons: []error{&ManagedError{r.c.Name, Manager(*m)}}}
+	return &plan.RefusedError{Reasons: []error{&plan.ManagedError{Cluster: r.c.Name, Manager: plan.Manager(*m)}}}
 }
 
 // checkManager refuses to work on a cluster that a management cluster manages. After that

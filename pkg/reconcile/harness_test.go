@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/require"
@@ -31,7 +34,7 @@ func load(t *testing.T, file string, env map[string]string) *manifest.Cluster {
 	t.Helper()
 	raw, err := os.ReadFile(file)
 	require.NoError(t, err)
-	m, err := manifest.Load([]manifest.Source{{Name: filepath.Base(file), Data: raw}}, manifest.Options{
+	m, err := manifest.Load([]input.Source{{Name: filepath.Base(file), Data: raw}}, input.LoadOptions{
 		Lookup:       func(name string) (string, bool) { v, ok := env[name]; return v, ok },
 		EKSEnableIAM: strings.HasSuffix(name(file), "-iam"),
 	})
@@ -46,7 +49,7 @@ func account(m *manifest.Cluster, lag time.Duration) *awssim.AWS {
 
 // open returns the cluster for a new process.
 func open(m *manifest.Cluster, p *awssim.Process) *reconcile.Cluster {
-	return reconcile.OpenModel(m, reconcile.Target{Config: p.Config(), Owner: "test"})
+	return reconcile.OpenModel(m, cluster.Target{Config: p.Config(), Owner: "test"})
 }
 
 // mustPlan returns the plan of a new process.
@@ -58,9 +61,9 @@ func mustPlan(t *testing.T, m *manifest.Cluster, a *awssim.AWS) plan.Plan {
 }
 
 // mustApply applies in a new process, and returns the result.
-func mustApply(t *testing.T, m *manifest.Cluster, a *awssim.AWS) reconcile.Result {
+func mustApply(t *testing.T, m *manifest.Cluster, a *awssim.AWS) cluster.Result {
 	t.Helper()
-	res, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+	res, err := open(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 	require.NoError(t, err)
 	return res
 }
@@ -74,16 +77,16 @@ func requireNoChange(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
 }
 
 // mustDelete deletes in a new process.
-func mustDelete(t *testing.T, m *manifest.Cluster, a *awssim.AWS) reconcile.Result {
+func mustDelete(t *testing.T, m *manifest.Cluster, a *awssim.AWS) cluster.Result {
 	t.Helper()
-	res, err := open(m, a.Process()).Delete(t.Context(), reconcile.Options{Observe: tell(t)})
+	res, err := open(m, a.Process()).Delete(t.Context(), cluster.Options{Observe: tell(t)})
 	require.NoError(t, err)
 	provesAbsence(t, res)
 	return res
 }
 
 // provesAbsence checks that a deletion has looked again for all that it has deleted in AWS.
-func provesAbsence(t *testing.T, res reconcile.Result) {
+func provesAbsence(t *testing.T, res cluster.Result) {
 	t.Helper()
 	proved := map[string]bool{}
 	for _, a := range res.Absent {
@@ -101,7 +104,7 @@ func provesAbsence(t *testing.T, res reconcile.Result) {
 
 // everything are the options of a deletion that also deletes volumes of a cluster that
 // cannot say their reclaim policy.
-var everything = reconcile.Options{Volumes: reconcile.DeleteVolumes}
+var everything = cluster.Options{Volumes: cluster.DeleteVolumes}
 
 // mustDeleteAll deletes in a new process, with all volumes.
 func mustDeleteAll(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
@@ -149,6 +152,6 @@ func examples(t *testing.T) []string {
 func name(file string) string { return strings.TrimSuffix(filepath.Base(file), ".yaml") }
 
 // transport passes requests of a process to the simulated API servers.
-func transport(p *awssim.Process) reconcile.Transport {
-	return func(a reconcile.Access) http.RoundTripper { return p.Kubernetes(kube.Access(a)) }
+func transport(p *awssim.Process) cluster.Transport {
+	return func(a cluster.Access) http.RoundTripper { return p.Kubernetes(kube.Access(a)) }
 }

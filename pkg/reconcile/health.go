@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
@@ -32,7 +34,7 @@ func (r *run) checkNodes(ctx context.Context) error {
 
 // findLostMembers reports whether there are signs that a member of etcd has no machine.
 func (r *run) findLostMembers(ctx context.Context) (bool, error) {
-	if r.c.manifest == nil || r.c.managed() || r.built.API == nil || !r.c.target.Drain || r.c.target.Wait == Infrastructure {
+	if r.c.manifest == nil || r.c.managed() || r.built.API == nil || !r.c.target.Drain || r.c.target.Wait == plan.Infrastructure {
 		return false, nil
 	}
 	var machines []ec2.InstanceState

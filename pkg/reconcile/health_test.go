@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -38,7 +40,7 @@ func heal(t *testing.T, m *manifest.Cluster, a *awssim.AWS) (planned []string, w
 	require.NoError(t, err)
 	target := rollingTarget(a.Process())
 	target.Warn = func(text string) { warnings = append(warnings, text) }
-	_, err = reconcile.OpenModel(m, target).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+	_, err = reconcile.OpenModel(m, target).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 	return steps(p), warnings, err
 }
 
@@ -206,7 +208,7 @@ func TestReplacementOfTheControlPlaneMayDie(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, a, _ := unwell(t)
 		process := a.Process()
-		_, err := rolling(m, process).Apply(t.Context(), reconcile.Options{})
+		_, err := rolling(m, process).Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		calls = process.Calls()
 	})
@@ -224,8 +226,8 @@ func TestReplacementOfTheControlPlaneMayDie(t *testing.T) {
 					defer cancel()
 					process := a.Process()
 					process.Fault, process.Killed = only(n, fault), cancel
-					_, _ = rolling(m, process).Apply(ctx, reconcile.Options{})
-					_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+					_, _ = rolling(m, process).Apply(ctx, cluster.Options{})
+					_, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 					require.NoError(t, err)
 					requireMachines(t, a, 6, id)
 					requireDone(t, m, a)

@@ -7,13 +7,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // Hooks of a machine: annotations of its Machine in Cluster API.
@@ -65,7 +66,7 @@ func TestHooksOfMachines(t *testing.T) {
 		node := leaving(a, goes)
 		removed := removesHooks(t.Context(), a, node)
 		w := &witness{t: t, a: a}
-		_, err := draining(hooked(t, 1), a.Process()).Apply(t.Context(), reconcile.Options{Observe: w.observe})
+		_, err := draining(hooked(t, 1), a.Process()).Apply(t.Context(), cluster.Options{Observe: w.observe})
 		require.NoError(t, err)
 		require.Len(t, nodeNames(a), 2)
 		seen := strings.Join(w.events, "\n")
@@ -83,11 +84,11 @@ func TestHookThatNobodyRemoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := alive(t, hooked(t, 2))
 		node := leaving(a, goes)
-		_, err := draining(hooked(t, 1), a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := draining(hooked(t, 1), a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.ErrorContains(t, err, "hook/pre-drain/three-zones-md-0/1")
 		require.ErrorContains(t, err, "backup (of backup-controller)")
 		require.Len(t, nodeNames(a), 3)
-		_, err = rolling(hooked(t, 2), a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err = rolling(hooked(t, 2), a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		requireCordoned(t, a)
 		inside(a, func(c *kubesim.Cluster) {

@@ -3,7 +3,6 @@ package reconcile
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
@@ -13,37 +12,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/aws-sdk-go-v2/service/sts/types"
-	"github.com/aws/smithy-go"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awshttp"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// IdentityError says that a role of the manifest's chain of identities cannot
-// be assumed.
-type IdentityError struct {
-	Origin string // "mt.yaml:31 AWSClusterRoleIdentity/prod spec.roleARN"
-	Role   string // its ARN
-	Err    error
-}
-
-func (e *IdentityError) Error() string {
-	why := e.Err.Error()
-	var api smithy.APIError
-	if errors.As(e.Err, &api) {
-		why = api.ErrorCode() + ": " + api.ErrorMessage()
-	}
-	return fmt.Sprintf("%s: the role %s cannot be assumed: %s", e.Origin, e.Role, why)
-}
-
-// Unwrap returns the error of AWS.
-func (e *IdentityError) Unwrap() error { return e.Err }
-
 // refuseIdentity converts an IdentityError to a RefusedError: the call that needed the role
 // was not sent, so nothing was written.
 func refuseIdentity(err error) error {
-	var identity *IdentityError
+	var identity *plan.IdentityError
 	if errors.As(err, &identity) && cloud.Code(identity.Err) != "" {
 		return &plan.RefusedError{Reasons: []error{identity}}
 	}
@@ -53,13 +31,13 @@ func refuseIdentity(err error) error {
 // assumed are the credentials of a role.
 type assumed struct {
 	aws.CredentialsProvider
-	failed IdentityError // the error for a failure, without its cause
+	failed plan.IdentityError // the error for a failure, without its cause
 }
 
 // Retrieve implements aws.CredentialsProvider.
 func (a assumed) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	c, err := a.CredentialsProvider.Retrieve(ctx)
-	if err != nil && !errors.As(err, new(*IdentityError)) { // otherwise the error is from an earlier role of the chain
+	if err != nil && !errors.As(err, new(*plan.IdentityError)) { // otherwise the error is from an earlier role of the chain
 		failed := a.failed
 		failed.Err = err
 		err = &failed
@@ -93,7 +71,7 @@ func withIdentity(cfg aws.Config, m *manifest.Cluster) aws.Config {
 				o.Duration = time.Duration(role.DurationSeconds) * time.Second
 			}
 		})
-		cfg.Credentials = aws.NewCredentialsCache(assumed{provider, IdentityError{Origin: m.Origin(id.Origin, "spec.roleARN"), Role: role.RoleArn}})
+		cfg.Credentials = aws.NewCredentialsCache(assumed{provider, plan.IdentityError{Origin: m.Origin(id.Origin, "spec.roleARN"), Role: role.RoleArn}})
 	}
 	return cfg
 }

@@ -3,10 +3,12 @@ package reconcile
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
@@ -15,75 +17,24 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/discover"
 )
 
-// Imported is a manifest of a cluster that exists in AWS.
-type Imported struct {
-	Name     string // of the Cluster object
-	Manifest []byte // YAML documents
-	// LeftOut are parts that the manifest does not contain, because no manifest can describe
-	// them. Runs leave them as they are.
-	LeftOut []string
-	// Plan is the plan of a run with the manifest. The tags by which runs find resources
-	// are missing on those that another tool has made: Adopt sets them.
-	Plan plan.Plan
-	// Differences are the steps of the plan that do more than to set tags. With them, Adopt is
-	// refused.
-	Differences []plan.Step
-	// Templates are groups of machines that were launched from another template than that of
-	// the manifest, which lacks what AWS does not tell. Without Adopt, a run replaces such
-	// machines. Adopt records that they have the template of the manifest.
-	Templates []TemplateDifference
-
-	// Later are the pools of Cluster API for which the first run with the manifest writes what new
-	// machines boot with into the launch template. It replaces no machine.
-	Later []string
-
-	// KeysFrom is the ID of the machine on which the keys of the cluster were read; "" if they were
-	// not.
-	KeysFrom string
-
-	// Unknown are parts of the cluster that have to be known before Adopt can record them.
-	// With them, Adopt is refused.
-	Unknown []string
-
+// Importer is an import, and what its adoption needs.
+type Importer struct {
+	cluster.Imported
 	cluster *Cluster
 	keys    []byte // Secrets with the keys of the cluster, which Adopt stores: never shown
-}
-
-// ImportOptions are the options of Import.
-type ImportOptions struct {
-	LoadOptions
-	// Keys are the certificates and keys of a self-managed cluster whose keys are not in the
-	// account, by the paths of their files in /etc/kubernetes/pki: "ca.crt", "etcd/ca.key".
-	// KeyFiles reads them from a folder. Adopt stores them where runs keep them.
-	Keys map[string][]byte
-	// KeysFromMachine reads them on a machine of the control plane, with SSM Run Command. If that is
-	// not possible, Unknown says why.
-	KeysFromMachine bool
-	// BootDataFromMachines reads what machines of a self-managed cluster have booted with, with SSM
-	// Run Command: files, commands, users. LeftOut says what cannot be read.
-	BootDataFromMachines bool
-}
-
-// TemplateDifference is a group of machines and the fields in which its template differs from
-// that of the manifest.
-type TemplateDifference struct {
-	Group    string   // name of the KubeadmControlPlane, the MachineDeployment, the Machine or the pool
-	Pool     bool     // a launch template: Adopt cannot record that it is that of the manifest
-	Machines int      // 0: those of a node group
-	Fields   []string // "bootstrap.files"; empty if the machines do not say
 }
 
 // Import makes a manifest of a cluster in the region of the target's Config. An EKS cluster may
 // be that of any tool; its name is that of the EKS cluster or of its Cluster object. A
 // self-managed cluster is one that runs or Cluster API have made. It changes nothing. If there
 // is no such cluster, the error is ErrNotFound.
-func Import(ctx context.Context, name string, t Target, o ImportOptions) (*Imported, error) {
+func Import(ctx context.Context, name string, t cluster.Target, o cluster.ImportOptions) (*Importer, error) {
 	i, err := importCluster(cloud.ReadOnly(ctx), name, t, o)
 	return i, err
 }
 
-func importCluster(ctx context.Context, name string, t Target, o ImportOptions) (*Imported, error) {
-	c := cloud.New(t.Config, name, t.options())
+func importCluster(ctx context.Context, name string, t cluster.Target, o cluster.ImportOptions) (*Importer, error) {
+	c := cloud.New(t.Config, name, clientOptions(t))
 	c.Snapshot()
 	found, err := discover.FindEKS(cloud.InSnapshot(ctx), c, name)
 	switch {
@@ -95,17 +46,14 @@ func importCluster(ctx context.Context, name string, t Target, o ImportOptions) 
 	return importEKS(ctx, *found, t, o.LoadOptions)
 }
 
-// ErrNotFound says that there is no cluster of the name.
-var ErrNotFound = errors.New("there is no such cluster")
-
-func importEKS(ctx context.Context, cluster eks.ClusterState, t Target, o LoadOptions) (*Imported, error) {
-	c := cloud.New(t.Config, discover.ClusterName(cluster), t.options())
+func importEKS(ctx context.Context, theCluster eks.ClusterState, t cluster.Target, o input.LoadOptions) (*Importer, error) {
+	c := cloud.New(t.Config, discover.ClusterName(theCluster), clientOptions(t))
 	c.Snapshot()
-	found, err := discover.ReadEKS(cloud.InSnapshot(ctx), c, cluster)
+	found, err := discover.ReadEKS(cloud.InSnapshot(ctx), c, theCluster)
 	if err != nil {
 		return nil, err
 	}
-	i := &Imported{Name: found.Name}
+	i := &Importer{Imported: cluster.Imported{Name: found.Name}}
 	if err := i.leaveOutIndescribable(found); err != nil {
 		return nil, err
 	}
@@ -134,10 +82,10 @@ func importEKS(ctx context.Context, cluster eks.ClusterState, t Target, o LoadOp
 }
 
 // check loads the manifest and plans it.
-func (i *Imported) check(ctx context.Context, t Target, o LoadOptions) (*run, error) {
-	sources := []Source{{Name: i.Name + ".yaml", Data: i.Manifest}}
+func (i *Importer) check(ctx context.Context, t cluster.Target, o input.LoadOptions) (*run, error) {
+	sources := []input.Source{{Name: i.Name + ".yaml", Data: i.Manifest}}
 	if len(i.keys) > 0 {
-		sources = append(sources, Source{Name: "keys", Data: i.keys})
+		sources = append(sources, input.Source{Name: "keys", Data: i.keys})
 	}
 	m, err := Load(sources, o) //nolint:contextcheck // it reads what is in memory
 	if err != nil {
@@ -145,7 +93,7 @@ func (i *Imported) check(ctx context.Context, t Target, o LoadOptions) (*run, er
 	}
 	i.cluster = Open(m, t)
 	i.cluster.adopts = true
-	r := i.cluster.begin(Options{})
+	r := i.cluster.begin(cluster.Options{})
 	if err := r.look(ctx); err != nil {
 		return nil, err
 	}
@@ -160,7 +108,7 @@ func (i *Imported) check(ctx context.Context, t Target, o LoadOptions) (*run, er
 
 // leaveOutIndescribable removes the node groups that no manifest can describe. A run deletes
 // those of the cluster that are not in its manifest: then the import is refused.
-func (i *Imported) leaveOutIndescribable(found *discover.EKS) error {
+func (i *Importer) leaveOutIndescribable(found *discover.EKS) error {
 	var reasons []error
 	for _, g := range slices.Clone(found.NodeGroups) {
 		switch why := found.Indescribable(g); {
@@ -180,7 +128,7 @@ func (i *Imported) leaveOutIndescribable(found *discover.EKS) error {
 
 // leavesOut removes the resource of a step from what is found, if a run with the manifest
 // would change more of it than its tags, and if it can do without it.
-func (i *Imported) leavesOut(found *discover.EKS, s plan.Step) bool {
+func (i *Importer) leavesOut(found *discover.EKS, s plan.Step) bool {
 	kind, name, _ := strings.Cut(string(s.Resource), "/")
 	if !s.Does() || adopts(s) || found.Owned || !found.Without(kind, name) {
 		return false
@@ -202,7 +150,7 @@ func fieldsOf(d plan.Diff) string {
 
 // checkComplete refuses a manifest of a cluster of Cluster API's with which a run would
 // delete something: machines, which AWS does not say enough about.
-func (i *Imported) checkComplete(owned bool) error {
+func (i *Importer) checkComplete(owned bool) error {
 	var reasons []error
 	for _, s := range i.Differences {
 		if s.Action == plan.Remove && owned {
@@ -216,7 +164,7 @@ func (i *Imported) checkComplete(owned bool) error {
 }
 
 // head is the comment at the beginning of the manifest.
-func (i *Imported) head(found *discover.EKS) []string {
+func (i *Importer) head(found *discover.EKS) []string {
 	lines := []string{fmt.Sprintf("EKS cluster %s in %s, imported with 'clusterawsadm cluster import'.", found.Cluster.Name, found.Region), ""}
 	lines = append(lines, found.Remarks()...)
 	if len(i.LeftOut) > 0 {
@@ -229,14 +177,14 @@ func (i *Imported) head(found *discover.EKS) []string {
 }
 
 // Cluster prepares work on the cluster with the manifest.
-func (i *Imported) Cluster() *Cluster { return i.cluster }
+func (i *Importer) Cluster() *Cluster { return i.cluster }
 
 // Adopt sets the tags by which runs find the resources of the cluster, and which say that
 // they delete them with it. It changes nothing else. If a run with the manifest would change
 // more, the error is a RefusedError.
-func (i *Imported) Adopt(ctx context.Context, o Options) (Result, error) {
+func (i *Importer) Adopt(ctx context.Context, o cluster.Options) (cluster.Result, error) {
 	r := i.cluster.begin(o)
-	if err := refusalFor(i.Unknown); err != nil {
+	if err := plan.RefusalFor(i.Unknown); err != nil {
 		return r.result(err)
 	}
 	if err := r.lock(ctx, "import"); err != nil {

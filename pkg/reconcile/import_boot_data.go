@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -21,7 +23,7 @@ import (
 // readStoredBootData reads what AWS stores of the boot data of pools, and of the newest machine
 // of every group. It says what cannot be read, and goes on. Machines delete some of it when they
 // have booted.
-func (i *Imported) readStoredBootData(ctx context.Context, c *cloud.Clients, found *discover.SelfManaged) {
+func (i *Importer) readStoredBootData(ctx context.Context, c *cloud.Clients, found *discover.SelfManaged) {
 	ctx, cancel := c.Clock.WithTimeout(cloud.Optional(ctx), reading, nil)
 	defer cancel()
 	found.Booted = map[string]*boot.Booted{}
@@ -39,7 +41,7 @@ func (i *Imported) readStoredBootData(ctx context.Context, c *cloud.Clients, fou
 
 // readNodeBootData reads what the nodes of an EKS cluster boot with: those of node groups with a
 // launch template of the cluster's own, of Auto Scaling groups, and machines.
-func (i *Imported) readNodeBootData(ctx context.Context, c *cloud.Clients, found *discover.EKS) {
+func (i *Importer) readNodeBootData(ctx context.Context, c *cloud.Clients, found *discover.EKS) {
 	ctx, cancel := c.Clock.WithTimeout(cloud.Optional(ctx), reading, nil)
 	defer cancel()
 	found.Booted = map[string]*boot.BootedEKS{}
@@ -76,14 +78,14 @@ func (i *Imported) readNodeBootData(ctx context.Context, c *cloud.Clients, found
 }
 
 // compareNodeTemplates finds the node groups whose nodes do not boot with what the manifest says.
-func (i *Imported) compareNodeTemplates(ctx context.Context, templates map[string]ec2.TemplateContent) error {
+func (i *Importer) compareNodeTemplates(ctx context.Context, templates map[string]ec2.TemplateContent) error {
 	if len(templates) == 0 {
 		return nil
 	}
 	changed, err := i.changedTemplates(ctx)
 	for _, group := range slices.Sorted(maps.Keys(templates)) {
 		if changed[ec2.LaunchTemplateKind+"/"+plan.ID(templates[group].Name)] {
-			i.Templates = append(i.Templates, TemplateDifference{Group: group, Pool: true, Fields: []string{"bootstrap"}})
+			i.Templates = append(i.Templates, cluster.TemplateDifference{Group: group, Pool: true, Fields: []string{"bootstrap"}})
 		}
 	}
 	return err
@@ -118,7 +120,7 @@ func addBooted(found *discover.SelfManaged, missing reasons, id string, data []b
 	found.Booted[id] = b
 }
 
-func (i *Imported) leaveOutBootData(missing reasons) {
+func (i *Importer) leaveOutBootData(missing reasons) {
 	for _, line := range missing.lines() {
 		i.LeftOut = append(i.LeftOut, "boot data of "+line)
 	}
@@ -126,7 +128,7 @@ func (i *Imported) leaveOutBootData(missing reasons) {
 
 // readBootData reads what the newest machine of every group has booted with, on the machine,
 // unless AWS stores it. It says what cannot be read, and goes on.
-func (i *Imported) readBootData(ctx context.Context, c *cloud.Clients, found *discover.SelfManaged) {
+func (i *Importer) readBootData(ctx context.Context, c *cloud.Clients, found *discover.SelfManaged) {
 	ctx, cancel := c.Clock.WithTimeout(cloud.Optional(ctx), reading, nil)
 	defer cancel()
 	machines := slices.DeleteFunc(found.Newest(), func(id string) bool { return found.Booted[id] != nil })

@@ -8,6 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
@@ -57,35 +60,35 @@ func TestImportBootData(t *testing.T) {
 		mustApply(t, m, a)
 		time.Sleep(6 * time.Minute) // until all machines have joined
 		p := a.Process()
-		target := reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p)}
-		i, err := reconcile.Import(t.Context(), m.Name, target, reconcile.ImportOptions{BootDataFromMachines: true})
+		target := cluster.Target{Config: p.Config(), Owner: "test", Transport: transport(p)}
+		i, err := reconcile.Import(t.Context(), m.Name, target, cluster.ImportOptions{BootDataFromMachines: true})
 		require.NoError(t, err)
 		require.Len(t, i.LeftOut, 1)
 		require.Regexp(t, `^boot data of i-\w+: the SSM agent has never reported`, i.LeftOut[0], "the control plane")
 		require.Len(t, i.Templates, 1, "AWS stores what the worker has booted with")
 
 		a.Edit(func(s *awssim.State) { clear(s.Secrets.Secrets) })
-		i, err = reconcile.Import(t.Context(), m.Name, target, reconcile.ImportOptions{BootDataFromMachines: true})
+		i, err = reconcile.Import(t.Context(), m.Name, target, cluster.ImportOptions{BootDataFromMachines: true})
 		require.NoError(t, err)
 		require.Len(t, i.LeftOut, 1)
 		require.Regexp(t, `^boot data of i-\w+, i-\w+: the SSM agent has never reported`, i.LeftOut[0])
 		require.Len(t, i.Templates, 2)
 
 		reachable(a, "control-plane")
-		i, err = reconcile.Import(t.Context(), m.Name, target, reconcile.ImportOptions{BootDataFromMachines: true})
+		i, err = reconcile.Import(t.Context(), m.Name, target, cluster.ImportOptions{BootDataFromMachines: true})
 		require.NoError(t, err)
 		require.Len(t, i.LeftOut, 1)
 		require.Regexp(t, `^boot data of i-\w+: the SSM agent has never reported`, i.LeftOut[0], "the worker")
 		require.Len(t, i.Templates, 1, "the control plane was read")
 
 		reachable(a, "nodes")
-		i, err = reconcile.Import(t.Context(), m.Name, target, reconcile.ImportOptions{BootDataFromMachines: true})
+		i, err = reconcile.Import(t.Context(), m.Name, target, cluster.ImportOptions{BootDataFromMachines: true})
 		require.NoError(t, err)
 		require.Empty(t, i.LeftOut)
 		require.Empty(t, i.Templates, "%s", i.Manifest)
 		require.True(t, i.Plan.Empty(), "%v", i.Plan.Steps)
 		requireSealed(t, a)
-		again, err := reconcile.Load([]reconcile.Source{{Name: "imported.yaml", Data: i.Manifest}}, reconcile.LoadOptions{})
+		again, err := reconcile.Load([]input.Source{{Name: "imported.yaml", Data: i.Manifest}}, input.LoadOptions{})
 		require.NoError(t, err)
 		want, err := open(m, a.Process()).EngineGraph()
 		require.NoError(t, err)
@@ -110,8 +113,8 @@ func TestImportBootDataOfClusterAPI(t *testing.T) {
 		reachable(a, "control-plane", "nodes")
 		a.Edit(func(s *awssim.State) { asClusterAPI(m, s) })
 		p := a.Process()
-		target := reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p)}
-		i, err := reconcile.Import(t.Context(), m.Name, target, reconcile.ImportOptions{KeysFromMachine: true, BootDataFromMachines: true})
+		target := cluster.Target{Config: p.Config(), Owner: "test", Transport: transport(p)}
+		i, err := reconcile.Import(t.Context(), m.Name, target, cluster.ImportOptions{KeysFromMachine: true, BootDataFromMachines: true})
 		require.NoError(t, err)
 		require.Empty(t, i.LeftOut)
 		require.Empty(t, i.Unknown)

@@ -11,6 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/require"
@@ -68,23 +71,23 @@ func TestImportOfClusterAPI(t *testing.T) {
 					asClusterAPI(m, s)
 				})
 				p := a.Process()
-				target := reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p)}
+				target := cluster.Target{Config: p.Config(), Owner: "test", Transport: transport(p)}
 
-				i, err := reconcile.Import(t.Context(), m.Name, target, reconcile.ImportOptions{})
+				i, err := reconcile.Import(t.Context(), m.Name, target, cluster.ImportOptions{})
 				require.NoError(t, err)
 				require.Empty(t, i.Differences, "%s", i.Manifest)
 				require.NotEmpty(t, i.Unknown)
-				_, err = i.Adopt(t.Context(), reconcile.Options{})
+				_, err = i.Adopt(t.Context(), cluster.Options{})
 				require.ErrorAs(t, err, new(*plan.RefusedError))
 
-				fromMachine := reconcile.ImportOptions{KeysFromMachine: true}
+				fromMachine := cluster.ImportOptions{KeysFromMachine: true}
 				i, err = reconcile.Import(t.Context(), m.Name, target, fromMachine)
 				require.NoError(t, err)
 				require.Regexp(t, `the keys of the cluster could not be read on its machines: i-\w+.*: the SSM agent has never reported: `, strings.Join(i.Unknown, "\n"))
 				require.Empty(t, i.KeysFrom)
 				reachable(a, "control-plane", "nodes")
 				manifests := map[string]bool{}
-				for _, o := range []reconcile.ImportOptions{fromMachine, {Keys: keys}} {
+				for _, o := range []cluster.ImportOptions{fromMachine, {Keys: keys}} {
 					i, err = reconcile.Import(t.Context(), m.Name, target, o)
 					require.NoError(t, err)
 					require.Equal(t, o.KeysFromMachine, i.KeysFrom != "")
@@ -93,11 +96,11 @@ func TestImportOfClusterAPI(t *testing.T) {
 				require.Len(t, manifests, 1)
 				requireSealed(t, a)
 				deaf := target
-				deaf.Transport = func(reconcile.Access) http.RoundTripper { return noAnswer{} }
+				deaf.Transport = func(cluster.Access) http.RoundTripper { return noAnswer{} }
 				i, err = reconcile.Import(t.Context(), m.Name, deaf, fromMachine)
 				require.NoError(t, err, "the keys are those of the cluster, whether its API server answers or not")
 				require.NotEmpty(t, i.Unknown)
-				_, err = reconcile.Import(t.Context(), m.Name, deaf, reconcile.ImportOptions{Keys: keys})
+				_, err = reconcile.Import(t.Context(), m.Name, deaf, cluster.ImportOptions{Keys: keys})
 				require.ErrorAs(t, err, new(*plan.RefusedError))
 				i, err = reconcile.Import(t.Context(), m.Name, target, fromMachine)
 				require.NoError(t, err)
@@ -107,15 +110,15 @@ func TestImportOfClusterAPI(t *testing.T) {
 				require.Contains(t, string(i.Manifest), "# Not known: whether the machines have other files, commands, users")
 				require.NotContains(t, string(i.Manifest), "PRIVATE KEY")
 				machines := strings.Count(strings.Join(a.Inventory(), "\n"), "Instance ")
-				_, err = i.Adopt(t.Context(), reconcile.Options{})
+				_, err = i.Adopt(t.Context(), cluster.Options{})
 				require.NoError(t, err)
 
 				manifest := string(i.Manifest)
 				again := func() *reconcile.Cluster {
-					m, err := reconcile.Load([]reconcile.Source{{Name: "imported.yaml", Data: []byte(manifest)}}, reconcile.LoadOptions{})
+					m, err := reconcile.Load([]input.Source{{Name: "imported.yaml", Data: []byte(manifest)}}, input.LoadOptions{})
 					require.NoError(t, err)
 					p := a.Process()
-					return reconcile.Open(m, reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p), Wait: reconcile.APIServer, Drain: true})
+					return reconcile.Open(m, cluster.Target{Config: p.Config(), Owner: "test", Transport: transport(p), Wait: plan.APIServer, Drain: true})
 				}
 				plan, err := again().Plan(t.Context())
 				require.NoError(t, err)
@@ -123,10 +126,10 @@ func TestImportOfClusterAPI(t *testing.T) {
 				workers := m.Deployments[0].Replicas()
 				at := strings.Index(manifest, "kind: MachineDeployment")
 				manifest = manifest[:at] + strings.Replace(manifest[at:], fmt.Sprintf("replicas: %d", workers), fmt.Sprintf("replicas: %d", workers+1), 1)
-				_, err = again().Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+				_, err = again().Apply(t.Context(), cluster.Options{Observe: tell(t)})
 				require.NoError(t, err)
 				require.Greater(t, strings.Count(strings.Join(a.Inventory(), "\n"), "Instance "), machines)
-				_, err = again().Delete(t.Context(), reconcile.Options{})
+				_, err = again().Delete(t.Context(), cluster.Options{})
 				require.NoError(t, err)
 				require.Equal(t, before, a.Detailed())
 			})

@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -82,8 +85,8 @@ func eksctlGroupOf(t *testing.T, a *awssim.AWS, image string, instanceTypes ...s
 // manifest contains the texts, and no launch template. open prepares work with a manifest.
 func importsGroup(t *testing.T, a *awssim.AWS, m *manifest.Cluster, texts ...string) (text string, open func(string) *reconcile.Cluster) {
 	t.Helper()
-	target := reconcile.Target{Config: a.Process().Config(), Owner: "test"}
-	i, err := reconcile.Import(t.Context(), m.KubernetesName(), target, reconcile.ImportOptions{})
+	target := cluster.Target{Config: a.Process().Config(), Owner: "test"}
+	i, err := reconcile.Import(t.Context(), m.KubernetesName(), target, cluster.ImportOptions{})
 	require.NoError(t, err)
 	require.Empty(t, i.LeftOut)
 	require.Empty(t, i.Differences, "%s", i.Manifest)
@@ -93,10 +96,10 @@ func importsGroup(t *testing.T, a *awssim.AWS, m *manifest.Cluster, texts ...str
 		require.Contains(t, text, x)
 	}
 	require.NotContains(t, text, "awsLaunchTemplate")
-	_, err = i.Adopt(t.Context(), reconcile.Options{})
+	_, err = i.Adopt(t.Context(), cluster.Options{})
 	require.NoError(t, err)
 	open = func(text string) *reconcile.Cluster {
-		m, err := reconcile.Load([]reconcile.Source{{Name: "imported.yaml", Data: []byte(text)}}, reconcile.LoadOptions{})
+		m, err := reconcile.Load([]input.Source{{Name: "imported.yaml", Data: []byte(text)}}, input.LoadOptions{})
 		require.NoError(t, err)
 		return reconcile.Open(m, target)
 	}
@@ -112,7 +115,7 @@ func scalesGroup(t *testing.T, a *awssim.AWS, template, text string, open func(s
 	t.Helper()
 	more = strings.Replace(strings.Replace(text, "maxSize: 2", "maxSize: 4", 1), "replicas: 2", "replicas: 3", 1)
 	require.NotEqual(t, text, more)
-	_, err := open(more).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+	_, err := open(more).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 	require.NoError(t, err)
 	a.Edit(func(s *awssim.State) {
 		g := plane(s).NodeGroups["standard"]
@@ -132,7 +135,7 @@ func TestImportOfEksctl(t *testing.T) {
 		text, open := importsGroup(t, a, m,
 			"# Another tool has made the launch template eksctl-shop-nodegroup-standard ("+template+", version 1) of the nodes:\n", "instanceType: m5.xlarge")
 		more := scalesGroup(t, a, template, text, open)
-		_, err := open(more).Delete(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := open(more).Delete(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		a.Edit(func(s *awssim.State) {
 			require.Empty(t, s.EKS.Clusters)
@@ -148,8 +151,8 @@ func TestImportOfInstanceTypes(t *testing.T) {
 		mustApply(t, m, a)
 		strangers(a)
 		eksctlGroup(t, a, "m5.large", "m5.xlarge")
-		target := reconcile.Target{Config: a.Process().Config(), Owner: "test"}
-		i, err := reconcile.Import(t.Context(), m.KubernetesName(), target, reconcile.ImportOptions{})
+		target := cluster.Target{Config: a.Process().Config(), Owner: "test"}
+		i, err := reconcile.Import(t.Context(), m.KubernetesName(), target, cluster.ImportOptions{})
 		require.NoError(t, err)
 		require.Empty(t, i.LeftOut)
 		require.Empty(t, i.Differences, "%s", i.Manifest)
@@ -181,7 +184,7 @@ func TestImportOfOwnImage(t *testing.T) {
 			delete(plane(s).NodeGroups, "standard")
 		})
 
-		_, err = open(more).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err = open(more).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.ErrorAs(t, err, new(*plan.RefusedError), "before the first write")
 		require.ErrorContains(t, err, "EKS cannot create a node group of amiType CUSTOM without an AMI: set spec.awsLaunchTemplate.ami.id")
 		a.Edit(func(s *awssim.State) { require.NotContains(t, plane(s).NodeGroups, "standard") })

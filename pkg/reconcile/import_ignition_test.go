@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
@@ -27,8 +29,8 @@ func TestImportIgnition(t *testing.T) {
 		mustApply(t, m, a)
 		time.Sleep(6 * time.Minute) // until all machines have joined
 		p := a.Process()
-		target := reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p)}
-		i, err := reconcile.Import(t.Context(), m.Name, target, reconcile.ImportOptions{})
+		target := cluster.Target{Config: p.Config(), Owner: "test", Transport: transport(p)}
+		i, err := reconcile.Import(t.Context(), m.Name, target, cluster.ImportOptions{})
 		require.NoError(t, err)
 		require.Len(t, i.Templates, 2)
 		for _, x := range i.Templates {
@@ -42,7 +44,7 @@ func TestImportIgnition(t *testing.T) {
 				clear(b.Objects)
 			}
 		})
-		i, err = reconcile.Import(t.Context(), m.Name, target, reconcile.ImportOptions{})
+		i, err = reconcile.Import(t.Context(), m.Name, target, cluster.ImportOptions{})
 		require.NoError(t, err)
 		require.Empty(t, i.LeftOut)
 		require.Equal(t, 2, strings.Count(string(i.Manifest), "# Not known: the values of ignition.containerLinuxConfig.additionalConfig, preKubeadmCommands"), "%s", i.Manifest)

@@ -7,6 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -50,10 +53,10 @@ func label(key, value string) func(kubesim.Object) {
 
 // imports imports the cluster of an account, and requires that a run with the manifest changes
 // nothing that exists.
-func imports(t *testing.T, a *awssim.AWS, m *manifest.Cluster, o reconcile.ImportOptions) *reconcile.Imported {
+func imports(t *testing.T, a *awssim.AWS, m *manifest.Cluster, o cluster.ImportOptions) *reconcile.Importer {
 	t.Helper()
 	p := a.Process()
-	i, err := reconcile.Import(t.Context(), m.Name, reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p)}, o)
+	i, err := reconcile.Import(t.Context(), m.Name, cluster.Target{Config: p.Config(), Owner: "test", Transport: transport(p)}, o)
 	require.NoError(t, err)
 	require.Empty(t, i.Differences, "%s", i.Manifest)
 	require.Empty(t, i.Templates, "%s", i.Manifest)
@@ -62,9 +65,9 @@ func imports(t *testing.T, a *awssim.AWS, m *manifest.Cluster, o reconcile.Impor
 }
 
 // reload loads the manifest of an import.
-func reload(t *testing.T, i *reconcile.Imported) *reconcile.Manifest {
+func reload(t *testing.T, i *reconcile.Importer) *reconcile.Manifest {
 	t.Helper()
-	m, err := reconcile.Load([]reconcile.Source{{Name: "imported.yaml", Data: i.Manifest}}, reconcile.LoadOptions{})
+	m, err := reconcile.Load([]input.Source{{Name: "imported.yaml", Data: i.Manifest}}, input.LoadOptions{})
 	require.NoError(t, err, "%s", i.Manifest)
 	return m
 }
@@ -75,7 +78,7 @@ func TestImportLabels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := marked(t)
 		a := alive(t, m)
-		i := imports(t, a, m, reconcile.ImportOptions{})
+		i := imports(t, a, m, cluster.ImportOptions{})
 		require.True(t, i.Plan.Empty(), "%v", i.Plan.Steps)
 		text := string(i.Manifest)
 		assert.Contains(t, text, "        node-restriction.kubernetes.io/tier: web\n        node-role.kubernetes.io/worker: \"\"\n        x.node-restriction.kubernetes.io/zone: safe\n")
@@ -99,7 +102,7 @@ func TestImportLabels(t *testing.T) {
 			taints, _ := spec["taints"].([]any)
 			spec["taints"] = append(taints, kubesim.Object{"key": "drained", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"}, kubesim.Object{"key": "node.kubernetes.io/disk-pressure", "effect": "NoSchedule"})
 		})
-		i = imports(t, a, m, reconcile.ImportOptions{})
+		i = imports(t, a, m, cluster.ImportOptions{})
 		require.True(t, i.Plan.Empty(), "%v", i.Plan.Steps)
 		assert.Contains(t, string(i.Manifest), "  # All Nodes also have: team=red, taint drained:NoExecute. This manifest does not set that,\n  # and Nodes that are added do not have it.\n  # Left out, because only some Nodes have it, or with another value: blue.\n  template:\n    metadata:")
 		assert.NotContains(t, string(i.Manifest), "disk-pressure")
@@ -118,14 +121,14 @@ func TestImportLabelsOfClusterAPI(t *testing.T) {
 		reachable(a, "control-plane", "nodes")
 		a.Edit(func(s *awssim.State) { asClusterAPI(m, s) })
 		byHand(a, 2, label("team", "red"))
-		i := imports(t, a, m, reconcile.ImportOptions{KeysFromMachine: true})
+		i := imports(t, a, m, cluster.ImportOptions{KeysFromMachine: true})
 		assert.Contains(t, string(i.Manifest), "# All Nodes also have: team=red. This manifest does not set that")
-		_, err := i.Adopt(t.Context(), reconcile.Options{})
+		_, err := i.Adopt(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 
 		n := strings.Index(string(i.Manifest), "kind: MachineDeployment")
 		i.Manifest = []byte(string(i.Manifest[:n]) + strings.Replace(string(i.Manifest[n:]), "replicas: 2", "replicas: 3", 1))
-		_, err = reconcile.Open(reload(t, i), rollingTarget(a.Process())).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err = reconcile.Open(reload(t, i), rollingTarget(a.Process())).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		worker := "map[node-restriction.kubernetes.io/tier:web node-role.kubernetes.io/worker: node.kubernetes.io/lifecycle:spot tier:web x.node-restriction.kubernetes.io/zone:safe]"
 		old := strings.Replace(worker, " tier:web", " team:red tier:web", 1)
@@ -150,8 +153,8 @@ func TestImportLabelsUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := marked(t)
 		a := alive(t, m)
-		target := reconcile.Target{Config: a.Process().Config(), Owner: "test", Transport: func(reconcile.Access) http.RoundTripper { return noAnswer{} }}
-		i, err := reconcile.Import(t.Context(), m.Name, target, reconcile.ImportOptions{})
+		target := cluster.Target{Config: a.Process().Config(), Owner: "test", Transport: func(cluster.Access) http.RoundTripper { return noAnswer{} }}
+		i, err := reconcile.Import(t.Context(), m.Name, target, cluster.ImportOptions{})
 		require.NoError(t, err)
 		text := string(i.Manifest)
 		assert.Regexp(t, `Not read: how kubeadm is configured in the cluster, and labels and taints of Nodes, because its API server at \S+ cannot be asked: connection refused\.\n`, strings.ReplaceAll(text, "\n# ", " "))

@@ -8,6 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -88,8 +91,8 @@ func TestImportPoolOfClusterAPI(t *testing.T) {
 			poolsAsClusterAPI(t, s)
 		})
 		p := a.Process()
-		target := reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p)}
-		i, err := reconcile.Import(t.Context(), m.Name, target, reconcile.ImportOptions{KeysFromMachine: true})
+		target := cluster.Target{Config: p.Config(), Owner: "test", Transport: transport(p)}
+		i, err := reconcile.Import(t.Context(), m.Name, target, cluster.ImportOptions{KeysFromMachine: true})
 		require.NoError(t, err)
 		require.Empty(t, i.LeftOut)
 		require.Empty(t, i.Differences, "%s", i.Manifest)
@@ -102,14 +105,14 @@ func TestImportPoolOfClusterAPI(t *testing.T) {
 		require.NotContains(t, string(i.Manifest), "disable: true")
 		machines := instances(a)
 
-		_, err = i.Adopt(t.Context(), reconcile.Options{})
+		_, err = i.Adopt(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		require.Equal(t, machines, instances(a))
 		again := func(manifest string) *reconcile.Cluster {
-			m, err := reconcile.Load([]reconcile.Source{{Name: "imported.yaml", Data: []byte(manifest)}}, reconcile.LoadOptions{})
+			m, err := reconcile.Load([]input.Source{{Name: "imported.yaml", Data: []byte(manifest)}}, input.LoadOptions{})
 			require.NoError(t, err)
 			p := a.Process()
-			return reconcile.Open(m, reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p), Wait: reconcile.APIServer})
+			return reconcile.Open(m, cluster.Target{Config: p.Config(), Owner: "test", Transport: transport(p), Wait: plan.APIServer})
 		}
 		plan, err := again(string(i.Manifest)).Plan(t.Context())
 		require.NoError(t, err)
@@ -120,19 +123,19 @@ func TestImportPoolOfClusterAPI(t *testing.T) {
 			}
 		}
 		require.ElementsMatch(t, []string{"join-token", "launch-template/machine-pool-mp-0"}, does)
-		_, err = again(string(i.Manifest)).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err = again(string(i.Manifest)).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		require.Equal(t, machines, instances(a), "no machine is replaced")
 		plan, err = again(string(i.Manifest)).Plan(t.Context())
 		require.NoError(t, err)
 		require.True(t, plan.Empty(), "%v", plan.Steps)
 
-		i, err = reconcile.Import(t.Context(), m.Name, target, reconcile.ImportOptions{})
+		i, err = reconcile.Import(t.Context(), m.Name, target, cluster.ImportOptions{})
 		require.NoError(t, err)
 		require.Empty(t, i.Later, "the run has made the launch template")
 
 		more := strings.Replace(string(i.Manifest), "replicas: 2", "replicas: 3", 1)
-		_, err = again(more).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err = again(more).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		after := instances(a)
 		require.Len(t, after, len(machines)+1)
@@ -142,12 +145,12 @@ func TestImportPoolOfClusterAPI(t *testing.T) {
 		old := inService(a)
 		larger := strings.Replace(more, "size: 40", "size: 50", 1)
 		require.NotEqual(t, more, larger)
-		_, err = again(larger).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err = again(larger).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		for _, id := range inService(a) {
 			require.NotContains(t, old, id, "another template replaces all machines of the pool")
 		}
-		_, err = again(larger).Delete(t.Context(), reconcile.Options{})
+		_, err = again(larger).Delete(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		require.Equal(t, before, a.Detailed())
 	})
@@ -164,8 +167,8 @@ func TestImportEKSPoolOfClusterAPI(t *testing.T) {
 			poolsAsClusterAPI(t, s)
 		})
 		p := a.Process()
-		target := reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p)}
-		i, err := reconcile.Import(t.Context(), m.Name, target, reconcile.ImportOptions{})
+		target := cluster.Target{Config: p.Config(), Owner: "test", Transport: transport(p)}
+		i, err := reconcile.Import(t.Context(), m.Name, target, cluster.ImportOptions{})
 		require.NoError(t, err)
 		require.Empty(t, i.Differences, "%s", i.Manifest)
 		require.Equal(t, []string{"eks-machines-mp-0"}, i.Later)
@@ -173,12 +176,12 @@ func TestImportEKSPoolOfClusterAPI(t *testing.T) {
 			require.NotContains(t, string(i.Manifest), text)
 		}
 
-		_, err = i.Adopt(t.Context(), reconcile.Options{})
+		_, err = i.Adopt(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		machines := instances(a)
-		again, err := reconcile.Load([]reconcile.Source{{Name: "imported.yaml", Data: i.Manifest}}, reconcile.LoadOptions{})
+		again, err := reconcile.Load([]input.Source{{Name: "imported.yaml", Data: i.Manifest}}, input.LoadOptions{})
 		require.NoError(t, err)
-		res, err := reconcile.Open(again, target).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		res, err := reconcile.Open(again, target).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		require.Equal(t, 1, res.Plan.CountKind("launch-template", plan.Update))
 		require.Equal(t, machines, instances(a), "no machine is replaced")
@@ -221,15 +224,15 @@ func TestImportPoolBesideNewerImage(t *testing.T) {
 				RootDevice: "/dev/sda1", RootSize: 8, Created: time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC),
 			}
 		})
-		target := reconcile.Target{Config: a.Process().Config(), Owner: "test"}
+		target := cluster.Target{Config: a.Process().Config(), Owner: "test"}
 		p, err := open(m, a.Process()).Plan(t.Context())
 		require.NoError(t, err)
 		require.False(t, p.Empty(), "the manifest without an ID takes the newer image")
-		i, err := reconcile.Import(t.Context(), m.Name, target, reconcile.ImportOptions{})
+		i, err := reconcile.Import(t.Context(), m.Name, target, cluster.ImportOptions{})
 		require.NoError(t, err)
 		require.Empty(t, i.Differences)
 		require.Contains(t, string(i.Manifest), "# There is a newer image: without this ID, a run would replace the machines.\n    ami:\n      id: ami-")
-		again, err := reconcile.Load([]reconcile.Source{{Name: "imported.yaml", Data: i.Manifest}}, reconcile.LoadOptions{})
+		again, err := reconcile.Load([]input.Source{{Name: "imported.yaml", Data: i.Manifest}}, input.LoadOptions{})
 		require.NoError(t, err)
 		p, err = reconcile.Open(again, target).Plan(t.Context())
 		require.NoError(t, err)

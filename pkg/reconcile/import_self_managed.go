@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,15 +26,15 @@ import (
 )
 
 // importSelfManaged imports a cluster whose control plane consists of machines.
-func importSelfManaged(ctx context.Context, c *cloud.Clients, t Target, o ImportOptions) (*Imported, error) {
+func importSelfManaged(ctx context.Context, c *cloud.Clients, t cluster.Target, o cluster.ImportOptions) (*Importer, error) {
 	found, err := discover.ReadSelfManaged(cloud.InSnapshot(ctx), c)
 	switch {
 	case err != nil:
 		return nil, err
 	case found == nil:
-		return nil, ErrNotFound
+		return nil, cluster.ErrNotFound
 	}
-	i := &Imported{Name: found.Name}
+	i := &Importer{Imported: cluster.Imported{Name: found.Name}}
 	if err := i.readCluster(ctx, c, found, o); err != nil {
 		return nil, err
 	}
@@ -47,9 +49,9 @@ func importSelfManaged(ctx context.Context, c *cloud.Clients, t Target, o Import
 		}
 		switch {
 		case found.HasAllNodes():
-			t.Wait = NodesJoined // it compares the labels of Nodes, too
+			t.Wait = plan.NodesJoined // it compares the labels of Nodes, too
 		case found.Config != nil:
-			t.Wait = APIServer // it knows from which template a machine was made, and compares what kubeadm stores
+			t.Wait = plan.APIServer // it knows from which template a machine was made, and compares what kubeadm stores
 		}
 		if r, err = i.check(ctx, t, o.LoadOptions); err != nil {
 			return nil, err
@@ -79,7 +81,7 @@ const patience = 20 * time.Second
 
 // readCluster asks the API server for the configuration of kubeadm and for the Nodes, with the keys
 // of the account, those of the options, or those on a machine.
-func (i *Imported) readCluster(ctx context.Context, c *cloud.Clients, found *discover.SelfManaged, o ImportOptions) error {
+func (i *Importer) readCluster(ctx context.Context, c *cloud.Clients, found *discover.SelfManaged, o cluster.ImportOptions) error {
 	keys, given, err := i.clusterKeys(ctx, c, found, o)
 	if err != nil {
 		return err
@@ -111,7 +113,7 @@ func (i *Imported) readCluster(ctx context.Context, c *cloud.Clients, found *dis
 
 // clusterKeys returns the keys of the cluster, and whether they are others than those of the
 // account; nil if there are none.
-func (i *Imported) clusterKeys(ctx context.Context, c *cloud.Clients, found *discover.SelfManaged, o ImportOptions) (keys *boot.PKI, given bool, err error) {
+func (i *Importer) clusterKeys(ctx context.Context, c *cloud.Clients, found *discover.SelfManaged, o cluster.ImportOptions) (keys *boot.PKI, given bool, err error) {
 	if keys, err = secrets.StoredPKI(ctx, c); err != nil {
 		return nil, false, fmt.Errorf("keys of the cluster: %w", err)
 	}
@@ -183,7 +185,7 @@ func selfManagedHead(found *discover.SelfManaged) []string {
 
 // compareTemplates finds the machines that say that they were launched from another template
 // than that of the manifest.
-func (i *Imported) compareTemplates(r *run) {
+func (i *Importer) compareTemplates(r *run) {
 	templates, at := topology.TemplateTags(r.c.manifest), map[string]int{}
 	for _, m := range r.inventory.Machines {
 		group := topology.GroupOf(m.Tags)
@@ -194,7 +196,7 @@ func (i *Imported) compareTemplates(r *run) {
 		n, known := at[group]
 		if !known {
 			n, at[group] = len(i.Templates), len(i.Templates)
-			i.Templates = append(i.Templates, TemplateDifference{Group: group})
+			i.Templates = append(i.Templates, cluster.TemplateDifference{Group: group})
 		}
 		d := &i.Templates[n]
 		d.Machines++
@@ -204,12 +206,12 @@ func (i *Imported) compareTemplates(r *run) {
 		slices.Sort(d.Fields)
 		d.Fields = slices.Compact(d.Fields)
 	}
-	slices.SortFunc(i.Templates, func(x, y TemplateDifference) int { return strings.Compare(x.Group, y.Group) })
+	slices.SortFunc(i.Templates, func(x, y cluster.TemplateDifference) int { return strings.Compare(x.Group, y.Group) })
 }
 
 // comparePools finds the pools whose machines do not boot with what the manifest says. Adopt does
 // not change that, and a run does.
-func (i *Imported) comparePools(ctx context.Context, pools []discover.Pool) error {
+func (i *Importer) comparePools(ctx context.Context, pools []discover.Pool) error {
 	if len(pools) == 0 {
 		return nil
 	}
@@ -218,7 +220,7 @@ func (i *Imported) comparePools(ctx context.Context, pools []discover.Pool) erro
 		switch {
 		case !changed[ec2.LaunchTemplateKind+"/"+plan.ID(p.Group.ID)]:
 		case p.Ours():
-			i.Templates = append(i.Templates, TemplateDifference{Group: p.Group.ID, Pool: true, Machines: len(p.Group.Instances), Fields: []string{"bootstrap"}})
+			i.Templates = append(i.Templates, cluster.TemplateDifference{Group: p.Group.ID, Pool: true, Machines: len(p.Group.Instances), Fields: []string{"bootstrap"}})
 		default:
 			i.Later = append(i.Later, p.Group.ID)
 		}
@@ -228,10 +230,10 @@ func (i *Imported) comparePools(ctx context.Context, pools []discover.Pool) erro
 
 // changedTemplates returns the launch templates of which a run with the manifest makes a new
 // version because of the boot data.
-func (i *Imported) changedTemplates(ctx context.Context) (map[plan.ID]bool, error) {
+func (i *Importer) changedTemplates(ctx context.Context) (map[plan.ID]bool, error) {
 	later := *i.cluster
 	later.adopts = false
-	r := later.begin(Options{})
+	r := later.begin(cluster.Options{})
 	if err := r.look(ctx); err != nil {
 		return nil, err
 	}

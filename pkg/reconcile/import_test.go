@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
@@ -66,8 +69,8 @@ func TestImport(t *testing.T) {
 		mustApply(t, m, a)
 		time.Sleep(6 * time.Minute) // until all machines have joined
 		before, p := a.Detailed(), a.Process()
-		target := reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p)}
-		i, err := reconcile.Import(t.Context(), m.Name, target, reconcile.ImportOptions{})
+		target := cluster.Target{Config: p.Config(), Owner: "test", Transport: transport(p)}
+		i, err := reconcile.Import(t.Context(), m.Name, target, cluster.ImportOptions{})
 		require.Equal(t, before, a.Detailed(), "an import changes nothing")
 		require.NoError(t, err)
 		require.Equal(t, m.Name, i.Name)
@@ -76,7 +79,7 @@ func TestImport(t *testing.T) {
 		require.Empty(t, i.Later)
 		require.Empty(t, i.Differences, "%s", i.Manifest)
 		require.True(t, i.Plan.Empty(), "%v", i.Plan.Steps)
-		again, err := reconcile.Load([]reconcile.Source{{Name: "imported.yaml", Data: i.Manifest}}, reconcile.LoadOptions{EKSEnableIAM: m.EKS != nil && m.EKS.EnableIAM})
+		again, err := reconcile.Load([]input.Source{{Name: "imported.yaml", Data: i.Manifest}}, input.LoadOptions{EKSEnableIAM: m.EKS != nil && m.EKS.EnableIAM})
 		require.NoError(t, err)
 		want, err := open(m, a.Process()).AccountGraph(t.Context())
 		require.NoError(t, err)
@@ -164,8 +167,8 @@ func TestImportStranger(t *testing.T) {
 				kind, g.Kind = g.Kind, "WINDOWS_FULL_2025_x86_64"
 			}
 		})
-		target := reconcile.Target{Config: a.Process().Config(), Owner: "test"}
-		i, err := reconcile.Import(t.Context(), m.KubernetesName(), target, reconcile.ImportOptions{})
+		target := cluster.Target{Config: a.Process().Config(), Owner: "test"}
+		i, err := reconcile.Import(t.Context(), m.KubernetesName(), target, cluster.ImportOptions{})
 		require.NoError(t, err)
 		require.Equal(t, []string{"node-group/default_eks-byo-vpc-pool-0: an AWSManagedMachinePool cannot have the amiType WINDOWS_FULL_2025_x86_64"}, i.LeftOut)
 		require.Contains(t, string(i.Manifest), "# - node-group/default_eks-byo-vpc-pool-0: an AWSManagedMachinePool cannot have")
@@ -175,22 +178,22 @@ func TestImportStranger(t *testing.T) {
 				g.Kind = kind
 			}
 		})
-		i, err = reconcile.Import(t.Context(), m.KubernetesName(), target, reconcile.ImportOptions{})
+		i, err = reconcile.Import(t.Context(), m.KubernetesName(), target, cluster.ImportOptions{})
 		require.NoError(t, err)
 		require.Empty(t, i.LeftOut)
 		require.Empty(t, i.Differences)
 		require.False(t, i.Plan.Empty(), "tags are missing")
-		res, err := i.Adopt(t.Context(), reconcile.Options{})
+		res, err := i.Adopt(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		require.NotZero(t, res.Writes)
 
-		again, err := reconcile.Load([]reconcile.Source{{Name: "imported.yaml", Data: i.Manifest}}, reconcile.LoadOptions{})
+		again, err := reconcile.Load([]input.Source{{Name: "imported.yaml", Data: i.Manifest}}, input.LoadOptions{})
 		require.NoError(t, err)
 		c := reconcile.Open(again, target)
 		p, err := c.Plan(t.Context())
 		require.NoError(t, err)
 		require.True(t, p.Empty(), "%v", p.Steps)
-		_, err = c.Delete(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err = c.Delete(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		a.Edit(func(s *awssim.State) { require.Empty(t, s.EKS.Clusters) })
 	})
@@ -200,8 +203,8 @@ func TestImportStranger(t *testing.T) {
 func TestImportOfNothing(t *testing.T) {
 	eachOf(t, []string{"../../configs/quickstart.yaml"}, awssim.Options{}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 		mustApply(t, m, a)
-		target := reconcile.Target{Config: a.Process().Config(), Owner: "test"}
-		_, err := reconcile.Import(t.Context(), "nobody", target, reconcile.ImportOptions{})
-		require.ErrorIs(t, err, reconcile.ErrNotFound)
+		target := cluster.Target{Config: a.Process().Config(), Owner: "test"}
+		_, err := reconcile.Import(t.Context(), "nobody", target, cluster.ImportOptions{})
+		require.ErrorIs(t, err, cluster.ErrNotFound)
 	})
 }

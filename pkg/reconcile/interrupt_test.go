@@ -6,11 +6,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // After an interrupt, the current calls end, the lock is released, and the run reports
@@ -26,7 +26,7 @@ func TestInterrupt(t *testing.T) {
 				before := a.Inventory()
 				ctx, interrupt := context.WithTimeout(t.Context(), after)
 				defer interrupt()
-				res, err := open(m, a.Process()).Apply(ctx, reconcile.Options{})
+				res, err := open(m, a.Process()).Apply(ctx, cluster.Options{})
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				if res.Writes > 0 {
 					require.ErrorAs(t, err, new(*plan.HalfwayError))
@@ -53,7 +53,7 @@ func TestInterruptEndsSoon(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
 		time.AfterFunc(60*time.Second, interrupt)
 		began := time.Now()
-		_, err := open(m, a.Process()).Apply(ctx, reconcile.Options{})
+		_, err := open(m, a.Process()).Apply(ctx, cluster.Options{})
 		require.ErrorIs(t, err, context.Canceled)
 		require.Less(t, time.Since(began), 65*time.Second)
 	})

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -22,20 +24,19 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // applyAndWait applies and waits until the control plane has joined.
 func applyAndWait(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
 	t.Helper()
-	_, err := waiting(m, a.Process(), reconcile.APIServer).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+	_, err := waiting(m, a.Process(), plan.APIServer).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 	require.NoError(t, err)
 }
 
 // planned lists the steps of a run that may use the API server.
 func planned(t *testing.T, m *manifest.Cluster, a *awssim.AWS) []string {
 	t.Helper()
-	p, err := waiting(m, a.Process(), reconcile.APIServer).Plan(t.Context())
+	p, err := waiting(m, a.Process(), plan.APIServer).Plan(t.Context())
 	require.NoError(t, err)
 	return done(p)
 }
@@ -131,11 +132,11 @@ func TestLateMachinesJoin(t *testing.T) {
 				}
 				four := int32(4)
 				m.Deployments[0].Object.Spec.Replicas = &four
-				p, err := waiting(m, a.Process(), reconcile.APIServer).Plan(t.Context())
+				p, err := waiting(m, a.Process(), plan.APIServer).Plan(t.Context())
 				require.NoError(t, err)
 				require.Equal(t, []string{"update join-token", "create machine/three-zones-md-0/3"}, done(p))
 				shown := fmt.Sprint(p.Steps)
-				_, err = waiting(m, a.Process(), reconcile.APIServer).Apply(t.Context(), reconcile.Options{Observe: func(e plan.Event) { shown += fmt.Sprintf("%+v", e) }})
+				_, err = waiting(m, a.Process(), plan.APIServer).Apply(t.Context(), cluster.Options{Observe: func(e plan.Event) { shown += fmt.Sprintf("%+v", e) }})
 				require.NoError(t, err)
 				passes(a, 5*time.Minute)
 				require.Equal(t, 7, joinedMachines(a))
@@ -192,7 +193,7 @@ func TestNoTokenNoMachine(t *testing.T) {
 			}
 		})
 		require.Contains(t, planned(t, m, a), "settle join-token")
-		_, err := waiting(m, a.Process(), reconcile.APIServer).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := waiting(m, a.Process(), plan.APIServer).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.ErrorContains(t, err, "join-token: gave up after 10m0s waiting for API server to become reachable (no machine that is added could join), is unreachable: connect: connection refused")
 		a.Edit(func(s *awssim.State) { require.Len(t, s.EC2.Instances, 6) })
 	})
@@ -402,7 +403,7 @@ func callsOfRenewal(t *testing.T, m *manifest.Cluster) (from, to int) {
 			}
 			return awssim.None
 		}
-		_, err := waiting(m, p, reconcile.APIServer).Apply(t.Context(), reconcile.Options{})
+		_, err := waiting(m, p, plan.APIServer).Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		to = p.Calls()
 	})
@@ -424,7 +425,7 @@ func TestRenewalMayDie(t *testing.T) {
 					a := renewal(t, m)
 					p := a.Process()
 					_ = spoilt(t, p, n, fault, func(ctx context.Context) error {
-						_, err := waiting(m, p, reconcile.APIServer).Apply(ctx, reconcile.Options{Observe: tell(t)})
+						_, err := waiting(m, p, plan.APIServer).Apply(ctx, cluster.Options{Observe: tell(t)})
 						return err
 					})
 					passes(a, 10*time.Minute)

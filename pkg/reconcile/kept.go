@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -53,9 +55,9 @@ func (r *run) whyKept(x teardown.Leftover) string {
 func (r *run) whyVolumeKept(x teardown.Leftover) string {
 	policy := r.policies[x.ID]
 	switch {
-	case r.options.Volumes == KeepVolumes:
+	case r.options.Volumes == cluster.KeepVolumes:
 		return "all volumes are kept (--keep-volumes)"
-	case r.options.Volumes == DeleteVolumes, x.Tags[reclaimTag] != "", policy == "Delete":
+	case r.options.Volumes == cluster.DeleteVolumes, x.Tags[reclaimTag] != "", policy == "Delete":
 		return ""
 	case policy != "":
 		return "its reclaim policy is " + policy + ": --delete-volumes deletes it"
@@ -144,7 +146,7 @@ func (r *run) evidence(all teardown.Leftovers) evidence {
 		}
 		if vpc := ec2.VPCOf(append(slices.Clone(f.Refers), f.ID)); vpc != "" {
 			e.mentioned[vpc] = true
-			e.trusted[vpc] = e.trusted[vpc] || f.Kind.Area == kind.AreaLoadBalancer || f.Owner.EKS
+			e.trusted[vpc] = e.trusted[vpc] || f.Kind.Area == plan.AreaLoadBalancer || f.Owner.EKS
 		}
 	}
 	for vpc, tags := range tagged {

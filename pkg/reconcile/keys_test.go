@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,7 +25,7 @@ func TestKMSKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const key = "alias/clusters"
 		a := account(m, lag)
-		_, err := reconcile.OpenModel(m, reconcile.Target{Config: a.Config(), KMSKey: key}).Apply(t.Context(), reconcile.Options{})
+		_, err := reconcile.OpenModel(m, cluster.Target{Config: a.Config(), KMSKey: key}).Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		keys := 0
 		a.Edit(func(s *awssim.State) {
@@ -57,11 +59,11 @@ func TestMachinesCanReadKeys(t *testing.T) {
 				r.Attached = append(r.Attached, "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore")
 			})
 			var warned []string
-			c := reconcile.OpenModel(m, reconcile.Target{Config: a.Config(), KMSKey: key, Warn: func(s string) { warned = append(warned, s) }})
-			_, err := c.Apply(t.Context(), reconcile.Options{})
+			c := reconcile.OpenModel(m, cluster.Target{Config: a.Config(), KMSKey: key, Warn: func(s string) { warned = append(warned, s) }})
+			_, err := c.Apply(t.Context(), cluster.Options{})
 			require.NoError(t, err)
 			require.Equal(t, policies, warned)
-			_, err = c.Apply(t.Context(), reconcile.Options{})
+			_, err = c.Apply(t.Context(), cluster.Options{})
 			require.NoError(t, err)
 			require.Equal(t, policies, warned, "told again")
 			mustDelete(t, m, a)

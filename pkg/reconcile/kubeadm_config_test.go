@@ -5,13 +5,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // rich sets fields that kubeadm stores in a different form than manifests, or not at all.
@@ -60,6 +61,6 @@ func TestConfigurationOfNoMore(t *testing.T) {
 // mustRoll applies with a replacement of outdated machines.
 func mustRoll(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
 	t.Helper()
-	_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+	_, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 	require.NoError(t, err)
 }

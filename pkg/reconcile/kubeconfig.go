@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -18,26 +20,16 @@ import (
 	pkgeks "github.com/clusterawsadm/clusterawsadm/pkg/eks"
 )
 
-// KubeconfigOptions say how kubectl gets tokens for an EKS cluster. Other clusters
-// ignore them.
-type KubeconfigOptions struct {
-	Profile string // of the AWS configuration that tokens are made with; "" for that of the environment
-	// Method is the program that creates tokens: clusterawsadm, aws-cli or
-	// iam-authenticator. If it is "", the value of tokenMethod of the
-	// AWSManagedControlPlane is used, or clusterawsadm if the manifest does not set it.
-	Method string
-}
-
 // Kubeconfig returns the kubeconfig of an administrator. That of a self-managed
 // cluster is made with the key of the cluster CA, which is in the account. That of an
 // EKS cluster has no secret.
-func (c *Cluster) Kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, error) {
+func (c *Cluster) Kubeconfig(ctx context.Context, o cluster.KubeconfigOptions) ([]byte, error) {
 	data, err := c.kubeconfig(ctx, o)
 	return data, err
 }
 
-func (c *Cluster) kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, error) {
-	r := c.begin(Options{})
+func (c *Cluster) kubeconfig(ctx context.Context, o cluster.KubeconfigOptions) ([]byte, error) {
+	r := c.begin(cluster.Options{})
 	if c.manifest != nil && c.manifest.EKS != nil {
 		s, err := eks.ClusterByName(cloud.ReadOnly(ctx), r.cloud, c.manifest.EKS.ControlPlane.Spec.EKSClusterName)
 		if err == nil && s == nil {
@@ -67,7 +59,7 @@ func (c *Cluster) kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, 
 
 // eksKubeconfig makes a kubeconfig whose tokens a program makes, in the role
 // of the manifest's identity if it has one.
-func (c *Cluster) eksKubeconfig(s *eks.ClusterState, o KubeconfigOptions) ([]byte, error) {
+func (c *Cluster) eksKubeconfig(s *eks.ClusterState, o cluster.KubeconfigOptions) ([]byte, error) {
 	if s.Endpoint == "" {
 		return nil, fmt.Errorf("EKS cluster %s is %s and has no endpoint yet", s.Name, strings.ToLower(s.Status))
 	}

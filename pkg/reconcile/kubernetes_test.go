@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/assert"
@@ -19,8 +21,8 @@ import (
 )
 
 // waiting returns the cluster for a new process that waits for Nodes.
-func waiting(m *manifest.Cluster, p *awssim.Process, wait reconcile.Wait) *reconcile.Cluster {
-	return reconcile.OpenModel(m, reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p), Wait: wait})
+func waiting(m *manifest.Cluster, p *awssim.Process, wait plan.Wait) *reconcile.Cluster {
+	return reconcile.OpenModel(m, cluster.Target{Config: p.Config(), Owner: "test", Transport: transport(p), Wait: wait})
 }
 
 // addNetwork installs what a Node needs to become ready: a pod network, and a cloud
@@ -47,11 +49,11 @@ func TestWaitForAPI(t *testing.T) {
 		m := load(t, "../../configs/three-zones.yaml", nil)
 		a := account(m, lag)
 		began := time.Now()
-		res, err := waiting(m, a.Process(), reconcile.APIServer).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		res, err := waiting(m, a.Process(), plan.APIServer).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		assert.NotEmpty(t, res.Endpoint)
 		t.Logf("api after %s", time.Since(began))
-		p, err := waiting(m, a.Process(), reconcile.APIServer).Plan(t.Context())
+		p, err := waiting(m, a.Process(), plan.APIServer).Plan(t.Context())
 		require.NoError(t, err)
 		for _, s := range p.Steps {
 			assert.False(t, s.Does(), "%s: %s %v", s.Resource, s.Action, s.Diff)
@@ -67,10 +69,10 @@ func TestWaitForJoined(t *testing.T) {
 		m := load(t, "../../configs/quickstart.yaml", nil)
 		a := account(m, lag)
 		const worker, control = "machine/quickstart-md-0/0", "machine/quickstart-control-plane/0"
-		shows := func(want map[plan.ID]string) (s reconcile.Status) {
+		shows := func(want map[plan.ID]string) (s cluster.Status) {
 			t.Helper()
-			for _, wait := range []reconcile.Wait{reconcile.NodesJoined, ""} {
-				target := reconcile.Target{Config: a.Process().Config(), Transport: transport(a.Process()), Wait: wait, AskCluster: true}
+			for _, wait := range []plan.Wait{plan.NodesJoined, ""} {
+				target := cluster.Target{Config: a.Process().Config(), Transport: transport(a.Process()), Wait: wait, AskCluster: true}
 				c := reconcile.OpenModel(m, target)
 				if wait == "" {
 					c = reconcile.OpenByName(m.Name, target)
@@ -86,18 +88,18 @@ func TestWaitForJoined(t *testing.T) {
 			}
 			return s
 		}
-		res, err := waiting(m, a.Process(), reconcile.APIServer).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		res, err := waiting(m, a.Process(), plan.APIServer).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
-		assert.Equal(t, reconcile.Nodes{Joined: 1}, res.Nodes, "of the control plane")
+		assert.Equal(t, cluster.Nodes{Joined: 1}, res.Nodes, "of the control plane")
 		s := shows(map[plan.ID]string{control: "pending NotReady t3.large", worker: "pending not joined t3.large"})
-		assert.Equal(t, reconcile.APIReady, s.API.State)
+		assert.Equal(t, cluster.APIReady, s.API.State)
 		assert.Len(t, s.Nodes, 1)
 		assert.False(t, s.Healthy())
 
-		res, err = waiting(m, a.Process(), reconcile.NodesJoined).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		res, err = waiting(m, a.Process(), plan.NodesJoined).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
-		assert.Equal(t, reconcile.Nodes{Joined: 2}, res.Nodes)
-		p, err := waiting(m, a.Process(), reconcile.NodesJoined).Plan(t.Context())
+		assert.Equal(t, cluster.Nodes{Joined: 2}, res.Nodes)
+		p, err := waiting(m, a.Process(), plan.NodesJoined).Plan(t.Context())
 		require.NoError(t, err)
 		assert.True(t, p.Empty())
 		assert.Equal(t, 2, p.CountKind("node", plan.Keep))
@@ -113,7 +115,7 @@ func TestWaitForJoined(t *testing.T) {
 
 		a.Edit(func(s *awssim.State) { clear(s.Kubernetes) })
 		s = shows(map[plan.ID]string{control: "ok running t3.large", worker: "ok running t3.large"})
-		assert.Equal(t, reconcile.APIUnavailable, s.API.State)
+		assert.Equal(t, cluster.APIUnavailable, s.API.State)
 		assert.NotEmpty(t, s.API.Detail)
 		assert.Empty(t, s.Nodes)
 		assert.False(t, s.Healthy(), "nobody can say that its Nodes are")
@@ -123,11 +125,11 @@ func TestWaitForJoined(t *testing.T) {
 // TestJoinedFailsWithoutWorker checks that a worker that does not join fails a run that waits
 // for it, and not one that waits for the control plane.
 func TestJoinedFailsWithoutWorker(t *testing.T) {
-	for wait, fails := range map[reconcile.Wait]bool{reconcile.APIServer: false, reconcile.NodesJoined: true} {
+	for wait, fails := range map[plan.Wait]bool{plan.APIServer: false, plan.NodesJoined: true} {
 		synctest.Test(t, func(t *testing.T) {
 			m := load(t, "../../configs/quickstart.yaml", nil)
 			a := account(m, lag)
-			_, err := waiting(m, a.Process(), wait).Apply(t.Context(), reconcile.Options{Observe: func(e plan.Event) {
+			_, err := waiting(m, a.Process(), wait).Apply(t.Context(), cluster.Options{Observe: func(e plan.Event) {
 				if e.Resource == "machine/quickstart-md-0/0" && e.What == plan.Done {
 					a.Edit(func(s *awssim.State) {
 						for _, i := range s.EC2.Instances {
@@ -159,11 +161,11 @@ func TestWaitForNodes(t *testing.T) {
 			time.Sleep(8 * time.Minute)
 			addNetwork(a)
 		}()
-		_, err := waiting(m, a.Process(), reconcile.NodesReady).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := waiting(m, a.Process(), plan.NodesReady).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		assert.Greater(t, time.Since(began), 8*time.Minute)
 		assert.Less(t, time.Since(began), 9*time.Minute)
-		_, err = waiting(m, a.Process(), reconcile.NodesReady).Delete(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err = waiting(m, a.Process(), plan.NodesReady).Delete(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		a.Edit(func(s *awssim.State) { assert.Empty(t, s.Kubernetes) })
 	})
@@ -176,15 +178,15 @@ func TestAwaitCondition(t *testing.T) {
 		a := account(m, lag)
 		ran := make(chan error, 1)
 		go func() {
-			_, err := waiting(m, a.Process(), reconcile.Infrastructure).Apply(t.Context(), reconcile.Options{})
+			_, err := waiting(m, a.Process(), plan.Infrastructure).Apply(t.Context(), cluster.Options{})
 			ran <- err
 		}()
-		target := reconcile.Target{Config: a.Process().Config(), Transport: transport(a.Process()), Wait: reconcile.NodesJoined, AskCluster: true}
+		target := cluster.Target{Config: a.Process().Config(), Transport: transport(a.Process()), Wait: plan.NodesJoined, AskCluster: true}
 		for _, c := range []*reconcile.Cluster{reconcile.OpenModel(m, target), reconcile.OpenByName(m.Name, target)} {
 			var told []string
 			tell := func(missing string) { told = append(told, missing) }
-			require.NoError(t, c.AwaitCondition(t.Context(), reconcile.ConditionAPI, tell))
-			require.NoError(t, c.AwaitCondition(t.Context(), reconcile.ConditionJoined, tell))
+			require.NoError(t, c.AwaitCondition(t.Context(), cluster.ConditionAPI, tell))
+			require.NoError(t, c.AwaitCondition(t.Context(), cluster.ConditionJoined, tell))
 			s, err := c.Status(t.Context())
 			require.NoError(t, err)
 			assert.Len(t, s.Nodes, 2)
@@ -195,20 +197,20 @@ func TestAwaitCondition(t *testing.T) {
 		c := reconcile.OpenByName(m.Name, target)
 		limited, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
-		err := c.AwaitCondition(limited, reconcile.ConditionReady, nil)
+		err := c.AwaitCondition(limited, cluster.ConditionReady, nil)
 		var late *plan.TimeoutError
 		require.ErrorAs(t, err, &late)
 		assert.Regexp(t, `^ready: not ready: ip-\S+, ip-\S+$`, late.Awaited.Error())
 		require.Len(t, late.Findings, 2)
 		assert.Regexp(t, `^node ip-\S+ is not ready: .*cni`, late.Findings[0])
 		addNetwork(a)
-		require.NoError(t, c.AwaitCondition(t.Context(), reconcile.ConditionReady, nil))
+		require.NoError(t, c.AwaitCondition(t.Context(), cluster.ConditionReady, nil))
 
 		go func() {
-			_, err := waiting(m, a.Process(), reconcile.Infrastructure).Delete(t.Context(), reconcile.Options{})
+			_, err := waiting(m, a.Process(), plan.Infrastructure).Delete(t.Context(), cluster.Options{})
 			ran <- err
 		}()
-		require.NoError(t, c.AwaitCondition(t.Context(), reconcile.ConditionDeleted, nil))
+		require.NoError(t, c.AwaitCondition(t.Context(), cluster.ConditionDeleted, nil))
 		require.NoError(t, <-ran)
 	})
 }
@@ -218,7 +220,7 @@ func TestAwaitConditionSaysWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := load(t, "../../configs/quickstart.yaml", nil)
 		a := account(m, lag)
-		_, err := waiting(m, a.Process(), reconcile.APIServer).Apply(t.Context(), reconcile.Options{Observe: func(e plan.Event) {
+		_, err := waiting(m, a.Process(), plan.APIServer).Apply(t.Context(), cluster.Options{Observe: func(e plan.Event) {
 			if e.Resource == "machine/quickstart-md-0/0" && e.What == plan.Done {
 				a.Edit(func(s *awssim.State) {
 					for _, i := range s.EC2.Instances {
@@ -230,11 +232,11 @@ func TestAwaitConditionSaysWhy(t *testing.T) {
 			}
 		}})
 		require.NoError(t, err)
-		target := reconcile.Target{Config: a.Process().Config(), Transport: transport(a.Process()), AskCluster: true}
+		target := cluster.Target{Config: a.Process().Config(), Transport: transport(a.Process()), AskCluster: true}
 		limited, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		var late *plan.TimeoutError
-		require.ErrorAs(t, reconcile.OpenByName(m.Name, target).AwaitCondition(limited, reconcile.ConditionJoined, nil), &late)
+		require.ErrorAs(t, reconcile.OpenByName(m.Name, target).AwaitCondition(limited, cluster.ConditionJoined, nil), &late)
 		assert.Equal(t, "joined: not joined: machine/quickstart-md-0/0", late.Awaited.Error())
 		assert.Contains(t, strings.Join(late.Findings, "\n"), "has no kubeadm: use one made for Cluster API")
 	})

@@ -5,6 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
@@ -21,7 +23,7 @@ func TestLateMachinesAreReported(t *testing.T) {
 		var told []string
 		plan := func() {
 			told = nil
-			_, err := reconcile.OpenModel(m, reconcile.Target{Config: a.Config(), Warn: func(s string) { told = append(told, s) }}).Plan(t.Context())
+			_, err := reconcile.OpenModel(m, cluster.Target{Config: a.Config(), Warn: func(s string) { told = append(told, s) }}).Plan(t.Context())
 			require.NoError(t, err)
 		}
 		plan()

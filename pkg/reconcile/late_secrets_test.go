@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
@@ -36,11 +38,11 @@ func TestSecretsAreListedLate(t *testing.T) {
 						}
 						return awssim.None
 					}
-					_, err := reconcile.OpenModel(m, reconcile.Target{Config: p.Config(), Owner: "test"}).Apply(ctx, reconcile.Options{})
+					_, err := reconcile.OpenModel(m, cluster.Target{Config: p.Config(), Owner: "test"}).Apply(ctx, cluster.Options{})
 					require.Error(t, err)
 					a.Edit(func(s *awssim.State) { require.NotEmpty(t, s.Secrets.Secrets) })
 					time.Sleep(age)
-					_, err = open(t, a).Delete(t.Context(), reconcile.Options{})
+					_, err = open(t, a).Delete(t.Context(), cluster.Options{})
 					require.NoError(t, err)
 					require.Empty(t, a.Inventory())
 				})

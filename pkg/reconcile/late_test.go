@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/assert"
@@ -76,12 +78,12 @@ func (h held) play(t *testing.T, a *awssim.AWS, m *manifest.Cluster) (took []tim
 	return took, told
 }
 
-func do(ctx context.Context, m *manifest.Cluster, p *awssim.Process, command string, warn func(string)) (reconcile.Result, error) {
-	c := reconcile.OpenModel(m, reconcile.Target{Config: p.Config(), Owner: "test", Warn: warn})
+func do(ctx context.Context, m *manifest.Cluster, p *awssim.Process, command string, warn func(string)) (cluster.Result, error) {
+	c := reconcile.OpenModel(m, cluster.Target{Config: p.Config(), Owner: "test", Warn: warn})
 	if command == "delete" {
 		return c.Delete(ctx, everything)
 	}
-	return c.Apply(ctx, reconcile.Options{})
+	return c.Apply(ctx, cluster.Options{})
 }
 
 // TestCreationsThatArriveAfterADeletion kills a create, whose last request arrives when the

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/require"
@@ -11,7 +13,6 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 const byoVPC = "../../configs/byo-vpc.yaml"
@@ -34,7 +35,7 @@ func TestSharedSubnets(t *testing.T) {
 		requireNoChange(t, one, a)
 		mustDelete(t, one, a)
 		requireNoChange(t, two, a)
-		_, err := byName(two.Name, a).Delete(t.Context(), reconcile.Options{})
+		_, err := byName(two.Name, a).Delete(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		require.Equal(t, before, a.Detailed())
 	})
@@ -144,7 +145,7 @@ func TestSubnetOfAnotherVPC(t *testing.T) {
 			s.EC2.Subnets[other] = &awssim.Subnet{Thing: awssim.Thing{ID: other}, VPC: "vpc-00000000000000009", CIDR: "10.9.0.0/24", Zone: "us-east-1a"}
 		})
 		p := a.Process()
-		_, err := open(m, p).Apply(t.Context(), reconcile.Options{})
+		_, err := open(m, p).Apply(t.Context(), cluster.Options{})
 		require.ErrorContains(t, err, "subnet "+other+" is not in VPC vpc-0123456789abcdef0")
 		require.ErrorAs(t, err, new(*plan.RefusedError))
 	})
@@ -204,12 +205,12 @@ func TestExistingBucket(t *testing.T) {
 			s.S3.Buckets[name] = &awssim.Bucket{Name: name, Objects: map[string]*awssim.Object{"payroll": {Key: "payroll", Body: []byte("secret")}}}
 		})
 		before := a.Detailed()
-		_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+		_, err := open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 		require.ErrorAs(t, err, new(*plan.RefusedError))
 		require.ErrorContains(t, err, "bucket "+name)
-		_, err = open(m, a.Process()).Delete(t.Context(), reconcile.Options{})
+		_, err = open(m, a.Process()).Delete(t.Context(), cluster.Options{})
 		require.NoError(t, err)
-		_, err = byName(m.Name, a).Delete(t.Context(), reconcile.Options{})
+		_, err = byName(m.Name, a).Delete(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		require.Equal(t, before, a.Detailed())
 	})

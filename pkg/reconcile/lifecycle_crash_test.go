@@ -4,11 +4,12 @@ import (
 	"context"
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // apart is the distance between two calls that fail: the sweeps of crash_test.go cover
@@ -24,7 +25,7 @@ func TestLifecycleAfterCrash(t *testing.T) {
 				for n := apart; ; n += apart {
 					p := a.Process()
 					err := spoilt(t, p, n, fault, func(ctx context.Context) error {
-						_, err := open(m, p).Apply(ctx, reconcile.Options{})
+						_, err := open(m, p).Apply(ctx, cluster.Options{})
 						return err
 					})
 					if n%2 == 0 {
@@ -52,13 +53,13 @@ func TestLifecycleAfterCrashOfDeletion(t *testing.T) {
 					mustApply(t, m, a)
 					p := a.Process()
 					err := spoilt(t, p, n, fault, func(ctx context.Context) error {
-						_, err := open(m, p).Delete(ctx, reconcile.Options{})
+						_, err := open(m, p).Delete(ctx, cluster.Options{})
 						return err
 					})
 					if n%2 == 0 {
 						mustDelete(t, m, a)
 					} else {
-						_, err := byName(m.Name, a).Delete(t.Context(), reconcile.Options{})
+						_, err := byName(m.Name, a).Delete(t.Context(), cluster.Options{})
 						require.NoError(t, err)
 					}
 					require.Equal(t, before, a.Detailed(), "call %d", n)

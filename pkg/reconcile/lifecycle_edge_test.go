@@ -10,6 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/require"
@@ -30,14 +33,14 @@ func rewritten(t *testing.T, file string, oldnew ...string) *manifest.Cluster {
 		require.Contains(t, string(raw), oldnew[i])
 		raw = bytes.ReplaceAll(raw, []byte(oldnew[i]), []byte(oldnew[i+1]))
 	}
-	m, err := manifest.Load([]manifest.Source{{Name: filepath.Base(file), Data: raw}}, manifest.Options{})
+	m, err := manifest.Load([]input.Source{{Name: filepath.Base(file), Data: raw}}, input.LoadOptions{})
 	require.NoError(t, err)
 	return quick(m)
 }
 
 // byName returns the cluster without its manifest.
 func byName(name string, a *awssim.AWS) *reconcile.Cluster {
-	return reconcile.OpenByName(name, reconcile.Target{Config: a.Config(), Owner: "test"})
+	return reconcile.OpenByName(name, cluster.Target{Config: a.Config(), Owner: "test"})
 }
 
 // A deletion by name alone leaves the account as it was before, including tags.
@@ -45,7 +48,7 @@ func TestLifecycleByName(t *testing.T) {
 	each(t, awssim.Options{Lag: lag}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 		before := a.Detailed()
 		mustApply(t, m, a)
-		_, err := byName(m.Name, a).Delete(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := byName(m.Name, a).Delete(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		require.Equal(t, before, a.Detailed())
 	})
@@ -72,7 +75,7 @@ func TestTwoClusters(t *testing.T) {
 			"manifest": func(t *testing.T, m *manifest.Cluster, a *awssim.AWS) { t.Helper(); mustDelete(t, m, a) },
 			"name": func(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
 				t.Helper()
-				_, err := byName(m.Name, a).Delete(t.Context(), reconcile.Options{})
+				_, err := byName(m.Name, a).Delete(t.Context(), cluster.Options{})
 				require.NoError(t, err)
 			},
 		} {
@@ -108,8 +111,8 @@ func TestOneNameInTwoNamespaces(t *testing.T) {
 		time.Sleep(booting)
 		standing, calls := a.Detailed(), len(a.Calls())
 		for _, do := range []func() error{
-			func() error { _, err := open(two, a.Process()).Apply(t.Context(), reconcile.Options{}); return err },
-			func() error { _, err := open(two, a.Process()).Delete(t.Context(), reconcile.Options{}); return err },
+			func() error { _, err := open(two, a.Process()).Apply(t.Context(), cluster.Options{}); return err },
+			func() error { _, err := open(two, a.Process()).Delete(t.Context(), cluster.Options{}); return err },
 		} {
 			err := do()
 			require.ErrorAs(t, err, new(*plan.RefusedError))
@@ -174,7 +177,7 @@ func TestWhereTypesAreOffered(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := account(m, 0)
-				_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+				_, err := open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 				require.ErrorAs(t, err, new(*plan.RefusedError))
 				require.ErrorContains(t, err, what)
 				require.Empty(t, writes(a.Calls()))

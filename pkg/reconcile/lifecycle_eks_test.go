@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/require"
@@ -18,7 +20,6 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 const (
@@ -158,7 +159,7 @@ func TestEKSUpgradeMayFail(t *testing.T) {
 						}
 						return awssim.None
 					}
-					_, err = open(after, p).Apply(ctx, reconcile.Options{})
+					_, err = open(after, p).Apply(ctx, cluster.Options{})
 					if fault == awssim.Throttled {
 						require.NoError(t, err, "call %d", n)
 					}
@@ -376,7 +377,7 @@ func TestAccessEntriesBeforeTheLastStep(t *testing.T) {
 					}
 					return awssim.None
 				}, func(ctx context.Context) error {
-					_, err := open(m, p).Apply(ctx, reconcile.Options{})
+					_, err := open(m, p).Apply(ctx, cluster.Options{})
 					return err
 				}))
 			}

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -280,11 +282,11 @@ func TestVolumesAreKept(t *testing.T) {
 					}
 					return out
 				}
-				p, err := open(m, a.Process()).PlanDelete(t.Context(), reconcile.Options{Volumes: reconcile.KeepVolumes})
+				p, err := open(m, a.Process()).PlanDelete(t.Context(), cluster.Options{Volumes: cluster.KeepVolumes})
 				require.NoError(t, err)
 				require.ElementsMatch(t, kept, keeps(p))
 				require.Contains(t, stepOf(t, p, "classic-load-balancer/web").Origin, "default/web")
-				res, err := open(m, a.Process()).Delete(t.Context(), reconcile.Options{Volumes: reconcile.KeepVolumes})
+				res, err := open(m, a.Process()).Delete(t.Context(), cluster.Options{Volumes: cluster.KeepVolumes})
 				require.NoError(t, err)
 				require.ElementsMatch(t, kept, keeps(res.Plan))
 				require.Equal(t, append(slices.Clone(before), "Volume "+m.Name+"-dynamic-data-0", "Volume "+m.Name+"-dynamic-data-1"), a.Inventory())
@@ -382,9 +384,9 @@ func TestLeftoversOfAnotherCluster(t *testing.T) {
 		before := a.Detailed()
 		warned := ""
 		for _, c := range []*reconcile.Cluster{
-			reconcile.OpenModel(m, reconcile.Target{Config: a.Config(), Owner: "test", Warn: func(s string) { warned = s }}), byName(m.Name, a),
+			reconcile.OpenModel(m, cluster.Target{Config: a.Config(), Owner: "test", Warn: func(s string) { warned = s }}), byName(m.Name, a),
 		} {
-			res, err := c.Delete(t.Context(), reconcile.Options{})
+			res, err := c.Delete(t.Context(), cluster.Options{})
 			require.NoError(t, err)
 			require.True(t, res.Plan.Empty(), "%v", res.Plan)
 		}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -15,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // observer records what a run waits for.
@@ -47,14 +48,14 @@ func TestDeletionNamesWhatBlocks(t *testing.T) {
 			return awssim.None
 		}
 		var waiting []string
-		_, err := open(m, p).Delete(t.Context(), reconcile.Options{Observe: observer(&waiting)})
+		_, err := open(m, p).Delete(t.Context(), cluster.Options{Observe: observer(&waiting)})
 		require.ErrorAs(t, err, new(*plan.LeftoverError))
 		require.ErrorContains(t, err, "classic-load-balancer a0123")
 		require.True(t, slices.ContainsFunc(waiting, func(w string) bool { return strings.Contains(w, "ELB a0123") }), "%v", waiting)
 
 		_, err = elb.NewFromConfig(a.Config()).DeleteLoadBalancer(t.Context(), &elb.DeleteLoadBalancerInput{LoadBalancerName: aws.String("a0123")})
 		require.NoError(t, err)
-		_, err = open(m, a.Process()).Delete(t.Context(), reconcile.Options{})
+		_, err = open(m, a.Process()).Delete(t.Context(), cluster.Options{})
 		require.ErrorContains(t, err, "k8s-elb-a0123")
 		a.Edit(func(s *awssim.State) {
 			for id, g := range s.EC2.SecurityGroups {

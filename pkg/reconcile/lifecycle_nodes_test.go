@@ -8,12 +8,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 const (
@@ -90,7 +92,7 @@ func TestAWSAuth(t *testing.T) {
 				"data": kubesim.Object{"mapRoles": "- rolearn: arn:aws:iam::123456789012:role/of-others\n  username: others\n  groups: [readers]\n"},
 			})
 		})
-		_, err := waiting(m, a.Process(), reconcile.APIServer).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := waiting(m, a.Process(), plan.APIServer).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		time.Sleep(5 * time.Minute)
 		a.Inventory()
@@ -101,7 +103,7 @@ func TestAWSAuth(t *testing.T) {
 				require.Contains(t, text, want)
 			}
 		})
-		p, err := waiting(m, a.Process(), reconcile.APIServer).Plan(t.Context())
+		p, err := waiting(m, a.Process(), plan.APIServer).Plan(t.Context())
 		require.NoError(t, err)
 		require.True(t, p.Empty(), "%v", steps(p))
 		mustDelete(t, m, a)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
@@ -15,7 +17,6 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/permission"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // allowed reports whether a policy allows an action on a resource.
@@ -158,7 +159,7 @@ func TestPolicySuffices(t *testing.T) {
 					return p
 				}
 				before := a.Inventory()
-				_, err := open(m, as()).Apply(t.Context(), reconcile.Options{})
+				_, err := open(m, as()).Apply(t.Context(), cluster.Options{})
 				require.NoError(t, err)
 				lives(t, a, m)
 				_, err = open(m, as()).Plan(t.Context())
@@ -183,7 +184,7 @@ func TestPolicyIsEnforced(t *testing.T) {
 		s := permission.Of(m)
 		s.Roles = []string{"somebody-else"}
 		p.Permits = permits(permission.Policy(s), m.Region)
-		_, err := open(m, p).Apply(t.Context(), reconcile.Options{})
+		_, err := open(m, p).Apply(t.Context(), cluster.Options{})
 		require.ErrorContains(t, err, "RunInstances")
 		require.ErrorContains(t, err, "not authorized")
 	})

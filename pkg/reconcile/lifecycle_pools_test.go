@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -105,7 +107,7 @@ func TestPoolChanges(t *testing.T) {
 // told returns the remarks of a plan.
 func told(t *testing.T, m *manifest.Cluster, a *awssim.AWS) (out []string) {
 	t.Helper()
-	_, err := reconcile.OpenModel(m, reconcile.Target{Config: a.Config(), Warn: func(s string) { out = append(out, s) }}).Plan(t.Context())
+	_, err := reconcile.OpenModel(m, cluster.Target{Config: a.Config(), Warn: func(s string) { out = append(out, s) }}).Plan(t.Context())
 	require.NoError(t, err)
 	return out
 }
@@ -144,8 +146,8 @@ func TestStatusOfPools(t *testing.T) {
 		mustApply(t, m, a)
 		s, err := open(m, a.Process()).Status(t.Context())
 		require.NoError(t, err)
-		at := func(node plan.ID) reconcile.ResourceStatus {
-			return s.Resources[slices.IndexFunc(s.Resources, func(n reconcile.ResourceStatus) bool { return n.Resource == node })]
+		at := func(node plan.ID) cluster.ResourceStatus {
+			return s.Resources[slices.IndexFunc(s.Resources, func(n cluster.ResourceStatus) bool { return n.Resource == node })]
 		}
 		require.Regexp(t, `^2 of 2 in service, i-[0-9a-f]{17} us-east-1[abc] m6i\.large, i-[0-9a-f]{17} us-east-1[abc] m[56]i?\.x?large$`, at("auto-scaling-group/machine-pool-mp-0").Detail)
 		require.Equal(t, "version 1 m6i.large", at("launch-template/machine-pool-mp-0").Detail)

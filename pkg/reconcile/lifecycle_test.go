@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/require"
@@ -13,7 +15,6 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // each runs a test for every example, each in its own account with the existing resources
@@ -80,12 +81,12 @@ func TestLifecycle(t *testing.T) {
 		applied := mustApply(t, m, a)
 		require.Equal(t, p.Steps, applied.Plan.Steps)
 		requireNoChange(t, m, a)
-		_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+		_, err := open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		mustDelete(t, m, a)
 		require.Equal(t, before, a.Inventory())
 		require.Equal(t, detailed, a.Detailed())
-		p, err = open(m, a.Process()).PlanDelete(t.Context(), reconcile.Options{})
+		p, err = open(m, a.Process()).PlanDelete(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		for _, s := range p.Steps {
 			require.False(t, s.Does(), "%s: %s", s.Resource, s.Action)

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/require"
@@ -26,7 +28,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // The boot data of every machine of every example is complete: the user data fits, refers
@@ -35,7 +36,7 @@ func TestUserData(t *testing.T) {
 	each(t, awssim.Options{}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 		// Machines delete their boot data, so the test keeps copies.
 		secrets, parameters := map[string]*awssim.Secret{}, map[string]*awssim.Parameter{}
-		_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(plan.Event) {
+		_, err := open(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: func(plan.Event) {
 			a.Edit(func(s *awssim.State) {
 				maps.Copy(secrets, s.Secrets.Secrets)
 				maps.Copy(parameters, s.SSM.Parameters)

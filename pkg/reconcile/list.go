@@ -6,7 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
@@ -15,30 +16,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/teardown"
 )
 
-// ClusterSummary is one cluster of an account, found by its tags.
-type ClusterSummary struct {
-	Name   string         `json:"name"`
-	Region string         `json:"region"`
-	Kinds  map[string]int `json:"resources"` // number of resources of each kind
-
-	EKS          bool       `json:"eks"`                  // EKS runs the control plane
-	Version      string     `json:"kubernetes,omitempty"` // of Kubernetes; "" if it is not known
-	ControlPlane Machines   `json:"controlPlane"`         // none in EKS
-	Workers      Machines   `json:"workers"`
-	Status       string     `json:"status"`          // "running", "pending", "no control plane"; of EKS: "active", "creating"…
-	Since        *time.Time `json:"since,omitempty"` // creation of the EKS cluster, or of the oldest machine of the control plane
-}
-
-// Machines are numbers of machines. For a managed node group of EKS, All is the number of nodes that
-// it wants.
-type Machines struct {
-	Running int `json:"running"`
-	All     int `json:"all"`
-}
-
 // List finds the clusters of the region of the target by their tags.
-func List(ctx context.Context, t Target) ([]ClusterSummary, error) {
-	c, ctx := cloud.New(t.Config, "", t.options()), cloud.ReadOnly(ctx)
+func List(ctx context.Context, t cluster.Target) ([]cluster.Summary, error) {
+	c, ctx := cloud.New(t.Config, "", clientOptions(t)), cloud.ReadOnly(ctx)
 	c.Snapshot()
 	ctx = cloud.InSnapshot(ctx)
 	all, err := teardown.Clusters(ctx, c)
@@ -51,7 +31,7 @@ func List(ctx context.Context, t Target) ([]ClusterSummary, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	var out []ClusterSummary
+	var out []cluster.Summary
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if invalid := CheckName(name); invalid != nil { // somebody else has set the tag
 			if t.Warn != nil {
@@ -59,9 +39,9 @@ func List(ctx context.Context, t Target) ([]ClusterSummary, error) {
 			}
 			continue
 		}
-		s := ClusterSummary{Name: name, Region: t.Config.Region, Kinds: all[name]}
+		s := cluster.Summary{Name: name, Region: t.Config.Region, Kinds: all[name]}
 		if err == nil {
-			s.describe(overviews[name])
+			describe(&s, overviews[name])
 		}
 		out = append(out, s)
 	}
@@ -69,11 +49,11 @@ func List(ctx context.Context, t Target) ([]ClusterSummary, error) {
 }
 
 // describe adds what is known of a cluster; o is nil if it has no machines.
-func (s *ClusterSummary) describe(o *discover.Overview) {
+func describe(s *cluster.Summary, o *discover.Overview) {
 	if o == nil {
 		o = &discover.Overview{}
 	}
-	s.EKS, s.Version, s.ControlPlane, s.Workers = o.EKS, o.Version, Machines(o.ControlPlane), Machines(o.Workers)
+	s.EKS, s.Version, s.ControlPlane, s.Workers = o.EKS, o.Version, cluster.Machines(o.ControlPlane), cluster.Machines(o.Workers)
 	if !o.Since.IsZero() {
 		s.Since = &o.Since
 	}
@@ -90,8 +70,8 @@ func (s *ClusterSummary) describe(o *discover.Overview) {
 }
 
 // Regions lists the regions that are enabled in the account.
-func Regions(ctx context.Context, t Target) (names []string, err error) {
-	out, err := cloud.New(t.Config, "", t.options()).EC2.DescribeRegions(ctx, &ec2.DescribeRegionsInput{})
+func Regions(ctx context.Context, t cluster.Target) (names []string, err error) {
+	out, err := cloud.New(t.Config, "", clientOptions(t)).EC2.DescribeRegions(ctx, &ec2.DescribeRegionsInput{})
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -14,24 +16,11 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
-// LogFile is one file that Logs has collected.
-type LogFile struct {
-	Name string // "console/machine-demo-md-0-0.txt"
-	Text string // without secrets
-}
-
-// Logs has the state and the logs of a cluster, for a bug report.
-type Logs struct {
-	Status  Status
-	Files   []LogFile
-	Missing []string // what could not be read, and why
-}
-
 // Logs collects the state of the cluster, the console output of its machines, their kubelet and
 // cloud-init logs if Systems Manager reaches them, and, if the API server answers, the pods and
 // events. Secrets are removed. What the caller may not read is in Missing.
-func (c *Cluster) Logs(ctx context.Context) (l Logs, err error) {
-	r := c.begin(Options{})
+func (c *Cluster) Logs(ctx context.Context) (l cluster.Logs, err error) {
+	r := c.begin(cluster.Options{})
 	if l.Status, err = r.status(ctx); err != nil {
 		return l, err
 	}
@@ -40,37 +29,37 @@ func (c *Cluster) Logs(ctx context.Context) (l Logs, err error) {
 		if m := r.machineOf(s); m != nil {
 			names[m.ID] = strings.ReplaceAll(string(s.Resource), "/", "-") + "-" + m.ID
 			text, err := diagnose.Console(ctx, r.cloud, *m)
-			l.add(path.Join("console", names[m.ID]+".txt"), text, err)
+			add(&l, path.Join("console", names[m.ID]+".txt"), text, err)
 		}
 	}
-	l.readMachines(ctx, r.cloud, names)
-	if l.Status.API == nil || l.Status.API.State != APIReady {
+	readMachineLogs(ctx, &l, r.cloud, names)
+	if l.Status.API == nil || l.Status.API.State != cluster.APIReady {
 		l.Missing = append(l.Missing, "pods and events: the API server was not asked, or does not answer")
 		return l, context.Cause(ctx)
 	}
 	k, err := r.apiServer(cloud.InSnapshot(cloud.ReadOnly(ctx)))
 	if k == nil || err != nil {
-		l.add("kubernetes/pods.txt", "", err)
+		add(&l, "kubernetes/pods.txt", "", err)
 		return l, context.Cause(ctx)
 	}
 	limited, cancel := r.cloud.Clock.WithTimeout(ctx, diagnosing, nil)
 	defer cancel()
 	text, err := pods(limited, k)
-	l.add("kubernetes/pods.txt", text, err)
+	add(&l, "kubernetes/pods.txt", text, err)
 	text, err = events(limited, k)
-	l.add("kubernetes/events.txt", text, err)
+	add(&l, "kubernetes/events.txt", text, err)
 	return l, context.Cause(ctx)
 }
 
 // add adds a file without its secrets, or says why it is missing.
-func (l *Logs) add(name, text string, err error) {
+func add(l *cluster.Logs, name, text string, err error) {
 	switch {
 	case err != nil:
 		l.Missing = append(l.Missing, name+": "+diagnose.Redacted(err.Error()))
 	case text == "":
 		l.Missing = append(l.Missing, name+": it is empty")
 	default:
-		l.Files = append(l.Files, LogFile{name, diagnose.Redacted(text) + "\n"})
+		l.Files = append(l.Files, cluster.LogFile{Name: name, Text: diagnose.Redacted(text) + "\n"})
 	}
 }
 

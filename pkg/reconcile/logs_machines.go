@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/runcommand"
 )
@@ -16,9 +18,9 @@ import (
 // reading limits the time for the logs that are on machines.
 const reading = 5 * time.Minute
 
-// readMachines reads the journal of the kubelet and the log of cloud-init on machines, by
+// readMachineLogs reads the journal of the kubelet and the log of cloud-init on machines, by
 // their IDs, where Systems Manager reaches them. names are the names of their files, by ID.
-func (l *Logs) readMachines(ctx context.Context, c *cloud.Clients, names map[string]string) {
+func readMachineLogs(ctx context.Context, l *cluster.Logs, c *cloud.Clients, names map[string]string) {
 	if len(names) == 0 {
 		return
 	}
@@ -41,7 +43,7 @@ func (l *Logs) readMachines(ctx context.Context, c *cloud.Clients, names map[str
 				missing.add(file, err)
 				continue
 			}
-			l.add(file, string(outputs[id].Data), nil)
+			add(l, file, string(outputs[id].Data), nil)
 		}
 	}
 	l.Missing = append(l.Missing, missing.lines()...)

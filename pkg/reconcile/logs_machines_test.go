@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -38,7 +40,7 @@ func TestLogsOfMachines(t *testing.T) {
 				}
 				return awssim.None
 			}
-			l, err := reconcile.OpenModel(m, reconcile.Target{Config: p.Config(), Owner: "test"}).Logs(t.Context())
+			l, err := reconcile.OpenModel(m, cluster.Target{Config: p.Config(), Owner: "test"}).Logs(t.Context())
 			require.NoError(t, err)
 			folders = map[string]int{}
 			for _, f := range l.Files {

@@ -7,6 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,7 +17,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // larger is the example with workers of another type.
@@ -143,7 +145,7 @@ func TestProlongingMayDie(t *testing.T) {
 					aged(sized(t, 1, 3), a, 89*time.Minute)
 					p := a.Process()
 					err := spoilt(t, p, n, fault, func(ctx context.Context) error {
-						_, err := rolling(larger(t, 3), p).Apply(ctx, reconcile.Options{})
+						_, err := rolling(larger(t, 3), p).Apply(ctx, cluster.Options{})
 						return err
 					})
 					if err != nil {
@@ -220,7 +222,7 @@ func TestAdoptingMayDie(t *testing.T) {
 					grown.Secrets = given
 					p := a.Process()
 					_ = spoilt(t, p, n, fault, func(ctx context.Context) error {
-						_, err := rolling(grown, p).Apply(ctx, reconcile.Options{})
+						_, err := rolling(grown, p).Apply(ctx, cluster.Options{})
 						return err
 					})
 					over = p.Calls() < n
@@ -239,7 +241,7 @@ func TestAdoptedClusterWithoutAsking(t *testing.T) {
 		a := alive(t, sized(t, 1, 1))
 		m := sized(t, 1, 2)
 		m.Secrets = foreign(a)
-		_, err := waiting(m, a.Process(), reconcile.Infrastructure).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := waiting(m, a.Process(), plan.Infrastructure).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.ErrorContains(t, err, "no token is kept with which machines join this cluster: a run with --wait=api makes one")
 		a.Edit(func(s *awssim.State) { require.Len(t, s.EC2.Instances, 2) })
 	})

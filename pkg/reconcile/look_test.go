@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -22,7 +24,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // TestReadingChangesNothing plans every example: after it was applied, with machines that
@@ -43,11 +44,11 @@ func TestReadingChangesNothing(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := loadQuick(t, file)
 				a := prepared(t, file, m)
-				wait := reconcile.APIServer
+				wait := plan.APIServer
 				if lb := m.Infra.Spec.ControlPlaneLoadBalancer; lb != nil && aws.ToString((*string)(lb.Scheme)) == "internal" {
-					wait = reconcile.Infrastructure // its API server is reachable only in the VPC
+					wait = plan.Infrastructure // its API server is reachable only in the VPC
 				}
-				_, err := waiting(m, a.Process(), wait).Apply(t.Context(), reconcile.Options{})
+				_, err := waiting(m, a.Process(), wait).Apply(t.Context(), cluster.Options{})
 				require.NoError(t, err)
 				time.Sleep(3 * time.Hour) // the join token expires
 				p := a.Process()
@@ -105,7 +106,7 @@ func outdated(inv topology.Inventory) topology.Inventory {
 // that a plan does not read.
 func requirePlanChangesNothing(t *testing.T, c *cloud.Clients, m *manifest.Cluster, inv topology.Inventory, kinds map[string]bool) {
 	t.Helper()
-	built, err := topology.Build(m, inv, topology.Options{Wait: topology.NodesReady, Drain: true})
+	built, err := topology.Build(m, inv, topology.Options{Wait: plan.NodesReady, Drain: true})
 	require.NoError(t, err)
 	wanted := map[plan.ID]any{}
 	before := map[plan.ID]string{"the clients": settings(c)}

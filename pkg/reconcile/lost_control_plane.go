@@ -15,22 +15,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
-// LostControlPlaneError says that a cluster was begun, and that no machine of its control plane exists
-// any more: a run would begin another, empty cluster at the same address.
-type LostControlPlaneError struct {
-	Cluster  string
-	Marker   string   // the SSM parameter that says that the cluster was begun
-	Machines []string // the machines that are gone, as far as they are known: "i-0abc (demo-control-plane-x, terminated)"
-}
-
-func (e *LostControlPlaneError) Error() string {
-	return fmt.Sprintf("the control plane is lost: %s says that the cluster was begun, and none of its machines exists any more: %s. "+
-		"All objects of the cluster were in etcd on these machines, and a run would begin an empty cluster at the same address. Either\n"+
-		"  restore a snapshot that 'cluster backup %s' has saved, with 'cluster create --restore FILE'; or\n"+
-		"  begin a new, empty etcd with --new-etcd=%[3]s. The objects of the cluster are lost then, except for the add-ons of the manifest, and its workers are replaced. "+
-		"If the cluster has never worked, nothing is lost by that", e.Marker, strings.Join(e.Machines, ", "), e.Cluster)
-}
-
 // loses reports whether the account shows that the control plane of the cluster is lost. What restores
 // or replaces it begins here, and with topology.Options.NewEtcd.
 func (r *run) loses() bool {
@@ -93,7 +77,7 @@ func (r *run) checkControlPlane(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return &LostControlPlaneError{r.c.Name, r.cloud.ParameterPath("init"), gone}
+	return &plan.LostControlPlaneError{Cluster: r.c.Name, Marker: r.cloud.ParameterPath("init"), Machines: gone}
 }
 
 // restores reports whether the run begins a restore of etcd, or continues one.

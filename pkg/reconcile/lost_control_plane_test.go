@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/assert"
@@ -51,7 +53,7 @@ func TestLostControlPlaneIsRefused(t *testing.T) {
 				calls := len(a.Calls())
 				_, err := rolling(m, a.Process()).Plan(t.Context())
 				require.ErrorAs(t, err, new(*plan.RefusedError))
-				res, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+				res, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{})
 				require.ErrorAs(t, err, new(*plan.RefusedError))
 				require.Zero(t, res.Writes)
 				require.Empty(t, writes(since(a, calls)))
@@ -97,7 +99,7 @@ func TestNewEtcd(t *testing.T) {
 			}
 		})
 		var warnings []string
-		_, err := newEtcd(t, 3, a.Process(), func(text string) { warnings = append(warnings, text) }).Apply(t.Context(), reconcile.Options{Observe: func(e plan.Event) {
+		_, err := newEtcd(t, 3, a.Process(), func(text string) { warnings = append(warnings, text) }).Apply(t.Context(), cluster.Options{Observe: func(e plan.Event) {
 			if e.Resource == "api-server" && e.What == plan.Done {
 				addNetwork(a) // the new cluster has none yet
 			}
@@ -123,7 +125,7 @@ func TestNewEtcd(t *testing.T) {
 		_, err = newEtcd(t, 3, a.Process(), nil).Plan(t.Context())
 		require.NoError(t, err, "the same command again")
 		lose(a, "machine/three-zones-control-plane/0") // the first machine of the new etcd: its replacement joins
-		_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err = rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		requireDone(t, m, a)
 	})
@@ -133,7 +135,7 @@ func TestNewEtcd(t *testing.T) {
 func TestNewEtcdOfALivingClusterIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := alive(t, sized(t, 3, 2))
-		_, err := newEtcd(t, 3, a.Process(), nil).Apply(t.Context(), reconcile.Options{})
+		_, err := newEtcd(t, 3, a.Process(), nil).Apply(t.Context(), cluster.Options{})
 		require.ErrorAs(t, err, new(*plan.RefusedError))
 		require.ErrorContains(t, err, "the cluster has not lost its control plane (i-")
 		target := rollingTarget(a.Process())
@@ -186,9 +188,9 @@ func TestLostQuorumIsRefused(t *testing.T) {
 		var warnings []string
 		target := rollingTarget(a.Process())
 		target.Warn = func(text string) { warnings = append(warnings, text) }
-		res, err := reconcile.OpenModel(m, target).Apply(t.Context(), reconcile.Options{})
+		res, err := reconcile.OpenModel(m, target).Apply(t.Context(), cluster.Options{})
 		require.ErrorAs(t, err, new(*plan.RefusedError))
-		lost := new(reconcile.LostQuorumError)
+		lost := new(plan.LostQuorumError)
 		require.ErrorAs(t, err, &lost)
 		require.Zero(t, res.Writes)
 		require.Empty(t, writes(since(a, calls)))
@@ -216,7 +218,7 @@ func TestStoppedOnlyControlPlane(t *testing.T) {
 		a := alive(t, m)
 		a.Edit(func(s *awssim.State) { machineOf(s, "machine/three-zones-control-plane/0").Stopped = time.Now() })
 		_, err := rolling(m, a.Process()).Plan(t.Context())
-		require.ErrorAs(t, err, new(*reconcile.LostQuorumError))
+		require.ErrorAs(t, err, new(*plan.LostQuorumError))
 		require.ErrorContains(t, err, "etcd needs its only member")
 		_, err = open(m, a.Process()).Plan(t.Context()) // it does not use the API server
 		require.ErrorAs(t, err, new(*plan.RefusedError))
@@ -236,7 +238,7 @@ func TestQuorumComesBack(t *testing.T) {
 		time.AfterFunc(30*time.Second, func() {
 			inside(a, func(c *kubesim.Cluster) { c.Resume(time.Now(), second) })
 		})
-		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		requireHealthy(t, a, 3, 2)
 	})

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
@@ -62,7 +64,7 @@ func TestDeletionFindsLostTags(t *testing.T) {
 	eachOf(t, sampleOfAll(t), awssim.Options{Lag: lag}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 		mustApply(t, m, a)
 		time.Sleep(booting)
-		planned, err := open(m, a.Process()).PlanDelete(t.Context(), reconcile.Options{})
+		planned, err := open(m, a.Process()).PlanDelete(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		tried := map[string]bool{}
 		for _, s := range planned.Steps {
@@ -71,8 +73,8 @@ func TestDeletionFindsLostTags(t *testing.T) {
 			}
 			tried[s.Resource.Kind()] = withoutTags(a, s.CloudID, func() {
 				calls := len(a.Calls())
-				for how, cluster := range map[string]*reconcile.Cluster{"by file": open(m, a.Process()), "by name": byName(m.Name, a)} {
-					planned, err := cluster.PlanDelete(t.Context(), reconcile.Options{})
+				for how, theCluster := range map[string]*reconcile.Cluster{"by file": open(m, a.Process()), "by name": byName(m.Name, a)} {
+					planned, err := theCluster.PlanDelete(t.Context(), cluster.Options{})
 					if err != nil {
 						assert.ErrorAs(t, err, new(*plan.RefusedError), "%s %s", how, s.Resource) //nolint:testifylint // all are listed
 						assert.ErrorContains(t, err, s.CloudID, "%s %s", how, s.Resource)         //nolint:testifylint // as above
@@ -139,13 +141,13 @@ func TestDamagedMarkersOnDelete(t *testing.T) {
 		mustApply(t, m, a)
 		time.Sleep(booting)
 		setMarker(t, a, m.Name, func(v string) string { return regexp.MustCompile(`"i-[0-9a-f]+"`).ReplaceAllString(v, `"`+theirs+`"`) })
-		for _, cluster := range []*reconcile.Cluster{open(m, a.Process()), byName(m.Name, a)} {
-			_, err := cluster.PlanDelete(t.Context(), reconcile.Options{})
+		for _, theCluster := range []*reconcile.Cluster{open(m, a.Process()), byName(m.Name, a)} {
+			_, err := theCluster.PlanDelete(t.Context(), cluster.Options{})
 			require.NoError(t, err)
 		}
 		setMarker(t, a, m.Name, func(string) string { return "{}" })
-		for _, cluster := range []*reconcile.Cluster{open(m, a.Process()), byName(m.Name, a)} {
-			_, err := cluster.PlanDelete(t.Context(), reconcile.Options{})
+		for _, theCluster := range []*reconcile.Cluster{open(m, a.Process()), byName(m.Name, a)} {
+			_, err := theCluster.PlanDelete(t.Context(), cluster.Options{})
 			require.ErrorContains(t, err, "to delete the cluster, delete the parameter: aws ssm delete-parameter --region us-east-1 --name /clusterawsadm/quickstart/init")
 		}
 		_, err := ssm.NewFromConfig(a.Config()).DeleteParameter(t.Context(), &ssm.DeleteParameterInput{Name: new("/clusterawsadm/quickstart/init")})

@@ -3,54 +3,13 @@ package reconcile
 import (
 	"slices"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
-
-// Source is one file of a manifest.
-type Source struct {
-	Name string // name in messages: "demo.yaml"; "-" for standard input
-	Data []byte // YAML documents
-}
-
-// Substitution says in which files variables are replaced by their values.
-type Substitution int
-
-// Substitutions.
-const (
-	SubstituteAuto = Substitution(manifest.SubstituteAuto) // in templates, which kubectl could not apply as they are
-	SubstituteAll  = Substitution(manifest.SubstituteAll)  // in all files, as "clusterctl generate" does
-	SubstituteNone = Substitution(manifest.SubstituteNone) // in no file, as kubectl
-)
-
-// LoadOptions are settings that a manifest does not contain.
-type LoadOptions struct {
-	// Set returns the values of the ${VARIABLES} that the user names. They are replaced
-	// in all text; nil: none.
-	Set func(name string) (string, bool)
-	// Lookup returns values from the environment, as os.LookupEnv does, for the variables
-	// in fields of templates; nil: none is set.
-	Lookup func(name string) (string, bool)
-	// Substitute says in which files variables are replaced.
-	Substitute Substitution
-	// Region is the region if the manifest has none.
-	Region string
-	// EKSEnableIAM creates missing roles of EKS, as CAPA's feature gate of that
-	// name does.
-	EKSEnableIAM bool
-	// CNI and Addons are Kubernetes objects to apply to the cluster, like a
-	// ClusterResourceSet. CNI are those of the pod network.
-	CNI, Addons []Source
-	// Identities contain objects of a management cluster: the AWSCluster…Identity objects
-	// that identityRef may name, and their Secrets. Other objects in them are ignored.
-	Identities []Source
-	// IgnoreUnknown ignores fields that do not exist, with a warning.
-	IgnoreUnknown bool
-	// Strict turns warnings into errors.
-	Strict bool
-}
 
 // Manifest is one cluster, read from Cluster API objects, with all defaults, and
 // validated like the webhooks of Cluster API and CAPA do.
@@ -59,17 +18,14 @@ type Manifest struct {
 	Warnings []input.Problem
 
 	cluster *manifest.Cluster
-	sources []Source    // that it was read from
-	options LoadOptions // that it was read with
+	sources []input.Source    // that it was read from
+	options input.LoadOptions // that it was read with
 }
 
 // Load reads a manifest. If it is invalid, the error is an *input.InvalidError with all
 // its problems, each with file and line.
-func Load(sources []Source, o LoadOptions) (*Manifest, error) {
-	m, err := manifest.Load(sourcesOf(sources), manifest.Options{
-		Set: o.Set, Lookup: o.Lookup, Substitute: manifest.Substitution(o.Substitute), Region: o.Region, EKSEnableIAM: o.EKSEnableIAM,
-		CNI: sourcesOf(o.CNI), Addons: sourcesOf(o.Addons), Identities: sourcesOf(o.Identities), IgnoreUnknown: o.IgnoreUnknown, Strict: o.Strict,
-	})
+func Load(sources []input.Source, o input.LoadOptions) (*Manifest, error) {
+	m, err := manifest.Load(sources, o)
 	if err != nil {
 		return nil, err
 	}
@@ -77,19 +33,12 @@ func Load(sources []Source, o LoadOptions) (*Manifest, error) {
 }
 
 // LoadFile reads a manifest from one file of at most input.MaxSize.
-func LoadFile(path string, o LoadOptions) (*Manifest, error) {
+func LoadFile(path string, o input.LoadOptions) (*Manifest, error) {
 	data, err := new(input.Reader).File(path)
 	if err != nil {
 		return nil, err
 	}
-	return Load([]Source{{Name: path, Data: data}}, o)
-}
-
-func sourcesOf(sources []Source) (out []manifest.Source) {
-	for _, s := range sources {
-		out = append(out, manifest.Source(s))
-	}
-	return out
+	return Load([]input.Source{{Name: path, Data: data}}, o)
 }
 
 // Name is the name of the Cluster object.
@@ -157,14 +106,14 @@ func (m *Manifest) Summary() Summary {
 // MostWait returns the latest state that a run outside of the VPC can wait for:
 // Infrastructure if the API server has no public address; NodesJoined if the manifest has
 // no pod network, without which no Node becomes ready; otherwise NodesReady.
-func (m *Manifest) MostWait() Wait {
+func (m *Manifest) MostWait() plan.Wait {
 	switch {
 	case m.privateAPI():
-		return Infrastructure
+		return plan.Infrastructure
 	case m.cluster.HasPodNetwork():
-		return NodesReady
+		return plan.NodesReady
 	}
-	return NodesJoined
+	return plan.NodesJoined
 }
 
 // Lacks lists what the Nodes need to become ready, and the manifest does not install: "pod

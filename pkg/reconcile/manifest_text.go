@@ -9,7 +9,7 @@ import (
 
 // manifestText is the text of a manifest in which versions are replaced.
 type manifestText struct {
-	sources []Source
+	sources []input.Source
 	failed  []string // positions of versions that could not be replaced
 }
 
@@ -17,7 +17,7 @@ type manifestText struct {
 func (m *Manifest) text() *manifestText {
 	t := &manifestText{}
 	for _, s := range m.sources {
-		t.sources = append(t.sources, Source{s.Name, bytes.Clone(s.Data)})
+		t.sources = append(t.sources, input.Source{Name: s.Name, Data: bytes.Clone(s.Data)})
 	}
 	return t
 }
@@ -50,7 +50,7 @@ func (t *manifestText) replace(at input.Position, version string) {
 }
 
 // line returns a line and its source.
-func (t *manifestText) line(at input.Position) (*Source, []byte) {
+func (t *manifestText) line(at input.Position) (*input.Source, []byte) {
 	for i := range t.sources {
 		lines := bytes.Split(t.sources[i].Data, []byte("\n"))
 		if t.sources[i].Name == at.File && at.Line > 0 && at.Line <= len(lines) {

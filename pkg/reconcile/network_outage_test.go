@@ -7,12 +7,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // A run survives 45 seconds without a network, whatever it does at the time.
@@ -29,7 +30,7 @@ func TestOutage(t *testing.T) {
 					}
 					return awssim.None
 				}
-				_, err := open(m, p).Apply(t.Context(), reconcile.Options{})
+				_, err := open(m, p).Apply(t.Context(), cluster.Options{})
 				require.NoError(t, err)
 				requireNoChange(t, m, a)
 				mustDelete(t, m, a)
@@ -46,7 +47,7 @@ func TestUnreachable(t *testing.T) {
 		a := account(m, 0)
 		began, p := time.Now(), a.Process()
 		p.Fault = func(int, string, string) awssim.Fault { return awssim.Unsent }
-		_, err := open(m, p).Apply(t.Context(), reconcile.Options{})
+		_, err := open(m, p).Apply(t.Context(), cluster.Options{})
 		require.ErrorContains(t, err, "no such host")
 		require.Less(t, time.Since(began), 2*time.Second)
 	})
@@ -77,7 +78,7 @@ func TestInterruptedSilence(t *testing.T) {
 					}
 					return awssim.None
 				}
-				_, err := open(m, p).Apply(ctx, reconcile.Options{})
+				_, err := open(m, p).Apply(ctx, cluster.Options{})
 				require.Error(t, err)
 				require.LessOrEqual(t, time.Since(interrupted), 2*time.Second)
 				mustApply(t, m, a)

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/assert"
@@ -51,7 +53,7 @@ func givenUp(t *testing.T, a *awssim.AWS) (node string) {
 	t.Helper()
 	node = leaving(a, goes)
 	budget(a, 6)
-	_, err := draining(sized(t, 1, 1), a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+	_, err := draining(sized(t, 1, 1), a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 	require.ErrorContains(t, err, "disruption budget")
 	inside(a, func(c *kubesim.Cluster) {
 		require.Contains(t, fmt.Sprint(c.Get("/api/v1/nodes/"+node)), "clusterawsadm/retired")
@@ -72,7 +74,7 @@ func TestNodeThatStaysAfterAll(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, steps(p), 1)
 		assert.Contains(t, steps(p)[0], `update node/three-zones-md-0/1 [unschedulable from "true" to "false" annotation clusterawsadm/retired from "i-`)
-		_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err = rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		requireCordoned(t, a, other)
 		require.NotEqual(t, other, node)
@@ -89,7 +91,7 @@ func TestEarlierCordonStays(t *testing.T) {
 		cordon(a, leaving(a, goes))
 		node := givenUp(t, a)
 		m := sized(t, 1, 2)
-		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		requireCordoned(t, a, node)
 		requireDone(t, m, a)
@@ -101,10 +103,10 @@ func TestControlPlaneThatStaysAfterAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := alive(t, sized(t, 2, 1))
 		onNode(a, leaving(a, "machine/three-zones-control-plane/1"), "default", "stuck", kubesim.Object{})
-		_, err := draining(sized(t, 1, 1), a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := draining(sized(t, 1, 1), a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.ErrorContains(t, err, "to be detached: pv-stuck")
 		m := sized(t, 2, 1)
-		res, err := waiting(m, a.Process(), reconcile.APIServer).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		res, err := waiting(m, a.Process(), plan.APIServer).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		require.Equal(t, 1, res.Plan.CountKind("node", plan.Update))
 		requireCordoned(t, a)
@@ -135,10 +137,10 @@ func TestEveryCallOfAReturnMayFail(t *testing.T) {
 			defer cancel()
 			p := a.Process()
 			p.Fault, p.Killed = only(n, fault), cancel
-			_, err = rolling(m, p).Apply(ctx, reconcile.Options{Observe: tell(t)})
+			_, err = rolling(m, p).Apply(ctx, cluster.Options{Observe: tell(t)})
 			calls = p.Calls()
 			if err != nil {
-				_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+				_, err = rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 			}
 			require.NoError(t, err, "call %d", n)
 			requireCordoned(t, a)
@@ -203,21 +205,21 @@ func TestNodesGetLabels(t *testing.T) {
 		a := account(labelled(t, 1, 2), lag)
 		var warnings []string
 		p := a.Process()
-		first := reconcile.OpenModel(labelled(t, 1, 2), reconcile.Target{
-			Config: p.Config(), Owner: "test", Transport: transport(p), Wait: reconcile.APIServer, Warn: func(text string) { warnings = append(warnings, text) },
+		first := reconcile.OpenModel(labelled(t, 1, 2), cluster.Target{
+			Config: p.Config(), Owner: "test", Transport: transport(p), Wait: plan.APIServer, Warn: func(text string) { warnings = append(warnings, text) },
 		})
-		_, err := first.Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := first.Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		assert.Contains(t, warnings, "nodes get the labels of their machines once they have joined, which this run does not wait for: three-zones-md-0; run again with --wait=joined")
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
-		_, err = rolling(labelled(t, 1, 2), a.Process()).Apply(ctx, reconcile.Options{Observe: tell(t)})
+		_, err = rolling(labelled(t, 1, 2), a.Process()).Apply(ctx, cluster.Options{Observe: tell(t)})
 		require.Error(t, err) // there is no pod network
 		require.ElementsMatch(t, []string{ofControl, ofWorker, ofWorker}, labelsOf(a))
 		addNetwork(a)
 		m := labelled(t, 1, 2)
 		m.Deployments[0].Template.Spec.Template.Spec.InstanceType = "m5.xlarge"
-		res, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		res, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		assert.Equal(t, 2, res.Plan.CountKind("machine", plan.Create))
 		require.ElementsMatch(t, []string{ofControl, ofWorker, ofWorker}, labelsOf(a))
@@ -241,7 +243,7 @@ func TestLabelsAreMended(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []string{`update node/three-zones-md-0/0 [label from "node-restriction.kubernetes.io/tier=db" to "node-restriction.kubernetes.io/tier=web" ` +
 			`label from "" to "node-role.kubernetes.io/worker="]`}, steps(p))
-		_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err = rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		require.ElementsMatch(t, []string{ofControl, strings.Replace(ofWorker, "map[", "map[mine:stays ", 1)}, labelsOf(a))
 		requireDone(t, m, a)
@@ -263,7 +265,7 @@ func TestLabelsInARollout(t *testing.T) {
 		killedAtLaunch(t, m, a, nil)
 		target := rollingTarget(a.Process())
 		target.Warn = func(s string) { assert.NotContains(t, s, "labels") }
-		_, err := reconcile.OpenModel(m, target).Apply(t.Context(), reconcile.Options{})
+		_, err := reconcile.OpenModel(m, target).Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		requireDone(t, m, a)
 	})

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -18,14 +20,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
-// Nodes are numbers of Nodes of a cluster.
-type Nodes struct {
-	Joined int `json:"joined"`
-	Ready  int `json:"ready"` // of those that have joined
-}
-
 // nodes counts the Nodes of the machines that the run waits for, as last observed.
-func (r *run) nodes() (n Nodes) {
+func (r *run) nodes() (n cluster.Nodes) {
 	for _, step := range r.plan.Steps {
 		if s := r.poolNodesOf(step.Resource); s != nil {
 			joined, ready := s.Joined()
@@ -67,59 +63,20 @@ func (r *run) poolNodesOf(id plan.ID) *incluster.PoolNodesState {
 	return nil
 }
 
-// APIStatus is the status of the API server of a cluster.
-type APIStatus struct {
-	State   APIState `json:"state"`
-	Detail  string   `json:"detail,omitempty"`     // why it is not ready
-	Version string   `json:"kubernetes,omitempty"` // of Kubernetes: "v1.34.2"
-}
-
-// APIState is the state of an API server.
-type APIState string
-
-// The values of APIState.
-const (
-	APIReady       APIState = "ready"
-	APIUnavailable APIState = "unavailable"
-	APINone        APIState = "none" // no control plane runs
-)
-
-// NodeStatus is a Node of a cluster.
-type NodeStatus struct {
-	Name    string    `json:"name"`
-	Machine string    `json:"machine,omitempty"` // ID of its instance; "" if it is not known
-	Roles   []string  `json:"roles,omitempty"`   // "control-plane"
-	Version string    `json:"kubernetes"`        // of its kubelet: "v1.34.2"
-	Ready   bool      `json:"ready"`
-	Detail  string    `json:"detail,omitempty"` // why it is not ready
-	Cordon  bool      `json:"unschedulable,omitempty"`
-	Since   time.Time `json:"since"` // when it joined
-}
-
-// NodeState is the state of the Node of a machine.
-type NodeState string
-
-// The values of NodeState; "" if it is not known.
-const (
-	NodeNotJoined NodeState = "not joined"
-	NodeNotReady  NodeState = "not ready"
-	NodeReady     NodeState = "ready"
-)
-
 // apiAnswersWithin limits how long Status waits for an API server.
 const apiAnswersWithin = 5 * time.Second
 
 // readNodes asks the API server for its state and the Nodes. The status is nil if the run
 // does not use the API server, and the list if it does not answer.
-func (r *run) readNodes(ctx context.Context) (*APIStatus, *incluster.NodeList) {
-	if t := r.c.target; !t.AskCluster || r.c.manifest != nil && cmp.Or(t.Wait, Infrastructure) == Infrastructure {
+func (r *run) readNodes(ctx context.Context) (*cluster.APIStatus, *incluster.NodeList) {
+	if t := r.c.target; !t.AskCluster || r.c.manifest != nil && cmp.Or(t.Wait, plan.Infrastructure) == plan.Infrastructure {
 		return nil, nil
 	}
 	k, err := r.apiServer(cloud.InSnapshot(cloud.ReadOnly(ctx)))
 	if k == nil && err == nil {
-		return &APIStatus{State: APINone}, nil
+		return &cluster.APIStatus{State: cluster.APINone}, nil
 	}
-	status := &APIStatus{State: APIReady}
+	status := &cluster.APIStatus{State: cluster.APIReady}
 	var all *incluster.NodeList
 	if err == nil {
 		limited, cancel := r.cloud.Clock.WithTimeout(ctx, apiAnswersWithin, nil)
@@ -127,12 +84,12 @@ func (r *run) readNodes(ctx context.Context) (*APIStatus, *incluster.NodeList) {
 		all, err = readAPI(limited, k, status)
 	}
 	if err != nil {
-		return &APIStatus{State: APIUnavailable, Detail: kube.Reason(err)}, nil
+		return &cluster.APIStatus{State: cluster.APIUnavailable, Detail: kube.Reason(err)}, nil
 	}
 	return status, all
 }
 
-func readAPI(ctx context.Context, k *kube.Client, s *APIStatus) (*incluster.NodeList, error) {
+func readAPI(ctx context.Context, k *kube.Client, s *cluster.APIStatus) (*incluster.NodeList, error) {
 	if err := k.Ready(ctx); err != nil {
 		return nil, err
 	}
@@ -145,26 +102,26 @@ func readAPI(ctx context.Context, k *kube.Client, s *APIStatus) (*incluster.Node
 }
 
 // nodeStatuses converts a list of Nodes.
-func nodeStatuses(all *incluster.NodeList) (out []NodeStatus) {
+func nodeStatuses(all *incluster.NodeList) (out []cluster.NodeStatus) {
 	if all == nil {
 		return nil
 	}
 	for _, n := range all.All() {
-		s := NodeStatus{Name: n.Name, Machine: n.Instance(), Roles: n.Roles(), Version: n.Version, Ready: n.Ready, Cordon: n.Cordoned, Since: n.Created}
+		s := cluster.NodeStatus{Name: n.Name, Machine: n.Instance(), Roles: n.Roles(), Version: n.Version, Ready: n.Ready, Cordon: n.Cordoned, Since: n.Created}
 		if !n.Ready {
 			s.Detail = n.Message
 		}
 		out = append(out, s)
 	}
-	slices.SortStableFunc(out, func(x, y NodeStatus) int {
+	slices.SortStableFunc(out, func(x, y cluster.NodeStatus) int {
 		return cmp.Or(len(y.Roles)-len(x.Roles), cmp.Compare(x.Name, y.Name)) // the control plane first
 	})
 	return out
 }
 
-// withNodes adds to the status of a pool how many of its machines have joined. If the API server has
+// addNodes adds to the status of a pool how many of its machines have joined. If the API server has
 // not answered, it says nothing.
-func (s *ResourceStatus) withNodes(machines []*incluster.NodeState, wanted int) {
+func addNodes(s *cluster.ResourceStatus, machines []*incluster.NodeState, wanted int) {
 	joined, ready := 0, 0
 	for _, n := range machines {
 		if n != nil {
@@ -180,11 +137,11 @@ func (s *ResourceStatus) withNodes(machines []*incluster.NodeState, wanted int) 
 	}
 	switch {
 	case joined < wanted:
-		s.State, s.Node = "pending", NodeNotJoined
+		s.State, s.Node = "pending", cluster.NodeNotJoined
 	case ready < wanted:
-		s.State, s.Node = "pending", NodeNotReady
+		s.State, s.Node = "pending", cluster.NodeNotReady
 	default:
-		s.Node = NodeReady
+		s.Node = cluster.NodeReady
 	}
 	s.Detail = kind.Join(fmt.Sprintf("%d of %d joined, %d ready;", joined, wanted, ready), s.Detail)
 }
@@ -213,9 +170,9 @@ func nodesOfNodeGroup(name string, all *incluster.NodeList) (out []*incluster.No
 	return out
 }
 
-// withNode adds to the status of a machine whether its Node has joined and is ready. If the
+// addNode adds to the status of a machine whether its Node has joined and is ready. If the
 // API server has not answered, it says only that AWS runs the machine.
-func (s *ResourceStatus) withNode(m *ec2.InstanceState, all *incluster.NodeList) {
+func addNode(s *cluster.ResourceStatus, m *ec2.InstanceState, all *incluster.NodeList) {
 	if s.State != "ok" || m.Status != "running" || m.Tags[cloud.RoleTag] == topology.RoleBastion {
 		return
 	}
@@ -223,11 +180,11 @@ func (s *ResourceStatus) withNode(m *ec2.InstanceState, all *incluster.NodeList)
 	if all != nil {
 		switch n := all.Of(*m); {
 		case n == nil:
-			s.State, s.Node, word = "pending", NodeNotJoined, "not joined"
+			s.State, s.Node, word = "pending", cluster.NodeNotJoined, "not joined"
 		case !n.Ready:
-			s.State, s.Node, word = "pending", NodeNotReady, "NotReady"
+			s.State, s.Node, word = "pending", cluster.NodeNotReady, "NotReady"
 		default:
-			s.Node, word = NodeReady, "Ready"
+			s.Node, word = cluster.NodeReady, "Ready"
 		}
 	}
 	s.Detail = word + " " + s.Detail

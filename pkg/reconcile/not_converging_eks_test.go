@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/assert"
@@ -17,7 +19,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	ekssim "github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // lastsInEKS reports whether EKS changes a field after its answer, in an update with an ID.
@@ -70,7 +71,7 @@ func TestEKSUpdatesThatDoNotConverge(t *testing.T) {
 								return awssim.None
 							}
 							began := time.Now()
-							_, err := open(m, p).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+							_, err := open(m, p).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 							require.ErrorAs(t, err, new(*graph.NotConvergingError), k)
 							assert.Less(t, time.Since(began), endsWithin(k), k)
 							return err

@@ -8,12 +8,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // isWrite reports whether a call may be the update of a resource.
@@ -65,7 +66,7 @@ func TestUpdatesThatDoNotConverge(t *testing.T) {
 									written = isWrite(service, op) && (v.node.Kind() != "launch-template" || strings.HasPrefix(field, "tag ") || op == "CreateLaunchTemplateVersion")
 									return awssim.None
 								}
-								_, err := open(m, p).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+								_, err := open(m, p).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 								return err
 							})
 						}

@@ -8,6 +8,8 @@ import (
 	"net"
 	"strconv"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -21,61 +23,36 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
-// Object is a Cluster API object of a cluster that exists, for a management cluster. Its
-// content has no status, which controllers fill in, and no owner references, which need the
-// UIDs of a management cluster.
-type Object struct {
-	Content map[string]any
-	Owner   *ObjectOwner   // nil if it has none
-	Status  map[string]any // the part of the status that controllers cannot find out; nil for most objects
-}
-
-// ObjectOwner is the object that owns another one. It comes before that in a list.
-type ObjectOwner struct {
-	APIVersion, Kind, Name string
-	Controller             bool
-}
-
-// Objects is the result of Cluster.Objects.
-type Objects struct {
-	// Items are the objects, each after its owner: those of the manifest, with the IDs of what
-	// exists, and those that controllers make: Machines, MachineSets, AWSMachines, bootstrap
-	// configurations and Secrets. The Secrets contain the keys of the cluster.
-	Items []Object
-	// Plan is the plan of Apply. If it is not empty, controllers would change the same.
-	Plan plan.Plan
-}
-
 // Objects returns the Cluster API objects with which a management cluster takes the cluster
 // over. The cluster has to be complete: a machine that is missing is a RefusedError.
-func (c *Cluster) Objects(ctx context.Context) (Objects, error) {
-	r := c.begin(Options{})
+func (c *Cluster) Objects(ctx context.Context) (cluster.Objects, error) {
+	r := c.begin(cluster.Options{})
 	if c.manifest == nil {
-		return Objects{}, &plan.RefusedError{Reasons: []error{errors.New("the objects of a cluster come from its manifest: use it")}}
+		return cluster.Objects{}, &plan.RefusedError{Reasons: []error{errors.New("the objects of a cluster come from its manifest: use it")}}
 	}
 	out, err := r.objects(ctx, "")
 	return out, err
 }
 
 // objects returns the objects. A token is written into the configurations of pools.
-func (r *run) objects(ctx context.Context, token string) (Objects, error) {
+func (r *run) objects(ctx context.Context, token string) (cluster.Objects, error) {
 	if err := r.look(ctx); err != nil {
-		return Objects{}, err
+		return cluster.Objects{}, err
 	}
 	s, err := r.clusterState(ctx)
 	if err != nil {
-		return Objects{}, err
+		return cluster.Objects{}, err
 	}
 	s.Token = token
 	items, err := clusterapi.Items(r.c.manifest, s)
 	if err != nil {
-		return Objects{}, &plan.RefusedError{Reasons: []error{err}}
+		return cluster.Objects{}, &plan.RefusedError{Reasons: []error{err}}
 	}
-	out := Objects{Plan: r.publicPlan()}
+	out := cluster.Objects{Plan: r.publicPlan()}
 	for _, x := range items {
 		o, err := objectOf(x)
 		if err != nil {
-			return Objects{}, err
+			return cluster.Objects{}, err
 		}
 		out.Items = append(out.Items, o)
 	}
@@ -157,7 +134,7 @@ func (r *run) controlPlaneEndpoint() (e clusterv1.APIEndpoint, err error) {
 }
 
 // objectOf converts an item.
-func objectOf(x clusterapi.Item) (o Object, err error) {
+func objectOf(x clusterapi.Item) (o cluster.Object, err error) {
 	data, err := json.Marshal(x.Object)
 	if err != nil {
 		return o, err
@@ -170,7 +147,7 @@ func objectOf(x clusterapi.Item) (o Object, err error) {
 	dropTimestamps(o.Content)
 	if x.Owner != nil {
 		gvk := x.Owner.GetObjectKind().GroupVersionKind()
-		o.Owner = &ObjectOwner{gvk.GroupVersion().String(), gvk.Kind, x.Owner.GetName(), x.Owner.Controller}
+		o.Owner = &cluster.ObjectOwner{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Name: x.Owner.GetName(), Controller: x.Owner.Controller}
 	}
 	return o, nil
 }

@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -87,23 +89,23 @@ func TestHandedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := load(t, "../../configs/quickstart.yaml", nil)
 		a := account(m, lag)
-		o := reconcile.HandoverOptions{
-			To:      reconcile.Manager{ID: "1", Name: "the management cluster"},
-			Create:  func(context.Context, []reconcile.Object) error { return nil },
+		o := cluster.HandoverOptions{
+			To:      plan.Manager{ID: "1", Name: "the management cluster"},
+			Create:  func(context.Context, []cluster.Object) error { return nil },
 			Release: func(context.Context) error { return nil },
 		}
 		require.ErrorContains(t, open(m, a.Process()).Handover(t.Context(), o), "does not exist yet")
 		mustApply(t, m, a)
 
 		before := withoutLocks(a)
-		o.Create = func(context.Context, []reconcile.Object) error { return errors.New("unreachable") }
+		o.Create = func(context.Context, []cluster.Object) error { return errors.New("unreachable") }
 		require.ErrorContains(t, open(m, a.Process()).Handover(t.Context(), o), "unreachable")
 		mustApply(t, m, a) // nobody else manages it
 
 		created := 0
-		o.Create = func(_ context.Context, all []reconcile.Object) error { created = len(all); return nil }
+		o.Create = func(_ context.Context, all []cluster.Object) error { created = len(all); return nil }
 		o.Release = func(ctx context.Context) error {
-			_, err := open(m, a.Process()).Apply(ctx, reconcile.Options{})
+			_, err := open(m, a.Process()).Apply(ctx, cluster.Options{})
 			require.ErrorAs(t, err, new(*plan.LockedError), "another run waits for the handover")
 			return nil
 		}
@@ -114,40 +116,40 @@ func TestHandedOver(t *testing.T) {
 		managed := func(err error) {
 			t.Helper()
 			require.ErrorAs(t, err, new(*plan.RefusedError))
-			require.ErrorAs(t, err, new(*reconcile.ManagedError))
+			require.ErrorAs(t, err, new(*plan.ManagedError))
 			require.ErrorContains(t, err, "the management cluster manages cluster quickstart")
 		}
 		for range 2 { // a refused run keeps the record
-			_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+			_, err := open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 			managed(err)
-			_, err = open(m, a.Process()).Delete(t.Context(), reconcile.Options{})
+			_, err = open(m, a.Process()).Delete(t.Context(), cluster.Options{})
 			managed(err)
-			_, err = reconcile.OpenByName(m.Name, reconcile.Target{Config: a.Process().Config()}).Delete(t.Context(), reconcile.Options{})
+			_, err = reconcile.OpenByName(m.Name, cluster.Target{Config: a.Process().Config()}).Delete(t.Context(), cluster.Options{})
 			managed(err)
 		}
-		o.To = reconcile.Manager{ID: "2", Name: "another one"}
+		o.To = plan.Manager{ID: "2", Name: "another one"}
 		managed(open(m, a.Process()).Handover(t.Context(), o))
 
 		byName := func() *reconcile.Cluster {
-			return reconcile.OpenByName(m.Name, reconcile.Target{Config: a.Process().Config()})
+			return reconcile.OpenByName(m.Name, cluster.Target{Config: a.Process().Config()})
 		}
-		answer := func(yes bool) func(reconcile.Manager) (bool, error) {
-			return func(reconcile.Manager) (bool, error) { return yes, nil }
+		answer := func(yes bool) func(plan.Manager) (bool, error) {
+			return func(plan.Manager) (bool, error) { return yes, nil }
 		}
 		_, err := byName().Forget(t.Context(), answer(false))
 		require.ErrorIs(t, err, plan.ErrDeclined)
-		_, err = byName().Delete(t.Context(), reconcile.Options{})
+		_, err = byName().Delete(t.Context(), cluster.Options{})
 		managed(err)
 		was, err := byName().Forget(t.Context(), answer(true))
 		require.NoError(t, err)
-		require.Equal(t, &reconcile.Manager{ID: "1", Name: "the management cluster"}, was)
+		require.Equal(t, &plan.Manager{ID: "1", Name: "the management cluster"}, was)
 		was, err = byName().Forget(t.Context(), answer(true))
 		require.NoError(t, err)
 		require.Nil(t, was)
 		require.Equal(t, before, withoutLocks(a))
 		res := mustApply(t, m, a)
 		require.Zero(t, res.Plan.Count(plan.Create, plan.Update))
-		_, err = byName().Delete(t.Context(), reconcile.Options{})
+		_, err = byName().Delete(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 	})
 }
@@ -167,7 +169,7 @@ func TestHandoverRefused(t *testing.T) {
 		"AWSMachinePool/flatcar-pool-mp-0: pools with ignition.storageType: ClusterObjectStore and a presignedURLDuration cannot be handed over": m,
 		": node groups with a launch template cannot be handed over":                                                                             templates,
 	} {
-		err := open(m, awssim.New(awssim.Options{}).Process()).Handover(t.Context(), reconcile.HandoverOptions{})
+		err := open(m, awssim.New(awssim.Options{}).Process()).Handover(t.Context(), cluster.HandoverOptions{})
 		require.ErrorAs(t, err, new(*plan.RefusedError))
 		assert.ErrorContains(t, err, want)
 	}
@@ -210,9 +212,9 @@ func TestHandoverOfPools(t *testing.T) {
 func handOver(t *testing.T, m *manifest.Cluster, a *awssim.AWS) (objects map[string]map[string]any, status map[string]any) {
 	t.Helper()
 	objects, status = map[string]map[string]any{}, map[string]any{}
-	require.NoError(t, open(m, a.Process()).Handover(t.Context(), reconcile.HandoverOptions{
-		To: reconcile.Manager{ID: "1", Name: "the management cluster"},
-		Create: func(_ context.Context, all []reconcile.Object) error {
+	require.NoError(t, open(m, a.Process()).Handover(t.Context(), cluster.HandoverOptions{
+		To: plan.Manager{ID: "1", Name: "the management cluster"},
+		Create: func(_ context.Context, all []cluster.Object) error {
 			for _, o := range all {
 				x := unstructured.Unstructured{Object: o.Content}
 				objects[x.GetKind()+"/"+x.GetName()] = o.Content

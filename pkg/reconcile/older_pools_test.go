@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
@@ -30,7 +32,7 @@ func TestPoolsOfAnOlderVersion(t *testing.T) {
 			old := strings.ReplaceAll(text, group+"v1beta2\nkind: "+kind+"\n", group+"v1beta1\nkind: "+kind+"\n")
 			require.NotEqual(t, text, old)
 			read := func(text string) *manifest.Cluster {
-				m, err := manifest.Load([]manifest.Source{{Name: filepath.Base(file), Data: []byte(text)}}, manifest.Options{})
+				m, err := manifest.Load([]input.Source{{Name: filepath.Base(file), Data: []byte(text)}}, input.LoadOptions{})
 				require.NoError(t, err)
 				return m
 			}

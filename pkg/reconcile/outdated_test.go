@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/assert"
@@ -49,7 +51,7 @@ func requireReplaced(t *testing.T, a *awssim.AWS, m *manifest.Cluster, why strin
 			require.Contains(t, s.Origin, why)
 		}
 	}
-	_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: (&witness{t: t, a: a}).observe})
+	_, err = rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: (&witness{t: t, a: a}).observe})
 	require.NoError(t, err)
 	requireDone(t, m, a)
 }
@@ -113,11 +115,11 @@ func TestDeletionOrder(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			a := alive(t, sized(t, 1, 1))
-			_, err := rolling(sized(t, 1, 2), a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+			_, err := rolling(sized(t, 1, 2), a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 			require.NoError(t, err)
 			m := sized(t, 1, 1)
 			m.Deployments[0].Object.Spec.Deletion.Order = order
-			_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+			_, err = rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 			require.NoError(t, err)
 			a.Edit(func(s *awssim.State) {
 				for _, i := range s.EC2.Instances {
@@ -142,7 +144,7 @@ func TestExcludedFromDraining(t *testing.T) {
 		require.NoError(t, err)
 		assert.Zero(t, p.CountKind("drain", plan.Remove), "%v", steps(p))
 		assert.Equal(t, 1, p.CountKind("retired", plan.Remove), "%v", steps(p))
-		_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err = rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		require.Len(t, nodeNames(a), 2)
 	})

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/assert"
@@ -115,7 +117,7 @@ func TestPermissionsAreForeseen(t *testing.T) {
 				a := account(m, 0)
 				with(t, a, without(policy, action))
 				before := a.Inventory()
-				c := reconcile.OpenModel(m, reconcile.Target{Config: a.Process().Config(), Owner: "test", CheckPermissions: true})
+				c := reconcile.OpenModel(m, cluster.Target{Config: a.Process().Config(), Owner: "test", CheckPermissions: true})
 				planned, err := c.Plan(t.Context())
 				var lacks *plan.PermissionError
 				require.ErrorAs(t, err, &lacks)
@@ -131,18 +133,18 @@ func TestPermissionsAreForeseen(t *testing.T) {
 					require.Equal(t, []string{action}, s.Action)
 				}
 
-				_, err = open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+				_, err = open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 				require.ErrorAs(t, err, new(*plan.RefusedError))
 				require.ErrorContains(t, err, "arn:aws:iam::123456789012:user/simulated lacks")
 				require.Equal(t, before, a.Inventory())
 
 				p := a.Process()
 				p.Permits = permits(without(policy, action), m.Region)
-				_, err = open(m, p).Apply(t.Context(), reconcile.Options{})
+				_, err = open(m, p).Apply(t.Context(), cluster.Options{})
 				require.Error(t, err, "IAM cannot be asked: AWS refuses the call")
 
 				with(t, a, policy)
-				_, err = open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+				_, err = open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 				require.NoError(t, err)
 			})
 		})
@@ -209,7 +211,7 @@ func TestPermissionsOfACaller(t *testing.T) {
 				if c.edit != nil {
 					a.Edit(func(s *awssim.State) { c.edit(s, user) })
 				}
-				plan, err := reconcile.OpenModel(m, reconcile.Target{Config: a.Process().Config(), CheckPermissions: true}).Plan(t.Context())
+				plan, err := reconcile.OpenModel(m, cluster.Target{Config: a.Process().Config(), CheckPermissions: true}).Plan(t.Context())
 				require.Equal(t, c.lacking != nil, err != nil, err)
 				require.Empty(t, plan.Permissions.Unknown)
 				require.Greater(t, plan.Permissions.Actions, 50)
@@ -219,7 +221,7 @@ func TestPermissionsOfACaller(t *testing.T) {
 				}
 				require.Equal(t, c.lacking, lacking)
 				before := len(a.Calls())
-				_, err = open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+				_, err = open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 				require.Equal(t, c.lacking != nil, err != nil, err)
 				_, ops := counted(since(a, before))
 				require.LessOrEqual(t, ops["SimulatePrincipalPolicy"], 3)
@@ -236,7 +238,7 @@ func TestPermissionMayBeLacking(t *testing.T) {
 		with(t, a, document(statement{"Effect": "Allow", "NotAction": "ec2:CreateVpc", "Resource": "*"},
 			statement{"Effect": "Allow", "Action": "ec2:CreateVpc", "Resource": "*", "Condition": map[string]any{"StringEquals": map[string]any{"aws:RequestTag/team": "web"}}}))
 		var warnings []string
-		_, err := reconcile.OpenModel(m, reconcile.Target{Config: a.Process().Config(), Owner: "test", Warn: func(w string) { warnings = append(warnings, w) }}).Apply(t.Context(), reconcile.Options{})
+		_, err := reconcile.OpenModel(m, cluster.Target{Config: a.Process().Config(), Owner: "test", Warn: func(w string) { warnings = append(warnings, w) }}).Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		require.Equal(t, []string{"arn:aws:iam::123456789012:user/simulated may need ec2:CreateVpc for vpc (quickstart.yaml:39): no policy allows it, unless aws:RequestTag/team has the value that a policy asks for"}, warnings)
 		p := mustPlan(t, m, a)
@@ -256,7 +258,7 @@ func TestPermissionsOfAnIdentity(t *testing.T) {
 		role := strings.Replace(last.RoleArn, "role/", "role/teams/", 1)
 		last.RoleArn = role
 		a.Edit(func(s *awssim.State) { s.IAM.Roles[name].Attached, s.IAM.Roles[name].Path = nil, "/teams/" })
-		p, err := reconcile.OpenModel(m, reconcile.Target{Config: a.Process().Config(), CheckPermissions: true}).Plan(t.Context())
+		p, err := reconcile.OpenModel(m, cluster.Target{Config: a.Process().Config(), CheckPermissions: true}).Plan(t.Context())
 		require.ErrorAs(t, err, new(*plan.PermissionError))
 		require.Equal(t, role, p.Permissions.Principal)
 		require.Len(t, p.Permissions.Lacking, p.Permissions.Actions)
@@ -279,12 +281,12 @@ func TestPermissionsUnknown(t *testing.T) {
 			return p
 		}
 		warn := func(w string) { t.Error(w) }
-		planned, err := reconcile.OpenModel(m, reconcile.Target{Config: process().Config(), CheckPermissions: true, Warn: warn}).Plan(t.Context())
+		planned, err := reconcile.OpenModel(m, cluster.Target{Config: process().Config(), CheckPermissions: true, Warn: warn}).Plan(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, "that needs iam:SimulatePrincipalPolicy", planned.Permissions.Unknown)
-		_, err = reconcile.OpenModel(m, reconcile.Target{Config: process().Config(), Owner: "test", Warn: warn}).Apply(t.Context(), reconcile.Options{})
+		_, err = reconcile.OpenModel(m, cluster.Target{Config: process().Config(), Owner: "test", Warn: warn}).Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
-		planned, err = reconcile.OpenModel(m, reconcile.Target{Config: process().Config(), CheckPermissions: true, Warn: warn}).Plan(t.Context())
+		planned, err = reconcile.OpenModel(m, cluster.Target{Config: process().Config(), CheckPermissions: true, Warn: warn}).Plan(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, plan.Permissions{}, *planned.Permissions, "a plan without changes needs no more than it has read")
 	})

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -88,18 +90,18 @@ func TestPoolsJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := loadQuick(t, machinePool)
 		a := account(m, lag)
-		res, err := waiting(m, a.Process(), reconcile.NodesJoined).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		res, err := waiting(m, a.Process(), plan.NodesJoined).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		assert.Equal(t, 3, res.Nodes.Joined, "one of the control plane, two of the pool")
-		p, err := waiting(m, a.Process(), reconcile.NodesJoined).Plan(t.Context())
+		p, err := waiting(m, a.Process(), plan.NodesJoined).Plan(t.Context())
 		require.NoError(t, err)
 		require.True(t, p.Empty(), "%v", steps(p))
 		before := len(a.Calls())
-		_, err = waiting(m, a.Process(), reconcile.NodesJoined).Plan(t.Context())
+		_, err = waiting(m, a.Process(), plan.NodesJoined).Plan(t.Context())
 		require.NoError(t, err)
 		with := len(since(a, before))
 		before = len(a.Calls())
-		_, err = waiting(m, a.Process(), reconcile.APIServer).Plan(t.Context())
+		_, err = waiting(m, a.Process(), plan.APIServer).Plan(t.Context())
 		require.NoError(t, err)
 		assert.LessOrEqual(t, with, len(since(a, before)), "the Nodes of pools take no more calls")
 	})
@@ -113,7 +115,7 @@ func TestPoolThatDoesNotJoin(t *testing.T) {
 		leadNowhere(m)
 		a := account(m, lag)
 		for range 2 {
-			_, err := waiting(m, a.Process(), reconcile.NodesJoined).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+			_, err := waiting(m, a.Process(), plan.NodesJoined).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 			end := new(plan.TimeoutError)
 			require.ErrorAs(t, err, &end)
 			require.ErrorContains(t, err, poolNodes)
@@ -121,7 +123,7 @@ func TestPoolThatDoesNotJoin(t *testing.T) {
 			assert.Contains(t, strings.Join(end.Findings, "\n"), "the console of i-")
 			assert.Contains(t, strings.Join(end.Findings, "\n"), "kubeadm join")
 		}
-		target := reconcile.Target{Config: a.Config(), Transport: transport(a.Process()), Wait: reconcile.NodesJoined, AskCluster: true}
+		target := cluster.Target{Config: a.Config(), Transport: transport(a.Process()), Wait: plan.NodesJoined, AskCluster: true}
 		s, err := reconcile.OpenModel(m, target).Status(t.Context())
 		require.NoError(t, err)
 		assert.False(t, s.Healthy())
@@ -131,10 +133,10 @@ func TestPoolThatDoesNotJoin(t *testing.T) {
 				assert.Contains(t, r.Detail, "0 of 2 joined", r.Resource)
 			}
 		}
-		byName := reconcile.OpenByName(m.Name, reconcile.Target{Config: a.Config(), Transport: transport(a.Process()), AskCluster: true})
+		byName := reconcile.OpenByName(m.Name, cluster.Target{Config: a.Config(), Transport: transport(a.Process()), AskCluster: true})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		err = byName.AwaitCondition(ctx, reconcile.ConditionJoined, nil)
+		err = byName.AwaitCondition(ctx, cluster.ConditionJoined, nil)
 		require.ErrorContains(t, err, "auto-scaling-group/machine-pool-mp-0 (0 of 2)")
 	})
 }
@@ -142,7 +144,7 @@ func TestPoolThatDoesNotJoin(t *testing.T) {
 // fails runs an update whose new machines do not join.
 func failsToReplace(t *testing.T, m *manifest.Cluster, a *awssim.AWS) *plan.TimeoutError {
 	t.Helper()
-	_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+	_, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 	end := new(plan.TimeoutError)
 	require.ErrorAs(t, err, &end)
 	require.ErrorContains(t, err, "auto-scaling-group/machine-pool-mp-0")
@@ -176,7 +178,7 @@ func TestRefreshThatDoesNotJoin(t *testing.T) {
 				m.Pools[0].Scaling.Spec.RefreshPreferences.InstanceWarmup = aws.Int64(60)
 				m.Pools[0].Scaling.Spec.AWSLaunchTemplate.RootVolume.Size = 50
 				n = least(a, func() {
-					_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+					_, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 					require.NoError(t, err)
 				})
 				assert.Equal(t, 2, n, "the machine without a Node is replaced first")
@@ -200,12 +202,12 @@ func TestRefreshThatDoesNotJoinMayDie(t *testing.T) {
 			p := a.Process()
 			ready := least(a, func() {
 				_ = spoilt(t, p, n, awssim.KillAfter, func(ctx context.Context) error {
-					_, err := rolling(m, p).Apply(ctx, reconcile.Options{})
+					_, err := rolling(m, p).Apply(ctx, cluster.Options{})
 					return err
 				})
 				if n == 1 {
 					whole := a.Process()
-					_, _ = rolling(m, whole).Apply(t.Context(), reconcile.Options{})
+					_, _ = rolling(m, whole).Apply(t.Context(), cluster.Options{})
 					calls = whole.Calls()
 				}
 				time.Sleep(30 * time.Minute)
@@ -225,7 +227,7 @@ func TestPoolUpgradesAfterControlPlane(t *testing.T) {
 		m.ControlPlane.Object.Spec.Version, m.Version = "v1.35.0", "v1.35.0"
 		m.Pools[0].Object.Spec.Template.Spec.Version = "v1.35.0"
 		control := false
-		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(e plan.Event) {
+		_, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: func(e plan.Event) {
 			if told := tell(t); told != nil {
 				told(e)
 			}
@@ -250,12 +252,12 @@ func TestPoolOfAnAutoscaler(t *testing.T) {
 			m.Pools[0].Object.Annotations = map[string]string{"cluster.x-k8s.io/replicas-managed-by": "external-autoscaler"}
 			m.Pools[0].Object.Spec.Replicas = &replicas
 			a := account(m, lag)
-			res, err := waiting(m, a.Process(), reconcile.NodesJoined).Apply(t.Context(), reconcile.Options{})
+			res, err := waiting(m, a.Process(), plan.NodesJoined).Apply(t.Context(), cluster.Options{})
 			require.NoError(t, err)
 			assert.Equal(t, first, poolOf(a, "machine-pool-mp-0").Desired)
 			assert.Equal(t, int(first)+1, res.Nodes.Joined)
 			a.Edit(func(s *awssim.State) { s.AutoScaling.Groups["machine-pool-mp-0"].Desired = 4 })
-			res, err = waiting(m, a.Process(), reconcile.NodesJoined).Apply(t.Context(), reconcile.Options{})
+			res, err = waiting(m, a.Process(), plan.NodesJoined).Apply(t.Context(), cluster.Options{})
 			require.NoError(t, err)
 			assert.Equal(t, 5, res.Nodes.Joined)
 		})
@@ -267,7 +269,7 @@ func TestFirstNodesOfANodeGroupDoNotJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := loadQuick(t, eksSmall)
 		a := prepared(t, eksSmall, m)
-		_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(e plan.Event) {
+		_, err := open(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: func(e plan.Event) {
 			if e.Resource.Kind() == "node-group" && e.What == plan.Waiting {
 				doNotJoin(a)
 			}
@@ -283,11 +285,11 @@ func TestMoreMachinesOfAPool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := loadQuick(t, machinePool)
 		a := account(m, lag)
-		res, err := waiting(m, a.Process(), reconcile.NodesJoined).Apply(t.Context(), reconcile.Options{})
+		res, err := waiting(m, a.Process(), plan.NodesJoined).Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		before := res.Nodes.Joined
 		m.Pools[0].Object.Spec.Replicas = aws.Int32(*m.Pools[0].Object.Spec.Replicas + 1)
-		res, err = waiting(m, a.Process(), reconcile.NodesJoined).Apply(t.Context(), reconcile.Options{})
+		res, err = waiting(m, a.Process(), plan.NodesJoined).Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		assert.Equal(t, before+1, res.Nodes.Joined)
 	})
@@ -311,8 +313,8 @@ func TestMoreNodesOfANodeGroupDoNotJoin(t *testing.T) {
 		a := prepared(t, eksSmall, m)
 		mustApply(t, m, a)
 		m.Pools[0].Object.Spec.Replicas = aws.Int32(3)
-		target := reconcile.Target{Config: a.Config(), Owner: "test", Transport: transport(a.Process()), Wait: reconcile.NodesJoined, AskCluster: true}
-		_, err := reconcile.OpenModel(m, target).Apply(t.Context(), reconcile.Options{Observe: func(e plan.Event) {
+		target := cluster.Target{Config: a.Config(), Owner: "test", Transport: transport(a.Process()), Wait: plan.NodesJoined, AskCluster: true}
+		_, err := reconcile.OpenModel(m, target).Apply(t.Context(), cluster.Options{Observe: func(e plan.Event) {
 			if e.Resource.Kind() == "node-group" || e.Resource.Kind() == "nodes" {
 				doNotJoin(a)
 			}
@@ -336,7 +338,7 @@ func TestMoreNodesOfANodeGroupDoNotJoin(t *testing.T) {
 				}
 			}
 		})
-		_, err = reconcile.OpenModel(m, target).Apply(t.Context(), reconcile.Options{})
+		_, err = reconcile.OpenModel(m, target).Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 	})
 }
@@ -351,7 +353,7 @@ func TestPoolInManyParts(t *testing.T) {
 		m.Pools[0].Scaling.Spec.MaxSize, m.Pools[0].Object.Spec.Replicas = 9, aws.Int32(9)
 		m.Pools[0].Scaling.Spec.AWSLaunchTemplate.RootVolume.Size = 50
 		n := least(a, func() {
-			_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+			_, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 			require.NoError(t, err)
 		})
 		assert.GreaterOrEqual(t, n, 8)
@@ -366,7 +368,7 @@ func TestEmptyPool(t *testing.T) {
 		m := loadQuick(t, machinePool)
 		m.Pools[0].Scaling.Spec.MinSize, m.Pools[0].Object.Spec.Replicas = 0, aws.Int32(0)
 		a := account(m, lag)
-		res, err := waiting(m, a.Process(), reconcile.NodesJoined).Apply(t.Context(), reconcile.Options{})
+		res, err := waiting(m, a.Process(), plan.NodesJoined).Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		assert.Equal(t, 1, res.Nodes.Joined)
 	})
@@ -378,11 +380,11 @@ func TestFargateWithoutMachinesHasJoined(t *testing.T) {
 		const file = "../../configs/eks-fargate.yaml"
 		m := loadQuick(t, file)
 		a := prepared(t, file, m)
-		_, err := waiting(m, a.Process(), reconcile.NodesJoined).Apply(t.Context(), reconcile.Options{})
+		_, err := waiting(m, a.Process(), plan.NodesJoined).Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
-		byName := reconcile.OpenByName(m.Name, reconcile.Target{Config: a.Config(), Transport: transport(a.Process()), AskCluster: true})
+		byName := reconcile.OpenByName(m.Name, cluster.Target{Config: a.Config(), Transport: transport(a.Process()), AskCluster: true})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		require.NoError(t, byName.AwaitCondition(ctx, reconcile.ConditionJoined, nil))
+		require.NoError(t, byName.AwaitCondition(ctx, cluster.ConditionJoined, nil))
 	})
 }

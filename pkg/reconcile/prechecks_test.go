@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
@@ -17,9 +19,9 @@ import (
 func refused(t *testing.T, m *manifest.Cluster, a *awssim.AWS) string {
 	t.Helper()
 	before := a.Detailed()
-	_, err := reconcile.OpenModel(m, reconcile.Target{Config: a.Config(), Owner: "test"}).Plan(t.Context())
+	_, err := reconcile.OpenModel(m, cluster.Target{Config: a.Config(), Owner: "test"}).Plan(t.Context())
 	require.Error(t, err)
-	_, applied := reconcile.OpenModel(m, reconcile.Target{Config: a.Config(), Owner: "test"}).Apply(t.Context(), reconcile.Options{})
+	_, applied := reconcile.OpenModel(m, cluster.Target{Config: a.Config(), Owner: "test"}).Apply(t.Context(), cluster.Options{})
 	require.Error(t, applied)
 	assert.Equal(t, before, a.Detailed())
 	return err.Error()
@@ -35,7 +37,7 @@ func TestPlacementGroupHasToExist(t *testing.T) {
 		a := account(m, lag)
 		assert.Regexp(t, `placement-group/racks \(three-zones.yaml:\d+ AWSMachineTemplate/three-zones-md-0 spec.template.spec.*\): read: placement group "racks" does not exist in us-east-1: create it \(aws ec2 create-placement-group\)`, refused(t, m, a))
 		a.Edit(func(s *awssim.State) { s.EC2.PlacementGroups["racks"] = "partition" })
-		_, err := reconcile.OpenModel(m, reconcile.Target{Config: a.Config(), Owner: "test"}).Plan(t.Context())
+		_, err := reconcile.OpenModel(m, cluster.Target{Config: a.Config(), Owner: "test"}).Plan(t.Context())
 		require.NoError(t, err)
 	})
 }
@@ -52,7 +54,7 @@ func TestPlacementGroupReadDenied(t *testing.T) {
 			}
 			return awssim.None
 		}
-		_, err := reconcile.OpenModel(m, reconcile.Target{Config: p.Config(), Owner: "test"}).Plan(t.Context())
+		_, err := reconcile.OpenModel(m, cluster.Target{Config: p.Config(), Owner: "test"}).Plan(t.Context())
 		require.NoError(t, err)
 	})
 }
@@ -73,7 +75,7 @@ func TestImageHasToFit(t *testing.T) {
 		})
 		control, workers := &m.ControlPlane.Template.Spec.Template.Spec, &m.Deployments[0].Template.Spec.Template.Spec
 		control.AMI.ID, workers.AMI.ID = &id, &id
-		_, err := reconcile.OpenModel(m, reconcile.Target{Config: a.Config(), Owner: "test"}).Plan(t.Context())
+		_, err := reconcile.OpenModel(m, cluster.Target{Config: a.Config(), Owner: "test"}).Plan(t.Context())
 		require.NoError(t, err)
 		workers.InstanceType = "m6g.large"
 		assert.Regexp(t, `image/`+id+`/arm64 \(three-zones.yaml:\d+ AWSMachineTemplate/three-zones-md-0 spec.template.spec.*\): read: image `+id+` is for x86_64, and instance type m6g.large is arm64: set an image for arm64, or another instance type`, refused(t, m, a))

@@ -16,7 +16,7 @@ import (
 func (r *run) preflight(ctx context.Context) error {
 	reasons, permissions := conflicts(r.plan), r.checkPermissions(ctx)
 	report, err := quota.Check(cloud.InSnapshot(cloud.ReadOnly(ctx)), r.cloud, r.built.Graph, r.plan, func(id plan.ID) bool {
-		return AreaOf(id, r.built.Graph.Resource(id).Origin()) == AreaControlPlane
+		return AreaOf(id, r.built.Graph.Resource(id).Origin()) == plan.AreaControlPlane
 	})
 	if err != nil {
 		return err

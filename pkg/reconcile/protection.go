@@ -50,7 +50,7 @@ func (r *run) checkProtection(ctx context.Context) error {
 	if failed != nil {
 		return failed
 	}
-	return refusalFor(slices.DeleteFunc(reasons, func(why string) bool { return why == "" }))
+	return plan.RefusalFor(slices.DeleteFunc(reasons, func(why string) bool { return why == "" }))
 }
 
 // protectable lists the resources to be deleted that AWS may protect.

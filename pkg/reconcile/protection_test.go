@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -128,9 +130,9 @@ func TestProtectionsRefuseADeletion(t *testing.T) {
 				x.set(t, a, true)
 				before := withoutLock(a)
 				for _, refuse := range []func() error{
-					func() error { _, err := open(m, a.Process()).PlanDelete(t.Context(), reconcile.Options{}); return err },
-					func() error { _, err := open(m, a.Process()).Delete(t.Context(), reconcile.Options{}); return err },
-					func() error { _, err := byName(m.Name, a).Delete(t.Context(), reconcile.Options{}); return err },
+					func() error { _, err := open(m, a.Process()).PlanDelete(t.Context(), cluster.Options{}); return err },
+					func() error { _, err := open(m, a.Process()).Delete(t.Context(), cluster.Options{}); return err },
+					func() error { _, err := byName(m.Name, a).Delete(t.Context(), cluster.Options{}); return err },
 				} {
 					err := refuse()
 					require.ErrorAs(t, err, new(*plan.RefusedError))
@@ -159,7 +161,7 @@ func TestProtectionIsNotReadable(t *testing.T) {
 			return awssim.None
 		}
 		var warned []string
-		_, err := reconcile.OpenModel(m, reconcile.Target{Config: p.Config(), Owner: "test", Warn: func(s string) { warned = append(warned, s) }}).Delete(t.Context(), reconcile.Options{})
+		_, err := reconcile.OpenModel(m, cluster.Target{Config: p.Config(), Owner: "test", Warn: func(s string) { warned = append(warned, s) }}).Delete(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		require.Len(t, warned, 2, "%v", warned)
 		require.Empty(t, a.Inventory())
@@ -173,7 +175,7 @@ func TestProtectionOfAThousandWorkers(t *testing.T) {
 		a := account(m, 0)
 		mustApply(t, m, a)
 		before := len(a.Calls())
-		_, err := open(m, a.Process()).PlanDelete(t.Context(), reconcile.Options{})
+		_, err := open(m, a.Process()).PlanDelete(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		_, ops := counted(since(a, before))
 		require.LessOrEqual(t, ops["DescribeInstanceAttribute"], 100)
@@ -238,7 +240,7 @@ var ways = []struct {
 }{
 	{"by file", open},
 	{"by name", func(m *manifest.Cluster, p *awssim.Process) *reconcile.Cluster {
-		return reconcile.OpenByName(m.Name, reconcile.Target{Config: p.Config(), Owner: "test"})
+		return reconcile.OpenByName(m.Name, cluster.Target{Config: p.Config(), Owner: "test"})
 	}},
 }
 
@@ -278,7 +280,7 @@ func refusedLate(t *testing.T, file string, m *manifest.Cluster, n int, fault aw
 				machines := controlPlanes(a)
 				p := a.Process()
 				op := refusedFor(p, n, fault)
-				_, err := way.open(m, p).Delete(context.Background(), reconcile.Options{})
+				_, err := way.open(m, p).Delete(context.Background(), cluster.Options{})
 				refused := *op
 				if refused == "" {
 					return
@@ -305,8 +307,8 @@ func refusedLate(t *testing.T, file string, m *manifest.Cluster, n int, fault aw
 func continues(t *testing.T, m *manifest.Cluster, a *awssim.AWS, machines int, what string) {
 	t.Helper()
 	first, left := machineWith(a, "control-plane"), controlPlanes(a)
-	_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
-	if left == 0 && errors.As(err, new(*reconcile.LostControlPlaneError)) {
+	_, err := open(m, a.Process()).Apply(t.Context(), cluster.Options{})
+	if left == 0 && errors.As(err, new(*plan.LostControlPlaneError)) {
 		return
 	}
 	require.NoError(t, err, what)

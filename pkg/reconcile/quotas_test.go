@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/assert"
@@ -128,7 +130,7 @@ func TestQuotasThatOthersUse(t *testing.T) {
 func warnings(t *testing.T, m *manifest.Cluster, p *awssim.Process) string {
 	t.Helper()
 	var all []string
-	_, err := reconcile.OpenModel(m, reconcile.Target{Config: p.Config(), Owner: "test", Warn: func(text string) { all = append(all, text) }}).Plan(t.Context())
+	_, err := reconcile.OpenModel(m, cluster.Target{Config: p.Config(), Owner: "test", Warn: func(text string) { all = append(all, text) }}).Plan(t.Context())
 	require.NoError(t, err)
 	return strings.Join(all, "\n")
 }
@@ -202,7 +204,7 @@ func TestQuotasAreUnknown(t *testing.T) {
 					return awssim.None
 				}
 				assert.Equal(t, want, warnings(t, m, p))
-				_, err := open(m, p).Apply(t.Context(), reconcile.Options{})
+				_, err := open(m, p).Apply(t.Context(), cluster.Options{})
 				require.NoError(t, err)
 			})
 		})

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
@@ -31,7 +33,7 @@ func TestExportsAreRead(t *testing.T) {
 					require.NoError(t, err)
 					text = append(append(text, raw...), "---\n"...)
 				}
-				back, err := manifest.Load([]manifest.Source{{Name: "exported.yaml", Data: text}}, manifest.Options{
+				back, err := manifest.Load([]input.Source{{Name: "exported.yaml", Data: text}}, input.LoadOptions{
 					Lookup: func(string) (string, bool) { return "of the environment", true },
 				})
 				require.NoError(t, err)

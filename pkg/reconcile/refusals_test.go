@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/aws/smithy-go"
 	"github.com/stretchr/testify/require"
 
@@ -55,7 +57,7 @@ func TestRefusalsThatPass(t *testing.T) {
 					refused++
 					return &smithy.GenericAPIError{Code: c.code, Message: c.message}
 				}
-				_, err := open(m, p).Apply(t.Context(), reconcile.Options{})
+				_, err := open(m, p).Apply(t.Context(), cluster.Options{})
 				require.NoError(t, err)
 				require.Equal(t, 4, refused)
 				requireNoChange(t, m, a)
@@ -75,7 +77,7 @@ func TestNATGatewayFails(t *testing.T) {
 		a.Edit(func(s *awssim.State) {
 			s.EC2.NATGatewayFailure = "InternalError: Network interface could not be created"
 		})
-		_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+		_, err := open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 		require.ErrorContains(t, err, "failed: InternalError: Network interface could not be created")
 		require.Less(t, time.Since(began), 5*time.Minute)
 		a.Edit(func(s *awssim.State) { s.EC2.NATGatewayFailure = "" })
@@ -104,7 +106,7 @@ func TestLaunchFails(t *testing.T) {
 					time.Sleep(3 * time.Minute)
 					a.Edit(func(s *awssim.State) { s.EC2.LaunchFailure = "" })
 				}()
-				_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+				_, err := open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 				if fatal {
 					require.ErrorContains(t, err, "was terminated at its launch: "+failure)
 					require.Less(t, time.Since(began), 5*time.Minute)
@@ -129,7 +131,7 @@ func TestQuotaForSomeMachines(t *testing.T) {
 		a := account(m, lag)
 		before, quota := a.Inventory(), 0
 		a.Edit(func(s *awssim.State) { quota, s.EC2.Limits.VCPUs = s.EC2.Limits.VCPUs, 2*(1+12) })
-		_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+		_, err := open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 		require.ErrorContains(t, err, "VcpuLimitExceeded")
 		require.Equal(t, 1+12, strings.Count(strings.Join(a.Inventory(), "\n"), "Instance "))
 		a.Edit(func(s *awssim.State) { s.EC2.Limits.VCPUs = quota })
@@ -171,13 +173,13 @@ func TestNeighboursLoadBalancerIsDeleted(t *testing.T) {
 		arrives()
 		p := a.Process()
 		_ = leaves(p)
-		_, err := open(m, p).Apply(t.Context(), reconcile.Options{})
+		_, err := open(m, p).Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		requireNoChange(t, m, a)
 		arrives()
 		p = a.Process()
 		calls := leaves(p)
-		_, err = reconcile.OpenByName(m.Name, reconcile.Target{Config: p.Config(), Owner: "test"}).Delete(t.Context(), reconcile.Options{})
+		_, err = reconcile.OpenByName(m.Name, cluster.Target{Config: p.Config(), Owner: "test"}).Delete(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		require.NotZero(t, *calls)
 		require.Equal(t, before, a.Inventory())
@@ -206,7 +208,7 @@ func TestReadsOfDifferentAge(t *testing.T) {
 					refused++
 					return &smithy.GenericAPIError{Code: code, Message: "does not exist"}
 				}
-				_, err := open(m, p).Apply(t.Context(), reconcile.Options{})
+				_, err := open(m, p).Apply(t.Context(), cluster.Options{})
 				require.NoError(t, err)
 				require.Equal(t, 2, refused)
 				requireNoChange(t, m, a)

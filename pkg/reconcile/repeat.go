@@ -12,21 +12,10 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/diagnose"
 )
 
-// Repeat says what it helps to repeat a run that has failed.
-type Repeat string
-
-// The values of Repeat.
-const (
-	RepeatContinues   Repeat = ""             // the next run continues
-	RepeatCheck       Repeat = "check"        // the next run continues, unless one of the findings is so again
-	RepeatLater       Repeat = "later"        // AWS lacks capacity for a type of machine, for an unknown time
-	RepeatAfterChange Repeat = "after change" // the next run ends in the same way, unless something is changed first
-)
-
 // Repeats says what it helps to repeat a run that has failed with an error: that alone, only if it helps for
 // all causes.
-func Repeats(err error) (worst Repeat) {
-	order := []Repeat{RepeatContinues, RepeatCheck, RepeatLater, RepeatAfterChange}
+func Repeats(err error) (worst plan.Repeat) {
+	order := []plan.Repeat{plan.RepeatContinues, plan.RepeatCheck, plan.RepeatLater, plan.RepeatAfterChange}
 	visit(err, func(one error) {
 		if repeat := repeats(one); slices.Index(order, repeat) > slices.Index(order, worst) {
 			worst = repeat
@@ -56,24 +45,24 @@ func visit(err error, f func(error)) {
 // repeats is Repeats for one error of a tree.
 //
 //nolint:errorlint // visit calls it with every error of the tree
-func repeats(err error) Repeat {
+func repeats(err error) plan.Repeat {
 	switch e := err.(type) {
 	case *plan.TimeoutError:
 		switch {
 		case slices.ContainsFunc(e.Findings, func(finding string) bool { return strings.Contains(finding, diagnose.ChangeFirst) }):
-			return RepeatAfterChange
+			return plan.RepeatAfterChange
 		case e.Awaited != nil && cloud.LacksCapacity(e.Awaited.Error()):
-			return RepeatLater
+			return plan.RepeatLater
 		case len(e.Findings) > 0:
-			return RepeatCheck
+			return plan.RepeatCheck
 		}
 	case smithy.APIError:
 		switch {
 		case cloud.LacksCapacity(e.ErrorCode()):
-			return RepeatLater
+			return plan.RepeatLater
 		case cloud.RefusesInput(e.ErrorCode()), cloud.Denied(err):
-			return RepeatAfterChange
+			return plan.RepeatAfterChange
 		}
 	}
-	return RepeatContinues
+	return plan.RepeatContinues
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/aws/smithy-go"
@@ -15,13 +17,13 @@ import (
 
 // A call that AWS refuses until the run gives up: the error says whether another run helps.
 func TestRepeats(t *testing.T) {
-	for code, want := range map[string]reconcile.Repeat{
-		"InsufficientInstanceCapacity": reconcile.RepeatLater,
-		"Unsupported":                  reconcile.RepeatAfterChange,
-		"InvalidBlockDeviceMapping":    reconcile.RepeatAfterChange,
-		"VcpuLimitExceeded":            reconcile.RepeatAfterChange,
-		"UnauthorizedOperation":        reconcile.RepeatAfterChange,
-		"InternalError":                reconcile.RepeatContinues,
+	for code, want := range map[string]plan.Repeat{
+		"InsufficientInstanceCapacity": plan.RepeatLater,
+		"Unsupported":                  plan.RepeatAfterChange,
+		"InvalidBlockDeviceMapping":    plan.RepeatAfterChange,
+		"VcpuLimitExceeded":            plan.RepeatAfterChange,
+		"UnauthorizedOperation":        plan.RepeatAfterChange,
+		"InternalError":                plan.RepeatContinues,
 	} {
 		t.Run(code, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -34,7 +36,7 @@ func TestRepeats(t *testing.T) {
 					}
 					return &smithy.GenericAPIError{Code: code, Message: "refused"}
 				}
-				_, err := open(m, p).Apply(t.Context(), reconcile.Options{})
+				_, err := open(m, p).Apply(t.Context(), cluster.Options{})
 				require.ErrorAs(t, err, new(*plan.HalfwayError))
 				assert.Equal(t, want, reconcile.Repeats(err), "%v", err)
 				mustApply(t, m, a)

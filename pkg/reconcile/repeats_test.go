@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/require"
@@ -41,7 +43,7 @@ func TestRepeatsAreEvents(t *testing.T) {
 					return awssim.None
 				}
 				var told []string
-				_, err := open(m, p).Apply(t.Context(), reconcile.Options{Observe: func(e plan.Event) {
+				_, err := open(m, p).Apply(t.Context(), cluster.Options{Observe: func(e plan.Event) {
 					if e.Resource.Kind() != "nat-gateway" {
 						return
 					}
@@ -72,7 +74,7 @@ func TestRepeatsAreWarnings(t *testing.T) {
 			return awssim.None
 		}
 		var warned []string
-		target := reconcile.Target{Config: p.Config(), Transport: transport(p), Warn: func(text string) { warned = append(warned, text) }}
+		target := cluster.Target{Config: p.Config(), Transport: transport(p), Warn: func(text string) { warned = append(warned, text) }}
 		_, err := reconcile.OpenModel(m, target).Plan(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, []string{"EC2 DescribeVpcs: RequestLimitExceeded, attempt 3 of 8", "EC2 DescribeVpcs: RequestLimitExceeded, attempt 4 of 8"}, warned)

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -34,7 +36,7 @@ func copied(t *testing.T, m *manifest.Cluster, a *awssim.AWS) (twin *awssim.AWS,
 	t.Helper()
 	before := len(a.Calls())
 	asked := awssim.NewAsked()
-	plan, refused = reconcile.OpenModel(m, reconcile.Target{Config: asked.Listen(a.Config()), Owner: "test"}).Plan(t.Context())
+	plan, refused = reconcile.OpenModel(m, cluster.Target{Config: asked.Listen(a.Config()), Owner: "test"}).Plan(t.Context())
 	twin, remarks, err := awssim.Copy(t.Context(), a.Config(), asked, awssim.Options{Region: m.Region})
 	require.NoError(t, err)
 	assert.Empty(t, remarks)
@@ -120,7 +122,7 @@ func TestCopyWithoutPermissions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := awssim.New(awssim.Options{Region: m.Region})
 		asked, p := awssim.NewAsked(), a.Process()
-		want, err := reconcile.OpenModel(m, reconcile.Target{Config: asked.Listen(a.Config()), Owner: "test"}).Plan(t.Context())
+		want, err := reconcile.OpenModel(m, cluster.Target{Config: asked.Listen(a.Config()), Owner: "test"}).Plan(t.Context())
 		require.NoError(t, err)
 		p.Refuse = func(service, _ string) error {
 			if service == "IAM" || service == "Service Quotas" {

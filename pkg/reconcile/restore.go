@@ -10,6 +10,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/blang/semver/v4"
@@ -21,15 +23,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/etcd"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
-
-// Restore says which backup is restored.
-type Restore struct {
-	File string // or "s3://BUCKET/KEY"
-	Keys BackupKeys
-	// Bucket is an existing bucket in the region of the cluster, from which the first machine loads
-	// the snapshot, encrypted; "" for the bucket of the manifest.
-	Bucket string
-}
 
 // restoring is a backup that was opened.
 type restoring struct {
@@ -47,8 +40,8 @@ func (r *run) openRestore(ctx context.Context) (err error) {
 		return nil
 	}
 	b, _, err := openBackup(cloud.ReadOnly(ctx), r.cloud, want.File, want.Keys)
-	if errors.Is(err, ErrNoBackupKey) {
-		err = fmt.Errorf("%s: %w: use --age-key or --passphrase-file", want.File, ErrNoBackupKey)
+	if errors.Is(err, cluster.ErrNoBackupKey) {
+		err = fmt.Errorf("%s: %w: use --age-key or --passphrase-file", want.File, cluster.ErrNoBackupKey)
 	}
 	if err != nil {
 		return &plan.RefusedError{Reasons: []error{fmt.Errorf("restore: %w", err)}}

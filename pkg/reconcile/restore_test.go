@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -27,12 +29,12 @@ import (
 const staging = "staging-of-restores"
 
 // restores returns the cluster for a new process that restores a backup.
-func restores(m *manifest.Cluster, p *awssim.Process, r *reconcile.Restore) *reconcile.Cluster {
-	return reconcile.OpenModel(m, reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p), Wait: reconcile.NodesJoined, Drain: true, Restore: r})
+func restores(m *manifest.Cluster, p *awssim.Process, r *cluster.Restore) *reconcile.Cluster {
+	return reconcile.OpenModel(m, cluster.Target{Config: p.Config(), Owner: "test", Transport: transport(p), Wait: plan.NodesJoined, Drain: true, Restore: r})
 }
 
 // backedUp creates a cluster with an object, backs it up, changes the object, and creates a bucket.
-func backedUp(t *testing.T, example string) (*manifest.Cluster, *awssim.AWS, *reconcile.Restore) {
+func backedUp(t *testing.T, example string) (*manifest.Cluster, *awssim.AWS, *cluster.Restore) {
 	t.Helper()
 	m, a := running(t, example)
 	addNetwork(a)
@@ -41,7 +43,7 @@ func backedUp(t *testing.T, example string) (*manifest.Cluster, *awssim.AWS, *re
 	addSettings(a, "before")
 	write, read := backupKeys(t)
 	file := filepath.Join(t.TempDir(), "demo.backup")
-	_, err := waiting(m, a.Process(), reconcile.NodesJoined).Backup(t.Context(), file, write)
+	_, err := waiting(m, a.Process(), plan.NodesJoined).Backup(t.Context(), file, write)
 	require.NoError(t, err)
 	addSettings(a, "after")
 	in := &awss3.CreateBucketInput{Bucket: aws.String(staging)}
@@ -50,7 +52,7 @@ func backedUp(t *testing.T, example string) (*manifest.Cluster, *awssim.AWS, *re
 	}
 	_, err = awss3.NewFromConfig(a.Process().Config()).CreateBucket(t.Context(), in)
 	require.NoError(t, err)
-	return m, a, &reconcile.Restore{File: file, Keys: read, Bucket: staging}
+	return m, a, &cluster.Restore{File: file, Keys: read, Bucket: staging}
 }
 
 // loseControlPlane terminates all machines of the control plane, and makes a call, so that the
@@ -115,7 +117,7 @@ func TestRestore(t *testing.T) {
 				m, a, backup := backedUp(t, example)
 				refused := func(what string) {
 					n := len(a.Calls())
-					_, err := restores(m, a.Process(), backup).Apply(t.Context(), reconcile.Options{})
+					_, err := restores(m, a.Process(), backup).Apply(t.Context(), cluster.Options{})
 					require.ErrorAs(t, err, new(*plan.RefusedError))
 					require.ErrorContains(t, err, what)
 					for _, c := range a.Calls()[n:] {
@@ -125,7 +127,7 @@ func TestRestore(t *testing.T) {
 				refused("the control plane has machines")
 				loseControlPlane(t, a)
 				workers := machinesOf(a, "-md-")
-				res, err := restores(m, a.Process(), backup).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+				res, err := restores(m, a.Process(), backup).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 				require.NoError(t, err)
 				assert.NotEmpty(t, res.Endpoint)
 				assert.Equal(t, workers, machinesOf(a, "-md-"), "workers stay")
@@ -151,7 +153,7 @@ func TestRestoreWithLostAddresses(t *testing.T) {
 						subnet.Next = 0
 					}
 				})
-				_, err := restores(m, a.Process(), backup).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+				_, err := restores(m, a.Process(), backup).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 				require.NoError(t, err)
 				requireRestored(t, m, a)
 				assert.ElementsMatch(t, names, namesOf(a, "-control-plane/"), "the addresses were not given again")
@@ -199,7 +201,7 @@ func TestRestoreElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, a, backup := backedUp(t, "quickstart")
 		mustDeleteAll(t, m, a)
-		_, err := restores(m, a.Process(), backup).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := restores(m, a.Process(), backup).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		requireRestored(t, m, a)
 	})
@@ -224,7 +226,7 @@ func TestRestoreKilled(t *testing.T) {
 				}
 				return awssim.None
 			}
-			_, err = restores(m, p, backup).Apply(t.Context(), reconcile.Options{})
+			_, err = restores(m, p, backup).Apply(t.Context(), cluster.Options{})
 			if !struck {
 				require.NoError(t, err)
 				break
@@ -232,13 +234,13 @@ func TestRestoreKilled(t *testing.T) {
 			time.Sleep(2 * time.Minute)
 			began := false
 			a.Edit(func(s *awssim.State) { _, began = s.SSM.Parameters["/clusterawsadm/"+m.Name+"/restore"] })
-			var continues *reconcile.Restore
+			var continues *cluster.Restore
 			if !began {
 				continues = backup // nothing was recorded yet
 			}
-			_, err = restores(m, a.Process(), continues).Apply(t.Context(), reconcile.Options{})
+			_, err = restores(m, a.Process(), continues).Apply(t.Context(), cluster.Options{})
 			if err != nil && began && strings.Contains(err.Error(), "continue it with --restore FILE") {
-				_, err = restores(m, a.Process(), backup).Apply(t.Context(), reconcile.Options{})
+				_, err = restores(m, a.Process(), backup).Apply(t.Context(), cluster.Options{})
 			}
 			a.Edit(func(s *awssim.State) {
 				for _, i := range s.EC2.Instances {
@@ -259,25 +261,25 @@ func TestRestoreRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, a, backup := backedUp(t, "quickstart")
 		loseControlPlane(t, a)
-		for why, change := range map[string]func(*manifest.Cluster, *reconcile.Restore){
-			"name an existing bucket":                func(_ *manifest.Cluster, r *reconcile.Restore) { r.Bucket = "" },
-			"decrypt":                                func(_ *manifest.Cluster, r *reconcile.Restore) { _, r.Keys = backupKeys(t) },
-			"restore with the version of the backup": func(m *manifest.Cluster, _ *reconcile.Restore) { m.ControlPlane.Object.Spec.Version = "v1.36.0" },
-			"which does not start with it": func(m *manifest.Cluster, _ *reconcile.Restore) {
+		for why, change := range map[string]func(*manifest.Cluster, *cluster.Restore){
+			"name an existing bucket":                func(_ *manifest.Cluster, r *cluster.Restore) { r.Bucket = "" },
+			"decrypt":                                func(_ *manifest.Cluster, r *cluster.Restore) { _, r.Keys = backupKeys(t) },
+			"restore with the version of the backup": func(m *manifest.Cluster, _ *cluster.Restore) { m.ControlPlane.Object.Spec.Version = "v1.36.0" },
+			"which does not start with it": func(m *manifest.Cluster, _ *cluster.Restore) {
 				m.ControlPlane.Object.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.Local.ImageTag = "3.4.13-0"
 			},
-			"it is a backup of cluster":  func(m *manifest.Cluster, _ *reconcile.Restore) { m.Name = "other" },
-			"the backup is damaged":      func(_ *manifest.Cluster, r *reconcile.Restore) { r.File = cutOff(t, r.File) },
-			"parsing age header":         func(_ *manifest.Cluster, r *reconcile.Restore) { r.File = "restore_test.go" },
-			"use s3://BUCKET/KEY":        func(_ *manifest.Cluster, r *reconcile.Restore) { r.File = "s3://" + staging + "/x/" },
-			"bucket nowhere does not":    func(_ *manifest.Cluster, r *reconcile.Restore) { r.File = "s3://nowhere/x" },
-			"no such file":               func(_ *manifest.Cluster, r *reconcile.Restore) { r.File += "x" },
-			"a backup contains the keys": func(_ *manifest.Cluster, r *reconcile.Restore) { r.Keys = reconcile.BackupKeys{} },
+			"it is a backup of cluster":  func(m *manifest.Cluster, _ *cluster.Restore) { m.Name = "other" },
+			"the backup is damaged":      func(_ *manifest.Cluster, r *cluster.Restore) { r.File = cutOff(t, r.File) },
+			"parsing age header":         func(_ *manifest.Cluster, r *cluster.Restore) { r.File = "restore_test.go" },
+			"use s3://BUCKET/KEY":        func(_ *manifest.Cluster, r *cluster.Restore) { r.File = "s3://" + staging + "/x/" },
+			"bucket nowhere does not":    func(_ *manifest.Cluster, r *cluster.Restore) { r.File = "s3://nowhere/x" },
+			"no such file":               func(_ *manifest.Cluster, r *cluster.Restore) { r.File += "x" },
+			"a backup contains the keys": func(_ *manifest.Cluster, r *cluster.Restore) { r.Keys = cluster.BackupKeys{} },
 		} {
 			m, r := load(t, "../../configs/quickstart.yaml", nil), *backup
 			change(m, &r)
 			n := len(a.Calls())
-			_, err := restores(m, a.Process(), &r).Apply(t.Context(), reconcile.Options{})
+			_, err := restores(m, a.Process(), &r).Apply(t.Context(), cluster.Options{})
 			require.ErrorAs(t, err, new(*plan.RefusedError), why)
 			require.ErrorContains(t, err, why)
 			require.NotContains(t, err.Error(), "\n", "one line")

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/assert"
@@ -65,7 +67,7 @@ func killedAtLaunch(t *testing.T, m *manifest.Cluster, a *awssim.AWS, observe fu
 		return awssim.None
 	}
 	require.Error(t, faulty(t, p, fault, func(ctx context.Context) error {
-		_, err := rolling(m, p).Apply(ctx, reconcile.Options{Observe: observe})
+		_, err := rolling(m, p).Apply(ctx, cluster.Options{Observe: observe})
 		return err
 	}))
 }
@@ -80,7 +82,7 @@ func TestResumedRollout(t *testing.T) {
 				m := version(sized(t, control, 2), "v1.34.2")
 				watch := &order{&witness{t: t, a: a}, int(control), 2}
 				killedAtLaunch(t, m, a, watch.observe)
-				_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: watch.observe})
+				_, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: watch.observe})
 				require.NoError(t, err)
 				requireHealthy(t, a, int(control), 2)
 				requireVersion(t, a, "v1.34.2")
@@ -95,7 +97,7 @@ func TestResumedRollout(t *testing.T) {
 			m.Deployments[0].Template.Spec.Template.Spec.InstanceType = "m5.xlarge"
 			watch := &order{&witness{t: t, a: a}, 1, 1}
 			killedAtLaunch(t, m, a, watch.observe)
-			_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: watch.observe})
+			_, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: watch.observe})
 			require.NoError(t, err)
 			requireDone(t, m, a)
 		})
@@ -112,11 +114,11 @@ func TestMachinesThatCannotJoin(t *testing.T) {
 			m := sized(t, 1, 3)
 			m.Deployments[0].Template.Spec.Template.Spec.InstanceType = "m5.xlarge"
 			m.Deployments[0].Bootstrap.Spec.Template.Spec.JoinConfiguration.Discovery.BootstrapToken.Token = "abcdef.0123456789abcdef"
-			_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: watch.observe})
+			_, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: watch.observe})
 			require.ErrorContains(t, err, "node/")
 		}
 		m := sized(t, 1, 3)
-		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: watch.observe})
+		_, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: watch.observe})
 		require.NoError(t, err, "the manifest is as it was")
 		requireHealthy(t, a, 1, 3)
 		requireDone(t, m, a)
@@ -131,7 +133,7 @@ func TestNoSurge(t *testing.T) {
 		zero := intstr.FromInt32(0)
 		m.ControlPlane.Object.Spec.Rollout.Strategy.RollingUpdate.MaxSurge = &zero
 		most := 0
-		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(e plan.Event) {
+		_, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: func(e plan.Event) {
 			control, _ := serving(a)
 			most = max(most, control)
 			assert.GreaterOrEqual(t, control, 2, "%s %s", e.What, e.Resource)
@@ -155,7 +157,7 @@ func TestSingleControlPlaneMachines(t *testing.T) {
 			m.Machines[i].Infra.Spec.InstanceType = "m5.xlarge"
 		}
 		w := &witness{t: t, a: a}
-		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(e plan.Event) {
+		_, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: func(e plan.Event) {
 			w.observe(e)
 			control, _ := serving(a)
 			assert.GreaterOrEqual(t, control, 3, "%s %s", e.What, e.Resource)
@@ -179,20 +181,20 @@ func TestAdoptedWithAnotherVersion(t *testing.T) {
 			}
 		})
 		calls := len(a.Calls())
-		_, err := rolling(version(sized(t, 1, 1), "v1.34.2"), a.Process()).Apply(t.Context(), reconcile.Options{})
+		_, err := rolling(version(sized(t, 1, 1), "v1.34.2"), a.Process()).Apply(t.Context(), cluster.Options{})
 		require.ErrorAs(t, err, new(*plan.RefusedError))
 		require.ErrorContains(t, err, "machines do not say which version they are of")
 		require.Empty(t, writes(since(a, calls)))
 
-		_, err = reconcile.OpenModel(version(sized(t, 1, 1), "v1.34.2"), reconcile.Target{Config: a.Process().Config(), Owner: "test"}).Apply(t.Context(), reconcile.Options{})
+		_, err = reconcile.OpenModel(version(sized(t, 1, 1), "v1.34.2"), cluster.Target{Config: a.Process().Config(), Owner: "test"}).Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err, "nobody waits for Kubernetes")
-		_, err = rolling(version(sized(t, 1, 1), "v1.34.2"), a.Process()).Apply(t.Context(), reconcile.Options{})
+		_, err = rolling(version(sized(t, 1, 1), "v1.34.2"), a.Process()).Apply(t.Context(), cluster.Options{})
 		require.ErrorContains(t, err, "machines do not say which version they are of", "and nothing was said of them")
 
 		m := version(sized(t, 1, 1), "v1.34.2")
 		m.ControlPlane.Object.Spec.Rollout.After = metav1.Now()
 		m.Deployments[0].Object.Spec.Rollout.After = metav1.Now()
-		_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+		_, err = rolling(m, a.Process()).Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		requireVersion(t, a, "v1.34.2")
 	})
@@ -206,7 +208,7 @@ func TestDNSAlone(t *testing.T) {
 		spec := &m.ControlPlane.Object.Spec.KubeadmConfigSpec
 		spec.ClusterConfiguration.DNS.ImageTag = "v1.13.1" // kubeadm 1.34 installs 1.12.1
 		spec.InitConfiguration.NodeRegistration.KubeletExtraArgs = append(spec.InitConfiguration.NodeRegistration.KubeletExtraArgs, bootstrapv1.Arg{Name: "v", Value: new(string)})
-		res, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+		res, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		for _, s := range res.Plan.Steps {
 			assert.False(t, s.Does() && (s.Resource.Kind() == "machine" || s.Resource.Kind() == "retired"), "%s %s", s.Action, s.Resource)
@@ -228,7 +230,7 @@ func TestListenerWithoutProcess(t *testing.T) {
 		a := alive(t, listening())
 		m := listening()
 		m.ControlPlane.Template.Spec.Template.Spec.InstanceType = "m5.xlarge"
-		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+		_, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		requireDone(t, m, a)
 	})

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/assert"
@@ -25,7 +27,7 @@ import (
 
 // draining returns the cluster for a new process that drains Nodes.
 func draining(m *manifest.Cluster, p *awssim.Process) *reconcile.Cluster {
-	return reconcile.OpenModel(m, reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p), Drain: true})
+	return reconcile.OpenModel(m, cluster.Target{Config: p.Config(), Owner: "test", Transport: transport(p), Drain: true})
 }
 
 // sized returns the example with other numbers of machines.
@@ -163,7 +165,7 @@ func TestScaleDownInGoodOrder(t *testing.T) {
 				budget(a, 5) // one at a time
 				w := &witness{t: t, a: a}
 				m := sized(t, 1, 1)
-				_, err := draining(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: w.observe})
+				_, err := draining(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: w.observe})
 				require.NoError(t, err)
 				time.Sleep(time.Minute)
 				a.Inventory()
@@ -186,14 +188,14 @@ func TestBudgetThatBlocks(t *testing.T) {
 		a := living(t, 1, 2, true)
 		budget(a, 6)
 		m := sized(t, 1, 1)
-		_, err := draining(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := draining(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.ErrorContains(t, err, "drain/three-zones-md-0/1/")
 		require.ErrorContains(t, err, "default/web-")
 		require.ErrorContains(t, err, "the disruption budget web-budget needs 6 healthy pods and has 6 currently")
 		require.ErrorAs(t, err, new(*plan.HalfwayError))
 		require.Len(t, nodeNames(a), 3)
 		budget(a, 1)
-		_, err = draining(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err = draining(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		time.Sleep(time.Minute)
 		a.Inventory()
@@ -212,11 +214,11 @@ func TestDrainTimeout(t *testing.T) {
 		m.Deployments[0].Object.Spec.Template.Spec.Deletion.NodeDrainTimeoutSeconds = &limit
 		ctx, cancel := context.WithTimeout(t.Context(), 12*time.Minute)
 		defer cancel()
-		_, err := draining(m, a.Process()).Apply(ctx, reconcile.Options{Observe: tell(t)})
+		_, err := draining(m, a.Process()).Apply(ctx, cluster.Options{Observe: tell(t)})
 		require.Error(t, err)
 		began := time.Now()
 		w := &witness{t: t, a: a}
-		_, err = draining(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: w.observe})
+		_, err = draining(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: w.observe})
 		require.NoError(t, err)
 		assert.Less(t, time.Since(began), 12*time.Minute)
 		assert.Greater(t, time.Since(began), 7*time.Minute)
@@ -250,7 +252,7 @@ func TestVolumesAreDetached(t *testing.T) {
 		a := living(t, 1, 2, true)
 		attach(a, "default/")
 		w := &witness{t: t, a: a}
-		_, err := draining(sized(t, 1, 1), a.Process()).Apply(t.Context(), reconcile.Options{Observe: w.observe})
+		_, err := draining(sized(t, 1, 1), a.Process()).Apply(t.Context(), cluster.Options{Observe: w.observe})
 		require.NoError(t, err)
 		assert.Contains(t, strings.Join(w.events, "\n"), "to be detached: pv-web-")
 		require.Len(t, nodeNames(a), 2)
@@ -262,7 +264,7 @@ func TestVolumesAreDetached(t *testing.T) {
 		limit := int32(120)
 		m.Deployments[0].Object.Spec.Template.Spec.Deletion.NodeVolumeDetachTimeoutSeconds = &limit
 		began := time.Now()
-		_, err := draining(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := draining(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		assert.Greater(t, time.Since(began), 2*time.Minute)
 		require.Len(t, nodeNames(a), 2)
@@ -273,7 +275,7 @@ func TestVolumesAreDetached(t *testing.T) {
 		m := sized(t, 1, 1)
 		m.Deployments[0].Object.Spec.Template.Annotations = map[string]string{clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation: ""}
 		began := time.Now()
-		_, err := draining(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := draining(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		assert.Less(t, time.Since(began), 3*time.Minute)
 		require.Len(t, nodeNames(a), 2)
@@ -291,7 +293,7 @@ func TestDrainWithoutAPIServer(t *testing.T) {
 			}
 		})
 		m := sized(t, 1, 1)
-		_, err := draining(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := draining(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.ErrorContains(t, err, "the API server: it answers with 500")
 		require.ErrorContains(t, err, "--drain=false")
 		require.Len(t, nodeNames(a), 4)
@@ -318,7 +320,7 @@ func TestQuorumIsKept(t *testing.T) {
 			ill, sick.Gone = sick.Name, true
 			c.Objects["/api/v1/namespaces/kube-system/pods/etcd-"+ill]["status"] = kubesim.Object{"phase": "Running"}
 		})
-		_, err := draining(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := draining(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 		require.ErrorContains(t, err, "or it loses its quorum: "+ill+" is not")
 		require.Len(t, nodeNames(a), 4)
 		inside(a, func(c *kubesim.Cluster) {
@@ -356,7 +358,7 @@ func scaledDown(t *testing.T, account []byte, later time.Duration, n int, fault 
 		p.Fault = only(n, fault)
 		p.Killed = cancel
 		w := &witness{t: t, a: a}
-		_, err = draining(m, p).Apply(ctx, reconcile.Options{Observe: w.observe})
+		_, err = draining(m, p).Apply(ctx, cluster.Options{Observe: w.observe})
 		calls = p.Calls()
 		if fault == awssim.Throttled || n < 1 {
 			require.NoError(t, err, "call %d", n)
@@ -364,11 +366,11 @@ func scaledDown(t *testing.T, account []byte, later time.Duration, n int, fault 
 		if errors.As(err, new(*plan.RefusedError)) {
 			require.Len(t, nodeNames(a), 5, "call %d", n)
 		}
-		_, err = draining(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: w.observe})
+		_, err = draining(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: w.observe})
 		require.NoError(t, err, "call %d", n)
 		if len(nodeNames(a)) > 2 { // of a machine that was terminated by then: a run that waits for the API server finds it
-			_, err = reconcile.OpenModel(m, reconcile.Target{Config: a.Process().Config(), Owner: "test", Transport: transport(a.Process()), Drain: true, Wait: reconcile.APIServer}).
-				Apply(t.Context(), reconcile.Options{Observe: w.observe})
+			_, err = reconcile.OpenModel(m, cluster.Target{Config: a.Process().Config(), Owner: "test", Transport: transport(a.Process()), Drain: true, Wait: plan.APIServer}).
+				Apply(t.Context(), cluster.Options{Observe: w.observe})
 			require.NoError(t, err, "call %d", n)
 		}
 		requireHealthy(t, a, 1, 1)

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/assert"
@@ -116,10 +118,10 @@ func (r *reusing) heals(control, workers int32, local bool) {
 	r.t.Helper()
 	target := rollingTarget(r.a.Process())
 	if local { // no cloud controller manager completes Nodes
-		target.Wait = reconcile.APIServer
+		target.Wait = plan.APIServer
 	}
 	m := sized(r.t, control, workers)
-	_, err := reconcile.OpenModel(m, target).Apply(r.t.Context(), reconcile.Options{Observe: (&witness{t: r.t, a: r.a}).observe})
+	_, err := reconcile.OpenModel(m, target).Apply(r.t.Context(), cluster.Options{Observe: (&witness{t: r.t, a: r.a}).observe})
 	if end := new(plan.TimeoutError); errors.As(err, &end) {
 		r.t.Log(strings.Join(end.Findings, "\n"))
 	}
@@ -221,9 +223,9 @@ func TestReusedAddressMayDie(t *testing.T) {
 						}
 						target := rollingTarget(p)
 						if !ccm {
-							target.Wait = reconcile.APIServer
+							target.Wait = plan.APIServer
 						}
-						_, _ = reconcile.OpenModel(sized(t, 3, workers), target).Apply(ctx, reconcile.Options{Observe: (&witness{t: t, a: r.a}).observe})
+						_, _ = reconcile.OpenModel(sized(t, 3, workers), target).Apply(ctx, cluster.Options{Observe: (&witness{t: t, a: r.a}).observe})
 						r.heals(3, workers, !ccm)
 					})
 				})
@@ -249,7 +251,7 @@ func TestMemberWithoutANodeStays(t *testing.T) {
 		})
 		terminate(a, "machine/three-zones-control-plane/2", time.Second) // the run compares the members with the machines
 		time.Sleep(time.Minute)
-		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: (&witness{t: t, a: a}).observe})
+		_, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: (&witness{t: t, a: a}).observe})
 		require.ErrorContains(t, err, "etcd on "+name+" to answer")
 		inside(a, func(c *kubesim.Cluster) {
 			require.Len(t, c.Members, 2)
@@ -275,7 +277,7 @@ func TestOnlyMemberWithAReusedAddressStays(t *testing.T) {
 		var said []string
 		target := rollingTarget(a.Process())
 		target.Warn = func(text string) { said = append(said, text) }
-		_, err := reconcile.OpenModel(m, target).Apply(t.Context(), reconcile.Options{})
+		_, err := reconcile.OpenModel(m, target).Apply(t.Context(), cluster.Options{})
 		require.Error(t, err)
 		assert.Contains(t, strings.Join(said, "\n"), had[0]+": it has the address of i-00000000000000001, which does not exist any more")
 		assert.Equal(t, had, machinesOf(a, "-control-plane/"))

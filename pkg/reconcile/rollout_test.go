@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/assert"
@@ -28,8 +30,8 @@ func rolling(m *manifest.Cluster, p *awssim.Process) *reconcile.Cluster {
 	return reconcile.OpenModel(m, rollingTarget(p))
 }
 
-func rollingTarget(p *awssim.Process) reconcile.Target {
-	return reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p), Wait: reconcile.NodesReady, Drain: true}
+func rollingTarget(p *awssim.Process) cluster.Target {
+	return cluster.Target{Config: p.Config(), Owner: "test", Transport: transport(p), Wait: plan.NodesReady, Drain: true}
 }
 
 // requireDone requires that another run has no changes.
@@ -44,10 +46,10 @@ func requireDone(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
 func alive(t *testing.T, m *manifest.Cluster) *awssim.AWS {
 	t.Helper()
 	a := account(m, lag)
-	_, err := waiting(m, a.Process(), reconcile.APIServer).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+	_, err := waiting(m, a.Process(), plan.APIServer).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 	require.NoError(t, err)
 	addNetwork(a)
-	_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+	_, err = rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 	require.NoError(t, err)
 	addPods(a)
 	return a
@@ -170,10 +172,10 @@ func upgraded(t *testing.T, account []byte, later time.Duration, n int, fault aw
 		p.Fault = only(n, fault)
 		p.Killed = cancel
 		watch := &order{&witness{t: t, a: a}, 3, 2}
-		_, err = rolling(m, p).Apply(ctx, reconcile.Options{Observe: watch.observe})
+		_, err = rolling(m, p).Apply(ctx, cluster.Options{Observe: watch.observe})
 		calls = p.Calls()
 		if n > 0 {
-			_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: watch.observe})
+			_, err = rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: watch.observe})
 		}
 		require.NoError(t, err, "call %d", n)
 		requireHealthy(t, a, 3, 2)
@@ -192,7 +194,7 @@ func TestLostControlPlane(t *testing.T) {
 		m := sized(t, 3, 2)
 		a := alive(t, m)
 		lose(a, "machine/three-zones-control-plane/1")
-		res, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: (&witness{t: t, a: a}).observe})
+		res, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: (&witness{t: t, a: a}).observe})
 		require.NoError(t, err)
 		require.Equal(t, 1, res.Plan.CountKind("etcd-members", plan.Update))
 		requireHealthy(t, a, 3, 2)
@@ -219,7 +221,7 @@ func TestLostControlPlaneInUpgrade(t *testing.T) {
 		a := alive(t, version(sized(t, 3, 1), "v1.33.0"))
 		lose(a, "machine/three-zones-control-plane/1")
 		m := version(sized(t, 3, 1), "v1.34.2")
-		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: (&witness{t: t, a: a}).observe})
+		_, err := rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: (&witness{t: t, a: a}).observe})
 		require.NoError(t, err)
 		requireHealthy(t, a, 3, 1)
 		requireVersion(t, a, "v1.34.2")
@@ -234,7 +236,7 @@ func TestSkippedMinor(t *testing.T) {
 		a := alive(t, version(sized(t, 1, 1), "v1.32.4"))
 		for to, why := range map[string]string{"v1.34.2": "one minor version at a time: the next one is v1.33", "v1.31.0": "never downgraded: set spec.version back to v1.32.4"} {
 			calls := len(a.Calls())
-			_, err := rolling(version(sized(t, 1, 1), to), a.Process()).Apply(t.Context(), reconcile.Options{})
+			_, err := rolling(version(sized(t, 1, 1), to), a.Process()).Apply(t.Context(), cluster.Options{})
 			require.ErrorAs(t, err, new(*plan.RefusedError))
 			require.ErrorContains(t, err, why)
 			require.Empty(t, writes(since(a, calls)))
@@ -265,7 +267,7 @@ func TestStrategies(t *testing.T) {
 			})
 			m.Deployments[0].Template.Spec.Template.Spec.InstanceType = map[int32]string{0: "m5.large", 3: "m5.xlarge"}[surge]
 			highest := 0
-			_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(plan.Event) {
+			_, err = rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: func(plan.Event) {
 				a.Edit(func(s *awssim.State) {
 					n := 0
 					for _, i := range s.EC2.Instances {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -41,28 +43,28 @@ type run struct {
 	deletes     bool
 	deleted     bool       // the cluster has no resources any more
 	owner       kind.Owner // what tells the cluster's resources from others'
-	options     Options
+	options     cluster.Options
 	asksCluster bool // a deletion first deletes Services, Ingresses and claims
 
 	// What a deletion keeps (kept.go).
 	policies map[string]string // reclaim policies by volume ID
 	vpcs     map[string]bool   // the VPCs of the cluster
 
-	absent []Absence // what a deletion has proved
+	absent []cluster.Absence // what a deletion has proved
 
 	unanswered error // why the API server of a cluster that was begun did not list its Nodes
 
 	restore *restoring // nil without Target.Restore
 }
 
-func (c *Cluster) begin(o Options) *run {
+func (c *Cluster) begin(o cluster.Options) *run {
 	cfg := c.target.Config
 	if c.manifest != nil {
 		cfg.Region = c.Region
 		cfg = withIdentity(cfg, c.manifest)
 	}
 	r := &run{c: c, options: o}
-	settings := c.target.options()
+	settings := clientOptions(c.target)
 	settings.Repeating = func(retry cloud.Retry) { r.warn("%s", retry) }
 	r.cloud = cloud.New(cfg, c.Name, settings)
 	r.began, r.owner = r.cloud.Clock.Now(), kind.Owner{Cluster: c.Name}
@@ -103,7 +105,7 @@ func (r *run) buildFrom(ctx context.Context) (err error) {
 
 func (r *run) topologyOptions(ctx context.Context) topology.Options {
 	return topology.Options{
-		Wait: topology.Wait(r.c.target.Wait), Drain: r.c.target.Drain && !cloud.IsBrief(ctx), // a cluster that is deleted is not drained
+		Wait: r.c.target.Wait, Drain: r.c.target.Drain && !cloud.IsBrief(ctx), // a cluster that is deleted is not drained
 		NetworkFirst: r.c.target.NetworkFirst, NewEtcd: r.c.target.NewEtcd != "", Adopt: r.c.adopts, TakesBack: r.takesBack,
 		Restore: r.restore.options(r.inventory),
 	}
@@ -147,7 +149,7 @@ func (r *run) look(ctx context.Context) (err error) {
 // warnOfUnwatchedRefreshes warns about instance refreshes of which nobody sees whether the new
 // machines join.
 func (r *run) warnOfUnwatchedRefreshes() {
-	if cmp.Or(r.c.target.Wait, Infrastructure) != Infrastructure {
+	if cmp.Or(r.c.target.Wait, plan.Infrastructure) != plan.Infrastructure {
 		return
 	}
 	for _, s := range r.plan.Steps {
@@ -263,9 +265,9 @@ func (r *run) warn(format string, args ...any) {
 
 // result returns what the run has done. An error after the first write becomes a
 // HalfwayError.
-func (r *run) result(err error) (Result, error) {
+func (r *run) result(err error) (cluster.Result, error) {
 	s := r.cloud.Stats()
-	res := Result{
+	res := cluster.Result{
 		Plan: r.publicPlan(), Reads: s.Reads.Load(), Writes: s.Writes.Load(), Took: r.cloud.Clock.Since(r.began),
 		Endpoint: known(r.built.Endpoint.String()), Absent: r.absent, Nodes: r.nodes(),
 	}
@@ -298,7 +300,7 @@ func (r *run) publicPlan() plan.Plan {
 
 // confirmed calls Options.Confirm. The time for that does not count as time of the
 // run.
-func (r *run) confirmed(o Options) error {
+func (r *run) confirmed(o cluster.Options) error {
 	if o.Confirm == nil || r.plan.Empty() {
 		return nil
 	}
@@ -315,7 +317,7 @@ func (r *run) confirmed(o Options) error {
 // Plan returns what Apply would do. It changes nothing. If Apply would be refused, the
 // error is a RefusedError, and the plan is returned with it.
 func (c *Cluster) Plan(ctx context.Context) (plan.Plan, error) {
-	r := c.begin(Options{})
+	r := c.begin(cluster.Options{})
 	r.only, r.showsCost = true, c.target.Cost
 	defer r.stopPricing()
 	err := r.look(ctx)
@@ -331,7 +333,7 @@ func (c *Cluster) Plan(ctx context.Context) (plan.Plan, error) {
 
 // PlanDelete returns what Delete would do. It changes nothing. Kept volumes are in the
 // plan, with the action Keep.
-func (c *Cluster) PlanDelete(ctx context.Context, o Options) (plan.Plan, error) {
+func (c *Cluster) PlanDelete(ctx context.Context, o cluster.Options) (plan.Plan, error) {
 	r := c.begin(o)
 	r.deletes, r.asksCluster = true, c.target.AskCluster
 	err := r.lookToDelete(ctx)
@@ -340,7 +342,7 @@ func (c *Cluster) PlanDelete(ctx context.Context, o Options) (plan.Plan, error) 
 
 // Apply creates the cluster of the manifest, or updates it. It can be stopped at any
 // time, and run again.
-func (c *Cluster) Apply(ctx context.Context, o Options) (Result, error) {
+func (c *Cluster) Apply(ctx context.Context, o cluster.Options) (cluster.Result, error) {
 	r := c.begin(o)
 	if err := r.lock(ctx, "create"); err != nil {
 		return r.result(err)
@@ -375,7 +377,7 @@ func (c *Cluster) Apply(ctx context.Context, o Options) (Result, error) {
 
 // Delete deletes all resources of the cluster, and then looks for all of them again; those
 // that still exist are a LeftoverError.
-func (c *Cluster) Delete(ctx context.Context, o Options) (Result, error) {
+func (c *Cluster) Delete(ctx context.Context, o cluster.Options) (cluster.Result, error) {
 	r := c.begin(o)
 	r.deletes, r.asksCluster = true, c.target.AskCluster
 	if err := r.lock(ctx, cloud.DeleteCommand); err != nil {

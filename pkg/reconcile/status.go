@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -23,13 +25,13 @@ import (
 
 // Status reads the state of the cluster: of the resources of the manifest, or, without
 // one, of those with the tag of the cluster.
-func (c *Cluster) Status(ctx context.Context) (Status, error) {
-	s, err := c.begin(Options{}).status(ctx)
+func (c *Cluster) Status(ctx context.Context) (cluster.Status, error) {
+	s, err := c.begin(cluster.Options{}).status(ctx)
 	return s, err
 }
 
-func (r *run) status(ctx context.Context) (Status, error) {
-	s := Status{Name: r.c.Name, Region: r.c.Region}
+func (r *run) status(ctx context.Context) (cluster.Status, error) {
+	s := cluster.Status{Name: r.c.Name, Region: r.c.Region}
 	look := r.lookByManifest
 	if r.c.manifest == nil {
 		look = r.lookByTag
@@ -49,12 +51,12 @@ func (r *run) status(ctx context.Context) (Status, error) {
 			continue
 		}
 		state, detail := kind.Status(kinds, n.Observed())
-		one := ResourceStatus{
+		one := cluster.ResourceStatus{
 			Resource: step.Resource, CloudID: step.CloudID, State: r.stateOf(step, state), Detail: detail, Origin: step.Origin, Changes: changes(step),
 		}
 		switch have := n.Observed().(type) {
 		case *ec2.InstanceState:
-			one.withNode(have, nodes)
+			addNode(&one, have, nodes)
 		case *autoscaling.GroupState, *eks.NodeGroupState:
 			if err := r.withPool(ctx, &one, have, nodes); err != nil {
 				return s, err
@@ -70,7 +72,7 @@ func (r *run) status(ctx context.Context) (Status, error) {
 }
 
 // withPool adds to the status of a pool the Nodes of its machines.
-func (r *run) withPool(ctx context.Context, s *ResourceStatus, pool graph.State, nodes *incluster.NodeList) error {
+func (r *run) withPool(ctx context.Context, s *cluster.ResourceStatus, pool graph.State, nodes *incluster.NodeList) error {
 	if nodes == nil {
 		return nil
 	}
@@ -84,16 +86,16 @@ func (r *run) withPool(ctx context.Context, s *ResourceStatus, pool graph.State,
 		if have.Weighted() || have.Suspends("Launch") {
 			wanted = 0
 		}
-		s.withNodes(nodesOfGroup(have, nodes, inventory), wanted)
+		addNodes(s, nodesOfGroup(have, nodes, inventory), wanted)
 	case *eks.NodeGroupState:
-		s.withNodes(nodesOfNodeGroup(have.Name, nodes), int(have.Desired))
+		addNodes(s, nodesOfNodeGroup(have.Name, nodes), int(have.Desired))
 	}
 	return nil
 }
 
 // machineOf returns the machine of a status; nil if it is that of another resource, or if the
 // machine does not exist.
-func (r *run) machineOf(s ResourceStatus) *ec2.InstanceState {
+func (r *run) machineOf(s cluster.ResourceStatus) *ec2.InstanceState {
 	if n := r.built.Resource(s.Resource); n != nil {
 		if m, ok := n.Observed().(*ec2.InstanceState); ok {
 			return m
@@ -126,7 +128,7 @@ func (r *run) behindAPIServer(s plan.Step) bool {
 }
 
 // lookByManifest reads the state of the resources of the manifest.
-func (r *run) lookByManifest(ctx context.Context, s *Status) error {
+func (r *run) lookByManifest(ctx context.Context, s *cluster.Status) error {
 	if err := r.look(ctx); err != nil {
 		return err
 	}
@@ -155,7 +157,7 @@ func (r *run) since() (oldest *time.Time) {
 }
 
 // lookByTag reads the state of the resources with the tag of the cluster.
-func (r *run) lookByTag(ctx context.Context, s *Status) (err error) {
+func (r *run) lookByTag(ctx context.Context, s *cluster.Status) (err error) {
 	if err := r.lookToDelete(ctx); err != nil {
 		return err
 	}

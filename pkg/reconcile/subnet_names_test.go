@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -22,7 +24,7 @@ func listing(t *testing.T, subnets ...string) *manifest.Cluster {
 	text := strings.Replace(string(raw), lines, "  network:\n    subnets:\n    - "+strings.Join(subnets, "\n    - ")+"\n", 1)
 	require.NotEqual(t, string(raw), text)
 	text = strings.Replace(text, "infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSCluster\n", "infrastructure.cluster.x-k8s.io/v1beta1\nkind: AWSCluster\n", 1)
-	m, err := manifest.Load([]manifest.Source{{Name: "quickstart.yaml", Data: []byte(text)}}, manifest.Options{})
+	m, err := manifest.Load([]input.Source{{Name: "quickstart.yaml", Data: []byte(text)}}, input.LoadOptions{})
 	require.NoError(t, err)
 	return m
 }

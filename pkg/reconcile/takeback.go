@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,8 +25,8 @@ import (
 //
 // Cluster API stores a bootstrap token in the launch template of a pool. The token is valid for 15
 // minutes. While the controllers run, they replace it before it expires.
-func (c *Cluster) PlanTakeback(ctx context.Context, from Manager) ([]plan.Step, error) {
-	r := c.begin(Options{})
+func (c *Cluster) PlanTakeback(ctx context.Context, from plan.Manager) ([]plan.Step, error) {
+	r := c.begin(cluster.Options{})
 	r.takesBack = true
 	if err := r.lockTakeback(ctx, from); err != nil { // after a run that was killed, AWS shows all that it did
 		return nil, err
@@ -45,7 +47,7 @@ func (c *Cluster) PlanTakeback(ctx context.Context, from Manager) ([]plan.Step, 
 
 // lockTakeback takes the lock of a cluster, which another management cluster must not manage.
 // If it fails, the lock is free.
-func (r *run) lockTakeback(ctx context.Context, from Manager) error {
+func (r *run) lockTakeback(ctx context.Context, from plan.Manager) error {
 	if err := r.lock(ctx, "takeback"); err != nil {
 		return err
 	}
@@ -75,8 +77,8 @@ func renewsToken(s plan.Step) bool {
 // Secrets: the manifest has to contain them. It also carries out the announced steps, which
 // PlanTakeback has returned. If the cluster differs from the manifest in anything else, the
 // error is a RefusedError.
-func (c *Cluster) Takeback(ctx context.Context, from Manager, announced []plan.Step) (Result, error) {
-	r := c.begin(Options{})
+func (c *Cluster) Takeback(ctx context.Context, from plan.Manager, announced []plan.Step) (cluster.Result, error) {
+	r := c.begin(cluster.Options{})
 	r.takesBack = true
 	if err := r.lockTakeback(ctx, from); err != nil {
 		return r.result(err)
@@ -96,8 +98,8 @@ func (c *Cluster) Takeback(ctx context.Context, from Manager, announced []plan.S
 // management cluster; nil if none manages the cluster. If confirm returns false, the error is
 // ErrDeclined, and nothing is changed. If the controllers there do run, they work against
 // all later runs.
-func (c *Cluster) Forget(ctx context.Context, confirm func(Manager) (bool, error)) (*Manager, error) {
-	r := c.begin(Options{})
+func (c *Cluster) Forget(ctx context.Context, confirm func(plan.Manager) (bool, error)) (*plan.Manager, error) {
+	r := c.begin(cluster.Options{})
 	if err := r.lock(ctx, "takeback"); err != nil {
 		return nil, err
 	}
@@ -106,7 +108,7 @@ func (c *Cluster) Forget(ctx context.Context, confirm func(Manager) (bool, error
 	if m == nil {
 		return nil, nil
 	}
-	lost := Manager(*m)
+	lost := plan.Manager(*m)
 	yes, err := confirm(lost)
 	if err == nil && !yes {
 		err = plan.ErrDeclined

@@ -15,6 +15,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -38,10 +41,10 @@ type controllers struct {
 	tokens  int // that the controllers have made
 }
 
-var somewhere = reconcile.Manager{ID: "0123", Name: "the management cluster"}
+var somewhere = plan.Manager{ID: "0123", Name: "the management cluster"}
 
 // create keeps the objects of a handover, with their owners.
-func (c *controllers) create(_ context.Context, all []reconcile.Object) error {
+func (c *controllers) create(_ context.Context, all []cluster.Object) error {
 	c.objects = nil
 	for _, o := range all {
 		x := maps.Clone(o.Content)
@@ -59,7 +62,7 @@ func (c *controllers) create(_ context.Context, all []reconcile.Object) error {
 func handedOver(t *testing.T, m *manifest.Cluster, a *awssim.AWS) *controllers {
 	t.Helper()
 	c := &controllers{}
-	err := waiting(m, a.Process(), reconcile.APIServer).Handover(t.Context(), reconcile.HandoverOptions{
+	err := waiting(m, a.Process(), plan.APIServer).Handover(t.Context(), cluster.HandoverOptions{
 		To: somewhere, Create: c.create, Release: func(context.Context) error { return nil },
 	})
 	require.NoError(t, err)
@@ -70,7 +73,7 @@ func handedOver(t *testing.T, m *manifest.Cluster, a *awssim.AWS) *controllers {
 // returns its controllers.
 func madeByControllers(t *testing.T, m *manifest.Cluster, a *awssim.AWS) *controllers {
 	t.Helper()
-	objects, err := waiting(m, a.Process(), reconcile.APIServer).Objects(t.Context())
+	objects, err := waiting(m, a.Process(), plan.APIServer).Objects(t.Context())
 	require.NoError(t, err)
 	c := &controllers{}
 	require.NoError(t, c.create(t.Context(), objects.Items))
@@ -155,15 +158,15 @@ func (c *controllers) manifest(t *testing.T, keys bool) *reconcile.Manifest {
 	t.Helper()
 	text, err := reconcile.ManifestOf(c.objects)
 	require.NoError(t, err)
-	sources := []reconcile.Source{{Name: "taken.yaml", Data: text}}
+	sources := []input.Source{{Name: "taken.yaml", Data: text}}
 	for _, o := range c.objects {
 		if name := o["metadata"].(map[string]any)["name"]; keys && o["kind"] == "Secret" && regexp.MustCompile(`-(ca|etcd|proxy|sa)$`).MatchString(fmt.Sprint(name)) {
 			data, err := yaml.Marshal(o)
 			require.NoError(t, err)
-			sources = append(sources, reconcile.Source{Name: fmt.Sprint(name), Data: data})
+			sources = append(sources, input.Source{Name: fmt.Sprint(name), Data: data})
 		}
 	}
-	m, err := reconcile.Load(sources, reconcile.LoadOptions{})
+	m, err := reconcile.Load(sources, input.LoadOptions{})
 	require.NoError(t, err)
 	return m
 }
@@ -171,7 +174,7 @@ func (c *controllers) manifest(t *testing.T, keys bool) *reconcile.Manifest {
 // open opens the cluster with the manifest of the objects.
 func (c *controllers) open(t *testing.T, p *awssim.Process, keys bool) *reconcile.Cluster {
 	t.Helper()
-	return reconcile.Open(c.manifest(t, keys), reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p), Wait: reconcile.APIServer})
+	return reconcile.Open(c.manifest(t, keys), cluster.Target{Config: p.Config(), Owner: "test", Transport: transport(p), Wait: plan.APIServer})
 }
 
 // takes takes the cluster back.
@@ -284,7 +287,7 @@ func TestTakebackAfterRotation(t *testing.T) {
 
 				old := inService(a)
 				changes(t, c)
-				_, err = c.open(t, a.Process(), false).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+				_, err = c.open(t, a.Process(), false).Apply(t.Context(), cluster.Options{Observe: tell(t)})
 				require.NoError(t, err)
 				for _, id := range inService(a) {
 					require.NotContains(t, old, id, "a changed template replaces all machines")

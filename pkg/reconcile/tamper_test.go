@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,7 +20,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // victim is a resource of an existing cluster, and its fields with one remedy.
@@ -243,7 +244,7 @@ func requireRefused(t *testing.T, m *manifest.Cluster, a *awssim.AWS, node plan.
 	at := slices.IndexFunc(p.Steps, func(s plan.Step) bool { return s.Resource == node })
 	require.Equal(t, plan.Conflict, p.Steps[at].Action, "%s: %s", node, field)
 	require.True(t, p.Steps[at].Diff.Has(field), "%s: %s", node, field)
-	_, err = open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+	_, err = open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 	require.ErrorAs(t, err, new(*plan.RefusedError), "%s: %s", node, field)
 	require.NotErrorAs(t, err, new(*plan.HalfwayError))
 	require.ErrorContains(t, err, field)

@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/assert"
@@ -19,7 +21,6 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // loss is a way to lose a machine of the control plane.
@@ -121,7 +122,7 @@ func (l *losing) lose(id string, how loss) {
 	})
 	l.a.Inventory() // it has its effect on the cluster
 	if how == replaced {
-		_, _ = open(sized(l.t, l.planes, 1), l.a.Process()).Apply(l.t.Context(), reconcile.Options{}) // refused if another one is stopped
+		_, _ = open(sized(l.t, l.planes, 1), l.a.Process()).Apply(l.t.Context(), cluster.Options{}) // refused if another one is stopped
 		time.Sleep(3 * time.Minute)
 		l.a.Inventory()
 	}
@@ -139,7 +140,7 @@ func (l *losing) run(p *awssim.Process) error {
 	ctx, cancel := context.WithCancel(l.t.Context())
 	defer cancel()
 	p.Killed = cancel
-	_, err := rolling(sized(l.t, l.planes, 1), p).Apply(ctx, reconcile.Options{Observe: func(e plan.Event) {
+	_, err := rolling(sized(l.t, l.planes, 1), p).Apply(ctx, cluster.Options{Observe: func(e plan.Event) {
 		if tell := tell(l.t); tell != nil {
 			tell(e)
 		}

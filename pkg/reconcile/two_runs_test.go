@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/require"
@@ -29,8 +31,8 @@ func TestTwoRunsAtOnce(t *testing.T) {
 				for i, who := range []string{"first", "second"} {
 					both.Go(func() {
 						time.Sleep(time.Duration(i) * delay)
-						c := reconcile.OpenModel(m, reconcile.Target{Config: a.Config(), Owner: who})
-						res, err := c.Apply(t.Context(), reconcile.Options{})
+						c := reconcile.OpenModel(m, cluster.Target{Config: a.Config(), Owner: who})
+						res, err := c.Apply(t.Context(), cluster.Options{})
 						errs[i], writes[i] = err, res.Writes
 					})
 				}
@@ -64,14 +66,14 @@ func TestDeadRunsLockIsTakenOver(t *testing.T) {
 		p := a.Process()
 		var died time.Time
 		time.AfterFunc(40*time.Second, func() { died = time.Now(); p.Kill(); cancel() })
-		_, err := open(m, p).Apply(ctx, reconcile.Options{})
+		_, err := open(m, p).Apply(ctx, cluster.Options{})
 		require.Error(t, err)
 		beat := 10 * time.Second // it was killed that long after its last heartbeat
 
 		var waited []time.Duration
-		next := reconcile.OpenModel(m, reconcile.Target{Config: a.Config(), Owner: "second", Warn: func(string) { waited = append(waited, time.Since(died)) }})
+		next := reconcile.OpenModel(m, cluster.Target{Config: a.Config(), Owner: "second", Warn: func(string) { waited = append(waited, time.Since(died)) }})
 		before := len(a.Calls())
-		_, err = next.Apply(t.Context(), reconcile.Options{})
+		_, err = next.Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		require.NotEmpty(t, waited, "the second run has to say what it waits for")
 		var first time.Time
@@ -97,13 +99,13 @@ func TestRunThatLostItsLockStopsWriting(t *testing.T) {
 		p := a.Process()
 		result := make(chan error, 1)
 		go func() {
-			_, err := open(m, p).Apply(t.Context(), reconcile.Options{})
+			_, err := open(m, p).Apply(t.Context(), cluster.Options{})
 			result <- err
 		}()
 		time.Sleep(90 * time.Second) // it waits for NAT gateways; route tables are still to be created
 		p.Sleep(morning)
 		time.Sleep(10 * time.Minute)
-		_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+		_, err := open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		sent := p.Calls()
 		all := len(a.Calls())

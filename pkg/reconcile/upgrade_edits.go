@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/blang/semver/v4"
@@ -49,7 +51,7 @@ func (u *upgrade) how(ctx, looking context.Context) error {
 // the old one.
 func (u *upgrade) edit(text *manifestText, f manifest.VersionField, replace func(old string) string) {
 	at := u.c.manifest.At(f.Object, f.Path)
-	e := VersionEdit{At: at.String(), Object: f.Object, Path: f.Path, Old: f.Version}
+	e := cluster.VersionEdit{At: at.String(), Object: f.Object, Path: f.Path, Old: f.Version}
 	written := text.version(at)
 	if strings.Contains(written, "${") || strings.HasPrefix(written, "*") {
 		e.Written = written
@@ -151,7 +153,7 @@ func (u *upgrade) try(ctx context.Context, text *manifestText) error {
 }
 
 // replacedBy counts the machines that a plan replaces, by group, in the order of the plan.
-func replacedBy(p plan.Plan) (all []ReplacedMachines) {
+func replacedBy(p plan.Plan) (all []cluster.ReplacedMachines) {
 	for _, s := range p.Steps {
 		if s.Action != plan.Remove || s.ReplacedBy.Kind() != ec2.MachineKind {
 			continue
@@ -160,10 +162,10 @@ func replacedBy(p plan.Plan) (all []ReplacedMachines) {
 		if at := strings.LastIndexByte(group, '/'); at >= 0 {
 			group = group[:at]
 		}
-		at := slices.IndexFunc(all, func(r ReplacedMachines) bool { return r.Group == group })
+		at := slices.IndexFunc(all, func(r cluster.ReplacedMachines) bool { return r.Group == group })
 		if at < 0 {
 			at = len(all)
-			all = append(all, ReplacedMachines{Group: group})
+			all = append(all, cluster.ReplacedMachines{Group: group})
 		}
 		all[at].Machines++
 	}

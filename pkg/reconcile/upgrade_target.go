@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/blang/semver/v4"
@@ -14,13 +16,13 @@ import (
 // aim chooses the version to upgrade to: the newest patch of the next minor version, or else of
 // the current one, or the given one.
 func (u *upgrade) aim(to string) error {
-	for _, step := range []UpgradeStep{NewerPatch, NextMinor} {
+	for _, step := range []cluster.UpgradeStep{cluster.NewerPatch, cluster.NextMinor} {
 		if v := u.newest(func(v semver.Version) bool { return u.current != nil && u.step(v) == step }); v != nil {
 			u.target, u.out.Target = *v, u.text(*v)
 		}
 	}
 	for i, v := range u.out.Versions {
-		u.out.Versions[i].Recommended = v.Version == u.out.Target && v.Step != CurrentVersion
+		u.out.Versions[i].Recommended = v.Version == u.out.Target && v.Step != cluster.CurrentVersion
 	}
 	if to == "" {
 		return nil
@@ -67,11 +69,11 @@ func (u *upgrade) unreachable(v semver.Version) error {
 	switch u.step(v) {
 	case "":
 		return fmt.Errorf("%s is older than %s: Kubernetes cannot be downgraded", u.text(v), u.out.Version)
-	case CurrentVersion:
+	case cluster.CurrentVersion:
 		return fmt.Errorf("the cluster has %s already", u.out.Version)
-	case LaterMinor:
+	case cluster.LaterMinor:
 		return fmt.Errorf("%s cannot be reached from %s in one step: upgrade by one minor version at a time, first to v%d.%d", u.text(v), u.out.Version, u.current.Major, u.current.Minor+1)
-	case NewerPatch, NextMinor:
+	case cluster.NewerPatch, cluster.NextMinor:
 	}
 	switch {
 	case !u.out.Known, u.newest(v.Equals) != nil:
@@ -86,7 +88,7 @@ func (u *upgrade) unreachable(v semver.Version) error {
 // newest one of the next minor version.
 func (u *upgrade) reachable() string {
 	var newest []string
-	for _, step := range []UpgradeStep{NewerPatch, NextMinor} {
+	for _, step := range []cluster.UpgradeStep{cluster.NewerPatch, cluster.NextMinor} {
 		if v := u.newest(func(v semver.Version) bool { return u.step(v) == step }); v != nil {
 			newest = append(newest, u.text(*v))
 		}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/blang/semver/v4"
@@ -117,10 +119,10 @@ func (u *upgrade) readVersions(ctx context.Context) (err error) {
 	slices.SortFunc(u.found, func(a, b foundVersion) int { return a.Compare(b.Version) })
 	for _, v := range u.found {
 		step := u.step(v.Version)
-		if step == "" || step == CurrentVersion && !u.out.EKS {
+		if step == "" || step == cluster.CurrentVersion && !u.out.EKS {
 			continue
 		}
-		u.out.Versions = append(u.out.Versions, UpgradeVersion{
+		u.out.Versions = append(u.out.Versions, cluster.UpgradeVersion{
 			Version: u.text(v.Version), Step: step, Status: v.eks.Status,
 			ReleaseDate: v.eks.Released, EndOfStandardSupportDate: v.eks.StandardSupportEnds, EndOfExtendedSupportDate: v.eks.ExtendedSupportEnds,
 		})
@@ -129,18 +131,18 @@ func (u *upgrade) readVersions(ctx context.Context) (err error) {
 }
 
 // step returns how far a version is from the current one; "" if it is older.
-func (u *upgrade) step(v semver.Version) UpgradeStep {
+func (u *upgrade) step(v semver.Version) cluster.UpgradeStep {
 	switch {
 	case v.LT(*u.current):
 		return ""
 	case v.EQ(*u.current):
-		return CurrentVersion
+		return cluster.CurrentVersion
 	case v.Major == u.current.Major && v.Minor == u.current.Minor:
-		return NewerPatch
+		return cluster.NewerPatch
 	case v.Major == u.current.Major && v.Minor == u.current.Minor+1:
-		return NextMinor
+		return cluster.NextMinor
 	}
-	return LaterMinor
+	return cluster.LaterMinor
 }
 
 // readOffers reads the versions that EKS offers. The permission is optional.

@@ -7,6 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/assert"
@@ -27,7 +30,7 @@ func edited(t *testing.T, file string, oldNew ...string) *reconcile.Manifest {
 		text = strings.ReplaceAll(text, oldNew[i], oldNew[i+1])
 	}
 	variables := map[string]string{"KUBERNETES_VERSION": "v1.33.0"}
-	m, err := reconcile.Load([]reconcile.Source{{Name: file, Data: []byte(text)}}, reconcile.LoadOptions{
+	m, err := reconcile.Load([]input.Source{{Name: file, Data: []byte(text)}}, input.LoadOptions{
 		Lookup:       func(name string) (string, bool) { v, ok := variables[name]; return v, ok },
 		EKSEnableIAM: true,
 	})
@@ -37,7 +40,7 @@ func edited(t *testing.T, file string, oldNew ...string) *reconcile.Manifest {
 
 // upgrading opens a cluster for a run that replaces machines. Warnings are added to the text.
 func upgrading(m *reconcile.Manifest, p *awssim.Process, warnings *strings.Builder) *reconcile.Cluster {
-	target := reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p), Drain: true, Wait: reconcile.APIServer}
+	target := cluster.Target{Config: p.Config(), Owner: "test", Transport: transport(p), Drain: true, Wait: plan.APIServer}
 	if warnings != nil {
 		target.Warn = func(text string) { warnings.WriteString(text + "\n") }
 	}
@@ -48,14 +51,14 @@ func upgrading(m *reconcile.Manifest, p *awssim.Process, warnings *strings.Build
 func created(t *testing.T, m *reconcile.Manifest) *awssim.AWS {
 	t.Helper()
 	a := awssim.New(awssim.Options{Region: m.Region()})
-	_, err := upgrading(m, a.Process(), nil).Apply(t.Context(), reconcile.Options{})
+	_, err := upgrading(m, a.Process(), nil).Apply(t.Context(), cluster.Options{})
 	require.NoError(t, err)
 	time.Sleep(booting)
 	return a
 }
 
 // versionsOf lists versions with their steps: "v1.35 minor recommended".
-func versionsOf(u reconcile.Upgrades) (all []string) {
+func versionsOf(u cluster.Upgrades) (all []string) {
 	for _, v := range u.Versions {
 		text := v.Version + " " + string(v.Step)
 		if v.Recommended {
@@ -67,7 +70,7 @@ func versionsOf(u reconcile.Upgrades) (all []string) {
 }
 
 // lastPatches lists the last patch of each minor version: "v1.34.13 minor recommended".
-func lastPatches(u reconcile.Upgrades) (last []string) {
+func lastPatches(u cluster.Upgrades) (last []string) {
 	minor := func(version string) string { return version[:strings.LastIndexByte(version, '.')] }
 	for i, text := range versionsOf(u) {
 		if i+1 == len(u.Versions) || minor(u.Versions[i].Version) != minor(u.Versions[i+1].Version) {
@@ -78,7 +81,7 @@ func lastPatches(u reconcile.Upgrades) (last []string) {
 }
 
 // editsOf lists edits: "quickstart.yaml:45 KubeadmControlPlane/quickstart spec.version v1 → v2".
-func editsOf(u reconcile.Upgrades) (all []string) {
+func editsOf(u cluster.Upgrades) (all []string) {
 	for _, e := range u.Edits {
 		all = append(all, strings.TrimSpace(strings.Join([]string{e.At, e.Object, e.Path, e.Old, "→", e.New, e.Written}, " ")))
 	}
@@ -122,7 +125,7 @@ func TestUpgradesOfImages(t *testing.T) {
 				assert.Equal(t, s.ControlPlanes+s.Workers, machines, u.Replaces)
 				assert.Contains(t, u.Updates, plan.ID("kube-proxy"))
 
-				named := reconcile.OpenByName(m.Name(), reconcile.Target{Config: a.Process().Config()})
+				named := reconcile.OpenByName(m.Name(), cluster.Target{Config: a.Process().Config()})
 				byName, err := named.Upgrades(t.Context(), "")
 				require.NoError(t, err)
 				assert.Equal(t, u.Versions, byName.Versions)
@@ -228,7 +231,7 @@ func TestUpgradesOfEKS(t *testing.T) {
 		_, err = upgrading(m, a.Process(), nil).Upgrades(t.Context(), "v1.36")
 		require.ErrorContains(t, err, "v1.36 cannot be reached from v1.34 in one step")
 
-		named, err := reconcile.OpenByName(m.Name(), reconcile.Target{Config: a.Process().Config()}).Upgrades(t.Context(), "")
+		named, err := reconcile.OpenByName(m.Name(), cluster.Target{Config: a.Process().Config()}).Upgrades(t.Context(), "")
 		require.NoError(t, err)
 		assert.Equal(t, u.Versions, named.Versions)
 	})

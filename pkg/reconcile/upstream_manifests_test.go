@@ -15,6 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/require"
@@ -55,11 +57,11 @@ func TestUpstreamsManifests(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(manifests)) {
 		t.Run(name, func(t *testing.T) {
-			sources := []manifest.Source{{Name: filepath.Base(name), Data: corrected(name, manifests[name](t))}}
+			sources := []input.Source{{Name: filepath.Base(name), Data: corrected(name, manifests[name](t))}}
 			if other, ok := companions()[name]; ok {
 				data, err := os.ReadFile(filepath.Join(dir, other))
 				require.NoError(t, err)
-				sources = append(sources, manifest.Source{Name: filepath.Base(other), Data: data})
+				sources = append(sources, input.Source{Name: filepath.Base(other), Data: data})
 			}
 			m, err := loadUpstreams(sources, image)
 			if reason, ok := impossible()[name]; ok {
@@ -188,7 +190,7 @@ const (
 
 // loadUpstreams loads a manifest with values for all variables of upstream's manifests, and
 // with the identity that upstream's tests create.
-func loadUpstreams(sources []manifest.Source, image string) (*manifest.Cluster, error) {
+func loadUpstreams(sources []input.Source, image string) (*manifest.Cluster, error) {
 	env := map[string]string{
 		"CLUSTER_NAME": "upstream", "CLUSTER_CLASS_NAME": "eks-e2e", "KUBERNETES_VERSION": "v1.34.2", "CONTROL_PLANE_MACHINE_COUNT": "3", "WORKER_MACHINE_COUNT": "2",
 		"AWS_REGION": "us-west-2", "AWS_AVAILABILITY_ZONE": "us-west-2a", "AWS_AVAILABILITY_ZONE_1": "us-west-2a", "AWS_AVAILABILITY_ZONE_2": "us-west-2b",
@@ -218,9 +220,9 @@ kind: Secret
 metadata: {name: e2e-account-creds, namespace: capa-system}
 stringData: {AccessKeyID: AKIAEXAMPLE, SecretAccessKey: example}
 `
-	return manifest.Load(sources, manifest.Options{
+	return manifest.Load(sources, input.LoadOptions{
 		Set:        func(name string) (string, bool) { v, ok := env[name]; return v, ok && text[name] },
 		Lookup:     func(name string) (string, bool) { v, ok := env[name]; return v, ok },
-		Identities: []manifest.Source{{Name: "identities.yaml", Data: []byte(account)}},
+		Identities: []input.Source{{Name: "identities.yaml", Data: []byte(account)}},
 	})
 }

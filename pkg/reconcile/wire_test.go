@@ -16,6 +16,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -66,14 +68,14 @@ func overTheWire(t *testing.T, m *manifest.Cluster, a *awssim.AWS, w *wired) {
 	t.Helper()
 	before := a.Inventory()
 	open := func() *reconcile.Cluster {
-		return reconcile.OpenModel(m, reconcile.Target{Config: w.config(m.Region), Owner: "test"})
+		return reconcile.OpenModel(m, cluster.Target{Config: w.config(m.Region), Owner: "test"})
 	}
-	_, err := open().Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+	_, err := open().Apply(t.Context(), cluster.Options{Observe: tell(t)})
 	require.NoError(t, err)
 	time.Sleep(booting)
 	_, err = open().Status(t.Context())
 	require.NoError(t, err)
-	_, err = reconcile.OpenByName(m.Name, reconcile.Target{Config: w.config(m.Region), Owner: "test"}).Delete(t.Context(), everything)
+	_, err = reconcile.OpenByName(m.Name, cluster.Target{Config: w.config(m.Region), Owner: "test"}).Delete(t.Context(), everything)
 	require.NoError(t, err)
 	require.Equal(t, before, a.Inventory())
 }

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
@@ -47,7 +49,7 @@ func everyLife(t *testing.T, judge func(m *manifest.Cluster) judgement) {
 		permit := judge(m)
 		synctest.Test(t, func(t *testing.T) {
 			a := alive(t, version(sized(t, 3, 2), "v1.33.0"))
-			_, err := rolling(m, life{t, a, permit}.process()).Apply(t.Context(), reconcile.Options{})
+			_, err := rolling(m, life{t, a, permit}.process()).Apply(t.Context(), cluster.Options{})
 			require.NoError(t, err)
 		})
 	})
@@ -94,7 +96,7 @@ func (l life) whole(m *manifest.Cluster, again func() *manifest.Cluster) {
 	m = again()
 	l.apply(m)
 	lives(l.t, l.a, m)
-	named := reconcile.Target{Config: l.process().Config(), Owner: "test"}
+	named := cluster.Target{Config: l.process().Config(), Owner: "test"}
 	_, err = reconcile.Regions(l.t.Context(), named)
 	require.NoError(l.t, err)
 	_, err = reconcile.List(l.t.Context(), named)
@@ -115,6 +117,6 @@ func (l life) process() *awssim.Process {
 
 func (l life) apply(m *manifest.Cluster) {
 	l.t.Helper()
-	_, err := open(m, l.process()).Apply(l.t.Context(), reconcile.Options{Observe: tell(l.t)})
+	_, err := open(m, l.process()).Apply(l.t.Context(), cluster.Options{Observe: tell(l.t)})
 	require.NoError(l.t, err)
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/spf13/pflag"
 
@@ -18,7 +20,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/simulated"
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 	"github.com/clusterawsadm/clusterawsadm/internal/regions"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // credentialsTimeout limits the time to get credentials: somebody may have to type the code
@@ -111,7 +112,7 @@ type Account struct {
 	Clock  *clock.Clock // clock of the account; nil: the system clock
 	// Kubernetes carries requests to the API servers of the account's clusters;
 	// nil: the network.
-	Kubernetes reconcile.Transport
+	Kubernetes cluster.Transport
 
 	simulated *simulated.Account
 	release   func()

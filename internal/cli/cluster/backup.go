@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
@@ -18,7 +20,7 @@ import (
 type backupOptions struct {
 	*flags
 	to, verify string
-	keys       reconcile.BackupKeys
+	keys       cluster.BackupKeys
 	output     choice
 }
 
@@ -70,17 +72,17 @@ backup in S3 or a key of KMS.`,
 }
 
 // addRecipients adds the flag of the public keys that a backup is encrypted for.
-func addRecipients(cmd *cobra.Command, k *reconcile.BackupKeys) {
+func addRecipients(cmd *cobra.Command, k *cluster.BackupKeys) {
 	cmd.Flags().StringArrayVar(&k.Recipients, "recipient", nil, "public `KEY` of age, for which the backup is encrypted; can be repeated")
 }
 
 // addAgeKey adds the flag of the private keys that decrypt a backup.
-func addAgeKey(cmd *cobra.Command, k *reconcile.BackupKeys) {
+func addAgeKey(cmd *cobra.Command, k *cluster.BackupKeys) {
 	cmd.Flags().StringVar(&k.Identities, "age-key", "", "`FILE` with the private key of age that decrypts the backup")
 }
 
 // addPassphrase adds the flag of the passphrase of a backup.
-func addPassphrase(cmd *cobra.Command, k *reconcile.BackupKeys) {
+func addPassphrase(cmd *cobra.Command, k *cluster.BackupKeys) {
 	cmd.Flags().StringVar(&k.Passphrase, "passphrase-file", "", "`FILE` whose first line is the passphrase of the backup")
 }
 
@@ -89,7 +91,7 @@ func (o *backupOptions) run(ctx context.Context, args []string) (err error) {
 		return o.check(ctx, args)
 	}
 	if len(o.keys.Recipients)+len(o.keys.KMS) == 0 && o.keys.Passphrase == "" {
-		return env.Usagef("%w: use --recipient with a public key of age, --kms-key, or --passphrase-file", reconcile.ErrNoBackupKey)
+		return env.Usagef("%w: use --recipient with a public key of age, --kms-key, or --passphrase-file", cluster.ErrNoBackupKey)
 	}
 	if o.keys.Identities != "" {
 		return env.Usagef("--age-key decrypts a backup: use it with --verify, and --recipient for a new backup")
@@ -124,7 +126,7 @@ func (o *backupOptions) check(ctx context.Context, args []string) (err error) {
 	if len(args) > 0 || len(o.files) > 0 || o.to != "" || len(o.keys.Recipients)+len(o.keys.KMS) > 0 {
 		return env.Usagef("--verify checks a file: use it with --age-key or --passphrase-file only")
 	}
-	var target *reconcile.Target
+	var target *cluster.Target
 	if reconcile.BackupInS3(o.verify) || o.keys.Identities == "" && o.keys.Passphrase == "" {
 		s, opened := o.open(ctx, o.Region)
 		if opened != nil {
@@ -134,7 +136,7 @@ func (o *backupOptions) check(ctx context.Context, args []string) (err error) {
 		target = &s.target
 	}
 	info, err := reconcile.ReadBackup(ctx, o.verify, o.keys, target)
-	if errors.Is(err, reconcile.ErrNoBackupKey) {
+	if errors.Is(err, cluster.ErrNoBackupKey) {
 		return env.Usagef("%w: use --age-key or --passphrase-file", err)
 	}
 	if err != nil {
@@ -147,10 +149,10 @@ func (o *backupOptions) check(ctx context.Context, args []string) (err error) {
 type backupOutput struct {
 	Version int    `json:"version"`
 	File    string `json:"file"`
-	reconcile.BackupInfo
+	cluster.BackupInfo
 }
 
-func (o *backupOptions) print(file string, info reconcile.BackupInfo) error {
+func (o *backupOptions) print(file string, info cluster.BackupInfo) error {
 	if !info.Complete {
 		o.warn(fmt.Sprintf("the API server encrypts objects with %s, which is not in the backup: keep that file, or back up with -f FILE and a manifest that has it", info.Encryption))
 	}

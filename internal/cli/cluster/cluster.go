@@ -11,6 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -117,13 +120,13 @@ type flags struct {
 	newEtcd      string // the value of --new-etcd; askName without one
 	networkFirst bool   // the value of --network-first
 	kmsKey       string // the value of --kms-key
-	restore      reconcile.Restore
-	backup       reconcile.BackupFirst
+	restore      cluster.Restore
+	backup       cluster.BackupFirst
 	recipients   []string // of it
 
-	digest string         // of the manifest, its variables and what else is applied
-	eks    bool           // the manifest has EKS run the control plane
-	until  reconcile.Wait // what the run waits for
+	digest string    // of the manifest, its variables and what else is applied
+	eks    bool      // the manifest has EKS run the control plane
+	until  plan.Wait // what the run waits for
 
 	lacking string // what Nodes need to become ready and the manifest does not install; "" for nothing
 
@@ -219,9 +222,9 @@ func (f *flags) checkBackup() error {
 	case r.File != "" || f.newEtcd != "":
 		return env.Usagef("--backup needs a control plane that runs: --restore and --new-etcd are for one that is lost")
 	case len(f.recipients) == 0:
-		return env.Usagef("--backup: %w: use --backup-recipient with a public key of age or a KMS key", reconcile.ErrNoBackupKey)
+		return env.Usagef("--backup: %w: use --backup-recipient with a public key of age or a KMS key", cluster.ErrNoBackupKey)
 	}
-	f.backup.Keys = reconcile.BackupKeys{}
+	f.backup.Keys = cluster.BackupKeys{}
 	for _, key := range f.recipients {
 		if strings.HasPrefix(key, "arn:") || strings.HasPrefix(key, "alias/") {
 			f.backup.Keys.KMS = append(f.backup.Keys.KMS, key)

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 type createOptions struct {
@@ -107,7 +109,7 @@ func (o *createOptions) run(cmd *cobra.Command, args []string) (err error) {
 	if o.newEtcd == askName {
 		r.word, r.insists = c.Name, true
 	}
-	res, err := r.carryOut(ctx, s, func(options reconcile.Options) (reconcile.Result, error) { return c.Apply(ctx, options) })
+	res, err := r.carryOut(ctx, s, func(options cluster.Options) (cluster.Result, error) { return c.Apply(ctx, options) })
 	if err != nil {
 		return err
 	}
@@ -115,17 +117,17 @@ func (o *createOptions) run(cmd *cobra.Command, args []string) (err error) {
 }
 
 // state describes the state of the cluster.
-func (o *createOptions) state(res reconcile.Result, endpoint string) string {
+func (o *createOptions) state(res cluster.Result, endpoint string) string {
 	switch {
 	case res.Plan.Empty():
 		return o.notReady(res.Nodes)
-	case o.eks && res.Nodes.Joined == 0 && (o.until == reconcile.NodesReady || o.until == reconcile.NodesJoined):
+	case o.eks && res.Nodes.Joined == 0 && (o.until == plan.NodesReady || o.until == plan.NodesJoined):
 		return " The API server answers at " + endpoint + ". The cluster has no machines."
-	case o.until == reconcile.NodesReady:
+	case o.until == plan.NodesReady:
 		return " The API server answers at " + endpoint + ", and all Nodes are ready."
-	case o.until == reconcile.NodesJoined:
+	case o.until == plan.NodesJoined:
 		return fmt.Sprintf(" The API server answers at %s, and all machines have joined (%s).%s", endpoint, text.Count(res.Nodes.Joined, "Node"), o.notReady(res.Nodes))
-	case o.until == reconcile.APIServer:
+	case o.until == plan.APIServer:
 		return " The API server answers at " + endpoint + ", and the control plane has joined; workers may still be booting." + o.notReady(res.Nodes)
 	case o.eks:
 		return " The API server answers at " + endpoint + "."
@@ -134,7 +136,7 @@ func (o *createOptions) state(res reconcile.Result, endpoint string) string {
 }
 
 // notReady says why Nodes are not ready that have joined; "" if they are.
-func (o *createOptions) notReady(n reconcile.Nodes) string {
+func (o *createOptions) notReady(n cluster.Nodes) string {
 	if n.Ready == n.Joined {
 		return ""
 	}
@@ -142,7 +144,7 @@ func (o *createOptions) notReady(n reconcile.Nodes) string {
 }
 
 // printResult prints the result.
-func (o *createOptions) printResult(r *run, res reconcile.Result) error {
+func (o *createOptions) printResult(r *run, res cluster.Result) error {
 	out := r.outcome(res)
 	story := fmt.Sprintf("Cluster %s in %s is up to date: nothing to change (%s).", r.cluster.Name, r.cluster.Region, rounded(res.Took))
 	if !res.Plan.Empty() {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/spf13/cobra"
@@ -82,7 +84,7 @@ func (o *deleteOptions) run(ctx context.Context, args []string) (err error) {
 		return o.show(ctx, c, len(args) > 0)
 	}
 	r := &run{flags: o.flags, verb: "delete", cluster: c, yes: o.yes, word: c.Name, report: o.report}
-	res, err := r.carryOut(ctx, s, func(options reconcile.Options) (reconcile.Result, error) {
+	res, err := r.carryOut(ctx, s, func(options cluster.Options) (cluster.Result, error) {
 		o.keep(&options)
 		res, err := c.Delete(ctx, options)
 		if err == nil && res.NotFound && len(args) > 0 {
@@ -97,18 +99,18 @@ func (o *deleteOptions) run(ctx context.Context, args []string) (err error) {
 }
 
 // keep sets the options that say what is kept.
-func (o *deleteOptions) keep(options *reconcile.Options) {
+func (o *deleteOptions) keep(options *cluster.Options) {
 	options.VPCs = o.vpcs
 	switch {
 	case o.keepVolumes:
-		options.Volumes = reconcile.KeepVolumes
+		options.Volumes = cluster.KeepVolumes
 	case o.deleteVolumes:
-		options.Volumes = reconcile.DeleteVolumes
+		options.Volumes = cluster.DeleteVolumes
 	}
 }
 
 func (o *deleteOptions) show(ctx context.Context, c *reconcile.Cluster, byName bool) error {
-	var options reconcile.Options
+	var options cluster.Options
 	o.keep(&options)
 	who := o.askWho(ctx, c)
 	p, err := c.PlanDelete(ctx, options)
@@ -126,7 +128,7 @@ func (o *deleteOptions) show(ctx context.Context, c *reconcile.Cluster, byName b
 	return show(o.flags, o.output.value, p, v)
 }
 
-func (o *deleteOptions) printResult(r *run, res reconcile.Result) error {
+func (o *deleteOptions) printResult(r *run, res cluster.Result) error {
 	line := fmt.Sprintf("Cluster %s in %s is deleted (%s, %s).", r.cluster.Name, r.cluster.Region, text.Count(res.Plan.Count(plan.Remove), "resource"), rounded(res.Took))
 	if len(res.Absent) > 0 {
 		line += " Asked again, AWS shows none of them."

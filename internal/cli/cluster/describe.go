@@ -4,11 +4,12 @@ import (
 	"context"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 type describeOptions struct {
@@ -76,11 +77,11 @@ func (o *describeOptions) run(ctx context.Context, args []string) (err error) {
 // description is the JSON output.
 type description struct {
 	Document int `json:"version"` // of the document
-	reconcile.Status
+	cluster.Status
 	Endpoint string `json:"endpoint,omitempty"` // https://host:port of the API server
 }
 
-func described(s reconcile.Status) description {
+func described(s cluster.Status) description {
 	d := description{Document: render.Version, Status: s}
 	if s.Endpoint != "" {
 		d.Endpoint = apiURL(s.Endpoint)
@@ -92,12 +93,12 @@ func described(s reconcile.Status) description {
 func apiURL(endpoint string) string { return "https://" + endpoint }
 
 // print prints the state of a cluster in the format of the flag.
-func (o *describeOptions) print(s reconcile.Status, named bool, now time.Time) error {
+func (o *describeOptions) print(s cluster.Status, named bool, now time.Time) error {
 	if is, err := o.output.encode(o.Env.Out, described(s)); is {
 		return err
 	}
 	if o.output.value == "name" {
-		return printNames(o.Env.Out, s.Resources, func(r reconcile.ResourceStatus) string { return string(r.Resource) })
+		return printNames(o.Env.Out, s.Resources, func(r cluster.ResourceStatus) string { return string(r.Resource) })
 	}
 	v := render.StatusView{Full: o.full || o.output.value == "wide", Named: named, Style: o.Env.OutStyle(), Now: now}
 	if !v.Full {

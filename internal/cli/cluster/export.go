@@ -8,6 +8,8 @@ import (
 	"os"
 	"slices"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
@@ -88,7 +90,7 @@ func (o *exportOptions) exported(ctx context.Context, args []string) (*reconcile
 	if len(args) == 0 || len(o.files) > 0 {
 		return o.subject(ctx, args)
 	}
-	i, s, err := o.imported(ctx, args[0], reconcile.ImportOptions{})
+	i, s, err := o.imported(ctx, args[0], cluster.ImportOptions{})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -114,7 +116,7 @@ func (o *exportOptions) checkFolder() error {
 }
 
 // pausedObjects returns the contents of objects, with the Cluster paused.
-func pausedObjects(all []reconcile.Object) (out []map[string]any) {
+func pausedObjects(all []cluster.Object) (out []map[string]any) {
 	for _, x := range all {
 		if spec, ok := x.Content["spec"].(map[string]any); ok && x.Content["kind"] == "Cluster" {
 			spec["paused"] = true

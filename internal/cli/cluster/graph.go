@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
@@ -40,7 +42,7 @@ func (o *graphOptions) run(ctx context.Context) error {
 		return err
 	}
 	// With what create waits for, Nodes and add-ons belong to the graph.
-	g, err := reconcile.Open(m, reconcile.Target{Wait: o.waitsFor(m)}).Graph()
+	g, err := reconcile.Open(m, cluster.Target{Wait: o.waitsFor(m)}).Graph()
 	if err != nil {
 		return err
 	}

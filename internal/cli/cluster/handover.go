@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/spf13/cobra"
@@ -78,7 +80,7 @@ func (o *handoverOptions) run(ctx context.Context) (err error) {
 		return o.check(ctx, c, to)
 	}
 	t := &transfer{handoverOptions: o, c: c, to: to, began: s.Clock.Now()}
-	if err := c.Handover(ctx, reconcile.HandoverOptions{To: reconcile.Manager{ID: id, Name: to.Name()}, Create: t.create, Release: t.release}); err != nil {
+	if err := c.Handover(ctx, cluster.HandoverOptions{To: plan.Manager{ID: id, Name: to.Name()}, Create: t.create, Release: t.release}); err != nil {
 		return err
 	}
 	if err := t.h.Await(ctx, t.tellWaiting); err != nil {
@@ -118,7 +120,7 @@ type transfer struct {
 }
 
 // create checks the management cluster, asks for confirmation, and creates the objects.
-func (t *transfer) create(ctx context.Context, all []reconcile.Object) error {
+func (t *transfer) create(ctx context.Context, all []cluster.Object) error {
 	t.h = t.to.Handover(handoverID(t.c), managementObjects(all))
 	if problems := t.h.Check(ctx); len(problems) > 0 {
 		return &plan.RefusedError{Reasons: problems}
@@ -156,7 +158,7 @@ func (t *transfer) tellWaiting(waiting []string) {
 
 // managementObjects converts the objects of a cluster to those that package management
 // creates.
-func managementObjects(all []reconcile.Object) (out []management.Object) {
+func managementObjects(all []cluster.Object) (out []management.Object) {
 	for _, x := range all {
 		o := management.Object{Unstructured: unstructured.Unstructured{Object: x.Content}, Status: x.Status}
 		if w := x.Owner; w != nil {

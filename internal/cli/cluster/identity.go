@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/crash"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
@@ -12,13 +14,13 @@ import (
 // identity returns who calls AWS, when it is known.
 type identity struct {
 	profile string
-	answer  <-chan reconcile.Caller
+	answer  <-chan cluster.Caller
 }
 
 // askWho asks AWS who calls it, while the command does something else. Without an answer, the
 // command does not show it: it is told of refused credentials by its other calls.
 func (f *flags) askWho(ctx context.Context, c *reconcile.Cluster) identity {
-	answer := make(chan reconcile.Caller, 1)
+	answer := make(chan cluster.Caller, 1)
 	go func() {
 		defer close(answer)
 		_ = crash.Catch(func() error {

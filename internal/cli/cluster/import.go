@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/spf13/cobra"
@@ -85,7 +87,7 @@ func (o *importOptions) run(ctx context.Context, name string) (err error) {
 	if o.bootData != "" && o.bootData != onMachine {
 		return env.Usagef("--boot-data-from %s: it can only be %s", o.bootData, onMachine)
 	}
-	options := reconcile.ImportOptions{KeysFromMachine: o.keys == onMachine, BootDataFromMachines: o.bootData != ""}
+	options := cluster.ImportOptions{KeysFromMachine: o.keys == onMachine, BootDataFromMachines: o.bootData != ""}
 	if err := checkWritable("output", o.output); err != nil {
 		return err
 	}
@@ -113,7 +115,7 @@ func (o *importOptions) run(ctx context.Context, name string) (err error) {
 	if err := o.confirmed(ctx, o.yes, question, "pass --yes"); err != nil {
 		return err
 	}
-	res, err := i.Adopt(ctx, reconcile.Options{})
+	res, err := i.Adopt(ctx, cluster.Options{})
 	if err != nil {
 		return err
 	}
@@ -138,7 +140,7 @@ func readKeys(folder string) (map[string][]byte, error) {
 }
 
 // imported imports the cluster of a name.
-func (f *flags) imported(ctx context.Context, name string, o reconcile.ImportOptions) (i *reconcile.Imported, s *session, err error) {
+func (f *flags) imported(ctx context.Context, name string, o cluster.ImportOptions) (i *reconcile.Importer, s *session, err error) {
 	if !regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_.-]{0,99}$`).MatchString(name) {
 		return nil, nil, env.Usagef("%q cannot be the name of a cluster", name)
 	}
@@ -146,7 +148,7 @@ func (f *flags) imported(ctx context.Context, name string, o reconcile.ImportOpt
 		return nil, nil, err
 	}
 	i, err = reconcile.Import(ctx, name, s.target, o)
-	if errors.Is(err, reconcile.ErrNotFound) {
+	if errors.Is(err, cluster.ErrNotFound) {
 		err = f.notFound(name, s.target.Config.Region)
 	}
 	if err != nil {
@@ -173,7 +175,7 @@ func (o *importOptions) write(ctx context.Context, manifest []byte) error {
 }
 
 // tell says what the manifest does not contain, and what a run with it would change.
-func (o *importOptions) tell(i *reconcile.Imported) {
+func (o *importOptions) tell(i *reconcile.Importer) {
 	if i.KeysFrom != "" {
 		o.Env.Story("the keys of the cluster were read on %s", i.KeysFrom)
 	}
@@ -190,7 +192,7 @@ func (o *importOptions) tell(i *reconcile.Imported) {
 }
 
 // tellMissing says what the manifest does not contain.
-func (f *flags) tellMissing(i *reconcile.Imported) {
+func (f *flags) tellMissing(i *reconcile.Importer) {
 	for _, x := range i.LeftOut {
 		f.Env.Story("left out %s", x)
 	}

@@ -56,7 +56,7 @@ func (f *flags) whileReading(ctx context.Context) (context.Context, context.Canc
 const rolesVariable = "CAPA_EKS_IAM"
 
 // loadSources is load for a manifest that is in memory.
-func (f *flags) loadSources(ctx context.Context, sources []reconcile.Source) (*reconcile.Manifest, error) {
+func (f *flags) loadSources(ctx context.Context, sources []input.Source) (*reconcile.Manifest, error) {
 	variables, err := f.variables()
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (f *flags) loadSources(ctx context.Context, sources []reconcile.Source) (*r
 	if err != nil {
 		return nil, err
 	}
-	m, err := reconcile.Load(sources, reconcile.LoadOptions{ //nolint:contextcheck // it reads what is in memory
+	m, err := reconcile.Load(sources, input.LoadOptions{ //nolint:contextcheck // it reads what is in memory
 		Set:          set,
 		Lookup:       f.Env.LookupEnv,
 		Substitute:   f.substitution(),
@@ -109,7 +109,7 @@ func (f *flags) loadSources(ctx context.Context, sources []reconcile.Source) (*r
 	}
 	f.remarkRegion(m)
 	used[rolesVariable] = strconv.FormatBool(roles)
-	f.digest = digestOf([][]reconcile.Source{sources, cni, addons, identities}, used)
+	f.digest = digestOf([][]input.Source{sources, cni, addons, identities}, used)
 	for _, w := range m.Warnings {
 		f.warn(w.String())
 	}
@@ -196,14 +196,14 @@ func (f *flags) variables() (map[string]string, error) {
 }
 
 // substitution is the value of --substitute.
-func (f *flags) substitution() reconcile.Substitution {
+func (f *flags) substitution() input.Substitution {
 	switch f.substitute.value {
 	case "all":
-		return reconcile.SubstituteAll
+		return input.SubstituteAll
 	case "none":
-		return reconcile.SubstituteNone
+		return input.SubstituteNone
 	default:
-		return reconcile.SubstituteAuto
+		return input.SubstituteAuto
 	}
 }
 
@@ -238,7 +238,7 @@ func (f *flags) ambientRegion(ctx context.Context) string {
 }
 
 // sources reads the files and directories of -f.
-func (f *flags) sources(ctx context.Context) (out []reconcile.Source, err error) {
+func (f *flags) sources(ctx context.Context) (out []input.Source, err error) {
 	seen := map[string]bool{}
 	for _, name := range f.files {
 		if name == "" {
@@ -260,7 +260,7 @@ func (f *flags) sources(ctx context.Context) (out []reconcile.Source, err error)
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, reconcile.Source{Name: sourceName(file), Data: data})
+			out = append(out, input.Source{Name: sourceName(file), Data: data})
 		}
 	}
 	return out, nil
@@ -275,7 +275,7 @@ func sourceName(file string) string {
 }
 
 // addedObjects reads the files of --cni and --addon.
-func (f *flags) addedObjects(ctx context.Context) (cni, addons []reconcile.Source, err error) {
+func (f *flags) addedObjects(ctx context.Context) (cni, addons []input.Source, err error) {
 	if cni, err = f.objects(ctx, "cni", f.cni); err != nil {
 		return nil, nil, err
 	}
@@ -285,7 +285,7 @@ func (f *flags) addedObjects(ctx context.Context) (cni, addons []reconcile.Sourc
 
 // identitySources reads the files of --identities. If a file is a kubeconfig, the identities
 // are read from its cluster.
-func (f *flags) identitySources(ctx context.Context) ([]reconcile.Source, error) {
+func (f *flags) identitySources(ctx context.Context) ([]input.Source, error) {
 	out, err := f.objects(ctx, "identities", f.identities)
 	if err != nil {
 		return nil, err
@@ -307,7 +307,7 @@ func (f *flags) identitySources(ctx context.Context) ([]reconcile.Source, error)
 }
 
 // objects reads the files of a flag.
-func (f *flags) objects(ctx context.Context, flag string, names []string) (out []reconcile.Source, err error) {
+func (f *flags) objects(ctx context.Context, flag string, names []string) (out []input.Source, err error) {
 	for _, name := range names {
 		if name == "-" {
 			return nil, env.Usagef("--%s needs a file: standard input is not supported", flag)
@@ -316,7 +316,7 @@ func (f *flags) objects(ctx context.Context, flag string, names []string) (out [
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, reconcile.Source{Name: name, Data: data})
+		out = append(out, input.Source{Name: name, Data: data})
 	}
 	return out, nil
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
@@ -75,7 +77,7 @@ func (o *kubeconfigOptions) run(ctx context.Context, args []string) (err error) 
 		return err
 	}
 	defer s.Close(&err)
-	data, err := c.Kubeconfig(ctx, reconcile.KubeconfigOptions{Profile: o.Profile, Method: o.method.value})
+	data, err := c.Kubeconfig(ctx, cluster.KubeconfigOptions{Profile: o.Profile, Method: o.method.value})
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
@@ -49,11 +51,11 @@ func (o *listOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(found, func(x, y reconcile.ClusterSummary) int {
+	slices.SortFunc(found, func(x, y cluster.Summary) int {
 		return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Region, y.Region))
 	})
 	if found == nil {
-		found = []reconcile.ClusterSummary{}
+		found = []cluster.Summary{}
 	}
 	if is, err := o.output.encode(o.Env.Out, clusterList{render.Version, found}); is {
 		return err
@@ -63,14 +65,14 @@ func (o *listOptions) run(ctx context.Context) error {
 		o.Env.Story("no clusters found")
 		return nil
 	case o.output.value == "name":
-		return printNames(o.Env.Out, found, func(c reconcile.ClusterSummary) string { return c.Name })
+		return printNames(o.Env.Out, found, func(c cluster.Summary) string { return c.Name })
 	}
 	return o.table(found, now)
 }
 
 // found lists the clusters, and returns the time in the account. Each region of a simulated
 // account is opened by itself.
-func (o *listOptions) found(ctx context.Context) (all []reconcile.ClusterSummary, now time.Time, err error) {
+func (o *listOptions) found(ctx context.Context) (all []cluster.Summary, now time.Time, err error) {
 	if !o.allRegions || !o.Simulate {
 		return o.in(ctx, o.Region)
 	}
@@ -92,7 +94,7 @@ func (o *listOptions) found(ctx context.Context) (all []reconcile.ClusterSummary
 }
 
 // in opens the account in one region, and lists the clusters there, or in all regions.
-func (o *listOptions) in(ctx context.Context, region string) (found []reconcile.ClusterSummary, now time.Time, err error) {
+func (o *listOptions) in(ctx context.Context, region string) (found []cluster.Summary, now time.Time, err error) {
 	s, err := o.open(ctx, region)
 	if err != nil {
 		return nil, now, err
@@ -104,12 +106,12 @@ func (o *listOptions) in(ctx context.Context, region string) (found []reconcile.
 
 // clusterList is the JSON output.
 type clusterList struct {
-	Version  int                        `json:"version"`
-	Clusters []reconcile.ClusterSummary `json:"clusters"`
+	Version  int               `json:"version"`
+	Clusters []cluster.Summary `json:"clusters"`
 }
 
 // find lists the clusters of one region, or of all in AWS.
-func (o *listOptions) find(ctx context.Context, s *session) ([]reconcile.ClusterSummary, error) {
+func (o *listOptions) find(ctx context.Context, s *session) ([]cluster.Summary, error) {
 	if !o.allRegions || s.Simulated() {
 		return reconcile.List(ctx, s.target)
 	}
@@ -117,7 +119,7 @@ func (o *listOptions) find(ctx context.Context, s *session) ([]reconcile.Cluster
 	if err != nil {
 		return nil, err
 	}
-	found := make([][]reconcile.ClusterSummary, len(regions))
+	found := make([][]cluster.Summary, len(regions))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(8)
 	for i, region := range regions {
@@ -137,7 +139,7 @@ func (o *listOptions) find(ctx context.Context, s *session) ([]reconcile.Cluster
 	return slices.Concat(found...), err
 }
 
-func (o *listOptions) table(found []reconcile.ClusterSummary, now time.Time) error {
+func (o *listOptions) table(found []cluster.Summary, now time.Time) error {
 	headers := []string{"NAME", "REGION", "TYPE", "VERSION", "CONTROL PLANE", "WORKERS", "STATUS", "AGE"}
 	if o.output.value == "wide" {
 		headers = append(headers, "RESOURCES", "KINDS")
@@ -159,7 +161,7 @@ func (o *listOptions) table(found []reconcile.ClusterSummary, now time.Time) err
 }
 
 // machines prints numbers of machines: "3", or "2/3" if not all of them run.
-func machines(m reconcile.Machines) string {
+func machines(m cluster.Machines) string {
 	if m.Running == m.All {
 		return strconv.Itoa(m.All)
 	}
@@ -167,7 +169,7 @@ func machines(m reconcile.Machines) string {
 }
 
 // kindsOf prints how many resources a cluster has, and of which kinds.
-func kindsOf(c reconcile.ClusterSummary) []string {
+func kindsOf(c cluster.Summary) []string {
 	total := 0
 	kinds := make([]string, 0, len(c.Kinds))
 	for _, kind := range slices.Sorted(maps.Keys(c.Kinds)) {

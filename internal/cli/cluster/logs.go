@@ -13,6 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
@@ -57,7 +60,7 @@ them.`,
 }
 
 func (o *logsOptions) run(ctx context.Context, args []string) (err error) {
-	o.waits, o.wait.value = true, string(reconcile.NodesJoined)
+	o.waits, o.wait.value = true, string(plan.NodesJoined)
 	c, s, err := o.subject(ctx, args)
 	if err != nil {
 		return err
@@ -91,13 +94,13 @@ func (o *logsOptions) run(ctx context.Context, args []string) (err error) {
 		o.Env.Story("missing: %s", env.Valid(x))
 	}
 	if len(l.Missing) > 0 {
-		files = append(files, reconcile.LogFile{Name: "missing.txt", Text: strings.Join(l.Missing, "\n") + "\n"})
+		files = append(files, cluster.LogFile{Name: "missing.txt", Text: strings.Join(l.Missing, "\n") + "\n"})
 	}
 	return o.write(c.Name, files, s.Clock.Now())
 }
 
 // documents are the files about the program and the state of the cluster.
-func (o *logsOptions) documents(l reconcile.Logs, now time.Time) ([]reconcile.LogFile, error) {
+func (o *logsOptions) documents(l cluster.Logs, now time.Time) ([]cluster.LogFile, error) {
 	var tree, document bytes.Buffer
 	if err := render.Status(&tree, l.Status, render.StatusView{Full: true, Now: now}); err != nil {
 		return nil, err
@@ -105,13 +108,13 @@ func (o *logsOptions) documents(l reconcile.Logs, now time.Time) ([]reconcile.Lo
 	if err := render.Encode(&document, render.JSON, described(l.Status)); err != nil {
 		return nil, err
 	}
-	return []reconcile.LogFile{
+	return []cluster.LogFile{
 		{Name: "version.txt", Text: program.Get().String() + "\n"}, {Name: "describe.txt", Text: tree.String()}, {Name: "describe.json", Text: document.String()},
 	}, nil
 }
 
 // plan is the file of the plan. If it cannot be made, the archive says so.
-func (o *logsOptions) plan(ctx context.Context, c *reconcile.Cluster, l *reconcile.Logs) []reconcile.LogFile {
+func (o *logsOptions) plan(ctx context.Context, c *reconcile.Cluster, l *cluster.Logs) []cluster.LogFile {
 	var document bytes.Buffer
 	p, err := c.Plan(ctx)
 	if err == nil {
@@ -121,11 +124,11 @@ func (o *logsOptions) plan(ctx context.Context, c *reconcile.Cluster, l *reconci
 		l.Missing = append(l.Missing, "plan.json: "+err.Error())
 		return nil
 	}
-	return []reconcile.LogFile{{Name: "plan.json", Text: document.String()}}
+	return []cluster.LogFile{{Name: "plan.json", Text: document.String()}}
 }
 
 // write writes the archive, which only the user may read, and lists what is in it.
-func (o *logsOptions) write(cluster string, content []reconcile.LogFile, now time.Time) error {
+func (o *logsOptions) write(cluster string, content []cluster.LogFile, now time.Time) error {
 	data, err := archive(cluster+"-logs", content, now)
 	if err != nil {
 		return err
@@ -144,7 +147,7 @@ func (o *logsOptions) write(cluster string, content []reconcile.LogFile, now tim
 	return nil
 }
 
-func archive(folder string, files []reconcile.LogFile, now time.Time) ([]byte, error) {
+func archive(folder string, files []cluster.LogFile, now time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	packed := gzip.NewWriter(&b)
 	w := tar.NewWriter(packed)

@@ -25,7 +25,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/files"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // planFile is a plan that 'cluster plan --out' has written, and that 'cluster create' carries
@@ -285,7 +284,7 @@ func differences(planned, now plan.Diff) (out []string) {
 }
 
 // digestOf returns a digest of the input of a run: files, and the variables that they use.
-func digestOf(sources [][]reconcile.Source, variables map[string]string) string {
+func digestOf(sources [][]input.Source, variables map[string]string) string {
 	var all bytes.Buffer
 	for _, list := range sources {
 		for _, s := range list {

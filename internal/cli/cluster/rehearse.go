@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/spf13/cobra"
@@ -114,7 +116,7 @@ func (o *rehearseOptions) run(ctx context.Context) (err error) {
 	defer r.Close(&err)
 	r.target.Wait = m.MostWait() // as create
 	if r.planned.exists() {
-		r.target.Wait = reconcile.Infrastructure // its API server is not in the copy
+		r.target.Wait = plan.Infrastructure // its API server is not in the copy
 	}
 	r.target.Cost = o.cost.value == "on"
 	r.cluster = reconcile.Open(m, r.target)
@@ -256,7 +258,7 @@ func (r *rehearsal) verdict() error {
 }
 
 // step makes a run, shows its progress, and measures it in the time of the account.
-func (r *rehearsal) step(ctx context.Context, verb string, do func(context.Context, reconcile.Options) (reconcile.Result, error)) error {
+func (r *rehearsal) step(ctx context.Context, verb string, do func(context.Context, cluster.Options) (cluster.Result, error)) error {
 	recorded := &events{}
 	t := render.Terminal{Style: r.Env.ErrStyle(), Clock: r.Clock, Size: r.Env.Size}
 	shown := r.shownProgress(t)
@@ -275,7 +277,7 @@ func (r *rehearsal) step(ctx context.Context, verb string, do func(context.Conte
 	defer release()
 	progress.Look(render.Run{Verb: verb, Cluster: r.cluster.Name, Region: r.cluster.Region, Program: r.page.Program})
 	began := r.Clock.Now()
-	result, err := do(ctx, reconcile.Options{Observe: progress.Event, Confirm: func(p plan.Plan) (bool, error) {
+	result, err := do(ctx, cluster.Options{Observe: progress.Event, Confirm: func(p plan.Plan) (bool, error) {
 		progress.Begin(p)
 		return true, nil
 	}})

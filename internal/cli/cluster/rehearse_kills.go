@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"golang.org/x/sync/errgroup"
@@ -73,7 +75,7 @@ func (k *kills) run(ctx context.Context, t *account.Trial, name string, kill *ac
 		do = c.Delete
 	}
 	began := t.Clock.Now()
-	result, err := do(ctx, reconcile.Options{})
+	result, err := do(ctx, cluster.Options{})
 	out := ran{render.NewRehearsedRun(name, result, t.Clock.Since(began)), p.Calls()}
 	if err == nil && name == "create" && kill == nil {
 		var plan plan.Plan

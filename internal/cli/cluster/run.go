@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
@@ -32,12 +34,12 @@ type run struct {
 	events   events // for the report
 	progress render.Progress
 	who      identity
-	caller   reconcile.Caller // as far as it is known
-	planned  *planFile        // what the run has to do; nil: what its plan says
+	caller   cluster.Caller // as far as it is known
+	planned  *planFile      // what the run has to do; nil: what its plan says
 }
 
 // carryOut does the run, and shows its progress.
-func (r *run) carryOut(ctx context.Context, s *session, do func(reconcile.Options) (reconcile.Result, error)) (res reconcile.Result, err error) {
+func (r *run) carryOut(ctx context.Context, s *session, do func(cluster.Options) (cluster.Result, error)) (res cluster.Result, err error) {
 	if err := checkWritable("report", r.report); err != nil {
 		return res, err
 	}
@@ -66,7 +68,7 @@ func (r *run) carryOut(ctx context.Context, s *session, do func(reconcile.Option
 
 // finish ends the progress of the run.
 func (r *run) finish(s *session, err error, code int) {
-	if r.caller == (reconcile.Caller{}) {
+	if r.caller == (cluster.Caller{}) {
 		select {
 		case r.caller = <-r.who.answer:
 		default: // there is no answer yet
@@ -138,9 +140,9 @@ func (r records) Write(line []byte) (int, error) {
 }
 
 // options connects the engine to the progress and the confirmation.
-func (r *run) options(ctx context.Context) reconcile.Options {
+func (r *run) options(ctx context.Context) cluster.Options {
 	r.who = r.askWho(ctx, r.cluster)
-	return reconcile.Options{
+	return cluster.Options{
 		Observe: r.progress.Event,
 		Confirm: func(p plan.Plan) (bool, error) { return r.confirm(ctx, p) },
 	}
@@ -149,7 +151,7 @@ func (r *run) options(ctx context.Context) reconcile.Options {
 // confirm shows the plan and asks for confirmation.
 func (r *run) confirm(ctx context.Context, p plan.Plan) (bool, error) {
 	view := r.who.in(render.PlanView{Cluster: r.cluster.Name, Region: r.cluster.Region, Deletes: r.verb == "delete", Style: r.Env.ErrStyle(), Notes: r.notes(p), Width: r.Env.ErrWidth()})
-	r.caller = reconcile.Caller{Account: view.Account, ARN: view.Caller}
+	r.caller = cluster.Caller{Account: view.Account, ARN: view.Caller}
 	if r.planned != nil {
 		if err := r.planned.check(p, view); err != nil {
 			return false, err
@@ -276,7 +278,7 @@ type absence struct {
 	At       time.Time `json:"at"`
 }
 
-func (r *run) outcome(res reconcile.Result) outcome {
+func (r *run) outcome(res cluster.Result) outcome {
 	return outcome{
 		Version: render.Version, Cluster: r.cluster.Name, Region: r.cluster.Region, Changed: render.Summarize(res.Plan),
 		Reads: res.Reads, Writes: res.Writes, Took: res.Took.Round(time.Millisecond).Seconds(),
@@ -284,7 +286,7 @@ func (r *run) outcome(res reconcile.Result) outcome {
 }
 
 // changed describes what a run has changed, and how long it took: "36 created, 4m2s".
-func changed(res reconcile.Result) string {
+func changed(res cluster.Result) string {
 	var parts []string
 	for _, x := range []struct {
 		action plan.Action

@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/account"
@@ -18,7 +21,7 @@ import (
 // session is the account of a command.
 type session struct {
 	*account.Account
-	target  reconcile.Target
+	target  cluster.Target
 	calls   *render.CallCounter
 	unlimit func() // --timeout does not count any more
 }
@@ -36,7 +39,7 @@ func (f *flags) open(ctx context.Context, region string) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{Account: a, calls: &render.CallCounter{}, target: reconcile.Target{
+	s := &session{Account: a, calls: &render.CallCounter{}, target: cluster.Target{
 		Config:   a.Config,
 		Clock:    a.Clock,
 		Parallel: f.parallel,
@@ -47,7 +50,7 @@ func (f *flags) open(ctx context.Context, region string) (*session, error) {
 		Transport:  a.Kubernetes,
 		Warn:       func(text string) { f.warn(env.Valid(text)) },
 	}}
-	s.target.Log = func(c reconcile.Call) {
+	s.target.Log = func(c plan.Call) {
 		s.calls.Add(c)
 		if f.logsCalls() {
 			f.logCall(c)
@@ -72,7 +75,7 @@ func (f *flags) open(ctx context.Context, region string) (*session, error) {
 func (f *flags) logsCalls() bool { return f.verbose || f.Env.LogLevel >= account.LogCalls }
 
 // logCall logs one call.
-func (f *flags) logCall(c reconcile.Call) {
+func (f *flags) logCall(c plan.Call) {
 	if c.Err != nil {
 		f.Env.Story("%s %s %s: %s", c.Service, c.Operation, c.Took.Round(time.Millisecond), env.Valid(c.Err.Error()))
 		return

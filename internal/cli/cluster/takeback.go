@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/spf13/cobra"
@@ -126,7 +128,7 @@ func (o *takebackOptions) takenBefore(ctx context.Context, name string) bool {
 	if err != nil {
 		return false
 	}
-	m, err := o.loadTaken(ctx, reconcile.Source{Name: o.output, Data: data})
+	m, err := o.loadTaken(ctx, input.Source{Name: o.output, Data: data})
 	if err != nil || m.Name() != name {
 		return false
 	}
@@ -136,7 +138,7 @@ func (o *takebackOptions) takenBefore(ctx context.Context, name string) bool {
 	}
 	defer s.Close(&err)
 	// A run that has nothing to do changes nothing, and neither does one that is declined.
-	_, err = reconcile.Open(m, s.target).Apply(ctx, reconcile.Options{Confirm: func(plan.Plan) (bool, error) { return false, nil }})
+	_, err = reconcile.Open(m, s.target).Apply(ctx, cluster.Options{Confirm: func(plan.Plan) (bool, error) { return false, nil }})
 	return err == nil
 }
 
@@ -146,9 +148,9 @@ func (o *takebackOptions) openTaken(ctx context.Context, m *reconcile.Manifest) 
 	if err != nil {
 		return nil, err
 	}
-	s.target.Wait = reconcile.Infrastructure
-	if m.MostWait() != reconcile.Infrastructure {
-		s.target.Wait = reconcile.APIServer // it knows from which template a machine was made
+	s.target.Wait = plan.Infrastructure
+	if m.MostWait() != plan.Infrastructure {
+		s.target.Wait = plan.APIServer // it knows from which template a machine was made
 	}
 	return s, nil
 }
@@ -163,7 +165,7 @@ func (o *takebackOptions) forget(ctx context.Context, name string) (err error) {
 		return err
 	}
 	defer s.Close(&err)
-	was, err := reconcile.OpenByName(name, s.target).Forget(ctx, func(m reconcile.Manager) (bool, error) {
+	was, err := reconcile.OpenByName(name, s.target).Forget(ctx, func(m plan.Manager) (bool, error) {
 		question := fmt.Sprintf("Forget that %s manages cluster %s? If its controllers still run, they will work against other commands.", m.Name, name)
 		return true, o.confirmed(ctx, o.yes, question, "pass --yes")
 	})
@@ -211,7 +213,7 @@ func (o *takebackOptions) read(ctx context.Context, t *management.Takeback) (man
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err = o.loadTaken(ctx, reconcile.Source{Name: o.output, Data: manifest}, reconcile.Source{Name: "the Secrets of the cluster", Data: keys})
+	m, err = o.loadTaken(ctx, input.Source{Name: o.output, Data: manifest}, input.Source{Name: "the Secrets of the cluster", Data: keys})
 	if err != nil {
 		return nil, nil, fmt.Errorf("the manifest of the objects: %w", err)
 	}
@@ -270,7 +272,7 @@ func (o *takebackOptions) take(ctx context.Context, t *management.Takeback, from
 	if n := res.Plan.Count(plan.Create, plan.Update) - len(announced); n > 0 {
 		o.Env.Story("recorded %s of the cluster: keys and tags", text.Count(n, "resource"))
 	}
-	if m, err = o.loadTaken(ctx, reconcile.Source{Name: o.output, Data: manifest}); err != nil {
+	if m, err = o.loadTaken(ctx, input.Source{Name: o.output, Data: manifest}); err != nil {
 		return err
 	}
 	p, err := reconcile.Open(m, s.target).Plan(ctx)
@@ -288,9 +290,9 @@ func (o *takebackOptions) take(ctx context.Context, t *management.Takeback, from
 }
 
 // manager identifies a management cluster.
-func manager(ctx context.Context, c *management.Cluster) (reconcile.Manager, error) {
+func manager(ctx context.Context, c *management.Cluster) (plan.Manager, error) {
 	id, err := c.ID(ctx)
-	return reconcile.Manager{ID: id, Name: c.Name()}, err
+	return plan.Manager{ID: id, Name: c.Name()}, err
 }
 
 // checkFile refuses to overwrite a file, unless an earlier run has written the same manifest.
@@ -300,7 +302,7 @@ func (o *takebackOptions) checkFile(ctx context.Context, manifest []byte) error 
 }
 
 // loadTaken loads the manifest with the identities of the management cluster.
-func (o *takebackOptions) loadTaken(ctx context.Context, sources ...reconcile.Source) (*reconcile.Manifest, error) {
+func (o *takebackOptions) loadTaken(ctx context.Context, sources ...input.Source) (*reconcile.Manifest, error) {
 	if len(o.identities) == 0 && (bytes.Contains(sources[0].Data, []byte("AWSClusterRoleIdentity")) || bytes.Contains(sources[0].Data, []byte("AWSClusterStaticIdentity"))) {
 		o.identities = []string{o.from}
 		o.Env.Story("note: other commands need --identities %s, for the identity of the cluster", o.from)

@@ -4,11 +4,12 @@ import (
 	"context"
 	"regexp"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 type upgradePlanOptions struct {
@@ -52,7 +53,7 @@ not contain. Without it, the versions are not known, and --to is not checked aga
 // upgrades is the JSON output.
 type upgrades struct {
 	Document int `json:"version"` // of the document
-	reconcile.Upgrades
+	cluster.Upgrades
 }
 
 func (o *upgradePlanOptions) run(ctx context.Context, args []string) (err error) {

@@ -15,7 +15,7 @@ import (
 
 // addWait adds --wait.
 func (f *flags) addWait(cmd *cobra.Command) {
-	f.wait = choice{of: []string{string(reconcile.Infrastructure), string(reconcile.APIServer), string(reconcile.NodesJoined), string(reconcile.NodesReady)}}
+	f.wait = choice{of: []string{string(plan.Infrastructure), string(plan.APIServer), string(plan.NodesJoined), string(plan.NodesReady)}}
 	cmd.Flags().Var(&f.wait, "wait", "wait `UNTIL`: infrastructure (AWS runs the machines), api (the API server answers and the control plane has joined), "+
 		"joined (all machines have joined, and their Nodes may not be ready), nodes (all Nodes are ready); default: nodes if the manifest installs a pod network, otherwise joined")
 	complete(cmd, "wait", f.wait.of)
@@ -69,8 +69,8 @@ func (f *flags) addKMSKey(cmd *cobra.Command) {
 }
 
 // waitsFor returns what a run waits for: what the user has chosen, or else the most.
-func (f *flags) waitsFor(m *reconcile.Manifest) reconcile.Wait {
-	return cmp.Or(reconcile.Wait(f.wait.value), m.MostWait())
+func (f *flags) waitsFor(m *reconcile.Manifest) plan.Wait {
+	return cmp.Or(plan.Wait(f.wait.value), m.MostWait())
 }
 
 // lacking says what the Nodes of a cluster need to become ready and its manifest does not

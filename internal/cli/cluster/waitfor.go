@@ -4,9 +4,10 @@ import (
 	"context"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+	"github.com/spf13/cobra"
 )
 
 type waitForOptions struct {
@@ -19,11 +20,11 @@ const waitsForAtMost = 30 * time.Minute
 
 func newWaitFor(f *flags) *cobra.Command {
 	o := &waitForOptions{flags: f, condition: choice{
-		value: string(reconcile.ConditionReady),
+		value: string(cluster.ConditionReady),
 		of: []string{
-			string(reconcile.ConditionAPI), string(reconcile.ConditionJoined), string(reconcile.ConditionReady), string(reconcile.ConditionDeleted),
+			string(cluster.ConditionAPI), string(cluster.ConditionJoined), string(cluster.ConditionReady), string(cluster.ConditionDeleted),
 		},
-		also: map[string]string{"condition=Ready": string(reconcile.ConditionReady), "deleted": string(reconcile.ConditionDeleted)},
+		also: map[string]string{"condition=Ready": string(cluster.ConditionReady), "deleted": string(cluster.ConditionDeleted)},
 	}}
 	cmd := &cobra.Command{
 		Use:   "wait {-f FILE | NAME}",
@@ -60,8 +61,8 @@ minutes by default. The error then lists the likely reasons.`,
 }
 
 func (o *waitForOptions) run(ctx context.Context, args []string) (err error) {
-	condition := reconcile.Condition(o.condition.value)
-	o.waits, o.wait.value = true, string(reconcile.NodesJoined)
+	condition := cluster.Condition(o.condition.value)
+	o.waits, o.wait.value = true, string(plan.NodesJoined)
 	c, s, err := o.subject(ctx, args)
 	if err != nil {
 		return err
@@ -79,13 +80,13 @@ func (o *waitForOptions) run(ctx context.Context, args []string) (err error) {
 }
 
 // named is a condition as a predicate of the cluster.
-func named(condition reconcile.Condition) string {
+func named(condition cluster.Condition) string {
 	switch condition {
-	case reconcile.ConditionAPI:
+	case cluster.ConditionAPI:
 		return "available"
-	case reconcile.ConditionDeleted:
+	case cluster.ConditionDeleted:
 		return "deleted"
-	case reconcile.ConditionJoined, reconcile.ConditionReady:
+	case cluster.ConditionJoined, cluster.ConditionReady:
 	}
 	return string(condition)
 }

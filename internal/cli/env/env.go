@@ -11,10 +11,11 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // Env is the environment of a command.
@@ -43,7 +44,7 @@ type Env struct {
 	// for that of the environment. It makes no call.
 	AWS func(ctx context.Context, region, profile string) (aws.Config, error)
 	// Kubernetes carries requests to API servers; nil: the network.
-	Kubernetes reconcile.Transport
+	Kubernetes cluster.Transport
 	// HTTP is for servers that are not AWS.
 	HTTP *http.Client
 	// Interrupts delivers Ctrl-C and SIGTERM.

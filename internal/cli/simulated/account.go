@@ -13,13 +13,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 	"github.com/clusterawsadm/clusterawsadm/internal/files"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // saving is how often an open account is written to its file: after a kill, at most this
@@ -57,7 +58,7 @@ func RegionOf(file string) (string, error) {
 // Account is an open simulated account.
 type Account struct {
 	Config     aws.Config
-	Kubernetes reconcile.Transport
+	Kubernetes cluster.Transport
 	Clock      *clock.Clock
 	Endpoint   string // of the process that serves the account; "" if this one has it
 
@@ -99,7 +100,7 @@ func Open(ctx context.Context, o Options) (*Account, error) {
 	p := a.sim.Process()
 	o.Faults.disturb(p, a.sim.Serial(), o.Killed)
 	a.process = p
-	a.Config, a.Kubernetes = p.Config(), func(to reconcile.Access) http.RoundTripper { return p.Kubernetes(kube.Access(to)) }
+	a.Config, a.Kubernetes = p.Config(), func(to cluster.Access) http.RoundTripper { return p.Kubernetes(kube.Access(to)) }
 	a.done.Go(a.keep)
 	return a, nil
 }

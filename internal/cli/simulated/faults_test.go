@@ -9,6 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -72,7 +75,7 @@ func TestRunsThatFail(t *testing.T) {
 			a := awssim.New(o)
 			p := a.Process()
 			f.disturb(p, a.Serial(), nil)
-			_, err := reconcile.Open(quickstart(t), reconcile.Target{Config: p.Config(), Owner: "a test"}).Apply(t.Context(), reconcile.Options{})
+			_, err := reconcile.Open(quickstart(t), cluster.Target{Config: p.Config(), Owner: "a test"}).Apply(t.Context(), cluster.Options{})
 			assert.ErrorContains(t, err, reason, profile)
 		})
 	}
@@ -82,7 +85,7 @@ func quickstart(t *testing.T) *reconcile.Manifest {
 	t.Helper()
 	text, err := os.ReadFile("../../../configs/quickstart.yaml")
 	require.NoError(t, err)
-	m, err := reconcile.Load([]reconcile.Source{{Name: "demo.yaml", Data: text}}, reconcile.LoadOptions{})
+	m, err := reconcile.Load([]input.Source{{Name: "demo.yaml", Data: text}}, input.LoadOptions{})
 	require.NoError(t, err)
 	return m
 }
@@ -100,7 +103,7 @@ func disturbed(t *testing.T, f *Faults) (left []string) {
 			ctx, kill := context.WithCancel(t.Context())
 			p := a.Process()
 			f.disturb(p, run, kill)
-			_, err = reconcile.Open(m, reconcile.Target{Config: p.Config(), Owner: "a test"}).Apply(ctx, reconcile.Options{})
+			_, err = reconcile.Open(m, cluster.Target{Config: p.Config(), Owner: "a test"}).Apply(ctx, cluster.Options{})
 			kill()
 			if err == nil || f == nil || f.Profile != "killed" && f.Profile != "expired" {
 				break

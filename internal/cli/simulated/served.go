@@ -15,12 +15,13 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // What a served account has besides the API of AWS, for other commands with --simulate: its
@@ -136,7 +137,7 @@ func (o Options) join(ctx context.Context, other *ServedError) (*Account, error)
 	}
 	return &Account{
 		Config: aws.Config{Region: o.Region, BaseEndpoint: &endpoint, Credentials: credentials.NewStaticCredentialsProvider("simulated", "simulated", "")},
-		Kubernetes: func(to reconcile.Access) http.RoundTripper {
+		Kubernetes: func(to cluster.Access) http.RoundTripper {
 			return &forwarded{at, access{to.Server, to.CA, to.Certificate, to.Key}}
 		},
 		Clock:    clock.Fast(now.Now, now.Speed),

@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // Two processes use an account that one of them serves.
@@ -47,7 +47,7 @@ func TestServedAccount(t *testing.T) {
 
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://nowhere:6443/readyz", nil)
 	require.NoError(t, err)
-	answer, err := b.Kubernetes(reconcile.Access{Server: "https://nowhere:6443"}).RoundTrip(r)
+	answer, err := b.Kubernetes(cluster.Access{Server: "https://nowhere:6443"}).RoundTrip(r)
 	if err == nil {
 		require.NoError(t, answer.Body.Close())
 	}

@@ -6,12 +6,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // Trial is a copy of a simulated account in memory, for one experiment.
@@ -59,7 +60,7 @@ type Kill struct {
 // Program is a program that uses a Trial.
 type Program struct {
 	Config     aws.Config
-	Kubernetes reconcile.Transport
+	Kubernetes cluster.Transport
 	Calls      func() int // the number of calls so far
 }
 
@@ -79,5 +80,5 @@ func (t *Trial) Program(kill *Kill) Program {
 			return fault
 		}
 	}
-	return Program{p.Config(), func(to reconcile.Access) http.RoundTripper { return p.Kubernetes(kube.Access(to)) }, p.Calls}
+	return Program{p.Config(), func(to cluster.Access) http.RoundTripper { return p.Kubernetes(kube.Access(to)) }, p.Calls}
 }

@@ -133,5 +133,5 @@ func (d *Data) remove(ctx context.Context, c *cloud.Clients, name string) (err e
 // Kinds lists the kinds of this package. Without its machines, boot data is found by its
 // tags: see package secrets.
 func Kinds() []*kind.Kind {
-	return []*kind.Kind{{Name: "boot-data", Area: kind.AreaSecurity}}
+	return []*kind.Kind{{Name: "boot-data", Area: plan.AreaSecurity}}
 }

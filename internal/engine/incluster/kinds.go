@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 )
 
@@ -29,7 +31,7 @@ func Kinds() []*kind.Kind {
 		all = append(all, &kind.Kind{Name: name})
 	}
 	for _, k := range all {
-		k.Area = kind.AreaKubernetes
+		k.Area = plan.AreaKubernetes
 	}
 	return all
 }

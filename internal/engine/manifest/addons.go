@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -126,7 +128,7 @@ func (l *loader) parseEntry(o *object, name, content string) []*Document {
 		}
 	}
 	r := objectReader{report: at(l.fail), repeated: at(l.warn), origin: func(int) string { return origin }}
-	all := r.read(Source{Data: []byte(content)})
+	all := r.read(input.Source{Data: []byte(content)})
 	for _, d := range all {
 		d.at = Problem{Position: o.position(path), Object: o.title(), Path: path}
 	}
@@ -135,7 +137,7 @@ func (l *loader) parseEntry(o *object, name, content string) []*Document {
 
 // readFile reads a file of Kubernetes objects. It substitutes no ${VARIABLES}: in files
 // for kubectl they are meant for other programs.
-func (l *loader) readFile(s Source, network bool) {
+func (l *loader) readFile(s input.Source, network bool) {
 	set := ResourceSet{Name: filepath.Base(s.Name), Origin: s.Name, Reconcile: true, Network: network}
 	r := objectReader{report: l.fail, origin: func(line int) string { return Position{File: s.Name, Line: line}.String() }}
 	set.Documents = r.read(s)
@@ -157,7 +159,7 @@ type objectReader struct {
 
 // read reads all objects of a text and sorts them in the order in which Cluster API creates
 // them.
-func (r objectReader) read(s Source) (all []*Document) {
+func (r objectReader) read(s input.Source) (all []*Document) {
 	t := text{file: s.Name, lines: strings.Split(strings.ReplaceAll(string(s.Data), "\r\n", "\n"), "\n")}
 	for i := range t.lines {
 		t.from = append(t.from, i+1)

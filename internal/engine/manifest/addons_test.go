@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -14,12 +16,12 @@ import (
 // withFiles loads an example with additional files, the first as Options.CNI.
 func withFiles(t *testing.T, files ...string) (*manifest.Cluster, error) {
 	t.Helper()
-	o := manifest.Options{}
+	o := input.LoadOptions{}
 	for i, f := range files {
-		o.Addons = append(o.Addons, manifest.Source{Name: "dir/" + string(rune('a'+i)) + ".yaml", Data: []byte(f)})
+		o.Addons = append(o.Addons, input.Source{Name: "dir/" + string(rune('a'+i)) + ".yaml", Data: []byte(f)})
 	}
 	o.CNI, o.Addons = o.Addons[:1], o.Addons[1:]
-	return manifest.Load([]manifest.Source{{Name: "cluster.yaml", Data: []byte(read(t, "../../../configs/resource-sets.yaml"))}}, o)
+	return manifest.Load([]input.Source{{Name: "cluster.yaml", Data: []byte(read(t, "../../../configs/resource-sets.yaml"))}}, o)
 }
 
 func TestAddonFiles(t *testing.T) {
@@ -105,7 +107,7 @@ func TestHasPodNetwork(t *testing.T) {
 	for file, want := range map[string]bool{"quickstart": false, "resource-sets": true, "eks": true, "eks-gpu": true} {
 		raw, err := os.ReadFile("../../../configs/" + file + ".yaml")
 		require.NoError(t, err)
-		assert.Equal(t, want, mustLoad(t, string(raw), manifest.Options{}).HasPodNetwork(), file)
+		assert.Equal(t, want, mustLoad(t, string(raw), input.LoadOptions{}).HasPodNetwork(), file)
 	}
 }
 

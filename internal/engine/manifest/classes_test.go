@@ -7,10 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/test/upstream"
 )
 
@@ -22,7 +23,7 @@ func TestUpstreamClass(t *testing.T) {
 	}
 	values := quickStart()
 	maps.Copy(values, map[string]string{"CNI_RESOURCES": "{}", "AWS_SSH_KEY_NAME": "mine", "AWS_NODE_MACHINE_TYPE": "m5.large"})
-	c := mustLoad(t, read(t, path), manifest.Options{Lookup: lookup(values)})
+	c := mustLoad(t, read(t, path), input.LoadOptions{Lookup: lookup(values)})
 	assert.Equal(t, "eu-west-1", c.Region)
 	assert.Equal(t, "v1.34.2", c.Version)
 	assert.Equal(t, "mine", *c.Infra.Spec.SSHKeyName)
@@ -47,7 +48,7 @@ func TestUpstreamTenantClass(t *testing.T) {
 		"MULTI_TENANCY_JUMP_ROLE_ARN": "arn:aws:iam::123456789012:role/jump", "MULTI_TENANCY_JUMP_IDENTITY_NAME": "jump",
 		"MULTI_TENANCY_NESTED_ROLE_ARN": "arn:aws:iam::123456789012:role/nested", "MULTI_TENANCY_NESTED_IDENTITY_NAME": "nested",
 	})
-	c := mustLoad(t, yaml, manifest.Options{Lookup: lookup(values)})
+	c := mustLoad(t, yaml, input.LoadOptions{Lookup: lookup(values)})
 	assert.True(t, c.Infra.Spec.Bastion.Enabled)
 	assert.Equal(t, 1, *c.Infra.Spec.NetworkSpec.VPC.AvailabilityZoneUsageLimit)
 	assert.Equal(t, "nested-quick", c.Infra.Spec.IdentityRef.Name)
@@ -58,8 +59,8 @@ func TestUpstreamTenantClass(t *testing.T) {
 // The ClusterClass example describes the same cluster as the quick start: the objects are
 // equal except for topology labels and template names.
 func TestClassOfQuickStart(t *testing.T) {
-	plain := mustLoad(t, read(t, "../../../configs/quickstart.yaml"), manifest.Options{})
-	c := mustLoad(t, read(t, "../../../configs/clusterclass.yaml"), manifest.Options{})
+	plain := mustLoad(t, read(t, "../../../configs/quickstart.yaml"), input.LoadOptions{})
+	c := mustLoad(t, read(t, "../../../configs/clusterclass.yaml"), input.LoadOptions{})
 	vpc := &c.Infra.Spec.NetworkSpec.VPC // contains more explicit defaults
 	vpc.AvailabilityZoneUsageLimit, vpc.AvailabilityZoneSelection, vpc.SubnetSchema = nil, nil, nil
 	assert.Equal(t, plain.Infra.Spec, c.Infra.Spec)
@@ -137,7 +138,7 @@ func TestClassRules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			yaml := edit(t, read(t, "../../../configs/clusterclass.yaml"), tt.edit...)
-			_, err := load(t, yaml, manifest.Options{})
+			_, err := load(t, yaml, input.LoadOptions{})
 			require.Error(t, err)
 			assert.True(t, strings.HasPrefix(err.Error(), tt.want), "%s", err)
 			assert.NotContains(t, err.Error(), "\n", "one problem, one line")
@@ -159,7 +160,7 @@ func TestHealthChecksOfClasses(t *testing.T) {
 		"disabled": {"      healthCheck: {enabled: false}\n" + topology, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := mustLoad(t, edit(t, read(t, "../../../configs/clusterclass.yaml"), "    machineInfrastructure:\n", class, topology, tt.topology), manifest.Options{})
+			c := mustLoad(t, edit(t, read(t, "../../../configs/clusterclass.yaml"), "    machineInfrastructure:\n", class, topology, tt.topology), input.LoadOptions{})
 			assert.Empty(t, warnings(c))
 			if tt.timeout == 0 {
 				require.Empty(t, c.HealthChecks)

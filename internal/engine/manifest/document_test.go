@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -35,7 +37,7 @@ func TestBadYAML(t *testing.T) {
 		{"bad name", strings.Replace(head, "name: a", "name: A_b", 1), `cluster.yaml:3: ConfigMap/A_b metadata.name: "A_b": must consist of lower-case letters, digits, `},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := load(t, tt.yaml, manifest.Options{})
+			_, err := load(t, tt.yaml, input.LoadOptions{})
 			require.Error(t, err)
 			assert.Contains(t, err.Error(), tt.want)
 		})
@@ -62,7 +64,7 @@ metadata: {name: second, namespace: prod}
 data:
   8080: "a key that is a number"
 `
-	c := mustLoad(t, yaml, manifest.Options{})
+	c := mustLoad(t, yaml, input.LoadOptions{})
 	assert.Equal(t, map[string]string{"text": "yes", "date": "2020-01-01", "blob": "hello"}, c.ConfigMaps["first"].Data)
 	assert.Equal(t, map[string]string{"8080": "a key that is a number"}, c.ConfigMaps["second"].Data)
 }
@@ -71,14 +73,14 @@ func TestMergeKeys(t *testing.T) {
 	yaml := edit(t, read(t, "testdata/good/quickstart.yaml"),
 		"      instanceType: t3.large\n      rootVolume: {size: 40, type: gp3}",
 		"      <<: {instanceType: t3.small, sshKeyName: ops}\n      instanceType: t3.large\n      rootVolume: {size: 40, type: gp3}")
-	spec := mustLoad(t, yaml, manifest.Options{}).Deployments[0].Template.Spec.Template.Spec
+	spec := mustLoad(t, yaml, input.LoadOptions{}).Deployments[0].Template.Spec.Template.Spec
 	assert.Equal(t, "t3.large", spec.InstanceType, "keys of the mapping take precedence")
 	assert.Equal(t, "ops", *spec.SSHKeyName)
 }
 
 func TestObjectTwice(t *testing.T) {
 	yaml := read(t, "testdata/good/quickstart.yaml")
-	_, err := manifest.Load([]manifest.Source{{Name: "a.yaml", Data: []byte(yaml)}, {Name: "b.yaml", Data: []byte(yaml)}}, manifest.Options{})
+	_, err := manifest.Load([]input.Source{{Name: "a.yaml", Data: []byte(yaml)}, {Name: "b.yaml", Data: []byte(yaml)}}, input.LoadOptions{})
 	require.Error(t, err)
 	assert.Contains(t, err.Error(), "b.yaml:27: AWSCluster/quick: the object is duplicated, first at a.yaml:27 — keep one of them")
 }
@@ -107,7 +109,7 @@ data:
     data: {a: first}
     data: {b: second}
 `
-	c := mustLoad(t, yaml, manifest.Options{})
+	c := mustLoad(t, yaml, input.LoadOptions{})
 	require.Len(t, c.ResourceSets, 1)
 	require.Equal(t, map[string]any{"b": "second"}, c.ResourceSets[0].Documents[0].Object["data"])
 	require.Contains(t, strings.Join(warnings(c), "\n"), `ConfigMap/csi data.csi.yaml: line 5 of the value: the key "data" is duplicated, first on line 4: the last value is used, as in Cluster API — keep one of them`)

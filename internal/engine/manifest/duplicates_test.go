@@ -3,9 +3,9 @@ package manifest_test
 import (
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/stretchr/testify/require"
 )
 
 // Two lines that AWS stores under one key are a problem of the second line, which names the
@@ -141,7 +141,7 @@ func TestLinesThatAreStoredAsOne(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := load(t, edit(t, read(t, "testdata/good/"+tt.file+".yaml"), tt.edit...), manifest.Options{Region: "eu-west-1"})
+			_, err := load(t, edit(t, read(t, "testdata/good/"+tt.file+".yaml"), tt.edit...), input.LoadOptions{Region: "eu-west-1"})
 			if tt.want == "" {
 				require.NoError(t, err)
 				return

@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
 // Parts of testdata/good/eks.yaml and pools.yaml that tests modify.
@@ -314,7 +314,7 @@ func TestRulesOfEKS(t *testing.T) {
 			} else {
 				yaml = edit(t, yaml, tt.edit...)
 			}
-			_, err := load(t, yaml, manifest.Options{EKSEnableIAM: true})
+			_, err := load(t, yaml, input.LoadOptions{EKSEnableIAM: true})
 			require.Error(t, err)
 			assert.Contains(t, err.Error(), tt.want)
 			assert.Regexp(t, `^cluster.yaml:\d+: `, err.Error())
@@ -425,7 +425,7 @@ func TestWarningsOfEKS(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := mustLoad(t, edit(t, read(t, "testdata/good/"+tt.file+".yaml"), tt.edit...), manifest.Options{})
+			c := mustLoad(t, edit(t, read(t, "testdata/good/"+tt.file+".yaml"), tt.edit...), input.LoadOptions{})
 			assert.Equal(t, tt.want, warnings(c))
 		})
 	}
@@ -457,7 +457,7 @@ func TestCoreDNSWithoutNodes(t *testing.T) {
 		"CoreDNS of EKS itself":     {"eks", []string{group, taint("no-schedule") + group}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := mustLoad(t, edit(t, read(t, "../../../configs/"+tt.file+".yaml"), tt.edit...), manifest.Options{})
+			c := mustLoad(t, edit(t, read(t, "../../../configs/"+tt.file+".yaml"), tt.edit...), input.LoadOptions{})
 			if tt.want == "" {
 				assert.Empty(t, warnings(c))
 				return

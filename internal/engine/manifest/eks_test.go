@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
@@ -28,7 +30,7 @@ func TestExamples(t *testing.T) {
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
 		t.Run(name, func(t *testing.T) {
-			c := mustLoad(t, read(t, file), manifest.Options{Strict: true, EKSEnableIAM: strings.HasSuffix(name, "-iam")})
+			c := mustLoad(t, read(t, file), input.LoadOptions{Strict: true, EKSEnableIAM: strings.HasSuffix(name, "-iam")})
 			golden.Assert(t, "loaded/"+name+".yaml", loaded(t, c))
 		})
 	}
@@ -83,7 +85,7 @@ func TestTemplatesOfEKSLoadUnchanged(t *testing.T) {
 			}
 			variables := quickStart()
 			variables["AWS_AVAILABILITY_ZONE"] = "eu-west-1a"
-			c := mustLoad(t, string(data), manifest.Options{Lookup: lookup(variables)})
+			c := mustLoad(t, string(data), input.LoadOptions{Lookup: lookup(variables)})
 			assert.Equal(t, want.warning, strings.Join(warnings(c), "\n"))
 			assert.Equal(t, "v1.34.2", c.Version)
 			assert.Equal(t, "eu-west-1", c.Region)
@@ -106,13 +108,13 @@ func TestTemplatesOfEKSLoadUnchanged(t *testing.T) {
 
 // The secondary block of the control plane's object is one of the VPC.
 func TestSecondaryBlockOfEKS(t *testing.T) {
-	c := mustLoad(t, edit(t, read(t, "testdata/good/eks.yaml"), "  # its DaemonSets are those of EKS\n", "  secondaryCidrBlock: 100.64.0.0/16\n"), manifest.Options{})
+	c := mustLoad(t, edit(t, read(t, "testdata/good/eks.yaml"), "  # its DaemonSets are those of EKS\n", "  secondaryCidrBlock: 100.64.0.0/16\n"), input.LoadOptions{})
 	assert.Equal(t, []infrav1.VpcCidrBlock{{IPv4CidrBlock: "100.64.0.0/16"}}, c.Infra.Spec.NetworkSpec.VPC.SecondaryCidrBlocks)
 	assert.Empty(t, c.EKS.ControlPlane.Spec.NetworkSpec.VPC.SecondaryCidrBlocks, "a value in the manifest is kept")
 }
 
 func TestEKS(t *testing.T) {
-	c := mustLoad(t, read(t, "testdata/good/eks.yaml"), manifest.Options{Strict: true})
+	c := mustLoad(t, read(t, "testdata/good/eks.yaml"), input.LoadOptions{Strict: true})
 	assert.Equal(t, "v1.32", c.Version)
 	assert.Equal(t, "shop", c.EKS.Cluster.Name)
 	assert.Equal(t, "prod_shop_eu", c.EKS.ControlPlane.Spec.EKSClusterName, "in the namespace of the Cluster, without dots")
@@ -142,7 +144,7 @@ func TestEKS(t *testing.T) {
 
 // Every pool and machine has its bootstrap configuration and no other.
 func TestNodesOfEKS(t *testing.T) {
-	c := mustLoad(t, read(t, "testdata/good/eks.yaml"), manifest.Options{})
+	c := mustLoad(t, read(t, "testdata/good/eks.yaml"), input.LoadOptions{})
 	require.Len(t, c.Pools, 3)
 
 	managed := c.Pools[0]
@@ -173,7 +175,7 @@ func TestNodesOfEKS(t *testing.T) {
 // Roles have the same names as with CAPA, with and without its feature gate.
 func TestRoles(t *testing.T) {
 	for _, made := range []bool{false, true} {
-		c := mustLoad(t, read(t, "testdata/good/eks.yaml"), manifest.Options{EKSEnableIAM: made})
+		c := mustLoad(t, read(t, "testdata/good/eks.yaml"), input.LoadOptions{EKSEnableIAM: made})
 		names := []string{*c.EKS.ControlPlane.Spec.RoleName, c.EKS.Fargate[0].Spec.RoleName, c.Pools[0].Managed.Spec.RoleName}
 		assert.Equal(t, made, c.EKS.EnableIAM)
 		if made {
@@ -183,20 +185,20 @@ func TestRoles(t *testing.T) {
 			assert.Equal(t, []string{"eks-controlplane" + suffix, "eks-fargate" + suffix, "eks-nodegroup" + suffix}, names)
 		}
 	}
-	c := mustLoad(t, edit(t, read(t, "testdata/good/eks.yaml"), "  sshKeyName: ops\n", "  roleName: mine\n"), manifest.Options{EKSEnableIAM: true})
+	c := mustLoad(t, edit(t, read(t, "testdata/good/eks.yaml"), "  sshKeyName: ops\n", "  roleName: mine\n"), input.LoadOptions{EKSEnableIAM: true})
 	assert.Equal(t, "mine", *c.EKS.ControlPlane.Spec.RoleName)
 }
 
 // A name that is too long for EKS becomes a hash, as in CAPA.
 func TestLongNamesInEKS(t *testing.T) {
 	long := strings.Repeat("a", 60)
-	c := mustLoad(t, strings.ReplaceAll(read(t, "testdata/good/eks.yaml"), "shop-managed", long), manifest.Options{})
+	c := mustLoad(t, strings.ReplaceAll(read(t, "testdata/good/eks.yaml"), "shop-managed", long), input.LoadOptions{})
 	assert.Regexp(t, `^capa_[0-9a-z]{27}$`, c.Pools[0].Managed.Spec.EKSNodegroupName)
 }
 
 // bootstrapSelfManagedAddons is kept, although CAPA's webhook overwrites it.
 func TestNoSelfManagedAddons(t *testing.T) {
-	c := mustLoad(t, edit(t, read(t, "testdata/good/eks.yaml"), "  sshKeyName: ops\n", "  bootstrapSelfManagedAddons: false\n"), manifest.Options{})
+	c := mustLoad(t, edit(t, read(t, "testdata/good/eks.yaml"), "  sshKeyName: ops\n", "  bootstrapSelfManagedAddons: false\n"), input.LoadOptions{})
 	assert.False(t, c.EKS.ControlPlane.Spec.BootstrapSelfManagedAddons)
 }
 
@@ -212,7 +214,7 @@ func TestOldManifestOfEKS(t *testing.T) {
 		"apiVersion: bootstrap.cluster.x-k8s.io/v1beta2\nkind: EKSConfig\nmetadata: {name: shop-scaling}\nspec:\n  kubeletExtraArgs: {max-pods: \"58\"}\n  files:\n  - path: /etc/audit\n    contentFrom: {secret: {name: audit, key: policy}}\n",
 		"apiVersion: bootstrap.cluster.x-k8s.io/v1beta1\nkind: EKSConfig\nmetadata: {name: shop-scaling}\nspec:\n  useMaxPods: false\n",
 		"---\napiVersion: v1\nkind: Secret\nmetadata: {name: audit}\nstringData: {policy: \"rules: []\"}\n", "",
-	), manifest.Options{})
+	), input.LoadOptions{})
 	assert.Nil(t, c.EKS.Cluster)
 	assert.Equal(t, "prod_shop_eu", c.EKS.ControlPlane.Spec.EKSClusterName)
 	assert.Equal(t, "iam-authenticator", string(*c.EKS.ControlPlane.Spec.TokenMethod))
@@ -225,7 +227,7 @@ func TestOldManifestOfEKS(t *testing.T) {
 }
 
 func TestPoolsOfSelfManagedClusters(t *testing.T) {
-	c := mustLoad(t, read(t, "testdata/good/pools.yaml"), manifest.Options{Strict: true})
+	c := mustLoad(t, read(t, "testdata/good/pools.yaml"), input.LoadOptions{Strict: true})
 	assert.Nil(t, c.EKS)
 	require.Len(t, c.Pools, 1)
 	p := c.Pools[0]
@@ -243,8 +245,8 @@ func TestPoolsOfSelfManagedClusters(t *testing.T) {
 func TestRolesOfIPv6Nodes(t *testing.T) {
 	yaml := read(t, "../../../configs/eks-ipv6.yaml")
 	want := "the nodes do not become ready: their role may not assign IPv6 addresses to pods"
-	assert.NotContains(t, strings.Join(warnings(mustLoad(t, yaml, manifest.Options{})), "\n"), want)
-	assert.Contains(t, strings.Join(warnings(mustLoad(t, yaml, manifest.Options{EKSEnableIAM: true})), "\n"), want)
+	assert.NotContains(t, strings.Join(warnings(mustLoad(t, yaml, input.LoadOptions{})), "\n"), want)
+	assert.Contains(t, strings.Join(warnings(mustLoad(t, yaml, input.LoadOptions{EKSEnableIAM: true})), "\n"), want)
 }
 
 // Annotations of this program are known, and have one of two values.
@@ -256,7 +258,7 @@ func TestAnnotations(t *testing.T) {
 		"clusterawsadm/deletion-protecton: 'true'": `AWSManagedControlPlane/eks metadata.annotations: AWSManagedControlPlane has no annotation clusterawsadm/deletion-protecton — did you mean "deletion-protection"?`,
 		"clusterawsadm/force-update: 'true'":       `AWSManagedControlPlane/eks metadata.annotations: AWSManagedControlPlane has no annotation clusterawsadm/force-update — known names: deletion-protection, zonal-shift`,
 	} {
-		_, err := load(t, edit(t, yaml, plane, plane+"  annotations: {"+annotation+"}\n"), manifest.Options{})
+		_, err := load(t, edit(t, yaml, plane, plane+"  annotations: {"+annotation+"}\n"), input.LoadOptions{})
 		require.ErrorContains(t, err, want)
 	}
 }

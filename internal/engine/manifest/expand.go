@@ -17,20 +17,10 @@ type text struct {
 	from  []int // from[i] is the source line of lines[i], counted from 1
 }
 
-// Substitution says in which files variables are replaced by their values.
-type Substitution int
-
-// Substitutions.
-const (
-	SubstituteAuto Substitution = iota // in templates, which kubectl could not apply as they are
-	SubstituteAll                      // in all files, as "clusterctl generate" does
-	SubstituteNone                     // in no file, as kubectl
-)
-
 // variables substitutes ${NAME} as clusterctl does, and records variables without a value
 // and where they are used.
 type variables struct {
-	options  *Options
+	options  *input.LoadOptions
 	missing  map[string]*missing
 	order    []string // names in missing, in order of first use
 	problems []Problem
@@ -59,17 +49,17 @@ const (
 )
 
 // newVariables finds out which sources are templates.
-func newVariables(o *Options, sources []Source) (*variables, []template) {
+func newVariables(o *input.LoadOptions, sources []input.Source) (*variables, []template) {
 	v := &variables{options: o, missing: map[string]*missing{}, fields: map[string]bool{}, values: map[string]string{}}
 	templates := make([]template, 0, len(sources))
 	for _, s := range sources {
 		t := recogniseTemplate(s)
 		switch o.Substitute {
-		case SubstituteAll:
+		case input.SubstituteAll:
 			t.is = true
-		case SubstituteNone:
+		case input.SubstituteNone:
 			t.is = false
-		case SubstituteAuto:
+		case input.SubstituteAuto:
 		}
 		for i, name := range t.names {
 			v.fields[name] = v.fields[name] || t.is && t.uses[i] >= useSetting
@@ -125,12 +115,12 @@ func (v *variables) each(line string, at Position, next func() use) string {
 		}
 		b.WriteString(x.before)
 		v.use = next()
-		if v.options.Substitute == SubstituteNone && v.use == useField && !x.escaped {
+		if v.options.Substitute == input.SubstituteNone && v.use == useField && !x.escaped {
 			v.report(at, fmt.Sprintf("the field contains %s, and no variable is replaced", x.text), "write its value, or omit --substitute=none")
 		}
 		switch {
 		case !v.replaces(x):
-			if x.escaped && v.use == useCommand && v.options.Substitute == SubstituteAuto {
+			if x.escaped && v.use == useCommand && v.options.Substitute == input.SubstituteAuto {
 				v.warnings = append(v.warnings, Problem{
 					Position: at, What: "$${ stays as it is: the file is no template, so ${ needs no escape", Fix: "write ${, or pass --substitute=all",
 				})
@@ -158,7 +148,7 @@ func (v *variables) replaces(x variable) bool {
 	_, named := v.named(name)
 	_, known := v.find(name)
 	switch {
-	case v.use == useNone, v.options.Substitute == SubstituteNone:
+	case v.use == useNone, v.options.Substitute == input.SubstituteNone:
 		return false
 	case v.use == useForeign:
 		return known
@@ -301,7 +291,7 @@ func (v *variables) private(name string, of use) string {
 	switch {
 	case isCredential(name):
 		return "its name is that of a credential"
-	case v.options.Substitute == SubstituteAll, of == useField:
+	case v.options.Substitute == input.SubstituteAll, of == useField:
 		return ""
 	case isOfShell(name):
 		return "every shell has one of this name"

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -55,11 +57,11 @@ func TestForms(t *testing.T) {
 		"lists in a list":       `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"ClusterList","items":[` + all[0] + `]},` + strings.Join(all[1:], ",") + `]}`,
 		"empty list":            "apiVersion: v1\nkind: List\nitems: []\n---\napiVersion: v1\nkind: ConfigMapList\nitems: []\n---\n" + yaml,
 	} {
-		c, err := load(t, text, manifest.Options{})
+		c, err := load(t, text, input.LoadOptions{})
 		require.NoError(t, err, form)
 		assert.Equal(t, "quickstart", c.Name, form)
 	}
-	c := mustLoad(t, strings.Join(indented, "\n"), manifest.Options{})
+	c := mustLoad(t, strings.Join(indented, "\n"), input.LoadOptions{})
 	assert.Greater(t, c.At("AWSCluster/quickstart", "spec.region").Line, strings.Count(indented[0], "\n"))
 }
 
@@ -93,7 +95,7 @@ func TestOtherTools(t *testing.T) {
 		{"braces for a number", strings.Replace(quickstart(t), "  replicas: 1", "  replicas: {REPLICAS}", 1), `KubeadmControlPlane/quickstart-control-plane spec.replicas: {REPLICAS} looks like a placeholder`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := manifest.Load([]manifest.Source{{Name: "x.yaml", Data: []byte(tt.yaml)}}, manifest.Options{Lookup: lookup(environment())})
+			_, err := manifest.Load([]input.Source{{Name: "x.yaml", Data: []byte(tt.yaml)}}, input.LoadOptions{Lookup: lookup(environment())})
 			require.ErrorContains(t, err, tt.want)
 			assert.NotContains(t, err.Error(), "\n", "one problem")
 		})
@@ -102,7 +104,7 @@ func TestOtherTools(t *testing.T) {
 		"shop/kustomization.yaml": "shop/kustomization.yaml:1: the file is a Kustomization, which changes other files — build it first: kustomize build shop | clusterawsadm cluster … -f -",
 		"shop/Chart.yaml":         "shop/Chart.yaml:1: the file belongs to a Helm chart — render it first: helm template shop | clusterawsadm cluster … -f -",
 	} {
-		_, err := manifest.Load([]manifest.Source{{Name: file, Data: []byte("resources: []\n")}}, manifest.Options{})
+		_, err := manifest.Load([]input.Source{{Name: file, Data: []byte("resources: []\n")}}, input.LoadOptions{})
 		require.EqualError(t, err, want)
 	}
 }
@@ -118,9 +120,9 @@ func TestNoOtherTools(t *testing.T) {
 		"# {{ x }}\n# {% x %}\n" + quickstart(t),
 		quickstart(t) + "---\napiVersion: postgresql.cnpg.io/v1\nkind: Cluster\nmetadata: {name: \"<x>\"}\nspec: {a: \"{{ x }}\", b: {X: }}\n",
 	} {
-		mustLoad(t, yaml, manifest.Options{})
+		mustLoad(t, yaml, input.LoadOptions{})
 	}
-	mustLoad(t, read(t, "../../../configs/clusterclass.yaml"), manifest.Options{})
+	mustLoad(t, read(t, "../../../configs/clusterclass.yaml"), input.LoadOptions{})
 }
 
 // An object that nothing refers to is a warning; one that the cluster needs is one error.
@@ -142,10 +144,10 @@ func TestOtherProviders(t *testing.T) {
 		"infrastructure.cluster.x-k8s.io/v1beta2 ROSANetwork":           "ROSANetwork is ignored",
 	} {
 		group, name, _ := strings.Cut(kind, " ")
-		c := mustLoad(t, quickstart(t)+beside(group, name), manifest.Options{})
+		c := mustLoad(t, quickstart(t)+beside(group, name), input.LoadOptions{})
 		assert.Contains(t, strings.Join(warnings(c), "\n"), want)
 	}
-	_, err := load(t, quickstart(t)+beside("infrastructure.cluster.x-k8s.io/v1beta2", "AWSMachineTemplates"), manifest.Options{})
+	_, err := load(t, quickstart(t)+beside("infrastructure.cluster.x-k8s.io/v1beta2", "AWSMachineTemplates"), input.LoadOptions{})
 	require.ErrorContains(t, err, `there is no kind AWSMachineTemplates in infrastructure.cluster.x-k8s.io/v1beta2 — did you mean "AWSMachineTemplate"?`)
 
 	for from, to := range map[string]string{
@@ -154,12 +156,12 @@ func TestOtherProviders(t *testing.T) {
 		"AWSCluster":            "AzureCluster clusters on Azure are not supported: AzureCluster comes from Cluster API Provider Azure — this program takes AWSCluster",
 	} {
 		kind, want, _ := strings.Cut(to, " ")
-		_, err := load(t, strings.ReplaceAll(quickstart(t), "kind: "+from+"\n", "kind: "+kind+"\n"), manifest.Options{})
+		_, err := load(t, strings.ReplaceAll(quickstart(t), "kind: "+from+"\n", "kind: "+kind+"\n"), input.LoadOptions{})
 		require.ErrorContains(t, err, want)
 		assert.NotContains(t, err.Error(), "\n", "one problem")
 	}
 	all := strings.NewReplacer("kind: KubeadmControlPlane\n", "kind: K0sControlPlane\n", "kind: KubeadmConfigTemplate\n", "kind: K0sWorkerConfigTemplate\n").Replace(quickstart(t))
-	_, err = load(t, all, manifest.Options{})
+	_, err = load(t, all, input.LoadOptions{})
 	require.ErrorContains(t, err, "k0s clusters are not supported: K0sControlPlane comes from the k0s provider (k0smotron)")
 	assert.NotContains(t, err.Error(), "\n", "one problem for each provider")
 }
@@ -173,15 +175,15 @@ func TestConsequences(t *testing.T) {
 		{"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSCluster\n", "kind: AWSCluster\n"},
 		{"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSCluster\n", "apiVersion: cluster.x-k8s.io/v1beta2\nkind: AWSCluster\n"},
 	} {
-		_, err := load(t, edit(t, quickstart(t), edits...), manifest.Options{})
+		_, err := load(t, edit(t, quickstart(t), edits...), input.LoadOptions{})
 		require.Error(t, err)
 		assert.NotContains(t, err.Error(), "\n", "one problem")
 		assert.NotContains(t, err.Error(), "add it: ")
 	}
 	set := quickstart(t) + "---\napiVersion: addons.cluster.x-k8s.io/v1beta2\nkind: ClusterResourceSet\nmetadata: {name: a}\nspec: {clusterSelector: {matchLabels: {a: b}}, resources: [{kind: Secret, name: s}]}\n" +
 		"---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {a: \"ENC[x]\"}\nsops: {mac: \"ENC[x]\"}\n"
-	assert.Contains(t, strings.Join(warnings(mustLoad(t, set, manifest.Options{})), "\n"), "the Secret is encrypted with SOPS and is ignored", "no cluster matches")
-	_, err := load(t, edit(t, set, "kind: Cluster\nmetadata:\n  name: quickstart\n", "kind: Cluster\nmetadata:\n  name: quickstart\n  labels: {a: b}\n"), manifest.Options{})
+	assert.Contains(t, strings.Join(warnings(mustLoad(t, set, input.LoadOptions{})), "\n"), "the Secret is encrypted with SOPS and is ignored", "no cluster matches")
+	_, err := load(t, edit(t, set, "kind: Cluster\nmetadata:\n  name: quickstart\n", "kind: Cluster\nmetadata:\n  name: quickstart\n  labels: {a: b}\n"), input.LoadOptions{})
 	require.ErrorContains(t, err, "Secret/s sops: the object is encrypted with SOPS — decrypt it first")
 	assert.NotContains(t, err.Error(), "\n", "one problem")
 }
@@ -193,10 +195,10 @@ func TestMadeObjects(t *testing.T) {
 	}
 	yaml := quickstart(t) + made("MachineSet", "cluster.x-k8s.io", "deployment-name", "quickstart-md-0") +
 		made("Machine", "cluster.x-k8s.io", "control-plane-name", "quickstart-control-plane") + made("AWSMachine", "infrastructure.cluster.x-k8s.io", "control-plane-name", "quickstart-control-plane")
-	c := mustLoad(t, yaml, manifest.Options{})
+	c := mustLoad(t, yaml, input.LoadOptions{})
 	assert.Empty(t, c.Machines)
 	assert.Contains(t, strings.Join(warnings(c), "\n"), "Machine is ignored: it belongs to KubeadmControlPlane/quickstart-control-plane")
-	_, err := load(t, quickstart(t)+made("MachineSet", "cluster.x-k8s.io", "cluster-name", "quickstart"), manifest.Options{})
+	_, err := load(t, quickstart(t)+made("MachineSet", "cluster.x-k8s.io", "cluster-name", "quickstart"), input.LoadOptions{})
 	require.ErrorContains(t, err, "MachineSet cannot be used: Cluster API creates it from a MachineDeployment — replace it by a MachineDeployment")
 }
 
@@ -204,14 +206,14 @@ func TestMadeObjects(t *testing.T) {
 func TestIgnoreUnknown(t *testing.T) {
 	yaml := edit(t, quickstart(t), "  region: us-east-1", "  regoin: us-east-1\n  region: us-east-1", "kind: Cluster\nmetadata:\n", "kind: Cluster\nmetadata:\n  colour: red\n") +
 		"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nspec: {}\n"
-	_, err := load(t, yaml, manifest.Options{})
+	_, err := load(t, yaml, input.LoadOptions{})
 	require.ErrorContains(t, err, `spec.regoin: the field does not exist — did you mean "region"?`)
-	c := mustLoad(t, yaml, manifest.Options{IgnoreUnknown: true})
+	c := mustLoad(t, yaml, input.LoadOptions{IgnoreUnknown: true})
 	text := strings.Join(warnings(c), "\n")
 	for _, want := range []string{`spec.regoin: the field does not exist and is ignored — did you mean "region"?`, "metadata.colour: the field does not exist and is ignored", "ConfigMap/a spec: the field does not exist and is ignored"} {
 		assert.Contains(t, text, want)
 	}
-	_, err = load(t, yaml, manifest.Options{IgnoreUnknown: true, Strict: true})
+	_, err = load(t, yaml, input.LoadOptions{IgnoreUnknown: true, Strict: true})
 	require.ErrorContains(t, err, "spec.regoin")
 }
 
@@ -221,7 +223,7 @@ func TestRemovedAPIs(t *testing.T) {
 	yaml := edit(t, quickstart(t), "kind: Cluster\nmetadata:\n  name: quickstart\n", "kind: Cluster\nmetadata:\n  name: quickstart\n  labels: {a: b}\n") +
 		"---\napiVersion: addons.cluster.x-k8s.io/v1beta2\nkind: ClusterResourceSet\nmetadata: {name: a}\nspec: {clusterSelector: {matchLabels: {a: b}}, resources: [{kind: ConfigMap, name: c}]}\n" +
 		"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a: |\n    " + strings.ReplaceAll(data, "\n", "\n    ") + "\n"
-	c := mustLoad(t, yaml, manifest.Options{Addons: []manifest.Source{{Name: "more.yaml", Data: []byte("---\n" + data)}}})
+	c := mustLoad(t, yaml, input.LoadOptions{Addons: []input.Source{{Name: "more.yaml", Data: []byte("---\n" + data)}}})
 	require.Len(t, c.ResourceSets, 2)
 	for _, s := range c.ResourceSets {
 		require.Len(t, s.Documents, 1)
@@ -230,7 +232,7 @@ func TestRemovedAPIs(t *testing.T) {
 	text := strings.Join(warnings(c), "\n")
 	assert.Contains(t, text, "ConfigMap/c data.a: PodDisruptionBudget a is not applied: Kubernetes has no policy/v1beta1 since v1.25 — use policy/v1")
 	assert.Contains(t, text, "more.yaml:2: PodDisruptionBudget a is not applied")
-	c = mustLoad(t, strings.ReplaceAll(yaml, "v1.34.2", "v1.24.2"), manifest.Options{})
+	c = mustLoad(t, strings.ReplaceAll(yaml, "v1.34.2", "v1.24.2"), input.LoadOptions{})
 	assert.Len(t, c.ResourceSets[0].Documents, 2, "v1.24 has it")
 }
 
@@ -285,8 +287,8 @@ func TestAnyStream(t *testing.T) {
 		if rapid.IntRange(0, 9).Draw(t, "BOM") == 0 {
 			text = "\ufeff" + text
 		}
-		mode := rapid.SampledFrom([]manifest.Substitution{manifest.SubstituteAuto, manifest.SubstituteAll, manifest.SubstituteNone}).Draw(t, "substitution")
-		_, err := manifest.Load([]manifest.Source{{Name: "x.yaml", Data: []byte(text)}}, manifest.Options{Lookup: lookup(environment()), Substitute: mode})
+		mode := rapid.SampledFrom([]input.Substitution{input.SubstituteAuto, input.SubstituteAll, input.SubstituteNone}).Draw(t, "substitution")
+		_, err := manifest.Load([]input.Source{{Name: "x.yaml", Data: []byte(text)}}, input.LoadOptions{Lookup: lookup(environment()), Substitute: mode})
 		var invalid *manifest.InvalidError
 		if err == nil {
 			return

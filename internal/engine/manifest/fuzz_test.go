@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
@@ -36,7 +38,7 @@ func FuzzLoad(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := manifest.Load([]manifest.Source{{Name: "-", Data: data}}, manifest.Options{
+		c, err := manifest.Load([]input.Source{{Name: "-", Data: data}}, input.LoadOptions{
 			Lookup: func(name string) (string, bool) { return "a1", name != "MISSING" },
 			Region: "eu-west-1",
 		})

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
@@ -17,12 +19,12 @@ func TestProblemsGolden(t *testing.T) {
 	inputs, err := filepath.Glob("testdata/wrong/*.yaml")
 	require.NoError(t, err)
 	require.NotEmpty(t, inputs)
-	for _, input := range inputs {
-		name := filepath.Base(input)
+	for _, theCluster := range inputs {
+		name := filepath.Base(theCluster)
 		t.Run(name, func(t *testing.T) {
-			data, err := os.ReadFile(input)
+			data, err := os.ReadFile(theCluster)
 			require.NoError(t, err)
-			_, err = manifest.Load([]manifest.Source{{Name: name, Data: data}}, manifest.Options{})
+			_, err = manifest.Load([]input.Source{{Name: name, Data: data}}, input.LoadOptions{})
 			var invalid *manifest.InvalidError
 			require.ErrorAs(t, err, &invalid)
 			golden.Assert(t, "wrong/"+strings.TrimSuffix(name, ".yaml")+".golden", invalid.Error()+"\n")

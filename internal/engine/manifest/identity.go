@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -23,7 +25,7 @@ const (
 
 // readIdentities reads the identities, Secrets and Namespaces of the sources, and ignores all
 // other objects. It is no warning if the manifest does not use them.
-func (l *loader) readIdentities(sources []Source) {
+func (l *loader) readIdentities(sources []input.Source) {
 	for _, d := range l.documents(sources) {
 		for _, root := range listItems(d.root) {
 			if kind := scalarField(root, "kind"); isIdentity(kind) || kind == kindSecret || kind == kindNamespace {

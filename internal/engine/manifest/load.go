@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	capafeature "sigs.k8s.io/cluster-api-provider-aws/v2/feature"
@@ -14,45 +16,11 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// Source is one input: a file or standard input.
-type Source struct {
-	Name string // as printed in file:line; "stdin" for standard input
-	Data []byte
-}
-
-// Options are the inputs that are not part of the manifest.
-type Options struct {
-	// Set returns the values of the ${VARIABLES} that the user names. They are replaced in all
-	// text. If it is nil, the user names none.
-	Set func(name string) (string, bool)
-	// Lookup returns values from the environment, for the variables of templates. If it is nil,
-	// the environment is empty.
-	Lookup func(name string) (string, bool)
-	// Substitute says in which files variables are replaced.
-	Substitute Substitution
-	// Region is the region if the AWSCluster has none.
-	Region string
-	// EKSEnableIAM creates missing IAM roles for EKS, as CAPA's feature gate of the same
-	// name does.
-	EKSEnableIAM bool
-	// CNI and Addons are files of Kubernetes objects that are applied to the cluster like
-	// ClusterResourceSets. Those in CNI install the pod network.
-	CNI, Addons []Source
-	// Identities contain the AWSCluster…Identity objects that identityRef may name, and their
-	// Secrets. Other objects in them are ignored.
-	Identities []Source
-	// IgnoreUnknown ignores fields that do not exist, with a warning, as "kubectl apply
-	// --validate=warn" does.
-	IgnoreUnknown bool
-	// Strict turns warnings into problems.
-	Strict bool
-}
-
 // Load reads a manifest: it substitutes variables, validates each document against the
 // schema of its kind, sets defaults, converts to the newest API version, applies the
 // rules of the webhooks, and resolves references. For invalid input the error is an
 // *InvalidError with all problems.
-func Load(sources []Source, o Options) (*Cluster, error) {
+func Load(sources []input.Source, o input.LoadOptions) (*Cluster, error) {
 	if err := openGates(); err != nil {
 		return nil, err
 	}
@@ -98,7 +66,7 @@ func Load(sources []Source, o Options) (*Cluster, error) {
 
 // loader holds the state and the results of one Load.
 type loader struct {
-	options    Options
+	options    input.LoadOptions
 	begin      Position // start of the input
 	kinds      map[string]kind
 	objects    []*object
@@ -142,7 +110,7 @@ func (l *loader) refuse(p Problem) {
 }
 
 // read parses the sources into objects.
-func (l *loader) read(sources []Source) {
+func (l *loader) read(sources []input.Source) {
 	if len(sources) > 0 {
 		l.begin = Position{File: sources[0].Name, Line: 1}
 	}
@@ -152,7 +120,7 @@ func (l *loader) read(sources []Source) {
 }
 
 // documents splits the sources, and replaces their variables.
-func (l *loader) documents(sources []Source) (all []document) {
+func (l *loader) documents(sources []input.Source) (all []document) {
 	sources = slices.DeleteFunc(slices.Clone(sources), l.takeUnrendered)
 	v, templates := newVariables(&l.options, sources)
 	for _, t := range templates {

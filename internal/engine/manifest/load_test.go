@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
@@ -38,12 +40,12 @@ func read(t *testing.T, path string) string {
 	return string(data)
 }
 
-func load(t *testing.T, yaml string, o manifest.Options) (*manifest.Cluster, error) {
+func load(t *testing.T, yaml string, o input.LoadOptions) (*manifest.Cluster, error) {
 	t.Helper()
-	return manifest.Load([]manifest.Source{{Name: "cluster.yaml", Data: []byte(yaml)}}, o)
+	return manifest.Load([]input.Source{{Name: "cluster.yaml", Data: []byte(yaml)}}, o)
 }
 
-func mustLoad(t *testing.T, yaml string, o manifest.Options) *manifest.Cluster {
+func mustLoad(t *testing.T, yaml string, o input.LoadOptions) *manifest.Cluster {
 	t.Helper()
 	c, err := load(t, yaml, o)
 	require.NoError(t, err)
@@ -65,7 +67,7 @@ func TestCAPATemplatesLoadUnchanged(t *testing.T) {
 			if err != nil {
 				t.Skip("CAPA's templates are not installed")
 			}
-			c := mustLoad(t, string(data), manifest.Options{Lookup: lookup(quickStart()), Strict: true})
+			c := mustLoad(t, string(data), input.LoadOptions{Lookup: lookup(quickStart()), Strict: true})
 			assert.Equal(t, "quick", c.Name)
 			assert.Equal(t, "default", c.Namespace)
 			assert.Equal(t, "eu-west-1", c.Region)
@@ -85,7 +87,7 @@ func TestCAPATemplatesLoadUnchanged(t *testing.T) {
 }
 
 func TestQuickStart(t *testing.T) {
-	c := mustLoad(t, read(t, "testdata/good/quickstart.yaml"), manifest.Options{Strict: true})
+	c := mustLoad(t, read(t, "testdata/good/quickstart.yaml"), input.LoadOptions{Strict: true})
 
 	assert.Equal(t, "prod", c.Namespace)
 	assert.Equal(t, "eu-west-1", c.Region, "default of the variable")
@@ -113,7 +115,7 @@ func TestQuickStart(t *testing.T) {
 }
 
 func TestIdentityChain(t *testing.T) {
-	c := mustLoad(t, read(t, "testdata/good/quickstart.yaml"), manifest.Options{})
+	c := mustLoad(t, read(t, "testdata/good/quickstart.yaml"), input.LoadOptions{})
 	require.Len(t, c.Identity, 2, "the source comes first")
 	assert.Equal(t, "AWSClusterStaticIdentity/jump", c.Identity[0].Origin)
 	assert.Equal(t, &manifest.StaticIdentity{AccessKeyID: "AKIAEXAMPLE", SecretAccessKey: "example-secret"}, c.Identity[0].Static)
@@ -126,13 +128,13 @@ func TestIdentityBySelector(t *testing.T) {
 	yaml := edit(t, read(t, "testdata/good/quickstart.yaml"),
 		"kind: Namespace\nmetadata:\n  name: prod\n", "kind: Namespace\nmetadata:\n  name: prod\n  labels: {team: a}\n",
 		"    list: [prod]\n", "    selector: {matchLabels: {team: a}}\n")
-	assert.Len(t, mustLoad(t, yaml, manifest.Options{}).Identity, 2)
+	assert.Len(t, mustLoad(t, yaml, input.LoadOptions{}).Identity, 2)
 }
 
 // Order: resources as listed, keys in alphabetical order, and objects of one key by
 // createRank.
 func TestResourceSetOrder(t *testing.T) {
-	c := mustLoad(t, read(t, "testdata/good/quickstart.yaml"), manifest.Options{})
+	c := mustLoad(t, read(t, "testdata/good/quickstart.yaml"), input.LoadOptions{})
 	require.Len(t, c.ResourceSets, 1)
 	names := []string{}
 	for _, d := range c.ResourceSets[0].Documents {
@@ -148,7 +150,7 @@ func TestResourceSetOrder(t *testing.T) {
 }
 
 func TestSingleMachines(t *testing.T) {
-	c := mustLoad(t, read(t, "testdata/good/machines.yaml"), manifest.Options{Region: "eu-north-1", Strict: true})
+	c := mustLoad(t, read(t, "testdata/good/machines.yaml"), input.LoadOptions{Region: "eu-north-1", Strict: true})
 	assert.Equal(t, "eu-north-1", c.Region)
 	assert.Equal(t, "eu-north-1", c.Infra.Spec.Region)
 	assert.Equal(t, "v1.33.1", c.Version)
@@ -166,17 +168,17 @@ func TestSingleMachines(t *testing.T) {
 func TestSeveralSources(t *testing.T) {
 	whole := read(t, "testdata/good/quickstart.yaml")
 	half := strings.Index(whole, "---\napiVersion: controlplane")
-	c, err := manifest.Load([]manifest.Source{
+	c, err := manifest.Load([]input.Source{
 		{Name: "-", Data: []byte(whole[half:])},
 		{Name: "first.yaml", Data: []byte(whole[:half])},
-	}, manifest.Options{})
+	}, input.LoadOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, manifest.Position{File: "-", Line: 3}, c.At("KubeadmControlPlane/quick-control-plane", "kind"))
 	assert.Equal(t, "first.yaml", c.At("Cluster/quick", "").File)
 }
 
 func TestPositions(t *testing.T) {
-	c := mustLoad(t, read(t, "testdata/good/quickstart.yaml"), manifest.Options{})
+	c := mustLoad(t, read(t, "testdata/good/quickstart.yaml"), input.LoadOptions{})
 	for _, tt := range []struct {
 		object, path string
 		line         int
@@ -199,7 +201,7 @@ func TestPositionsOfMovedFields(t *testing.T) {
 	if err != nil {
 		t.Skip("CAPA's templates are not installed")
 	}
-	c := mustLoad(t, string(data), manifest.Options{Lookup: lookup(quickStart())})
+	c := mustLoad(t, string(data), input.LoadOptions{Lookup: lookup(quickStart())})
 	assert.Equal(t,
 		c.At("KubeadmControlPlane/quick-control-plane", "spec.machineTemplate.infrastructureRef.name"),
 		c.At("KubeadmControlPlane/quick-control-plane", "spec.machineTemplate.spec.infrastructureRef.name"))

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -33,7 +35,7 @@ func TestMutations(t *testing.T) {
 
 func check(t *testing.T, yaml, what string) {
 	t.Helper()
-	c, err := load(t, yaml, manifest.Options{Region: "eu-west-1"})
+	c, err := load(t, yaml, input.LoadOptions{Region: "eu-west-1"})
 	if err == nil {
 		assert.NotNil(t, c.Object, what)
 		assert.NotNil(t, c.Infra, what)

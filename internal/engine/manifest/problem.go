@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 // sortProblems sorts problems by file (in the order of the sources), line, object and
 // path, and removes duplicates: the schema and the webhooks often report the same
 // problem.
-func sortProblems(problems []Problem, sources []Source) []Problem {
+func sortProblems(problems []Problem, sources []input.Source) []Problem {
 	rank := make(map[string]int, len(sources))
 	for i, s := range sources {
 		rank[s.Name] = i

@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
 // edit replaces a part of the YAML, which must exist.
@@ -526,7 +526,7 @@ func TestRules(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			o := manifest.Options{Region: "eu-west-1"}
+			o := input.LoadOptions{Region: "eu-west-1"}
 			if tt.name == "no region" {
 				o.Region = ""
 			}

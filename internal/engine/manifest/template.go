@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"go.yaml.in/yaml/v3"
 )
 
@@ -23,7 +25,7 @@ const (
 
 // template is a source with the uses of its variables.
 type template struct {
-	source Source
+	source input.Source
 	uses   []use    // of each ${ and $${ outside of comments, in order
 	names  []string // of the variables; "" if the text between the braces is none
 	is     bool     // kubectl could not apply it: a ${…} is where it is never valid
@@ -34,7 +36,7 @@ type template struct {
 // "clusterctl generate" replaces all of them, "kubectl apply", Argo CD and Flux none. A source is
 // a template if it has one in a field where an API server would refuse it, such as metadata.name
 // or spec.region, or a $${ in a kubeadm configuration, which only a template has.
-func recogniseTemplate(s Source) template {
+func recogniseTemplate(s input.Source) template {
 	t := template{source: s}
 	if !strings.Contains(string(s.Data), "${") {
 		return t
@@ -80,7 +82,7 @@ type marker struct {
 	marks []mark
 }
 
-func (m *marker) source(s Source) text {
+func (m *marker) source(s input.Source) text {
 	out := text{file: s.Name}
 	var scan scanner
 	for i, line := range strings.Split(string(s.Data), "\n") {
@@ -340,7 +342,7 @@ func isOfShell(name string) bool {
 // Literal returns a text that Load reads as it is, and kubectl as well: it escapes ${ if the text
 // would be a template without that.
 func Literal(text []byte) []byte {
-	if !recogniseTemplate(Source{Data: text}).is {
+	if !recogniseTemplate(input.Source{Data: text}).is {
 		return text
 	}
 	return []byte(strings.ReplaceAll(string(text), "${", "$${"))

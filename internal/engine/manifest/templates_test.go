@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -46,14 +48,14 @@ func TestTextStays(t *testing.T) {
 		"echo ${A:-${B:-${C}}}", "echo ${", "ExecStart=/bin/sh -c 'echo $${HOSTNAME}'", "echo ${AWS_SESSION_TOKEN}", "# ${HOME}",
 		"{\"Resource\": \"arn:aws:s3:::b/${aws:username}/*\"}",
 	} {
-		for _, mode := range []manifest.Substitution{manifest.SubstituteAuto, manifest.SubstituteNone} {
-			c := mustLoad(t, plain(t, text), manifest.Options{Lookup: lookup(environment()), Substitute: mode})
+		for _, mode := range []input.Substitution{input.SubstituteAuto, input.SubstituteNone} {
+			c := mustLoad(t, plain(t, text), input.LoadOptions{Lookup: lookup(environment()), Substitute: mode})
 			assert.Equal(t, text+"\n", commands(c))
 			assert.Empty(t, c.Variables)
 		}
 	}
 	name := nodeName(t, "${COREOS_EC2_HOSTNAME}")
-	c := mustLoad(t, name, manifest.Options{Lookup: lookup(environment())})
+	c := mustLoad(t, name, input.LoadOptions{Lookup: lookup(environment())})
 	assert.Equal(t, "${COREOS_EC2_HOSTNAME}", c.ControlPlane.Object.Spec.KubeadmConfigSpec.InitConfiguration.NodeRegistration.Name)
 }
 
@@ -66,7 +68,7 @@ func nodeName(t *testing.T, name string, commands ...string) string {
 
 // With "all", every file is a template, as for clusterctl. Credentials are still to be named.
 func TestSubstituteAll(t *testing.T) {
-	o := manifest.Options{Lookup: lookup(environment()), Substitute: manifest.SubstituteAll}
+	o := input.LoadOptions{Lookup: lookup(environment()), Substitute: input.SubstituteAll}
 	assert.Equal(t, "echo /home/operator ${HOME} x\n", commands(mustLoad(t, plain(t, "echo ${HOME} $${HOME} ${A:-x}"), o)))
 	_, err := load(t, plain(t, "echo ${AWS_SESSION_TOKEN}"), o)
 	require.ErrorContains(t, err, "the variable AWS_SESSION_TOKEN is not taken from the environment: its name is that of a credential — "+
@@ -77,7 +79,7 @@ func TestSubstituteAll(t *testing.T) {
 
 // A variable that the user names is replaced everywhere, and no other.
 func TestNamedVariables(t *testing.T) {
-	o := manifest.Options{Lookup: lookup(environment()), Set: lookup(map[string]string{"A": "named"})}
+	o := input.LoadOptions{Lookup: lookup(environment()), Set: lookup(map[string]string{"A": "named"})}
 	c := mustLoad(t, plain(t, "echo ${A} $${A} ${A:-x} ${HOME} $${HOME} ${B:-${A}}"), o)
 	assert.Equal(t, "echo named ${A} named ${HOME} $${HOME} ${B:-${A}}\n", commands(c))
 	assert.Equal(t, map[string]string{"A": "named"}, c.Variables)
@@ -94,7 +96,7 @@ func asTemplate(t *testing.T, commands ...string) string {
 // In a template, variables in fields have values from the environment; those in text only if a
 // field or the user names them.
 func TestTemplates(t *testing.T) {
-	o := manifest.Options{Lookup: lookup(environment())}
+	o := input.LoadOptions{Lookup: lookup(environment())}
 	c := mustLoad(t, asTemplate(t, "echo ${REGION} $${HOME} ${TAG:-v1}"), o)
 	assert.Equal(t, "eu-west-1", c.Region)
 	assert.Equal(t, "echo eu-west-1 ${HOME} v1\n", commands(c))
@@ -132,9 +134,9 @@ func TestTemplatesAreRecognised(t *testing.T) {
 		"in another one":   edit(t, plain(t, "${X:-d}"), old, "  "+region+"${A:-${NONE:-eu-west-1}}\n"),
 		"escape in a name": nodeName(t, "$${COREOS_EC2_HOSTNAME}", "${X:-d}"),
 	} {
-		c := mustLoad(t, yaml, manifest.Options{Lookup: lookup(environment())})
+		c := mustLoad(t, yaml, input.LoadOptions{Lookup: lookup(environment())})
 		assert.Equal(t, "d\n", commands(c), place)
-		_, err := load(t, yaml, manifest.Options{Lookup: lookup(environment()), Substitute: manifest.SubstituteNone})
+		_, err := load(t, yaml, input.LoadOptions{Lookup: lookup(environment()), Substitute: input.SubstituteNone})
 		if place != "escape in a name" {
 			assert.ErrorContains(t, err, "and no variable is replaced", place)
 		}
@@ -150,12 +152,12 @@ kind: Job
 metadata: {name: hook}
 spec: {template: {spec: {containers: [{name: x, image: x, command: ["sh", "-c", "echo ${ENDPOINT} ${A%%.*} ${NONE}"]}]}}}
 `
-	mustLoad(t, plain(t)+job, manifest.Options{})
-	mustLoad(t, asTemplate(t)+job, manifest.Options{Lookup: lookup(environment())})
-	mustLoad(t, plain(t)+job, manifest.Options{Substitute: manifest.SubstituteAll})
+	mustLoad(t, plain(t)+job, input.LoadOptions{})
+	mustLoad(t, asTemplate(t)+job, input.LoadOptions{Lookup: lookup(environment())})
+	mustLoad(t, plain(t)+job, input.LoadOptions{Substitute: input.SubstituteAll})
 
 	const script = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: scripts}\ndata: {a: \"echo ${HOME} $${HOME}\"}\n"
-	c, err := manifest.Load([]manifest.Source{{Name: "a.yaml", Data: []byte(asTemplate(t))}, {Name: "b.yaml", Data: []byte(script)}}, manifest.Options{Lookup: lookup(environment())})
+	c, err := manifest.Load([]input.Source{{Name: "a.yaml", Data: []byte(asTemplate(t))}, {Name: "b.yaml", Data: []byte(script)}}, input.LoadOptions{Lookup: lookup(environment())})
 	require.NoError(t, err)
 	assert.Equal(t, "echo ${HOME} $${HOME}", c.ConfigMaps["scripts"].Data["a"])
 }
@@ -167,13 +169,13 @@ func TestLiteral(t *testing.T) {
 	for _, file := range files {
 		raw, err := os.ReadFile(filepath.Clean(file))
 		require.NoError(t, err)
-		o := manifest.Options{EKSEnableIAM: true}
-		_, err = manifest.Load([]manifest.Source{{Name: file, Data: raw}}, o)
+		o := input.LoadOptions{EKSEnableIAM: true}
+		_, err = manifest.Load([]input.Source{{Name: file, Data: raw}}, o)
 		require.NoError(t, err)
 	}
 	text := plain(t, "echo ${HOME} $${HOME} ${A:=b} ${A%%.*}")
 	assert.Equal(t, text, string(manifest.Literal([]byte(text))), "for kubectl, too")
-	c := mustLoad(t, string(manifest.Literal([]byte(text))), manifest.Options{})
+	c := mustLoad(t, string(manifest.Literal([]byte(text))), input.LoadOptions{})
 	assert.Equal(t, "echo ${HOME} $${HOME} ${A:=b} ${A%%.*}\n", commands(c))
 	text = edit(t, text, "kind: Cluster\nmetadata:\n  name: quickstart\n", "kind: Cluster\nmetadata:\n  name: quickstart\n  labels: {a: \"${A}\"}\n")
 	assert.Contains(t, string(manifest.Literal([]byte(text))), `{a: "$${A}"}`)

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 // notYet says what a source is that a tool turns into a manifest, and how.
@@ -19,7 +21,7 @@ type notYet struct {
 const pipe = " | clusterawsadm cluster … -f -"
 
 // unrendered recognises a source that is input of another tool.
-func unrendered(s Source) (notYet, bool) {
+func unrendered(s input.Source) (notYet, bool) {
 	switch base := filepath.Base(s.Name); base {
 	case "kustomization.yaml", "kustomization.yml", "Kustomization":
 		return notYet{1, "the file is a Kustomization, which changes other files", "build it first: kustomize build " + filepath.Dir(s.Name) + pipe}, true
@@ -93,7 +95,7 @@ const (
 )
 
 // takeUnrendered reports a source that is input of another tool.
-func (l *loader) takeUnrendered(s Source) bool {
+func (l *loader) takeUnrendered(s input.Source) bool {
 	found, ok := unrendered(s)
 	if ok {
 		l.fail(Problem{Position: Position{File: s.Name, Line: found.line}, What: found.what, Fix: found.fix})

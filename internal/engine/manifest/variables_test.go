@@ -4,17 +4,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
 // value loads a manifest with an expression in a ConfigMap, and returns its value.
 func value(t *testing.T, expression string) (string, error) {
 	t.Helper()
 	yaml := read(t, "testdata/good/quickstart.yaml") + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: probe, namespace: prod}\ndata:\n  x: |-\n    " + expression + "\n"
-	c, err := load(t, yaml, manifest.Options{Set: lookup(map[string]string{"NAME": "Production", "EMPTY": "", "lower": "abc", "LINES": "a\n    b"})})
+	c, err := load(t, yaml, input.LoadOptions{Set: lookup(map[string]string{"NAME": "Production", "EMPTY": "", "lower": "abc", "LINES": "a\n    b"})})
 	if err != nil {
 		return "", err
 	}
@@ -79,7 +79,7 @@ spec:
   infrastructureReff:
     name: "${CLUSTER_NAME}-${SUFFIX}"
   paused: ${PAUSED}
-`, manifest.Options{})
+`, input.LoadOptions{})
 	require.Error(t, err)
 	assert.Equal(t, strings.Join([]string{
 		"cluster.yaml:4: the variable CLUSTER_NAME is not set; it is also used in line 8 — set it in the environment or with --set CLUSTER_NAME=VALUE, or write $${CLUSTER_NAME} to keep ${CLUSTER_NAME}",
@@ -92,7 +92,7 @@ spec:
 // A value with several lines does not change the line numbers after it.
 func TestLinesAfterLongValues(t *testing.T) {
 	yaml := strings.Replace(read(t, "testdata/good/quickstart.yaml"), "  labels:\n", "  labels:\n    ${LABELS}\n", 1)
-	c := mustLoad(t, yaml, manifest.Options{Lookup: lookup(map[string]string{"LABELS": "a: x\n    b: x\n    c: x"})})
+	c := mustLoad(t, yaml, input.LoadOptions{Lookup: lookup(map[string]string{"LABELS": "a: x\n    b: x\n    c: x"})})
 	assert.Equal(t, "x", c.Object.Labels["c"])
 	assert.Equal(t, 13, c.At("Cluster/quick", "metadata.labels.c").Line)
 	assert.Equal(t, 34, c.At("AWSCluster/quick", "spec.region").Line)
@@ -118,7 +118,7 @@ func TestComments(t *testing.T) {
 		"a: b |\n# ${X}":                        "",
 		"--- |\n # ${X}":                        "X",
 	} {
-		_, err := load(t, line, manifest.Options{Substitute: manifest.SubstituteAll})
+		_, err := load(t, line, input.LoadOptions{Substitute: input.SubstituteAll})
 		require.Error(t, err)
 		if want == "" {
 			assert.NotContains(t, err.Error(), "variable", line)

@@ -3,11 +3,11 @@ package manifest_test
 import (
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
 // Fields without effect have a warning, which Options.Strict turns into a problem.
@@ -114,8 +114,8 @@ func TestWarnings(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			yaml := edit(t, read(t, "testdata/good/quickstart.yaml"), tt.edit...)
-			c := mustLoad(t, yaml, manifest.Options{})
-			_, err := load(t, yaml, manifest.Options{Strict: true})
+			c := mustLoad(t, yaml, input.LoadOptions{})
+			_, err := load(t, yaml, input.LoadOptions{Strict: true})
 			if tt.want == "" {
 				assert.Empty(t, warnings(c))
 				assert.NoError(t, err)
@@ -132,7 +132,7 @@ func TestOldVersionOfCAPA(t *testing.T) {
 	yaml := edit(t, read(t, "testdata/good/quickstart.yaml"),
 		"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSCluster\n", "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AWSCluster\n",
 		"    loadBalancerType: nlb\n", "    healthCheckProtocol: TCP\n    scheme: internal\n")
-	c := mustLoad(t, yaml, manifest.Options{})
+	c := mustLoad(t, yaml, input.LoadOptions{})
 	assert.Equal(t, "internal", c.Infra.Spec.ControlPlaneLoadBalancer.Scheme.String())
 	assert.Equal(t, infrav1.LoadBalancerTypeClassic, c.Infra.Spec.ControlPlaneLoadBalancer.LoadBalancerType)
 	require.NotNil(t, c.Infra.Spec.NetworkSpec.VPC.AvailabilityZoneUsageLimit)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/stretchr/testify/require"
@@ -25,7 +27,7 @@ import (
 // load reads a manifest.
 func load(t *testing.T, name, text string) *manifest.Cluster {
 	t.Helper()
-	m, err := manifest.Load([]manifest.Source{{Name: name, Data: []byte(text)}}, manifest.Options{
+	m, err := manifest.Load([]input.Source{{Name: name, Data: []byte(text)}}, input.LoadOptions{
 		Lookup: func(string) (string, bool) { return "", false }, EKSEnableIAM: strings.HasSuffix(name, "-iam.yaml"),
 	})
 	require.NoError(t, err)

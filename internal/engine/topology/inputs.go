@@ -100,10 +100,12 @@ func (in inputs) endpointPort() int32 {
 }
 
 // usesAPIServer reports whether a run uses the API server.
-func (in inputs) usesAPIServer() bool { return in.o.Wait == APIServer || in.waitsForNodes() }
+func (in inputs) usesAPIServer() bool { return in.o.Wait == plan.APIServer || in.waitsForNodes() }
 
 // waitsForNodes reports whether a run waits for the Nodes of all machines.
-func (in inputs) waitsForNodes() bool { return in.o.Wait == NodesJoined || in.o.Wait == NodesReady }
+func (in inputs) waitsForNodes() bool {
+	return in.o.Wait == plan.NodesJoined || in.o.Wait == plan.NodesReady
+}
 
 // hasControlPlane reports whether the control plane has machines.
 func (in inputs) hasControlPlane() bool {

@@ -58,7 +58,7 @@ func addServer(g *graph.Graph, p platform, api *incluster.API, machines []Machin
 // addKubernetes adds the API server, unless k has it, the ConfigMaps of kubeadm, the add-ons,
 // and the Nodes of the machines. etcd is the check that members of etcd have machines: while one has
 // none, no other machine of the control plane joins.
-func addKubernetes(g *graph.Graph, p platform, k kubernetes, plan machinePlan, machines []Machine, answers, etcd []graph.Resource, mappings []incluster.Mapping) (_ kubernetes, remarks []string) {
+func addKubernetes(g *graph.Graph, p platform, k kubernetes, theCluster machinePlan, machines []Machine, answers, etcd []graph.Resource, mappings []incluster.Mapping) (_ kubernetes, remarks []string) {
 	if !p.usesAPIServer() {
 		return k, p.postponedRemarks(mappings)
 	}
@@ -68,7 +68,7 @@ func addKubernetes(g *graph.Graph, p platform, k kubernetes, plan machinePlan, m
 	if cp := p.m.ControlPlane; cp != nil && p.m.EKS == nil {
 		config, origin := p.clusterConfiguration()
 		k.config = graph.Expect(g, "kubeadm-config", &incluster.KubeadmConfig{
-			API: k.api, Server: k.server, Version: cp.Object.Spec.Version, Spec: config, Unknown: plan.unknown,
+			API: k.api, Server: k.server, Version: cp.Object.Spec.Version, Spec: config, Unknown: theCluster.unknown,
 		}, graph.From(origin))
 	}
 	if len(mappings) > 0 {
@@ -76,7 +76,7 @@ func addKubernetes(g *graph.Graph, p platform, k kubernetes, plan machinePlan, m
 	}
 	k.podNetwork = addAddons(g, p, k)
 	var after []graph.Edge // a Node joins without a pod network
-	if p.o.Wait == NodesReady {
+	if p.o.Wait == plan.NodesReady {
 		after = k.podNetwork
 	}
 	for _, m := range machines {
@@ -129,7 +129,7 @@ func imageTag(version string) string { return strings.ReplaceAll(version, "+", "
 func addNode(g *graph.Graph, p platform, k kubernetes, m Machine, after []graph.Edge) graph.Resource {
 	n := &incluster.Node{
 		API: k.api, Server: k.server, Machine: m.Instance, External: m.External, Labels: m.labels, Replaceable: m.replaceable,
-		Ready: p.o.Wait == NodesReady || m.rolls && !m.ControlPlane, Parts: (m.rolls || p.o.Wait == NodesReady) && m.ControlPlane,
+		Ready: p.o.Wait == plan.NodesReady || m.rolls && !m.ControlPlane, Parts: (m.rolls || p.o.Wait == plan.NodesReady) && m.ControlPlane,
 	}
 	return graph.Expect(g, plan.ID("node/"+m.place()), n, graph.From(m.Instance.Origin()), graph.With(after, m.routes), graph.Diagnosed(diagnose.Node(n)))
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/stretchr/testify/require"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
@@ -330,7 +332,7 @@ func TestRolesWithPathsInAWSAuth(t *testing.T) {
 	m.EKS.ControlPlane.Spec.AccessConfig.AuthenticationMode = ekscontrolplanev1.EKSAuthenticationModeConfigMap
 	inv := inventory(m)
 	inv.NodeRoles = map[string]string{"nodes.cluster-api-provider-aws.sigs.k8s.io": "arn:aws:iam::123456789012:role/teams/a/nodes"}
-	c, err := topology.Build(m, inv, topology.Options{Wait: topology.APIServer})
+	c, err := topology.Build(m, inv, topology.Options{Wait: plan.APIServer})
 	require.NoError(t, err)
 	var arns []string
 	for _, n := range c.Resources() {

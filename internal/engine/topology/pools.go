@@ -100,7 +100,7 @@ func addPoolNodes(g *graph.Graph, p platform, k kubernetes, pools []scalingPool)
 		return
 	}
 	add := func(name, origin string, n *incluster.PoolNodes) {
-		n.API, n.Server, n.Ready = k.api, k.server, p.o.Wait == NodesReady
+		n.API, n.Server, n.Ready = k.api, k.server, p.o.Wait == plan.NodesReady
 		var after []graph.Edge // a Node joins without a pod network
 		if n.Ready {
 			after = k.podNetwork

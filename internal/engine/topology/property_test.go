@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
@@ -58,7 +60,7 @@ func TestWhateverValidatesBuilds(t *testing.T) {
 		require.NoError(t, err)
 		for range 60 {
 			text := mutate(r, string(raw))
-			m, err := manifest.Load([]manifest.Source{{Name: filepath.Base(file), Data: []byte(text)}}, manifest.Options{Lookup: func(string) (string, bool) { return "", false }})
+			m, err := manifest.Load([]input.Source{{Name: filepath.Base(file), Data: []byte(text)}}, input.LoadOptions{Lookup: func(string) (string, bool) { return "", false }})
 			if err != nil {
 				continue
 			}

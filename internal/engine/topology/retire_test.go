@@ -68,7 +68,7 @@ func TestWhatLeavesWaitsForWhatStays(t *testing.T) {
 			continue
 		}
 		for _, drain := range []bool{false, true} {
-			c, err := topology.Build(m, leavingInventory(m), topology.Options{Wait: topology.NodesReady, Drain: drain})
+			c, err := topology.Build(m, leavingInventory(m), topology.Options{Wait: plan.NodesReady, Drain: drain})
 			require.NoError(t, err, name)
 			for _, r := range c.Resources() {
 				if r.Role() != graph.RoleRetired {
@@ -101,7 +101,7 @@ func TestWhatLeavesWaitsForWhatStays(t *testing.T) {
 // The access entry of machines that leave stays until they are gone.
 func TestAccessEntriesLeaveAfterTheirMachines(t *testing.T) {
 	m := examples(t)["eks-machines"]
-	c, err := topology.Build(m, leavingInventory(m), topology.Options{Wait: topology.NodesReady})
+	c, err := topology.Build(m, leavingInventory(m), topology.Options{Wait: plan.NodesReady})
 	require.NoError(t, err)
 	waits := awaited(c.Resource("access-entry/arn:aws:iam::123456789012:role/old"))
 	for _, id := range []string{"retired/machine/old/0/i-old", "node-group/old", "retired/auto-scaling-group/old-pool", "fargate-profile/old"} {

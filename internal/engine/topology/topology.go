@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
@@ -103,8 +105,8 @@ func (e *NamespaceError) Error() string {
 
 // Options are the settings of a run that affect the graph.
 type Options struct {
-	Wait  Wait // what the run waits for
-	Drain bool // drain the nodes of machines before they are terminated
+	Wait  plan.Wait // what the run waits for
+	Drain bool      // drain the nodes of machines before they are terminated
 	// NetworkFirst launches machines after the NAT gateways, not beside them.
 	NetworkFirst bool
 	// Adopt assumes that the cluster owns an EKS cluster without the owned tag, and that existing
@@ -118,17 +120,6 @@ type Options struct {
 	// not be in it any more.
 	TakesBack bool
 }
-
-// Wait is the state of the cluster that a run waits for.
-type Wait string
-
-// The values of Wait. The zero value waits for AWS only.
-const (
-	Infrastructure Wait = "infrastructure" // AWS runs the machines
-	APIServer      Wait = "api"            // the API server answers, and all machines of the control plane have joined
-	NodesJoined    Wait = "joined"         // all machines are Nodes, ready or not
-	NodesReady     Wait = "nodes"          // all machines are Nodes, and ready
-)
 
 // Build returns the graph of all resources that the manifest describes. It returns the
 // first problem that depends on the account.

@@ -7,7 +7,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // Report has the content of the page of a run. All times are durations since the run began to carry
@@ -48,7 +47,7 @@ type Counts struct{ Created, Changed, Deleted, Awaited, Unchanged, Failed, NotSt
 type Row struct {
 	Name    string // ID, or "machine/md-0/…"
 	Count   int
-	Area    reconcile.Area
+	Area    plan.Area
 	Action  plan.Action
 	State   render.BoxState
 	CloudID string

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // style returns the style sheet of the page.
@@ -16,7 +17,7 @@ func style() string {
 }
 
 // areaColours sets the colours of each area.
-func areaColours(of func(reconcile.Area) render.Palette) string {
+func areaColours(of func(plan.Area) render.Palette) string {
 	var b strings.Builder
 	for _, a := range render.Areas() {
 		c := of(a)

@@ -575,7 +575,7 @@ func groupProtection(_ context.Context, c *cloud.Clients, s GroupState) (string,
 // groupKind declares Auto Scaling groups.
 func groupKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: GroupKind, Area: kind.AreaWorkers, SearchedWith: ec2types.ResourceTypeLaunchTemplate, RunsPods: true,
+		Name: GroupKind, Area: plan.AreaWorkers, SearchedWith: ec2types.ResourceTypeLaunchTemplate, RunsPods: true,
 		ReadActions: []string{"autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeInstanceRefreshes", "autoscaling:DescribeLifecycleHooks", "autoscaling:DescribeScalingActivities"},
 		Statement:   kind.Pools,
 		Actions: []string{

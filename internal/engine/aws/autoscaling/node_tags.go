@@ -73,7 +73,7 @@ const NodeTagsKind = "node-tags"
 // node group.
 func nodeTagsKind() *kind.Kind {
 	return &kind.Kind{
-		Name: NodeTagsKind, Area: kind.AreaWorkers, ReadActions: []string{"autoscaling:DescribeAutoScalingGroups"}, Statement: kind.LaunchTemplates,
+		Name: NodeTagsKind, Area: plan.AreaWorkers, ReadActions: []string{"autoscaling:DescribeAutoScalingGroups"}, Statement: kind.LaunchTemplates,
 		Actions: []string{"autoscaling:CreateOrUpdateTags"},
 	}
 }

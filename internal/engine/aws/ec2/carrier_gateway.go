@@ -127,7 +127,7 @@ func carrierGatewayState(x types.CarrierGateway) CarrierGatewayState {
 // carrierGatewayKind declares carrier gateways.
 func carrierGatewayKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: "carrier-gateway", Area: kind.AreaNetwork, Type: types.ResourceTypeCarrierGateway,
+		Name: "carrier-gateway", Area: plan.AreaNetwork, Type: types.ResourceTypeCarrierGateway,
 		ReadActions: []string{"ec2:DescribeCarrierGateways"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateCarrierGateway", "ec2:CreateTags", "ec2:DeleteCarrierGateway"},
 	}, kind.Functions[CarrierGatewayState]{

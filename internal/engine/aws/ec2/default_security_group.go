@@ -114,7 +114,7 @@ const DefaultGroupKind = "default-group"
 // defaultGroupKind declares default security groups.
 func defaultGroupKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: DefaultGroupKind, Borrowed: true, Area: kind.AreaSecurity, ReadActions: []string{"ec2:DescribeSecurityGroups"}, Statement: kind.Network,
+		Name: DefaultGroupKind, Borrowed: true, Area: plan.AreaSecurity, ReadActions: []string{"ec2:DescribeSecurityGroups"}, Statement: kind.Network,
 		Actions: []string{"ec2:RevokeSecurityGroupEgress", "ec2:RevokeSecurityGroupIngress"},
 	}, kind.Functions[DefaultGroupState]{})
 }

@@ -105,7 +105,7 @@ func describeEgressOnlyGateways(ctx context.Context, c *cloud.Clients, what stri
 // egressOnlyGatewayKind declares egress-only internet gateways.
 func egressOnlyGatewayKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: "egress-only-gateway", Area: kind.AreaNetwork, Type: types.ResourceTypeEgressOnlyInternetGateway,
+		Name: "egress-only-gateway", Area: plan.AreaNetwork, Type: types.ResourceTypeEgressOnlyInternetGateway,
 		ReadActions: []string{"ec2:DescribeEgressOnlyInternetGateways"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateEgressOnlyInternetGateway", "ec2:CreateTags", "ec2:DeleteEgressOnlyInternetGateway"},
 	}, kind.Functions[EgressOnlyGatewayState]{

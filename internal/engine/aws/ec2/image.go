@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -188,7 +190,7 @@ func imageState(x types.Image) *ImageState {
 // imageKind declares AMIs.
 func imageKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: "image", Area: kind.AreaPrerequisites, ReadActions: []string{"ec2:DescribeImages"},
+		Name: "image", Area: plan.AreaPrerequisites, ReadActions: []string{"ec2:DescribeImages"},
 	}, kind.Functions[ImageState]{
 		Status: func(s ImageState) (state, detail string) { return "", s.Name },
 	})

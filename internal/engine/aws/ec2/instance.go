@@ -548,5 +548,5 @@ const BastionKind = "bastion"
 
 // bastionKind declares the bastion. Its resource is an Instance.
 func bastionKind() *kind.Kind {
-	return &kind.Kind{Name: BastionKind, Area: kind.AreaNetwork, ReadActions: []string{"ec2:DescribeInstances"}}
+	return &kind.Kind{Name: BastionKind, Area: plan.AreaNetwork, ReadActions: []string{"ec2:DescribeInstances"}}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
@@ -66,5 +68,5 @@ const InstanceProfileKind = "instance-profile"
 // instanceProfileKind declares instance profiles. A cluster uses existing ones and never
 // creates any.
 func instanceProfileKind() *kind.Kind {
-	return &kind.Kind{Name: InstanceProfileKind, Area: kind.AreaPrerequisites, ReadActions: []string{"iam:GetInstanceProfile"}}
+	return &kind.Kind{Name: InstanceProfileKind, Area: plan.AreaPrerequisites, ReadActions: []string{"iam:GetInstanceProfile"}}
 }

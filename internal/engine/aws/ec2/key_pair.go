@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -36,5 +38,5 @@ func KeyPairByName(name string, all []string) graph.Lookup[Named] {
 // keyPairKind declares key pairs. A cluster uses existing ones and never
 // creates any.
 func keyPairKind() *kind.Kind {
-	return &kind.Kind{Name: "key-pair", Area: kind.AreaPrerequisites, ReadActions: []string{"ec2:DescribeKeyPairs"}}
+	return &kind.Kind{Name: "key-pair", Area: plan.AreaPrerequisites, ReadActions: []string{"ec2:DescribeKeyPairs"}}
 }

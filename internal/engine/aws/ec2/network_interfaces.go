@@ -197,7 +197,7 @@ const interfacesDeleteTime = 75 * time.Second
 // NetworkInterfacesKind declares remaining network interfaces.
 func NetworkInterfacesKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: InterfacesKind, Area: kind.AreaNetwork, ReadActions: []string{"ec2:DescribeNetworkInterfaces"}, Statement: kind.Network,
+		Name: InterfacesKind, Area: plan.AreaNetwork, ReadActions: []string{"ec2:DescribeNetworkInterfaces"}, Statement: kind.Network,
 		Actions: []string{"ec2:DeleteNetworkInterface", "ec2:ModifyNetworkInterfaceAttribute"},
 	}, kind.Functions[NetworkInterfacesState]{})
 }

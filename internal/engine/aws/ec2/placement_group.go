@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
@@ -38,5 +40,5 @@ func PlacementGroupByName(name string) graph.Lookup[Named] {
 // placementGroupKind declares placement groups. A cluster uses existing ones and never
 // creates any.
 func placementGroupKind() *kind.Kind {
-	return &kind.Kind{Name: "placement-group", Area: kind.AreaPrerequisites, ReadActions: []string{"ec2:DescribePlacementGroups"}}
+	return &kind.Kind{Name: "placement-group", Area: plan.AreaPrerequisites, ReadActions: []string{"ec2:DescribePlacementGroups"}}
 }

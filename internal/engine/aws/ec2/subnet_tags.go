@@ -152,7 +152,7 @@ func TaggedSubnets(ctx context.Context, c *cloud.Clients) (out []SubnetTagsState
 // subnetTagsKind declares tags of existing subnets.
 func subnetTagsKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: "subnet-tags", Borrowed: true, Area: kind.AreaNetwork, Type: types.ResourceTypeSubnet,
+		Name: "subnet-tags", Borrowed: true, Area: plan.AreaNetwork, Type: types.ResourceTypeSubnet,
 		ReadActions: []string{"ec2:DescribeSubnets"}, Statement: kind.Network, Actions: []string{"ec2:CreateTags", "ec2:DeleteTags"},
 	}, kind.Functions[SubnetTagsState]{
 		List: kind.Tagged(TaggedSubnets), Delete: &SubnetTags{},

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -39,7 +41,7 @@ const VolumeKind = "volume"
 // volumeKind declares volumes.
 func volumeKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: VolumeKind, Area: kind.AreaKubernetes, Type: types.ResourceTypeVolume, InCluster: true, InClusterOnly: true,
+		Name: VolumeKind, Area: plan.AreaKubernetes, Type: types.ResourceTypeVolume, InCluster: true, InClusterOnly: true,
 		ReadActions: []string{"ec2:DescribeVolumes"}, Statement: kind.Machines, Actions: []string{"ec2:DeleteVolume"},
 	}, kind.Functions[VolumeState]{
 		List: volumes, Delete: &Volume{},

@@ -383,7 +383,7 @@ const AccessEntryKind = "access-entry"
 // accessEntryKind declares access entries.
 func accessEntryKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: AccessEntryKind, Area: kind.AreaSecurity,
+		Name: AccessEntryKind, Area: plan.AreaSecurity,
 		ReadActions: []string{"eks:DescribeAccessEntry", "eks:ListAccessEntries", "eks:ListAssociatedAccessPolicies"}, Statement: kind.EKS,
 		Actions: []string{"eks:AssociateAccessPolicy", "eks:CreateAccessEntry", "eks:DeleteAccessEntry", "eks:DisassociateAccessPolicy", "eks:TagResource", "eks:UpdateAccessEntry"},
 	}, kind.Functions[AccessEntryState]{})

@@ -71,5 +71,5 @@ func (a *Authentication) Update(ctx context.Context, c *cloud.Clients, have *Clu
 
 // authenticationKind declares the step, which is deleted with the cluster.
 func authenticationKind() *kind.Kind {
-	return &kind.Kind{Name: "eks-authentication", Area: kind.AreaControlPlane}
+	return &kind.Kind{Name: "eks-authentication", Area: plan.AreaControlPlane}
 }

@@ -636,7 +636,7 @@ const ClusterKind = "eks-cluster"
 // clusterKind declares EKS clusters.
 func clusterKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: ClusterKind, Area: kind.AreaControlPlane, ByNameOnly: true,
+		Name: ClusterKind, Area: plan.AreaControlPlane, ByNameOnly: true,
 		ReadActions: []string{"eks:DescribeCluster", "eks:DescribeUpdate", "eks:ListClusters"}, Statement: kind.EKS,
 		Actions: []string{"eks:AssociateEncryptionConfig", "eks:CreateCluster", "eks:DeleteCluster", "eks:TagResource", "eks:UpdateClusterConfig", "eks:UpdateClusterVersion"},
 		Quota:   &kind.Quota{Service: "eks", Code: "L-1194D53C", Name: "EKS clusters", Default: 100, Used: countClusters},

@@ -214,7 +214,7 @@ const FargateProfileKind = "fargate-profile"
 // fargateProfileKind declares Fargate profiles.
 func fargateProfileKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: FargateProfileKind, Area: kind.AreaWorkers, ByNameOnly: true, RunsPods: true,
+		Name: FargateProfileKind, Area: plan.AreaWorkers, ByNameOnly: true, RunsPods: true,
 		ReadActions: []string{"eks:DescribeFargateProfile", "eks:ListFargateProfiles"}, Statement: kind.EKS,
 		Actions: []string{"eks:CreateFargateProfile", "eks:DeleteFargateProfile", "eks:TagResource"},
 	}, kind.Functions[FargateProfileState]{

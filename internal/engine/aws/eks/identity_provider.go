@@ -194,7 +194,7 @@ const IdentityProviderKind = "identity-provider"
 // identityProviderKind declares identity providers.
 func identityProviderKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: IdentityProviderKind, Area: kind.AreaSecurity, ReadActions: []string{"eks:DescribeIdentityProviderConfig", "eks:DescribeUpdate"}, Statement: kind.EKS,
+		Name: IdentityProviderKind, Area: plan.AreaSecurity, ReadActions: []string{"eks:DescribeIdentityProviderConfig", "eks:DescribeUpdate"}, Statement: kind.EKS,
 		Actions: []string{"eks:AssociateIdentityProviderConfig", "eks:DisassociateIdentityProviderConfig", "eks:TagResource"},
 	}, kind.Functions[IdentityProviderState]{})
 }

@@ -130,7 +130,7 @@ const OIDCProviderKind = "oidc-provider"
 // oidcProviderKind declares OIDC providers.
 func oidcProviderKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: OIDCProviderKind, Area: kind.AreaSecurity, ByNameOnly: true,
+		Name: OIDCProviderKind, Area: plan.AreaSecurity, ByNameOnly: true,
 		ReadActions: []string{"iam:GetOpenIDConnectProvider", "iam:ListOpenIDConnectProviders"}, Statement: kind.OIDCProviders,
 		Actions: []string{"iam:AddClientIDToOpenIDConnectProvider", "iam:CreateOpenIDConnectProvider", "iam:DeleteOpenIDConnectProvider", "iam:TagOpenIDConnectProvider"},
 	}, kind.Functions[OIDCProviderState]{

@@ -329,7 +329,7 @@ const ClassicLoadBalancerKind = "classic-load-balancer"
 // classicLoadBalancerKind declares Classic Load Balancers.
 func classicLoadBalancerKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: ClassicLoadBalancerKind, Area: kind.AreaLoadBalancer, Behind: ec2.MachineKind,
+		Name: ClassicLoadBalancerKind, Area: plan.AreaLoadBalancer, Behind: ec2.MachineKind,
 		ReadActions: []string{"ec2:DescribeAccountAttributes", "ec2:GetSecurityGroupsForVpc", "elasticloadbalancing:DescribeLoadBalancerAttributes", "elasticloadbalancing:DescribeLoadBalancers", "elasticloadbalancing:DescribeTags"},
 		Statement:   kind.LoadBalancers,
 		Actions: []string{

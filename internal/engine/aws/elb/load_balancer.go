@@ -381,7 +381,7 @@ const LoadBalancerKind = "load-balancer"
 // Load Balancer Controller creates.
 func loadBalancerKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: LoadBalancerKind, Area: kind.AreaLoadBalancer, Behind: ec2.MachineKind,
+		Name: LoadBalancerKind, Area: plan.AreaLoadBalancer, Behind: ec2.MachineKind,
 		ReadActions: []string{"ec2:DescribeAccountAttributes", "ec2:GetSecurityGroupsForVpc", "elasticloadbalancing:DescribeLoadBalancerAttributes", "elasticloadbalancing:DescribeLoadBalancers", "elasticloadbalancing:DescribeTags"},
 		Statement:   kind.LoadBalancers,
 		Actions: []string{

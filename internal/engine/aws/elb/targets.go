@@ -176,7 +176,7 @@ func TargetGroupOf(lb *graph.Ref[LoadBalancerState], port int32) graph.Lookup[Ta
 // targetsKind declares targets of load balancers.
 func targetsKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: "targets", Borrowed: true, Area: kind.AreaLoadBalancer, ReadActions: []string{"elasticloadbalancing:DescribeTargetHealth"}, Statement: kind.LoadBalancers,
+		Name: "targets", Borrowed: true, Area: plan.AreaLoadBalancer, ReadActions: []string{"elasticloadbalancing:DescribeTargetHealth"}, Statement: kind.LoadBalancers,
 		Actions: []string{"elasticloadbalancing:DeregisterTargets", "elasticloadbalancing:RegisterTargets"},
 	}, kind.Functions[TargetsState]{})
 }
@@ -187,7 +187,7 @@ const ClassicTargetsKind = "classic-targets"
 // classicTargetsKind declares targets of Classic Load Balancers. Their state is that of other targets.
 func classicTargetsKind() *kind.Kind {
 	return &kind.Kind{
-		Name: ClassicTargetsKind, Borrowed: true, Area: kind.AreaLoadBalancer,
+		Name: ClassicTargetsKind, Borrowed: true, Area: plan.AreaLoadBalancer,
 		ReadActions: []string{"elasticloadbalancing:DescribeLoadBalancers"}, Statement: kind.LoadBalancers,
 		Actions: []string{"elasticloadbalancing:DeregisterInstancesFromLoadBalancer", "elasticloadbalancing:RegisterInstancesWithLoadBalancer"},
 	}

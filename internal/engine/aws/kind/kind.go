@@ -21,7 +21,7 @@ import (
 // kind that has one.
 type Kind struct {
 	Name string // the first word of the IDs of its resources
-	Area Area
+	Area plan.Area
 
 	// Type is the resource type in DescribeTags of EC2; "" for other services. IDPrefix
 	// identifies the kind for emulators that return another type.
@@ -138,19 +138,9 @@ const (
 	OIDCProviders   Statement = "OIDC providers"
 )
 
-// Area is a part of a cluster by which output groups resources.
-type Area string
-
 // The areas. A machine belongs to the control plane or to the workers.
 const (
-	AreaPrerequisites Area = "prerequisites"
-	AreaNetwork       Area = "network"
-	AreaSecurity      Area = "security"
-	AreaLoadBalancer  Area = "load balancer"
-	AreaControlPlane  Area = "control plane"
-	AreaWorkers       Area = "workers"
-	AreaMachines      Area = "machines"
-	AreaKubernetes    Area = "kubernetes"
+	AreaMachines plan.Area = "machines"
 )
 
 // Of returns a kind with functions for its state.

@@ -324,7 +324,7 @@ func ReadBucket(ctx context.Context, c *cloud.Clients) (*BucketState, error) {
 // bucketKind declares S3 buckets.
 func bucketKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: BucketKind, Area: kind.AreaSecurity, Secret: true, Statement: kind.Buckets,
+		Name: BucketKind, Area: plan.AreaSecurity, Secret: true, Statement: kind.Buckets,
 		Actions: []string{
 			"s3:CreateBucket", "s3:DeleteBucket", "s3:DeleteObject", "s3:DeleteObjectVersion", "s3:GetBucketPolicy", "s3:GetBucketTagging", "s3:GetObject",
 			"s3:ListBucket", "s3:ListBucketVersions", "s3:PutBucketPolicy", "s3:PutBucketTagging", "s3:PutObject",

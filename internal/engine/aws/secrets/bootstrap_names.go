@@ -142,7 +142,7 @@ const BootstrapNamesKind = "bootstrap-names"
 // bootstrapNamesKind declares the record. The secrets are deleted before it.
 func bootstrapNamesKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: BootstrapNamesKind, Area: kind.AreaSecurity, Secret: true, Single: true,
+		Name: BootstrapNamesKind, Area: plan.AreaSecurity, Secret: true, Single: true,
 		Statement: kind.Parameters, Actions: []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:GetParameter", "ssm:PutParameter"},
 	}, kind.Functions[BootstrapNamesState]{
 		Delete: &BootstrapNames{},

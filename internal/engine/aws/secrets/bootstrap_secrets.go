@@ -177,7 +177,7 @@ func bootstrapSecretsKind() *kind.Kind {
 	functions := bootstrapFunctions(boot.SecretsManager)
 	functions.Refers = func(BootstrapSecretsState) []string { return []string{namesAlias} }
 	return kind.Of(kind.Kind{
-		Name: BootstrapSecretsKind, Area: kind.AreaSecurity, Secret: true, Single: true,
+		Name: BootstrapSecretsKind, Area: plan.AreaSecurity, Secret: true, Single: true,
 		ReadActions: []string{"secretsmanager:ListSecrets"}, Statement: kind.Secrets,
 		Actions: []string{
 			"secretsmanager:CreateSecret", "secretsmanager:DeleteSecret", "secretsmanager:DescribeSecret", "secretsmanager:PutSecretValue", "secretsmanager:TagResource",
@@ -188,7 +188,7 @@ func bootstrapSecretsKind() *kind.Kind {
 // bootstrapParametersKind declares bootstrap data in Parameter Store.
 func bootstrapParametersKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: BootstrapParametersKind, Area: kind.AreaSecurity, Secret: true, Single: true,
+		Name: BootstrapParametersKind, Area: plan.AreaSecurity, Secret: true, Single: true,
 		ReadActions: []string{"ssm:DescribeParameters"}, Statement: kind.Parameters,
 		Actions: []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:PutParameter"},
 	}, bootstrapFunctions(boot.ParameterStore))

@@ -259,7 +259,7 @@ func StoredParameter(ctx context.Context, c *cloud.Clients, name string) (string
 // initMarkerKind declares the init marker.
 func initMarkerKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: InitMarkerKind, Area: kind.AreaControlPlane, Secret: true, Single: true, Borrowed: true, OfMachines: true,
+		Name: InitMarkerKind, Area: plan.AreaControlPlane, Secret: true, Single: true, Borrowed: true, OfMachines: true,
 		Statement: kind.Parameters, Actions: []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:GetParameter", "ssm:PutParameter"},
 	}, kind.Functions[InitMarkerState]{
 		List: listInitMarker, Delete: &InitMarker{},

@@ -239,7 +239,7 @@ func TokenCreated(ctx context.Context, c *cloud.Clients) (time.Time, error) {
 // pkiKind declares the certificates and keys.
 func pkiKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: PKIKind, Area: kind.AreaSecurity, Secret: true, Single: true,
+		Name: PKIKind, Area: plan.AreaSecurity, Secret: true, Single: true,
 		Statement: kind.Parameters,
 		Actions:   []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:DeleteParameters", "ssm:GetParameter", "ssm:GetParametersByPath", "ssm:PutParameter"},
 	}, kind.Functions[PKIState]{

@@ -213,7 +213,7 @@ func (r *Restored) Update(ctx context.Context, c *cloud.Clients, have *RestoreSt
 // restoreKind declares the record of a restore.
 func restoreKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: RestoreRecordKind, Area: kind.AreaControlPlane, Secret: true, Single: true,
+		Name: RestoreRecordKind, Area: plan.AreaControlPlane, Secret: true, Single: true,
 		Statement: kind.Parameters, Actions: []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:GetParameter", "ssm:PutParameter"},
 	}, kind.Functions[RestoreState]{
 		List: listRestore, Delete: &Restore{},

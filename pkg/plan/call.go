@@ -1,9 +1,8 @@
-package reconcile
+package plan
 
 import (
+	"errors"
 	"time"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
 // Call is one call to AWS, or one request to the API server of a cluster, that
@@ -17,4 +16,13 @@ type Call struct {
 }
 
 // Code is the error code of AWS's answer; "" without an error, or if there was no answer.
-func (c Call) Code() string { return cloud.Code(c.Err) }
+func (c Call) Code() string {
+	var answer interface {
+		error
+		ErrorCode() string
+	}
+	if errors.As(c.Err, &answer) {
+		return answer.ErrorCode()
+	}
+	return ""
+}

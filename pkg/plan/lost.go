@@ -1,0 +1,77 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// LostControlPlaneError says that a cluster was begun, and that no machine of its control plane exists
+// any more: a run would begin another, empty cluster at the same address.
+type LostControlPlaneError struct {
+	Cluster  string
+	Marker   string   // the SSM parameter that says that the cluster was begun
+	Machines []string // the machines that are gone, as far as they are known: "i-0abc (demo-control-plane-x, terminated)"
+}
+
+func (e *LostControlPlaneError) Error() string {
+	return fmt.Sprintf("the control plane is lost: %s says that the cluster was begun, and none of its machines exists any more: %s. "+
+		"All objects of the cluster were in etcd on these machines, and a run would begin an empty cluster at the same address. Either\n"+
+		"  restore a snapshot that 'cluster backup %s' has saved, with 'cluster create --restore FILE'; or\n"+
+		"  begin a new, empty etcd with --new-etcd=%[3]s. The objects of the cluster are lost then, except for the add-ons of the manifest, and its workers are replaced. "+
+		"If the cluster has never worked, nothing is lost by that", e.Marker, strings.Join(e.Machines, ", "), e.Cluster)
+}
+
+// LostQuorumError says that machines of the control plane are lost or stopped, and that the API server
+// does not answer: etcd has no quorum, and no run can change its members.
+type LostQuorumError struct {
+	Cluster string
+	Members int      // that etcd has, if it has one on each machine
+	Why     string   // what the API server answers
+	Lost    []string // machines that are gone: "i-0abc (demo-control-plane-x, terminated)"
+	Stopped []string // IDs of stopped machines
+	Left    []Survivor
+}
+
+// Survivor is a machine of the control plane that runs.
+type Survivor struct {
+	ID       string
+	Launched time.Time
+}
+
+func (e *LostQuorumError) Error() string {
+	var left, survivors []string
+	for _, s := range e.Left {
+		left = append(left, s.ID)
+		survivors = append(survivors, fmt.Sprintf("%s (launched %s)", s.ID, s.Launched.UTC().Format(time.RFC3339)))
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "etcd has no quorum: for a minute, the API server has not answered (%s), and etcd needs %s. ", e.Why, e.needs())
+	for _, x := range []struct {
+		what     string
+		machines []string
+	}{{"Lost", e.Lost}, {"Stopped", e.Stopped}, {"Running", survivors}} {
+		if len(x.machines) > 0 {
+			fmt.Fprintf(&b, "%s: %s. ", x.what, strings.Join(x.machines, ", "))
+		}
+	}
+	b.WriteString("Do not terminate another machine of the control plane: they have what is left of the data. Then run this again")
+	if len(e.Stopped) > 0 {
+		fmt.Fprintf(&b, "\n  start the stopped machines: aws ec2 start-instances --instance-ids %s", strings.Join(e.Stopped, " "))
+	}
+	if len(left) > 0 {
+		fmt.Fprintf(&b, "\n  reboot a machine that does not respond: aws ec2 reboot-instances --instance-ids %s", strings.Join(left, " "))
+		b.WriteString("\n  if too few members are left for a quorum, begin a new etcd with the data of one of them: on a machine that is older than the loss, " +
+			"set etcd's flag --force-new-cluster in /etc/kubernetes/manifests/etcd.yaml until it answers, and remove it")
+	}
+	fmt.Fprintf(&b, "\n  or terminate all of them, and restore the last backup that 'cluster backup %s' has saved, with 'cluster create --restore FILE'", e.Cluster)
+	return b.String()
+}
+
+// needs says how many members etcd needs.
+func (e *LostQuorumError) needs() string {
+	if e.Members == 1 {
+		return "its only member"
+	}
+	return fmt.Sprintf("%d of its %d members", e.Members/2+1, e.Members)
+}

@@ -5,6 +5,7 @@ BIN     := bin/clusterawsadm
 VERSION ?= $(shell git describe --tags --dirty 2>/dev/null)
 LINT    := go tool -modfile=tools/go.mod golangci-lint
 FUZZ    ?= 30s
+SWEEPS  := ./internal/engine/run ./internal/engine/topology ./internal/engine/incluster ./internal/engine/teardown ./internal/engine/adopt ./test/lives
 GOLDEN  := ./internal/cli ./internal/awssim/wire ./internal/render ./pkg/bootstrap ./internal/engine/boot ./internal/engine/manifest
 
 # The build and the tests compile every package with the same flags, and share
@@ -32,7 +33,7 @@ test: ## run the hermetic tests, with a sample of each sweep
 
 sweep: export GOGC = 800
 sweep: ## run the sweeps in full: every call, every fault, every example; on all cores
-	SWEEP=1 go test -count 1 -shuffle=on -timeout 60m ./pkg/reconcile ./internal/cloud
+	SWEEP=1 go test -count 1 -shuffle=on -timeout 60m $(SWEEPS) ./internal/cloud
 
 race: export CGO_ENABLED = 1
 race: ## run the hermetic tests with the race detector; needs a C compiler
@@ -40,7 +41,7 @@ race: ## run the hermetic tests with the race detector; needs a C compiler
 
 lint: ## run the linters
 	$(LINT) run ./...
-	$(LINT) run --build-tags e2e ./e2e/... ./test/... ./pkg/reconcile
+	$(LINT) run --build-tags e2e ./e2e/... ./test/...
 
 fmt: ## format the code
 	$(LINT) fmt
@@ -81,7 +82,7 @@ cover: ## show the test coverage of each package
 	go test -cover ./internal/... ./pkg/...
 
 bench: ## measure calls, time and memory for 3, 100 and 1000 workers
-	FIGURES=1 go test -count 1 -run TestFigures -v ./pkg/reconcile
+	FIGURES=1 go test -count 1 -run TestFigures -v ./test/lives
 
 start: build ## measure how long bin/clusterawsadm takes to start, and how large it is
 	go test -tags e2e -run '^$$' -bench Start -benchtime 40x ./e2e
@@ -93,10 +94,10 @@ campaign: requires-e2e build ## create and delete 200 clusters on moto_server wh
 	E2E_LIVES=200 go test -tags e2e -count 1 -timeout 4h -run TestKilled -v ./e2e
 
 witnesses: requires-witnesses test/iamjudge/node_modules/.package-lock.json ## check all calls against AWS's API models and an IAM evaluator
-	go test -tags e2e -count 1 -timeout 15m -run 'TestAPIModels|TestPolicyIsJudged' ./pkg/reconcile
+	go test -tags e2e -count 1 -timeout 15m -run 'TestAPIModels|TestPolicyIsJudged' ./test/lives
 
 upstream: ## run all manifests of Cluster API Provider AWS and of its tests on the simulated AWS
-	go test -tags e2e -count 1 -timeout 10m -run TestUpstreamsManifests ./pkg/reconcile
+	go test -tags e2e -count 1 -timeout 10m -run TestUpstreamsManifests ./test/lives
 
 test/iamjudge/node_modules/.package-lock.json: test/iamjudge/package-lock.json
 	npm ci --no-audit --no-fund --prefix test/iamjudge

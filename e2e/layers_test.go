@@ -39,7 +39,7 @@ func TestLayers(t *testing.T) {
 		if !within(path, "internal/cli", "cmd", "e2e") {
 			may(!imports(module+"/internal/cli"), "the command line")
 		}
-		if !within(path, "internal/cli", "cmd", "e2e", "internal/awssim", "pkg/awssim", "test") {
+		if !within(path, "internal/cli", "cmd", "e2e", "internal/awssim", "pkg/awssim", "internal/enginetest", "test") {
 			may(!imports(module+"/internal/awssim"), "the simulated AWS")
 		}
 		switch {
@@ -64,6 +64,20 @@ func TestLayers(t *testing.T) {
 		case path == "internal/cloud":
 			may(!imports(module+"/pkg/reconcile"), "anything above it")
 			may(!imports(module+"/internal/engine"), "anything above it")
+		case within(path, "internal/engine/run"):
+			for _, above := range []string{"look", "upgrade", "adopt"} {
+				may(!imports(module+"/internal/engine/"+above), above+": it is above the run")
+			}
+			may(!imports(module+"/pkg/reconcile"), "the library")
+		case within(path, "internal/engine/look", "internal/engine/upgrade", "internal/engine/adopt"):
+			for _, room := range []string{"look", "upgrade", "adopt"} {
+				may(path == "internal/engine/"+room || !imports(module+"/internal/engine/"+room), room+": it is a room beside")
+			}
+			may(!imports(module+"/pkg/reconcile"), "the library")
+		case path == "pkg/cluster":
+			for _, d := range p.Imports {
+				may(!strings.HasPrefix(d, module) || within(strings.TrimPrefix(d, module+"/"), "pkg/plan", "pkg/input"), d+": it is a leaf")
+			}
 		case path == "pkg/plan":
 			for _, d := range p.Imports {
 				may(!strings.Contains(d, "."), d+": it is a leaf")

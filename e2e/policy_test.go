@@ -17,7 +17,7 @@ import (
 
 // TestPolicy creates and deletes a cluster as a user who has exactly the permissions of
 // "cluster policy". moto does not support resources and conditions of statements, so they
-// are removed. TestPolicySuffices of pkg/reconcile checks the resources.
+// are removed. TestPolicySuffices of internal/engine/permission checks the resources.
 func TestPolicy(t *testing.T) {
 	server := moto.Start(t)
 	server.Bootstrap(t)

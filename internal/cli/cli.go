@@ -8,8 +8,6 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/ami"
@@ -23,6 +21,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/simulate"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/version"
 	"github.com/clusterawsadm/clusterawsadm/internal/crash"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 

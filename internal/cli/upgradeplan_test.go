@@ -6,13 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 )
 
 // TestUpgradePlan shows the upgrade of a cluster, as text and for programs.

@@ -5,9 +5,8 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // API returns the client of an API server. There is one for each server in a run; access

@@ -7,9 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // Timing of the lock.
@@ -50,16 +49,10 @@ type Holder struct {
 	Tokens string `json:"tokens,omitempty"`
 	// Manager is the management cluster that the cluster was handed over to. Every run copies
 	// it into its own record, so that the last record has it.
-	Manager *Manager `json:"manager,omitempty"`
+	Manager *plan.Manager `json:"manager,omitempty"`
 
 	version int64         // of the record: 1 when it is created, and one more after every write
 	age     time.Duration // since the last heartbeat, by the clock of the store
-}
-
-// Manager is a management cluster.
-type Manager struct {
-	ID   string `json:"id"`   // the UID of its namespace kube-system
-	Name string `json:"name"` // "https://10.0.0.1:6443 (context prod)"
 }
 
 // lockedBy says that a run holds the lock.
@@ -187,11 +180,11 @@ func (l *Lock) IsFirst() bool { return l.self.Epoch == 1 }
 
 // Manager returns the management cluster that the cluster was handed over to; nil if runs
 // manage it.
-func (l *Lock) Manager() *Manager { return l.self.Manager }
+func (l *Lock) Manager() *plan.Manager { return l.self.Manager }
 
 // SetManager records the management cluster that manages the cluster from now on; nil if
 // runs do.
-func (l *Lock) SetManager(ctx context.Context, m *Manager) error {
+func (l *Lock) SetManager(ctx context.Context, m *plan.Manager) error {
 	ctx = unlocked(ctx)
 	if err := l.check(ctx); err != nil {
 		return err

@@ -11,11 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/gofrs/flock"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // fileRecords stores lock records as files in a folder. The operating system locks one more

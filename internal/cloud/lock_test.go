@@ -9,13 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // store is where lock records are stored, and how a new process opens it.
@@ -186,7 +185,7 @@ func TestHeartbeatArrivesAfterTheRun(t *testing.T) {
 		first, second := s.process(), s.process()
 		require.NoError(t, first.lock(t, cloud.LockOptions{}))
 		early, late := first.Lock.LateHeartbeatForTest(t.Context()), first.Lock.LateHeartbeatForTest(t.Context())
-		manager := &cloud.Manager{ID: "4711", Name: "prod"}
+		manager := &plan.Manager{ID: "4711", Name: "prod"}
 		require.NoError(t, first.Lock.SetManager(t.Context(), manager))
 		require.NoError(t, first.Lock.Release(t.Context(), cloud.Ending{}))
 		require.NoError(t, late())

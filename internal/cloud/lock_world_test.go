@@ -9,9 +9,8 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // fate is what happens to one request of a process to the store, or to the process at that

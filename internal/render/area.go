@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 

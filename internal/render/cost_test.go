@@ -4,9 +4,8 @@ import (
 	"io"
 	"testing"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // costOf returns a cost with one item for each kind of line.

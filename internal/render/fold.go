@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 

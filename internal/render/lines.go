@@ -9,9 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // heartbeat is how often plain progress lists what is in progress.

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 

@@ -13,12 +13,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // screen is a terminal with a few rows. It interprets the control sequences of the tree,

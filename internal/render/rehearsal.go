@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
-
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 

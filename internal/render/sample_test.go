@@ -4,9 +4,7 @@ import (
 	"fmt"
 
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
-
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 

@@ -8,13 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
-
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 

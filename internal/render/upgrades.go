@@ -7,9 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 )
 
 // UpgradesView says how to show the versions that a cluster can be upgraded to.

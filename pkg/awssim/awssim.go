@@ -15,7 +15,7 @@
 // A NAT gateway takes minutes, as in AWS. In a bubble of testing/synctest these minutes pass
 // at once, so that a test of them takes milliseconds. Without one, Options.Speed makes the
 // account's clock run faster; a program that waits by its own clock then needs the account's,
-// which is a pkg/reconcile.Clock.
+// which is a cluster.Clock.
 //
 // # Compatibility
 //
@@ -33,14 +33,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/smithy-go"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 )
 
 // Options configure an account. The zero value is an account in us-east-1 in which everything
@@ -125,7 +124,7 @@ func (a *Account) Save(w io.Writer) error { return a.sim.Save(w) }
 func (a *Account) Config() aws.Config { return a.process.Config() }
 
 // Transport carries requests to the API servers of the account's clusters; it is meant for
-// pkg/reconcile.Target.
+// cluster.Target.
 func (a *Account) Transport(to cluster.Access) http.RoundTripper {
 	return a.process.Kubernetes(kube.Access(to))
 }

@@ -4,8 +4,8 @@ import "fmt"
 
 // Manager is a management cluster.
 type Manager struct {
-	ID   string // the UID of its namespace kube-system
-	Name string // "https://10.0.0.1:6443 (context prod)"
+	ID   string `json:"id"`   // the UID of its namespace kube-system
+	Name string `json:"name"` // "https://10.0.0.1:6443 (context prod)"
 }
 
 // ManagedError says that a management cluster manages the cluster. It is the reason of a

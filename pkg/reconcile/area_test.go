@@ -3,15 +3,13 @@ package reconcile_test
 import (
 	"testing"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
-	"github.com/clusterawsadm/clusterawsadm/pkg/input"
-
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/configs"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 

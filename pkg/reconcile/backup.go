@@ -2,173 +2,27 @@ package reconcile
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
-
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
-	"filippo.io/age"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/backup"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
-	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
-
-func backupInfo(b *backup.Backup, bytes int64) cluster.BackupInfo {
-	a := b.About
-	return cluster.BackupInfo{
-		Cluster: a.Cluster, Region: a.Region, Time: a.Time, Kubernetes: a.Kubernetes, Endpoint: a.Endpoint, Etcd: a.Etcd, Members: a.Members, Member: a.Member,
-		Encryption: a.Encryption, Complete: a.Encryption == "" || len(b.Files[a.Encryption]) > 0, Snapshot: cluster.BackupSnapshot(a.Snapshot), Bytes: bytes,
-	}
-}
 
 // Backup takes a snapshot of the etcd of a self-managed cluster from a healthy member, checks it,
 // and writes it, encrypted, with the keys of the cluster to a new file, or to a new object of S3:
 // "s3://BUCKET/KEY".
 func (c *Cluster) Backup(ctx context.Context, to string, keys cluster.BackupKeys) (cluster.BackupInfo, error) {
-	info, err := c.begin(cluster.Options{}).backup(ctx, to, keys)
-	return info, err
+	return c.run.Backup(ctx, to, keys)
 }
 
-func (r *run) backup(ctx context.Context, to string, keys cluster.BackupKeys) (info cluster.BackupInfo, err error) {
-	reading := cloud.ReadOnly(ctx)
-	if err := checkNew(reading, r.cloud, to); err != nil {
-		return info, err
-	}
-	recipients, err := recipientsOf(reading, r.cloud, keys)
-	if err != nil {
-		return info, err
-	}
-	return r.backupFor(ctx, to, recipients)
-}
-
-// backupFor makes a backup for recipients.
-func (r *run) backupFor(ctx context.Context, to string, recipients []age.Recipient) (info cluster.BackupInfo, err error) {
-	b, err := r.takeBackup(cloud.ReadOnly(ctx))
-	if err != nil {
-		return info, err
-	}
-	defer b.Snapshot.Close() //nolint:errcheck // a temporary file
-	bytes, err := store(ctx, r.cloud, to, func(w io.Writer) error { return b.Write(w, recipients) })
-	return backupInfo(b, bytes), err
+// ReadBackup decrypts a backup, and checks it: that it is complete, and that the snapshot is the
+// one that etcd has sent. The target is that of an account, for a backup in S3 or a key of KMS; nil
+// for none.
+func ReadBackup(ctx context.Context, file string, keys cluster.BackupKeys, t *cluster.Target) (cluster.BackupInfo, error) {
+	return run.ReadBackup(ctx, file, keys, t)
 }
 
 // CheckBackupKeys returns an error if no backup can be written with keys.
-func CheckBackupKeys(keys cluster.BackupKeys) error {
-	_, err := backup.Keys(keys).ForWriting()
-	return keyError(err)
-}
+func CheckBackupKeys(keys cluster.BackupKeys) error { return run.CheckBackupKeys(keys) }
 
-func keyError(err error) error {
-	if errors.Is(err, backup.ErrNoKey) {
-		return cluster.ErrNoBackupKey
-	}
-	return err
-}
-
-// takeBackup takes a snapshot, and collects what belongs to it. The caller closes the snapshot.
-func (r *run) takeBackup(ctx context.Context) (*backup.Backup, error) {
-	if err := r.checkStacked(ctx); err != nil {
-		return nil, err
-	}
-	stored, err := secrets.PKIParameters(ctx, r.cloud)
-	if err != nil {
-		return nil, refuseIdentity(fmt.Errorf("read the keys of the cluster: %w", err))
-	}
-	keys, err := secrets.StoredPKI(ctx, r.cloud)
-	switch {
-	case err != nil:
-		return nil, err
-	case keys == nil:
-		return nil, &plan.RefusedError{Reasons: []error{fmt.Errorf("the account has no keys of cluster %s in %s, and without them no snapshot can be taken or restored", r.c.Name, r.c.Region)}}
-	case len(keys.Etcd.Key) == 0:
-		return nil, &plan.RefusedError{Reasons: []error{errors.New("the cluster uses an external etcd: back it up where it runs, with 'etcdctl snapshot save'")}}
-	}
-	endpoint, err := r.knownEndpoint(ctx)
-	if err != nil {
-		return nil, err
-	}
-	k, err := incluster.Administrator(r.cloud, endpoint, keys)
-	if err != nil {
-		return nil, err
-	}
-	s, err := incluster.TakeSnapshot(ctx, r.cloud, k, keys)
-	if err != nil {
-		if why, unavailable := kube.Unavailable(err); unavailable {
-			return nil, fmt.Errorf("snapshot of etcd: the API server at %s: %s", endpoint, why)
-		}
-		return nil, fmt.Errorf("snapshot of etcd: %w", err)
-	}
-	b := &backup.Backup{PKI: stored.Parts, Files: map[string][]byte{}, Snapshot: s.File}
-	delete(b.PKI, secrets.TokenName) // it is only valid for hours
-	b.About = backup.About{
-		Cluster: r.c.Name, Region: r.c.Region, Time: r.cloud.Now().UTC().Truncate(time.Second), Endpoint: endpoint,
-		Etcd: s.Version, Members: s.Members, Member: s.Member, Snapshot: s.Info,
-	}
-	if err := r.describeControlPlane(ctx, k, b); err != nil {
-		_ = b.Snapshot.Close() // it is not returned
-		return nil, err
-	}
-	return b, nil
-}
-
-// checkStacked refuses clusters whose etcd is not on their control plane.
-func (r *run) checkStacked(ctx context.Context) error {
-	managed := r.c.managed()
-	if r.c.manifest == nil {
-		s, err := eks.Tagged(ctx, r.cloud)
-		if err != nil {
-			return refuseIdentity(err)
-		}
-		managed = s != nil
-	}
-	if managed {
-		return &plan.RefusedError{Reasons: []error{errors.New("AWS runs the etcd of an EKS cluster and keeps backups of it, which it restores itself: there is no access to it. Tools such as Velero back up the objects")}}
-	}
-	return nil
-}
-
-// knownEndpoint returns the address of the API server, from the manifest or from the load balancer
-// with the tag of the cluster.
-func (r *run) knownEndpoint(ctx context.Context) (string, error) {
-	if m := r.c.manifest; m != nil {
-		if e := topology.GivenEndpoint(m); e != "" {
-			return e, nil
-		}
-	}
-	e, err := elb.TaggedEndpoint(ctx, r.cloud)
-	if e == "" && err == nil {
-		err = fmt.Errorf("cluster %s has no load balancer in %s", r.c.Name, r.c.Region)
-	}
-	return e, err
-}
-
-// describeControlPlane adds the version of the control plane, and the file with which it encrypts
-// objects.
-func (r *run) describeControlPlane(ctx context.Context, k *kube.Client, b *backup.Backup) error {
-	config, err := incluster.StoredClusterConfig(ctx, k)
-	if err != nil {
-		return fmt.Errorf("ConfigMap kubeadm-config: %w", err)
-	}
-	if config == nil {
-		return nil
-	}
-	b.About.Kubernetes, b.About.Encryption = config.Version, config.ServerArgument("encryption-provider-config")
-	if b.About.Encryption == "" || r.c.manifest == nil {
-		return nil
-	}
-	content, err := topology.ControlPlaneFile(r.c.manifest, b.About.Encryption)
-	if len(content) > 0 {
-		b.Files[b.About.Encryption] = content
-	}
-	return err
-}
+// BackupInS3 reports whether a backup is an object of S3, "s3://BUCKET/KEY", and not a file.
+func BackupInS3(name string) bool { return run.BackupInS3(name) }

@@ -3,12 +3,12 @@ package reconcile
 import (
 	"slices"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/upgrade"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // Manifest is one cluster, read from Cluster API objects, with all defaults, and
@@ -18,8 +18,7 @@ type Manifest struct {
 	Warnings []input.Problem
 
 	cluster *manifest.Cluster
-	sources []input.Source    // that it was read from
-	options input.LoadOptions // that it was read with
+	text    *upgrade.Text
 }
 
 // Load reads a manifest. If it is invalid, the error is an *input.InvalidError with all
@@ -29,7 +28,7 @@ func Load(sources []input.Source, o input.LoadOptions) (*Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Manifest{m.Warnings, m, sources, o}, nil
+	return &Manifest{m.Warnings, m, &upgrade.Text{Sources: sources, Options: o}}, nil
 }
 
 // LoadFile reads a manifest from one file of at most input.MaxSize.

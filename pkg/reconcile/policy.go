@@ -3,9 +3,8 @@ package reconcile
 import (
 	"slices"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/permission"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // ControlPlane is the type of control planes.

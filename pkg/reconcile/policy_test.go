@@ -7,8 +7,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/stretchr/testify/assert"
@@ -17,7 +15,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/permission"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/internal/regions"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -32,13 +32,13 @@ func TestPoliciesFitIAM(t *testing.T) {
 				policies["everywhere-"+string(of)] = reconcile.Policy("", of)
 			}
 		}
-		for _, file := range examples(t) {
-			m := load(t, file, nil)
+		for _, file := range enginetest.Examples(t) {
+			m := enginetest.Load(t, file, nil)
 			m.Region = region
-			if is := manifest.PartitionOf(region); is != "aws" && slices.Contains([]string{"eks-iam", "multi-tenancy"}, name(file)) {
+			if is := manifest.PartitionOf(region); is != "aws" && slices.Contains([]string{"eks-iam", "multi-tenancy"}, enginetest.Name(file)) {
 				continue // these manifests have ARNs with a partition
 			}
-			policies[name(file)] = reconcile.PolicyOf(m)
+			policies[enginetest.Name(file)] = plan.PolicyDocument(permission.Policy(permission.Of(m)))
 		}
 		synctest.Test(t, func(t *testing.T) {
 			client := iam.NewFromConfig(awssim.New(awssim.Options{Region: region}).Config())
@@ -79,12 +79,12 @@ func permissions(documents ...plan.PolicyDocument) (out []string) {
 
 // TestExamplesHaveOnePolicy shows for which example a single managed policy is enough.
 func TestExamplesHaveOnePolicy(t *testing.T) {
-	for _, file := range examples(t) {
+	for _, file := range enginetest.Examples(t) {
 		most := 1
-		if name(file) == "eks-iam" {
+		if enginetest.Name(file) == "eks-iam" {
 			most = 2 // roles, a key and an add-on with names of their own
 		}
-		assert.LessOrEqual(t, len(reconcile.SplitPolicy(reconcile.PolicyOf(load(t, file, nil)))), most, name(file))
+		assert.LessOrEqual(t, len(reconcile.SplitPolicy(plan.PolicyDocument(permission.Policy(permission.Of(enginetest.Load(t, file, nil)))))), most, enginetest.Name(file))
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/config"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -27,7 +29,7 @@ func main() {
 }
 
 func run(ctx context.Context, file string) error {
-	m, err := reconcile.LoadFile(file, reconcile.LoadOptions{Lookup: os.LookupEnv})
+	m, err := reconcile.LoadFile(file, input.LoadOptions{Lookup: os.LookupEnv})
 	if err != nil {
 		return err // an *input.InvalidError: every problem with file and line
 	}
@@ -35,7 +37,7 @@ func run(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	c := reconcile.Open(m, reconcile.Target{Config: cfg, Owner: "test/embed", Clock: &fast{began: time.Now()}})
+	c := reconcile.Open(m, cluster.Target{Config: cfg, Owner: "test/embed", Clock: &fast{began: time.Now()}})
 
 	planned, err := c.Plan(ctx)
 	if err != nil {
@@ -43,7 +45,7 @@ func run(ctx context.Context, file string) error {
 	}
 	fmt.Printf("plan: %d to create, about %s\n", planned.Count(plan.Create), planned.Expected)
 
-	progress := reconcile.Options{Observe: func(e plan.Event) {
+	progress := cluster.Options{Observe: func(e plan.Event) {
 		if e.What == plan.Done {
 			fmt.Printf("  %-40s %s\n", e.Resource, e.CloudID)
 		}

@@ -33,7 +33,7 @@ func TestConfigurations(t *testing.T) {
 			kubeadm, err := controlplane.Build(t.Context(), program)
 			require.NoError(t, err)
 			folder := t.TempDir()
-			cmd := exec.CommandContext(t.Context(), "go", "test", "-count", "1", "-run", "^TestWriteBootData$", "./pkg/reconcile")
+			cmd := exec.CommandContext(t.Context(), "go", "test", "-count", "1", "-run", "^TestWriteBootData$", "./internal/engine/boot")
 			cmd.Dir, cmd.Env = root, append(os.Environ(), "BOOT_DATA="+folder, "BOOT_VERSION="+version)
 			out, err := cmd.CombinedOutput()
 			require.NoError(t, err, "%s", out)

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/spf13/pflag"
 
@@ -20,6 +18,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/simulated"
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 	"github.com/clusterawsadm/clusterawsadm/internal/regions"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 )
 
 // credentialsTimeout limits the time to get credentials: somebody may have to type the code

@@ -4,15 +4,13 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
-
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 

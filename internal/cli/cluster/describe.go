@@ -4,12 +4,11 @@ import (
 	"context"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
-
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 )
 
 type describeOptions struct {

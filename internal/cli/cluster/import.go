@@ -8,15 +8,13 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
-
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/files"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -140,7 +138,7 @@ func readKeys(folder string) (map[string][]byte, error) {
 }
 
 // imported imports the cluster of a name.
-func (f *flags) imported(ctx context.Context, name string, o cluster.ImportOptions) (i *reconcile.Importer, s *session, err error) {
+func (f *flags) imported(ctx context.Context, name string, o cluster.ImportOptions) (i *reconcile.Imported, s *session, err error) {
 	if !regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_.-]{0,99}$`).MatchString(name) {
 		return nil, nil, env.Usagef("%q cannot be the name of a cluster", name)
 	}
@@ -175,7 +173,7 @@ func (o *importOptions) write(ctx context.Context, manifest []byte) error {
 }
 
 // tell says what the manifest does not contain, and what a run with it would change.
-func (o *importOptions) tell(i *reconcile.Importer) {
+func (o *importOptions) tell(i *reconcile.Imported) {
 	if i.KeysFrom != "" {
 		o.Env.Story("the keys of the cluster were read on %s", i.KeysFrom)
 	}
@@ -192,7 +190,7 @@ func (o *importOptions) tell(i *reconcile.Importer) {
 }
 
 // tellMissing says what the manifest does not contain.
-func (f *flags) tellMissing(i *reconcile.Importer) {
+func (f *flags) tellMissing(i *reconcile.Imported) {
 	for _, x := range i.LeftOut {
 		f.Env.Story("left out %s", x)
 	}

@@ -13,15 +13,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	program "github.com/clusterawsadm/clusterawsadm/internal/cli/version"
 	"github.com/clusterawsadm/clusterawsadm/internal/files"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 

@@ -15,8 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -25,6 +23,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/files"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // planFile is a plan that 'cluster plan --out' has written, and that 'cluster create' carries

@@ -7,10 +7,6 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
-
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"golang.org/x/sync/errgroup"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/account"
@@ -18,6 +14,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/crash"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/internal/render/report"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 

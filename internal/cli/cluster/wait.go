@@ -5,11 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 

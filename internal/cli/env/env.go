@@ -11,11 +11,10 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 )
 
 // Env is the environment of a command.

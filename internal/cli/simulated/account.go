@@ -13,14 +13,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 	"github.com/clusterawsadm/clusterawsadm/internal/files"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 )
 
 // saving is how often an open account is written to its file: after a kill, at most this

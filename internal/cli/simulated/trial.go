@@ -6,13 +6,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 )
 
 // Trial is a copy of a simulated account in memory, for one experiment.

@@ -8,9 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // observe finds the resource, and stores its state and the time.

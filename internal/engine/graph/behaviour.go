@@ -5,9 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // behaviour is a Desired[S] without its S, so that one executor works on all.

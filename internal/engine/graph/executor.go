@@ -9,10 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/crash"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // Executor executes plans: one run on one graph.

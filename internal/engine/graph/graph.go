@@ -11,9 +11,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // State is the observed state of a resource that exists.

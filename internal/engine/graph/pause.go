@@ -5,9 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // pause waits before the next read. It fails when the resource has taken too long.

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // mostStrays is how many accepted Updates of a resource may not bring it closer to its desired

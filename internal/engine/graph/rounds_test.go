@@ -7,12 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // seesaw is a resource whose accepted updates lead from one state to the next, of which none

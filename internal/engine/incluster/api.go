@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net/url"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -17,6 +15,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // API connects resources to the API server of the cluster: as an

@@ -12,8 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -21,6 +19,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // EtcdMember is the etcd member on a machine of the control plane that is to be

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -19,6 +17,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // Node is the Node of a machine.

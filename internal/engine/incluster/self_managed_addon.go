@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // SelfManagedAddon is the VPC CNI or kube-proxy of an EKS cluster, which EKS has installed

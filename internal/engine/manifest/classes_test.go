@@ -7,11 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/input"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/test/upstream"
 )
 

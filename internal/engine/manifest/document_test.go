@@ -4,12 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/input"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 func TestBadYAML(t *testing.T) {

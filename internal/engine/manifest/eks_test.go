@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/input"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 // The result for each example, with all defaults and generated names.

@@ -6,9 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/input"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 // For every input, Load returns a cluster or an *InvalidError, and every problem has a

@@ -64,7 +64,7 @@ func TestExactlyWhatTheEngineCalls(t *testing.T) {
 		}
 		assert.True(t, slices.IsSorted(s.Action), "%s: sorted", s.Sid)
 	}
-	found := calls(t, "..", "../../cloud", "../../../pkg/reconcile", "../../cli/cluster")
+	found := calls(t, "..", "../../cloud", "../../cli/cluster")
 	require.Greater(t, len(found), 100, "the calls are not found any more")
 	needed := map[string]bool{}
 	for c, at := range found {

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -18,6 +16,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // InCluster are Kubernetes objects of one type, for which controllers in the cluster have

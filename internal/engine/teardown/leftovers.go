@@ -5,14 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // Add adds leftovers to a graph, to be deleted with its resources; with an empty graph,

@@ -4,8 +4,6 @@ import (
 	"context"
 	"testing"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -14,6 +12,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/teardown"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // deleter deletes nothing.

@@ -4,11 +4,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // addAddons adds what is installed in the cluster: the ClusterResourceSets of the

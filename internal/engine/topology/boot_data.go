@@ -3,8 +3,6 @@ package topology
 import (
 	"slices"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -13,6 +11,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // addCertificates adds the certificates and keys of a kubeadm cluster.

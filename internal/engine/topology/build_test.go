@@ -9,10 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/input"
-
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/stretchr/testify/require"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
@@ -22,6 +18,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // load reads a manifest.

@@ -5,13 +5,12 @@ import (
 	"path"
 	"slices"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // fargateProfile is a Fargate profile of the graph.

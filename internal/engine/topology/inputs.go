@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
@@ -15,6 +13,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // inputs has everything from which a graph is built. They are not changed.

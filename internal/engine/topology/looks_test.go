@@ -16,7 +16,7 @@ import (
 )
 
 // No Find and no Diff assigns to a field of its resource, nor does a method that they
-// call on it. TestReadingChangesNothing of pkg/reconcile checks the same at run time, for
+// call on it. TestReadingChangesNothing of internal/engine/look checks the same at run time, for
 // the examples.
 func TestFindAndDiffAssignNothing(t *testing.T) {
 	methods := map[string]*ast.FuncDecl{} // "dir.Type.Method"

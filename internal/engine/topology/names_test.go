@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/stretchr/testify/require"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
@@ -19,6 +17,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // The names of load balancers are the same as in Cluster API. The hashes were computed
@@ -128,7 +127,7 @@ func TestRoles(t *testing.T) {
 	require.Equal(t, []boot.Role{boot.JoinControlPlane, boot.JoinControlPlane}, rolesOf(m, build(t, m, inv)))
 	inv.Machines, inv.Initialized = []ec2.InstanceState{machineOf(m, name+"1", "i-1", "b")}, true
 	require.Equal(t, []boot.Role{boot.JoinControlPlane, boot.JoinControlPlane}, rolesOf(m, build(t, m, inv)))
-	inv.Machines, inv.Terminating = nil, inv.Machines // pkg/reconcile refuses this plan, unless a new etcd is permitted
+	inv.Machines, inv.Terminating = nil, inv.Machines // a run refuses this plan, unless a new etcd is permitted
 	require.Equal(t, []boot.Role{boot.Init, boot.JoinControlPlane, boot.JoinControlPlane}, rolesOf(m, build(t, m, inv)))
 }
 

@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // foldErrors makes one error of those of many machines of a group that have the same text.

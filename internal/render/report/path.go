@@ -4,9 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // path finds the critical path: the resource that was ready last, the one that it waited for

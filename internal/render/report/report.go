@@ -4,9 +4,8 @@ package report
 import (
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // Report has the content of the page of a run. All times are durations since the run began to carry

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
@@ -13,6 +11,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // InstanceProfileByName looks up an instance profile. Without permission to read it, the

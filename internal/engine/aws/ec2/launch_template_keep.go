@@ -3,9 +3,8 @@ package ec2
 import (
 	"regexp"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // keepsMachines is the description of a version that differs from the earlier ones only in how

@@ -1,0 +1,197 @@
+package look
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/diagnose"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+)
+
+// awaitInterval is the time between two looks at a cluster.
+const awaitInterval = 10 * time.Second
+
+// AwaitCondition waits for a cluster that another process creates, changes or deletes. It only
+// reads, and takes no lock. It calls tell, if it is not nil, with what is missing whenever that
+// changes. If the deadline of the context passes, the error is a TimeoutError with the likely
+// reasons.
+func AwaitCondition(ctx context.Context, c *run.Cluster, condition cluster.Condition, tell func(missing string)) error {
+	var last string
+	quiet := *c
+	quiet.Target.Warn = once(c.Target.Warn)
+	for began := now(c.Target); ; {
+		v := newView(&quiet)
+		s, err := v.status(ctx)
+		missing := lacks(s, condition)
+		switch {
+		case ctx.Err() != nil:
+			return v.gaveUp(ctx, condition, last, now(c.Target).Sub(began))
+		case err != nil && (last == "" || run.CallerRefusalOf(err).Any()):
+			return err
+		case err != nil: // what another process changes may be gone when it is read
+			missing = err.Error()
+		case missing == "":
+			return nil
+		}
+		if missing != last && tell != nil {
+			tell(missing)
+		}
+		if last = missing; v.Cloud.Clock.Sleep(ctx, awaitInterval) != nil {
+			return v.gaveUp(ctx, condition, last, now(c.Target).Sub(began))
+		}
+	}
+}
+
+// once passes on each text once: every look has the same warnings.
+func once(warn func(string)) func(string) {
+	told := map[string]bool{}
+	return func(text string) {
+		if warn != nil && !told[text] {
+			told[text] = true
+			warn(text)
+		}
+	}
+}
+
+func now(t cluster.Target) time.Time { return run.ClientOptions(t).Clock.Now() }
+
+// lacks says what a condition lacks; "" for nothing.
+func lacks(s cluster.Status, condition cluster.Condition) string {
+	switch {
+	case condition == cluster.ConditionDeleted && existing(s) == 0:
+		return ""
+	case condition == cluster.ConditionDeleted:
+		return text.Count(existing(s), "resource") + " left"
+	case s.API == nil || s.API.State == cluster.APINone:
+		return "no control plane runs"
+	case s.API.State == cluster.APIUnavailable:
+		return "the API server does not answer: " + s.API.Detail
+	case condition == cluster.ConditionAPI:
+		return ""
+	}
+	if ids := coming(s); len(ids) > 0 {
+		return "not joined: " + text.Several(ids)
+	}
+	var not []string
+	for _, n := range s.Nodes {
+		if !n.Ready {
+			not = append(not, n.Name)
+		}
+	}
+	switch {
+	case len(s.Nodes) == 0 && !slices.ContainsFunc(s.Resources, func(r cluster.ResourceStatus) bool { return r.Resource.Kind() == eks.FargateProfileKind }): // pods bring their Nodes
+		return "no Node has joined"
+	case condition == cluster.ConditionReady && len(not) > 0:
+		return "not ready: " + text.Several(not)
+	}
+	return ""
+}
+
+// existing counts the resources of the cluster that exist.
+func existing(s cluster.Status) (n int) {
+	for _, r := range s.Resources {
+		if r.CloudID != "" && r.State != "existing" {
+			n++
+		}
+	}
+	return n
+}
+
+// coming lists the machines and groups of machines that have not joined.
+func coming(s cluster.Status) (ids []string) {
+	for _, r := range s.Resources {
+		area := run.AreaOf(r.Resource, r.Origin)
+		if area != plan.AreaControlPlane && area != plan.AreaWorkers || r.Node == cluster.NodeReady || r.Node == cluster.NodeNotReady {
+			continue
+		}
+		if slices.Contains([]string{"missing", "pending"}, r.State) {
+			id := string(r.Resource)
+			if counted, _, is := strings.Cut(r.Detail, " joined,"); is && r.Node == cluster.NodeNotJoined {
+				id += " (" + counted + ")" // of a pool
+			}
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// diagnosing limits the search for the reasons why a condition has not come.
+const diagnosing = 30 * time.Second
+
+// gaveUp returns the error of a wait that has ended, with the likely reasons if it has taken
+// too long.
+func (v *view) gaveUp(ctx context.Context, condition cluster.Condition, missing string, after time.Duration) error {
+	if !cloud.TimedOut(ctx) {
+		return context.Cause(ctx)
+	}
+	e := &plan.TimeoutError{After: after.Round(time.Second), Awaited: fmt.Errorf("%s: %s", condition, missing)}
+	if condition == cluster.ConditionDeleted {
+		return e
+	}
+	limited, cancel := v.Cloud.Clock.WithTimeout(context.WithoutCancel(ctx), diagnosing, nil)
+	defer cancel()
+	fresh := newView(v.Cluster)
+	s, err := fresh.status(limited)
+	if err != nil {
+		return e
+	}
+	for _, n := range s.Nodes {
+		if !n.Ready {
+			e.Findings = append(e.Findings, fmt.Sprintf("node %s is not ready: %s", n.Name, n.Detail))
+		}
+	}
+	e.Findings = append(e.Findings, fresh.whyNotJoined(limited, s)...)
+	return e
+}
+
+// machineToExamine returns the machine of a status or, of an Auto Scaling group, one that has not
+// joined; nil for another resource.
+func (v *view) machineToExamine(ctx context.Context, s cluster.ResourceStatus) *ec2.InstanceState {
+	n := v.Built.Resource(s.Resource)
+	if n == nil || s.Node != cluster.NodeNotJoined {
+		return v.machineOf(s)
+	}
+	group, ok := n.Observed().(*autoscaling.GroupState)
+	if !ok {
+		return v.machineOf(s)
+	}
+	_, nodes := v.readNodes(ctx)
+	inventory, err := ec2.InstanceInventory(cloud.ReadOnly(ctx), v.Cloud)
+	if nodes == nil || err != nil {
+		return nil
+	}
+	for _, i := range group.Members() {
+		if m := inventory.OfGroups[i.ID]; m != nil && nodes.Of(*m) == nil {
+			return m
+		}
+	}
+	return nil
+}
+
+// whyNotJoined looks for the reasons why machines have not become Nodes. If the API server does
+// not answer, machines of the control plane are examined.
+func (v *view) whyNotJoined(ctx context.Context, s cluster.Status) (findings []string) {
+	const most = 3
+	examined := 0
+	for _, x := range s.Resources {
+		control := run.AreaOf(x.Resource, x.Origin) == plan.AreaControlPlane
+		m := v.machineToExamine(ctx, x)
+		if m == nil || examined == most || x.Node != cluster.NodeNotJoined && (len(s.Nodes) > 0 || !control) {
+			continue
+		}
+		examined++
+		found, _ := diagnose.Boot(cloud.Live(cloud.ReadOnly(ctx)), v.Cloud, *m, control)
+		findings = append(findings, found...)
+	}
+	return findings
+}

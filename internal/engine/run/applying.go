@@ -1,0 +1,80 @@
+package run
+
+import (
+	"context"
+	"errors"
+
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+)
+
+// applying is the phase that carries out the plan.
+type applying struct{ *planning }
+
+// Apply creates the cluster of the manifest, or updates it. It can be stopped at any
+// time, and run again.
+func (c *Cluster) Apply(ctx context.Context, o cluster.Options) (cluster.Result, error) {
+	l := &Looking{Session: Begin(c, o.Observe), pricing: newPricing(c.Target.Cost && o.Confirm != nil)}
+	p := &planning{Looking: l}
+	if err := p.Lock(ctx, "create"); err != nil {
+		return p.result(err)
+	}
+	defer p.Unlock(ctx)
+	defer p.pricing.stop()
+	if err := p.Look(ctx); err != nil {
+		return p.result(err)
+	}
+	if err := p.CheckManager(); err != nil {
+		return p.result(err)
+	}
+	if err := p.preflight(ctx); err != nil {
+		return p.result(err)
+	}
+	recipients, err := p.prepareBackup(ctx)
+	if err != nil {
+		return p.result(err)
+	}
+	if o.Confirm != nil && !p.Plan.Empty() {
+		p.pricing.finish(l)
+	}
+	if err := p.confirmed(o.Confirm, p.public()); err != nil {
+		return p.result(err)
+	}
+	if p.Plan.Empty() {
+		return p.result(nil)
+	}
+	if err := p.backUpFirst(ctx, recipients); err != nil {
+		return p.result(err)
+	}
+	return p.result(applying{p}.apply(ctx))
+}
+
+// Apply carries out the plan.
+func (l *Looking) Apply(ctx context.Context) error {
+	return applying{&planning{Looking: l}}.apply(ctx)
+}
+
+// apply carries out the plan. If it fails only because of machines that can be replaced, it
+// carries out a second plan, which replaces them. It does so once.
+func (a applying) apply(ctx context.Context) error {
+	done, built := a.Plan, a.Built
+	failure := a.executor.Apply(ctx, built.Graph)
+	if failure == nil {
+		return nil
+	}
+	again, err := a.replaceFailedJoins(ctx, failure)
+	if !again && err == nil && ctx.Err() == nil {
+		again, err = a.becameUnhealthy(ctx, failure)
+	}
+	if err == nil && again {
+		err = a.preflight(ctx)
+	}
+	switch {
+	case err != nil:
+		return errors.Join(err, failure)
+	case !again:
+		a.Plan, a.Built = done, built
+		return failure
+	}
+	a.Plan.Steps = append(done.Steps, a.Plan.Steps...)
+	return a.executor.Apply(ctx, a.Built.Graph)
+}

@@ -1,0 +1,50 @@
+package run
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+)
+
+// areaOfKind returns the area of each kind, by its name.
+//
+//nolint:gochecknoglobals // computed once from declarations, and never changed
+var areaOfKind = sync.OnceValue(func() map[string]plan.Area {
+	areas := map[string]plan.Area{}
+	for _, k := range slices.Concat(aws.Kinds(), bootdata.Kinds(), incluster.Kinds()) {
+		areas[k.Name] = k.Area
+	}
+	return areas
+})
+
+// AreaOf returns the area of a resource, which its kind declares. The area of a machine
+// follows from its origin or, if that is "", from the name of its group.
+func AreaOf(id plan.ID, origin string) plan.Area {
+	area := areaOfKind()[id.Unretired().Kind()]
+	if area == kind.AreaMachines {
+		return machineArea(id, origin)
+	}
+	return cmp.Or(area, plan.AreaOther)
+}
+
+func machineArea(id plan.ID, origin string) plan.Area {
+	switch {
+	case strings.Contains(origin, "KubeadmControlPlane/"):
+		return plan.AreaControlPlane
+	case strings.Contains(origin, "MachineDeployment/"):
+		return plan.AreaWorkers
+	}
+	for word := range strings.SplitSeq(string(id), "/") {
+		if strings.HasPrefix(word, "control-plane") || strings.HasSuffix(word, "control-plane") {
+			return plan.AreaControlPlane
+		}
+	}
+	return plan.AreaWorkers
+}

@@ -1,0 +1,240 @@
+package run_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"github.com/stretchr/testify/require"
+	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	ekssim "github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+)
+
+// EKS accepts an update or a creation, and fails later. The run ends at once with the reason
+// of EKS, and the next one tries again.
+func TestEKSFails(t *testing.T) {
+	const file = "eks-addons.yaml"
+	load := func(t *testing.T, change func(*manifest.Cluster)) *manifest.Cluster {
+		t.Helper()
+		m := enginetest.LoadQuick(t, file)
+		change(m)
+		return m
+	}
+	same := func(*manifest.Cluster) {}
+	for _, c := range []struct {
+		name   string
+		faults ekssim.Faults
+		made   bool // the cluster exists
+		change func(*manifest.Cluster)
+		want   string
+		within time.Duration
+	}{
+		{
+			"creation of a node group",
+			ekssim.Faults{CreateNodeGroup: "NodeCreationFailure: Instances failed to join the kubernetes cluster"},
+			false, same,
+			"AWS reports CREATE_FAILED: NodeCreationFailure: Instances failed to join the kubernetes cluster", 20 * time.Minute,
+		},
+		{
+			"creation of an add-on",
+			ekssim.Faults{CreateAddon: "AccessDenied: the service account may not be changed"},
+			false, same,
+			"AWS reports CREATE_FAILED: AccessDenied: the service account may not be changed", 20 * time.Minute,
+		},
+		{
+			"creation of a Fargate profile", ekssim.Faults{CreateFargate: "AccessDenied: the role may not be used"}, true, func(m *manifest.Cluster) {
+				late := m.EKS.Fargate[0].DeepCopy()
+				late.Name, late.Spec.ProfileName = "late", "late"
+				m.EKS.Fargate = append(m.EKS.Fargate, late)
+			}, "AWS reports CREATE_FAILED: AccessDenied: the role may not be used", 10 * time.Minute,
+		},
+		{"update of an add-on", ekssim.Faults{Update: "AdmissionRequestDenied: a webhook denied the request"}, true, func(m *manifest.Cluster) {
+			(*m.EKS.ControlPlane.Spec.Addons)[0].Configuration = `{"env":{"WARM_IP_TARGET":"7"}}`
+		}, "update failed: AdmissionRequestDenied: a webhook denied the request", 4 * time.Minute},
+		{"update of a cluster", ekssim.Faults{Update: "IpNotAvailable: subnet-1 has no free addresses"}, true, func(m *manifest.Cluster) {
+			m.EKS.ControlPlane.Spec.Logging.Scheduler = !m.EKS.ControlPlane.Spec.Logging.Scheduler
+		}, "update failed: IpNotAvailable: subnet-1 has no free addresses", 4 * time.Minute},
+		{"update of a cluster that EKS cancels", ekssim.Faults{Update: string(types.UpdateStatusCancelled)}, true, func(m *manifest.Cluster) {
+			m.EKS.ControlPlane.Spec.Logging.Scheduler = !m.EKS.ControlPlane.Spec.Logging.Scheduler
+		}, "AWS reports update cancelled", 4 * time.Minute},
+		{"update of a node group", ekssim.Faults{Update: "PodEvictionFailure: Reached max retries while trying to evict pods"}, true, func(m *manifest.Cluster) {
+			m.Pools[0].Managed.Spec.Labels = map[string]string{"tier": "new"}
+		}, "update failed: PodEvictionFailure: Reached max retries while trying to evict pods", 4 * time.Minute},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := load(t, same)
+			changed := load(t, c.change)
+			synctest.Test(t, func(t *testing.T) {
+				a := enginetest.Prepared(t, file, m)
+				before := a.Inventory()
+				if c.made {
+					enginetest.MustApply(t, m, a)
+				}
+				a.Edit(func(s *awssim.State) { s.EKS.Faults = c.faults })
+				began := time.Now()
+				_, err := enginetest.Open(changed, a.Process()).Apply(t.Context(), cluster.Options{})
+				require.ErrorContains(t, err, c.want)
+				require.Less(t, time.Since(began), c.within)
+				a.Edit(func(s *awssim.State) { s.EKS.Faults = ekssim.Faults{} })
+				enginetest.MustApply(t, changed, a)
+				enginetest.RequireNoChange(t, changed, a)
+				enginetest.MustDelete(t, changed, a)
+				require.Equal(t, before, a.Inventory())
+			})
+		})
+	}
+}
+
+// EKS accepts the association of an identity provider, or its end, and fails later: the provider is not
+// there, or stays. The run ends with the reason of the update.
+func TestIdentityProvidersThatFail(t *testing.T) {
+	const file = "eks-iam.yaml"
+	const why = "ConfigurationConflict: the issuer cannot be reached"
+	for what, change := range map[string]func(s *awssim.State, m *manifest.Cluster){
+		"association": func(s *awssim.State, _ *manifest.Cluster) { clear(enginetest.Plane(s).Providers) },
+		"disassociation": func(_ *awssim.State, m *manifest.Cluster) {
+			m.EKS.ControlPlane.Spec.OIDCIdentityProviderConfig.ClientID = "another"
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			m := enginetest.LoadQuick(t, file)
+			synctest.Test(t, func(t *testing.T) {
+				a := enginetest.Prepared(t, file, m)
+				enginetest.MustApply(t, m, a)
+				a.Edit(func(s *awssim.State) {
+					change(s, m)
+					s.EKS.Faults.Update = why
+				})
+				for _, n := range []string{"first", "next"} {
+					began := time.Now()
+					_, err := enginetest.Open(m, a.Process()).Apply(t.Context(), cluster.Options{})
+					require.ErrorContains(t, err, "identity-provider/company", n)
+					require.ErrorContains(t, err, "AWS reports update failed: "+why, n)
+					require.Less(t, time.Since(began), ekssim.ProviderTakes+2*time.Minute, n)
+				}
+				a.Edit(func(s *awssim.State) { s.EKS.Faults.Update = "" })
+				enginetest.MustApply(t, m, a)
+				enginetest.RequireNoChange(t, m, a)
+			})
+		})
+	}
+}
+
+// EKS does not store the end of the last line of a configuration, which a block of YAML has.
+func TestConfigurationOfAddonThatEndsWithNewline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := enginetest.LoadQuick(t, enginetest.EksAddons)
+		addons := *m.EKS.ControlPlane.Spec.Addons
+		addons[0].Configuration += "\n"
+		a := enginetest.Prepared(t, enginetest.EksAddons, m)
+		enginetest.MustApply(t, m, a)
+		enginetest.RequireNoChange(t, m, a)
+		addons[0].Configuration = `{"env":{"WARM_IP_TARGET":"7"}}` + "\n\n"
+		enginetest.MustApply(t, m, a)
+		enginetest.RequireNoChange(t, m, a)
+	})
+}
+
+// A run with a version of an add-on that EKS does not offer is refused before the first write.
+func TestVersionsOfAddonsAreChecked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := enginetest.Load(t, enginetest.EksAddons, nil)
+		addons := *m.EKS.ControlPlane.Spec.Addons
+		addons[0].Version = "v1.99.0-eksbuild.1"
+		a := enginetest.Prepared(t, enginetest.EksAddons, m)
+		_, err := enginetest.Open(m, a.Process()).Apply(t.Context(), cluster.Options{})
+		require.ErrorAs(t, err, new(*plan.RefusedError))
+		require.ErrorContains(t, err, "addon/"+addons[0].Name+" (eks-addons.yaml:")
+		require.ErrorContains(t, err, "EKS has no version v1.99.0-eksbuild.1 of the add-on "+addons[0].Name+" for Kubernetes 1.34: use one of v")
+		require.Empty(t, enginetest.Writes(a.Calls()))
+	})
+}
+
+// A run with an instance type that does not exist, or that cannot run the images of its node
+// group, is refused before the first write.
+func TestInstanceTypesOfNodeGroupsAreChecked(t *testing.T) {
+	for name, want := range map[string]string{
+		"m6g.large":  "the instance type m6g.large is arm64, and the images of amiType AL2023_x86_64_STANDARD are x86_64: change one of them",
+		"m99.xlarge": "there is no instance type m99.xlarge in us-east-1",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := enginetest.Load(t, "eks.yaml", nil)
+			m.Pools[0].Managed.Spec.InstanceType = &name
+			a := enginetest.Prepared(t, "eks.yaml", m)
+			_, err := enginetest.Open(m, a.Process()).Apply(t.Context(), cluster.Options{})
+			require.ErrorAs(t, err, new(*plan.RefusedError))
+			require.ErrorContains(t, err, want)
+			require.Empty(t, enginetest.Writes(a.Calls()))
+		})
+	}
+}
+
+// A self-managed installation conflicts with an add-on that may not overwrite it. Each run says
+// so as soon as EKS does; with conflictResolution: overwrite, the next one mends the add-on.
+func TestConflictOfAddonIsReported(t *testing.T) {
+	for _, resolution := range []ekscontrolplanev1.AddonResolution{ekscontrolplanev1.AddonResolutionNone, ekscontrolplanev1.AddonResolutionPreserve} {
+		t.Run(string(resolution), func(t *testing.T) {
+			m, mended := enginetest.Load(t, enginetest.EksAddons, nil), enginetest.Load(t, enginetest.EksAddons, nil)
+			for i := range *m.EKS.ControlPlane.Spec.Addons {
+				(*m.EKS.ControlPlane.Spec.Addons)[i].ConflictResolution = &resolution
+			}
+			synctest.Test(t, func(t *testing.T) {
+				a := enginetest.Prepared(t, enginetest.EksAddons, m)
+				const reason = "ConfigurationConflict: Conflicts found when trying to apply. Will not continue due to resolve conflicts mode. (conflictResolution: overwrite replaces the objects that conflict)"
+				for i, limit := range []time.Duration{20 * time.Minute, 3 * time.Minute} {
+					began := time.Now()
+					_, err := enginetest.Open(m, a.Process()).Apply(t.Context(), cluster.Options{})
+					require.ErrorContains(t, err, reason)
+					require.Less(t, time.Since(began), limit, "run %d", i)
+				}
+				enginetest.MustApply(t, mended, a)
+				enginetest.RequireNoChange(t, mended, a)
+			})
+		})
+	}
+}
+
+// EKS keeps the role of an add-on that an update does not name, so that removing it from the
+// manifest is a conflict before the first write.
+func TestRoleOfAddonCannotBeRemoved(t *testing.T) {
+	with, without := enginetest.Load(t, enginetest.EksAddons, nil), enginetest.Load(t, enginetest.EksAddons, nil)
+	synctest.Test(t, func(t *testing.T) {
+		role := "arn:aws:iam::123456789012:role/cni"
+		(*with.EKS.ControlPlane.Spec.Addons)[0].ServiceAccountRoleArn = &role
+		a := enginetest.Prepared(t, enginetest.EksAddons, with)
+		enginetest.MustApply(t, with, a)
+		began := time.Now()
+		_, err := enginetest.Open(without, a.Process()).Apply(t.Context(), cluster.Options{})
+		var refused *plan.RefusedError
+		require.ErrorAs(t, err, &refused)
+		require.ErrorContains(t, err, "EKS keeps the role of an add-on when an update names none: set it again, or name another role")
+		require.Less(t, time.Since(began), time.Minute)
+		enginetest.MustApply(t, with, a)
+	})
+}
+
+// An add-on that is DEGRADED takes the update that cures it, instead of a wait until it is ACTIVE.
+func TestDegradedAddonIsUpdated(t *testing.T) {
+	const file = "eks-fargate.yaml"
+	broken, m := enginetest.LoadQuick(t, file), enginetest.LoadQuick(t, file)
+	for i := range *broken.EKS.ControlPlane.Spec.Addons {
+		(*broken.EKS.ControlPlane.Spec.Addons)[i].Configuration = ""
+	}
+	synctest.Test(t, func(t *testing.T) {
+		a := enginetest.Prepared(t, file, m)
+		enginetest.MustApply(t, m, a)
+		_, err := enginetest.Open(broken, a.Process()).Apply(t.Context(), cluster.Options{})
+		require.ErrorContains(t, err, "DEGRADED: InsufficientNumberOfReplicas")
+		began := time.Now()
+		enginetest.MustApply(t, m, a)
+		require.Less(t, time.Since(began), 5*time.Minute)
+		enginetest.RequireNoChange(t, m, a)
+	})
+}

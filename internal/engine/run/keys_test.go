@@ -1,0 +1,93 @@
+package run_test
+
+import (
+	"encoding/pem"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+)
+
+// The keys of a cluster and its join token are encrypted with the key of the run, which does
+// not change that of machines' boot data: they could not decrypt it.
+func TestKMSKey(t *testing.T) {
+	m := enginetest.LoadQuick(t, "quickstart.yaml")
+	synctest.Test(t, func(t *testing.T) {
+		const key = "alias/clusters"
+		a := enginetest.Account(m, enginetest.Lag)
+		_, err := run.Open(m, cluster.Target{Config: a.Config(), KMSKey: key}).Apply(t.Context(), cluster.Options{})
+		require.NoError(t, err)
+		keys := 0
+		a.Edit(func(s *awssim.State) {
+			for name, p := range s.SSM.Parameters {
+				secret := strings.HasPrefix(name, "/clusterawsadm/quickstart/pki/")
+				require.Equal(t, secret, p.Key == key, name)
+				if secret {
+					keys++
+				}
+			}
+		})
+		require.Equal(t, 9, keys)
+		enginetest.RequireNoChange(t, m, a)
+		enginetest.MustDelete(t, m, a)
+	})
+}
+
+// A role that can read all parameters of the account can read the keys of the cluster,
+// unless they have a key of their own. The user is told before they are stored.
+func TestMachinesCanReadKeys(t *testing.T) {
+	m := enginetest.LoadQuick(t, "quickstart.yaml")
+	for key, policies := range map[string][]string{
+		"": {"machines with the role nodes.cluster-api-provider-aws.sigs.k8s.io can read the keys of the cluster in SSM Parameter Store, because of AmazonSSMManagedInstanceCore: " +
+			"encrypt them with a key of your own (--kms-key), or deny the role ssm:GetParameter* for parameter/clusterawsadm/quickstart/*"},
+		"alias/clusters": nil,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			a := enginetest.Account(m, enginetest.Lag)
+			a.Edit(func(s *awssim.State) {
+				r := s.IAM.Roles["nodes.cluster-api-provider-aws.sigs.k8s.io"]
+				r.Attached = append(r.Attached, "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore")
+			})
+			var warned []string
+			c := run.Open(m, cluster.Target{Config: a.Config(), KMSKey: key, Warn: func(s string) { warned = append(warned, s) }})
+			_, err := c.Apply(t.Context(), cluster.Options{})
+			require.NoError(t, err)
+			require.Equal(t, policies, warned)
+			_, err = c.Apply(t.Context(), cluster.Options{})
+			require.NoError(t, err)
+			require.Equal(t, policies, warned, "told again")
+			enginetest.MustDelete(t, m, a)
+		})
+	}
+}
+
+// A certificate authority may have a chain that is longer than a standard parameter.
+func TestLongCertificates(t *testing.T) {
+	m := enginetest.LoadQuick(t, "quickstart.yaml")
+	synctest.Test(t, func(t *testing.T) {
+		a := enginetest.Account(m, enginetest.Lag)
+		before := a.Inventory()
+		keys, err := boot.NewPKI("ECDSA-P256", 0, time.Now())
+		require.NoError(t, err)
+		for len(keys.CA.Cert) <= 4096 {
+			keys.CA.Cert = append(keys.CA.Cert, keys.CA.Cert...)
+		}
+		block, _ := pem.Decode(keys.CA.Cert)
+		require.NotNil(t, block)
+		m.Secrets["quickstart-ca"] = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "quickstart-ca"}, Data: map[string][]byte{"tls.crt": keys.CA.Cert, "tls.key": keys.CA.Key}}
+		enginetest.MustApply(t, m, a)
+		enginetest.RequireNoChange(t, m, a)
+		enginetest.MustDelete(t, m, a)
+		require.Equal(t, before, a.Inventory())
+	})
+}

@@ -1,0 +1,102 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+)
+
+// findLostTags returns an error if the plan creates machines of a cluster in whose
+// security groups there are instances that seem to be machines without their tags. A run
+// does not find those, and would replace machines that work. If it is the machine that
+// runs kubeadm init, it would create a second cluster.
+func (l *Looking) findLostTags(ctx context.Context) error {
+	ctx = cloud.InSnapshot(cloud.ReadOnly(ctx))
+	var created []plan.ID
+	var groups []string
+	for _, s := range l.Plan.Steps {
+		switch {
+		case s.Resource.Kind() == ec2.MachineKind && s.Action == plan.Create:
+			created = append(created, s.Resource)
+		case s.Resource.Kind() == ec2.SecurityGroupKind && s.CloudID != plan.Unknown && s.CloudID != "":
+			groups = append(groups, s.CloudID)
+		}
+	}
+	if len(created) == 0 || len(groups) == 0 {
+		return nil
+	}
+	all, err := ec2.Interfaces(ctx, l.Cloud, cloud.Filter("group-id", groups...))
+	if err != nil {
+		return fmt.Errorf("network interfaces of the cluster: %w", err)
+	}
+	var ids []string
+	for _, i := range all {
+		if i.Instance != "" {
+			ids = append(ids, i.Instance)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	tags, err := ec2.InstanceTags(ctx, l.Cloud, slices.Compact(slices.Sorted(slices.Values(ids))))
+	if err != nil {
+		return fmt.Errorf("instances in the security groups of the cluster: %w", err)
+	}
+	first, err := secrets.InitializedBy(ctx, l.Cloud)
+	if err != nil {
+		return err
+	}
+	return l.lostTags(tags, first, created)
+}
+
+// findLostVPC returns an error if there are subnets of the cluster, but no VPC: a run would
+// create a second network. If no run has had the lock before, none has created subnets.
+func findLostVPC(ctx context.Context, c *cloud.Clients, deep depth) error {
+	if deep == identity || c.Lock != nil && c.Lock.IsFirst() {
+		return nil
+	}
+	subnets, err := ec2.Subnets(ctx, c)
+	if err != nil {
+		return fmt.Errorf("subnets of the cluster: %w", err)
+	}
+	if len(subnets) == 0 {
+		return nil
+	}
+	return &plan.RefusedError{Reasons: []error{lostVPC(c, subnets[0].ID, subnets[0].VPC)}}
+}
+
+// lostVPC is the error for a VPC that has lost its tags.
+func lostVPC(c *cloud.Clients, subnet, vpc string) error {
+	return fmt.Errorf("subnet %s has the tags of the cluster, but its VPC, %s, does not. If it is the VPC of the cluster, restore its tags:\n"+
+		"  aws ec2 create-tags --resources %[2]s --tags Key=%s,Value=%s Key=%s,Value=%s\n"+
+		"otherwise remove the tag %[3]s from the subnet", subnet, vpc, c.OwnerTag(), cloud.Owned, cloud.ResourceTag, "vpc")
+}
+
+// lostTags returns a RefusedError with the instances that have lost tags. first is the
+// machine that runs kubeadm init, and created are the machines that would replace them.
+func (l *Looking) lostTags(tags map[string]cloud.Tags, first string, created []plan.ID) error {
+	var reasons []error
+	for _, id := range slices.Sorted(maps.Keys(tags)) {
+		if id != first && !l.Owner.MayHaveLost(tags[id]) || tags[id][l.Cloud.OwnerTag()] == cloud.Owned {
+			continue
+		}
+		replaces := created[min(len(reasons), len(created)-1)]
+		role := "node"
+		if id == first {
+			role = "control-plane"
+		}
+		reasons = append(reasons, fmt.Errorf("instance %s uses the security groups of the cluster, but does not have its tags. If it is a machine of the cluster, restore them:\n"+
+			"  aws ec2 create-tags --resources %[1]s --tags Key=%s,Value=%s Key=%s,Value=%s Key=%s,Value=%s\n"+
+			"otherwise give it a Name tag or other security groups", id, l.Cloud.OwnerTag(), cloud.Owned, cloud.RoleTag, role, cloud.ResourceTag, replaces))
+	}
+	if len(reasons) == 0 {
+		return nil
+	}
+	return &plan.RefusedError{Reasons: reasons}
+}

@@ -1,0 +1,337 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
+)
+
+// observer reads the inventory: what the graph depends on, and no more.
+type observer struct {
+	c    *cloud.Clients
+	m    *manifest.Cluster
+	deep depth
+	inv  topology.Inventory
+}
+
+// observe reads the inventory of a manifest.
+func observe(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, deep depth) (topology.Inventory, error) {
+	o := &observer{c: c, m: m, deep: deep}
+	err := o.observe(deep.reading(ctx))
+	return o.inv, err
+}
+
+func (o *observer) observe(ctx context.Context) (err error) {
+	c, m, inv := o.c, o.m, &o.inv
+	spec := &m.Infra.Spec
+	inv.Now = c.Now()
+	if m.EKS == nil {
+		marker, err := secrets.ReadInitMarker(ctx, c)
+		if err != nil {
+			return fmt.Errorf("state of the control plane: %w", err)
+		}
+		if marker != nil {
+			inv.InitMachine, inv.Initialized, inv.EtcdSince = marker.Machine, marker.Machine != "", marker.Since
+		}
+	}
+	if spec.NetworkSpec.VPC.ID != "" {
+		err = o.observeExisting(ctx)
+	} else {
+		err = o.observeNetwork(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if types := MissingTypes(m, *inv); len(types) > 0 {
+		if inv.Types, err = ec2.InstanceTypes(ctx, c, types); err != nil {
+			return fmt.Errorf("instance types: %w", err)
+		}
+	}
+	if err := o.observeEKS(ctx); err != nil {
+		return err
+	}
+	if inv.Balancers, err = existingBalancers(ctx, c, spec); err != nil {
+		return fmt.Errorf("load balancers: %w", err)
+	}
+	if b := spec.S3Bucket; b != nil && b.PresignedURLDuration == nil {
+		who, err := c.STS.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+		if err != nil {
+			return fmt.Errorf("account ID: %w", err)
+		}
+		inv.Account = *who.Account
+	}
+	return nil
+}
+
+// observeEKS reads the parts of an EKS cluster, and the roles of its nodes.
+func (o *observer) observeEKS(ctx context.Context) (err error) {
+	c, m, inv := o.c, o.m, &o.inv
+	if m.EKS == nil {
+		return nil
+	}
+	if inv.EKS, err = eks.PartsOf(ctx, c, m.EKS.ControlPlane.Spec.EKSClusterName); err != nil {
+		return fmt.Errorf("EKS cluster: %w", err)
+	}
+	if o.deep == identity { // access entries are deleted with the cluster
+		return nil
+	}
+	if inv.NodeRoles, err = nodeRoles(ctx, c, m); err != nil {
+		return fmt.Errorf("instance profiles: %w", err)
+	}
+	if inv.MissingRoles, err = missingRoles(ctx, c, m); err != nil {
+		return fmt.Errorf("roles of add-ons: %w", err)
+	}
+	if inv.EKS.Cluster == nil {
+		return nil
+	}
+	addons, entries := partsInManifest(m)
+	if inv.EKS.Leaving, err = eks.LeavingParts(ctx, c, inv.EKS, addons, entries); err != nil {
+		return fmt.Errorf("parts of the EKS cluster: %w", err)
+	}
+	return nil
+}
+
+// partsInManifest returns the names of the add-ons of a manifest, and the principals of its
+// access entries with whether they are administrators.
+func partsInManifest(m *manifest.Cluster) (addons, entries map[string]bool) {
+	addons, entries = map[string]bool{}, map[string]bool{}
+	spec := &m.EKS.ControlPlane.Spec
+	if spec.Addons != nil {
+		for _, a := range *spec.Addons {
+			addons[a.Name] = true
+		}
+	}
+	for _, e := range spec.AccessEntries {
+		var policies []eks.AccessPolicy
+		for _, p := range e.AccessPolicies {
+			policies = append(policies, eks.AccessPolicy{ARN: p.PolicyARN, Namespaces: p.AccessScope.Namespaces})
+		}
+		entries[e.PrincipalARN] = eks.AccessEntryState{Policies: policies}.IsAdmin()
+	}
+	return addons, entries
+}
+
+// missingRoles returns the ARNs of roles of add-ons that do not exist.
+func missingRoles(ctx context.Context, c *cloud.Clients, m *manifest.Cluster) (map[string]bool, error) {
+	missing := map[string]bool{}
+	if m.EKS.ControlPlane.Spec.Addons == nil {
+		return missing, nil
+	}
+	for _, a := range *m.EKS.ControlPlane.Spec.Addons {
+		arn := aws.ToString(a.ServiceAccountRoleArn)
+		if arn == "" {
+			continue
+		}
+		role, err := iam.GetRole(ctx, c, arn[strings.LastIndexByte(arn, '/')+1:])
+		if err != nil {
+			return nil, err
+		}
+		missing[arn] = role == nil
+	}
+	return missing, nil
+}
+
+// observeMachines reads the existing machines of the cluster in its VPCs. A tag alone is
+// no proof that a machine in another VPC is the cluster's: no run terminates it.
+func (o *observer) observeMachines(ctx context.Context, vpcs []string) (err error) {
+	c, inv := o.c, &o.inv
+	if inv.Machines, err = ec2.Instances(ctx, c); err != nil {
+		return fmt.Errorf("machines of the cluster: %w", err)
+	}
+	inv.Machines = slices.DeleteFunc(inv.Machines, func(m ec2.InstanceState) bool { return !slices.Contains(vpcs, m.VPC) })
+	for _, m := range inv.Machines {
+		if m.IsTerminating() {
+			inv.Terminating = append(inv.Terminating, m)
+		}
+	}
+	inv.Machines = slices.DeleteFunc(inv.Machines, ec2.InstanceState.IsTerminating)
+	if inv.Restore, err = secrets.ReadRestore(ctx, c); err != nil {
+		return fmt.Errorf("state of the control plane: %w", err)
+	}
+	if o.deep == identity { // a deletion finds them by their tags
+		return nil
+	}
+	if inv.Templates, err = ec2.LaunchTemplatesIfAllowed(ctx, c); err != nil {
+		return fmt.Errorf("launch templates of the cluster: %w", err)
+	}
+	return nil
+}
+
+// observeNetwork reads the existing subnets of the cluster, and the zones for more.
+// Without a VPC the cluster has neither subnets nor machines.
+func (o *observer) observeNetwork(ctx context.Context) error {
+	c, m, inv := o.c, o.m, &o.inv
+	spec := &m.Infra.Spec.NetworkSpec
+	vpcs, err := ec2.OwnedVPCs(ctx, c)
+	if err != nil {
+		return fmt.Errorf("VPCs: %w", err)
+	}
+	if len(vpcs) > 0 {
+		if inv.Subnets, err = ec2.Subnets(ctx, c); err != nil {
+			return fmt.Errorf("subnets of the cluster: %w", err)
+		}
+		if err := o.observeMachines(ctx, vpcs); err != nil {
+			return err
+		}
+	} else if err := findLostVPC(ctx, c, o.deep); err != nil {
+		return err
+	}
+	zones := map[string]bool{}
+	for _, s := range inv.Subnets {
+		zones[s.Zone] = true
+	}
+	if len(spec.Subnets) > 0 {
+		var listed []string
+		for _, s := range spec.Subnets {
+			listed = append(listed, s.AvailabilityZone)
+		}
+		return o.observeEdgeZones(ctx, listed)
+	}
+	if len(zones) >= topology.ZoneLimit(&spec.VPC) {
+		return nil
+	}
+	var avoid []string
+	if m.EKS != nil {
+		avoid = eks.ZonesWithout()
+	}
+	if inv.Zones, err = ec2.Zones(ctx, c, avoid...); err != nil {
+		return fmt.Errorf("availability zones: %w", err)
+	}
+	return nil
+}
+
+// observeEdgeZones reads the zones that may be Local Zones or Wavelength Zones.
+func (o *observer) observeEdgeZones(ctx context.Context, zones []string) (err error) {
+	zones = slices.DeleteFunc(zones, func(zone string) bool { return !topology.IsUnusualZone(o.m.Region, zone) })
+	if len(zones) == 0 || o.deep == identity {
+		return nil
+	}
+	slices.Sort(zones)
+	if o.inv.ZoneInfo, err = ec2.ZonesNamed(ctx, o.c, slices.Compact(zones)); err != nil {
+		return fmt.Errorf("zones: %w", err)
+	}
+	return nil
+}
+
+// observeExisting reads existing subnets that are not managed, and the NAT gateways in
+// them.
+func (o *observer) observeExisting(ctx context.Context) error {
+	c, m, inv := o.c, o.m, &o.inv
+	spec := &m.Infra.Spec.NetworkSpec
+	all, err := ec2.SubnetsOf(ctx, c, spec.VPC.ID)
+	if err != nil {
+		return fmt.Errorf("subnets of %s: %w", spec.VPC.ID, err)
+	}
+	inv.Subnets = all
+	if inv.Public, err = ec2.PublicSubnets(ctx, c, spec.VPC.ID, all); err != nil {
+		return fmt.Errorf("route tables of %s: %w", spec.VPC.ID, err)
+	}
+	if err := o.observeMachines(ctx, []string{spec.VPC.ID}); err != nil {
+		return err
+	}
+	var ids, zones []string
+	for _, s := range spec.Subnets {
+		ids = append(ids, s.ID)
+	}
+	for _, s := range all {
+		if slices.Contains(ids, s.ID) {
+			zones = append(zones, s.Zone)
+		}
+	}
+	if err := o.observeEdgeZones(ctx, zones); err != nil {
+		return err
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	if inv.NATAddresses, err = ec2.NATAddresses(ctx, c, ids); err != nil {
+		return fmt.Errorf("NAT gateways of %s: %w", spec.VPC.ID, err)
+	}
+	return nil
+}
+
+// MissingTypes lists the instance types of machines that will be created, and of
+// pools: only those are looked up.
+func MissingTypes(m *manifest.Cluster, inv topology.Inventory) []string {
+	wanted := map[string]int{}
+	if cp := m.ControlPlane; cp != nil {
+		wanted[cp.Template.Spec.Template.Spec.InstanceType] += cp.Replicas()
+	}
+	for _, d := range m.Deployments {
+		wanted[d.Template.Spec.Template.Spec.InstanceType] += d.Replicas()
+	}
+	for _, x := range m.Machines {
+		wanted[x.Infra.Spec.InstanceType]++
+	}
+	for _, x := range inv.Machines {
+		if x.Tags[cloud.RoleTag] != topology.RoleBastion {
+			wanted[x.Type]--
+		}
+	}
+	for _, p := range m.Pools {
+		if t := p.Template(); t != nil && t.AMI.ID == nil && (p.Managed == nil || manifest.OwnImage(p.Managed)) { // the newest image depends on the architecture
+			wanted[t.InstanceType] = 1
+		}
+	}
+	maps.DeleteFunc(wanted, func(name string, n int) bool { return n <= 0 || name == "" })
+	return slices.Sorted(maps.Keys(wanted))
+}
+
+// nodeRoles reads the roles of the machines of an EKS cluster that are in no node group.
+func nodeRoles(ctx context.Context, c *cloud.Clients, m *manifest.Cluster) (map[string]string, error) {
+	roles := map[string]string{}
+	for _, d := range m.Deployments {
+		roles[d.Template.Spec.Template.Spec.IAMInstanceProfile] = ""
+	}
+	for _, x := range m.Machines {
+		roles[x.Infra.Spec.IAMInstanceProfile] = ""
+	}
+	for _, p := range m.Pools {
+		if p.Scaling != nil {
+			roles[p.Scaling.Spec.AWSLaunchTemplate.IamInstanceProfile] = ""
+		}
+	}
+	delete(roles, "")
+	for profile := range roles {
+		var err error
+		if roles[profile], err = ec2.RoleOfProfile(ctx, c, profile); err != nil {
+			return nil, err
+		}
+	}
+	return roles, nil
+}
+
+// existingBalancers reads which load balancers of the manifest are existing resources.
+func existingBalancers(ctx context.Context, c *cloud.Clients, spec *infrav1.AWSClusterSpec) (map[string]bool, error) {
+	foreign := map[string]bool{}
+	for _, lb := range []*infrav1.AWSLoadBalancerSpec{spec.ControlPlaneLoadBalancer, spec.SecondaryControlPlaneLoadBalancer} {
+		if lb == nil || lb.Name == nil {
+			continue
+		}
+		find := elb.ExistingClassicLoadBalancer
+		if lb.LoadBalancerType == infrav1.LoadBalancerTypeNLB {
+			find = elb.ExistingLoadBalancer
+		}
+		is, err := find(ctx, c, *lb.Name)
+		if err != nil {
+			return nil, err
+		}
+		foreign[*lb.Name] = is
+	}
+	return foreign, nil
+}

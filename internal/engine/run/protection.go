@@ -1,0 +1,75 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/crash"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+)
+
+// mostProtectionReads is for how many resources of a kind a run reads whether AWS protects
+// them from deletion: for machines, each read is a call. Those of the control plane come
+// first.
+const mostProtectionReads = 50
+
+// checkProtection returns a RefusedError if the plan deletes resources that are protected
+// from deletion: AWS would say so only after others are deleted. It names the commands that
+// turn the protection off.
+func (l *Looking) checkProtection(ctx context.Context) error {
+	ctx = cloud.InSnapshot(cloud.ReadOnly(ctx))
+	found := l.protectable()
+	reasons, denied := make([]string, len(found)), map[string]string{}
+	var mu sync.Mutex
+	var failed error
+	var g crash.Group
+	for i, f := range found {
+		g.Go(func() {
+			why, err := f.Kind.Protection(ctx, l.Cloud, f.State)
+			mu.Lock()
+			defer mu.Unlock()
+			reasons[i] = why
+			switch {
+			case cloud.Denied(err):
+				denied[f.Kind.Name] = cloud.Code(err)
+			case err != nil:
+				failed = cmp.Or(failed, err)
+			}
+		})
+	}
+	g.Wait()
+	for kind, code := range denied {
+		l.Warn("whether each %s is protected from deletion is not known (%s): if it is, AWS refuses its deletion during the run", kind, code)
+	}
+	if failed != nil {
+		return failed
+	}
+	return plan.RefusalFor(slices.DeleteFunc(reasons, func(why string) bool { return why == "" }))
+}
+
+// protectable lists the resources to be deleted that AWS may protect.
+func (l *Looking) protectable() (found []kind.Found) {
+	kinds, counts := aws.Kinds(), map[string]int{}
+	for _, s := range l.Plan.Steps {
+		n := l.Built.Resource(s.Resource)
+		if s.Action != plan.Remove || n == nil {
+			continue
+		}
+		if f, is := kind.FromState(kinds, n.Observed()); is && f.Kind.Protected() {
+			f.State = n.Observed()
+			found = append(found, f)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b kind.Found) int {
+		return cmp.Compare(a.Tags[cloud.RoleTag], b.Tags[cloud.RoleTag]) // "control-plane" is before "node"
+	})
+	return slices.DeleteFunc(found, func(f kind.Found) bool {
+		counts[f.Kind.Name]++
+		return counts[f.Kind.Name] > mostProtectionReads
+	})
+}

@@ -1,0 +1,107 @@
+package enginetest
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+)
+
+// SweepExamples are the examples for which every call is made to fail.
+func SweepExamples() []string {
+	return []string{"quickstart.yaml", "eks-addons.yaml", "three-zones.yaml", "machine-pool.yaml", "eks-machines.yaml", "eks-templates.yaml"}
+}
+
+// LoadQuick reads an example and sets a key algorithm that is quick: a sweep creates
+// thousands of keys.
+func LoadQuick(t *testing.T, file string) *manifest.Cluster {
+	t.Helper()
+	return Quick(Load(t, file, nil))
+}
+
+// Prepared returns an account with the existing resources of the example.
+func Prepared(t *testing.T, file string, m *manifest.Cluster) *awssim.AWS {
+	t.Helper()
+	a := Account(m, Lag)
+	Prepare(t, file, a, m)
+	return a
+}
+
+// Described returns the details of an account without the records of the lock, after its
+// machines have booted and deleted their boot data.
+func Described(a *awssim.AWS) []string {
+	time.Sleep(Booting)
+	return slices.DeleteFunc(a.Described(), IsLock)
+}
+
+// IsLock reports whether a line of an inventory is a record of the lock.
+func IsLock(line string) bool { return strings.Contains(line, "/lock/") }
+
+// CallsOf returns the number of calls of an apply without faults, and its result.
+func CallsOf(t *testing.T, file string, m *manifest.Cluster) (calls int, detailed []string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		a := Prepared(t, file, m)
+		p := a.Process()
+		_, err := Open(m, p).Apply(t.Context(), cluster.Options{})
+		require.NoError(t, err)
+		calls, detailed = p.Calls(), Described(a)
+	})
+	return calls, detailed
+}
+
+// Only injects a fault into the n-th call of a process.
+func Only(n int, fault awssim.Fault) func(int, string, string) awssim.Fault {
+	return func(call int, _, _ string) awssim.Fault {
+		if call == n {
+			return fault
+		}
+		return awssim.None
+	}
+}
+
+// Sweeping reports whether this is "make sweep".
+func Sweeping() bool { return os.Getenv("SWEEP") != "" }
+
+// Sample returns the examples of a sweep: all of them, or the first two.
+func Sample(files []string) []string {
+	if Sweeping() {
+		return files
+	}
+	return files[:min(2, len(files))]
+}
+
+// SampleOfAll returns all examples, or two.
+func SampleOfAll(t *testing.T) []string {
+	t.Helper()
+	if Sweeping() {
+		return Examples(t)
+	}
+	return Sample(SweepExamples())
+}
+
+// Stride returns the distance between two calls with a fault: that of the full sweep, or
+// ten times as much plus one, so that neighbours are covered too.
+func Stride(full int) int {
+	if Sweeping() {
+		return full
+	}
+	return 10*full + 1
+}
+
+// First returns the first call for the i-th fault: in a sample, each fault is injected
+// into other calls.
+func First(i int) int {
+	if Sweeping() {
+		return 1
+	}
+	return 1 + 2*i
+}

@@ -1,0 +1,1 @@
+package lives_test

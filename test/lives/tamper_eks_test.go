@@ -1,0 +1,128 @@
+package lives_test
+
+import (
+	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
+)
+
+// identityProvider returns the only provider, whatever its ARN: a change creates it
+// again.
+func identityProvider(s *awssim.State) *awssim.EKSProvider {
+	for _, p := range enginetest.Plane(s).Providers {
+		return p
+	}
+	return nil
+}
+
+// eksTampers are the changes to EKS resources.
+func eksTampers() map[string]tamper {
+	all := map[string]tamper{
+		"eks-cluster version": func(s *awssim.State, _, _ string) { enginetest.Plane(s).Version = "1.33" },
+		"eks-cluster endpointAccess.public": func(s *awssim.State, _, _ string) {
+			enginetest.Plane(s).Public, enginetest.Plane(s).Private = !enginetest.Plane(s).Public, true
+		},
+		"eks-cluster endpointAccess.private":     func(s *awssim.State, _, _ string) { enginetest.Plane(s).Private = !enginetest.Plane(s).Private },
+		"eks-cluster endpointAccess.publicCIDRs": func(s *awssim.State, _, _ string) { enginetest.Plane(s).PublicCIDRs = []string{"192.0.2.0/24"} },
+		"eks-cluster logging":                    func(s *awssim.State, _, _ string) { enginetest.Plane(s).Logging = map[string]bool{"scheduler": true} },
+		"eks-cluster upgradePolicy": func(s *awssim.State, _, _ string) {
+			enginetest.Plane(s).Support = flip(enginetest.Plane(s).Support, "STANDARD", "EXTENDED")
+		},
+		"eks-cluster authenticationMode": func(s *awssim.State, _, _ string) { enginetest.Plane(s).Authentication = "API_AND_CONFIG_MAP" },
+		"eks-cluster subnet":             func(s *awssim.State, _, _ string) { enginetest.Plane(s).Subnets = enginetest.Plane(s).Subnets[1:] },
+		"eks-cluster securityGroup":      func(s *awssim.State, _, _ string) { enginetest.Plane(s).Groups = nil },
+		"eks-cluster encryptionKey":      func(s *awssim.State, _, _ string) { enginetest.Plane(s).Key = "" },
+		"node-group scaling.minSize":     func(s *awssim.State, id, _ string) { enginetest.NodeGroup(s, id).Least = 0 },
+		"node-group scaling.maxSize":     func(s *awssim.State, id, _ string) { enginetest.NodeGroup(s, id).Most += 3 },
+		"node-group scaling.desiredSize": func(s *awssim.State, id, _ string) { enginetest.NodeGroup(s, id).Desired++ },
+		"node-group updateConfig": func(s *awssim.State, id, _ string) {
+			enginetest.NodeGroup(s, id).MaxUnavailable, enginetest.NodeGroup(s, id).MaxUnavailablePercentage = 7, 0
+		},
+		"node-group nodeRepair": func(s *awssim.State, id, _ string) {
+			enginetest.NodeGroup(s, id).Repair = !enginetest.NodeGroup(s, id).Repair
+		},
+		"node-group label": func(s *awssim.State, id, _ string) {
+			enginetest.NodeGroup(s, id).Labels = map[string]string{"tampered": "yes"}
+		},
+		"node-group taint": func(s *awssim.State, id, _ string) { enginetest.NodeGroup(s, id).Taints = nil },
+		"node-group version": func(s *awssim.State, id, _ string) {
+			enginetest.NodeGroup(s, id).Version, enginetest.NodeGroup(s, id).Release = "1.33", "1.33.0-20260921"
+		},
+		"node-group launchTemplate.version": func(s *awssim.State, id, _ string) { enginetest.NodeGroup(s, id).TemplateVersion = "77" },
+		"node-group lifecycleHook": func(s *awssim.State, id, field string) {
+			delete(s.AutoScaling.Groups[enginetest.NodeGroup(s, id).Scaling].Hooks, strings.TrimPrefix(field, "lifecycleHook "))
+		},
+		"node-group nodeTag": func(s *awssim.State, id, field string) {
+			delete(s.AutoScaling.Groups[enginetest.NodeGroup(s, id).Scaling].Tags, strings.TrimPrefix(field, "nodeTag "))
+		},
+		"addon version":               func(s *awssim.State, id, _ string) { enginetest.Addon(s, id).Version = "v0.0.1-eksbuild.1" },
+		"addon configuration":         func(s *awssim.State, id, _ string) { enginetest.Addon(s, id).Configuration = `{"tampered":true}` },
+		"addon serviceAccountRoleARN": func(s *awssim.State, id, _ string) { enginetest.Addon(s, id).RoleARN += tampered },
+		"access-entry type": func(s *awssim.State, id, _ string) {
+			enginetest.AccessEntry(s, id).Type = flip(enginetest.AccessEntry(s, id).Type, "EC2_LINUX", "STANDARD")
+		},
+		"access-entry username": func(s *awssim.State, id, _ string) { enginetest.AccessEntry(s, id).User = tampered },
+		"access-entry group":    func(s *awssim.State, id, _ string) { enginetest.AccessEntry(s, id).Groups = []string{tampered} },
+		"access-entry policy":   func(s *awssim.State, id, _ string) { enginetest.AccessEntry(s, id).Policies = nil },
+		"role policy": func(s *awssim.State, id, _ string) {
+			enginetest.IamRole(s, id).Attached = []string{"arn:aws:iam::aws:policy/ReadOnlyAccess"}
+		},
+		"oidc-provider audience": func(s *awssim.State, id, _ string) { s.IAM.Providers[id].Clients = nil },
+	}
+	for field, of := range map[string]func(*awssim.EKSProvider) *string{
+		"issuerUrl":      func(p *awssim.EKSProvider) *string { return &p.Issuer },
+		"clientId":       func(p *awssim.EKSProvider) *string { return &p.Client },
+		"usernameClaim":  func(p *awssim.EKSProvider) *string { return &p.UserClaim },
+		"usernamePrefix": func(p *awssim.EKSProvider) *string { return &p.UserPrefix },
+		"groupsClaim":    func(p *awssim.EKSProvider) *string { return &p.GroupsClaim },
+		"groupsPrefix":   func(p *awssim.EKSProvider) *string { return &p.GroupsPrefix },
+	} {
+		all["identity-provider "+field] = func(s *awssim.State, _, _ string) { *of(identityProvider(s)) = tampered }
+	}
+	all["identity-provider requiredClaim"] = func(s *awssim.State, _, _ string) { identityProvider(s).RequiredClaims = nil }
+	all["identity-provider tag"] = func(s *awssim.State, _, field string) {
+		identityProvider(s).Tags[strings.TrimPrefix(field, "tag ")] = tampered
+	}
+	for _, kind := range []string{"eks-cluster", "node-group", "addon", "access-entry", "fargate-profile", "oidc-provider", "role"} {
+		all[kind+" tag"] = func(s *awssim.State, id, field string) {
+			enginetest.EksTagsOf(s, id)[strings.TrimPrefix(field, "tag ")] = tampered
+		}
+	}
+	return all
+}
+
+func flip(value, one, other string) string {
+	if value == one {
+		return other
+	}
+	return one
+}
+
+// eksConflicts are changes that EKS does not permit.
+func eksConflicts() map[string]tamper {
+	return map[string]tamper{
+		"eks-cluster ipFamily": func(s *awssim.State, _, _ string) {
+			enginetest.Plane(s).Family = flip(enginetest.Plane(s).Family, "ipv4", "ipv6")
+		},
+		"eks-cluster serviceCIDR": func(s *awssim.State, _, _ string) { enginetest.Plane(s).ServiceCIDR = "10.99.0.0/16" },
+		"eks-cluster role":        func(s *awssim.State, _, _ string) { enginetest.Plane(s).RoleARN += tampered },
+		"node-group role":         func(s *awssim.State, id, _ string) { enginetest.NodeGroup(s, id).RoleARN += tampered },
+		"node-group amiType":      func(s *awssim.State, id, _ string) { enginetest.NodeGroup(s, id).Kind = "BOTTLEROCKET_x86_64" },
+		"node-group capacityType": func(s *awssim.State, id, _ string) {
+			enginetest.NodeGroup(s, id).Capacity = flip(enginetest.NodeGroup(s, id).Capacity, "SPOT", "ON_DEMAND")
+		},
+		"node-group instanceTypes": func(s *awssim.State, id, _ string) { enginetest.NodeGroup(s, id).InstanceTypes = []string{"m5.xlarge"} },
+		"node-group diskSize":      func(s *awssim.State, id, _ string) { enginetest.NodeGroup(s, id).DiskSize = 77 },
+		"node-group sshKey":        func(s *awssim.State, id, _ string) { enginetest.NodeGroup(s, id).SSHKey = tampered },
+		"node-group subnets": func(s *awssim.State, id, _ string) {
+			enginetest.NodeGroup(s, id).Subnets = []string{"subnet-00000000000000009"}
+		},
+		"node-group launchTemplate": func(s *awssim.State, id, _ string) { enginetest.NodeGroup(s, id).Template = "lt-00000000000000009" },
+		"fargate-profile role":      func(s *awssim.State, id, _ string) { enginetest.FargateProfile(s, id).RoleARN += tampered },
+		"fargate-profile subnets": func(s *awssim.State, id, _ string) {
+			enginetest.FargateProfile(s, id).Subnets = []string{"subnet-00000000000000009"}
+		},
+		"fargate-profile selectors": func(s *awssim.State, id, _ string) { enginetest.FargateProfile(s, id).Selectors = nil },
+	}
+}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"sigs.k8s.io/yaml"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -293,4 +295,16 @@ func (t *Takeback) Refresh(ctx context.Context) error {
 	}
 	t.shared = nil
 	return t.find(ctx, cluster)
+}
+
+// Documents encodes objects as YAML documents.
+func Documents(objects []map[string]any) (out []byte, err error) {
+	for _, x := range objects {
+		data, err := yaml.Marshal(x)
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(out, "---\n"...), data...)
+	}
+	return out, nil
 }

@@ -1,7 +1,8 @@
-// Command embed creates, shows and deletes the cluster of a manifest with the
-// engine of clusterawsadm as a library:
+// Command embed creates, shows and deletes the cluster of a manifest with the engine of
+// clusterawsadm as a library, or takes a cluster back from a management cluster:
 //
 //	AWS_ENDPOINT_URL=http://127.0.0.1:5000 embed demo.yaml
+//	AWS_ENDPOINT_URL=http://127.0.0.1:5000 embed taken.yaml management.kubeconfig demo
 package main
 
 import (
@@ -16,6 +17,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+	"github.com/clusterawsadm/clusterawsadm/pkg/management"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -23,9 +25,32 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1]); err != nil {
+	do := run
+	if len(os.Args) > 2 {
+		do = takeback
+	}
+	if err := do(ctx, os.Args[1]); err != nil {
 		log.Fatal(err)
 	}
+}
+
+func takeback(ctx context.Context, file string) error {
+	from, err := management.Connect(management.Options{Kubeconfig: os.Args[2]})
+	if err != nil {
+		return err
+	}
+	return management.Takeback{
+		From: from, Namespace: "default", Name: os.Args[3],
+		Target: target,
+		Write:  func(manifest []byte) error { return os.WriteFile(file, manifest, 0o600) },
+		Tell:   func(text string) { fmt.Println(text) },
+	}.Run(ctx)
+}
+
+// target is the account of a manifest.
+func target(ctx context.Context, m *reconcile.Manifest) (cluster.Target, error) {
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithRegion(m.Region()))
+	return cluster.Target{Config: cfg, Owner: "test/embed", Clock: &fast{began: time.Now()}}, err
 }
 
 func run(ctx context.Context, file string) error {
@@ -33,11 +58,11 @@ func run(ctx context.Context, file string) error {
 	if err != nil {
 		return err // an *input.InvalidError: every problem with file and line
 	}
-	cfg, err := config.LoadDefaultConfig(ctx, config.WithRegion(m.Region()))
+	t, err := target(ctx, m)
 	if err != nil {
 		return err
 	}
-	c := reconcile.Open(m, cluster.Target{Config: cfg, Owner: "test/embed", Clock: &fast{began: time.Now()}})
+	c := reconcile.Open(m, t)
 
 	planned, err := c.Plan(ctx)
 	if err != nil {
@@ -64,18 +89,4 @@ func run(ctx context.Context, file string) error {
 	result, err := c.Delete(ctx, progress)
 	fmt.Printf("deleted: %d resources\n", result.Plan.Count(plan.Remove))
 	return err
-}
-
-// fast is a clock for an emulator of AWS, which is 30 times faster.
-type fast struct{ began time.Time }
-
-func (f *fast) Now() time.Time { return f.began.Add(30 * time.Since(f.began)) }
-
-func (f *fast) Sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(d / 30):
-		return nil
-	}
 }

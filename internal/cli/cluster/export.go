@@ -8,6 +8,8 @@ import (
 	"os"
 	"slices"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/management"
+
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
@@ -131,7 +133,7 @@ func isSecret(object map[string]any) bool { return object["kind"] == "Secret" }
 func (o *exportOptions) print(objects []map[string]any) error {
 	all := len(objects)
 	objects = slices.DeleteFunc(objects, isSecret)
-	data, err := documents(objects)
+	data, err := management.Documents(objects)
 	if err != nil {
 		return err
 	}

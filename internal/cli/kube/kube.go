@@ -43,7 +43,7 @@ func (f *Flags) inHome() string {
 
 // Connect opens the management cluster. It makes no call.
 func (f *Flags) Connect() (*management.Cluster, error) {
-	o := management.Options{Context: f.context, UserAgent: userAgent()}
+	o := management.Options{Context: f.context, UserAgent: UserAgent()}
 	if f.given() {
 		o.Kubeconfig = f.kubeconfig
 		return management.Connect(o)
@@ -59,10 +59,11 @@ func (f *Flags) Connect() (*management.Cluster, error) {
 // ConnectTo opens the management cluster of a kubeconfig, in one of its contexts; "" is the
 // current one. It makes no call.
 func ConnectTo(kubeconfig, context string) (*management.Cluster, error) {
-	return management.Connect(management.Options{Kubeconfig: kubeconfig, Context: context, UserAgent: userAgent()})
+	return management.Connect(management.Options{Kubeconfig: kubeconfig, Context: context, UserAgent: UserAgent()})
 }
 
-func userAgent() string {
+// UserAgent is what requests to a management cluster say about this program.
+func UserAgent() string {
 	return "clusterawsadm/" + version.Get().GitVersion + " (" + runtime.GOOS + "/" + runtime.GOARCH + ")"
 }
 

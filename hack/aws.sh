@@ -38,7 +38,7 @@ finish() {
 	else
 		step delete -f "$manifest" --yes --delete-volumes || code=$?
 		"$program" resource list --cluster-name "$name" --region "$region" || true
-		[ "$code" = 0 ] && echo "The cluster was created, changed by nothing, and deleted." >&2
+		[ "$code" = 0 ] && echo "Created; a second plan was empty; deleted." >&2
 	fi
 	rm -f "$manifest"
 	exit "$code"

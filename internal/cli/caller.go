@@ -19,7 +19,7 @@ func printRefusal(ctx context.Context, e *env.Env, cmd *cobra.Command, err error
 	if errors.As(err, &lacks) && lacks.Permissions.Policy != nil && cmd.Name() != "plan" { // a plan contains it
 		var policy strings.Builder
 		_ = render.Encode(&policy, render.JSON, lacks.Permissions.Policy) // a struct of strings
-		e.Story("This policy allows what no policy of the caller does:\n\n%s", policy.String())
+		e.Story("Attach this policy to get the missing permissions:\n\n%s", policy.String())
 	}
 	if lacks != nil && cmd.Name() == "create" {
 		e.Story("IAM does not know session policies and conditions of service control policies. If its answer is wrong, --check=false goes on without it.")

@@ -418,10 +418,10 @@ func TestLastWordsSayWhetherToRepeat(t *testing.T) {
 		{refused("Unsupported"), change},
 		{refused("VcpuLimitExceeded"), change},
 		{refused("UnauthorizedOperation"), change},
-		{waited("it to exist"), same},
+		{waited("the resource to exist"), same},
 		{waited("instances (We currently do not have sufficient m5.large capacity)"), later},
-		{waited("it to exist", "instance i-1 does not exist any more: run this again"), check},
-		{waited("it to exist", "i-1 says on its console \"kubeadm: command not found\": …; without a change, another run ends in the same way"), change},
+		{waited("the resource to exist", "instance i-1 does not exist any more: run this again"), check},
+		{waited("the resource to exist", "i-1 says on its console \"kubeadm: command not found\": …; without a change, another run ends in the same way"), change},
 		{errors.Join(refused("InternalError"), refused("InvalidParameterValue"), refused("InsufficientInstanceCapacity")), change},
 		{errors.Join(refused("InsufficientInstanceCapacity"), refused("InternalError")), later},
 	} {

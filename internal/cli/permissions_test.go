@@ -33,7 +33,7 @@ func TestPermissions(t *testing.T) {
 	s.types(env.Refused, "cluster", "create", "-f", file, "--yes")
 	require.Equal(t, env.Refused, s.run("cluster", "plan", "-f", file, "--check"))
 	assert.Contains(t, s.out.String(), "lacks 4 of ")
-	assert.Contains(t, s.out.String(), "This policy allows what no policy of the caller does:\n\n{\n")
+	assert.Contains(t, s.out.String(), "Attach this policy to get the missing permissions:\n\n{\n")
 	require.Equal(t, env.Refused, s.run("cluster", "plan", "-f", file, "--check", "-o", "json"))
 	var d struct {
 		Permissions struct {

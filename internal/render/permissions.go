@@ -44,7 +44,7 @@ func writePermissions(b *strings.Builder, p *plan.Permissions, s Style) error {
 	if p.Policy == nil {
 		return nil
 	}
-	b.WriteString("This policy allows what no policy of the caller does:\n\n")
+	b.WriteString("Attach this policy to get the missing permissions:\n\n")
 	if err := Encode(b, JSON, p.Policy); err != nil {
 		return err
 	}

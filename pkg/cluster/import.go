@@ -20,7 +20,7 @@ type Imported struct {
 	// Differences are the steps of the plan that do more than to set tags. With them, Adopt is
 	// refused.
 	Differences []plan.Step
-	// Templates are groups of machines that were launched from another template than that of
+	// Templates are groups of machines that were launched with other settings than those in
 	// the manifest, which lacks what AWS does not tell. Without Adopt, a run replaces such
 	// machines. Adopt records that they have the template of the manifest.
 	Templates []TemplateDifference

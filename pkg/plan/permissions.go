@@ -16,7 +16,7 @@ type Permissions struct {
 	// Actions is the number of actions that the plan needs.
 	Actions int    `json:"actions"`
 	Lacking []Lack `json:"lacking"`
-	// Policy allows what no policy of the caller allows; nil: nothing is lacking, or other
+	// Policy allows the missing permissions; nil: nothing is lacking, or other
 	// policies prevent it.
 	Policy *PolicyDocument `json:"policy,omitempty"`
 }

@@ -33,7 +33,7 @@ type Step struct {
 	ReplacedBy ID `json:"replacedBy,omitempty"`
 }
 
-// Does reports whether the step does anything, if only wait.
+// Does reports whether the step does anything, even if it only waits.
 func (s Step) Does() bool { return !slices.Contains([]Action{Keep, Existing, Leave}, s.Action) }
 
 // Plan lists the steps of a run, in an order that works.

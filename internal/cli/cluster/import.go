@@ -212,7 +212,7 @@ func (f *flags) tellMissing(i *reconcile.Imported) {
 		if t.Pool {
 			remedy = "complete the manifest"
 		}
-		f.Env.Story("warning: %s: launched from another template than that of the manifest: %s. 'cluster create' would replace them; %s", whose, fields, remedy)
+		f.Env.Story("warning: %s: launched with other settings than those in the manifest: %s. 'cluster create' would replace them; %s", whose, fields, remedy)
 	}
 }
 

@@ -30,8 +30,8 @@ type Estimate struct {
 	ahead  crash.Group
 }
 
-// Begin starts to ask for the prices of the desired resources, beside what the caller does
-// next. The caller has to call Finish or Stop.
+// Begin starts to ask for the prices of the desired resources in the background. The caller has
+// to call Finish or Stop.
 func Begin(ctx context.Context, list *List, g *graph.Graph) *Estimate {
 	ctx = cloud.Optional(ctx)
 	e := &Estimate{c: list.c, list: list, g: g}

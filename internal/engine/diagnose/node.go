@@ -177,7 +177,7 @@ func (w *nodeCheck) requests(ctx context.Context) (string, error) {
 		if !strings.HasPrefix(r.Spec.Username, "system:bootstrap:") || len(r.Status.Certificate) > 0 {
 			continue
 		}
-		is := "waits for approval: something keeps the controller manager from it, approve it yourself (kubectl certificate approve " + r.Name + ")"
+		is := "waits for approval; the controller manager does not approve it. To approve it: kubectl certificate approve " + r.Name
 		for _, x := range r.Status.Conditions {
 			switch x.Type {
 			case certificatesv1.CertificateDenied, certificatesv1.CertificateFailed:

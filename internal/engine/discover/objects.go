@@ -29,7 +29,7 @@ func (s *SelfManaged) Objects() []Object {
 	}
 	if s.External() {
 		out[1].Annotations = map[string]any{clusterv1.ManagedByAnnotation: "unknown"}
-		out[1].comment("spec", "Nothing but machines was made with this cluster.")
+		out[1].comment("spec", "The network and the load balancer are not the cluster's own.")
 	}
 	if !s.External() {
 		out[1].comment("spec", unknownIdentity)

@@ -15,11 +15,11 @@ type Absence struct {
 	At       time.Time
 }
 
-// looks is how often LookAgain looks for a resource that AWS still shows, and lookPause
+// maxLooks is how often LookAgain looks for a resource that AWS still shows, and pauseBetweenLooks
 // the time in between: an answer may be older than the deletion.
 const (
-	looks     = 7
-	lookPause = cloud.ConsistencyDelay / (looks - 1)
+	maxLooks          = 7
+	pauseBetweenLooks = cloud.ConsistencyDelay / (maxLooks - 1)
 )
 
 // LookAgain looks once more for all resources that Delete has deleted, except for those to
@@ -36,9 +36,9 @@ func (x *Executor) LookAgain(ctx context.Context, g *Graph, skip func(Resource) 
 			n.forget()
 		}
 	}()
-	for look := 0; look < looks && len(left) > 0; look++ {
+	for look := 0; look < maxLooks && len(left) > 0; look++ {
 		if look > 0 {
-			if err := x.Cloud.Clock.Sleep(ctx, lookPause); err != nil {
+			if err := x.Cloud.Clock.Sleep(ctx, pauseBetweenLooks); err != nil {
 				return absent, left, err
 			}
 		}
@@ -84,8 +84,8 @@ func (n *resource) forget() {
 	}
 }
 
-// there reports whether AWS shows the resource: first by what it is wanted to be, which is
-// its name or its tags, then by the ID that it had.
+// there reports whether AWS shows the resource: first by its desired
+// name or tags, then by the ID that it had.
 func (n *resource) there(ctx context.Context, x *Executor) (bool, error) {
 	for _, last := range []State{nil, n.removed} {
 		have, err := n.behaviour.find(ctx, x.Cloud, last)

@@ -123,37 +123,37 @@ func (n *resource) remove(ctx context.Context, x *Executor) error {
 // attempt is the work on one resource, and what it remembers between two calls.
 type attempt struct {
 	*resource
-	x         *Executor
-	began     time.Time
-	stale     bool      // read the state before the next call
-	blind     bool      // repeat the call without reading the state first
-	verifying bool      // verify: after a write, read the state instead of using the answer
-	deleted   bool      // Delete was accepted
-	announced bool      // the Deleting event was sent
-	acted     time.Time // time of the last write
-	stepped   time.Time // time of the last accepted Update, from which the time limit counts
-	replaced  bool      // Create was accepted since the last Update, which has deleted the resource
-	finished  time.Time // since when the last Update is known to have ended
-	steps     int       // number of accepted Updates
-	updated   plan.Diff // the differences of the last accepted Update
-	rounds    rounds    // what accepted Updates have achieved
-	creations int       // number of accepted calls of Create since AWS has shown the resource
-	alive     bool      // this attempt has seen it in a state that is not Failing
-	failed    string    // the Failure that it had before this attempt
-	awaited   string    // the detail of the last Waiting event
-	polls     int       // number of reads since acted
-	lost      int       // number of writes without an answer
-	absent    time.Time // since when AWS has answered that a dependency does not exist
-	partly    time.Time // since when only some of the calls of a read know the resource
-	refused   time.Time // since when AWS has refused the call for a reason that may pass
+	x           *Executor
+	began       time.Time
+	stale       bool      // read the state before the next call
+	blind       bool      // repeat the call without reading the state first
+	verifying   bool      // verify: after a write, read the state instead of using the answer
+	deleted     bool      // Delete was accepted
+	announced   bool      // the Deleting event was sent
+	acted       time.Time // time of the last write
+	stepped     time.Time // time of the last accepted Update, from which the time limit counts
+	replaced    bool      // Create was accepted since the last Update, which has deleted the resource
+	finished    time.Time // since when the last Update is known to have ended
+	steps       int       // number of accepted Updates
+	updated     plan.Diff // the differences of the last accepted Update
+	rounds      rounds    // what accepted Updates have achieved
+	creations   int       // number of accepted calls of Create since AWS has shown the resource
+	alive       bool      // this attempt has seen it in a state that is not Failing
+	failed      string    // the Failure that it had before this attempt
+	awaited     string    // the detail of the last Waiting event
+	polls       int       // number of reads since acted
+	lost        int       // number of writes without an answer
+	absent      time.Time // since when AWS has answered that a dependency does not exist
+	halfVisible time.Time // since when one call of a read knows the resource and another does not
+	refused     time.Time // since when AWS has refused the call for a reason that may pass
 
 	repeats atomic.Int32 // number of events about calls that are repeated
 	shown   int32        // repeats when pause sent its last event
 }
 
-// mostSteps is how many Updates of a resource start its time limit again: an EKS cluster is
+// maxUpdates is how many Updates of a resource start its time limit again: an EKS cluster is
 // upgraded one minor version at a time.
-const mostSteps = 20
+const maxUpdates = 20
 
 // repeat calls move until it returns last. After a NotYet error it pauses and calls move
 // again; any other error ends the attempt.
@@ -193,10 +193,10 @@ func (a *attempt) current(ctx context.Context) (State, error) {
 func (a *attempt) consistent(ctx context.Context) (State, error) {
 	have, err := a.current(ctx)
 	if !cloud.NotFound(err) {
-		a.partly = time.Time{}
+		a.halfVisible = time.Time{}
 		return have, err
 	}
-	if within(&a.partly, a.x.Cloud.Clock.Now(), cloud.ConsistencyDelay) {
+	if within(&a.halfVisible, a.x.Cloud.Clock.Now(), cloud.ConsistencyDelay) {
 		err = NotYet(err)
 	}
 	return nil, err
@@ -227,7 +227,7 @@ func (a *attempt) converge(ctx context.Context) (last bool, err error) {
 		return false, &plan.ConflictError{Change: step.Diff.Only(plan.Replace)[0]}
 	case plan.Settle, plan.Update, plan.Await:
 		if have == nil {
-			return false, NotYet(errors.New("it to exist"))
+			return false, NotYet(errors.New("the resource to exist"))
 		}
 		if busy := step.Diff.Only(plan.ByItself); len(busy) > 0 {
 			if a.failed != "" && a.acted.IsZero() { // nothing in the differences repairs it
@@ -308,7 +308,7 @@ func (a *attempt) blockers(ctx context.Context, have State) string {
 func (a *attempt) create(ctx context.Context) error {
 	now := a.x.Cloud.Clock.Now()
 	if asked := latest(a.made, a.pending); !asked.IsZero() && now.Sub(asked) < cloud.ConsistencyDelay {
-		return NotYet(errors.New("it to appear"))
+		return NotYet(errors.New("the resource to appear"))
 	}
 	if a.creations >= mostCreations {
 		return fmt.Errorf("create: AWS has accepted it %d times, and does not show it", a.creations)
@@ -330,13 +330,13 @@ func (a *attempt) create(ctx context.Context) error {
 		a.replaced = true
 		a.made, a.pending = now, time.Time{}
 		if have == nil {
-			return NotYet(errors.New("it to appear"))
+			return NotYet(errors.New("the resource to appear"))
 		}
 		a.set(have)
 		a.stale = a.verifying
 		return nil
 	case cloud.Exists(err) && a.mayAppear(now):
-		return NotYet(fmt.Errorf("it to appear: %w", err)) // created a moment ago, and not visible yet
+		return NotYet(fmt.Errorf("the resource to appear: %w", err)) // created a moment ago, and not visible yet
 	case a.mayChange(err, now):
 		a.polls++
 		return NotYet(err)
@@ -354,7 +354,7 @@ func (a *attempt) create(ctx context.Context) error {
 		a.x.lostAnswers.Store(true)
 		return fmt.Errorf("create: %w", err)
 	}
-	return NotYet(fmt.Errorf("it to appear, because the answer was lost: %w", err))
+	return NotYet(fmt.Errorf("the resource to appear, because the answer was lost: %w", err))
 }
 
 func (a *attempt) update(ctx context.Context, have State, d plan.Diff) error {
@@ -380,7 +380,7 @@ func (a *attempt) update(ctx context.Context, have State, d plan.Diff) error {
 		a.written.Store(true)
 		a.updated, a.replaced, a.finished, a.absent, a.refused = d, false, time.Time{}, time.Time{}, time.Time{}
 		a.rounds.note(d)
-		if a.steps++; a.steps <= mostSteps {
+		if a.steps++; a.steps <= maxUpdates {
 			a.stepped = now
 		}
 		if after != nil {

@@ -29,7 +29,7 @@ func (u *upgrade) how(ctx, looking context.Context) error {
 		if v, err := semver.ParseTolerant(f.Version); err == nil && (u.out.EKS && v.Minor == u.target.Minor || v.EQ(u.target)) {
 			continue
 		}
-		u.edit(text, f, func(old string) string { return like(old, u.target) })
+		u.edit(text, f, func(old string) string { return inFormOf(old, u.target) })
 	}
 	if err := u.editAddons(looking, text); err != nil {
 		return err
@@ -62,8 +62,8 @@ func (u *upgrade) edit(text *manifestText, f manifest.VersionField, replace func
 	u.out.Edits = append(u.out.Edits, e)
 }
 
-// like writes a version in the form of another one: with or without v and patch.
-func like(old string, v semver.Version) string {
+// inFormOf writes a version in the form of another one: with or without v and patch.
+func inFormOf(old string, v semver.Version) string {
 	version := v.String()
 	if strings.Count(old, ".") == 1 {
 		version = fmt.Sprintf("%d.%d", v.Major, v.Minor)

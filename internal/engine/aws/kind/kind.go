@@ -33,8 +33,8 @@ type Kind struct {
 	// SearchedWith is an EC2 resource type that every cluster with this kind has. If the
 	// cluster has no resource of that type, this kind is not searched for.
 	SearchedWith types.ResourceType
-	// InCluster: controllers in a cluster create such resources, too. InClusterOnly:
-	// only they do, or the others are deleted together with another resource.
+	// InCluster: controllers in a cluster create such resources, too. InClusterOnly: no other
+	// one is deleted by itself.
 	InCluster, InClusterOnly bool
 	// ByNameOnly: searched for only without a manifest; a manifest names it.
 	ByNameOnly bool

@@ -39,6 +39,7 @@ import (
 // resources.
 const Settled = 6 * time.Minute
 
+// ThreeZones is an example with three machines of the control plane.
 const ThreeZones = "three-zones.yaml"
 
 // WithWorkers returns the example with another number of workers.
@@ -106,6 +107,7 @@ func Terminate(a *awssim.AWS, machine string, takes time.Duration) {
 	a.Inventory() // it has its effect on the cluster
 }
 
+// RemoveCloudControllerManager removes the cloud controller manager from a manifest.
 func RemoveCloudControllerManager(a *awssim.AWS) {
 	Inside(a, func(c *kubesim.Cluster) {
 		for path := range c.Objects {
@@ -116,7 +118,8 @@ func RemoveCloudControllerManager(a *awssim.AWS) {
 	})
 }
 
-const Ipv6Example = "ipv6.yaml"
+// IPv6Example is an example with IPv6.
+const IPv6Example = "ipv6.yaml"
 
 // Instance launches an instance in the cluster's subnet.
 func (x *Insider) Instance(groups ...string) {
@@ -211,6 +214,7 @@ func Unnumbered(lines []string) (out []string) {
 	return out
 }
 
+// ByoVPC is an example in an existing VPC.
 const ByoVPC = "byo-vpc.yaml"
 
 // Spoilt calls a function as a process whose n-th call fails.
@@ -228,6 +232,7 @@ func Faulty(t *testing.T, p *awssim.Process, fault func(call int, service, op st
 	return do(ctx)
 }
 
+// Quickstart is the first example.
 const Quickstart = "quickstart.yaml"
 
 // Rewritten reads an example and replaces texts: pairs of old and new.
@@ -249,9 +254,10 @@ func ByName(name string, a *awssim.AWS) *run.Cluster {
 	return run.OpenByName(name, cluster.Target{Config: a.Config(), Owner: "test"})
 }
 
+// Examples of EKS.
 const (
-	EksSmall  = "eks.yaml"
-	EksAddons = "eks-addons.yaml"
+	EKSSmall  = "eks.yaml"
+	EKSAddons = "eks-addons.yaml"
 )
 
 // StepOf returns the step of a resource in a plan.
@@ -302,6 +308,7 @@ func RequireNodeadm(t *testing.T, s *awssim.State, data []byte, m *manifest.Clus
 	require.NotEmpty(t, ca)
 }
 
+// MachinePool is an example with an AWSMachinePool.
 const MachinePool = "machine-pool.yaml"
 
 // Done lists the steps of a plan: action and resource.

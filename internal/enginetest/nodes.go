@@ -49,6 +49,7 @@ func LabelsOf(a *awssim.AWS) (out []string) {
 	return out
 }
 
+// OfControl is the label of the Nodes of a control plane.
 const OfControl = "map[node.cluster.x-k8s.io/rack:7]"
 
 // Sized returns the example with other numbers of machines.

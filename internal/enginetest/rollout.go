@@ -21,6 +21,7 @@ func Rolling(m *manifest.Cluster, p *awssim.Process) *run.Cluster {
 	return run.Open(m, RollingTarget(p))
 }
 
+// RollingTarget is the target of a run that drains Nodes and waits for the API server.
 func RollingTarget(p *awssim.Process) cluster.Target {
 	return cluster.Target{Config: p.Config(), Owner: "test", Transport: Transport(p), Wait: plan.NodesReady, Drain: true}
 }

@@ -23,6 +23,7 @@ func Plane(s *awssim.State) *awssim.EKSCluster {
 	return nil
 }
 
+// NodeGroup returns a node group of the simulated EKS.
 func NodeGroup(s *awssim.State, arn string) *awssim.EKSNodeGroup {
 	for _, g := range Plane(s).NodeGroups {
 		if g.ARN == arn {
@@ -32,6 +33,7 @@ func NodeGroup(s *awssim.State, arn string) *awssim.EKSNodeGroup {
 	return nil
 }
 
+// Addon returns an add-on of the simulated EKS.
 func Addon(s *awssim.State, arn string) *awssim.EKSAddon {
 	for _, a := range Plane(s).Addons {
 		if a.ARN == arn {
@@ -52,6 +54,7 @@ func AccessEntry(s *awssim.State, arn string) *awssim.EKSAccess {
 	return nil
 }
 
+// FargateProfile returns a Fargate profile of the simulated EKS.
 func FargateProfile(s *awssim.State, arn string) *awssim.EKSFargate {
 	for _, f := range Plane(s).Fargate {
 		if f.ARN == arn {
@@ -61,12 +64,13 @@ func FargateProfile(s *awssim.State, arn string) *awssim.EKSFargate {
 	return nil
 }
 
-func IamRole(s *awssim.State, arn string) *awssim.Role {
+// IAMRole returns a role of the simulated IAM.
+func IAMRole(s *awssim.State, arn string) *awssim.Role {
 	return s.IAM.Roles[arn[strings.LastIndex(arn, "/")+1:]]
 }
 
-// EksTagsOf returns the tags of the EKS resource with that ARN.
-func EksTagsOf(s *awssim.State, arn string) map[string]string {
+// EKSTagsOf returns the tags of the EKS resource with that ARN.
+func EKSTagsOf(s *awssim.State, arn string) map[string]string {
 	c := Plane(s)
 	switch {
 	case c.ARN == arn:
@@ -83,7 +87,7 @@ func EksTagsOf(s *awssim.State, arn string) map[string]string {
 	if p := s.IAM.Providers[arn]; p != nil {
 		return p.Tags
 	}
-	if r := IamRole(s, arn); r != nil {
+	if r := IAMRole(s, arn); r != nil {
 		return r.Tags
 	}
 	return nil

@@ -109,7 +109,7 @@ func (t Takeback) open(ctx context.Context, sources ...input.Source) (*reconcile
 	load := t.Load
 	if load == nil {
 		load = func(_ context.Context, sources []input.Source) (*reconcile.Manifest, error) {
-			return reconcile.Load(sources, input.LoadOptions{})
+			return reconcile.Load(sources, input.LoadOptions{}) //nolint:contextcheck // it reads what is in memory
 		}
 	}
 	m, err := load(ctx, sources)

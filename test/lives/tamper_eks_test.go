@@ -66,7 +66,7 @@ func eksTampers() map[string]tamper {
 		"access-entry group":    func(s *awssim.State, id, _ string) { enginetest.AccessEntry(s, id).Groups = []string{tampered} },
 		"access-entry policy":   func(s *awssim.State, id, _ string) { enginetest.AccessEntry(s, id).Policies = nil },
 		"role policy": func(s *awssim.State, id, _ string) {
-			enginetest.IamRole(s, id).Attached = []string{"arn:aws:iam::aws:policy/ReadOnlyAccess"}
+			enginetest.IAMRole(s, id).Attached = []string{"arn:aws:iam::aws:policy/ReadOnlyAccess"}
 		},
 		"oidc-provider audience": func(s *awssim.State, id, _ string) { s.IAM.Providers[id].Clients = nil },
 	}
@@ -86,7 +86,7 @@ func eksTampers() map[string]tamper {
 	}
 	for _, kind := range []string{"eks-cluster", "node-group", "addon", "access-entry", "fargate-profile", "oidc-provider", "role"} {
 		all[kind+" tag"] = func(s *awssim.State, id, field string) {
-			enginetest.EksTagsOf(s, id)[strings.TrimPrefix(field, "tag ")] = tampered
+			enginetest.EKSTagsOf(s, id)[strings.TrimPrefix(field, "tag ")] = tampered
 		}
 	}
 	return all

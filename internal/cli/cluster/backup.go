@@ -17,14 +17,14 @@ import (
 )
 
 type backupOptions struct {
-	*flags
+	manifestFlags
 	to, verify string
 	keys       cluster.BackupKeys
 	output     choice
 }
 
 func newBackup(f *flags) *cobra.Command {
-	o := &backupOptions{flags: f}
+	o := &backupOptions{manifestFlags: manifestFlags{flags: f}}
 	cmd := &cobra.Command{
 		Use:   "backup {-f FILE | NAME}",
 		Short: "Back up etcd and the keys of a cluster",
@@ -59,7 +59,7 @@ backup in S3 or a key of KMS.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
-	f.addManifest(cmd)
+	o.addManifest(cmd)
 	output(cmd, &o.output, "text", "json", "yaml")
 	cmd.Flags().StringVar(&o.to, "to", "", "`FILE` to write, which must not exist, or s3://BUCKET/KEY (default NAME-TIME.backup)")
 	cmd.Flags().StringVar(&o.verify, "verify", "", "check the backup in `FILE`, or s3://BUCKET/KEY, and do nothing else")
@@ -98,11 +98,12 @@ func (o *backupOptions) run(ctx context.Context, args []string) (err error) {
 	if err := reconcile.CheckBackupKeys(o.keys); err != nil {
 		return &env.UsageError{Err: err}
 	}
-	c, s, err := o.subject(ctx, args)
+	x, err := o.subject(ctx, args, runFlags{})
 	if err != nil {
 		return err
 	}
-	defer s.Close(&err)
+	defer x.Close(&err)
+	c, s := x.cluster, x.session
 	made := fmt.Sprintf("%s-%s.backup", c.Name, s.Clock.Now().UTC().Format("20060102T150405Z"))
 	file := cmp.Or(o.to, made)
 	if reconcile.BackupInS3(file) && strings.HasSuffix(file, "/") {

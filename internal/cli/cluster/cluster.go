@@ -3,7 +3,6 @@
 package cluster
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -18,17 +17,12 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
-	"github.com/clusterawsadm/clusterawsadm/pkg/input"
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // New returns the command with its subcommands.
 func New(e *env.Env) *cobra.Command {
 	f := &flags{
 		Flags: account.Flags{Env: e}, progress: choice{value: "auto", of: []string{"auto", "tree", "plain", "json", "none"}},
-		substitute: choice{value: "auto", of: []string{"auto", "all", "none"}}, validation: choice{value: "strict", of: []string{"strict", "warn"}},
 	}
 	cmd := &cobra.Command{
 		Use:   "cluster",
@@ -87,49 +81,15 @@ func hideInert(group *cobra.Command) {
 type flags struct {
 	account.Flags
 
-	input    input.Reader
-	files    []string
-	set      []string
-	setTyped bool // --set is on the command line: its variables must exist
-
-	substitute choice // the value of --substitute
-	validation choice // the value of --validation
-	strict     bool
-	cni        []string
-	addons     []string
-
-	identities    []string
 	emulatorSpeed float64
 	parallel      int
 	timeout       time.Duration
-	end           context.CancelCauseFunc // ends a command with --timeout and --simulate
-	unlimit       func()                  // ends its limit in real time
-	clock         *clock.Clock            // of the account that was opened last
 	progress      choice
 	verbose       bool
 
-	wait  choice // the value of --wait
-	waits bool   // the command has --wait
-	drain bool   // the value of --drain
-
-	checks    bool // a plan asks IAM what the caller lacks
-	unchecked bool // a run does not ask
-
-	cost         choice // the value of --cost
-	newEtcd      string // the value of --new-etcd; askName without one
-	networkFirst bool   // the value of --network-first
-	kmsKey       string // the value of --kms-key
-	restore      cluster.Restore
-	backup       cluster.BackupFirst
-	recipients   []string // of it
-
-	digest string    // of the manifest, its variables and what else is applied
-	eks    bool      // the manifest has EKS run the control plane
-	until  plan.Wait // what the run waits for
-
-	lacking string // what Nodes need to become ready and the manifest does not install; "" for nothing
-
-	warned sync.Map // texts of warnings
+	limit  *simulatedLimit // of a command with --timeout and --simulate; otherwise nil
+	clock  *clock.Clock    // of the account that was opened last
+	warned sync.Map        // texts of warnings
 }
 
 // warn prints a warning, unless the command has printed it already.
@@ -149,23 +109,6 @@ func (f *flags) addTo(cmd *cobra.Command) {
 	p.Var(&f.progress, "progress", "how to show progress: "+strings.Join(f.progress.of, ", "))
 	p.BoolVar(&f.verbose, "verbose", false, "log every AWS call, as -v 4 does")
 	complete(cmd, "progress", f.progress.of)
-}
-
-// addManifest adds the flags of commands that read a manifest.
-func (f *flags) addManifest(cmd *cobra.Command) {
-	p := cmd.Flags()
-	p.StringArrayVarP(&f.files, "filename", "f", nil, "manifest `FILE`, a directory of manifests, or - for standard input; can be repeated")
-	p.StringArrayVar(&f.set, "set", nil, "set the ${VARIABLE} KEY of the manifest, as `KEY=VALUE`; overrides the environment; without =VALUE, take the value in the environment; can be repeated")
-	p.Var(&f.substitute, "substitute", "in which files ${VARIABLES} are replaced: auto (in templates, which kubectl could not apply as they are; environment variables only for their fields), all, none; --set NAME replaces ${NAME} everywhere")
-	complete(cmd, "substitute", f.substitute.of)
-	p.Var(&f.validation, "validation", "fields that do not exist are errors (strict), or are ignored with a warning (warn)")
-	complete(cmd, "validation", f.validation.of)
-	p.BoolVar(&f.strict, "strict", false, "treat warnings about the manifest as errors")
-	f.addIdentities(cmd)
-}
-
-func (f *flags) addIdentities(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&f.identities, "identities", nil, "`FILE` with the identities that the manifest refers to, and their Secrets, or the kubeconfig of a management cluster that has them; can be repeated")
 }
 
 // manifestOnly refuses arguments of a command whose only input is a manifest.
@@ -191,59 +134,6 @@ func oneName(cmd *cobra.Command, args []string) error {
 		problem = fmt.Sprintf("unexpected argument %q", args[1])
 	}
 	return env.Usagef("%s: %s %s", problem, cmd.Parent().CommandPath(), cmd.Use)
-}
-
-// addRestore adds the flags of a run that restores a backup.
-func (f *flags) addRestore(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.restore.File, "restore", "", "if all machines of the control plane are gone, begin with the backup in `FILE`, or s3://BUCKET/KEY; needs --age-key or --passphrase-file, unless a key of KMS encrypts it")
-	cmd.Flags().StringVar(&f.restore.Bucket, "restore-bucket", "", "existing `BUCKET` from which the first machine loads the snapshot, encrypted, with --restore (default: that of the manifest)")
-	addAgeKey(cmd, &f.restore.Keys)
-	addPassphrase(cmd, &f.restore.Keys)
-}
-
-// addBackup adds the flags of a run that backs up the cluster first.
-func (f *flags) addBackup(cmd *cobra.Command) {
-	p := cmd.Flags()
-	p.StringVar(&f.backup.To, "backup", "", "if machines of the control plane are replaced, back up the cluster first to `FILE`, which must not exist, or s3://BUCKET/KEY; needs --backup-recipient")
-	p.StringArrayVar(&f.recipients, "backup-recipient", nil, "`KEY` for which --backup encrypts: a public key of age, or the ARN or alias of a KMS key; can be repeated")
-}
-
-// checkBackup returns an error for flags of backups and restores that do not fit together.
-func (f *flags) checkBackup() error {
-	r := f.restore
-	switch {
-	case r.File == "" && r.Bucket+r.Keys.Identities+r.Keys.Passphrase != "":
-		return env.Usagef("--restore-bucket, --age-key and --passphrase-file belong to --restore")
-	case f.backup.To == "" && len(f.recipients) > 0:
-		return env.Usagef("--backup-recipient belongs to --backup")
-	case f.backup.To == "":
-		return nil
-	case r.File != "" || f.newEtcd != "":
-		return env.Usagef("--backup needs a control plane that runs: --restore and --new-etcd are for one that is lost")
-	case len(f.recipients) == 0:
-		return env.Usagef("--backup: %w: use --backup-recipient with a public key of age or a KMS key", cluster.ErrNoBackupKey)
-	}
-	f.backup.Keys = cluster.BackupKeys{}
-	for _, key := range f.recipients {
-		if strings.HasPrefix(key, "arn:") || strings.HasPrefix(key, "alias/") {
-			f.backup.Keys.KMS = append(f.backup.Keys.KMS, key)
-		} else {
-			f.backup.Keys.Recipients = append(f.backup.Keys.Recipients, key)
-		}
-	}
-	if err := reconcile.CheckBackupKeys(f.backup.Keys); err != nil {
-		return &env.UsageError{Err: err}
-	}
-	if reconcile.BackupInS3(f.backup.To) {
-		return nil
-	}
-	return checkNew("backup", f.backup.To)
-}
-
-// addObjects adds the flags for Kubernetes objects that are not in the manifest.
-func (f *flags) addObjects(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&f.cni, "cni", nil, "`FILE` with the Kubernetes objects of the pod network, to apply to the cluster; can be repeated")
-	cmd.Flags().StringArrayVar(&f.addons, "addon", nil, "`FILE` with Kubernetes objects to apply to the cluster; can be repeated")
 }
 
 // choice is the value of a flag with a fixed set of values.

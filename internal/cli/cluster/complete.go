@@ -19,7 +19,7 @@ func (f *flags) completeNames(cmd *cobra.Command) {
 		return
 	}
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
-		if len(args) > 0 || len(f.files) > 0 {
+		if len(args) > 0 || cmd.Flags().Changed("filename") {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), patience)

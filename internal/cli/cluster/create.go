@@ -13,15 +13,16 @@ import (
 )
 
 type createOptions struct {
-	*flags
+	manifestFlags
+	runFlags
 	output      choice
 	yes, dryRun bool
 	report      string
-	asks        bool // the value of --check
+	check       bool // of the permissions of the caller
 }
 
 func newCreate(f *flags) *cobra.Command {
-	o := &createOptions{flags: f}
+	o := &createOptions{manifestFlags: manifestFlags{flags: f}}
 	cmd := &cobra.Command{
 		Use:     "create {-f FILE | PLAN}",
 		Aliases: []string{"apply"},
@@ -60,7 +61,7 @@ and says what has changed.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	output(cmd, &o.output, "text", "json", "yaml")
-	f.addManifest(cmd)
+	o.addManifest(cmd)
 	o.addWait(cmd)
 	o.addDrain(cmd)
 	o.addNetworkFirst(cmd)
@@ -69,10 +70,10 @@ and says what has changed.`,
 	o.addBackup(cmd)
 	o.addRestore(cmd)
 	o.addCost(cmd)
-	f.addObjects(cmd)
+	o.addObjects(cmd)
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip the confirmation")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the plan, and change nothing")
-	cmd.Flags().BoolVar(&o.asks, "check", true, "ask IAM before the first write whether the caller may do what the plan needs; false goes on without, if the answer is wrong")
+	cmd.Flags().BoolVar(&o.check, "check", true, "ask IAM before the first write whether the caller may do what the plan needs; false goes on without, if the answer is wrong")
 	addReport(cmd, &o.report)
 	return cmd
 }
@@ -88,27 +89,27 @@ func (o *createOptions) run(cmd *cobra.Command, args []string) (err error) {
 		if err := checkNoReport(o.report); err != nil {
 			return err
 		}
-		return (&planOptions{flags: o.flags, output: o.output}).run(cmd)
+		return (&planOptions{manifestFlags: o.manifestFlags, runFlags: o.runFlags, output: o.output}).run(cmd)
 	}
+	ctx, how := cmd.Context(), o.runFlags
+	how.waits, how.unchecked = true, !o.check
 	if unseen := o.yes || planned != nil || !o.Env.InIsTerminal || !o.Env.ErrIsTerminal; unseen && o.report == "" {
-		o.cost.value = "off" // nobody looks at the plan, and no report has it
+		how.cost.value = "off" // nobody looks at the plan, and no report has it
 	}
-	ctx := cmd.Context()
-	o.waits = true
-	o.unchecked = !o.asks
-	c, s, err := o.wanted(ctx)
+	x, err := o.wanted(ctx, how)
 	if err != nil {
 		return err
 	}
-	defer s.Close(&err)
-	if err := planned.checkInput(o.digest); err != nil {
+	defer x.Close(&err)
+	if err := planned.checkInput(x.digest); err != nil {
 		return err
 	}
-	r := &run{flags: o.flags, verb: "create", cluster: c, yes: o.yes, planned: planned, report: o.report}
+	c := x.cluster
+	r := &run{flags: o.flags, files: o.files, subject: x, verb: "create", yes: o.yes, planned: planned, report: o.report}
 	if o.newEtcd == askName {
 		r.word, r.insists = c.Name, true
 	}
-	res, err := r.carryOut(ctx, s, func(options cluster.Options) (cluster.Result, error) { return c.Apply(ctx, options) })
+	res, err := r.carryOut(ctx, func(options cluster.Options) (cluster.Result, error) { return c.Apply(ctx, options) })
 	if err != nil {
 		return err
 	}
@@ -116,30 +117,30 @@ func (o *createOptions) run(cmd *cobra.Command, args []string) (err error) {
 }
 
 // state describes the state of the cluster.
-func (o *createOptions) state(res cluster.Result, endpoint string) string {
+func (x *subject) state(res cluster.Result, endpoint string) string {
 	switch {
 	case res.Plan.Empty():
-		return o.notReady(res.Nodes)
-	case o.eks && res.Nodes.Joined == 0 && (o.until == plan.NodesReady || o.until == plan.NodesJoined):
+		return x.notReady(res.Nodes)
+	case x.eks && res.Nodes.Joined == 0 && (x.until == plan.NodesReady || x.until == plan.NodesJoined):
 		return " The API server answers at " + endpoint + ". The cluster has no machines."
-	case o.until == plan.NodesReady:
+	case x.until == plan.NodesReady:
 		return " The API server answers at " + endpoint + ", and all Nodes are ready."
-	case o.until == plan.NodesJoined:
-		return fmt.Sprintf(" The API server answers at %s, and all machines have joined (%s).%s", endpoint, text.Count(res.Nodes.Joined, "Node"), o.notReady(res.Nodes))
-	case o.until == plan.APIServer:
-		return " The API server answers at " + endpoint + ", and the control plane has joined; workers may still be booting." + o.notReady(res.Nodes)
-	case o.eks:
+	case x.until == plan.NodesJoined:
+		return fmt.Sprintf(" The API server answers at %s, and all machines have joined (%s).%s", endpoint, text.Count(res.Nodes.Joined, "Node"), x.notReady(res.Nodes))
+	case x.until == plan.APIServer:
+		return " The API server answers at " + endpoint + ", and the control plane has joined; workers may still be booting." + x.notReady(res.Nodes)
+	case x.eks:
 		return " The API server answers at " + endpoint + "."
 	}
 	return " Its machines are booting; the API server will answer at " + endpoint + "."
 }
 
 // notReady says why Nodes are not ready that have joined; "" if they are.
-func (o *createOptions) notReady(n cluster.Nodes) string {
+func (x *subject) notReady(n cluster.Nodes) string {
 	if n.Ready == n.Joined {
 		return ""
 	}
-	return fmt.Sprintf("\nNodes are not ready yet (%d of %d)%s.", n.Joined-n.Ready, n.Joined, text.Prefixed(": ", o.lacking))
+	return fmt.Sprintf("\nNodes are not ready yet (%d of %d)%s.", n.Joined-n.Ready, n.Joined, text.Prefixed(": ", x.lacking))
 }
 
 // printResult prints the result.
@@ -151,7 +152,7 @@ func (o *createOptions) printResult(r *run, res cluster.Result) error {
 	}
 	if res.Endpoint != "" {
 		out.Endpoint = apiURL(res.Endpoint)
-		story += o.state(res, out.Endpoint)
+		story += r.state(res, out.Endpoint)
 	}
 	if o.progress.value != "json" {
 		next := "kubeconfig"

@@ -15,7 +15,7 @@ import (
 )
 
 type deleteOptions struct {
-	*flags
+	manifestFlags
 	output      choice
 	yes, dryRun bool
 	report      string
@@ -25,7 +25,7 @@ type deleteOptions struct {
 }
 
 func newDelete(f *flags) *cobra.Command {
-	o := &deleteOptions{flags: f}
+	o := &deleteOptions{manifestFlags: manifestFlags{flags: f}}
 	cmd := &cobra.Command{
 		Use:   "delete {-f FILE | NAME}",
 		Short: "Delete a cluster with all its AWS resources",
@@ -55,7 +55,7 @@ the time. On a terminal it asks for the name of the cluster; otherwise it requir
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
-	f.addManifest(cmd)
+	o.addManifest(cmd)
 	output(cmd, &o.output, "text", "json", "yaml")
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip the confirmation")
 	cmd.Flags().BoolVar(&o.keepVolumes, "keep-volumes", false, "keep the volumes of all volume claims")
@@ -70,19 +70,20 @@ func (o *deleteOptions) run(ctx context.Context, args []string) (err error) {
 	if o.keepVolumes && o.deleteVolumes {
 		return env.Usagef("use --keep-volumes or --delete-volumes, not both")
 	}
-	c, s, err := o.subject(ctx, args)
+	x, err := o.subject(ctx, args, runFlags{})
 	if err != nil {
 		return err
 	}
-	defer s.Close(&err)
+	defer x.Close(&err)
+	c := x.cluster
 	if o.dryRun {
 		if err := checkNoReport(o.report); err != nil {
 			return err
 		}
 		return o.show(ctx, c, len(args) > 0)
 	}
-	r := &run{flags: o.flags, verb: "delete", cluster: c, yes: o.yes, word: c.Name, report: o.report}
-	res, err := r.carryOut(ctx, s, func(options cluster.Options) (cluster.Result, error) {
+	r := &run{flags: o.flags, files: o.files, subject: x, verb: "delete", yes: o.yes, word: c.Name, report: o.report}
+	res, err := r.carryOut(ctx, func(options cluster.Options) (cluster.Result, error) {
 		o.keep(&options)
 		res, err := c.Delete(ctx, options)
 		if err == nil && res.NotFound && len(args) > 0 {

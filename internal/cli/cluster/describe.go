@@ -12,7 +12,8 @@ import (
 )
 
 type describeOptions struct {
-	*flags
+	manifestFlags
+	runFlags
 	output formats
 	full   bool
 
@@ -20,7 +21,7 @@ type describeOptions struct {
 }
 
 func newDescribe(f *flags) *cobra.Command {
-	o := &describeOptions{flags: f}
+	o := &describeOptions{manifestFlags: manifestFlags{flags: f}}
 	cmd := &cobra.Command{
 		Use:     "describe {-f FILE | NAME}",
 		Aliases: []string{"status"},
@@ -45,7 +46,7 @@ The exit code is 0 for every state of a cluster, and 1 if there is none of that 
 			return o.run(cmd.Context(), args)
 		},
 	}
-	f.addManifest(cmd)
+	o.addManifest(cmd)
 	o.output.addTo(cmd, "text", "wide", "name", "json", "yaml")
 	o.addWait(cmd)
 	cmd.Flags().BoolVar(&o.full, "full", false, "list every machine and Node, and cut no line to the width of the terminal, as -o wide does")
@@ -54,12 +55,14 @@ The exit code is 0 for every state of a cluster, and 1 if there is none of that 
 }
 
 func (o *describeOptions) run(ctx context.Context, args []string) (err error) {
-	o.waits = true
-	c, s, err := o.subject(ctx, args)
+	how := o.runFlags
+	how.waits = true
+	x, err := o.subject(ctx, args, how)
 	if err != nil {
 		return err
 	}
-	defer s.Close(&err)
+	defer x.Close(&err)
+	c, s := x.cluster, x.session
 	status, err := c.Status(ctx)
 	if err != nil {
 		return err

@@ -21,13 +21,13 @@ import (
 )
 
 type exportOptions struct {
-	*flags
+	manifestFlags
 	folder      string
 	withSecrets bool
 }
 
 func newExport(f *flags) *cobra.Command {
-	o := &exportOptions{flags: f}
+	o := &exportOptions{manifestFlags: manifestFlags{flags: f}}
 	cmd := &cobra.Command{
 		Use:   "export {-f FILE | NAME}",
 		Short: "Print the objects with which a management cluster takes over",
@@ -53,7 +53,7 @@ make other keys, which the machines do not accept.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
-	f.addManifest(cmd)
+	o.addManifest(cmd)
 	cmd.Flags().StringVarP(&o.folder, "output", "o", "", "`FOLDER` to write, with one file for each object; it must be empty or not exist")
 	cmd.Flags().BoolVar(&o.withSecrets, "with-secrets", false, "also write the Secrets with the keys and the kubeconfig of the cluster; needs -o")
 	_ = cmd.MarkFlagDirname("output") // fails only for an unknown flag
@@ -89,7 +89,11 @@ func (o *exportOptions) run(ctx context.Context, args []string) (err error) {
 // exported opens the cluster of the manifest, or one that is imported.
 func (o *exportOptions) exported(ctx context.Context, args []string) (*reconcile.Cluster, *session, error) {
 	if len(args) == 0 || len(o.files) > 0 {
-		return o.subject(ctx, args)
+		x, err := o.subject(ctx, args, runFlags{})
+		if err != nil {
+			return nil, nil, err
+		}
+		return x.cluster, x.session, nil
 	}
 	i, s, err := o.imported(ctx, args[0], cluster.ImportOptions{})
 	if err != nil {

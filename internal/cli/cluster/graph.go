@@ -12,13 +12,13 @@ import (
 )
 
 type graphOptions struct {
-	*flags
+	manifestFlags
 	output choice
 	full   bool
 }
 
 func newGraph(f *flags) *cobra.Command {
-	o := &graphOptions{flags: f}
+	o := &graphOptions{manifestFlags: manifestFlags{flags: f}}
 	cmd := &cobra.Command{
 		Use:   "graph -f FILE",
 		Short: "Draw the graph of the resources of a cluster",
@@ -29,7 +29,7 @@ Graphviz.`,
 		Args:    manifestOnly,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	f.addManifest(cmd)
+	o.addManifest(cmd)
 	output(cmd, &o.output, "text", "mermaid", "dot", "svg", "json", "yaml")
 	cmd.Flags().BoolVar(&o.full, "full", false, "draw every machine, and also the arrows that follow from others")
 	return cmd
@@ -41,7 +41,7 @@ func (o *graphOptions) run(ctx context.Context) error {
 		return err
 	}
 	// With what create waits for, Nodes and add-ons belong to the graph.
-	g, err := reconcile.Open(m, cluster.Target{Wait: o.waitsFor(m)}).Graph()
+	g, err := reconcile.Open(m.Manifest, cluster.Target{Wait: m.MostWait()}).Graph()
 	if err != nil {
 		return err
 	}

@@ -20,13 +20,13 @@ import (
 )
 
 type handoverOptions struct {
-	*flags
+	manifestFlags
 	to, context string
 	yes, dryRun bool
 }
 
 func newHandover(f *flags) *cobra.Command {
-	o := &handoverOptions{flags: f}
+	o := &handoverOptions{manifestFlags: manifestFlags{flags: f}}
 	cmd := &cobra.Command{
 		Use:   "handover -f FILE --to KUBECONFIG",
 		Short: "Give a cluster to a management cluster",
@@ -46,8 +46,8 @@ stopped is continued by running it again.`,
 		Args: manifestOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	f.addManifest(cmd)
-	f.addObjects(cmd)
+	o.addManifest(cmd)
+	o.addObjects(cmd)
 	cmd.Flags().StringVar(&o.to, "to", "", "kubeconfig `FILE` of the management cluster")
 	cmd.Flags().StringVar(&o.context, "to-context", "", "`NAME` of the context to use (default: the current one)")
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip the confirmation")
@@ -62,11 +62,12 @@ func (o *handoverOptions) run(ctx context.Context) (err error) {
 		return &env.UsageError{Err: err}
 	}
 	o.RunTime()
-	c, s, err := o.subject(ctx, nil)
+	x, err := o.subject(ctx, nil, runFlags{})
 	if err != nil {
 		return err
 	}
-	defer s.Close(&err)
+	defer x.Close(&err)
+	c, s := x.cluster, x.session
 	if err := c.CheckHandover(); err != nil {
 		return err
 	}

@@ -13,6 +13,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
@@ -27,17 +30,70 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
+// manifestFlags are the flags of commands that read a manifest.
+type manifestFlags struct {
+	*flags
+	input input.Reader
+
+	files       []string
+	set         []string
+	substitute  choice
+	validation  choice
+	strict      bool
+	cni, addons []string
+	identities  []string
+
+	setFlag *pflag.Flag // --set
+}
+
+// addManifest adds the flags.
+func (f *manifestFlags) addManifest(cmd *cobra.Command) {
+	f.substitute = choice{value: "auto", of: []string{"auto", "all", "none"}}
+	f.validation = choice{value: "strict", of: []string{"strict", "warn"}}
+	p := cmd.Flags()
+	p.StringArrayVarP(&f.files, "filename", "f", nil, "manifest `FILE`, a directory of manifests, or - for standard input; can be repeated")
+	p.StringArrayVar(&f.set, "set", nil, "set the ${VARIABLE} KEY of the manifest, as `KEY=VALUE`; overrides the environment; without =VALUE, take the value in the environment; can be repeated")
+	f.setFlag = p.Lookup("set")
+	p.Var(&f.substitute, "substitute", "in which files ${VARIABLES} are replaced: auto (in templates, which kubectl could not apply as they are; environment variables only for their fields), all, none; --set NAME replaces ${NAME} everywhere")
+	complete(cmd, "substitute", f.substitute.of)
+	p.Var(&f.validation, "validation", "fields that do not exist are errors (strict), or are ignored with a warning (warn)")
+	complete(cmd, "validation", f.validation.of)
+	p.BoolVar(&f.strict, "strict", false, "treat warnings about the manifest as errors")
+	f.addIdentities(cmd)
+}
+
+func (f *manifestFlags) addIdentities(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&f.identities, "identities", nil, "`FILE` with the identities that the manifest refers to, and their Secrets, or the kubeconfig of a management cluster that has them; can be repeated")
+}
+
+// addObjects adds the flags for Kubernetes objects that are not in the manifest.
+func (f *manifestFlags) addObjects(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&f.cni, "cni", nil, "`FILE` with the Kubernetes objects of the pod network, to apply to the cluster; can be repeated")
+	cmd.Flags().StringArrayVar(&f.addons, "addon", nil, "`FILE` with Kubernetes objects to apply to the cluster; can be repeated")
+}
+
+// setTyped reports whether --set is on the command line: then its variables must exist.
+func (f *manifestFlags) setTyped() bool {
+	return f.setFlag != nil && f.setFlag.Changed && env.SettingOf(f.setFlag) == ""
+}
+
+// loaded is a manifest that was read.
+type loaded struct {
+	*reconcile.Manifest
+	digest string // of the manifest, its variables and what else is applied
+}
+
 // load reads the manifest and prints its warnings.
-func (f *flags) load(ctx context.Context) (*reconcile.Manifest, error) {
+func (f *manifestFlags) load(ctx context.Context) (m loaded, err error) {
 	f.messagesAsRecords()
 	if len(f.files) == 0 {
-		return nil, env.Usagef("no manifest: use -f FILE, or -f - for standard input")
+		return m, env.Usagef("no manifest: use -f FILE, or -f - for standard input")
 	}
 	ctx, done := f.whileReading(ctx)
 	defer done()
 	sources, err := f.sources(ctx)
 	if err != nil {
-		return nil, err
+		return m, err
 	}
 	return f.loadSources(ctx, sources)
 }
@@ -45,7 +101,7 @@ func (f *flags) load(ctx context.Context) (*reconcile.Manifest, error) {
 // whileReading returns a context that ends after --timeout also in commands that have no other
 // use for it: a manifest may come from a pipe.
 func (f *flags) whileReading(ctx context.Context) (context.Context, context.CancelFunc) {
-	if _, limited := ctx.Deadline(); limited || f.timeout <= 0 || f.end != nil {
+	if _, limited := ctx.Deadline(); limited || f.timeout <= 0 || f.limit != nil {
 		return ctx, func() {}
 	}
 	return context.WithTimeoutCause(ctx, f.timeout, &env.TimeoutError{After: f.timeout})
@@ -56,18 +112,18 @@ func (f *flags) whileReading(ctx context.Context) (context.Context, context.Canc
 const rolesVariable = "CAPA_EKS_IAM"
 
 // loadSources is load for a manifest that is in memory.
-func (f *flags) loadSources(ctx context.Context, sources []input.Source) (*reconcile.Manifest, error) {
+func (f *manifestFlags) loadSources(ctx context.Context, sources []input.Source) (m loaded, err error) {
 	variables, err := f.variables()
 	if err != nil {
-		return nil, err
+		return m, err
 	}
 	cni, addons, err := f.addedObjects(ctx)
 	if err != nil {
-		return nil, err
+		return m, err
 	}
 	identities, err := f.identitySources(ctx)
 	if err != nil {
-		return nil, err
+		return m, err
 	}
 	set := func(name string) (string, bool) {
 		value, ok := variables[name]
@@ -80,9 +136,9 @@ func (f *flags) loadSources(ctx context.Context, sources []input.Source) (*recon
 		return f.Env.LookupEnv(name)
 	}, rolesVariable)
 	if err != nil {
-		return nil, err
+		return m, err
 	}
-	m, err := reconcile.Load(sources, input.LoadOptions{ //nolint:contextcheck // it reads what is in memory
+	if m.Manifest, err = reconcile.Load(sources, input.LoadOptions{ //nolint:contextcheck // it reads what is in memory
 		Set:          set,
 		Lookup:       f.Env.LookupEnv,
 		Substitute:   f.substitution(),
@@ -94,22 +150,21 @@ func (f *flags) loadSources(ctx context.Context, sources []input.Source) (*recon
 		CNI:           cni,
 		Addons:        addons,
 		Identities:    identities,
-	})
-	if err != nil {
-		return nil, err
+	}); err != nil {
+		return m, err
 	}
 	used := maps.Clone(m.Variables())
-	if f.setTyped {
+	if f.setTyped() {
 		if err := checkVariables(variables, used); err != nil {
-			return nil, err
+			return m, err
 		}
 	}
-	if err := f.move(m); err != nil {
-		return nil, err
+	if err := f.move(m.Manifest); err != nil {
+		return m, err
 	}
-	f.remarkRegion(m)
+	f.remarkRegion(m.Manifest)
 	used[rolesVariable] = strconv.FormatBool(roles)
-	f.digest = digestOf([][]input.Source{sources, cni, addons, identities}, used)
+	m.digest = digestOf([][]input.Source{sources, cni, addons, identities}, used)
 	for _, w := range m.Warnings {
 		f.warn(w.String())
 	}
@@ -118,7 +173,7 @@ func (f *flags) loadSources(ctx context.Context, sources []input.Source) (*recon
 
 // move changes the region of a cluster to that of --region, with a warning if the
 // manifest has another one. A setting is only for manifests without a region.
-func (f *flags) move(m *reconcile.Manifest) error {
+func (f *manifestFlags) move(m *reconcile.Manifest) error {
 	if f.Region == "" || f.Region == m.Region() {
 		return nil
 	}
@@ -142,7 +197,7 @@ func (f *flags) move(m *reconcile.Manifest) error {
 
 // remarkRegion warns if the region in the manifest is not in the list of the SDK: it is misspelled,
 // or newer than the list. --strict does not make it an error.
-func (f *flags) remarkRegion(m *reconcile.Manifest) {
+func (f *manifestFlags) remarkRegion(m *reconcile.Manifest) {
 	at, object, path := m.RegionField()
 	remark := regions.Remark(m.Region())
 	if remark == "" || at.File == "" || f.Region != "" && f.RegionSetting() == "" {
@@ -175,7 +230,7 @@ func (f *flags) messagesAsRecords() {
 }
 
 // variables returns the variables of --set. Those without a value have that of the environment.
-func (f *flags) variables() (map[string]string, error) {
+func (f *manifestFlags) variables() (map[string]string, error) {
 	out := map[string]string{}
 	for _, s := range f.set {
 		key, value, ok := strings.Cut(s, "=")
@@ -189,14 +244,14 @@ func (f *flags) variables() (map[string]string, error) {
 		}
 		out[key] = value
 	}
-	if len(out) > 0 && f.substitute.value == "none" && f.setTyped {
+	if len(out) > 0 && f.substitute.value == "none" && f.setTyped() {
 		return nil, env.Usagef("--set has no effect with --substitute=none")
 	}
 	return out, nil
 }
 
 // substitution is the value of --substitute.
-func (f *flags) substitution() input.Substitution {
+func (f *manifestFlags) substitution() input.Substitution {
 	switch f.substitute.value {
 	case "all":
 		return input.SubstituteAll
@@ -223,7 +278,7 @@ func checkVariables(variables, used map[string]string) error {
 }
 
 // ambientRegion returns the region for a manifest that has none.
-func (f *flags) ambientRegion(ctx context.Context) string {
+func (f *manifestFlags) ambientRegion(ctx context.Context) string {
 	switch {
 	case f.Region != "":
 		return f.Region
@@ -238,7 +293,7 @@ func (f *flags) ambientRegion(ctx context.Context) string {
 }
 
 // sources reads the files and directories of -f.
-func (f *flags) sources(ctx context.Context) (out []input.Source, err error) {
+func (f *manifestFlags) sources(ctx context.Context) (out []input.Source, err error) {
 	seen := map[string]bool{}
 	for _, name := range f.files {
 		if name == "" {
@@ -275,7 +330,7 @@ func sourceName(file string) string {
 }
 
 // addedObjects reads the files of --cni and --addon.
-func (f *flags) addedObjects(ctx context.Context) (cni, addons []input.Source, err error) {
+func (f *manifestFlags) addedObjects(ctx context.Context) (cni, addons []input.Source, err error) {
 	if cni, err = f.objects(ctx, "cni", f.cni); err != nil {
 		return nil, nil, err
 	}
@@ -285,7 +340,7 @@ func (f *flags) addedObjects(ctx context.Context) (cni, addons []input.Source, e
 
 // identitySources reads the files of --identities. If a file is a kubeconfig, the identities
 // are read from its cluster.
-func (f *flags) identitySources(ctx context.Context) ([]input.Source, error) {
+func (f *manifestFlags) identitySources(ctx context.Context) ([]input.Source, error) {
 	out, err := f.objects(ctx, "identities", f.identities)
 	if err != nil {
 		return nil, err
@@ -307,7 +362,7 @@ func (f *flags) identitySources(ctx context.Context) ([]input.Source, error) {
 }
 
 // objects reads the files of a flag.
-func (f *flags) objects(ctx context.Context, flag string, names []string) (out []input.Source, err error) {
+func (f *manifestFlags) objects(ctx context.Context, flag string, names []string) (out []input.Source, err error) {
 	for _, name := range names {
 		if name == "-" {
 			return nil, env.Usagef("--%s needs a file: standard input is not supported", flag)
@@ -362,7 +417,7 @@ func forOtherTool(dir string, entries []os.DirEntry) error {
 	return nil
 }
 
-func (f *flags) read(ctx context.Context, file string) ([]byte, error) {
+func (f *manifestFlags) read(ctx context.Context, file string) ([]byte, error) {
 	if file == "-" {
 		data, err := f.input.ReadContext(ctx, f.Env.Input("the manifest"), "standard input")
 		if errors.As(err, new(*input.TooLargeError)) {

@@ -26,14 +26,14 @@ import (
 )
 
 type kubeconfigOptions struct {
-	*flags
+	manifestFlags
 	output       string
 	merge, renew bool
 	method       choice
 }
 
 func newKubeconfig(f *flags) *cobra.Command {
-	o := &kubeconfigOptions{flags: f}
+	o := &kubeconfigOptions{manifestFlags: manifestFlags{flags: f}}
 	cmd := &cobra.Command{
 		Use:   "kubeconfig {-f FILE | NAME}",
 		Short: "Get the kubeconfig of an administrator",
@@ -56,7 +56,7 @@ else clusterawsadm.`,
 			return o.run(cmd.Context(), args)
 		},
 	}
-	f.addManifest(cmd)
+	o.addManifest(cmd)
 	cmd.Flags().StringVarP(&o.output, "output", "o", "-", "`FILE` to write, readable only by the user; - is standard output")
 	cmd.Flags().BoolVar(&o.merge, "merge", false, "merge it into $KUBECONFIG, or else ~/.kube/config, and make it the current context, unless the cluster is simulated")
 	cmd.Flags().BoolVar(&o.renew, "renew", false, "create a new certificate, even if the one in the file is still valid")
@@ -71,11 +71,12 @@ func (o *kubeconfigOptions) run(ctx context.Context, args []string) (err error) 
 	if err != nil {
 		return err
 	}
-	c, s, err := o.subject(ctx, args)
+	x, err := o.subject(ctx, args, runFlags{})
 	if err != nil {
 		return err
 	}
-	defer s.Close(&err)
+	defer x.Close(&err)
+	c, s := x.cluster, x.session
 	data, err := c.Kubeconfig(ctx, cluster.KubeconfigOptions{Profile: o.Profile, Method: o.method.value})
 	if err != nil {
 		return err

@@ -25,12 +25,12 @@ import (
 )
 
 type logsOptions struct {
-	*flags
+	manifestFlags
 	out string
 }
 
 func newLogs(f *flags) *cobra.Command {
-	o := &logsOptions{flags: f}
+	o := &logsOptions{manifestFlags: manifestFlags{flags: f}}
 	cmd := &cobra.Command{
 		Use:   "logs {-f FILE | NAME}",
 		Short: "Collect the state and the logs of a cluster in one archive",
@@ -53,18 +53,18 @@ them.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
-	f.addManifest(cmd)
+	o.addManifest(cmd)
 	cmd.Flags().StringVarP(&o.out, "output", "o", "", "the `FILE` to write (default NAME-logs.tar.gz)")
 	return cmd
 }
 
 func (o *logsOptions) run(ctx context.Context, args []string) (err error) {
-	o.waits, o.wait.value = true, string(plan.NodesJoined)
-	c, s, err := o.subject(ctx, args)
+	x, err := o.subject(ctx, args, runFlags{waits: true, wait: choice{value: string(plan.NodesJoined)}})
 	if err != nil {
 		return err
 	}
-	defer s.Close(&err)
+	defer x.Close(&err)
+	c, s := x.cluster, x.session
 	if o.out == "" {
 		o.out = c.Name + "-logs.tar.gz"
 	}

@@ -13,7 +13,8 @@ import (
 )
 
 type planOptions struct {
-	*flags
+	manifestFlags
+	runFlags
 	output       choice
 	full         bool
 	detailedExit bool
@@ -22,7 +23,7 @@ type planOptions struct {
 }
 
 func newPlan(f *flags) *cobra.Command {
-	o := &planOptions{flags: f}
+	o := &planOptions{manifestFlags: manifestFlags{flags: f}}
 	cmd := &cobra.Command{
 		Use:   "plan -f FILE",
 		Short: "Show what create would do",
@@ -51,7 +52,7 @@ secret: 'create' needs the same manifest, and the same values of --set.`,
 		Args: manifestOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
-	f.addManifest(cmd)
+	o.addManifest(cmd)
 	output(cmd, &o.output, "text", "json", "yaml")
 	o.addWait(cmd)
 	o.addDrain(cmd)
@@ -61,7 +62,7 @@ secret: 'create' needs the same manifest, and the same values of --set.`,
 	o.addBackup(cmd)
 	o.addRestore(cmd)
 	o.addCost(cmd)
-	f.addObjects(cmd)
+	o.addObjects(cmd)
 	cmd.Flags().BoolVar(&o.full, "full", false, "list every machine, every tag and every cost")
 	cmd.Flags().BoolVar(&o.detailedExit, "detailed-exitcode", false, "exit with 2 when there are changes")
 	cmd.Flags().BoolVar(&o.check, "check", false, "check the permissions of the caller")
@@ -77,24 +78,26 @@ func (o *planOptions) run(cmd *cobra.Command) (err error) {
 		return err
 	}
 	ctx := cmd.Context()
-	o.waits, o.checks = true, o.check
-	c, s, err := o.wanted(ctx)
+	how := o.runFlags
+	how.waits, how.checks = true, o.check
+	x, err := o.wanted(ctx, how)
 	if err != nil {
 		return err
 	}
-	defer s.Close(&err)
+	defer x.Close(&err)
+	c := x.cluster
 	who := o.askWho(ctx, c)
 	p, err := c.Plan(ctx)
 	if err != nil && !worthShowing(p, err) {
 		return err
 	}
 	v := view(o.flags, c, who, o.full)
-	v.Notes = o.notes(p)
+	v.Notes = x.notes(p)
 	if err := show(o.flags, o.output.value, p, v); err != nil {
 		return err
 	}
 	if err == nil && o.out != "" {
-		err = o.write(cmd, p, v)
+		err = o.write(cmd, p, v, x.digest)
 	}
 	if err != nil {
 		return err

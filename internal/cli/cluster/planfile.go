@@ -100,10 +100,10 @@ func forget() []string {
 }
 
 // write writes a plan to a file.
-func (o *planOptions) write(cmd *cobra.Command, p plan.Plan, v render.PlanView) error {
+func (o *planOptions) write(cmd *cobra.Command, p plan.Plan, v render.PlanView, digest string) error {
 	f := planFile{
 		Kind: planFileKind, Version: planFileVersion, Program: program.Get().String(), Made: time.Now().UTC().Truncate(time.Second), Flags: map[string][]string{},
-		Set: variableNames(o.set), Input: o.digest, Plan: render.NewPlanDocument(p, v),
+		Set: variableNames(o.set), Input: digest, Plan: render.NewPlanDocument(p, v),
 	}
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		if slices.Contains(forget(), flag.Name) {
@@ -299,9 +299,16 @@ func digestOf(sources [][]input.Source, variables map[string]string) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// planShowOptions are the options of "plan show".
+type planShowOptions struct {
+	*flags
+	output choice
+	full   bool
+}
+
 // newPlanShow returns the command that prints a plan file.
 func newPlanShow(f *flags) *cobra.Command {
-	o := &planOptions{flags: f}
+	o := &planShowOptions{flags: f}
 	cmd := &cobra.Command{
 		Use:   "show FILE",
 		Short: "Print a plan that 'plan --out' has written",
@@ -313,15 +320,15 @@ func newPlanShow(f *flags) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return o.showFile(cmd.Context(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
 	output(cmd, &o.output, "text", "json", "yaml")
 	cmd.Flags().BoolVar(&o.full, "full", false, "list every machine and every tag")
 	return cmd
 }
 
-// showFile prints a plan file.
-func (o *planOptions) showFile(ctx context.Context, path string) error {
+// run prints a plan file.
+func (o *planShowOptions) run(ctx context.Context, path string) error {
 	p, err := readPlanFile(ctx, path)
 	if err != nil {
 		return err

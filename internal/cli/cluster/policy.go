@@ -14,7 +14,7 @@ import (
 )
 
 type policyOptions struct {
-	*flags
+	manifestFlags
 	output choice
 	kind   choice
 	split  bool
@@ -23,7 +23,7 @@ type policyOptions struct {
 }
 
 func newPolicy(f *flags) *cobra.Command {
-	o := &policyOptions{flags: f}
+	o := &policyOptions{manifestFlags: manifestFlags{flags: f}}
 	cmd := &cobra.Command{
 		Use:   "policy [-f FILE]",
 		Short: "Print the IAM policy that the cluster commands need",
@@ -57,7 +57,7 @@ policies of a role may have 10,240 characters in total, those of a user 2,048.`,
 			return o.run(cmd.Context())
 		},
 	}
-	f.addManifest(cmd)
+	o.addManifest(cmd)
 	output(cmd, &o.output, "json", "yaml")
 	o.kind = choice{value: "any", of: []string{"any", string(reconcile.SelfManaged), string(reconcile.EKS)}}
 	cmd.Flags().Var(&o.kind, "kind", "who runs the control plane, without a manifest: "+strings.Join(o.kind.of, ", "))

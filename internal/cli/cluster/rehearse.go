@@ -28,7 +28,8 @@ import (
 )
 
 type rehearseOptions struct {
-	*flags
+	manifestFlags
+	runFlags
 	output choice
 	report string
 	save   string
@@ -36,7 +37,7 @@ type rehearseOptions struct {
 }
 
 func newRehearse(f *flags) *cobra.Command {
-	o := &rehearseOptions{flags: f}
+	o := &rehearseOptions{manifestFlags: manifestFlags{flags: f}}
 	cmd := &cobra.Command{
 		Use:   "rehearse -f FILE",
 		Short: "Create and delete a cluster in a simulated copy of the account",
@@ -77,8 +78,8 @@ for the time lines.
 		RunE:   func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	output(cmd, &o.output, "text", "json", "yaml")
-	f.addManifest(cmd)
-	f.addCost(cmd)
+	o.addManifest(cmd)
+	o.addCost(cmd)
 	cmd.Flags().IntVar(&o.every, "every-call", 0, "kill runs before and after each of their calls, and run them again; with =`N`, only at every Nth call")
 	cmd.Flags().Lookup("every-call").NoOptDefVal = "1"
 	cmd.Flags().StringVar(&o.report, "report", "", "write a web page of the rehearsal to `FILE` at its end, also if it fails")
@@ -104,8 +105,8 @@ func (o *rehearseOptions) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	r := newRehearsal(o, m)
-	if r.planned, err = o.copy(ctx, m, folder); err != nil {
+	r := newRehearsal(o, m.Manifest)
+	if r.planned, err = o.copy(ctx, m.Manifest, folder); err != nil {
 		return err
 	}
 	if r.session, err = o.open(ctx, m.Region()); err != nil {
@@ -117,7 +118,7 @@ func (o *rehearseOptions) run(ctx context.Context) (err error) {
 		r.target.Wait = plan.Infrastructure // its API server is not in the copy
 	}
 	r.target.Cost = o.cost.value == "on"
-	r.cluster = reconcile.Open(m, r.target)
+	r.cluster = reconcile.Open(m.Manifest, r.target)
 	release := o.Env.OnExit(func() { r.writePage(env.ErrInterrupted, env.Interrupted) })
 	err = crash.Catch(func() error { return r.perform(ctx) })
 	release()

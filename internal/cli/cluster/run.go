@@ -15,15 +15,15 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // run is one run of a command that changes a cluster: its progress and its
 // confirmation.
 type run struct {
 	*flags
-	verb    string // "create", "delete"
-	cluster *reconcile.Cluster
+	*subject
+	verb    string   // "create", "delete"
+	files   []string // of the manifest
 	yes     bool
 	word    string // what the user has to type to confirm
 	insists bool   // the word has to be typed also with --yes, and for a plan that was made before
@@ -37,14 +37,14 @@ type run struct {
 }
 
 // carryOut does the run, and shows its progress.
-func (r *run) carryOut(ctx context.Context, s *session, do func(cluster.Options) (cluster.Result, error)) (res cluster.Result, err error) {
+func (r *run) carryOut(ctx context.Context, do func(cluster.Options) (cluster.Result, error)) (res cluster.Result, err error) {
 	if err := checkWritable("report", r.report); err != nil {
 		return res, err
 	}
-	r.progress = r.newProgress(s)
+	r.progress = r.newProgress()
 	r.Env.RedirectMessages(r.progress.Note)
 	var once sync.Once
-	finish := func(err error, code int) { once.Do(func() { r.finish(s, err, code) }) }
+	finish := func(err error, code int) { once.Do(func() { r.finish(err, code) }) }
 	release := r.Env.OnExit(func() {
 		finish(env.ErrInterrupted, env.Interrupted)
 		r.writeReport()
@@ -65,7 +65,7 @@ func (r *run) carryOut(ctx context.Context, s *session, do func(cluster.Options)
 }
 
 // finish ends the progress of the run.
-func (r *run) finish(s *session, err error, code int) {
+func (r *run) finish(err error, code int) {
 	if r.caller == (cluster.Caller{}) {
 		select {
 		case r.caller = <-r.who.answer:
@@ -73,13 +73,13 @@ func (r *run) finish(s *session, err error, code int) {
 		}
 	}
 	r.progress.Result(render.Ending{
-		ExitCode: code, Errors: env.Errors(err), Account: r.caller.Account, Caller: r.caller.ARN, Profile: r.who.profile, Calls: s.calls.List(),
+		ExitCode: code, Errors: env.Errors(err), Account: r.caller.Account, Caller: r.caller.ARN, Profile: r.who.profile, Calls: r.calls.List(),
 	})
 	r.progress.End()
 }
 
-func (r *run) newProgress(s *session) render.Progress {
-	t := render.Terminal{Style: r.Env.ErrStyle(), Clock: s.Clock, Size: r.Env.Size}
+func (r *run) newProgress() render.Progress {
+	t := render.Terminal{Style: r.Env.ErrStyle(), Clock: r.session.Clock, Size: r.Env.Size}
 	if r.report != "" && r.flags.progress.value == "json" {
 		return render.NewNDJSON(io.MultiWriter(r.Env.Err, &r.events), t)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -59,7 +60,7 @@ func (f *flags) open(ctx context.Context, region string) (*session, error) {
 		s.target.CacheDir = filepath.Join(f.Env.CacheDir, "clusterawsadm")
 	}
 	f.clock = a.Clock
-	s.unlimit = f.limitOn(ctx, a.Clock)
+	s.unlimit = f.limit.on(ctx, a.Clock)
 	if f.emulatorSpeed != 1 && !f.Simulate {
 		if a.Config.BaseEndpoint == nil {
 			return nil, env.Usagef("--emulator-speed requires an emulator: set AWS_ENDPOINT_URL")
@@ -82,32 +83,39 @@ func (f *flags) logCall(c plan.Call) {
 	f.Env.Story("%s %s %s", c.Service, c.Operation, c.Took.Round(time.Millisecond))
 }
 
-// within returns a context that ends after --timeout. In real time, except while a simulated
-// account is open: limitOn.
+// simulatedLimit is --timeout of a command with --simulate: in real time until a simulated account is
+// opened, then on its clock.
+type simulatedLimit struct {
+	after time.Duration
+	end   context.CancelCauseFunc // ends the command
+	stop  func()                  // ends the limit that counts
+}
+
+// on ends the command after the limit on a clock, and not on the one before.
+func (l *simulatedLimit) on(ctx context.Context, c *clock.Clock) (stop func()) {
+	if l == nil {
+		return func() {}
+	}
+	if l.stop != nil {
+		l.stop()
+	}
+	l.stop = c.AfterFunc(ctx, l.after, func() { l.end(&env.TimeoutError{After: l.after}) })
+	return l.stop
+}
+
+// within returns a context that ends after --timeout: in real time, except while a simulated
+// account is open.
 func (f *flags) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	switch {
 	case f.timeout <= 0:
 		return ctx, func() {}
 	case f.Simulate && !f.Copies:
-		ctx, f.end = context.WithCancelCause(ctx)
-		f.unlimit = f.limit(ctx, nil)
-		return ctx, func() { f.end(nil) }
+		ctx, end := context.WithCancelCause(ctx)
+		f.limit = &simulatedLimit{after: f.timeout, end: end}
+		f.limit.on(ctx, nil)
+		return ctx, func() { end(nil) }
 	}
 	return context.WithTimeoutCause(ctx, f.timeout, &env.TimeoutError{After: f.timeout})
-}
-
-// limitOn lets --timeout count on the clock of a simulated account, until stop is called.
-func (f *flags) limitOn(ctx context.Context, c *clock.Clock) (stop func()) {
-	if f.end == nil {
-		return func() {}
-	}
-	f.unlimit()
-	return f.limit(ctx, c)
-}
-
-// limit ends the command after --timeout on a clock, unless stop is called before.
-func (f *flags) limit(ctx context.Context, c *clock.Clock) (stop func()) {
-	return c.AfterFunc(ctx, f.timeout, func() { f.end(&env.TimeoutError{After: f.timeout}) })
 }
 
 // check checks the values of numeric flags.
@@ -130,7 +138,6 @@ func (f *flags) timed(cmd *cobra.Command) {
 		if err := f.check(); err != nil {
 			return err
 		}
-		f.setTyped = typed(cmd, "set")
 		ctx, cancel := f.within(cmd.Context())
 		defer cancel()
 		cmd.SetContext(ctx)
@@ -138,26 +145,39 @@ func (f *flags) timed(cmd *cobra.Command) {
 	}
 }
 
+// subject is the cluster that a command works on, and what its manifest says.
+type subject struct {
+	*session
+	cluster *reconcile.Cluster
+
+	// Of a manifest:
+	digest  string    // of the manifest, its variables and what else is applied
+	eks     bool      // EKS runs the control plane
+	until   plan.Wait // what the run waits for
+	lacking string    // what Nodes need to become ready and the manifest does not install; "" for nothing
+	backup  bool      // the run backs up the cluster first
+}
+
 // subject opens the cluster of a command: from the manifest, or from the name in the
 // arguments.
-func (f *flags) subject(ctx context.Context, args []string) (*reconcile.Cluster, *session, error) {
+func (f *manifestFlags) subject(ctx context.Context, args []string, how runFlags) (*subject, error) {
 	if len(args) > 0 && len(f.files) > 0 {
-		return nil, nil, env.Usagef("use the name of the cluster or -f FILE, not both")
+		return nil, env.Usagef("use the name of the cluster or -f FILE, not both")
 	}
 	if len(args) > 0 {
 		if err := reconcile.CheckName(args[0]); err != nil {
-			return nil, nil, &env.UsageError{Err: err}
+			return nil, &env.UsageError{Err: err}
 		}
 		s, err := f.open(ctx, f.Region)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		return reconcile.OpenByName(args[0], s.target), s, nil
+		return &subject{session: s, cluster: reconcile.OpenByName(args[0], s.target)}, nil
 	}
 	if len(f.files) == 0 {
-		return nil, nil, env.Usagef("no cluster: use its name, or -f FILE for its manifest")
+		return nil, env.Usagef("no cluster: use its name, or -f FILE for its manifest")
 	}
-	return f.wanted(ctx)
+	return f.wanted(ctx, how)
 }
 
 // notFound is the error for the name of a cluster that does not exist.
@@ -165,38 +185,55 @@ func (f *flags) notFound(name, region string) error {
 	return fmt.Errorf("there is no cluster %s in %s: 'clusterawsadm cluster list --all-regions%s' lists the clusters in all regions", name, region, f.Again())
 }
 
-// wanted opens the cluster of the manifest.
-func (f *flags) wanted(ctx context.Context) (*reconcile.Cluster, *session, error) {
-	if err := f.checkBackup(); err != nil {
-		return nil, nil, err
+// wanted opens the cluster of the manifest for a run.
+func (f *manifestFlags) wanted(ctx context.Context, how runFlags) (*subject, error) {
+	backup, err := how.backupFirst()
+	if err != nil {
+		return nil, err
 	}
 	m, err := f.load(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	newEtcd, err := f.permitsNewEtcd(m.Name())
+	newEtcd, err := how.permitsNewEtcd(m.Name())
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	s, err := f.open(ctx, m.Region())
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	s.target.NewEtcd = newEtcd
-	if f.waits {
-		f.until, f.lacking = f.waitsFor(m), lacking(m)
-		s.target.Wait = f.until
+	x := &subject{session: s, digest: m.digest, eks: m.Summary().EKS, backup: backup != nil}
+	t := &s.target
+	if how.waits {
+		x.until, x.lacking = how.waitsFor(m.Manifest), lacking(m.Manifest)
+		t.Wait = x.until
 	}
-	s.target.Drain, s.target.NetworkFirst, s.target.KMSKey, f.eks = f.drain, f.networkFirst, f.kmsKey, m.Summary().EKS
-	s.target.CheckPermissions, s.target.IgnorePermissions = f.checks, f.unchecked
-	s.target.Cost = f.cost.value == "on"
-	if f.restore.File != "" {
-		s.target.Restore = &f.restore
+	t.NewEtcd, t.Drain, t.NetworkFirst, t.KMSKey, t.Backup = newEtcd, how.drain, how.networkFirst, how.kmsKey, backup
+	t.CheckPermissions, t.IgnorePermissions, t.Cost = how.checks, how.unchecked, how.cost.value == "on"
+	if how.restore.File != "" {
+		t.Restore = &how.restore
 	}
-	if f.backup.To != "" {
-		s.target.Backup = &f.backup
+	x.cluster = reconcile.Open(m.Manifest, *t)
+	return x, nil
+}
+
+// notes are remarks about what a plan leads to.
+func (x *subject) notes(p plan.Plan) (notes []string) {
+	if p.ReplacesControlPlane && !x.backup {
+		notes = append(notes, "Machines of the control plane are replaced: --backup FILE backs up etcd and the keys of the cluster first.")
 	}
-	return reconcile.Open(m, s.target), s, nil
+	starts := slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.Resource.Kind() == reconcile.KindAPIServer && s.Action == plan.Await })
+	replaces := slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.ReplacedBy != "" }) && slices.ContainsFunc(p.Steps, awaitsReadyNode)
+	switch {
+	case x.lacking == "":
+		return notes
+	case starts:
+		return append(notes, "Nodes will not become ready: "+x.lacking+".")
+	case replaces: // somebody may have installed it
+		return append(notes, "Old machines leave when the Nodes of the new ones are ready: "+x.lacking+", if that was not done.")
+	}
+	return notes
 }
 
 // stateDir is the folder for locks; "" if the home directory is unknown.

@@ -18,13 +18,13 @@ import (
 )
 
 type takebackOptions struct {
-	*flags
+	manifestFlags
 	from, context, namespace, output string
 	keep, lost, yes                  bool
 }
 
 func newTakeback(f *flags) *cobra.Command {
-	o := &takebackOptions{flags: f}
+	o := &takebackOptions{manifestFlags: manifestFlags{flags: f}}
 	cmd := &cobra.Command{
 		Use:   "takeback NAME {--from KUBECONFIG | --lost}",
 		Short: "Take a cluster back from a management cluster",
@@ -50,7 +50,7 @@ removes the record that it manages the cluster, after which other commands work 
 		Args: oneName,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
-	f.addIdentities(cmd)
+	o.addIdentities(cmd)
 	cmd.Flags().StringVar(&o.from, "from", "", "kubeconfig `FILE` of the management cluster")
 	cmd.Flags().StringVar(&o.context, "from-context", "", "`NAME` of the context to use (default: the current one)")
 	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "default", "`NAMESPACE` of the Cluster")
@@ -172,5 +172,6 @@ func (o *takebackOptions) loadTaken(ctx context.Context, sources []input.Source)
 		o.identities = []string{o.from}
 		o.Env.Story("note: other commands need --identities %s, for the identity of the cluster", o.from)
 	}
-	return o.loadSources(ctx, sources)
+	m, err := o.loadSources(ctx, sources)
+	return m.Manifest, err
 }

@@ -12,13 +12,13 @@ import (
 )
 
 type upgradePlanOptions struct {
-	*flags
+	manifestFlags
 	output choice
 	to     string
 }
 
 func newUpgradePlan(f *flags) *cobra.Command {
-	o := &upgradePlanOptions{flags: f}
+	o := &upgradePlanOptions{manifestFlags: manifestFlags{flags: f}}
 	cmd := &cobra.Command{
 		Use:   "upgrade-plan {-f FILE | NAME}",
 		Short: "Show how to upgrade Kubernetes: versions, edits, replacements",
@@ -42,7 +42,7 @@ not contain. Without it, the versions are not known, and --to is not checked aga
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
-	f.addManifest(cmd)
+	o.addManifest(cmd)
 	output(cmd, &o.output, "text", "json", "yaml")
 	cmd.Flags().StringVar(&o.to, "to", "", "the `VERSION` to upgrade to, such as v1.34.2, or v1.34 for its newest patch (default: the recommended one)")
 	complete(cmd, "to", nil)
@@ -59,12 +59,12 @@ func (o *upgradePlanOptions) run(ctx context.Context, args []string) (err error)
 	if o.to != "" && !regexp.MustCompile(`^v?\d+\.\d+(\.\d+)?$`).MatchString(o.to) {
 		return env.Usagef("--to: %q is not a version of Kubernetes such as v1.34.2", o.to)
 	}
-	o.waits, o.drain = true, true // as create does
-	c, s, err := o.subject(ctx, args)
+	x, err := o.subject(ctx, args, runFlags{waits: true, drain: true}) // as create does
 	if err != nil {
 		return err
 	}
-	defer s.Close(&err)
+	defer x.Close(&err)
+	c := x.cluster
 	u, err := c.Upgrades(ctx, o.to)
 	if err != nil {
 		return err

@@ -15,12 +15,12 @@ import (
 )
 
 type validateOptions struct {
-	*flags
+	manifestFlags
 	output choice
 }
 
 func newValidate(f *flags) *cobra.Command {
-	o := &validateOptions{flags: f}
+	o := &validateOptions{manifestFlags: manifestFlags{flags: f}}
 	cmd := &cobra.Command{
 		Use:   "validate -f FILE",
 		Short: "Check a manifest without calling AWS",
@@ -31,8 +31,8 @@ and summarize it. AWS is not called.`,
 		Args: manifestOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
-	f.addManifest(cmd)
-	f.addObjects(cmd)
+	o.addManifest(cmd)
+	o.addObjects(cmd)
 	output(cmd, &o.output, "text", "json", "yaml")
 	return cmd
 }
@@ -61,7 +61,7 @@ func (o *validateOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return o.printInvalid(err)
 	}
-	v := describe(m)
+	v := describe(m.Manifest)
 	if o.output.value != "text" {
 		return render.Encode(o.Env.Out, render.Format(o.output.value), v)
 	}

@@ -8,12 +8,31 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
+// runFlags say how a run works.
+type runFlags struct {
+	wait  choice
+	waits bool // the command waits, or shows what a run waits for
+	drain bool
+
+	checks    bool // a plan asks IAM what the caller lacks
+	unchecked bool // a run does not ask
+
+	cost         choice
+	newEtcd      string // askName without a name
+	networkFirst bool
+	kmsKey       string
+	restore      cluster.Restore
+	backup       string   // file or object of a backup before the run; "" for none
+	recipients   []string // of it
+}
+
 // addWait adds --wait.
-func (f *flags) addWait(cmd *cobra.Command) {
+func (f *runFlags) addWait(cmd *cobra.Command) {
 	f.wait = choice{of: []string{string(plan.Infrastructure), string(plan.APIServer), string(plan.NodesJoined), string(plan.NodesReady)}}
 	cmd.Flags().Var(&f.wait, "wait", "wait `UNTIL`: infrastructure (AWS runs the machines), api (the API server answers and the control plane has joined), "+
 		"joined (all machines have joined, and their Nodes may not be ready), nodes (all Nodes are ready); default: nodes if the manifest installs a pod network, otherwise joined")
@@ -21,13 +40,13 @@ func (f *flags) addWait(cmd *cobra.Command) {
 }
 
 // addDrain adds --drain.
-func (f *flags) addDrain(cmd *cobra.Command) {
+func (f *runFlags) addDrain(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.drain, "drain", true, "drain Nodes before terminating machines, within pod disruption budgets, remove their etcd members and delete the Nodes; "+
 		"false terminates machines without using the API server, and replaces no machine")
 }
 
 // addNetworkFirst adds --network-first.
-func (f *flags) addNetworkFirst(cmd *cobra.Command) {
+func (f *runFlags) addNetworkFirst(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.networkFirst, "network-first", false, "launch machines after their NAT gateways are available, a minute later; without it, machines that fetch their boot data "+
 		"from a secret or parameter are launched at once, and wait for the network for up to 15 minutes")
 }
@@ -37,14 +56,14 @@ const askName = "?"
 
 // addNewEtcd adds --new-etcd. It has to be told the name of the cluster: on the command line, or on a
 // terminal when it asks for it.
-func (f *flags) addNewEtcd(cmd *cobra.Command) {
+func (f *runFlags) addNewEtcd(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.newEtcd, "new-etcd", "", "if all machines of the control plane are lost, begin a new, empty etcd: all objects of the cluster are lost, and its workers are replaced; "+
 		"takes the `NAME` of the cluster after '=', and asks for it on a terminal otherwise, also with --yes")
 	cmd.Flags().Lookup("new-etcd").NoOptDefVal = askName
 }
 
 // permitsNewEtcd returns the name of the cluster that may begin a new etcd; "" for none.
-func (f *flags) permitsNewEtcd(name string) (string, error) {
+func (f *runFlags) permitsNewEtcd(name string) (string, error) {
 	switch f.newEtcd {
 	case "", name:
 		return f.newEtcd, nil
@@ -55,20 +74,20 @@ func (f *flags) permitsNewEtcd(name string) (string, error) {
 }
 
 // addCost adds --cost.
-func (f *flags) addCost(cmd *cobra.Command) {
+func (f *runFlags) addCost(cmd *cobra.Command) {
 	f.cost = choice{value: "on", of: []string{"on", "off"}}
 	cmd.Flags().Var(&f.cost, "cost", "show what the cluster costs a month, by AWS's price list: on, off; needs the IAM action pricing:GetProducts")
 	complete(cmd, "cost", f.cost.of)
 }
 
 // addKMSKey adds --kms-key.
-func (f *flags) addKMSKey(cmd *cobra.Command) {
+func (f *runFlags) addKMSKey(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.kmsKey, "kms-key", "", "ID, ARN or alias of the KMS key that encrypts the cluster's keys and join token in SSM Parameter Store, which this run creates; you need "+
 		"kms:Encrypt, kms:GenerateDataKey and kms:Decrypt for it, machines need nothing (default: the AWS managed key aws/ssm)")
 }
 
 // waitsFor returns what a run waits for: what the user has chosen, or else the most.
-func (f *flags) waitsFor(m *reconcile.Manifest) plan.Wait {
+func (f *runFlags) waitsFor(m *reconcile.Manifest) plan.Wait {
 	return cmp.Or(plan.Wait(f.wait.value), m.MostWait())
 }
 
@@ -85,26 +104,56 @@ func lacking(m *reconcile.Manifest) string {
 	}
 }
 
-// notes are remarks about what a plan leads to.
-func (f *flags) notes(p plan.Plan) (notes []string) {
-	if p.ReplacesControlPlane && f.backup.To == "" {
-		notes = append(notes, "Machines of the control plane are replaced: --backup FILE backs up etcd and the keys of the cluster first.")
-	}
-	starts := slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.Resource.Kind() == reconcile.KindAPIServer && s.Action == plan.Await })
-	replaces := slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.ReplacedBy != "" }) && slices.ContainsFunc(p.Steps, awaitsReadyNode)
-	switch {
-	case f.lacking == "":
-		return notes
-	case starts:
-		return append(notes, "Nodes will not become ready: "+f.lacking+".")
-	case replaces: // somebody may have installed it
-		return append(notes, "Old machines leave when the Nodes of the new ones are ready: "+f.lacking+", if that was not done.")
-	}
-	return notes
-}
-
 // awaitsReadyNode reports whether a step waits until a Node is ready.
 func awaitsReadyNode(s plan.Step) bool {
 	return s.Action == plan.Await && s.Resource.Kind() == reconcile.KindNode &&
 		slices.ContainsFunc(s.Diff, func(c plan.Change) bool { return c.Field == "state" && c.Want == "ready" })
+}
+
+// addRestore adds the flags of a run that restores a backup.
+func (f *runFlags) addRestore(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.restore.File, "restore", "", "if all machines of the control plane are gone, begin with the backup in `FILE`, or s3://BUCKET/KEY; needs --age-key or --passphrase-file, unless a key of KMS encrypts it")
+	cmd.Flags().StringVar(&f.restore.Bucket, "restore-bucket", "", "existing `BUCKET` from which the first machine loads the snapshot, encrypted, with --restore (default: that of the manifest)")
+	addAgeKey(cmd, &f.restore.Keys)
+	addPassphrase(cmd, &f.restore.Keys)
+}
+
+// addBackup adds the flags of a run that backs up the cluster first.
+func (f *runFlags) addBackup(cmd *cobra.Command) {
+	p := cmd.Flags()
+	p.StringVar(&f.backup, "backup", "", "if machines of the control plane are replaced, back up the cluster first to `FILE`, which must not exist, or s3://BUCKET/KEY; needs --backup-recipient")
+	p.StringArrayVar(&f.recipients, "backup-recipient", nil, "`KEY` for which --backup encrypts: a public key of age, or the ARN or alias of a KMS key; can be repeated")
+}
+
+// backupFirst returns the backup before a run; nil for none. The error is for flags of backups
+// and restores that do not fit together.
+func (f *runFlags) backupFirst() (*cluster.BackupFirst, error) {
+	r := f.restore
+	switch {
+	case r.File == "" && r.Bucket+r.Keys.Identities+r.Keys.Passphrase != "":
+		return nil, env.Usagef("--restore-bucket, --age-key and --passphrase-file belong to --restore")
+	case f.backup == "" && len(f.recipients) > 0:
+		return nil, env.Usagef("--backup-recipient belongs to --backup")
+	case f.backup == "":
+		return nil, nil
+	case r.File != "" || f.newEtcd != "":
+		return nil, env.Usagef("--backup needs a control plane that runs: --restore and --new-etcd are for one that is lost")
+	case len(f.recipients) == 0:
+		return nil, env.Usagef("--backup: %w: use --backup-recipient with a public key of age or a KMS key", cluster.ErrNoBackupKey)
+	}
+	b := &cluster.BackupFirst{To: f.backup}
+	for _, key := range f.recipients {
+		if strings.HasPrefix(key, "arn:") || strings.HasPrefix(key, "alias/") {
+			b.Keys.KMS = append(b.Keys.KMS, key)
+		} else {
+			b.Keys.Recipients = append(b.Keys.Recipients, key)
+		}
+	}
+	if err := reconcile.CheckBackupKeys(b.Keys); err != nil {
+		return nil, &env.UsageError{Err: err}
+	}
+	if reconcile.BackupInS3(f.backup) {
+		return b, nil
+	}
+	return b, checkNew("backup", f.backup)
 }

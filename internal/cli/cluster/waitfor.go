@@ -11,7 +11,7 @@ import (
 )
 
 type waitForOptions struct {
-	*flags
+	manifestFlags
 	condition choice
 }
 
@@ -19,7 +19,7 @@ type waitForOptions struct {
 const waitsForAtMost = 30 * time.Minute
 
 func newWaitFor(f *flags) *cobra.Command {
-	o := &waitForOptions{flags: f, condition: choice{
+	o := &waitForOptions{manifestFlags: manifestFlags{flags: f}, condition: choice{
 		value: string(cluster.ConditionReady),
 		of: []string{
 			string(cluster.ConditionAPI), string(cluster.ConditionJoined), string(cluster.ConditionReady), string(cluster.ConditionDeleted),
@@ -54,7 +54,7 @@ minutes by default. The error then lists the likely reasons.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
-	f.addManifest(cmd)
+	o.addManifest(cmd)
 	cmd.Flags().Var(&o.condition, "for", "the `STATE` to wait for: api, joined, ready, delete")
 	complete(cmd, "for", o.condition.of)
 	return cmd
@@ -62,12 +62,12 @@ minutes by default. The error then lists the likely reasons.`,
 
 func (o *waitForOptions) run(ctx context.Context, args []string) (err error) {
 	condition := cluster.Condition(o.condition.value)
-	o.waits, o.wait.value = true, string(plan.NodesJoined)
-	c, s, err := o.subject(ctx, args)
+	x, err := o.subject(ctx, args, runFlags{waits: true, wait: choice{value: string(plan.NodesJoined)}})
 	if err != nil {
 		return err
 	}
-	defer s.Close(&err)
+	defer x.Close(&err)
+	c, s := x.cluster, x.session
 	began := s.Clock.Now()
 	err = c.AwaitCondition(ctx, condition, func(missing string) {
 		o.Env.Story("%s  waiting for cluster %s in %s to be %s: %s", rounded(s.Clock.Now().Sub(began)), c.Name, c.Region, named(condition), missing)

@@ -19,7 +19,7 @@ import (
 // ipv6 returns the example with more machines.
 func ipv6(t *testing.T, control, workers int32) *manifest.Cluster {
 	t.Helper()
-	m := enginetest.Load(t, enginetest.Ipv6Example, nil)
+	m := enginetest.Load(t, enginetest.IPv6Example, nil)
 	m.ControlPlane.Object.Spec.Replicas, m.Deployments[0].Object.Spec.Replicas = &control, &workers
 	return m
 }
@@ -66,7 +66,7 @@ func TestFamilyOfTheAPIServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := enginetest.Load(t, enginetest.Ipv6Example, nil)
+				m := enginetest.Load(t, enginetest.IPv6Example, nil)
 				edit(&m.ControlPlane.Object.Spec.KubeadmConfigSpec)
 				a := enginetest.Account(m, enginetest.Lag)
 				_, err := enginetest.Waiting(m, a.Process(), plan.APIServer).Apply(t.Context(), cluster.Options{Observe: enginetest.Tell(t)})

@@ -267,8 +267,8 @@ func TestPoolOfAnAutoscaler(t *testing.T) {
 // A node group whose first nodes do not join fails: EKS waits for them, and says so.
 func TestFirstNodesOfANodeGroupDoNotJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := enginetest.LoadQuick(t, enginetest.EksSmall)
-		a := enginetest.Prepared(t, enginetest.EksSmall, m)
+		m := enginetest.LoadQuick(t, enginetest.EKSSmall)
+		a := enginetest.Prepared(t, enginetest.EKSSmall, m)
 		_, err := enginetest.Open(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: func(e plan.Event) {
 			if e.Resource.Kind() == "node-group" && e.What == plan.Waiting {
 				doNotJoin(a)
@@ -309,8 +309,8 @@ func doNotJoin(a *awssim.AWS) {
 // A node group that gets more nodes is ACTIVE before these have joined: the run waits for them.
 func TestMoreNodesOfANodeGroupDoNotJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := enginetest.LoadQuick(t, enginetest.EksSmall)
-		a := enginetest.Prepared(t, enginetest.EksSmall, m)
+		m := enginetest.LoadQuick(t, enginetest.EKSSmall)
+		a := enginetest.Prepared(t, enginetest.EKSSmall, m)
 		enginetest.MustApply(t, m, a)
 		m.Pools[0].Object.Spec.Replicas = aws.Int32(3)
 		target := cluster.Target{Config: a.Config(), Owner: "test", Transport: enginetest.Transport(a.Process()), Wait: plan.NodesJoined, AskCluster: true}

@@ -130,10 +130,10 @@ func TestIdentityProvidersThatFail(t *testing.T) {
 // EKS does not store the end of the last line of a configuration, which a block of YAML has.
 func TestConfigurationOfAddonThatEndsWithNewline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := enginetest.LoadQuick(t, enginetest.EksAddons)
+		m := enginetest.LoadQuick(t, enginetest.EKSAddons)
 		addons := *m.EKS.ControlPlane.Spec.Addons
 		addons[0].Configuration += "\n"
-		a := enginetest.Prepared(t, enginetest.EksAddons, m)
+		a := enginetest.Prepared(t, enginetest.EKSAddons, m)
 		enginetest.MustApply(t, m, a)
 		enginetest.RequireNoChange(t, m, a)
 		addons[0].Configuration = `{"env":{"WARM_IP_TARGET":"7"}}` + "\n\n"
@@ -145,10 +145,10 @@ func TestConfigurationOfAddonThatEndsWithNewline(t *testing.T) {
 // A run with a version of an add-on that EKS does not offer is refused before the first write.
 func TestVersionsOfAddonsAreChecked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := enginetest.Load(t, enginetest.EksAddons, nil)
+		m := enginetest.Load(t, enginetest.EKSAddons, nil)
 		addons := *m.EKS.ControlPlane.Spec.Addons
 		addons[0].Version = "v1.99.0-eksbuild.1"
-		a := enginetest.Prepared(t, enginetest.EksAddons, m)
+		a := enginetest.Prepared(t, enginetest.EKSAddons, m)
 		_, err := enginetest.Open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 		require.ErrorAs(t, err, new(*plan.RefusedError))
 		require.ErrorContains(t, err, "addon/"+addons[0].Name+" (eks-addons.yaml:")
@@ -181,12 +181,12 @@ func TestInstanceTypesOfNodeGroupsAreChecked(t *testing.T) {
 func TestConflictOfAddonIsReported(t *testing.T) {
 	for _, resolution := range []ekscontrolplanev1.AddonResolution{ekscontrolplanev1.AddonResolutionNone, ekscontrolplanev1.AddonResolutionPreserve} {
 		t.Run(string(resolution), func(t *testing.T) {
-			m, mended := enginetest.Load(t, enginetest.EksAddons, nil), enginetest.Load(t, enginetest.EksAddons, nil)
+			m, mended := enginetest.Load(t, enginetest.EKSAddons, nil), enginetest.Load(t, enginetest.EKSAddons, nil)
 			for i := range *m.EKS.ControlPlane.Spec.Addons {
 				(*m.EKS.ControlPlane.Spec.Addons)[i].ConflictResolution = &resolution
 			}
 			synctest.Test(t, func(t *testing.T) {
-				a := enginetest.Prepared(t, enginetest.EksAddons, m)
+				a := enginetest.Prepared(t, enginetest.EKSAddons, m)
 				const reason = "ConfigurationConflict: Conflicts found when trying to apply. Will not continue due to resolve conflicts mode. (conflictResolution: overwrite replaces the objects that conflict)"
 				for i, limit := range []time.Duration{20 * time.Minute, 3 * time.Minute} {
 					began := time.Now()
@@ -204,11 +204,11 @@ func TestConflictOfAddonIsReported(t *testing.T) {
 // EKS keeps the role of an add-on that an update does not name, so that removing it from the
 // manifest is a conflict before the first write.
 func TestRoleOfAddonCannotBeRemoved(t *testing.T) {
-	with, without := enginetest.Load(t, enginetest.EksAddons, nil), enginetest.Load(t, enginetest.EksAddons, nil)
+	with, without := enginetest.Load(t, enginetest.EKSAddons, nil), enginetest.Load(t, enginetest.EKSAddons, nil)
 	synctest.Test(t, func(t *testing.T) {
 		role := "arn:aws:iam::123456789012:role/cni"
 		(*with.EKS.ControlPlane.Spec.Addons)[0].ServiceAccountRoleArn = &role
-		a := enginetest.Prepared(t, enginetest.EksAddons, with)
+		a := enginetest.Prepared(t, enginetest.EKSAddons, with)
 		enginetest.MustApply(t, with, a)
 		began := time.Now()
 		_, err := enginetest.Open(without, a.Process()).Apply(t.Context(), cluster.Options{})

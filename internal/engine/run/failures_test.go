@@ -38,7 +38,7 @@ var failures = []struct {
 		"InternalError: the endpoint could not be created", "AWS reports failed: InternalError: the endpoint could not be created", 6 * time.Minute, false,
 	},
 	{
-		"IPv6 block", enginetest.Ipv6Example, func(s *awssim.State, why string) { s.EC2.BlockFailure = why },
+		"IPv6 block", enginetest.IPv6Example, func(s *awssim.State, why string) { s.EC2.BlockFailure = why },
 		"The pool has no free block", "AWS reports failed: The pool has no free block", 6 * time.Minute, false,
 	},
 	{
@@ -54,15 +54,15 @@ var failures = []struct {
 		"InternalError: nobody accepts it", "AWS reports expired: InternalError: nobody accepts it", 6 * time.Minute, false,
 	},
 	{
-		"IPv6 block that is failing", enginetest.Ipv6Example, func(s *awssim.State, why string) { s.EC2.BlockFailure, s.EC2.FailedState = why, "failing" },
+		"IPv6 block that is failing", enginetest.IPv6Example, func(s *awssim.State, why string) { s.EC2.BlockFailure, s.EC2.FailedState = why, "failing" },
 		"The pool has no free block", "AWS reports failing: The pool has no free block", 6 * time.Minute, false,
 	},
 	{
-		"add-on that is degraded", enginetest.EksAddons, func(s *awssim.State, why string) { s.EKS.Faults.DegradeAddon = why },
+		"add-on that is degraded", enginetest.EKSAddons, func(s *awssim.State, why string) { s.EKS.Faults.DegradeAddon = why },
 		"ConfigurationConflict: another manager owns the field", "AWS reports DEGRADED: ConfigurationConflict: another manager owns the field", 20 * time.Minute, false,
 	},
 	{
-		"EKS cluster", enginetest.EksAddons, func(s *awssim.State, why string) { s.EKS.Faults.CreateCluster = why },
+		"EKS cluster", enginetest.EKSAddons, func(s *awssim.State, why string) { s.EKS.Faults.CreateCluster = why },
 		"InternalFailure: the control plane could not be created", "FAILED: InternalFailure: the control plane could not be created", 15 * time.Minute, true,
 	},
 	{
@@ -125,15 +125,15 @@ func TestDeletionsThatFail(t *testing.T) {
 			"InternalFailure: the pods could not be deleted", "delete: AWS reports DELETE_FAILED: InternalFailure: the pods could not be deleted",
 		},
 		"node group": {
-			enginetest.EksAddons, func(s *awssim.State, why string) { s.EKS.Faults.DeleteNodeGroup = why }, nil,
+			enginetest.EKSAddons, func(s *awssim.State, why string) { s.EKS.Faults.DeleteNodeGroup = why }, nil,
 			"Ec2SecurityGroupDeletionFailure: DependencyViolation for sg-1", "delete: AWS reports DELETE_FAILED: Ec2SecurityGroupDeletionFailure: DependencyViolation for sg-1",
 		},
 		"EKS cluster": {
-			enginetest.EksAddons, func(s *awssim.State, why string) { s.EKS.Faults.DeleteCluster = why }, nil,
+			enginetest.EKSAddons, func(s *awssim.State, why string) { s.EKS.Faults.DeleteCluster = why }, nil,
 			"ResourceLimitExceeded: the interfaces could not be deleted", "delete: AWS reports FAILED: ResourceLimitExceeded: the interfaces could not be deleted",
 		},
 		"add-on": {
-			enginetest.EksAddons, func(s *awssim.State, why string) { s.EKS.Faults.DeleteAddon = why },
+			enginetest.EKSAddons, func(s *awssim.State, why string) { s.EKS.Faults.DeleteAddon = why },
 			func(m *manifest.Cluster) {
 				addons := m.EKS.ControlPlane.Spec.Addons
 				*addons = (*addons)[:len(*addons)-1]
@@ -214,11 +214,11 @@ func TestSubnetsThatFail(t *testing.T) {
 		within    time.Duration
 	}{
 		"IPv6 block": {
-			enginetest.Ipv6Example, func(s *awssim.State, why string) { s.EC2.SubnetFailure = why }, "The block conflicts with another subnet",
+			enginetest.IPv6Example, func(s *awssim.State, why string) { s.EC2.SubnetFailure = why }, "The block conflicts with another subnet",
 			"IPv6 block failed: The block conflicts with another subnet", 15 * time.Minute, // it fails after the run has read it
 		},
 		"IPv6 block that is failing": {
-			enginetest.Ipv6Example, func(s *awssim.State, why string) { s.EC2.SubnetFailure, s.EC2.FailedState = why, "failing" }, "The block conflicts with another subnet",
+			enginetest.IPv6Example, func(s *awssim.State, why string) { s.EC2.SubnetFailure, s.EC2.FailedState = why, "failing" }, "The block conflicts with another subnet",
 			"IPv6 block failing: The block conflicts with another subnet", 15 * time.Minute,
 		},
 		"state": {

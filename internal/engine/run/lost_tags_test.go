@@ -36,7 +36,7 @@ func withoutTags(a *awssim.AWS, id string, do func()) (had bool) {
 		case s.EC2.Tags(id) != nil || s.S3.Buckets[id] != nil || s.ELB.Classic[id] != nil || s.ELB.LoadBalancers[id] != nil || s.ELB.TargetGroups[id] != nil || s.ELB.Listeners[id] != nil:
 			tags = enginetest.TagsOf(s, id)
 		case len(s.EKS.Clusters) > 0:
-			tags = enginetest.EksTagsOf(s, id)
+			tags = enginetest.EKSTagsOf(s, id)
 		}
 		before = maps.Clone(tags)
 		clear(tags)

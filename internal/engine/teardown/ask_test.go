@@ -146,7 +146,7 @@ func TestControllersCleanUp(t *testing.T) {
 	for _, c := range []struct {
 		name, file string
 		byName     bool
-	}{{"by manifest", enginetest.Quickstart, false}, {"by name", enginetest.Quickstart, true}, {"EKS", enginetest.EksSmall, false}, {"EKS by name", enginetest.EksSmall, true}} {
+	}{{"by manifest", enginetest.Quickstart, false}, {"by name", enginetest.Quickstart, true}, {"EKS", enginetest.EKSSmall, false}, {"EKS by name", enginetest.EKSSmall, true}} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := enginetest.LoadQuick(t, c.file)

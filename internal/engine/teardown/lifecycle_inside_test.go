@@ -48,7 +48,7 @@ func TestDeletionByNameSweepsWhatTheClusterMade(t *testing.T) {
 
 // insideExamples are the examples for which a deletion is killed at every call.
 func insideExamples() []string {
-	return []string{"quickstart.yaml", "byo-vpc.yaml", enginetest.EksSmall}
+	return []string{"quickstart.yaml", "byo-vpc.yaml", enginetest.EKSSmall}
 }
 
 // A deletion of leftovers that is killed at any call is completed by the next, by
@@ -87,7 +87,7 @@ func TestSweepMayDie(t *testing.T) {
 
 // Volumes to keep are reported, and do not count as left behind.
 func TestVolumesAreKept(t *testing.T) {
-	for _, file := range []string{enginetest.ThreeZones, enginetest.EksSmall} {
+	for _, file := range []string{enginetest.ThreeZones, enginetest.EKSSmall} {
 		t.Run(enginetest.Name(file), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := enginetest.LoadQuick(t, file)

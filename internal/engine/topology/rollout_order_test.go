@@ -44,7 +44,7 @@ type order struct {
 }
 
 func (o *order) observe(e plan.Event) {
-	o.Witness.Observe(e)
+	o.Observe(e)
 	o.A.Edit(func(s *awssim.State) {
 		count := map[string]int{}
 		for _, i := range s.EC2.Instances {

@@ -46,7 +46,7 @@ func remarked(t *testing.T, m *manifest.Cluster, a *awssim.AWS) (p plan.Plan, re
 // advice of a plan says.
 func renamed(t *testing.T) (before, after *manifest.Cluster) {
 	t.Helper()
-	before, after = enginetest.Load(t, enginetest.EksSmall, nil), enginetest.Load(t, enginetest.EksSmall, nil)
+	before, after = enginetest.Load(t, enginetest.EKSSmall, nil), enginetest.Load(t, enginetest.EKSSmall, nil)
 	kind := expinfrav1.ManagedMachineAMIType("BOTTLEROCKET_x86_64")
 	after.Pools[0].Managed.Spec.AMIType = &kind
 	return before, after
@@ -60,7 +60,7 @@ func TestNodeGroupIsCreatedBeforeTheOldOneIsDeleted(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				before, after := renamed(t)
 				old := before.Pools[0].Managed.Spec.EKSNodegroupName
-				a := enginetest.Prepared(t, enginetest.EksSmall, before)
+				a := enginetest.Prepared(t, enginetest.EKSSmall, before)
 				enginetest.MustApply(t, before, a)
 				enginetest.RequireRefused(t, after, a, plan.ID("node-group/"+old), "amiType")
 				after.Pools[0].Managed.Spec.EKSNodegroupName = "pool-b"
@@ -141,18 +141,18 @@ func TestNodesStartAfterTheSettingsOfTheVPCCNI(t *testing.T) {
 		change func(*manifest.Cluster)
 		pods   int
 	}{
-		"node group, add-on": {enginetest.EksSmall, func(m *manifest.Cluster) {
+		"node group, add-on": {enginetest.EKSSmall, func(m *manifest.Cluster) {
 			prefixes(m)
 			m.EKS.ControlPlane.Spec.BootstrapSelfManagedAddons = false
 		}, 110},
 		"machines, add-on": {"eks-machines.yaml", prefixes, 110},
-		"node group, environment": {enginetest.EksSmall, func(m *manifest.Cluster) {
+		"node group, environment": {enginetest.EKSSmall, func(m *manifest.Cluster) {
 			m.EKS.ControlPlane.Spec.VpcCni.Env = []corev1.EnvVar{{Name: "ENABLE_PREFIX_DELEGATION", Value: "true"}}
 		}, 110},
 		"machines, environment": {"eks-machines.yaml", func(m *manifest.Cluster) {
 			m.EKS.ControlPlane.Spec.VpcCni.Env = []corev1.EnvVar{{Name: "ENABLE_PREFIX_DELEGATION", Value: "true"}}
 		}, 110},
-		"node group, subnets for pods": {enginetest.EksSmall, func(m *manifest.Cluster) {
+		"node group, subnets for pods": {enginetest.EKSSmall, func(m *manifest.Cluster) {
 			block := "100.64.0.0/16"
 			m.EKS.ControlPlane.Spec.SecondaryCidrBlock = &block
 			m.Infra.Spec.NetworkSpec.VPC.SecondaryCidrBlocks = []infrav1.VpcCidrBlock{{IPv4CidrBlock: block}}
@@ -194,9 +194,9 @@ func TestNodesStartAfterTheSettingsOfTheVPCCNI(t *testing.T) {
 // node of a cluster in which EKS has installed the VPC CNI.
 func TestNodesDoNotWaitForAnAddonWithoutSettings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := enginetest.Load(t, enginetest.EksSmall, nil)
+		m := enginetest.Load(t, enginetest.EKSSmall, nil)
 		m.EKS.ControlPlane.Spec.Addons = &[]ekscontrolplanev1.Addon{{Name: "vpc-cni", Version: "v1.20.4-eksbuild.1"}}
-		a := enginetest.Prepared(t, enginetest.EksSmall, m)
+		a := enginetest.Prepared(t, enginetest.EKSSmall, m)
 		enginetest.MustApply(t, m, a)
 		require.Equal(t, calledAt(t, a.Calls(), "CreateAddon"), calledAt(t, a.Calls(), "CreateNodegroup"))
 	})
@@ -208,11 +208,11 @@ func TestAddonThatLeavesTheManifest(t *testing.T) {
 	for name, preserve := range map[string]bool{"deleted": false, "preserved": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := enginetest.Load(t, enginetest.EksSmall, nil)
+				m := enginetest.Load(t, enginetest.EKSSmall, nil)
 				m.EKS.ControlPlane.Spec.Addons = &[]ekscontrolplanev1.Addon{
 					{Name: "vpc-cni", Version: "v1.20.4-eksbuild.1"}, {Name: "kube-proxy", Version: "v1.34.0-eksbuild.2"},
 				}
-				a := enginetest.Prepared(t, enginetest.EksSmall, m)
+				a := enginetest.Prepared(t, enginetest.EKSSmall, m)
 				enginetest.MustApply(t, m, a)
 				for i := range *m.EKS.ControlPlane.Spec.Addons { // the wish may come later
 					(*m.EKS.ControlPlane.Spec.Addons)[i].PreserveOnDelete = preserve
@@ -238,9 +238,9 @@ func TestAddonThatLeavesTheManifest(t *testing.T) {
 // A wish to preserve that is withdrawn has no effect any more.
 func TestPreserveIsWithdrawn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := enginetest.Load(t, enginetest.EksSmall, nil)
+		m := enginetest.Load(t, enginetest.EKSSmall, nil)
 		m.EKS.ControlPlane.Spec.Addons = &[]ekscontrolplanev1.Addon{{Name: "kube-proxy", Version: "v1.34.0-eksbuild.2", PreserveOnDelete: true}}
-		a := enginetest.Prepared(t, enginetest.EksSmall, m)
+		a := enginetest.Prepared(t, enginetest.EKSSmall, m)
 		enginetest.MustApply(t, m, a)
 		(*m.EKS.ControlPlane.Spec.Addons)[0].PreserveOnDelete = false
 		applied(t, m, a, "update addon/kube-proxy")

@@ -70,8 +70,8 @@ func requireNothingWritten(t *testing.T, m *manifest.Cluster, a *awssim.AWS, rea
 // EKS.
 func TestEntryForUsersLocksNodesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := byEntries(t, enginetest.EksSmall)
-		a := enginetest.Prepared(t, enginetest.EksSmall, m)
+		m := byEntries(t, enginetest.EKSSmall)
+		a := enginetest.Prepared(t, enginetest.EKSSmall, m)
 		enginetest.MustApply(t, m, a)
 		time.Sleep(enginetest.Booting)
 		c, cluster := eks.NewFromConfig(a.Config()), aws.String("default_eks")
@@ -101,7 +101,7 @@ func TestEntryForUsersLocksNodesOut(t *testing.T) {
 // profile is a conflict, in a new cluster and in an existing one.
 func TestEntriesOfRolesOfNodesAreRefused(t *testing.T) {
 	for file, want := range map[string][]string{
-		enginetest.EksSmall: {"is the role of the node group default_eks-pool-0 (eks.yaml:", "AWSManagedMachinePool/eks-pool-0", "only by an access entry of the type EC2_LINUX"},
+		enginetest.EKSSmall: {"is the role of the node group default_eks-pool-0 (eks.yaml:", "AWSManagedMachinePool/eks-pool-0", "only by an access entry of the type EC2_LINUX"},
 		"eks-machines.yaml": {"is the role of the machines of", "iamInstanceProfile", "only by an access entry of the type EC2_LINUX"},
 		"eks-fargate.yaml":  {"is the role of the Fargate profile default_eks-fargate-", "only by an access entry of the type FARGATE_LINUX"},
 	} {
@@ -135,21 +135,21 @@ func TestEntriesOfRolesOfNodesAreRefused(t *testing.T) {
 // manifest.
 func TestEntriesOfNodesStayThoseOfEKS(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := byEntries(t, enginetest.EksSmall)
-		a := enginetest.Prepared(t, enginetest.EksSmall, m)
+		m := byEntries(t, enginetest.EKSSmall)
+		a := enginetest.Prepared(t, enginetest.EKSSmall, m)
 		enginetest.MustApply(t, m, a)
 		var role string
 		a.Edit(func(s *awssim.State) { role = roleOfNodes(s) })
-		with := byEntries(t, enginetest.EksSmall, ekscontrolplanev1.AccessEntry{PrincipalARN: role, Type: "ec2_linux"})
+		with := byEntries(t, enginetest.EKSSmall, ekscontrolplanev1.AccessEntry{PrincipalARN: role, Type: "ec2_linux"})
 		enginetest.RequireNoChange(t, with, a)
 		enginetest.RequireNoChange(t, m, a)
 		a.Edit(func(s *awssim.State) { require.Empty(t, enginetest.Plane(s).Access[role].Tags) })
 	})
 	synctest.Test(t, func(t *testing.T) { // from the start, it is the program's, and stays nevertheless
-		m := byEntries(t, enginetest.EksSmall)
-		a := enginetest.Prepared(t, enginetest.EksSmall, m)
+		m := byEntries(t, enginetest.EKSSmall)
+		a := enginetest.Prepared(t, enginetest.EKSSmall, m)
 		role := "arn:aws:iam::123456789012:role/" + m.Pools[0].Managed.Spec.RoleName
-		with := byEntries(t, enginetest.EksSmall, ekscontrolplanev1.AccessEntry{PrincipalARN: role, Type: "ec2_linux"})
+		with := byEntries(t, enginetest.EKSSmall, ekscontrolplanev1.AccessEntry{PrincipalARN: role, Type: "ec2_linux"})
 		enginetest.MustApply(t, with, a)
 		a.Edit(func(s *awssim.State) { require.Equal(t, role, roleOfNodes(s)) })
 		enginetest.RequireNoChange(t, m, a)
@@ -160,9 +160,9 @@ func TestEntriesOfNodesStayThoseOfEKS(t *testing.T) {
 // it is created.
 func TestNodeGroupsWithAnEntryOfAnotherTypeAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, none := byEntries(t, enginetest.EksSmall), byEntries(t, enginetest.EksSmall)
+		m, none := byEntries(t, enginetest.EKSSmall), byEntries(t, enginetest.EKSSmall)
 		none.Pools = nil
-		a := enginetest.Prepared(t, enginetest.EksSmall, m)
+		a := enginetest.Prepared(t, enginetest.EKSSmall, m)
 		enginetest.MustApply(t, none, a)
 		role := "arn:aws:iam::123456789012:role/" + m.Pools[0].Managed.Spec.RoleName
 		_, err := eks.NewFromConfig(a.Config()).CreateAccessEntry(t.Context(), &eks.CreateAccessEntryInput{ClusterName: aws.String("default_eks"), PrincipalArn: &role})
@@ -185,8 +185,8 @@ func TestPartsOfOthersAreConflicts(t *testing.T) {
 		for what, tags := range map[string]map[string]string{"of Terraform": {"owner": "terraform"}, "without tags": nil} {
 			t.Run(kind+" "+what, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					m := enginetest.Load(t, enginetest.EksAddons, nil)
-					a := enginetest.Prepared(t, enginetest.EksAddons, m)
+					m := enginetest.Load(t, enginetest.EKSAddons, nil)
+					a := enginetest.Prepared(t, enginetest.EKSAddons, m)
 					enginetest.MustApply(t, m, a)
 					a.Edit(func(s *awssim.State) { *change(enginetest.Plane(s)) = maps.Clone(tags) })
 					requireNothingWritten(t, m, a, kind, "cluster import NAME --adopt")
@@ -205,15 +205,15 @@ func TestPartsOfOthersAreConflicts(t *testing.T) {
 func TestEntryOfTheCreator(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const creator = "arn:aws:iam::123456789012:user/simulated"
-		m := byEntries(t, enginetest.EksSmall, entry(creator, adminPolicy))
-		a := enginetest.Prepared(t, enginetest.EksSmall, m)
+		m := byEntries(t, enginetest.EKSSmall, entry(creator, adminPolicy))
+		a := enginetest.Prepared(t, enginetest.EKSSmall, m)
 		enginetest.MustApply(t, m, a)
 		enginetest.RequireNoChange(t, m, a)
-		other := byEntries(t, enginetest.EksSmall, entry("arn:aws:iam::123456789012:role/admins", adminPolicy))
+		other := byEntries(t, enginetest.EKSSmall, entry("arn:aws:iam::123456789012:role/admins", adminPolicy))
 		_, remarks := remarked(t, other, a)
 		require.NotContains(t, remarks, "nobody can administer the cluster")
 		for _, entries := range [][]ekscontrolplanev1.AccessEntry{nil, {entry(creator, viewPolicy)}} {
-			_, remarks = remarked(t, byEntries(t, enginetest.EksSmall, entries...), a)
+			_, remarks = remarked(t, byEntries(t, enginetest.EKSSmall, entries...), a)
 			require.Contains(t, remarks, "AmazonEKSClusterAdminPolicy is taken from "+creator+", and no other access entry has it")
 		}
 		calls := len(a.Calls())
@@ -229,11 +229,11 @@ func TestEntryOfTheCreator(t *testing.T) {
 func TestPoliciesAreExchanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const who = "arn:aws:iam::123456789012:role/admins"
-		m := byEntries(t, enginetest.EksSmall, entry(who, adminPolicy))
-		a := enginetest.Prepared(t, enginetest.EksSmall, m)
+		m := byEntries(t, enginetest.EKSSmall, entry(who, adminPolicy))
+		a := enginetest.Prepared(t, enginetest.EKSSmall, m)
 		enginetest.MustApply(t, m, a)
 		calls := len(a.Calls())
-		enginetest.MustApply(t, byEntries(t, enginetest.EksSmall, entry(who, strings.Replace(adminPolicy, "Cluster", "", 1))), a)
+		enginetest.MustApply(t, byEntries(t, enginetest.EKSSmall, entry(who, strings.Replace(adminPolicy, "Cluster", "", 1))), a)
 		require.Equal(t, []string{"AssociateAccessPolicy", "DisassociateAccessPolicy"}, enginetest.Writes(enginetest.Since(a, calls)))
 	})
 }
@@ -243,11 +243,11 @@ func TestPoliciesAreExchanged(t *testing.T) {
 func TestEntryOfTheCallerIsBeforeTheAPIServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const caller = "arn:aws:iam::123456789012:user/simulated"
-		with, without := byEntries(t, enginetest.EksSmall, entry(caller, adminPolicy)), byEntries(t, enginetest.EksSmall)
+		with, without := byEntries(t, enginetest.EKSSmall, entry(caller, adminPolicy)), byEntries(t, enginetest.EKSSmall)
 		for _, m := range []*manifest.Cluster{with, without} {
 			m.EKS.ControlPlane.Spec.AccessConfig.BootstrapClusterCreatorAdminPermissions = new(false)
 		}
-		a := enginetest.Prepared(t, enginetest.EksSmall, with)
+		a := enginetest.Prepared(t, enginetest.EKSSmall, with)
 		_, err := enginetest.Rolling(with, a.Process()).Apply(t.Context(), cluster.Options{Observe: enginetest.Tell(t)})
 		require.NoError(t, err)
 		enginetest.RequireDone(t, with, a)
@@ -271,8 +271,8 @@ func TestEntryOfTheCallerIsBeforeTheAPIServer(t *testing.T) {
 func TestAPIServerOfEKSRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const caller = "arn:aws:iam::123456789012:user/simulated"
-		m := byEntries(t, enginetest.EksSmall)
-		a := enginetest.Prepared(t, enginetest.EksSmall, m)
+		m := byEntries(t, enginetest.EKSSmall)
+		a := enginetest.Prepared(t, enginetest.EKSSmall, m)
 		_, err := enginetest.Rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: enginetest.Tell(t)})
 		require.NoError(t, err)
 		for policy, want := range map[string]string{viewPolicy: "cannot get /api/v1/nodes", "": "Unauthorized", adminPolicy: ""} {

@@ -93,7 +93,7 @@ func replacements() map[string]replacement {
 	}
 	return map[string]replacement{
 		"node group": {
-			file:    enginetest.EksSmall,
+			file:    enginetest.EKSSmall,
 			replace: func(m *manifest.Cluster) { m.Pools[0].Managed.Spec.EKSNodegroupName = "pool-b" },
 			works: func(s *awssim.State) (names []string) {
 				for name, g := range enginetest.Plane(s).NodeGroups {
@@ -108,7 +108,7 @@ func replacements() map[string]replacement {
 		"Fargate profile":                fargate("default_eks-fargate-default", "default_eks-fargate-system"),
 		"Fargate profile of kube-system": fargate("default_eks-fargate-system", "default_eks-fargate-default"),
 		"add-on": {
-			file: enginetest.EksAddons,
+			file: enginetest.EKSAddons,
 			replace: func(m *manifest.Cluster) {
 				(*m.EKS.ControlPlane.Spec.Addons)[3] = ekscontrolplanev1.Addon{Name: "metrics-server", Version: "v0.8.0-eksbuild.2"}
 			},
@@ -123,7 +123,7 @@ func replacements() map[string]replacement {
 			fails: faults(ekssim.Faults{CreateAddon: "AccessDenied: the service account may not be changed"}), mend: noFaults,
 		},
 		"access entry": {
-			file: enginetest.EksAddons,
+			file: enginetest.EKSAddons,
 			replace: func(m *manifest.Cluster) {
 				e := &m.EKS.ControlPlane.Spec.AccessEntries[0]
 				e.PrincipalARN = strings.Replace(e.PrincipalARN, "operators", "admins", 1)

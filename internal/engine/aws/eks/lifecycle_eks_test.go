@@ -28,7 +28,7 @@ func ofVersion(t *testing.T, minor int) *manifest.Cluster {
 	proxy := map[int]string{30: "v1.30.14-eksbuild.8", 32: "v1.32.6-eksbuild.12", 34: "v1.34.0-eksbuild.2"}[minor]
 	dns := map[int]string{30: "v1.11.4-eksbuild.2", 32: "v1.11.4-eksbuild.24", 34: "v1.12.3-eksbuild.1"}[minor]
 	cni := map[int]string{30: "v1.19.5-eksbuild.1", 32: "v1.19.5-eksbuild.1", 34: "v1.20.4-eksbuild.1"}[minor]
-	m := enginetest.Rewritten(t, enginetest.EksAddons, "version: v1.34\n", fmt.Sprintf("version: v1.%d\n", minor),
+	m := enginetest.Rewritten(t, enginetest.EKSAddons, "version: v1.34\n", fmt.Sprintf("version: v1.%d\n", minor),
 		"KUBE_PROXY_VERSION:=v1.34.0-eksbuild.2", "KUBE_PROXY_VERSION:="+proxy, "COREDNS_VERSION:=v1.12.3-eksbuild.1", "COREDNS_VERSION:="+dns,
 		"VPC_CNI_VERSION:=v1.20.4-eksbuild.1", "VPC_CNI_VERSION:="+cni)
 	for _, p := range m.Pools {
@@ -64,7 +64,7 @@ func requireSkew(t *testing.T, a *awssim.AWS) {
 func TestEKSUpgrade(t *testing.T) {
 	before, after := ofVersion(t, 32), ofVersion(t, 34)
 	synctest.Test(t, func(t *testing.T) {
-		a := enginetest.Prepared(t, enginetest.EksAddons, before)
+		a := enginetest.Prepared(t, enginetest.EKSAddons, before)
 		enginetest.MustApply(t, before, a)
 		p := enginetest.MustPlan(t, after, a)
 		two := []string{"1.32 1.33", "1.33 1.34"}
@@ -98,7 +98,7 @@ func TestEKSUpgradePinned(t *testing.T) {
 	after.Pools[0].Managed.Spec.AMIVersion = new("1.34.0-20260603")
 	name := before.Pools[0].Managed.Spec.EKSNodegroupName
 	synctest.Test(t, func(t *testing.T) {
-		a := enginetest.Prepared(t, enginetest.EksAddons, before)
+		a := enginetest.Prepared(t, enginetest.EKSAddons, before)
 		enginetest.MustApply(t, before, a)
 		enginetest.RequireNoChange(t, before, a)
 		var planned []string
@@ -120,7 +120,7 @@ func TestEKSUpgradeMayFail(t *testing.T) {
 	before, after := ofVersion(t, 32), ofVersion(t, 34)
 	var standing bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
-		a := enginetest.Prepared(t, enginetest.EksAddons, before)
+		a := enginetest.Prepared(t, enginetest.EKSAddons, before)
 		enginetest.MustApply(t, before, a)
 		require.NoError(t, a.Save(&standing))
 	})
@@ -174,7 +174,7 @@ func TestEKSUpgradeMayFail(t *testing.T) {
 func TestEKSUpgradeLeavesNoNodesBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before, after := ofVersion(t, 30), ofVersion(t, 34)
-		a := enginetest.Prepared(t, enginetest.EksAddons, before)
+		a := enginetest.Prepared(t, enginetest.EKSAddons, before)
 		enginetest.MustApply(t, before, a)
 		enginetest.RequireRefused(t, after, a, "eks-cluster", "version")
 		_, err := enginetest.Open(after, a.Process()).Plan(t.Context())
@@ -210,8 +210,8 @@ func applied(t *testing.T, m *manifest.Cluster, a *awssim.AWS, want ...string) {
 // The settings of a pool are changed in place.
 func TestEKSPoolChangesInPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := enginetest.Load(t, enginetest.EksAddons, nil)
-		a := enginetest.Prepared(t, enginetest.EksAddons, m)
+		m := enginetest.Load(t, enginetest.EKSAddons, nil)
+		a := enginetest.Prepared(t, enginetest.EKSAddons, m)
 		enginetest.MustApply(t, m, a)
 		const batch = "node-group/default_eks-addons-batch"
 		pool := m.Pools[slices.IndexFunc(m.Pools, func(p manifest.Pool) bool { return strings.HasSuffix(p.Object.Name, "-batch") })]
@@ -248,8 +248,8 @@ func TestEKSPoolChangesInPlace(t *testing.T) {
 // stay; only new ones are created.
 func TestEKSPartsComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, all := enginetest.Load(t, enginetest.EksAddons, nil), enginetest.Load(t, enginetest.EksAddons, nil)
-		a := enginetest.Prepared(t, enginetest.EksAddons, m)
+		m, all := enginetest.Load(t, enginetest.EKSAddons, nil), enginetest.Load(t, enginetest.EKSAddons, nil)
+		a := enginetest.Prepared(t, enginetest.EKSAddons, m)
 		enginetest.MustApply(t, m, a)
 		a.Edit(func(s *awssim.State) { // resources of others have no tag
 			c := enginetest.Plane(s)
@@ -285,9 +285,9 @@ func TestEKSPartsComeAndGo(t *testing.T) {
 // EKS in three zones with a node group may take no more calls than these, without those
 // for the lock and for secrets.
 func TestEKSCallBudgets(t *testing.T) {
-	m := enginetest.Load(t, enginetest.EksSmall, nil)
+	m := enginetest.Load(t, enginetest.EKSSmall, nil)
 	synctest.Test(t, func(t *testing.T) {
-		a := enginetest.Prepared(t, enginetest.EksSmall, m)
+		a := enginetest.Prepared(t, enginetest.EKSSmall, m)
 		check := func(what string, most int, do func()) {
 			before := len(a.Calls())
 			do()

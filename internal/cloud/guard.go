@@ -23,7 +23,6 @@ const (
 	neverLateKey
 	recorderKey
 	snapshotKey
-	briefKey
 	interruptKey
 	progressKey
 	repeatsKey

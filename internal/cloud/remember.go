@@ -114,13 +114,6 @@ func InSnapshot(ctx context.Context) context.Context {
 	return context.WithValue(ctx, snapshotKey, true)
 }
 
-// Briefly returns a context for observations that need only the existence and the owner
-// of resources, not their settings.
-func Briefly(ctx context.Context) context.Context { return context.WithValue(ctx, briefKey, true) }
-
-// IsBrief reports whether ctx is from Briefly.
-func IsBrief(ctx context.Context) bool { return ctx.Value(briefKey) == true }
-
 // Live returns a context in which no result is older than a second.
 func Live(ctx context.Context) context.Context {
 	return context.WithValue(ctx, snapshotKey, false)

@@ -93,7 +93,7 @@ func addEKS(ctx context.Context, c *cloud.Clients, of func(string) *Overview) er
 		if err != nil {
 			return err
 		}
-		parts, err := eks.PartsOf(cloud.Briefly(ctx), c, name)
+		parts, err := eks.PartsToDelete(ctx, c, name)
 		if err != nil {
 			return err
 		}

@@ -48,7 +48,7 @@ func (x *Executor) LookAgain(ctx context.Context, g *Graph, skip func(Resource) 
 		for i, n := range left {
 			at[n] = i
 		}
-		err := x.walk(cloud.InSnapshot(cloud.ReadOnly(cloud.Briefly(ctx))), left, inAnyOrder, func(ctx context.Context, n Resource) (err error) {
+		err := x.walk(cloud.InSnapshot(cloud.ReadOnly(ctx)), left, inAnyOrder, func(ctx context.Context, n Resource) (err error) {
 			there[at[n]], err = n.there(ctx, x)
 			return err
 		})
@@ -88,7 +88,7 @@ func (n *resource) forget() {
 // name or tags, then by the ID that it had.
 func (n *resource) there(ctx context.Context, x *Executor) (bool, error) {
 	for _, last := range []State{nil, n.removed} {
-		have, err := n.behaviour.find(ctx, x.Cloud, last)
+		have, err := n.behaviour.find(ctx, x.Cloud, last, identity)
 		if err != nil && !cloud.NotFound(err) {
 			return false, fmt.Errorf("look again after the deletion: %w", err)
 		}

@@ -13,8 +13,8 @@ import (
 )
 
 // observe finds the resource, and stores its state and the time.
-func (n *resource) observe(ctx context.Context, x *Executor) (State, error) {
-	have, err := n.behaviour.find(cloud.Recording(ctx, &n.asked), x.Cloud, n.state())
+func (n *resource) observe(ctx context.Context, x *Executor, deep depth) (State, error) {
+	have, err := n.behaviour.find(cloud.Recording(ctx, &n.asked), x.Cloud, n.state(), deep)
 	switch {
 	case errors.As(err, new(*FailedError)):
 		return nil, err
@@ -34,8 +34,8 @@ func (n *resource) observe(ctx context.Context, x *Executor) (State, error) {
 }
 
 // plan finds the resource and returns the step that Apply takes with it.
-func (n *resource) plan(ctx context.Context, x *Executor) (plan.Step, error) {
-	have, err := n.observe(ctx, x)
+func (n *resource) plan(ctx context.Context, x *Executor, deep depth) (plan.Step, error) {
+	have, err := n.observe(ctx, x, deep)
 	return n.step(have), err
 }
 
@@ -107,7 +107,7 @@ func (n *resource) visible(ctx context.Context, x *Executor) bool {
 	if n.made.IsZero() || !n.changed {
 		return true
 	}
-	have, err := n.observe(ctx, x)
+	have, err := n.observe(ctx, x, whole)
 	return err == nil && have != nil
 }
 
@@ -185,7 +185,7 @@ func (a *attempt) current(ctx context.Context) (State, error) {
 		return a.state(), nil
 	}
 	a.stale = false
-	return a.observe(ctx, a.x)
+	return a.observe(ctx, a.x, whole)
 }
 
 // consistent returns the known state like current. A new resource may be returned by one

@@ -13,7 +13,7 @@ import (
 // Its states are *S, or nil for none.
 type behaviour interface {
 	wants() any // the Desired[S]
-	find(ctx context.Context, c *cloud.Clients, last State) (State, error)
+	find(ctx context.Context, c *cloud.Clients, last State, deep depth) (State, error)
 	diff(have State) plan.Diff // a nil have means that the resource does not exist
 	create(ctx context.Context, c *cloud.Clients) (State, error)
 	update(ctx context.Context, c *cloud.Clients, have State, d plan.Diff) (State, error)
@@ -21,12 +21,23 @@ type behaviour interface {
 	blockers(ctx context.Context, c *cloud.Clients, have State) string
 }
 
+// depth is how much of a resource is read.
+type depth int
+
+const (
+	whole    depth = iota // all that Diff compares
+	identity              // what a deletion needs
+)
+
 // desired is the behaviour of a Desired[S].
 type desired[S State] struct{ Desired[S] }
 
 func (r desired[S]) wants() any { return r.Desired }
 
-func (r desired[S]) find(ctx context.Context, c *cloud.Clients, last State) (State, error) {
+func (r desired[S]) find(ctx context.Context, c *cloud.Clients, last State, deep depth) (State, error) {
+	if r, ok := r.Desired.(Identified[S]); ok && deep == identity {
+		return untyped(r.Identify(ctx, c, typed[S](last)))
+	}
 	if r, ok := r.Desired.(Follower[S]); ok && last != nil {
 		return untyped(r.Follow(ctx, c, typed[S](last)))
 	}
@@ -75,12 +86,16 @@ func (r desired[S]) blockers(ctx context.Context, c *cloud.Clients, have State) 
 // lookup is the behaviour of an existing resource, which only has a Find.
 type lookup[S State] struct {
 	desired[S]
-	look Lookup[S]
+	look    Lookup[S]
+	deleted *S // its state in a deletion, which does not read it; nil: it does
 }
 
 func (l lookup[S]) wants() any { return nil }
 
-func (l lookup[S]) find(ctx context.Context, c *cloud.Clients, _ State) (State, error) {
+func (l lookup[S]) find(ctx context.Context, c *cloud.Clients, _ State, deep depth) (State, error) {
+	if deep == identity && l.deleted != nil {
+		return untyped(l.deleted, nil)
+	}
 	return untyped(l.look(ctx, c))
 }
 

@@ -45,7 +45,7 @@ func (x *Executor) Plan(ctx context.Context, g *Graph) (plan.Plan, error) {
 
 // PlanDelete returns what Delete would do. It changes nothing.
 func (x *Executor) PlanDelete(ctx context.Context, g *Graph) (plan.Plan, error) {
-	p, err := x.planAll(cloud.Briefly(ctx), g, planDelete)
+	p, err := x.planAll(ctx, g, planDelete)
 	slices.Reverse(p.Steps)
 	return p, err
 }
@@ -55,7 +55,7 @@ func planApply(n Resource, ctx context.Context, x *Executor) (plan.Step, error) 
 	if n.Role() == RoleSwept {
 		return plan.Step{Resource: n.ID(), Origin: n.Origin(), Action: plan.Leave}, nil
 	}
-	s, err := n.plan(ctx, x)
+	s, err := n.plan(ctx, x, whole)
 	if n.Role() == RoleRetired && s.CloudID == "" {
 		s.Action = plan.Leave // it is deleted already, or does not belong to the cluster
 	}
@@ -67,7 +67,7 @@ func planDelete(n Resource, ctx context.Context, x *Executor) (plan.Step, error)
 	if n.Role().dependent() {
 		return plan.Step{Resource: n.ID(), Action: plan.Leave}, nil
 	}
-	s, err := n.plan(ctx, x)
+	s, err := n.plan(ctx, x, identity)
 	if s.Action == plan.Existing || n.Role() == RoleExisting {
 		s.Action = plan.Existing
 		return s, nil // an existing resource is not changed, so its state does not matter

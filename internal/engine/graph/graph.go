@@ -130,6 +130,14 @@ type Follower[S State] interface {
 	Follow(ctx context.Context, c *cloud.Clients, last *S) (*S, error)
 }
 
+// Identified is implemented by a resource whose Find reads more than a deletion needs.
+type Identified[S State] interface {
+	// Identify is called instead of Find and Follow where only the existence and the identity of
+	// the resource count: to plan a deletion, and to look again after it. last is the last known
+	// state; nil for none.
+	Identify(ctx context.Context, c *cloud.Clients, last *S) (*S, error)
+}
+
 // Explained is implemented by a resource that can report what prevents its deletion, for
 // messages.
 type Explained[S State] interface {
@@ -139,8 +147,8 @@ type Explained[S State] interface {
 
 // Diagnosis looks for the reasons why an expected resource did not become ready. It
 // changes nothing. Each finding says what was observed and how to fix it, the most likely
-// cause first; look is a command line that shows more, "" for none.
-type Diagnosis func(ctx context.Context, c *cloud.Clients) (findings []string, look string)
+// cause first; hint is a command line that shows more, "" for none.
+type Diagnosis func(ctx context.Context, c *cloud.Clients) (findings []string, hint string)
 
 // Lookup finds an existing resource.
 type Lookup[S State] func(ctx context.Context, c *cloud.Clients) (*S, error)
@@ -216,6 +224,11 @@ func Add[S State](g *Graph, id plan.ID, r Desired[S], opts ...Option) *Ref[S] {
 // never created, changed or deleted.
 func Use[S State](g *Graph, id plan.ID, find Lookup[S], opts ...Option) *Ref[S] {
 	return add(g, &Ref[S]{resource{id: id, role: RoleExisting, behaviour: lookup[S]{look: find}}}, opts)
+}
+
+// UseAs is Use for a resource that a deletion does not read: it has that state there.
+func UseAs[S State](g *Graph, id plan.ID, find Lookup[S], deleted S, opts ...Option) *Ref[S] {
+	return add(g, &Ref[S]{resource{id: id, role: RoleExisting, behaviour: lookup[S]{look: find, deleted: &deleted}}}, opts)
 }
 
 // Retire adds an owned resource that is not desired any more: Apply and Delete delete it.

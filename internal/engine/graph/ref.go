@@ -39,7 +39,7 @@ type Resource interface {
 	existing() <-chan struct{}
 	leaving() <-chan struct{}
 	wasWritten() bool
-	plan(ctx context.Context, x *Executor) (plan.Step, error)
+	plan(ctx context.Context, x *Executor, deep depth) (plan.Step, error)
 	converge(ctx context.Context, x *Executor) error
 	verify(ctx context.Context, x *Executor) error
 	visible(ctx context.Context, x *Executor) bool

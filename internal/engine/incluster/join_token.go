@@ -107,12 +107,14 @@ func (j *JoinToken) Follow(ctx context.Context, c *cloud.Clients, last *JoinToke
 	return &have, nil
 }
 
+// Identify implements graph.Identified: the token is deleted with the cluster.
+func (*JoinToken) Identify(context.Context, *cloud.Clients, *JoinTokenState) (*JoinTokenState, error) {
+	return nil, nil
+}
+
 // Find implements graph.Desired. A token that was created recently is valid: the API
 // server, which may not respond yet, is not used.
 func (j *JoinToken) Find(ctx context.Context, c *cloud.Clients) (*JoinTokenState, error) {
-	if cloud.IsBrief(ctx) {
-		return nil, nil // it is deleted with the cluster
-	}
 	kept, err := secrets.PKIParameters(ctx, c)
 	if err != nil {
 		return nil, err

@@ -201,7 +201,7 @@ func (d *Deleting) findForeign(ctx context.Context, kept teardown.Leftovers) err
 func (d *Deleting) lookForForeign(ctx context.Context) error {
 	d.Cloud.Snapshot()
 	var foreign *plan.ForeignError
-	if errors.As(d.findForeign(cloud.Briefly(ctx), nil), &foreign) {
+	if errors.As(d.findForeign(ctx, nil), &foreign) {
 		return foreign
 	}
 	return nil
@@ -216,7 +216,7 @@ func (d *Deleting) stuck(ctx context.Context, err error) error {
 			return err
 		}
 		d.Cloud.Snapshot()
-		if !errors.As(d.findForeign(cloud.Briefly(ctx), nil), &foreign) {
+		if !errors.As(d.findForeign(ctx, nil), &foreign) {
 			return err
 		}
 		err = errors.Join(err, foreign)

@@ -42,14 +42,6 @@ const (
 	identity              // what a deletion needs to find it
 )
 
-// reading returns the context of reads of that depth.
-func (d depth) reading(ctx context.Context) context.Context {
-	if d == identity {
-		ctx = cloud.Briefly(ctx)
-	}
-	return cloud.InSnapshot(cloud.ReadOnly(ctx))
-}
-
 // Look reads, builds the graph, and plans. What would stop the run half way is an error.
 func (l *Looking) Look(ctx context.Context) error {
 	steps := []func(context.Context) error{

@@ -32,7 +32,7 @@ type observer struct {
 // observe reads the inventory of a manifest.
 func observe(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, deep depth) (topology.Inventory, error) {
 	o := &observer{c: c, m: m, deep: deep}
-	err := o.observe(deep.reading(ctx))
+	err := o.observe(cloud.InSnapshot(cloud.ReadOnly(ctx)))
 	return o.inv, err
 }
 
@@ -84,7 +84,11 @@ func (o *observer) observeEKS(ctx context.Context) (err error) {
 	if m.EKS == nil {
 		return nil
 	}
-	if inv.EKS, err = eks.PartsOf(ctx, c, m.EKS.ControlPlane.Spec.EKSClusterName); err != nil {
+	read := eks.PartsOf
+	if o.deep == identity {
+		read = eks.PartsToDelete
+	}
+	if inv.EKS, err = read(ctx, c, m.EKS.ControlPlane.Spec.EKSClusterName); err != nil {
 		return fmt.Errorf("EKS cluster: %w", err)
 	}
 	if o.deep == identity { // access entries are deleted with the cluster

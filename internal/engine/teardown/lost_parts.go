@@ -99,7 +99,7 @@ func kindOfID(id string) string {
 // partsOf notes the node groups and Fargate profiles of an EKS cluster that the deletion does
 // not delete: EKS does not delete the cluster before them.
 func (s *foreignSearch) partsOf(ctx context.Context, cluster string) error {
-	parts, err := eks.PartsOf(cloud.Briefly(ctx), s.c, cluster)
+	parts, err := eks.PartsToDelete(ctx, s.c, cluster)
 	if err != nil {
 		return err
 	}

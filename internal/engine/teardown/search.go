@@ -69,7 +69,6 @@ type search struct {
 // One query reads the tags of all of EC2, so that only kinds with unclaimed resources are
 // listed. The owner that it returns includes the names that it found.
 func Search(ctx context.Context, c *cloud.Clients, of kind.Owner, claimed map[string]bool) (Leftovers, kind.Owner, error) {
-	ctx = cloud.Briefly(ctx)
 	of.Cluster = c.Cluster
 	s := &search{c: c, of: of, claimed: claimed, types: map[types.ResourceType]bool{}}
 	byName := func(k *kind.Kind) bool { return k.ByNameOnly && len(claimed) == 0 }

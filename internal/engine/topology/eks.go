@@ -222,7 +222,7 @@ func addRole(g *graph.Graph, in inputs, r roleSpec) *graph.Ref[iam.RoleState] {
 		return added
 	}
 	if !in.m.EKS.EnableIAM {
-		return graph.Use(g, id, iam.RoleByName(r.name, howToCreateRole(r.name)), in.infra(r.at))
+		return graph.UseAs(g, id, iam.RoleByName(r.name, howToCreateRole(r.name)), iam.RoleState{Name: r.name, Existing: true}, in.infra(r.at))
 	}
 	role := &iam.Role{
 		Name: r.name, Path: r.path, Boundary: r.boundary, Services: r.services, ClusterTag: in.cloudProviderKey(), Tags: in.eksTags(r.name),

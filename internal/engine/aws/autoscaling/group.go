@@ -152,15 +152,20 @@ func (g *Group) Find(ctx context.Context, c *cloud.Clients) (*GroupState, error)
 	return g.Follow(ctx, c, &GroupState{})
 }
 
-// Follow implements graph.Follower. An instance refresh that was in progress is described
-// until it ends, also when no machine has to be replaced any more.
-func (g *Group) Follow(ctx context.Context, c *cloud.Clients, last *GroupState) (*GroupState, error) {
+// Identify implements graph.Identified.
+func (g *Group) Identify(ctx context.Context, c *cloud.Clients, _ *GroupState) (*GroupState, error) {
 	all, err := Groups(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	s, err := identity.Find(all, g.Tags)
-	if s == nil || err != nil || s.Status != "" || cloud.IsBrief(ctx) {
+	return identity.Find(all, g.Tags)
+}
+
+// Follow implements graph.Follower. An instance refresh that was in progress is described
+// until it ends, also when no machine has to be replaced any more.
+func (g *Group) Follow(ctx context.Context, c *cloud.Clients, last *GroupState) (*GroupState, error) {
+	s, err := g.Identify(ctx, c, nil)
+	if s == nil || err != nil || s.Status != "" {
 		return s, err
 	}
 	have := *s

@@ -41,10 +41,15 @@ const (
 // Needs implements graph.Desired.
 func (g *DefaultGroup) Needs() []graph.Edge { return graph.Exists(g.VPC) }
 
+// Identify implements graph.Identified: AWS deletes the group with the VPC.
+func (*DefaultGroup) Identify(context.Context, *cloud.Clients, *DefaultGroupState) (*DefaultGroupState, error) {
+	return nil, nil
+}
+
 // Find implements graph.Desired.
 func (g *DefaultGroup) Find(ctx context.Context, c *cloud.Clients) (*DefaultGroupState, error) {
 	vpc, ok := g.VPC.Found()
-	if !ok || cloud.IsBrief(ctx) {
+	if !ok {
 		return nil, nil
 	}
 	all, err := SecurityGroups(ctx, c, vpc.ID)

@@ -40,21 +40,31 @@ func (e *ElasticIP) Needs() []graph.Edge { return graph.Reads(e.Subnet) }
 // Find implements graph.Desired. CAPA gives all addresses the same name; the NAT gateway
 // in the subnet shows which address belongs to it.
 func (e *ElasticIP) Find(ctx context.Context, c *cloud.Clients) (*ElasticIPState, error) {
-	owned, err := ownedAddresses(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	used, err := e.addressOfNATGateway(ctx, c, owned)
-	if err != nil {
-		return nil, err
-	}
-	s, spare, err := identity.FindUsed(identity.PreferMatching(owned, func(x ElasticIPState) bool { return x.ID == used }), e.Tags, func(x ElasticIPState) (bool, error) {
-		return isAddressOfNATGateway(ctx, c, x)
-	})
-	if s != nil && !cloud.IsBrief(ctx) {
+	s, spare, err := e.find(ctx, c)
+	if s != nil {
 		s.Spare = spare
 	}
 	return s, err
+}
+
+// Identify implements graph.Identified.
+func (e *ElasticIP) Identify(ctx context.Context, c *cloud.Clients, _ *ElasticIPState) (*ElasticIPState, error) {
+	s, _, err := e.find(ctx, c)
+	return s, err
+}
+
+func (e *ElasticIP) find(ctx context.Context, c *cloud.Clients) (s *ElasticIPState, spare []string, err error) {
+	owned, err := ownedAddresses(ctx, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	used, err := e.addressOfNATGateway(ctx, c, owned)
+	if err != nil {
+		return nil, nil, err
+	}
+	return identity.FindUsed(identity.PreferMatching(owned, func(x ElasticIPState) bool { return x.ID == used }), e.Tags, func(x ElasticIPState) (bool, error) {
+		return isAddressOfNATGateway(ctx, c, x)
+	})
 }
 
 // isAddressOfNATGateway reports whether an address is associated, or a NAT gateway that is

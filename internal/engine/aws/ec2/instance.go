@@ -194,9 +194,27 @@ func (i *Instance) Find(ctx context.Context, c *cloud.Clients) (*InstanceState, 
 	return i.Follow(ctx, c, &InstanceState{})
 }
 
+// Identify implements graph.Identified. A deletion waits for machines that are being terminated.
+func (i *Instance) Identify(ctx context.Context, c *cloud.Clients, last *InstanceState) (*InstanceState, error) {
+	if last == nil {
+		last = &InstanceState{}
+	}
+	return i.find(ctx, c, last, func(all, stay []*InstanceState) []*InstanceState {
+		if len(stay) == 0 {
+			return all
+		}
+		return stay
+	})
+}
+
 // Follow implements graph.Follower. A machine that was launched together with others is
 // found by its ID until it has its own tags.
 func (i *Instance) Follow(ctx context.Context, c *cloud.Clients, last *InstanceState) (*InstanceState, error) {
+	return i.find(ctx, c, last, func(_, stay []*InstanceState) []*InstanceState { return stay })
+}
+
+// find finds the machine among all of its name and those of them that stay.
+func (i *Instance) find(ctx context.Context, c *cloud.Clients, last *InstanceState, choose func(all, stay []*InstanceState) []*InstanceState) (*InstanceState, error) {
 	if _, ok := i.Subnet.Found(); !ok && i.Boot != nil {
 		return nil, nil // without its subnet, it cannot exist
 	}
@@ -210,9 +228,11 @@ func (i *Instance) Follow(ctx context.Context, c *cloud.Clients, last *InstanceS
 	if known := all.ByID[last.ID]; known != nil && last.Tags[cloud.ResourceTag] != i.Tags[cloud.ResourceTag] && last.Tags[cloud.ResourceTag] != "" {
 		return known, nil
 	}
-	found := i.present(ctx, all.byResource[i.Tags[cloud.ResourceTag]], last.ID)
+	named := all.byResource[i.Tags[cloud.ResourceTag]]
+	found := choose(named, i.present(named, last.ID))
 	if len(found) == 0 {
-		for _, x := range i.present(ctx, all.byName[i.Tags["Name"]], last.ID) {
+		named := all.byName[i.Tags["Name"]]
+		for _, x := range choose(named, i.present(named, last.ID)) {
 			if x.Tags[cloud.ResourceTag] == "" {
 				found = append(found, x)
 			}
@@ -232,16 +252,12 @@ func (i *Instance) Follow(ctx context.Context, c *cloud.Clients, last *InstanceS
 
 // present leaves out machines that are being terminated, whose place another machine takes: not one
 // that this run has launched, which is that of the ID known, and not one that still uses a network
-// interface that the next one needs. A deletion waits for those that are the only ones.
-func (i *Instance) present(ctx context.Context, all []*InstanceState, known string) []*InstanceState {
+// interface that the next one needs.
+func (i *Instance) present(all []*InstanceState, known string) []*InstanceState {
 	if len(i.Spec.NetworkInterfaces) > 0 {
 		return all
 	}
-	stay := slices.DeleteFunc(slices.Clone(all), func(s *InstanceState) bool { return s.IsTerminating() && s.ID != known })
-	if len(stay) == 0 && cloud.IsBrief(ctx) {
-		return all
-	}
-	return stay
+	return slices.DeleteFunc(slices.Clone(all), func(s *InstanceState) bool { return s.IsTerminating() && s.ID != known })
 }
 
 // FailedToLaunch reports whether AWS has terminated a machine before it ran, as far as its reason says

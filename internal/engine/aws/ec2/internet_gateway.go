@@ -39,18 +39,28 @@ func (g *InternetGateway) Needs() []graph.Edge { return graph.Exists(g.VPC) }
 
 // Find implements graph.Desired.
 func (g *InternetGateway) Find(ctx context.Context, c *cloud.Clients) (*InternetGatewayState, error) {
-	if _, ok := g.VPC.Found(); !ok {
-		return nil, nil
-	}
-	all, err := InternetGateways(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	s, spare, err := identity.FindUsed(all, g.Tags, func(x InternetGatewayState) (bool, error) { return x.VPC != "", nil })
-	if s != nil && !cloud.IsBrief(ctx) {
+	s, spare, err := g.find(ctx, c)
+	if s != nil {
 		s.Spare = spare
 	}
 	return s, err
+}
+
+// Identify implements graph.Identified.
+func (g *InternetGateway) Identify(ctx context.Context, c *cloud.Clients, _ *InternetGatewayState) (*InternetGatewayState, error) {
+	s, _, err := g.find(ctx, c)
+	return s, err
+}
+
+func (g *InternetGateway) find(ctx context.Context, c *cloud.Clients) (s *InternetGatewayState, spare []string, err error) {
+	if _, ok := g.VPC.Found(); !ok {
+		return nil, nil, nil
+	}
+	all, err := InternetGateways(ctx, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	return identity.FindUsed(all, g.Tags, func(x InternetGatewayState) (bool, error) { return x.VPC != "", nil })
 }
 
 // Diff implements graph.Desired.

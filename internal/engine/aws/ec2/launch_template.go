@@ -78,16 +78,21 @@ func (t *LaunchTemplate) Needs() []graph.Edge {
 
 // Find implements graph.Desired.
 func (t *LaunchTemplate) Find(ctx context.Context, c *cloud.Clients) (*LaunchTemplateState, error) {
-	all, err := LaunchTemplates(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	s, err := identity.Find(all, t.Tags)
-	if s == nil || err != nil || cloud.IsBrief(ctx) {
+	s, err := t.Identify(ctx, c, nil)
+	if s == nil || err != nil {
 		return s, err
 	}
 	have := *s
 	return &have, have.describeLatest(ctx, c)
+}
+
+// Identify implements graph.Identified.
+func (t *LaunchTemplate) Identify(ctx context.Context, c *cloud.Clients, _ *LaunchTemplateState) (*LaunchTemplateState, error) {
+	all, err := LaunchTemplates(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return identity.Find(all, t.Tags)
 }
 
 // describeLatest sets the fields of the latest version.

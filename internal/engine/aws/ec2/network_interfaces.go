@@ -59,6 +59,12 @@ func (n *NetworkInterfaces) Needs() []graph.Edge {
 // Takes implements graph.Timed.
 func (n *NetworkInterfaces) Takes() (create, remove time.Duration) { return 0, interfacesDeleteTime }
 
+// Identify implements graph.Identified: the interfaces are known only after the other
+// resources are deleted.
+func (*NetworkInterfaces) Identify(context.Context, *cloud.Clients, *NetworkInterfacesState) (*NetworkInterfacesState, error) {
+	return nil, nil
+}
+
 // Find implements graph.Desired.
 func (n *NetworkInterfaces) Find(ctx context.Context, c *cloud.Clients) (*NetworkInterfacesState, error) {
 	var groups []string
@@ -79,7 +85,7 @@ func (n *NetworkInterfaces) Find(ctx context.Context, c *cloud.Clients) (*Networ
 // which EKS does not delete while it is in use.
 func InterfacesInGroups(ctx context.Context, c *cloud.Clients, vpc string, groups []string, cluster string) (*NetworkInterfacesState, error) {
 	var left []string
-	if cluster != "" && !cloud.IsBrief(ctx) {
+	if cluster != "" {
 		all, err := SecurityGroups(ctx, c, vpc)
 		if err != nil {
 			return nil, err
@@ -103,9 +109,6 @@ func InterfacesInGroups(ctx context.Context, c *cloud.Clients, vpc string, group
 
 // RemainingInterfaces lists network interfaces during a deletion; nil if there are none.
 func RemainingInterfaces(ctx context.Context, c *cloud.Clients, filters ...types.Filter) (*NetworkInterfacesState, error) {
-	if cloud.IsBrief(ctx) {
-		return nil, nil // known only after the other resources are deleted
-	}
 	found, err := describeInterfaces(ctx, c, filters...)
 	if err != nil || len(found) == 0 {
 		return nil, err

@@ -48,25 +48,35 @@ func (v *VPC) Needs() []graph.Edge { return nil }
 
 // Find implements graph.Desired.
 func (v *VPC) Find(ctx context.Context, c *cloud.Clients) (*VPCState, error) {
+	s, spare, err := v.find(ctx, c)
+	if s == nil {
+		return s, err
+	}
+	s.Spare = spare
+	return s, s.describeAttributes(ctx, c)
+}
+
+// Identify implements graph.Identified.
+func (v *VPC) Identify(ctx context.Context, c *cloud.Clients, _ *VPCState) (*VPCState, error) {
+	s, _, err := v.find(ctx, c)
+	return s, err
+}
+
+func (v *VPC) find(ctx context.Context, c *cloud.Clients) (s *VPCState, spare []string, err error) {
 	all, err := VPCs(ctx, c)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var owned []VPCState
 	for _, x := range all {
 		if s := vpcState(x); s.IsOwned(c) {
 			owned = append(owned, s)
 		} else if s.Tags["Name"] == v.Tags["Name"] {
-			return nil, fmt.Errorf("VPC %s is named %s, but does not have the tag %s=%s: add the tag, or set spec.network.vpc.id to use it as an existing VPC",
+			return nil, nil, fmt.Errorf("VPC %s is named %s, but does not have the tag %s=%s: add the tag, or set spec.network.vpc.id to use it as an existing VPC",
 				s.ID, s.Tags["Name"], c.OwnerTag(), cloud.Owned)
 		}
 	}
-	s, spare, err := identity.FindUsed(owned, v.Tags, func(x VPCState) (bool, error) { return hasContent(ctx, c, x.ID) })
-	if s == nil || cloud.IsBrief(ctx) {
-		return s, err
-	}
-	s.Spare = spare
-	return s, s.describeAttributes(ctx, c)
+	return identity.FindUsed(owned, v.Tags, func(x VPCState) (bool, error) { return hasContent(ctx, c, x.ID) })
 }
 
 // hasContent reports whether something is in a VPC that AWS has not created with it.

@@ -45,10 +45,18 @@ var (
 // Needs implements graph.Desired.
 func (b *VPCBlock) Needs() []graph.Edge { return graph.On(b.VPC) }
 
+// Identify implements graph.Identified. The block of an existing VPC is not deleted.
+func (b *VPCBlock) Identify(ctx context.Context, c *cloud.Clients, _ *VPCBlockState) (*VPCBlockState, error) {
+	if b.ExistingVPC {
+		return nil, nil
+	}
+	return b.Find(ctx, c)
+}
+
 // Find implements graph.Desired.
 func (b *VPCBlock) Find(ctx context.Context, c *cloud.Clients) (*VPCBlockState, error) {
 	vpc, ok := b.VPC.Found()
-	if !ok || b.ExistingVPC && cloud.IsBrief(ctx) {
+	if !ok {
 		return nil, nil
 	}
 	all, err := VPCs(ctx, c)

@@ -155,8 +155,19 @@ func (a *AccessEntry) principal() string {
 	return a.Principal
 }
 
-// Find implements graph.Desired.
-func (a *AccessEntry) Find(ctx context.Context, c *cloud.Clients) (*AccessEntryState, error) {
+// Identify implements graph.Identified.
+func (a *AccessEntry) Identify(ctx context.Context, c *cloud.Clients, _ *AccessEntryState) (*AccessEntryState, error) {
+	s, err := a.find(ctx, c, describeAccessEntry)
+	if s == nil || err != nil {
+		return nil, err
+	}
+	have := *s
+	have.Foreign = !have.IsOwned(c)
+	return &have, nil
+}
+
+// find reads the entry if EKS lists it.
+func (a *AccessEntry) find(ctx context.Context, c *cloud.Clients, read byName[AccessEntryState]) (*AccessEntryState, error) {
 	cluster, ok := a.Cluster.Found()
 	if !ok || a.principal() == plan.Unknown {
 		return nil, nil
@@ -165,7 +176,12 @@ func (a *AccessEntry) Find(ctx context.Context, c *cloud.Clients) (*AccessEntryS
 	if err != nil || !slices.Contains(all, a.principal()) {
 		return nil, err
 	}
-	s, err := AccessEntryOf(ctx, c, cluster.Name, a.principal())
+	return read(ctx, c, cluster.Name, a.principal())
+}
+
+// Find implements graph.Desired.
+func (a *AccessEntry) Find(ctx context.Context, c *cloud.Clients) (*AccessEntryState, error) {
+	s, err := a.find(ctx, c, AccessEntryOf)
 	if s == nil || err != nil {
 		return nil, err
 	}
@@ -341,17 +357,24 @@ func (a *AccessEntry) Delete(ctx context.Context, c *cloud.Clients, have *Access
 	return cloud.IgnoreNotFound(err)
 }
 
+// describeAccessEntry reads the access entry of a principal without its policies; nil if there is
+// none.
+func describeAccessEntry(ctx context.Context, c *cloud.Clients, cluster, principal string) (*AccessEntryState, error) {
+	out, err := c.EKS.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &cluster, PrincipalArn: &principal})
+	if err != nil {
+		return nil, cloud.IgnoreNotFound(err)
+	}
+	s := accessEntryState(out.AccessEntry)
+	s.Cluster = cluster
+	return &s, nil
+}
+
 // AccessEntryOf returns the access entry of a principal with its policies, or nil.
 func AccessEntryOf(ctx context.Context, c *cloud.Clients, cluster, principal string) (*AccessEntryState, error) {
 	return cloud.Remember(ctx, c, "access entry "+principal, func(ctx context.Context) (*AccessEntryState, error) {
-		out, err := c.EKS.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &cluster, PrincipalArn: &principal})
-		if err != nil {
-			return nil, cloud.IgnoreNotFound(err)
-		}
-		s := accessEntryState(out.AccessEntry)
-		s.Cluster = cluster
-		if s.Type != standardEntry || cloud.IsBrief(ctx) {
-			return &s, nil
+		s, err := describeAccessEntry(ctx, c, cluster, principal)
+		if s == nil || err != nil || s.Type != standardEntry {
+			return s, err
 		}
 		p := eks.NewListAssociatedAccessPoliciesPaginator(c.EKS, &eks.ListAssociatedAccessPoliciesInput{ClusterName: &cluster, PrincipalArn: &principal})
 		s.Policies, err = cloud.Pages(ctx, p, func(o *eks.ListAssociatedAccessPoliciesOutput) (out []AccessPolicy) {
@@ -365,7 +388,7 @@ func AccessEntryOf(ctx context.Context, c *cloud.Clients, cluster, principal str
 			return out
 		})
 		slices.SortStableFunc(s.Policies, func(x, y AccessPolicy) int { return strings.Compare(x.ARN, y.ARN) })
-		return &s, err
+		return s, err
 	})
 }
 

@@ -103,6 +103,16 @@ func (e *Cluster) Takes() (create, remove time.Duration) { return clusterCreateT
 // Find implements graph.Desired. It returns an error for a cluster with the same name
 // that is not owned.
 func (e *Cluster) Find(ctx context.Context, c *cloud.Clients) (*ClusterState, error) {
+	s, err := e.Identify(ctx, c, nil)
+	if s == nil || err != nil {
+		return nil, err
+	}
+	s.OutdatedNodeGroup, err = e.outdatedNodeGroup(ctx, c, s)
+	return s, err
+}
+
+// Identify implements graph.Identified.
+func (e *Cluster) Identify(ctx context.Context, c *cloud.Clients, _ *ClusterState) (*ClusterState, error) {
 	s, err := ClusterByName(ctx, c, e.Name)
 	switch {
 	case s == nil || err != nil:
@@ -110,8 +120,7 @@ func (e *Cluster) Find(ctx context.Context, c *cloud.Clients) (*ClusterState, er
 	case !e.Adopt && s.Tags[e.ClusterTag] != cloud.Owned && s.Tags[c.OwnerTag()] != cloud.Owned:
 		return nil, fmt.Errorf("an EKS cluster named %s exists that does not have the tag %s=%s: set another name in spec.eksClusterName", e.Name, e.ClusterTag, cloud.Owned)
 	}
-	s.OutdatedNodeGroup, err = e.outdatedNodeGroup(ctx, c, s)
-	return s, err
+	return s, nil
 }
 
 // Follow implements graph.Follower. An update that has failed is an error.
@@ -185,7 +194,7 @@ const kubeletSkew = 3
 // version of the control plane. EKS would reject the upgrade only after some minor
 // versions.
 func (e *Cluster) outdatedNodeGroup(ctx context.Context, c *cloud.Clients, have *ClusterState) (string, error) {
-	if minor(e.Version) <= minor(have.Version) || cloud.IsBrief(ctx) {
+	if minor(e.Version) <= minor(have.Version) {
 		return "", nil
 	}
 	names, err := nodeGroupNames(ctx, c, e.Name)

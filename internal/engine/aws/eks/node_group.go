@@ -172,14 +172,19 @@ func (g *NodeGroup) Follow(ctx context.Context, c *cloud.Clients, last *NodeGrou
 	return &have, err
 }
 
-// Find implements graph.Desired.
-func (g *NodeGroup) Find(ctx context.Context, c *cloud.Clients) (*NodeGroupState, error) {
+// Identify implements graph.Identified.
+func (g *NodeGroup) Identify(ctx context.Context, c *cloud.Clients, _ *NodeGroupState) (*NodeGroupState, error) {
 	cluster, ok := g.Cluster.Found()
 	if !ok {
 		return nil, nil
 	}
-	s, err := NodeGroupByName(ctx, c, cluster.Name, g.Name)
-	if s == nil || err != nil || cloud.IsBrief(ctx) {
+	return NodeGroupByName(ctx, c, cluster.Name, g.Name)
+}
+
+// Find implements graph.Desired.
+func (g *NodeGroup) Find(ctx context.Context, c *cloud.Clients) (*NodeGroupState, error) {
+	s, err := g.Identify(ctx, c, nil)
+	if s == nil || err != nil {
 		return s, err
 	}
 	have := *s

@@ -70,9 +70,26 @@ func lastAdmins(ctx context.Context, c *cloud.Clients, p Parts, entries map[stri
 	return admins, nil
 }
 
-// PartsOf lists the parts of an EKS cluster. A deletion does not need those that EKS
-// deletes with the cluster.
-func PartsOf(ctx context.Context, c *cloud.Clients, name string) (p Parts, err error) {
+// PartsOf lists the parts of an EKS cluster.
+func PartsOf(ctx context.Context, c *cloud.Clients, name string) (Parts, error) {
+	p, err := PartsToDelete(ctx, c, name)
+	if err != nil || p.Cluster == nil {
+		return p, err
+	}
+	if p.Addons, err = addonNames(ctx, c, name); err != nil {
+		return p, err
+	}
+	slices.Sort(p.Addons)
+	if p.AccessEntries, err = accessPrincipals(ctx, c, name); err != nil {
+		return p, err
+	}
+	slices.Sort(p.AccessEntries)
+	return p, nil
+}
+
+// PartsToDelete is PartsOf without those that EKS deletes with the cluster: its add-ons and access
+// entries.
+func PartsToDelete(ctx context.Context, c *cloud.Clients, name string) (p Parts, err error) {
 	if p.Cluster, err = ClusterByName(ctx, c, name); err != nil || p.Cluster == nil {
 		return p, err
 	}
@@ -80,11 +97,8 @@ func PartsOf(ctx context.Context, c *cloud.Clients, name string) (p Parts, err e
 		to   *[]string
 		list func(context.Context, *cloud.Clients, string) ([]string, error)
 	}{
-		{&p.NodeGroups, nodeGroupNames}, {&p.Addons, addonNames}, {&p.Fargate, fargateProfileNames}, {&p.AccessEntries, accessPrincipals},
+		{&p.NodeGroups, nodeGroupNames}, {&p.Fargate, fargateProfileNames},
 	} {
-		if cloud.IsBrief(ctx) && (part.to == &p.Addons || part.to == &p.AccessEntries) {
-			continue
-		}
 		if *part.to, err = part.list(ctx, c, name); err != nil {
 			return p, err
 		}

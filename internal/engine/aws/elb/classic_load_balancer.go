@@ -81,6 +81,15 @@ func (l *ClassicLoadBalancer) Needs() []graph.Edge {
 
 // Find implements graph.Desired.
 func (l *ClassicLoadBalancer) Find(ctx context.Context, c *cloud.Clients) (*ClassicLoadBalancerState, error) {
+	s, err := l.Identify(ctx, c, nil)
+	if s == nil || err != nil {
+		return nil, err
+	}
+	return s, s.readAttributes(ctx, c)
+}
+
+// Identify implements graph.Identified.
+func (l *ClassicLoadBalancer) Identify(ctx context.Context, c *cloud.Clients, _ *ClassicLoadBalancerState) (*ClassicLoadBalancerState, error) {
 	all, err := ClassicLoadBalancers(ctx, c)
 	if err != nil {
 		return nil, err
@@ -92,7 +101,7 @@ func (l *ClassicLoadBalancer) Find(ctx context.Context, c *cloud.Clients) (*Clas
 		if vpc, ok := l.VPC.Found(); !ok || x.VPC != vpc.ID {
 			return nil, fmt.Errorf("a classic load balancer named %s exists in VPC %s: set another name in spec.controlPlaneLoadBalancer.name", l.Name, x.VPC)
 		}
-		if err := x.complete(ctx, c); err != nil {
+		if x.Tags, err = describeClassicTags(ctx, c, x.ID); err != nil {
 			return nil, err
 		}
 		if x.Tags[c.OwnerTag()] != cloud.Owned {
@@ -240,10 +249,15 @@ func classicLoadBalancerState(x types.LoadBalancerDescription) ClassicLoadBalanc
 
 // complete sets the attributes and tags, which DescribeLoadBalancers does not return.
 func (s *ClassicLoadBalancerState) complete(ctx context.Context, c *cloud.Clients) (err error) {
-	if cloud.IsBrief(ctx) {
-		s.Tags, err = describeClassicTags(ctx, c, s.ID)
+	if err := s.readAttributes(ctx, c); err != nil {
 		return err
 	}
+	s.Tags, err = describeClassicTags(ctx, c, s.ID)
+	return err
+}
+
+// readAttributes sets the attributes.
+func (s *ClassicLoadBalancerState) readAttributes(ctx context.Context, c *cloud.Clients) error {
 	attributes, err := cloud.Remember(ctx, c, "attributes of classic "+s.ID, func(ctx context.Context) (*elb.DescribeLoadBalancerAttributesOutput, error) {
 		return c.ELB.DescribeLoadBalancerAttributes(ctx, &elb.DescribeLoadBalancerAttributesInput{LoadBalancerName: &s.ID})
 	})
@@ -256,8 +270,7 @@ func (s *ClassicLoadBalancerState) complete(ctx context.Context, c *cloud.Client
 			s.IdleTimeout = aws.ToInt32(a.ConnectionSettings.IdleTimeout)
 		}
 	}
-	s.Tags, err = describeClassicTags(ctx, c, s.ID)
-	return err
+	return nil
 }
 
 // ClassicLoadBalancerByName looks up an existing Classic Load Balancer.

@@ -43,6 +43,16 @@ func (l *Listener) Needs() []graph.Edge {
 
 // Find implements graph.Desired.
 func (l *Listener) Find(ctx context.Context, c *cloud.Clients) (*ListenerState, error) {
+	s, err := l.Identify(ctx, c, nil)
+	if s == nil || err != nil {
+		return nil, err
+	}
+	s.Tags, err = describeTags(ctx, c, s.ID)
+	return s, err
+}
+
+// Identify implements graph.Identified.
+func (l *Listener) Identify(ctx context.Context, c *cloud.Clients, _ *ListenerState) (*ListenerState, error) {
 	lb, ok := l.LoadBalancer.Found()
 	if !ok {
 		return nil, nil
@@ -52,14 +62,9 @@ func (l *Listener) Find(ctx context.Context, c *cloud.Clients) (*ListenerState, 
 		return nil, err
 	}
 	for _, x := range all {
-		if x.Port != l.Port {
-			continue
-		}
-		if cloud.IsBrief(ctx) {
+		if x.Port == l.Port {
 			return &x, nil
 		}
-		x.Tags, err = describeTags(ctx, c, x.ID)
-		return &x, err
 	}
 	return nil, nil
 }

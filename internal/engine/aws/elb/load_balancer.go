@@ -77,6 +77,15 @@ func (s LoadBalancerState) Failure() string {
 
 // Find implements graph.Desired.
 func (l *LoadBalancer) Find(ctx context.Context, c *cloud.Clients) (*LoadBalancerState, error) {
+	s, err := l.Identify(ctx, c, nil)
+	if s == nil || err != nil || s.Status == string(types.LoadBalancerStateEnumProvisioning) { // it is not changed before it is active
+		return s, err
+	}
+	return s, s.readAttributes(ctx, c)
+}
+
+// Identify implements graph.Identified.
+func (l *LoadBalancer) Identify(ctx context.Context, c *cloud.Clients, _ *LoadBalancerState) (*LoadBalancerState, error) {
 	s, err := loadBalancerByName(ctx, c, l.Name)
 	if s == nil {
 		return nil, err
@@ -86,9 +95,9 @@ func (l *LoadBalancer) Find(ctx context.Context, c *cloud.Clients) (*LoadBalance
 	case !ok || s.VPC != vpc.ID:
 		return nil, fmt.Errorf("a load balancer named %s exists in VPC %s: set another name in spec.controlPlaneLoadBalancer.name", l.Name, s.VPC)
 	case s.Status == string(types.LoadBalancerStateEnumProvisioning):
-		return s, nil // it is not changed before it is active
+		return s, nil // it may have no tags yet
 	}
-	if err := s.complete(ctx, c); err != nil {
+	if s.Tags, err = describeTags(ctx, c, s.ID); err != nil {
 		return nil, err
 	}
 	if s.Tags[c.OwnerTag()] != cloud.Owned {
@@ -251,10 +260,15 @@ func loadBalancerState(x types.LoadBalancer) LoadBalancerState {
 
 // complete sets the attributes and tags, which DescribeLoadBalancers does not return.
 func (s *LoadBalancerState) complete(ctx context.Context, c *cloud.Clients) (err error) {
-	if cloud.IsBrief(ctx) {
-		s.Tags, err = describeTags(ctx, c, s.ID)
+	if err := s.readAttributes(ctx, c); err != nil {
 		return err
 	}
+	s.Tags, err = describeTags(ctx, c, s.ID)
+	return err
+}
+
+// readAttributes sets the attributes.
+func (s *LoadBalancerState) readAttributes(ctx context.Context, c *cloud.Clients) error {
 	attributes, err := s.attributes(ctx, c)
 	if err != nil {
 		return err
@@ -264,8 +278,7 @@ func (s *LoadBalancerState) complete(ctx context.Context, c *cloud.Clients) (err
 			s.CrossZone = aws.ToString(a.Value) == "true"
 		}
 	}
-	s.Tags, err = describeTags(ctx, c, s.ID)
-	return err
+	return nil
 }
 
 func (s *LoadBalancerState) attributes(ctx context.Context, c *cloud.Clients) (*elb.DescribeLoadBalancerAttributesOutput, error) {

@@ -62,6 +62,24 @@ func (t *TargetGroup) Needs() []graph.Edge {
 
 // Find implements graph.Desired.
 func (t *TargetGroup) Find(ctx context.Context, c *cloud.Clients) (*TargetGroupState, error) {
+	s, err := t.find(ctx, c)
+	if s == nil || err != nil {
+		return nil, err
+	}
+	return s, s.complete(ctx, c)
+}
+
+// Identify implements graph.Identified.
+func (t *TargetGroup) Identify(ctx context.Context, c *cloud.Clients, _ *TargetGroupState) (*TargetGroupState, error) {
+	s, err := t.find(ctx, c)
+	if s == nil || err != nil {
+		return nil, err
+	}
+	s.Tags, err = describeTags(ctx, c, s.ID)
+	return s, err
+}
+
+func (t *TargetGroup) find(ctx context.Context, c *cloud.Clients) (*TargetGroupState, error) {
 	vpc, ok := t.VPC.Found()
 	if !ok {
 		return nil, nil
@@ -72,14 +90,10 @@ func (t *TargetGroup) Find(ctx context.Context, c *cloud.Clients) (*TargetGroupS
 	}
 	for _, x := range all {
 		if x.Name == t.Name && x.VPC == vpc.ID {
-			return &x, x.complete(ctx, c)
+			return &x, nil
 		}
 	}
-	x, err := t.createdByCAPA(ctx, c, vpc.ID, all)
-	if x == nil {
-		return nil, err
-	}
-	return x, x.complete(ctx, c)
+	return t.createdByCAPA(ctx, c, vpc.ID, all)
 }
 
 // createdByCAPA returns the target group that CAPA created, or nil. Its name ends with
@@ -255,10 +269,6 @@ func targetGroupState(x types.TargetGroup) TargetGroupState {
 
 // complete sets the attributes and tags, which DescribeTargetGroups does not return.
 func (s *TargetGroupState) complete(ctx context.Context, c *cloud.Clients) (err error) {
-	if cloud.IsBrief(ctx) {
-		s.Tags, err = describeTags(ctx, c, s.ID)
-		return err
-	}
 	out, err := cloud.Remember(ctx, c, "attributes of "+s.ID, func(ctx context.Context) (*elb.DescribeTargetGroupAttributesOutput, error) {
 		return c.ELBV2.DescribeTargetGroupAttributes(ctx, &elb.DescribeTargetGroupAttributesInput{TargetGroupArn: &s.ID})
 	})

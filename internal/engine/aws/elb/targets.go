@@ -48,10 +48,19 @@ func (t *Targets) Needs() []graph.Edge {
 	return needs
 }
 
+// Identify implements graph.Identified. Targets are deleted with their group, unless it is not the
+// cluster's.
+func (t *Targets) Identify(ctx context.Context, c *cloud.Clients, _ *TargetsState) (*TargetsState, error) {
+	if !t.Shared {
+		return nil, nil
+	}
+	return t.Find(ctx, c)
+}
+
 // Find implements graph.Desired.
 func (t *Targets) Find(ctx context.Context, c *cloud.Clients) (*TargetsState, error) {
 	group, ok := t.Group.Found()
-	if !ok || cloud.IsBrief(ctx) && !t.Shared { // they are deleted with their group
+	if !ok {
 		return nil, nil
 	}
 	s, err := TargetsOf(ctx, c, group.ID)

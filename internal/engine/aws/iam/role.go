@@ -44,16 +44,22 @@ func (r *Role) Needs() []graph.Edge { return nil }
 
 // Find implements graph.Desired.
 func (r *Role) Find(ctx context.Context, c *cloud.Clients) (*RoleState, error) {
+	s, err := r.Identify(ctx, c, nil)
+	if s == nil || err != nil || s.Existing {
+		return s, err
+	}
+	s.Policy, err = AttachedPolicies(ctx, c, r.Name)
+	return s, err
+}
+
+// Identify implements graph.Identified.
+func (r *Role) Identify(ctx context.Context, c *cloud.Clients, _ *RoleState) (*RoleState, error) {
 	s, err := GetRole(ctx, c, r.Name)
 	if s == nil || err != nil {
 		return nil, err
 	}
 	s.Existing = s.Tags[r.ClusterTag] != cloud.Owned && s.Tags[c.OwnerTag()] != cloud.Owned
-	if s.Existing || cloud.IsBrief(ctx) {
-		return s, nil
-	}
-	s.Policy, err = AttachedPolicies(ctx, c, r.Name)
-	return s, err
+	return s, nil
 }
 
 // Diff implements graph.Desired. As in CAPA, the trust policy, the path and the
@@ -184,13 +190,9 @@ func Tags(tags cloud.Tags) (out []types.Tag) {
 	return out
 }
 
-// RoleByName looks up an existing role. The hint is the advice if it does not exist. A
-// deletion does not read it.
+// RoleByName looks up an existing role. The hint is the advice if it does not exist.
 func RoleByName(name, hint string) graph.Lookup[RoleState] {
 	return func(ctx context.Context, c *cloud.Clients) (*RoleState, error) {
-		if cloud.IsBrief(ctx) {
-			return &RoleState{Name: name, Existing: true}, nil
-		}
 		s, err := GetRole(ctx, c, name)
 		if s == nil && err == nil {
 			return nil, fmt.Errorf("role %s does not exist in the account: %s", name, hint)

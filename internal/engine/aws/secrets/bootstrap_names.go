@@ -48,10 +48,15 @@ func (b *BootstrapNames) Needs() []graph.Edge { return nil }
 // Find implements graph.Desired.
 func (b *BootstrapNames) Find(ctx context.Context, c *cloud.Clients) (*BootstrapNamesState, error) {
 	s, err := bootstrapNames(ctx, c)
-	if err == nil && s == nil && len(b.Prefixes) == 0 && !cloud.IsBrief(ctx) {
+	if err == nil && s == nil && len(b.Prefixes) == 0 {
 		s = &BootstrapNamesState{Path: c.ParameterPath(namesParameter)} // there is nothing to record
 	}
 	return s, err
+}
+
+// Identify implements graph.Identified.
+func (b *BootstrapNames) Identify(ctx context.Context, c *cloud.Clients, _ *BootstrapNamesState) (*BootstrapNamesState, error) {
+	return bootstrapNames(ctx, c)
 }
 
 // Diff implements graph.Desired. Prefixes that are not used any more stay: their secrets

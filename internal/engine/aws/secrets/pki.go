@@ -67,13 +67,19 @@ func (p *PKI) Needs() []graph.Edge { return nil }
 
 // Find implements graph.Desired.
 func (p *PKI) Find(ctx context.Context, c *cloud.Clients) (*PKIState, error) {
-	stored, err := PKIParameters(ctx, c)
-	if err == nil && len(stored.Parts) == 0 && p.Used && !p.completeInManifest() && !cloud.IsBrief(ctx) {
-		if p.Stored {
-			return &PKIState{Path: c.ParameterPath("pki")}, nil
-		}
-		return &PKIState{Path: KeysNotStored}, nil
+	s, err := p.Identify(ctx, c, nil)
+	switch {
+	case err != nil || s != nil || !p.Used || p.completeInManifest():
+		return s, err
+	case p.Stored:
+		return &PKIState{Path: c.ParameterPath("pki")}, nil
 	}
+	return &PKIState{Path: KeysNotStored}, nil
+}
+
+// Identify implements graph.Identified.
+func (p *PKI) Identify(ctx context.Context, c *cloud.Clients, _ *PKIState) (*PKIState, error) {
+	stored, err := PKIParameters(ctx, c)
 	if err != nil || len(stored.Parts) == 0 {
 		return nil, err
 	}

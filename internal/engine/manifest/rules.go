@@ -118,16 +118,41 @@ func (l *loader) checkNetwork(o *object) {
 			l.fail(o.problem("spec.network.securityGroupOverrides."+string(role), fmt.Sprintf("%q is not the id of a security group", id), "set an id that begins with sg-"))
 		}
 	}
-	if existing && len(network.Subnets) == 0 {
-		l.fail(o.problem("spec.network.vpc.id", "an existing VPC needs the subnets to use", "list their ids in spec.network.subnets"))
-	}
-	for i, s := range network.Subnets {
-		if existing && !strings.HasPrefix(s.ID, "subnet-") {
-			l.fail(o.problem(fmt.Sprintf("spec.network.subnets[%d].id", i), fmt.Sprintf("%q is not the id of a subnet of the existing VPC", s.ID), "set an id that begins with subnet-"))
-		}
+	if existing {
+		l.checkExistingSubnets(o)
+	} else {
+		l.checkNewSubnets(o)
 	}
 	if len(network.SecurityGroupOverrides) > 0 && !existing {
 		l.fail(o.problem("spec.network.securityGroupOverrides", "security groups can be set only with an existing VPC", "set spec.network.vpc.id, or remove the overrides"))
+	}
+}
+
+// checkExistingSubnets checks that the subnets of an existing VPC are listed, by their ids or blocks, as
+// in CAPA's FindEqual.
+func (l *loader) checkExistingSubnets(o *object) {
+	all := l.cluster.Infra.Spec.NetworkSpec.Subnets
+	if len(all) == 0 {
+		l.fail(o.problem("spec.network.vpc.id", "an existing VPC needs the subnets to use", "list their ids in spec.network.subnets"))
+	}
+	for i, s := range all {
+		if !strings.HasPrefix(s.GetResourceID(), "subnet-") && s.CidrBlock == "" && s.IPv6CidrBlock == "" {
+			l.fail(o.problem(fmt.Sprintf("spec.network.subnets[%d].id", i), fmt.Sprintf("%q is not the id of a subnet of the existing VPC", s.ID), "set an id that begins with subnet-, or the cidrBlock of the subnet"))
+		}
+	}
+}
+
+// checkNewSubnets checks that the listed subnets of a new VPC say where they are: CreateSubnet needs a
+// zone, and a block unless the subnet is for IPv6 only.
+func (l *loader) checkNewSubnets(o *object) {
+	for i, s := range l.cluster.Infra.Spec.NetworkSpec.Subnets {
+		at := fmt.Sprintf("spec.network.subnets[%d]", i)
+		if s.AvailabilityZone == "" {
+			l.fail(o.problem(at, "the subnet has no zone", "set availabilityZone"))
+		}
+		if s.CidrBlock == "" && !s.IsIPv6 {
+			l.fail(o.problem(at, "the subnet has no block", "set cidrBlock"))
+		}
 	}
 }
 

@@ -537,3 +537,34 @@ func TestRules(t *testing.T) {
 		})
 	}
 }
+
+// Subnets of a new VPC need a zone and a block; those of an existing one, an id or a block.
+func TestListedSubnets(t *testing.T) {
+	for _, tt := range []struct{ vpc, subnet, want string }{
+		{"{}", "{cidrBlock: 10.0.0.0/24}", "the subnet has no zone — set availabilityZone"},
+		{"{}", "{availabilityZone: us-east-1a}", "the subnet has no block — set cidrBlock"},
+		{"{}", "{availabilityZone: us-east-1a}, {availabilityZone: us-east-1a}", "the subnet has no block — set cidrBlock"},
+		{"{}", "{availabilityZone: us-east-1a, cidrBlock: 10.0.0.0/24}", ""},
+		{"{}", "{id: quick-subnet-private-us-east-1a, availabilityZone: us-east-1a, cidrBlock: 10.0.0.0/24}, {availabilityZone: us-east-1a, cidrBlock: 10.0.1.0/24}", ""},
+		{"{id: vpc-1}", "{id: a}", `"a" is not the id of a subnet of the existing VPC — set an id that begins with subnet-, or the cidrBlock of the subnet`},
+		{"{id: vpc-1}", "{id: a, cidrBlock: 10.0.0.0/24}", ""},
+		{"{id: vpc-1}", "{cidrBlock: 10.0.0.0/24}", ""},
+		{"{id: vpc-1}", "{id: a, ipv6CidrBlock: '2001:db8::/64'}", ""},
+	} {
+		t.Run(tt.vpc+" "+tt.subnet, func(t *testing.T) {
+			text := strings.Replace(read(t, "testdata/good/quickstart.yaml"), "v1beta2\nkind: AWSCluster\n", "v1beta1\nkind: AWSCluster\n", 1)
+			text = strings.Replace(text, "  controlPlaneLoadBalancer:\n    loadBalancerType: nlb\n", "  network: {vpc: "+tt.vpc+", subnets: ["+tt.subnet+"]}\n", 1)
+			c, err := load(t, text, input.LoadOptions{})
+			if tt.want != "" {
+				require.ErrorContains(t, err, tt.want)
+				return
+			}
+			require.NoError(t, err)
+			names := map[string]bool{}
+			for _, s := range c.Infra.Spec.NetworkSpec.Subnets {
+				require.False(t, names[s.ID])
+				names[s.ID] = true
+			}
+		})
+	}
+}

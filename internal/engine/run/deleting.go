@@ -158,7 +158,7 @@ func (d *Deleting) warnOfLogs() {
 // or the account is damaged, all resources are found by their tags.
 func (d *Deleting) graphOfManifest(ctx context.Context) error {
 	err := d.build(ctx, identity)
-	hopeless := errors.As(err, new(*topology.NamespaceError)) || errors.As(err, new(*topology.UnsupportedError))
+	hopeless := errors.As(err, new(*topology.NamespaceError))
 	if errors.As(err, new(*plan.RefusedError)) && !hopeless {
 		d.Warn("the manifest does not match the account (%v); its resources are found by their tags", err)
 		d.Built = topology.Cluster{Graph: graph.New()}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
@@ -57,8 +58,11 @@ func (o *observer) observe(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if types := MissingTypes(m, *inv); len(types) > 0 {
-		if inv.Types, err = ec2.InstanceTypes(ctx, c, types); err != nil {
+	if err := o.observePoolSubnets(ctx); err != nil {
+		return err
+	}
+	if missing := MissingTypes(m, *inv); len(missing) > 0 {
+		if inv.Types, err = ec2.InstanceTypes(ctx, c, missing); err != nil {
 			return fmt.Errorf("instance types: %w", err)
 		}
 	}
@@ -250,7 +254,9 @@ func (o *observer) observeExisting(ctx context.Context) error {
 	}
 	var ids, zones []string
 	for _, s := range spec.Subnets {
-		ids = append(ids, s.ID)
+		if id := topology.ExistingSubnetID(s, all); id != "" {
+			ids = append(ids, id)
+		}
 	}
 	for _, s := range all {
 		if slices.Contains(ids, s.ID) {
@@ -265,6 +271,40 @@ func (o *observer) observeExisting(ctx context.Context) error {
 	}
 	if inv.NATAddresses, err = ec2.NATAddresses(ctx, c, ids); err != nil {
 		return fmt.Errorf("NAT gateways of %s: %w", spec.VPC.ID, err)
+	}
+	return nil
+}
+
+// observePoolSubnets reads the subnets that match the filters of pools. CAPA takes those of any VPC;
+// an Auto Scaling group can only have those of one.
+func (o *observer) observePoolSubnets(ctx context.Context) error {
+	if o.deep == identity { // a deletion does not need them
+		return nil
+	}
+	for _, p := range o.m.Pools {
+		if p.Scaling == nil {
+			continue
+		}
+		var filters []types.Filter
+		for _, s := range p.Scaling.Spec.Subnets {
+			for _, f := range s.Filters {
+				filters = append(filters, cloud.Filter(f.Name, f.Values...))
+			}
+		}
+		if len(filters) == 0 {
+			continue
+		}
+		found, err := ec2.SubnetsWith(ctx, o.c, filters)
+		if err != nil {
+			return fmt.Errorf("subnets of the pool %s: %w", p.Object.Name, err)
+		}
+		found = slices.DeleteFunc(slices.Clone(found), func(s ec2.SubnetState) bool {
+			return !slices.ContainsFunc(o.inv.Subnets, func(x ec2.SubnetState) bool { return x.ID == s.ID })
+		})
+		if o.inv.PoolSubnets == nil {
+			o.inv.PoolSubnets = map[string][]ec2.SubnetState{}
+		}
+		o.inv.PoolSubnets[p.Scaling.Name] = found
 	}
 	return nil
 }

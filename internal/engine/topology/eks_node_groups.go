@@ -185,7 +185,7 @@ func (b base) nodeGroupSubnets(pool manifest.Pool) ([]*graph.Ref[ec2.SubnetState
 // kind.
 func (b base) subnets(origin string, ids, zones []string, kind expinfrav1.AZSubnetType) (out []*graph.Ref[ec2.SubnetState], err error) {
 	for _, id := range ids {
-		i := slices.IndexFunc(b.net.subnets, func(s subnet) bool { return s.name == id || s.ref.CloudID() == id || b.observedAs(s, id) })
+		i := slices.IndexFunc(b.net.subnets, func(s subnet) bool { return s.is(id) || s.ref.CloudID() == id || b.observedAs(s, id) })
 		if i < 0 {
 			return nil, fmt.Errorf("%s: subnet %s is not one of the cluster's", origin, id)
 		}

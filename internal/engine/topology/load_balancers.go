@@ -210,7 +210,7 @@ func internal(spec *infrav1.AWSLoadBalancerSpec) bool {
 // names, or one in each zone.
 func (b base) balancerSubnets(g *graph.Graph, spec *infrav1.AWSLoadBalancerSpec, path string) (out []*graph.Ref[ec2.SubnetState], err error) {
 	for _, name := range spec.Subnets {
-		i := slices.IndexFunc(b.net.subnets, func(s subnet) bool { return s.name == name })
+		i := slices.IndexFunc(b.net.subnets, func(s subnet) bool { return s.is(name) })
 		switch {
 		case i >= 0:
 			out = append(out, b.net.subnets[i].ref)

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -30,6 +31,7 @@ type subnet struct {
 	ref        *graph.Ref[ec2.SubnetState]
 	table      *graph.Ref[ec2.RouteTableState] // nil for an existing subnet
 	name, zone string
+	alias      string // id in the manifest of a listed subnet that is found by its block
 	public     bool
 	edge       bool   // it is in a Local Zone or a Wavelength Zone
 	wavelength bool   // it is in a Wavelength Zone
@@ -42,6 +44,9 @@ type subnet struct {
 	path       string // in the manifest; "" if it is not there
 	tags       cloud.Tags
 }
+
+// is reports whether the manifest refers to the subnet by a name.
+func (s subnet) is(name string) bool { return s.name == name || s.alias != "" && s.alias == name }
 
 // role is the role tag of the subnet.
 func (s subnet) role() string {
@@ -192,6 +197,9 @@ func (in inputs) plannedSubnets() (out []subnet, err error) {
 	}
 	if len(out) > 0 {
 		pods, err := in.podSubnets(zonesOf(out))
+		pods = slices.DeleteFunc(pods, func(s subnet) bool { // listed, as in CAPA, which finds it by its block
+			return slices.ContainsFunc(out, func(listed subnet) bool { return overlap(s.cidr, listed.cidr) })
+		})
 		return append(out, pods...), err
 	}
 	spec := in.spec.NetworkSpec.VPC
@@ -313,6 +321,13 @@ func addSubnet(g *graph.Graph, in inputs, vpc *graph.Ref[ec2.VPCState], blocks [
 		}
 	}
 	return graph.Add(g, id, r, opts...)
+}
+
+// overlap reports whether two blocks have an address in common.
+func overlap(x, y string) bool {
+	a, err1 := netip.ParsePrefix(x)
+	b, err2 := netip.ParsePrefix(y)
+	return err1 == nil && err2 == nil && a.Overlaps(b)
 }
 
 // within reports whether a block is inside another.
@@ -451,12 +466,9 @@ func addExistingNetwork(g *graph.Graph, in inputs) (n network) {
 		addSecondaryBlocks(g, in, n.vpc)
 	}
 	for i, given := range spec.Subnets {
-		id := given.ResourceID
-		if id == "" {
-			id = given.ID
-		}
+		find, id := in.existingSubnet(n.vpc, given)
 		s := subnet{
-			name: id, zone: given.AvailabilityZone, public: given.IsPublic, edge: given.IsEdge(), wavelength: given.IsEdgeWavelength(),
+			name: id, alias: given.ID, zone: given.AvailabilityZone, public: given.IsPublic, edge: given.IsEdge(), wavelength: given.IsEdgeWavelength(),
 			path: fmt.Sprintf("spec.network.subnets[%d]", i), tags: cloud.Tags(given.Tags), secondary: isSecondary(cloud.Tags(given.Tags)),
 		}
 		if seen, ok := in.observedSubnet(id); ok {
@@ -468,15 +480,47 @@ func addExistingNetwork(g *graph.Graph, in inputs) (n network) {
 				n.remarks = append(n.remarks, fmt.Sprintf("%s: subnet %s has no route to an internet gateway: it is used as a private subnet", in.m.Origin(in.m.InfraObject(), s.path+".isPublic"), id))
 			}
 		}
-		s.ref = graph.Use(g, plan.ID("subnet/"+s.role()+"/"+id), ec2.SubnetByID(n.vpc, id), graph.With(graph.On(n.vpc)), in.infra(s.path))
+		s.ref = graph.Use(g, plan.ID("subnet/"+s.role()+"/"+id), find, graph.With(graph.On(n.vpc)), in.infra(s.path))
 		if !in.m.External {
 			graph.Add(g, plan.ID("subnet-tags/"+id), &ec2.SubnetTags{
-				Subnet: s.ref, Tags: cloud.Tags(in.spec.AdditionalTags).With(s.loadBalancerTag()).With(in.cloudProvider("shared")).With(s.tags),
+				Subnet: s.ref, Tags: in.existingTags(s),
 			}, in.infra(s.path))
 		}
 		n.subnets = append(n.subnets, s)
 	}
 	return n
+}
+
+// existingTags returns the tags that a run sets on a listed subnet of an existing VPC.
+func (in inputs) existingTags(s subnet) cloud.Tags {
+	if in.m.External || in.spec.NetworkSpec.VPC.ID == "" {
+		return nil
+	}
+	return cloud.Tags(in.spec.AdditionalTags).With(s.loadBalancerTag()).With(in.cloudProvider("shared")).With(s.tags)
+}
+
+// existingSubnet returns how a listed subnet of an existing VPC is looked up, and its ID: in CAPA
+// (FindEqual), the manifest names its ID or its block. The ID is the name in the manifest if
+// there is no subnet with the block.
+func (in inputs) existingSubnet(vpc *graph.Ref[ec2.VPCState], given infrav1.SubnetSpec) (graph.Lookup[ec2.SubnetState], string) {
+	if id := ExistingSubnetID(given, in.inv.Subnets); id != "" {
+		return ec2.SubnetByID(vpc, id), id
+	}
+	return ec2.SubnetByBlock(vpc, given.CidrBlock, given.IPv6CidrBlock), cmp.Or(given.ID, given.CidrBlock, given.IPv6CidrBlock)
+}
+
+// ExistingSubnetID returns the ID of a listed subnet of an existing VPC, or "" if the VPC has no
+// subnet with its block.
+func ExistingSubnetID(given infrav1.SubnetSpec, all []ec2.SubnetState) string {
+	if id := given.GetResourceID(); strings.HasPrefix(id, "subnet-") {
+		return id
+	}
+	for _, s := range all {
+		if s.HasBlock(given.CidrBlock, given.IPv6CidrBlock) {
+			return s.ID
+		}
+	}
+	return ""
 }
 
 // observedSubnet returns a subnet of the inventory.

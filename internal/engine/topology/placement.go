@@ -76,7 +76,7 @@ func (b base) notOffered(x group, zone string) error {
 func namedSubnet(g *graph.Graph, b base, x group, given *infrav1.AWSResourceReference, zone string) *graph.Ref[ec2.SubnetState] {
 	if given.ID != nil {
 		for _, s := range b.net.subnets {
-			if s.name == *given.ID {
+			if s.is(*given.ID) {
 				return s.ref
 			}
 		}

@@ -2,6 +2,8 @@ package topology
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
@@ -157,11 +159,19 @@ func bootstrapSecretTag(pool manifest.Pool) cloud.Tags {
 // zones, or all private ones.
 func poolSubnets(g *graph.Graph, b base, pool manifest.Pool, x group) (out []*graph.Ref[ec2.SubnetState], err error) {
 	spec := pool.Scaling.Spec
+	var filters []infrav1.Filter
 	for _, s := range spec.Subnets {
-		if s.ID == nil { // filters may match several
-			return nil, &UnsupportedError{b.m.Origin(x.specAt, "spec.subnets"), "subnets of pools by filters"}
+		if s.ID != nil {
+			out = append(out, namedSubnet(g, b, x, &s, ""))
 		}
-		out = append(out, namedSubnet(g, b, x, &s, ""))
+		filters = append(filters, s.Filters...)
+	}
+	if len(filters) > 0 {
+		found := filteredSubnets(g, b, pool.Scaling.Name, filters, x)
+		if len(found) == 0 && b.inv.PoolSubnets != nil {
+			return nil, fmt.Errorf("%s: no subnet of the cluster's VPC matches %s", b.m.Origin(x.specAt, "spec.subnets"), describeFilters(filters))
+		}
+		out = append(out, found...)
 	}
 	if len(spec.Subnets) > 0 {
 		return out, nil
@@ -178,4 +188,46 @@ func poolSubnets(g *graph.Graph, b base, pool manifest.Pool, x group) (out []*gr
 		kind = expinfrav1.AZSubnetTypePublic
 	}
 	return b.subnets(b.m.Origin("MachinePool/"+pool.Object.Name, "spec.failureDomains"), nil, pool.Object.Spec.FailureDomains, kind)
+}
+
+// filteredSubnets lists the subnets that match all filters of a pool: those of the cluster, which
+// may not exist yet, and others of an existing VPC. As in CAPA, the filters of all entries of the
+// list count, and subnets for pods are left out (SubnetIDs in pkg/cloud/services/autoscaling).
+func filteredSubnets(g *graph.Graph, b base, pool string, filters []infrav1.Filter, x group) (out []*graph.Ref[ec2.SubnetState]) {
+	found := b.inv.PoolSubnets[pool]
+	own := func(s subnet, f ec2.SubnetState) bool { return s.is(f.ID) || b.observedAs(s, f.ID) }
+	for _, s := range b.net.subnets {
+		observed := slices.ContainsFunc(found, func(f ec2.SubnetState) bool { return own(s, f) })
+		if !s.secondary && (observed || s.matches(filters) || b.matchesTagged(s, filters)) {
+			out = append(out, s.ref)
+		}
+	}
+	if b.spec.NetworkSpec.VPC.ID == "" {
+		return out
+	}
+	for _, f := range found {
+		if isSecondary(f.Tags) || slices.ContainsFunc(b.net.subnets, func(s subnet) bool { return own(s, f) }) {
+			continue
+		}
+		out = append(out, lookupInVPC(g, b, plan.ID("subnet/"+f.ID), ec2.SubnetByID(b.net.vpc, f.ID), x.specAt, "spec"))
+	}
+	return out
+}
+
+// matchesTagged reports whether a listed subnet of an existing VPC matches filters as soon as this
+// run has set its tags.
+func (b base) matchesTagged(s subnet, filters []infrav1.Filter) bool {
+	seen, ok := b.observedSubnet(s.name)
+	return ok && matchFilters(filters, seen.Tags.With(b.existingTags(s)), map[string]string{
+		"availability-zone": seen.Zone, "availabilityZone": seen.Zone, "cidr-block": seen.CIDR, "cidrBlock": seen.CIDR, "cidr": seen.CIDR,
+		"vpc-id": seen.VPC, "subnet-id": seen.ID,
+	})
+}
+
+func describeFilters(filters []infrav1.Filter) string {
+	var words []string
+	for _, f := range filters {
+		words = append(words, f.Name+"="+strings.Join(f.Values, ","))
+	}
+	return strings.Join(words, " ")
 }

@@ -24,28 +24,29 @@ import (
 // Inventory has the parts of the account that are read before the graph is built. The zero value is
 // an empty account.
 type Inventory struct {
-	Now          time.Time                   // time of the inventory; zero: no machine is old
-	Zones        []string                    // available zones, in order of name
-	ZoneInfo     map[string]ec2.ZoneInfo     // zones of the manifest that may be Local Zones or Wavelength Zones, by name
-	Subnets      []ec2.SubnetState           // of the cluster
-	Public       map[string]bool             // IDs of subnets of an existing VPC with a route to the internet
-	Machines     []ec2.InstanceState         // of the cluster, without those that are being terminated
-	Terminating  []ec2.InstanceState         // machines that are being terminated
-	Types        map[string]ec2.InstanceType // of machines to launch
-	Account      string                      // account ID; only if a bucket policy needs it
-	NATAddresses []string                    // of NAT gateways in existing subnets
-	Balancers    map[string]bool             // names of existing load balancers
-	Initialized  bool                        // a machine has been launched to run kubeadm init
-	Restore      *secrets.RestoreState       // the last restore of etcd; nil for none
-	InitMachine  string                      // that machine's ID
-	NeverRan     bool                        // AWS could not launch that machine: there was no etcd
-	EtcdSince    time.Time                   // when a new etcd was begun after another one was lost; zero: never
-	EKS          eks.Parts                   // of an EKS cluster
-	NodeRoles    map[string]string           // ARNs of the roles of EKS nodes, by name of their instance profile
-	MissingRoles map[string]bool             // ARNs of roles of EKS add-ons that do not exist
-	Templates    []ec2.LaunchTemplateState   // launch templates of the cluster, without user data
-	LostMembers  []string                    // signs that a member of etcd has no machine (FindLostMembers)
-	Unhealthy    map[string]string           // IDs of machines that are to be replaced, and why (CheckHealth)
+	Now          time.Time                    // time of the inventory; zero: no machine is old
+	Zones        []string                     // available zones, in order of name
+	ZoneInfo     map[string]ec2.ZoneInfo      // zones of the manifest that may be Local Zones or Wavelength Zones, by name
+	Subnets      []ec2.SubnetState            // of the cluster
+	Public       map[string]bool              // IDs of subnets of an existing VPC with a route to the internet
+	PoolSubnets  map[string][]ec2.SubnetState // of the VPC, that match the filters of an AWSMachinePool, by its name
+	Machines     []ec2.InstanceState          // of the cluster, without those that are being terminated
+	Terminating  []ec2.InstanceState          // machines that are being terminated
+	Types        map[string]ec2.InstanceType  // of machines to launch
+	Account      string                       // account ID; only if a bucket policy needs it
+	NATAddresses []string                     // of NAT gateways in existing subnets
+	Balancers    map[string]bool              // names of existing load balancers
+	Initialized  bool                         // a machine has been launched to run kubeadm init
+	Restore      *secrets.RestoreState        // the last restore of etcd; nil for none
+	InitMachine  string                       // that machine's ID
+	NeverRan     bool                         // AWS could not launch that machine: there was no etcd
+	EtcdSince    time.Time                    // when a new etcd was begun after another one was lost; zero: never
+	EKS          eks.Parts                    // of an EKS cluster
+	NodeRoles    map[string]string            // ARNs of the roles of EKS nodes, by name of their instance profile
+	MissingRoles map[string]bool              // ARNs of roles of EKS add-ons that do not exist
+	Templates    []ec2.LaunchTemplateState    // launch templates of the cluster, without user data
+	LostMembers  []string                     // signs that a member of etcd has no machine (FindLostMembers)
+	Unhealthy    map[string]string            // IDs of machines that are to be replaced, and why (CheckHealth)
 }
 
 // Cluster is the graph of a cluster, and the resources that callers refer to.
@@ -87,13 +88,6 @@ type Machine struct {
 
 // place is the group and number of the machine: "md-0/2".
 func (m Machine) place() string { return strings.TrimPrefix(string(m.Instance.ID()), "machine/") }
-
-// UnsupportedError says that a manifest uses something that is not supported.
-type UnsupportedError struct{ Object, What string }
-
-func (e *UnsupportedError) Error() string {
-	return fmt.Sprintf("%s: %s are not supported yet", e.Object, e.What)
-}
 
 // NamespaceError says that a cluster with this name exists in another namespace.
 type NamespaceError struct{ Region, Name, Namespace string }

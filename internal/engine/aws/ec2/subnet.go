@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -246,6 +247,28 @@ func SubnetByID(vpc *graph.Ref[VPCState], id string) graph.Lookup[SubnetState] {
 	}
 }
 
+// SubnetByBlock looks up the existing subnet of a VPC that has an IPv4 or IPv6 block.
+func SubnetByBlock(vpc *graph.Ref[VPCState], block, ipv6 string) graph.Lookup[SubnetState] {
+	return func(ctx context.Context, c *cloud.Clients) (*SubnetState, error) {
+		in := vpc.CloudID()
+		all, err := SubnetsOf(ctx, c, in)
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range all {
+			if x.HasBlock(block, ipv6) {
+				return &x, nil
+			}
+		}
+		return nil, fmt.Errorf("no subnet of VPC %s has the block %s", in, cmp.Or(block, ipv6))
+	}
+}
+
+// HasBlock reports whether a subnet has an IPv4 or an IPv6 block. "" is none.
+func (s SubnetState) HasBlock(block, ipv6 string) bool {
+	return block != "" && s.CIDR == block || ipv6 != "" && s.IPv6CIDR == ipv6
+}
+
 // SubnetsOf lists all subnets of a VPC, owned or not.
 func SubnetsOf(ctx context.Context, c *cloud.Clients, vpc string) ([]SubnetState, error) {
 	return DescribeSubnets(ctx, c, "subnets of "+vpc, []types.Filter{cloud.Filter("vpc-id", vpc)})
@@ -287,6 +310,15 @@ func SubnetByFilters(vpc *graph.Ref[VPCState], filters map[string][]string, zone
 		}
 		return &all[0], nil
 	}
+}
+
+// SubnetsWith lists the subnets that match all filters. A filter may be repeated.
+func SubnetsWith(ctx context.Context, c *cloud.Clients, filters []types.Filter) ([]SubnetState, error) {
+	query := "subnets"
+	for _, f := range filters {
+		query += fmt.Sprintf(" %s=%s", aws.ToString(f.Name), strings.Join(f.Values, ","))
+	}
+	return DescribeSubnets(ctx, c, query, filters)
 }
 
 // zonesOfSubnets returns the zone of every subnet in the region.

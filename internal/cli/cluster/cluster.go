@@ -37,7 +37,7 @@ stopped at any time and run again, on this machine or on another one.`,
 	}
 	f.addTo(cmd)
 	cmd.AddCommand(
-		newValidate(f), newPlan(f), newRehearse(f), newCreate(f), newUpgradePlan(f), newDelete(f), newList(f),
+		newValidate(f), newConvert(f), newPlan(f), newRehearse(f), newCreate(f), newUpgradePlan(f), newDelete(f), newList(f),
 		newDescribe(f), newWaitFor(f), newLogs(f), newBackup(f), newKubeconfig(f), newExport(f), newHandover(f), newTakeback(f), newImport(f), newGraph(f), newReport(f), newGenerate(f), newPolicy(f),
 	)
 	for _, c := range cmd.Commands() {
@@ -55,7 +55,7 @@ func acting() map[string][]string {
 	// A management cluster may have its identities, and not answer.
 	manifest := []string{"region", "profile", "simulate", "timeout"}
 	return map[string][]string{
-		"validate": manifest, "graph": manifest, "policy": manifest, "generate": {"region"}, "report": nil, "plan show": nil,
+		"validate": manifest, "convert": {"timeout"}, "graph": manifest, "policy": manifest, "generate": {"region"}, "report": nil, "plan show": nil,
 	}
 }
 

@@ -29,6 +29,7 @@ func Load(sources []input.Source, o input.LoadOptions) (*Cluster, error) {
 		kinds:   withClasses(kinds()),
 		byKey:   map[key]*object{},
 		applied: map[string]*Document{},
+		older:   map[string]*olderFile{},
 		told:    map[string]bool{}, rendering: map[string]bool{},
 		cluster: &Cluster{
 			ConfigMaps: map[string]*corev1.ConfigMap{},
@@ -73,14 +74,15 @@ type loader struct {
 	files      []ResourceSet        // files from Options.CNI and Options.Addons
 	applied    map[string]*Document // the document of each object that is applied unchanged, by identity
 	byKey      map[key]*object
-	incomplete bool            // variables without values: the values of fields have no meaning
-	unreadable bool            // some documents are invalid YAML: objects may be missing because of that
-	unexpanded bool            // the topology is invalid: the objects generated from it are missing
-	dropped    bool            // invalid values were removed: comparing objects has no meaning
-	asides     []*aside        // objects that are not used as objects of the cluster
-	told       map[string]bool // what foreignReference has reported
-	classes    bool            // the object of which placeholders are searched may belong to a ClusterClass
-	rendering  map[string]bool // files of which is reported that they are templates
+	older      map[string]*olderFile // by file
+	incomplete bool                  // variables without values: the values of fields have no meaning
+	unreadable bool                  // some documents are invalid YAML: objects may be missing because of that
+	unexpanded bool                  // the topology is invalid: the objects generated from it are missing
+	dropped    bool                  // invalid values were removed: comparing objects has no meaning
+	asides     []*aside              // objects that are not used as objects of the cluster
+	told       map[string]bool       // what foreignReference has reported
+	classes    bool                  // the object of which placeholders are searched may belong to a ClusterClass
+	rendering  map[string]bool       // files of which is reported that they are templates
 	// consequence: an object is missing because of a problem that is reported.
 	consequence bool
 	problems    []Problem

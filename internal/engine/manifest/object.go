@@ -219,6 +219,9 @@ func (l *loader) recognise(o *object, apiVersion string) bool {
 	case !known:
 		l.unknownKind(o, gv)
 		return false
+	case k.group != "" && isConverted(gv):
+		l.refuseOlder(o, gv)
+		return false
 	case k.group != gv.Group && gv.Group != "" && !isClusterGroup(gv.Group):
 		l.ignoreOther(o, gv) // the Cluster of another API, such as that of a database
 		return false
@@ -232,9 +235,44 @@ func (l *loader) recognise(o *object, apiVersion string) bool {
 		return refuse(o.problem("metadata.name", "the object has no name", "set metadata.name"))
 	}
 	if k.capa && gv.Version == versionOld {
-		l.warn(o.problem("apiVersion", fmt.Sprintf("%s is no longer served by Cluster API Provider AWS", gv), "change it to "+k.group+"/"+versionNew))
+		l.warn(o.problem("apiVersion", fmt.Sprintf("%s is no longer served by Cluster API Provider AWS", gv), "convert the file: "+convertCommand(o)))
 	}
 	return true
+}
+
+// isConverted reports whether an object of this version is not supported, and "cluster convert" converts it.
+func isConverted(gv apischema.GroupVersion) bool {
+	return isClusterGroup(gv.Group) && (gv.Version == "v1alpha3" || gv.Version == "v1alpha4")
+}
+
+// convertCommand returns the command that converts the file of an object.
+func convertCommand(o *object) string {
+	file := o.position("").File
+	if file == "" || file == "stdin" {
+		file = "-"
+	}
+	return "clusterawsadm cluster convert -f " + file
+}
+
+// olderFile is a file with objects of versions that are not supported.
+type olderFile struct {
+	problem int    // index of its problem
+	version string // of its first object
+	more    int    // further objects
+}
+
+// refuseOlder refuses an object of a version that is not supported. All of a file are one problem.
+func (l *loader) refuseOlder(o *object, gv apischema.GroupVersion) {
+	l.setAside(o, gv.Group, true)
+	l.consequence = true
+	file := o.position("").File
+	if first := l.older[file]; first != nil {
+		first.more++
+		l.problems[first.problem].What = fmt.Sprintf("%s is not supported, nor are the API versions of %d more objects in the file", first.version, first.more)
+		return
+	}
+	l.older[file] = &olderFile{problem: len(l.problems), version: gv.String()}
+	l.fail(o.problem("apiVersion", gv.String()+" is not supported", "convert the file: "+convertCommand(o)))
 }
 
 // withoutKind reports a document that does not say what it is. It may be any of the missing objects.

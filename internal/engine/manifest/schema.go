@@ -63,3 +63,6 @@ func readArchive(name string) ([]byte, error) {
 	}
 	return raw, err
 }
+
+// Schema returns the JSON of the OpenAPI schema of a version of a kind.
+func Schema(kind, version string) ([]byte, error) { return readArchive(kind + "/" + version + ".json") }

@@ -109,7 +109,7 @@ func TestWarnings(t *testing.T) {
 		{
 			"old CAPA version",
 			[]string{"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSClusterStatic", "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AWSClusterStatic"},
-			"cluster.yaml:52: AWSClusterStaticIdentity/jump apiVersion: infrastructure.cluster.x-k8s.io/v1beta1 is no longer served by Cluster API Provider AWS — change it to infrastructure.cluster.x-k8s.io/v1beta2",
+			"cluster.yaml:52: AWSClusterStaticIdentity/jump apiVersion: infrastructure.cluster.x-k8s.io/v1beta1 is no longer served by Cluster API Provider AWS — convert the file: clusterawsadm cluster convert -f cluster.yaml",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

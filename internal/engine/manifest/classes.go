@@ -3,19 +3,16 @@ package manifest
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 
 	infrav1beta1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta1"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
-	"sigs.k8s.io/cluster-api-provider-aws/v2/webhooks"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	controlplaneconversion "sigs.k8s.io/cluster-api/controlplane/kubeadm/webhooks/conversion"
 	coreconversion "sigs.k8s.io/cluster-api/core/webhooks/conversion"
-	kjson "sigs.k8s.io/json"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/class"
 )
@@ -166,7 +163,7 @@ func (t *topology) template(ctx context.Context, kind, apiVersion, name string) 
 		t.fail(o.problem("apiVersion", "the template has the version "+written+", but the ClusterClass refers to "+apiVersion, "use the same version in both"))
 		return nil, true
 	}
-	if !t.valid(ctx, o) || !t.webhookDefaults(ctx, o) {
+	if !t.valid(ctx, o) || !t.storeTemplate(ctx, o) {
 		return nil, true
 	}
 	made := &class.Template{Kind: kind, Name: name, Value: o.value, Written: map[string]struct{}{}}
@@ -175,42 +172,6 @@ func (t *topology) template(ctx context.Context, kind, apiVersion, name string) 
 	}
 	t.templates[o] = made
 	return made, true
-}
-
-// webhookDefaults sets the defaults that CAPA's webhook would have set on a stored
-// template, including fields with zero values, because patches may replace them. Defaults
-// of other webhooks do not matter to patches.
-func (t *topology) webhookDefaults(ctx context.Context, o *object) bool {
-	if o.kind != kindAWSClusterTemplate || o.version != versionNew {
-		return true
-	}
-	s, err := schemaFor(o.kind, o.version)
-	if err != nil {
-		t.fail(o.problem("", err.Error(), ""))
-		return false
-	}
-	template := new(infrav1.AWSClusterTemplate)
-	err = decodeInto(o.value, template)
-	if err == nil {
-		err = recoverPanics(func() error { return (&webhooks.AWSClusterTemplate{}).Default(ctx, template) })
-	}
-	var raw []byte
-	if err == nil {
-		raw, err = json.Marshal(template)
-	}
-	value := map[string]any{}
-	if err == nil {
-		err = kjson.UnmarshalCaseSensitivePreserveInts(raw, &value)
-	}
-	if err != nil {
-		t.fail(o.problem("", err.Error(), ""))
-		return false
-	}
-	delete(value, "status")
-	dropCreationTimestamps(value)
-	s.Fill(value)
-	o.value = value
-	return true
 }
 
 // takeTemplates removes all templates of the class: they are not objects of the cluster,

@@ -55,6 +55,76 @@ func TestUpstreamTenantClass(t *testing.T) {
 	assert.Equal(t, "t3.large", c.Deployments[0].Template.Spec.Template.Spec.InstanceType)
 }
 
+// A patch of a v1beta1 template finds the fields that it has in an API server: those that are never
+// omitted, and the defaults.
+func TestPatchesOfOlderTemplates(t *testing.T) {
+	yaml := strings.ReplaceAll(read(t, filepath.Join(upstream.Dir(t), "templates", "cluster-template-multitenancy-clusterclass.yaml")), "infrastructure.cluster.x-k8s.io/v1beta2", "infrastructure.cluster.x-k8s.io/v1beta1")
+	require.Contains(t, yaml, "/spec/template/spec/bastion/enabled")
+	yaml = strings.Replace(yaml, "        loadBalancerType: nlb\n", "        scheme: internet-facing\n", 1) // v1beta1 has no other type
+	values := quickStart()
+	maps.Copy(values, map[string]string{
+		"CNI_RESOURCES": "{}", "AWS_ACCOUNT_ID": "123456789012",
+		"MULTI_TENANCY_JUMP_ROLE_ARN": "arn:aws:iam::123456789012:role/jump", "MULTI_TENANCY_JUMP_IDENTITY_NAME": "jump",
+		"MULTI_TENANCY_NESTED_ROLE_ARN": "arn:aws:iam::123456789012:role/nested", "MULTI_TENANCY_NESTED_IDENTITY_NAME": "nested",
+	})
+	c := mustLoad(t, yaml, input.LoadOptions{Lookup: lookup(values)})
+	assert.True(t, c.Infra.Spec.Bastion.Enabled)
+	assert.Equal(t, 1, *c.Infra.Spec.NetworkSpec.VPC.AvailabilityZoneUsageLimit)
+	assert.Equal(t, "t3.large", c.Deployments[0].Template.Spec.Template.Spec.InstanceType)
+}
+
+// In a v1beta1 template of kubeadm, the structures of a component exist, so a patch may add to them.
+func TestPatchesOfOlderKubeadmTemplates(t *testing.T) {
+	const class = `apiVersion: cluster.x-k8s.io/v1beta1
+kind: ClusterClass
+metadata: {name: c}
+spec:
+  infrastructure: {ref: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: AWSClusterTemplate, name: c}}
+  controlPlane:
+    ref: {apiVersion: controlplane.cluster.x-k8s.io/v1beta1, kind: KubeadmControlPlaneTemplate, name: c}
+    machineInfrastructure: {ref: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: AWSMachineTemplate, name: c}}
+  patches:
+  - name: arguments
+    definitions:
+    - selector: {apiVersion: controlplane.cluster.x-k8s.io/v1beta1, kind: KubeadmControlPlaneTemplate, matchResources: {controlPlane: true}}
+      jsonPatches:
+      - {op: add, path: /spec/template/spec/kubeadmConfigSpec/clusterConfiguration/controllerManager/extraArgs, value: {v: "4"}}
+      - {op: add, path: /spec/template/spec/kubeadmConfigSpec/initConfiguration/nodeRegistration/kubeletExtraArgs, value: {v: "5"}}
+---
+apiVersion: controlplane.cluster.x-k8s.io/v1beta1
+kind: KubeadmControlPlaneTemplate
+metadata: {name: c}
+spec:
+  template:
+    spec:
+      kubeadmConfigSpec: {clusterConfiguration: {imageRepository: registry.k8s.io}, initConfiguration: {patches: {directory: /etc/patches}}}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSClusterTemplate
+metadata: {name: c}
+spec: {template: {spec: {region: eu-west-1, controlPlaneLoadBalancer: {loadBalancerType: nlb}}}}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: AWSMachineTemplate
+metadata: {name: c}
+spec: {template: {spec: {instanceType: t3.large, iamInstanceProfile: control-plane.cluster-api-provider-aws.sigs.k8s.io}}}
+---
+apiVersion: cluster.x-k8s.io/v1beta1
+kind: Cluster
+metadata: {name: a}
+spec:
+  clusterNetwork: {pods: {cidrBlocks: [192.168.0.0/16]}}
+  topology: {class: c, version: v1.34.2, controlPlane: {replicas: 1}}
+`
+	c := mustLoad(t, class, input.LoadOptions{})
+	arguments := c.ControlPlane.Object.Spec.KubeadmConfigSpec.ClusterConfiguration.ControllerManager.ExtraArgs
+	require.Len(t, arguments, 1)
+	assert.Equal(t, "4", *arguments[0].Value)
+	kubelet := c.ControlPlane.Object.Spec.KubeadmConfigSpec.InitConfiguration.NodeRegistration.KubeletExtraArgs
+	require.Len(t, kubelet, 1)
+	assert.Equal(t, "5", *kubelet[0].Value)
+}
+
 // The ClusterClass example describes the same cluster as the quick start: the objects are
 // equal except for topology labels and template names.
 func TestClassOfQuickStart(t *testing.T) {

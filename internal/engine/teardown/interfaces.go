@@ -57,6 +57,6 @@ func (s *search) interfaces() (out Leftovers) {
 func interfacesIn(id string, find graph.Lookup[ec2.NetworkInterfacesState]) Leftover {
 	f := kind.Found{Kind: ec2.NetworkInterfacesKind(), ID: id}
 	return Leftover{Origin: "found by its tag", Found: f.WithAdd(func(g *graph.Graph, id plan.ID, needs []graph.Edge, _ string) graph.Resource {
-		return graph.Sweep(g, id, kind.Leftover(find, &ec2.NetworkInterfaces{}, needs))
+		return graph.Sweep(g, id, kind.LateLeftover(find, &ec2.NetworkInterfaces{}, needs))
 	})}
 }

@@ -14,6 +14,7 @@ type leftover[S graph.State] struct {
 	graph.Deleter[S]
 	find  graph.Lookup[S]
 	needs []graph.Edge
+	late  bool // a plan does not look for it
 }
 
 // Leftover returns a resource that was found by its tags, for graph.Retire.
@@ -21,7 +22,15 @@ func Leftover[S graph.State](find graph.Lookup[S], deleter graph.Deleter[S], nee
 	graph.Desired[S]
 	graph.Deleter[S]
 } {
-	return &leftover[S]{deleter, find, needs}
+	return &leftover[S]{Deleter: deleter, find: find, needs: needs}
+}
+
+// LateLeftover is Leftover for a resource that is known only after others are deleted, for graph.Sweep.
+func LateLeftover[S graph.State](find graph.Lookup[S], deleter graph.Deleter[S], needs []graph.Edge) interface {
+	graph.Desired[S]
+	graph.Deleter[S]
+} {
+	return &leftover[S]{Deleter: deleter, find: find, needs: needs, late: true}
 }
 
 // leftover returns the function that adds a listed resource to a graph.
@@ -48,6 +57,14 @@ func (l *leftover[S]) Needs() []graph.Edge { return l.needs }
 
 // Find implements graph.Desired.
 func (l *leftover[S]) Find(ctx context.Context, c *cloud.Clients) (*S, error) { return l.find(ctx, c) }
+
+// Identify implements graph.Identified.
+func (l *leftover[S]) Identify(ctx context.Context, c *cloud.Clients, _ *S) (*S, error) {
+	if l.late {
+		return nil, nil
+	}
+	return l.find(ctx, c)
+}
 
 // Diff implements graph.Desired.
 func (l *leftover[S]) Diff(*S) plan.Diff { return nil }

@@ -96,8 +96,8 @@ campaign: requires-e2e build ## create and delete 200 clusters on moto_server wh
 witnesses: requires-witnesses test/iamjudge/node_modules/.package-lock.json ## check all calls against AWS's API models and an IAM evaluator
 	go test -tags e2e -count 1 -timeout 15m -run 'TestAPIModels|TestPolicyIsJudged' ./test/lives
 
-upstream: ## run all manifests of Cluster API Provider AWS and of its tests on the simulated AWS
-	go test -tags e2e -count 1 -timeout 10m -run TestUpstreamsManifests ./test/lives
+upstream: ## run all manifests of Cluster API Provider AWS, of its tests and of its older releases on the simulated AWS
+	go test -tags e2e -count 1 -timeout 10m -run 'TestUpstreamsManifests|TestUpstreamsReleases' ./test/lives
 
 test/iamjudge/node_modules/.package-lock.json: test/iamjudge/package-lock.json
 	npm ci --no-audit --no-fund --prefix test/iamjudge

@@ -19,6 +19,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 	capa "github.com/clusterawsadm/clusterawsadm/test/upstream"
@@ -72,24 +73,27 @@ func TestUpstreamsManifests(t *testing.T) {
 			for i, s := range prepared.Infra.Spec.NetworkSpec.Subnets {
 				prepared.Infra.Spec.NetworkSpec.Subnets[i].IsPublic = s.ID == publicSubnet
 			}
-			m = quick(m)
+			m = enginetest.Quick(m)
 			synctest.Test(t, func(t *testing.T) {
-				a := account(m, lag)
-				prepare(t, name, a, prepared)
-				a.Edit(func(s *awssim.State) { // the group that additionalSecurityGroups of peered-remote names
-					if g, ok := s.EC2.SecurityGroups[existingGroup]; ok {
-						g.Name = "management-all"
-					}
-				})
+				a := enginetest.Account(m, enginetest.Lag)
+				enginetest.Prepare(t, name, a, prepared)
+				a.Edit(nameExistingGroup)
 				before := a.Inventory()
-				require.NotZero(t, mustPlan(t, m, a).Count(plan.Create))
-				mustApply(t, m, a)
-				requireNoChange(t, m, a)
-				mustDelete(t, m, a)
+				require.NotZero(t, enginetest.MustPlan(t, m, a).Count(plan.Create))
+				enginetest.MustApply(t, m, a)
+				enginetest.RequireNoChange(t, m, a)
+				enginetest.MustDelete(t, m, a)
 				time.Sleep(5 * time.Minute) // until AWS deletes the network interfaces of load balancers
 				require.Equal(t, before, a.Inventory())
 			})
 		})
+	}
+}
+
+// nameExistingGroup gives a security group the name that additionalSecurityGroups of peered-remote has.
+func nameExistingGroup(s *awssim.State) {
+	if g, ok := s.EC2.SecurityGroups[existingGroup]; ok {
+		g.Name = "management-all"
 	}
 }
 
@@ -187,8 +191,8 @@ const (
 )
 
 // loadUpstreams loads a manifest with values for all variables of upstream's manifests, and
-// with the identity that upstream's tests create.
-func loadUpstreams(sources []input.Source, image string) (*manifest.Cluster, error) {
+// with the identity that upstream's tests create. other are pairs of a name and a value.
+func loadUpstreams(sources []input.Source, image string, other ...string) (*manifest.Cluster, error) {
 	env := map[string]string{
 		"CLUSTER_NAME": "upstream", "CLUSTER_CLASS_NAME": "eks-e2e", "KUBERNETES_VERSION": "v1.34.2", "CONTROL_PLANE_MACHINE_COUNT": "3", "WORKER_MACHINE_COUNT": "2",
 		"AWS_REGION": "us-west-2", "AWS_AVAILABILITY_ZONE": "us-west-2a", "AWS_AVAILABILITY_ZONE_1": "us-west-2a", "AWS_AVAILABILITY_ZONE_2": "us-west-2b",
@@ -202,7 +206,10 @@ func loadUpstreams(sources []input.Source, image string) (*manifest.Cluster, err
 		"IMAGE_ID":            image,
 		"COREOS_EC2_HOSTNAME": "${COREOS_EC2_HOSTNAME}",
 	}
-	text := map[string]bool{"CAPI_IMAGES_REGISTRY": true, "E2E_IMAGE_TAG": true, "KUBERNETES_AWS_CCM_VERSION": true} // only in commands and ConfigMaps: named with --set
+	for i := 0; i+1 < len(other); i += 2 {
+		env[other[i]] = other[i+1]
+	}
+	text := map[string]bool{"CAPI_IMAGES_REGISTRY": true, "E2E_IMAGE_TAG": true, "KUBERNETES_AWS_CCM_VERSION": true, "COREDNS_ADDON_CONFIGURATION": true} // only in commands and ConfigMaps: named with --set
 	for _, name := range []string{"JUMP", "NESTED", "SIMPLE"} {
 		env["MULTI_TENANCY_"+name+"_ROLE_ARN"] = "arn:aws:iam::123456789012:role/" + strings.ToLower(name)
 		env["MULTI_TENANCY_"+name+"_IDENTITY_NAME"] = strings.ToLower(name)

@@ -32,7 +32,7 @@ func storedTemplates() map[string]stored {
 		kindAWSClusterTemplate + "/" + versionOld:        spoke[infrav1beta1.AWSClusterTemplate, infrav1.AWSClusterTemplate](awsCluster),
 		"AWSManagedControlPlaneTemplate/" + versionNew:   defaulted[ekscontrolplanev1.AWSManagedControlPlaneTemplate]((&ekswebhooks.AWSManagedControlPlaneTemplate{}).Default),
 		kindAWSMachineTemplate + "/" + versionOld:        spoke[infrav1beta1.AWSMachineTemplate, infrav1.AWSMachineTemplate](nil),
-		kindEKSConfigTemplate + "/" + versionOld:         spoke[eksbootstrapv1beta1.EKSConfigTemplate, eksbootstrapv1.EKSConfigTemplate](nil), //nolint:staticcheck // deprecated, and what nodes of Amazon Linux 2 boot with
+		kindEKSConfigTemplate + "/" + versionOld:         spoke[eksbootstrapv1beta1.EKSConfigTemplate, eksbootstrapv1.EKSConfigTemplate](nil),
 		kindConfigTemplate + "/" + versionOld:            converted(bootstrapconversion.ConvertKubeadmConfigTemplateV1Beta1ToHub, bootstrapconversion.ConvertKubeadmConfigTemplateHubToV1Beta1),
 		"KubeadmControlPlaneTemplate" + "/" + versionOld: converted(controlplaneconversion.ConvertKubeadmControlPlaneTemplateV1Beta1ToHub, controlplaneconversion.ConvertKubeadmControlPlaneTemplateHubToV1Beta1),
 	}

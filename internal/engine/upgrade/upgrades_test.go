@@ -1,7 +1,6 @@
 package upgrade_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -21,7 +20,7 @@ import (
 // edited loads an example with replaced texts, which it must contain.
 func edited(t *testing.T, file string, oldNew ...string) *reconcile.Manifest {
 	t.Helper()
-	raw, err := os.ReadFile("" + file)
+	raw, err := enginetest.Read(file)
 	require.NoError(t, err)
 	text := string(raw)
 	for i := 0; i < len(oldNew); i += 2 {

@@ -175,6 +175,32 @@ spec:
 `,
 		},
 		{
+			"subnets without an id in v1beta2, as up to v2.3 of CAPA", `apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSCluster
+metadata: {name: a}
+spec:
+  network:
+    subnets:
+    # the first
+    - availabilityZone: eu-west-1a
+      cidrBlock: 10.0.0.0/24
+    - {id: mine, cidrBlock: 10.0.1.0/24}
+    - {cidrBlock: 10.0.1.0/24, availabilityZone: eu-west-1b, isPublic: true}
+`, `apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSCluster
+metadata: {name: a}
+spec:
+  network:
+    subnets:
+    # the first
+    - id: a-subnet-private-eu-west-1a
+      availabilityZone: eu-west-1a
+      cidrBlock: 10.0.0.0/24
+    - {id: mine, cidrBlock: 10.0.1.0/24}
+    - {id: a-subnet-public-eu-west-1b, cidrBlock: 10.0.1.0/24, availabilityZone: eu-west-1b, isPublic: true}
+`,
+		},
+		{
 			"block in a moved field", `apiVersion: controlplane.cluster.x-k8s.io/v1beta1
 kind: KubeadmControlPlane
 spec:

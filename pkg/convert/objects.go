@@ -70,10 +70,16 @@ func groupOf(kind string) string {
 // by their version.
 func needed(n *yaml.Node) bool {
 	apiVersion, kind := field(n, "apiVersion"), field(n, "kind")
-	if _, old := isOld(apiVersion); old || kind == "ClusterClass" || kind == "MachineHealthCheck" || kind == "Cluster" {
+	if _, old := isOld(apiVersion); old || isNewest(kind) {
 		return true
 	}
 	return slices.ContainsFunc(itemsOf(n), needed)
+}
+
+// isNewest reports whether an object of the newest version may need a change: it refers to others by
+// their version, or has subnets without an id, which v1beta2 of AWSCluster has permitted up to v2.3.
+func isNewest(kind string) bool {
+	return slices.Contains([]string{"ClusterClass", "MachineHealthCheck", "Cluster", "AWSCluster", "AWSClusterTemplate"}, kind)
 }
 
 func field(n *yaml.Node, key string) string {
@@ -151,7 +157,7 @@ func (all *objects) one(root *node) {
 	group, old := isOld(root.scalarAt("apiVersion"))
 	convert := kinds()[group][o.kind]
 	switch {
-	case !old && (o.kind == "ClusterClass" || o.kind == "MachineHealthCheck" || o.kind == "Cluster"):
+	case !old && isNewest(o.kind):
 		o.references()
 		return
 	case !old:

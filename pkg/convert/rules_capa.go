@@ -30,6 +30,10 @@ func (o *object) infrastructure(spec *node, prefix string) {
 // subnets gives an id to each subnet that has none: v1beta2 requires one. It is the name that CAPA
 // gives to the subnet (getSubnetTagParams in pkg/cloud/services/network/subnets.go).
 func (o *object) subnets(spec *node, prefix string) {
+	what := "the name that the subnet has already"
+	if spec.scalarAt("network.vpc.id") != "" {
+		what = "a name for the subnet, which is found by its block"
+	}
 	all := spec.at("network.subnets").items()
 	name := func(s *node) string {
 		role := "private"
@@ -62,7 +66,7 @@ func (o *object) subnets(spec *node, prefix string) {
 		if len(s.entries) > 1 {
 			e.head, s.entries[1].head = s.entries[1].head, ""
 		}
-		o.note(s.line, fmt.Sprintf("%s.network.subnets[%d].id", prefix, i), "v1beta2 requires an id: it is "+id+", the name that the subnet has already", "")
+		o.note(s.line, fmt.Sprintf("%s.network.subnets[%d].id", prefix, i), "v1beta2 requires an id: it is "+id+", "+what, "")
 	}
 }
 

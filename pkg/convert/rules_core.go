@@ -264,6 +264,16 @@ func (o *object) references() {
 	if ref := o.spec("remediation.templateRef"); ref != nil {
 		o.versionedRef(ref)
 	}
+	before := len(o.notes)
+	switch o.kind {
+	case "AWSCluster":
+		o.subnets(o.spec(""), "spec")
+	case "AWSClusterTemplate":
+		o.subnets(o.spec("template.spec"), "spec.template.spec")
+	}
+	if len(o.notes) > before {
+		o.count++
+	}
 }
 
 // classRefs returns the references to templates of a ClusterClass of the newest version.

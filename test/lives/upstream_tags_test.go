@@ -139,7 +139,7 @@ func (r *release) try(name string, raw []byte) {
 // that exists.
 func (r *release) load(name string, data []byte, newest bool) (m *manifest.Cluster, err error) {
 	sources := []input.Source{{Name: filepath.Base(name), Data: data}}
-	other := []string{"COREDNS_ADDON_VERSION", "v1.12.4-eksbuild.1", "AWS_SUBNET", privateSubnet, "PUBLIC_SUBNET_ID", publicSubnet, "PRIVATE_SUBNET_ID", privateSubnet, "COREDNS_ADDON_CONFIGURATION", "'{}'"}
+	other := []string{"COREDNS_ADDON_VERSION", "v1.12.4-eksbuild.1", "AWS_SUBNET", privateSubnet, "PUBLIC_SUBNET_ID", publicSubnet, "PRIVATE_SUBNET_ID", privateSubnet, "VPC_ID", existingVPC, "COREDNS_ADDON_CONFIGURATION", "{}"}
 	for range 3 {
 		m, err = loadUpstreams(sources, "", other...)
 		switch {

@@ -95,6 +95,9 @@ func (o *object) image(spec *node, prefix string) {
 }
 
 func awsMachinePool(o *object) {
+	for i, subnet := range o.spec("subnets").items() {
+		o.drop(subnet, "arn", fmt.Sprintf("spec.subnets[%d]", i), "there is no arn in v1beta2", "use id")
+	}
 	template := o.spec("awsLaunchTemplate")
 	if template == nil {
 		return
@@ -139,6 +142,7 @@ func staticIdentity(o *object) {
 	}
 	name := e.value.resolved().entry("name")
 	if name == nil {
+		o.spec("").remove(e)
 		return
 	}
 	v := *name.value

@@ -187,6 +187,12 @@ func essential(value any) any {
 				delete(out, field)
 			}
 		}
+		if out["replicas"] == 1.0 {
+			delete(out, "replicas") // the default of the webhook
+		}
+		if out["scheme"] == "Internet-facing" {
+			out["scheme"] = "internet-facing" // which v1beta2 requires, and the old conversion leaves as it is
+		}
 		if vpc, ok := out["vpc"].(map[string]any); ok && len(vpc) == 3 && vpc["availabilityZoneSelection"] == "Ordered" &&
 			fmt.Sprint(vpc["availabilityZoneUsageLimit"]) == "3" && vpc["subnetSchema"] == "PreferPrivate" {
 			delete(out, "vpc") // the defaults, which are set in one that is not missing
@@ -271,7 +277,7 @@ func someOf(r *rapid.T, s *apiextensionsv1.JSONSchemaProps, path string) any {
 		return "abcdef.0123456789abcdef"
 	case name == "defaultCoolDown":
 		return "5m0s"
-	case (name == "name" || name == "path") && strings.Contains(path, "]"): // upstream finds items of a list by their names
+	case (name == "name" || name == "path" || name == "hostPath") && strings.Contains(path, "]"): // upstream finds items of a list by these
 		return "name" + path[strings.LastIndexByte(path, '[')+1:strings.LastIndexByte(path, ']')]
 	case s.Type == "string":
 		return draw("text", "a", "two words", "5", "${NAME}", "-", "it's\nlines\n")

@@ -35,7 +35,7 @@ func Download(t *testing.T, tag string) (dir, whyNot string) {
 		module += "/v2"
 	}
 	cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", module+"@"+tag) //nolint:gosec // of the list above
-	cmd.Dir = t.TempDir() // outside of this module, whose go.mod does not name it
+	cmd.Dir = t.TempDir()                                                                     // outside of this module, whose go.mod does not name it
 	out, _ := cmd.Output()
 	var answer struct{ Dir, Error string }
 	require.NoError(t, json.Unmarshal(out, &answer), string(out))

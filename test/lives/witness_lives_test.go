@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
@@ -31,35 +33,35 @@ type life struct {
 // the upgrades of a cluster of machines and of one of EKS.
 func everyLife(t *testing.T, judge func(m *manifest.Cluster) judgement) {
 	t.Helper()
-	for _, file := range examples(t) {
-		t.Run(name(file), func(t *testing.T) {
+	for _, file := range enginetest.Examples(t) {
+		t.Run(enginetest.Name(file), func(t *testing.T) {
 			t.Parallel()
-			m := quick(load(t, file, nil))
+			m := enginetest.Quick(enginetest.Load(t, file, nil))
 			permit := judge(m)
 			synctest.Test(t, func(t *testing.T) {
-				a := account(m, lag)
-				prepare(t, file, a, m)
-				life{t, a, permit}.whole(m, func() *manifest.Cluster { return quick(load(t, file, nil)) })
+				a := enginetest.Account(m, enginetest.Lag)
+				enginetest.Prepare(t, file, a, m)
+				life{t, a, permit}.whole(m, func() *manifest.Cluster { return enginetest.Quick(enginetest.Load(t, file, nil)) })
 			})
 		})
 	}
 	t.Run("upgrade of machines", func(t *testing.T) {
 		t.Parallel()
-		m := version(sized(t, 3, 2), "v1.34.2")
+		m := enginetest.Version(enginetest.Sized(t, 3, 2), "v1.34.2")
 		permit := judge(m)
 		synctest.Test(t, func(t *testing.T) {
-			a := alive(t, version(sized(t, 3, 2), "v1.33.0"))
-			_, err := rolling(m, life{t, a, permit}.process()).Apply(t.Context(), cluster.Options{})
+			a := enginetest.Alive(t, enginetest.Version(enginetest.Sized(t, 3, 2), "v1.33.0"))
+			_, err := enginetest.Rolling(m, life{t, a, permit}.process()).Apply(t.Context(), cluster.Options{})
 			require.NoError(t, err)
 		})
 	})
 	t.Run("upgrade of EKS", func(t *testing.T) {
 		t.Parallel()
-		m := ofVersion(t, 34)
+		m := enginetest.OfVersion(t, 34)
 		permit := judge(m)
 		synctest.Test(t, func(t *testing.T) {
-			a := prepared(t, eksAddons, m)
-			mustApply(t, ofVersion(t, 32), a)
+			a := enginetest.Prepared(t, enginetest.EKSAddons, m)
+			enginetest.MustApply(t, enginetest.OfVersion(t, 32), a)
 			life{t, a, permit}.apply(m)
 		})
 	})
@@ -71,13 +73,13 @@ func everyLife(t *testing.T, judge func(m *manifest.Cluster) judgement) {
 func (l life) whole(m *manifest.Cluster, again func() *manifest.Cluster) {
 	l.t.Helper()
 	before := l.a.Inventory()
-	_, err := open(m, l.process()).Plan(l.t.Context())
+	_, err := enginetest.Open(m, l.process()).Plan(l.t.Context())
 	require.NoError(l.t, err)
 	l.apply(m)
 	l.apply(m)
-	_, err = look.Status(l.t.Context(), open(m, l.process()))
+	_, err = look.Status(l.t.Context(), enginetest.Open(m, l.process()))
 	require.NoError(l.t, err)
-	time.Sleep(booting)
+	time.Sleep(enginetest.Booting)
 	tampering := tamperingOf(l.t, m, l.a)
 	for round := range tampering.rounds {
 		tampering.round(l.t, l.a, round)
@@ -85,17 +87,17 @@ func (l life) whole(m *manifest.Cluster, again func() *manifest.Cluster) {
 		time.Sleep(5 * time.Minute)
 		l.a.Edit(tidy)
 	}
-	lives(l.t, l.a, m)
+	enginetest.Lives(l.t, l.a, m)
 	smaller := again()
 	smaller.Pools, smaller.Deployments = nil, nil
 	l.apply(smaller)
-	_, err = open(m, l.process()).Delete(l.t.Context(), everything)
+	_, err = enginetest.Open(m, l.process()).Delete(l.t.Context(), enginetest.Everything)
 	require.NoError(l.t, err)
 	require.Equal(l.t, before, l.a.Inventory())
 
 	m = again()
 	l.apply(m)
-	lives(l.t, l.a, m)
+	enginetest.Lives(l.t, l.a, m)
 	named := cluster.Target{Config: l.process().Config(), Owner: "test"}
 	_, err = look.Regions(l.t.Context(), named)
 	require.NoError(l.t, err)
@@ -103,7 +105,7 @@ func (l life) whole(m *manifest.Cluster, again func() *manifest.Cluster) {
 	require.NoError(l.t, err)
 	_, err = look.Status(l.t.Context(), run.OpenByName(m.Name, named))
 	require.NoError(l.t, err)
-	_, err = run.OpenByName(m.Name, named).Delete(l.t.Context(), everything)
+	_, err = run.OpenByName(m.Name, named).Delete(l.t.Context(), enginetest.Everything)
 	require.NoError(l.t, err)
 	require.Equal(l.t, before, l.a.Inventory())
 }
@@ -117,6 +119,6 @@ func (l life) process() *awssim.Process {
 
 func (l life) apply(m *manifest.Cluster) {
 	l.t.Helper()
-	_, err := open(m, l.process()).Apply(l.t.Context(), cluster.Options{Observe: tell(l.t)})
+	_, err := enginetest.Open(m, l.process()).Apply(l.t.Context(), cluster.Options{Observe: enginetest.Tell(l.t)})
 	require.NoError(l.t, err)
 }

@@ -21,22 +21,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
-// ofVersion is the example with another version of Kubernetes for the control plane,
-// pools and add-ons.
-func ofVersion(t *testing.T, minor int) *manifest.Cluster {
-	t.Helper()
-	proxy := map[int]string{30: "v1.30.14-eksbuild.8", 32: "v1.32.6-eksbuild.12", 34: "v1.34.0-eksbuild.2"}[minor]
-	dns := map[int]string{30: "v1.11.4-eksbuild.2", 32: "v1.11.4-eksbuild.24", 34: "v1.12.3-eksbuild.1"}[minor]
-	cni := map[int]string{30: "v1.19.5-eksbuild.1", 32: "v1.19.5-eksbuild.1", 34: "v1.20.4-eksbuild.1"}[minor]
-	m := enginetest.Rewritten(t, enginetest.EKSAddons, "version: v1.34\n", fmt.Sprintf("version: v1.%d\n", minor),
-		"KUBE_PROXY_VERSION:=v1.34.0-eksbuild.2", "KUBE_PROXY_VERSION:="+proxy, "COREDNS_VERSION:=v1.12.3-eksbuild.1", "COREDNS_VERSION:="+dns,
-		"VPC_CNI_VERSION:=v1.20.4-eksbuild.1", "VPC_CNI_VERSION:="+cni)
-	for _, p := range m.Pools {
-		p.Object.Spec.Template.Spec.Version = fmt.Sprintf("v1.%d.0", minor)
-	}
-	return m
-}
-
 // versions returns the changes of versions in a plan.
 func versions(s plan.Step) (out []string) {
 	for _, c := range s.Diff {
@@ -62,7 +46,7 @@ func requireSkew(t *testing.T, a *awssim.AWS) {
 // An upgrade by two minor versions goes one at a time, the control plane first. The plan
 // shows each.
 func TestEKSUpgrade(t *testing.T) {
-	before, after := ofVersion(t, 32), ofVersion(t, 34)
+	before, after := enginetest.OfVersion(t, 32), enginetest.OfVersion(t, 34)
 	synctest.Test(t, func(t *testing.T) {
 		a := enginetest.Prepared(t, enginetest.EKSAddons, before)
 		enginetest.MustApply(t, before, a)
@@ -93,7 +77,7 @@ func TestEKSUpgrade(t *testing.T) {
 // A pinned release of the nodes' image is requested with the last minor version: EKS does not
 // go back from the newest one.
 func TestEKSUpgradePinned(t *testing.T) {
-	before, after := ofVersion(t, 32), ofVersion(t, 34)
+	before, after := enginetest.OfVersion(t, 32), enginetest.OfVersion(t, 34)
 	before.Pools[0].Managed.Spec.AMIVersion = new("1.32.0-20260603")
 	after.Pools[0].Managed.Spec.AMIVersion = new("1.34.0-20260603")
 	name := before.Pools[0].Managed.Spec.EKSNodegroupName
@@ -117,7 +101,7 @@ func TestEKSUpgradePinned(t *testing.T) {
 // Whichever write of an upgrade fails, and in whatever way, the next run completes it;
 // also if the process is killed at other calls.
 func TestEKSUpgradeMayFail(t *testing.T) {
-	before, after := ofVersion(t, 32), ofVersion(t, 34)
+	before, after := enginetest.OfVersion(t, 32), enginetest.OfVersion(t, 34)
 	var standing bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
 		a := enginetest.Prepared(t, enginetest.EKSAddons, before)
@@ -173,13 +157,13 @@ func TestEKSUpgradeMayFail(t *testing.T) {
 // before the first write.
 func TestEKSUpgradeLeavesNoNodesBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		before, after := ofVersion(t, 30), ofVersion(t, 34)
+		before, after := enginetest.OfVersion(t, 30), enginetest.OfVersion(t, 34)
 		a := enginetest.Prepared(t, enginetest.EKSAddons, before)
 		enginetest.MustApply(t, before, a)
 		enginetest.RequireRefused(t, after, a, "eks-cluster", "version")
 		_, err := enginetest.Open(after, a.Process()).Plan(t.Context())
 		require.ErrorContains(t, err, "nodes may be 3 minor versions older than the control plane: upgrade both in smaller steps")
-		between := ofVersion(t, 32)
+		between := enginetest.OfVersion(t, 32)
 		enginetest.MustApply(t, between, a)
 		enginetest.MustApply(t, after, a)
 		enginetest.RequireNoChange(t, after, a)

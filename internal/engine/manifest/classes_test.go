@@ -41,6 +41,7 @@ func TestUpstreamClass(t *testing.T) {
 // Cluster sets variables that are objects.
 func TestUpstreamTenantClass(t *testing.T) {
 	yaml := read(t, filepath.Join(upstream.Dir(t), "templates", "cluster-template-multitenancy-clusterclass.yaml"))
+	yaml = strings.ReplaceAll(yaml, "cloud-provider: aws", "cloud-provider: external") // Kubernetes 1.27 removed it
 	values := quickStart()
 	maps.Copy(values, map[string]string{
 		"CNI_RESOURCES": "{}", "AWS_ACCOUNT_ID": "123456789012",

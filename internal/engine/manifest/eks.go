@@ -142,6 +142,7 @@ func (l *loader) checkEKS(cluster *object) {
 	l.warnCutOff(plane)
 	l.warnCoreDNS(plane)
 	l.checkTagCase(plane)
+	l.checkEKSNames(plane)
 }
 
 // checkSelfManagedAddons warns about settings of the VPC CNI that have no effect.

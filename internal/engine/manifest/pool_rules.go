@@ -41,6 +41,13 @@ func (l *loader) checkPools() {
 			l.checkScaling(o, l.lookup(kindScalingPool, p.Scaling.Name), p)
 		}
 		l.checkBootstrap(p.Bootstrap)
+		if p.Managed != nil {
+			group := l.lookup(kindManagedPool, p.Managed.Name)
+			l.checkHooks(group, p.Hooks())
+			l.checkRolePolicies(group, &p.Managed.Spec.RoleAdditionalPolicies, p.Managed.Spec.RolePermissionsBoundary)
+		} else if p.Scaling != nil {
+			l.checkHooks(l.lookup(kindScalingPool, p.Scaling.Name), p.Hooks())
+		}
 	}
 }
 
@@ -110,7 +117,9 @@ func (l *loader) checkTemplateName(o *object, name string) {
 func asPoolMachine(name string, t *expinfrav1.AWSLaunchTemplate, ignition *infrav1.Ignition) *infrav1.AWSMachine {
 	m := &infrav1.AWSMachine{Spec: infrav1.AWSMachineSpec{
 		AMI: t.AMI, ImageLookupOrg: t.ImageLookupOrg, ImageLookupFormat: t.ImageLookupFormat, ImageLookupBaseOS: t.ImageLookupBaseOS,
-		Ignition: ignition, InstanceMetadataOptions: t.InstanceMetadataOptions,
+		Ignition: ignition, InstanceMetadataOptions: t.InstanceMetadataOptions, InstanceType: t.InstanceType,
+		RootVolume: t.RootVolume, NonRootVolumes: t.NonRootVolumes, AdditionalSecurityGroups: t.AdditionalSecurityGroups,
+		SpotMarketOptions: t.SpotMarketOptions, CapacityReservationID: t.CapacityReservationID,
 	}}
 	m.Name = name
 	return m

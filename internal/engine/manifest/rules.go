@@ -32,16 +32,23 @@ func (l *loader) checkWhole(cluster *object) {
 	if l.cluster.Infra != nil {
 		l.checkLoadBalancers(cluster, l.infra)
 		l.checkNetwork(l.infra)
+		l.checkVPCBlocks()
+		l.checkIngressRules()
+		l.checkBalancerRules()
+		l.checkTagRules()
+		l.checkHost(cluster, "spec.controlPlaneEndpoint.host", l.cluster.Object.Spec.ControlPlaneEndpoint.Host)
 	}
 	if l.managed {
 		l.checkEKS(cluster)
 	} else {
 		l.checkControlPlane(cluster)
 		l.checkSecrets()
+		l.checkAuthorities()
 		l.checkClusterNetwork(cluster)
 	}
 	l.checkWorkers()
 	l.checkPools()
+	l.checkNodes()
 	l.checkSize()
 	l.checkWithoutEffect()
 	l.checkAnnotations()
@@ -249,6 +256,9 @@ func (l *loader) checkMachineSpec(o *object, path string, spec infrav1.AWSMachin
 	if m := spec.InstanceMetadataOptions; m != nil && m.InstanceMetadataTags == infrav1.InstanceMetadataEndpointStateEnabled {
 		l.fail(o.problem(path+".instanceMetadataOptions.instanceMetadataTags",
 			"EC2 does not launch a machine with this setting and a tag whose key contains a slash, such as the cluster's tags", "set it to disabled"))
+	}
+	if l.cluster.Infra != nil {
+		l.checkHardware(o, path, &spec)
 	}
 }
 

@@ -63,7 +63,7 @@ func TestWarnings(t *testing.T) {
 			[]string{"  labels:\n    cni", "  annotations: {cluster.x-k8s.io/paused: ''}\n  labels:\n    cni"},
 			"cluster.yaml:12: Cluster/quick metadata.annotations.cluster.x-k8s.io/paused: is ignored: not supported yet — it pauses Cluster API's controllers, which this program does not run",
 		},
-		{"what Cluster API drops", []string{"    initConfiguration:\n", "    clusterConfiguration: {featureGates: {A: true}}\n    initConfiguration:\n"}, ""},
+		{"what Cluster API drops", []string{"    initConfiguration:\n", "    clusterConfiguration: {featureGates: {RootlessControlPlane: true}}\n    initConfiguration:\n"}, ""},
 		{"not paused", []string{"  clusterNetwork:\n", "  paused: false\n  clusterNetwork:\n"}, ""},
 		{
 			"rollout",
@@ -95,7 +95,7 @@ func TestWarnings(t *testing.T) {
 			[]string{object, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: lost, namespace: prod}\n" + object},
 			"cluster.yaml:72: ConfigMap/lost: nothing in the input refers to it, so it has no effect — remove it, or refer to it",
 		},
-		{"certificates of the user are used", []string{object, "---\napiVersion: v1\nkind: Secret\nmetadata: {name: quick-ca, namespace: prod}\n" + object}, ""},
+		{"certificates of the user are used", []string{object, "---\napiVersion: v1\nkind: Secret\nmetadata: {name: quick-ca, namespace: prod}\n" + authority(t, certificate{}) + object}, ""},
 		{
 			"other selector",
 			[]string{"    cni: calico\n", "    cni: cilium\n"},

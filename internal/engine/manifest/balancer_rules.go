@@ -1,0 +1,90 @@
+package manifest
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+)
+
+// Rules of Elastic Load Balancing: CreateLoadBalancer, CreateTargetGroup and CreateListener in its API
+// reference, and "Health checks for Network Load Balancer target groups" in its user guide.
+const (
+	mostBalancerGroups = 5
+	usualInterval      = 5 // seconds between two health checks, in CAPA
+	trafficPort        = "traffic-port"
+)
+
+// checkBalancerRules checks the load balancers of the API server.
+func (l *loader) checkBalancerRules() {
+	spec := &l.cluster.Infra.Spec
+	for path, lb := range map[string]*infrav1.AWSLoadBalancerSpec{
+		"spec.controlPlaneLoadBalancer": spec.ControlPlaneLoadBalancer, "spec.secondaryControlPlaneLoadBalancer": spec.SecondaryControlPlaneLoadBalancer,
+	} {
+		if lb == nil {
+			continue
+		}
+		for i, id := range lb.AdditionalSecurityGroups {
+			l.checkID(l.infra, fmt.Sprintf("%s.additionalSecurityGroups[%d]", path, i), id, "sg", "a security group")
+		}
+		if n := len(lb.AdditionalSecurityGroups); n > mostBalancerGroups-1 {
+			l.fail(l.infra.problem(path+".additionalSecurityGroups", fmt.Sprintf("a load balancer has at most %d security groups, with that of the cluster %d", mostBalancerGroups, n+1), "remove some"))
+		}
+		if lb.LoadBalancerType == infrav1.LoadBalancerTypeNLB {
+			l.checkTargets(path, lb)
+		}
+	}
+	l.checkHost(l.infra, "spec.controlPlaneEndpoint.host", spec.ControlPlaneEndpoint.Host)
+	if port := spec.ControlPlaneEndpoint.Port; port < 0 || port > mostPort {
+		l.fail(l.infra.problem("spec.controlPlaneEndpoint.port", fmt.Sprintf("%d is not a port", port), fmt.Sprintf("use 1 to %d", mostPort)))
+	}
+}
+
+// checkHost checks the host of the API server, which is in kubeconfigs and certificates.
+func (l *loader) checkHost(o *object, path, host string) {
+	if _, err := netip.ParseAddr(host); host == "" || err == nil {
+		if host != "" && strings.Contains(host, ":") {
+			l.fail(o.problem(path, fmt.Sprintf("%q: Cluster API writes no brackets around an IPv6 address", host), "use a name in DNS"))
+		}
+		return
+	}
+	if bad := validation.IsDNS1123Subdomain(host); len(bad) > 0 {
+		l.fail(o.problem(path, fmt.Sprintf("%q is neither an IP address nor a name in DNS", host), "change it, or remove it to use the name of the load balancer"))
+	}
+}
+
+// checkTargets checks the listeners and health checks of a network load balancer.
+func (l *loader) checkTargets(path string, lb *infrav1.AWSLoadBalancerSpec) {
+	if p := lb.HealthCheckProtocol; p != nil && (*p == infrav1.ELBProtocolSSL || *p == infrav1.ELBProtocolTLS || *p == infrav1.ELBProtocolUDP) {
+		l.fail(l.infra.problem(path+".healthCheckProtocol", fmt.Sprintf("a network load balancer does not check health by %s", *p), "use TCP, HTTP or HTTPS"))
+	}
+	if c := lb.HealthCheck; c != nil {
+		l.checkTimes(path+".healthCheck", c.IntervalSeconds, c.TimeoutSeconds)
+	}
+	for i, listener := range lb.AdditionalListeners {
+		if c := listener.HealthCheck; c != nil {
+			at := fmt.Sprintf("%s.additionalListeners[%d].healthCheck", path, i)
+			l.checkTimes(at, c.IntervalSeconds, c.TimeoutSeconds)
+			if c.Port == nil || *c.Port == trafficPort {
+				continue
+			}
+			if n, err := strconv.Atoi(*c.Port); err != nil || n < 1 || n > mostPort {
+				l.fail(l.infra.problem(at+".port", fmt.Sprintf("%q is not a port", *c.Port), fmt.Sprintf("use %s, or 1 to %d", trafficPort, mostPort)))
+			}
+		}
+	}
+}
+
+// checkTimes compares the time limit of a health check with the time between two of them.
+func (l *loader) checkTimes(path string, interval, timeout *int64) {
+	between := int64(usualInterval)
+	if interval != nil {
+		between = *interval
+	}
+	if timeout != nil && *timeout > between {
+		l.fail(l.infra.problem(path+".timeoutSeconds", fmt.Sprintf("%d is more than the time between two health checks, %d seconds", *timeout, between), "set less, or a larger intervalSeconds"))
+	}
+}

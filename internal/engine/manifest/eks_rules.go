@@ -1,0 +1,174 @@
+package manifest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
+	"sigs.k8s.io/yaml"
+
+	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
+)
+
+// Rules of EKS for names, ARNs and texts, from the operations in its API reference: CreateCluster,
+// CreateAccessEntry, AssociateAccessPolicy, CreateAddon and AssociateIdentityProviderConfig.
+
+// checkEKSNames checks what an EKS control plane names.
+func (l *loader) checkEKSNames(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
+	o := l.infra
+	for i, e := range plane.AccessEntries {
+		path := fmt.Sprintf("spec.accessEntries[%d]", i)
+		l.checkARN(o, path+".principalARN", e.PrincipalARN, principalARN())
+		l.checkIdentityNames(o, path, "username", e.Username, "kubernetesGroups", e.KubernetesGroups)
+		for k, p := range e.AccessPolicies {
+			l.checkARN(o, fmt.Sprintf("%s.accessPolicies[%d].policyARN", path, k), p.PolicyARN, accessPolicyARN())
+		}
+	}
+	if c := plane.IAMAuthenticatorConfig; c != nil {
+		for i, m := range c.RoleMappings {
+			if strings.Contains(m.RoleARN, ":role/") { // otherwise reported already
+				l.checkARN(o, fmt.Sprintf("spec.iamAuthenticatorConfig.mapRoles[%d].rolearn", i), m.RoleARN, roleARN())
+			}
+		}
+		for i, m := range c.UserMappings {
+			if strings.Contains(m.UserARN, ":user/") {
+				l.checkARN(o, fmt.Sprintf("spec.iamAuthenticatorConfig.mapUsers[%d].userarn", i), m.UserARN, userARN())
+			}
+		}
+	}
+	if c := plane.EncryptionConfig; c != nil && c.Provider != nil {
+		l.checkARN(o, "spec.encryptionConfig.provider", *c.Provider, keyARN())
+	}
+	if plane.Addons != nil {
+		for i, a := range *plane.Addons {
+			l.checkAddon(o, fmt.Sprintf("spec.addons[%d]", i), a)
+		}
+	}
+	l.checkRolePolicies(o, plane.RoleAdditionalPolicies, plane.RolePermissionsBoundary)
+	l.checkIssuer(o, plane.OIDCIdentityProviderConfig)
+}
+
+// reservedNames are the beginnings of names that EKS keeps for itself: "Create access entries" in the
+// EKS user guide.
+func reservedNames() []string { return []string{"system:", "eks:", "aws:", "amazon:", "iam:"} }
+
+func (l *loader) checkIdentityNames(o *object, path, userField, user, groupField string, groups []string) {
+	const fix = "choose another name, or associate an access policy such as AmazonEKSClusterAdminPolicy"
+	for _, prefix := range reservedNames() {
+		if strings.HasPrefix(user, prefix) {
+			l.fail(o.problem(path+"."+userField, fmt.Sprintf("%q: EKS reserves user names that begin with %s", user, prefix), "choose another name, or remove it"))
+		}
+		for i, g := range groups {
+			if strings.HasPrefix(g, prefix) {
+				l.fail(o.problem(fmt.Sprintf("%s.%s[%d]", path, groupField, i), fmt.Sprintf("%q: EKS reserves names of groups that begin with %s", g, prefix), fix))
+			}
+		}
+	}
+}
+
+// checkAddon checks an add-on. EKS compares its configuration with a schema, so it has to be one of
+// JSON or YAML.
+func (l *loader) checkAddon(o *object, path string, a ekscontrolplanev1.Addon) {
+	if a.ServiceAccountRoleArn != nil {
+		l.checkARN(o, path+".serviceAccountRoleARN", *a.ServiceAccountRoleArn, roleARN())
+	}
+	if !regexp.MustCompile(`^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$`).MatchString(a.Name) {
+		l.fail(o.problem(path+".name", fmt.Sprintf("%q is not the name of an add-on", a.Name), "list them with: clusterawsadm eks addons list-available, or aws eks describe-addon-versions"))
+	}
+	if a.Configuration == "" {
+		return
+	}
+	var content map[string]any
+	if err := yaml.Unmarshal([]byte(a.Configuration), &content); err != nil {
+		if !json.Valid([]byte(a.Configuration)) {
+			l.fail(o.problem(path+".configuration", "is neither an object of JSON nor a mapping of YAML", "correct the text"))
+		}
+	}
+}
+
+// checkRolePolicies checks policies of a role that the run creates.
+func (l *loader) checkRolePolicies(o *object, policies *[]string, boundary string) {
+	if policies != nil {
+		for i, arn := range *policies {
+			l.checkARN(o, fmt.Sprintf("spec.roleAdditionalPolicies[%d]", i), arn, policyARN())
+		}
+	}
+	l.checkARN(o, "spec.rolePermissionsBoundary", boundary, policyARN())
+}
+
+// checkIssuer checks an identity provider: OidcIdentityProviderConfigRequest in the EKS API reference.
+func (l *loader) checkIssuer(o *object, c *ekscontrolplanev1.OIDCIdentityProviderConfig) {
+	if c == nil {
+		return
+	}
+	const path = "spec.oidcIdentityProviderConfig"
+	u, err := url.Parse(c.IssuerURL)
+	if err != nil || u.Scheme != "https" || u.Host == "" {
+		l.fail(o.problem(path+".issuerUrl", fmt.Sprintf("%q is not a URL that begins with https://", c.IssuerURL), "write the issuer of the tokens, such as https://login.example.com"))
+	}
+	if n := utf8.RuneCountInString(c.IdentityProviderConfigName); n > longestTagValue {
+		l.fail(o.problem(path+".identityProviderConfigName", fmt.Sprintf("the name has %d characters: it is the value of a tag, which has %d", n, longestTagValue), "shorten it"))
+	}
+	l.checkEKSTags(o, path+".tags", c.Tags)
+}
+
+// longestTagValue is how many characters the value of a tag has.
+const longestTagValue = 256
+
+// checkEKSTags checks tags that CAPA's webhooks do not.
+func (l *loader) checkEKSTags(o *object, path string, tags map[string]string) {
+	if len(tags) > mostTags-ownSubnetTags {
+		l.fail(o.problem(path, fmt.Sprintf("%d tags: AWS permits %d, and some are of this program", len(tags), mostTags), "remove some"))
+	}
+	for key, value := range tags {
+		switch {
+		case utf8.RuneCountInString(key) > longestTagKey || utf8.RuneCountInString(value) > longestTagValue:
+			l.fail(o.problem(path+"."+key, fmt.Sprintf("AWS permits %d characters in the name of a tag, and %d in its value", longestTagKey, longestTagValue), "shorten it"))
+		case strings.HasPrefix(strings.ToLower(key), "aws:"):
+			l.fail(o.problem(path+"."+key, "AWS reserves tags whose names begin with aws:", "choose another name"))
+		case !tagText(key) || !tagText(value):
+			l.fail(o.problem(path+"."+key, "AWS permits letters, digits, spaces and _.:/=+-@ in tags", "change it"))
+		}
+	}
+}
+
+func tagText(s string) bool {
+	return regexp.MustCompile(`^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$`).MatchString(s)
+}
+
+// Rules of Amazon EC2 Auto Scaling for lifecycle hooks: PutLifecycleHook in its API reference, and
+// "Quotas for Auto Scaling resources and groups" in its user guide.
+const mostHooks = 50
+
+// checkHooks checks the lifecycle hooks of a pool.
+func (l *loader) checkHooks(o *object, hooks []expinfrav1.AWSLifecycleHook) {
+	const path = "spec.lifecycleHooks"
+	if len(hooks) > mostHooks {
+		l.fail(o.problem(path, fmt.Sprintf("a group has at most %d lifecycle hooks, this one has %d", mostHooks, len(hooks)), "remove some"))
+	}
+	for i, h := range hooks {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		if h.Name != "" && !regexp.MustCompile(`^[A-Za-z0-9\-_/]{1,255}$`).MatchString(h.Name) {
+			l.fail(o.problem(at+".name", fmt.Sprintf("%q: the name of a lifecycle hook has up to 255 letters a to z, digits, and characters of -_/", h.Name), "change it"))
+		}
+		if h.RoleARN != nil {
+			l.checkARN(o, at+".roleARN", *h.RoleARN, roleARN())
+		}
+		if h.NotificationTargetARN != nil {
+			l.checkARN(o, at+".notificationTargetARN", *h.NotificationTargetARN, targetARN(*h.NotificationTargetARN))
+		}
+	}
+}
+
+// targetARN is the form of what a lifecycle hook notifies: an SNS topic or an SQS queue.
+func targetARN(arn string) arnForm {
+	service := "sqs"
+	if strings.Contains(arn, ":sns:") {
+		service = "sns"
+	}
+	return arnForm{service, `[A-Za-z0-9_.-]+`, true, "an SNS topic or an SQS queue", ":sqs:REGION:123456789012:NAME"}
+}

@@ -1,0 +1,171 @@
+package proof_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+// examples lists the manifests in configs that need nothing but an account: those that use an
+// existing network need one, and are in lifecycle tests of pkg/reconcile.
+func examples(t *testing.T) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob("../../configs/*.yaml")
+	require.NoError(t, err)
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		require.NoError(t, err)
+		if !strings.Contains(string(raw), "id: vpc-") {
+			names = append(names, strings.TrimSuffix(filepath.Base(file), ".yaml"))
+		}
+	}
+	slices.Sort(names)
+	require.NotEmpty(t, names)
+	return names
+}
+
+// objectsOf returns the objects of an example, with the defaults of its variables.
+func objectsOf(t *testing.T, example string) (objects []map[string]any) {
+	t.Helper()
+	raw, err := os.ReadFile("../../configs/" + example + ".yaml")
+	require.NoError(t, err)
+	text := variable.ReplaceAllString(string(raw), "$1")
+	for doc := range strings.SplitSeq(text, "\n---\n") {
+		var o map[string]any
+		require.NoError(t, yaml.Unmarshal([]byte(doc), &o))
+		if o != nil {
+			quicken(o)
+			objects = append(objects, o)
+		}
+	}
+	return objects
+}
+
+// quicken chooses a quick algorithm for the keys of a cluster.
+func quicken(o map[string]any) {
+	for _, path := range [][]string{{"spec", "kubeadmConfigSpec", "clusterConfiguration"}, {"spec", "clusterConfiguration"}, {"spec", "template", "spec", "kubeadmConfigSpec", "clusterConfiguration"}} {
+		at, ok := o, true
+		for _, name := range path {
+			if at, ok = at[name].(map[string]any); !ok {
+				break
+			}
+		}
+		if ok && strings.HasSuffix(o["apiVersion"].(string), "/v1beta2") {
+			at["encryptionAlgorithm"] = "ECDSA-P256"
+		}
+	}
+}
+
+// sourcesOf writes objects into files.
+func sourcesOf(t *testing.T, objects []map[string]any) (sources []reconcile.Source) {
+	t.Helper()
+	for _, o := range objects {
+		data, err := json.Marshal(o)
+		require.NoError(t, err)
+		sources = append(sources, reconcile.Source{Name: "x.yaml", Data: data})
+	}
+	return sources
+}
+
+// load reads objects as the command does.
+func load(t *testing.T, example string, objects []map[string]any) (*reconcile.Manifest, error) {
+	t.Helper()
+	return reconcile.Load(sourcesOf(t, objects), reconcile.LoadOptions{Substitute: reconcile.SubstituteNone, EKSEnableIAM: strings.HasSuffix(example, "-iam")})
+}
+
+// modelOf reads an example as it is written.
+func modelOf(t *testing.T, example string) *manifest.Cluster {
+	t.Helper()
+	var sources []manifest.Source
+	for _, s := range sourcesOf(t, objectsOf(t, example)) {
+		sources = append(sources, manifest.Source{Name: s.Name, Data: s.Data})
+	}
+	m, err := manifest.Load(sources, manifest.Options{Substitute: manifest.SubstituteNone, EKSEnableIAM: strings.HasSuffix(example, "-iam")})
+	require.NoError(t, err)
+	return m
+}
+
+// account returns a simulated account with what an example, as it is written, expects to exist.
+func account(m *manifest.Cluster) *awssim.AWS {
+	a := awssim.New(awssim.Options{Region: m.Region})
+	role := func(s *awssim.State, name string) {
+		s.IAM.Roles[name] = &awssim.Role{Name: name, Service: "eks.amazonaws.com", Holder: iam.Holder{Attached: []string{"arn:aws:iam::aws:policy/AdministratorAccess"}}}
+	}
+	a.Edit(func(s *awssim.State) {
+		for _, id := range m.Identity {
+			if id.Role != nil {
+				role(s, last(id.Role.RoleArn))
+			}
+		}
+		for _, name := range roles(m) {
+			role(s, name)
+		}
+		for _, d := range m.Deployments {
+			spec := &d.Template.Spec.Template.Spec
+			if spec.PlacementGroupName != "" {
+				s.EC2.PlacementGroups[spec.PlacementGroupName] = "partition"
+			}
+			if id := spec.CapacityReservationID; id != nil {
+				s.EC2.Reservations[*id] = true
+			}
+		}
+	})
+	return a
+}
+
+// roles lists the existing roles that the manifest of an EKS cluster names.
+func roles(m *manifest.Cluster) (names []string) {
+	if m.EKS == nil {
+		return nil
+	}
+	spec := &m.EKS.ControlPlane.Spec
+	if spec.Addons != nil {
+		for _, a := range *spec.Addons {
+			if a.ServiceAccountRoleArn != nil {
+				names = append(names, last(*a.ServiceAccountRoleArn))
+			}
+		}
+	}
+	for _, e := range spec.AccessEntries {
+		names = append(names, last(e.PrincipalARN))
+	}
+	if m.EKS.EnableIAM {
+		return names
+	}
+	names = append(names, *spec.RoleName)
+	for _, f := range m.EKS.Fargate {
+		names = append(names, f.Spec.RoleName)
+	}
+	for _, p := range m.Pools {
+		if p.Managed != nil {
+			names = append(names, p.Managed.Spec.RoleName)
+		}
+	}
+	return names
+}
+
+// last returns the name at the end of an ARN.
+func last(arn string) string { return arn[strings.LastIndex(arn, "/")+1:] }
+
+// open returns the cluster for a new process. Warnings go to warn.
+func open(m *reconcile.Manifest, a *awssim.AWS, warn func(string)) *reconcile.Cluster {
+	p := a.Process()
+	return reconcile.Open(m, reconcile.Target{
+		Config: p.Config(), Owner: "test", Wait: reconcile.NodesJoined, Timeout: 20 * time.Minute, Warn: warn,
+		Transport: func(x reconcile.Access) http.RoundTripper { return p.Kubernetes(kube.Access(x)) },
+	})
+}

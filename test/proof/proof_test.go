@@ -1,0 +1,201 @@
+package proof_test
+
+import (
+	"fmt"
+	"hash/fnv"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+// sweeping reports whether this is "make sweep".
+func sweeping() bool { return os.Getenv("SWEEP") != "" }
+
+// sampleOf is which part of the edits "make test" tries: one in this number.
+const sampleOf = 401
+
+// edit is one wrong value in one field of one example.
+type edit struct {
+	example, field, class string
+	value                 any
+	objects               []map[string]any
+}
+
+func (e edit) String() string {
+	value := text(e.value)
+	if len(value) > 90 {
+		value = value[:90] + "…"
+	}
+	return fmt.Sprintf("%s: %s = %s (%s)", e.example, e.field, value, e.class)
+}
+
+// The ends of an edit.
+const (
+	refused = "refused by the plan"
+	warned  = "warned of, and created"
+	created = "created without a word"
+	broken  = "planned, and failed"
+)
+
+// tally counts the ends of edits.
+type tally struct {
+	sync.Mutex
+	ends map[string]int
+}
+
+func (c *tally) add(end string) {
+	c.Lock()
+	defer c.Unlock()
+	c.ends[end]++
+}
+
+// TestPlanIsAProof derives wrong values by class for every field of every example. Each is
+// refused by the plan, or its cluster is created: "plan well, create fails" is a failure, but
+// for the exceptions, which have their reasons.
+func TestPlanIsAProof(t *testing.T) {
+	counts := &tally{ends: map[string]int{}}
+	unused := exceptions()
+	t.Run("examples", func(t *testing.T) {
+		for _, example := range examples(t) {
+			t.Run(example, func(t *testing.T) {
+				t.Parallel()
+				base := modelOf(t, example)
+				for _, e := range editsOf(t, example) {
+					end, err := tried(t, base, e)
+					counts.add(end)
+					if os.Getenv("TELL") != "" {
+						t.Logf("%s: %v: %v", end, e, err)
+					}
+					if end != broken {
+						continue
+					}
+					pattern := excepted(e, err)
+					if pattern == "" {
+						t.Errorf("%v: the plan accepts it, and the run fails: %v", e, err)
+						continue
+					}
+					counts.Lock()
+					delete(unused, pattern)
+					counts.Unlock()
+				}
+			})
+		}
+	})
+	for _, end := range []string{refused, warned, created, broken} {
+		t.Logf("%6d %s", counts.ends[end], end)
+	}
+	require.NotZero(t, counts.ends[refused])
+	if sweeping() && !t.Failed() {
+		require.Empty(t, unused, "exceptions that nothing needs")
+	}
+}
+
+// exceptions are patterns of edits whose runs may fail after a plan, with the reason.
+func exceptions() map[string]string {
+	return map[string]string{}
+}
+
+// excepted returns the pattern of the exceptions that an edit and its error match; "" for none.
+func excepted(e edit, err error) string {
+	for pattern := range exceptions() {
+		if regexp.MustCompile("(?s)^(" + pattern + ")$").MatchString(fmt.Sprintf("%v: %v", e, err)) {
+			return pattern
+		}
+	}
+	return ""
+}
+
+// tried plans the cluster of an edit in an account with what the example needs. What the plan
+// accepts is created.
+func tried(t *testing.T, base *manifest.Cluster, e edit) (end string, err error) {
+	t.Helper()
+	m, err := load(t, e.example, e.objects)
+	if err != nil {
+		requireOnce(t, e, err)
+		return refused, err
+	}
+	synctest.Test(t, func(t *testing.T) {
+		a := account(base)
+		if m.Region() != base.Region {
+			a = awssim.New(awssim.Options{Region: m.Region()})
+		}
+		var warnings []string
+		warn := func(text string) { warnings = append(warnings, text) }
+		for _, w := range m.Warnings {
+			if !slices.ContainsFunc(base.Warnings, func(b manifest.Problem) bool { return b.What == w.What }) {
+				warn(w.What)
+			}
+		}
+		if _, err = open(m, a, warn).Plan(t.Context()); err != nil {
+			end = refused
+			return
+		}
+		if _, err = open(m, a, nil).Apply(t.Context(), reconcile.Options{}); err != nil {
+			end, err = broken, fmt.Errorf("%w (warnings: %q)", err, warnings)
+			return
+		}
+		if end = created; len(warnings) > 0 {
+			end = warned
+		}
+	})
+	return end, err
+}
+
+// requireOnce requires that an error says each thing once.
+func requireOnce(t *testing.T, e edit, err error) {
+	t.Helper()
+	seen := map[string]bool{}
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		if seen[line] {
+			t.Errorf("%v: the same line twice: %s", e, line)
+		}
+		seen[line] = true
+	}
+}
+
+// editsOf derives the edits of an example: all of them, or a sample.
+func editsOf(t *testing.T, example string) (edits []edit) {
+	t.Helper()
+	objects := objectsOf(t, example)
+	only := os.Getenv("PROOF_FIELD")
+	for i, original := range objects {
+		kind, _ := original["kind"].(string)
+		api, _ := original["apiVersion"].(string)
+		s := schemaOf(t, kind, api[strings.Index(api, "/")+1:])
+		if s == nil {
+			continue
+		}
+		for _, f := range fieldsOf(s, func() any { return objects[i] }, func(v any) { objects[i], _ = v.(map[string]any) }) {
+			name := kind + " " + f.path
+			if only != "" && !regexp.MustCompile(only).MatchString(name) {
+				continue
+			}
+			for _, w := range f.wrongValues(kind) {
+				f.set(w.value)
+				e := edit{example, name, w.class, w.value, slices.Clone(objects)}
+				objects[i] = original
+				if sweeping() || only != "" || chosen(e) {
+					edits = append(edits, e)
+				}
+			}
+		}
+	}
+	return edits
+}
+
+// chosen reports whether an edit is in the sample: by its text, so that each run has the same.
+func chosen(e edit) bool {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(e.String())) // it never fails
+	return h.Sum32()%sampleOf == 0
+}

@@ -53,7 +53,7 @@ func (svc *Service) describeAccountAttributes(in *ec2.DescribeAccountAttributesI
 	addresses := fmt.Sprint(svc.state.Limits.Addresses)
 	values := map[string]string{
 		"supported-platforms": "VPC", "default-vpc": vpc, "max-elastic-ips": addresses, "vpc-max-elastic-ips": addresses,
-		"vpc-max-security-groups-per-interface": fmt.Sprint(groupsPerInterface),
+		"vpc-max-security-groups-per-interface": fmt.Sprint(GroupsPerInterface),
 	}
 	out := &ec2.DescribeAccountAttributesOutput{}
 	for _, name := range in.AttributeNames {

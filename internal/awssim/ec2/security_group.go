@@ -14,8 +14,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// groupsPerInterface is the quota of security groups of an interface.
-const groupsPerInterface = 5
+// GroupsPerInterface is the quota of security groups of an interface.
+const GroupsPerInterface = 5
 
 // SecurityGroup is a security group.
 type SecurityGroup struct {
@@ -227,8 +227,8 @@ func (svc *Service) deleteSecurityGroup(in *ec2.DeleteSecurityGroupInput) (*ec2.
 
 // GroupsFor validates the groups of an interface in a VPC.
 func (svc *Service) GroupsFor(vpc string, ids []string) ([]string, error) {
-	if len(ids) > groupsPerInterface {
-		return nil, core.Fail("SecurityGroupsPerInterfaceLimitExceeded", "an interface can have %d security groups", groupsPerInterface)
+	if len(ids) > GroupsPerInterface {
+		return nil, core.Fail("SecurityGroupsPerInterfaceLimitExceeded", "an interface can have %d security groups", GroupsPerInterface)
 	}
 	for n, id := range ids {
 		g, err := lookup(svc, svc.state.SecurityGroups, &id)

@@ -53,8 +53,7 @@ func (v *Volume) state(now time.Time) types.VolumeState {
 	return types.VolumeStateAvailable
 }
 
-// check validates size and performance. The limits of gp3 are those of before September
-// 2025, when AWS raised them.
+// check validates size and performance: "Amazon EBS volume types" in the EBS user guide.
 func (v *Volume) check() error {
 	within := func(n, least, most int32, what string) error {
 		if n != 0 && (n < least || n > most) {
@@ -66,9 +65,11 @@ func (v *Volume) check() error {
 	switch types.VolumeType(v.Type) {
 	case types.VolumeTypeGp2:
 	case types.VolumeTypeGp3:
-		mostIOPS = 16000
+		biggest, mostIOPS = 65536, 80000
 	case types.VolumeTypeIo1, types.VolumeTypeIo2:
-		least, mostIOPS = 4, 64000
+		if least, mostIOPS = 4, 64000; v.Type == "io2" {
+			biggest, mostIOPS = 65536, 256000
+		}
 		if v.IOPS == 0 {
 			return core.Fail("MissingParameter", "the request must contain the parameter iops for %s", v.Type)
 		}

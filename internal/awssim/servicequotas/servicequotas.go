@@ -47,6 +47,7 @@ func (svc *Service) quotas() []types.ServiceQuota {
 	add("elasticloadbalancing", "L-69A177A2", "Network Load Balancers per Region", balancers.Network)
 	add("elasticloadbalancing", "L-E9E9831D", "Classic Load Balancers per Region", balancers.Classic)
 	add("vpc", "L-0EA8095F", "Inbound or outbound rules per security group", l.RulesPerGroup)
+	add("vpc", "L-2AFB9258", "Security groups per network interface", ec2.GroupsPerInterface)
 	add("vpc", "L-F678F1CE", "VPCs per Region", l.VPCs)
 	add("vpc", "L-FE5A380F", "NAT gateways per Availability Zone", l.NATGatewaysPerZone)
 	slices.SortFunc(all, func(a, b types.ServiceQuota) int {

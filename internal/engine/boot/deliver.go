@@ -40,8 +40,8 @@ const (
 	parameterChunk = 4000
 )
 
-// maxUserData is EC2's limit for user data in bytes, before base64 encoding.
-const maxUserData = 16 * 1024
+// MaxUserData is EC2's limit for user data in bytes, before base64 encoding.
+const MaxUserData = 16 * 1024
 
 // Chunks compresses data and splits it for Secrets Manager (SecretBinary, 7,000 bytes
 // each) or Parameter Store (base64, 4,000 characters each).
@@ -232,7 +232,7 @@ func Fit(format string, data []byte, uncompressed *bool) ([]byte, error) {
 		return data, fits(data, "use ignition.storageType ClusterObjectStore")
 	}
 	plain := uncompressed == nil || *uncompressed
-	if plain && len(data) <= maxUserData {
+	if plain && len(data) <= MaxUserData {
 		return data, nil
 	}
 	if uncompressed != nil && *uncompressed {
@@ -247,8 +247,8 @@ func Fit(format string, data []byte, uncompressed *bool) ([]byte, error) {
 
 // fits returns an error with the advice if the data exceeds EC2's limit.
 func fits(data []byte, advice string) error {
-	if over := len(data) - maxUserData; over > 0 {
-		return fmt.Errorf("user data is %d bytes larger than the %d that EC2 allows: %s", over, maxUserData, advice)
+	if over := len(data) - MaxUserData; over > 0 {
+		return fmt.Errorf("user data is %d bytes larger than the %d that EC2 allows: %s", over, MaxUserData, advice)
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func TestBoothookIsMIME(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, content, again)
 	golden(t, "boothook.mime", content)
-	assert.Less(t, len(content), maxUserData)
+	assert.Less(t, len(content), MaxUserData)
 
 	message, err := mail.ReadMessage(bytes.NewReader(content))
 	require.NoError(t, err)
@@ -340,7 +340,7 @@ func TestShellQuote(t *testing.T) {
 
 func TestFit(t *testing.T) {
 	yes, no := true, false
-	fitting, repetitive, large := noise(maxUserData), bytes.Repeat([]byte("kubeadm "), 4000), noise(maxUserData+1)
+	fitting, repetitive, large := noise(MaxUserData), bytes.Repeat([]byte("kubeadm "), 4000), noise(MaxUserData+1)
 	for name, c := range map[string]struct {
 		format       string
 		data         []byte
@@ -364,7 +364,7 @@ func TestFit(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err, name)
-		assert.LessOrEqual(t, len(got), maxUserData, name)
+		assert.LessOrEqual(t, len(got), MaxUserData, name)
 		if c.compressed {
 			got = decompress(t, got)
 		}

@@ -17,7 +17,7 @@ func TestPoolUserData(t *testing.T) {
 	userData, err := Fit(data.Format, data.Content, nil)
 	require.NoError(t, err)
 	assert.True(t, strings.HasPrefix(string(userData), cloudConfigHeader), "uncompressed")
-	assert.Less(t, len(userData), maxUserData/4, "with room for files")
+	assert.Less(t, len(userData), MaxUserData/4, "with room for files")
 	doc := parse(t, Data{Format: data.Format, Content: userData})
 	config := doc.file(t, joinConfigPath)
 	assert.Contains(t, config, "name: '"+hostname+"'")

@@ -52,6 +52,7 @@ type Data struct {
 	Token    TokenSource // nil: the token that kubeadm init creates
 	Restore  *Restore    // nil: a machine that runs kubeadm init begins with an empty etcd
 
+	Group        string // name of the group of machines
 	Backend      boot.Backend
 	ID           string // part of the names of secrets
 	Prefix       string // cloudInit.secretPrefix; "" for one made of ID

@@ -3,6 +3,7 @@ package manifest
 import (
 	"fmt"
 	"net/netip"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -16,6 +17,7 @@ const (
 	mostBalancerGroups = 5
 	usualInterval      = 5 // seconds between two health checks, in CAPA
 	trafficPort        = "traffic-port"
+	longestPath        = 1024 // of a health check
 )
 
 // checkBalancerRules checks the load balancers of the API server.
@@ -68,6 +70,9 @@ func (l *loader) checkTargets(path string, lb *infrav1.AWSLoadBalancerSpec) {
 		if c := listener.HealthCheck; c != nil {
 			at := fmt.Sprintf("%s.additionalListeners[%d].healthCheck", path, i)
 			l.checkTimes(at, c.IntervalSeconds, c.TimeoutSeconds)
+			if c.Path != nil && (len(*c.Path) > longestPath || !regexp.MustCompile(`^/[!-~]*$`).MatchString(*c.Path)) {
+				l.fail(l.infra.problem(at+".path", fmt.Sprintf("%q is not the path of a URL", *c.Path), "begin it with /"))
+			}
 			if c.Port == nil || *c.Port == trafficPort {
 				continue
 			}

@@ -124,6 +124,11 @@ func (l *loader) checkEKSTags(o *object, path string, tags map[string]string) {
 	if len(tags) > mostTags-ownSubnetTags {
 		l.fail(o.problem(path, fmt.Sprintf("%d tags: AWS permits %d, and some are of this program", len(tags), mostTags), "remove some"))
 	}
+	l.checkTagTexts(o, path, tags)
+}
+
+// checkTagTexts checks the names and values of tags.
+func (l *loader) checkTagTexts(o *object, path string, tags map[string]string) {
 	for key, value := range tags {
 		switch {
 		case utf8.RuneCountInString(key) > longestTagKey || utf8.RuneCountInString(value) > longestTagValue:

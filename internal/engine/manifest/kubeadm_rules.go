@@ -26,6 +26,9 @@ func (l *loader) checkKubeadm(o *object, prefix string, spec *bootstrapv1.Kubead
 		}
 	}
 	join := &spec.JoinConfiguration
+	if !plane && join.ControlPlane != nil {
+		l.fail(o.problem(prefix+".joinConfiguration.controlPlane", "the machines are workers", "remove it"))
+	}
 	l.checkRegistration(o, prefix+".joinConfiguration.nodeRegistration", &join.NodeRegistration, v)
 	if p := join.CACertPath; p != "" && (!path.IsAbs(p) || !strings.HasSuffix(p, ".crt")) {
 		l.fail(o.problem(prefix+".joinConfiguration.caCertPath", fmt.Sprintf("%q is not an absolute path that ends in .crt", p), "use /etc/kubernetes/pki/ca.crt, or remove it"))
@@ -149,6 +152,9 @@ func badLabel(key, value string) string {
 
 // checkDiscovery checks how a machine finds its cluster.
 func (l *loader) checkDiscovery(o *object, path string, d *bootstrapv1.Discovery) {
+	if p := d.File.KubeConfigPath; p != "" && !strings.HasPrefix(p, "/") && !strings.HasPrefix(p, "https://") { // ValidateDiscoveryKubeConfigPath
+		l.fail(o.problem(path+".file.kubeConfigPath", fmt.Sprintf("%q is neither an absolute path nor a URL that begins with https://", p), "change it"))
+	}
 	token := regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`) // k8s.io/cluster-bootstrap/token/api
 	if t := d.BootstrapToken.Token; t != "" && !token.MatchString(t) {
 		l.fail(o.problem(path+".bootstrapToken.token", "is not a bootstrap token", "write six letters or digits, a dot and sixteen more, or remove it"))

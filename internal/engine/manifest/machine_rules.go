@@ -41,6 +41,9 @@ func (l *loader) checkHardware(o *object, path string, spec *infrav1.AWSMachineS
 			l.checkID(o, path+"."+x.field, *x.id, x.prefix, x.what)
 		}
 	}
+	if s := spec.Subnet; s != nil && s.ID == nil && len(s.Filters) == 0 {
+		l.fail(o.problem(path+".subnet", "names no subnet", "set id or filters, or remove it"))
+	}
 	for _, role := range slices.Sorted(maps.Keys(spec.SecurityGroupOverrides)) {
 		l.checkID(o, path+".securityGroupOverrides."+string(role), spec.SecurityGroupOverrides[role], "sg", "a security group")
 	}

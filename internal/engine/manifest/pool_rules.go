@@ -79,6 +79,7 @@ func (l *loader) checkScaling(o, group *object, p Pool) {
 	l.checkTemplateName(group, p.Scaling.Name)
 	machine := asPoolMachine(group.name, t, spec.Ignition)
 	l.checkMachineSpec(group, "spec.awsLaunchTemplate", machine.Spec)
+	l.checkMixed(group, spec)
 	if t.InstanceType == "" && (spec.MixedInstancesPolicy == nil || len(spec.MixedInstancesPolicy.Overrides) == 0) {
 		l.fail(group.problem("spec.awsLaunchTemplate.instanceType", "no instance type is set", "set it, or mixedInstancesPolicy.overrides"))
 	}
@@ -90,6 +91,28 @@ func (l *loader) checkScaling(o, group *object, p Pool) {
 		if t.IamInstanceProfile == "" {
 			l.warn(group.problem("spec.awsLaunchTemplate.iamInstanceProfile", "without an instance profile the machines cannot join: they have no AWS credentials for EKS", "set it, for example to nodes.cluster-api-provider-aws.sigs.k8s.io"))
 		}
+	}
+}
+
+// checkMixed checks which machines of a group are spot instances: InstancesDistribution in the API
+// reference of Amazon EC2 Auto Scaling.
+func (l *loader) checkMixed(group *object, spec *expinfrav1.AWSMachinePoolSpec) {
+	if spec.MixedInstancesPolicy == nil {
+		return
+	}
+	const path, whole = "spec.mixedInstancesPolicy.instancesDistribution", 100
+	if spec.AWSLaunchTemplate.MarketType == infrav1.MarketTypeSpot {
+		l.fail(group.problem("spec.awsLaunchTemplate.marketType", "a launch template for spot instances cannot be used with mixedInstancesPolicy, which sets the number of spot instances", "remove it"))
+	}
+	d := spec.MixedInstancesPolicy.InstancesDistribution
+	if d == nil {
+		return
+	}
+	if n := d.OnDemandBaseCapacity; n != nil && *n < 0 {
+		l.fail(group.problem(path+".onDemandBaseCapacity", "must not be negative", "use 0 or more"))
+	}
+	if n := d.OnDemandPercentageAboveBaseCapacity; n != nil && (*n < 0 || *n > whole) {
+		l.fail(group.problem(path+".onDemandPercentageAboveBaseCapacity", fmt.Sprintf("%d is not a percentage", *n), "use 0 to 100"))
 	}
 }
 
@@ -119,7 +142,7 @@ func asPoolMachine(name string, t *expinfrav1.AWSLaunchTemplate, ignition *infra
 		AMI: t.AMI, ImageLookupOrg: t.ImageLookupOrg, ImageLookupFormat: t.ImageLookupFormat, ImageLookupBaseOS: t.ImageLookupBaseOS,
 		Ignition: ignition, InstanceMetadataOptions: t.InstanceMetadataOptions, InstanceType: t.InstanceType,
 		RootVolume: t.RootVolume, NonRootVolumes: t.NonRootVolumes, AdditionalSecurityGroups: t.AdditionalSecurityGroups,
-		SpotMarketOptions: t.SpotMarketOptions, CapacityReservationID: t.CapacityReservationID,
+		SpotMarketOptions: t.SpotMarketOptions, CapacityReservationID: t.CapacityReservationID, PrivateDNSName: t.PrivateDNSName,
 	}}
 	m.Name = name
 	return m

@@ -257,6 +257,9 @@ func (l *loader) checkMachineSpec(o *object, path string, spec infrav1.AWSMachin
 		l.fail(o.problem(path+".instanceMetadataOptions.instanceMetadataTags",
 			"EC2 does not launch a machine with this setting and a tag whose key contains a slash, such as the cluster's tags", "set it to disabled"))
 	}
+	if m := spec.InstanceMetadataOptions; m != nil && m.HTTPEndpoint == infrav1.InstanceMetadataEndpointStateDisabled {
+		l.fail(o.problem(path+".instanceMetadataOptions.httpEndpoint", "without the metadata service a machine cannot read its user data, so that it does nothing", "set it to enabled, with httpTokens: required"))
+	}
 	if l.cluster.Infra != nil {
 		l.checkHardware(o, path, &spec)
 	}

@@ -24,7 +24,9 @@ func (l *loader) checkTagRules() {
 	l.checkTags(l.infra, "spec.additionalTags", spec.AdditionalTags, nil, ownSubnetTags, "a subnet")
 	for i, s := range spec.NetworkSpec.Subnets {
 		if spec.NetworkSpec.VPC.ID == "" {
-			l.checkTags(l.infra, fmt.Sprintf("spec.network.subnets[%d].tags", i), s.Tags, spec.AdditionalTags, ownSubnetTags, "a subnet")
+			path := fmt.Sprintf("spec.network.subnets[%d].tags", i)
+			l.checkTagTexts(l.infra, path, s.Tags)
+			l.checkTags(l.infra, path, s.Tags, spec.AdditionalTags, ownSubnetTags, "a subnet")
 		}
 	}
 }
@@ -41,14 +43,14 @@ func (l *loader) checkTags(o *object, path string, tags, inherited infrav1.Tags,
 	maps.Copy(all, tags)
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
 		switch {
-		case utf8.RuneCountInString(key) > longestTagKey && len(key) <= longestTagKey+1: // otherwise reported already
+		case utf8.RuneCountInString(key) == longestTagKey+1: // of others, webhooks tell
 			l.fail(o.problem(path+"."+key, fmt.Sprintf("the name of a tag has %d characters: EC2 permits %d", utf8.RuneCountInString(key), longestTagKey), "shorten it"))
 		case strings.HasPrefix(strings.ToLower(key), "aws:") && !strings.HasPrefix(key, "aws:"):
 			l.fail(o.problem(path+"."+key, "AWS reserves tags whose names begin with aws:, in upper case, too", "choose another name"))
 		}
 	}
 	delete(all, "Name")
-	if n := len(all); n+own > mostTags && len(tags) > 0 && len(tags) <= mostTags {
+	if n := len(all); n+own > mostTags && len(tags) > 0 && (len(tags) <= mostTags || !strings.HasSuffix(path, "additionalTags")) { // otherwise reported already
 		l.fail(o.problem(path, fmt.Sprintf("%s would have %d tags, of which %d are of this program: AWS permits %d", what, n+own, own, mostTags), "remove some"))
 	}
 }

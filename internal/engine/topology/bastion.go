@@ -40,6 +40,7 @@ func addBastion(g *graph.Graph, b base) bool {
 		}
 		i.Image = graph.Use(g, "image/bastion", image, b.infra("spec.bastion.ami"))
 		i.Boot = &bootdata.Data{Plain: bastionScript}
+		i.Typed = b.spec.Bastion.InstanceType != ""
 		i.Needed = append(i.Needed, addKeyPair(g, b, group{specAt: b.m.InfraObject(), specPath: "spec"}, i.Key)...)
 	}
 	graph.Add(g, "bastion", i, b.infra("spec.bastion"))

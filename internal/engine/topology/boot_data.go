@@ -136,7 +136,7 @@ func (p platform) bootData(x group, id plan.ID, machine string, role boot.Role) 
 		folder = "node/machine-pool/" // not machine-pool/, where a rule of CAPA deletes objects after a day
 	}
 	d := &bootdata.Data{
-		EKS: x.eks, Endpoint: p.endpoint, PKI: p.keys, Backend: backendOf(x), Prefix: x.spec.CloudInit.SecretPrefix,
+		Group: x.name, EKS: x.eks, Endpoint: p.endpoint, PKI: p.keys, Backend: backendOf(x), Prefix: x.spec.CloudInit.SecretPrefix,
 		Uncompressed: x.spec.UncompressedUserData, Ignition: x.spec.Ignition, Bucket: p.bucket,
 		ID: bootdata.SecretID(p.m.Namespace, p.m.Name, secret), Object: folder + name, Keep: !x.controlPlane,
 		Tags: p.machineTags(x.roleTag(), nil).With(cloud.Tags{"Name": name, cloud.ResourceTag: owner}),

@@ -119,6 +119,9 @@ func addMachine(g *graph.Graph, p platform, x groupPlan, at place, after []graph
 		return out, err
 	}
 	if !at.exists() {
+		if err := p.unfit(x.group); err != nil {
+			return out, err
+		}
 		if r.Image, err = addImage(g, p.base, x.group); err != nil {
 			return out, err
 		}

@@ -53,6 +53,11 @@ type Instance struct {
 	// Irreplaceable: etcd has no quorum without the data of the machine, which is stopped.
 	Irreplaceable bool
 
+	// Typed makes a check look for the instance type, as that of a bastion.
+	Typed bool
+	// Enclave: it has Nitro Enclaves.
+	Enclave bool
+
 	// Needed lists resources that have to exist before the machine boots.
 	Needed []graph.Edge
 }
@@ -71,6 +76,22 @@ type UserData interface {
 type Storer interface {
 	// StoredAs is the name of the kind of resource that the data is stored in; "" for none.
 	StoredAs() string
+}
+
+// Renderer is user data that a plan can render.
+type Renderer interface {
+	// Refusal says why the data cannot be rendered, or why EC2 would not take it; "" for nothing.
+	Refusal(ctx context.Context, c *cloud.Clients) string
+}
+
+// refusalOf returns why user data cannot be used; "" if nothing is known.
+func refusalOf(ctx context.Context, c *cloud.Clients, data UserData) string {
+	if r, ok := data.(Renderer); ok {
+		if refusal := r.Refusal(ctx, c); refusal != "" {
+			return "bootstrap data: " + refusal
+		}
+	}
+	return ""
 }
 
 // StoredAs implements Storer.

@@ -16,6 +16,11 @@ type InstanceType struct {
 	Architecture string   // x86_64 or arm64
 	Zones        []string // that offer it; nil if not known
 	VCPUs        int32
+	MemoryMiB    int64
+	// The rest is known if VCPUs is.
+	EFA, Spot, Enclaves bool
+	Processor           []types.SupportedAdditionalProcessorFeature
+	Others              []types.ArchitectureType // architectures without images of Cluster API
 }
 
 // InstanceTypes describes instance types and the zones that offer them.
@@ -66,7 +71,14 @@ func instanceType(t types.InstanceTypeInfo) InstanceType {
 				out.Architecture = string(a)
 			}
 		}
+		out.Others, out.Processor = t.ProcessorInfo.SupportedArchitectures, t.ProcessorInfo.SupportedFeatures
 	}
+	if t.MemoryInfo != nil {
+		out.MemoryMiB = aws.ToInt64(t.MemoryInfo.SizeInMiB)
+	}
+	out.Enclaves = t.NitroEnclavesSupport == types.NitroEnclavesSupportSupported
+	out.EFA = t.NetworkInfo != nil && aws.ToBool(t.NetworkInfo.EfaSupported)
+	out.Spot = slices.Contains(t.SupportedUsageClasses, types.UsageClassTypeSpot)
 	if t.VCpuInfo != nil && t.VCpuInfo.DefaultVCpus != nil {
 		out.VCPUs = *t.VCpuInfo.DefaultVCpus
 	}

@@ -64,6 +64,11 @@ func (l *LoadBalancer) Needs() []graph.Edge {
 	return needs
 }
 
+// Check implements graph.Checked: a load balancer has groups of its own VPC only.
+func (l *LoadBalancer) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	return ec2.MissingGroups(ctx, c, ec2.KnownVPC(l.VPC), slices.Clone(l.ExtraIDs))
+}
+
 // Takes implements graph.Timed.
 func (l *LoadBalancer) Takes() (create, remove time.Duration) { return loadBalancerCreateTime, 0 }
 

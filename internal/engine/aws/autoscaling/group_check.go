@@ -1,0 +1,42 @@
+package autoscaling
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+)
+
+// Check implements graph.Checked: Auto Scaling refuses instance types that do not exist, or that have
+// another architecture than the image of the launch template.
+func (g *Group) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	if g.Spec.MixedInstancesPolicy == nil || len(g.Spec.MixedInstancesPolicy.Overrides) == 0 {
+		return "", nil
+	}
+	var names []string
+	for _, o := range g.Spec.MixedInstancesPolicy.Overrides {
+		names = append(names, o.InstanceType)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	found, err := ec2.InstanceTypes(ctx, c, names)
+	if err != nil {
+		return "", err
+	}
+	want := ""
+	if g.Content != nil && g.Content.Image != nil {
+		image, _ := g.Content.Image.Found()
+		want = image.Architecture
+	}
+	for _, name := range names {
+		switch t := found[name]; {
+		case t.VCPUs == 0 && t.Zones != nil:
+			return fmt.Sprintf("mixedInstancesPolicy.overrides: there is no instance type %s in %s", name, c.Region), nil
+		case t.VCPUs != 0 && want != "" && t.Architecture != want:
+			return fmt.Sprintf("mixedInstancesPolicy.overrides: the instance type %s is %s, and the image is %s: use types of one architecture", name, t.Architecture, want), nil
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,247 @@
+package ec2
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// groupsPerInterface is how many security groups an interface has, the quota L-2AFB9258 without a
+// raise ("Amazon VPC quotas").
+const groupsPerInterface = 5
+
+// MissingGroups says which of the security groups that a manifest names does not exist, or is in
+// another VPC than the machines; "" if all are there. vpc is "" if the VPC does not exist yet, in
+// which then none of them can be.
+func MissingGroups(ctx context.Context, c *cloud.Clients, vpc string, ids []string) (string, error) {
+	if len(ids) == 0 {
+		return "", nil
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	all, err := cloud.Remember(ctx, c, "security groups "+strings.Join(ids, " "), func(ctx context.Context) ([]types.SecurityGroup, error) {
+		var found []types.SecurityGroup
+		p := ec2.NewDescribeSecurityGroupsPaginator(c.EC2, &ec2.DescribeSecurityGroupsInput{Filters: []types.Filter{cloud.Filter("group-id", ids...)}})
+		for ctx := cloud.Listing(ctx); p.HasMorePages(); {
+			page, err := p.NextPage(ctx)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, page.SecurityGroups...)
+		}
+		return found, nil
+	})
+	if err != nil {
+		return "", err
+	}
+	for _, id := range ids {
+		i := slices.IndexFunc(all, func(g types.SecurityGroup) bool { return aws.ToString(g.GroupId) == id })
+		switch {
+		case i < 0:
+			return fmt.Sprintf("the security group %s does not exist in this account and region: correct the ID", id), nil
+		case vpc == "":
+			return fmt.Sprintf("the security group %s is in the VPC %s, and the run creates another one: remove it, or use that VPC", id, aws.ToString(all[i].VpcId)), nil
+		case aws.ToString(all[i].VpcId) != vpc:
+			return fmt.Sprintf("the security group %s is in the VPC %s, and the cluster in %s: use a group of that VPC", id, aws.ToString(all[i].VpcId), vpc), nil
+		}
+	}
+	return "", nil
+}
+
+// KnownVPC returns the ID of a VPC that exists; "" for one that does not exist yet.
+func KnownVPC(vpc *graph.Ref[VPCState]) string {
+	if vpc == nil {
+		return ""
+	}
+	state, ok := vpc.Found()
+	if !ok {
+		return ""
+	}
+	return state.ID
+}
+
+// vpcOf returns the VPC of the machine's subnet; "" if it does not exist yet.
+func vpcOf(subnet *graph.Ref[SubnetState]) string {
+	if subnet == nil {
+		return ""
+	}
+	state, _ := subnet.Found()
+	return state.VPC
+}
+
+// Check implements graph.Checked: EC2 does not launch a machine with groups or interfaces that do not
+// exist, or with volumes that do not fit its image.
+func (i *Instance) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	if refusal := cmp.Or(i.checkVolumes(), i.withoutCredentials(), refusalOf(ctx, c, i.Boot)); refusal != "" {
+		return refusal, nil
+	}
+	if i.Typed {
+		if refusal, err := i.checkType(ctx, c); refusal != "" || err != nil {
+			return refusal, err
+		}
+	}
+	if refusal, err := i.missingInterface(ctx, c); refusal != "" || err != nil {
+		return refusal, err
+	}
+	ids := givenGroups(i)
+	if refusal, err := tooManyGroups(ctx, c, len(i.Groups)+len(ids)); refusal != "" || err != nil {
+		return refusal, err
+	}
+	return MissingGroups(ctx, c, vpcOf(i.Subnet), ids)
+}
+
+// tooManyGroups compares the number of groups of an interface with the quota of the account.
+func tooManyGroups(ctx context.Context, c *cloud.Clients, n int) (refusal string, err error) {
+	if n <= groupsPerInterface {
+		return "", nil
+	}
+	const service, code = "vpc", "L-2AFB9258"
+	out, err := cloud.Remember(ctx, c, "quota "+code, func(ctx context.Context) (*servicequotas.GetServiceQuotaOutput, error) {
+		return c.Quotas.GetServiceQuota(ctx, &servicequotas.GetServiceQuotaInput{ServiceCode: aws.String(service), QuotaCode: aws.String(code)})
+	})
+	limit := groupsPerInterface
+	switch {
+	case cloud.Is(err, "NoSuchResourceException"):
+	case err != nil:
+		return "", err
+	case out.Quota != nil && out.Quota.Value != nil:
+		limit = int(*out.Quota.Value)
+	}
+	if n <= limit {
+		return "", nil
+	}
+	return fmt.Sprintf("a machine would have %d security groups, and %s allows %d for each network interface: remove some of additionalSecurityGroups, or request a higher quota (%s %s)", n, c.Region, limit, service, code), nil
+}
+
+// givenGroups lists the groups of a machine that the manifest names.
+func givenGroups(i *Instance) (ids []string) {
+	for _, g := range i.Spec.AdditionalSecurityGroups {
+		if g.ID != nil {
+			ids = append(ids, *g.ID)
+		}
+	}
+	return ids
+}
+
+// withoutCredentials says that a machine has no role with which it fetches its boot data.
+func (i *Instance) withoutCredentials() string {
+	if name := i.StoredAs(); i.EKS != nil || i.Spec.IAMInstanceProfile != "" || name == "" || i.Spec.Ignition != nil {
+		return ""
+	}
+	return "the machine has no instance profile, so no AWS credentials with which it fetches its boot data: set iamInstanceProfile, for example to nodes.cluster-api-provider-aws.sigs.k8s.io, or cloudInit.insecureSkipSecretsManager"
+}
+
+// checkType looks for the instance type, which placement has not done.
+func (i *Instance) checkType(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	found, err := cloud.Remember(ctx, c, "instance type "+i.Spec.InstanceType, func(ctx context.Context) (map[string]InstanceType, error) {
+		return InstanceTypes(ctx, c, []string{i.Spec.InstanceType})
+	})
+	if err != nil {
+		return "", err
+	}
+	t, image := found[i.Spec.InstanceType], ImageState{}
+	if i.Image != nil {
+		image, _ = i.Image.Found()
+	}
+	switch {
+	case t.VCPUs == 0 && t.Zones != nil:
+		return fmt.Sprintf("there is no instance type %s in %s", i.Spec.InstanceType, c.Region), nil
+	case t.VCPUs != 0 && image.Architecture != "" && t.Architecture != image.Architecture:
+		return fmt.Sprintf("the instance type %s is %s, and the image %s is %s: use another type", i.Spec.InstanceType, cmp.Or(t.Architecture, "for another system"), image.ID, image.Architecture), nil
+	case i.Enclave && t.VCPUs != 0 && !t.Enclaves:
+		return fmt.Sprintf("the instance type %s has no Nitro Enclaves: use another type, or remove enclaveOptions", i.Spec.InstanceType), nil
+	}
+	return "", nil
+}
+
+// checkVolumes compares the volumes with the image.
+func (i *Instance) checkVolumes() string {
+	if i.Image == nil {
+		return ""
+	}
+	image, ok := i.Image.Found()
+	if !ok {
+		return ""
+	}
+	if r := i.Spec.RootVolume; r != nil && r.Size > 0 && r.Size < int64(image.RootSize) {
+		return fmt.Sprintf("rootVolume.size is %d GiB, but the image %s needs %d", r.Size, image.ID, image.RootSize)
+	}
+	for _, v := range i.Spec.NonRootVolumes {
+		if v.DeviceName == image.RootDevice {
+			return fmt.Sprintf("a volume of nonRootVolumes has the device name %s, which is the root volume of the image %s: choose another name, such as /dev/sdf", v.DeviceName, image.ID)
+		}
+	}
+	return ""
+}
+
+// missingInterface says which network interface that the manifest names does not exist.
+func (i *Instance) missingInterface(ctx context.Context, c *cloud.Clients) (string, error) {
+	ids := i.Spec.NetworkInterfaces
+	if len(ids) == 0 {
+		return "", nil
+	}
+	out, err := c.EC2.DescribeNetworkInterfaces(ctx, &ec2.DescribeNetworkInterfacesInput{Filters: []types.Filter{cloud.Filter("network-interface-id", ids...)}})
+	if err != nil {
+		return "", err
+	}
+	for _, id := range ids {
+		if !slices.ContainsFunc(out.NetworkInterfaces, func(n types.NetworkInterface) bool { return aws.ToString(n.NetworkInterfaceId) == id }) {
+			return fmt.Sprintf("the network interface %s does not exist in this account and region: correct the ID", id), nil
+		}
+	}
+	return "", nil
+}
+
+// Check implements graph.Checked for what the template launches.
+func (t *LaunchTemplate) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	m := t.machine()
+	m.Image, m.Enclave = t.Image, t.Spec.EnclaveOptions != nil && aws.ToBool(t.Spec.EnclaveOptions.Enabled)
+	m.Boot = t.Boot
+	if refusal := cmp.Or(m.checkVolumes(), m.withoutCredentials(), refusalOf(ctx, c, t.Boot)); refusal != "" {
+		return refusal, nil
+	}
+	if m.Spec.InstanceType != "" {
+		if refusal, err := m.checkType(ctx, c); refusal != "" || err != nil {
+			return refusal, err
+		}
+	}
+	ids := givenGroups(m)
+	if len(ids) == 0 {
+		return "", nil
+	}
+	vpc := ""
+	for _, g := range t.Groups {
+		if state, ok := g.Found(); ok {
+			vpc = state.VPC
+		}
+	}
+	if vpc == "" && t.EKS != nil {
+		return "", nil // the VPC is known to the cluster
+	}
+	return MissingGroups(ctx, c, vpc, ids)
+}
+
+// Check implements graph.Checked: a rule cannot name a group that does not exist.
+func (r *SecurityGroupRules) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	var ids []string
+	for _, rule := range r.Rules {
+		if rule.FromID != "" {
+			ids = append(ids, rule.FromID)
+		}
+	}
+	vpc := ""
+	if state, ok := r.Group.Found(); ok {
+		vpc = state.VPC
+	}
+	return MissingGroups(ctx, c, vpc, ids)
+}

@@ -134,6 +134,15 @@ func (t instanceType) vcpus() int {
 	return int(aws.ToInt32(t.info.VCpuInfo.DefaultVCpus))
 }
 
+// SizeOf returns the vCPUs and the memory in MiB of an instance type; 0 if it does not exist.
+func (svc *Service) SizeOf(name string) (cpus, memory int) {
+	t, ok := archived(name)
+	if !ok || t.info.MemoryInfo == nil {
+		return 0, 0
+	}
+	return t.vcpus(), int(aws.ToInt64(t.info.MemoryInfo.SizeInMiB))
+}
+
 // architectures returns the architectures of the processor.
 func (t instanceType) architectures() []types.ArchitectureType {
 	if t.info.ProcessorInfo == nil {

@@ -19,6 +19,7 @@ type Boot struct {
 	Failed       string    // why it failed; "" if it has not
 	Joined       time.Time // zero: not joined
 	Node         string    // name of its Node
+	Named        string    // name in its registration; a template is its host name, and so is none
 	Host         string    // host name of its API server
 	Token        string
 	Hashes       []string

@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
@@ -38,6 +39,9 @@ func (svc *Service) boot(i *ec2.Instance) *ec2.Boot {
 }
 
 func (svc *Service) booted(i *ec2.Instance, at time.Time) (*ec2.Boot, error) {
+	if i.Metadata.Endpoint == "disabled" { // "Instance metadata and user data", EC2 user guide: user data are read there
+		return nil, errors.New("cloud-init: no data source: the metadata service does not answer")
+	}
 	if c := svc.eksOf(i); c != nil {
 		return svc.bootEKS(i, c)
 	}
@@ -304,11 +308,24 @@ func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text strin
 			if err := doc.NodeRegistration.apply(b); err != nil {
 				return nil, err
 			}
+			if why := cmp.Or(svc.preflight(i, doc.NodeRegistration.IgnorePreflightErrors), doc.NodeRegistration.refused(b.Version)); why != "" {
+				return nil, errors.New(why)
+			}
+			b.Named = doc.NodeRegistration.Name
 			defer func() { svc.initialize(i, b, files, text, doc, at) }()
 		case "JoinConfiguration":
 			t := doc.Discovery.BootstrapToken
 			if err := doc.NodeRegistration.apply(b); err != nil {
 				return nil, err
+			}
+			b.Named = doc.NodeRegistration.Name
+			if why := doc.NodeRegistration.refused(b.Version); why != "" {
+				return nil, errors.New(why)
+			}
+			if doc.ControlPlane != nil {
+				if why := svc.preflight(i, doc.NodeRegistration.IgnorePreflightErrors); why != "" {
+					return nil, errors.New(why)
+				}
 			}
 			b.Token, b.Hashes, b.ControlPlane = t.Token, t.CACertHashes, doc.ControlPlane != nil
 			b.Host, _, _ = strings.Cut(t.APIServerEndpoint, ":")
@@ -344,7 +361,7 @@ func (svc *Service) initialize(i *ec2.Instance, b *ec2.Boot, files map[string]st
 		b.Failed = "kubeadm init: " + err.Error()
 		return
 	}
-	if b.Failed = serverRefuses(config, b.Advertised); b.Failed != "" {
+	if b.Failed = cmp.Or(configRefused(config, b.Version), authorityRefused(files["/etc/kubernetes/pki/ca.crt"]), serverRefuses(config, b.Advertised)); b.Failed != "" {
 		return
 	}
 	proxy, dns, err := systemImages(config, b.Version)

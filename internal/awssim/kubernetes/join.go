@@ -77,6 +77,9 @@ func (svc *Service) settleMachines() {
 
 // nodeName returns the name of an instance's Node: its private DNS name.
 func (svc *Service) nodeName(i *ec2.Instance) string {
+	if i.Boot != nil && i.Boot.Named != "" && !strings.ContainsAny(i.Boot.Named, "{$") {
+		return i.Boot.Named
+	}
 	if i.HostnameType == string(types.HostnameTypeResourceName) {
 		return i.ID + "." + svc.EC2.Domain()
 	}

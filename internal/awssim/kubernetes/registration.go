@@ -10,6 +10,7 @@ import (
 
 // nodeRegistration has the fields of kubeadm's NodeRegistrationOptions that are simulated.
 type nodeRegistration struct {
+	Name, CRISocket  string
 	KubeletExtraArgs any    // a map in v1beta3, a list of names and values in v1beta4
 	Taints           *[]any // nil: those of kubeadm
 

@@ -20,9 +20,12 @@ import (
 // raise ("Amazon VPC quotas").
 const groupsPerInterface = 5
 
+// AnyVPC permits groups of every VPC: the source of a rule may be in one that is peered.
+const AnyVPC = "any"
+
 // MissingGroups says which of the security groups that a manifest names does not exist, or is in
 // another VPC than the machines; "" if all are there. vpc is "" if the VPC does not exist yet, in
-// which then none of them can be.
+// which then none of them can be; AnyVPC permits groups of other VPCs.
 func MissingGroups(ctx context.Context, c *cloud.Clients, vpc string, ids []string) (string, error) {
 	if len(ids) == 0 {
 		return "", nil
@@ -49,6 +52,7 @@ func MissingGroups(ctx context.Context, c *cloud.Clients, vpc string, ids []stri
 		switch {
 		case i < 0:
 			return fmt.Sprintf("the security group %s does not exist in this account and region: correct the ID", id), nil
+		case vpc == AnyVPC:
 		case vpc == "":
 			return fmt.Sprintf("the security group %s is in the VPC %s, and the run creates another one: remove it, or use that VPC", id, aws.ToString(all[i].VpcId)), nil
 		case aws.ToString(all[i].VpcId) != vpc:
@@ -219,14 +223,13 @@ func (t *LaunchTemplate) Check(ctx context.Context, c *cloud.Clients) (refusal s
 	if len(ids) == 0 {
 		return "", nil
 	}
-	vpc := ""
+	vpc := AnyVPC
 	for _, g := range t.Groups {
-		if state, ok := g.Found(); ok {
+		if desired, ok := g.Desired().(*SecurityGroup); ok {
+			vpc = KnownVPC(desired.VPC)
+		} else if state, ok := g.Found(); ok {
 			vpc = state.VPC
 		}
-	}
-	if vpc == "" && t.EKS != nil {
-		return "", nil // the VPC is known to the cluster
 	}
 	return MissingGroups(ctx, c, vpc, ids)
 }
@@ -239,9 +242,5 @@ func (r *SecurityGroupRules) Check(ctx context.Context, c *cloud.Clients) (refus
 			ids = append(ids, rule.FromID)
 		}
 	}
-	vpc := ""
-	if state, ok := r.Group.Found(); ok {
-		vpc = state.VPC
-	}
-	return MissingGroups(ctx, c, vpc, ids)
+	return MissingGroups(ctx, c, AnyVPC, ids)
 }

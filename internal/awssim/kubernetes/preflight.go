@@ -1,0 +1,116 @@
+package kubernetes
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
+)
+
+// What kubeadm requires of a machine of the control plane
+// (cmd/kubeadm/app/constants/constants.go: ControlPlaneNumCPU, ControlPlaneMem).
+const (
+	kubeadmCPUs   = 2
+	kubeadmMemory = 1700
+)
+
+// preflight returns the first check before "kubeadm init" or "kubeadm join --control-plane" that a machine
+// does not pass (cmd/kubeadm/app/preflight/checks.go); "" if it passes all.
+func (svc *Service) preflight(i *ec2.Instance, ignored []string) string {
+	cpus, memory := svc.EC2.SizeOf(i.Type)
+	skips := func(check string) bool { return slices.Contains(ignored, check) || slices.Contains(ignored, "all") }
+	switch {
+	case cpus > 0 && cpus < kubeadmCPUs && !skips("NumCPU"):
+		return fmt.Sprintf("[ERROR NumCPU]: the number of available CPUs %d is less than the required %d", cpus, kubeadmCPUs)
+	case memory > 0 && memory < kubeadmMemory && !skips("Mem"):
+		return fmt.Sprintf("[ERROR Mem]: the system RAM (%d MB) is less than the minimum %d MB", memory, kubeadmMemory)
+	}
+	return ""
+}
+
+// configRefused returns what kubeadm finds wrong in a ClusterConfiguration
+// (cmd/kubeadm/app/apis/kubeadm/validation), or why a component does not start with it.
+func configRefused(text, version string) string {
+	var doc struct {
+		CertificatesDir   string
+		FeatureGates      map[string]bool
+		APIServer         struct{ ExtraArgs any }
+		ControllerManager struct{ ExtraArgs any }
+		Scheduler         struct{ ExtraArgs any }
+	}
+	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
+		return "kubeadm: " + err.Error()
+	}
+	if doc.CertificatesDir != "" && !path.IsAbs(doc.CertificatesDir) {
+		return fmt.Sprintf("kubeadm: certificatesDir: Invalid value: %q: path is not absolute", doc.CertificatesDir)
+	}
+	for gate := range doc.FeatureGates {
+		if minor := minorOf(version); minor > 0 && !slices.ContainsFunc(kubeadmGates(), func(c change) bool { return c.name == gate && minor >= c.first && minor <= c.last }) {
+			return fmt.Sprintf("kubeadm: featureGates: %s is not a valid feature name", gate)
+		}
+	}
+	for _, c := range []struct {
+		name string
+		args any
+	}{
+		{"kube-apiserver", doc.APIServer.ExtraArgs}, {"kube-controller-manager", doc.ControllerManager.ExtraArgs}, {"kube-scheduler", doc.Scheduler.ExtraArgs},
+	} {
+		if why := componentRefuses(c.name, version, c.args); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// refused returns what kubeadm or the kubelet finds wrong in the registration of a Node.
+func (r nodeRegistration) refused(version string) string {
+	if r.CRISocket != "" {
+		socket := r.CRISocket
+		if path.IsAbs(socket) {
+			socket = "unix://" + socket
+		}
+		if u, err := url.Parse(socket); err != nil || u.Scheme != "unix" {
+			return fmt.Sprintf("kubeadm: criSocket: Invalid value: %q: only URL scheme \"unix\" is supported", r.CRISocket)
+		}
+		if strings.Contains(socket, "dockershim") && minorOf(version) > 23 {
+			return "[ERROR CRI]: container runtime is not running: dial unix /var/run/dockershim.sock: connect: no such file or directory"
+		}
+	}
+	if r.Name != "" && !strings.Contains(r.Name, "{") && !regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`).MatchString(r.Name) {
+		return fmt.Sprintf("kubeadm: nodeRegistration.name: Invalid value: %q", r.Name)
+	}
+	if r.Taints != nil {
+		for _, x := range *r.Taints {
+			taint, _ := x.(map[string]any)
+			if effect := fmt.Sprint(taint["effect"]); !slices.Contains([]string{"NoSchedule", "PreferNoSchedule", "NoExecute"}, effect) {
+				return fmt.Sprintf("kubelet: Node is invalid: spec.taints.effect: Unsupported value: %q", effect)
+			}
+		}
+	}
+	return componentRefuses("kubelet", version, r.KubeletExtraArgs)
+}
+
+// authorityRefused returns why kubeadm does not use a CA that it finds
+// (cmd/kubeadm/app/phases/certs: "certificate is not a certificate authority").
+func authorityRefused(ca string) string {
+	block, _ := pem.Decode([]byte(ca))
+	if block == nil {
+		return "kubeadm: failure loading ca certificate: no certificate in PEM format"
+	}
+	c, err := x509.ParseCertificate(block.Bytes)
+	switch {
+	case err != nil:
+		return "kubeadm: failure loading ca certificate: " + err.Error()
+	case !c.IsCA:
+		return "kubeadm: ca certificate is not a certificate authority"
+	}
+	return ""
+}

@@ -22,10 +22,10 @@ import (
 func sweeping() bool { return os.Getenv("SWEEP") != "" }
 
 // sampleOf is which part of the edits "make test" tries: one in this number.
-const sampleOf = 401
+const sampleOf = 1601
 
 // sampleOfOthers is which part of the edits of further examples a sweep tries.
-const sampleOfOthers = 17
+const sampleOfOthers = 101
 
 // edit is one wrong value in one field of one example.
 type edit struct {
@@ -68,9 +68,10 @@ func (c *tally) add(end string) {
 func TestPlanIsAProof(t *testing.T) {
 	counts := &tally{ends: map[string]int{}}
 	unused := exceptions()
-	edits, tries := map[string][]edit{}, map[string]int{}
+	edits, tries, derived := map[string][]edit{}, map[string]int{}, 0
 	for _, example := range examples(t) {
 		for _, e := range editsOf(t, example) {
+			derived++
 			what := e.field + "=" + text(e.value)
 			if tries[what]++; chosen(e, tries[what]) {
 				edits[example] = append(edits[example], e)
@@ -103,7 +104,8 @@ func TestPlanIsAProof(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("%6d edits", counts.ends[refused]+counts.ends[warned]+counts.ends[created]+counts.ends[broken])
+	t.Logf("%6d edits derived, of which %d are different", derived, len(tries))
+	t.Logf("%6d tried", counts.ends[refused]+counts.ends[warned]+counts.ends[created]+counts.ends[broken])
 	for _, end := range []string{refused, warned, created, broken} {
 		t.Logf("%6d %s", counts.ends[end], end)
 	}
@@ -115,7 +117,30 @@ func TestPlanIsAProof(t *testing.T) {
 
 // exceptions are patterns of edits whose runs may fail after a plan, with the reason.
 func exceptions() map[string]string {
-	return map[string]string{}
+	const (
+		reservations = "a plan does not read capacity reservations: the policy of CAPA has no action for that"
+		hooks        = "somebody has to complete a lifecycle hook, and a plan does not know who"
+		joins        = "the manifest says how machines find the cluster, and where that leads is not known"
+		names        = "somebody has to make the name of the API server in DNS"
+		waits        = "the test waits for an API server that only the VPC reaches; the command does not"
+		network      = "warned of: a pod network may come from elsewhere, and a public address of the machines be among those that are permitted"
+		images       = "which releases EKS has of a type of AMI is not listed by any API; the simulated one has fewer types"
+		principals   = "a plan does not read the roles that the policy of a bucket names"
+		many         = "etcd with a hundred members"
+		roles        = "a role that exists is not one that EKS may use"
+	)
+	return map[string]string{
+		`.*capacityReservationId = .*InvalidCapacityReservationId\.NotFound.*`:               reservations,
+		`.*lifecycleHooks.*gave up.*`:                                                        hooks,
+		`.*joinConfiguration\.(discovery|caCertPath).*(gave up|bootstrap data).*`:            joins,
+		`.*[cC]ontrolPlaneEndpoint.*(gave up|connection refused|no such host).*`:             names,
+		`.*[lL]oadBalancer\.scheme = .*gave up.*`:                                            waits,
+		`.*(publicCIDRs|vpcCni\.disable|bootstrapSelfManagedAddons|spec\.addons).*gave up.*`: network,
+		`.*ami(Version|Type) = .*(not supported|not available|Requested).*`:                  images,
+		`.*s3Bucket.*MalformedPolicy.*`:                                                      principals,
+		`.*KubeadmControlPlane spec\.replicas.*`:                                             many,
+		`.*serviceAccountRoleARN.*`:                                                          roles,
+	}
 }
 
 // excepted returns the pattern of the exceptions that an edit and its error match; "" for none.
@@ -204,7 +229,7 @@ func editsOf(t *testing.T, example string) (edits []edit) {
 	return edits
 }
 
-// chosen reports whether an edit is tried. A sweep tries each value of each field in two examples, and
+// chosen reports whether an edit is tried. A sweep tries each value of each field in one example, and
 // some of them in the others; "make test" tries a sample. Each run has the same.
 func chosen(e edit, times int) bool {
 	h := fnv.New32a()
@@ -215,5 +240,5 @@ func chosen(e edit, times int) bool {
 	case !sweeping():
 		return h.Sum32()%sampleOf == 0
 	}
-	return times <= 2 || h.Sum32()%sampleOfOthers == 0
+	return times == 1 || h.Sum32()%sampleOfOthers == 0
 }

@@ -242,6 +242,9 @@ func (svc *Service) checkDisks(l *launch) error {
 		if device == "" || m.Ebs == nil || seen[device] {
 			return core.Fail("InvalidBlockDeviceMapping", "the device name %q is missing, there twice, or has no volume", device)
 		}
+		if !isDevice(device) {
+			return core.Fail("InvalidBlockDeviceMapping", "invalid device name %s", device)
+		}
 		seen[device] = true
 		if err := core.Only("RunInstances", m.Ebs, "VolumeSize", "VolumeType", "Iops", "Throughput", "Encrypted", "KmsKeyId", "DeleteOnTermination"); err != nil {
 			return err
@@ -267,6 +270,9 @@ func (svc *Service) checkDisks(l *launch) error {
 		}
 		if err := v.check(); err != nil {
 			return err
+		}
+		if v == root && (v.Type == "st1" || v.Type == "sc1") { // "Throughput Optimized HDD and Cold HDD volumes", EBS user guide
+			return core.Fail("InvalidParameterCombination", "volume type %s cannot be used as a boot volume", v.Type)
 		}
 	}
 	return nil

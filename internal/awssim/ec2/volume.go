@@ -1,7 +1,10 @@
 package ec2
 
 import (
+	"cmp"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -93,14 +96,48 @@ func (v *Volume) check() error {
 	if err := within(v.Size, least, biggest, "size"); err != nil {
 		return err
 	}
-	if err := within(v.Throughput, 125, 1000, "throughput"); err != nil {
+	if err := within(v.Throughput, 125, 2000, "throughput"); err != nil {
 		return err
 	}
 	lowest := int32(100)
 	if v.Type == "gp3" {
 		lowest = 3000
 	}
-	return within(v.IOPS, lowest, mostIOPS, "iops")
+	if err := within(v.IOPS, lowest, mostIOPS, "iops"); err != nil {
+		return err
+	}
+	return v.ratios(lowest)
+}
+
+// ratios validates what depends on two settings.
+func (v *Volume) ratios(lowest int32) error {
+	most := map[string]int32{"gp3": 500, "io1": 50, "io2": 1000}[v.Type] // IOPS for each GiB
+	if most > 0 && v.IOPS > lowest && v.IOPS > v.Size*most {
+		return core.Fail("InvalidParameterCombination", "iops to volume size ratio of %d is too high; maximum is %d", v.IOPS/v.Size, most)
+	}
+	if iops := max(v.IOPS, lowest); v.Type == "gp3" && v.Throughput > iops/4 {
+		return core.Fail("InvalidParameterCombination", "throughput (MiBps) to iops ratio of %d/%d is too high; maximum is 0.25", v.Throughput, iops)
+	}
+	return nil
+}
+
+// isDevice reports whether EC2 takes a device name: "Device names for volumes", EC2 user guide.
+func isDevice(name string) bool {
+	letters, digits := strings.TrimPrefix(name, "/dev/"), ""
+	if at := strings.IndexAny(letters, "0123456789"); at >= 0 {
+		letters, digits = letters[:at], letters[at:]
+	}
+	partition, err := strconv.Atoi(cmp.Or(digits, "1"))
+	small := strings.IndexFunc(letters, func(r rune) bool { return r < 'a' || r > 'z' }) < 0
+	switch {
+	case !small || err != nil || partition < 1 || partition > 15:
+		return false
+	case strings.HasPrefix(letters, "sd"):
+		return len(letters) == 3
+	case strings.HasPrefix(letters, "xvd") && digits == "":
+		return len(letters) == 4 || len(letters) == 5 && letters[3] <= 'd'
+	}
+	return false
 }
 
 func (svc *Service) createVolume(in *ec2.CreateVolumeInput) (*ec2.CreateVolumeOutput, error) {

@@ -93,6 +93,9 @@ func (svc *Service) createAccessEntry(in *eks.CreateAccessEntryInput) (*eks.Crea
 	if e.Tags, err = checkTags(in.Tags); err != nil {
 		return nil, err
 	}
+	if parts := strings.Split(e.Principal, ":"); parts[1] != svc.Partition() {
+		return nil, invalid("The principalArn parameter is in another partition")
+	}
 	kind, name, _ := strings.Cut(e.Principal[strings.LastIndex(e.Principal, ":")+1:], "/")
 	e.ARN = svc.accessARN(c, kind, name)
 	c.Access[e.Principal] = e
@@ -169,7 +172,7 @@ func (g *NodeGroup) entryType() string {
 // check validates a new entry. For the node types, EKS sets the user name and groups.
 func (e *Access) check() error {
 	switch {
-	case !regexp.MustCompile(`^arn:aws[a-z-]*:(iam::\d{12}:(role|user)/.+|sts::\d{12}:assumed-role/.+)$`).MatchString(e.Principal):
+	case !regexp.MustCompile(`^arn:aws[a-z-]*:iam::\d{12}:(role|user)/.+$`).MatchString(e.Principal):
 		return invalid("The principalArn parameter format is not valid")
 	case !slices.Contains([]string{"STANDARD", "EC2_LINUX", "EC2_WINDOWS", "FARGATE_LINUX", "EC2", "HYBRID_LINUX", "HYPERPOD_LINUX"}, e.Type):
 		return invalid("The access entry type %s is not valid", e.Type)

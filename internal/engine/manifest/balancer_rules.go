@@ -35,8 +35,12 @@ func (l *loader) checkBalancerRules() {
 		if n := len(lb.AdditionalSecurityGroups); n > mostBalancerGroups-1 {
 			l.fail(l.infra.problem(path+".additionalSecurityGroups", fmt.Sprintf("a load balancer has at most %d security groups, with that of the cluster %d", mostBalancerGroups, n+1), "remove some"))
 		}
-		if lb.LoadBalancerType == infrav1.LoadBalancerTypeNLB {
+		p := lb.HealthCheckProtocol
+		switch {
+		case lb.LoadBalancerType == infrav1.LoadBalancerTypeNLB:
 			l.checkTargets(path, lb)
+		case lb.LoadBalancerType == infrav1.LoadBalancerTypeClassic && p != nil && (*p == infrav1.ELBProtocolUDP || *p == infrav1.ELBProtocolTLS): // HealthCheck, API reference of classic load balancers
+			l.fail(l.infra.problem(path+".healthCheckProtocol", fmt.Sprintf("a classic load balancer does not check health by %s", *p), "use TCP, SSL, HTTP or HTTPS"))
 		}
 	}
 	l.checkHost(l.infra, "spec.controlPlaneEndpoint.host", spec.ControlPlaneEndpoint.Host)

@@ -50,6 +50,9 @@ func (l *loader) checkArgument(o *object, path, component, name, value string, v
 		return
 	}
 	mark, _ := components.Flag(component, name).In(v.minor)
+	if name == "v" { // a type of its own, in k8s.io/klog
+		mark = 'i'
+	}
 	if what := badValue(mark, value); what != "" {
 		l.fail(o.problem(path, fmt.Sprintf("%q is not %s, which %s expects of %s", value, what, component, name), "change the value"))
 		return

@@ -124,10 +124,7 @@ func (l *loader) checkDisks(o *object, path string, spec *infrav1.AWSMachineSpec
 func (l *loader) checkDisk(o *object, path string, v *infrav1.Volume, root bool) {
 	kind := v.Type
 	if kind == "" {
-		kind = "gp3"
-		if v.IOPS == 0 && v.Throughput == nil {
-			kind = "gp2" // the default of EC2
-		}
+		kind = "gp2" // the default of EC2
 	}
 	l.checkKey(o, path+".encryptionKey", v.EncryptionKey)
 	d, known := disks()[kind]

@@ -128,6 +128,7 @@ func (l *loader) checkSubnetBlocks(vpc []netip.Prefix) {
 		if s.CidrBlock == "" && s.IPv6CidrBlock == "" && !l.cluster.Infra.Spec.NetworkSpec.VPC.IsIPv6Enabled() {
 			l.fail(l.infra.problem(fmt.Sprintf("spec.network.subnets[%d]", i), "the subnet has no addresses", "set cidrBlock"))
 		}
+		l.checkBalancerSubnet(i, s)
 		if l.checkSubnetIPv6(i, s); !ok {
 			continue
 		}
@@ -144,6 +145,18 @@ func (l *loader) checkSubnetBlocks(vpc []netip.Prefix) {
 			}
 		}
 		all = append(all, placed{block, path})
+	}
+}
+
+// checkBalancerSubnet refuses subnets without IPv6 addresses for the load balancer of a VPC that has them:
+// it is of the IP address type dualstack ("Subnets" in CreateLoadBalancer, ELB API reference).
+func (l *loader) checkBalancerSubnet(i int, s infrav1.SubnetSpec) {
+	lb := l.cluster.Infra.Spec.ControlPlaneLoadBalancer
+	if !l.cluster.Infra.Spec.NetworkSpec.VPC.IsIPv6Enabled() || l.managed || lb == nil || lb.LoadBalancerType != infrav1.LoadBalancerTypeNLB || s.IsIPv6 || s.IPv6CidrBlock != "" {
+		return
+	}
+	if internal := lb.Scheme != nil && *lb.Scheme == infrav1.ELBSchemeInternal; internal != s.IsPublic {
+		l.fail(l.infra.problem(fmt.Sprintf("spec.network.subnets[%d]", i), "the load balancer has IPv6 addresses in its subnets, and this one has none", "set isIpv6: true, or remove spec.network.vpc.ipv6"))
 	}
 }
 

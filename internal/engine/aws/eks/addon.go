@@ -299,6 +299,8 @@ func (a *Addon) Check(ctx context.Context, c *cloud.Clients) (refusal string, er
 	}
 	offered, err := AddonVersions(ctx, c, a.Name, cluster.Version)
 	switch {
+	case cloud.Is(err, "InvalidParameterException"), cloud.Is(err, "ResourceNotFoundException"):
+		return fmt.Sprintf("EKS has no add-on %s: 'aws eks describe-addon-versions --kubernetes-version %s' lists all", a.Name, cluster.Version), nil
 	case err != nil || slices.Contains(offered, a.Version):
 		return "", err
 	case len(offered) == 0:

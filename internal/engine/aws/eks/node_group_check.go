@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
@@ -19,6 +20,9 @@ func (g *NodeGroup) Check(ctx context.Context, c *cloud.Clients) (refusal string
 	if refusal, err = checkEntry(ctx, c, g.Cluster, g.Role, EntryTypeOf(g.ImageType)); refusal != "" || err != nil {
 		return refusal, err
 	}
+	if refusal, err = g.checkKey(ctx, c); refusal != "" || err != nil {
+		return refusal, err
+	}
 	switch {
 	case g.ImageType == string(types.AMITypesCustom) && g.Template == nil:
 		return g.checkForeignTemplate(ctx, c)
@@ -26,6 +30,18 @@ func (g *NodeGroup) Check(ctx context.Context, c *cloud.Clients) (refusal string
 		return "", nil
 	}
 	return g.checkInstanceTypes(ctx, c)
+}
+
+// checkKey looks for the key pair for SSH.
+func (g *NodeGroup) checkKey(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	if g.SSHKey == "" {
+		return "", nil
+	}
+	out, err := c.EC2.DescribeKeyPairs(ctx, &awsec2.DescribeKeyPairsInput{Filters: []ec2types.Filter{cloud.Filter("key-name", g.SSHKey)}})
+	if err != nil || len(out.KeyPairs) > 0 {
+		return "", err
+	}
+	return fmt.Sprintf("remoteAccess: there is no key pair %q in this account and region: create it, or change sshKeyName", g.SSHKey), nil
 }
 
 func (g *NodeGroup) checkInstanceTypes(ctx context.Context, c *cloud.Clients) (refusal string, err error) {

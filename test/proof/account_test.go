@@ -17,6 +17,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -71,30 +73,31 @@ func quicken(o map[string]any) {
 }
 
 // sourcesOf writes objects into files.
-func sourcesOf(t *testing.T, objects []map[string]any) (sources []reconcile.Source) {
+func sourcesOf(t *testing.T, objects []map[string]any) (sources []input.Source) {
 	t.Helper()
 	for _, o := range objects {
 		data, err := json.Marshal(o)
 		require.NoError(t, err)
-		sources = append(sources, reconcile.Source{Name: "x.yaml", Data: data})
+		sources = append(sources, input.Source{Name: "x.yaml", Data: data})
 	}
 	return sources
+}
+
+// options are those with which an example is read.
+func options(example string) input.LoadOptions {
+	return input.LoadOptions{Substitute: input.SubstituteNone, EKSEnableIAM: strings.HasSuffix(example, "-iam")}
 }
 
 // load reads objects as the command does.
 func load(t *testing.T, example string, objects []map[string]any) (*reconcile.Manifest, error) {
 	t.Helper()
-	return reconcile.Load(sourcesOf(t, objects), reconcile.LoadOptions{Substitute: reconcile.SubstituteNone, EKSEnableIAM: strings.HasSuffix(example, "-iam")})
+	return reconcile.Load(sourcesOf(t, objects), options(example))
 }
 
 // modelOf reads an example as it is written.
 func modelOf(t *testing.T, example string) *manifest.Cluster {
 	t.Helper()
-	var sources []manifest.Source
-	for _, s := range sourcesOf(t, objectsOf(t, example)) {
-		sources = append(sources, manifest.Source{Name: s.Name, Data: s.Data})
-	}
-	m, err := manifest.Load(sources, manifest.Options{Substitute: manifest.SubstituteNone, EKSEnableIAM: strings.HasSuffix(example, "-iam")})
+	m, err := manifest.Load(sourcesOf(t, objectsOf(t, example)), options(example))
 	require.NoError(t, err)
 	return m
 }
@@ -161,11 +164,11 @@ func roles(m *manifest.Cluster) (names []string) {
 // last returns the name at the end of an ARN.
 func last(arn string) string { return arn[strings.LastIndex(arn, "/")+1:] }
 
-// open returns the cluster for a new process. Warnings go to warn.
+// open returns the cluster for a new process, which waits for as much as the command does. Warnings go to warn.
 func open(m *reconcile.Manifest, a *awssim.AWS, warn func(string)) *reconcile.Cluster {
 	p := a.Process()
-	return reconcile.Open(m, reconcile.Target{
-		Config: p.Config(), Owner: "test", Wait: reconcile.NodesJoined, Timeout: 20 * time.Minute, Warn: warn,
-		Transport: func(x reconcile.Access) http.RoundTripper { return p.Kubernetes(kube.Access(x)) },
+	return reconcile.Open(m, cluster.Target{
+		Config: p.Config(), Owner: "test", Wait: m.MostWait(), Timeout: 20 * time.Minute, Warn: warn,
+		Transport: func(x cluster.Access) http.RoundTripper { return p.Kubernetes(kube.Access(x)) },
 	})
 }

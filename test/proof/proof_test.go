@@ -15,7 +15,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 )
 
 // sweeping reports whether this is "make sweep".
@@ -122,7 +122,6 @@ func exceptions() map[string]string {
 		hooks        = "somebody has to complete a lifecycle hook, and a plan does not know who"
 		joins        = "the manifest says how machines find the cluster, and where that leads is not known"
 		names        = "somebody has to make the name of the API server in DNS"
-		waits        = "the test waits for an API server that only the VPC reaches; the command does not"
 		network      = "warned of: a pod network may come from elsewhere, and a public address of the machines be among those that are permitted"
 		images       = "which releases EKS has of a type of AMI is not listed by any API; the simulated one has fewer types"
 		principals   = "a plan does not read the roles that the policy of a bucket names"
@@ -134,7 +133,6 @@ func exceptions() map[string]string {
 		`.*lifecycleHooks.*gave up.*`:                                                        hooks,
 		`.*joinConfiguration\.(discovery|caCertPath).*(gave up|bootstrap data).*`:            joins,
 		`.*[cC]ontrolPlaneEndpoint.*(gave up|connection refused|no such host).*`:             names,
-		`.*[lL]oadBalancer\.scheme = .*gave up.*`:                                            waits,
 		`.*(publicCIDRs|vpcCni\.disable|bootstrapSelfManagedAddons|spec\.addons).*gave up.*`: network,
 		`.*ami(Version|Type) = .*(not supported|not available|Requested).*`:                  images,
 		`.*s3Bucket.*MalformedPolicy.*`:                                                      principals,
@@ -178,7 +176,7 @@ func tried(t *testing.T, base *manifest.Cluster, e edit) (end string, err error)
 			end = refused
 			return
 		}
-		if _, err = open(m, a, nil).Apply(t.Context(), reconcile.Options{}); err != nil {
+		if _, err = open(m, a, nil).Apply(t.Context(), cluster.Options{}); err != nil {
 			end, err = broken, fmt.Errorf("%w (warnings: %q)", err, warnings)
 			return
 		}

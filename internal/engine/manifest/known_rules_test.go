@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 // Each edit of an example breaks a rule of AWS, Kubernetes or kubeadm that needs no question to them:
@@ -104,7 +105,7 @@ func TestKnownRules(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			text := edit(t, read(t, "../../../configs/"+tt.file+".yaml"), tt.old, tt.edited)
-			_, err := load(t, text, manifest.Options{})
+			_, err := load(t, text, input.LoadOptions{})
 			require.ErrorAs(t, err, new(*manifest.InvalidError))
 			assert.Contains(t, err.Error(), tt.want)
 			assert.NotContains(t, err.Error(), "\n", "one problem")
@@ -177,7 +178,7 @@ func TestAuthoritiesOfTheUser(t *testing.T) {
 		{"parameters of the curve", "ca", certificate{parameters: true}, "the key begins with EC PARAMETERS: remove that block"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := load(t, base+tt.suffix+"}\n"+authority(t, tt.c), manifest.Options{})
+			_, err := load(t, base+tt.suffix+"}\n"+authority(t, tt.c), input.LoadOptions{})
 			if tt.want == "" {
 				require.NoError(t, err)
 				return
@@ -185,7 +186,7 @@ func TestAuthoritiesOfTheUser(t *testing.T) {
 			require.ErrorContains(t, err, tt.want)
 		})
 	}
-	c := mustLoad(t, base+"ca}\n"+authority(t, certificate{ends: 20 * 24 * time.Hour}), manifest.Options{})
+	c := mustLoad(t, base+"ca}\n"+authority(t, certificate{ends: 20 * 24 * time.Hour}), input.LoadOptions{})
 	require.Len(t, c.Warnings, 1)
 	assert.Contains(t, c.Warnings[0].What, "and with it all certificates of the cluster")
 }

@@ -216,7 +216,7 @@ func editsOf(t *testing.T, example string) (edits []edit) {
 			if only != "" && !regexp.MustCompile(only).MatchString(name) {
 				continue
 			}
-			for _, w := range f.wrongValues(kind) {
+			for _, w := range f.wrongValues() {
 				f.set(w.value)
 				e := edit{example, name, w.class, w.value, slices.Clone(objects)}
 				objects[i] = original

@@ -47,8 +47,10 @@ func classesOfText() []struct {
 		{`(?i)cidr`, `^[0-9.]+/\d+$`, wrongForm, []string{"10.0.1.5/16", "10.0.0.0", "10.0.0.0/33", "300.0.0.0/16", "fd00::/64", "10.0.0.1/32"}},
 		{`(?i)cidr`, `^[0-9.]+/\d+$`, outOfRange, []string{"10.0.0.0/8", "10.0.0.0/30", "0.0.0.0/0", "224.0.0.0/16", "127.0.0.0/16", "169.254.0.0/16"}},
 		{`(?i)cidr`, `^[0-9.]+/\d+$`, contradiction, []string{"172.31.0.0/24", "10.0.0.0/16", "10.0.0.0/20", "10.0.64.0/18", "10.96.0.0/16", "192.168.0.0/16", "198.19.0.0/16"}},
-		{`(?i)(^|vpc|subnet|group|reservation|gateway|interface|ami|image|host|allocation|endpoint)ids?$`, `^(sg|ami|subnet|vpc|cr|h|eni|rtb)-`, unknownID,
-			[]string{"sg-0123456789abcdef9", "ami-0123456789abcdef9", "subnet-0123456789abcdef9", "vpc-0123456789abcdef9", "cr-0123456789abcdef9", "h-0123456789abcdef9", "eni-0123456789abcdef9"}},
+		{
+			`(?i)(^|vpc|subnet|group|reservation|gateway|interface|ami|image|host|allocation|endpoint)ids?$`, `^(sg|ami|subnet|vpc|cr|h|eni|rtb)-`, unknownID,
+			[]string{"sg-0123456789abcdef9", "ami-0123456789abcdef9", "subnet-0123456789abcdef9", "vpc-0123456789abcdef9", "cr-0123456789abcdef9", "h-0123456789abcdef9", "eni-0123456789abcdef9"},
+		},
 		{`(?i)groups?$|interfaces?$|reservation`, `^$`, unknownID, []string{"sg-0123456789abcdef9", "eni-0123456789abcdef9"}},
 		{`(?i)arn$|key|provider|polic|boundary|principal`, `^arn:`, otherPartition, []string{"arn:aws-cn:iam::123456789012:role/other", "arn:aws-us-gov:iam::aws:policy/ReadOnlyAccess", "arn:aws-cn:kms:cn-north-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ac"}},
 		{`(?i)arn$|key|provider|polic|boundary|principal`, `^arn:`, otherKind, []string{"arn:aws:s3:::bucket", "arn:aws:iam::123456789012:user/ada", "arn:aws:sts::123456789012:assumed-role/a/b", "arn:aws:iam::aws:policy/ReadOnlyAccess"}},
@@ -87,7 +89,7 @@ func anyText() map[string][]string {
 }
 
 // wrongValues derives wrong values for a field from its schema, its name and its present value.
-func (f field) wrongValues(kind string) (out []wrong) {
+func (f field) wrongValues() (out []wrong) {
 	add := func(class string, values ...any) {
 		for _, v := range values {
 			if text(v) != text(f.get()) {
@@ -171,7 +173,7 @@ func (f field) lists(add func(string, ...any)) {
 	if items == nil {
 		return
 	}
-	var item any = items.some(f.name, 0)
+	item := items.some(f.name, 0)
 	if len(present) > 0 {
 		item = present[0]
 	}
@@ -253,14 +255,40 @@ func (f field) maps(add func(string, ...any)) {
 // arguments adds arguments that a component does not have, or has no more, and wrong values.
 func arguments(s *schema, f field, add func(string, ...any)) {
 	for _, a := range [][2]string{
-		{"nonsense-flag", "x"}, {"cloud-provider", "aws"}, {"cloud-provider", "external"}, {"cloud-provider", "gce"}, {"cloud-config", "/etc/kubernetes/cloud.conf"},
-		{"feature-gates", "NoSuchGate=true"}, {"feature-gates", "CSIMigrationAWS=true"}, {"feature-gates", "nonsense"}, {"feature-gates", "AllAlpha=true"},
-		{"enable-admission-plugins", "PodSecurityPolicy"}, {"enable-admission-plugins", "NodeRestriction,Nope"}, {"disable-admission-plugins", "SecurityContextDeny"},
-		{"runtime-config", "policy/v1beta1=true"}, {"runtime-config", "api/all=true"}, {"runtime-config", "nonsense=true"},
-		{"network-plugin", "cni"}, {"container-runtime", "remote"}, {"container-runtime-endpoint", "unix:///var/run/dockershim.sock"}, {"pod-infra-container-image", "x"},
-		{"port", "10251"}, {"insecure-port", "0"}, {"address", "0.0.0.0"}, {"enable-dynamic-provisioning", "true"}, {"experimental-cluster-signing-duration", "1h"}, {"pod-eviction-timeout", "1m"},
-		{"node-labels", "node-role.kubernetes.io/worker="}, {"register-with-taints", "a=b:NoShedule"}, {"v", "many"}, {"max-pods", "x"}, {"node-ip", "not-an-ip"},
-		{"service-node-port-range", "1-2-3"}, {"audit-log-maxage", "x"}, {"cgroup-driver", "none"}, {"allow-privileged", "perhaps"},
+		{"nonsense-flag", "x"},
+		{"cloud-provider", "aws"},
+		{"cloud-provider", "external"},
+		{"cloud-provider", "gce"},
+		{"cloud-config", "/etc/kubernetes/cloud.conf"},
+		{"feature-gates", "NoSuchGate=true"},
+		{"feature-gates", "CSIMigrationAWS=true"},
+		{"feature-gates", "nonsense"},
+		{"feature-gates", "AllAlpha=true"},
+		{"enable-admission-plugins", "PodSecurityPolicy"},
+		{"enable-admission-plugins", "NodeRestriction,Nope"},
+		{"disable-admission-plugins", "SecurityContextDeny"},
+		{"runtime-config", "policy/v1beta1=true"},
+		{"runtime-config", "api/all=true"},
+		{"runtime-config", "nonsense=true"},
+		{"network-plugin", "cni"},
+		{"container-runtime", "remote"},
+		{"container-runtime-endpoint", "unix:///var/run/dockershim.sock"},
+		{"pod-infra-container-image", "x"},
+		{"port", "10251"},
+		{"insecure-port", "0"},
+		{"address", "0.0.0.0"},
+		{"enable-dynamic-provisioning", "true"},
+		{"experimental-cluster-signing-duration", "1h"},
+		{"pod-eviction-timeout", "1m"},
+		{"node-labels", "node-role.kubernetes.io/worker="},
+		{"register-with-taints", "a=b:NoShedule"},
+		{"v", "many"},
+		{"max-pods", "x"},
+		{"node-ip", "not-an-ip"},
+		{"service-node-port-range", "1-2-3"},
+		{"audit-log-maxage", "x"},
+		{"cgroup-driver", "none"},
+		{"allow-privileged", "perhaps"},
 	} {
 		if s.Type == "array" {
 			present, _ := f.get().([]any)

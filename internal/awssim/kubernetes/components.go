@@ -55,9 +55,13 @@ func changes() []change {
 func kubeadmGates() []change {
 	const from, newest = 22, 99
 	return []change{
-		{"kubeadm", "PublicKeysECDSA", from, 36}, {"kubeadm", "RootlessControlPlane", from, newest}, {"kubeadm", "EtcdLearnerMode", 27, 32},
-		{"kubeadm", "UpgradeAddonsBeforeControlPlane", 28, 30}, {"kubeadm", "WaitForAllControlPlaneComponents", 30, 35},
-		{"kubeadm", "ControlPlaneKubeletLocalMode", 31, 35}, {"kubeadm", "NodeLocalCRISocket", 32, 36},
+		{"kubeadm", "PublicKeysECDSA", from, 36},
+		{"kubeadm", "RootlessControlPlane", from, newest},
+		{"kubeadm", "EtcdLearnerMode", 27, 32},
+		{"kubeadm", "UpgradeAddonsBeforeControlPlane", 28, 30},
+		{"kubeadm", "WaitForAllControlPlaneComponents", 30, 35},
+		{"kubeadm", "ControlPlaneKubeletLocalMode", 31, 35},
+		{"kubeadm", "NodeLocalCRISocket", 32, 36},
 	}
 }
 

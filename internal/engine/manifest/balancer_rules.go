@@ -72,18 +72,22 @@ func (l *loader) checkTargets(path string, lb *infrav1.AWSLoadBalancerSpec) {
 	}
 	for i, listener := range lb.AdditionalListeners {
 		if c := listener.HealthCheck; c != nil {
-			at := fmt.Sprintf("%s.additionalListeners[%d].healthCheck", path, i)
-			l.checkTimes(at, c.IntervalSeconds, c.TimeoutSeconds)
-			if c.Path != nil && (len(*c.Path) > longestPath || !regexp.MustCompile(`^/[!-~]*$`).MatchString(*c.Path)) {
-				l.fail(l.infra.problem(at+".path", fmt.Sprintf("%q is not the path of a URL", *c.Path), "begin it with /"))
-			}
-			if c.Port == nil || *c.Port == trafficPort {
-				continue
-			}
-			if n, err := strconv.Atoi(*c.Port); err != nil || n < 1 || n > mostPort {
-				l.fail(l.infra.problem(at+".port", fmt.Sprintf("%q is not a port", *c.Port), fmt.Sprintf("use %s, or 1 to %d", trafficPort, mostPort)))
-			}
+			l.checkListener(fmt.Sprintf("%s.additionalListeners[%d].healthCheck", path, i), c)
 		}
+	}
+}
+
+// checkListener checks the health check of an additional listener.
+func (l *loader) checkListener(at string, c *infrav1.TargetGroupHealthCheckAdditionalSpec) {
+	l.checkTimes(at, c.IntervalSeconds, c.TimeoutSeconds)
+	if c.Path != nil && (len(*c.Path) > longestPath || !regexp.MustCompile(`^/[!-~]*$`).MatchString(*c.Path)) {
+		l.fail(l.infra.problem(at+".path", fmt.Sprintf("%q is not the path of a URL", *c.Path), "begin it with /"))
+	}
+	if c.Port == nil || *c.Port == trafficPort {
+		return
+	}
+	if n, err := strconv.Atoi(*c.Port); err != nil || n < 1 || n > mostPort {
+		l.fail(l.infra.problem(at+".port", fmt.Sprintf("%q is not a port", *c.Port), fmt.Sprintf("use %s, or 1 to %d", trafficPort, mostPort)))
 	}
 }
 

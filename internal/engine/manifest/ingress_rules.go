@@ -113,11 +113,9 @@ func (l *loader) checkRuleBlock(path, text string, family int) {
 
 // checkID checks the form of an ID of EC2: a prefix, and 8 or 17 hexadecimal digits ("Resource IDs"
 // in the EC2 user guide).
-func (l *loader) checkID(o *object, path, id, prefix, what string) bool {
+func (l *loader) checkID(o *object, path, id, prefix, what string) {
 	digits, ok := strings.CutPrefix(id, prefix+"-")
-	if ok && regexp.MustCompile(`^([0-9a-f]{8}|[0-9a-f]{17})$`).MatchString(digits) {
-		return true
+	if !ok || !regexp.MustCompile(`^([0-9a-f]{8}|[0-9a-f]{17})$`).MatchString(digits) {
+		l.fail(o.problem(path, fmt.Sprintf("%q is not the ID of %s", id, what), fmt.Sprintf("set an ID such as %s-0123456789abcdef0", prefix)))
 	}
-	l.fail(o.problem(path, fmt.Sprintf("%q is not the ID of %s", id, what), fmt.Sprintf("set an ID such as %s-0123456789abcdef0", prefix)))
-	return false
 }

@@ -134,19 +134,41 @@ func (l *loader) checkDisk(o *object, path string, v *infrav1.Volume, root bool)
 		return
 	case root && d.notRoot:
 		l.fail(o.problem(path+".type", fmt.Sprintf("a machine cannot start from a volume of the type %s", kind), "use gp3"))
+		return
 	case v.Size < d.least || v.Size > d.most:
 		l.fail(o.problem(path+".size", fmt.Sprintf("%d GiB: a volume of the type %s has %d to %d", v.Size, kind, d.least, d.most), "change the size or the type"))
-	case v.IOPS != 0 && d.mostIOPS == 0:
-		l.fail(o.problem(path+".iops", fmt.Sprintf("AWS permits no number of IOPS for volumes of the type %s", kind), "set type: gp3, or remove it"))
-	case v.IOPS != 0 && (v.IOPS < d.leastIOPS || v.IOPS > d.mostIOPS):
-		l.fail(o.problem(path+".iops", fmt.Sprintf("%d: a volume of the type %s has %d to %d IOPS", v.IOPS, kind, d.leastIOPS, d.mostIOPS), "change the number"))
-	case v.IOPS > max(d.leastIOPS, v.Size*d.perGiB):
-		l.fail(o.problem(path+".iops", fmt.Sprintf("%d: a volume of the type %s has at most %d IOPS for each GiB, so %d for %d GiB", v.IOPS, kind, d.perGiB, max(d.leastIOPS, v.Size*d.perGiB), v.Size), "set less, or a larger size"))
-	case v.Throughput != nil && *v.Throughput != 0 && (*v.Throughput < leastThroughput || *v.Throughput > d.mostThroughput) && d.mostThroughput > 0:
-		l.fail(o.problem(path+".throughput", fmt.Sprintf("%d: a volume of the type %s has %d to %d MiB/s", *v.Throughput, kind, leastThroughput, d.mostThroughput), "change the number"))
-	case v.Throughput != nil && kind == "gp3" && *v.Throughput*4 > max(v.IOPS, d.leastIOPS):
-		l.fail(o.problem(path+".throughput", fmt.Sprintf("%d: AWS permits 0.25 MiB/s for each of the %d IOPS, so %d", *v.Throughput, max(v.IOPS, d.leastIOPS), max(v.IOPS, d.leastIOPS)/4), "set less, or more iops"))
+		return
 	case v.EncryptionKey != "" && (v.Encrypted == nil || !*v.Encrypted):
 		l.fail(o.problem(path+".encryptionKey", "AWS permits a key only for encrypted volumes", "set encrypted: true"))
+	}
+	l.checkIOPS(o, path+".iops", v, kind, d)
+	l.checkThroughput(o, path+".throughput", v, kind, d)
+}
+
+func (l *loader) checkIOPS(o *object, path string, v *infrav1.Volume, kind infrav1.VolumeType, d disk) {
+	most := max(d.leastIOPS, v.Size*d.perGiB)
+	switch {
+	case v.IOPS == 0:
+	case d.mostIOPS == 0:
+		l.fail(o.problem(path, fmt.Sprintf("AWS permits no number of IOPS for volumes of the type %s", kind), "set type: gp3, or remove it"))
+	case v.IOPS < d.leastIOPS || v.IOPS > d.mostIOPS:
+		l.fail(o.problem(path, fmt.Sprintf("%d: a volume of the type %s has %d to %d IOPS", v.IOPS, kind, d.leastIOPS, d.mostIOPS), "change the number"))
+	case v.IOPS > most:
+		l.fail(o.problem(path, fmt.Sprintf("%d: a volume of the type %s has at most %d IOPS for each GiB, so %d for %d GiB", v.IOPS, kind, d.perGiB, most, v.Size), "set less, or a larger size"))
+	}
+}
+
+// checkThroughput checks the throughput of volumes that have a settable one; of others, webhooks tell.
+func (l *loader) checkThroughput(o *object, path string, v *infrav1.Volume, kind infrav1.VolumeType, d disk) {
+	if v.Throughput == nil || *v.Throughput == 0 || d.mostThroughput == 0 {
+		return
+	}
+	n, iops := *v.Throughput, max(v.IOPS, d.leastIOPS)
+	const iopsPerUnit = 4 // 0.25 MiB/s for each of the IOPS
+	switch {
+	case n < leastThroughput || n > d.mostThroughput:
+		l.fail(o.problem(path, fmt.Sprintf("%d: a volume of the type %s has %d to %d MiB/s", n, kind, leastThroughput, d.mostThroughput), "change the number"))
+	case n*iopsPerUnit > iops:
+		l.fail(o.problem(path, fmt.Sprintf("%d: AWS permits 0.25 MiB/s for each of the %d IOPS, so %d", n, iops, iops/iopsPerUnit), "set less, or more iops"))
 	}
 }

@@ -185,6 +185,9 @@ func (in inputs) poolGroup(p manifest.Pool, plane *graph.Ref[eks.ClusterState]) 
 		if g.kubeadm = &c.Kubeadm.Spec; boot.ByToken(g.kubeadm) {
 			g.spec.CloudInit = in.poolSecrets()
 		}
+		if g.kubeadm.Format == bootstrapv1.Ignition && ignition == nil && in.spec.S3Bucket == nil { // as in CAPA, the user data then contains all of it
+			g.spec.Ignition = &infrav1.Ignition{Version: infrav1.DefaultIgnitionVersion, StorageType: infrav1.IgnitionStorageTypeOptionUnencryptedUserData}
+		}
 	case c.EKS != nil:
 		g.eks = in.eksJoin(plane, &c.EKS.Spec, nil)
 	case c.Nodeadm != nil:

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"slices"
 
-	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 )
 
 // What kubeadm requires of a machine of a control plane: ControlPlaneNumCPU and ControlPlaneMem in
@@ -16,35 +17,54 @@ const (
 	leastMemory = 1700 // MB; kubeadm counts what the kernel does not use itself
 )
 
-// unfit returns why a machine of a group would not be launched, or kubeadm would not run on it, as far
-// as its instance type says; nil if nothing does.
-func (b base) unfit(x group) error {
+// unfit returns why a machine of a group would not be launched in a zone, or kubeadm would not run on it,
+// as far as its instance type says; nil if nothing does.
+func (b base) unfit(x group, zone string) error {
 	t := b.inv.Types[x.spec.InstanceType]
 	if t.VCPUs == 0 {
 		return nil // not known
 	}
-	refuse := func(field, what, fix string, args ...any) error {
-		return fmt.Errorf("%s: %s: %s", b.m.Origin(x.specAt, x.specPath+"."+field), fmt.Sprintf(what, args...), fix)
+	if !b.offered(x.spec.InstanceType, zone) {
+		return b.notOffered(x, zone)
 	}
-	s := &x.spec
-	kind := s.InstanceType
-	switch {
-	case t.Architecture == "" && len(t.Others) > 0:
-		return refuse("instanceType", "the instance type %s has the architecture %s, for which there are no images of Kubernetes", "use one with x86_64 or arm64", kind, t.Others[0])
-	case x.checksPreflight("NumCPU") && t.VCPUs < leastCPUs:
-		return refuse("instanceType", "kubeadm refuses a control plane with %d CPUs (%s): it needs %d", "use a larger type, such as t3.medium, or add NumCPU to ignorePreflightErrors", t.VCPUs, kind, leastCPUs)
-	case x.checksPreflight("Mem") && t.MemoryMiB > 0 && t.MemoryMiB < leastMemory:
-		return refuse("instanceType", "kubeadm refuses a control plane with %d MiB of memory (%s): it needs %d", "use a larger type, such as t3.medium, or add Mem to ignorePreflightErrors", t.MemoryMiB, kind, leastMemory)
-	case s.NetworkInterfaceType == infrav1.NetworkInterfaceTypeEFAWithENAInterface && !t.EFA:
-		return refuse("networkInterfaceType", "the instance type %s has no Elastic Fabric Adapter", "remove it, or use another type", kind)
-	case s.CPUOptions.ConfidentialCompute == infrav1.AWSConfidentialComputePolicySEVSNP && !slices.Contains(t.Processor, ec2types.SupportedAdditionalProcessorFeatureAmdSevSnp):
-		return refuse("cpuOptions.confidentialCompute", "the instance type %s has no AMD SEV-SNP", "remove it, or use a type that has it, such as m6a.large", kind)
-	case s.CPUOptions.NestedVirtualization == infrav1.NestedVirtualizationPolicyEnabled && !slices.Contains(t.Processor, ec2types.SupportedAdditionalProcessorFeatureNestedVirtualization):
-		return refuse("cpuOptions.nestedVirtualization", "the instance type %s has no nested virtualization", "remove it, or use another type", kind)
-	case (s.SpotMarketOptions != nil || s.MarketType == infrav1.MarketTypeSpot) && !t.Spot:
-		return refuse("instanceType", "AWS offers no spot instances of the type %s", "use another type, or remove spotMarketOptions", kind)
+	for _, rule := range []func(group, ec2.InstanceType) (field, what, fix string){tooSmall, lacksHardware} {
+		if field, what, fix := rule(x, t); what != "" {
+			return fmt.Errorf("%s: %s: %s", b.m.Origin(x.specAt, x.specPath+"."+field), what, fix)
+		}
 	}
 	return nil
+}
+
+// tooSmall says why kubeadm refuses a machine of a control plane; "" if it does not.
+func tooSmall(x group, t ec2.InstanceType) (field, what, fix string) {
+	kind := x.spec.InstanceType
+	switch {
+	case x.checksPreflight("NumCPU") && t.VCPUs < leastCPUs:
+		return "instanceType", fmt.Sprintf("kubeadm refuses a control plane with %d CPUs (%s): it needs %d", t.VCPUs, kind, leastCPUs),
+			"use a larger type, such as t3.medium, or add NumCPU to ignorePreflightErrors"
+	case x.checksPreflight("Mem") && t.MemoryMiB > 0 && t.MemoryMiB < leastMemory:
+		return "instanceType", fmt.Sprintf("kubeadm refuses a control plane with %d MiB of memory (%s): it needs %d", t.MemoryMiB, kind, leastMemory),
+			"use a larger type, such as t3.medium, or add Mem to ignorePreflightErrors"
+	}
+	return "", "", ""
+}
+
+// lacksHardware says what a machine asks for and its instance type does not have; "" for nothing.
+func lacksHardware(x group, t ec2.InstanceType) (field, what, fix string) {
+	s, kind, spot := &x.spec, x.spec.InstanceType, x.spec.SpotMarketOptions != nil || x.spec.MarketType == infrav1.MarketTypeSpot
+	switch {
+	case t.Architecture == "" && len(t.Others) > 0:
+		return "instanceType", fmt.Sprintf("the instance type %s has the architecture %s, for which there are no images of Kubernetes", kind, t.Others[0]), "use one with x86_64 or arm64"
+	case s.NetworkInterfaceType == infrav1.NetworkInterfaceTypeEFAWithENAInterface && !t.EFA:
+		return "networkInterfaceType", fmt.Sprintf("the instance type %s has no Elastic Fabric Adapter", kind), "remove it, or use another type"
+	case s.CPUOptions.ConfidentialCompute == infrav1.AWSConfidentialComputePolicySEVSNP && !slices.Contains(t.Processor, "amd-sev-snp"):
+		return "cpuOptions.confidentialCompute", fmt.Sprintf("the instance type %s has no AMD SEV-SNP", kind), "remove it, or use a type that has it, such as m6a.large"
+	case s.CPUOptions.NestedVirtualization == infrav1.NestedVirtualizationPolicyEnabled && !slices.Contains(t.Processor, "nested-virtualization"):
+		return "cpuOptions.nestedVirtualization", fmt.Sprintf("the instance type %s has no nested virtualization", kind), "remove it, or use another type"
+	case spot && !t.Spot:
+		return "instanceType", fmt.Sprintf("AWS offers no spot instances of the type %s", kind), "use another type, or remove spotMarketOptions"
+	}
+	return "", "", ""
 }
 
 // checksPreflight reports whether kubeadm makes a check on a machine of the group before it does

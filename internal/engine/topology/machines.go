@@ -119,11 +119,8 @@ func addMachine(g *graph.Graph, p platform, x groupPlan, at place, after []graph
 		return out, err
 	}
 	if !at.exists() {
-		if err := p.unfit(x.group); err != nil {
+		if err := p.unfit(x.group, p.net.of(r.Subnet).zone); err != nil {
 			return out, err
-		}
-		if at := p.net.of(r.Subnet).zone; !p.offered(x.spec.InstanceType, at) {
-			return out, p.notOffered(x.group, at)
 		}
 		if r.Image, err = addImage(g, p.base, x.group); err != nil {
 			return out, err

@@ -19,8 +19,8 @@ type InstanceType struct {
 	MemoryMiB    int64
 	// The rest is known if VCPUs is.
 	EFA, Spot, Enclaves bool
-	Processor           []types.SupportedAdditionalProcessorFeature
-	Others              []types.ArchitectureType // architectures without images of Cluster API
+	Processor           []string
+	Others              []string // architectures without images of Cluster API
 }
 
 // InstanceTypes describes instance types and the zones that offer them.
@@ -71,7 +71,12 @@ func instanceType(t types.InstanceTypeInfo) InstanceType {
 				out.Architecture = string(a)
 			}
 		}
-		out.Others, out.Processor = t.ProcessorInfo.SupportedArchitectures, t.ProcessorInfo.SupportedFeatures
+		for _, a := range t.ProcessorInfo.SupportedArchitectures {
+			out.Others = append(out.Others, string(a))
+		}
+		for _, f := range t.ProcessorInfo.SupportedFeatures {
+			out.Processor = append(out.Processor, string(f))
+		}
 	}
 	if t.MemoryInfo != nil {
 		out.MemoryMiB = aws.ToInt64(t.MemoryInfo.SizeInMiB)

@@ -125,6 +125,7 @@ func exceptions() map[string]string {
 		network      = "warned of: a pod network may come from elsewhere, and a public address of the machines be among those that are permitted"
 		images       = "which releases EKS has of a type of AMI is not listed by any API; the simulated one has fewer types"
 		principals   = "a plan does not read the roles that the policy of a bucket names"
+		policies     = "a plan does not read the policies of IAM that a role names"
 		many         = "etcd with a hundred members"
 		roles        = "a role that exists is not one that EKS may use"
 	)
@@ -136,6 +137,7 @@ func exceptions() map[string]string {
 		`.*(publicCIDRs|vpcCni\.disable|bootstrapSelfManagedAddons|spec\.addons).*gave up.*`: network,
 		`.*ami(Version|Type) = .*(not supported|not available|Requested).*`:                  images,
 		`.*s3Bucket.*MalformedPolicy.*`:                                                      principals,
+		`.*roleAdditionalPolicies.*NoSuchEntity.*`:                                           policies,
 		`.*KubeadmControlPlane spec\.replicas.*`:                                             many,
 		`.*serviceAccountRoleARN.*`:                                                          roles,
 	}

@@ -126,6 +126,7 @@ func exceptions() map[string]string {
 		images       = "which releases EKS has of a type of AMI is not listed by any API; the simulated one has fewer types"
 		principals   = "a plan does not read the roles that the policy of a bucket names"
 		policies     = "a plan does not read the policies of IAM that a role names"
+		credentials  = "warned of: an image may bring the credentials with which its machines join"
 		many         = "etcd with a hundred members"
 		roles        = "a role that exists is not one that EKS may use"
 	)
@@ -138,6 +139,7 @@ func exceptions() map[string]string {
 		`.*ami(Version|Type) = .*(not supported|not available|Requested).*`:                  images,
 		`.*s3Bucket.*MalformedPolicy.*`:                                                      principals,
 		`.*roleAdditionalPolicies.*NoSuchEntity.*`:                                           policies,
+		`.*AWSMachinePool .*iamInstanceProfile = null.*gave up.*`:                            credentials,
 		`.*KubeadmControlPlane spec\.replicas.*`:                                             many,
 		`.*serviceAccountRoleARN.*`:                                                          roles,
 	}

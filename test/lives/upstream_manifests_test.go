@@ -145,7 +145,8 @@ func impossible() map[string]string {
 
 // corrected returns a manifest without mistakes of upstream.
 func corrected(name string, raw []byte) []byte {
-	text := string(raw)
+	text := strings.ReplaceAll(string(raw), "cloud-provider: aws", "cloud-provider: external") // Kubernetes 1.27 has removed that provider
+	text = regexp.MustCompile(`(?m)^ +feature-gates: "?CSIMigrationAWS=.*\n`).ReplaceAllString(text, "")
 	switch {
 	case strings.HasSuffix(name, "internal-elb.yaml"), strings.HasSuffix(name, "internal-elb"),
 		strings.HasSuffix(name, "peered-remote.yaml"), strings.HasSuffix(name, "peered-remote"):

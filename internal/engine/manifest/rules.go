@@ -37,6 +37,9 @@ func (l *loader) checkWhole(cluster *object) {
 		l.checkBalancerRules()
 		l.checkTagRules()
 		l.checkHost(cluster, "spec.controlPlaneEndpoint.host", l.cluster.Object.Spec.ControlPlaneEndpoint.Host)
+		if port := l.cluster.Object.Spec.ClusterNetwork.APIServerPort; port < 0 || port > mostPort {
+			l.fail(cluster.problem("spec.clusterNetwork.apiServerPort", fmt.Sprintf("%d is not a port", port), fmt.Sprintf("use 1 to %d", mostPort)))
+		}
 	}
 	if l.managed {
 		l.checkEKS(cluster)

@@ -14,7 +14,7 @@ export GOFLAGS := -trimpath $(filter-out -trimpath,$(shell go env GOFLAGS))
 export CGO_ENABLED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build quickstart test sweep race lint fmt shape fuzz golden picture recording docs site release-check cover bench start e2e campaign witnesses upstream oracle kubernetes lab management aws ci clean requires-e2e requires-witnesses requires-kubernetes requires-lab
+.PHONY: help build quickstart test sweep proof race lint fmt shape fuzz golden picture recording docs site release-check cover bench start e2e campaign witnesses upstream oracle kubernetes lab management aws ci clean requires-e2e requires-witnesses requires-kubernetes requires-lab
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -34,6 +34,10 @@ test: ## run the hermetic tests, with a sample of each sweep
 sweep: export GOGC = 800
 sweep: ## run the sweeps in full: every call, every fault, every example; on all cores
 	SWEEP=1 go test -count 1 -shuffle=on -timeout 60m $(SWEEPS) ./internal/cloud
+
+proof: export GOGC = 800
+proof: ## try every wrong value in every field of the examples: the plan refuses it, or create succeeds; an hour
+	SWEEP=1 go test -count 1 -timeout 2h -run TestPlanIsAProof -v ./test/proof
 
 race: export CGO_ENABLED = 1
 race: ## run the hermetic tests with the race detector; needs a C compiler

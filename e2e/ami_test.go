@@ -41,7 +41,21 @@ v1.33.4              eu-west-1   ubuntu-24.04     capa-ami-ubuntu-24.04-v1.33.4-
 `, stdout)
 	assert.Contains(t, stderr, "the list of supported Kubernetes versions is not available")
 
-	stdout, _ = images(t, server, "list", "--kubernetes-version", "1.34.2", "--os", "ubuntu-24.04", "--owner-id", "819546954734", "--architecture", "all", "-o", "json")
+	stdout, _ = images(
+		t,
+		server,
+		"list",
+		"--kubernetes-version",
+		"1.34.2",
+		"--os",
+		"ubuntu-24.04",
+		"--owner-id",
+		"819546954734",
+		"--architecture",
+		"all",
+		"-o",
+		"json",
+	)
 	var list struct {
 		Kind  string
 		Items []struct {
@@ -65,7 +79,8 @@ v1.33.4              eu-west-1   ubuntu-24.04     capa-ami-ubuntu-24.04-v1.33.4-
 	assert.Contains(t, first, "name: capa-ami-ubuntu-24.04-v1.34.2-1760000000\n")
 	_, stderr = images(t, server, copyIt...)
 	assert.Contains(t, stderr, "is an existing copy")
-	own, err := ec2.NewFromConfig(server.Config, func(o *ec2.Options) { o.Region = "us-west-2" }).DescribeImages(t.Context(), &ec2.DescribeImagesInput{Owners: []string{"self"}})
+	own, err := ec2.NewFromConfig(server.Config, func(o *ec2.Options) { o.Region = "us-west-2" }).
+		DescribeImages(t.Context(), &ec2.DescribeImagesInput{Owners: []string{"self"}})
 	require.NoError(t, err)
 	require.Len(t, own.Images, 1)
 	assert.Contains(t, first, "imageID: "+*own.Images[0].ImageId+"\n")

@@ -29,7 +29,10 @@ func TestEKS(t *testing.T) {
 	require.NoError(t, err)
 	manifest, kind := filepath.Join(t.TempDir(), "eks.yaml"), "  instanceType: t3.large\n"
 	require.Contains(t, string(text), kind)
-	require.NoError(t, os.WriteFile(manifest, []byte(strings.Replace(string(text), kind, kind+"  remoteAccess: {public: true, sshKeyName: eksKeypair}\n", 1)), 0o600))
+	require.NoError(
+		t,
+		os.WriteFile(manifest, []byte(strings.Replace(string(text), kind, kind+"  remoteAccess: {public: true, sshKeyName: eksKeypair}\n", 1)), 0o600),
+	)
 	before := append(inventory(t, server), eksThings(t, server)...)
 	s := newShell(t, server, "CAPA_EKS_IAM=true")
 

@@ -237,7 +237,8 @@ func twins(t *testing.T, server *moto.Server) (out []string) {
 	require.NotEmpty(t, tags.Tags)
 	first := map[string]string{}
 	for _, x := range tags.Tags {
-		if !strings.Contains(standing, *x.ResourceId) || slices.Contains([]types.ResourceType{types.ResourceTypeVolume, types.ResourceTypeNetworkInterface}, x.ResourceType) {
+		if !strings.Contains(standing, *x.ResourceId) ||
+			slices.Contains([]types.ResourceType{types.ResourceTypeVolume, types.ResourceTypeNetworkInterface}, x.ResourceType) {
 			continue
 		}
 		if other := first[*x.Value]; other != "" {

@@ -211,7 +211,9 @@ func TestProxy(t *testing.T) {
 	second, err := c.CreateRouteTable(t.Context(), in)
 	require.NoError(t, err)
 	assert.Equal(t, first.RouteTable.RouteTableId, second.RouteTable.RouteTableId)
-	in.TagSpecifications = []types.TagSpecification{{ResourceType: types.ResourceTypeRouteTable, Tags: []types.Tag{{Key: aws.String("a"), Value: aws.String("b")}}}}
+	in.TagSpecifications = []types.TagSpecification{
+		{ResourceType: types.ResourceTypeRouteTable, Tags: []types.Tag{{Key: aws.String("a"), Value: aws.String("b")}}},
+	}
 	_, err = c.CreateRouteTable(t.Context(), in)
 	require.ErrorContains(t, err, "IdempotentParameterMismatch")
 	in.ClientToken = aws.String("b")

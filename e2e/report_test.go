@@ -68,8 +68,17 @@ func lookAt(t *testing.T, chromium, dir, name string) {
 	browse := func(page string, args ...string) string {
 		t.Helper()
 		args = append([]string{
-			"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-			"--hide-scrollbars", "--enable-logging=stderr", "--user-data-dir=" + t.TempDir(),
+			"--headless",
+			"--no-sandbox",
+			"--disable-gpu",
+			"--disable-quic",
+			"--no-first-run",
+			"--disable-background-networking",
+			"--disable-component-update",
+			"--disable-sync",
+			"--hide-scrollbars",
+			"--enable-logging=stderr",
+			"--user-data-dir=" + t.TempDir(),
 		}, append(args, site.URL+"/"+page)...)
 		cmd := exec.CommandContext(t.Context(), chromium, args...)
 		var stdout, stderr bytes.Buffer

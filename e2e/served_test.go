@@ -28,7 +28,18 @@ func serve(t *testing.T) *shell {
 	t.Helper()
 	s := newShell(t, &moto.Server{})
 	cmd, _, story := s.command(context.WithoutCancel(t.Context())) // it ends when the test has ended
-	cmd.Args = []string{s.program, "simulate", "--listen", "127.0.0.1:0", "-o", "json", "--simulate-state", filepath.Join(t.TempDir(), "account.json"), "--simulate-speed", speed()}
+	cmd.Args = []string{
+		s.program,
+		"simulate",
+		"--listen",
+		"127.0.0.1:0",
+		"-o",
+		"json",
+		"--simulate-state",
+		filepath.Join(t.TempDir(), "account.json"),
+		"--simulate-speed",
+		speed(),
+	}
 	cmd.Stdout = nil
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
@@ -102,7 +113,16 @@ func (n *network) networkOfTheExample() map[string]string {
 			"--cidr-block", fmt.Sprintf("10.20.%d.0/24", i), "--availability-zone", moto.Region+placeholder[len(placeholder)-1:])
 	}
 	address := n.makes("AllocationId", "release-address", "--allocation-id", "allocate-address", "--domain", "vpc")
-	nat := n.makes("NatGateway.NatGatewayId", "delete-nat-gateway", "--nat-gateway-id", "create-nat-gateway", "--subnet-id", of["subnet-0000000000000001a"], "--allocation-id", address)
+	nat := n.makes(
+		"NatGateway.NatGatewayId",
+		"delete-nat-gateway",
+		"--nat-gateway-id",
+		"create-nat-gateway",
+		"--subnet-id",
+		of["subnet-0000000000000001a"],
+		"--allocation-id",
+		address,
+	)
 	n.await(nat, "available")
 	n.routes(vpc, []string{"--gateway-id", gateway}, of["subnet-0000000000000001a"], of["subnet-0000000000000001b"])
 	n.routes(vpc, []string{"--nat-gateway-id", nat}, of["subnet-0000000000000002a"], of["subnet-0000000000000002b"])

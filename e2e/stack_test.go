@@ -59,14 +59,25 @@ func TestStack(t *testing.T) {
 	assert.Contains(t, out, "AWS::IAM::Role            |nodes"+suffix+" ")
 	assert.Contains(t, story, "stack cluster-api-provider-aws-sigs-k8s-io in "+moto.Region+" is created")
 	assert.ElementsMatch(t, []string{"control-plane" + suffix, "controllers" + suffix, "controllers-eks" + suffix, "nodes" + suffix}, policies())
-	assert.ElementsMatch(t, []string{"control-plane" + suffix, "controllers" + suffix, "eks-controlplane" + suffix, "nodes" + suffix}, s.names(t, "list-roles", "Roles", "RoleName"))
+	assert.ElementsMatch(
+		t,
+		[]string{"control-plane" + suffix, "controllers" + suffix, "eks-controlplane" + suffix, "nodes" + suffix},
+		s.names(t, "list-roles", "Roles", "RoleName"),
+	)
 	profiles := []string{"control-plane" + suffix, "controllers" + suffix, "nodes" + suffix}
 	assert.ElementsMatch(t, profiles, s.names(t, "list-instance-profiles", "InstanceProfiles", "InstanceProfileName"))
 	assert.ElementsMatch(t, []string{"controllers" + suffix, "controllers-eks" + suffix, "control-plane" + suffix, "nodes" + suffix},
 		s.names(t, "list-attached-role-policies", "AttachedPolicies", "PolicyName", "--role-name", "control-plane"+suffix))
 
 	config := filepath.Join(t.TempDir(), "iam.yaml")
-	require.NoError(t, os.WriteFile(config, []byte("apiVersion: bootstrap.aws.infrastructure.cluster.x-k8s.io/v1beta1\nkind: AWSIAMConfiguration\nspec:\n  controlPlane:\n    enableCSIPolicy: true\n"), 0o600))
+	require.NoError(
+		t,
+		os.WriteFile(
+			config,
+			[]byte("apiVersion: bootstrap.aws.infrastructure.cluster.x-k8s.io/v1beta1\nkind: AWSIAMConfiguration\nspec:\n  controlPlane:\n    enableCSIPolicy: true\n"),
+			0o600,
+		),
+	)
 	_, story = s.bootstrap(t, "update-cloudformation-stack", "--config", config)
 	assert.Contains(t, story, "is updated")
 	assert.Contains(t, policies(), "csi"+suffix)

@@ -125,7 +125,9 @@ func (x *tokens) once(c call, send func() (answer, error)) (answer, error) {
 // mismatch is the answer to a token that belongs to another request.
 func mismatch(c call) answer {
 	a := answer{status: http.StatusBadRequest, header: http.Header{}}
-	a.body = []byte("<Response><Errors><Error><Code>IdempotentParameterMismatch</Code><Message>the token belongs to another request</Message></Error></Errors></Response>")
+	a.body = []byte(
+		"<Response><Errors><Error><Code>IdempotentParameterMismatch</Code><Message>the token belongs to another request</Message></Error></Errors></Response>",
+	)
 	if c.service != "ec2" {
 		a.body = []byte(`{"__type": "InvalidParameterException", "message": "the token belongs to another request"}`)
 	}

@@ -41,10 +41,25 @@ func installKinds(t *testing.T, c *controlplane.ControlPlane) {
 	const capi = "sigs.k8s.io/cluster-api"
 	c.InstallCRDs(t, capi, "core/config/crd/bases", nil, "cluster.x-k8s.io_clusters.yaml", "cluster.x-k8s.io_machinedeployments.yaml",
 		"cluster.x-k8s.io_machinesets.yaml", "cluster.x-k8s.io_machines.yaml", "cluster.x-k8s.io_machinepools.yaml")
-	c.InstallCRDs(t, capi, "bootstrap/kubeadm/config/crd/bases", nil, "bootstrap.cluster.x-k8s.io_kubeadmconfigs.yaml", "bootstrap.cluster.x-k8s.io_kubeadmconfigtemplates.yaml")
+	c.InstallCRDs(
+		t,
+		capi,
+		"bootstrap/kubeadm/config/crd/bases",
+		nil,
+		"bootstrap.cluster.x-k8s.io_kubeadmconfigs.yaml",
+		"bootstrap.cluster.x-k8s.io_kubeadmconfigtemplates.yaml",
+	)
 	c.InstallCRDs(t, capi, "controlplane/kubeadm/config/crd/bases", nil, "controlplane.cluster.x-k8s.io_kubeadmcontrolplanes.yaml")
-	c.InstallCRDs(t, "sigs.k8s.io/cluster-api-provider-aws/v2", "config/crd/bases", nil, "infrastructure.cluster.x-k8s.io_awsclusters.yaml",
-		"infrastructure.cluster.x-k8s.io_awsmachines.yaml", "infrastructure.cluster.x-k8s.io_awsmachinetemplates.yaml", "infrastructure.cluster.x-k8s.io_awsmachinepools.yaml")
+	c.InstallCRDs(
+		t,
+		"sigs.k8s.io/cluster-api-provider-aws/v2",
+		"config/crd/bases",
+		nil,
+		"infrastructure.cluster.x-k8s.io_awsclusters.yaml",
+		"infrastructure.cluster.x-k8s.io_awsmachines.yaml",
+		"infrastructure.cluster.x-k8s.io_awsmachinetemplates.yaml",
+		"infrastructure.cluster.x-k8s.io_awsmachinepools.yaml",
+	)
 }
 
 // objects returns the objects of a cluster, "Kind/name", with the names of their owners. It

@@ -76,7 +76,11 @@ func TestControlPlaneKeepsTheToken(t *testing.T) {
 			data["description"] = description
 		}
 		o := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "bootstrap-token-" + id}, "type": "bootstrap.kubernetes.io/token", "stringData": data,
+			"apiVersion": "v1",
+			"kind":       "Secret",
+			"metadata":   map[string]any{"name": "bootstrap-token-" + id},
+			"type":       "bootstrap.kubernetes.io/token",
+			"stringData": data,
 		}}
 		require.Eventually(t, func() bool { // the namespace takes a moment
 			_, err := secrets.Create(t.Context(), o, metav1.CreateOptions{})

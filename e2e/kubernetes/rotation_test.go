@@ -58,7 +58,10 @@ func (s *shell) latest(c wire.Client, pool string) templateVersion {
 	var answer struct {
 		Versions []templateVersion `xml:"launchTemplateVersionSet>item"`
 	}
-	require.NoError(s.t, c.Ask(s.t.Context(), "ec2", ec2Version, "DescribeLaunchTemplateVersions", &answer, "LaunchTemplateName", pool, "LaunchTemplateVersion.1", "$Latest"))
+	require.NoError(
+		s.t,
+		c.Ask(s.t.Context(), "ec2", ec2Version, "DescribeLaunchTemplateVersions", &answer, "LaunchTemplateName", pool, "LaunchTemplateVersion.1", "$Latest"),
+	)
 	require.Len(s.t, answer.Versions, 1)
 	return answer.Versions[0]
 }

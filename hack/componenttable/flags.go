@@ -21,10 +21,25 @@ func flagFolders() map[string][]string {
 		main    = "k8s.io/kubernetes/"
 	)
 	common := []string{
-		base + "cli/globalflag", base + "logs", base + "logs/api/v1", base + "metrics", base + "featuregate", base + "version/verflag", base + "zpages/features", base + "compatibility", base + "version",
-		"k8s.io/client-go/util/feature", "k8s.io/apiserver/pkg/util/compatibility",
+		base + "cli/globalflag",
+		base + "logs",
+		base + "logs/api/v1",
+		base + "metrics",
+		base + "featuregate",
+		base + "version/verflag",
+		base + "zpages/features",
+		base + "compatibility",
+		base + "version",
+		"k8s.io/client-go/util/feature",
+		"k8s.io/apiserver/pkg/util/compatibility",
 	}
-	secured := []string{base + "config/options", server + "/serving.go", server + "/serving_with_loopback.go", server + "/authentication.go", server + "/authorization.go"}
+	secured := []string{
+		base + "config/options",
+		server + "/serving.go",
+		server + "/serving_with_loopback.go",
+		server + "/authentication.go",
+		server + "/authorization.go",
+	}
 	join := func(lists ...[]string) (all []string) {
 		for _, l := range lists {
 			all = append(all, l...)
@@ -33,17 +48,52 @@ func flagFolders() map[string][]string {
 	}
 	return map[string][]string{
 		"kube-apiserver": join(common, []string{
-			server + "/admission.go", server + "/api_enablement.go", server + "/audit.go", server + "/egress_selector.go", server + "/etcd.go", server + "/feature.go",
-			server + "/server_run_options.go", server + "/serving.go", server + "/serving_with_loopback.go", server + "/tracing.go", server + "/authentication.go", server + "/encryptionconfig",
-			main + "plugin/pkg/admission/defaulttolerationseconds", main + "cmd/kube-apiserver/app/options", main + "pkg/controlplane/apiserver/options", main + "pkg/kubeapiserver/options",
-			main + "pkg/cloudprovider/providers", main + "cmd/kube-apiserver/app", "k8s.io/kube-aggregator/pkg/apiserver", main + "pkg/serviceaccount",
+			server + "/admission.go",
+			server + "/api_enablement.go",
+			server + "/audit.go",
+			server + "/egress_selector.go",
+			server + "/etcd.go",
+			server + "/feature.go",
+			server + "/server_run_options.go",
+			server + "/serving.go",
+			server + "/serving_with_loopback.go",
+			server + "/tracing.go",
+			server + "/authentication.go",
+			server + "/encryptionconfig",
+			main + "plugin/pkg/admission/defaulttolerationseconds",
+			main + "cmd/kube-apiserver/app/options",
+			main + "pkg/controlplane/apiserver/options",
+			main + "pkg/kubeapiserver/options",
+			main + "pkg/cloudprovider/providers",
+			main + "cmd/kube-apiserver/app",
+			"k8s.io/kube-aggregator/pkg/apiserver",
+			main + "pkg/serviceaccount",
 		}),
 		"kube-controller-manager": join(common, secured, []string{
-			main + "cmd/kube-controller-manager/app/options", manager, "k8s.io/cloud-provider/options", "k8s.io/controller-manager/pkg/leadermigration/options", "k8s.io/cloud-provider/controllers/service/config",
-			"k8s.io/cloud-provider/names", server + "/deprecated_insecure_serving.go", main + "pkg/kubeapiserver/options/cloudprovider.go",
+			main + "cmd/kube-controller-manager/app/options",
+			manager,
+			"k8s.io/cloud-provider/options",
+			"k8s.io/controller-manager/pkg/leadermigration/options",
+			"k8s.io/cloud-provider/controllers/service/config",
+			"k8s.io/cloud-provider/names",
+			server + "/deprecated_insecure_serving.go",
+			main + "pkg/kubeapiserver/options/cloudprovider.go",
 		}),
-		"kube-scheduler": join(common, secured, []string{main + "cmd/kube-scheduler/app/options", main + "cmd/kube-scheduler/app", server + "/deprecated_insecure_serving.go"}),
-		"kubelet":        join(common, []string{main + "cmd/kubelet/app/options", main + "pkg/credentialprovider", main + "pkg/credentialprovider/plugin", main + "cmd/kubelet/app", main + "pkg/kubelet/config"}),
+		"kube-scheduler": join(
+			common,
+			secured,
+			[]string{main + "cmd/kube-scheduler/app/options", main + "cmd/kube-scheduler/app", server + "/deprecated_insecure_serving.go"},
+		),
+		"kubelet": join(
+			common,
+			[]string{
+				main + "cmd/kubelet/app/options",
+				main + "pkg/credentialprovider",
+				main + "pkg/credentialprovider/plugin",
+				main + "cmd/kubelet/app",
+				main + "pkg/kubelet/config",
+			},
+		),
 	}
 }
 
@@ -105,7 +155,10 @@ func (m modules) parse(place string) (files []*ast.File, err error) {
 		}
 	}
 	for _, path := range paths {
-		if _, err := os.Stat(path); err != nil || strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, "_windows.go") || strings.HasSuffix(path, "_others.go") {
+		if _, err := os.Stat(
+			path,
+		); err != nil || strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, "_windows.go") ||
+			strings.HasSuffix(path, "_others.go") {
 			continue
 		}
 		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
@@ -173,7 +226,8 @@ func methodOf(call *ast.CallExpr) string {
 
 // adders are the methods of flag sets that add a flag: fs.StringVar(&x, "name", …), fs.Bool("name", …).
 func isAdder(method string) bool {
-	return regexp.MustCompile(`^(Var|VarP|VarPF|(Bool|U?[iI]nt(8|16|32|64)?|Float(32|64)?|Duration|String|StringSlice|StringArray|StringToString|StringToInt|IP|IPNet|IPSlice|Count|TextVar|Func|BoolFunc|DurationSlice|IntSlice)(Var|P|VarP)?)$`).MatchString(method)
+	return regexp.MustCompile(`^(Var|VarP|VarPF|(Bool|U?[iI]nt(8|16|32|64)?|Float(32|64)?|Duration|String|StringSlice|StringArray|StringToString|StringToInt|IP|IPNet|IPSlice|Count|TextVar|Func|BoolFunc|DurationSlice|IntSlice)(Var|P|VarP)?)$`).
+		MatchString(method)
 }
 
 // flagNames returns the names of the flags that a call adds; none if it adds none.

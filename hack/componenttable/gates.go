@@ -9,9 +9,19 @@ import (
 // gateFolders are the folders with the feature gates of the components.
 func gateFolders() []string {
 	return []string{
-		"k8s.io/kubernetes/pkg/features", "k8s.io/apiserver/pkg/features", "k8s.io/client-go/features", "k8s.io/apiextensions-apiserver/pkg/features", "k8s.io/component-base/logs/api/v1",
-		"k8s.io/component-base/metrics/features", "k8s.io/component-base/zpages/features", "k8s.io/component-base/featuregate", "k8s.io/component-base/tracing/api/v1", "k8s.io/controller-manager/pkg/features", "k8s.io/cloud-provider/features",
-		"k8s.io/component-base/tracing/features", "k8s.io/kube-aggregator/pkg/features",
+		"k8s.io/kubernetes/pkg/features",
+		"k8s.io/apiserver/pkg/features",
+		"k8s.io/client-go/features",
+		"k8s.io/apiextensions-apiserver/pkg/features",
+		"k8s.io/component-base/logs/api/v1",
+		"k8s.io/component-base/metrics/features",
+		"k8s.io/component-base/zpages/features",
+		"k8s.io/component-base/featuregate",
+		"k8s.io/component-base/tracing/api/v1",
+		"k8s.io/controller-manager/pkg/features",
+		"k8s.io/cloud-provider/features",
+		"k8s.io/component-base/tracing/features",
+		"k8s.io/kube-aggregator/pkg/features",
 	}
 }
 

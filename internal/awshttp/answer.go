@@ -35,7 +35,13 @@ func (e *AnswerError) Error() string {
 	if kind == "" {
 		kind = "no Content-Type"
 	}
-	return fmt.Sprintf("this is not an answer of AWS: HTTP %d, %s, from %s (%s): is there a proxy or a login page? Check AWS_ENDPOINT_URL and HTTPS_PROXY", e.Status, kind, e.Host, e.What)
+	return fmt.Sprintf(
+		"this is not an answer of AWS: HTTP %d, %s, from %s (%s): is there a proxy or a login page? Check AWS_ENDPOINT_URL and HTTPS_PROXY",
+		e.Status,
+		kind,
+		e.Host,
+		e.What,
+	)
 }
 
 // TooLargeError says that an answer is larger than MaxAnswer.

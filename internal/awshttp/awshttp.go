@@ -46,7 +46,11 @@ func Middleware(stack *middleware.Stack) error {
 }
 
 // checkAnswer checks the answer to a request, before the SDK decodes it.
-func checkAnswer(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (out middleware.DeserializeOutput, md middleware.Metadata, err error) {
+func checkAnswer(
+	ctx context.Context,
+	in middleware.DeserializeInput,
+	next middleware.DeserializeHandler,
+) (out middleware.DeserializeOutput, md middleware.Metadata, err error) {
 	out, md, err = next.HandleDeserialize(ctx, in)
 	answer, ok := out.RawResponse.(*smithyhttp.Response)
 	request, isHTTP := in.Request.(*smithyhttp.Request)

@@ -194,7 +194,11 @@ func (e endless) Read(p []byte) (int, error) {
 // An answer has a limit, also after it was decompressed, and in its depth.
 func TestLargeAnswers(t *testing.T) {
 	for name, start := range map[string]string{"EC2": "<DescribeVpcsResponse>", "EKS": "{", "SSM": "", "S3 object": "content"} {
-		s := &server{status: http.StatusOK, body: func() io.Reader { return io.MultiReader(strings.NewReader(start), endless{`"a" <a>b</a>`}) }, header: http.Header{}}
+		s := &server{
+			status: http.StatusOK,
+			body:   func() io.Reader { return io.MultiReader(strings.NewReader(start), endless{`"a" <a>b</a>`}) },
+			header: http.Header{},
+		}
 		if start != "" {
 			s.header.Set("X-Amzn-Requestid", "1")
 		}
@@ -225,7 +229,10 @@ func TestLargeAnswers(t *testing.T) {
 	require.ErrorAs(t, err, new(*awshttp.TooLargeError))
 	require.EqualValues(t, awshttp.MaxAnswer, n)
 
-	deep := &server{status: http.StatusOK, body: text("<DescribeVpcsResponse><requestId>1</requestId>" + strings.Repeat("<a>", 1000) + strings.Repeat("</a>", 1000) + "</DescribeVpcsResponse>")}
+	deep := &server{
+		status: http.StatusOK,
+		body:   text("<DescribeVpcsResponse><requestId>1</requestId>" + strings.Repeat("<a>", 1000) + strings.Repeat("</a>", 1000) + "</DescribeVpcsResponse>"),
+	}
 	_, err = lists()["EC2"](t.Context(), deep.config())
 	require.ErrorAs(t, err, new(*awshttp.AnswerError))
 	require.ErrorContains(t, err, "levels")

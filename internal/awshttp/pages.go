@@ -37,7 +37,11 @@ func Listing(ctx context.Context) context.Context {
 
 // checkPage returns an error if the next page of a listing was read before. A paginator of the SDK
 // would read it again, or with StopOnDuplicateToken end without the rest.
-func checkPage(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, md middleware.Metadata, err error) {
+func checkPage(
+	ctx context.Context,
+	in middleware.InitializeInput,
+	next middleware.InitializeHandler,
+) (out middleware.InitializeOutput, md middleware.Metadata, err error) {
 	out, md, err = next.HandleInitialize(ctx, in)
 	if err != nil {
 		return out, md, err

@@ -85,7 +85,11 @@ func (r *reporter) add(stack *middleware.Stack) error {
 }
 
 // attempt sends a request, and reports that it waits.
-func (r *reporter) attempt(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
+func (r *reporter) attempt(
+	ctx context.Context,
+	in middleware.FinalizeInput,
+	next middleware.FinalizeHandler,
+) (middleware.FinalizeOutput, middleware.Metadata, error) {
 	c, ok := ctx.Value(callKey).(*call)
 	if !ok || ctx.Value(quietKey) != nil {
 		return next.HandleFinalize(ctx, in)

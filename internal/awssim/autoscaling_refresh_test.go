@@ -168,15 +168,29 @@ func TestHooksAndProcesses(t *testing.T) {
 	pooled(t, func(t *testing.T, p *pool) {
 		ctx, demo := t.Context(), aws.String("demo")
 		r := p.group("demo", 1)
-		r.LifecycleHookSpecificationList = []types.LifecycleHookSpecification{{
-			LifecycleHookName: aws.String("up"), LifecycleTransition: aws.String("autoscaling:EC2_INSTANCE_LAUNCHING"), HeartbeatTimeout: aws.Int32(120), DefaultResult: aws.String("CONTINUE"),
-		}}
+		r.LifecycleHookSpecificationList = []types.LifecycleHookSpecification{
+			{
+				LifecycleHookName: aws.String(
+					"up",
+				),
+				LifecycleTransition: aws.String("autoscaling:EC2_INSTANCE_LAUNCHING"),
+				HeartbeatTimeout:    aws.Int32(120),
+				DefaultResult:       aws.String("CONTINUE"),
+			},
+		}
 		p.make(r)
 		time.Sleep(time.Minute)
 		assert.Equal(t, []string{"1a Pending:Wait t3.medium v1"}, p.states())
 		time.Sleep(2 * time.Minute)
 		assert.Equal(t, []string{"1a InService t3.medium v1"}, p.states())
-		_, err := p.c.PutLifecycleHook(ctx, &autoscaling.PutLifecycleHookInput{AutoScalingGroupName: demo, LifecycleHookName: aws.String("down"), LifecycleTransition: aws.String("autoscaling:EC2_INSTANCE_TERMINATING")})
+		_, err := p.c.PutLifecycleHook(
+			ctx,
+			&autoscaling.PutLifecycleHookInput{
+				AutoScalingGroupName: demo,
+				LifecycleHookName:    aws.String("down"),
+				LifecycleTransition:  aws.String("autoscaling:EC2_INSTANCE_TERMINATING"),
+			},
+		)
 		require.NoError(t, err)
 		hooks, err := p.c.DescribeLifecycleHooks(ctx, &autoscaling.DescribeLifecycleHooksInput{AutoScalingGroupName: demo})
 		require.NoError(t, err)
@@ -203,16 +217,28 @@ func TestHooksAndProcesses(t *testing.T) {
 		_, err = p.c.DeleteLifecycleHook(ctx, &autoscaling.DeleteLifecycleHookInput{AutoScalingGroupName: demo, LifecycleHookName: aws.String("down")})
 		require.NoError(t, err)
 
-		tag := types.Tag{ResourceId: demo, ResourceType: aws.String("auto-scaling-group"), Key: aws.String("team"), Value: aws.String("blue"), PropagateAtLaunch: aws.Bool(false)}
+		tag := types.Tag{
+			ResourceId:        demo,
+			ResourceType:      aws.String("auto-scaling-group"),
+			Key:               aws.String("team"),
+			Value:             aws.String("blue"),
+			PropagateAtLaunch: aws.Bool(false),
+		}
 		_, err = p.c.CreateOrUpdateTags(ctx, &autoscaling.CreateOrUpdateTagsInput{Tags: []types.Tag{tag}})
 		require.NoError(t, err)
-		found, err := p.c.DescribeAutoScalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{Filters: []types.Filter{{Name: aws.String("tag:team"), Values: []string{"blue"}}}})
+		found, err := p.c.DescribeAutoScalingGroups(
+			ctx,
+			&autoscaling.DescribeAutoScalingGroupsInput{Filters: []types.Filter{{Name: aws.String("tag:team"), Values: []string{"blue"}}}},
+		)
 		require.NoError(t, err)
 		assert.Len(t, found.AutoScalingGroups, 1)
 		tag.Value = nil
 		_, err = p.c.DeleteTags(ctx, &autoscaling.DeleteTagsInput{Tags: []types.Tag{tag}})
 		require.NoError(t, err)
-		tags, err := p.c.DescribeTags(ctx, &autoscaling.DescribeTagsInput{Filters: []types.Filter{{Name: aws.String("auto-scaling-group"), Values: []string{"demo"}}}})
+		tags, err := p.c.DescribeTags(
+			ctx,
+			&autoscaling.DescribeTagsInput{Filters: []types.Filter{{Name: aws.String("auto-scaling-group"), Values: []string{"demo"}}}},
+		)
 		require.NoError(t, err)
 		assert.Len(t, tags.Tags, 1)
 	})

@@ -36,9 +36,16 @@ func pooled(t *testing.T, test func(t *testing.T, p *pool)) {
 
 func (p *pool) group(name string, desired int32) *autoscaling.CreateAutoScalingGroupInput {
 	return &autoscaling.CreateAutoScalingGroupInput{
-		AutoScalingGroupName: &name, MinSize: aws.Int32(0), MaxSize: aws.Int32(10), DesiredCapacity: &desired, VPCZoneIdentifier: aws.String(p.subnet + "," + p.other),
-		LaunchTemplate: &types.LaunchTemplateSpecification{LaunchTemplateId: &p.template, Version: aws.String("$Latest")},
-		Tags:           []types.Tag{{Key: aws.String("team"), Value: aws.String("red"), PropagateAtLaunch: aws.Bool(true)}, {Key: aws.String("only"), Value: aws.String("group")}},
+		AutoScalingGroupName: &name,
+		MinSize:              aws.Int32(0),
+		MaxSize:              aws.Int32(10),
+		DesiredCapacity:      &desired,
+		VPCZoneIdentifier:    aws.String(p.subnet + "," + p.other),
+		LaunchTemplate:       &types.LaunchTemplateSpecification{LaunchTemplateId: &p.template, Version: aws.String("$Latest")},
+		Tags: []types.Tag{
+			{Key: aws.String("team"), Value: aws.String("red"), PropagateAtLaunch: aws.Bool(true)},
+			{Key: aws.String("only"), Value: aws.String("group")},
+		},
 	}
 }
 
@@ -81,7 +88,17 @@ func TestGroupLife(t *testing.T) {
 		for _, tag := range e.Tags {
 			tags[*tag.Key] = *tag.Value
 		}
-		assert.Equal(t, map[string]string{"Name": "demo", "team": "red", "aws:autoscaling:groupName": "demo", "aws:ec2launchtemplate:id": p.template, "aws:ec2launchtemplate:version": "1"}, tags)
+		assert.Equal(
+			t,
+			map[string]string{
+				"Name":                          "demo",
+				"team":                          "red",
+				"aws:autoscaling:groupName":     "demo",
+				"aws:ec2launchtemplate:id":      p.template,
+				"aws:ec2launchtemplate:version": "1",
+			},
+			tags,
+		)
 		_, err := p.ec2.DeleteSubnet(ctx, &ec2.DeleteSubnetInput{SubnetId: &p.subnet})
 		assert.Equal(t, "DependencyViolation", code(err))
 
@@ -96,7 +113,10 @@ func TestGroupLife(t *testing.T) {
 		require.NoError(t, err)
 		time.Sleep(2 * time.Minute)
 		assert.Len(t, p.states(), 1, "the desired capacity follows the maximum")
-		_, err = p.c.TerminateInstanceInAutoScalingGroup(ctx, &autoscaling.TerminateInstanceInAutoScalingGroupInput{InstanceId: &p.ids()[0], ShouldDecrementDesiredCapacity: aws.Bool(true)})
+		_, err = p.c.TerminateInstanceInAutoScalingGroup(
+			ctx,
+			&autoscaling.TerminateInstanceInAutoScalingGroupInput{InstanceId: &p.ids()[0], ShouldDecrementDesiredCapacity: aws.Bool(true)},
+		)
 		require.NoError(t, err)
 		time.Sleep(2 * time.Minute)
 		assert.Empty(t, p.states())
@@ -197,7 +217,8 @@ func TestMixedInstances(t *testing.T) {
 		r := p.group("demo", 4)
 		r.MixedInstancesPolicy = &types.MixedInstancesPolicy{
 			LaunchTemplate: &types.LaunchTemplate{
-				LaunchTemplateSpecification: r.LaunchTemplate, Overrides: []types.LaunchTemplateOverrides{{InstanceType: aws.String("t3.large")}, {InstanceType: aws.String("m5.large")}},
+				LaunchTemplateSpecification: r.LaunchTemplate,
+				Overrides:                   []types.LaunchTemplateOverrides{{InstanceType: aws.String("t3.large")}, {InstanceType: aws.String("m5.large")}},
 			},
 			InstancesDistribution: &types.InstancesDistribution{OnDemandBaseCapacity: aws.Int32(1), OnDemandPercentageAboveBaseCapacity: aws.Int32(0)},
 		}

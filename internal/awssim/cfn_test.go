@@ -51,12 +51,18 @@ func inStack(t *testing.T, o Options, test func(t *testing.T, b *stackbed)) {
 }
 
 func (b *stackbed) create(body string) error {
-	_, err := b.cfn.CreateStack(b.t.Context(), &cfn.CreateStackInput{StackName: aws.String("s"), TemplateBody: &body, Capabilities: []types.Capability{types.CapabilityCapabilityNamedIam}})
+	_, err := b.cfn.CreateStack(
+		b.t.Context(),
+		&cfn.CreateStackInput{StackName: aws.String("s"), TemplateBody: &body, Capabilities: []types.Capability{types.CapabilityCapabilityNamedIam}},
+	)
 	return err
 }
 
 func (b *stackbed) update(body string, tags ...types.Tag) error {
-	_, err := b.cfn.UpdateStack(b.t.Context(), &cfn.UpdateStackInput{StackName: aws.String("s"), TemplateBody: &body, Tags: tags, Capabilities: []types.Capability{types.CapabilityCapabilityNamedIam}})
+	_, err := b.cfn.UpdateStack(
+		b.t.Context(),
+		&cfn.UpdateStackInput{StackName: aws.String("s"), TemplateBody: &body, Tags: tags, Capabilities: []types.Capability{types.CapabilityCapabilityNamedIam}},
+	)
 	return err
 }
 
@@ -99,12 +105,24 @@ func TestStackIsMadeInTheOrderOfItsReferences(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		assert.Equal(t, "CREATE_COMPLETE", b.status())
 		events := b.events(0)
-		assert.Equal(t, []string{"s CREATE_IN_PROGRESS User Initiated", "Group CREATE_IN_PROGRESS", "Role CREATE_IN_PROGRESS", "Group CREATE_IN_PROGRESS Resource creation Initiated"}, events[:4])
+		assert.Equal(
+			t,
+			[]string{
+				"s CREATE_IN_PROGRESS User Initiated",
+				"Group CREATE_IN_PROGRESS",
+				"Role CREATE_IN_PROGRESS",
+				"Group CREATE_IN_PROGRESS Resource creation Initiated",
+			},
+			events[:4],
+		)
 		assert.Equal(t, []string{"Profile CREATE_COMPLETE", "s CREATE_COMPLETE"}, events[len(events)-2:])
 		assert.Equal(t, []string{"Group g", "InstanceProfile p", "Policy m", "Role r", "Stack s", "User u"}, b.aws.Inventory())
 		assert.Contains(t, strings.Join(b.aws.Detailed(), "\n"), "User u attached=arn:aws:iam::aws:policy/ReadOnlyAccess")
 
-		resources, err := b.cfn.DescribeStackResources(t.Context(), &cfn.DescribeStackResourcesInput{PhysicalResourceId: aws.String("arn:aws:iam::123456789012:policy/m")})
+		resources, err := b.cfn.DescribeStackResources(
+			t.Context(),
+			&cfn.DescribeStackResourcesInput{PhysicalResourceId: aws.String("arn:aws:iam::123456789012:policy/m")},
+		)
 		require.NoError(t, err)
 		assert.Len(t, resources.StackResources, 5)
 
@@ -147,8 +165,16 @@ func TestStackUpdates(t *testing.T) {
 		time.Sleep(time.Minute)
 		assert.Equal(t, "UPDATE_COMPLETE", b.status())
 		assert.Equal(t, []string{
-			"s UPDATE_IN_PROGRESS User Initiated", "Policy UPDATE_IN_PROGRESS", "User UPDATE_IN_PROGRESS", "User UPDATE_IN_PROGRESS Resource creation Initiated",
-			"Policy UPDATE_COMPLETE", "User UPDATE_COMPLETE", "s UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "User DELETE_IN_PROGRESS", "User DELETE_COMPLETE", "s UPDATE_COMPLETE",
+			"s UPDATE_IN_PROGRESS User Initiated",
+			"Policy UPDATE_IN_PROGRESS",
+			"User UPDATE_IN_PROGRESS",
+			"User UPDATE_IN_PROGRESS Resource creation Initiated",
+			"Policy UPDATE_COMPLETE",
+			"User UPDATE_COMPLETE",
+			"s UPDATE_COMPLETE_CLEANUP_IN_PROGRESS",
+			"User DELETE_IN_PROGRESS",
+			"User DELETE_COMPLETE",
+			"s UPDATE_COMPLETE",
 		}, sortedSame(b.events(before)))
 		policy, err := b.iam.GetPolicy(t.Context(), &iam.GetPolicyInput{PolicyArn: aws.String("arn:aws:iam::123456789012:policy/m")})
 		require.NoError(t, err)
@@ -184,7 +210,12 @@ func TestUpdateRollsBack(t *testing.T) {
 		require.NoError(t, b.create(testTemplate))
 		time.Sleep(5 * time.Minute)
 		before := b.aws.Detailed()
-		wrong := strings.Replace(testTemplate, "Resource: ['*']", "Resource: ['x']", 1) + "  More: {Type: AWS::IAM::Role, Properties: {RoleName: more, " + testTrust + "}}\n"
+		wrong := strings.Replace(
+			testTemplate,
+			"Resource: ['*']",
+			"Resource: ['x']",
+			1,
+		) + "  More: {Type: AWS::IAM::Role, Properties: {RoleName: more, " + testTrust + "}}\n"
 		require.NoError(t, b.update(wrong))
 		time.Sleep(time.Minute)
 		assert.Equal(t, "UPDATE_ROLLBACK_COMPLETE", b.status())
@@ -311,7 +342,12 @@ func TestTemplatesThatAreRefused(t *testing.T) {
 func TestTokensOfStacks(t *testing.T) {
 	inStack(t, Options{}, func(t *testing.T, b *stackbed) {
 		in := &cfn.CreateStackInput{
-			StackName: aws.String("s"), TemplateBody: aws.String(testTemplate), ClientRequestToken: aws.String("one"), Capabilities: []types.Capability{types.CapabilityCapabilityNamedIam},
+			StackName: aws.String(
+				"s",
+			),
+			TemplateBody:       aws.String(testTemplate),
+			ClientRequestToken: aws.String("one"),
+			Capabilities:       []types.Capability{types.CapabilityCapabilityNamedIam},
 		}
 		first, err := b.cfn.CreateStack(t.Context(), in)
 		require.NoError(t, err)
@@ -358,7 +394,8 @@ func stockStack(t *testing.T, a *AWS, size int) {
 	require.NoError(t, err)
 	assert.Equal(t, types.StackStatusCreateComplete, out.Stacks[0].StackStatus)
 	assert.Empty(t, a.Inventory(), "an account begins with it")
-	resources, err := cfn.NewFromConfig(a.Config()).DescribeStackResources(t.Context(), &cfn.DescribeStackResourcesInput{StackName: aws.String(cloudformationsim.BootstrapStack)})
+	resources, err := cfn.NewFromConfig(a.Config()).
+		DescribeStackResources(t.Context(), &cfn.DescribeStackResourcesInput{StackName: aws.String(cloudformationsim.BootstrapStack)})
 	require.NoError(t, err)
 	assert.Len(t, resources.StackResources, size)
 }

@@ -26,11 +26,20 @@ func managed(t *testing.T, a *AWS) string {
 		r := s.IAM.Roles["nodes.cluster-api-provider-aws.sigs.k8s.io"]
 		r.Attached = append(r.Attached, "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore")
 	})
-	subnets, err := c.DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{Filters: []types.Filter{{Name: aws.String("availability-zone"), Values: []string{"us-east-1a"}}}})
+	subnets, err := c.DescribeSubnets(
+		t.Context(),
+		&ec2.DescribeSubnetsInput{Filters: []types.Filter{{Name: aws.String("availability-zone"), Values: []string{"us-east-1a"}}}},
+	)
 	require.NoError(t, err)
 	out, err := c.RunInstances(t.Context(), &ec2.RunInstancesInput{
-		MinCount: aws.Int32(1), MaxCount: aws.Int32(1), ImageId: aws.String(newestImage(a, "capa-ami-ubuntu-24.04-v1.34.2-", "x86_64")), InstanceType: types.InstanceTypeT3Large,
-		SubnetId: subnets.Subnets[0].SubnetId, IamInstanceProfile: &types.IamInstanceProfileSpecification{Name: aws.String("nodes.cluster-api-provider-aws.sigs.k8s.io")},
+		MinCount: aws.Int32(
+			1,
+		),
+		MaxCount:           aws.Int32(1),
+		ImageId:            aws.String(newestImage(a, "capa-ami-ubuntu-24.04-v1.34.2-", "x86_64")),
+		InstanceType:       types.InstanceTypeT3Large,
+		SubnetId:           subnets.Subnets[0].SubnetId,
+		IamInstanceProfile: &types.IamInstanceProfileSpecification{Name: aws.String("nodes.cluster-api-provider-aws.sigs.k8s.io")},
 	})
 	require.NoError(t, err)
 	time.Sleep(5 * time.Minute)
@@ -49,7 +58,12 @@ func TestRunCommand(t *testing.T) {
 		require.Len(t, listed.InstanceInformationList, 1)
 		assert.Equal(t, ssmtypes.PingStatusOnline, listed.InstanceInformationList[0].PingStatus)
 
-		in := &ssm.SendCommandInput{DocumentName: aws.String("AWS-RunShellScript"), InstanceIds: []string{id}, Parameters: map[string][]string{"commands": {"uptime"}}, TimeoutSeconds: aws.Int32(30)}
+		in := &ssm.SendCommandInput{
+			DocumentName:   aws.String("AWS-RunShellScript"),
+			InstanceIds:    []string{id},
+			Parameters:     map[string][]string{"commands": {"uptime"}},
+			TimeoutSeconds: aws.Int32(30),
+		}
 		sent, err := c.SendCommand(t.Context(), in)
 		require.NoError(t, err)
 		get := &ssm.GetCommandInvocationInput{CommandId: sent.Command.CommandId, InstanceId: &id}

@@ -33,7 +33,15 @@ func Copy(ctx context.Context, source aws.Config, asked *Asked, o Options) (a *A
 	s := a.state
 	s.Serial = firstOfCopy
 	remarks, err = replica.Read(ctx, replica.Source{Config: source, Account: o.Number, Asked: asked, Now: a.account.Now()}, replica.State{
-		EC2: &s.EC2, ELB: &s.ELB, IAM: &s.IAM, EKS: &s.EKS, AutoScaling: &s.AutoScaling, S3: &s.S3, Secrets: &s.Secrets, SSM: &s.SSM, CloudFormation: &s.CloudFormation,
+		EC2:            &s.EC2,
+		ELB:            &s.ELB,
+		IAM:            &s.IAM,
+		EKS:            &s.EKS,
+		AutoScaling:    &s.AutoScaling,
+		S3:             &s.S3,
+		Secrets:        &s.Secrets,
+		SSM:            &s.SSM,
+		CloudFormation: &s.CloudFormation,
 	})
 	if err != nil {
 		return nil, remarks, err

@@ -10,7 +10,9 @@ import (
 // addresses, parts of names that AWS chooses, digests of keys, and how often a secret was
 // written.
 func (a *AWS) Described() (out []string) {
-	chosen := regexp.MustCompile(`\d+\.\d+\.\d+\.\d+/32|versions=\d+|eks-cluster-sg-\S+-\d{10}|eks-remoteAccess-[0-9a-f]{8}|[0-9a-f]{8}-[0-9a-f]{4}-4000-8000-0{12}|bootstrap-data-hash(=|","Value":")[\w-]+`)
+	chosen := regexp.MustCompile(
+		`\d+\.\d+\.\d+\.\d+/32|versions=\d+|eks-cluster-sg-\S+-\d{10}|eks-remoteAccess-[0-9a-f]{8}|[0-9a-f]{8}-[0-9a-f]{4}-4000-8000-0{12}|bootstrap-data-hash(=|","Value":")[\w-]+`,
+	)
 	groups := regexp.MustCompile(`"SecurityGroupIds":\[[^]]*\]`)
 	byName := func(list string) string { // they are sorted by ID
 		names := strings.Split(strings.Trim(strings.TrimPrefix(list, `"SecurityGroupIds":`), "[]"), ",")

@@ -141,7 +141,10 @@ func TestCopyImageRefused(t *testing.T) {
 		require.NoError(t, err)
 		_, err = abroadIn(a, "eu-west-2").CopyImage(t.Context(), copyOf(a, "elsewhere"))
 		assert.Equal(t, "InvalidAMIName.Duplicate", code(err))
-		_, err = c.DeregisterImage(t.Context(), &ec2.DeregisterImageInput{ImageId: aws.String(ec2sim.GivenID("ami", "eu-west-1", "capa-ami-ubuntu-24.04-v1.34.2-1765664000"))})
+		_, err = c.DeregisterImage(
+			t.Context(),
+			&ec2.DeregisterImageInput{ImageId: aws.String(ec2sim.GivenID("ami", "eu-west-1", "capa-ami-ubuntu-24.04-v1.34.2-1765664000"))},
+		)
 		assert.Equal(t, "AuthFailure", code(err), "it is not ours")
 		_, err = c.DescribeSnapshots(t.Context(), &ec2.DescribeSnapshotsInput{SnapshotIds: []string{"snap-0123456789abcdef0"}})
 		assert.Equal(t, "InvalidSnapshot.NotFound", code(err))

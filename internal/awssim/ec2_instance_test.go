@@ -128,7 +128,10 @@ func TestInstanceAttributes(t *testing.T) {
 			return code(err)
 		}
 		assert.Equal(t, "OperationNotPermitted", terminate())
-		_, err = n.ec2.ModifyInstanceAttribute(ctx, &ec2.ModifyInstanceAttributeInput{InstanceId: id, DisableApiTermination: &types.AttributeBooleanValue{Value: aws.Bool(false)}})
+		_, err = n.ec2.ModifyInstanceAttribute(
+			ctx,
+			&ec2.ModifyInstanceAttributeInput{InstanceId: id, DisableApiTermination: &types.AttributeBooleanValue{Value: aws.Bool(false)}},
+		)
 		require.NoError(t, err)
 		_, err = n.ec2.ModifyInstanceMetadataOptions(ctx, &ec2.ModifyInstanceMetadataOptionsInput{InstanceId: id, HttpTokens: "required"})
 		require.NoError(t, err)

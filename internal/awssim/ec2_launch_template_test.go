@@ -20,7 +20,10 @@ func (n *testbed) template(name string) *ec2.CreateLaunchTemplateInput {
 	return &ec2.CreateLaunchTemplateInput{
 		LaunchTemplateName: &name, TagSpecifications: named(types.ResourceTypeLaunchTemplate, name),
 		LaunchTemplateData: &types.RequestLaunchTemplateData{
-			ImageId: &n.image, InstanceType: "t3.medium", SecurityGroupIds: []string{n.group}, UserData: aws.String(base64.StdEncoding.EncodeToString([]byte("#!/bin/sh"))),
+			ImageId:           &n.image,
+			InstanceType:      "t3.medium",
+			SecurityGroupIds:  []string{n.group},
+			UserData:          aws.String(base64.StdEncoding.EncodeToString([]byte("#!/bin/sh"))),
 			MetadataOptions:   &types.LaunchTemplateInstanceMetadataOptionsRequest{HttpTokens: types.LaunchTemplateHttpTokensStateRequired},
 			TagSpecifications: []types.LaunchTemplateTagSpecificationRequest{tags(types.ResourceTypeInstance), tags(types.ResourceTypeVolume)},
 		},
@@ -80,7 +83,10 @@ func TestLaunchTemplateVersions(t *testing.T) {
 		add := func(kind types.InstanceType) {
 			data := n.template("").LaunchTemplateData
 			data.InstanceType = kind
-			_, err := n.ec2.CreateLaunchTemplateVersion(ctx, &ec2.CreateLaunchTemplateVersionInput{LaunchTemplateId: &id, LaunchTemplateData: data, ClientToken: aws.String(string(kind))})
+			_, err := n.ec2.CreateLaunchTemplateVersion(
+				ctx,
+				&ec2.CreateLaunchTemplateVersionInput{LaunchTemplateId: &id, LaunchTemplateData: data, ClientToken: aws.String(string(kind))},
+			)
 			require.NoError(t, err)
 		}
 		add("t3.large")
@@ -107,7 +113,12 @@ func TestLaunchTemplateVersions(t *testing.T) {
 		assert.Equal(t, []string{"m5.large"}, kinds("$Default", "$Latest"))
 
 		run, err := n.ec2.RunInstances(ctx, &ec2.RunInstancesInput{
-			MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: &n.subnet, LaunchTemplate: &types.LaunchTemplateSpecification{LaunchTemplateName: aws.String("demo"), Version: aws.String("1")},
+			MinCount: aws.Int32(
+				1,
+			),
+			MaxCount:       aws.Int32(1),
+			SubnetId:       &n.subnet,
+			LaunchTemplate: &types.LaunchTemplateSpecification{LaunchTemplateName: aws.String("demo"), Version: aws.String("1")},
 		})
 		require.NoError(t, err)
 		assert.Equal(t, types.InstanceType("t3.medium"), run.Instances[0].InstanceType)

@@ -20,7 +20,10 @@ func TestClientTokens(t *testing.T) {
 		ctx, address := t.Context(), n.newAddress()
 		nat := n.newNAT(address, "one")
 		assert.Equal(t, nat, n.newNAT(address, "one"), "the same token makes no twin")
-		_, err := n.ec2.CreateNatGateway(ctx, &ec2.CreateNatGatewayInput{SubnetId: &n.subnet, AllocationId: aws.String("eipalloc-other"), ClientToken: aws.String("one")})
+		_, err := n.ec2.CreateNatGateway(
+			ctx,
+			&ec2.CreateNatGatewayInput{SubnetId: &n.subnet, AllocationId: aws.String("eipalloc-other"), ClientToken: aws.String("one")},
+		)
 		assert.Equal(t, "IdempotentParameterMismatch", code(err))
 
 		run := n.launch(2, "a")

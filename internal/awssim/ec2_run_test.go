@@ -101,7 +101,10 @@ func BenchmarkDescribeInstances(b *testing.B) {
 	ctx := b.Context()
 	vpc, err := c.CreateVpc(ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16")})
 	require.NoError(b, err)
-	subnet, err := c.CreateSubnet(ctx, &ec2.CreateSubnetInput{VpcId: vpc.Vpc.VpcId, CidrBlock: aws.String("10.0.0.0/18"), AvailabilityZone: aws.String("us-east-1a")})
+	subnet, err := c.CreateSubnet(
+		ctx,
+		&ec2.CreateSubnetInput{VpcId: vpc.Vpc.VpcId, CidrBlock: aws.String("10.0.0.0/18"), AvailabilityZone: aws.String("us-east-1a")},
+	)
 	require.NoError(b, err)
 	image := newestImage(a, "capa-ami-", "x86_64")
 	_, err = c.RunInstances(ctx, &ec2.RunInstancesInput{

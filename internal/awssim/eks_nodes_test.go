@@ -43,7 +43,11 @@ func TestNodeGroupLives(t *testing.T) {
 
 		_, err = c.DeleteCluster(t.Context(), &eks.DeleteClusterInput{Name: aws.String("demo")})
 		hasCode(t, err, "ResourceInUseException")
-		config := &eks.UpdateNodegroupConfigInput{ClusterName: aws.String("demo"), NodegroupName: aws.String("one"), ScalingConfig: &types.NodegroupScalingConfig{DesiredSize: aws.Int32(5)}}
+		config := &eks.UpdateNodegroupConfigInput{
+			ClusterName:   aws.String("demo"),
+			NodegroupName: aws.String("one"),
+			ScalingConfig: &types.NodegroupScalingConfig{DesiredSize: aws.Int32(5)},
+		}
 		_, err = c.UpdateNodegroupConfig(t.Context(), config)
 		hasCode(t, err, "InvalidParameterException")
 		config.ScalingConfig.DesiredSize = aws.Int32(3)
@@ -80,7 +84,10 @@ func TestEKSVersions(t *testing.T) {
 			return err
 		}
 		nodesTo := func(v string) error {
-			_, err := c.UpdateNodegroupVersion(t.Context(), &eks.UpdateNodegroupVersionInput{ClusterName: aws.String("demo"), NodegroupName: aws.String("one"), Version: &v})
+			_, err := c.UpdateNodegroupVersion(
+				t.Context(),
+				&eks.UpdateNodegroupVersionInput{ClusterName: aws.String("demo"), NodegroupName: aws.String("one"), Version: &v},
+			)
 			return err
 		}
 		hasCode(t, to("1.32"), "InvalidParameterException")
@@ -124,7 +131,11 @@ func TestEKSUpdatesExcludeEachOther(t *testing.T) {
 		}
 		hasCode(t, update(eks.UpdateClusterConfigInput{}), "InvalidParameterException")
 		hasCode(t, update(eks.UpdateClusterConfigInput{Logging: logs(false)}), "InvalidParameterException")
-		hasCode(t, update(eks.UpdateClusterConfigInput{Logging: logs(true), UpgradePolicy: &types.UpgradePolicyRequest{SupportType: types.SupportTypeStandard}}), "InvalidParameterException")
+		hasCode(
+			t,
+			update(eks.UpdateClusterConfigInput{Logging: logs(true), UpgradePolicy: &types.UpgradePolicyRequest{SupportType: types.SupportTypeStandard}}),
+			"InvalidParameterException",
+		)
 		require.NoError(t, update(eks.UpdateClusterConfigInput{Logging: logs(true)}))
 		hasCode(t, update(eks.UpdateClusterConfigInput{UpgradePolicy: &types.UpgradePolicyRequest{SupportType: types.SupportTypeStandard}}), "ResourceInUseException")
 		time.Sleep(ekssim.ConfigTakes)
@@ -155,16 +166,22 @@ func TestEKSIdentityProviders(t *testing.T) {
 		a := furnished(Options{})
 		c := eksWithNetwork(t, a, "demo")
 		associate := func(name string) error {
-			_, err := c.AssociateIdentityProviderConfig(t.Context(), &eks.AssociateIdentityProviderConfigInput{ClusterName: aws.String("demo"), Oidc: &types.OidcIdentityProviderConfigRequest{
-				IdentityProviderConfigName: &name, IssuerUrl: aws.String("https://login.example.com"), ClientId: aws.String("kubernetes"),
-			}})
+			_, err := c.AssociateIdentityProviderConfig(
+				t.Context(),
+				&eks.AssociateIdentityProviderConfigInput{ClusterName: aws.String("demo"), Oidc: &types.OidcIdentityProviderConfigRequest{
+					IdentityProviderConfigName: &name, IssuerUrl: aws.String("https://login.example.com"), ClientId: aws.String("kubernetes"),
+				}},
+			)
 			return err
 		}
 		require.NoError(t, associate("company"))
 		hasCode(t, associate("other"), "ResourceLimitExceededException")
 		_, err := c.CreateNodegroup(t.Context(), group("one"))
 		hasCode(t, err, "InvalidRequestException")
-		leave := &eks.DisassociateIdentityProviderConfigInput{ClusterName: aws.String("demo"), IdentityProviderConfig: &types.IdentityProviderConfig{Name: aws.String("company"), Type: aws.String("oidc")}}
+		leave := &eks.DisassociateIdentityProviderConfigInput{
+			ClusterName:            aws.String("demo"),
+			IdentityProviderConfig: &types.IdentityProviderConfig{Name: aws.String("company"), Type: aws.String("oidc")},
+		}
 		_, err = c.DisassociateIdentityProviderConfig(t.Context(), leave)
 		hasCode(t, err, "ResourceInUseException")
 		time.Sleep(ekssim.ProviderTakes)

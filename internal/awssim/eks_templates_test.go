@@ -24,7 +24,8 @@ const mimeData = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"/
 // eksImageFor returns the image that EKS recommends.
 func eksImageFor(t *testing.T, a *AWS, path string) string {
 	t.Helper()
-	out, err := ssm.NewFromConfig(a.Config()).GetParameter(t.Context(), &ssm.GetParameterInput{Name: aws.String("/aws/service/eks/optimized-ami/" + path + "/recommended/image_id")})
+	out, err := ssm.NewFromConfig(a.Config()).
+		GetParameter(t.Context(), &ssm.GetParameterInput{Name: aws.String("/aws/service/eks/optimized-ami/" + path + "/recommended/image_id")})
 	require.NoError(t, err)
 	return *out.Parameter.Value
 }
@@ -43,7 +44,10 @@ func TestNodeTemplates(t *testing.T) {
 			if data.UserData != nil {
 				data.UserData = aws.String(base64.StdEncoding.EncodeToString([]byte(*data.UserData)))
 			}
-			lt, err := e.CreateLaunchTemplate(t.Context(), &ec2.CreateLaunchTemplateInput{LaunchTemplateName: aws.String("nodes-" + string(rune('a'+n))), LaunchTemplateData: data})
+			lt, err := e.CreateLaunchTemplate(
+				t.Context(),
+				&ec2.CreateLaunchTemplateInput{LaunchTemplateName: aws.String("nodes-" + string(rune('a'+n))), LaunchTemplateData: data},
+			)
 			require.NoError(t, err)
 			in.LaunchTemplate = &types.LaunchTemplateSpecification{Id: lt.LaunchTemplate.LaunchTemplateId, Version: aws.String("1")}
 			_, err = c.CreateNodegroup(t.Context(), in)
@@ -113,15 +117,32 @@ func TestNodeTemplateVersions(t *testing.T) {
 		require.NoError(t, err)
 		time.Sleep(ekssim.NodeGroupTakes)
 		version := func(data *ec2types.RequestLaunchTemplateData) error {
-			v, err := e.CreateLaunchTemplateVersion(t.Context(), &ec2.CreateLaunchTemplateVersionInput{LaunchTemplateId: lt.LaunchTemplate.LaunchTemplateId, LaunchTemplateData: data})
+			v, err := e.CreateLaunchTemplateVersion(
+				t.Context(),
+				&ec2.CreateLaunchTemplateVersionInput{LaunchTemplateId: lt.LaunchTemplate.LaunchTemplateId, LaunchTemplateData: data},
+			)
 			require.NoError(t, err)
 			n := *v.LaunchTemplateVersion.VersionNumber
 			_, err = c.UpdateNodegroupVersion(t.Context(), &eks.UpdateNodegroupVersionInput{
-				ClusterName: aws.String("demo"), NodegroupName: aws.String("one"), LaunchTemplate: &types.LaunchTemplateSpecification{Id: lt.LaunchTemplate.LaunchTemplateId, Version: aws.String(string(rune('0' + n)))},
+				ClusterName: aws.String(
+					"demo",
+				),
+				NodegroupName:  aws.String("one"),
+				LaunchTemplate: &types.LaunchTemplateSpecification{Id: lt.LaunchTemplate.LaunchTemplateId, Version: aws.String(string(rune('0' + n)))},
 			})
 			return err
 		}
-		require.ErrorContains(t, version(&ec2types.RequestLaunchTemplateData{InstanceType: "t3.large", ImageId: aws.String(eksImageFor(t, a, "1.33/amazon-linux-2023/x86_64/standard")), UserData: mime}), "cannot change between")
+		require.ErrorContains(
+			t,
+			version(
+				&ec2types.RequestLaunchTemplateData{
+					InstanceType: "t3.large",
+					ImageId:      aws.String(eksImageFor(t, a, "1.33/amazon-linux-2023/x86_64/standard")),
+					UserData:     mime,
+				},
+			),
+			"cannot change between",
+		)
 		require.NoError(t, version(&ec2types.RequestLaunchTemplateData{InstanceType: "m5.large"}))
 		time.Sleep(2 * ekssim.NodeTakes)
 

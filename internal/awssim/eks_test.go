@@ -48,7 +48,12 @@ func eksWithNetwork(t *testing.T, a *AWS, name string) *eks.Client {
 	a.Edit(func(s *State) {
 		born := a.account.Now().Add(-time.Hour)
 		s.EC2.NATGateways[throughNAT] = &NATGateway{Thing: Thing{ID: throughNAT, Born: born}, VPC: testVPC, Subnet: testSubnetC, Address: testAddress, Ready: born}
-		s.EC2.RouteTables["rtb-0test"] = &RouteTable{Thing: Thing{ID: "rtb-0test", Born: born}, VPC: testVPC, Main: "rtbassoc-0test", Routes: []Route{{Destination: "0.0.0.0/0", Target: throughNAT}}}
+		s.EC2.RouteTables["rtb-0test"] = &RouteTable{
+			Thing:  Thing{ID: "rtb-0test", Born: born},
+			VPC:    testVPC,
+			Main:   "rtbassoc-0test",
+			Routes: []Route{{Destination: "0.0.0.0/0", Target: throughNAT}},
+		}
 	})
 	c, in := eks.NewFromConfig(a.Config()), eksCluster(name)
 	in.BootstrapSelfManagedAddons = aws.Bool(true)
@@ -205,7 +210,10 @@ func TestAddonMeetsItsSelfManagedKind(t *testing.T) {
 		out, err := c.DescribeAddon(t.Context(), &eks.DescribeAddonInput{ClusterName: in.Name, AddonName: aws.String("vpc-cni")})
 		require.NoError(t, err)
 		assert.Equal(t, types.AddonStatusCreateFailed, out.Addon.Status)
-		_, err = c.UpdateAddon(t.Context(), &eks.UpdateAddonInput{ClusterName: in.Name, AddonName: aws.String("vpc-cni"), ResolveConflicts: types.ResolveConflictsOverwrite})
+		_, err = c.UpdateAddon(
+			t.Context(),
+			&eks.UpdateAddonInput{ClusterName: in.Name, AddonName: aws.String("vpc-cni"), ResolveConflicts: types.ResolveConflictsOverwrite},
+		)
 		require.NoError(t, err)
 		time.Sleep(EKSAddonTakes)
 		out, err = c.DescribeAddon(t.Context(), &eks.DescribeAddonInput{ClusterName: in.Name, AddonName: aws.String("vpc-cni")})
@@ -299,7 +307,10 @@ func TestPodIdentity(t *testing.T) {
 		}
 		hasCode(t, update("two"), "InvalidParameterException")
 		require.NoError(t, update("arn:aws:iam::123456789012:role/two"))
-		list, err := c.ListPodIdentityAssociations(t.Context(), &eks.ListPodIdentityAssociationsInput{ClusterName: aws.String("demo"), Namespace: aws.String("capa-system")})
+		list, err := c.ListPodIdentityAssociations(
+			t.Context(),
+			&eks.ListPodIdentityAssociationsInput{ClusterName: aws.String("demo"), Namespace: aws.String("capa-system")},
+		)
 		require.NoError(t, err)
 		require.Len(t, list.Associations, 1)
 		which := &eks.DescribePodIdentityAssociationInput{ClusterName: aws.String("demo"), AssociationId: list.Associations[0].AssociationId}
@@ -313,7 +324,10 @@ func TestPodIdentity(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, of[*ekssim.Service](a).Detailed(), of[*ekssim.Service](b).Detailed(), "it survives a file")
 		c = eks.NewFromConfig(b.Config())
-		_, err = c.DeletePodIdentityAssociation(t.Context(), &eks.DeletePodIdentityAssociationInput{ClusterName: aws.String("demo"), AssociationId: which.AssociationId})
+		_, err = c.DeletePodIdentityAssociation(
+			t.Context(),
+			&eks.DeletePodIdentityAssociationInput{ClusterName: aws.String("demo"), AssociationId: which.AssociationId},
+		)
 		require.NoError(t, err)
 		_, err = c.DescribePodIdentityAssociation(t.Context(), which)
 		hasCode(t, err, "ResourceNotFoundException")

@@ -43,18 +43,27 @@ func TestClassicLoadBalancer(t *testing.T) {
 		_, err = c.AttachLoadBalancerToSubnets(t.Context(), &classic.AttachLoadBalancerToSubnetsInput{LoadBalancerName: name, Subnets: []string{testSubnetB}})
 		require.NoError(t, err)
 		assert.Equal(t, 2, balancerInterfaces(a))
-		_, err = c.DetachLoadBalancerFromSubnets(t.Context(), &classic.DetachLoadBalancerFromSubnetsInput{LoadBalancerName: name, Subnets: []string{testSubnetA, testSubnetB}})
+		_, err = c.DetachLoadBalancerFromSubnets(
+			t.Context(),
+			&classic.DetachLoadBalancerFromSubnetsInput{LoadBalancerName: name, Subnets: []string{testSubnetA, testSubnetB}},
+		)
 		hasCode(t, err, "InvalidConfigurationRequest")
 		_, err = c.DetachLoadBalancerFromSubnets(t.Context(), &classic.DetachLoadBalancerFromSubnetsInput{LoadBalancerName: name, Subnets: []string{testSubnetB}})
 		require.NoError(t, err)
 		time.Sleep(2 * time.Minute)
 		assert.Equal(t, 1, balancerInterfaces(a))
-		_, err = c.ApplySecurityGroupsToLoadBalancer(t.Context(), &classic.ApplySecurityGroupsToLoadBalancerInput{LoadBalancerName: name, SecurityGroups: []string{otherGroup}})
+		_, err = c.ApplySecurityGroupsToLoadBalancer(
+			t.Context(),
+			&classic.ApplySecurityGroupsToLoadBalancerInput{LoadBalancerName: name, SecurityGroups: []string{otherGroup}},
+		)
 		hasCode(t, err, "InvalidSecurityGroup")
 
-		_, err = c.ModifyLoadBalancerAttributes(t.Context(), &classic.ModifyLoadBalancerAttributesInput{LoadBalancerName: name, LoadBalancerAttributes: &types.LoadBalancerAttributes{
-			ConnectionSettings: &types.ConnectionSettings{IdleTimeout: aws.Int32(600)}, CrossZoneLoadBalancing: &types.CrossZoneLoadBalancing{Enabled: true},
-		}})
+		_, err = c.ModifyLoadBalancerAttributes(
+			t.Context(),
+			&classic.ModifyLoadBalancerAttributesInput{LoadBalancerName: name, LoadBalancerAttributes: &types.LoadBalancerAttributes{
+				ConnectionSettings: &types.ConnectionSettings{IdleTimeout: aws.Int32(600)}, CrossZoneLoadBalancing: &types.CrossZoneLoadBalancing{Enabled: true},
+			}},
+		)
 		require.NoError(t, err)
 		at, err := c.DescribeLoadBalancerAttributes(t.Context(), &classic.DescribeLoadBalancerAttributesInput{LoadBalancerName: name})
 		require.NoError(t, err)
@@ -88,7 +97,10 @@ func TestClassicInstances(t *testing.T) {
 			Target: aws.String("TCP:6443"), Interval: aws.Int32(5), Timeout: aws.Int32(4), HealthyThreshold: aws.Int32(2), UnhealthyThreshold: aws.Int32(6),
 		}})
 		require.NoError(t, err)
-		_, err = c.RegisterInstancesWithLoadBalancer(t.Context(), &classic.RegisterInstancesWithLoadBalancerInput{LoadBalancerName: name, Instances: []types.Instance{{InstanceId: aws.String("i-0none")}}})
+		_, err = c.RegisterInstancesWithLoadBalancer(
+			t.Context(),
+			&classic.RegisterInstancesWithLoadBalancerInput{LoadBalancerName: name, Instances: []types.Instance{{InstanceId: aws.String("i-0none")}}},
+		)
 		hasCode(t, err, "InvalidInstance")
 		instances := []types.Instance{{InstanceId: aws.String(testInstance)}}
 		_, err = c.RegisterInstancesWithLoadBalancer(t.Context(), &classic.RegisterInstancesWithLoadBalancerInput{LoadBalancerName: name, Instances: instances})

@@ -24,7 +24,10 @@ func buildSite(t *testing.T, c *ec2.Client) (s site) {
 	require.NoError(t, err)
 	s.vpc = vpc.Vpc.VpcId
 	time.Sleep(time.Minute)
-	subnet, err := c.CreateSubnet(t.Context(), &ec2.CreateSubnetInput{VpcId: s.vpc, CidrBlock: aws.String("10.0.0.0/24"), AvailabilityZone: aws.String("us-east-1a")})
+	subnet, err := c.CreateSubnet(
+		t.Context(),
+		&ec2.CreateSubnetInput{VpcId: s.vpc, CidrBlock: aws.String("10.0.0.0/24"), AvailabilityZone: aws.String("us-east-1a")},
+	)
 	require.NoError(t, err)
 	s.subnet = subnet.Subnet.SubnetId
 	gateway, err := c.CreateInternetGateway(t.Context(), &ec2.CreateInternetGatewayInput{})

@@ -34,7 +34,10 @@ func TestApplicationLoadBalancer(t *testing.T) {
 		_, err = c.CreateListener(t.Context(), listener)
 		hasCode(t, err, "IncompatibleProtocols")
 
-		web, err := c.CreateTargetGroup(t.Context(), &elb.CreateTargetGroupInput{Name: aws.String("web"), Port: aws.Int32(80), Protocol: types.ProtocolEnumHttp, VpcId: aws.String(testVPC)})
+		web, err := c.CreateTargetGroup(
+			t.Context(),
+			&elb.CreateTargetGroupInput{Name: aws.String("web"), Port: aws.Int32(80), Protocol: types.ProtocolEnumHttp, VpcId: aws.String(testVPC)},
+		)
 		require.NoError(t, err)
 		assert.Equal(t, "/", *web.TargetGroups[0].HealthCheckPath)
 		listener.DefaultActions = []types.Action{{Type: types.ActionTypeEnumForward, ForwardConfig: &types.ForwardActionConfig{
@@ -77,7 +80,13 @@ func TestIPv6Targets(t *testing.T) {
 		_, err = c.RegisterTargets(t.Context(), &elb.RegisterTargetsInput{TargetGroupArn: arn, Targets: targets})
 		hasCode(t, err, "InvalidTarget")
 		a.Edit(func(s *State) {
-			s.EC2.Interfaces["eni-0aaaaaaaaaaaaaaa1"] = &Interface{Thing: Thing{ID: "eni-0aaaaaaaaaaaaaaa1"}, Subnet: testSubnetA, VPC: testVPC, IPv6: []string{"2001:db8::9"}, Owner: testInstance}
+			s.EC2.Interfaces["eni-0aaaaaaaaaaaaaaa1"] = &Interface{
+				Thing:  Thing{ID: "eni-0aaaaaaaaaaaaaaa1"},
+				Subnet: testSubnetA,
+				VPC:    testVPC,
+				IPv6:   []string{"2001:db8::9"},
+				Owner:  testInstance,
+			}
 			s.EC2.Instances[testInstance].Interfaces = []string{"eni-0aaaaaaaaaaaaaaa1"}
 		})
 		_, err = c.RegisterTargets(t.Context(), &elb.RegisterTargetsInput{TargetGroupArn: arn, Targets: targets})

@@ -126,7 +126,10 @@ func TestTargetMustFit(t *testing.T) {
 		hasCode(t, register("10.0.0.9"), "ValidationError")
 		time.Sleep(time.Minute)
 		require.NoError(t, register("i-0young"))
-		_, err := c.DeregisterTargets(t.Context(), &elb.DeregisterTargetsInput{TargetGroupArn: group, Targets: []types.TargetDescription{{Id: aws.String("i-0none")}}})
+		_, err := c.DeregisterTargets(
+			t.Context(),
+			&elb.DeregisterTargetsInput{TargetGroupArn: group, Targets: []types.TargetDescription{{Id: aws.String("i-0none")}}},
+		)
 		require.NoError(t, err)
 	})
 }
@@ -151,7 +154,10 @@ func TestELBTags(t *testing.T) {
 		c := elb.NewFromConfig(a.Config())
 		balancer, group, listener := served(t, c)
 		arns := []string{*balancer, *group, *listener}
-		_, err := c.AddTags(t.Context(), &elb.AddTagsInput{ResourceArns: arns, Tags: []types.Tag{{Key: aws.String("k"), Value: aws.String("v")}, {Key: aws.String("l")}}})
+		_, err := c.AddTags(
+			t.Context(),
+			&elb.AddTagsInput{ResourceArns: arns, Tags: []types.Tag{{Key: aws.String("k"), Value: aws.String("v")}, {Key: aws.String("l")}}},
+		)
 		require.NoError(t, err)
 		_, err = c.RemoveTags(t.Context(), &elb.RemoveTagsInput{ResourceArns: arns, TagKeys: []string{"l"}})
 		require.NoError(t, err)
@@ -220,11 +226,18 @@ func TestELBInventory(t *testing.T) {
 		for _, x := range []*AWS{a, b} {
 			c := elb.NewFromConfig(x.Config())
 			_, group, _ := served(t, c)
-			_, err := c.RegisterTargets(t.Context(), &elb.RegisterTargetsInput{TargetGroupArn: group, Targets: []types.TargetDescription{{Id: aws.String(testInstance)}}})
+			_, err := c.RegisterTargets(
+				t.Context(),
+				&elb.RegisterTargetsInput{TargetGroupArn: group, Targets: []types.TargetDescription{{Id: aws.String(testInstance)}}},
+			)
 			require.NoError(t, err)
 			time.Sleep(time.Second)
 		}
-		assert.Equal(t, []string{"Listener demo-apiserver TCP 6443", "LoadBalancer demo-apiserver", "TargetGroup demo-apiserver TCP 6443"}, of[*elbsim.Service](a).Inventory())
+		assert.Equal(
+			t,
+			[]string{"Listener demo-apiserver TCP 6443", "LoadBalancer demo-apiserver", "TargetGroup demo-apiserver TCP 6443"},
+			of[*elbsim.Service](a).Inventory(),
+		)
 		assert.Equal(t, of[*elbsim.Service](a).Detailed(), of[*elbsim.Service](b).Detailed())
 		b.Edit(func(s *State) {
 			for _, g := range s.ELB.TargetGroups {

@@ -57,7 +57,14 @@ func furnish(a *AWS) {
 		s.EC2.InternetGateways[testIGW] = &InternetGateway{Thing: thing(testIGW), VPC: testVPC}
 		s.EC2.SecurityGroups[testGroup] = &SecurityGroup{Thing: thing(testGroup), VPC: testVPC, Name: "lb"}
 		s.EC2.SecurityGroups[otherGroup] = &SecurityGroup{Thing: thing(otherGroup), VPC: otherVPC, Name: "lb"}
-		s.EC2.Instances[testInstance] = &Instance{Thing: thing(testInstance), VPC: testVPC, Subnet: testSubnetA, Zone: a.account.Region + "a", Type: "t3.large", Running: born}
+		s.EC2.Instances[testInstance] = &Instance{
+			Thing:   thing(testInstance),
+			VPC:     testVPC,
+			Subnet:  testSubnetA,
+			Zone:    a.account.Region + "a",
+			Type:    "t3.large",
+			Running: born,
+		}
 		s.EC2.Addresses[testAddress] = &Address{Thing: thing(testAddress), PublicIP: "203.0.113.7"}
 	})
 }
@@ -304,7 +311,10 @@ func TestSubnetsAndGroupsChange(t *testing.T) {
 		bare.SecurityGroups = nil
 		b, err := c.CreateLoadBalancer(t.Context(), bare)
 		require.NoError(t, err)
-		_, err = c.SetSecurityGroups(t.Context(), &elb.SetSecurityGroupsInput{LoadBalancerArn: b.LoadBalancers[0].LoadBalancerArn, SecurityGroups: []string{testGroup}})
+		_, err = c.SetSecurityGroups(
+			t.Context(),
+			&elb.SetSecurityGroupsInput{LoadBalancerArn: b.LoadBalancers[0].LoadBalancerArn, SecurityGroups: []string{testGroup}},
+		)
 		hasCode(t, err, "InvalidConfigurationRequest")
 	})
 }
@@ -368,7 +378,10 @@ func TestHealthCheckRules(t *testing.T) {
 		_, err = c.CreateTargetGroup(t.Context(), in)
 		isNotSimulated(t, err)
 
-		changed, err := c.ModifyTargetGroup(t.Context(), &elb.ModifyTargetGroupInput{TargetGroupArn: out.TargetGroups[0].TargetGroupArn, HealthCheckIntervalSeconds: aws.Int32(10)})
+		changed, err := c.ModifyTargetGroup(
+			t.Context(),
+			&elb.ModifyTargetGroupInput{TargetGroupArn: out.TargetGroups[0].TargetGroupArn, HealthCheckIntervalSeconds: aws.Int32(10)},
+		)
 		require.NoError(t, err)
 		assert.EqualValues(t, 10, *changed.TargetGroups[0].HealthCheckIntervalSeconds)
 		assert.EqualValues(t, 4, *changed.TargetGroups[0].HealthCheckTimeoutSeconds)

@@ -44,14 +44,20 @@ func TestQuotasOfIAM(t *testing.T) {
 		_, err = b.iam.CreatePolicy(t.Context(), &iam.CreatePolicyInput{PolicyName: aws.String("spaced"), PolicyDocument: &spaced})
 		require.NoError(t, err, "blanks do not count")
 		for i := range mostVersions {
-			_, err = b.iam.CreatePolicyVersion(t.Context(), &iam.CreatePolicyVersionInput{PolicyArn: aws.String("arn:aws:iam::123456789012:policy/p0"), PolicyDocument: allow("*")})
+			_, err = b.iam.CreatePolicyVersion(
+				t.Context(),
+				&iam.CreatePolicyVersionInput{PolicyArn: aws.String("arn:aws:iam::123456789012:policy/p0"), PolicyDocument: allow("*")},
+			)
 			if i < mostVersions-1 {
 				require.NoError(t, err)
 			}
 		}
 		hasCode(t, err, "LimitExceeded")
 		for i := range 3 {
-			_, err = b.iam.PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: role, PolicyName: aws.String(fmt.Sprint("i", i)), PolicyDocument: allow("arn:aws:ec2:::" + long[:4000])})
+			_, err = b.iam.PutRolePolicy(
+				t.Context(),
+				&iam.PutRolePolicyInput{RoleName: role, PolicyName: aws.String(fmt.Sprint("i", i)), PolicyDocument: allow("arn:aws:ec2:::" + long[:4000])},
+			)
 		}
 		hasCode(t, err, "LimitExceeded")
 	})

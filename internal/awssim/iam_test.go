@@ -57,9 +57,11 @@ func TestCallsAreMadeInTheAssumedRole(t *testing.T) {
 			o.RoleSessionName, o.ExternalID = "session", aws.String("external")
 		}))
 		chained := cfg.Copy()
-		chained.Credentials = aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(sts.NewFromConfig(cfg), "arn:aws:iam::999999999999:role/path/far", func(o *stscreds.AssumeRoleOptions) {
-			o.RoleSessionName = "further"
-		}))
+		chained.Credentials = aws.NewCredentialsCache(
+			stscreds.NewAssumeRoleProvider(sts.NewFromConfig(cfg), "arn:aws:iam::999999999999:role/path/far", func(o *stscreds.AssumeRoleOptions) {
+				o.RoleSessionName = "further"
+			}),
+		)
 		out, err := sts.NewFromConfig(chained).GetCallerIdentity(t.Context(), &sts.GetCallerIdentityInput{})
 		require.NoError(t, err)
 		assert.Equal(t, "arn:aws:sts::999999999999:assumed-role/far/further", *out.Arn)

@@ -105,9 +105,15 @@ func TestBucketInAnotherRegion(t *testing.T) {
 		out, err := c.HeadBucket(t.Context(), &s3.HeadBucketInput{Bucket: aws.String("far")})
 		require.NoError(t, err, name)
 		assert.Equal(t, "eu-west-1", aws.ToString(out.BucketRegion))
-		_, err = c.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String("far"), Key: aws.String(name), Body: strings.NewReader("x"), IfNoneMatch: aws.String("*")})
+		_, err = c.PutObject(
+			t.Context(),
+			&s3.PutObjectInput{Bucket: aws.String("far"), Key: aws.String(name), Body: strings.NewReader("x"), IfNoneMatch: aws.String("*")},
+		)
 		require.NoError(t, err, name)
-		_, err = c.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String("far"), Key: aws.String(name), Body: strings.NewReader("x"), IfNoneMatch: aws.String("*")})
+		_, err = c.PutObject(
+			t.Context(),
+			&s3.PutObjectInput{Bucket: aws.String("far"), Key: aws.String(name), Body: strings.NewReader("x"), IfNoneMatch: aws.String("*")},
+		)
 		hasCode(t, err, "PreconditionFailed")
 	}
 }

@@ -24,7 +24,10 @@ func bucketIn(region, name string) *s3.CreateBucketInput {
 
 func put(t *testing.T, c *s3.Client, bucket, key, body string) {
 	t.Helper()
-	_, err := c.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: strings.NewReader(body), ServerSideEncryption: types.ServerSideEncryptionAwsKms})
+	_, err := c.PutObject(
+		t.Context(),
+		&s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: strings.NewReader(body), ServerSideEncryption: types.ServerSideEncryptionAwsKms},
+	)
 	require.NoError(t, err)
 }
 
@@ -167,7 +170,10 @@ func TestBucketTagsAndLifecycle(t *testing.T) {
 		require.NoError(t, err)
 		_, err = c.GetBucketTagging(t.Context(), &s3.GetBucketTaggingInput{Bucket: bucket})
 		hasCode(t, err, "NoSuchTagSet")
-		_, err = c.PutBucketTagging(t.Context(), &s3.PutBucketTaggingInput{Bucket: bucket, Tagging: &types.Tagging{TagSet: []types.Tag{{Key: aws.String("k"), Value: aws.String("v")}}}})
+		_, err = c.PutBucketTagging(
+			t.Context(),
+			&s3.PutBucketTaggingInput{Bucket: bucket, Tagging: &types.Tagging{TagSet: []types.Tag{{Key: aws.String("k"), Value: aws.String("v")}}}},
+		)
 		require.NoError(t, err)
 		tags, err := c.GetBucketTagging(t.Context(), &s3.GetBucketTaggingInput{Bucket: bucket})
 		require.NoError(t, err)
@@ -179,7 +185,10 @@ func TestBucketTagsAndLifecycle(t *testing.T) {
 			ID: aws.String("machine-pool"), Status: types.ExpirationStatusEnabled, Filter: &types.LifecycleRuleFilter{Prefix: aws.String("machine-pool/")},
 			Expiration: &types.LifecycleExpiration{Days: aws.Int32(1)},
 		}
-		_, err = c.PutBucketLifecycleConfiguration(t.Context(), &s3.PutBucketLifecycleConfigurationInput{Bucket: bucket, LifecycleConfiguration: &types.BucketLifecycleConfiguration{Rules: []types.LifecycleRule{rule}}})
+		_, err = c.PutBucketLifecycleConfiguration(
+			t.Context(),
+			&s3.PutBucketLifecycleConfigurationInput{Bucket: bucket, LifecycleConfiguration: &types.BucketLifecycleConfiguration{Rules: []types.LifecycleRule{rule}}},
+		)
 		require.NoError(t, err)
 		got, err := c.GetBucketLifecycleConfiguration(t.Context(), &s3.GetBucketLifecycleConfigurationInput{Bucket: bucket})
 		require.NoError(t, err)
@@ -192,7 +201,10 @@ func TestBucketTagsAndLifecycle(t *testing.T) {
 		require.Len(t, list.Contents, 1)
 		assert.Equal(t, "node/x", *list.Contents[0].Key)
 		rule.Expiration.Days = nil
-		_, err = c.PutBucketLifecycleConfiguration(t.Context(), &s3.PutBucketLifecycleConfigurationInput{Bucket: bucket, LifecycleConfiguration: &types.BucketLifecycleConfiguration{Rules: []types.LifecycleRule{rule}}})
+		_, err = c.PutBucketLifecycleConfiguration(
+			t.Context(),
+			&s3.PutBucketLifecycleConfigurationInput{Bucket: bucket, LifecycleConfiguration: &types.BucketLifecycleConfiguration{Rules: []types.LifecycleRule{rule}}},
+		)
 		hasCode(t, err, "InvalidArgument")
 	})
 }
@@ -254,7 +266,14 @@ func TestListingOfFolders(t *testing.T) {
 		}
 		list := func(prefix, delimiter, after string, size int32, kind types.EncodingType) (shown []string) {
 			p := s3.NewListObjectsV2Paginator(c, &s3.ListObjectsV2Input{
-				Bucket: aws.String("a-bucket"), Prefix: aws.String(prefix), Delimiter: aws.String(delimiter), StartAfter: aws.String(after), MaxKeys: aws.Int32(size), EncodingType: kind,
+				Bucket: aws.String(
+					"a-bucket",
+				),
+				Prefix:       aws.String(prefix),
+				Delimiter:    aws.String(delimiter),
+				StartAfter:   aws.String(after),
+				MaxKeys:      aws.Int32(size),
+				EncodingType: kind,
 			})
 			for p.HasMorePages() {
 				page, err := p.NextPage(t.Context())

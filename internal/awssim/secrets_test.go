@@ -21,7 +21,12 @@ func TestSecretValues(t *testing.T) {
 		a := New(Options{})
 		c := secrets.NewFromConfig(a.Config())
 		name, token := aws.String("aws.cluster.x-k8s.io/x-0"), aws.String(strings.Repeat("t", 32))
-		in := &secrets.CreateSecretInput{Name: name, ClientRequestToken: token, SecretBinary: []byte("one"), Tags: []types.Tag{{Key: aws.String("k"), Value: aws.String("v")}}}
+		in := &secrets.CreateSecretInput{
+			Name:               name,
+			ClientRequestToken: token,
+			SecretBinary:       []byte("one"),
+			Tags:               []types.Tag{{Key: aws.String("k"), Value: aws.String("v")}},
+		}
 		out, err := c.CreateSecret(t.Context(), in)
 		require.NoError(t, err)
 		assert.Regexp(t, `^arn:aws:secretsmanager:us-east-1:123456789012:secret:aws\.cluster\.x-k8s\.io/x-0-[0-9a-f]{6}$`, *out.ARN)
@@ -88,7 +93,10 @@ func TestSecretsAreListed(t *testing.T) {
 		a := New(Options{Lag: time.Second, Page: 1})
 		c := secrets.NewFromConfig(a.Config())
 		for _, name := range []string{"a/0", "a/1", "b/0"} {
-			_, err := c.CreateSecret(t.Context(), &secrets.CreateSecretInput{Name: &name, SecretString: aws.String("v"), Tags: []types.Tag{{Key: aws.String("of"), Value: aws.String(name[:1])}}})
+			_, err := c.CreateSecret(
+				t.Context(),
+				&secrets.CreateSecretInput{Name: &name, SecretString: aws.String("v"), Tags: []types.Tag{{Key: aws.String("of"), Value: aws.String(name[:1])}}},
+			)
 			require.NoError(t, err)
 		}
 		list := func(filters ...types.Filter) (names []string) {
@@ -107,10 +115,20 @@ func TestSecretsAreListed(t *testing.T) {
 		time.Sleep(time.Minute)
 		assert.Equal(t, []string{"a/0", "a/1", "b/0"}, list())
 		assert.Equal(t, []string{"a/0", "a/1"}, list(types.Filter{Key: types.FilterNameStringTypeName, Values: []string{"a/"}}))
-		assert.Equal(t, []string{"b/0"}, list(types.Filter{Key: types.FilterNameStringTypeTagKey, Values: []string{"of"}}, types.Filter{Key: types.FilterNameStringTypeTagValue, Values: []string{"b"}}))
+		assert.Equal(
+			t,
+			[]string{"b/0"},
+			list(
+				types.Filter{Key: types.FilterNameStringTypeTagKey, Values: []string{"of"}},
+				types.Filter{Key: types.FilterNameStringTypeTagValue, Values: []string{"b"}},
+			),
+		)
 		_, err := c.UntagResource(t.Context(), &secrets.UntagResourceInput{SecretId: aws.String("b/0"), TagKeys: []string{"of"}})
 		require.NoError(t, err)
-		_, err = c.TagResource(t.Context(), &secrets.TagResourceInput{SecretId: aws.String("b/0"), Tags: []types.Tag{{Key: aws.String("to"), Value: aws.String("c")}}})
+		_, err = c.TagResource(
+			t.Context(),
+			&secrets.TagResourceInput{SecretId: aws.String("b/0"), Tags: []types.Tag{{Key: aws.String("to"), Value: aws.String("c")}}},
+		)
 		require.NoError(t, err)
 		got, err := c.DescribeSecret(t.Context(), &secrets.DescribeSecretInput{SecretId: aws.String("b/0")})
 		require.NoError(t, err)

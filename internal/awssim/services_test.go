@@ -27,7 +27,8 @@ func TestServicesSurviveAFile(t *testing.T) {
 		a := furnished(Options{})
 		cfg := a.Config()
 		_, group, _ := served(t, elb.NewFromConfig(cfg))
-		_, err := elb.NewFromConfig(cfg).RegisterTargets(t.Context(), &elb.RegisterTargetsInput{TargetGroupArn: group, Targets: []types.TargetDescription{{Id: aws.String(testInstance)}}})
+		_, err := elb.NewFromConfig(cfg).
+			RegisterTargets(t.Context(), &elb.RegisterTargetsInput{TargetGroupArn: group, Targets: []types.TargetDescription{{Id: aws.String(testInstance)}}})
 		require.NoError(t, err)
 		_, err = classic.NewFromConfig(cfg).CreateLoadBalancer(t.Context(), classicInput("old", testSubnetA))
 		require.NoError(t, err)
@@ -36,7 +37,8 @@ func TestServicesSurviveAFile(t *testing.T) {
 		put(t, s3.NewFromConfig(cfg), "demo", "node/a", "body")
 		_, err = secrets.NewFromConfig(cfg).CreateSecret(t.Context(), &secrets.CreateSecretInput{Name: aws.String("x"), SecretBinary: []byte{0, 255}})
 		require.NoError(t, err)
-		_, err = sts.NewFromConfig(cfg).AssumeRole(t.Context(), &sts.AssumeRoleInput{RoleArn: aws.String("arn:aws:iam::123456789012:role/" + stockNodes), RoleSessionName: aws.String("me")})
+		_, err = sts.NewFromConfig(cfg).
+			AssumeRole(t.Context(), &sts.AssumeRoleInput{RoleArn: aws.String("arn:aws:iam::123456789012:role/" + stockNodes), RoleSessionName: aws.String("me")})
 		require.NoError(t, err)
 
 		var file bytes.Buffer
@@ -44,7 +46,16 @@ func TestServicesSurviveAFile(t *testing.T) {
 		b, err := Load(&file, Options{})
 		require.NoError(t, err)
 		all := func(x *AWS) [][]string {
-			return [][]string{of[*elbsim.Service](x).Detailed(), of[*s3sim.Service](x).Detailed(), of[*secretsmanagersim.Service](x).Detailed(), of[*iamsim.Service](x).Detailed(), of[*elbsim.Service](x).Inventory(), of[*s3sim.Service](x).Inventory(), of[*secretsmanagersim.Service](x).Inventory(), of[*iamsim.Service](x).Inventory()}
+			return [][]string{
+				of[*elbsim.Service](x).Detailed(),
+				of[*s3sim.Service](x).Detailed(),
+				of[*secretsmanagersim.Service](x).Detailed(),
+				of[*iamsim.Service](x).Detailed(),
+				of[*elbsim.Service](x).Inventory(),
+				of[*s3sim.Service](x).Inventory(),
+				of[*secretsmanagersim.Service](x).Inventory(),
+				of[*iamsim.Service](x).Inventory(),
+			}
 		}
 		assert.Equal(t, all(a), all(b))
 		assert.Equal(t, []string{"Bucket demo", "Object demo/node/a"}, of[*s3sim.Service](b).Inventory())

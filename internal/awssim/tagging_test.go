@@ -28,7 +28,12 @@ func TestTaggingFindsEverything(t *testing.T) {
 		eksReady(t, a, "demo")
 		served(t, elb.NewFromConfig(a.Config()))
 		_, err := ssm.NewFromConfig(a.Config()).PutParameter(t.Context(), &ssm.PutParameterInput{
-			Name: aws.String("/a/b"), Value: aws.String("c"), Type: ssmtypes.ParameterTypeString, Tags: []ssmtypes.Tag{{Key: aws.String("team"), Value: aws.String("blue")}},
+			Name: aws.String(
+				"/a/b",
+			),
+			Value: aws.String("c"),
+			Type:  ssmtypes.ParameterTypeString,
+			Tags:  []ssmtypes.Tag{{Key: aws.String("team"), Value: aws.String("blue")}},
 		})
 		require.NoError(t, err)
 		a.Edit(func(s *State) {
@@ -50,7 +55,9 @@ func TestTaggingFindsEverything(t *testing.T) {
 		}
 		filter := func(key string, values ...string) types.TagFilter { return types.TagFilter{Key: &key, Values: values} }
 		cluster, bucket, parameter := "arn:aws:eks:us-east-1:123456789012:cluster/demo", "arn:aws:s3:::demo", "arn:aws:ssm:us-east-1:123456789012:parameter/a/b"
-		balancer, vpc := "arn:aws:elasticloadbalancing:us-east-1:123456789012:loadbalancer/net/demo-apiserver/(ID)", "arn:aws:ec2:us-east-1:123456789012:vpc/"+anonymous(testVPC)
+		balancer, vpc := "arn:aws:elasticloadbalancing:us-east-1:123456789012:loadbalancer/net/demo-apiserver/(ID)", "arn:aws:ec2:us-east-1:123456789012:vpc/"+anonymous(
+			testVPC,
+		)
 		all := []string{cluster, bucket, parameter, balancer, vpc}
 		slices.Sort(all)
 		assert.Equal(t, all, find(nil, filter("team")), "a key alone is any value")

@@ -65,7 +65,20 @@ func TestAMIList(t *testing.T) {
 		s.HTTP = released()
 		text := s.transcript("ami", "list", "--kubernetes-version", "v1.34.2", "--os", "ubuntu-24.04", "--owner-id", "819546954734")
 		text += s.transcript("ami", "list", "--region", "eu-west-1")
-		text += s.transcript("ami", "list", "--region", "eu-west-1", "--kubernetes-version", "1.34.2", "--os", "ubuntu-24.04", "--architecture", "arm64", "-o", "json")
+		text += s.transcript(
+			"ami",
+			"list",
+			"--region",
+			"eu-west-1",
+			"--kubernetes-version",
+			"1.34.2",
+			"--os",
+			"ubuntu-24.04",
+			"--architecture",
+			"arm64",
+			"-o",
+			"json",
+		)
 		text += s.transcript("ami", "list", "--region", "eu-west-1", "--kubernetes-version", "1.34.2", "--os", "ubuntu-24.04", "-o", "yaml")
 		s.variables["AWS_REGION"] = "us-west-2"
 		text += s.transcript("ami", "list", "--kubernetes-version", "v1.34.2", "--os", "flatcar-stable")

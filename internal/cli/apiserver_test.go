@@ -59,7 +59,12 @@ func (s *apiServer) serve(w http.ResponseWriter, r *http.Request) {
 	o, ok := s.objects[r.URL.Path]
 	switch {
 	case s.denied != "" && strings.HasPrefix(r.URL.Path, s.denied):
-		status(w, http.StatusForbidden, "Forbidden", fmt.Sprintf("%s is forbidden: User %q cannot %s it", filepath.Base(r.URL.Path), "ada", strings.ToLower(r.Method)))
+		status(
+			w,
+			http.StatusForbidden,
+			"Forbidden",
+			fmt.Sprintf("%s is forbidden: User %q cannot %s it", filepath.Base(r.URL.Path), "ada", strings.ToLower(r.Method)),
+		)
 		return
 	case !ok:
 		status(w, http.StatusNotFound, "NotFound", fmt.Sprintf("%q not found", filepath.Base(r.URL.Path)))

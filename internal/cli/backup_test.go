@@ -133,7 +133,12 @@ func TestBackupPolicy(t *testing.T) {
 	for _, args := range [][]string{{"-f", file}, {"--kind", "self-managed"}} {
 		require.Equal(t, 0, s.run(append([]string{"cluster", "policy"}, args...)...), s.err.String())
 		assert.NotContains(t, s.out.String(), "kms:Encrypt")
-		require.Equal(t, 0, s.run(append([]string{"cluster", "policy", "--backup-bucket", "mine", "--backup-kms-key", "arn:aws:kms:eu-west-1:123456789012:key/1"}, args...)...), s.err.String())
+		require.Equal(
+			t,
+			0,
+			s.run(append([]string{"cluster", "policy", "--backup-bucket", "mine", "--backup-kms-key", "arn:aws:kms:eu-west-1:123456789012:key/1"}, args...)...),
+			s.err.String(),
+		)
 		for _, want := range []string{`"arn:aws:s3:::mine/*"`, `"s3:PutObject"`, `"kms:Encrypt"`, `"arn:aws:kms:eu-west-1:123456789012:key/1"`} {
 			assert.Contains(t, s.out.String(), want)
 		}

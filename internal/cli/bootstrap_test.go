@@ -74,7 +74,10 @@ func TestBootstrapIAMTooLarge(t *testing.T) {
 }
 
 func TestBootstrapIAMOfFile(t *testing.T) {
-	file, plain := iamFile(t, "  stackName: mine\n  eks:\n    enable: true\n  nodes:\n    ec2ContainerRegistryReadOnly: false\n    path: /x/\n  controlPlane: {enableCSIPolicy: on}\n")
+	file, plain := iamFile(
+		t,
+		"  stackName: mine\n  eks:\n    enable: true\n  nodes:\n    ec2ContainerRegistryReadOnly: false\n    path: /x/\n  controlPlane: {enableCSIPolicy: on}\n",
+	)
 	s := newShell(t)
 	for _, command := range []string{"print-config", "print-cloudformation-template", "print-policy"} {
 		require.Equal(t, 0, s.run("bootstrap", "iam", command, "--config", file), s.err.String())

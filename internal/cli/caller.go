@@ -39,7 +39,10 @@ func printRefusal(ctx context.Context, e *env.Env, cmd *cobra.Command, err error
 	case a.Expired:
 		e.Story("The credentials of %s have expired: get new ones. If they have not, check the clock of this machine.", s.Name)
 	case a.Invalid:
-		e.Story("AWS does not accept the access key of %s: it may be deleted or inactive, its secret key may be wrong, or the region is not enabled in the account.", s.Name)
+		e.Story(
+			"AWS does not accept the access key of %s: it may be deleted or inactive, its secret key may be wrong, or the region is not enabled in the account.",
+			s.Name,
+		)
 	case !upstream(cmd):
 		e.Story("The caller lacks %s. To see the policy that a cluster needs:\n\n  %s cluster policy -f FILE\n", lacking(a.Denied), name)
 	}

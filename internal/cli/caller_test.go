@@ -25,11 +25,16 @@ func (s *shellEnv) answers(t *testing.T, code, message string) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Amzn-Requestid", "1")
 		if body, _ := io.ReadAll(r.Body); strings.Contains(string(body), "EncodedMessage=4TZ-readable") {
-			_, _ = w.Write([]byte(`<DecodeAuthorizationMessageResponse><DecodeAuthorizationMessageResult><DecodedMessage>{"allowed":false,"explicitDeny":false,"context":{"action":"ec2:DescribeTags","resource":"*"}}</DecodedMessage></DecodeAuthorizationMessageResult></DecodeAuthorizationMessageResponse>`))
+			_, _ = w.Write(
+				[]byte(
+					`<DecodeAuthorizationMessageResponse><DecodeAuthorizationMessageResult><DecodedMessage>{"allowed":false,"explicitDeny":false,"context":{"action":"ec2:DescribeTags","resource":"*"}}</DecodedMessage></DecodeAuthorizationMessageResult></DecodeAuthorizationMessageResponse>`,
+				),
+			)
 			return
 		}
 		if r.Header.Get("X-Amz-Target") != "" { // of Systems Manager
-			w.Header().Set("X-Amzn-Errortype", map[string]string{"UnauthorizedOperation": "AccessDeniedException", "RequestExpired": "ExpiredTokenException", "AuthFailure": "UnrecognizedClientException"}[code])
+			w.Header().
+				Set("X-Amzn-Errortype", map[string]string{"UnauthorizedOperation": "AccessDeniedException", "RequestExpired": "ExpiredTokenException", "AuthFailure": "UnrecognizedClientException"}[code])
 			w.WriteHeader(http.StatusBadRequest)
 			_, _ = w.Write([]byte(`{"message": "` + message + `"}`))
 			return
@@ -53,7 +58,11 @@ func TestNoSession(t *testing.T) {
 		})}, nil
 	}
 	assert.Equal(t, env.Failed, s.run("cluster", "list", "--profile", "dev"))
-	assert.Equal(t, "error: there are no valid credentials of profile dev: log in with 'aws sso login --profile dev'\n       (the SSO session has expired or is invalid)\n", s.err.String())
+	assert.Equal(
+		t,
+		"error: there are no valid credentials of profile dev: log in with 'aws sso login --profile dev'\n       (the SSO session has expired or is invalid)\n",
+		s.err.String(),
+	)
 	s.variables["AWS_PROFILE"] = "dev"
 	assert.Equal(t, env.Failed, s.run("cluster", "list"))
 	assert.Contains(t, s.err.String(), "aws sso login --profile dev")
@@ -65,7 +74,16 @@ func TestNoSession(t *testing.T) {
 func profiles(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config")
-	require.NoError(t, os.WriteFile(file, []byte("[profile dev]\nsso_session = corp\nsso_account_id = 123456789012\nsso_role_name = admin\n[sso-session corp]\nsso_start_url = https://example.com\nsso_region = us-east-1\n[profile keys]\nregion = us-east-1\n"), 0o600))
+	require.NoError(
+		t,
+		os.WriteFile(
+			file,
+			[]byte(
+				"[profile dev]\nsso_session = corp\nsso_account_id = 123456789012\nsso_role_name = admin\n[sso-session corp]\nsso_start_url = https://example.com\nsso_region = us-east-1\n[profile keys]\nregion = us-east-1\n",
+			),
+			0o600,
+		),
+	)
 	return file
 }
 
@@ -99,9 +117,19 @@ func TestRefusedCaller(t *testing.T) {
 			file := s.generated(t)
 			for _, command := range [][]string{{"plan", "-f", file}, {"create", "-f", file, "--yes"}, {"delete", "demo", "--region", "us-east-1", "--yes"}} {
 				assert.Equal(t, env.Refused, s.run(append(append([]string{"cluster"}, command...), c.args...)...), command)
-				assert.Equal(t, c.code == "UnauthorizedOperation" && command[0] != "plan", strings.Contains(s.err.String(), "the lock is stored on this machine only"), command)
+				assert.Equal(
+					t,
+					c.code == "UnauthorizedOperation" && command[0] != "plan",
+					strings.Contains(s.err.String(), "the lock is stored on this machine only"),
+					command,
+				)
 			}
-			assert.Equal(t, env.Failed, s.run(append([]string{"resource", "list", "--cluster-name", "demo", "--region", "us-east-1"}, c.args...)...), "upstream has no other exit code")
+			assert.Equal(
+				t,
+				env.Failed,
+				s.run(append([]string{"resource", "list", "--cluster-name", "demo", "--region", "us-east-1"}, c.args...)...),
+				"upstream has no other exit code",
+			)
 		})
 	}
 }

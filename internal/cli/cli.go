@@ -166,7 +166,10 @@ func printContinue(e *env.Env, cmd *cobra.Command, err error, args []string) {
 		e.Story("For more output of the machine:\n\n  %s\n", end.Command)
 	}
 	if cmd.Name() == "wait" {
-		e.Story("This command changes nothing. To wait again, repeat it, with a longer --timeout if the cluster needs more time:\n\n  %s\n", env.Shell(append([]string{name}, args...)))
+		e.Story(
+			"This command changes nothing. To wait again, repeat it, with a longer --timeout if the cluster needs more time:\n\n  %s\n",
+			env.Shell(append([]string{name}, args...)),
+		)
 		return
 	}
 	then := ""

@@ -247,14 +247,22 @@ func edited(t *testing.T, file, old, text string) string {
 func TestRegionOfAManifest(t *testing.T) {
 	s := newShell(t)
 	assert.Equal(t, env.OK, s.run("cluster", "validate", "--strict", "-f", edited(t, "../../configs/quickstart.yaml", "region: us-east-1", "region: us-est-1")))
-	assert.Regexp(t, `^warning: \S+quickstart\.yaml:40: AWSCluster/quickstart spec\.region: region us-est-1 is not one of those that were known when this program was built: did you mean us-east-1\?\n$`, s.err.String())
+	assert.Regexp(
+		t,
+		`^warning: \S+quickstart\.yaml:40: AWSCluster/quickstart spec\.region: region us-est-1 is not one of those that were known when this program was built: did you mean us-east-1\?\n$`,
+		s.err.String(),
+	)
 }
 
 // TestInvalidForPrograms prints the problems of a manifest as JSON; a syntax error is told
 // without its consequences.
 func TestInvalidForPrograms(t *testing.T) {
 	s := newShell(t)
-	assert.Equal(t, env.Wrong, s.run("cluster", "validate", "-o", "json", "-f", edited(t, "../../configs/quickstart.yaml", "  region: us-east-1", "   region: us-east-1")))
+	assert.Equal(
+		t,
+		env.Wrong,
+		s.run("cluster", "validate", "-o", "json", "-f", edited(t, "../../configs/quickstart.yaml", "  region: us-east-1", "   region: us-east-1")),
+	)
 	var out struct {
 		Valid    *bool
 		Findings []struct {
@@ -398,7 +406,10 @@ func TestHalfwaySaysHowToGoOn(t *testing.T) {
 // machines, or in the permissions; and if AWS lacks capacity, what else helps.
 func TestLastWordsSayWhetherToRepeat(t *testing.T) {
 	refused := func(code string) error {
-		return &plan.ResourceError{Resource: "machine/demo-md-0/0", Err: &smithy.OperationError{ServiceID: "EC2", OperationName: "RunInstances", Err: &smithy.GenericAPIError{Code: code}}}
+		return &plan.ResourceError{
+			Resource: "machine/demo-md-0/0",
+			Err:      &smithy.OperationError{ServiceID: "EC2", OperationName: "RunInstances", Err: &smithy.GenericAPIError{Code: code}},
+		}
 	}
 	waited := func(awaited string, findings ...string) error {
 		return &plan.ResourceError{Resource: "node/demo-md-0/0", Err: &plan.TimeoutError{Awaited: errors.New(awaited), Findings: findings}}

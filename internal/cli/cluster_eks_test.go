@@ -50,7 +50,10 @@ func TestEKSClusterCommands(t *testing.T) {
 	raw, err := os.ReadFile(file)
 	require.NoError(t, err)
 	withMethod := filepath.Join(t.TempDir(), "eks.yaml")
-	require.NoError(t, os.WriteFile(withMethod, bytes.Replace(raw, []byte("  region: us-east-1\n"), []byte("  region: us-east-1\n  tokenMethod: iam-authenticator\n"), 1), 0o600))
+	require.NoError(
+		t,
+		os.WriteFile(withMethod, bytes.Replace(raw, []byte("  region: us-east-1\n"), []byte("  region: us-east-1\n  tokenMethod: iam-authenticator\n"), 1), 0o600),
+	)
 	for command, args := range map[string][]string{
 		"clusterawsadm": {"-f", file}, "aws": {"eks", "--token-method", "aws-cli"}, "aws-iam-authenticator": {"-f", withMethod},
 	} {
@@ -111,7 +114,11 @@ func TestPoolCommands(t *testing.T) {
 	step(0, "create", "-f", file, "--yes")
 	step(0, "plan", "-f", file, "--detailed-exitcode")
 	step(0, "describe", "-f", file)
-	assert.Regexp(t, `auto-scaling-group/machine-pool-mp-0 +machine-pool-mp-0 +pending +2 of 2 joined, 0 ready; 2 of 2 in service, i-[0-9a-f]{17} us-east-1[abc] m6i\.large, i-`, s.out.String())
+	assert.Regexp(
+		t,
+		`auto-scaling-group/machine-pool-mp-0 +machine-pool-mp-0 +pending +2 of 2 joined, 0 ready; 2 of 2 in service, i-[0-9a-f]{17} us-east-1[abc] m6i\.large, i-`,
+		s.out.String(),
+	)
 	step(0, "describe", "machine-pool")
 	assert.Regexp(t, `auto-scaling-group/machine-pool-mp-0 +machine-pool-mp-0 +pending +2 of 2 joined, 0 ready; 2 of 2 in service`, s.out.String())
 	step(0, "delete", "machine-pool", "--yes")
@@ -126,7 +133,11 @@ func TestRolesOfEKSByVariable(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, append(raw, "  rolePath: /teams/\n"...), 0o600))
 	s := newShell(t)
 	require.Equal(t, 0, s.run("cluster", "validate", "-f", file), s.err.String())
-	assert.Contains(t, s.err.String(), "AWSManagedMachinePool/eks-pool-0 spec.rolePath: has no effect: this program does not change existing roles — set CAPA_EKS_IAM=true to create roles")
+	assert.Contains(
+		t,
+		s.err.String(),
+		"AWSManagedMachinePool/eks-pool-0 spec.rolePath: has no effect: this program does not change existing roles — set CAPA_EKS_IAM=true to create roles",
+	)
 	require.Equal(t, 0, s.run("cluster", "validate", "-f", file, "--set", "CAPA_EKS_IAM=true"))
 	assert.Empty(t, s.err.String())
 	s.variables["CAPA_EKS_IAM"] = "maybe"

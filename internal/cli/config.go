@@ -72,7 +72,10 @@ func readConfig(v *viper.Viper, cmd *cobra.Command, e *env.Env) (file string, er
 		return "", fmt.Errorf("configuration: %s: %w", file, err)
 	}
 	if v.IsSet("apiVersion") {
-		return "", fmt.Errorf("configuration: %s is a Kubernetes object, and not a file of settings: an AWSIAMConfiguration is for --config of 'bootstrap iam create-cloudformation-stack' and 'print-policy'", file)
+		return "", fmt.Errorf(
+			"configuration: %s is a Kubernetes object, and not a file of settings: an AWSIAMConfiguration is for --config of 'bootstrap iam create-cloudformation-stack' and 'print-policy'",
+			file,
+		)
 	}
 	known := settings(cmd.Root())
 	for _, key := range slices.Sorted(slices.Values(v.AllKeys())) {

@@ -58,7 +58,15 @@ func TestEncodeTemporaryCredentials(t *testing.T) {
 		require.Equal(t, 0, s.run(command...))
 		assert.Equal(t, rawTok, s.out.String())
 		assert.Contains(t, s.err.String(), "These credentials are temporary; their expiry is not known.")
-		s.keys(aws.Credentials{AccessKeyID: "AKID", SecretAccessKey: "SEC", SessionToken: "TOK", CanExpire: true, Expires: time.Now().Add(11*time.Hour + 59*time.Minute + 50*time.Second)})
+		s.keys(
+			aws.Credentials{
+				AccessKeyID:     "AKID",
+				SecretAccessKey: "SEC",
+				SessionToken:    "TOK",
+				CanExpire:       true,
+				Expires:         time.Now().Add(11*time.Hour + 59*time.Minute + 50*time.Second),
+			},
+		)
 		require.Equal(t, 0, s.run(command...))
 		assert.Equal(t, rawTok, s.out.String())
 		golden.Assert(t, "encode-as-profile-temporary.txt", s.err.String())

@@ -84,7 +84,11 @@ func TestGCFindsTheManagementCluster(t *testing.T) {
 	server, other := newAPIServer(t, clusters()), newAPIServer(t, map[string]string{})
 	s := newSession(t)
 	s.types(1, "gc", "enable", "--cluster-name", "demo")
-	assert.Contains(t, s.err.String(), "error: no kubeconfig of a management cluster (searched: "+filepath.Join(s.HomeDir, ".kube", "config")+"): use --kubeconfig FILE, or set KUBECONFIG")
+	assert.Contains(
+		t,
+		s.err.String(),
+		"error: no kubeconfig of a management cluster (searched: "+filepath.Join(s.HomeDir, ".kube", "config")+"): use --kubeconfig FILE, or set KUBECONFIG",
+	)
 
 	other.kubeconfig(t, filepath.Join(s.HomeDir, ".kube", "config"))
 	s.types(1, "gc", "enable", "--cluster-name", "demo")

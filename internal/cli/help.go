@@ -24,7 +24,12 @@ const (
 func printHelp(root *cobra.Command, e *env.Env) {
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		width := helpWidth(e)
-		_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s\n\n%s", text.Wrap(strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short)), width), usage(cmd, width)) // an error of stdout is that of the command
+		_, _ = fmt.Fprintf(
+			cmd.OutOrStdout(),
+			"%s\n\n%s",
+			text.Wrap(strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short)), width),
+			usage(cmd, width),
+		) // an error of stdout is that of the command
 	})
 	root.SetUsageFunc(func(cmd *cobra.Command) error {
 		_, err := io.WriteString(cmd.OutOrStderr(), usage(cmd, helpWidth(e)))

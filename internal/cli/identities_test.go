@@ -32,7 +32,11 @@ func TestIdentitiesOfAnotherFile(t *testing.T) {
 	manifest, identities := tenant(t)
 	s := newSession(t)
 	s.types(3, "cluster", "validate", "-f", manifest)
-	assert.Contains(t, s.err.String(), "spec.identityRef.name: there is no AWSClusterRoleIdentity/team-a in the input — add it, or use --identities FILE: the input has no AWSClusterRoleIdentity")
+	assert.Contains(
+		t,
+		s.err.String(),
+		"spec.identityRef.name: there is no AWSClusterRoleIdentity/team-a in the input — add it, or use --identities FILE: the input has no AWSClusterRoleIdentity",
+	)
 	s.types(0, "cluster", "validate", "-f", manifest, "--identities", identities, "--strict")
 	s.types(3, "cluster", "validate", "-f", manifest, "--identities", manifest)
 	s.types(3, "cluster", "validate", "-f", manifest, "--identities", "-")
@@ -65,6 +69,10 @@ func TestIdentitiesOfAManagementCluster(t *testing.T) {
 
 	server.denied = "/api/v1/namespaces/capa-system/secrets/keys"
 	s.types(1, "cluster", "validate", "-f", manifest, "--identities", kubeconfig)
-	assert.Contains(t, s.err.String(), "read secret capa-system/keys of AWSClusterStaticIdentity/keys: the user of the kubeconfig lacks a permission in the management cluster at ")
+	assert.Contains(
+		t,
+		s.err.String(),
+		"read secret capa-system/keys of AWSClusterStaticIdentity/keys: the user of the kubeconfig lacks a permission in the management cluster at ",
+	)
 	assert.NotContains(t, s.err.String(), "secret-token")
 }

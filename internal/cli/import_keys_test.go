@@ -22,7 +22,11 @@ func TestImportKeysFromMachine(t *testing.T) {
 		maps.DeleteFunc(state.SSM.Parameters, func(name string, _ *awssim.Parameter) bool { return strings.Contains(name, "/pki/") })
 	})
 	require.Equal(t, 0, s.run("cluster", "import", "demo", "--pki-from", "ssm"), s.err.String())
-	assert.Regexp(t, `warning: the keys of the cluster could not be read on its machines: i-\w+: the SSM agent has never reported: give the role of the machine the permissions of AmazonSSMManagedInstanceCore`, s.err.String())
+	assert.Regexp(
+		t,
+		`warning: the keys of the cluster could not be read on its machines: i-\w+: the SSM agent has never reported: give the role of the machine the permissions of AmazonSSMManagedInstanceCore`,
+		s.err.String(),
+	)
 	assert.Contains(t, s.out.String(), "kind: KubeadmControlPlane", "the import goes on without them")
 	require.Equal(t, env.Refused, s.run("cluster", "import", "demo", "--pki-from", "ssm", "--adopt", "--yes"), s.err.String())
 

@@ -45,13 +45,23 @@ func claimed(t *testing.T, a *awssim.AWS) {
 		tags = append(tags, types.Tag{Key: aws.String("kubernetes.io/created-for/pvc/namespace"), Value: aws.String("default")},
 			types.Tag{Key: aws.String("kubernetes.io/created-for/pvc/name"), Value: &claim})
 		_, err := ec2.NewFromConfig(a.Config()).CreateVolume(t.Context(), &ec2.CreateVolumeInput{
-			AvailabilityZone: aws.String("us-east-1a"), Size: aws.Int32(8), TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeVolume, Tags: tags}},
+			AvailabilityZone: aws.String(
+				"us-east-1a",
+			),
+			Size:              aws.Int32(8),
+			TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeVolume, Tags: tags}},
 		})
 		require.NoError(t, err)
 	}
 	_, err := elb.NewFromConfig(a.Config()).CreateLoadBalancer(t.Context(), &elb.CreateLoadBalancerInput{
-		Name: aws.String("k8s-web"), Type: elbtypes.LoadBalancerTypeEnumNetwork, Scheme: elbtypes.LoadBalancerSchemeEnumInternal, Subnets: subnets,
-		Tags: []elbtypes.Tag{{Key: aws.String("elbv2.k8s.aws/cluster"), Value: aws.String("demo")}, {Key: aws.String("service.k8s.aws/stack"), Value: aws.String("default/web")}},
+		Name:    aws.String("k8s-web"),
+		Type:    elbtypes.LoadBalancerTypeEnumNetwork,
+		Scheme:  elbtypes.LoadBalancerSchemeEnumInternal,
+		Subnets: subnets,
+		Tags: []elbtypes.Tag{
+			{Key: aws.String("elbv2.k8s.aws/cluster"), Value: aws.String("demo")},
+			{Key: aws.String("service.k8s.aws/stack"), Value: aws.String("default/web")},
+		},
 	})
 	require.NoError(t, err)
 }
@@ -85,7 +95,15 @@ func TestDeleteKeepsVolumes(t *testing.T) {
 		}
 	}
 	slices.Sort(made)
-	assert.Equal(t, []string{"load-balancer delete made in the cluster for default/web", "volume delete made in the cluster for default/data-0", "volume delete made in the cluster for default/data-1"}, made)
+	assert.Equal(
+		t,
+		[]string{
+			"load-balancer delete made in the cluster for default/web",
+			"volume delete made in the cluster for default/data-0",
+			"volume delete made in the cluster for default/data-1",
+		},
+		made,
+	)
 
 	s.types(0, append(where, "--dry-run", "--keep-volumes")...)
 	s.terminal("demo\n")

@@ -48,7 +48,11 @@ func TestClusterCommands(t *testing.T) {
 	step(0, "plan", "-f", file)
 	assert.Contains(t, s.out.String(), "+ vpc\n")
 	assert.Regexp(t, `Plan: \d+ to create, 0 to change, 0 to delete, 5 to wait for; AWS takes about 4 minutes\.`, s.out.String())
-	assert.Contains(t, s.out.String(), "Note: Nodes will not become ready: the manifest installs no pod network and no AWS cloud controller manager. Install them with")
+	assert.Contains(
+		t,
+		s.out.String(),
+		"Note: Nodes will not become ready: the manifest installs no pod network and no AWS cloud controller manager. Install them with",
+	)
 	step(env.Changes, "plan", "-f", file, "--detailed-exitcode", "-o", "json")
 	assert.True(t, json.Valid(s.out.Bytes()), "stdout is the answer and nothing else")
 	assert.NotContains(t, s.err.String(), "error")
@@ -66,7 +70,11 @@ func TestClusterCommands(t *testing.T) {
 	step(0, "create", "-f", file)
 	assert.Contains(t, s.err.String(), "✓ network ")
 	assert.Contains(t, s.err.String(), "The API server answers at https://")
-	assert.Contains(t, s.err.String(), ", and all machines have joined (2 Nodes).\nNodes are not ready yet (2 of 2): the manifest installs no pod network and no AWS cloud controller manager. Install them with --cni FILE and --addon FILE, or with kubectl.\n")
+	assert.Contains(
+		t,
+		s.err.String(),
+		", and all machines have joined (2 Nodes).\nNodes are not ready yet (2 of 2): the manifest installs no pod network and no AWS cloud controller manager. Install them with --cni FILE and --addon FILE, or with kubectl.\n",
+	)
 	assert.Contains(t, s.err.String(), "Next: clusterawsadm cluster describe -f "+file+" --simulate")
 	assert.Contains(t, s.err.String(), "\x1b[?25h", "the cursor is back")
 	assert.Empty(t, s.out.String())
@@ -106,7 +114,11 @@ func TestClusterCommands(t *testing.T) {
 	step(0, "list", "-o", "json")
 	assert.JSONEq(t, `{"version": 1, "clusters": []}`, s.out.String())
 	step(env.Failed, "delete", "demo", "--yes")
-	assert.Contains(t, s.err.String(), "error: there is no cluster demo in us-east-1: 'clusterawsadm cluster list --all-regions --simulate' lists the clusters in all regions")
+	assert.Contains(
+		t,
+		s.err.String(),
+		"error: there is no cluster demo in us-east-1: 'clusterawsadm cluster list --all-regions --simulate' lists the clusters in all regions",
+	)
 	step(env.Failed, "delete", "demo", "--dry-run")
 	step(env.Failed, "describe", "demo")
 	step(0, "delete", "-f", file, "--yes")
@@ -150,9 +162,22 @@ func testConflict(t *testing.T, s *shellEnv, file string) {
 	edited := strings.ReplaceAll(string(text), "t3.large", "m5.large")
 	s.In = strings.NewReader(edited)
 	require.Equal(t, 0, s.run("cluster", "plan", "-f", "-"), s.err.String())
-	assert.Contains(t, s.out.String(), "Plan: 2 to replace, 1 to create, 2 to change, 0 to delete, 2 to wait for; AWS takes about 4 minutes.", "machines of another type take the place of those that are there")
-	assert.Contains(t, s.out.String(), "\nNote: Old machines leave when the Nodes of the new ones are ready: the manifest installs no pod network and no AWS cloud controller manager. Install them with --cni FILE and --addon FILE, or with kubectl, if that was not done.\n")
-	assert.Regexp(t, `(?m)^  -/\+ machine/demo-md-0/0 \(i-\w+\)\n      ~ instanceType  t3\.large → m5\.large  # stdin:\d+\n        with          drain, node-object\n        new           machine/demo-md-0/1$`, s.out.String())
+	assert.Contains(
+		t,
+		s.out.String(),
+		"Plan: 2 to replace, 1 to create, 2 to change, 0 to delete, 2 to wait for; AWS takes about 4 minutes.",
+		"machines of another type take the place of those that are there",
+	)
+	assert.Contains(
+		t,
+		s.out.String(),
+		"\nNote: Old machines leave when the Nodes of the new ones are ready: the manifest installs no pod network and no AWS cloud controller manager. Install them with --cni FILE and --addon FILE, or with kubectl, if that was not done.\n",
+	)
+	assert.Regexp(
+		t,
+		`(?m)^  -/\+ machine/demo-md-0/0 \(i-\w+\)\n      ~ instanceType  t3\.large → m5\.large  # stdin:\d+\n        with          drain, node-object\n        new           machine/demo-md-0/1$`,
+		s.out.String(),
+	)
 	s.In = strings.NewReader(edited)
 	require.Equal(t, env.Refused, s.run("cluster", "plan", "-f", "-", "--wait", "infrastructure"))
 	assert.Contains(t, s.out.String(), "cannot be changed")
@@ -317,7 +342,11 @@ func TestList(t *testing.T) {
 	file := s.generated(t)
 	require.Equal(t, 0, s.run("cluster", "create", "-f", file, "--yes", "--wait", "infrastructure"), s.err.String())
 	require.Equal(t, 0, s.run("cluster", "list"), s.err.String())
-	assert.Regexp(t, `^NAME   REGION      TYPE      VERSION   CONTROL PLANE   WORKERS   STATUS    AGE\ndemo   us-east-1   kubeadm   v1\.34\.2   1               1         running   \d+\w+\n$`, s.out.String())
+	assert.Regexp(
+		t,
+		`^NAME   REGION      TYPE      VERSION   CONTROL PLANE   WORKERS   STATUS    AGE\ndemo   us-east-1   kubeadm   v1\.34\.2   1               1         running   \d+\w+\n$`,
+		s.out.String(),
+	)
 	require.Equal(t, 0, s.run("cluster", "list", "-o", "wide"), s.err.String())
 	assert.Regexp(t, `STATUS    AGE +RESOURCES   KINDS\n`, s.out.String())
 	require.Equal(t, 0, s.run("cluster", "list", "-o", "json"), s.err.String())

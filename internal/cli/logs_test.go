@@ -47,7 +47,14 @@ func TestLogs(t *testing.T) {
 	file, out := s.generated(t), filepath.Join(t.TempDir(), "demo.tar.gz")
 	require.Equal(t, 0, s.run("cluster", "create", "-f", file, "--yes"), s.err.String())
 	key := "MIIEowIBAAKCAQEA7c"
-	planted := []string{"abcdef.0123456789abcdef", key, "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMIK7MDENG", "hunter2", base64.StdEncoding.EncodeToString([]byte(strings.Repeat("client key ", 9)))}
+	planted := []string{
+		"abcdef.0123456789abcdef",
+		key,
+		"AKIAIOSFODNN7EXAMPLE",
+		"wJalrXUtnFEMIK7MDENG",
+		"hunter2",
+		base64.StdEncoding.EncodeToString([]byte(strings.Repeat("client key ", 9))),
+	}
 	s.simulatedAccount(t, func(state *awssim.State) {
 		r := state.IAM.Roles["control-plane.cluster-api-provider-aws.sigs.k8s.io"]
 		r.Attached = append(r.Attached, "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore")

@@ -27,7 +27,11 @@ func TestLostControlPlane(t *testing.T) {
 	})
 	for _, args := range [][]string{{"plan", "-f", file}, {"create", "-f", file, "--yes"}, {"create", "-f", file, "--yes", "--dry-run"}} {
 		require.Equal(t, env.Refused, s.run(append([]string{"cluster"}, args...)...), "%v", args)
-		assert.Regexp(t, `error: the control plane is lost: /clusterawsadm/demo/init says that the cluster was begun, and none of its machines exists any more: i-[0-9a-f]{17} \(demo-control-plane-\w+, terminated\)\.`, s.err.String())
+		assert.Regexp(
+			t,
+			`error: the control plane is lost: /clusterawsadm/demo/init says that the cluster was begun, and none of its machines exists any more: i-[0-9a-f]{17} \(demo-control-plane-\w+, terminated\)\.`,
+			s.err.String(),
+		)
 		assert.Contains(t, s.err.String(), "restore a snapshot that 'cluster backup demo' has saved")
 		assert.Contains(t, s.err.String(), "begin a new, empty etcd with --new-etcd=demo")
 	}

@@ -168,7 +168,10 @@ func awsConfig(ctx context.Context, e *env.Env, region, profile string) (aws.Con
 func askToken(device string) (string, error) {
 	tty, err := os.OpenFile(terminalName(), os.O_RDWR, 0)
 	if err != nil {
-		return "", fmt.Errorf("the profile needs a code of the MFA device %s, and there is no terminal to ask on: get temporary credentials with 'aws sts get-session-token' or 'aws configure export-credentials'", device)
+		return "", fmt.Errorf(
+			"the profile needs a code of the MFA device %s, and there is no terminal to ask on: get temporary credentials with 'aws sts get-session-token' or 'aws configure export-credentials'",
+			device,
+		)
 	}
 	defer func() { _ = tty.Close() }()
 	_, _ = fmt.Fprintf(tty, "Code of the MFA device %s: ", device)

@@ -45,7 +45,11 @@ func TestRehearseKills(t *testing.T) {
 	delete(s.variables, "CLUSTERAWSADM_SIMULATE_SPEED") // time jumps
 	page := filepath.Join(t.TempDir(), "page.html")
 	s.types(0, "cluster", "rehearse", "-f", "../../configs/quickstart.yaml", "--every-call=60", "--report", page)
-	assert.Regexp(t, `Killed \d+ runs, before and after every 60th of the \d+ calls of create and the \d+ of delete, and run again: the result is always`, s.out.String())
+	assert.Regexp(
+		t,
+		`Killed \d+ runs, before and after every 60th of the \d+ calls of create and the \d+ of delete, and run again: the result is always`,
+		s.out.String(),
+	)
 	assert.Regexp(t, `(?m)^ *\d+s  killed and run again: (\d+) of (\d+)$`, s.err.String())
 	assert.Contains(t, s.err.String(), "Report: "+page)
 	assert.NotContains(t, s.err.String(), "creating", "nobody watches the runs on a terminal")
@@ -123,10 +127,27 @@ func TestRehearseInACopyOfTheAccount(t *testing.T) {
 	a.Edit(func(state *awssim.State) {
 		state.EC2.KeyPairs["mine"] = true
 		state.EC2.Limits.Addresses = 3
-		state.EC2.VPCs["vpc-neighbour"] = &awssim.VPC{Thing: awssim.Thing{ID: "vpc-neighbour", Tags: map[string]string{"Name": "neighbour"}}, CIDR: "10.9.0.0/16", Tenancy: "default"}
-		state.EC2.Subnets["subnet-neighbour"] = &awssim.Subnet{Thing: awssim.Thing{ID: "subnet-neighbour"}, VPC: "vpc-neighbour", CIDR: "10.9.1.0/24", Zone: "us-east-1a", HostnameType: "ip-name"}
+		state.EC2.VPCs["vpc-neighbour"] = &awssim.VPC{
+			Thing:   awssim.Thing{ID: "vpc-neighbour", Tags: map[string]string{"Name": "neighbour"}},
+			CIDR:    "10.9.0.0/16",
+			Tenancy: "default",
+		}
+		state.EC2.Subnets["subnet-neighbour"] = &awssim.Subnet{
+			Thing:        awssim.Thing{ID: "subnet-neighbour"},
+			VPC:          "vpc-neighbour",
+			CIDR:         "10.9.1.0/24",
+			Zone:         "us-east-1a",
+			HostnameType: "ip-name",
+		}
 		state.EC2.Instances["i-0123456789abcdef0"] = &awssim.Instance{
-			Thing: awssim.Thing{ID: "i-0123456789abcdef0"}, VPC: "vpc-neighbour", Subnet: "subnet-neighbour", Zone: "us-east-1a", Type: "t3.large", UserData: "cGFzc3dvcmQ=",
+			Thing: awssim.Thing{
+				ID: "i-0123456789abcdef0",
+			},
+			VPC:      "vpc-neighbour",
+			Subnet:   "subnet-neighbour",
+			Zone:     "us-east-1a",
+			Type:     "t3.large",
+			UserData: "cGFzc3dvcmQ=",
 		}
 	})
 	before := a.Detailed()

@@ -37,7 +37,11 @@ func TestSettings(t *testing.T) {
 	require.NoError(t, os.WriteFile(config, []byte("region: eu-west-1\nset: [A=b]\nparallel: 7\n"), 0o600))
 	assert.Equal(t, "eu-west-1", region("-f", anywhere), "the configuration file's")
 	assert.Equal(t, "us-east-1", region("-f", file), "the manifest's all the same")
-	assert.Regexp(t, `^note: using region us-east-1 of the manifest \(\S+demo\.yaml:\d+ AWSCluster/demo spec\.region\), not eu-west-1 of \S+config\.yaml\n$`, s.err.String())
+	assert.Regexp(
+		t,
+		`^note: using region us-east-1 of the manifest \(\S+demo\.yaml:\d+ AWSCluster/demo spec\.region\), not eu-west-1 of \S+config\.yaml\n$`,
+		s.err.String(),
+	)
 	s.variables["CLUSTERAWSADM_REGION"] = "eu-west-2"
 	assert.Equal(t, "eu-west-2", region("-f", anywhere), "the environment's")
 	assert.Equal(t, "us-east-1", region("-f", file), "the manifest's still")
@@ -110,7 +114,11 @@ func TestVariablesOfScripts(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "kustomization.yaml"), []byte("resources: [v.yaml]\n"), 0o600))
 	require.Equal(t, env.Wrong, s.run("cluster", "validate", "-f", folder))
-	assert.Contains(t, s.err.String(), "this directory has a kustomization.yaml: use the result of its tool: kustomize build "+folder+" | clusterawsadm cluster … -f -")
+	assert.Contains(
+		t,
+		s.err.String(),
+		"this directory has a kustomization.yaml: use the result of its tool: kustomize build "+folder+" | clusterawsadm cluster … -f -",
+	)
 }
 
 func TestSettingsFile(t *testing.T) {

@@ -56,7 +56,9 @@ func TestSimulate(t *testing.T) {
 	}
 	code := simulating(t, s, 1, func(out string) {
 		require.Regexp(t, `^http://127\.0\.0\.1:\d+\n$`, out)
-		_, err := client(strings.TrimSpace(out)).PutParameter(t.Context(), &ssm.PutParameterInput{Name: aws.String("/a"), Value: aws.String("b"), Type: types.ParameterTypeString})
+		_, err := client(
+			strings.TrimSpace(out),
+		).PutParameter(t.Context(), &ssm.PutParameterInput{Name: aws.String("/a"), Value: aws.String("b"), Type: types.ParameterTypeString})
 		require.NoError(t, err)
 		other := newShell(t)
 		assert.Equal(t, 1, other.run("simulate", "--region", "eu-west-1", "--simulate-state", file))

@@ -202,8 +202,16 @@ func TestInterruptedBootstrapStack(t *testing.T) {
 	s.Interrupts = interrupts
 	s.Err = render.NewOutput(&alarm{&s.err, "AWSIAMRoleNodes", interrupts})
 	require.Equal(t, env.Interrupted, s.run("bootstrap", "iam", "create-cloudformation-stack"), s.err.String())
-	assert.Contains(t, s.err.String(), "error: update stack cluster-api-provider-aws-sigs-k8s-io in us-east-1: stopped waiting: interrupted\n       The operation continues in AWS\n")
-	assert.Contains(t, s.err.String(), "or continue to wait with:\n         clusterawsadm bootstrap iam create-cloudformation-stack --region us-east-1 --simulate\n")
+	assert.Contains(
+		t,
+		s.err.String(),
+		"error: update stack cluster-api-provider-aws-sigs-k8s-io in us-east-1: stopped waiting: interrupted\n       The operation continues in AWS\n",
+	)
+	assert.Contains(
+		t,
+		s.err.String(),
+		"or continue to wait with:\n         clusterawsadm bootstrap iam create-cloudformation-stack --region us-east-1 --simulate\n",
+	)
 	require.Equal(t, 0, s.run("bootstrap", "iam", "create-cloudformation-stack"), s.err.String())
 	assert.Contains(t, s.err.String(), "nothing to change")
 }

@@ -22,7 +22,14 @@ func TestTimeout(t *testing.T) {
 	file := s.generated(t)
 	s.simulated()
 	for _, args := range []string{"plan -f " + file, "create --yes -f " + file, "delete --yes -f " + file, "describe demo", "list", "kubeconfig demo"} {
-		require.Equal(t, env.Interrupted, s.run(append([]string{"cluster", "--faults", "1:slow", "--timeout", "1s"}, strings.Fields(args)...)...), "%s: %s", args, s.err.String())
+		require.Equal(
+			t,
+			env.Interrupted,
+			s.run(append([]string{"cluster", "--faults", "1:slow", "--timeout", "1s"}, strings.Fields(args)...)...),
+			"%s: %s",
+			args,
+			s.err.String(),
+		)
 		assert.Contains(t, s.err.String(), "not done after 1s (--timeout)", args)
 		assert.NotContains(t, s.err.String(), "deadline", args)
 	}
@@ -40,7 +47,13 @@ func TestTimeoutReportsTheWait(t *testing.T) {
 	s.simulated()
 	require.Equal(t, 0, s.run("cluster", "create", "-f", file, "--yes", "--wait", "infrastructure"), s.err.String())
 	s.silenced(t)
-	require.Equal(t, env.Halfway, s.run("cluster", "create", "-f", file, "--yes", "--timeout", "2m"), "nothing was written, and it is to be run again all the same: %s", s.err.String())
+	require.Equal(
+		t,
+		env.Halfway,
+		s.run("cluster", "create", "-f", file, "--yes", "--timeout", "2m"),
+		"nothing was written, and it is to be run again all the same: %s",
+		s.err.String(),
+	)
 	last := regexp.MustCompile(`not done after 2m0s \(--timeout\); it waited (\S+) for`).FindStringSubmatch(s.err.String())
 	require.NotNil(t, last, s.err.String())
 	waited, err := time.ParseDuration(last[1])
@@ -86,7 +99,12 @@ func TestRoleThatCannotBeAssumed(t *testing.T) {
 	file := s.generated(t, "--flavor", "multi-tenancy")
 	for _, command := range []string{"plan", "create --yes", "delete --yes", "describe", "kubeconfig"} {
 		require.Equal(t, env.Refused, s.run(append(append([]string{"cluster"}, strings.Fields(command)...), "-f", file)...), "%s: %s", command, s.err.String())
-		assert.Regexp(t, `\nerror: \S+demo\.yaml:\d+ AWSClusterRoleIdentity/company spec\.roleARN: the role arn:aws:iam::123456789012:role/company-clusters cannot be assumed: AccessDenied: `, s.err.String(), command)
+		assert.Regexp(
+			t,
+			`\nerror: \S+demo\.yaml:\d+ AWSClusterRoleIdentity/company spec\.roleARN: the role arn:aws:iam::123456789012:role/company-clusters cannot be assumed: AccessDenied: `,
+			s.err.String(),
+			command,
+		)
 		assert.NotContains(t, s.err.String(), "operation error", command)
 		assert.NotContains(t, s.err.String(), "the lock is kept on this machine", command)
 	}

@@ -20,7 +20,11 @@ func TestDeleteWithTheWrongVPC(t *testing.T) {
 	require.Equal(t, env.OK, s.run("cluster", "create", "-f", file, "--yes"), s.err.String())
 	for _, more := range [][]string{{"--dry-run"}, {"--yes"}} {
 		require.Equal(t, env.Refused, s.run(append([]string{"cluster", "delete", "demo", "--vpc", "vpc-0123456789abcdef0"}, more...)...), s.err.String())
-		assert.Regexp(t, `error: no resource of cluster demo is in vpc-0123456789abcdef0, but vpc-[0-9a-f]{17} has its tag: name that VPC, or remove its tag sigs\.k8s\.io/cluster-api-provider-aws/cluster/demo\n`, s.err.String())
+		assert.Regexp(
+			t,
+			`error: no resource of cluster demo is in vpc-0123456789abcdef0, but vpc-[0-9a-f]{17} has its tag: name that VPC, or remove its tag sigs\.k8s\.io/cluster-api-provider-aws/cluster/demo\n`,
+			s.err.String(),
+		)
 	}
 	require.Equal(t, env.OK, s.run("cluster", "plan", "-f", file))
 	assert.Contains(t, s.out.String(), "No changes: ")

@@ -35,7 +35,15 @@ type cut struct {
 func (c *cut) Do(r *http.Request) (*http.Response, error) {
 	c.requests++
 	body := io.MultiReader(strings.NewReader(c.body), failing{})
-	return &http.Response{StatusCode: c.status, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, ContentLength: 10_000, Body: io.NopCloser(body), Request: r}, nil
+	return &http.Response{
+		StatusCode:    c.status,
+		ProtoMajor:    1,
+		ProtoMinor:    1,
+		Header:        http.Header{},
+		ContentLength: 10_000,
+		Body:          io.NopCloser(body),
+		Request:       r,
+	}, nil
 }
 
 type failing struct{}

@@ -100,14 +100,23 @@ func Denied(err error) bool {
 // the secret key does not belong to it. Each service has its own code; EC2 also uses
 // AuthFailure where the caller lacks a permission.
 func InvalidCredentials(err error) bool {
-	return Is(err, "InvalidClientTokenId", "UnrecognizedClientException", "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidSignatureException", "IncompleteSignature") ||
+	return Is(
+		err,
+		"InvalidClientTokenId",
+		"UnrecognizedClientException",
+		"InvalidAccessKeyId",
+		"SignatureDoesNotMatch",
+		"InvalidSignatureException",
+		"IncompleteSignature",
+	) ||
 		Is(err, "AuthFailure") && strings.Contains(err.Error(), "not able to validate the provided access credentials")
 }
 
 // Quota reports whether err says that a quota of the account is exceeded.
 func Quota(err error) bool {
 	code := Code(err)
-	return strings.HasSuffix(code, "LimitExceeded") && code != "RequestLimitExceeded" || strings.HasPrefix(code, "TooMany") && code != "TooManyRequestsException" ||
+	return strings.HasSuffix(code, "LimitExceeded") && code != "RequestLimitExceeded" ||
+		strings.HasPrefix(code, "TooMany") && code != "TooManyRequestsException" ||
 		Is(err, "ResourceLimitExceededException", "InstanceLimitExceeded", "MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "LimitExceededException", "AddressLimitExceeded")
 }
 
@@ -156,7 +165,10 @@ func Throttled(err error) bool {
 func NotSent(err error) bool {
 	var stopped *interruptedError
 	return errors.As(err, &stopped) && stopped.what == notSent || Unconnected(err) || errors.Is(err, ErrLockLost) || errors.As(err, new(*RefusedError)) ||
-		errors.As(err, new(*aws.MissingRegionError)) || errors.As(err, new(*smithy.SerializationError)) || errors.As(err, new(smithy.InvalidParamsError)) || errors.As(err, new(*smithy.InvalidParamsError))
+		errors.As(
+			err,
+			new(*aws.MissingRegionError),
+		) || errors.As(err, new(*smithy.SerializationError)) || errors.As(err, new(smithy.InvalidParamsError)) || errors.As(err, new(*smithy.InvalidParamsError))
 }
 
 // Unconnected reports whether err says that there was no connection to send a request on:

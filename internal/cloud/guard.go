@@ -138,7 +138,11 @@ func (c *Clients) guard(stack *middleware.Stack) error {
 }
 
 // admit passes a call on if this context permits it and a slot is free, and logs its result.
-func (c *Clients) admit(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, md middleware.Metadata, err error) {
+func (c *Clients) admit(
+	ctx context.Context,
+	in middleware.InitializeInput,
+	next middleware.InitializeHandler,
+) (out middleware.InitializeOutput, md middleware.Metadata, err error) {
 	op := awsmiddleware.GetOperationName(ctx)
 	if ctx.Value(readOnlyKey) != nil && !Reads(op) {
 		return out, md, &RefusedError{op}
@@ -161,7 +165,12 @@ func (c *Clients) admit(ctx context.Context, in middleware.InitializeInput, next
 }
 
 // call passes a call on. Its error says whether AWS may have received it, and why it was denied.
-func (c *Clients) call(ctx context.Context, p *progress, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+func (c *Clients) call(
+	ctx context.Context,
+	p *progress,
+	in middleware.InitializeInput,
+	next middleware.InitializeHandler,
+) (middleware.InitializeOutput, middleware.Metadata, error) {
 	if _, told := ctx.Value(repeatsKey).(func(Retry)); !told && c.repeats != nil {
 		ctx = WithRepeats(ctx, c.repeats)
 	}
@@ -209,7 +218,11 @@ func (c *Clients) hesitate(ctx context.Context, service, op string) error {
 }
 
 // pace waits until an attempt may be sent, and lowers the rate when AWS throttles it.
-func (c *Clients) pace(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
+func (c *Clients) pace(
+	ctx context.Context,
+	in middleware.FinalizeInput,
+	next middleware.FinalizeHandler,
+) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
 	service, op := awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx)
 	if err = c.hesitate(ctx, service, op); err != nil {
 		return out, md, err
@@ -258,7 +271,11 @@ const answerTimeout = time.Minute
 var errNoAnswer = errors.New("no answer within a minute")
 
 // answered sends an attempt, and waits for its answer.
-func (c *Clients) answered(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
+func (c *Clients) answered(
+	ctx context.Context,
+	in middleware.FinalizeInput,
+	next middleware.FinalizeHandler,
+) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
 	if transfers(awsmiddleware.GetOperationName(ctx)) {
 		return c.transferred(ctx, in, next)
 	}
@@ -274,7 +291,8 @@ func (c *Clients) answered(ctx context.Context, in middleware.FinalizeInput, nex
 // Reads reports whether an operation only reads. SendCommand does: the commands of this program
 // only read on machines (package runcommand). To encrypt and decrypt with a key changes nothing.
 func Reads(op string) bool {
-	return op == "SendCommand" || slices.ContainsFunc([]string{"Describe", "Get", "List", "Head", "Search", "Lookup", "Simulate", "Decode", "Encrypt", "Decrypt"}, func(p string) bool {
-		return strings.HasPrefix(op, p)
-	})
+	return op == "SendCommand" ||
+		slices.ContainsFunc([]string{"Describe", "Get", "List", "Head", "Search", "Lookup", "Simulate", "Decode", "Encrypt", "Decrypt"}, func(p string) bool {
+			return strings.HasPrefix(op, p)
+		})
 }

@@ -209,7 +209,9 @@ func broken(plan schedule, events []event) string {
 			r.paused = e.at
 		}
 		for name, other := range runs {
-			if late := e.what == deletes || e.what == deletesLate; late && name != e.who && r.paused == 0 && other.acquired && other.created > r.created && !other.deletes {
+			if late := e.what == deletes ||
+				e.what == deletesLate; late && name != e.who && r.paused == 0 && other.acquired && other.created > r.created &&
+				!other.deletes {
 				return fmt.Sprintf("a request of %s deletes something at %s, after %s has taken over", e.who, e.at, name)
 			}
 		}
@@ -296,10 +298,15 @@ func (x *explorer) explore(t *testing.T, plan schedule, after point) {
 // Two fates, with a store that promises no more than Parameter Store.
 func TestLockModel(t *testing.T) {
 	endings(t, func(t *testing.T, e Ending) {
-		x := &explorer{most: 2, stride: strideOfModel(211), seen: map[string]int{}, scenario: scenario{second: e, earlier: e.Nothing, store: func(*testing.T) func(*process) records {
-			s := &parameters{all: map[int]*parameter{}}
-			return func(*process) records { return s }
-		}}}
+		x := &explorer{
+			most:   2,
+			stride: strideOfModel(211),
+			seen:   map[string]int{},
+			scenario: scenario{second: e, earlier: e.Nothing, store: func(*testing.T) func(*process) records {
+				s := &parameters{all: map[int]*parameter{}}
+				return func(*process) records { return s }
+			}},
+		}
 		x.explore(t, schedule{}, point{})
 		x.requireVariety(t)
 	})
@@ -321,10 +328,15 @@ func TestLockModelOfParameters(t *testing.T) {
 // late.
 func TestLockModelOfFiles(t *testing.T) {
 	endings(t, func(t *testing.T, e Ending) {
-		x := &explorer{most: 1, stride: strideOfModel(11), seen: map[string]int{}, scenario: scenario{second: e, shared: true, store: func(t *testing.T) func(*process) records {
-			folder := t.TempDir()
-			return func(p *process) records { return &fileRecords{folder: folder, clock: p.clients.Clock} }
-		}}}
+		x := &explorer{
+			most:   1,
+			stride: strideOfModel(11),
+			seen:   map[string]int{},
+			scenario: scenario{second: e, shared: true, store: func(t *testing.T) func(*process) records {
+				folder := t.TempDir()
+				return func(p *process) records { return &fileRecords{folder: folder, clock: p.clients.Clock} }
+			}},
+		}
 		x.explore(t, schedule{}, point{})
 		x.requireVariety(t)
 	})
@@ -335,10 +347,15 @@ func TestLockModelOfFiles(t *testing.T) {
 // the cluster, takes over earlier, and releases the lock when none can arrive any more.
 func TestLockModelOfDeletions(t *testing.T) {
 	endings(t, func(t *testing.T, e Ending) {
-		x := &explorer{most: 2, stride: strideOfModel(211), seen: map[string]int{}, scenario: scenario{second: e, deletes: true, store: func(*testing.T) func(*process) records {
-			s := &parameters{all: map[int]*parameter{}}
-			return func(*process) records { return s }
-		}}}
+		x := &explorer{
+			most:   2,
+			stride: strideOfModel(211),
+			seen:   map[string]int{},
+			scenario: scenario{second: e, deletes: true, store: func(*testing.T) func(*process) records {
+				s := &parameters{all: map[int]*parameter{}}
+				return func(*process) records { return s }
+			}},
+		}
 		x.explore(t, schedule{}, point{})
 		t.Logf("%d schedules: %v", x.played, x.seen)
 		for _, what := range []string{"first " + deletes, "first " + deletesLate, "second " + deletesLate, "third " + deletes} {

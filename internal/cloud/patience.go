@@ -63,7 +63,8 @@ func Patience(err error) time.Duration {
 	}
 	all := refusals()
 	at := slices.IndexFunc(all, func(r refusal) bool {
-		return (r.operation == op.Operation() || r.operation == op.Service()) && r.code == api.ErrorCode() && strings.Contains(strings.ToLower(api.ErrorMessage()), strings.ToLower(r.message))
+		return (r.operation == op.Operation() || r.operation == op.Service()) && r.code == api.ErrorCode() &&
+			strings.Contains(strings.ToLower(api.ErrorMessage()), strings.ToLower(r.message))
 	})
 	if at < 0 {
 		return 0

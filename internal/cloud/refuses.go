@@ -10,7 +10,12 @@ import (
 // instance launch failures", Amazon EC2 Auto Scaling user guide).
 func LacksCapacity(failure string) bool {
 	return slices.ContainsFunc([]string{
-		"InsufficientInstanceCapacity", "InsufficientHostCapacity", "InsufficientReservedInstanceCapacity", "do not have sufficient", "no Spot capacity", "UnfulfillableCapacity",
+		"InsufficientInstanceCapacity",
+		"InsufficientHostCapacity",
+		"InsufficientReservedInstanceCapacity",
+		"do not have sufficient",
+		"no Spot capacity",
+		"UnfulfillableCapacity",
 	}, func(part string) bool { return strings.Contains(failure, part) })
 }
 
@@ -25,7 +30,19 @@ func RefusesInput(code string) bool {
 		return false
 	}
 	return slices.ContainsFunc([]string{
-		"InvalidAMIID", "InvalidParameter", "InvalidBlockDeviceMapping", "InvalidInput", "InvalidUserData", "InvalidSubnet.Conflict", "InvalidSubnet.Range", "InvalidVpcRange",
-		"Unsupported", "MissingParameter", "OptInRequired", "MalformedPolicyDocument", "ValidationE", "VcpuLimitExceeded",
+		"InvalidAMIID",
+		"InvalidParameter",
+		"InvalidBlockDeviceMapping",
+		"InvalidInput",
+		"InvalidUserData",
+		"InvalidSubnet.Conflict",
+		"InvalidSubnet.Range",
+		"InvalidVpcRange",
+		"Unsupported",
+		"MissingParameter",
+		"OptInRequired",
+		"MalformedPolicyDocument",
+		"ValidationE",
+		"VcpuLimitExceeded",
 	}, func(prefix string) bool { return strings.HasPrefix(code, prefix) }) || strings.HasSuffix(code, "LimitExceeded") && code != "RequestLimitExceeded"
 }

@@ -39,7 +39,10 @@ func repeats(t *testing.T, err error, contexts ...func(context.Context) context.
 // Each failure from the second one on is reported, with the number of the next attempt.
 func TestRepeatsAreTold(t *testing.T) {
 	internal := &smithy.GenericAPIError{Code: "InternalError", Message: "An internal error has occurred", Fault: smithy.FaultServer}
-	told, attempts := repeats(t, &smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusInternalServerError}}, Err: internal})
+	told, attempts := repeats(
+		t,
+		&smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusInternalServerError}}, Err: internal},
+	)
 	require.Equal(t, 8, attempts)
 	require.Equal(t, []string{
 		"EC2 CreateVpc: InternalError, attempt 3 of 8", "EC2 CreateVpc: InternalError, attempt 4 of 8", "EC2 CreateVpc: InternalError, attempt 5 of 8",

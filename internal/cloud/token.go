@@ -41,5 +41,6 @@ func SendOnce(o *ec2.Options) { o.Retryer = onlyWithoutEffect{o.Retryer} }
 type onlyWithoutEffect struct{ aws.Retryer }
 
 func (r onlyWithoutEffect) IsErrorRetryable(err error) bool {
-	return Unconnected(err) && r.Retryer.IsErrorRetryable(err) || retry.ThrottleErrorCode{Codes: retry.DefaultThrottleErrorCodes}.IsErrorThrottle(err) == aws.TrueTernary
+	return Unconnected(err) && r.Retryer.IsErrorRetryable(err) ||
+		retry.ThrottleErrorCode{Codes: retry.DefaultThrottleErrorCodes}.IsErrorThrottle(err) == aws.TrueTernary
 }

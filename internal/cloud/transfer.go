@@ -17,7 +17,11 @@ func transfers(op string) bool { return op == "PutObject" || op == "GetObject" }
 
 // transferred is answered for a call with the content of an object: the attempt may last as long as
 // the content moves, and answerTimeout counts from its last part.
-func (c *Clients) transferred(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
+func (c *Clients) transferred(
+	ctx context.Context,
+	in middleware.FinalizeInput,
+	next middleware.FinalizeHandler,
+) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
 	attempt, progress := c.Clock.Watch(ctx, answerTimeout, errNoAnswer)
 	if r, ok := in.Request.(*smithyhttp.Request); ok {
 		if body, ok := r.GetStream().(io.ReadSeeker); ok {

@@ -70,7 +70,11 @@ func (*slowBody) Close() error { return nil }
 func TestSlowTransfers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clients := func(s *slow) *cloud.Clients {
-			return cloud.New(aws.Config{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""), HTTPClient: s}, "demo", cloud.Options{})
+			return cloud.New(
+				aws.Config{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""), HTTPClient: s},
+				"demo",
+				cloud.Options{},
+			)
 		}
 		s := &slow{}
 		began := time.Now()

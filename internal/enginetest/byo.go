@@ -164,7 +164,12 @@ func bringNAT(s *awssim.EC2State, thing func(id, name string) awssim.Thing, subn
 		Thing: thing(nic, "company"), VPC: subnet.VPC, Subnet: subnet.ID, Description: "Interface for NAT Gateway " + nat, Type: "nat_gateway",
 		PrivateIP: strings.Replace(subnet.CIDR, ".0/24", ".4", 1), Owner: nat, Managed: true,
 	}
-	s.Addresses[address] = &awssim.Address{Thing: thing(address, "company"), PublicIP: fmt.Sprintf("198.51.100.%d", i), Association: fmt.Sprintf("eipassoc-0000000000000000%d", i), Interface: nic}
+	s.Addresses[address] = &awssim.Address{
+		Thing:       thing(address, "company"),
+		PublicIP:    fmt.Sprintf("198.51.100.%d", i),
+		Association: fmt.Sprintf("eipassoc-0000000000000000%d", i),
+		Interface:   nic,
+	}
 	s.NATGateways[nat] = &awssim.NATGateway{Thing: thing(nat, "company"), VPC: subnet.VPC, Subnet: subnet.ID, Address: address, Interface: nic}
 	return nat
 }
@@ -185,7 +190,14 @@ func bringLoadBalancer(t *testing.T, a *awssim.AWS, m *manifest.Cluster, name st
 	lb, err := c.CreateLoadBalancer(t.Context(), &elb.CreateLoadBalancerInput{Name: &name, Type: types.LoadBalancerTypeEnumNetwork, Subnets: subnets, Tags: tags})
 	require.NoError(t, err)
 	group, err := c.CreateTargetGroup(t.Context(), &elb.CreateTargetGroupInput{
-		Name: aws.String("company-api"), VpcId: &spec.VPC.ID, Port: aws.Int32(6443), Protocol: types.ProtocolEnumTcp, TargetType: types.TargetTypeEnumInstance, Tags: tags,
+		Name: aws.String(
+			"company-api",
+		),
+		VpcId:      &spec.VPC.ID,
+		Port:       aws.Int32(6443),
+		Protocol:   types.ProtocolEnumTcp,
+		TargetType: types.TargetTypeEnumInstance,
+		Tags:       tags,
 	})
 	require.NoError(t, err)
 	_, err = c.CreateListener(t.Context(), &elb.CreateListenerInput{

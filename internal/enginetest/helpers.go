@@ -372,7 +372,11 @@ func Quick(m *manifest.Cluster) *manifest.Cluster {
 // before the run knows whether there are changes.
 func Writes(calls []awssim.Call) (out []string) {
 	for _, c := range calls {
-		if c.Service != "SSM" && !slices.ContainsFunc([]string{"Describe", "Get", "List", "Head", "Simulate", "AssumeRole", "GET "}, func(p string) bool { return strings.HasPrefix(c.Operation, p) }) {
+		if c.Service != "SSM" &&
+			!slices.ContainsFunc(
+				[]string{"Describe", "Get", "List", "Head", "Simulate", "AssumeRole", "GET "},
+				func(p string) bool { return strings.HasPrefix(c.Operation, p) },
+			) {
 			out = append(out, c.Operation)
 		}
 	}

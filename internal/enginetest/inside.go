@@ -86,13 +86,23 @@ func (x *Insider) With(kind types.ResourceType, more ...string) []types.TagSpeci
 func (x *Insider) Group(name string) string {
 	x.T.Helper()
 	g, err := x.EC2.CreateSecurityGroup(x.T.Context(), &ec2.CreateSecurityGroupInput{
-		VpcId: &x.VPC, GroupName: aws.String(name + "-" + x.M.Name), Description: aws.String("made in " + x.M.Name), TagSpecifications: x.With(types.ResourceTypeSecurityGroup),
+		VpcId:             &x.VPC,
+		GroupName:         aws.String(name + "-" + x.M.Name),
+		Description:       aws.String("made in " + x.M.Name),
+		TagSpecifications: x.With(types.ResourceTypeSecurityGroup),
 	})
 	require.NoError(x.T, err)
 	for _, in := range x.Groups {
-		_, err := x.EC2.AuthorizeSecurityGroupIngress(x.T.Context(), &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &in, IpPermissions: []types.IpPermission{{
-			IpProtocol: aws.String("tcp"), FromPort: aws.Int32(30000), ToPort: aws.Int32(32767), UserIdGroupPairs: []types.UserIdGroupPair{{GroupId: g.GroupId, Description: aws.String("kubernetes.io/rule")}},
-		}}})
+		_, err := x.EC2.AuthorizeSecurityGroupIngress(x.T.Context(), &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &in, IpPermissions: []types.IpPermission{
+			{
+				IpProtocol: aws.String(
+					"tcp",
+				),
+				FromPort:         aws.Int32(30000),
+				ToPort:           aws.Int32(32767),
+				UserIdGroupPairs: []types.UserIdGroupPair{{GroupId: g.GroupId, Description: aws.String("kubernetes.io/rule")}},
+			},
+		}})
 		require.NoError(x.T, err)
 	}
 	return *g.GroupId

@@ -131,7 +131,10 @@ func (c *Cluster) hooked(now time.Time, at place, method string) (int, any) {
 			}
 			host := text(hook, "clientConfig", "service", "name") + "." + text(hook, "clientConfig", "service", "namespace") + ".svc:443"
 			return failure(http.StatusInternalServerError, "InternalError", fmt.Sprintf(
-				"Internal error occurred: failed calling webhook %q: failed to call webhook: Post \"https://%s/?timeout=10s\": no endpoints available for service", text(hook, "name"), host))
+				"Internal error occurred: failed calling webhook %q: failed to call webhook: Post \"https://%s/?timeout=10s\": no endpoints available for service",
+				text(hook, "name"),
+				host,
+			))
 		}
 	}
 	return 0, nil

@@ -70,7 +70,11 @@ func (c *Cluster) define(crd Object) {
 	for _, v := range versions {
 		version, _ := v.(Object)
 		gv := text(crd, "spec", "group") + "/" + text(version, "name")
-		r := metav1.APIResource{Name: text(crd, "spec", "names", "plural"), Kind: text(crd, "spec", "names", "kind"), Namespaced: text(crd, "spec", "scope") == "Namespaced"}
+		r := metav1.APIResource{
+			Name:       text(crd, "spec", "names", "plural"),
+			Kind:       text(crd, "spec", "names", "kind"),
+			Namespaced: text(crd, "spec", "scope") == "Namespaced",
+		}
 		if _, known := c.resourceOf(gv, r.Kind); !known {
 			c.Kinds[gv] = append(c.Kinds[gv], r)
 		}

@@ -194,7 +194,12 @@ func (c *Cluster) read(at place, labels, fields string) (int, any) {
 			}
 		}
 	}
-	return http.StatusOK, Object{"kind": at.resource.Kind + "List", "apiVersion": at.resource.gv, "metadata": Object{"resourceVersion": fmt.Sprint(c.Serial)}, "items": items}
+	return http.StatusOK, Object{
+		"kind":       at.resource.Kind + "List",
+		"apiVersion": at.resource.gv,
+		"metadata":   Object{"resourceVersion": fmt.Sprint(c.Serial)},
+		"items":      items,
+	}
 }
 
 func missing(at place) (int, any) {
@@ -251,7 +256,11 @@ func labelled(o Object) (int, any) {
 		v, isText := marks[k].(string)
 		wrong := append(validation.IsQualifiedName(k), validation.IsValidLabelValue(v)...)
 		if !isText && marks[k] != nil || len(wrong) > 0 {
-			return failure(http.StatusUnprocessableEntity, "Invalid", fmt.Sprintf("%s %q is invalid: metadata.labels: Invalid value: %q: %s", text(o, "kind"), text(o, "metadata", "name"), k, strings.Join(wrong, "; ")))
+			return failure(
+				http.StatusUnprocessableEntity,
+				"Invalid",
+				fmt.Sprintf("%s %q is invalid: metadata.labels: Invalid value: %q: %s", text(o, "kind"), text(o, "metadata", "name"), k, strings.Join(wrong, "; ")),
+			)
 		}
 	}
 	return 0, nil
@@ -292,7 +301,8 @@ func (c *Cluster) remove(now time.Time, at place) (int, any) {
 		}
 		return http.StatusOK, o
 	}
-	if given, ok := value(o, "spec", "terminationGracePeriodSeconds").(float64); at.resource.Name == "pods" && text(o, "spec", "nodeName") != "" && (!ok || given > 0) {
+	if given, ok := value(o, "spec", "terminationGracePeriodSeconds").(float64); at.resource.Name == "pods" && text(o, "spec", "nodeName") != "" &&
+		(!ok || given > 0) {
 		if _, dying := c.Dying[at.full()]; !dying {
 			meta["deletionTimestamp"] = now.UTC().Format(time.RFC3339)
 			if node := c.Objects["/api/v1/nodes/"+text(o, "spec", "nodeName")]; node == nil || !unreachable(node) { // otherwise nobody completes the deletion

@@ -315,9 +315,12 @@ func (c *Cluster) evict(now time.Time, at place, eviction Object) (int, any) {
 		if least, healthy := c.spare(budget, at.namespace); healthy <= least {
 			code, answer := failure(http.StatusTooManyRequests, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.")
 			status, _ := answer.(Object)
-			status["details"] = Object{"causes": []any{Object{
-				"reason": "DisruptionBudget", "message": fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", text(budget, "metadata", "name"), least, healthy),
-			}}}
+			status["details"] = Object{"causes": []any{
+				Object{
+					"reason":  "DisruptionBudget",
+					"message": fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", text(budget, "metadata", "name"), least, healthy),
+				},
+			}}
 			return code, answer
 		}
 	}

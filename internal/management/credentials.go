@@ -55,7 +55,8 @@ func isProfile(text []byte) bool { return regexp.MustCompile(`(?m)^\s*\[[^\]\n]+
 // saysWho reports whether a profile contains credentials or a source of credentials, by
 // the keys of the AWS shared configuration.
 func saysWho(text []byte) bool {
-	return regexp.MustCompile(`(?m)^\s*(aws_access_key_id|role_arn|credential_process|web_identity_token_file|sso_session|sso_start_url|credential_source)\s*=\s*\S`).Match(text)
+	return regexp.MustCompile(`(?m)^\s*(aws_access_key_id|role_arn|credential_process|web_identity_token_file|sso_session|sso_start_url|credential_source)\s*=\s*\S`).
+		Match(text)
 }
 
 // ParseCredentials parses the output of encode-as-profile: an AWS profile in base64. An

@@ -107,7 +107,17 @@ func (h *Handover) checkProviders(ctx context.Context) (problems []error) {
 		watched, _, _ := unstructured.NestedString(x.Object, "watchedNamespace")
 		if watched != "" && watched != h.cluster.GetNamespace() {
 			version, _, _ := unstructured.NestedString(x.Object, "version")
-			problems = append(problems, fmt.Errorf("in %s, provider %s %s only watches the namespace %s, and the cluster is in %s", h.c.name, x.GetName(), version, watched, h.cluster.GetNamespace()))
+			problems = append(
+				problems,
+				fmt.Errorf(
+					"in %s, provider %s %s only watches the namespace %s, and the cluster is in %s",
+					h.c.name,
+					x.GetName(),
+					version,
+					watched,
+					h.cluster.GetNamespace(),
+				),
+			)
 		}
 	}
 	return problems
@@ -141,7 +151,11 @@ func (c *Cluster) served(ctx context.Context, gvk schema.GroupVersionKind) (sche
 		if _, err := c.kind(ctx, gvk.Group, gvk.Kind); err != nil {
 			return schema.GroupVersionResource{}, err
 		}
-		return schema.GroupVersionResource{}, fmt.Errorf("%s does not serve %s: upgrade its providers: Cluster API 1.11 or newer is needed", c.name, gvk.GroupVersion())
+		return schema.GroupVersionResource{}, fmt.Errorf(
+			"%s does not serve %s: upgrade its providers: Cluster API 1.11 or newer is needed",
+			c.name,
+			gvk.GroupVersion(),
+		)
 	}
 	if err != nil {
 		return schema.GroupVersionResource{}, c.explain(err, "ask for the kinds of "+gvk.GroupVersion().String())
@@ -155,7 +169,10 @@ func (c *Cluster) served(ctx context.Context, gvk schema.GroupVersionKind) (sche
 // shared reports whether other clusters may use the object, too. A handover does not change
 // such an object if it exists.
 func (o *Object) shared() bool {
-	return slices.Contains([]string{"Namespace", "ConfigMap", "ClusterResourceSet", "AWSClusterControllerIdentity", "AWSClusterRoleIdentity", "AWSClusterStaticIdentity"}, o.GetKind()) ||
+	return slices.Contains(
+		[]string{"Namespace", "ConfigMap", "ClusterResourceSet", "AWSClusterControllerIdentity", "AWSClusterRoleIdentity", "AWSClusterStaticIdentity"},
+		o.GetKind(),
+	) ||
 		o.GetKind() == "Secret" && o.Owner == nil
 }
 
@@ -174,7 +191,10 @@ func (h *Handover) checkExisting(ctx context.Context) (problems []error) {
 			paused, _, _ := unstructured.NestedBool(have.Object, "spec", "paused")
 			h.freed = !paused
 		case !o.shared() && have.GetAnnotations()[handoverAnnotation] != h.id:
-			problems = append(problems, fmt.Errorf("%s has %s in namespace %s already, which is not from a handover of this cluster", h.c.name, title(&o.Unstructured), o.GetNamespace()))
+			problems = append(
+				problems,
+				fmt.Errorf("%s has %s in namespace %s already, which is not from a handover of this cluster", h.c.name, title(&o.Unstructured), o.GetNamespace()),
+			)
 		}
 	}
 	return problems
@@ -196,7 +216,9 @@ func (h *Handover) checkIdentity(ctx context.Context) []error {
 			_, err = h.c.objects.Resource(gvr).Get(ctx, ref["name"], metav1.GetOptions{})
 		}
 		if apierrors.IsNotFound(err) {
-			return []error{fmt.Errorf("%s has no %s/%s, which %s refers to: create it there first", h.c.name, ref["kind"], ref["name"], title(&h.objects[i].Unstructured))}
+			return []error{
+				fmt.Errorf("%s has no %s/%s, which %s refers to: create it there first", h.c.name, ref["kind"], ref["name"], title(&h.objects[i].Unstructured)),
+			}
 		}
 		if err != nil {
 			return []error{h.c.explain(err, "read "+ref["kind"]+"/"+ref["name"])}
@@ -260,7 +282,11 @@ func (h *Handover) createNamespace(ctx context.Context) error {
 	r := h.c.objects.Resource(core("namespaces"))
 	_, err := r.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		_, err = r.Create(ctx, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}, metav1.CreateOptions{FieldManager: fieldManager})
+		_, err = r.Create(
+			ctx,
+			&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}},
+			metav1.CreateOptions{FieldManager: fieldManager},
+		)
 	}
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return h.c.explain(err, "create namespace "+name)
@@ -392,7 +418,9 @@ func (h *Handover) extraMachine(ctx context.Context, mine map[string]bool) (stri
 	if err != nil {
 		return "", err
 	}
-	list, err := h.c.objects.Resource(gvr).Namespace(h.cluster.GetNamespace()).List(ctx, metav1.ListOptions{LabelSelector: clusterNameLabel + "=" + h.cluster.GetName()})
+	list, err := h.c.objects.Resource(gvr).
+		Namespace(h.cluster.GetNamespace()).
+		List(ctx, metav1.ListOptions{LabelSelector: clusterNameLabel + "=" + h.cluster.GetName()})
 	if err != nil {
 		return "", h.c.explain(err, "list the Machines of "+title(h.cluster))
 	}

@@ -27,7 +27,14 @@ func connected(t *testing.T, serve http.HandlerFunc) *Cluster {
 	}))
 	t.Cleanup(server.Close)
 	file := filepath.Join(t.TempDir(), "config")
-	require.NoError(t, os.WriteFile(file, []byte(`{current-context: c, contexts: [{name: c, context: {cluster: c}}], clusters: [{name: c, cluster: {server: "`+server.URL+`"}}]}`), 0o600))
+	require.NoError(
+		t,
+		os.WriteFile(
+			file,
+			[]byte(`{current-context: c, contexts: [{name: c, context: {cluster: c}}], clusters: [{name: c, cluster: {server: "`+server.URL+`"}}]}`),
+			0o600,
+		),
+	)
 	c, err := Connect(Options{Kubeconfig: file, UserAgent: "github.com/clusterawsadm/clusterawsadm/test", Clock: clock.Fast(time.Now(), 1000)})
 	require.NoError(t, err)
 	return c
@@ -63,7 +70,11 @@ func TestAwaitRollout(t *testing.T) {
 
 func TestAwaitRolloutGivesUp(t *testing.T) {
 	c := connected(t, func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte(deployment(`{"observedGeneration": 5, "conditions": [{"type": "Progressing", "reason": "ProgressDeadlineExceeded", "message": "it has timed out"}]}`)))
+		_, _ = w.Write(
+			[]byte(
+				deployment(`{"observedGeneration": 5, "conditions": [{"type": "Progressing", "reason": "ProgressDeadlineExceeded", "message": "it has timed out"}]}`),
+			),
+		)
 	})
 	err := c.AwaitRollout(t.Context(), DefaultNamespace, func(string) {})
 	require.ErrorContains(t, err, "deployment capa-system/capa-controller-manager: it has timed out; 'kubectl -n capa-system describe pods' shows the reason")
@@ -106,8 +117,10 @@ func TestHalfOfAnEKSCluster(t *testing.T) {
 		case strings.Count(path, "/") == 2:
 			_, _ = w.Write([]byte(`{"kind": "APIGroup", "preferredVersion": {"version": "v1beta2"}}`))
 		case strings.Count(path, "/") == 3:
-			_, _ = w.Write([]byte(`{"kind": "APIResourceList", "resources": [{"name": "clusters", "kind": "Cluster"}, {"name": "awsmanagedclusters", "kind": "AWSManagedCluster"},
-				{"name": "awsmanagedcontrolplanes", "kind": "AWSManagedControlPlane"}]}`))
+			_, _ = w.Write(
+				[]byte(`{"kind": "APIResourceList", "resources": [{"name": "clusters", "kind": "Cluster"}, {"name": "awsmanagedclusters", "kind": "AWSManagedCluster"},
+				{"name": "awsmanagedcontrolplanes", "kind": "AWSManagedControlPlane"}]}`),
+			)
 		case strings.HasSuffix(path, "/clusters/x"):
 			_, _ = w.Write([]byte(`{"apiVersion": "a/v1", "kind": "Cluster", "metadata": {"name": "x"}, "spec": {
 				"infrastructureRef": {"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "AWSManagedCluster", "name": "x"},

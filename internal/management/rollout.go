@@ -87,7 +87,13 @@ func progress(d *unstructured.Unstructured) (done bool, state string, err error)
 	}
 	for _, c := range conditions(d) {
 		if c["type"] == "Progressing" && c["reason"] == "ProgressDeadlineExceeded" {
-			return false, "", fmt.Errorf("deployment %s/%s: %v; 'kubectl -n %s describe pods' shows the reason", d.GetNamespace(), d.GetName(), c["message"], d.GetNamespace())
+			return false, "", fmt.Errorf(
+				"deployment %s/%s: %v; 'kubectl -n %s describe pods' shows the reason",
+				d.GetNamespace(),
+				d.GetName(),
+				c["message"],
+				d.GetNamespace(),
+			)
 		}
 	}
 	switch {

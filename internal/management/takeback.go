@@ -79,7 +79,8 @@ func (t *Takeback) find(ctx context.Context, cluster *unstructured.Unstructured)
 			if uids[o.GetUID()] || isShared(o.GetKind()) {
 				continue
 			}
-			belongs := o.GetLabels()[clusterNameLabel] == t.name || slices.ContainsFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return uids[r.UID] })
+			belongs := o.GetLabels()[clusterNameLabel] == t.name ||
+				slices.ContainsFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return uids[r.UID] })
 			if belongs {
 				t.own, uids[o.GetUID()], grown = append(t.own, o), true, true
 			}

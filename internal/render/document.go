@@ -54,8 +54,18 @@ type PlanDocument struct {
 // NewPlanDocument returns the document of a plan.
 func NewPlanDocument(p plan.Plan, v PlanView) PlanDocument {
 	d := PlanDocument{
-		Version: Version, Cluster: v.Cluster, Region: v.Region, Account: v.Account, Caller: v.Caller, Summary: Summarize(p), Expected: seconds(p.Expected), Steps: p.Steps,
-		Quotas: p.Quotas, Permissions: p.Permissions, Cost: p.Cost, Notes: v.Notes,
+		Version:     Version,
+		Cluster:     v.Cluster,
+		Region:      v.Region,
+		Account:     v.Account,
+		Caller:      v.Caller,
+		Summary:     Summarize(p),
+		Expected:    seconds(p.Expected),
+		Steps:       p.Steps,
+		Quotas:      p.Quotas,
+		Permissions: p.Permissions,
+		Cost:        p.Cost,
+		Notes:       v.Notes,
 	}
 	if d.Steps == nil {
 		d.Steps = []plan.Step{}

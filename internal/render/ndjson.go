@@ -91,7 +91,17 @@ func (s *stream) Begin(p plan.Plan) {
 	defer s.mu.Unlock()
 	s.tally.plan(p, s.t.Clock.Now())
 	c := Summarize(p)
-	s.write(Record{Type: "plan", Verb: s.tally.run.Verb, Cluster: s.tally.run.Cluster, Region: s.tally.run.Region, Summary: &c, Expected: number(p.Expected), Cost: p.Cost})
+	s.write(
+		Record{
+			Type:     "plan",
+			Verb:     s.tally.run.Verb,
+			Cluster:  s.tally.run.Cluster,
+			Region:   s.tally.run.Region,
+			Summary:  &c,
+			Expected: number(p.Expected),
+			Cost:     p.Cost,
+		},
+	)
 	needs := needsOf(p)
 	for _, step := range p.Steps {
 		s.write(Record{Type: "step", Resource: step.Resource, CloudID: step.CloudID, StepRecord: &StepRecord{step.Action, step.Origin, needs[step.Resource]}})

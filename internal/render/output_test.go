@@ -60,7 +60,13 @@ func TestHostileNames(t *testing.T) {
 	p := plan.Plan{Steps: []plan.Step{{
 		Resource: id, Action: plan.Update, CloudID: hostile, Origin: hostile, Diff: plan.Diff{{Field: hostile, Have: hostile, Want: hostile}},
 	}}}
-	s := cluster.Status{Name: hostile, Region: hostile, Version: hostile, Endpoint: hostile, Resources: []cluster.ResourceStatus{{Resource: id, CloudID: hostile, State: "differs", Detail: hostile, Changes: p.Steps[0].Diff}}}
+	s := cluster.Status{
+		Name:      hostile,
+		Region:    hostile,
+		Version:   hostile,
+		Endpoint:  hostile,
+		Resources: []cluster.ResourceStatus{{Resource: id, CloudID: hostile, State: "differs", Detail: hostile, Changes: p.Steps[0].Diff}},
+	}
 	for name, show := range map[string]func(io.Writer) error{
 		"plan":   func(w io.Writer) error { return Plan(w, p, PlanView{Cluster: hostile, Region: hostile}) },
 		"status": func(w io.Writer) error { return Status(w, s, StatusView{}) },

@@ -199,7 +199,15 @@ func (p Picture) DOT(w io.Writer) error {
 	fmt.Fprintf(&b, "digraph %s {\n  rankdir=LR;\n  node [shape=box, style=\"rounded,filled\", fontname=\"Helvetica\", fontsize=11];\n", strconv.Quote(p.Title))
 	for i, a := range p.Areas() {
 		c := PaletteOf(a)
-		fmt.Fprintf(&b, "  subgraph cluster_%d {\n    label=%s; color=\"%s\"; node [fillcolor=\"%s\", color=\"%s\"];\n", i, strconv.Quote(string(a)), c.Line, c.Fill, c.Line)
+		fmt.Fprintf(
+			&b,
+			"  subgraph cluster_%d {\n    label=%s; color=\"%s\"; node [fillcolor=\"%s\", color=\"%s\"];\n",
+			i,
+			strconv.Quote(string(a)),
+			c.Line,
+			c.Fill,
+			c.Line,
+		)
 		for _, n := range p.in(a) {
 			fmt.Fprintf(&b, "    %s [label=%s];\n", name[n.ID], strconv.Quote(n.label()))
 		}

@@ -297,7 +297,9 @@ func quotas(all []plan.Quota, s Style) string {
 		if q.Exceeded() {
 			code = red
 		}
-		b.WriteString("  " + s.paint(code, fmt.Sprintf("%s  %d needed, %d of %d in use (%s %s)", pad(q.Name, wide), q.Needed, q.Used, q.Limit, q.Service, q.Code)) + "\n")
+		b.WriteString(
+			"  " + s.paint(code, fmt.Sprintf("%s  %d needed, %d of %d in use (%s %s)", pad(q.Name, wide), q.Needed, q.Used, q.Limit, q.Service, q.Code)) + "\n",
+		)
 	}
 	return b.String() + "\n"
 }

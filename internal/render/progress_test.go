@@ -115,7 +115,9 @@ func play(p Progress, workers int, well bool, at func(step string)) {
 		takes := slow[s.Resource.Kind()]
 		p.Event(plan.Event{Resource: s.Resource, What: plan.Creating, Expected: takes, At: time.Now()})
 		if takes > 0 {
-			p.Event(plan.Event{Resource: s.Resource, What: plan.Waiting, CloudID: "id-1", Detail: "state to become available, is pending", Expected: takes, At: time.Now()})
+			p.Event(
+				plan.Event{Resource: s.Resource, What: plan.Waiting, CloudID: "id-1", Detail: "state to become available, is pending", Expected: takes, At: time.Now()},
+			)
 			continue
 		}
 		p.Event(plan.Event{Resource: s.Resource, What: plan.Done, CloudID: "id-1", Took: time.Second, At: time.Now()})
@@ -135,8 +137,16 @@ func play(p Progress, workers int, well bool, at func(step string)) {
 	time.Sleep(time.Second)
 	at("late")
 	p.Result(Ending{
-		Errors: []string{"nat-gateway/us-east-1c: create: NatGatewayLimitExceeded"}, ExitCode: 5, Account: "123456789012", Caller: "arn:aws:iam::123456789012:user/ada", Profile: "dev",
-		Calls: []Calls{{Service: "EC2", Operation: "CreateNatGateway", Count: 3, Attempts: 4, Writes: true, Failures: []CallError{{"NatGatewayLimitExceeded", 1}}, Seconds: 0.9}},
+		Errors: []string{
+			"nat-gateway/us-east-1c: create: NatGatewayLimitExceeded",
+		},
+		ExitCode: 5,
+		Account:  "123456789012",
+		Caller:   "arn:aws:iam::123456789012:user/ada",
+		Profile:  "dev",
+		Calls: []Calls{
+			{Service: "EC2", Operation: "CreateNatGateway", Count: 3, Attempts: 4, Writes: true, Failures: []CallError{{"NatGatewayLimitExceeded", 1}}, Seconds: 0.9},
+		},
 	})
 	p.End()
 	p.End() // a second time, as an interrupt may

@@ -76,7 +76,11 @@ func (r *Rehearsal) ActionsByService() string {
 
 // policyLine says what the policy of the caller must allow.
 func (r *Rehearsal) policyLine() string {
-	return fmt.Sprintf("The policy must allow %s (%s): 'clusterawsadm cluster policy -f FILE' prints it\n", text.Count(len(r.Policy), "action"), r.ActionsByService())
+	return fmt.Sprintf(
+		"The policy must allow %s (%s): 'clusterawsadm cluster policy -f FILE' prints it\n",
+		text.Count(len(r.Policy), "action"),
+		r.ActionsByService(),
+	)
 }
 
 // lacking says what the caller may not do of what the plan needs.
@@ -144,8 +148,15 @@ func (k *Kills) writeSame(w io.Writer) error {
 	if done := len(k.Runs) + k.NotReached; done < k.Planned {
 		stopped = fmt.Sprintf(", of %d planned", k.Planned)
 	}
-	_, err := fmt.Fprintf(w, "Killed %s%s, before and after %sthe %d calls of create and the %d of delete, and run again: the result is always that of a run that was not killed\n",
-		text.Count(len(k.Runs), "run"), stopped, all, k.CreateCalls, k.DeleteCalls)
+	_, err := fmt.Fprintf(
+		w,
+		"Killed %s%s, before and after %sthe %d calls of create and the %d of delete, and run again: the result is always that of a run that was not killed\n",
+		text.Count(len(k.Runs), "run"),
+		stopped,
+		all,
+		k.CreateCalls,
+		k.DeleteCalls,
+	)
 	return err
 }
 

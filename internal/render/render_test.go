@@ -64,9 +64,20 @@ func replacement(n int) (p plan.Plan) {
 			plan.Step{Resource: fresh, Action: plan.Create, Diff: plan.Diff{{Field: "instanceType", Want: "m5.large", Remedy: plan.Replace}}},
 			plan.Step{Resource: plan.ID(fmt.Sprintf("drain/demo-md-0/%d/%s", i, id)), Action: plan.Remove, CloudID: id},
 			plan.Step{
-				Resource: plan.ID(fmt.Sprintf("retired/machine/demo-md-0/%d/%s", i, id)), Action: plan.Remove, CloudID: id, ReplacedBy: fresh, Origin: "cluster.yaml:95 MachineDeployment/demo-md-0 spec: made from another template",
+				Resource: plan.ID(
+					fmt.Sprintf("retired/machine/demo-md-0/%d/%s", i, id),
+				),
+				Action:     plan.Remove,
+				CloudID:    id,
+				ReplacedBy: fresh,
+				Origin:     "cluster.yaml:95 MachineDeployment/demo-md-0 spec: made from another template",
 				Diff: plan.Diff{
-					{Field: "bootstrap.files", Have: "(another value)", Want: plan.NotShown, Origin: "cluster.yaml:131 KubeadmConfigTemplate/demo-md-0 spec.template.spec.files"},
+					{
+						Field:  "bootstrap.files",
+						Have:   "(another value)",
+						Want:   plan.NotShown,
+						Origin: "cluster.yaml:131 KubeadmConfigTemplate/demo-md-0 spec.template.spec.files",
+					},
 					{Field: "bootstrap.ntp.enabled", Want: plan.NotShown, Origin: "cluster.yaml:135 KubeadmConfigTemplate/demo-md-0 spec.template.spec.ntp.enabled"},
 					{Field: "instanceType", Have: "t3.large", Want: "m5.large", Origin: "cluster.yaml:117 AWSMachineTemplate/demo-md-0 spec.template.spec.instanceType"},
 					{Field: "rootVolume.size", Have: "8"},

@@ -38,11 +38,29 @@ func sample(workers int) plan.Plan {
 	add("security-group/control-plane", network, "vpc", plan.Unknown, "rule", "tcp 6443 from 0.0.0.0/0", "rule", "tcp 2379-2380 from security-group/control-plane")
 	add("load-balancer/network", "cluster.yaml:40 AWSCluster/demo spec.controlPlaneLoadBalancer", "scheme", "internet-facing")
 	for i := range 3 {
-		add(fmt.Sprintf("machine/demo-control-plane/%d", i), "cluster.yaml:60 KubeadmControlPlane/demo-control-plane", "type", "m5.large", "subnet", plan.Unknown, "tag Name", fmt.Sprintf("demo-control-plane-%d", i))
+		add(
+			fmt.Sprintf("machine/demo-control-plane/%d", i),
+			"cluster.yaml:60 KubeadmControlPlane/demo-control-plane",
+			"type",
+			"m5.large",
+			"subnet",
+			plan.Unknown,
+			"tag Name",
+			fmt.Sprintf("demo-control-plane-%d", i),
+		)
 	}
 	for i := range workers {
 		name := fmt.Sprintf("demo-md-0-%d", i)
-		add(fmt.Sprintf("machine/demo-md-0/%d", i), "cluster.yaml:95 MachineDeployment/demo-md-0", "type", "m5.large", "subnet", "subnet-"+zones()[i%3], "tag Name", name)
+		add(
+			fmt.Sprintf("machine/demo-md-0/%d", i),
+			"cluster.yaml:95 MachineDeployment/demo-md-0",
+			"type",
+			"m5.large",
+			"subnet",
+			"subnet-"+zones()[i%3],
+			"tag Name",
+			name,
+		)
 	}
 	return p
 }

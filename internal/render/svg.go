@@ -28,7 +28,14 @@ func (p Picture) SVG(w io.Writer) error {
 	b.WriteString("<style>\n" + svgRules + ".title{fill:#1f2328}.legend text{fill:#59636e}.legend path{stroke:#59636e}\n")
 	for _, l := range d.lanes {
 		c := PaletteOf(l.area)
-		fmt.Fprintf(&b, ".%s rect{fill:%s;stroke:%s}.%[1]s text{fill:%[4]s}.arrow.%[1]s{stroke:%[3]s}.tip.%[1]s{fill:%[3]s}\n", AreaClass(l.area), c.Fill, c.Line, c.Text)
+		fmt.Fprintf(
+			&b,
+			".%s rect{fill:%s;stroke:%s}.%[1]s text{fill:%[4]s}.arrow.%[1]s{stroke:%[3]s}.tip.%[1]s{fill:%[3]s}\n",
+			AreaClass(l.area),
+			c.Fill,
+			c.Line,
+			c.Text,
+		)
 	}
 	b.WriteString("</style>\n")
 	fmt.Fprintf(&b, `<rect width="%.0f" height="%.0f" rx="10" fill="#ffffff"/>`+"\n", d.wide, d.high)
@@ -68,7 +75,11 @@ func (d *drawing) draw(b *strings.Builder) {
 		class := AreaClass(l.area)
 		fmt.Fprintf(b, `<g class="band %s"><rect x="%d" y="%.1f" width="%.1f" height="%.1f" rx="8"/><text class="heading" x="%d" y="%.1f">%s</text></g>`+"\n",
 			class, margin, l.y, d.wide-2*margin, l.high, margin+lanePad, l.y+15, l.area)
-		fmt.Fprintf(b, `<defs><marker id="tip-%s" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6" markerHeight="6" orient="auto"><path class="tip %[1]s" d="M0,1L7,4L0,7z"/></marker></defs>`+"\n", class)
+		fmt.Fprintf(
+			b,
+			`<defs><marker id="tip-%s" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6" markerHeight="6" orient="auto"><path class="tip %[1]s" d="M0,1L7,4L0,7z"/></marker></defs>`+"\n",
+			class,
+		)
 	}
 	for _, to := range d.boxes {
 		for _, a := range to.Needs {

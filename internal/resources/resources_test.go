@@ -32,7 +32,11 @@ func TestList(t *testing.T) {
 	for _, r := range all {
 		assert.Empty(t, r.Ownership)
 	}
-	assert.Equal(t, Resource{"aws", "ec2", "us-east-1", "123456789012", "volume/vol-000000000000000c8", "arn:aws:ec2:us-east-1:123456789012:volume/vol-000000000000000c8", ""}, all[0])
+	assert.Equal(
+		t,
+		Resource{"aws", "ec2", "us-east-1", "123456789012", "volume/vol-000000000000000c8", "arn:aws:ec2:us-east-1:123456789012:volume/vol-000000000000000c8", ""},
+		all[0],
+	)
 
 	all, err = List(t.Context(), a.Config(), Options{Cluster: "demo", All: true})
 	require.NoError(t, err)

@@ -71,7 +71,14 @@ func TestListStrangeImages(t *testing.T) {
 		a.Edit(func(s *awssim.State) {
 			for n, name := range []string{"nohyphen", "capa-ami-ubuntu-24.04-v1.34.2-rc.9-1900000000", "capa-ami-ubuntu-24.04-1.33.0-00-1900000000", "capa-ami-ubuntu-24.04-v1.34.2-rc.9"} {
 				id := fmt.Sprintf("ami-strange%d", n)
-				s.EC2.Images[id] = &awssim.Image{Thing: awssim.Thing{ID: id, Given: true}, Name: name, Owner: ami.Owner, Architecture: ami.X8664, RootDevice: "/dev/sda1", Created: late}
+				s.EC2.Images[id] = &awssim.Image{
+					Thing:        awssim.Thing{ID: id, Given: true},
+					Name:         name,
+					Owner:        ami.Owner,
+					Architecture: ami.X8664,
+					RootDevice:   "/dev/sda1",
+					Created:      late,
+				}
 			}
 		})
 		got, err := ami.List(t.Context(), a.Config(), ami.Query{

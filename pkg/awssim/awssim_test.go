@@ -51,7 +51,10 @@ func TestWaitersTakeVirtualTime(t *testing.T) {
 		require.NoError(t, err)
 		internet, err := client.CreateInternetGateway(t.Context(), &ec2.CreateInternetGatewayInput{})
 		require.NoError(t, err)
-		_, err = client.AttachInternetGateway(t.Context(), &ec2.AttachInternetGatewayInput{InternetGatewayId: internet.InternetGateway.InternetGatewayId, VpcId: vpc.Vpc.VpcId})
+		_, err = client.AttachInternetGateway(
+			t.Context(),
+			&ec2.AttachInternetGatewayInput{InternetGatewayId: internet.InternetGateway.InternetGatewayId, VpcId: vpc.Vpc.VpcId},
+		)
 		require.NoError(t, err)
 		address, err := client.AllocateAddress(t.Context(), &ec2.AllocateAddressInput{Domain: "vpc"})
 		require.NoError(t, err)

@@ -177,7 +177,13 @@ func (m *model) policies(r object, user bool) {
 		add("AWSIAMManagedPolicyCloudProviderControlPlane", "control-plane", "For the Kubernetes Cloud Provider AWS Control Plane", nil, controlPlane)
 	}
 	if !truth(m.spec, "nodes", "disableCloudProviderPolicy") {
-		add("AWSIAMManagedPolicyCloudProviderNodes", "nodes", "For the Kubernetes Cloud Provider AWS nodes", nil, append(slices.Clone(controlPlane), refer("AWSIAMRoleNodes")))
+		add(
+			"AWSIAMManagedPolicyCloudProviderNodes",
+			"nodes",
+			"For the Kubernetes Cloud Provider AWS nodes",
+			nil,
+			append(slices.Clone(controlPlane), refer("AWSIAMRoleNodes")),
+		)
 	}
 	if truth(m.spec, "controlPlane", "enableCSIPolicy") {
 		add("AWSEBSCSIPolicyController", "csi", "For the AWS EBS CSI Driver for Kubernetes", nil, controlPlane)

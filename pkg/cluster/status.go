@@ -94,7 +94,8 @@ type Status struct {
 // Healthy reports whether all resources exist and are as they should be, and the API server
 // answers, if it was asked.
 func (s Status) Healthy() bool {
-	return (s.API == nil || s.API.State == APIReady) && !slices.ContainsFunc(s.Resources, func(r ResourceStatus) bool { return r.State != "ok" && r.State != "existing" })
+	return (s.API == nil || s.API.State == APIReady) &&
+		!slices.ContainsFunc(s.Resources, func(r ResourceStatus) bool { return r.State != "ok" && r.State != "existing" })
 }
 
 // ResourceStatus is one resource with its live state.

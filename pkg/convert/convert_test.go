@@ -87,7 +87,8 @@ spec:
 
 // The form of a text stays.
 func TestForms(t *testing.T) {
-	moved := strings.NewReplacer("v1beta1", "v1beta2", "  strategy:\n    rollingUpdate:\n      maxSurge: 1\n", "  rollout:\n    strategy:\n      type: RollingUpdate\n      rollingUpdate:\n        maxSurge: 1\n").Replace(deployment)
+	moved := strings.NewReplacer("v1beta1", "v1beta2", "  strategy:\n    rollingUpdate:\n      maxSurge: 1\n", "  rollout:\n    strategy:\n      type: RollingUpdate\n      rollingUpdate:\n        maxSurge: 1\n").
+		Replace(deployment)
 	for _, tt := range []struct{ name, in, want string }{
 		{"as it is", deployment, moved},
 		{"Windows line ends", strings.ReplaceAll(deployment, "\n", "\r\n"), strings.ReplaceAll(moved, "\n", "\r\n")},

@@ -181,7 +181,10 @@ func (all *objects) one(root *node) {
 
 // note reports what is not carried, or has another meaning.
 func (o *object) note(line int, path, what, fix string) {
-	o.notes = append(o.notes, input.Problem{Position: input.Position{File: o.file, Line: line}, Object: strings.TrimSuffix(o.kind+"/"+o.name, "/"), Path: path, What: what, Fix: fix})
+	o.notes = append(
+		o.notes,
+		input.Problem{Position: input.Position{File: o.file, Line: line}, Object: strings.TrimSuffix(o.kind+"/"+o.name, "/"), Path: path, What: what, Fix: fix},
+	)
 }
 
 // drop removes a field with a note.

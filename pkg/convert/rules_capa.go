@@ -79,7 +79,13 @@ func (o *object) machine(spec *node, prefix string) {
 	if spec == nil {
 		return
 	}
-	o.drop(spec, "failureDomain", prefix, "an AWSMachine has no such field any more", "set failureDomain in spec.template.spec of the MachineDeployment, or subnet")
+	o.drop(
+		spec,
+		"failureDomain",
+		prefix,
+		"an AWSMachine has no such field any more",
+		"set failureDomain in spec.template.spec of the MachineDeployment, or subnet",
+	)
 	o.image(spec, prefix)
 	const arn = "there is no arn in v1beta2"
 	o.drop(spec, "subnet.arn", prefix, arn, "use id")

@@ -91,9 +91,15 @@ func movedPaths(kind string) (all []movedPath) {
 		for _, path := range []string{"initConfiguration", "joinConfiguration"} {
 			all = append(all, movedPath{prefix + path + "/nodeRegistration/kubeletExtraArgs", "", list})
 		}
-		all = append(all,
-			movedPath{prefix + "clusterConfiguration/apiServer/timeoutForControlPlane", "", "it is initConfiguration.timeouts.controlPlaneComponentHealthCheckSeconds in v1beta2"},
-			movedPath{prefix + "joinConfiguration/discovery/timeout", "", "it is joinConfiguration.timeouts.tlsBootstrapSeconds in v1beta2"})
+		all = append(
+			all,
+			movedPath{
+				prefix + "clusterConfiguration/apiServer/timeoutForControlPlane",
+				"",
+				"it is initConfiguration.timeouts.controlPlaneComponentHealthCheckSeconds in v1beta2",
+			},
+			movedPath{prefix + "joinConfiguration/discovery/timeout", "", "it is joinConfiguration.timeouts.tlsBootstrapSeconds in v1beta2"},
+		)
 	}
 	const spec = "/spec/template/spec/"
 	switch kind {

@@ -130,7 +130,13 @@ func (o *object) machineSpec(in *node, prefix string) {
 	spec := o.spec("")
 	o.contractRef(spec, strings.TrimPrefix(join(relative, "bootstrap.configRef"), "."))
 	o.contractRef(spec, strings.TrimPrefix(join(relative, "infrastructureRef"), "."))
-	o.drop(in, "bootstrap.data", prefix, "bootstrap data in a machine is not possible since v1alpha4", "put it into a Secret and name it in bootstrap.dataSecretName")
+	o.drop(
+		in,
+		"bootstrap.data",
+		prefix,
+		"bootstrap data in a machine is not possible since v1alpha4",
+		"put it into a Secret and name it in bootstrap.dataSecretName",
+	)
 	o.deletion(in, prefix, "deletion")
 }
 

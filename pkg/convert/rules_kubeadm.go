@@ -64,7 +64,12 @@ func (o *object) kubeadm(in *node, prefix string) {
 		return
 	}
 	if retry := in.at("useExperimentalRetryJoin"); retry != nil && retry.value == "true" {
-		o.note(in.entry("useExperimentalRetryJoin").line, join(prefix, "useExperimentalRetryJoin"), "the field does not exist any more: kubeadm repeats a join by itself", "")
+		o.note(
+			in.entry("useExperimentalRetryJoin").line,
+			join(prefix, "useExperimentalRetryJoin"),
+			"the field does not exist any more: kubeadm repeats a join by itself",
+			"",
+		)
 	}
 	o.forget(in, "useExperimentalRetryJoin")
 	if configuration := in.at("clusterConfiguration"); configuration != nil {
@@ -96,7 +101,13 @@ func (o *object) clusterConfiguration(in *node, prefix string) {
 // timeouts moves the timeouts of kubeadm. That of the API server is one of both configurations.
 func (o *object) timeouts(in *node, prefix string) {
 	const server, health = "clusterConfiguration.apiServer.timeoutForControlPlane", "timeouts.controlPlaneComponentHealthCheckSeconds"
-	o.move(in, prefix, "joinConfiguration.discovery.timeout", "joinConfiguration.timeouts.tlsBootstrapSeconds", o.seconds(prefix, "joinConfiguration.discovery.timeout"))
+	o.move(
+		in,
+		prefix,
+		"joinConfiguration.discovery.timeout",
+		"joinConfiguration.timeouts.tlsBootstrapSeconds",
+		o.seconds(prefix, "joinConfiguration.discovery.timeout"),
+	)
 	if in.at(server) == nil {
 		return
 	}
@@ -128,7 +139,12 @@ func arguments(in *node, path string) {
 	}
 	list := newList(parent.resolved().flow)
 	for _, arg := range args.entries {
-		name := &entry{key: "name", column: -1, line: arg.line, value: &node{kind: yaml.ScalarNode, tag: "!!str", raw: arg.name, value: arg.key, column: -1, line: arg.line}}
+		name := &entry{
+			key:    "name",
+			column: -1,
+			line:   arg.line,
+			value:  &node{kind: yaml.ScalarNode, tag: "!!str", raw: arg.name, value: arg.key, column: -1, line: arg.line},
+		}
 		value := &entry{key: "value", column: -1, line: arg.line, value: arg.value, trail: arg.trail}
 		if v := arg.value.resolved(); v.kind == yaml.ScalarNode && v.tag == "!!null" {
 			value.value = &node{kind: yaml.ScalarNode, tag: "!!str", raw: `""`, column: -1}

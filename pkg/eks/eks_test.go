@@ -34,8 +34,13 @@ func cluster(t *testing.T) *awssim.AWS {
 		}
 	}
 	_, err := eks.NewFromConfig(a.Config()).CreateCluster(t.Context(), &eks.CreateClusterInput{
-		Name: aws.String("demo"), Version: aws.String("1.31"), RoleArn: aws.String("arn:aws:iam::123456789012:role/pods"), BootstrapSelfManagedAddons: aws.Bool(false),
-		ResourcesVpcConfig: &types.VpcConfigRequest{SubnetIds: []string{zones["us-east-1a"], zones["us-east-1b"]}},
+		Name: aws.String(
+			"demo",
+		),
+		Version:                    aws.String("1.31"),
+		RoleArn:                    aws.String("arn:aws:iam::123456789012:role/pods"),
+		BootstrapSelfManagedAddons: aws.Bool(false),
+		ResourcesVpcConfig:         &types.VpcConfigRequest{SubnetIds: []string{zones["us-east-1a"], zones["us-east-1b"]}},
 	})
 	require.NoError(t, err)
 	time.Sleep(awssim.EKSClusterTakes)

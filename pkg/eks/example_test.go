@@ -27,7 +27,13 @@ func Example() {
 
 // A kubeconfig without a secret: kubectl gets its tokens from a program.
 func ExampleKubeconfig_Encode() {
-	k := eks.Kubeconfig{Cluster: "demo", Endpoint: "https://0A1B.gr7.us-east-1.eks.amazonaws.com", CA: []byte("-----BEGIN CERTIFICATE-----"), Region: "us-east-1", Method: eks.AWSCLI}
+	k := eks.Kubeconfig{
+		Cluster:  "demo",
+		Endpoint: "https://0A1B.gr7.us-east-1.eks.amazonaws.com",
+		CA:       []byte("-----BEGIN CERTIFICATE-----"),
+		Region:   "us-east-1",
+		Method:   eks.AWSCLI,
+	}
 	text, err := k.Encode()
 	if err != nil {
 		fmt.Println(err)

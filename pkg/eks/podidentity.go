@@ -69,7 +69,10 @@ func Associate(ctx context.Context, cfg aws.Config, p PodIdentity, creating func
 	if aws.ToString(is.Association.RoleArn) == role {
 		return Association{id, role, Unchanged}, nil
 	}
-	if _, err := c.UpdatePodIdentityAssociation(ctx, &eks.UpdatePodIdentityAssociationInput{ClusterName: &p.Cluster, AssociationId: &id, RoleArn: &role}); err != nil {
+	if _, err := c.UpdatePodIdentityAssociation(
+		ctx,
+		&eks.UpdatePodIdentityAssociationInput{ClusterName: &p.Cluster, AssociationId: &id, RoleArn: &role},
+	); err != nil {
 		return Association{}, fmt.Errorf("update pod identity association %s of cluster %s: %w", id, p.Cluster, distrusted(err, role))
 	}
 	return Association{id, role, Updated}, nil

@@ -20,7 +20,12 @@ import (
 // IAM needs a thumbprint only for issuers whose certificates are not signed by a
 // well-known authority; those of EKS are. If CreateOpenIDConnectProvider gets none, IAM
 // retrieves it. CAPA always retrieves it, for which the issuer must be reachable.
-func Thumbprint(ctx context.Context, issuer string, dial func(ctx context.Context, network, address string) (net.Conn, error), roots *x509.CertPool) (string, error) {
+func Thumbprint(
+	ctx context.Context,
+	issuer string,
+	dial func(ctx context.Context, network, address string) (net.Conn, error),
+	roots *x509.CertPool,
+) (string, error) {
 	u, err := url.Parse(issuer)
 	if err != nil {
 		return "", fmt.Errorf("OIDC issuer: %w", err)

@@ -156,5 +156,9 @@ func wantedVersion(info string) (string, error) {
 	case "":
 		return "", errors.New("KUBERNETES_EXEC_INFO has no apiVersion")
 	}
-	return "", fmt.Errorf("KUBERNETES_EXEC_INFO has the unsupported apiVersion %s: set apiVersion in users[].user.exec of the kubeconfig to %s", wanted.APIVersion, ExecV1)
+	return "", fmt.Errorf(
+		"KUBERNETES_EXEC_INFO has the unsupported apiVersion %s: set apiVersion in users[].user.exec of the kubeconfig to %s",
+		wanted.APIVersion,
+		ExecV1,
+	)
 }

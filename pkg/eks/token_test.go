@@ -117,7 +117,8 @@ func signedBySDK(t *testing.T, u *url.URL, cluster, region string, at time.Time)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+u.Host+"/?"+q.Encode(), nil)
 	require.NoError(t, err)
 	r.Header.Set("x-k8s-aws-id", cluster)
-	signed, _, err := v4.NewSigner().PresignHTTP(t.Context(), aws.Credentials{AccessKeyID: keyID, SecretAccessKey: secret, SessionToken: session}, r, emptyBody, "sts", region, at)
+	signed, _, err := v4.NewSigner().
+		PresignHTTP(t.Context(), aws.Credentials{AccessKeyID: keyID, SecretAccessKey: secret, SessionToken: session}, r, emptyBody, "sts", region, at)
 	require.NoError(t, err)
 	again, err := url.Parse(signed)
 	require.NoError(t, err)
@@ -192,7 +193,13 @@ func TestExecCredential(t *testing.T) {
 }
 
 func kubeconfig(method ekscontrolplanev1.EKSTokenMethod) Kubeconfig {
-	return Kubeconfig{Cluster: "default_demo", Endpoint: "https://0123ABCD.gr7.us-east-1.eks.amazonaws.com", CA: []byte("-----BEGIN CERTIFICATE-----\n"), Region: "us-east-1", Method: method}
+	return Kubeconfig{
+		Cluster:  "default_demo",
+		Endpoint: "https://0123ABCD.gr7.us-east-1.eks.amazonaws.com",
+		CA:       []byte("-----BEGIN CERTIFICATE-----\n"),
+		Region:   "us-east-1",
+		Method:   method,
+	}
 }
 
 func TestKubeconfig(t *testing.T) {

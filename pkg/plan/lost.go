@@ -64,7 +64,11 @@ func (e *LostQuorumError) Error() string {
 		b.WriteString("\n  if too few members are left for a quorum, begin a new etcd with the data of one of them: on a machine that is older than the loss, " +
 			"set etcd's flag --force-new-cluster in /etc/kubernetes/manifests/etcd.yaml until it answers, and remove it")
 	}
-	fmt.Fprintf(&b, "\n  or terminate all of them, and restore the last backup that 'cluster backup %s' has saved, with 'cluster create --restore FILE'", e.Cluster)
+	fmt.Fprintf(
+		&b,
+		"\n  or terminate all of them, and restore the last backup that 'cluster backup %s' has saved, with 'cluster create --restore FILE'",
+		e.Cluster,
+	)
 	return b.String()
 }
 

@@ -16,5 +16,9 @@ type ManagedError struct {
 }
 
 func (e *ManagedError) Error() string {
-	return fmt.Sprintf("%s manages cluster %s: change it there, or take it back with 'clusterawsadm cluster takeback %[2]s --from KUBECONFIG'; if that management cluster does not exist any more, with --lost instead of --from", e.Manager.Name, e.Cluster)
+	return fmt.Sprintf(
+		"%s manages cluster %s: change it there, or take it back with 'clusterawsadm cluster takeback %[2]s --from KUBECONFIG'; if that management cluster does not exist any more, with --lost instead of --from",
+		e.Manager.Name,
+		e.Cluster,
+	)
 }

@@ -84,7 +84,12 @@ func TestExamplesHaveOnePolicy(t *testing.T) {
 		if enginetest.Name(file) == "eks-iam" {
 			most = 2 // roles, a key and an add-on with names of their own
 		}
-		assert.LessOrEqual(t, len(reconcile.SplitPolicy(plan.PolicyDocument(permission.Policy(permission.Of(enginetest.Load(t, file, nil)))))), most, enginetest.Name(file))
+		assert.LessOrEqual(
+			t,
+			len(reconcile.SplitPolicy(plan.PolicyDocument(permission.Policy(permission.Of(enginetest.Load(t, file, nil)))))),
+			most,
+			enginetest.Name(file),
+		)
 	}
 }
 

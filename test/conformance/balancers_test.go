@@ -35,7 +35,8 @@ func (s *suite) balancers() {
 	s.need(err)
 	s.see("load balancer: tags", err, len(tags.TagDescriptions[0].Tags))
 	_, err = s.elb.ModifyLoadBalancerAttributes(s.ctx, &elasticloadbalancingv2.ModifyLoadBalancerAttributesInput{
-		LoadBalancerArn: lb.LoadBalancerArn, Attributes: []types.LoadBalancerAttribute{{Key: aws.String("load_balancing.cross_zone.enabled"), Value: aws.String("true")}},
+		LoadBalancerArn: lb.LoadBalancerArn,
+		Attributes:      []types.LoadBalancerAttribute{{Key: aws.String("load_balancing.cross_zone.enabled"), Value: aws.String("true")}},
 	})
 	s.see("load balancer: balance across zones", err)
 
@@ -66,7 +67,13 @@ func (s *suite) targets(balancer *string) {
 	s.see("target group: create another of the same name", err)
 	_, err = s.elb.DescribeTargetGroups(s.ctx, &elasticloadbalancingv2.DescribeTargetGroupsInput{Names: []string{"nobody"}})
 	s.see("target group: describe one that is not there", err)
-	_, err = s.elb.RegisterTargets(s.ctx, &elasticloadbalancingv2.RegisterTargetsInput{TargetGroupArn: group.TargetGroupArn, Targets: []types.TargetDescription{{Id: aws.String("i-0123456789abcdef0")}}})
+	_, err = s.elb.RegisterTargets(
+		s.ctx,
+		&elasticloadbalancingv2.RegisterTargetsInput{
+			TargetGroupArn: group.TargetGroupArn,
+			Targets:        []types.TargetDescription{{Id: aws.String("i-0123456789abcdef0")}},
+		},
+	)
 	s.see("target group: register an instance that is not there", err)
 	health, err := s.elb.DescribeTargetHealth(s.ctx, &elasticloadbalancingv2.DescribeTargetHealthInput{TargetGroupArn: group.TargetGroupArn})
 	s.need(err)
@@ -112,12 +119,17 @@ func (s *suite) classicBalancers() {
 	s.see("classic load balancer: create", err)
 	s.need(err)
 	again := *in
-	again.Listeners = []classictypes.Listener{{Protocol: aws.String("TCP"), LoadBalancerPort: 443, InstanceProtocol: aws.String("TCP"), InstancePort: aws.Int32(6443)}}
+	again.Listeners = []classictypes.Listener{
+		{Protocol: aws.String("TCP"), LoadBalancerPort: 443, InstanceProtocol: aws.String("TCP"), InstancePort: aws.Int32(6443)},
+	}
 	_, err = s.classic.CreateLoadBalancer(s.ctx, &again)
 	s.see("classic load balancer: create another of the same name", err)
-	_, err = s.classic.ConfigureHealthCheck(s.ctx, &elasticloadbalancing.ConfigureHealthCheckInput{LoadBalancerName: in.LoadBalancerName, HealthCheck: &classictypes.HealthCheck{
-		Target: aws.String("TCP:6443"), Interval: aws.Int32(10), Timeout: aws.Int32(5), HealthyThreshold: aws.Int32(5), UnhealthyThreshold: aws.Int32(3),
-	}})
+	_, err = s.classic.ConfigureHealthCheck(
+		s.ctx,
+		&elasticloadbalancing.ConfigureHealthCheckInput{LoadBalancerName: in.LoadBalancerName, HealthCheck: &classictypes.HealthCheck{
+			Target: aws.String("TCP:6443"), Interval: aws.Int32(10), Timeout: aws.Int32(5), HealthyThreshold: aws.Int32(5), UnhealthyThreshold: aws.Int32(3),
+		}},
+	)
 	s.see("classic load balancer: health check", err)
 	out, err := s.classic.DescribeLoadBalancers(s.ctx, &elasticloadbalancing.DescribeLoadBalancersInput{LoadBalancerNames: []string{"demo-classic"}})
 	s.need(err)

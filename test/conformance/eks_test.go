@@ -43,7 +43,10 @@ func (s *suite) eksClusters() {
 	list, err := s.eks.ListClusters(s.ctx, &eks.ListClustersInput{})
 	s.need(err)
 	s.see("EKS cluster: list", err, list.Clusters)
-	byTag, err := s.tagging.GetResources(s.ctx, &tagging.GetResourcesInput{TagFilters: []taggingtypes.TagFilter{{Key: aws.String("team"), Values: []string{"eks"}}}})
+	byTag, err := s.tagging.GetResources(
+		s.ctx,
+		&tagging.GetResourcesInput{TagFilters: []taggingtypes.TagFilter{{Key: aws.String("team"), Values: []string{"eks"}}}},
+	)
 	s.need(err)
 	s.see("tagging: find the EKS cluster", err, len(byTag.ResourceTagMappingList), str(byTag.PaginationToken) == "")
 	s.eksParts(*role.Role.Arn)
@@ -90,7 +93,10 @@ func (s *suite) eksParts(role string) {
 		said = append(said, out.Addon.Status)
 	}
 	s.see("add-on: describe without nodes", err, said...)
-	_, err = s.eks.CreatePodIdentityAssociation(s.ctx, &eks.CreatePodIdentityAssociationInput{ClusterName: demo, Namespace: aws.String("n"), ServiceAccount: aws.String("s"), RoleArn: &role})
+	_, err = s.eks.CreatePodIdentityAssociation(
+		s.ctx,
+		&eks.CreatePodIdentityAssociationInput{ClusterName: demo, Namespace: aws.String("n"), ServiceAccount: aws.String("s"), RoleArn: &role},
+	)
 	s.see("pod identity: create with a role that does not trust pods", err)
 	identities, err := s.eks.ListPodIdentityAssociations(s.ctx, &eks.ListPodIdentityAssociationsInput{ClusterName: demo})
 	s.see("pod identity: list", err, identities != nil && len(identities.Associations) == 0)

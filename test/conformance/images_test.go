@@ -61,7 +61,10 @@ func (s *suite) copied(there *ec2.Client, id string) {
 	s.need(err)
 	s.see("snapshot: and later", err, all.Snapshots[0].State, str(all.Snapshots[0].Progress))
 	s.see("image: the copy, later", nil, look().State)
-	own, err := there.DescribeImages(s.ctx, &ec2.DescribeImagesInput{Owners: []string{"self"}, Filters: filter("name", "conformance"), MaxResults: aws.Int32(1000)})
+	own, err := there.DescribeImages(
+		s.ctx,
+		&ec2.DescribeImagesInput{Owners: []string{"self"}, Filters: filter("name", "conformance"), MaxResults: aws.Int32(1000)},
+	)
 	s.need(err)
 	s.see("image: own ones of that name", err, len(own.Images))
 	_, err = there.DescribeSnapshots(s.ctx, &ec2.DescribeSnapshotsInput{SnapshotIds: []string{"snap-0123456789abcdef0"}})

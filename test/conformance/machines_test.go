@@ -42,7 +42,10 @@ func (s *suite) groups() {
 	s.see("rule: allow", allow(https))
 	s.see("rule: allow again", allow(https))
 	s.see("rule: allow from another group", allow(types.IpPermission{IpProtocol: aws.String("-1"), UserIdGroupPairs: []types.UserIdGroupPair{{GroupId: &two}}}))
-	s.see("rule: allow from a group that is not there", allow(types.IpPermission{IpProtocol: aws.String("-1"), UserIdGroupPairs: []types.UserIdGroupPair{{GroupId: aws.String("sg-0123456789abcdef0")}}}))
+	s.see(
+		"rule: allow from a group that is not there",
+		allow(types.IpPermission{IpProtocol: aws.String("-1"), UserIdGroupPairs: []types.UserIdGroupPair{{GroupId: aws.String("sg-0123456789abcdef0")}}}),
+	)
 	s.see("rule: allow IP in IP", allow(types.IpPermission{IpProtocol: aws.String("4"), IpRanges: []types.IpRange{{CidrIp: aws.String("10.0.0.0/16")}}}))
 	seen, err = s.ec2.DescribeSecurityGroups(s.ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: []string{one}})
 	s.need(err)
@@ -63,9 +66,15 @@ func (s *suite) groups() {
 }
 
 func (s *suite) tags() {
-	_, err := s.ec2.CreateTags(s.ctx, &ec2.CreateTagsInput{Resources: []string{s.vpc, s.subnet, s.group}, Tags: []types.Tag{{Key: aws.String("team"), Value: aws.String("red")}}})
+	_, err := s.ec2.CreateTags(
+		s.ctx,
+		&ec2.CreateTagsInput{Resources: []string{s.vpc, s.subnet, s.group}, Tags: []types.Tag{{Key: aws.String("team"), Value: aws.String("red")}}},
+	)
 	s.see("tags: create", err)
-	_, err = s.ec2.CreateTags(s.ctx, &ec2.CreateTagsInput{Resources: []string{"vpc-0123456789abcdef0"}, Tags: []types.Tag{{Key: aws.String("team"), Value: aws.String("red")}}})
+	_, err = s.ec2.CreateTags(
+		s.ctx,
+		&ec2.CreateTagsInput{Resources: []string{"vpc-0123456789abcdef0"}, Tags: []types.Tag{{Key: aws.String("team"), Value: aws.String("red")}}},
+	)
 	s.see("tags: create on what is not there", err)
 	out, err := s.ec2.DescribeTags(s.ctx, &ec2.DescribeTagsInput{Filters: filter("key", "team")})
 	s.need(err)
@@ -93,7 +102,13 @@ func (s *suite) tags() {
 }
 
 func (s *suite) machines() {
-	images, err := s.ec2.DescribeImages(s.ctx, &ec2.DescribeImagesInput{Owners: []string{"819546954734"}, Filters: append(filter("name", "capa-ami-ubuntu-24.04-?1.34.2-*"), filter("architecture", "x86_64")...)})
+	images, err := s.ec2.DescribeImages(
+		s.ctx,
+		&ec2.DescribeImagesInput{
+			Owners:  []string{"819546954734"},
+			Filters: append(filter("name", "capa-ami-ubuntu-24.04-?1.34.2-*"), filter("architecture", "x86_64")...),
+		},
+	)
 	s.need(err)
 	require.NotEmpty(s.t, images.Images)
 	s.image = *images.Images[0].ImageId
@@ -182,7 +197,10 @@ func (s *suite) deleteGroup(question string) {
 	if err != nil {
 		return
 	}
-	out, err := s.ec2.CreateSecurityGroup(s.ctx, &ec2.CreateSecurityGroupInput{VpcId: &s.vpc, GroupName: aws.String("one"), Description: aws.String("Conformance")})
+	out, err := s.ec2.CreateSecurityGroup(
+		s.ctx,
+		&ec2.CreateSecurityGroupInput{VpcId: &s.vpc, GroupName: aws.String("one"), Description: aws.String("Conformance")},
+	)
 	s.need(err)
 	s.group = *out.GroupId
 }

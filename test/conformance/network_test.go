@@ -36,7 +36,15 @@ func (s *suite) network() {
 	s.need(err)
 	s.see("vpc: its default security group", err, len(groups.SecurityGroups), *groups.SecurityGroups[0].GroupName)
 
-	subnet, err := s.ec2.CreateSubnet(s.ctx, &ec2.CreateSubnetInput{VpcId: &s.vpc, CidrBlock: aws.String("10.0.0.0/24"), AvailabilityZone: aws.String("us-east-1a"), TagSpecifications: tagged("subnet", "one")})
+	subnet, err := s.ec2.CreateSubnet(
+		s.ctx,
+		&ec2.CreateSubnetInput{
+			VpcId:             &s.vpc,
+			CidrBlock:         aws.String("10.0.0.0/24"),
+			AvailabilityZone:  aws.String("us-east-1a"),
+			TagSpecifications: tagged("subnet", "one"),
+		},
+	)
 	s.need(err)
 	s.subnet = *subnet.Subnet.SubnetId
 	s.see("subnet: create", err, *subnet.Subnet.CidrBlock, *subnet.Subnet.AvailabilityZone, names(subnet.Subnet.Tags), *subnet.Subnet.MapPublicIpOnLaunch)
@@ -47,9 +55,15 @@ func (s *suite) network() {
 	s.see("subnet: create one outside the VPC", err)
 	_, err = s.ec2.CreateSubnet(s.ctx, &ec2.CreateSubnetInput{VpcId: &s.vpc, CidrBlock: aws.String("10.0.9.0/24"), AvailabilityZone: aws.String("us-east-1z")})
 	s.see("subnet: create one in a zone that is not there", err)
-	_, err = s.ec2.ModifySubnetAttribute(s.ctx, &ec2.ModifySubnetAttributeInput{SubnetId: &s.subnet, MapPublicIpOnLaunch: &types.AttributeBooleanValue{Value: aws.Bool(true)}})
+	_, err = s.ec2.ModifySubnetAttribute(
+		s.ctx,
+		&ec2.ModifySubnetAttributeInput{SubnetId: &s.subnet, MapPublicIpOnLaunch: &types.AttributeBooleanValue{Value: aws.Bool(true)}},
+	)
 	s.see("subnet: map public addresses", err)
-	_, err = s.ec2.ModifySubnetAttribute(s.ctx, &ec2.ModifySubnetAttributeInput{SubnetId: &s.subnet, PrivateDnsHostnameTypeOnLaunch: types.HostnameTypeResourceName})
+	_, err = s.ec2.ModifySubnetAttribute(
+		s.ctx,
+		&ec2.ModifySubnetAttributeInput{SubnetId: &s.subnet, PrivateDnsHostnameTypeOnLaunch: types.HostnameTypeResourceName},
+	)
 	s.see("subnet: name hosts after resources", err)
 	subnets, err := s.ec2.DescribeSubnets(s.ctx, &ec2.DescribeSubnetsInput{Filters: filter("vpc-id", s.vpc)})
 	s.need(err)
@@ -96,7 +110,10 @@ func (s *suite) gateways() {
 	s.see("egress-only gateway: create", err)
 	s.need(err)
 	s.settle()
-	_, err = s.ec2.DeleteEgressOnlyInternetGateway(s.ctx, &ec2.DeleteEgressOnlyInternetGatewayInput{EgressOnlyInternetGatewayId: egress.EgressOnlyInternetGateway.EgressOnlyInternetGatewayId})
+	_, err = s.ec2.DeleteEgressOnlyInternetGateway(
+		s.ctx,
+		&ec2.DeleteEgressOnlyInternetGatewayInput{EgressOnlyInternetGatewayId: egress.EgressOnlyInternetGateway.EgressOnlyInternetGatewayId},
+	)
 	s.see("egress-only gateway: delete", err)
 	_, err = s.ec2.DetachInternetGateway(s.ctx, &ec2.DetachInternetGatewayInput{InternetGatewayId: gateway, VpcId: &s.vpc})
 	s.see("internet gateway: detach", err)

@@ -48,7 +48,10 @@ func (s *suite) nodeGroups(role, cluster string, subnets ...string) {
 	describe("node group: describe one that is not there")
 	wrong("node group: create in a cluster that is not there", func(in *eks.CreateNodegroupInput) { in.ClusterName = aws.String("nobody") })
 	wrong("node group: create with more wanted than allowed", func(in *eks.CreateNodegroupInput) { in.ScalingConfig.DesiredSize = aws.Int32(3) })
-	wrong("node group: create with a role that is not there", func(in *eks.CreateNodegroupInput) { in.NodeRole = aws.String("arn:aws:iam::123456789012:role/nobody") })
+	wrong(
+		"node group: create with a role that is not there",
+		func(in *eks.CreateNodegroupInput) { in.NodeRole = aws.String("arn:aws:iam::123456789012:role/nobody") },
+	)
 	s.templatesOfNodes(wrong)
 	s.see("node group: create", create(func(*eks.CreateNodegroupInput) {}))
 	s.see("node group: create again", create(func(*eks.CreateNodegroupInput) {}))
@@ -106,7 +109,10 @@ func (s *suite) tagsOfEKS(cluster string) {
 	_, err = s.eks.TagResource(s.ctx, &eks.TagResourceInput{ResourceArn: aws.String(cluster + "-nobody"), Tags: map[string]string{"team": "green"}})
 	s.see("EKS tags: of a cluster that is not there", err)
 	get := func(version string) error {
-		_, err := s.ssm.GetParameter(s.ctx, &ssm.GetParameterInput{Name: aws.String("/aws/service/eks/optimized-ami/" + version + "/amazon-linux-2023/x86_64/standard/recommended/image_id")})
+		_, err := s.ssm.GetParameter(
+			s.ctx,
+			&ssm.GetParameterInput{Name: aws.String("/aws/service/eks/optimized-ami/" + version + "/amazon-linux-2023/x86_64/standard/recommended/image_id")},
+		)
 		return err
 	}
 	s.see("parameter: the image of EKS", get("1.33"))

@@ -25,7 +25,14 @@ func (s *suite) launchTemplates() string {
 		}
 	}
 	create := func() (*ec2.CreateLaunchTemplateOutput, error) { // the SDK sets a client token in its input
-		return s.ec2.CreateLaunchTemplate(s.ctx, &ec2.CreateLaunchTemplateInput{LaunchTemplateName: aws.String("pool"), LaunchTemplateData: data("t3.medium"), TagSpecifications: tagged("launch-template", "pool")})
+		return s.ec2.CreateLaunchTemplate(
+			s.ctx,
+			&ec2.CreateLaunchTemplateInput{
+				LaunchTemplateName: aws.String("pool"),
+				LaunchTemplateData: data("t3.medium"),
+				TagSpecifications:  tagged("launch-template", "pool"),
+			},
+		)
 	}
 	made, err := create()
 	s.need(err)
@@ -55,7 +62,10 @@ func (s *suite) launchTemplates() string {
 	}
 	versions("launch template: its versions", ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &id})
 	versions("launch template: the latest", ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateName: aws.String("pool"), Versions: []string{"$Latest"}})
-	versions("launch template: the latest and the default", ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &id, Versions: []string{"$Latest", "$Default"}})
+	versions(
+		"launch template: the latest and the default",
+		ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &id, Versions: []string{"$Latest", "$Default"}},
+	)
 	versions("launch template: a version that is not there", ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &id, Versions: []string{"9"}})
 	versions("launch template: versions of one that is not there", ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: aws.String("lt-0123456789abcdef0")})
 	gone, err := s.ec2.DeleteLaunchTemplateVersions(s.ctx, &ec2.DeleteLaunchTemplateVersionsInput{LaunchTemplateId: &id, Versions: []string{"2"}})
@@ -77,9 +87,15 @@ func (s *suite) pools() {
 	id, name := s.launchTemplates(), aws.String("pool")
 	create := func(change func(*autoscaling.CreateAutoScalingGroupInput)) error {
 		in := &autoscaling.CreateAutoScalingGroupInput{
-			AutoScalingGroupName: name, MinSize: aws.Int32(0), MaxSize: aws.Int32(3), DesiredCapacity: aws.Int32(1), VPCZoneIdentifier: &s.subnet,
-			LaunchTemplate: &scaling.LaunchTemplateSpecification{LaunchTemplateId: &id, Version: aws.String("$Latest")},
-			Tags:           []scaling.Tag{{ResourceId: name, ResourceType: aws.String("auto-scaling-group"), Key: aws.String("team"), Value: aws.String("red"), PropagateAtLaunch: aws.Bool(true)}},
+			AutoScalingGroupName: name,
+			MinSize:              aws.Int32(0),
+			MaxSize:              aws.Int32(3),
+			DesiredCapacity:      aws.Int32(1),
+			VPCZoneIdentifier:    &s.subnet,
+			LaunchTemplate:       &scaling.LaunchTemplateSpecification{LaunchTemplateId: &id, Version: aws.String("$Latest")},
+			Tags: []scaling.Tag{
+				{ResourceId: name, ResourceType: aws.String("auto-scaling-group"), Key: aws.String("team"), Value: aws.String("red"), PropagateAtLaunch: aws.Bool(true)},
+			},
 		}
 		change(in)
 		_, err := s.scaling.CreateAutoScalingGroup(s.ctx, in)
@@ -95,7 +111,10 @@ func (s *suite) pools() {
 	s.settle()
 	s.see("group: create again", create(func(*autoscaling.CreateAutoScalingGroupInput) {}))
 	describe := func() (g scaling.AutoScalingGroup) {
-		out, err := s.scaling.DescribeAutoScalingGroups(s.ctx, &autoscaling.DescribeAutoScalingGroupsInput{Filters: []scaling.Filter{{Name: aws.String("tag:team"), Values: []string{"red", "blue"}}}})
+		out, err := s.scaling.DescribeAutoScalingGroups(
+			s.ctx,
+			&autoscaling.DescribeAutoScalingGroupsInput{Filters: []scaling.Filter{{Name: aws.String("tag:team"), Values: []string{"red", "blue"}}}},
+		)
 		s.need(err)
 		if len(out.AutoScalingGroups) == 1 {
 			g = out.AutoScalingGroups[0]
@@ -148,7 +167,14 @@ func (s *suite) processes(name *string) {
 	s.see("group: suspend a process", err)
 	_, err = s.scaling.ResumeProcesses(s.ctx, &autoscaling.ResumeProcessesInput{AutoScalingGroupName: name, ScalingProcesses: []string{"AZRebalance"}})
 	s.see("group: resume a process", err)
-	_, err = s.scaling.PutLifecycleHook(s.ctx, &autoscaling.PutLifecycleHookInput{AutoScalingGroupName: name, LifecycleHookName: aws.String("up"), LifecycleTransition: aws.String("autoscaling:EC2_INSTANCE_LAUNCHING")})
+	_, err = s.scaling.PutLifecycleHook(
+		s.ctx,
+		&autoscaling.PutLifecycleHookInput{
+			AutoScalingGroupName: name,
+			LifecycleHookName:    aws.String("up"),
+			LifecycleTransition:  aws.String("autoscaling:EC2_INSTANCE_LAUNCHING"),
+		},
+	)
 	s.see("lifecycle hook: put", err)
 	hooks, err := s.scaling.DescribeLifecycleHooks(s.ctx, &autoscaling.DescribeLifecycleHooksInput{AutoScalingGroupName: name})
 	s.need(err)
@@ -156,10 +182,19 @@ func (s *suite) processes(name *string) {
 	s.see("lifecycle hook: describe", err, *h.HeartbeatTimeout, str(h.DefaultResult))
 	_, err = s.scaling.DeleteLifecycleHook(s.ctx, &autoscaling.DeleteLifecycleHookInput{AutoScalingGroupName: name, LifecycleHookName: aws.String("up")})
 	s.see("lifecycle hook: delete", err)
-	tag := scaling.Tag{ResourceId: name, ResourceType: aws.String("auto-scaling-group"), Key: aws.String("team"), Value: aws.String("blue"), PropagateAtLaunch: aws.Bool(false)}
+	tag := scaling.Tag{
+		ResourceId:        name,
+		ResourceType:      aws.String("auto-scaling-group"),
+		Key:               aws.String("team"),
+		Value:             aws.String("blue"),
+		PropagateAtLaunch: aws.Bool(false),
+	}
 	_, err = s.scaling.CreateOrUpdateTags(s.ctx, &autoscaling.CreateOrUpdateTagsInput{Tags: []scaling.Tag{tag}})
 	s.see("group: tag", err)
-	tags, err := s.scaling.DescribeTags(s.ctx, &autoscaling.DescribeTagsInput{Filters: []scaling.Filter{{Name: aws.String("auto-scaling-group"), Values: []string{*name}}}})
+	tags, err := s.scaling.DescribeTags(
+		s.ctx,
+		&autoscaling.DescribeTagsInput{Filters: []scaling.Filter{{Name: aws.String("auto-scaling-group"), Values: []string{*name}}}},
+	)
 	s.need(err)
 	s.see("group: its tags", err, len(tags.Tags), str(tags.Tags[0].Value), aws.ToBool(tags.Tags[0].PropagateAtLaunch))
 }

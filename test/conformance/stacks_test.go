@@ -35,7 +35,11 @@ Resources:
 
 func (s *suite) roles() {
 	name := aws.String("demo")
-	in := &iam.CreateRoleInput{RoleName: name, AssumeRolePolicyDocument: aws.String(trust), Tags: []iamtypes.Tag{{Key: aws.String("team"), Value: aws.String("red")}}}
+	in := &iam.CreateRoleInput{
+		RoleName:                 name,
+		AssumeRolePolicyDocument: aws.String(trust),
+		Tags:                     []iamtypes.Tag{{Key: aws.String("team"), Value: aws.String("red")}},
+	}
 	_, err := s.iam.CreateRole(s.ctx, in)
 	s.see("role: create", err)
 	_, err = s.iam.CreateRole(s.ctx, in)
@@ -84,9 +88,18 @@ func (s *suite) policies(role *string) {
 	s.see("policy: create", err)
 	_, err = s.iam.CreatePolicy(s.ctx, in)
 	s.see("policy: create again", err)
-	_, err = s.iam.CreatePolicy(s.ctx, &iam.CreatePolicyInput{PolicyName: aws.String("odd"), PolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"ec2:*"}]}`)})
+	_, err = s.iam.CreatePolicy(
+		s.ctx,
+		&iam.CreatePolicyInput{
+			PolicyName:     aws.String("odd"),
+			PolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"ec2:*"}]}`),
+		},
+	)
 	s.see("policy: create without a resource", err)
-	_, err = s.iam.CreatePolicy(s.ctx, &iam.CreatePolicyInput{PolicyName: aws.String("odd"), PolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Resource":"*"}]}`)})
+	_, err = s.iam.CreatePolicy(
+		s.ctx,
+		&iam.CreatePolicyInput{PolicyName: aws.String("odd"), PolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Resource":"*"}]}`)},
+	)
 	s.see("policy: create without an action", err)
 	_, err = s.iam.GetPolicy(s.ctx, &iam.GetPolicyInput{PolicyArn: aws.String(policy + "-none")})
 	s.see("policy: get one that is not there", err)
@@ -113,7 +126,10 @@ func (s *suite) policies(role *string) {
 	s.see("role: detach the policy", err)
 	_, err = s.iam.DetachRolePolicy(s.ctx, &iam.DetachRolePolicyInput{RoleName: role, PolicyArn: aws.String(policy)})
 	s.see("role: detach it again", err)
-	version, err := s.iam.CreatePolicyVersion(s.ctx, &iam.CreatePolicyVersionInput{PolicyArn: aws.String(policy), PolicyDocument: aws.String(allow), SetAsDefault: true})
+	version, err := s.iam.CreatePolicyVersion(
+		s.ctx,
+		&iam.CreatePolicyVersionInput{PolicyArn: aws.String(policy), PolicyDocument: aws.String(allow), SetAsDefault: true},
+	)
 	s.need(err)
 	s.see("policy: create a version", err, *version.PolicyVersion.VersionId)
 	_, err = s.iam.DeletePolicyVersion(s.ctx, &iam.DeletePolicyVersionInput{PolicyArn: aws.String(policy), VersionId: aws.String("v2")})
@@ -192,7 +208,12 @@ func (s *suite) stackUpdates(name *string, named []types.Capability, state func(
 	}
 	s.see("stack: update with the same", update())
 	s.settle()
-	set := &cloudformation.CreateChangeSetInput{StackName: name, ChangeSetName: aws.String("first"), TemplateBody: aws.String(stackTemplate + "  Group: {Type: AWS::IAM::Group, Properties: {GroupName: stacked}}\n"), Capabilities: named}
+	set := &cloudformation.CreateChangeSetInput{
+		StackName:     name,
+		ChangeSetName: aws.String("first"),
+		TemplateBody:  aws.String(stackTemplate + "  Group: {Type: AWS::IAM::Group, Properties: {GroupName: stacked}}\n"),
+		Capabilities:  named,
+	}
 	_, err := s.cfn.CreateChangeSet(s.ctx, set)
 	s.see("change set: create", err)
 	s.need(err)

@@ -38,7 +38,10 @@ func (s *suite) parameters() {
 	_, err = put("/demo/deep/er/2", "three", false)
 	s.need(err)
 	for _, recursive := range []bool{false, true} {
-		out, err := s.ssm.GetParametersByPath(s.ctx, &ssm.GetParametersByPathInput{Path: aws.String("/demo/lock"), Recursive: &recursive, WithDecryption: aws.Bool(true)})
+		out, err := s.ssm.GetParametersByPath(
+			s.ctx,
+			&ssm.GetParametersByPathInput{Path: aws.String("/demo/lock"), Recursive: &recursive, WithDecryption: aws.Bool(true)},
+		)
 		s.need(err)
 		s.see("parameter: get by path", err, len(out.Parameters))
 	}
@@ -72,7 +75,10 @@ func (s *suite) secretsOf() {
 	s.need(err)
 	err = create()
 	s.see("secret: create again", err)
-	list, err := s.secrets.ListSecrets(s.ctx, &secretsmanager.ListSecretsInput{Filters: []secrettypes.Filter{{Key: secrettypes.FilterNameStringTypeTagKey, Values: []string{"team"}}}})
+	list, err := s.secrets.ListSecrets(
+		s.ctx,
+		&secretsmanager.ListSecretsInput{Filters: []secrettypes.Filter{{Key: secrettypes.FilterNameStringTypeTagKey, Values: []string{"team"}}}},
+	)
 	s.need(err)
 	s.see("secret: list by tag", err, len(list.SecretList))
 	_, err = s.secrets.DeleteSecret(s.ctx, &secretsmanager.DeleteSecretInput{SecretId: name, ForceDeleteWithoutRecovery: aws.Bool(true)})
@@ -96,7 +102,10 @@ func (s *suite) buckets() {
 	s.see("bucket: get a policy that is not there", err)
 	_, err = s.s3.GetBucketTagging(s.ctx, &s3.GetBucketTaggingInput{Bucket: bucket})
 	s.see("bucket: get tags that are not there", err)
-	_, err = s.s3.PutBucketTagging(s.ctx, &s3.PutBucketTaggingInput{Bucket: bucket, Tagging: &s3types.Tagging{TagSet: []s3types.Tag{{Key: aws.String("team"), Value: aws.String("red")}}}})
+	_, err = s.s3.PutBucketTagging(
+		s.ctx,
+		&s3.PutBucketTaggingInput{Bucket: bucket, Tagging: &s3types.Tagging{TagSet: []s3types.Tag{{Key: aws.String("team"), Value: aws.String("red")}}}},
+	)
 	s.see("bucket: put tags", err)
 	policy := `{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Principal":"*","Action":"s3:*","Resource":"arn:aws:s3:::demo-conformance/*","Condition":{"Bool":{"aws:SecureTransport":"false"}}}]}`
 	_, err = s.s3.PutBucketPolicy(s.ctx, &s3.PutBucketPolicyInput{Bucket: bucket, Policy: &policy})

@@ -44,9 +44,17 @@ func documented() map[string][]string {
 	volume := []string{"kms:CreateGrant", "kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintext", "kms:ReEncryptFrom", "kms:ReEncryptTo"}
 	ofEKS := []string{"eks:TagResource", "iam:PassRole", "iam:CreateServiceLinkedRole"}
 	return map[string][]string{
-		"elasticloadbalancing:ApplySecurityGroupsToLoadBalancer":   {"ec2:DescribeAccountAttributes", "ec2:DescribeSecurityGroups"},
-		"elasticloadbalancing:AttachLoadBalancerToSubnets":         {"ec2:DescribeSubnets"},
-		"elasticloadbalancing:CreateLoadBalancer":                  append(network, "ec2:DescribeAccountAttributes", "ec2:DescribeAddresses", "ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:GetSecurityGroupsForVpc", "iam:CreateServiceLinkedRole"),
+		"elasticloadbalancing:ApplySecurityGroupsToLoadBalancer": {"ec2:DescribeAccountAttributes", "ec2:DescribeSecurityGroups"},
+		"elasticloadbalancing:AttachLoadBalancerToSubnets":       {"ec2:DescribeSubnets"},
+		"elasticloadbalancing:CreateLoadBalancer": append(
+			network,
+			"ec2:DescribeAccountAttributes",
+			"ec2:DescribeAddresses",
+			"ec2:DescribeSecurityGroups",
+			"ec2:DescribeSubnets",
+			"ec2:GetSecurityGroupsForVpc",
+			"iam:CreateServiceLinkedRole",
+		),
 		"elasticloadbalancing:CreateTargetGroup":                   network,
 		"elasticloadbalancing:DeregisterInstancesFromLoadBalancer": {"ec2:DescribeInstances"},
 		"elasticloadbalancing:RegisterInstancesWithLoadBalancer":   {"ec2:DescribeAccountAttributes", "ec2:DescribeInstances"},
@@ -142,7 +150,12 @@ func always() []string {
 // forTags are the dependent actions of a call that sets tags.
 func forTags() []string {
 	return []string{
-		"autoscaling:CreateOrUpdateTags", "elasticloadbalancing:AddTags", "iam:TagOpenIDConnectProvider", "iam:TagRole", "secretsmanager:TagResource", "ssm:AddTagsToResource",
+		"autoscaling:CreateOrUpdateTags",
+		"elasticloadbalancing:AddTags",
+		"iam:TagOpenIDConnectProvider",
+		"iam:TagRole",
+		"secretsmanager:TagResource",
+		"ssm:AddTagsToResource",
 	}
 }
 

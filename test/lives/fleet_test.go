@@ -65,7 +65,15 @@ func TestFleet(t *testing.T) {
 					throttled++
 				}
 			}
-			t.Logf("%s of %d clusters: %s, the slowest %s; %d calls, %d of them refused", verb, fleet, time.Since(began).Round(time.Second), slowest.Round(time.Second), len(made), throttled)
+			t.Logf(
+				"%s of %d clusters: %s, the slowest %s; %d calls, %d of them refused",
+				verb,
+				fleet,
+				time.Since(began).Round(time.Second),
+				slowest.Round(time.Second),
+				len(made),
+				throttled,
+			)
 			require.Less(t, slowest, 10*time.Minute)
 		}
 		each("create", func(c *run.Cluster) (cluster.Result, error) {

@@ -78,7 +78,14 @@ func TestTwoClusters(t *testing.T) {
 // A name that exists in another namespace is refused: the tags would be the same.
 func TestOneNameInTwoNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		one, two := enginetest.Quick(enginetest.Load(t, enginetest.Quickstart, nil)), enginetest.Rewritten(t, enginetest.Quickstart, "metadata:\n", "metadata:\n  namespace: other\n")
+		one, two := enginetest.Quick(
+			enginetest.Load(t, enginetest.Quickstart, nil),
+		), enginetest.Rewritten(
+			t,
+			enginetest.Quickstart,
+			"metadata:\n",
+			"metadata:\n  namespace: other\n",
+		)
 		a := enginetest.Account(one, 0)
 		enginetest.MustApply(t, one, a)
 		time.Sleep(enginetest.Booting)
@@ -263,6 +270,17 @@ func TestDeploymentsDoNotShareTags(t *testing.T) {
 				owners["volume "+v.Tags["owner"]]++
 			}
 		})
-		require.Equal(t, map[string]int{"quickstart-control-plane ": 1, "quickstart-md-0 team-a": 7, "quickstart-md-0-b team-b": 7, "volume ": 1, "volume team-a": 7, "volume team-b": 7}, owners)
+		require.Equal(
+			t,
+			map[string]int{
+				"quickstart-control-plane ": 1,
+				"quickstart-md-0 team-a":    7,
+				"quickstart-md-0-b team-b":  7,
+				"volume ":                   1,
+				"volume team-a":             7,
+				"volume team-b":             7,
+			},
+			owners,
+		)
 	})
 }

@@ -149,7 +149,8 @@ func TestCopyOfZonesAndInstanceTypes(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		a := awssim.New(awssim.Options{Region: m.Region})
-		info, err := ec2.NewFromConfig(a.Config()).DescribeInstanceTypes(t.Context(), &ec2.DescribeInstanceTypesInput{InstanceTypes: []types.InstanceType{"t3.large"}})
+		info, err := ec2.NewFromConfig(a.Config()).
+			DescribeInstanceTypes(t.Context(), &ec2.DescribeInstanceTypesInput{InstanceTypes: []types.InstanceType{"t3.large"}})
 		require.NoError(t, err)
 		newType := info.InstanceTypes[0]
 		newType.InstanceType = "t99.large"
@@ -160,7 +161,12 @@ func TestCopyOfZonesAndInstanceTypes(t *testing.T) {
 			edge := zone("us-east-1-xyz-1a", "use1-xyz1-az1", types.AvailabilityZoneOptInStatusNotOptedIn)
 			edge.Parent = "us-east-1b"
 			s.EC2.Listed = &ec2sim.Listed{
-				Zones:  []ec2sim.Zone{zone("us-east-1b", "use1-az4", "opt-in-not-required"), zone("us-east-1d", "use1-az2", "opt-in-not-required"), zone("us-east-1f", "use1-az9", "opt-in-not-required"), edge},
+				Zones: []ec2sim.Zone{
+					zone("us-east-1b", "use1-az4", "opt-in-not-required"),
+					zone("us-east-1d", "use1-az2", "opt-in-not-required"),
+					zone("us-east-1f", "use1-az9", "opt-in-not-required"),
+					edge,
+				},
 				Types:  map[string]types.InstanceTypeInfo{"t99.large": newType},
 				Offers: map[string][]string{"t99.large": {"us-east-1b", "us-east-1f"}},
 			}

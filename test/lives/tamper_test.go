@@ -246,7 +246,8 @@ func identifies(m *manifest.Cluster, v victim, field string) bool {
 // others reports whether a field is a tag that was on a subnet before: its value is not
 // compared.
 func others(s *awssim.State, m *manifest.Cluster, v victim, field string) bool {
-	return v.node.Kind() == "subnet-tags" && !slices.Contains(strings.Fields(enginetest.TagsOf(s, v.id)["clusterawsadm/added/"+m.Name]), strings.TrimPrefix(field, "tag "))
+	return v.node.Kind() == "subnet-tags" &&
+		!slices.Contains(strings.Fields(enginetest.TagsOf(s, v.id)["clusterawsadm/added/"+m.Name]), strings.TrimPrefix(field, "tag "))
 }
 
 // Every field in the table is in an example.

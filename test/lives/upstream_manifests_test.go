@@ -110,7 +110,17 @@ func upstreamsManifests(t *testing.T, dir string) map[string]func(*testing.T) []
 		case entry.Name() == "kustomization.yaml" && strings.HasPrefix(name, upstreamE2E):
 			found[filepath.Dir(name)] = func(t *testing.T) []byte {
 				t.Helper()
-				build := exec.CommandContext(t.Context(), "go", "tool", "-modfile=../../tools/go.mod", "kustomize", "build", "--load-restrictor", "LoadRestrictionsNone", filepath.Dir(path))
+				build := exec.CommandContext(
+					t.Context(),
+					"go",
+					"tool",
+					"-modfile=../../tools/go.mod",
+					"kustomize",
+					"build",
+					"--load-restrictor",
+					"LoadRestrictionsNone",
+					filepath.Dir(path),
+				)
 				out, err := build.Output()
 				require.NoError(t, err)
 				return out
@@ -154,7 +164,8 @@ func corrected(name string, raw []byte) []byte {
 		text = regexp.MustCompile(`(?m)^      failureDomain: .*\n`).ReplaceAllString(text, "")
 	case name == upstreamTemplates+"cluster-template-eks-ipv6.yaml":
 		// The template has versions of Kubernetes 1.22, which EKS refuses for all others.
-		text = strings.NewReplacer("v1.11.0-eksbuild.1", "v1.20.4-eksbuild.1", "v1.8.7-eksbuild.1", "v1.12.4-eksbuild.1", "v1.22.6-eksbuild.1", "v1.34.0-eksbuild.2").Replace(text)
+		text = strings.NewReplacer("v1.11.0-eksbuild.1", "v1.20.4-eksbuild.1", "v1.8.7-eksbuild.1", "v1.12.4-eksbuild.1", "v1.22.6-eksbuild.1", "v1.34.0-eksbuild.2").
+			Replace(text)
 	}
 	return []byte(text)
 }
@@ -210,7 +221,12 @@ func loadUpstreams(sources []input.Source, image string, other ...string) (*mani
 	for i := 0; i+1 < len(other); i += 2 {
 		env[other[i]] = other[i+1]
 	}
-	text := map[string]bool{"CAPI_IMAGES_REGISTRY": true, "E2E_IMAGE_TAG": true, "KUBERNETES_AWS_CCM_VERSION": true, "COREDNS_ADDON_CONFIGURATION": true} // only in commands and ConfigMaps: named with --set
+	text := map[string]bool{
+		"CAPI_IMAGES_REGISTRY":        true,
+		"E2E_IMAGE_TAG":               true,
+		"KUBERNETES_AWS_CCM_VERSION":  true,
+		"COREDNS_ADDON_CONFIGURATION": true,
+	} // only in commands and ConfigMaps: named with --set
 	for _, name := range []string{"JUMP", "NESTED", "SIMPLE"} {
 		env["MULTI_TENANCY_"+name+"_ROLE_ARN"] = "arn:aws:iam::123456789012:role/" + strings.ToLower(name)
 		env["MULTI_TENANCY_"+name+"_IDENTITY_NAME"] = strings.ToLower(name)

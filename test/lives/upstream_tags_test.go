@@ -139,15 +139,40 @@ func (r *release) try(name string, raw []byte) {
 // that exists.
 func (r *release) load(name string, data []byte, newest bool) (m *manifest.Cluster, err error) {
 	sources := []input.Source{{Name: filepath.Base(name), Data: data}}
-	other := []string{"COREDNS_ADDON_VERSION", "v1.12.4-eksbuild.1", "AWS_SUBNET", privateSubnet, "PUBLIC_SUBNET_ID", publicSubnet, "PRIVATE_SUBNET_ID", privateSubnet, "VPC_ID", existingVPC, "COREDNS_ADDON_CONFIGURATION", "{}"}
+	other := []string{
+		"COREDNS_ADDON_VERSION",
+		"v1.12.4-eksbuild.1",
+		"AWS_SUBNET",
+		privateSubnet,
+		"PUBLIC_SUBNET_ID",
+		publicSubnet,
+		"PRIVATE_SUBNET_ID",
+		privateSubnet,
+		"VPC_ID",
+		existingVPC,
+		"COREDNS_ADDON_CONFIGURATION",
+		"{}",
+	}
 	for range 3 {
 		m, err = loadUpstreams(sources, "", other...)
 		switch {
 		case err == nil:
 			return m, nil
 		case strings.Contains(err.Error(), "Amazon Linux 2 AMIs"):
-			sources[0].Data = []byte(strings.NewReplacer("v1.12.4-eksbuild.1", "v1.11.4-eksbuild.24", "v1.34.0-eksbuild.2", "v1.32.0-eksbuild.2").Replace(string(sources[0].Data)))
-			other = append(other, "KUBERNETES_VERSION", "v1.32.0", "VPC_ADDON_VERSION", "v1.20.4-eksbuild.1", "KUBE_PROXY_ADDON_VERSION", "v1.32.0-eksbuild.2", "COREDNS_ADDON_VERSION", "v1.11.4-eksbuild.24")
+			sources[0].Data = []byte(
+				strings.NewReplacer("v1.12.4-eksbuild.1", "v1.11.4-eksbuild.24", "v1.34.0-eksbuild.2", "v1.32.0-eksbuild.2").Replace(string(sources[0].Data)),
+			)
+			other = append(
+				other,
+				"KUBERNETES_VERSION",
+				"v1.32.0",
+				"VPC_ADDON_VERSION",
+				"v1.20.4-eksbuild.1",
+				"KUBE_PROXY_ADDON_VERSION",
+				"v1.32.0-eksbuild.2",
+				"COREDNS_ADDON_VERSION",
+				"v1.11.4-eksbuild.24",
+			)
 		default:
 			missing := ""
 			if found := regexp.MustCompile(`there is no ClusterClass/(\S+) in`).FindStringSubmatch(err.Error()); found != nil {

@@ -192,7 +192,8 @@ func same() cmp.Option {
 		cmpopts.EquateApproxTime(time.Second),
 		cmp.FilterPath(func(p cmp.Path) bool {
 			f, ok := p.Last().(cmp.StructField)
-			return ok && (!token.IsExported(f.Name()) || f.Name() == "ResultMetadata" || f.Type() == reflect.TypeFor[io.Reader]() || f.Type() == reflect.TypeFor[io.ReadCloser]())
+			return ok &&
+				(!token.IsExported(f.Name()) || f.Name() == "ResultMetadata" || f.Type() == reflect.TypeFor[io.Reader]() || f.Type() == reflect.TypeFor[io.ReadCloser]())
 		}, cmp.Ignore()),
 	}
 }

@@ -25,7 +25,11 @@ func TestAPIModels(t *testing.T) {
 	require.NoError(t, err)
 	models, err := awsmodel.Load(folder)
 	require.NoError(t, err)
-	require.Contains(t, strings.Join(models.Check("EKS", "CreateCluster", &eks.CreateClusterInput{Name: aws.String("a b")}), "\n"), `"a b" does not match the pattern`)
+	require.Contains(
+		t,
+		strings.Join(models.Check("EKS", "CreateCluster", &eks.CreateClusterInput{Name: aws.String("a b")}), "\n"),
+		`"a b" does not match the pattern`,
+	)
 	var mu sync.Mutex
 	calls, operations, problems := 0, map[string]bool{}, map[string]bool{}
 	t.Run("lives", func(t *testing.T) {

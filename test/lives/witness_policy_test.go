@@ -90,7 +90,15 @@ type hearing struct {
 }
 
 func newHearing(judge *iamjudge.Judge, m *manifest.Cluster) *hearing {
-	h := &hearing{judge: judge, name: m.Name, region: m.Region, kind: permission.Of(m).Kind, document: permission.Policy(permission.Of(m)), judged: map[string]bool{}, requests: map[string][]iamjudge.Request{}}
+	h := &hearing{
+		judge:    judge,
+		name:     m.Name,
+		region:   m.Region,
+		kind:     permission.Of(m).Kind,
+		document: permission.Policy(permission.Of(m)),
+		judged:   map[string]bool{},
+		requests: map[string][]iamjudge.Request{},
+	}
 	h.policy, _ = json.Marshal(h.document) // a struct of strings
 	return h
 }
@@ -119,9 +127,10 @@ func (h *hearing) permits(service, op string, in any) bool {
 // of its caller: the policy does not contain them, and a run goes on without them.
 func (h *hearing) optional(op string, in any) bool {
 	role, ok := in.(*iam.GetRoleInput)
-	return op == "SimulatePrincipalPolicy" || ok && h.kind == permission.SelfManaged && slices.ContainsFunc(h.document.Statement, func(s permission.Statement) bool {
-		return s.Sid == "AssumeRolesOfIdentities" && slices.ContainsFunc(s.Resource, func(arn string) bool { return strings.HasSuffix(arn, "/"+*role.RoleName) })
-	})
+	return op == "SimulatePrincipalPolicy" ||
+		ok && h.kind == permission.SelfManaged && slices.ContainsFunc(h.document.Statement, func(s permission.Statement) bool {
+			return s.Sid == "AssumeRolesOfIdentities" && slices.ContainsFunc(s.Resource, func(arn string) bool { return strings.HasSuffix(arn, "/"+*role.RoleName) })
+		})
 }
 
 func (h *hearing) allowed(r iamjudge.Request) bool {

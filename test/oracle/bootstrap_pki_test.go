@@ -37,7 +37,9 @@ func shape(t *testing.T, content []byte) map[string]any {
 
 func TestPKI(t *testing.T) {
 	for _, algorithm := range []bootstrapv1.EncryptionAlgorithmType{"", bootstrapv1.EncryptionAlgorithmECDSAP384} {
-		theirs := secret.NewCertificatesForInitialControlPlane(&bootstrapv1.ClusterConfiguration{EncryptionAlgorithm: algorithm, CACertificateValidityPeriodDays: 100})
+		theirs := secret.NewCertificatesForInitialControlPlane(
+			&bootstrapv1.ClusterConfiguration{EncryptionAlgorithm: algorithm, CACertificateValidityPeriodDays: 100},
+		)
 		require.NoError(t, theirs.Generate())
 		ours, err := boot.NewPKI(string(algorithm), 100, time.Now())
 		require.NoError(t, err)

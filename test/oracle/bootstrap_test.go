@@ -37,7 +37,10 @@ func kubeadmFields() bootstrapv1.KubeadmConfigSpec {
 	spec := plain()
 	spec.ClusterConfiguration = bootstrapv1.ClusterConfiguration{
 		Etcd: bootstrapv1.Etcd{Local: bootstrapv1.LocalEtcd{
-			DataDir: "/data/etcd", ImageTag: "3.6.5-0", ExtraArgs: []bootstrapv1.Arg{{Name: "quota-backend-bytes", Value: ptr("8589934592")}}, ServerCertSANs: []string{"etcd"},
+			DataDir:        "/data/etcd",
+			ImageTag:       "3.6.5-0",
+			ExtraArgs:      []bootstrapv1.Arg{{Name: "quota-backend-bytes", Value: ptr("8589934592")}},
+			ServerCertSANs: []string{"etcd"},
 		}},
 		APIServer: bootstrapv1.APIServer{
 			ExtraArgs:    []bootstrapv1.Arg{{Name: "audit-log-path", Value: ptr("-")}},
@@ -68,7 +71,12 @@ func sections() bootstrapv1.KubeadmConfigSpec {
 	spec := plain()
 	spec.Verbosity = ptr(int32(7))
 	spec.Files = []bootstrapv1.File{
-		{Path: "/etc/motd", Owner: "root:root", Permissions: "0644", ContentFrom: bootstrapv1.FileSource{Secret: bootstrapv1.SecretFileSource{Name: "extra", Key: "motd"}}},
+		{
+			Path:        "/etc/motd",
+			Owner:       "root:root",
+			Permissions: "0644",
+			ContentFrom: bootstrapv1.FileSource{Secret: bootstrapv1.SecretFileSource{Name: "extra", Key: "motd"}},
+		},
 		{Path: "/etc/blob", Encoding: bootstrapv1.Base64, Content: "aGVsbG8=", Append: ptr(true)},
 		{Path: "/etc/gz", Encoding: bootstrapv1.GzipBase64, Content: "H4sIAAAAAAAA/8pIzcnJBwQAAP//hqYQNgUAAAA="},
 		{Path: "/etc/yaml", Content: "a: b\nc:\n  - \"d\"\n# e\n\nf: 'g'\n\n"},
@@ -290,8 +298,12 @@ func TestIgnitionPointer(t *testing.T) {
 
 	content, err = boot.IgnitionPointer(&infrav1.Ignition{
 		Version: "3.4",
-		Proxy:   &infrav1.IgnitionProxy{HTTPProxy: ptr("http://proxy:3128"), HTTPSProxy: ptr("https://proxy:3129"), NoProxy: []infrav1.IgnitionNoProxy{"169.254.169.254"}},
-		TLS:     &infrav1.IgnitionTLS{CASources: []infrav1.IgnitionCASource{"https://example.com/ca.pem"}},
+		Proxy: &infrav1.IgnitionProxy{
+			HTTPProxy:  ptr("http://proxy:3128"),
+			HTTPSProxy: ptr("https://proxy:3129"),
+			NoProxy:    []infrav1.IgnitionNoProxy{"169.254.169.254"},
+		},
+		TLS: &infrav1.IgnitionTLS{CASources: []infrav1.IgnitionCASource{"https://example.com/ca.pem"}},
 	}, "s3://bucket/node/m")
 	require.NoError(t, err)
 	config, report, err := ignition34.Parse(content)

@@ -59,7 +59,11 @@ func generatedClass(r *rapid.T, planeVersion string, machine bool) string {
 	b.WriteString("---\napiVersion: cluster.x-k8s.io/v1beta2\nkind: ClusterClass\nmetadata: {name: c}\nspec:\n")
 	b.WriteString("  infrastructure:\n    templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: AWSClusterTemplate, name: infra}\n")
 	b.WriteString(maybe(r, "    naming: {template: '{{ .cluster.name }}-net-{{ .random }}'}\n"))
-	fmt.Fprintf(&b, "  controlPlane:\n    templateRef: {apiVersion: controlplane.cluster.x-k8s.io/%s, kind: KubeadmControlPlaneTemplate, name: plane}\n", planeVersion)
+	fmt.Fprintf(
+		&b,
+		"  controlPlane:\n    templateRef: {apiVersion: controlplane.cluster.x-k8s.io/%s, kind: KubeadmControlPlaneTemplate, name: plane}\n",
+		planeVersion,
+	)
 	if machine {
 		b.WriteString("    machineInfrastructure: {templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: AWSMachineTemplate, name: plane}}\n")
 	}
@@ -69,7 +73,11 @@ func generatedClass(r *rapid.T, planeVersion string, machine bool) string {
 	b.WriteString(maybe(r, "    healthCheck: {checks: {nodeStartupTimeoutSeconds: 600}}\n"))
 	b.WriteString("  workers:\n    machineDeployments:\n")
 	for _, name := range []string{"small-worker", "large-worker"} {
-		fmt.Fprintf(&b, "    - class: %s\n      bootstrap: {templateRef: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta2, kind: KubeadmConfigTemplate, name: worker}}\n", name)
+		fmt.Fprintf(
+			&b,
+			"    - class: %s\n      bootstrap: {templateRef: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta2, kind: KubeadmConfigTemplate, name: worker}}\n",
+			name,
+		)
 		b.WriteString("      infrastructure: {templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: AWSMachineTemplate, name: worker}}\n")
 		for _, line := range []string{
 			"metadata: {labels: {a: class, b: class}, annotations: {z: class}}", "failureDomain: eu-west-1b", "minReadySeconds: 9",
@@ -95,7 +103,13 @@ func generatedClass(r *rapid.T, planeVersion string, machine bool) string {
           zones: {type: array, items: {type: object, properties: {name: {type: string}, weight: {type: integer, default: 1}}}}
 `)
 	patches := strings.ReplaceAll(generatedPatches(r), "MACHINE", fmt.Sprint(machine))
-	b.WriteString(strings.ReplaceAll(patches, "PLANE", "{apiVersion: controlplane.cluster.x-k8s.io/"+planeVersion+", kind: KubeadmControlPlaneTemplate, matchResources: {controlPlane: true}}"))
+	b.WriteString(
+		strings.ReplaceAll(
+			patches,
+			"PLANE",
+			"{apiVersion: controlplane.cluster.x-k8s.io/"+planeVersion+", kind: KubeadmControlPlaneTemplate, matchResources: {controlPlane: true}}",
+		),
+	)
 	return b.String()
 }
 

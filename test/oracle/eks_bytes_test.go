@@ -19,18 +19,29 @@ func bytesOfEKS() (configs map[string]eksbootstrapv1.EKSConfigSpec, nodeadm map[
 	}
 	_, users, _, _, ntp := cloudInit()
 	disks := &eksbootstrapv1.DiskSetup{
-		Partitions:  []eksbootstrapv1.Partition{{Device: "/dev/nvme1n1", Layout: true, Overwrite: ptr(false), TableType: ptr("gpt")}},
-		Filesystems: []eksbootstrapv1.Filesystem{{Device: "/dev/nvme1n1", Filesystem: "ext4", Label: "data", Partition: ptr("auto"), Overwrite: ptr(true), ExtraOpts: []string{"-E", "lazy_itable_init=1"}}},
+		Partitions: []eksbootstrapv1.Partition{{Device: "/dev/nvme1n1", Layout: true, Overwrite: ptr(false), TableType: ptr("gpt")}},
+		Filesystems: []eksbootstrapv1.Filesystem{
+			{Device: "/dev/nvme1n1", Filesystem: "ext4", Label: "data", Partition: ptr("auto"), Overwrite: ptr(true), ExtraOpts: []string{"-E", "lazy_itable_init=1"}},
+		},
 	}
 	mounts := []eksbootstrapv1.MountPoints{{"LABEL=data", "/var/lib/data"}, {"LABEL=scratch", "/scratch", "xfs", "noatime"}}
 	kubelet := &eksbootstrapv1.KubeletOptions{Flags: []string{"--node-labels=role=worker", "--v=2"}, Config: &runtime.RawExtension{Raw: []byte(
-		`{"maxPods":110,"shutdownGracePeriod":"30s","evictionHard":{"memory.available":"5%"},"registerWithTaints":[{"key":"a","value":"on","effect":"NoSchedule"}],"allowedUnsafeSysctls":[]}`)}}
+		`{"maxPods":110,"shutdownGracePeriod":"30s","evictionHard":{"memory.available":"5%"},"registerWithTaints":[{"key":"a","value":"on","effect":"NoSchedule"}],"allowedUnsafeSysctls":[]}`,
+	)}}
 	configs = map[string]eksbootstrapv1.EKSConfigSpec{
 		"empty": {},
 		"options": {
-			KubeletExtraArgs: map[string]string{"node-labels": "role=worker,tier=web", "max-pods": "58"}, ContainerRuntime: ptr("containerd"), DNSClusterIP: ptr("10.100.0.10"),
-			APIRetryAttempts: ptr(5), PauseContainer: &eksbootstrapv1.PauseContainer{AccountNumber: "602401143452", Version: "3.10"}, UseMaxPods: ptr(false),
-			BootstrapCommandOverride: ptr("/opt/bootstrap.sh"), DockerConfigJSON: ptr(`{"debug":true}`),
+			KubeletExtraArgs: map[string]string{
+				"node-labels": "role=worker,tier=web",
+				"max-pods":    "58",
+			},
+			ContainerRuntime:         ptr("containerd"),
+			DNSClusterIP:             ptr("10.100.0.10"),
+			APIRetryAttempts:         ptr(5),
+			PauseContainer:           &eksbootstrapv1.PauseContainer{AccountNumber: "602401143452", Version: "3.10"},
+			UseMaxPods:               ptr(false),
+			BootstrapCommandOverride: ptr("/opt/bootstrap.sh"),
+			DockerConfigJSON:         ptr(`{"debug":true}`),
 		},
 		"cloud-init": {
 			PreBootstrapCommands: []string{`echo "a: b" # c`, "first\nsecond"}, PostBootstrapCommands: []string{"echo done"},

@@ -34,10 +34,24 @@ func cloudInit() (files []eksbootstrapv1.File, users []eksbootstrapv1.User, disk
 		{Path: "/etc/blob", Encoding: eksbootstrapv1.Base64, Content: "aGVsbG8=", Append: true},
 		{Path: "/etc/yaml", Owner: "root:root", Permissions: "0640", Content: "a: b\nc:\n  - \"d\"\n# e\n\nf: 'g'"},
 	}
-	users = []eksbootstrapv1.User{{
-		Name: "ada", Gecos: ptr("Ada L."), Groups: ptr("docker, users"), HomeDir: ptr("/srv/ada"), Shell: ptr("/bin/bash"), PrimaryGroup: ptr("ada"), Inactive: ptr(true),
-		Passwd: ptr("$6$rounds=4096$hash"), LockPassword: ptr(false), Sudo: ptr("ALL=(ALL) NOPASSWD:ALL"), SSHAuthorizedKeys: []string{"ssh-ed25519 AAAA ada@example.com"},
-	}, {Name: "bob"}}
+	users = []eksbootstrapv1.User{
+		{
+			Name:         "ada",
+			Gecos:        ptr("Ada L."),
+			Groups:       ptr("docker, users"),
+			HomeDir:      ptr("/srv/ada"),
+			Shell:        ptr("/bin/bash"),
+			PrimaryGroup: ptr("ada"),
+			Inactive:     ptr(true),
+			Passwd: ptr(
+				"$6$rounds=4096$hash",
+			),
+			LockPassword:      ptr(false),
+			Sudo:              ptr("ALL=(ALL) NOPASSWD:ALL"),
+			SSHAuthorizedKeys: []string{"ssh-ed25519 AAAA ada@example.com"},
+		},
+		{Name: "bob"},
+	}
 	disks = &eksbootstrapv1.DiskSetup{
 		Partitions: []eksbootstrapv1.Partition{{Device: "/dev/nvme1n1", Layout: true, Overwrite: ptr(true), TableType: ptr("gpt")}, {Device: "/dev/nvme2n1"}},
 		Filesystems: []eksbootstrapv1.Filesystem{
@@ -129,9 +143,17 @@ func eksConfigOfCAPA(t *testing.T, n boot.EKSNode, spec eksbootstrapv1.EKSConfig
 func nodeadmOfCAPA(t *testing.T, n boot.EKSNode, spec eksbootstrapv1.NodeadmConfigSpec) []byte {
 	t.Helper()
 	in := &capa.NodeadmInput{
-		ClusterName: n.Cluster.Name, APIServerEndpoint: n.Cluster.Endpoint, CACert: base64.StdEncoding.EncodeToString(n.Cluster.CA), ServiceCIDR: n.Cluster.ServiceCIDR,
-		FeatureGates: spec.FeatureGates, PreNodeadmCommands: spec.PreNodeadmCommands,
-		Files: spec.Files, Users: spec.Users, DiskSetup: spec.DiskSetup, Mounts: spec.Mounts, NTP: spec.NTP,
+		ClusterName:        n.Cluster.Name,
+		APIServerEndpoint:  n.Cluster.Endpoint,
+		CACert:             base64.StdEncoding.EncodeToString(n.Cluster.CA),
+		ServiceCIDR:        n.Cluster.ServiceCIDR,
+		FeatureGates:       spec.FeatureGates,
+		PreNodeadmCommands: spec.PreNodeadmCommands,
+		Files:              spec.Files,
+		Users:              spec.Users,
+		DiskSetup:          spec.DiskSetup,
+		Mounts:             spec.Mounts,
+		NTP:                spec.NTP,
 	}
 	if in.Files == nil {
 		in.Files = []eksbootstrapv1.File{} // as FileResolver.ResolveFiles returns it
@@ -184,7 +206,9 @@ func readMessage(t *testing.T, data []byte) message {
 func TestNodeadmConfig(t *testing.T) {
 	n := eksNode(t)
 	files, users, disks, mounts, ntp := cloudInit()
-	raw := &runtime.RawExtension{Raw: []byte(`{"maxPods":110,"evictionHard":{"memory.available":"5%"},"registerWithTaints":[{"key":"a","value":"on","effect":"NoSchedule"}]}`)}
+	raw := &runtime.RawExtension{
+		Raw: []byte(`{"maxPods":110,"evictionHard":{"memory.available":"5%"},"registerWithTaints":[{"key":"a","value":"on","effect":"NoSchedule"}]}`),
+	}
 	const toml = "[plugins.\"io.containerd.grpc.v1.cri\".containerd]\ndiscard_unpacked_layers = false\n"
 	for name, spec := range map[string]eksbootstrapv1.NodeadmConfigSpec{
 		"empty":    {},

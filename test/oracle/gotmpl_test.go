@@ -113,7 +113,9 @@ func body(r *rapid.T, depth int) string {
 		case 3:
 			b.WriteString("{{ if " + pipeline(r, depth) + " }}" + inner() + "{{ else }}" + inner() + "{{ end }}")
 		case 4:
-			b.WriteString("{{ range " + rapid.SampledFrom([]string{"", "$x := ", "$i, $x := "}).Draw(r, "variables") + pipeline(r, depth) + " }}" + inner() + "{{ end }}")
+			b.WriteString(
+				"{{ range " + rapid.SampledFrom([]string{"", "$x := ", "$i, $x := "}).Draw(r, "variables") + pipeline(r, depth) + " }}" + inner() + "{{ end }}",
+			)
 		case 5:
 			b.WriteString("{{- with " + pipeline(r, depth) + " -}}" + inner() + "{{ else }}" + inner() + "{{ end }}")
 		case 6:
@@ -129,7 +131,29 @@ func pipeline(r *rapid.T, depth int) string {
 	p := command(r, depth)
 	for range rapid.IntRange(0, 2).Draw(r, "pipes") {
 		p += " | " + rapid.SampledFrom([]string{
-			"upper", "quote", "toJson", "default \"d\"", "len", "print", "indent 2", "join \",\"", "int", "add 1", "empty", "not", "first", "list", "b64enc", "eq \"a\"", "kindOf", "toString", "replace \"a\" \"b\"", "has \"a\"", "trunc 3", "squote", "uniq",
+			"upper",
+			"quote",
+			"toJson",
+			"default \"d\"",
+			"len",
+			"print",
+			"indent 2",
+			"join \",\"",
+			"int",
+			"add 1",
+			"empty",
+			"not",
+			"first",
+			"list",
+			"b64enc",
+			"eq \"a\"",
+			"kindOf",
+			"toString",
+			"replace \"a\" \"b\"",
+			"has \"a\"",
+			"trunc 3",
+			"squote",
+			"uniq",
 		}).Draw(r, "filter")
 	}
 	return p
@@ -145,12 +169,36 @@ func command(r *rapid.T, depth int) string {
 		}
 		return operand(r)
 	}
-	two := rapid.SampledFrom([]string{"eq", "ne", "lt", "ge", "and", "or", "add", "default", "index", "list", "join", "hasPrefix", "dict", "append", "concat", "coalesce", "max", "print", "splitList", "cat", "ternary 1", "has", "without"}).Draw(r, "function")
+	two := rapid.SampledFrom([]string{"eq", "ne", "lt", "ge", "and", "or", "add", "default", "index", "list", "join", "hasPrefix", "dict", "append", "concat", "coalesce", "max", "print", "splitList", "cat", "ternary 1", "has", "without"}).
+		Draw(r, "function")
 	return two + " " + argument() + " " + argument()
 }
 
 func operand(r *rapid.T) string {
 	return rapid.SampledFrom([]string{
-		".", ".s", ".e", ".n", ".f", ".t", ".no", ".null", ".list", ".mixed", ".empty", ".obj", ".obj.a.b", ".none", ".missing", ".missing.x", "$.obj", "$.list", "1", "2.5", `"x"`, `"a"`, "true", "(index $.list 0)",
+		".",
+		".s",
+		".e",
+		".n",
+		".f",
+		".t",
+		".no",
+		".null",
+		".list",
+		".mixed",
+		".empty",
+		".obj",
+		".obj.a.b",
+		".none",
+		".missing",
+		".missing.x",
+		"$.obj",
+		"$.list",
+		"1",
+		"2.5",
+		`"x"`,
+		`"a"`,
+		"true",
+		"(index $.list 0)",
 	}).Draw(r, "operand")
 }

@@ -106,7 +106,11 @@ func modelOf(t *testing.T, example string) *manifest.Cluster {
 func account(m *manifest.Cluster) *awssim.AWS {
 	a := awssim.New(awssim.Options{Region: m.Region})
 	role := func(s *awssim.State, name string) {
-		s.IAM.Roles[name] = &awssim.Role{Name: name, Service: "eks.amazonaws.com", Holder: iam.Holder{Attached: []string{"arn:aws:iam::aws:policy/AdministratorAccess"}}}
+		s.IAM.Roles[name] = &awssim.Role{
+			Name:    name,
+			Service: "eks.amazonaws.com",
+			Holder:  iam.Holder{Attached: []string{"arn:aws:iam::aws:policy/AdministratorAccess"}},
+		}
 	}
 	a.Edit(func(s *awssim.State) {
 		for _, id := range m.Identity {

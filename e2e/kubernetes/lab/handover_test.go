@@ -283,7 +283,12 @@ func (m *Management) survivesKills(t *testing.T, u *Laptop) {
 			u.Run(t, handover...)
 		})
 	}
-	t.Logf("proved: %d handovers, killed at random moments within %s (of which %d had ended) and run again, end the same, and the controllers change nothing in AWS", kills, whole.Round(time.Millisecond), ended)
+	t.Logf(
+		"proved: %d handovers, killed at random moments within %s (of which %d had ended) and run again, end the same, and the controllers change nothing in AWS",
+		kills,
+		whole.Round(time.Millisecond),
+		ended,
+	)
 }
 
 // objects returns the kinds and names of the objects of a cluster.
@@ -322,6 +327,15 @@ func inExistingVPC(t *testing.T, l *Lab) string {
 		require.Contains(t, text, placeholder)
 		text = strings.ReplaceAll(text, placeholder, id)
 	}
-	v.group(t, "monitoring", "TagSpecification.1.ResourceType", "security-group", "TagSpecification.1.Tag.1.Key", "purpose", "TagSpecification.1.Tag.1.Value", "monitoring")
+	v.group(
+		t,
+		"monitoring",
+		"TagSpecification.1.ResourceType",
+		"security-group",
+		"TagSpecification.1.Tag.1.Key",
+		"purpose",
+		"TagSpecification.1.Tag.1.Value",
+		"monitoring",
+	)
 	return text
 }

@@ -89,8 +89,10 @@ func lostWhenFormed(t *testing.T, u *Laptop) {
 	require.Len(t, Voting(members), 3)
 	require.Len(t, members, 3)
 	require.NotContains(t, ids(members), ids(before)[slices.IndexFunc(before, func(m Member) bool { return m.At(lost) })])
-	t.Logf("proved: the control plane of kubeadm init was terminated; in %s the next run took its member out of etcd and launched another, which joined as the third voting member",
-		took.Round(time.Second))
+	t.Logf(
+		"proved: the control plane of kubeadm init was terminated; in %s the next run took its member out of etcd and launched another, which joined as the third voting member",
+		took.Round(time.Second),
+	)
 }
 
 func ids(members []Member) (all []uint64) {

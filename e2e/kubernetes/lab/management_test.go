@@ -18,8 +18,12 @@ func TestManagement(t *testing.T) {
 	began := time.Now()
 	u := m.makes(t, "quickstart")
 	u.settled(t, 1, 1)
-	t.Logf("proved: the real controllers make a cluster of 1 control plane and 1 worker, all conditions as desired after %s, with %d requests to AWS, %d of them writes",
-		time.Since(began).Round(time.Second), len(m.Requests.All()), len(m.Requests.Writes()))
+	t.Logf(
+		"proved: the real controllers make a cluster of 1 control plane and 1 worker, all conditions as desired after %s, with %d requests to AWS, %d of them writes",
+		time.Since(began).Round(time.Second),
+		len(m.Requests.All()),
+		len(m.Requests.Writes()),
+	)
 	m.resynced(t, "quickstart")
 }
 
@@ -33,7 +37,16 @@ func (l *Lab) newManagement(t *testing.T) *Management {
 	t.Helper()
 	u := l.NewLaptop(t, "", "")
 	config := filepath.Join(u.home, "iam.yaml")
-	require.NoError(t, os.WriteFile(config, []byte(`{apiVersion: bootstrap.aws.infrastructure.cluster.x-k8s.io/v1beta1, kind: AWSIAMConfiguration, spec: {eks: {managedMachinePool: {disable: false}}}}`), 0o600))
+	require.NoError(
+		t,
+		os.WriteFile(
+			config,
+			[]byte(
+				`{apiVersion: bootstrap.aws.infrastructure.cluster.x-k8s.io/v1beta1, kind: AWSIAMConfiguration, spec: {eks: {managedMachinePool: {disable: false}}}}`,
+			),
+			0o600,
+		),
+	)
 	u.Run(t, "bootstrap", "iam", "create-cloudformation-stack", "--config", config)
 	m := l.NewManagement(t, syncPeriod)
 	if dir := os.Getenv("LAB_DUMP"); dir != "" {

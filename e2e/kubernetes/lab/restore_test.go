@@ -40,7 +40,22 @@ func TestRestore(t *testing.T) {
 	}
 	u.speed = lifelike
 	began := time.Now()
-	u.Run(t, "cluster", "create", "-f", u.manifest, "--yes", "--wait", "nodes", "--restore", backup, "--passphrase-file", passphrase, "--restore-bucket", "backups")
+	u.Run(
+		t,
+		"cluster",
+		"create",
+		"-f",
+		u.manifest,
+		"--yes",
+		"--wait",
+		"nodes",
+		"--restore",
+		backup,
+		"--passphrase-file",
+		passphrase,
+		"--restore-bucket",
+		"backups",
+	)
 	took := time.Since(began)
 	u.settled(t, 3, 1)
 	assert.Equal(t, "before", u.Kubectl(t, "get", "configmap", "settings", "-o", "jsonpath={.data.value}"))

@@ -13,12 +13,47 @@ import (
 )
 
 func (svc *Service) simulate() {
-	core.On(svc.Account, svc.createAutoScalingGroup, "AutoScalingGroupName", "MinSize", "MaxSize", "DesiredCapacity", "VPCZoneIdentifier", "LaunchTemplate", "MixedInstancesPolicy",
-		"DefaultCooldown", "DefaultInstanceWarmup", "HealthCheckGracePeriod", "HealthCheckType", "CapacityRebalance", "MaxInstanceLifetime",
-		"NewInstancesProtectedFromScaleIn", "TerminationPolicies", "Tags", "LifecycleHookSpecificationList")
-	core.On(svc.Account, svc.updateAutoScalingGroup, "AutoScalingGroupName", "MinSize", "MaxSize", "DesiredCapacity", "VPCZoneIdentifier", "LaunchTemplate", "MixedInstancesPolicy",
-		"DefaultCooldown", "DefaultInstanceWarmup", "HealthCheckGracePeriod", "HealthCheckType", "CapacityRebalance", "MaxInstanceLifetime",
-		"NewInstancesProtectedFromScaleIn", "TerminationPolicies", "DeletionProtection")
+	core.On(
+		svc.Account,
+		svc.createAutoScalingGroup,
+		"AutoScalingGroupName",
+		"MinSize",
+		"MaxSize",
+		"DesiredCapacity",
+		"VPCZoneIdentifier",
+		"LaunchTemplate",
+		"MixedInstancesPolicy",
+		"DefaultCooldown",
+		"DefaultInstanceWarmup",
+		"HealthCheckGracePeriod",
+		"HealthCheckType",
+		"CapacityRebalance",
+		"MaxInstanceLifetime",
+		"NewInstancesProtectedFromScaleIn",
+		"TerminationPolicies",
+		"Tags",
+		"LifecycleHookSpecificationList",
+	)
+	core.On(
+		svc.Account,
+		svc.updateAutoScalingGroup,
+		"AutoScalingGroupName",
+		"MinSize",
+		"MaxSize",
+		"DesiredCapacity",
+		"VPCZoneIdentifier",
+		"LaunchTemplate",
+		"MixedInstancesPolicy",
+		"DefaultCooldown",
+		"DefaultInstanceWarmup",
+		"HealthCheckGracePeriod",
+		"HealthCheckType",
+		"CapacityRebalance",
+		"MaxInstanceLifetime",
+		"NewInstancesProtectedFromScaleIn",
+		"TerminationPolicies",
+		"DeletionProtection",
+	)
 	core.On(svc.Account, svc.describeAutoScalingGroups, "AutoScalingGroupNames", "Filters", "MaxRecords", "NextToken")
 	core.On(svc.Account, svc.deleteAutoScalingGroup, "AutoScalingGroupName", "ForceDelete")
 	core.On(svc.Account, svc.setDesiredCapacity, "AutoScalingGroupName", "DesiredCapacity")
@@ -182,7 +217,10 @@ func (svc *Service) deleteAutoScalingGroup(in *autoscaling.DeleteAutoScalingGrou
 		case busy:
 			return nil, core.Fail("ScalingActivityInProgress", "You cannot delete an AutoScalingGroup while there are scaling activities in progress for that group.")
 		case len(g.Instances) > 0:
-			return nil, core.Fail("ResourceInUse", "You cannot delete an AutoScalingGroup while there are instances or pending Spot instance request(s) still in the group.")
+			return nil, core.Fail(
+				"ResourceInUse",
+				"You cannot delete an AutoScalingGroup while there are instances or pending Spot instance request(s) still in the group.",
+			)
 		}
 	}
 	g.Deleting = true
@@ -211,7 +249,9 @@ func (svc *Service) setDesiredCapacity(in *autoscaling.SetDesiredCapacityInput) 
 	return &autoscaling.SetDesiredCapacityOutput{}, nil
 }
 
-func (svc *Service) terminateInstanceInAutoScalingGroup(in *autoscaling.TerminateInstanceInAutoScalingGroupInput) (*autoscaling.TerminateInstanceInAutoScalingGroupOutput, error) {
+func (svc *Service) terminateInstanceInAutoScalingGroup(
+	in *autoscaling.TerminateInstanceInAutoScalingGroupInput,
+) (*autoscaling.TerminateInstanceInAutoScalingGroupOutput, error) {
 	for _, g := range core.ByKey(svc.state.Groups) {
 		for _, i := range g.Instances {
 			if i.ID != aws.ToString(in.InstanceId) || g.OfEKS {
@@ -219,7 +259,10 @@ func (svc *Service) terminateInstanceInAutoScalingGroup(in *autoscaling.Terminat
 			}
 			if aws.ToBool(in.ShouldDecrementDesiredCapacity) {
 				if g.Desired-1 < g.Min {
-					return nil, invalid("Currently, desiredSize equals minSize (%d). Terminating instance without replacement will violate group's min size constraint. Either set shouldDecrementDesiredCapacity flag to false or lower group's min size.", g.Min)
+					return nil, invalid(
+						"Currently, desiredSize equals minSize (%d). Terminating instance without replacement will violate group's min size constraint. Either set shouldDecrementDesiredCapacity flag to false or lower group's min size.",
+						g.Min,
+					)
 				}
 				g.Desired--
 			}

@@ -184,13 +184,25 @@ func (svc *Service) checkMixed(m *types.MixedInstancesPolicy) error {
 	if d == nil {
 		return nil
 	}
-	if err := core.Only("MixedInstancesPolicy", d, "OnDemandAllocationStrategy", "OnDemandBaseCapacity", "OnDemandPercentageAboveBaseCapacity", "SpotAllocationStrategy"); err != nil {
+	if err := core.Only(
+		"MixedInstancesPolicy",
+		d,
+		"OnDemandAllocationStrategy",
+		"OnDemandBaseCapacity",
+		"OnDemandPercentageAboveBaseCapacity",
+		"SpotAllocationStrategy",
+	); err != nil {
 		return err
 	}
 	if s := aws.ToString(d.OnDemandAllocationStrategy); !slices.Contains([]string{"", "prioritized", "lowest-price"}, s) {
 		return invalid("the on-demand allocation strategy %s is not valid", s)
 	}
-	if s := aws.ToString(d.SpotAllocationStrategy); !slices.Contains([]string{"", "lowest-price", "capacity-optimized", "capacity-optimized-prioritized", "price-capacity-optimized"}, s) {
+	if s := aws.ToString(
+		d.SpotAllocationStrategy,
+	); !slices.Contains(
+		[]string{"", "lowest-price", "capacity-optimized", "capacity-optimized-prioritized", "price-capacity-optimized"},
+		s,
+	) {
 		return invalid("the spot allocation strategy %s is not valid", s)
 	}
 	if p := aws.ToInt32(d.OnDemandPercentageAboveBaseCapacity); p < 0 || p > 100 || aws.ToInt32(d.OnDemandBaseCapacity) < 0 {
@@ -207,7 +219,9 @@ func (svc *Service) dryRun(g *Group) error {
 		return nil // the VPC was deleted: keep the group as it is
 	}
 	if g.Mixed != nil && t.Version(g.Template.Version).Data.InstanceMarketOptions != nil {
-		return invalid("Incompatible launch template: You cannot use a launch template that is set to request Spot Instances (InstanceMarketOptions) when you configure an Auto Scaling group with a mixed instances policy.")
+		return invalid(
+			"Incompatible launch template: You cannot use a launch template that is set to request Spot Instances (InstanceMarketOptions) when you configure an Auto Scaling group with a mixed instances policy.",
+		)
 	}
 	for _, kind := range g.kinds() {
 		if err := svc.ec2.CheckLaunch(g.request(*g.Template, g.Subnets[0], kind, false)); err != nil && !unavailable(err) {

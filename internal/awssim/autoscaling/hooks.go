@@ -119,7 +119,17 @@ func (svc *Service) describeLifecycleHooks(in *autoscaling.DescribeLifecycleHook
 
 // processes returns the processes in a call; all if it has none.
 func processes(named []string) ([]string, error) {
-	all := []string{"AZRebalance", "AddToLoadBalancer", "AlarmNotification", "HealthCheck", "InstanceRefresh", "Launch", "ReplaceUnhealthy", "ScheduledActions", "Terminate"}
+	all := []string{
+		"AZRebalance",
+		"AddToLoadBalancer",
+		"AlarmNotification",
+		"HealthCheck",
+		"InstanceRefresh",
+		"Launch",
+		"ReplaceUnhealthy",
+		"ScheduledActions",
+		"Terminate",
+	}
 	for _, p := range named {
 		if !slices.Contains(all, p) {
 			return nil, invalid("Process type '%s' is not valid", p)

@@ -21,14 +21,24 @@ func (svc *Service) scaleOut(g *Group, n int) {
 		i, err := svc.launchFor(g)
 		if err != nil {
 			g.note(&Activity{
-				ID: svc.Hash(), Description: "Launching a new EC2 instance.  Status Reason: " + core.Reason(err) + " Launching EC2 instance failed.", Cause: "the group is too small",
-				Message: core.Reason(err) + " Launching EC2 instance failed.", Status: types.ScalingActivityStatusCodeFailed, Began: svc.Now(), Ended: svc.Now(),
+				ID:          svc.Hash(),
+				Description: "Launching a new EC2 instance.  Status Reason: " + core.Reason(err) + " Launching EC2 instance failed.",
+				Cause:       "the group is too small",
+				Message:     core.Reason(err) + " Launching EC2 instance failed.",
+				Status:      types.ScalingActivityStatusCodeFailed,
+				Began:       svc.Now(),
+				Ended:       svc.Now(),
 			})
 			g.Retry = svc.Now().Add(ScalingRetries)
 			return
 		}
 		g.Instances = append(g.Instances, i)
-		g.begin(svc, i, "Launching a new EC2 instance: "+i.ID, fmt.Sprintf("an instance was started in response to a difference between desired and actual capacity, increasing the capacity to %d", len(g.active())))
+		g.begin(
+			svc,
+			i,
+			"Launching a new EC2 instance: "+i.ID,
+			fmt.Sprintf("an instance was started in response to a difference between desired and actual capacity, increasing the capacity to %d", len(g.active())),
+		)
 	}
 }
 
@@ -186,10 +196,42 @@ func (svc *Service) Detailed() (lines []string) {
 		if g.Warmup != nil {
 			warmup = fmt.Sprint(*g.Warmup)
 		}
-		lines = append(lines, core.LineOf("AutoScalingGroup "+g.called(), "size", fmt.Sprintf("%d..%d/%d", g.Min, g.Max, g.Desired), "subnets", svc.ec2.Labels(g.Subnets),
-			"template", template, "mixed", mixed, "cooldown", fmt.Sprint(g.Cooldown), "warmup", warmup, "grace", fmt.Sprint(g.Grace), "lifetime", fmt.Sprint(g.Lifetime),
-			"check", g.HealthCheck, "rebalance", fmt.Sprint(g.Rebalance), "suspended", strings.Join(core.SortedKeys(g.Suspended), ","), "hooks", strings.Join(hooks, ","),
-			"instances", strings.Join(instances, ","), "tags", strings.Join(tags, " "), "deleting", fmt.Sprint(g.Deleting)))
+		lines = append(
+			lines,
+			core.LineOf(
+				"AutoScalingGroup "+g.called(),
+				"size",
+				fmt.Sprintf("%d..%d/%d", g.Min, g.Max, g.Desired),
+				"subnets",
+				svc.ec2.Labels(g.Subnets),
+				"template",
+				template,
+				"mixed",
+				mixed,
+				"cooldown",
+				fmt.Sprint(g.Cooldown),
+				"warmup",
+				warmup,
+				"grace",
+				fmt.Sprint(g.Grace),
+				"lifetime",
+				fmt.Sprint(g.Lifetime),
+				"check",
+				g.HealthCheck,
+				"rebalance",
+				fmt.Sprint(g.Rebalance),
+				"suspended",
+				strings.Join(core.SortedKeys(g.Suspended), ","),
+				"hooks",
+				strings.Join(hooks, ","),
+				"instances",
+				strings.Join(instances, ","),
+				"tags",
+				strings.Join(tags, " "),
+				"deleting",
+				fmt.Sprint(g.Deleting),
+			),
+		)
 	}
 	return lines
 }

@@ -65,7 +65,16 @@ func (r *InstanceRefresh) prefer(p *types.RefreshPreferences) error {
 	if p == nil {
 		return nil
 	}
-	if err := core.Only("StartInstanceRefresh", p, "InstanceWarmup", "MinHealthyPercentage", "MaxHealthyPercentage", "SkipMatching", "CheckpointPercentages", "CheckpointDelay"); err != nil {
+	if err := core.Only(
+		"StartInstanceRefresh",
+		p,
+		"InstanceWarmup",
+		"MinHealthyPercentage",
+		"MaxHealthyPercentage",
+		"SkipMatching",
+		"CheckpointPercentages",
+		"CheckpointDelay",
+	); err != nil {
 		return err
 	}
 	for _, n := range []struct{ given, to *int32 }{{p.InstanceWarmup, &r.Warmup}, {p.MinHealthyPercentage, &r.Min}, {p.MaxHealthyPercentage, &r.Max}} {
@@ -128,8 +137,16 @@ func (svc *Service) describeInstanceRefreshes(in *autoscaling.DescribeInstanceRe
 func (g *Group) refreshOut(r *InstanceRefresh) types.InstanceRefresh {
 	left := int32(len(r.remaining(g))) //nolint:gosec // small
 	out := types.InstanceRefresh{
-		InstanceRefreshId: aws.String(r.ID), AutoScalingGroupName: aws.String(g.Name), Status: r.Status, StatusReason: core.Text(r.Reason), StartTime: aws.Time(r.Began),
-		InstancesToUpdate: aws.Int32(left), PercentageComplete: aws.Int32(100), Strategy: types.RefreshStrategyRolling,
+		InstanceRefreshId: aws.String(
+			r.ID,
+		),
+		AutoScalingGroupName: aws.String(g.Name),
+		Status:               r.Status,
+		StatusReason:         core.Text(r.Reason),
+		StartTime:            aws.Time(r.Began),
+		InstancesToUpdate:    aws.Int32(left),
+		PercentageComplete:   aws.Int32(100),
+		Strategy:             types.RefreshStrategyRolling,
 		Preferences: &types.RefreshPreferences{
 			MinHealthyPercentage: aws.Int32(r.Min), MaxHealthyPercentage: aws.Int32(r.Max), InstanceWarmup: aws.Int32(r.Warmup), SkipMatching: aws.Bool(r.SkipMatching),
 			CheckpointPercentages: r.Checkpoints,

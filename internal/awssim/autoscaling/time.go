@@ -206,7 +206,13 @@ func (svc *Service) dismiss(g *Group, i *Instance, cause string) {
 
 // begin records an activity.
 func (g *Group) begin(svc *Service, i *Instance, description, cause string) {
-	x := &Activity{ID: svc.Hash(), Description: description, Cause: fmt.Sprintf("At %s %s.", svc.Now().UTC().Format(time.RFC3339), cause), Status: types.ScalingActivityStatusCodeInProgress, Began: svc.Now()}
+	x := &Activity{
+		ID:          svc.Hash(),
+		Description: description,
+		Cause:       fmt.Sprintf("At %s %s.", svc.Now().UTC().Format(time.RFC3339), cause),
+		Status:      types.ScalingActivityStatusCodeInProgress,
+		Began:       svc.Now(),
+	}
 	i.Activity = x.ID
 	g.note(x)
 }
@@ -228,13 +234,25 @@ func (g *Group) finish(i *Instance, status types.ScalingActivityStatusCode, now 
 // groupOut converts a group for answers.
 func (svc *Service) groupOut(g *Group) types.AutoScalingGroup {
 	out := types.AutoScalingGroup{
-		AutoScalingGroupName: aws.String(g.Name), AutoScalingGroupARN: aws.String(g.ARN), CreatedTime: aws.Time(g.Born),
-		MinSize: aws.Int32(g.Min), MaxSize: aws.Int32(g.Max), DesiredCapacity: aws.Int32(g.Desired), DefaultCooldown: aws.Int32(g.Cooldown),
-		DefaultInstanceWarmup: g.Warmup, HealthCheckGracePeriod: aws.Int32(g.Grace), HealthCheckType: aws.String(g.HealthCheck),
-		CapacityRebalance: aws.Bool(g.Rebalance), NewInstancesProtectedFromScaleIn: aws.Bool(g.Protect), TerminationPolicies: g.Policies,
-		DeletionProtection: cmp.Or(g.Deletion, types.DeletionProtectionNone),
-		VPCZoneIdentifier:  aws.String(joined(g.Subnets)), Tags: g.tagsOut(),
-		ServiceLinkedRoleARN: aws.String("arn:" + svc.Partition() + ":iam::" + svc.Number() + ":role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"),
+		AutoScalingGroupName:             aws.String(g.Name),
+		AutoScalingGroupARN:              aws.String(g.ARN),
+		CreatedTime:                      aws.Time(g.Born),
+		MinSize:                          aws.Int32(g.Min),
+		MaxSize:                          aws.Int32(g.Max),
+		DesiredCapacity:                  aws.Int32(g.Desired),
+		DefaultCooldown:                  aws.Int32(g.Cooldown),
+		DefaultInstanceWarmup:            g.Warmup,
+		HealthCheckGracePeriod:           aws.Int32(g.Grace),
+		HealthCheckType:                  aws.String(g.HealthCheck),
+		CapacityRebalance:                aws.Bool(g.Rebalance),
+		NewInstancesProtectedFromScaleIn: aws.Bool(g.Protect),
+		TerminationPolicies:              g.Policies,
+		DeletionProtection:               cmp.Or(g.Deletion, types.DeletionProtectionNone),
+		VPCZoneIdentifier:                aws.String(joined(g.Subnets)),
+		Tags:                             g.tagsOut(),
+		ServiceLinkedRoleARN: aws.String(
+			"arn:" + svc.Partition() + ":iam::" + svc.Number() + ":role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling",
+		),
 	}
 	if g.Lifetime > 0 {
 		out.MaxInstanceLifetime = aws.Int32(g.Lifetime)

@@ -38,13 +38,17 @@ func (svc *Service) bootstrapTemplate() string {
 	b.WriteString("AWSTemplateFormatVersion: \"2010-09-09\"\nResources:\n")
 	for i, id := range []string{"ControlPlane", "Controllers", "Nodes"} {
 		name := iam.BootstrapProfiles()[i]
-		b.WriteString("  AWSIAMInstanceProfile" + id + ":\n    Properties:\n      InstanceProfileName: " + name + "\n      Roles:\n      - Ref: AWSIAMRole" + id + "\n" +
-			"    Type: AWS::IAM::InstanceProfile\n")
+		b.WriteString(
+			"  AWSIAMInstanceProfile" + id + ":\n    Properties:\n      InstanceProfileName: " + name + "\n      Roles:\n      - Ref: AWSIAMRole" + id + "\n" +
+				"    Type: AWS::IAM::InstanceProfile\n",
+		)
 	}
 	for i, id := range []string{"ControlPlane", "Controllers", "Nodes"} {
-		b.WriteString("  AWSIAMRole" + id + ":\n    Properties:\n      AssumeRolePolicyDocument:\n        Statement:\n        - Action:\n          - sts:AssumeRole\n" +
-			"          Effect: Allow\n          Principal:\n            Service:\n            - ec2.amazonaws.com\n        Version: \"2012-10-17\"\n" +
-			"      RoleName: " + iam.BootstrapProfiles()[i] + "\n    Type: AWS::IAM::Role\n")
+		b.WriteString(
+			"  AWSIAMRole" + id + ":\n    Properties:\n      AssumeRolePolicyDocument:\n        Statement:\n        - Action:\n          - sts:AssumeRole\n" +
+				"          Effect: Allow\n          Principal:\n            Service:\n            - ec2.amazonaws.com\n        Version: \"2012-10-17\"\n" +
+				"      RoleName: " + iam.BootstrapProfiles()[i] + "\n    Type: AWS::IAM::Role\n",
+		)
 	}
 	if svc.EKSRoles {
 		for i, r := range rolesOfEKS() {
@@ -67,7 +71,11 @@ type roleOfEKS struct {
 func rolesOfEKS() []roleOfEKS {
 	return []roleOfEKS{
 		{"AWSIAMRoleEKSControlPlane", []string{"eks.amazonaws.com"}, []string{"AmazonEKSClusterPolicy"}},
-		{"AWSIAMRoleEKSNodegroup", []string{"ec2.amazonaws.com", "eks.amazonaws.com"}, []string{"AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryReadOnly"}},
+		{
+			"AWSIAMRoleEKSNodegroup",
+			[]string{"ec2.amazonaws.com", "eks.amazonaws.com"},
+			[]string{"AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryReadOnly"},
+		},
 		{"AWSIAMRoleEKSFargate", []string{"eks-fargate-pods.amazonaws.com"}, []string{"AmazonEKSFargatePodExecutionRolePolicy"}},
 	}
 }

@@ -35,7 +35,10 @@ const noChanges = "The submitted information didn't contain changes. Submit diff
 func (svc *Service) createChangeSet(in *cfn.CreateChangeSetInput) (*cfn.CreateChangeSetOutput, error) {
 	name := aws.ToString(in.ChangeSetName)
 	if !regexp.MustCompile(`^[a-zA-Z][-a-zA-Z0-9]{0,127}$`).MatchString(name) {
-		return nil, invalid("1 validation error detected: Value '%s' at 'changeSetName' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z][-a-zA-Z0-9]*", name)
+		return nil, invalid(
+			"1 validation error detected: Value '%s' at 'changeSetName' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z][-a-zA-Z0-9]*",
+			name,
+		)
 	}
 	if err := checkStackName(aws.ToString(in.StackName)); err != nil && !strings.HasPrefix(aws.ToString(in.StackName), "arn:") {
 		return nil, err
@@ -148,14 +151,25 @@ func (svc *Service) describeChangeSet(in *cfn.DescribeChangeSetInput) (*cfn.Desc
 	out.Status, out.ExecutionStatus = types.ChangeSetStatusCreateComplete, types.ExecutionStatusAvailable
 	list := core.Each(c.Changes, func(x StackChange) types.Change {
 		r := &types.ResourceChange{
-			Action: x.Action, LogicalResourceId: aws.String(x.Logical), PhysicalResourceId: some(x.Physical), ResourceType: aws.String(x.Type), Replacement: x.Replacement,
+			Action:             x.Action,
+			LogicalResourceId:  aws.String(x.Logical),
+			PhysicalResourceId: some(x.Physical),
+			ResourceType:       aws.String(x.Type),
+			Replacement:        x.Replacement,
 		}
 		for _, p := range x.Properties {
-			target := &types.ResourceTargetDefinition{Attribute: types.ResourceAttributeProperties, Name: aws.String(p), RequiresRecreation: types.RequiresRecreationNever}
+			target := &types.ResourceTargetDefinition{
+				Attribute:          types.ResourceAttributeProperties,
+				Name:               aws.String(p),
+				RequiresRecreation: types.RequiresRecreationNever,
+			}
 			if slices.Contains(resourceKinds()[x.Type].fixed, p) || p == resourceKinds()[x.Type].name {
 				target.RequiresRecreation = types.RequiresRecreationAlways
 			}
-			r.Details = append(r.Details, types.ResourceChangeDetail{Target: target, Evaluation: types.EvaluationTypeStatic, ChangeSource: types.ChangeSourceDirectModification})
+			r.Details = append(
+				r.Details,
+				types.ResourceChangeDetail{Target: target, Evaluation: types.EvaluationTypeStatic, ChangeSource: types.ChangeSourceDirectModification},
+			)
 			r.Scope = []types.ResourceAttribute{types.ResourceAttributeProperties}
 		}
 		return types.Change{Type: types.ChangeTypeResource, ResourceChange: r}

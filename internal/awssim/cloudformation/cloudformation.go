@@ -78,7 +78,10 @@ func noStack(name string) error { return invalid("Stack with id %s does not exis
 
 func checkStackName(name string) error {
 	if !regexp.MustCompile(`^[a-zA-Z][-a-zA-Z0-9]{0,127}$`).MatchString(name) {
-		return invalid("1 validation error detected: Value '%s' at 'stackName' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z][-a-zA-Z0-9]*", name)
+		return invalid(
+			"1 validation error detected: Value '%s' at 'stackName' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z][-a-zA-Z0-9]*",
+			name,
+		)
 	}
 	return nil
 }
@@ -86,8 +89,19 @@ func checkStackName(name string) error {
 // newStack creates an empty stack. random is the seed of the random part of its ID.
 func (svc *Service) newStack(name, random string, at time.Time) *Stack {
 	s := &Stack{
-		ID:   fmt.Sprintf("arn:%s:cloudformation:%s:%s:stack/%s/%s-0000-0000-0000-%s", svc.Partition(), svc.Region, svc.Number(), name, random[:8], (random + "0000")[8:20]),
-		Name: name, Created: at, Resources: map[string]*StackResource{}, ChangeSets: map[string]*ChangeSet{},
+		ID: fmt.Sprintf(
+			"arn:%s:cloudformation:%s:%s:stack/%s/%s-0000-0000-0000-%s",
+			svc.Partition(),
+			svc.Region,
+			svc.Number(),
+			name,
+			random[:8],
+			(random + "0000")[8:20],
+		),
+		Name:       name,
+		Created:    at,
+		Resources:  map[string]*StackResource{},
+		ChangeSets: map[string]*ChangeSet{},
 	}
 	svc.state.Stacks[s.ID] = s
 	return s
@@ -194,8 +208,20 @@ func (svc *Service) describeStackEvents(in *cfn.DescribeStackEventsInput) (*cfn.
 	var list []types.StackEvent
 	for _, e := range slices.Backward(s.Events) {
 		list = append(list, types.StackEvent{
-			StackId: aws.String(s.ID), StackName: aws.String(s.Name), EventId: aws.String(e.ID), LogicalResourceId: aws.String(e.Logical), PhysicalResourceId: aws.String(e.Physical),
-			ResourceType: aws.String(e.Type), ResourceStatus: e.Status, ResourceStatusReason: some(e.Reason), ClientRequestToken: some(e.Token), Timestamp: aws.Time(e.At),
+			StackId: aws.String(
+				s.ID,
+			),
+			StackName:          aws.String(s.Name),
+			EventId:            aws.String(e.ID),
+			LogicalResourceId:  aws.String(e.Logical),
+			PhysicalResourceId: aws.String(e.Physical),
+			ResourceType: aws.String(
+				e.Type,
+			),
+			ResourceStatus:       e.Status,
+			ResourceStatusReason: some(e.Reason),
+			ClientRequestToken:   some(e.Token),
+			Timestamp:            aws.Time(e.At),
 		})
 	}
 	part, next, err := core.Page(svc.Account, list, in.NextToken, nil, 100)
@@ -245,7 +271,10 @@ func (svc *Service) getTemplate(in *cfn.GetTemplateInput) (*cfn.GetTemplateOutpu
 	if s == nil {
 		return nil, noStack(aws.ToString(in.StackName))
 	}
-	return &cfn.GetTemplateOutput{TemplateBody: aws.String(s.Template), StagesAvailable: []types.TemplateStage{types.TemplateStageOriginal, types.TemplateStageProcessed}}, nil
+	return &cfn.GetTemplateOutput{
+		TemplateBody:    aws.String(s.Template),
+		StagesAvailable: []types.TemplateStage{types.TemplateStageOriginal, types.TemplateStageProcessed},
+	}, nil
 }
 
 func (svc *Service) validateTemplate(in *cfn.ValidateTemplateInput) (*cfn.ValidateTemplateOutput, error) {
@@ -275,7 +304,10 @@ func (svc *Service) Inventory() (lines []string) {
 func (svc *Service) Detailed() (lines []string) {
 	for _, s := range core.ByKey(svc.state.Stacks) {
 		if s.Status != types.StackStatusDeleteComplete && !svc.pristine(s) {
-			lines = append(lines, core.LineOf("Stack "+s.Name, "status", string(s.Status), "resources", strings.Join(core.SortedKeys(s.Resources), ","), "tags", core.Pairs(s.Tags)))
+			lines = append(
+				lines,
+				core.LineOf("Stack "+s.Name, "status", string(s.Status), "resources", strings.Join(core.SortedKeys(s.Resources), ","), "tags", core.Pairs(s.Tags)),
+			)
 		}
 	}
 	return lines

@@ -148,7 +148,15 @@ func (svc *Service) change(s *Stack, physical, kind string, old, want properties
 			return err
 		}
 		session, _ := want["MaxSessionDuration"].(float64)
-		r.Trust, r.Description, r.Boundary, r.MaxSession, r.Tags = trust, want.text("Description"), want.text("PermissionsBoundary"), int32(session), want.tags(s.Tags)
+		r.Trust, r.Description, r.Boundary, r.MaxSession, r.Tags = trust, want.text(
+			"Description",
+		), want.text(
+			"PermissionsBoundary",
+		), int32(
+			session,
+		), want.tags(
+			s.Tags,
+		)
 		return svc.hold("PoliciesPerRole", iam.MostRoleInline, &r.Holder, "role "+r.Name, old, want)
 	case "policy":
 		p, err := svc.iam.Policy(&physical)

@@ -203,7 +203,10 @@ func (svc *Service) perform(s *Stack, step *StackStep, at time.Time) {
 	case step.Action == "update":
 		err = svc.change(s, r.Physical, r.Type, uncanonical(r.Applied), want, at)
 	case step.Action == "replace" && want[resourceKinds()[r.Type].name] != nil && want[resourceKinds()[r.Type].name] == uncanonical(r.Applied)[resourceKinds()[r.Type].name]:
-		err = fmt.Errorf("CloudFormation cannot update a stack when a custom-named resource requires replacing. Rename %v and update the stack again.", want[resourceKinds()[r.Type].name]) //nolint:revive,staticcheck // the message of CloudFormation
+		err = fmt.Errorf(
+			"CloudFormation cannot update a stack when a custom-named resource requires replacing. Rename %v and update the stack again.",
+			want[resourceKinds()[r.Type].name],
+		) //nolint:revive,staticcheck // the message of CloudFormation
 		step.State = "failed"
 		s.Run.Failed = append(s.Run.Failed, step.Logical)
 		s.mark(step, "FAILED", err.Error(), at)
@@ -213,7 +216,10 @@ func (svc *Service) perform(s *Stack, step *StackStep, at time.Time) {
 		var physical string
 		if physical, err = svc.create(s, step.Logical, r.Type, want, at); physical != "" {
 			if old.Physical != "" {
-				s.Run.Leftovers = append(s.Run.Leftovers, &StackStep{Logical: r.Logical, Type: r.Type, Action: "delete", Physical: old.Physical, Applied: old.Applied, Needs: old.Needs})
+				s.Run.Leftovers = append(
+					s.Run.Leftovers,
+					&StackStep{Logical: r.Logical, Type: r.Type, Action: "delete", Physical: old.Physical, Applied: old.Applied, Needs: old.Needs},
+				)
 			}
 			r.Physical = physical
 		}

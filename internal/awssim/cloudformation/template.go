@@ -34,7 +34,10 @@ func parseTemplate(body string) (*template, error) {
 	case body == "":
 		return nil, invalid("Either Template URL or Template Body must be specified.")
 	case len(body) > mostTemplate:
-		return nil, invalid("1 validation error detected: Value '…' at 'templateBody' failed to satisfy constraint: Member must have length less than or equal to %d", mostTemplate)
+		return nil, invalid(
+			"1 validation error detected: Value '…' at 'templateBody' failed to satisfy constraint: Member must have length less than or equal to %d",
+			mostTemplate,
+		)
 	}
 	var root yaml.Node
 	if err := yaml.Unmarshal([]byte(body), &root); err != nil || len(root.Content) == 0 {

@@ -239,7 +239,9 @@ func (p *Process) send(ctx context.Context, service, op string, in any) (any, er
 			Err:      &smithy.GenericAPIError{Code: "InternalError", Message: "an internal error has occurred", Fault: smithy.FaultServer},
 		}
 	case Unsent:
-		return nil, &smithyhttp.RequestSendError{Err: &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: strings.ToLower(service) + ".amazonaws.com", IsNotFound: true}}}
+		return nil, &smithyhttp.RequestSendError{
+			Err: &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: strings.ToLower(service) + ".amazonaws.com", IsNotFound: true}},
+		}
 	case LostBefore:
 		return nil, &smithyhttp.RequestSendError{Err: ErrLost}
 	case Held, KillHeld:

@@ -88,7 +88,10 @@ func (i *Instance) waitingLines() (text string) {
 // Output returns the output of a machine during boot, with the messages of cloud-init,
 // the AWS CLI and kubeadm, and with secrets, as on real machines.
 func (b *Boot) Output() string {
-	lines := []string{"[    0.000000] Linux version 6.8.0-1021-aws", "cloud-init[812]: Cloud-init v. 24.1.3-0ubuntu3 running 'init' at " + b.At.UTC().Format("Mon, 02 Jan 2006 15:04:05 +0000")}
+	lines := []string{
+		"[    0.000000] Linux version 6.8.0-1021-aws",
+		"cloud-init[812]: Cloud-init v. 24.1.3-0ubuntu3 running 'init' at " + b.At.UTC().Format("Mon, 02 Jan 2006 15:04:05 +0000"),
+	}
 	say := func(format string, args ...any) {
 		lines = append(lines, "cloud-init[1203]: "+fmt.Sprintf(format, args...))
 	}
@@ -134,7 +137,10 @@ func (b *Boot) failureLines(why string) []string {
 	case why == FailedNoRole:
 		return []string{"Unable to locate credentials. You can configure credentials by running \"aws configure\".", "user data: chunk 0 cannot be fetched"}
 	case strings.HasPrefix(why, "there is no secret"):
-		return []string{"An error occurred (ResourceNotFoundException) when calling the GetSecretValue operation: Secrets Manager can't find the specified secret.", "user data: chunk 0 cannot be fetched"}
+		return []string{
+			"An error occurred (ResourceNotFoundException) when calling the GetSecretValue operation: Secrets Manager can't find the specified secret.",
+			"user data: chunk 0 cannot be fetched",
+		}
 	case strings.HasPrefix(why, "there is no parameter"):
 		return []string{"An error occurred (ParameterNotFound) when calling the GetParameter operation: ", "user data: chunk 0 cannot be fetched"}
 	case why == FailedHash:

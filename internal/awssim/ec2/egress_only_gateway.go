@@ -16,8 +16,13 @@ type EgressOnlyGateway struct {
 
 func (*EgressOnlyGateway) kind() kind {
 	return kind{
-		prefix: "eigw", name: "egressOnlyInternetGateway", missing: "InvalidEgressOnlyInternetGatewayID.NotFound", tags: types.ResourceTypeEgressOnlyInternetGateway, title: "InternetGateway",
-		simulate: (*Service).simulateEgressOnlyGateways, route: egressOnlyGatewayRoutes(),
+		prefix:   "eigw",
+		name:     "egressOnlyInternetGateway",
+		missing:  "InvalidEgressOnlyInternetGatewayID.NotFound",
+		tags:     types.ResourceTypeEgressOnlyInternetGateway,
+		title:    "InternetGateway",
+		simulate: (*Service).simulateEgressOnlyGateways,
+		route:    egressOnlyGatewayRoutes(),
 	}
 }
 

@@ -176,7 +176,10 @@ func (svc *Service) deleteEndpoints(in *ec2.DeleteVpcEndpointsInput) (*ec2.Delet
 			})
 		case svc.state.EndpointRefusal != "":
 			code, message, _ := strings.Cut(svc.state.EndpointRefusal, ": ")
-			out.Unsuccessful = append(out.Unsuccessful, types.UnsuccessfulItem{ResourceId: aws.String(id), Error: &types.UnsuccessfulItemError{Code: &code, Message: &message}})
+			out.Unsuccessful = append(
+				out.Unsuccessful,
+				types.UnsuccessfulItem{ResourceId: aws.String(id), Error: &types.UnsuccessfulItemError{Code: &code, Message: &message}},
+			)
 		case e.Deleted.IsZero() || e.stays(svc.Now()):
 			e.Deleted, e.Stays = svc.Now(), svc.state.EndpointDeleteFailure
 		}

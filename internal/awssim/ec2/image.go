@@ -339,8 +339,16 @@ func (svc *Service) copySnapshots(where place, i *Image, in *ec2.CopyImageInput,
 			continue
 		}
 		s := &Snapshot{
-			Thing: svc.newThing("snap", maps.Clone(tags)), Size: d.Size, Encrypted: encrypted || d.Encrypted,
-			Description: fmt.Sprintf("Copied for DestinationAmi %s from SourceAmi %s for SourceSnapshot %s. Task created on %d.", i.ID, i.SourceImage, d.Snapshot, svc.Now().UnixMilli()),
+			Thing:     svc.newThing("snap", maps.Clone(tags)),
+			Size:      d.Size,
+			Encrypted: encrypted || d.Encrypted,
+			Description: fmt.Sprintf(
+				"Copied for DestinationAmi %s from SourceAmi %s for SourceSnapshot %s. Task created on %d.",
+				i.ID,
+				i.SourceImage,
+				d.Snapshot,
+				svc.Now().UnixMilli(),
+			),
 		}
 		s.Ready = svc.Now().Add(core.Between(SnapshotCopies, SnapshotCopiesMost, s.ID))
 		if s.Encrypted {

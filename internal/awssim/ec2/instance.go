@@ -83,7 +83,16 @@ func (svc *Service) simulateInstances() {
 	core.On(svc.Account, svc.describeInstances, "InstanceIds", "Filters", "NextToken", "MaxResults")
 	core.On(svc.Account, svc.describeInstanceAttribute, "InstanceId", "Attribute")
 	core.On(svc.Account, svc.getConsoleOutput, "InstanceId", "Latest")
-	core.On(svc.Account, svc.modifyInstanceMetadataOptions, "InstanceId", "HttpEndpoint", "HttpProtocolIpv6", "HttpPutResponseHopLimit", "HttpTokens", "InstanceMetadataTags")
+	core.On(
+		svc.Account,
+		svc.modifyInstanceMetadataOptions,
+		"InstanceId",
+		"HttpEndpoint",
+		"HttpProtocolIpv6",
+		"HttpPutResponseHopLimit",
+		"HttpTokens",
+		"InstanceMetadataTags",
+	)
 	core.On(svc.Account, svc.modifyInstanceAttribute, "InstanceId", "Groups", "DisableApiTermination", "DisableApiStop", "SourceDestCheck")
 	core.On(svc.Account, svc.TerminateInstances, "InstanceIds")
 }
@@ -272,7 +281,13 @@ func (svc *Service) modifyInstanceMetadataOptions(in *ec2.ModifyInstanceMetadata
 		return nil, err
 	}
 	changed := i.Metadata
-	if err := changed.set(string(in.HttpEndpoint), string(in.HttpProtocolIpv6), string(in.HttpTokens), string(in.InstanceMetadataTags), in.HttpPutResponseHopLimit); err != nil {
+	if err := changed.set(
+		string(in.HttpEndpoint),
+		string(in.HttpProtocolIpv6),
+		string(in.HttpTokens),
+		string(in.InstanceMetadataTags),
+		in.HttpPutResponseHopLimit,
+	); err != nil {
 		return nil, err
 	}
 	if err := changed.allow(i.Tags); err != nil {
@@ -421,9 +436,23 @@ func (svc *Service) settleInstances() {
 
 func (i *Instance) details(d printer) []string {
 	return []string{
-		i.Image, i.Type, i.Subnet, i.Zone, fmt.Sprintf("key %q profile %q", i.Key, i.Profile), fmt.Sprintf("user data %t", i.UserData != ""),
-		fmt.Sprintf("spot %t %s", i.Spot, i.MaxPrice), fmt.Sprintf("metadata %+v", i.Metadata), fmt.Sprintf("placement %+v", i.Placement), core.Pairs(i.Launch),
-		fmt.Sprintf("hostnames %s A %t AAAA %t", i.HostnameType, i.ResourceNameA, i.ResourceNameAAAA), fmt.Sprintf("protected %t stop %t", i.Protected, i.StopProtected),
+		i.Image,
+		i.Type,
+		i.Subnet,
+		i.Zone,
+		fmt.Sprintf("key %q profile %q", i.Key, i.Profile),
+		fmt.Sprintf("user data %t", i.UserData != ""),
+		fmt.Sprintf("spot %t %s", i.Spot, i.MaxPrice),
+		fmt.Sprintf("metadata %+v", i.Metadata),
+		fmt.Sprintf("placement %+v", i.Placement),
+		core.Pairs(i.Launch),
+		fmt.Sprintf(
+			"hostnames %s A %t AAAA %t",
+			i.HostnameType,
+			i.ResourceNameA,
+			i.ResourceNameAAAA,
+		),
+		fmt.Sprintf("protected %t stop %t", i.Protected, i.StopProtected),
 		fmt.Sprintf("ending %t", i.State(d.aws.Now()) == types.InstanceStateNameShuttingDown),
 	}
 }
@@ -491,7 +520,10 @@ func (svc *Service) instanceOut(i *Instance) types.Instance {
 		}
 	}
 	if !i.Terminating.IsZero() {
-		out.StateReason = &types.StateReason{Code: aws.String("Client.UserInitiatedShutdown"), Message: aws.String("Client.UserInitiatedShutdown: User initiated shutdown")}
+		out.StateReason = &types.StateReason{
+			Code:    aws.String("Client.UserInitiatedShutdown"),
+			Message: aws.String("Client.UserInitiatedShutdown: User initiated shutdown"),
+		}
 		out.StateTransitionReason = aws.String("User initiated (" + i.Terminating.UTC().Format("2006-01-02 15:04:05 MST") + ")")
 		if i.Failed != "" {
 			code, _, _ := strings.Cut(i.Failed, ": ")

@@ -143,10 +143,22 @@ func (svc *Service) addressOf(n *Interface) *Address {
 
 func (svc *Service) interfaceOut(n *Interface) types.NetworkInterface {
 	out := types.NetworkInterface{
-		NetworkInterfaceId: aws.String(n.ID), VpcId: aws.String(n.VPC), SubnetId: aws.String(n.Subnet), Description: aws.String(n.Description),
-		InterfaceType: types.NetworkInterfaceType(n.Type), OwnerId: aws.String(svc.Number()), PrivateIpAddress: core.Text(n.PrivateIP), MacAddress: aws.String(n.mac()),
-		RequesterManaged: aws.Bool(n.Managed), RequesterId: core.Text(n.requester()), SourceDestCheck: aws.Bool(!n.NoSourceCheck), Status: n.status(),
-		Groups: svc.groupNames(n.Groups), TagSet: tagsOut(n.Tags),
+		NetworkInterfaceId: aws.String(n.ID),
+		VpcId:              aws.String(n.VPC),
+		SubnetId:           aws.String(n.Subnet),
+		Description:        aws.String(n.Description),
+		InterfaceType: types.NetworkInterfaceType(
+			n.Type,
+		),
+		OwnerId:          aws.String(svc.Number()),
+		PrivateIpAddress: core.Text(n.PrivateIP),
+		MacAddress:       aws.String(n.mac()),
+		RequesterManaged: aws.Bool(n.Managed),
+		RequesterId:      core.Text(n.requester()),
+		SourceDestCheck:  aws.Bool(!n.NoSourceCheck),
+		Status:           n.status(),
+		Groups:           svc.groupNames(n.Groups),
+		TagSet:           tagsOut(n.Tags),
 		Ipv6Addresses: core.Each(n.IPv6, func(ip string) types.NetworkInterfaceIpv6Address {
 			return types.NetworkInterfaceIpv6Address{Ipv6Address: aws.String(ip)}
 		}),

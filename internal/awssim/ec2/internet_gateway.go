@@ -146,7 +146,12 @@ func (svc *Service) detachInternetGateway(in *ec2.DetachInternetGatewayInput) (*
 	}
 	for _, n := range svc.state.Interfaces {
 		if n.VPC == v.ID && n.PublicIP != "" {
-			return nil, core.Fail("DependencyViolation", "network %s has some mapped public address(es): please unmap those before detaching the gateway: %s", v.ID, n.ID)
+			return nil, core.Fail(
+				"DependencyViolation",
+				"network %s has some mapped public address(es): please unmap those before detaching the gateway: %s",
+				v.ID,
+				n.ID,
+			)
 		}
 	}
 	g.VPC = ""

@@ -64,7 +64,17 @@ func (svc *Service) simulateLaunchTemplates() {
 	core.On(svc.Account, svc.createLaunchTemplateVersion, "LaunchTemplateId", "LaunchTemplateName", "LaunchTemplateData", "VersionDescription", "ClientToken")
 	core.On(svc.Account, svc.modifyLaunchTemplate, "LaunchTemplateId", "LaunchTemplateName", "DefaultVersion", "ClientToken")
 	core.On(svc.Account, svc.describeLaunchTemplates, "LaunchTemplateIds", "LaunchTemplateNames", "Filters", "MaxResults", "NextToken")
-	core.On(svc.Account, svc.describeLaunchTemplateVersions, "LaunchTemplateId", "LaunchTemplateName", "Versions", "MinVersion", "MaxVersion", "MaxResults", "NextToken")
+	core.On(
+		svc.Account,
+		svc.describeLaunchTemplateVersions,
+		"LaunchTemplateId",
+		"LaunchTemplateName",
+		"Versions",
+		"MinVersion",
+		"MaxVersion",
+		"MaxResults",
+		"NextToken",
+	)
 	core.On(svc.Account, svc.deleteLaunchTemplateVersions, "LaunchTemplateId", "LaunchTemplateName", "Versions")
 	core.On(svc.Account, svc.deleteLaunchTemplate, "LaunchTemplateId", "LaunchTemplateName")
 }
@@ -126,7 +136,10 @@ func (svc *Service) createLaunchTemplate(in *ec2.CreateLaunchTemplateInput) (*ec
 	return idempotent(svc, "CreateLaunchTemplate", in.ClientToken, in, func() ([]string, error) {
 		name := aws.ToString(in.LaunchTemplateName)
 		if !regexp.MustCompile(`^[a-zA-Z0-9().\-/_]{3,128}$`).MatchString(name) {
-			return nil, core.Fail("InvalidLaunchTemplateName.MalformedException", "a launch template name must be between 3 and 128 characters, and may contain letters, numbers, and the following characters: - ( ) . / _")
+			return nil, core.Fail(
+				"InvalidLaunchTemplateName.MalformedException",
+				"a launch template name must be between 3 and 128 characters, and may contain letters, numbers, and the following characters: - ( ) . / _",
+			)
 		}
 		if err := svc.checkTemplate(in.LaunchTemplateData); err != nil {
 			return nil, err
@@ -314,10 +327,13 @@ func (svc *Service) deleteLaunchTemplateVersions(in *ec2.DeleteLaunchTemplateVer
 			code, why = types.LaunchTemplateErrorCodeUnexpectedError, "the default version cannot be deleted"
 		}
 		if number, _ := strconv.ParseInt(s, 10, 64); code != "" {
-			out.UnsuccessfullyDeletedLaunchTemplateVersions = append(out.UnsuccessfullyDeletedLaunchTemplateVersions, types.DeleteLaunchTemplateVersionsResponseErrorItem{
-				LaunchTemplateId: aws.String(t.ID), LaunchTemplateName: aws.String(t.Name), VersionNumber: aws.Int64(number),
-				ResponseError: &types.ResponseError{Code: code, Message: aws.String(why)},
-			})
+			out.UnsuccessfullyDeletedLaunchTemplateVersions = append(
+				out.UnsuccessfullyDeletedLaunchTemplateVersions,
+				types.DeleteLaunchTemplateVersionsResponseErrorItem{
+					LaunchTemplateId: aws.String(t.ID), LaunchTemplateName: aws.String(t.Name), VersionNumber: aws.Int64(number),
+					ResponseError: &types.ResponseError{Code: code, Message: aws.String(why)},
+				},
+			)
 			continue
 		}
 		delete(t.Versions, s)
@@ -409,7 +425,13 @@ func (svc *Service) checkTemplateGroups(l *launch) error {
 }
 
 func (svc *Service) checkTemplateTags(l *launch) error {
-	tags, err := specified(l.in.TagSpecifications, types.ResourceTypeInstance, types.ResourceTypeVolume, types.ResourceTypeNetworkInterface, types.ResourceTypeSpotInstancesRequest)
+	tags, err := specified(
+		l.in.TagSpecifications,
+		types.ResourceTypeInstance,
+		types.ResourceTypeVolume,
+		types.ResourceTypeNetworkInterface,
+		types.ResourceTypeSpotInstancesRequest,
+	)
 	if err != nil {
 		return err
 	}

@@ -104,7 +104,13 @@ func (svc *Service) createRouteTable(in *ec2.CreateRouteTableInput) (*ec2.Create
 }
 
 func (svc *Service) routeTableOut(t *RouteTable) types.RouteTable {
-	out := types.RouteTable{RouteTableId: aws.String(t.ID), VpcId: aws.String(t.VPC), OwnerId: aws.String(svc.Number()), Routes: svc.routes(t), Tags: tagsOut(t.Tags)}
+	out := types.RouteTable{
+		RouteTableId: aws.String(t.ID),
+		VpcId:        aws.String(t.VPC),
+		OwnerId:      aws.String(svc.Number()),
+		Routes:       svc.routes(t),
+		Tags:         tagsOut(t.Tags),
+	}
 	associated := &types.RouteTableAssociationState{State: types.RouteTableAssociationStateCodeAssociated}
 	if t.Main != "" {
 		out.Associations = append(out.Associations, types.RouteTableAssociation{

@@ -103,7 +103,11 @@ func (svc *Service) checkBasics(l *launch) error {
 		return err
 	}
 	if !svc.iam.ProfileExists(aws.ToString(p.Name)) {
-		return core.Fail("InvalidParameterValue", "value (%s) for parameter iamInstanceProfile.name is invalid: invalid IAM instance profile name", aws.ToString(p.Name))
+		return core.Fail(
+			"InvalidParameterValue",
+			"value (%s) for parameter iamInstanceProfile.name is invalid: invalid IAM instance profile name",
+			aws.ToString(p.Name),
+		)
 	}
 	l.model.Profile = aws.ToString(p.Name)
 	return nil
@@ -128,7 +132,10 @@ func (svc *Service) checkSubnet(l *launch) error {
 	subnet, groups := l.in.SubnetId, l.in.SecurityGroupIds
 	if len(l.in.NetworkInterfaces) > 0 {
 		if subnet != nil || len(groups) > 0 {
-			return core.Fail("InvalidParameterCombination", "network interfaces and an instance-level subnet ID or security groups may not be specified on the same request")
+			return core.Fail(
+				"InvalidParameterCombination",
+				"network interfaces and an instance-level subnet ID or security groups may not be specified on the same request",
+			)
 		}
 		l.nic = l.in.NetworkInterfaces[0]
 		subnet, groups = l.nic.SubnetId, l.nic.Groups
@@ -266,7 +273,13 @@ func (svc *Service) checkDisks(l *launch) error {
 			v.DeleteWithInstance = *m.Ebs.DeleteOnTermination
 		}
 		if v == root && v.Size < l.image.RootSize {
-			return core.Fail("InvalidBlockDeviceMapping", "volume of size %dGB is smaller than snapshot '%s', expect size>= %dGB", v.Size, l.image.devices()[0].Snapshot, l.image.RootSize)
+			return core.Fail(
+				"InvalidBlockDeviceMapping",
+				"volume of size %dGB is smaller than snapshot '%s', expect size>= %dGB",
+				v.Size,
+				l.image.devices()[0].Snapshot,
+				l.image.RootSize,
+			)
 		}
 		if err := v.check(); err != nil {
 			return err
@@ -296,7 +309,11 @@ func (svc *Service) checkCount(l *launch) error {
 		l.count = min(l.count, svc.freeAddresses(l.subnet))
 	}
 	if l.count < least {
-		return core.Fail("InsufficientFreeAddressesInSubnet", "there are not enough free addresses in subnet '%s' to satisfy the requested number of instances", l.subnet.ID)
+		return core.Fail(
+			"InsufficientFreeAddressesInSubnet",
+			"there are not enough free addresses in subnet '%s' to satisfy the requested number of instances",
+			l.subnet.ID,
+		)
 	}
 	return nil
 }
@@ -480,7 +497,13 @@ func (svc *Service) checkMetadata(l *launch) error {
 	if o == nil {
 		return nil
 	}
-	return l.model.Metadata.set(string(o.HttpEndpoint), string(o.HttpProtocolIpv6), string(o.HttpTokens), string(o.InstanceMetadataTags), o.HttpPutResponseHopLimit)
+	return l.model.Metadata.set(
+		string(o.HttpEndpoint),
+		string(o.HttpProtocolIpv6),
+		string(o.HttpTokens),
+		string(o.InstanceMetadataTags),
+		o.HttpPutResponseHopLimit,
+	)
 }
 
 func (svc *Service) checkNames(l *launch) error {

@@ -65,7 +65,12 @@ type groupRule struct {
 
 func (*groupRule) kind() kind {
 	return kind{
-		prefix: "sgr", name: "securityGroupRule", missing: "InvalidSecurityGroupRuleId.NotFound", tags: types.ResourceTypeSecurityGroupRule, title: "SecurityGroupRule", apart: true,
+		prefix:  "sgr",
+		name:    "securityGroupRule",
+		missing: "InvalidSecurityGroupRuleId.NotFound",
+		tags:    types.ResourceTypeSecurityGroupRule,
+		title:   "SecurityGroupRule",
+		apart:   true,
 	}
 }
 
@@ -411,7 +416,16 @@ func (svc *Service) authorize(g *SecurityGroup, direction *[]Rule, perms []types
 	}
 	for _, r := range rules {
 		if slices.ContainsFunc(*direction, r.Same) {
-			return nil, core.Fail("InvalidPermission.Duplicate", "the specified rule \"peer: %s%s%s, %s, from port: %d, to port: %d, ALLOW\" already exists", r.CIDR, r.IPv6, r.Group, r.Protocol, r.From, r.To)
+			return nil, core.Fail(
+				"InvalidPermission.Duplicate",
+				"the specified rule \"peer: %s%s%s, %s, from port: %d, to port: %d, ALLOW\" already exists",
+				r.CIDR,
+				r.IPv6,
+				r.Group,
+				r.Protocol,
+				r.From,
+				r.To,
+			)
 		}
 	}
 	if svc.tooMany(append(slices.Clone(*direction), rules...)) {
@@ -501,7 +515,9 @@ func (svc *Service) revokeEgress(in *ec2.RevokeSecurityGroupEgressInput) (*ec2.R
 }
 
 // describeIngressRules changes the descriptions of existing rules.
-func (svc *Service) describeIngressRules(in *ec2.UpdateSecurityGroupRuleDescriptionsIngressInput) (*ec2.UpdateSecurityGroupRuleDescriptionsIngressOutput, error) {
+func (svc *Service) describeIngressRules(
+	in *ec2.UpdateSecurityGroupRuleDescriptionsIngressInput,
+) (*ec2.UpdateSecurityGroupRuleDescriptionsIngressOutput, error) {
 	g, err := lookup(svc, svc.state.SecurityGroups, in.GroupId)
 	if err != nil {
 		return nil, err

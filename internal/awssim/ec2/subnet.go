@@ -45,8 +45,13 @@ func (s *Subnet) details(printer) []string {
 		place = fmt.Sprintf("%d", prefix(s.IPv6CIDR).Addr().As16()[7])
 	}
 	return []string{
-		s.VPC, fmt.Sprintf("CIDR %s IPv6 %s only %t", s.CIDR, place, s.Native), s.Zone, fmt.Sprintf("public addresses %t", s.MapPublicIP), fmt.Sprintf("assigns IPv6 %t", s.AssignIPv6),
-		fmt.Sprintf("DNS64 %t", s.DNS64), fmt.Sprintf("hostnames %s A %t AAAA %t", s.HostnameType, s.ResourceNameA, s.ResourceNameAAAA),
+		s.VPC,
+		fmt.Sprintf("CIDR %s IPv6 %s only %t", s.CIDR, place, s.Native),
+		s.Zone,
+		fmt.Sprintf("public addresses %t", s.MapPublicIP),
+		fmt.Sprintf("assigns IPv6 %t", s.AssignIPv6),
+		fmt.Sprintf("DNS64 %t", s.DNS64),
+		fmt.Sprintf("hostnames %s A %t AAAA %t", s.HostnameType, s.ResourceNameA, s.ResourceNameAAAA),
 	}
 }
 
@@ -73,7 +78,14 @@ func (svc *Service) createSubnet(in *ec2.CreateSubnetInput) (*ec2.CreateSubnetOu
 	if !ok {
 		return nil, core.Fail("InvalidParameterValue", "value (%s) for parameter availabilityZone is invalid", aws.ToString(in.AvailabilityZone))
 	}
-	s := &Subnet{VPC: v.ID, Zone: z.name, Native: aws.ToBool(in.Ipv6Native), HostnameType: string(types.HostnameTypeIpName), State: svc.state.SubnetState, BlockFailure: svc.state.SubnetFailure}
+	s := &Subnet{
+		VPC:          v.ID,
+		Zone:         z.name,
+		Native:       aws.ToBool(in.Ipv6Native),
+		HostnameType: string(types.HostnameTypeIpName),
+		State:        svc.state.SubnetState,
+		BlockFailure: svc.state.SubnetFailure,
+	}
 	if s.CIDR, err = svc.subnetBlock(v, in); err != nil {
 		return nil, err
 	}

@@ -41,7 +41,19 @@ func (v *Volume) details(printer) []string {
 }
 
 func (svc *Service) simulateVolumes() {
-	core.On(svc.Account, svc.createVolume, "AvailabilityZone", "Size", "VolumeType", "Iops", "Throughput", "Encrypted", "KmsKeyId", "ClientToken", "TagSpecifications")
+	core.On(
+		svc.Account,
+		svc.createVolume,
+		"AvailabilityZone",
+		"Size",
+		"VolumeType",
+		"Iops",
+		"Throughput",
+		"Encrypted",
+		"KmsKeyId",
+		"ClientToken",
+		"TagSpecifications",
+	)
 	core.On(svc.Account, svc.describeVolumes, "VolumeIds", "Filters", "NextToken", "MaxResults")
 	core.On(svc.Account, svc.deleteVolume, "VolumeId")
 }

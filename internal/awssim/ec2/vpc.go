@@ -293,7 +293,11 @@ func (svc *Service) disassociateVPCCIDRBlock(in *ec2.DisassociateVpcCidrBlockInp
 			})
 		}
 		if id == v.primary() {
-			return nil, core.Fail("OperationNotPermitted", "the vpc CIDR block with association ID %s may not be disassociated: it is the primary IPv4 CIDR block of the VPC", id)
+			return nil, core.Fail(
+				"OperationNotPermitted",
+				"the vpc CIDR block with association ID %s may not be disassociated: it is the primary IPv4 CIDR block of the VPC",
+				id,
+			)
 		}
 		if v.IPv6 != nil && v.IPv6.ID == id {
 			if used(v.IPv6.CIDR) {

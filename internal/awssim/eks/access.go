@@ -55,7 +55,10 @@ func (svc *Service) accessible(name *string) (*Cluster, error) {
 	case c.status(svc.Now()) == types.ClusterStatusCreating || c.status(svc.Now()) == types.ClusterStatusDeleting:
 		return svc.activeCluster(name)
 	case c.Authentication == string(types.AuthenticationModeConfigMap):
-		return nil, &types.InvalidRequestException{Message: aws.String("The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP] to perform this operation."), ClusterName: name}
+		return nil, &types.InvalidRequestException{
+			Message:     aws.String("The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP] to perform this operation."),
+			ClusterName: name,
+		}
 	}
 	return c, nil
 }
@@ -198,8 +201,17 @@ func (e *Access) checkNames(user string, groups []string) error {
 
 func (svc *Service) accessOut(c *Cluster, e *Access) *types.AccessEntry {
 	return &types.AccessEntry{
-		ClusterName: aws.String(c.Name), PrincipalArn: aws.String(e.Principal), AccessEntryArn: aws.String(e.ARN), Type: aws.String(e.Type),
-		Username: aws.String(e.User), KubernetesGroups: slices.Clone(e.Groups), Tags: maps.Clone(e.Tags), CreatedAt: aws.Time(e.Born), ModifiedAt: aws.Time(e.Modified),
+		ClusterName:    aws.String(c.Name),
+		PrincipalArn:   aws.String(e.Principal),
+		AccessEntryArn: aws.String(e.ARN),
+		Type:           aws.String(e.Type),
+		Username: aws.String(
+			e.User,
+		),
+		KubernetesGroups: slices.Clone(e.Groups),
+		Tags:             maps.Clone(e.Tags),
+		CreatedAt:        aws.Time(e.Born),
+		ModifiedAt:       aws.Time(e.Modified),
 	}
 }
 
@@ -286,7 +298,10 @@ func (svc *Service) disassociateAccessPolicy(in *eks.DisassociateAccessPolicyInp
 	before := len(e.Policies)
 	e.Policies = slices.DeleteFunc(e.Policies, func(p AccessPolicy) bool { return p.ARN == aws.ToString(in.PolicyArn) })
 	if len(e.Policies) == before {
-		return nil, &types.ResourceNotFoundException{Message: aws.String("The policyArn could not be found: " + aws.ToString(in.PolicyArn)), ClusterName: in.ClusterName}
+		return nil, &types.ResourceNotFoundException{
+			Message:     aws.String("The policyArn could not be found: " + aws.ToString(in.PolicyArn)),
+			ClusterName: in.ClusterName,
+		}
 	}
 	return &eks.DisassociateAccessPolicyOutput{}, nil
 }

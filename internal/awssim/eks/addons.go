@@ -48,8 +48,29 @@ func (svc *Service) simulateAddons() {
 	core.On(svc.Account, svc.describeAddonVersions, "AddonName", "KubernetesVersion", "Types", "Owners", "Publishers", "MaxResults", "NextToken")
 	core.On(svc.Account, svc.listAddons, "ClusterName", "MaxResults", "NextToken")
 	core.On(svc.Account, svc.describeAddon, "ClusterName", "AddonName")
-	core.On(svc.Account, svc.createAddon, "ClusterName", "AddonName", "AddonVersion", "ServiceAccountRoleArn", "ConfigurationValues", "ResolveConflicts", "Tags", "ClientRequestToken")
-	core.On(svc.Account, svc.updateAddon, "ClusterName", "AddonName", "AddonVersion", "ServiceAccountRoleArn", "ConfigurationValues", "ResolveConflicts", "ClientRequestToken")
+	core.On(
+		svc.Account,
+		svc.createAddon,
+		"ClusterName",
+		"AddonName",
+		"AddonVersion",
+		"ServiceAccountRoleArn",
+		"ConfigurationValues",
+		"ResolveConflicts",
+		"Tags",
+		"ClientRequestToken",
+	)
+	core.On(
+		svc.Account,
+		svc.updateAddon,
+		"ClusterName",
+		"AddonName",
+		"AddonVersion",
+		"ServiceAccountRoleArn",
+		"ConfigurationValues",
+		"ResolveConflicts",
+		"ClientRequestToken",
+	)
 	core.On(svc.Account, svc.deleteAddon, "ClusterName", "AddonName", "Preserve")
 }
 
@@ -91,8 +112,13 @@ func (svc *Service) describeAddonVersions(in *eks.DescribeAddonVersionsInput) (*
 // out converts a version for answers about one version of Kubernetes, or about all ("").
 func (v addonVersion) out(kubernetes, addon string) (types.AddonVersionInfo, bool) {
 	info := types.AddonVersionInfo{
-		AddonVersion: aws.String(v.version), Architecture: []string{"amd64", "arm64"}, ComputeTypes: []string{"ec2", "auto", "hybrid"},
-		RequiresIamPermissions: slices.Contains([]string{"vpc-cni", "aws-ebs-csi-driver", "aws-efs-csi-driver", "aws-mountpoint-s3-csi-driver", "amazon-cloudwatch-observability"}, addon),
+		AddonVersion: aws.String(v.version),
+		Architecture: []string{"amd64", "arm64"},
+		ComputeTypes: []string{"ec2", "auto", "hybrid"},
+		RequiresIamPermissions: slices.Contains(
+			[]string{"vpc-cni", "aws-ebs-csi-driver", "aws-efs-csi-driver", "aws-mountpoint-s3-csi-driver", "amazon-cloudwatch-observability"},
+			addon,
+		),
 	}
 	for _, k := range slices.Backward(SupportedVersions()) {
 		if v.runsOn(k) && (kubernetes == "" || kubernetes == k) {
@@ -200,9 +226,19 @@ func (svc *Service) addonOut(c *Cluster, d *Addon) *types.Addon {
 	status, issues := svc.addonStatus(c, d)
 	now := d.settings(svc.Now())
 	out := &types.Addon{
-		AddonName: aws.String(d.Name), AddonArn: aws.String(d.ARN), AddonVersion: aws.String(now.Version), ClusterName: aws.String(c.Name), Status: status,
-		ServiceAccountRoleArn: core.Text(now.RoleARN), ConfigurationValues: core.Text(now.Configuration), CreatedAt: aws.Time(d.Born), ModifiedAt: aws.Time(d.Modified),
-		Tags: maps.Clone(d.Tags), Health: &types.AddonHealth{Issues: issues},
+		AddonName:    aws.String(d.Name),
+		AddonArn:     aws.String(d.ARN),
+		AddonVersion: aws.String(now.Version),
+		ClusterName:  aws.String(c.Name),
+		Status:       status,
+		ServiceAccountRoleArn: core.Text(
+			now.RoleARN,
+		),
+		ConfigurationValues: core.Text(now.Configuration),
+		CreatedAt:           aws.Time(d.Born),
+		ModifiedAt:          aws.Time(d.Modified),
+		Tags:                maps.Clone(d.Tags),
+		Health:              &types.AddonHealth{Issues: issues},
 	}
 	if e := catalogued(d.Name); e != nil {
 		out.Owner, out.Publisher = aws.String(e.owner), aws.String(e.publisher())
@@ -275,10 +311,20 @@ func (svc *Service) createAddon(in *eks.CreateAddonInput) (*eks.CreateAddonOutpu
 	}
 	h := svc.Hash()
 	d := &Addon{
-		Name: name, Version: version, ARN: svc.RegionalARN("eks", fmt.Sprintf("addon/%s/%s/%s-%s", c.Name, name, h[:8], strings.Join([]string{h[8:12], h[12:16], "4000", "000000000000"}, "-"))),
-		RoleARN: aws.ToString(in.ServiceAccountRoleArn), Configuration: stored(aws.ToString(in.ConfigurationValues)), Token: aws.ToString(in.ClientRequestToken),
-		Tags: tags, Born: svc.Now(), Modified: svc.Now(), Ready: svc.Now().Add(AddonTakes),
-		Failure: svc.state.Faults.CreateAddon,
+		Name:    name,
+		Version: version,
+		ARN: svc.RegionalARN(
+			"eks",
+			fmt.Sprintf("addon/%s/%s/%s-%s", c.Name, name, h[:8], strings.Join([]string{h[8:12], h[12:16], "4000", "000000000000"}, "-")),
+		),
+		RoleARN:       aws.ToString(in.ServiceAccountRoleArn),
+		Configuration: stored(aws.ToString(in.ConfigurationValues)),
+		Token:         aws.ToString(in.ClientRequestToken),
+		Tags:          tags,
+		Born:          svc.Now(),
+		Modified:      svc.Now(),
+		Ready:         svc.Now().Add(AddonTakes),
+		Failure:       svc.state.Faults.CreateAddon,
 		// AWS may detect that nothing conflicts; here there is always a conflict.
 		Conflict: c.selfManaged(name) && in.ResolveConflicts != types.ResolveConflictsOverwrite,
 	}

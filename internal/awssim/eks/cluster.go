@@ -102,8 +102,24 @@ const (
 )
 
 func (svc *Service) simulate() {
-	core.OnContext(svc.Account, svc.createCluster, "Name", "Version", "RoleArn", "ResourcesVpcConfig", "AccessConfig", "BootstrapSelfManagedAddons", "Tags", "ClientRequestToken",
-		"KubernetesNetworkConfig", "Logging", "EncryptionConfig", "UpgradePolicy", "DeletionProtection", "ZonalShiftConfig")
+	core.OnContext(
+		svc.Account,
+		svc.createCluster,
+		"Name",
+		"Version",
+		"RoleArn",
+		"ResourcesVpcConfig",
+		"AccessConfig",
+		"BootstrapSelfManagedAddons",
+		"Tags",
+		"ClientRequestToken",
+		"KubernetesNetworkConfig",
+		"Logging",
+		"EncryptionConfig",
+		"UpgradePolicy",
+		"DeletionProtection",
+		"ZonalShiftConfig",
+	)
 	core.On(svc.Account, svc.describeCluster, "Name")
 	core.On(svc.Account, svc.describeClusterVersions, "ClusterVersions", "MaxResults", "NextToken")
 	core.On(svc.Account, svc.listClusters, "MaxResults", "NextToken")
@@ -304,7 +320,15 @@ func (svc *Service) connect(c *Cluster, in *types.VpcConfigRequest) error {
 	}
 	for _, zone := range zones {
 		if slices.Contains([]string{"use1-az3", "usw1-az2", "cac1-az3"}, svc.ec2.ZoneID(zone)) { // "Subnet requirements for clusters", EKS user guide
-			return &types.UnsupportedAvailabilityZoneException{Message: aws.String(fmt.Sprintf("Cannot create cluster '%s' because %s, the targeted availability zone, does not currently have sufficient capacity to support the cluster.", c.Name, zone))}
+			return &types.UnsupportedAvailabilityZoneException{
+				Message: aws.String(
+					fmt.Sprintf(
+						"Cannot create cluster '%s' because %s, the targeted availability zone, does not currently have sufficient capacity to support the cluster.",
+						c.Name,
+						zone,
+					),
+				),
+			}
 		}
 	}
 	if len(zones) < 2 {
@@ -348,16 +372,28 @@ func (svc *Service) attach(c *Cluster) {
 
 func (svc *Service) clusterOut(c *Cluster) *types.Cluster {
 	out := &types.Cluster{
-		Name: aws.String(c.Name), Arn: aws.String(c.ARN), Version: aws.String(c.Version), PlatformVersion: aws.String(c.Platform), RoleArn: aws.String(c.RoleARN),
-		Status: c.status(svc.Now()), CreatedAt: aws.Time(c.Born), Tags: maps.Clone(c.Tags), Health: &types.ClusterHealth{Issues: []types.ClusterIssue{}},
+		Name:            aws.String(c.Name),
+		Arn:             aws.String(c.ARN),
+		Version:         aws.String(c.Version),
+		PlatformVersion: aws.String(c.Platform),
+		RoleArn:         aws.String(c.RoleARN),
+		Status:          c.status(svc.Now()),
+		CreatedAt:       aws.Time(c.Born),
+		Tags:            maps.Clone(c.Tags),
+		Health:          &types.ClusterHealth{Issues: []types.ClusterIssue{}},
 		ResourcesVpcConfig: &types.VpcConfigResponse{
 			VpcId: aws.String(c.VPC), SubnetIds: slices.Clone(c.Subnets), SecurityGroupIds: slices.Clone(c.Groups), EndpointPublicAccess: c.Public,
 			EndpointPrivateAccess: c.Private, PublicAccessCidrs: slices.Clone(c.PublicCIDRs), ClusterSecurityGroupId: aws.String(c.Group),
 		},
 		KubernetesNetworkConfig: &types.KubernetesNetworkConfigResponse{IpFamily: types.IpFamily(c.Family)},
-		Logging:                 c.loggingOut(), UpgradePolicy: &types.UpgradePolicyResponse{SupportType: types.SupportType(c.Support)},
-		DeletionProtection: aws.Bool(c.Protected), ZonalShiftConfig: &types.ZonalShiftConfigResponse{Enabled: aws.Bool(c.ZonalShift)},
-		AccessConfig: &types.AccessConfigResponse{AuthenticationMode: types.AuthenticationMode(c.Authentication), BootstrapClusterCreatorAdminPermissions: aws.Bool(c.CreatorIsAdmin)},
+		Logging:                 c.loggingOut(),
+		UpgradePolicy:           &types.UpgradePolicyResponse{SupportType: types.SupportType(c.Support)},
+		DeletionProtection:      aws.Bool(c.Protected),
+		ZonalShiftConfig:        &types.ZonalShiftConfigResponse{Enabled: aws.Bool(c.ZonalShift)},
+		AccessConfig: &types.AccessConfigResponse{
+			AuthenticationMode:                      types.AuthenticationMode(c.Authentication),
+			BootstrapClusterCreatorAdminPermissions: aws.Bool(c.CreatorIsAdmin),
+		},
 	}
 	if c.Family == "ipv6" {
 		out.KubernetesNetworkConfig.ServiceIpv6Cidr = aws.String(c.ServiceCIDR)
@@ -437,7 +473,10 @@ func (svc *Service) Inventory() (lines []string) {
 // Detailed is Inventory with the attributes of the resources.
 func (svc *Service) Detailed() (lines []string) {
 	for _, c := range core.ByKey(svc.state.Clusters) {
-		lines = append(lines, core.LineOf("EKSCluster "+c.Name, "version", c.Version, "role", c.RoleARN, "subnets", svc.ec2.Labels(c.Subnets), "tags", core.Flat(c.Tags)))
+		lines = append(
+			lines,
+			core.LineOf("EKSCluster "+c.Name, "version", c.Version, "role", c.RoleARN, "subnets", svc.ec2.Labels(c.Subnets), "tags", core.Flat(c.Tags)),
+		)
 		for _, d := range core.ByKey(c.Addons) {
 			lines = append(lines, core.LineOf("EKSAddon "+c.Name+"/"+d.Name, "version", d.Version, "role", d.RoleARN, "tags", core.Flat(d.Tags)))
 		}

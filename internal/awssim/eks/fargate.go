@@ -169,7 +169,10 @@ func (svc *Service) fargateOut(c *Cluster, f *Fargate) *types.FargateProfile {
 		}),
 		Health: &types.FargateProfileHealth{Issues: []types.FargateProfileIssue{}},
 	}
-	failure := map[types.FargateProfileStatus]string{types.FargateProfileStatusCreateFailed: f.CreateFailure, types.FargateProfileStatusDeleteFailed: f.DeleteFailure}[out.Status]
+	failure := map[types.FargateProfileStatus]string{
+		types.FargateProfileStatusCreateFailed: f.CreateFailure,
+		types.FargateProfileStatusDeleteFailed: f.DeleteFailure,
+	}[out.Status]
 	if code, message, failed := strings.Cut(failure, ": "); failed {
 		out.Health.Issues = append(out.Health.Issues, types.FargateProfileIssue{Code: types.FargateProfileIssueCode(code), Message: &message})
 	}

@@ -40,7 +40,17 @@ func (svc *Service) detailedNodes(c *Cluster) (lines []string) {
 			"selectors", fmt.Sprint(f.Selectors), "tags", core.Flat(f.Tags)))
 	}
 	for _, e := range core.ByKey(c.Access) {
-		line := core.LineOf("EKSAccessEntry "+c.Name+"/"+e.Principal, "type", e.Type, "user", e.User, "groups", strings.Join(e.Groups, ","), "tags", core.Flat(e.Tags))
+		line := core.LineOf(
+			"EKSAccessEntry "+c.Name+"/"+e.Principal,
+			"type",
+			e.Type,
+			"user",
+			e.User,
+			"groups",
+			strings.Join(e.Groups, ","),
+			"tags",
+			core.Flat(e.Tags),
+		)
 		for _, p := range e.Policies {
 			line += " policy=" + p.ARN + "@" + strings.Join(p.Namespaces, ",")
 		}

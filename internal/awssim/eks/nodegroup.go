@@ -62,11 +62,43 @@ const (
 )
 
 func (svc *Service) simulateNodeGroups() {
-	core.On(svc.Account, svc.createNodeGroup, "ClusterName", "NodegroupName", "NodeRole", "Subnets", "AmiType", "CapacityType", "ClientRequestToken", "DiskSize", "InstanceTypes",
-		"Labels", "LaunchTemplate", "NodeRepairConfig", "ReleaseVersion", "RemoteAccess", "ScalingConfig", "Tags", "Taints", "UpdateConfig", "Version")
+	core.On(
+		svc.Account,
+		svc.createNodeGroup,
+		"ClusterName",
+		"NodegroupName",
+		"NodeRole",
+		"Subnets",
+		"AmiType",
+		"CapacityType",
+		"ClientRequestToken",
+		"DiskSize",
+		"InstanceTypes",
+		"Labels",
+		"LaunchTemplate",
+		"NodeRepairConfig",
+		"ReleaseVersion",
+		"RemoteAccess",
+		"ScalingConfig",
+		"Tags",
+		"Taints",
+		"UpdateConfig",
+		"Version",
+	)
 	core.On(svc.Account, svc.describeNodeGroup, "ClusterName", "NodegroupName")
 	core.On(svc.Account, svc.listNodeGroups, "ClusterName", "MaxResults", "NextToken")
-	core.On(svc.Account, svc.updateNodeGroupConfig, "ClusterName", "NodegroupName", "ClientRequestToken", "Labels", "NodeRepairConfig", "ScalingConfig", "Taints", "UpdateConfig")
+	core.On(
+		svc.Account,
+		svc.updateNodeGroupConfig,
+		"ClusterName",
+		"NodegroupName",
+		"ClientRequestToken",
+		"Labels",
+		"NodeRepairConfig",
+		"ScalingConfig",
+		"Taints",
+		"UpdateConfig",
+	)
 	core.On(svc.Account, svc.updateNodeGroupVersion, "ClusterName", "NodegroupName", "ClientRequestToken", "Force", "LaunchTemplate", "ReleaseVersion", "Version")
 	core.On(svc.Account, svc.deleteNodeGroup, "ClusterName", "NodegroupName")
 }
@@ -155,10 +187,18 @@ func (svc *Service) createNodeGroup(in *eks.CreateNodegroupInput) (*eks.CreateNo
 		if old.Token == aws.ToString(in.ClientRequestToken) && old.Deleted.IsZero() {
 			return &eks.CreateNodegroupOutput{Nodegroup: svc.nodeGroupOut(c, old)}, nil
 		}
-		return nil, &types.ResourceInUseException{Message: aws.String("NodeGroup already exists with name " + name + " and cluster name " + c.Name), ClusterName: in.ClusterName, NodegroupName: in.NodegroupName}
+		return nil, &types.ResourceInUseException{
+			Message:       aws.String("NodeGroup already exists with name " + name + " and cluster name " + c.Name),
+			ClusterName:   in.ClusterName,
+			NodegroupName: in.NodegroupName,
+		}
 	}
 	if len(c.NodeGroups) >= svc.Quotas().NodeGroups {
-		return nil, &types.ResourceLimitExceededException{Message: aws.String("You have reached your quota of node groups in this cluster"), ClusterName: in.ClusterName, NodegroupName: in.NodegroupName}
+		return nil, &types.ResourceLimitExceededException{
+			Message:       aws.String("You have reached your quota of node groups in this cluster"),
+			ClusterName:   in.ClusterName,
+			NodegroupName: in.NodegroupName,
+		}
 	}
 	g := &NodeGroup{
 		Name: name, RoleARN: aws.ToString(in.NodeRole), Version: cmp.Or(aws.ToString(in.Version), c.Version), Kind: string(in.AmiType),
@@ -315,8 +355,17 @@ func (svc *Service) deleteNodeGroup(in *eks.DeleteNodegroupInput) (*eks.DeleteNo
 	if err != nil {
 		return nil, err
 	}
-	if s := g.status(svc.Now()); !slices.Contains([]types.NodegroupStatus{types.NodegroupStatusActive, types.NodegroupStatusCreateFailed, types.NodegroupStatusDeleteFailed}, s) {
-		return nil, &types.ResourceInUseException{Message: aws.String(fmt.Sprintf("Nodegroup %s cannot be deleted as it is currently in %s state", g.Name, s)), ClusterName: in.ClusterName, NodegroupName: in.NodegroupName}
+	if s := g.status(
+		svc.Now(),
+	); !slices.Contains(
+		[]types.NodegroupStatus{types.NodegroupStatusActive, types.NodegroupStatusCreateFailed, types.NodegroupStatusDeleteFailed},
+		s,
+	) {
+		return nil, &types.ResourceInUseException{
+			Message:       aws.String(fmt.Sprintf("Nodegroup %s cannot be deleted as it is currently in %s state", g.Name, s)),
+			ClusterName:   in.ClusterName,
+			NodegroupName: in.NodegroupName,
+		}
 	}
 	g.Deleted, g.DeleteFailure = svc.Now(), svc.state.Faults.DeleteNodeGroup
 	svc.forgetInterface(c, g)

@@ -222,7 +222,9 @@ func (svc *Service) forgetInterface(c *Cluster, g *NodeGroup) {
 			n := svc.ec2.NewInterface(i.Subnet, "aws-K8S-"+i.ID, "interface", "", own.Groups)
 			n.Managed = false
 			maps.Copy(n.Tags, map[string]string{
-				"cluster.k8s.amazonaws.com/name": c.Name, "node.k8s.amazonaws.com/instance_id": i.ID, "node.k8s.amazonaws.com/createdAt": svc.Now().UTC().Format("2006-01-02T15:04:05Z"),
+				"cluster.k8s.amazonaws.com/name":     c.Name,
+				"node.k8s.amazonaws.com/instance_id": i.ID,
+				"node.k8s.amazonaws.com/createdAt":   svc.Now().UTC().Format("2006-01-02T15:04:05Z"),
 			})
 			return
 		}
@@ -252,9 +254,27 @@ func (svc *Service) scaleGroup(c *Cluster, g *NodeGroup) {
 	}
 	uuid := g.ARN[len(g.ARN)-36:]
 	x := &autoscaling.Group{
-		Name: g.Scaling, ARN: svc.RegionalARN("autoscaling", "autoScalingGroup:"+uuid+":autoScalingGroupName/"+g.Scaling), Born: svc.Now(), Looked: svc.Now(), OfEKS: true,
-		Subnets: slices.Clone(g.Subnets), Template: &autoscaling.TemplateRef{ID: "lt-0" + uuid[:8] + uuid[9:13] + "0000", Version: "1"}, Cooldown: 300, Grace: 15, HealthCheck: "EC2",
-		Policies: []string{"AllocationStrategy", "OldestLaunchTemplate", "OldestInstance"}, Rebalance: true, Suspended: map[string]bool{}, Tags: tags, Hooks: map[string]*autoscaling.Hook{},
+		Name:   g.Scaling,
+		ARN:    svc.RegionalARN("autoscaling", "autoScalingGroup:"+uuid+":autoScalingGroupName/"+g.Scaling),
+		Born:   svc.Now(),
+		Looked: svc.Now(),
+		OfEKS:  true,
+		Subnets: slices.Clone(
+			g.Subnets,
+		),
+		Template:    &autoscaling.TemplateRef{ID: "lt-0" + uuid[:8] + uuid[9:13] + "0000", Version: "1"},
+		Cooldown:    300,
+		Grace:       15,
+		HealthCheck: "EC2",
+		Policies: []string{
+			"AllocationStrategy",
+			"OldestLaunchTemplate",
+			"OldestInstance",
+		},
+		Rebalance: true,
+		Suspended: map[string]bool{},
+		Tags:      tags,
+		Hooks:     map[string]*autoscaling.Hook{},
 	}
 	for name, transition := range map[string]string{"Launch-LC-Hook": autoscaling.Launching, "Terminate-LC-Hook": autoscaling.Terminating} {
 		x.Hooks[name] = &autoscaling.Hook{Name: name, Transition: "autoscaling:" + transition, Result: "CONTINUE", Heartbeat: 1800}
@@ -273,7 +293,10 @@ func (svc *Service) scaleNodes(g *NodeGroup) {
 	x.Min, x.Max, x.Desired, x.Deleting, x.Instances = g.Least, g.Most, g.Desired, !g.Deleted.IsZero(), nil
 	for _, id := range g.Instances {
 		if i := svc.ec2.Instance(id); i != nil {
-			x.Instances = append(x.Instances, &autoscaling.Instance{ID: id, Zone: i.Zone, Subnet: i.Subnet, Type: i.Type, Template: *x.Template, State: asgtypes.LifecycleStateInService})
+			x.Instances = append(
+				x.Instances,
+				&autoscaling.Instance{ID: id, Zone: i.Zone, Subnet: i.Subnet, Type: i.Type, Template: *x.Template, State: asgtypes.LifecycleStateInService},
+			)
 		}
 	}
 }

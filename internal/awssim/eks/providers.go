@@ -69,7 +69,10 @@ func (svc *Service) associateProvider(in *eks.AssociateIdentityProviderConfigInp
 	case !strings.HasPrefix(aws.ToString(o.IssuerUrl), "https://"):
 		return nil, invalid("The issuer URL must begin with https://")
 	case len(c.Providers) > 0:
-		return nil, &types.ResourceLimitExceededException{Message: aws.String("The maximum number of identity provider configurations (1) has been reached"), ClusterName: in.ClusterName}
+		return nil, &types.ResourceLimitExceededException{
+			Message:     aws.String("The maximum number of identity provider configurations (1) has been reached"),
+			ClusterName: in.ClusterName,
+		}
 	}
 	tags, err := checkTags(in.Tags)
 	if err != nil {
@@ -100,7 +103,10 @@ func (svc *Service) provider(cluster *string, id *types.IdentityProviderConfig) 
 	}
 	p, ok := c.Providers[aws.ToString(id.Name)]
 	if !ok {
-		return nil, nil, &types.ResourceNotFoundException{Message: aws.String("Identity provider config is not associated with cluster: " + c.Name), ClusterName: cluster}
+		return nil, nil, &types.ResourceNotFoundException{
+			Message:     aws.String("Identity provider config is not associated with cluster: " + c.Name),
+			ClusterName: cluster,
+		}
 	}
 	return c, p, nil
 }

@@ -52,7 +52,18 @@ const (
 
 func (svc *Service) simulateUpdates() {
 	core.On(svc.Account, svc.updateVersion, "Name", "Version", "ClientRequestToken")
-	core.On(svc.Account, svc.updateConfig, "Name", "ResourcesVpcConfig", "Logging", "AccessConfig", "UpgradePolicy", "DeletionProtection", "ZonalShiftConfig", "ClientRequestToken")
+	core.On(
+		svc.Account,
+		svc.updateConfig,
+		"Name",
+		"ResourcesVpcConfig",
+		"Logging",
+		"AccessConfig",
+		"UpgradePolicy",
+		"DeletionProtection",
+		"ZonalShiftConfig",
+		"ClientRequestToken",
+	)
 	core.On(svc.Account, svc.encrypt, "ClusterName", "EncryptionConfig", "ClientRequestToken")
 	core.On(svc.Account, svc.describeUpdate, "Name", "UpdateId", "NodegroupName", "AddonName")
 }
@@ -369,8 +380,11 @@ func (svc *Service) changeNetwork(c *Cluster, in *types.VpcConfigRequest) (types
 			return kind, Update{}, err
 		}
 		if before, err := svc.zonesOf(c, c.Subnets); err == nil && !slices.Equal(zones, before) {
-			return kind, Update{}, invalid("Provided subnets belong to the AZs '%s'. But they should belong to the exact set of AZs '%s' in which subnets were provided during cluster creation.",
-				strings.Join(zones, ","), strings.Join(before, ","))
+			return kind, Update{}, invalid(
+				"Provided subnets belong to the AZs '%s'. But they should belong to the exact set of AZs '%s' in which subnets were provided during cluster creation.",
+				strings.Join(zones, ","),
+				strings.Join(before, ","),
+			)
 		}
 	}
 	if _, err := svc.ec2.GroupsFor(c.VPC, in.SecurityGroupIds); err != nil {
@@ -394,8 +408,12 @@ func (c *Cluster) changeEndpoint(in *types.VpcConfigRequest) (types.UpdateType, 
 	case !e.Public && !e.Private:
 		return kind, Update{}, invalid("Private and public endpoint access cannot be disabled at the same time")
 	case e.Public == c.Public && e.Private == c.Private && slices.Equal(e.CIDRs, c.PublicCIDRs):
-		return kind, Update{}, invalid("Cluster is already at the desired configuration with endpointPrivateAccess: %v, endpointPublicAccess: %v, and Public Endpoint Restrictions: %v",
-			e.Private, e.Public, e.CIDRs)
+		return kind, Update{}, invalid(
+			"Cluster is already at the desired configuration with endpointPrivateAccess: %v, endpointPublicAccess: %v, and Public Endpoint Restrictions: %v",
+			e.Private,
+			e.Public,
+			e.CIDRs,
+		)
 	}
 	return kind, Update{Endpoint: e}, nil
 }

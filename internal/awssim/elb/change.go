@@ -208,7 +208,9 @@ func (svc *Service) deleteLoadBalancer(in *elb.DeleteLoadBalancerInput) (*elb.De
 		return nil, err
 	}
 	if b.Attributes[deletionProtection] == "true" {
-		return nil, &types.OperationNotPermittedException{Message: aws.String("Load balancer '" + b.ARN + "' cannot be deleted because deletion protection is enabled")}
+		return nil, &types.OperationNotPermittedException{
+			Message: aws.String("Load balancer '" + b.ARN + "' cannot be deleted because deletion protection is enabled"),
+		}
 	}
 	for _, l := range core.ByKey(svc.state.Listeners) {
 		if l.LoadBalancer == b.ARN {

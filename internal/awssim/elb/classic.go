@@ -99,7 +99,9 @@ func (svc *Service) keepClassic(c *ClassicLoadBalancer) (*classic.CreateLoadBala
 		same := old.Scheme == c.Scheme && slices.Equal(old.Subnets, c.Subnets) && slices.Equal(old.Groups, c.Groups) &&
 			slices.Equal(old.Listeners, c.Listeners) && maps.Equal(old.Tags, c.Tags)
 		if !same {
-			return nil, &types.DuplicateAccessPointNameException{Message: aws.String("Load Balancer named " + c.Name + " already exists and it is configured with different parameters.")}
+			return nil, &types.DuplicateAccessPointNameException{
+				Message: aws.String("Load Balancer named " + c.Name + " already exists and it is configured with different parameters."),
+			}
 		}
 		return &classic.CreateLoadBalancerOutput{DNSName: aws.String(old.DNSName)}, nil
 	}
@@ -137,7 +139,12 @@ func readClassicListeners(in []types.Listener) (out []ClassicListener, err error
 		if err := core.Only("listener", &l, "Protocol", "InstanceProtocol", "LoadBalancerPort", "InstancePort"); err != nil {
 			return nil, err
 		}
-		c := ClassicListener{Protocol: strings.ToUpper(aws.ToString(l.Protocol)), InstanceProtocol: strings.ToUpper(aws.ToString(l.InstanceProtocol)), Port: l.LoadBalancerPort, InstancePort: aws.ToInt32(l.InstancePort)}
+		c := ClassicListener{
+			Protocol:         strings.ToUpper(aws.ToString(l.Protocol)),
+			InstanceProtocol: strings.ToUpper(aws.ToString(l.InstanceProtocol)),
+			Port:             l.LoadBalancerPort,
+			InstancePort:     aws.ToInt32(l.InstancePort),
+		}
 		c.InstanceProtocol = cmp.Or(c.InstanceProtocol, c.Protocol)
 		layer := func(p string) int { return 1 + slices.Index([]string{"TCP", "SSL", "HTTP", "HTTPS"}, p)/2 }
 		switch {

@@ -50,8 +50,27 @@ func (svc *Service) Detailed() (lines []string) {
 				addresses = append(addresses, z.Zone)
 			}
 		}
-		lines = append(lines, core.LineOf("LoadBalancer "+b.Name, "type", b.Type, "scheme", b.Scheme, "ip", b.IPType, "vpc", svc.ec2.Label(b.VPC),
-			"subnets", svc.ec2.Labels(subnets), "addresses", strings.Join(addresses, ","), "groups", svc.ec2.Labels(b.Groups), "attributes", core.Flat(b.Attributes), "tags", core.Flat(b.Tags)))
+		lines = append(lines, core.LineOf(
+			"LoadBalancer "+b.Name,
+			"type",
+			b.Type,
+			"scheme",
+			b.Scheme,
+			"ip",
+			b.IPType,
+			"vpc",
+			svc.ec2.Label(b.VPC),
+			"subnets",
+			svc.ec2.Labels(subnets),
+			"addresses",
+			strings.Join(addresses, ","),
+			"groups",
+			svc.ec2.Labels(b.Groups),
+			"attributes",
+			core.Flat(b.Attributes),
+			"tags",
+			core.Flat(b.Tags),
+		))
 	}
 	for _, g := range svc.state.TargetGroups {
 		var targets []string

@@ -67,7 +67,9 @@ func (svc *Service) createLoadBalancer(in *elb.CreateLoadBalancerInput) (*elb.Cr
 		// What counts as settings is not documented. Classic load balancers count tags,
 		// so tags count here too.
 		if !old.like(b) {
-			return nil, &types.DuplicateLoadBalancerNameException{Message: aws.String("A load balancer with the same name '" + b.Name + "' exists, but with different settings")}
+			return nil, &types.DuplicateLoadBalancerNameException{
+				Message: aws.String("A load balancer with the same name '" + b.Name + "' exists, but with different settings"),
+			}
 		}
 		return &elb.CreateLoadBalancerOutput{LoadBalancers: []types.LoadBalancer{svc.showLoadBalancer(old)}}, nil
 	}
@@ -92,7 +94,12 @@ func (svc *Service) count(kind string) (n int) {
 // newLoadBalancer validates a call and returns the load balancer, without the fields that
 // are set at creation.
 func (svc *Service) newLoadBalancer(in *elb.CreateLoadBalancerInput) (*LoadBalancer, error) {
-	b := &LoadBalancer{Name: aws.ToString(in.Name), Type: string(in.Type), IPType: string(in.IpAddressType), Groups: slices.Sorted(slices.Values(in.SecurityGroups))}
+	b := &LoadBalancer{
+		Name:   aws.ToString(in.Name),
+		Type:   string(in.Type),
+		IPType: string(in.IpAddressType),
+		Groups: slices.Sorted(slices.Values(in.SecurityGroups)),
+	}
 	if err := checkName("load balancer", b.Name); err != nil {
 		return nil, err
 	}
@@ -146,7 +153,12 @@ func (svc *Service) checkIPType(b *LoadBalancer) error {
 }
 
 // loadBalancerZones returns the zones of a load balancer.
-func (svc *Service) loadBalancerZones(op string, b *LoadBalancer, subnets []string, mappings []types.SubnetMapping) (zones []LoadBalancerZone, vpc string, err error) {
+func (svc *Service) loadBalancerZones(
+	op string,
+	b *LoadBalancer,
+	subnets []string,
+	mappings []types.SubnetMapping,
+) (zones []LoadBalancerZone, vpc string, err error) {
 	if len(subnets) > 0 && len(mappings) > 0 {
 		return nil, "", core.Fail("ValidationError", "you can specify subnets or subnet mappings, not both")
 	}

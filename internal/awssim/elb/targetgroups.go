@@ -90,7 +90,9 @@ func (svc *Service) keepTargetGroup(g *TargetGroup) (*elb.CreateTargetGroupOutpu
 		// Tags count as settings, as for load balancers.
 		same := old.VPC == g.VPC && old.Protocol == g.Protocol && old.IPType == g.IPType && old.Port == g.Port && old.Check == g.Check && maps.Equal(old.Tags, g.Tags)
 		if !same {
-			return nil, &types.DuplicateTargetGroupNameException{Message: aws.String("A target group with the same name '" + g.Name + "' exists, but with different settings")}
+			return nil, &types.DuplicateTargetGroupNameException{
+				Message: aws.String("A target group with the same name '" + g.Name + "' exists, but with different settings"),
+			}
 		}
 		return &elb.CreateTargetGroupOutput{TargetGroups: []types.TargetGroup{svc.showTargetGroup(old)}}, nil
 	}

@@ -150,7 +150,11 @@ func (svc *Service) describeTargetHealth(in *elb.DescribeTargetHealthInput) (*el
 		if t == nil && svc.ec2.Instance(id) == nil {
 			return nil, invalidTarget("The following targets do not exist: '" + id + "'")
 		}
-		h := types.TargetHealth{State: types.TargetHealthStateEnumUnused, Reason: types.TargetHealthReasonEnumNotRegistered, Description: aws.String("Target is not registered to the target group")}
+		h := types.TargetHealth{
+			State:       types.TargetHealthStateEnumUnused,
+			Reason:      types.TargetHealthReasonEnumNotRegistered,
+			Description: aws.String("Target is not registered to the target group"),
+		}
 		if t != nil {
 			h = svc.health(g, t)
 		}
@@ -164,7 +168,11 @@ func (g *TargetGroup) showHealth(id string, port int32, h types.TargetHealth) ty
 	if checked == "traffic-port" {
 		checked = strconv.Itoa(int(port))
 	}
-	return types.TargetHealthDescription{Target: &types.TargetDescription{Id: aws.String(id), Port: aws.Int32(port)}, HealthCheckPort: aws.String(checked), TargetHealth: &h}
+	return types.TargetHealthDescription{
+		Target:          &types.TargetDescription{Id: aws.String(id), Port: aws.Int32(port)},
+		HealthCheckPort: aws.String(checked),
+		TargetHealth:    &h,
+	}
 }
 
 // apiServerPort is the port of API servers. Nothing listens on other ports: a user's
@@ -189,7 +197,11 @@ func (svc *Service) health(g *TargetGroup, t *Target) types.TargetHealth {
 		return is(types.TargetHealthStateEnumUnused, types.TargetHealthReasonEnumInvalidState, "Target is in the stopped or terminated state")
 	}
 	if !slices.ContainsFunc(b.Zones, func(z LoadBalancerZone) bool { return z.Zone == i.Zone }) {
-		return is(types.TargetHealthStateEnumUnused, types.TargetHealthReasonEnumNotInUse, "Target is in an Availability Zone that is not enabled for the load balancer")
+		return is(
+			types.TargetHealthStateEnumUnused,
+			types.TargetHealthReasonEnumNotInUse,
+			"Target is in an Availability Zone that is not enabled for the load balancer",
+		)
 	}
 	since := t.Registered
 	if g.Used.After(since) {
@@ -201,7 +213,8 @@ func (svc *Service) health(g *TargetGroup, t *Target) types.TargetHealth {
 	if svc.Now().Before(b.Ready) {
 		return is(types.TargetHealthStateEnumInitial, types.TargetHealthReasonEnumRegistrationInProgress, "Target registration is in progress")
 	}
-	if i.Boot != nil && i.UserData != "" && (i.Boot.Failed != "" || i.Boot.ControlPlane && (i.Boot.Joined.IsZero() || t.Port != apiServerPort)) { // without user data, the image decides what runs
+	if i.Boot != nil && i.UserData != "" &&
+		(i.Boot.Failed != "" || i.Boot.ControlPlane && (i.Boot.Joined.IsZero() || t.Port != apiServerPort)) { // without user data, the image decides what runs
 		return is(types.TargetHealthStateEnumUnhealthy, types.TargetHealthReasonEnumFailedHealthChecks, "Health checks failed")
 	}
 	return types.TargetHealth{State: types.TargetHealthStateEnumHealthy}

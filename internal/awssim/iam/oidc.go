@@ -36,7 +36,13 @@ func (svc *Service) createOIDC(in *iam.CreateOpenIDConnectProviderInput) (*iam.C
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" {
 		return nil, core.Fail("ValidationError", "Invalid Open ID Connect Provider URL")
 	}
-	p := &OIDCProvider{URL: u.Host + u.Path, Clients: slices.Clone(in.ClientIDList), Thumbprints: slices.Clone(in.ThumbprintList), Tags: map[string]string{}, Born: svc.Now()}
+	p := &OIDCProvider{
+		URL:         u.Host + u.Path,
+		Clients:     slices.Clone(in.ClientIDList),
+		Thumbprints: slices.Clone(in.ThumbprintList),
+		Tags:        map[string]string{},
+		Born:        svc.Now(),
+	}
 	p.ARN = "arn:" + svc.Partition() + ":iam::" + svc.Number() + ":oidc-provider/" + p.URL
 	if svc.state.Providers[p.ARN] != nil {
 		return nil, &types.EntityAlreadyExistsException{Message: aws.String("Provider with url https://" + p.URL + " already exists.")}
@@ -66,7 +72,12 @@ func (svc *Service) getOIDC(in *iam.GetOpenIDConnectProviderInput) (*iam.GetOpen
 	if err != nil {
 		return nil, err
 	}
-	out := &iam.GetOpenIDConnectProviderOutput{Url: &p.URL, ClientIDList: slices.Clone(p.Clients), ThumbprintList: slices.Clone(p.Thumbprints), CreateDate: &p.Born}
+	out := &iam.GetOpenIDConnectProviderOutput{
+		Url:            &p.URL,
+		ClientIDList:   slices.Clone(p.Clients),
+		ThumbprintList: slices.Clone(p.Thumbprints),
+		CreateDate:     &p.Born,
+	}
 	for _, k := range slices.Sorted(maps.Keys(p.Tags)) {
 		out.Tags = append(out.Tags, types.Tag{Key: aws.String(k), Value: aws.String(p.Tags[k])})
 	}
@@ -74,9 +85,11 @@ func (svc *Service) getOIDC(in *iam.GetOpenIDConnectProviderInput) (*iam.GetOpen
 }
 
 func (svc *Service) listOIDC(*iam.ListOpenIDConnectProvidersInput) (*iam.ListOpenIDConnectProvidersOutput, error) {
-	return &iam.ListOpenIDConnectProvidersOutput{OpenIDConnectProviderList: core.Each(core.ByKey(svc.state.Providers), func(p *OIDCProvider) types.OpenIDConnectProviderListEntry {
-		return types.OpenIDConnectProviderListEntry{Arn: &p.ARN}
-	})}, nil
+	return &iam.ListOpenIDConnectProvidersOutput{
+		OpenIDConnectProviderList: core.Each(core.ByKey(svc.state.Providers), func(p *OIDCProvider) types.OpenIDConnectProviderListEntry {
+			return types.OpenIDConnectProviderListEntry{Arn: &p.ARN}
+		}),
+	}, nil
 }
 
 // deleteOIDC succeeds if the provider does not exist, as in AWS.

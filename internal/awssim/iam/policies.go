@@ -196,7 +196,9 @@ func (svc *Service) AddVersion(p *Policy, document string, at time.Time) error {
 	case size(document) > mostPolicy:
 		return limitExceeded("PolicySize", "6144")
 	case len(p.Versions) >= MostVersions:
-		return &types.LimitExceededException{Message: aws.String("A managed policy can have up to 5 versions. Before you create a new version, you must delete an existing version.")}
+		return &types.LimitExceededException{
+			Message: aws.String("A managed policy can have up to 5 versions. Before you create a new version, you must delete an existing version."),
+		}
 	}
 	if err := checkPolicy(document); err != nil {
 		return err
@@ -258,7 +260,11 @@ func (svc *Service) RemovePolicy(p *Policy) error {
 	case len(svc.holding(svc.PolicyARN(p))) > 0:
 		return deleteConflict("a policy attached to entities.")
 	case len(p.Versions) > 1:
-		return &types.DeleteConflictException{Message: aws.String("This policy has more than one version. Before you delete a policy, you must delete the policy's versions. The default version is deleted with the policy.")}
+		return &types.DeleteConflictException{
+			Message: aws.String(
+				"This policy has more than one version. Before you delete a policy, you must delete the policy's versions. The default version is deleted with the policy.",
+			),
+		}
 	}
 	delete(svc.state.Policies, p.Name)
 	return nil

@@ -47,8 +47,15 @@ func (svc *Service) ProfileExists(name string) bool {
 
 func (svc *Service) showProfile(p *InstanceProfile) types.InstanceProfile {
 	out := types.InstanceProfile{
-		InstanceProfileName: aws.String(p.Name), Path: aws.String(cmp.Or(p.Path, "/")), InstanceProfileId: aws.String(UniqueID("AIPA", p.Name)), CreateDate: aws.Time(p.Born),
-		Arn: aws.String(svc.ARN("instance-profile", p.Path, p.Name)), Roles: []types.Role{}, Tags: showTags(p.Tags),
+		InstanceProfileName: aws.String(
+			p.Name,
+		),
+		Path:              aws.String(cmp.Or(p.Path, "/")),
+		InstanceProfileId: aws.String(UniqueID("AIPA", p.Name)),
+		CreateDate:        aws.Time(p.Born),
+		Arn:               aws.String(svc.ARN("instance-profile", p.Path, p.Name)),
+		Roles:             []types.Role{},
+		Tags:              showTags(p.Tags),
 	}
 	if r, ok := svc.state.Roles[p.Role]; ok {
 		out.Roles = append(out.Roles, svc.listedRole(r))

@@ -58,7 +58,10 @@ func (r *Role) Session() int32 {
 }
 
 func (r *Role) trust() string {
-	return cmp.Or(r.Trust, `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"`+cmp.Or(r.Service, "ec2.amazonaws.com")+`"},"Action":"sts:AssumeRole"}]}`)
+	return cmp.Or(
+		r.Trust,
+		`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"`+cmp.Or(r.Service, "ec2.amazonaws.com")+`"},"Action":"sts:AssumeRole"}]}`,
+	)
 }
 
 // ShowRole converts a role for answers.

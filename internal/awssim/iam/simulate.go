@@ -155,10 +155,16 @@ func (svc *Service) judge(to *types.EvaluationResult, p principal, r request) er
 		if err != nil {
 			return err
 		}
-		detail := types.OrganizationsDecisionDetail{AllowedByOrganizations: allows && (to.OrganizationsDecisionDetail == nil || to.OrganizationsDecisionDetail.AllowedByOrganizations)}
+		detail := types.OrganizationsDecisionDetail{
+			AllowedByOrganizations: allows && (to.OrganizationsDecisionDetail == nil || to.OrganizationsDecisionDetail.AllowedByOrganizations),
+		}
 		to.OrganizationsDecisionDetail = &detail
 	}
-	order := []types.PolicyEvaluationDecisionType{types.PolicyEvaluationDecisionTypeAllowed, types.PolicyEvaluationDecisionTypeImplicitDeny, types.PolicyEvaluationDecisionTypeExplicitDeny}
+	order := []types.PolicyEvaluationDecisionType{
+		types.PolicyEvaluationDecisionTypeAllowed,
+		types.PolicyEvaluationDecisionTypeImplicitDeny,
+		types.PolicyEvaluationDecisionTypeExplicitDeny,
+	}
 	if slices.Index(order, one.EvalResourceDecision) > slices.Index(order, to.EvalDecision) {
 		to.EvalDecision = one.EvalResourceDecision
 	}

@@ -181,10 +181,18 @@ func checkName(field, name, path string, most int) error {
 		return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("_+=,.@-", r)
 	}
 	if name == "" || len(name) > most || strings.IndexFunc(name, func(r rune) bool { return !valid(r) }) >= 0 {
-		return core.Fail("ValidationError", "The specified value for %s is invalid. It must contain only alphanumeric characters and/or the following: +=,.@_-, and at most %d of them", field, most)
+		return core.Fail(
+			"ValidationError",
+			"The specified value for %s is invalid. It must contain only alphanumeric characters and/or the following: +=,.@_-, and at most %d of them",
+			field,
+			most,
+		)
 	}
 	if path != "" && (path[0] != '/' || path[len(path)-1] != '/' || len(path) > 512) {
-		return core.Fail("ValidationError", "The specified value for path is invalid. It must begin and end with / and contain only alphanumeric characters and/or / characters.")
+		return core.Fail(
+			"ValidationError",
+			"The specified value for path is invalid. It must begin and end with / and contain only alphanumeric characters and/or / characters.",
+		)
 	}
 	return nil
 }
@@ -259,7 +267,9 @@ func (svc *Service) Detailed() (lines []string) {
 	line := func(title string, pairs ...string) { lines = append(lines, core.LineOf(title, pairs...)) }
 	for _, r := range core.ByKey(svc.state.Roles) {
 		if !svc.given(r.Name) {
-			line("Role "+r.Name, append(holds(r.Holder), "path", cmp.Or(r.Path, "/"), "service", r.Service, "trust", r.Trust, "boundary", r.Boundary, "tags", core.Pairs(r.Tags))...)
+			line(
+				"Role "+r.Name,
+				append(holds(r.Holder), "path", cmp.Or(r.Path, "/"), "service", r.Service, "trust", r.Trust, "boundary", r.Boundary, "tags", core.Pairs(r.Tags))...)
 		}
 	}
 	for _, p := range core.ByKey(svc.state.Profiles) {
@@ -271,7 +281,9 @@ func (svc *Service) Detailed() (lines []string) {
 		line("Policy "+p.Name, "path", cmp.Or(p.Path, "/"), "document", p.Document(), "tags", core.Pairs(p.Tags))
 	}
 	for _, u := range core.ByKey(svc.state.Users) {
-		line("User "+u.Name, append(holds(u.Holder), "path", cmp.Or(u.Path, "/"), "groups", strings.Join(slices.Sorted(slices.Values(u.Groups)), ","), "tags", core.Pairs(u.Tags))...)
+		line(
+			"User "+u.Name,
+			append(holds(u.Holder), "path", cmp.Or(u.Path, "/"), "groups", strings.Join(slices.Sorted(slices.Values(u.Groups)), ","), "tags", core.Pairs(u.Tags))...)
 	}
 	for _, g := range core.ByKey(svc.state.Groups) {
 		line("Group "+g.Name, append(holds(g.Holder), "path", cmp.Or(g.Path, "/"))...)

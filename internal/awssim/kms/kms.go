@@ -63,7 +63,12 @@ func (svc *Service) find(region, id, operation string) (arn string, err error) {
 	// The state of a key and what then fails: "Key states of AWS KMS keys" in the developer guide.
 	for _, denied := range key.Denies {
 		if denied == operation {
-			return "", core.Fail("AccessDeniedException", "User is not authorized to perform: kms:%s on resource: %s because no resource-based policy allows the kms:%[1]s action", operation, arn)
+			return "", core.Fail(
+				"AccessDeniedException",
+				"User is not authorized to perform: kms:%s on resource: %s because no resource-based policy allows the kms:%[1]s action",
+				operation,
+				arn,
+			)
 		}
 	}
 	if key.State == types.KeyStateDisabled {
@@ -96,7 +101,11 @@ func (svc *Service) encrypt(ctx context.Context, in *kms.EncryptInput) (*kms.Enc
 	box := boxOf(arn)
 	nonce := []byte(svc.Hash())[:box.NonceSize()]
 	sealed := append([]byte(arn+"\n"), nonce...)
-	return &kms.EncryptOutput{KeyId: &arn, CiphertextBlob: box.Seal(sealed, nonce, in.Plaintext, nil), EncryptionAlgorithm: types.EncryptionAlgorithmSpecSymmetricDefault}, nil
+	return &kms.EncryptOutput{
+		KeyId:               &arn,
+		CiphertextBlob:      box.Seal(sealed, nonce, in.Plaintext, nil),
+		EncryptionAlgorithm: types.EncryptionAlgorithmSpecSymmetricDefault,
+	}, nil
 }
 
 func (svc *Service) decrypt(ctx context.Context, in *kms.DecryptInput) (*kms.DecryptOutput, error) {

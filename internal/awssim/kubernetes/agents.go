@@ -14,7 +14,14 @@ import (
 func (svc *Service) Agents() (all []ssm.Machine) {
 	for i := range svc.EC2.Instances() {
 		if s := i.State(svc.Now()); s != types.InstanceStateNameTerminated && s != types.InstanceStateNameShuttingDown {
-			all = append(all, ssm.Machine{ID: i.ID, IP: svc.address(i, ""), Reports: s == types.InstanceStateNameRunning && i.Boot != nil && svc.manages(i) && svc.EC2.ReachesAWS(i, "ssm")})
+			all = append(
+				all,
+				ssm.Machine{
+					ID:      i.ID,
+					IP:      svc.address(i, ""),
+					Reports: s == types.InstanceStateNameRunning && i.Boot != nil && svc.manages(i) && svc.EC2.ReachesAWS(i, "ssm"),
+				},
+			)
 		}
 	}
 	return all

@@ -53,9 +53,17 @@ func (r *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	case core.Throttled:
 		return answered(req, http.StatusTooManyRequests, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429}`)), nil
 	case core.Denied:
-		return answered(req, http.StatusForbidden, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"not allowed"}`)), nil
+		return answered(
+			req,
+			http.StatusForbidden,
+			[]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"not allowed"}`),
+		), nil
 	case core.Broken:
-		return answered(req, http.StatusInternalServerError, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500,"message":"etcdserver: leader changed"}`)), nil
+		return answered(
+			req,
+			http.StatusInternalServerError,
+			[]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500,"message":"etcdserver: leader changed"}`),
+		), nil
 	case core.Unsent:
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: req.URL.Hostname(), IsNotFound: true}}
 	case core.LostBefore, core.Held: // requests to an API server are not held
@@ -63,7 +71,16 @@ func (r *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	case core.KillBefore, core.KillHeld:
 		r.p.Die()
 		return nil, fmt.Errorf("awssim: %s: %w", op, req.Context().Err())
-	case core.None, core.Cut, core.Silent, core.Stale, core.Old, core.Used, core.Endless, core.Circle, core.LostAfter, core.KillAfter: // an API server answers from a quorum
+	case core.None,
+		core.Cut,
+		core.Silent,
+		core.Stale,
+		core.Old,
+		core.Used,
+		core.Endless,
+		core.Circle,
+		core.LostAfter,
+		core.KillAfter: // an API server answers from a quorum
 	}
 	if strings.HasSuffix(req.URL.Path, "/portforward") && fault != core.LostAfter && fault != core.KillAfter && fault != core.Silent {
 		return svc.connectedForward(req, r.access, fault == core.Cut)
@@ -134,13 +151,19 @@ func (svc *Service) serve(req *http.Request, access kube.Access, body []byte) (i
 	}
 	switch svc.refusal(c, access, req) {
 	case http.StatusUnauthorized:
-		return http.StatusUnauthorized, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Unauthorized","code":401,"message":"Unauthorized"}`), nil
+		return http.StatusUnauthorized, []byte(
+			`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Unauthorized","code":401,"message":"Unauthorized"}`,
+		), nil
 	case http.StatusForbidden:
-		return http.StatusForbidden, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"User \"simulated\" cannot ` +
-			strings.ToLower(req.Method) + ` ` + req.URL.Path + `"}`), nil
+		return http.StatusForbidden, []byte(
+			`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"User \"simulated\" cannot ` +
+				strings.ToLower(req.Method) + ` ` + req.URL.Path + `"}`,
+		), nil
 	}
 	if node := svc.dangling(c); node != "" { // a real load balancer would fail only for some connections
-		return http.StatusInternalServerError, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500,"message":"etcd on ` + node + ` is gone"}`), nil
+		return http.StatusInternalServerError, []byte(
+			`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500,"message":"etcd on ` + node + ` is gone"}`,
+		), nil
 	}
 	code, answer := c.Serve(svc.Now(), req, body)
 	if text, ok := answer.(kubesim.Text); ok {

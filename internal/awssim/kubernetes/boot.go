@@ -361,7 +361,11 @@ func (svc *Service) initialize(i *ec2.Instance, b *ec2.Boot, files map[string]st
 		b.Failed = "kubeadm init: " + err.Error()
 		return
 	}
-	if b.Failed = cmp.Or(configRefused(config, b.Version), authorityRefused(files["/etc/kubernetes/pki/ca.crt"]), serverRefuses(config, b.Advertised)); b.Failed != "" {
+	if b.Failed = cmp.Or(
+		configRefused(config, b.Version),
+		authorityRefused(files["/etc/kubernetes/pki/ca.crt"]),
+		serverRefuses(config, b.Advertised),
+	); b.Failed != "" {
 		return
 	}
 	proxy, dns, err := systemImages(config, b.Version)
@@ -389,7 +393,13 @@ func (svc *Service) initialize(i *ec2.Instance, b *ec2.Boot, files map[string]st
 	c.Put(c.Up, dns)
 	for _, t := range doc.BootstrapTokens {
 		id, secret, _ := strings.Cut(t.Token, ".")
-		data := kubesim.Object{"token-id": id, "token-secret": secret, "usage-bootstrap-authentication": "true", "usage-bootstrap-signing": "true", "description": t.Description}
+		data := kubesim.Object{
+			"token-id":                       id,
+			"token-secret":                   secret,
+			"usage-bootstrap-authentication": "true",
+			"usage-bootstrap-signing":        "true",
+			"description":                    t.Description,
+		}
 		if ttl, err := time.ParseDuration(t.TTL); err == nil && ttl > 0 {
 			data["expiration"] = c.Up.Add(ttl).UTC().Format(time.RFC3339)
 		}

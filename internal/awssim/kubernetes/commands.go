@@ -109,7 +109,8 @@ func sealed(content []byte, from int, public *rsa.PublicKey) (string, error) {
 
 // output returns the output of a command on a machine.
 func (svc *Service) output(i *ec2.Instance, command string) ([]byte, error) {
-	if m := regexp.MustCompile(`^journalctl --unit kubelet --no-pager --output short-iso --lines 1000 --until '[^']* UTC' \| tail -c 60000$`).FindString(command); m != "" {
+	if m := regexp.MustCompile(`^journalctl --unit kubelet --no-pager --output short-iso --lines 1000 --until '[^']* UTC' \| tail -c 60000$`).
+		FindString(command); m != "" {
 		return []byte(svc.kubeletJournal(i)), nil
 	}
 	if command == "tail -c 60000 /var/log/cloud-init-output.log" {

@@ -128,7 +128,13 @@ func componentRefuses(component, version string, args any) string {
 func valueRefused(name, value string, minor int) string {
 	switch name {
 	case "cloud-provider": // the last ones of k8s.io/legacy-cloud-providers were removed in 1.31
-		if legacy := []string{"azure", "gce", "openstack", "vsphere"}; value != "" && value != "external" && (minor > 30 || !slices.Contains(legacy, value)) && (value != "aws" || minor > 26) {
+		if legacy := []string{
+			"azure",
+			"gce",
+			"openstack",
+			"vsphere",
+		}; value != "" && value != "external" && (minor > 30 || !slices.Contains(legacy, value)) &&
+			(value != "aws" || minor > 26) {
 			return fmt.Sprintf("unknown cloud provider %q", value)
 		}
 	case "feature-gates":

@@ -185,7 +185,9 @@ func (in controller) volumes() {
 	}
 	for _, o := range in.c.All("PersistentVolume") {
 		v := in.EC2.Volume(kubesim.Value(o, "spec", "csi", "volumeHandle"))
-		claim := in.c.Get("/api/v1/namespaces/" + kubesim.Value(o, "spec", "claimRef", "namespace") + "/persistentvolumeclaims/" + kubesim.Value(o, "spec", "claimRef", "name"))
+		claim := in.c.Get(
+			"/api/v1/namespaces/" + kubesim.Value(o, "spec", "claimRef", "namespace") + "/persistentvolumeclaims/" + kubesim.Value(o, "spec", "claimRef", "name"),
+		)
 		attachment := in.c.Get("/apis/storage.k8s.io/v1/volumeattachments/csi-" + kubesim.Value(o, "metadata", "name"))
 		switch released := kubesim.Value(o, "status", "phase") == "Released"; {
 		case v == nil && released:
@@ -218,7 +220,9 @@ func (in controller) provision(claim kubesim.Object) {
 		"kubernetes.io/created-for/pvc/namespace": meta("namespace"), "kubernetes.io/created-for/pvc/name": meta("name"),
 	})
 	in.c.Put(in.Now(), kubesim.Object{
-		"apiVersion": "v1", "kind": "PersistentVolume", "metadata": kubesim.Object{"name": name, "finalizers": []any{"external-provisioner.volume.kubernetes.io/finalizer"}},
+		"apiVersion": "v1",
+		"kind":       "PersistentVolume",
+		"metadata":   kubesim.Object{"name": name, "finalizers": []any{"external-provisioner.volume.kubernetes.io/finalizer"}},
 		"spec": kubesim.Object{
 			"persistentVolumeReclaimPolicy": cmp.Or(kubesim.Value(class, "reclaimPolicy"), "Delete"),
 			"csi":                           kubesim.Object{"driver": "ebs.csi.aws.com", "volumeHandle": v.ID},

@@ -111,7 +111,8 @@ func isOpen(path string) bool {
 // simulated.
 func isBound(k *kubesim.Cluster, group string) bool {
 	for _, path := range core.SortedKeys(k.Objects) {
-		if !strings.HasPrefix(path, "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/") || kubesim.Value(k.Objects[path], "roleRef", "name") != "cluster-admin" {
+		if !strings.HasPrefix(path, "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/") ||
+			kubesim.Value(k.Objects[path], "roleRef", "name") != "cluster-admin" {
 			continue
 		}
 		subjects, _ := k.Objects[path]["subjects"].([]any)

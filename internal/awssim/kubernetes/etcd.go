@@ -87,7 +87,13 @@ func serverTLS(ca, caKey []byte, now time.Time) (*tls.Config, error) {
 		return nil, err
 	}
 	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "etcd"}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour), DNSNames: []string{"localhost"},
+		SerialNumber: big.NewInt(
+			2,
+		),
+		Subject:     pkix.Name{CommonName: "etcd"},
+		NotBefore:   now.Add(-time.Hour),
+		NotAfter:    now.Add(24 * time.Hour),
+		DNSNames:    []string{"localhost"},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}, pair.Leaf, key.Public(), pair.PrivateKey)
 	if err != nil {

@@ -276,7 +276,8 @@ func (svc *Service) hasData(host string) bool {
 func (svc *Service) reaches(host string, c *kubesim.Cluster) (from time.Time, ok bool) {
 	serves := func(id string) bool {
 		i := svc.EC2.Instance(id)
-		return i != nil && i.Terminating.IsZero() && i.Stopped.IsZero() && i.Boot != nil && i.Boot.ControlPlane && svc.clusters[i.Boot.Host] == c && !i.Boot.Joined.IsZero() &&
+		return i != nil && i.Terminating.IsZero() && i.Stopped.IsZero() && i.Boot != nil && i.Boot.ControlPlane && svc.clusters[i.Boot.Host] == c &&
+			!i.Boot.Joined.IsZero() &&
 			!slices.Contains(c.Left, i.Boot.Node)
 	}
 	if from, ok, exists := svc.ELB.Forwards(host, serves); exists {

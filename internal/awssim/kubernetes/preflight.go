@@ -53,7 +53,10 @@ func configRefused(text, version string) string {
 		return fmt.Sprintf("kubeadm: certificatesDir: Invalid value: %q: path is not absolute", doc.CertificatesDir)
 	}
 	for gate := range doc.FeatureGates {
-		if minor := minorOf(version); minor > 0 && !slices.ContainsFunc(kubeadmGates(), func(c change) bool { return c.name == gate && minor >= c.first && minor <= c.last }) {
+		if minor := minorOf(
+			version,
+		); minor > 0 &&
+			!slices.ContainsFunc(kubeadmGates(), func(c change) bool { return c.name == gate && minor >= c.first && minor <= c.last }) {
 			return fmt.Sprintf("kubeadm: featureGates: %s is not a valid feature name", gate)
 		}
 	}

@@ -47,7 +47,10 @@ func (r nodeRegistration) apply(b *ec2.Boot) error {
 		case key == "":
 			continue
 		case !kubeletMaySet(key):
-			return fmt.Errorf("kubelet: --node-labels in the 'kubernetes.io' namespace must begin with an allowed prefix (kubelet.kubernetes.io, node.kubernetes.io) or be in the specifically allowed set: %s", key)
+			return fmt.Errorf(
+				"kubelet: --node-labels in the 'kubernetes.io' namespace must begin with an allowed prefix (kubelet.kubernetes.io, node.kubernetes.io) or be in the specifically allowed set: %s",
+				key,
+			)
 		case b.Labels == nil:
 			b.Labels = map[string]string{}
 		}

@@ -54,7 +54,10 @@ func (p product) document() map[string]any {
 		body["productFamily"] = p.family
 	}
 	return map[string]any{
-		"product": body, "serviceCode": p.service, "version": strings.NewReplacer("-", "", ":", "", "T", "", "Z", "").Replace(list().Published), "publicationDate": list().Published,
+		"product":         body,
+		"serviceCode":     p.service,
+		"version":         strings.NewReplacer("-", "", ":", "", "T", "", "Z", "").Replace(list().Published),
+		"publicationDate": list().Published,
 		"terms": map[string]any{"OnDemand": map[string]any{term: map[string]any{
 			"sku": sku, "offerTermCode": onDemand, "effectiveDate": list().Published, "termAttributes": map[string]string{},
 			"priceDimensions": map[string]any{term + "." + hourly: dimension},

@@ -12,7 +12,11 @@ import (
 
 func (r *reader) addons(ctx context.Context, c *eks.Client, own *sim.Cluster) error {
 	var names []string
-	err := pages(ctx, eks.NewListAddonsPaginator(c, &eks.ListAddonsInput{ClusterName: &own.Name}), func(p *eks.ListAddonsOutput) { names = append(names, p.Addons...) })
+	err := pages(
+		ctx,
+		eks.NewListAddonsPaginator(c, &eks.ListAddonsInput{ClusterName: &own.Name}),
+		func(p *eks.ListAddonsOutput) { names = append(names, p.Addons...) },
+	)
 	if err != nil {
 		return err
 	}
@@ -23,8 +27,15 @@ func (r *reader) addons(ctx context.Context, c *eks.Client, own *sim.Cluster) er
 		}
 		x := out.Addon
 		a := &sim.Addon{
-			Name: name, Version: aws.ToString(x.AddonVersion), ARN: aws.ToString(x.AddonArn), RoleARN: aws.ToString(x.ServiceAccountRoleArn), Configuration: aws.ToString(x.ConfigurationValues),
-			Tags: x.Tags, Born: r.since(x.CreatedAt), Modified: r.since(x.ModifiedAt), OnFargate: x.Status == types.AddonStatusActive,
+			Name:          name,
+			Version:       aws.ToString(x.AddonVersion),
+			ARN:           aws.ToString(x.AddonArn),
+			RoleARN:       aws.ToString(x.ServiceAccountRoleArn),
+			Configuration: aws.ToString(x.ConfigurationValues),
+			Tags:          x.Tags,
+			Born:          r.since(x.CreatedAt),
+			Modified:      r.since(x.ModifiedAt),
+			OnFargate:     x.Status == types.AddonStatusActive,
 		}
 		a.Ready = r.until(x.Status == types.AddonStatusCreating || x.Status == types.AddonStatusUpdating, a.Born)
 		if a.Updated = x.Status == types.AddonStatusUpdating; x.Status == types.AddonStatusDeleting {

@@ -44,7 +44,15 @@ func (r *reader) bucket(ctx context.Context, c *s3.Client, b *sims3.Bucket) erro
 	}
 	return pages(ctx, s3.NewListObjectsV2Paginator(c, &s3.ListObjectsV2Input{Bucket: &b.Name}), func(p *s3.ListObjectsV2Output) {
 		for _, o := range p.Contents {
-			own := &sims3.Object{Key: aws.ToString(o.Key), ETag: aws.ToString(o.ETag), Encryption: "AES256", ContentType: "application/octet-stream", Body: []byte{}, Metadata: map[string]string{}, Modified: r.since(o.LastModified)}
+			own := &sims3.Object{
+				Key:         aws.ToString(o.Key),
+				ETag:        aws.ToString(o.ETag),
+				Encryption:  "AES256",
+				ContentType: "application/octet-stream",
+				Body:        []byte{},
+				Metadata:    map[string]string{},
+				Modified:    r.since(o.LastModified),
+			}
 			b.Objects[own.Key] = own
 		}
 	})

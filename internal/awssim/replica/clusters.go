@@ -42,7 +42,9 @@ func (r *reader) cluster(ctx context.Context, c *eks.Client, own *sim.Cluster) e
 		return err
 	}
 	*own = *r.clusterOf(out.Cluster)
-	for _, read := range []func(context.Context, *eks.Client, *sim.Cluster) error{r.addons, r.nodeGroups, r.fargate, r.access, r.identityProviders, r.podIdentities} {
+	for _, read := range []func(context.Context, *eks.Client, *sim.Cluster) error{
+		r.addons, r.nodeGroups, r.fargate, r.access, r.identityProviders, r.podIdentities,
+	} {
 		if err := read(ctx, c, own); err != nil {
 			return err
 		}
@@ -52,10 +54,23 @@ func (r *reader) cluster(ctx context.Context, c *eks.Client, own *sim.Cluster) e
 
 func (r *reader) clusterOf(x *types.Cluster) *sim.Cluster {
 	own := &sim.Cluster{
-		Name: aws.ToString(x.Name), ARN: aws.ToString(x.Arn), Version: aws.ToString(x.Version), Platform: aws.ToString(x.PlatformVersion), RoleARN: aws.ToString(x.RoleArn),
-		Logging: map[string]bool{}, Protected: aws.ToBool(x.DeletionProtection), Tags: x.Tags, Born: r.since(x.CreatedAt), Addons: map[string]*sim.Addon{},
-		PodIdentities: map[string]*sim.PodIdentity{}, NodeGroups: map[string]*sim.NodeGroup{}, Fargate: map[string]*sim.Fargate{}, Access: map[string]*sim.Access{},
-		Providers: map[string]*sim.Provider{},
+		Name: aws.ToString(
+			x.Name,
+		),
+		ARN:           aws.ToString(x.Arn),
+		Version:       aws.ToString(x.Version),
+		Platform:      aws.ToString(x.PlatformVersion),
+		RoleARN:       aws.ToString(x.RoleArn),
+		Logging:       map[string]bool{},
+		Protected:     aws.ToBool(x.DeletionProtection),
+		Tags:          x.Tags,
+		Born:          r.since(x.CreatedAt),
+		Addons:        map[string]*sim.Addon{},
+		PodIdentities: map[string]*sim.PodIdentity{},
+		NodeGroups:    map[string]*sim.NodeGroup{},
+		Fargate:       map[string]*sim.Fargate{},
+		Access:        map[string]*sim.Access{},
+		Providers:     map[string]*sim.Provider{},
 	}
 	own.Ready = r.until(x.Status == types.ClusterStatusCreating, own.Born)
 	if x.Status == types.ClusterStatusDeleting {
@@ -64,7 +79,11 @@ func (r *reader) clusterOf(x *types.Cluster) *sim.Cluster {
 	host, _, _ := strings.Cut(strings.TrimPrefix(aws.ToString(x.Endpoint), "https://"), ".")
 	own.Random = host
 	if v := x.ResourcesVpcConfig; v != nil {
-		own.VPC, own.Group, own.Subnets, own.Groups, own.PublicCIDRs = aws.ToString(v.VpcId), aws.ToString(v.ClusterSecurityGroupId), v.SubnetIds, v.SecurityGroupIds, v.PublicAccessCidrs
+		own.VPC, own.Group, own.Subnets, own.Groups, own.PublicCIDRs = aws.ToString(
+			v.VpcId,
+		), aws.ToString(
+			v.ClusterSecurityGroupId,
+		), v.SubnetIds, v.SecurityGroupIds, v.PublicAccessCidrs
 		own.Public, own.Private = v.EndpointPublicAccess, v.EndpointPrivateAccess
 	}
 	if n := x.KubernetesNetworkConfig; n != nil {

@@ -18,7 +18,12 @@ func (r *reader) endpoints(ctx context.Context, c *ec2.Client, n *sim.State) err
 			if e.VpcEndpointType != types.VpcEndpointTypeGateway {
 				continue
 			}
-			own := &sim.Endpoint{Thing: r.thing(e.VpcEndpointId, tagsOf(e.Tags)), VPC: aws.ToString(e.VpcId), Service: aws.ToString(e.ServiceName), RouteTables: e.RouteTableIds}
+			own := &sim.Endpoint{
+				Thing:       r.thing(e.VpcEndpointId, tagsOf(e.Tags)),
+				VPC:         aws.ToString(e.VpcId),
+				Service:     aws.ToString(e.ServiceName),
+				RouteTables: e.RouteTableIds,
+			}
 			if s := string(e.State); s == "deleting" || s == "Deleting" {
 				own.Deleted = r.Now
 			}

@@ -24,7 +24,14 @@ func (r *reader) fargate(ctx context.Context, c *eks.Client, own *sim.Cluster) e
 			return err
 		}
 		x := out.FargateProfile
-		f := &sim.Fargate{Name: name, ARN: aws.ToString(x.FargateProfileArn), RoleARN: aws.ToString(x.PodExecutionRoleArn), Subnets: x.Subnets, Tags: x.Tags, Born: r.since(x.CreatedAt)}
+		f := &sim.Fargate{
+			Name:    name,
+			ARN:     aws.ToString(x.FargateProfileArn),
+			RoleARN: aws.ToString(x.PodExecutionRoleArn),
+			Subnets: x.Subnets,
+			Tags:    x.Tags,
+			Born:    r.since(x.CreatedAt),
+		}
 		f.Ready = r.until(x.Status == types.FargateProfileStatusCreating, f.Born)
 		if x.Status == types.FargateProfileStatusDeleting {
 			f.Deleted = r.Now

@@ -26,15 +26,19 @@ func (r *reader) internetGateways(ctx context.Context, c *ec2.Client, n *sim.Sta
 }
 
 func (r *reader) egressOnly(ctx context.Context, c *ec2.Client, n *sim.State) error {
-	return pages(ctx, ec2.NewDescribeEgressOnlyInternetGatewaysPaginator(c, &ec2.DescribeEgressOnlyInternetGatewaysInput{}), func(p *ec2.DescribeEgressOnlyInternetGatewaysOutput) {
-		for _, g := range p.EgressOnlyInternetGateways {
-			own := &sim.EgressOnlyGateway{Thing: r.thing(g.EgressOnlyInternetGatewayId, tagsOf(g.Tags))}
-			for _, a := range g.Attachments {
-				own.VPC = aws.ToString(a.VpcId)
+	return pages(
+		ctx,
+		ec2.NewDescribeEgressOnlyInternetGatewaysPaginator(c, &ec2.DescribeEgressOnlyInternetGatewaysInput{}),
+		func(p *ec2.DescribeEgressOnlyInternetGatewaysOutput) {
+			for _, g := range p.EgressOnlyInternetGateways {
+				own := &sim.EgressOnlyGateway{Thing: r.thing(g.EgressOnlyInternetGatewayId, tagsOf(g.Tags))}
+				for _, a := range g.Attachments {
+					own.VPC = aws.ToString(a.VpcId)
+				}
+				n.EgressOnlyGateways[own.ID] = own
 			}
-			n.EgressOnlyGateways[own.ID] = own
-		}
-	})
+		},
+	)
 }
 
 func (r *reader) carrierGateways(ctx context.Context, c *ec2.Client, n *sim.State) error {

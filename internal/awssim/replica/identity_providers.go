@@ -12,9 +12,13 @@ import (
 
 func (r *reader) identityProviders(ctx context.Context, c *eks.Client, own *sim.Cluster) error {
 	var all []types.IdentityProviderConfig
-	err := pages(ctx, eks.NewListIdentityProviderConfigsPaginator(c, &eks.ListIdentityProviderConfigsInput{ClusterName: &own.Name}), func(p *eks.ListIdentityProviderConfigsOutput) {
-		all = append(all, p.IdentityProviderConfigs...)
-	})
+	err := pages(
+		ctx,
+		eks.NewListIdentityProviderConfigsPaginator(c, &eks.ListIdentityProviderConfigsInput{ClusterName: &own.Name}),
+		func(p *eks.ListIdentityProviderConfigsOutput) {
+			all = append(all, p.IdentityProviderConfigs...)
+		},
+	)
 	if err != nil {
 		return err
 	}
@@ -25,9 +29,20 @@ func (r *reader) identityProviders(ctx context.Context, c *eks.Client, own *sim.
 		}
 		x := out.IdentityProviderConfig.Oidc
 		p := &sim.Provider{
-			Name: aws.ToString(x.IdentityProviderConfigName), ARN: aws.ToString(x.IdentityProviderConfigArn), Issuer: aws.ToString(x.IssuerUrl), Client: aws.ToString(x.ClientId),
-			UserClaim: aws.ToString(x.UsernameClaim), UserPrefix: aws.ToString(x.UsernamePrefix), GroupsClaim: aws.ToString(x.GroupsClaim), GroupsPrefix: aws.ToString(x.GroupsPrefix),
-			RequiredClaims: x.RequiredClaims, Tags: x.Tags,
+			Name: aws.ToString(
+				x.IdentityProviderConfigName,
+			),
+			ARN:    aws.ToString(x.IdentityProviderConfigArn),
+			Issuer: aws.ToString(x.IssuerUrl),
+			Client: aws.ToString(x.ClientId),
+			UserClaim: aws.ToString(
+				x.UsernameClaim,
+			),
+			UserPrefix:     aws.ToString(x.UsernamePrefix),
+			GroupsClaim:    aws.ToString(x.GroupsClaim),
+			GroupsPrefix:   aws.ToString(x.GroupsPrefix),
+			RequiredClaims: x.RequiredClaims,
+			Tags:           x.Tags,
 		}
 		p.Ready = r.until(x.Status == types.ConfigStatusCreating, r.old())
 		if x.Status == types.ConfigStatusDeleting {

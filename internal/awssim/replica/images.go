@@ -26,9 +26,20 @@ func (r *reader) images() {
 	var all []*sim.Image
 	for id, i := range r.Asked.images {
 		own := &sim.Image{
-			Thing: r.thing(&id, tagsOf(i.Tags)), Name: aws.ToString(i.Name), Owner: aws.ToString(i.OwnerId), Description: aws.ToString(i.Description),
-			Architecture: string(i.Architecture), RootDevice: aws.ToString(i.RootDeviceName), BootMode: string(i.BootMode), TPM: string(i.TpmSupport),
-			IMDS: string(i.ImdsSupport), SRIOV: aws.ToString(i.SriovNetSupport), SourceImage: aws.ToString(i.SourceImageId), SourceRegion: aws.ToString(i.SourceImageRegion),
+			Thing:        r.thing(&id, tagsOf(i.Tags)),
+			Name:         aws.ToString(i.Name),
+			Owner:        aws.ToString(i.OwnerId),
+			Description:  aws.ToString(i.Description),
+			Architecture: string(i.Architecture),
+			RootDevice:   aws.ToString(i.RootDeviceName),
+			BootMode:     string(i.BootMode),
+			TPM:          string(i.TpmSupport),
+			IMDS: string(
+				i.ImdsSupport,
+			),
+			SRIOV:        aws.ToString(i.SriovNetSupport),
+			SourceImage:  aws.ToString(i.SourceImageId),
+			SourceRegion: aws.ToString(i.SourceImageRegion),
 		}
 		own.Created = r.old()
 		if at, err := time.Parse(time.RFC3339, aws.ToString(i.CreationDate)); err == nil {
@@ -52,7 +63,17 @@ func (r *reader) images() {
 func deviceOf(b types.BlockDeviceMapping) sim.Device {
 	d := sim.Device{Name: aws.ToString(b.DeviceName), Virtual: aws.ToString(b.VirtualName)}
 	if e := b.Ebs; e != nil {
-		d.Snapshot, d.Type, d.Size, d.IOPS, d.Throughput = aws.ToString(e.SnapshotId), string(e.VolumeType), aws.ToInt32(e.VolumeSize), aws.ToInt32(e.Iops), aws.ToInt32(e.Throughput)
+		d.Snapshot, d.Type, d.Size, d.IOPS, d.Throughput = aws.ToString(
+			e.SnapshotId,
+		), string(
+			e.VolumeType,
+		), aws.ToInt32(
+			e.VolumeSize,
+		), aws.ToInt32(
+			e.Iops,
+		), aws.ToInt32(
+			e.Throughput,
+		)
 		d.Encrypted, d.KeepsInstance = aws.ToBool(e.Encrypted), e.DeleteOnTermination != nil && !*e.DeleteOnTermination
 	}
 	return d

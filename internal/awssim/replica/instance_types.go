@@ -40,7 +40,10 @@ func (r *reader) instanceTypes(ctx context.Context, names []string, to *sim.List
 	for _, name := range names {
 		to.Offers[name] = []string{} // nowhere, unless it is listed
 	}
-	offered := ec2.NewDescribeInstanceTypeOfferingsPaginator(c, &ec2.DescribeInstanceTypeOfferingsInput{LocationType: types.LocationTypeAvailabilityZone, Filters: named})
+	offered := ec2.NewDescribeInstanceTypeOfferingsPaginator(
+		c,
+		&ec2.DescribeInstanceTypeOfferingsInput{LocationType: types.LocationTypeAvailabilityZone, Filters: named},
+	)
 	err := pages(ctx, offered, func(p *ec2.DescribeInstanceTypeOfferingsOutput) {
 		for _, o := range p.InstanceTypeOfferings {
 			to.Offers[string(o.InstanceType)] = append(to.Offers[string(o.InstanceType)], aws.ToString(o.Location))

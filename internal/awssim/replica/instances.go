@@ -69,7 +69,13 @@ func (r *reader) instanceOf(i types.Instance) *sim.Instance {
 	if p := i.Placement; p != nil {
 		own.Zone = aws.ToString(p.AvailabilityZone)
 		own.Placement = sim.Placement{
-			Tenancy: string(p.Tenancy), Group: aws.ToString(p.GroupName), Host: aws.ToString(p.HostId), Affinity: aws.ToString(p.Affinity), Partition: aws.ToInt32(p.PartitionNumber),
+			Tenancy: string(
+				p.Tenancy,
+			),
+			Group:     aws.ToString(p.GroupName),
+			Host:      aws.ToString(p.HostId),
+			Affinity:  aws.ToString(p.Affinity),
+			Partition: aws.ToInt32(p.PartitionNumber),
 		}
 	}
 	if p := i.IamInstanceProfile; p != nil {
@@ -77,7 +83,13 @@ func (r *reader) instanceOf(i types.Instance) *sim.Instance {
 	}
 	if o := i.MetadataOptions; o != nil {
 		own.Metadata = sim.MetadataOptions{
-			Endpoint: string(o.HttpEndpoint), IPv6: string(o.HttpProtocolIpv6), Tokens: string(o.HttpTokens), Tags: string(o.InstanceMetadataTags), HopLimit: aws.ToInt32(o.HttpPutResponseHopLimit),
+			Endpoint: string(
+				o.HttpEndpoint,
+			),
+			IPv6:     string(o.HttpProtocolIpv6),
+			Tokens:   string(o.HttpTokens),
+			Tags:     string(o.InstanceMetadataTags),
+			HopLimit: aws.ToInt32(o.HttpPutResponseHopLimit),
 		}
 	}
 	if o := i.PrivateDnsNameOptions; o != nil {

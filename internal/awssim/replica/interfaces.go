@@ -31,8 +31,19 @@ func (r *reader) interfaces(ctx context.Context) error {
 
 func (r *reader) interfaceOf(n types.NetworkInterface) *sim.Interface {
 	own := &sim.Interface{
-		Thing: r.thing(n.NetworkInterfaceId, tagsOf(n.TagSet)), VPC: aws.ToString(n.VpcId), Subnet: aws.ToString(n.SubnetId), Description: aws.ToString(n.Description),
-		Type: string(n.InterfaceType), PrivateIP: aws.ToString(n.PrivateIpAddress), Managed: aws.ToBool(n.RequesterManaged), NoSourceCheck: !aws.ToBool(n.SourceDestCheck),
+		Thing: r.thing(
+			n.NetworkInterfaceId,
+			tagsOf(n.TagSet),
+		),
+		VPC:         aws.ToString(n.VpcId),
+		Subnet:      aws.ToString(n.SubnetId),
+		Description: aws.ToString(n.Description),
+		Type: string(
+			n.InterfaceType,
+		),
+		PrivateIP:     aws.ToString(n.PrivateIpAddress),
+		Managed:       aws.ToBool(n.RequesterManaged),
+		NoSourceCheck: !aws.ToBool(n.SourceDestCheck),
 	}
 	for _, g := range n.Groups {
 		own.Groups = append(own.Groups, aws.ToString(g.GroupId))

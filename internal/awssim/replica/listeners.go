@@ -16,7 +16,14 @@ func readListeners(ctx context.Context, c *elb.Client, b *sim.LoadBalancer, foun
 	var arns []string
 	err := pages(ctx, elb.NewDescribeListenersPaginator(c, &elb.DescribeListenersInput{LoadBalancerArn: &b.ARN}), func(p *elb.DescribeListenersOutput) {
 		for _, l := range p.Listeners {
-			own := &sim.Listener{ARN: aws.ToString(l.ListenerArn), LoadBalancer: b.ARN, Protocol: string(l.Protocol), Port: aws.ToInt32(l.Port), Tags: map[string]string{}, Born: b.Born}
+			own := &sim.Listener{
+				ARN:          aws.ToString(l.ListenerArn),
+				LoadBalancer: b.ARN,
+				Protocol:     string(l.Protocol),
+				Port:         aws.ToInt32(l.Port),
+				Tags:         map[string]string{},
+				Born:         b.Born,
+			}
 			for _, a := range l.DefaultActions {
 				own.TargetGroup = cmp.Or(own.TargetGroup, aws.ToString(a.TargetGroupArn))
 			}

@@ -12,7 +12,11 @@ import (
 
 func (r *reader) nodeGroups(ctx context.Context, c *eks.Client, own *sim.Cluster) error {
 	var names []string
-	err := pages(ctx, eks.NewListNodegroupsPaginator(c, &eks.ListNodegroupsInput{ClusterName: &own.Name}), func(p *eks.ListNodegroupsOutput) { names = append(names, p.Nodegroups...) })
+	err := pages(
+		ctx,
+		eks.NewListNodegroupsPaginator(c, &eks.ListNodegroupsInput{ClusterName: &own.Name}),
+		func(p *eks.ListNodegroupsOutput) { names = append(names, p.Nodegroups...) },
+	)
 	if err != nil {
 		return err
 	}
@@ -34,9 +38,22 @@ func (r *reader) nodeGroups(ctx context.Context, c *eks.Client, own *sim.Cluster
 
 func (r *reader) nodeGroupOf(x *types.Nodegroup) *sim.NodeGroup {
 	g := &sim.NodeGroup{
-		Name: aws.ToString(x.NodegroupName), ARN: aws.ToString(x.NodegroupArn), RoleARN: aws.ToString(x.NodeRole), Version: aws.ToString(x.Version), Release: aws.ToString(x.ReleaseVersion),
-		Kind: string(x.AmiType), Capacity: string(x.CapacityType), Subnets: x.Subnets, InstanceTypes: x.InstanceTypes, DiskSize: aws.ToInt32(x.DiskSize),
-		Labels: x.Labels, Tags: x.Tags, Born: r.since(x.CreatedAt), Modified: r.since(x.ModifiedAt),
+		Name: aws.ToString(
+			x.NodegroupName,
+		),
+		ARN:           aws.ToString(x.NodegroupArn),
+		RoleARN:       aws.ToString(x.NodeRole),
+		Version:       aws.ToString(x.Version),
+		Release:       aws.ToString(x.ReleaseVersion),
+		Kind:          string(x.AmiType),
+		Capacity:      string(x.CapacityType),
+		Subnets:       x.Subnets,
+		InstanceTypes: x.InstanceTypes,
+		DiskSize:      aws.ToInt32(x.DiskSize),
+		Labels:        x.Labels,
+		Tags:          x.Tags,
+		Born:          r.since(x.CreatedAt),
+		Modified:      r.since(x.ModifiedAt),
 	}
 	g.Ready = r.until(x.Status == types.NodegroupStatusCreating, g.Born)
 	g.Joined = x.Status != types.NodegroupStatusCreating

@@ -26,7 +26,14 @@ func (r *reader) oidcProviders(ctx context.Context) error {
 			return err
 		}
 		own := &sim.OIDCProvider{
-			ARN: aws.ToString(p.Arn), URL: aws.ToString(out.Url), Clients: out.ClientIDList, Thumbprints: out.ThumbprintList, Tags: roleTags(out.Tags), Born: r.since(out.CreateDate),
+			ARN: aws.ToString(
+				p.Arn,
+			),
+			URL:         aws.ToString(out.Url),
+			Clients:     out.ClientIDList,
+			Thumbprints: out.ThumbprintList,
+			Tags:        roleTags(out.Tags),
+			Born:        r.since(out.CreateDate),
 		}
 		r.to.IAM.Providers[own.ARN] = own
 	}

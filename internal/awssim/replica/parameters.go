@@ -94,7 +94,14 @@ func (r *reader) addParameter(found map[string]*simssm.Parameter, x types.Parame
 	if strings.Contains(name, "/lock/") {
 		return
 	}
-	own := &simssm.Parameter{Name: name, Type: string(x.Type), Version: x.Version, Created: r.since(x.LastModifiedDate), Modified: r.since(x.LastModifiedDate), Tags: map[string]string{}}
+	own := &simssm.Parameter{
+		Name:     name,
+		Type:     string(x.Type),
+		Version:  x.Version,
+		Created:  r.since(x.LastModifiedDate),
+		Modified: r.since(x.LastModifiedDate),
+		Tags:     map[string]string{},
+	}
 	if own.Withheld = x.Type != types.ParameterTypeString || x.Value == nil; !own.Withheld {
 		own.Value = *x.Value
 	}

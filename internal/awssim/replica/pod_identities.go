@@ -11,11 +11,15 @@ import (
 
 func (r *reader) podIdentities(ctx context.Context, c *eks.Client, own *sim.Cluster) error {
 	var ids []*string
-	err := pages(ctx, eks.NewListPodIdentityAssociationsPaginator(c, &eks.ListPodIdentityAssociationsInput{ClusterName: &own.Name}), func(p *eks.ListPodIdentityAssociationsOutput) {
-		for _, a := range p.Associations {
-			ids = append(ids, a.AssociationId)
-		}
-	})
+	err := pages(
+		ctx,
+		eks.NewListPodIdentityAssociationsPaginator(c, &eks.ListPodIdentityAssociationsInput{ClusterName: &own.Name}),
+		func(p *eks.ListPodIdentityAssociationsOutput) {
+			for _, a := range p.Associations {
+				ids = append(ids, a.AssociationId)
+			}
+		},
+	)
 	if err != nil {
 		return err
 	}

@@ -40,11 +40,15 @@ func inlinePolicies(ctx context.Context, c *iam.Client, role *sim.Role) error {
 // attachedPolicies reads the attached policies of a role. AWS's own are not copied: the simulated
 // account knows those that matter.
 func (r *reader) attachedPolicies(ctx context.Context, c *iam.Client, s *sim.State, role *sim.Role) error {
-	err := pages(ctx, iam.NewListAttachedRolePoliciesPaginator(c, &iam.ListAttachedRolePoliciesInput{RoleName: &role.Name}), func(p *iam.ListAttachedRolePoliciesOutput) {
-		for _, a := range p.AttachedPolicies {
-			role.Attached = append(role.Attached, aws.ToString(a.PolicyArn))
-		}
-	})
+	err := pages(
+		ctx,
+		iam.NewListAttachedRolePoliciesPaginator(c, &iam.ListAttachedRolePoliciesInput{RoleName: &role.Name}),
+		func(p *iam.ListAttachedRolePoliciesOutput) {
+			for _, a := range p.AttachedPolicies {
+				role.Attached = append(role.Attached, aws.ToString(a.PolicyArn))
+			}
+		},
+	)
 	if err != nil {
 		return err
 	}

@@ -70,8 +70,18 @@ func (r *reader) role(ctx context.Context, c *iam.Client, s *sim.State, name str
 		return err
 	}
 	own := &sim.Role{
-		Name: aws.ToString(out.Role.RoleName), Path: aws.ToString(out.Role.Path), Description: aws.ToString(out.Role.Description), Trust: document(out.Role.AssumeRolePolicyDocument),
-		MaxSession: aws.ToInt32(out.Role.MaxSessionDuration), Tags: roleTags(out.Role.Tags), Born: r.since(out.Role.CreateDate), Holder: sim.Holder{Inline: map[string]string{}},
+		Name: aws.ToString(
+			out.Role.RoleName,
+		),
+		Path:        aws.ToString(out.Role.Path),
+		Description: aws.ToString(out.Role.Description),
+		Trust:       document(out.Role.AssumeRolePolicyDocument),
+		MaxSession: aws.ToInt32(
+			out.Role.MaxSessionDuration,
+		),
+		Tags:   roleTags(out.Role.Tags),
+		Born:   r.since(out.Role.CreateDate),
+		Holder: sim.Holder{Inline: map[string]string{}},
 	}
 	if b := out.Role.PermissionsBoundary; b != nil {
 		own.Boundary = aws.ToString(b.PermissionsBoundaryArn)

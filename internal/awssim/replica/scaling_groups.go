@@ -16,13 +16,17 @@ import (
 // Others would only launch machines in the copy.
 func (r *reader) scaling(ctx context.Context) error {
 	c, found := autoscaling.NewFromConfig(r.Config), map[string]*sim.Group{}
-	err := pages(ctx, autoscaling.NewDescribeAutoScalingGroupsPaginator(c, &autoscaling.DescribeAutoScalingGroupsInput{}), func(p *autoscaling.DescribeAutoScalingGroupsOutput) {
-		for _, g := range p.AutoScalingGroups {
-			if own := r.groupOf(g); r.Asked.about(own.Name, own.Tags["eks:cluster-name"].Value) || r.oursScaled(own.Tags) {
-				found[own.Name] = own
+	err := pages(
+		ctx,
+		autoscaling.NewDescribeAutoScalingGroupsPaginator(c, &autoscaling.DescribeAutoScalingGroupsInput{}),
+		func(p *autoscaling.DescribeAutoScalingGroupsOutput) {
+			for _, g := range p.AutoScalingGroups {
+				if own := r.groupOf(g); r.Asked.about(own.Name, own.Tags["eks:cluster-name"].Value) || r.oursScaled(own.Tags) {
+					found[own.Name] = own
+				}
 			}
-		}
-	})
+		},
+	)
 	if err != nil {
 		return err
 	}
@@ -33,8 +37,15 @@ func (r *reader) scaling(ctx context.Context) error {
 		}
 		for _, h := range out.LifecycleHooks {
 			g.Hooks[aws.ToString(h.LifecycleHookName)] = &sim.Hook{
-				Name: aws.ToString(h.LifecycleHookName), Transition: aws.ToString(h.LifecycleTransition), Result: aws.ToString(h.DefaultResult), Target: aws.ToString(h.NotificationTargetARN),
-				Role: aws.ToString(h.RoleARN), Metadata: aws.ToString(h.NotificationMetadata), Heartbeat: aws.ToInt32(h.HeartbeatTimeout),
+				Name: aws.ToString(
+					h.LifecycleHookName,
+				),
+				Transition: aws.ToString(h.LifecycleTransition),
+				Result:     aws.ToString(h.DefaultResult),
+				Target:     aws.ToString(h.NotificationTargetARN),
+				Role:       aws.ToString(h.RoleARN),
+				Metadata:   aws.ToString(h.NotificationMetadata),
+				Heartbeat:  aws.ToInt32(h.HeartbeatTimeout),
 			}
 		}
 	}
@@ -52,11 +63,32 @@ func (r *reader) oursScaled(tags map[string]sim.Tag) bool {
 
 func (r *reader) groupOf(g types.AutoScalingGroup) *sim.Group {
 	own := &sim.Group{
-		Name: aws.ToString(g.AutoScalingGroupName), ARN: aws.ToString(g.AutoScalingGroupARN), Born: r.since(g.CreatedTime), Looked: r.Now, Deleting: aws.ToString(g.Status) != "",
-		Min: aws.ToInt32(g.MinSize), Max: aws.ToInt32(g.MaxSize), Desired: aws.ToInt32(g.DesiredCapacity), Mixed: g.MixedInstancesPolicy, Cooldown: aws.ToInt32(g.DefaultCooldown),
-		Grace: aws.ToInt32(g.HealthCheckGracePeriod), Warmup: g.DefaultInstanceWarmup, Lifetime: aws.ToInt32(g.MaxInstanceLifetime), HealthCheck: aws.ToString(g.HealthCheckType),
-		Policies: g.TerminationPolicies, Rebalance: aws.ToBool(g.CapacityRebalance), Protect: aws.ToBool(g.NewInstancesProtectedFromScaleIn),
-		Suspended: map[string]bool{}, Tags: map[string]sim.Tag{}, Hooks: map[string]*sim.Hook{},
+		Name: aws.ToString(
+			g.AutoScalingGroupName,
+		),
+		ARN:      aws.ToString(g.AutoScalingGroupARN),
+		Born:     r.since(g.CreatedTime),
+		Looked:   r.Now,
+		Deleting: aws.ToString(g.Status) != "",
+		Min: aws.ToInt32(
+			g.MinSize,
+		),
+		Max:      aws.ToInt32(g.MaxSize),
+		Desired:  aws.ToInt32(g.DesiredCapacity),
+		Mixed:    g.MixedInstancesPolicy,
+		Cooldown: aws.ToInt32(g.DefaultCooldown),
+		Grace: aws.ToInt32(
+			g.HealthCheckGracePeriod,
+		),
+		Warmup:      g.DefaultInstanceWarmup,
+		Lifetime:    aws.ToInt32(g.MaxInstanceLifetime),
+		HealthCheck: aws.ToString(g.HealthCheckType),
+		Policies:    g.TerminationPolicies,
+		Rebalance:   aws.ToBool(g.CapacityRebalance),
+		Protect:     aws.ToBool(g.NewInstancesProtectedFromScaleIn),
+		Suspended:   map[string]bool{},
+		Tags:        map[string]sim.Tag{},
+		Hooks:       map[string]*sim.Hook{},
 	}
 	own.Subnets = slices.DeleteFunc(strings.Split(aws.ToString(g.VPCZoneIdentifier), ","), func(s string) bool { return s == "" })
 	template := g.LaunchTemplate

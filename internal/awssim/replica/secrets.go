@@ -18,8 +18,15 @@ func (r *reader) secrets(ctx context.Context) error {
 		err := pages(ctx, secretsmanager.NewListSecretsPaginator(c, &in), func(p *secretsmanager.ListSecretsOutput) {
 			for _, s := range p.SecretList {
 				own := &simsecrets.Secret{
-					ARN: aws.ToString(s.ARN), Name: aws.ToString(s.Name), Description: aws.ToString(s.Description), Tags: map[string]string{}, Born: r.since(s.CreatedDate), Changed: r.since(s.LastChangedDate),
-					Versions: []*simsecrets.SecretVersion{{ID: "withheld", Stage: "AWSCURRENT", Born: r.since(s.LastChangedDate)}},
+					ARN: aws.ToString(
+						s.ARN,
+					),
+					Name:        aws.ToString(s.Name),
+					Description: aws.ToString(s.Description),
+					Tags:        map[string]string{},
+					Born:        r.since(s.CreatedDate),
+					Changed:     r.since(s.LastChangedDate),
+					Versions:    []*simsecrets.SecretVersion{{ID: "withheld", Stage: "AWSCURRENT", Born: r.since(s.LastChangedDate)}},
 				}
 				for _, t := range s.Tags {
 					own.Tags[aws.ToString(t.Key)] = aws.ToString(t.Value)

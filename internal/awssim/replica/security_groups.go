@@ -15,7 +15,12 @@ func (r *reader) securityGroups(ctx context.Context) error {
 	c, found := ec2.NewFromConfig(r.Config), sim.Table[*sim.SecurityGroup]{}
 	err := pages(ctx, ec2.NewDescribeSecurityGroupsPaginator(c, &ec2.DescribeSecurityGroupsInput{}), func(p *ec2.DescribeSecurityGroupsOutput) {
 		for _, g := range p.SecurityGroups {
-			own := &sim.SecurityGroup{Thing: r.thing(g.GroupId, tagsOf(g.Tags)), VPC: aws.ToString(g.VpcId), Name: aws.ToString(g.GroupName), Description: aws.ToString(g.Description)}
+			own := &sim.SecurityGroup{
+				Thing:       r.thing(g.GroupId, tagsOf(g.Tags)),
+				VPC:         aws.ToString(g.VpcId),
+				Name:        aws.ToString(g.GroupName),
+				Description: aws.ToString(g.Description),
+			}
 			if v := r.to.EC2.VPCs[own.VPC]; v != nil {
 				own.Given = v.Default && own.Name == "default"
 			}

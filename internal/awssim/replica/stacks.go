@@ -72,9 +72,20 @@ func (r *reader) stack(ctx context.Context, c *cloudformation.Client, name strin
 	}
 	s := out.Stacks[0]
 	own := &sim.Stack{
-		ID: aws.ToString(s.StackId), Name: name, Description: aws.ToString(s.Description), Template: aws.ToString(template.TemplateBody), Capabilities: s.Capabilities,
-		Tags: map[string]string{}, Created: r.since(s.CreationTime), Status: s.StackStatus, Reason: aws.ToString(s.StackStatusReason),
-		Resources: map[string]*sim.StackResource{}, ChangeSets: map[string]*sim.ChangeSet{}, Copied: true,
+		ID: aws.ToString(
+			s.StackId,
+		),
+		Name:         name,
+		Description:  aws.ToString(s.Description),
+		Template:     aws.ToString(template.TemplateBody),
+		Capabilities: s.Capabilities,
+		Tags:         map[string]string{},
+		Created:      r.since(s.CreationTime),
+		Status:       s.StackStatus,
+		Reason:       aws.ToString(s.StackStatusReason),
+		Resources:    map[string]*sim.StackResource{},
+		ChangeSets:   map[string]*sim.ChangeSet{},
+		Copied:       true,
 	}
 	if s.LastUpdatedTime != nil {
 		own.Updated = r.since(s.LastUpdatedTime)

@@ -13,7 +13,13 @@ import (
 func (r *reader) vpcs(ctx context.Context, c *ec2.Client, n *sim.State) error {
 	err := pages(ctx, ec2.NewDescribeVpcsPaginator(c, &ec2.DescribeVpcsInput{}), func(p *ec2.DescribeVpcsOutput) {
 		for _, v := range p.Vpcs {
-			own := &sim.VPC{Thing: r.thing(v.VpcId, tagsOf(v.Tags)), CIDR: aws.ToString(v.CidrBlock), Tenancy: string(v.InstanceTenancy), Default: aws.ToBool(v.IsDefault), DNSSupport: true}
+			own := &sim.VPC{
+				Thing:      r.thing(v.VpcId, tagsOf(v.Tags)),
+				CIDR:       aws.ToString(v.CidrBlock),
+				Tenancy:    string(v.InstanceTenancy),
+				Default:    aws.ToBool(v.IsDefault),
+				DNSSupport: true,
+			}
 			own.Given = own.Default
 			for _, b := range v.CidrBlockAssociationSet {
 				used := b.CidrBlockState == nil || b.CidrBlockState.State == types.VpcCidrBlockStateCodeAssociated

@@ -22,8 +22,17 @@ func (r *reader) zones(ctx context.Context) error {
 	var zones []sim.Zone
 	for _, z := range out.AvailabilityZones {
 		zones = append(zones, sim.Zone{
-			Name: aws.ToString(z.ZoneName), ID: aws.ToString(z.ZoneId), Parent: aws.ToString(z.ParentZoneName), Wavelength: aws.ToString(z.ZoneType) == "wavelength-zone",
-			Group: cmp.Or(aws.ToString(z.GroupName), r.Config.Region), OptIn: cmp.Or(z.OptInStatus, types.AvailabilityZoneOptInStatusOptInNotRequired), // emulators omit them
+			Name: aws.ToString(
+				z.ZoneName,
+			),
+			ID:         aws.ToString(z.ZoneId),
+			Parent:     aws.ToString(z.ParentZoneName),
+			Wavelength: aws.ToString(z.ZoneType) == "wavelength-zone",
+			Group: cmp.Or(
+				aws.ToString(z.GroupName),
+				r.Config.Region,
+			),
+			OptIn: cmp.Or(z.OptInStatus, types.AvailabilityZoneOptInStatusOptInNotRequired), // emulators omit them
 		})
 	}
 	slices.SortFunc(zones, func(a, b sim.Zone) int { // those at the edge, which have a parent, last

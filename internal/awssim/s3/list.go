@@ -73,9 +73,16 @@ func (svc *Service) listObjects(in *s3.ListObjectsV2Input) (*s3.ListObjectsV2Out
 		return nil, err
 	}
 	out := &s3.ListObjectsV2Output{
-		Name: in.Bucket, Prefix: encoded(in.Prefix), Delimiter: encoded(in.Delimiter), StartAfter: encoded(in.StartAfter), EncodingType: in.EncodingType, MaxKeys: &most,
-		ContinuationToken: in.ContinuationToken, NextContinuationToken: next, IsTruncated: aws.Bool(next != nil),
-		KeyCount: aws.Int32(int32(len(part))), //nolint:gosec // at most 1000
+		Name:                  in.Bucket,
+		Prefix:                encoded(in.Prefix),
+		Delimiter:             encoded(in.Delimiter),
+		StartAfter:            encoded(in.StartAfter),
+		EncodingType:          in.EncodingType,
+		MaxKeys:               &most,
+		ContinuationToken:     in.ContinuationToken,
+		NextContinuationToken: next,
+		IsTruncated:           aws.Bool(next != nil),
+		KeyCount:              aws.Int32(int32(len(part))), //nolint:gosec // at most 1000
 	}
 	for _, e := range part {
 		if e.object == nil {
@@ -84,7 +91,13 @@ func (svc *Service) listObjects(in *s3.ListObjectsV2Input) (*s3.ListObjectsV2Out
 		}
 		o := e.object
 		out.Contents = append(out.Contents, types.Object{
-			Key: aws.String(encode(o.Key)), ETag: aws.String(o.ETag), Size: aws.Int64(int64(len(o.Body))), LastModified: aws.Time(o.Modified), StorageClass: types.ObjectStorageClassStandard,
+			Key: aws.String(
+				encode(o.Key),
+			),
+			ETag:         aws.String(o.ETag),
+			Size:         aws.Int64(int64(len(o.Body))),
+			LastModified: aws.Time(o.Modified),
+			StorageClass: types.ObjectStorageClassStandard,
 		})
 	}
 	return out, nil

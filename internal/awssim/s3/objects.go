@@ -23,7 +23,20 @@ import (
 const nullVersion = "null"
 
 func (svc *Service) simulateObjects() {
-	everywhere(svc, svc.putObject, "Bucket", "ExpectedBucketOwner", "Key", "Body", "ContentLength", "ContentType", "Metadata", "ServerSideEncryption", "ChecksumAlgorithm", "IfNoneMatch")
+	everywhere(
+		svc,
+		svc.putObject,
+		"Bucket",
+		"ExpectedBucketOwner",
+		"Key",
+		"Body",
+		"ContentLength",
+		"ContentType",
+		"Metadata",
+		"ServerSideEncryption",
+		"ChecksumAlgorithm",
+		"IfNoneMatch",
+	)
 	everywhere(svc, svc.getObject, "Bucket", "ExpectedBucketOwner", "Key", "ChecksumMode", "VersionId")
 	everywhere(svc, svc.headObject, "Bucket", "ExpectedBucketOwner", "Key", "ChecksumMode", "VersionId")
 	core.On(svc.Account, svc.listObjects, "Bucket", "ExpectedBucketOwner", "Prefix", "Delimiter", "EncodingType", "MaxKeys", "ContinuationToken", "StartAfter")
@@ -38,8 +51,14 @@ func (svc *Service) putObject(in *s3.PutObjectInput) (*s3.PutObjectOutput, error
 		return nil, err
 	}
 	o := &Object{
-		Key: aws.ToString(in.Key), Encryption: cmp.Or(string(in.ServerSideEncryption), "AES256"), ContentType: cmp.Or(aws.ToString(in.ContentType), "application/octet-stream"),
-		Metadata: map[string]string{}, Modified: svc.Now(), Body: []byte{},
+		Key: aws.ToString(
+			in.Key,
+		),
+		Encryption:  cmp.Or(string(in.ServerSideEncryption), "AES256"),
+		ContentType: cmp.Or(aws.ToString(in.ContentType), "application/octet-stream"),
+		Metadata:    map[string]string{},
+		Modified:    svc.Now(),
+		Body:        []byte{},
 	}
 	maps.Copy(o.Metadata, in.Metadata)
 	if len(o.Key) > 1024 {
@@ -91,8 +110,15 @@ func (svc *Service) getObject(in *s3.GetObjectInput) (*s3.GetObjectOutput, error
 		return nil, err
 	}
 	return &s3.GetObjectOutput{
-		Body: io.NopCloser(bytes.NewReader(bytes.Clone(o.Body))), ContentLength: aws.Int64(int64(len(o.Body))), ContentType: aws.String(o.ContentType),
-		ETag: aws.String(o.ETag), LastModified: aws.Time(o.Modified), Metadata: maps.Clone(o.Metadata), ServerSideEncryption: types.ServerSideEncryption(o.Encryption),
+		Body:          io.NopCloser(bytes.NewReader(bytes.Clone(o.Body))),
+		ContentLength: aws.Int64(int64(len(o.Body))),
+		ContentType:   aws.String(o.ContentType),
+		ETag: aws.String(
+			o.ETag,
+		),
+		LastModified:         aws.Time(o.Modified),
+		Metadata:             maps.Clone(o.Metadata),
+		ServerSideEncryption: types.ServerSideEncryption(o.Encryption),
 	}, nil
 }
 
@@ -136,7 +162,13 @@ func (svc *Service) listVersions(in *s3.ListObjectVersionsInput) (*s3.ListObject
 	if err != nil {
 		return nil, err
 	}
-	out := &s3.ListObjectVersionsOutput{Name: in.Bucket, Prefix: in.Prefix, KeyMarker: in.KeyMarker, VersionIdMarker: in.VersionIdMarker, IsTruncated: aws.Bool(next != nil)}
+	out := &s3.ListObjectVersionsOutput{
+		Name:            in.Bucket,
+		Prefix:          in.Prefix,
+		KeyMarker:       in.KeyMarker,
+		VersionIdMarker: in.VersionIdMarker,
+		IsTruncated:     aws.Bool(next != nil),
+	}
 	for _, o := range part {
 		out.Versions = append(out.Versions, types.ObjectVersion{
 			Key: aws.String(o.Key), ETag: aws.String(o.ETag), Size: aws.Int64(int64(len(o.Body))), LastModified: aws.Time(o.Modified),
@@ -183,7 +215,10 @@ func (svc *Service) deleteObjects(in *s3.DeleteObjectsInput) (*s3.DeleteObjectsO
 			continue
 		}
 		if id.VersionId != nil && *id.VersionId != nullVersion {
-			out.Errors = append(out.Errors, types.Error{Key: id.Key, VersionId: id.VersionId, Code: aws.String("NoSuchVersion"), Message: aws.String("The specified version does not exist.")})
+			out.Errors = append(
+				out.Errors,
+				types.Error{Key: id.Key, VersionId: id.VersionId, Code: aws.String("NoSuchVersion"), Message: aws.String("The specified version does not exist.")},
+			)
 			continue
 		}
 		delete(b.Objects, aws.ToString(id.Key))

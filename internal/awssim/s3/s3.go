@@ -80,7 +80,11 @@ func (svc *Service) bucket(name, owner *string) (*Bucket, error) {
 		return nil, &types.NoSuchBucket{Message: aws.String("The specified bucket does not exist")}
 	}
 	if region := cmp.Or(b.Region, svc.Region); region != svc.endpoint() {
-		return nil, redirect(region, "PermanentRedirect", "The bucket you are attempting to access must be addressed using the specified endpoint. Please send all future requests to this endpoint.")
+		return nil, redirect(
+			region,
+			"PermanentRedirect",
+			"The bucket you are attempting to access must be addressed using the specified endpoint. Please send all future requests to this endpoint.",
+		)
 	}
 	svc.expire(b)
 	return b, nil
@@ -190,7 +194,11 @@ func (svc *Service) checkLocation(c *types.CreateBucketConfiguration) error {
 	case svc.Region == "us-east-1": // its endpoint creates buckets in every region
 		return nil
 	}
-	return core.Fail("IllegalLocationConstraintException", "the %s location constraint is incompatible for the region specific endpoint this request was sent to", cmp.Or(location, "unspecified"))
+	return core.Fail(
+		"IllegalLocationConstraintException",
+		"the %s location constraint is incompatible for the region specific endpoint this request was sent to",
+		cmp.Or(location, "unspecified"),
+	)
 }
 
 func (svc *Service) headBucket(in *s3.HeadBucketInput) (*s3.HeadBucketOutput, error) {

@@ -145,7 +145,9 @@ func (v *SecretVersion) like(o *SecretVersion) bool {
 func (s *Secret) add(v *SecretVersion) error {
 	if old := s.version(v.ID); old != nil {
 		if !old.like(v) {
-			return &types.ResourceExistsException{Message: aws.String("You can't use ClientRequestToken " + v.ID + " because that value is already in use for a version of secret " + s.Name + ".")}
+			return &types.ResourceExistsException{
+				Message: aws.String("You can't use ClientRequestToken " + v.ID + " because that value is already in use for a version of secret " + s.Name + "."),
+			}
 		}
 		return nil
 	}
@@ -171,7 +173,9 @@ func readSecretTags(old map[string]string, tags []types.Tag) (map[string]string,
 func (svc *Service) createSecret(in *secrets.CreateSecretInput) (*secrets.CreateSecretOutput, error) {
 	name := aws.ToString(in.Name)
 	if !regexp.MustCompile(`^[A-Za-z0-9/_+=.@!-]{1,512}$`).MatchString(name) {
-		return nil, &types.InvalidParameterException{Message: aws.String("Invalid name. Must be a valid name containing alphanumeric characters, or any of the following: -/_+=.@!")}
+		return nil, &types.InvalidParameterException{
+			Message: aws.String("Invalid name. Must be a valid name containing alphanumeric characters, or any of the following: -/_+=.@!"),
+		}
 	}
 	v, err := svc.secretVersion(in.ClientRequestToken, in.SecretBinary, in.SecretString)
 	if err != nil {
@@ -183,7 +187,9 @@ func (svc *Service) createSecret(in *secrets.CreateSecretInput) (*secrets.Create
 	}
 	if old, err := svc.anySecret(&name); err == nil {
 		if !old.Asked.IsZero() {
-			return nil, &types.InvalidRequestException{Message: aws.String("You can't create this secret because a secret with this name is already scheduled for deletion.")}
+			return nil, &types.InvalidRequestException{
+				Message: aws.String("You can't create this secret because a secret with this name is already scheduled for deletion."),
+			}
 		}
 		if made := old.version(*in.ClientRequestToken); made.like(v) {
 			return &secrets.CreateSecretOutput{ARN: aws.String(old.ARN), Name: aws.String(old.Name), VersionId: aws.String(made.ID)}, nil
@@ -238,7 +244,12 @@ func (svc *Service) putSecretValue(in *secrets.PutSecretValueInput) (*secrets.Pu
 		return nil, err
 	}
 	s.Changed = svc.Now()
-	return &secrets.PutSecretValueOutput{ARN: aws.String(s.ARN), Name: aws.String(s.Name), VersionId: aws.String(v.ID), VersionStages: []string{s.version(v.ID).Stage}}, nil
+	return &secrets.PutSecretValueOutput{
+		ARN:           aws.String(s.ARN),
+		Name:          aws.String(s.Name),
+		VersionId:     aws.String(v.ID),
+		VersionStages: []string{s.version(v.ID).Stage},
+	}, nil
 }
 
 func (svc *Service) updateSecret(in *secrets.UpdateSecretInput) (*secrets.UpdateSecretOutput, error) {
@@ -431,7 +442,18 @@ func (svc *Service) Detailed() (lines []string) {
 		if !s.Asked.IsZero() {
 			continue
 		}
-		lines = append(lines, core.LineOf("Secret "+uuid.ReplaceAllString(s.Name, "<uuid>"), "description", s.Description, "versions", strconv.Itoa(len(s.Versions)), "tags", core.Flat(s.Tags)))
+		lines = append(
+			lines,
+			core.LineOf(
+				"Secret "+uuid.ReplaceAllString(s.Name, "<uuid>"),
+				"description",
+				s.Description,
+				"versions",
+				strconv.Itoa(len(s.Versions)),
+				"tags",
+				core.Flat(s.Tags),
+			),
+		)
 	}
 	slices.Sort(lines)
 	return lines

@@ -90,8 +90,18 @@ func (svc *Service) sendCommand(in *ssm.SendCommandInput) (*ssm.SendCommandOutpu
 	maps.DeleteFunc(svc.state.Commands, func(_ string, old *Command) bool { return svc.Now().Sub(old.Asked) > commandsKept })
 	svc.state.Commands[c.ID] = c
 	return &ssm.SendCommandOutput{Command: &types.Command{
-		CommandId: aws.String(c.ID), DocumentName: in.DocumentName, Comment: in.Comment, InstanceIds: in.InstanceIds, Parameters: in.Parameters, RequestedDateTime: aws.Time(c.Asked),
-		Status: types.CommandStatusPending, StatusDetails: aws.String("Pending"), TargetCount: int32(len(in.InstanceIds)), TimeoutSeconds: in.TimeoutSeconds, //nolint:gosec // at most 50
+		CommandId: aws.String(
+			c.ID,
+		),
+		DocumentName:      in.DocumentName,
+		Comment:           in.Comment,
+		InstanceIds:       in.InstanceIds,
+		Parameters:        in.Parameters,
+		RequestedDateTime: aws.Time(c.Asked),
+		Status:            types.CommandStatusPending,
+		StatusDetails:     aws.String("Pending"),
+		TargetCount:       int32(len(in.InstanceIds)),
+		TimeoutSeconds:    in.TimeoutSeconds, //nolint:gosec // at most 50
 	}}, nil
 }
 
@@ -128,7 +138,13 @@ func (svc *Service) getCommandInvocation(in *ssm.GetCommandInvocationInput) (*ss
 		return nil, core.Fail("InvocationDoesNotExist", "")
 	}
 	svc.update()
-	out := &ssm.GetCommandInvocationOutput{CommandId: in.CommandId, InstanceId: in.InstanceId, DocumentName: aws.String(shellDocument), PluginName: aws.String(shellPlugin), ResponseCode: -1}
+	out := &ssm.GetCommandInvocationOutput{
+		CommandId:    in.CommandId,
+		InstanceId:   in.InstanceId,
+		DocumentName: aws.String(shellDocument),
+		PluginName:   aws.String(shellPlugin),
+		ResponseCode: -1,
+	}
 	status, details := svc.invocation(c, instance)
 	out.Status, out.StatusDetails = status, aws.String(details)
 	out.StandardOutputContent, out.StandardErrorContent = aws.String(""), aws.String("")

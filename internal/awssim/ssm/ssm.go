@@ -162,7 +162,10 @@ func (svc *Service) describeParameters(in *ssm.DescribeParametersInput) (*ssm.De
 			matches = matches && slices.Contains(f.Values, p.Tags[key])
 		}
 		if matches {
-			found = append(found, types.ParameterMetadata{Name: aws.String(p.Name), Type: types.ParameterType(p.Type), Version: p.Version, LastModifiedDate: aws.Time(p.Modified)})
+			found = append(
+				found,
+				types.ParameterMetadata{Name: aws.String(p.Name), Type: types.ParameterType(p.Type), Version: p.Version, LastModifiedDate: aws.Time(p.Modified)},
+			)
 		}
 	}
 	part, next, err := core.Page(svc.Account, found, in.NextToken, in.MaxResults, 50)

@@ -54,7 +54,13 @@ func (svc *Service) getCallerIdentity(ctx context.Context, _ *sts.GetCallerIdent
 }
 
 func (svc *Service) assumeRole(ctx context.Context, in *sts.AssumeRoleInput) (*sts.AssumeRoleOutput, error) {
-	r := iam.AssumedRole{RoleARN: aws.ToString(in.RoleArn), Session: aws.ToString(in.RoleSessionName), ExternalID: aws.ToString(in.ExternalId), Duration: 3600, At: svc.Now()}
+	r := iam.AssumedRole{
+		RoleARN:    aws.ToString(in.RoleArn),
+		Session:    aws.ToString(in.RoleSessionName),
+		ExternalID: aws.ToString(in.ExternalId),
+		Duration:   3600,
+		At:         svc.Now(),
+	}
 	core.Set(&r.Duration, in.DurationSeconds)
 	parts := regexp.MustCompile(`^arn:` + svc.Partition() + `:iam::([0-9]{12}):role/([\w+=,.@/-]{1,576})$`).FindStringSubmatch(r.RoleARN)
 	switch {

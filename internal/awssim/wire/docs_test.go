@@ -62,7 +62,14 @@ func operations(t *testing.T, models map[string]*model.Service, code *source) st
 		name := op.Package + "." + op.Name
 		require.NotNil(t, code.handlers[name], "%s: the code that registers its handler is not found", name)
 		r := code.reaches(name)
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", op.Name, strings.Join(op.Fields, ", "), strings.Join(codesOf(models[service], r), ", "), strings.Join(slices.Sorted(maps.Keys(r.late)), ", "))
+		fmt.Fprintf(
+			&b,
+			"| %s | %s | %s | %s |\n",
+			op.Name,
+			strings.Join(op.Fields, ", "),
+			strings.Join(codesOf(models[service], r), ", "),
+			strings.Join(slices.Sorted(maps.Keys(r.late)), ", "),
+		)
 	}
 	return b.String() + "\n"
 }

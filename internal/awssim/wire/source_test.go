@@ -51,8 +51,18 @@ func readSource(t *testing.T) *source {
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles", simulator+"/...").Output()
 	require.NoError(t, err)
 	s := &source{
-		set: token.NewFileSet(), packages: map[string]*types.Package{}, bodies: map[*types.Func]ast.Node{}, handlers: map[string]ast.Node{}, methods: map[string][]*types.Func{}, reached: map[string]*reach{},
-		info: &types.Info{Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}, Types: map[ast.Expr]types.TypeAndValue{}, Instances: map[*ast.Ident]types.Instance{}},
+		set:      token.NewFileSet(),
+		packages: map[string]*types.Package{},
+		bodies:   map[*types.Func]ast.Node{},
+		handlers: map[string]ast.Node{},
+		methods:  map[string][]*types.Func{},
+		reached:  map[string]*reach{},
+		info: &types.Info{
+			Uses:      map[*ast.Ident]types.Object{},
+			Defs:      map[*ast.Ident]types.Object{},
+			Types:     map[ast.Expr]types.TypeAndValue{},
+			Instances: map[*ast.Ident]types.Instance{},
+		},
 	}
 	exports, own := map[string]string{}, []listed{}
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {

@@ -99,8 +99,18 @@ func (f *Flags) AddServed(p *pflag.FlagSet) {
 }
 
 func (f *Flags) addSimulated(p *pflag.FlagSet, speed float64, usage string) {
-	p.StringVar(&f.SimulateState, "simulate-state", "", "`FILE` of the simulated account; other regions than its first are in files beside it (default: in the state directory of the user)")
-	p.StringVar(&f.Faults, "faults", "", "let the simulated AWS fail, as `SEED[:PROFILE]`; the same seed gives the same faults; PROFILE: "+strings.Join(simulated.Profiles(), ", ")+" (default mixed)")
+	p.StringVar(
+		&f.SimulateState,
+		"simulate-state",
+		"",
+		"`FILE` of the simulated account; other regions than its first are in files beside it (default: in the state directory of the user)",
+	)
+	p.StringVar(
+		&f.Faults,
+		"faults",
+		"",
+		"let the simulated AWS fail, as `SEED[:PROFILE]`; the same seed gives the same faults; PROFILE: "+strings.Join(simulated.Profiles(), ", ")+" (default mixed)",
+	)
 	p.Float64Var(&f.SimulateSpeed, "simulate-speed", speed, usage)
 	f.simulated = []*pflag.Flag{p.Lookup("simulate-state"), p.Lookup("simulate-speed")}
 }

@@ -21,14 +21,18 @@ import (
 // plainErrors gives the errors of calls another text. That of the SDK has, for example, the
 // status code 0 and an empty request ID if there is no connection.
 func plainErrors(stack *middleware.Stack) error {
-	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("PlainErrors",
-		func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, md middleware.Metadata, err error) {
+	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc(
+		"PlainErrors",
+		func(
+			ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
+		) (out middleware.InitializeOutput, md middleware.Metadata, err error) {
 			out, md, err = next.HandleInitialize(ctx, in)
 			if text := plain(err); text != "" {
 				err = &plainError{text, err}
 			}
 			return out, md, err
-		}), middleware.Before)
+		},
+	), middleware.Before)
 }
 
 // plainError is an error with another text.
@@ -89,7 +93,10 @@ func unconnected(err error) string {
 	case errors.As(err, &op) && op.Op == "dial":
 		return fmt.Sprintf("no connection to %s: %v", host, op.Err)
 	}
-	if refusal := err.Error(); slices.Contains([]string{http.StatusText(http.StatusForbidden), http.StatusText(http.StatusProxyAuthRequired)}, refusal) { // to CONNECT
+	if refusal := err.Error(); slices.Contains(
+		[]string{http.StatusText(http.StatusForbidden), http.StatusText(http.StatusProxyAuthRequired)},
+		refusal,
+	) { // to CONNECT
 		return fmt.Sprintf("no connection to %s: the proxy of the environment (HTTPS_PROXY) refuses it: %s", host, refusal)
 	}
 	return fmt.Sprintf("no connection to %s: %v", host, err)
@@ -99,7 +106,10 @@ func unconnected(err error) string {
 func plainConfig(err error) error {
 	var profile config.SharedConfigProfileNotExistError
 	if errors.As(err, &profile) {
-		return fmt.Errorf("there is no profile %q in the files of the AWS CLI (~/.aws/config and ~/.aws/credentials): 'aws configure list-profiles' lists them", profile.Profile)
+		return fmt.Errorf(
+			"there is no profile %q in the files of the AWS CLI (~/.aws/config and ~/.aws/credentials): 'aws configure list-profiles' lists them",
+			profile.Profile,
+		)
 	}
 	var file *os.PathError
 	if errors.As(err, &file) {

@@ -23,7 +23,10 @@ import (
 func TestPlainErrors(t *testing.T) {
 	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusForbidden)
-		_, _ = io.WriteString(w, `<Response><Errors><Error><Code>UnauthorizedOperation</Code><Message>You are not authorized.</Message></Error></Errors><RequestID>r-1</RequestID></Response>`)
+		_, _ = io.WriteString(
+			w,
+			`<Response><Errors><Error><Code>UnauthorizedOperation</Code><Message>You are not authorized.</Message></Error></Errors><RequestID>r-1</RequestID></Response>`,
+		)
 	}))
 	t.Cleanup(refusing.Close)
 	closed := httptest.NewServer(http.NotFoundHandler())
@@ -64,7 +67,11 @@ func TestPlainConfiguration(t *testing.T) {
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", t.TempDir()+"/credentials")
 	_, err := config.LoadDefaultConfig(t.Context(), config.WithSharedConfigProfile("nope"))
 	require.Error(t, err)
-	require.EqualError(t, plainConfig(err), `there is no profile "nope" in the files of the AWS CLI (~/.aws/config and ~/.aws/credentials): 'aws configure list-profiles' lists them`)
+	require.EqualError(
+		t,
+		plainConfig(err),
+		`there is no profile "nope" in the files of the AWS CLI (~/.aws/config and ~/.aws/credentials): 'aws configure list-profiles' lists them`,
+	)
 	t.Setenv("AWS_CA_BUNDLE", "/nope.pem")
 	_, err = config.LoadDefaultConfig(t.Context())
 	require.Error(t, err)

@@ -193,7 +193,13 @@ func (o *listOptions) hint(ctx context.Context, a *account.Account, q ami.Query,
 	case len(known.Versions) == 0:
 		o.Env.Story("account %s has no images named capa-ami-* in %s, or none that this account can see", q.Owner, region)
 	default:
-		o.Env.Story("account %[2]s has images in %[1]s for Kubernetes %[3]s and %[4]s", region, q.Owner, strings.Join(spans(known.Versions), ", "), strings.Join(known.OS, ", "))
+		o.Env.Story(
+			"account %[2]s has images in %[1]s for Kubernetes %[3]s and %[4]s",
+			region,
+			q.Owner,
+			strings.Join(spans(known.Versions), ", "),
+			strings.Join(known.OS, ", "),
+		)
 	}
 }
 

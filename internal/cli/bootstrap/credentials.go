@@ -114,7 +114,11 @@ func (o *encodeOptions) warn(c aws.Credentials) {
 	switch {
 	case c.CanExpire:
 		left := strings.TrimSuffix(time.Until(c.Expires).Round(time.Minute).String(), "0s")
-		o.Env.Story("These credentials are temporary: they expire at %s, in %s. Replace them in the controllers before that.\n", c.Expires.UTC().Format(time.RFC3339), left)
+		o.Env.Story(
+			"These credentials are temporary: they expire at %s, in %s. Replace them in the controllers before that.\n",
+			c.Expires.UTC().Format(time.RFC3339),
+			left,
+		)
 	case c.SessionToken != "":
 		o.Env.Story("These credentials are temporary; their expiry is not known. Replace them in the controllers before they expire.\n")
 	}

@@ -142,9 +142,18 @@ func (f *stackFlags) advise(err error) error {
 	case errors.As(err, &stuck) && stuck.Deletable():
 		advice = "Delete it and make it anew with:\n  " + f.again(stuck.Region, "--replace-failed")
 	case errors.As(err, &stuck):
-		advice = fmt.Sprintf("Fix the problem, let AWS complete the rollback, and run the command again:\n  aws cloudformation continue-update-rollback --stack-name %s --region %s", stuck.Name, stuck.Region)
+		advice = fmt.Sprintf(
+			"Fix the problem, let AWS complete the rollback, and run the command again:\n  aws cloudformation continue-update-rollback --stack-name %s --region %s",
+			stuck.Name,
+			stuck.Region,
+		)
 	case errors.As(err, &left):
-		advice = fmt.Sprintf("See its events with\n  aws cloudformation describe-stack-events --stack-name %s --region %s\nor continue to wait with:\n  %s", left.Name, left.Region, f.again(left.Region))
+		advice = fmt.Sprintf(
+			"See its events with\n  aws cloudformation describe-stack-events --stack-name %s --region %s\nor continue to wait with:\n  %s",
+			left.Name,
+			left.Region,
+			f.again(left.Region),
+		)
 	case errors.As(err, &failed):
 		advice = f.mend(failed)
 	}
@@ -161,7 +170,11 @@ func (f *stackFlags) mend(failed *stack.FailedError) string {
 	case types.StackStatusUpdateRollbackComplete:
 		return "The stack is unchanged. Fix the problem and run the command again."
 	case types.StackStatusUpdateRollbackFailed:
-		return fmt.Sprintf("Fix the problem, let AWS complete the rollback, and run the command again:\n  aws cloudformation continue-update-rollback --stack-name %s --region %s", failed.Name, failed.Region)
+		return fmt.Sprintf(
+			"Fix the problem, let AWS complete the rollback, and run the command again:\n  aws cloudformation continue-update-rollback --stack-name %s --region %s",
+			failed.Name,
+			failed.Region,
+		)
 	}
 	return "Fix the problem and run the command again."
 }

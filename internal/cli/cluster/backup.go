@@ -64,7 +64,8 @@ backup in S3 or a key of KMS.`,
 	cmd.Flags().StringVar(&o.to, "to", "", "`FILE` to write, which must not exist, or s3://BUCKET/KEY (default NAME-TIME.backup)")
 	cmd.Flags().StringVar(&o.verify, "verify", "", "check the backup in `FILE`, or s3://BUCKET/KEY, and do nothing else")
 	addRecipients(cmd, &o.keys)
-	cmd.Flags().StringArrayVar(&o.keys.KMS, "kms-key", nil, "ID, ARN or alias of the KMS `KEY` with which the backup is encrypted; you need kms:Encrypt for it, and kms:Decrypt to read the backup; can be repeated")
+	cmd.Flags().
+		StringArrayVar(&o.keys.KMS, "kms-key", nil, "ID, ARN or alias of the KMS `KEY` with which the backup is encrypted; you need kms:Encrypt for it, and kms:Decrypt to read the backup; can be repeated")
 	addAgeKey(cmd, &o.keys)
 	addPassphrase(cmd, &o.keys)
 	return cmd
@@ -154,7 +155,12 @@ type backupOutput struct {
 
 func (o *backupOptions) print(file string, info cluster.BackupInfo) error {
 	if !info.Complete {
-		o.warn(fmt.Sprintf("the API server encrypts objects with %s, which is not in the backup: keep that file, or back up with -f FILE and a manifest that has it", info.Encryption))
+		o.warn(
+			fmt.Sprintf(
+				"the API server encrypts objects with %s, which is not in the backup: keep that file, or back up with -f FILE and a manifest that has it",
+				info.Encryption,
+			),
+		)
 	}
 	info.Endpoint = apiURL(info.Endpoint)
 	if o.output.value != "text" {

@@ -37,8 +37,29 @@ stopped at any time and run again, on this machine or on another one.`,
 	}
 	f.addTo(cmd)
 	cmd.AddCommand(
-		newValidate(f), newConvert(f), newPlan(f), newRehearse(f), newCreate(f), newUpgradePlan(f), newDelete(f), newList(f),
-		newDescribe(f), newWaitFor(f), newLogs(f), newBackup(f), newKubeconfig(f), newExport(f), newHandover(f), newTakeback(f), newImport(f), newGraph(f), newReport(f), newGenerate(f), newPolicy(f),
+		newValidate(f),
+		newConvert(f),
+		newPlan(f),
+		newRehearse(f),
+		newCreate(f),
+		newUpgradePlan(f),
+		newDelete(f),
+		newList(f),
+		newDescribe(
+			f,
+		),
+		newWaitFor(f),
+		newLogs(f),
+		newBackup(f),
+		newKubeconfig(f),
+		newExport(f),
+		newHandover(f),
+		newTakeback(f),
+		newImport(f),
+		newGraph(f),
+		newReport(f),
+		newGenerate(f),
+		newPolicy(f),
 	)
 	for _, c := range cmd.Commands() {
 		f.timed(c)
@@ -102,10 +123,20 @@ func (f *flags) warn(text string) {
 func (f *flags) addTo(cmd *cobra.Command) {
 	p := cmd.PersistentFlags()
 	f.Add(p, "", "from the manifest, then from the environment, or us-east-1 with --simulate")
-	p.Float64Var(&f.emulatorSpeed, "emulator-speed", 1, "speed of the emulator at AWS_ENDPOINT_URL, as a multiple of that of AWS; all waits become shorter by this factor")
+	p.Float64Var(
+		&f.emulatorSpeed,
+		"emulator-speed",
+		1,
+		"speed of the emulator at AWS_ENDPOINT_URL, as a multiple of that of AWS; all waits become shorter by this factor",
+	)
 	_ = p.MarkHidden("emulator-speed") // fails only for an unknown flag
 	p.IntVar(&f.parallel, "parallel", 0, "maximum number of concurrent AWS calls (0: 32)")
-	p.DurationVar(&f.timeout, "timeout", 0, "stop after this time, with exit code 130 before the first write and 5 after it; simulated time with --simulate (0: no limit)")
+	p.DurationVar(
+		&f.timeout,
+		"timeout",
+		0,
+		"stop after this time, with exit code 130 before the first write and 5 after it; simulated time with --simulate (0: no limit)",
+	)
 	p.Var(&f.progress, "progress", "how to show progress: "+strings.Join(f.progress.of, ", "))
 	p.BoolVar(&f.verbose, "verbose", false, "log every AWS call, as -v 4 does")
 	complete(cmd, "progress", f.progress.of)

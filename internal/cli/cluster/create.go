@@ -73,7 +73,8 @@ and says what has changed.`,
 	o.addObjects(cmd)
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip the confirmation")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the plan, and change nothing")
-	cmd.Flags().BoolVar(&o.check, "check", true, "ask IAM before the first write whether the caller may do what the plan needs; false goes on without, if the answer is wrong")
+	cmd.Flags().
+		BoolVar(&o.check, "check", true, "ask IAM before the first write whether the caller may do what the plan needs; false goes on without, if the answer is wrong")
 	addReport(cmd, &o.report)
 	return cmd
 }
@@ -126,7 +127,12 @@ func (x *subject) state(res cluster.Result, endpoint string) string {
 	case x.until == plan.NodesReady:
 		return " The API server answers at " + endpoint + ", and all Nodes are ready."
 	case x.until == plan.NodesJoined:
-		return fmt.Sprintf(" The API server answers at %s, and all machines have joined (%s).%s", endpoint, text.Count(res.Nodes.Joined, "Node"), x.notReady(res.Nodes))
+		return fmt.Sprintf(
+			" The API server answers at %s, and all machines have joined (%s).%s",
+			endpoint,
+			text.Count(res.Nodes.Joined, "Node"),
+			x.notReady(res.Nodes),
+		)
 	case x.until == plan.APIServer:
 		return " The API server answers at " + endpoint + ", and the control plane has joined; workers may still be booting." + x.notReady(res.Nodes)
 	case x.eks:

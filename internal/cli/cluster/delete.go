@@ -128,7 +128,13 @@ func (o *deleteOptions) show(ctx context.Context, c *reconcile.Cluster, byName b
 }
 
 func (o *deleteOptions) printResult(r *run, res cluster.Result) error {
-	line := fmt.Sprintf("Cluster %s in %s is deleted (%s, %s).", r.cluster.Name, r.cluster.Region, text.Count(res.Plan.Count(plan.Remove), "resource"), rounded(res.Took))
+	line := fmt.Sprintf(
+		"Cluster %s in %s is deleted (%s, %s).",
+		r.cluster.Name,
+		r.cluster.Region,
+		text.Count(res.Plan.Count(plan.Remove), "resource"),
+		rounded(res.Took),
+	)
 	if len(res.Absent) > 0 {
 		line += " Asked again, AWS shows none of them."
 	}

@@ -24,7 +24,13 @@ type generateOptions struct {
 }
 
 func newGenerate(f *flags) *cobra.Command {
-	o, counts := &generateOptions{flags: f, flavor: choice{value: "quickstart", of: flavors(), also: clusterctlFlavors()}}, []string{"control-plane-machine-count", "worker-machine-count"}
+	o, counts := &generateOptions{
+		flags:  f,
+		flavor: choice{value: "quickstart", of: flavors(), also: clusterctlFlavors()},
+	}, []string{
+		"control-plane-machine-count",
+		"worker-machine-count",
+	}
 	cmd := &cobra.Command{
 		Use:   "generate NAME",
 		Short: "Print an example manifest",
@@ -227,7 +233,9 @@ func personal(text, name string) string {
 	if old == nil {
 		return text
 	}
-	named := regexp.MustCompile(`^(\s*(?:- )?(?:name|Name|clusterName|cluster\.x-k8s\.io/cluster-name): (?:\$\{\w+:=cluster-api-provider-aws-)?)` + regexp.QuoteMeta(old[1]) + `\b`)
+	named := regexp.MustCompile(
+		`^(\s*(?:- )?(?:name|Name|clusterName|cluster\.x-k8s\.io/cluster-name): (?:\$\{\w+:=cluster-api-provider-aws-)?)` + regexp.QuoteMeta(old[1]) + `\b`,
+	)
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(strings.TrimSpace(line), "#") {

@@ -73,8 +73,10 @@ tool, such as eksctl, has made for them.`,
 	}
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`FILE` for the manifest; it is not overwritten (default: standard output)")
 	cmd.Flags().BoolVar(&o.adopt, "adopt", false, "set the tags by which other commands find the cluster, and the template of its machines")
-	cmd.Flags().StringVar(&o.keys, "pki-from", "", "where the keys of a cluster are that are not in the account: `FOLDER|ssm`, a folder with a copy of /etc/kubernetes/pki of a control-plane machine, or ssm to read them on such a machine with SSM Run Command; --adopt stores them")
-	cmd.Flags().StringVar(&o.bootData, "boot-data-from", "", "`ssm` reads what machines booted with, on the machines, with SSM Run Command: files, commands, users")
+	cmd.Flags().
+		StringVar(&o.keys, "pki-from", "", "where the keys of a cluster are that are not in the account: `FOLDER|ssm`, a folder with a copy of /etc/kubernetes/pki of a control-plane machine, or ssm to read them on such a machine with SSM Run Command; --adopt stores them")
+	cmd.Flags().
+		StringVar(&o.bootData, "boot-data-from", "", "`ssm` reads what machines booted with, on the machines, with SSM Run Command: files, commands, users")
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip the confirmation of --adopt")
 	return cmd
 }
@@ -108,7 +110,11 @@ func (o *importOptions) run(ctx context.Context, name string) (err error) {
 	}
 	question := fmt.Sprintf("Adopt cluster %s in %s? 'cluster delete' deletes it from then on.", i.Name, s.target.Config.Region)
 	if len(i.Templates) > 0 {
-		question = fmt.Sprintf("Adopt cluster %s in %s? Its machines stay as they are, and count as made from the templates in the manifest; new ones get only what is written there. 'cluster delete' deletes the cluster from then on.", i.Name, s.target.Config.Region)
+		question = fmt.Sprintf(
+			"Adopt cluster %s in %s? Its machines stay as they are, and count as made from the templates in the manifest; new ones get only what is written there. 'cluster delete' deletes the cluster from then on.",
+			i.Name,
+			s.target.Config.Region,
+		)
 	}
 	if err := o.confirmed(ctx, o.yes, question, "pass --yes"); err != nil {
 		return err

@@ -52,9 +52,18 @@ func (f *manifestFlags) addManifest(cmd *cobra.Command) {
 	f.validation = choice{value: "strict", of: []string{"strict", "warn"}}
 	p := cmd.Flags()
 	p.StringArrayVarP(&f.files, "filename", "f", nil, "manifest `FILE`, a directory of manifests, or - for standard input; can be repeated")
-	p.StringArrayVar(&f.set, "set", nil, "set the ${VARIABLE} KEY of the manifest, as `KEY=VALUE`; overrides the environment; without =VALUE, take the value in the environment; can be repeated")
+	p.StringArrayVar(
+		&f.set,
+		"set",
+		nil,
+		"set the ${VARIABLE} KEY of the manifest, as `KEY=VALUE`; overrides the environment; without =VALUE, take the value in the environment; can be repeated",
+	)
 	f.setFlag = p.Lookup("set")
-	p.Var(&f.substitute, "substitute", "in which files ${VARIABLES} are replaced: auto (in templates, which kubectl could not apply as they are; environment variables only for their fields), all, none; --set NAME replaces ${NAME} everywhere")
+	p.Var(
+		&f.substitute,
+		"substitute",
+		"in which files ${VARIABLES} are replaced: auto (in templates, which kubectl could not apply as they are; environment variables only for their fields), all, none; --set NAME replaces ${NAME} everywhere",
+	)
 	complete(cmd, "substitute", f.substitute.of)
 	p.Var(&f.validation, "validation", "fields that do not exist are errors (strict), or are ignored with a warning (warn)")
 	complete(cmd, "validation", f.validation.of)
@@ -63,7 +72,8 @@ func (f *manifestFlags) addManifest(cmd *cobra.Command) {
 }
 
 func (f *manifestFlags) addIdentities(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&f.identities, "identities", nil, "`FILE` with the identities that the manifest refers to, and their Secrets, or the kubeconfig of a management cluster that has them; can be repeated")
+	cmd.Flags().
+		StringArrayVar(&f.identities, "identities", nil, "`FILE` with the identities that the manifest refers to, and their Secrets, or the kubeconfig of a management cluster that has them; can be repeated")
 }
 
 // addObjects adds the flags for Kubernetes objects that are not in the manifest.

@@ -58,7 +58,8 @@ else clusterawsadm.`,
 	}
 	o.addManifest(cmd)
 	cmd.Flags().StringVarP(&o.output, "output", "o", "-", "`FILE` to write, readable only by the user; - is standard output")
-	cmd.Flags().BoolVar(&o.merge, "merge", false, "merge it into $KUBECONFIG, or else ~/.kube/config, and make it the current context, unless the cluster is simulated")
+	cmd.Flags().
+		BoolVar(&o.merge, "merge", false, "merge it into $KUBECONFIG, or else ~/.kube/config, and make it the current context, unless the cluster is simulated")
 	cmd.Flags().BoolVar(&o.renew, "renew", false, "create a new certificate, even if the one in the file is still valid")
 	o.method = choice{value: string(eks.Clusterawsadm), of: []string{string(eks.Clusterawsadm), string(eks.AWSCLI), string(eks.IAMAuthenticator)}}
 	cmd.Flags().Var(&o.method, "token-method", "program that creates tokens for an EKS cluster: "+strings.Join(o.method.of, ", "))

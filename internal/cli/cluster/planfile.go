@@ -96,7 +96,24 @@ func (p planFile) digest() string {
 // forget lists the flags that say who makes a plan and how it is shown. A plan may be made by
 // one identity and carried out by another.
 func forget() []string {
-	return []string{"set", "profile", "config", "output", "out", "full", "check", "detailed-exitcode", "cost", "progress", "verbose", "v", "yes", "dry-run", "timeout", "parallel"}
+	return []string{
+		"set",
+		"profile",
+		"config",
+		"output",
+		"out",
+		"full",
+		"check",
+		"detailed-exitcode",
+		"cost",
+		"progress",
+		"verbose",
+		"v",
+		"yes",
+		"dry-run",
+		"timeout",
+		"parallel",
+	}
 }
 
 // write writes a plan to a file.
@@ -358,5 +375,7 @@ func (p *planFile) checkInput(digest string) error {
 	if p == nil || p.Input == digest {
 		return nil
 	}
-	return &plan.RefusedError{Reasons: []error{fmt.Errorf("%s or its variables have changed since the plan was made: make the plan again", strings.Join(p.Flags["filename"], ", "))}}
+	return &plan.RefusedError{
+		Reasons: []error{fmt.Errorf("%s or its variables have changed since the plan was made: make the plan again", strings.Join(p.Flags["filename"], ", "))},
+	}
 }

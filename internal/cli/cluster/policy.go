@@ -62,8 +62,10 @@ policies of a role may have 10,240 characters in total, those of a user 2,048.`,
 	o.kind = choice{value: "any", of: []string{"any", string(reconcile.SelfManaged), string(reconcile.EKS)}}
 	cmd.Flags().Var(&o.kind, "kind", "who runs the control plane, without a manifest: "+strings.Join(o.kind.of, ", "))
 	complete(cmd, "kind", o.kind.of)
-	cmd.Flags().StringArrayVar(&o.buckets, "backup-bucket", nil, "add what backups and restores need in the `BUCKET` of --to s3://… or --restore-bucket; can be repeated")
-	cmd.Flags().StringArrayVar(&o.keys, "backup-kms-key", nil, "add what backups and restores need for the KMS `KEY`: an ARN or ID; an alias allows all keys of the region; can be repeated")
+	cmd.Flags().
+		StringArrayVar(&o.buckets, "backup-bucket", nil, "add what backups and restores need in the `BUCKET` of --to s3://… or --restore-bucket; can be repeated")
+	cmd.Flags().
+		StringArrayVar(&o.keys, "backup-kms-key", nil, "add what backups and restores need for the KMS `KEY`: an ARN or ID; an alias allows all keys of the region; can be repeated")
 	cmd.Flags().BoolVar(&o.split, "split", false, "print policies that fit IAM's limit for managed policies, one on each line")
 	return cmd
 }
@@ -85,7 +87,11 @@ func (o *policyOptions) run(ctx context.Context) error {
 // lines prints one policy on each line.
 func (o *policyOptions) lines(policies []plan.PolicyDocument) error {
 	if n := len(policies); n > reconcile.MostManagedPolicies {
-		o.Env.Story("warning: there are %d policies, and IAM attaches %d to a role or user: narrow them down with -f, --kind and --region, or raise the quota", n, reconcile.MostManagedPolicies)
+		o.Env.Story(
+			"warning: there are %d policies, and IAM attaches %d to a role or user: narrow them down with -f, --kind and --region, or raise the quota",
+			n,
+			reconcile.MostManagedPolicies,
+		)
 	} else if n > 1 {
 		o.Env.Story("note: these are %d managed policies, one on each line; the role or user needs all of them. --help shows how to create and attach them", n)
 	}

@@ -57,7 +57,9 @@ func (p *planned) compare(f *flags, copied plan.Plan) {
 		return
 	}
 	if p.exists() {
-		f.Env.Story("note: the cluster exists: its API server is not in the copy, so that the rehearsal does not wait for it, and the boot data of machine pools counts as changed")
+		f.Env.Story(
+			"note: the cluster exists: its API server is not in the copy, so that the rehearsal does not wait for it, and the boot data of machine pools counts as changed",
+		)
 	}
 	var differ []string
 	for _, s := range p.plan.Steps {

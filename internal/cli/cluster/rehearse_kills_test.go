@@ -12,13 +12,22 @@ import (
 
 // What another run leaves, makes twice, does not make, or makes in another way is told.
 func TestCompare(t *testing.T) {
-	want := []string{"Subnet a: 10.0.0.0/24 in us-east-1a; tags Name=a, role=private", "Subnet b: tags Name=b", "VPC v: tags ", "Role r arn=x inline=[] attached=[p q]"}
+	want := []string{
+		"Subnet a: 10.0.0.0/24 in us-east-1a; tags Name=a, role=private",
+		"Subnet b: tags Name=b",
+		"VPC v: tags ",
+		"Role r arn=x inline=[] attached=[p q]",
+	}
 	same := render.Kill{}
 	compare(&same, want, want)
 	assert.True(t, same.Same())
 
 	other := render.Kill{}
-	compare(&other, want, []string{"Subnet a: 10.0.0.0/24 in us-east-1a; tags Name=a, role=public, x=1", "VPC v: tags ", "VPC v: tags ", "Role r arn=x inline=[] attached=[p]"})
+	compare(
+		&other,
+		want,
+		[]string{"Subnet a: 10.0.0.0/24 in us-east-1a; tags Name=a, role=public, x=1", "VPC v: tags ", "VPC v: tags ", "Role r arn=x inline=[] attached=[p]"},
+	)
 	assert.False(t, other.Same())
 	assert.Equal(t, []string{
 		"left: VPC v: tags ",

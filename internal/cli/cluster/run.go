@@ -148,7 +148,16 @@ func (r *run) options(ctx context.Context) cluster.Options {
 
 // confirm shows the plan and asks for confirmation.
 func (r *run) confirm(ctx context.Context, p plan.Plan) (bool, error) {
-	view := r.who.in(render.PlanView{Cluster: r.cluster.Name, Region: r.cluster.Region, Deletes: r.verb == "delete", Style: r.Env.ErrStyle(), Notes: r.notes(p), Width: r.Env.ErrWidth()})
+	view := r.who.in(
+		render.PlanView{
+			Cluster: r.cluster.Name,
+			Region:  r.cluster.Region,
+			Deletes: r.verb == "delete",
+			Style:   r.Env.ErrStyle(),
+			Notes:   r.notes(p),
+			Width:   r.Env.ErrWidth(),
+		},
+	)
 	r.caller = cluster.Caller{Account: view.Account, ARN: view.Caller}
 	if r.planned != nil {
 		if err := r.planned.check(p, view); err != nil {
@@ -169,7 +178,9 @@ func (r *run) confirm(ctx context.Context, p plan.Plan) (bool, error) {
 	if r.insists {
 		instead = "pass --new-etcd=" + r.word + " and --yes"
 	}
-	if err := r.checkTerminal(fmt.Sprintf("review with 'clusterawsadm cluster %s --dry-run', then %s\n%s", r.verb, instead, render.Headline(p, view))); err != nil {
+	if err := r.checkTerminal(
+		fmt.Sprintf("review with 'clusterawsadm cluster %s --dry-run', then %s\n%s", r.verb, instead, render.Headline(p, view)),
+	); err != nil {
 		return false, err
 	}
 	r.progress.Pause()
@@ -190,7 +201,10 @@ func (r *run) ask(ctx context.Context, v render.PlanView) (bool, error) {
 		where += ", account " + v.Account
 	}
 	if r.insists {
-		a, err := r.question(ctx, fmt.Sprintf("\nThis begins a new, empty etcd for the cluster in %s: all objects of the cluster are lost. Type its name to go on: ", where))
+		a, err := r.question(
+			ctx,
+			fmt.Sprintf("\nThis begins a new, empty etcd for the cluster in %s: all objects of the cluster are lost. Type its name to go on: ", where),
+		)
 		return a == r.word, err
 	}
 	if r.word != "" {

@@ -144,7 +144,9 @@ func (o *takebackOptions) forget(ctx context.Context, name string) (err error) {
 // confirm says what the takeback changes in AWS, besides keys and tags, and asks.
 func (o *takebackOptions) confirm(ctx context.Context, name string, from *management.Cluster, steps []plan.Step) error {
 	if len(steps) > 0 {
-		o.Env.Story("machines that pools add boot with data of the controllers, which may have a bootstrap token that expires without them. This command changes that, and replaces no machine:")
+		o.Env.Story(
+			"machines that pools add boot with data of the controllers, which may have a bootstrap token that expires without them. This command changes that, and replaces no machine:",
+		)
 	}
 	for _, x := range steps {
 		what := "a new version, with which machines that the pool adds can join"
@@ -168,7 +170,8 @@ func (o *takebackOptions) checkFile(ctx context.Context, manifest []byte) error 
 
 // loadTaken loads the manifest with the identities of the management cluster.
 func (o *takebackOptions) loadTaken(ctx context.Context, sources []input.Source) (*reconcile.Manifest, error) {
-	if len(o.identities) == 0 && (bytes.Contains(sources[0].Data, []byte("AWSClusterRoleIdentity")) || bytes.Contains(sources[0].Data, []byte("AWSClusterStaticIdentity"))) {
+	if len(o.identities) == 0 &&
+		(bytes.Contains(sources[0].Data, []byte("AWSClusterRoleIdentity")) || bytes.Contains(sources[0].Data, []byte("AWSClusterStaticIdentity"))) {
 		o.identities = []string{o.from}
 		o.Env.Story("note: other commands need --identities %s, for the identity of the cluster", o.from)
 	}

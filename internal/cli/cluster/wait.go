@@ -41,14 +41,16 @@ func (f *runFlags) addWait(cmd *cobra.Command) {
 
 // addDrain adds --drain.
 func (f *runFlags) addDrain(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.drain, "drain", true, "drain Nodes before terminating machines, within pod disruption budgets, remove their etcd members and delete the Nodes; "+
-		"false terminates machines without using the API server, and replaces no machine")
+	cmd.Flags().
+		BoolVar(&f.drain, "drain", true, "drain Nodes before terminating machines, within pod disruption budgets, remove their etcd members and delete the Nodes; "+
+			"false terminates machines without using the API server, and replaces no machine")
 }
 
 // addNetworkFirst adds --network-first.
 func (f *runFlags) addNetworkFirst(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.networkFirst, "network-first", false, "launch machines after their NAT gateways are available, a minute later; without it, machines that fetch their boot data "+
-		"from a secret or parameter are launched at once, and wait for the network for up to 15 minutes")
+	cmd.Flags().
+		BoolVar(&f.networkFirst, "network-first", false, "launch machines after their NAT gateways are available, a minute later; without it, machines that fetch their boot data "+
+			"from a secret or parameter are launched at once, and wait for the network for up to 15 minutes")
 }
 
 // askName is the value of --new-etcd without a name. It is no name of a cluster.
@@ -57,8 +59,9 @@ const askName = "?"
 // addNewEtcd adds --new-etcd. It has to be told the name of the cluster: on the command line, or on a
 // terminal when it asks for it.
 func (f *runFlags) addNewEtcd(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.newEtcd, "new-etcd", "", "if all machines of the control plane are lost, begin a new, empty etcd: all objects of the cluster are lost, and its workers are replaced; "+
-		"takes the `NAME` of the cluster after '=', and asks for it on a terminal otherwise, also with --yes")
+	cmd.Flags().
+		StringVar(&f.newEtcd, "new-etcd", "", "if all machines of the control plane are lost, begin a new, empty etcd: all objects of the cluster are lost, and its workers are replaced; "+
+			"takes the `NAME` of the cluster after '=', and asks for it on a terminal otherwise, also with --yes")
 	cmd.Flags().Lookup("new-etcd").NoOptDefVal = askName
 }
 
@@ -82,8 +85,9 @@ func (f *runFlags) addCost(cmd *cobra.Command) {
 
 // addKMSKey adds --kms-key.
 func (f *runFlags) addKMSKey(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.kmsKey, "kms-key", "", "ID, ARN or alias of the KMS key that encrypts the cluster's keys and join token in SSM Parameter Store, which this run creates; you need "+
-		"kms:Encrypt, kms:GenerateDataKey and kms:Decrypt for it, machines need nothing (default: the AWS managed key aws/ssm)")
+	cmd.Flags().
+		StringVar(&f.kmsKey, "kms-key", "", "ID, ARN or alias of the KMS key that encrypts the cluster's keys and join token in SSM Parameter Store, which this run creates; you need "+
+			"kms:Encrypt, kms:GenerateDataKey and kms:Decrypt for it, machines need nothing (default: the AWS managed key aws/ssm)")
 }
 
 // waitsFor returns what a run waits for: what the user has chosen, or else the most.
@@ -112,8 +116,10 @@ func awaitsReadyNode(s plan.Step) bool {
 
 // addRestore adds the flags of a run that restores a backup.
 func (f *runFlags) addRestore(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.restore.File, "restore", "", "if all machines of the control plane are gone, begin with the backup in `FILE`, or s3://BUCKET/KEY; needs --age-key or --passphrase-file, unless a key of KMS encrypts it")
-	cmd.Flags().StringVar(&f.restore.Bucket, "restore-bucket", "", "existing `BUCKET` from which the first machine loads the snapshot, encrypted, with --restore (default: that of the manifest)")
+	cmd.Flags().
+		StringVar(&f.restore.File, "restore", "", "if all machines of the control plane are gone, begin with the backup in `FILE`, or s3://BUCKET/KEY; needs --age-key or --passphrase-file, unless a key of KMS encrypts it")
+	cmd.Flags().
+		StringVar(&f.restore.Bucket, "restore-bucket", "", "existing `BUCKET` from which the first machine loads the snapshot, encrypted, with --restore (default: that of the manifest)")
 	addAgeKey(cmd, &f.restore.Keys)
 	addPassphrase(cmd, &f.restore.Keys)
 }
@@ -121,8 +127,18 @@ func (f *runFlags) addRestore(cmd *cobra.Command) {
 // addBackup adds the flags of a run that backs up the cluster first.
 func (f *runFlags) addBackup(cmd *cobra.Command) {
 	p := cmd.Flags()
-	p.StringVar(&f.backup, "backup", "", "if machines of the control plane are replaced, back up the cluster first to `FILE`, which must not exist, or s3://BUCKET/KEY; needs --backup-recipient")
-	p.StringArrayVar(&f.recipients, "backup-recipient", nil, "`KEY` for which --backup encrypts: a public key of age, or the ARN or alias of a KMS key; can be repeated")
+	p.StringVar(
+		&f.backup,
+		"backup",
+		"",
+		"if machines of the control plane are replaced, back up the cluster first to `FILE`, which must not exist, or s3://BUCKET/KEY; needs --backup-recipient",
+	)
+	p.StringArrayVar(
+		&f.recipients,
+		"backup-recipient",
+		nil,
+		"`KEY` for which --backup encrypts: a public key of age, or the ARN or alias of a KMS key; can be repeated",
+	)
 }
 
 // backupFirst returns the backup before a run; nil for none. The error is for flags of backups

@@ -110,7 +110,11 @@ func (o *updateOptions) read(ctx context.Context) (encoded, source string, err e
 	case "":
 		value, ok := o.Env.LookupEnv(variable)
 		if !ok {
-			return "", "", env.Usagef("environment variable %q not found; set it:\n  export %s=$(clusterawsadm bootstrap credentials encode-as-profile)\nor use --from-file", variable, variable)
+			return "", "", env.Usagef(
+				"environment variable %q not found; set it:\n  export %s=$(clusterawsadm bootstrap credentials encode-as-profile)\nor use --from-file",
+				variable,
+				variable,
+			)
 		}
 		return value, variable, nil
 	case "-":

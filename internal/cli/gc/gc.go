@@ -79,7 +79,10 @@ func newConfigure(e *env.Env) *cobra.Command {
 	}
 	o.add(cmd)
 	cmd.Flags().StringSliceVar(&o.tasks, "gc-task", nil, "`TASK` of the garbage collection: load-balancer, target-group or security-group; can be repeated")
-	_ = cmd.RegisterFlagCompletionFunc("gc-task", cobra.FixedCompletions(management.GCTasks(), cobra.ShellCompDirectiveNoFileComp)) // cannot fail: the flag has no completion yet
+	_ = cmd.RegisterFlagCompletionFunc(
+		"gc-task",
+		cobra.FixedCompletions(management.GCTasks(), cobra.ShellCompDirectiveNoFileComp),
+	) // cannot fail: the flag has no completion yet
 	return cmd
 }
 

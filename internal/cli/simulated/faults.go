@@ -137,7 +137,10 @@ func (f *Faults) fault(service, op string, n int) awssim.Fault {
 // is busy.
 func unsettled() map[string]smithy.GenericAPIError {
 	return map[string]smithy.GenericAPIError{
-		"RunInstances":           {Code: "InvalidParameterValue", Message: "Value (nodes) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name"},
+		"RunInstances": {
+			Code:    "InvalidParameterValue",
+			Message: "Value (nodes) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name",
+		},
 		"RegisterTargets":        {Code: "InvalidTarget", Message: "The following targets are not in a running state and cannot be registered"},
 		"CreateLoadBalancer":     {Code: "InvalidSubnet", Message: "VPC has no internet gateway"},
 		"CreateRoute":            {Code: "InvalidParameterValue", Message: "The gateway is not attached to the VPC of the route table"},
@@ -154,7 +157,10 @@ func unsettled() map[string]smithy.GenericAPIError {
 func (f *Faults) refusal(service, op string, n int) error {
 	switch {
 	case f.Profile == "capacity" && op == "RunInstances" && n <= 1+int(f.chance(4, op)): //nolint:gosec // at most 4
-		return &smithy.GenericAPIError{Code: "InsufficientInstanceCapacity", Message: "We currently do not have sufficient capacity in the Availability Zone you requested."}
+		return &smithy.GenericAPIError{
+			Code:    "InsufficientInstanceCapacity",
+			Message: "We currently do not have sufficient capacity in the Availability Zone you requested.",
+		}
 	case f.Profile == "unsettled" && n <= 2:
 		if answer, ok := unsettled()[op]; ok {
 			return &answer

@@ -39,7 +39,8 @@ func TestServedAccount(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "http://"+l.Addr().String(), b.Endpoint)
 	assert.WithinDuration(t, a.Clock.Now(), b.Clock.Now(), time.Minute)
-	_, err = ssm.NewFromConfig(b.Config).PutParameter(t.Context(), &ssm.PutParameterInput{Name: aws.String("/a"), Value: aws.String("b"), Type: types.ParameterTypeString})
+	_, err = ssm.NewFromConfig(b.Config).
+		PutParameter(t.Context(), &ssm.PutParameterInput{Name: aws.String("/a"), Value: aws.String("b"), Type: types.ParameterTypeString})
 	require.NoError(t, err)
 	out, err := ssm.NewFromConfig(a.Config).GetParameter(t.Context(), &ssm.GetParameterInput{Name: aws.String("/a")})
 	require.NoError(t, err)

@@ -68,6 +68,10 @@ func TestUpstream(t *testing.T) {
 }
 
 func TestString(t *testing.T) {
-	assert.Equal(t, "v1.2.3, commit 0123, compatible with clusterawsadm v2.13.0", Info{GitVersion: "v1.2.3", GitCommit: "0123", UpstreamVersion: Upstream}.String())
+	assert.Equal(
+		t,
+		"v1.2.3, commit 0123, compatible with clusterawsadm v2.13.0",
+		Info{GitVersion: "v1.2.3", GitCommit: "0123", UpstreamVersion: Upstream}.String(),
+	)
 	assert.Equal(t, "v1.2.3, compatible with clusterawsadm v2.13.0", Info{GitVersion: "v1.2.3", UpstreamVersion: Upstream}.String())
 }

@@ -85,7 +85,13 @@ func handover(ctx context.Context, c *run.Cluster, o cluster.HandoverOptions) er
 		return err
 	}
 	if !all.Plan.Empty() {
-		return &plan.RefusedError{Reasons: []error{fmt.Errorf("the cluster is not as the manifest says, and controllers would change it: 'clusterawsadm cluster plan' shows what, and 'clusterawsadm cluster create' makes it so")}}
+		return &plan.RefusedError{
+			Reasons: []error{
+				fmt.Errorf(
+					"the cluster is not as the manifest says, and controllers would change it: 'clusterawsadm cluster plan' shows what, and 'clusterawsadm cluster create' makes it so",
+				),
+			},
+		}
 	}
 	if err := o.Create(ctx, all.Items); err != nil {
 		return err
@@ -158,7 +164,8 @@ func adopts(s plan.Step) bool {
 	case plan.Settle, plan.Await:
 		return true
 	case plan.Create:
-		return slices.Contains([]string{secrets.PKIKind, secrets.InitMarkerKind, secrets.BootstrapNamesKind}, s.Resource.Kind()) || len(s.Diff) > 0 && onlyTags(s.Diff)
+		return slices.Contains([]string{secrets.PKIKind, secrets.InitMarkerKind, secrets.BootstrapNamesKind}, s.Resource.Kind()) ||
+			len(s.Diff) > 0 && onlyTags(s.Diff)
 	case plan.Update:
 		return s.Resource.Kind() == secrets.PKIKind || onlyTags(s.Diff)
 	case plan.Keep, plan.Existing, plan.Leave, plan.Conflict, plan.Remove:

@@ -154,7 +154,10 @@ func (i *Imported) checkComplete(owned bool) error {
 	var reasons []error
 	for _, s := range i.Differences {
 		if s.Action == plan.Remove && owned {
-			reasons = append(reasons, fmt.Errorf("no manifest can be made of %s (%s): the configuration that its machines get when they boot is not read", s.Resource, s.CloudID))
+			reasons = append(
+				reasons,
+				fmt.Errorf("no manifest can be made of %s (%s): the configuration that its machines get when they boot is not read", s.Resource, s.CloudID),
+			)
 		}
 	}
 	if len(reasons) > 0 {

@@ -131,6 +131,11 @@ func TestImportBootDataOfClusterAPI(t *testing.T) {
 		require.Equal(t, 1, strings.Count(manifest, "# Not known: identityRef"))
 		require.Equal(t, 2, strings.Count(manifest, "# Not known: how machines are replaced"))
 		require.Equal(t, 3, strings.Count(manifest, "Not known"), "nothing of what they boot with")
-		require.Equal(t, 2, strings.Count(manifest, "# Left out: file /etc/motd, which may contain a secret, the password of user other, a command, which may contain a secret.\n"), manifest)
+		require.Equal(
+			t,
+			2,
+			strings.Count(manifest, "# Left out: file /etc/motd, which may contain a secret, the password of user other, a command, which may contain a secret.\n"),
+			manifest,
+		)
 	})
 }

@@ -58,11 +58,17 @@ func eksctlGroupOf(t *testing.T, a *awssim.AWS, image string, instanceTypes ...s
 	template, err := ec2.NewFromConfig(a.Config()).CreateLaunchTemplate(t.Context(), &ec2.CreateLaunchTemplateInput{
 		LaunchTemplateName: aws.String("eksctl-shop-nodegroup-standard"),
 		LaunchTemplateData: &ec2types.RequestLaunchTemplateData{
-			ImageId: own, UserData: data,
-			BlockDeviceMappings: []ec2types.LaunchTemplateBlockDeviceMappingRequest{{DeviceName: aws.String("/dev/xvda"), Ebs: &ec2types.LaunchTemplateEbsBlockDeviceRequest{
-				Iops: aws.Int32(3000), Throughput: aws.Int32(125), VolumeSize: aws.Int32(80), VolumeType: ec2types.VolumeTypeGp3,
-			}}},
-			MetadataOptions:  &ec2types.LaunchTemplateInstanceMetadataOptionsRequest{HttpPutResponseHopLimit: aws.Int32(2), HttpTokens: ec2types.LaunchTemplateHttpTokensStateRequired},
+			ImageId:  own,
+			UserData: data,
+			BlockDeviceMappings: []ec2types.LaunchTemplateBlockDeviceMappingRequest{
+				{DeviceName: aws.String("/dev/xvda"), Ebs: &ec2types.LaunchTemplateEbsBlockDeviceRequest{
+					Iops: aws.Int32(3000), Throughput: aws.Int32(125), VolumeSize: aws.Int32(80), VolumeType: ec2types.VolumeTypeGp3,
+				}},
+			},
+			MetadataOptions: &ec2types.LaunchTemplateInstanceMetadataOptionsRequest{
+				HttpPutResponseHopLimit: aws.Int32(2),
+				HttpTokens:              ec2types.LaunchTemplateHttpTokensStateRequired,
+			},
 			SecurityGroupIds: []string{group},
 			TagSpecifications: []ec2types.LaunchTemplateTagSpecificationRequest{
 				{ResourceType: ec2types.ResourceTypeInstance, Tags: tags}, {ResourceType: ec2types.ResourceTypeVolume, Tags: tags},
@@ -175,11 +181,20 @@ func TestImportOfOwnImage(t *testing.T) {
 			}
 		})
 		template := eksctlGroupOf(t, a, image, "m5.xlarge")
-		text, open := importsGroup(t, a, m, "security groups and metadata options are there.\n# The AMI is there, too: runs do not upgrade the nodes.\nspec:\n  amiType: CUSTOM\n")
+		text, open := importsGroup(
+			t,
+			a,
+			m,
+			"security groups and metadata options are there.\n# The AMI is there, too: runs do not upgrade the nodes.\nspec:\n  amiType: CUSTOM\n",
+		)
 		from := &upgrade.Text{Sources: []input.Source{{Name: "imported.yaml", Data: []byte(text)}}}
 		found, err := upgrade.Find(t.Context(), open(text), from, "1.35")
 		require.NoError(t, err)
-		require.Contains(t, strings.Join(found.Remarks, "\n"), "spec.amiType: the AMI is in a launch template of another tool, which decides which version the nodes run: upgrade them there")
+		require.Contains(
+			t,
+			strings.Join(found.Remarks, "\n"),
+			"spec.amiType: the AMI is in a launch template of another tool, which decides which version the nodes run: upgrade them there",
+		)
 		more := scalesGroup(t, a, template, text, open)
 		a.Edit(func(s *awssim.State) {
 			require.Equal(t, image, enginetest.Plane(s).NodeGroups["standard"].Release)

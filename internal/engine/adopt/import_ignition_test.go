@@ -37,7 +37,13 @@ func TestImportIgnition(t *testing.T) {
 			require.Equal(t, []string{"bootstrap.ignition.containerLinuxConfig.additionalConfig"}, x.Fields)
 		}
 		require.Equal(t, 2, strings.Count(string(i.Manifest), "- name: 10-flatcar.conf\n"), "%s", i.Manifest)
-		require.Equal(t, 2, strings.Count(string(i.Manifest), "# Written anew, from what the machines booted with: ignition.containerLinuxConfig.additionalConfig.\n"), "%s", i.Manifest)
+		require.Equal(
+			t,
+			2,
+			strings.Count(string(i.Manifest), "# Written anew, from what the machines booted with: ignition.containerLinuxConfig.additionalConfig.\n"),
+			"%s",
+			i.Manifest,
+		)
 
 		a.Edit(func(s *awssim.State) {
 			for _, b := range s.S3.Buckets {
@@ -47,6 +53,12 @@ func TestImportIgnition(t *testing.T) {
 		i, err = adopt.Import(t.Context(), m.Name, target, cluster.ImportOptions{})
 		require.NoError(t, err)
 		require.Empty(t, i.LeftOut)
-		require.Equal(t, 2, strings.Count(string(i.Manifest), "# Not known: the values of ignition.containerLinuxConfig.additionalConfig, preKubeadmCommands"), "%s", i.Manifest)
+		require.Equal(
+			t,
+			2,
+			strings.Count(string(i.Manifest), "# Not known: the values of ignition.containerLinuxConfig.additionalConfig, preKubeadmCommands"),
+			"%s",
+			i.Manifest,
+		)
 	})
 }

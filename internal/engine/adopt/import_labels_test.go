@@ -82,7 +82,11 @@ func TestImportLabels(t *testing.T) {
 		i := imports(t, a, m, cluster.ImportOptions{})
 		require.True(t, i.Plan.Empty(), "%v", i.Plan.Steps)
 		text := string(i.Manifest)
-		assert.Contains(t, text, "        node-restriction.kubernetes.io/tier: web\n        node-role.kubernetes.io/worker: \"\"\n        x.node-restriction.kubernetes.io/zone: safe\n")
+		assert.Contains(
+			t,
+			text,
+			"        node-restriction.kubernetes.io/tier: web\n        node-role.kubernetes.io/worker: \"\"\n        x.node-restriction.kubernetes.io/zone: safe\n",
+		)
 		assert.Contains(t, text, "node.cluster.x-k8s.io/rack: \"7\"")
 		assert.Contains(t, text, "value: tier=web,node.kubernetes.io/lifecycle=spot\n")
 		assert.Contains(t, text, "taints:\n          - key: dedicated\n            effect: NoSchedule\n            value: web\n")
@@ -101,11 +105,19 @@ func TestImportLabels(t *testing.T) {
 		byHand(a, 2, func(o kubesim.Object) {
 			spec, _ := o["spec"].(kubesim.Object)
 			taints, _ := spec["taints"].([]any)
-			spec["taints"] = append(taints, kubesim.Object{"key": "drained", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"}, kubesim.Object{"key": "node.kubernetes.io/disk-pressure", "effect": "NoSchedule"})
+			spec["taints"] = append(
+				taints,
+				kubesim.Object{"key": "drained", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"},
+				kubesim.Object{"key": "node.kubernetes.io/disk-pressure", "effect": "NoSchedule"},
+			)
 		})
 		i = imports(t, a, m, cluster.ImportOptions{})
 		require.True(t, i.Plan.Empty(), "%v", i.Plan.Steps)
-		assert.Contains(t, string(i.Manifest), "  # All Nodes also have: team=red, taint drained:NoExecute. This manifest does not set that,\n  # and Nodes that are added do not have it.\n  # Left out, because only some Nodes have it, or with another value: blue.\n  template:\n    metadata:")
+		assert.Contains(
+			t,
+			string(i.Manifest),
+			"  # All Nodes also have: team=red, taint drained:NoExecute. This manifest does not set that,\n  # and Nodes that are added do not have it.\n  # Left out, because only some Nodes have it, or with another value: blue.\n  template:\n    metadata:",
+		)
 		assert.NotContains(t, string(i.Manifest), "disk-pressure")
 		have, err = run.Open(reload(t, i), enginetest.RollingTarget(a.Process())).Graph()
 		require.NoError(t, err)
@@ -158,7 +170,11 @@ func TestImportLabelsUnknown(t *testing.T) {
 		i, err := adopt.Import(t.Context(), m.Name, target, cluster.ImportOptions{})
 		require.NoError(t, err)
 		text := string(i.Manifest)
-		assert.Regexp(t, `Not read: how kubeadm is configured in the cluster, and labels and taints of Nodes, because its API server at \S+ cannot be asked: connection refused\.\n`, strings.ReplaceAll(text, "\n# ", " "))
+		assert.Regexp(
+			t,
+			`Not read: how kubeadm is configured in the cluster, and labels and taints of Nodes, because its API server at \S+ cannot be asked: connection refused\.\n`,
+			strings.ReplaceAll(text, "\n# ", " "),
+		)
 		assert.Contains(t, text, "  # Not known: labels and taints of the Nodes.\n  machineTemplate:")
 		assert.Contains(t, text, "  # Not known: labels and taints of the Nodes.\n  template:")
 	})

@@ -104,14 +104,22 @@ func (i *Imported) readCluster(ctx context.Context, c *cloud.Clients, found *dis
 		}
 	}
 	if found.Config == nil && found.Marker == nil {
-		i.Unknown = append(i.Unknown, "the network of pods and Services of the cluster is not known, and a run could not add machines: import it with the keys of the cluster")
+		i.Unknown = append(
+			i.Unknown,
+			"the network of pods and Services of the cluster is not known, and a run could not add machines: import it with the keys of the cluster",
+		)
 	}
 	return nil
 }
 
 // clusterKeys returns the keys of the cluster, and whether they are others than those of the
 // account; nil if there are none.
-func (i *Imported) clusterKeys(ctx context.Context, c *cloud.Clients, found *discover.SelfManaged, o cluster.ImportOptions) (keys *boot.PKI, given bool, err error) {
+func (i *Imported) clusterKeys(
+	ctx context.Context,
+	c *cloud.Clients,
+	found *discover.SelfManaged,
+	o cluster.ImportOptions,
+) (keys *boot.PKI, given bool, err error) {
 	if keys, err = secrets.StoredPKI(ctx, c); err != nil {
 		return nil, false, fmt.Errorf("keys of the cluster: %w", err)
 	}

@@ -56,8 +56,13 @@ func silent() map[string][]string {
 	return map[string][]string{
 		"machine-pool":  {"# Not known: refreshPreferences, how many machines are replaced at a time.\nspec:\n  awsLaunchTemplate:"},
 		"multi-tenancy": {"# Not known: identityRef, with which identity the cluster was made. Runs use the\n# credentials of the caller.\nspec:\n  region:"},
-		"self-healing":  {"# Not known: how machines are replaced (rollout, deletion, remediation), MachineHealthChecks.\nspec:\n  clusterName: self-healing", "remediation), MachineHealthChecks.\nspec:\n  version:"},
-		"byo-vpc":       {"      # Security groups of somebody else, by their IDs. Not known: whether filters have found them.\n      additionalSecurityGroups:\n      - id: sg-"},
+		"self-healing": {
+			"# Not known: how machines are replaced (rollout, deletion, remediation), MachineHealthChecks.\nspec:\n  clusterName: self-healing",
+			"remediation), MachineHealthChecks.\nspec:\n  version:",
+		},
+		"byo-vpc": {
+			"      # Security groups of somebody else, by their IDs. Not known: whether filters have found them.\n      additionalSecurityGroups:\n      - id: sg-",
+		},
 		"resource-sets": {"Neither AWS nor Kubernetes knows\n# MachineHealthChecks, ClusterResourceSets, annotations of Machines,"},
 	}
 }

@@ -63,7 +63,9 @@ func (l *looking) clusterState(ctx context.Context) (s clusterapi.State, err err
 	for _, m := range l.Built.Machines {
 		have, ok := m.Instance.Found()
 		if !ok {
-			return s, &plan.RefusedError{Reasons: []error{fmt.Errorf("%s does not exist yet: 'clusterawsadm cluster create' makes the cluster complete", m.Instance.ID())}}
+			return s, &plan.RefusedError{
+				Reasons: []error{fmt.Errorf("%s does not exist yet: 'clusterawsadm cluster create' makes the cluster complete", m.Instance.ID())},
+			}
 		}
 		s.Machines = append(s.Machines, clusterapi.Machine{Group: m.Group, InstanceState: have})
 	}
@@ -91,7 +93,9 @@ func (l *looking) clusterState(ctx context.Context) (s clusterapi.State, err err
 		return s, fmt.Errorf("read the keys of the cluster: %w", err)
 	}
 	if s.PKI == nil {
-		return s, &plan.RefusedError{Reasons: []error{fmt.Errorf("the account has no keys of cluster %s: without them, no control plane can be managed", l.Cluster.Name)}}
+		return s, &plan.RefusedError{
+			Reasons: []error{fmt.Errorf("the account has no keys of cluster %s: without them, no control plane can be managed", l.Cluster.Name)},
+		}
 	}
 	s.Kubeconfig, err = boot.Kubeconfig(l.Cluster.Name, l.Built.Endpoint.String(), s.PKI, l.Cloud.Now())
 	return s, err

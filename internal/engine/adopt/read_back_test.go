@@ -20,7 +20,10 @@ func TestExportsAreRead(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := enginetest.Load(t, file, nil)
 				if m.ControlPlane != nil {
-					m.ControlPlane.Object.Spec.KubeadmConfigSpec.PreKubeadmCommands = append(m.ControlPlane.Object.Spec.KubeadmConfigSpec.PreKubeadmCommands, "echo ${HOME} $${PATH} ${X:-y}")
+					m.ControlPlane.Object.Spec.KubeadmConfigSpec.PreKubeadmCommands = append(
+						m.ControlPlane.Object.Spec.KubeadmConfigSpec.PreKubeadmCommands,
+						"echo ${HOME} $${PATH} ${X:-y}",
+					)
 				}
 				m = enginetest.Quick(m)
 				a := enginetest.Account(m, enginetest.Lag)

@@ -50,7 +50,9 @@ func (c *controllers) create(_ context.Context, all []cluster.Object) error {
 		x := maps.Clone(o.Content)
 		if o.Owner != nil {
 			meta := maps.Clone(x["metadata"].(map[string]any))
-			meta["ownerReferences"] = []any{map[string]any{"apiVersion": o.Owner.APIVersion, "kind": o.Owner.Kind, "name": o.Owner.Name, "uid": "4567", "controller": o.Owner.Controller}}
+			meta["ownerReferences"] = []any{
+				map[string]any{"apiVersion": o.Owner.APIVersion, "kind": o.Owner.Kind, "name": o.Owner.Name, "uid": "4567", "controller": o.Owner.Controller},
+			}
 			x["metadata"] = meta
 		}
 		c.objects = append(c.objects, x)
@@ -116,7 +118,10 @@ func (c *controllers) rotates(t *testing.T, a *awssim.AWS) {
 			v := &simec2.LaunchTemplateVersion{Number: template.Last + 1, Born: time.Now(), Data: last.Data}
 			v.Data.UserData = aws.String(base64.StdEncoding.EncodeToString(data))
 			if v.Data.InstanceMarketOptions != nil {
-				v.Data.InstanceMarketOptions = &types.LaunchTemplateInstanceMarketOptionsRequest{MarketType: types.MarketTypeSpot, SpotOptions: &types.LaunchTemplateSpotMarketOptionsRequest{}}
+				v.Data.InstanceMarketOptions = &types.LaunchTemplateInstanceMarketOptionsRequest{
+					MarketType:  types.MarketTypeSpot,
+					SpotOptions: &types.LaunchTemplateSpotMarketOptionsRequest{},
+				}
 			}
 			v.Data.TagSpecifications = slices.Clone(last.Data.TagSpecifications)
 			for n, tags := range v.Data.TagSpecifications {
@@ -211,7 +216,12 @@ func twoPools(t *testing.T) string {
 func TestTakebackAfterRotation(t *testing.T) {
 	templates := []string{"launch-template/machine-pool-mp-0", "launch-template/machine-pool-mp-1"}
 	withToken := append([]string{"join-token"}, templates...)
-	renews := map[string][]string{"handed over": templates, "handed over, control plane replaced": withToken, "handed over, token deleted": withToken, "made by controllers": withToken}
+	renews := map[string][]string{
+		"handed over":                         templates,
+		"handed over, control plane replaced": withToken,
+		"handed over, token deleted":          withToken,
+		"made by controllers":                 withToken,
+	}
 	for name, give := range map[string]func(*testing.T, *manifest.Cluster, *awssim.AWS) *controllers{
 		"handed over": handedOver,
 		"handed over, control plane replaced": func(t *testing.T, m *manifest.Cluster, a *awssim.AWS) *controllers {
@@ -272,7 +282,12 @@ func TestTakebackAfterRotation(t *testing.T) {
 						writes[call.Operation]++
 					}
 				}
-				require.LessOrEqual(t, len(slices.DeleteFunc(enginetest.Since(a, before), func(c awssim.Call) bool { return !strings.HasPrefix(c.Operation, "POST ") })), 1, "one bootstrap token")
+				require.LessOrEqual(
+					t,
+					len(slices.DeleteFunc(enginetest.Since(a, before), func(c awssim.Call) bool { return !strings.HasPrefix(c.Operation, "POST ") })),
+					1,
+					"one bootstrap token",
+				)
 				delete(writes, "CreateTags")
 				delete(writes, "CreateOrUpdateTags")
 				require.Equal(t, map[string]int{"CreateLaunchTemplateVersion": 2, "DeleteLaunchTemplateVersions": 2}, writes)

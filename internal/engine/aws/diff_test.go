@@ -78,7 +78,12 @@ func TestRulesRoundTrip(t *testing.T) {
 	made, err := c.EC2.CreateSecurityGroup(ctx, &awsec2.CreateSecurityGroupInput{VpcId: vpc.Vpc.VpcId, GroupName: aws.String("g"), Description: aws.String("g")})
 	require.NoError(t, err)
 	group := graph.New()
-	ref := graph.Use(group, "g", ec2.SecurityGroupByID(graph.Use(group, "vpc", ec2.VPCByID(*vpc.Vpc.VpcId)), *made.GroupId), graph.With(graph.On(group.Resource("vpc"))))
+	ref := graph.Use(
+		group,
+		"g",
+		ec2.SecurityGroupByID(graph.Use(group, "vpc", ec2.VPCByID(*vpc.Vpc.VpcId)), *made.GroupId),
+		graph.With(graph.On(group.Resource("vpc"))),
+	)
 	r := &ec2.SecurityGroupRules{Group: ref, Rules: []ec2.IngressRule{
 		{Protocol: "-1", From: ref, Description: "all of us"},
 		{Protocol: "4", From: ref, First: -1, Last: 65535},
@@ -114,7 +119,11 @@ func TestRouteTableDiff(t *testing.T) {
 		}
 		return s
 	}
-	require.Empty(t, r.Diff(state(map[string]string{"0.0.0.0/0": "nat-1", "::/0": "eigw-1", "10.9.0.0/16": "tgw-1"}, "subnet-1", "subnet-9")), "other routes are not changed")
+	require.Empty(
+		t,
+		r.Diff(state(map[string]string{"0.0.0.0/0": "nat-1", "::/0": "eigw-1", "10.9.0.0/16": "tgw-1"}, "subnet-1", "subnet-9")),
+		"other routes are not changed",
+	)
 	require.Equal(t, []string{
 		`+ route 0.0.0.0/0 from "nat-rogue" to "nat-1"`, `+ route ::/0 from "" to "eigw-1"`, `+ subnet from "" to "subnet-1"`,
 	}, lines(r.Diff(state(map[string]string{"0.0.0.0/0": "nat-rogue"}, "subnet-9"))))
@@ -125,7 +134,13 @@ func TestNetworkDiffs(t *testing.T) {
 	vpc := k.vpc()
 	k.observe()
 	v := &ec2.VPC{CIDR: "10.0.0.0/16", IPv6: true, Tags: cloud.Tags{"a": "b"}}
-	good := ec2.VPCState{Object: identity.Object{ID: "vpc-1", Tags: cloud.Tags{"a": "b", "theirs": "x"}}, CIDR: "10.0.0.0/16", IPv6State: "associated", DNSHostnames: true, DNSSupport: true}
+	good := ec2.VPCState{
+		Object:       identity.Object{ID: "vpc-1", Tags: cloud.Tags{"a": "b", "theirs": "x"}},
+		CIDR:         "10.0.0.0/16",
+		IPv6State:    "associated",
+		DNSHostnames: true,
+		DNSSupport:   true,
+	}
 	require.Empty(t, v.Diff(&good))
 	bad := good
 	bad.CIDR, bad.IPv6State, bad.DNSHostnames, bad.DNSSupport, bad.Object = "10.1.0.0/16", "associating", false, false, object("vpc-1")
@@ -135,11 +150,21 @@ func TestNetworkDiffs(t *testing.T) {
 	}, lines(v.Diff(&bad)))
 
 	s := &ec2.Subnet{VPC: vpc, CIDR: "10.0.64.0/18", Zone: "us-east-1a", IPv6Index: 2}
-	have := ec2.SubnetState{Object: object("subnet-1"), VPC: "vpc-1", CIDR: "10.0.64.0/18", Zone: "us-east-1a", IPv6CIDR: "2600:1f14:2:4a02::/64", AssignIPv6: true}
+	have := ec2.SubnetState{
+		Object:     object("subnet-1"),
+		VPC:        "vpc-1",
+		CIDR:       "10.0.64.0/18",
+		Zone:       "us-east-1a",
+		IPv6CIDR:   "2600:1f14:2:4a02::/64",
+		AssignIPv6: true,
+	}
 	require.Empty(t, s.Diff(&have))
 	have.IPv6CIDR, have.MapPublicIP, have.Zone, have.AssignIPv6 = "2600:1f14:2:4a03::/64", true, "us-east-1b", false
 	require.Equal(t, []string{
-		`! zone from "us-east-1b" to "us-east-1a"`, `+ mapPublicIP from "true" to "false"`, `! ipv6 from "2600:1f14:2:4a03::/64" to "2600:1f14:2:4a02::/64"`, `+ assignIPv6 from "false" to "true"`,
+		`! zone from "us-east-1b" to "us-east-1a"`,
+		`+ mapPublicIP from "true" to "false"`,
+		`! ipv6 from "2600:1f14:2:4a03::/64" to "2600:1f14:2:4a02::/64"`,
+		`+ assignIPv6 from "false" to "true"`,
 	}, lines(s.Diff(&have)))
 	native := &ec2.Subnet{VPC: vpc, Zone: "us-east-1a", IPv6CIDR: "2600:1f14:2:4a07::/64", HostnameType: "resource-name"}
 	have = ec2.SubnetState{Object: object("subnet-2"), Zone: "us-east-1a", IPv6CIDR: "2600:1f14:2:4a07::/64", AssignIPv6: true, HostnameType: "ip-name"}
@@ -154,23 +179,66 @@ func TestBalancerDiffs(t *testing.T) {
 	balancer := existing(k, "lb", elb.LoadBalancerState{Object: object("arn:lb/1")})
 	k.observe()
 
-	l := &elb.LoadBalancer{Name: "demo", VPC: vpc, Subnets: []*graph.Ref[ec2.SubnetState]{subnet}, Groups: []*graph.Ref[ec2.SecurityGroupState]{group}, ExtraIDs: []string{"sg-x"}, CrossZone: true}
-	have := elb.LoadBalancerState{Object: object("arn:lb/1"), Name: "demo", Status: "active", Subnets: []string{"subnet-1"}, Groups: []string{"sg-x", "sg-lb"}, CrossZone: true, IPType: "ipv4"}
+	l := &elb.LoadBalancer{
+		Name:      "demo",
+		VPC:       vpc,
+		Subnets:   []*graph.Ref[ec2.SubnetState]{subnet},
+		Groups:    []*graph.Ref[ec2.SecurityGroupState]{group},
+		ExtraIDs:  []string{"sg-x"},
+		CrossZone: true,
+	}
+	have := elb.LoadBalancerState{
+		Object:    object("arn:lb/1"),
+		Name:      "demo",
+		Status:    "active",
+		Subnets:   []string{"subnet-1"},
+		Groups:    []string{"sg-x", "sg-lb"},
+		CrossZone: true,
+		IPType:    "ipv4",
+	}
 	require.Empty(t, l.Diff(&have))
 	bare := have
 	bare.Groups = nil
 	require.Empty(t, l.Diff(&bare), "AWS adds no security groups to a load balancer without any")
-	bad := elb.LoadBalancerState{Object: object("arn:lb/1"), Name: "demo", Status: "active", Internal: true, Subnets: []string{"subnet-9"}, Groups: []string{"sg-9"}, IPType: "dualstack"}
+	bad := elb.LoadBalancerState{
+		Object:   object("arn:lb/1"),
+		Name:     "demo",
+		Status:   "active",
+		Internal: true,
+		Subnets:  []string{"subnet-9"},
+		Groups:   []string{"sg-9"},
+		IPType:   "dualstack",
+	}
 	require.Equal(t, []string{
-		`! internal from "true" to "false"`, `+ ipAddressType from "dualstack" to "ipv4"`, `+ crossZone from "false" to "true"`,
-		`+ subnet from "subnet-9" to ""`, `+ subnet from "" to "subnet-1"`, `+ securityGroup from "sg-9" to ""`, `+ securityGroup from "" to "sg-lb"`, `+ securityGroup from "" to "sg-x"`,
+		`! internal from "true" to "false"`,
+		`+ ipAddressType from "dualstack" to "ipv4"`,
+		`+ crossZone from "false" to "true"`,
+		`+ subnet from "subnet-9" to ""`,
+		`+ subnet from "" to "subnet-1"`,
+		`+ securityGroup from "sg-9" to ""`,
+		`+ securityGroup from "" to "sg-lb"`,
+		`+ securityGroup from "" to "sg-x"`,
 	}, lines(l.Diff(&bad)))
 	bad.Status = "provisioning"
 	require.Equal(t, []string{`… state from "provisioning" to "active"`}, lines(l.Diff(&bad)))
 
 	check := elb.HealthCheck{Protocol: "HTTPS", Port: "6443", Path: "/readyz", Interval: 5, Timeout: 4, Healthy: 2, Unhealthy: 6}
-	g := &elb.TargetGroup{Name: "apiserver-target-abcde", VPC: vpc, Port: 6443, IPType: "ipv4", Check: check, Attributes: map[string]string{"preserve_client_ip.enabled": "false"}}
-	seen := elb.TargetGroupState{Object: object("arn:tg/1"), Name: "apiserver-target-zzzzz", Port: 6443, IPType: "ipv4", Check: check, Attributes: map[string]string{"preserve_client_ip.enabled": "false", "other": "x"}}
+	g := &elb.TargetGroup{
+		Name:       "apiserver-target-abcde",
+		VPC:        vpc,
+		Port:       6443,
+		IPType:     "ipv4",
+		Check:      check,
+		Attributes: map[string]string{"preserve_client_ip.enabled": "false"},
+	}
+	seen := elb.TargetGroupState{
+		Object:     object("arn:tg/1"),
+		Name:       "apiserver-target-zzzzz",
+		Port:       6443,
+		IPType:     "ipv4",
+		Check:      check,
+		Attributes: map[string]string{"preserve_client_ip.enabled": "false", "other": "x"},
+	}
 	require.Empty(t, g.Diff(&seen), "the name of an existing target group is not compared")
 	seen.Port, seen.IPType, seen.Check.Path, seen.Attributes = 443, "ipv6", "", nil
 	require.Equal(t, []string{
@@ -181,7 +249,11 @@ func TestBalancerDiffs(t *testing.T) {
 
 	listener := &elb.Listener{LoadBalancer: balancer, Target: target, Port: 6443}
 	require.Empty(t, listener.Diff(&elb.ListenerState{Object: object("arn:l/1"), Port: 6443, Target: "arn:tg/1"}))
-	require.Equal(t, []string{`+ target from "arn:tg/9" to "arn:tg/1"`}, lines(listener.Diff(&elb.ListenerState{Object: object("arn:l/1"), Port: 6443, Target: "arn:tg/9"})))
+	require.Equal(
+		t,
+		[]string{`+ target from "arn:tg/9" to "arn:tg/1"`},
+		lines(listener.Diff(&elb.ListenerState{Object: object("arn:l/1"), Port: 6443, Target: "arn:tg/9"})),
+	)
 }
 
 func TestInstanceDiff(t *testing.T) {
@@ -190,11 +262,27 @@ func TestInstanceDiff(t *testing.T) {
 	b, a := k.group("b"), k.group("a")
 	k.observe()
 	i := &ec2.Instance{
-		Spec:   infrav1.AWSMachineSpec{InstanceType: "t3.large", IAMInstanceProfile: "nodes", InstanceMetadataOptions: &infrav1.InstanceMetadataOptions{}, AdditionalSecurityGroups: []infrav1.AWSResourceReference{{ID: aws.String("sg-a")}, {ID: aws.String("sg-0")}}},
-		Subnet: subnet, Groups: []*graph.Ref[ec2.SecurityGroupState]{b, a}, Key: "default",
+		Spec: infrav1.AWSMachineSpec{
+			InstanceType:             "t3.large",
+			IAMInstanceProfile:       "nodes",
+			InstanceMetadataOptions:  &infrav1.InstanceMetadataOptions{},
+			AdditionalSecurityGroups: []infrav1.AWSResourceReference{{ID: aws.String("sg-a")}, {ID: aws.String("sg-0")}},
+		},
+		Subnet: subnet,
+		Groups: []*graph.Ref[ec2.SecurityGroupState]{b, a},
+		Key:    "default",
 	}
 	good := ec2.InstanceState{
-		Object: object("i-1"), Status: "running", Type: "t3.large", Image: "ami-1", Subnet: "subnet-9", Key: "default", Profile: "nodes", Groups: []string{"sg-b", "sg-a", "sg-0"},
+		Object: object(
+			"i-1",
+		),
+		Status:   "running",
+		Type:     "t3.large",
+		Image:    "ami-1",
+		Subnet:   "subnet-9",
+		Key:      "default",
+		Profile:  "nodes",
+		Groups:   []string{"sg-b", "sg-a", "sg-0"},
 		Metadata: ec2.Metadata{Endpoint: "enabled", IPv6: "disabled", Tokens: "optional", Tags: "disabled", HopLimit: 1},
 	}
 	require.Empty(t, i.Diff(&good), "groups in any order; subnet and image are not set in the manifest")
@@ -203,14 +291,28 @@ func TestInstanceDiff(t *testing.T) {
 	bad := good
 	bad.Type, bad.Key, bad.Profile, bad.Groups = "t3.small", "", "", []string{"sg-b", "sg-9"}
 	require.Equal(t, []string{
-		`! instanceType from "t3.small" to "t3.large"`, `! image from "ami-1" to "ami-2"`, `! subnet from "subnet-9" to "subnet-1"`, `! profile from "" to "nodes"`, `! key from "" to "default"`,
-		`+ securityGroup from "sg-9" to ""`, `+ securityGroup from "" to "sg-0"`, `+ securityGroup from "" to "sg-a"`,
+		`! instanceType from "t3.small" to "t3.large"`,
+		`! image from "ami-1" to "ami-2"`,
+		`! subnet from "subnet-9" to "subnet-1"`,
+		`! profile from "" to "nodes"`,
+		`! key from "" to "default"`,
+		`+ securityGroup from "sg-9" to ""`,
+		`+ securityGroup from "" to "sg-0"`,
+		`+ securityGroup from "" to "sg-a"`,
 		`+ metadata from "endpoint enabled, ipv6 disabled, hop limit 1, tokens optional, tags disabled" to "endpoint enabled, ipv6 disabled, hop limit 2, tokens required, tags disabled"`,
 	}, lines(i.Diff(&bad)))
 	i.Spec.NetworkInterfaces = []string{"eni-1"}
 	require.NotContains(t, strings.Join(lines(i.Diff(&bad)), "\n"), "subnet", "existing interfaces determine it")
-	require.Equal(t, `… state from "pending" to "running"`, lines((&ec2.Instance{Subnet: subnet}).Diff(&ec2.InstanceState{Object: object("i-1"), Status: "pending"}))[0])
-	require.Equal(t, `! state from "stopped" to "running"`, lines((&ec2.Instance{Subnet: subnet}).Diff(&ec2.InstanceState{Object: object("i-1"), Status: string(types.InstanceStateNameStopped), Stopped: true}))[0])
+	require.Equal(
+		t,
+		`… state from "pending" to "running"`,
+		lines((&ec2.Instance{Subnet: subnet}).Diff(&ec2.InstanceState{Object: object("i-1"), Status: "pending"}))[0],
+	)
+	require.Equal(
+		t,
+		`! state from "stopped" to "running"`,
+		lines((&ec2.Instance{Subnet: subnet}).Diff(&ec2.InstanceState{Object: object("i-1"), Status: string(types.InstanceStateNameStopped), Stopped: true}))[0],
+	)
 }
 
 // The bucket policy allows each role to read its prefixes, and denies requests without

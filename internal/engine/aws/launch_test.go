@@ -60,22 +60,35 @@ func (e *recorder) config() aws.Config {
 			return aws.Credentials{AccessKeyID: "AKIATEST", SecretAccessKey: "test"}, nil
 		}),
 		APIOptions: []func(*middleware.Stack) error{func(s *middleware.Stack) error {
-			err := s.Initialize.Add(middleware.InitializeMiddlewareFunc("Input", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
-				return next.HandleInitialize(middleware.WithStackValue(ctx, key{}, in.Parameters), in)
-			}), middleware.After)
+			err := s.Initialize.Add(
+				middleware.InitializeMiddlewareFunc(
+					"Input",
+					func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+						return next.HandleInitialize(middleware.WithStackValue(ctx, key{}, in.Parameters), in)
+					},
+				),
+				middleware.After,
+			)
 			if err != nil {
 				return err
 			}
-			return s.Finalize.Insert(middleware.FinalizeMiddlewareFunc("Answer", func(ctx context.Context, _ middleware.FinalizeInput, _ middleware.FinalizeHandler) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
-				in := middleware.GetStackValue(ctx, key{})
-				if !cloud.Reads(awsmiddleware.GetOperationName(ctx)) {
-					e.mu.Lock()
-					e.requests = append(e.requests, in)
-					e.mu.Unlock()
-				}
-				out.Result, err = e.answer(in)
-				return out, md, err
-			}), "Signing", middleware.After)
+			return s.Finalize.Insert(
+				middleware.FinalizeMiddlewareFunc(
+					"Answer",
+					func(ctx context.Context, _ middleware.FinalizeInput, _ middleware.FinalizeHandler) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
+						in := middleware.GetStackValue(ctx, key{})
+						if !cloud.Reads(awsmiddleware.GetOperationName(ctx)) {
+							e.mu.Lock()
+							e.requests = append(e.requests, in)
+							e.mu.Unlock()
+						}
+						out.Result, err = e.answer(in)
+						return out, md, err
+					},
+				),
+				"Signing",
+				middleware.After,
+			)
 		}},
 	}
 }
@@ -86,7 +99,10 @@ func answerLaunches(in any) (any, error) {
 	case *awsec2.RunInstancesInput:
 		out := &awsec2.RunInstancesOutput{}
 		for n := range *in.MaxCount {
-			out.Instances = append(out.Instances, types.Instance{InstanceId: aws.String(fmt.Sprintf("i-%s-%d", *in.ClientToken, n)), State: &types.InstanceState{Name: types.InstanceStateNameRunning}})
+			out.Instances = append(
+				out.Instances,
+				types.Instance{InstanceId: aws.String(fmt.Sprintf("i-%s-%d", *in.ClientToken, n)), State: &types.InstanceState{Name: types.InstanceStateNameRunning}},
+			)
 		}
 		return out, nil
 	case *awsec2.CreateTagsInput:
@@ -115,8 +131,14 @@ func newLaunchFixture(t *testing.T, subnet ec2.SubnetState) *launchFixture {
 func (p *launchFixture) machine(n int, spec infrav1.AWSMachineSpec) *ec2.Instance {
 	own := cloud.Tags{"Name": fmt.Sprintf("md-%d", n), cloud.ResourceTag: fmt.Sprintf("machine/md/%d", n)}
 	return &ec2.Instance{
-		Spec: spec, Subnet: p.subnet, Groups: []*graph.Ref[ec2.SecurityGroupState]{p.group}, Image: p.image, Key: "default", Boot: &bootdata.Data{Plain: []byte("#!/bin/sh\n")},
-		Tags: cloud.Tags{"role": "node"}.With(own), Batch: own,
+		Spec:   spec,
+		Subnet: p.subnet,
+		Groups: []*graph.Ref[ec2.SecurityGroupState]{p.group},
+		Image:  p.image,
+		Key:    "default",
+		Boot:   &bootdata.Data{Plain: []byte("#!/bin/sh\n")},
+		Tags:   cloud.Tags{"role": "node"}.With(own),
+		Batch:  own,
 	}
 }
 

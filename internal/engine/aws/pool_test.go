@@ -52,13 +52,22 @@ func withAccount(t *testing.T, test func(t *testing.T, w *account)) {
 		require.NoError(t, err)
 		time.Sleep(time.Minute)
 		for n, zone := range []string{"us-east-1a", "us-east-1b"} {
-			s, err := w.c.EC2.CreateSubnet(ctx, &awsec2.CreateSubnetInput{VpcId: vpc.Vpc.VpcId, CidrBlock: aws.String(fmt.Sprintf("10.0.%d.0/24", n)), AvailabilityZone: &zone})
+			s, err := w.c.EC2.CreateSubnet(
+				ctx,
+				&awsec2.CreateSubnetInput{VpcId: vpc.Vpc.VpcId, CidrBlock: aws.String(fmt.Sprintf("10.0.%d.0/24", n)), AvailabilityZone: &zone},
+			)
 			require.NoError(t, err)
 			w.subnets[n] = *s.Subnet.SubnetId
 		}
-		sg, err := w.c.EC2.CreateSecurityGroup(ctx, &awsec2.CreateSecurityGroupInput{VpcId: vpc.Vpc.VpcId, GroupName: aws.String("node"), Description: aws.String("node")})
+		sg, err := w.c.EC2.CreateSecurityGroup(
+			ctx,
+			&awsec2.CreateSecurityGroupInput{VpcId: vpc.Vpc.VpcId, GroupName: aws.String("node"), Description: aws.String("node")},
+		)
 		require.NoError(t, err)
-		images, err := w.c.EC2.DescribeImages(ctx, &awsec2.DescribeImagesInput{Filters: []types.Filter{cloud.Filter("name", "capa-ami-ubuntu-24.04-v1.34.2*"), cloud.Filter("architecture", "x86_64")}})
+		images, err := w.c.EC2.DescribeImages(
+			ctx,
+			&awsec2.DescribeImagesInput{Filters: []types.Filter{cloud.Filter("name", "capa-ami-ubuntu-24.04-v1.34.2*"), cloud.Filter("architecture", "x86_64")}},
+		)
 		require.NoError(t, err)
 		w.vpc, w.group, w.image = *vpc.Vpc.VpcId, *sg.GroupId, *images.Images[0].ImageId
 		time.Sleep(time.Minute)
@@ -66,9 +75,14 @@ func withAccount(t *testing.T, test func(t *testing.T, w *account)) {
 			return cloud.Tags{"Name": "pool", cloud.ClusterTagPrefix + "demo": cloud.Owned, cloud.ResourceTag: node}
 		}
 		w.lt = ec2.LaunchTemplate{
-			Name: "pool", Tags: tags("launch-template/pool"), InstanceTags: cloud.Tags{"Name": "pool", cloud.ClusterTagPrefix + "demo": cloud.Owned}, Boot: &bootdata.Data{Plain: []byte("#!/bin/sh")},
+			Name:         "pool",
+			Tags:         tags("launch-template/pool"),
+			InstanceTags: cloud.Tags{"Name": "pool", cloud.ClusterTagPrefix + "demo": cloud.Owned},
+			Boot:         &bootdata.Data{Plain: []byte("#!/bin/sh")},
 			Spec: expinfrav1.AWSLaunchTemplate{
-				InstanceType: "t3.medium", RootVolume: &infrav1.Volume{Size: 30, Type: infrav1.VolumeTypeGP3}, IamInstanceProfile: "nodes.cluster-api-provider-aws.sigs.k8s.io",
+				InstanceType:            "t3.medium",
+				RootVolume:              &infrav1.Volume{Size: 30, Type: infrav1.VolumeTypeGP3},
+				IamInstanceProfile:      "nodes.cluster-api-provider-aws.sigs.k8s.io",
 				InstanceMetadataOptions: &infrav1.InstanceMetadataOptions{HTTPTokens: infrav1.HTTPTokensStateRequired, HTTPPutResponseHopLimit: 2},
 			},
 		}
@@ -246,7 +260,10 @@ func TestPoolWithAutoscaler(t *testing.T) {
 		w.asg.Desired = nil
 		_, asg := w.apply()
 		require.Len(t, asg.Instances, 1)
-		_, err := w.c.AutoScaling.SetDesiredCapacity(t.Context(), &awsautoscaling.SetDesiredCapacityInput{AutoScalingGroupName: &asg.ID, DesiredCapacity: aws.Int32(4)})
+		_, err := w.c.AutoScaling.SetDesiredCapacity(
+			t.Context(),
+			&awsautoscaling.SetDesiredCapacityInput{AutoScalingGroupName: &asg.ID, DesiredCapacity: aws.Int32(4)},
+		)
 		require.NoError(t, err)
 		_, asg = w.apply()
 		require.Len(t, asg.Instances, 4)

@@ -82,7 +82,11 @@ func TestBackupInS3(t *testing.T) {
 
 		addSettings(a, "after")
 		loseControlPlane(t, a)
-		_, err = restores(m, a.Process(), &cluster.Restore{File: "s3://far/backups/demo.backup", Keys: read, Bucket: staging}).Apply(t.Context(), cluster.Options{Observe: enginetest.Tell(t)})
+		_, err = restores(
+			m,
+			a.Process(),
+			&cluster.Restore{File: "s3://far/backups/demo.backup", Keys: read, Bucket: staging},
+		).Apply(t.Context(), cluster.Options{Observe: enginetest.Tell(t)})
 		require.NoError(t, err)
 		requireRestored(t, m, a)
 	})
@@ -297,7 +301,12 @@ func TestBackupFirst(t *testing.T) {
 		m.ControlPlane.Template.Spec.Template.Spec.InstanceType = "m5.xlarge"
 		n, p := len(a.Calls()), a.Process()
 		_, err := run.Open(m, cluster.Target{
-			Config: p.Config(), Owner: "test", Transport: enginetest.Transport(p), Wait: plan.NodesJoined, Drain: true, Backup: &cluster.BackupFirst{To: "s3://far/first", Keys: write},
+			Config:    p.Config(),
+			Owner:     "test",
+			Transport: enginetest.Transport(p),
+			Wait:      plan.NodesJoined,
+			Drain:     true,
+			Backup:    &cluster.BackupFirst{To: "s3://far/first", Keys: write},
 		}).Apply(t.Context(), cluster.Options{Observe: enginetest.Tell(t)})
 		require.NoError(t, err)
 		var order []string

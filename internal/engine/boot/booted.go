@@ -129,7 +129,13 @@ func (b *Booted) kubeadm(text string) error {
 			if err != nil {
 				return errors.New("the JoinConfiguration of kubeadm cannot be read")
 			}
-			b.Spec.JoinConfiguration = bootstrapv1.JoinConfiguration{NodeRegistration: registrationOf(c.NodeRegistration), Patches: c.Patches, SkipPhases: c.SkipPhases, CACertPath: c.CACertPath, Timeouts: timeoutsOf(c.Timeouts)}
+			b.Spec.JoinConfiguration = bootstrapv1.JoinConfiguration{
+				NodeRegistration: registrationOf(c.NodeRegistration),
+				Patches:          c.Patches,
+				SkipPhases:       c.SkipPhases,
+				CACertPath:       c.CACertPath,
+				Timeouts:         timeoutsOf(c.Timeouts),
+			}
 		}
 	}
 	return nil
@@ -140,7 +146,8 @@ func timeoutsOf(t bootstrapv1.Timeouts) bootstrapv1.Timeouts {
 	var defaults bootstrapv1.Timeouts
 	defaultTimeouts(JoinControlPlane, &defaults)
 	for _, x := range []struct{ have, byDefault **int32 }{
-		{&t.DiscoverySeconds, &defaults.DiscoverySeconds}, {&t.TLSBootstrapSeconds, &defaults.TLSBootstrapSeconds}, {&t.EtcdAPICallSeconds, &defaults.EtcdAPICallSeconds},
+		{&t.DiscoverySeconds, &defaults.DiscoverySeconds}, {&t.TLSBootstrapSeconds, &defaults.TLSBootstrapSeconds},
+		{&t.EtcdAPICallSeconds, &defaults.EtcdAPICallSeconds},
 	} {
 		if *x.have != nil && **x.have == **x.byDefault {
 			*x.have = nil

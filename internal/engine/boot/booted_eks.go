@@ -206,7 +206,14 @@ func rawObject(object map[string]any) *runtime.RawExtension {
 func (b *Booted) eksSections() (c common) {
 	s := b.Spec
 	c.files = translate(s.Files, func(f bootstrapv1.File) eksbootstrapv1.File {
-		return eksbootstrapv1.File{Path: f.Path, Owner: f.Owner, Permissions: f.Permissions, Encoding: eksbootstrapv1.Encoding(f.Encoding), Append: isTrue(f.Append), Content: f.Content}
+		return eksbootstrapv1.File{
+			Path:        f.Path,
+			Owner:       f.Owner,
+			Permissions: f.Permissions,
+			Encoding:    eksbootstrapv1.Encoding(f.Encoding),
+			Append:      isTrue(f.Append),
+			Content:     f.Content,
+		}
 	})
 	c.users = translate(s.Users, func(u bootstrapv1.User) eksbootstrapv1.User {
 		return eksbootstrapv1.User{
@@ -223,7 +230,14 @@ func (b *Booted) eksSections() (c common) {
 			return eksbootstrapv1.Partition{Device: p.Device, Layout: isTrue(p.Layout), Overwrite: p.Overwrite, TableType: optional(p.TableType)}
 		})
 		c.disks.Filesystems = translate(s.DiskSetup.Filesystems, func(f bootstrapv1.Filesystem) eksbootstrapv1.Filesystem {
-			return eksbootstrapv1.Filesystem{Device: f.Device, Filesystem: f.Filesystem, Label: f.Label, Partition: optional(f.Partition), Overwrite: f.Overwrite, ExtraOpts: f.ExtraOpts}
+			return eksbootstrapv1.Filesystem{
+				Device:     f.Device,
+				Filesystem: f.Filesystem,
+				Label:      f.Label,
+				Partition:  optional(f.Partition),
+				Overwrite:  f.Overwrite,
+				ExtraOpts:  f.ExtraOpts,
+			}
 		})
 	}
 	c.mounts = translate(s.Mounts, func(m bootstrapv1.MountPoints) eksbootstrapv1.MountPoints { return eksbootstrapv1.MountPoints(m) })

@@ -62,7 +62,13 @@ func (b *Booted) readIgnition(userData []byte) error {
 
 func (b *Booted) readIgnitionUser(u ignUser) {
 	b.addUser(value(u.PasswordHash), bootstrapv1.User{
-		Name: u.Name, Gecos: u.Gecos, Groups: strings.Join(u.Groups, ","), HomeDir: u.HomeDir, Shell: u.Shell, PrimaryGroup: u.PrimaryGroup, SSHAuthorizedKeys: u.SSHAuthorizedKeys,
+		Name:              u.Name,
+		Gecos:             u.Gecos,
+		Groups:            strings.Join(u.Groups, ","),
+		HomeDir:           u.HomeDir,
+		Shell:             u.Shell,
+		PrimaryGroup:      u.PrimaryGroup,
+		SSHAuthorizedKeys: u.SSHAuthorizedKeys,
 	})
 	if u.UID != nil || u.NoCreateHome || u.NoUserGroup || u.System || u.NoLogInit {
 		b.LeftOut = append(b.LeftOut, "the ID and other settings of user "+u.Name)
@@ -227,7 +233,10 @@ func clcDiskOf(d ignDisk) clcDisk {
 	}
 	out := clcDisk{Device: d.Device, WipeTable: d.WipeTable}
 	for _, p := range d.Partitions {
-		out.Partitions = append(out.Partitions, clcPartition{Label: p.Label, Number: p.Number, Size: size(p.SizeMiB), Start: size(p.StartMiB), GUID: p.GUID, TypeGUID: p.TypeGUID})
+		out.Partitions = append(
+			out.Partitions,
+			clcPartition{Label: p.Label, Number: p.Number, Size: size(p.SizeMiB), Start: size(p.StartMiB), GUID: p.GUID, TypeGUID: p.TypeGUID},
+		)
 	}
 	return out
 }

@@ -78,11 +78,29 @@ func blockText(c *yaml.Node, lines []string) string {
 // readSections reads files, users, times, disks and mounts.
 func (b *Booted) readSections(doc *bootedConfig) {
 	for _, f := range doc.Files {
-		b.addFile(bootstrapv1.File{Path: f.Path, Encoding: bootstrapv1.Encoding(f.Encoding), Owner: f.Owner, Permissions: f.Permissions, Append: f.Append, Content: f.Content.Value})
+		b.addFile(
+			bootstrapv1.File{
+				Path:        f.Path,
+				Encoding:    bootstrapv1.Encoding(f.Encoding),
+				Owner:       f.Owner,
+				Permissions: f.Permissions,
+				Append:      f.Append,
+				Content:     f.Content.Value,
+			},
+		)
 	}
 	for _, u := range doc.Users {
 		b.addUser(u.Passwd, bootstrapv1.User{
-			Name: u.Name, Gecos: u.Gecos, Groups: u.Groups, HomeDir: u.Homedir, Inactive: u.Inactive, Shell: u.Shell, LockPassword: u.Lock, PrimaryGroup: u.Primary, Sudo: u.Sudo, SSHAuthorizedKeys: u.Keys,
+			Name:              u.Name,
+			Gecos:             u.Gecos,
+			Groups:            u.Groups,
+			HomeDir:           u.Homedir,
+			Inactive:          u.Inactive,
+			Shell:             u.Shell,
+			LockPassword:      u.Lock,
+			PrimaryGroup:      u.Primary,
+			Sudo:              u.Sudo,
+			SSHAuthorizedKeys: u.Keys,
 		})
 	}
 	if doc.NTP != nil {
@@ -160,7 +178,8 @@ func partitionSpec(x *yaml.Node) (p bootstrapv1.PartitionSpec) {
 		size = x.Content[0].Value
 		p.PartitionType = x.Content[1].Value
 		for _, name := range []string{
-			bootstrapv1.PartitionTypeLinuxSwap, bootstrapv1.PartitionTypeLinuxRAID, bootstrapv1.PartitionTypeLVM, bootstrapv1.PartitionTypeFat32, bootstrapv1.PartitionTypeNTFS,
+			bootstrapv1.PartitionTypeLinuxSwap, bootstrapv1.PartitionTypeLinuxRAID, bootstrapv1.PartitionTypeLVM,
+			bootstrapv1.PartitionTypeFat32, bootstrapv1.PartitionTypeNTFS,
 			bootstrapv1.PartitionTypeLinuxExtended,
 		} {
 			if partitionType(name) == p.PartitionType {

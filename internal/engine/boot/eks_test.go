@@ -26,14 +26,24 @@ func ptr[T any](v T) *T { return &v }
 func eksNode(t *testing.T) EKSNode {
 	t.Helper()
 	return EKSNode{
-		Cluster: EKSCluster{Name: "default_prod", Endpoint: "https://0123ABCD.gr7.us-east-1.eks.amazonaws.com", CA: fixedPKI(t).CA.Cert, ServiceCIDR: "10.100.0.0/16"},
-		Secret:  machine(t, JoinWorker, "v1.34.2", quickStart()).Secret,
+		Cluster: EKSCluster{
+			Name:        "default_prod",
+			Endpoint:    "https://0123ABCD.gr7.us-east-1.eks.amazonaws.com",
+			CA:          fixedPKI(t).CA.Cert,
+			ServiceCIDR: "10.100.0.0/16",
+		},
+		Secret: machine(t, JoinWorker, "v1.34.2", quickStart()).Secret,
 	}
 }
 
 func eksFiles() []eksbootstrapv1.File {
 	return []eksbootstrapv1.File{
-		{Path: "/etc/motd", Owner: "root:root", Permissions: "0644", ContentFrom: &eksbootstrapv1.FileSource{Secret: eksbootstrapv1.SecretFileSource{Name: "extra", Key: "motd"}}},
+		{
+			Path:        "/etc/motd",
+			Owner:       "root:root",
+			Permissions: "0644",
+			ContentFrom: &eksbootstrapv1.FileSource{Secret: eksbootstrapv1.SecretFileSource{Name: "extra", Key: "motd"}},
+		},
 		{Path: "/etc/blob", Encoding: eksbootstrapv1.Base64, Content: "aGVsbG8=", Append: true},
 	}
 }
@@ -156,7 +166,11 @@ func TestEKSBootstrapCommand(t *testing.T) {
 	}
 	six := eksNode(t)
 	six.Cluster.ServiceCIDR = "fd30::/108"
-	assert.Equal(t, "/etc/eks/bootstrap.sh default_prod --ip-family ipv6 --service-ipv6-cidr fd30::/108", eksCommand(t, renderEKS(t, six, eksbootstrapv1.EKSConfigSpec{})))
+	assert.Equal(
+		t,
+		"/etc/eks/bootstrap.sh default_prod --ip-family ipv6 --service-ipv6-cidr fd30::/108",
+		eksCommand(t, renderEKS(t, six, eksbootstrapv1.EKSConfigSpec{})),
+	)
 	assert.Equal(t, "/etc/eks/bootstrap.sh default_prod", eksCommand(t, renderEKS(t, six, eksbootstrapv1.EKSConfigSpec{ServiceIPV6Cidr: ptr("")})))
 }
 

@@ -93,7 +93,11 @@ func TestJoinDiscovery(t *testing.T) {
 	verify := false // the types read a missing unsafeSkipCAVerification as false
 	for _, role := range []Role{JoinControlPlane, JoinWorker} {
 		join := joinDocument(t, machine(t, role, "v1.34.2", quickStart()))
-		assert.Equal(t, bootstrapv1.BootstrapTokenDiscovery{Token: testToken, APIServerEndpoint: testEndpoint, CACertHashes: hashes, UnsafeSkipCAVerification: &verify}, join.Discovery.BootstrapToken)
+		assert.Equal(
+			t,
+			bootstrapv1.BootstrapTokenDiscovery{Token: testToken, APIServerEndpoint: testEndpoint, CACertHashes: hashes, UnsafeSkipCAVerification: &verify},
+			join.Discovery.BootstrapToken,
+		)
 		assert.Equal(t, role == JoinControlPlane, join.ControlPlane != nil)
 		assert.Nil(t, join.NodeRegistration.Taints)
 	}

@@ -109,7 +109,12 @@ func everything() bootstrapv1.KubeadmConfigSpec {
 	spec := quickStart()
 	spec.Verbosity = &verbosity
 	spec.Files = []bootstrapv1.File{
-		{Path: "/etc/motd", Owner: "root:root", Permissions: "0644", ContentFrom: bootstrapv1.FileSource{Secret: bootstrapv1.SecretFileSource{Name: "extra", Key: "motd"}}},
+		{
+			Path:        "/etc/motd",
+			Owner:       "root:root",
+			Permissions: "0644",
+			ContentFrom: bootstrapv1.FileSource{Secret: bootstrapv1.SecretFileSource{Name: "extra", Key: "motd"}},
+		},
 		{Path: "/etc/blob", Encoding: bootstrapv1.Base64, Content: "aGVsbG8=", Append: &yes},
 		{Path: "/etc/node", Content: `name={{ ds.meta_data["local_hostname"] }}` + "  \n\tindented 'quoted' \"twice\"\n"},
 		{Path: "/etc/empty", Append: &no},

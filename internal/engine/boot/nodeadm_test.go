@@ -98,7 +98,10 @@ func encoded(t *testing.T, v any) string {
 func TestRawValuesSurvive(t *testing.T) {
 	raw := `{"a":"on","b":"0777","c":"1e3","d":null,"e":{},"f":[],"g":[[1,2],[{}]],"h":"line\nline\n","i":1.5,"j":9007199254740993,` +
 		`"k: l":"m # n","o":"{{ p }}","q":"","r":"🚀","s":-1,"t":"~","yes":true,"u":["no",false]}`
-	c := readNodeConfig(t, renderNodeadm(t, eksNode(t), eksbootstrapv1.NodeadmConfigSpec{Kubelet: &eksbootstrapv1.KubeletOptions{Config: &runtime.RawExtension{Raw: []byte(raw)}}}))
+	c := readNodeConfig(
+		t,
+		renderNodeadm(t, eksNode(t), eksbootstrapv1.NodeadmConfigSpec{Kubelet: &eksbootstrapv1.KubeletOptions{Config: &runtime.RawExtension{Raw: []byte(raw)}}}),
+	)
 	var want map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal([]byte(raw), &want))
 	for _, key := range slices.Sorted(maps.Keys(want)) {
@@ -125,7 +128,11 @@ func TestNodeadmParts(t *testing.T) {
 		}
 		return kinds
 	}
-	assert.Equal(t, []string{"application/node.eks.aws", "text/cloud-config"}, kinds(eksbootstrapv1.NodeadmConfigSpec{Files: []eksbootstrapv1.File{}, NTP: &eksbootstrapv1.NTP{}}))
+	assert.Equal(
+		t,
+		[]string{"application/node.eks.aws", "text/cloud-config"},
+		kinds(eksbootstrapv1.NodeadmConfigSpec{Files: []eksbootstrapv1.File{}, NTP: &eksbootstrapv1.NTP{}}),
+	)
 	assert.Equal(t, []string{"text/x-shellscript", "application/node.eks.aws", "text/cloud-config"}, kinds(nodeadmEverything()))
 
 	script := mimeParts(t, renderNodeadm(t, eksNode(t), nodeadmEverything()))[0]

@@ -48,7 +48,12 @@ func TestShape(t *testing.T) {
 	assert.Equal(t, same, shape(func(m *Machine) { m.Token = "abcdef.fedcba9876543210" }), "a renewed token")
 	assert.NotEqual(t, same, shape(func(m *Machine) { m.Version = "v1.30.14" }))
 	assert.NotEqual(t, same, shape(func(m *Machine) { m.Spec.PreKubeadmCommands = nil }))
-	assert.NotEqual(t, same, shape(func(m *Machine) { m.Spec.JoinConfiguration.Discovery.BootstrapToken.Token = testToken }), "a token of the manifest is part of the shape")
+	assert.NotEqual(
+		t,
+		same,
+		shape(func(m *Machine) { m.Spec.JoinConfiguration.Discovery.BootstrapToken.Token = testToken }),
+		"a token of the manifest is part of the shape",
+	)
 	m := machine(t, JoinWorker, "v1.34.2", quickStart())
 	m.Token = ""
 	_, err := Shape(m)

@@ -16,7 +16,11 @@ func (s Secrets) files(files []bootstrapv1.File) ([]bootstrapv1.File, error) {
 	resolved := make([]bootstrapv1.File, 0, len(files))
 	for i, file := range files {
 		if file.ContentFormat == bootstrapv1.FileContentFormatTemplate {
-			return nil, fmt.Errorf("files[%d].contentFormat: Template is not supported (file %s): write the plain text, or use jinja, which cloud-init evaluates", i, file.Path)
+			return nil, fmt.Errorf(
+				"files[%d].contentFormat: Template is not supported (file %s): write the plain text, or use jinja, which cloud-init evaluates",
+				i,
+				file.Path,
+			)
 		}
 		if file.ContentFrom.IsDefined() {
 			content, err := s.lookUp(file.ContentFrom.Secret.Name, file.ContentFrom.Secret.Key)

@@ -101,7 +101,9 @@ func plainInYAML11(value string) bool {
 
 // number11 matches numbers and times of YAML 1.1: decimal, octal, hexadecimal, binary and
 // sexagesimal ones, and also some texts that only begin like one.
-var number11 = regexp.MustCompile(`^[-+]?(\.?[0-9][0-9_]*(:[0-9:_]+)?(\.[0-9_]*)?([eE][-+]?[0-9]+)?|0[xb][0-9a-fA-F_]+|\.(inf|Inf|INF|nan|NaN|NAN))$|^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}`)
+var number11 = regexp.MustCompile(
+	`^[-+]?(\.?[0-9][0-9_]*(:[0-9:_]+)?(\.[0-9_]*)?([eE][-+]?[0-9]+)?|0[xb][0-9a-fA-F_]+|\.(inf|Inf|INF|nan|NaN|NAN))$|^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}`,
+)
 
 // block returns a string as a literal block without escapes. If YAML cannot represent the
 // string as a block, it is quoted. Text that is not UTF-8 becomes !!binary, which

@@ -171,7 +171,10 @@ func (d *Data) render(token, link string) (data boot.Data, known bool, err error
 func (d *Data) Deliver(ctx context.Context, c *cloud.Clients, token string) ([]byte, error) {
 	keys, ok := d.PKI.Found()
 	if d.EKS == nil && (!ok || keys.PKI == nil) {
-		return nil, fmt.Errorf("the keys that the cluster was made with are not in this account: add its Secrets %[1]s-ca, %[1]s-etcd, %[1]s-proxy and %[1]s-sa to the manifest", c.Cluster)
+		return nil, fmt.Errorf(
+			"the keys that the cluster was made with are not in this account: add its Secrets %[1]s-ca, %[1]s-etcd, %[1]s-proxy and %[1]s-sa to the manifest",
+			c.Cluster,
+		)
 	}
 	if d.EKS == nil && d.Machine.JoinsByToken() && cmp.Or(token, keys.Token) == "" {
 		return nil, errors.New("no token is kept with which machines join this cluster: a run with --wait=api makes one")

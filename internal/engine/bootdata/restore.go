@@ -37,7 +37,8 @@ func (r *Restore) link(ctx context.Context, c *cloud.Clients) (string, error) {
 	if !ok {
 		return "", nil // render says that the data is not known
 	}
-	signed, err := awss3.NewPresignClient(c.S3).PresignGetObject(ctx, &awss3.GetObjectInput{Bucket: &have.Bucket, Key: &have.Object}, awss3.WithPresignExpires(linkLasts))
+	signed, err := awss3.NewPresignClient(c.S3).
+		PresignGetObject(ctx, &awss3.GetObjectInput{Bucket: &have.Bucket, Key: &have.Object}, awss3.WithPresignExpires(linkLasts))
 	if err != nil {
 		return "", err
 	}

@@ -47,7 +47,11 @@ func (b *builder) setOf(d manifest.Deployment) (*clusterv1.MachineSet, error) {
 func machineSet(d *clusterv1.MachineDeployment, name string) *clusterv1.MachineSet {
 	unique := map[string]string{clusterv1.MachineDeploymentUniqueLabel: name[strings.LastIndexByte(name, '-')+1:]}
 	set := &clusterv1.MachineSet{
-		ObjectMeta: meta(name, merged(d.Spec.Template.Labels, unique, map[string]string{clusterv1.ClusterNameLabel: d.Spec.ClusterName, clusterv1.MachineDeploymentNameLabel: d.Name}), nil),
+		ObjectMeta: meta(
+			name,
+			merged(d.Spec.Template.Labels, unique, map[string]string{clusterv1.ClusterNameLabel: d.Spec.ClusterName, clusterv1.MachineDeploymentNameLabel: d.Name}),
+			nil,
+		),
 		Spec: clusterv1.MachineSetSpec{
 			ClusterName: d.Spec.ClusterName, Replicas: d.Spec.Replicas, Template: *d.Spec.Template.DeepCopy(),
 			Selector: *d.Spec.Selector.DeepCopy(), Deletion: clusterv1.MachineSetDeletionSpec{Order: d.Spec.Deletion.Order}, MachineNaming: d.Spec.MachineNaming,

@@ -180,7 +180,11 @@ func readinessGates(kcp *controlplanev1.KubeadmControlPlane) (gates []clusterv1.
 		controlplanev1.KubeadmControlPlaneMachineSchedulerPodHealthyCondition,
 	}
 	if !kcp.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External.IsDefined() {
-		conditions = append(conditions, controlplanev1.KubeadmControlPlaneMachineEtcdPodHealthyCondition, controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition)
+		conditions = append(
+			conditions,
+			controlplanev1.KubeadmControlPlaneMachineEtcdPodHealthyCondition,
+			controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition,
+		)
 	}
 	known := map[string]bool{}
 	for _, c := range conditions {
@@ -253,11 +257,17 @@ func bootstrapOf(d manifest.Deployment, labels, annotations map[string]string) m
 		typeMeta(x, bootstrapv1.GroupVersion, "KubeadmConfig")
 		return x
 	case d.EKSBootstrap != nil:
-		x := &eksbootstrapv1.EKSConfig{ObjectMeta: meta("", labels, merged(annotations, clonedFrom(d.EKSBootstrap))), Spec: *d.EKSBootstrap.Spec.Template.Spec.DeepCopy()} //nolint:staticcheck // deprecated, and what the manifest has
+		x := &eksbootstrapv1.EKSConfig{
+			ObjectMeta: meta("", labels, merged(annotations, clonedFrom(d.EKSBootstrap))),
+			Spec:       *d.EKSBootstrap.Spec.Template.Spec.DeepCopy(),
+		} //nolint:staticcheck // deprecated, and what the manifest has
 		typeMeta(x, eksbootstrapv1.GroupVersion, "EKSConfig")
 		return x
 	case d.NodeadmBootstrap != nil:
-		x := &eksbootstrapv1.NodeadmConfig{ObjectMeta: meta("", labels, merged(annotations, clonedFrom(d.NodeadmBootstrap))), Spec: *d.NodeadmBootstrap.Spec.Template.Spec.DeepCopy()}
+		x := &eksbootstrapv1.NodeadmConfig{
+			ObjectMeta: meta("", labels, merged(annotations, clonedFrom(d.NodeadmBootstrap))),
+			Spec:       *d.NodeadmBootstrap.Spec.Template.Spec.DeepCopy(),
+		}
 		typeMeta(x, eksbootstrapv1.GroupVersion, "NodeadmConfig")
 		return x
 	}

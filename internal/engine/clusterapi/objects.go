@@ -144,9 +144,26 @@ func (b *builder) ownerOf(x manifest.Object) *Owner {
 // rank orders kinds so that owners come before what they own.
 func rank(x manifest.Object) int {
 	order := []string{
-		"Namespace", "AWSClusterControllerIdentity", "AWSClusterStaticIdentity", "AWSClusterRoleIdentity", "ConfigMap", "ClusterResourceSet",
-		"Cluster", "AWSCluster", "AWSManagedControlPlane", "AWSManagedCluster", "AWSMachineTemplate", "KubeadmConfigTemplate", "EKSConfigTemplate", "NodeadmConfigTemplate",
-		"KubeadmControlPlane", "MachineDeployment", "MachineSet", "MachinePool", "Machine", "MachineHealthCheck",
+		"Namespace",
+		"AWSClusterControllerIdentity",
+		"AWSClusterStaticIdentity",
+		"AWSClusterRoleIdentity",
+		"ConfigMap",
+		"ClusterResourceSet",
+		"Cluster",
+		"AWSCluster",
+		"AWSManagedControlPlane",
+		"AWSManagedCluster",
+		"AWSMachineTemplate",
+		"KubeadmConfigTemplate",
+		"EKSConfigTemplate",
+		"NodeadmConfigTemplate",
+		"KubeadmControlPlane",
+		"MachineDeployment",
+		"MachineSet",
+		"MachinePool",
+		"Machine",
+		"MachineHealthCheck",
 	}
 	kind := x.GetObjectKind().GroupVersionKind().Kind
 	if i := slices.Index(order, kind); i >= 0 {

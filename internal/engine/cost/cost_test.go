@@ -213,7 +213,11 @@ func TestCostOfExtendedSupport(t *testing.T) {
 
 		plan, warnings := priced(t, old, enginetest.Refusing(a, "EKS", "DescribeClusterVersions", awssim.Denied), "")
 		require.NotNil(t, plan.Cost)
-		assert.Contains(t, strings.Join(warnings, "\n"), "the cost is not complete: whether EKS has extended support for Kubernetes 1.33 is not known: the caller lacks the IAM action eks:DescribeClusterVersions")
+		assert.Contains(
+			t,
+			strings.Join(warnings, "\n"),
+			"the cost is not complete: whether EKS has extended support for Kubernetes 1.33 is not known: the caller lacks the IAM action eks:DescribeClusterVersions",
+		)
 	})
 }
 

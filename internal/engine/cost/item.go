@@ -94,5 +94,10 @@ func Times(n int, each []Item) (all []Item) {
 
 // PublicAddresses returns the item of n public IPv4 addresses in use.
 func PublicAddresses(n int) Item {
-	return Hourly("public IPv4 addresses", "public IPv4 address", Product{Service: "AmazonVPC", Usage: "PublicIPv4:InUseAddress", Attributes: "group=VPCPublicIPv4Address"}, n)
+	return Hourly(
+		"public IPv4 addresses",
+		"public IPv4 address",
+		Product{Service: "AmazonVPC", Usage: "PublicIPv4:InUseAddress", Attributes: "group=VPCPublicIPv4Address"},
+		n,
+	)
 }

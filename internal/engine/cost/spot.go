@@ -21,7 +21,11 @@ func fetchSpot(ctx context.Context, c *cloud.Clients, p Product) (Price, error) 
 	}
 	now := c.Now()
 	out, err := c.EC2.DescribeSpotPriceHistory(ctx, &ec2.DescribeSpotPriceHistoryInput{
-		InstanceTypes: []types.InstanceType{types.InstanceType(p.Spot)}, ProductDescriptions: []string{"Linux/UNIX"}, StartTime: &now, // it returns the prices of this moment
+		InstanceTypes: []types.InstanceType{
+			types.InstanceType(p.Spot),
+		},
+		ProductDescriptions: []string{"Linux/UNIX"},
+		StartTime:           &now, // it returns the prices of this moment
 	})
 	if err != nil {
 		out = &ec2.DescribeSpotPriceHistoryOutput{}

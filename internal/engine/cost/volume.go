@@ -26,14 +26,34 @@ func (v Volume) Items() []Item {
 	product := func(usage string) Product {
 		return Product{Service: "AmazonEC2", Usage: usage, Attributes: "volumeApiName=" + v.Type}
 	}
-	all := []Item{{Group: group, Name: fmt.Sprintf("%s volume, %d GiB", v.Type, v.Size), Product: product(usage), Pieces: 1, Unit: GigabyteTime, Quantity: float64(v.Size)}}
+	all := []Item{
+		{Group: group, Name: fmt.Sprintf("%s volume, %d GiB", v.Type, v.Size), Product: product(usage), Pieces: 1, Unit: GigabyteTime, Quantity: float64(v.Size)},
+	}
 	for _, tier := range v.tiers() {
 		if n := min(v.IOPS, tier.upTo) - tier.from; n > 0 {
-			all = append(all, Item{Group: group, Name: fmt.Sprintf("%s IOPS above %d", v.Type, tier.from), Product: product("EBS:VolumeP-IOPS." + tier.usage), Unit: IOPSTime, Quantity: float64(n)})
+			all = append(
+				all,
+				Item{
+					Group:    group,
+					Name:     fmt.Sprintf("%s IOPS above %d", v.Type, tier.from),
+					Product:  product("EBS:VolumeP-IOPS." + tier.usage),
+					Unit:     IOPSTime,
+					Quantity: float64(n),
+				},
+			)
 		}
 	}
 	if n := v.Throughput - includedThroughput; n > 0 && v.Type == "gp3" {
-		all = append(all, Item{Group: group, Name: fmt.Sprintf("gp3 throughput above %d MiB/s", includedThroughput), Product: product("EBS:VolumeP-Throughput.gp3"), Unit: MiBpsTime, Quantity: float64(n)})
+		all = append(
+			all,
+			Item{
+				Group:    group,
+				Name:     fmt.Sprintf("gp3 throughput above %d MiB/s", includedThroughput),
+				Product:  product("EBS:VolumeP-Throughput.gp3"),
+				Unit:     MiBpsTime,
+				Quantity: float64(n),
+			},
+		)
 	}
 	for i := range all {
 		all[i].Assumed = v.Assumed

@@ -82,7 +82,12 @@ func (d *serverCheck) reachable(ctx context.Context) (string, error) {
 	case err == nil || !silent:
 		return "", err
 	case errors.As(err, &dns) && endpoint.Host != "":
-		return fmt.Sprintf("the name %s of the API server cannot be resolved from here (%s): create a DNS record for it that points to the load balancer, %s", endpoint.Host, dns.Err, d.balancer()), nil
+		return fmt.Sprintf(
+			"the name %s of the API server cannot be resolved from here (%s): create a DNS record for it that points to the load balancer, %s",
+			endpoint.Host,
+			dns.Err,
+			d.balancer(),
+		), nil
 	case errors.As(err, &dns):
 		return fmt.Sprintf("the name %s of the load balancer cannot be resolved from here (%s): check the DNS of this computer", dns.Name, dns.Err), nil
 	case errors.As(err, new(x509.UnknownAuthorityError)):
@@ -100,9 +105,17 @@ func (d *serverCheck) fromOutside() string {
 	endpoint, without := d.server.API.Endpoint, d.server.API.Without
 	switch {
 	case d.private():
-		return fmt.Sprintf("nothing answers at %s, and the endpoint of the EKS cluster is private: only machines that reach the VPC can wait for the API server; run this there, or with %s, or set spec.endpointAccess.public: true", endpoint, without)
+		return fmt.Sprintf(
+			"nothing answers at %s, and the endpoint of the EKS cluster is private: only machines that reach the VPC can wait for the API server; run this there, or with %s, or set spec.endpointAccess.public: true",
+			endpoint,
+			without,
+		)
 	case d.internal():
-		return fmt.Sprintf("nothing answers at %s, and its load balancer is internal: only machines that reach the VPC can wait for the API server; run this there, or with %s", endpoint, without)
+		return fmt.Sprintf(
+			"nothing answers at %s, and its load balancer is internal: only machines that reach the VPC can wait for the API server; run this there, or with %s",
+			endpoint,
+			without,
+		)
 	}
 	return ""
 }
@@ -163,7 +176,11 @@ func (d *serverCheck) network(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("the load balancer %s does not listen on port %d any more: run this again, which adds the listener", lb.Name, d.server.API.Endpoint.Port), nil
+	return fmt.Sprintf(
+		"the load balancer %s does not listen on port %d any more: run this again, which adds the listener",
+		lb.Name,
+		d.server.API.Endpoint.Port,
+	), nil
 }
 
 // health finds machines that are not registered with the load balancer, or are not
@@ -190,8 +207,11 @@ func (d *serverCheck) health(ctx context.Context, group string) (string, error) 
 		return "", nil
 	}
 	_, name, _ := strings.Cut(group, ":targetgroup/")
-	return fmt.Sprintf("no machine in the target group %s of the load balancer is healthy: %s. Run this again, which registers what is not; an unhealthy one has no API server, or its security groups keep the load balancer out",
-		name, strings.Join(unhealthy, "; ")), nil
+	return fmt.Sprintf(
+		"no machine in the target group %s of the load balancer is healthy: %s. Run this again, which registers what is not; an unhealthy one has no API server, or its security groups keep the load balancer out",
+		name,
+		strings.Join(unhealthy, "; "),
+	), nil
 }
 
 // classic finds a classic load balancer without machines of the control plane.

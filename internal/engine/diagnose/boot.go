@@ -29,7 +29,10 @@ type fetchedData struct {
 // bootData finds user data that a machine cannot boot with, and data that it
 // has not fetched.
 func (q *machineCheck) bootData(ctx context.Context) (string, error) {
-	out, err := q.c.EC2.DescribeInstanceAttribute(ctx, &ec2.DescribeInstanceAttributeInput{InstanceId: &q.machine.ID, Attribute: types.InstanceAttributeNameUserData})
+	out, err := q.c.EC2.DescribeInstanceAttribute(
+		ctx,
+		&ec2.DescribeInstanceAttributeInput{InstanceId: &q.machine.ID, Attribute: types.InstanceAttributeNameUserData},
+	)
 	if err != nil {
 		return "", err
 	}
@@ -89,10 +92,23 @@ func (q *machineCheck) fetches(ctx context.Context, userData []byte) (string, er
 	case f.kept && !f.there:
 		return fmt.Sprintf("the %s %s, from which %s fetches its boot data, does not exist any more: %s", what, f.first, q.machine.ID, q.replaceIt()), nil
 	case q.machine.Profile == "":
-		return fmt.Sprintf("%s has no instance profile, and needs one to fetch its boot data from the %s %s: name one in iamInstanceProfile; %s; %s", q.machine.ID, what, f.first, q.replaceIt(), ChangeFirst), nil
+		return fmt.Sprintf(
+			"%s has no instance profile, and needs one to fetch its boot data from the %s %s: name one in iamInstanceProfile; %s; %s",
+			q.machine.ID,
+			what,
+			f.first,
+			q.replaceIt(),
+			ChangeFirst,
+		), nil
 	case !f.kept && f.there:
-		return fmt.Sprintf("%s has never fetched its boot data: the %s %s still exists, and the machine deletes it after it has fetched it. It cannot reach AWS, its role (instance profile %s) may not read it, or its image %s has no AWS CLI",
-			q.machine.ID, what, f.first, q.machine.Profile, q.machine.Image), nil
+		return fmt.Sprintf(
+			"%s has never fetched its boot data: the %s %s still exists, and the machine deletes it after it has fetched it. It cannot reach AWS, its role (instance profile %s) may not read it, or its image %s has no AWS CLI",
+			q.machine.ID,
+			what,
+			f.first,
+			q.machine.Profile,
+			q.machine.Image,
+		), nil
 	}
 	return "", nil
 }
@@ -124,7 +140,11 @@ func (q *machineCheck) consoleCause(ctx context.Context) (string, error) {
 		return "", err // the finding about the secret says the same
 	}
 	if line := waitsForNetwork(text); line != "" {
-		return fmt.Sprintf("%s says on its console \"%s\": it has no route to the internet yet; it goes on by itself when it has one", q.machine.ID, shortLine(line)), nil
+		return fmt.Sprintf(
+			"%s says on its console \"%s\": it has no route to the internet yet; it goes on by itself when it has one",
+			q.machine.ID,
+			shortLine(line),
+		), nil
 	}
 	if known, line := q.known(text); known != nil {
 		return fmt.Sprintf("%s says on its console \"%s\": %s", q.machine.ID, shortLine(line), known.text()), nil

@@ -33,20 +33,47 @@ func (q *machineCheck) causes() []cause {
 	}
 	gone := data + " did not exist any more when it tried to fetch it: " + q.replaceIt()
 	return []cause{
-		{says: "no AWS CLI", means: "its image " + q.machine.Image + " has no AWS CLI to fetch its boot data with: use one made for Cluster API, or set cloudInit.insecureSkipSecretsManager", change: true},
-		{says: boot.NotApplied, means: "the cloud-init of its image " + q.machine.Image + " has not applied its boot data: use an image made for Cluster API, or set cloudInit.insecureSkipSecretsManager", change: true},
+		{
+			says:   "no AWS CLI",
+			means:  "its image " + q.machine.Image + " has no AWS CLI to fetch its boot data with: use one made for Cluster API, or set cloudInit.insecureSkipSecretsManager",
+			change: true,
+		},
+		{
+			says:   boot.NotApplied,
+			means:  "the cloud-init of its image " + q.machine.Image + " has not applied its boot data: use an image made for Cluster API, or set cloudInit.insecureSkipSecretsManager",
+			change: true,
+		},
 		{says: "ResourceNotFoundException", means: gone, another: true},
 		{says: "ParameterNotFound", means: gone, another: true},
-		{says: "AccessDenied", means: "the role of its instance profile " + q.machine.Profile + " may not do what it needs: `clusterawsadm bootstrap iam update-cloudformation-stack` updates those of Cluster API; " + q.rebootIt(), change: true},
+		{
+			says:   "AccessDenied",
+			means:  "the role of its instance profile " + q.machine.Profile + " may not do what it needs: `clusterawsadm bootstrap iam update-cloudformation-stack` updates those of Cluster API; " + q.rebootIt(),
+			change: true,
+		},
 		{says: "Unable to locate credentials", means: "it has no role: name an instance profile in iamInstanceProfile; " + q.replaceIt(), change: true},
 		{says: "Could not connect to the endpoint", means: "it cannot reach the APIs of AWS: check its routes and security groups; " + q.rebootIt()},
 		{says: "cannot be fetched", means: data + " could not be fetched: the reason is below; " + q.rebootIt()},
 		{says: "kubeadm: command not found", means: "its image " + q.machine.Image + " has no kubeadm: use one made for Cluster API", change: true},
-		{says: "this version of kubeadm only supports", means: "its image " + q.machine.Image + " has a kubeadm of another version than the manifest's: name one of that version in ami", change: true},
-		{says: "none of the public keys", means: "the cluster CA at the API server is not the one whose hash the machine was given: another server answers there, or the machine belongs to an earlier cluster; " + q.replaceIt(), another: true},
+		{
+			says:   "this version of kubeadm only supports",
+			means:  "its image " + q.machine.Image + " has a kubeadm of another version than the manifest's: name one of that version in ami",
+			change: true,
+		},
+		{
+			says:    "none of the public keys",
+			means:   "the cluster CA at the API server is not the one whose hash the machine was given: another server answers there, or the machine belongs to an earlier cluster; " + q.replaceIt(),
+			another: true,
+		},
 		{says: "could not find a JWS signature", means: "its bootstrap token has expired, or the cluster never knew it: " + q.replaceIt(), another: true},
-		{says: "couldn't validate the identity of the API Server", means: "it could not reach the API server: check the load balancer and its security groups; " + q.replaceIt()},
-		{says: "[ERROR ", means: "the machine does not pass the preflight checks of kubeadm: change that in the manifest (instanceType, preKubeadmCommands) or have it ignored (ignorePreflightErrors); " + q.replaceIt(), change: true},
+		{
+			says:  "couldn't validate the identity of the API Server",
+			means: "it could not reach the API server: check the load balancer and its security groups; " + q.replaceIt(),
+		},
+		{
+			says:   "[ERROR ",
+			means:  "the machine does not pass the preflight checks of kubeadm: change that in the manifest (instanceType, preKubeadmCommands) or have it ignored (ignorePreflightErrors); " + q.replaceIt(),
+			change: true,
+		},
 		{says: boot.JoinGaveUp + ": " + boot.IsMember, means: "kubeadm join has failed after it had added the machine to etcd: " + q.replaceIt(), another: true},
 		{says: boot.JoinGaveUp, means: "kubeadm join has failed again and again, and is not repeated any more: the reason is below; " + q.replaceIt(), another: true},
 	}
@@ -80,5 +107,8 @@ func waitsForNetwork(text []string) (waits string) {
 
 // isOfKubeadm reports whether kubeadm has written a line: it begins with the phase, such as "[preflight]".
 func isOfKubeadm(line string) bool {
-	return slices.ContainsFunc([]string{"kubeadm", "[init]", "[preflight]", "This node has joined"}, func(part string) bool { return strings.Contains(line, part) })
+	return slices.ContainsFunc(
+		[]string{"kubeadm", "[init]", "[preflight]", "This node has joined"},
+		func(part string) bool { return strings.Contains(line, part) },
+	)
 }

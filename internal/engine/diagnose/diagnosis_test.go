@@ -212,7 +212,13 @@ func (x sabotage) run(ctx context.Context, t *testing.T, edit func(*awssim.Proce
 		edit(p)
 	}
 	tells := enginetest.Tell(t)
-	target := cluster.Target{Config: p.Config(), Owner: "test", Transport: enginetest.Transport(p), Wait: x.wait, NetworkFirst: true} // so that there is a route to remove before machines boot
+	target := cluster.Target{
+		Config:       p.Config(),
+		Owner:        "test",
+		Transport:    enginetest.Transport(p),
+		Wait:         x.wait,
+		NetworkFirst: true,
+	} // so that there is a route to remove before machines boot
 	_, err := run.Open(m, target).Apply(ctx, cluster.Options{Observe: func(e plan.Event) {
 		if tells != nil {
 			tells(e)
@@ -255,10 +261,15 @@ func TestDiagnosisOfAPrivateEndpoint(t *testing.T) {
 		m.EKS.ControlPlane.Spec.EndpointAccess.Public, m.EKS.ControlPlane.Spec.EndpointAccess.Private = new(bool), aws.Bool(true)
 		a := enginetest.Prepared(t, file, m)
 		p := a.Process()
-		_, err := run.Open(m, cluster.Target{Config: p.Config(), Owner: "test", Transport: enginetest.Transport(p), Wait: plan.APIServer}).Apply(t.Context(), cluster.Options{})
+		_, err := run.Open(m, cluster.Target{Config: p.Config(), Owner: "test", Transport: enginetest.Transport(p), Wait: plan.APIServer}).
+			Apply(t.Context(), cluster.Options{})
 		findings := enginetest.Diagnosed(t, err, "api-server").Findings
 		require.Len(t, findings, 1)
-		require.Regexp(t, `^nothing answers at \S+, and the endpoint of the EKS cluster is private: only machines that reach the VPC can wait for the API server; run this there, or with .*, or set spec.endpointAccess.public: true`, findings[0])
+		require.Regexp(
+			t,
+			`^nothing answers at \S+, and the endpoint of the EKS cluster is private: only machines that reach the VPC can wait for the API server; run this there, or with .*, or set spec.endpointAccess.public: true`,
+			findings[0],
+		)
 	})
 }
 
@@ -271,7 +282,11 @@ func TestDiagnosisWithoutPermission(t *testing.T) {
 		})
 		end := enginetest.Diagnosed(t, err, "api-server")
 		assert.Contains(t, end.Findings[0], "has no default route")
-		assert.Contains(t, end.Findings[len(end.Findings)-1], "not checked, because these calls failed: EC2 DescribeInstanceAttribute (not allowed), EC2 GetConsoleOutput (not allowed)")
+		assert.Contains(
+			t,
+			end.Findings[len(end.Findings)-1],
+			"not checked, because these calls failed: EC2 DescribeInstanceAttribute (not allowed), EC2 GetConsoleOutput (not allowed)",
+		)
 	})
 }
 

@@ -43,7 +43,11 @@ func TestDiagnosisOfEtcd(t *testing.T) {
 					assert.NotContains(t, said, "members")
 					return
 				}
-				assert.Regexp(t, `etcd needs 2 of its 3 members to answer, and 3 machines are left \(i-\w+, i-\w+, i-\w+\): reboot one that does not respond with 'aws ec2 reboot-instances --instance-ids ID', and do not terminate any: they have the data`, said)
+				assert.Regexp(
+					t,
+					`etcd needs 2 of its 3 members to answer, and 3 machines are left \(i-\w+, i-\w+, i-\w+\): reboot one that does not respond with 'aws ec2 reboot-instances --instance-ids ID', and do not terminate any: they have the data`,
+					said,
+				)
 			})
 		})
 	}

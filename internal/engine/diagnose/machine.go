@@ -96,9 +96,17 @@ func (q *machineCheck) result(ctx context.Context) (findings []string, look stri
 // replaceIt is the advice for a machine that has to be replaced.
 func (q *machineCheck) replaceIt() string {
 	if q.machine.Tags[ec2.GroupTag] != "" {
-		return fmt.Sprintf("terminate it (aws ec2 terminate-instances --region %s --instance-ids %s): its Auto Scaling group launches another one", q.c.Region, q.machine.ID)
+		return fmt.Sprintf(
+			"terminate it (aws ec2 terminate-instances --region %s --instance-ids %s): its Auto Scaling group launches another one",
+			q.c.Region,
+			q.machine.ID,
+		)
 	}
-	return fmt.Sprintf("terminate it (aws ec2 terminate-instances --region %s --instance-ids %s) and run this again, which launches another one with new data", q.c.Region, q.machine.ID)
+	return fmt.Sprintf(
+		"terminate it (aws ec2 terminate-instances --region %s --instance-ids %s) and run this again, which launches another one with new data",
+		q.c.Region,
+		q.machine.ID,
+	)
 }
 
 // rebootIt is the advice for a machine that tries again when it boots.
@@ -149,7 +157,12 @@ func (q *machineCheck) profile(ctx context.Context) (string, error) {
 	out, err := ec2.InstanceProfile(ctx, q.c, name)
 	switch {
 	case cloud.NotFound(err):
-		return fmt.Sprintf("the instance profile %s of %s does not exist any more: create it again (`clusterawsadm bootstrap iam create-cloudformation-stack` creates those of Cluster API), and %s", name, q.machine.ID, q.replaceIt()), nil
+		return fmt.Sprintf(
+			"the instance profile %s of %s does not exist any more: create it again (`clusterawsadm bootstrap iam create-cloudformation-stack` creates those of Cluster API), and %s",
+			name,
+			q.machine.ID,
+			q.replaceIt(),
+		), nil
 	case err != nil:
 		return "", err
 	case len(out.InstanceProfile.Roles) == 0:
@@ -175,7 +188,12 @@ func (q *machineCheck) groups(ctx context.Context) (string, error) {
 	case len(out) == 0:
 		return fmt.Sprintf("the security groups of %s (%s) permit no outgoing traffic: allow it; %s", q.machine.ID, names, q.rebootIt()), nil
 	case q.control && !slices.ContainsFunc(in, allowsAPI):
-		return fmt.Sprintf("the security groups of %s (%s) permit no connection to the API server, TCP %d: run this again, which adds the rules to the cluster's own groups; add them yourself to existing groups", q.machine.ID, names, elb.ClassicTarget), nil
+		return fmt.Sprintf(
+			"the security groups of %s (%s) permit no connection to the API server, TCP %d: run this again, which adds the rules to the cluster's own groups; add them yourself to existing groups",
+			q.machine.ID,
+			names,
+			elb.ClassicTarget,
+		), nil
 	}
 	return "", nil
 }
@@ -183,5 +201,6 @@ func (q *machineCheck) groups(ctx context.Context) (string, error) {
 // allowsAPI reports whether a rule allows connections to the API server.
 func allowsAPI(p types.IpPermission) bool {
 	from, to := p.FromPort, p.ToPort
-	return aws.ToString(p.IpProtocol) == "-1" || aws.ToString(p.IpProtocol) == "tcp" && from != nil && to != nil && *from <= elb.ClassicTarget && elb.ClassicTarget <= *to
+	return aws.ToString(p.IpProtocol) == "-1" ||
+		aws.ToString(p.IpProtocol) == "tcp" && from != nil && to != nil && *from <= elb.ClassicTarget && elb.ClassicTarget <= *to
 }

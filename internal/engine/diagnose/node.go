@@ -106,8 +106,12 @@ func (w *nodeCheck) network(context.Context) (string, error) {
 	if w.node.Ready || !strings.Contains(message, "cni") && !strings.Contains(message, "network plugin") {
 		return "", nil
 	}
-	return fmt.Sprintf("node %s is not ready: %q. The cluster has no pod network, or its pods do not run on this node: install one with kubectl, or with --cni FILE (kubectl get pods -A -o wide --field-selector spec.nodeName=%s)",
-		w.node.Name, shortLine(w.node.Message), w.node.Name), nil
+	return fmt.Sprintf(
+		"node %s is not ready: %q. The cluster has no pod network, or its pods do not run on this node: install one with kubectl, or with --cni FILE (kubectl get pods -A -o wide --field-selector spec.nodeName=%s)",
+		w.node.Name,
+		shortLine(w.node.Message),
+		w.node.Name,
+	), nil
 }
 
 // controller finds a Node that waits for a cloud controller manager.
@@ -119,19 +123,31 @@ func (w *nodeCheck) controller(context.Context) (string, error) {
 	if w.node.Uninitialized {
 		has += ", and the taint node.cloudprovider.kubernetes.io/uninitialized"
 	}
-	return fmt.Sprintf("node %s has %s: its kubelet has cloud-provider: external, and no AWS cloud controller manager has initialized it. Install one (kubectl get pods -A | grep cloud-controller; its log names missing permissions)",
-		w.node.Name, has), nil
+	return fmt.Sprintf(
+		"node %s has %s: its kubelet has cloud-provider: external, and no AWS cloud controller manager has initialized it. Install one (kubectl get pods -A | grep cloud-controller; its log names missing permissions)",
+		w.node.Name,
+		has,
+	), nil
 }
 
 // notReady finds a Node that is not ready for other reasons.
 func (w *nodeCheck) notReady(context.Context) (string, error) {
 	switch {
 	case w.node.Unreachable:
-		return fmt.Sprintf("the kubelet of node %s does not report any more (%s): %s hangs, or has lost its network", w.node.Name, shortLine(w.node.Message), w.machine.ID), nil
+		return fmt.Sprintf(
+			"the kubelet of node %s does not report any more (%s): %s hangs, or has lost its network",
+			w.node.Name,
+			shortLine(w.node.Message),
+			w.machine.ID,
+		), nil
 	case !w.node.Ready && len(w.found) == 0:
 		return fmt.Sprintf("node %s is not ready: %q (kubectl describe node %s)", w.node.Name, shortLine(w.node.Message), w.node.Name), nil
 	case w.parts && len(w.found) == 0:
-		return fmt.Sprintf("parts of the control plane on node %s are not ready (kubectl get pods -n kube-system -o wide --field-selector spec.nodeName=%s)", w.node.Name, w.node.Name), nil
+		return fmt.Sprintf(
+			"parts of the control plane on node %s are not ready (kubectl get pods -n kube-system -o wide --field-selector spec.nodeName=%s)",
+			w.node.Name,
+			w.node.Name,
+		), nil
 	}
 	return "", nil
 }
@@ -149,7 +165,12 @@ func (w *nodeCheck) token(ctx context.Context) (string, error) {
 	var secret corev1.Secret
 	err := w.k.Get(ctx, "/api/v1/namespaces/kube-system/secrets/"+bootstrapapi.BootstrapTokenSecretPrefix+id, &secret)
 	if apierrors.IsNotFound(err) {
-		return fmt.Sprintf("the cluster does not know the bootstrap token %s with which %s joins: it has expired and was removed: %s", id, w.machine.ID, w.renew(keys)), nil
+		return fmt.Sprintf(
+			"the cluster does not know the bootstrap token %s with which %s joins: it has expired and was removed: %s",
+			id,
+			w.machine.ID,
+			w.renew(keys),
+		), nil
 	}
 	if err != nil || len(secret.Data[bootstrapapi.BootstrapTokenExpirationKey]) == 0 {
 		return "", err
@@ -163,8 +184,13 @@ func (w *nodeCheck) token(ctx context.Context) (string, error) {
 
 // renew is the advice for an expired token: machines get the same token again.
 func (w *nodeCheck) renew(keys secrets.PKIState) string {
-	return fmt.Sprintf(`create it again on a machine of the control plane, kubeadm token create "$(aws ssm get-parameter --region %s --with-decryption --name %s/%s --query Parameter.Value --output text)", then %s`,
-		w.c.Region, keys.Path, secrets.TokenName, w.replaceIt())
+	return fmt.Sprintf(
+		`create it again on a machine of the control plane, kubeadm token create "$(aws ssm get-parameter --region %s --with-decryption --name %s/%s --query Parameter.Value --output text)", then %s`,
+		w.c.Region,
+		keys.Path,
+		secrets.TokenName,
+		w.replaceIt(),
+	)
 }
 
 // requests finds certificate requests of kubelets that are not approved.
@@ -198,6 +224,12 @@ func (w *nodeCheck) otherNode(context.Context) (string, error) {
 	if s == nil {
 		return "", nil
 	}
-	return fmt.Sprintf("node %s has the address %s of %s, but the provider ID %s: it is left from an earlier machine (kubectl delete node %s), or its kubelet was given a wrong provider ID",
-		s.Name, s.IP, w.machine.ID, s.ProviderID, s.Name), nil
+	return fmt.Sprintf(
+		"node %s has the address %s of %s, but the provider ID %s: it is left from an earlier machine (kubectl delete node %s), or its kubelet was given a wrong provider ID",
+		s.Name,
+		s.IP,
+		w.machine.ID,
+		s.ProviderID,
+		s.Name,
+	), nil
 }

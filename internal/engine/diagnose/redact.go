@@ -145,8 +145,12 @@ func bare(value string) string { return strings.Trim(value, `\"'`) }
 // harmless reports whether a value says that there is no secret, or stands for one.
 func harmless(value string) bool {
 	value = strings.ToLower(strings.TrimRight(bare(value), ".,;)}]"))
-	return slices.Contains([]string{"", "true", "false", "null", "nil", "<nil>", "none", "yes", "no", "redacted", "<redacted>", "[redacted]", "<none>", "-", "|", ">", "|-"}, value) ||
-		len(value) > 2 && strings.Trim(value, "*x") == "" || strings.HasPrefix(value, "$") && !strings.ContainsAny(value[1:], "$") && strings.Trim(value, "${}_abcdefghijklmnopqrstuvwxyz0123456789") == "" ||
+	return slices.Contains(
+		[]string{"", "true", "false", "null", "nil", "<nil>", "none", "yes", "no", "redacted", "<redacted>", "[redacted]", "<none>", "-", "|", ">", "|-"},
+		value,
+	) ||
+		len(value) > 2 && strings.Trim(value, "*x") == "" ||
+		strings.HasPrefix(value, "$") && !strings.ContainsAny(value[1:], "$") && strings.Trim(value, "${}_abcdefghijklmnopqrstuvwxyz0123456789") == "" ||
 		strings.HasPrefix(value, "-")
 }
 
@@ -166,9 +170,50 @@ func isProseSecret(m match) bool {
 	word := strings.ToLower(strings.TrimRight(bare(m.value), ".,:;"))
 	stated := strings.TrimSpace(m.between) != ""
 	common := []string{
-		"not", "expired", "invalid", "required", "missing", "empty", "wrong", "incorrect", "set", "too", "being", "now", "valid", "used", "a", "an", "the", "no", "older", "about",
-		"still", "already", "only", "never", "for", "in", "from", "unauthorized", "disabled", "enabled", "locked", "unknown", "mounted", "created", "stored", "encrypted", "rotated", "immutable",
-		"changed", "updated", "rejected", "accepted", "reset", "removed",
+		"not",
+		"expired",
+		"invalid",
+		"required",
+		"missing",
+		"empty",
+		"wrong",
+		"incorrect",
+		"set",
+		"too",
+		"being",
+		"now",
+		"valid",
+		"used",
+		"a",
+		"an",
+		"the",
+		"no",
+		"older",
+		"about",
+		"still",
+		"already",
+		"only",
+		"never",
+		"for",
+		"in",
+		"from",
+		"unauthorized",
+		"disabled",
+		"enabled",
+		"locked",
+		"unknown",
+		"mounted",
+		"created",
+		"stored",
+		"encrypted",
+		"rotated",
+		"immutable",
+		"changed",
+		"updated",
+		"rejected",
+		"accepted",
+		"reset",
+		"removed",
 	}
 	switch {
 	case harmless(m.value), slices.Contains(common, word), strings.HasPrefix(m.value, "="), strings.HasPrefix(m.value, ":"):
@@ -193,7 +238,12 @@ func isPassword(m match) bool {
 func isNamedSecret(m match) bool {
 	value := bare(m.value)
 	switch {
-	case harmless(m.value), strings.HasPrefix(value, "{"), strings.HasPrefix(value, "["), strings.HasPrefix(value, "&"), strings.HasPrefix(value, "*"), strings.HasPrefix(value, "://"):
+	case harmless(m.value),
+		strings.HasPrefix(value, "{"),
+		strings.HasPrefix(value, "["),
+		strings.HasPrefix(value, "&"),
+		strings.HasPrefix(value, "*"),
+		strings.HasPrefix(value, "://"):
 		return false
 	case strings.EqualFold(m.name, "secret") && regexp.MustCompile(`^[a-z0-9-]+/[a-z0-9.-]+$`).MatchString(value): // secret="namespace/name"
 		return false

@@ -37,8 +37,14 @@ func (q *machineCheck) route(ctx context.Context) (string, error) {
 			return "", nil // the machines may need no internet
 		}
 	}
-	return fmt.Sprintf("%s cannot reach the internet, nor the APIs of AWS: %s, the route table of its %s, %s, and the VPC has no interface endpoint. Run this again, which restores the routes of the cluster's own tables; %s",
-		q.machine.ID, aws.ToString(table.RouteTableId), q.machine.Subnet, why, q.rebootIt()), nil
+	return fmt.Sprintf(
+		"%s cannot reach the internet, nor the APIs of AWS: %s, the route table of its %s, %s, and the VPC has no interface endpoint. Run this again, which restores the routes of the cluster's own tables; %s",
+		q.machine.ID,
+		aws.ToString(table.RouteTableId),
+		q.machine.Subnet,
+		why,
+		q.rebootIt(),
+	), nil
 }
 
 // tableOf returns the route table that a subnet is associated with, or the main one.

@@ -96,14 +96,19 @@ func (s *SelfManaged) bootCandidates(g *machineGroup) map[string][]string {
 		arguments("node-ip", "::"), arguments("node-ip", "::", "cloud-provider", "external"), nil,
 	}
 	for _, args := range kubelet {
-		add(bootstrapv1.KubeadmConfigSpec{JoinConfiguration: bootstrapv1.JoinConfiguration{NodeRegistration: bootstrapv1.NodeRegistrationOptions{KubeletExtraArgs: args}}})
+		add(
+			bootstrapv1.KubeadmConfigSpec{
+				JoinConfiguration: bootstrapv1.JoinConfiguration{NodeRegistration: bootstrapv1.NodeRegistrationOptions{KubeletExtraArgs: args}},
+			},
+		)
 	}
 	add(bootstrapv1.KubeadmConfigSpec{JoinConfiguration: bootstrapv1.JoinConfiguration{ControlPlane: ipv6Address()}})
 	for _, r := range g.marks.registrations(kubelet) {
 		add(bootstrapv1.KubeadmConfigSpec{JoinConfiguration: bootstrapv1.JoinConfiguration{NodeRegistration: r}})
 	}
 	for _, algorithm := range []bootstrapv1.EncryptionAlgorithmType{
-		bootstrapv1.EncryptionAlgorithmRSA2048, bootstrapv1.EncryptionAlgorithmRSA3072, bootstrapv1.EncryptionAlgorithmRSA4096, bootstrapv1.EncryptionAlgorithmECDSAP256, bootstrapv1.EncryptionAlgorithmECDSAP384,
+		bootstrapv1.EncryptionAlgorithmRSA2048, bootstrapv1.EncryptionAlgorithmRSA3072, bootstrapv1.EncryptionAlgorithmRSA4096,
+		bootstrapv1.EncryptionAlgorithmECDSAP256, bootstrapv1.EncryptionAlgorithmECDSAP384,
 	} {
 		add(bootstrapv1.KubeadmConfigSpec{ClusterConfiguration: bootstrapv1.ClusterConfiguration{EncryptionAlgorithm: algorithm}})
 	}
@@ -124,7 +129,11 @@ func completeInit(spec *bootstrapv1.KubeadmConfigSpec) {
 // addresses first: they need IPv6 addresses, too.
 func (s *SelfManaged) completeAddresses(spec *bootstrapv1.KubeadmConfigSpec) {
 	_, services, _ := s.networks()
-	if first, _, _ := strings.Cut(services, ","); !strings.Contains(first, ":") || argument(spec.ClusterConfiguration.APIServer.ExtraArgs, "advertise-address") != "" {
+	if first, _, _ := strings.Cut(
+		services,
+		",",
+	); !strings.Contains(first, ":") ||
+		argument(spec.ClusterConfiguration.APIServer.ExtraArgs, "advertise-address") != "" {
 		return
 	}
 	if spec.JoinConfiguration.ControlPlane == nil {

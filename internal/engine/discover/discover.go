@@ -134,7 +134,13 @@ func (e *EKS) readParts(ctx context.Context, c *cloud.Clients) error {
 }
 
 // readAll reads the parts of a cluster that belong into the manifest.
-func readAll[S owner](ctx context.Context, c *cloud.Clients, e *EKS, names []string, get func(ctx context.Context, c *cloud.Clients, cluster, name string) (*S, error)) (out []S, err error) {
+func readAll[S owner](
+	ctx context.Context,
+	c *cloud.Clients,
+	e *EKS,
+	names []string,
+	get func(ctx context.Context, c *cloud.Clients, cluster, name string) (*S, error),
+) (out []S, err error) {
 	for _, name := range names {
 		s, err := get(ctx, c, e.Cluster.Name, name)
 		if err != nil {

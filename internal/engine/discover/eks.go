@@ -265,14 +265,25 @@ func (e *EKS) pool(g eks.NodeGroupState) []Object {
 // groupNotes says what the manifest of a node group does not describe.
 func groupNotes(g eks.NodeGroupState, own map[string]ec2.TemplateContent) (notes []string) {
 	if _, ok := own[g.Name]; g.Template != "" && !ok {
-		note := fmt.Sprintf("Another tool has made the launch template %s (%s, version %s) of the nodes:\nruns leave it as it is. Volumes, user data, security groups and metadata options are there.", g.TemplateName, g.Template, g.TemplateVersion)
+		note := fmt.Sprintf(
+			"Another tool has made the launch template %s (%s, version %s) of the nodes:\nruns leave it as it is. Volumes, user data, security groups and metadata options are there.",
+			g.TemplateName,
+			g.Template,
+			g.TemplateVersion,
+		)
 		if g.ImageType == string(expinfrav1.Custom) {
 			note += "\nThe AMI is there, too: runs do not upgrade the nodes."
 		}
 		notes = append(notes, note)
 	}
 	if len(g.InstanceTypes) > 1 {
-		notes = append(notes, fmt.Sprintf("EKS chooses between the instance types %s, and an\nAWSManagedMachinePool has one: it is not set, and runs leave them as they are.", strings.Join(g.InstanceTypes, ", ")))
+		notes = append(
+			notes,
+			fmt.Sprintf(
+				"EKS chooses between the instance types %s, and an\nAWSManagedMachinePool has one: it is not set, and runs leave them as they are.",
+				strings.Join(g.InstanceTypes, ", "),
+			),
+		)
 	}
 	return notes
 }

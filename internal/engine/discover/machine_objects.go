@@ -139,11 +139,20 @@ func (g machineGroup) commentBoot(o *Object, path string) {
 		o.comment(path, "Left out: "+strings.Join(g.leftOut, ", ")+".\nMachines that are added get what is written here.")
 	case !g.recorded && g.read:
 	case !g.recorded:
-		o.comment(path, "Not known: whether the machines have other files, commands, users or arguments of\nthe kubelet. Machines that are added get what is written here.")
+		o.comment(
+			path,
+			"Not known: whether the machines have other files, commands, users or arguments of\nthe kubelet. Machines that are added get what is written here.",
+		)
 	case len(fields) == 0 && len(g.rewritten) > 0:
-		o.comment(path, "Written anew, from what the machines booted with: "+strings.Join(g.rewritten, ", ")+".\nThe text is not that of their template: a run would replace them.")
+		o.comment(
+			path,
+			"Written anew, from what the machines booted with: "+strings.Join(g.rewritten, ", ")+".\nThe text is not that of their template: a run would replace them.",
+		)
 	case len(fields) > 0:
-		o.comment(path, "Not known: the values of "+strings.Join(fields, ", ")+", which the machines\nwere made with. Machines that are added get what is written here.")
+		o.comment(
+			path,
+			"Not known: the values of "+strings.Join(fields, ", ")+", which the machines\nwere made with. Machines that are added get what is written here.",
+		)
 	}
 }
 

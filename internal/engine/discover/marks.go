@@ -180,7 +180,10 @@ func (m marks) comment(asked bool, set registered) string {
 	case m.nodes == 0:
 		return "Not known: labels and taints. None of the machines was found as a Node."
 	case len(unset) > 0:
-		lines = append(lines, text.Wrap("All Nodes also have: "+listed(unset)+". This manifest does not set that, and Nodes that are added do not have it.", commentWidth))
+		lines = append(
+			lines,
+			text.Wrap("All Nodes also have: "+listed(unset)+". This manifest does not set that, and Nodes that are added do not have it.", commentWidth),
+		)
 	}
 	for _, t := range usualTaints(true) {
 		if slices.ContainsFunc(set.taints, isTaint(t)) && !slices.ContainsFunc(m.taints, isTaint(t)) {

@@ -52,7 +52,12 @@ func TestMarksOfGroup(t *testing.T) {
 	lost := corev1.Taint{Key: "node.kubernetes.io/unreachable", Effect: corev1.TaintEffectNoExecute}
 	s := &SelfManaged{Nodes: map[string]incluster.Marks{
 		"i-1": node("kubernetes.io/hostname=a(kubelet) pool=gpu(kubelet) node-role.kubernetes.io/gpu= team=a mine=1(kubelet) size=1", gpu),
-		"i-2": node("kubernetes.io/hostname=b(kubelet) pool=gpu(kubelet) node-role.kubernetes.io/gpu= team=a mine=1 size=2 new=", gpu, lost, corev1.Taint{Key: "own", Effect: corev1.TaintEffectNoExecute}),
+		"i-2": node(
+			"kubernetes.io/hostname=b(kubelet) pool=gpu(kubelet) node-role.kubernetes.io/gpu= team=a mine=1 size=2 new=",
+			gpu,
+			lost,
+			corev1.Taint{Key: "own", Effect: corev1.TaintEffectNoExecute},
+		),
 	}}
 	m := s.marksOf(false, "i-1", "i-2", "i-3")
 	require.Equal(t, 2, m.nodes, "i-3 has not joined")
@@ -89,7 +94,10 @@ func TestOrders(t *testing.T) {
 
 // The bootstrap of EKS sets labels and taints by arguments of the kubelet.
 func TestRegisteredByEKS(t *testing.T) {
-	want := registered{map[string]string{"role": "worker", "a": "b"}, []corev1.Taint{{Key: "gpu", Value: "yes", Effect: corev1.TaintEffectNoSchedule}, {Key: "own", Effect: corev1.TaintEffectNoExecute}}}
+	want := registered{
+		map[string]string{"role": "worker", "a": "b"},
+		[]corev1.Taint{{Key: "gpu", Value: "yes", Effect: corev1.TaintEffectNoSchedule}, {Key: "own", Effect: corev1.TaintEffectNoExecute}},
+	}
 	flags := []string{`--node-labels=role=worker,a="b"`, "--register-with-taints=gpu=yes:NoSchedule,own:NoExecute"}
 	assert.Equal(t, want, registeredByEKS(&boot.BootedEKS{Nodeadm: &eksbootstrapv1.NodeadmConfigSpec{Kubelet: &eksbootstrapv1.KubeletOptions{Flags: flags}}}))
 	args := map[string]string{"node-labels": "role=worker,a=b", "register-with-taints": "gpu=yes:NoSchedule,own:NoExecute"}

@@ -200,7 +200,8 @@ func (s *SelfManaged) poolSubnets() (ids []string) {
 	}
 	private := slices.ContainsFunc(s.Subnets, func(x ec2.SubnetState) bool { return !s.Public[x.ID] })
 	for _, x := range s.Subnets {
-		if s.Public[x.ID] != private && (s.Owned || slices.Contains(s.usedSubnets(), x.ID)) && !slices.ContainsFunc(s.podSubnets(), func(p ec2.SubnetState) bool { return p.ID == x.ID }) {
+		if s.Public[x.ID] != private && (s.Owned || slices.Contains(s.usedSubnets(), x.ID)) &&
+			!slices.ContainsFunc(s.podSubnets(), func(p ec2.SubnetState) bool { return p.ID == x.ID }) {
 			ids = append(ids, x.ID)
 		}
 	}

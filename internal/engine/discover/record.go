@@ -83,10 +83,15 @@ func machineCandidates(have infrav1.AWSMachineSpec) map[string][]string {
 		"cloudInit.secureSecretsBackend": {string(infrav1.SecretBackendSecretsManager), string(infrav1.SecretBackendSSMParameterStore)},
 		"ignition.storageType":           {string(infrav1.IgnitionStorageTypeOptionClusterObjectStore), string(infrav1.IgnitionStorageTypeOptionUnencryptedUserData)},
 		"ignition.version":               {"2.3", "3.0", "3.1", "3.2", "3.3", "3.4"},
-		"ami.eksLookupType":              {string(infrav1.AmazonLinux2023), string(infrav1.AmazonLinux2023GPU), string(infrav1.AmazonLinux), string(infrav1.AmazonLinuxGPU)},
-		"hostAffinity":                   {"default", "host"},
-		"networkInterfaceType":           {string(infrav1.NetworkInterfaceTypeENI), string(infrav1.NetworkInterfaceTypeEFAWithENAInterface)},
-		"nonRootVolumes":                 volumeCandidates(have),
+		"ami.eksLookupType": {
+			string(infrav1.AmazonLinux2023),
+			string(infrav1.AmazonLinux2023GPU),
+			string(infrav1.AmazonLinux),
+			string(infrav1.AmazonLinuxGPU),
+		},
+		"hostAffinity":         {"default", "host"},
+		"networkInterfaceType": {string(infrav1.NetworkInterfaceTypeENI), string(infrav1.NetworkInterfaceTypeEFAWithENAInterface)},
+		"nonRootVolumes":       volumeCandidates(have),
 	}
 	for name, value := range topology.MachineFields(&have) {
 		out[name] = append(out[name], value)

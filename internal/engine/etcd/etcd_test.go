@@ -60,9 +60,22 @@ func authority(t *testing.T, folder string) *tls.Config {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
-	ca := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "etcd-ca"}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+	ca := &x509.Certificate{
+		SerialNumber:          big.NewInt(1),
+		Subject:               pkix.Name{CommonName: "etcd-ca"},
+		NotAfter:              time.Now().Add(time.Hour),
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageCertSign,
+	}
 	leaf := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "node"}, NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		SerialNumber: big.NewInt(
+			2,
+		),
+		Subject:     pkix.Name{CommonName: "node"},
+		NotAfter:    time.Now().Add(time.Hour),
+		DNSNames:    []string{"localhost"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	root, err := x509.CreateCertificate(rand.Reader, ca, ca, key.Public(), key)
@@ -130,7 +143,11 @@ func (s *server) stop() {
 // put writes a key, through the same API.
 func put(t *testing.T, c *Client, key, value string) {
 	t.Helper()
-	r, err := c.http.Post("https://localhost/v3/kv/put", "application/json", strings.NewReader(fmt.Sprintf(`{"key":%q,"value":%q}`, base64Of(key), base64Of(value)))) //nolint:noctx // a test
+	r, err := c.http.Post(
+		"https://localhost/v3/kv/put",
+		"application/json",
+		strings.NewReader(fmt.Sprintf(`{"key":%q,"value":%q}`, base64Of(key), base64Of(value))),
+	) //nolint:noctx // a test
 	require.NoError(t, err)
 	require.NoError(t, r.Body.Close())
 	require.Equal(t, 200, r.StatusCode)
@@ -138,7 +155,11 @@ func put(t *testing.T, c *Client, key, value string) {
 
 func get(t *testing.T, c *Client, key string) string {
 	t.Helper()
-	r, err := c.http.Post("https://localhost/v3/kv/range", "application/json", strings.NewReader(fmt.Sprintf(`{"key":%q}`, base64Of(key)))) //nolint:noctx // a test
+	r, err := c.http.Post(
+		"https://localhost/v3/kv/range",
+		"application/json",
+		strings.NewReader(fmt.Sprintf(`{"key":%q}`, base64Of(key))),
+	) //nolint:noctx // a test
 	require.NoError(t, err)
 	data, err := io.ReadAll(r.Body)
 	require.NoError(t, err)
@@ -148,7 +169,11 @@ func get(t *testing.T, c *Client, key string) string {
 
 func drop(t *testing.T, c *Client, key string) {
 	t.Helper()
-	r, err := c.http.Post("https://localhost/v3/kv/deleterange", "application/json", strings.NewReader(fmt.Sprintf(`{"key":%q}`, base64Of(key)))) //nolint:noctx // a test
+	r, err := c.http.Post(
+		"https://localhost/v3/kv/deleterange",
+		"application/json",
+		strings.NewReader(fmt.Sprintf(`{"key":%q}`, base64Of(key))),
+	) //nolint:noctx // a test
 	require.NoError(t, err)
 	require.NoError(t, r.Body.Close())
 }

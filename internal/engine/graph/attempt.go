@@ -233,7 +233,9 @@ func (a *attempt) converge(ctx context.Context) (last bool, err error) {
 			if a.failed != "" && a.acted.IsZero() { // nothing in the differences repairs it
 				return false, &FailedError{a.failed}
 			}
-			return false, NotYet(fmt.Errorf("%s to become %s, is %s", busy[0].Field, busy[0].Want, orUnknown(busy[0].Have))) // AWS is changing the resource: wait until it has finished
+			return false, NotYet(
+				fmt.Errorf("%s to become %s, is %s", busy[0].Field, busy[0].Want, orUnknown(busy[0].Have)),
+			) // AWS is changing the resource: wait until it has finished
 		}
 	}
 	if unknown := slices.IndexFunc(step.Diff, func(c plan.Change) bool { return c.Want == plan.Unknown }); unknown >= 0 {

@@ -130,7 +130,9 @@ func (a *attempt) round(ctx context.Context, d plan.Diff) (again bool, err error
 	if wait == 0 {
 		return false, nil
 	}
-	a.x.emit(plan.Event{Resource: a.id, What: plan.Waiting, Detail: "the next update, because it differs again after the last one", Took: a.x.Cloud.Clock.Since(a.began)})
+	a.x.emit(
+		plan.Event{Resource: a.id, What: plan.Waiting, Detail: "the next update, because it differs again after the last one", Took: a.x.Cloud.Clock.Since(a.began)},
+	)
 	a.awaited, a.stale = "the effect of the last update", true
 	return true, a.x.Cloud.Clock.Sleep(ctx, wait)
 }

@@ -208,7 +208,10 @@ func withAddon(t *testing.T, yaml string) *manifest.Cluster {
 	t.Helper()
 	raw, err := enginetest.Read(addonsExample)
 	require.NoError(t, err)
-	m, err := manifest.Load([]input.Source{{Name: "resource-sets.yaml", Data: raw}}, input.LoadOptions{Addons: []input.Source{{Name: "dir/mine.yaml", Data: []byte(yaml)}}})
+	m, err := manifest.Load(
+		[]input.Source{{Name: "resource-sets.yaml", Data: raw}},
+		input.LoadOptions{Addons: []input.Source{{Name: "dir/mine.yaml", Data: []byte(yaml)}}},
+	)
 	require.NoError(t, err)
 	return enginetest.Quick(m)
 }

@@ -68,7 +68,11 @@ func (s *APIServer) Find(ctx context.Context, c *cloud.Clients) (*APIServerState
 	}
 	if s.API.EKS != nil && apierrors.IsUnauthorized(err) {
 		if !s.letsInLater(c) {
-			return nil, fmt.Errorf("it does not let the caller in: %w: give the caller's user or role an entry in spec.accessEntries, or run the command as the creator of the cluster, or use %s", err, s.API.Without)
+			return nil, fmt.Errorf(
+				"it does not let the caller in: %w: give the caller's user or role an entry in spec.accessEntries, or run the command as the creator of the cluster, or use %s",
+				err,
+				s.API.Without,
+			)
 		}
 		have.Status = "401 Unauthorized, until its access entries have their effect"
 		return have, nil

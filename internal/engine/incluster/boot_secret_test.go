@@ -45,7 +45,11 @@ func backends(t *testing.T) map[string]*manifest.Cluster {
 	parameters := enginetest.Load(t, enginetest.ThreeZones, nil)
 	parameters.ControlPlane.Template.Spec.Template.Spec.CloudInit.SecureSecretsBackend = "ssm-parameter-store"
 	parameters.Deployments[0].Template.Spec.Template.Spec.CloudInit.SecureSecretsBackend = "ssm-parameter-store"
-	return map[string]*manifest.Cluster{"secrets": enginetest.Load(t, enginetest.ThreeZones, nil), "parameters": parameters, "objects": enginetest.Load(t, "flatcar.yaml", nil)}
+	return map[string]*manifest.Cluster{
+		"secrets":    enginetest.Load(t, enginetest.ThreeZones, nil),
+		"parameters": parameters,
+		"objects":    enginetest.Load(t, "flatcar.yaml", nil),
+	}
 }
 
 // Boot data is deleted after its machines have joined. It may contain passwords.

@@ -132,8 +132,12 @@ func (t *etcdctl) create(ctx context.Context, what string, before, then []comman
 	}
 	deadline, directory := int64(60), corev1.HostPathDirectory
 	err := t.k.Post(ctx, podsPath, &corev1.Pod{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
-		ObjectMeta: metav1.ObjectMeta{Name: t.name(what), Namespace: metav1.NamespaceSystem, Labels: map[string]string{"app.kubernetes.io/managed-by": kube.FieldManager}},
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:      t.name(what),
+			Namespace: metav1.NamespaceSystem,
+			Labels:    map[string]string{"app.kubernetes.io/managed-by": kube.FieldManager},
+		},
 		Spec: corev1.PodSpec{
 			NodeName: t.pod.Spec.NodeName, HostNetwork: true, RestartPolicy: corev1.RestartPolicyNever, ActiveDeadlineSeconds: &deadline,
 			TerminationGracePeriodSeconds: new(int64), AutomountServiceAccountToken: new(bool), PriorityClassName: "system-node-critical",

@@ -108,7 +108,9 @@ func (h *Hooks) Delete(ctx context.Context, c *cloud.Clients, have *HooksState) 
 	for _, name := range have.Waiting {
 		waiting = append(waiting, fmt.Sprintf("%s (of %s)", strings.TrimPrefix(name, h.Prefix+"/"), h.Owners[name]))
 	}
-	return graph.NotYet(fmt.Errorf("the %s hook %s: its owner, or kubectl annotate node %s %s-, removes it", h.phase(), strings.Join(waiting, ", "), have.Node, have.Waiting[0]))
+	return graph.NotYet(
+		fmt.Errorf("the %s hook %s: its owner, or kubectl annotate node %s %s-, removes it", h.phase(), strings.Join(waiting, ", "), have.Node, have.Waiting[0]),
+	)
 }
 
 // hooksOf returns the annotations of a Node that a run has copied, and those that say so.

@@ -350,7 +350,8 @@ func patchToken(ctx context.Context, k *kube.Client, name string, data map[strin
 	if err != nil {
 		return err
 	}
-	_, err = k.Objects(kube.Core("secrets"), metav1.NamespaceSystem).Patch(ctx, name, apitypes.MergePatchType, change, metav1.PatchOptions{FieldManager: kube.FieldManager})
+	_, err = k.Objects(kube.Core("secrets"), metav1.NamespaceSystem).
+		Patch(ctx, name, apitypes.MergePatchType, change, metav1.PatchOptions{FieldManager: kube.FieldManager})
 	return err
 }
 

@@ -61,7 +61,8 @@ func TestLateMachinesJoin(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, []string{"update join-token", "create machine/three-zones-md-0/3"}, enginetest.Done(p))
 				shown := fmt.Sprint(p.Steps)
-				_, err = enginetest.Waiting(m, a.Process(), plan.APIServer).Apply(t.Context(), cluster.Options{Observe: func(e plan.Event) { shown += fmt.Sprintf("%+v", e) }})
+				_, err = enginetest.Waiting(m, a.Process(), plan.APIServer).
+					Apply(t.Context(), cluster.Options{Observe: func(e plan.Event) { shown += fmt.Sprintf("%+v", e) }})
 				require.NoError(t, err)
 				enginetest.Passes(a, 5*time.Minute)
 				require.Equal(t, 7, enginetest.JoinedMachines(a))
@@ -119,7 +120,11 @@ func TestNoTokenNoMachine(t *testing.T) {
 		})
 		require.Contains(t, planned(t, m, a), "settle join-token")
 		_, err := enginetest.Waiting(m, a.Process(), plan.APIServer).Apply(t.Context(), cluster.Options{Observe: enginetest.Tell(t)})
-		require.ErrorContains(t, err, "join-token: gave up after 10m0s waiting for API server to become reachable (no machine that is added could join), is unreachable: connect: connection refused")
+		require.ErrorContains(
+			t,
+			err,
+			"join-token: gave up after 10m0s waiting for API server to become reachable (no machine that is added could join), is unreachable: connect: connection refused",
+		)
 		a.Edit(func(s *awssim.State) { require.Len(t, s.EC2.Instances, 6) })
 	})
 }
@@ -205,7 +210,11 @@ func TestPoolOfOldControlPlane(t *testing.T) {
 		enginetest.Passes(a, 3*time.Hour)
 		m.Pools = pools
 		require.Contains(t, enginetest.Told(t, m, a)[0], "no machine of the control plane keeps the token valid")
-		require.Equal(t, []string{"update bootstrap-names", "update join-token", "create launch-template/machine-pool-mp-0", "create auto-scaling-group/machine-pool-mp-0"}, planned(t, m, a))
+		require.Equal(
+			t,
+			[]string{"update bootstrap-names", "update join-token", "create launch-template/machine-pool-mp-0", "create auto-scaling-group/machine-pool-mp-0"},
+			planned(t, m, a),
+		)
 		enginetest.ApplyAndWait(t, m, a)
 		enginetest.Passes(a, 5*time.Minute)
 		require.Equal(t, 3, enginetest.JoinedMachines(a))

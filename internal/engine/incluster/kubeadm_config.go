@@ -98,7 +98,9 @@ func (k *KubeadmConfig) obstacle(have string) string {
 	case have == k.Version:
 		return ""
 	case len(k.Unknown) > 0:
-		return "machines do not say which version they are of (" + text.Several(k.Unknown) + "): take the cluster over with the version it has, or have them replaced by rollout.after"
+		return "machines do not say which version they are of (" + text.Several(
+			k.Unknown,
+		) + "): take the cluster over with the version it has, or have them replaced by rollout.after"
 	case err1 != nil || err2 != nil:
 		return "Kubernetes is upgraded by one minor version at a time, and never downgraded"
 	case to.LT(from):

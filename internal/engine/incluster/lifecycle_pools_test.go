@@ -74,7 +74,11 @@ func TestPoolChanges(t *testing.T) {
 		enginetest.MustApply(t, m, a)
 		require.Len(t, poolOf(a, "machine-pool-mp-0").Instances, 4)
 		m.Pools[0].Scaling.Spec.AWSLaunchTemplate.RootVolume.Size = 50
-		require.Equal(t, []string{"update launch-template/machine-pool-mp-0", "update auto-scaling-group/machine-pool-mp-0"}, enginetest.Done(enginetest.MustPlan(t, m, a)))
+		require.Equal(
+			t,
+			[]string{"update launch-template/machine-pool-mp-0", "update auto-scaling-group/machine-pool-mp-0"},
+			enginetest.Done(enginetest.MustPlan(t, m, a)),
+		)
 		enginetest.MustApply(t, m, a)
 		for _, i := range poolOf(a, "machine-pool-mp-0").Instances {
 			require.True(t, i.Template.Version == "2" || strings.HasPrefix(string(i.State), "Terminating"), "%+v", i)
@@ -127,7 +131,11 @@ func TestStatusOfPools(t *testing.T) {
 		at := func(node plan.ID) cluster.ResourceStatus {
 			return s.Resources[slices.IndexFunc(s.Resources, func(n cluster.ResourceStatus) bool { return n.Resource == node })]
 		}
-		require.Regexp(t, `^2 of 2 in service, i-[0-9a-f]{17} us-east-1[abc] m6i\.large, i-[0-9a-f]{17} us-east-1[abc] m[56]i?\.x?large$`, at("auto-scaling-group/machine-pool-mp-0").Detail)
+		require.Regexp(
+			t,
+			`^2 of 2 in service, i-[0-9a-f]{17} us-east-1[abc] m6i\.large, i-[0-9a-f]{17} us-east-1[abc] m[56]i?\.x?large$`,
+			at("auto-scaling-group/machine-pool-mp-0").Detail,
+		)
 		require.Equal(t, "version 1 m6i.large", at("launch-template/machine-pool-mp-0").Detail)
 	})
 }

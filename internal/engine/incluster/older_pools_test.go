@@ -15,9 +15,12 @@ import (
 
 // notOlder removes the fields and values of the examples that v1beta1 does not have.
 var notOlder = []string{
-	"      spotAllocationStrategy: price-capacity-optimized\n", "",
-	"  suspendProcesses: # do not terminate machines to balance zones\n    processes:\n      azRebalance: true\n", "",
-	"  lifecycleHooks:\n  - name: drain\n    lifecycleTransition: autoscaling:EC2_INSTANCE_TERMINATING\n    heartbeatTimeout: 2m\n    defaultResult: CONTINUE\n", "",
+	"      spotAllocationStrategy: price-capacity-optimized\n",
+	"",
+	"  suspendProcesses: # do not terminate machines to balance zones\n    processes:\n      azRebalance: true\n",
+	"",
+	"  lifecycleHooks:\n  - name: drain\n    lifecycleTransition: autoscaling:EC2_INSTANCE_TERMINATING\n    heartbeatTimeout: 2m\n    defaultResult: CONTINUE\n",
+	"",
 }
 
 // Pools, node groups and Fargate profiles of v1beta1 are the same cluster as those of v1beta2.

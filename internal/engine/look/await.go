@@ -89,13 +89,16 @@ func lacks(s cluster.Status, condition cluster.Condition) string {
 		}
 	}
 	switch {
-	case len(s.Nodes) == 0 && !slices.ContainsFunc(s.Resources, func(r cluster.ResourceStatus) bool { return r.Resource.Kind() == eks.FargateProfileKind }): // pods bring their Nodes
+	case len(s.Nodes) == 0 && !slices.ContainsFunc(s.Resources, isFargate): // pods bring their Nodes
 		return "no Node has joined"
 	case condition == cluster.ConditionReady && len(not) > 0:
 		return "not ready: " + text.Several(not)
 	}
 	return ""
 }
+
+// isFargate reports whether a resource is a Fargate profile.
+func isFargate(r cluster.ResourceStatus) bool { return r.Resource.Kind() == eks.FargateProfileKind }
 
 // existing counts the resources of the cluster that exist.
 func existing(s cluster.Status) (n int) {

@@ -100,7 +100,17 @@ func events(ctx context.Context, k *kube.Client) (string, error) {
 	var b strings.Builder
 	for i := range list.Items {
 		e := &list.Items[i]
-		fmt.Fprintf(&b, "%s  %s  %s %s/%s  %s: %s\n", e.LastTimestamp.UTC().Format(time.RFC3339), e.Type, e.InvolvedObject.Kind, e.InvolvedObject.Namespace, e.InvolvedObject.Name, e.Reason, e.Message)
+		fmt.Fprintf(
+			&b,
+			"%s  %s  %s %s/%s  %s: %s\n",
+			e.LastTimestamp.UTC().Format(time.RFC3339),
+			e.Type,
+			e.InvolvedObject.Kind,
+			e.InvolvedObject.Namespace,
+			e.InvolvedObject.Name,
+			e.Reason,
+			e.Message,
+		)
 	}
 	return b.String(), nil
 }

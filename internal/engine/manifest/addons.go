@@ -57,10 +57,21 @@ func (l *loader) resolveAddons(c *clusterv1.Cluster) {
 		}
 		o.used = true
 		if !selector.Matches(labels.Set(c.Labels)) {
-			l.warn(o.problem("spec.clusterSelector", fmt.Sprintf("does not match the labels of Cluster/%s, so none of its objects are applied", c.Name), "add the labels to the Cluster"))
+			l.warn(
+				o.problem(
+					"spec.clusterSelector",
+					fmt.Sprintf("does not match the labels of Cluster/%s, so none of its objects are applied", c.Name),
+					"add the labels to the Cluster",
+				),
+			)
 			continue
 		}
-		set := ResourceSet{Name: s.Name, Object: s, Origin: l.cluster.Origin(o.title(), ""), Reconcile: s.Spec.Strategy == string(addonsv1.ClusterResourceSetStrategyReconcile)}
+		set := ResourceSet{
+			Name:      s.Name,
+			Object:    s,
+			Origin:    l.cluster.Origin(o.title(), ""),
+			Reconcile: s.Spec.Strategy == string(addonsv1.ClusterResourceSetStrategyReconcile),
+		}
 		for i, r := range s.Spec.Resources {
 			set.Documents = append(set.Documents, l.payload(o, fmt.Sprintf("spec.resources[%d]", i), r)...)
 		}

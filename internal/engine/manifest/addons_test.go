@@ -24,7 +24,8 @@ func withFiles(t *testing.T, files ...string) (*manifest.Cluster, error) {
 }
 
 func TestAddonFiles(t *testing.T) {
-	c, err := withFiles(t,
+	c, err := withFiles(
+		t,
 		"# mine\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, uid: u, managedFields: [], labels: {a: b}}\ndata: {script: 'echo ${HOME} $${X}'}\n---\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: en}\n",
 		"apiVersion: v1\r\nkind: List\r\nitems:\r\n- {apiVersion: v1, kind: Secret, metadata: {name: yy}}\r\n- {apiVersion: v1, kind: Secret, metadata: {name: yy}}\r\n- {apiVersion: v1, kind: Namespace, metadata: {name: m}}\r\n",
 	)

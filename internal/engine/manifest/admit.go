@@ -182,7 +182,9 @@ func (l *loader) base64Only(o *object) {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		encoded, _ := m[name].(string)
 		if _, err := base64.StdEncoding.DecodeString(encoded); err != nil {
-			l.fail(o.problem(join(path, name), "the value is not base64", "encode it, or move it to "+map[string]string{"data": "stringData", "binaryData": "data"}[path]))
+			l.fail(
+				o.problem(join(path, name), "the value is not base64", "encode it, or move it to "+map[string]string{"data": "stringData", "binaryData": "data"}[path]),
+			)
 			delete(m, name)
 		}
 	}

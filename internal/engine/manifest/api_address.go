@@ -56,8 +56,20 @@ func (l *loader) checkFamily(o *object, path, address string, services networkBl
 	switch {
 	case own.Is4() == services.Addr().Is4():
 	case own.Is4():
-		l.fail(o.problem(path, fmt.Sprintf("the API server would have an IPv4 address, but Services have IPv6 addresses (%s) first: kube-apiserver does not start", services), `set it to "::"`))
+		l.fail(
+			o.problem(
+				path,
+				fmt.Sprintf("the API server would have an IPv4 address, but Services have IPv6 addresses (%s) first: kube-apiserver does not start", services),
+				`set it to "::"`,
+			),
+		)
 	default:
-		l.fail(o.problem(path, fmt.Sprintf("the API server would have an IPv6 address, but Services have IPv4 addresses (%s) first: kube-apiserver does not start", services), "remove it, or put the IPv6 block of Services first"))
+		l.fail(
+			o.problem(
+				path,
+				fmt.Sprintf("the API server would have an IPv6 address, but Services have IPv4 addresses (%s) first: kube-apiserver does not start", services),
+				"remove it, or put the IPv6 block of Services first",
+			),
+		)
 	}
 }

@@ -56,7 +56,13 @@ func (l *loader) checkARN(o *object, path, arn string, form arnForm) {
 	case parts[2] != form.service || !regexp.MustCompile(`^(`+form.resource+`)$`).MatchString(parts[5]):
 		l.fail(o.problem(path, fmt.Sprintf("%s is not the ARN of %s", arn, form.what), "write one such as "+example))
 	case parts[1] != partition:
-		l.fail(o.problem(path, fmt.Sprintf("%s is of the partition %s, but the region %s is in %s", arn, parts[1], l.cluster.Region, partition), "write one such as "+example))
+		l.fail(
+			o.problem(
+				path,
+				fmt.Sprintf("%s is of the partition %s, but the region %s is in %s", arn, parts[1], l.cluster.Region, partition),
+				"write one such as "+example,
+			),
+		)
 	case form.regional && parts[3] != l.cluster.Region:
 		l.fail(o.problem(path, fmt.Sprintf("%s is in the region %s, but the cluster is in %s", arn, parts[3], l.cluster.Region), "use one of this region"))
 	case !regexp.MustCompile(`^(\d{12}|aws)$`).MatchString(parts[4]):

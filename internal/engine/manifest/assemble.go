@@ -192,7 +192,9 @@ func (l *loader) resolveMachines() {
 // input: by spec.clusterName and by its namespace.
 func (l *loader) belongs(o *object, name string) bool {
 	if o.namespace != "" && o.namespace != l.cluster.Namespace {
-		l.fail(o.problem("metadata.namespace", fmt.Sprintf("is in the namespace %s, but the Cluster is in %s", o.namespace, l.cluster.Namespace), "use one namespace"))
+		l.fail(
+			o.problem("metadata.namespace", fmt.Sprintf("is in the namespace %s, but the Cluster is in %s", o.namespace, l.cluster.Namespace), "use one namespace"),
+		)
 		return false
 	}
 	if name == l.cluster.Name {

@@ -33,13 +33,20 @@ func (l *loader) checkBalancerRules() {
 			l.checkID(l.infra, fmt.Sprintf("%s.additionalSecurityGroups[%d]", path, i), id, "sg", "a security group")
 		}
 		if n := len(lb.AdditionalSecurityGroups); n > mostBalancerGroups-1 {
-			l.fail(l.infra.problem(path+".additionalSecurityGroups", fmt.Sprintf("a load balancer has at most %d security groups, with that of the cluster %d", mostBalancerGroups, n+1), "remove some"))
+			l.fail(
+				l.infra.problem(
+					path+".additionalSecurityGroups",
+					fmt.Sprintf("a load balancer has at most %d security groups, with that of the cluster %d", mostBalancerGroups, n+1),
+					"remove some",
+				),
+			)
 		}
 		p := lb.HealthCheckProtocol
 		switch {
 		case lb.LoadBalancerType == infrav1.LoadBalancerTypeNLB:
 			l.checkTargets(path, lb)
-		case lb.LoadBalancerType == infrav1.LoadBalancerTypeClassic && p != nil && (*p == infrav1.ELBProtocolUDP || *p == infrav1.ELBProtocolTLS): // HealthCheck, API reference of classic load balancers
+		// HealthCheck, API reference of classic load balancers
+		case lb.LoadBalancerType == infrav1.LoadBalancerTypeClassic && p != nil && (*p == infrav1.ELBProtocolUDP || *p == infrav1.ELBProtocolTLS):
 			l.fail(l.infra.problem(path+".healthCheckProtocol", fmt.Sprintf("a classic load balancer does not check health by %s", *p), "use TCP, SSL, HTTP or HTTPS"))
 		}
 	}
@@ -98,6 +105,12 @@ func (l *loader) checkTimes(path string, interval, timeout *int64) {
 		between = *interval
 	}
 	if timeout != nil && *timeout > between {
-		l.fail(l.infra.problem(path+".timeoutSeconds", fmt.Sprintf("%d is more than the time between two health checks, %d seconds", *timeout, between), "set less, or a larger intervalSeconds"))
+		l.fail(
+			l.infra.problem(
+				path+".timeoutSeconds",
+				fmt.Sprintf("%d is more than the time between two health checks, %d seconds", *timeout, between),
+				"set less, or a larger intervalSeconds",
+			),
+		)
 	}
 }

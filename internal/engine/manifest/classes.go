@@ -177,7 +177,11 @@ func (t *topology) template(ctx context.Context, kind, apiVersion, name string) 
 // takeTemplates removes all templates of the class: they are not objects of the cluster,
 // and often contain placeholders. A template that a plain object also uses stays.
 func (t *topology) takeTemplates(c *clusterv1.ClusterClass) {
-	refs := []clusterv1.ClusterClassTemplateReference{c.Spec.Infrastructure.TemplateRef, c.Spec.ControlPlane.TemplateRef, c.Spec.ControlPlane.MachineInfrastructure.TemplateRef}
+	refs := []clusterv1.ClusterClassTemplateReference{
+		c.Spec.Infrastructure.TemplateRef,
+		c.Spec.ControlPlane.TemplateRef,
+		c.Spec.ControlPlane.MachineInfrastructure.TemplateRef,
+	}
 	for _, d := range c.Spec.Workers.MachineDeployments {
 		refs = append(refs, d.Bootstrap.TemplateRef, d.Infrastructure.TemplateRef)
 	}

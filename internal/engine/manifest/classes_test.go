@@ -33,7 +33,11 @@ func TestUpstreamClass(t *testing.T) {
 	assert.Equal(t, "quick-md-0", c.Deployments[0].Object.Name)
 	assert.Equal(t, "m5.large", c.Deployments[0].Template.Spec.Template.Spec.InstanceType)
 	assert.Equal(t, "mine", *c.Deployments[0].Template.Spec.Template.Spec.SSHKeyName)
-	assert.Equal(t, "cluster.yaml:24 AWSMachineTemplate/quick-md-0 spec.template.spec.instanceType", c.Origin("AWSMachineTemplate/quick-md-0", "spec.template.spec.instanceType"))
+	assert.Equal(
+		t,
+		"cluster.yaml:24 AWSMachineTemplate/quick-md-0 spec.template.spec.instanceType",
+		c.Origin("AWSMachineTemplate/quick-md-0", "spec.template.spec.instanceType"),
+	)
 	assert.Empty(t, warnings(c))
 }
 
@@ -59,7 +63,11 @@ func TestUpstreamTenantClass(t *testing.T) {
 // A patch of a v1beta1 template finds the fields that it has in an API server: those that are never
 // omitted, and the defaults.
 func TestPatchesOfOlderTemplates(t *testing.T) {
-	yaml := strings.ReplaceAll(read(t, filepath.Join(upstream.Dir(t), "templates", "cluster-template-multitenancy-clusterclass.yaml")), "infrastructure.cluster.x-k8s.io/v1beta2", "infrastructure.cluster.x-k8s.io/v1beta1")
+	yaml := strings.ReplaceAll(
+		read(t, filepath.Join(upstream.Dir(t), "templates", "cluster-template-multitenancy-clusterclass.yaml")),
+		"infrastructure.cluster.x-k8s.io/v1beta2",
+		"infrastructure.cluster.x-k8s.io/v1beta1",
+	)
 	require.Contains(t, yaml, "/spec/template/spec/bastion/enabled")
 	yaml = strings.Replace(yaml, "        loadBalancerType: nlb\n", "        scheme: internet-facing\n", 1) // v1beta1 has no other type
 	values := quickStart()

@@ -82,9 +82,21 @@ func (l *loader) checkPodBlock(cluster *object, b networkBlock) {
 		l.fail(cluster.problem(b.path, fmt.Sprintf("%s: kubeadm permits /%d and larger blocks for pods", b, most), "use another block, such as "+example))
 	case l.controllerManagerArgument("allocate-node-cidrs") == "false": // Nodes get no blocks
 	case b.Bits() > node:
-		l.fail(cluster.problem(b.path, fmt.Sprintf("%s is smaller than the block of one Node, /%d", b, node), fmt.Sprintf("use a larger block, such as %s, or set the argument %s of the kube-controller-manager", example, name)))
+		l.fail(
+			cluster.problem(
+				b.path,
+				fmt.Sprintf("%s is smaller than the block of one Node, /%d", b, node),
+				fmt.Sprintf("use a larger block, such as %s, or set the argument %s of the kube-controller-manager", example, name),
+			),
+		)
 	case node-b.Bits() > mostNodesBits:
-		l.fail(cluster.problem(b.path, fmt.Sprintf("%s is too large for Nodes with a block of /%d: kubeadm permits /%d", b, node, node-mostNodesBits), fmt.Sprintf("use a smaller block, such as %s, or set the argument %s of the kube-controller-manager", example, name)))
+		l.fail(
+			cluster.problem(
+				b.path,
+				fmt.Sprintf("%s is too large for Nodes with a block of /%d: kubeadm permits /%d", b, node, node-mostNodesBits),
+				fmt.Sprintf("use a smaller block, such as %s, or set the argument %s of the kube-controller-manager", example, name),
+			),
+		)
 	}
 }
 
@@ -129,7 +141,13 @@ func (l *loader) warnOverlaps(cluster *object, pods, services []networkBlock) {
 	for _, p := range pods {
 		for _, text := range vpc {
 			if v, err := netip.ParsePrefix(text); err == nil && v.Overlaps(p.Prefix) {
-				l.warn(cluster.problem(p.path, fmt.Sprintf("%s overlaps with the VPC, %s: this works only with a pod network that gives pods addresses of the VPC", p, text), "change one of them"))
+				l.warn(
+					cluster.problem(
+						p.path,
+						fmt.Sprintf("%s overlaps with the VPC, %s: this works only with a pod network that gives pods addresses of the VPC", p, text),
+						"change one of them",
+					),
+				)
 			}
 		}
 	}

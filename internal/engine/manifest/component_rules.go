@@ -151,7 +151,13 @@ func (l *loader) checkCloudProvider(o *object, path, component, name string, v k
 		return
 	}
 	if _, has := components.CloudProvider(name).In(v.minor); !has {
-		l.fail(o.problem(path, fmt.Sprintf("%s of %s does not contain the cloud provider %s", component, v.text, name), "set it to external, and install the AWS cloud controller manager"))
+		l.fail(
+			o.problem(
+				path,
+				fmt.Sprintf("%s of %s does not contain the cloud provider %s", component, v.text, name),
+				"set it to external, and install the AWS cloud controller manager",
+			),
+		)
 	}
 }
 
@@ -169,15 +175,30 @@ func (l *loader) checkNodeLabels(o *object, path, value string) {
 // kubeletLabels are labels of kubernetes.io that a kubelet may set (k8s.io/kubelet/pkg/apis).
 func kubeletLabels() []string {
 	return []string{
-		"kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch", "topology.kubernetes.io/zone", "topology.kubernetes.io/region", "node.kubernetes.io/instance-type",
-		"beta.kubernetes.io/os", "beta.kubernetes.io/arch", "beta.kubernetes.io/instance-type", "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region",
+		"kubernetes.io/hostname",
+		"kubernetes.io/os",
+		"kubernetes.io/arch",
+		"topology.kubernetes.io/zone",
+		"topology.kubernetes.io/region",
+		"node.kubernetes.io/instance-type",
+		"beta.kubernetes.io/os",
+		"beta.kubernetes.io/arch",
+		"beta.kubernetes.io/instance-type",
+		"failure-domain.beta.kubernetes.io/zone",
+		"failure-domain.beta.kubernetes.io/region",
 	}
 }
 
 func (l *loader) checkNodeLabel(o *object, path, key, value string) {
 	domain, _, prefixed := strings.Cut(key, "/")
 	if prefixed && domain != "eks.amazonaws.com" && isReserved(domain) && !slices.Contains(kubeletLabels(), key) {
-		l.fail(o.problem(path, fmt.Sprintf("the kubelet does not start: nodes may not set their own labels with the prefix %s (%s)", domain, key), "choose another prefix, or set the label in the metadata of the Machine"))
+		l.fail(
+			o.problem(
+				path,
+				fmt.Sprintf("the kubelet does not start: nodes may not set their own labels with the prefix %s (%s)", domain, key),
+				"choose another prefix, or set the label in the metadata of the Machine",
+			),
+		)
 		return
 	}
 	if bad := badLabel(key, value); bad != "" {
@@ -208,7 +229,9 @@ func (l *loader) checkSocket(o *object, path, socket string, v kubernetesVersion
 	switch {
 	case socket == "":
 	case strings.Contains(socket, "dockershim") && v.minor >= dockershimEnds:
-		l.fail(o.problem(path, fmt.Sprintf("%s: Kubernetes 1.%d removed dockershim, and %s has none", socket, dockershimEnds, v.text), "remove it, or set "+containerd))
+		l.fail(
+			o.problem(path, fmt.Sprintf("%s: Kubernetes 1.%d removed dockershim, and %s has none", socket, dockershimEnds, v.text), "remove it, or set "+containerd),
+		)
 	case !strings.HasPrefix(socket, "/") && !regexp.MustCompile(`^unix:///.`).MatchString(socket):
 		l.fail(o.problem(path, fmt.Sprintf("%q is not a socket of a container runtime on this machine", socket), "remove it, or set "+containerd))
 	}

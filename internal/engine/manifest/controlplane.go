@@ -68,7 +68,9 @@ func replicaErrors(k *controlplanev1.KubeadmControlPlane, spec *field.Path) fiel
 	case replicas <= 0:
 		return field.ErrorList{field.Invalid(path, replicas, "a control plane needs at least one machine")}
 	case replicas%2 == 0 && !k.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External.IsDefined():
-		return field.ErrorList{field.Invalid(path, replicas, fmt.Sprintf("etcd on the control plane needs an odd number of machines, such as %d", min(replicas+1, mostEtcdMembers)))}
+		return field.ErrorList{
+			field.Invalid(path, replicas, fmt.Sprintf("etcd on the control plane needs an odd number of machines, such as %d", min(replicas+1, mostEtcdMembers))),
+		}
 	default:
 		return nil
 	}

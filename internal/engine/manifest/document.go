@@ -50,7 +50,9 @@ func split(t text) ([]document, []Problem) {
 		problems = append(problems, bad...)
 		if len(documents)+len(problems) > maxDocuments {
 			at := Position{File: t.file, Line: t.from[start]}
-			return nil, []Problem{{Position: at, What: fmt.Sprintf("there are more than %d documents", maxDocuments), Fix: "remove those that do not belong to the cluster"}}
+			return nil, []Problem{
+				{Position: at, What: fmt.Sprintf("there are more than %d documents", maxDocuments), Fix: "remove those that do not belong to the cluster"},
+			}
 		}
 		start = i
 	}

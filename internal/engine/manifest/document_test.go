@@ -89,7 +89,12 @@ func TestObjectTwice(t *testing.T) {
 // A key may be twice in an object of a ClusterResourceSet, as in Cluster API: the last value
 // is used, with a warning.
 func TestKeysTwiceInResourceSets(t *testing.T) {
-	yaml := edit(t, read(t, "../../../configs/quickstart.yaml"), "kind: Cluster\nmetadata:\n  name: quickstart\n", "kind: Cluster\nmetadata:\n  name: quickstart\n  labels: {csi: external}\n") + `
+	yaml := edit(
+		t,
+		read(t, "../../../configs/quickstart.yaml"),
+		"kind: Cluster\nmetadata:\n  name: quickstart\n",
+		"kind: Cluster\nmetadata:\n  name: quickstart\n  labels: {csi: external}\n",
+	) + `
 ---
 apiVersion: addons.cluster.x-k8s.io/v1beta2
 kind: ClusterResourceSet
@@ -113,5 +118,9 @@ data:
 	c := mustLoad(t, yaml, input.LoadOptions{})
 	require.Len(t, c.ResourceSets, 1)
 	require.Equal(t, map[string]any{"b": "second"}, c.ResourceSets[0].Documents[0].Object["data"])
-	require.Contains(t, strings.Join(warnings(c), "\n"), `ConfigMap/csi data.csi.yaml: line 5 of the value: the key "data" is duplicated, first on line 4: the last value is used, as in Cluster API — keep one of them`)
+	require.Contains(
+		t,
+		strings.Join(warnings(c), "\n"),
+		`ConfigMap/csi data.csi.yaml: line 5 of the value: the key "data" is duplicated, first on line 4: the last value is used, as in Cluster API — keep one of them`,
+	)
 }

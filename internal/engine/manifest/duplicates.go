@@ -33,29 +33,77 @@ func keyedLists() (all []keyed) {
 			kinds: planes, path: "spec.accessEntries[].accessPolicies[]", fields: []string{"policyARN"},
 			what: "policyARN: EKS associates a policy with a principal once, with one scope", fix: "name it once, and list all namespaces in its accessScope.namespaces",
 		},
-		{kinds: planes, path: "spec.accessEntries[]", fields: []string{"principalARN"}, what: "principalARN: EKS has one access entry for a principal", fix: one, strict: true},
+		{
+			kinds:  planes,
+			path:   "spec.accessEntries[]",
+			fields: []string{"principalARN"},
+			what:   "principalARN: EKS has one access entry for a principal",
+			fix:    one,
+			strict: true,
+		},
 		{kinds: planes, path: "spec.addons[]", fields: []string{"name"}, what: "name", fix: one, strict: true},
 		{kinds: planes, path: "spec.vpcCni.env[]", fields: []string{"name"}, what: "name", fix: one, strict: true},
-		{kinds: planes, path: "spec.iamAuthenticatorConfig.mapRoles[]", fields: []string{"rolearn"}, what: "rolearn: the ConfigMap aws-auth has one entry for a role", fix: "name it once, with all groups"},
-		{kinds: planes, path: "spec.iamAuthenticatorConfig.mapUsers[]", fields: []string{"userarn"}, what: "userarn: the ConfigMap aws-auth has one entry for a user", fix: "name it once, with all groups"},
+		{
+			kinds:  planes,
+			path:   "spec.iamAuthenticatorConfig.mapRoles[]",
+			fields: []string{"rolearn"},
+			what:   "rolearn: the ConfigMap aws-auth has one entry for a role",
+			fix:    "name it once, with all groups",
+		},
+		{
+			kinds:  planes,
+			path:   "spec.iamAuthenticatorConfig.mapUsers[]",
+			fields: []string{"userarn"},
+			what:   "userarn: the ConfigMap aws-auth has one entry for a user",
+			fix:    "name it once, with all groups",
+		},
 		{kinds: networks, path: "spec.network.vpc.secondaryCidrBlocks[]", keys: blockIn("ipv4CidrBlock"), what: "block", fix: one, strict: true},
 		{kinds: networks, path: "spec.network.subnets[]", keys: idOf, what: "id", fix: "give each subnet an id of its own", strict: true, old: true},
 		{kinds: networks, path: "spec.network.subnets[]", keys: blockIn("cidrBlock"), what: "cidrBlock", fix: "give each subnet a block of its own", strict: true},
-		{kinds: networks, path: "spec.network.subnets[]", keys: blockIn("ipv6CidrBlock"), what: "ipv6CidrBlock", fix: "give each subnet a block of its own", strict: true},
+		{
+			kinds:  networks,
+			path:   "spec.network.subnets[]",
+			keys:   blockIn("ipv6CidrBlock"),
+			what:   "ipv6CidrBlock",
+			fix:    "give each subnet a block of its own",
+			strict: true,
+		},
 		{kinds: []string{kindManagedPool}, path: "spec.taints[]", fields: []string{"key", "effect"}, what: "key and effect", fix: one, strict: true},
 		{kinds: []string{kindScalingPool, kindManagedPool}, path: "spec.lifecycleHooks[]", fields: []string{"name"}, what: "name", fix: one, strict: true},
-		{kinds: []string{kindScalingPool}, path: "spec.mixedInstancesPolicy.overrides[]", fields: []string{"instanceType"}, what: "instanceType", fix: one, strict: true},
+		{
+			kinds:  []string{kindScalingPool},
+			path:   "spec.mixedInstancesPolicy.overrides[]",
+			fields: []string{"instanceType"},
+			what:   "instanceType",
+			fix:    one,
+			strict: true,
+		},
 	}
 	for _, list := range []string{"network.cni.cniIngressRules", "network.additionalControlPlaneIngressRules", "network.additionalNodeIngressRules", "controlPlaneLoadBalancer.ingressRules", "secondaryControlPlaneLoadBalancer.ingressRules"} {
 		all = append(all, keyed{
-			kinds: networks, path: "spec." + list + "[]", keys: ruleKeys, what: "protocol, ports and source: EC2 stores one rule for them, with one description", fix: one, apart: "description",
+			kinds: networks,
+			path:  "spec." + list + "[]",
+			keys:  ruleKeys,
+			what:  "protocol, ports and source: EC2 stores one rule for them, with one description",
+			fix:   one,
+			apart: "description",
 		})
 	}
 	all = append(all, sets()...)
 	for _, at := range []struct{ kind, path string }{
 		{kindAWSMachineTemplate, "spec.template.spec."}, {kindAWSMachine, "spec."}, {kindScalingPool, "spec.awsLaunchTemplate."}, {kindManagedPool, "spec.awsLaunchTemplate."},
 	} {
-		all = append(all, keyed{kinds: []string{at.kind}, path: at.path + "nonRootVolumes[]", fields: []string{"deviceName"}, what: "deviceName: a machine has one volume for it", fix: "give each volume a device of its own", strict: true})
+		all = append(
+			all,
+			keyed{
+				kinds:  []string{at.kind},
+				path:   at.path + "nonRootVolumes[]",
+				fields: []string{"deviceName"},
+				what:   "deviceName: a machine has one volume for it",
+				fix:    "give each volume a device of its own",
+				strict: true,
+			},
+		)
 	}
 	for _, at := range []struct{ kind, path string }{
 		{kindControlPlane, "spec.kubeadmConfigSpec."}, {kindConfig, "spec."}, {kindConfigTemplate, "spec.template.spec."},
@@ -102,8 +150,18 @@ func sets() (all []keyed) {
 		}
 		all = append(all, k)
 	}
-	return append(all, keyed{kinds: []string{kindScalingPool}, path: "spec.subnets[]", fields: []string{"id"}, what: "id", fix: "remove one of them", strict: true},
-		keyed{kinds: []string{kindFargateProfile}, path: "spec.selectors[]", keys: selectorKey, what: "namespace and labels", fix: "remove one of them", strict: true})
+	return append(
+		all,
+		keyed{kinds: []string{kindScalingPool}, path: "spec.subnets[]", fields: []string{"id"}, what: "id", fix: "remove one of them", strict: true},
+		keyed{
+			kinds:  []string{kindFargateProfile},
+			path:   "spec.selectors[]",
+			keys:   selectorKey,
+			what:   "namespace and labels",
+			fix:    "remove one of them",
+			strict: true,
+		},
+	)
 }
 
 // idOf returns the id of an item, if it has one.
@@ -162,7 +220,11 @@ func (o *object) storedAsOne(path, other string, list keyed) Problem {
 	if why != "" {
 		why = ": " + why
 	}
-	p := o.problem("", fmt.Sprintf("the same %s as %s (line %d)%s", what, strings.TrimPrefix(other, parent(parent(path))+"."), o.position(other).Line, why), list.fix)
+	p := o.problem(
+		"",
+		fmt.Sprintf("the same %s as %s (line %d)%s", what, strings.TrimPrefix(other, parent(parent(path))+"."), o.position(other).Line, why),
+		list.fix,
+	)
 	p.Path, p.Position = path, o.position(path)
 	return p
 }

@@ -117,7 +117,10 @@ const (
 func (l *loader) checkEKS(cluster *object) {
 	for _, m := range l.cluster.Machines {
 		if m.ControlPlane {
-			l.fail(l.lookup(kindMachine, m.Object.Name).problem("metadata.labels", "EKS runs the control plane; there can be no Machine for it", "remove the label cluster.x-k8s.io/control-plane"))
+			l.fail(
+				l.lookup(kindMachine, m.Object.Name).
+					problem("metadata.labels", "EKS runs the control plane; there can be no Machine for it", "remove the label cluster.x-k8s.io/control-plane"),
+			)
 		}
 	}
 	if l.cluster.EKS == nil {
@@ -135,7 +138,13 @@ func (l *loader) checkEKS(cluster *object) {
 	l.checkFargate()
 	l.warnNoEffect(cluster, plane)
 	if encryption := plane.EncryptionConfig; encryption != nil && (encryption.Provider == nil || len(encryption.Resources) == 0) {
-		l.fail(l.infra.problem("spec.encryptionConfig", "encryption needs both a key and the resources to encrypt", "set provider to the ARN of a KMS key, and resources to [secrets]"))
+		l.fail(
+			l.infra.problem(
+				"spec.encryptionConfig",
+				"encryption needs both a key and the resources to encrypt",
+				"set provider to the ARN of a KMS key, and resources to [secrets]",
+			),
+		)
 	}
 	l.checkIPv6Roles()
 	l.checkSelfManagedAddons(plane)
@@ -155,7 +164,13 @@ func (l *loader) checkSelfManagedAddons(plane *ekscontrolplanev1.AWSManagedContr
 	case len(env) > 0 && plane.VpcCni.Disable:
 		l.warn(l.infra.problem("spec.vpcCni.env", "has no effect: the VPC CNI is disabled", "remove it"))
 	case len(env) > 0 && !l.cluster.HasVPCCNI():
-		l.warn(l.infra.problem("spec.vpcCni.env", "has no effect: neither bootstrapSelfManagedAddons nor addons installs the VPC CNI", "remove it, or add the add-on vpc-cni"))
+		l.warn(
+			l.infra.problem(
+				"spec.vpcCni.env",
+				"has no effect: neither bootstrapSelfManagedAddons nor addons installs the VPC CNI",
+				"remove it, or add the add-on vpc-cni",
+			),
+		)
 	}
 	if plane.SecondaryCidrBlock == nil {
 		return
@@ -165,11 +180,23 @@ func (l *loader) checkSelfManagedAddons(plane *ekscontrolplanev1.AWSManagedContr
 	configured := env[enabled] || addon != nil && strings.Contains(addon.Configuration, enabled)
 	switch {
 	case l.cluster.Infra.Spec.NetworkSpec.VPC.ID != "":
-		l.warn(l.infra.problem(path, "no subnets for pods are created in an existing VPC", "list them in spec.network.subnets, with the tag sigs.k8s.io/cluster-api-provider-aws/association: secondary"))
+		l.warn(
+			l.infra.problem(
+				path,
+				"no subnets for pods are created in an existing VPC",
+				"list them in spec.network.subnets, with the tag sigs.k8s.io/cluster-api-provider-aws/association: secondary",
+			),
+		)
 	case !l.cluster.HasVPCCNI():
 		l.warn(l.infra.problem(path, "pods get no addresses from it: the cluster has no VPC CNI", "remove it, or add the add-on vpc-cni"))
 	case !configured:
-		l.warn(l.infra.problem(path, "pods get no addresses from it: by default, the VPC CNI does not use ENIConfigs", "set AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG to true and ENI_CONFIG_LABEL_DEF to topology.kubernetes.io/zone, in vpcCni.env or in the configuration of the add-on vpc-cni"))
+		l.warn(
+			l.infra.problem(
+				path,
+				"pods get no addresses from it: by default, the VPC CNI does not use ENIConfigs",
+				"set AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG to true and ENI_CONFIG_LABEL_DEF to topology.kubernetes.io/zone, in vpcCni.env or in the configuration of the add-on vpc-cni",
+			),
+		)
 	}
 }
 
@@ -185,7 +212,13 @@ func (l *loader) checkIPv6Roles() {
 	for _, p := range l.cluster.Pools {
 		if p.Managed != nil && len(p.Managed.Spec.RoleAdditionalPolicies) == 0 {
 			o := l.lookup(kindManagedPool, p.Managed.Name)
-			l.warn(o.problem("spec.roleAdditionalPolicies", "the nodes do not become ready: their role may not assign IPv6 addresses to pods", "add a policy that allows ec2:AssignIpv6Addresses, ec2:DescribeInstances, ec2:DescribeInstanceTypes, ec2:DescribeNetworkInterfaces, ec2:DescribeTags and ec2:CreateTags"))
+			l.warn(
+				o.problem(
+					"spec.roleAdditionalPolicies",
+					"the nodes do not become ready: their role may not assign IPv6 addresses to pods",
+					"add a policy that allows ec2:AssignIpv6Addresses, ec2:DescribeInstances, ec2:DescribeInstanceTypes, ec2:DescribeNetworkInterfaces, ec2:DescribeTags and ec2:CreateTags",
+				),
+			)
 		}
 	}
 }
@@ -224,7 +257,9 @@ func (l *loader) checkEKSName(o *object, path, name string, longest int) {
 // of the cluster.
 func (l *loader) checkRoleName(o *object, name string) {
 	if len(name) > longestRoleName {
-		l.fail(o.problem("spec.roleName", fmt.Sprintf("the generated role name %s is too long: IAM permits at most %d characters", name, longestRoleName), "set roleName"))
+		l.fail(
+			o.problem("spec.roleName", fmt.Sprintf("the generated role name %s is too long: IAM permits at most %d characters", name, longestRoleName), "set roleName"),
+		)
 	}
 }
 
@@ -278,7 +313,13 @@ func (l *loader) checkServices(cluster *object) {
 	}
 	at := fmt.Sprintf("%s[%d]", path, i)
 	if bits := block.Bits(); bits < widestServices || bits > tightestService || !within(block, "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16") {
-		l.fail(cluster.problem(at, fmt.Sprintf("%s: EKS permits blocks of /%d to /%d within 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16", given[i], widestServices, tightestService), "change it, or remove it to let EKS choose"))
+		l.fail(
+			cluster.problem(
+				at,
+				fmt.Sprintf("%s: EKS permits blocks of /%d to /%d within 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16", given[i], widestServices, tightestService),
+				"change it, or remove it to let EKS choose",
+			),
+		)
 	}
 	for _, other := range vpcBlocks(&vpc) {
 		if o, err := netip.ParsePrefix(other); err == nil && o.Overlaps(block) {
@@ -314,12 +355,24 @@ func (l *loader) checkAccess(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec
 	}
 	for i, cidr := range access.PublicCIDRs {
 		if _, err := netip.ParsePrefix(*cidr); err != nil {
-			l.fail(l.infra.problem(fmt.Sprintf("spec.endpointAccess.publicCIDRs[%d]", i), fmt.Sprintf("%q is not a CIDR block such as 192.0.2.0/24", *cidr), "change the value"))
+			l.fail(
+				l.infra.problem(
+					fmt.Sprintf("spec.endpointAccess.publicCIDRs[%d]", i),
+					fmt.Sprintf("%q is not a CIDR block such as 192.0.2.0/24", *cidr),
+					"change the value",
+				),
+			)
 		}
 	}
 	if a := plane.AccessConfig; a != nil && a.AuthenticationMode == ekscontrolplanev1.EKSAuthenticationModeAPI && len(plane.AccessEntries) == 0 &&
 		a.BootstrapClusterCreatorAdminPermissions != nil && !*a.BootstrapClusterCreatorAdminPermissions {
-		l.warn(l.infra.problem("spec.accessConfig", "nobody can use the API server: the mode api reads access entries only, and there are none", "add an entry to spec.accessEntries, or set bootstrapClusterCreatorAdminPermissions: true"))
+		l.warn(
+			l.infra.problem(
+				"spec.accessConfig",
+				"nobody can use the API server: the mode api reads access entries only, and there are none",
+				"add an entry to spec.accessEntries, or set bootstrapClusterCreatorAdminPermissions: true",
+			),
+		)
 	}
 	l.checkRolesOfNodes(plane)
 }
@@ -360,9 +413,18 @@ func (l *loader) checkRolesOfNodes(plane *ekscontrolplanev1.AWSManagedControlPla
 				kind = ekscontrolplanev1.AccessEntryTypeStandard
 			}
 			if isRole(e.PrincipalARN, u.role) && kind != u.kind {
-				l.refuse(l.infra.problem(fmt.Sprintf("spec.accessEntries[%d]", i),
-					fmt.Sprintf("%s is the role of %s (%s), which EKS lets in only by an entry of the type %s, and this one has the type %s", e.PrincipalARN, u.o.title(), u.o.position(""), u.kind, kind),
-					fmt.Sprintf("set type: %s, or name another principal", u.kind)))
+				l.refuse(l.infra.problem(
+					fmt.Sprintf("spec.accessEntries[%d]", i),
+					fmt.Sprintf(
+						"%s is the role of %s (%s), which EKS lets in only by an entry of the type %s, and this one has the type %s",
+						e.PrincipalARN,
+						u.o.title(),
+						u.o.position(""),
+						u.kind,
+						kind,
+					),
+					fmt.Sprintf("set type: %s, or name another principal", u.kind),
+				))
 			}
 		}
 		if plane.IAMAuthenticatorConfig == nil {
@@ -370,9 +432,16 @@ func (l *loader) checkRolesOfNodes(plane *ekscontrolplanev1.AWSManagedControlPla
 		}
 		for i, m := range plane.IAMAuthenticatorConfig.RoleMappings {
 			if isRole(m.RoleARN, u.role) && (!slices.Contains(m.Groups, "system:nodes") || !slices.Contains(m.Groups, "system:bootstrappers")) {
-				l.fail(l.infra.problem(fmt.Sprintf("spec.iamAuthenticatorConfig.mapRoles[%d]", i),
-					fmt.Sprintf("%s is the role of %s (%s), whose mapping EKS writes: without the groups system:bootstrappers and system:nodes, they are locked out", m.RoleARN, u.o.title(), u.o.position("")),
-					"remove the mapping, or name another role"))
+				l.fail(l.infra.problem(
+					fmt.Sprintf("spec.iamAuthenticatorConfig.mapRoles[%d]", i),
+					fmt.Sprintf(
+						"%s is the role of %s (%s), whose mapping EKS writes: without the groups system:bootstrappers and system:nodes, they are locked out",
+						m.RoleARN,
+						u.o.title(),
+						u.o.position(""),
+					),
+					"remove the mapping, or name another role",
+				))
 			}
 		}
 	}
@@ -405,7 +474,13 @@ func (l *loader) checkFargate() {
 
 func (l *loader) checkSelectors(o *object, f *expinfrav1.AWSFargateProfile) {
 	if n := len(f.Spec.Selectors); n == 0 || n > mostSelectors {
-		l.fail(o.problem("spec.selectors", fmt.Sprintf("a Fargate profile has 1 to %d selectors, this one has %d", mostSelectors, n), "add selectors for the namespaces to run on Fargate"))
+		l.fail(
+			o.problem(
+				"spec.selectors",
+				fmt.Sprintf("a Fargate profile has 1 to %d selectors, this one has %d", mostSelectors, n),
+				"add selectors for the namespaces to run on Fargate",
+			),
+		)
 	}
 	for i, s := range f.Spec.Selectors {
 		path := fmt.Sprintf("spec.selectors[%d]", i)
@@ -437,7 +512,9 @@ func (l *loader) warnNoEffect(cluster *object, plane *ekscontrolplanev1.AWSManag
 		}
 	}
 	if a := plane.AccessConfig; a != nil && a.AuthenticationMode == ekscontrolplanev1.EKSAuthenticationModeAPI && plane.IAMAuthenticatorConfig != nil {
-		l.warn(l.infra.problem("spec.iamAuthenticatorConfig", "has no effect: with authenticationMode api, EKS does not read the ConfigMap aws-auth", "use accessEntries"))
+		l.warn(
+			l.infra.problem("spec.iamAuthenticatorConfig", "has no effect: with authenticationMode api, EKS does not read the ConfigMap aws-auth", "use accessEntries"),
+		)
 	}
 	policies := 0
 	if plane.RoleAdditionalPolicies != nil {

@@ -57,7 +57,13 @@ func (l *loader) warnCoreDNS(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec
 	switch {
 	case onFargate || nodes > 0:
 	case len(l.cluster.Pools) == 0 && len(l.cluster.EKS.Fargate) > 0:
-		l.warn(l.infra.problem(path, "the pods of CoreDNS run on EC2 instances, and the cluster has Fargate profiles only", `set configuration: '{"computeType":"Fargate"}'`))
+		l.warn(
+			l.infra.problem(
+				path,
+				"the pods of CoreDNS run on EC2 instances, and the cluster has Fargate profiles only",
+				`set configuration: '{"computeType":"Fargate"}'`,
+			),
+		)
 	case len(l.cluster.Pools) > 0 && len(given.Tolerations) == 0:
 		l.warn(l.infra.problem(path, "no node takes the pods of CoreDNS: all node groups have taints",
 			`set tolerations in configuration, such as '{"tolerations":[{"key":"KEY","operator":"Exists"}]}', or add a node group without taints`))

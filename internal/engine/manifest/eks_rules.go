@@ -77,7 +77,13 @@ func (l *loader) checkAddon(o *object, path string, a ekscontrolplanev1.Addon) {
 		l.checkARN(o, path+".serviceAccountRoleARN", *a.ServiceAccountRoleArn, roleARN())
 	}
 	if !regexp.MustCompile(`^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$`).MatchString(a.Name) {
-		l.fail(o.problem(path+".name", fmt.Sprintf("%q is not the name of an add-on", a.Name), "list them with: clusterawsadm eks addons list-available, or aws eks describe-addon-versions"))
+		l.fail(
+			o.problem(
+				path+".name",
+				fmt.Sprintf("%q is not the name of an add-on", a.Name),
+				"list them with: clusterawsadm eks addons list-available, or aws eks describe-addon-versions",
+			),
+		)
 	}
 	if a.Configuration == "" {
 		return
@@ -108,10 +114,22 @@ func (l *loader) checkIssuer(o *object, c *ekscontrolplanev1.OIDCIdentityProvide
 	const path = "spec.oidcIdentityProviderConfig"
 	u, err := url.Parse(c.IssuerURL)
 	if err != nil || u.Scheme != "https" || u.Host == "" {
-		l.fail(o.problem(path+".issuerUrl", fmt.Sprintf("%q is not a URL that begins with https://", c.IssuerURL), "write the issuer of the tokens, such as https://login.example.com"))
+		l.fail(
+			o.problem(
+				path+".issuerUrl",
+				fmt.Sprintf("%q is not a URL that begins with https://", c.IssuerURL),
+				"write the issuer of the tokens, such as https://login.example.com",
+			),
+		)
 	}
 	if n := utf8.RuneCountInString(c.IdentityProviderConfigName); n > longestTagValue {
-		l.fail(o.problem(path+".identityProviderConfigName", fmt.Sprintf("the name has %d characters: it is the value of a tag, which has %d", n, longestTagValue), "shorten it"))
+		l.fail(
+			o.problem(
+				path+".identityProviderConfigName",
+				fmt.Sprintf("the name has %d characters: it is the value of a tag, which has %d", n, longestTagValue),
+				"shorten it",
+			),
+		)
 	}
 	l.checkEKSTags(o, path+".tags", c.Tags)
 }
@@ -132,7 +150,9 @@ func (l *loader) checkTagTexts(o *object, path string, tags map[string]string) {
 	for key, value := range tags {
 		switch {
 		case utf8.RuneCountInString(key) > longestTagKey || utf8.RuneCountInString(value) > longestTagValue:
-			l.fail(o.problem(path+"."+key, fmt.Sprintf("AWS permits %d characters in the name of a tag, and %d in its value", longestTagKey, longestTagValue), "shorten it"))
+			l.fail(
+				o.problem(path+"."+key, fmt.Sprintf("AWS permits %d characters in the name of a tag, and %d in its value", longestTagKey, longestTagValue), "shorten it"),
+			)
 		case strings.HasPrefix(strings.ToLower(key), "aws:"):
 			l.fail(o.problem(path+"."+key, "AWS reserves tags whose names begin with aws:", "choose another name"))
 		case !tagText(key) || !tagText(value):
@@ -158,7 +178,9 @@ func (l *loader) checkHooks(o *object, hooks []expinfrav1.AWSLifecycleHook) {
 	for i, h := range hooks {
 		at := fmt.Sprintf("%s[%d]", path, i)
 		if h.Name != "" && !regexp.MustCompile(`^[A-Za-z0-9\-_/]{1,255}$`).MatchString(h.Name) {
-			l.fail(o.problem(at+".name", fmt.Sprintf("%q: the name of a lifecycle hook has up to 255 letters a to z, digits, and characters of -_/", h.Name), "change it"))
+			l.fail(
+				o.problem(at+".name", fmt.Sprintf("%q: the name of a lifecycle hook has up to 255 letters a to z, digits, and characters of -_/", h.Name), "change it"),
+			)
 		}
 		if h.RoleARN != nil {
 			l.checkARN(o, at+".roleARN", *h.RoleARN, roleARN())

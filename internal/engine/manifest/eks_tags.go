@@ -27,7 +27,13 @@ func (l *loader) checkTagCase(plane *ekscontrolplanev1.AWSManagedControlPlaneSpe
 		case other == "Name" && plane.AdditionalTags["Name"] == "":
 			l.fail(l.infra.problem(path+"."+key, "IAM has one tag for names that differ by case, and the program gives each resource a tag Name", "choose another name"))
 		default:
-			l.fail(l.infra.problem(path+"."+key, fmt.Sprintf("the same tag as %s (line %d): IAM has one tag for names that differ by case", other, l.infra.position(path+"."+other).Line), "remove one of them"))
+			l.fail(
+				l.infra.problem(
+					path+"."+key,
+					fmt.Sprintf("the same tag as %s (line %d): IAM has one tag for names that differ by case", other, l.infra.position(path+"."+other).Line),
+					"remove one of them",
+				),
+			)
 		}
 	}
 }

@@ -107,7 +107,11 @@ func TestTemplatesOfEKSLoadUnchanged(t *testing.T) {
 
 // The secondary block of the control plane's object is one of the VPC.
 func TestSecondaryBlockOfEKS(t *testing.T) {
-	c := mustLoad(t, edit(t, read(t, "testdata/good/eks.yaml"), "  # its DaemonSets are those of EKS\n", "  secondaryCidrBlock: 100.64.0.0/16\n"), input.LoadOptions{})
+	c := mustLoad(
+		t,
+		edit(t, read(t, "testdata/good/eks.yaml"), "  # its DaemonSets are those of EKS\n", "  secondaryCidrBlock: 100.64.0.0/16\n"),
+		input.LoadOptions{},
+	)
 	assert.Equal(t, []infrav1.VpcCidrBlock{{IPv4CidrBlock: "100.64.0.0/16"}}, c.Infra.Spec.NetworkSpec.VPC.SecondaryCidrBlocks)
 	assert.Empty(t, c.EKS.ControlPlane.Spec.NetworkSpec.VPC.SecondaryCidrBlocks, "a value in the manifest is kept")
 }
@@ -204,15 +208,21 @@ func TestNoSelfManagedAddons(t *testing.T) {
 // Older manifests name the control plane as the infrastructure, in API versions that CAPA
 // no longer serves.
 func TestOldManifestOfEKS(t *testing.T) {
-	c := mustLoad(t, edit(t, read(t, "testdata/good/eks.yaml"),
+	c := mustLoad(t, edit(
+		t,
+		read(t, "testdata/good/eks.yaml"),
 		"    apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\n    kind: AWSManagedCluster\n    name: shop\n",
 		"    apiVersion: controlplane.cluster.x-k8s.io/v1beta2\n    kind: AWSManagedControlPlane\n    name: shop.eu\n",
-		"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSManagedCluster\nmetadata: {name: shop, namespace: prod}\n---\n", "",
-		"apiVersion: controlplane.cluster.x-k8s.io/v1beta2\nkind", "apiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkind",
-		"  accessConfig: {authenticationMode: api_and_config_map}\n  accessEntries:\n  - {principalARN: \"arn:aws:iam::123456789012:role/ops\", kubernetesGroups: [ops]}\n", "",
+		"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSManagedCluster\nmetadata: {name: shop, namespace: prod}\n---\n",
+		"",
+		"apiVersion: controlplane.cluster.x-k8s.io/v1beta2\nkind",
+		"apiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkind",
+		"  accessConfig: {authenticationMode: api_and_config_map}\n  accessEntries:\n  - {principalARN: \"arn:aws:iam::123456789012:role/ops\", kubernetesGroups: [ops]}\n",
+		"",
 		"apiVersion: bootstrap.cluster.x-k8s.io/v1beta2\nkind: EKSConfig\nmetadata: {name: shop-scaling}\nspec:\n  kubeletExtraArgs: {max-pods: \"58\"}\n  files:\n  - path: /etc/audit\n    contentFrom: {secret: {name: audit, key: policy}}\n",
 		"apiVersion: bootstrap.cluster.x-k8s.io/v1beta1\nkind: EKSConfig\nmetadata: {name: shop-scaling}\nspec:\n  useMaxPods: false\n",
-		"---\napiVersion: v1\nkind: Secret\nmetadata: {name: audit}\nstringData: {policy: \"rules: []\"}\n", "",
+		"---\napiVersion: v1\nkind: Secret\nmetadata: {name: audit}\nstringData: {policy: \"rules: []\"}\n",
+		"",
 	), input.LoadOptions{})
 	assert.Nil(t, c.EKS.Cluster)
 	assert.Equal(t, "prod_shop_eu", c.EKS.ControlPlane.Spec.EKSClusterName)

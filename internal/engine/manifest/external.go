@@ -10,7 +10,13 @@ import (
 // about fields that would change it.
 func (l *loader) checkExternal(o *object, vpc string) {
 	if vpc == "" {
-		l.fail(o.problem("spec.network.vpc.id", "externally managed infrastructure needs the ID of its VPC", "set it, and list the subnets for the machines in spec.network.subnets"))
+		l.fail(
+			o.problem(
+				"spec.network.vpc.id",
+				"externally managed infrastructure needs the ID of its VPC",
+				"set it, and list the subnets for the machines in spec.network.subnets",
+			),
+		)
 	}
 	if l.cluster.Infra.Spec.S3Bucket != nil {
 		l.fail(o.problem("spec.s3Bucket", "a bucket is not supported in externally managed infrastructure", "remove it"))

@@ -159,7 +159,8 @@ func TestOtherProviders(t *testing.T) {
 		require.ErrorContains(t, err, want)
 		assert.NotContains(t, err.Error(), "\n", "one problem")
 	}
-	all := strings.NewReplacer("kind: KubeadmControlPlane\n", "kind: K0sControlPlane\n", "kind: KubeadmConfigTemplate\n", "kind: K0sWorkerConfigTemplate\n").Replace(quickstart(t))
+	all := strings.NewReplacer("kind: KubeadmControlPlane\n", "kind: K0sControlPlane\n", "kind: KubeadmConfigTemplate\n", "kind: K0sWorkerConfigTemplate\n").
+		Replace(quickstart(t))
 	_, err = load(t, all, input.LoadOptions{})
 	require.ErrorContains(t, err, "k0s clusters are not supported: K0sControlPlane comes from the k0s provider (k0smotron)")
 	assert.NotContains(t, err.Error(), "\n", "one problem for each provider")
@@ -179,10 +180,21 @@ func TestConsequences(t *testing.T) {
 		assert.NotContains(t, err.Error(), "\n", "one problem")
 		assert.NotContains(t, err.Error(), "add it: ")
 	}
-	set := quickstart(t) + "---\napiVersion: addons.cluster.x-k8s.io/v1beta2\nkind: ClusterResourceSet\nmetadata: {name: a}\nspec: {clusterSelector: {matchLabels: {a: b}}, resources: [{kind: Secret, name: s}]}\n" +
+	set := quickstart(
+		t,
+	) + "---\napiVersion: addons.cluster.x-k8s.io/v1beta2\nkind: ClusterResourceSet\nmetadata: {name: a}\nspec: {clusterSelector: {matchLabels: {a: b}}, resources: [{kind: Secret, name: s}]}\n" +
 		"---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {a: \"ENC[x]\"}\nsops: {mac: \"ENC[x]\"}\n"
-	assert.Contains(t, strings.Join(warnings(mustLoad(t, set, input.LoadOptions{})), "\n"), "the Secret is encrypted with SOPS and is ignored", "no cluster matches")
-	_, err := load(t, edit(t, set, "kind: Cluster\nmetadata:\n  name: quickstart\n", "kind: Cluster\nmetadata:\n  name: quickstart\n  labels: {a: b}\n"), input.LoadOptions{})
+	assert.Contains(
+		t,
+		strings.Join(warnings(mustLoad(t, set, input.LoadOptions{})), "\n"),
+		"the Secret is encrypted with SOPS and is ignored",
+		"no cluster matches",
+	)
+	_, err := load(
+		t,
+		edit(t, set, "kind: Cluster\nmetadata:\n  name: quickstart\n", "kind: Cluster\nmetadata:\n  name: quickstart\n  labels: {a: b}\n"),
+		input.LoadOptions{},
+	)
 	require.ErrorContains(t, err, "Secret/s sops: the object is encrypted with SOPS — decrypt it first")
 	assert.NotContains(t, err.Error(), "\n", "one problem")
 }
@@ -193,7 +205,12 @@ func TestMadeObjects(t *testing.T) {
 		return "---\napiVersion: " + group + "/v1beta2\nkind: " + kind + "\nmetadata: {name: made, labels: {cluster.x-k8s.io/" + label + ": " + owner + "}}\nspec: {clusterName: quickstart}\n"
 	}
 	yaml := quickstart(t) + made("MachineSet", "cluster.x-k8s.io", "deployment-name", "quickstart-md-0") +
-		made("Machine", "cluster.x-k8s.io", "control-plane-name", "quickstart-control-plane") + made("AWSMachine", "infrastructure.cluster.x-k8s.io", "control-plane-name", "quickstart-control-plane")
+		made(
+			"Machine",
+			"cluster.x-k8s.io",
+			"control-plane-name",
+			"quickstart-control-plane",
+		) + made("AWSMachine", "infrastructure.cluster.x-k8s.io", "control-plane-name", "quickstart-control-plane")
 	c := mustLoad(t, yaml, input.LoadOptions{})
 	assert.Empty(t, c.Machines)
 	assert.Contains(t, strings.Join(warnings(c), "\n"), "Machine is ignored: it belongs to KubeadmControlPlane/quickstart-control-plane")
@@ -203,7 +220,14 @@ func TestMadeObjects(t *testing.T) {
 
 // Unknown fields are warnings on request.
 func TestIgnoreUnknown(t *testing.T) {
-	yaml := edit(t, quickstart(t), "  region: us-east-1", "  regoin: us-east-1\n  region: us-east-1", "kind: Cluster\nmetadata:\n", "kind: Cluster\nmetadata:\n  colour: red\n") +
+	yaml := edit(
+		t,
+		quickstart(t),
+		"  region: us-east-1",
+		"  regoin: us-east-1\n  region: us-east-1",
+		"kind: Cluster\nmetadata:\n",
+		"kind: Cluster\nmetadata:\n  colour: red\n",
+	) +
 		"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nspec: {}\n"
 	_, err := load(t, yaml, input.LoadOptions{})
 	require.ErrorContains(t, err, `spec.regoin: the field does not exist — did you mean "region"?`)
@@ -240,13 +264,40 @@ func TestRemovedAPIs(t *testing.T) {
 func TestAnyStream(t *testing.T) {
 	whole := quickstart(t)
 	extras := []string{
-		"apiVersion: batch/v1\nkind: Job\nmetadata: {name: x}\nspec: {a: \"${HOME} ${A%%.*} ${\"}\n", "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\nmetadata: {name: x}\n",
-		"apiVersion: capi.weave.works/v1alpha2\nkind: CAPITemplate\nmetadata: {name: x}\n", "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {a: \"ENC[x]\"}\nsops: {mac: x}\n",
-		"kind: Kustomization\napiVersion: kustomize.config.k8s.io/v1beta1\n", "#@ x\n", "{{ if x }}\n", "%YAML 1.2\n", "...\n", "{}\n", "[]\n", "null\n", "a\n", "- a\n", "{\"a\":1}{\"b\":2}\n", "{\"a\":1} x\n",
-		"apiVersion: v1\nkind: List\nitems: [null, 1, {}, []]\n", "apiVersion: v1\nkind: PodList\nitems: [{}]\n", "apiVersion: cluster.x-k8s.io/v1beta2\nkind: ClusterList\nitems: [{metadata: {name: x}}]\n",
-		"apiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkind: RKE2ControlPlane\nmetadata: {name: quickstart-control-plane}\n", "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSClustr\nmetadata: {name: quickstart}\n",
-		"local x = 1;\n", "package a\n", "kind: Cluster\n", "apiVersion: {A: }\nkind: {B: }\n", "a: &a [*a]\n", "<<: 1\n", "${X}\n", "${X:-a: b}\n", "\tx\n", "apiVersion: a/b/c\nkind: Cluster\nmetadata: {name: quickstart}\n",
-		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: <x>}\ndata: {a: {B: }}\n", "apiVersion: cluster.x-k8s.io/v1beta2\nkind: MachineSet\nmetadata: 1\n", "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Machine\nmetadata: {name: m, labels: {cluster.x-k8s.io/deployment-name: quickstart-md-0}}\n",
+		"apiVersion: batch/v1\nkind: Job\nmetadata: {name: x}\nspec: {a: \"${HOME} ${A%%.*} ${\"}\n",
+		"apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\nmetadata: {name: x}\n",
+		"apiVersion: capi.weave.works/v1alpha2\nkind: CAPITemplate\nmetadata: {name: x}\n",
+		"apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {a: \"ENC[x]\"}\nsops: {mac: x}\n",
+		"kind: Kustomization\napiVersion: kustomize.config.k8s.io/v1beta1\n",
+		"#@ x\n",
+		"{{ if x }}\n",
+		"%YAML 1.2\n",
+		"...\n",
+		"{}\n",
+		"[]\n",
+		"null\n",
+		"a\n",
+		"- a\n",
+		"{\"a\":1}{\"b\":2}\n",
+		"{\"a\":1} x\n",
+		"apiVersion: v1\nkind: List\nitems: [null, 1, {}, []]\n",
+		"apiVersion: v1\nkind: PodList\nitems: [{}]\n",
+		"apiVersion: cluster.x-k8s.io/v1beta2\nkind: ClusterList\nitems: [{metadata: {name: x}}]\n",
+		"apiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkind: RKE2ControlPlane\nmetadata: {name: quickstart-control-plane}\n",
+		"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSClustr\nmetadata: {name: quickstart}\n",
+		"local x = 1;\n",
+		"package a\n",
+		"kind: Cluster\n",
+		"apiVersion: {A: }\nkind: {B: }\n",
+		"a: &a [*a]\n",
+		"<<: 1\n",
+		"${X}\n",
+		"${X:-a: b}\n",
+		"\tx\n",
+		"apiVersion: a/b/c\nkind: Cluster\nmetadata: {name: quickstart}\n",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: <x>}\ndata: {a: {B: }}\n",
+		"apiVersion: cluster.x-k8s.io/v1beta2\nkind: MachineSet\nmetadata: 1\n",
+		"apiVersion: cluster.x-k8s.io/v1beta2\nkind: Machine\nmetadata: {name: m, labels: {cluster.x-k8s.io/deployment-name: quickstart-md-0}}\n",
 	}
 	edits := [][2]string{
 		{"/v1beta2", "/v1alpha4"},

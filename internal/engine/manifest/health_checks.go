@@ -71,7 +71,13 @@ func (l *loader) resolveHealthChecks() {
 		case paused:
 			l.warn(o.problem("metadata.annotations", "the annotation cluster.x-k8s.io/paused turns the check off", ""))
 		case c.Spec.Remediation.TemplateRef.IsDefined():
-			l.warn(o.problem("spec.remediation.templateRef", "the check has no effect: external remediation needs a management cluster", "remove templateRef, so that unhealthy machines are replaced"))
+			l.warn(
+				o.problem(
+					"spec.remediation.templateRef",
+					"the check has no effect: external remediation needs a management cluster",
+					"remove templateRef, so that unhealthy machines are replaced",
+				),
+			)
 		case !l.cluster.selectsMachines(c):
 			l.warn(o.problem("spec.selector", "the check has no effect: it selects no machine of the manifest", "change the labels"))
 		default:

@@ -54,7 +54,13 @@ func (l *loader) resolveIdentity() {
 func (l *loader) identityChain(from *object, path string, ref *infrav1.AWSIdentityReference, passed []string) []Identity {
 	title := string(ref.Kind) + "/" + ref.Name
 	if slices.Contains(passed, title) {
-		l.fail(from.problem(path, "the identities refer to each other in a cycle: "+strings.Join(append(passed, title), " → "), "change the source of one of them to AWSClusterControllerIdentity/default"))
+		l.fail(
+			from.problem(
+				path,
+				"the identities refer to each other in a cycle: "+strings.Join(append(passed, title), " → "),
+				"change the source of one of them to AWSClusterControllerIdentity/default",
+			),
+		)
 		return nil
 	}
 	passed = append(passed, title)

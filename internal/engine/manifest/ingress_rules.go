@@ -32,7 +32,10 @@ func (l *loader) checkIngressRules() {
 	}
 	if cni := network.CNI; cni != nil {
 		for i, r := range cni.CNIIngressRules {
-			l.checkRule(fmt.Sprintf("spec.network.cni.cniIngressRules[%d]", i), infrav1.IngressRule{Description: r.Description, Protocol: r.Protocol, FromPort: r.FromPort, ToPort: r.ToPort})
+			l.checkRule(
+				fmt.Sprintf("spec.network.cni.cniIngressRules[%d]", i),
+				infrav1.IngressRule{Description: r.Description, Protocol: r.Protocol, FromPort: r.FromPort, ToPort: r.ToPort},
+			)
 		}
 	}
 	for i, block := range network.NodePortIngressRuleCidrBlocks {
@@ -67,7 +70,13 @@ func (l *loader) checkRule(path string, r infrav1.IngressRule) {
 // have none.
 func (l *loader) checkPorts(path string, r infrav1.IngressRule) {
 	if !slices.Contains([]string{"-1", "4", "50", "58", "tcp", "udp", "icmp"}, string(r.Protocol)) { // those of CAPA
-		l.fail(l.infra.problem(path+".protocol", fmt.Sprintf("%q is not a protocol of rules", r.Protocol), `use tcp, udp, icmp, "58" (ICMPv6), "4" (IP in IP), "50" (ESP), or "-1" for all`))
+		l.fail(
+			l.infra.problem(
+				path+".protocol",
+				fmt.Sprintf("%q is not a protocol of rules", r.Protocol),
+				`use tcp, udp, icmp, "58" (ICMPv6), "4" (IP in IP), "50" (ESP), or "-1" for all`,
+			),
+		)
 		return
 	}
 	switch r.Protocol {
@@ -103,7 +112,13 @@ func (l *loader) checkRuleBlock(path, text string, family int) {
 	block, err := netip.ParsePrefix(text)
 	switch {
 	case err != nil:
-		l.fail(l.infra.problem(path, fmt.Sprintf("%q is not a block of addresses such as 192.0.2.0/24 or 2001:db8::/32", text), "change it; one address has the suffix /32, or /128"))
+		l.fail(
+			l.infra.problem(
+				path,
+				fmt.Sprintf("%q is not a block of addresses such as 192.0.2.0/24 or 2001:db8::/32", text),
+				"change it; one address has the suffix /32, or /128",
+			),
+		)
 	case family == 4 && !block.Addr().Is4():
 		l.fail(l.infra.problem(path, text+" is a block of IPv6 addresses", "list it in ipv6CidrBlocks"))
 	case family == 6 && block.Addr().Is4():

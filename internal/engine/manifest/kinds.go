@@ -103,34 +103,79 @@ func kinds() map[string]kind {
 	namespace := builtin(decodeAs[corev1.Namespace])
 	namespace.clusterScoped = true
 	return map[string]kind{
-		kindCluster:            crd(groupCore, upgraded(coreconversion.ConvertClusterV1Beta1ToHub), decodeAs[clusterv1.Cluster]),
-		kindDeployment:         crd(groupCore, upgraded(coreconversion.ConvertMachineDeploymentV1Beta1ToHub), decodeAs[clusterv1.MachineDeployment]),
-		kindMachine:            crd(groupCore, upgraded(coreconversion.ConvertMachineV1Beta1ToHub), decodeAs[clusterv1.Machine]),
-		kindHealthCheck:        crd(groupCore, upgraded(coreconversion.ConvertMachineHealthCheckV1Beta1ToHub), decodeAs[clusterv1.MachineHealthCheck]),
-		kindDrainRule:          crd(groupCore, decodeAs[clusterv1beta1.MachineDrainRule], decodeAs[clusterv1.MachineDrainRule]),
-		kindResourceSet:        crd(groupAddons, upgraded(coreconversion.ConvertClusterResourceSetV1Beta1ToHub), decodeAs[addonsv1.ClusterResourceSet]),
-		kindControlPlane:       crd(groupControlPlane, upgraded(controlplaneconversion.ConvertKubeadmControlPlaneV1Beta1ToHub), decodeAs[controlplanev1.KubeadmControlPlane]),
-		kindConfig:             crd(groupBootstrap, upgraded(bootstrapconversion.ConvertKubeadmConfigV1Beta1ToHub), decodeAs[bootstrapv1.KubeadmConfig]),
-		kindConfigTemplate:     crd(groupBootstrap, upgraded(bootstrapconversion.ConvertKubeadmConfigTemplateV1Beta1ToHub), decodeAs[bootstrapv1.KubeadmConfigTemplate]),
-		kindAWSCluster:         capa(groupInfrastructure, upgraded(toHub[*infrav1beta1.AWSCluster, *infrav1.AWSCluster]), decodeAs[infrav1.AWSCluster]),
-		kindAWSMachine:         capa(groupInfrastructure, upgraded(toHub[*infrav1beta1.AWSMachine, *infrav1.AWSMachine]), decodeAs[infrav1.AWSMachine]),
-		kindAWSMachineTemplate: capa(groupInfrastructure, upgraded(toHub[*infrav1beta1.AWSMachineTemplate, *infrav1.AWSMachineTemplate]), decodeAs[infrav1.AWSMachineTemplate]),
-		kindControllerIdentity: identity(upgraded(toHub[*infrav1beta1.AWSClusterControllerIdentity, *infrav1.AWSClusterControllerIdentity]), decodeAs[infrav1.AWSClusterControllerIdentity]),
-		kindRoleIdentity:       identity(upgraded(toHub[*infrav1beta1.AWSClusterRoleIdentity, *infrav1.AWSClusterRoleIdentity]), decodeAs[infrav1.AWSClusterRoleIdentity]),
-		kindStaticIdentity:     identity(upgraded(toHub[*infrav1beta1.AWSClusterStaticIdentity, *infrav1.AWSClusterStaticIdentity]), decodeAs[infrav1.AWSClusterStaticIdentity]),
-		kindPool:               crd(groupCore, upgraded(coreconversion.ConvertMachinePoolV1Beta1ToHub), decodeAs[clusterv1.MachinePool]),
-		kindManagedPlane:       capa(groupControlPlane, upgraded(toHub[*ekscontrolplanev1beta1.AWSManagedControlPlane, *ekscontrolplanev1.AWSManagedControlPlane]), decodeAs[ekscontrolplanev1.AWSManagedControlPlane]),
-		kindManagedCluster:     only(groupInfrastructure, decodeAs[infrav1.AWSManagedCluster]),
-		kindManagedPool:        capa(groupInfrastructure, upgraded(toHub[*expinfrav1beta1.AWSManagedMachinePool, *expinfrav1.AWSManagedMachinePool]), decodeAs[expinfrav1.AWSManagedMachinePool]),
-		kindScalingPool:        capa(groupInfrastructure, upgraded(toHub[*expinfrav1beta1.AWSMachinePool, *expinfrav1.AWSMachinePool]), decodeAs[expinfrav1.AWSMachinePool]),
-		kindFargateProfile:     capa(groupInfrastructure, upgraded(toHub[*expinfrav1beta1.AWSFargateProfile, *expinfrav1.AWSFargateProfile]), decodeAs[expinfrav1.AWSFargateProfile]),
-		kindEKSConfig:          capa(groupBootstrap, upgraded(toHub[*eksbootstrapv1beta1.EKSConfig, *eksbootstrapv1.EKSConfig]), decodeAs[eksbootstrapv1.EKSConfig]), //nolint:staticcheck // deprecated, and what nodes of Amazon Linux 2 boot with
-		kindEKSConfigTemplate:  capa(groupBootstrap, upgraded(toHub[*eksbootstrapv1beta1.EKSConfigTemplate, *eksbootstrapv1.EKSConfigTemplate]), decodeAs[eksbootstrapv1.EKSConfigTemplate]),
-		kindNodeadm:            only(groupBootstrap, decodeAs[eksbootstrapv1.NodeadmConfig]),
-		kindNodeadmTemplate:    only(groupBootstrap, decodeAs[eksbootstrapv1.NodeadmConfigTemplate]),
-		kindConfigMap:          builtin(decodeAs[corev1.ConfigMap]),
-		kindSecret:             builtin(decodeAs[corev1.Secret]),
-		kindNamespace:          namespace,
+		kindCluster:     crd(groupCore, upgraded(coreconversion.ConvertClusterV1Beta1ToHub), decodeAs[clusterv1.Cluster]),
+		kindDeployment:  crd(groupCore, upgraded(coreconversion.ConvertMachineDeploymentV1Beta1ToHub), decodeAs[clusterv1.MachineDeployment]),
+		kindMachine:     crd(groupCore, upgraded(coreconversion.ConvertMachineV1Beta1ToHub), decodeAs[clusterv1.Machine]),
+		kindHealthCheck: crd(groupCore, upgraded(coreconversion.ConvertMachineHealthCheckV1Beta1ToHub), decodeAs[clusterv1.MachineHealthCheck]),
+		kindDrainRule:   crd(groupCore, decodeAs[clusterv1beta1.MachineDrainRule], decodeAs[clusterv1.MachineDrainRule]),
+		kindResourceSet: crd(groupAddons, upgraded(coreconversion.ConvertClusterResourceSetV1Beta1ToHub), decodeAs[addonsv1.ClusterResourceSet]),
+		kindControlPlane: crd(
+			groupControlPlane,
+			upgraded(controlplaneconversion.ConvertKubeadmControlPlaneV1Beta1ToHub),
+			decodeAs[controlplanev1.KubeadmControlPlane],
+		),
+		kindConfig: crd(groupBootstrap, upgraded(bootstrapconversion.ConvertKubeadmConfigV1Beta1ToHub), decodeAs[bootstrapv1.KubeadmConfig]),
+		kindConfigTemplate: crd(
+			groupBootstrap,
+			upgraded(bootstrapconversion.ConvertKubeadmConfigTemplateV1Beta1ToHub),
+			decodeAs[bootstrapv1.KubeadmConfigTemplate],
+		),
+		kindAWSCluster: capa(groupInfrastructure, upgraded(toHub[*infrav1beta1.AWSCluster, *infrav1.AWSCluster]), decodeAs[infrav1.AWSCluster]),
+		kindAWSMachine: capa(groupInfrastructure, upgraded(toHub[*infrav1beta1.AWSMachine, *infrav1.AWSMachine]), decodeAs[infrav1.AWSMachine]),
+		kindAWSMachineTemplate: capa(
+			groupInfrastructure,
+			upgraded(toHub[*infrav1beta1.AWSMachineTemplate, *infrav1.AWSMachineTemplate]),
+			decodeAs[infrav1.AWSMachineTemplate],
+		),
+		kindControllerIdentity: identity(
+			upgraded(toHub[*infrav1beta1.AWSClusterControllerIdentity, *infrav1.AWSClusterControllerIdentity]),
+			decodeAs[infrav1.AWSClusterControllerIdentity],
+		),
+		kindRoleIdentity: identity(
+			upgraded(toHub[*infrav1beta1.AWSClusterRoleIdentity, *infrav1.AWSClusterRoleIdentity]),
+			decodeAs[infrav1.AWSClusterRoleIdentity],
+		),
+		kindStaticIdentity: identity(
+			upgraded(toHub[*infrav1beta1.AWSClusterStaticIdentity, *infrav1.AWSClusterStaticIdentity]),
+			decodeAs[infrav1.AWSClusterStaticIdentity],
+		),
+		kindPool: crd(groupCore, upgraded(coreconversion.ConvertMachinePoolV1Beta1ToHub), decodeAs[clusterv1.MachinePool]),
+		kindManagedPlane: capa(
+			groupControlPlane,
+			upgraded(toHub[*ekscontrolplanev1beta1.AWSManagedControlPlane, *ekscontrolplanev1.AWSManagedControlPlane]),
+			decodeAs[ekscontrolplanev1.AWSManagedControlPlane],
+		),
+		kindManagedCluster: only(groupInfrastructure, decodeAs[infrav1.AWSManagedCluster]),
+		kindManagedPool: capa(
+			groupInfrastructure,
+			upgraded(toHub[*expinfrav1beta1.AWSManagedMachinePool, *expinfrav1.AWSManagedMachinePool]),
+			decodeAs[expinfrav1.AWSManagedMachinePool],
+		),
+		kindScalingPool: capa(
+			groupInfrastructure,
+			upgraded(toHub[*expinfrav1beta1.AWSMachinePool, *expinfrav1.AWSMachinePool]),
+			decodeAs[expinfrav1.AWSMachinePool],
+		),
+		kindFargateProfile: capa(
+			groupInfrastructure,
+			upgraded(toHub[*expinfrav1beta1.AWSFargateProfile, *expinfrav1.AWSFargateProfile]),
+			decodeAs[expinfrav1.AWSFargateProfile],
+		),
+		kindEKSConfig: capa(
+			groupBootstrap,
+			upgraded(toHub[*eksbootstrapv1beta1.EKSConfig, *eksbootstrapv1.EKSConfig]),
+			decodeAs[eksbootstrapv1.EKSConfig],
+		), //nolint:staticcheck // deprecated, and what nodes of Amazon Linux 2 boot with
+		kindEKSConfigTemplate: capa(
+			groupBootstrap,
+			upgraded(toHub[*eksbootstrapv1beta1.EKSConfigTemplate, *eksbootstrapv1.EKSConfigTemplate]),
+			decodeAs[eksbootstrapv1.EKSConfigTemplate],
+		),
+		kindNodeadm:         only(groupBootstrap, decodeAs[eksbootstrapv1.NodeadmConfig]),
+		kindNodeadmTemplate: only(groupBootstrap, decodeAs[eksbootstrapv1.NodeadmConfigTemplate]),
+		kindConfigMap:       builtin(decodeAs[corev1.ConfigMap]),
+		kindSecret:          builtin(decodeAs[corev1.Secret]),
+		kindNamespace:       namespace,
 	}
 }
 

@@ -31,7 +31,13 @@ func (l *loader) checkKubeadm(o *object, prefix string, spec *bootstrapv1.Kubead
 	}
 	l.checkRegistration(o, prefix+".joinConfiguration.nodeRegistration", &join.NodeRegistration, v)
 	if p := join.CACertPath; p != "" && (!path.IsAbs(p) || !strings.HasSuffix(p, ".crt")) {
-		l.fail(o.problem(prefix+".joinConfiguration.caCertPath", fmt.Sprintf("%q is not an absolute path that ends in .crt", p), "use /etc/kubernetes/pki/ca.crt, or remove it"))
+		l.fail(
+			o.problem(
+				prefix+".joinConfiguration.caCertPath",
+				fmt.Sprintf("%q is not an absolute path that ends in .crt", p),
+				"use /etc/kubernetes/pki/ca.crt, or remove it",
+			),
+		)
 	}
 	l.checkDiscovery(o, prefix+".joinConfiguration.discovery", &join.Discovery)
 }
@@ -86,7 +92,13 @@ func (l *loader) checkNames(o *object, path string, names []string) {
 	for i, name := range names {
 		_, err := netip.ParseAddr(name)
 		if err != nil && len(validation.IsDNS1123Subdomain(name)) > 0 && len(validation.IsWildcardDNS1123Subdomain(name)) > 0 {
-			l.fail(o.problem(fmt.Sprintf("%s[%d]", path, i), fmt.Sprintf("%q is neither an IP address nor a name in DNS", name), "change it; a name has no port, and no capital letters"))
+			l.fail(
+				o.problem(
+					fmt.Sprintf("%s[%d]", path, i),
+					fmt.Sprintf("%q is neither an IP address nor a name in DNS", name),
+					"change it; a name has no port, and no capital letters",
+				),
+			)
 		}
 	}
 }
@@ -167,7 +179,13 @@ func (l *loader) checkDiscovery(o *object, path string, d *bootstrapv1.Discovery
 	}
 	for i, hash := range d.BootstrapToken.CACertHashes {
 		if !regexp.MustCompile(`^sha256:[0-9a-fA-F]{64}$`).MatchString(hash) {
-			l.fail(o.problem(fmt.Sprintf("%s.bootstrapToken.caCertHashes[%d]", path, i), fmt.Sprintf("%q is not the hash of a certificate", hash), "write sha256: and 64 hexadecimal digits, or remove it: the run sets it"))
+			l.fail(
+				o.problem(
+					fmt.Sprintf("%s.bootstrapToken.caCertHashes[%d]", path, i),
+					fmt.Sprintf("%q is not the hash of a certificate", hash),
+					"write sha256: and 64 hexadecimal digits, or remove it: the run sets it",
+				),
+			)
 		}
 	}
 }

@@ -21,13 +21,31 @@ import (
 // API Provider AWS has is neither.
 func TestEveryListHasAKeyOrNone(t *testing.T) {
 	without := map[string]string{ // by the end of the path
-		"Commands[]": "run one after the other", "mounts[]": "cloud-init mounts one after the other", "mounts[][]": "positions", "flags[]": "the last one has effect",
-		"sshAuthorizedKeys[]": "a file with lines", "extraOpts[]": "arguments", "servers[]": "a file with lines", "noProxy[]": "a file with lines", "certificateAuthorities[]": "Ignition reads all",
-		".files[]": "the last one has effect", ".users[]": "the last one has effect", ".filesystems[]": "made one after the other", ".partitions[]": "made one after the other",
-		"filters[]": "a question", "values[]": "a question", "networkInterfaces[]": "positions", "providerIDList[]": "ignored",
-		"awsLaunchTemplate.additionalSecurityGroups[]": "IDs or questions: compared as a set", "template.spec.additionalSecurityGroups[]": "IDs or questions: compared as a set", "spec.additionalSecurityGroups[]": "as above",
-		"cidrBlocks[]": "in the key of the rule", "ipv6CidrBlocks[]": "in the key of the rule", "sourceSecurityGroupIds[]": "in the key of the rule", "sourceSecurityGroupRoles[]": "in the key of the rule",
-		"nodesIAMInstanceProfiles[]": "principals of a policy, written as a set",
+		"Commands[]":               "run one after the other",
+		"mounts[]":                 "cloud-init mounts one after the other",
+		"mounts[][]":               "positions",
+		"flags[]":                  "the last one has effect",
+		"sshAuthorizedKeys[]":      "a file with lines",
+		"extraOpts[]":              "arguments",
+		"servers[]":                "a file with lines",
+		"noProxy[]":                "a file with lines",
+		"certificateAuthorities[]": "Ignition reads all",
+		".files[]":                 "the last one has effect",
+		".users[]":                 "the last one has effect",
+		".filesystems[]":           "made one after the other",
+		".partitions[]":            "made one after the other",
+		"filters[]":                "a question",
+		"values[]":                 "a question",
+		"networkInterfaces[]":      "positions",
+		"providerIDList[]":         "ignored",
+		"awsLaunchTemplate.additionalSecurityGroups[]": "IDs or questions: compared as a set",
+		"template.spec.additionalSecurityGroups[]":     "IDs or questions: compared as a set",
+		"spec.additionalSecurityGroups[]":              "as above",
+		"cidrBlocks[]":                                 "in the key of the rule",
+		"ipv6CidrBlocks[]":                             "in the key of the rule",
+		"sourceSecurityGroupIds[]":                     "in the key of the rule",
+		"sourceSecurityGroupRoles[]":                   "in the key of the rule",
+		"nodesIAMInstanceProfiles[]":                   "principals of a policy, written as a set",
 	}
 	archive, err := zip.OpenReader("schemas.zip")
 	require.NoError(t, err)

@@ -25,7 +25,13 @@ func (l *loader) checkHardware(o *object, path string, spec *infrav1.AWSMachineS
 		}
 	}
 	if n := len(spec.AdditionalSecurityGroups); n > mostMachineGroups {
-		l.fail(o.problem(path+".additionalSecurityGroups", fmt.Sprintf("%d groups: a network interface has at most %d, with those of the cluster", n, mostMachineGroups), "remove some"))
+		l.fail(
+			o.problem(
+				path+".additionalSecurityGroups",
+				fmt.Sprintf("%d groups: a network interface has at most %d, with those of the cluster", n, mostMachineGroups),
+				"remove some",
+			),
+		)
 	}
 	for i, id := range spec.NetworkInterfaces {
 		l.checkID(o, fmt.Sprintf("%s.networkInterfaces[%d]", path, i), id, "eni", "a network interface")
@@ -72,7 +78,13 @@ func (l *loader) checkPrice(o *object, path string, spot *infrav1.SpotMarketOpti
 	}
 	price, err := strconv.ParseFloat(*spot.MaxPrice, 64)
 	if err != nil || price <= 0 || !regexp.MustCompile(`^[0-9.]+$`).MatchString(*spot.MaxPrice) {
-		l.fail(o.problem(path, fmt.Sprintf("%q is not a price in US dollars", *spot.MaxPrice), `write a number such as "0.05", or remove it: the limit is then the price on demand`))
+		l.fail(
+			o.problem(
+				path,
+				fmt.Sprintf("%q is not a price in US dollars", *spot.MaxPrice),
+				`write a number such as "0.05", or remove it: the limit is then the price on demand`,
+			),
+		)
 	}
 }
 
@@ -114,7 +126,13 @@ func (l *loader) checkDisks(o *object, path string, spec *infrav1.AWSMachineSpec
 		case !regexp.MustCompile(`^(/dev/)?(sd[a-z]([1-9]|1[0-5])?|xvd[a-d]?[a-z])$`).MatchString(v.DeviceName): // "Device names for volumes", EC2 user guide
 			l.fail(o.problem(at+".deviceName", fmt.Sprintf("%q is not the name of a device in EC2", v.DeviceName), "use /dev/sdf to /dev/sdp"))
 		case twice && spec.NonRootVolumes[first].DeviceName != v.DeviceName: // otherwise reported already
-			l.fail(o.problem(at+".deviceName", fmt.Sprintf("nonRootVolumes[%d] has the same device, %s", first, spec.NonRootVolumes[first].DeviceName), "use another, such as /dev/sdg"))
+			l.fail(
+				o.problem(
+					at+".deviceName",
+					fmt.Sprintf("nonRootVolumes[%d] has the same device, %s", first, spec.NonRootVolumes[first].DeviceName),
+					"use another, such as /dev/sdg",
+				),
+			)
 		default:
 			names[name] = i
 		}
@@ -154,7 +172,13 @@ func (l *loader) checkIOPS(o *object, path string, v *infrav1.Volume, kind infra
 	case v.IOPS < d.leastIOPS || v.IOPS > d.mostIOPS:
 		l.fail(o.problem(path, fmt.Sprintf("%d: a volume of the type %s has %d to %d IOPS", v.IOPS, kind, d.leastIOPS, d.mostIOPS), "change the number"))
 	case v.IOPS > most:
-		l.fail(o.problem(path, fmt.Sprintf("%d: a volume of the type %s has at most %d IOPS for each GiB, so %d for %d GiB", v.IOPS, kind, d.perGiB, most, v.Size), "set less, or a larger size"))
+		l.fail(
+			o.problem(
+				path,
+				fmt.Sprintf("%d: a volume of the type %s has at most %d IOPS for each GiB, so %d for %d GiB", v.IOPS, kind, d.perGiB, most, v.Size),
+				"set less, or a larger size",
+			),
+		)
 	}
 }
 

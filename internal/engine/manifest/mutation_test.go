@@ -16,7 +16,21 @@ import (
 // one. Load must return a cluster or problems, and each problem must have a position in
 // the file.
 func TestMutations(t *testing.T) {
-	odd := []string{`""`, "null", "[]", "{}", "-1", "yes", "[{}]", `{"": null}`, "9223372036854775808", "1.5", `[null]`, "2020-01-01", `"` + strings.Repeat("x", 300) + `"`}
+	odd := []string{
+		`""`,
+		"null",
+		"[]",
+		"{}",
+		"-1",
+		"yes",
+		"[{}]",
+		`{"": null}`,
+		"9223372036854775808",
+		"1.5",
+		`[null]`,
+		"2020-01-01",
+		`"` + strings.Repeat("x", 300) + `"`,
+	}
 	for _, name := range []string{
 		"testdata/good/quickstart", "testdata/good/machines", "testdata/good/eks", "testdata/good/pools", "../../../configs/clusterclass",
 	} {

@@ -100,7 +100,13 @@ func (l *loader) checkWorkerConfig(o *object, prefix string) {
 	for _, name := range []string{"clusterConfiguration", "initConfiguration"} {
 		path := prefix + "." + name
 		if content, _ := o.valueAt(path).(map[string]any); len(content) > 0 {
-			l.warn(o.problem(path, "has no effect on a worker: it is for the first machine of the control plane", "set spec.kubeadmConfigSpec."+name+" of the KubeadmControlPlane"))
+			l.warn(
+				o.problem(
+					path,
+					"has no effect on a worker: it is for the first machine of the control plane",
+					"set spec.kubeadmConfigSpec."+name+" of the KubeadmControlPlane",
+				),
+			)
 		}
 	}
 }

@@ -24,7 +24,13 @@ func (l *loader) checkNodeGroup(o, group *object, p Pool) {
 	l.checkTaints(group, spec.Taints)
 	own := OwnImage(p.Managed)
 	if version, without := l.withoutAL2(); without && !own && spec.AMIType != nil && strings.HasPrefix(string(*spec.AMIType), "AL2_") {
-		l.fail(group.problem("spec.amiType", fmt.Sprintf("EKS has no Amazon Linux 2 AMIs (%s) for %s", *spec.AMIType, version), "set amiType, for example to AL2023_x86_64_STANDARD"))
+		l.fail(
+			group.problem(
+				"spec.amiType",
+				fmt.Sprintf("EKS has no Amazon Linux 2 AMIs (%s) for %s", *spec.AMIType, version),
+				"set amiType, for example to AL2023_x86_64_STANDARD",
+			),
+		)
 	}
 	if ForeignImage(p.Managed) {
 		l.checkForeignImage(o, group, p)
@@ -55,7 +61,13 @@ func (l *loader) checkForeignImage(o, group *object, p Pool) {
 		l.fail(group.problem("spec.amiVersion", "the launch template has a custom AMI, which has no version in EKS", "remove it"))
 	}
 	if p.Object.Spec.Template.Spec.Version != "" {
-		l.warn(o.problem("spec.template.spec.version", "has no effect: the AMI is in a launch template of another tool, which decides the version", "remove it, or set awsLaunchTemplate.ami.id"))
+		l.warn(
+			o.problem(
+				"spec.template.spec.version",
+				"has no effect: the AMI is in a launch template of another tool, which decides the version",
+				"remove it, or set awsLaunchTemplate.ami.id",
+			),
+		)
 	}
 }
 
@@ -68,16 +80,30 @@ func (l *loader) checkGroupImage(o, group *object, p Pool) {
 	if OwnImage(p.Managed) {
 		l.checkNodeImage(group, "spec.awsLaunchTemplate", machine, p.Bootstrap.EKS != nil, p.Bootstrap.Nodeadm != nil)
 		if secret := p.Object.Spec.Template.Spec.Bootstrap.DataSecretName; p.Bootstrap == (Bootstrap{}) && (secret == nil || *secret == "") {
-			l.warn(o.problem(config, "for custom AMIs EKS adds no user data, and none is set: the node joins only if the AMI does that by itself", "use a NodeadmConfig"))
+			l.warn(
+				o.problem(config, "for custom AMIs EKS adds no user data, and none is set: the node joins only if the AMI does that by itself", "use a NodeadmConfig"),
+			)
 		}
 		return
 	}
 	if machine.AMI.EKSOptimizedLookupType != nil || machine.ImageLookupFormat+machine.ImageLookupOrg+machine.ImageLookupBaseOS != "" {
-		l.fail(group.problem("spec.awsLaunchTemplate", "EKS selects the AMI by amiType; no AMI is looked up", "remove ami.eksLookupType and imageLookup*, or set amiType: CUSTOM"))
+		l.fail(
+			group.problem(
+				"spec.awsLaunchTemplate",
+				"EKS selects the AMI by amiType; no AMI is looked up",
+				"remove ami.eksLookupType and imageLookup*, or set amiType: CUSTOM",
+			),
+		)
 	}
 	switch {
 	case p.Bootstrap.EKS != nil:
-		l.fail(o.problem(config+".configRef", "for its own AMIs, EKS does not accept the script of an EKSConfig", "use a NodeadmConfig, or a custom AMI (awsLaunchTemplate.ami.id)"))
+		l.fail(
+			o.problem(
+				config+".configRef",
+				"for its own AMIs, EKS does not accept the script of an EKSConfig",
+				"use a NodeadmConfig, or a custom AMI (awsLaunchTemplate.ami.id)",
+			),
+		)
 	case p.Bootstrap.Nodeadm != nil && spec.AMIType != nil && !strings.HasPrefix(string(*spec.AMIType), "AL2023_"):
 		l.fail(group.problem("spec.amiType", fmt.Sprintf("AMIs of the type %s have no nodeadm", *spec.AMIType), "set it, for example to AL2023_x86_64_STANDARD"))
 	}
@@ -100,7 +126,13 @@ func (l *loader) checkGroupTemplate(group *object, spec *expinfrav1.AWSManagedMa
 		l.fail(group.problem(path+".marketType", "Cluster API Provider AWS does not support capacity blocks for node groups", "use an AWSMachinePool"))
 	}
 	if spec.RemoteAccess != nil {
-		l.fail(group.problem("spec.remoteAccess", "EKS does not accept remoteAccess together with a launch template", "use sshKeyName and additionalSecurityGroups of awsLaunchTemplate"))
+		l.fail(
+			group.problem(
+				"spec.remoteAccess",
+				"EKS does not accept remoteAccess together with a launch template",
+				"use sshKeyName and additionalSecurityGroups of awsLaunchTemplate",
+			),
+		)
 	}
 	if spec.AMIVersion != nil && (t.AMI.ID != nil || spec.AMIType != nil && *spec.AMIType == expinfrav1.Custom) {
 		l.fail(group.problem("spec.amiVersion", "the launch template has a custom AMI, which has no version in EKS", "remove it"))

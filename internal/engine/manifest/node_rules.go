@@ -122,8 +122,13 @@ func (l *loader) checkNodeNames(o *object, prefix string, spec *bootstrapv1.Kube
 		"initConfiguration": spec.InitConfiguration.NodeRegistration.Name, "joinConfiguration": spec.JoinConfiguration.NodeRegistration.Name,
 	} {
 		if name != "" && !strings.ContainsAny(name, "{$") && len(validation.IsDNS1123Subdomain(name)) == 0 { // otherwise reported already
-			l.fail(o.problem(prefix+"."+at+".nodeRegistration.name", fmt.Sprintf("all machines would have the Node name %q: %s, and kubeadm refuses a name that exists", name, why),
-				"write '{{ ds.meta_data.local_hostname }}', or remove it"))
+			l.fail(
+				o.problem(
+					prefix+"."+at+".nodeRegistration.name",
+					fmt.Sprintf("all machines would have the Node name %q: %s, and kubeadm refuses a name that exists", name, why),
+					"write '{{ ds.meta_data.local_hostname }}', or remove it",
+				),
+			)
 		}
 	}
 }

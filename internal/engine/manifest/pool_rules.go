@@ -89,7 +89,13 @@ func (l *loader) checkScaling(o, group *object, p Pool) {
 	if l.managed {
 		l.checkNodeImage(group, "spec.awsLaunchTemplate", machine.Spec, p.Bootstrap.EKS != nil, p.Bootstrap.Nodeadm != nil)
 		if t.IamInstanceProfile == "" {
-			l.warn(group.problem("spec.awsLaunchTemplate.iamInstanceProfile", "without an instance profile the machines cannot join: they have no AWS credentials for EKS", "set it, for example to nodes.cluster-api-provider-aws.sigs.k8s.io"))
+			l.warn(
+				group.problem(
+					"spec.awsLaunchTemplate.iamInstanceProfile",
+					"without an instance profile the machines cannot join: they have no AWS credentials for EKS",
+					"set it, for example to nodes.cluster-api-provider-aws.sigs.k8s.io",
+				),
+			)
 		}
 	}
 }
@@ -102,7 +108,13 @@ func (l *loader) checkMixed(group *object, spec *expinfrav1.AWSMachinePoolSpec) 
 	}
 	const path, whole = "spec.mixedInstancesPolicy.instancesDistribution", 100
 	if spec.AWSLaunchTemplate.MarketType == infrav1.MarketTypeSpot {
-		l.fail(group.problem("spec.awsLaunchTemplate.marketType", "a launch template for spot instances cannot be used with mixedInstancesPolicy, which sets the number of spot instances", "remove it"))
+		l.fail(
+			group.problem(
+				"spec.awsLaunchTemplate.marketType",
+				"a launch template for spot instances cannot be used with mixedInstancesPolicy, which sets the number of spot instances",
+				"remove it",
+			),
+		)
 	}
 	d := spec.MixedInstancesPolicy.InstancesDistribution
 	if d == nil {
@@ -131,7 +143,13 @@ func (l *loader) checkPoolIgnition(config *object, format bootstrapv1.Format, ma
 // checkTemplateName checks the name of a launch template.
 func (l *loader) checkTemplateName(o *object, name string) {
 	if n := len(name); n < shortestTemplate || n > longestTemplate {
-		l.fail(o.problem("metadata.name", fmt.Sprintf("the name of its launch template, %s, must have %d to %d characters", name, shortestTemplate, longestTemplate), "choose another name"))
+		l.fail(
+			o.problem(
+				"metadata.name",
+				fmt.Sprintf("the name of its launch template, %s, must have %d to %d characters", name, shortestTemplate, longestTemplate),
+				"choose another name",
+			),
+		)
 	}
 }
 

@@ -149,7 +149,10 @@ func validateScaling(p *expinfrav1.AWSMachinePool) field.ErrorList {
 		}
 	}
 	if p.Spec.AWSLaunchTemplate.SpotMarketOptions != nil && p.Spec.MixedInstancesPolicy != nil {
-		errs = append(errs, field.Forbidden(template.Child("spotMarketOptions"), "must not be set together with mixedInstancesPolicy, which sets the number of spot instances"))
+		errs = append(
+			errs,
+			field.Forbidden(template.Child("spotMarketOptions"), "must not be set together with mixedInstancesPolicy, which sets the number of spot instances"),
+		)
 	}
 	errs = append(errs, refreshErrors(p.Spec.RefreshPreferences, spec.Child("refreshPreferences"))...)
 	errs = append(errs, volumeErrors(&p.Spec.AWSLaunchTemplate, template)...)

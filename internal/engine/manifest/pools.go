@@ -61,7 +61,13 @@ func (l *loader) unusedBootstrap(o *object, b clusterv1.Bootstrap) {
 	const path = "spec.template.spec.bootstrap"
 	if !b.ConfigRef.IsDefined() {
 		if b.DataSecretName != nil && *b.DataSecretName != "" {
-			l.warn(o.problem(path+".dataSecretName", "has no effect: EKS writes the user data of a node group without a launch template", "set awsLaunchTemplate of the AWSManagedMachinePool, or remove the name"))
+			l.warn(
+				o.problem(
+					path+".dataSecretName",
+					"has no effect: EKS writes the user data of a node group without a launch template",
+					"set awsLaunchTemplate of the AWSManagedMachinePool, or remove the name",
+				),
+			)
 		}
 		return
 	}
@@ -71,7 +77,13 @@ func (l *loader) unusedBootstrap(o *object, b clusterv1.Bootstrap) {
 		return
 	}
 	if spec, _ := config.value["spec"].(map[string]any); len(spec) > 0 {
-		l.warn(config.problem("spec", "has no effect: EKS writes the user data of a node group without a launch template", "set awsLaunchTemplate of the AWSManagedMachinePool, or empty this"))
+		l.warn(
+			config.problem(
+				"spec",
+				"has no effect: EKS writes the user data of a node group without a launch template",
+				"set awsLaunchTemplate of the AWSManagedMachinePool, or empty this",
+			),
+		)
 	}
 }
 

@@ -44,7 +44,13 @@ func (l *loader) follow(r reference, wanted ...string) *object {
 		return nil
 	}
 	if namespace, ok := valueAt(r.from.value, r.from.oldName(r.path)+".namespace").(string); ok && namespace != l.cluster.Namespace {
-		l.warn(r.from.problem(r.path+".namespace", fmt.Sprintf("the reference says %s, but Cluster API looks in the namespace of the Cluster, %s", namespace, l.cluster.Namespace), "remove it"))
+		l.warn(
+			r.from.problem(
+				r.path+".namespace",
+				fmt.Sprintf("the reference says %s, but Cluster API looks in the namespace of the Cluster, %s", namespace, l.cluster.Namespace),
+				"remove it",
+			),
+		)
 	}
 	o := l.lookup(r.kind, r.name)
 	if o == nil {

@@ -91,7 +91,13 @@ func (l *loader) checkLoadBalancers(cluster, o *object) {
 	}
 	port := l.cluster.Object.Spec.ClusterNetwork.APIServerPort
 	if primary.LoadBalancerType == infrav1.LoadBalancerTypeNLB && port != 0 && port != apiPort {
-		l.warn(cluster.problem("spec.clusterNetwork.apiServerPort", fmt.Sprintf("a network load balancer always listens on %d", apiPort), "use a classic load balancer for another port"))
+		l.warn(
+			cluster.problem(
+				"spec.clusterNetwork.apiServerPort",
+				fmt.Sprintf("a network load balancer always listens on %d", apiPort),
+				"use a classic load balancer for another port",
+			),
+		)
 	}
 }
 
@@ -125,7 +131,9 @@ func (l *loader) checkNetwork(o *object) {
 	}
 	for role, id := range network.SecurityGroupOverrides {
 		if !strings.HasPrefix(id, "sg-") {
-			l.fail(o.problem("spec.network.securityGroupOverrides."+string(role), fmt.Sprintf("%q is not the id of a security group", id), "set an id that begins with sg-"))
+			l.fail(
+				o.problem("spec.network.securityGroupOverrides."+string(role), fmt.Sprintf("%q is not the id of a security group", id), "set an id that begins with sg-"),
+			)
 		}
 	}
 	if existing {
@@ -134,7 +142,9 @@ func (l *loader) checkNetwork(o *object) {
 		l.checkNewSubnets(o)
 	}
 	if len(network.SecurityGroupOverrides) > 0 && !existing {
-		l.fail(o.problem("spec.network.securityGroupOverrides", "security groups can be set only with an existing VPC", "set spec.network.vpc.id, or remove the overrides"))
+		l.fail(
+			o.problem("spec.network.securityGroupOverrides", "security groups can be set only with an existing VPC", "set spec.network.vpc.id, or remove the overrides"),
+		)
 	}
 }
 
@@ -147,7 +157,13 @@ func (l *loader) checkExistingSubnets(o *object) {
 	}
 	for i, s := range all {
 		if !strings.HasPrefix(s.GetResourceID(), "subnet-") && s.CidrBlock == "" && s.IPv6CidrBlock == "" {
-			l.fail(o.problem(fmt.Sprintf("spec.network.subnets[%d].id", i), fmt.Sprintf("%q is not the id of a subnet of the existing VPC", s.ID), "set an id that begins with subnet-, or the cidrBlock of the subnet"))
+			l.fail(
+				o.problem(
+					fmt.Sprintf("spec.network.subnets[%d].id", i),
+					fmt.Sprintf("%q is not the id of a subnet of the existing VPC", s.ID),
+					"set an id that begins with subnet-, or the cidrBlock of the subnet",
+				),
+			)
 		}
 	}
 }
@@ -182,15 +198,25 @@ func (l *loader) checkControlPlane(cluster *object) {
 		}
 		singles++
 		if l.cluster.ControlPlane != nil {
-			l.fail(l.lookup(kindMachine, m.Object.Name).problem("metadata.labels", "a control plane is either a KubeadmControlPlane or stand-alone Machines, not both", "remove one of them"))
+			l.fail(
+				l.lookup(kindMachine, m.Object.Name).
+					problem("metadata.labels", "a control plane is either a KubeadmControlPlane or stand-alone Machines, not both", "remove one of them"),
+			)
 			continue
 		}
 		if l.cluster.Version == "" {
 			l.cluster.Version = m.Object.Spec.Version
 		}
 	}
-	if singles == 0 && l.cluster.ControlPlane == nil && len(l.ofKind(kindMachine)) == len(l.cluster.Machines) && !l.cluster.Object.Spec.ControlPlaneRef.IsDefined() {
-		l.fail(cluster.problem("spec.controlPlaneRef", "the cluster has no control plane", "set a KubeadmControlPlane, or add Machines with the label cluster.x-k8s.io/control-plane"))
+	if singles == 0 && l.cluster.ControlPlane == nil && len(l.ofKind(kindMachine)) == len(l.cluster.Machines) &&
+		!l.cluster.Object.Spec.ControlPlaneRef.IsDefined() {
+		l.fail(
+			cluster.problem(
+				"spec.controlPlaneRef",
+				"the cluster has no control plane",
+				"set a KubeadmControlPlane, or add Machines with the label cluster.x-k8s.io/control-plane",
+			),
+		)
 	}
 }
 
@@ -254,14 +280,26 @@ func (l *loader) checkMachineSpec(o *object, path string, spec infrav1.AWSMachin
 		l.fail(o.problem(path+".ami.id", fmt.Sprintf("%q is not the id of an image", *id), "set an id that begins with ami-"))
 	}
 	if spec.PlacementGroupPartition > 0 && spec.PlacementGroupName == "" {
-		l.fail(o.problem(path+".placementGroupPartition", "a partition is one of a placement group, and placementGroupName is not set", "set placementGroupName, or remove this field"))
+		l.fail(
+			o.problem(
+				path+".placementGroupPartition",
+				"a partition is one of a placement group, and placementGroupName is not set",
+				"set placementGroupName, or remove this field",
+			),
+		)
 	}
 	if m := spec.InstanceMetadataOptions; m != nil && m.InstanceMetadataTags == infrav1.InstanceMetadataEndpointStateEnabled {
 		l.fail(o.problem(path+".instanceMetadataOptions.instanceMetadataTags",
 			"EC2 does not launch a machine with this setting and a tag whose key contains a slash, such as the cluster's tags", "set it to disabled"))
 	}
 	if m := spec.InstanceMetadataOptions; m != nil && m.HTTPEndpoint == infrav1.InstanceMetadataEndpointStateDisabled {
-		l.fail(o.problem(path+".instanceMetadataOptions.httpEndpoint", "without the metadata service a machine cannot read its user data, so that it does nothing", "set it to enabled, with httpTokens: required"))
+		l.fail(
+			o.problem(
+				path+".instanceMetadataOptions.httpEndpoint",
+				"without the metadata service a machine cannot read its user data, so that it does nothing",
+				"set it to enabled, with httpTokens: required",
+			),
+		)
 	}
 	if l.cluster.Infra != nil {
 		l.checkHardware(o, path, &spec)
@@ -294,7 +332,13 @@ func (l *loader) checkWorkerVersion(o *object, path, version string) {
 	case worker.Minor > plane.Minor:
 		l.fail(o.problem(path, fmt.Sprintf("%s is newer than the control plane, %s", version, l.cluster.Version), "upgrade the control plane first"))
 	case worker.Minor+MinorsBehind < plane.Minor:
-		l.fail(o.problem(path, fmt.Sprintf("%s is more than %d minor versions older than the control plane, %s", version, MinorsBehind, l.cluster.Version), "use a newer version"))
+		l.fail(
+			o.problem(
+				path,
+				fmt.Sprintf("%s is more than %d minor versions older than the control plane, %s", version, MinorsBehind, l.cluster.Version),
+				"use a newer version",
+			),
+		)
 	}
 }
 
@@ -311,7 +355,13 @@ func (l *loader) checkIgnition(o *object, path string, format bootstrapv1.Format
 		return
 	}
 	if machine.Spec.Ignition != nil && format != bootstrapv1.Ignition {
-		l.fail(o.problem(path, fmt.Sprintf("the machine expects Ignition (spec.ignition of %s), but the format of this configuration is cloud-config", machine.Name), "set format: ignition"))
+		l.fail(
+			o.problem(
+				path,
+				fmt.Sprintf("the machine expects Ignition (spec.ignition of %s), but the format of this configuration is cloud-config", machine.Name),
+				"set format: ignition",
+			),
+		)
 		return
 	}
 	if format != bootstrapv1.Ignition {

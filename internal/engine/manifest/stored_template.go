@@ -28,13 +28,21 @@ type stored func(ctx context.Context, value map[string]any) (any, error)
 func storedTemplates() map[string]stored {
 	awsCluster := (&webhooks.AWSClusterTemplate{}).Default
 	return map[string]stored{
-		kindAWSClusterTemplate + "/" + versionNew:        defaulted[infrav1.AWSClusterTemplate](awsCluster),
-		kindAWSClusterTemplate + "/" + versionOld:        spoke[infrav1beta1.AWSClusterTemplate, infrav1.AWSClusterTemplate](awsCluster),
-		"AWSManagedControlPlaneTemplate/" + versionNew:   defaulted[ekscontrolplanev1.AWSManagedControlPlaneTemplate]((&ekswebhooks.AWSManagedControlPlaneTemplate{}).Default),
-		kindAWSMachineTemplate + "/" + versionOld:        spoke[infrav1beta1.AWSMachineTemplate, infrav1.AWSMachineTemplate](nil),
-		kindEKSConfigTemplate + "/" + versionOld:         spoke[eksbootstrapv1beta1.EKSConfigTemplate, eksbootstrapv1.EKSConfigTemplate](nil),
-		kindConfigTemplate + "/" + versionOld:            converted(bootstrapconversion.ConvertKubeadmConfigTemplateV1Beta1ToHub, bootstrapconversion.ConvertKubeadmConfigTemplateHubToV1Beta1),
-		"KubeadmControlPlaneTemplate" + "/" + versionOld: converted(controlplaneconversion.ConvertKubeadmControlPlaneTemplateV1Beta1ToHub, controlplaneconversion.ConvertKubeadmControlPlaneTemplateHubToV1Beta1),
+		kindAWSClusterTemplate + "/" + versionNew: defaulted[infrav1.AWSClusterTemplate](awsCluster),
+		kindAWSClusterTemplate + "/" + versionOld: spoke[infrav1beta1.AWSClusterTemplate, infrav1.AWSClusterTemplate](awsCluster),
+		"AWSManagedControlPlaneTemplate/" + versionNew: defaulted[ekscontrolplanev1.AWSManagedControlPlaneTemplate](
+			(&ekswebhooks.AWSManagedControlPlaneTemplate{}).Default,
+		),
+		kindAWSMachineTemplate + "/" + versionOld: spoke[infrav1beta1.AWSMachineTemplate, infrav1.AWSMachineTemplate](nil),
+		kindEKSConfigTemplate + "/" + versionOld:  spoke[eksbootstrapv1beta1.EKSConfigTemplate, eksbootstrapv1.EKSConfigTemplate](nil),
+		kindConfigTemplate + "/" + versionOld: converted(
+			bootstrapconversion.ConvertKubeadmConfigTemplateV1Beta1ToHub,
+			bootstrapconversion.ConvertKubeadmConfigTemplateHubToV1Beta1,
+		),
+		"KubeadmControlPlaneTemplate" + "/" + versionOld: converted(
+			controlplaneconversion.ConvertKubeadmControlPlaneTemplateV1Beta1ToHub,
+			controlplaneconversion.ConvertKubeadmControlPlaneTemplateHubToV1Beta1,
+		),
 	}
 }
 

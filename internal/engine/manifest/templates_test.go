@@ -156,7 +156,10 @@ spec: {template: {spec: {containers: [{name: x, image: x, command: ["sh", "-c", 
 	mustLoad(t, plain(t)+job, input.LoadOptions{Substitute: input.SubstituteAll})
 
 	const script = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: scripts}\ndata: {a: \"echo ${HOME} $${HOME}\"}\n"
-	c, err := manifest.Load([]input.Source{{Name: "a.yaml", Data: []byte(asTemplate(t))}, {Name: "b.yaml", Data: []byte(script)}}, input.LoadOptions{Lookup: lookup(environment())})
+	c, err := manifest.Load(
+		[]input.Source{{Name: "a.yaml", Data: []byte(asTemplate(t))}, {Name: "b.yaml", Data: []byte(script)}},
+		input.LoadOptions{Lookup: lookup(environment())},
+	)
 	require.NoError(t, err)
 	assert.Equal(t, "echo ${HOME} $${HOME}", c.ConfigMaps["scripts"].Data["a"])
 }

@@ -69,7 +69,13 @@ func unsupportedFields() []unsupportedField {
 		{instance, "spec.providerID", "", false, controllersSet},
 		{[]string{kindMachine}, "spec.providerID", "", false, controllersSet},
 		{deployment, "spec.template.spec.providerID", "", false, controllersSet},
-		{[]string{kindManagedPlane}, "spec.network.additionalControlPlaneIngressRules", "", false, "they are for the security group of self-managed control planes; EKS has another one"},
+		{
+			[]string{kindManagedPlane},
+			"spec.network.additionalControlPlaneIngressRules",
+			"",
+			false,
+			"they are for the security group of self-managed control planes; EKS has another one",
+		},
 		{template, "spec.template.spec.elasticIpPool", "", true, "addresses come from the pool of Amazon"},
 		{instance, "spec.elasticIpPool", "", true, "addresses come from the pool of Amazon"},
 		{template, "spec.template.spec.dynamicHostAllocation", "", true, "set hostID to the dedicated host"},
@@ -121,7 +127,16 @@ func repeated() []unsupportedField {
 		for _, name := range []string{"readinessGates", "minReadySeconds"} {
 			rows = append(rows, unsupportedField{[]string{where.kind}, where.prefix + name, "", false, ""})
 		}
-		rows = append(rows, unsupportedField{[]string{where.kind}, where.prefix + "taints", "", false, "Cluster API rejects it too, unless its feature gate MachineTaintPropagation is enabled; use nodeRegistration.taints of the kubeadm configuration"})
+		rows = append(
+			rows,
+			unsupportedField{
+				[]string{where.kind},
+				where.prefix + "taints",
+				"",
+				false,
+				"Cluster API rejects it too, unless its feature gate MachineTaintPropagation is enabled; use nodeRegistration.taints of the kubeadm configuration",
+			},
+		)
 	}
 	for kind, prefix := range map[string]string{
 		kindControlPlane:   "spec.kubeadmConfigSpec.",
@@ -130,7 +145,16 @@ func repeated() []unsupportedField {
 	} {
 		rows = append(rows, unsupportedField{[]string{kind}, prefix + "files[].contentFormat", "Template", true, "write the content without placeholders"})
 		for _, name := range []string{"networking", "kubernetesVersion", "clusterName"} {
-			rows = append(rows, unsupportedField{[]string{kind}, prefix + "clusterConfiguration." + name, "", false, "Cluster API ignores it too: it uses the values of the Cluster and the Machine"})
+			rows = append(
+				rows,
+				unsupportedField{
+					[]string{kind},
+					prefix + "clusterConfiguration." + name,
+					"",
+					false,
+					"Cluster API ignores it too: it uses the values of the Cluster and the Machine",
+				},
+			)
 		}
 		rows = append(rows, unsupportedField{[]string{kind}, prefix + "useExperimentalRetryJoin", "true", false, "Cluster API has removed it"})
 	}

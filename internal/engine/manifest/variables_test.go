@@ -13,7 +13,10 @@ import (
 // value loads a manifest with an expression in a ConfigMap, and returns its value.
 func value(t *testing.T, expression string) (string, error) {
 	t.Helper()
-	yaml := read(t, "testdata/good/quickstart.yaml") + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: probe, namespace: prod}\ndata:\n  x: |-\n    " + expression + "\n"
+	yaml := read(
+		t,
+		"testdata/good/quickstart.yaml",
+	) + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: probe, namespace: prod}\ndata:\n  x: |-\n    " + expression + "\n"
 	c, err := load(t, yaml, input.LoadOptions{Set: lookup(map[string]string{"NAME": "Production", "EMPTY": "", "lower": "abc", "LINES": "a\n    b"})})
 	if err != nil {
 		return "", err

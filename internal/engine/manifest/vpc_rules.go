@@ -44,12 +44,24 @@ func (l *loader) checkVPCBlocks() {
 			}
 		}
 		if why := restrictedBlock(first, block); why != "" && whole {
-			l.fail(l.infra.problem(path, fmt.Sprintf("%s: AWS does not add %s to a VPC with %s", block, why, first), "use a block of the same private range, or of 100.64.0.0/10"))
+			l.fail(
+				l.infra.problem(
+					path,
+					fmt.Sprintf("%s: AWS does not add %s to a VPC with %s", block, why, first),
+					"use a block of the same private range, or of 100.64.0.0/10",
+				),
+			)
 		}
 		all = append(all, block)
 	}
 	if n := len(vpc.SecondaryCidrBlocks); n > mostSecondaryBlocks {
-		l.warn(l.infra.problem("spec.network.vpc.secondaryCidrBlocks", fmt.Sprintf("%d blocks: the quota of AWS is usually %d beside the first one", n, mostSecondaryBlocks), "ask AWS to raise the quota L-83CA0A9D, or remove some"))
+		l.warn(
+			l.infra.problem(
+				"spec.network.vpc.secondaryCidrBlocks",
+				fmt.Sprintf("%d blocks: the quota of AWS is usually %d beside the first one", n, mostSecondaryBlocks),
+				"ask AWS to raise the quota L-83CA0A9D, or remove some",
+			),
+		)
 	}
 	if whole {
 		l.checkSubnetBlocks(all)
@@ -74,7 +86,13 @@ func (l *loader) ipv4Block(path, text string) (block netip.Prefix, ok bool) {
 	case err != nil || !block.Addr().Is4():
 		l.fail(l.infra.problem(path, fmt.Sprintf("%q is not a block of IPv4 addresses such as %s", text, defaultBlock), "change it"))
 	case block != block.Masked():
-		l.fail(l.infra.problem(path, fmt.Sprintf("%s is not the beginning of a block: AWS would make %s of it", text, block.Masked()), fmt.Sprintf("write %s", block.Masked())))
+		l.fail(
+			l.infra.problem(
+				path,
+				fmt.Sprintf("%s is not the beginning of a block: AWS would make %s of it", text, block.Masked()),
+				fmt.Sprintf("write %s", block.Masked()),
+			),
+		)
 	case block.Bits() < widestBlock || block.Bits() > narrowestBlock:
 		l.fail(l.infra.problem(path, fmt.Sprintf("%s: AWS permits blocks of /%d to /%d", text, widestBlock, narrowestBlock), "change the number of bits"))
 	case unusableBlock(block):
@@ -137,7 +155,13 @@ func (l *loader) checkSubnetBlocks(vpc []netip.Prefix) {
 			inside = inside || v.Overlaps(block) && v.Bits() <= block.Bits()
 		}
 		if !inside {
-			l.fail(l.infra.problem(path, fmt.Sprintf("%s is not within the VPC, %v", block, vpc), "use a part of the VPC, or add a block to spec.network.vpc.secondaryCidrBlocks"))
+			l.fail(
+				l.infra.problem(
+					path,
+					fmt.Sprintf("%s is not within the VPC, %v", block, vpc),
+					"use a part of the VPC, or add a block to spec.network.vpc.secondaryCidrBlocks",
+				),
+			)
 		}
 		for _, other := range all {
 			if block.Overlaps(other.Prefix) {
@@ -152,11 +176,18 @@ func (l *loader) checkSubnetBlocks(vpc []netip.Prefix) {
 // it is of the IP address type dualstack ("Subnets" in CreateLoadBalancer, ELB API reference).
 func (l *loader) checkBalancerSubnet(i int, s infrav1.SubnetSpec) {
 	lb := l.cluster.Infra.Spec.ControlPlaneLoadBalancer
-	if !l.cluster.Infra.Spec.NetworkSpec.VPC.IsIPv6Enabled() || l.managed || lb == nil || lb.LoadBalancerType != infrav1.LoadBalancerTypeNLB || s.IsIPv6 || s.IPv6CidrBlock != "" {
+	if !l.cluster.Infra.Spec.NetworkSpec.VPC.IsIPv6Enabled() || l.managed || lb == nil || lb.LoadBalancerType != infrav1.LoadBalancerTypeNLB || s.IsIPv6 ||
+		s.IPv6CidrBlock != "" {
 		return
 	}
 	if internal := lb.Scheme != nil && *lb.Scheme == infrav1.ELBSchemeInternal; internal != s.IsPublic {
-		l.fail(l.infra.problem(fmt.Sprintf("spec.network.subnets[%d]", i), "the load balancer has IPv6 addresses in its subnets, and this one has none", "set isIpv6: true, or remove spec.network.vpc.ipv6"))
+		l.fail(
+			l.infra.problem(
+				fmt.Sprintf("spec.network.subnets[%d]", i),
+				"the load balancer has IPv6 addresses in its subnets, and this one has none",
+				"set isIpv6: true, or remove spec.network.vpc.ipv6",
+			),
+		)
 	}
 }
 
@@ -167,7 +198,13 @@ func (l *loader) checkSubnetIPv6(i int, s infrav1.SubnetSpec) {
 	switch {
 	case s.IPv6CidrBlock == "":
 	case err != nil || !block.Addr().Is6() || block != block.Masked() || block.Bits() != subnetBitsIPv6:
-		l.fail(l.infra.problem(path, fmt.Sprintf("%q is not a block of IPv6 addresses with %d bits", s.IPv6CidrBlock, subnetBitsIPv6), "change it, or remove it to let the run choose"))
+		l.fail(
+			l.infra.problem(
+				path,
+				fmt.Sprintf("%q is not a block of IPv6 addresses with %d bits", s.IPv6CidrBlock, subnetBitsIPv6),
+				"change it, or remove it to let the run choose",
+			),
+		)
 	case !l.cluster.Infra.Spec.NetworkSpec.VPC.IsIPv6Enabled():
 		l.fail(l.infra.problem(path, "the VPC has no IPv6 addresses", "set spec.network.vpc.ipv6: {}, or remove the block"))
 	}

@@ -133,7 +133,14 @@ func permits(d permission.Document, region string) func(service, op string, in a
 func dependent(service, op string) []string {
 	switch {
 	case strings.HasPrefix(service, "Elastic Load Balancing") && op == "CreateLoadBalancer":
-		return []string{"ec2:DescribeAccountAttributes", "ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeVpcs", "ec2:GetSecurityGroupsForVpc", "elasticloadbalancing:AddTags"}
+		return []string{
+			"ec2:DescribeAccountAttributes",
+			"ec2:DescribeSecurityGroups",
+			"ec2:DescribeSubnets",
+			"ec2:DescribeVpcs",
+			"ec2:GetSecurityGroupsForVpc",
+			"elasticloadbalancing:AddTags",
+		}
 	case service == "Elastic Load Balancing v2" && op == "SetSecurityGroups":
 		return []string{"ec2:GetSecurityGroupsForVpc"}
 	case service == "Auto Scaling" && op == "CreateAutoScalingGroup":

@@ -33,15 +33,45 @@ func needs(c call) []string {
 		{"ssm", "GetCommandInvocation"}:        {},
 		{"secretsmanager", "GetSecretValue"}:   {}, // only for an import, which says so if it is denied
 		// with what they do on the way
-		{"autoscaling", "CreateAutoScalingGroup"}:        {"autoscaling:CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags", "ec2:RunInstances", "ec2:CreateTags", "iam:PassRole", "iam:CreateServiceLinkedRole"},
-		{"autoscaling", "PutLifecycleHook"}:              {"autoscaling:PutLifecycleHook", "iam:PassRole"},
-		{"ec2", "RunInstances"}:                          {"ec2:RunInstances", "ec2:CreateTags", "iam:PassRole", "iam:CreateServiceLinkedRole", "kms:CreateGrant", "kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintext", "kms:ReEncryptFrom", "kms:ReEncryptTo"},
-		{"elasticloadbalancing", "CreateLoadBalancer"}:   {"elasticloadbalancing:CreateLoadBalancer", "ec2:DescribeAccountAttributes", "ec2:GetSecurityGroupsForVpc", "elasticloadbalancing:AddTags", "iam:CreateServiceLinkedRole"},
-		{"elasticloadbalancingv2", "CreateLoadBalancer"}: {"elasticloadbalancing:CreateLoadBalancer", "ec2:DescribeAccountAttributes", "ec2:GetSecurityGroupsForVpc", "elasticloadbalancing:AddTags", "iam:CreateServiceLinkedRole"},
-		{"elasticloadbalancingv2", "SetSecurityGroups"}:  {"elasticloadbalancing:SetSecurityGroups", "ec2:GetSecurityGroupsForVpc"},
-		{"servicequotas", "GetServiceQuota"}:             {"servicequotas:GetServiceQuota", "elasticloadbalancing:DescribeAccountLimits"},
-		{"secretsmanager", "CreateSecret"}:               {"secretsmanager:CreateSecret", "secretsmanager:TagResource"},
-		{"ssm", "PutParameter"}:                          {"ssm:PutParameter", "ssm:AddTagsToResource"},
+		{"autoscaling", "CreateAutoScalingGroup"}: {
+			"autoscaling:CreateAutoScalingGroup",
+			"autoscaling:CreateOrUpdateTags",
+			"ec2:RunInstances",
+			"ec2:CreateTags",
+			"iam:PassRole",
+			"iam:CreateServiceLinkedRole",
+		},
+		{"autoscaling", "PutLifecycleHook"}: {"autoscaling:PutLifecycleHook", "iam:PassRole"},
+		{"ec2", "RunInstances"}: {
+			"ec2:RunInstances",
+			"ec2:CreateTags",
+			"iam:PassRole",
+			"iam:CreateServiceLinkedRole",
+			"kms:CreateGrant",
+			"kms:Decrypt",
+			"kms:DescribeKey",
+			"kms:GenerateDataKeyWithoutPlaintext",
+			"kms:ReEncryptFrom",
+			"kms:ReEncryptTo",
+		},
+		{"elasticloadbalancing", "CreateLoadBalancer"}: {
+			"elasticloadbalancing:CreateLoadBalancer",
+			"ec2:DescribeAccountAttributes",
+			"ec2:GetSecurityGroupsForVpc",
+			"elasticloadbalancing:AddTags",
+			"iam:CreateServiceLinkedRole",
+		},
+		{"elasticloadbalancingv2", "CreateLoadBalancer"}: {
+			"elasticloadbalancing:CreateLoadBalancer",
+			"ec2:DescribeAccountAttributes",
+			"ec2:GetSecurityGroupsForVpc",
+			"elasticloadbalancing:AddTags",
+			"iam:CreateServiceLinkedRole",
+		},
+		{"elasticloadbalancingv2", "SetSecurityGroups"}: {"elasticloadbalancing:SetSecurityGroups", "ec2:GetSecurityGroupsForVpc"},
+		{"servicequotas", "GetServiceQuota"}:            {"servicequotas:GetServiceQuota", "elasticloadbalancing:DescribeAccountLimits"},
+		{"secretsmanager", "CreateSecret"}:              {"secretsmanager:CreateSecret", "secretsmanager:TagResource"},
+		{"ssm", "PutParameter"}:                         {"ssm:PutParameter", "ssm:AddTagsToResource"},
 	}
 	if actions, ok := special[c]; ok {
 		return actions
@@ -51,7 +81,13 @@ func needs(c call) []string {
 
 // all is a scope in which everything is needed.
 func all() permission.Scope {
-	return permission.Scope{Backups: []string{"backups"}, BackupKeys: []string{"arn:aws:kms:*:*:key/*"}, Assume: []string{"arn:aws:iam::123456789012:role/prod"}, Keys: []string{"arn:aws:kms:*:*:key/*"}, MadeRoles: []string{"mine"}}
+	return permission.Scope{
+		Backups:    []string{"backups"},
+		BackupKeys: []string{"arn:aws:kms:*:*:key/*"},
+		Assume:     []string{"arn:aws:iam::123456789012:role/prod"},
+		Keys:       []string{"arn:aws:kms:*:*:key/*"},
+		MadeRoles:  []string{"mine"},
+	}
 }
 
 // TestExactlyWhatTheEngineCalls holds the policy against the code: every call

@@ -235,12 +235,26 @@ func TestPermissionMayBeLacking(t *testing.T) {
 	m := enginetest.LoadQuick(t, "quickstart.yaml")
 	synctest.Test(t, func(t *testing.T) {
 		a := enginetest.Account(m, 0)
-		with(t, a, document(statement{"Effect": "Allow", "NotAction": "ec2:CreateVpc", "Resource": "*"},
-			statement{"Effect": "Allow", "Action": "ec2:CreateVpc", "Resource": "*", "Condition": map[string]any{"StringEquals": map[string]any{"aws:RequestTag/team": "web"}}}))
+		with(t, a, document(
+			statement{"Effect": "Allow", "NotAction": "ec2:CreateVpc", "Resource": "*"},
+			statement{
+				"Effect":    "Allow",
+				"Action":    "ec2:CreateVpc",
+				"Resource":  "*",
+				"Condition": map[string]any{"StringEquals": map[string]any{"aws:RequestTag/team": "web"}},
+			},
+		))
 		var warnings []string
-		_, err := run.Open(m, cluster.Target{Config: a.Process().Config(), Owner: "test", Warn: func(w string) { warnings = append(warnings, w) }}).Apply(t.Context(), cluster.Options{})
+		_, err := run.Open(m, cluster.Target{Config: a.Process().Config(), Owner: "test", Warn: func(w string) { warnings = append(warnings, w) }}).
+			Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
-		require.Equal(t, []string{"arn:aws:iam::123456789012:user/simulated may need ec2:CreateVpc for vpc (quickstart.yaml:39): no policy allows it, unless aws:RequestTag/team has the value that a policy asks for"}, warnings)
+		require.Equal(
+			t,
+			[]string{
+				"arn:aws:iam::123456789012:user/simulated may need ec2:CreateVpc for vpc (quickstart.yaml:39): no policy allows it, unless aws:RequestTag/team has the value that a policy asks for",
+			},
+			warnings,
+		)
 		p := enginetest.MustPlan(t, m, a)
 		require.Nil(t, p.Permissions, "a plan is asked for it")
 	})

@@ -139,6 +139,9 @@ func (r *Report) addMachines(region string, l plan.Quota, all []machines) {
 	for i, name := range order {
 		parts[i] = fmt.Sprintf("%d of %d of %s", fit[name], wanted[name], name)
 	}
-	r.Warnings = append(r.Warnings, fmt.Sprintf("the plan needs %d %s, but %s allows %d and %d are in use: only some machines run (%s) until there is a higher quota (%s %s)",
-		l.Needed, l.Name, region, l.Limit, l.Used, strings.Join(parts, ", "), l.Service, l.Code))
+	r.Warnings = append(
+		r.Warnings,
+		fmt.Sprintf("the plan needs %d %s, but %s allows %d and %d are in use: only some machines run (%s) until there is a higher quota (%s %s)",
+			l.Needed, l.Name, region, l.Limit, l.Used, strings.Join(parts, ", "), l.Service, l.Code),
+	)
 }

@@ -163,7 +163,17 @@ func (r *Report) add(region string, d *demand) {
 
 // exceeded is the reason why a run is refused.
 func exceeded(region string, l plan.Quota, needed int, purpose string) error {
-	return fmt.Errorf("the plan needs %d %s%s, but %s allows %d and %d are in use: delete some, or request a higher quota (%s %s)", needed, l.Name, purpose, region, l.Limit, l.Used, l.Service, l.Code)
+	return fmt.Errorf(
+		"the plan needs %d %s%s, but %s allows %d and %d are in use: delete some, or request a higher quota (%s %s)",
+		needed,
+		l.Name,
+		purpose,
+		region,
+		l.Limit,
+		l.Used,
+		l.Service,
+		l.Code,
+	)
 }
 
 // addUnread adds a warning about quotas that could not be read.
@@ -176,6 +186,9 @@ func (r *Report) addUnread(all []*demand) {
 		}
 	}
 	if why != nil {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("these quotas are not checked (%v): %s", cmp.Or(cloud.Code(why), why.Error()), strings.Join(slices.Compact(names), ", ")))
+		r.Warnings = append(
+			r.Warnings,
+			fmt.Sprintf("these quotas are not checked (%v): %s", cmp.Or(cloud.Code(why), why.Error()), strings.Join(slices.Compact(names), ", ")),
+		)
 	}
 }

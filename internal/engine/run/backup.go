@@ -87,7 +87,11 @@ func (s *Session) takeBackup(ctx context.Context) (*backup.Backup, error) {
 	case err != nil:
 		return nil, err
 	case keys == nil:
-		return nil, &plan.RefusedError{Reasons: []error{fmt.Errorf("the account has no keys of cluster %s in %s, and without them no snapshot can be taken or restored", s.Cluster.Name, s.Cluster.Region)}}
+		return nil, &plan.RefusedError{
+			Reasons: []error{
+				fmt.Errorf("the account has no keys of cluster %s in %s, and without them no snapshot can be taken or restored", s.Cluster.Name, s.Cluster.Region),
+			},
+		}
 	case len(keys.Etcd.Key) == 0:
 		return nil, &plan.RefusedError{Reasons: []error{errors.New("the cluster uses an external etcd: back it up where it runs, with 'etcdctl snapshot save'")}}
 	}
@@ -130,7 +134,13 @@ func (s *Session) checkStacked(ctx context.Context) error {
 		managed = s != nil
 	}
 	if managed {
-		return &plan.RefusedError{Reasons: []error{errors.New("AWS runs the etcd of an EKS cluster and keeps backups of it, which it restores itself: there is no access to it. Tools such as Velero back up the objects")}}
+		return &plan.RefusedError{
+			Reasons: []error{
+				errors.New(
+					"AWS runs the etcd of an EKS cluster and keeps backups of it, which it restores itself: there is no access to it. Tools such as Velero back up the objects",
+				),
+			},
+		}
 	}
 	return nil
 }

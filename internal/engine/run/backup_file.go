@@ -69,7 +69,8 @@ func store(ctx context.Context, c *cloud.Clients, to string, write func(io.Write
 
 // refusedFile makes a RefusedError of an answer of AWS about an object or a key.
 func refusedFile(err error) error {
-	if err == nil || !cloud.Rejected(err) && cloud.Code(err) != "" || cloud.Unanswered(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if err == nil || !cloud.Rejected(err) && cloud.Code(err) != "" || cloud.Unanswered(err) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	return &plan.RefusedError{Reasons: []error{err}}

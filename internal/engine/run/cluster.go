@@ -51,7 +51,10 @@ func CheckName(name string) error {
 	case len(what) > 0 && len(name) > validation.LabelValueMaxLength:
 		return fmt.Errorf("%q cannot be the name of a cluster: %s", name, what[0])
 	case len(what) > 0, len(validation.IsDNS1123Subdomain(name)) > 0:
-		return fmt.Errorf("%q cannot be the name of a cluster: it must consist of lower-case letters, digits, '-' and '.', and start and end with a letter or a digit", name)
+		return fmt.Errorf(
+			"%q cannot be the name of a cluster: it must consist of lower-case letters, digits, '-' and '.', and start and end with a letter or a digit",
+			name,
+		)
 	}
 	return nil
 }

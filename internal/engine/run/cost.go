@@ -10,7 +10,15 @@ import (
 
 // notCounted is usage of every cluster that is not counted.
 func notCounted() []string {
-	return []string{"data transfer", "gigabytes and capacity units of NAT gateways and load balancers", "logs in CloudWatch", "requests", "snapshots", "boot data in Secrets Manager", "what controllers in the cluster create"}
+	return []string{
+		"data transfer",
+		"gigabytes and capacity units of NAT gateways and load balancers",
+		"logs in CloudWatch",
+		"requests",
+		"snapshots",
+		"boot data in Secrets Manager",
+		"what controllers in the cluster create",
+	}
 }
 
 // pricing asks for the prices of a plan while it is made. Later plans of a run have none.

@@ -151,7 +151,10 @@ func spoof(t *testing.T, a *awssim.AWS, m *manifest.Cluster) (vpc string) {
 	}
 	v, err := c.CreateVpc(t.Context(), &ec2.CreateVpcInput{CidrBlock: aws.String("172.16.0.0/16"), TagSpecifications: tags(types.ResourceTypeVpc)})
 	require.NoError(t, err)
-	s, err := c.CreateSubnet(t.Context(), &ec2.CreateSubnetInput{VpcId: v.Vpc.VpcId, CidrBlock: aws.String("172.16.1.0/24"), AvailabilityZone: aws.String("us-east-1a")})
+	s, err := c.CreateSubnet(
+		t.Context(),
+		&ec2.CreateSubnetInput{VpcId: v.Vpc.VpcId, CidrBlock: aws.String("172.16.1.0/24"), AvailabilityZone: aws.String("us-east-1a")},
+	)
 	require.NoError(t, err)
 	_, err = c.CreateSecurityGroup(t.Context(), &ec2.CreateSecurityGroupInput{
 		VpcId: v.Vpc.VpcId, GroupName: aws.String("web"), Description: aws.String("web"), TagSpecifications: tags(types.ResourceTypeSecurityGroup),

@@ -149,7 +149,11 @@ func (d *Deleting) Look(ctx context.Context, ask bool) error {
 func (d *Deleting) warnOfLogs() {
 	for _, n := range d.Built.Resources() {
 		if s, ok := n.Observed().(*eks.ClusterState); ok && len(s.Logging) > 0 {
-			d.Warn("EKS keeps the logs of the control plane: aws logs delete-log-group --region %s --log-group-name /aws/eks/%s/cluster deletes them", d.Cluster.Region, s.Name)
+			d.Warn(
+				"EKS keeps the logs of the control plane: aws logs delete-log-group --region %s --log-group-name /aws/eks/%s/cluster deletes them",
+				d.Cluster.Region,
+				s.Name,
+			)
 		}
 	}
 }

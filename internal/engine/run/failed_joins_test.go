@@ -117,7 +117,11 @@ func TestMachinesThatAreNotReplaced(t *testing.T) {
 			time.Sleep(30 * time.Minute)
 			_, err = enginetest.Rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: enginetest.Tell(t)})
 			require.ErrorAs(t, err, &end)
-			assert.Regexp(t, `^i-\w+ says on its console ".*kubeadm join: gives up after \d+ seconds.*": kubeadm join has failed again and again, .*terminate it \(aws ec2 terminate-instances`, end.Findings[0])
+			assert.Regexp(
+				t,
+				`^i-\w+ says on its console ".*kubeadm join: gives up after \d+ seconds.*": kubeadm join has failed again and again, .*terminate it \(aws ec2 terminate-instances`,
+				end.Findings[0],
+			)
 		})
 	}
 }

@@ -66,14 +66,24 @@ func texts[T ~string](values []T) (out []string) {
 // notStates are types whose names look like those of states: settings, properties of zones and versions, and a structure.
 func notStates() []string {
 	return []string{
-		"HttpTokensState", "InstanceMetadataEndpointState", "InstanceMetadataProtocolState", "InstanceMetadataTagsState", "LaunchTemplateHttpTokensState",
-		"VpcCidrBlockState", "LaunchTemplateInstanceMetadataEndpointState", "LaunchTemplateInstanceMetadataTagsState", "AvailabilityZoneOptInStatus", "VersionStatus", "PingStatus",
+		"HttpTokensState",
+		"InstanceMetadataEndpointState",
+		"InstanceMetadataProtocolState",
+		"InstanceMetadataTagsState",
+		"LaunchTemplateHttpTokensState",
+		"VpcCidrBlockState",
+		"LaunchTemplateInstanceMetadataEndpointState",
+		"LaunchTemplateInstanceMetadataTagsState",
+		"AvailabilityZoneOptInStatus",
+		"VersionStatus",
+		"PingStatus",
 	}
 }
 
 // fails reports whether a state is one of failure, or an end that nobody has asked for.
 func fails(state string) bool {
-	return regexp.MustCompile(`(?i)fail|error|degraded|impaired|reject|expired|partial|cancel|rollback|invalid|terminat|shutting|stop|unavailable|unhealthy|timedout|quarantine|deregister|disabled|closed|blackhole|transient`).MatchString(state)
+	return regexp.MustCompile(`(?i)fail|error|degraded|impaired|reject|expired|partial|cancel|rollback|invalid|terminat|shutting|stop|unavailable|unhealthy|timedout|quarantine|deregister|disabled|closed|blackhole|transient`).
+		MatchString(state)
 }
 
 // tested are the states of failure that end a wait, or a deletion, in a test.

@@ -58,8 +58,13 @@ var failures = []struct {
 		"The pool has no free block", "AWS reports failing: The pool has no free block", 6 * time.Minute, false,
 	},
 	{
-		"add-on that is degraded", enginetest.EKSAddons, func(s *awssim.State, why string) { s.EKS.Faults.DegradeAddon = why },
-		"ConfigurationConflict: another manager owns the field", "AWS reports DEGRADED: ConfigurationConflict: another manager owns the field", 20 * time.Minute, false,
+		"add-on that is degraded",
+		enginetest.EKSAddons,
+		func(s *awssim.State, why string) { s.EKS.Faults.DegradeAddon = why },
+		"ConfigurationConflict: another manager owns the field",
+		"AWS reports DEGRADED: ConfigurationConflict: another manager owns the field",
+		20 * time.Minute,
+		false,
 	},
 	{
 		"EKS cluster", enginetest.EKSAddons, func(s *awssim.State, why string) { s.EKS.Faults.CreateCluster = why },

@@ -102,7 +102,11 @@ func TestPlanSaysWhyAMachineIsReplaced(t *testing.T) {
 		require.NoError(t, err)
 		for _, s := range p.Steps {
 			if s.Resource.Kind() == "retired" {
-				assert.Regexp(t, `MachineDeployment/self-healing-md-0 spec: unhealthy: the condition Ready of its Node has been Unknown for more than 5m0s \(MachineHealthCheck/self-healing-md-0\)$`, s.Origin)
+				assert.Regexp(
+					t,
+					`MachineDeployment/self-healing-md-0 spec: unhealthy: the condition Ready of its Node has been Unknown for more than 5m0s \(MachineHealthCheck/self-healing-md-0\)$`,
+					s.Origin,
+				)
 			}
 		}
 	})

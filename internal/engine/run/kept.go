@@ -119,7 +119,11 @@ func (d *Deleting) clusterVPCs(all teardown.Leftovers) (map[string]bool, error) 
 		return vpcs, nil
 	}
 	ids := slices.Sorted(maps.Keys(e.mentioned))
-	return nil, fmt.Errorf("resources with the tags of cluster %s are in several VPCs (%s): pass the cluster's with --vpc; it can be given several times", d.Cluster.Name, strings.Join(ids, ", "))
+	return nil, fmt.Errorf(
+		"resources with the tags of cluster %s are in several VPCs (%s): pass the cluster's with --vpc; it can be given several times",
+		d.Cluster.Name,
+		strings.Join(ids, ", "),
+	)
 }
 
 // evidence is what resources with the tags of a cluster say of VPCs.
@@ -168,7 +172,11 @@ func (d *Deleting) checkNamed(owned, mentioned map[string]bool) error {
 	for _, vpc := range d.options.VPCs {
 		for _, other := range slices.Sorted(maps.Keys(owned)) {
 			if !mentioned[vpc] && owned[other] && !slices.Contains(d.options.VPCs, other) {
-				return &plan.RefusedError{Reasons: []error{fmt.Errorf("no resource of cluster %s is in %s, but %s has its tag: name that VPC, or remove its tag %s", d.Cluster.Name, vpc, other, d.Cloud.OwnerTag())}}
+				return &plan.RefusedError{
+					Reasons: []error{
+						fmt.Errorf("no resource of cluster %s is in %s, but %s has its tag: name that VPC, or remove its tag %s", d.Cluster.Name, vpc, other, d.Cloud.OwnerTag()),
+					},
+				}
 			}
 		}
 	}

@@ -17,7 +17,13 @@ import (
 // of many accounts, for Session Manager.
 func readAllParameters() []string {
 	return []string{
-		"AmazonSSMManagedInstanceCore", "AmazonEC2RoleforSSM", "AmazonSSMReadOnlyAccess", "AmazonSSMFullAccess", "ReadOnlyAccess", "PowerUserAccess", "AdministratorAccess",
+		"AmazonSSMManagedInstanceCore",
+		"AmazonEC2RoleforSSM",
+		"AmazonSSMReadOnlyAccess",
+		"AmazonSSMFullAccess",
+		"ReadOnlyAccess",
+		"PowerUserAccess",
+		"AdministratorAccess",
 	}
 }
 
@@ -53,8 +59,12 @@ func (p *planning) warnOfKeyReaders(ctx context.Context) {
 			}
 		}
 		if len(because) > 0 {
-			p.Warn("machines with the role %s can read the keys of the cluster in SSM Parameter Store, because of %s: encrypt them with a key of your own (--kms-key), or deny the role ssm:GetParameter* for parameter%s",
-				role, text.Several(because), p.Cloud.ParameterPath("*"))
+			p.Warn(
+				"machines with the role %s can read the keys of the cluster in SSM Parameter Store, because of %s: encrypt them with a key of your own (--kms-key), or deny the role ssm:GetParameter* for parameter%s",
+				role,
+				text.Several(because),
+				p.Cloud.ParameterPath("*"),
+			)
 		}
 	}
 }

@@ -84,7 +84,10 @@ func TestLongCertificates(t *testing.T) {
 		}
 		block, _ := pem.Decode(keys.CA.Cert)
 		require.NotNil(t, block)
-		m.Secrets["quickstart-ca"] = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "quickstart-ca"}, Data: map[string][]byte{"tls.crt": keys.CA.Cert, "tls.key": keys.CA.Key}}
+		m.Secrets["quickstart-ca"] = &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: "quickstart-ca"},
+			Data:       map[string][]byte{"tls.crt": keys.CA.Cert, "tls.key": keys.CA.Key},
+		}
 		enginetest.MustApply(t, m, a)
 		enginetest.RequireNoChange(t, m, a)
 		enginetest.MustDelete(t, m, a)

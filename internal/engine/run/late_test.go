@@ -112,7 +112,18 @@ func TestCreationsThatArriveAfterADeletion(t *testing.T) {
 // its deletion.
 func TestRequestsThatArriveLate(t *testing.T) {
 	deletions := map[string][]string{
-		"quickstart":   {"DeleteParameters", "DeleteParameter", "DeleteLoadBalancer", "DeleteTargetGroup", "TerminateInstances", "DeleteSecret", "DeleteNatGateway", "ReleaseAddress", "DeleteSecurityGroup", "DeleteVpc"},
+		"quickstart": {
+			"DeleteParameters",
+			"DeleteParameter",
+			"DeleteLoadBalancer",
+			"DeleteTargetGroup",
+			"TerminateInstances",
+			"DeleteSecret",
+			"DeleteNatGateway",
+			"ReleaseAddress",
+			"DeleteSecurityGroup",
+			"DeleteVpc",
+		},
 		"flatcar":      {"DeleteObjects", "DeleteBucket"},
 		"machine-pool": {"DeleteAutoScalingGroup", "DeleteLaunchTemplate"},
 		"eks":          {"DeleteCluster", "DeleteNodegroup"},
@@ -146,8 +157,17 @@ func TestRequestsThatArriveLate(t *testing.T) {
 				time.Sleep(time.Minute) // for the consistency of listings
 				waits := strings.Contains(strings.Join(told, " "), "AWS may still carry out a request")
 				if h.during == "create" {
-					assert.Equal(t, h.then[0] == "delete" && h.op != "PutParameter", waits, "for a request that only creates something") // the first parameter is the lock itself
-					enginetest.MustApply(t, m, a)                                                                                        // deletes what the request has created
+					assert.Equal(
+						t,
+						h.then[0] == "delete" && h.op != "PutParameter",
+						waits,
+						"for a request that only creates something",
+					) // the first parameter is the lock itself
+					enginetest.MustApply(
+						t,
+						m,
+						a,
+					) // deletes what the request has created
 				} else if h.then[0] == "create" { // a deletion may take longer than the request
 					assert.True(t, waits)
 				}

@@ -108,7 +108,11 @@ func TestNewEtcd(t *testing.T) {
 		}})
 		require.NoError(t, err)
 		assert.Contains(t, strings.Join(warnings, "\n"), "all objects of the cluster are lost, except for the add-ons of the manifest")
-		assert.Contains(t, strings.Join(warnings, "\n"), "2 workers are of the lost cluster: their kubelets do not register again, and stop their pods; the run replaces them")
+		assert.Contains(
+			t,
+			strings.Join(warnings, "\n"),
+			"2 workers are of the lost cluster: their kubelets do not register again, and stop their pods; the run replaces them",
+		)
 		a.Edit(func(s *awssim.State) {
 			for _, id := range old {
 				if i := s.EC2.Instances[id]; i != nil && i.Tags["sigs.k8s.io/cluster-api-provider-aws/role"] == "node" {
@@ -199,7 +203,11 @@ func TestLostQuorumIsRefused(t *testing.T) {
 		require.ErrorContains(t, err, "Do not terminate another machine of the control plane")
 		require.ErrorContains(t, err, "--force-new-cluster")
 		require.ErrorContains(t, err, "cluster backup three-zones")
-		assert.Contains(t, strings.Join(warnings, "\n"), "machines of the control plane are missing, and the API server does not answer (it answers with 500 Internal Server Error)")
+		assert.Contains(
+			t,
+			strings.Join(warnings, "\n"),
+			"machines of the control plane are missing, and the API server does not answer (it answers with 500 Internal Server Error)",
+		)
 
 		a.Edit(func(s *awssim.State) { s.EC2.Instances[ids[2]].Stopped = time.Now() })
 		a.Inventory()

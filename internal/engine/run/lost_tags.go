@@ -91,9 +91,12 @@ func (l *Looking) lostTags(tags map[string]cloud.Tags, first string, created []p
 		if id == first {
 			role = "control-plane"
 		}
-		reasons = append(reasons, fmt.Errorf("instance %s uses the security groups of the cluster, but does not have its tags. If it is a machine of the cluster, restore them:\n"+
-			"  aws ec2 create-tags --resources %[1]s --tags Key=%s,Value=%s Key=%s,Value=%s Key=%s,Value=%s\n"+
-			"otherwise give it a Name tag or other security groups", id, l.Cloud.OwnerTag(), cloud.Owned, cloud.RoleTag, role, cloud.ResourceTag, replaces))
+		reasons = append(
+			reasons,
+			fmt.Errorf("instance %s uses the security groups of the cluster, but does not have its tags. If it is a machine of the cluster, restore them:\n"+
+				"  aws ec2 create-tags --resources %[1]s --tags Key=%s,Value=%s Key=%s,Value=%s Key=%s,Value=%s\n"+
+				"otherwise give it a Name tag or other security groups", id, l.Cloud.OwnerTag(), cloud.Owned, cloud.RoleTag, role, cloud.ResourceTag, replaces),
+		)
 	}
 	if len(reasons) == 0 {
 		return nil

@@ -83,7 +83,14 @@ func TestDeletionFindsLostTags(t *testing.T) {
 					if harmless(m, s, how) {
 						continue
 					}
-					assert.True(t, slices.ContainsFunc(planned.Steps, func(x plan.Step) bool { return x.CloudID == s.CloudID && x.Action == plan.Remove }), "%s: the deletion leaves %s %s", how, s.Resource, s.CloudID)
+					assert.True(
+						t,
+						slices.ContainsFunc(planned.Steps, func(x plan.Step) bool { return x.CloudID == s.CloudID && x.Action == plan.Remove }),
+						"%s: the deletion leaves %s %s",
+						how,
+						s.Resource,
+						s.CloudID,
+					)
 				}
 				assert.Empty(t, enginetest.Writes(enginetest.Since(a, calls)))
 			}) || tried[s.Resource.Kind()]
@@ -147,7 +154,11 @@ func TestDamagedMarkersOnDelete(t *testing.T) {
 		setMarker(t, a, m.Name, func(string) string { return "{}" })
 		for _, theCluster := range []*run.Cluster{enginetest.Open(m, a.Process()), enginetest.ByName(m.Name, a)} {
 			_, err := theCluster.PlanDelete(t.Context(), cluster.Options{})
-			require.ErrorContains(t, err, "to delete the cluster, delete the parameter: aws ssm delete-parameter --region us-east-1 --name /clusterawsadm/quickstart/init")
+			require.ErrorContains(
+				t,
+				err,
+				"to delete the cluster, delete the parameter: aws ssm delete-parameter --region us-east-1 --name /clusterawsadm/quickstart/init",
+			)
 		}
 		_, err := ssm.NewFromConfig(a.Config()).DeleteParameter(t.Context(), &ssm.DeleteParameterInput{Name: new("/clusterawsadm/quickstart/init")})
 		require.NoError(t, err)

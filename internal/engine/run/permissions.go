@@ -111,7 +111,8 @@ func (p *planning) passedRoles(ctx context.Context) (needs []permission.Need) {
 // and returns why the run is refused. A run is refused if it fails without a lacking action, and
 // warns of actions that it may need. A plan that checks permissions is refused for both.
 func (p *planning) checkPermissions(ctx context.Context) func() []error {
-	if p.only && !p.Cluster.Target.CheckPermissions || !p.only && p.Cluster.Target.IgnorePermissions || p.Cloud.Stats().Writes.Load() > 0 { // a second plan of a run
+	if p.only && !p.Cluster.Target.CheckPermissions || !p.only && p.Cluster.Target.IgnorePermissions ||
+		p.Cloud.Stats().Writes.Load() > 0 { // a second plan of a run
 		return func() []error { return nil }
 	}
 	answer := make(chan plan.Permissions, 1)

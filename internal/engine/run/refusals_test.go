@@ -151,7 +151,15 @@ func TestNeighboursLoadBalancerIsDeleted(t *testing.T) {
 		before := a.Inventory()
 		arrives := func() {
 			a.Edit(func(s *awssim.State) {
-				s.ELB.LoadBalancers[theirs] = &elbsim.LoadBalancer{ARN: theirs, Name: "theirs", Type: "network", Scheme: "internal", VPC: "vpc-theirs", IPType: "ipv4", DNSName: "theirs.example"}
+				s.ELB.LoadBalancers[theirs] = &elbsim.LoadBalancer{
+					ARN:     theirs,
+					Name:    "theirs",
+					Type:    "network",
+					Scheme:  "internal",
+					VPC:     "vpc-theirs",
+					IPType:  "ipv4",
+					DNSName: "theirs.example",
+				}
 			})
 		}
 		leaves := func(p *awssim.Process) *int {

@@ -73,7 +73,9 @@ func (l *Looking) checkBackup(ctx context.Context, x *restoring) (err error) {
 		return fmt.Errorf("it is a backup of cluster %s, and the manifest describes %s", about.Cluster, m.Name)
 	}
 	if x.bucket == "" {
-		return errors.New("the first machine loads the snapshot from a bucket, and the manifest has none: name an existing bucket in the region with --restore-bucket")
+		return errors.New(
+			"the first machine loads the snapshot from a bucket, and the manifest has none: name an existing bucket in the region with --restore-bucket",
+		)
 	}
 	if x.keys, err = boot.ParsePKI(x.backup.PKI); err != nil {
 		return fmt.Errorf("keys: %w", err)
@@ -93,7 +95,10 @@ func (l *Looking) checkBackup(ctx context.Context, x *restoring) (err error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.backup.PKI)) {
 		if have := stored.Parts[name]; have != nil && !bytes.Equal(have, x.backup.PKI[name]) {
-			return fmt.Errorf("the account has another key %s for a cluster of this name: delete that cluster first, if it is not needed", l.Cloud.ParameterPath("pki", name))
+			return fmt.Errorf(
+				"the account has another key %s for a cluster of this name: delete that cluster first, if it is not needed",
+				l.Cloud.ParameterPath("pki", name),
+			)
 		}
 	}
 	return nil
@@ -128,7 +133,11 @@ func checkEtcd(of, wanted string) error {
 		return nil //nolint:nilerr // it is not known
 	}
 	if have.Major > want.Major || have.Major == want.Major && have.Minor > want.Minor {
-		return fmt.Errorf("the snapshot is of etcd %s, and the manifest wants %s, which does not start with it: set etcd.local.imageTag of the ClusterConfiguration to the version of the backup or a later one", of, wanted)
+		return fmt.Errorf(
+			"the snapshot is of etcd %s, and the manifest wants %s, which does not start with it: set etcd.local.imageTag of the ClusterConfiguration to the version of the backup or a later one",
+			of,
+			wanted,
+		)
 	}
 	return nil
 }
@@ -146,7 +155,11 @@ func checkEncryption(b *backup.Backup, c *Cluster) error {
 	case topology.ServerArgument(c.Manifest, "encryption-provider-config") == "":
 		return fmt.Errorf("objects in the snapshot are encrypted with %s, and the API server of the manifest has no encryption-provider-config", file)
 	case len(was) > 0 && !bytes.Equal(have, was):
-		return fmt.Errorf("objects in the snapshot are encrypted with a %s that the manifest does not have: restore with the file of the backup (age --decrypt BACKUP | tar -xzO files%s), and change it then", file, file)
+		return fmt.Errorf(
+			"objects in the snapshot are encrypted with a %s that the manifest does not have: restore with the file of the backup (age --decrypt BACKUP | tar -xzO files%s), and change it then",
+			file,
+			file,
+		)
 	}
 	return nil
 }

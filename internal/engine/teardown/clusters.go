@@ -50,7 +50,12 @@ func Clusters(ctx context.Context, c *cloud.Clients) (map[string]map[string]int,
 
 // existing returns the IDs of existing resources of the types that keep their tags for an
 // hour after deletion, and which types these are.
-func existing(ctx context.Context, c *cloud.Clients, tags []types.TagDescription, kinds map[types.ResourceType]*kind.Kind) (exist map[string]bool, asked map[types.ResourceType]bool, err error) {
+func existing(
+	ctx context.Context,
+	c *cloud.Clients,
+	tags []types.TagDescription,
+	kinds map[types.ResourceType]*kind.Kind,
+) (exist map[string]bool, asked map[types.ResourceType]bool, err error) {
 	exist, asked = map[string]bool{}, map[types.ResourceType]bool{}
 	for _, t := range tags {
 		k := kinds[t.ResourceType]

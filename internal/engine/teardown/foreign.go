@@ -38,7 +38,15 @@ type foreignSearch struct {
 // been planned, so that cloud IDs are known. VPN gateways, network ACLs and peering
 // connections are not looked for.
 func FindForeign(ctx context.Context, c *cloud.Clients, g *graph.Graph, of kind.Owner, kept Leftovers) ([]plan.ForeignResource, error) {
-	s := &foreignSearch{c: c, of: of, g: g, known: map[string]bool{}, groups: map[string]bool{}, found: map[string]plan.ForeignResource{}, clusters: map[string]bool{}}
+	s := &foreignSearch{
+		c:        c,
+		of:       of,
+		g:        g,
+		known:    map[string]bool{},
+		groups:   map[string]bool{},
+		found:    map[string]plan.ForeignResource{},
+		clusters: map[string]bool{},
+	}
 	kinds := aws.Kinds()
 	vpcs, groupVPCs := map[string]bool{}, map[string]bool{}
 	var own []kind.Found
@@ -169,7 +177,12 @@ func (s *foreignSearch) interfaces(ctx context.Context, in string, filter types.
 
 // users notes the instances or NAT gateways that exist and are not the cluster's. An instance
 // of an Auto Scaling group stands for the group.
-func (s *foreignSearch) users(ctx context.Context, kind, in string, ids []string, tagsOf func(context.Context, *cloud.Clients, []string) (map[string]cloud.Tags, error)) error {
+func (s *foreignSearch) users(
+	ctx context.Context,
+	kind, in string,
+	ids []string,
+	tagsOf func(context.Context, *cloud.Clients, []string) (map[string]cloud.Tags, error),
+) error {
 	ids = slices.DeleteFunc(ids, func(id string) bool { return s.known[id] })
 	if len(ids) == 0 {
 		return nil
@@ -247,7 +260,16 @@ func (s *foreignSearch) cluster(ctx context.Context, name, in string) error {
 	if err != nil || have == nil {
 		return err
 	}
-	s.add(plan.ForeignResource{Kind: "EKS cluster", ID: have.ID, In: in, Owner: ownerOf(have.Tags), Show: fmt.Sprintf("aws eks describe-cluster --region %s --name %s", s.c.Region, name)}, have.Tags)
+	s.add(
+		plan.ForeignResource{
+			Kind:  "EKS cluster",
+			ID:    have.ID,
+			In:    in,
+			Owner: ownerOf(have.Tags),
+			Show:  fmt.Sprintf("aws eks describe-cluster --region %s --name %s", s.c.Region, name),
+		},
+		have.Tags,
+	)
 	return nil
 }
 
@@ -274,7 +296,12 @@ func (s *foreignSearch) restoreCommand(f plan.ForeignResource) string {
 	tags := fmt.Sprintf("--tags Key=%s,Value=%s", s.c.OwnerTag(), cloud.Owned)
 	switch {
 	case f.Kind == autoscaling.GroupKind:
-		return fmt.Sprintf("aws autoscaling create-or-update-tags --tags ResourceId=%s,ResourceType=auto-scaling-group,Key=%s,Value=%s,PropagateAtLaunch=true", f.ID, s.c.OwnerTag(), cloud.Owned)
+		return fmt.Sprintf(
+			"aws autoscaling create-or-update-tags --tags ResourceId=%s,ResourceType=auto-scaling-group,Key=%s,Value=%s,PropagateAtLaunch=true",
+			f.ID,
+			s.c.OwnerTag(),
+			cloud.Owned,
+		)
 	case strings.HasPrefix(f.ID, "arn:") && strings.Contains(f.ID, ":eks:"):
 		return fmt.Sprintf("aws eks tag-resource --resource-arn %s --tags %s=%s", f.ID, s.c.OwnerTag(), cloud.Owned)
 	case strings.HasPrefix(f.ID, "arn:"):

@@ -293,11 +293,16 @@ func TestTaggedVPCIsKept(t *testing.T) {
 		m := enginetest.Quick(enginetest.Load(t, enginetest.ThreeZones, nil))
 		a := enginetest.Account(m, enginetest.Lag)
 		enginetest.MustApply(t, m, a)
-		out, err := ec2.NewFromConfig(a.Config()).CreateVpc(t.Context(), &ec2.CreateVpcInput{CidrBlock: aws.String("10.9.0.0/16"), TagSpecifications: []types.TagSpecification{{
-			ResourceType: types.ResourceTypeVpc, Tags: []types.Tag{
-				{Key: aws.String("sigs.k8s.io/cluster-api-provider-aws/cluster/" + m.Name), Value: aws.String("owned")}, {Key: aws.String("Name"), Value: aws.String("prod")},
-			},
-		}}})
+		out, err := ec2.NewFromConfig(a.Config()).
+			CreateVpc(t.Context(), &ec2.CreateVpcInput{CidrBlock: aws.String("10.9.0.0/16"), TagSpecifications: []types.TagSpecification{{
+				ResourceType: types.ResourceTypeVpc, Tags: []types.Tag{
+					{
+						Key:   aws.String("sigs.k8s.io/cluster-api-provider-aws/cluster/" + m.Name),
+						Value: aws.String("owned"),
+					},
+					{Key: aws.String("Name"), Value: aws.String("prod")},
+				},
+			}}})
 		require.NoError(t, err)
 		time.Sleep(enginetest.Lag)
 		for range 2 {

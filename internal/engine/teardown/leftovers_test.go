@@ -25,7 +25,12 @@ func found(k kind.Kind, id string, refers ...string) teardown.Leftover {
 	s := ec2.VPCState{Object: identity.Object{ID: id}}
 	f := kind.Found{Kind: &k, State: s, ID: id, Refers: refers}
 	return teardown.Leftover{Found: f.WithAdd(func(g *graph.Graph, id plan.ID, needs []graph.Edge, origin string) graph.Resource {
-		return graph.Retire(g, id, kind.Leftover(func(context.Context, *cloud.Clients) (*ec2.VPCState, error) { return &s, nil }, deleter{}, needs), graph.From(origin))
+		return graph.Retire(
+			g,
+			id,
+			kind.Leftover(func(context.Context, *cloud.Clients) (*ec2.VPCState, error) { return &s, nil }, deleter{}, needs),
+			graph.From(origin),
+		)
 	})}
 }
 

@@ -49,7 +49,8 @@ func balancerAttribute(t *testing.T, a *awssim.AWS, value string) {
 
 func groupProtection(t *testing.T, a *awssim.AWS, value autoscalingtypes.DeletionProtection) {
 	t.Helper()
-	_, err := autoscaling.NewFromConfig(a.Config()).UpdateAutoScalingGroup(t.Context(), &autoscaling.UpdateAutoScalingGroupInput{AutoScalingGroupName: aws.String("machine-pool-mp-0"), DeletionProtection: value})
+	_, err := autoscaling.NewFromConfig(a.Config()).
+		UpdateAutoScalingGroup(t.Context(), &autoscaling.UpdateAutoScalingGroupInput{AutoScalingGroupName: aws.String("machine-pool-mp-0"), DeletionProtection: value})
 	require.NoError(t, err)
 }
 
@@ -65,15 +66,30 @@ var protections = map[string]struct {
 	},
 	"machine of the control plane": {enginetest.ThreeZones, func(t *testing.T, a *awssim.AWS, on bool) {
 		t.Helper()
-		attribute(t, a, ec2.ModifyInstanceAttributeInput{InstanceId: aws.String(enginetest.MachineWith(a, "control-plane")), DisableApiTermination: &types.AttributeBooleanValue{Value: &on}})
+		attribute(
+			t,
+			a,
+			ec2.ModifyInstanceAttributeInput{
+				InstanceId:            aws.String(enginetest.MachineWith(a, "control-plane")),
+				DisableApiTermination: &types.AttributeBooleanValue{Value: &on},
+			},
+		)
 	}, "--no-disable-api-termination turns it off"},
 	"worker that may not be stopped": {enginetest.ThreeZones, func(t *testing.T, a *awssim.AWS, on bool) {
 		t.Helper()
-		attribute(t, a, ec2.ModifyInstanceAttributeInput{InstanceId: aws.String(enginetest.MachineWith(a, "node")), DisableApiStop: &types.AttributeBooleanValue{Value: &on}})
+		attribute(
+			t,
+			a,
+			ec2.ModifyInstanceAttributeInput{InstanceId: aws.String(enginetest.MachineWith(a, "node")), DisableApiStop: &types.AttributeBooleanValue{Value: &on}},
+		)
 	}, "has stop protection"},
 	"Auto Scaling group": {"machine-pool.yaml", func(t *testing.T, a *awssim.AWS, on bool) {
 		t.Helper()
-		groupProtection(t, a, map[bool]autoscalingtypes.DeletionProtection{true: autoscalingtypes.DeletionProtectionPreventForceDeletion, false: autoscalingtypes.DeletionProtectionNone}[on])
+		groupProtection(
+			t,
+			a,
+			map[bool]autoscalingtypes.DeletionProtection{true: autoscalingtypes.DeletionProtectionPreventForceDeletion, false: autoscalingtypes.DeletionProtectionNone}[on],
+		)
 	}, "--deletion-protection none turns it off"},
 	"bucket": {
 		"flatcar.yaml", denyIn("s3:DeleteBucket"), `denies s3:DeleteBucket (statement "keep")`,
@@ -96,7 +112,12 @@ func denyIn(action string) func(t *testing.T, a *awssim.AWS, on bool) {
 					continue
 				}
 				had[name] = b.Policy
-				added := fmt.Sprintf(`"Statement":[{"Sid":"keep","Effect":"Deny","Principal":"*","Action":%q,"Resource":["arn:aws:s3:::%s","arn:aws:s3:::%s/*"]},`, action, name, name)
+				added := fmt.Sprintf(
+					`"Statement":[{"Sid":"keep","Effect":"Deny","Principal":"*","Action":%q,"Resource":["arn:aws:s3:::%s","arn:aws:s3:::%s/*"]},`,
+					action,
+					name,
+					name,
+				)
 				b.Policy = strings.Replace(b.Policy, `"Statement":[`, added, 1)
 				require.NotEqual(t, had[name], b.Policy)
 			}
@@ -157,7 +178,8 @@ func TestProtectionIsNotReadable(t *testing.T) {
 			return awssim.None
 		}
 		var warned []string
-		_, err := run.Open(m, cluster.Target{Config: p.Config(), Owner: "test", Warn: func(s string) { warned = append(warned, s) }}).Delete(t.Context(), cluster.Options{})
+		_, err := run.Open(m, cluster.Target{Config: p.Config(), Owner: "test", Warn: func(s string) { warned = append(warned, s) }}).
+			Delete(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		require.Len(t, warned, 2, "%v", warned)
 		require.Empty(t, a.Inventory())
@@ -210,7 +232,8 @@ func refusedFor(p *awssim.Process, n int, fault awssim.Fault) (operation *string
 	operation = new(string)
 	seen := map[string]bool{}
 	p.Fault = func(_ int, service, op string) awssim.Fault {
-		if len(enginetest.Writes([]awssim.Call{{Service: service, Operation: op}})) > 0 && !seen[op] || service == "SSM" && strings.HasPrefix(op, "DeleteParameter") && !seen[op] {
+		if len(enginetest.Writes([]awssim.Call{{Service: service, Operation: op}})) > 0 && !seen[op] ||
+			service == "SSM" && strings.HasPrefix(op, "DeleteParameter") && !seen[op] {
 			seen[op] = true
 			if len(seen) == n {
 				*operation = op

@@ -47,13 +47,31 @@ func (in inputs) postponedRemarks(mappings []incluster.Mapping) (out []string) {
 		names = append(names, set.Name)
 	}
 	if len(names) > 0 {
-		out = append(out, fmt.Sprintf("not applied before the API server answers, which this run does not wait for: add-ons %s; run again with --wait=joined or --wait=nodes", strings.Join(names, ", ")))
+		out = append(
+			out,
+			fmt.Sprintf(
+				"not applied before the API server answers, which this run does not wait for: add-ons %s; run again with --wait=joined or --wait=nodes",
+				strings.Join(names, ", "),
+			),
+		)
 	}
 	if in.hasDaemonSetSettings() {
-		out = append(out, in.m.Origin(in.m.InfraObject(), "spec")+": vpcCni and kubeProxy are not applied before the API server answers, which this run does not wait for; run again with --wait=joined or --wait=nodes")
+		out = append(
+			out,
+			in.m.Origin(
+				in.m.InfraObject(),
+				"spec",
+			)+": vpcCni and kubeProxy are not applied before the API server answers, which this run does not wait for; run again with --wait=joined or --wait=nodes",
+		)
 	}
 	if len(mappings) > 0 {
-		out = append(out, fmt.Sprintf("%s: the ConfigMap aws-auth is not written by a run with --wait=infrastructure, and those who are to be in it are not let into the cluster: run again with --wait=api", in.m.Origin(in.m.InfraObject(), "spec.accessConfig")))
+		out = append(
+			out,
+			fmt.Sprintf(
+				"%s: the ConfigMap aws-auth is not written by a run with --wait=infrastructure, and those who are to be in it are not let into the cluster: run again with --wait=api",
+				in.m.Origin(in.m.InfraObject(), "spec.accessConfig"),
+			),
+		)
 	}
 	return out
 }

@@ -59,7 +59,10 @@ func inventory(m *manifest.Cluster) topology.Inventory {
 		return inv
 	}
 	for _, s := range network.Subnets {
-		inv.Subnets = append(inv.Subnets, ec2.SubnetState{Object: identity.Object{ID: s.ID}, VPC: network.VPC.ID, Zone: m.Region + s.ID[len(s.ID)-1:], MapPublicIP: s.IsPublic})
+		inv.Subnets = append(
+			inv.Subnets,
+			ec2.SubnetState{Object: identity.Object{ID: s.ID}, VPC: network.VPC.ID, Zone: m.Region + s.ID[len(s.ID)-1:], MapPublicIP: s.IsPublic},
+		)
 		inv.Public[s.ID] = s.IsPublic
 	}
 	inv.NATAddresses = []string{"198.51.100.1"}

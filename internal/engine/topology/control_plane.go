@@ -77,7 +77,15 @@ type controlPlane struct {
 
 // rollControlPlane replaces the outdated machines of the control plane, one group after
 // the other. Each stand-alone Machine is its own group. etcd is what new machines wait for.
-func rollControlPlane(g *graph.Graph, p platform, lbs loadBalancers, k kubernetes, plan machinePlan, machines []Machine, etcd []graph.Resource) (out controlPlane, err error) {
+func rollControlPlane(
+	g *graph.Graph,
+	p platform,
+	lbs loadBalancers,
+	k kubernetes,
+	plan machinePlan,
+	machines []Machine,
+	etcd []graph.Resource,
+) (out controlPlane, err error) {
 	for _, x := range plan.groups {
 		if !x.controlPlane || !x.rolls() {
 			continue

@@ -20,8 +20,14 @@ func onNode(a *awssim.AWS, node, namespace, name string, meta kubesim.Object) {
 	enginetest.Inside(a, func(c *kubesim.Cluster) {
 		meta["name"], meta["namespace"] = name, namespace
 		c.Put(time.Now(), kubesim.Object{
-			"apiVersion": "v1", "kind": "Pod", "metadata": meta, "status": kubesim.Object{"phase": "Running"},
-			"spec": kubesim.Object{"nodeName": node, "volumes": []any{kubesim.Object{"name": "data", "persistentVolumeClaim": kubesim.Object{"claimName": "data-" + name}}}},
+			"apiVersion": "v1",
+			"kind":       "Pod",
+			"metadata":   meta,
+			"status":     kubesim.Object{"phase": "Running"},
+			"spec": kubesim.Object{
+				"nodeName": node,
+				"volumes":  []any{kubesim.Object{"name": "data", "persistentVolumeClaim": kubesim.Object{"claimName": "data-" + name}}},
+			},
 		})
 		c.Put(time.Now(), kubesim.Object{
 			"apiVersion": "v1", "kind": "PersistentVolume", "metadata": kubesim.Object{"name": "pv-" + name},
@@ -126,7 +132,10 @@ func TestDrainWithTerminatingNamespace(t *testing.T) {
 		node := enginetest.Leaving(a, goes)
 		enginetest.Inside(a, func(c *kubesim.Cluster) {
 			later := time.Now().Add(time.Minute)
-			c.Put(time.Now(), kubesim.Object{"apiVersion": "v1", "kind": "Namespace", "metadata": kubesim.Object{"name": "also", "deletionTimestamp": later.UTC().Format(time.RFC3339)}})
+			c.Put(
+				time.Now(),
+				kubesim.Object{"apiVersion": "v1", "kind": "Namespace", "metadata": kubesim.Object{"name": "also", "deletionTimestamp": later.UTC().Format(time.RFC3339)}},
+			)
 			c.Put(time.Now(), kubesim.Object{
 				"apiVersion": "v1", "kind": "Pod", "status": kubesim.Object{"phase": "Running"}, "spec": kubesim.Object{"nodeName": node},
 				"metadata": kubesim.Object{"name": "first", "namespace": "also"},

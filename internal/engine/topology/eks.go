@@ -68,7 +68,12 @@ func addEKSParts(g *graph.Graph, p *platform, api *incluster.API, machines bool)
 	}
 	out.access = addNodeAccess(g, *p, spec)
 	if p.movesToAPI(spec) {
-		graph.Expect(g, "eks-authentication", &eks.Authentication{Cluster: p.eks, Entries: append(out.access.entries, resources(entries)...)}, p.infra("spec.accessConfig.authenticationMode"))
+		graph.Expect(
+			g,
+			"eks-authentication",
+			&eks.Authentication{Cluster: p.eks, Entries: append(out.access.entries, resources(entries)...)},
+			p.infra("spec.accessConfig.authenticationMode"),
+		)
 	}
 	addEKSAddons(g, *p, spec, profiles, nodes || machines)
 	if spec.AssociateOIDCProvider {
@@ -118,14 +123,26 @@ func (in inputs) zonesOfEKS() []string {
 
 func newEKSCluster(g *graph.Graph, b base, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) *eks.Cluster {
 	e := &eks.Cluster{
-		Name: plane.EKSClusterName, Version: minorVersion(b.m.Version), ClusterTag: b.cloudProviderKey(), Role: addRole(g, b.inputs, roleSpec{
+		Name:       plane.EKSClusterName,
+		Version:    minorVersion(b.m.Version),
+		ClusterTag: b.cloudProviderKey(),
+		Role: addRole(g, b.inputs, roleSpec{
 			name: text(plane.RoleName), path: plane.RolePath, boundary: plane.RolePermissionsBoundary, services: []string{"eks.amazonaws.com"},
 			policies: ControlPlanePolicies(), more: list(plane.RoleAdditionalPolicies), at: "spec.roleName",
 		}),
-		Zones: b.zonesOfEKS(), Public: plane.EndpointAccess.Public, Private: plane.EndpointAccess.Private, IPv6: b.net.ipv6,
-		DeletionProtection: b.m.EKS.DeletionProtection, ZonalShift: b.m.EKS.ZonalShift,
-		SkipSelfManagedAddons: !plane.BootstrapSelfManagedAddons, Support: strings.ToUpper(string(plane.UpgradePolicy)), Adopt: b.o.Adopt,
-		Tags: b.eksTags(plane.EKSClusterName, cloud.Tags{cloud.ClusterTagPrefix + plane.EKSClusterName: cloud.Owned}), // as CAPA, which puts the name of the EKS cluster there
+		Zones:                 b.zonesOfEKS(),
+		Public:                plane.EndpointAccess.Public,
+		Private:               plane.EndpointAccess.Private,
+		IPv6:                  b.net.ipv6,
+		DeletionProtection:    b.m.EKS.DeletionProtection,
+		ZonalShift:            b.m.EKS.ZonalShift,
+		SkipSelfManagedAddons: !plane.BootstrapSelfManagedAddons,
+		Support:               strings.ToUpper(string(plane.UpgradePolicy)),
+		Adopt:                 b.o.Adopt,
+		Tags: b.eksTags(
+			plane.EKSClusterName,
+			cloud.Tags{cloud.ClusterTagPrefix + plane.EKSClusterName: cloud.Owned},
+		), // as CAPA, which puts the name of the EKS cluster there
 	}
 	for _, s := range b.net.subnets {
 		if !s.edge && (!plane.RestrictPrivateSubnets || !s.public) {
@@ -289,7 +306,14 @@ func (in inputs) addonRoleRemarks(plane *ekscontrolplanev1.AWSManagedControlPlan
 	}
 	for i, a := range *plane.Addons {
 		if role := text(a.ServiceAccountRoleArn); in.inv.MissingRoles[role] {
-			out = append(out, fmt.Sprintf("%s: the role %s does not exist: until it is created, the pods of the add-on have no permissions", in.m.Origin(in.m.InfraObject(), fmt.Sprintf("spec.addons[%d].serviceAccountRoleARN", i)), role))
+			out = append(
+				out,
+				fmt.Sprintf(
+					"%s: the role %s does not exist: until it is created, the pods of the add-on have no permissions",
+					in.m.Origin(in.m.InfraObject(), fmt.Sprintf("spec.addons[%d].serviceAccountRoleARN", i)),
+					role,
+				),
+			)
 		}
 	}
 	return out
@@ -303,12 +327,25 @@ func (in inputs) leavingRemarks() (out []string) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.inv.EKS.Leaving.Addons)) {
 		if preserved := in.inv.EKS.Leaving.Addons[name]; uses[name] != "" && !preserved {
-			out = append(out, fmt.Sprintf("the add-on %s is not in the manifest any more: EKS deletes it with its objects in the cluster, and %s; to keep the objects, run once with preserveOnDelete: true before you remove it", name, uses[name]))
+			out = append(
+				out,
+				fmt.Sprintf(
+					"the add-on %s is not in the manifest any more: EKS deletes it with its objects in the cluster, and %s; to keep the objects, run once with preserveOnDelete: true before you remove it",
+					name,
+					uses[name],
+				),
+			)
 		}
 	}
 	if admins := in.inv.EKS.Leaving.Admins; len(admins) > 0 {
-		out = append(out, fmt.Sprintf("%s: the policy AmazonEKSClusterAdminPolicy is taken from %s, and no other access entry has it: nobody can administer the cluster, and runs cannot use its API server, unless the ConfigMap aws-auth lets somebody in",
-			in.m.Origin(in.m.InfraObject(), "spec.accessEntries"), strings.Join(admins, ", ")))
+		out = append(
+			out,
+			fmt.Sprintf(
+				"%s: the policy AmazonEKSClusterAdminPolicy is taken from %s, and no other access entry has it: nobody can administer the cluster, and runs cannot use its API server, unless the ConfigMap aws-auth lets somebody in",
+				in.m.Origin(in.m.InfraObject(), "spec.accessEntries"),
+				strings.Join(admins, ", "),
+			),
+		)
 	}
 	return out
 }

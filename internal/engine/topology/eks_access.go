@@ -48,7 +48,14 @@ func (p platform) roleUsers(g *graph.Graph) (users []eks.RoleUser) {
 	}
 	for _, x := range p.groupsAndPools(p.eks) {
 		if role := p.inv.NodeRoles[x.spec.IAMInstanceProfile]; role != "" {
-			users = append(users, eks.RoleUser{Who: fmt.Sprintf("the machines of %s (%s)", x.name, p.m.Origin(x.specAt, x.specPath+".iamInstanceProfile")), ARN: role, Type: eks.EntryOfLinux})
+			users = append(
+				users,
+				eks.RoleUser{
+					Who:  fmt.Sprintf("the machines of %s (%s)", x.name, p.m.Origin(x.specAt, x.specPath+".iamInstanceProfile")),
+					ARN:  role,
+					Type: eks.EntryOfLinux,
+				},
+			)
 		}
 	}
 	return users
@@ -77,7 +84,10 @@ func addNodeAccess(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSManag
 	groups := map[string]group{} // by name of their instance profile
 	for _, x := range p.groupsAndPools(p.eks) {
 		if x.eks != nil && x.eks.Nodeadm != nil && !x.spec.CloudInit.InsecureSkipSecretsManager {
-			out.remark("%s: nodeadm reads the user data itself, which therefore holds the NodeadmConfig and not a link to a secret; cloudInit.insecureSkipSecretsManager: true says the same", p.m.Origin(x.specAt, x.specPath+".cloudInit"))
+			out.remark(
+				"%s: nodeadm reads the user data itself, which therefore holds the NodeadmConfig and not a link to a secret; cloudInit.insecureSkipSecretsManager: true says the same",
+				p.m.Origin(x.specAt, x.specPath+".cloudInit"),
+			)
 		}
 		if _, seen := groups[x.spec.IAMInstanceProfile]; !seen {
 			groups[x.spec.IAMInstanceProfile] = x
@@ -107,9 +117,16 @@ func (a *nodeAccess) remark(format string, args ...any) {
 func (a *nodeAccess) mapRole(p platform, profile string) {
 	switch role := p.inv.NodeRoles[profile]; {
 	case role != "":
-		a.mappings = append(a.mappings, incluster.Mapping{ARN: withoutPath(role), Username: "system:node:{{EC2PrivateDNSName}}", Groups: []string{"system:bootstrappers", "system:nodes"}})
+		a.mappings = append(
+			a.mappings,
+			incluster.Mapping{ARN: withoutPath(role), Username: "system:node:{{EC2PrivateDNSName}}", Groups: []string{"system:bootstrappers", "system:nodes"}},
+		)
 	case p.inv.NodeRoles != nil:
-		a.remark("%s: the role of instance profile %s cannot be looked up (iam:GetInstanceProfile): let it into the cluster in spec.iamAuthenticatorConfig.mapRoles", p.m.Origin(p.m.InfraObject(), "spec.accessConfig"), profile)
+		a.remark(
+			"%s: the role of instance profile %s cannot be looked up (iam:GetInstanceProfile): let it into the cluster in spec.iamAuthenticatorConfig.mapRoles",
+			p.m.Origin(p.m.InfraObject(), "spec.accessConfig"),
+			profile,
+		)
 	}
 }
 
@@ -129,7 +146,11 @@ func (a *nodeAccess) addEntry(g *graph.Graph, p platform, x group) {
 	id, role, at := plan.ID("access-entry/"+profile), p.inv.NodeRoles[profile], p.m.Origin(x.specAt, x.specPath+".iamInstanceProfile")
 	switch {
 	case role == "" && p.inv.NodeRoles != nil:
-		a.remark("%s: the role of instance profile %s cannot be looked up (iam:GetInstanceProfile): let it into the cluster with an entry of type ec2_linux in spec.accessEntries", at, profile)
+		a.remark(
+			"%s: the role of instance profile %s cannot be looked up (iam:GetInstanceProfile): let it into the cluster with an entry of type ec2_linux in spec.accessEntries",
+			at,
+			profile,
+		)
 	case !hasEntry(g, role) && !a.roles[role]:
 		a.roles[role] = role != ""
 		a.entries = append(a.entries, graph.Add(g, id, &eks.AccessEntry{

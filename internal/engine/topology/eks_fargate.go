@@ -85,7 +85,10 @@ func profilesOf(addon string, profiles []fargateProfile) (after []graph.Edge, se
 	if slices.Contains([]string{vpcCNI, "kube-proxy", "eks-pod-identity-agent", "eks-node-monitoring-agent"}, addon) {
 		return nil, false
 	}
-	system := slices.Contains([]string{"coredns", "aws-ebs-csi-driver", "aws-efs-csi-driver", "aws-fsx-csi-driver", "metrics-server", "snapshot-controller"}, addon)
+	system := slices.Contains(
+		[]string{"coredns", "aws-ebs-csi-driver", "aws-efs-csi-driver", "aws-fsx-csi-driver", "metrics-server", "snapshot-controller"},
+		addon,
+	)
 	for _, f := range profiles {
 		if !system || selectsNamespace(f.spec, metav1.NamespaceSystem) {
 			after, selected = append(after, graph.Awaits(f.resource)...), selected || system

@@ -135,9 +135,20 @@ func (in inputs) singleMachines(controlPlane bool, plane *graph.Ref[eks.ClusterS
 			continue
 		}
 		g := group{
-			name: m.Object.Name, origin: in.m.Origin("Machine/"+m.Object.Name, "spec"), controlPlane: controlPlane, single: true, count: 1, version: m.Object.Spec.Version,
-			spec: m.Infra.Spec, specAt: "AWSMachine/" + m.Infra.Name, specPath: "spec", machine: source{"Machine/" + m.Object.Name, "spec"}, zone: m.Object.Spec.FailureDomain,
-			instanceName: func(int) string { return m.Infra.Name }, machineName: func(int) string { return m.Object.Name }, labels: NodeLabels(m.Object.Labels),
+			name:         m.Object.Name,
+			origin:       in.m.Origin("Machine/"+m.Object.Name, "spec"),
+			controlPlane: controlPlane,
+			single:       true,
+			count:        1,
+			version:      m.Object.Spec.Version,
+			spec:         m.Infra.Spec,
+			specAt:       "AWSMachine/" + m.Infra.Name,
+			specPath:     "spec",
+			machine:      source{"Machine/" + m.Object.Name, "spec"},
+			zone:         m.Object.Spec.FailureDomain,
+			instanceName: func(int) string { return m.Infra.Name },
+			machineName:  func(int) string { return m.Object.Name },
+			labels:       NodeLabels(m.Object.Labels),
 		}
 		switch {
 		case m.Bootstrap != nil:
@@ -214,7 +225,11 @@ func (in inputs) poolSecrets() (c infrav1.CloudInit) {
 }
 
 // eksJoin says how machines join an EKS cluster.
-func (in inputs) eksJoin(plane *graph.Ref[eks.ClusterState], config *eksbootstrapv1.EKSConfigSpec, nodeadm *eksbootstrapv1.NodeadmConfigSpec) *bootdata.EKSJoin {
+func (in inputs) eksJoin(
+	plane *graph.Ref[eks.ClusterState],
+	config *eksbootstrapv1.EKSConfigSpec,
+	nodeadm *eksbootstrapv1.NodeadmConfigSpec,
+) *bootdata.EKSJoin {
 	return &bootdata.EKSJoin{Cluster: plane, Config: config, Nodeadm: nodeadm, Secret: in.secret}
 }
 

@@ -54,11 +54,18 @@ func lacksHardware(x group, t ec2.InstanceType) (field, what, fix string) {
 	s, kind, spot := &x.spec, x.spec.InstanceType, x.spec.SpotMarketOptions != nil || x.spec.MarketType == infrav1.MarketTypeSpot
 	switch {
 	case t.Architecture == "" && len(t.Others) > 0:
-		return "instanceType", fmt.Sprintf("the instance type %s has the architecture %s, for which there are no images of Kubernetes", kind, t.Others[0]), "use one with x86_64 or arm64"
+		return "instanceType", fmt.Sprintf(
+			"the instance type %s has the architecture %s, for which there are no images of Kubernetes",
+			kind,
+			t.Others[0],
+		), "use one with x86_64 or arm64"
 	case s.NetworkInterfaceType == infrav1.NetworkInterfaceTypeEFAWithENAInterface && !t.EFA:
 		return "networkInterfaceType", fmt.Sprintf("the instance type %s has no Elastic Fabric Adapter", kind), "remove it, or use another type"
 	case s.CPUOptions.ConfidentialCompute == infrav1.AWSConfidentialComputePolicySEVSNP && !slices.Contains(t.Processor, "amd-sev-snp"):
-		return "cpuOptions.confidentialCompute", fmt.Sprintf("the instance type %s has no AMD SEV-SNP", kind), "remove it, or use a type that has it, such as m6a.large"
+		return "cpuOptions.confidentialCompute", fmt.Sprintf(
+			"the instance type %s has no AMD SEV-SNP",
+			kind,
+		), "remove it, or use a type that has it, such as m6a.large"
 	case s.CPUOptions.NestedVirtualization == infrav1.NestedVirtualizationPolicyEnabled && !slices.Contains(t.Processor, "nested-virtualization"):
 		return "cpuOptions.nestedVirtualization", fmt.Sprintf("the instance type %s has no nested virtualization", kind), "remove it, or use another type"
 	case spot && !t.Spot:

@@ -80,10 +80,20 @@ func (h *Health) AddReused(m *manifest.Cluster, inv Inventory, nodes *incluster.
 		for _, x := range chosen {
 			switch {
 			case g.controlPlane && ready < others/2+1:
-				h.Remarks = append(h.Remarks, fmt.Sprintf("%s: %s; it is not replaced, because etcd may need it: delete that Node with kubectl, and reboot the machine, whose kubelet then registers its own", x.ID, why[x.ID]))
+				h.Remarks = append(
+					h.Remarks,
+					fmt.Sprintf(
+						"%s: %s; it is not replaced, because etcd may need it: delete that Node with kubectl, and reboot the machine, whose kubelet then registers its own",
+						x.ID,
+						why[x.ID],
+					),
+				)
 				continue
 			case g.single:
-				h.Remarks = append(h.Remarks, fmt.Sprintf("%s: %s; nothing replaces a stand-alone Machine: terminate it, and the next run launches another one", x.ID, why[x.ID]))
+				h.Remarks = append(
+					h.Remarks,
+					fmt.Sprintf("%s: %s; nothing replaces a stand-alone Machine: terminate it, and the next run launches another one", x.ID, why[x.ID]),
+				)
 				continue
 			}
 			h.Unhealthy[x.ID] = cmp.Or(h.Unhealthy[x.ID], why[x.ID])
@@ -128,7 +138,10 @@ func (c healthCheck) evaluate(h *Health) {
 		return
 	}
 	if why := c.forbids(expected-healthy, expected); why != "" {
-		h.Remarks = append(h.Remarks, fmt.Sprintf("%s: %s: unhealthy machines are not replaced (%s)", c.name, why, strings.Join(slices.Sorted(maps.Keys(unhealthy)), ", ")))
+		h.Remarks = append(
+			h.Remarks,
+			fmt.Sprintf("%s: %s: unhealthy machines are not replaced (%s)", c.name, why, strings.Join(slices.Sorted(maps.Keys(unhealthy)), ", ")),
+		)
 		return
 	}
 	for _, g := range c.groups {
@@ -244,7 +257,12 @@ func (c healthCheck) chooseControlPlane(all, unhealthy []ec2.InstanceState) (cho
 	case others == 0:
 		return nil, unhealthy[0].ID + " is unhealthy, but it is the only machine of the control plane"
 	case stacked && ready < others/2+1:
-		return nil, fmt.Sprintf("%s is unhealthy, but of the %d other machines of the control plane only %d have a ready Node: without it, etcd would have no quorum", unhealthy[0].ID, others, ready)
+		return nil, fmt.Sprintf(
+			"%s is unhealthy, but of the %d other machines of the control plane only %d have a ready Node: without it, etcd would have no quorum",
+			unhealthy[0].ID,
+			others,
+			ready,
+		)
 	case len(unhealthy) > 1:
 		why = fmt.Sprintf("%s unhealthy; this run replaces %s", areMachines(len(unhealthy)), unhealthy[0].ID)
 	}

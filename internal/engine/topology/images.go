@@ -25,7 +25,8 @@ func addImage(g *graph.Graph, b base, x group) (*graph.Ref[ec2.ImageState], erro
 	if id := x.spec.AMI.ID; id != nil && *id != "" {
 		return addGivenImage(g, b, x, *id), nil
 	}
-	lookUp := x.spec.ImageLookupFormat + x.spec.ImageLookupOrg + x.spec.ImageLookupBaseOS + b.spec.ImageLookupFormat + b.spec.ImageLookupOrg + b.spec.ImageLookupBaseOS
+	lookUp := x.spec.ImageLookupFormat + x.spec.ImageLookupOrg + x.spec.ImageLookupBaseOS +
+		b.spec.ImageLookupFormat + b.spec.ImageLookupOrg + b.spec.ImageLookupBaseOS
 	if b.m.EKS != nil && lookUp == "" {
 		return addEKSImage(g, b, x)
 	}
@@ -78,7 +79,10 @@ func addGivenImage(g *graph.Graph, b base, x group, image string) *graph.Ref[ec2
 func addEKSImage(g *graph.Graph, b base, x group) (*graph.Ref[ec2.ImageState], error) {
 	version := minorVersion(cmp.Or(x.version, b.m.Version))
 	if version == "" {
-		return nil, fmt.Errorf("%s: EKS has an image for each version, and neither the machines nor the AWSManagedControlPlane have one: set spec.version", b.m.Origin(x.specAt, x.specPath+".ami"))
+		return nil, fmt.Errorf(
+			"%s: EKS has an image for each version, and neither the machines nor the AWSManagedControlPlane have one: set spec.version",
+			b.m.Origin(x.specAt, x.specPath+".ami"),
+		)
 	}
 	arch := b.architecture(x)
 	kind := infrav1.AmazonLinux

@@ -44,7 +44,14 @@ func newAPI(p platform, plan machinePlan) *incluster.API {
 
 // addServer adds the API server. answers are the resources that have to be settled before it
 // can answer, and entries those on EKS of which one may be the caller's.
-func addServer(g *graph.Graph, p platform, api *incluster.API, machines []Machine, answers []graph.Resource, entries ...*graph.Ref[eks.AccessEntryState]) *graph.Ref[incluster.APIServerState] {
+func addServer(
+	g *graph.Graph,
+	p platform,
+	api *incluster.API,
+	machines []Machine,
+	answers []graph.Resource,
+	entries ...*graph.Ref[eks.AccessEntryState],
+) *graph.Ref[incluster.APIServerState] {
 	server := &incluster.APIServer{API: api, Entries: entries, After: graph.Awaits(slices.Concat(answers, resources(entries))...)}
 	for _, m := range machines {
 		if m.ControlPlane {
@@ -57,7 +64,15 @@ func addServer(g *graph.Graph, p platform, api *incluster.API, machines []Machin
 // addKubernetes adds the API server, unless k has it, the ConfigMaps of kubeadm, the add-ons,
 // and the Nodes of the machines. etcd is the check that members of etcd have machines: while one has
 // none, no other machine of the control plane joins.
-func addKubernetes(g *graph.Graph, p platform, k kubernetes, theCluster machinePlan, machines []Machine, answers, etcd []graph.Resource, mappings []incluster.Mapping) (_ kubernetes, remarks []string) {
+func addKubernetes(
+	g *graph.Graph,
+	p platform,
+	k kubernetes,
+	theCluster machinePlan,
+	machines []Machine,
+	answers, etcd []graph.Resource,
+	mappings []incluster.Mapping,
+) (_ kubernetes, remarks []string) {
 	if !p.usesAPIServer() {
 		return k, p.postponedRemarks(mappings)
 	}

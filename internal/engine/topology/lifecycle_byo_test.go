@@ -57,7 +57,11 @@ func TestSubnetsByRoutes(t *testing.T) {
 	}
 	want := made(full)
 	require.Equal(t, want, made(enginetest.Rewritten(t, enginetest.ByoVPC, given, "")))
-	require.Equal(t, want, made(enginetest.Rewritten(t, enginetest.ByoVPC, "    - id: subnet-0000000000000002a", "    - isPublic: true\n      id: subnet-0000000000000002a")))
+	require.Equal(
+		t,
+		want,
+		made(enginetest.Rewritten(t, enginetest.ByoVPC, "    - id: subnet-0000000000000002a", "    - isPublic: true\n      id: subnet-0000000000000002a")),
+	)
 }
 
 // A plan with an internet-facing load balancer is refused if there is no public subnet.
@@ -76,7 +80,11 @@ func TestNoPublicSubnet(t *testing.T) {
 		})
 		_, err := enginetest.Open(m, a.Process()).Plan(t.Context())
 		require.ErrorAs(t, err, new(*plan.RefusedError))
-		require.ErrorContains(t, err, "byo-vpc.yaml:33 AWSCluster/byo-vpc spec.controlPlaneLoadBalancer: an internet-facing load balancer needs a public subnet, and the cluster has none: add one, or set scheme: internal")
+		require.ErrorContains(
+			t,
+			err,
+			"byo-vpc.yaml:33 AWSCluster/byo-vpc spec.controlPlaneLoadBalancer: an internet-facing load balancer needs a public subnet, and the cluster has none: add one, or set scheme: internal",
+		)
 	})
 }
 
@@ -105,7 +113,9 @@ func TestSubnetsForPods(t *testing.T) {
 // Filters for additional security groups select all groups that match.
 func TestSecurityGroupsByFilters(t *testing.T) {
 	m := enginetest.Quick(enginetest.Load(t, enginetest.ByoVPC, nil))
-	m.Deployments[0].Template.Spec.Template.Spec.AdditionalSecurityGroups = []infrav1.AWSResourceReference{{Filters: []infrav1.Filter{{Name: "tag:purpose", Values: []string{"monitoring"}}}}}
+	m.Deployments[0].Template.Spec.Template.Spec.AdditionalSecurityGroups = []infrav1.AWSResourceReference{
+		{Filters: []infrav1.Filter{{Name: "tag:purpose", Values: []string{"monitoring"}}}},
+	}
 	synctest.Test(t, func(t *testing.T) {
 		a := enginetest.Account(m, 0)
 		enginetest.Prepare(t, enginetest.ByoVPC, a, m)
@@ -179,7 +189,12 @@ func TestFiltersForSecurityGroupsOfTheCluster(t *testing.T) {
 // others may use it.
 func TestForeignBlockStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := enginetest.Rewritten(t, enginetest.ByoVPC, "    id: vpc-0123456789abcdef0\n", "    id: vpc-0123456789abcdef0\n      secondaryCidrBlocks: [{ipv4CidrBlock: 100.64.0.0/16}]\n")
+		m := enginetest.Rewritten(
+			t,
+			enginetest.ByoVPC,
+			"    id: vpc-0123456789abcdef0\n",
+			"    id: vpc-0123456789abcdef0\n      secondaryCidrBlocks: [{ipv4CidrBlock: 100.64.0.0/16}]\n",
+		)
 		a := enginetest.Account(m, 0)
 		enginetest.Prepare(t, enginetest.ByoVPC, a, m)
 		a.Edit(func(s *awssim.State) {

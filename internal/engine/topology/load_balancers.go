@@ -159,7 +159,14 @@ func (in inputs) balancerName(spec *infrav1.AWSLoadBalancerSpec) string {
 
 // addExistingNetworkLoadBalancer looks up an existing load balancer, and the
 // target groups of its listeners.
-func addExistingNetworkLoadBalancer(g *graph.Graph, b base, id plan.ID, name string, spec *infrav1.AWSLoadBalancerSpec, prefix, path string) networkLoadBalancer {
+func addExistingNetworkLoadBalancer(
+	g *graph.Graph,
+	b base,
+	id plan.ID,
+	name string,
+	spec *infrav1.AWSLoadBalancerSpec,
+	prefix, path string,
+) networkLoadBalancer {
 	out := networkLoadBalancer{ref: graph.Use(g, id, elb.LoadBalancerByName(name), b.infra(path))}
 	ports := map[string]int32{"api": b.endpointPort()}
 	for _, l := range spec.AdditionalListeners {
@@ -231,7 +238,10 @@ func (b base) balancerSubnets(g *graph.Graph, spec *infrav1.AWSLoadBalancerSpec,
 		}
 	}
 	if len(out) == 0 { // there are private subnets only
-		return nil, fmt.Errorf("%s: an internet-facing load balancer needs a public subnet, and the cluster has none: add one, or set scheme: internal", b.m.Origin(b.m.InfraObject(), path))
+		return nil, fmt.Errorf(
+			"%s: an internet-facing load balancer needs a public subnet, and the cluster has none: add one, or set scheme: internal",
+			b.m.Origin(b.m.InfraObject(), path),
+		)
 	}
 	return out, nil
 }
@@ -280,7 +290,14 @@ const (
 )
 
 func apiCheck(spec *infrav1.AWSLoadBalancerSpec) elb.HealthCheck {
-	h := elb.HealthCheck{Protocol: "TCP", Port: strconv.Itoa(apiPort), Interval: checkInterval, Timeout: checkTimeout, Healthy: checkHealthy, Unhealthy: checkUnhealthy}
+	h := elb.HealthCheck{
+		Protocol:  "TCP",
+		Port:      strconv.Itoa(apiPort),
+		Interval:  checkInterval,
+		Timeout:   checkTimeout,
+		Healthy:   checkHealthy,
+		Unhealthy: checkUnhealthy,
+	}
 	if p := spec.HealthCheckProtocol; p != nil {
 		h.Protocol = string(*p)
 	}
@@ -294,7 +311,14 @@ func apiCheck(spec *infrav1.AWSLoadBalancerSpec) elb.HealthCheck {
 }
 
 func extraCheck(l infrav1.AdditionalListenerSpec) elb.HealthCheck {
-	h := elb.HealthCheck{Protocol: "TCP", Port: strconv.FormatInt(l.Port, 10), Interval: checkInterval, Timeout: checkTimeout, Healthy: checkHealthy, Unhealthy: checkUnhealthy}
+	h := elb.HealthCheck{
+		Protocol:  "TCP",
+		Port:      strconv.FormatInt(l.Port, 10),
+		Interval:  checkInterval,
+		Timeout:   checkTimeout,
+		Healthy:   checkHealthy,
+		Unhealthy: checkUnhealthy,
+	}
 	c := l.HealthCheck
 	if c == nil {
 		return h

@@ -106,7 +106,11 @@ func (in inputs) planGroup(g group, first bool) groupPlan {
 	}
 	slices.SortFunc(p.unhealthy, func(x, y ec2.InstanceState) int { return cmp.Compare(x.ID, y.ID) })
 	slices.SortStableFunc(p.outdated, func(x, y ec2.InstanceState) int {
-		return cmp.Or(-cmp.Compare(x.Tags[cloud.JoinFailedTag], y.Tags[cloud.JoinFailedTag]), x.LaunchedAt.Compare(y.LaunchedAt), cmp.Compare(x.Tags[cloud.ResourceTag], y.Tags[cloud.ResourceTag]))
+		return cmp.Or(
+			-cmp.Compare(x.Tags[cloud.JoinFailedTag], y.Tags[cloud.JoinFailedTag]),
+			x.LaunchedAt.Compare(y.LaunchedAt),
+			cmp.Compare(x.Tags[cloud.ResourceTag], y.Tags[cloud.ResourceTag]),
+		)
 	})
 	p.unknown = unknownTemplates(g, current)
 	p.remarks = slices.Concat(in.expiryRemarks(g, taken), in.onDeleteRemarks(p, current))
@@ -167,7 +171,11 @@ func (in inputs) assign(g group) map[int]existingMachine {
 	var loose []existingMachine
 	pattern := in.machinePattern(g)
 	for _, m := range in.inv.Machines {
-		tag, e := m.Tags[cloud.ResourceTag], existingMachine{name: m.Tags["Name"], machine: strings.TrimPrefix(m.Tags[infrav1.MachineNameTagKey], in.m.Namespace+"/"), state: m}
+		tag, e := m.Tags[cloud.ResourceTag], existingMachine{
+			name:    m.Tags["Name"],
+			machine: strings.TrimPrefix(m.Tags[infrav1.MachineNameTagKey], in.m.Namespace+"/"),
+			state:   m,
+		}
 		at, indexed := strings.CutPrefix(tag, base+"/")
 		i, err := strconv.Atoi(at)
 		switch {
@@ -315,5 +323,11 @@ func (in inputs) expiryRemarks(g group, taken map[int]existingMachine) []string 
 	if first.IsZero() || !in.inv.Now.After(first.Add(-60*day)) {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s: certificates of the control plane expire on %s; rollout.before.certificatesExpiryDays says when machines are replaced for it", g.origin, first.Format(time.DateOnly))}
+	return []string{
+		fmt.Sprintf(
+			"%s: certificates of the control plane expire on %s; rollout.before.certificatesExpiryDays says when machines are replaced for it",
+			g.origin,
+			first.Format(time.DateOnly),
+		),
+	}
 }

@@ -36,7 +36,14 @@ type platform struct {
 
 // addMachines adds all machines and pools, and their Kubernetes resources: the API server
 // and the Nodes.
-func addMachines(g *graph.Graph, p platform, lbs loadBalancers, k kubernetes, plan machinePlan, mappings []incluster.Mapping) (all []Machine, remarks []string, err error) {
+func addMachines(
+	g *graph.Graph,
+	p platform,
+	lbs loadBalancers,
+	k kubernetes,
+	plan machinePlan,
+	mappings []incluster.Mapping,
+) (all []Machine, remarks []string, err error) {
 	p.token = addJoinToken(g, p, k.api, plan)
 	etcd := addEtcdMembers(g, p, k.api, plan, removeUnhealthy(g, p, lbs, kubernetes{api: k.api}, plan))
 	etcd = append(etcd, addNewEtcd(g, p)...)
@@ -131,7 +138,11 @@ func addMachine(g *graph.Graph, p platform, x groupPlan, at place, after []graph
 		if p.renewsToken(x.group) {
 			r.Tags = r.Tags.With(cloud.Tags{tokenTag: "true"})
 		}
-		r.Needed = slices.Concat(addKeyPair(g, p.base, x.group, r.Key), addProfile(g, p.base, x.group, x.spec.IAMInstanceProfile), addPlacementGroup(g, p.base, x.group))
+		r.Needed = slices.Concat(
+			addKeyPair(g, p.base, x.group, r.Key),
+			addProfile(g, p.base, x.group, x.spec.IAMInstanceProfile),
+			addPlacementGroup(g, p.base, x.group),
+		)
 		if data.Waits {
 			out.routes = p.net.egress(r.Subnet)
 		} else {

@@ -113,7 +113,11 @@ func rolesOf(_ *manifest.Cluster, c topology.Cluster) (out []boot.Role) {
 
 // machineOf returns a machine of the inventory.
 func machineOf(m *manifest.Cluster, node, id, zone string) ec2.InstanceState {
-	return ec2.InstanceState{Object: identity.Object{ID: id, Tags: cloud.Tags{cloud.ResourceTag: node, cloud.RoleTag: "control-plane"}}, Zone: m.Region + zone, Status: "running"}
+	return ec2.InstanceState{
+		Object: identity.Object{ID: id, Tags: cloud.Tags{cloud.ResourceTag: node, cloud.RoleTag: "control-plane"}},
+		Zone:   m.Region + zone,
+		Status: "running",
+	}
 }
 
 // Only one machine runs kubeadm init, and only once: if it is lost, its replacement joins
@@ -163,7 +167,11 @@ func TestMachinesTakeTheirPlaces(t *testing.T) {
 	other.Object.Name, other.Object.Spec.Replicas = "pool-small", new(int32(1))
 	m.Deployments = append(m.Deployments, other)
 	capi := func(id, machine string) ec2.InstanceState {
-		return ec2.InstanceState{Object: identity.Object{ID: id, Tags: cloud.Tags{"Name": machine, "MachineName": m.Namespace + "/" + machine, cloud.RoleTag: "node"}}, Zone: m.Region + "a", Status: "running"}
+		return ec2.InstanceState{
+			Object: identity.Object{ID: id, Tags: cloud.Tags{"Name": machine, "MachineName": m.Namespace + "/" + machine, cloud.RoleTag: "node"}},
+			Zone:   m.Region + "a",
+			Status: "running",
+		}
 	}
 	inv := inventory(m)
 	inv.Machines = []ec2.InstanceState{

@@ -246,8 +246,14 @@ func (in inputs) zoneOf(s infrav1.SubnetSpec, path string) (ec2.ZoneInfo, error)
 	zone, known := in.inv.ZoneInfo[s.AvailabilityZone]
 	switch {
 	case zone.Closed != "":
-		return zone, fmt.Errorf("%s: the account has not opted in to %s, which contains the zone %s: run aws ec2 modify-availability-zone-group --region %s --group-name %s --opt-in-status opted-in",
-			in.m.Origin(in.m.InfraObject(), path), zone.Closed, s.AvailabilityZone, in.m.Region, zone.Closed)
+		return zone, fmt.Errorf(
+			"%s: the account has not opted in to %s, which contains the zone %s: run aws ec2 modify-availability-zone-group --region %s --group-name %s --opt-in-status opted-in",
+			in.m.Origin(in.m.InfraObject(), path),
+			zone.Closed,
+			s.AvailabilityZone,
+			in.m.Region,
+			zone.Closed,
+		)
 	case known:
 		return zone, nil
 	case in.inv.ZoneInfo != nil && IsUnusualZone(in.m.Region, s.AvailabilityZone):
@@ -389,7 +395,12 @@ func addNATGateways(g *graph.Graph, in inputs, n network) (out []natGateway) {
 func (in inputs) checkEgress(n network, gateways []natGateway) error {
 	for _, s := range n.subnets {
 		if !s.public && natGatewayFor(s, gateways) == nil {
-			return fmt.Errorf("%s: the private subnet %s has no way to the internet: add a public subnet in %s, for a NAT gateway", in.m.Origin(in.m.InfraObject(), s.path), s.name, s.zone)
+			return fmt.Errorf(
+				"%s: the private subnet %s has no way to the internet: add a public subnet in %s, for a NAT gateway",
+				in.m.Origin(in.m.InfraObject(), s.path),
+				s.name,
+				s.zone,
+			)
 		}
 	}
 	return nil
@@ -408,7 +419,14 @@ func addCarrierGateway(g *graph.Graph, in inputs, n network) *graph.Ref[ec2.Carr
 
 // addRouteTables adds a route table for each subnet. It returns the subnets
 // with their tables.
-func addRouteTables(g *graph.Graph, in inputs, n network, gateways []natGateway, egressOnly *graph.Ref[ec2.EgressOnlyGatewayState], carrier *graph.Ref[ec2.CarrierGatewayState]) (out []subnet) {
+func addRouteTables(
+	g *graph.Graph,
+	in inputs,
+	n network,
+	gateways []natGateway,
+	egressOnly *graph.Ref[ec2.EgressOnlyGatewayState],
+	carrier *graph.Ref[ec2.CarrierGatewayState],
+) (out []subnet) {
 	for _, s := range n.subnets {
 		var routes []ec2.Route
 		switch nat := natGatewayFor(s, gateways); {
@@ -477,7 +495,10 @@ func addExistingNetwork(g *graph.Graph, in inputs) (n network) {
 				s.edge, s.wavelength = zone.IsEdge(), zone.IsWavelength()
 			}
 			if s.public = in.inv.Public[id] || seen.Tags[cloud.RoleTag] == rolePublic; given.IsPublic && !s.public {
-				n.remarks = append(n.remarks, fmt.Sprintf("%s: subnet %s has no route to an internet gateway: it is used as a private subnet", in.m.Origin(in.m.InfraObject(), s.path+".isPublic"), id))
+				n.remarks = append(
+					n.remarks,
+					fmt.Sprintf("%s: subnet %s has no route to an internet gateway: it is used as a private subnet", in.m.Origin(in.m.InfraObject(), s.path+".isPublic"), id),
+				)
 			}
 		}
 		s.ref = graph.Use(g, plan.ID("subnet/"+s.role()+"/"+id), find, graph.With(graph.On(n.vpc)), in.infra(s.path))

@@ -106,7 +106,10 @@ func TestZones(t *testing.T) {
 	for _, z := range []string{"e", "f"} {
 		inv.Subnets = append(inv.Subnets, ec2.SubnetState{Zone: "us-east-1" + z})
 	}
-	inv.Subnets = append(inv.Subnets, ec2.SubnetState{Zone: "us-east-1d", Object: identity.Object{Tags: cloud.Tags{"sigs.k8s.io/cluster-api-provider-aws/association": "secondary"}}})
+	inv.Subnets = append(
+		inv.Subnets,
+		ec2.SubnetState{Zone: "us-east-1d", Object: identity.Object{Tags: cloud.Tags{"sigs.k8s.io/cluster-api-provider-aws/association": "secondary"}}},
+	)
 	require.Equal(t, []string{"e", "f"}, zonesOf(build(t, m, inv)), "a cluster stays where it is")
 	vpc.AvailabilityZoneUsageLimit = new(3)
 	require.Equal(t, []string{"a", "e", "f"}, zonesOf(build(t, m, inv)))
@@ -137,7 +140,9 @@ func TestSecurityRules(t *testing.T) {
 	spec.Bastion.AllowedCIDRBlocks = []string{"192.0.2.0/24", "2001:db8::/32"}
 	spec.ControlPlaneLoadBalancer.LoadBalancerType = infrav1.LoadBalancerTypeNLB
 	spec.ControlPlaneLoadBalancer.Scheme = new(infrav1.ELBSchemeInternetFacing)
-	spec.ControlPlaneLoadBalancer.IngressRules, spec.ControlPlaneLoadBalancer.AdditionalListeners = nil, []infrav1.AdditionalListenerSpec{{Port: 8132, Protocol: "TCP"}}
+	spec.ControlPlaneLoadBalancer.IngressRules, spec.ControlPlaneLoadBalancer.AdditionalListeners = nil, []infrav1.AdditionalListenerSpec{
+		{Port: 8132, Protocol: "TCP"},
+	}
 	network := &spec.NetworkSpec
 	network.CNI = &infrav1.CNISpec{CNIIngressRules: infrav1.CNIIngressRules{
 		{Description: "bgp (calico)", Protocol: "tcp", FromPort: 179, ToPort: 179}, {Description: "IP-in-IP (calico)", Protocol: "4", FromPort: -1, ToPort: 65535},
@@ -159,15 +164,20 @@ func TestSecurityRules(t *testing.T) {
 		"tcp 22-22 from bastion: SSH", "tcp 30000-32767 from 0.0.0.0/0: Node Port Services",
 	}, rulesOf(t, c, "node"))
 	require.Equal(t, []string{
-		"tcp 6443-6443 from 0.0.0.0/0: Kubernetes API", "tcp 6443-6443 from elastic-ip/" + m.Region + "a: Kubernetes API", "tcp 6443-6443 from elastic-ip/" + m.Region + "b: Kubernetes API",
+		"tcp 6443-6443 from 0.0.0.0/0: Kubernetes API",
+		"tcp 6443-6443 from elastic-ip/" + m.Region + "a: Kubernetes API",
+		"tcp 6443-6443 from elastic-ip/" + m.Region + "b: Kubernetes API",
 	}, rulesOf(t, c, "apiserver-lb"))
 	require.Equal(t, []string{
-		"tcp 6443-6443 from VPC: Allow NLB traffic to the control plane instances.", "tcp 8132-8132 from VPC: Allow NLB traffic to the control plane instances on port 8132.",
+		"tcp 6443-6443 from VPC: Allow NLB traffic to the control plane instances.",
+		"tcp 8132-8132 from VPC: Allow NLB traffic to the control plane instances on port 8132.",
 	}, rulesOf(t, c, "lb"))
 
 	spec.ControlPlaneLoadBalancer.PreserveClientIP = true
 	spec.ControlPlaneLoadBalancer.Scheme = new(infrav1.ELBSchemeInternal)
-	spec.ControlPlaneLoadBalancer.IngressRules = []infrav1.IngressRule{{Description: "office", Protocol: "tcp", FromPort: 6443, ToPort: 6443, CidrBlocks: []string{"192.0.2.0/24", "198.51.100.0/24"}}}
+	spec.ControlPlaneLoadBalancer.IngressRules = []infrav1.IngressRule{
+		{Description: "office", Protocol: "tcp", FromPort: 6443, ToPort: 6443, CidrBlocks: []string{"192.0.2.0/24", "198.51.100.0/24"}},
+	}
 	network.AdditionalNodeIngressRules = []infrav1.IngressRule{
 		{Description: "bare", Protocol: "udp", FromPort: 1, ToPort: 2},
 		{Description: "roles", Protocol: "-1", SourceSecurityGroupRoles: []infrav1.SecurityGroupRole{"node", "bastion"}, SourceSecurityGroupIDs: []string{"sg-1"}},
@@ -182,7 +192,8 @@ func TestSecurityRules(t *testing.T) {
 		"tcp 6443-6443 from VPC (IPv6): Kubernetes API IPv6", "tcp 6443-6443 from VPC: Kubernetes API",
 	}, rulesOf(t, c, "apiserver-lb"))
 	require.Equal(t, []string{
-		"tcp 6443-6443 from 0.0.0.0/0: Allow NLB traffic to the control plane instances.", "tcp 6443-6443 from ::/0: Allow NLB traffic to the control plane instances.",
+		"tcp 6443-6443 from 0.0.0.0/0: Allow NLB traffic to the control plane instances.",
+		"tcp 6443-6443 from ::/0: Allow NLB traffic to the control plane instances.",
 		"tcp 8132-8132 from 0.0.0.0/0: Allow NLB traffic to the control plane instances on port 8132.",
 		"tcp 8132-8132 from ::/0: Allow NLB traffic to the control plane instances on port 8132.",
 	}, rulesOf(t, c, "lb"))
@@ -250,7 +261,11 @@ func TestPrivateSubnetWithoutEgress(t *testing.T) {
 	_, _, err := placed(t, func(n *infrav1.NetworkSpec, _ *infrav1.AWSLoadBalancerSpec) {
 		n.Subnets[3].AvailabilityZone = "us-east-1c"
 	})
-	require.ErrorContains(t, err, "spec.network.subnets[3]: the private subnet nodes-b has no way to the internet: add a public subnet in us-east-1c, for a NAT gateway")
+	require.ErrorContains(
+		t,
+		err,
+		"spec.network.subnets[3]: the private subnet nodes-b has no way to the internet: add a public subnet in us-east-1c, for a NAT gateway",
+	)
 }
 
 // No machine is placed in a subnet that CAPA's tag reserves for pods, whatever its position

@@ -51,8 +51,11 @@ func (in inputs) newEtcdRemarks(groups []groupPlan) (remarks []string) {
 	if !in.beginsNewEtcd() || in.inv.NeverRan {
 		return nil
 	}
-	remarks = append(remarks, fmt.Sprintf("a new, empty etcd replaces that of %s: all objects of the cluster are lost, except for the add-ons of the manifest, which are installed again; "+
-		"load balancers and volumes that its controllers have made stay in AWS until the cluster is deleted", in.inv.InitMachine))
+	remarks = append(
+		remarks,
+		fmt.Sprintf("a new, empty etcd replaces that of %s: all objects of the cluster are lost, except for the add-ons of the manifest, which are installed again; "+
+			"load balancers and volumes that its controllers have made stay in AWS until the cluster is deleted", in.inv.InitMachine),
+	)
 	workers, replaced := 0, 0
 	for _, m := range in.inv.Machines {
 		if in.hasLostCluster(m) {
@@ -76,7 +79,13 @@ func (in inputs) newEtcdRemarks(groups []groupPlan) (remarks []string) {
 		}
 	}
 	if len(pools) > 0 {
-		remarks = append(remarks, fmt.Sprintf("the machines of %s are of the lost cluster, too: terminate them when the new control plane answers, and Auto Scaling launches others", strings.Join(pools, ", ")))
+		remarks = append(
+			remarks,
+			fmt.Sprintf(
+				"the machines of %s are of the lost cluster, too: terminate them when the new control plane answers, and Auto Scaling launches others",
+				strings.Join(pools, ", "),
+			),
+		)
 	}
 	return remarks
 }

@@ -34,5 +34,8 @@ func (in inputs) labelRemark(machines []Machine) string {
 	if len(groups) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("nodes get the labels of their machines once they have joined, which this run does not wait for: %s; run again with --wait=joined", strings.Join(groups, ", "))
+	return fmt.Sprintf(
+		"nodes get the labels of their machines once they have joined, which this run does not wait for: %s; run again with --wait=joined",
+		strings.Join(groups, ", "),
+	)
 }

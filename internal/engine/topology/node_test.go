@@ -174,7 +174,11 @@ func TestNodesGetLabels(t *testing.T) {
 		})
 		_, err := first.Apply(t.Context(), cluster.Options{Observe: enginetest.Tell(t)})
 		require.NoError(t, err)
-		assert.Contains(t, warnings, "nodes get the labels of their machines once they have joined, which this run does not wait for: three-zones-md-0; run again with --wait=joined")
+		assert.Contains(
+			t,
+			warnings,
+			"nodes get the labels of their machines once they have joined, which this run does not wait for: three-zones-md-0; run again with --wait=joined",
+		)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		_, err = enginetest.Rolling(enginetest.Labelled(t, 1, 2), a.Process()).Apply(ctx, cluster.Options{Observe: enginetest.Tell(t)})
@@ -205,8 +209,12 @@ func TestLabelsAreMended(t *testing.T) {
 		})
 		p, err := enginetest.Rolling(m, a.Process()).Plan(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, []string{`update node/three-zones-md-0/0 [label from "node-restriction.kubernetes.io/tier=db" to "node-restriction.kubernetes.io/tier=web" ` +
-			`label from "" to "node-role.kubernetes.io/worker="]`}, enginetest.Steps(p))
+		require.Equal(
+			t,
+			[]string{`update node/three-zones-md-0/0 [label from "node-restriction.kubernetes.io/tier=db" to "node-restriction.kubernetes.io/tier=web" ` +
+				`label from "" to "node-role.kubernetes.io/worker="]`},
+			enginetest.Steps(p),
+		)
 		_, err = enginetest.Rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: enginetest.Tell(t)})
 		require.NoError(t, err)
 		require.ElementsMatch(t, []string{enginetest.OfControl, strings.Replace(ofWorker, "map[", "map[mine:stays ", 1)}, enginetest.LabelsOf(a))

@@ -50,7 +50,10 @@ func (p platform) withoutKeeper() string {
 	if p.usesAPIServer() {
 		return fmt.Sprintf("it is valid for a year, and after one of the control plane is replaced, for %s at a time", TokenTTL)
 	}
-	return fmt.Sprintf("those that the pool adds by itself join within %s after a run, and later boot and do not join, until one of the control plane is replaced, or a run with --wait=api makes a token that is valid for a year", TokenTTL)
+	return fmt.Sprintf(
+		"those that the pool adds by itself join within %s after a run, and later boot and do not join, until one of the control plane is replaced, or a run with --wait=api makes a token that is valid for a year",
+		TokenTTL,
+	)
 }
 
 // scalingPool is the Auto Scaling group of a pool.
@@ -91,7 +94,14 @@ func addPool(g *graph.Graph, p platform, api *incluster.API, pool manifest.Pool,
 	}
 	a.Nodes = api.MachinesOf
 	var added *graph.Ref[autoscaling.GroupState]
-	added = graph.Add(g, id, a, from, graph.With(p.podNetwork), graph.Diagnosed(diagnose.Group(api, func() (autoscaling.GroupState, bool) { return added.Found() })))
+	added = graph.Add(
+		g,
+		id,
+		a,
+		from,
+		graph.With(p.podNetwork),
+		graph.Diagnosed(diagnose.Group(api, func() (autoscaling.GroupState, bool) { return added.Found() })),
+	)
 	return added, nil
 }
 

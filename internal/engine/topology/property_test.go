@@ -59,7 +59,10 @@ func TestWhateverValidatesBuilds(t *testing.T) {
 		require.NoError(t, err)
 		for range 60 {
 			text := mutate(r, string(raw))
-			m, err := manifest.Load([]input.Source{{Name: filepath.Base(file), Data: []byte(text)}}, input.LoadOptions{Lookup: func(string) (string, bool) { return "", false }})
+			m, err := manifest.Load(
+				[]input.Source{{Name: filepath.Base(file), Data: []byte(text)}},
+				input.LoadOptions{Lookup: func(string) (string, bool) { return "", false }},
+			)
 			if err != nil {
 				continue
 			}

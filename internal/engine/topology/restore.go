@@ -95,7 +95,10 @@ func (in inputs) checkRestore() error {
 	case !in.usesAPIServer():
 		return errors.New("a restore has to wait for the API server: use --wait=api, joined or nodes")
 	case len(alive) > 0 && (begun == nil || begun.Done || begun.Snapshot != in.o.Restore.State.Snapshot):
-		return fmt.Errorf("the control plane has machines: %s. A snapshot is restored only after all of them are gone. If etcd cannot get its quorum back, terminate them, and run again", words.Several(alive))
+		return fmt.Errorf(
+			"the control plane has machines: %s. A snapshot is restored only after all of them are gone. If etcd cannot get its quorum back, terminate them, and run again",
+			words.Several(alive),
+		)
 	}
 	return nil
 }
@@ -128,7 +131,12 @@ func finishRestore(g *graph.Graph, p platform, k kubernetes) {
 		return
 	}
 	joined := graph.Awaits(k.controlPlaneNodes...)
-	lost := graph.Retire(g, "node-objects/restored", &incluster.NodeObjects{API: k.api, Server: k.server, Lost: true, After: joined}, graph.From("in the snapshot, without a machine"))
+	lost := graph.Retire(
+		g,
+		"node-objects/restored",
+		&incluster.NodeObjects{API: k.api, Server: k.server, Lost: true, After: joined},
+		graph.From("in the snapshot, without a machine"),
+	)
 	graph.Expect(g, "restored", &secrets.Restored{Record: p.restore.Record, After: append(joined, graph.Awaits(lost)...)}, graph.From(p.restore.Record.Origin()))
 }
 
@@ -138,8 +146,14 @@ func (in inputs) restoreRemarks() []string {
 	if r == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("the control plane begins with the snapshot of %s (revision %d, %s): all that was changed in the cluster after that is lost; workers stay, and pods that the snapshot does not have are stopped",
-		r.State.Taken.UTC().Format(time.RFC3339), r.State.Revision, words.Count(r.Count, "key"))}
+	return []string{
+		fmt.Sprintf(
+			"the control plane begins with the snapshot of %s (revision %d, %s): all that was changed in the cluster after that is lost; workers stay, and pods that the snapshot does not have are stopped",
+			r.State.Taken.UTC().Format(time.RFC3339),
+			r.State.Revision,
+			words.Count(r.Count, "key"),
+		),
+	}
 }
 
 // ControlPlaneVersion returns the version of Kubernetes that the manifest wants for its control

@@ -185,7 +185,8 @@ func TestAdoptedWithAnotherVersion(t *testing.T) {
 		require.ErrorContains(t, err, "machines do not say which version they are of")
 		require.Empty(t, enginetest.Writes(enginetest.Since(a, calls)))
 
-		_, err = run.Open(enginetest.Version(enginetest.Sized(t, 1, 1), "v1.34.2"), cluster.Target{Config: a.Process().Config(), Owner: "test"}).Apply(t.Context(), cluster.Options{})
+		_, err = run.Open(enginetest.Version(enginetest.Sized(t, 1, 1), "v1.34.2"), cluster.Target{Config: a.Process().Config(), Owner: "test"}).
+			Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err, "nobody waits for Kubernetes")
 		_, err = enginetest.Rolling(enginetest.Version(enginetest.Sized(t, 1, 1), "v1.34.2"), a.Process()).Apply(t.Context(), cluster.Options{})
 		require.ErrorContains(t, err, "machines do not say which version they are of", "and nothing was said of them")
@@ -206,7 +207,10 @@ func TestDNSAlone(t *testing.T) {
 		m := enginetest.Sized(t, 1, 1)
 		spec := &m.ControlPlane.Object.Spec.KubeadmConfigSpec
 		spec.ClusterConfiguration.DNS.ImageTag = "v1.13.1" // kubeadm 1.34 installs 1.12.1
-		spec.InitConfiguration.NodeRegistration.KubeletExtraArgs = append(spec.InitConfiguration.NodeRegistration.KubeletExtraArgs, bootstrapv1.Arg{Name: "v", Value: new(string)})
+		spec.InitConfiguration.NodeRegistration.KubeletExtraArgs = append(
+			spec.InitConfiguration.NodeRegistration.KubeletExtraArgs,
+			bootstrapv1.Arg{Name: "v", Value: new(string)},
+		)
 		res, err := enginetest.Rolling(m, a.Process()).Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		for _, s := range res.Plan.Steps {

@@ -67,7 +67,13 @@ func retirePools(g *graph.Graph, p platform) {
 		tags := func(kind string) cloud.Tags {
 			return cloud.Tags{"Name": name, cloud.ResourceTag: kind + "/" + name}
 		}
-		pool := graph.Retire(g, plan.ID("retired/auto-scaling-group/"+name), &autoscaling.Group{Name: name, Tags: tags("auto-scaling-group")}, from, graph.With(after))
+		pool := graph.Retire(
+			g,
+			plan.ID("retired/auto-scaling-group/"+name),
+			&autoscaling.Group{Name: name, Tags: tags("auto-scaling-group")},
+			from,
+			graph.With(after),
+		)
 		graph.Retire(g, plan.ID("retired/launch-template/"+name), &ec2.LaunchTemplate{Name: t.Name, Tags: tags("launch-template")},
 			from, graph.With(graph.Awaits(append(groups, pool)...), graph.Outlives(append(groups, pool)...)))
 	}

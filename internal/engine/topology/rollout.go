@@ -65,7 +65,16 @@ type rollout struct {
 // waits until an old one has left, and each old one until a new one has joined, including
 // those that an earlier run has launched. A control plane grows only when all of it is
 // healthy.
-func addRollout(g *graph.Graph, p platform, lbs loadBalancers, k kubernetes, plan machinePlan, x groupPlan, machines []Machine, after []graph.Resource) (out rollout, err error) {
+func addRollout(
+	g *graph.Graph,
+	p platform,
+	lbs loadBalancers,
+	k kubernetes,
+	plan machinePlan,
+	x groupPlan,
+	machines []Machine,
+	after []graph.Resource,
+) (out rollout, err error) {
 	joined := func(m Machine) graph.Resource {
 		settled := addJoined(g, p, lbs, k, x, m)
 		out.settled = append(out.settled, settled...)
@@ -131,7 +140,15 @@ func unregister(g *graph.Graph, lbs loadBalancers, m ec2.InstanceState, after []
 // rollWorkers replaces outdated workers, all groups at the same time, after the control
 // plane and the system add-ons are settled: a kubelet may not be newer than the API
 // server.
-func rollWorkers(g *graph.Graph, p platform, lbs loadBalancers, k kubernetes, plan machinePlan, machines []Machine, after []graph.Resource) (launched []Machine, err error) {
+func rollWorkers(
+	g *graph.Graph,
+	p platform,
+	lbs loadBalancers,
+	k kubernetes,
+	plan machinePlan,
+	machines []Machine,
+	after []graph.Resource,
+) (launched []Machine, err error) {
 	for _, x := range plan.groups {
 		if x.controlPlane || !x.rolls() {
 			continue

@@ -208,7 +208,9 @@ var fieldNames = sync.OnceValue(func() map[string]string {
 // listFields lists the names of all fields that a template can have.
 func listFields() []string {
 	out := fieldsOf("", reflect.TypeFor[infrav1.AWSMachineSpec]())
-	for _, t := range []reflect.Type{reflect.TypeFor[bootstrapv1.KubeadmConfigSpec](), reflect.TypeFor[eksbootstrapv1.EKSConfigSpec](), reflect.TypeFor[eksbootstrapv1.NodeadmConfigSpec]()} {
+	for _, t := range []reflect.Type{
+		reflect.TypeFor[bootstrapv1.KubeadmConfigSpec](), reflect.TypeFor[eksbootstrapv1.EKSConfigSpec](), reflect.TypeFor[eksbootstrapv1.NodeadmConfigSpec](),
+	} {
 		out = append(out, fieldsOf(strings.TrimSuffix(BootPrefix, "."), t)...)
 	}
 	slices.Sort(out) // configurations have fields of the same name

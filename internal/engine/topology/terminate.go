@@ -116,7 +116,15 @@ func terminate(g *graph.Graph, p platform, k kubernetes, planned machinePlan, m 
 }
 
 // addHooks adds the hooks of a machine that have the prefix, if it has any.
-func addHooks(g *graph.Graph, k kubernetes, m ec2.InstanceState, annotations map[string]string, prefix, suffix string, after []graph.Edge, why string) []graph.Edge {
+func addHooks(
+	g *graph.Graph,
+	k kubernetes,
+	m ec2.InstanceState,
+	annotations map[string]string,
+	prefix, suffix string,
+	after []graph.Edge,
+	why string,
+) []graph.Edge {
 	owners := map[string]string{}
 	for name, owner := range annotations {
 		if strings.HasPrefix(name, prefix) {

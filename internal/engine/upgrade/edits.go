@@ -38,7 +38,14 @@ func (u *upgrade) how(ctx, looking context.Context) error {
 		return err
 	}
 	if old := u.oldest; old != nil && old.Minor+manifest.MinorsBehind < u.target.Minor {
-		u.out.Refusals = append(u.out.Refusals, fmt.Sprintf("there are workers with v%s, and kubelets may be at most %d minor versions older than the control plane: replace them first", old, manifest.MinorsBehind))
+		u.out.Refusals = append(
+			u.out.Refusals,
+			fmt.Sprintf(
+				"there are workers with v%s, and kubelets may be at most %d minor versions older than the control plane: replace them first",
+				old,
+				manifest.MinorsBehind,
+			),
+		)
 	}
 	if !u.out.Exists {
 		return nil
@@ -111,10 +118,16 @@ func (u *upgrade) remark() error {
 		case p.Managed == nil:
 		case p.Managed.Spec.AMIVersion != nil:
 			at := m.Origin("AWSManagedMachinePool/"+p.Managed.Name, "spec.amiVersion")
-			u.out.Remarks = append(u.out.Remarks, fmt.Sprintf("%s: %s is a release of one version of Kubernetes: set one of %s, or remove the field", at, *p.Managed.Spec.AMIVersion, u.out.Target))
+			u.out.Remarks = append(
+				u.out.Remarks,
+				fmt.Sprintf("%s: %s is a release of one version of Kubernetes: set one of %s, or remove the field", at, *p.Managed.Spec.AMIVersion, u.out.Target),
+			)
 		case manifest.ForeignImage(p.Managed):
 			at := m.Origin("AWSManagedMachinePool/"+p.Managed.Name, "spec.amiType")
-			u.out.Remarks = append(u.out.Remarks, fmt.Sprintf("%s: the AMI is in a launch template of another tool, which decides which version the nodes run: upgrade them there", at))
+			u.out.Remarks = append(
+				u.out.Remarks,
+				fmt.Sprintf("%s: the AMI is in a launch template of another tool, which decides which version the nodes run: upgrade them there", at),
+			)
 		case p.Object.Spec.Template.Spec.Version == "" && !manifest.OwnImage(p.Managed):
 			at := m.Origin("MachinePool/"+p.Object.Name, "spec.template.spec")
 			u.out.Remarks = append(u.out.Remarks, fmt.Sprintf("%s: version is not set, so the nodes keep the version that they have: set it to upgrade them", at))
@@ -126,7 +139,10 @@ func (u *upgrade) remark() error {
 // try plans with the edited manifest.
 func (u *upgrade) try(ctx context.Context, text *manifestText) error {
 	if len(text.failed) > 0 {
-		u.out.Remarks = append(u.out.Remarks, fmt.Sprintf("what would be replaced is not known: the version at %s is not the only one on its line", strings.Join(text.failed, ", ")))
+		u.out.Remarks = append(
+			u.out.Remarks,
+			fmt.Sprintf("what would be replaced is not known: the version at %s is not the only one on its line", strings.Join(text.failed, ", ")),
+		)
 		return nil
 	}
 	edited, err := manifest.Load(text.sources, u.from.Options) //nolint:contextcheck // it reads what is in memory

@@ -71,7 +71,13 @@ func (u *upgrade) unreachable(v semver.Version) error {
 	case cluster.CurrentVersion:
 		return fmt.Errorf("the cluster has %s already", u.out.Version)
 	case cluster.LaterMinor:
-		return fmt.Errorf("%s cannot be reached from %s in one step: upgrade by one minor version at a time, first to v%d.%d", u.text(v), u.out.Version, u.current.Major, u.current.Minor+1)
+		return fmt.Errorf(
+			"%s cannot be reached from %s in one step: upgrade by one minor version at a time, first to v%d.%d",
+			u.text(v),
+			u.out.Version,
+			u.current.Major,
+			u.current.Minor+1,
+		)
 	case cluster.NewerPatch, cluster.NextMinor:
 	}
 	switch {

@@ -185,14 +185,25 @@ func TestUpgradesOfOldWorkers(t *testing.T) {
 		u, err := upgrading(m, created(t, m).Process(), nil).Upgrades(t.Context(), "")
 		require.NoError(t, err)
 		require.Len(t, u.Edits, 2)
-		assert.Equal(t, []string{"there are workers with v1.30.5, and kubelets may be at most 3 minor versions older than the control plane: replace them first"}, u.Refusals)
+		assert.Equal(
+			t,
+			[]string{"there are workers with v1.30.5, and kubelets may be at most 3 minor versions older than the control plane: replace them first"},
+			u.Refusals,
+		)
 		require.ErrorAs(t, u.Refused(), new(*plan.RefusedError))
 	})
 }
 
 // An image that the manifest names decides what the machines run.
 func TestUpgradesWithImageID(t *testing.T) {
-	m := edited(t, "quickstart.yaml", "version: v1.34.2", "version: v1.33.0", "      instanceType: t3.large", "      instanceType: t3.large\n      ami:\n        id: ami-0123456789abcdef0")
+	m := edited(
+		t,
+		"quickstart.yaml",
+		"version: v1.34.2",
+		"version: v1.33.0",
+		"      instanceType: t3.large",
+		"      instanceType: t3.large\n      ami:\n        id: ami-0123456789abcdef0",
+	)
 	synctest.Test(t, func(t *testing.T) {
 		c := upgrading(m, awssim.New(awssim.Options{Region: m.Region()}).Process(), nil)
 		u, err := c.Upgrades(t.Context(), "")
@@ -221,7 +232,11 @@ func TestUpgradesOfEKS(t *testing.T) {
 		all := editsOf(u)
 		require.NotEmpty(t, all)
 		assert.Equal(t, "eks-addons.yaml:44 AWSManagedControlPlane/eks-addons spec.version v1.34 → v1.35", all[0])
-		assert.Regexp(t, `\neks-addons.yaml:75 AWSManagedControlPlane/eks-addons spec.addons\[1\].version v1.34.0-eksbuild.2 → v1\.35\.\S+-eksbuild\.\d+ \$\{KUBE_PROXY_VERSION:=v1.34.0-eksbuild.2\}`, strings.Join(all, "\n"))
+		assert.Regexp(
+			t,
+			`\neks-addons.yaml:75 AWSManagedControlPlane/eks-addons spec.addons\[1\].version v1.34.0-eksbuild.2 → v1\.35\.\S+-eksbuild\.\d+ \$\{KUBE_PROXY_VERSION:=v1.34.0-eksbuild.2\}`,
+			strings.Join(all, "\n"),
+		)
 		assert.Contains(t, u.Updates, plan.ID("addon/kube-proxy"))
 		assert.Contains(t, u.Updates, plan.ID("eks-cluster"))
 		assert.Empty(t, u.Refusals)

@@ -167,7 +167,12 @@ func list(m *markup, k *render.Kills, name string) {
 		m.raw(escape(fmt.Sprintf("%d %s %s", run.Call, run.Service, run.Operation)))
 		m.text("span", run.When(), "class", "tag")
 		at := time.Duration(run.At * float64(time.Second))
-		m.text("span", fmt.Sprintf("killed at %s; run again: %s, %s", clock(at), changed(run.Again.Changed), text.Count(int(run.Again.Reads+run.Again.Writes), "call")), "class", "item")
+		m.text(
+			"span",
+			fmt.Sprintf("killed at %s; run again: %s, %s", clock(at), changed(run.Again.Changed), text.Count(int(run.Again.Reads+run.Again.Writes), "call")),
+			"class",
+			"item",
+		)
 		m.end("th")
 		m.text("td", span(took(run.Again)))
 		m.text("td", outcome(run), "class", map[bool]string{true: "good", false: "bad"}[run.Same()])

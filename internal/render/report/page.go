@@ -192,7 +192,11 @@ func (r *Report) criticalPath(m *markup) {
 	if len(r.Path) == 0 {
 		return
 	}
-	section(m, r.titled("Critical path"), "The resource that was ready last, before it the one that it waited for last, and so on. The run becomes faster only if these become faster.")
+	section(
+		m,
+		r.titled("Critical path"),
+		"The resource that was ready last, before it the one that it waited for last, and so on. The run becomes faster only if these become faster.",
+	)
 	m.open("ol", "class", "path")
 	for _, s := range r.Path {
 		m.open("li")

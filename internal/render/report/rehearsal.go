@@ -42,7 +42,11 @@ func (r *Rehearsal) Page() string {
 	r.quotas(m)
 	r.policy(m)
 	costs(m, r.Cost)
-	calls(m, r.Calls, "The calls of a plan, the creation, another plan and the deletion, with those of the lock. Some errors are expected, such as the answer that a resource does not exist.")
+	calls(
+		m,
+		r.Calls,
+		"The calls of a plan, the creation, another plan and the deletion, with those of the lock. Some errors are expected, such as the answer that a resource does not exist.",
+	)
 	return finish(m, "Made by clusterawsadm "+r.Program)
 }
 

@@ -29,10 +29,17 @@ func rehearsal(t *testing.T) *Rehearsal {
 	}
 	return &Rehearsal{
 		Rehearsal: render.Rehearsal{
-			Cluster: "demo", Region: "us-east-1", Account: "123456789012", Source: "account", Faults: "1:slow",
-			Runs:   []render.RehearsedRun{{Run: "create", Took: 245}, {Run: "delete", Took: 92}},
-			Calls:  []render.Calls{{Service: "EC2", Operation: "CreateVpc", Count: 1, Attempts: 1, Writes: true}},
-			Quotas: []plan.Quota{{Name: "elastic IP addresses", Service: "ec2", Code: "L-0263D0A3", Limit: 5, Used: 2, Needed: 3}, {Name: "VPCs", Service: "vpc", Code: "L-F678F1CE", Limit: 5, Used: 1, Needed: 1}},
+			Cluster: "demo",
+			Region:  "us-east-1",
+			Account: "123456789012",
+			Source:  "account",
+			Faults:  "1:slow",
+			Runs:    []render.RehearsedRun{{Run: "create", Took: 245}, {Run: "delete", Took: 92}},
+			Calls:   []render.Calls{{Service: "EC2", Operation: "CreateVpc", Count: 1, Attempts: 1, Writes: true}},
+			Quotas: []plan.Quota{
+				{Name: "elastic IP addresses", Service: "ec2", Code: "L-0263D0A3", Limit: 5, Used: 2, Needed: 3},
+				{Name: "VPCs", Service: "vpc", Code: "L-F678F1CE", Limit: 5, Used: 1, Needed: 1},
+			},
 			Policy: []string{"ec2:CreateVpc", "ec2:DescribeVpcs", "iam:PassRole"},
 			Kills:  k,
 		},
@@ -74,7 +81,12 @@ func TestRehearsal(t *testing.T) {
 	}
 	assert.Zero(t, strings.Count(page, `href="#r`))
 	// Call 2 was killed twice, call 4 of create once, and delete's before only.
-	assert.Equal(t, []int{2, 2, 2}, []int{strings.Count(page, `<i class="same">`) - 1, strings.Count(page, `<i class="bad">`), strings.Count(page, `<i class="none">`) - 1}, "besides the legend")
+	assert.Equal(
+		t,
+		[]int{2, 2, 2},
+		[]int{strings.Count(page, `<i class="same">`) - 1, strings.Count(page, `<i class="bad">`), strings.Count(page, `<i class="none">`) - 1},
+		"besides the legend",
+	)
 }
 
 // The page of a rehearsal that has failed early shows what there is.

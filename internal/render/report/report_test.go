@@ -153,7 +153,10 @@ func TestThousandMachines(t *testing.T) {
 		}
 		lines = append(lines, happened(fmt.Sprintf("%dms", 40000+i), id, what, ""))
 	}
-	lines = append(lines, `41s "type":"end","verb":"create","cluster":"demo","region":"us-east-1","tookSeconds":39,"result":{},"exitCode":5,"errors":[`+strings.Join(failed, ",")+`]`)
+	lines = append(
+		lines,
+		`41s "type":"end","verb":"create","cluster":"demo","region":"us-east-1","tookSeconds":39,"result":{},"exitCode":5,"errors":[`+strings.Join(failed, ",")+`]`,
+	)
 	r := read(t, events(lines...))
 	require.Len(t, r.Rows, 3)
 	assert.Equal(t, []string{"10 × machine/md-0/…: create: InsufficientInstanceCapacity"}, r.Errors)
@@ -176,7 +179,8 @@ func TestHostileTexts(t *testing.T) {
 		`2s "type":"resource","resource":"vpc/`+evil+`","what":"waiting","tookSeconds":0,"cloudID":"`+evil+`","detail":"`+evil+`"`,
 		`3s "type":"resource","resource":"vpc/`+evil+`","what":"failed","tookSeconds":1,"error":"`+evil+`"`,
 		`3s "type":"calls","service":"`+evil+`","operation":"`+evil+`","count":1,"attempts":2,"writes":true,"seconds":1,"failures":[{"code":"`+evil+`","count":1}]`,
-		`3s "type":"end","verb":"create","cluster":"x","region":"x","tookSeconds":1,"result":{},"exitCode":5,"errors":["`+evil+`"],"account":"`+evil+`","caller":"`+evil+`","profile":"`+evil+`"`))
+		`3s "type":"end","verb":"create","cluster":"x","region":"x","tookSeconds":1,"result":{},"exitCode":5,"errors":["`+evil+`"],"account":"`+evil+`","caller":"`+evil+`","profile":"`+evil+`"`,
+	))
 	page := r.Page()
 	wellFormed(t, page)
 	assert.Equal(t, 1, strings.Count(page, "<script"), "only that of the page")

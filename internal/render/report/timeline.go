@@ -138,7 +138,11 @@ func (r *Report) bars(m *markup, i int) {
 func (r *Report) details(m *markup, row Row) {
 	m.open("dl")
 	if row.Count > 1 {
-		fact(m, "Resources", fmt.Sprintf("%s; the first ended at %s, the last, which is drawn, at %s", text.Count(row.Count, "resource"), clock(row.First), clock(row.Last)))
+		fact(
+			m,
+			"Resources",
+			fmt.Sprintf("%s; the first ended at %s, the last, which is drawn, at %s", text.Count(row.Count, "resource"), clock(row.First), clock(row.Last)),
+		)
 	}
 	if row.Error != "" {
 		fact(m, map[bool]string{true: "Error", false: "Because of"}[row.State == render.BoxFailed], row.Error)

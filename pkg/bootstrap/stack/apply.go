@@ -182,9 +182,23 @@ func (s *Stack) await(ctx context.Context, doing, id string, want types.StackSta
 	case err != nil:
 		return &WaitError{s.Name, s.Region, doing, err}
 	case now == nil:
-		return &FailedError{Name: s.Name, Region: s.Region, Doing: doing, Status: types.StackStatusDeleteComplete, Reason: "another process deleted the stack", Causes: rootCauses(events)}
+		return &FailedError{
+			Name:   s.Name,
+			Region: s.Region,
+			Doing:  doing,
+			Status: types.StackStatusDeleteComplete,
+			Reason: "another process deleted the stack",
+			Causes: rootCauses(events),
+		}
 	case now.StackStatus == want:
 		return nil
 	}
-	return &FailedError{Name: s.Name, Region: s.Region, Doing: doing, Status: now.StackStatus, Reason: aws.ToString(now.StackStatusReason), Causes: rootCauses(events)}
+	return &FailedError{
+		Name:   s.Name,
+		Region: s.Region,
+		Doing:  doing,
+		Status: now.StackStatus,
+		Reason: aws.ToString(now.StackStatusReason),
+		Causes: rootCauses(events),
+	}
 }

@@ -33,7 +33,11 @@ func (s *Stack) remove(ctx context.Context, now *types.Stack) error {
 		if aws.ToBool(now.EnableTerminationProtection) {
 			return &ConflictError{
 				Problems: []string{fmt.Sprintf("stack %s in %s has termination protection", s.Name, s.Region)},
-				Remedy:   fmt.Sprintf("aws cloudformation update-termination-protection --region %s --stack-name %s --no-enable-termination-protection turns it off", s.Region, s.Name),
+				Remedy: fmt.Sprintf(
+					"aws cloudformation update-termination-protection --region %s --stack-name %s --no-enable-termination-protection turns it off",
+					s.Region,
+					s.Name,
+				),
 			}
 		}
 		if _, err := s.cfn.DeleteStack(ctx, &cfn.DeleteStackInput{StackName: now.StackId, ClientRequestToken: s.newToken()}); err != nil {
@@ -47,7 +51,14 @@ func (s *Stack) remove(ctx context.Context, now *types.Stack) error {
 	case after == nil, after.StackStatus == types.StackStatusDeleteComplete:
 		return nil
 	}
-	failed := &FailedError{Name: s.Name, Region: s.Region, Doing: "delete", Status: after.StackStatus, Reason: aws.ToString(after.StackStatusReason), Causes: rootCauses(events)}
+	failed := &FailedError{
+		Name:   s.Name,
+		Region: s.Region,
+		Doing:  "delete",
+		Status: after.StackStatus,
+		Reason: aws.ToString(after.StackStatusReason),
+		Causes: rootCauses(events),
+	}
 	for _, e := range failed.Causes {
 		failed.Held = append(failed.Held, s.holding(ctx, e)...)
 	}
@@ -75,7 +86,16 @@ func (s *Stack) holdingRole(ctx context.Context, name string) (lines []string) {
 			break
 		}
 		for _, p := range out.AttachedPolicies {
-			lines = append(lines, fmt.Sprintf("role %s: policy %s is attached: aws iam detach-role-policy --role-name %s --policy-arn %s", name, aws.ToString(p.PolicyArn), name, aws.ToString(p.PolicyArn)))
+			lines = append(
+				lines,
+				fmt.Sprintf(
+					"role %s: policy %s is attached: aws iam detach-role-policy --role-name %s --policy-arn %s",
+					name,
+					aws.ToString(p.PolicyArn),
+					name,
+					aws.ToString(p.PolicyArn),
+				),
+			)
 		}
 	}
 	inline := iam.NewListRolePoliciesPaginator(s.iam, &iam.ListRolePoliciesInput{RoleName: &name})
@@ -98,7 +118,16 @@ func (s *Stack) holdingRole(ctx context.Context, name string) (lines []string) {
 		}
 		for _, p := range out.InstanceProfiles {
 			profile := aws.ToString(p.InstanceProfileName)
-			lines = append(lines, fmt.Sprintf("role %s: is in the instance profile %s: aws iam remove-role-from-instance-profile --instance-profile-name %s --role-name %s", name, profile, profile, name))
+			lines = append(
+				lines,
+				fmt.Sprintf(
+					"role %s: is in the instance profile %s: aws iam remove-role-from-instance-profile --instance-profile-name %s --role-name %s",
+					name,
+					profile,
+					profile,
+					name,
+				),
+			)
 		}
 	}
 	return lines
@@ -114,7 +143,19 @@ func (s *Stack) holdingPolicy(ctx context.Context, arn string) (lines []string) 
 			break
 		}
 		line := func(kind string, who *string) {
-			lines = append(lines, fmt.Sprintf("policy %s: is attached to %s %s: aws iam detach-%s-policy --%s-name %s --policy-arn %s", name, kind, aws.ToString(who), kind, kind, aws.ToString(who), arn))
+			lines = append(
+				lines,
+				fmt.Sprintf(
+					"policy %s: is attached to %s %s: aws iam detach-%s-policy --%s-name %s --policy-arn %s",
+					name,
+					kind,
+					aws.ToString(who),
+					kind,
+					kind,
+					aws.ToString(who),
+					arn,
+				),
+			)
 		}
 		for _, r := range out.PolicyRoles {
 			line("role", r.RoleName)

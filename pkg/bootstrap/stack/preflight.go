@@ -236,10 +236,16 @@ func conflictError(found []*existingObject) error {
 	}
 	var remedies []string
 	if len(stacks) > 0 {
-		remedies = append(remedies, "IAM is global: the objects of "+strings.Join(stacks, " and ")+" can be used in all regions; update that stack instead, or delete it first.")
+		remedies = append(
+			remedies,
+			"IAM is global: the objects of "+strings.Join(stacks, " and ")+" can be used in all regions; update that stack instead, or delete it first.",
+		)
 	}
 	if other {
-		remedies = append(remedies, "Objects that no stack created belong to another tool: delete them, or change the names in this stack with spec.namePrefix or spec.nameSuffix.")
+		remedies = append(
+			remedies,
+			"Objects that no stack created belong to another tool: delete them, or change the names in this stack with spec.namePrefix or spec.nameSuffix.",
+		)
 	}
 	e.Remedy = strings.Join(remedies, "\n")
 	return e

@@ -203,7 +203,11 @@ func (s *Stack) ask(ctx context.Context, w Wanted, p *Preview) (err error) {
 	}
 	defer func() {
 		// Also after an interruption: the change set must not remain.
-		if _, gone := s.cfn.DeleteChangeSet(context.WithoutCancel(ctx), &cfn.DeleteChangeSetInput{ChangeSetName: out.Id}); gone != nil && !cloud.Is(gone, "ChangeSetNotFound") {
+		if _, gone := s.cfn.DeleteChangeSet(
+			context.WithoutCancel(ctx),
+			&cfn.DeleteChangeSetInput{ChangeSetName: out.Id},
+		); gone != nil &&
+			!cloud.Is(gone, "ChangeSetNotFound") {
 			err = errors.Join(err, fmt.Errorf("delete the change set %s of the dry run: %w", *token, gone))
 		}
 	}()

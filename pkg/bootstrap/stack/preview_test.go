@@ -28,8 +28,13 @@ func TestPreviewOfAnUpdate(t *testing.T) {
 			lines = append(lines, strings.TrimSpace(fmt.Sprint(s.Action, " ", s.Logical, " ", strings.Join(s.Properties, ","))))
 		}
 		assert.Equal(t, []string{
-			"add AWSIAMManagedPolicyCloudProviderControlPlane", "add AWSIAMManagedPolicyCloudProviderNodes", "add AWSIAMManagedPolicyControllers",
-			"add AWSIAMManagedPolicyControllersEKS", "change AWSIAMRoleControllers AssumeRolePolicyDocument", "add AWSIAMRoleEKSControlPlane", "change AWSIAMRoleNodes ManagedPolicyArns",
+			"add AWSIAMManagedPolicyCloudProviderControlPlane",
+			"add AWSIAMManagedPolicyCloudProviderNodes",
+			"add AWSIAMManagedPolicyControllers",
+			"add AWSIAMManagedPolicyControllersEKS",
+			"change AWSIAMRoleControllers AssumeRolePolicyDocument",
+			"add AWSIAMRoleEKSControlPlane",
+			"change AWSIAMRoleNodes ManagedPolicyArns",
 		}, lines)
 		assert.Contains(t, p.Diff, "--- stack "+name+" in us-east-1\n+++ new template\n")
 		assert.Contains(t, p.Diff, "\n+          - sts:TagSession\n")

@@ -100,7 +100,10 @@ func New(cfg aws.Config, name string, o Options) *Stack {
 			return retry.NewStandard(func(r *retry.StandardOptions) {
 				r.MaxAttempts = 6
 				r.RateLimiter = ratelimit.None // the SDK's limiter counts all retries of a wait and then fails
-				r.Retryables = append(r.Retryables, retry.RetryableErrorCode{Codes: map[string]struct{}{"InternalError": {}, "InternalFailure": {}, "ServiceUnavailable": {}}})
+				r.Retryables = append(
+					r.Retryables,
+					retry.RetryableErrorCode{Codes: map[string]struct{}{"InternalError": {}, "InternalFailure": {}, "ServiceUnavailable": {}}},
+				)
 			})
 		}
 	}
@@ -113,7 +116,14 @@ func New(cfg aws.Config, name string, o Options) *Stack {
 	if o.Note == nil {
 		o.Note = func(string) {}
 	}
-	return &Stack{Name: name, Region: cfg.Region, o: o, clock: clock.Of(o.Clock), cfn: cfn.NewFromConfig(awshttp.Checked(cfg)), iam: iam.NewFromConfig(awshttp.Checked(cfg))}
+	return &Stack{
+		Name:   name,
+		Region: cfg.Region,
+		o:      o,
+		clock:  clock.Of(o.Clock),
+		cfn:    cfn.NewFromConfig(awshttp.Checked(cfg)),
+		iam:    iam.NewFromConfig(awshttp.Checked(cfg)),
+	}
 }
 
 // newToken returns a client request token, with which AWS recognises a repeated request.

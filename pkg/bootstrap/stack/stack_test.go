@@ -405,7 +405,11 @@ func TestProtectedStackIsNotDeleted(t *testing.T) {
 		calls := len(u.aws.Calls())
 		_, err := u.stack().Delete(t.Context())
 		require.ErrorAs(t, err, new(*stack.ConflictError))
-		require.ErrorContains(t, err, "aws cloudformation update-termination-protection --region us-east-1 --stack-name "+name+" --no-enable-termination-protection turns it off")
+		require.ErrorContains(
+			t,
+			err,
+			"aws cloudformation update-termination-protection --region us-east-1 --stack-name "+name+" --no-enable-termination-protection turns it off",
+		)
 		for _, c := range u.aws.Calls()[calls:] {
 			require.NotEqual(t, "DeleteStack", c.Operation)
 		}

@@ -114,7 +114,14 @@ func (s *Stack) check(w Wanted, objects []object) error {
 	attached := attachments(objects)
 	for _, o := range objects {
 		if n := attached[o.logical]; n > mostAttached {
-			s.o.Note(fmt.Sprintf("warning: %d managed policies are to be attached to role %s; AWS allows %d unless the quota L-0DA4ABF3 of the account was raised", n, o.name, mostAttached))
+			s.o.Note(
+				fmt.Sprintf(
+					"warning: %d managed policies are to be attached to role %s; AWS allows %d unless the quota L-0DA4ABF3 of the account was raised",
+					n,
+					o.name,
+					mostAttached,
+				),
+			)
 		}
 	}
 	if len(e.Problems) > 0 {

@@ -103,7 +103,9 @@ func (p *pod) status(ctx context.Context, address string) corev1.PodStatus {
 		}
 	}
 	s.Phase = phase(s, p.object.Spec.RestartPolicy)
-	for _, c := range []corev1.PodConditionType{corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady, corev1.PodScheduled} {
+	for _, c := range []corev1.PodConditionType{
+		corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady, corev1.PodScheduled,
+	} {
 		is := corev1.ConditionTrue
 		if c == corev1.ContainersReady || c == corev1.PodReady {
 			is = ready

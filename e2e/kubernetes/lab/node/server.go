@@ -73,8 +73,14 @@ func servingConfig(self *Instance) (*tls.Config, error) {
 		return nil, err
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: self.Name}, DNSNames: []string{self.Name}, IPAddresses: []net.IP{net.ParseIP(self.Address), net.ParseIP(self.IPv6)},
-		NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(24 * time.Hour),
+		SerialNumber: big.NewInt(
+			1,
+		),
+		Subject:     pkix.Name{CommonName: self.Name},
+		DNSNames:    []string{self.Name},
+		IPAddresses: []net.IP{net.ParseIP(self.Address), net.ParseIP(self.IPv6)},
+		NotBefore:   time.Now().Add(-time.Minute),
+		NotAfter:    time.Now().Add(24 * time.Hour),
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {

@@ -422,10 +422,20 @@ func Groups(ctx context.Context, c *cloud.Clients) ([]GroupState, error) {
 
 func groupState(x types.AutoScalingGroup) GroupState {
 	s := GroupState{
-		Object: identity.Object{ID: aws.ToString(x.AutoScalingGroupName), Tags: cloud.Tags{}}, ARN: aws.ToString(x.AutoScalingGroupARN), Status: aws.ToString(x.Status),
-		Min: aws.ToInt32(x.MinSize), Max: aws.ToInt32(x.MaxSize), Desired: aws.ToInt32(x.DesiredCapacity), Mixed: mixedInstancesText(x.MixedInstancesPolicy),
-		Cooldown: time.Duration(aws.ToInt32(x.DefaultCooldown)) * time.Second, Warmup: time.Duration(aws.ToInt32(x.DefaultInstanceWarmup)) * time.Second,
-		Rebalance: aws.ToBool(x.CapacityRebalance), DeletionProtection: x.DeletionProtection,
+		Object: identity.Object{
+			ID:   aws.ToString(x.AutoScalingGroupName),
+			Tags: cloud.Tags{},
+		},
+		ARN:                aws.ToString(x.AutoScalingGroupARN),
+		Status:             aws.ToString(x.Status),
+		Min:                aws.ToInt32(x.MinSize),
+		Max:                aws.ToInt32(x.MaxSize),
+		Desired:            aws.ToInt32(x.DesiredCapacity),
+		Mixed:              mixedInstancesText(x.MixedInstancesPolicy),
+		Cooldown:           time.Duration(aws.ToInt32(x.DefaultCooldown)) * time.Second,
+		Warmup:             time.Duration(aws.ToInt32(x.DefaultInstanceWarmup)) * time.Second,
+		Rebalance:          aws.ToBool(x.CapacityRebalance),
+		DeletionProtection: x.DeletionProtection,
 	}
 	for _, t := range x.Tags {
 		s.Tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
@@ -445,7 +455,13 @@ func groupState(x types.AutoScalingGroup) GroupState {
 	}
 	slices.Sort(s.Suspended)
 	for _, i := range x.Instances {
-		m := PoolInstance{ID: aws.ToString(i.InstanceId), Zone: aws.ToString(i.AvailabilityZone), Type: aws.ToString(i.InstanceType), State: string(i.LifecycleState), Health: aws.ToString(i.HealthStatus)}
+		m := PoolInstance{
+			ID:     aws.ToString(i.InstanceId),
+			Zone:   aws.ToString(i.AvailabilityZone),
+			Type:   aws.ToString(i.InstanceType),
+			State:  string(i.LifecycleState),
+			Health: aws.ToString(i.HealthStatus),
+		}
 		if m.Weight, _ = strconv.Atoi(aws.ToString(i.WeightedCapacity)); m.Weight == 0 {
 			m.Weight = 1
 		}
@@ -514,7 +530,17 @@ func (g *Group) updateProcesses(ctx context.Context, c *cloud.Clients, have *Gro
 }
 
 func (g *Group) updateSettings(ctx context.Context, c *cloud.Clients, have *GroupState, d plan.Diff) error {
-	if !d.Has("minSize", "maxSize", "replicas", "subnet", "launchTemplate", "mixedInstancesPolicy", "capacityRebalance", "defaultCoolDown", "defaultInstanceWarmup") {
+	if !d.Has(
+		"minSize",
+		"maxSize",
+		"replicas",
+		"subnet",
+		"launchTemplate",
+		"mixedInstancesPolicy",
+		"capacityRebalance",
+		"defaultCoolDown",
+		"defaultInstanceWarmup",
+	) {
 		return nil
 	}
 	in := &autoscaling.UpdateAutoScalingGroupInput{
@@ -572,19 +598,37 @@ func groupProtection(_ context.Context, c *cloud.Clients, s GroupState) (string,
 	if s.DeletionProtection == "" || s.DeletionProtection == types.DeletionProtectionNone || s.Status != "" {
 		return "", nil
 	}
-	return fmt.Sprintf("the Auto Scaling group %s has deletion protection (%s): aws autoscaling update-auto-scaling-group --region %s --auto-scaling-group-name %[1]s --deletion-protection none turns it off",
-		s.ID, s.DeletionProtection, c.Region), nil
+	return fmt.Sprintf(
+		"the Auto Scaling group %s has deletion protection (%s): aws autoscaling update-auto-scaling-group --region %s --auto-scaling-group-name %[1]s --deletion-protection none turns it off",
+		s.ID,
+		s.DeletionProtection,
+		c.Region,
+	), nil
 }
 
 // groupKind declares Auto Scaling groups.
 func groupKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: GroupKind, Area: plan.AreaWorkers, SearchedWith: ec2types.ResourceTypeLaunchTemplate, RunsPods: true,
-		ReadActions: []string{"autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeInstanceRefreshes", "autoscaling:DescribeLifecycleHooks", "autoscaling:DescribeScalingActivities"},
-		Statement:   kind.Pools,
+		Name:         GroupKind,
+		Area:         plan.AreaWorkers,
+		SearchedWith: ec2types.ResourceTypeLaunchTemplate,
+		RunsPods:     true,
+		ReadActions: []string{
+			"autoscaling:DescribeAutoScalingGroups",
+			"autoscaling:DescribeInstanceRefreshes",
+			"autoscaling:DescribeLifecycleHooks",
+			"autoscaling:DescribeScalingActivities",
+		},
+		Statement: kind.Pools,
 		Actions: []string{
-			"autoscaling:CancelInstanceRefresh", "autoscaling:CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags", "autoscaling:DeleteAutoScalingGroup", "autoscaling:ResumeProcesses",
-			"autoscaling:StartInstanceRefresh", "autoscaling:SuspendProcesses", "autoscaling:UpdateAutoScalingGroup",
+			"autoscaling:CancelInstanceRefresh",
+			"autoscaling:CreateAutoScalingGroup",
+			"autoscaling:CreateOrUpdateTags",
+			"autoscaling:DeleteAutoScalingGroup",
+			"autoscaling:ResumeProcesses",
+			"autoscaling:StartInstanceRefresh",
+			"autoscaling:SuspendProcesses",
+			"autoscaling:UpdateAutoScalingGroup",
 		},
 	}, kind.Functions[GroupState]{
 		List: kind.Tagged(Groups), Delete: &Group{},

@@ -35,7 +35,12 @@ func (g *Group) Check(ctx context.Context, c *cloud.Clients) (refusal string, er
 		case t.VCPUs == 0 && t.Zones != nil:
 			return fmt.Sprintf("mixedInstancesPolicy.overrides: there is no instance type %s in %s", name, c.Region), nil
 		case t.VCPUs != 0 && want != "" && t.Architecture != want:
-			return fmt.Sprintf("mixedInstancesPolicy.overrides: the instance type %s is %s, and the image is %s: use types of one architecture", name, t.Architecture, want), nil
+			return fmt.Sprintf(
+				"mixedInstancesPolicy.overrides: the instance type %s is %s, and the image is %s: use types of one architecture",
+				name,
+				t.Architecture,
+				want,
+			), nil
 		}
 	}
 	return "", nil

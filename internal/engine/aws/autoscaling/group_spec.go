@@ -95,8 +95,15 @@ func suspend(s *expinfrav1.SuspendProcessesTypes, process string) *expinfrav1.Su
 	}
 	p := s.Processes
 	fields := map[string]**bool{
-		"Launch": &p.Launch, "Terminate": &p.Terminate, "AddToLoadBalancer": &p.AddToLoadBalancer, "AlarmNotification": &p.AlarmNotification, "AZRebalance": &p.AZRebalance,
-		"HealthCheck": &p.HealthCheck, "InstanceRefresh": &p.InstanceRefresh, "ReplaceUnhealthy": &p.ReplaceUnhealthy, "ScheduledActions": &p.ScheduledActions,
+		"Launch":            &p.Launch,
+		"Terminate":         &p.Terminate,
+		"AddToLoadBalancer": &p.AddToLoadBalancer,
+		"AlarmNotification": &p.AlarmNotification,
+		"AZRebalance":       &p.AZRebalance,
+		"HealthCheck":       &p.HealthCheck,
+		"InstanceRefresh":   &p.InstanceRefresh,
+		"ReplaceUnhealthy":  &p.ReplaceUnhealthy,
+		"ScheduledActions":  &p.ScheduledActions,
 	}
 	if field := fields[process]; field != nil {
 		*field = aws.Bool(true)

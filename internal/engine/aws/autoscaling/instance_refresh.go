@@ -100,7 +100,13 @@ func lastRefresh(ctx context.Context, c *cloud.Clients, group string) (last Refr
 		return last, cloud.IgnoreNotFound(err)
 	}
 	for _, r := range out.InstanceRefreshes {
-		refresh := Refresh{ID: aws.ToString(r.InstanceRefreshId), Status: string(r.Status), Reason: aws.ToString(r.StatusReason), Percent: aws.ToInt32(r.PercentageComplete), Began: aws.ToTime(r.StartTime)}
+		refresh := Refresh{
+			ID:      aws.ToString(r.InstanceRefreshId),
+			Status:  string(r.Status),
+			Reason:  aws.ToString(r.StatusReason),
+			Percent: aws.ToInt32(r.PercentageComplete),
+			Began:   aws.ToTime(r.StartTime),
+		}
 		switch r.Status { //nolint:exhaustive // it has ended in the others
 		case types.InstanceRefreshStatusPending, types.InstanceRefreshStatusInProgress, types.InstanceRefreshStatusCancelling,
 			types.InstanceRefreshStatusRollbackInProgress, types.InstanceRefreshStatusBaking:
@@ -124,7 +130,10 @@ func (g *Group) startRefresh(ctx context.Context, c *cloud.Clients, have *GroupS
 		return nil, fmt.Errorf("instance refresh %s left %s", have.Refresh, d[slices.IndexFunc(d, func(c plan.Change) bool { return c.Field == "machines" })].Have)
 	}
 	if p := g.suspendsRefresh(); p != "" {
-		return nil, fmt.Errorf("the manifest suspends the process %s, without which AWS replaces no machine: remove it from spec.suspendProcesses, or set spec.refreshPreferences.disable", p)
+		return nil, fmt.Errorf(
+			"the manifest suspends the process %s, without which AWS replaces no machine: remove it from spec.suspendProcesses, or set spec.refreshPreferences.disable",
+			p,
+		)
 	}
 	in := &autoscaling.StartInstanceRefreshInput{AutoScalingGroupName: &have.ID, Strategy: types.RefreshStrategyRolling, Preferences: &types.RefreshPreferences{}}
 	if p := g.Spec.RefreshPreferences; p != nil {
@@ -175,11 +184,17 @@ func cancelRefresh(ctx context.Context, c *cloud.Clients, have *GroupState) (*Gr
 // updated returns the state of the group after Update.
 func (g *Group) updated(have *GroupState) *GroupState {
 	after := *have
-	after.Min, after.Max, after.Subnets, after.Template, after.Mixed = g.Spec.MinSize, g.Spec.MaxSize, identity.CloudIDs(g.Subnets), g.template(), g.mixedInstances()
+	after.Min, after.Max, after.Subnets, after.Template, after.Mixed = g.Spec.MinSize, g.Spec.MaxSize, identity.CloudIDs(
+		g.Subnets,
+	), g.template(), g.mixedInstances()
 	if g.Desired != nil {
 		after.Desired = *g.Desired
 	}
-	after.Rebalance, after.Cooldown, after.Warmup = g.Spec.CapacityRebalance, orDefault(g.Spec.DefaultCoolDown.Duration), orDefault(g.Spec.DefaultInstanceWarmup.Duration)
+	after.Rebalance, after.Cooldown, after.Warmup = g.Spec.CapacityRebalance, orDefault(
+		g.Spec.DefaultCoolDown.Duration,
+	), orDefault(
+		g.Spec.DefaultInstanceWarmup.Duration,
+	)
 	after.Suspended, after.Hooks, after.Tags = g.suspended(), HookTexts(g.Spec.AWSLifecycleHooks), have.Tags.With(g.Tags)
 	return &after
 }

@@ -46,7 +46,10 @@ func UpdateHooks(ctx context.Context, c *cloud.Clients, group string, wanted []e
 			continue
 		}
 		if change.Have != "" && !changeable(change, wanted, name) {
-			if _, err := c.AutoScaling.DeleteLifecycleHook(ctx, &autoscaling.DeleteLifecycleHookInput{AutoScalingGroupName: &group, LifecycleHookName: &name}); err != nil {
+			if _, err := c.AutoScaling.DeleteLifecycleHook(
+				ctx,
+				&autoscaling.DeleteLifecycleHookInput{AutoScalingGroupName: &group, LifecycleHookName: &name},
+			); err != nil {
 				return err
 			}
 		}
@@ -126,8 +129,22 @@ func hookText(h types.LifecycleHook) string {
 	if h.HeartbeatTimeout != nil {
 		wait = *h.HeartbeatTimeout
 	}
-	return fmt.Sprintf("%s, after %s %s", strings.TrimPrefix(aws.ToString(h.LifecycleTransition), "autoscaling:EC2_INSTANCE_"), time.Duration(wait)*time.Second, cmp.Or(aws.ToString(h.DefaultResult), defaultResult)) +
-		text.Prefixed(", notifies ", aws.ToString(h.NotificationTargetARN)) + text.Prefixed(" as ", aws.ToString(h.RoleARN)) + text.Prefixed(": ", aws.ToString(h.NotificationMetadata))
+	return fmt.Sprintf(
+		"%s, after %s %s",
+		strings.TrimPrefix(aws.ToString(h.LifecycleTransition), "autoscaling:EC2_INSTANCE_"),
+		time.Duration(wait)*time.Second,
+		cmp.Or(aws.ToString(h.DefaultResult), defaultResult),
+	) +
+		text.Prefixed(
+			", notifies ",
+			aws.ToString(h.NotificationTargetARN),
+		) + text.Prefixed(
+		" as ",
+		aws.ToString(h.RoleARN),
+	) + text.Prefixed(
+		": ",
+		aws.ToString(h.NotificationMetadata),
+	)
 }
 
 // HookKind is the name of the kind of lifecycle hooks.

@@ -54,7 +54,11 @@ func MissingGroups(ctx context.Context, c *cloud.Clients, vpc string, ids []stri
 			return fmt.Sprintf("the security group %s does not exist in this account and region: correct the ID", id), nil
 		case vpc == AnyVPC:
 		case vpc == "":
-			return fmt.Sprintf("the security group %s is in the VPC %s, and the run creates another one: remove it, or use that VPC", id, aws.ToString(all[i].VpcId)), nil
+			return fmt.Sprintf(
+				"the security group %s is in the VPC %s, and the run creates another one: remove it, or use that VPC",
+				id,
+				aws.ToString(all[i].VpcId),
+			), nil
 		case aws.ToString(all[i].VpcId) != vpc:
 			return fmt.Sprintf("the security group %s is in the VPC %s, and the cluster in %s: use a group of that VPC", id, aws.ToString(all[i].VpcId), vpc), nil
 		}
@@ -124,7 +128,14 @@ func tooManyGroups(ctx context.Context, c *cloud.Clients, n int) (refusal string
 	if n <= limit {
 		return "", nil
 	}
-	return fmt.Sprintf("a machine would have %d security groups, and %s allows %d for each network interface: remove some of additionalSecurityGroups, or request a higher quota (%s %s)", n, c.Region, limit, service, code), nil
+	return fmt.Sprintf(
+		"a machine would have %d security groups, and %s allows %d for each network interface: remove some of additionalSecurityGroups, or request a higher quota (%s %s)",
+		n,
+		c.Region,
+		limit,
+		service,
+		code,
+	), nil
 }
 
 // givenGroups lists the groups of a machine that the manifest names.
@@ -161,7 +172,13 @@ func (i *Instance) checkType(ctx context.Context, c *cloud.Clients) (refusal str
 	case t.VCPUs == 0 && t.Zones != nil:
 		return fmt.Sprintf("there is no instance type %s in %s", i.Spec.InstanceType, c.Region), nil
 	case t.VCPUs != 0 && image.Architecture != "" && t.Architecture != image.Architecture:
-		return fmt.Sprintf("the instance type %s is %s, and the image %s is %s: use another type", i.Spec.InstanceType, cmp.Or(t.Architecture, "for another system"), image.ID, image.Architecture), nil
+		return fmt.Sprintf(
+			"the instance type %s is %s, and the image %s is %s: use another type",
+			i.Spec.InstanceType,
+			cmp.Or(t.Architecture, "for another system"),
+			image.ID,
+			image.Architecture,
+		), nil
 	case i.Enclave && t.VCPUs != 0 && !t.Enclaves:
 		return fmt.Sprintf("the instance type %s has no Nitro Enclaves: use another type, or remove enclaveOptions", i.Spec.InstanceType), nil
 	}
@@ -182,7 +199,11 @@ func (i *Instance) checkVolumes() string {
 	}
 	for _, v := range i.Spec.NonRootVolumes {
 		if v.DeviceName == image.RootDevice {
-			return fmt.Sprintf("a volume of nonRootVolumes has the device name %s, which is the root volume of the image %s: choose another name, such as /dev/sdf", v.DeviceName, image.ID)
+			return fmt.Sprintf(
+				"a volume of nonRootVolumes has the device name %s, which is the root volume of the image %s: choose another name, such as /dev/sdf",
+				v.DeviceName,
+				image.ID,
+			)
 		}
 	}
 	return ""

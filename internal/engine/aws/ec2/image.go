@@ -67,7 +67,13 @@ func ImageFor(id, instanceType, architecture string) graph.Lookup[ImageState] {
 		s, err := find(ctx, c)
 		other := map[string]string{"x86_64": "arm64", "arm64": "x86_64"}[architecture] // an x86_64 instance also runs i386
 		if s != nil && other != "" && s.Architecture == other {
-			return nil, fmt.Errorf("image %s is for %s, and instance type %s is %s: set an image for %[4]s, or another instance type", id, s.Architecture, instanceType, architecture)
+			return nil, fmt.Errorf(
+				"image %s is for %s, and instance type %s is %s: set an image for %[4]s, or another instance type",
+				id,
+				s.Architecture,
+				instanceType,
+				architecture,
+			)
 		}
 		return s, err
 	}

@@ -235,7 +235,12 @@ func (i *Instance) Follow(ctx context.Context, c *cloud.Clients, last *InstanceS
 }
 
 // find finds the machine among all of its name and those of them that stay.
-func (i *Instance) find(ctx context.Context, c *cloud.Clients, last *InstanceState, choose func(all, stay []*InstanceState) []*InstanceState) (*InstanceState, error) {
+func (i *Instance) find(
+	ctx context.Context,
+	c *cloud.Clients,
+	last *InstanceState,
+	choose func(all, stay []*InstanceState) []*InstanceState,
+) (*InstanceState, error) {
 	if _, ok := i.Subnet.Found(); !ok && i.Boot != nil {
 		return nil, nil // without its subnet, it cannot exist
 	}

@@ -127,7 +127,12 @@ func VolumesOfMachines(ctx context.Context, c *cloud.Clients) (map[string][]cost
 }
 
 func volumeCostOf(v types.Volume) cost.Volume {
-	return cost.Volume{Type: string(v.VolumeType), Size: int64(aws.ToInt32(v.Size)), IOPS: int64(aws.ToInt32(v.Iops)), Throughput: int64(aws.ToInt32(v.Throughput))}
+	return cost.Volume{
+		Type:       string(v.VolumeType),
+		Size:       int64(aws.ToInt32(v.Size)),
+		IOPS:       int64(aws.ToInt32(v.Iops)),
+		Throughput: int64(aws.ToInt32(v.Throughput)),
+	}
 }
 
 // Server returns what determines the price of a machine that the template launches. With a

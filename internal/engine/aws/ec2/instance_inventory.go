@@ -32,7 +32,12 @@ func InstanceInventory(ctx context.Context, c *cloud.Clients) (*Inventory, error
 		if err != nil {
 			return nil, err
 		}
-		all := &Inventory{ByID: map[string]*InstanceState{}, OfGroups: map[string]*InstanceState{}, byResource: map[string][]*InstanceState{}, byName: map[string][]*InstanceState{}}
+		all := &Inventory{
+			ByID:       map[string]*InstanceState{},
+			OfGroups:   map[string]*InstanceState{},
+			byResource: map[string][]*InstanceState{},
+			byName:     map[string][]*InstanceState{},
+		}
 		for _, s := range found {
 			if s.Tags[GroupTag] != "" {
 				all.OfGroups[s.ID] = s
@@ -153,9 +158,22 @@ const GroupTag = "aws:autoscaling:groupName"
 // instanceState returns a machine as DescribeInstances returns it.
 func instanceState(x types.Instance) *InstanceState {
 	s := &InstanceState{
-		Object: identity.Object{ID: aws.ToString(x.InstanceId), Tags: cloud.FromEC2(x.Tags)}, Type: string(x.InstanceType), Image: aws.ToString(x.ImageId),
-		Subnet: aws.ToString(x.SubnetId), VPC: aws.ToString(x.VpcId), Key: aws.ToString(x.KeyName), PrivateIP: aws.ToString(x.PrivateIpAddress), PublicIP: aws.ToString(x.PublicIpAddress),
-		PrivateDNS: aws.ToString(x.PrivateDnsName), IPv6: aws.ToString(x.Ipv6Address), LaunchedAt: launchedAt(x), Spot: x.InstanceLifecycle == types.InstanceLifecycleTypeSpot,
+		Object: identity.Object{ID: aws.ToString(x.InstanceId), Tags: cloud.FromEC2(x.Tags)},
+		Type:   string(x.InstanceType),
+		Image:  aws.ToString(x.ImageId),
+		Subnet: aws.ToString(
+			x.SubnetId,
+		),
+		VPC:       aws.ToString(x.VpcId),
+		Key:       aws.ToString(x.KeyName),
+		PrivateIP: aws.ToString(x.PrivateIpAddress),
+		PublicIP:  aws.ToString(x.PublicIpAddress),
+		PrivateDNS: aws.ToString(
+			x.PrivateDnsName,
+		),
+		IPv6:       aws.ToString(x.Ipv6Address),
+		LaunchedAt: launchedAt(x),
+		Spot:       x.InstanceLifecycle == types.InstanceLifecycleTypeSpot,
 	}
 	if x.State != nil {
 		s.Status = string(x.State.Name)
@@ -184,7 +202,13 @@ func instanceState(x types.Instance) *InstanceState {
 		}
 	}
 	if m := x.MetadataOptions; m != nil {
-		s.Metadata = Metadata{string(m.HttpEndpoint), cmp.Or(string(m.HttpProtocolIpv6), "disabled"), string(m.HttpTokens), cmp.Or(string(m.InstanceMetadataTags), "disabled"), aws.ToInt32(m.HttpPutResponseHopLimit)}
+		s.Metadata = Metadata{
+			string(m.HttpEndpoint),
+			cmp.Or(string(m.HttpProtocolIpv6), "disabled"),
+			string(m.HttpTokens),
+			cmp.Or(string(m.InstanceMetadataTags), "disabled"),
+			aws.ToInt32(m.HttpPutResponseHopLimit),
+		}
 	}
 	return s
 }

@@ -56,18 +56,24 @@ func (i *Instance) launch(ctx context.Context, c *cloud.Clients, data []byte) (*
 	}
 	sum := sha256.Sum256(like)
 	key := launchBatch + hex.EncodeToString(sum[:])
-	made, err := cloud.Batch(ctx, c, key, launchRequest{i.Tags[cloud.ResourceTag], i.Batch}, func(ctx context.Context, all []launchRequest) ([]launchResult, error) {
-		if len(all) > maxSingleLaunches {
-			return launchMany(ctx, c, in, common, all), nil
-		}
-		out := make([]launchResult, len(all))
-		var g crash.Group
-		for n, a := range all {
-			g.Go(func() { out[n] = launchOne(ctx, c, in, common.With(a.tags)) })
-		}
-		g.Wait()
-		return out, nil
-	})
+	made, err := cloud.Batch(
+		ctx,
+		c,
+		key,
+		launchRequest{i.Tags[cloud.ResourceTag], i.Batch},
+		func(ctx context.Context, all []launchRequest) ([]launchResult, error) {
+			if len(all) > maxSingleLaunches {
+				return launchMany(ctx, c, in, common, all), nil
+			}
+			out := make([]launchResult, len(all))
+			var g crash.Group
+			for n, a := range all {
+				g.Go(func() { out[n] = launchOne(ctx, c, in, common.With(a.tags)) })
+			}
+			g.Wait()
+			return out, nil
+		},
+	)
 	return made.state, cmp.Or(err, made.err)
 }
 
@@ -144,7 +150,15 @@ func launchMany(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInp
 }
 
 // launchChunk launches machines in one call, and starts to set the tags of each.
-func launchChunk(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInput, common cloud.Tags, part []launchRequest, out []*launchResult, tagging *crash.Group) error {
+func launchChunk(
+	ctx context.Context,
+	c *cloud.Clients,
+	like *ec2.RunInstancesInput,
+	common cloud.Tags,
+	part []launchRequest,
+	out []*launchResult,
+	tagging *crash.Group,
+) error {
 	in, group := *like, common.With(cloud.Tags{cloud.ResourceTag: GroupResourceTag(part[0].resourceTag)})
 	in.MinCount, in.MaxCount = aws.Int32(1), aws.Int32(int32(len(part))) //nolint:gosec // at most maxLaunchCount
 	in.TagSpecifications = launchTagSpecifications(like, group)

@@ -25,7 +25,10 @@ func InstanceProfileByName(name string) graph.Lookup[Named] {
 			if near := suggest.Nearest(name, stockProfiles()); near != "" && near != name {
 				return nil, fmt.Errorf("instance profile %s does not exist: did you mean %s?", name, near)
 			}
-			return nil, fmt.Errorf("instance profile %s does not exist: `clusterawsadm bootstrap iam create-cloudformation-stack` creates those of Cluster API Provider AWS", name)
+			return nil, fmt.Errorf(
+				"instance profile %s does not exist: `clusterawsadm bootstrap iam create-cloudformation-stack` creates those of Cluster API Provider AWS",
+				name,
+			)
 		case cloud.Denied(err):
 			return &n, nil
 		}

@@ -28,7 +28,13 @@ func instanceProtection(ctx context.Context, c *cloud.Clients, s InstanceState) 
 			if name == types.InstanceAttributeNameDisableApiStop {
 				what, option = "stop", "--no-disable-api-stop"
 			}
-			return fmt.Sprintf("instance %s has %s protection: aws ec2 modify-instance-attribute --region %s --instance-id %[1]s %[4]s turns it off", s.ID, what, c.Region, option), nil
+			return fmt.Sprintf(
+				"instance %s has %s protection: aws ec2 modify-instance-attribute --region %s --instance-id %[1]s %[4]s turns it off",
+				s.ID,
+				what,
+				c.Region,
+				option,
+			), nil
 		}
 	}
 	return "", nil

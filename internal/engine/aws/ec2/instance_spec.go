@@ -71,7 +71,11 @@ func launchedSpec(x types.Instance, volumes map[string]types.Volume) infrav1.AWS
 	launchedPlacement(x.Placement, &s)
 	if n := x.PrivateDnsNameOptions; n != nil && n.HostnameType == types.HostnameTypeResourceName {
 		kind := string(n.HostnameType)
-		s.PrivateDNSName = &infrav1.PrivateDNSName{HostnameType: &kind, EnableResourceNameDNSARecord: n.EnableResourceNameDnsARecord, EnableResourceNameDNSAAAARecord: n.EnableResourceNameDnsAAAARecord}
+		s.PrivateDNSName = &infrav1.PrivateDNSName{
+			HostnameType:                    &kind,
+			EnableResourceNameDNSARecord:    n.EnableResourceNameDnsARecord,
+			EnableResourceNameDNSAAAARecord: n.EnableResourceNameDnsAAAARecord,
+		}
 	}
 	if r := x.CapacityReservationSpecification; r != nil {
 		if t := r.CapacityReservationTarget; t != nil {

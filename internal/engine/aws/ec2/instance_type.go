@@ -26,7 +26,9 @@ type InstanceType struct {
 // InstanceTypes describes instance types and the zones that offer them.
 func InstanceTypes(ctx context.Context, c *cloud.Clients, names []string) (map[string]InstanceType, error) {
 	found := map[string]InstanceType{}
-	in := &ec2.DescribeInstanceTypesInput{Filters: []types.Filter{cloud.Filter("instance-type", names...)}} // a filter, because the call fails if InstanceTypes contains an unknown type
+	in := &ec2.DescribeInstanceTypesInput{
+		Filters: []types.Filter{cloud.Filter("instance-type", names...)},
+	} // a filter, because the call fails if InstanceTypes contains an unknown type
 	ctx = cloud.Listing(ctx)
 	for p := ec2.NewDescribeInstanceTypesPaginator(c.EC2, in); p.HasMorePages(); {
 		page, err := p.NextPage(ctx)
@@ -41,7 +43,10 @@ func InstanceTypes(ctx context.Context, c *cloud.Clients, names []string) (map[s
 		}
 	}
 	zones := map[string][]string{}
-	offered := &ec2.DescribeInstanceTypeOfferingsInput{LocationType: types.LocationTypeAvailabilityZone, Filters: []types.Filter{cloud.Filter("instance-type", names...)}}
+	offered := &ec2.DescribeInstanceTypeOfferingsInput{
+		LocationType: types.LocationTypeAvailabilityZone,
+		Filters:      []types.Filter{cloud.Filter("instance-type", names...)},
+	}
 	ctx = cloud.Listing(ctx)
 	for p := ec2.NewDescribeInstanceTypeOfferingsPaginator(c.EC2, offered); p.HasMorePages(); {
 		page, err := p.NextPage(ctx)

@@ -30,7 +30,11 @@ func KeyPairByName(name string, all []string) graph.Lookup[Named] {
 				return &n, nil
 			}
 		}
-		return nil, fmt.Errorf(`key pair %q does not exist in %s: create it (aws ec2 create-key-pair), set another one in sshKeyName, or set sshKeyName: "" for none`, name, c.Region)
+		return nil, fmt.Errorf(
+			`key pair %q does not exist in %s: create it (aws ec2 create-key-pair), set another one in sshKeyName, or set sshKeyName: "" for none`,
+			name,
+			c.Region,
+		)
 	}
 }
 

@@ -57,7 +57,9 @@ func (i *Instance) templateData(image ImageState) (*types.RequestLaunchTemplateD
 	}
 	if n := in.PrivateDnsNameOptions; n != nil {
 		out.PrivateDnsNameOptions = &types.LaunchTemplatePrivateDnsNameOptionsRequest{
-			EnableResourceNameDnsAAAARecord: n.EnableResourceNameDnsAAAARecord, EnableResourceNameDnsARecord: n.EnableResourceNameDnsARecord, HostnameType: n.HostnameType,
+			EnableResourceNameDnsAAAARecord: n.EnableResourceNameDnsAAAARecord,
+			EnableResourceNameDnsARecord:    n.EnableResourceNameDnsARecord,
+			HostnameType:                    n.HostnameType,
 		}
 	}
 	return out, nil

@@ -88,7 +88,11 @@ func templateSpec(data *types.ResponseLaunchTemplateData) expinfrav1.AWSLaunchTe
 	}
 	if n := data.PrivateDnsNameOptions; n != nil {
 		kind := string(n.HostnameType)
-		s.PrivateDNSName = &infrav1.PrivateDNSName{HostnameType: &kind, EnableResourceNameDNSARecord: n.EnableResourceNameDnsARecord, EnableResourceNameDNSAAAARecord: n.EnableResourceNameDnsAAAARecord}
+		s.PrivateDNSName = &infrav1.PrivateDNSName{
+			HostnameType:                    &kind,
+			EnableResourceNameDNSARecord:    n.EnableResourceNameDnsARecord,
+			EnableResourceNameDNSAAAARecord: n.EnableResourceNameDnsAAAARecord,
+		}
 	}
 	templateSpecMarket(data, &s)
 	return s
@@ -123,7 +127,12 @@ func templateSpecVolumes(all []types.LaunchTemplateBlockDeviceMapping, root stri
 			continue
 		}
 		v := infrav1.Volume{
-			DeviceName: aws.ToString(d.DeviceName), Type: infrav1.VolumeType(d.Ebs.VolumeType), Size: int64(aws.ToInt32(d.Ebs.VolumeSize)), IOPS: int64(aws.ToInt32(d.Ebs.Iops)),
+			DeviceName: aws.ToString(
+				d.DeviceName,
+			),
+			Type:          infrav1.VolumeType(d.Ebs.VolumeType),
+			Size:          int64(aws.ToInt32(d.Ebs.VolumeSize)),
+			IOPS:          int64(aws.ToInt32(d.Ebs.Iops)),
 			EncryptionKey: aws.ToString(d.Ebs.KmsKeyId),
 		}
 		if aws.ToBool(d.Ebs.Encrypted) {

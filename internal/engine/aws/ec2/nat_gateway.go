@@ -144,7 +144,13 @@ func natGatewaysWithFailed(ctx context.Context, c *cloud.Clients) ([]NATGatewayS
 }
 
 func natGatewayState(x types.NatGateway) NATGatewayState {
-	s := NATGatewayState{Object: identity.Object{ID: aws.ToString(x.NatGatewayId), Tags: cloud.FromEC2(x.Tags)}, VPC: aws.ToString(x.VpcId), Subnet: aws.ToString(x.SubnetId), Status: x.State, Failure: strings.Trim(aws.ToString(x.FailureCode)+": "+aws.ToString(x.FailureMessage), ": ")}
+	s := NATGatewayState{
+		Object:  identity.Object{ID: aws.ToString(x.NatGatewayId), Tags: cloud.FromEC2(x.Tags)},
+		VPC:     aws.ToString(x.VpcId),
+		Subnet:  aws.ToString(x.SubnetId),
+		Status:  x.State,
+		Failure: strings.Trim(aws.ToString(x.FailureCode)+": "+aws.ToString(x.FailureMessage), ": "),
+	}
 	for _, a := range x.NatGatewayAddresses {
 		s.Address, s.PublicIP = aws.ToString(a.AllocationId), aws.ToString(a.PublicIp)
 	}
@@ -208,7 +214,10 @@ func natGatewayZone(desired any) (n int, scope string) {
 // countNATGateways returns the number of NAT gateways of the region by zone. Gateways that
 // are being deleted count ("Amazon VPC quotas").
 func countNATGateways(ctx context.Context, c *cloud.Clients) (map[string]int, error) {
-	p := ec2.NewDescribeNatGatewaysPaginator(c.EC2, &ec2.DescribeNatGatewaysInput{Filter: []types.Filter{cloud.Filter("state", "pending", "available", "deleting")}})
+	p := ec2.NewDescribeNatGatewaysPaginator(
+		c.EC2,
+		&ec2.DescribeNatGatewaysInput{Filter: []types.Filter{cloud.Filter("state", "pending", "available", "deleting")}},
+	)
 	subnets, err := cloud.Pages(ctx, p, func(o *ec2.DescribeNatGatewaysOutput) (out []string) {
 		for _, x := range o.NatGateways {
 			out = append(out, aws.ToString(x.SubnetId))
@@ -227,7 +236,10 @@ func countNATGateways(ctx context.Context, c *cloud.Clients) (map[string]int, er
 }
 
 func existingNATGateways(ctx context.Context, c *cloud.Clients, tagged types.Filter) ([]string, error) {
-	p := ec2.NewDescribeNatGatewaysPaginator(c.EC2, &ec2.DescribeNatGatewaysInput{Filter: []types.Filter{tagged, cloud.Filter("state", "pending", "available", "deleting")}})
+	p := ec2.NewDescribeNatGatewaysPaginator(
+		c.EC2,
+		&ec2.DescribeNatGatewaysInput{Filter: []types.Filter{tagged, cloud.Filter("state", "pending", "available", "deleting")}},
+	)
 	return cloud.Pages(ctx, p, func(o *ec2.DescribeNatGatewaysOutput) (out []string) {
 		for _, x := range o.NatGateways {
 			out = append(out, aws.ToString(x.NatGatewayId))

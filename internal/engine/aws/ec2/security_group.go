@@ -64,7 +64,13 @@ func (g *SecurityGroup) Find(ctx context.Context, c *cloud.Clients) (*SecurityGr
 		case x.Tags[c.OwnerTag()] == cloud.Owned:
 			return &x, nil
 		default:
-			return nil, fmt.Errorf("security group %s is named %s, but does not have the tag %s=%s: add the tag, or set the group in securityGroupOverrides", x.ID, g.Name, c.OwnerTag(), cloud.Owned)
+			return nil, fmt.Errorf(
+				"security group %s is named %s, but does not have the tag %s=%s: add the tag, or set the group in securityGroupOverrides",
+				x.ID,
+				g.Name,
+				c.OwnerTag(),
+				cloud.Owned,
+			)
 		}
 	}
 	return nil, nil

@@ -226,9 +226,15 @@ func OwnedVPCs(ctx context.Context, c *cloud.Clients) (ids []string, err error) 
 
 // vpcState returns a VPC as DescribeVpcs returns it.
 func vpcState(x types.Vpc) VPCState {
-	s := VPCState{Object: identity.Object{ID: aws.ToString(x.VpcId), Tags: cloud.FromEC2(x.Tags)}, CIDR: aws.ToString(x.CidrBlock), Blocks: map[string]string{}, FailedBlocks: map[string]VPCBlockState{}}
+	s := VPCState{
+		Object:       identity.Object{ID: aws.ToString(x.VpcId), Tags: cloud.FromEC2(x.Tags)},
+		CIDR:         aws.ToString(x.CidrBlock),
+		Blocks:       map[string]string{},
+		FailedBlocks: map[string]VPCBlockState{},
+	}
 	for _, a := range x.Ipv6CidrBlockAssociationSet {
-		if a.Ipv6CidrBlockState == nil || a.Ipv6CidrBlockState.State == types.VpcCidrBlockStateCodeDisassociated || s.IPv6State == string(types.VpcCidrBlockStateCodeAssociated) {
+		if a.Ipv6CidrBlockState == nil || a.Ipv6CidrBlockState.State == types.VpcCidrBlockStateCodeDisassociated ||
+			s.IPv6State == string(types.VpcCidrBlockStateCodeAssociated) {
 			continue
 		}
 		s.IPv6CIDR, s.IPv6State, s.IPv6Association = aws.ToString(a.Ipv6CidrBlock), string(a.Ipv6CidrBlockState.State), aws.ToString(a.AssociationId)

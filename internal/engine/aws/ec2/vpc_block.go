@@ -109,6 +109,10 @@ func (b *VPCBlock) Delete(ctx context.Context, c *cloud.Clients, have *VPCBlockS
 // vpcBlockKind declares secondary IPv4 blocks of VPCs.
 func vpcBlockKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: "vpc-block", Area: plan.AreaNetwork, ReadActions: []string{"ec2:DescribeVpcs"}, Statement: kind.Network, Actions: []string{"ec2:AssociateVpcCidrBlock", "ec2:DisassociateVpcCidrBlock"},
+		Name:        "vpc-block",
+		Area:        plan.AreaNetwork,
+		ReadActions: []string{"ec2:DescribeVpcs"},
+		Statement:   kind.Network,
+		Actions:     []string{"ec2:AssociateVpcCidrBlock", "ec2:DisassociateVpcCidrBlock"},
 	}, kind.Functions[VPCBlockState]{})
 }

@@ -66,7 +66,13 @@ func (u RoleUser) is(principal string) bool {
 func (a *AccessEntry) misfit() (want, reason string) {
 	for _, u := range a.Users {
 		if u.Type != a.Type && u.is(a.principal()) {
-			return u.Type, fmt.Sprintf("%s is the role of %s, which EKS lets in only by an access entry of the type %s: set the type %s, or name another principal", a.principal(), u.Who, u.Type, strings.ToLower(u.Type))
+			return u.Type, fmt.Sprintf(
+				"%s is the role of %s, which EKS lets in only by an access entry of the type %s: set the type %s, or name another principal",
+				a.principal(),
+				u.Who,
+				u.Type,
+				strings.ToLower(u.Type),
+			)
 		}
 	}
 	return "", ""
@@ -94,7 +100,14 @@ func checkEntry(ctx context.Context, c *cloud.Clients, in *graph.Ref[ClusterStat
 	if s == nil || err != nil || s.Type == want {
 		return "", err
 	}
-	return fmt.Sprintf("the access entry of its role %s has the type %s, and EKS lets it in only by one of the type %s: delete the entry with 'aws eks delete-access-entry --cluster-name %s --principal-arn %s', or use another role", arn, s.Type, want, cluster.Name, arn), nil
+	return fmt.Sprintf(
+		"the access entry of its role %s has the type %s, and EKS lets it in only by one of the type %s: delete the entry with 'aws eks delete-access-entry --cluster-name %s --principal-arn %s', or use another role",
+		arn,
+		s.Type,
+		want,
+		cluster.Name,
+		arn,
+	), nil
 }
 
 // AccessPolicy is an EKS access policy with its scope.
@@ -268,7 +281,11 @@ func (a *AccessEntry) Create(ctx context.Context, c *cloud.Clients) (*AccessEntr
 	cluster, _ := a.Cluster.Found()
 	principal := a.principal()
 	in := &eks.CreateAccessEntryInput{
-		ClusterName: &cluster.Name, PrincipalArn: &principal, Type: &a.Type, Tags: a.Tags, ClientRequestToken: c.Token("access-entry", cluster.Name, principal, a.Type),
+		ClusterName:        &cluster.Name,
+		PrincipalArn:       &principal,
+		Type:               &a.Type,
+		Tags:               a.Tags,
+		ClientRequestToken: c.Token("access-entry", cluster.Name, principal, a.Type),
 	}
 	if a.Type == standardEntry {
 		in.KubernetesGroups = a.Groups
@@ -394,8 +411,15 @@ func AccessEntryOf(ctx context.Context, c *cloud.Clients, cluster, principal str
 
 func accessEntryState(x *types.AccessEntry) AccessEntryState {
 	return AccessEntryState{
-		Object: identity.Object{ID: aws.ToString(x.AccessEntryArn), Tags: x.Tags}, Principal: aws.ToString(x.PrincipalArn), Type: aws.ToString(x.Type), User: aws.ToString(x.Username), Groups: x.KubernetesGroups,
-		Modified: aws.ToTime(x.ModifiedAt),
+		Object: identity.Object{
+			ID:   aws.ToString(x.AccessEntryArn),
+			Tags: x.Tags,
+		},
+		Principal: aws.ToString(x.PrincipalArn),
+		Type:      aws.ToString(x.Type),
+		User:      aws.ToString(x.Username),
+		Groups:    x.KubernetesGroups,
+		Modified:  aws.ToTime(x.ModifiedAt),
 	}
 }
 
@@ -405,9 +429,18 @@ const AccessEntryKind = "access-entry"
 // accessEntryKind declares access entries.
 func accessEntryKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: AccessEntryKind, Area: plan.AreaSecurity,
-		ReadActions: []string{"eks:DescribeAccessEntry", "eks:ListAccessEntries", "eks:ListAssociatedAccessPolicies"}, Statement: kind.EKS,
-		Actions: []string{"eks:AssociateAccessPolicy", "eks:CreateAccessEntry", "eks:DeleteAccessEntry", "eks:DisassociateAccessPolicy", "eks:TagResource", "eks:UpdateAccessEntry"},
+		Name:        AccessEntryKind,
+		Area:        plan.AreaSecurity,
+		ReadActions: []string{"eks:DescribeAccessEntry", "eks:ListAccessEntries", "eks:ListAssociatedAccessPolicies"},
+		Statement:   kind.EKS,
+		Actions: []string{
+			"eks:AssociateAccessPolicy",
+			"eks:CreateAccessEntry",
+			"eks:DeleteAccessEntry",
+			"eks:DisassociateAccessPolicy",
+			"eks:TagResource",
+			"eks:UpdateAccessEntry",
+		},
 	}, kind.Functions[AccessEntryState]{})
 }
 

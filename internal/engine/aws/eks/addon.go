@@ -131,7 +131,9 @@ func (a *Addon) Diff(have *AddonState) (d plan.Diff) {
 	d.Set("configuration", strings.TrimRight(have.Configuration, "\n"), strings.TrimRight(a.Configuration, "\n")) // EKS does not store the end of the last line
 	if a.RoleARN == "" {
 		d.Fixed("serviceAccountRoleARN", have.RoleARN, "")
-		d.Advise("EKS keeps the role of an add-on when an update names none: set it again, or name another role; or make the add-on again: set preserveOnDelete, so that its pods stay, run the command, remove the add-on from spec.addons, run it, and add the add-on again")
+		d.Advise(
+			"EKS keeps the role of an add-on when an update names none: set it again, or name another role; or make the add-on again: set preserveOnDelete, so that its pods stay, run the command, remove the add-on from spec.addons, run it, and add the add-on again",
+		)
 	} else {
 		d.Set("serviceAccountRoleARN", have.RoleARN, a.RoleARN)
 	}
@@ -246,8 +248,15 @@ func AddonByName(ctx context.Context, c *cloud.Clients, cluster, name string) (*
 
 func addonState(x *types.Addon) AddonState {
 	s := AddonState{
-		Object: identity.Object{ID: aws.ToString(x.AddonArn), Tags: x.Tags}, Name: aws.ToString(x.AddonName), Status: string(x.Status), Version: aws.ToString(x.AddonVersion),
-		Configuration: aws.ToString(x.ConfigurationValues), RoleARN: aws.ToString(x.ServiceAccountRoleArn),
+		Object: identity.Object{
+			ID:   aws.ToString(x.AddonArn),
+			Tags: x.Tags,
+		},
+		Name:          aws.ToString(x.AddonName),
+		Status:        string(x.Status),
+		Version:       aws.ToString(x.AddonVersion),
+		Configuration: aws.ToString(x.ConfigurationValues),
+		RoleARN:       aws.ToString(x.ServiceAccountRoleArn),
 	}
 	if x.Health != nil {
 		for _, i := range x.Health.Issues {
@@ -262,7 +271,10 @@ func addonState(x *types.Addon) AddonState {
 // Others pass, as a lack of nodes does.
 func isFinal(code types.AddonIssueCode) bool {
 	return slices.Contains([]types.AddonIssueCode{
-		types.AddonIssueCodeConfigurationConflict, types.AddonIssueCodeUnsupportedAddonModification, types.AddonIssueCodeAddonSubscriptionNeeded, types.AddonIssueCodeAddonPermissionFailure,
+		types.AddonIssueCodeConfigurationConflict,
+		types.AddonIssueCodeUnsupportedAddonModification,
+		types.AddonIssueCodeAddonSubscriptionNeeded,
+		types.AddonIssueCodeAddonPermissionFailure,
 	}, code)
 }
 
@@ -304,9 +316,19 @@ func (a *Addon) Check(ctx context.Context, c *cloud.Clients) (refusal string, er
 	case err != nil || slices.Contains(offered, a.Version):
 		return "", err
 	case len(offered) == 0:
-		return fmt.Sprintf("EKS has no add-on %s for Kubernetes %s: 'aws eks describe-addon-versions --kubernetes-version %[2]s' lists all", a.Name, cluster.Version), nil
+		return fmt.Sprintf(
+			"EKS has no add-on %s for Kubernetes %s: 'aws eks describe-addon-versions --kubernetes-version %[2]s' lists all",
+			a.Name,
+			cluster.Version,
+		), nil
 	}
-	return fmt.Sprintf("EKS has no version %s of the add-on %s for Kubernetes %s: use one of %s", a.Version, a.Name, cluster.Version, strings.Join(offered[:min(5, len(offered))], ", ")), nil
+	return fmt.Sprintf(
+		"EKS has no version %s of the add-on %s for Kubernetes %s: use one of %s",
+		a.Version,
+		a.Name,
+		cluster.Version,
+		strings.Join(offered[:min(5, len(offered))], ", "),
+	), nil
 }
 
 // AddonVersions lists the versions of an add-on for a version of Kubernetes, in the order of

@@ -118,7 +118,12 @@ func (e *Cluster) Identify(ctx context.Context, c *cloud.Clients, _ *ClusterStat
 	case s == nil || err != nil:
 		return nil, err
 	case !e.Adopt && s.Tags[e.ClusterTag] != cloud.Owned && s.Tags[c.OwnerTag()] != cloud.Owned:
-		return nil, fmt.Errorf("an EKS cluster named %s exists that does not have the tag %s=%s: set another name in spec.eksClusterName", e.Name, e.ClusterTag, cloud.Owned)
+		return nil, fmt.Errorf(
+			"an EKS cluster named %s exists that does not have the tag %s=%s: set another name in spec.eksClusterName",
+			e.Name,
+			e.ClusterTag,
+			cloud.Owned,
+		)
 	}
 	return s, nil
 }
@@ -554,7 +559,18 @@ func (e *Cluster) UpdateTakes(d plan.Diff) time.Duration {
 
 // configFields are the fields that UpdateClusterConfig changes, which comes first.
 func configFields() []string {
-	return []string{"subnet", "securityGroup", "endpointAccess.public", "endpointAccess.private", "endpointAccess.publicCIDRs", "upgradePolicy", "authenticationMode", "deletionProtection", "zonalShift", "logging"}
+	return []string{
+		"subnet",
+		"securityGroup",
+		"endpointAccess.public",
+		"endpointAccess.private",
+		"endpointAccess.publicCIDRs",
+		"upgradePolicy",
+		"authenticationMode",
+		"deletionProtection",
+		"zonalShift",
+		"logging",
+	}
 }
 
 // ClusterByName returns a cluster, or nil.
@@ -571,8 +587,17 @@ func ClusterByName(ctx context.Context, c *cloud.Clients, name string) (*Cluster
 
 func clusterState(x *types.Cluster) ClusterState {
 	s := ClusterState{
-		DeletionProtection: aws.ToBool(x.DeletionProtection), ZonalShift: x.ZonalShiftConfig != nil && aws.ToBool(x.ZonalShiftConfig.Enabled),
-		Object: identity.Object{ID: aws.ToString(x.Arn), Tags: x.Tags}, Name: aws.ToString(x.Name), Status: string(x.Status), Version: aws.ToString(x.Version), Endpoint: aws.ToString(x.Endpoint), RoleARN: aws.ToString(x.RoleArn),
+		DeletionProtection: aws.ToBool(x.DeletionProtection),
+		ZonalShift:         x.ZonalShiftConfig != nil && aws.ToBool(x.ZonalShiftConfig.Enabled),
+		Object: identity.Object{
+			ID:   aws.ToString(x.Arn),
+			Tags: x.Tags,
+		},
+		Name:     aws.ToString(x.Name),
+		Status:   string(x.Status),
+		Version:  aws.ToString(x.Version),
+		Endpoint: aws.ToString(x.Endpoint),
+		RoleARN:  aws.ToString(x.RoleArn),
 	}
 	if v := x.ResourcesVpcConfig; v != nil {
 		s.VPC, s.Group, s.Subnets, s.Groups = aws.ToString(v.VpcId), aws.ToString(v.ClusterSecurityGroupId), v.SubnetIds, v.SecurityGroupIds
@@ -644,10 +669,20 @@ const ClusterKind = "eks-cluster"
 // clusterKind declares EKS clusters.
 func clusterKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: ClusterKind, Area: plan.AreaControlPlane, ByNameOnly: true,
-		ReadActions: []string{"eks:DescribeCluster", "eks:DescribeUpdate", "eks:ListClusters"}, Statement: kind.EKS,
-		Actions: []string{"eks:AssociateEncryptionConfig", "eks:CreateCluster", "eks:DeleteCluster", "eks:TagResource", "eks:UpdateClusterConfig", "eks:UpdateClusterVersion"},
-		Quota:   &kind.Quota{Service: "eks", Code: "L-1194D53C", Name: "EKS clusters", Default: 100, Used: countClusters},
+		Name:        ClusterKind,
+		Area:        plan.AreaControlPlane,
+		ByNameOnly:  true,
+		ReadActions: []string{"eks:DescribeCluster", "eks:DescribeUpdate", "eks:ListClusters"},
+		Statement:   kind.EKS,
+		Actions: []string{
+			"eks:AssociateEncryptionConfig",
+			"eks:CreateCluster",
+			"eks:DeleteCluster",
+			"eks:TagResource",
+			"eks:UpdateClusterConfig",
+			"eks:UpdateClusterVersion",
+		},
+		Quota: &kind.Quota{Service: "eks", Code: "L-1194D53C", Name: "EKS clusters", Default: 100, Used: countClusters},
 	}, kind.Functions[ClusterState]{
 		List: ownedClusters, Delete: &Cluster{},
 		Find: func(ctx context.Context, c *cloud.Clients, s ClusterState) (*ClusterState, error) {
@@ -662,7 +697,11 @@ func clusterKind() *kind.Kind {
 			if !s.DeletionProtection {
 				return "", nil
 			}
-			return fmt.Sprintf("the EKS cluster %s has deletion protection: aws eks update-cluster-config --region %s --name %[1]s --no-deletion-protection turns it off", s.Name, c.Region), nil
+			return fmt.Sprintf(
+				"the EKS cluster %s has deletion protection: aws eks update-cluster-config --region %s --name %[1]s --no-deletion-protection turns it off",
+				s.Name,
+				c.Region,
+			), nil
 		},
 		Status: func(s ClusterState) (state, detail string) {
 			return strings.ToLower(s.Status), kind.Join(s.Version, s.Endpoint)

@@ -41,13 +41,28 @@ func (s ClusterState) Costs(ctx context.Context, c *cloud.Clients) ([]cost.Item,
 
 // clusterCosts returns what a control plane costs: extended support is paid for in addition.
 func clusterCosts(ctx context.Context, c *cloud.Clients, version string) ([]cost.Item, error) {
-	all := []cost.Item{cost.Hourly("EKS control planes", "EKS control plane", cost.Product{Service: "AmazonEKS", Usage: "AmazonEKS-Hours:perCluster", Attributes: "operation=CreateOperation"}, 1)}
+	all := []cost.Item{
+		cost.Hourly(
+			"EKS control planes",
+			"EKS control plane",
+			cost.Product{Service: "AmazonEKS", Usage: "AmazonEKS-Hours:perCluster", Attributes: "operation=CreateOperation"},
+			1,
+		),
+	}
 	if version == "" {
 		return all, nil
 	}
 	extended, err := hasExtendedSupport(ctx, c, version)
 	if extended {
-		all = append(all, cost.Hourly("EKS extended support", "EKS extended support of Kubernetes "+version, cost.Product{Service: "AmazonEKS", Usage: "AmazonEKS-Hours:extendedSupport", Attributes: "operation=ExtendedSupport"}, 1))
+		all = append(
+			all,
+			cost.Hourly(
+				"EKS extended support",
+				"EKS extended support of Kubernetes "+version,
+				cost.Product{Service: "AmazonEKS", Usage: "AmazonEKS-Hours:extendedSupport", Attributes: "operation=ExtendedSupport"},
+				1,
+			),
+		)
 	}
 	return all, err
 }
@@ -56,7 +71,11 @@ func clusterCosts(ctx context.Context, c *cloud.Clients, version string) ([]cost
 func hasExtendedSupport(ctx context.Context, c *cloud.Clients, version string) (bool, error) {
 	found, err := Versions(ctx, c, version)
 	if err != nil {
-		return false, &cost.MissingError{What: "whether EKS has extended support for Kubernetes " + version + " is not known", Action: "eks:DescribeClusterVersions", Err: err}
+		return false, &cost.MissingError{
+			What:   "whether EKS has extended support for Kubernetes " + version + " is not known",
+			Action: "eks:DescribeClusterVersions",
+			Err:    err,
+		}
 	}
 	return len(found) > 0 && found[0].Status == string(types.VersionStatusExtendedSupport), nil
 }

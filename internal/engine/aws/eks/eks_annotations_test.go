@@ -35,7 +35,11 @@ func TestDeletionProtectionOfEKS(t *testing.T) {
 		before := a.Inventory()
 		_, err := enginetest.Open(m, a.Process()).Delete(t.Context(), cluster.Options{})
 		require.ErrorAs(t, err, new(*plan.RefusedError))
-		require.ErrorContains(t, err, "has deletion protection: aws eks update-cluster-config --region us-east-1 --name default_eks --no-deletion-protection turns it off")
+		require.ErrorContains(
+			t,
+			err,
+			"has deletion protection: aws eks update-cluster-config --region us-east-1 --name default_eks --no-deletion-protection turns it off",
+		)
 		assert.Subset(t, a.Inventory(), before)
 
 		m = enginetest.Rewritten(t, file, plane, plane+"  annotations: {clusterawsadm/deletion-protection: 'false'}\n")

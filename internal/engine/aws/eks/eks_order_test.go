@@ -109,7 +109,8 @@ func TestFargateProfilesBeforeThePodsThatTheySelect(t *testing.T) {
 			assert.True(t, c.Addons["coredns"].OnFargate)
 		})
 		assert.Less(t, took, 15*time.Minute) // the add-on does not wait for the other profile
-		out, err := eks.NewFromConfig(a.Config()).DescribeAddon(t.Context(), &eks.DescribeAddonInput{ClusterName: aws.String("default_eks-fargate"), AddonName: aws.String("coredns")})
+		out, err := eks.NewFromConfig(a.Config()).
+			DescribeAddon(t.Context(), &eks.DescribeAddonInput{ClusterName: aws.String("default_eks-fargate"), AddonName: aws.String("coredns")})
 		require.NoError(t, err)
 		require.Equal(t, "ACTIVE", string(out.Addon.Status))
 		enginetest.RequireNoChange(t, m, a)
@@ -134,7 +135,9 @@ func TestDegradedIsNotDone(t *testing.T) {
 // addresses from the subnets for pods.
 func TestNodesStartAfterTheSettingsOfTheVPCCNI(t *testing.T) {
 	prefixes := func(m *manifest.Cluster) {
-		m.EKS.ControlPlane.Spec.Addons = &[]ekscontrolplanev1.Addon{{Name: "vpc-cni", Version: "v1.20.4-eksbuild.1", Configuration: `{"env":{"ENABLE_PREFIX_DELEGATION":"true"}}`}}
+		m.EKS.ControlPlane.Spec.Addons = &[]ekscontrolplanev1.Addon{
+			{Name: "vpc-cni", Version: "v1.20.4-eksbuild.1", Configuration: `{"env":{"ENABLE_PREFIX_DELEGATION":"true"}}`},
+		}
 	}
 	for name, c := range map[string]struct {
 		file   string

@@ -31,7 +31,10 @@ func byEntries(t *testing.T, file string, entries ...ekscontrolplanev1.AccessEnt
 	t.Helper()
 	m := enginetest.Load(t, file, nil)
 	spec := &m.EKS.ControlPlane.Spec
-	spec.AccessConfig = &ekscontrolplanev1.AccessConfig{AuthenticationMode: ekscontrolplanev1.EKSAuthenticationModeAPI, BootstrapClusterCreatorAdminPermissions: new(true)}
+	spec.AccessConfig = &ekscontrolplanev1.AccessConfig{
+		AuthenticationMode:                      ekscontrolplanev1.EKSAuthenticationModeAPI,
+		BootstrapClusterCreatorAdminPermissions: new(true),
+	}
 	spec.AccessEntries = entries
 	return m
 }
@@ -165,7 +168,8 @@ func TestNodeGroupsWithAnEntryOfAnotherTypeAreRefused(t *testing.T) {
 		a := enginetest.Prepared(t, enginetest.EKSSmall, m)
 		enginetest.MustApply(t, none, a)
 		role := "arn:aws:iam::123456789012:role/" + m.Pools[0].Managed.Spec.RoleName
-		_, err := eks.NewFromConfig(a.Config()).CreateAccessEntry(t.Context(), &eks.CreateAccessEntryInput{ClusterName: aws.String("default_eks"), PrincipalArn: &role})
+		_, err := eks.NewFromConfig(a.Config()).
+			CreateAccessEntry(t.Context(), &eks.CreateAccessEntryInput{ClusterName: aws.String("default_eks"), PrincipalArn: &role})
 		require.NoError(t, err)
 		time.Sleep(time.Minute) // AWS lists it
 		requireNothingWritten(t, m, a, "node-group/default_eks-pool-0", "the access entry of its role "+role+" has the type STANDARD")
@@ -253,7 +257,8 @@ func TestEntryOfTheCallerIsBeforeTheAPIServer(t *testing.T) {
 		enginetest.RequireDone(t, with, a)
 
 		// Somebody has deleted it: without an entry in the manifest, the run says what is missing.
-		_, err = eks.NewFromConfig(a.Config()).DeleteAccessEntry(t.Context(), &eks.DeleteAccessEntryInput{ClusterName: aws.String("default_eks"), PrincipalArn: aws.String(caller)})
+		_, err = eks.NewFromConfig(a.Config()).
+			DeleteAccessEntry(t.Context(), &eks.DeleteAccessEntryInput{ClusterName: aws.String("default_eks"), PrincipalArn: aws.String(caller)})
 		require.NoError(t, err)
 		began := time.Now()
 		_, err = enginetest.Rolling(without, a.Process()).Apply(t.Context(), cluster.Options{})

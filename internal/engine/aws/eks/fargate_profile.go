@@ -136,8 +136,14 @@ func selectorList(all []Selector) string {
 func (f *FargateProfile) Create(ctx context.Context, c *cloud.Clients) (*FargateProfileState, error) {
 	cluster, _ := f.Cluster.Found()
 	in := &eks.CreateFargateProfileInput{
-		ClusterName: &cluster.Name, FargateProfileName: &f.Name, PodExecutionRoleArn: aws.String(f.Role.CloudID()),
-		Subnets: append(identity.CloudIDs(f.Subnets), f.SubnetIDs...), Tags: f.Tags, ClientRequestToken: c.Token("fargate-profile", cluster.Name, f.Name, f.Role.CloudID()),
+		ClusterName:         &cluster.Name,
+		FargateProfileName:  &f.Name,
+		PodExecutionRoleArn: aws.String(f.Role.CloudID()),
+		Subnets: append(
+			identity.CloudIDs(f.Subnets),
+			f.SubnetIDs...),
+		Tags:               f.Tags,
+		ClientRequestToken: c.Token("fargate-profile", cluster.Name, f.Name, f.Role.CloudID()),
 	}
 	for _, s := range f.Selectors {
 		in.Selectors = append(in.Selectors, types.FargateProfileSelector{Namespace: aws.String(s.Namespace), Labels: s.Labels})
@@ -194,7 +200,14 @@ func FargateProfileByName(ctx context.Context, c *cloud.Clients, cluster, name s
 
 func fargateProfileState(x *types.FargateProfile) FargateProfileState {
 	s := FargateProfileState{
-		Object: identity.Object{ID: aws.ToString(x.FargateProfileArn), Tags: x.Tags}, Name: aws.ToString(x.FargateProfileName), Status: string(x.Status), RoleARN: aws.ToString(x.PodExecutionRoleArn), Subnets: x.Subnets,
+		Object: identity.Object{
+			ID:   aws.ToString(x.FargateProfileArn),
+			Tags: x.Tags,
+		},
+		Name:    aws.ToString(x.FargateProfileName),
+		Status:  string(x.Status),
+		RoleARN: aws.ToString(x.PodExecutionRoleArn),
+		Subnets: x.Subnets,
 	}
 	if x.Health != nil {
 		for _, i := range x.Health.Issues {

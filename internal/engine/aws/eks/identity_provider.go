@@ -180,9 +180,21 @@ func IdentityProviderByName(ctx context.Context, c *cloud.Clients, cluster, name
 		}
 		x := out.IdentityProviderConfig.Oidc
 		return &IdentityProviderState{
-			Object: identity.Object{ID: aws.ToString(x.IdentityProviderConfigArn), Tags: x.Tags}, Name: aws.ToString(x.IdentityProviderConfigName), Status: string(x.Status), Issuer: aws.ToString(x.IssuerUrl),
-			Client: aws.ToString(x.ClientId), UserClaim: aws.ToString(x.UsernameClaim), UserPrefix: aws.ToString(x.UsernamePrefix), GroupsClaim: aws.ToString(x.GroupsClaim),
-			GroupsPrefix: aws.ToString(x.GroupsPrefix), RequiredClaims: x.RequiredClaims,
+			Object: identity.Object{
+				ID:   aws.ToString(x.IdentityProviderConfigArn),
+				Tags: x.Tags,
+			},
+			Name:   aws.ToString(x.IdentityProviderConfigName),
+			Status: string(x.Status),
+			Issuer: aws.ToString(x.IssuerUrl),
+			Client: aws.ToString(
+				x.ClientId,
+			),
+			UserClaim:      aws.ToString(x.UsernameClaim),
+			UserPrefix:     aws.ToString(x.UsernamePrefix),
+			GroupsClaim:    aws.ToString(x.GroupsClaim),
+			GroupsPrefix:   aws.ToString(x.GroupsPrefix),
+			RequiredClaims: x.RequiredClaims,
 		}, nil
 	})
 }

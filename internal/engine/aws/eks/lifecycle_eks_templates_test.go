@@ -104,7 +104,10 @@ func TestNodeGroupHooks(t *testing.T) {
 		}
 		require.Equal(t, map[string]int32{"Launch-LC-Hook": 1800, "Terminate-LC-Hook": 1800, "drain": 300}, hooks())
 		spec.AWSLifecycleHooks[0].HeartbeatTimeout = &metav1.Duration{Duration: time.Minute}
-		spec.AWSLifecycleHooks = append(spec.AWSLifecycleHooks, expinfrav1.AWSLifecycleHook{Name: "warm", LifecycleTransition: expinfrav1.LifecycleHookTransitionInstanceLaunching})
+		spec.AWSLifecycleHooks = append(
+			spec.AWSLifecycleHooks,
+			expinfrav1.AWSLifecycleHook{Name: "warm", LifecycleTransition: expinfrav1.LifecycleHookTransitionInstanceLaunching},
+		)
 		applied(t, m, a, "update node-group/"+webGroup)
 		require.Equal(t, map[string]int32{"Launch-LC-Hook": 1800, "Terminate-LC-Hook": 1800, "drain": 60, "warm": 3600}, hooks())
 		spec.AWSLifecycleHooks = nil

@@ -221,7 +221,11 @@ func TestEKSPoolChangesInPlace(t *testing.T) {
 		spec.InstanceType = &other
 		enginetest.RequireRefused(t, m, a, batch, "instanceTypes")
 		_, err := enginetest.Open(m, a.Process()).Plan(t.Context())
-		require.ErrorContains(t, err, `cannot change instanceTypes from "m6i.xlarge" to "t3.large": set spec.eksNodegroupName of the AWSManagedMachinePool to another name`)
+		require.ErrorContains(
+			t,
+			err,
+			`cannot change instanceTypes from "m6i.xlarge" to "t3.large": set spec.eksNodegroupName of the AWSManagedMachinePool to another name`,
+		)
 		spec.EKSNodegroupName = "batch-2"
 		applied(t, m, a, "create node-group/batch-2", "delete "+batch)
 		enginetest.MustDelete(t, m, a)

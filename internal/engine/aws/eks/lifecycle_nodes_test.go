@@ -54,8 +54,14 @@ func TestAccessOfNodes(t *testing.T) {
 		m.EKS.ControlPlane.Spec.AccessConfig.AuthenticationMode = ekscontrolplanev1.EKSAuthenticationModeConfigMap
 		synctest.Test(t, func(t *testing.T) {
 			a := enginetest.Prepared(t, eksMachines, m)
-			require.Equal(t, []string{"eks-machines.yaml:40 AWSManagedControlPlane/eks-machines spec.accessConfig: the ConfigMap aws-auth is not written by a run with --wait=infrastructure, " +
-				"and those who are to be in it are not let into the cluster: run again with --wait=api"}, enginetest.Told(t, m, a))
+			require.Equal(
+				t,
+				[]string{
+					"eks-machines.yaml:40 AWSManagedControlPlane/eks-machines spec.accessConfig: the ConfigMap aws-auth is not written by a run with --wait=infrastructure, " +
+						"and those who are to be in it are not let into the cluster: run again with --wait=api",
+				},
+				enginetest.Told(t, m, a),
+			)
 			enginetest.MustApply(t, m, a)
 			a.Edit(func(s *awssim.State) { require.Nil(t, enginetest.Plane(s).Access[nodesRole]) })
 		})
@@ -113,9 +119,16 @@ func TestAWSAuth(t *testing.T) {
 // Machines with an EKSConfig boot Amazon Linux 2.
 func TestLinux2(t *testing.T) {
 	text := []string{
-		"kind: NodeadmConfigTemplate", "kind: EKSConfigTemplate", "kind: NodeadmConfig\n", "kind: EKSConfig\n", "eksLookupType: AmazonLinux2023", "eksLookupType: AmazonLinux",
-		"      kubelet:\n        config:\n          maxPods: 58\n        flags: [\"--node-labels=example.com/purpose=web\"]\n", "      useMaxPods: false\n",
-		"  featureGates:\n    FastImagePull: true\n  preNodeadmCommands:\n", "  preBootstrapCommands:\n",
+		"kind: NodeadmConfigTemplate",
+		"kind: EKSConfigTemplate",
+		"kind: NodeadmConfig\n",
+		"kind: EKSConfig\n",
+		"eksLookupType: AmazonLinux2023",
+		"eksLookupType: AmazonLinux",
+		"      kubelet:\n        config:\n          maxPods: 58\n        flags: [\"--node-labels=example.com/purpose=web\"]\n",
+		"      useMaxPods: false\n",
+		"  featureGates:\n    FastImagePull: true\n  preNodeadmCommands:\n",
+		"  preBootstrapCommands:\n",
 	}
 	old := enginetest.Rewritten(t, eksMachines, append(text, "version: v1.34", "version: v1.32")...)
 	synctest.Test(t, func(t *testing.T) {

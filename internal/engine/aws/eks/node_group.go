@@ -548,9 +548,21 @@ func NodeGroupByName(ctx context.Context, c *cloud.Clients, cluster, name string
 
 func nodeGroupState(x *types.Nodegroup) NodeGroupState {
 	s := NodeGroupState{
-		Object: identity.Object{ID: aws.ToString(x.NodegroupArn), Tags: x.Tags}, Name: aws.ToString(x.NodegroupName), Status: string(x.Status), Version: aws.ToString(x.Version), Release: aws.ToString(x.ReleaseVersion),
-		ImageType: string(x.AmiType), Capacity: string(x.CapacityType), RoleARN: aws.ToString(x.NodeRole), Subnets: x.Subnets, InstanceTypes: x.InstanceTypes,
-		DiskSize: aws.ToInt32(x.DiskSize), Labels: x.Labels,
+		Object: identity.Object{
+			ID:   aws.ToString(x.NodegroupArn),
+			Tags: x.Tags,
+		},
+		Name:          aws.ToString(x.NodegroupName),
+		Status:        string(x.Status),
+		Version:       aws.ToString(x.Version),
+		Release:       aws.ToString(x.ReleaseVersion),
+		ImageType:     string(x.AmiType),
+		Capacity:      string(x.CapacityType),
+		RoleARN:       aws.ToString(x.NodeRole),
+		Subnets:       x.Subnets,
+		InstanceTypes: x.InstanceTypes,
+		DiskSize:      aws.ToInt32(x.DiskSize),
+		Labels:        x.Labels,
 	}
 	if v := x.ScalingConfig; v != nil {
 		s.MinSize, s.MaxSize, s.Desired = aws.ToInt32(v.MinSize), aws.ToInt32(v.MaxSize), aws.ToInt32(v.DesiredSize)

@@ -98,7 +98,10 @@ func (o *OIDCProvider) Update(ctx context.Context, c *cloud.Clients, have *OIDCP
 		after.Clients = append(slices.Clone(have.Clients), stsAudience)
 	}
 	if d.HasTags() {
-		if _, err := c.IAM.TagOpenIDConnectProvider(ctx, &awsiam.TagOpenIDConnectProviderInput{OpenIDConnectProviderArn: &have.ID, Tags: iam.Tags(o.Tags)}); err != nil {
+		if _, err := c.IAM.TagOpenIDConnectProvider(
+			ctx,
+			&awsiam.TagOpenIDConnectProviderInput{OpenIDConnectProviderArn: &have.ID, Tags: iam.Tags(o.Tags)},
+		); err != nil {
 			return nil, err
 		}
 		after.Tags = have.Tags.With(o.Tags)
@@ -129,9 +132,17 @@ const OIDCProviderKind = "oidc-provider"
 // oidcProviderKind declares OIDC providers.
 func oidcProviderKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: OIDCProviderKind, Area: plan.AreaSecurity, ByNameOnly: true,
-		ReadActions: []string{"iam:GetOpenIDConnectProvider", "iam:ListOpenIDConnectProviders"}, Statement: kind.OIDCProviders,
-		Actions: []string{"iam:AddClientIDToOpenIDConnectProvider", "iam:CreateOpenIDConnectProvider", "iam:DeleteOpenIDConnectProvider", "iam:TagOpenIDConnectProvider"},
+		Name:        OIDCProviderKind,
+		Area:        plan.AreaSecurity,
+		ByNameOnly:  true,
+		ReadActions: []string{"iam:GetOpenIDConnectProvider", "iam:ListOpenIDConnectProviders"},
+		Statement:   kind.OIDCProviders,
+		Actions: []string{
+			"iam:AddClientIDToOpenIDConnectProvider",
+			"iam:CreateOpenIDConnectProvider",
+			"iam:DeleteOpenIDConnectProvider",
+			"iam:TagOpenIDConnectProvider",
+		},
 	}, kind.Functions[OIDCProviderState]{
 		List: ownedOIDCProviders, Delete: &OIDCProvider{},
 		Find: func(ctx context.Context, c *cloud.Clients, s OIDCProviderState) (*OIDCProviderState, error) {

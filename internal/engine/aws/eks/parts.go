@@ -112,7 +112,10 @@ type byName[S graph.State] func(ctx context.Context, c *cloud.Clients, cluster, 
 
 // partsOf lists owned parts of an EKS cluster. If the cluster does not exist, there are
 // none: EKS does not delete a cluster before its parts.
-func partsOf[S graph.State](names func(context.Context, *cloud.Clients, string) ([]string, error), get byName[S]) func(context.Context, *cloud.Clients, kind.Owner) ([]S, error) {
+func partsOf[S graph.State](
+	names func(context.Context, *cloud.Clients, string) ([]string, error),
+	get byName[S],
+) func(context.Context, *cloud.Clients, kind.Owner) ([]S, error) {
 	return func(ctx context.Context, c *cloud.Clients, of kind.Owner) (out []S, err error) {
 		if !of.EKS {
 			return nil, nil
@@ -159,7 +162,15 @@ func RetireAccessEntry(g *graph.Graph, id plan.ID, principal string, cluster *gr
 	retire(g, id, principal, cluster, AccessEntryOf, &AccessEntry{}, after)
 }
 
-func retire[S graph.State](g *graph.Graph, id plan.ID, name string, cluster *graph.Ref[ClusterState], get byName[S], deleter graph.Deleter[S], after []graph.Edge) {
+func retire[S graph.State](
+	g *graph.Graph,
+	id plan.ID,
+	name string,
+	cluster *graph.Ref[ClusterState],
+	get byName[S],
+	deleter graph.Deleter[S],
+	after []graph.Edge,
+) {
 	find := func(ctx context.Context, c *cloud.Clients) (*S, error) {
 		in, ok := cluster.Found()
 		if !ok {

@@ -174,7 +174,10 @@ func (l *ClassicLoadBalancer) Update(ctx context.Context, c *cloud.Clients, have
 			return err
 		}},
 		{[]string{"securityGroup"}, func() error {
-			_, err := c.ELB.ApplySecurityGroupsToLoadBalancer(ctx, &elb.ApplySecurityGroupsToLoadBalancerInput{LoadBalancerName: &have.ID, SecurityGroups: append(identity.CloudIDs(l.Groups), l.ExtraIDs...)})
+			_, err := c.ELB.ApplySecurityGroupsToLoadBalancer(
+				ctx,
+				&elb.ApplySecurityGroupsToLoadBalancerInput{LoadBalancerName: &have.ID, SecurityGroups: append(identity.CloudIDs(l.Groups), l.ExtraIDs...)},
+			)
 			return err
 		}},
 		{[]string{"subnet"}, func() error { return l.setSubnets(ctx, c, have.ID, d.Added("subnet"), d.Removed("subnet")) }},
@@ -230,19 +233,40 @@ func ClassicLoadBalancers(ctx context.Context, c *cloud.Clients) ([]ClassicLoadB
 
 func classicLoadBalancerState(x types.LoadBalancerDescription) ClassicLoadBalancerState {
 	s := ClassicLoadBalancerState{
-		Object: identity.Object{ID: aws.ToString(x.LoadBalancerName)}, DNS: aws.ToString(x.DNSName), VPC: aws.ToString(x.VPCId), Internal: aws.ToString(x.Scheme) == "internal",
-		Subnets: x.Subnets, Groups: x.SecurityGroups,
+		Object: identity.Object{
+			ID: aws.ToString(x.LoadBalancerName),
+		},
+		DNS:      aws.ToString(x.DNSName),
+		VPC:      aws.ToString(x.VPCId),
+		Internal: aws.ToString(x.Scheme) == "internal",
+		Subnets:  x.Subnets,
+		Groups:   x.SecurityGroups,
 	}
 	for _, i := range x.Instances {
 		s.Instances = append(s.Instances, aws.ToString(i.InstanceId))
 	}
 	for _, l := range x.ListenerDescriptions {
 		if l.Listener != nil {
-			s.Listeners = append(s.Listeners, fmt.Sprintf("%s %d to %s %d", aws.ToString(l.Listener.Protocol), l.Listener.LoadBalancerPort, aws.ToString(l.Listener.InstanceProtocol), aws.ToInt32(l.Listener.InstancePort)))
+			s.Listeners = append(
+				s.Listeners,
+				fmt.Sprintf(
+					"%s %d to %s %d",
+					aws.ToString(l.Listener.Protocol),
+					l.Listener.LoadBalancerPort,
+					aws.ToString(l.Listener.InstanceProtocol),
+					aws.ToInt32(l.Listener.InstancePort),
+				),
+			)
 		}
 	}
 	if h := x.HealthCheck; h != nil {
-		s.Check = ClassicHealthCheck{aws.ToString(h.Target), aws.ToInt32(h.Interval), aws.ToInt32(h.Timeout), aws.ToInt32(h.HealthyThreshold), aws.ToInt32(h.UnhealthyThreshold)}
+		s.Check = ClassicHealthCheck{
+			aws.ToString(h.Target),
+			aws.ToInt32(h.Interval),
+			aws.ToInt32(h.Timeout),
+			aws.ToInt32(h.HealthyThreshold),
+			aws.ToInt32(h.UnhealthyThreshold),
+		}
 	}
 	return s
 }
@@ -316,7 +340,12 @@ func classicLoadBalancersOf(ctx context.Context, c *cloud.Clients, of kind.Owner
 	if err != nil {
 		return nil, err
 	}
-	return filterByOwner(all, of, func(s ClassicLoadBalancerState) (cloud.Tags, error) { return describeClassicTags(ctx, c, s.ID) }, func(s *ClassicLoadBalancerState, tags cloud.Tags) { s.Tags = tags })
+	return filterByOwner(
+		all,
+		of,
+		func(s ClassicLoadBalancerState) (cloud.Tags, error) { return describeClassicTags(ctx, c, s.ID) },
+		func(s *ClassicLoadBalancerState, tags cloud.Tags) { s.Tags = tags },
+	)
 }
 
 // classicLoadBalancersIn lists all Classic Load Balancers of a VPC, with their tags.
@@ -326,7 +355,11 @@ func classicLoadBalancersIn(ctx context.Context, c *cloud.Clients, vpc string) (
 		return nil, err
 	}
 	all = slices.DeleteFunc(slices.Clone(all), func(s ClassicLoadBalancerState) bool { return s.VPC != vpc })
-	return withTags(all, func(s ClassicLoadBalancerState) (cloud.Tags, error) { return describeClassicTags(ctx, c, s.ID) }, func(s *ClassicLoadBalancerState, tags cloud.Tags) { s.Tags = tags })
+	return withTags(
+		all,
+		func(s ClassicLoadBalancerState) (cloud.Tags, error) { return describeClassicTags(ctx, c, s.ID) },
+		func(s *ClassicLoadBalancerState, tags cloud.Tags) { s.Tags = tags },
+	)
 }
 
 // countClassicLoadBalancers returns the number of Classic Load Balancers in the region.
@@ -341,9 +374,17 @@ const ClassicLoadBalancerKind = "classic-load-balancer"
 // classicLoadBalancerKind declares Classic Load Balancers.
 func classicLoadBalancerKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: ClassicLoadBalancerKind, Area: plan.AreaLoadBalancer, Behind: ec2.MachineKind,
-		ReadActions: []string{"ec2:DescribeAccountAttributes", "ec2:GetSecurityGroupsForVpc", "elasticloadbalancing:DescribeLoadBalancerAttributes", "elasticloadbalancing:DescribeLoadBalancers", "elasticloadbalancing:DescribeTags"},
-		Statement:   kind.LoadBalancers,
+		Name:   ClassicLoadBalancerKind,
+		Area:   plan.AreaLoadBalancer,
+		Behind: ec2.MachineKind,
+		ReadActions: []string{
+			"ec2:DescribeAccountAttributes",
+			"ec2:GetSecurityGroupsForVpc",
+			"elasticloadbalancing:DescribeLoadBalancerAttributes",
+			"elasticloadbalancing:DescribeLoadBalancers",
+			"elasticloadbalancing:DescribeTags",
+		},
+		Statement: kind.LoadBalancers,
 		Actions: []string{
 			"elasticloadbalancing:AddTags", "elasticloadbalancing:ApplySecurityGroupsToLoadBalancer", "elasticloadbalancing:AttachLoadBalancerToSubnets",
 			"elasticloadbalancing:ConfigureHealthCheck", "elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:DeleteLoadBalancer",

@@ -67,7 +67,10 @@ func (t *ClassicTargets) Create(ctx context.Context, c *cloud.Clients) (*Targets
 // connections.
 func (t *ClassicTargets) Update(ctx context.Context, c *cloud.Clients, have *TargetsState, d plan.Diff) (*TargetsState, error) {
 	if added := d.Added("target"); len(added) > 0 {
-		_, err := c.ELB.RegisterInstancesWithLoadBalancer(ctx, &elb.RegisterInstancesWithLoadBalancerInput{LoadBalancerName: &have.Group, Instances: classicInstances(added)})
+		_, err := c.ELB.RegisterInstancesWithLoadBalancer(
+			ctx,
+			&elb.RegisterInstancesWithLoadBalancerInput{LoadBalancerName: &have.Group, Instances: classicInstances(added)},
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -84,7 +87,10 @@ func (t *ClassicTargets) Update(ctx context.Context, c *cloud.Clients, have *Tar
 }
 
 func (t *ClassicTargets) deregister(ctx context.Context, c *cloud.Clients, name string, gone []string) error {
-	_, err := c.ELB.DeregisterInstancesFromLoadBalancer(ctx, &elb.DeregisterInstancesFromLoadBalancerInput{LoadBalancerName: &name, Instances: classicInstances(gone)})
+	_, err := c.ELB.DeregisterInstancesFromLoadBalancer(
+		ctx,
+		&elb.DeregisterInstancesFromLoadBalancerInput{LoadBalancerName: &name, Instances: classicInstances(gone)},
+	)
 	return err
 }
 

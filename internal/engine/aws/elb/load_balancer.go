@@ -178,17 +178,26 @@ func (l *LoadBalancer) Update(ctx context.Context, c *cloud.Clients, have *LoadB
 		}
 	}
 	try(d.Has("crossZone"), func() error {
-		_, err := c.ELBV2.ModifyLoadBalancerAttributes(ctx, &elb.ModifyLoadBalancerAttributesInput{LoadBalancerArn: &have.ID, Attributes: []types.LoadBalancerAttribute{
-			{Key: aws.String(crossZoneAttribute), Value: aws.String(fmt.Sprint(l.CrossZone))},
-		}})
+		_, err := c.ELBV2.ModifyLoadBalancerAttributes(
+			ctx,
+			&elb.ModifyLoadBalancerAttributesInput{LoadBalancerArn: &have.ID, Attributes: []types.LoadBalancerAttribute{
+				{Key: aws.String(crossZoneAttribute), Value: aws.String(fmt.Sprint(l.CrossZone))},
+			}},
+		)
 		return err
 	})
 	try(d.Has("securityGroup"), func() error {
-		_, err := c.ELBV2.SetSecurityGroups(ctx, &elb.SetSecurityGroupsInput{LoadBalancerArn: &have.ID, SecurityGroups: append(identity.CloudIDs(l.Groups), l.ExtraIDs...)})
+		_, err := c.ELBV2.SetSecurityGroups(
+			ctx,
+			&elb.SetSecurityGroupsInput{LoadBalancerArn: &have.ID, SecurityGroups: append(identity.CloudIDs(l.Groups), l.ExtraIDs...)},
+		)
 		return err
 	})
 	try(d.Has("subnet", "ipAddressType"), func() error {
-		_, err := c.ELBV2.SetSubnets(ctx, &elb.SetSubnetsInput{LoadBalancerArn: &have.ID, Subnets: identity.CloudIDs(l.Subnets), IpAddressType: types.IpAddressType(l.ipType())})
+		_, err := c.ELBV2.SetSubnets(
+			ctx,
+			&elb.SetSubnetsInput{LoadBalancerArn: &have.ID, Subnets: identity.CloudIDs(l.Subnets), IpAddressType: types.IpAddressType(l.ipType())},
+		)
 		return err
 	})
 	try(d.HasTags(), func() error { return addTags(ctx, c, have.ID, l.Tags) })
@@ -212,8 +221,13 @@ func (s LoadBalancerState) protection(ctx context.Context, c *cloud.Clients) (st
 	}
 	for _, a := range all.Attributes {
 		if aws.ToString(a.Key) == protectionAttribute && aws.ToString(a.Value) == "true" {
-			return fmt.Sprintf("the load balancer %s has deletion protection: aws elbv2 modify-load-balancer-attributes --region %s --load-balancer-arn %s --attributes Key=%s,Value=false turns it off",
-				s.Name, c.Region, s.ID, protectionAttribute), nil
+			return fmt.Sprintf(
+				"the load balancer %s has deletion protection: aws elbv2 modify-load-balancer-attributes --region %s --load-balancer-arn %s --attributes Key=%s,Value=false turns it off",
+				s.Name,
+				c.Region,
+				s.ID,
+				protectionAttribute,
+			), nil
 		}
 	}
 	return "", nil
@@ -251,8 +265,16 @@ func loadBalancerByName(ctx context.Context, c *cloud.Clients, name string) (*Lo
 
 func loadBalancerState(x types.LoadBalancer) LoadBalancerState {
 	s := LoadBalancerState{
-		Object: identity.Object{ID: aws.ToString(x.LoadBalancerArn)}, Name: aws.ToString(x.LoadBalancerName), DNS: aws.ToString(x.DNSName), VPC: aws.ToString(x.VpcId),
-		Internal: x.Scheme == types.LoadBalancerSchemeEnumInternal, Groups: x.SecurityGroups, IPType: string(x.IpAddressType), Type: x.Type,
+		Object: identity.Object{
+			ID: aws.ToString(x.LoadBalancerArn),
+		},
+		Name:     aws.ToString(x.LoadBalancerName),
+		DNS:      aws.ToString(x.DNSName),
+		VPC:      aws.ToString(x.VpcId),
+		Internal: x.Scheme == types.LoadBalancerSchemeEnumInternal,
+		Groups:   x.SecurityGroups,
+		IPType:   string(x.IpAddressType),
+		Type:     x.Type,
 	}
 	if x.State != nil {
 		s.Status, s.Reason = string(x.State.Code), aws.ToString(x.State.Reason)
@@ -368,7 +390,12 @@ func loadBalancersOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]Lo
 	if err != nil {
 		return nil, err
 	}
-	return filterByOwner(all, of, func(s LoadBalancerState) (cloud.Tags, error) { return describeTags(ctx, c, s.ID) }, func(s *LoadBalancerState, tags cloud.Tags) { s.Tags = tags })
+	return filterByOwner(
+		all,
+		of,
+		func(s LoadBalancerState) (cloud.Tags, error) { return describeTags(ctx, c, s.ID) },
+		func(s *LoadBalancerState, tags cloud.Tags) { s.Tags = tags },
+	)
 }
 
 // loadBalancersIn lists all load balancers of a VPC, with their tags.
@@ -378,7 +405,11 @@ func loadBalancersIn(ctx context.Context, c *cloud.Clients, vpc string) ([]LoadB
 		return nil, err
 	}
 	all = slices.DeleteFunc(slices.Clone(all), func(s LoadBalancerState) bool { return s.VPC != vpc })
-	return withTags(all, func(s LoadBalancerState) (cloud.Tags, error) { return describeTags(ctx, c, s.ID) }, func(s *LoadBalancerState, tags cloud.Tags) { s.Tags = tags })
+	return withTags(
+		all,
+		func(s LoadBalancerState) (cloud.Tags, error) { return describeTags(ctx, c, s.ID) },
+		func(s *LoadBalancerState, tags cloud.Tags) { s.Tags = tags },
+	)
 }
 
 // loadBalancerCreateTime is how long AWS usually takes to provision a load balancer.
@@ -398,9 +429,17 @@ const LoadBalancerKind = "load-balancer"
 // Load Balancer Controller creates.
 func loadBalancerKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: LoadBalancerKind, Area: plan.AreaLoadBalancer, Behind: ec2.MachineKind,
-		ReadActions: []string{"ec2:DescribeAccountAttributes", "ec2:GetSecurityGroupsForVpc", "elasticloadbalancing:DescribeLoadBalancerAttributes", "elasticloadbalancing:DescribeLoadBalancers", "elasticloadbalancing:DescribeTags"},
-		Statement:   kind.LoadBalancers,
+		Name:   LoadBalancerKind,
+		Area:   plan.AreaLoadBalancer,
+		Behind: ec2.MachineKind,
+		ReadActions: []string{
+			"ec2:DescribeAccountAttributes",
+			"ec2:GetSecurityGroupsForVpc",
+			"elasticloadbalancing:DescribeLoadBalancerAttributes",
+			"elasticloadbalancing:DescribeLoadBalancers",
+			"elasticloadbalancing:DescribeTags",
+		},
+		Statement: kind.LoadBalancers,
 		Actions: []string{
 			"elasticloadbalancing:AddTags", "elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:DeleteLoadBalancer",
 			"elasticloadbalancing:ModifyLoadBalancerAttributes", "elasticloadbalancing:SetSecurityGroups", "elasticloadbalancing:SetSubnets",

@@ -40,7 +40,12 @@ const tagsPerCall = 20
 // batchTags returns the tags of one resource. Concurrent callers share the calls of
 // describe, which adds the tags of some resources to found. If one of them is deleted at
 // that moment, by whomever it belongs to, AWS describes none: then each is described alone.
-func batchTags(ctx context.Context, c *cloud.Clients, api, id string, describe func(ctx context.Context, ids []string, found map[string]cloud.Tags) error) (cloud.Tags, error) {
+func batchTags(
+	ctx context.Context,
+	c *cloud.Clients,
+	api, id string,
+	describe func(ctx context.Context, ids []string, found map[string]cloud.Tags) error,
+) (cloud.Tags, error) {
 	return cloud.Remember(ctx, c, "tags of "+api+" "+id, func(ctx context.Context) (cloud.Tags, error) {
 		type described struct {
 			tags cloud.Tags
@@ -81,7 +86,12 @@ func addTags(ctx context.Context, c *cloud.Clients, arn string, tags cloud.Tags)
 }
 
 // filterByOwner returns the resources of a list that are deleted with a cluster.
-func filterByOwner[S interface{ ResourceTags() cloud.Tags }](all []S, of kind.Owner, describe func(S) (cloud.Tags, error), set func(*S, cloud.Tags)) ([]S, error) {
+func filterByOwner[S interface{ ResourceTags() cloud.Tags }](
+	all []S,
+	of kind.Owner,
+	describe func(S) (cloud.Tags, error),
+	set func(*S, cloud.Tags),
+) ([]S, error) {
 	all, err := withTags(all, describe, set)
 	return slices.DeleteFunc(all, func(s S) bool { return !of.Has(s.ResourceTags()) }), err
 }

@@ -150,7 +150,16 @@ func (h HealthCheck) String() string {
 	if h == (HealthCheck{}) {
 		return ""
 	}
-	return fmt.Sprintf("%s%s port %s every %ds, timeout %ds, %d up, %d down", h.Protocol, text.Prefixed(" ", h.Path), h.Port, h.Interval, h.Timeout, h.Healthy, h.Unhealthy)
+	return fmt.Sprintf(
+		"%s%s port %s every %ds, timeout %ds, %d up, %d down",
+		h.Protocol,
+		text.Prefixed(" ", h.Path),
+		h.Port,
+		h.Interval,
+		h.Timeout,
+		h.Healthy,
+		h.Unhealthy,
+	)
 }
 
 // Create implements graph.Creator.
@@ -314,7 +323,11 @@ func targetGroupsIn(ctx context.Context, c *cloud.Clients, vpc string) ([]Target
 	all = slices.DeleteFunc(slices.Clone(all), func(s TargetGroupState) bool {
 		return s.VPC != vpc || !slices.ContainsFunc(balancers, func(lb LoadBalancerState) bool { return slices.Contains(s.LoadBalancer, lb.ID) })
 	})
-	return withTags(all, func(s TargetGroupState) (cloud.Tags, error) { return describeTags(ctx, c, s.ID) }, func(s *TargetGroupState, tags cloud.Tags) { s.Tags = tags })
+	return withTags(
+		all,
+		func(s TargetGroupState) (cloud.Tags, error) { return describeTags(ctx, c, s.ID) },
+		func(s *TargetGroupState, tags cloud.Tags) { s.Tags = tags },
+	)
 }
 
 // targetGroupsOf lists the target groups that are deleted with a cluster.
@@ -323,5 +336,10 @@ func targetGroupsOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]Tar
 	if err != nil {
 		return nil, err
 	}
-	return filterByOwner(all, of, func(s TargetGroupState) (cloud.Tags, error) { return describeTags(ctx, c, s.ID) }, func(s *TargetGroupState, tags cloud.Tags) { s.Tags = tags })
+	return filterByOwner(
+		all,
+		of,
+		func(s TargetGroupState) (cloud.Tags, error) { return describeTags(ctx, c, s.ID) },
+		func(s *TargetGroupState, tags cloud.Tags) { s.Tags = tags },
+	)
 }

@@ -184,8 +184,12 @@ func TargetGroupOf(lb *graph.Ref[LoadBalancerState], port int32) graph.Lookup[Ta
 // targetsKind declares targets of load balancers.
 func targetsKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: "targets", Borrowed: true, Area: plan.AreaLoadBalancer, ReadActions: []string{"elasticloadbalancing:DescribeTargetHealth"}, Statement: kind.LoadBalancers,
-		Actions: []string{"elasticloadbalancing:DeregisterTargets", "elasticloadbalancing:RegisterTargets"},
+		Name:        "targets",
+		Borrowed:    true,
+		Area:        plan.AreaLoadBalancer,
+		ReadActions: []string{"elasticloadbalancing:DescribeTargetHealth"},
+		Statement:   kind.LoadBalancers,
+		Actions:     []string{"elasticloadbalancing:DeregisterTargets", "elasticloadbalancing:RegisterTargets"},
 	}, kind.Functions[TargetsState]{})
 }
 

@@ -44,7 +44,10 @@ func (s Simulation) Run(ctx context.Context, c *cloud.Clients) (map[Simulated]De
 	for part := range slices.Chunk(s.Actions, most) {
 		in := &iam.SimulatePrincipalPolicyInput{PolicySourceArn: &s.Principal, ActionNames: part, ResourceArns: s.Resources, MaxItems: aws.Int32(1000)}
 		for key, value := range s.Context {
-			in.ContextEntries = append(in.ContextEntries, types.ContextEntry{ContextKeyName: &key, ContextKeyType: types.ContextKeyTypeEnumString, ContextKeyValues: []string{value}})
+			in.ContextEntries = append(
+				in.ContextEntries,
+				types.ContextEntry{ContextKeyName: &key, ContextKeyType: types.ContextKeyTypeEnumString, ContextKeyValues: []string{value}},
+			)
 		}
 		ctx := cloud.Listing(ctx)
 		for p := iam.NewSimulatePrincipalPolicyPaginator(c.IAM, in); p.HasMorePages(); {

@@ -48,7 +48,13 @@ func (f Functions[S]) leftover(k *Kind, s S, of Owner) func(*graph.Graph, plan.I
 		find = func(ctx context.Context, c *cloud.Clients) (*S, error) { return f.Find(ctx, c, s) }
 	}
 	return func(g *graph.Graph, id plan.ID, needs []graph.Edge, origin string) graph.Resource {
-		return graph.Retire(g, id, Leftover(find, f.Delete, needs), graph.From(origin), graph.DeletedBehind(func(other plan.ID) bool { return k.Behind != "" && other.Kind() == k.Behind }))
+		return graph.Retire(
+			g,
+			id,
+			Leftover(find, f.Delete, needs),
+			graph.From(origin),
+			graph.DeletedBehind(func(other plan.ID) bool { return k.Behind != "" && other.Kind() == k.Behind }),
+		)
 	}
 }
 

@@ -50,7 +50,9 @@ const (
 
 // Errors of machines that Systems Manager does not reach.
 var (
-	errNoAgent = errors.New("the SSM agent has never reported: give the role of the machine the permissions of AmazonSSMManagedInstanceCore, its subnet a route to Systems Manager, and its image the agent")
+	errNoAgent = errors.New(
+		"the SSM agent has never reported: give the role of the machine the permissions of AmazonSSMManagedInstanceCore, its subnet a route to Systems Manager, and its image the agent",
+	)
 	errOffline = errors.New("the SSM agent does not report any more: start the machine or the agent, or restore its route to Systems Manager")
 )
 
@@ -78,7 +80,10 @@ func (r *Reader) unreached(ctx context.Context, ids []string) (map[string]error,
 	for _, m := range ids {
 		errs[m] = errNoAgent
 	}
-	in := &ssm.DescribeInstanceInformationInput{Filters: []types.InstanceInformationStringFilter{{Key: aws.String("InstanceIds"), Values: ids}}, MaxResults: aws.Int32(mostMachines)}
+	in := &ssm.DescribeInstanceInformationInput{
+		Filters:    []types.InstanceInformationStringFilter{{Key: aws.String("InstanceIds"), Values: ids}},
+		MaxResults: aws.Int32(mostMachines),
+	}
 	ctx = cloud.Listing(ctx)
 	for p := ssm.NewDescribeInstanceInformationPaginator(r.c.SSM, in); p.HasMorePages(); {
 		page, err := p.NextPage(ctx)
@@ -181,7 +186,12 @@ func (r *Reader) result(ctx context.Context, id, machine string) (piece, error) 
 }
 
 func unfinished() []types.CommandInvocationStatus {
-	return []types.CommandInvocationStatus{types.CommandInvocationStatusPending, types.CommandInvocationStatusInProgress, types.CommandInvocationStatusDelayed, types.CommandInvocationStatusCancelling}
+	return []types.CommandInvocationStatus{
+		types.CommandInvocationStatusPending,
+		types.CommandInvocationStatusInProgress,
+		types.CommandInvocationStatusDelayed,
+		types.CommandInvocationStatusCancelling,
+	}
 }
 
 // failure returns the error of a command that has failed. What it has written to standard error

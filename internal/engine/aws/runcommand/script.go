@@ -16,7 +16,9 @@ const mostLog = 60000
 
 // KubeletLog prints the journal of the kubelet until a time.
 func KubeletLog(until time.Time) Command {
-	return Command(fmt.Sprintf("journalctl --unit kubelet --no-pager --output short-iso --lines 1000 --until '%s UTC' | tail -c %d", until.UTC().Format(time.DateTime), mostLog))
+	return Command(
+		fmt.Sprintf("journalctl --unit kubelet --no-pager --output short-iso --lines 1000 --until '%s UTC' | tail -c %d", until.UTC().Format(time.DateTime), mostLog),
+	)
 }
 
 // CloudInitLog prints what commands of cloud-init have written.

@@ -86,7 +86,10 @@ func (b *Bucket) describe(ctx context.Context, c *cloud.Clients) (*BucketState, 
 	if s.Tags[c.OwnerTag()] != cloud.Owned {
 		stored, err := storedBucketName(ctx, c)
 		if err != nil || stored != b.Name { // otherwise a run ended before it tagged the bucket
-			return nil, cmp.Or(err, fmt.Errorf("bucket %s does not have the tag %s=%s: add the tag, or set another name in spec.s3Bucket.name", b.Name, c.OwnerTag(), cloud.Owned))
+			return nil, cmp.Or(
+				err,
+				fmt.Errorf("bucket %s does not have the tag %s=%s: add the tag, or set another name in spec.s3Bucket.name", b.Name, c.OwnerTag(), cloud.Owned),
+			)
 		}
 	}
 	policy, err := c.S3.GetBucketPolicy(ctx, &s3.GetBucketPolicyInput{Bucket: &b.Name})
@@ -275,7 +278,14 @@ func deletionDenied(ctx context.Context, c *cloud.Clients, s BucketState) (strin
 		}
 		for _, action := range []string{"s3:DeleteBucket", "s3:DeleteObject", "s3:DeleteObjectVersion"} {
 			if slices.ContainsFunc(texts(st.Action), func(pattern string) bool { return matches(pattern, action) }) {
-				return fmt.Sprintf("the policy of bucket %s denies %s (statement %q): remove that statement, or all with aws s3api delete-bucket-policy --region %s --bucket %s", s.Name, action, st.Sid, c.Region, s.Name), nil
+				return fmt.Sprintf(
+					"the policy of bucket %s denies %s (statement %q): remove that statement, or all with aws s3api delete-bucket-policy --region %s --bucket %s",
+					s.Name,
+					action,
+					st.Sid,
+					c.Region,
+					s.Name,
+				), nil
 			}
 		}
 	}

@@ -103,7 +103,12 @@ func (f File) Create(ctx context.Context, c *cloud.Clients, content io.ReadSeeke
 		return err
 	}
 	if size > mostFile {
-		return fmt.Errorf("%s: the content has %d bytes, and one request stores %d at most: write it to a file, and copy that with 'aws s3 cp'", f, size, int64(mostFile))
+		return fmt.Errorf(
+			"%s: the content has %d bytes, and one request stores %d at most: write it to a file, and copy that with 'aws s3 cp'",
+			f,
+			size,
+			int64(mostFile),
+		)
 	}
 	if _, err := content.Seek(0, io.SeekStart); err != nil {
 		return err

@@ -113,7 +113,9 @@ func (p *PKI) Diff(have *PKIState) (d plan.Diff) {
 	missing := have.missing(p)
 	if p.Used && !p.completeInManifest() && len(missing) > 0 {
 		d.Fixed("keys", "without "+text.Several(missing), "complete")
-		d.Advise("the cluster uses them; copy them from /etc/kubernetes/pki of a control-plane machine into the Secrets NAME-ca, NAME-etcd, NAME-proxy and NAME-sa of the manifest")
+		d.Advise(
+			"the cluster uses them; copy them from /etc/kubernetes/pki of a control-plane machine into the Secrets NAME-ca, NAME-etcd, NAME-proxy and NAME-sa of the manifest",
+		)
 		return d
 	}
 	for _, n := range missing {
@@ -244,9 +246,19 @@ func TokenCreated(ctx context.Context, c *cloud.Clients) (time.Time, error) {
 // pkiKind declares the certificates and keys.
 func pkiKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: PKIKind, Area: plan.AreaSecurity, Secret: true, Single: true,
+		Name:      PKIKind,
+		Area:      plan.AreaSecurity,
+		Secret:    true,
+		Single:    true,
 		Statement: kind.Parameters,
-		Actions:   []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:DeleteParameters", "ssm:GetParameter", "ssm:GetParametersByPath", "ssm:PutParameter"},
+		Actions: []string{
+			"ssm:AddTagsToResource",
+			"ssm:DeleteParameter",
+			"ssm:DeleteParameters",
+			"ssm:GetParameter",
+			"ssm:GetParametersByPath",
+			"ssm:PutParameter",
+		},
 	}, kind.Functions[PKIState]{
 		List: listStored, Delete: &PKI{},
 		Find: func(ctx context.Context, c *cloud.Clients, _ PKIState) (*PKIState, error) {

@@ -68,7 +68,11 @@ func (e *expander) reference(r clusterv1.ClusterClassTemplateReference, at Place
 func (e *expander) checkPatch(p *clusterv1.ClusterClassPatch, at Place) {
 	switch {
 	case p.External != nil:
-		e.fail(at.Below("external"), fmt.Sprintf("the patch %q uses a runtime extension, which needs a management cluster", p.Name), "write its changes as jsonPatches")
+		e.fail(
+			at.Below("external"),
+			fmt.Sprintf("the patch %q uses a runtime extension, which needs a management cluster", p.Name),
+			"write its changes as jsonPatches",
+		)
 		return
 	case len(p.Definitions) == 0:
 		e.fail(at, fmt.Sprintf("the patch %q has no definitions", p.Name), "add them")
@@ -146,10 +150,18 @@ func (e *expander) checkSelector(s clusterv1.PatchSelector, at Place) {
 	spec := &e.class.Spec
 	infrastructure, plane := isTrue(m.InfrastructureCluster), isTrue(m.ControlPlane)
 	if infrastructure && !selectorMatches(s, spec.Infrastructure.TemplateRef) {
-		e.fail(at.Below("matchResources.infrastructureCluster"), fmt.Sprintf("the class's infrastructure is not a %s of %s", s.Kind, s.APIVersion), "change the selector")
+		e.fail(
+			at.Below("matchResources.infrastructureCluster"),
+			fmt.Sprintf("the class's infrastructure is not a %s of %s", s.Kind, s.APIVersion),
+			"change the selector",
+		)
 	}
 	if plane && !selectorMatches(s, spec.ControlPlane.TemplateRef, spec.ControlPlane.MachineInfrastructure.TemplateRef) {
-		e.fail(at.Below("matchResources.controlPlane"), fmt.Sprintf("neither the class's control plane nor its machines are a %s of %s", s.Kind, s.APIVersion), "change the selector")
+		e.fail(
+			at.Below("matchResources.controlPlane"),
+			fmt.Sprintf("neither the class's control plane nor its machines are a %s of %s", s.Kind, s.APIVersion),
+			"change the selector",
+		)
 	}
 	e.checkClassNames(s, at)
 	workers := m.MachineDeploymentClass != nil && len(m.MachineDeploymentClass.Names) > 0
@@ -177,7 +189,11 @@ func (e *expander) checkClassNames(s clusterv1.PatchSelector, at Place) {
 		if !slices.ContainsFunc(e.class.Spec.Workers.MachineDeployments, func(d clusterv1.MachineDeploymentClass) bool {
 			return matchesName(name, d.Class) && selectorMatches(s, d.Bootstrap.TemplateRef, d.Infrastructure.TemplateRef)
 		}) {
-			e.fail(at.Below(indexed("matchResources.machineDeploymentClass.names", i)), fmt.Sprintf("no MachineDeployment class has the name %q and a %s of %s", name, s.Kind, s.APIVersion), "change the selector")
+			e.fail(
+				at.Below(indexed("matchResources.machineDeploymentClass.names", i)),
+				fmt.Sprintf("no MachineDeployment class has the name %q and a %s of %s", name, s.Kind, s.APIVersion),
+				"change the selector",
+			)
 		}
 	}
 }
@@ -206,7 +222,11 @@ func (e *expander) checkTopology() {
 		}
 	}
 	if len(e.topology.Workers.MachinePools) > 0 {
-		e.fail(e.inCluster("workers.machinePools"), "Cluster API Provider AWS has no template for machine pools, so a class cannot contain them", "add a MachinePool to the manifest")
+		e.fail(
+			e.inCluster("workers.machinePools"),
+			"Cluster API Provider AWS has no template for machine pools, so a class cannot contain them",
+			"add a MachinePool to the manifest",
+		)
 	}
 }
 

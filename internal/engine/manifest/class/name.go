@@ -36,7 +36,11 @@ func (e *expander) name(what, template, plain, topologyName string, at Place) st
 	if template != "" {
 		made, err := e.fromTemplate(what, template, topologyName)
 		if err != nil {
-			e.fail(at, "the naming template does not result in a valid name: "+err.Error(), "use {{ .cluster.name }}, {{ .machineDeployment.topologyName }} for machine deployments, and {{ .random }}")
+			e.fail(
+				at,
+				"the naming template does not result in a valid name: "+err.Error(),
+				"use {{ .cluster.name }}, {{ .machineDeployment.topologyName }} for machine deployments, and {{ .random }}",
+			)
 		}
 		name = made
 	}

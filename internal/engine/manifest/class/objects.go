@@ -204,7 +204,14 @@ func reference(o *Object) map[string]any {
 // planeLists sets the lists of the topology, or those of the class.
 func (e *expander) planeLists(machine []string) {
 	class, topology := e.class.Spec.ControlPlane, e.topology.ControlPlane
-	e.planeList(append(machine, "readinessGates"), "readinessGates", topology.ReadinessGates != nil, topology.ReadinessGates, class.ReadinessGates != nil, class.ReadinessGates)
+	e.planeList(
+		append(machine, "readinessGates"),
+		"readinessGates",
+		topology.ReadinessGates != nil,
+		topology.ReadinessGates,
+		class.ReadinessGates != nil,
+		class.ReadinessGates,
+	)
 	e.planeList(append(machine, "taints"), "taints", topology.Taints != nil, topology.Taints, class.Taints != nil, class.Taints)
 }
 

@@ -162,7 +162,11 @@ func (e *expander) checked(ctx context.Context, d *definition, given any, at Pla
 	}
 	if len(errs) == 0 {
 		for _, unknown := range d.schema.Prune(wrapped, false) {
-			e.fail(inside(at, unknown, d.Name), fmt.Sprintf("the schema of the variable %q has no such field", d.Name), availableNames("it has ", slices.Values(d.schema.Siblings(unknown))))
+			e.fail(
+				inside(at, unknown, d.Name),
+				fmt.Sprintf("the schema of the variable %q has no such field", d.Name),
+				availableNames("it has ", slices.Values(d.schema.Siblings(unknown))),
+			)
 		}
 	}
 	return wrapped[d.Name]

@@ -69,9 +69,8 @@ func download(release string) (modules, error) {
 	for name, major := range map[string]string{
 		"kubernetes": "1", "apiserver": "0", "component-base": "0", "cloud-provider": "0", "controller-manager": "0", "apiextensions-apiserver": "0", "client-go": "0", "kube-aggregator": "0",
 	} {
-		raw, err := exec.Command("go", "mod", "download", "-json", "k8s.io/"+name+"@v"+major+"."+release).
-			Output()
-			//nolint:gosec,noctx // fixed words; a tool for developers
+		wanted := "k8s.io/" + name + "@v" + major + "." + release
+		raw, err := exec.Command("go", "mod", "download", "-json", wanted).Output() //nolint:gosec,noctx // fixed words; a tool for developers
 		var module struct{ Dir, Error string }
 		if parsed := json.Unmarshal(raw, &module); err == nil {
 			err = parsed

@@ -117,7 +117,10 @@ func Quota(err error) bool {
 	code := Code(err)
 	return strings.HasSuffix(code, "LimitExceeded") && code != "RequestLimitExceeded" ||
 		strings.HasPrefix(code, "TooMany") && code != "TooManyRequestsException" ||
-		Is(err, "ResourceLimitExceededException", "InstanceLimitExceeded", "MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "LimitExceededException", "AddressLimitExceeded")
+		Is(
+			err, "ResourceLimitExceededException", "InstanceLimitExceeded", "MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "LimitExceededException",
+			"AddressLimitExceeded",
+		)
 }
 
 // LoginError says that AWS does not accept the credentials any more, or that new ones could

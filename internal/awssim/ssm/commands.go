@@ -100,8 +100,8 @@ func (svc *Service) sendCommand(in *ssm.SendCommandInput) (*ssm.SendCommandOutpu
 		RequestedDateTime: aws.Time(c.Asked),
 		Status:            types.CommandStatusPending,
 		StatusDetails:     aws.String("Pending"),
-		TargetCount:       int32(len(in.InstanceIds)),
-		TimeoutSeconds:    in.TimeoutSeconds, //nolint:gosec // at most 50
+		TargetCount:       int32(len(in.InstanceIds)), //nolint:gosec // at most 50
+		TimeoutSeconds:    in.TimeoutSeconds,
 	}}, nil
 }
 

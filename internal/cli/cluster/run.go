@@ -79,7 +79,7 @@ func (r *run) finish(err error, code int) {
 }
 
 func (r *run) newProgress() render.Progress {
-	t := render.Terminal{Style: r.Env.ErrStyle(), Clock: r.session.Clock, Size: r.Env.Size}
+	t := render.Terminal{Style: r.Env.ErrStyle(), Clock: r.Clock, Size: r.Env.Size}
 	if r.report != "" && r.flags.progress.value == "json" {
 		return render.NewNDJSON(io.MultiWriter(r.Env.Err, &r.events), t)
 	}

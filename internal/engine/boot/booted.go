@@ -146,7 +146,8 @@ func timeoutsOf(t bootstrapv1.Timeouts) bootstrapv1.Timeouts {
 	var defaults bootstrapv1.Timeouts
 	defaultTimeouts(JoinControlPlane, &defaults)
 	for _, x := range []struct{ have, byDefault **int32 }{
-		{&t.DiscoverySeconds, &defaults.DiscoverySeconds}, {&t.TLSBootstrapSeconds, &defaults.TLSBootstrapSeconds},
+		{&t.DiscoverySeconds, &defaults.DiscoverySeconds},
+		{&t.TLSBootstrapSeconds, &defaults.TLSBootstrapSeconds},
 		{&t.EtcdAPICallSeconds, &defaults.EtcdAPICallSeconds},
 	} {
 		if *x.have != nil && **x.have == **x.byDefault {

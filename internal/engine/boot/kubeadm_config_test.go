@@ -15,9 +15,9 @@ import (
 
 // rich sets fields that kubeadm stores in a different form than manifests, or not at all.
 func rich(m *manifest.Cluster) *manifest.Cluster {
-	external, path := "external", "/var/log/audit.log"
+	disabled, path := "true", "/var/log/audit.log"
 	c := &m.ControlPlane.Object.Spec.KubeadmConfigSpec.ClusterConfiguration
-	c.APIServer.ExtraArgs = []bootstrapv1.Arg{{Name: "cloud-provider", Value: &external}, {Name: "audit-log-path", Value: &path}}
+	c.APIServer.ExtraArgs = []bootstrapv1.Arg{{Name: "anonymous-auth", Value: &disabled}, {Name: "audit-log-path", Value: &path}}
 	c.APIServer.ExtraVolumes = []bootstrapv1.HostPathMount{{Name: "audit", HostPath: "/var/log/k", MountPath: "/var/log/k"}}
 	c.APIServer.ExtraEnvs = &[]bootstrapv1.EnvVar{{EnvVar: corev1.EnvVar{Name: "HTTP_PROXY", Value: "http://proxy"}}}
 	c.EncryptionAlgorithm = bootstrapv1.EncryptionAlgorithmECDSAP256

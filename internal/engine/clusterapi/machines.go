@@ -257,10 +257,10 @@ func bootstrapOf(d manifest.Deployment, labels, annotations map[string]string) m
 		typeMeta(x, bootstrapv1.GroupVersion, "KubeadmConfig")
 		return x
 	case d.EKSBootstrap != nil:
-		x := &eksbootstrapv1.EKSConfig{
+		x := &eksbootstrapv1.EKSConfig{ //nolint:staticcheck // deprecated, and what the manifest has
 			ObjectMeta: meta("", labels, merged(annotations, clonedFrom(d.EKSBootstrap))),
 			Spec:       *d.EKSBootstrap.Spec.Template.Spec.DeepCopy(),
-		} //nolint:staticcheck // deprecated, and what the manifest has
+		}
 		typeMeta(x, eksbootstrapv1.GroupVersion, "EKSConfig")
 		return x
 	case d.NodeadmBootstrap != nil:

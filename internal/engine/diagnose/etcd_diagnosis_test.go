@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -19,6 +21,7 @@ import (
 // findings say how many members it needs and where they are; if it is external, they name its endpoints,
 // and no machine.
 func TestDiagnosisOfEtcd(t *testing.T) {
+	const pki = "/clusterawsadm/three-zones/pki/"
 	for _, external := range []bool{false, true} {
 		t.Run(fmt.Sprint("external=", external), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -26,6 +29,13 @@ func TestDiagnosisOfEtcd(t *testing.T) {
 				a := enginetest.Alive(t, m)
 				if external {
 					m.ControlPlane.Object.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External.Endpoints = []string{"https://etcd.example.com:2379"}
+					a.Edit(func(s *awssim.State) { // the pair with which API servers connect to it
+						for _, end := range []string{".crt", ".key"} {
+							pair := *s.SSM.Parameters[pki+"front-proxy-ca"+end]
+							pair.Name = pki + "apiserver-etcd-client" + end
+							s.SSM.Parameters[pair.Name] = &pair
+						}
+					})
 				}
 				enginetest.Inside(a, func(c *kubesim.Cluster) {
 					for _, x := range c.Members[1:] {

@@ -143,11 +143,11 @@ func (s *server) stop() {
 // put writes a key, through the same API.
 func put(t *testing.T, c *Client, key, value string) {
 	t.Helper()
-	r, err := c.http.Post(
+	r, err := c.http.Post( //nolint:noctx // a test
 		"https://localhost/v3/kv/put",
 		"application/json",
 		strings.NewReader(fmt.Sprintf(`{"key":%q,"value":%q}`, base64Of(key), base64Of(value))),
-	) //nolint:noctx // a test
+	)
 	require.NoError(t, err)
 	require.NoError(t, r.Body.Close())
 	require.Equal(t, 200, r.StatusCode)
@@ -155,11 +155,11 @@ func put(t *testing.T, c *Client, key, value string) {
 
 func get(t *testing.T, c *Client, key string) string {
 	t.Helper()
-	r, err := c.http.Post(
+	r, err := c.http.Post( //nolint:noctx // a test
 		"https://localhost/v3/kv/range",
 		"application/json",
 		strings.NewReader(fmt.Sprintf(`{"key":%q}`, base64Of(key))),
-	) //nolint:noctx // a test
+	)
 	require.NoError(t, err)
 	data, err := io.ReadAll(r.Body)
 	require.NoError(t, err)
@@ -169,11 +169,11 @@ func get(t *testing.T, c *Client, key string) string {
 
 func drop(t *testing.T, c *Client, key string) {
 	t.Helper()
-	r, err := c.http.Post(
+	r, err := c.http.Post( //nolint:noctx // a test
 		"https://localhost/v3/kv/deleterange",
 		"application/json",
 		strings.NewReader(fmt.Sprintf(`{"key":%q}`, base64Of(key))),
-	) //nolint:noctx // a test
+	)
 	require.NoError(t, err)
 	require.NoError(t, r.Body.Close())
 }

@@ -163,9 +163,9 @@ func kinds() map[string]kind {
 		),
 		kindEKSConfig: capa(
 			groupBootstrap,
-			upgraded(toHub[*eksbootstrapv1beta1.EKSConfig, *eksbootstrapv1.EKSConfig]),
-			decodeAs[eksbootstrapv1.EKSConfig],
-		), //nolint:staticcheck // deprecated, and what nodes of Amazon Linux 2 boot with
+			upgraded(toHub[*eksbootstrapv1beta1.EKSConfig, *eksbootstrapv1.EKSConfig]), //nolint:staticcheck // deprecated, and what nodes of Amazon Linux 2 boot with
+			decodeAs[eksbootstrapv1.EKSConfig],                                         //nolint:staticcheck // as above
+		),
 		kindEKSConfigTemplate: capa(
 			groupBootstrap,
 			upgraded(toHub[*eksbootstrapv1beta1.EKSConfigTemplate, *eksbootstrapv1.EKSConfigTemplate]),

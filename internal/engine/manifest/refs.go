@@ -80,6 +80,11 @@ func (l *loader) namesOf(kind, name string) string {
 		}
 		names = append(names, o.name)
 	}
+	for _, a := range l.asides {
+		if a.failed && a.kind == kind && a.name != "" {
+			names = append(names, a.name) // it is there, and its own problem is reported
+		}
+	}
 	if len(names) == 0 {
 		if isIdentity(kind) {
 			return fmt.Sprintf("add it, or use --identities FILE: the input has no %s", kind)

@@ -143,10 +143,11 @@ func addMachine(g *graph.Graph, p platform, x groupPlan, at place, after []graph
 			addProfile(g, p.base, x.group, x.spec.IAMInstanceProfile),
 			addPlacementGroup(g, p.base, x.group),
 		)
-		if data.Waits {
-			out.routes = p.net.egress(r.Subnet)
-		} else {
-			r.Needed = append(r.Needed, p.net.egress(r.Subnet)...)
+		switch egress := p.net.egress(r.Subnet); {
+		case data.Waits:
+			out.routes = egress
+		default:
+			r.Needed = append(r.Needed, egress...)
 		}
 	}
 	out.Group, out.name, out.ControlPlane, out.External = x.name, x.instanceName(at.index), x.controlPlane, x.externalCloudProvider()

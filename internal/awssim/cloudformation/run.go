@@ -204,7 +204,7 @@ func (svc *Service) perform(s *Stack, step *StackStep, at time.Time) {
 		err = svc.change(s, r.Physical, r.Type, uncanonical(r.Applied), want, at)
 	case step.Action == "replace" && want[resourceKinds()[r.Type].name] != nil && want[resourceKinds()[r.Type].name] == uncanonical(r.Applied)[resourceKinds()[r.Type].name]:
 		const message = "CloudFormation cannot update a stack when a custom-named resource requires replacing. Rename %v and update the stack again."
-		err = fmt.Errorf(message, want[resourceKinds()[r.Type].name])
+		err = fmt.Errorf(message, want[resourceKinds()[r.Type].name]) //nolint:staticcheck // the message of CloudFormation
 		step.State = "failed"
 		s.Run.Failed = append(s.Run.Failed, step.Logical)
 		s.mark(step, "FAILED", err.Error(), at)

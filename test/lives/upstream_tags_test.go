@@ -153,11 +153,13 @@ func (r *release) load(name string, data []byte, newest bool) (m *manifest.Clust
 		"COREDNS_ADDON_CONFIGURATION",
 		"{}",
 	}
-	for range 3 {
+	for range 4 {
 		m, err = loadUpstreams(sources, "", other...)
 		switch {
 		case err == nil:
 			return m, nil
+		case strings.Contains(err.Error(), "has no argument cloud-provider"):
+			other = append(other, "KUBERNETES_VERSION", "v1.32.4") // the last minor version whose API server has it
 		case strings.Contains(err.Error(), "Amazon Linux 2 AMIs"):
 			sources[0].Data = []byte(
 				strings.NewReplacer("v1.12.4-eksbuild.1", "v1.11.4-eksbuild.24", "v1.34.0-eksbuild.2", "v1.32.0-eksbuild.2").Replace(string(sources[0].Data)),
@@ -184,6 +186,7 @@ func (r *release) load(name string, data []byte, newest bool) (m *manifest.Clust
 			if missing == "" || unreadable != nil || len(sources) > 1 {
 				return nil, err
 			}
+			text = corrected(missing, text)
 			if newest {
 				result, err := convert.File(filepath.Base(missing), text)
 				require.NoError(r.t, err)

@@ -104,6 +104,8 @@ func backendOf(x group) boot.Backend {
 		return boot.ObjectStore
 	case s.CloudInit.InsecureSkipSecretsManager:
 		return boot.UserData
+	case x.pool && x.eks == nil && s.IAMInstanceProfile == "": // no credentials to fetch it; CAPA has that of all pools in the user data
+		return boot.UserData
 	case s.CloudInit.SecureSecretsBackend == infrav1.SecretBackendSSMParameterStore:
 		return boot.ParameterStore
 	}

@@ -88,7 +88,7 @@ func (m *member) start(t *testing.T, program string, learner bool, cluster strin
 		_ = r.Body.Close()
 		_, err = m.ask("maintenance/status", map[string]any{})
 		return err == nil || learner
-	}, 20*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 }
 
 func (m *member) stop() {
@@ -235,11 +235,11 @@ func TestRestoreScriptRuns(t *testing.T) {
 			require.Eventually(t, func() bool {
 				_, err := first.ask("cluster/member/promote", map[string]any{"ID": id})
 				return err == nil
-			}, 20*time.Second, 100*time.Millisecond)
+			}, time.Minute, 100*time.Millisecond)
 			first.put(t, "/registry/later") // with two members, it is written when both have it
 			want := append(keys, "/registry/after", "/registry/later")
 			assert.ElementsMatch(t, want, first.keys(t))
-			assert.Eventually(t, func() bool { return len(second.keys(t)) == len(want) }, 5*time.Second, 50*time.Millisecond)
+			assert.Eventually(t, func() bool { return len(second.keys(t)) == len(want) }, time.Minute, 50*time.Millisecond)
 			assert.ElementsMatch(t, want, second.keys(t), "a member that joins has the keys of the snapshot")
 		})
 	}

@@ -128,7 +128,7 @@ func (s *server) start(t *testing.T, program string) *Client {
 	require.Eventually(t, func() bool {
 		status, err := c.Status(t.Context())
 		return err == nil && status.Leader != 0
-	}, 20*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 	return c
 }
 

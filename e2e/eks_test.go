@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/stretchr/testify/assert"
@@ -33,6 +35,8 @@ func TestEKS(t *testing.T) {
 		t,
 		os.WriteFile(manifest, []byte(strings.Replace(string(text), kind, kind+"  remoteAccess: {public: true, sshKeyName: eksKeypair}\n", 1)), 0o600),
 	)
+	_, err = ec2.NewFromConfig(server.Config).CreateKeyPair(t.Context(), &ec2.CreateKeyPairInput{KeyName: aws.String("eksKeypair")})
+	require.NoError(t, err)
 	before := append(inventory(t, server), eksThings(t, server)...)
 	s := newShell(t, server, "CAPA_EKS_IAM=true")
 

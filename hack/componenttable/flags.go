@@ -115,24 +115,31 @@ func markOf(method string) string {
 // flags returns the names of the flags in folders or files, with the form of their values.
 func (m modules) flags(places []string) (map[string]string, error) {
 	found := map[string]string{}
+	err := m.inspect(places, func(n ast.Node, texts map[string]string) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			for _, name := range flagNames(call, texts) {
+				found[name] = markOf(methodOf(call))
+			}
+		}
+		return true
+	})
+	return found, err
+}
+
+// inspect walks the syntax trees of folders or files, as ast.Inspect does. visit also gets the texts of the
+// constants in the folder.
+func (m modules) inspect(places []string, visit func(n ast.Node, texts map[string]string) bool) error {
 	for _, place := range places {
 		files, err := m.parse(place)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		texts := constants(files)
 		for _, f := range files {
-			ast.Inspect(f, func(n ast.Node) bool {
-				if call, ok := n.(*ast.CallExpr); ok {
-					for _, name := range flagNames(call, texts) {
-						found[name] = markOf(methodOf(call))
-					}
-				}
-				return true
-			})
+			ast.Inspect(f, func(n ast.Node) bool { return visit(n, texts) })
 		}
 	}
-	return found, nil
+	return nil
 }
 
 // dir returns the folder or file of an import path.

@@ -34,29 +34,20 @@ func (m modules) gates(release string) (map[string]string, error) {
 		return nil, err
 	}
 	found := map[string]string{}
-	for _, place := range gateFolders() {
-		files, err := m.parse(place)
-		if err != nil {
-			return nil, err
+	err = m.inspect(gateFolders(), func(n ast.Node, texts map[string]string) bool {
+		entry, ok := n.(*ast.KeyValueExpr)
+		if !ok {
+			return true
 		}
-		texts := constants(files)
-		for _, f := range files {
-			ast.Inspect(f, func(n ast.Node) bool {
-				entry, ok := n.(*ast.KeyValueExpr)
-				if !ok {
-					return true
-				}
-				value, ok := entry.Value.(*ast.CompositeLit)
-				name := gateName(entry.Key, texts)
-				if !ok || name == "" || !isGate(value) {
-					return true
-				}
-				found[name] = lockOf(value, version)
-				return false
-			})
+		value, ok := entry.Value.(*ast.CompositeLit)
+		name := gateName(entry.Key, texts)
+		if !ok || name == "" || !isGate(value) {
+			return true
 		}
-	}
-	return found, nil
+		found[name] = lockOf(value, version)
+		return false
+	})
+	return found, err
 }
 
 // gateName returns the name of a gate: the text of its constant, or the name of the constant in

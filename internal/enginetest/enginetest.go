@@ -56,7 +56,7 @@ func Open(m *manifest.Cluster, p *awssim.Process) *run.Cluster {
 	return run.Open(m, cluster.Target{Config: p.Config(), Owner: "test"})
 }
 
-// MustPlan returns the plan of a new process.
+// MustPlan returns the plan of a new process, and fails the test on an error.
 func MustPlan(t *testing.T, m *manifest.Cluster, a *awssim.AWS) plan.Plan {
 	t.Helper()
 	p, err := Open(m, a.Process()).Plan(t.Context())
@@ -64,7 +64,7 @@ func MustPlan(t *testing.T, m *manifest.Cluster, a *awssim.AWS) plan.Plan {
 	return p
 }
 
-// MustApply applies in a new process, and returns the result.
+// MustApply creates or updates the cluster as a new process does, and fails the test on an error.
 func MustApply(t *testing.T, m *manifest.Cluster, a *awssim.AWS) cluster.Result {
 	t.Helper()
 	res, err := Open(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: Tell(t)})
@@ -80,7 +80,7 @@ func RequireNoChange(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
 	}
 }
 
-// MustDelete deletes in a new process.
+// MustDelete deletes the cluster as a new process does, and fails the test on an error.
 func MustDelete(t *testing.T, m *manifest.Cluster, a *awssim.AWS) cluster.Result {
 	t.Helper()
 	res, err := Open(m, a.Process()).Delete(t.Context(), cluster.Options{Observe: Tell(t)})
@@ -110,7 +110,7 @@ func provesAbsence(t *testing.T, res cluster.Result) {
 // cannot say their reclaim policy.
 var Everything = cluster.Options{Volumes: cluster.DeleteVolumes}
 
-// MustDeleteAll deletes in a new process, with all volumes.
+// MustDeleteAll is MustDelete with all volumes.
 func MustDeleteAll(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
 	t.Helper()
 	res, err := Open(m, a.Process()).Delete(t.Context(), Everything)

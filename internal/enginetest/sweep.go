@@ -68,7 +68,7 @@ func Only(n int, fault awssim.Fault) func(int, string, string) awssim.Fault {
 	}
 }
 
-// Sweeping reports whether this is "make sweep".
+// Sweeping reports whether SWEEP is set, as "make sweep" and "make proof" do.
 func Sweeping() bool { return os.Getenv("SWEEP") != "" }
 
 // Sample returns the examples of a sweep: all of them, or the first two.

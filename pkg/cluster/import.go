@@ -33,8 +33,8 @@ type Imported struct {
 	// not.
 	KeysFrom string
 
-	// Unknown are parts of the cluster that have to be known before Adopt can record them.
-	// With them, Adopt is refused.
+	// Unknown lists what Adopt needs to know about the cluster and the import could not find out. If
+	// it is not empty, Adopt is refused.
 	Unknown []string
 }
 

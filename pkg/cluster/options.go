@@ -11,8 +11,8 @@ type Options struct {
 	// Volumes says what a deletion does with the volumes of volume claims.
 	Volumes Volumes
 	// VPCs are the IDs of the VPCs whose resources a deletion deletes. If it is empty, the
-	// deletion finds out which VPC is the cluster's, and keeps what has the cluster's tag
-	// in others.
+	// deletion finds the VPC of the cluster itself. Resources in other VPCs are kept, even if they
+	// have the tag of the cluster.
 	VPCs []string
 }
 

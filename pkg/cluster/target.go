@@ -1,5 +1,5 @@
-// Package cluster is the vocabulary of work on a cluster: the account and the settings of a run,
-// and what package reconcile returns about a cluster. It is data, and makes no call.
+// Package cluster declares the settings of a run on a cluster, and the types that package reconcile
+// returns about a cluster. It contains data only, and makes no calls.
 package cluster
 
 import (

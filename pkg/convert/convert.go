@@ -1,6 +1,7 @@
 // Package convert converts manifests of older API versions of Cluster API and of Cluster API Provider
-// AWS to v1beta2, as text: comments, order, quotes, line ends and the ${VARIABLES} of templates
-// stay. What has no place in v1beta2, or another meaning, is in the notes.
+// AWS to v1beta2. It edits the text, and keeps comments, order, quotes, line endings and the
+// ${VARIABLES} of templates. The notes list fields that v1beta2 does not have, and fields that have
+// another meaning there.
 package convert
 
 import (

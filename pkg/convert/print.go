@@ -115,7 +115,7 @@ func (e *entry) header(of yaml.Kind) string {
 	return header + e.trail
 }
 
-// below returns the column of the block of an entry.
+// below returns the column in which the block under an entry begins.
 func (p *printer) below(e *entry, of yaml.Kind, column, by int) int {
 	switch v := e.value; {
 	case v.column >= 0 && e.column >= 0 && e.first == v:

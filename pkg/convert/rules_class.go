@@ -149,7 +149,7 @@ func (o *object) patch(kind string, in *node, at string) {
 	}
 }
 
-// patchAbove reports a patch whose value has the field of a path, which is below that of the patch.
+// patchAbove reports a patch that sets a parent of a field that v1beta2 has moved, if its value contains that field.
 func (o *object) patchAbove(in *node, e *entry, m movedPath, path, at string) bool {
 	below, ok := strings.CutPrefix(m.from, strings.TrimSuffix(path, "/")+"/")
 	if !ok || in.at("value").at(strings.ReplaceAll(below, "/", ".")) == nil && !strings.Contains(in.scalarAt("valueFrom.template"), lastOf(m.from)+":") {

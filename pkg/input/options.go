@@ -34,8 +34,8 @@ type LoadOptions struct {
 	// CNI and Addons are Kubernetes objects to apply to the cluster, like a
 	// ClusterResourceSet. CNI are those of the pod network.
 	CNI, Addons []Source
-	// Identities contain objects of a management cluster: the AWSCluster…Identity objects
-	// that identityRef may name, and their Secrets. Other objects in them are ignored.
+	// Identities are files with objects of a management cluster: the AWSCluster…Identity objects to
+	// which identityRef can refer, and their Secrets. Other objects are ignored.
 	Identities []Source
 	// IgnoreUnknown ignores fields that do not exist, with a warning.
 	IgnoreUnknown bool

@@ -43,11 +43,15 @@ type Takeback struct {
 	Tell func(text string)
 }
 
-// Run takes the cluster back. It pauses the Cluster, makes a manifest of its objects, stores the keys of
-// the cluster where runs look for them, and sets the tags by which they find resources. Then it checks
-// that a plan of the manifest is empty, writes the manifest, and removes the objects from the management
-// cluster without their finalizers, so that nothing in AWS is deleted. It can be stopped at any time, and
-// run again.
+// Run takes the cluster back, in these steps:
+//
+//   - It pauses the Cluster object, and makes a manifest of the objects.
+//   - It stores the keys of the cluster where runs look for them, and sets the tags by which runs find
+//     resources.
+//   - It checks that a plan of the manifest is empty, and writes the manifest.
+//   - It removes the objects and their finalizers from the management cluster. Nothing in AWS is deleted.
+//
+// It can be stopped at any time, and run again.
 //
 // If the cluster is not as its objects say, the error is a RefusedError, and nothing was changed.
 func (t Takeback) Run(ctx context.Context) error {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -26,7 +25,7 @@ func TestFleet(t *testing.T) {
 	text, err := enginetest.Read("quickstart.yaml")
 	require.NoError(t, err)
 	fleet := 10
-	if os.Getenv("SWEEP") != "" {
+	if enginetest.Sweeping() {
 		fleet = 50
 	}
 	var all []*manifest.Cluster

@@ -85,7 +85,8 @@ func conversions() map[string]ofUpstream {
 	}
 }
 
-// A v1beta1 object with any fields, converted as text, is what the API server's conversion makes of it.
+// TestConvertAsUpstream converts random v1beta1 objects as text. The result equals that of upstream's own
+// conversion.
 func TestConvertAsUpstream(t *testing.T) {
 	for name, convertWithUpstream := range conversions() {
 		group, kind, _ := strings.Cut(name, "/")

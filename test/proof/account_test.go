@@ -23,7 +23,7 @@ import (
 )
 
 // examples lists the manifests in configs that need nothing but an account: those that use an
-// existing network need one, and are in lifecycle tests of pkg/reconcile.
+// existing network need one, and are in lifecycle tests of test/lives.
 func examples(t *testing.T) (names []string) {
 	t.Helper()
 	files, err := filepath.Glob("../../configs/*.yaml")

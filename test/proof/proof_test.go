@@ -11,15 +11,14 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 )
-
-// sweeping reports whether this is "make sweep".
-func sweeping() bool { return os.Getenv("SWEEP") != "" }
 
 // sampleOf is which part of the edits "make test" tries: one in this number.
 const sampleOf = 1601
@@ -110,7 +109,7 @@ func TestPlanIsAProof(t *testing.T) {
 		t.Logf("%6d %s", counts.ends[end], end)
 	}
 	require.NotZero(t, counts.ends[refused])
-	if sweeping() && !t.Failed() {
+	if enginetest.Sweeping() && !t.Failed() {
 		require.Empty(t, unused, "exceptions that nothing needs")
 	}
 }
@@ -239,7 +238,7 @@ func chosen(e edit, times int) bool {
 	switch {
 	case os.Getenv("PROOF_FIELD") != "":
 		return true
-	case !sweeping():
+	case !enginetest.Sweeping():
 		return h.Sum32()%sampleOf == 0
 	}
 	return times == 1 || h.Sum32()%sampleOfOthers == 0

@@ -13,47 +13,13 @@ import (
 )
 
 func (svc *Service) simulate() {
-	core.On(
-		svc.Account,
-		svc.createAutoScalingGroup,
-		"AutoScalingGroupName",
-		"MinSize",
-		"MaxSize",
-		"DesiredCapacity",
-		"VPCZoneIdentifier",
-		"LaunchTemplate",
-		"MixedInstancesPolicy",
-		"DefaultCooldown",
-		"DefaultInstanceWarmup",
-		"HealthCheckGracePeriod",
-		"HealthCheckType",
-		"CapacityRebalance",
-		"MaxInstanceLifetime",
-		"NewInstancesProtectedFromScaleIn",
-		"TerminationPolicies",
-		"Tags",
-		"LifecycleHookSpecificationList",
-	)
-	core.On(
-		svc.Account,
-		svc.updateAutoScalingGroup,
-		"AutoScalingGroupName",
-		"MinSize",
-		"MaxSize",
-		"DesiredCapacity",
-		"VPCZoneIdentifier",
-		"LaunchTemplate",
-		"MixedInstancesPolicy",
-		"DefaultCooldown",
-		"DefaultInstanceWarmup",
-		"HealthCheckGracePeriod",
-		"HealthCheckType",
-		"CapacityRebalance",
-		"MaxInstanceLifetime",
-		"NewInstancesProtectedFromScaleIn",
-		"TerminationPolicies",
-		"DeletionProtection",
-	)
+	settings := []string{
+		"AutoScalingGroupName", "MinSize", "MaxSize", "DesiredCapacity", "VPCZoneIdentifier", "LaunchTemplate", "MixedInstancesPolicy",
+		"DefaultCooldown", "DefaultInstanceWarmup", "HealthCheckGracePeriod", "HealthCheckType", "CapacityRebalance", "MaxInstanceLifetime",
+		"NewInstancesProtectedFromScaleIn", "TerminationPolicies",
+	}
+	core.On(svc.Account, svc.createAutoScalingGroup, slices.Concat(settings, []string{"Tags", "LifecycleHookSpecificationList"})...)
+	core.On(svc.Account, svc.updateAutoScalingGroup, slices.Concat(settings, []string{"DeletionProtection"})...)
 	core.On(svc.Account, svc.describeAutoScalingGroups, "AutoScalingGroupNames", "Filters", "MaxRecords", "NextToken")
 	core.On(svc.Account, svc.deleteAutoScalingGroup, "AutoScalingGroupName", "ForceDelete")
 	core.On(svc.Account, svc.setDesiredCapacity, "AutoScalingGroupName", "DesiredCapacity")

@@ -25,46 +25,6 @@ import (
 // If the cluster is not as the manifest says, the error is a RefusedError: controllers would
 // change it.
 func Handover(ctx context.Context, c *run.Cluster, o cluster.HandoverOptions) error {
-	err := handover(ctx, c, o)
-	return err
-}
-
-// CheckHandover returns a RefusedError for clusters with pools that CAPA 2.13.0 cannot manage.
-// For node groups with a launch template, it reads an image of the template, which does not have
-// one if EKS picks it (ReconcileLaunchTemplate); with an image, it needs the Kubernetes version of
-// the node group (reconcileNodegroupVersion), which EKS does not know then. For pools whose
-// machines load their Ignition configuration by a presigned URL, it makes another URL, and a
-// version of the launch template for it, in every reconciliation (CreateForMachinePool).
-func CheckHandover(c *run.Cluster) error {
-	if c.Manifest == nil {
-		return &plan.RefusedError{Reasons: []error{errors.New("a handover needs the manifest of the cluster")}}
-	}
-	for _, p := range c.Manifest.Pools {
-		if why := staysBehind(c, p); why != "" {
-			return &plan.RefusedError{Reasons: []error{fmt.Errorf("%s: 'clusterawsadm cluster export' prints their objects", why)}}
-		}
-	}
-	return nil
-}
-
-// staysBehind says why a pool cannot be handed over; "" if it can.
-func staysBehind(c *run.Cluster, p manifest.Pool) string {
-	switch {
-	case p.Managed != nil && p.Managed.Spec.AWSLaunchTemplate != nil:
-		return "AWSManagedMachinePool/" + p.Managed.Name + ": node groups with a launch template cannot be handed over, because CAPA 2.13.0 fails on those that it has not made"
-	case loadsIgnition(p) && c.Manifest.Infra.Spec.S3Bucket != nil && c.Manifest.Infra.Spec.S3Bucket.PresignedURLDuration != nil:
-		return "AWSMachinePool/" + p.Scaling.Name + ": pools with ignition.storageType: ClusterObjectStore and a presignedURLDuration cannot be handed over, because CAPA makes a version of their launch templates in every reconciliation"
-	}
-	return ""
-}
-
-// loadsIgnition reports whether machines of a pool load their Ignition configuration from the
-// bucket.
-func loadsIgnition(p manifest.Pool) bool {
-	return p.Scaling != nil && p.Scaling.Spec.Ignition != nil && p.Scaling.Spec.Ignition.StorageType != infrav1.IgnitionStorageTypeOptionUnencryptedUserData
-}
-
-func handover(ctx context.Context, c *run.Cluster, o cluster.HandoverOptions) error {
 	if err := CheckHandover(c); err != nil {
 		return err
 	}
@@ -103,6 +63,41 @@ func handover(ctx context.Context, c *run.Cluster, o cluster.HandoverOptions) er
 		return &plan.HalfwayError{Err: err}
 	}
 	return nil
+}
+
+// CheckHandover returns a RefusedError for clusters with pools that CAPA 2.13.0 cannot manage.
+// For node groups with a launch template, it reads an image of the template, which does not have
+// one if EKS picks it (ReconcileLaunchTemplate); with an image, it needs the Kubernetes version of
+// the node group (reconcileNodegroupVersion), which EKS does not know then. For pools whose
+// machines load their Ignition configuration by a presigned URL, it makes another URL, and a
+// version of the launch template for it, in every reconciliation (CreateForMachinePool).
+func CheckHandover(c *run.Cluster) error {
+	if c.Manifest == nil {
+		return &plan.RefusedError{Reasons: []error{errors.New("a handover needs the manifest of the cluster")}}
+	}
+	for _, p := range c.Manifest.Pools {
+		if why := staysBehind(c, p); why != "" {
+			return &plan.RefusedError{Reasons: []error{fmt.Errorf("%s: 'clusterawsadm cluster export' prints their objects", why)}}
+		}
+	}
+	return nil
+}
+
+// staysBehind says why a pool cannot be handed over; "" if it can.
+func staysBehind(c *run.Cluster, p manifest.Pool) string {
+	switch {
+	case p.Managed != nil && p.Managed.Spec.AWSLaunchTemplate != nil:
+		return "AWSManagedMachinePool/" + p.Managed.Name + ": node groups with a launch template cannot be handed over, because CAPA 2.13.0 fails on those that it has not made"
+	case loadsIgnition(p) && c.Manifest.Infra.Spec.S3Bucket != nil && c.Manifest.Infra.Spec.S3Bucket.PresignedURLDuration != nil:
+		return "AWSMachinePool/" + p.Scaling.Name + ": pools with ignition.storageType: ClusterObjectStore and a presignedURLDuration cannot be handed over, because CAPA makes a version of their launch templates in every reconciliation"
+	}
+	return ""
+}
+
+// loadsIgnition reports whether machines of a pool load their Ignition configuration from the
+// bucket.
+func loadsIgnition(p manifest.Pool) bool {
+	return p.Scaling != nil && p.Scaling.Spec.Ignition != nil && p.Scaling.Spec.Ignition.StorageType != infrav1.IgnitionStorageTypeOptionUnencryptedUserData
 }
 
 // joinToken returns the bootstrap token of a self-managed cluster; "" if it has no pools.

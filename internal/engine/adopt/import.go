@@ -29,11 +29,7 @@ type Imported struct {
 // self-managed cluster is one that runs or Cluster API have made. It changes nothing. If there
 // is no such cluster, the error is ErrNotFound.
 func Import(ctx context.Context, name string, t cluster.Target, o cluster.ImportOptions) (*Imported, error) {
-	i, err := importCluster(cloud.ReadOnly(ctx), name, t, o)
-	return i, err
-}
-
-func importCluster(ctx context.Context, name string, t cluster.Target, o cluster.ImportOptions) (*Imported, error) {
+	ctx = cloud.ReadOnly(ctx)
 	c := cloud.New(t.Config, name, run.ClientOptions(t))
 	c.Snapshot()
 	found, err := discover.FindEKS(cloud.InSnapshot(ctx), c, name)

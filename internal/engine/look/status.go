@@ -27,8 +27,7 @@ import (
 // Status reads the state of the cluster: of the resources of the manifest, or, without
 // one, of those with the tag of the cluster.
 func Status(ctx context.Context, c *run.Cluster) (cluster.Status, error) {
-	s, err := newView(c).status(ctx)
-	return s, err
+	return newView(c).status(ctx)
 }
 
 // view is a look at a cluster, and what a status says about it.

@@ -165,11 +165,11 @@ func tagText(s string) bool {
 	return regexp.MustCompile(`^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$`).MatchString(s)
 }
 
-// Rules of Amazon EC2 Auto Scaling for lifecycle hooks: PutLifecycleHook in its API reference, and
-// "Quotas for Auto Scaling resources and groups" in its user guide.
+// mostHooks is the number of lifecycle hooks that an Auto Scaling group can have (Amazon EC2 Auto Scaling
+// user guide: Quotas for Auto Scaling resources and groups).
 const mostHooks = 50
 
-// checkHooks checks the lifecycle hooks of a pool.
+// checkHooks checks the lifecycle hooks of a pool (Amazon EC2 Auto Scaling API: PutLifecycleHook).
 func (l *loader) checkHooks(o *object, hooks []expinfrav1.AWSLifecycleHook) {
 	const path = "spec.lifecycleHooks"
 	if len(hooks) > mostHooks {

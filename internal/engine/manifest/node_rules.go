@@ -115,8 +115,8 @@ func (l *loader) checkModes(o *object, prefix string, files []eksbootstrapv1.Fil
 	}
 }
 
-// checkNodeNames refuses one name for several Nodes: "kubeadm join" ends with an error if there is a
-// Node with its name (checkNodeExists… in cmd/kubeadm/app/cmd/phases/join/kubelet.go).
+// checkNodeNames refuses a fixed Node name for more than one machine: kubeadm join fails if a Node of
+// that name exists (checkNodeExists… in cmd/kubeadm/app/cmd/phases/join/kubelet.go).
 func (l *loader) checkNodeNames(o *object, prefix string, spec *bootstrapv1.KubeadmConfigSpec, why string) {
 	for at, name := range map[string]string{
 		"initConfiguration": spec.InitConfiguration.NodeRegistration.Name, "joinConfiguration": spec.JoinConfiguration.NodeRegistration.Name,

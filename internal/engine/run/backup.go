@@ -33,8 +33,7 @@ func backupInfo(b *backup.Backup, bytes int64) cluster.BackupInfo {
 // and writes it, encrypted, with the keys of the cluster to a new file, or to a new object of S3:
 // "s3://BUCKET/KEY".
 func (c *Cluster) Backup(ctx context.Context, to string, keys cluster.BackupKeys) (cluster.BackupInfo, error) {
-	info, err := Begin(c, nil).backup(ctx, to, keys)
-	return info, err
+	return Begin(c, nil).backup(ctx, to, keys)
 }
 
 func (s *Session) backup(ctx context.Context, to string, keys cluster.BackupKeys) (info cluster.BackupInfo, err error) {

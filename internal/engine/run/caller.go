@@ -19,8 +19,7 @@ import (
 // Caller asks AWS who calls it for the cluster: the identity that the manifest names, or else
 // that of the target's Config.
 func (c *Cluster) Caller(ctx context.Context) (cluster.Caller, error) {
-	who, err := Begin(c, nil).Caller(ctx)
-	return who, err
+	return Begin(c, nil).Caller(ctx)
 }
 
 // Caller asks AWS who calls it.

@@ -105,8 +105,8 @@ func (d *Deleting) awaitRequests(ctx context.Context) (waited bool) {
 }
 
 // Look builds the graph of the existing resources, by manifest and by tag, and
-// plans its deletion. With ask, it asks the API server of the cluster for what its controllers have
-// created in AWS.
+// plans its deletion. If ask is true, it also asks the API server of the cluster for the Services,
+// Ingresses and volume claims for which controllers have created resources in AWS.
 func (d *Deleting) Look(ctx context.Context, ask bool) error {
 	if err := CheckName(d.Cluster.Name); err != nil {
 		return &plan.RefusedError{Reasons: []error{err}}

@@ -111,3 +111,18 @@ func (s *Session) Unlock(ctx context.Context) {
 func (s *Session) IsManaged(by *plan.Manager) error {
 	return &plan.RefusedError{Reasons: []error{&plan.ManagedError{Cluster: s.Cluster.Name, Manager: *by}}}
 }
+
+// confirmed calls Options.Confirm with the plan. The time for that does not count as time of the
+// run.
+func (s *Session) confirmed(confirm func(plan.Plan) (bool, error), p plan.Plan) error {
+	if confirm == nil || p.Empty() {
+		return nil
+	}
+	asked := s.Cloud.Clock.Now()
+	yes, err := confirm(p)
+	s.began = s.began.Add(s.Cloud.Clock.Since(asked))
+	if err == nil && !yes {
+		err = plan.ErrDeclined
+	}
+	return err
+}

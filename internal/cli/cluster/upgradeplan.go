@@ -34,8 +34,8 @@ that EKS does not have for the new version are among the edits.
 The command changes nothing, neither in AWS nor in the file. The exit code is 4 if the
 version of --to cannot be reached, or if 'cluster create' would be refused.
 
-For EKS it takes the permission eks:DescribeClusterVersions, which 'cluster policy' does
-not contain. Without it, the versions are not known, and --to is not checked against them.`,
+For EKS it needs the permission eks:DescribeClusterVersions. Without it, the versions are
+not known, and --to is not checked against them.`,
 		Example: `  clusterawsadm cluster upgrade-plan -f demo.yaml
   clusterawsadm cluster upgrade-plan -f demo.yaml --to v1.34.2
   clusterawsadm cluster upgrade-plan demo -o json`,

@@ -24,9 +24,8 @@ func needs(c call) []string {
 		{"sts", "GetCallerIdentity"}:           {}, // always allowed
 		{"eks", "ListIdentityProviderConfigs"}: {}, // only for an import, which says so if it is denied
 		{"iam", "SimulatePrincipalPolicy"}:     {}, // a run goes on without it
-		{"pricing", "GetProducts"}:             {}, // these three only for the cost in a plan, which says so if they are denied
+		{"pricing", "GetProducts"}:             {}, // these two only for the cost in a plan, which says so if they are denied
 		{"ec2", "DescribeSpotPriceHistory"}:    {},
-		{"eks", "DescribeClusterVersions"}:     {},
 		{"sts", "DecodeAuthorizationMessage"}:  {}, // as above
 		{"ssm", "DescribeInstanceInformation"}: {}, // these three only to read from machines, for logs and an import, which say so if they are denied
 		{"ssm", "SendCommand"}:                 {},

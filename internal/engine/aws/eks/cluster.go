@@ -672,7 +672,7 @@ func clusterKind() *kind.Kind {
 		Name:        ClusterKind,
 		Area:        plan.AreaControlPlane,
 		ByNameOnly:  true,
-		ReadActions: []string{"eks:DescribeCluster", "eks:DescribeUpdate", "eks:ListClusters"},
+		ReadActions: []string{"eks:DescribeCluster", "eks:DescribeClusterVersions", "eks:DescribeUpdate", "eks:ListClusters"},
 		Statement:   kind.EKS,
 		Actions: []string{
 			"eks:AssociateEncryptionConfig",

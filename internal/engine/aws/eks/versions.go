@@ -20,7 +20,7 @@ type VersionInfo struct {
 }
 
 // Versions lists the Kubernetes versions that clusters may have, or those of them that are
-// named. Its permission is optional.
+// named. A run goes on without the permission.
 func Versions(ctx context.Context, c *cloud.Clients, named ...string) ([]VersionInfo, error) {
 	return cloud.Remember(ctx, c, "EKS versions "+strings.Join(named, " "), func(ctx context.Context) (out []VersionInfo, err error) {
 		p := eks.NewDescribeClusterVersionsPaginator(c.EKS, &eks.DescribeClusterVersionsInput{ClusterVersions: named})

@@ -33,6 +33,9 @@ func Upgrades(w io.Writer, u cluster.Upgrades, v UpgradesView) error {
 	} else if !v.Named {
 		b.WriteString("\n" + edits(u, v.Style) + consequences(u))
 	}
+	for _, i := range u.Insights {
+		b.WriteString("\n" + insight(i, v.Style))
+	}
 	for _, remark := range u.Remarks {
 		b.WriteString("\n" + v.Style.paint(yellow, "Note: ") + remark + "\n")
 	}
@@ -172,4 +175,19 @@ func consequences(u cluster.Upgrades) string {
 		return ""
 	}
 	return "\nThen 'clusterawsadm cluster create' " + strings.Join(parts, ", and ") + ". 'clusterawsadm cluster plan' shows all of it.\n"
+}
+
+// insight shows an upgrade insight of EKS.
+func insight(i cluster.UpgradeInsight, s Style) string {
+	color := yellow
+	if i.Status == "ERROR" {
+		color = red
+	}
+	out := s.paint(color, "EKS reports "+strings.ToLower(i.Status)+": ") + i.Name + " (Kubernetes " + i.Version + ")\n"
+	for _, line := range append([]string{i.Reason, i.Advice}, i.Uses...) {
+		if line != "" {
+			out += "  " + line + "\n"
+		}
+	}
+	return out
 }

@@ -31,6 +31,8 @@ type Upgrades struct {
 	// node group, and Auto Scaling the machines of a group.
 	Updates []plan.ID `json:"updates,omitempty"`
 	Remarks []string  `json:"remarks,omitempty"` // what else to do, and what is not known
+	// Insights are what EKS has found in the cluster that the upgrade breaks.
+	Insights []UpgradeInsight `json:"insights,omitempty"`
 	// Refusals are the reasons for which Apply is refused with the edited manifest.
 	Refusals []string `json:"refusals,omitempty"`
 }
@@ -71,6 +73,16 @@ type VersionEdit struct {
 	New    string `json:"new"`
 	// Written is the text in the manifest if it is not the value: "${KUBERNETES_VERSION}".
 	Written string `json:"written,omitempty"`
+}
+
+// UpgradeInsight is an upgrade insight of EKS (DescribeInsight).
+type UpgradeInsight struct {
+	Name    string   `json:"name"`
+	Version string   `json:"kubernetes"`
+	Status  string   `json:"status"` // ERROR: EKS refuses the upgrade without force; or WARNING
+	Reason  string   `json:"reason,omitempty"`
+	Advice  string   `json:"advice,omitempty"`
+	Uses    []string `json:"uses,omitempty"` // removed APIs, with the clients that use them
 }
 
 // ReplacedMachines are the machines of a group that are replaced.

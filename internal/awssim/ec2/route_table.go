@@ -129,7 +129,7 @@ func (svc *Service) routeTableOut(t *RouteTable) types.RouteTable {
 // routes returns all routes of a table: local ones, its own, and those of endpoints.
 func (svc *Service) routes(t *RouteTable) (all []types.Route) {
 	if v := svc.state.VPCs[t.VPC]; v != nil {
-		for _, b := range v.blocks() {
+		for _, b := range v.Blocks() {
 			all = append(all, localRoute(b))
 		}
 		if b, ok := svc.ipv6(v); ok {

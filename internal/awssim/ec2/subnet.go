@@ -115,7 +115,7 @@ func (svc *Service) subnetBlock(v *VPC, in *ec2.CreateSubnetInput) (string, erro
 		return "", err
 	}
 	inside := false
-	for _, b := range v.blocks() {
+	for _, b := range v.Blocks() {
 		inside = inside || within(b, block)
 	}
 	if !inside || !block.Addr().Is4() || block.Bits() < 16 || block.Bits() > 28 {

@@ -119,8 +119,8 @@ func (svc *Service) amazonBlock() *Association {
 	return &Association{ID: id, CIDR: netip.PrefixFrom(addr, 56).String(), Born: svc.Now(), Failed: svc.state.BlockFailure}
 }
 
-// blocks returns the IPv4 blocks of a VPC.
-func (v *VPC) blocks() []netip.Prefix {
+// Blocks returns the IPv4 blocks of a VPC.
+func (v *VPC) Blocks() []netip.Prefix {
 	all := []netip.Prefix{prefix(v.CIDR)}
 	for _, s := range v.Secondary {
 		if s.Failed == "" {
@@ -190,7 +190,7 @@ func (svc *Service) ipv6Out(v *VPC) types.VpcIpv6CidrBlockAssociation {
 }
 
 func (svc *Service) describeVPCs(in *ec2.DescribeVpcsInput) (*ec2.DescribeVpcsOutput, error) {
-	blocks := func(v *VPC) []string { return core.Each(v.blocks(), netip.Prefix.String) }
+	blocks := func(v *VPC) []string { return core.Each(v.Blocks(), netip.Prefix.String) }
 	vpcs, next, err := describe(svc, svc.state.VPCs, query{in.VpcIds, in.Filters, in.NextToken, in.MaxResults}, fields[*VPC]{
 		"vpc-id":                            func(v *VPC) []string { return []string{v.ID} },
 		"state":                             func(v *VPC) []string { return []string{string(svc.vpcState(v))} },
@@ -259,9 +259,9 @@ func (svc *Service) associateVPCCIDRBlock(in *ec2.AssociateVpcCidrBlockInput) (*
 		return nil, err
 	}
 	switch {
-	case slices.ContainsFunc(v.blocks(), block.Overlaps), slices.ContainsFunc(v.Secondary, func(a Association) bool { return block.Overlaps(prefix(a.CIDR)) }):
+	case slices.ContainsFunc(v.Blocks(), block.Overlaps), slices.ContainsFunc(v.Secondary, func(a Association) bool { return block.Overlaps(prefix(a.CIDR)) }):
 		return nil, core.Fail("InvalidVpc.Range", "the CIDR '%s' conflicts with another one of the VPC", block)
-	case len(v.blocks()) >= mostBlocks:
+	case len(v.Blocks()) >= mostBlocks:
 		return nil, core.Fail("CidrLimitExceeded", "this network '%s' has met its maximum number of allowed CIDRs: %d", v.ID, mostBlocks)
 	case restricted(prefix(v.CIDR), block):
 		return nil, core.Fail("InvalidVpc.Range", "the CIDR '%s' is restricted: use one from the same private address range as the current VPC CIDR", block)

@@ -73,10 +73,12 @@ type Cluster struct {
 	CreatorIsAdmin, SelfManagedAddons            bool
 	Family, ServiceCIDR                          string // "ipv4" or "ipv6", and the block for services
 	Logging                                      map[string]bool
-	Key                                          string // KMS key for secrets; "" for the key of AWS
-	Support                                      string // EXTENDED or STANDARD
-	Protected, ZonalShift                        bool   // deletion protection, and zonal shift of ARC
-	Random                                       string // part of the names of the endpoint and the issuer; "": it follows from the ARN
+	Key                                          string   // KMS key for secrets; "" for the key of AWS
+	Support                                      string   // EXTENDED or STANDARD
+	Protected, ZonalShift                        bool     // deletion protection, and zonal shift of ARC
+	Tier                                         string   // of the control plane; "" is standard
+	RemoteNodes, RemotePods                      []string // CIDR blocks of hybrid nodes, and of their pods
+	Random                                       string   // part of the names of the endpoint and the issuer; "": it follows from the ARN
 	Tags                                         map[string]string
 	Born, Ready                                  time.Time
 	CreateFailure                                string                  // see Faults
@@ -87,6 +89,7 @@ type Cluster struct {
 	Fargate                                      map[string]*Fargate     // by name
 	Access                                       map[string]*Access      // by the ARN of the principal
 	Providers                                    map[string]*Provider    // OIDC identity providers by name
+	Insights                                     map[string]*Insight     // by ID
 	Deletion
 }
 
@@ -118,6 +121,8 @@ func (svc *Service) simulate() {
 		"EncryptionConfig",
 		"UpgradePolicy",
 		"DeletionProtection",
+		"ControlPlaneScalingConfig",
+		"RemoteNetworkConfig",
 		"ZonalShiftConfig",
 	)
 	core.On(svc.Account, svc.describeCluster, "Name")
@@ -127,6 +132,7 @@ func (svc *Service) simulate() {
 	svc.simulateUpdates()
 	svc.simulateAddons()
 	svc.simulatePodIdentities()
+	svc.simulateInsights()
 	svc.simulateNodeGroups()
 	svc.simulateFargate()
 	svc.simulateAccess()
@@ -275,6 +281,9 @@ func (svc *Service) createCluster(ctx context.Context, in *eks.CreateClusterInpu
 			return nil, invalid("The VPC %s has no IPv6 CIDR block", c.VPC)
 		}
 	}
+	if err := svc.checkRemote(c, c.RemoteNodes, c.RemotePods); err != nil {
+		return nil, err
+	}
 	c.Creator = svc.principal(ctx)
 	svc.letInCreator(c)
 	svc.state.Clusters[name] = c
@@ -395,6 +404,8 @@ func (svc *Service) clusterOut(c *Cluster) *types.Cluster {
 			BootstrapClusterCreatorAdminPermissions: aws.Bool(c.CreatorIsAdmin),
 		},
 	}
+	out.ControlPlaneScalingConfig = &types.ControlPlaneScalingConfig{Tier: types.ProvisionedControlPlaneTier(cmp.Or(c.Tier, standardTier))}
+	out.RemoteNetworkConfig = c.remoteOut()
 	if c.Family == "ipv6" {
 		out.KubernetesNetworkConfig.ServiceIpv6Cidr = aws.String(c.ServiceCIDR)
 	} else {

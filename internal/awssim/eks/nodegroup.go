@@ -28,6 +28,8 @@ type NodeGroup struct {
 	DiskSize, Least, Most, Desired                              int32
 	MaxUnavailable, MaxUnavailablePercentage                    int32
 	Repair                                                      bool
+	RepairLimits                                                RepairLimits
+	Strategy                                                    string // of updates; "" is DEFAULT
 	Labels, Tags                                                map[string]string
 	Taints                                                      []Taint
 	Born, Ready, Modified                                       time.Time
@@ -242,11 +244,10 @@ func (svc *Service) checkNodeGroup(c *Cluster, g *NodeGroup, in *eks.CreateNodeg
 	case !slices.Contains(types.CapacityTypes("").Values(), types.CapacityTypes(g.Capacity)):
 		return invalid("unsupported capacity type %s", g.Capacity)
 	}
-	if r := in.NodeRepairConfig; r != nil {
-		if err := core.Only("CreateNodegroup", r, "Enabled"); err != nil {
+	if in.NodeRepairConfig != nil {
+		if err := g.repair(in.NodeRepairConfig); err != nil {
 			return err
 		}
-		g.Repair = aws.ToBool(r.Enabled)
 	}
 	if err := g.scale(in.ScalingConfig); err != nil {
 		return err
@@ -396,14 +397,20 @@ func (g *NodeGroup) pace(in *types.NodegroupUpdateConfig) error {
 	if in == nil {
 		return nil
 	}
-	if err := core.Only("CreateNodegroup", in, "MaxUnavailable", "MaxUnavailablePercentage"); err != nil {
+	if err := core.Only("CreateNodegroup", in, "MaxUnavailable", "MaxUnavailablePercentage", "UpdateStrategy"); err != nil {
 		return err
 	}
 	number, percentage := aws.ToInt32(in.MaxUnavailable), aws.ToInt32(in.MaxUnavailablePercentage)
 	if (in.MaxUnavailable == nil) == (in.MaxUnavailablePercentage == nil) || number < 0 || number > 100 || percentage < 0 || percentage > 100 {
 		return invalid("exactly one of maxUnavailable and maxUnavailablePercentage, between 1 and 100, is required")
 	}
+	if in.UpdateStrategy != "" && !slices.Contains(in.UpdateStrategy.Values(), in.UpdateStrategy) {
+		return invalid("unsupported update strategy %s", in.UpdateStrategy)
+	}
 	g.MaxUnavailable, g.MaxUnavailablePercentage = number, percentage
+	if in.UpdateStrategy != "" {
+		g.Strategy = string(in.UpdateStrategy)
+	}
 	return nil
 }
 
@@ -510,9 +517,11 @@ func (svc *Service) updateNodeGroupConfig(in *eks.UpdateNodegroupConfigInput) (*
 			return nil, err
 		}
 	}
-	if r := in.NodeRepairConfig; r != nil {
+	if in.NodeRepairConfig != nil {
 		changes++
-		after.Repair = aws.ToBool(r.Enabled)
+		if err := after.repair(in.NodeRepairConfig); err != nil {
+			return nil, err
+		}
 	}
 	if in.ScalingConfig != nil {
 		changes++
@@ -583,7 +592,7 @@ func (svc *Service) nodeGroupOut(c *Cluster, g *NodeGroup) *types.Nodegroup {
 		Version: core.Text(g.Version), ReleaseVersion: aws.String(g.Release), Status: g.status(svc.Now()), AmiType: types.AMITypes(g.Kind),
 		CapacityType: types.CapacityTypes(g.Capacity), Subnets: slices.Clone(g.Subnets), InstanceTypes: slices.Clone(g.InstanceTypes),
 		ScalingConfig: &types.NodegroupScalingConfig{MinSize: aws.Int32(g.Least), MaxSize: aws.Int32(g.Most), DesiredSize: aws.Int32(g.Desired)},
-		UpdateConfig:  &types.NodegroupUpdateConfig{}, NodeRepairConfig: &types.NodeRepairConfig{Enabled: aws.Bool(g.Repair)},
+		UpdateConfig:  &types.NodegroupUpdateConfig{UpdateStrategy: types.NodegroupUpdateStrategies(g.Strategy)}, NodeRepairConfig: g.repairOut(),
 		Labels: maps.Clone(g.Labels), Tags: maps.Clone(g.Tags), CreatedAt: aws.Time(g.Born), ModifiedAt: aws.Time(g.Modified),
 		Health: &types.NodegroupHealth{Issues: []types.Issue{}}, Resources: &types.NodegroupResources{RemoteAccessSecurityGroup: core.Text(g.Remote)},
 	}

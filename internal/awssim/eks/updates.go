@@ -29,6 +29,8 @@ type Update struct {
 
 	// The new values; empty fields do not change.
 	Version, Authentication, Key, Support string
+	Tier                                  string
+	Remote                                *types.RemoteNetworkConfigRequest
 	Protected, ZonalShift                 *bool
 	Logging                               map[string]bool
 	Endpoint                              *Endpoint
@@ -51,7 +53,7 @@ const (
 )
 
 func (svc *Service) simulateUpdates() {
-	core.On(svc.Account, svc.updateVersion, "Name", "Version", "ClientRequestToken")
+	core.On(svc.Account, svc.updateVersion, "Name", "Version", "Force", "ClientRequestToken")
 	core.On(
 		svc.Account,
 		svc.updateConfig,
@@ -62,6 +64,8 @@ func (svc *Service) simulateUpdates() {
 		"UpgradePolicy",
 		"DeletionProtection",
 		"ZonalShiftConfig",
+		"ControlPlaneScalingConfig",
+		"RemoteNetworkConfig",
 		"ClientRequestToken",
 	)
 	core.On(svc.Account, svc.encrypt, "ClusterName", "EncryptionConfig", "ClientRequestToken")
@@ -105,7 +109,9 @@ func (svc *Service) settleUpdates(c *Cluster) {
 	if u.Failure != "" || svc.state.Faults.Reverts {
 		return
 	}
-	for to, value := range map[*string]string{&c.Version: u.Version, &c.Authentication: u.Authentication, &c.Key: u.Key, &c.Support: u.Support} {
+	for to, value := range map[*string]string{
+		&c.Version: u.Version, &c.Authentication: u.Authentication, &c.Key: u.Key, &c.Support: u.Support, &c.Tier: u.Tier,
+	} {
 		if value != "" {
 			*to = value
 		}
@@ -121,6 +127,9 @@ func (svc *Service) settleUpdates(c *Cluster) {
 	}
 	core.Set(&c.Protected, u.Protected)
 	core.Set(&c.ZonalShift, u.ZonalShift)
+	if u.Remote != nil {
+		c.RemoteNodes, c.RemotePods = remoteBlocks(u.Remote)
+	}
 	if e := u.Endpoint; e != nil {
 		c.Public, c.Private, c.PublicCIDRs = e.Public, e.Private, e.CIDRs
 	}
@@ -160,6 +169,15 @@ func (c *Cluster) options(in *eks.CreateClusterInput) error {
 	core.Set(&c.Protected, in.DeletionProtection)
 	if in.ZonalShiftConfig != nil {
 		core.Set(&c.ZonalShift, in.ZonalShiftConfig.Enabled)
+	}
+	if s := in.ControlPlaneScalingConfig; s != nil {
+		if err := checkTier(s.Tier); err != nil {
+			return err
+		}
+		c.Tier = string(s.Tier)
+	}
+	if in.RemoteNetworkConfig != nil {
+		c.RemoteNodes, c.RemotePods = remoteBlocks(in.RemoteNetworkConfig)
 	}
 	if in.UpgradePolicy != nil && in.UpgradePolicy.SupportType != "" {
 		c.Support = string(in.UpgradePolicy.SupportType)
@@ -304,6 +322,9 @@ func (svc *Service) updateVersion(in *eks.UpdateClusterVersionInput) (*eks.Updat
 				"Nodegroup(s) %s must be updated to a later Kubernetes version before updating the cluster to %s", g.Name, version)), ClusterName: in.Name}
 		}
 	}
+	if err := c.unready(version); err != nil && !in.Force {
+		return nil, err
+	}
 	u, err := svc.beginUpdate(c, types.UpdateTypeVersionUpdate, VersionTakes, Update{Version: version})
 	return &eks.UpdateClusterVersionOutput{Update: u}, err
 }
@@ -353,6 +374,12 @@ func (svc *Service) updateConfig(in *eks.UpdateClusterConfigInput) (*eks.UpdateC
 		updates = append(updates, func() (types.UpdateType, Update, error) {
 			return types.UpdateTypeZonalShiftConfigUpdate, Update{ZonalShift: in.ZonalShiftConfig.Enabled}, nil
 		})
+	}
+	if in.ControlPlaneScalingConfig != nil {
+		updates = append(updates, func() (types.UpdateType, Update, error) { return c.changeTier(in.ControlPlaneScalingConfig.Tier) })
+	}
+	if in.RemoteNetworkConfig != nil {
+		updates = append(updates, func() (types.UpdateType, Update, error) { return svc.changeRemote(c, in.RemoteNetworkConfig) })
 	}
 	if len(updates) != 1 {
 		return nil, invalid("Only one type of update can be allowed per call")

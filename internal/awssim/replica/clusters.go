@@ -105,6 +105,17 @@ func (r *reader) clusterOf(x *types.Cluster) *sim.Cluster {
 	if z := x.ZonalShiftConfig; z != nil {
 		own.ZonalShift = aws.ToBool(z.Enabled)
 	}
+	if s := x.ControlPlaneScalingConfig; s != nil {
+		own.Tier = string(s.Tier)
+	}
+	if n := x.RemoteNetworkConfig; n != nil {
+		for _, r := range n.RemoteNodeNetworks {
+			own.RemoteNodes = append(own.RemoteNodes, r.Cidrs...)
+		}
+		for _, r := range n.RemotePodNetworks {
+			own.RemotePods = append(own.RemotePods, r.Cidrs...)
+		}
+	}
 	for _, e := range x.EncryptionConfig {
 		if e.Provider != nil {
 			own.Key = aws.ToString(e.Provider.KeyArn)

@@ -65,9 +65,13 @@ func (r *reader) nodeGroupOf(x *types.Nodegroup) *sim.NodeGroup {
 	}
 	if u := x.UpdateConfig; u != nil {
 		g.MaxUnavailable, g.MaxUnavailablePercentage = aws.ToInt32(u.MaxUnavailable), aws.ToInt32(u.MaxUnavailablePercentage)
+		g.Strategy = string(u.UpdateStrategy)
 	}
-	if x.NodeRepairConfig != nil {
-		g.Repair = aws.ToBool(x.NodeRepairConfig.Enabled)
+	if r := x.NodeRepairConfig; r != nil {
+		g.Repair, g.RepairLimits = aws.ToBool(r.Enabled), sim.RepairLimits{
+			UnhealthyCount: aws.ToInt32(r.MaxUnhealthyNodeThresholdCount), UnhealthyPercentage: aws.ToInt32(r.MaxUnhealthyNodeThresholdPercentage),
+			ParallelCount: aws.ToInt32(r.MaxParallelNodesRepairedCount), ParallelPercentage: aws.ToInt32(r.MaxParallelNodesRepairedPercentage),
+		}
 	}
 	if t := x.LaunchTemplate; t != nil {
 		g.Template, g.TemplateVersion = aws.ToString(t.Id), aws.ToString(t.Version)

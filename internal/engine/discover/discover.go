@@ -40,6 +40,7 @@ type EKS struct {
 	Fargate       []eks.FargateProfileState
 	Addons        []eks.AddonState
 	AccessEntries []eks.AccessEntryState
+	PodIdentities []eks.PodIdentityState
 	Identity      *eks.IdentityProviderState // nil: none
 	OIDC          *eks.OIDCProviderState     // nil: none
 	Unread        []string                   // what could not be read, and why
@@ -129,6 +130,9 @@ func (e *EKS) readParts(ctx context.Context, c *cloud.Clients) error {
 	}
 	if e.AccessEntries, err = readAll(ctx, c, e, parts.AccessEntries, eks.AccessEntryOf); err != nil {
 		return fmt.Errorf("access entries: %w", err)
+	}
+	if e.PodIdentities, err = readAll(ctx, c, e, parts.PodIdentities, eks.PodIdentityOf); err != nil {
+		return fmt.Errorf("pod identity associations: %w", err)
 	}
 	return nil
 }
@@ -234,7 +238,7 @@ func (e *EKS) ownsVPC() bool { return e.Network.Owned }
 // Without removes a part of the cluster by its kind and name. It
 // reports whether there was one. A run then leaves the part alone, if it is not owned.
 func (e *EKS) Without(kind, name string) bool {
-	before := len(e.NodeGroups) + len(e.Fargate) + len(e.Addons) + len(e.AccessEntries)
+	before := e.parts()
 	switch kind {
 	case eks.NodeGroupKind:
 		e.NodeGroups = slices.DeleteFunc(e.NodeGroups, func(s eks.NodeGroupState) bool { return s.Name == name })
@@ -244,6 +248,8 @@ func (e *EKS) Without(kind, name string) bool {
 		e.Addons = slices.DeleteFunc(e.Addons, func(s eks.AddonState) bool { return s.Name == name })
 	case eks.AccessEntryKind:
 		e.AccessEntries = slices.DeleteFunc(e.AccessEntries, func(s eks.AccessEntryState) bool { return s.Principal == name })
+	case eks.PodIdentityKind:
+		e.PodIdentities = slices.DeleteFunc(e.PodIdentities, func(s eks.PodIdentityState) bool { return s.Account() == name })
 	case eks.OIDCProviderKind:
 		had := e.OIDC != nil
 		e.OIDC = nil
@@ -253,5 +259,10 @@ func (e *EKS) Without(kind, name string) bool {
 		e.Identity = nil
 		return had
 	}
-	return len(e.NodeGroups)+len(e.Fargate)+len(e.Addons)+len(e.AccessEntries) < before
+	return e.parts() < before
+}
+
+// parts is how many parts the cluster has that can be left out.
+func (e *EKS) parts() int {
+	return len(e.NodeGroups) + len(e.Fargate) + len(e.Addons) + len(e.AccessEntries) + len(e.PodIdentities)
 }

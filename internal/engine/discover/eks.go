@@ -25,6 +25,7 @@ func (e *EKS) Objects() []Object {
 	plane := e.planeName()
 	_, eksName := objectName(e.Cluster.Name, e.Name, longestClusterName)
 	control := object(ekscontrolplanev1.GroupVersion.String(), "AWSManagedControlPlane", plane, e.controlPlane(eksName))
+	control.Annotations = e.annotations()
 	if e.Owned {
 		control.comment("spec", unknownIdentity)
 	}
@@ -243,6 +244,7 @@ func (e *EKS) pool(g eks.NodeGroupState) []Object {
 	}
 	spec := e.nodeGroup(g, eksName)
 	group := object(expinfrav1.GroupVersion.String(), "AWSManagedMachinePool", name, spec)
+	group.Annotations = nodeGroupAnnotations(g)
 	var config []Object
 	var ref map[string]any
 	if t, own := e.Templates[g.Name]; own {
@@ -275,15 +277,6 @@ func groupNotes(g eks.NodeGroupState, own map[string]ec2.TemplateContent) (notes
 			note += "\nThe AMI is there, too: runs do not upgrade the nodes."
 		}
 		notes = append(notes, note)
-	}
-	if len(g.InstanceTypes) > 1 {
-		notes = append(
-			notes,
-			fmt.Sprintf(
-				"EKS chooses between the instance types %s, and an\nAWSManagedMachinePool has one: it is not set, and runs leave them as they are.",
-				strings.Join(g.InstanceTypes, ", "),
-			),
-		)
 	}
 	return notes
 }

@@ -10,22 +10,34 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 )
 
-// Annotations of this program, for settings of EKS that CAPA's types have no field for. Their
-// values are "true" or "false".
+// Annotations of this program, for settings that CAPA's types have no field for.
 const (
-	ownAnnotations     = "clusterawsadm/"
-	deletionProtection = "deletion-protection" // of an AWSManagedControlPlane
-	zonalShift         = "zonal-shift"         // of an AWSManagedControlPlane
-	forceUpdate        = "force-update"        // of an AWSManagedMachinePool
+	ownAnnotations = "clusterawsadm/"
+
+	// of an AWSManagedControlPlane
+	controlPlaneTier   = "control-plane-tier"
+	deletionProtection = "deletion-protection"
+	podIdentities      = "pod-identity-associations"
+	remoteNodeNetworks = "remote-node-networks"
+	remotePodNetworks  = "remote-pod-networks"
+	zonalShift         = "zonal-shift"
+
+	// of an AWSManagedMachinePool
+	instanceTypes      = "instance-types"
+	repairMaxParallel  = "node-repair-max-parallel"
+	repairMaxUnhealthy = "node-repair-max-unhealthy"
+	updateStrategy     = "update-strategy"
+
+	forceUpdate = "force-update" // of both
 )
 
 // annotationsOf lists the annotations of this program by kind, without their prefix.
 func annotationsOf(kind string) []string {
 	switch kind {
 	case kindManagedPlane:
-		return []string{deletionProtection, zonalShift}
+		return []string{controlPlaneTier, deletionProtection, forceUpdate, podIdentities, remoteNodeNetworks, remotePodNetworks, zonalShift}
 	case kindManagedPool:
-		return []string{forceUpdate}
+		return []string{forceUpdate, instanceTypes, repairMaxParallel, repairMaxUnhealthy, updateStrategy}
 	}
 	return nil
 }
@@ -43,19 +55,52 @@ func (l *loader) checkAnnotations() {
 	}
 }
 
-// flag returns the value of an annotation of this program; nil if the object does not have it.
-func (l *loader) flag(o *object, name string) *bool {
+// annotation returns an annotation of this program; set is false if the object does not have it.
+func (o *object) annotation(name string) (value string, set bool) {
 	if o == nil {
-		return nil
+		return "", false
 	}
 	all, _ := valueAt(o.value, "metadata.annotations").(map[string]any)
-	value, set := all[ownAnnotations+name]
+	value, set = all[ownAnnotations+name].(string)
+	return value, set
+}
+
+// failAnnotation reports the value of an annotation of this program.
+func (l *loader) failAnnotation(o *object, name, what, fix string) {
+	value, _ := o.annotation(name)
+	l.fail(o.problem("metadata.annotations", fmt.Sprintf("the annotation %s%s is %q: %s", ownAnnotations, name, value, what), fix))
+}
+
+// flag returns the value of an annotation that is "true" or "false"; nil if the object does not have it.
+func (l *loader) flag(o *object, name string) *bool {
+	value, set := o.annotation(name)
 	if !set {
 		return nil
 	}
 	on := value == "true"
 	if !on && value != "false" {
-		l.fail(o.problem("metadata.annotations", fmt.Sprintf("the annotation %s%s is %q", ownAnnotations, name, value), `set it to "true" or "false"`))
+		l.failAnnotation(o, name, "it is neither true nor false", `set it to "true" or "false"`)
 	}
 	return &on
+}
+
+// choice returns the value of an annotation that is one of some words; "" if the object does not have it.
+func (l *loader) choice(o *object, name string, words ...string) string {
+	value, set := o.annotation(name)
+	if set && !slices.Contains(words, value) {
+		l.failAnnotation(o, name, "there is no such value", cmp.Or(suggest.DidYouMean(value, words), "set it to one of "+strings.Join(words, ", ")))
+	}
+	return value
+}
+
+// list returns the values of an annotation that is a list with commas.
+func (l *loader) list(o *object, name string) (values []string, set bool) {
+	value, set := o.annotation(name)
+	for _, v := range strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' }) {
+		if slices.Contains(values, v) {
+			l.failAnnotation(o, name, v+" is in it twice", "name it once")
+		}
+		values = append(values, v)
+	}
+	return values, set
 }

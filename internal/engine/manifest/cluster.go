@@ -86,9 +86,7 @@ type EKS struct {
 	// EnableIAM creates missing roles, and deletes them with the cluster. Without it, all
 	// roles must exist (docs/adr/0015-eks-roles.md).
 	EnableIAM bool
-	// DeletionProtection and ZonalShift are annotations of the control plane; nil if it does
-	// not have them.
-	DeletionProtection, ZonalShift *bool
+	EKSSettings
 }
 
 // Pool is a MachinePool. Exactly one of Managed (an EKS node group) and Scaling (an Auto
@@ -98,9 +96,7 @@ type Pool struct {
 	Managed   *expinfrav1.AWSManagedMachinePool
 	Scaling   *expinfrav1.AWSMachinePool
 	Bootstrap Bootstrap
-	// ForceUpdate says that EKS replaces nodes of a node group even if pods cannot be
-	// evicted (annotation clusterawsadm/force-update).
-	ForceUpdate bool
+	NodeGroupSettings
 }
 
 // Bootstrap is the bootstrap configuration of a pool's machines. At most one field is

@@ -38,8 +38,7 @@ func (l *loader) resolveEKS(o *object, c *clusterv1.Cluster) {
 		return
 	}
 	l.cluster.EKS = &EKS{Cluster: mirror, ControlPlane: plane, Fargate: fargate, EnableIAM: l.options.EKSEnableIAM}
-	l.cluster.EKS.DeletionProtection = l.flag(l.lookup(kindManagedPlane, r.name), deletionProtection)
-	l.cluster.EKS.ZonalShift = l.flag(l.lookup(kindManagedPlane, r.name), zonalShift)
+	l.cluster.EKS.EKSSettings = l.eksSettings(l.lookup(kindManagedPlane, r.name))
 	if plane.Spec.Version != nil {
 		l.cluster.Version = withV(*plane.Spec.Version)
 	}
@@ -152,6 +151,8 @@ func (l *loader) checkEKS(cluster *object) {
 	l.warnCoreDNS(plane)
 	l.checkTagCase(plane)
 	l.checkEKSNames(plane)
+	l.checkHybrid(plane)
+	l.warnPodIdentity(plane)
 }
 
 // checkSelfManagedAddons warns about settings of the VPC CNI that have no effect.

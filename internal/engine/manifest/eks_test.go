@@ -258,16 +258,51 @@ func TestRolesOfIPv6Nodes(t *testing.T) {
 	assert.Contains(t, strings.Join(warnings(mustLoad(t, yaml, input.LoadOptions{EKSEnableIAM: true})), "\n"), want)
 }
 
-// Annotations of this program are known, and have one of two values.
+// Annotations of this program are known, and a value that EKS would refuse is reported.
 func TestAnnotations(t *testing.T) {
 	yaml := read(t, "../../../configs/eks.yaml")
-	const plane = "kind: AWSManagedControlPlane\nmetadata:\n"
-	for annotation, want := range map[string]string{
-		"clusterawsadm/zonal-shift: 'yes'":         `AWSManagedControlPlane/eks metadata.annotations: the annotation clusterawsadm/zonal-shift is "yes" — set it to "true" or "false"`,
-		"clusterawsadm/deletion-protecton: 'true'": `AWSManagedControlPlane/eks metadata.annotations: AWSManagedControlPlane has no annotation clusterawsadm/deletion-protecton — did you mean "deletion-protection"?`,
-		"clusterawsadm/force-update: 'true'":       `AWSManagedControlPlane/eks metadata.annotations: AWSManagedControlPlane has no annotation clusterawsadm/force-update — known names: deletion-protection, zonal-shift`,
+	const plane, pool = "kind: AWSManagedControlPlane\nmetadata:\n", "kind: AWSManagedMachinePool\nmetadata:\n"
+	for head, cases := range map[string]map[string]string{
+		plane: {
+			"zonal-shift: 'yes'":                                                        `the annotation clusterawsadm/zonal-shift is "yes": it is neither true nor false — set it to "true" or "false"`,
+			"deletion-protecton: 'true'":                                                `AWSManagedControlPlane has no annotation clusterawsadm/deletion-protecton — did you mean "deletion-protection"?`,
+			"instance-types: m5.large":                                                  `AWSManagedControlPlane has no annotation clusterawsadm/instance-types`,
+			"control-plane-tier: tier-3xl":                                              `the annotation clusterawsadm/control-plane-tier is "tier-3xl": there is no such value — did you mean "tier-xl"?`,
+			"remote-node-networks: 8.8.8.0/24":                                          `8.8.8.0/24 is not a block of private IPv4 addresses between /8 and /32`,
+			"remote-node-networks: 10.80.0.1/16":                                        `10.80.0.1/16 is not a block of private IPv4 addresses`,
+			"remote-node-networks: '192.168.0.0/16, 192.168.4.0/24'":                    `192.168.4.0/24 overlaps with 192.168.0.0/16`,
+			"remote-node-networks: 10.0.128.0/20":                                       `10.0.128.0/20 overlaps with 10.0.0.0/16 of the VPC`,
+			"remote-node-networks: 192.168.0.0/16":                                      `hybrid nodes need access entries — set spec.accessConfig.authenticationMode: api`,
+			"remote-pod-networks: 192.168.0.0/16":                                       `networks of pods need networks of nodes — set clusterawsadm/remote-node-networks, too`,
+			"pod-identity-associations: x":                                              `it is not a list of associations — write a list of namespace, serviceAccount and roleARN`,
+			"pod-identity-associations: '[{namespace: a, serviceAccount: b}]'":          `association 1 lacks a field`,
+			"pod-identity-associations: '[{namespace: a, serviceAccount: b, role: c}]'": `it is not a list of associations`,
+			"pod-identity-associations: '[{namespace: a, serviceAccount: b, roleARN: \"arn:aws-cn:iam::123456789012:role/x\"}]'":                                                                                `partition`,
+			"pod-identity-associations: '[{namespace: a, serviceAccount: b, roleARN: \"arn:aws:iam::123456789012:role/x\"}, {namespace: a, serviceAccount: b, roleARN: \"arn:aws:iam::123456789012:role/y\"}]'": `the service account a/b is in it twice`,
+		},
+		pool: {
+			"instance-types: 'm6i.large,m5.large'": `the node group has spec.instanceType, too — set one of them`,
+			"instance-types: 'm5.large,m5.large'":  `m5.large is in it twice`,
+			"instance-types: large":                `large is not an instance type`,
+			"update-strategy: fast":                `there is no such value`,
+			"node-repair-max-parallel: '0'":        `it is neither a number of nodes nor a percentage`,
+			"node-repair-max-unhealthy: 101%":      `it is neither a number of nodes nor a percentage`,
+			"deletion-protection: 'true'":          `AWSManagedMachinePool has no annotation clusterawsadm/deletion-protection`,
+		},
 	} {
-		_, err := load(t, edit(t, yaml, plane, plane+"  annotations: {"+annotation+"}\n"), input.LoadOptions{})
-		require.ErrorContains(t, err, want)
+		for annotation, want := range cases {
+			_, err := load(t, edit(t, yaml, head, head+"  annotations: {clusterawsadm/"+annotation+"}\n"), input.LoadOptions{})
+			require.ErrorContains(t, err, want, annotation)
+			assert.Contains(t, err.Error(), "metadata.annotations: ", annotation)
+		}
 	}
+	for annotation, want := range map[string]string{
+		"node-repair-max-parallel: '1'": "the limits of node repair have no effect: node repair is off",
+	} {
+		m := mustLoad(t, edit(t, yaml, pool, pool+"  annotations: {clusterawsadm/"+annotation+"}\n"), input.LoadOptions{})
+		assert.Contains(t, strings.Join(warnings(m), "\n"), want)
+	}
+	account := "pod-identity-associations: '[{namespace: a, serviceAccount: b, roleARN: \"arn:aws:iam::123456789012:role/x\"}]'"
+	m := mustLoad(t, edit(t, yaml, plane, plane+"  annotations: {clusterawsadm/"+account+"}\n"), input.LoadOptions{})
+	assert.Contains(t, strings.Join(warnings(m), "\n"), "pods get no credentials from pod identity associations without its agent — add the add-on eks-pod-identity-agent")
 }

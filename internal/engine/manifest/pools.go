@@ -19,8 +19,7 @@ func (l *loader) resolvePools() {
 		switch x := l.poolMachines(o, machine.InfrastructureRef).(type) {
 		case *expinfrav1.AWSManagedMachinePool:
 			pool.Managed = x
-			force := l.flag(l.lookup(kindManagedPool, x.Name), forceUpdate)
-			pool.ForceUpdate = force != nil && *force
+			pool.NodeGroupSettings = l.nodeGroupSettings(l.lookup(kindManagedPool, x.Name))
 		case *expinfrav1.AWSMachinePool:
 			pool.Scaling = x
 		}

@@ -18,7 +18,7 @@ func late() map[string]string {
 		"they have client tokens, with which the next run continues": `
 			AssociateIdentityProviderConfig CreateAccessEntry CreateAddon CreateCarrierGateway CreateCluster
 			CreateEgressOnlyInternetGateway CreateFargateProfile CreateLaunchTemplate CreateLaunchTemplateVersion CreateNatGateway
-			CreateNodegroup CreateRouteTable CreateVpcEndpoint RunInstances`,
+			CreateNodegroup CreatePodIdentityAssociation CreateRouteTable CreateVpcEndpoint RunInstances`,
 		"their name, or the pair that they connect, exists once": `
 			AddClientIDToOpenIDConnectProvider AssociateAccessPolicy AssociateEncryptionConfig AssociateRouteTable
 			AssociateVpcCidrBlock AttachInternetGateway AttachLoadBalancerToSubnets AttachRolePolicy AuthorizeSecurityGroupIngress
@@ -34,7 +34,7 @@ func late() map[string]string {
 			ModifySubnetAttribute ModifyTargetGroup ModifyTargetGroupAttributes ModifyVpcAttribute ModifyVpcEndpoint PutBucketPolicy
 			PutBucketTagging PutLifecycleHook ReplaceRoute ReplaceRouteTableAssociation ResumeProcesses SetSecurityGroups SetSubnets
 			SuspendProcesses TagOpenIDConnectProvider TagResource TagRole UpdateAccessEntry UpdateAddon UpdateClusterConfig
-			UpdateClusterVersion`,
+			UpdateClusterVersion UpdatePodIdentityAssociation`,
 		"the next run restores the rule; a deletion waits for them": `
 			RevokeSecurityGroupEgress RevokeSecurityGroupIngress`,
 		"without Overwrite, the first one counts; those with it that matter have cloud.NeverLate, the others are lists of names and the join token, which the next run writes again": `

@@ -76,6 +76,7 @@ func addEKSParts(g *graph.Graph, p *platform, api *incluster.API, machines bool)
 		)
 	}
 	addEKSAddons(g, *p, spec, profiles, nodes || machines)
+	addPodIdentities(g, p.inputs, p.eks)
 	if spec.AssociateOIDCProvider {
 		graph.Add(g, "oidc-provider", &eks.OIDCProvider{
 			Cluster: p.eks, Tags: p.eksTags(p.m.Name + "-oidc"),
@@ -136,6 +137,9 @@ func newEKSCluster(g *graph.Graph, b base, plane *ekscontrolplanev1.AWSManagedCo
 		IPv6:                  b.net.ipv6,
 		DeletionProtection:    b.m.EKS.DeletionProtection,
 		ZonalShift:            b.m.EKS.ZonalShift,
+		Tier:                  b.m.EKS.Tier,
+		Remote:                (*eks.RemoteNetworks)(b.m.EKS.Remote),
+		ForceUpgrade:          b.m.EKS.ForceUpgrade,
 		SkipSelfManagedAddons: !plane.BootstrapSelfManagedAddons,
 		Support:               strings.ToUpper(string(plane.UpgradePolicy)),
 		Adopt:                 b.o.Adopt,

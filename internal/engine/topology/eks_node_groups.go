@@ -62,6 +62,9 @@ func newNodeGroup(g *graph.Graph, p platform, pool manifest.Pool) (*eks.NodeGrou
 	if spec.InstanceType != nil {
 		r.InstanceTypes = []string{*spec.InstanceType}
 	}
+	if len(pool.InstanceTypes) > 0 {
+		r.InstanceTypes = pool.InstanceTypes
+	}
 	if spec.DiskSize != nil {
 		r.DiskSize = *spec.DiskSize
 	}
@@ -76,8 +79,8 @@ func newNodeGroup(g *graph.Graph, p platform, pool manifest.Pool) (*eks.NodeGrou
 	if _, r.KeepDesired = pool.Object.Annotations[managedReplicas]; r.KeepDesired {
 		r.Desired = min(max(r.Desired, r.MinSize), r.MaxSize) // the autoscaler keeps within the bounds
 	}
-	r.MinSize, r.MaxSize = min(r.MinSize, r.Desired), max(r.MaxSize, r.Desired) // for a bound that is not set
-	updateNodes(spec, r)
+	r.MinSize, r.MaxSize = min(r.MinSize, r.Desired), max(r.MaxSize, r.Desired, 1) // for a bound that is not set
+	updateNodes(pool, r)
 	p.allowSSH(spec, r)
 	if manifest.ForeignImage(pool.Managed) {
 		r.Version, r.Release = "", "" // EKS changes neither
@@ -133,7 +136,12 @@ func addNodeTemplate(g *graph.Graph, p platform, pool manifest.Pool, r *eks.Node
 
 // updateNodes sets how EKS replaces and repairs the nodes of a group, and their
 // taints.
-func updateNodes(spec *expinfrav1.AWSManagedMachinePoolSpec, g *eks.NodeGroup) {
+func updateNodes(pool manifest.Pool, g *eks.NodeGroup) {
+	spec := &pool.Managed.Spec
+	g.Strategy = pool.UpdateStrategy
+	if pool.RepairMaxUnhealthy != nil || pool.RepairMaxParallel != nil {
+		g.RepairLimits = &eks.RepairLimits{MaxUnhealthy: shareOf(pool.RepairMaxUnhealthy), MaxParallel: shareOf(pool.RepairMaxParallel)}
+	}
 	if u := spec.UpdateConfig; u != nil && u.MaxUnavailablePercentage != nil {
 		g.MaxUnavailable, g.MaxUnavailablePercentage = 0, int32(*u.MaxUnavailablePercentage) //nolint:gosec // at most 100
 	} else if u != nil && u.MaxUnavailable != nil {
@@ -148,6 +156,13 @@ func updateNodes(spec *expinfrav1.AWSManagedMachinePoolSpec, g *eks.NodeGroup) {
 	for _, t := range spec.Taints {
 		g.Taints = append(g.Taints, eks.Taint{Key: t.Key, Value: t.Value, Effect: effects[t.Effect]})
 	}
+}
+
+func shareOf(s *manifest.Share) eks.Share {
+	if s == nil {
+		return eks.Share{}
+	}
+	return eks.Share(*s)
 }
 
 // allowSSH permits SSH to the nodes: from all addresses only if the manifest says so.

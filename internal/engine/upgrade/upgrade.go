@@ -35,6 +35,9 @@ func Find(ctx context.Context, c *run.Cluster, from *Text, to string) (cluster.U
 	if err == nil {
 		err = u.aim(to)
 	}
+	if err == nil && u.out.Target != "" {
+		err = u.readInsights(looking)
+	}
 	if err == nil && from != nil && u.out.Target != "" {
 		err = u.how(ctx, looking)
 	}
@@ -47,6 +50,7 @@ type upgrade struct {
 	from    *Text // nil: the cluster was opened by name
 	out     cluster.Upgrades
 	current *semver.Version           // nil if it is not known
+	plane   string                    // name of the EKS cluster that exists
 	target  semver.Version            // if out.Target is set
 	oldest  *semver.Version           // of the workers that exist; nil if it is not known
 	images  map[string]ec2.ImageQuery // of the machines that exist, by ID

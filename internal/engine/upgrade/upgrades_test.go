@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	ekssim "github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
@@ -268,5 +269,40 @@ func TestUpgradesDenied(t *testing.T) {
 		assert.Contains(t, strings.Join(u.Remarks, "\n"), "version is not set, so the nodes keep the version that they have")
 		_, err = c.Upgrades(t.Context(), "v1.33")
 		require.ErrorContains(t, err, "v1.33 is older than v1.34")
+	})
+}
+
+// upgrade-plan shows the insights of EKS, by name too; one with an error refuses the upgrade.
+func TestUpgradesWithInsights(t *testing.T) {
+	m := edited(t, "eks.yaml")
+	synctest.Test(t, func(t *testing.T) {
+		a := created(t, m)
+		a.Edit(func(s *awssim.State) {
+			for _, c := range s.EKS.Clusters {
+				c.Insights = map[string]*ekssim.Insight{
+					"1": {ID: "1", Name: "Deprecated APIs", Version: "1.35", Status: "ERROR", Reason: "One is in use.", Recommendation: "Use another one."},
+					"2": {ID: "2", Name: "Kubelet version skew", Version: "1.35", Status: "WARNING", Reason: "Nodes are old."},
+					"3": {ID: "3", Name: "Later", Version: "1.36", Status: "ERROR", Reason: "Not of this upgrade."},
+				}
+			}
+		})
+		want := []cluster.UpgradeInsight{
+			{Name: "Deprecated APIs", Version: "1.35", Status: "ERROR", Reason: "One is in use.", Advice: "Use another one."},
+			{Name: "Kubelet version skew", Version: "1.35", Status: "WARNING", Reason: "Nodes are old."},
+		}
+		u, err := upgrading(m, a.Process(), nil).Upgrades(t.Context(), "")
+		require.NoError(t, err)
+		assert.Equal(t, want, u.Insights)
+		require.Len(t, u.Refusals, 1)
+		assert.Contains(t, u.Refusals[0], "Deprecated APIs (Kubernetes 1.35): One is in use. Use another one.")
+		named, err := reconcile.OpenByName(m.Name(), cluster.Target{Config: a.Process().Config()}).Upgrades(t.Context(), "")
+		require.NoError(t, err)
+		assert.Equal(t, want, named.Insights)
+
+		var warnings strings.Builder
+		u, err = upgrading(m, enginetest.Refusing(a, "EKS", "ListInsights", awssim.Denied), &warnings).Upgrades(t.Context(), "")
+		require.NoError(t, err)
+		assert.Empty(t, u.Insights)
+		assert.Contains(t, warnings.String(), "the upgrade insights of EKS are not known: the caller lacks the IAM action eks:ListInsights\n")
 	})
 }

@@ -37,7 +37,7 @@ func (u *upgrade) readCurrent(ctx context.Context) error {
 	}
 	plane, err := u.eksCluster(ctx)
 	if plane != nil {
-		u.out.EKS, u.out.Exists = true, true
+		u.out.EKS, u.out.Exists, u.plane = true, true, plane.Name
 		u.setCurrent(plane.Version)
 	}
 	return err
@@ -156,6 +156,19 @@ func (u *upgrade) readOffers(ctx context.Context) error {
 		if v, err := semver.ParseTolerant(x.Version); err == nil {
 			u.found = append(u.found, foundVersion{v, x})
 		}
+	}
+	return err
+}
+
+// readInsights reads what EKS has found that the upgrade breaks. The permission is optional.
+func (u *upgrade) readInsights(ctx context.Context) (err error) {
+	if u.plane == "" {
+		return nil
+	}
+	u.out.Insights, err = eks.UpgradeInsights(ctx, u.Cloud, u.plane, eks.VersionsUpTo(u.out.Version, u.out.Target))
+	if cloud.Denied(err) {
+		u.Warn("the upgrade insights of EKS are not known: the caller lacks the IAM action %s", run.DeniedActions(err))
+		return nil
 	}
 	return err
 }

@@ -49,7 +49,10 @@ type Cluster struct {
 	Support               string   // EXTENDED or STANDARD; "": not changed
 	DeletionProtection    *bool    // EKS does not delete the cluster; nil: not changed
 	ZonalShift            *bool    // ARC may move its traffic away from a zone; nil: not changed
-	Adopt                 bool     // the cluster may exist without an owned tag: it gets one
+	Tier                  string   // of the control plane: "standard", "tier-xl", …; "": not changed
+	Remote                *RemoteNetworks
+	ForceUpgrade          bool // upgrade also if EKS has an insight with an error
+	Adopt                 bool // the cluster may exist without an owned tag: it gets one
 	Tags                  cloud.Tags
 }
 
@@ -64,6 +67,8 @@ type ClusterState struct {
 	Logging                           []string
 	Key, Authentication, Support      string
 	DeletionProtection, ZonalShift    bool
+	Tier                              string // of the control plane; "" if EKS does not return it
+	Remote                            RemoteNetworks
 	OutdatedNodeGroup                 string // a node group with a version that is too old for the desired version
 	lastUpdate
 	Created time.Time
@@ -251,6 +256,7 @@ func (e *Cluster) Diff(have *ClusterState) (d plan.Diff) {
 	if e.ZonalShift != nil {
 		d.Set("zonalShift", have.ZonalShift, *e.ZonalShift)
 	}
+	e.diffScaling(have, &d)
 	d.Advise("set the existing value in the manifest, or create another cluster")
 	d.Tags(have.Tags, e.Tags)
 	return d
@@ -404,6 +410,12 @@ func (e *Cluster) Create(ctx context.Context, c *cloud.Clients) (*ClusterState, 
 	if e.Support != "" {
 		in.UpgradePolicy = &types.UpgradePolicyRequest{SupportType: types.SupportType(e.Support)}
 	}
+	if e.Tier != "" {
+		in.ControlPlaneScalingConfig = &types.ControlPlaneScalingConfig{Tier: types.ProvisionedControlPlaneTier(e.Tier)}
+	}
+	if e.Remote != nil && len(e.Remote.Nodes) > 0 {
+		in.RemoteNetworkConfig = e.Remote.request()
+	}
 	out, err := c.EKS.CreateCluster(ctx, in)
 	if err != nil {
 		return nil, err
@@ -492,10 +504,16 @@ func (e *Cluster) updateFirst(ctx context.Context, c *cloud.Clients, d plan.Diff
 		config.DeletionProtection = e.DeletionProtection
 	case d.Has("zonalShift"):
 		config.ZonalShiftConfig = e.zonalShift()
+	case d.Has("controlPlaneTier"):
+		config.ControlPlaneScalingConfig = &types.ControlPlaneScalingConfig{Tier: types.ProvisionedControlPlaneTier(e.Tier)}
+	case d.Has("remoteNodeNetwork", "remotePodNetwork"):
+		config.RemoteNetworkConfig = e.Remote.request()
 	case d.Has("logging"):
 		config.Logging = logging(d.Added("logging"), d.Removed("logging"))
 	case d.Has("version"):
-		out, err := c.EKS.UpdateClusterVersion(ctx, &eks.UpdateClusterVersionInput{Name: &e.Name, Version: aws.String(nextValue(d, "version"))})
+		out, err := c.EKS.UpdateClusterVersion(ctx, &eks.UpdateClusterVersionInput{
+			Name: &e.Name, Version: aws.String(nextValue(d, "version")), Force: e.ForceUpgrade,
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -569,6 +587,9 @@ func configFields() []string {
 		"authenticationMode",
 		"deletionProtection",
 		"zonalShift",
+		"controlPlaneTier",
+		"remoteNodeNetwork",
+		"remotePodNetwork",
 		"logging",
 	}
 }
@@ -609,6 +630,7 @@ func clusterState(x *types.Cluster) ClusterState {
 			s.ServiceCIDR = aws.ToString(n.ServiceIpv6Cidr)
 		}
 	}
+	s.readScaling(x)
 	s.Created = aws.ToTime(x.CreatedAt)
 	if x.Health != nil {
 		for _, i := range x.Health.Issues {
@@ -672,7 +694,7 @@ func clusterKind() *kind.Kind {
 		Name:        ClusterKind,
 		Area:        plan.AreaControlPlane,
 		ByNameOnly:  true,
-		ReadActions: []string{"eks:DescribeCluster", "eks:DescribeClusterVersions", "eks:DescribeUpdate", "eks:ListClusters"},
+		ReadActions: []string{"eks:DescribeCluster", "eks:DescribeClusterVersions", "eks:DescribeInsight", "eks:DescribeUpdate", "eks:ListClusters", "eks:ListInsights"},
 		Statement:   kind.EKS,
 		Actions: []string{
 			"eks:AssociateEncryptionConfig",

@@ -23,6 +23,7 @@ func Kinds() []*kind.Kind {
 		fargateProfileKind(),
 		addonKind(),
 		accessEntryKind(),
+		podIdentityKind(),
 		authenticationKind(),
 		identityProviderKind(),
 		oidcProviderKind(),

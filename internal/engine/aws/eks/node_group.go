@@ -45,7 +45,9 @@ type NodeGroup struct {
 	Taints                   []Taint
 	MaxUnavailable           int32 // nodes that are replaced at a time, unless the percentage is set
 	MaxUnavailablePercentage int32
+	Strategy                 string // of updates: DEFAULT, or MINIMAL, which terminates nodes before it launches new ones; "": not changed
 	Repair                   bool
+	RepairLimits             *RepairLimits // nil: not changed
 	SSHKey                   string
 	SSHFrom                  []*graph.Ref[ec2.SecurityGroupState]
 	SSHFromIDs               []string
@@ -76,7 +78,9 @@ type NodeGroupState struct {
 	Subnets, InstanceTypes                                       []string
 	DiskSize, MinSize, MaxSize, Desired                          int32
 	MaxUnavailable, MaxUnavailablePercentage                     int32
+	Strategy                                                     string // "" if EKS does not return it
 	Repair                                                       bool
+	RepairLimits                                                 RepairLimits
 	Labels                                                       map[string]string
 	Taints                                                       []Taint
 	SSHKey                                                       string
@@ -272,7 +276,11 @@ func (g *NodeGroup) diffConfig(have *NodeGroupState, d *plan.Diff) {
 		d.Set("scaling.desiredSize", have.Desired, g.Desired)
 	}
 	d.Set("updateConfig", unavailable(have.MaxUnavailable, have.MaxUnavailablePercentage), unavailable(g.MaxUnavailable, g.MaxUnavailablePercentage))
+	if g.Strategy != "" {
+		d.Set("updateStrategy", have.Strategy, g.Strategy)
+	}
 	d.Set("nodeRepair", have.Repair, g.Repair)
+	g.diffRepairLimits(have, d)
 	d.Lines("label", pairs(have.Labels), pairs(g.Labels))
 	d.Lines("taint", taintLines(have.Taints), taintLines(g.Taints))
 }
@@ -314,7 +322,7 @@ func (g *NodeGroup) Create(ctx context.Context, c *cloud.Clients) (*NodeGroupSta
 		in.DiskSize = &g.DiskSize
 	}
 	if g.Repair {
-		in.NodeRepairConfig = &types.NodeRepairConfig{Enabled: &g.Repair}
+		in.NodeRepairConfig = g.repairConfig()
 	}
 	if g.SSHKey != "" {
 		in.RemoteAccess = &types.RemoteAccessConfig{Ec2SshKey: &g.SSHKey, SourceSecurityGroups: append(identity.CloudIDs(g.SSHFrom), g.SSHFromIDs...)}
@@ -333,10 +341,11 @@ func (g *NodeGroup) scaling(desired int32) *types.NodegroupScalingConfig {
 }
 
 func (g *NodeGroup) updateConfig() *types.NodegroupUpdateConfig {
+	out := &types.NodegroupUpdateConfig{MaxUnavailable: &g.MaxUnavailable, UpdateStrategy: types.NodegroupUpdateStrategies(g.Strategy)}
 	if g.MaxUnavailablePercentage > 0 {
-		return &types.NodegroupUpdateConfig{MaxUnavailablePercentage: &g.MaxUnavailablePercentage}
+		out.MaxUnavailable, out.MaxUnavailablePercentage = nil, &g.MaxUnavailablePercentage
 	}
-	return &types.NodegroupUpdateConfig{MaxUnavailable: &g.MaxUnavailable}
+	return out
 }
 
 func sdkTaints(taints []Taint) (out []types.Taint) {
@@ -412,11 +421,11 @@ func (g *NodeGroup) configUpdate(cluster string, have *NodeGroupState, d plan.Di
 		}
 		in.ScalingConfig = g.scaling(desired)
 	}
-	if d.Has("updateConfig") {
+	if d.Has("updateConfig", "updateStrategy") {
 		in.UpdateConfig = g.updateConfig()
 	}
-	if d.Has("nodeRepair") {
-		in.NodeRepairConfig = &types.NodeRepairConfig{Enabled: &g.Repair}
+	if d.Has("nodeRepair", "nodeRepair.maxUnhealthy", "nodeRepair.maxParallel") {
+		in.NodeRepairConfig = g.repairConfig()
 	}
 	if d.Has("label") {
 		in.Labels = &types.UpdateLabelsPayload{AddOrUpdateLabels: map[string]string{}}
@@ -575,9 +584,10 @@ func nodeGroupState(x *types.Nodegroup) NodeGroupState {
 	}
 	if v := x.UpdateConfig; v != nil {
 		s.MaxUnavailable, s.MaxUnavailablePercentage = aws.ToInt32(v.MaxUnavailable), aws.ToInt32(v.MaxUnavailablePercentage)
+		s.Strategy = string(v.UpdateStrategy)
 	}
 	if v := x.NodeRepairConfig; v != nil {
-		s.Repair = aws.ToBool(v.Enabled)
+		s.Repair, s.RepairLimits = aws.ToBool(v.Enabled), repairLimits(v)
 	}
 	if v := x.RemoteAccess; v != nil {
 		s.SSHKey, s.SSHFrom = aws.ToString(v.Ec2SshKey), v.SourceSecurityGroups

@@ -15,6 +15,7 @@ import (
 type Parts struct {
 	Cluster                                    *ClusterState // nil if it does not exist
 	NodeGroups, Addons, Fargate, AccessEntries []string
+	PodIdentities                              []string // service accounts: "kube-system/aws-node"
 	Leaving                                    Leaving
 }
 
@@ -84,6 +85,10 @@ func PartsOf(ctx context.Context, c *cloud.Clients, name string) (Parts, error) 
 		return p, err
 	}
 	slices.Sort(p.AccessEntries)
+	if p.PodIdentities, err = podIdentityAccounts(ctx, c, name); err != nil {
+		return p, err
+	}
+	slices.Sort(p.PodIdentities)
 	return p, nil
 }
 
@@ -160,6 +165,11 @@ func RetireAddon(g *graph.Graph, id plan.ID, name string, cluster *graph.Ref[Clu
 // RetireAccessEntry does the same for an access entry.
 func RetireAccessEntry(g *graph.Graph, id plan.ID, principal string, cluster *graph.Ref[ClusterState], after []graph.Edge) {
 	retire(g, id, principal, cluster, AccessEntryOf, &AccessEntry{}, after)
+}
+
+// RetirePodIdentity does the same for the pod identity association of a service account.
+func RetirePodIdentity(g *graph.Graph, id plan.ID, account string, cluster *graph.Ref[ClusterState]) {
+	retire(g, id, account, cluster, PodIdentityOf, &PodIdentity{}, nil)
 }
 
 func retire[S graph.State](

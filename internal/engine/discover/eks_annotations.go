@@ -1,0 +1,48 @@
+package discover
+
+import (
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+)
+
+// annotations returns the annotations of the control plane, for settings that CAPA has no field for.
+func (e *EKS) annotations() map[string]any {
+	c, out := e.Cluster, map[string]any{}
+	for name, on := range map[string]bool{"deletion-protection": c.DeletionProtection, "zonal-shift": c.ZonalShift} {
+		if on {
+			out["clusterawsadm/"+name] = "true"
+		}
+	}
+	if c.Tier != "standard" {
+		set(out, "clusterawsadm/control-plane-tier", c.Tier, "")
+	}
+	set(out, "clusterawsadm/remote-node-networks", strings.Join(c.Remote.Nodes, ","), "")
+	set(out, "clusterawsadm/remote-pod-networks", strings.Join(c.Remote.Pods, ","), "")
+	var identities []map[string]string
+	for _, p := range e.PodIdentities {
+		if p.Owner == "" { // otherwise an add-on has made it
+			identities = append(identities, map[string]string{"namespace": p.Namespace, "serviceAccount": p.ServiceAccount, "roleARN": p.RoleARN})
+		}
+	}
+	if text, err := yaml.Marshal(identities); err == nil && len(identities) > 0 {
+		out["clusterawsadm/pod-identity-associations"] = string(text)
+	}
+	return out
+}
+
+// nodeGroupAnnotations returns the annotations of a node group.
+func nodeGroupAnnotations(g eks.NodeGroupState) map[string]any {
+	out := map[string]any{}
+	if len(g.InstanceTypes) > 1 {
+		out["clusterawsadm/instance-types"] = strings.Join(g.InstanceTypes, ",")
+	}
+	if g.Strategy != "DEFAULT" {
+		set(out, "clusterawsadm/update-strategy", strings.ToLower(g.Strategy), "")
+	}
+	set(out, "clusterawsadm/node-repair-max-unhealthy", g.RepairLimits.MaxUnhealthy.String(), "")
+	set(out, "clusterawsadm/node-repair-max-parallel", g.RepairLimits.MaxParallel.String(), "")
+	return out
+}

@@ -7,14 +7,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/look"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 )
 
@@ -62,6 +62,9 @@ func everyLife(t *testing.T, judge func(m *manifest.Cluster) judgement) {
 		synctest.Test(t, func(t *testing.T) {
 			a := enginetest.Prepared(t, enginetest.EKSAddons, m)
 			enginetest.MustApply(t, enginetest.OfVersion(t, 32), a)
+			a.Edit(func(s *awssim.State) { // whose details are read
+				enginetest.Plane(s).Insights = map[string]*eks.Insight{"1": {ID: "1", Name: "Kubelet version skew", Version: "1.33", Status: "WARNING"}}
+			})
 			life{t, a, permit}.apply(m)
 		})
 	})

@@ -152,7 +152,7 @@ func TestImportOfEksctl(t *testing.T) {
 	})
 }
 
-// A node group with several instance types is in the manifest without any: runs leave them.
+// The instance types of a node group that has several are in an annotation.
 func TestImportOfInstanceTypes(t *testing.T) {
 	enginetest.EachOf(t, []string{"eks-byo-vpc.yaml"}, awssim.Options{}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 		enginetest.MustApply(t, m, a)
@@ -163,7 +163,7 @@ func TestImportOfInstanceTypes(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, i.LeftOut)
 		require.Empty(t, i.Differences, "%s", i.Manifest)
-		require.Contains(t, string(i.Manifest), "# EKS chooses between the instance types m5.large, m5.xlarge, and an\n# AWSManagedMachinePool has one")
+		require.Contains(t, string(i.Manifest), "clusterawsadm/instance-types: m5.large,m5.xlarge\n")
 		require.NotContains(t, string(i.Manifest), "instanceType:")
 	})
 }

@@ -161,6 +161,7 @@ func useOf(action string) use {
 func sometimes() []string {
 	return []string{
 		"autoscaling:DescribeInstanceRefreshes", "autoscaling:DescribeScalingActivities", "eks:DescribeUpdate", // while it is changed, or fails
+		"eks:DescribeInsight", "eks:ListInsights", // before an upgrade
 		"ec2:DescribeAccountAttributes",                    // for the first load balancer of an account
 		"elasticloadbalancing:AttachLoadBalancerToSubnets", // when they change
 		"secretsmanager:PutSecretValue",                    // when the boot data is stored again

@@ -13,14 +13,14 @@ import (
 // addAddons adds what is installed in the cluster: the ClusterResourceSets of the
 // manifest, and the files that the user names. It returns the pod network, without
 // which Nodes do not become ready.
-func addAddons(g *graph.Graph, p platform, k kubernetes) (podNetwork []graph.Edge) {
+func addAddons(g *graph.Graph, in inputs, k kubernetes) (podNetwork []graph.Edge) {
 	brought := map[string]bool{}
-	for _, set := range p.m.ResourceSets {
+	for _, set := range in.m.ResourceSets {
 		for _, d := range set.Documents {
 			brought[addonObject(d).Brings()] = true
 		}
 	}
-	for _, set := range p.m.ResourceSets {
+	for _, set := range in.m.ResourceSets {
 		a := &incluster.Addons{API: k.api, Server: k.server, Name: set.Name, Reconcile: set.Reconcile, Brought: brought}
 		for _, d := range set.Documents {
 			a.Objects = append(a.Objects, addonObject(d))

@@ -17,33 +17,33 @@ var bastionScript []byte
 // addBastion adds the bastion host, through which users reach the private machines. It
 // reports whether the cluster has one: a bastion needs a public subnet, and a private
 // subnet to reach.
-func addBastion(g *graph.Graph, b base) bool {
-	public, ok := b.net.first(true, "")
-	if _, private := b.net.first(false, ""); !b.spec.Bastion.Enabled || b.m.External || !ok || !private {
+func addBastion(g *graph.Graph, in inputs, net network, groups securityGroups) bool {
+	public, ok := net.first(true, "")
+	if _, private := net.first(false, ""); !in.spec.Bastion.Enabled || in.m.External || !ok || !private {
 		return false
 	}
-	spec := infrav1.AWSMachineSpec{InstanceType: b.spec.Bastion.InstanceType}
+	spec := infrav1.AWSMachineSpec{InstanceType: in.spec.Bastion.InstanceType}
 	if spec.InstanceType == "" {
 		spec.InstanceType = "t3.micro"
-		if b.m.Region == "us-east-1" {
+		if in.m.Region == "us-east-1" {
 			spec.InstanceType = "t2.micro"
 		}
 	}
 	i := &ec2.Instance{
-		Spec: spec, Subnet: public.ref, Groups: []*graph.Ref[ec2.SecurityGroupState]{b.groups[infrav1.SecurityGroupBastion]},
-		Key: b.keyName(nil), Tags: b.bastionTags(), Needed: public.egress(),
+		Spec: spec, Subnet: public.ref, Groups: []*graph.Ref[ec2.SecurityGroupState]{groups[infrav1.SecurityGroupBastion]},
+		Key: in.keyName(nil), Tags: in.bastionTags(), Needed: public.egress(),
 	}
-	if !b.hasBastion() {
-		image := ec2.UbuntuImage(b.m.Region)
-		if id := b.spec.Bastion.AMI; id != "" {
+	if !in.hasBastion() {
+		image := ec2.UbuntuImage(in.m.Region)
+		if id := in.spec.Bastion.AMI; id != "" {
 			image = ec2.ImageByID(id)
 		}
-		i.Image = graph.Use(g, "image/bastion", image, b.infra("spec.bastion.ami"))
+		i.Image = graph.Use(g, "image/bastion", image, in.infra("spec.bastion.ami"))
 		i.Boot = &bootdata.Data{Plain: bastionScript}
-		i.Typed = b.spec.Bastion.InstanceType != ""
-		i.Needed = append(i.Needed, addKeyPair(g, b, group{specAt: b.m.InfraObject(), specPath: "spec"}, i.Key)...)
+		i.Typed = in.spec.Bastion.InstanceType != ""
+		i.Needed = append(i.Needed, addKeyPair(g, in, group{specAt: in.m.InfraObject(), specPath: "spec"}, i.Key)...)
 	}
-	graph.Add(g, "bastion", i, b.infra("spec.bastion"))
+	graph.Add(g, "bastion", i, in.infra("spec.bastion"))
 	return true
 }
 

@@ -7,12 +7,24 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/s3"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
+
+// bootSources has the resources that boot data contains, or is stored in.
+type bootSources struct {
+	endpoint bootdata.Endpoint
+	bucket   *graph.Ref[s3.BucketState]
+	keys     *graph.Ref[secrets.PKIState] // nil on EKS
+	record   recordedNames
+	token    *incluster.CurrentToken // nil if no machine joins with a token
+	restore  *bootdata.Restore       // nil if the control plane is not restored
+}
 
 // addCertificates adds the certificates and keys of a kubeadm cluster.
 func addCertificates(g *graph.Graph, in inputs) *graph.Ref[secrets.PKIState] {
@@ -54,10 +66,10 @@ type recordedNames struct {
 }
 
 // recorded adds boot data that will be stored to the record of names.
-func (p platform) recorded(d *bootdata.Data) *bootdata.Data {
+func (sources bootSources) recorded(d *bootdata.Data) *bootdata.Data {
 	if d.Plain == nil && d.Backend == boot.SecretsManager {
-		p.record.names.Add(boot.Prefix(d.Backend, d.Prefix, d.ID))
-		d.Names = p.record.ref
+		sources.record.names.Add(boot.Prefix(d.Backend, d.Prefix, d.ID))
+		d.Names = sources.record.ref
 	}
 	return d
 }
@@ -65,8 +77,8 @@ func (p platform) recorded(d *bootdata.Data) *bootdata.Data {
 // deleteBootData deletes stored boot data after its machines have joined, if the run waits
 // for that. Machines of the control plane delete their secrets themselves, but have no
 // permission to delete objects.
-func deleteBootData(g *graph.Graph, p platform, planned machinePlan, machines []Machine) {
-	if p.o.Adopt {
+func deleteBootData(g *graph.Graph, in inputs, sources bootSources, planned machinePlan, machines []Machine) {
+	if in.o.Adopt {
 		return // an import deletes nothing
 	}
 	for _, x := range planned.groups {
@@ -77,13 +89,13 @@ func deleteBootData(g *graph.Graph, p platform, planned machinePlan, machines []
 			}
 			node := g.Resource(plan.ID("node/" + m.place()))
 			if x.controlPlane && node != nil && backend == boot.ObjectStore {
-				data := p.bootData(x.group, m.Instance.ID(), m.name, boot.JoinControlPlane)
+				data := in.bootData(sources, x.group, m.Instance.ID(), m.name, boot.JoinControlPlane)
 				graph.Retire(g, plan.ID("boot-data/"+m.place()), &bootdata.Spent{Data: data, Nodes: []graph.Resource{node}}, graph.From(x.origin))
 			}
 			shared = append(shared, node)
 		}
 		if !x.controlPlane && backend != boot.UserData && len(shared) > 0 && !slices.Contains(shared, nil) {
-			data := p.bootData(x.group, "", "", boot.JoinWorker)
+			data := in.bootData(sources, x.group, "", "", boot.JoinWorker)
 			graph.Retire(g, plan.ID("boot-data/"+x.name), &bootdata.Spent{Data: data, Nodes: shared}, graph.From(x.origin))
 		}
 	}
@@ -126,7 +138,7 @@ func (x groupPlan) role(at place) boot.Role {
 // bootData returns the boot data of a machine. Workers of a group share it, and it is
 // named after the group; that of a machine of the control plane is named after the
 // machine.
-func (p platform) bootData(x group, id plan.ID, machine string, role boot.Role) *bootdata.Data {
+func (in inputs) bootData(sources bootSources, x group, id plan.ID, machine string, role boot.Role) *bootdata.Data {
 	if x.kubeadm == nil && x.eks == nil {
 		return &bootdata.Data{Plain: x.data}
 	}
@@ -138,27 +150,27 @@ func (p platform) bootData(x group, id plan.ID, machine string, role boot.Role) 
 		folder = "node/machine-pool/" // not machine-pool/, where a rule of CAPA deletes objects after a day
 	}
 	d := &bootdata.Data{
-		Group: x.name, EKS: x.eks, Endpoint: p.endpoint, PKI: p.keys, Backend: backendOf(x), Prefix: x.spec.CloudInit.SecretPrefix,
-		Uncompressed: x.spec.UncompressedUserData, Ignition: x.spec.Ignition, Bucket: p.bucket,
-		ID: bootdata.SecretID(p.m.Namespace, p.m.Name, secret), Object: folder + name, Keep: !x.controlPlane,
-		Tags: p.machineTags(x.roleTag(), nil).With(cloud.Tags{"Name": name, cloud.ResourceTag: owner}),
+		Group: x.name, EKS: x.eks, Endpoint: sources.endpoint, PKI: sources.keys, Backend: backendOf(x), Prefix: x.spec.CloudInit.SecretPrefix,
+		Uncompressed: x.spec.UncompressedUserData, Ignition: x.spec.Ignition, Bucket: sources.bucket,
+		ID: bootdata.SecretID(in.m.Namespace, in.m.Name, secret), Object: folder + name, Keep: !x.controlPlane,
+		Tags: in.machineTags(x.roleTag(), nil).With(cloud.Tags{"Name": name, cloud.ResourceTag: owner}),
 	}
-	if s := p.spec.S3Bucket; s != nil && s.PresignedURLDuration != nil {
+	if s := in.spec.S3Bucket; s != nil && s.PresignedURLDuration != nil {
 		d.Presigned = s.PresignedURLDuration.Duration
 	}
 	if x.kubeadm == nil {
 		return d
 	}
 	spec := *x.kubeadm
-	if p.renewsToken(x) {
+	if in.renewsToken(x) {
 		spec = boot.KeepToken(spec, TokenTTL)
 	}
-	d.Machine = boot.Machine{Role: role, Version: x.version, Cluster: p.m.Object, Spec: spec, TokenTTL: TokenTTL, Secret: p.secret}
+	d.Machine = boot.Machine{Role: role, Version: x.version, Cluster: in.m.Object, Spec: spec, TokenTTL: TokenTTL, Secret: in.secret}
 	if role == boot.Init {
-		d.Restore = p.restore
+		d.Restore = sources.restore
 	}
-	if p.token != nil && d.Machine.JoinsByToken() {
-		d.Token = p.token
+	if sources.token != nil && d.Machine.JoinsByToken() {
+		d.Token = sources.token
 	}
 	return d
 }

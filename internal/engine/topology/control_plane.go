@@ -9,13 +9,14 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // addRegistration registers the machines of the control plane with its load
 // balancers, except for those of a rollout, which register themselves. It also
 // marks the machine that initializes the control plane.
-func addRegistration(g *graph.Graph, lbs loadBalancers, p platform, plan machinePlan, machines []Machine) []graph.Resource {
+func addRegistration(g *graph.Graph, in inputs, lbs loadBalancers, plan machinePlan, machines []Machine) []graph.Resource {
 	var all, steady []*graph.Ref[ec2.InstanceState]
 	for _, m := range machines {
 		if m.ControlPlane {
@@ -25,9 +26,9 @@ func addRegistration(g *graph.Graph, lbs loadBalancers, p platform, plan machine
 			}
 		}
 	}
-	addInitMarker(g, p, all)
+	addInitMarker(g, in, lbs.endpoint, all)
 	rolls := plan.rollsControlPlane()
-	for _, m := range p.inv.Terminating {
+	for _, m := range in.inv.Terminating {
 		if rolls && m.Tags[cloud.RoleTag] == RoleControlPlane {
 			unregister(g, lbs, m, nil, "being terminated")
 		}
@@ -41,7 +42,7 @@ func addRegistration(g *graph.Graph, lbs loadBalancers, p platform, plan machine
 			like.Removed = append(like.Removed, m.ID)
 		}
 	}
-	return lbs.register(g, "", like, p.infra("spec.controlPlaneLoadBalancer"))
+	return lbs.register(g, "", like, in.infra("spec.controlPlaneLoadBalancer"))
 }
 
 // Defaults of kubeadm (ClusterConfiguration, networking).
@@ -52,20 +53,20 @@ const (
 
 // addInitMarker adds the init marker, which records the machine that runs kubeadm init:
 // the first one.
-func addInitMarker(g *graph.Graph, p platform, machines []*graph.Ref[ec2.InstanceState]) {
+func addInitMarker(g *graph.Graph, in inputs, endpoint bootdata.Endpoint, machines []*graph.Ref[ec2.InstanceState]) {
 	if len(machines) == 0 {
 		return
 	}
-	network := p.m.Object.Spec.ClusterNetwork
+	network := in.m.Object.Spec.ClusterNetwork
 	marker := &secrets.InitMarker{Machine: machines[0], Network: secrets.ClusterNetwork{
 		Pods:     strings.Join(network.Pods.CIDRBlocks, ","),
 		Services: cmp.Or(strings.Join(network.Services.CIDRBlocks, ","), DefaultServices),
 		Domain:   cmp.Or(network.ServiceDomain, DefaultDomain),
-	}, Endpoint: p.endpoint, After: p.endpoint.Needs()}
-	if p.beginsNewEtcd() {
-		marker.Replaces = p.inv.InitMachine
+	}, Endpoint: endpoint, After: endpoint.Needs()}
+	if in.beginsNewEtcd() {
+		marker.Replaces = in.inv.InitMachine
 	}
-	graph.Add(g, secrets.InitMarkerKind, marker, graph.From(p.m.Origin("Cluster/"+p.m.Name, "spec.clusterNetwork")), graph.DeletedAfter(isMachine))
+	graph.Add(g, secrets.InitMarkerKind, marker, graph.From(in.m.Origin("Cluster/"+in.m.Name, "spec.clusterNetwork")), graph.DeletedAfter(isMachine))
 }
 
 // controlPlane is the result of the rollouts of the control plane.
@@ -79,6 +80,7 @@ type controlPlane struct {
 // the other. Each stand-alone Machine is its own group. etcd is what new machines wait for.
 func rollControlPlane(
 	g *graph.Graph,
+	in inputs,
 	p platform,
 	lbs loadBalancers,
 	k kubernetes,
@@ -94,7 +96,7 @@ func rollControlPlane(
 		if k.config != nil { // machines that join read it
 			after = append([]graph.Resource{k.config}, after...)
 		}
-		r, err := addRollout(g, p, lbs, k, plan, x, machines, after)
+		r, err := addRollout(g, in, p, lbs, k, plan, x, machines, after)
 		if err != nil {
 			return out, err
 		}
@@ -105,7 +107,7 @@ func rollControlPlane(
 		for _, m := range out.launched {
 			instances = append(instances, m.Instance)
 		}
-		addInitMarker(g, p, instances)
+		addInitMarker(g, in, lbs.endpoint, instances)
 	}
 	return out, nil
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
@@ -28,14 +27,14 @@ type eksPlane struct {
 	access   nodeAccess
 	mappings []incluster.Mapping // desired entries of the ConfigMap aws-auth
 	remarks  []string
+	// podNetwork is what machines and pools wait for before they start.
+	podNetwork []graph.Edge
 }
 
 // addEKSCluster adds the control plane of EKS.
-func addEKSCluster(g *graph.Graph, b base) platform {
-	p := platform{base: b}
-	p.eks = graph.Add(g, "eks-cluster", newEKSCluster(g, b, &b.m.EKS.ControlPlane.Spec), b.infra("spec"), graph.With(graph.Exists(b.interfaces)))
-	p.endpoint = bootdata.Endpoint{EKS: p.eks, Port: eksPort}
-	return p
+func addEKSCluster(g *graph.Graph, in inputs, net network, groups securityGroups, interfaces graph.Resource) *graph.Ref[eks.ClusterState] {
+	desired := newEKSCluster(g, in, net, groups, &in.m.EKS.ControlPlane.Spec)
+	return graph.Add(g, "eks-cluster", desired, in.infra("spec"), graph.With(graph.Exists(interfaces)))
 }
 
 // machinesJoin reports whether self-managed machines can join during the run. A run that does not use
@@ -51,38 +50,39 @@ func (in inputs) machinesJoin(plane *graph.Ref[eks.ClusterState]) bool {
 // addEKSParts adds the parts of an EKS cluster, each after what it needs
 // (docs/adr/0033-create-before-destroy.md): the VPC CNI and its settings before nodes, and
 // Fargate profiles before the add-ons whose pods they select.
-func addEKSParts(g *graph.Graph, p *platform, api *incluster.API, machines bool) (out eksPlane, err error) {
-	spec := &p.m.EKS.ControlPlane.Spec
-	entries := addAccessEntries(g, *p, spec)
-	if p.usesAPIServer() { // the caller may need an entry
-		out.server = addServer(g, *p, api, nil, nil, entries...)
+func addEKSParts(g *graph.Graph, in inputs, p platform, api *incluster.API, machines bool) (out eksPlane, err error) {
+	spec := &in.m.EKS.ControlPlane.Spec
+	entries := addAccessEntries(g, in, p.eks, spec)
+	if in.usesAPIServer() { // the caller may need an entry
+		out.server = addServer(g, in, api, nil, nil, entries...)
 	}
-	p.podNetwork = addPodNetwork(g, *p, spec, kubernetes{api: api, server: out.server})
-	nodes, err := addNodeGroups(g, *p)
+	p.podNetwork = addPodNetwork(g, in, p.net, p.eks, spec, kubernetes{api: api, server: out.server})
+	nodes, err := addNodeGroups(g, in, p)
 	if err != nil {
 		return out, err
 	}
-	profiles, err := addFargateProfiles(g, *p)
+	profiles, err := addFargateProfiles(g, in, p.net, p.eks)
 	if err != nil {
 		return out, err
 	}
-	out.access = addNodeAccess(g, *p, spec)
-	if p.movesToAPI(spec) {
+	out.access = addNodeAccess(g, in, p.eks, spec)
+	if in.movesToAPI(spec) {
 		graph.Expect(
 			g,
 			"eks-authentication",
 			&eks.Authentication{Cluster: p.eks, Entries: append(out.access.entries, resources(entries)...)},
-			p.infra("spec.accessConfig.authenticationMode"),
+			in.infra("spec.accessConfig.authenticationMode"),
 		)
 	}
-	addEKSAddons(g, *p, spec, profiles, nodes || machines)
-	addPodIdentities(g, p.inputs, p.eks)
+	addEKSAddons(g, in, p.eks, spec, profiles, nodes || machines)
+	addPodIdentities(g, in, p.eks)
 	if spec.AssociateOIDCProvider {
 		graph.Add(g, "oidc-provider", &eks.OIDCProvider{
-			Cluster: p.eks, Tags: p.eksTags(p.m.Name + "-oidc"),
-		}, p.infra("spec.associateOIDCProvider"))
+			Cluster: p.eks, Tags: in.eksTags(in.m.Name + "-oidc"),
+		}, in.infra("spec.associateOIDCProvider"))
 	}
-	out.mappings, out.remarks = out.access.mappings, slices.Concat(out.access.remarks, p.addonRoleRemarks(spec), p.leavingRemarks())
+	out.podNetwork, out.mappings = p.podNetwork, out.access.mappings
+	out.remarks = slices.Concat(out.access.remarks, in.addonRoleRemarks(spec), in.leavingRemarks())
 	return out, nil
 }
 
@@ -122,44 +122,44 @@ func (in inputs) zonesOfEKS() []string {
 	return in.zonesWith(func(s ec2.SubnetState) bool { return slices.Contains(in.inv.EKS.Cluster.Subnets, s.ID) })
 }
 
-func newEKSCluster(g *graph.Graph, b base, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) *eks.Cluster {
+func newEKSCluster(g *graph.Graph, in inputs, net network, groups securityGroups, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) *eks.Cluster {
 	e := &eks.Cluster{
 		Name:       plane.EKSClusterName,
-		Version:    minorVersion(b.m.Version),
-		ClusterTag: b.cloudProviderKey(),
-		Role: addRole(g, b.inputs, roleSpec{
+		Version:    minorVersion(in.m.Version),
+		ClusterTag: in.cloudProviderKey(),
+		Role: addRole(g, in, roleSpec{
 			name: text(plane.RoleName), path: plane.RolePath, boundary: plane.RolePermissionsBoundary, services: []string{"eks.amazonaws.com"},
 			policies: ControlPlanePolicies(), more: list(plane.RoleAdditionalPolicies), at: "spec.roleName",
 		}),
-		Zones:                 b.zonesOfEKS(),
+		Zones:                 in.zonesOfEKS(),
 		Public:                plane.EndpointAccess.Public,
 		Private:               plane.EndpointAccess.Private,
-		IPv6:                  b.net.ipv6,
-		DeletionProtection:    b.m.EKS.DeletionProtection,
-		ZonalShift:            b.m.EKS.ZonalShift,
-		Tier:                  b.m.EKS.Tier,
-		Remote:                (*eks.RemoteNetworks)(b.m.EKS.Remote),
-		ForceUpgrade:          b.m.EKS.ForceUpgrade,
+		IPv6:                  net.ipv6,
+		DeletionProtection:    in.m.EKS.DeletionProtection,
+		ZonalShift:            in.m.EKS.ZonalShift,
+		Tier:                  in.m.EKS.Tier,
+		Remote:                (*eks.RemoteNetworks)(in.m.EKS.Remote),
+		ForceUpgrade:          in.m.EKS.ForceUpgrade,
 		SkipSelfManagedAddons: !plane.BootstrapSelfManagedAddons,
 		Support:               strings.ToUpper(string(plane.UpgradePolicy)),
-		Adopt:                 b.o.Adopt,
-		Tags: b.eksTags(
+		Adopt:                 in.o.Adopt,
+		Tags: in.eksTags(
 			plane.EKSClusterName,
 			cloud.Tags{cloud.ClusterTagPrefix + plane.EKSClusterName: cloud.Owned},
 		), // as CAPA, which puts the name of the EKS cluster there
 	}
-	for _, s := range b.net.subnets {
+	for _, s := range net.subnets {
 		if !s.edge && (!plane.RestrictPrivateSubnets || !s.public) {
 			e.Subnets = append(e.Subnets, s.ref)
 		}
 	}
-	e.Groups = append(e.Groups, b.groups[infrav1.SecurityGroupEKSNodeAdditional])
+	e.Groups = append(e.Groups, groups[infrav1.SecurityGroupEKSNodeAdditional])
 	for _, block := range plane.EndpointAccess.PublicCIDRs {
 		e.PublicCIDRs = append(e.PublicCIDRs, masked(*block))
 	}
 	slices.Sort(e.PublicCIDRs)
 	if !e.IPv6 {
-		blocks := b.m.Object.Spec.ClusterNetwork.Services.CIDRBlocks
+		blocks := in.m.Object.Spec.ClusterNetwork.Services.CIDRBlocks
 		if i := slices.IndexFunc(blocks, func(block string) bool { return !strings.Contains(block, ":") }); i >= 0 {
 			e.ServiceCIDR = blocks[i]
 		}
@@ -170,7 +170,7 @@ func newEKSCluster(g *graph.Graph, b base, plane *ekscontrolplanev1.AWSManagedCo
 	}
 	if a := plane.AccessConfig; a != nil {
 		e.Authentication, e.CreatorIsAdmin = strings.ToUpper(string(a.AuthenticationMode)), a.BootstrapClusterCreatorAdminPermissions
-		if b.movesToAPI(plane) {
+		if in.movesToAPI(plane) {
 			e.MovesToAPI, e.Authentication = true, strings.ToUpper(string(ekscontrolplanev1.EKSAuthenticationModeAPIAndConfigMap))
 		}
 	}
@@ -274,14 +274,21 @@ func howToCreateRole(name string) string {
 
 // addEKSAddons adds the add-ons that EKS installs, except for the VPC CNI. With nodes, the
 // cluster will have nodes, on which add-ons run.
-func addEKSAddons(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec, profiles []fargateProfile, nodes bool) {
+func addEKSAddons(
+	g *graph.Graph,
+	in inputs,
+	cluster *graph.Ref[eks.ClusterState],
+	plane *ekscontrolplanev1.AWSManagedControlPlaneSpec,
+	profiles []fargateProfile,
+	nodes bool,
+) {
 	if plane.Addons == nil {
 		return
 	}
 	for i, a := range *plane.Addons {
 		if a.Name != vpcCNI {
 			after, onFargate := profilesOf(a.Name, profiles)
-			addEKSAddon(g, p, i, a, nodes || onFargate, after)
+			addEKSAddon(g, in, cluster, i, a, nodes || onFargate, after)
 		}
 	}
 }
@@ -291,15 +298,23 @@ const vpcCNI = "vpc-cni"
 
 // addEKSAddon adds the i-th add-on of the manifest. With runs, its pods will have somewhere to
 // run.
-func addEKSAddon(g *graph.Graph, p platform, i int, a ekscontrolplanev1.Addon, runs bool, after []graph.Edge) graph.Resource {
+func addEKSAddon(
+	g *graph.Graph,
+	in inputs,
+	cluster *graph.Ref[eks.ClusterState],
+	i int,
+	a ekscontrolplanev1.Addon,
+	runs bool,
+	after []graph.Edge,
+) graph.Resource {
 	x := &eks.Addon{
-		Cluster: p.eks, Name: a.Name, Version: a.Version, Configuration: a.Configuration, RoleARN: text(a.ServiceAccountRoleArn),
-		Conflicts: "OVERWRITE", Preserve: a.PreserveOnDelete, Nodes: runs, Adopt: p.o.Adopt, Tags: p.eksTags(a.Name, p.ownedByName()),
+		Cluster: cluster, Name: a.Name, Version: a.Version, Configuration: a.Configuration, RoleARN: text(a.ServiceAccountRoleArn),
+		Conflicts: "OVERWRITE", Preserve: a.PreserveOnDelete, Nodes: runs, Adopt: in.o.Adopt, Tags: in.eksTags(a.Name, in.ownedByName()),
 	}
 	if a.ConflictResolution != nil {
 		x.Conflicts = strings.ToUpper(string(*a.ConflictResolution))
 	}
-	return graph.Add(g, plan.ID("addon/"+a.Name), x, p.infra(fmt.Sprintf("spec.addons[%d]", i)), graph.With(after))
+	return graph.Add(g, plan.ID("addon/"+a.Name), x, in.infra(fmt.Sprintf("spec.addons[%d]", i)), graph.With(after))
 }
 
 // addonRoleRemarks name add-ons whose roles do not exist. That is no error: the trust policy of
@@ -356,18 +371,18 @@ func (in inputs) leavingRemarks() (out []string) {
 
 // addIdentityProvider adds the OIDC identity provider for users, after all other changes
 // to the cluster.
-func addIdentityProvider(g *graph.Graph, p platform) {
-	c := p.m.EKS.ControlPlane.Spec.OIDCIdentityProviderConfig
+func addIdentityProvider(g *graph.Graph, in inputs, cluster *graph.Ref[eks.ClusterState]) {
+	c := in.m.EKS.ControlPlane.Spec.OIDCIdentityProviderConfig
 	if c == nil {
 		return
 	}
 	after := resourcesOf(g, "node-group", "fargate-profile", "access-entry", "addon")
 	id := plan.ID("identity-provider/" + c.IdentityProviderConfigName)
 	graph.Add(g, id, &eks.IdentityProvider{
-		Cluster: p.eks, Name: c.IdentityProviderConfigName, Issuer: c.IssuerURL, Client: c.ClientID, UserClaim: text(c.UsernameClaim),
+		Cluster: cluster, Name: c.IdentityProviderConfigName, Issuer: c.IssuerURL, Client: c.ClientID, UserClaim: text(c.UsernameClaim),
 		UserPrefix: text(c.UsernamePrefix), GroupsClaim: text(c.GroupsClaim), GroupsPrefix: text(c.GroupsPrefix), RequiredClaims: c.RequiredClaims,
-		After: after, Tags: p.eksTags(c.IdentityProviderConfigName, cloud.Tags(c.Tags)),
-	}, p.infra("spec.oidcIdentityProviderConfig"))
+		After: after, Tags: in.eksTags(c.IdentityProviderConfigName, cloud.Tags(c.Tags)),
+	}, in.infra("spec.oidcIdentityProviderConfig"))
 }
 
 // eksName is the name of the EKS cluster; "" for none.

@@ -16,42 +16,47 @@ import (
 )
 
 // addAccessEntries adds the access entries of the manifest.
-func addAccessEntries(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) (added []*graph.Ref[eks.AccessEntryState]) {
-	users := p.roleUsers(g)
+func addAccessEntries(
+	g *graph.Graph,
+	in inputs,
+	cluster *graph.Ref[eks.ClusterState],
+	plane *ekscontrolplanev1.AWSManagedControlPlaneSpec,
+) (added []*graph.Ref[eks.AccessEntryState]) {
+	users := roleUsers(g, in, cluster)
 	for i, e := range plane.AccessEntries {
 		id := plan.ID("access-entry/" + e.PrincipalARN)
 		x := &eks.AccessEntry{
-			Cluster: p.eks, Principal: e.PrincipalARN, Type: cmp.Or(strings.ToUpper(string(e.Type)), "STANDARD"), User: e.Username, Groups: e.KubernetesGroups,
-			Users: users, Adopt: p.o.Adopt, Tags: p.eksTags(e.PrincipalARN[strings.LastIndex(e.PrincipalARN, "/")+1:], p.ownedByName()),
+			Cluster: cluster, Principal: e.PrincipalARN, Type: cmp.Or(strings.ToUpper(string(e.Type)), "STANDARD"), User: e.Username, Groups: e.KubernetesGroups,
+			Users: users, Adopt: in.o.Adopt, Tags: in.eksTags(e.PrincipalARN[strings.LastIndex(e.PrincipalARN, "/")+1:], in.ownedByName()),
 		}
 		for _, policy := range e.AccessPolicies {
 			x.Policies = append(x.Policies, eks.AccessPolicy{ARN: policy.PolicyARN, Namespaces: policy.AccessScope.Namespaces})
 		}
 		slices.SortStableFunc(x.Policies, func(x, y eks.AccessPolicy) int { return strings.Compare(x.ARN, y.ARN) })
-		added = append(added, graph.Add(g, id, x, p.infra(fmt.Sprintf("spec.accessEntries[%d]", i))))
+		added = append(added, graph.Add(g, id, x, in.infra(fmt.Sprintf("spec.accessEntries[%d]", i))))
 	}
 	return added
 }
 
 // roleUsers lists the nodes and pods that authenticate with a role: those of node groups and
 // Fargate profiles, and the machines and pools of the manifest.
-func (p platform) roleUsers(g *graph.Graph) (users []eks.RoleUser) {
-	for _, pool := range p.m.Pools {
+func roleUsers(g *graph.Graph, in inputs, cluster *graph.Ref[eks.ClusterState]) (users []eks.RoleUser) {
+	for _, pool := range in.m.Pools {
 		if x := pool.Managed; x != nil {
-			who := fmt.Sprintf("the node group %s (%s)", x.Spec.EKSNodegroupName, p.originOfNodeGroup(pool))
-			users = append(users, eks.RoleUser{Who: who, Role: addRole(g, p.inputs, nodeRole(&x.Spec)), Type: eks.EntryTypeOf(imageType(&x.Spec))})
+			who := fmt.Sprintf("the node group %s (%s)", x.Spec.EKSNodegroupName, in.originOfNodeGroup(pool))
+			users = append(users, eks.RoleUser{Who: who, Role: addRole(g, in, nodeRole(&x.Spec)), Type: eks.EntryTypeOf(imageType(&x.Spec))})
 		}
 	}
-	for _, x := range p.m.EKS.Fargate {
-		who := fmt.Sprintf("the Fargate profile %s (%s)", x.Spec.ProfileName, p.originOfFargate(x))
-		users = append(users, eks.RoleUser{Who: who, Role: addRole(g, p.inputs, fargateRole(&x.Spec)), Type: eks.EntryOfFargate})
+	for _, x := range in.m.EKS.Fargate {
+		who := fmt.Sprintf("the Fargate profile %s (%s)", x.Spec.ProfileName, in.originOfFargate(x))
+		users = append(users, eks.RoleUser{Who: who, Role: addRole(g, in, fargateRole(&x.Spec)), Type: eks.EntryOfFargate})
 	}
-	for _, x := range p.groupsAndPools(p.eks) {
-		if role := p.inv.NodeRoles[x.spec.IAMInstanceProfile]; role != "" {
+	for _, x := range in.groupsAndPools(cluster) {
+		if role := in.inv.NodeRoles[x.spec.IAMInstanceProfile]; role != "" {
 			users = append(
 				users,
 				eks.RoleUser{
-					Who:  fmt.Sprintf("the machines of %s (%s)", x.name, p.m.Origin(x.specAt, x.specPath+".iamInstanceProfile")),
+					Who:  fmt.Sprintf("the machines of %s (%s)", x.name, in.m.Origin(x.specAt, x.specPath+".iamInstanceProfile")),
 					ARN:  role,
 					Type: eks.EntryOfLinux,
 				},
@@ -72,7 +77,7 @@ type nodeAccess struct {
 }
 
 // addNodeAccess adds the access entries of machines.
-func addNodeAccess(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) nodeAccess {
+func addNodeAccess(g *graph.Graph, in inputs, cluster *graph.Ref[eks.ClusterState], plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) nodeAccess {
 	mode := ekscontrolplanev1.EKSAuthenticationModeConfigMap // the default of AWS
 	if a := plane.AccessConfig; a != nil && a.AuthenticationMode != "" {
 		mode = a.AuthenticationMode
@@ -82,11 +87,11 @@ func addNodeAccess(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSManag
 	}
 	out := nodeAccess{roles: map[string]bool{}}
 	groups := map[string]group{} // by name of their instance profile
-	for _, x := range p.groupsAndPools(p.eks) {
+	for _, x := range in.groupsAndPools(cluster) {
 		if x.eks != nil && x.eks.Nodeadm != nil && !x.spec.CloudInit.InsecureSkipSecretsManager {
 			out.remark(
 				"%s: nodeadm reads the user data itself, which therefore holds the NodeadmConfig and not a link to a secret; cloudInit.insecureSkipSecretsManager: true says the same",
-				p.m.Origin(x.specAt, x.specPath+".cloudInit"),
+				in.m.Origin(x.specAt, x.specPath+".cloudInit"),
 			)
 		}
 		if _, seen := groups[x.spec.IAMInstanceProfile]; !seen {
@@ -96,11 +101,11 @@ func addNodeAccess(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSManag
 	for _, profile := range slices.Sorted(maps.Keys(groups)) {
 		switch x := groups[profile]; {
 		case profile == "":
-			out.remark("%s: without iamInstanceProfile the machines cannot join: it is its role that is let into the cluster", p.m.Origin(x.specAt, x.specPath))
+			out.remark("%s: without iamInstanceProfile the machines cannot join: it is its role that is let into the cluster", in.m.Origin(x.specAt, x.specPath))
 		case is(ekscontrolplanev1.EKSAuthenticationModeConfigMap):
-			out.mapRole(p, profile)
+			out.mapRole(in, profile)
 		default:
-			out.addEntry(g, p, x)
+			out.addEntry(g, in, cluster, x)
 		}
 	}
 	if !is(ekscontrolplanev1.EKSAuthenticationModeAPI) {
@@ -114,17 +119,17 @@ func (a *nodeAccess) remark(format string, args ...any) {
 }
 
 // mapRole adds the role of an instance profile to the ConfigMap aws-auth.
-func (a *nodeAccess) mapRole(p platform, profile string) {
-	switch role := p.inv.NodeRoles[profile]; {
+func (a *nodeAccess) mapRole(in inputs, profile string) {
+	switch role := in.inv.NodeRoles[profile]; {
 	case role != "":
 		a.mappings = append(
 			a.mappings,
 			incluster.Mapping{ARN: withoutPath(role), Username: "system:node:{{EC2PrivateDNSName}}", Groups: []string{"system:bootstrappers", "system:nodes"}},
 		)
-	case p.inv.NodeRoles != nil:
+	case in.inv.NodeRoles != nil:
 		a.remark(
 			"%s: the role of instance profile %s cannot be looked up (iam:GetInstanceProfile): let it into the cluster in spec.iamAuthenticatorConfig.mapRoles",
-			p.m.Origin(p.m.InfraObject(), "spec.accessConfig"),
+			in.m.Origin(in.m.InfraObject(), "spec.accessConfig"),
 			profile,
 		)
 	}
@@ -141,11 +146,11 @@ func withoutPath(role string) string {
 }
 
 // addEntry adds the access entry of a group's role, unless it has one.
-func (a *nodeAccess) addEntry(g *graph.Graph, p platform, x group) {
+func (a *nodeAccess) addEntry(g *graph.Graph, in inputs, cluster *graph.Ref[eks.ClusterState], x group) {
 	profile := x.spec.IAMInstanceProfile
-	id, role, at := plan.ID("access-entry/"+profile), p.inv.NodeRoles[profile], p.m.Origin(x.specAt, x.specPath+".iamInstanceProfile")
+	id, role, at := plan.ID("access-entry/"+profile), in.inv.NodeRoles[profile], in.m.Origin(x.specAt, x.specPath+".iamInstanceProfile")
 	switch {
-	case role == "" && p.inv.NodeRoles != nil:
+	case role == "" && in.inv.NodeRoles != nil:
 		a.remark(
 			"%s: the role of instance profile %s cannot be looked up (iam:GetInstanceProfile): let it into the cluster with an entry of type ec2_linux in spec.accessEntries",
 			at,
@@ -154,7 +159,7 @@ func (a *nodeAccess) addEntry(g *graph.Graph, p platform, x group) {
 	case !hasEntry(g, role) && !a.roles[role]:
 		a.roles[role] = role != ""
 		a.entries = append(a.entries, graph.Add(g, id, &eks.AccessEntry{
-			Cluster: p.eks, Principal: role, Type: eks.EntryOfLinux, Adopt: p.o.Adopt, Tags: p.eksTags(profile),
+			Cluster: cluster, Principal: role, Type: eks.EntryOfLinux, Adopt: in.o.Adopt, Tags: in.eksTags(profile),
 		}, graph.From(at)))
 	}
 }

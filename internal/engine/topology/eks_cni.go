@@ -8,6 +8,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 )
@@ -17,9 +18,16 @@ import (
 // before nodes start: a node takes the number of its pods and their subnets from the settings
 // that it finds ("Assign more IP addresses to Amazon EKS nodes with prefixes", "Deploy Pods in
 // alternate subnets with custom networking", EKS user guide).
-func addPodNetwork(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec, k kubernetes) (before []graph.Edge) {
-	addon := addVPCCNI(g, p, plane)
-	settings := addEKSDaemonSets(g, p, k, graph.Awaits(addon))
+func addPodNetwork(
+	g *graph.Graph,
+	in inputs,
+	net network,
+	cluster *graph.Ref[eks.ClusterState],
+	plane *ekscontrolplanev1.AWSManagedControlPlaneSpec,
+	k kubernetes,
+) (before []graph.Edge) {
+	addon := addVPCCNI(g, in, cluster, plane)
+	settings := addEKSDaemonSets(g, in, net, cluster, k, graph.Awaits(addon))
 	if settings == nil && !needsAddon(plane) {
 		return nil
 	}
@@ -28,13 +36,13 @@ func addPodNetwork(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSManag
 
 // addVPCCNI adds the add-on with the VPC CNI, if the manifest has it. Its DaemonSet needs no
 // node to be active.
-func addVPCCNI(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) graph.Resource {
+func addVPCCNI(g *graph.Graph, in inputs, cluster *graph.Ref[eks.ClusterState], plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) graph.Resource {
 	if plane.Addons == nil {
 		return nil
 	}
 	for i, a := range *plane.Addons {
 		if a.Name == vpcCNI {
-			return addEKSAddon(g, p, i, a, false, nil)
+			return addEKSAddon(g, in, cluster, i, a, false, nil)
 		}
 	}
 	return nil
@@ -54,27 +62,27 @@ func needsAddon(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) bool {
 
 // addEKSDaemonSets adds the settings of the VPC CNI, and removes the DaemonSets that the
 // manifest disables, if the run uses the API server.
-func addEKSDaemonSets(g *graph.Graph, p platform, k kubernetes, after []graph.Edge) graph.Resource {
+func addEKSDaemonSets(g *graph.Graph, in inputs, net network, cluster *graph.Ref[eks.ClusterState], k kubernetes, after []graph.Edge) graph.Resource {
 	if k.server == nil {
 		return nil
 	}
-	spec := &p.m.EKS.ControlPlane.Spec
+	spec := &in.m.EKS.ControlPlane.Spec
 	if spec.KubeProxy.Disable {
 		graph.Retire(g, "self-managed-addon/kube-proxy", &incluster.SelfManagedAddon{API: k.api, Server: k.server, Objects: incluster.KubeProxyObjects()},
-			p.infra("spec.kubeProxy.disable"))
+			in.infra("spec.kubeProxy.disable"))
 	}
 	if spec.VpcCni.Disable {
 		graph.Retire(g, "self-managed-addon/vpc-cni", &incluster.SelfManagedAddon{API: k.api, Server: k.server, Objects: incluster.VPCCNIObjects()},
-			p.infra("spec.vpcCni.disable"))
+			in.infra("spec.vpcCni.disable"))
 		return nil
 	}
-	subnets := p.net.secondary()
-	if !p.m.HasVPCCNI() || len(spec.VpcCni.Env) == 0 && len(subnets) == 0 {
+	subnets := net.secondary()
+	if !in.m.HasVPCCNI() || len(spec.VpcCni.Env) == 0 && len(subnets) == 0 {
 		return nil
 	}
 	return graph.Expect(g, "vpc-cni", &incluster.VPCCNI{
-		API: k.api, Server: k.server, Cluster: p.eks, Name: p.m.Name, Env: spec.VpcCni.Env, Subnets: subnets,
-	}, p.infra("spec.vpcCni"), graph.With(after))
+		API: k.api, Server: k.server, Cluster: cluster, Name: in.m.Name, Env: spec.VpcCni.Env, Subnets: subnets,
+	}, in.infra("spec.vpcCni"), graph.With(after))
 }
 
 // secondary returns the subnets for pods, by zone.

@@ -23,16 +23,16 @@ type fargateProfile struct {
 // one at a time. Those for kube-system are the first: pods that are created before their
 // profile stay pending ("How do I resolve Fargate pods that are stuck in Pending status?",
 // AWS re:Post).
-func addFargateProfiles(g *graph.Graph, p platform) (added []fargateProfile, err error) {
+func addFargateProfiles(g *graph.Graph, in inputs, net network, cluster *graph.Ref[eks.ClusterState]) (added []fargateProfile, err error) {
 	var before *graph.Ref[eks.FargateProfileState]
-	for _, x := range slices.SortedStableFunc(slices.Values(p.m.EKS.Fargate), systemFirst) {
+	for _, x := range slices.SortedStableFunc(slices.Values(in.m.EKS.Fargate), systemFirst) {
 		id := plan.ID("fargate-profile/" + x.Spec.ProfileName)
-		origin := p.originOfFargate(x)
+		origin := in.originOfFargate(x)
 		f := &eks.FargateProfile{
-			Cluster: p.eks, Name: x.Spec.ProfileName, Role: addRole(g, p.inputs, fargateRole(&x.Spec)),
-			Adopt: p.o.Adopt, Tags: p.nodeTags(p.m.Name, x.Spec.AdditionalTags),
+			Cluster: cluster, Name: x.Spec.ProfileName, Role: addRole(g, in, fargateRole(&x.Spec)),
+			Adopt: in.o.Adopt, Tags: in.nodeTags(in.m.Name, x.Spec.AdditionalTags),
 		}
-		if f.Subnets, err = p.subnets(origin, x.Spec.SubnetIDs, nil, expinfrav1.AZSubnetTypePrivate); err != nil {
+		if f.Subnets, err = in.subnets(net, origin, x.Spec.SubnetIDs, nil, expinfrav1.AZSubnetTypePrivate); err != nil {
 			return nil, err
 		}
 		for _, s := range x.Spec.Selectors {

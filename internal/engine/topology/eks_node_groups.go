@@ -22,12 +22,12 @@ const managedReplicas = "cluster.x-k8s.io/replicas-managed-by"
 
 // addNodeGroups adds the managed node groups. It reports whether the cluster will have
 // nodes.
-func addNodeGroups(g *graph.Graph, p platform) (nodes bool, err error) {
-	for _, pool := range p.m.Pools {
+func addNodeGroups(g *graph.Graph, in inputs, p platform) (nodes bool, err error) {
+	for _, pool := range in.m.Pools {
 		if pool.Managed == nil {
 			continue
 		}
-		r, err := newNodeGroup(g, p, pool)
+		r, err := newNodeGroup(g, in, p, pool)
 		if err != nil {
 			return false, err
 		}
@@ -35,24 +35,24 @@ func addNodeGroups(g *graph.Graph, p platform) (nodes bool, err error) {
 		for _, subnet := range r.Subnets {
 			routes = append(routes, p.net.egress(subnet)...)
 		}
-		graph.Add(g, plan.ID("node-group/"+r.Name), r, graph.From(p.originOfNodeGroup(pool)), graph.With(p.podNetwork, routes))
+		graph.Add(g, plan.ID("node-group/"+r.Name), r, graph.From(in.originOfNodeGroup(pool)), graph.With(p.podNetwork, routes))
 		nodes = nodes || r.Desired > 0
 	}
 	return nodes, nil
 }
 
-func newNodeGroup(g *graph.Graph, p platform, pool manifest.Pool) (*eks.NodeGroup, error) {
+func newNodeGroup(g *graph.Graph, in inputs, p platform, pool manifest.Pool) (*eks.NodeGroup, error) {
 	spec := &pool.Managed.Spec
 	desired := int32(pool.Replicas()) //nolint:gosec // EKS takes a few hundred
 	r := &eks.NodeGroup{
 		Cluster: p.eks, Name: spec.EKSNodegroupName, Version: minorVersion(pool.Object.Spec.Template.Spec.Version), Release: text(spec.AMIVersion),
-		Role:  addRole(g, p.inputs, nodeRole(spec)),
+		Role:  addRole(g, in, nodeRole(spec)),
 		Force: pool.ForceUpdate, Capacity: "ON_DEMAND", MinSize: desired, MaxSize: desired, Desired: desired, Labels: spec.Labels, MaxUnavailable: 1,
-		Hooks: spec.AWSLifecycleHooks, Adopt: p.o.Adopt, Tags: p.nodeTags(p.m.KubernetesName(), spec.AdditionalTags),
-		NodeTags: cloud.Tags(p.m.NodeTags(pool)),
+		Hooks: spec.AWSLifecycleHooks, Adopt: in.o.Adopt, Tags: in.nodeTags(in.m.KubernetesName(), spec.AdditionalTags),
+		NodeTags: cloud.Tags(in.m.NodeTags(pool)),
 	}
 	var err error
-	if r.Subnets, err = p.nodeGroupSubnets(pool); err != nil {
+	if r.Subnets, err = in.nodeGroupSubnets(p.net, pool); err != nil {
 		return nil, err
 	}
 	r.ImageType = imageType(spec)
@@ -81,12 +81,12 @@ func newNodeGroup(g *graph.Graph, p platform, pool manifest.Pool) (*eks.NodeGrou
 	}
 	r.MinSize, r.MaxSize = min(r.MinSize, r.Desired), max(r.MaxSize, r.Desired, 1) // for a bound that is not set
 	updateNodes(pool, r)
-	p.allowSSH(spec, r)
+	in.allowSSH(p.groups, spec, r)
 	if manifest.ForeignImage(pool.Managed) {
 		r.Version, r.Release = "", "" // EKS changes neither
 	}
 	if spec.AWSLaunchTemplate != nil {
-		err = addNodeTemplate(g, p, pool, r)
+		err = addNodeTemplate(g, in, p, pool, r)
 	}
 	return r, err
 }
@@ -115,22 +115,22 @@ func imageType(spec *expinfrav1.AWSManagedMachinePoolSpec) string {
 // addNodeTemplate adds the launch template of a node group. EKS chooses the image by the
 // type of the nodes and writes their boot data. If the template has an image, EKS does
 // neither, and reports no version.
-func addNodeTemplate(g *graph.Graph, p platform, pool manifest.Pool, r *eks.NodeGroup) error {
-	x := p.poolGroup(pool, p.eks)
+func addNodeTemplate(g *graph.Graph, in inputs, p platform, pool manifest.Pool, r *eks.NodeGroup) error {
+	x := in.poolGroup(pool, p.eks)
 	x.spec.UncompressedUserData = new(true) // EKS reads it, and does not decompress it
-	t := newLaunchTemplate(g, p, x, pool)
+	t := newLaunchTemplate(g, in, p, x, pool)
 	if manifest.OwnImage(pool.Managed) {
-		image, err := addImage(g, p.base, x)
+		image, err := addImage(g, in, x)
 		if err != nil {
 			return err
 		}
 		t.Image, r.ImageType, r.Version, r.Release = image, "CUSTOM", "", ""
 	}
 	if x.eks != nil || len(x.data) > 0 {
-		t.Boot = p.poolData(x)
+		t.Boot = in.poolData(p.boot, x)
 	}
 	r.Content = t
-	r.Template = graph.Add(g, plan.ID(t.Tags[cloud.ResourceTag]), t, graph.From(p.m.Origin(x.specAt, x.specPath)))
+	r.Template = graph.Add(g, plan.ID(t.Tags[cloud.ResourceTag]), t, graph.From(in.m.Origin(x.specAt, x.specPath)))
 	return nil
 }
 
@@ -166,24 +166,24 @@ func shareOf(s *manifest.Share) eks.Share {
 }
 
 // allowSSH permits SSH to the nodes: from all addresses only if the manifest says so.
-func (b base) allowSSH(spec *expinfrav1.AWSManagedMachinePoolSpec, r *eks.NodeGroup) {
+func (in inputs) allowSSH(groups securityGroups, spec *expinfrav1.AWSManagedMachinePoolSpec, r *eks.NodeGroup) {
 	access := spec.RemoteAccess
 	if access == nil {
 		return
 	}
-	r.SSHKey, r.SSHFromIDs = b.keyName(access.SSHKeyName), access.SourceSecurityGroups
+	r.SSHKey, r.SSHFromIDs = in.keyName(access.SSHKeyName), access.SourceSecurityGroups
 	if access.Public {
 		return
 	}
-	r.SSHFrom = append(r.SSHFrom, b.groups[infrav1.SecurityGroupEKSNodeAdditional])
-	if bastion := b.groups[infrav1.SecurityGroupBastion]; bastion != nil {
+	r.SSHFrom = append(r.SSHFrom, groups[infrav1.SecurityGroupEKSNodeAdditional])
+	if bastion := groups[infrav1.SecurityGroupBastion]; bastion != nil {
 		r.SSHFrom = append(r.SSHFrom, bastion)
 	}
 }
 
 // nodeGroupSubnets picks the subnets of a node group as CAPA does: those that are
 // named, those of its zones, or all private ones.
-func (b base) nodeGroupSubnets(pool manifest.Pool) ([]*graph.Ref[ec2.SubnetState], error) {
+func (in inputs) nodeGroupSubnets(net network, pool manifest.Pool) ([]*graph.Ref[ec2.SubnetState], error) {
 	spec := &pool.Managed.Spec
 	zones := spec.AvailabilityZones
 	if len(zones) == 0 {
@@ -193,23 +193,23 @@ func (b base) nodeGroupSubnets(pool manifest.Pool) ([]*graph.Ref[ec2.SubnetState
 	if spec.AvailabilityZoneSubnetType != nil && len(spec.AvailabilityZones) > 0 {
 		kind = *spec.AvailabilityZoneSubnetType
 	}
-	return b.subnets(b.m.Origin("AWSManagedMachinePool/"+pool.Managed.Name, "spec"), spec.SubnetIDs, zones, kind)
+	return in.subnets(net, in.m.Origin("AWSManagedMachinePool/"+pool.Managed.Name, "spec"), spec.SubnetIDs, zones, kind)
 }
 
 // subnets picks subnets of the cluster by ID or name or, without any, by zone and
 // kind.
-func (b base) subnets(origin string, ids, zones []string, kind expinfrav1.AZSubnetType) (out []*graph.Ref[ec2.SubnetState], err error) {
+func (in inputs) subnets(net network, origin string, ids, zones []string, kind expinfrav1.AZSubnetType) (out []*graph.Ref[ec2.SubnetState], err error) {
 	for _, id := range ids {
-		i := slices.IndexFunc(b.net.subnets, func(s subnet) bool { return s.is(id) || s.ref.CloudID() == id || b.observedAs(s, id) })
+		i := slices.IndexFunc(net.subnets, func(s subnet) bool { return s.is(id) || s.ref.CloudID() == id || in.observedAs(s, id) })
 		if i < 0 {
 			return nil, fmt.Errorf("%s: subnet %s is not one of the cluster's", origin, id)
 		}
-		out = append(out, b.net.subnets[i].ref)
+		out = append(out, net.subnets[i].ref)
 	}
 	if len(ids) > 0 {
 		return out, nil
 	}
-	for _, s := range b.net.subnets {
+	for _, s := range net.subnets {
 		fits := kind == expinfrav1.AZSubnetTypeAll || s.public == (kind == expinfrav1.AZSubnetTypePublic)
 		if fits && !s.secondary && (len(zones) == 0 || slices.Contains(zones, s.zone)) {
 			out = append(out, s.ref)

@@ -19,17 +19,17 @@ const (
 
 // unfit returns why a machine of a group would not be launched in a zone, or kubeadm would not run on it,
 // as far as its instance type says; nil if nothing does.
-func (b base) unfit(x group, zone string) error {
-	t := b.inv.Types[x.spec.InstanceType]
+func (in inputs) unfit(x group, zone string) error {
+	t := in.inv.Types[x.spec.InstanceType]
 	if t.VCPUs == 0 {
 		return nil // not known
 	}
-	if !b.offered(x.spec.InstanceType, zone) {
-		return b.notOffered(x, zone)
+	if !in.offered(x.spec.InstanceType, zone) {
+		return in.notOffered(x, zone)
 	}
 	for _, rule := range []func(group, ec2.InstanceType) (field, what, fix string){tooSmall, lacksHardware} {
 		if field, what, fix := rule(x, t); what != "" {
-			return fmt.Errorf("%s: %s: %s", b.m.Origin(x.specAt, x.specPath+"."+field), what, fix)
+			return fmt.Errorf("%s: %s: %s", in.m.Origin(x.specAt, x.specPath+"."+field), what, fix)
 		}
 	}
 	return nil

@@ -42,7 +42,7 @@ func CheckHealth(m *manifest.Cluster, inv Inventory, nodes *incluster.NodeList, 
 		if err != nil {
 			continue // the manifest has been validated
 		}
-		check := healthCheck{inputs: in, spec: &c.Spec, name: "MachineHealthCheck/" + c.Name, nodes: nodes, first: first}
+		check := healthCheck{in: in, spec: &c.Spec, name: "MachineHealthCheck/" + c.Name, nodes: nodes, first: first}
 		for _, g := range groups {
 			if selector.Matches(labels.Set(all[g.name])) {
 				check.groups = append(check.groups, checkedGroup{g, in.checkedMachines(g)})
@@ -103,7 +103,7 @@ func (h *Health) AddReused(m *manifest.Cluster, inv Inventory, nodes *incluster.
 
 // healthCheck is one MachineHealthCheck and the groups that it selects.
 type healthCheck struct {
-	inputs
+	in     inputs
 	spec   *clusterv1.MachineHealthCheckSpec
 	name   string
 	groups []checkedGroup
@@ -172,7 +172,7 @@ func (in inputs) checkedMachines(g group) (out []ec2.InstanceState) {
 // unhealthy returns the reason if a machine is unhealthy, otherwise "". If pending is true, the
 // machine becomes unhealthy when a timeout ends.
 func (c healthCheck) unhealthy(m ec2.InstanceState) (why string, pending bool) {
-	now := c.inv.Now
+	now := c.in.inv.Now
 	node := c.nodes.Of(m)
 	if node == nil {
 		limit := seconds(c.spec.Checks.NodeStartupTimeoutSeconds)
@@ -252,7 +252,7 @@ func (c healthCheck) chooseControlPlane(all, unhealthy []ec2.InstanceState) (cho
 		}
 	}
 	others := len(all) - 1
-	_, stacked := c.etcdCertificates()
+	_, stacked := c.in.etcdCertificates()
 	switch {
 	case others == 0:
 		return nil, unhealthy[0].ID + " is unhealthy, but it is the only machine of the control plane"
@@ -283,15 +283,15 @@ func (in inputs) unhealthy(m ec2.InstanceState) string {
 // removeUnhealthy terminates the unhealthy machines of the control plane before others are
 // launched: etcd adds no member while another one does not respond. It returns the last
 // resources.
-func removeUnhealthy(g *graph.Graph, p platform, lbs loadBalancers, k kubernetes, plan machinePlan) (gone []graph.Resource) {
+func removeUnhealthy(g *graph.Graph, in inputs, lbs loadBalancers, k kubernetes, plan machinePlan) (gone []graph.Resource) {
 	for _, x := range plan.groups {
 		if !x.controlPlane {
 			continue
 		}
 		for i, m := range x.unhealthy {
-			why := p.replacement(x, m, len(x.outdated)+i)
+			why := in.replacement(x, m, len(x.outdated)+i)
 			after := slices.Concat(gone, unregister(g, lbs, m, gone, why.text))
-			gone = append(gone, terminate(g, p, k, plan, m, graph.Awaits(after...), why))
+			gone = append(gone, terminate(g, in, k, plan, m, graph.Awaits(after...), why))
 		}
 	}
 	return gone

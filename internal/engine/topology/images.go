@@ -21,20 +21,20 @@ const (
 
 // addImage adds the lookup of a group's image: the one the manifest names, or the
 // newest whose name matches the lookup format.
-func addImage(g *graph.Graph, b base, x group) (*graph.Ref[ec2.ImageState], error) {
+func addImage(g *graph.Graph, in inputs, x group) (*graph.Ref[ec2.ImageState], error) {
 	if id := x.spec.AMI.ID; id != nil && *id != "" {
-		return addGivenImage(g, b, x, *id), nil
+		return addGivenImage(g, in, x, *id), nil
 	}
 	lookUp := x.spec.ImageLookupFormat + x.spec.ImageLookupOrg + x.spec.ImageLookupBaseOS +
-		b.spec.ImageLookupFormat + b.spec.ImageLookupOrg + b.spec.ImageLookupBaseOS
-	if b.m.EKS != nil && lookUp == "" {
-		return addEKSImage(g, b, x)
+		in.spec.ImageLookupFormat + in.spec.ImageLookupOrg + in.spec.ImageLookupBaseOS
+	if in.m.EKS != nil && lookUp == "" {
+		return addEKSImage(g, in, x)
 	}
-	q, id, err := b.imageQuery(x)
+	q, id, err := in.imageQuery(x)
 	if err != nil {
 		return nil, err
 	}
-	return lookup(g, b, id, ec2.ImageByName(q), x.specAt, "spec"), nil
+	return lookup(g, in, id, ec2.ImageByName(q), x.specAt, "spec"), nil
 }
 
 // imageQuery returns the query for the image of a group by its name, and the ID of its lookup.
@@ -63,8 +63,8 @@ func (in inputs) architecture(x group) string {
 
 // addGivenImage adds the lookup of an image that the manifest names. It checks the
 // architecture, so each architecture has its own lookup.
-func addGivenImage(g *graph.Graph, b base, x group, image string) *graph.Ref[ec2.ImageState] {
-	id, kind := plan.ID("image/"+image), b.inv.Types[x.spec.InstanceType]
+func addGivenImage(g *graph.Graph, in inputs, x group, image string) *graph.Ref[ec2.ImageState] {
+	id, kind := plan.ID("image/"+image), in.inv.Types[x.spec.InstanceType]
 	arch := kind.Architecture
 	if kind.VCPUs == 0 {
 		arch = "" // the type is not in the inventory
@@ -72,26 +72,26 @@ func addGivenImage(g *graph.Graph, b base, x group, image string) *graph.Ref[ec2
 	if arch == "arm64" {
 		id += "/arm64"
 	}
-	return lookup(g, b, id, ec2.ImageFor(image, x.spec.InstanceType, arch), x.specAt, x.specPath+".ami.id")
+	return lookup(g, in, id, ec2.ImageFor(image, x.spec.InstanceType, arch), x.specAt, x.specPath+".ami.id")
 }
 
 // addEKSImage adds the lookup of the image that EKS recommends.
-func addEKSImage(g *graph.Graph, b base, x group) (*graph.Ref[ec2.ImageState], error) {
-	version := minorVersion(cmp.Or(x.version, b.m.Version))
+func addEKSImage(g *graph.Graph, in inputs, x group) (*graph.Ref[ec2.ImageState], error) {
+	version := minorVersion(cmp.Or(x.version, in.m.Version))
 	if version == "" {
 		return nil, fmt.Errorf(
 			"%s: EKS has an image for each version, and neither the machines nor the AWSManagedControlPlane have one: set spec.version",
-			b.m.Origin(x.specAt, x.specPath+".ami"),
+			in.m.Origin(x.specAt, x.specPath+".ami"),
 		)
 	}
-	arch := b.architecture(x)
+	arch := in.architecture(x)
 	kind := infrav1.AmazonLinux
 	if given := x.spec.AMI.EKSOptimizedLookupType; given != nil {
 		kind = *given
 	}
 	path := eksImagePath(kind, arch)
 	parameter := EKSImageParameter(version, kind, arch)
-	return lookup(g, b, plan.ID("image/eks/"+version+"/"+path), ec2.ImageByParameter(parameter), x.specAt, "spec"), nil
+	return lookup(g, in, plan.ID("image/eks/"+version+"/"+path), ec2.ImageByParameter(parameter), x.specAt, "spec"), nil
 }
 
 // eksImagePath is the part of the name of a parameter with an image of EKS that says which one

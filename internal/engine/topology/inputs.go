@@ -203,39 +203,31 @@ func (in inputs) secret(name, key string) ([]byte, error) {
 	return value, nil
 }
 
-// base is the network and the security groups, which the other stages refer to.
-type base struct {
-	inputs
-	net        network
-	groups     securityGroups
-	interfaces graph.Resource // network interfaces that load balancers and controllers leave behind
-}
-
 // lookup adds a lookup of an existing resource, once for each ID.
-func lookup[S graph.State](g *graph.Graph, b base, id plan.ID, find graph.Lookup[S], at, path string, more ...graph.Option) *graph.Ref[S] {
+func lookup[S graph.State](g *graph.Graph, in inputs, id plan.ID, find graph.Lookup[S], at, path string, more ...graph.Option) *graph.Ref[S] {
 	if r, ok := g.Resource(id).(*graph.Ref[S]); ok {
 		return r
 	}
-	return graph.Use(g, id, find, append(more, graph.From(b.m.Origin(at, path)))...)
+	return graph.Use(g, id, find, append(more, graph.From(in.m.Origin(at, path)))...)
 }
 
 // lookupInVPC is lookup for a resource that is looked for in the VPC of the cluster.
-func lookupInVPC[S graph.State](g *graph.Graph, b base, id plan.ID, find graph.Lookup[S], at, path string) *graph.Ref[S] {
-	return lookup(g, b, id, find, at, path, graph.With(graph.On(b.net.vpc)))
+func lookupInVPC[S graph.State](g *graph.Graph, in inputs, vpc *graph.Ref[ec2.VPCState], id plan.ID, find graph.Lookup[S], at, path string) *graph.Ref[S] {
+	return lookup(g, in, id, find, at, path, graph.With(graph.On(vpc)))
 }
 
 // addKeyPair adds the lookup of a key pair.
-func addKeyPair(g *graph.Graph, b base, x group, name string) []graph.Edge {
+func addKeyPair(g *graph.Graph, in inputs, x group, name string) []graph.Edge {
 	if name == "" {
 		return nil
 	}
-	return graph.Awaits(lookup(g, b, plan.ID("key-pair/"+name), ec2.KeyPairByName(name, b.keyNames()), x.specAt, x.specPath+".sshKeyName"))
+	return graph.Awaits(lookup(g, in, plan.ID("key-pair/"+name), ec2.KeyPairByName(name, in.keyNames()), x.specAt, x.specPath+".sshKeyName"))
 }
 
 // addProfile adds the lookup of an instance profile.
-func addProfile(g *graph.Graph, b base, x group, name string) []graph.Edge {
+func addProfile(g *graph.Graph, in inputs, x group, name string) []graph.Edge {
 	if name == "" {
 		return nil
 	}
-	return graph.Awaits(lookup(g, b, plan.ID("instance-profile/"+name), ec2.InstanceProfileByName(name), x.specAt, x.specPath+".iamInstanceProfile"))
+	return graph.Awaits(lookup(g, in, plan.ID("instance-profile/"+name), ec2.InstanceProfileByName(name), x.specAt, x.specPath+".iamInstanceProfile"))
 }

@@ -32,21 +32,21 @@ const (
 // one that Cluster API created and that does not have this token. It is nil if no machine
 // joins with it. A run that does not use the API server cannot know whether a token is
 // valid.
-func addJoinToken(g *graph.Graph, p platform, api *incluster.API, plan machinePlan) *incluster.CurrentToken {
-	if !p.usesAPIServer() || !p.hasControlPlane() || p.o.Adopt { // an import makes no token
+func addJoinToken(g *graph.Graph, in inputs, sources bootSources, api *incluster.API, plan machinePlan) *incluster.CurrentToken {
+	if !in.usesAPIServer() || !in.hasControlPlane() || in.o.Adopt { // an import makes no token
 		return nil
 	}
-	token := &incluster.JoinToken{API: api, TTL: TokenTTL, Least: tokenLeft, Most: tokenWeek, Asks: p.o.TakesBack, After: graph.On(p.bucket)}
+	token := &incluster.JoinToken{API: api, TTL: TokenTTL, Least: tokenLeft, Most: tokenWeek, Asks: in.o.TakesBack, After: graph.On(sources.bucket)}
 	joins := slices.ContainsFunc(plan.groups, groupPlan.joinsByToken)
 	if joins {
 		token.Most = tokenDay
 	}
-	pools := p.poolsByToken()
+	pools := in.poolsByToken()
 	for _, x := range pools {
 		if backendOf(x) == boot.UserData {
 			token.Inline = true
 		} else {
-			token.Shared = append(token.Shared, p.poolData(x))
+			token.Shared = append(token.Shared, in.poolData(sources, x))
 		}
 	}
 	if !joins && len(pools) == 0 {

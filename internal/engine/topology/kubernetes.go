@@ -28,25 +28,25 @@ type kubernetes struct {
 
 // newAPI returns the access to the API server; nil if the run does not use it. Its error
 // messages name the flags of a run that needs no API server.
-func newAPI(p platform, plan machinePlan) *incluster.API {
+func newAPI(in inputs, sources bootSources, cluster *graph.Ref[eks.ClusterState], plan machinePlan) *incluster.API {
 	var without []string
-	if p.usesAPIServer() {
+	if in.usesAPIServer() {
 		without = append(without, "--wait=infrastructure")
 	}
-	if p.drainsAny(plan) {
+	if in.drainsAny(plan) {
 		without = append(without, "--drain=false")
 	}
 	if len(without) == 0 {
 		return nil
 	}
-	return &incluster.API{Endpoint: p.endpoint, PKI: p.keys, EKS: p.eks, Without: strings.Join(without, " ")}
+	return &incluster.API{Endpoint: sources.endpoint, PKI: sources.keys, EKS: cluster, Without: strings.Join(without, " ")}
 }
 
 // addServer adds the API server. answers are the resources that have to be settled before it
 // can answer, and entries those on EKS of which one may be the caller's.
 func addServer(
 	g *graph.Graph,
-	p platform,
+	in inputs,
 	api *incluster.API,
 	machines []Machine,
 	answers []graph.Resource,
@@ -58,7 +58,7 @@ func addServer(
 			server.Machines, server.After = append(server.Machines, m.Instance), append(server.After, m.routes...)
 		}
 	}
-	return graph.Expect(g, "api-server", server, p.infra("spec.controlPlaneEndpoint"), graph.Diagnosed(diagnose.Server(server, p.etcdOf())))
+	return graph.Expect(g, "api-server", server, in.infra("spec.controlPlaneEndpoint"), graph.Diagnosed(diagnose.Server(server, in.etcdOf())))
 }
 
 // addKubernetes adds the API server, unless k has it, the ConfigMaps of kubeadm, the add-ons,
@@ -66,40 +66,40 @@ func addServer(
 // none, no other machine of the control plane joins.
 func addKubernetes(
 	g *graph.Graph,
-	p platform,
+	in inputs,
 	k kubernetes,
 	theCluster machinePlan,
 	machines []Machine,
 	answers, etcd []graph.Resource,
 	mappings []incluster.Mapping,
 ) (_ kubernetes, remarks []string) {
-	if !p.usesAPIServer() {
-		return k, p.postponedRemarks(mappings)
+	if !in.usesAPIServer() {
+		return k, in.postponedRemarks(mappings)
 	}
 	if k.server == nil {
-		k.server = addServer(g, p, k.api, machines, answers)
+		k.server = addServer(g, in, k.api, machines, answers)
 	}
-	if cp := p.m.ControlPlane; cp != nil && p.m.EKS == nil {
-		config, origin := p.clusterConfiguration()
+	if cp := in.m.ControlPlane; cp != nil && in.m.EKS == nil {
+		config, origin := in.clusterConfiguration()
 		k.config = graph.Expect(g, "kubeadm-config", &incluster.KubeadmConfig{
 			API: k.api, Server: k.server, Version: cp.Object.Spec.Version, Spec: config, Unknown: theCluster.unknown,
 		}, graph.From(origin))
 	}
 	if len(mappings) > 0 {
-		graph.Install(g, "aws-auth", &incluster.AWSAuth{API: k.api, Server: k.server, Wanted: mappings}, p.infra("spec.iamAuthenticatorConfig"))
+		graph.Install(g, "aws-auth", &incluster.AWSAuth{API: k.api, Server: k.server, Wanted: mappings}, in.infra("spec.iamAuthenticatorConfig"))
 	}
-	k.podNetwork = addAddons(g, p, k)
+	k.podNetwork = addAddons(g, in, k)
 	var after []graph.Edge // a Node joins without a pod network
-	if p.o.Wait == plan.NodesReady {
+	if in.o.Wait == plan.NodesReady {
 		after = k.podNetwork
 	}
 	for _, m := range machines {
 		switch {
 		case m.rolls: // its rollout waits for it
 		case m.ControlPlane:
-			k.controlPlaneNodes = append(k.controlPlaneNodes, addNode(g, p, k, m, slices.Concat(after, graph.Awaits(etcd...))))
-		case p.waitsForNodes():
-			addNode(g, p, k, m, after)
+			k.controlPlaneNodes = append(k.controlPlaneNodes, addNode(g, in, k, m, slices.Concat(after, graph.Awaits(etcd...))))
+		case in.waitsForNodes():
+			addNode(g, in, k, m, after)
 		}
 	}
 	return k, nil
@@ -108,18 +108,18 @@ func addKubernetes(
 // addSystemImages adds the images that are updated after the whole control plane:
 // kube-proxy has its version, and CoreDNS the one in the manifest. The Corefile stays:
 // corefile-migration v1.0.35 changes nothing in kubeadm's from CoreDNS 1.9.3 to 1.14.7.
-func addSystemImages(g *graph.Graph, p platform, k kubernetes, controlPlane []graph.Resource) (added []graph.Resource) {
-	cp := p.m.ControlPlane
+func addSystemImages(g *graph.Graph, in inputs, k kubernetes, controlPlane []graph.Resource) (added []graph.Resource) {
+	cp := in.m.ControlPlane
 	if k.config == nil || cp == nil {
 		return nil
 	}
-	config, origin := p.clusterConfiguration()
+	config, origin := in.clusterConfiguration()
 	after := append(graph.Awaits(controlPlane...), graph.Awaits(k.config)...)
 	if _, skip := cp.Object.Annotations[controlplanev1.SkipKubeProxyAnnotation]; !skip {
 		added = append(added, graph.Expect(g, "kube-proxy", &incluster.SystemImage{
 			API: k.api, Server: k.server, Workload: "daemonsets", Name: "kube-proxy", Container: "kube-proxy", Tag: imageTag(cp.Object.Spec.Version),
 			Given: config.ImageRepository, After: after,
-		}, graph.From(p.m.Origin("KubeadmControlPlane/"+cp.Object.Name, "spec.version"))))
+		}, graph.From(in.m.Origin("KubeadmControlPlane/"+cp.Object.Name, "spec.version"))))
 	}
 	if _, skip := cp.Object.Annotations[controlplanev1.SkipCoreDNSAnnotation]; !skip && config.DNS.ImageTag != "" {
 		repository := config.DNS.ImageRepository
@@ -140,10 +140,10 @@ func imageTag(version string) string { return strings.ReplaceAll(version, "+", "
 // addNode adds the Node of a machine. In a rollout, the Node has to be able to replace
 // another one: a worker is ready for pods, and a machine of the control plane runs all
 // its components.
-func addNode(g *graph.Graph, p platform, k kubernetes, m Machine, after []graph.Edge) graph.Resource {
+func addNode(g *graph.Graph, in inputs, k kubernetes, m Machine, after []graph.Edge) graph.Resource {
 	n := &incluster.Node{
 		API: k.api, Server: k.server, Machine: m.Instance, External: m.External, Labels: m.labels, Replaceable: m.replaceable,
-		Ready: p.o.Wait == plan.NodesReady || m.rolls && !m.ControlPlane, Parts: (m.rolls || p.o.Wait == plan.NodesReady) && m.ControlPlane,
+		Ready: in.o.Wait == plan.NodesReady || m.rolls && !m.ControlPlane, Parts: (m.rolls || in.o.Wait == plan.NodesReady) && m.ControlPlane,
 	}
 	return graph.Expect(g, plan.ID("node/"+m.place()), n, graph.From(m.Instance.Origin()), graph.With(after, m.routes), graph.Diagnosed(diagnose.Node(n)))
 }
@@ -156,15 +156,15 @@ func (in inputs) waitsForNode(m Machine) bool {
 // addEtcdMembers adds the check that each member of etcd has a machine, before machines are added to
 // a control plane that has begun. It returns the resources that new machines of the control plane
 // wait for. gone are the unhealthy machines, which leave before.
-func addEtcdMembers(g *graph.Graph, p platform, api *incluster.API, plan machinePlan, gone []graph.Resource) []graph.Resource {
-	if !p.checksEtcd(plan) {
+func addEtcdMembers(g *graph.Graph, in inputs, api *incluster.API, plan machinePlan, gone []graph.Resource) []graph.Resource {
+	if !in.checksEtcd(plan) {
 		return gone
 	}
-	certificates, _ := p.etcdCertificates()
-	_, origin := p.clusterConfiguration()
+	certificates, _ := in.etcdCertificates()
+	_, origin := in.clusterConfiguration()
 	return []graph.Resource{graph.Expect(g, "etcd-members", &incluster.EtcdMembers{
-		API: api, Certificates: certificates, After: graph.Awaits(gone...), Signs: p.lostMembers(),
-	}, graph.From(origin), graph.Diagnosed(diagnose.Etcd(p.controlPlane(), plan.controlPlanes())))}
+		API: api, Certificates: certificates, After: graph.Awaits(gone...), Signs: in.lostMembers(),
+	}, graph.From(origin), graph.Diagnosed(diagnose.Etcd(in.controlPlane(), plan.controlPlanes())))}
 }
 
 // controlPlane lists the IDs of the machines of the control plane.

@@ -43,29 +43,36 @@ func (in inputs) networkLoadBalancers() (out []*infrav1.AWSLoadBalancerSpec) {
 	return out
 }
 
+// balancerPlace says where the load balancers of the API server are.
+type balancerPlace struct {
+	net        network
+	group      *graph.Ref[ec2.SecurityGroupState] // nil in externally managed infrastructure
+	interfaces graph.Resource                     // network interfaces that load balancers leave behind
+}
+
 // addLoadBalancers adds the load balancers of the manifest.
-func addLoadBalancers(g *graph.Graph, b base) (out loadBalancers, err error) {
-	out.endpoint = bootdata.Endpoint{Host: b.spec.ControlPlaneEndpoint.Host, Port: b.endpointPort()}
-	if e := b.m.Object.Spec.ControlPlaneEndpoint; e.Host != "" {
+func addLoadBalancers(g *graph.Graph, in inputs, at balancerPlace) (out loadBalancers, err error) {
+	out.endpoint = bootdata.Endpoint{Host: in.spec.ControlPlaneEndpoint.Host, Port: in.endpointPort()}
+	if e := in.m.Object.Spec.ControlPlaneEndpoint; e.Host != "" {
 		out.endpoint.Host, out.endpoint.Port = e.Host, e.Port
 	}
 	var first, second networkLoadBalancer
-	primary := b.spec.ControlPlaneLoadBalancer
+	primary := in.spec.ControlPlaneLoadBalancer
 	switch {
 	case primary == nil || primary.LoadBalancerType == infrav1.LoadBalancerTypeDisabled:
 	case primary.LoadBalancerType == infrav1.LoadBalancerTypeNLB:
-		if first, err = addNetworkLoadBalancer(g, b, primary, "", "spec.controlPlaneLoadBalancer"); err != nil {
+		if first, err = addNetworkLoadBalancer(g, in, at, primary, "", "spec.controlPlaneLoadBalancer"); err != nil {
 			return out, err
 		}
 		out.endpoint.Network = first.ref
 	default:
-		if out.classic, err = addClassicLoadBalancer(g, b, primary); err != nil {
+		if out.classic, err = addClassicLoadBalancer(g, in, at, primary); err != nil {
 			return out, err
 		}
-		out.endpoint.Classic, out.existingClassic = out.classic, b.m.External || b.inv.Balancers[b.classicName(primary)]
+		out.endpoint.Classic, out.existingClassic = out.classic, in.m.External || in.inv.Balancers[in.classicName(primary)]
 	}
-	if spec := b.spec.SecondaryControlPlaneLoadBalancer; spec != nil {
-		second, err = addNetworkLoadBalancer(g, b, spec, "secondary/", "spec.secondaryControlPlaneLoadBalancer")
+	if spec := in.spec.SecondaryControlPlaneLoadBalancer; spec != nil {
+		second, err = addNetworkLoadBalancer(g, in, at, spec, "secondary/", "spec.secondaryControlPlaneLoadBalancer")
 	}
 	out.listeners = slices.Concat(first.listeners, second.listeners)
 	out.targets = slices.Concat(first.targets, second.targets)
@@ -107,42 +114,48 @@ func (in inputs) listeners(spec *infrav1.AWSLoadBalancerSpec, path string) []lis
 
 // addNetworkLoadBalancer adds one network load balancer, or looks up an existing
 // one.
-func addNetworkLoadBalancer(g *graph.Graph, b base, spec *infrav1.AWSLoadBalancerSpec, prefix, path string) (out networkLoadBalancer, err error) {
+func addNetworkLoadBalancer(
+	g *graph.Graph,
+	in inputs,
+	at balancerPlace,
+	spec *infrav1.AWSLoadBalancerSpec,
+	prefix, path string,
+) (out networkLoadBalancer, err error) {
 	id := plan.ID(elb.LoadBalancerKind + "/" + prefix + "network")
-	name := b.balancerName(spec)
-	if b.m.External || spec.Name != nil && b.inv.Balancers[name] {
-		return addExistingNetworkLoadBalancer(g, b, id, name, spec, prefix, path), nil
+	name := in.balancerName(spec)
+	if in.m.External || spec.Name != nil && in.inv.Balancers[name] {
+		return addExistingNetworkLoadBalancer(g, in, id, name, spec, prefix, path), nil
 	}
 	r := &elb.LoadBalancer{
-		Name: name, VPC: b.net.vpc, Groups: []*graph.Ref[ec2.SecurityGroupState]{b.groups[infrav1.SecurityGroupAPIServerLB]},
-		ExtraIDs: spec.AdditionalSecurityGroups, Internal: internal(spec), DualStack: b.net.ipv6, CrossZone: spec.CrossZoneLoadBalancing,
-		Tags: b.namedTags(name, roleAPIServer),
+		Name: name, VPC: at.net.vpc, Groups: []*graph.Ref[ec2.SecurityGroupState]{at.group},
+		ExtraIDs: spec.AdditionalSecurityGroups, Internal: internal(spec), DualStack: at.net.ipv6, CrossZone: spec.CrossZoneLoadBalancing,
+		Tags: in.namedTags(name, roleAPIServer),
 	}
-	if r.Subnets, err = b.balancerSubnets(g, spec, path); err != nil {
+	if r.Subnets, err = balancerSubnets(g, in, at.net, spec, path); err != nil {
 		return out, err
 	}
 	if !r.Internal {
-		r.Internet = b.net.internet
+		r.Internet = at.net.internet
 	}
-	if slices.Contains([]string{"us-iso-east-1", "us-iso-west-1", "us-isob-east-1"}, b.m.Region) {
+	if slices.Contains([]string{"us-iso-east-1", "us-iso-west-1", "us-isob-east-1"}, in.m.Region) {
 		r.Groups, r.ExtraIDs = nil, nil // network load balancers take no security groups there
 	}
-	out.ref = graph.Add(g, id, r, b.infra(path), graph.With(graph.Exists(b.interfaces)), graph.DeletedBehind(isMachine))
-	for _, l := range b.listeners(spec, path) {
+	out.ref = graph.Add(g, id, r, in.infra(path), graph.With(graph.Exists(at.interfaces)), graph.DeletedBehind(isMachine))
+	for _, l := range in.listeners(spec, path) {
 		targetID, listenerID := plan.ID("target-group/"+prefix+l.name), plan.ID("listener/"+prefix+l.name)
 		group := graph.Add(g, targetID, &elb.TargetGroup{
-			Name: l.stem + suffix(b.m.Namespace, b.m.Name, prefix, l.name, fmt.Sprint(l.to)), Stem: l.stem,
-			VPC: b.net.vpc, LoadBalancer: out.ref, Port: l.to, IPType: b.ipType(l.ipType), Check: l.check,
+			Name: l.stem + suffix(in.m.Namespace, in.m.Name, prefix, l.name, fmt.Sprint(l.to)), Stem: l.stem,
+			VPC: at.net.vpc, LoadBalancer: out.ref, Port: l.to, IPType: at.net.ipType(l.ipType), Check: l.check,
 			Attributes: map[string]string{
 				"target_health_state.unhealthy.connection_termination.enabled": "false",
 				"target_health_state.unhealthy.draining_interval_seconds":      "300",
 				"preserve_client_ip.enabled":                                   strconv.FormatBool(spec.PreserveClientIP),
 			},
-			Tags: b.tags(targetID, name, roleAPIServer),
-		}, b.infra(l.path))
+			Tags: in.tags(targetID, name, roleAPIServer),
+		}, in.infra(l.path))
 		out.listeners = append(out.listeners, graph.Add(g, listenerID, &elb.Listener{
-			LoadBalancer: out.ref, Target: group, Port: l.port, Tags: b.tags(listenerID, name, roleAPIServer),
-		}, b.infra(l.path)))
+			LoadBalancer: out.ref, Target: group, Port: l.port, Tags: in.tags(listenerID, name, roleAPIServer),
+		}, in.infra(l.path)))
 		out.targets = append(out.targets, target{name: prefix + l.name, group: group})
 	}
 	return out, nil
@@ -161,19 +174,19 @@ func (in inputs) balancerName(spec *infrav1.AWSLoadBalancerSpec) string {
 // target groups of its listeners.
 func addExistingNetworkLoadBalancer(
 	g *graph.Graph,
-	b base,
+	in inputs,
 	id plan.ID,
 	name string,
 	spec *infrav1.AWSLoadBalancerSpec,
 	prefix, path string,
 ) networkLoadBalancer {
-	out := networkLoadBalancer{ref: graph.Use(g, id, elb.LoadBalancerByName(name), b.infra(path))}
-	ports := map[string]int32{"api": b.endpointPort()}
+	out := networkLoadBalancer{ref: graph.Use(g, id, elb.LoadBalancerByName(name), in.infra(path))}
+	ports := map[string]int32{"api": in.endpointPort()}
 	for _, l := range spec.AdditionalListeners {
 		ports[strconv.FormatInt(l.Port, 10)] = int32(l.Port) //nolint:gosec // a port
 	}
 	for _, what := range slices.Sorted(maps.Keys(ports)) {
-		group := graph.Use(g, plan.ID("target-group/"+prefix+what), elb.TargetGroupOf(out.ref, ports[what]), b.infra(path), graph.With(graph.On(out.ref)))
+		group := graph.Use(g, plan.ID("target-group/"+prefix+what), elb.TargetGroupOf(out.ref, ports[what]), in.infra(path), graph.With(graph.On(out.ref)))
 		out.targets = append(out.targets, target{prefix + what, group, true})
 	}
 	return out
@@ -188,25 +201,25 @@ func (in inputs) classicName(spec *infrav1.AWSLoadBalancerSpec) string {
 
 // addClassicLoadBalancer adds a classic load balancer, or looks up an existing
 // one.
-func addClassicLoadBalancer(g *graph.Graph, b base, spec *infrav1.AWSLoadBalancerSpec) (*graph.Ref[elb.ClassicLoadBalancerState], error) {
+func addClassicLoadBalancer(g *graph.Graph, in inputs, at balancerPlace, spec *infrav1.AWSLoadBalancerSpec) (*graph.Ref[elb.ClassicLoadBalancerState], error) {
 	const id, path = plan.ID(elb.ClassicLoadBalancerKind), "spec.controlPlaneLoadBalancer"
-	name := b.classicName(spec)
-	if b.m.External || b.inv.Balancers[name] {
-		return graph.Use(g, id, elb.ClassicLoadBalancerByName(name), b.infra(path)), nil
+	name := in.classicName(spec)
+	if in.m.External || in.inv.Balancers[name] {
+		return graph.Use(g, id, elb.ClassicLoadBalancerByName(name), in.infra(path)), nil
 	}
-	subnets, err := b.balancerSubnets(g, spec, path)
+	subnets, err := balancerSubnets(g, in, at.net, spec, path)
 	if err != nil {
 		return nil, err
 	}
 	r := &elb.ClassicLoadBalancer{
-		Name: name, VPC: b.net.vpc, Subnets: subnets, Groups: []*graph.Ref[ec2.SecurityGroupState]{b.groups[infrav1.SecurityGroupAPIServerLB]},
+		Name: name, VPC: at.net.vpc, Subnets: subnets, Groups: []*graph.Ref[ec2.SecurityGroupState]{at.group},
 		ExtraIDs: spec.AdditionalSecurityGroups, Internal: internal(spec), CrossZone: spec.CrossZoneLoadBalancing,
-		Port: b.endpointPort(), Check: classicCheck(spec), Tags: b.namedTags(name, roleAPIServer),
+		Port: in.endpointPort(), Check: classicCheck(spec), Tags: in.namedTags(name, roleAPIServer),
 	}
 	if !r.Internal {
-		r.Internet = b.net.internet
+		r.Internet = at.net.internet
 	}
-	return graph.Add(g, id, r, b.infra(path), graph.With(graph.Exists(b.interfaces)), graph.DeletedBehind(isMachine)), nil
+	return graph.Add(g, id, r, in.infra(path), graph.With(graph.Exists(at.interfaces)), graph.DeletedBehind(isMachine)), nil
 }
 
 func internal(spec *infrav1.AWSLoadBalancerSpec) bool {
@@ -215,23 +228,23 @@ func internal(spec *infrav1.AWSLoadBalancerSpec) bool {
 
 // balancerSubnets lists the subnets of a load balancer: those that the manifest
 // names, or one in each zone.
-func (b base) balancerSubnets(g *graph.Graph, spec *infrav1.AWSLoadBalancerSpec, path string) (out []*graph.Ref[ec2.SubnetState], err error) {
+func balancerSubnets(g *graph.Graph, in inputs, net network, spec *infrav1.AWSLoadBalancerSpec, path string) (out []*graph.Ref[ec2.SubnetState], err error) {
 	for _, name := range spec.Subnets {
-		i := slices.IndexFunc(b.net.subnets, func(s subnet) bool { return s.is(name) })
+		i := slices.IndexFunc(net.subnets, func(s subnet) bool { return s.is(name) })
 		switch {
 		case i >= 0:
-			out = append(out, b.net.subnets[i].ref)
+			out = append(out, net.subnets[i].ref)
 		case strings.HasPrefix(name, "subnet-"):
-			out = append(out, lookupInVPC(g, b, plan.ID("subnet/"+name), ec2.SubnetByID(b.net.vpc, name), b.m.InfraObject(), path+".subnets"))
+			out = append(out, lookupInVPC(g, in, net.vpc, plan.ID("subnet/"+name), ec2.SubnetByID(net.vpc, name), in.m.InfraObject(), path+".subnets"))
 		default:
-			return nil, fmt.Errorf("%s: subnet %s is neither in spec.network.subnets nor the ID of a subnet", b.m.Origin(b.m.InfraObject(), path+".subnets"), name)
+			return nil, fmt.Errorf("%s: subnet %s is neither in spec.network.subnets nor the ID of a subnet", in.m.Origin(in.m.InfraObject(), path+".subnets"), name)
 		}
 	}
 	if len(out) > 0 {
 		return out, nil
 	}
 	zones := map[string]bool{}
-	for _, s := range b.net.subnetsOfKind(!internal(spec) || len(b.net.subnetsOfKind(false)) == 0) {
+	for _, s := range net.subnetsOfKind(!internal(spec) || len(net.subnetsOfKind(false)) == 0) {
 		if !zones[s.zone] {
 			zones[s.zone] = true
 			out = append(out, s.ref)
@@ -240,7 +253,7 @@ func (b base) balancerSubnets(g *graph.Graph, spec *infrav1.AWSLoadBalancerSpec,
 	if len(out) == 0 { // there are private subnets only
 		return nil, fmt.Errorf(
 			"%s: an internet-facing load balancer needs a public subnet, and the cluster has none: add one, or set scheme: internal",
-			b.m.Origin(b.m.InfraObject(), path),
+			in.m.Origin(in.m.InfraObject(), path),
 		)
 	}
 	return out, nil
@@ -265,14 +278,14 @@ func (lbs loadBalancers) register(g *graph.Graph, suffix string, like elb.Target
 
 // ipType is the address type of a target group: IPv6 if every private subnet has it,
 // unless the manifest says otherwise.
-func (b base) ipType(given *infrav1.TargetGroupIPType) string {
+func (n network) ipType(given *infrav1.TargetGroupIPType) string {
 	switch {
 	case given != nil:
 		return string(*given)
-	case !b.net.ipv6:
+	case !n.ipv6:
 		return "ipv4"
 	}
-	for _, s := range b.net.subnetsOfKind(false) {
+	for _, s := range n.subnetsOfKind(false) {
 		if s.ipv6 == 0 && s.ipv6CIDR == "" {
 			return "ipv4"
 		}

@@ -28,11 +28,11 @@ func (in inputs) beginsNewEtcd() bool {
 
 // addNewEtcd adds the step that frees the init marker of a lost control plane. It returns the
 // resource that new machines of the control plane wait for.
-func addNewEtcd(g *graph.Graph, p platform) []graph.Resource {
-	if !p.beginsNewEtcd() {
+func addNewEtcd(g *graph.Graph, in inputs) []graph.Resource {
+	if !in.beginsNewEtcd() {
 		return nil
 	}
-	return []graph.Resource{graph.Expect(g, "init-marker/lost", &secrets.FreeMarker{Lost: p.inv.InitMachine, NeverRan: p.inv.NeverRan})}
+	return []graph.Resource{graph.Expect(g, "init-marker/lost", &secrets.FreeMarker{Lost: in.inv.InitMachine, NeverRan: in.inv.NeverRan})}
 }
 
 // hasLostCluster reports whether a worker was launched for a cluster whose etcd is lost. Its kubelet

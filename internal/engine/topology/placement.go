@@ -17,77 +17,77 @@ import (
 
 // machineSubnet returns the subnet of a machine, and whether the manifest permits no
 // other.
-func machineSubnet(g *graph.Graph, b base, x group, zone string, exists bool) (ref *graph.Ref[ec2.SubnetState], pinned bool, err error) {
+func machineSubnet(g *graph.Graph, in inputs, net network, x group, zone string, exists bool) (ref *graph.Ref[ec2.SubnetState], pinned bool, err error) {
 	if given := x.spec.Subnet; given != nil {
-		return namedSubnet(g, b, x, given, zone), true, nil
+		return namedSubnet(g, in, net, x, given, zone), true, nil
 	}
-	public := b.usesPublic(x)
+	public := net.usesPublic(x)
 	if zone == "" { // Cluster API takes the first subnet; this is the first that offers the instance type
-		for _, s := range b.net.subnetsOfKind(public) {
-			if b.offered(x.spec.InstanceType, s.zone) {
+		for _, s := range net.subnetsOfKind(public) {
+			if in.offered(x.spec.InstanceType, s.zone) {
 				return s.ref, false, nil
 			}
 		}
 	}
-	s, ok := b.net.first(public, zone)
+	s, ok := net.first(public, zone)
 	kind := map[bool]string{true: "public", false: "private"}[public]
 	switch {
 	case !ok && zone != "":
 		return nil, false, fmt.Errorf("%s: the cluster has no %s subnet in %s", x.origin, kind, zone)
 	case !ok:
 		return nil, false, fmt.Errorf("%s: the cluster has no %s subnet", x.origin, kind)
-	case !exists && !b.offered(x.spec.InstanceType, s.zone):
-		return nil, false, b.notOffered(x, zone)
+	case !exists && !in.offered(x.spec.InstanceType, s.zone):
+		return nil, false, in.notOffered(x, zone)
 	}
 	return s.ref, x.zone != "", nil
 }
 
 // usesPublic reports whether a group's machines are in public subnets.
-func (b base) usesPublic(x group) bool {
-	return x.spec.PublicIP != nil && *x.spec.PublicIP || len(b.net.subnetsOfKind(false)) == 0
+func (n network) usesPublic(x group) bool {
+	return x.spec.PublicIP != nil && *x.spec.PublicIP || len(n.subnetsOfKind(false)) == 0
 }
 
 // addPlacementGroup adds the lookup of the placement group of a machine to launch. A
 // machine on a dedicated host has none.
-func addPlacementGroup(g *graph.Graph, b base, x group) []graph.Edge {
+func addPlacementGroup(g *graph.Graph, in inputs, x group) []graph.Edge {
 	name := x.spec.PlacementGroupName
 	if name == "" || x.spec.HostID != nil {
 		return nil
 	}
-	return graph.Awaits(lookup(g, b, plan.ID("placement-group/"+name), ec2.PlacementGroupByName(name), x.specAt, x.specPath+".placementGroupName"))
+	return graph.Awaits(lookup(g, in, plan.ID("placement-group/"+name), ec2.PlacementGroupByName(name), x.specAt, x.specPath+".placementGroupName"))
 }
 
 // notOffered returns an error that lists the zones which offer the instance type of a
 // group.
-func (b base) notOffered(x group, zone string) error {
-	where, zones := zone, b.inv.Types[x.spec.InstanceType].Zones
+func (in inputs) notOffered(x group, zone string) error {
+	where, zones := zone, in.inv.Types[x.spec.InstanceType].Zones
 	if zone == "" {
 		where = "any zone of the cluster"
 	}
-	but := "nor in any other of " + b.m.Region
+	but := "nor in any other of " + in.m.Region
 	if len(zones) > 0 {
 		but = "but in " + strings.Join(zones, ", ")
 	}
-	return fmt.Errorf("%s: instance type %s is not offered in %s, %s", b.m.Origin(x.specAt, x.specPath+".instanceType"), x.spec.InstanceType, where, but)
+	return fmt.Errorf("%s: instance type %s is not offered in %s, %s", in.m.Origin(x.specAt, x.specPath+".instanceType"), x.spec.InstanceType, where, but)
 }
 
 // namedSubnet returns the subnet that a machine's spec names: one of the cluster's, or an
 // existing one.
-func namedSubnet(g *graph.Graph, b base, x group, given *infrav1.AWSResourceReference, zone string) *graph.Ref[ec2.SubnetState] {
+func namedSubnet(g *graph.Graph, in inputs, net network, x group, given *infrav1.AWSResourceReference, zone string) *graph.Ref[ec2.SubnetState] {
 	if given.ID != nil {
-		for _, s := range b.net.subnets {
+		for _, s := range net.subnets {
 			if s.is(*given.ID) {
 				return s.ref
 			}
 		}
-		return lookupInVPC(g, b, plan.ID("subnet/"+*given.ID), ec2.SubnetByID(b.net.vpc, *given.ID), x.specAt, "spec")
+		return lookupInVPC(g, in, net.vpc, plan.ID("subnet/"+*given.ID), ec2.SubnetByID(net.vpc, *given.ID), x.specAt, "spec")
 	}
-	for _, s := range b.net.subnets {
+	for _, s := range net.subnets {
 		if (zone == "" || s.zone == zone) && s.matches(given.Filters) {
 			return s.ref // it may not exist yet
 		}
 	}
-	return lookupInVPC(g, b, plan.ID("subnet/of/"+x.name+zone), ec2.SubnetByFilters(b.net.vpc, filterMap(given.Filters), zone), x.specAt, "spec")
+	return lookupInVPC(g, in, net.vpc, plan.ID("subnet/of/"+x.name+zone), ec2.SubnetByFilters(net.vpc, filterMap(given.Filters), zone), x.specAt, "spec")
 }
 
 // matches reports whether the subnet, if this program creates it, will match filters of
@@ -137,10 +137,10 @@ func filterMap(filters []infrav1.Filter) map[string][]string {
 // spread returns the zone of the i-th control-plane machine: the zones that have a suitable
 // subnet, offer the instance type and, if the manifest lists the subnets of the load balancer,
 // have one of them, take turns.
-func (b base) spread(x group, i int) string {
+func (in inputs) spread(net network, x group, i int) string {
 	var zones []string
-	for _, s := range b.net.subnetsOfKind(b.usesPublic(x)) {
-		if !slices.Contains(zones, s.zone) && b.offered(x.spec.InstanceType, s.zone) && b.balanced(s.zone) {
+	for _, s := range net.subnetsOfKind(net.usesPublic(x)) {
+		if !slices.Contains(zones, s.zone) && in.offered(x.spec.InstanceType, s.zone) && in.balanced(net, s.zone) {
 			zones = append(zones, s.zone)
 		}
 	}
@@ -151,15 +151,15 @@ func (b base) spread(x group, i int) string {
 }
 
 // balanced reports whether the load balancer of the API server may have a subnet in a zone.
-func (b base) balanced(zone string) bool {
-	lb := b.spec.ControlPlaneLoadBalancer
+func (in inputs) balanced(net network, zone string) bool {
+	lb := in.spec.ControlPlaneLoadBalancer
 	if lb == nil || len(lb.Subnets) == 0 {
 		return true
 	}
 	known := false
 	for _, name := range lb.Subnets {
-		i := slices.IndexFunc(b.net.subnets, func(s subnet) bool { return s.name == name })
-		if i >= 0 && b.net.subnets[i].zone == zone {
+		i := slices.IndexFunc(net.subnets, func(s subnet) bool { return s.name == name })
+		if i >= 0 && net.subnets[i].zone == zone {
 			return true
 		}
 		known = known || i >= 0

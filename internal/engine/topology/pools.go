@@ -26,19 +26,26 @@ import (
 //
 // Pools wait for the rollout of the control plane, in after: a kubelet may not be newer than the API
 // server.
-func addPools(g *graph.Graph, p platform, api *incluster.API, plan machinePlan, after []graph.Resource) (pools []scalingPool, remarks []string, err error) {
-	for _, pool := range p.m.Pools {
+func addPools(
+	g *graph.Graph,
+	in inputs,
+	p platform,
+	api *incluster.API,
+	plan machinePlan,
+	after []graph.Resource,
+) (pools []scalingPool, remarks []string, err error) {
+	for _, pool := range in.m.Pools {
 		if pool.Scaling == nil {
 			continue
 		}
-		x := p.poolGroup(pool, p.eks)
-		added, err := addPool(g, p, api, pool, x, after)
+		x := in.poolGroup(pool, p.eks)
+		added, err := addPool(g, in, p, api, pool, x, after)
 		if err != nil {
 			return nil, nil, err
 		}
 		pools = append(pools, scalingPool{added, x})
 		if x.kubeadm != nil && boot.ByToken(x.kubeadm) && !plan.keepsToken {
-			remarks = append(remarks, fmt.Sprintf("%s: no machine of the control plane keeps the token valid that machines join with: %s", x.origin, p.withoutKeeper()))
+			remarks = append(remarks, fmt.Sprintf("%s: no machine of the control plane keeps the token valid that machines join with: %s", x.origin, in.withoutKeeper()))
 		}
 	}
 	return pools, remarks, nil
@@ -46,8 +53,8 @@ func addPools(g *graph.Graph, p platform, api *incluster.API, plan machinePlan, 
 
 // withoutKeeper describes how long machines can join if no machine of the control plane renews
 // the bootstrap token. Only a run that uses the API server can create another token.
-func (p platform) withoutKeeper() string {
-	if p.usesAPIServer() {
+func (in inputs) withoutKeeper() string {
+	if in.usesAPIServer() {
 		return fmt.Sprintf("it is valid for a year, and after one of the control plane is replaced, for %s at a time", TokenTTL)
 	}
 	return fmt.Sprintf(
@@ -62,21 +69,29 @@ type scalingPool struct {
 	group group
 }
 
-func addPool(g *graph.Graph, p platform, api *incluster.API, pool manifest.Pool, x group, after []graph.Resource) (*graph.Ref[autoscaling.GroupState], error) {
+func addPool(
+	g *graph.Graph,
+	in inputs,
+	p platform,
+	api *incluster.API,
+	pool manifest.Pool,
+	x group,
+	after []graph.Resource,
+) (*graph.Ref[autoscaling.GroupState], error) {
 	spec := pool.Scaling.Spec
-	from := graph.From(p.m.Origin("AWSMachinePool/"+pool.Scaling.Name, "spec"))
-	content := newLaunchTemplate(g, p, x, pool)
-	image, err := addImage(g, p.base, x)
+	from := graph.From(in.m.Origin("AWSMachinePool/"+pool.Scaling.Name, "spec"))
+	content := newLaunchTemplate(g, in, p, x, pool)
+	image, err := addImage(g, in, x)
 	if err != nil {
 		return nil, err
 	}
-	content.Image, content.Boot = image, p.poolData(x)
+	content.Image, content.Boot = image, in.poolData(p.boot, x)
 	id := plan.ID("auto-scaling-group/" + x.name)
 	a := &autoscaling.Group{
 		Name: x.name, Spec: spec, Content: content,
-		Tags: p.machineTags(RoleNode, spec.AdditionalTags).With(cloud.Tags{"Name": x.name, cloud.ResourceTag: string(id)}),
+		Tags: in.machineTags(RoleNode, spec.AdditionalTags).With(cloud.Tags{"Name": x.name, cloud.ResourceTag: string(id)}),
 	}
-	if a.Subnets, err = poolSubnets(g, p.base, pool, x); err != nil {
+	if a.Subnets, err = poolSubnets(g, in, p.net, pool, x); err != nil {
 		return nil, err
 	}
 	n := int32(pool.Replicas()) //nolint:gosec // a group has a few thousand
@@ -89,7 +104,7 @@ func addPool(g *graph.Graph, p platform, api *incluster.API, pool manifest.Pool,
 		a.Needed = append(a.Needed, p.net.egress(s)...)
 	}
 	a.Template = graph.Add(g, plan.ID(content.Tags[cloud.ResourceTag]), content, from, graph.With(graph.Awaits(after...)))
-	if !p.usesAPIServer() {
+	if !in.usesAPIServer() {
 		return graph.Add(g, id, a, from, graph.With(p.podNetwork)), nil
 	}
 	a.Nodes = api.MachinesOf
@@ -106,12 +121,12 @@ func addPool(g *graph.Graph, p platform, api *incluster.API, pool manifest.Pool,
 }
 
 // addPoolNodes adds the Nodes of the machines of all pools, if the run waits for them.
-func addPoolNodes(g *graph.Graph, p platform, k kubernetes, pools []scalingPool) {
-	if !p.waitsForNodes() {
+func addPoolNodes(g *graph.Graph, in inputs, k kubernetes, pools []scalingPool) {
+	if !in.waitsForNodes() {
 		return
 	}
 	add := func(name, origin string, n *incluster.PoolNodes) {
-		n.API, n.Server, n.Ready = k.api, k.server, p.o.Wait == plan.NodesReady
+		n.API, n.Server, n.Ready = k.api, k.server, in.o.Wait == plan.NodesReady
 		var after []graph.Edge // a Node joins without a pod network
 		if n.Ready {
 			after = k.podNetwork
@@ -121,7 +136,7 @@ func addPoolNodes(g *graph.Graph, p platform, k kubernetes, pools []scalingPool)
 	for _, pool := range pools {
 		add(pool.group.name, pool.Origin(), &incluster.PoolNodes{Group: pool.Ref, External: pool.group.externalCloudProvider()})
 	}
-	for _, pool := range p.m.Pools {
+	for _, pool := range in.m.Pools {
 		if pool.Managed == nil {
 			continue
 		}
@@ -133,20 +148,20 @@ func addPoolNodes(g *graph.Graph, p platform, k kubernetes, pools []scalingPool)
 }
 
 // poolData returns the boot data of the machines of a pool.
-func (p platform) poolData(x group) *bootdata.Data {
-	return p.recorded(p.bootData(x, plan.ID("machine/"+x.name), "", boot.JoinWorker))
+func (in inputs) poolData(sources bootSources, x group) *bootdata.Data {
+	return sources.recorded(in.bootData(sources, x, plan.ID("machine/"+x.name), "", boot.JoinWorker))
 }
 
 // newLaunchTemplate returns the launch template of a pool, without image and boot data.
-func newLaunchTemplate(g *graph.Graph, p platform, x group, pool manifest.Pool) *ec2.LaunchTemplate {
+func newLaunchTemplate(g *graph.Graph, in inputs, p platform, x group, pool manifest.Pool) *ec2.LaunchTemplate {
 	id, spec := plan.ID("launch-template/"+x.name), *pool.Template()
 	t := &ec2.LaunchTemplate{
-		Name: x.name, Spec: spec, Key: text(x.spec.SSHKeyName), Adopt: p.o.Adopt,
-		Tags:         p.machineTags(RoleNode, x.spec.AdditionalTags).With(cloud.Tags{"Name": x.name, cloud.ResourceTag: string(id)}),
-		InstanceTags: p.machineTags(RoleNode, x.spec.AdditionalTags).With(cloud.Tags{"Name": x.name}).With(bootstrapSecretTag(pool)),
+		Name: x.name, Spec: spec, Key: text(x.spec.SSHKeyName), Adopt: in.o.Adopt,
+		Tags:         in.machineTags(RoleNode, x.spec.AdditionalTags).With(cloud.Tags{"Name": x.name, cloud.ResourceTag: string(id)}),
+		InstanceTags: in.machineTags(RoleNode, x.spec.AdditionalTags).With(cloud.Tags{"Name": x.name}).With(bootstrapSecretTag(pool)),
 	}
-	t.Groups, t.EKS = machineSecurityGroups(g, p, x)
-	t.Needed = append(addKeyPair(g, p.base, x, t.Key), addProfile(g, p.base, x, spec.IamInstanceProfile)...)
+	t.Groups, t.EKS = machineSecurityGroups(g, in, p, x)
+	t.Needed = append(addKeyPair(g, in, x, t.Key), addProfile(g, in, x, spec.IamInstanceProfile)...)
 	return t
 }
 
@@ -167,68 +182,68 @@ func bootstrapSecretTag(pool manifest.Pool) cloud.Tags {
 
 // poolSubnets picks the subnets of a pool: those that are named, those of its
 // zones, or all private ones.
-func poolSubnets(g *graph.Graph, b base, pool manifest.Pool, x group) (out []*graph.Ref[ec2.SubnetState], err error) {
+func poolSubnets(g *graph.Graph, in inputs, net network, pool manifest.Pool, x group) (out []*graph.Ref[ec2.SubnetState], err error) {
 	spec := pool.Scaling.Spec
 	var filters []infrav1.Filter
 	for _, s := range spec.Subnets {
 		if s.ID != nil {
-			out = append(out, namedSubnet(g, b, x, &s, ""))
+			out = append(out, namedSubnet(g, in, net, x, &s, ""))
 		}
 		filters = append(filters, s.Filters...)
 	}
 	if len(filters) > 0 {
-		found := filteredSubnets(g, b, pool.Scaling.Name, filters, x)
-		if len(found) == 0 && b.inv.PoolSubnets != nil {
-			return nil, fmt.Errorf("%s: no subnet of the cluster's VPC matches %s", b.m.Origin(x.specAt, "spec.subnets"), describeFilters(filters))
+		found := filteredSubnets(g, in, net, pool.Scaling.Name, filters, x)
+		if len(found) == 0 && in.inv.PoolSubnets != nil {
+			return nil, fmt.Errorf("%s: no subnet of the cluster's VPC matches %s", in.m.Origin(x.specAt, "spec.subnets"), describeFilters(filters))
 		}
 		out = append(out, found...)
 	}
 	if len(spec.Subnets) > 0 {
 		return out, nil
 	}
-	at := b.m.Origin(x.specAt, "spec.availabilityZones")
+	at := in.m.Origin(x.specAt, "spec.availabilityZones")
 	switch {
 	case len(spec.AvailabilityZones) > 0 && spec.AvailabilityZoneSubnetType != nil:
-		return b.subnets(at, nil, spec.AvailabilityZones, *spec.AvailabilityZoneSubnetType)
+		return in.subnets(net, at, nil, spec.AvailabilityZones, *spec.AvailabilityZoneSubnetType)
 	case len(spec.AvailabilityZones) > 0:
-		return b.subnets(at, nil, spec.AvailabilityZones, expinfrav1.AZSubnetTypeAll)
+		return in.subnets(net, at, nil, spec.AvailabilityZones, expinfrav1.AZSubnetTypeAll)
 	}
 	kind := expinfrav1.AZSubnetTypePrivate
-	if len(b.net.subnetsOfKind(false)) == 0 {
+	if len(net.subnetsOfKind(false)) == 0 {
 		kind = expinfrav1.AZSubnetTypePublic
 	}
-	return b.subnets(b.m.Origin("MachinePool/"+pool.Object.Name, "spec.failureDomains"), nil, pool.Object.Spec.FailureDomains, kind)
+	return in.subnets(net, in.m.Origin("MachinePool/"+pool.Object.Name, "spec.failureDomains"), nil, pool.Object.Spec.FailureDomains, kind)
 }
 
 // filteredSubnets lists the subnets that match all filters of a pool: those of the cluster, which
 // may not exist yet, and others of an existing VPC. As in CAPA, the filters of all entries of the
 // list count, and subnets for pods are left out (SubnetIDs in pkg/cloud/services/autoscaling).
-func filteredSubnets(g *graph.Graph, b base, pool string, filters []infrav1.Filter, x group) (out []*graph.Ref[ec2.SubnetState]) {
-	found := b.inv.PoolSubnets[pool]
-	own := func(s subnet, f ec2.SubnetState) bool { return s.is(f.ID) || b.observedAs(s, f.ID) }
-	for _, s := range b.net.subnets {
+func filteredSubnets(g *graph.Graph, in inputs, net network, pool string, filters []infrav1.Filter, x group) (out []*graph.Ref[ec2.SubnetState]) {
+	found := in.inv.PoolSubnets[pool]
+	own := func(s subnet, f ec2.SubnetState) bool { return s.is(f.ID) || in.observedAs(s, f.ID) }
+	for _, s := range net.subnets {
 		observed := slices.ContainsFunc(found, func(f ec2.SubnetState) bool { return own(s, f) })
-		if !s.secondary && (observed || s.matches(filters) || b.matchesTagged(s, filters)) {
+		if !s.secondary && (observed || s.matches(filters) || in.matchesTagged(s, filters)) {
 			out = append(out, s.ref)
 		}
 	}
-	if b.spec.NetworkSpec.VPC.ID == "" {
+	if in.spec.NetworkSpec.VPC.ID == "" {
 		return out
 	}
 	for _, f := range found {
-		if isSecondary(f.Tags) || slices.ContainsFunc(b.net.subnets, func(s subnet) bool { return own(s, f) }) {
+		if isSecondary(f.Tags) || slices.ContainsFunc(net.subnets, func(s subnet) bool { return own(s, f) }) {
 			continue
 		}
-		out = append(out, lookupInVPC(g, b, plan.ID("subnet/"+f.ID), ec2.SubnetByID(b.net.vpc, f.ID), x.specAt, "spec"))
+		out = append(out, lookupInVPC(g, in, net.vpc, plan.ID("subnet/"+f.ID), ec2.SubnetByID(net.vpc, f.ID), x.specAt, "spec"))
 	}
 	return out
 }
 
 // matchesTagged reports whether a listed subnet of an existing VPC matches filters as soon as this
 // run has set its tags.
-func (b base) matchesTagged(s subnet, filters []infrav1.Filter) bool {
-	seen, ok := b.observedSubnet(s.name)
-	return ok && matchFilters(filters, seen.Tags.With(b.existingTags(s)), map[string]string{
+func (in inputs) matchesTagged(s subnet, filters []infrav1.Filter) bool {
+	seen, ok := in.observedSubnet(s.name)
+	return ok && matchFilters(filters, seen.Tags.With(in.existingTags(s)), map[string]string{
 		"availability-zone": seen.Zone, "availabilityZone": seen.Zone, "cidr-block": seen.CIDR, "cidrBlock": seen.CIDR, "cidr": seen.CIDR,
 		"vpc-id": seen.VPC, "subnet-id": seen.ID,
 	})

@@ -112,22 +112,22 @@ func (in inputs) givenKeys() *boot.PKI {
 }
 
 // addRestore adds the record of the snapshot that the control plane begins with; nil for none.
-func addRestore(g *graph.Graph, p platform) *bootdata.Restore {
-	want := p.restoring()
-	if want == nil || p.m.EKS != nil {
+func addRestore(g *graph.Graph, in inputs, sources bootSources) *bootdata.Restore {
+	want := in.restoring()
+	if want == nil || in.m.EKS != nil {
 		return nil
 	}
-	r := &secrets.Restore{Want: *want, PKI: p.keys, After: graph.On(p.bucket)}
-	if p.o.Restore != nil {
-		r.Seal = p.o.Restore.Seal
+	r := &secrets.Restore{Want: *want, PKI: sources.keys, After: graph.On(sources.bucket)}
+	if in.o.Restore != nil {
+		r.Seal = in.o.Restore.Seal
 	}
 	return &bootdata.Restore{Record: graph.Add(g, secrets.RestoreRecordKind, r, graph.From("snapshot of "+want.Taken.UTC().Format(time.RFC3339)))}
 }
 
 // finishRestore deletes the Nodes of machines that are gone, and ends the restore, after the control
 // plane has joined.
-func finishRestore(g *graph.Graph, p platform, k kubernetes) {
-	if p.restore == nil || k.server == nil {
+func finishRestore(g *graph.Graph, restore *bootdata.Restore, k kubernetes) {
+	if restore == nil || k.server == nil {
 		return
 	}
 	joined := graph.Awaits(k.controlPlaneNodes...)
@@ -137,7 +137,7 @@ func finishRestore(g *graph.Graph, p platform, k kubernetes) {
 		&incluster.NodeObjects{API: k.api, Server: k.server, Lost: true, After: joined},
 		graph.From("in the snapshot, without a machine"),
 	)
-	graph.Expect(g, "restored", &secrets.Restored{Record: p.restore.Record, After: append(joined, graph.Awaits(lost)...)}, graph.From(p.restore.Record.Origin()))
+	graph.Expect(g, "restored", &secrets.Restored{Record: restore.Record, After: append(joined, graph.Awaits(lost)...)}, graph.From(restore.Record.Origin()))
 }
 
 // restoreRemarks say what a restore replaces.

@@ -39,18 +39,18 @@ func runPods(g *graph.Graph) []graph.Edge {
 }
 
 // retireNodeGroups retires node groups that are not desired any more.
-func retireNodeGroups(g *graph.Graph, p platform) {
+func retireNodeGroups(g *graph.Graph, in inputs, cluster *graph.Ref[eks.ClusterState]) {
 	after := runPods(g)
-	for _, name := range p.inv.EKS.NodeGroups {
+	for _, name := range in.inv.EKS.NodeGroups {
 		if id := plan.ID("node-group/" + name); g.Resource(id) == nil {
-			eks.RetireNodeGroup(g, id, name, p.eks, after)
+			eks.RetireNodeGroup(g, id, name, cluster, after)
 		}
 	}
 }
 
 // retirePools retires pools that are not desired any more. A pool is found by its launch
 // template, so that is deleted last.
-func retirePools(g *graph.Graph, p platform) {
+func retirePools(g *graph.Graph, in inputs) {
 	var groups []graph.Resource // retired node groups: they do not report their template
 	for _, r := range resourcesOf(g, "node-group") {
 		if r.Role() == graph.RoleRetired {
@@ -58,7 +58,7 @@ func retirePools(g *graph.Graph, p platform) {
 		}
 	}
 	after := runPods(g)
-	for _, t := range p.inv.Templates {
+	for _, t := range in.inv.Templates {
 		name := t.Tags["Name"]
 		if name == "" || g.Resource(plan.ID("launch-template/"+name)) != nil {
 			continue
@@ -82,23 +82,23 @@ func retirePools(g *graph.Graph, p platform) {
 // retireEKS retires the other parts of the EKS cluster that are owned and not desired any
 // more. Unlike in Cluster API, parts that others have added stay. nodeRoles are ARNs of roles
 // whose access entries are named after instance profiles.
-func retireEKS(g *graph.Graph, p platform, nodeRoles map[string]bool) {
+func retireEKS(g *graph.Graph, in inputs, cluster *graph.Ref[eks.ClusterState], nodeRoles map[string]bool) {
 	pods := runPods(g)
-	for _, name := range p.inv.EKS.Fargate {
+	for _, name := range in.inv.EKS.Fargate {
 		if id := plan.ID("fargate-profile/" + name); g.Resource(id) == nil {
-			eks.RetireFargateProfile(g, id, name, p.eks, pods)
+			eks.RetireFargateProfile(g, id, name, cluster, pods)
 		}
 	}
 	addons := append(pods, graph.Awaits(desiredOf(g, "addon", "addons", "vpc-cni")...)...)
-	for _, name := range p.inv.EKS.Addons {
+	for _, name := range in.inv.EKS.Addons {
 		if id := plan.ID("addon/" + name); g.Resource(id) == nil {
-			eks.RetireAddon(g, id, name, p.eks, addons)
+			eks.RetireAddon(g, id, name, cluster, addons)
 		}
 	}
 	access := graph.Awaits(slices.Concat(desiredOf(g, "access-entry", "aws-auth", "eks-authentication"), machinesLeaving(g))...)
-	for _, principal := range p.inv.EKS.AccessEntries {
+	for _, principal := range in.inv.EKS.AccessEntries {
 		if id := plan.ID("access-entry/" + principal); g.Resource(id) == nil && !nodeRoles[principal] && g.Resource(roleID(principal)) == nil {
-			eks.RetireAccessEntry(g, id, principal, p.eks, access)
+			eks.RetireAccessEntry(g, id, principal, cluster, access)
 		}
 	}
 }

@@ -67,6 +67,7 @@ type rollout struct {
 // healthy.
 func addRollout(
 	g *graph.Graph,
+	in inputs,
 	p platform,
 	lbs loadBalancers,
 	k kubernetes,
@@ -76,7 +77,7 @@ func addRollout(
 	after []graph.Resource,
 ) (out rollout, err error) {
 	joined := func(m Machine) graph.Resource {
-		settled := addJoined(g, p, lbs, k, x, m)
+		settled := addJoined(g, in, lbs, k, x, m)
 		out.settled = append(out.settled, settled...)
 		return settled[len(settled)-1]
 	}
@@ -93,7 +94,7 @@ func addRollout(
 	surge, unavailable := x.limits()
 	for _, step := range moves(x.count, len(x.stay), len(x.launch), len(x.outdated), surge, unavailable) {
 		if step.joins {
-			m, err := addMachine(g, p, x, x.launch[step.n], graph.Awaits(slices.Concat(mayLaunch, resourceAt(leaves, step.after))...))
+			m, err := addMachine(g, in, p, x, x.launch[step.n], graph.Awaits(slices.Concat(mayLaunch, resourceAt(leaves, step.after))...))
 			if err != nil {
 				return out, err
 			}
@@ -105,7 +106,7 @@ func addRollout(
 			unregistered := unregister(g, lbs, m, after, x.origin)
 			out.settled, after = append(out.settled, unregistered...), append(after, unregistered...)
 		}
-		leaves = append(leaves, terminate(g, p, k, plan, m, graph.Awaits(after...), p.replacement(x, m, step.n)))
+		leaves = append(leaves, terminate(g, in, k, plan, m, graph.Awaits(after...), in.replacement(x, m, step.n)))
 	}
 	out.all = slices.Concat(stay, joins, leaves)
 	return out, nil
@@ -122,14 +123,14 @@ func resourceAt(all []graph.Resource, n int) []graph.Resource {
 // addJoined adds the resources that have to be settled before an old machine may leave:
 // the Node of the new one, which is the last of them, and its registration with the load
 // balancers.
-func addJoined(g *graph.Graph, p platform, lbs loadBalancers, k kubernetes, x groupPlan, m Machine) []graph.Resource {
+func addJoined(g *graph.Graph, in inputs, lbs loadBalancers, k kubernetes, x groupPlan, m Machine) []graph.Resource {
 	if !x.controlPlane {
-		return []graph.Resource{addNode(g, p, k, m, nil)}
+		return []graph.Resource{addNode(g, in, k, m, nil)}
 	}
 	registered := lbs.register(g, "/"+m.place(), elb.Targets{
 		Instances: []*graph.Ref[ec2.InstanceState]{m.Instance}, Shared: true, Healthy: true,
 	}, graph.From(x.origin))
-	return append(registered, addNode(g, p, k, m, graph.Awaits(registered...)))
+	return append(registered, addNode(g, in, k, m, graph.Awaits(registered...)))
 }
 
 // unregister deregisters a machine from the load balancers.
@@ -142,6 +143,7 @@ func unregister(g *graph.Graph, lbs loadBalancers, m ec2.InstanceState, after []
 // server.
 func rollWorkers(
 	g *graph.Graph,
+	in inputs,
 	p platform,
 	lbs loadBalancers,
 	k kubernetes,
@@ -153,7 +155,7 @@ func rollWorkers(
 		if x.controlPlane || !x.rolls() {
 			continue
 		}
-		r, err := addRollout(g, p, lbs, k, plan, x, machines, after)
+		r, err := addRollout(g, in, p, lbs, k, plan, x, machines, after)
 		if err != nil {
 			return nil, err
 		}

@@ -83,7 +83,7 @@ func addSecurityGroup(g *graph.Graph, in inputs, n network, role infrav1.Securit
 
 // securityGroupRules builds the rules of security groups.
 type securityGroupRules struct {
-	inputs
+	in     inputs
 	net    network
 	groups securityGroups
 }
@@ -99,10 +99,10 @@ func (s securityGroupRules) ingress(role infrav1.SecurityGroupRole) (out []ec2.I
 	}
 	cp, node := infrav1.SecurityGroupControlPlane, infrav1.SecurityGroupNode
 	cni := func() {
-		if s.spec.NetworkSpec.CNI == nil {
+		if s.in.spec.NetworkSpec.CNI == nil {
 			return
 		}
-		for _, r := range s.spec.NetworkSpec.CNI.CNIIngressRules {
+		for _, r := range s.in.spec.NetworkSpec.CNI.CNIIngressRules {
 			add(string(r.Protocol), int32(r.FromPort), int32(r.ToPort), r.Description, cp, node) //nolint:gosec // ports
 		}
 	}
@@ -114,16 +114,16 @@ func (s securityGroupRules) ingress(role infrav1.SecurityGroupRole) (out []ec2.I
 		add("tcp", 2379, 2379, "etcd", cp)
 		add("tcp", 2380, 2380, "etcd peer", cp)
 		ssh()
-		out = append(out, s.expand(s.spec.NetworkSpec.AdditionalControlPlaneIngressRules)...)
+		out = append(out, s.expand(s.in.spec.NetworkSpec.AdditionalControlPlaneIngressRules)...)
 	case infrav1.SecurityGroupNode:
 		cni()
 		out = append(out, s.nodePorts()...)
 		add("tcp", 10250, 10250, "Kubelet API", cp, node)
 		ssh()
-		out = append(out, s.expand(s.spec.NetworkSpec.AdditionalNodeIngressRules)...)
+		out = append(out, s.expand(s.in.spec.NetworkSpec.AdditionalNodeIngressRules)...)
 	case infrav1.SecurityGroupBastion:
-		if !s.spec.Bastion.DisableIngressRules {
-			out = s.blocksIn("tcp", 22, 22, "SSH", s.spec.Bastion.AllowedCIDRBlocks)
+		if !s.in.spec.Bastion.DisableIngressRules {
+			out = s.blocksIn("tcp", 22, 22, "SSH", s.in.spec.Bastion.AllowedCIDRBlocks)
 		}
 	case infrav1.SecurityGroupAPIServerLB:
 		out = s.apiServerRules()
@@ -131,7 +131,7 @@ func (s securityGroupRules) ingress(role infrav1.SecurityGroupRole) (out []ec2.I
 		out = s.networkLoadBalancerRules()
 	case infrav1.SecurityGroupEKSNodeAdditional:
 		ssh()
-		out = append(out, s.expand(s.spec.NetworkSpec.AdditionalControlPlaneIngressRules)...)
+		out = append(out, s.expand(s.in.spec.NetworkSpec.AdditionalControlPlaneIngressRules)...)
 	}
 	return out
 }
@@ -148,7 +148,7 @@ func (s securityGroupRules) blocksIn(protocol string, first, last int32, descrip
 }
 
 func (s securityGroupRules) nodePorts() []ec2.IngressRule {
-	blocks := s.spec.NetworkSpec.NodePortIngressRuleCidrBlocks
+	blocks := s.in.spec.NetworkSpec.NodePortIngressRuleCidrBlocks
 	if len(blocks) == 0 {
 		blocks = infrav1.CidrBlocks{"0.0.0.0/0", "::/0"}
 	}
@@ -158,9 +158,9 @@ func (s securityGroupRules) nodePorts() []ec2.IngressRule {
 // apiServerRules permit clients, and the cluster's own NAT gateways, to reach the load
 // balancer of the API server.
 func (s securityGroupRules) apiServerRules() (out []ec2.IngressRule) {
-	port := s.endpointPort()
+	port := s.in.endpointPort()
 	rule := ec2.IngressRule{Protocol: "tcp", First: port, Last: port, Description: "Kubernetes API"}
-	primary := s.spec.ControlPlaneLoadBalancer
+	primary := s.in.spec.ControlPlaneLoadBalancer
 	if primary != nil && primary.Scheme != nil && *primary.Scheme == infrav1.ELBSchemeInternal {
 		out = append(out, s.wholeVPC(rule)...)
 	} else {
@@ -169,13 +169,13 @@ func (s securityGroupRules) apiServerRules() (out []ec2.IngressRule) {
 			out = append(out, rule)
 		}
 		rule.Address = nil
-		for _, ip := range s.inv.NATAddresses {
+		for _, ip := range s.in.inv.NATAddresses {
 			rule.CIDR = ip + "/32"
 			out = append(out, rule)
 		}
 	}
 	var given []infrav1.IngressRule
-	for _, lb := range []*infrav1.AWSLoadBalancerSpec{s.spec.ControlPlaneLoadBalancer, s.spec.SecondaryControlPlaneLoadBalancer} {
+	for _, lb := range []*infrav1.AWSLoadBalancerSpec{s.in.spec.ControlPlaneLoadBalancer, s.in.spec.SecondaryControlPlaneLoadBalancer} {
 		if lb != nil {
 			given = append(given, lb.IngressRules...)
 		}
@@ -221,7 +221,7 @@ func (s securityGroupRules) networkLoadBalancerRules() (out []ec2.IngressRule) {
 			out = append(out, rule)
 		}
 	}
-	all := s.networkLoadBalancers()
+	all := s.in.networkLoadBalancers()
 	if len(all) > 0 {
 		anybody := slices.ContainsFunc(all, func(lb *infrav1.AWSLoadBalancerSpec) bool { return lb.PreserveClientIP })
 		add(anybody, apiPort, "Allow NLB traffic to the control plane instances.")
@@ -261,7 +261,7 @@ func (s securityGroupRules) expand(given []infrav1.IngressRule) (out []ec2.Ingre
 			for _, a := range s.net.addresses {
 				add(func(r *ec2.IngressRule) { r.Address = a })
 			}
-			for _, ip := range s.inv.NATAddresses {
+			for _, ip := range s.in.inv.NATAddresses {
 				add(func(r *ec2.IngressRule) { r.CIDR = ip + "/32" })
 			}
 			continue

@@ -22,7 +22,7 @@ import (
 // switched off. The latter are terminated after the other machines are settled; those of the
 // control plane one after the other, after they are deregistered from the load balancers. settled are the
 // registrations and Nodes of the control plane.
-func terminateMachines(g *graph.Graph, p platform, lbs loadBalancers, k kubernetes, plan machinePlan, machines []Machine, settled []graph.Resource) {
+func terminateMachines(g *graph.Graph, in inputs, lbs loadBalancers, k kubernetes, plan machinePlan, machines []Machine, settled []graph.Resource) {
 	var stay []graph.Resource
 	for _, m := range machines {
 		stay = append(stay, m.Instance)
@@ -30,7 +30,7 @@ func terminateMachines(g *graph.Graph, p platform, lbs loadBalancers, k kubernet
 	for _, x := range plan.groups {
 		for i, m := range x.unhealthy {
 			if !x.controlPlane {
-				terminate(g, p, k, plan, m, nil, p.replacement(x, m, len(x.outdated)+i))
+				terminate(g, in, k, plan, m, nil, in.replacement(x, m, len(x.outdated)+i))
 			}
 		}
 	}
@@ -38,20 +38,20 @@ func terminateMachines(g *graph.Graph, p platform, lbs loadBalancers, k kubernet
 	pods := runPods(g)
 	for _, m := range plan.leaving {
 		switch {
-		case m.Tags[cloud.RoleTag] == RoleNode && !p.hasGroup(m): // its group is gone, or has another name
-			terminate(g, p, k, plan, m, pods, why)
+		case m.Tags[cloud.RoleTag] == RoleNode && !in.hasGroup(m): // its group is gone, or has another name
+			terminate(g, in, k, plan, m, pods, why)
 			continue
 		case m.Tags[cloud.RoleTag] != RoleControlPlane:
-			terminate(g, p, k, plan, m, graph.Awaits(stay...), why)
+			terminate(g, in, k, plan, m, graph.Awaits(stay...), why)
 			continue
 		}
 		after := slices.Concat(stay, settled)
 		if plan.rollsControlPlane() {
 			after = slices.Concat(after, unregister(g, lbs, m, after, why.text))
 		}
-		settled = append(settled, terminate(g, p, k, plan, m, graph.Awaits(after...), why))
+		settled = append(settled, terminate(g, in, k, plan, m, graph.Awaits(after...), why))
 	}
-	if k.api != nil && p.o.Drain && p.initialized() {
+	if k.api != nil && in.o.Drain && in.initialized() {
 		graph.Retire(g, "node-objects", &incluster.NodeObjects{API: k.api, Server: k.server}, graph.From("no longer has a machine"))
 	}
 }
@@ -85,13 +85,13 @@ func (in inputs) replacement(x groupPlan, m ec2.InstanceState, n int) reason {
 
 // terminate adds the steps that terminate a machine: hooks, drain the Node, remove the etcd
 // member, terminate the machine, delete the Node. It returns the last of them.
-func terminate(g *graph.Graph, p platform, k kubernetes, planned machinePlan, m ec2.InstanceState, after []graph.Edge, why reason) graph.Resource {
+func terminate(g *graph.Graph, in inputs, k kubernetes, planned machinePlan, m ec2.InstanceState, after []graph.Edge, why reason) graph.Resource {
 	resource := cmp.Or(m.Tags.Printable(cloud.ResourceTag), "machine/"+m.Tags.Printable("Name")) // its ID in the graph of the run that launched it
 	suffix, from := strings.TrimPrefix(resource, "machine/")+"/"+m.ID, graph.From(why.text)
 	r := &ec2.Instance{Claimed: m.ID, Tags: m.Tags}
 	r.Spec.InstanceType = m.Type
-	if p.drains(m) {
-		limits, annotations := p.deletion(m)
+	if in.drains(m) {
+		limits, annotations := in.deletion(m)
 		after = addHooks(g, k, m, annotations, clusterv1.PreDrainDeleteHookAnnotationPrefix, suffix, after, why.text)
 		if _, excluded := annotations[clusterv1.ExcludeNodeDrainingAnnotation]; !excluded {
 			_, abandon := annotations[clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation]
@@ -101,7 +101,7 @@ func terminate(g *graph.Graph, p platform, k kubernetes, planned machinePlan, m 
 			}, from))
 		}
 		after = addHooks(g, k, m, annotations, clusterv1.PreTerminateDeleteHookAnnotationPrefix, suffix, after, why.text)
-		if certificates, stacked := p.etcdCertificates(); stacked && m.Tags[cloud.RoleTag] == RoleControlPlane {
+		if certificates, stacked := in.etcdCertificates(); stacked && m.Tags[cloud.RoleTag] == RoleControlPlane {
 			after = graph.Awaits(graph.Retire(g, plan.ID("etcd-member/"+suffix), &incluster.EtcdMember{
 				API: k.api, Machine: m, Leaving: planned.leavingControlPlane(), Certificates: certificates, After: after,
 			}, from))
@@ -109,7 +109,7 @@ func terminate(g *graph.Graph, p platform, k kubernetes, planned machinePlan, m 
 	}
 	terminated := graph.Retire(g, plan.ID("retired/"+resource+"/"+m.ID), r, graph.With(after), from,
 		graph.Because(why.replacedBy, why.changes))
-	if !p.drains(m) {
+	if !in.drains(m) {
 		return terminated
 	}
 	return graph.Retire(g, plan.ID("node-object/"+suffix), &incluster.NodeObjects{API: k.api, Machine: m, After: graph.Awaits(terminated)}, from)

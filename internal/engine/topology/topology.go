@@ -2,7 +2,9 @@
 // the account. It makes no call.
 //
 // Each stage is a function that adds resources to the graph and returns what the next
-// stages refer to.
+// stages refer to. Its parameters are all that it reads: the manifest and the inventory
+// (inputs), and the resources of earlier stages. What follows from the manifest and the
+// inventory alone is a method of inputs.
 package topology
 
 import (
@@ -10,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
@@ -129,49 +133,50 @@ func build(g *graph.Graph, in inputs) (Cluster, error) {
 	if err != nil {
 		return Cluster{}, err
 	}
-	b := base{inputs: in, net: net}
-	b.groups, b.interfaces = addSecurityGroups(g, in, net)
+	groups, interfaces := addSecurityGroups(g, in, net)
+	p := platform{net: net, groups: groups}
 	var (
-		p       platform
 		plane   eksPlane
 		lbs     loadBalancers
 		bastion bool
 	)
 	if in.m.EKS != nil {
-		bastion = addBastion(g, b)
-		p = addEKSCluster(g, b)
+		bastion = addBastion(g, in, net, groups)
+		p.eks = addEKSCluster(g, in, net, groups, interfaces)
+		p.boot.endpoint = bootdata.Endpoint{EKS: p.eks, Port: eksPort}
 	} else {
-		if lbs, err = addLoadBalancers(g, b); err != nil {
+		if lbs, err = addLoadBalancers(g, in, balancerPlace{net, groups[infrav1.SecurityGroupAPIServerLB], interfaces}); err != nil {
 			return Cluster{}, err
 		}
-		p = platform{base: b, endpoint: lbs.endpoint, bucket: addBucket(g, in)}
-		bastion = addBastion(g, b)
+		p.boot.endpoint, p.boot.bucket = lbs.endpoint, addBucket(g, in)
+		bastion = addBastion(g, in, net, groups)
 	}
 	if err := in.checkNamespace(); err != nil {
 		return Cluster{}, err
 	}
 	if in.m.EKS == nil {
-		p.keys = addCertificates(g, in)
+		p.boot.keys = addCertificates(g, in)
 	}
 	plan := planMachines(in, in.groupsOfMachines(p.eks), bastion)
-	api := newAPI(p, plan)
+	api := newAPI(in, p.boot, p.eks, plan)
 	if in.m.EKS != nil {
-		if plane, err = addEKSParts(g, &p, api, in.machinesJoin(p.eks)); err != nil {
+		if plane, err = addEKSParts(g, in, p, api, in.machinesJoin(p.eks)); err != nil {
 			return Cluster{}, err
 		}
+		p.podNetwork = plane.podNetwork
 	}
-	p.record = addBootstrapSecrets(g, in)
+	p.boot.record = addBootstrapSecrets(g, in)
 	if err := in.checkRestore(); err != nil {
 		return Cluster{}, err
 	}
-	p.restore = addRestore(g, p)
-	machines, remarks, err := addMachines(g, p, lbs, kubernetes{api: api, server: plane.server}, plan, plane.mappings)
+	p.boot.restore = addRestore(g, in, p.boot)
+	machines, remarks, err := addMachines(g, in, p, lbs, kubernetes{api: api, server: plane.server}, plan, plane.mappings)
 	if in.m.EKS != nil {
-		retireEKS(g, p, plane.access.roles)
-		addIdentityProvider(g, p)
+		retireEKS(g, in, p.eks, plane.access.roles)
+		addIdentityProvider(g, in, p.eks)
 	}
 	return Cluster{
-		Endpoint: p.endpoint,
+		Endpoint: p.boot.endpoint,
 		API:      api,
 		Machines: machines,
 		VPC:      net.vpc,

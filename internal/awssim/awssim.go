@@ -70,6 +70,9 @@ type State struct {
 	Kubernetes kubernetes.State
 }
 
+// exampleKey is the ID of the KMS key that Options.EKSRoles adds.
+const exampleKey = "1234abcd-12ab-34cd-56ef-1234567890ab"
+
 // inventory is a service that lists its resources.
 type inventory interface {
 	Inventory() []string
@@ -86,6 +89,10 @@ func New(o Options) *AWS {
 	}
 	if o.EKSRoles {
 		a.state.IAM.Roles[iam.DriverRole] = iam.NewDriverRole(a.account.Partition(), a.account.Now())
+		for _, name := range iam.PeopleRoles() {
+			a.state.IAM.Roles[name] = &iam.Role{Name: name, Path: "/", Born: a.account.Now()}
+		}
+		a.state.KMS.Keys[a.account.RegionalARN("kms", "key/"+exampleKey)] = &kms.Key{}
 	}
 	return a
 }
@@ -139,7 +146,8 @@ func open(o Options, s *State) (*AWS, *cloudformation.Service) {
 	secrets := secretsmanager.New(account, &s.Secrets)
 	ssms := ssm.New(account, &s.SSM)
 	cfn := cloudformation.New(account, &s.CloudFormation, iams)
-	kms.New(account, &s.KMS)
+	keys := kms.New(account, &s.KMS)
+	ec2s.Usable, ekss.Usable, ssms.Usable = keys.Usable, keys.Usable, keys.Usable
 	servicequotas.New(account, ec2s, ekss, elbs)
 	pricing.New(account)
 	tagging.New(account, ec2s, ekss, elbs, s3s, secrets, ssms)

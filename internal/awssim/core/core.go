@@ -48,7 +48,8 @@ type Options struct {
 	// Bare omits the stack of CAPA's bootstrap, with its roles and instance profiles.
 	Bare bool
 	// EKSRoles adds the roles of EKS to that stack: of control planes, node groups and
-	// Fargate profiles. It also adds the role ebs-csi, for the EBS CSI driver.
+	// Fargate profiles. It also adds the role ebs-csi, for the EBS CSI driver,
+	// and what the examples of this project name: the roles operators and developers, and a KMS key.
 	EKSRoles bool
 }
 

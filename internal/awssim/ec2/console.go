@@ -193,6 +193,12 @@ func (svc *Service) ReachesAWS(i *Instance, service string) bool {
 	})
 }
 
+// IsPublic reports whether the route table of a subnet leads to an internet gateway.
+func (svc *Service) IsPublic(s *Subnet) bool {
+	table := svc.tableFor(&Instance{Subnet: s.ID, VPC: s.VPC})
+	return table != nil && slices.ContainsFunc(table.Routes, func(r Route) bool { return r.Destination == "0.0.0.0/0" && prefixOf(r.Target) == "igw" })
+}
+
 // tableFor returns the route table of an instance: that of its subnet, or the main one of its VPC.
 func (svc *Service) tableFor(i *Instance) (table *RouteTable) {
 	for _, t := range core.ByKey(svc.state.RouteTables) {

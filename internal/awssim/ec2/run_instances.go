@@ -360,7 +360,7 @@ func (svc *Service) start(l *launch) (ids []string) {
 			s.Volumes[v.ID] = &v
 			i.Volumes = append(i.Volumes, v.ID)
 		}
-		if i.Failed = cmp.Or(s.LaunchFailure, svc.LaunchFailure); i.Failed != "" {
+		if i.Failed = cmp.Or(s.LaunchFailure, svc.LaunchFailure, svc.unusableKey(l.disks)); i.Failed != "" {
 			i.Terminating = svc.Now()
 			i.Terminated = svc.Now().Add(launchFails)
 		}
@@ -368,6 +368,24 @@ func (svc *Service) start(l *launch) (ids []string) {
 		ids = append(ids, i.ID)
 	}
 	return ids
+}
+
+// unusableKey says why AWS ends an instance whose volumes it cannot encrypt: it looks at a KMS key after it has answered
+// ("KmsKeyId", EbsBlockDevice; "Troubleshoot instance launch issues", EC2 user guide).
+func (svc *Service) unusableKey(disks []*Volume) string {
+	for _, d := range disks {
+		if d.Key == "" {
+			continue
+		}
+		switch err := svc.Usable(d.Key); {
+		case err == nil:
+		case strings.Contains(err.Error(), "is not found") || strings.Contains(err.Error(), "does not exist"):
+			return "Client.InternalError: Client error on launch"
+		default:
+			return "Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state"
+		}
+	}
+	return ""
 }
 
 // Launch launches instances like RunInstances.

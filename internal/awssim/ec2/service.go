@@ -13,6 +13,8 @@ type Service struct {
 	tables []table // of the state
 	iam    *iam.Service
 
+	// Usable returns why volumes cannot be encrypted with a KMS key; nil if they can.
+	Usable func(key string) error
 	// UserOfTemplate returns what prevents the deletion of a launch template; "" for
 	// nothing.
 	UserOfTemplate func(id string) string
@@ -20,7 +22,8 @@ type Service struct {
 
 // New registers the operations of EC2.
 func New(a *core.Account, s *State, i *iam.Service) *Service {
-	svc := &Service{Account: a, state: s, iam: i, tables: s.tables(), UserOfTemplate: func(string) string { return "" }}
+	svc := &Service{Account: a, state: s, iam: i, tables: s.tables(), UserOfTemplate: func(string) string { return "" },
+		Usable: func(string) error { return nil }}
 	a.OnThrottle("EC2", svc.throttle)
 	core.Fill(&s.Elsewhere)
 	core.Fill(&s.KeyPairs)

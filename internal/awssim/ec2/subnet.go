@@ -166,6 +166,9 @@ func (svc *Service) subnetsOf(vpc string) (all []*Subnet) {
 // the last.
 const reserved = 5
 
+// Free returns the number of free IPv4 addresses of a subnet.
+func (svc *Service) Free(s *Subnet) int { return svc.freeAddresses(s) }
+
 // freeAddresses returns the number of free IPv4 addresses of a subnet.
 func (svc *Service) freeAddresses(s *Subnet) int {
 	if s.CIDR == "" {

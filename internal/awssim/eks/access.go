@@ -99,6 +99,9 @@ func (svc *Service) createAccessEntry(in *eks.CreateAccessEntryInput) (*eks.Crea
 	if parts := strings.Split(e.Principal, ":"); parts[1] != svc.Partition() {
 		return nil, invalid("The principalArn parameter is in another partition")
 	}
+	if !svc.iam.IsPrincipal(e.Principal) { // seen by others: https://github.com/terraform-aws-modules/terraform-aws-eks/issues/2969
+		return nil, invalid("The specified principalArn is invalid: invalid principal.")
+	}
 	kind, name, _ := strings.Cut(e.Principal[strings.LastIndex(e.Principal, ":")+1:], "/")
 	e.ARN = svc.accessARN(c, kind, name)
 	c.Access[e.Principal] = e

@@ -268,6 +268,11 @@ func (svc *Service) createCluster(ctx context.Context, in *eks.CreateClusterInpu
 	if err := c.options(in); err != nil {
 		return nil, err
 	}
+	if c.Key != "" {
+		if err := svc.Usable(c.Key); err != nil {
+			return nil, unusableKey(c.Key, err)
+		}
+	}
 	tags, err := checkTags(in.Tags)
 	if err != nil {
 		return nil, err
@@ -340,6 +345,9 @@ func (svc *Service) connect(c *Cluster, in *types.VpcConfigRequest) error {
 			}
 		}
 	}
+	if err := svc.checkFree(c.Subnets); err != nil {
+		return err
+	}
 	if len(zones) < 2 {
 		return invalid("Subnets specified must be in at least two different AZs")
 	}
@@ -352,6 +360,19 @@ func (svc *Service) connect(c *Cluster, in *types.VpcConfigRequest) error {
 	g.Ingress = []ec2.Rule{{ID: svc.ID("sgr"), Protocol: "-1", From: -1, To: -1, Group: g.ID}}
 	c.Group = g.ID
 	svc.attach(c)
+	return nil
+}
+
+// leastFree is how many free addresses EKS needs in each subnet ("Subnet requirements for clusters", EKS user guide).
+const leastFree = 6
+
+// checkFree refuses subnets without enough free addresses. The text is not verified.
+func (svc *Service) checkFree(subnets []string) error {
+	for _, id := range subnets {
+		if s := svc.ec2.Subnet(id); s != nil && s.CIDR != "" && svc.ec2.Free(s) < leastFree {
+			return invalid("The subnet %s has not enough free IP addresses", id)
+		}
+	}
 	return nil
 }
 

@@ -220,6 +220,7 @@ func (svc *Service) createNodeGroup(in *eks.CreateNodegroupInput) (*eks.CreateNo
 		return nil, err
 	}
 	h := svc.Hash()
+	g.CreateFailure = cmp.Or(g.CreateFailure, svc.withoutAddress(g))
 	g.ARN = svc.RegionalARN("eks", fmt.Sprintf("nodegroup/%s/%s/%s-%s-4000-8000-000000000000", c.Name, name, h[:8], h[8:12]))
 	g.Scaling = "eks-" + name + "-" + g.ARN[len(g.ARN)-36:]
 	if err := svc.launchNodes(c, g, int(g.Desired)); err != nil {
@@ -304,6 +305,18 @@ func (svc *Service) checkNodeSubnets(c *Cluster, g *NodeGroup, _ *eks.CreateNode
 		}
 	}
 	return nil
+}
+
+// withoutAddress says why the creation of a node group fails in a public subnet whose instances get no public address
+// ("Managed node group error codes", Ec2SubnetInvalidConfiguration, EKS user guide).
+func (svc *Service) withoutAddress(g *NodeGroup) string {
+	for _, id := range g.Subnets {
+		if s := svc.ec2.Subnet(id); g.Template == "" && s != nil && !s.MapPublicIP && svc.ec2.IsPublic(s) {
+			return fmt.Sprintf("Ec2SubnetInvalidConfiguration: One or more Amazon EC2 Subnets of [%s] for node group %s does not automatically assign "+
+				"public IP addresses to instances launched into it.", id, g.Name)
+		}
+	}
+	return ""
 }
 
 func (svc *Service) checkNodeAccess(c *Cluster, g *NodeGroup, in *eks.CreateNodegroupInput) error {

@@ -260,6 +260,12 @@ func readEncryption(in []types.EncryptionConfig) (key string, err error) {
 	return *in[0].Provider.KeyArn, nil
 }
 
+// unusableKey refuses a KMS key: "the KMS key must be … in the same AWS Region as the cluster, and … you must have
+// access to it" ("Encrypt Kubernetes secrets with KMS on existing clusters", EKS user guide). The text is not verified.
+func unusableKey(key string, why error) error {
+	return invalid("The keyArn in encryptionConfig provider, %s, cannot be used: %s", key, why)
+}
+
 // beginUpdate starts an update, unless one is in progress.
 func (svc *Service) beginUpdate(c *Cluster, kind types.UpdateType, takes time.Duration, u Update) (*types.Update, error) {
 	if busy := pending(c.Updates); busy != nil {
@@ -495,6 +501,8 @@ func (svc *Service) encrypt(in *eks.AssociateEncryptionConfigInput) (*eks.Associ
 		return nil, err
 	case key == "":
 		return nil, invalid("encryptionConfig is required")
+	case svc.Usable(key) != nil:
+		return nil, unusableKey(key, svc.Usable(key))
 	case c.Key != "":
 		return nil, invalid("Cluster already has encryption configuration")
 	}

@@ -40,6 +40,10 @@ func byARN[T any](svc *Service, all map[string]*T, kind string, arn *string, mis
 	return nil, missing(id)
 }
 
+// leastFree is how many free addresses a subnet of a new load balancer has ("Network Load Balancers",
+// "Subnets for your load balancer", and the same for Classic Load Balancers, in the Elastic Load Balancing user guides).
+const leastFree = 8
+
 // balancerSubnets returns the subnets of a load balancer, sorted by zone: at least one,
 // all in one VPC, one per zone.
 func (svc *Service) balancerSubnets(ids []string) ([]*ec2.Subnet, error) {
@@ -55,6 +59,9 @@ func (svc *Service) balancerSubnets(ids []string) ([]*ec2.Subnet, error) {
 		}
 		if _, taken := zones[s.Zone]; taken {
 			return nil, core.Fail("InvalidConfigurationRequest", "a load balancer cannot be attached to multiple subnets in the same Availability Zone")
+		}
+		if s.CIDR != "" && svc.ec2.Free(s) < leastFree {
+			return nil, core.Fail("InvalidSubnet", "Not enough IP space available in %s. ELB requires at least %d free IP addresses in each subnet.", id, leastFree)
 		}
 		vpc, zones[s.Zone] = s.VPC, s
 	}

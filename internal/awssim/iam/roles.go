@@ -40,6 +40,22 @@ func (svc *Service) RoleOfARN(arn string) *Role {
 	return nil
 }
 
+// IsPrincipal reports whether an ARN is that of a role or a user that exists, or of another account.
+func (svc *Service) IsPrincipal(arn string) bool {
+	if strings.Split(arn+":::::", ":")[4] != svc.Number() {
+		return true
+	}
+	if r := svc.RoleOfARN(arn); r != nil {
+		return svc.Visible(r.Born)
+	}
+	for _, u := range svc.state.Users {
+		if svc.ARN("user", u.Path, u.Name) == arn {
+			return svc.Visible(u.Born)
+		}
+	}
+	return false
+}
+
 // Assumable reports whether EKS can assume a role: it exists, and is visible to other
 // services.
 func (svc *Service) Assumable(arn string) bool {

@@ -7,6 +7,7 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/sha256"
+	"fmt"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -34,10 +35,15 @@ type Key struct {
 func (svc *Service) simulate() {
 	core.OnEverywhere(svc.Account, svc.encrypt, "KeyId", "Plaintext")
 	core.OnEverywhere(svc.Account, svc.decrypt, "KeyId", "CiphertextBlob")
+	core.OnEverywhere(svc.Account, svc.describeKey, "KeyId")
 }
 
-// find returns the key of an ID, an ARN or an alias, as a region sees it.
-func (svc *Service) find(region, id, operation string) (arn string, err error) {
+// managed is the beginning of the aliases of the keys that AWS manages for its services. It makes a key when
+// it is needed first ("AWS managed keys", KMS developer guide).
+const managed = "alias/aws/"
+
+// named returns the key of an ID, an ARN or an alias, as a region sees it.
+func (svc *Service) named(region, id string) (arn string, key *Key, err error) {
 	missing := func(text string) error { return &types.NotFoundException{Message: aws.String(text)} }
 	switch {
 	case !strings.HasPrefix(id, "arn:") && strings.HasPrefix(id, "alias/"):
@@ -45,20 +51,37 @@ func (svc *Service) find(region, id, operation string) (arn string, err error) {
 	case !strings.HasPrefix(id, "arn:"):
 		arn = core.ARN("kms", region, svc.Number(), "key/"+id)
 	case strings.Count(id, ":") != 5 || strings.Split(id, ":")[3] != region: // an endpoint knows the keys of its region only
-		return "", missing("Invalid arn " + strings.Split(id+":::", ":")[3])
+		return "", nil, missing("Invalid arn " + strings.Split(id+":::", ":")[3])
 	default:
 		arn = id
+	}
+	if name := arn[strings.LastIndex(arn, ":")+1:]; strings.HasPrefix(name, managed) {
+		return core.ARN("kms", region, svc.Number(), "key/"+managedID(name)), &Key{}, nil
 	}
 	if strings.Contains(arn, ":alias/") {
 		to, ok := svc.state.Aliases[arn]
 		if !ok {
-			return "", missing("Alias " + arn + " is not found.")
+			return "", nil, missing("Alias " + arn + " is not found.")
 		}
 		arn = to
 	}
-	key := svc.state.Keys[arn]
-	if key == nil {
-		return "", missing("Key '" + arn + "' does not exist")
+	if key = svc.state.Keys[arn]; key == nil {
+		return "", nil, missing("Key '" + arn + "' does not exist")
+	}
+	return arn, key, nil
+}
+
+// managedID is the ID of the key of an alias of AWS.
+func managedID(alias string) string {
+	sum := sha256.Sum256([]byte(alias))
+	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
+}
+
+// find returns the key of an ID, an ARN or an alias that an operation can use.
+func (svc *Service) find(region, id, operation string) (arn string, err error) {
+	arn, key, err := svc.named(region, id)
+	if err != nil {
+		return "", err
 	}
 	// The state of a key and what then fails: "Key states of AWS KMS keys" in the developer guide.
 	for _, denied := range key.Denies {
@@ -81,6 +104,23 @@ func (svc *Service) find(region, id, operation string) (arn string, err error) {
 		return "", &types.InvalidKeyUsageException{Message: aws.String(arn + " key usage is " + string(usage) + " which is not valid for " + operation + ".")}
 	}
 	return arn, nil
+}
+
+// Usable returns why a service of AWS in the account's region cannot encrypt with a key; nil if it can.
+func (svc *Service) Usable(id string) error {
+	_, err := svc.find(svc.Region, id, "GenerateDataKeyWithoutPlaintext")
+	return err
+}
+
+func (svc *Service) describeKey(ctx context.Context, in *kms.DescribeKeyInput) (*kms.DescribeKeyOutput, error) {
+	arn, key, err := svc.named(svc.region(ctx), aws.ToString(in.KeyId))
+	if err != nil {
+		return nil, err
+	}
+	return &kms.DescribeKeyOutput{KeyMetadata: &types.KeyMetadata{
+		Arn: &arn, KeyId: aws.String(arn[strings.LastIndex(arn, "/")+1:]), KeyState: cmp.Or(key.State, types.KeyStateEnabled),
+		KeyUsage: cmp.Or(key.Usage, types.KeyUsageTypeEncryptDecrypt), Enabled: cmp.Or(key.State, types.KeyStateEnabled) == types.KeyStateEnabled,
+	}}, nil
 }
 
 func (svc *Service) region(ctx context.Context) string {

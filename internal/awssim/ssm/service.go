@@ -10,6 +10,8 @@ type Service struct {
 
 	// Public returns the value of a public parameter of AWS.
 	Public func(name string) (value string, ok bool)
+	// Usable returns why Systems Manager cannot encrypt with a KMS key; nil if it can.
+	Usable func(key string) error
 	// Machines lists the instances that exist.
 	Machines func() []Machine
 	// Run runs a script on an instance.
@@ -21,6 +23,7 @@ func New(a *core.Account, s *State) *Service {
 	core.Fill(&s.Parameters)
 	svc := &Service{
 		Account: a, state: s, Public: func(string) (string, bool) { return "", false },
+		Usable:   func(string) error { return nil },
 		Machines: func() []Machine { return nil }, Run: func(string, string) Result { return Result{Code: 127} },
 	}
 	svc.simulate()

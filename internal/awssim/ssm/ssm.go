@@ -70,6 +70,11 @@ func (svc *Service) putParameter(in *ssm.PutParameterInput) (*ssm.PutParameterOu
 	if in.KeyId != nil && in.Type != types.ParameterTypeSecureString {
 		return nil, core.Fail("ValidationException", "KeyId is only for parameters of type SecureString")
 	}
+	if in.KeyId != nil { // "InvalidKeyId", PutParameter
+		if err := svc.Usable(*in.KeyId); err != nil {
+			return nil, core.Fail("InvalidKeyId", "%s", err)
+		}
+	}
 	p, exists := svc.state.Parameters[name]
 	switch {
 	case exists && !aws.ToBool(in.Overwrite):

@@ -18,7 +18,9 @@ import (
 type Executor struct {
 	Cloud   *cloud.Clients
 	Observe func(plan.Event) // called for every event; never concurrently
-	Timeout time.Duration    // how long one resource may take; 0: 15 minutes, or more where AWS is known to be slow
+	// Locate returns the origin that an error of a resource is about; nil: the origin of the resource.
+	Locate  func(origin string, err error) string
+	Timeout time.Duration // how long one resource may take; 0: 15 minutes, or more where AWS is known to be slow
 
 	// Stuck is called when the deletion of a resource has been refused, or has waited for what
 	// uses it, for stuckAfter: it looks for what the run does not delete, and its error ends the
@@ -248,7 +250,15 @@ func (x *Executor) visited(ctx context.Context, n Resource, err error) error {
 		return errNotVisited
 	}
 	x.emit(plan.Event{Resource: n.ID(), What: plan.Failed, Err: err})
-	return &plan.ResourceError{Resource: n.ID(), Origin: n.Origin(), Err: err}
+	return &plan.ResourceError{Resource: n.ID(), Origin: x.originOf(n.Origin(), err), Err: err}
+}
+
+// originOf returns the origin that an error of a resource is about.
+func (x *Executor) originOf(origin string, err error) string {
+	if x.Locate == nil {
+		return origin
+	}
+	return x.Locate(origin, err)
 }
 
 // ready waits for the resources before n.

@@ -63,6 +63,8 @@ type Cluster struct {
 	infra   string // title of the object behind Infra
 	objects []Object
 	where   map[string]Position // "Kind/name" or "Kind/name spec.path" -> position
+	scalars map[string][]scalar // the fields that the manifest sets, by "Kind/name"
+	refers  map[string][]string // "Kind/name" of the objects that an object refers to
 }
 
 // KubernetesName is the cluster's name in Kubernetes, and in the tags of controllers in

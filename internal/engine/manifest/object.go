@@ -311,6 +311,7 @@ func (l *loader) addObject(o *object) {
 	}
 	l.byKey[k] = o
 	l.objects = append(l.objects, o)
+	l.keepScalars(o)
 	for path, at := range o.set {
 		l.cluster.where[o.whereKey(path)] = at
 	}

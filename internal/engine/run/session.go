@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/aws/smithy-go"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
@@ -39,8 +41,27 @@ func Begin(c *Cluster, observe func(plan.Event)) *Session {
 	if c.Manifest != nil {
 		s.Owner.Kubernetes, s.Owner.EKS = c.Manifest.KubernetesName(), c.IsEKS()
 	}
-	s.executor = &graph.Executor{Cloud: s.Cloud, Timeout: c.Target.Timeout, Observe: observe}
+	s.executor = &graph.Executor{Cloud: s.Cloud, Timeout: c.Target.Timeout, Observe: observe, Locate: s.locate}
 	return s
+}
+
+// locate returns the part of the manifest that an error is about: the field that AWS's message quotes or names, if that
+// is a refusal, or else the origin.
+func (s *Session) locate(origin string, err error) string {
+	if s.Cluster.Manifest == nil {
+		return origin
+	}
+	var refused smithy.APIError
+	switch {
+	case errors.As(err, &refused):
+		if cloud.Denied(err) || !cloud.Rejected(err) {
+			return origin
+		}
+		return s.Cluster.Manifest.Locate(origin, refused.ErrorMessage())
+	case errors.As(err, new(*plan.TimeoutError)):
+		return origin
+	}
+	return s.Cluster.Manifest.Locate(origin, err.Error())
 }
 
 // Warn sends a message to the user.

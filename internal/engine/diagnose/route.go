@@ -38,13 +38,22 @@ func (q *machineCheck) route(ctx context.Context) (string, error) {
 		}
 	}
 	return fmt.Sprintf(
-		"%s cannot reach the internet, nor the APIs of AWS: %s, the route table of its %s, %s, and the VPC has no interface endpoint. Run this again, which restores the routes of the cluster's own tables; %s",
+		"%s cannot reach the internet, nor the APIs of AWS: %s, the route table of its %s, %s, and the VPC has no interface endpoint. %s; %s",
 		q.machine.ID,
 		aws.ToString(table.RouteTableId),
 		q.machine.Subnet,
 		why,
+		q.routeAdvice(table),
 		q.rebootIt(),
 	), nil
+}
+
+// routeAdvice says how a route table gets a route to the internet again: a run repairs only the tables of the cluster.
+func (q *machineCheck) routeAdvice(t *types.RouteTable) string {
+	if cloud.FromEC2(t.Tags)[q.c.OwnerTag()] == cloud.Owned {
+		return "Run this again, which restores the routes of the cluster's own tables"
+	}
+	return "The table is not the cluster's, and no run changes it: add a default route to it, or interface endpoints to the VPC; " + ChangeFirst
 }
 
 // tableOf returns the route table that a subnet is associated with, or the main one.

@@ -5,9 +5,13 @@ import (
 	"strings"
 
 	"github.com/aws/smithy-go"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/diagnose"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
@@ -55,6 +59,17 @@ func repeats(err error) plan.Repeat {
 		case len(e.Findings) > 0:
 			return plan.RepeatCheck
 		}
+	case *graph.FailedError:
+		if cloud.LacksCapacity(e.Reason) {
+			return plan.RepeatLater
+		}
+		return plan.RepeatCheck
+	case *plan.ConflictError, *kube.UnknownKindError:
+		return plan.RepeatAfterChange
+	case apierrors.APIStatus:
+		if refusesObject(e.Status().Reason) {
+			return plan.RepeatAfterChange
+		}
 	case smithy.APIError:
 		switch {
 		case cloud.LacksCapacity(e.ErrorCode()):
@@ -64,4 +79,12 @@ func repeats(err error) plan.Repeat {
 		}
 	}
 	return plan.RepeatContinues
+}
+
+// refusesObject reports whether an API server answers so to the same object always.
+func refusesObject(reason metav1.StatusReason) bool {
+	return slices.Contains([]metav1.StatusReason{
+		metav1.StatusReasonInvalid, metav1.StatusReasonBadRequest, metav1.StatusReasonForbidden, metav1.StatusReasonMethodNotAllowed,
+		metav1.StatusReasonUnsupportedMediaType, metav1.StatusReasonRequestEntityTooLarge,
+	}, reason)
 }

@@ -148,6 +148,7 @@ func (l *loader) checkEKS(cluster *object) {
 	l.checkIPv6Roles()
 	l.checkSelfManagedAddons(plane)
 	l.warnCutOff(plane)
+	l.warnNoNetwork()
 	l.warnCoreDNS(plane)
 	l.checkTagCase(plane)
 	l.checkEKSNames(plane)

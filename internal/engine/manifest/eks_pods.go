@@ -30,6 +30,21 @@ func (l *loader) warnCutOff(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec)
 		"set private: true, or add the addresses"))
 }
 
+// warnNoNetwork warns about node groups without a pod network: their nodes do not become ready, and EKS ends the creation
+// of the groups with NodeCreationFailure ("Managed node group error codes", EKS user guide).
+func (l *loader) warnNoNetwork() {
+	at := slices.IndexFunc(l.cluster.Pools, func(p Pool) bool { return p.Managed != nil && p.Replicas() > 0 })
+	if at < 0 || l.cluster.HasPodNetwork() {
+		return
+	}
+	path, what := "spec.bootstrapSelfManagedAddons", "the cluster gets no pod network"
+	if l.cluster.EKS.ControlPlane.Spec.VpcCni.Disable {
+		path, what = "spec.vpcCni.disable", "the VPC CNI is disabled, and nothing else installs a pod network"
+	}
+	l.warn(l.infra.problem(path, what+": the nodes do not become ready, and EKS ends the creation of the node group "+l.cluster.Pools[at].Managed.Name+" with an error",
+		"add the add-on vpc-cni, or install another pod network with --cni FILE or a ClusterResourceSet"))
+}
+
 // warnCoreDNS warns about an add-on CoreDNS whose pods no node takes. EKS waits for them, and the
 // add-on stays DEGRADED.
 func (l *loader) warnCoreDNS(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {

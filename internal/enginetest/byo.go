@@ -33,6 +33,7 @@ func Prepare(t *testing.T, _ string, a *awssim.AWS, m *manifest.Cluster) {
 		for _, name := range eksRoles(m) {
 			s.IAM.Roles[name] = &awssim.Role{Name: name, Service: "eks.amazonaws.com"}
 		}
+		bringKeys(s, m)
 		for _, spec := range MachineSpecs(m) {
 			if spec.PlacementGroupName != "" {
 				s.EC2.PlacementGroups[spec.PlacementGroupName] = "partition"
@@ -76,6 +77,11 @@ func eksRoles(m *manifest.Cluster) (names []string) {
 			}
 		}
 	}
+	for _, e := range m.EKS.ControlPlane.Spec.AccessEntries {
+		if _, name, ok := strings.Cut(e.PrincipalARN, ":role/"); ok {
+			names = append(names, name)
+		}
+	}
 	if m.EKS.EnableIAM {
 		return names
 	}
@@ -89,6 +95,27 @@ func eksRoles(m *manifest.Cluster) (names []string) {
 		}
 	}
 	return names
+}
+
+// bringKeys adds the KMS keys that a manifest names by their ARNs.
+func bringKeys(s *awssim.State, m *manifest.Cluster) {
+	var keys []string
+	if m.EKS != nil && m.EKS.ControlPlane.Spec.EncryptionConfig != nil {
+		keys = append(keys, aws.ToString(m.EKS.ControlPlane.Spec.EncryptionConfig.Provider))
+	}
+	for _, spec := range MachineSpecs(m) {
+		for _, v := range spec.NonRootVolumes {
+			keys = append(keys, v.EncryptionKey)
+		}
+		if spec.RootVolume != nil {
+			keys = append(keys, spec.RootVolume.EncryptionKey)
+		}
+	}
+	for _, key := range keys {
+		if strings.HasPrefix(key, "arn:") {
+			s.KMS.Keys[key] = &awssim.Key{}
+		}
+	}
 }
 
 // bringVPC adds an existing VPC with the IDs in the manifest.

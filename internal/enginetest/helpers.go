@@ -401,6 +401,15 @@ func Larger(t *testing.T, workers int32) *manifest.Cluster {
 	return m
 }
 
+// AddKey adds a KMS key with an alias, such as "alias/clusters".
+func AddKey(a *awssim.AWS, alias string) {
+	a.Edit(func(s *awssim.State) {
+		const account = "arn:aws:kms:us-east-1:123456789012:"
+		key := account + "key/11111111-2222-3333-4444-555555555555"
+		s.KMS.Keys[key], s.KMS.Aliases[account+alias] = &awssim.Key{}, key
+	})
+}
+
 // Refused returns the error of a run that writes nothing.
 func Refused(t *testing.T, m *manifest.Cluster, a *awssim.AWS) string {
 	t.Helper()

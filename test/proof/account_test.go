@@ -113,6 +113,9 @@ func account(m *manifest.Cluster) *awssim.AWS {
 		}
 	}
 	a.Edit(func(s *awssim.State) {
+		if m.EKS != nil && m.EKS.ControlPlane.Spec.EncryptionConfig != nil {
+			s.KMS.Keys[*m.EKS.ControlPlane.Spec.EncryptionConfig.Provider] = &awssim.Key{}
+		}
 		for _, id := range m.Identity {
 			if id.Role != nil {
 				role(s, last(id.Role.RoleArn))

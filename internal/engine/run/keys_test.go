@@ -25,6 +25,7 @@ func TestKMSKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const key = "alias/clusters"
 		a := enginetest.Account(m, enginetest.Lag)
+		enginetest.AddKey(a, key)
 		_, err := run.Open(m, cluster.Target{Config: a.Config(), KMSKey: key}).Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		keys := 0
@@ -54,6 +55,7 @@ func TestMachinesCanReadKeys(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			a := enginetest.Account(m, enginetest.Lag)
+			enginetest.AddKey(a, "alias/clusters")
 			a.Edit(func(s *awssim.State) {
 				r := s.IAM.Roles["nodes.cluster-api-provider-aws.sigs.k8s.io"]
 				r.Attached = append(r.Attached, "arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore")

@@ -3,8 +3,11 @@ package run
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kms"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/quota"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
@@ -26,6 +29,9 @@ func (p *planning) preflight(ctx context.Context) error {
 	}
 	p.warnOfKeyReaders(ctx)
 	reasons = append(reasons, p.refusals(ctx)...)
+	reasons = append(reasons, quota.Addresses(p.Built.Graph, p.Plan)...)
+	reasons = append(reasons, p.refusedKey(ctx)...)
+	reasons = append(reasons, p.overlaps()...)
 	reasons = append(reasons, report.Reasons...)
 	if reasons = append(reasons, permissions()...); len(reasons) > 0 {
 		return &plan.RefusedError{Reasons: reasons}
@@ -34,8 +40,9 @@ func (p *planning) preflight(ctx context.Context) error {
 }
 
 // refusals lists the reasons for which AWS would reject resources of the plan. If a check
-// fails, that is a warning.
+// fails, that is a warning; of a read that is denied, once.
 func (p *planning) refusals(ctx context.Context) (reasons []error) {
+	unread := map[string]bool{} // what was warned of: resources share reads
 	for _, s := range p.Plan.Steps {
 		if s.Action != plan.Create && s.Action != plan.Update {
 			continue
@@ -47,12 +54,41 @@ func (p *planning) refusals(ctx context.Context) (reasons []error) {
 		refusal, err := checked.Check(cloud.InSnapshot(cloud.ReadOnly(ctx)), p.Cloud)
 		switch {
 		case refusal != "":
-			reasons = append(reasons, &plan.ResourceError{Resource: s.Resource, Origin: s.Origin, Err: errors.New(refusal)})
-		case err != nil && ctx.Err() == nil:
+			reasons = append(reasons, &plan.ResourceError{Resource: s.Resource, Origin: p.locate(s.Origin, errors.New(refusal)), Err: errors.New(refusal)})
+		case err != nil && ctx.Err() == nil && !unread[unreadable(err)]:
+			unread[unreadable(err)] = true
 			p.Warn("%s: AWS cannot be asked whether it accepts this: %v", s.Resource, err)
 		}
 	}
 	return reasons
+}
+
+// unreadable is what the warning about a failed check is about: the action that is denied, or the error.
+func unreadable(err error) string {
+	if cloud.Denied(err) {
+		return DeniedActions(err)
+	}
+	return err.Error()
+}
+
+// refusedKey says why AWS cannot encrypt the keys of the cluster with --kms-key. It warns if the run stores no secret
+// that would be encrypted with it.
+func (p *planning) refusedKey(ctx context.Context) []error {
+	key := p.Cloud.KMSKey
+	refusal, err := kms.Refusal(cloud.InSnapshot(cloud.ReadOnly(ctx)), p.Cloud, key)
+	stores := func(s plan.Step) bool { return s.Resource.Kind() == secrets.PKIKind && s.Action == plan.Create }
+	switch {
+	case key == "":
+	case refusal != "":
+		return []error{errors.New("--kms-key: " + refusal)}
+	case err != nil && ctx.Err() == nil:
+		p.Warn("--kms-key: AWS cannot be asked whether the key can be used: %v", err)
+	case p.Cluster.IsEKS():
+		p.Warn("--kms-key has no effect: it is for the keys of clusters with kubeadm; EKS has spec.encryptionConfig")
+	case !slices.ContainsFunc(p.Plan.Steps, stores):
+		p.Warn("--kms-key has no effect on the keys of the cluster, which are stored already: only join tokens that runs create are encrypted with it")
+	}
+	return nil
 }
 
 // conflicts lists the differences that cannot be changed.

@@ -251,7 +251,7 @@ func addRole(g *graph.Graph, in inputs, r roleSpec) *graph.Ref[iam.RoleState] {
 	for _, name := range r.policies {
 		role.Policies = append(role.Policies, "arn:"+in.m.Partition()+":iam::aws:policy/"+name)
 	}
-	role.Policies = append(role.Policies, r.more...)
+	role.Policies, role.Given = append(role.Policies, r.more...), r.more
 	return graph.Add(g, id, role, in.infra(r.at))
 }
 

@@ -7,11 +7,42 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // Check implements graph.Checked: Auto Scaling refuses instance types that do not exist, or that have
-// another architecture than the image of the launch template.
+// another architecture than the image of the launch template. Machines that fetch their boot data need a way to do so.
 func (g *Group) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	if g.Content != nil && g.Content.StoredAs() != "" && g.wants() > 0 {
+		for _, s := range g.Subnets {
+			if refusal, err = ec2.NoWayOut(ctx, c, s, nil); refusal != "" || err != nil {
+				return refusal, err
+			}
+		}
+	}
+	return g.checkOverrides(ctx, c)
+}
+
+// wants is how many machines a new group has.
+func (g *Group) wants() int {
+	switch {
+	case g.Desired != nil:
+		return int(*g.Desired)
+	case g.Initial != nil:
+		return int(*g.Initial)
+	}
+	return int(g.Spec.MinSize)
+}
+
+// Addresses implements ec2.AddressUser.
+func (g *Group) Addresses(s plan.Step) ec2.AddressUse {
+	if s.Action != plan.Create {
+		return ec2.AddressUse{}
+	}
+	return ec2.AddressUse{Subnets: g.Subnets, Takes: g.wants()}
+}
+
+func (g *Group) checkOverrides(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
 	if g.Spec.MixedInstancesPolicy == nil || len(g.Spec.MixedInstancesPolicy.Overrides) == 0 {
 		return "", nil
 	}

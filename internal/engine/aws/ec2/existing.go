@@ -13,7 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kms"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
 // groupsPerInterface is how many security groups an interface has, the quota L-2AFB9258 without a
@@ -99,6 +101,12 @@ func (i *Instance) Check(ctx context.Context, c *cloud.Clients) (refusal string,
 		}
 	}
 	if refusal, err := i.missingInterface(ctx, c); refusal != "" || err != nil {
+		return refusal, err
+	}
+	if refusal, err := i.checkKeys(ctx, c); refusal != "" || err != nil {
+		return refusal, err
+	}
+	if refusal, err := i.noWayOut(ctx, c); refusal != "" || err != nil {
 		return refusal, err
 	}
 	ids := givenGroups(i)
@@ -209,6 +217,32 @@ func (i *Instance) checkVolumes() string {
 	return ""
 }
 
+// noWayOut is NoWayOut for a machine that fetches its boot data, or joins a cluster of EKS.
+func (i *Instance) noWayOut(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	if i.StoredAs() == "" && i.EKS == nil || len(i.Spec.NetworkInterfaces) > 0 {
+		return "", nil
+	}
+	return NoWayOut(ctx, c, i.Subnet, i.Spec.PublicIP)
+}
+
+// checkKeys looks at the KMS keys of the volumes: EC2 launches the machine, and then ends it.
+func (i *Instance) checkKeys(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	volumes, names := i.Spec.NonRootVolumes, "nonRootVolumes"
+	for at := -1; at < len(volumes); at++ {
+		v, path := i.Spec.RootVolume, "rootVolume"
+		if at >= 0 {
+			v, path = &volumes[at], fmt.Sprintf("%s[%d]", names, at)
+		}
+		if v == nil {
+			continue
+		}
+		if refusal, err = kms.Refusal(ctx, c, v.EncryptionKey); refusal != "" || err != nil {
+			return text.Prefixed(path+".encryptionKey: ", refusal), err
+		}
+	}
+	return "", nil
+}
+
 // missingInterface says which network interface that the manifest names does not exist.
 func (i *Instance) missingInterface(ctx context.Context, c *cloud.Clients) (string, error) {
 	ids := i.Spec.NetworkInterfaces
@@ -240,9 +274,12 @@ func (t *LaunchTemplate) Check(ctx context.Context, c *cloud.Clients) (refusal s
 			return refusal, err
 		}
 	}
+	if refusal, err := m.checkKeys(ctx, c); refusal != "" || err != nil {
+		return refusal, err
+	}
 	ids := givenGroups(m)
-	if len(ids) == 0 {
-		return "", nil
+	if refusal, err := tooManyGroups(ctx, c, len(t.Groups)+len(ids)); refusal != "" || err != nil || len(ids) == 0 {
+		return refusal, err
 	}
 	vpc := AnyVPC
 	for _, g := range t.Groups {

@@ -39,6 +39,7 @@ type RouteTableState struct {
 	VPC          string
 	Main         bool              // the main table of the VPC
 	Routes       map[string]string // target by destination; without the local route
+	Dead         map[string]bool   // destinations whose target does not exist or does not work
 	Associations map[string]string // association ID by subnet ID
 }
 
@@ -225,11 +226,8 @@ func PublicSubnets(ctx context.Context, c *cloud.Clients, vpc string, subnets []
 	tables, err := routeTablesOf(ctx, c, vpc)
 	public := map[string]bool{}
 	for _, s := range subnets {
-		at := slices.IndexFunc(tables, func(t RouteTableState) bool { return t.Associations[s.ID] != "" })
-		if at < 0 {
-			at = slices.IndexFunc(tables, func(t RouteTableState) bool { return t.Main })
-		}
-		public[s.ID] = at >= 0 && tables[at].toInternet()
+		table := tableOf(tables, s.ID)
+		public[s.ID] = table != nil && table.toInternet()
 	}
 	return public, err
 }
@@ -272,12 +270,12 @@ func RouteTarget(r types.Route) string {
 func routeTableState(x types.RouteTable) RouteTableState {
 	s := RouteTableState{
 		Object: identity.Object{ID: aws.ToString(x.RouteTableId), Tags: cloud.FromEC2(x.Tags)}, VPC: aws.ToString(x.VpcId),
-		Routes: map[string]string{}, Associations: map[string]string{},
+		Routes: map[string]string{}, Associations: map[string]string{}, Dead: map[string]bool{},
 	}
 	for _, r := range x.Routes {
 		to := aws.ToString(r.DestinationCidrBlock) + aws.ToString(r.DestinationIpv6CidrBlock)
 		if target := RouteTarget(r); to != "" && target != "" && target != "local" {
-			s.Routes[to] = target
+			s.Routes[to], s.Dead[to] = target, isDead(r)
 		}
 	}
 	for _, a := range x.Associations {

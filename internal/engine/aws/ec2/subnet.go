@@ -41,6 +41,7 @@ type SubnetState struct {
 	VPC, CIDR, IPv6CIDR, Zone      string
 	MapPublicIP, AssignIPv6, DNS64 bool
 	HostnameType                   string
+	Free                           int // IPv4 addresses
 	failure                        string
 }
 
@@ -211,6 +212,7 @@ func subnetState(x types.Subnet) SubnetState {
 		Object: identity.Object{ID: aws.ToString(x.SubnetId), Tags: cloud.FromEC2(x.Tags)},
 		VPC:    aws.ToString(x.VpcId), CIDR: aws.ToString(x.CidrBlock), Zone: aws.ToString(x.AvailabilityZone),
 		MapPublicIP: aws.ToBool(x.MapPublicIpOnLaunch), AssignIPv6: aws.ToBool(x.AssignIpv6AddressOnCreation), DNS64: aws.ToBool(x.EnableDns64),
+		Free: int(aws.ToInt32(x.AvailableIpAddressCount)),
 	}
 	for _, a := range x.Ipv6CidrBlockAssociationSet {
 		state := a.Ipv6CidrBlockState

@@ -33,6 +33,7 @@ type GatewayEndpointState struct {
 	VPC         string
 	Service     string
 	RouteTables []string
+	Interface   bool // it is an interface endpoint
 	Status      string
 	Error       string // "CODE: MESSAGE" of its last error
 }
@@ -179,7 +180,7 @@ func endpointState(x types.VpcEndpoint) GatewayEndpointState {
 	}
 	return GatewayEndpointState{
 		Object: identity.Object{ID: aws.ToString(x.VpcEndpointId), Tags: cloud.FromEC2(x.Tags)}, VPC: aws.ToString(x.VpcId), Service: aws.ToString(x.ServiceName),
-		RouteTables: x.RouteTableIds, Status: EndpointStatus(x.State), Error: last,
+		RouteTables: x.RouteTableIds, Interface: x.VpcEndpointType == types.VpcEndpointTypeInterface, Status: EndpointStatus(x.State), Error: last,
 	}
 }
 

@@ -78,10 +78,13 @@ func (a *AccessEntry) misfit() (want, reason string) {
 	return "", ""
 }
 
-// Check implements graph.Checked.
-func (a *AccessEntry) Check(context.Context, *cloud.Clients) (refusal string, err error) {
-	_, refusal = a.misfit()
-	return refusal, nil
+// Check implements graph.Checked: EKS refuses a principal that does not exist. A role that the run creates is there
+// before the entry.
+func (a *AccessEntry) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	if _, refusal = a.misfit(); refusal != "" || a.Role != nil || slices.ContainsFunc(a.Users, func(u RoleUser) bool { return u.is(a.Principal) }) {
+		return refusal, nil
+	}
+	return iam.MissingPrincipal(ctx, c, a.Principal)
 }
 
 // checkEntry says why an existing access entry of a role locks out the nodes or pods that use
@@ -431,7 +434,7 @@ func accessEntryKind() *kind.Kind {
 	return kind.Of(kind.Kind{
 		Name:        AccessEntryKind,
 		Area:        plan.AreaSecurity,
-		ReadActions: []string{"eks:DescribeAccessEntry", "eks:ListAccessEntries", "eks:ListAssociatedAccessPolicies"},
+		ReadActions: []string{"eks:DescribeAccessEntry", "eks:ListAccessEntries", "eks:ListAssociatedAccessPolicies", "iam:GetUser"},
 		Statement:   kind.EKS,
 		Actions: []string{
 			"eks:AssociateAccessPolicy",

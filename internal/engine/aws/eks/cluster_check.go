@@ -8,12 +8,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kms"
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
-// Check implements graph.Checked: EKS refuses versions of Kubernetes that it does not offer, and
-// upgrades for which it has an insight with an error. Without the permission to read one of them,
-// it is not checked.
+// Check implements graph.Checked: EKS refuses keys that it cannot use, versions of Kubernetes that it
+// does not offer, and upgrades for which it has an insight with an error. Without the permission to read
+// versions or insights, they are not checked.
 func (k *Cluster) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	if refusal, err = kms.Refusal(ctx, c, k.Key); refusal != "" || err != nil {
+		return text.Prefixed("encryptionConfig.provider: ", refusal), err
+	}
 	if k.Version == "" {
 		return "", nil
 	}
@@ -23,6 +30,19 @@ func (k *Cluster) Check(ctx context.Context, c *cloud.Clients) (refusal string, 
 		}
 	}
 	return "", nil
+}
+
+// Addresses implements ec2.AddressUser: "Subnet requirements for clusters" and "Update existing cluster to new
+// Kubernetes version" in the EKS user guide.
+func (k *Cluster) Addresses(s plan.Step) ec2.AddressUse {
+	const creates, upgrades = 6, 5
+	switch {
+	case s.Action == plan.Create:
+		return ec2.AddressUse{Subnets: k.Subnets, Each: creates}
+	case s.Action == plan.Update && s.Diff.Has("version"):
+		return ec2.AddressUse{Subnets: k.Subnets, Each: upgrades}
+	}
+	return ec2.AddressUse{}
 }
 
 func (k *Cluster) checkVersion(ctx context.Context, c *cloud.Clients) (refusal string, err error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // Check implements graph.Checked: EKS refuses instance types that do not exist, or that have
@@ -23,6 +24,9 @@ func (g *NodeGroup) Check(ctx context.Context, c *cloud.Clients) (refusal string
 	if refusal, err = g.checkKey(ctx, c); refusal != "" || err != nil {
 		return refusal, err
 	}
+	if refusal, err = g.checkSubnets(ctx, c); refusal != "" || err != nil {
+		return refusal, err
+	}
 	switch {
 	case g.ImageType == string(types.AMITypesCustom) && g.Template == nil:
 		return g.checkForeignTemplate(ctx, c)
@@ -30,6 +34,28 @@ func (g *NodeGroup) Check(ctx context.Context, c *cloud.Clients) (refusal string
 		return "", nil
 	}
 	return g.checkInstanceTypes(ctx, c)
+}
+
+// checkSubnets looks for subnets whose nodes cannot join, or with which EKS does not create a group: "Managed node
+// group error codes", Ec2SubnetInvalidConfiguration, in the EKS user guide.
+func (g *NodeGroup) checkSubnets(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	if g.Desired == 0 {
+		return "", nil
+	}
+	for _, s := range g.Subnets {
+		if refusal, err = ec2.NoWayOut(ctx, c, s, nil); refusal != "" || err != nil {
+			return refusal, err
+		}
+	}
+	return "", nil
+}
+
+// Addresses implements ec2.AddressUser.
+func (g *NodeGroup) Addresses(s plan.Step) ec2.AddressUse {
+	if s.Action != plan.Create {
+		return ec2.AddressUse{}
+	}
+	return ec2.AddressUse{Subnets: g.Subnets, Takes: int(g.Desired)}
 }
 
 // checkKey looks for the key pair for SSH.

@@ -69,6 +69,23 @@ func (l *LoadBalancer) Check(ctx context.Context, c *cloud.Clients) (refusal str
 	return ec2.MissingGroups(ctx, c, ec2.KnownVPC(l.VPC), slices.Clone(l.ExtraIDs))
 }
 
+// leastFree is how many free addresses Elastic Load Balancing demands in each subnet of a new load balancer ("Network
+// Load Balancers" and "Configure subnets for your load balancer", Elastic Load Balancing user guides).
+const leastFree = 8
+
+// Addresses implements ec2.AddressUser.
+func (l *LoadBalancer) Addresses(s plan.Step) ec2.AddressUse { return addresses(s, l.Subnets) }
+
+// Addresses implements ec2.AddressUser.
+func (l *ClassicLoadBalancer) Addresses(s plan.Step) ec2.AddressUse { return addresses(s, l.Subnets) }
+
+func addresses(s plan.Step, subnets []*graph.Ref[ec2.SubnetState]) ec2.AddressUse {
+	if s.Action != plan.Create {
+		return ec2.AddressUse{}
+	}
+	return ec2.AddressUse{Subnets: subnets, Takes: len(subnets), Each: leastFree}
+}
+
 // Takes implements graph.Timed.
 func (l *LoadBalancer) Takes() (create, remove time.Duration) { return loadBalancerCreateTime, 0 }
 

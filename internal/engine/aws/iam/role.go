@@ -25,6 +25,7 @@ type Role struct {
 	Name, Path, Boundary string
 	Services             []string // service principals that may assume it: "eks.amazonaws.com"
 	Policies             []string // ARNs; others are detached
+	Given                []string // those of them that the manifest names
 	ClusterTag           string   // kubernetes.io/cluster/NAME: CAPA sets it to "owned" on roles that it creates
 	Tags                 cloud.Tags
 }
@@ -214,7 +215,7 @@ func FromIAM(tags []types.Tag) cloud.Tags {
 func roleKind() *kind.Kind {
 	return kind.Of(kind.Kind{
 		Name: "role", Area: plan.AreaPrerequisites, ByNameOnly: true,
-		ReadActions: []string{"iam:GetRole", "iam:ListAttachedRolePolicies", "iam:ListRoles"}, Statement: kind.Roles,
+		ReadActions: []string{"iam:GetPolicy", "iam:GetRole", "iam:ListAttachedRolePolicies", "iam:ListRoles"}, Statement: kind.Roles,
 		Actions: []string{"iam:AttachRolePolicy", "iam:CreateRole", "iam:DeleteRole", "iam:DetachRolePolicy", "iam:TagRole"},
 	}, kind.Functions[RoleState]{
 		List: ownedRoles, Delete: &Role{},

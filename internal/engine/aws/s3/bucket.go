@@ -17,9 +17,11 @@ import (
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
@@ -101,6 +103,20 @@ func (b *Bucket) describe(ctx context.Context, c *cloud.Clients) (*BucketState, 
 	return s, nil
 }
 
+// Check implements graph.Checked: S3 refuses a policy with a role that does not exist.
+func (b *Bucket) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	for _, sid := range slices.Sorted(maps.Keys(b.Readers)) {
+		if refusal, err = iam.MissingPrincipal(ctx, c, b.roleARN(b.Readers[sid])); refusal != "" || err != nil {
+			return text.Prefixed("its policy lets roles read boot data: ", refusal), err
+		}
+	}
+	return "", nil
+}
+
+func (b *Bucket) roleARN(r Reader) string {
+	return fmt.Sprintf("arn:%s:iam::%s:role/%s", b.Partition, b.Account, r.Role)
+}
+
 // Diff implements graph.Desired.
 func (b *Bucket) Diff(have *BucketState) (d plan.Diff) {
 	d.Fixed("name", have.Name, b.Name)
@@ -126,7 +142,7 @@ func (b *Bucket) policy() string {
 		}
 		statements = append(statements, map[string]any{
 			"Sid": sid, "Effect": "Allow", "Action": "s3:GetObject", "Resource": objects,
-			"Principal": map[string]any{"AWS": fmt.Sprintf("arn:%s:iam::%s:role/%s", b.Partition, b.Account, r.Role)},
+			"Principal": map[string]any{"AWS": b.roleARN(r)},
 		})
 	}
 	out, _ := json.Marshal(map[string]any{"Version": "2012-10-17", "Statement": statements}) //nolint:errchkjson // plain maps and strings

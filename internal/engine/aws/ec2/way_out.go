@@ -1,0 +1,91 @@
+package ec2
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// NoWayOut says why machines in an existing subnet reach neither the internet nor the APIs of AWS, from where they
+// fetch what they boot with; "" if they may. public is whether they get a public address; nil: as the subnet says.
+//
+// Routes to other networks may lead to a proxy, and interface endpoints to the APIs: such subnets are not refused.
+func NoWayOut(ctx context.Context, c *cloud.Clients, subnet *graph.Ref[SubnetState], public *bool) (string, error) {
+	if subnet == nil || subnet.Desired() != nil { // the run makes the routes of its own subnets
+		return "", nil
+	}
+	state, ok := subnet.Found()
+	if !ok {
+		return "", nil
+	}
+	tables, err := routeTablesOf(ctx, c, state.VPC)
+	if err != nil {
+		return "", err
+	}
+	table := tableOf(tables, state.ID)
+	if table == nil {
+		return "", nil
+	}
+	hasPublic := state.MapPublicIP
+	if public != nil {
+		hasPublic = *public
+	}
+	why := table.closed(hasPublic)
+	if why == "" {
+		return "", nil
+	}
+	endpoints, err := endpointsInVPC(ctx, c, state.VPC)
+	if err != nil || slices.ContainsFunc(endpoints, func(e GatewayEndpointState) bool { return e.Interface }) {
+		return "", err
+	}
+	return fmt.Sprintf(
+		"machines in the subnet %s reach neither the internet nor the APIs of AWS: its route table %s %s, and the VPC has no interface endpoints: "+
+			"add a default route to a NAT gateway, or endpoints, or choose another subnet",
+		state.ID,
+		table.ID,
+		why,
+	), nil
+}
+
+// tableOf returns the route table of a subnet, or the main one of its VPC; nil if there is none.
+func tableOf(tables []RouteTableState, subnet string) *RouteTableState {
+	at := slices.IndexFunc(tables, func(t RouteTableState) bool { return t.Associations[subnet] != "" })
+	if at < 0 {
+		at = slices.IndexFunc(tables, func(t RouteTableState) bool { return t.Main })
+	}
+	if at < 0 {
+		return nil
+	}
+	return &tables[at]
+}
+
+// closed says why a table leads nowhere; "" if it may.
+func (s RouteTableState) closed(public bool) (why string) {
+	for _, to := range []string{"0.0.0.0/0", "::/0"} {
+		switch target := s.Routes[to]; {
+		case target == "":
+		case s.Dead[to]:
+			why = fmt.Sprintf("has a route to %s that leads to %s, which does not exist or does not work", to, target)
+		case to == "0.0.0.0/0" && strings.HasPrefix(target, "igw-") && !public:
+			why = fmt.Sprintf("leads to the internet gateway %s, and machines there get no public addresses", target)
+		default:
+			return ""
+		}
+	}
+	for to, target := range s.Routes {
+		if to != "0.0.0.0/0" && to != "::/0" && !s.Dead[to] && !strings.HasPrefix(target, "vpce-") {
+			return "" // to a network with a proxy, perhaps
+		}
+	}
+	return cmp.Or(why, "has no default route")
+}
+
+// isDead reports whether what a route leads to does not exist or does not work.
+func isDead(r types.Route) bool { return r.State == types.RouteStateBlackhole }

@@ -1,0 +1,98 @@
+package iam
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+)
+
+// MissingPrincipal says that a role or a user does not exist, by its ARN; "" if it does, or is in another
+// account.
+func MissingPrincipal(ctx context.Context, c *cloud.Clients, arn string) (string, error) {
+	const parts, account, resource = 6, 4, 5 // arn:aws:iam::ACCOUNT:role/PATH/NAME
+	part := strings.SplitN(arn, ":", parts)
+	if len(part) < parts {
+		return "", nil // the manifest is checked for that
+	}
+	own, err := callersAccount(ctx, c)
+	if err != nil || part[account] != own {
+		return "", err
+	}
+	kind, name, _ := strings.Cut(part[resource], "/")
+	have, name := "", name[strings.LastIndex(name, "/")+1:]
+	switch kind {
+	case "role":
+		role, err := GetRole(ctx, c, name)
+		if err != nil {
+			return "", err
+		}
+		if role != nil {
+			have = role.ID
+		}
+	case "user":
+		if have, err = userARN(ctx, c, name); err != nil {
+			return "", err
+		}
+	default:
+		return "", nil
+	}
+	switch have {
+	case arn:
+		return "", nil
+	case "":
+		return fmt.Sprintf("there is no %s %s in this account: create it, or correct the ARN %s", kind, name, arn), nil
+	}
+	return fmt.Sprintf("the ARN of the %s %s is %s, not %s: correct it", kind, name, have, arn), nil
+}
+
+// userARN returns the ARN of a user; "" if there is none.
+func userARN(ctx context.Context, c *cloud.Clients, name string) (string, error) {
+	return cloud.Remember(ctx, c, "user "+name, func(ctx context.Context) (string, error) {
+		out, err := c.IAM.GetUser(ctx, &iam.GetUserInput{UserName: &name})
+		if err != nil {
+			return "", cloud.IgnoreNotFound(err)
+		}
+		return aws.ToString(out.User.Arn), nil
+	})
+}
+
+// callersAccount returns the number of the account of the caller.
+func callersAccount(ctx context.Context, c *cloud.Clients) (string, error) {
+	return cloud.Remember(ctx, c, "account of the caller", func(ctx context.Context) (string, error) {
+		out, err := c.STS.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+		if err != nil {
+			return "", err
+		}
+		return aws.ToString(out.Account), nil
+	})
+}
+
+// missingPolicy says that a managed policy does not exist, by its ARN; "" if it does.
+func missingPolicy(ctx context.Context, c *cloud.Clients, arn string) (string, error) {
+	return cloud.Remember(ctx, c, "policy "+arn, func(ctx context.Context) (string, error) {
+		_, err := c.IAM.GetPolicy(ctx, &iam.GetPolicyInput{PolicyArn: &arn})
+		if cloud.NotFound(err) {
+			return fmt.Sprintf("the policy %s does not exist: create it, or correct the ARN", arn), nil
+		}
+		return "", err
+	})
+}
+
+// Check implements graph.Checked: IAM attaches only policies that exist.
+func (r *Role) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	for _, arn := range append([]string{r.Boundary}, r.Given...) {
+		if arn == "" {
+			continue
+		}
+		if refusal, err = missingPolicy(ctx, c, arn); refusal != "" || err != nil {
+			return refusal, err
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,195 @@
+package run_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	kmstypes "github.com/aws/aws-sdk-go-v2/service/kms/types"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+)
+
+const (
+	keyARN   = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+	instance = "      instanceType: t3.large\n      iamInstanceProfile: nodes."
+	version  = "  version: v1.34\n"
+)
+
+// What a manifest names exists and can be used, or the plan says so at its line.
+func TestNamedThingsAreLookedUp(t *testing.T) {
+	volume := func(key string) []string {
+		return []string{instance, "      rootVolume: {size: 80, encrypted: true, encryptionKey: '" + key + "'}\n" + instance}
+	}
+	entry := func(arn string) []string {
+		return []string{version, version + "  accessConfig: {authenticationMode: api}\n  accessEntries:\n  - principalARN: " + arn + "\n"}
+	}
+	secrets := []string{version, version + "  encryptionConfig: {provider: '" + keyARN + "', resources: [secrets]}\n"}
+	key := func(k awssim.Key) func(*awssim.State) { return func(s *awssim.State) { s.KMS.Keys[keyARN] = &k } }
+	for name, c := range map[string]struct {
+		file string
+		edit []string
+		have func(s *awssim.State)
+		want string // "": it is created
+	}{
+		"a role": {enginetest.EKSSmall, entry("arn:aws:iam::123456789012:role/nope"), nil,
+			`access-entry/\S+ \(eks.yaml:48 AWSManagedControlPlane/eks spec.accessEntries\[0\].principalARN\): there is no role nope in this account`},
+		"a user": {enginetest.EKSSmall, entry("arn:aws:iam::123456789012:user/ada"), nil, `there is no user ada in this account`},
+		"a role with a path": {enginetest.EKSSmall, entry("arn:aws:iam::123456789012:role/ops"), func(s *awssim.State) {
+			s.IAM.Roles["ops"] = &awssim.Role{Name: "ops", Path: "/teams/"}
+		}, `the ARN of the role ops is arn:aws:iam::123456789012:role/teams/ops`},
+		"another account": {enginetest.EKSSmall, entry("arn:aws:iam::999999999999:role/ops"), nil, ""},
+		"no key": {enginetest.EKSSmall, secrets, nil,
+			`eks-cluster \(eks.yaml:46 AWSManagedControlPlane/eks spec.encryptionConfig.provider\): encryptionConfig.provider: the KMS key \S+ does not exist`},
+		"a key": {enginetest.EKSSmall, secrets, key(awssim.Key{}), ""},
+		"a disabled key": {enginetest.EKSSmall, secrets, key(awssim.Key{State: kmstypes.KeyStateDisabled}),
+			`the KMS key \S+ is disabled: enable it \(aws kms enable-key --key-id ` + keyARN + `\)`},
+		"a key for signatures": {enginetest.EKSSmall, secrets, key(awssim.Key{Usage: kmstypes.KeyUsageTypeSignVerify}), `is for SIGN_VERIFY, not for encryption`},
+		"no key of a volume": {enginetest.Quickstart, volume("alias/nope"), nil,
+			`machine/\S+ \(quickstart.yaml:\d+ AWSMachineTemplate/quickstart-md-0 spec.template.spec.rootVolume.encryptionKey\): rootVolume.encryptionKey: the KMS key alias/nope does not exist`},
+		"a key that goes": {enginetest.Quickstart, volume(keyARN), key(awssim.Key{State: kmstypes.KeyStatePendingDeletion}), `will be deleted: cancel that`},
+		"AWS's own key":   {enginetest.Quickstart, volume("alias/aws/ebs"), nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				plain, m := enginetest.LoadQuick(t, c.file), enginetest.Rewritten(t, c.file, c.edit...)
+				a := enginetest.Prepared(t, c.file, plain)
+				if c.have != nil {
+					a.Edit(c.have)
+				}
+				if c.want == "" {
+					enginetest.MustApply(t, m, a)
+					return
+				}
+				assert.Regexp(t, c.want, enginetest.Refused(t, m, a))
+			})
+		})
+	}
+}
+
+// A read that is denied is told once, and stops nothing.
+func TestDeniedLookups(t *testing.T) {
+	m := enginetest.Rewritten(t, enginetest.Quickstart,
+		"      instanceType: t3.large\n", "      rootVolume: {size: 80, encrypted: true, encryptionKey: '"+keyARN+"'}\n      instanceType: t3.large\n")
+	synctest.Test(t, func(t *testing.T) {
+		a := enginetest.Prepared(t, enginetest.Quickstart, m)
+		var told []string
+		p := enginetest.Refusing(a, "KMS", "DescribeKey", awssim.Denied)
+		c := run.Open(m, cluster.Target{Config: p.Config(), Owner: "test", Transport: enginetest.Transport(p), Warn: func(s string) { told = append(told, s) }})
+		_, err := c.Apply(t.Context(), cluster.Options{})
+		require.NoError(t, err)
+		require.Len(t, told, 1, "%q", told)
+		assert.Regexp(t, `AWS cannot be asked whether it accepts this: .*DescribeKey`, told[0])
+	})
+}
+
+// The key for the keys of the cluster is looked up before the first write, and its absence of an effect is told.
+func TestKeyOfTheRun(t *testing.T) {
+	m := enginetest.LoadQuick(t, enginetest.Quickstart)
+	synctest.Test(t, func(t *testing.T) {
+		a := enginetest.Prepared(t, enginetest.Quickstart, m)
+		with := func(key string) (told []string, err error) {
+			p := a.Process()
+			_, err = run.Open(m, cluster.Target{
+				Config: p.Config(), Owner: "test", Transport: enginetest.Transport(p), KMSKey: key, Warn: func(s string) { told = append(told, s) },
+			}).Apply(t.Context(), cluster.Options{})
+			return told, err
+		}
+		before := a.Detailed()
+		_, err := with("alias/nope")
+		require.ErrorContains(t, err, "--kms-key: the KMS key alias/nope does not exist in this account and region")
+		require.Equal(t, before, a.Detailed())
+		enginetest.MustApply(t, m, a)
+		enginetest.AddKey(a, "alias/clusters")
+		told, err := with("alias/clusters")
+		require.NoError(t, err)
+		require.Len(t, told, 1)
+		assert.Contains(t, told[0], "--kms-key has no effect on the keys of the cluster, which are stored already")
+	})
+}
+
+// existing is an example in an existing VPC whose content is changed first.
+func existing(t *testing.T, m *manifest.Cluster, edit func(s *awssim.State)) *awssim.AWS {
+	t.Helper()
+	a := enginetest.Prepared(t, enginetest.ByoVPC, m)
+	a.Edit(edit)
+	return a
+}
+
+// Machines that fetch their boot data need a way to the APIs of AWS.
+func TestSubnetsWithoutWayOut(t *testing.T) {
+	m := enginetest.LoadQuick(t, enginetest.ByoVPC)
+	for name, c := range map[string]struct {
+		edit func(s *awssim.State)
+		want string
+	}{
+		"no default route": {func(s *awssim.State) {
+			for _, table := range s.EC2.RouteTables {
+				table.Routes = deleteRoutes(table.Routes, "nat-")
+			}
+		}, `machines in the subnet subnet-\w+ reach neither the internet nor the APIs of AWS: its route table rtb-\w+ has no default route, and the VPC has no interface endpoints`},
+		"a gateway that is gone": {func(s *awssim.State) {
+			clear(s.EC2.NATGateways)
+		}, `has a route to 0.0.0.0/0 that leads to nat-\w+, which does not exist or does not work`},
+		"a route to a proxy, perhaps": {func(s *awssim.State) {
+			for _, table := range s.EC2.RouteTables {
+				for i, r := range table.Routes {
+					if r.Destination == "0.0.0.0/0" {
+						table.Routes[i].Destination = "172.16.0.0/12"
+					}
+				}
+			}
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := existing(t, m, c.edit)
+				_, err := enginetest.Open(m, a.Process()).Plan(t.Context())
+				if c.want == "" {
+					require.NotContains(t, errorText(err), "reach neither")
+					return
+				}
+				assert.Regexp(t, c.want, errorText(err))
+			})
+		})
+	}
+}
+
+// A plan counts the free addresses of its subnets.
+func TestFreeAddresses(t *testing.T) {
+	m := enginetest.LoadQuick(t, enginetest.ByoVPC)
+	synctest.Test(t, func(t *testing.T) {
+		a := existing(t, m, func(s *awssim.State) {
+			for _, x := range s.EC2.Subnets {
+				if x.VPC == m.Infra.Spec.NetworkSpec.VPC.ID {
+					x.CIDR = x.CIDR[:len(x.CIDR)-len("/20")] + "/28"
+				}
+			}
+		})
+		many := int32(31)
+		m.Deployments[0].Object.Spec.Replicas = &many
+		assert.Regexp(t, `machine/\S+ \(byo-vpc.yaml:\d+ .*\): not enough free IP addresses: subnet-\w+ has \d+ free addresses, and the plan needs more of them: use another or a larger subnet, or fewer machines`,
+			enginetest.Refused(t, m, a))
+	})
+}
+
+func deleteRoutes(routes []awssim.Route, to string) (out []awssim.Route) {
+	for _, r := range routes {
+		if len(r.Target) < len(to) || r.Target[:len(to)] != to {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

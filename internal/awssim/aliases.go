@@ -100,7 +100,9 @@ type (
 	EKSNodeGroup = eks.NodeGroup
 	EKSFargate   = eks.Fargate
 	EKSAccess    = eks.Access
-	EKSProvider  = eks.Provider
+	// EKSPodIdentity is a pod identity association.
+	EKSPodIdentity = eks.PodIdentity
+	EKSProvider    = eks.Provider
 
 	Key       = kms.Key
 	Bucket    = s3.Bucket

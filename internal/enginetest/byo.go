@@ -33,6 +33,12 @@ func Prepare(t *testing.T, _ string, a *awssim.AWS, m *manifest.Cluster) {
 		for _, name := range eksRoles(m) {
 			s.IAM.Roles[name] = &awssim.Role{Name: name, Service: "eks.amazonaws.com"}
 		}
+		if m.EKS != nil {
+			for _, p := range m.EKS.PodIdentities {
+				name := p.RoleARN[strings.LastIndex(p.RoleARN, "/")+1:]
+				s.IAM.Roles[name] = &awssim.Role{Name: name, Service: "pods.eks.amazonaws.com"}
+			}
+		}
 		bringKeys(s, m)
 		for _, spec := range MachineSpecs(m) {
 			if spec.PlacementGroupName != "" {

@@ -54,6 +54,11 @@ func AccessEntry(s *awssim.State, arn string) *awssim.EKSAccess {
 	return nil
 }
 
+// PodIdentity returns the association with the ARN.
+func PodIdentity(s *awssim.State, arn string) *awssim.EKSPodIdentity {
+	return Plane(s).PodIdentities[arn[strings.LastIndex(arn, "/")+1:]]
+}
+
 // FargateProfile returns a Fargate profile of the simulated EKS.
 func FargateProfile(s *awssim.State, arn string) *awssim.EKSFargate {
 	for _, f := range Plane(s).Fargate {
@@ -83,6 +88,8 @@ func EKSTagsOf(s *awssim.State, arn string) map[string]string {
 		return AccessEntry(s, arn).Tags
 	case FargateProfile(s, arn) != nil:
 		return FargateProfile(s, arn).Tags
+	case PodIdentity(s, arn) != nil:
+		return PodIdentity(s, arn).Tags
 	}
 	if p := s.IAM.Providers[arn]; p != nil {
 		return p.Tags

@@ -93,7 +93,8 @@ func TestEKSUpdatesThatDoNotConverge(t *testing.T) {
 // ofEKS reports whether a resource belongs to a kind of EKS, or to one that only clusters of EKS have.
 func ofEKS(n plan.ID) bool {
 	switch n.Kind() {
-	case "eks-cluster", "eks-authentication", "node-group", "addon", "access-entry", "fargate-profile", "identity-provider", "oidc-provider", "role":
+	case "eks-cluster", "eks-authentication", "node-group", "addon", "access-entry", "pod-identity", "fargate-profile", "identity-provider",
+		"oidc-provider", "role":
 		return true
 	}
 	return false

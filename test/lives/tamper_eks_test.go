@@ -65,6 +65,7 @@ func eksTampers() map[string]tamper {
 		"access-entry username": func(s *awssim.State, id, _ string) { enginetest.AccessEntry(s, id).User = tampered },
 		"access-entry group":    func(s *awssim.State, id, _ string) { enginetest.AccessEntry(s, id).Groups = []string{tampered} },
 		"access-entry policy":   func(s *awssim.State, id, _ string) { enginetest.AccessEntry(s, id).Policies = nil },
+		"pod-identity role": func(s *awssim.State, id, _ string) { enginetest.PodIdentity(s, id).RoleARN += tampered },
 		"role policy": func(s *awssim.State, id, _ string) {
 			enginetest.IAMRole(s, id).Attached = []string{"arn:aws:iam::aws:policy/ReadOnlyAccess"}
 		},
@@ -84,7 +85,7 @@ func eksTampers() map[string]tamper {
 	all["identity-provider tag"] = func(s *awssim.State, _, field string) {
 		identityProvider(s).Tags[strings.TrimPrefix(field, "tag ")] = tampered
 	}
-	for _, kind := range []string{"eks-cluster", "node-group", "addon", "access-entry", "fargate-profile", "oidc-provider", "role"} {
+	for _, kind := range []string{"eks-cluster", "node-group", "addon", "access-entry", "pod-identity", "fargate-profile", "oidc-provider", "role"} {
 		all[kind+" tag"] = func(s *awssim.State, id, field string) {
 			enginetest.EKSTagsOf(s, id)[strings.TrimPrefix(field, "tag ")] = tampered
 		}

@@ -156,7 +156,7 @@ func (p Place) examples(c *cloud.Clients) (arns []string) {
 			add("ec2", string(k.Type)+"/"+cmp.Or(k.IDPrefix, string(k.Type)+"-")+"0123456789abcdef0")
 		}
 	}
-	for _, of := range []string{"cluster/%", "nodegroup/%/%/0", "addon/%/%/0", "fargateprofile/%/%/0", "access-entry/%/%", "identityproviderconfig/%/oidc/%/0"} {
+	for _, of := range []string{"cluster/%", "nodegroup/%/%/0", "addon/%/%/0", "fargateprofile/%/%/0", "access-entry/%/%", "podidentityassociation/%/%", "identityproviderconfig/%/oidc/%/0"} {
 		add("eks", strings.ReplaceAll(of, "%", c.Cluster))
 	}
 	for _, of := range []string{"loadbalancer/%", "loadbalancer/net/%/0", "targetgroup/%/0", "listener/net/%/0/0"} {

@@ -103,7 +103,7 @@ func TestDeletionFindsLostTags(t *testing.T) {
 // tags are all that a run deletes.
 func deletedWithAnother(kind string) bool {
 	return slices.Contains([]string{
-		"listener", "targets", "classic-targets", "security-group-rules", "subnet-tags", "addon", "access-entry", "identity-provider",
+		"listener", "targets", "classic-targets", "security-group-rules", "subnet-tags", "addon", "access-entry", "pod-identity", "identity-provider",
 	}, kind)
 }
 

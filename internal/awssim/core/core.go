@@ -49,7 +49,7 @@ type Options struct {
 	Bare bool
 	// EKSRoles adds the roles of EKS to that stack: of control planes, node groups and
 	// Fargate profiles. It also adds the role ebs-csi, for the EBS CSI driver,
-	// and what the examples of this project name: the roles operators and developers, and a KMS key.
+	// and what the examples of this project name: the roles operators, developers and pipeline, and a KMS key.
 	EKSRoles bool
 }
 

@@ -20,6 +20,7 @@ func (svc *Service) simulateCatalog() {
 	core.On(svc.Account, svc.describeKeyPairs, "KeyNames", "Filters")
 	core.On(svc.Account, svc.describeAccountAttributes, "AttributeNames")
 	core.On(svc.Account, svc.describePlacementGroups, "GroupNames", "Filters")
+	core.On(svc.Account, svc.describeReservations, "CapacityReservationIds")
 }
 
 func (svc *Service) describeKeyPairs(in *ec2.DescribeKeyPairsInput) (*ec2.DescribeKeyPairsOutput, error) {
@@ -67,6 +68,22 @@ func (svc *Service) describeAccountAttributes(in *ec2.DescribeAccountAttributesI
 				AttributeName: aws.String(name), AttributeValues: []types.AccountAttributeValue{{AttributeValue: aws.String(values[name])}},
 			})
 		}
+	}
+	return out, nil
+}
+
+// describeReservations returns capacity reservations. They have room for all instances, of any type.
+func (svc *Service) describeReservations(in *ec2.DescribeCapacityReservationsInput) (*ec2.DescribeCapacityReservationsOutput, error) {
+	out := &ec2.DescribeCapacityReservationsOutput{}
+	for _, id := range core.SortedKeys(svc.state.Reservations) {
+		if len(in.CapacityReservationIds) == 0 || slices.Contains(in.CapacityReservationIds, id) {
+			out.CapacityReservations = append(out.CapacityReservations, types.CapacityReservation{
+				CapacityReservationId: aws.String(id), State: types.CapacityReservationStateActive,
+			})
+		}
+	}
+	if len(out.CapacityReservations) < len(in.CapacityReservationIds) {
+		return nil, core.Fail("InvalidCapacityReservationId.NotFound", "The capacity reservation does not exist")
 	}
 	return out, nil
 }

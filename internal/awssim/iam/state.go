@@ -87,7 +87,7 @@ func BootstrapRolesOfEKS() []string {
 const DriverRole = "ebs-csi"
 
 // PeopleRoles are the roles of people that Options.EKSRoles adds, for access entries.
-func PeopleRoles() []string { return []string{"developers", "operators"} }
+func PeopleRoles() []string { return []string{"developers", "operators", "pipeline"} }
 
 // NewDriverRole returns the role of the EBS CSI driver. Pods get it by EKS Pod Identity.
 func NewDriverRole(partition string, born time.Time) *Role {

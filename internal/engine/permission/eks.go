@@ -2,8 +2,10 @@ package permission
 
 import "github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 
-// looksAtEKS lists the actions that describe EKS clusters, their roles and OIDC providers.
-func looksAtEKS() []string { return looks(kind.EKS, kind.Roles, kind.OIDCProviders) }
+// looksAtEKS lists the actions that describe EKS clusters, their roles and OIDC providers, and the users of access entries.
+func looksAtEKS() []string {
+	return append(looks(kind.EKS, kind.Roles, kind.OIDCProviders), "iam:GetUser")
+}
 
 // searchesForEKS lists what a deletion by name asks before it knows that the cluster is not
 // one of EKS. It would continue if these calls were denied, but denied calls raise alarms

@@ -53,7 +53,9 @@ func TestNamedThingsAreLookedUp(t *testing.T) {
 		"no key of a volume": {enginetest.Quickstart, volume("alias/nope"), nil,
 			`machine/\S+ \(quickstart.yaml:\d+ AWSMachineTemplate/quickstart-md-0 spec.template.spec.rootVolume.encryptionKey\): rootVolume.encryptionKey: the KMS key alias/nope does not exist`},
 		"a key that goes": {enginetest.Quickstart, volume(keyARN), key(awssim.Key{State: kmstypes.KeyStatePendingDeletion}), `will be deleted: cancel that`},
-		"AWS's own key":   {enginetest.Quickstart, volume("alias/aws/ebs"), nil, ""},
+		"no capacity reservation": {enginetest.Quickstart, []string{instance, "      capacityReservationId: cr-0123456789abcdef0\n" + instance}, nil,
+			`AWSMachineTemplate/quickstart-md-0 spec.template.spec.capacityReservationId\): capacityReservationId: the capacity reservation cr-0123456789abcdef0 does not exist`},
+		"AWS's own key": {enginetest.Quickstart, volume("alias/aws/ebs"), nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

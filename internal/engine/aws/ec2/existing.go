@@ -106,6 +106,9 @@ func (i *Instance) Check(ctx context.Context, c *cloud.Clients) (refusal string,
 	if refusal, err := i.checkKeys(ctx, c); refusal != "" || err != nil {
 		return refusal, err
 	}
+	if refusal, err := i.checkReservation(ctx, c); refusal != "" || err != nil {
+		return refusal, err
+	}
 	if refusal, err := i.noWayOut(ctx, c); refusal != "" || err != nil {
 		return refusal, err
 	}
@@ -275,6 +278,9 @@ func (t *LaunchTemplate) Check(ctx context.Context, c *cloud.Clients) (refusal s
 		}
 	}
 	if refusal, err := m.checkKeys(ctx, c); refusal != "" || err != nil {
+		return refusal, err
+	}
+	if refusal, err := m.checkReservation(ctx, c); refusal != "" || err != nil {
 		return refusal, err
 	}
 	ids := givenGroups(m)

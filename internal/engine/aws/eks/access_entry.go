@@ -434,7 +434,7 @@ func accessEntryKind() *kind.Kind {
 	return kind.Of(kind.Kind{
 		Name:        AccessEntryKind,
 		Area:        plan.AreaSecurity,
-		ReadActions: []string{"eks:DescribeAccessEntry", "eks:ListAccessEntries", "eks:ListAssociatedAccessPolicies", "iam:GetUser"},
+		ReadActions: []string{"eks:DescribeAccessEntry", "eks:ListAccessEntries", "eks:ListAssociatedAccessPolicies"},
 		Statement:   kind.EKS,
 		Actions: []string{
 			"eks:AssociateAccessPolicy",

@@ -3,6 +3,8 @@ package eks
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
@@ -21,6 +23,9 @@ func (k *Cluster) Check(ctx context.Context, c *cloud.Clients) (refusal string, 
 	if refusal, err = kms.Refusal(ctx, c, k.Key); refusal != "" || err != nil {
 		return text.Prefixed("encryptionConfig.provider: ", refusal), err
 	}
+	if refusal, err = k.checkZones(ctx, c); refusal != "" || err != nil {
+		return refusal, err
+	}
 	if k.Version == "" {
 		return "", nil
 	}
@@ -30,6 +35,38 @@ func (k *Cluster) Check(ctx context.Context, c *cloud.Clients) (refusal string, 
 		}
 	}
 	return "", nil
+}
+
+// checkZones looks at the zones of the subnets of a new cluster: at least two, and none of those without control planes ("Subnet
+// requirements for clusters", EKS user guide).
+func (k *Cluster) checkZones(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	if len(k.Zones) > 0 {
+		return "", nil
+	}
+	zones := map[string]bool{}
+	for _, s := range k.Subnets {
+		if state, ok := s.Found(); ok {
+			zones[state.Zone] = true
+		} else if desired, ok := s.Desired().(*ec2.Subnet); ok {
+			zones[desired.Zone] = true
+		}
+	}
+	const least = 2
+	if len(zones) < least {
+		return "EKS needs subnets in at least two availability zones, and these are in " + strings.Join(slices.Sorted(maps.Keys(zones)), ", "), nil
+	}
+	if !slices.Contains([]string{"us-east-1", "us-west-1", "ca-central-1"}, c.Region) { // those of ZonesWithout
+		return "", nil
+	}
+	usable, err := cloud.Remember(ctx, c, "zones with control planes of EKS", func(ctx context.Context) ([]string, error) {
+		return ec2.Zones(ctx, c, ZonesWithout()...)
+	})
+	for zone := range zones {
+		if err == nil && !slices.Contains(usable, zone) {
+			return fmt.Sprintf("EKS places no control plane in the zone %s: use subnets in other zones, such as %s", zone, strings.Join(usable, ", ")), nil
+		}
+	}
+	return "", err
 }
 
 // Addresses implements ec2.AddressUser: "Subnet requirements for clusters" and "Update existing cluster to new

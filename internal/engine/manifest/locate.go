@@ -147,7 +147,7 @@ func (m message) best(fields []scalar, quote bool) (found scalar, ok bool) {
 		if !fits {
 			continue
 		}
-		order := cmp.Or(cmp.Compare(f.at, best.at), cmp.Compare(best.name, f.name), cmp.Compare(best.length, f.length))
+		order := cmp.Or(longer(quote, found.value, s.value), cmp.Compare(f.at, best.at), cmp.Compare(best.name, f.name), cmp.Compare(best.length, f.length))
 		switch {
 		case !ok || order < 0:
 			found, best, ok, several = s, f, true, false
@@ -158,6 +158,20 @@ func (m message) best(fields []scalar, quote bool) (found scalar, ok bool) {
 		}
 	}
 	return found, ok && !several
+}
+
+// longer is negative if the second value contains the first one, and positive if the first one contains it: of values
+// that a message quotes, it is about the longer one.
+func longer(quote bool, a, b string) int {
+	switch {
+	case !quote || a == b:
+		return 0
+	case strings.Contains(b, a):
+		return -1
+	case strings.Contains(a, b):
+		return 1
+	}
+	return 0
 }
 
 // fits reports whether a message is about a field.

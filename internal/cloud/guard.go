@@ -26,6 +26,7 @@ const (
 	interruptKey
 	progressKey
 	repeatsKey
+	inspectKey
 )
 
 // answerGrace is how long a call that was sent may take after the run was interrupted.
@@ -144,6 +145,9 @@ func (c *Clients) admit(
 	next middleware.InitializeHandler,
 ) (out middleware.InitializeOutput, md middleware.Metadata, err error) {
 	op := awsmiddleware.GetOperationName(ctx)
+	if inspected(ctx, awsmiddleware.GetServiceID(ctx), op, in.Parameters) {
+		return out, md, &RefusedError{op}
+	}
 	if ctx.Value(readOnlyKey) != nil && !Reads(op) {
 		return out, md, &RefusedError{op}
 	}

@@ -87,6 +87,15 @@ type Checked interface {
 	Check(ctx context.Context, c *cloud.Clients) (refusal string, err error)
 }
 
+// Requested is implemented by a resource whose Create shares its call with others, or makes other calls before.
+type Requested interface {
+	// Request returns the input of the call that creates it, with what is known now; nil if too little is known.
+	Request() (service, operation string, input any)
+}
+
+// Rehearse calls Create of a resource, in a context in which nothing is sent (cloud.Inspecting).
+func Rehearse(ctx context.Context, c *cloud.Clients, n Resource) error { return n.rehearse(ctx, c) }
+
 // TimeLimited is implemented by a resource, or by its state, if some of its changes take
 // much longer than its creation.
 type TimeLimited interface {

@@ -46,6 +46,7 @@ type Resource interface {
 	remove(ctx context.Context, x *Executor) error
 	recall() bool
 	forget()
+	rehearse(ctx context.Context, c *cloud.Clients) error
 	there(ctx context.Context, x *Executor) (bool, error)
 }
 
@@ -158,6 +159,11 @@ func (n *resource) Wanted() plan.Diff {
 }
 
 // Desired implements Resource.
+func (n *resource) rehearse(ctx context.Context, c *cloud.Clients) error {
+	_, err := n.behaviour.create(ctx, c)
+	return err
+}
+
 func (n *resource) Desired() any { return n.behaviour.wants() }
 
 // Observed implements Resource.

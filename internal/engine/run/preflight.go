@@ -32,6 +32,7 @@ func (p *planning) preflight(ctx context.Context) error {
 	reasons = append(reasons, quota.Addresses(p.Built.Graph, p.Plan)...)
 	reasons = append(reasons, p.refusedKey(ctx)...)
 	reasons = append(reasons, p.overlaps()...)
+	reasons = append(reasons, p.checkRequests(ctx)...)
 	reasons = append(reasons, report.Reasons...)
 	if reasons = append(reasons, permissions()...); len(reasons) > 0 {
 		return &plan.RefusedError{Reasons: reasons}

@@ -51,6 +51,20 @@ func (i *Instance) request(data []byte) (*ec2.RunInstancesInput, error) {
 	return in, nil
 }
 
+// Request implements graph.Requested.
+func (i *Instance) Request() (service, operation string, input any) {
+	const ec2Service, runInstances = "EC2", "RunInstances"
+	if i.Image == nil {
+		return ec2Service, runInstances, nil
+	}
+	in, err := i.request(nil)
+	if err != nil {
+		return ec2Service, runInstances, nil
+	}
+	in.MinCount, in.MaxCount = aws.Int32(1), aws.Int32(1)
+	return ec2Service, runInstances, in
+}
+
 func (i *Instance) networkInterfaces() (out []types.InstanceNetworkInterfaceSpecification) {
 	for n, id := range i.Spec.NetworkInterfaces {
 		out = append(out, types.InstanceNetworkInterfaceSpecification{NetworkInterfaceId: &id, DeviceIndex: aws.Int32(int32(n))})

@@ -39,6 +39,8 @@ type LoadOptions struct {
 	Identities []Source
 	// IgnoreUnknown ignores fields that do not exist, with a warning.
 	IgnoreUnknown bool
+	// Cluster chooses one of several Clusters, as NAME or NAMESPACE/NAME. "": the input has only one.
+	Cluster string
 	// Strict turns warnings into errors.
 	Strict bool
 }

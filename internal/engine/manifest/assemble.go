@@ -75,7 +75,7 @@ func (l *loader) findCluster() *object {
 		return nil
 	default:
 		for _, o := range found[1:] {
-			l.fail(o.problem("", "the input has more than one Cluster, the first is "+found[0].title(), "pass one cluster at a time"))
+			l.fail(o.problem("", "the input has more than one Cluster, the first is "+found[0].title(), "choose one with --cluster NAME"))
 		}
 		return nil
 	}

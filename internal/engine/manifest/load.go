@@ -24,20 +24,7 @@ func Load(sources []input.Source, o input.LoadOptions) (*Cluster, error) {
 	if err := openGates(); err != nil {
 		return nil, err
 	}
-	l := &loader{
-		options: o,
-		kinds:   withClasses(kinds()),
-		byKey:   map[key]*object{},
-		applied: map[string]*Document{},
-		older:   map[string]*olderFile{},
-		told:    map[string]bool{}, rendering: map[string]bool{},
-		cluster: &Cluster{
-			ConfigMaps: map[string]*corev1.ConfigMap{},
-			Secrets:    map[string]*corev1.Secret{},
-			Variables:  map[string]string{},
-			where:      map[string]Position{},
-		},
-	}
+	l := newLoader(o)
 	l.readIdentities(o.Identities)
 	l.read(sources)
 	for _, f := range o.CNI {
@@ -47,6 +34,7 @@ func Load(sources []input.Source, o input.LoadOptions) (*Cluster, error) {
 		l.readFile(f, false)
 	}
 	l.ignoreMade()
+	l.choose()
 	for _, o := range l.objects {
 		l.placeholders(o)
 	}
@@ -63,6 +51,25 @@ func Load(sources []input.Source, o input.LoadOptions) (*Cluster, error) {
 	}
 	l.cluster.Warnings = sortProblems(l.warnings, sources)
 	return l.cluster, nil
+}
+
+// newLoader returns a loader without objects.
+func newLoader(o input.LoadOptions) *loader {
+	return &loader{
+		options: o,
+		kinds:   withClasses(kinds()),
+		byKey:   map[key]*object{},
+		applied: map[string]*Document{},
+		older:   map[string]*olderFile{},
+		told:    map[string]bool{}, rendering: map[string]bool{},
+		about: map[Problem]*object{},
+		cluster: &Cluster{
+			ConfigMaps: map[string]*corev1.ConfigMap{},
+			Secrets:    map[string]*corev1.Secret{},
+			Variables:  map[string]string{},
+			where:      map[string]Position{},
+		},
+	}
 }
 
 // loader holds the state and the results of one Load.
@@ -86,6 +93,7 @@ type loader struct {
 	// consequence: an object is missing because of a problem that is reported.
 	consequence bool
 	problems    []Problem
+	about       map[Problem]*object // the object of a problem that was found while the input was read
 	warnings    []Problem
 	managed     bool    // EKS runs the control plane
 	infra       *object // the object that describes the infrastructure

@@ -158,6 +158,8 @@ func (l *loader) identify(d document) {
 		return
 	}
 	o := &object{kind: stringField(content, "kind"), value: content, set: v.lines}
+	problems, warnings := len(l.problems), len(l.warnings)
+	defer func() { l.attribute(o, slices.Concat(l.problems[problems:], l.warnings[warnings:])) }()
 	if metadata, ok := content["metadata"].(map[string]any); ok {
 		o.name, o.namespace = stringField(metadata, "name"), stringField(metadata, "namespace")
 	}
@@ -311,6 +313,11 @@ func (l *loader) addObject(o *object) {
 	}
 	l.byKey[k] = o
 	l.objects = append(l.objects, o)
+	l.locate(o)
+}
+
+// locate records the positions and the texts of the fields of an object.
+func (l *loader) locate(o *object) {
 	l.keepScalars(o)
 	for path, at := range o.set {
 		l.cluster.where[o.whereKey(path)] = at

@@ -445,7 +445,7 @@ func TestRules(t *testing.T) {
 		{
 			"two clusters", quick,
 			[]string{"---\napiVersion: controlplane", "---\napiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: more, namespace: prod}\nspec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AWSCluster, name: quick}}\n---\napiVersion: controlplane"},
-			`Cluster/more: the input has more than one Cluster, the first is Cluster/quick — pass one cluster at a time`,
+			`Cluster/more: the input has more than one Cluster, the first is Cluster/quick — choose one with --cluster NAME`,
 		},
 
 		{

@@ -58,8 +58,7 @@ type Clients struct {
 	sends       aws.Config // with the middlewares of the clients
 	tokens      string     // seed of the client tokens of this run
 	inherited   string     // that of an earlier run whose requests may still arrive; "" if there is none
-	slots       chan struct{}
-	buckets     *buckets
+	budget      *Budget
 	memos       sync.Map // question -> *memo
 	reading     atomic.Int64
 	batches     batches
@@ -86,6 +85,8 @@ type Options struct {
 	// KMSKey encrypts the parameters with secrets of the cluster: an ID, ARN or alias; ""
 	// means the AWS managed key of Systems Manager.
 	KMSKey string
+	// Budget is shared by several clients; nil: one with Parallel slots.
+	Budget *Budget
 	// Kubernetes replaces the network for requests to the API servers of clusters. nil
 	// means the network.
 	Kubernetes kube.Transport
@@ -97,12 +98,12 @@ const DefaultParallel = 32
 // New returns the clients of one cluster, in the region of the configuration. AWS, an
 // emulator and the simulation differ in the configuration only.
 func New(cfg aws.Config, cluster string, o Options) *Clients {
-	if o.Parallel <= 0 {
-		o.Parallel = DefaultParallel
+	if o.Budget == nil {
+		o.Budget = NewBudget(o.Clock, o.Parallel)
 	}
 	c := &Clients{
 		KMSKey: o.KMSKey, Config: cfg, Region: cfg.Region, Cluster: cluster, Clock: o.Clock, log: o.Log, repeats: o.Repeating, via: o.Kubernetes,
-		tokens: randomToken(), slots: make(chan struct{}, o.Parallel), buckets: newBuckets(o.Clock),
+		tokens: randomToken(), budget: o.Budget,
 	}
 	cfg = awshttp.Checked(cfg)
 	c.retries = c.retryer()

@@ -153,8 +153,8 @@ func (c *Clients) admit(
 	}
 	if ctx.Value(unlockedKey) == nil { // other calls may occupy all slots while they wait for the lock
 		select {
-		case c.slots <- struct{}{}:
-			defer func() { <-c.slots }()
+		case c.budget.slots <- struct{}{}:
+			defer func() { <-c.budget.slots }()
 		case <-ctx.Done():
 			return out, md, &interruptedError{notSent, context.Cause(ctx)}
 		}
@@ -218,7 +218,7 @@ func (c *Clients) hesitate(ctx context.Context, service, op string) error {
 	if ctx.Value(unlockedKey) != nil { // a heartbeat that waits for other calls would expire
 		return nil
 	}
-	return c.buckets.wait(ctx, service, op)
+	return c.budget.buckets.wait(ctx, service, op)
 }
 
 // pace waits until an attempt may be sent, and lowers the rate when AWS throttles it.
@@ -257,7 +257,7 @@ func (c *Clients) pace(
 	}
 	if Throttled(err) {
 		c.stats.Throttled.Add(1)
-		c.buckets.slow(service, op)
+		c.budget.buckets.slow(service, op)
 	}
 	if err != nil {
 		c.failed(ctx, err)

@@ -8,6 +8,21 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 )
 
+// Budget limits the calls of the clients that share it: how many are sent at the same time, and their
+// rate. AWS counts the calls of an account in a region together.
+type Budget struct {
+	slots   chan struct{}
+	buckets *buckets
+}
+
+// NewBudget returns a Budget with that many calls at the same time; 0 means DefaultParallel.
+func NewBudget(c *clock.Clock, parallel int) *Budget {
+	if parallel <= 0 {
+		parallel = DefaultParallel
+	}
+	return &Budget{make(chan struct{}, parallel), newBuckets(c)}
+}
+
 // buckets are copies of the token buckets with which AWS limits the API rate of an
 // account. A burst of calls waits here instead of being throttled.
 type buckets struct {

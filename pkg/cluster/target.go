@@ -17,8 +17,11 @@ import (
 type Target struct {
 	Config   aws.Config    // credentials and, for OpenByName and List, the region
 	Wait     plan.Wait     // what Apply waits for; "" is Infrastructure
-	Parallel int           // calls to AWS at the same time; 0 is 32
+	Parallel int           // calls to AWS at the same time, also of all that share a Budget; 0 is 32
 	Timeout  time.Duration // how long one resource may take; 0: a multiple of what its kind usually takes
+
+	// Budget is shared with the targets of other clusters, whose runs go on at the same time; nil: with none.
+	Budget *Budget
 
 	// Drain drains Nodes before their machines are terminated, and removes members
 	// of etcd. Without it machines are only terminated.

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/aws/aws-sdk-go-v2/aws/arn"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
@@ -66,6 +67,31 @@ func ClientOptions(t cluster.Target) cloud.Options {
 		o.Kubernetes = func(a kube.Access) http.RoundTripper { return t.Transport(cluster.Access(a)) }
 	}
 	return o
+}
+
+// budget returns the budget of calls that the cluster shares with others in its account and region; nil: none.
+func (c *Cluster) budget(o cloud.Options) *cloud.Budget {
+	if c.Target.Budget == nil {
+		return nil
+	}
+	shared, _ := c.Target.Budget.Of(c.Region+"/"+accountKey(c.Manifest), func() any { return cloud.NewBudget(o.Clock, o.Parallel) }).(*cloud.Budget)
+	return shared
+}
+
+// accountKey tells the accounts of identities apart; "" is the account of the caller.
+func accountKey(m *manifest.Cluster) string {
+	if m == nil || len(m.Identity) == 0 {
+		return ""
+	}
+	last := m.Identity[len(m.Identity)-1]
+	if last.Static != nil {
+		return last.Static.AccessKeyID
+	}
+	role, err := arn.Parse(last.Role.RoleArn)
+	if err != nil {
+		return last.Role.RoleArn
+	}
+	return role.AccountID
 }
 
 // Graph returns the graph of the manifest, as it is built on an empty account with three zones.

@@ -35,6 +35,7 @@ func Begin(c *Cluster, observe func(plan.Event)) *Session {
 	}
 	s := &Session{Cluster: c, Owner: kind.Owner{Cluster: c.Name}}
 	settings := ClientOptions(c.Target)
+	settings.Budget = c.budget(settings)
 	settings.Repeating = func(retry cloud.Retry) { s.Warn("%s", retry) }
 	s.Cloud = cloud.New(cfg, c.Name, settings)
 	s.began = s.Cloud.Clock.Now()

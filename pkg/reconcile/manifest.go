@@ -7,6 +7,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/upgrade"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
@@ -29,6 +30,44 @@ func Load(sources []input.Source, o input.LoadOptions) (*Manifest, error) {
 		return nil, err
 	}
 	return &Manifest{m.Warnings, m, &upgrade.Text{Sources: sources, Options: o}}, nil
+}
+
+// Loaded is one cluster of an input with several.
+type Loaded struct {
+	Name     string    // as LoadOptions.Cluster takes it; "" if the input has no Cluster that can be read
+	Manifest *Manifest // nil if it is invalid
+	Err      error     // as of Load
+}
+
+// LoadAll reads all clusters of an input, each with the objects that belong to it, that it shares with
+// others, and that belong to none. A problem of one cluster does not affect the others; a document that
+// cannot be read affects all. An input without a Cluster is one result, with the error.
+func LoadAll(sources []input.Source, o input.LoadOptions) []Loaded {
+	names := manifest.Clusters(sources, o)
+	if o.Cluster != "" || len(names) < 2 {
+		m, err := Load(sources, o)
+		return []Loaded{{Name: loadedName(m, o.Cluster), Manifest: m, Err: err}}
+	}
+	all := make([]Loaded, len(names))
+	for i, name := range names {
+		o.Cluster = name
+		m, err := Load(sources, o)
+		all[i] = Loaded{Name: name, Manifest: m, Err: err}
+	}
+	return all
+}
+
+// Clusters returns the names of the clusters of an input, as LoadOptions.Cluster takes them.
+func Clusters(sources []input.Source, o input.LoadOptions) []string {
+	return manifest.Clusters(sources, o)
+}
+
+// loadedName is the name of a cluster that is the only one of an input, or that was chosen.
+func loadedName(m *Manifest, chosen string) string {
+	if chosen != "" || m == nil {
+		return chosen
+	}
+	return m.Name()
 }
 
 // LoadFile reads a manifest from one file of at most input.MaxSize.
@@ -101,6 +140,10 @@ func (m *Manifest) Summary() Summary {
 	}
 	return s
 }
+
+// Assumed lists what the manifest takes for granted in the account, each once: it refers to it, and does
+// not create it.
+func (m *Manifest) Assumed() []cluster.Assumed { return m.cluster.Assumed() }
 
 // MostWait returns the latest state that a run outside of the VPC can wait for:
 // Infrastructure if the API server has no public address; NodesJoined if the manifest has

@@ -188,6 +188,11 @@ func (f *Flags) CheckSimulated() error {
 	return err
 }
 
+// Assume puts into a simulated account what a manifest takes for granted, and returns what it was, in words.
+func (a *Account) Assume(ctx context.Context, all []cluster.Assumed) ([]string, error) {
+	return a.simulated.Assume(ctx, all)
+}
+
 // Serve serves a simulated account to AWS clients until the context ends.
 func (a *Account) Serve(ctx context.Context, listen string, l net.Listener) error {
 	return a.simulated.Serve(ctx, listen, l)

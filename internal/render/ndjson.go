@@ -62,8 +62,9 @@ type Outcome struct {
 
 // stream is a Progress that writes one JSON object on a line for each event.
 type stream struct {
-	w io.Writer
-	t Terminal
+	w       io.Writer
+	t       Terminal
+	cluster string // in each record; "": in those of a run only
 
 	mu    sync.Mutex
 	tally *tally
@@ -73,6 +74,11 @@ type stream struct {
 
 // NewNDJSON returns a Progress for programs: newline-delimited JSON.
 func NewNDJSON(w io.Writer, t Terminal) Progress { return &stream{w: w, t: t} }
+
+// NewNDJSONOf is NewNDJSON for one of several clusters: each record names it.
+func NewNDJSONOf(cluster string, w io.Writer, t Terminal) Progress {
+	return &stream{w: w, t: t, cluster: cluster}
+}
 
 // Look implements Progress.
 func (s *stream) Look(r Run) {
@@ -180,6 +186,9 @@ func (s *stream) End() {
 
 func (s *stream) write(r Record) {
 	r.Version = Version
+	if r.Cluster == "" {
+		r.Cluster = s.cluster
+	}
 	if r.At.IsZero() {
 		r.At = s.t.Clock.Now()
 	}

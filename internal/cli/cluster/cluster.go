@@ -107,6 +107,7 @@ type flags struct {
 	timeout       time.Duration
 	progress      choice
 	verbose       bool
+	assume        bool // what manifests take for granted is put into the simulated account
 
 	limit  *simulatedLimit // of a command with --timeout and --simulate; otherwise nil
 	clock  *clock.Clock    // of the account that was opened last
@@ -138,6 +139,12 @@ func (f *flags) addTo(cmd *cobra.Command) {
 		"stop after this time, with exit code 130 before the first write and 5 after it; simulated time with --simulate (0: no limit)",
 	)
 	p.Var(&f.progress, "progress", "how to show progress: "+strings.Join(f.progress.of, ", "))
+	p.BoolVar(
+		&f.assume,
+		"simulate-assume",
+		false,
+		"put what the manifest takes for granted into the simulated account, and list it: VPC, subnets, security groups, roles, key pairs, images, keys, and so on",
+	)
 	p.BoolVar(&f.verbose, "verbose", false, "log every AWS call, as -v 4 does")
 	complete(cmd, "progress", f.progress.of)
 }

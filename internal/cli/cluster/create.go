@@ -1,11 +1,14 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
@@ -31,6 +34,11 @@ func newCreate(f *flags) *cobra.Command {
 that exist already are found by their tags and kept, so a run that was stopped
 continues where it stopped. On a terminal the command shows the plan and asks for
 confirmation; otherwise it requires --yes.
+
+If the manifest has several clusters, the command creates all of them side by side, each
+with its own lock, and asks once. It starts none of them if one manifest is wrong; a
+cluster that fails later does not stop the others. A table at the end has the results,
+and the exit code is that of the worst. --cluster chooses one.
 
 With --restore, and after all machines of the control plane are gone, the command makes
 a new control plane from a backup that 'cluster backup' has written: etcd begins with its
@@ -97,7 +105,17 @@ func (o *createOptions) run(cmd *cobra.Command, args []string) (err error) {
 	if unseen := o.yes || planned != nil || !o.Env.InIsTerminal || !o.Env.ErrIsTerminal; unseen && o.report == "" {
 		how.cost.value = "off" // nobody looks at the plan, and no report has it
 	}
-	x, err := o.wanted(ctx, how)
+	if _, err := how.backupFirst(); err != nil {
+		return err
+	}
+	all, err := o.loadAll(ctx)
+	if err != nil {
+		return err
+	}
+	if len(all) > 1 {
+		return o.several(cmd, all, how, planned)
+	}
+	x, err := o.opened(ctx, all[0].loaded, how)
 	if err != nil {
 		return err
 	}
@@ -115,6 +133,36 @@ func (o *createOptions) run(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	return o.printResult(r, res)
+}
+
+// several creates several clusters, or updates them.
+func (o *createOptions) several(cmd *cobra.Command, all []*member, how runFlags, planned *planFile) (err error) {
+	if err := onlyOne(cmd, all, "report", "new-etcd", "restore", "backup"); err != nil {
+		return err
+	}
+	if planned != nil {
+		return env.Usagef("the plan is for one cluster, and the manifest has %s: make the plan again", strings.Join(namesOf(all), ", "))
+	}
+	f := o.newFleet(all)
+	if err := f.refuseWrong(); err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	if err := f.open(ctx, how); err != nil {
+		return err
+	}
+	defer f.close(&err)
+	r := &runs{fleet: f, verb: "create", yes: o.yes}
+	r.carryOut(ctx, func(ctx context.Context, m *member, options cluster.Options) (cluster.Result, error) {
+		return m.cluster.Apply(ctx, options)
+	})
+	return r.print(ctx, o.output.value, func(i int, m *member) any {
+		out := (&run{flags: o.flags, subject: m.subject}).outcome(r.results[i])
+		if endpoint := r.results[i].Endpoint; endpoint != "" {
+			out.Endpoint = apiURL(endpoint)
+		}
+		return out
+	})
 }
 
 // state describes the state of the cluster.

@@ -46,6 +46,9 @@ If the VPC contains resources of somebody else, AWS would not delete it: then th
 command deletes nothing and lists them. What has the cluster's tag but is in another
 VPC is kept, unless that VPC is given with --vpc.
 
+If the manifest has several clusters, the command deletes all of them side by side, and
+asks once; --cluster chooses one.
+
 The command waits until AWS has deleted every resource, and at the end asks AWS for
 all of them again: by name, by ID and by tag. "-o json" lists each with the calls and
 the time. On a terminal it asks for the name of the cluster; otherwise it requires
@@ -53,7 +56,7 @@ the time. On a terminal it asks for the name of the cluster; otherwise it requir
 		Example: `  clusterawsadm cluster delete -f demo.yaml
   clusterawsadm cluster delete demo --region eu-west-1 --yes`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	o.addManifest(cmd)
 	output(cmd, &o.output, "text", "json", "yaml")
@@ -66,11 +69,15 @@ the time. On a terminal it asks for the name of the cluster; otherwise it requir
 	return cmd
 }
 
-func (o *deleteOptions) run(ctx context.Context, args []string) (err error) {
+func (o *deleteOptions) run(cmd *cobra.Command, args []string) (err error) {
+	ctx := cmd.Context()
 	if o.keepVolumes && o.deleteVolumes {
 		return env.Usagef("use --keep-volumes or --delete-volumes, not both")
 	}
-	x, err := o.subject(ctx, args, runFlags{})
+	x, all, err := o.subjects(ctx, args, runFlags{})
+	if len(all) > 1 {
+		return o.several(cmd, all)
+	}
 	if err != nil {
 		return err
 	}
@@ -95,6 +102,55 @@ func (o *deleteOptions) run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	return o.printResult(r, res)
+}
+
+// several deletes several clusters.
+func (o *deleteOptions) several(cmd *cobra.Command, all []*member) (err error) {
+	if err := onlyOne(cmd, all, "report", "vpc"); err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	f := o.newFleet(all)
+	if !o.dryRun {
+		if err := f.refuseWrong(); err != nil {
+			return err
+		}
+	}
+	if err := f.open(ctx, runFlags{}); err != nil {
+		return err
+	}
+	defer f.close(&err)
+	if o.dryRun {
+		return o.showAll(ctx, f)
+	}
+	r := &runs{fleet: f, verb: "delete", yes: o.yes}
+	r.carryOut(ctx, func(ctx context.Context, m *member, options cluster.Options) (cluster.Result, error) {
+		o.keep(&options)
+		return m.cluster.Delete(ctx, options)
+	})
+	for i, m := range all {
+		for _, s := range kept(r.results[i].Plan) {
+			o.Env.Story("[%s] kept %s: %s", m.name, s.CloudID, s.Origin)
+		}
+	}
+	return r.print(ctx, o.output.value, func(i int, m *member) any {
+		return deleted(&run{flags: o.flags, subject: m.subject}, r.results[i])
+	})
+}
+
+// showAll shows what the deletion of several clusters would do.
+func (o *deleteOptions) showAll(ctx context.Context, f *fleet) error {
+	p := plans{of: make([]plan.Plan, len(f.members)), views: make([]render.PlanView, len(f.members)), shown: func(i int) bool { return f.members[i].err == nil }}
+	f.each(func(i int, m *member) (err error) {
+		var options cluster.Options
+		o.keep(&options)
+		who := o.askWho(ctx, m.cluster)
+		p.of[i], err = m.cluster.PlanDelete(ctx, options)
+		p.views[i] = view(o.flags, m.cluster, who, false)
+		p.views[i].Deletes = true
+		return err
+	})
+	return f.showPlans(ctx, o.output.value, p, false)
 }
 
 // keep sets the options that say what is kept.
@@ -153,6 +209,11 @@ func (o *deleteOptions) printResult(r *run, res cluster.Result) error {
 	if o.output.value == "text" {
 		return nil
 	}
+	return render.Encode(o.Env.Out, render.Format(o.output.value), deleted(r, res))
+}
+
+// deleted is the JSON output.
+func deleted(r *run, res cluster.Result) outcome {
 	out := r.outcome(res)
 	for _, a := range res.Absent {
 		out.Absent = append(out.Absent, absence{a.Resource, a.CloudID, a.Asked, a.At.UTC()})
@@ -160,7 +221,7 @@ func (o *deleteOptions) printResult(r *run, res cluster.Result) error {
 	for _, s := range kept(res.Plan) {
 		out.Kept = append(out.Kept, s.CloudID)
 	}
-	return render.Encode(o.Env.Out, render.Format(o.output.value), out)
+	return out
 }
 
 // kept lists what a deletion keeps.

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,6 +34,8 @@ answer within five seconds, a machine has a check mark when AWS runs it.
 With a manifest, resources that are missing or differ from it are shown as such. With the
 name, the cluster is found by its tags.
 
+If the manifest has several clusters, all of them are shown; --cluster chooses one.
+
 The exit code is 0 for every state of a cluster, and 1 if there is none of that name. With
 --detailed-exitcode it is 2 if a resource is missing, differs, or is not ready.`,
 		Example: `  clusterawsadm cluster describe demo
@@ -57,7 +60,10 @@ The exit code is 0 for every state of a cluster, and 1 if there is none of that 
 func (o *describeOptions) run(ctx context.Context, args []string) (err error) {
 	how := o.runFlags
 	how.waits = true
-	x, err := o.subject(ctx, args, how)
+	x, all, err := o.subjects(ctx, args, how)
+	if len(all) > 1 {
+		return o.several(ctx, all, how)
+	}
 	if err != nil {
 		return err
 	}
@@ -74,6 +80,43 @@ func (o *describeOptions) run(ctx context.Context, args []string) (err error) {
 		err = env.ErrChanges
 	}
 	return err
+}
+
+// several shows several clusters.
+func (o *describeOptions) several(ctx context.Context, all []*member, how runFlags) (err error) {
+	f := o.newFleet(all)
+	if err := f.open(ctx, how); err != nil {
+		return err
+	}
+	defer f.close(&err)
+	states := make([]cluster.Status, len(all))
+	f.each(func(i int, m *member) (err error) {
+		states[i], err = m.cluster.Status(ctx)
+		return err
+	})
+	unhealthy := false
+	for i, m := range all {
+		unhealthy = unhealthy || m.err == nil && !states[i].Healthy()
+	}
+	is, err := o.output.encode(o.Env.Out, f.documents(ctx, func(i int, m *member) any {
+		if m.err != nil {
+			return nil
+		}
+		return described(states[i])
+	}))
+	for i, m := range all {
+		if is || err != nil || m.err != nil {
+			continue
+		}
+		if o.output.value != "name" && i > 0 {
+			_, _ = fmt.Fprintln(o.Env.Out)
+		}
+		err = o.print(states[i], false, m.Clock.Now())
+	}
+	if err != nil {
+		return err
+	}
+	return f.end(unhealthy && o.detailedExit)
 }
 
 // description is the JSON output.

@@ -42,6 +42,7 @@ type manifestFlags struct {
 	strict      bool
 	cni, addons []string
 	identities  []string
+	chosen      string // of several clusters
 
 	setFlag *pflag.Flag // --set
 }
@@ -67,6 +68,8 @@ func (f *manifestFlags) addManifest(cmd *cobra.Command) {
 	complete(cmd, "substitute", f.substitute.of)
 	p.Var(&f.validation, "validation", "fields that do not exist are errors (strict), or are ignored with a warning (warn)")
 	complete(cmd, "validation", f.validation.of)
+	p.StringVar(&f.chosen, "cluster", "", "`NAME` of the cluster, if the manifest has several; NAMESPACE/NAME if two have the same name")
+	f.completeChosen(cmd)
 	p.BoolVar(&f.strict, "strict", false, "treat warnings about the manifest as errors")
 	f.addIdentities(cmd)
 }
@@ -93,19 +96,24 @@ type loaded struct {
 	digest string // of the manifest, its variables and what else is applied
 }
 
-// load reads the manifest and prints its warnings.
+// load reads the manifest of one cluster and prints its warnings.
 func (f *manifestFlags) load(ctx context.Context) (m loaded, err error) {
-	f.messagesAsRecords()
-	if len(f.files) == 0 {
-		return m, env.Usagef("no manifest: use -f FILE, or -f - for standard input")
-	}
 	ctx, done := f.whileReading(ctx)
 	defer done()
-	sources, err := f.sources(ctx)
+	sources, err := f.manifestSources(ctx)
 	if err != nil {
 		return m, err
 	}
 	return f.loadSources(ctx, sources)
+}
+
+// manifestSources reads the files of -f, of which there must be one.
+func (f *manifestFlags) manifestSources(ctx context.Context) ([]input.Source, error) {
+	f.messagesAsRecords()
+	if len(f.files) == 0 {
+		return nil, env.Usagef("no manifest: use -f FILE, or -f - for standard input")
+	}
+	return f.sources(ctx)
 }
 
 // whileReading returns a context that ends after --timeout also in commands that have no other
@@ -123,20 +131,40 @@ const rolesVariable = "CAPA_EKS_IAM"
 
 // loadSources is load for a manifest that is in memory.
 func (f *manifestFlags) loadSources(ctx context.Context, sources []input.Source) (m loaded, err error) {
-	variables, err := f.variables()
+	g, err := f.given(ctx, sources)
 	if err != nil {
 		return m, err
+	}
+	manifest, err := reconcile.Load(sources, g.options) //nolint:contextcheck // it reads what is in memory
+	if err != nil {
+		return m, err
+	}
+	return f.checked(manifest, g)
+}
+
+// given is what a manifest is loaded with.
+type given struct {
+	sources   []input.Source
+	variables map[string]string // of --set
+	options   input.LoadOptions
+}
+
+// given reads the files of the other flags, and returns the options.
+func (f *manifestFlags) given(ctx context.Context, sources []input.Source) (g given, err error) {
+	g.sources = sources
+	if g.variables, err = f.variables(); err != nil {
+		return g, err
 	}
 	cni, addons, err := f.addedObjects(ctx)
 	if err != nil {
-		return m, err
+		return g, err
 	}
 	identities, err := f.identitySources(ctx)
 	if err != nil {
-		return m, err
+		return g, err
 	}
 	set := func(name string) (string, bool) {
-		value, ok := variables[name]
+		value, ok := g.variables[name]
 		return value, ok
 	}
 	roles, err := isTrue(func(name string) (string, bool) {
@@ -146,26 +174,31 @@ func (f *manifestFlags) loadSources(ctx context.Context, sources []input.Source)
 		return f.Env.LookupEnv(name)
 	}, rolesVariable)
 	if err != nil {
-		return m, err
+		return g, err
 	}
-	if m.Manifest, err = reconcile.Load(sources, input.LoadOptions{ //nolint:contextcheck // it reads what is in memory
+	g.options = input.LoadOptions{
 		Set:          set,
 		Lookup:       f.Env.LookupEnv,
 		Substitute:   f.substitution(),
 		Region:       f.ambientRegion(ctx),
 		EKSEnableIAM: roles,
 		Strict:       f.strict,
+		Cluster:      f.chosen,
 
 		IgnoreUnknown: f.validation.value == "warn",
 		CNI:           cni,
 		Addons:        addons,
 		Identities:    identities,
-	}); err != nil {
-		return m, err
 	}
+	return g, nil
+}
+
+// checked checks the flags against a manifest, and prints its warnings.
+func (f *manifestFlags) checked(manifest *reconcile.Manifest, g given) (m loaded, err error) {
+	m.Manifest = manifest
 	used := maps.Clone(m.Variables())
 	if f.setTyped() {
-		if err := checkVariables(variables, used); err != nil {
+		if err := checkVariables(g.variables, used); err != nil {
 			return m, err
 		}
 	}
@@ -173,8 +206,8 @@ func (f *manifestFlags) loadSources(ctx context.Context, sources []input.Source)
 		return m, err
 	}
 	f.remarkRegion(m.Manifest)
-	used[rolesVariable] = strconv.FormatBool(roles)
-	m.digest = digestOf([][]input.Source{sources, cni, addons, identities}, used)
+	used[rolesVariable] = strconv.FormatBool(g.options.EKSEnableIAM)
+	m.digest = digestOf([][]input.Source{g.sources, g.options.CNI, g.options.Addons, g.options.Identities}, used)
 	for _, w := range m.Warnings {
 		f.warn(w.String())
 	}

@@ -43,6 +43,9 @@ prints them with a policy that allows them; the exit code is 4 if there are any.
 takes the permission iam:SimulatePrincipalPolicy, which 'cluster policy' does not
 contain. 'cluster create' always asks, and goes on without an answer.
 
+If the manifest has several clusters, the command plans all of them side by side, and
+prints a table at the end; the exit code is that of the worst. --cluster chooses one.
+
 --out writes the plan to a file, for 'cluster create FILE', which carries out exactly
 this plan, or refuses to and says what has changed in the meantime. The file contains no
 secret: 'create' needs the same manifest, and the same values of --set.`,
@@ -80,7 +83,17 @@ func (o *planOptions) run(cmd *cobra.Command) (err error) {
 	ctx := cmd.Context()
 	how := o.runFlags
 	how.waits, how.checks = true, o.check
-	x, err := o.wanted(ctx, how)
+	if _, err := how.backupFirst(); err != nil {
+		return err
+	}
+	all, err := o.loadAll(ctx)
+	if err != nil {
+		return err
+	}
+	if len(all) > 1 {
+		return o.several(cmd, all, how)
+	}
+	x, err := o.opened(ctx, all[0].loaded, how)
 	if err != nil {
 		return err
 	}
@@ -106,6 +119,33 @@ func (o *planOptions) run(cmd *cobra.Command) (err error) {
 		return env.ErrChanges
 	}
 	return nil
+}
+
+// several shows the plans of several clusters.
+func (o *planOptions) several(cmd *cobra.Command, all []*member, how runFlags) (err error) {
+	if err := onlyOne(cmd, all, "out", "new-etcd", "restore", "backup"); err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	f := o.newFleet(all)
+	if err := f.open(ctx, how); err != nil {
+		return err
+	}
+	defer f.close(&err)
+	p := plans{of: make([]plan.Plan, len(all)), views: make([]render.PlanView, len(all)), shown: nil}
+	f.each(func(i int, m *member) (err error) {
+		who := o.askWho(ctx, m.cluster)
+		p.of[i], err = m.cluster.Plan(ctx)
+		p.views[i] = view(o.flags, m.cluster, who, o.full)
+		p.views[i].Notes = m.notes(p.of[i])
+		return err
+	})
+	p.shown = func(i int) bool {
+		return all[i].subject != nil && (all[i].err == nil || worthShowing(p.of[i], all[i].err))
+	}
+	f.together = quotasTogether(p.of, p.views)
+	changes := slices.ContainsFunc(p.of, func(p plan.Plan) bool { return !p.Empty() })
+	return f.showPlans(ctx, o.output.value, p, changes && o.detailedExit)
 }
 
 // worthShowing reports whether a refused plan is complete: the reason was found after

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -125,6 +126,8 @@ func (f *flags) check() error {
 		return env.Usagef("--parallel: must not be negative, is %d", f.parallel)
 	case f.timeout < 0:
 		return env.Usagef("--timeout: must not be negative, is %s", f.timeout)
+	case f.assume && !f.Simulate:
+		return env.Usagef("--simulate-assume needs --simulate")
 	case f.emulatorSpeed < 1:
 		return env.Usagef("--emulator-speed: must be 1 or more, is %v", f.emulatorSpeed)
 	}
@@ -187,19 +190,56 @@ func (f *flags) notFound(name, region string) error {
 
 // wanted opens the cluster of the manifest for a run.
 func (f *manifestFlags) wanted(ctx context.Context, how runFlags) (*subject, error) {
-	backup, err := how.backupFirst()
-	if err != nil {
+	if _, err := how.backupFirst(); err != nil {
 		return nil, err
 	}
 	m, err := f.load(ctx)
 	if err != nil {
 		return nil, err
 	}
-	newEtcd, err := how.permitsNewEtcd(m.Name())
-	if err != nil {
+	return f.opened(ctx, m, how)
+}
+
+// opened opens the cluster of a manifest that was read.
+func (f *manifestFlags) opened(ctx context.Context, m loaded, how runFlags) (*subject, error) {
+	if _, err := how.permitsNewEtcd(m.Name()); err != nil {
 		return nil, err
 	}
 	s, err := f.open(ctx, m.Region())
+	if err != nil {
+		return nil, err
+	}
+	if err := f.assumed(ctx, s, m); err != nil {
+		return nil, errors.Join(err, closed(s))
+	}
+	return subjectIn(s, m, how)
+}
+
+// closed closes a session after an error.
+func closed(s *session) (err error) {
+	s.Close(&err)
+	return err
+}
+
+// assumed puts what a manifest takes for granted into the simulated account, with --simulate-assume.
+func (f *flags) assumed(ctx context.Context, s *session, m loaded) error {
+	if !f.assume || !s.Simulated() {
+		return nil
+	}
+	told, err := s.Assume(ctx, m.Assumed())
+	for _, what := range told {
+		f.Env.Story("assumed: %s", what)
+	}
+	return err
+}
+
+// subjectIn is the cluster of a manifest in an account that is open.
+func subjectIn(s *session, m loaded, how runFlags) (*subject, error) {
+	backup, err := how.backupFirst()
+	if err != nil {
+		return nil, err
+	}
+	newEtcd, err := how.permitsNewEtcd(m.Name())
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,7 +26,8 @@ func newValidate(f *flags) *cobra.Command {
 		Use:   "validate -f FILE",
 		Short: "Check a manifest without calling AWS",
 		Long: `Check a manifest as an API server with the webhooks of Cluster API and CAPA does,
-and summarize it. AWS is not called.`,
+and summarize it. AWS is not called. If the manifest has several clusters, all of them are
+checked, each by itself; --cluster chooses one.`,
 		Example: `  clusterawsadm cluster validate -f demo.yaml
   clusterawsadm cluster generate demo | clusterawsadm cluster validate -f - --strict`,
 		Args: manifestOnly,
@@ -54,13 +56,17 @@ type valid struct {
 }
 
 func (o *validateOptions) run(cmd *cobra.Command) error {
-	m, err := o.load(cmd.Context())
+	all, err := o.loadAll(cmd.Context())
+	if len(all) > 1 && err == nil {
+		return o.several(cmd.Context(), all)
+	}
 	if err == nil {
-		err = refusedBy(m.Warnings)
+		err = refusedBy(all[0].Warnings)
 	}
 	if err != nil {
 		return o.printInvalid(err)
 	}
+	m := all[0].loaded
 	v := describe(m.Manifest)
 	if o.output.value != "text" {
 		return render.Encode(o.Env.Out, render.Format(o.output.value), v)
@@ -71,6 +77,41 @@ func (o *validateOptions) run(cmd *cobra.Command) error {
 	}
 	_, err = fmt.Fprintf(o.Env.Out, "%s: valid: %s\n", strings.Join(names, ", "), v)
 	return err
+}
+
+// several checks several clusters.
+func (o *validateOptions) several(ctx context.Context, all []*member) error {
+	f := o.newFleet(all)
+	for _, m := range all {
+		if m.err == nil {
+			m.err = refusedBy(m.Warnings)
+		}
+	}
+	if o.output.value != "text" {
+		err := render.Encode(o.Env.Out, render.Format(o.output.value), f.documents(ctx, func(_ int, m *member) any {
+			var wrong *input.InvalidError
+			switch {
+			case m.err == nil:
+				return describe(m.Manifest)
+			case errors.As(m.err, &wrong):
+				return found(m.name, wrong)
+			}
+			return nil
+		}))
+		if err != nil {
+			return err
+		}
+		return f.end(false)
+	}
+	for _, m := range all {
+		if m.err != nil {
+			continue
+		}
+		if _, err := fmt.Fprintf(o.Env.Out, "valid: %s\n", describe(m.Manifest)); err != nil {
+			return err
+		}
+	}
+	return f.end(false)
 }
 
 // refusedBy returns the problems for which a run would be refused.
@@ -85,7 +126,8 @@ func refusedBy(warnings []input.Problem) error {
 // invalid is the JSON output for an invalid manifest.
 type invalid struct {
 	Version  int       `json:"version"`
-	Valid    bool      `json:"valid"` // false
+	Valid    bool      `json:"valid"`             // false
+	Cluster  string    `json:"cluster,omitempty"` // of several
 	Findings []finding `json:"findings"`
 }
 
@@ -105,11 +147,16 @@ func (o *validateOptions) printInvalid(err error) error {
 	if o.output.value == "text" || !errors.As(err, &wrong) {
 		return err
 	}
-	out := invalid{Version: render.Version}
+	return errors.Join(render.Encode(o.Env.Out, render.Format(o.output.value), found("", wrong)), err)
+}
+
+// found is the JSON output for an invalid manifest.
+func found(cluster string, wrong *input.InvalidError) invalid {
+	out := invalid{Version: render.Version, Cluster: cluster}
 	for _, p := range wrong.Problems {
 		out.Findings = append(out.Findings, finding{File: p.File, Line: p.Line, Object: p.Object, Path: p.Path, Message: p.What, Fix: p.Fix})
 	}
-	return errors.Join(render.Encode(o.Env.Out, render.Format(o.output.value), out), err)
+	return out
 }
 
 func describe(m *reconcile.Manifest) valid {

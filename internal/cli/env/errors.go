@@ -53,6 +53,14 @@ func (e *TimeoutError) Error() string { return fmt.Sprintf("not done after %s (-
 // Is makes it a context.DeadlineExceeded.
 func (e *TimeoutError) Is(err error) bool { return err == context.DeadlineExceeded }
 
+// ToldError is an error that the command has printed already. It sets the exit code.
+type ToldError struct{ Err error }
+
+func (e *ToldError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error.
+func (e *ToldError) Unwrap() error { return e.Err }
+
 // Late returns the error of a command that may have been ended by --timeout: if it
 // was, the error says so.
 func Late(ctx context.Context, err error) error {
@@ -118,7 +126,7 @@ func ExitCode(ctx context.Context, err error) int {
 func (e *Env) Explain(err error) {
 	var invalid *input.InvalidError
 	switch {
-	case err == nil, errors.Is(err, ErrChanges):
+	case err == nil, errors.Is(err, ErrChanges), errors.As(err, new(*ToldError)):
 	case errors.As(err, &invalid):
 		for _, p := range invalid.Problems {
 			e.Story("%s", Valid(p.String()))

@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+)
+
+// several writes a manifest of several clusters, each with one NAT gateway.
+func (s *shellEnv) several(t *testing.T, edit func(name, text string) string, names ...string) string {
+	t.Helper()
+	var all []string
+	for _, name := range names {
+		require.Equal(t, 0, s.run("cluster", "generate", name), s.err.String())
+		text := strings.Replace(s.out.String(), "spec:\n  region:", "spec:\n  network: {vpc: {availabilityZoneUsageLimit: 1}}\n  region:", 1)
+		all = append(all, edit(name, text))
+	}
+	file := filepath.Join(t.TempDir(), "all.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(strings.Join(all, "\n---\n")), 0o600))
+	return file
+}
+
+func unedited(_, text string) string { return text }
+
+// Several clusters in one file are planned, created, shown and deleted side by side.
+func TestSeveralClusters(t *testing.T) {
+	s := newShell(t)
+	file := s.several(t, unedited, "red", "blue")
+	s.simulated()
+	step := func(want int, args ...string) {
+		t.Helper()
+		require.Equal(t, want, s.run(append([]string{"cluster"}, args...)...), "%s\n%s", args, s.err.String())
+	}
+	step(0, "validate", "-f", file)
+	assert.Regexp(t, `^valid: cluster red in .*\nvalid: cluster blue in .*\n$`, s.out.String())
+	step(0, "plan", "-f", file)
+	assert.Regexp(t, `CLUSTER +REGION +CREATE .*\nred +us-east-1 +\d+ .* 0\nblue +us-east-1 +\d+ .* 0\n$`, s.out.String())
+	step(env.Changes, "plan", "-f", file, "--detailed-exitcode", "-o", "json")
+	var plans struct{ Clusters []struct{ Cluster string } }
+	require.NoError(t, json.Unmarshal(s.out.Bytes(), &plans))
+	assert.Equal(t, "blue", plans.Clusters[1].Cluster)
+	step(env.Wrong, "plan", "-f", file, "--out", filepath.Join(t.TempDir(), "x.plan"))
+	assert.Contains(t, s.err.String(), "--out is for one cluster, and the manifest has red, blue: choose one with --cluster NAME")
+	step(env.Wrong, "kubeconfig", "-f", file)
+	assert.Contains(t, s.err.String(), "choose one with --cluster NAME")
+
+	step(env.Wrong, "create", "-f", file)
+	assert.Contains(t, s.err.String(), "stdin is not a terminal")
+	assert.Contains(t, s.err.String(), "[red] Plan: ")
+	s.terminal("n\n")
+	step(env.Refused, "create", "-f", file)
+	assert.Contains(t, s.err.String(), "\nCreate 2 clusters? [y/N]")
+	assert.Regexp(t, `red +us-east-1 +declined +4\n`, s.err.String())
+	s.terminal("y\n")
+	step(0, "create", "-f", file)
+	assert.Regexp(t, `✓ red +\d+/\d+  done\n`, strings.ReplaceAll(s.err.String(), "\x1b[K", ""))
+	assert.Regexp(t, `blue +us-east-1 +\d+ created, .* 0\n`, s.err.String())
+	s.InIsTerminal, s.ErrIsTerminal = false, false
+	step(0, "create", "-f", file, "--yes", "-o", "json")
+	assert.NotRegexp(t, `"writes": [1-9]`, s.out.String(), "there is nothing to do")
+
+	step(0, "describe", "-f", file)
+	assert.Regexp(t, `(?s)^red  us-east-1 .*\nblue  us-east-1 `, s.out.String())
+	step(0, "describe", "-f", file, "--cluster", "blue", "-o", "name")
+	s.terminal("delete 2 cluster\n")
+	step(env.Refused, "delete", "-f", file)
+	assert.Contains(t, s.err.String(), "Type 'delete 2 clusters' to go on: ")
+	s.InIsTerminal, s.ErrIsTerminal = false, false
+	step(0, "delete", "-f", file, "--yes", "--progress", "json")
+	for line := range strings.Lines(s.err.String()) {
+		var record struct{ Type, Cluster string }
+		require.NoError(t, json.Unmarshal([]byte(line), &record), line)
+		assert.True(t, record.Cluster != "" || record.Type == "note", line)
+	}
+	step(0, "list")
+	assert.Contains(t, s.err.String(), "no clusters found")
+}
+
+// A wrong manifest of one cluster does not hide the other one, and nothing is created.
+func TestOneOfSeveralIsWrong(t *testing.T) {
+	s := newShell(t)
+	file := s.several(t, func(name, text string) string {
+		if name == "red" {
+			text = strings.Replace(text, "instanceType: ", "instanceTyp: ", 1)
+		}
+		return text
+	}, "red", "blue")
+	s.simulated()
+	require.Equal(t, env.Wrong, s.run("cluster", "plan", "-f", file), s.err.String())
+	assert.Regexp(t, `all\.yaml:\d+: AWSMachineTemplate/red-.*instanceTyp`, s.err.String())
+	assert.Contains(t, s.err.String(), "error: cluster red: the manifest is wrong")
+	assert.Contains(t, s.out.String(), "Cluster blue\n")
+	assert.Regexp(t, `red +us-east-1|red +- `, s.out.String())
+	require.Equal(t, env.Wrong, s.run("cluster", "create", "-f", file, "--yes"))
+	assert.Contains(t, s.err.String(), "Nothing was changed.")
+	require.Equal(t, 0, s.run("cluster", "create", "-f", file, "--yes", "--cluster", "blue"), s.err.String())
+	require.Equal(t, env.Wrong, s.run("cluster", "delete", "-f", file, "--yes"))
+	require.Equal(t, 0, s.run("cluster", "list", "-o", "name"))
+	assert.Equal(t, "blue\n", s.out.String())
+}
+
+// Plans that fit into a quota one by one, and not together, are refused before the first write.
+func TestQuotasOfSeveral(t *testing.T) {
+	s := newShell(t)
+	file := s.several(t, func(_, text string) string {
+		return strings.Replace(text, "availabilityZoneUsageLimit: 1", "availabilityZoneUsageLimit: 3", 1)
+	}, "red", "blue")
+	s.simulated()
+	const want = "error: together the clusters red, blue need 6 elastic IP addresses, but us-east-1 allows 5 and 0 are in use"
+	require.Equal(t, env.Refused, s.run("cluster", "plan", "-f", file))
+	assert.Contains(t, s.err.String(), want)
+	require.Equal(t, env.Refused, s.run("cluster", "create", "-f", file, "--yes"))
+	assert.Contains(t, s.err.String(), want)
+	require.Equal(t, 0, s.run("cluster", "list"))
+	assert.Contains(t, s.err.String(), "no clusters found")
+}
+
+// The examples with parts that somebody else has made work with --simulate-assume.
+func TestAssumed(t *testing.T) {
+	for _, example := range []string{"byo-vpc", "byo-load-balancer", "eks-byo-vpc", "external", "multi-tenancy", "spot-volumes-placement"} {
+		t.Run(example, func(t *testing.T) {
+			s := newShell(t)
+			s.simulated()
+			file := filepath.Join("..", "..", "configs", example+".yaml")
+			for _, command := range []string{"plan", "create", "delete"} {
+				args := []string{"cluster", command, "-f", file, "--simulate-assume"}
+				if command != "plan" {
+					args = append(args, "--yes")
+				}
+				require.Equal(t, 0, s.run(args...), s.err.String())
+				assert.Equal(t, command == "plan", strings.Contains(s.err.String(), "\nassumed: "), "it is assumed once: %s", s.err.String())
+			}
+		})
+	}
+	s := newShell(t)
+	require.Equal(t, env.Wrong, s.run("cluster", "plan", "-f", "x.yaml", "--simulate-assume"))
+	assert.Contains(t, s.err.String(), "--simulate-assume needs --simulate")
+}

@@ -37,6 +37,9 @@ type LoadOptions struct {
 	// Identities are files with objects of a management cluster: the AWSCluster…Identity objects to
 	// which identityRef can refer, and their Secrets. Other objects are ignored.
 	Identities []Source
+	// AssumeIdentities takes the caller's own credentials, with a warning, for an identity that the input
+	// does not have.
+	AssumeIdentities bool
 	// IgnoreUnknown ignores fields that do not exist, with a warning.
 	IgnoreUnknown bool
 	// Cluster chooses one of several Clusters, as NAME or NAMESPACE/NAME. "": the input has only one.

@@ -74,7 +74,7 @@ stopped at any time and run again, on this machine or on another one.`,
 func acting() map[string][]string {
 	// The region of a manifest without one is that of the profile, or of the simulated account.
 	// A management cluster may have its identities, and not answer.
-	manifest := []string{"region", "profile", "simulate", "timeout"}
+	manifest := []string{"region", "profile", "simulate", "simulate-assume", "timeout"}
 	return map[string][]string{
 		"validate": manifest, "convert": {"timeout"}, "graph": manifest, "policy": manifest, "generate": {"region"}, "report": nil, "plan show": nil,
 	}

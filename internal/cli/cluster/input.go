@@ -185,6 +185,8 @@ func (f *manifestFlags) given(ctx context.Context, sources []input.Source) (g gi
 		Strict:       f.strict,
 		Cluster:      f.chosen,
 
+		AssumeIdentities: f.assume,
+
 		IgnoreUnknown: f.validation.value == "warn",
 		CNI:           cni,
 		Addons:        addons,

@@ -65,6 +65,9 @@ func (l *loader) identityChain(from *object, path string, ref *infrav1.AWSIdenti
 	}
 	passed = append(passed, title)
 	r := reference{from: from, path: path, kind: string(ref.Kind), name: ref.Name}
+	if l.assumeIdentity(r) {
+		return nil
+	}
 	switch r.kind {
 	case kindControllerIdentity:
 		l.controllerIdentity(r)
@@ -78,6 +81,16 @@ func (l *loader) identityChain(from *object, path string, ref *infrav1.AWSIdenti
 			suggest.DidYouMean(string(ref.Kind), []string{kindControllerIdentity, kindRoleIdentity, kindStaticIdentity})))
 		return nil
 	}
+}
+
+// assumeIdentity reports whether the caller's own credentials are taken for an identity that the input does
+// not have.
+func (l *loader) assumeIdentity(r reference) bool {
+	if !l.options.AssumeIdentities || r.kind == kindControllerIdentity || !isIdentity(r.kind) || l.lookup(r.kind, r.name) != nil || l.asideNamed(r.kind, r.name) != nil {
+		return false
+	}
+	l.warn(r.from.problem(r.path, fmt.Sprintf("%s/%s is not in the input: the credentials of the caller are taken for it", r.kind, r.name), ""))
+	return true
 }
 
 // controllerIdentity checks a reference to the credentials of the caller. The object need

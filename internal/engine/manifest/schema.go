@@ -4,6 +4,8 @@ import (
 	"archive/zip"
 	"bytes"
 	_ "embed"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -41,11 +43,36 @@ func compile(name string) (*crd.Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schema %s: %w", name, err)
 	}
+	if raw, err = asServed(name, raw); err != nil {
+		return nil, fmt.Errorf("schema %s: %w", name, err)
+	}
 	s, err := crd.Parse(raw)
 	if err != nil {
 		return nil, fmt.Errorf("schema %s: %w", name, err)
 	}
 	return s, nil
+}
+
+// asServed returns a schema as the releases of CAPA served it. The CustomResourceDefinition of the last
+// releases has the subnets of v1beta2 in AWSManagedControlPlane v1beta1, which they do not serve; while it
+// was served, id was optional (api/v1beta1/network_types.go).
+func asServed(name string, raw []byte) ([]byte, error) {
+	if name != kindManagedPlane+"/"+versionOld+".json" {
+		return raw, nil
+	}
+	var s map[string]any
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return nil, err
+	}
+	subnets, ok := valueAt(s, "properties.spec.properties.network.properties.subnets").(map[string]any)
+	items, isObject := subnets["items"].(map[string]any)
+	if !ok || !isObject {
+		return nil, errors.New("it has no subnets")
+	}
+	delete(subnets, "x-kubernetes-list-map-keys")
+	subnets["x-kubernetes-list-type"] = "atomic"
+	delete(items, "required")
+	return json.Marshal(s)
 }
 
 func readArchive(name string) ([]byte, error) {

@@ -6,6 +6,7 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/upgrade"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
@@ -143,7 +144,9 @@ func (m *Manifest) Summary() Summary {
 
 // Assumed lists what the manifest takes for granted in the account, each once: it refers to it, and does
 // not create it.
-func (m *Manifest) Assumed() []cluster.Assumed { return m.cluster.Assumed() }
+func (m *Manifest) Assumed() []cluster.Assumed {
+	return append(m.cluster.Assumed(), topology.AssumedImages(m.cluster)...)
+}
 
 // MostWait returns the latest state that a run outside of the VPC can wait for:
 // Infrastructure if the API server has no public address; NodesJoined if the manifest has

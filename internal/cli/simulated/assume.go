@@ -13,6 +13,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
@@ -37,6 +38,9 @@ func Assume(ctx context.Context, sim *awssim.AWS, all []cluster.Assumed) (told [
 	p := sim.Process()
 	zones, err := zonesOf(ctx, p.Config())
 	if err != nil {
+		return nil, err
+	}
+	if all, err = withoutImages(ctx, p.Config(), all); err != nil {
 		return nil, err
 	}
 	assumed := assumption{region: p.Config().Region, zones: zones, now: sim.Clock().Now(), used: map[string]int{}}
@@ -64,6 +68,27 @@ func Assume(ctx context.Context, sim *awssim.AWS, all []cluster.Assumed) (told [
 		}
 	}
 	return told, nil
+}
+
+// withoutImages returns what is assumed, without the images found by name that the account has.
+func withoutImages(ctx context.Context, cfg aws.Config, all []cluster.Assumed) (out []cluster.Assumed, err error) {
+	c := awsec2.NewFromConfig(cfg)
+	filter := func(name, value string) ec2types.Filter { return ec2types.Filter{Name: &name, Values: []string{value}} }
+	for _, x := range all {
+		if x.Pattern != "" {
+			found, err := c.DescribeImages(ctx, &awsec2.DescribeImagesInput{
+				Filters: []ec2types.Filter{filter("owner-id", x.Owner), filter("name", x.Pattern), filter("architecture", x.Detail)},
+			})
+			if err != nil {
+				return nil, err
+			}
+			if len(found.Images) > 0 {
+				continue
+			}
+		}
+		out = append(out, x)
+	}
+	return out, nil
 }
 
 // zonesOf lists the availability zones of a region.
@@ -449,16 +474,20 @@ func (a *assumption) placementGroup(x cluster.Assumed) string {
 }
 
 func (a *assumption) image(x cluster.Assumed) string {
+	name := ""
+	if x.Pattern != "" {
+		name, x.ID = x.ID, ec2.GivenID("ami", a.region, x.Owner+x.ID+x.Detail)
+	}
 	if a.EC2.Images[x.ID] != nil {
 		return ""
 	}
 	i := &awssim.Image{
-		Thing: a.thing("ami", x), Name: strings.TrimRight("assumed-"+x.ID+"-"+x.Version, "-"), Owner: cmp.Or(a.Number, awssim.Account),
+		Thing: a.thing("ami", x), Name: cmp.Or(name, strings.TrimRight("assumed-"+x.ID+"-"+x.Version, "-")), Owner: cmp.Or(x.Owner, a.Number, awssim.Account),
 		Architecture: cmp.Or(x.Detail, "x86_64"), RootDevice: "/dev/sda1", RootSize: 8,
 	}
 	i.Description, i.Created, i.Ready = i.Name, i.Born, i.Born
 	a.EC2.Images[x.ID] = i
-	return strings.TrimSpace(x.ID + " for " + i.Architecture + " " + x.Version)
+	return strings.TrimSpace(cmp.Or(name, x.ID) + " for " + i.Architecture + " " + x.Version)
 }
 
 func (a *assumption) kmsKey(x cluster.Assumed) string {

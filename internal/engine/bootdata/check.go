@@ -1,7 +1,10 @@
 package bootdata
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
 	"time"
 
@@ -10,13 +13,15 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 )
 
 // Values as long as those that a run finds later, with which a plan renders boot data.
 const (
-	longHost = "default-cluster-apiserver-0123456789abcdef.elb.ap-southeast-2.amazonaws.com:6443"
-	keysOf   = 8 << 10 // bytes by which keys of RSA are longer than those of ECDSA, at most
+	longHost   = "default-cluster-apiserver-0123456789abcdef.elb.ap-southeast-2.amazonaws.com:6443"
+	lengthOfCA = 1107    // bytes of the certificate of an EKS cluster, in PEM
+	keysOf     = 8 << 10 // bytes by which keys of RSA are longer than those of ECDSA, at most
 )
 
 // Refusal implements ec2.Renderer: it renders the data as a run would, with an endpoint and keys that
@@ -33,8 +38,11 @@ func (d *Data) Refusal(ctx context.Context, c *cloud.Clients) string {
 
 // Rejected is Refusal for one machine: those of a group have the same data.
 func (d *Data) Rejected() string {
-	if d.Plain != nil || d.EKS != nil || d.Restore != nil {
+	switch {
+	case d.Plain != nil, d.Restore != nil:
 		return ""
+	case d.EKS != nil:
+		return d.fits(d.EKS.renderFor(d.EKS.planned()))
 	}
 	m := d.Machine
 	if m.Endpoint = d.Endpoint.String(); m.Endpoint == plan.Unknown {
@@ -79,7 +87,11 @@ func (d *Data) refused(m boot.Machine, algorithm string, room int) string {
 
 // refusal renders the data of a machine.
 func (d *Data) refusal(m boot.Machine) string {
-	data, err := boot.Render(m)
+	return d.fits(boot.Render(m))
+}
+
+// fits says why data that was rendered cannot be used.
+func (d *Data) fits(data boot.Data, err error) string {
 	if err == nil && d.Backend == boot.UserData {
 		_, err = boot.Fit(data.Format, data.Content, d.Uncompressed)
 	}
@@ -87,4 +99,24 @@ func (d *Data) refusal(m boot.Machine) string {
 		return err.Error()
 	}
 	return ""
+}
+
+// planned is the EKS cluster, with values like those of EKS for what it does not have yet.
+func (j *EKSJoin) planned() eks.ClusterState {
+	c, ok := j.Cluster.Found()
+	if !ok || c.Endpoint == "" || c.CA == "" {
+		c.Name = cmp.Or(c.Name, "default_cluster-control-plane")
+		c.Endpoint = "https://0123456789ABCDEF0123456789ABCDEF.gr7.ap-southeast-2.eks.amazonaws.com"
+		c.CA = base64.StdEncoding.EncodeToString(incompressible(lengthOfCA))
+		c.ServiceCIDR = cmp.Or(c.ServiceCIDR, "172.20.0.0/16")
+	}
+	return c
+}
+
+// incompressible returns bytes that do not become shorter when they are compressed, as those of a certificate.
+func incompressible(length int) (out []byte) {
+	for sum := sha256.Sum256(nil); len(out) < length; sum = sha256.Sum256(sum[:]) {
+		out = append(out, sum[:]...)
+	}
+	return out[:length]
 }

@@ -26,15 +26,19 @@ func (j *EKSJoin) render() (data boot.Data, known bool, err error) {
 	if !ok || c.Endpoint == "" || c.CA == "" {
 		return data, false, nil
 	}
+	data, err = j.renderFor(c)
+	return data, true, err
+}
+
+// renderFor renders the data for machines that join a cluster.
+func (j *EKSJoin) renderFor(c eks.ClusterState) (boot.Data, error) {
 	ca, err := base64.StdEncoding.DecodeString(c.CA)
 	if err != nil {
-		return data, false, fmt.Errorf("certificate of EKS cluster %s: %w", c.Name, err)
+		return boot.Data{}, fmt.Errorf("certificate of EKS cluster %s: %w", c.Name, err)
 	}
 	node := boot.EKSNode{Secret: j.Secret, Cluster: boot.EKSCluster{Name: c.Name, Endpoint: c.Endpoint, CA: ca, ServiceCIDR: c.ServiceCIDR}}
 	if j.Nodeadm != nil {
-		data, err = boot.RenderNodeadm(node, *j.Nodeadm)
-	} else {
-		data, err = boot.RenderEKSConfig(node, *j.Config)
+		return boot.RenderNodeadm(node, *j.Nodeadm)
 	}
-	return data, true, err
+	return boot.RenderEKSConfig(node, *j.Config)
 }

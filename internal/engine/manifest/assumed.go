@@ -227,12 +227,12 @@ func (a *assumer) key(object, path string, name *string) {
 }
 
 func (a *assumer) image(object, path string, id, instanceType, version string) {
-	a.add(object, path, cluster.Assumed{Kind: cluster.AssumedImage, ID: id, Detail: architectureOf(instanceType), Version: version})
+	a.add(object, path, cluster.Assumed{Kind: cluster.AssumedImage, ID: id, Detail: ArchitectureOf(instanceType), Version: version})
 }
 
-// architectureOf returns the architecture of an instance type: the types with Graviton processors have a
+// ArchitectureOf returns the architecture of an instance type: the types with Graviton processors have a
 // "g" after the generation. https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html
-func architectureOf(instanceType string) string {
+func ArchitectureOf(instanceType string) string {
 	family, _, _ := strings.Cut(instanceType, ".")
 	generation := strings.IndexAny(family, "0123456789")
 	if generation > 0 && strings.Contains(family[generation:], "g") || strings.HasPrefix(family, "a1") {
@@ -300,6 +300,32 @@ func (a *assumer) machine(m assumedMachine) {
 	for i, id := range s.NetworkInterfaces {
 		at(fmt.Sprintf("networkInterfaces[%d]", i), cluster.Assumed{Kind: cluster.AssumedNetworkInterface, ID: id})
 	}
+}
+
+// ImageLookup is the spec of machines that find their image by name.
+type ImageLookup struct {
+	Object, Path string // "AWSMachineTemplate/demo-md-0", "spec.template.spec"
+	Spec         *infrav1.AWSMachineSpec
+	Version      string // of Kubernetes
+}
+
+// ImageLookups lists the machines that find their image by name.
+func (c *Cluster) ImageLookups() (all []ImageLookup) {
+	for _, m := range (&assumer{c: c}).machines() {
+		if deref(m.spec.AMI.ID) == "" {
+			all = append(all, ImageLookup{m.object, strings.TrimSuffix(m.path, "."), m.spec, m.version})
+		}
+	}
+	for _, p := range c.Pools {
+		if p.Scaling == nil || deref(p.Scaling.Spec.AWSLaunchTemplate.AMI.ID) != "" {
+			continue
+		}
+		t := p.Scaling.Spec.AWSLaunchTemplate
+		all = append(all, ImageLookup{kindScalingPool + "/" + p.Scaling.Name, "spec.awsLaunchTemplate", &infrav1.AWSMachineSpec{
+			ImageLookupFormat: t.ImageLookupFormat, ImageLookupOrg: t.ImageLookupOrg, ImageLookupBaseOS: t.ImageLookupBaseOS, InstanceType: t.InstanceType,
+		}, p.Object.Spec.Template.Spec.Version})
+	}
+	return all
 }
 
 // volumes adds the keys of volumes.

@@ -97,7 +97,8 @@ func (l *loader) removeOthers(other func(*object) bool) {
 	l.problems = slices.DeleteFunc(l.problems, about)
 	l.warnings = slices.DeleteFunc(l.warnings, about)
 	l.consequence = l.consequence && len(l.problems) > 0
-	l.cluster.where = map[string]Position{} // two objects of different namespaces may have one title
+	// Two objects of different namespaces may have one title.
+	l.cluster.where, l.cluster.scalars, l.cluster.refers = map[string]Position{}, nil, nil
 	for _, o := range l.objects {
 		l.locate(o)
 	}

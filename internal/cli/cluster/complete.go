@@ -24,12 +24,12 @@ func (f *flags) completeNames(cmd *cobra.Command) {
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), patience)
 		defer cancel()
-		found, _, err := (&listOptions{flags: f}).in(ctx, f.Region)
+		l, err := (&listOptions{flags: f}).in(ctx, f.Region)
 		if err != nil {
 			cobra.CompErrorln(err.Error())
 			return nil, cobra.ShellCompDirectiveError
 		}
-		for _, c := range found {
+		for _, c := range l.clusters {
 			names = append(names, c.Name)
 		}
 		slices.Sort(names)

@@ -79,6 +79,9 @@ func (o *kubeconfigOptions) run(ctx context.Context, args []string) (err error) 
 	defer x.Close(&err)
 	c, s := x.cluster, x.session
 	data, err := c.Kubeconfig(ctx, cluster.KubeconfigOptions{Profile: o.Profile, Method: o.method.value})
+	if errors.Is(err, cluster.ErrNotFound) {
+		return o.notFound(c.Name, c.Region)
+	}
 	if err != nil {
 		return err
 	}

@@ -46,10 +46,11 @@ they have joined: this command does not ask the clusters. "cluster describe" doe
 }
 
 func (o *listOptions) run(ctx context.Context) error {
-	found, now, err := o.found(ctx)
+	l, err := o.found(ctx)
 	if err != nil {
 		return err
 	}
+	found := l.clusters
 	slices.SortFunc(found, func(x, y cluster.Summary) int {
 		return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Region, y.Region))
 	})
@@ -61,46 +62,60 @@ func (o *listOptions) run(ctx context.Context) error {
 	}
 	switch {
 	case len(found) == 0:
-		o.Env.Story("no clusters found")
+		o.Env.Story("%s", o.none(l))
 		return nil
 	case o.output.value == "name":
 		return printNames(o.Env.Out, found, func(c cluster.Summary) string { return c.Name })
 	}
-	return o.table(found, now)
+	return o.table(found, l.now)
 }
 
-// found lists the clusters, and returns the time in the account. Each region of a simulated
-// account is opened by itself.
-func (o *listOptions) found(ctx context.Context) (all []cluster.Summary, now time.Time, err error) {
+// none says where no clusters were found.
+func (o *listOptions) none(l listing) string {
+	if o.allRegions {
+		return "no clusters found in any region"
+	}
+	return "no clusters found in " + l.region + "; --all-regions looks in all regions"
+}
+
+// listing are the clusters of one region, or of all.
+type listing struct {
+	clusters []cluster.Summary
+	region   string    // of the account as it was opened
+	now      time.Time // in the account
+}
+
+// found lists the clusters. Each region of a simulated account is opened by itself.
+func (o *listOptions) found(ctx context.Context) (all listing, err error) {
 	if !o.allRegions || !o.Simulate {
 		return o.in(ctx, o.Region)
 	}
 	used, err := o.SimulatedRegions()
 	if err != nil {
-		return nil, now, err
+		return all, err
 	}
 	for _, region := range used {
-		found, at, err := o.in(ctx, region)
+		l, err := o.in(ctx, region)
 		if err != nil {
-			return nil, now, err
+			return all, err
 		}
-		all = append(all, found...)
-		if at.After(now) {
-			now = at
+		all.clusters = append(all.clusters, l.clusters...)
+		if l.now.After(all.now) {
+			all.now = l.now
 		}
 	}
-	return all, now, nil
+	return all, nil
 }
 
 // in opens the account in one region, and lists the clusters there, or in all regions.
-func (o *listOptions) in(ctx context.Context, region string) (found []cluster.Summary, now time.Time, err error) {
+func (o *listOptions) in(ctx context.Context, region string) (l listing, err error) {
 	s, err := o.open(ctx, region)
 	if err != nil {
-		return nil, now, err
+		return l, err
 	}
 	defer s.Close(&err)
-	found, err = o.find(ctx, s)
-	return found, s.Clock.Now(), err
+	found, err := o.find(ctx, s)
+	return listing{found, s.target.Config.Region, s.Clock.Now()}, err
 }
 
 // clusterList is the JSON output.

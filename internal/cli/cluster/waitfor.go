@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
@@ -72,6 +73,9 @@ func (o *waitForOptions) run(ctx context.Context, args []string) (err error) {
 	err = c.AwaitCondition(ctx, condition, func(missing string) {
 		o.Env.Story("%s  waiting for cluster %s in %s to be %s: %s", rounded(s.Clock.Now().Sub(began)), c.Name, c.Region, named(condition), missing)
 	})
+	if errors.Is(err, cluster.ErrNotFound) {
+		return o.notFound(c.Name, c.Region)
+	}
 	if err != nil {
 		return err
 	}

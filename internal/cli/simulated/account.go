@@ -49,9 +49,15 @@ func RegionOf(file string) (string, error) {
 	}
 	region, err := awssim.SavedRegion(f)
 	if err != nil {
-		err = fmt.Errorf("simulated account %s: %w; delete the file to start again", file, err)
+		err = fmt.Errorf("simulated account %s: %w", file, unreadable(err))
 	}
 	return region, errors.Join(err, f.Close())
+}
+
+// unreadable adds what to do about a file that is no simulated account: it may be another file of the
+// user's, such as a manifest.
+func unreadable(err error) error {
+	return fmt.Errorf("the file is not a simulated account, or is damaged: %w; use --simulate-state to choose another file, or delete it if it is damaged", err)
 }
 
 // Account is an open simulated account.
@@ -94,7 +100,7 @@ func Open(ctx context.Context, o Options) (*Account, error) {
 	}
 	a := &Account{file: o.File, lock: lock, speed: o.Speed, stop: make(chan struct{})}
 	if err := a.load(o); err != nil {
-		return nil, errors.Join(o.about(fmt.Errorf("%w; delete the file to start again", err)), lock.Close())
+		return nil, errors.Join(o.about(unreadable(err)), lock.Close())
 	}
 	p := a.sim.Process()
 	o.Faults.disturb(p, a.sim.Serial(), o.Killed)

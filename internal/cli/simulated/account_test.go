@@ -61,7 +61,7 @@ func TestBrokenFileIsNotOverwritten(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "account.json")
 		require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
 		_, err := Open(t.Context(), Options{File: file})
-		require.ErrorContains(t, err, "delete the file to start again", content)
+		require.ErrorContains(t, err, "the file is not a simulated account, or is damaged", content)
 		data, err := os.ReadFile(file)
 		require.NoError(t, err)
 		assert.Equal(t, content, string(data))

@@ -18,13 +18,17 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
-// awaitInterval is the time between two looks at a cluster.
-const awaitInterval = 10 * time.Second
+const (
+	// awaitInterval is the time between two looks at a cluster.
+	awaitInterval = 10 * time.Second
+	// startTime is how long another process has to create the first resource of a cluster.
+	startTime = time.Minute
+)
 
 // AwaitCondition waits for a cluster that another process creates, changes or deletes. It only
 // reads, and takes no lock. It calls tell, if it is not nil, with what is missing whenever that
 // changes. If the deadline of the context passes, the error is a TimeoutError with the likely
-// reasons.
+// reasons. If the cluster was opened by name and has no resource for a minute, it is ErrNotFound.
 func AwaitCondition(ctx context.Context, c *run.Cluster, condition cluster.Condition, tell func(missing string)) error {
 	var last string
 	quiet := *c
@@ -42,6 +46,8 @@ func AwaitCondition(ctx context.Context, c *run.Cluster, condition cluster.Condi
 			missing = err.Error()
 		case missing == "":
 			return nil
+		case c.Manifest == nil && existing(s) == 0 && now(c.Target).Sub(began) >= startTime:
+			return cluster.ErrNotFound
 		}
 		if missing != last && tell != nil {
 			tell(missing)

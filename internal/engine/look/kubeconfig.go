@@ -42,6 +42,9 @@ func Kubeconfig(ctx context.Context, c *run.Cluster, o cluster.KubeconfigOptions
 		if s, err := eks.Tagged(cloud.ReadOnly(ctx), v.Cloud); s != nil && err == nil && c.Manifest == nil {
 			return eksKubeconfig(c, s, o)
 		}
+		if c.Manifest == nil {
+			return nil, cluster.ErrNotFound
+		}
 		return nil, fmt.Errorf("the account has no keys of cluster %s in %s: create the cluster first", c.Name, c.Region)
 	}
 	endpoint, err := v.endpoint(ctx)

@@ -191,6 +191,21 @@ func TestAwaitCondition(t *testing.T) {
 	})
 }
 
+// A name that no cluster has is not waited for longer than another process may need to create its first
+// resource.
+func TestAwaitNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := awssim.New(awssim.Options{Region: "us-east-1"})
+		c := run.OpenByName("nope", cluster.Target{Config: a.Process().Config()})
+		began := time.Now()
+		require.ErrorIs(t, look.AwaitCondition(t.Context(), c, cluster.ConditionReady, nil), cluster.ErrNotFound)
+		assert.InDelta(t, time.Minute.Seconds(), time.Since(began).Seconds(), 15)
+		require.NoError(t, look.AwaitCondition(t.Context(), c, cluster.ConditionDeleted, nil))
+		_, err := look.Kubeconfig(t.Context(), c, cluster.KubeconfigOptions{})
+		require.ErrorIs(t, err, cluster.ErrNotFound)
+	})
+}
+
 // TestAwaitConditionSaysWhy waits for a worker that cannot boot.
 func TestAwaitConditionSaysWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -27,6 +27,7 @@ func differences() []difference {
 			"error InvalidGroup.NotFound",
 			"follows from the line above: moto keeps the rule and cannot remove it any more",
 		},
+		{"flow log: delete again", "error InvalidFlowLogId.NotFound", "moto fails the call; the API reference of AWS has a list of what was not deleted"},
 		{"tags: the type of an elastic IP", "vpc-elastic-ip", "moto has its own names for the types of elastic IPs and of NAT gateways"},
 		{"tags: of an elastic IP that is gone", "1", "moto keeps the tags of what is gone"},
 		{"instance: run of a type that is not there", "error InvalidInstanceType.NotFound", "moto has a code of its own; AWS says InvalidParameterValue"},

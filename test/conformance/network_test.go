@@ -154,6 +154,7 @@ func (s *suite) routes(gateway *string) {
 	_, err = s.ec2.DeleteVpcEndpoints(s.ctx, &ec2.DeleteVpcEndpointsInput{VpcEndpointIds: []string{*endpoint.VpcEndpoint.VpcEndpointId}})
 	s.see("endpoint: delete", err)
 	s.settle()
+	s.askFlowLogs()
 
 	_, err = s.ec2.DisassociateRouteTable(s.ctx, &ec2.DisassociateRouteTableInput{AssociationId: association.AssociationId})
 	s.see("route table: disassociate", err)
@@ -208,4 +209,33 @@ func (s *suite) deleteSubnet(question string) {
 	out, err := s.ec2.CreateSubnet(s.ctx, &ec2.CreateSubnetInput{VpcId: &s.vpc, CidrBlock: aws.String("10.0.0.0/24"), AvailabilityZone: aws.String("us-east-1a")})
 	s.need(err)
 	s.subnet = *out.Subnet.SubnetId
+}
+
+// askFlowLogs creates a flow log of the VPC, and deletes it.
+func (s *suite) askFlowLogs() {
+	create := &ec2.CreateFlowLogsInput{
+		ResourceIds: []string{s.vpc}, ResourceType: types.FlowLogsResourceTypeVpc, TrafficType: types.TrafficTypeAll,
+		LogDestinationType: types.LogDestinationTypeCloudWatchLogs, LogGroupName: aws.String("/vpc/conformance"),
+	}
+	_, err := s.ec2.CreateFlowLogs(s.ctx, create)
+	s.see("flow log: create one for a log group without a role", err)
+	create.DeliverLogsPermissionArn = aws.String("arn:aws:iam::123456789012:role/flow-logs")
+	made, err := s.ec2.CreateFlowLogs(s.ctx, create)
+	s.see("flow log: create", err)
+	s.need(err)
+	_, err = s.ec2.CreateFlowLogs(s.ctx, create)
+	s.see("flow log: create the same again", err)
+	found, err := s.ec2.DescribeFlowLogs(s.ctx, &ec2.DescribeFlowLogsInput{Filter: filter("resource-id", s.vpc)})
+	s.need(err)
+	f := append(found.FlowLogs, types.FlowLog{})[0]
+	s.see("flow log: describe", err, len(found.FlowLogs), str(f.FlowLogStatus), f.TrafficType, f.LogDestinationType, str(f.LogGroupName))
+	deleted, err := s.ec2.DeleteFlowLogs(s.ctx, &ec2.DeleteFlowLogsInput{FlowLogIds: made.FlowLogIds})
+	s.need(err)
+	s.see("flow log: delete", err, len(deleted.Unsuccessful))
+	deleted, err = s.ec2.DeleteFlowLogs(s.ctx, &ec2.DeleteFlowLogsInput{FlowLogIds: made.FlowLogIds})
+	if err == nil && len(deleted.Unsuccessful) > 0 {
+		s.see("flow log: delete again", nil, str(deleted.Unsuccessful[0].Error.Code))
+		return
+	}
+	s.see("flow log: delete again", err)
 }

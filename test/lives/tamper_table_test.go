@@ -34,6 +34,10 @@ func tampers() map[string]tamper {
 		"vpc-endpoint routeTable": func(s *awssim.State, id, _ string) {
 			s.EC2.Endpoints[id].RouteTables = s.EC2.Endpoints[id].RouteTables[1:]
 		},
+		"flow-log vpc":                 func(s *awssim.State, id, _ string) { s.EC2.FlowLogs[id].VPC = "vpc-00000000000000009" },
+		"flow-log destination":         func(s *awssim.State, id, _ string) { s.EC2.FlowLogs[id].LogGroup = "elsewhere" },
+		"flow-log role":                func(s *awssim.State, id, _ string) { s.EC2.FlowLogs[id].Role = "arn:aws:iam::123456789012:role/other" },
+		"flow-log traffic":             func(s *awssim.State, id, _ string) { s.EC2.FlowLogs[id].Traffic = "ACCEPT" },
 		"security-group-rules ingress": func(s *awssim.State, id, _ string) { rewrite(s.EC2.SecurityGroups[id]) },
 		"machine securityGroup":        regroupMachine,
 		"bastion securityGroup":        regroupMachine,
@@ -46,7 +50,7 @@ func tampers() map[string]tamper {
 	maps.Copy(all, eksTampers())
 	maps.Copy(all, poolTampers())
 	for _, kind := range []string{
-		"vpc", "subnet", "internet-gateway", "egress-only-gateway", "carrier-gateway", "elastic-ip", "nat-gateway", "route-table", "vpc-endpoint", "security-group",
+		"vpc", "subnet", "internet-gateway", "egress-only-gateway", "carrier-gateway", "elastic-ip", "nat-gateway", "route-table", "vpc-endpoint", "flow-log", "security-group",
 		"machine", "bastion", "load-balancer", "classic-load-balancer", "target-group", "listener", "bucket", "subnet-tags", "launch-template",
 	} {
 		all[kind+" tag"] = retag

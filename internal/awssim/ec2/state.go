@@ -14,6 +14,7 @@ type State struct {
 	RouteTables        Table[*RouteTable]
 	SecurityGroups     Table[*SecurityGroup]
 	Endpoints          Table[*Endpoint]
+	FlowLogs           Table[*FlowLog]
 	Interfaces         Table[*Interface]
 	Instances          Table[*Instance]
 	Volumes            Table[*Volume]
@@ -46,6 +47,9 @@ type State struct {
 	// EndpointDeleteFailure is why deletions of VPC endpoints fail after they were accepted, and
 	// EndpointRefusal why DeleteVpcEndpoints, which succeeds, does not accept them: code and message.
 	EndpointDeleteFailure, EndpointRefusal string `json:",omitempty"`
+	// FlowLogRefusal is why CreateFlowLogs, which succeeds, creates none: code and message. FlowLogFailure
+	// is why the records of new flow logs are not delivered.
+	FlowLogRefusal, FlowLogFailure string `json:",omitempty"`
 	// FailedState is the state of VPC endpoints and of blocks that have failed: "" for failed.
 	FailedState string `json:",omitempty"`
 	// SubnetFailure is why the IPv6 blocks of new subnets fail, and SubnetState the state of new subnets.

@@ -16,7 +16,7 @@ func (r *reader) network(ctx context.Context) error {
 	n := sim.State{
 		VPCs: sim.Table[*sim.VPC]{}, Subnets: sim.Table[*sim.Subnet]{}, InternetGateways: sim.Table[*sim.InternetGateway]{},
 		EgressOnlyGateways: sim.Table[*sim.EgressOnlyGateway]{}, CarrierGateways: sim.Table[*sim.CarrierGateway]{},
-		RouteTables: sim.Table[*sim.RouteTable]{}, Endpoints: sim.Table[*sim.Endpoint]{},
+		RouteTables: sim.Table[*sim.RouteTable]{}, Endpoints: sim.Table[*sim.Endpoint]{}, FlowLogs: sim.Table[*sim.FlowLog]{},
 	}
 	for _, read := range []func(context.Context, *ec2.Client, *sim.State) error{r.vpcs, r.subnets, r.internetGateways, r.routeTables} {
 		if err := read(ctx, ec2.NewFromConfig(r.Config), &n); err != nil {
@@ -28,12 +28,17 @@ func (r *reader) network(ctx context.Context) error {
 	for _, more := range []struct {
 		what string
 		read func(context.Context, *ec2.Client, *sim.State) error
-	}{{"egress-only internet gateways", r.egressOnly}, {"carrier gateways", r.carrierGateways}, {"VPC endpoints", r.endpoints}} {
+	}{
+		{"egress-only internet gateways", r.egressOnly},
+		{"carrier gateways", r.carrierGateways},
+		{"VPC endpoints", r.endpoints},
+		{"flow logs", r.flowLogs},
+	} {
 		if err := r.part(ctx, more.what, func(ctx context.Context) error { return more.read(ctx, ec2.NewFromConfig(r.Config), &n) }); err != nil {
 			return err
 		}
 	}
-	to.EgressOnlyGateways, to.CarrierGateways, to.Endpoints = n.EgressOnlyGateways, n.CarrierGateways, n.Endpoints
+	to.EgressOnlyGateways, to.CarrierGateways, to.Endpoints, to.FlowLogs = n.EgressOnlyGateways, n.CarrierGateways, n.Endpoints, n.FlowLogs
 	// The default network of the simulated account is no longer there, nor are its groups.
 	to.SecurityGroups = sim.Table[*sim.SecurityGroup]{}
 	return nil

@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"maps"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -30,6 +31,7 @@ func (e *EKS) annotations() map[string]any {
 	if text, err := yaml.Marshal(identities); err == nil && len(identities) > 0 {
 		out["clusterawsadm/pod-identity-associations"] = string(text)
 	}
+	maps.Copy(out, e.flowLogAnnotations())
 	return out
 }
 

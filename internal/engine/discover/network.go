@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
@@ -22,6 +23,7 @@ type Network struct {
 	Subnets []ec2.SubnetState // of the VPC; if the cluster owns it, only those of the cluster
 	Public  map[string]bool   // IDs of subnets with a route to the internet
 	Owned   bool              // the VPC was made with the cluster, and is deleted with it
+	FlowLog *ec2.FlowLogState // of the cluster; nil for none
 }
 
 // readNetwork reads the VPC of a cluster.
@@ -43,7 +45,26 @@ func readNetwork(ctx context.Context, c *cloud.Clients, id string) (n Network, e
 	if n.Public, err = ec2.PublicSubnets(ctx, c, vpc.ID, n.Subnets); err != nil {
 		return n, fmt.Errorf("route tables of %s: %w", vpc.ID, err)
 	}
+	logs, err := ec2.FlowLogs(ctx, c)
+	if err != nil {
+		return n, fmt.Errorf("flow logs: %w", err)
+	}
+	for _, f := range logs {
+		if f.VPC == vpc.ID {
+			n.FlowLog = &f
+		}
+	}
 	return n, nil
+}
+
+// flowLogAnnotations returns the annotations of the object with the network, for its flow log.
+func (n *Network) flowLogAnnotations() map[string]any {
+	if n.FlowLog == nil {
+		return nil
+	}
+	return manifest.FlowLogs{
+		LogGroup: n.FlowLog.Destination.LogGroup, Role: n.FlowLog.Destination.Role, Bucket: n.FlowLog.Destination.Bucket, Traffic: string(n.FlowLog.Traffic),
+	}.Annotations()
 }
 
 // ownNetwork returns spec.network of a cluster that owns its VPC.

@@ -27,6 +27,7 @@ func (s *SelfManaged) Objects() []Object {
 		object(coreVersion(), "Cluster", s.Name, s.clusterSpec()),
 		object(infraVersion(), "AWSCluster", s.Name, s.infrastructure()),
 	}
+	out[1].Annotations = s.flowLogAnnotations()
 	if s.External() {
 		out[1].Annotations = map[string]any{clusterv1.ManagedByAnnotation: "unknown"}
 		out[1].comment("spec", "The network and the load balancer are not the cluster's own.")

@@ -68,6 +68,10 @@ func (v *view) status(ctx context.Context) (cluster.Status, error) {
 			if err := v.withPool(ctx, &one, have, nodes); err != nil {
 				return s, err
 			}
+		case *ec2.FlowLogState:
+			if one.State == "ok" && have.Undelivered() { // no run mends it, and no wait is for it
+				one.State = "differs"
+			}
 		case *incluster.NodeState:
 			if one.State == "ok" && !have.Ready {
 				one.State = "pending"

@@ -29,13 +29,23 @@ const (
 	updateStrategy     = "update-strategy"
 
 	forceUpdate = "force-update" // of both
+
+	// of the object with the network: an AWSCluster or an AWSManagedControlPlane
+	flowLogs        = "flow-logs"
+	flowLogsRole    = "flow-logs-role"
+	flowLogsTraffic = "flow-logs-traffic"
 )
 
 // annotationsOf lists the annotations of this program by kind, without their prefix.
 func annotationsOf(kind string) []string {
 	switch kind {
+	case kindAWSCluster:
+		return []string{flowLogs, flowLogsRole, flowLogsTraffic}
 	case kindManagedPlane:
-		return []string{controlPlaneTier, deletionProtection, forceUpdate, podIdentities, remoteNodeNetworks, remotePodNetworks, zonalShift}
+		return []string{
+			controlPlaneTier, deletionProtection, flowLogs, flowLogsRole, flowLogsTraffic, forceUpdate, podIdentities, remoteNodeNetworks, remotePodNetworks,
+			zonalShift,
+		}
 	case kindManagedPool:
 		return []string{forceUpdate, instanceTypes, repairMaxParallel, repairMaxUnhealthy, updateStrategy}
 	}

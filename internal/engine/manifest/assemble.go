@@ -126,6 +126,7 @@ func (l *loader) useInfrastructure(o *object, infra *infrav1.AWSCluster) {
 	if l.cluster.Region == "" {
 		l.fail(o.problem("spec.region", "no region is set", "set it, or use --region"))
 	}
+	l.cluster.FlowLogs = l.flowLogs(o)
 }
 
 // resolveControlPlane finds the KubeadmControlPlane and its template.

@@ -57,6 +57,9 @@ type Cluster struct {
 	// need a management cluster.
 	Warnings []Problem
 
+	// FlowLogs is the flow log of the VPC, from annotations; nil for none.
+	FlowLogs *FlowLogs
+
 	// Variables are the values of the ${VARIABLES} that were replaced; "" for the default.
 	Variables map[string]string
 

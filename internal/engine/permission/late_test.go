@@ -17,7 +17,7 @@ func late() map[string]string {
 	for reason, operations := range map[string]string{
 		"they have client tokens, with which the next run continues": `
 			AssociateIdentityProviderConfig CreateAccessEntry CreateAddon CreateCarrierGateway CreateCluster
-			CreateEgressOnlyInternetGateway CreateFargateProfile CreateLaunchTemplate CreateLaunchTemplateVersion CreateNatGateway
+			CreateEgressOnlyInternetGateway CreateFargateProfile CreateFlowLogs CreateLaunchTemplate CreateLaunchTemplateVersion CreateNatGateway
 			CreateNodegroup CreatePodIdentityAssociation CreateRouteTable CreateVpcEndpoint RunInstances`,
 		"their name, or the pair that they connect, exists once": `
 			AddClientIDToOpenIDConnectProvider AssociateAccessPolicy AssociateEncryptionConfig AssociateRouteTable

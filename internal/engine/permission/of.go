@@ -39,6 +39,12 @@ func Of(m *manifest.Cluster) Scope {
 		s.ofEKS(m, keys)
 	}
 	s.Roles, s.Prefixes, s.Keys = names(roles), names(prefixes), names(keys)
+	if f := m.FlowLogs; f != nil {
+		s.LogBuckets = f.Bucket != "" || f.Removed
+		if f.Role != "" {
+			s.FlowLogs = []string{f.Role}
+		}
+	}
 	if b := m.Infra.Spec.S3Bucket; b != nil {
 		s.Buckets = []string{b.Name}
 	}

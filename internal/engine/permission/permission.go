@@ -4,6 +4,7 @@
 package permission
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
@@ -30,6 +31,8 @@ type Scope struct {
 	Templates  bool     // node groups of EKS have launch templates, hooks, or tags for nodes
 	Backups    []string // buckets with backups, and those from which machines load restored snapshots
 	BackupKeys []string // KMS keys that backups are encrypted with: IDs, ARNs, aliases
+	FlowLogs   []string // ARNs of the roles with which AWS writes flow logs to log groups
+	LogBuckets bool     // a flow log goes to a bucket
 }
 
 // Kind is who runs the control plane.
@@ -83,7 +86,21 @@ func Policy(s Scope) Document {
 	if len(s.Keys) > 0 {
 		statements = append(statements, allow("EncryptWithKeys", s.Keys, keys()...))
 	}
-	return Document{Version: "2012-10-17", Statement: append(statements, s.backups()...)}
+	return Document{Version: "2012-10-17", Statement: slices.Concat(statements, s.flowLogs(), s.backups())}
+}
+
+// flowLogs allows what a flow log needs beside the actions of EC2: passing a role, or the delivery to
+// a bucket ("Publish flow logs to CloudWatch Logs" and "… to Amazon S3", Amazon VPC User Guide).
+func (s Scope) flowLogs() (out []Statement) {
+	if len(s.FlowLogs) > 0 {
+		x := allow("FlowLogRoles", s.FlowLogs, "iam:PassRole")
+		x.Condition = map[string]map[string][]string{"StringEquals": {"iam:PassedToService": {"vpc-flow-logs.amazonaws.com"}}}
+		out = append(out, x)
+	}
+	if s.LogBuckets {
+		out = append(out, allow("FlowLogBuckets", anywhere(), "logs:CreateLogDelivery", "logs:DeleteLogDelivery"))
+	}
+	return out
 }
 
 // ForBackups returns the statements that backups in S3 and keys of KMS need beside a policy.

@@ -53,6 +53,8 @@ func needs(c call) []string {
 			"kms:ReEncryptFrom",
 			"kms:ReEncryptTo",
 		},
+		{"ec2", "CreateFlowLogs"}: {"ec2:CreateFlowLogs", "iam:PassRole", "logs:CreateLogDelivery"},
+		{"ec2", "DeleteFlowLogs"}: {"ec2:DeleteFlowLogs", "logs:DeleteLogDelivery"},
 		{"elasticloadbalancing", "CreateLoadBalancer"}: {
 			"elasticloadbalancing:CreateLoadBalancer",
 			"ec2:DescribeAccountAttributes",
@@ -86,6 +88,8 @@ func all() permission.Scope {
 		Assume:     []string{"arn:aws:iam::123456789012:role/prod"},
 		Keys:       []string{"arn:aws:kms:*:*:key/*"},
 		MadeRoles:  []string{"mine"},
+		FlowLogs:   []string{"arn:aws:iam::123456789012:role/flow-logs"},
+		LogBuckets: true,
 	}
 }
 

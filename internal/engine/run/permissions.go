@@ -66,7 +66,7 @@ func notSimulated(err error) string {
 	return err.Error()
 }
 
-// passedRoles lists the roles that the plan gives to machines and to EKS.
+// passedRoles lists the roles that the plan gives to machines, to EKS and to the flow log.
 func (p *planning) passedRoles(ctx context.Context) (needs []permission.Need) {
 	gives := func(kinds ...string) (first plan.Step, found bool) {
 		at := slices.IndexFunc(p.Plan.Steps, func(s plan.Step) bool {
@@ -79,6 +79,13 @@ func (p *planning) passedRoles(ctx context.Context) (needs []permission.Need) {
 	}
 	machine, launches := gives(ec2.MachineKind, ec2.BastionKind, ec2.LaunchTemplateKind)
 	managed, isManaged := gives(eks.ClusterKind, eks.NodeGroupKind, eks.FargateProfileKind)
+	if flowLog, isNew := gives(ec2.FlowLogKind); isNew {
+		if role := p.Cluster.Manifest.FlowLogs.Role; role != "" {
+			needs = append(needs, permission.Need{
+				Action: "iam:PassRole", Resource: role, PassedTo: "vpc-flow-logs.amazonaws.com", Sid: "FlowLogRoles", Step: flowLog,
+			})
+		}
+	}
 	for _, n := range p.Built.Resources() {
 		need := permission.Need{Action: "iam:PassRole"}
 		switch have := n.Observed().(type) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -151,6 +152,7 @@ func addNetwork(g *graph.Graph, in inputs) (network, error) {
 	}
 	n.subnets = addRouteTables(g, in, n, gateways, egressOnly, addCarrierGateway(g, in, n))
 	addGatewayEndpoint(g, in, n)
+	addFlowLog(g, in, n.vpc)
 	return n, nil
 }
 
@@ -473,6 +475,25 @@ func addGatewayEndpoint(g *graph.Graph, in inputs, n network) {
 	}, in.infra("spec.s3Bucket"))
 }
 
+// addFlowLog adds the flow log of the VPC, or deletes the one of an earlier run, as the annotations
+// say.
+func addFlowLog(g *graph.Graph, in inputs, vpc *graph.Ref[ec2.VPCState]) {
+	f, id := in.m.FlowLogs, plan.ID(ec2.FlowLogKind)
+	if f == nil {
+		return
+	}
+	from := graph.From(in.m.Origin(in.m.InfraObject(), "metadata.annotations"))
+	desired := &ec2.FlowLog{
+		VPC: vpc, Destination: ec2.FlowLogDestination{LogGroup: f.LogGroup, Role: f.Role, Bucket: f.Bucket}, Traffic: types.TrafficType(f.Traffic),
+		Tags: in.tags(id, in.m.Name+"-flow-log", roleCommon),
+	}
+	if f.Removed {
+		graph.Retire(g, id, desired, from)
+		return
+	}
+	graph.Add(g, id, desired, from)
+}
+
 // addExistingNetwork looks up an existing VPC and its subnets. It follows these rules of CAPA:
 // only secondary blocks and the tags of subnets are changed. A subnet is public if its route
 // table has a route to the internet, or if it has the role tag for public subnets; the field
@@ -483,6 +504,7 @@ func addExistingNetwork(g *graph.Graph, in inputs) (n network) {
 	if !in.m.External {
 		addSecondaryBlocks(g, in, n.vpc)
 	}
+	addFlowLog(g, in, n.vpc)
 	for i, given := range spec.Subnets {
 		find, id := in.existingSubnet(n.vpc, given)
 		s := subnet{

@@ -19,6 +19,7 @@ func Kinds() []*kind.Kind {
 		elasticIPKind(),
 		natGatewayKind(),
 		gatewayEndpointKind(),
+		flowLogKind(),
 		NetworkInterfacesKind(),
 		imageKind(),
 		keyPairKind(),

@@ -9,7 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"github.com/aws/smithy-go"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
@@ -139,12 +138,7 @@ func (e *GatewayEndpoint) Delete(ctx context.Context, c *cloud.Clients, have *Ga
 	if err != nil {
 		return err
 	}
-	for _, x := range out.Unsuccessful { // the call succeeds, whatever it deletes
-		if e := x.Error; e != nil {
-			return &smithy.GenericAPIError{Code: aws.ToString(e.Code), Message: aws.ToString(e.Message)}
-		}
-	}
-	return nil
+	return unsuccessful(out.Unsuccessful)
 }
 
 // Endpoints lists the VPC endpoints of the cluster.

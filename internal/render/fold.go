@@ -1,12 +1,12 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // FewMachines is the largest group of machines of which each is shown.
@@ -25,24 +25,23 @@ type block struct {
 
 // blocks converts the steps that change something to blocks, in the same order.
 func blocks(p plan.Plan, full bool) (out []block) {
-	many := map[string][]plan.Step{}
+	many, within := map[string][]plan.Step{}, partsOf(p)
 	for _, s := range p.Steps {
 		if s.Does() {
 			many[fold(s)] = append(many[fold(s)], s)
 		}
 	}
-	done, within := map[string]bool{}, map[plan.ID]bool{}
-	if !full {
-		within = included(p)
-	}
+	done := map[string]bool{}
 	for _, s := range p.Steps {
 		switch alike := many[fold(s)]; {
-		case !s.Does() || done[fold(s)] || within[s.Resource]:
-		case fold(s) == "" || full || len(alike) <= FewMachines:
-			out = append(out, single(p, s, full))
+		case !s.Does() || done[fold(s)] || !full && within.contain(s):
+		case full:
+			out = append(out, single(s))
+		case fold(s) == "" || len(alike) <= FewMachines:
+			out = append(out, single(s).shortened(within.lines(s)))
 		default:
 			done[fold(s)] = true
-			out = append(out, folded(p, alike))
+			out = append(out, folded(alike, within))
 		}
 	}
 	return out
@@ -50,27 +49,30 @@ func blocks(p plan.Plan, full bool) (out []block) {
 
 // fold is the key of steps that are shown as one; "" for a step that is shown by itself.
 func fold(s plan.Step) string {
-	g := GroupOf(s.Resource)
-	if g == "" || s.Action == plan.Conflict {
+	if s.Group == "" || s.Action == plan.Conflict {
 		return ""
 	}
-	fields := []string{g, string(s.Action), s.Origin}
+	fields := []string{s.Group, string(s.Action), s.Origin}
 	for _, c := range s.Diff {
 		fields = append(fields, c.Field)
 	}
 	return strings.Join(fields, "\n")
 }
 
-func single(p plan.Plan, s plan.Step, full bool) block {
-	k := block{area: reconcile.AreaOf(s.Resource, s.Origin), action: actionOf(s), title: titleOf(s), id: s.CloudID, origin: s.Origin, count: 1}
+// single shows one step with all its lines.
+func single(s plan.Step) block {
+	k := block{area: cmp.Or(s.Area, plan.AreaOther), action: actionOf(s), title: string(cmp.Or(s.Label, s.Resource)), id: s.CloudID, origin: s.Origin, count: 1}
 	for _, c := range s.Diff {
 		k.lines = append(k.lines, lineOf(c))
 	}
 	k.lines = recorded(k.lines, k.action)
-	if !full {
-		k.lines = append(k.lines, parts(p, s)...)
-	}
-	if s.Action == plan.Create && !full {
+	return k
+}
+
+// shortened adds the lines of the parts of a block, and puts the tags of a new resource on one line.
+func (k block) shortened(parts []line) block {
+	k.lines = append(k.lines, parts...)
+	if k.action == plan.Create {
 		k.lines = briefTags(k.lines)
 	}
 	return k
@@ -78,10 +80,10 @@ func single(p plan.Plan, s plan.Step, full bool) block {
 
 // folded shows many steps as one: a field with one value keeps it, any other field lists
 // a few values.
-func folded(p plan.Plan, steps []plan.Step) block {
+func folded(steps []plan.Step, all parts) block {
 	first := steps[0]
-	title := strings.TrimPrefix(GroupOf(first.Resource), retired) + "/…"
-	k := block{area: reconcile.AreaOf(first.Resource, first.Origin), action: actionOf(first), title: title, origin: first.Origin, count: len(steps)}
+	title := string(plan.ID(first.Group).Unretired()) + "/…"
+	k := block{area: cmp.Or(first.Area, plan.AreaOther), action: actionOf(first), title: title, origin: first.Origin, count: len(steps)}
 	for i, c := range first.Diff {
 		have, want := make([]string, len(steps)), make([]string, len(steps))
 		for n, s := range steps {
@@ -92,13 +94,10 @@ func folded(p plan.Plan, steps []plan.Step) block {
 		k.lines = append(k.lines, lineOf(c))
 	}
 	k.lines = recorded(k.lines, k.action)
-	if first.ReplacedBy == "" {
-		k.lines = append(k.lines, parts(p, first)...)
+	if first.ReplacedBy != "" {
+		return k.shortened(nil)
 	}
-	if first.Action == plan.Create {
-		k.lines = briefTags(k.lines)
-	}
-	return k
+	return k.shortened(all.lines(first))
 }
 
 // nameless removes the name of the machine from the end of a value. Elsewhere in the

@@ -65,7 +65,7 @@ func (l *lines) Begin(p plan.Plan) {
 	defer l.mu.Unlock()
 	l.tally.plan(p, l.t.Clock.Now())
 	for id := range l.tally.planned {
-		if l.tally.groups[GroupOf(id)] <= manyMachines || GroupOf(id) == "" {
+		if l.tally.groups[id.Group()] <= manyMachines || id.Group() == "" {
 			l.wide = max(l.wide, min(width(string(id)), widestName))
 		}
 	}
@@ -78,7 +78,7 @@ func (l *lines) Event(e plan.Event) {
 	if !l.tally.note(e) {
 		return
 	}
-	g := GroupOf(e.Resource)
+	g := e.Resource.Group()
 	if e.What != plan.Failed && g != "" && l.tally.groups[g] > manyMachines {
 		if of := l.tally.groups[g]; e.What == plan.Done && l.done(g) == of {
 			l.print(e.At, l.column(g+"/…")+fmt.Sprintf("all %d done", of))

@@ -57,9 +57,9 @@ func TestOutputOfDocuments(t *testing.T) {
 // Everything that shows names escapes their control characters.
 func TestHostileNames(t *testing.T) {
 	id := plan.ID("machine/" + hostile)
-	p := plan.Plan{Steps: []plan.Step{{
+	p := completed(plan.Plan{Steps: []plan.Step{{
 		Resource: id, Action: plan.Update, CloudID: hostile, Origin: hostile, Diff: plan.Diff{{Field: hostile, Have: hostile, Want: hostile}},
-	}}}
+	}}})
 	s := cluster.Status{
 		Name:      hostile,
 		Region:    hostile,

@@ -58,11 +58,11 @@ func NewPicture(title string, g plan.Graph, full bool) Picture {
 	name, boxes := map[plan.ID]string{}, map[string]int{}
 	sizes := map[string]int{}
 	for _, n := range g {
-		sizes[GroupOf(n.ID)]++
+		sizes[n.ID.Group()]++
 	}
 	for _, n := range g {
 		id := string(n.ID)
-		if k := GroupOf(n.ID); !full && k != "" && sizes[k] > FewMachines {
+		if k := n.ID.Group(); !full && k != "" && sizes[k] > FewMachines {
 			id = k + "/…"
 		}
 		name[n.ID] = id
@@ -97,7 +97,7 @@ func (p *Picture) SetStates(of func(plan.ID) BoxState, g plan.Graph) {
 	for _, n := range g {
 		box := at[string(n.ID)]
 		if box == nil {
-			box = at[GroupOf(n.ID)+"/…"]
+			box = at[n.ID.Group()+"/…"]
 		}
 		if state := of(n.ID); slices.Index(rank, state) > slices.Index(rank, box.State) {
 			box.State = state

@@ -105,7 +105,7 @@ func (t *tally) add(id plan.ID, origin string) {
 	}
 	t.planned[id] = reconcile.AreaOf(id, origin)
 	t.total[t.planned[id]]++
-	t.groups[GroupOf(id)]++
+	t.groups[id.Group()]++
 }
 
 // note records an event, and reports whether to show it.
@@ -120,7 +120,7 @@ func (t *tally) note(e plan.Event) bool {
 	}
 	n := t.items[e.Resource]
 	if n == nil {
-		n = &item{order: len(t.items), area: t.planned[e.Resource], group: GroupOf(e.Resource)}
+		n = &item{order: len(t.items), area: t.planned[e.Resource], group: e.Resource.Group()}
 		t.items[e.Resource] = n
 	}
 	if !n.active() {

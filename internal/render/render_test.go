@@ -18,6 +18,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // printed returns the output of a renderer.
@@ -59,14 +60,13 @@ func TestPlan(t *testing.T) {
 func replacement(n int) (p plan.Plan) {
 	for i := range n {
 		id := fmt.Sprintf("i-%d", i)
-		fresh := plan.ID(fmt.Sprintf("machine/demo-md-0/%d", n+i))
+		fresh, gone := plan.ID(fmt.Sprintf("machine/demo-md-0/%d", n+i)), plan.ID(fmt.Sprintf("retired/machine/demo-md-0/%d/%s", i, id))
 		p.Steps = append(p.Steps,
-			plan.Step{Resource: fresh, Action: plan.Create, Diff: plan.Diff{{Field: "instanceType", Want: "m5.large", Remedy: plan.Replace}}},
-			plan.Step{Resource: plan.ID(fmt.Sprintf("drain/demo-md-0/%d/%s", i, id)), Action: plan.Remove, CloudID: id},
+			plan.Step{Resource: fresh, Action: plan.Create, PartOf: gone, Diff: plan.Diff{{Field: "instanceType", Want: "m5.large", Remedy: plan.Replace}}},
+			plan.Step{Resource: plan.ID(fmt.Sprintf("drain/demo-md-0/%d/%s", i, id)), Action: plan.Remove, CloudID: id, PartOf: gone},
 			plan.Step{
-				Resource: plan.ID(
-					fmt.Sprintf("retired/machine/demo-md-0/%d/%s", i, id),
-				),
+				Resource:   gone,
+				Label:      plan.ID(fmt.Sprintf("machine/demo-md-0/%d", i)),
 				Action:     plan.Remove,
 				CloudID:    id,
 				ReplacedBy: fresh,
@@ -83,6 +83,14 @@ func replacement(n int) (p plan.Plan) {
 					{Field: "rootVolume.size", Have: "8"},
 				},
 			})
+	}
+	return completed(p)
+}
+
+// completed sets the areas and groups of steps, as the engine does.
+func completed(p plan.Plan) plan.Plan {
+	for i, s := range p.Steps {
+		p.Steps[i].Area, p.Steps[i].Group = reconcile.AreaOf(s.Resource, s.Origin), s.Resource.Group()
 	}
 	return p
 }
@@ -202,15 +210,6 @@ func TestNumbers(t *testing.T) {
 	assert.Empty(t, cut("abcd", 0))
 }
 
-func TestGroup(t *testing.T) {
-	for id, want := range map[plan.ID]string{
-		"machine/md-0/17": "machine/md-0", "retired/machine/md-0/17/i-1": "retired/machine/md-0",
-		"vpc": "", "subnet/public/us-east-1a": "", "vpc-block/10.1.0.0/16": "", "image/ubuntu/1.34.2/x86_64": "",
-	} {
-		assert.Equal(t, want, GroupOf(id), id)
-	}
-}
-
 func TestANameIsTakenOffOnlyAtTheEnd(t *testing.T) {
 	assert.Equal(t, "demo-md-0-…", nameless("demo-md-0-3", "3"))
 	assert.Equal(t, "t3.large", nameless("t3.large", "3"))
@@ -224,12 +223,12 @@ func TestPlanOfAdoptedMachine(t *testing.T) {
 		s.Diff = append(s.Diff, plan.Change{Field: "tag clusterawsadm/" + tag, Want: "abcdef", Remedy: plan.InPlace})
 	}
 	view := PlanView{Cluster: "demo", Region: "us-east-1"}
-	out := printed(t, func(w io.Writer) error { return Plan(w, plan.Plan{Steps: []plan.Step{s}}, view) })
+	out := printed(t, func(w io.Writer) error { return Plan(w, completed(plan.Plan{Steps: []plan.Step{s}}), view) })
 	assert.NotContains(t, out, "clusterawsadm/template")
 	assert.Regexp(t, `\n +\+ recorded template +that of the manifest\n`, out)
 	for i := range s.Diff {
 		s.Diff[i].Have = "fedcba"
 	}
-	out = printed(t, func(w io.Writer) error { return Plan(w, plan.Plan{Steps: []plan.Step{s}}, view) })
+	out = printed(t, func(w io.Writer) error { return Plan(w, completed(plan.Plan{Steps: []plan.Step{s}}), view) })
 	assert.Regexp(t, `\n +~ recorded template +another one → that of the manifest\n`, out)
 }

@@ -11,9 +11,6 @@ import (
 // its place. In the plan they are two steps.
 const replace plan.Action = "replace"
 
-// retired is the prefix of the IDs of machines that are terminated.
-const retired = "retired/"
-
 // actionOf returns the action that is shown for a step.
 func actionOf(s plan.Step) plan.Action {
 	if s.Action == plan.Remove && s.ReplacedBy != "" {
@@ -22,52 +19,33 @@ func actionOf(s plan.Step) plan.Action {
 	return s.Action
 }
 
-// titleOf returns the name that is shown for the resource of a step: "machine/md-0/1" for
-// "retired/machine/md-0/1/i-0123".
-func titleOf(s plan.Step) string {
-	id, ok := strings.CutPrefix(string(s.Resource), retired)
-	if end := "/" + s.CloudID; ok && s.CloudID != "" {
-		id = strings.TrimSuffix(id, end)
-	}
-	return id
+// parts are the steps that are a part of the deletion or replacement of a resource, in the eyes of a
+// reader: what drains its Node, what removes its member of etcd, and the machine in its place.
+type parts struct {
+	of     map[plan.ID][]plan.Step // that do something, by the resource that is deleted
+	delete map[plan.ID]bool        // the resources that the plan deletes
 }
 
-// belongs reports whether a step is part of the termination of a machine: it drains its Node,
-// or removes its member of etcd.
-func belongs(s, termination plan.Step) bool {
-	return s.Does() && s.Resource != termination.Resource && strings.HasPrefix(string(termination.Resource), retired) &&
-		termination.CloudID != "" && strings.HasSuffix(string(s.Resource), "/"+termination.CloudID)
-}
-
-// included lists the resources whose steps are part of other steps, in the eyes of a reader:
-// new machines that take the place of others, and what belongs to a termination.
-func included(p plan.Plan) map[plan.ID]bool {
-	out, created := map[plan.ID]bool{}, map[plan.ID]bool{}
+func partsOf(p plan.Plan) parts {
+	all := parts{map[plan.ID][]plan.Step{}, map[plan.ID]bool{}}
 	for _, s := range p.Steps {
-		created[s.Resource] = s.Action == plan.Create
-	}
-	ends := map[string]plan.Step{} // by ID in AWS
-	for _, s := range p.Steps {
-		if s.Action == plan.Remove && strings.HasPrefix(string(s.Resource), retired) {
-			ends[s.CloudID] = s
-			out[s.ReplacedBy] = created[s.ReplacedBy]
+		if s.PartOf != "" && s.Does() {
+			all.of[s.PartOf] = append(all.of[s.PartOf], s)
 		}
+		all.delete[s.Resource] = s.Action == plan.Remove
 	}
-	for _, s := range p.Steps {
-		if end, ok := ends[string(s.Resource)[strings.LastIndexByte(string(s.Resource), '/')+1:]]; ok && belongs(s, end) {
-			out[s.Resource] = true
-		}
-	}
-	return out
+	return all
 }
 
-// parts lists what belongs to the termination of a machine, and the machine that takes its
-// place.
-func parts(p plan.Plan, s plan.Step) (out []line) {
+// contain reports whether a step is a part of another one.
+func (all parts) contain(s plan.Step) bool { return all.delete[s.PartOf] && s.Does() }
+
+// lines lists the parts of a step.
+func (all parts) lines(s plan.Step) (out []line) {
 	var steps []string
-	for _, other := range p.Steps {
-		if belongs(other, s) && !slices.Contains(steps, other.Resource.Kind()) {
-			steps = append(steps, other.Resource.Kind())
+	for _, part := range all.of[s.Resource] {
+		if part.Resource != s.ReplacedBy && !slices.Contains(steps, part.Resource.Kind()) {
+			steps = append(steps, part.Resource.Kind())
 		}
 	}
 	if len(steps) > 0 {
@@ -81,17 +59,16 @@ func parts(p plan.Plan, s plan.Step) (out []line) {
 
 // counts are the numbers of resources that a person would count.
 func counts(p plan.Plan) Counts {
-	c := Summarize(p)
-	within := included(p)
+	c, within := Summarize(p), partsOf(p)
 	for _, s := range p.Steps {
 		switch {
 		case actionOf(s) == replace:
 			c.Delete--
-		case within[s.Resource] && s.Action == plan.Create:
+		case within.contain(s) && s.Action == plan.Create:
 			c.Create--
-		case within[s.Resource] && s.Action == plan.Remove:
+		case within.contain(s) && s.Action == plan.Remove:
 			c.Delete--
-		case within[s.Resource] && s.Action == plan.Update: // it is deregistered
+		case within.contain(s) && s.Action == plan.Update: // it is deregistered
 			c.Update--
 		}
 	}

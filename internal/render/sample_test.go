@@ -62,7 +62,7 @@ func sample(workers int) plan.Plan {
 			name,
 		)
 	}
-	return p
+	return completed(p)
 }
 
 // changes is the plan of a cluster that somebody has changed.

@@ -139,7 +139,7 @@ func branchOf(a plan.Area, all []cluster.ResourceStatus, v StatusView) branch {
 	k := branch{area: a, worst: "ok"}
 	alike := map[string]int{}
 	for _, n := range all {
-		alike[GroupOf(n.Resource)+" "+n.State]++
+		alike[n.Resource.Group()+" "+n.State]++
 	}
 	told := map[string]bool{}
 	for _, n := range all {
@@ -151,13 +151,13 @@ func branchOf(a plan.Area, all []cluster.ResourceStatus, v StatusView) branch {
 		} else if rank(n.State) > rank(k.worst) {
 			k.worst = n.State
 		}
-		g := GroupOf(n.Resource) + " " + n.State
+		g := n.Resource.Group() + " " + n.State
 		switch {
-		case v.Full || GroupOf(n.Resource) == "" || alike[g] <= manyAlike:
+		case v.Full || n.Resource.Group() == "" || alike[g] <= manyAlike:
 			k.leaves = append(k.leaves, leaf{n.State, string(n.Resource), n.CloudID, n.Detail, n.Changes})
 		case !told[g]:
 			told[g] = true
-			k.leaves = append(k.leaves, leaf{state: n.State, title: GroupOf(n.Resource) + "/…", id: "×" + strconv.Itoa(alike[g])})
+			k.leaves = append(k.leaves, leaf{state: n.State, title: n.Resource.Group() + "/…", id: "×" + strconv.Itoa(alike[g])})
 		}
 	}
 	return k

@@ -31,6 +31,15 @@ type Step struct {
 	// ReplacedBy is the resource that takes the place of one that is deleted. Diff then
 	// contains the settings that have changed, as far as they are known.
 	ReplacedBy ID `json:"replacedBy,omitempty"`
+	// PartOf is the resource whose deletion or replacement the step is a part of: a step that drains the
+	// Node of a machine, or that launches the machine in its place; "" for a step of its own.
+	PartOf ID `json:"partOf,omitempty"`
+
+	Area  Area   `json:"area,omitempty"`  // the part of the cluster that the resource belongs to
+	Group string `json:"group,omitempty"` // ID.Group of the resource: "machine/md-0"
+	// Label is the ID that a deleted resource had before: "machine/md-0/1" of "retired/machine/md-0/1/i-0123";
+	// "" if it is Resource.
+	Label ID `json:"label,omitempty"`
 }
 
 // Does reports whether the step does anything, even if it only waits.

@@ -41,7 +41,7 @@ func (n *resource) plan(ctx context.Context, x *Executor, deep depth) (plan.Step
 
 // step returns the step that Apply takes with the resource in the state have.
 func (n *resource) step(have State) plan.Step {
-	step := plan.Step{Resource: n.id, Origin: n.origin, Action: plan.Keep}
+	step := plan.Step{Resource: n.id, Origin: n.origin, Action: plan.Keep, PartOf: n.partOf, Group: n.id.Group(), Label: n.label}
 	if have != nil {
 		step.CloudID = have.CloudID()
 	}

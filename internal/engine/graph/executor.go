@@ -98,7 +98,24 @@ func (x *Executor) planAll(ctx context.Context, g *Graph, planned func(Resource,
 	if err == nil {
 		g.read = x.Cloud.Clock.Now()
 	}
+	joinReplacements(steps)
 	return plan.Plan{Steps: slices.DeleteFunc(steps, func(s plan.Step) bool { return s.Action == plan.Leave && s.CloudID == "" })}, err
+}
+
+// joinReplacements makes the creation of a resource that takes the place of another one a part of the
+// deletion of that one.
+func joinReplacements(steps []plan.Step) {
+	of := map[plan.ID]plan.ID{}
+	for _, s := range steps {
+		if s.Action == plan.Remove && s.ReplacedBy != "" {
+			of[s.ReplacedBy] = s.Resource
+		}
+	}
+	for i, s := range steps {
+		if s.Action == plan.Create && of[s.Resource] != "" {
+			steps[i].PartOf = of[s.Resource]
+		}
+	}
 }
 
 // planValidity is how old a plan may be for Apply and Delete to start from it.

@@ -272,6 +272,8 @@ type options struct {
 	diagnosis Diagnosis
 
 	replacedBy plan.ID
+	partOf     plan.ID
+	label      plan.ID
 	reasons    plan.Diff
 	after      func(plan.ID) bool
 	behind     func(plan.ID) bool
@@ -292,6 +294,17 @@ func From(origin string) Option {
 // that takes its place; "" for none. Both are shown in plans, and have no other effect.
 func Because(replacedBy plan.ID, changes []plan.Change) Option {
 	return func(o *options) { o.replacedBy, o.reasons = replacedBy, changes }
+}
+
+// PartOf sets the resource whose deletion this one is a step of. It is shown in plans, and has no other
+// effect.
+func PartOf(deleted plan.ID) Option {
+	return func(o *options) { o.partOf = deleted }
+}
+
+// Label sets the ID that a retired resource had before. It is shown in plans, and has no other effect.
+func Label(id plan.ID) Option {
+	return func(o *options) { o.label = id }
 }
 
 // DeletedAfter sets which other resources are deleted before this one, also those that are
@@ -323,6 +336,7 @@ func (g *Graph) add(ref Resource, n *resource, opts []Option) {
 	for _, opt := range opts {
 		opt(&o)
 	}
+	n.partOf, n.label = o.partOf, o.label
 	n.replacedBy, n.reasons, n.after, n.behind, n.leaves = o.replacedBy, o.reasons, o.after, o.behind, make(chan struct{})
 	n.origin, n.diagnosis, n.needs, n.exists = o.origin, o.diagnosis, append(n.needs, o.needs...), make(chan struct{})
 	if _, dup := g.byID[n.id]; dup {

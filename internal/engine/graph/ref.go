@@ -98,6 +98,8 @@ type resource struct {
 	diagnosis Diagnosis // nil: there is none
 
 	replacedBy plan.ID   // what takes its place when it is deleted; "": nothing
+	partOf     plan.ID   // whose deletion it is a part of; "": of none
+	label      plan.ID   // its ID before it was retired; "": the same
 	reasons    plan.Diff // why it is deleted
 
 	after  func(plan.ID) bool // DeletedAfter; nil: none

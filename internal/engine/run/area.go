@@ -34,6 +34,13 @@ func AreaOf(id plan.ID, origin string) plan.Area {
 	return cmp.Or(area, plan.AreaOther)
 }
 
+// setAreas sets the areas of the steps of a plan.
+func setAreas(steps []plan.Step) {
+	for i, s := range steps {
+		steps[i].Area = AreaOf(s.Resource, s.Origin)
+	}
+}
+
 func machineArea(id plan.ID, origin string) plan.Area {
 	switch {
 	case strings.Contains(origin, "KubeadmControlPlane/"):

@@ -138,6 +138,7 @@ func (d *Deleting) Look(ctx context.Context, ask bool) error {
 	for _, v := range kept {
 		d.Plan.Steps = append(d.Plan.Steps, plan.Step{Resource: plan.ID(v.Kind.Name + "/" + v.ID), Action: plan.Keep, CloudID: v.ID, Origin: v.Origin})
 	}
+	setAreas(d.Plan.Steps)
 	d.warnOfLogs()
 	if err := d.checkProtection(ctx); err != nil {
 		return Refused(err)

@@ -107,6 +107,7 @@ func (l *Looking) topologyOptions(deep depth) topology.Options {
 func (l *Looking) plan(ctx context.Context) (err error) {
 	l.pricing.begin(ctx, l)
 	l.Plan, err = l.executor.Plan(ctx, l.Built.Graph)
+	setAreas(l.Plan.Steps)
 	return err
 }
 

@@ -30,7 +30,7 @@ func addRegistration(g *graph.Graph, in inputs, lbs loadBalancers, plan machineP
 	rolls := plan.rollsControlPlane()
 	for _, m := range in.inv.Terminating {
 		if rolls && m.Tags[cloud.RoleTag] == RoleControlPlane {
-			unregister(g, lbs, m, nil, "being terminated")
+			unregister(g, lbs, m, nil, "being terminated", "")
 		}
 	}
 	if rolls && len(steady) == 0 {

@@ -290,7 +290,7 @@ func removeUnhealthy(g *graph.Graph, in inputs, lbs loadBalancers, k kubernetes,
 		}
 		for i, m := range x.unhealthy {
 			why := in.replacement(x, m, len(x.outdated)+i)
-			after := slices.Concat(gone, unregister(g, lbs, m, gone, why.text))
+			after := slices.Concat(gone, unregister(g, lbs, m, gone, why.text, terminationOf(m)))
 			gone = append(gone, terminate(g, in, k, plan, m, graph.Awaits(after...), why))
 		}
 	}

@@ -73,9 +73,10 @@ func retirePools(g *graph.Graph, in inputs) {
 			&autoscaling.Group{Name: name, Tags: tags("auto-scaling-group")},
 			from,
 			graph.With(after),
+			graph.Label(plan.ID("auto-scaling-group/"+name)),
 		)
 		graph.Retire(g, plan.ID("retired/launch-template/"+name), &ec2.LaunchTemplate{Name: t.Name, Tags: tags("launch-template")},
-			from, graph.With(graph.Awaits(append(groups, pool)...), graph.Outlives(append(groups, pool)...)))
+			from, graph.With(graph.Awaits(append(groups, pool)...), graph.Outlives(append(groups, pool)...)), graph.Label(plan.ID("launch-template/"+name)))
 	}
 }
 

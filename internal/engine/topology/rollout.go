@@ -8,6 +8,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // limits returns how many machines more and fewer than desired a group may have during a
@@ -103,7 +104,7 @@ func addRollout(
 		}
 		m, after := x.outdated[step.n], slices.Concat(mayLeave, resourceAt(joins, step.after))
 		if x.controlPlane {
-			unregistered := unregister(g, lbs, m, after, x.origin)
+			unregistered := unregister(g, lbs, m, after, x.origin, terminationOf(m))
 			out.settled, after = append(out.settled, unregistered...), append(after, unregistered...)
 		}
 		leaves = append(leaves, terminate(g, in, k, plan, m, graph.Awaits(after...), in.replacement(x, m, step.n)))
@@ -133,9 +134,12 @@ func addJoined(g *graph.Graph, in inputs, lbs loadBalancers, k kubernetes, x gro
 	return append(registered, addNode(g, in, k, m, graph.Awaits(registered...)))
 }
 
-// unregister deregisters a machine from the load balancers.
-func unregister(g *graph.Graph, lbs loadBalancers, m ec2.InstanceState, after []graph.Resource, origin string) []graph.Resource {
-	return lbs.register(g, "/without/"+m.ID, elb.Targets{Shared: true, Removed: []string{m.ID}}, graph.From(origin), graph.With(graph.Awaits(after...)))
+// unregister deregisters a machine from the load balancers. partOf is its termination, if the run
+// terminates it.
+func unregister(g *graph.Graph, lbs loadBalancers, m ec2.InstanceState, after []graph.Resource, origin string, partOf plan.ID) []graph.Resource {
+	return lbs.register(
+		g, "/without/"+m.ID, elb.Targets{Shared: true, Removed: []string{m.ID}}, graph.From(origin), graph.With(graph.Awaits(after...)), graph.PartOf(partOf),
+	)
 }
 
 // rollWorkers replaces outdated workers, all groups at the same time, after the control

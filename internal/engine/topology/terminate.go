@@ -47,7 +47,7 @@ func terminateMachines(g *graph.Graph, in inputs, lbs loadBalancers, k kubernete
 		}
 		after := slices.Concat(stay, settled)
 		if plan.rollsControlPlane() {
-			after = slices.Concat(after, unregister(g, lbs, m, after, why.text))
+			after = slices.Concat(after, unregister(g, lbs, m, after, why.text, terminationOf(m)))
 		}
 		settled = append(settled, terminate(g, in, k, plan, m, graph.Awaits(after...), why))
 	}
@@ -86,8 +86,8 @@ func (in inputs) replacement(x groupPlan, m ec2.InstanceState, n int) reason {
 // terminate adds the steps that terminate a machine: hooks, drain the Node, remove the etcd
 // member, terminate the machine, delete the Node. It returns the last of them.
 func terminate(g *graph.Graph, in inputs, k kubernetes, planned machinePlan, m ec2.InstanceState, after []graph.Edge, why reason) graph.Resource {
-	resource := cmp.Or(m.Tags.Printable(cloud.ResourceTag), "machine/"+m.Tags.Printable("Name")) // its ID in the graph of the run that launched it
-	suffix, from := strings.TrimPrefix(resource, "machine/")+"/"+m.ID, graph.From(why.text)
+	resource, id := launchedAs(m), terminationOf(m)
+	suffix, from, part := strings.TrimPrefix(string(resource), "machine/")+"/"+m.ID, graph.From(why.text), graph.PartOf(id)
 	r := &ec2.Instance{Claimed: m.ID, Tags: m.Tags}
 	r.Spec.InstanceType = m.Type
 	if in.drains(m) {
@@ -98,21 +98,20 @@ func terminate(g *graph.Graph, in inputs, k kubernetes, planned machinePlan, m e
 			after = graph.Awaits(graph.Retire(g, plan.ID("drain/"+suffix), &incluster.Drain{
 				API: k.api, Machine: m, Timeout: seconds(limits.NodeDrainTimeoutSeconds), Detach: seconds(limits.NodeVolumeDetachTimeoutSeconds),
 				SkipDetach: abandon, After: after,
-			}, from))
+			}, from, part))
 		}
 		after = addHooks(g, k, m, annotations, clusterv1.PreTerminateDeleteHookAnnotationPrefix, suffix, after, why.text)
 		if certificates, stacked := in.etcdCertificates(); stacked && m.Tags[cloud.RoleTag] == RoleControlPlane {
 			after = graph.Awaits(graph.Retire(g, plan.ID("etcd-member/"+suffix), &incluster.EtcdMember{
 				API: k.api, Machine: m, Leaving: planned.leavingControlPlane(), Certificates: certificates, After: after,
-			}, from))
+			}, from, part))
 		}
 	}
-	terminated := graph.Retire(g, plan.ID("retired/"+resource+"/"+m.ID), r, graph.With(after), from,
-		graph.Because(why.replacedBy, why.changes))
+	terminated := graph.Retire(g, id, r, graph.With(after), from, graph.Label(resource), graph.Because(why.replacedBy, why.changes))
 	if !in.drains(m) {
 		return terminated
 	}
-	return graph.Retire(g, plan.ID("node-object/"+suffix), &incluster.NodeObjects{API: k.api, Machine: m, After: graph.Awaits(terminated)}, from)
+	return graph.Retire(g, plan.ID("node-object/"+suffix), &incluster.NodeObjects{API: k.api, Machine: m, After: graph.Awaits(terminated)}, from, part)
 }
 
 // addHooks adds the hooks of a machine that have the prefix, if it has any.
@@ -137,7 +136,17 @@ func addHooks(
 	phase, _, _ := strings.Cut(prefix, ".")
 	return graph.Awaits(graph.Retire(g, plan.ID("hook/"+phase+"/"+suffix), &incluster.Hooks{
 		API: k.api, Machine: m, Prefix: prefix, Owners: owners, After: after,
-	}, graph.From(why)))
+	}, graph.From(why), graph.PartOf(terminationOf(m))))
+}
+
+// launchedAs is the ID of a machine in the graph of the run that launched it.
+func launchedAs(m ec2.InstanceState) plan.ID {
+	return plan.ID(cmp.Or(m.Tags.Printable(cloud.ResourceTag), "machine/"+m.Tags.Printable("Name")))
+}
+
+// terminationOf is the ID of a machine that is terminated.
+func terminationOf(m ec2.InstanceState) plan.ID {
+	return "retired/" + launchedAs(m) + plan.ID("/"+m.ID)
 }
 
 func seconds(n *int32) time.Duration {

@@ -34,7 +34,7 @@ func commonError(text string) string {
 	if end < 0 {
 		return text
 	}
-	if g := render.GroupOf(plan.ID(text[:end])); g != "" {
+	if g := plan.ID(text[:end]).Group(); g != "" {
 		return g + "/…" + text[end:]
 	}
 	return text

@@ -169,7 +169,7 @@ func (n *resource) worked() bool { return len(n.phases) > 0 || n.state == render
 
 // key is common to the resources that share a row; "" for one that has its own.
 func (n *resource) key() string {
-	g := render.GroupOf(n.id)
+	g := n.id.Group()
 	if g == "" {
 		return ""
 	}
@@ -196,7 +196,7 @@ func (h *history) single(n *resource) Row {
 func (h *history) folded(members []*resource) Row {
 	slowest := slices.MaxFunc(members, func(a, b *resource) int { return cmp.Compare(a.lastEnd(), b.lastEnd()) })
 	row := h.single(slowest)
-	row.Name, row.Count, row.CloudID = render.GroupOf(slowest.id)+"/…", len(members), ""
+	row.Name, row.Count, row.CloudID = slowest.id.Group()+"/…", len(members), ""
 	for _, n := range members {
 		row.First = min(row.First, n.lastEnd())
 	}

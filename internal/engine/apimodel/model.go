@@ -55,7 +55,7 @@ type Shape struct {
 func Operations() map[string][]string {
 	return map[string][]string{
 		"EC2": {
-			"AllocateAddress", "AuthorizeSecurityGroupIngress", "CreateLaunchTemplate", "CreateNatGateway", "CreateSecurityGroup", "CreateSubnet",
+			"AllocateAddress", "AuthorizeSecurityGroupIngress", "CreateFlowLogs", "CreateLaunchTemplate", "CreateNatGateway", "CreateSecurityGroup", "CreateSubnet",
 			"CreateVpc", "RunInstances",
 		},
 		"EKS": {

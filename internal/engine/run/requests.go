@@ -17,7 +17,7 @@ import (
 // requestKinds are the kinds whose requests a plan builds: Create makes them of what a plan knows, without a call before.
 func requestKinds() []string {
 	return []string{
-		"access-entry", "addon", "auto-scaling-group", "classic-load-balancer", "eks-cluster", "elastic-ip", "fargate-profile", "identity-provider",
+		"access-entry", "addon", "auto-scaling-group", "classic-load-balancer", "eks-cluster", "elastic-ip", "fargate-profile", "flow-log", "identity-provider",
 		"launch-template", "listener", "load-balancer", "nat-gateway", "node-group", "role", "security-group", "security-group-rules", "subnet",
 		"target-group", "vpc",
 	}

@@ -33,6 +33,9 @@ func TestRequestsAreChecked(t *testing.T) {
 		"a tenancy": {enginetest.Quickstart, func(m *manifest.Cluster) {
 			m.Deployments[0].Template.Spec.Template.Spec.Tenancy = "mine"
 		}, `Placement.Tenancy: "mine" is not one of default, dedicated, host`, true},
+		"a type of traffic": {"flow-logs.yaml", func(m *manifest.Cluster) {
+			m.FlowLogs.Traffic = "SOME"
+		}, `TrafficType: "SOME" is not one of ACCEPT, REJECT, ALL`, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

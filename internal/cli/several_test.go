@@ -106,6 +106,30 @@ func TestOneOfSeveralIsWrong(t *testing.T) {
 	assert.Equal(t, "blue\n", s.out.String())
 }
 
+// What is assumed follows from the fields that refer to it, and is not assumed twice.
+func TestWhatIsAssumed(t *testing.T) {
+	s := newShell(t)
+	s.simulated()
+	require.Equal(t, 0, s.run("cluster", "generate", "demo"), s.err.String())
+	text := strings.NewReplacer(
+		`sshKeyName: ""`, "sshKeyName: ops\n  identityRef: {kind: AWSClusterRoleIdentity, name: elsewhere}\n  network: {vpc: {id: vpc-0123456789abcdef0}, subnets: [{id: subnet-0000000000000001a}, {id: subnet-0000000000000002b}]}",
+		"instanceType: t3.large", "instanceType: t3.large\n      ami: {id: ami-0123456789abcdef0}\n      iamInstanceProfile: ours\n      sshKeyName: ops\n      placementGroupName: near\n      rootVolume: {size: 20, encrypted: true, encryptionKey: 'arn:aws:kms:us-east-1:123456789012:key/11111111-2222-3333-4444-555555555555'}",
+	).Replace(s.out.String())
+	file := filepath.Join(t.TempDir(), "demo.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	require.Equal(t, 0, s.run("cluster", "create", "-f", file, "--simulate-assume", "--yes"), s.err.String())
+	for _, want := range []string{
+		"VPC vpc-0123456789abcdef0 with 10.0.0.0/16", "subnet subnet-0000000000000001a, public in us-east-1a", "subnet subnet-0000000000000002b, private in us-east-1a",
+		"key pair ops (", "image ami-0123456789abcdef0 for x86_64 v1.34.2", "instance profile ours", "placement group near", "KMS key arn:aws:kms:us-east-1:",
+	} {
+		assert.Equal(t, 1, strings.Count(s.err.String(), "assumed: "+want), "%s\n%s", want, s.err.String())
+	}
+	assert.Contains(t, s.err.String(), "AWSClusterRoleIdentity/elsewhere is not in the input: the credentials of the caller are taken for it")
+	require.Equal(t, 0, s.run("cluster", "create", "-f", file, "--simulate-assume", "--yes"), s.err.String())
+	assert.Contains(t, s.err.String(), "nothing to change")
+	require.Equal(t, 0, s.run("cluster", "delete", "-f", file, "--simulate-assume", "--yes"), s.err.String())
+}
+
 // Plans that fit into a quota one by one, and not together, are refused before the first write.
 func TestQuotasOfSeveral(t *testing.T) {
 	s := newShell(t)
@@ -139,7 +163,32 @@ func TestAssumed(t *testing.T) {
 			}
 		})
 	}
+	examples, err := filepath.Glob(filepath.Join("..", "..", "configs", "*.yaml"))
+	require.NoError(t, err)
+	require.NotEmpty(t, examples)
+	for _, file := range examples {
+		s := newShell(t)
+		s.simulated()
+		assert.Equal(t, 0, s.run("cluster", "plan", "-f", file, "--simulate-assume", "--cost=off"), s.err.String())
+	}
 	s := newShell(t)
 	require.Equal(t, env.Wrong, s.run("cluster", "plan", "-f", "x.yaml", "--simulate-assume"))
 	assert.Contains(t, s.err.String(), "--simulate-assume needs --simulate")
+}
+
+// If EKS lets nobody use the API server, a run does not wait for it.
+func TestClosedAPIServer(t *testing.T) {
+	s := newShell(t)
+	require.Equal(t, 0, s.run("cluster", "generate", "demo", "--flavor", "eks"), s.err.String())
+	text := strings.Replace(s.out.String(), "kind: AWSManagedControlPlane\nmetadata:\n  name: demo\nspec:\n",
+		"kind: AWSManagedControlPlane\nmetadata:\n  name: demo\nspec:\n  accessConfig: {authenticationMode: api, bootstrapClusterCreatorAdminPermissions: false}\n", 1)
+	require.Contains(t, text, "bootstrapClusterCreatorAdminPermissions", text)
+	file := filepath.Join(t.TempDir(), "demo.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	s.simulated()
+	for range 2 {
+		require.Equal(t, 0, s.run("cluster", "create", "-f", file, "--yes", "--simulate-assume"), s.err.String())
+	}
+	assert.Contains(t, s.err.String(), "nothing to change")
+	require.Equal(t, 0, s.run("cluster", "delete", "-f", file, "--yes"), s.err.String())
 }

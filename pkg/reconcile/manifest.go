@@ -149,11 +149,11 @@ func (m *Manifest) Assumed() []cluster.Assumed {
 }
 
 // MostWait returns the latest state that a run outside of the VPC can wait for:
-// Infrastructure if the API server has no public address; NodesJoined if the manifest has
+// Infrastructure if the API server has no public address, or lets nobody in; NodesJoined if the manifest has
 // no pod network, without which no Node becomes ready; otherwise NodesReady.
 func (m *Manifest) MostWait() plan.Wait {
 	switch {
-	case m.privateAPI():
+	case m.privateAPI(), m.closedAPI():
 		return plan.Infrastructure
 	case m.cluster.HasPodNetwork():
 		return plan.NodesReady
@@ -174,6 +174,18 @@ func (m *Manifest) Lacks() []string {
 		lacks = append(lacks, "AWS cloud controller manager")
 	}
 	return lacks
+}
+
+// closedAPI reports whether EKS lets nobody use the API server, as far as the manifest says: not the creator of
+// the cluster, and no other user or role of IAM.
+func (m *Manifest) closedAPI() bool {
+	if m.cluster.EKS == nil {
+		return false
+	}
+	spec := &m.cluster.EKS.ControlPlane.Spec
+	access, config := spec.AccessConfig, spec.IAMAuthenticatorConfig
+	return access != nil && access.BootstrapClusterCreatorAdminPermissions != nil && !*access.BootstrapClusterCreatorAdminPermissions &&
+		len(spec.AccessEntries) == 0 && (config == nil || len(config.RoleMappings)+len(config.UserMappings) == 0)
 }
 
 // privateAPI reports whether the API server has no address outside of the VPC.

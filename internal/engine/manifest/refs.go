@@ -81,7 +81,7 @@ func (l *loader) namesOf(kind, name string) string {
 		names = append(names, o.name)
 	}
 	for _, a := range l.asides {
-		if a.failed && a.kind == kind && a.name != "" {
+		if a.failed && a.name != "" && (a.kind == kind || suggest.Nearest(a.kind, []string{kind}) != "") {
 			names = append(names, a.name) // it is there, and its own problem is reported
 		}
 	}

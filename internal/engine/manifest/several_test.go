@@ -1,11 +1,13 @@
 package manifest_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
@@ -147,4 +149,87 @@ func TestSharedObjects(t *testing.T) {
 	require.NoError(t, problems["red"])
 	require.NoError(t, problems["blue"])
 	assert.Equal(t, clusters["red"].ControlPlane.Template.Spec.Template.Spec.InstanceType, clusters["blue"].ControlPlane.Template.Spec.Template.Spec.InstanceType)
+}
+
+// However many clusters a stream has, and whatever is wrong with one of them, the others are what they are
+// alone, and each problem has a line and is about an object of its own cluster.
+func TestAnyStreamOfSeveral(t *testing.T) {
+	names := []string{"red", "blue", "green"}
+	edits := [][2]string{
+		{"/v1beta2", "/v1alpha4"}, {"/v1beta2", "/v1beta1"}, {"kind: AWS", "kind: AWZ"}, {"kind: AWS", "kind: Azure"}, {"kind: Kubeadm", "kind: RKE2"},
+		{"spec:", "spek:"}, {"  name: ", "  nome: "}, {"clusterName: ", "clustername: "}, {"version: v1", "version: v9"},
+	}
+	texts := map[string]string{}
+	for _, name := range names {
+		texts[name] = called(t, name)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		broken := map[string]bool{}
+		var parts []string
+		for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom(names), 2, 3, rapid.ID).Draw(t, "names") {
+			for part := range strings.SplitSeq(texts[name], "\n---\n") {
+				if rapid.IntRange(0, 7).Draw(t, "edited") == 0 {
+					e := rapid.SampledFrom(edits).Draw(t, "edit")
+					edited := strings.ReplaceAll(part, e[0], e[1])
+					broken[name] = broken[name] || edited != part
+					part = edited
+				}
+				parts = append(parts, part)
+			}
+		}
+		clusters, problems := each(strings.Join(rapid.Permutation(parts).Draw(t, "order"), "\n---\n"))
+		for name, err := range problems {
+			var invalid *manifest.InvalidError
+			switch {
+			case err == nil && clusters[name].Name != name:
+				t.Fatalf("%s is %s", name, clusters[name].Name)
+			case err != nil && !errors.As(err, &invalid):
+				t.Fatal(err)
+			case err == nil:
+				continue
+			}
+			for _, p := range invalid.Problems {
+				_, of, _ := strings.Cut(p.Object, "/")
+				of, _, _ = strings.Cut(of, "-")
+				if p.File == "" || p.Line == 0 || p.What == "" {
+					t.Fatalf("no position: %s", p)
+				}
+				if of != name && texts[of] != "" && !broken[of] {
+					t.Fatalf("%s is no problem of %s", p, name)
+				}
+			}
+		}
+	})
+}
+
+// Subnets of AWSManagedControlPlane v1beta1 need no id, as with CAPA 1.
+func TestSubnetsOfAnOlderControlPlane(t *testing.T) {
+	c := mustLoad(t, `
+apiVersion: cluster.x-k8s.io/v1beta1
+kind: Cluster
+metadata: {name: old}
+spec:
+  controlPlaneRef: {apiVersion: controlplane.cluster.x-k8s.io/v1beta1, kind: AWSManagedControlPlane, name: old}
+  infrastructureRef: {apiVersion: controlplane.cluster.x-k8s.io/v1beta1, kind: AWSManagedControlPlane, name: old}
+---
+apiVersion: controlplane.cluster.x-k8s.io/v1beta1
+kind: AWSManagedControlPlane
+metadata: {name: old}
+spec:
+  region: eu-west-1
+  version: v1.34.0
+  network:
+    subnets:
+    - {availabilityZone: eu-west-1a, cidrBlock: 10.0.0.0/24}
+    - {availabilityZone: eu-west-1b, cidrBlock: 10.0.2.0/24}
+    - {availabilityZone: eu-west-1b, cidrBlock: 10.0.3.0/24}
+    - {availabilityZone: eu-west-1a, cidrBlock: 10.0.1.0/24, isPublic: true}
+`, input.LoadOptions{})
+	var ids []string
+	for _, s := range c.Infra.Spec.NetworkSpec.Subnets {
+		ids = append(ids, s.ID)
+	}
+	assert.Equal(t, []string{
+		"old-subnet-private-eu-west-1a", "old-subnet-private-eu-west-1b-10-0-2-0-24", "old-subnet-private-eu-west-1b-10-0-3-0-24", "old-subnet-public-eu-west-1a",
+	}, ids)
 }

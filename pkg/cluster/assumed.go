@@ -13,6 +13,7 @@ const (
 	AssumedHost             = "dedicated host"
 	AssumedKMSKey           = "KMS key"
 	AssumedRole             = "IAM role"
+	AssumedUser             = "IAM user"
 	AssumedInstanceProfile  = "instance profile"
 	AssumedPolicy           = "IAM policy"
 	AssumedInternetGateway  = "internet gateway"

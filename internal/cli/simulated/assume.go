@@ -131,6 +131,7 @@ func (a *assumption) byKind() map[string]func(cluster.Assumed) string {
 		cluster.AssumedHost:             func(x cluster.Assumed) string { return flag(a.EC2.Hosts, x.ID) },
 		cluster.AssumedKMSKey:           a.kmsKey,
 		cluster.AssumedRole:             a.role,
+		cluster.AssumedUser:             a.user,
 		cluster.AssumedInstanceProfile:  a.instanceProfile,
 		cluster.AssumedPolicy:           a.policy,
 	}
@@ -548,6 +549,15 @@ func (a *assumption) role(x cluster.Assumed) string {
 	if x.Service != "" {
 		return x.ID + " for " + x.Service
 	}
+	return x.ID
+}
+
+func (a *assumption) user(x cluster.Assumed) string {
+	_, name := pathOf(x.ID, ":user")
+	if !strings.Contains(x.ID, ":user/") || a.IAM.Users[name] != nil {
+		return ""
+	}
+	a.IAM.Users[name] = &iam.User{Name: name}
 	return x.ID
 }
 

@@ -193,19 +193,17 @@ func (a *assumer) eks() {
 	if spec.EncryptionConfig != nil {
 		a.kms(object, "spec.encryptionConfig.provider", deref(spec.EncryptionConfig.Provider))
 	}
-	if spec.AccessEntries != nil {
-		for i, entry := range spec.AccessEntries {
-			a.add(object, fmt.Sprintf("spec.accessEntries[%d].principalARN", i), cluster.Assumed{Kind: cluster.AssumedRole, ID: ifRole(entry.PrincipalARN), Service: "ec2.amazonaws.com"})
+	for _, p := range e.PodIdentities {
+		a.role(object, "metadata.annotations", p.RoleARN, "pods.eks.amazonaws.com")
+	}
+	a.policy(object, "spec.rolePermissionsBoundary", spec.RolePermissionsBoundary)
+	for i, entry := range spec.AccessEntries {
+		x := cluster.Assumed{Kind: cluster.AssumedUser, ID: entry.PrincipalARN}
+		if strings.Contains(entry.PrincipalARN, ":role/") {
+			x.Kind, x.Service = cluster.AssumedRole, "ec2.amazonaws.com"
 		}
+		a.add(object, fmt.Sprintf("spec.accessEntries[%d].principalARN", i), x)
 	}
-}
-
-// ifRole returns an ARN if it is that of a role; otherwise "".
-func ifRole(arn string) string {
-	if strings.Contains(arn, ":role/") {
-		return arn
-	}
-	return ""
 }
 
 func (a *assumer) role(object, path, name, service string) {
@@ -217,7 +215,7 @@ func (a *assumer) kms(object, path, key string) {
 }
 
 func (a *assumer) policy(object, path, arn string) {
-	if !strings.Contains(arn, ":iam::aws:policy/") { // AWS has those
+	if arn != "" && !strings.Contains(arn, ":iam::aws:policy/") { // AWS has those
 		a.add(object, path, cluster.Assumed{Kind: cluster.AssumedPolicy, ID: arn})
 	}
 }

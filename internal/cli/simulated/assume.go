@@ -470,7 +470,7 @@ func (a *assumption) placementGroup(x cluster.Assumed) string {
 	if a.EC2.PlacementGroups[x.ID] != "" {
 		return ""
 	}
-	a.EC2.PlacementGroups[x.ID] = cmp.Or(x.Detail, "cluster")
+	a.EC2.PlacementGroups[x.ID] = cmp.Or(x.Detail, "partition")
 	return x.ID + " with the strategy " + a.EC2.PlacementGroups[x.ID]
 }
 

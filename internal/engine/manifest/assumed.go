@@ -280,11 +280,8 @@ func (a *assumer) machine(m assumedMachine) {
 	a.image(m.object, m.path+"ami.id", deref(s.AMI.ID), s.InstanceType, m.version)
 	a.key(m.object, m.path+"sshKeyName", s.SSHKeyName)
 	at("iamInstanceProfile", cluster.Assumed{Kind: cluster.AssumedInstanceProfile, ID: s.IAMInstanceProfile})
-	strategy := "cluster"
-	if s.PlacementGroupPartition != 0 {
-		strategy = "partition"
-	}
-	at("placementGroupName", cluster.Assumed{Kind: cluster.AssumedPlacementGroup, ID: s.PlacementGroupName, Detail: strategy})
+	// A group with partitions takes all instance types, and any number of instances.
+	at("placementGroupName", cluster.Assumed{Kind: cluster.AssumedPlacementGroup, ID: s.PlacementGroupName, Detail: "partition"})
 	at("capacityReservationId", cluster.Assumed{Kind: cluster.AssumedReservation, ID: deref(s.CapacityReservationID)})
 	at("hostID", cluster.Assumed{Kind: cluster.AssumedHost, ID: deref(s.HostID)})
 	for role, id := range s.SecurityGroupOverrides {

@@ -55,6 +55,8 @@ func TestNamedThingsAreLookedUp(t *testing.T) {
 		"a key that goes": {enginetest.Quickstart, volume(keyARN), key(awssim.Key{State: kmstypes.KeyStatePendingDeletion}), `will be deleted: cancel that`},
 		"no capacity reservation": {enginetest.Quickstart, []string{instance, "      capacityReservationId: cr-0123456789abcdef0\n" + instance}, nil,
 			`AWSMachineTemplate/quickstart-md-0 spec.template.spec.capacityReservationId\): capacityReservationId: the capacity reservation cr-0123456789abcdef0 does not exist`},
+		"no host": {enginetest.Quickstart, []string{instance, "      tenancy: host\n      hostID: h-0123456789abcdef0\n" + instance}, nil,
+			`spec.template.spec.hostID\): hostID: the Dedicated Host h-0123456789abcdef0 does not exist`},
 		"AWS's own key": {enginetest.Quickstart, volume("alias/aws/ebs"), nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -109,6 +109,9 @@ func (i *Instance) Check(ctx context.Context, c *cloud.Clients) (refusal string,
 	if refusal, err := i.checkReservation(ctx, c); refusal != "" || err != nil {
 		return refusal, err
 	}
+	if refusal, err := i.checkHost(ctx, c); refusal != "" || err != nil {
+		return refusal, err
+	}
 	if refusal, err := i.noWayOut(ctx, c); refusal != "" || err != nil {
 		return refusal, err
 	}

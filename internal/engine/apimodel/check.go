@@ -122,7 +122,7 @@ func (c *check) text(at string, s Shape, text string) {
 
 func (c *check) limits(at string, s Shape, n float64, unit string) {
 	say := func(what string, limit float64) {
-		c.found = append(c.found, Violation{at, fmt.Sprint(n), strings.TrimSpace(fmt.Sprintf("%s: AWS permits %s %v", cmp.Or(unit, "is too much or too little"), what, limit)), false})
+		c.found = append(c.found, Violation{at, fmt.Sprint(n), fmt.Sprintf("%s: AWS permits %s %v", cmp.Or(unit, "is not permitted"), what, limit), false})
 	}
 	if s.Min != nil && n < *s.Min {
 		say("at least", *s.Min)

@@ -405,6 +405,7 @@ func TestWarningsOfEKS(t *testing.T) {
 			"DaemonSets that are not there", "eks",
 			[]string{"  # its DaemonSets are those of EKS\n", "  bootstrapSelfManagedAddons: false\n  vpcCni: {env: [{name: A, value: b}]}\n", "{name: vpc-cni, version: v1.20.4-eksbuild.1}", "{name: coredns, version: v1.12.4-eksbuild.1}"},
 			[]string{
+				"cluster.yaml:33: AWSManagedControlPlane/shop.eu spec.bootstrapSelfManagedAddons: the cluster gets no pod network: the nodes do not become ready, and EKS ends the creation of the node group shop-managed with an error — add the add-on vpc-cni, or install another pod network with --cni FILE or a ClusterResourceSet",
 				"cluster.yaml:34: AWSManagedControlPlane/shop.eu spec.vpcCni.env: has no effect: neither bootstrapSelfManagedAddons nor addons installs the VPC CNI — remove it, or add the add-on vpc-cni",
 			},
 		},

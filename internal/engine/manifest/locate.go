@@ -44,7 +44,8 @@ func (l *loader) walkScalars(o *object, path string, v any) {
 	default:
 		text := fmt.Sprint(v)
 		_, set := o.set[path]
-		if anywhere := path == "spec.clusterName" || path == "spec.region"; set && !anywhere && text != "" && len(text) <= longestScalar && !strings.Contains(text, "\n") {
+		anywhere := path == "spec.clusterName" || path == "spec.region" // messages about other fields contain them
+		if set && !anywhere && text != "" && len(text) <= longestScalar && !strings.Contains(text, "\n") {
 			l.cluster.scalars[o.title()] = append(l.cluster.scalars[o.title()], scalar{o.title(), path, text})
 		}
 	}

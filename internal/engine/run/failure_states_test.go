@@ -63,9 +63,13 @@ func texts[T ~string](values []T) (out []string) {
 	return out
 }
 
-// notStates are types whose names look like those of states: settings, properties of zones and versions, and a structure.
+// notStates are types whose names look like those of states: settings, properties of zones and versions, and a structure;
+// and the states of existing resources, which a plan looks at and no run waits for.
 func notStates() []string {
 	return []string{
+		"AllocationState", // of Dedicated Hosts
+		"CapacityReservationState",
+		"KeyState",
 		"HttpTokensState",
 		"InstanceMetadataEndpointState",
 		"InstanceMetadataProtocolState",

@@ -78,7 +78,8 @@ func (f *manifestFlags) completeChosen(cmd *cobra.Command) {
 		if slices.Contains(f.files, "-") {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		sources, err := f.sources(cmd.Context())
+		once := &manifestFlags{flags: f.flags, files: slices.Compact(slices.Sorted(slices.Values(f.files)))} // cobra reads the line twice
+		sources, err := once.sources(cmd.Context())
 		if err != nil {
 			cobra.CompErrorln(err.Error())
 			return nil, cobra.ShellCompDirectiveError

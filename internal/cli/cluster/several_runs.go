@@ -59,7 +59,9 @@ func (r *runs) carryOut(ctx context.Context, do func(ctx context.Context, m *mem
 			return yes, err
 		}})
 		err = env.Late(ctx, err)
-		progress.Result(render.Ending{ExitCode: env.ExitCode(ctx, err), Errors: env.Errors(err), Account: view.Account, Caller: view.Caller, Profile: who.profile, Calls: m.calls.List()})
+		progress.Result(render.Ending{
+			ExitCode: env.ExitCode(ctx, err), Errors: env.Errors(err), Account: view.Account, Caller: view.Caller, Profile: who.profile, Calls: m.calls.List(),
+		})
 		return err
 	})
 	release()

@@ -67,7 +67,9 @@ func (a *assumer) network() {
 	vpc := spec.VPC.ID
 	for i, r := range slices.Concat(spec.AdditionalControlPlaneIngressRules, spec.AdditionalNodeIngressRules) {
 		for _, id := range r.SourceSecurityGroupIDs {
-			a.infra(fmt.Sprintf("spec.network.additionalControlPlaneIngressRules[%d]", i), cluster.Assumed{Kind: cluster.AssumedSecurityGroup, ID: id, VPC: vpc})
+			a.infra(fmt.Sprintf("spec.network.additionalControlPlaneIngressRules[%d]", i), cluster.Assumed{
+				Kind: cluster.AssumedSecurityGroup, ID: id, VPC: vpc,
+			})
 		}
 	}
 	if vpc == "" {
@@ -144,7 +146,9 @@ func (a *assumer) loadBalancers() {
 		}
 		for i, id := range lb.spec.Subnets {
 			public := lb.spec.Scheme == nil || *lb.spec.Scheme != infrav1.ELBSchemeInternal
-			a.infra(fmt.Sprintf("%s.subnets[%d]", lb.path, i), cluster.Assumed{Kind: cluster.AssumedSubnet, ID: id, VPC: spec.NetworkSpec.VPC.ID, Public: public})
+			a.infra(fmt.Sprintf("%s.subnets[%d]", lb.path, i), cluster.Assumed{
+				Kind: cluster.AssumedSubnet, ID: id, VPC: spec.NetworkSpec.VPC.ID, Public: public,
+			})
 		}
 		if lb.spec.Name != nil && spec.NetworkSpec.VPC.ID != "" && lb.spec.LoadBalancerType == infrav1.LoadBalancerTypeNLB {
 			a.infra(lb.path+".name", cluster.Assumed{Kind: cluster.AssumedLoadBalancer, ID: *lb.spec.Name, VPC: spec.NetworkSpec.VPC.ID})
@@ -175,7 +179,9 @@ func (a *assumer) eks() {
 	}
 	for _, f := range e.Fargate {
 		for i, id := range f.Spec.SubnetIDs {
-			a.add(kindFargateProfile+"/"+f.Name, fmt.Sprintf("spec.subnetIDs[%d]", i), cluster.Assumed{Kind: cluster.AssumedSubnet, ID: id, VPC: a.c.Infra.Spec.NetworkSpec.VPC.ID})
+			a.add(kindFargateProfile+"/"+f.Name, fmt.Sprintf("spec.subnetIDs[%d]", i), cluster.Assumed{
+				Kind: cluster.AssumedSubnet, ID: id, VPC: a.c.Infra.Spec.NetworkSpec.VPC.ID,
+			})
 		}
 	}
 	if spec.Addons != nil {
@@ -258,11 +264,15 @@ type assumedMachine struct {
 func (a *assumer) machines() (all []assumedMachine) {
 	const inTemplate = "spec.template.spec."
 	if cp := a.c.ControlPlane; cp != nil && cp.Template != nil {
-		all = append(all, assumedMachine{kindAWSMachineTemplate + "/" + cp.Template.Name, inTemplate, &cp.Template.Spec.Template.Spec, "", cp.Object.Spec.Version})
+		all = append(all, assumedMachine{
+			kindAWSMachineTemplate + "/" + cp.Template.Name, inTemplate, &cp.Template.Spec.Template.Spec, "", cp.Object.Spec.Version,
+		})
 	}
 	for _, d := range a.c.Deployments {
 		if d.Template != nil {
-			all = append(all, assumedMachine{kindAWSMachineTemplate + "/" + d.Template.Name, inTemplate, &d.Template.Spec.Template.Spec, d.Object.Spec.Template.Spec.FailureDomain, d.Object.Spec.Template.Spec.Version})
+			all = append(all, assumedMachine{
+				kindAWSMachineTemplate + "/" + d.Template.Name, inTemplate, &d.Template.Spec.Template.Spec, d.Object.Spec.Template.Spec.FailureDomain, d.Object.Spec.Template.Spec.Version,
+			})
 		}
 	}
 	for _, x := range a.c.Machines {

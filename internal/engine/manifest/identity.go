@@ -86,7 +86,8 @@ func (l *loader) identityChain(from *object, path string, ref *infrav1.AWSIdenti
 // assumeIdentity reports whether the caller's own credentials are taken for an identity that the input does
 // not have.
 func (l *loader) assumeIdentity(r reference) bool {
-	if !l.options.AssumeIdentities || r.kind == kindControllerIdentity || !isIdentity(r.kind) || l.lookup(r.kind, r.name) != nil || l.asideNamed(r.kind, r.name) != nil {
+	if !l.options.AssumeIdentities || r.kind == kindControllerIdentity || !isIdentity(r.kind) ||
+		l.lookup(r.kind, r.name) != nil || l.asideNamed(r.kind, r.name) != nil {
 		return false
 	}
 	l.warn(r.from.problem(r.path, fmt.Sprintf("%s/%s is not in the input: the credentials of the caller are taken for it", r.kind, r.name), ""))

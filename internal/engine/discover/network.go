@@ -63,7 +63,7 @@ func (n *Network) flowLogAnnotations() map[string]any {
 		return nil
 	}
 	return manifest.FlowLogs{
-		LogGroup: n.FlowLog.Destination.LogGroup, Role: n.FlowLog.Destination.Role, Bucket: n.FlowLog.Destination.Bucket, Traffic: string(n.FlowLog.Traffic),
+		LogGroup: n.FlowLog.Destination.LogGroup, Role: n.FlowLog.Destination.Role, Bucket: n.FlowLog.Destination.Bucket, Traffic: n.FlowLog.Traffic,
 	}.Annotations()
 }
 

@@ -69,9 +69,7 @@ func (v *view) status(ctx context.Context) (cluster.Status, error) {
 				return s, err
 			}
 		case *ec2.FlowLogState:
-			if one.State == "ok" && have.Undelivered() { // no run mends it, and no wait is for it
-				one.State = "differs"
-			}
+			addDelivery(&one, have)
 		case *incluster.NodeState:
 			if one.State == "ok" && !have.Ready {
 				one.State = "pending"
@@ -80,6 +78,13 @@ func (v *view) status(ctx context.Context) (cluster.Status, error) {
 		s.Resources = append(s.Resources, one)
 	}
 	return s, nil
+}
+
+// addDelivery says that records of a flow log are not delivered: no run mends that, and no wait is for it.
+func addDelivery(s *cluster.ResourceStatus, have *ec2.FlowLogState) {
+	if s.State == "ok" && have.Undelivered() {
+		s.State = "differs"
+	}
 }
 
 // withPool adds to the status of a pool the Nodes of its machines.

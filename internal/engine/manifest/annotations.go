@@ -30,7 +30,7 @@ const (
 
 	forceUpdate = "force-update" // of both
 
-	// of the object with the network: an AWSCluster or an AWSManagedControlPlane
+	// Of the object with the network: an AWSCluster or an AWSManagedControlPlane.
 	flowLogs        = "flow-logs"
 	flowLogsRole    = "flow-logs-role"
 	flowLogsTraffic = "flow-logs-traffic"

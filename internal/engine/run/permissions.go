@@ -81,7 +81,7 @@ func (p *planning) passedRoles(ctx context.Context) (needs []permission.Need) {
 	managed, isManaged := gives(eks.ClusterKind, eks.NodeGroupKind, eks.FargateProfileKind)
 	if flowLog, isNew := gives(ec2.FlowLogKind); isNew {
 		if role := p.Cluster.Manifest.FlowLogs.Role; role != "" {
-			needs = append(needs, permission.Need{
+			needs = append(needs, permission.Need{ //nolint:gosec // the name of a service
 				Action: "iam:PassRole", Resource: role, PassedTo: "vpc-flow-logs.amazonaws.com", Sid: "FlowLogRoles", Step: flowLog,
 			})
 		}

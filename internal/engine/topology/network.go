@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -484,7 +483,7 @@ func addFlowLog(g *graph.Graph, in inputs, vpc *graph.Ref[ec2.VPCState]) {
 	}
 	from := graph.From(in.m.Origin(in.m.InfraObject(), "metadata.annotations"))
 	desired := &ec2.FlowLog{
-		VPC: vpc, Destination: ec2.FlowLogDestination{LogGroup: f.LogGroup, Role: f.Role, Bucket: f.Bucket}, Traffic: types.TrafficType(f.Traffic),
+		VPC: vpc, Destination: ec2.FlowLogDestination{LogGroup: f.LogGroup, Role: f.Role, Bucket: f.Bucket}, Traffic: f.Traffic,
 		Tags: in.tags(id, in.m.Name+"-flow-log", roleCommon),
 	}
 	if f.Removed {

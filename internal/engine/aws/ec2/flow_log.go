@@ -26,7 +26,7 @@ const FlowLogKind = "flow-log"
 type FlowLog struct {
 	VPC         *graph.Ref[VPCState]
 	Destination FlowLogDestination
-	Traffic     types.TrafficType
+	Traffic     string // ALL, ACCEPT or REJECT
 	Tags        cloud.Tags
 }
 
@@ -45,7 +45,7 @@ type FlowLogState struct {
 	identity.Object
 	VPC         string
 	Destination FlowLogDestination
-	Traffic     types.TrafficType
+	Traffic     string // ALL, ACCEPT or REJECT
 	Status      string // ACTIVE
 	Delivery    string // SUCCESS or FAILED; "" before the first delivery
 	Error       string // why the last delivery has failed
@@ -70,7 +70,7 @@ func (f *FlowLog) Diff(have *FlowLogState) (d plan.Diff) {
 	d.Set("vpc", have.VPC, f.VPC.CloudID())
 	d.Set("destination", have.Destination.place(), f.Destination.place())
 	d.Set("role", have.Destination.Role, f.Destination.Role)
-	d.Set("traffic", string(have.Traffic), string(f.Traffic))
+	d.Set("traffic", have.Traffic, f.Traffic)
 	d.Tags(have.Tags, f.Tags)
 	return d
 }
@@ -79,8 +79,8 @@ func (f *FlowLog) Diff(have *FlowLogState) (d plan.Diff) {
 func (f *FlowLog) Create(ctx context.Context, c *cloud.Clients) (*FlowLogState, error) {
 	vpc := f.VPC.CloudID()
 	in := &ec2.CreateFlowLogsInput{
-		ResourceIds: []string{vpc}, ResourceType: types.FlowLogsResourceTypeVpc, TrafficType: f.Traffic,
-		ClientToken:       c.Token(FlowLogKind, vpc, f.Destination.place(), f.Destination.Role, string(f.Traffic)),
+		ResourceIds: []string{vpc}, ResourceType: types.FlowLogsResourceTypeVpc, TrafficType: types.TrafficType(f.Traffic),
+		ClientToken:       c.Token(FlowLogKind, vpc, f.Destination.place(), f.Destination.Role, f.Traffic),
 		TagSpecifications: f.Tags.On(types.ResourceTypeVpcFlowLog),
 	}
 	if f.Destination.Bucket != "" {
@@ -148,7 +148,7 @@ func FlowLogs(ctx context.Context, c *cloud.Clients) ([]FlowLogState, error) {
 
 func flowLogState(x types.FlowLog) FlowLogState {
 	s := FlowLogState{
-		Object: identity.Object{ID: aws.ToString(x.FlowLogId), Tags: cloud.FromEC2(x.Tags)}, VPC: aws.ToString(x.ResourceId), Traffic: x.TrafficType,
+		Object: identity.Object{ID: aws.ToString(x.FlowLogId), Tags: cloud.FromEC2(x.Tags)}, VPC: aws.ToString(x.ResourceId), Traffic: string(x.TrafficType),
 		Status: aws.ToString(x.FlowLogStatus), Delivery: aws.ToString(x.DeliverLogsStatus), Error: aws.ToString(x.DeliverLogsErrorMessage),
 	}
 	if x.LogDestinationType == types.LogDestinationTypeCloudWatchLogs {

@@ -89,6 +89,7 @@ func New(o Options) *AWS {
 	}
 	if o.EKSRoles {
 		a.state.IAM.Roles[iam.DriverRole] = iam.NewDriverRole(a.account.Partition(), a.account.Now())
+		a.state.IAM.Roles[iam.AppRole] = &iam.Role{Name: iam.AppRole, Path: "/", Service: "pods.eks.amazonaws.com", Born: a.account.Now()}
 		for _, name := range iam.PeopleRoles() {
 			a.state.IAM.Roles[name] = &iam.Role{Name: name, Path: "/", Born: a.account.Now()}
 		}

@@ -35,7 +35,7 @@ func TestPoliciesFitIAM(t *testing.T) {
 		for _, file := range enginetest.Examples(t) {
 			m := enginetest.Load(t, file, nil)
 			m.Region = region
-			if is := manifest.PartitionOf(region); is != "aws" && slices.Contains([]string{"eks-iam", "multi-tenancy"}, enginetest.Name(file)) {
+			if is := manifest.PartitionOf(region); is != "aws" && slices.Contains([]string{"eks-addons", "eks-iam", "flow-logs", "multi-tenancy"}, enginetest.Name(file)) {
 				continue // these manifests have ARNs with a partition
 			}
 			policies[enginetest.Name(file)] = plan.PolicyDocument(permission.Policy(permission.Of(m)))
@@ -81,8 +81,11 @@ func permissions(documents ...plan.PolicyDocument) (out []string) {
 func TestExamplesHaveOnePolicy(t *testing.T) {
 	for _, file := range enginetest.Examples(t) {
 		most := 1
-		if enginetest.Name(file) == "eks-iam" {
-			most = 2 // roles, a key and an add-on with names of their own
+		switch enginetest.Name(file) {
+		case "eks-addons", "eks-iam": // roles of pods; roles, a key and an add-on with names of their own
+			most = 2
+		case "eks-machines": // EKS, single machines and pools, which nearly fit into one
+			most = 2
 		}
 		assert.LessOrEqual(
 			t,

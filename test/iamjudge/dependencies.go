@@ -37,7 +37,8 @@ func (d dependency) as(c call) call {
 //   - "Encrypt Kubernetes secrets with KMS" in EKS's user guide, and "Amazon EBS encryption"
 //     in EC2's.
 //
-// No page says whether CreateAddon and UpdateAddon check iam:PassRole; it is assumed here.
+// No page says whether CreateAddon, UpdateAddon and the calls for pod identity associations check iam:PassRole;
+// it is assumed here.
 func documented() map[string][]string {
 	network := []string{"ec2:DescribeInternetGateways", "ec2:DescribeVpcs"}
 	pool := []string{"ec2:CreateTags", "ec2:RunInstances", "iam:PassRole"}
@@ -74,7 +75,9 @@ func documented() map[string][]string {
 		"eks:CreateCluster":                                        append(ofEKS, "kms:CreateGrant", "kms:DescribeKey"),
 		"eks:CreateFargateProfile":                                 ofEKS,
 		"eks:CreateNodegroup":                                      append(ofEKS, "ec2:CreateTags", "ec2:RunInstances"),
+		"eks:CreatePodIdentityAssociation":                         {"eks:TagResource", "iam:PassRole"},
 		"eks:UpdateAddon":                                          {"iam:PassRole"},
+		"eks:UpdatePodIdentityAssociation":                         {"iam:PassRole"},
 		"iam:CreateOpenIDConnectProvider":                          {"iam:TagOpenIDConnectProvider"},
 		"iam:CreateRole":                                           {"iam:TagRole"},
 		"secretsmanager:CreateSecret":                              {"secretsmanager:TagResource"},

@@ -42,7 +42,7 @@ func (svc *Service) RoleOfARN(arn string) *Role {
 
 // IsPrincipal reports whether an ARN is that of a role or a user that exists, or of another account.
 func (svc *Service) IsPrincipal(arn string) bool {
-	if strings.Split(arn+":::::", ":")[4] != svc.Number() {
+	if strings.Split(arn+":::::", ":")[4] != svc.Number() || arn == svc.ARN("user", "", Caller) {
 		return true
 	}
 	if r := svc.RoleOfARN(arn); r != nil {

@@ -86,6 +86,10 @@ func BootstrapRolesOfEKS() []string {
 // DriverRole is the name of the role of the EBS CSI driver that Options.EKSRoles adds.
 const DriverRole = "ebs-csi"
 
+// AppRole is the name of the role of the pods of an application that Options.EKSRoles adds, for pod identity
+// associations.
+const AppRole = "shop-orders"
+
 // PeopleRoles are the roles of people that Options.EKSRoles adds, for access entries.
 func PeopleRoles() []string { return []string{"developers", "operators", "pipeline"} }
 
@@ -100,7 +104,7 @@ func NewDriverRole(partition string, born time.Time) *Role {
 // given reports whether an account begins with a role.
 func (svc *Service) given(name string) bool {
 	return slices.Contains(BootstrapProfiles(), name) ||
-		svc.EKSRoles && (name == DriverRole || slices.Contains(PeopleRoles(), name) || slices.Contains(BootstrapRolesOfEKS(), name))
+		svc.EKSRoles && (name == DriverRole || name == AppRole || slices.Contains(PeopleRoles(), name) || slices.Contains(BootstrapRolesOfEKS(), name))
 }
 
 func (svc *Service) simulate() {

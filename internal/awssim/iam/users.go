@@ -122,6 +122,9 @@ func (svc *Service) getUser(in *iam.GetUserInput) (*iam.GetUserOutput, error) {
 		return nil, core.NotSimulated("GetUser without a name")
 	}
 	u, err := svc.User(in.UserName)
+	if *in.UserName == Caller && u == nil {
+		u, err = &User{Name: Caller, Path: "/"}, nil
+	}
 	if err != nil || !svc.Visible(u.Born) {
 		return nil, NoEntity("The user with name", *in.UserName)
 	}

@@ -1,6 +1,7 @@
 package ssm
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -161,16 +162,23 @@ func (svc *Service) describeParameters(in *ssm.DescribeParametersInput) (*ssm.De
 		p, matches := svc.state.Parameters[name], true
 		for _, f := range in.ParameterFilters {
 			key, isTag := strings.CutPrefix(aws.ToString(f.Key), "tag:")
-			if !isTag || aws.ToString(f.Option) != "Equals" {
+			switch {
+			case isTag && aws.ToString(f.Option) == "Equals":
+				matches = matches && slices.Contains(f.Values, p.Tags[key])
+			case key == "Path" && aws.ToString(f.Option) == "Recursive":
+				matches = matches && slices.ContainsFunc(f.Values, func(path string) bool { return strings.HasPrefix(p.Name, strings.TrimSuffix(path, "/")+"/") })
+			default:
 				return nil, core.Fail("ValidationException", "filter %s is not simulated", aws.ToString(f.Key))
 			}
-			matches = matches && slices.Contains(f.Values, p.Tags[key])
 		}
 		if matches {
-			found = append(
-				found,
-				types.ParameterMetadata{Name: aws.String(p.Name), Type: types.ParameterType(p.Type), Version: p.Version, LastModifiedDate: aws.Time(p.Modified)},
-			)
+			shown := types.ParameterMetadata{
+				Name: aws.String(p.Name), Type: types.ParameterType(p.Type), Version: p.Version, LastModifiedDate: aws.Time(p.Modified),
+			}
+			if shown.Type == types.ParameterTypeSecureString {
+				shown.KeyId = aws.String(cmp.Or(p.Key, "alias/aws/ssm"))
+			}
+			found = append(found, shown)
 		}
 	}
 	part, next, err := core.Page(svc.Account, found, in.NextToken, in.MaxResults, 50)

@@ -32,6 +32,14 @@ func (s Scope) passRoleToEKS() Statement {
 	return x
 }
 
+// passRoleToPods allows passing the roles of pod identity associations. No page of AWS's says which service gets
+// them.
+func (s Scope) passRoleToPods() Statement {
+	x := allow("PodRoles", s.PodRoles, "iam:PassRole")
+	x.Condition = map[string]map[string][]string{"StringEquals": {"iam:PassedToService": {"eks.amazonaws.com", "pods.eks.amazonaws.com"}}}
+	return x
+}
+
 // manageRoles allows creating and deleting the roles of an EKS cluster. It names
 // those of the manifest: whoever may create any role has every permission.
 func (s Scope) manageRoles() Statement {

@@ -164,6 +164,7 @@ func sometimes() []string {
 		"eks:DescribeInsight", "eks:ListInsights", // before an upgrade
 		"ec2:DescribeAccountAttributes",                    // for the first load balancer of an account
 		"elasticloadbalancing:AttachLoadBalancerToSubnets", // when they change
+		"ssm:DescribeParameters",                           // for the keys of the cluster only with --kms-key
 		"secretsmanager:PutSecretValue",                    // when the boot data is stored again
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
@@ -45,6 +46,7 @@ func Of(m *manifest.Cluster) Scope {
 			s.FlowLogs = []string{f.Role}
 		}
 	}
+	s.Unused = unused(m)
 	if b := m.Infra.Spec.S3Bucket; b != nil {
 		s.Buckets = []string{b.Name}
 	}
@@ -54,6 +56,41 @@ func Of(m *manifest.Cluster) Scope {
 		}
 	}
 	return s
+}
+
+// unused lists actions that only clusters with rare parts need. A policy has room for 6,144 characters.
+func unused(m *manifest.Cluster) (actions []string) {
+	specs := machineSpecs(m)
+	is := func(has func(infrav1.AWSMachineSpec) bool) bool { return slices.ContainsFunc(specs, has) }
+	if !is(func(s infrav1.AWSMachineSpec) bool { return s.HostID != nil }) {
+		actions = append(actions, "ec2:DescribeHosts")
+	}
+	if !is(func(s infrav1.AWSMachineSpec) bool { return s.CapacityReservationID != nil }) {
+		actions = append(actions, "ec2:DescribeCapacityReservations")
+	}
+	if m.FlowLogs == nil {
+		actions = append(actions, "ec2:CreateFlowLogs")
+	}
+	if m.EKS == nil {
+		return actions
+	}
+	if len(m.EKS.PodIdentities) == 0 { // those of an earlier manifest are found, and what their deletion lacks is told
+		actions = append(
+			actions,
+			"eks:CreatePodIdentityAssociation",
+			"eks:DeletePodIdentityAssociation",
+			"eks:DescribePodIdentityAssociation",
+			"eks:UpdatePodIdentityAssociation",
+		)
+	}
+	entries := m.EKS.ControlPlane.Spec.AccessEntries
+	if !slices.ContainsFunc(entries, func(e ekscontrolplanev1.AccessEntry) bool { return strings.Contains(e.PrincipalARN, ":user/") }) {
+		actions = append(actions, "iam:GetUser")
+	}
+	if !m.EKS.EnableIAM {
+		actions = append(actions, "iam:GetPolicy")
+	}
+	return actions
 }
 
 // ofEKS adds the roles and the key of a cluster of EKS.
@@ -76,6 +113,11 @@ func (s *Scope) ofEKS(m *manifest.Cluster, keys map[string]bool) {
 			if a.ServiceAccountRoleArn != nil {
 				s.AddonRoles = append(s.AddonRoles, *a.ServiceAccountRoleArn)
 			}
+		}
+	}
+	for _, p := range m.EKS.PodIdentities {
+		if !slices.Contains(s.PodRoles, p.RoleARN) {
+			s.PodRoles = append(s.PodRoles, p.RoleARN)
 		}
 	}
 	if m.EKS.EnableIAM {

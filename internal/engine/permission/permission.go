@@ -33,6 +33,8 @@ type Scope struct {
 	BackupKeys []string // KMS keys that backups are encrypted with: IDs, ARNs, aliases
 	FlowLogs   []string // ARNs of the roles with which AWS writes flow logs to log groups
 	LogBuckets bool     // a flow log goes to a bucket
+	PodRoles   []string // ARNs of the roles of pod identity associations
+	Unused     []string // actions for parts that the cluster does not have
 }
 
 // Kind is who runs the control plane.
@@ -85,6 +87,12 @@ func Policy(s Scope) Document {
 	}
 	if len(s.Keys) > 0 {
 		statements = append(statements, allow("EncryptWithKeys", s.Keys, keys()...))
+	}
+	if len(s.PodRoles) > 0 {
+		statements = append(statements, s.passRoleToPods())
+	}
+	for i, x := range statements {
+		statements[i].Action = slices.DeleteFunc(slices.Clone(x.Action), func(action string) bool { return slices.Contains(s.Unused, action) })
 	}
 	return Document{Version: "2012-10-17", Statement: slices.Concat(statements, s.flowLogs(), s.backups())}
 }

@@ -69,6 +69,7 @@ func notStates() []string {
 	return []string{
 		"AllocationState", // of Dedicated Hosts
 		"CapacityReservationState",
+		"InsightStatusValue",
 		"KeyState",
 		"HttpTokensState",
 		"InstanceMetadataEndpointState",

@@ -113,7 +113,7 @@ func TestKeyOfTheRun(t *testing.T) {
 		told, err := with("alias/clusters")
 		require.NoError(t, err)
 		require.Len(t, told, 1)
-		assert.Contains(t, told[0], "--kms-key has no effect on the keys of the cluster, which are stored already")
+		assert.Contains(t, told[0], "--kms-key has no effect on the keys of the cluster, which are stored already, encrypted with alias/aws/ssm")
 	})
 }
 

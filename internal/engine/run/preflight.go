@@ -87,9 +87,18 @@ func (p *planning) refusedKey(ctx context.Context) []error {
 	case p.Cluster.IsEKS():
 		p.Warn("--kms-key has no effect: it is for the keys of clusters with kubeadm; EKS has spec.encryptionConfig")
 	case !slices.ContainsFunc(p.Plan.Steps, stores):
-		p.Warn("--kms-key has no effect on the keys of the cluster, which are stored already: only join tokens that runs create are encrypted with it")
+		p.warnOfOtherKey(ctx, key)
 	}
 	return nil
+}
+
+// warnOfOtherKey warns if the keys of the cluster are stored with another KMS key than --kms-key. Without the permission
+// to ask for it, nothing is said.
+func (p *planning) warnOfOtherKey(ctx context.Context, key string) {
+	other, err := secrets.OtherKey(cloud.InSnapshot(cloud.ReadOnly(ctx)), p.Cloud, key)
+	if other != "" && err == nil {
+		p.Warn("--kms-key has no effect on the keys of the cluster, which are stored already, encrypted with %s: only join tokens that runs create are encrypted with it", other)
+	}
 }
 
 // conflicts lists the differences that cannot be changed.

@@ -1,6 +1,7 @@
 package topology_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -124,6 +125,13 @@ func TestPoolSubnetsByFiltersInExistingVPC(t *testing.T) {
 				x.ID, x.CIDR, x.Tags = "subnet-000000000000000"+name, "10.0.20.0/24", map[string]string{"Name": name, "use": "workers"}
 				change(&x)
 				s.EC2.Subnets[x.ID] = &x
+				for _, table := range s.EC2.RouteTables { // that of the subnet that it is like
+					for id, subnet := range maps.Clone(table.Associations) {
+						if subnet == "subnet-0000000000000002a" {
+							table.Associations[id+name] = x.ID
+						}
+					}
+				}
 			}
 		})
 		m.Infra.Spec.NetworkSpec.Subnets[3].Tags = infrav1.Tags{"use": "workers"}

@@ -49,7 +49,7 @@ func upgrading(m *reconcile.Manifest, p *awssim.Process, warnings *strings.Build
 // created creates the cluster in a new account.
 func created(t *testing.T, m *reconcile.Manifest) *awssim.AWS {
 	t.Helper()
-	a := awssim.New(awssim.Options{Region: m.Region()})
+	a := awssim.New(awssim.Options{Region: m.Region(), EKSRoles: true})
 	_, err := upgrading(m, a.Process(), nil).Apply(t.Context(), cluster.Options{})
 	require.NoError(t, err)
 	time.Sleep(enginetest.Booting)
@@ -232,10 +232,10 @@ func TestUpgradesOfEKS(t *testing.T) {
 		assert.Equal(t, "2028-03-27", u.Versions[1].EndOfExtendedSupportDate.Format(time.DateOnly))
 		all := editsOf(u)
 		require.NotEmpty(t, all)
-		assert.Equal(t, "eks-addons.yaml:44 AWSManagedControlPlane/eks-addons spec.version v1.34 → v1.35", all[0])
+		assert.Equal(t, "eks-addons.yaml:52 AWSManagedControlPlane/eks-addons spec.version v1.34 → v1.35", all[0])
 		assert.Regexp(
 			t,
-			`\neks-addons.yaml:75 AWSManagedControlPlane/eks-addons spec.addons\[1\].version v1.34.0-eksbuild.2 → v1\.35\.\S+-eksbuild\.\d+ \$\{KUBE_PROXY_VERSION:=v1.34.0-eksbuild.2\}`,
+			`\neks-addons.yaml:83 AWSManagedControlPlane/eks-addons spec.addons\[1\].version v1.34.0-eksbuild.2 → v1\.35\.\S+-eksbuild\.\d+ \$\{KUBE_PROXY_VERSION:=v1.34.0-eksbuild.2\}`,
 			strings.Join(all, "\n"),
 		)
 		assert.Contains(t, u.Updates, plan.ID("addon/kube-proxy"))

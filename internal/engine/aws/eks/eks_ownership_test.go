@@ -214,6 +214,7 @@ func TestEntryOfTheCreator(t *testing.T) {
 		enginetest.MustApply(t, m, a)
 		enginetest.RequireNoChange(t, m, a)
 		other := byEntries(t, enginetest.EKSSmall, entry("arn:aws:iam::123456789012:role/admins", adminPolicy))
+		enginetest.Prepare(t, enginetest.EKSSmall, a, other) // the role that it names
 		_, remarks := remarked(t, other, a)
 		require.NotContains(t, remarks, "nobody can administer the cluster")
 		for _, entries := range [][]ekscontrolplanev1.AccessEntry{nil, {entry(creator, viewPolicy)}} {

@@ -167,6 +167,7 @@ func TestPartsAreReplacedOneByOne(t *testing.T) {
 				done := false
 				synctest.Test(t, func(t *testing.T) {
 					a := enginetest.Prepared(t, r.file, before)
+					enginetest.Prepare(t, r.file, a, after) // the roles that it names
 					_, err := enginetest.Rolling(before, a.Process()).Apply(t.Context(), cluster.Options{Observe: enginetest.Tell(t)})
 					require.NoError(t, err)
 					time.Sleep(enginetest.Booting)

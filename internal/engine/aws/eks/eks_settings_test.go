@@ -46,11 +46,10 @@ func onlyCluster(t *testing.T, s *awssim.State) *ekssim.Cluster {
 // The settings of a control plane that its annotations have are set when it is created, changed, and
 // kept when the annotation is removed.
 func TestSettingsOfControlPlane(t *testing.T) {
-	// accessConfig is needed by hybrid nodes.
-	const access = planeHead + "  annotations:\n"
+	const own = "  annotations:\n" // eks-addons.yaml has access entries, which hybrid nodes need
 	load := func(t *testing.T, annotations string) *manifest.Cluster {
 		t.Helper()
-		return enginetest.Rewritten(t, "eks-addons.yaml", planeHead, access+annotations)
+		return enginetest.Rewritten(t, "eks-addons.yaml", own, own+annotations)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		const file = "eks-addons.yaml"
@@ -190,7 +189,7 @@ func TestPodIdentities(t *testing.T) {
 		}
 		m := load(entry("ebs-csi-controller-sa", first))
 		a := enginetest.Account(m, enginetest.Lag)
-		enginetest.Prepare(t, file, a, m)
+		enginetest.Prepare(t, file, a, enginetest.Load(t, file, nil)) // without the roles
 		_, err := enginetest.Open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 		require.ErrorContains(t, err, "role ebs does not exist in the account: create it with a trust policy for pods.eks.amazonaws.com")
 		createPodRole(t, a, "ebs", "/")

@@ -5,10 +5,12 @@ import (
 	"crypto/rand"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
@@ -246,11 +248,12 @@ func TokenCreated(ctx context.Context, c *cloud.Clients) (time.Time, error) {
 // pkiKind declares the certificates and keys.
 func pkiKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name:      PKIKind,
-		Area:      plan.AreaSecurity,
-		Secret:    true,
-		Single:    true,
-		Statement: kind.Parameters,
+		Name:        PKIKind,
+		Area:        plan.AreaSecurity,
+		Secret:      true,
+		Single:      true,
+		ReadActions: []string{"ssm:DescribeParameters"}, // with --kms-key
+		Statement:   kind.Parameters,
 		Actions: []string{
 			"ssm:AddTagsToResource",
 			"ssm:DeleteParameter",
@@ -274,4 +277,20 @@ func listStored(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]PKIState
 		return nil, err
 	}
 	return []PKIState{{Path: c.ParameterPath("pki")}}, nil
+}
+
+// OtherKey returns the KMS key that encrypts the keys of the cluster, as it was named when they were stored, if it is
+// another one than the given key; otherwise "".
+func OtherKey(ctx context.Context, c *cloud.Clients, key string) (string, error) {
+	p := ssm.NewDescribeParametersPaginator(c.SSM, &ssm.DescribeParametersInput{ParameterFilters: []types.ParameterStringFilter{
+		{Key: aws.String("Path"), Option: aws.String("Recursive"), Values: []string{c.ParameterPath("pki")}},
+	}})
+	all, err := cloud.Pages(ctx, p, func(o *ssm.DescribeParametersOutput) []types.ParameterMetadata { return o.Parameters })
+	for _, x := range all {
+		// A key has an ID, an ARN that ends with it, and aliases: those of two forms are not compared.
+		if have := aws.ToString(x.KeyId); x.Type == types.ParameterTypeSecureString && have != key && !strings.HasSuffix(have, "/"+key) && !strings.HasSuffix(key, "/"+have) {
+			return have, err
+		}
+	}
+	return "", err
 }

@@ -114,9 +114,12 @@ func TestWhatIsAssumed(t *testing.T) {
 	s.simulated()
 	require.Equal(t, 0, s.run("cluster", "generate", "demo"), s.err.String())
 	text := strings.NewReplacer(
-		"iamInstanceProfile: nodes.cluster-api-provider-aws.sigs.k8s.io", "iamInstanceProfile: ours",
-		`sshKeyName: ""`, "sshKeyName: ops\n  identityRef: {kind: AWSClusterRoleIdentity, name: elsewhere}\n  network: {vpc: {id: vpc-0123456789abcdef0}, subnets: [{id: subnet-0000000000000001a}, {id: subnet-0000000000000002b}]}",
-		"instanceType: t3.large", "instanceType: t3.large\n      ami: {id: ami-0123456789abcdef0}\n      sshKeyName: ops\n      placementGroupName: near\n      rootVolume: {size: 20, encrypted: true, encryptionKey: 'arn:aws:kms:us-east-1:123456789012:key/11111111-2222-3333-4444-555555555555'}",
+		"iamInstanceProfile: nodes.cluster-api-provider-aws.sigs.k8s.io",
+		"iamInstanceProfile: ours",
+		`sshKeyName: ""`,
+		"sshKeyName: ops\n  identityRef: {kind: AWSClusterRoleIdentity, name: elsewhere}\n  network: {vpc: {id: vpc-0123456789abcdef0}, subnets: [{id: subnet-0000000000000001a}, {id: subnet-0000000000000002b}]}",
+		"instanceType: t3.large",
+		"instanceType: t3.large\n      ami: {id: ami-0123456789abcdef0}\n      sshKeyName: ops\n      placementGroupName: near\n      rootVolume: {size: 20, encrypted: true, encryptionKey: 'arn:aws:kms:us-east-1:123456789012:key/11111111-2222-3333-4444-555555555555'}",
 	).Replace(s.out.String())
 	file := filepath.Join(t.TempDir(), "demo.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
@@ -183,7 +186,12 @@ func TestAssumed(t *testing.T) {
 func TestClosedAPIServer(t *testing.T) {
 	s := newShell(t)
 	require.Equal(t, 0, s.run("cluster", "generate", "demo", "--flavor", "eks"), s.err.String())
-	text := strings.Replace(s.out.String(), "  region: us-east-1\n", "  region: us-east-1\n  accessConfig: {authenticationMode: api, bootstrapClusterCreatorAdminPermissions: false}\n", 1)
+	text := strings.Replace(
+		s.out.String(),
+		"  region: us-east-1\n",
+		"  region: us-east-1\n  accessConfig: {authenticationMode: api, bootstrapClusterCreatorAdminPermissions: false}\n",
+		1,
+	)
 	require.Contains(t, text, "bootstrapClusterCreatorAdminPermissions", text)
 	file := filepath.Join(t.TempDir(), "demo.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))

@@ -35,7 +35,10 @@ func TestPoliciesFitIAM(t *testing.T) {
 		for _, file := range enginetest.Examples(t) {
 			m := enginetest.Load(t, file, nil)
 			m.Region = region
-			if is := manifest.PartitionOf(region); is != "aws" && slices.Contains([]string{"eks-addons", "eks-iam", "flow-logs", "multi-tenancy"}, enginetest.Name(file)) {
+			if is := manifest.PartitionOf(
+				region,
+			); is != "aws" &&
+				slices.Contains([]string{"eks-addons", "eks-iam", "flow-logs", "multi-tenancy"}, enginetest.Name(file)) {
 				continue // these manifests have ARNs with a partition
 			}
 			policies[enginetest.Name(file)] = plan.PolicyDocument(permission.Policy(permission.Of(m)))

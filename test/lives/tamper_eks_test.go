@@ -65,7 +65,7 @@ func eksTampers() map[string]tamper {
 		"access-entry username": func(s *awssim.State, id, _ string) { enginetest.AccessEntry(s, id).User = tampered },
 		"access-entry group":    func(s *awssim.State, id, _ string) { enginetest.AccessEntry(s, id).Groups = []string{tampered} },
 		"access-entry policy":   func(s *awssim.State, id, _ string) { enginetest.AccessEntry(s, id).Policies = nil },
-		"pod-identity role": func(s *awssim.State, id, _ string) { enginetest.PodIdentity(s, id).RoleARN += tampered },
+		"pod-identity role":     func(s *awssim.State, id, _ string) { enginetest.PodIdentity(s, id).RoleARN += tampered },
 		"role policy": func(s *awssim.State, id, _ string) {
 			enginetest.IAMRole(s, id).Attached = []string{"arn:aws:iam::aws:policy/ReadOnlyAccess"}
 		},

@@ -22,8 +22,10 @@ type Service struct {
 
 // New registers the operations of EC2.
 func New(a *core.Account, s *State, i *iam.Service) *Service {
-	svc := &Service{Account: a, state: s, iam: i, tables: s.tables(), UserOfTemplate: func(string) string { return "" },
-		Usable: func(string) error { return nil }}
+	svc := &Service{
+		Account: a, state: s, iam: i, tables: s.tables(), UserOfTemplate: func(string) string { return "" },
+		Usable: func(string) error { return nil },
+	}
 	a.OnThrottle("EC2", svc.throttle)
 	core.Fill(&s.Elsewhere)
 	core.Fill(&s.KeyPairs)

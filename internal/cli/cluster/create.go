@@ -100,7 +100,7 @@ func (o *createOptions) run(cmd *cobra.Command, args []string) (err error) {
 		}
 		return (&planOptions{manifestFlags: o.manifestFlags, runFlags: o.runFlags, output: o.output}).run(cmd)
 	}
-	ctx, how := cmd.Context(), o.runFlags
+	how := o.runFlags
 	how.waits, how.unchecked = true, !o.check
 	if unseen := o.yes || planned != nil || !o.Env.InIsTerminal || !o.Env.ErrIsTerminal; unseen && o.report == "" {
 		how.cost.value = "off" // nobody looks at the plan, and no report has it
@@ -108,14 +108,19 @@ func (o *createOptions) run(cmd *cobra.Command, args []string) (err error) {
 	if _, err := how.backupFirst(); err != nil {
 		return err
 	}
-	all, err := o.loadAll(ctx)
+	all, err := o.loadAll(cmd.Context())
 	if err != nil {
 		return err
 	}
 	if len(all) > 1 {
 		return o.several(cmd, all, how, planned)
 	}
-	x, err := o.opened(ctx, all[0].loaded, how)
+	return o.one(cmd.Context(), all[0], how, planned)
+}
+
+// one creates the only cluster of the manifest, or updates it.
+func (o *createOptions) one(ctx context.Context, m *member, how runFlags, planned *planFile) (err error) {
+	x, err := o.opened(ctx, m.loaded, how)
 	if err != nil {
 		return err
 	}

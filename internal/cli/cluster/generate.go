@@ -234,7 +234,9 @@ func personal(text, name string) string {
 		return text
 	}
 	named := regexp.MustCompile(
-		`^(\s*(?:- )?(?:name|Name|clusterName|(?:[a-z0-9-]+\.)*cluster\.x-k8s\.io/[a-z-]+-name): (?:\$\{\w+:=cluster-api-provider-aws-)?)` + regexp.QuoteMeta(old[1]) + `\b`,
+		`^(\s*(?:- )?(?:name|Name|clusterName|(?:[a-z0-9-]+\.)*cluster\.x-k8s\.io/[a-z-]+-name): (?:\$\{\w+:=cluster-api-provider-aws-)?)` + regexp.QuoteMeta(
+			old[1],
+		) + `\b`,
 	)
 	var b strings.Builder
 	for line := range strings.Lines(text) {

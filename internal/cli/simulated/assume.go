@@ -594,8 +594,15 @@ func (a *assumption) policy(x cluster.Assumed) string {
 	}
 	born := a.now.Add(-24 * time.Hour)
 	a.IAM.Policies[name] = &iam.Policy{
-		Name: name, Path: path, Default: "v1", Last: 1, Born: born, Changed: born,
-		Versions: []*iam.PolicyVersion{{ID: "v1", Document: `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:ListAllMyBuckets","Resource":"*"}]}`}},
+		Name:    name,
+		Path:    path,
+		Default: "v1",
+		Last:    1,
+		Born:    born,
+		Changed: born,
+		Versions: []*iam.PolicyVersion{
+			{ID: "v1", Document: `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:ListAllMyBuckets","Resource":"*"}]}`},
+		},
 	}
 	return x.ID
 }

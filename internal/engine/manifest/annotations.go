@@ -14,7 +14,7 @@ import (
 const (
 	ownAnnotations = "clusterawsadm/"
 
-	// of an AWSManagedControlPlane
+	// Of an AWSManagedControlPlane.
 	controlPlaneTier   = "control-plane-tier"
 	deletionProtection = "deletion-protection"
 	podIdentities      = "pod-identity-associations"
@@ -22,7 +22,7 @@ const (
 	remotePodNetworks  = "remote-pod-networks"
 	zonalShift         = "zonal-shift"
 
-	// of an AWSManagedMachinePool
+	// Of an AWSManagedMachinePool.
 	instanceTypes      = "instance-types"
 	repairMaxParallel  = "node-repair-max-parallel"
 	repairMaxUnhealthy = "node-repair-max-unhealthy"

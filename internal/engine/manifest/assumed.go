@@ -97,7 +97,11 @@ func (a *assumer) network() {
 		for _, kind := range []string{"public", "private"} {
 			for _, zone := range "ab" {
 				a.infra("spec.network.vpc.id", cluster.Assumed{
-					Kind: cluster.AssumedSubnet, VPC: vpc, Zone: a.c.Region + string(zone), Public: kind == "public", Tags: map[string]string{"Name": kind + "-" + string(zone)},
+					Kind:   cluster.AssumedSubnet,
+					VPC:    vpc,
+					Zone:   a.c.Region + string(zone),
+					Public: kind == "public",
+					Tags:   map[string]string{"Name": kind + "-" + string(zone)},
 				})
 			}
 		}
@@ -271,7 +275,11 @@ func (a *assumer) machines() (all []assumedMachine) {
 	for _, d := range a.c.Deployments {
 		if d.Template != nil {
 			all = append(all, assumedMachine{
-				kindAWSMachineTemplate + "/" + d.Template.Name, inTemplate, &d.Template.Spec.Template.Spec, d.Object.Spec.Template.Spec.FailureDomain, d.Object.Spec.Template.Spec.Version,
+				kindAWSMachineTemplate + "/" + d.Template.Name,
+				inTemplate,
+				&d.Template.Spec.Template.Spec,
+				d.Object.Spec.Template.Spec.FailureDomain,
+				d.Object.Spec.Template.Spec.Version,
 			})
 		}
 	}

@@ -135,7 +135,13 @@ func (l *loader) warnOverlaps(cluster *object, pods, services []networkBlock) {
 		}
 		for _, text := range vpc {
 			if v, err := netip.ParsePrefix(text); err == nil && v.Overlaps(s.Prefix) {
-				l.warn(cluster.problem(cmp.Or(s.path, "spec.clusterNetwork"), fmt.Sprintf("%s overlaps with the VPC, %s: pods cannot reach what has an address in both", s, text), "change one of them"))
+				l.warn(
+					cluster.problem(
+						cmp.Or(s.path, "spec.clusterNetwork"),
+						fmt.Sprintf("%s overlaps with the VPC, %s: pods cannot reach what has an address in both", s, text),
+						"change one of them",
+					),
+				)
 			}
 		}
 	}

@@ -205,6 +205,8 @@ func (l *loader) warnPodIdentity(plane *ekscontrolplanev1.AWSManagedControlPlane
 	}
 	isAgent := func(a ekscontrolplanev1.Addon) bool { return a.Name == "eks-pod-identity-agent" }
 	if plane.Addons == nil || !slices.ContainsFunc(*plane.Addons, isAgent) {
-		l.warn(l.infra.problem("metadata.annotations", "pods get no credentials from pod identity associations without its agent", "add the add-on eks-pod-identity-agent"))
+		l.warn(
+			l.infra.problem("metadata.annotations", "pods get no credentials from pod identity associations without its agent", "add the add-on eks-pod-identity-agent"),
+		)
 	}
 }

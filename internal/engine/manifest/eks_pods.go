@@ -41,8 +41,10 @@ func (l *loader) warnNoNetwork() {
 	if l.cluster.EKS.ControlPlane.Spec.VpcCni.Disable {
 		path, what = "spec.vpcCni.disable", "the VPC CNI is disabled, and nothing else installs a pod network"
 	}
-	l.warn(l.infra.problem(path, what+": the nodes do not become ready, and EKS ends the creation of the node group "+l.cluster.Pools[at].Managed.Name+" with an error",
-		"add the add-on vpc-cni, or install another pod network with --cni FILE or a ClusterResourceSet"))
+	l.warn(
+		l.infra.problem(path, what+": the nodes do not become ready, and EKS ends the creation of the node group "+l.cluster.Pools[at].Managed.Name+" with an error",
+			"add the add-on vpc-cni, or install another pod network with --cni FILE or a ClusterResourceSet"),
+	)
 }
 
 // warnCoreDNS warns about an add-on CoreDNS whose pods no node takes. EKS waits for them, and the

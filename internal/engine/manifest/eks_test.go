@@ -304,5 +304,9 @@ func TestAnnotations(t *testing.T) {
 	}
 	account := "pod-identity-associations: '[{namespace: a, serviceAccount: b, roleARN: \"arn:aws:iam::123456789012:role/x\"}]'"
 	m := mustLoad(t, edit(t, yaml, plane, plane+"  annotations: {clusterawsadm/"+account+"}\n"), input.LoadOptions{})
-	assert.Contains(t, strings.Join(warnings(m), "\n"), "pods get no credentials from pod identity associations without its agent — add the add-on eks-pod-identity-agent")
+	assert.Contains(
+		t,
+		strings.Join(warnings(m), "\n"),
+		"pods get no credentials from pod identity associations without its agent — add the add-on eks-pod-identity-agent",
+	)
 }

@@ -34,7 +34,9 @@ func (l *loader) flowLogs(o *object) *FlowLogs {
 	traffic := l.choice(o, flowLogsTraffic, "ALL", "ACCEPT", "REJECT")
 	switch {
 	case !set && (hasRole || traffic != ""):
-		l.fail(o.problem("metadata.annotations", "there is no annotation "+ownAnnotations+flowLogs, "set it to the destination of the flow log, or remove the others"))
+		l.fail(
+			o.problem("metadata.annotations", "there is no annotation "+ownAnnotations+flowLogs, "set it to the destination of the flow log, or remove the others"),
+		)
 		return nil
 	case !set:
 		return nil

@@ -16,7 +16,12 @@ func TestLocate(t *testing.T) {
 	raw, err := os.ReadFile("../../../configs/quickstart.yaml")
 	require.NoError(t, err)
 	const machine = "      instanceType: t3.large\n"
-	text := strings.Replace(string(raw), machine, machine+"      rootVolume: {size: 80, type: gp3, iops: 15999}\n      additionalSecurityGroups: [{id: sg-0123456789abcdef0}, {id: sg-0123456789abcdef0}]\n", 1)
+	text := strings.Replace(
+		string(raw),
+		machine,
+		machine+"      rootVolume: {size: 80, type: gp3, iops: 15999}\n      additionalSecurityGroups: [{id: sg-0123456789abcdef0}, {id: sg-0123456789abcdef0}]\n",
+		1,
+	)
 	text = strings.Replace(text, "  region: us-east-1\n", "  region: us-east-1\n  network:\n    vpc: {cidrBlock: 10.7.0.0/16}\n    cni:\n      cniIngressRules:\n"+
 		"      - {description: peers, protocol: tcp, fromPort: 179, toPort: 179}\n      - {description: bgp, protocol: udp, fromPort: 4789, toPort: 65535}\n", 1)
 	m, err := Load([]input.Source{{Name: "q.yaml", Data: []byte(text)}}, input.LoadOptions{})

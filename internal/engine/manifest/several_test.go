@@ -156,8 +156,15 @@ func TestSharedObjects(t *testing.T) {
 func TestAnyStreamOfSeveral(t *testing.T) {
 	names := []string{"red", "blue", "green"}
 	edits := [][2]string{
-		{"/v1beta2", "/v1alpha4"}, {"/v1beta2", "/v1beta1"}, {"kind: AWS", "kind: AWZ"}, {"kind: AWS", "kind: Azure"}, {"kind: Kubeadm", "kind: RKE2"},
-		{"spec:", "spek:"}, {"  name: ", "  nome: "}, {"clusterName: ", "clustername: "}, {"version: v1", "version: v9"},
+		{"/v1beta2", "/v1alpha4"},
+		{"/v1beta2", "/v1beta1"},
+		{"kind: AWS", "kind: AWZ"},
+		{"kind: AWS", "kind: Azure"},
+		{"kind: Kubeadm", "kind: RKE2"},
+		{"spec:", "spek:"},
+		{"  name: ", "  nome: "},
+		{"clusterName: ", "clustername: "},
+		{"version: v1", "version: v9"},
 	}
 	texts := map[string]string{}
 	for _, name := range names {

@@ -26,14 +26,18 @@ func TestKindsThatNothingServes(t *testing.T) {
 	const definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.com}\nspec: {group: example.com}\n"
 	const deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\n"
 	_, err = load(string(raw))
-	assert.ErrorContains(t, err, "is of Cluster API: the file is no add-on, but the manifest of a cluster — pass it with -f")
+	require.ErrorContains(t, err, "is of Cluster API: the file is no add-on, but the manifest of a cluster — pass it with -f")
 	c, err := load(object)
 	require.NoError(t, err)
-	assert.Contains(t, warnings(c), "addon.yaml:1: the API server serves the kind Widget of example.com only with its CustomResourceDefinition, which no add-on brings — add the CustomResourceDefinition, unless something else installs it before")
+	assert.Contains(
+		t,
+		warnings(c),
+		"addon.yaml:1: the API server serves the kind Widget of example.com only with its CustomResourceDefinition, which no add-on brings — add the CustomResourceDefinition, unless something else installs it before",
+	)
 	for _, served := range []string{definition + "---\n" + object, deployment} {
 		c, err := load(served)
 		require.NoError(t, err)
 		assert.NotContains(t, warnings(c), "addon.yaml:1: the API server serves")
-		assert.Len(t, warnings(c), 0)
+		assert.Empty(t, warnings(c))
 	}
 }

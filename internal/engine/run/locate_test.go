@@ -24,14 +24,18 @@ func TestRefusalsAreLocated(t *testing.T) {
 		{enginetest.Quickstart, "RunInstances", "InvalidParameterValue", "Value (gp3) for parameter volumeType is invalid.", md + `rootVolume.type`},
 		{enginetest.Quickstart, "RunInstances", "InvalidParameterValue", "Throughput (130) is not supported for the volume", md + `rootVolume.throughput`},
 		{enginetest.Quickstart, "RunInstances", "SpotMaxPriceTooLow", "Your Spot request price of 0.017 is lower than the minimum", md + `spotMarketOptions.maxPrice`},
-		{enginetest.Quickstart, "RunInstances", "InvalidParameterValue", "Value (nodes.cluster-api-provider-aws.sigs.k8s.io) for parameter iamInstanceProfile.name is invalid",
-			md + `iamInstanceProfile`},
+		{
+			enginetest.Quickstart, "RunInstances", "InvalidParameterValue", "Value (nodes.cluster-api-provider-aws.sigs.k8s.io) for parameter iamInstanceProfile.name is invalid",
+			md + `iamInstanceProfile`,
+		},
 		{enginetest.Quickstart, "RunInstances", "InvalidParameterCombination", "The parameters are not valid together", `MachineDeployment/quickstart-md-0 spec`},
 		{enginetest.EKSSmall, "CreateCluster", "InvalidParameterException", "unsupported Kubernetes version 1.34", `AWSManagedControlPlane/eks spec.version`},
 		{enginetest.EKSSmall, "CreateNodegroup", "InvalidParameterException", "The instance type is not valid", `AWSManagedMachinePool/eks-pool-0 spec(.instanceType)?`},
 		{enginetest.EKSAddons, "CreateAddon", "InvalidParameterException", "Addon version v1.20.4-eksbuild.1 is not supported", `AWSManagedControlPlane/eks-addons spec.addons\[0\].version`},
-		{enginetest.EKSAddons, "CreateAccessEntry", "InvalidParameterException", "The principal arn:aws:iam::123456789012:role/developers is invalid",
-			`AWSManagedControlPlane/eks-addons spec.accessEntries\[1\].principalARN`},
+		{
+			enginetest.EKSAddons, "CreateAccessEntry", "InvalidParameterException", "The principal arn:aws:iam::123456789012:role/developers is invalid",
+			`AWSManagedControlPlane/eks-addons spec.accessEntries\[1\].principalARN`,
+		},
 	} {
 		t.Run(c.operation+" "+c.message, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

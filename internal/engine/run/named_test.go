@@ -37,26 +37,42 @@ func TestNamedThingsAreLookedUp(t *testing.T) {
 		have func(s *awssim.State)
 		want string // "": it is created
 	}{
-		"a role": {enginetest.EKSSmall, entry("arn:aws:iam::123456789012:role/nope"), nil,
-			`access-entry/\S+ \(eks.yaml:48 AWSManagedControlPlane/eks spec.accessEntries\[0\].principalARN\): there is no role nope in this account`},
+		"a role": {
+			enginetest.EKSSmall, entry("arn:aws:iam::123456789012:role/nope"), nil,
+			`access-entry/\S+ \(eks.yaml:48 AWSManagedControlPlane/eks spec.accessEntries\[0\].principalARN\): there is no role nope in this account`,
+		},
 		"a user": {enginetest.EKSSmall, entry("arn:aws:iam::123456789012:user/ada"), nil, `there is no user ada in this account`},
 		"a role with a path": {enginetest.EKSSmall, entry("arn:aws:iam::123456789012:role/ops"), func(s *awssim.State) {
 			s.IAM.Roles["ops"] = &awssim.Role{Name: "ops", Path: "/teams/"}
 		}, `the ARN of the role ops is arn:aws:iam::123456789012:role/teams/ops`},
 		"another account": {enginetest.EKSSmall, entry("arn:aws:iam::999999999999:role/ops"), nil, ""},
-		"no key": {enginetest.EKSSmall, secrets, nil,
-			`eks-cluster \(eks.yaml:46 AWSManagedControlPlane/eks spec.encryptionConfig.provider\): encryptionConfig.provider: the KMS key \S+ does not exist`},
+		"no key": {
+			enginetest.EKSSmall, secrets, nil,
+			`eks-cluster \(eks.yaml:46 AWSManagedControlPlane/eks spec.encryptionConfig.provider\): encryptionConfig.provider: the KMS key \S+ does not exist`,
+		},
 		"a key": {enginetest.EKSSmall, secrets, key(awssim.Key{}), ""},
-		"a disabled key": {enginetest.EKSSmall, secrets, key(awssim.Key{State: kmstypes.KeyStateDisabled}),
-			`the KMS key \S+ is disabled: enable it \(aws kms enable-key --key-id ` + keyARN + `\)`},
+		"a disabled key": {
+			enginetest.EKSSmall, secrets, key(awssim.Key{State: kmstypes.KeyStateDisabled}),
+			`the KMS key \S+ is disabled: enable it \(aws kms enable-key --key-id ` + keyARN + `\)`,
+		},
 		"a key for signatures": {enginetest.EKSSmall, secrets, key(awssim.Key{Usage: kmstypes.KeyUsageTypeSignVerify}), `is for SIGN_VERIFY, not for encryption`},
-		"no key of a volume": {enginetest.Quickstart, volume("alias/nope"), nil,
-			`machine/\S+ \(quickstart.yaml:\d+ AWSMachineTemplate/quickstart-md-0 spec.template.spec.rootVolume.encryptionKey\): rootVolume.encryptionKey: the KMS key alias/nope does not exist`},
+		"no key of a volume": {
+			enginetest.Quickstart, volume("alias/nope"), nil,
+			`machine/\S+ \(quickstart.yaml:\d+ AWSMachineTemplate/quickstart-md-0 spec.template.spec.rootVolume.encryptionKey\): rootVolume.encryptionKey: the KMS key alias/nope does not exist`,
+		},
 		"a key that goes": {enginetest.Quickstart, volume(keyARN), key(awssim.Key{State: kmstypes.KeyStatePendingDeletion}), `will be deleted: cancel that`},
-		"no capacity reservation": {enginetest.Quickstart, []string{instance, "      capacityReservationId: cr-0123456789abcdef0\n" + instance}, nil,
-			`AWSMachineTemplate/quickstart-md-0 spec.template.spec.capacityReservationId\): capacityReservationId: the capacity reservation cr-0123456789abcdef0 does not exist`},
-		"no host": {enginetest.Quickstart, []string{instance, "      tenancy: host\n      hostID: h-0123456789abcdef0\n" + instance}, nil,
-			`spec.template.spec.hostID\): hostID: the Dedicated Host h-0123456789abcdef0 does not exist`},
+		"no capacity reservation": {
+			enginetest.Quickstart,
+			[]string{instance, "      capacityReservationId: cr-0123456789abcdef0\n" + instance},
+			nil,
+			`AWSMachineTemplate/quickstart-md-0 spec.template.spec.capacityReservationId\): capacityReservationId: the capacity reservation cr-0123456789abcdef0 does not exist`,
+		},
+		"no host": {
+			enginetest.Quickstart,
+			[]string{instance, "      tenancy: host\n      hostID: h-0123456789abcdef0\n" + instance},
+			nil,
+			`spec.template.spec.hostID\): hostID: the Dedicated Host h-0123456789abcdef0 does not exist`,
+		},
 		"AWS's own key": {enginetest.Quickstart, volume("alias/aws/ebs"), nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -177,8 +193,11 @@ func TestFreeAddresses(t *testing.T) {
 		})
 		many := int32(31)
 		m.Deployments[0].Object.Spec.Replicas = &many
-		assert.Regexp(t, `machine/\S+ \(byo-vpc.yaml:\d+ .*\): not enough free IP addresses: subnet-\w+ has \d+ free addresses, and the plan needs more of them: use another or a larger subnet, or fewer machines`,
-			enginetest.Refused(t, m, a))
+		assert.Regexp(
+			t,
+			`machine/\S+ \(byo-vpc.yaml:\d+ .*\): not enough free IP addresses: subnet-\w+ has \d+ free addresses, and the plan needs more of them: use another or a larger subnet, or fewer machines`,
+			enginetest.Refused(t, m, a),
+		)
 	})
 }
 

@@ -28,7 +28,10 @@ func (p *planning) overlaps() (reasons []error) {
 	for _, x := range both(services, blocks) {
 		origin := m.Origin(at, "spec.clusterNetwork.services.cidrBlocks")
 		if m.EKS != nil {
-			reasons = append(reasons, fmt.Errorf("%s: %s overlaps with %s of the VPC %s: EKS refuses that; change it, or remove it to let EKS choose", origin, x[0], x[1], vpc.ID))
+			reasons = append(
+				reasons,
+				fmt.Errorf("%s: %s overlaps with %s of the VPC %s: EKS refuses that; change it, or remove it to let EKS choose", origin, x[0], x[1], vpc.ID),
+			)
 			continue
 		}
 		p.Warn("%s: %s, the addresses of Services, overlaps with %s of the VPC %s: pods cannot reach what has an address in both", origin, x[0], x[1], vpc.ID)

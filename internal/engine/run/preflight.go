@@ -97,7 +97,10 @@ func (p *planning) refusedKey(ctx context.Context) []error {
 func (p *planning) warnOfOtherKey(ctx context.Context, key string) {
 	other, err := secrets.OtherKey(cloud.InSnapshot(cloud.ReadOnly(ctx)), p.Cloud, key)
 	if other != "" && err == nil {
-		p.Warn("--kms-key has no effect on the keys of the cluster, which are stored already, encrypted with %s: only join tokens that runs create are encrypted with it", other)
+		p.Warn(
+			"--kms-key has no effect on the keys of the cluster, which are stored already, encrypted with %s: only join tokens that runs create are encrypted with it",
+			other,
+		)
 	}
 }
 

@@ -36,11 +36,11 @@ func (p *planning) checkRequests(ctx context.Context) (reasons []error) {
 			continue
 		}
 		for _, v := range p.violations(ctx, models, s) {
-			if key := s.Origin + v.String(); told[key] { // machines of a group have the same request
+			key := s.Origin + v.String()
+			if told[key] { // machines of a group have the same request
 				continue
-			} else {
-				told[key] = true
 			}
+			told[key] = true
 			why := errors.New("AWS's API does not take this: " + v.String())
 			at := p.locate(s.Origin, why)
 			if v.Unsure {
@@ -55,7 +55,7 @@ func (p *planning) checkRequests(ctx context.Context) (reasons []error) {
 
 // violations returns what is wrong with the first request that creates a resource.
 func (p *planning) violations(ctx context.Context, models apimodel.Models, s plan.Step) (found []apimodel.Violation) {
-	n := p.Built.Graph.Resource(s.Resource)
+	n := p.Built.Resource(s.Resource)
 	look := func(service, operation string, input any) {
 		if models.Knows(service, operation) {
 			found = append(found, models.Check(service, operation, input)...)

@@ -44,7 +44,8 @@ func TestRequestsAreChecked(t *testing.T) {
 				c.edit(m)
 				var told []string
 				p := a.Process()
-				_, err := run.Open(m, cluster.Target{Config: p.Config(), Owner: "test", Transport: enginetest.Transport(p), Warn: func(s string) { told = append(told, s) }}).Plan(t.Context())
+				_, err := run.Open(m, cluster.Target{Config: p.Config(), Owner: "test", Transport: enginetest.Transport(p), Warn: func(s string) { told = append(told, s) }}).
+					Plan(t.Context())
 				if c.unsure {
 					assert.Regexp(t, c.want, told)
 					return
@@ -64,7 +65,8 @@ func TestRequestsOfExamples(t *testing.T) {
 				a := enginetest.Prepared(t, filepath.Base(file), m)
 				var told []string
 				p := a.Process()
-				_, err := run.Open(m, cluster.Target{Config: p.Config(), Owner: "test", Transport: enginetest.Transport(p), Warn: func(s string) { told = append(told, s) }}).Plan(t.Context())
+				_, err := run.Open(m, cluster.Target{Config: p.Config(), Owner: "test", Transport: enginetest.Transport(p), Warn: func(s string) { told = append(told, s) }}).
+					Plan(t.Context())
 				require.NoError(t, err)
 				for _, s := range told {
 					require.NotContains(t, s, "AWS's API")

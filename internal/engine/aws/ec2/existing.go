@@ -95,26 +95,29 @@ func (i *Instance) Check(ctx context.Context, c *cloud.Clients) (refusal string,
 	if refusal := cmp.Or(i.checkVolumes(), i.withoutCredentials(), refusalOf(ctx, c, i.Boot)); refusal != "" {
 		return refusal, nil
 	}
+	var checks []check
 	if i.Typed {
-		if refusal, err := i.checkType(ctx, c); refusal != "" || err != nil {
+		checks = append(checks, i.checkType)
+	}
+	checks = append(checks, i.missingInterface, i.checkKeys, i.checkReservation, i.checkHost, i.noWayOut, i.checkGroups)
+	return firstRefusal(ctx, c, checks)
+}
+
+// check asks AWS whether it would accept something: refusal is "" if nothing is against it.
+type check func(ctx context.Context, c *cloud.Clients) (refusal string, err error)
+
+// firstRefusal returns the first refusal, or the first error.
+func firstRefusal(ctx context.Context, c *cloud.Clients, checks []check) (refusal string, err error) {
+	for _, ask := range checks {
+		if refusal, err = ask(ctx, c); refusal != "" || err != nil {
 			return refusal, err
 		}
 	}
-	if refusal, err := i.missingInterface(ctx, c); refusal != "" || err != nil {
-		return refusal, err
-	}
-	if refusal, err := i.checkKeys(ctx, c); refusal != "" || err != nil {
-		return refusal, err
-	}
-	if refusal, err := i.checkReservation(ctx, c); refusal != "" || err != nil {
-		return refusal, err
-	}
-	if refusal, err := i.checkHost(ctx, c); refusal != "" || err != nil {
-		return refusal, err
-	}
-	if refusal, err := i.noWayOut(ctx, c); refusal != "" || err != nil {
-		return refusal, err
-	}
+	return "", nil
+}
+
+// checkGroups checks the security groups that the manifest names.
+func (i *Instance) checkGroups(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
 	ids := givenGroups(i)
 	if refusal, err := tooManyGroups(ctx, c, len(i.Groups)+len(ids)); refusal != "" || err != nil {
 		return refusal, err
@@ -275,18 +278,16 @@ func (t *LaunchTemplate) Check(ctx context.Context, c *cloud.Clients) (refusal s
 	if refusal := cmp.Or(m.checkVolumes(), m.withoutCredentials(), refusalOf(ctx, c, t.Boot)); refusal != "" {
 		return refusal, nil
 	}
+	var checks []check
 	if m.Spec.InstanceType != "" {
-		if refusal, err := m.checkType(ctx, c); refusal != "" || err != nil {
-			return refusal, err
-		}
+		checks = append(checks, m.checkType)
 	}
-	if refusal, err := m.checkKeys(ctx, c); refusal != "" || err != nil {
-		return refusal, err
-	}
-	if refusal, err := m.checkReservation(ctx, c); refusal != "" || err != nil {
-		return refusal, err
-	}
-	ids := givenGroups(m)
+	return firstRefusal(ctx, c, append(checks, m.checkKeys, m.checkReservation, t.checkGroups))
+}
+
+// checkGroups checks the security groups that the manifest names.
+func (t *LaunchTemplate) checkGroups(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	ids := givenGroups(t.machine())
 	if refusal, err := tooManyGroups(ctx, c, len(t.Groups)+len(ids)); refusal != "" || err != nil || len(ids) == 0 {
 		return refusal, err
 	}

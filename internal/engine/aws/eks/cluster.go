@@ -487,29 +487,13 @@ func (e *Cluster) Update(ctx context.Context, c *cloud.Clients, have *ClusterSta
 
 // updateFirst makes the call for the first difference.
 func (e *Cluster) updateFirst(ctx context.Context, c *cloud.Clients, d plan.Diff) (*types.Update, error) {
-	config := &eks.UpdateClusterConfigInput{Name: &e.Name}
 	switch {
-	case d.Has("subnet", "securityGroup"): // not together with another change
-		config.ResourcesVpcConfig = &types.VpcConfigRequest{SubnetIds: identity.CloudIDs(e.Subnets), SecurityGroupIds: identity.CloudIDs(e.Groups)}
-	case d.Has("endpointAccess.public", "endpointAccess.private", "endpointAccess.publicCIDRs"):
-		config.ResourcesVpcConfig = &types.VpcConfigRequest{EndpointPublicAccess: e.Public, EndpointPrivateAccess: e.Private, PublicAccessCidrs: e.PublicCIDRs}
-		if e.publicToAll() {
-			config.ResourcesVpcConfig.PublicAccessCidrs = []string{ec2.AnywhereIPv4}
+	case d.Has(configFields()...):
+		out, err := c.EKS.UpdateClusterConfig(ctx, e.configUpdate(d))
+		if err != nil {
+			return nil, err
 		}
-	case d.Has("upgradePolicy"):
-		config.UpgradePolicy = &types.UpgradePolicyRequest{SupportType: types.SupportType(e.Support)}
-	case d.Has("authenticationMode"):
-		config.AccessConfig = &types.UpdateAccessConfigRequest{AuthenticationMode: types.AuthenticationMode(nextValue(d, "authenticationMode"))}
-	case d.Has("deletionProtection"):
-		config.DeletionProtection = e.DeletionProtection
-	case d.Has("zonalShift"):
-		config.ZonalShiftConfig = e.zonalShift()
-	case d.Has("controlPlaneTier"):
-		config.ControlPlaneScalingConfig = &types.ControlPlaneScalingConfig{Tier: types.ProvisionedControlPlaneTier(e.Tier)}
-	case d.Has("remoteNodeNetwork", "remotePodNetwork"):
-		config.RemoteNetworkConfig = e.Remote.request()
-	case d.Has("logging"):
-		config.Logging = logging(d.Added("logging"), d.Removed("logging"))
+		return out.Update, nil
 	case d.Has("version"):
 		out, err := c.EKS.UpdateClusterVersion(ctx, &eks.UpdateClusterVersionInput{
 			Name: &e.Name, Version: aws.String(nextValue(d, "version")), Force: e.ForceUpgrade,
@@ -518,18 +502,41 @@ func (e *Cluster) updateFirst(ctx context.Context, c *cloud.Clients, d plan.Diff
 			return nil, err
 		}
 		return out.Update, nil
-	case d.Has("encryptionKey"):
-		out, err := c.EKS.AssociateEncryptionConfig(ctx, &eks.AssociateEncryptionConfigInput{ClusterName: &e.Name, EncryptionConfig: e.encryption()})
-		if err != nil {
-			return nil, err
-		}
-		return out.Update, nil
 	}
-	out, err := c.EKS.UpdateClusterConfig(ctx, config)
+	out, err := c.EKS.AssociateEncryptionConfig(ctx, &eks.AssociateEncryptionConfigInput{ClusterName: &e.Name, EncryptionConfig: e.encryption()})
 	if err != nil {
 		return nil, err
 	}
 	return out.Update, nil
+}
+
+// configUpdate returns the request for the first of configFields that is different.
+func (e *Cluster) configUpdate(d plan.Diff) *eks.UpdateClusterConfigInput {
+	in := &eks.UpdateClusterConfigInput{Name: &e.Name}
+	switch {
+	case d.Has("subnet", "securityGroup"): // not together with another change
+		in.ResourcesVpcConfig = &types.VpcConfigRequest{SubnetIds: identity.CloudIDs(e.Subnets), SecurityGroupIds: identity.CloudIDs(e.Groups)}
+	case d.Has("endpointAccess.public", "endpointAccess.private", "endpointAccess.publicCIDRs"):
+		in.ResourcesVpcConfig = &types.VpcConfigRequest{EndpointPublicAccess: e.Public, EndpointPrivateAccess: e.Private, PublicAccessCidrs: e.PublicCIDRs}
+		if e.publicToAll() {
+			in.ResourcesVpcConfig.PublicAccessCidrs = []string{ec2.AnywhereIPv4}
+		}
+	case d.Has("upgradePolicy"):
+		in.UpgradePolicy = &types.UpgradePolicyRequest{SupportType: types.SupportType(e.Support)}
+	case d.Has("authenticationMode"):
+		in.AccessConfig = &types.UpdateAccessConfigRequest{AuthenticationMode: types.AuthenticationMode(nextValue(d, "authenticationMode"))}
+	case d.Has("deletionProtection"):
+		in.DeletionProtection = e.DeletionProtection
+	case d.Has("zonalShift"):
+		in.ZonalShiftConfig = e.zonalShift()
+	case d.Has("controlPlaneTier"):
+		in.ControlPlaneScalingConfig = &types.ControlPlaneScalingConfig{Tier: types.ProvisionedControlPlaneTier(e.Tier)}
+	case d.Has("remoteNodeNetwork", "remotePodNetwork"):
+		in.RemoteNetworkConfig = e.Remote.request()
+	case d.Has("logging"):
+		in.Logging = logging(d.Added("logging"), d.Removed("logging"))
+	}
+	return in
 }
 
 // nextValue returns the desired value of the first difference of a field.
@@ -691,11 +698,18 @@ const ClusterKind = "eks-cluster"
 // clusterKind declares EKS clusters.
 func clusterKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name:        ClusterKind,
-		Area:        plan.AreaControlPlane,
-		ByNameOnly:  true,
-		ReadActions: []string{"eks:DescribeCluster", "eks:DescribeClusterVersions", "eks:DescribeInsight", "eks:DescribeUpdate", "eks:ListClusters", "eks:ListInsights"},
-		Statement:   kind.EKS,
+		Name:       ClusterKind,
+		Area:       plan.AreaControlPlane,
+		ByNameOnly: true,
+		ReadActions: []string{
+			"eks:DescribeCluster",
+			"eks:DescribeClusterVersions",
+			"eks:DescribeInsight",
+			"eks:DescribeUpdate",
+			"eks:ListClusters",
+			"eks:ListInsights",
+		},
+		Statement: kind.EKS,
 		Actions: []string{
 			"eks:AssociateEncryptionConfig",
 			"eks:CreateCluster",

@@ -133,10 +133,12 @@ func TestUpgradeInsights(t *testing.T) {
 		enginetest.MustApply(t, at("v1.33", ""), a)
 		a.Edit(func(s *awssim.State) {
 			onlyCluster(t, s).Insights = map[string]*ekssim.Insight{
-				"1": {ID: "1", Name: "Deprecated APIs removed in Kubernetes v1.34", Version: "1.34", Status: "ERROR", Reason: "Deprecated API usage detected.",
+				"1": {
+					ID: "1", Name: "Deprecated APIs removed in Kubernetes v1.34", Version: "1.34", Status: "ERROR", Reason: "Deprecated API usage detected.",
 					Recommendation: "Update manifests and API clients.", Deprecated: []ekssim.Deprecated{
 						{Usage: "/apis/example.io/v1beta1/things", ReplacedWith: "/apis/example.io/v1/things", StopServing: "1.34", Clients: []string{"tool/1.2"}},
-					}},
+					},
+				},
 				"2": {ID: "2", Name: "Kubelet version skew", Version: "1.34", Status: "WARNING", Reason: "Nodes are old."},
 				"3": {ID: "3", Name: "Cluster health issues", Version: "1.34", Status: "PASSING"},
 			}
@@ -228,9 +230,10 @@ func TestPodIdentities(t *testing.T) {
 // createPodRole creates a role that EKS Pod Identity may assume.
 func createPodRole(t *testing.T, a *awssim.AWS, name, path string) {
 	t.Helper()
-	_, err := iam.NewFromConfig(a.Process().Config()).CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: &name, Path: &path, AssumeRolePolicyDocument: aws.String(
-		`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"pods.eks.amazonaws.com"},"Action":["sts:AssumeRole","sts:TagSession"]}]}`,
-	)})
+	_, err := iam.NewFromConfig(a.Process().Config()).
+		CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: &name, Path: &path, AssumeRolePolicyDocument: aws.String(
+			`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"pods.eks.amazonaws.com"},"Action":["sts:AssumeRole","sts:TagSession"]}]}`,
+		)})
 	require.NoError(t, err)
 }
 

@@ -288,7 +288,10 @@ func OtherKey(ctx context.Context, c *cloud.Clients, key string) (string, error)
 	all, err := cloud.Pages(ctx, p, func(o *ssm.DescribeParametersOutput) []types.ParameterMetadata { return o.Parameters })
 	for _, x := range all {
 		// A key has an ID, an ARN that ends with it, and aliases: those of two forms are not compared.
-		if have := aws.ToString(x.KeyId); x.Type == types.ParameterTypeSecureString && have != key && !strings.HasSuffix(have, "/"+key) && !strings.HasSuffix(key, "/"+have) {
+		if have := aws.ToString(
+			x.KeyId,
+		); x.Type == types.ParameterTypeSecureString && have != key && !strings.HasSuffix(have, "/"+key) &&
+			!strings.HasSuffix(key, "/"+have) {
 			return have, err
 		}
 	}

@@ -41,6 +41,7 @@ func Copy(ctx context.Context, source aws.Config, asked *Asked, o Options) (a *A
 		S3:             &s.S3,
 		Secrets:        &s.Secrets,
 		SSM:            &s.SSM,
+		KMS:            &s.KMS,
 		CloudFormation: &s.CloudFormation,
 	})
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/kms"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/s3"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/secretsmanager"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ssm"
@@ -38,6 +39,7 @@ type State struct {
 	S3          *s3.State
 	Secrets     *secretsmanager.State
 	SSM         *ssm.State
+	KMS         *kms.State
 
 	CloudFormation *cloudformation.State
 }
@@ -79,6 +81,9 @@ func Read(ctx context.Context, from Source, to State) (remarks []string, err err
 		{"launch templates", r.templates},
 		{"key pairs", r.keyPairs},
 		{"placement groups", r.placementGroups},
+		{"capacity reservations", r.reservations},
+		{"Dedicated Hosts", r.hosts},
+		{"KMS keys", r.keys},
 		{"load balancers", r.balancers},
 		{"target groups", r.targetGroups},
 		{"Classic Load Balancers", r.classics},

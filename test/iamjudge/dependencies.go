@@ -128,6 +128,8 @@ func (c call) applies(action string) (applies, known bool) {
 	switch {
 	case action == "ec2:CreateTags":
 		return c.has("ResourceType") || c.service != "ec2", true // of a tag specification
+	case c.operation == "CreateFlowLogs": // "Publish flow logs to Amazon S3", Amazon VPC User Guide; the others are for ECS and log groups that it makes
+		return action == "logs:CreateLogDelivery" && slices.Contains(c.values["LogDestinationType"], "s3"), true
 	case action == "ec2:RunInstances":
 		return c.has("LaunchTemplateId") || c.service == "eks" && c.has("Id"), true
 	case action == "ssm:GetParameters": // for an image that is the name of a parameter
@@ -168,11 +170,15 @@ func (c call) has(field string) bool { return len(c.values[field]) > 0 }
 // profile has the name of the profile, as those of Cluster API Provider AWS.
 func (c call) passed() (out []dependency) {
 	fields := map[string][]string{ // by the service that gets them
-		"ec2.amazonaws.com":         {"Name"},
-		"eks.amazonaws.com":         {"RoleArn", "NodeRole", "PodExecutionRoleArn", "ServiceAccountRoleArn"},
-		"autoscaling.amazonaws.com": {"RoleARN"},
+		"ec2.amazonaws.com":           {"Name"},
+		"eks.amazonaws.com":           {"RoleArn", "NodeRole", "PodExecutionRoleArn", "ServiceAccountRoleArn"},
+		"autoscaling.amazonaws.com":   {"RoleARN"},
+		"vpc-flow-logs.amazonaws.com": {"DeliverLogsPermissionArn"},
 	}
 	to := c.service + ".amazonaws.com"
+	if c.operation == "CreateFlowLogs" {
+		to = "vpc-flow-logs.amazonaws.com"
+	}
 	for _, field := range fields[to] {
 		for _, role := range c.values[field] {
 			out = append(out, dependency{"iam:PassRole", map[string][]string{"RoleName": nil, "RoleArn": {role}}, map[string]string{"iam:PassedToService": to}})

@@ -41,7 +41,7 @@ func fieldsOf() map[string][]string {
 		"InstanceProfileNameWithPath":      {"InstanceProfileName"},
 		"OidcProviderName":                 {"Url", "OpenIDConnectProviderArn"},
 		"ClusterName":                      {"ClusterName", "Name"},
-		"KeyId":                            {"KmsKeyId", "KeyArn"},
+		"KeyId":                            {"KeyId", "KmsKeyId", "KeyArn"},
 		"ResourceId":                       nil, // of Systems Manager: only parameters are tagged
 	}
 }

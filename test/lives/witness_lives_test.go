@@ -89,6 +89,7 @@ func (l life) whole(m *manifest.Cluster, again func() *manifest.Cluster) {
 		l.apply(m)
 		time.Sleep(5 * time.Minute)
 		l.a.Edit(tidy)
+		tampering.identify(enginetest.MustPlan(l.t, m, l.a))
 	}
 	enginetest.Lives(l.t, l.a, m)
 	smaller := again()

@@ -73,7 +73,9 @@ func Policy(s Scope) Document {
 	if s.Kind != EKS { // a warning is given if machines can read the keys of the cluster
 		statements = append(statements, allow("ReadRolesOfMachines", s.roles(s.Roles, stockRoles), "iam:ListAttachedRolePolicies"))
 	}
-	if s.Kind != EKS && (s.Buckets == nil || len(s.Buckets) > 0) {
+	if s.Kind != EKS && (s.Buckets == nil || len(s.Buckets) > 0) { // the policy of the bucket names the roles, which have to exist
+		last := &statements[len(statements)-1]
+		last.Action = append([]string{"iam:GetRole"}, last.Action...)
 		statements = append(statements, allow("BootDataInBuckets", s.buckets(), actions(kind.Buckets)...))
 	}
 	if s.Kind != SelfManaged {

@@ -315,6 +315,7 @@ func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text strin
 			defer func() { svc.initialize(i, b, files, text, doc, at) }()
 		case "JoinConfiguration":
 			t := doc.Discovery.BootstrapToken
+			b.ControlPlane = doc.ControlPlane != nil
 			if err := doc.NodeRegistration.apply(b); err != nil {
 				return nil, err
 			}
@@ -327,7 +328,7 @@ func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text strin
 					return nil, errors.New(why)
 				}
 			}
-			b.Token, b.Hashes, b.ControlPlane = t.Token, t.CACertHashes, doc.ControlPlane != nil
+			b.Token, b.Hashes = t.Token, t.CACertHashes
 			b.Host, _, _ = strings.Cut(t.APIServerEndpoint, ":")
 			if doc.ControlPlane != nil {
 				b.Advertised = svc.address(i, doc.ControlPlane.LocalAPIEndpoint.AdvertiseAddress)

@@ -56,13 +56,40 @@ func (r nodeRegistration) apply(b *ec2.Boot) error {
 		}
 		b.Labels[key] = label
 	}
-	if r.argument("register-with-taints") != "" {
-		return fmt.Errorf("not simulated: the argument register-with-taints of the kubelet")
-	}
-	if r.Taints != nil {
-		b.Taints = append([]any{}, *r.Taints...)
+	argued, err := taintsOf(r.argument("register-with-taints"))
+	switch {
+	case err != nil:
+		return err
+	case len(argued) > 0 && !b.ControlPlane: // kubeadm sets the same argument, and that of the user counts
+		b.Taints = argued
+	case r.Taints != nil: // of the control plane, kubeadm sets the taints of the Node itself
+		b.Taints = append(append([]any{}, *r.Taints...), argued...)
+	case len(argued) > 0:
+		b.Taints = append([]any{map[string]any{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}}, argued...)
 	}
 	return nil
+}
+
+// taintsOf reads taints in the form of the kubelet's argument: "gpu=yes:NoSchedule,own:NoExecute"
+// (ParseTaints in k8s.io/kubernetes/pkg/util/taints). The arguments of the user replace those of kubeadm, which
+// has register-with-taints for workers (cmd/kubeadm/app/phases/kubelet/flags.go).
+func taintsOf(argument string) (taints []any, err error) {
+	for text := range strings.SplitSeq(argument, ",") {
+		if text == "" {
+			continue
+		}
+		pair, effect, _ := strings.Cut(text, ":")
+		key, value, _ := strings.Cut(pair, "=")
+		if key == "" || !slices.Contains([]string{"NoSchedule", "PreferNoSchedule", "NoExecute"}, effect) {
+			return nil, fmt.Errorf("kubelet: invalid taint spec: %s", text)
+		}
+		taint := map[string]any{"key": key, "effect": effect}
+		if value != "" {
+			taint["value"] = value
+		}
+		taints = append(taints, taint)
+	}
+	return taints, nil
 }
 
 // kubeletMaySet reports whether a kubelet accepts a label in its argument node-labels

@@ -23,7 +23,11 @@ func TestRegistration(t *testing.T) {
 		{"taints", `{taints: [{key: a, effect: NoSchedule}]}`, "", ec2.Boot{Taints: []any{map[string]any{"key": "a", "effect": "NoSchedule"}}}},
 		{"restricted", `{kubeletExtraArgs: {node-labels: node-restriction.kubernetes.io/a=b}}`, "must begin with an allowed prefix", ec2.Boot{}},
 		{"role", `{kubeletExtraArgs: {node-labels: node-role.kubernetes.io/worker=}}`, "must begin with an allowed prefix", ec2.Boot{}},
-		{"taints as an argument", `{kubeletExtraArgs: {register-with-taints: "a=b:NoSchedule"}}`, "not simulated", ec2.Boot{}},
+		{
+			"taints as an argument", `{taints: [{key: c, effect: NoSchedule}], kubeletExtraArgs: {register-with-taints: "a=b:NoSchedule,d:NoExecute"}}`, "",
+			ec2.Boot{Taints: []any{map[string]any{"key": "a", "value": "b", "effect": "NoSchedule"}, map[string]any{"key": "d", "effect": "NoExecute"}}},
+		},
+		{"no taints", `{kubeletExtraArgs: {register-with-taints: "a=b"}}`, "invalid taint spec", ec2.Boot{}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			var r nodeRegistration

@@ -61,7 +61,11 @@ func (l *loader) flowLogs(o *object) *FlowLogs {
 	if !logGroupName.MatchString(to) {
 		l.failAnnotation(o, flowLogs, "CloudWatch Logs has no such name", "use letters, digits and . - _ / #, at most 512")
 	}
-	if !flowLogRoleARN.MatchString(role) {
+	switch {
+	case !hasRole:
+		l.fail(o.problem("metadata.annotations", "a flow log in a group of CloudWatch Logs needs the annotation "+ownAnnotations+flowLogsRole,
+			"set it to the role with which AWS writes to the group, such as arn:aws:iam::123456789012:role/flow-logs"))
+	case !flowLogRoleARN.MatchString(role):
 		l.failAnnotation(o, flowLogsRole, "it is not the ARN of a role",
 			"set it to that of the role with which AWS writes to the group, such as arn:aws:iam::123456789012:role/flow-logs")
 	}

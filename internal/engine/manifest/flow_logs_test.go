@@ -28,7 +28,7 @@ func TestFlowLogs(t *testing.T) {
 	}
 	for annotations, want := range map[string]string{
 		role:                            `there is no annotation clusterawsadm/flow-logs — set it to the destination`,
-		"clusterawsadm/flow-logs: logs": `flow-logs-role is "": it is not the ARN of a role`,
+		"clusterawsadm/flow-logs: logs": `a flow log in a group of CloudWatch Logs needs the annotation clusterawsadm/flow-logs-role`,
 		"clusterawsadm/flow-logs: logs, clusterawsadm/flow-logs-role: logs":                       `flow-logs-role is "logs": it is not the ARN of a role`,
 		"clusterawsadm/flow-logs: 'a group', " + role:                                             `flow-logs is "a group": CloudWatch Logs has no such name`,
 		"clusterawsadm/flow-logs: 'arn:aws:s3:::logs', " + role:                                   `a flow log with a bucket takes no role`,

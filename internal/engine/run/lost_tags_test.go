@@ -118,6 +118,8 @@ func harmless(m *manifest.Cluster, s plan.Step, how string) bool {
 		return existing
 	case "target-group":
 		return existing && how == "by name"
+	case "flow-log": // a VPC may have flow logs of somebody else, and none prevents its deletion
+		return true
 	case "launch-template": // that of a node group may be another tool's
 		return m.EKS != nil
 	}

@@ -8,6 +8,7 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
@@ -73,6 +74,11 @@ func unused(m *manifest.Cluster) (actions []string) {
 	}
 	if m.EKS == nil {
 		return actions
+	}
+	addons := m.EKS.ControlPlane.Spec.Addons
+	isAgent := func(a ekscontrolplanev1.Addon) bool { return a.Name == eks.PodIdentityAgent }
+	if len(m.EKS.PodIdentities) == 0 && (addons == nil || !slices.ContainsFunc(*addons, isAgent)) {
+		actions = append(actions, "eks:ListPodIdentityAssociations")
 	}
 	if len(m.EKS.PodIdentities) == 0 { // those of an earlier manifest are found, and what their deletion lacks is told
 		actions = append(

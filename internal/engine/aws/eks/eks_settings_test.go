@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	ekssim "github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
@@ -186,8 +187,12 @@ func TestPodIdentities(t *testing.T) {
 		entry := func(account, role string) string {
 			return "\n  - {namespace: kube-system, serviceAccount: " + account + ", roleARN: '" + role + "'}"
 		}
+		agent := func(m *manifest.Cluster) *manifest.Cluster {
+			m.EKS.ControlPlane.Spec.Addons = &[]ekscontrolplanev1.Addon{{Name: "eks-pod-identity-agent", Version: "v1.3.9-eksbuild.3"}}
+			return m
+		}
 		load := func(entries string) *manifest.Cluster {
-			return annotated(t, planeHead, "clusterawsadm/pod-identity-associations: |"+entries)
+			return agent(annotated(t, planeHead, "clusterawsadm/pod-identity-associations: |"+entries))
 		}
 		m := load(entry("ebs-csi-controller-sa", first))
 		a := enginetest.Account(m, enginetest.Lag)
@@ -220,7 +225,7 @@ func TestPodIdentities(t *testing.T) {
 		})
 		require.NoError(t, err)
 		enginetest.RequireNoChange(t, m, a)
-		m = enginetest.Load(t, file, nil)
+		m = agent(enginetest.Load(t, file, nil))
 		enginetest.MustApply(t, m, a)
 		assert.Equal(t, map[string]string{"default/theirs": first}, roles())
 		enginetest.MustDelete(t, m, a)

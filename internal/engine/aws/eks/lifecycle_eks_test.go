@@ -284,8 +284,8 @@ func TestEKSCallBudgets(t *testing.T) {
 			require.LessOrEqual(t, n, most, "%s: %v", what, ops)
 		}
 		check("create", 79, func() { enginetest.MustApply(t, m, a) })
-		check("no-op", 26, func() { enginetest.MustApply(t, m, a) })
-		check("plan", 26, func() { require.True(t, enginetest.MustPlan(t, m, a).Empty()) })
+		check("no-op", 25, func() { enginetest.MustApply(t, m, a) })
+		check("plan", 25, func() { require.True(t, enginetest.MustPlan(t, m, a).Empty()) })
 		check("delete", 79, func() { enginetest.MustDelete(t, m, a) }) // six of them for the interface of the CNI
 	})
 }

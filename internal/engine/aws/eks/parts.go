@@ -85,11 +85,11 @@ func PartsOf(ctx context.Context, c *cloud.Clients, name string) (Parts, error) 
 		return p, err
 	}
 	slices.Sort(p.AccessEntries)
-	if p.PodIdentities, err = podIdentityAccounts(ctx, c, name); err != nil {
-		return p, err
+	if slices.Contains(p.Addons, PodIdentityAgent) { // without it, associations have no effect
+		p.PodIdentities, err = podIdentityAccounts(ctx, c, name)
+		slices.Sort(p.PodIdentities)
 	}
-	slices.Sort(p.PodIdentities)
-	return p, nil
+	return p, err
 }
 
 // PartsToDelete is PartsOf without those that EKS deletes with the cluster: its add-ons and access

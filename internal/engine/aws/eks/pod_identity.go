@@ -112,6 +112,9 @@ func (p *PodIdentity) Delete(ctx context.Context, c *cloud.Clients, have *PodIde
 	return err
 }
 
+// PodIdentityAgent is the add-on that gives pods the credentials of their associations.
+const PodIdentityAgent = "eks-pod-identity-agent"
+
 // PodIdentityKind is the kind of pod identity associations.
 const PodIdentityKind = "pod-identity"
 

@@ -4,6 +4,7 @@
 package awsmodel
 
 import (
+	"bytes"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -94,6 +95,46 @@ func Read(file string, into any) error {
 		err = fmt.Errorf("%s: %w", file, err)
 	}
 	return errors.Join(err, f.Close())
+}
+
+// Write writes a value to a file that Read can read.
+func Write(file string, value any) error {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	var zipped bytes.Buffer
+	z, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	if _, err := z.Write(raw); err != nil {
+		return err
+	}
+	if err := z.Close(); err != nil {
+		return err
+	}
+	return os.WriteFile(file, zipped.Bytes(), 0o644) //nolint:gosec // a file of this repository
+}
+
+// Each reads the newest model of each service that the program uses from the installed AWS CLI, and passes it on.
+func Each[T any](ctx context.Context, do func(model *T)) error {
+	folder, err := Folder(ctx)
+	if err != nil {
+		return err
+	}
+	files, err := Files(folder)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		model := new(T)
+		if err := Read(file, model); err != nil {
+			return err
+		}
+		do(model)
+	}
+	return nil
 }
 
 // Folder finds botocore's folder "data", next to the program aws or in the Python of the

@@ -42,7 +42,7 @@ func (r *runs) carryOut(ctx context.Context, do func(ctx context.Context, m *mem
 	r.each(func(i int, m *member) (err error) {
 		progress := r.show.of(m)
 		defer progress.End()
-		defer r.gate.leave()
+		defer r.gate.leave(i)
 		progress.Look(render.Run{Verb: r.verb, Cluster: m.cluster.Name, Region: m.cluster.Region, Program: program.Get().String()})
 		who := r.askWho(ctx, m.cluster)
 		view := render.PlanView{
@@ -173,7 +173,6 @@ type gate struct {
 	open  int          // runs that have neither a plan nor an end
 	plans []*plan.Plan // by member; nil without one
 	views []render.PlanView
-	asked bool
 	yes   bool
 	err   error
 }
@@ -201,10 +200,9 @@ func (g *gate) arrive() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.open--
-	if g.open > 0 || g.asked {
+	if g.open > 0 {
 		return
 	}
-	g.asked = true
 	for _, p := range g.plans {
 		if p != nil {
 			g.yes, g.err = g.ask(g.plans, g.views)
@@ -214,12 +212,12 @@ func (g *gate) arrive() {
 	close(g.decided)
 }
 
-// leave counts a run that has ended, unless it had a plan.
-func (g *gate) leave() {
+// leave counts a run that has ended without a plan.
+func (g *gate) leave(i int) {
 	g.mu.Lock()
-	asked := g.asked
+	planned := g.plans[i] != nil
 	g.mu.Unlock()
-	if !asked {
+	if !planned {
 		g.arrive()
 	}
 }

@@ -2,10 +2,7 @@
 package main
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 
@@ -21,38 +18,14 @@ func main() {
 }
 
 func write(ctx context.Context, to string) error {
-	folder, err := awsmodel.Folder(ctx)
-	if err != nil {
-		return err
-	}
-	files, err := awsmodel.Files(folder)
-	if err != nil {
-		return err
-	}
 	all := apimodel.Models{}
-	for _, file := range files {
-		s := new(apimodel.Service)
-		if err := awsmodel.Read(file, s); err != nil {
-			return err
-		}
+	err := awsmodel.Each(ctx, func(s *apimodel.Service) {
 		if names := apimodel.Operations()[s.Metadata.ID]; names != nil {
 			all[s.Metadata.ID] = s.Only(names)
 		}
-	}
-	raw, err := json.Marshal(all)
+	})
 	if err != nil {
 		return err
 	}
-	var zipped bytes.Buffer
-	z, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
-	if err != nil {
-		return err
-	}
-	if _, err := z.Write(raw); err != nil {
-		return err
-	}
-	if err := z.Close(); err != nil {
-		return err
-	}
-	return os.WriteFile(to, zipped.Bytes(), 0o644) //nolint:gosec // a file of this repository
+	return awsmodel.Write(to, all)
 }

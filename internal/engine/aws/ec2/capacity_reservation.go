@@ -27,20 +27,14 @@ func (i *Instance) checkReservation(ctx context.Context, c *cloud.Clients) (refu
 	if err != nil {
 		return "", err
 	}
-	subnet := SubnetState{}
-	if i.Subnet != nil {
-		subnet, _ = i.Subnet.Found()
-	}
-	const field = "capacityReservationId: the capacity reservation "
+	what := "capacityReservationId: the capacity reservation " + id
 	switch {
 	case r == nil:
-		return field + id + " does not exist in this account and region: correct the ID", nil
+		return what + " does not exist in this account and region: correct the ID", nil
 	case r.State != types.CapacityReservationStateActive && r.State != types.CapacityReservationStateScheduled:
-		return fmt.Sprintf("%s%s is %s: name another", field, id, r.State), nil
+		return fmt.Sprintf("%s is %s: name another", what, r.State), nil
 	case aws.ToString(r.InstanceType) != "" && *r.InstanceType != i.Spec.InstanceType:
-		return fmt.Sprintf("%s%s is for the instance type %s, and the machine has %s: change one of them", field, id, *r.InstanceType, i.Spec.InstanceType), nil
-	case subnet.Zone != "" && aws.ToString(r.AvailabilityZone) != "" && *r.AvailabilityZone != subnet.Zone:
-		return fmt.Sprintf("%s%s is in the zone %s, and the subnet of the machine in %s: change one of them", field, id, *r.AvailabilityZone, subnet.Zone), nil
+		return fmt.Sprintf("%s is for the instance type %s, and the machine has %s: change one of them", what, *r.InstanceType, i.Spec.InstanceType), nil
 	}
-	return "", nil
+	return i.inAnotherZone(what, aws.ToString(r.AvailabilityZone)), nil
 }

@@ -27,19 +27,25 @@ func (i *Instance) checkHost(ctx context.Context, c *cloud.Clients) (refusal str
 	if err != nil {
 		return "", err
 	}
-	subnet := SubnetState{}
-	if i.Subnet != nil {
-		subnet, _ = i.Subnet.Found()
-	}
-	switch zone := ""; {
+	what := "hostID: the Dedicated Host " + id
+	switch {
 	case host == nil:
-		return fmt.Sprintf("hostID: the Dedicated Host %s does not exist in this account and region: correct the ID", id), nil
+		return what + " does not exist in this account and region: correct the ID", nil
 	case host.State != types.AllocationStateAvailable:
-		return fmt.Sprintf("hostID: the Dedicated Host %s has the state %s: name another", id, host.State), nil
-	default:
-		if zone = aws.ToString(host.AvailabilityZone); zone != "" && subnet.Zone != "" && zone != subnet.Zone {
-			return fmt.Sprintf("hostID: the Dedicated Host %s is in the zone %s, and the subnet of the machine in %s: change one of them", id, zone, subnet.Zone), nil
-		}
+		return fmt.Sprintf("%s has the state %s: name another", what, host.State), nil
 	}
-	return "", nil
+	return i.inAnotherZone(what, aws.ToString(host.AvailabilityZone)), nil
+}
+
+// inAnotherZone says that something that the machine is launched into is in another zone than its subnet; "" if it is
+// not, or if one of the zones is not known.
+func (i *Instance) inAnotherZone(what, zone string) string {
+	if i.Subnet == nil || zone == "" {
+		return ""
+	}
+	subnet, _ := i.Subnet.Found()
+	if subnet.Zone == "" || subnet.Zone == zone {
+		return ""
+	}
+	return fmt.Sprintf("%s is in the zone %s, and the subnet of the machine in %s: change one of them", what, zone, subnet.Zone)
 }

@@ -3,10 +3,7 @@
 package main
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 
@@ -23,42 +20,18 @@ func main() {
 }
 
 func write(ctx context.Context, to string) error {
-	folder, err := awsmodel.Folder(ctx)
-	if err != nil {
-		return err
-	}
-	files, err := awsmodel.Files(folder)
-	if err != nil {
-		return err
-	}
 	wanted := map[string][]string{}
 	for _, op := range awssim.New(awssim.Options{}).Process().Operations() {
 		wanted[op.Package] = append(wanted[op.Package], op.Name)
 	}
 	all := map[string]*model.Service{}
-	for _, file := range files {
-		s := new(model.Service)
-		if err := awsmodel.Read(file, s); err != nil {
-			return err
-		}
+	err := awsmodel.Each(ctx, func(s *model.Service) {
 		if names := wanted[s.Package()]; names != nil {
 			all[s.Package()] = s.Only(names)
 		}
-	}
-	raw, err := json.Marshal(all)
+	})
 	if err != nil {
 		return err
 	}
-	var zipped bytes.Buffer
-	z, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
-	if err != nil {
-		return err
-	}
-	if _, err := z.Write(raw); err != nil {
-		return err
-	}
-	if err := z.Close(); err != nil {
-		return err
-	}
-	return os.WriteFile(to, zipped.Bytes(), 0o644) //nolint:gosec // a file of this repository
+	return awsmodel.Write(to, all)
 }

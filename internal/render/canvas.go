@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
+	"time"
 )
 
 // canvas is the end of a terminal: its lines are drawn again and again, in place.
@@ -11,6 +13,37 @@ type canvas struct {
 	w       io.Writer
 	t       Terminal
 	painted []string // the lines on the screen, without colours
+}
+
+// animation is a canvas that is repainted all the time, until it has ended.
+type animation struct {
+	canvas
+	mu      sync.Mutex
+	ended   bool
+	beats   int           // repaints so far, for spinners
+	stop    chan struct{} // nil before start
+	stopped sync.WaitGroup
+}
+
+// start hides the cursor, and repaints until stop is closed. paint is called with mu locked.
+func (a *animation) start(paint func()) {
+	a.stop = make(chan struct{})
+	a.write(hideCursor)
+	a.stopped.Go(func() {
+		tick := time.NewTicker(repaint)
+		defer tick.Stop()
+		for {
+			select {
+			case <-a.stop:
+				return
+			case <-tick.C:
+				a.mu.Lock()
+				a.beats++
+				paint()
+				a.mu.Unlock()
+			}
+		}
+	})
 }
 
 // size returns the size of the terminal.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
@@ -50,18 +49,13 @@ func (l *locked) Write(data []byte) (int, error) {
 
 // Board shows the runs of several clusters on a terminal, each on one line.
 type Board struct {
-	canvas
-	mu      sync.Mutex
-	rows    []*row
-	paused  bool
-	ended   bool
-	beats   int
-	stop    chan struct{} // nil before the first run
-	stopped sync.WaitGroup
+	animation
+	rows   []*row
+	paused bool
 }
 
 // NewBoard returns a Board.
-func NewBoard(w io.Writer, t Terminal) *Board { return &Board{canvas: canvas{w: w, t: t}} }
+func NewBoard(w io.Writer, t Terminal) *Board { return &Board{animation: animation{canvas: canvas{w: w, t: t}}} }
 
 // row is the Progress of one cluster on a Board.
 type row struct {
@@ -119,22 +113,6 @@ func (b *Board) End() {
 	close(b.stop)
 	b.mu.Unlock()
 	b.stopped.Wait()
-}
-
-func (b *Board) animate() {
-	tick := time.NewTicker(repaint)
-	defer tick.Stop()
-	for {
-		select {
-		case <-b.stop:
-			return
-		case <-tick.C:
-			b.mu.Lock()
-			b.beats++
-			b.paint()
-			b.mu.Unlock()
-		}
-	}
 }
 
 func (b *Board) above(text string) {
@@ -200,9 +178,7 @@ func (r *row) Look(run Run) {
 		b := r.board
 		r.tally, r.state = newTally(run, b.t.Clock.Now()), "reading its state"
 		if b.stop == nil {
-			b.stop = make(chan struct{})
-			b.write(hideCursor)
-			b.stopped.Go(b.animate)
+			b.start(b.paint)
 		}
 	})
 }

@@ -3,7 +3,6 @@ package render
 import (
 	"io"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
@@ -28,19 +27,14 @@ const repaint = 100 * time.Millisecond
 
 // tree is a Progress that repaints the areas of a cluster in place.
 type tree struct {
-	mu sync.Mutex
-	canvas
+	animation
 	tally   *tally
 	looking bool
-	ended   bool
-	beats   int
-	stop    chan struct{}
-	stopped sync.WaitGroup
 }
 
 // NewTree returns a Progress for a terminal that can be repainted.
 func NewTree(w io.Writer, t Terminal) Progress {
-	return &tree{canvas: canvas{w: w, t: t}, stop: make(chan struct{})}
+	return &tree{animation: animation{canvas: canvas{w: w, t: t}}}
 }
 
 // Look implements Progress.
@@ -48,9 +42,8 @@ func (t *tree) Look(r Run) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.tally, t.looking = newTally(r, t.t.Clock.Now()), true
-	t.write(hideCursor)
+	t.start(t.paint)
 	t.paint()
-	t.stopped.Go(t.animate)
 }
 
 // Pause implements Progress.
@@ -93,7 +86,7 @@ func (*tree) Result(Ending) {}
 // End implements Progress.
 func (t *tree) End() {
 	t.mu.Lock()
-	if t.ended || t.tally == nil {
+	if t.ended || t.stop == nil {
 		t.ended = true
 		t.mu.Unlock()
 		return
@@ -112,22 +105,6 @@ func (t *tree) End() {
 	close(t.stop)
 	t.mu.Unlock()
 	t.stopped.Wait()
-}
-
-func (t *tree) animate() {
-	tick := time.NewTicker(repaint)
-	defer tick.Stop()
-	for {
-		select {
-		case <-t.stop:
-			return
-		case <-tick.C:
-			t.mu.Lock()
-			t.beats++
-			t.paint()
-			t.mu.Unlock()
-		}
-	}
 }
 
 // above prints a line that stays, above the tree.

@@ -44,9 +44,12 @@ type Loaded struct {
 // others, and that belong to none. A problem of one cluster does not affect the others; a document that
 // cannot be read affects all. An input without a Cluster is one result, with the error.
 func LoadAll(sources []input.Source, o input.LoadOptions) []Loaded {
-	names := manifest.Clusters(sources, o)
-	if o.Cluster != "" || len(names) < 2 {
-		m, err := Load(sources, o)
+	var names []string
+	m, err := Load(sources, o)
+	if err != nil && o.Cluster == "" { // more than one Cluster is an error of Load
+		names = manifest.Clusters(sources, o)
+	}
+	if len(names) < 2 {
 		return []Loaded{{Name: loadedName(m, o.Cluster), Manifest: m, Err: err}}
 	}
 	all := make([]Loaded, len(names))

@@ -55,7 +55,9 @@ type Board struct {
 }
 
 // NewBoard returns a Board.
-func NewBoard(w io.Writer, t Terminal) *Board { return &Board{animation: animation{canvas: canvas{w: w, t: t}}} }
+func NewBoard(w io.Writer, t Terminal) *Board {
+	return &Board{animation: animation{canvas: canvas{w: w, t: t}}}
+}
 
 // row is the Progress of one cluster on a Board.
 type row struct {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
@@ -66,7 +67,7 @@ func (s *SelfManaged) clusterNetwork() map[string]any {
 	if pods != "" {
 		out["pods"] = map[string]any{"cidrBlocks": anys(strings.Split(pods, ","))}
 	}
-	if services != "" && services != topology.DefaultServices {
+	if services != "" && services != manifest.DefaultServices {
 		out["services"] = map[string]any{"cidrBlocks": anys(strings.Split(services, ","))}
 	}
 	set(out, "serviceDomain", domain, topology.DefaultDomain)

@@ -17,7 +17,10 @@ const (
 	mostNodesBits     = 16 // of the number of blocks of Nodes
 	nodeBlockIPv4     = 24 // the usual block of a Node
 	nodeBlockIPv6     = 64
-	usualServices     = "10.96.0.0/12"
+
+	// DefaultServices is the block of Services of kubeadm, unless the manifest has another one (ClusterConfiguration,
+	// networking).
+	DefaultServices = "10.96.0.0/12"
 )
 
 // checkClusterNetwork checks the blocks of pods and Services of a self-managed cluster. With
@@ -28,14 +31,14 @@ func (l *loader) checkClusterNetwork(cluster *object) {
 	services := l.networkBlocks(cluster, "spec.clusterNetwork.services.cidrBlocks", network.Services.CIDRBlocks)
 	for _, b := range services {
 		if least, most := b.Addr().BitLen()-mostServiceBits, b.Addr().BitLen()-fewestAddressBits; b.Bits() < least || b.Bits() > most {
-			l.fail(cluster.problem(b.path, fmt.Sprintf("%s: kubeadm permits /%d to /%d for Services", b, least, most), "use another block, such as "+usualServices))
+			l.fail(cluster.problem(b.path, fmt.Sprintf("%s: kubeadm permits /%d to /%d for Services", b, least, most), "use another block, such as "+DefaultServices))
 		}
 	}
 	for _, b := range pods {
 		l.checkPodBlock(cluster, b)
 	}
 	if len(network.Services.CIDRBlocks) == 0 {
-		services = []networkBlock{{netip.MustParsePrefix(usualServices), ""}}
+		services = []networkBlock{{netip.MustParsePrefix(DefaultServices), ""}}
 	}
 	if len(services) > 0 { // otherwise a block is not valid
 		l.checkAPIAddresses(services[0])

@@ -193,6 +193,9 @@ func (m message) fits(s scalar, quote bool) (f fit, ok bool) {
 
 // quotes returns where a message contains a value as a word; -1 if it does not.
 func (m message) quotes(value string) int {
+	if !strings.Contains(m.text, value) { // most fields: no expression to compile
+		return -1
+	}
 	at, err := regexp.Compile(`(?:^|[^\pL\d_-])(` + regexp.QuoteMeta(value) + `)(?:$|[^\pL\d_/.-]|[/.-](?:$|[^\pL\d]))`)
 	if err != nil {
 		return -1
@@ -202,6 +205,9 @@ func (m message) quotes(value string) int {
 	}
 	return -1
 }
+
+// lastWord is the last word of a name like "rootVolume".
+var lastWord = regexp.MustCompile(`[A-Z]?[a-z]+$`)
 
 // naming returns how many letters of the name of a field a message contains; 0 for none: of iops, VolumeSize for
 // rootVolume.size, or "instance type".
@@ -217,7 +223,7 @@ func (m message) naming(path string) int {
 		longest = len(last)
 	}
 	if len(parts) > 1 {
-		words := regexp.MustCompile(`[A-Z]?[a-z]+$`).FindString(parts[len(parts)-2])
+		words := lastWord.FindString(parts[len(parts)-2])
 		if with := lettersOf(words) + last; strings.Contains(m.letters, with) || strings.Contains(m.letters, strings.TrimSuffix(lettersOf(words), "s")+last) {
 			longest = max(longest, len(with))
 		}

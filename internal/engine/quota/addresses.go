@@ -57,7 +57,7 @@ func (s *subnets) take(u use) (reasons []error) {
 			s.free[subnet.ID()] = free
 		}
 		if free < u.Each {
-			reasons = append(reasons, s.lacks(u.step, subnet, fmt.Sprintf("AWS demands %d free addresses in each subnet, and %s has %d", u.Each, nameOf(subnet), free)))
+			reasons = append(reasons, lacks(u.step, fmt.Sprintf("AWS demands %d free addresses in each subnet, and %s has %d", u.Each, nameOf(subnet), free)))
 		}
 		left += max(0, s.free[subnet.ID()])
 	}
@@ -86,10 +86,11 @@ func (s *subnets) take(u use) (reasons []error) {
 		}
 		what = fmt.Sprintf("%s have %d free addresses, and it needs %d", strings.Join(names, ", "), left, u.Takes)
 	}
-	return append(reasons, s.lacks(u.step, subnet, what))
+	return append(reasons, lacks(u.step, what))
 }
 
-func (s *subnets) lacks(step plan.Step, _ *graph.Ref[ec2.SubnetState], what string) error {
+// lacks says that a step does not find enough addresses, and why.
+func lacks(step plan.Step, what string) error {
 	return &plan.ResourceError{
 		Resource: step.Resource,
 		Origin:   step.Origin,

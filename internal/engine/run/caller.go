@@ -7,11 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 )
@@ -24,11 +23,7 @@ func (c *Cluster) Caller(ctx context.Context) (cluster.Caller, error) {
 
 // Caller asks AWS who calls it.
 func (s *Session) Caller(ctx context.Context) (cluster.Caller, error) {
-	out, err := s.Cloud.STS.GetCallerIdentity(cloud.ReadOnly(ctx), &sts.GetCallerIdentityInput{})
-	if err != nil {
-		return cluster.Caller{}, err
-	}
-	return cluster.Caller{Account: aws.ToString(out.Account), ARN: aws.ToString(out.Arn)}, nil
+	return iam.Caller(cloud.ReadOnly(ctx), s.Cloud)
 }
 
 // CallerRefusalOf returns why AWS has refused the caller, from an error and those that it

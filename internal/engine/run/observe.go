@@ -9,7 +9,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"github.com/aws/aws-sdk-go-v2/service/sts"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -73,11 +72,11 @@ func (o *observer) observe(ctx context.Context) (err error) {
 		return fmt.Errorf("load balancers: %w", err)
 	}
 	if b := spec.S3Bucket; b != nil && b.PresignedURLDuration == nil {
-		who, err := c.STS.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+		who, err := iam.Caller(ctx, c)
 		if err != nil {
 			return fmt.Errorf("account ID: %w", err)
 		}
-		inv.Account = *who.Account
+		inv.Account = who.Account
 	}
 	return nil
 }

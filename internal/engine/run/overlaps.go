@@ -6,10 +6,9 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-)
 
-// usualServices is the block of Services of kubeadm, unless the manifest has another one.
-const usualServices = "10.96.0.0/12"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+)
 
 // overlaps compares the blocks of pods and Services with those of an existing VPC, which the manifest need not have.
 // EKS refuses Services in the VPC ("serviceIpv4Cidr", KubernetesNetworkConfigRequest); otherwise that is a warning.
@@ -22,7 +21,7 @@ func (p *planning) overlaps() (reasons []error) {
 	network, at := m.Object.Spec.ClusterNetwork, "Cluster/"+m.Name
 	services := network.Services.CIDRBlocks
 	if len(services) == 0 && m.EKS == nil {
-		services = []string{usualServices}
+		services = []string{manifest.DefaultServices}
 	}
 	blocks := append([]string{vpc.CIDR}, slices.Sorted(maps.Keys(vpc.Blocks))...)
 	for _, x := range both(services, blocks) {

@@ -11,6 +11,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
 // addRegistration registers the machines of the control plane with its load
@@ -45,11 +46,8 @@ func addRegistration(g *graph.Graph, in inputs, lbs loadBalancers, plan machineP
 	return lbs.register(g, "", like, in.infra("spec.controlPlaneLoadBalancer"))
 }
 
-// Defaults of kubeadm (ClusterConfiguration, networking).
-const (
-	DefaultServices = "10.96.0.0/12"
-	DefaultDomain   = "cluster.local"
-)
+// DefaultDomain is the domain of Services of kubeadm (ClusterConfiguration, networking).
+const DefaultDomain = "cluster.local"
 
 // addInitMarker adds the init marker, which records the machine that runs kubeadm init:
 // the first one.
@@ -60,7 +58,7 @@ func addInitMarker(g *graph.Graph, in inputs, endpoint bootdata.Endpoint, machin
 	network := in.m.Object.Spec.ClusterNetwork
 	marker := &secrets.InitMarker{Machine: machines[0], Network: secrets.ClusterNetwork{
 		Pods:     strings.Join(network.Pods.CIDRBlocks, ","),
-		Services: cmp.Or(strings.Join(network.Services.CIDRBlocks, ","), DefaultServices),
+		Services: cmp.Or(strings.Join(network.Services.CIDRBlocks, ","), manifest.DefaultServices),
 		Domain:   cmp.Or(network.ServiceDomain, DefaultDomain),
 	}, Endpoint: endpoint, After: endpoint.Needs()}
 	if in.beginsNewEtcd() {

@@ -7,16 +7,17 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
-// AddressUse says which IPv4 addresses of subnets a step of a plan needs.
+// AddressUse is the number of IPv4 addresses that a step of a plan needs in subnets.
 type AddressUse struct {
 	Subnets []*graph.Ref[SubnetState]
 	Takes   int // addresses in all subnets together
-	Each    int // free addresses that AWS demands in each subnet
+	Each    int // free addresses that AWS requires in each subnet
 }
 
 // AddressUser is implemented by resources with network interfaces.
 type AddressUser interface {
-	// Addresses returns what a step that creates or updates the resource needs.
+	// Addresses returns the IPv4 addresses that EC2 allocates when the step is carried out. The step creates or updates
+	// the resource.
 	Addresses(s plan.Step) AddressUse
 }
 

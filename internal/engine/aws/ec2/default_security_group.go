@@ -109,8 +109,11 @@ func (g *DefaultGroup) Update(ctx context.Context, c *cloud.Clients, have *Defau
 // AnywhereIPv4 is every IPv4 address.
 const AnywhereIPv4 = "0.0.0.0/0"
 
+// anywhereIPv6 is the block of all IPv6 addresses.
+const anywhereIPv6 = "::/0"
+
 // IsAnywhere reports whether a CIDR block has every address.
-func IsAnywhere(block string) bool { return block == AnywhereIPv4 || block == "::/0" }
+func IsAnywhere(block string) bool { return block == AnywhereIPv4 || block == anywhereIPv6 }
 
 // DefaultGroupKind is the name of the kind of default security groups.
 const DefaultGroupKind = "default-group"

@@ -1,7 +1,6 @@
 package ec2
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -25,13 +24,9 @@ func NoWayOut(ctx context.Context, c *cloud.Clients, subnet *graph.Ref[SubnetSta
 	if !ok {
 		return "", nil
 	}
-	tables, err := routeTablesOf(ctx, c, state.VPC)
-	if err != nil {
+	table, err := RouteTableOf(ctx, c, state.VPC, state.ID)
+	if table == nil || err != nil {
 		return "", err
-	}
-	table := tableOf(tables, state.ID)
-	if table == nil {
-		return "", nil
 	}
 	hasPublic := state.MapPublicIP
 	if public != nil {
@@ -54,7 +49,14 @@ func NoWayOut(ctx context.Context, c *cloud.Clients, subnet *graph.Ref[SubnetSta
 	), nil
 }
 
-// tableOf returns the route table of a subnet, or the main one of its VPC; nil if there is none.
+// RouteTableOf returns the route table that a subnet is associated with, or the main one of its VPC; nil if there is
+// none.
+func RouteTableOf(ctx context.Context, c *cloud.Clients, vpc, subnet string) (*RouteTableState, error) {
+	tables, err := routeTablesOf(ctx, c, vpc)
+	return tableOf(tables, subnet), err
+}
+
+// tableOf finds the route table of a subnet in those of its VPC.
 func tableOf(tables []RouteTableState, subnet string) *RouteTableState {
 	at := slices.IndexFunc(tables, func(t RouteTableState) bool { return t.Associations[subnet] != "" })
 	if at < 0 {
@@ -66,25 +68,36 @@ func tableOf(tables []RouteTableState, subnet string) *RouteTableState {
 	return &tables[at]
 }
 
-// closed says why a table leads nowhere; "" if it may.
-func (s RouteTableState) closed(public bool) (why string) {
-	for _, to := range []string{"0.0.0.0/0", "::/0"} {
+// NoInternet says why a table does not lead to the internet; "" if it does. noAddress says that the machines have no
+// public address; "" if they have one.
+func (s RouteTableState) NoInternet(noAddress string) (why string) {
+	why = "has no default route"
+	for _, to := range []string{AnywhereIPv4, anywhereIPv6} {
 		switch target := s.Routes[to]; {
 		case target == "":
 		case s.Dead[to]:
 			why = fmt.Sprintf("has a route to %s that leads to %s, which does not exist or does not work", to, target)
-		case to == "0.0.0.0/0" && strings.HasPrefix(target, "igw-") && !public:
-			why = fmt.Sprintf("leads to the internet gateway %s, and machines there get no public addresses", target)
+		case to == AnywhereIPv4 && strings.HasPrefix(target, "igw-") && noAddress != "":
+			why = fmt.Sprintf("leads to the internet gateway %s, and %s", target, noAddress)
 		default:
 			return ""
 		}
 	}
+	return why
+}
+
+// closed says why a table leads nowhere; "" if it may: to a network with a proxy, perhaps.
+func (s RouteTableState) closed(public bool) (why string) {
+	noAddress := "machines there get no public addresses"
+	if public {
+		noAddress = ""
+	}
 	for to, target := range s.Routes {
-		if to != "0.0.0.0/0" && to != "::/0" && !s.Dead[to] && !strings.HasPrefix(target, "vpce-") {
-			return "" // to a network with a proxy, perhaps
+		if !IsAnywhere(to) && !s.Dead[to] && !strings.HasPrefix(target, "vpce-") {
+			return ""
 		}
 	}
-	return cmp.Or(why, "has no default route")
+	return s.NoInternet(noAddress)
 }
 
 // isDead reports whether what a route leads to does not exist or does not work.

@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
-	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
@@ -127,7 +126,7 @@ func (p AccessPolicy) String() string {
 	return p.ARN + " in " + sortedList(p.Namespaces)
 }
 
-// AccessEntryState is an access entry that exists.
+// AccessEntryState is an EKS access entry, as AWS describes it.
 type AccessEntryState struct {
 	identity.Object       // the ID is its ARN
 	Cluster               string
@@ -216,14 +215,8 @@ func (s AccessEntryState) isCreators(ctx context.Context, c *cloud.Clients) (boo
 	if len(s.Tags) > 0 || !s.IsAdmin() {
 		return false, nil
 	}
-	who, err := cloud.Remember(ctx, c, "caller", func(ctx context.Context) (string, error) {
-		out, err := c.STS.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
-		if err != nil {
-			return "", err
-		}
-		return aws.ToString(out.Arn), nil
-	})
-	return samePrincipal(who, s.Principal), err
+	who, err := iam.Caller(ctx, c)
+	return samePrincipal(who.ARN, s.Principal), err
 }
 
 // samePrincipal reports whether a caller is a principal of IAM. The ARN of the session of a role

@@ -7,7 +7,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
-	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
@@ -20,8 +19,8 @@ func MissingPrincipal(ctx context.Context, c *cloud.Clients, arn string) (string
 	if len(part) < parts {
 		return "", nil // the manifest is checked for that
 	}
-	own, err := callersAccount(ctx, c)
-	if err != nil || part[account] != own {
+	caller, err := Caller(ctx, c)
+	if err != nil || part[account] != caller.Account {
 		return "", err
 	}
 	kind, name, _ := strings.Cut(part[resource], "/")
@@ -59,17 +58,6 @@ func userARN(ctx context.Context, c *cloud.Clients, name string) (string, error)
 			return "", cloud.IgnoreNotFound(err)
 		}
 		return aws.ToString(out.User.Arn), nil
-	})
-}
-
-// callersAccount returns the number of the account of the caller.
-func callersAccount(ctx context.Context, c *cloud.Clients) (string, error) {
-	return cloud.Remember(ctx, c, "account of the caller", func(ctx context.Context) (string, error) {
-		out, err := c.STS.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
-		if err != nil {
-			return "", err
-		}
-		return aws.ToString(out.Account), nil
 	})
 }
 

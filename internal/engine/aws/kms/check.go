@@ -25,12 +25,13 @@ func Refusal(ctx context.Context, c *cloud.Clients, key string) (string, error) 
 		case err != nil:
 			return "", err
 		}
-		return unusable(key, aws.ToString(out.KeyMetadata.Arn), out.KeyMetadata), nil
+		return unusable(key, out.KeyMetadata), nil
 	})
 }
 
 // unusable says why a key that exists cannot encrypt ("Key states of AWS KMS keys", KMS developer guide).
-func unusable(key, arn string, k *types.KeyMetadata) string {
+func unusable(key string, k *types.KeyMetadata) string {
+	arn := aws.ToString(k.Arn)
 	switch {
 	case k.KeyUsage != "" && k.KeyUsage != types.KeyUsageTypeEncryptDecrypt:
 		return fmt.Sprintf("the KMS key %s is for %s, not for encryption: name a symmetric encryption key", key, k.KeyUsage)

@@ -13,7 +13,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 )
 
-// several writes a manifest of several clusters, each with one NAT gateway.
+// several writes one manifest file with a generated cluster for each name, and returns its path. edit changes the text
+// of a cluster. The clusters use one availability zone, so that each needs only one NAT gateway.
 func (s *shellEnv) several(t *testing.T, edit func(name, text string) string, names ...string) string {
 	t.Helper()
 	var all []string

@@ -46,8 +46,8 @@ type Takeback struct {
 // Run takes the cluster back, in these steps:
 //
 //   - It pauses the Cluster object, and makes a manifest of the objects.
-//   - It stores the keys of the cluster where runs look for them, and sets the tags by which runs find
-//     resources.
+//   - It copies the cluster's certificates and keys from the management cluster to the secrets store of
+//     the cluster, and tags the cluster's resources in AWS, so that runs find both.
 //   - It checks that a plan of the manifest is empty, and writes the manifest.
 //   - It removes the objects and their finalizers from the management cluster. Nothing in AWS is deleted.
 //

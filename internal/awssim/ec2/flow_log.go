@@ -159,7 +159,8 @@ func (svc *Service) describeFlowLogs(in *ec2.DescribeFlowLogsInput) (*ec2.Descri
 	return &ec2.DescribeFlowLogsOutput{FlowLogs: logs, NextToken: next}, err
 }
 
-// deleteFlowLogs deletes flow logs. Errors are returned for each, and the call succeeds.
+// deleteFlowLogs deletes flow logs. The call succeeds even if a flow log cannot be deleted: the response lists the flow
+// logs that remain, and why.
 func (svc *Service) deleteFlowLogs(in *ec2.DeleteFlowLogsInput) (*ec2.DeleteFlowLogsOutput, error) {
 	if len(in.FlowLogIds) == 0 {
 		return nil, core.Fail("MissingParameter", "the request must contain the parameter flowLogId")

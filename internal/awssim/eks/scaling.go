@@ -39,8 +39,9 @@ func remoteBlocks(in *types.RemoteNetworkConfigRequest) (nodes, pods []string) {
 	return nodes, pods
 }
 
-// checkRemote applies the rules for remote networks: RemoteNodeNetwork and RemotePodNetwork in the EKS
-// API reference, and "Prerequisite setup for hybrid nodes" in the EKS user guide.
+// checkRemote rejects networks of hybrid nodes that EKS does not support. The rules are in the EKS API
+// reference (RemoteNodeNetwork, RemotePodNetwork) and in the EKS user guide ("Prerequisite setup for
+// hybrid nodes").
 func (svc *Service) checkRemote(c *Cluster, nodes, pods []string) error {
 	switch {
 	case len(nodes)+len(pods) == 0:

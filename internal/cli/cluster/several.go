@@ -262,8 +262,8 @@ func planHeaders() []string {
 	return []string{"CLUSTER", "REGION", "CREATE", "CHANGE", "REPLACE", "DELETE", "CONFLICTS", "EXIT CODE"}
 }
 
-// showPlans prints the plans of those clusters that have one to show, and a table. changes says whether the
-// exit code is that of changes.
+// showPlans prints the plans that p.shown selects, and a table of all clusters. If changes is set, the command
+// exits with the code for "there are changes" when a plan has any.
 func (f *fleet) showPlans(ctx context.Context, format string, p plans, changes bool) error {
 	var err error
 	if format == "text" {

@@ -15,8 +15,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
-// runs are the runs of a command that changes several clusters side by side. All make their plans, the
-// user is asked once, and then they go on.
+// runs creates or deletes several clusters in parallel. Every run first makes its plan. Then the user
+// confirms all plans at once, and the runs continue.
 type runs struct {
 	*fleet
 	verb    string // "create", "delete"
@@ -26,7 +26,7 @@ type runs struct {
 	gate    *gate
 }
 
-// carryOut does the runs.
+// carryOut does the runs in parallel, and stores their results.
 func (r *runs) carryOut(ctx context.Context, do func(ctx context.Context, m *member, o cluster.Options) (cluster.Result, error)) {
 	r.results = make([]cluster.Result, len(r.members))
 	r.show = r.newProgresses()

@@ -137,7 +137,7 @@ func (a *assumption) byKind() map[string]func(cluster.Assumed) string {
 	}
 }
 
-// flag sets a flag in a set, and returns its name if it was not set.
+// flag adds a name to a set. It returns the name, or "" if the set has it already.
 func flag(set map[string]bool, name string) string {
 	if set[name] {
 		return ""
@@ -347,7 +347,7 @@ func (a *assumption) gatewayOf(vpc string) string {
 	return t.ID
 }
 
-// egressOnlyOf is gatewayOf for the egress-only internet gateway.
+// egressOnlyOf returns the egress-only internet gateway of a VPC, and adds one if it has none.
 func (a *assumption) egressOnlyOf(vpc string) string {
 	for id, g := range a.EC2.EgressOnlyGateways {
 		if g.VPC == vpc {
@@ -359,8 +359,8 @@ func (a *assumption) egressOnlyOf(vpc string) string {
 	return t.ID
 }
 
-// natOf returns a NAT gateway of a VPC, if possible in a zone. If it has none, one is added to a public
-// subnet, which is added if the VPC has none.
+// natOf returns the ID of a NAT gateway of the VPC, preferably one in the zone. If the VPC has no NAT
+// gateway, natOf adds one to a public subnet, and adds that subnet too if the VPC has no public subnet.
 func (a *assumption) natOf(v *awssim.VPC, zone string) string {
 	found := ""
 	for _, id := range slices.Sorted(maps.Keys(a.EC2.NATGateways)) {
@@ -389,7 +389,8 @@ func (a *assumption) natOf(v *awssim.VPC, zone string) string {
 	return nat.ID
 }
 
-// publicSubnet returns a public subnet of a VPC, if possible in a zone.
+// publicSubnet returns a public subnet of the VPC, preferably one in the zone. If the VPC has none, it is
+// added.
 func (a *assumption) publicSubnet(v *awssim.VPC, zone string) (found *awssim.Subnet) {
 	for _, id := range slices.Sorted(maps.Keys(a.EC2.Subnets)) {
 		if s := a.EC2.Subnets[id]; s.VPC == v.ID && s.MapPublicIP && (found == nil || s.Zone == zone) {

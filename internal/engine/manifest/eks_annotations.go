@@ -44,7 +44,7 @@ type NodeGroupSettings struct {
 	RepairMaxUnhealthy, RepairMaxParallel *Share
 }
 
-// Share is a number of nodes, or a percentage of them.
+// Share is a limit on the nodes of a group: either a number of nodes or a percentage of the group.
 type Share struct{ Count, Percentage int32 }
 
 // eksSettings reads the annotations of an AWSManagedControlPlane.

@@ -35,7 +35,7 @@ func chosenAs(c *object, among []*object) string {
 	return c.name
 }
 
-// homeOf returns the namespace of an object as an API server stores it.
+// homeOf returns the namespace of an object. It is "default" if the manifest has none, as with kubectl apply.
 func homeOf(o *object) string { return cmp.Or(o.namespace, metav1.NamespaceDefault) }
 
 // choose keeps the objects of the Cluster that the options name, those that it shares with others, and

@@ -50,7 +50,7 @@ type Group struct {
 	Needed []graph.Edge
 }
 
-// GroupState is a group that exists. Its ID is its name.
+// GroupState is an Auto Scaling group, as AWS describes it. Its ID is its name.
 type GroupState struct {
 	identity.Object
 	ARN                string

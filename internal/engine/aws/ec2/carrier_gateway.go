@@ -22,7 +22,7 @@ type CarrierGateway struct {
 	Tags cloud.Tags
 }
 
-// CarrierGatewayState is a carrier gateway that exists.
+// CarrierGatewayState is a carrier gateway, as AWS describes it.
 type CarrierGatewayState struct {
 	identity.Object
 	VPC    string

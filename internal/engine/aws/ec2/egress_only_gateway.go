@@ -21,7 +21,7 @@ type EgressOnlyGateway struct {
 	Tags cloud.Tags
 }
 
-// EgressOnlyGatewayState is an egress-only internet gateway that exists.
+// EgressOnlyGatewayState is an egress-only internet gateway, as AWS describes it.
 type EgressOnlyGatewayState struct {
 	identity.Object
 	VPC string

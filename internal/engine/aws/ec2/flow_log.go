@@ -40,7 +40,7 @@ type FlowLogDestination struct {
 // place returns the log group or the bucket.
 func (d FlowLogDestination) place() string { return cmp.Or(d.Bucket, d.LogGroup) }
 
-// FlowLogState is a flow log that exists.
+// FlowLogState is a flow log, as AWS describes it.
 type FlowLogState struct {
 	identity.Object
 	VPC         string

@@ -126,7 +126,7 @@ func eksSecurityGroups(cluster graph.Resource) []string {
 	return []string{plan.Unknown}
 }
 
-// InstanceState is a machine that exists.
+// InstanceState is an EC2 instance, as AWS describes it.
 type InstanceState struct {
 	identity.Object
 	Status                          string

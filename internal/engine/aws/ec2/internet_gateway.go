@@ -22,7 +22,7 @@ type InternetGateway struct {
 	Tags cloud.Tags
 }
 
-// InternetGatewayState is an internet gateway that exists.
+// InternetGatewayState is an internet gateway, as AWS describes it.
 type InternetGatewayState struct {
 	identity.Object
 	VPC   string   // "" if it is not attached

@@ -27,7 +27,7 @@ type NATGateway struct {
 	Tags     cloud.Tags
 }
 
-// NATGatewayState is a NAT gateway that exists.
+// NATGatewayState is a NAT gateway, as AWS describes it.
 type NATGatewayState struct {
 	identity.Object
 	VPC, Subnet, Address, PublicIP string

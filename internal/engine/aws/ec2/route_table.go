@@ -33,7 +33,7 @@ type Route struct {
 	Via graph.Resource // an internet, NAT, egress-only or carrier gateway
 }
 
-// RouteTableState is a route table that exists.
+// RouteTableState is a route table, as AWS describes it.
 type RouteTableState struct {
 	identity.Object
 	VPC          string

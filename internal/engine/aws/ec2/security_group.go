@@ -27,7 +27,7 @@ type SecurityGroup struct {
 	Tags        cloud.Tags
 }
 
-// SecurityGroupState is a security group that exists.
+// SecurityGroupState is a security group, as AWS describes it.
 type SecurityGroupState struct {
 	identity.Object
 	VPC, Name, Description string

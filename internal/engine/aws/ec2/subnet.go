@@ -35,7 +35,7 @@ type Subnet struct {
 	Tags         cloud.Tags
 }
 
-// SubnetState is a subnet that exists.
+// SubnetState is a subnet, as AWS describes it.
 type SubnetState struct {
 	identity.Object
 	VPC, CIDR, IPv6CIDR, Zone      string

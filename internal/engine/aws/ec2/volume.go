@@ -20,7 +20,7 @@ import (
 // AWS deletes the volumes of machines with the machines.
 type Volume struct{}
 
-// VolumeState is a volume that exists.
+// VolumeState is an EBS volume, as AWS describes it.
 type VolumeState struct{ identity.Object }
 
 var _ graph.Deleter[VolumeState] = (*Volume)(nil)

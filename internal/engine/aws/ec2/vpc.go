@@ -25,7 +25,7 @@ type VPC struct {
 	Tags cloud.Tags
 }
 
-// VPCState is a VPC that exists.
+// VPCState is a VPC, as AWS describes it.
 type VPCState struct {
 	identity.Object
 	CIDR, IPv6CIDR           string

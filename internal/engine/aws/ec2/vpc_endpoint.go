@@ -26,7 +26,7 @@ type GatewayEndpoint struct {
 	Tags        cloud.Tags
 }
 
-// GatewayEndpointState is a gateway endpoint that exists.
+// GatewayEndpointState is a gateway endpoint, as AWS describes it.
 type GatewayEndpointState struct {
 	identity.Object
 	VPC         string

@@ -35,7 +35,7 @@ type Addon struct {
 // tells this to a run whose manifest does not have the add-on any more.
 const PreserveTag = "clusterawsadm/preserve-on-delete"
 
-// AddonState is an add-on that exists.
+// AddonState is an EKS add-on, as AWS describes it.
 type AddonState struct {
 	identity.Object                               // the ID is its ARN
 	Cluster                                       string

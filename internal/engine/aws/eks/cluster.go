@@ -56,7 +56,7 @@ type Cluster struct {
 	Tags                  cloud.Tags
 }
 
-// ClusterState is an EKS cluster that exists.
+// ClusterState is an EKS cluster, as AWS describes it.
 type ClusterState struct {
 	identity.Object                   // the ID is its ARN
 	Name, Status, Version             string

@@ -44,8 +44,8 @@ func onlyCluster(t *testing.T, s *awssim.State) *ekssim.Cluster {
 	return nil
 }
 
-// The settings of a control plane that its annotations have are set when it is created, changed, and
-// kept when the annotation is removed.
+// Annotations set the control plane's settings when it is created, and change them later. Removing an
+// annotation keeps the setting.
 func TestSettingsOfControlPlane(t *testing.T) {
 	const own = "  annotations:\n" // eks-addons.yaml has access entries, which hybrid nodes need
 	load := func(t *testing.T, annotations string) *manifest.Cluster {

@@ -43,7 +43,7 @@ func (s Selector) String() string {
 	return strings.Join(append([]string{s.Namespace}, pairs(s.Labels)...), " ")
 }
 
-// FargateProfileState is a profile that exists.
+// FargateProfileState is a Fargate profile, as AWS describes it.
 type FargateProfileState struct {
 	identity.Object       // the ID is its ARN
 	Cluster               string

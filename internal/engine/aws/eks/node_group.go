@@ -70,7 +70,7 @@ type Taint struct{ Key, Value, Effect string }
 // String prints a taint as kubectl does.
 func (t Taint) String() string { return t.Key + "=" + t.Value + ":" + t.Effect }
 
-// NodeGroupState is a node group that exists.
+// NodeGroupState is an EKS node group, as AWS describes it.
 type NodeGroupState struct {
 	identity.Object                                              // the ID is its ARN
 	Cluster                                                      string

@@ -13,7 +13,8 @@ type RepairLimits struct {
 	MaxUnhealthy, MaxParallel Share
 }
 
-// Share is a number of nodes, or a percentage of them; the zero value is neither.
+// Share is a limit on the nodes of a group: either a number of nodes or a percentage of the group. At most one of the
+// fields is set. With neither, EKS uses its default.
 type Share struct {
 	Count, Percentage int32
 }

@@ -24,7 +24,7 @@ type OIDCProvider struct {
 	Tags    cloud.Tags
 }
 
-// OIDCProviderState is a provider that exists.
+// OIDCProviderState is an OIDC provider of IAM, as AWS describes it.
 type OIDCProviderState struct {
 	identity.Object // the ID is its ARN
 	Clients         []string

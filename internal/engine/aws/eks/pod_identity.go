@@ -26,7 +26,7 @@ type PodIdentity struct {
 	Tags                      cloud.Tags
 }
 
-// PodIdentityState is an association that exists.
+// PodIdentityState is an EKS Pod Identity association, as AWS describes it.
 type PodIdentityState struct {
 	identity.Object                                    // the ID is its ARN
 	Association                                 string // its ID in the cluster

@@ -47,7 +47,7 @@ func (h ClassicHealthCheck) String() string {
 	return fmt.Sprintf("%s every %ds, timeout %ds, %d up, %d down", h.Target, h.Interval, h.Timeout, h.Healthy, h.Unhealthy)
 }
 
-// ClassicLoadBalancerState is a Classic Load Balancer that exists.
+// ClassicLoadBalancerState is a Classic Load Balancer, as AWS describes it.
 type ClassicLoadBalancerState struct {
 	identity.Object            // the ID is its name
 	DNS, VPC                   string

@@ -23,7 +23,7 @@ type Listener struct {
 	Tags         cloud.Tags
 }
 
-// ListenerState is a listener that exists.
+// ListenerState is a listener, as AWS describes it.
 type ListenerState struct {
 	identity.Object // the ID is its ARN
 	Port            int32

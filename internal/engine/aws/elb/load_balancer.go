@@ -35,7 +35,7 @@ type LoadBalancer struct {
 	Tags      cloud.Tags
 }
 
-// LoadBalancerState is a load balancer that exists.
+// LoadBalancerState is a load balancer, as AWS describes it.
 type LoadBalancerState struct {
 	identity.Object // the ID is its ARN
 	Name, DNS, VPC  string

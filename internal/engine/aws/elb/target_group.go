@@ -42,7 +42,7 @@ type HealthCheck struct {
 	Interval, Timeout, Healthy, Unhealthy int32  // seconds; Healthy and Unhealthy are counts
 }
 
-// TargetGroupState is a target group that exists.
+// TargetGroupState is a target group, as AWS describes it.
 type TargetGroupState struct {
 	identity.Object // the ID is its ARN
 	Name, VPC       string

@@ -30,7 +30,7 @@ type Role struct {
 	Tags                 cloud.Tags
 }
 
-// RoleState is a role that exists.
+// RoleState is an IAM role, as AWS describes it.
 type RoleState struct {
 	identity.Object // the ID is its ARN
 	Name            string

@@ -43,7 +43,7 @@ type Reader struct {
 	Prefixes []string // "control-plane/*"
 }
 
-// BucketState is a bucket that exists.
+// BucketState is an S3 bucket, as AWS describes it.
 type BucketState struct {
 	Name   string
 	Tags   cloud.Tags

@@ -1,7 +1,6 @@
 package apimodel
 
 import (
-	"cmp"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -17,7 +16,7 @@ import (
 // Violation is a value of a request that the model of an API does not permit.
 type Violation struct {
 	Member string // "BlockDeviceMappings[0].Ebs.VolumeType"
-	Value  string // "" for a member that is missing
+	Value  string // "" for a member that is missing, or has too many or too few characters or entries
 	What   string // "is not one of …"
 	// Unsure says that a newer model may permit it: a value of an enum.
 	Unsure bool
@@ -122,7 +121,11 @@ func (c *check) text(at string, s Shape, text string) {
 
 func (c *check) limits(at string, s Shape, n float64, unit string) {
 	say := func(what string, limit float64) {
-		c.found = append(c.found, Violation{at, fmt.Sprint(n), fmt.Sprintf("%s: AWS permits %s %v", cmp.Or(unit, "is not permitted"), what, limit), false})
+		if unit != "" {
+			c.found = append(c.found, Violation{Member: at, What: fmt.Sprintf("has %v %s: AWS permits %s %v", n, unit, what, limit)})
+			return
+		}
+		c.found = append(c.found, Violation{Member: at, Value: fmt.Sprint(n), What: fmt.Sprintf("is not permitted: AWS permits %s %v", what, limit)})
 	}
 	if s.Min != nil && n < *s.Min {
 		say("at least", *s.Min)

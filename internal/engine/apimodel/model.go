@@ -8,7 +8,6 @@ import (
 	_ "embed" // for go:embed
 	"encoding/json"
 	"fmt"
-	"slices"
 	"sync"
 )
 
@@ -50,30 +49,15 @@ type Shape struct {
 	Pattern  string            `json:"pattern,omitempty"`
 }
 
-// Operations lists the operations whose requests are checked, by the ID of their service: those with which resources are
-// created from values of the manifest.
-func Operations() map[string][]string {
-	return map[string][]string{
-		"EC2": {
-			"AllocateAddress", "AuthorizeSecurityGroupIngress", "CreateFlowLogs", "CreateLaunchTemplate", "CreateNatGateway", "CreateSecurityGroup", "CreateSubnet",
-			"CreateVpc", "RunInstances",
-		},
-		"EKS": {
-			"AssociateIdentityProviderConfig", "CreateAccessEntry", "CreateAddon", "CreateCluster", "CreateFargateProfile", "CreateNodegroup",
-		},
-		"Auto Scaling":              {"CreateAutoScalingGroup"},
-		"Elastic Load Balancing":    {"CreateLoadBalancer"},
-		"Elastic Load Balancing v2": {"CreateListener", "CreateLoadBalancer", "CreateTargetGroup"},
-		"IAM":                       {"CreateRole"},
-	}
-}
-
-// Only returns the constraints of some operations. Enums with more values than AWS leaves unchanged for a year, such as
+// Only returns the constraints of those operations that the service has. Enums with more values than AWS leaves unchanged for a year, such as
 // instance types, are not constraints: a plan asks AWS for them.
 func (s *Service) Only(operations []string) *Service {
 	out := &Service{Metadata: s.Metadata, Operations: map[string]Operation{}, Shapes: map[string]Shape{}}
 	for _, name := range operations {
-		op := s.Operations[name]
+		op, is := s.Operations[name]
+		if !is {
+			continue
+		}
 		out.Operations[name] = op
 		s.copyTo(out.Shapes, op.Input)
 	}
@@ -118,5 +102,9 @@ var load = sync.OnceValues(func() (all Models, err error) { //nolint:gochecknogl
 
 // Knows reports whether requests of an operation are checked.
 func (m Models) Knows(service, operation string) bool {
-	return slices.Contains(Operations()[service], operation) && m[service] != nil
+	if m[service] == nil {
+		return false
+	}
+	_, known := m[service].Operations[operation]
+	return known
 }

@@ -89,12 +89,16 @@ type Checked interface {
 
 // Requested is implemented by a resource whose Create shares its call with others, or makes other calls before.
 type Requested interface {
-	// Request returns the input of the call that creates it, with what is known now; nil if too little is known.
+	// Request returns the input of the call that creates it, with what is known now; nil if too little is known. If plans
+	// rehearse the kind (kind.Kind), what an update sends is a part of it.
 	Request() (service, operation string, input any)
 }
 
-// Rehearse calls Create of a resource, in a context in which nothing is sent (cloud.Inspecting).
-func Rehearse(ctx context.Context, c *cloud.Clients, n Resource) error { return n.rehearse(ctx, c) }
+// Rehearse calls Create of a resource that is missing, or Update of one with these differences, in a context in which
+// nothing is sent (cloud.Inspecting).
+func Rehearse(ctx context.Context, c *cloud.Clients, n Resource, d plan.Diff) error {
+	return n.rehearse(ctx, c, d)
+}
 
 // TimeLimited is implemented by a resource, or by its state, if some of its changes take
 // much longer than its creation.

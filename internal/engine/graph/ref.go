@@ -46,7 +46,7 @@ type Resource interface {
 	remove(ctx context.Context, x *Executor) error
 	recall() bool
 	forget()
-	rehearse(ctx context.Context, c *cloud.Clients) error
+	rehearse(ctx context.Context, c *cloud.Clients, d plan.Diff) error
 	there(ctx context.Context, x *Executor) (bool, error)
 }
 
@@ -160,12 +160,16 @@ func (n *resource) Wanted() plan.Diff {
 	return d.Wanted()
 }
 
-// Desired implements Resource.
-func (n *resource) rehearse(ctx context.Context, c *cloud.Clients) error {
-	_, err := n.behaviour.create(ctx, c)
+func (n *resource) rehearse(ctx context.Context, c *cloud.Clients, d plan.Diff) (err error) {
+	if have := n.state(); have != nil {
+		_, err = n.behaviour.update(ctx, c, have, d)
+		return err
+	}
+	_, err = n.behaviour.create(ctx, c)
 	return err
 }
 
+// Desired implements Resource.
 func (n *resource) Desired() any { return n.behaviour.wants() }
 
 // Observed implements Resource.

@@ -13,21 +13,21 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
-// areaOfKind returns the area of each kind, by its name.
+// kindsByName returns all kinds, by their names.
 //
 //nolint:gochecknoglobals // computed once from declarations, and never changed
-var areaOfKind = sync.OnceValue(func() map[string]plan.Area {
-	areas := map[string]plan.Area{}
+var kindsByName = sync.OnceValue(func() map[string]kind.Kind {
+	all := map[string]kind.Kind{}
 	for _, k := range slices.Concat(aws.Kinds(), bootdata.Kinds(), incluster.Kinds()) {
-		areas[k.Name] = k.Area
+		all[k.Name] = *k
 	}
-	return areas
+	return all
 })
 
 // AreaOf returns the area of a resource, which its kind declares. The area of a machine
 // follows from its origin or, if that is "", from the name of its group.
 func AreaOf(id plan.ID, origin string) plan.Area {
-	area := areaOfKind()[id.Unretired().Kind()]
+	area := kindsByName()[id.Unretired().Kind()].Area
 	if area == kind.AreaMachines {
 		return machineArea(id, origin)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/aws/smithy-go"
 
@@ -14,17 +13,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
-// requestKinds are the kinds whose requests a plan builds: Create makes them of what a plan knows, without a call before.
-func requestKinds() []string {
-	return []string{
-		"access-entry", "addon", "auto-scaling-group", "classic-load-balancer", "eks-cluster", "elastic-ip", "fargate-profile", "flow-log", "identity-provider",
-		"launch-template", "listener", "load-balancer", "nat-gateway", "node-group", "role", "security-group", "security-group-rules", "subnet",
-		"target-group", "vpc",
-	}
-}
-
-// checkRequests builds the requests that the run would send to create resources, with what is known now, and checks them
-// against the models of AWS's APIs. It sends nothing. AWS may have added a value since: that is a warning.
+// checkRequests builds the requests that the run would send to create and to update resources, with what is known now, and
+// checks them against the models of AWS's APIs. It sends nothing. AWS may have added a value since: that is a warning.
 func (p *planning) checkRequests(ctx context.Context) (reasons []error) {
 	models, err := apimodel.Load()
 	if err != nil {
@@ -32,7 +22,7 @@ func (p *planning) checkRequests(ctx context.Context) (reasons []error) {
 	}
 	told := map[string]bool{}
 	for _, s := range p.Plan.Steps {
-		if s.Action != plan.Create {
+		if s.Action != plan.Create && s.Action != plan.Update {
 			continue
 		}
 		for _, v := range p.violations(ctx, models, s) {
@@ -53,7 +43,7 @@ func (p *planning) checkRequests(ctx context.Context) (reasons []error) {
 	return reasons
 }
 
-// violations returns what is wrong with the first request that creates a resource.
+// violations returns what is wrong with the first request that creates or updates a resource.
 func (p *planning) violations(ctx context.Context, models apimodel.Models, s plan.Step) (found []apimodel.Violation) {
 	n := p.Built.Resource(s.Resource)
 	look := func(service, operation string, input any) {
@@ -61,16 +51,17 @@ func (p *planning) violations(ctx context.Context, models apimodel.Models, s pla
 			found = append(found, models.Check(service, operation, input)...)
 		}
 	}
-	if r, ok := n.Desired().(graph.Requested); ok {
+	rehearsed := kindsByName()[s.Resource.Kind()].Rehearsed
+	if r, ok := n.Desired().(graph.Requested); ok && (s.Action == plan.Create || rehearsed) {
 		if service, operation, input := r.Request(); input != nil {
 			look(service, operation, input)
 		}
 		return found
 	}
-	if !slices.Contains(requestKinds(), s.Resource.Kind()) {
+	if !rehearsed {
 		return nil
 	}
-	err := graph.Rehearse(cloud.Inspecting(ctx, look), p.Cloud, n)
+	err := graph.Rehearse(cloud.Inspecting(ctx, look), p.Cloud, n, s.Diff)
 	if missing := new(smithy.InvalidParamsError); errors.As(err, missing) {
 		found = append(found, apimodel.Violation{Member: fmt.Sprint(missing), What: "is required"})
 	}

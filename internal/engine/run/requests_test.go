@@ -2,6 +2,7 @@ package run_test
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -51,6 +52,36 @@ func TestRequestsAreChecked(t *testing.T) {
 					return
 				}
 				assert.Regexp(t, c.want, errorText(err))
+			})
+		})
+	}
+}
+
+// The requests of updates are checked, too.
+func TestRequestsOfUpdatesAreChecked(t *testing.T) {
+	for name, c := range map[string]struct {
+		file string
+		edit func(m *manifest.Cluster)
+		want string
+	}{
+		"a launch template": {"machine-pool.yaml", func(m *manifest.Cluster) {
+			m.Pools[0].Scaling.Spec.AWSLaunchTemplate.RootVolume = &infrav1.Volume{Size: 80, Type: "gp9"}
+		}, `launch-template.*: LaunchTemplateData.BlockDeviceMappings\[0\].Ebs.VolumeType: "gp9" is not one of`},
+		"a node group": {enginetest.EKSSmall, func(m *manifest.Cluster) {
+			m.Pools[0].Managed.Spec.Labels = map[string]string{strings.Repeat("a", 64): "b"}
+		}, `node-group/.*: AWS's API does not take this: labels.addOrUpdateLabels.a+ has 64 characters: AWS permits at most 63`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := enginetest.LoadQuick(t, c.file)
+				a := enginetest.Prepared(t, c.file, m)
+				enginetest.MustApply(t, m, a)
+				c.edit(m)
+				var told []string
+				p := a.Process()
+				_, err := run.Open(m, cluster.Target{Config: p.Config(), Owner: "test", Transport: enginetest.Transport(p), Warn: func(s string) { told = append(told, s) }}).
+					Plan(t.Context())
+				assert.Regexp(t, c.want, append(told, errorText(err)))
 			})
 		})
 	}

@@ -5,8 +5,10 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/apimodel"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws"
 	"github.com/clusterawsadm/clusterawsadm/test/awsmodel"
 )
 
@@ -18,14 +20,35 @@ func main() {
 }
 
 func write(ctx context.Context, to string) error {
-	all := apimodel.Models{}
+	all, names := apimodel.Models{}, operations()
 	err := awsmodel.Each(ctx, func(s *apimodel.Service) {
-		if names := apimodel.Operations()[s.Metadata.ID]; names != nil {
-			all[s.Metadata.ID] = s.Only(names)
+		if some := s.Only(names[s.Metadata.ID]); len(some.Operations) > 0 {
+			all[s.Metadata.ID] = some
 		}
 	})
 	if err != nil {
 		return err
 	}
 	return awsmodel.Write(to, all)
+}
+
+// operations lists, by the ID of their service, what resources are created and updated with: the actions of all kinds but
+// those that delete. An action that is no operation, as a permission can be, is not in the model of the service.
+func operations() map[string][]string {
+	ids := map[string][]string{
+		"autoscaling": {"Auto Scaling"}, "ec2": {"EC2"}, "eks": {"EKS"}, "iam": {"IAM"},
+		"elasticloadbalancing": {"Elastic Load Balancing", "Elastic Load Balancing v2"},
+	}
+	names := map[string][]string{}
+	for _, k := range aws.Kinds() {
+		for _, a := range k.Actions {
+			service, name, _ := strings.Cut(a, ":")
+			for _, id := range ids[service] {
+				if !strings.HasPrefix(name, "Delete") {
+					names[id] = append(names[id], name)
+				}
+			}
+		}
+	}
+	return names
 }

@@ -610,6 +610,7 @@ func groupProtection(_ context.Context, c *cloud.Clients, s GroupState) (string,
 func groupKind() *kind.Kind {
 	return kind.Of(kind.Kind{
 		Name:         GroupKind,
+		Rehearsed:    true,
 		Area:         plan.AreaWorkers,
 		SearchedWith: ec2types.ResourceTypeLaunchTemplate,
 		RunsPods:     true,

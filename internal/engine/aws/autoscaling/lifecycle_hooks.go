@@ -154,7 +154,7 @@ const HookKind = "lifecycle-hook"
 // or a node group.
 func hookKind() *kind.Kind {
 	return &kind.Kind{
-		Name: HookKind, Area: plan.AreaWorkers, ReadActions: []string{"autoscaling:DescribeLifecycleHooks"}, Statement: kind.LaunchTemplates,
+		Name: HookKind, Rehearsed: true, Area: plan.AreaWorkers, ReadActions: []string{"autoscaling:DescribeLifecycleHooks"}, Statement: kind.LaunchTemplates,
 		Actions: []string{"autoscaling:DeleteLifecycleHook", "autoscaling:PutLifecycleHook"},
 	}
 }

@@ -175,7 +175,7 @@ func (s ElasticIPState) Costs(context.Context, *cloud.Clients) ([]cost.Item, err
 // elasticIPKind declares elastic IP addresses.
 func elasticIPKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: "elastic-ip", Area: plan.AreaNetwork, Type: types.ResourceTypeElasticIp, IDPrefix: "eipalloc-",
+		Name: "elastic-ip", Rehearsed: true, Area: plan.AreaNetwork, Type: types.ResourceTypeElasticIp, IDPrefix: "eipalloc-",
 		ReadActions: []string{"ec2:DescribeAddresses"}, Statement: kind.Network,
 		Actions: []string{"ec2:AllocateAddress", "ec2:CreateTags", "ec2:ReleaseAddress"},
 		Quota:   &kind.Quota{Service: "ec2", Code: "L-0263D0A3", Name: "elastic IP addresses", Default: 5, Used: countAddresses},

@@ -162,7 +162,7 @@ func flowLogState(x types.FlowLog) FlowLogState {
 // flowLogKind declares flow logs.
 func flowLogKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: FlowLogKind, Area: plan.AreaNetwork, Type: types.ResourceTypeVpcFlowLog,
+		Name: FlowLogKind, Rehearsed: true, Area: plan.AreaNetwork, Type: types.ResourceTypeVpcFlowLog,
 		ReadActions: []string{"ec2:DescribeFlowLogs"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateFlowLogs", "ec2:CreateTags", "ec2:DeleteFlowLogs"},
 	}, kind.Functions[FlowLogState]{

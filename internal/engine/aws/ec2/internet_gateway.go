@@ -164,7 +164,7 @@ func describeInternetGateways(ctx context.Context, c *cloud.Clients, what string
 // internetGatewayKind declares internet gateways.
 func internetGatewayKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: "internet-gateway", Area: plan.AreaNetwork, Type: types.ResourceTypeInternetGateway,
+		Name: "internet-gateway", Rehearsed: true, Area: plan.AreaNetwork, Type: types.ResourceTypeInternetGateway,
 		ReadActions: []string{"ec2:DescribeInternetGateways"}, Statement: kind.Network,
 		Actions: []string{"ec2:AttachInternetGateway", "ec2:CreateInternetGateway", "ec2:CreateTags", "ec2:DeleteInternetGateway", "ec2:DetachInternetGateway"},
 	}, kind.Functions[InternetGatewayState]{

@@ -322,6 +322,18 @@ func (t *LaunchTemplate) data(image ImageState, raw []byte) (*types.RequestLaunc
 	return out, nil
 }
 
+// Request implements graph.Requested. A new version has the same data as a new launch template.
+func (t *LaunchTemplate) Request() (service, operation string, input any) {
+	image, _ := t.image()
+	data, err := t.data(image, nil)
+	if err != nil {
+		return "EC2", "CreateLaunchTemplate", nil
+	}
+	return "EC2", "CreateLaunchTemplate", &ec2.CreateLaunchTemplateInput{
+		LaunchTemplateName: &t.Name, LaunchTemplateData: data, TagSpecifications: t.Tags.On(types.ResourceTypeLaunchTemplate),
+	}
+}
+
 // LaunchTemplates lists the launch templates of the cluster without their content.
 func LaunchTemplates(ctx context.Context, c *cloud.Clients) ([]LaunchTemplateState, error) {
 	return cloud.Remember(ctx, c, "launch templates", func(ctx context.Context) ([]LaunchTemplateState, error) {
@@ -383,7 +395,7 @@ const LaunchTemplateKind = "launch-template"
 // launchTemplateKind declares launch templates.
 func launchTemplateKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: LaunchTemplateKind, Area: kind.AreaMachines, Type: types.ResourceTypeLaunchTemplate,
+		Name: LaunchTemplateKind, Rehearsed: true, Area: kind.AreaMachines, Type: types.ResourceTypeLaunchTemplate,
 		ReadActions: []string{"ec2:DescribeLaunchTemplateVersions", "ec2:DescribeLaunchTemplates"}, Statement: kind.LaunchTemplates,
 		Actions: []string{"ec2:CreateLaunchTemplate", "ec2:CreateLaunchTemplateVersion", "ec2:DeleteLaunchTemplate", "ec2:DeleteLaunchTemplateVersions"},
 	}, kind.Functions[LaunchTemplateState]{

@@ -166,7 +166,7 @@ const (
 // natGatewayKind declares NAT gateways.
 func natGatewayKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: "nat-gateway", Area: plan.AreaNetwork, Type: types.ResourceTypeNatgateway, IDPrefix: "nat-", Existing: existingNATGateways,
+		Name: "nat-gateway", Rehearsed: true, Area: plan.AreaNetwork, Type: types.ResourceTypeNatgateway, IDPrefix: "nat-", Existing: existingNATGateways,
 		ReadActions: []string{"ec2:DescribeNatGateways"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateNatGateway", "ec2:CreateTags", "ec2:DeleteNatGateway"},
 		Quota:   &kind.Quota{Service: "vpc", Code: "L-FE5A380F", Name: "NAT gateways", Default: 5, Takes: natGatewayZone, Used: countNATGateways},

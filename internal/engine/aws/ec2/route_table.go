@@ -290,7 +290,7 @@ func routeTableState(x types.RouteTable) RouteTableState {
 // routeTableKind declares route tables.
 func routeTableKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: "route-table", Area: plan.AreaNetwork, Type: types.ResourceTypeRouteTable,
+		Name: "route-table", Rehearsed: true, Area: plan.AreaNetwork, Type: types.ResourceTypeRouteTable,
 		ReadActions: []string{"ec2:DescribeRouteTables"}, Statement: kind.Network,
 		Actions: []string{
 			"ec2:AssociateRouteTable", "ec2:CreateRoute", "ec2:CreateRouteTable", "ec2:CreateTags", "ec2:DeleteRouteTable", "ec2:DisassociateRouteTable",

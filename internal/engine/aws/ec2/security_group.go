@@ -161,7 +161,7 @@ const SecurityGroupKind = "security-group"
 // securityGroupKind declares security groups.
 func securityGroupKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: SecurityGroupKind, Area: plan.AreaSecurity, Type: types.ResourceTypeSecurityGroup, InCluster: true,
+		Name: SecurityGroupKind, Rehearsed: true, Area: plan.AreaSecurity, Type: types.ResourceTypeSecurityGroup, InCluster: true,
 		ReadActions: []string{"ec2:DescribeSecurityGroups"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateSecurityGroup", "ec2:CreateTags", "ec2:DeleteSecurityGroup"},
 	}, kind.Functions[SecurityGroupState]{

@@ -337,9 +337,14 @@ func ports(s string) (first, last int32) {
 // securityGroupRulesKind declares rules of security groups.
 func securityGroupRulesKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: "security-group-rules", Borrowed: true, Area: plan.AreaSecurity, ReadActions: []string{"ec2:DescribeSecurityGroups"}, Statement: kind.Network,
-		Actions: []string{"ec2:AuthorizeSecurityGroupIngress", "ec2:RevokeSecurityGroupIngress"},
-		Quota:   &kind.Quota{Service: "vpc", Code: "L-0EA8095F", Name: "inbound rules", Default: 60, Takes: countRules},
+		Name:        "security-group-rules",
+		Rehearsed:   true,
+		Borrowed:    true,
+		Area:        plan.AreaSecurity,
+		ReadActions: []string{"ec2:DescribeSecurityGroups"},
+		Statement:   kind.Network,
+		Actions:     []string{"ec2:AuthorizeSecurityGroupIngress", "ec2:RevokeSecurityGroupIngress"},
+		Quota:       &kind.Quota{Service: "vpc", Code: "L-0EA8095F", Name: "inbound rules", Default: 60, Takes: countRules},
 	}, kind.Functions[SecurityGroupRulesState]{})
 }
 

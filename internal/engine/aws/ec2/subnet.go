@@ -279,7 +279,7 @@ func SubnetsOf(ctx context.Context, c *cloud.Clients, vpc string) ([]SubnetState
 // subnetKind declares subnets.
 func subnetKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: "subnet", Area: plan.AreaNetwork, Type: types.ResourceTypeSubnet,
+		Name: "subnet", Rehearsed: true, Area: plan.AreaNetwork, Type: types.ResourceTypeSubnet,
 		ReadActions: []string{"ec2:DescribeSubnets"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateSubnet", "ec2:CreateTags", "ec2:DeleteSubnet", "ec2:ModifySubnetAttribute"},
 	}, kind.Functions[SubnetState]{

@@ -299,7 +299,7 @@ func VPCByID(id string) graph.Lookup[VPCState] {
 // vpcKind declares VPCs.
 func vpcKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: "vpc", Area: plan.AreaNetwork, Type: types.ResourceTypeVpc,
+		Name: "vpc", Rehearsed: true, Area: plan.AreaNetwork, Type: types.ResourceTypeVpc,
 		ReadActions: []string{"ec2:DescribeVpcAttribute", "ec2:DescribeVpcs"}, Statement: kind.Network,
 		Actions: []string{
 			"ec2:AssociateVpcCidrBlock", "ec2:CreateTags", "ec2:CreateVpc", "ec2:DeleteVpc", "ec2:DisassociateVpcCidrBlock", "ec2:ModifyVpcAttribute",

@@ -110,6 +110,7 @@ func (b *VPCBlock) Delete(ctx context.Context, c *cloud.Clients, have *VPCBlockS
 func vpcBlockKind() *kind.Kind {
 	return kind.Of(kind.Kind{
 		Name:        "vpc-block",
+		Rehearsed:   true,
 		Area:        plan.AreaNetwork,
 		ReadActions: []string{"ec2:DescribeVpcs"},
 		Statement:   kind.Network,

@@ -188,7 +188,7 @@ const endpointDeleteTime = 10 * time.Second
 // gatewayEndpointKind declares gateway endpoints.
 func gatewayEndpointKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: "vpc-endpoint", Area: plan.AreaNetwork, Type: types.ResourceTypeVpcEndpoint,
+		Name: "vpc-endpoint", Rehearsed: true, Area: plan.AreaNetwork, Type: types.ResourceTypeVpcEndpoint,
 		ReadActions: []string{"ec2:DescribeVpcEndpoints"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateTags", "ec2:CreateVpcEndpoint", "ec2:DeleteVpcEndpoints", "ec2:ModifyVpcEndpoint"},
 	}, kind.Functions[GatewayEndpointState]{

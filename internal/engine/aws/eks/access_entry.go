@@ -426,6 +426,7 @@ const AccessEntryKind = "access-entry"
 func accessEntryKind() *kind.Kind {
 	return kind.Of(kind.Kind{
 		Name:        AccessEntryKind,
+		Rehearsed:   true,
 		Area:        plan.AreaSecurity,
 		ReadActions: []string{"eks:DescribeAccessEntry", "eks:ListAccessEntries", "eks:ListAssociatedAccessPolicies"},
 		Statement:   kind.EKS,

@@ -292,7 +292,7 @@ const AddonKind = "addon"
 // addonKind declares add-ons.
 func addonKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: AddonKind, Area: plan.AreaKubernetes,
+		Name: AddonKind, Rehearsed: true, Area: plan.AreaKubernetes,
 		ReadActions: []string{"eks:DescribeAddon", "eks:DescribeAddonVersions", "eks:DescribeUpdate", "eks:ListAddons"}, Statement: kind.EKS,
 		Actions: []string{"eks:CreateAddon", "eks:DeleteAddon", "eks:TagResource", "eks:UpdateAddon"},
 	}, kind.Functions[AddonState]{

@@ -699,6 +699,7 @@ const ClusterKind = "eks-cluster"
 func clusterKind() *kind.Kind {
 	return kind.Of(kind.Kind{
 		Name:       ClusterKind,
+		Rehearsed:  true,
 		Area:       plan.AreaControlPlane,
 		ByNameOnly: true,
 		ReadActions: []string{

@@ -205,7 +205,11 @@ const IdentityProviderKind = "identity-provider"
 // identityProviderKind declares identity providers.
 func identityProviderKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: IdentityProviderKind, Area: plan.AreaSecurity, ReadActions: []string{"eks:DescribeIdentityProviderConfig", "eks:DescribeUpdate"}, Statement: kind.EKS,
-		Actions: []string{"eks:AssociateIdentityProviderConfig", "eks:DisassociateIdentityProviderConfig", "eks:TagResource"},
+		Name:        IdentityProviderKind,
+		Rehearsed:   true,
+		Area:        plan.AreaSecurity,
+		ReadActions: []string{"eks:DescribeIdentityProviderConfig", "eks:DescribeUpdate"},
+		Statement:   kind.EKS,
+		Actions:     []string{"eks:AssociateIdentityProviderConfig", "eks:DisassociateIdentityProviderConfig", "eks:TagResource"},
 	}, kind.Functions[IdentityProviderState]{})
 }

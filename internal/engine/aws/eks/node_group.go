@@ -513,7 +513,7 @@ const NodeGroupKind = "node-group"
 // nodeGroupKind declares managed node groups.
 func nodeGroupKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: NodeGroupKind, Area: plan.AreaWorkers, ByNameOnly: true, RunsPods: true,
+		Name: NodeGroupKind, Rehearsed: true, Area: plan.AreaWorkers, ByNameOnly: true, RunsPods: true,
 		ReadActions: []string{"eks:DescribeNodegroup", "eks:ListNodegroups"}, Statement: kind.EKS,
 		Actions: []string{"eks:CreateNodegroup", "eks:DeleteNodegroup", "eks:TagResource", "eks:UpdateNodegroupConfig", "eks:UpdateNodegroupVersion"},
 		Quota:   &kind.Quota{Service: "eks", Code: "L-6D54EA21", Name: "managed node groups", Default: 30, Takes: countNodeGroup},

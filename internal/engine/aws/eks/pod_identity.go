@@ -121,7 +121,7 @@ const PodIdentityKind = "pod-identity"
 // podIdentityKind declares pod identity associations.
 func podIdentityKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: PodIdentityKind, Area: plan.AreaSecurity, Statement: kind.EKS,
+		Name: PodIdentityKind, Rehearsed: true, Area: plan.AreaSecurity, Statement: kind.EKS,
 		ReadActions: []string{"eks:DescribePodIdentityAssociation", "eks:ListPodIdentityAssociations"},
 		Actions: []string{
 			"eks:CreatePodIdentityAssociation", "eks:DeletePodIdentityAssociation", "eks:TagResource", "eks:UpdatePodIdentityAssociation",

@@ -374,9 +374,10 @@ const ClassicLoadBalancerKind = "classic-load-balancer"
 // classicLoadBalancerKind declares Classic Load Balancers.
 func classicLoadBalancerKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name:   ClassicLoadBalancerKind,
-		Area:   plan.AreaLoadBalancer,
-		Behind: ec2.MachineKind,
+		Name:      ClassicLoadBalancerKind,
+		Rehearsed: true,
+		Area:      plan.AreaLoadBalancer,
+		Behind:    ec2.MachineKind,
 		ReadActions: []string{
 			"ec2:DescribeAccountAttributes",
 			"ec2:GetSecurityGroupsForVpc",

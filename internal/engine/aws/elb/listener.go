@@ -141,7 +141,11 @@ func listenerState(x types.Listener) ListenerState {
 // listenerKind declares listeners.
 func listenerKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: "listener", Area: plan.AreaLoadBalancer, ReadActions: []string{"elasticloadbalancing:DescribeListeners"}, Statement: kind.LoadBalancers,
-		Actions: []string{"elasticloadbalancing:AddTags", "elasticloadbalancing:CreateListener", "elasticloadbalancing:ModifyListener"},
+		Name:        "listener",
+		Rehearsed:   true,
+		Area:        plan.AreaLoadBalancer,
+		ReadActions: []string{"elasticloadbalancing:DescribeListeners"},
+		Statement:   kind.LoadBalancers,
+		Actions:     []string{"elasticloadbalancing:AddTags", "elasticloadbalancing:CreateListener", "elasticloadbalancing:ModifyListener"},
 	}, kind.Functions[ListenerState]{})
 }

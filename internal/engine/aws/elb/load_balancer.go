@@ -446,9 +446,10 @@ const LoadBalancerKind = "load-balancer"
 // Load Balancer Controller creates.
 func loadBalancerKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name:   LoadBalancerKind,
-		Area:   plan.AreaLoadBalancer,
-		Behind: ec2.MachineKind,
+		Name:      LoadBalancerKind,
+		Rehearsed: true,
+		Area:      plan.AreaLoadBalancer,
+		Behind:    ec2.MachineKind,
 		ReadActions: []string{
 			"ec2:DescribeAccountAttributes",
 			"ec2:GetSecurityGroupsForVpc",

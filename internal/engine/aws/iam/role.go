@@ -214,7 +214,7 @@ func FromIAM(tags []types.Tag) cloud.Tags {
 // roleKind declares roles.
 func roleKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: "role", Area: plan.AreaPrerequisites, ByNameOnly: true,
+		Name: "role", Rehearsed: true, Area: plan.AreaPrerequisites, ByNameOnly: true,
 		ReadActions: []string{"iam:GetPolicy", "iam:GetRole", "iam:ListAttachedRolePolicies", "iam:ListRoles"}, Statement: kind.Roles,
 		Actions: []string{"iam:AttachRolePolicy", "iam:CreateRole", "iam:DeleteRole", "iam:DetachRolePolicy", "iam:TagRole"},
 	}, kind.Functions[RoleState]{

@@ -47,6 +47,10 @@ type Kind struct {
 	// kind is in a graph does not mean that the object is deleted.
 	Borrowed bool
 
+	// Rehearsed: a plan calls Create and Update with nothing sent, and compares the first request with AWS's API model.
+	// Both build that request from what a plan knows.
+	Rehearsed bool
+
 	RunsPods bool // it runs pods, which may be controllers that create AWS resources
 	Secret   bool // it is needed to access the cluster, so it is deleted last
 	// OfMachines: it records something about machines, and is deleted as soon as they are,

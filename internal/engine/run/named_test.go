@@ -29,6 +29,10 @@ func TestNamedThingsAreLookedUp(t *testing.T) {
 	entry := func(arn string) []string {
 		return []string{version, version + "  accessConfig: {authenticationMode: api}\n  accessEntries:\n  - principalARN: " + arn + "\n"}
 	}
+	hook := func(role string) []string {
+		const result = "    defaultResult: CONTINUE\n"
+		return []string{result, result + "    notificationTargetARN: arn:aws:sqs:us-east-1:123456789012:drain\n    roleARN: " + role + "\n"}
+	}
 	secrets := []string{version, version + "  encryptionConfig: {provider: '" + keyARN + "', resources: [secrets]}\n"}
 	key := func(k awssim.Key) func(*awssim.State) { return func(s *awssim.State) { s.KMS.Keys[keyARN] = &k } }
 	for name, c := range map[string]struct {
@@ -72,6 +76,22 @@ func TestNamedThingsAreLookedUp(t *testing.T) {
 			[]string{instance, "      tenancy: host\n      hostID: h-0123456789abcdef0\n" + instance},
 			nil,
 			`spec.template.spec.hostID\): hostID: the Dedicated Host h-0123456789abcdef0 does not exist`,
+		},
+		"no role of a lifecycle hook": {
+			"machine-pool.yaml", hook("arn:aws:iam::123456789012:role/nope"), nil,
+			`auto-scaling-group/\S+ \(machine-pool.yaml:\d+ AWSMachinePool/machine-pool-mp-0 spec.lifecycleHooks\[0\].roleARN\): there is no role nope`,
+		},
+		"a role of a lifecycle hook in another account": {
+			"machine-pool.yaml", hook("arn:aws:iam::999999999999:role/ops"), nil, `a role of another account cannot be passed to a service`,
+		},
+		"a role of a lifecycle hook": {"machine-pool.yaml", hook("arn:aws:iam::123456789012:role/ops"), func(s *awssim.State) {
+			s.IAM.Roles["ops"] = &awssim.Role{Name: "ops"}
+		}, ""},
+		"no role of an add-on": {
+			enginetest.EKSSmall,
+			[]string{version, version + "  addons:\n  - {name: vpc-cni, version: v1.20.0-eksbuild.1, serviceAccountRoleARN: 'arn:aws:iam::123456789012:role/nope'}\n"},
+			nil,
+			`addon/vpc-cni \(eks.yaml:\d+ AWSManagedControlPlane/eks spec.addons\[0\].serviceAccountRoleARN\): there is no role nope`,
 		},
 		"AWS's own key": {enginetest.Quickstart, volume("alias/aws/ebs"), nil, ""},
 	} {

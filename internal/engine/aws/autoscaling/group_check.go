@@ -20,6 +20,9 @@ func (g *Group) Check(ctx context.Context, c *cloud.Clients) (refusal string, er
 			}
 		}
 	}
+	if refusal, err = CheckHooks(ctx, c, g.Spec.AWSLifecycleHooks); refusal != "" || err != nil {
+		return refusal, err
+	}
 	return g.checkOverrides(ctx, c)
 }
 

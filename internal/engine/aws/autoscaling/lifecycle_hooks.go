@@ -15,6 +15,7 @@ import (
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
@@ -103,6 +104,20 @@ func hookSpecification(h expinfrav1.AWSLifecycleHook) types.LifecycleHookSpecifi
 	return out
 }
 
+// CheckHooks says which role of a lifecycle hook does not exist: PutLifecycleHook publishes a test message with it, and
+// fails ("Prepare to add a lifecycle hook", Amazon EC2 Auto Scaling user guide).
+func CheckHooks(ctx context.Context, c *cloud.Clients, hooks []expinfrav1.AWSLifecycleHook) (refusal string, err error) {
+	for _, h := range hooks {
+		if h.RoleARN == nil {
+			continue
+		}
+		if refusal, err = iam.UnpassableRole(ctx, c, *h.RoleARN); refusal != "" || err != nil {
+			return refusal, err
+		}
+	}
+	return "", nil
+}
+
 // HookTexts returns lifecycle hooks as text, by name.
 func HookTexts(hooks []expinfrav1.AWSLifecycleHook) map[string]string {
 	out := map[string]string{}
@@ -154,7 +169,7 @@ const HookKind = "lifecycle-hook"
 // or a node group.
 func hookKind() *kind.Kind {
 	return &kind.Kind{
-		Name: HookKind, Rehearsed: true, Area: plan.AreaWorkers, ReadActions: []string{"autoscaling:DescribeLifecycleHooks"}, Statement: kind.LaunchTemplates,
+		Name: HookKind, Area: plan.AreaWorkers, ReadActions: []string{"autoscaling:DescribeLifecycleHooks"}, Statement: kind.LaunchTemplates,
 		Actions: []string{"autoscaling:DeleteLifecycleHook", "autoscaling:PutLifecycleHook"},
 	}
 }

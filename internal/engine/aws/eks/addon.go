@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
@@ -305,6 +306,11 @@ func addonKind() *kind.Kind {
 // Check implements graph.Checked: EKS refuses versions that it does not offer for the
 // Kubernetes version of the cluster.
 func (a *Addon) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	if a.RoleARN != "" {
+		if refusal, err = iam.UnpassableRole(ctx, c, a.RoleARN); refusal != "" || err != nil {
+			return refusal, err
+		}
+	}
 	cluster, _ := a.Cluster.Desired().(*Cluster)
 	if a.Version == "" || cluster == nil || cluster.Version == "" {
 		return "", nil

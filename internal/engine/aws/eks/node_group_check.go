@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
@@ -25,6 +26,9 @@ func (g *NodeGroup) Check(ctx context.Context, c *cloud.Clients) (refusal string
 		return refusal, err
 	}
 	if refusal, err = g.checkSubnets(ctx, c); refusal != "" || err != nil {
+		return refusal, err
+	}
+	if refusal, err = autoscaling.CheckHooks(ctx, c, g.Hooks); refusal != "" || err != nil {
 		return refusal, err
 	}
 	switch {

@@ -6,10 +6,25 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsarn "github.com/aws/aws-sdk-go-v2/aws/arn"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
+
+// UnpassableRole says that a role cannot be passed to an AWS service: it does not exist, or is in another account; "" if it
+// can. A role of another account cannot be passed ("Grant a user permissions to pass a role to an AWS service", IAM user
+// guide).
+func UnpassableRole(ctx context.Context, c *cloud.Clients, arn string) (string, error) {
+	caller, err := Caller(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	if role, err := awsarn.Parse(arn); err == nil && role.AccountID != caller.Account {
+		return fmt.Sprintf("the role %s is not in this account (%s): a role of another account cannot be passed to a service", arn, caller.Account), nil
+	}
+	return MissingPrincipal(ctx, c, arn)
+}
 
 // MissingPrincipal says that a role or a user does not exist, by its ARN; "" if it does, or is in another
 // account.

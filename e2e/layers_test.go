@@ -39,7 +39,7 @@ func TestLayers(t *testing.T) {
 		if !within(path, "internal/cli", "cmd", "e2e") {
 			may(!imports(module+"/internal/cli"), "the command line")
 		}
-		if !within(path, "internal/cli", "cmd", "e2e", "internal/awssim", "pkg/awssim", "internal/enginetest", "test") {
+		if !within(path, "internal/cli", "cmd", "e2e", "internal/assume", "internal/awssim", "pkg/awssim", "internal/enginetest", "test") {
 			may(!imports(module+"/internal/awssim"), "the simulated AWS")
 		}
 		switch {

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/assume"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
@@ -70,14 +71,10 @@ func TestUpstreamsManifests(t *testing.T) {
 			require.NoError(t, err)
 			prepared, err := loadUpstreams(sources, image)
 			require.NoError(t, err)
-			for i, s := range prepared.Infra.Spec.NetworkSpec.Subnets {
-				prepared.Infra.Spec.NetworkSpec.Subnets[i].IsPublic = s.ID == publicSubnet
-			}
 			m = enginetest.Quick(m)
 			synctest.Test(t, func(t *testing.T) {
 				a := enginetest.Account(m, enginetest.Lag)
-				enginetest.Prepare(t, name, a, prepared)
-				a.Edit(nameExistingGroup)
+				assumed(t, a, prepared)
 				before := a.Inventory()
 				require.NotZero(t, enginetest.MustPlan(t, m, a).Count(plan.Create))
 				enginetest.MustApply(t, m, a)
@@ -90,11 +87,15 @@ func TestUpstreamsManifests(t *testing.T) {
 	}
 }
 
-// nameExistingGroup gives a security group the name that additionalSecurityGroups of peered-remote has.
-func nameExistingGroup(s *awssim.State) {
-	if g, ok := s.EC2.SecurityGroups[existingGroup]; ok {
-		g.Name = "management-all"
+// assumed puts into the account what a manifest takes for granted, as --simulate-assume does. Only one of the existing
+// subnets is public.
+func assumed(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
+	t.Helper()
+	for i, s := range m.Infra.Spec.NetworkSpec.Subnets {
+		m.Infra.Spec.NetworkSpec.Subnets[i].IsPublic = s.ID == publicSubnet
 	}
+	_, err := assume.Put(t.Context(), a, m.Assumed())
+	require.NoError(t, err)
 }
 
 // upstreamsManifests returns how to read each manifest, by its path in the module: a file, or

@@ -106,15 +106,11 @@ func (r *release) try(name string, raw []byte) {
 		}
 		prepared, err := load(result.Text)
 		require.NoError(t, err)
-		for i, s := range prepared.Infra.Spec.NetworkSpec.Subnets {
-			prepared.Infra.Spec.NetworkSpec.Subnets[i].IsPublic = s.ID == publicSubnet
-		}
 		r.results[name] = ""
 		m = enginetest.Quick(m)
 		synctest.Test(t, func(t *testing.T) {
 			a := enginetest.Account(m, enginetest.Lag)
-			enginetest.Prepare(t, name, a, prepared)
-			a.Edit(nameExistingGroup)
+			assumed(t, a, prepared)
 			start := a.Inventory()
 			p, err := enginetest.Open(m, a.Process()).Plan(t.Context())
 			if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/assume"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 	"github.com/clusterawsadm/clusterawsadm/internal/files"
@@ -197,3 +198,12 @@ func (a *Account) Close() error {
 
 // Resources lists the resources of the account, except for default ones.
 func (a *Account) Resources() []string { return a.sim.Inventory() }
+
+// Assume puts into the account what a manifest takes for granted and the account lacks. It returns what it
+// has put there, in words.
+func (a *Account) Assume(ctx context.Context, all []cluster.Assumed) ([]string, error) {
+	if a.sim == nil {
+		return nil, errors.New("another process serves the simulated account: --simulate-assume needs one that this command opens")
+	}
+	return assume.Put(ctx, a.sim, all)
+}

@@ -80,3 +80,10 @@ func (l *loader) checkKey(o *object, path, key string) {
 		l.fail(o.problem(path, fmt.Sprintf("%q is not a KMS key", key), "write its ARN, its ID, or alias/NAME"))
 	}
 }
+
+// checkIAMName checks the name of a role or an instance profile (CreateRole and CreateInstanceProfile, IAM API reference).
+func (l *loader) checkIAMName(o *object, path, name, what string) {
+	if name != "" && !regexp.MustCompile(`^[\w+=,.@-]{1,128}$`).MatchString(name) {
+		l.fail(o.problem(path, fmt.Sprintf("%q is not the name of %s", name, what), "use letters, digits and + = , . @ - _; a path is not part of the name"))
+	}
+}

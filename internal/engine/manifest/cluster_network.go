@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strconv"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 )
 
@@ -29,6 +30,11 @@ func (l *loader) checkClusterNetwork(cluster *object) {
 	network := l.cluster.Object.Spec.ClusterNetwork
 	pods := l.networkBlocks(cluster, "spec.clusterNetwork.pods.cidrBlocks", network.Pods.CIDRBlocks)
 	services := l.networkBlocks(cluster, "spec.clusterNetwork.services.cidrBlocks", network.Services.CIDRBlocks)
+	if d := network.ServiceDomain; d != "" && len(validation.IsDNS1123Subdomain(d)) > 0 { // ValidateDNS1123Subdomain of kubeadm
+		l.fail(
+			cluster.problem("spec.clusterNetwork.serviceDomain", fmt.Sprintf("%q is not a domain of DNS", d), "use small letters, as in cluster.local, or remove it"),
+		)
+	}
 	for _, b := range services {
 		if least, most := b.Addr().BitLen()-mostServiceBits, b.Addr().BitLen()-fewestAddressBits; b.Bits() < least || b.Bits() > most {
 			l.fail(cluster.problem(b.path, fmt.Sprintf("%s: kubeadm permits /%d to /%d for Services", b, least, most), "use another block, such as "+DefaultServices))
@@ -78,8 +84,21 @@ func (l *loader) checkPodBlock(cluster *object, b networkBlock) {
 	if b.Addr().Is6() {
 		name, node, example = "node-cidr-mask-size-ipv6", nodeBlockIPv6, "fd01::/48"
 	}
-	if given, err := strconv.Atoi(l.controllerManagerArgument(name)); err == nil {
-		node = given
+	set := name
+	for _, name := range []string{"node-cidr-mask-size", name} { // the first one is of clusters with one family
+		if given, err := strconv.Atoi(l.controllerManagerArgument(name)); err == nil {
+			node, set = given, name
+		}
+	}
+	if node > b.Addr().BitLen() {
+		l.fail(
+			cluster.problem(
+				b.path,
+				fmt.Sprintf("the argument %s of the kube-controller-manager is %d, and addresses have %d bits", set, node, b.Addr().BitLen()),
+				"change it",
+			),
+		)
+		return
 	}
 	switch most := b.Addr().BitLen() - fewestAddressBits; {
 	case b.Bits() > most:

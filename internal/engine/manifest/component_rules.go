@@ -36,13 +36,16 @@ func argumentPath(o *object, path string, i int, name string) string {
 // checkArguments checks the arguments of a component: one that it does not have, or a value that it
 // cannot read, stops it (ParseArgs of github.com/spf13/pflag).
 func (l *loader) checkArguments(o *object, path, component string, args []bootstrapv1.Arg, v kubernetesVersion) {
+	all := map[string]string{}
 	for i, a := range args {
 		value := ""
 		if a.Value != nil {
 			value = *a.Value
 		}
+		all[a.Name] = value
 		l.checkArgument(o, argumentPath(o, path, i, a.Name), component, a.Name, value, v)
 	}
+	l.checkTogether(o, path, component, all)
 }
 
 func (l *loader) checkArgument(o *object, path, component, name, value string, v kubernetesVersion) {
@@ -74,6 +77,8 @@ func (l *loader) checkArgument(o *object, path, component, name, value string, v
 		l.checkTaintArgument(o, path, value)
 	case "container-runtime-endpoint":
 		l.checkSocket(o, path, value, v)
+	default:
+		l.checkValue(o, path, component, name, value)
 	}
 }
 

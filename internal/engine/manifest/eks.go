@@ -258,6 +258,7 @@ func (l *loader) checkEKSName(o *object, path, name string, longest int) {
 // checkRoleName rejects a role name that is too long. A generated one contains the name
 // of the cluster.
 func (l *loader) checkRoleName(o *object, name string) {
+	l.checkIAMName(o, "spec.roleName", name, "a role")
 	if len(name) > longestRoleName {
 		l.fail(
 			o.problem("spec.roleName", fmt.Sprintf("the generated role name %s is too long: IAM permits at most %d characters", name, longestRoleName), "set roleName"),

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 )
 
@@ -65,6 +66,7 @@ func (l *loader) checkClusterConfiguration(o *object, path string, c *bootstrapv
 	}
 	local := &c.Etcd.Local
 	l.checkAbsolute(o, path+".etcd.local.dataDir", local.DataDir)
+	l.checkEtcdArguments(o, path+".etcd.local.extraArgs", local.ExtraArgs)
 	l.checkRepository(o, path+".etcd.local.imageRepository", local.ImageRepository)
 	l.checkNames(o, path+".etcd.local.serverCertSANs", local.ServerCertSANs)
 	l.checkNames(o, path+".etcd.local.peerCertSANs", local.PeerCertSANs)
@@ -122,7 +124,26 @@ func isHostPort(endpoint string) bool {
 func (l *loader) checkEndpoint(o *object, path string, e bootstrapv1.APIEndpoint) {
 	if e.BindPort < 0 || e.BindPort > mostPort {
 		l.fail(o.problem(path+".bindPort", fmt.Sprintf("%d is not a port", e.BindPort), fmt.Sprintf("use 1 to %d, or remove it", mostPort)))
+		return
 	}
+	if e.BindPort != 0 && e.BindPort != apiPort && l.hasLoadBalancer() {
+		l.fail(
+			o.problem(
+				path+".bindPort",
+				fmt.Sprintf("the load balancer forwards to port %d of the machines, and the API server would listen on %d", apiPort, e.BindPort),
+				"remove it",
+			),
+		)
+	}
+}
+
+// hasLoadBalancer reports whether the cluster creates the load balancer of its API server.
+func (l *loader) hasLoadBalancer() bool {
+	if l.cluster.Infra == nil || l.cluster.External {
+		return false
+	}
+	lb := l.cluster.Infra.Spec.ControlPlaneLoadBalancer
+	return lb == nil || lb.LoadBalancerType != infrav1.LoadBalancerTypeDisabled
 }
 
 // checkRegistration checks how a machine registers its Node.

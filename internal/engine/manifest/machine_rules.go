@@ -42,11 +42,13 @@ func (l *loader) checkHardware(o *object, path string, spec *infrav1.AWSMachineS
 	}{
 		{"capacityReservationId", "cr", "a capacity reservation", spec.CapacityReservationID},
 		{"hostID", "h", "a Dedicated Host", spec.HostID},
+		{"ami.id", "ami", "an image", spec.AMI.ID},
 	} {
-		if x.id != nil {
+		if x.id != nil && *x.id != "" {
 			l.checkID(o, path+"."+x.field, *x.id, x.prefix, x.what)
 		}
 	}
+	l.checkIAMName(o, path+".iamInstanceProfile", spec.IAMInstanceProfile, "an instance profile")
 	if s := spec.Subnet; s != nil && s.ID == nil && len(s.Filters) == 0 {
 		l.fail(o.problem(path+".subnet", "names no subnet", "set id or filters, or remove it"))
 	}

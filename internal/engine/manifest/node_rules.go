@@ -96,6 +96,11 @@ func (l *loader) checkConfig(o *object, prefix string, spec *bootstrapv1.Kubeadm
 		return
 	}
 	l.checkKubeadm(o, prefix, spec, v, plane)
+	l.checkBoot(o, prefix, spec)
+	l.checkPhases(o, prefix, spec)
+	if plane {
+		l.checkMountedFiles(o, prefix, spec)
+	}
 	for i, f := range spec.Files {
 		l.checkMode(o, fmt.Sprintf("%s.files[%d].permissions", prefix, i), f.Permissions)
 	}
@@ -154,6 +159,7 @@ func (l *loader) checkKubeletMap(o *object, prefix string, args map[string]strin
 	for name, value := range args {
 		l.checkArgument(o, prefix+".kubeletExtraArgs."+name, components.Kubelet, name, value, v)
 	}
+	l.checkTogether(o, prefix+".kubeletExtraArgs", components.Kubelet, args)
 }
 
 // checkNodeadm checks a NodeadmConfig.
@@ -162,6 +168,8 @@ func (l *loader) checkNodeadm(o *object, prefix string, spec *eksbootstrapv1.Nod
 	if spec.Kubelet == nil {
 		return
 	}
+	all := map[string]string{}
+	defer func() { l.checkTogether(o, prefix+".kubelet.flags", components.Kubelet, all) }()
 	for i, flag := range spec.Kubelet.Flags {
 		path := prefix + ".kubelet.flags[" + strconv.Itoa(i) + "]"
 		name, ok := strings.CutPrefix(flag, "--")
@@ -173,6 +181,7 @@ func (l *loader) checkNodeadm(o *object, prefix string, spec *eksbootstrapv1.Nod
 		if mark, _ := components.Flag(components.Kubelet, name).In(v.minor); !valued && mark == 'b' {
 			value = "true"
 		}
+		all[name] = value
 		l.checkArgument(o, path, components.Kubelet, name, value, v)
 	}
 }

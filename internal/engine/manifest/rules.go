@@ -36,6 +36,10 @@ func (l *loader) checkWhole(cluster *object) {
 		l.checkIngressRules()
 		l.checkBalancerRules()
 		l.checkTagRules()
+		l.checkBucket()
+		if ami := l.cluster.Infra.Spec.Bastion.AMI; ami != "" {
+			l.checkID(l.infra, "spec.bastion.ami", ami, "ami", "an image")
+		}
 		l.checkHost(cluster, "spec.controlPlaneEndpoint.host", l.cluster.Object.Spec.ControlPlaneEndpoint.Host)
 		if port := l.cluster.Object.Spec.ClusterNetwork.APIServerPort; port < 0 || port > mostPort {
 			l.fail(cluster.problem("spec.clusterNetwork.apiServerPort", fmt.Sprintf("%d is not a port", port), fmt.Sprintf("use 1 to %d", mostPort)))

@@ -1,9 +1,10 @@
-package simulated
+// Package assume puts into a simulated account what a manifest takes for granted, plausibly: an existing VPC has subnets
+// with routes, a role has the policies that roles of its service usually have.
+package assume
 
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -24,17 +25,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 )
 
-// Assume puts into the account what a manifest takes for granted and the account lacks. It returns what it
-// has put there, in words.
-func (a *Account) Assume(ctx context.Context, all []cluster.Assumed) ([]string, error) {
-	if a.sim == nil {
-		return nil, errors.New("another process serves the simulated account: --simulate-assume needs one that this command opens")
-	}
-	return Assume(ctx, a.sim, all)
-}
-
-// Assume is Account.Assume for an account in memory.
-func Assume(ctx context.Context, sim *awssim.AWS, all []cluster.Assumed) (told []string, err error) {
+// Put adds to the account what a manifest takes for granted and the account lacks. It returns what it has added, in words.
+func Put(ctx context.Context, sim *awssim.AWS, all []cluster.Assumed) (told []string, err error) {
 	p := sim.Process()
 	zones, err := zonesOf(ctx, p.Config())
 	if err != nil {

@@ -173,7 +173,7 @@ func TestRulesOfEKS(t *testing.T) {
 		},
 		{
 			"AMI with a version", "eks",
-			[]string{template, template + "    ami: {id: ami-1}\n  amiVersion: 1.32.0-20250101\n"},
+			[]string{template, template + "    ami: {id: ami-0123456789abcdef1}\n  amiVersion: 1.32.0-20250101\n"},
 			`AWSManagedMachinePool/shop-template spec.amiVersion: the launch template has a custom AMI, which has no version in EKS — remove it`,
 		},
 		{
@@ -203,7 +203,7 @@ func TestRulesOfEKS(t *testing.T) {
 		},
 		{
 			"Amazon Linux 2 by default", "eks",
-			[]string{groupType, "  scaling: {minSize: 1, maxSize: 3}\n", planeVersion, "", scalingImage, "    ami: {id: ami-1}\n"},
+			[]string{groupType, "  scaling: {minSize: 1, maxSize: 3}\n", planeVersion, "", scalingImage, "    ami: {id: ami-0123456789abcdef1}\n"},
 			`AWSManagedMachinePool/shop-managed spec.amiType: EKS has no Amazon Linux 2 AMIs (AL2_x86_64) for its newest version — set amiType, for example to AL2023_x86_64_STANDARD`,
 		},
 		{
@@ -375,7 +375,7 @@ func TestWarningsOfEKS(t *testing.T) {
 		},
 		{
 			"AMI that nobody boots", "eks",
-			[]string{template, template + "    ami: {id: ami-1}\n", "configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: NodeadmConfig, name: shop-template}", "dataSecretName: ''"},
+			[]string{template, template + "    ami: {id: ami-0123456789abcdef1}\n", "configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: NodeadmConfig, name: shop-template}", "dataSecretName: ''"},
 			[]string{
 				"cluster.yaml:99: MachinePool/shop-template spec.template.spec.bootstrap: for custom AMIs EKS adds no user data, and none is set: the node joins only if the AMI does that by itself — use a NodeadmConfig",
 				"cluster.yaml:113: NodeadmConfig/shop-template: nothing in the input refers to it, so it has no effect — remove it, or refer to it",

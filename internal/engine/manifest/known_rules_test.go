@@ -33,6 +33,7 @@ func TestKnownRules(t *testing.T) {
 		registered = "    joinConfiguration:\n      nodeRegistration:\n"
 		plane      = "  version: v1.34\n"
 		group      = "  amiType: AL2023_x86_64_STANDARD\n"
+		kubelet    = "          - name: cloud-provider\n            value: external\n"
 		config     = "        - name: cloud-provider\n          value: external\n    initConfiguration:\n"
 	)
 	for _, tt := range []struct{ name, file, old, edited, want string }{
@@ -93,6 +94,41 @@ func TestKnownRules(t *testing.T) {
 		{"relative path", quick, cluster, cluster + "      certificatesDir: pki\n", `"pki" is not an absolute path`},
 		{"repository of images", quick, cluster, cluster + "      imageRepository: 'https://registry.example.com'\n", "is not a repository of images"},
 		{"token", quick, registered, "    joinConfiguration:\n      discovery: {bootstrapToken: {token: abc, unsafeSkipCAVerification: true}}\n      nodeRegistration:\n", "is not a bootstrap token"},
+
+		{"TLS version", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: tls-min-version, value: TLS12}]}\n", `"TLS12" is not one of VersionTLS10, VersionTLS11, VersionTLS12, VersionTLS13`},
+		{"cipher suite", quick, cluster, cluster + "      scheduler: {extraArgs: [{name: tls-cipher-suites, value: 'TLS_AES_128_GCM_SHA256,TLS_FOO'}]}\n", `tls-cipher-suites of kube-scheduler: "TLS_FOO" is not known`},
+		{"authorization", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: authorization-mode, value: 'Node,RBACC'}]}\n", `"RBACC" is not one of AlwaysAllow`},
+		{"authorization twice", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: authorization-mode, value: 'Node,Node'}]}\n", `"Node" is listed twice`},
+		{"issuer without a client", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: oidc-issuer-url, value: 'https://example.com'}]}\n", "oidc-issuer-url and oidc-client-id belong together"},
+		{"plugin on and off", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: enable-admission-plugins, value: PodNodeSelector}, {name: disable-admission-plugins, value: PodNodeSelector}]}\n", "is enabled and disabled"},
+		{"range of ports", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: service-node-port-range, value: 40000-30000}]}\n", "is not a range of ports"},
+		{"file of an argument", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: audit-policy-file, value: /etc/kubernetes/audit.yaml}]}\n", "its container does not have the file /etc/kubernetes/audit.yaml"},
+		{"block of a Node", quick, config, "        - {name: node-cidr-mask-size, value: '12'}\n" + config, "192.168.0.0/16 is smaller than the block of one Node, /12"},
+		{"bits of a Node", quick, config, "        - {name: node-cidr-mask-size-ipv4, value: '33'}\n" + config, "is 33, and addresses have 32 bits"},
+		{"controller", quick, config, "        - {name: controllers, value: '*,-nosuch'}\n" + config, `"nosuch" is not a controller`},
+		{"bind address", quick, cluster, cluster + "      scheduler: {extraArgs: [{name: bind-address, value: localhost}]}\n", `"localhost" is not an IP address`},
+		{"flag of etcd", quick, cluster, cluster + "      etcd: {local: {extraArgs: [{name: nosuchflag, value: '1'}]}}\n", "etcd has no argument nosuchflag"},
+		{"value of etcd", quick, cluster, cluster + "      etcd: {local: {extraArgs: [{name: quota-backend-bytes, value: 8GB}]}}\n", `"8GB" is not a whole number, which etcd expects of quota-backend-bytes`},
+		{"cgroup driver", quick, kubelet, kubelet + "          - {name: cgroup-driver, value: cgroup}\n", `"cgroup" is not one of cgroupfs, systemd`},
+		{"eviction", quick, kubelet, kubelet + "          - {name: eviction-hard, value: 'memory.free<100Mi'}\n", `"memory.free" is not one of memory.available`},
+		{"soft eviction", quick, kubelet, kubelet + "          - {name: eviction-soft, value: 'memory.available<1Gi'}\n", "eviction-soft-grace-period has not"},
+		{"reservation", quick, kubelet, kubelet + "          - {name: system-reserved, value: cpu=lots}\n", `"lots" is not a quantity`},
+		{"static CPUs", quick, kubelet, kubelet + "          - {name: cpu-manager-policy, value: static}\n", "needs reserved CPUs"},
+		{"address of a Node", quick, kubelet, kubelet + "          - {name: node-ip, value: 10.0.0}\n", `"10.0.0" is not an IP address`},
+		{"preflight checks", quick, registered, registered + "        ignorePreflightErrors: [all, NumCPU]\n", `kubeadm accepts no other checks beside "all"`},
+		{"phase", quick, registered, "    joinConfiguration:\n      skipPhases: [addon/coredns]\n      nodeRegistration:\n", "kubeadm has no phase addon/coredns"},
+		{"port of the API server", quick, "    initConfiguration:\n", "    initConfiguration:\n      localAPIEndpoint: {bindPort: 7443}\n", "the load balancer forwards to port 6443"},
+		{"usage of a token", quick, "    initConfiguration:\n", "    initConfiguration:\n      bootstrapTokens: [{token: abcdef.0123456789abcdef, usages: [login]}]\n", `"login" is not a usage of a token`},
+		{"domain of Services", quick, "  clusterNetwork:\n", "  clusterNetwork:\n    serviceDomain: Cluster_Local\n", `"Cluster_Local" is not a domain of DNS`},
+		{"owner of a file", quick, worker, "      files: [{path: /etc/x, content: x, owner: root root}]\n" + worker, `"root root" is not a user and a group`},
+		{"encoding of a file", quick, worker, "      files: [{path: /etc/x, content: '!', encoding: base64}]\n" + worker, "is not base64, which encoding says"},
+		{"compressed file", quick, worker, "      files: [{path: /etc/x, content: aGVsbG8=, encoding: gzip+base64}]\n" + worker, "is not compressed by gzip"},
+		{"user", quick, worker, "      users: [{name: Ada Lovelace}]\n" + worker, `"Ada Lovelace" is not the name of a user of Linux`},
+		{"label of a filesystem", quick, worker, "      diskSetup: {filesystems: [{device: /dev/xvdb, filesystem: xfs, label: a-long-name-of-data}]}\n" + worker, "xfs permits 12"},
+		{"image", quick, machine, machine + "      ami: {id: ami-x}\n", `"ami-x" is not the ID of an image`},
+		{"instance profile", quick, machine, strings.Replace(machine, "nodes.cluster-api", "path/nodes.cluster-api", 1), "a path is not part of the name"},
+		{"reserved bucket", quick, network, network + "  s3Bucket: {name: xn--foo, controlPlaneIAMInstanceProfile: a, nodesIAMInstanceProfiles: [b]}\n", "S3 reserves names that begin with xn--"},
+		{"long URL", quick, network, network + "  s3Bucket: {name: boot-data, presignedURLDuration: 200h, controlPlaneIAMInstanceProfile: a, nodesIAMInstanceProfiles: [b]}\n", "S3 permits at most 168h"},
 
 		{"group of administrators", eks, plane, plane + "  accessConfig: {authenticationMode: api}\n  accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/a', kubernetesGroups: ['system:masters']}]\n", `"system:masters": EKS reserves names of groups that begin with system:`},
 		{"session", eks, plane, plane + "  accessConfig: {authenticationMode: api}\n  accessEntries: [{principalARN: 'arn:aws:sts::123456789012:assumed-role/a/b'}]\n", "is a session of a role, not an IAM role or user"},

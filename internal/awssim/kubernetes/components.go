@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"slices"
@@ -117,9 +118,12 @@ func componentRefuses(component, version string, args any) string {
 		if !knownFlag(component, name, minor) {
 			return fmt.Sprintf("%s: Error: unknown flag: --%s", component, name)
 		}
-		if why := valueRefused(name, value, minor); why != "" {
+		if why := cmp.Or(valueRefused(name, value, minor), choiceRefused(component, name, value), syntaxRefused(component, name, value)); why != "" {
 			return component + ": " + why
 		}
+	}
+	if why := togetherRefused(component, args); why != "" {
+		return component + ": " + why
 	}
 	return ""
 }

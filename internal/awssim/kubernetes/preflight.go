@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -42,9 +44,11 @@ func configRefused(text, version string) string {
 	var doc struct {
 		CertificatesDir   string
 		FeatureGates      map[string]bool
-		APIServer         struct{ ExtraArgs any }
-		ControllerManager struct{ ExtraArgs any }
-		Scheduler         struct{ ExtraArgs any }
+		Networking        struct{ DNSDomain string }
+		APIServer         staticPod
+		ControllerManager staticPod
+		Scheduler         staticPod
+		Etcd              struct{ Local struct{ ExtraArgs any } }
 	}
 	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
 		return "kubeadm: " + err.Error()
@@ -60,17 +64,32 @@ func configRefused(text, version string) string {
 			return fmt.Sprintf("kubeadm: featureGates: %s is not a valid feature name", gate)
 		}
 	}
-	for _, c := range []struct {
-		name string
-		args any
-	}{
-		{"kube-apiserver", doc.APIServer.ExtraArgs}, {"kube-controller-manager", doc.ControllerManager.ExtraArgs}, {"kube-scheduler", doc.Scheduler.ExtraArgs},
-	} {
-		if why := componentRefuses(c.name, version, c.args); why != "" {
+	if d := doc.Networking.DNSDomain; d != "" && !regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`).MatchString(d) {
+		return fmt.Sprintf("kubeadm: networking.dnsDomain: Invalid value: %q", d)
+	}
+	for name, c := range map[string]staticPod{"kube-apiserver": doc.APIServer, "kube-controller-manager": doc.ControllerManager, "kube-scheduler": doc.Scheduler} {
+		if why := componentRefuses(name, version, c.ExtraArgs); why != "" {
 			return why
+		}
+		if why := fileRefused(name, cmp.Or(doc.CertificatesDir, "/etc/kubernetes/pki"), c.ExtraArgs, c.ExtraVolumes); why != "" {
+			return name + ": " + why
+		}
+	}
+	for _, arg := range pairs(doc.Etcd.Local.ExtraArgs) { // the flags of etcd 3.4 to 3.6
+		if !slices.Contains(words("flags etcd"), arg[0]) {
+			return "etcd: flag provided but not defined: -" + arg[0]
+		}
+		if _, err := strconv.ParseInt(arg[1], 0, 64); err != nil && arg[0] == "quota-backend-bytes" {
+			return fmt.Sprintf("etcd: invalid value %q for flag -%s: parse error", arg[1], arg[0])
 		}
 	}
 	return ""
+}
+
+// staticPod has the fields of a component of the control plane in a ClusterConfiguration that are simulated.
+type staticPod struct {
+	ExtraArgs    any
+	ExtraVolumes []volume
 }
 
 // refused returns what kubeadm or the kubelet finds wrong in the registration of a Node.
@@ -89,6 +108,9 @@ func (r nodeRegistration) refused(version string) string {
 	}
 	if r.Name != "" && !strings.Contains(r.Name, "{") && !regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`).MatchString(r.Name) {
 		return fmt.Sprintf("kubeadm: nodeRegistration.name: Invalid value: %q", r.Name)
+	}
+	if len(r.IgnorePreflightErrors) > 1 && slices.Contains(r.IgnorePreflightErrors, "all") {
+		return "kubeadm: ignore-preflight-errors: Invalid value: don't specify individual checks if 'all' is used"
 	}
 	if r.Taints != nil {
 		for _, x := range *r.Taints {

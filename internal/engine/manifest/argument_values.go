@@ -44,7 +44,6 @@ func valueRules() map[string]valueRule {
 	} {
 		rules[components.APIServer+" "+name] = rule
 	}
-	rules[components.ControllerManager+" controllers"] = listOf(controller)
 	rules[components.ControllerManager+" cidr-allocator-type"] = oneOf("RangeAllocator", "CloudAllocator", "IPAMFromCluster", "IPAMFromCloud")
 	// cmd/kubelet/app/options, pkg/kubelet/apis/config/validation and pkg/kubelet/eviction/helpers.go of Kubernetes
 	for name, rule := range map[string]valueRule{
@@ -79,8 +78,11 @@ func valueRules() map[string]valueRule {
 }
 
 // checkValue checks the value of an argument whose form is right.
-func (l *loader) checkValue(o *object, path, component, name, value string) {
+func (l *loader) checkValue(o *object, path, component, name, value string, v kubernetesVersion) {
 	rule := valueRules()[component+" "+strings.ReplaceAll(name, "_", "-")]
+	if component == components.ControllerManager && name == "controllers" && v.minor <= newestControllers {
+		rule = listOf(controller)
+	}
 	if rule == nil || value == "" || strings.ContainsAny(value, "${}") {
 		return
 	}
@@ -260,25 +262,42 @@ func cipherSuites() []string {
 	return names
 }
 
-// controller is the rule of an item of controllers: "*", a name, or "-" and a name
-// (cmd/kube-controller-manager/names/controller_names.go). Older versions have other names for the same controllers.
+// controller is the rule of an item of controllers: "*", a name, or "-" and a name.
 func controller(value string) string {
 	name := strings.TrimPrefix(value, "-")
-	known := regexp.MustCompile(`^([a-z0-9]+-)*controller$|^kube-apiserver-serving-clustertrustbundle-publisher-controller$`)
-	if value == "*" || known.MatchString(name) || slices.Contains(oldControllers(), name) {
+	if value == "*" || slices.Contains(controllers(), name) {
 		return ""
 	}
-	return fmt.Sprintf("%q is not a controller such as nodeipam or node-ipam-controller", name)
+	return fmt.Sprintf("%q is not a controller such as node-ipam-controller", name)
 }
 
-// oldControllers are the names until Kubernetes 1.27, which later versions accept as well.
-func oldControllers() []string {
-	return strings.Fields(`attachdetach bootstrapsigner cloud-node-lifecycle clusterrole-aggregation cronjob csrapproving csrcleaner csrsigning
+// newestControllers is the newest minor version whose controllers are known here.
+const newestControllers = 34
+
+// controllers are the controllers of the kube-controller-manager, and the names that they had until Kubernetes 1.27
+// (cmd/kube-controller-manager/names, and the aliases in cmd/kube-controller-manager/app).
+func controllers() []string {
+	return strings.Fields(`bootstrap-signer-controller certificatesigningrequest-approving-controller certificatesigningrequest-cleaner-controller
+		certificatesigningrequest-signing-controller cloud-node-lifecycle-controller clusterrole-aggregation-controller
+		cronjob-controller daemonset-controller deployment-controller device-taint-eviction-controller disruption-controller
+		endpoints-controller endpointslice-controller endpointslice-mirroring-controller ephemeral-volume-controller
+		garbage-collector-controller horizontal-pod-autoscaler-controller job-controller
+		kube-apiserver-serving-clustertrustbundle-publisher-controller legacy-serviceaccount-token-cleaner-controller
+		namespace-controller node-ipam-controller node-lifecycle-controller node-route-controller
+		persistentvolume-attach-detach-controller persistentvolume-binder-controller persistentvolume-expander-controller
+		persistentvolume-protection-controller persistentvolumeclaim-protection-controller pod-garbage-collector-controller
+		podcertificaterequest-cleaner-controller replicaset-controller replicationcontroller-controller resourceclaim-controller
+		resourcequota-controller root-ca-certificate-publisher-controller selinux-warning-controller service-cidr-controller
+		service-lb-controller serviceaccount-controller serviceaccount-token-controller statefulset-controller
+		storage-version-migrator-controller storageversion-garbage-collector-controller taint-eviction-controller
+		token-cleaner-controller ttl-after-finished-controller ttl-controller validatingadmissionpolicy-status-controller
+		volumeattributesclass-protection-controller
+		attachdetach bootstrapsigner cloud-node-lifecycle clusterrole-aggregation cronjob csrapproving csrcleaner csrsigning
 		daemonset deployment disruption endpoint endpointslice endpointslicemirroring ephemeral-volume garbagecollector
 		horizontalpodautoscaling job legacy-service-account-token-cleaner namespace nodeipam nodelifecycle persistentvolume-binder
 		persistentvolume-expander podgc pv-protection pvc-protection replicaset replicationcontroller resource-claim-controller
-		resourcequota root-ca-cert-publisher route service serviceaccount serviceaccount-token statefulset storage-version-gc
-		tokencleaner ttl ttl-after-finished validatingadmissionpolicy-status`)
+		resourcequota root-ca-cert-publisher route service serviceaccount serviceaccount-token statefulset storage-version-gc svm
+		tokencleaner ttl ttl-after-finished`)
 }
 
 // checkTogether checks arguments that a component accepts only with others.

@@ -78,7 +78,7 @@ func (l *loader) checkArgument(o *object, path, component, name, value string, v
 	case "container-runtime-endpoint":
 		l.checkSocket(o, path, value, v)
 	default:
-		l.checkValue(o, path, component, name, value)
+		l.checkValue(o, path, component, name, value, v)
 	}
 }
 

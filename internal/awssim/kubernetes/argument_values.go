@@ -1,0 +1,156 @@
+package kubernetes
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// choices are the values that flags have, from the messages of the programs and the reference of their command lines
+// (https://kubernetes.io/docs/reference/command-line-tools-reference/).
+const choices = `
+kube-apiserver audit-log-format legacy json
+kube-apiserver audit-log-mode batch blocking blocking-strict
+kube-apiserver audit-webhook-mode batch blocking blocking-strict
+kube-apiserver authorization-mode... AlwaysAllow AlwaysDeny ABAC Webhook RBAC Node
+kube-apiserver endpoint-reconciler-type master-count lease none
+kube-apiserver storage-media-type application/json application/yaml application/vnd.kubernetes.protobuf
+kube-controller-manager cidr-allocator-type RangeAllocator CloudAllocator IPAMFromCluster IPAMFromCloud
+kubelet authorization-mode AlwaysAllow Webhook
+kubelet cgroup-driver cgroupfs systemd
+kubelet cpu-manager-policy none static
+kubelet enforce-node-allocatable... none pods system-reserved kube-reserved system-reserved-compressible kube-reserved-compressible
+kubelet hairpin-mode promiscuous-bridge hairpin-veth none
+kubelet memory-manager-policy None Static
+kubelet topology-manager-policy none best-effort restricted single-numa-node
+kubelet topology-manager-scope container pod
+* logging-format text json
+* tls-min-version VersionTLS10 VersionTLS11 VersionTLS12 VersionTLS13
+`
+
+// choiceRefused returns why a component does not start with a value that is not one of the choices of a flag; those of a
+// list are marked with "...".
+func choiceRefused(component, name, value string) string {
+	for line := range strings.SplitSeq(choices, "\n") {
+		w := strings.Fields(line)
+		if len(w) < 3 || w[0] != component && w[0] != "*" || strings.TrimSuffix(w[1], "...") != name {
+			continue
+		}
+		given := []string{value}
+		if strings.HasSuffix(w[1], "...") {
+			given = strings.Split(value, ",")
+		}
+		for i, g := range given {
+			switch {
+			case !slices.Contains(w[2:], g):
+				return fmt.Sprintf("invalid value %q for --%s", g, name)
+			case slices.Contains(given[:i], g):
+				return fmt.Sprintf("--%s has mode %q specified more than once", name, g)
+			}
+		}
+	}
+	return ""
+}
+
+// syntaxRefused returns why a component does not start with a value that it cannot parse.
+func syntaxRefused(component, name, value string) string {
+	invalid := fmt.Sprintf("invalid argument %q for \"--%s\" flag", value, name)
+	syntax := map[string]string{
+		"kube-apiserver service-node-port-range": `^\d+([-+]\d+)?$`,
+		"kube-apiserver runtime-config":          `^([^=,]+(=(true|false|1|0|t|f|T|F|TRUE|FALSE|True|False))?(,|$))*$`,
+		"kube-apiserver oidc-issuer-url":         `^https://`,
+		"kubelet reserved-cpus":                  `^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$`,
+		"kubelet system-reserved":                `^((cpu|memory|ephemeral-storage|pid)=[0-9.]+([munkKMGTPE]i?)?(,|$))*$`,
+		"kubelet kube-reserved":                  `^((cpu|memory|ephemeral-storage|pid)=[0-9.]+([munkKMGTPE]i?)?(,|$))*$`,
+		"kubelet eviction-hard":                  `^((memory|nodefs|imagefs|containerfs|allocatableMemory|pid)\.(available|inodesFree)<[0-9.]+(%|[munkKMGTPE]i?)?(,|$))*$`,
+		"kubelet eviction-soft":                  `^((memory|nodefs|imagefs|containerfs|allocatableMemory|pid)\.(available|inodesFree)<[0-9.]+(%|[munkKMGTPE]i?)?(,|$))*$`,
+	}
+	if pattern, is := syntax[component+" "+name]; is && !regexp.MustCompile(pattern).MatchString(value) {
+		return invalid
+	}
+	switch name {
+	case "bind-address":
+		if net.ParseIP(value) == nil {
+			return invalid + ": failed to parse IP"
+		}
+	case "node-ip":
+		for ip := range strings.SplitSeq(value, ",") {
+			if net.ParseIP(ip) == nil {
+				return invalid
+			}
+		}
+	case "tls-cipher-suites":
+		for suite := range strings.SplitSeq(value, ",") {
+			known := func(s *tls.CipherSuite) bool { return s.Name == suite || s.Name == suite+"_SHA256" }
+			if !slices.ContainsFunc(tls.CipherSuites(), known) && !slices.ContainsFunc(tls.InsecureCipherSuites(), known) {
+				return "Cipher suite " + suite + " not supported or doesn't exist"
+			}
+		}
+	case "service-node-port-range":
+		low, high, is := strings.Cut(value, "-")
+		from, _ := strconv.Atoi(low)
+		if to, _ := strconv.Atoi(high); is && from > to {
+			return invalid + ": end port cannot be less than start port"
+		}
+	case "controllers":
+		for name := range strings.SplitSeq(value, ",") {
+			if name != "*" && !slices.Contains(words("controllers"), strings.TrimPrefix(name, "-")) {
+				return fmt.Sprintf("%q is not in the list of known controllers", name)
+			}
+		}
+	}
+	return ""
+}
+
+// togetherRefused returns why a component does not start with some flags that it has only together.
+func togetherRefused(component string, args any) string {
+	given := map[string]string{}
+	for _, arg := range pairs(args) {
+		given[arg[0]] = arg[1]
+	}
+	_, issuer := given["oidc-issuer-url"]
+	_, client := given["oidc-client-id"]
+	_, cpus := given["reserved-cpus"]
+	reserved := "," + given["system-reserved"] + "," + given["kube-reserved"]
+	switch {
+	case component == "kube-apiserver" && issuer != client:
+		return "oidc-issuer-url and oidc-client-id must be specified together when any oidc flags are set"
+	case component == "kubelet" && given["cpu-manager-policy"] == "static" && !cpus && !strings.Contains(reserved, ",cpu="):
+		return "failed to initialize cpu manager: the static policy requires systemreserved.cpu + kubereserved.cpu to be greater than zero"
+	case component == "kubelet" && given["eviction-soft"] != "" && given["eviction-soft-grace-period"] == "":
+		return "grace period must be specified for the soft eviction threshold"
+	}
+	return ""
+}
+
+// volume is a folder or file of the machine that a component sees.
+type volume struct{ HostPath, MountPath string }
+
+// fileRefused returns why a component does not start with a file that its container does not have: kubeadm mounts the
+// certificates and the component's kubeconfig (cmd/kubeadm/app/phases/controlplane/volumes.go), and the manifest more.
+func fileRefused(component, keys string, args any, more []volume) string {
+	seen := []string{
+		keys, "/etc/ssl/certs", "/etc/pki", "/etc/ca-certificates", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates",
+		"/etc/kubernetes/" + strings.TrimPrefix(component, "kube-") + ".conf",
+	}
+	for _, v := range more {
+		seen = append(seen, v.MountPath)
+	}
+	for _, arg := range pairs(args) {
+		name, file := arg[0], arg[1]
+		reads := name == "config" || strings.HasSuffix(name, "-file") || strings.HasSuffix(name, "config")
+		inside := func(dir string) bool {
+			rel, is := strings.CutPrefix(path.Clean(file), path.Clean(dir))
+			return is && (rel == "" || rel[0] == '/')
+		}
+		if reads && strings.HasPrefix(file, "/") && !slices.ContainsFunc(seen, inside) {
+			return fmt.Sprintf("open %s: no such file or directory", file)
+		}
+	}
+	return ""
+}

@@ -42,6 +42,11 @@ func (l *loader) checkEKSNames(plane *ekscontrolplanev1.AWSManagedControlPlaneSp
 	}
 	if c := plane.EncryptionConfig; c != nil && c.Provider != nil {
 		l.checkARN(o, "spec.encryptionConfig.provider", *c.Provider, keyARN())
+		for i, r := range c.Resources {
+			if deref(r) != "secrets" { // EncryptionConfig, EKS API reference
+				l.fail(o.problem(fmt.Sprintf("spec.encryptionConfig.resources[%d]", i), fmt.Sprintf("EKS does not encrypt %q", deref(r)), "write secrets"))
+			}
+		}
 	}
 	if plane.Addons != nil {
 		for i, a := range *plane.Addons {

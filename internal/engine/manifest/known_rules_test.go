@@ -137,6 +137,13 @@ func TestKnownRules(t *testing.T) {
 		{"configuration of an add-on", eks, plane, plane + "  addons: [{name: coredns, version: v1.12.1-eksbuild.2, configuration: '{\"replicaCount\": 2'}]\n", "is neither an object of JSON nor a mapping of YAML"},
 		{"key of EKS", eks, plane, plane + "  encryptionConfig: {resources: [secrets], provider: 'arn:aws:iam::123456789012:role/a'}\n", "is not the ARN of a KMS key"},
 		{"issuer", eks, plane, plane + "  oidcIdentityProviderConfig: {clientId: a, identityProviderConfigName: b, issuerUrl: 'http://example.com'}\n", "is not a URL that begins with https://"},
+		{"encrypted resources", eks, plane, plane + "  encryptionConfig: {resources: [configmaps], provider: 'arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab'}\n", `EKS does not encrypt "configmaps"`},
+		{"version of an AMI", eks, group, group + "  amiVersion: latest\n", `"latest" is not the version of an AMI of EKS`},
+		{"AMI of another Kubernetes", eks, group, group + "  amiVersion: 1.33.0-20250101\n", "1.33.0-20250101 is for Kubernetes 1.33, and the nodes have v1.34"},
+		{"disk of a node group", eks, group, group + "  diskSize: 200000\n", "a volume of the type gp3 has 1 to 65536"},
+		{"heartbeat", eks, group, group + "  lifecycleHooks: [{name: a, lifecycleTransition: 'autoscaling:EC2_INSTANCE_LAUNCHING', heartbeatTimeout: 3h}]\n", "must be 30 seconds to 2 hours"},
+		{"strategy of a refresh", "machine-pool", "    instanceWarmup: 120\n", "    instanceWarmup: 120\n    strategy: Fast\n", "spec.refreshPreferences.strategy"},
+		{"share of a refresh", "machine-pool", "    minHealthyPercentage: 90\n", "    minHealthyPercentage: 150\n", "must be 0 to 100"},
 		{"lifecycle hook", eks, group, group + "  lifecycleHooks: [{name: Größe, lifecycleTransition: 'autoscaling:EC2_INSTANCE_LAUNCHING'}]\n", "the name of a lifecycle hook has up to 255 letters"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

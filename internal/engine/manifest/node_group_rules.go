@@ -3,6 +3,7 @@ package manifest
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -32,12 +33,53 @@ func (l *loader) checkNodeGroup(o, group *object, p Pool) {
 			),
 		)
 	}
+	if spec.AMIVersion != nil && !own && !ForeignImage(p.Managed) {
+		l.checkImageVersion(group, spec, l.versionOf(p.Object.Spec.Template.Spec.Version))
+	}
+	if d := spec.DiskSize; d != nil && (*d < 1 || *d > largestGroupDisk) {
+		l.fail(group.problem("spec.diskSize", fmt.Sprintf("%d GiB: a volume of the type gp3 has 1 to %d", *d, largestGroupDisk), "use another size, or remove it"))
+	}
 	if ForeignImage(p.Managed) {
 		l.checkForeignImage(o, group, p)
 	}
 	if spec.AWSLaunchTemplate != nil {
 		l.checkGroupTemplate(group, spec)
 		l.checkGroupImage(o, group, p)
+	}
+}
+
+// largestGroupDisk is the size of the largest volume of the type gp3 in GiB ("Amazon EBS volume types", EBS user guide).
+const largestGroupDisk = 65536
+
+// checkImageVersion checks the version of an AMI that EKS publishes. It has the form that its distribution uses, and
+// contains the version of Kubernetes ("Retrieve Amazon Linux AMI version information", "… Bottlerocket …" and
+// "… Windows AMI version information" in the EKS user guide).
+func (l *loader) checkImageVersion(group *object, spec *expinfrav1.AWSManagedMachinePoolSpec, v kubernetesVersion) {
+	form, example := `^1\.(\d+)\.\d+-\d{8}$`, "1.34.1-20250915"
+	kind := ""
+	if spec.AMIType != nil {
+		kind = string(*spec.AMIType)
+	}
+	switch {
+	case strings.HasPrefix(kind, "BOTTLEROCKET"):
+		form, example = `^\d+\.\d+\.\d+-[0-9a-f]{8}$`, "1.46.0-dc1e9cc1"
+	case strings.HasPrefix(kind, "WINDOWS"):
+		form, example = `^1\.(\d+)-\d{4}\.\d{2}\.\d{2}$`, "1.34-2025.09.13"
+	}
+	found := regexp.MustCompile(form).FindStringSubmatch(*spec.AMIVersion)
+	switch {
+	case found == nil:
+		l.fail(
+			group.problem("spec.amiVersion", fmt.Sprintf("%q is not the version of an AMI of EKS", *spec.AMIVersion), "write one such as "+example+", or remove it"),
+		)
+	case len(found) > 1 && v.minor > 0 && found[1] != fmt.Sprint(v.minor):
+		l.fail(
+			group.problem(
+				"spec.amiVersion",
+				fmt.Sprintf("%s is for Kubernetes 1.%s, and the nodes have %s", *spec.AMIVersion, found[1], v.text),
+				fmt.Sprintf("use a version that begins with 1.%d, or remove it", v.minor),
+			),
+		)
 	}
 }
 

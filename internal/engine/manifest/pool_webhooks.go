@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -17,9 +18,9 @@ const (
 	longestProfileName   = 100
 	groupDefaultSeconds  = 300 // of cooldown and warmup
 
-	leastThroughput, mostThroughput = 125, 2000 // MiB/s of a gp3 root volume
-	leastHeartbeat, mostHeartbeat   = 30 * time.Second, 48 * time.Hour
-	widestRefresh                   = 100 // percentage points between minHealthyPercentage and maxHealthyPercentage
+	leastThroughput, mostThroughput = 125, 2000                       // MiB/s of a gp3 root volume
+	leastHeartbeat, mostHeartbeat   = 30 * time.Second, 2 * time.Hour // PutLifecycleHook; CAPA's webhook permits 48 hours, which no call does
+	widestRefresh                   = 100                             // percentage points between minHealthyPercentage and maxHealthyPercentage
 )
 
 // defaultPool sets the defaults of the MachinePool webhook.
@@ -161,8 +162,29 @@ func validateScaling(p *expinfrav1.AWSMachinePool) field.ErrorList {
 }
 
 func refreshErrors(r *expinfrav1.RefreshPreferences, path *field.Path) field.ErrorList {
-	if r == nil || r.MaxHealthyPercentage == nil {
+	if r == nil {
 		return nil
+	}
+	var errs field.ErrorList
+	// StartInstanceRefresh and RefreshPreferences, Amazon EC2 Auto Scaling API reference
+	if s := deref(r.Strategy); s != "" && s != "Rolling" && s != "ReplaceRootVolume" {
+		errs = append(errs, field.NotSupported(path.Child("strategy"), s, []string{"Rolling", "ReplaceRootVolume"}))
+	}
+	for _, x := range []struct {
+		name        string
+		value       *int64
+		least, most int64
+	}{
+		{"minHealthyPercentage", r.MinHealthyPercentage, 0, 100},
+		{"maxHealthyPercentage", r.MaxHealthyPercentage, 100, 200},
+		{"instanceWarmup", r.InstanceWarmup, 0, math.MaxInt32},
+	} {
+		if x.value != nil && (*x.value < x.least || *x.value > x.most) {
+			errs = append(errs, field.Invalid(path.Child(x.name), *x.value, fmt.Sprintf("must be %d to %d", x.least, x.most)))
+		}
+	}
+	if r.MaxHealthyPercentage == nil || len(errs) > 0 {
+		return errs
 	}
 	path = path.Child("maxHealthyPercentage")
 	switch {
@@ -262,7 +284,7 @@ func hookErrors(hooks []expinfrav1.AWSLifecycleHook, path *field.Path) field.Err
 			errs = append(errs, field.Required(at.Child("notificationTargetARN"), "roleARN needs it"))
 		}
 		if d := h.HeartbeatTimeout; d != nil && (d.Duration < leastHeartbeat || d.Duration > mostHeartbeat) {
-			errs = append(errs, field.Invalid(at.Child("heartbeatTimeout"), d.Duration.String(), "must be 30 seconds to 48 hours"))
+			errs = append(errs, field.Invalid(at.Child("heartbeatTimeout"), d.Duration.String(), "must be 30 seconds to 2 hours"))
 		}
 	}
 	return errs

@@ -46,6 +46,7 @@ func (d *Addon) settings(now time.Time) Settings {
 
 func (svc *Service) simulateAddons() {
 	core.On(svc.Account, svc.describeAddonVersions, "AddonName", "KubernetesVersion", "Types", "Owners", "Publishers", "MaxResults", "NextToken")
+	core.On(svc.Account, svc.describeAddonConfiguration, "AddonName", "AddonVersion")
 	core.On(svc.Account, svc.listAddons, "ClusterName", "MaxResults", "NextToken")
 	core.On(svc.Account, svc.describeAddon, "ClusterName", "AddonName")
 	core.On(
@@ -305,6 +306,9 @@ func (svc *Service) createAddon(in *eks.CreateAddonInput) (*eks.CreateAddonOutpu
 	if err := svc.addonRole(in.ServiceAccountRoleArn); err != nil {
 		return nil, err
 	}
+	if err := checkConfiguration(aws.ToString(in.AddonName), in.ConfigurationValues); err != nil {
+		return nil, err
+	}
 	tags, err := checkTags(in.Tags)
 	if err != nil {
 		return nil, err
@@ -386,6 +390,9 @@ func (svc *Service) updateAddon(in *eks.UpdateAddonInput) (*eks.UpdateAddonOutpu
 		}
 	}
 	if err := svc.addonRole(in.ServiceAccountRoleArn); err != nil {
+		return nil, err
+	}
+	if err := checkConfiguration(aws.ToString(in.AddonName), in.ConfigurationValues); err != nil {
 		return nil, err
 	}
 	// A role that the call does not name stays: github.com/hashicorp/terraform-provider-aws,

@@ -89,6 +89,9 @@ func unused(m *manifest.Cluster) (actions []string) {
 			"eks:UpdatePodIdentityAssociation",
 		)
 	}
+	if addons == nil || !slices.ContainsFunc(*addons, func(a ekscontrolplanev1.Addon) bool { return a.Configuration != "" }) {
+		actions = append(actions, "eks:DescribeAddonConfiguration")
+	}
 	entries := m.EKS.ControlPlane.Spec.AccessEntries
 	if !slices.ContainsFunc(entries, func(e ekscontrolplanev1.AccessEntry) bool { return strings.Contains(e.PrincipalARN, ":user/") }) {
 		actions = append(actions, "iam:GetUser")

@@ -129,7 +129,7 @@ func (a *Addon) Diff(have *AddonState) (d plan.Diff) {
 	if a.Version != "" {
 		d.Set("version", have.Version, a.Version)
 	}
-	d.Set("configuration", strings.TrimRight(have.Configuration, "\n"), strings.TrimRight(a.Configuration, "\n")) // EKS does not store the end of the last line
+	d.Set("configuration", withoutEnd(have.Configuration), withoutEnd(a.Configuration))
 	if a.RoleARN == "" {
 		d.Fixed("serviceAccountRoleARN", have.RoleARN, "")
 		d.Advise(
@@ -294,7 +294,7 @@ const AddonKind = "addon"
 func addonKind() *kind.Kind {
 	return kind.Of(kind.Kind{
 		Name: AddonKind, Rehearsed: true, Area: plan.AreaKubernetes,
-		ReadActions: []string{"eks:DescribeAddon", "eks:DescribeAddonVersions", "eks:DescribeUpdate", "eks:ListAddons"}, Statement: kind.EKS,
+		ReadActions: []string{"eks:DescribeAddon", "eks:DescribeAddonConfiguration", "eks:DescribeAddonVersions", "eks:DescribeUpdate", "eks:ListAddons"}, Statement: kind.EKS,
 		Actions: []string{"eks:CreateAddon", "eks:DeleteAddon", "eks:TagResource", "eks:UpdateAddon"},
 	}, kind.Functions[AddonState]{
 		Status: func(s AddonState) (state, detail string) {
@@ -303,8 +303,8 @@ func addonKind() *kind.Kind {
 	})
 }
 
-// Check implements graph.Checked: EKS refuses versions that it does not offer for the
-// Kubernetes version of the cluster.
+// Check implements graph.Checked: EKS refuses versions that it does not offer for the Kubernetes version of the cluster, and
+// configurations that do not fit the schema of the version.
 func (a *Addon) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
 	if a.RoleARN != "" {
 		if refusal, err = iam.UnpassableRole(ctx, c, a.RoleARN); refusal != "" || err != nil {
@@ -312,39 +312,48 @@ func (a *Addon) Check(ctx context.Context, c *cloud.Clients) (refusal string, er
 		}
 	}
 	cluster, _ := a.Cluster.Desired().(*Cluster)
-	if a.Version == "" || cluster == nil || cluster.Version == "" {
+	if a.Version == "" && a.Configuration == "" || cluster == nil || cluster.Version == "" {
 		return "", nil
 	}
 	offered, err := AddonVersions(ctx, c, a.Name, cluster.Version)
+	if refusal, err = a.checkVersion(cluster.Version, offered, err); refusal != "" || err != nil {
+		return refusal, err
+	}
+	return a.checkConfiguration(ctx, c, offered)
+}
+
+// checkVersion compares the version with those that EKS offers, or with the error that EKS has answered.
+func (a *Addon) checkVersion(kubernetes string, offered []AddonVersion, err error) (string, error) {
 	switch {
 	case cloud.Is(err, "InvalidParameterException"), cloud.Is(err, "ResourceNotFoundException"):
-		return fmt.Sprintf("EKS has no add-on %s: 'aws eks describe-addon-versions --kubernetes-version %s' lists all", a.Name, cluster.Version), nil
-	case err != nil || slices.Contains(offered, a.Version):
+		return fmt.Sprintf("EKS has no add-on %s: 'aws eks describe-addon-versions --kubernetes-version %s' lists all", a.Name, kubernetes), nil
+	case err != nil || a.Version == "" || slices.ContainsFunc(offered, func(v AddonVersion) bool { return v.Name == a.Version }):
 		return "", err
 	case len(offered) == 0:
-		return fmt.Sprintf(
-			"EKS has no add-on %s for Kubernetes %s: 'aws eks describe-addon-versions --kubernetes-version %[2]s' lists all",
-			a.Name,
-			cluster.Version,
-		), nil
+		return fmt.Sprintf("EKS has no add-on %s for Kubernetes %s: 'aws eks describe-addon-versions --kubernetes-version %[2]s' lists all", a.Name, kubernetes), nil
 	}
-	return fmt.Sprintf(
-		"EKS has no version %s of the add-on %s for Kubernetes %s: use one of %s",
-		a.Version,
-		a.Name,
-		cluster.Version,
-		strings.Join(offered[:min(5, len(offered))], ", "),
-	), nil
+	var names []string
+	for _, v := range offered[:min(5, len(offered))] {
+		names = append(names, v.Name)
+	}
+	return fmt.Sprintf("EKS has no version %s of the add-on %s for Kubernetes %s: use one of %s", a.Version, a.Name, kubernetes, strings.Join(names, ", ")), nil
+}
+
+// AddonVersion is a version of an add-on that EKS offers.
+type AddonVersion struct {
+	Name    string // v1.20.4-eksbuild.1
+	Default bool   // CreateAddon uses it if the call names none
 }
 
 // AddonVersions lists the versions of an add-on for a version of Kubernetes, in the order of
 // EKS: the newest first.
-func AddonVersions(ctx context.Context, c *cloud.Clients, addon, kubernetes string) (versions []string, err error) {
+func AddonVersions(ctx context.Context, c *cloud.Clients, addon, kubernetes string) (versions []AddonVersion, err error) {
 	p := eks.NewDescribeAddonVersionsPaginator(c.EKS, &eks.DescribeAddonVersionsInput{AddonName: &addon, KubernetesVersion: &kubernetes})
 	all, err := cloud.Pages(ctx, p, func(o *eks.DescribeAddonVersionsOutput) []types.AddonInfo { return o.Addons })
 	for _, x := range all {
 		for _, v := range x.AddonVersions {
-			versions = append(versions, aws.ToString(v.AddonVersion))
+			isDefault := slices.ContainsFunc(v.Compatibilities, func(k types.Compatibility) bool { return k.DefaultVersion })
+			versions = append(versions, AddonVersion{aws.ToString(v.AddonVersion), isDefault})
 		}
 	}
 	return versions, err

@@ -20,7 +20,8 @@ type Operation struct {
 	ID, Kind   string
 	Born, Done time.Time
 	Applied    bool
-	Failure    string // see Faults
+	Failure    string   // see Faults
+	Of         []string // the resources that the failure is about
 }
 
 // Update is an update of a cluster or an add-on.
@@ -285,6 +286,9 @@ func (o *Operation) out() *types.Update {
 	out := &types.Update{Id: aws.String(o.ID), Type: types.UpdateType(o.Kind), Status: types.UpdateStatusInProgress, CreatedAt: aws.Time(o.Born)}
 	if o.Applied {
 		finish(out, o.Failure)
+		for i := range out.Errors {
+			out.Errors[i].ResourceIds = slices.Clone(o.Of)
+		}
 	}
 	return out
 }

@@ -57,7 +57,7 @@ func addEKSParts(g *graph.Graph, in inputs, p platform, api *incluster.API, mach
 		out.server = addServer(g, in, api, nil, nil, entries...)
 	}
 	p.podNetwork = addPodNetwork(g, in, p.net, p.eks, spec, kubernetes{api: api, server: out.server})
-	nodes, err := addNodeGroups(g, in, p)
+	nodes, err := addNodeGroups(g, in, p, api)
 	if err != nil {
 		return out, err
 	}

@@ -167,8 +167,14 @@ func begun(u *types.Update) lastUpdate {
 }
 
 // follow returns the update as it is now, and an error if it has failed. Only DescribeUpdate tells:
-// after a failed update, the status is ACTIVE again.
-func (u lastUpdate) follow(ctx context.Context, c *cloud.Clients, status string, of eks.DescribeUpdateInput) (lastUpdate, error) {
+// after a failed update, the status is ACTIVE again. hints add to the errors what else is known about them.
+func (u lastUpdate) follow(
+	ctx context.Context,
+	c *cloud.Clients,
+	status string,
+	of eks.DescribeUpdateInput,
+	hints ...func(context.Context, *cloud.Clients, types.ErrorDetail) string,
+) (lastUpdate, error) {
 	if u.Update == "" || status == string(types.ClusterStatusUpdating) {
 		return u, nil
 	}
@@ -183,7 +189,11 @@ func (u lastUpdate) follow(ctx context.Context, c *cloud.Clients, status string,
 	case types.UpdateStatusFailed, types.UpdateStatusCancelled:
 		var why []string
 		for _, e := range out.Update.Errors {
-			why = append(why, string(e.ErrorCode)+": "+aws.ToString(e.ErrorMessage)+remedyOf(types.AddonIssueCode(e.ErrorCode)))
+			line := failedUpdate(e)
+			for _, hint := range hints {
+				line += hint(ctx, c, e)
+			}
+			why = append(why, line)
 		}
 		return lastUpdate{}, &graph.FailedError{Reason: "update " + strings.ToLower(string(out.Update.Status)) + text.Prefixed(": ", strings.Join(why, "; "))}
 	case types.UpdateStatusSuccessful:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
@@ -231,5 +232,10 @@ func (svc *Service) describeAddonConfiguration(in *eks.DescribeAddonConfiguratio
 	if err != nil {
 		return nil, err
 	}
-	return &eks.DescribeAddonConfigurationOutput{AddonName: in.AddonName, AddonVersion: in.AddonVersion, ConfigurationSchema: aws.String(string(raw))}, nil
+	out := &eks.DescribeAddonConfigurationOutput{AddonName: in.AddonName, AddonVersion: in.AddonVersion, ConfigurationSchema: aws.String(string(raw))}
+	accounts, _ := accountsOf(e.name)
+	for _, account := range accounts {
+		out.PodIdentityConfiguration = append(out.PodIdentityConfiguration, types.AddonPodIdentityConfiguration{ServiceAccount: aws.String(account)})
+	}
+	return out, nil
 }

@@ -57,6 +57,7 @@ func (svc *Service) simulateAddons() {
 		"AddonVersion",
 		"ServiceAccountRoleArn",
 		"ConfigurationValues",
+		"PodIdentityAssociations",
 		"ResolveConflicts",
 		"Tags",
 		"ClientRequestToken",
@@ -69,6 +70,7 @@ func (svc *Service) simulateAddons() {
 		"AddonVersion",
 		"ServiceAccountRoleArn",
 		"ConfigurationValues",
+		"PodIdentityAssociations",
 		"ResolveConflicts",
 		"ClientRequestToken",
 	)
@@ -240,6 +242,8 @@ func (svc *Service) addonOut(c *Cluster, d *Addon) *types.Addon {
 		ModifiedAt:          aws.Time(d.Modified),
 		Tags:                maps.Clone(d.Tags),
 		Health:              &types.AddonHealth{Issues: issues},
+
+		PodIdentityAssociations: svc.identitiesOf(c, d),
 	}
 	if e := catalogued(d.Name); e != nil {
 		out.Owner, out.Publisher = aws.String(e.owner), aws.String(e.publisher())
@@ -309,6 +313,9 @@ func (svc *Service) createAddon(in *eks.CreateAddonInput) (*eks.CreateAddonOutpu
 	if err := checkConfiguration(aws.ToString(in.AddonName), in.ConfigurationValues); err != nil {
 		return nil, err
 	}
+	if err := svc.checkIdentities(c, name, version, in.PodIdentityAssociations); err != nil {
+		return nil, err
+	}
 	tags, err := checkTags(in.Tags)
 	if err != nil {
 		return nil, err
@@ -334,6 +341,7 @@ func (svc *Service) createAddon(in *eks.CreateAddonInput) (*eks.CreateAddonOutpu
 	}
 	d.OnFargate = svc.onFargate(c, d)
 	c.Addons[name] = d
+	svc.setIdentities(c, d, in.PodIdentityAssociations)
 	return &eks.CreateAddonOutput{Addon: svc.addonOut(c, d)}, nil
 }
 
@@ -395,10 +403,14 @@ func (svc *Service) updateAddon(in *eks.UpdateAddonInput) (*eks.UpdateAddonOutpu
 	if err := checkConfiguration(aws.ToString(in.AddonName), in.ConfigurationValues); err != nil {
 		return nil, err
 	}
+	if err := svc.checkIdentities(c, d.Name, version, in.PodIdentityAssociations); err != nil {
+		return nil, err
+	}
 	// A role that the call does not name stays: github.com/hashicorp/terraform-provider-aws,
 	// issue 30645.
 	d.Version, d.RoleARN, d.Configuration = version, before.RoleARN, before.Configuration
 	core.Set(&d.RoleARN, in.ServiceAccountRoleArn)
+	svc.setIdentities(c, d, in.PodIdentityAssociations)
 	core.Set(&d.Configuration, in.ConfigurationValues)
 	d.Configuration = stored(d.Configuration)
 	d.Updated, d.Modified, d.Ready, d.Last = true, svc.Now(), svc.Now().Add(AddonTakes), &before

@@ -152,7 +152,13 @@ func (svc *Service) Settle() {
 		svc.settleNodeGroups(c)
 		svc.settleFargate(c)
 		svc.settleProviders(c)
-		maps.DeleteFunc(c.Addons, func(_ string, d *Addon) bool { return d.gone(svc.Now(), AddonTakes) })
+		maps.DeleteFunc(c.Addons, func(_ string, d *Addon) bool {
+			gone := d.gone(svc.Now(), AddonTakes)
+			if gone {
+				svc.setIdentities(c, d, []types.AddonPodIdentityAssociations{})
+			}
+			return gone
+		})
 	}
 }
 

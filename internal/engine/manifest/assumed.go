@@ -3,6 +3,7 @@ package manifest
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -205,6 +206,11 @@ func (a *assumer) eks() {
 	}
 	for _, p := range e.PodIdentities {
 		a.role(object, "metadata.annotations", p.RoleARN, "pods.eks.amazonaws.com")
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.AddonIdentities)) {
+		for _, p := range e.AddonIdentities[name] {
+			a.role(object, "metadata.annotations", p.RoleARN, "pods.eks.amazonaws.com")
+		}
 	}
 	a.policy(object, "spec.rolePermissionsBoundary", spec.RolePermissionsBoundary)
 	for i, entry := range spec.AccessEntries {

@@ -311,6 +311,10 @@ func addEKSAddon(
 		Cluster: cluster, Name: a.Name, Version: a.Version, Configuration: a.Configuration, RoleARN: text(a.ServiceAccountRoleArn),
 		Conflicts: "OVERWRITE", Preserve: a.PreserveOnDelete, Nodes: runs, Adopt: in.o.Adopt, Tags: in.eksTags(a.Name, in.ownedByName()),
 	}
+	x.SetsIdentities = in.m.EKS.AddonIdentities != nil
+	for _, identity := range in.m.EKS.AddonIdentities[a.Name] {
+		x.Identities = append(x.Identities, eks.AddonIdentity{ServiceAccount: identity.ServiceAccount, Role: podRole(g, in, identity.RoleARN)})
+	}
 	if a.ConflictResolution != nil {
 		x.Conflicts = strings.ToUpper(string(*a.ConflictResolution))
 	}

@@ -26,10 +26,13 @@ type Addon struct {
 	Configuration string // JSON or YAML
 	RoleARN       string
 	Conflicts     string // OVERWRITE, NONE or PRESERVE
-	Preserve      bool   // keep its Kubernetes objects when it is deleted
-	Nodes         bool   // the cluster has nodes for its pods, or a Fargate profile selects them
-	Adopt         bool   // it may be somebody else's: it gets the tags
-	Tags          cloud.Tags
+	// Identities are the pod identity associations that it owns, if SetsIdentities is set; else they are not changed.
+	Identities     []AddonIdentity
+	SetsIdentities bool
+	Preserve       bool // keep its Kubernetes objects when it is deleted
+	Nodes          bool // the cluster has nodes for its pods, or a Fargate profile selects them
+	Adopt          bool // it may be somebody else's: it gets the tags
+	Tags           cloud.Tags
 }
 
 // PreserveTag is the tag of an add-on whose Kubernetes objects stay when it is deleted. It
@@ -43,6 +46,8 @@ type AddonState struct {
 	Name, Status, Version, Configuration, RoleARN string
 	Issues                                        []string // "CODE: message"
 	Foreign                                       bool     // somebody else has made it
+	Associations                                  []string // ARNs of the pod identity associations that it owns
+	Identities                                    []string // the same as text, if the manifest sets them
 	lastUpdate
 	final bool // one of the issues does not pass by itself
 }
@@ -86,7 +91,13 @@ var (
 )
 
 // Needs implements graph.Desired.
-func (a *Addon) Needs() []graph.Edge { return graph.DeletedWith(a.Cluster) }
+func (a *Addon) Needs() []graph.Edge {
+	needs := graph.DeletedWith(a.Cluster)
+	for _, x := range a.Identities {
+		needs = append(needs, graph.On(x.Role)...)
+	}
+	return needs
+}
 
 // Takes implements graph.Timed.
 func (a *Addon) Takes() (create, remove time.Duration) { return addonCreateTime, addonDeleteTime }
@@ -103,7 +114,8 @@ func (a *Addon) Find(ctx context.Context, c *cloud.Clients) (*AddonState, error)
 	}
 	have := *s
 	have.Foreign = !have.IsOwned(c)
-	return &have, nil
+	err = a.readIdentities(ctx, c, &have)
+	return &have, err
 }
 
 // Follow implements graph.Follower. An update that has failed is an error.
@@ -130,10 +142,15 @@ func (a *Addon) Diff(have *AddonState) (d plan.Diff) {
 		d.Set("version", have.Version, a.Version)
 	}
 	d.Set("configuration", withoutEnd(have.Configuration), withoutEnd(a.Configuration))
-	if a.RoleARN == "" {
+	if a.SetsIdentities {
+		d.Lines("podIdentityAssociation", have.Identities, a.identityLines())
+	}
+	if a.RoleARN == "" && len(a.Identities) > 0 {
+		d.Set("serviceAccountRoleARN", have.RoleARN, "") // EKS removes it for the associations
+	} else if a.RoleARN == "" {
 		d.Fixed("serviceAccountRoleARN", have.RoleARN, "")
 		d.Advise(
-			"EKS keeps the role of an add-on when an update names none: set it again, or name another role; or make the add-on again: set preserveOnDelete, so that its pods stay, run the command, remove the add-on from spec.addons, run it, and add the add-on again",
+			"EKS keeps the role of an add-on when an update names none: set it again, or name another role, or associate roles by the annotation clusterawsadm/addon-pod-identities, which replace it; or make the add-on again: set preserveOnDelete, so that its pods stay, run the command, remove the add-on from spec.addons, run it, and add the add-on again",
 		)
 	} else {
 		d.Set("serviceAccountRoleARN", have.RoleARN, a.RoleARN)
@@ -167,7 +184,7 @@ func (a *Addon) Create(ctx context.Context, c *cloud.Clients) (*AddonState, erro
 	tags := a.tags(&AddonState{})
 	in := &eks.CreateAddonInput{
 		ClusterName: &cluster.Name, AddonName: &a.Name, ResolveConflicts: types.ResolveConflicts(a.Conflicts), Tags: tags,
-		ClientRequestToken: c.Token("addon", cluster.Name, a.Name),
+		ClientRequestToken: c.Token("addon", cluster.Name, a.Name), PodIdentityAssociations: a.identities(),
 	}
 	if a.Conflicts == string(types.ResolveConflictsPreserve) {
 		in.ResolveConflicts = types.ResolveConflictsNone // CreateAddon does not accept PRESERVE
@@ -201,6 +218,9 @@ func (a *Addon) Update(ctx context.Context, c *cloud.Clients, have *AddonState, 
 	cluster, _ := a.Cluster.Found()
 	in := &eks.UpdateAddonInput{
 		ClusterName: &cluster.Name, AddonName: &a.Name, ResolveConflicts: types.ResolveConflicts(a.Conflicts), ConfigurationValues: &a.Configuration,
+	}
+	if d.Has("podIdentityAssociation", "serviceAccountRoleARN") {
+		in.PodIdentityAssociations = a.identities()
 	}
 	if a.Version != "" {
 		in.AddonVersion = &a.Version
@@ -258,6 +278,7 @@ func addonState(x *types.Addon) AddonState {
 		Version:       aws.ToString(x.AddonVersion),
 		Configuration: aws.ToString(x.ConfigurationValues),
 		RoleARN:       aws.ToString(x.ServiceAccountRoleArn),
+		Associations:  x.PodIdentityAssociations,
 	}
 	if x.Health != nil {
 		for _, i := range x.Health.Issues {
@@ -294,7 +315,15 @@ const AddonKind = "addon"
 func addonKind() *kind.Kind {
 	return kind.Of(kind.Kind{
 		Name: AddonKind, Rehearsed: true, Area: plan.AreaKubernetes,
-		ReadActions: []string{"eks:DescribeAddon", "eks:DescribeAddonConfiguration", "eks:DescribeAddonVersions", "eks:DescribeUpdate", "eks:ListAddons"}, Statement: kind.EKS,
+		ReadActions: []string{
+			"eks:DescribeAddon",
+			"eks:DescribeAddonConfiguration",
+			"eks:DescribeAddonVersions",
+			"eks:DescribePodIdentityAssociation",
+			"eks:DescribeUpdate",
+			"eks:ListAddons",
+		},
+		Statement: kind.EKS,
 		Actions: []string{"eks:CreateAddon", "eks:DeleteAddon", "eks:TagResource", "eks:UpdateAddon"},
 	}, kind.Functions[AddonState]{
 		Status: func(s AddonState) (state, detail string) {
@@ -312,7 +341,7 @@ func (a *Addon) Check(ctx context.Context, c *cloud.Clients) (refusal string, er
 		}
 	}
 	cluster, _ := a.Cluster.Desired().(*Cluster)
-	if a.Version == "" && a.Configuration == "" || cluster == nil || cluster.Version == "" {
+	if a.Version == "" && a.Configuration == "" && len(a.Identities) == 0 || cluster == nil || cluster.Version == "" {
 		return "", nil
 	}
 	offered, err := AddonVersions(ctx, c, a.Name, cluster.Version)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -24,7 +25,7 @@ import (
 // the permission to read the schema, it is not compared.
 func (a *Addon) checkConfiguration(ctx context.Context, c *cloud.Clients, offered []AddonVersion) (refusal string, err error) {
 	have, err := a.existing(ctx, c)
-	if a.Configuration == "" || err != nil || have != nil && a.fits(have) {
+	if err != nil || have != nil && a.fits(have) {
 		return "", err
 	}
 	version := a.Version
@@ -39,14 +40,17 @@ func (a *Addon) checkConfiguration(ctx context.Context, c *cloud.Clients, offere
 	if version == "" {
 		return "", nil
 	}
-	schema, err := addonSchema(ctx, c, a.Name, version)
+	if refusal, err := a.checkIdentities(ctx, c, version); refusal != "" || err != nil || a.Configuration == "" {
+		return refusal, err
+	}
+	offers, err := describeConfiguration(ctx, c, a.Name, version)
 	if cloud.Denied(err) {
 		return "", nil
 	}
-	if err != nil || schema == nil {
+	if err != nil || offers.schema == nil {
 		return "", err
 	}
-	problems, err := misfits(schema, a.Configuration)
+	problems, err := misfits(offers.schema, a.Configuration)
 	if err != nil || len(problems) == 0 {
 		return "", err
 	}
@@ -64,25 +68,36 @@ func (a *Addon) existing(ctx context.Context, c *cloud.Clients) (*AddonState, er
 	if !ok {
 		return nil, nil
 	}
-	return AddonByName(ctx, c, cluster.Name, a.Name)
+	s, err := AddonByName(ctx, c, cluster.Name, a.Name)
+	if s == nil || err != nil {
+		return nil, err
+	}
+	have := *s
+	return &have, a.readIdentities(ctx, c, &have)
 }
 
 // fits reports whether EKS has accepted the configuration for the version.
 func (a *Addon) fits(have *AddonState) bool {
-	return withoutEnd(have.Configuration) == withoutEnd(a.Configuration) && (a.Version == "" || a.Version == have.Version)
+	return withoutEnd(have.Configuration) == withoutEnd(a.Configuration) && slices.Equal(have.Identities, a.identityLines()) && (a.Version == "" || a.Version == have.Version)
 }
 
 // withoutEnd returns a configuration as EKS stores it: without the end of the last line.
 func withoutEnd(configuration string) string { return strings.TrimRight(configuration, "\n") }
 
-// addonSchema returns the schema of an add-on's configuration; nil if this program cannot read it.
-func addonSchema(ctx context.Context, c *cloud.Clients, addon, version string) (*jsonschema.Schema, error) {
-	return cloud.Remember(ctx, c, "schema of add-on "+addon+" "+version, func(ctx context.Context) (*jsonschema.Schema, error) {
+// addonOffer is what a version of an add-on takes.
+type addonOffer struct {
+	schema   *jsonschema.Schema // of its configuration; nil if this program cannot read it
+	accounts []string           // service accounts for which it takes pod identity associations
+}
+
+// describeConfiguration returns what a version of an add-on takes.
+func describeConfiguration(ctx context.Context, c *cloud.Clients, addon, version string) (addonOffer, error) {
+	return cloud.Remember(ctx, c, "configuration of add-on "+addon+" "+version, func(ctx context.Context) (addonOffer, error) {
 		out, err := c.EKS.DescribeAddonConfiguration(ctx, &eks.DescribeAddonConfigurationInput{AddonName: &addon, AddonVersion: &version})
 		if err != nil {
-			return nil, err
+			return addonOffer{}, err
 		}
-		return compile(aws.ToString(out.ConfigurationSchema)), nil
+		return addonOffer{compile(aws.ToString(out.ConfigurationSchema)), identityAccounts(out)}, nil
 	})
 }
 

@@ -324,7 +324,7 @@ func addonKind() *kind.Kind {
 			"eks:ListAddons",
 		},
 		Statement: kind.EKS,
-		Actions: []string{"eks:CreateAddon", "eks:DeleteAddon", "eks:TagResource", "eks:UpdateAddon"},
+		Actions:   []string{"eks:CreateAddon", "eks:DeleteAddon", "eks:TagResource", "eks:UpdateAddon"},
 	}, kind.Functions[AddonState]{
 		Status: func(s AddonState) (state, detail string) {
 			return strings.ToLower(s.Status), kind.Join(s.Version, strings.Join(s.Issues, "; "))

@@ -80,9 +80,13 @@ func settingsOf(addon string) setting {
 		return group(pods(map[string]setting{
 			"env": group(env), "enableNetworkPolicy": word, "enableWindowsIpam": word, "enableWindowsPrefixDelegation": word,
 			"eniConfig": group(map[string]setting{"create": flag(), "region": text(), "subnets": subnets}),
-			"init":      group(map[string]setting{"env": setting{kinds: []string{"object"}, open: true}}),
+			"init":      group(map[string]setting{"env": {kinds: []string{"object"}, open: true}}),
 			"nodeAgent": group(map[string]setting{
-				"enableCloudWatchLogs": word, "enablePolicyEventLogs": word, "healthProbeBindAddr": text(), "metricsBindAddr": text(), "conntrackCacheCleanupPeriod": text(),
+				"enableCloudWatchLogs":        word,
+				"enablePolicyEventLogs":       word,
+				"healthProbeBindAddr":         text(),
+				"metricsBindAddr":             text(),
+				"conntrackCacheCleanupPeriod": text(),
 			}),
 			"livenessProbeTimeoutSeconds": whole(0), "readinessProbeTimeoutSeconds": whole(0), "branchENICooldown": text(),
 			"minimumWindowsIPTarget": text(), "warmWindowsIPTarget": text(), "warmWindowsPrefixTarget": text(),
@@ -106,8 +110,19 @@ func settingsOf(addon string) setting {
 		return group(pods(more))
 	}
 	return group(pods(map[string]setting{
-		"additionalDaemonSets": free(), "admissionWebhooks": free(), "agent": free(), "agents": list(setting{}), "containerLogs": free(), "controller": free(),
-		"dcgmExporter": free(), "defaultStorageClass": free(), "manager": free(), "neuronMonitor": free(), "node": free(), "sidecars": free(), "useOldCSIDriver": flag(),
+		"additionalDaemonSets": free(),
+		"admissionWebhooks":    free(),
+		"agent":                free(),
+		"agents":               list(setting{}),
+		"containerLogs":        free(),
+		"controller":           free(),
+		"dcgmExporter":         free(),
+		"defaultStorageClass":  free(),
+		"manager":              free(),
+		"neuronMonitor":        free(),
+		"node":                 free(),
+		"sidecars":             free(),
+		"useOldCSIDriver":      flag(),
 	}))
 }
 
@@ -140,7 +155,7 @@ func (s setting) schema() map[string]any {
 
 // refuse says what is wrong with a value; "" if it is right.
 func (s setting) refuse(at string, value any) string {
-	kind := map[bool]string{true: "integer", false: "number"}[value == any(asInt(value))]
+	kind := map[bool]string{true: "integer", false: "number"}[value == asInt(value)]
 	switch value.(type) {
 	case nil:
 		kind = "null"
@@ -221,7 +236,10 @@ func (svc *Service) describeAddonConfiguration(in *eks.DescribeAddonConfiguratio
 		return nil, invalid("Addon specified is not supported")
 	}
 	known := slices.ContainsFunc(SupportedVersions(), func(kubernetes string) bool {
-		return slices.ContainsFunc(slices.Concat(e.versions, e.plausible(kubernetes)), func(v addonVersion) bool { return v.version == aws.ToString(in.AddonVersion) })
+		return slices.ContainsFunc(
+			slices.Concat(e.versions, e.plausible(kubernetes)),
+			func(v addonVersion) bool { return v.version == aws.ToString(in.AddonVersion) },
+		)
 	})
 	if !known {
 		return nil, invalid("Addon version specified is not supported")

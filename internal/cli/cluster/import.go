@@ -62,8 +62,8 @@ cluster. --adopt sets them on the cluster and on its parts, records that the mac
 the templates of the manifest, and changes nothing else. From then on, 'cluster delete'
 deletes the cluster. The VPC of another tool stays.
 
---all lists all clusters of the region, those of EKS and the self-managed ones, with what the
-import would make of each: whether there is a manifest, what it leaves out, and what
+--all lists all clusters of the region, those of EKS and the self-managed ones, with what
+the import would make of each: whether there is a manifest, what it leaves out, and what
 'cluster create' would change.
 
 The manifest does not contain self-managed nodes that another tool has added to an EKS

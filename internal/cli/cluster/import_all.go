@@ -103,6 +103,12 @@ func (x candidate) row() []string {
 	i := x.imported
 	objects := bytes.Count(i.Manifest, []byte("\nkind: "))
 	return []string{
-		x.name, x.kind, "yes", strconv.Itoa(objects), strconv.Itoa(len(i.LeftOut)), strconv.Itoa(len(i.Differences)), strconv.Itoa(tagged(i.Plan) - len(i.Differences)),
+		x.name,
+		x.kind,
+		"yes",
+		strconv.Itoa(objects),
+		strconv.Itoa(len(i.LeftOut)),
+		strconv.Itoa(len(i.Differences)),
+		strconv.Itoa(tagged(i.Plan) - len(i.Differences)),
 	}
 }

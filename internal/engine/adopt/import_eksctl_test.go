@@ -174,7 +174,8 @@ func TestImportOfAddonIdentities(t *testing.T) {
 	enginetest.EachOf(t, []string{"eks-byo-vpc.yaml"}, awssim.Options{}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 		enginetest.MustApply(t, m, a)
 		const trust = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"pods.eks.amazonaws.com"},"Action":["sts:AssumeRole","sts:TagSession"]}]}`
-		role, err := iam.NewFromConfig(a.Config()).CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: aws.String("cni"), AssumeRolePolicyDocument: aws.String(trust)})
+		role, err := iam.NewFromConfig(a.Config()).
+			CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: aws.String("cni"), AssumeRolePolicyDocument: aws.String(trust)})
 		require.NoError(t, err)
 		_, err = awseks.NewFromConfig(a.Config()).CreateAddon(t.Context(), &awseks.CreateAddonInput{
 			ClusterName: aws.String(m.KubernetesName()), AddonName: aws.String("vpc-cni"), ResolveConflicts: ekstypes.ResolveConflictsOverwrite,
@@ -186,7 +187,11 @@ func TestImportOfAddonIdentities(t *testing.T) {
 		i, err := adopt.Import(t.Context(), m.KubernetesName(), cluster.Target{Config: a.Process().Config(), Owner: "test"}, cluster.ImportOptions{})
 		require.NoError(t, err)
 		require.Empty(t, i.Differences, "%s", i.Manifest)
-		require.Contains(t, string(i.Manifest), "clusterawsadm/addon-pod-identities: |\n      - addon: vpc-cni\n        roleARN: arn:aws:iam::123456789012:role/cni\n        serviceAccount: aws-node\n")
+		require.Contains(
+			t,
+			string(i.Manifest),
+			"clusterawsadm/addon-pod-identities: |\n      - addon: vpc-cni\n        roleARN: arn:aws:iam::123456789012:role/cni\n        serviceAccount: aws-node\n",
+		)
 	})
 }
 

@@ -44,7 +44,16 @@ func annotationsOf(kind string) []string {
 		return []string{flowLogs, flowLogsRole, flowLogsTraffic}
 	case kindManagedPlane:
 		return []string{
-			addonPodIdentities, controlPlaneTier, deletionProtection, flowLogs, flowLogsRole, flowLogsTraffic, forceUpdate, podIdentities, remoteNodeNetworks, remotePodNetworks,
+			addonPodIdentities,
+			controlPlaneTier,
+			deletionProtection,
+			flowLogs,
+			flowLogsRole,
+			flowLogsTraffic,
+			forceUpdate,
+			podIdentities,
+			remoteNodeNetworks,
+			remotePodNetworks,
 			zonalShift,
 		}
 	case kindManagedPool:

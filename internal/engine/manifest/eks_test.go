@@ -306,8 +306,14 @@ func TestAnnotations(t *testing.T) {
 		m := mustLoad(t, edit(t, yaml, pool, pool+"  annotations: {clusterawsadm/"+annotation+"}\n"), input.LoadOptions{})
 		assert.Contains(t, strings.Join(warnings(m), "\n"), want)
 	}
-	both := edit(t, yaml, plane, plane+"  annotations: {clusterawsadm/addon-pod-identities: '[{addon: vpc-cni, serviceAccount: aws-node, roleARN: \"arn:aws:iam::123456789012:role/x\"}]'}\n",
-		"  version: v1.34\n", "  version: v1.34\n  addons: [{name: vpc-cni, version: v1.20.4-eksbuild.1, serviceAccountRoleARN: 'arn:aws:iam::123456789012:role/y'}]\n")
+	both := edit(
+		t,
+		yaml,
+		plane,
+		plane+"  annotations: {clusterawsadm/addon-pod-identities: '[{addon: vpc-cni, serviceAccount: aws-node, roleARN: \"arn:aws:iam::123456789012:role/x\"}]'}\n",
+		"  version: v1.34\n",
+		"  version: v1.34\n  addons: [{name: vpc-cni, version: v1.20.4-eksbuild.1, serviceAccountRoleARN: 'arn:aws:iam::123456789012:role/y'}]\n",
+	)
 	_, err := load(t, both, input.LoadOptions{})
 	require.ErrorContains(t, err, "the add-on vpc-cni has a serviceAccountRoleARN, too — remove serviceAccountRoleARN: EKS replaces it by the associations")
 	account := "pod-identity-associations: '[{namespace: a, serviceAccount: b, roleARN: \"arn:aws:iam::123456789012:role/x\"}]'"

@@ -78,7 +78,8 @@ func (a *Addon) existing(ctx context.Context, c *cloud.Clients) (*AddonState, er
 
 // fits reports whether EKS has accepted the configuration for the version.
 func (a *Addon) fits(have *AddonState) bool {
-	return withoutEnd(have.Configuration) == withoutEnd(a.Configuration) && slices.Equal(have.Identities, a.identityLines()) && (a.Version == "" || a.Version == have.Version)
+	return withoutEnd(have.Configuration) == withoutEnd(a.Configuration) && slices.Equal(have.Identities, a.identityLines()) &&
+		(a.Version == "" || a.Version == have.Version)
 }
 
 // withoutEnd returns a configuration as EKS stores it: without the end of the last line.
@@ -154,7 +155,7 @@ func (p pattern) String() string { return p.text }
 func misfits(schema *jsonschema.Schema, configuration string) ([]string, error) {
 	raw, err := yaml.YAMLToJSON([]byte(configuration))
 	if err != nil {
-		return []string{"it is neither JSON nor YAML"}, nil
+		return []string{"it is neither JSON nor YAML"}, nil //nolint:nilerr // that is the answer
 	}
 	content, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {

@@ -67,8 +67,14 @@ func TestSettingsOfCreation(t *testing.T) {
 			require.ErrorAs(t, err, new(*plan.ConflictError))
 			require.ErrorContains(t, err, want)
 		}
-		conflict(load(false, true), `cannot change bootstrapSelfManagedAddons from "true" to "false": EKS installs the VPC CNI, CoreDNS and kube-proxy only when it creates a cluster: set bootstrapSelfManagedAddons: true again`)
-		conflict(load(true, false), `cannot change accessConfig.bootstrapClusterCreatorAdminPermissions from "true" to "false": EKS makes the creator an administrator only when it creates a cluster`)
+		conflict(
+			load(false, true),
+			`cannot change bootstrapSelfManagedAddons from "true" to "false": EKS installs the VPC CNI, CoreDNS and kube-proxy only when it creates a cluster: set bootstrapSelfManagedAddons: true again`,
+		)
+		conflict(
+			load(true, false),
+			`cannot change accessConfig.bootstrapClusterCreatorAdminPermissions from "true" to "false": EKS makes the creator an administrator only when it creates a cluster`,
+		)
 		a.Edit(func(s *awssim.State) { delete(onlyCluster(t, s).Tags, "clusterawsadm/created-with") })
 		enginetest.RequireNoChange(t, load(false, true), a)
 	})

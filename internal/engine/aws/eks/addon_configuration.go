@@ -28,15 +28,7 @@ func (a *Addon) checkConfiguration(ctx context.Context, c *cloud.Clients, offere
 	if err != nil || have != nil && a.fits(have) {
 		return "", err
 	}
-	version := a.Version
-	if version == "" && have != nil {
-		version = have.Version
-	}
-	for _, v := range offered {
-		if version == "" && v.Default {
-			version = v.Name
-		}
-	}
+	version := a.versionOf(have, offered)
 	if version == "" {
 		return "", nil
 	}
@@ -60,6 +52,22 @@ func (a *Addon) checkConfiguration(ctx context.Context, c *cloud.Clients, offere
 		version,
 		strings.Join(problems, "; "),
 	), nil
+}
+
+// versionOf returns the version that the add-on will have: that of the manifest, the one that it has, or the default.
+func (a *Addon) versionOf(have *AddonState, offered []AddonVersion) string {
+	if a.Version != "" {
+		return a.Version
+	}
+	if have != nil {
+		return have.Version
+	}
+	for _, v := range offered {
+		if v.Default {
+			return v.Name
+		}
+	}
+	return ""
 }
 
 // existing returns the add-on if it exists.

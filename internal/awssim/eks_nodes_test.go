@@ -136,8 +136,10 @@ func TestEKSUpdatesExcludeEachOther(t *testing.T) {
 			update(eks.UpdateClusterConfigInput{Logging: logs(true), UpgradePolicy: &types.UpgradePolicyRequest{SupportType: types.SupportTypeStandard}}),
 			"InvalidParameterException",
 		)
+		private := types.VpcConfigRequest{PublicAccessCidrs: []string{"10.0.0.0/8"}}
+		hasCode(t, update(eks.UpdateClusterConfigInput{ResourcesVpcConfig: &private}), "InvalidParameterException")
 		require.NoError(t, update(eks.UpdateClusterConfigInput{Logging: logs(true)}))
-		hasCode(t, update(eks.UpdateClusterConfigInput{UpgradePolicy: &types.UpgradePolicyRequest{SupportType: types.SupportTypeStandard}}), "ResourceInUseException")
+		hasCode(t, update(eks.UpdateClusterConfigInput{DeletionProtection: aws.Bool(true)}), "ResourceInUseException")
 		time.Sleep(ekssim.ConfigTakes)
 		mode := func(m types.AuthenticationMode) eks.UpdateClusterConfigInput {
 			return eks.UpdateClusterConfigInput{AccessConfig: &types.UpdateAccessConfigRequest{AuthenticationMode: m}}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 )
 
@@ -146,6 +147,33 @@ func TestRolesOfEKSByVariable(t *testing.T) {
 }
 
 // TestImportCommand imports a cluster, and exports it by its name.
+// import --all lists what it would make of each cluster of the region, also of one that it cannot describe.
+func TestImportAll(t *testing.T) {
+	s := newShell(t)
+	s.simulated()
+	require.Equal(t, 0, s.run("cluster", "import", "--all"), s.err.String())
+	assert.Contains(t, s.err.String(), "no clusters found in us-east-1\n")
+	require.Equal(t, 0, s.run("cluster", "create", "-f", configured("eks"), "--yes"), s.err.String())
+	s.simulatedAccount(t, func(state *awssim.State) {
+		for _, c := range state.EKS.Clusters {
+			delete(c.Tags, "kubernetes.io/cluster/default_eks") // another tool has made it
+			delete(c.Tags, "sigs.k8s.io/cluster-api-provider-aws/cluster/eks")
+			delete(c.Tags, "sigs.k8s.io/cluster-api-provider-aws/cluster/default_eks")
+		}
+		state.EC2.Limits.Addresses = 20
+	})
+	require.Equal(t, 0, s.run("cluster", "create", "-f", configured("quickstart"), "--yes"), s.err.String())
+	require.Equal(t, 0, s.run("cluster", "import", "--all"), s.err.String())
+	assert.Regexp(t, `(?m)^NAME +TYPE +MANIFEST +OBJECTS +LEFT OUT +CHANGES +TAGS *\ndefault_eks +eks +yes +5 +0 +0 +[1-9]\d* *\nquickstart +kubeadm +yes +\d+ +\d+ +0 +0 *\n\z`, s.out.String())
+	s.simulatedAccount(t, func(state *awssim.State) { clear(state.EKS.Clusters) }) // its network has tags of Cluster API
+	require.Equal(t, 0, s.run("cluster", "import", "--all"), s.err.String())
+	assert.Regexp(t, `(?m)^eks +kubeadm +no +- +- +- +- *$`, s.out.String())
+	assert.Regexp(t, `(?m)^eks: no manifest can describe the cluster: `, s.err.String())
+	require.Equal(t, env.Wrong, s.run("cluster", "import", "--all", "-o", "x.yaml"))
+	assert.Contains(t, s.err.String(), "--all writes no manifest and sets no tags")
+	require.Equal(t, env.Wrong, s.run("cluster", "import", "--all", "eks"))
+}
+
 func TestImportCommand(t *testing.T) {
 	s := newShell(t)
 	s.simulated()

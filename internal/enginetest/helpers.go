@@ -466,7 +466,7 @@ func OfVersion(t *testing.T, minor int) *manifest.Cluster {
 	proxy := map[int]string{30: "v1.30.14-eksbuild.8", 32: "v1.32.6-eksbuild.12", 34: "v1.34.0-eksbuild.2"}[minor]
 	dns := map[int]string{30: "v1.11.4-eksbuild.2", 32: "v1.11.4-eksbuild.24", 34: "v1.12.3-eksbuild.1"}[minor]
 	cni := map[int]string{30: "v1.19.5-eksbuild.1", 32: "v1.19.5-eksbuild.1", 34: "v1.20.4-eksbuild.1"}[minor]
-	m := Rewritten(t, EKSAddons, "version: v1.34\n", fmt.Sprintf("version: v1.%d\n", minor),
+	m := Rewritten(t, EKSAddons, "version: v1.34\n", fmt.Sprintf("version: v1.%d\n", minor), "upgradePolicy: standard", "upgradePolicy: extended",
 		"KUBE_PROXY_VERSION:=v1.34.0-eksbuild.2", "KUBE_PROXY_VERSION:="+proxy, "COREDNS_VERSION:=v1.12.3-eksbuild.1", "COREDNS_VERSION:="+dns,
 		"VPC_CNI_VERSION:=v1.20.4-eksbuild.1", "VPC_CNI_VERSION:="+cni)
 	for _, p := range m.Pools {

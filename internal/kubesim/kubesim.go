@@ -114,6 +114,7 @@ func (c *Cluster) Settle(now time.Time) {
 		c.settleNamespaces(now)
 		c.settleTools(now)
 		c.settlePods(now)
+		c.settleBudgets(now)
 	}
 }
 

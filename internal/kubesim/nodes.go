@@ -328,6 +328,20 @@ func (c *Cluster) evict(now time.Time, at place, eviction Object) (int, any) {
 	return http.StatusCreated, Object{"kind": "Status", "apiVersion": "v1", "metadata": Object{}, "status": "Success"}
 }
 
+// settleBudgets sets the status of PodDisruptionBudgets, as their controller does.
+func (c *Cluster) settleBudgets(now time.Time) {
+	for _, path := range c.paths("PodDisruptionBudget") {
+		budget := c.Objects[path]
+		least, healthy := c.spare(budget, text(budget, "metadata", "namespace"))
+		status := Object{"disruptionsAllowed": float64(max(healthy-least, 0)), "currentHealthy": float64(healthy), "desiredHealthy": float64(least)}
+		before, _ := budget["status"].(Object)
+		if before == nil || before["disruptionsAllowed"] != status["disruptionsAllowed"] || before["currentHealthy"] != status["currentHealthy"] {
+			budget["status"] = status
+			c.put(path, budget, now)
+		}
+	}
+}
+
 func (c *Cluster) covered(budget, pod Object) bool {
 	want := labels.Set{}
 	given, _ := value(budget, "spec", "selector", "matchLabels").(Object)

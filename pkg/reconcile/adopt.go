@@ -82,6 +82,12 @@ func Import(ctx context.Context, name string, t cluster.Target, o cluster.Import
 	return &Imported{i.Imported, i}, nil
 }
 
+// EKSClusters lists the names of all EKS clusters in the region of the target's Config, sorted, whoever has made them. Import
+// takes each of them.
+func EKSClusters(ctx context.Context, t cluster.Target) ([]string, error) {
+	return adopt.EKSClusters(ctx, t)
+}
+
 // Cluster prepares work on the cluster with the manifest.
 func (i *Imported) Cluster() *Cluster { return open(i.from.Cluster, nil) }
 

@@ -561,10 +561,7 @@ func (svc *Service) networkOut(i *Instance, out *types.Instance) {
 		if len(n.IPv6) > 0 {
 			out.Ipv6Address = aws.String(n.IPv6[0])
 		}
-		out.PrivateDnsName = aws.String("ip-" + strings.ReplaceAll(n.PrivateIP, ".", "-") + "." + svc.Domain())
-		if i.HostnameType == string(types.HostnameTypeResourceName) {
-			out.PrivateDnsName = aws.String(i.ID + "." + svc.Domain())
-		}
+		out.PrivateDnsName = aws.String(svc.privateName(i, n))
 		if v := s.VPCs[i.VPC]; v != nil && v.DNSHostnames && n.PublicIP != "" {
 			out.PublicDnsName = aws.String("ec2-" + strings.ReplaceAll(n.PublicIP, ".", "-") + "." + svc.publicDomain())
 		}
@@ -662,4 +659,22 @@ func (svc *Service) instanceFields() fields[*Instance] {
 		"network-interface.network-interface-id": nics(func(n *Interface) []string { return []string{n.ID} }),
 		"block-device-mapping.volume-id":         func(i *Instance) []string { return i.Volumes },
 	}
+}
+
+// PrivateName returns the private DNS name of an instance; "" if it has no network interface any more.
+func (svc *Service) PrivateName(i *Instance) string {
+	for _, n := range svc.InterfacesOf(i.ID) {
+		if n.Device == 0 {
+			return svc.privateName(i, n)
+		}
+	}
+	return ""
+}
+
+// privateName returns the private DNS name of an instance with its first network interface.
+func (svc *Service) privateName(i *Instance, n *Interface) string {
+	if i.HostnameType == string(types.HostnameTypeResourceName) {
+		return i.ID + "." + svc.Domain()
+	}
+	return "ip-" + strings.ReplaceAll(n.PrivateIP, ".", "-") + "." + svc.Domain()
 }

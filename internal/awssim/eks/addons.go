@@ -46,6 +46,7 @@ func (d *Addon) settings(now time.Time) Settings {
 
 func (svc *Service) simulateAddons() {
 	core.On(svc.Account, svc.describeAddonVersions, "AddonName", "KubernetesVersion", "Types", "Owners", "Publishers", "MaxResults", "NextToken")
+	core.On(svc.Account, svc.describeAddonConfiguration, "AddonName", "AddonVersion")
 	core.On(svc.Account, svc.listAddons, "ClusterName", "MaxResults", "NextToken")
 	core.On(svc.Account, svc.describeAddon, "ClusterName", "AddonName")
 	core.On(
@@ -56,6 +57,7 @@ func (svc *Service) simulateAddons() {
 		"AddonVersion",
 		"ServiceAccountRoleArn",
 		"ConfigurationValues",
+		"PodIdentityAssociations",
 		"ResolveConflicts",
 		"Tags",
 		"ClientRequestToken",
@@ -68,6 +70,7 @@ func (svc *Service) simulateAddons() {
 		"AddonVersion",
 		"ServiceAccountRoleArn",
 		"ConfigurationValues",
+		"PodIdentityAssociations",
 		"ResolveConflicts",
 		"ClientRequestToken",
 	)
@@ -239,6 +242,8 @@ func (svc *Service) addonOut(c *Cluster, d *Addon) *types.Addon {
 		ModifiedAt:          aws.Time(d.Modified),
 		Tags:                maps.Clone(d.Tags),
 		Health:              &types.AddonHealth{Issues: issues},
+
+		PodIdentityAssociations: svc.identitiesOf(c, d),
 	}
 	if e := catalogued(d.Name); e != nil {
 		out.Owner, out.Publisher = aws.String(e.owner), aws.String(e.publisher())
@@ -305,6 +310,12 @@ func (svc *Service) createAddon(in *eks.CreateAddonInput) (*eks.CreateAddonOutpu
 	if err := svc.addonRole(in.ServiceAccountRoleArn); err != nil {
 		return nil, err
 	}
+	if err := checkConfiguration(aws.ToString(in.AddonName), in.ConfigurationValues); err != nil {
+		return nil, err
+	}
+	if err := svc.checkIdentities(c, name, version, in.PodIdentityAssociations); err != nil {
+		return nil, err
+	}
 	tags, err := checkTags(in.Tags)
 	if err != nil {
 		return nil, err
@@ -330,6 +341,7 @@ func (svc *Service) createAddon(in *eks.CreateAddonInput) (*eks.CreateAddonOutpu
 	}
 	d.OnFargate = svc.onFargate(c, d)
 	c.Addons[name] = d
+	svc.setIdentities(c, d, in.PodIdentityAssociations)
 	return &eks.CreateAddonOutput{Addon: svc.addonOut(c, d)}, nil
 }
 
@@ -388,10 +400,17 @@ func (svc *Service) updateAddon(in *eks.UpdateAddonInput) (*eks.UpdateAddonOutpu
 	if err := svc.addonRole(in.ServiceAccountRoleArn); err != nil {
 		return nil, err
 	}
+	if err := checkConfiguration(aws.ToString(in.AddonName), in.ConfigurationValues); err != nil {
+		return nil, err
+	}
+	if err := svc.checkIdentities(c, d.Name, version, in.PodIdentityAssociations); err != nil {
+		return nil, err
+	}
 	// A role that the call does not name stays: github.com/hashicorp/terraform-provider-aws,
 	// issue 30645.
 	d.Version, d.RoleARN, d.Configuration = version, before.RoleARN, before.Configuration
 	core.Set(&d.RoleARN, in.ServiceAccountRoleArn)
+	svc.setIdentities(c, d, in.PodIdentityAssociations)
 	core.Set(&d.Configuration, in.ConfigurationValues)
 	d.Configuration = stored(d.Configuration)
 	d.Updated, d.Modified, d.Ready, d.Last = true, svc.Now(), svc.Now().Add(AddonTakes), &before

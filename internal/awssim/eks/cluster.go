@@ -152,7 +152,13 @@ func (svc *Service) Settle() {
 		svc.settleNodeGroups(c)
 		svc.settleFargate(c)
 		svc.settleProviders(c)
-		maps.DeleteFunc(c.Addons, func(_ string, d *Addon) bool { return d.gone(svc.Now(), AddonTakes) })
+		maps.DeleteFunc(c.Addons, func(_ string, d *Addon) bool {
+			gone := d.gone(svc.Now(), AddonTakes)
+			if gone {
+				svc.setIdentities(c, d, []types.AddonPodIdentityAssociations{})
+			}
+			return gone
+		})
 	}
 }
 
@@ -307,6 +313,9 @@ func (c *Cluster) access(in *types.CreateAccessConfigRequest) error {
 		c.Authentication = string(in.AuthenticationMode)
 	}
 	core.Set(&c.CreatorIsAdmin, in.BootstrapClusterCreatorAdminPermissions)
+	if !c.CreatorIsAdmin && c.Authentication == string(types.AuthenticationModeConfigMap) {
+		return invalid("bootstrapClusterCreatorAdminPermissions must be true if cluster authentication mode is set to CONFIG_MAP")
+	}
 	return nil
 }
 
@@ -327,6 +336,9 @@ func (svc *Service) connect(c *Cluster, in *types.VpcConfigRequest) error {
 	c.Subnets, c.Groups, c.PublicCIDRs = slices.Clone(in.SubnetIds), slices.Clone(in.SecurityGroupIds), slices.Clone(in.PublicAccessCidrs)
 	if len(c.PublicCIDRs) == 0 {
 		c.PublicCIDRs = []string{"0.0.0.0/0"}
+	}
+	if err := c.checkPublic(c.PublicCIDRs); err != nil {
+		return err
 	}
 	zones, err := svc.zonesOf(c, c.Subnets)
 	if err != nil {
@@ -420,10 +432,9 @@ func (svc *Service) clusterOut(c *Cluster) *types.Cluster {
 		UpgradePolicy:           &types.UpgradePolicyResponse{SupportType: types.SupportType(c.Support)},
 		DeletionProtection:      aws.Bool(c.Protected),
 		ZonalShiftConfig:        &types.ZonalShiftConfigResponse{Enabled: aws.Bool(c.ZonalShift)},
-		AccessConfig: &types.AccessConfigResponse{
-			AuthenticationMode:                      types.AuthenticationMode(c.Authentication),
-			BootstrapClusterCreatorAdminPermissions: aws.Bool(c.CreatorIsAdmin),
-		},
+		// Neither bootstrapSelfManagedAddons nor bootstrapClusterCreatorAdminPermissions is returned
+		// (https://github.com/aws/containers-roadmap/issues/185).
+		AccessConfig: &types.AccessConfigResponse{AuthenticationMode: types.AuthenticationMode(c.Authentication)},
 	}
 	out.ControlPlaneScalingConfig = &types.ControlPlaneScalingConfig{Tier: types.ProvisionedControlPlaneTier(cmp.Or(c.Tier, standardTier))}
 	out.RemoteNetworkConfig = c.remoteOut()

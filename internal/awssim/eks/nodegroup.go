@@ -595,6 +595,8 @@ func (svc *Service) updateNodeGroupVersion(in *eks.UpdateNodegroupVersionInput) 
 	u, err := svc.changeNodeGroup(c, g, types.UpdateTypeVersionUpdate, time.Duration(rounds)*NodeTakes, after)
 	if last := len(g.Updates) - 1; err == nil && in.Force && strings.HasPrefix(g.Updates[last].Failure, "PodEvictionFailure") {
 		g.Updates[last].Failure = "" // with force, pods are deleted that cannot be evicted
+	} else if err == nil && strings.HasPrefix(g.Updates[last].Failure, "PodEvictionFailure") {
+		g.Updates[last].Of = svc.nodeNames(g)[:1] // EKS drains one after the other ("Managed node group update behavior", EKS user guide)
 	}
 	return &eks.UpdateNodegroupVersionOutput{Update: u}, err
 }
@@ -638,4 +640,15 @@ func (svc *Service) nodeGroupOut(c *Cluster, g *NodeGroup) *types.Nodegroup {
 		}
 	}
 	return out
+}
+
+// nodeNames lists the names of a group's Nodes, sorted.
+func (svc *Service) nodeNames(g *NodeGroup) (names []string) {
+	for _, id := range g.Instances {
+		if i := svc.ec2.Instance(id); i != nil {
+			names = append(names, svc.ec2.PrivateName(i))
+		}
+	}
+	slices.Sort(names)
+	return names
 }

@@ -19,6 +19,7 @@ import (
 // PodIdentity is the association of a service account with a role.
 type PodIdentity struct {
 	ID, Namespace, ServiceAccount, RoleARN, Token string
+	Owner                                         string // ARN of the add-on that owns it; "" for none
 	Tags                                          map[string]string
 	Born, Modified                                time.Time
 }
@@ -93,7 +94,7 @@ func (svc *Service) podIdentityOut(c *Cluster, p *PodIdentity) *types.PodIdentit
 	return &types.PodIdentityAssociation{
 		AssociationArn: aws.String(svc.podIdentityARN(c, p)), AssociationId: aws.String(p.ID), ClusterName: aws.String(c.Name), Namespace: aws.String(p.Namespace),
 		ServiceAccount: aws.String(p.ServiceAccount), RoleArn: aws.String(p.RoleARN), CreatedAt: aws.Time(p.Born), ModifiedAt: aws.Time(p.Modified),
-		Tags: maps.Clone(p.Tags), DisableSessionTags: aws.Bool(false),
+		Tags: maps.Clone(p.Tags), DisableSessionTags: aws.Bool(false), OwnerArn: core.Text(p.Owner),
 	}
 }
 
@@ -161,6 +162,9 @@ func (svc *Service) updatePodIdentity(in *eks.UpdatePodIdentityAssociationInput)
 	if err != nil {
 		return nil, err
 	}
+	if err := p.owned(); err != nil {
+		return nil, err
+	}
 	if in.RoleArn != nil {
 		if err := svc.podRole(in.RoleArn); err != nil {
 			return nil, err
@@ -175,6 +179,101 @@ func (svc *Service) deletePodIdentity(in *eks.DeletePodIdentityAssociationInput)
 	if err != nil {
 		return nil, err
 	}
+	if err := p.owned(); err != nil {
+		return nil, err
+	}
 	delete(c.PodIdentities, p.ID)
 	return &eks.DeletePodIdentityAssociationOutput{Association: svc.podIdentityOut(c, p)}, nil
+}
+
+// owned refuses a call for an association of an add-on, which changes with the add-on. Code and text are not verified.
+func (p *PodIdentity) owned() error {
+	if p.Owner == "" {
+		return nil
+	}
+	return &types.InvalidRequestException{Message: aws.String("The association " + p.ID + " is owned by " + p.Owner)}
+}
+
+// accountsOf lists the service accounts for which an add-on takes associations, with their namespace ("IAM roles for Amazon
+// EKS add-ons", EKS user guide).
+func accountsOf(addon string) (accounts []string, namespace string) {
+	switch addon {
+	case "vpc-cni":
+		return []string{"aws-node"}, "kube-system"
+	case "aws-ebs-csi-driver":
+		return []string{"ebs-csi-controller-sa"}, "kube-system"
+	case "aws-efs-csi-driver":
+		return []string{"efs-csi-controller-sa"}, "kube-system"
+	case "aws-mountpoint-s3-csi-driver":
+		return []string{"s3-csi-driver-sa"}, "kube-system"
+	case "amazon-cloudwatch-observability":
+		return []string{"cloudwatch-agent"}, "amazon-cloudwatch"
+	}
+	return nil, ""
+}
+
+// checkIdentities validates the associations in a call for an add-on
+// (https://github.com/terraform-aws-modules/terraform-aws-eks/issues/3520 has the texts of EKS).
+func (svc *Service) checkIdentities(c *Cluster, addon, version string, in []types.AddonPodIdentityAssociations) error {
+	accounts, namespace := accountsOf(addon)
+	if len(in) > 0 && len(accounts) == 0 {
+		return invalid("Pod Identity feature is not supported for addon version: %s", version)
+	}
+	for i, x := range in {
+		account := aws.ToString(x.ServiceAccount)
+		if !slices.Contains(accounts, account) {
+			return invalid("Service account %s in pod identity configuration is not supported for addon %s", account, addon)
+		}
+		for _, other := range in[:i] {
+			if aws.ToString(other.ServiceAccount) == account {
+				return invalid("Service account %s is in the pod identity configuration twice", account)
+			}
+		}
+		for _, p := range c.PodIdentities {
+			if own := c.Addons[addon]; p.Namespace == namespace && p.ServiceAccount == account && (own == nil || p.Owner != own.ARN) {
+				return busy("Association already exists: %s", p.ID)
+			}
+		}
+		if err := svc.podRole(x.RoleArn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setIdentities replaces the associations of an add-on; nil keeps them. With associations, EKS removes the role of the add-on
+// (https://github.com/hashicorp/terraform-provider-aws/issues/30645). Here both happen at once.
+func (svc *Service) setIdentities(c *Cluster, d *Addon, in []types.AddonPodIdentityAssociations) {
+	if in == nil {
+		return
+	}
+	_, namespace := accountsOf(d.Name)
+	kept := map[string]bool{}
+	for _, x := range in {
+		var p *PodIdentity
+		for _, old := range c.PodIdentities {
+			if old.Owner == d.ARN && old.ServiceAccount == *x.ServiceAccount {
+				p = old
+			}
+		}
+		if p == nil {
+			p = &PodIdentity{ID: svc.ID("a"), Namespace: namespace, ServiceAccount: *x.ServiceAccount, Owner: d.ARN, Tags: map[string]string{}, Born: svc.Now()}
+			c.PodIdentities[p.ID] = p
+		}
+		p.RoleARN, p.Modified, kept[p.ID] = *x.RoleArn, svc.Now(), true
+	}
+	maps.DeleteFunc(c.PodIdentities, func(id string, p *PodIdentity) bool { return p.Owner == d.ARN && !kept[id] })
+	if len(in) > 0 {
+		d.RoleARN = ""
+	}
+}
+
+// identitiesOf lists the ARNs of the associations that an add-on owns, sorted.
+func (svc *Service) identitiesOf(c *Cluster, d *Addon) (arns []string) {
+	for _, p := range core.ByKey(c.PodIdentities) {
+		if p.Owner == d.ARN {
+			arns = append(arns, svc.podIdentityARN(c, p))
+		}
+	}
+	return arns
 }

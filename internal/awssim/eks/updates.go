@@ -20,7 +20,8 @@ type Operation struct {
 	ID, Kind   string
 	Born, Done time.Time
 	Applied    bool
-	Failure    string // see Faults
+	Failure    string   // see Faults
+	Of         []string // the resources that the failure is about
 }
 
 // Update is an update of a cluster or an add-on.
@@ -182,6 +183,9 @@ func (c *Cluster) options(in *eks.CreateClusterInput) error {
 	if in.UpgradePolicy != nil && in.UpgradePolicy.SupportType != "" {
 		c.Support = string(in.UpgradePolicy.SupportType)
 	}
+	if err := c.checkSupport(c.Support); err != nil {
+		return err
+	}
 	key, err := readEncryption(in.EncryptionConfig)
 	c.Key = key
 	return err
@@ -282,6 +286,9 @@ func (o *Operation) out() *types.Update {
 	out := &types.Update{Id: aws.String(o.ID), Type: types.UpdateType(o.Kind), Status: types.UpdateStatusInProgress, CreatedAt: aws.Time(o.Born)}
 	if o.Applied {
 		finish(out, o.Failure)
+		for i := range out.Errors {
+			out.Errors[i].ResourceIds = slices.Clone(o.Of)
+		}
 	}
 	return out
 }
@@ -437,6 +444,9 @@ func (c *Cluster) changeEndpoint(in *types.VpcConfigRequest) (types.UpdateType, 
 	if in.PublicAccessCidrs != nil {
 		e.CIDRs = slices.Clone(in.PublicAccessCidrs)
 	}
+	if err := c.checkPublic(e.CIDRs); err != nil {
+		return kind, Update{}, err
+	}
 	switch {
 	case !e.Public && !e.Private:
 		return kind, Update{}, invalid("Private and public endpoint access cannot be disabled at the same time")
@@ -486,8 +496,43 @@ func (c *Cluster) changeSupport(in *types.UpgradePolicyRequest) (types.UpdateTyp
 		err = invalid("unsupported support type %s", in.SupportType)
 	case string(in.SupportType) == c.Support:
 		err = invalid("Cluster is already at the desired upgrade policy")
+	default:
+		err = c.checkSupport(string(in.SupportType))
 	}
 	return types.UpdateTypeUpgradePolicyUpdate, Update{Support: string(in.SupportType)}, err
+}
+
+// checkSupport refuses to end extended support in it: a cluster can leave it by an upgrade only ("Disable EKS extended
+// support", EKS user guide). That CreateCluster refuses it, too, and the text are not verified.
+func (c *Cluster) checkSupport(support string) error {
+	if support == string(types.SupportTypeStandard) && slices.Contains(extendedVersions(), c.Version) {
+		return invalid("The upgrade policy STANDARD is not supported for Kubernetes version %s, which is in extended support", c.Version)
+	}
+	return nil
+}
+
+// checkPublic validates the blocks that may use the public endpoint: 40 at most, without reserved addresses, and of IPv6
+// in IPv6 clusters only ("Cluster API server endpoint" and the quotas in the EKS user guide). The texts are not verified.
+func (c *Cluster) checkPublic(blocks []string) error {
+	if len(blocks) > 40 {
+		return invalid("publicAccessCidrs cannot have more than 40 CIDRs")
+	}
+	for _, block := range blocks {
+		p, err := netip.ParsePrefix(block)
+		if err != nil {
+			return invalid("The CIDR %s in publicAccessCidrs is not valid", block)
+		}
+		a := p.Addr()
+		shared := netip.MustParsePrefix("100.64.0.0/10").Contains(a)
+		local := a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsMulticast() || shared || a.Is4() && (a.As4()[0] == 0 || a.As4()[0] >= 240)
+		switch {
+		case a.Is6() && c.Family != "ipv6":
+			return invalid("IPv6 CIDR %s in publicAccessCidrs of a cluster with the IP family ipv4", block)
+		case local && p.Bits() > 0:
+			return invalid("The following CIDRs are not allowed in publicAccessCidrs: [%s]", block)
+		}
+	}
+	return nil
 }
 
 func (svc *Service) encrypt(in *eks.AssociateEncryptionConfigInput) (*eks.AssociateEncryptionConfigOutput, error) {

@@ -71,6 +71,8 @@ func (r *reader) clusterOf(x *types.Cluster) *sim.Cluster {
 		Fargate:       map[string]*sim.Fargate{},
 		Access:        map[string]*sim.Access{},
 		Providers:     map[string]*sim.Provider{},
+
+		CreatorIsAdmin: true, // the default: EKS does not return it
 	}
 	own.Ready = r.until(x.Status == types.ClusterStatusCreating, own.Born)
 	if x.Status == types.ClusterStatusDeleting {
@@ -90,7 +92,7 @@ func (r *reader) clusterOf(x *types.Cluster) *sim.Cluster {
 		own.Family, own.ServiceCIDR = string(n.IpFamily), aws.ToString(n.ServiceIpv4Cidr)+aws.ToString(n.ServiceIpv6Cidr)
 	}
 	if a := x.AccessConfig; a != nil {
-		own.Authentication, own.CreatorIsAdmin = string(a.AuthenticationMode), aws.ToBool(a.BootstrapClusterCreatorAdminPermissions)
+		own.Authentication = string(a.AuthenticationMode)
 	}
 	if x.Logging != nil {
 		for _, l := range x.Logging.ClusterLogging {

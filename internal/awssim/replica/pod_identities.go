@@ -30,7 +30,8 @@ func (r *reader) podIdentities(ctx context.Context, c *eks.Client, own *sim.Clus
 		}
 		x := out.Association
 		own.PodIdentities[*id] = &sim.PodIdentity{
-			ID: *id, Namespace: aws.ToString(x.Namespace), ServiceAccount: aws.ToString(x.ServiceAccount), RoleARN: aws.ToString(x.RoleArn), Tags: x.Tags,
+			Owner: aws.ToString(out.Association.OwnerArn),
+			ID:    *id, Namespace: aws.ToString(x.Namespace), ServiceAccount: aws.ToString(x.ServiceAccount), RoleARN: aws.ToString(x.RoleArn), Tags: x.Tags,
 			Born: r.since(x.CreatedAt), Modified: r.since(x.ModifiedAt),
 		}
 	}

@@ -21,13 +21,13 @@ import (
 type importOptions struct {
 	*flags
 	output, keys, bootData string
-	adopt, yes             bool
+	adopt, yes, all        bool
 }
 
 func newImport(f *flags) *cobra.Command {
 	o := &importOptions{flags: f}
 	cmd := &cobra.Command{
-		Use:   "import NAME",
+		Use:   "import {NAME | --all}",
 		Short: "Make a manifest of a cluster that exists",
 		Long: `Make a manifest of a cluster that exists in AWS: an EKS cluster that eksctl, Terraform,
 the console, Cluster API or this program has made, or a self-managed one that Cluster API
@@ -62,15 +62,31 @@ cluster. --adopt sets them on the cluster and on its parts, records that the mac
 the templates of the manifest, and changes nothing else. From then on, 'cluster delete'
 deletes the cluster. The VPC of another tool stays.
 
+--all lists all clusters of the region, those of EKS and the self-managed ones, with what
+the import would make of each: whether there is a manifest, what it leaves out, and what
+'cluster create' would change.
+
 The manifest does not contain self-managed nodes that another tool has added to an EKS
 cluster, nor objects in Kubernetes. Node groups keep the launch templates that another
 tool, such as eksctl, has made for them.`,
 		Example: `  clusterawsadm cluster import shop --region eu-west-1 > shop.yaml
   clusterawsadm cluster import shop --region eu-west-1 -o shop.yaml --adopt
-  clusterawsadm cluster import shop --region eu-west-1 -o shop.yaml --pki-from ssm --adopt`,
-		Args: oneName,
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
+  clusterawsadm cluster import shop --region eu-west-1 -o shop.yaml --pki-from ssm --adopt
+  clusterawsadm cluster import --all --region eu-west-1`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if o.all {
+				return cobra.NoArgs(cmd, args)
+			}
+			return oneName(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.all {
+				return o.runAll(cmd.Context())
+			}
+			return o.run(cmd.Context(), args[0])
+		},
 	}
+	cmd.Flags().BoolVar(&o.all, "all", false, "list all clusters of the region, and what the import would make of each; write no manifest")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`FILE` for the manifest; it is not overwritten (default: standard output)")
 	cmd.Flags().BoolVar(&o.adopt, "adopt", false, "set the tags by which other commands find the cluster, and the template of its machines")
 	cmd.Flags().

@@ -11,6 +11,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	awseks "github.com/aws/aws-sdk-go-v2/service/eks"
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
@@ -165,6 +166,32 @@ func TestImportOfInstanceTypes(t *testing.T) {
 		require.Empty(t, i.Differences, "%s", i.Manifest)
 		require.Contains(t, string(i.Manifest), "clusterawsadm/instance-types: m5.large,m5.xlarge\n")
 		require.NotContains(t, string(i.Manifest), "instanceType:")
+	})
+}
+
+// The pod identity associations of an add-on are in an annotation.
+func TestImportOfAddonIdentities(t *testing.T) {
+	enginetest.EachOf(t, []string{"eks-byo-vpc.yaml"}, awssim.Options{}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
+		enginetest.MustApply(t, m, a)
+		const trust = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"pods.eks.amazonaws.com"},"Action":["sts:AssumeRole","sts:TagSession"]}]}`
+		role, err := iam.NewFromConfig(a.Config()).
+			CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: aws.String("cni"), AssumeRolePolicyDocument: aws.String(trust)})
+		require.NoError(t, err)
+		_, err = awseks.NewFromConfig(a.Config()).CreateAddon(t.Context(), &awseks.CreateAddonInput{
+			ClusterName: aws.String(m.KubernetesName()), AddonName: aws.String("vpc-cni"), ResolveConflicts: ekstypes.ResolveConflictsOverwrite,
+			PodIdentityAssociations: []ekstypes.AddonPodIdentityAssociations{{ServiceAccount: aws.String("aws-node"), RoleArn: role.Role.Arn}},
+		})
+		require.NoError(t, err)
+		time.Sleep(2 * time.Minute)
+		strangers(a)
+		i, err := adopt.Import(t.Context(), m.KubernetesName(), cluster.Target{Config: a.Process().Config(), Owner: "test"}, cluster.ImportOptions{})
+		require.NoError(t, err)
+		require.Empty(t, i.Differences, "%s", i.Manifest)
+		require.Contains(
+			t,
+			string(i.Manifest),
+			"clusterawsadm/addon-pod-identities: |\n      - addon: vpc-cni\n        roleARN: arn:aws:iam::123456789012:role/cni\n        serviceAccount: aws-node\n",
+		)
 	})
 }
 

@@ -41,10 +41,12 @@ type EKS struct {
 	Addons        []eks.AddonState
 	AccessEntries []eks.AccessEntryState
 	PodIdentities []eks.PodIdentityState
-	Identity      *eks.IdentityProviderState // nil: none
-	OIDC          *eks.OIDCProviderState     // nil: none
-	Unread        []string                   // what could not be read, and why
-	Policies      map[string][]string        // ARNs of the attached policies, by ARN of a role that the cluster owns
+
+	AddonIdentities map[string][]eks.PodIdentityState // those that an add-on owns, by its name
+	Identity        *eks.IdentityProviderState        // nil: none
+	OIDC            *eks.OIDCProviderState            // nil: none
+	Unread          []string                          // what could not be read, and why
+	Policies        map[string][]string               // ARNs of the attached policies, by ARN of a role that the cluster owns
 
 	Workers *SelfManaged // machines and Auto Scaling groups that are no node groups
 
@@ -127,6 +129,12 @@ func (e *EKS) readParts(ctx context.Context, c *cloud.Clients) error {
 	}
 	if e.Addons, err = readAll(ctx, c, e, parts.Addons, eks.AddonByName); err != nil {
 		return fmt.Errorf("add-ons: %w", err)
+	}
+	e.AddonIdentities = map[string][]eks.PodIdentityState{}
+	for _, a := range e.Addons {
+		if e.AddonIdentities[a.Name], err = eks.AddonIdentities(ctx, c, a); err != nil {
+			return fmt.Errorf("pod identity associations of %s: %w", a.Name, err)
+		}
 	}
 	if e.AccessEntries, err = readAll(ctx, c, e, parts.AccessEntries, eks.AccessEntryOf); err != nil {
 		return fmt.Errorf("access entries: %w", err)

@@ -114,6 +114,9 @@ func (e *EKS) controlPlane(eksName string) map[string]any {
 	if c.Authentication != "" {
 		spec["accessConfig"] = map[string]any{"authenticationMode": strings.ToLower(c.Authentication)}
 	}
+	if c.WithoutSelfManagedAddons() {
+		spec["bootstrapSelfManagedAddons"] = false
+	}
 	if c.Support == "STANDARD" {
 		spec["upgradePolicy"] = "standard"
 	}

@@ -31,6 +31,15 @@ func (e *EKS) annotations() map[string]any {
 	if text, err := yaml.Marshal(identities); err == nil && len(identities) > 0 {
 		out["clusterawsadm/pod-identity-associations"] = string(text)
 	}
+	var ofAddons []map[string]string
+	for _, a := range e.Addons {
+		for _, p := range e.AddonIdentities[a.Name] {
+			ofAddons = append(ofAddons, map[string]string{"addon": a.Name, "serviceAccount": p.ServiceAccount, "roleARN": p.RoleARN})
+		}
+	}
+	if text, err := yaml.Marshal(ofAddons); err == nil && len(ofAddons) > 0 {
+		out["clusterawsadm/addon-pod-identities"] = string(text)
+	}
 	maps.Copy(out, e.flowLogAnnotations())
 	return out
 }

@@ -15,6 +15,7 @@ const (
 	ownAnnotations = "clusterawsadm/"
 
 	// Of an AWSManagedControlPlane.
+	addonPodIdentities = "addon-pod-identities"
 	controlPlaneTier   = "control-plane-tier"
 	deletionProtection = "deletion-protection"
 	podIdentities      = "pod-identity-associations"
@@ -43,7 +44,16 @@ func annotationsOf(kind string) []string {
 		return []string{flowLogs, flowLogsRole, flowLogsTraffic}
 	case kindManagedPlane:
 		return []string{
-			controlPlaneTier, deletionProtection, flowLogs, flowLogsRole, flowLogsTraffic, forceUpdate, podIdentities, remoteNodeNetworks, remotePodNetworks,
+			addonPodIdentities,
+			controlPlaneTier,
+			deletionProtection,
+			flowLogs,
+			flowLogsRole,
+			flowLogsTraffic,
+			forceUpdate,
+			podIdentities,
+			remoteNodeNetworks,
+			remotePodNetworks,
 			zonalShift,
 		}
 	case kindManagedPool:

@@ -3,6 +3,7 @@ package manifest
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -206,6 +207,7 @@ func (a *assumer) eks() {
 	for _, p := range e.PodIdentities {
 		a.role(object, "metadata.annotations", p.RoleARN, "pods.eks.amazonaws.com")
 	}
+	a.addonRoles(object, e.AddonIdentities)
 	a.policy(object, "spec.rolePermissionsBoundary", spec.RolePermissionsBoundary)
 	for i, entry := range spec.AccessEntries {
 		x := cluster.Assumed{Kind: cluster.AssumedUser, ID: entry.PrincipalARN}
@@ -453,5 +455,14 @@ func (a *assumer) hooks(object string, all []expinfrav1.AWSLifecycleHook) {
 		a.add(object, fmt.Sprintf("spec.lifecycleHooks[%d].roleARN", i), cluster.Assumed{
 			Kind: cluster.AssumedRole, ID: deref(h.RoleARN), Service: "autoscaling.amazonaws.com",
 		})
+	}
+}
+
+// addonRoles adds the roles of the pods of add-ons.
+func (a *assumer) addonRoles(object string, identities map[string][]AddonIdentity) {
+	for _, name := range slices.Sorted(maps.Keys(identities)) {
+		for _, p := range identities[name] {
+			a.role(object, "metadata.annotations", p.RoleARN, "pods.eks.amazonaws.com")
+		}
 	}
 }

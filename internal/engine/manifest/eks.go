@@ -356,17 +356,8 @@ func (l *loader) checkAccess(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec
 	if access.Public != nil && !*access.Public && (access.Private == nil || !*access.Private) {
 		l.fail(l.infra.problem("spec.endpointAccess", "an API server that is neither public nor private cannot be reached", "set private: true"))
 	}
-	for i, cidr := range access.PublicCIDRs {
-		if _, err := netip.ParsePrefix(*cidr); err != nil {
-			l.fail(
-				l.infra.problem(
-					fmt.Sprintf("spec.endpointAccess.publicCIDRs[%d]", i),
-					fmt.Sprintf("%q is not a CIDR block such as 192.0.2.0/24", *cidr),
-					"change the value",
-				),
-			)
-		}
-	}
+	l.checkPublicBlocks(plane)
+	l.checkScopes(plane)
 	if a := plane.AccessConfig; a != nil && a.AuthenticationMode == ekscontrolplanev1.EKSAuthenticationModeAPI && len(plane.AccessEntries) == 0 &&
 		a.BootstrapClusterCreatorAdminPermissions != nil && !*a.BootstrapClusterCreatorAdminPermissions {
 		l.warn(

@@ -22,7 +22,13 @@ type EKSSettings struct {
 	Tier                           string // of the control plane: "standard", "tier-xl", …
 	Remote                         *RemoteNetworks
 	PodIdentities                  []PodIdentity // in the order of the manifest
+	// AddonIdentities are the pod identity associations of add-ons, by the name of the add-on; nil if the manifest does not set
+	// them.
+	AddonIdentities map[string][]AddonIdentity
 }
+
+// AddonIdentity associates a service account of an add-on with an IAM role.
+type AddonIdentity struct{ ServiceAccount, RoleARN string }
 
 // RemoteNetworks are the CIDR blocks of hybrid nodes and of their pods, sorted.
 type RemoteNetworks struct{ Nodes, Pods []string }
@@ -57,6 +63,7 @@ func (l *loader) eksSettings(o *object) EKSSettings {
 		Tier:               l.choice(o, controlPlaneTier, "standard", "tier-xl", "tier-2xl", "tier-4xl", "tier-8xl"),
 		Remote:             l.remoteNetworks(o),
 		PodIdentities:      l.podIdentities(o),
+		AddonIdentities:    l.addonIdentities(o),
 	}
 }
 
@@ -115,6 +122,60 @@ func (l *loader) podIdentities(o *object) (all []PodIdentity) {
 		l.checkARN(o, "metadata.annotations", a.RoleARN, roleARN())
 	}
 	return all
+}
+
+// addonIdentities reads the pod identity associations of add-ons, which are YAML.
+func (l *loader) addonIdentities(o *object) map[string][]AddonIdentity {
+	value, set := o.annotation(addonPodIdentities)
+	if !set {
+		return nil
+	}
+	const fix = "write a list of addon, serviceAccount and roleARN"
+	var list []struct {
+		Addon          string `json:"addon"`
+		ServiceAccount string `json:"serviceAccount"`
+		RoleARN        string `json:"roleARN"`
+	}
+	if err := yaml.UnmarshalStrict([]byte(value), &list); err != nil {
+		l.failAnnotation(o, addonPodIdentities, "it is not a list of associations", fix)
+		return nil
+	}
+	all := map[string][]AddonIdentity{}
+	for i, x := range list {
+		same := func(y AddonIdentity) bool { return y.ServiceAccount == x.ServiceAccount }
+		switch {
+		case x.Addon == "" || x.ServiceAccount == "" || x.RoleARN == "":
+			l.failAnnotation(o, addonPodIdentities, fmt.Sprintf("association %d lacks a field", i+1), fix)
+		case slices.ContainsFunc(all[x.Addon], same):
+			l.failAnnotation(o, addonPodIdentities, fmt.Sprintf("the service account %s of %s is in it twice", x.ServiceAccount, x.Addon), "name it once")
+		}
+		all[x.Addon] = append(all[x.Addon], AddonIdentity{x.ServiceAccount, x.RoleARN})
+		l.checkARN(o, "metadata.annotations", x.RoleARN, roleARN())
+	}
+	return all
+}
+
+// checkAddonIdentities compares the associations of add-ons with spec.addons.
+func (l *loader) checkAddonIdentities(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
+	given := map[string]*string{}
+	if plane.Addons != nil {
+		for _, a := range *plane.Addons {
+			given[a.Name] = a.ServiceAccountRoleArn
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.cluster.EKS.AddonIdentities)) {
+		switch role, known := given[name]; {
+		case !known:
+			l.failAnnotation(l.infra, addonPodIdentities, "the manifest has no add-on "+name, "add it to spec.addons, or correct the name")
+		case role != nil && *role != "":
+			l.failAnnotation(
+				l.infra,
+				addonPodIdentities,
+				"the add-on "+name+" has a serviceAccountRoleARN, too",
+				"remove serviceAccountRoleARN: EKS replaces it by the associations",
+			)
+		}
+	}
 }
 
 // nodeGroupSettings reads the annotations of an AWSManagedMachinePool.
@@ -200,7 +261,8 @@ func (l *loader) checkHybrid(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec
 // warnPodIdentity warns about associations in a cluster without the agent that gives pods their
 // credentials ("Set up the Amazon EKS Pod Identity Agent", EKS user guide).
 func (l *loader) warnPodIdentity(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
-	if len(l.cluster.EKS.PodIdentities) == 0 {
+	l.checkAddonIdentities(plane)
+	if len(l.cluster.EKS.PodIdentities)+len(l.cluster.EKS.AddonIdentities) == 0 {
 		return
 	}
 	isAgent := func(a ekscontrolplanev1.Addon) bool { return a.Name == "eks-pod-identity-agent" }

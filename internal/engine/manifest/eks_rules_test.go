@@ -1,6 +1,7 @@
 package manifest_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -55,6 +56,31 @@ func TestRulesOfEKS(t *testing.T) {
 			"role of a long cluster name", "eks",
 			[]string{"shop", strings.Repeat("s", 48)},
 			`the generated role name ` + strings.Repeat("s", 48) + `-iam-service-role is too long: IAM permits at most 64 characters — set roleName`,
+		},
+		{
+			"block of IPv6", "eks",
+			[]string{"publicCIDRs: [192.0.2.0/24]", "publicCIDRs: ['2001:db8::/32']"},
+			`spec.endpointAccess.publicCIDRs[0]: 2001:db8::/32: the endpoint of an IPv4 cluster has no IPv6 address — remove it, or create an IPv6 cluster with vpc.ipv6`,
+		},
+		{
+			"private block", "eks",
+			[]string{"publicCIDRs: [192.0.2.0/24]", "publicCIDRs: [192.0.2.0/24, 10.20.0.0/16]"},
+			`spec.endpointAccess.publicCIDRs[1]: 10.20.0.0/16 is in 10.0.0.0/8: nobody calls the public endpoint from reserved addresses, and EKS refuses them — write public addresses; from within the VPC, use endpointAccess.private: true`,
+		},
+		{
+			"many blocks", "eks",
+			[]string{"publicCIDRs: [192.0.2.0/24]", "publicCIDRs: [" + strings.Join(blocks(41), ", ") + "]"},
+			`spec.endpointAccess.publicCIDRs: a cluster has at most 40 blocks, this one has 41 — combine some`,
+		},
+		{
+			"namespaces of a whole cluster", "eks",
+			[]string{planeVersion, planeVersion + "  accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/ops', accessPolicies: [{policyARN: 'arn:aws:eks::aws:cluster-access-policy/AmazonEKSViewPolicy', accessScope: {type: cluster, namespaces: [a]}}]}]\n"},
+			`spec.accessEntries[0].accessPolicies[0].accessScope: the policy applies to the whole cluster, and has namespaces, too — remove namespaces, or set type: namespace`,
+		},
+		{
+			"scope without namespaces", "eks",
+			[]string{planeVersion, planeVersion + "  accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/ops', accessPolicies: [{policyARN: 'arn:aws:eks::aws:cluster-access-policy/AmazonEKSViewPolicy', accessScope: {type: namespace}}]}]\n"},
+			`spec.accessEntries[0].accessPolicies[0].accessScope: the policy applies to namespaces, and names none — list them in namespaces, or set type: cluster`,
 		},
 		{
 			"one zone", "eks",
@@ -415,6 +441,11 @@ func TestWarningsOfEKS(t *testing.T) {
 			[]string{"cluster.yaml:39: AWSManagedControlPlane/shop.eu spec.endpointAccess.publicCIDRs: nodes and pods on Fargate call the API server from the addresses of the NAT gateways, and are locked out if these are not in the list — set private: true, or add the addresses"},
 		},
 		{
+			"blocks of an endpoint that is not public", "eks",
+			[]string{"public: true, private: true, publicCIDRs", "public: false, private: true, publicCIDRs"},
+			[]string{"cluster.yaml:39: AWSManagedControlPlane/shop.eu spec.endpointAccess.publicCIDRs: has no effect: the API server has no public endpoint — remove it, or set public: true"},
+		},
+		{
 			"endpoint for everybody", "eks",
 			[]string{"private: true, publicCIDRs: [192.0.2.0/24]", "publicCIDRs: [192.0.2.0/24, 0.0.0.0/0]"},
 			[]string{},
@@ -467,4 +498,12 @@ func TestCoreDNSWithoutNodes(t *testing.T) {
 			assert.Contains(t, warnings(c)[0], tt.want)
 		})
 	}
+}
+
+// blocks returns n blocks of public addresses.
+func blocks(n int) (out []string) {
+	for i := range n {
+		out = append(out, fmt.Sprintf("198.51.100.%d/32", i))
+	}
+	return out
 }

@@ -264,20 +264,24 @@ func TestAnnotations(t *testing.T) {
 	const plane, pool = "kind: AWSManagedControlPlane\nmetadata:\n", "kind: AWSManagedMachinePool\nmetadata:\n"
 	for head, cases := range map[string]map[string]string{
 		plane: {
-			"zonal-shift: 'yes'":                                                        `the annotation clusterawsadm/zonal-shift is "yes": it is neither true nor false — set it to "true" or "false"`,
-			"deletion-protecton: 'true'":                                                `AWSManagedControlPlane has no annotation clusterawsadm/deletion-protecton — did you mean "deletion-protection"?`,
-			"instance-types: m5.large":                                                  `AWSManagedControlPlane has no annotation clusterawsadm/instance-types`,
-			"control-plane-tier: tier-3xl":                                              `the annotation clusterawsadm/control-plane-tier is "tier-3xl": there is no such value — did you mean "tier-xl"?`,
-			"remote-node-networks: 8.8.8.0/24":                                          `8.8.8.0/24 is not a block of private IPv4 addresses between /8 and /32`,
-			"remote-node-networks: 10.80.0.1/16":                                        `10.80.0.1/16 is not a block of private IPv4 addresses`,
-			"remote-node-networks: '192.168.0.0/16, 192.168.4.0/24'":                    `192.168.4.0/24 overlaps with 192.168.0.0/16`,
-			"remote-node-networks: 10.0.128.0/20":                                       `10.0.128.0/20 overlaps with 10.0.0.0/16 of the VPC`,
-			"remote-node-networks: 192.168.0.0/16":                                      `hybrid nodes need access entries — set spec.accessConfig.authenticationMode: api`,
-			"remote-pod-networks: 192.168.0.0/16":                                       `networks of pods need networks of nodes — set clusterawsadm/remote-node-networks, too`,
-			"pod-identity-associations: x":                                              `it is not a list of associations — write a list of namespace, serviceAccount and roleARN`,
-			"pod-identity-associations: '[{namespace: a, serviceAccount: b}]'":          `association 1 lacks a field`,
-			"pod-identity-associations: '[{namespace: a, serviceAccount: b, role: c}]'": `it is not a list of associations`,
-			"pod-identity-associations: '[{namespace: a, serviceAccount: b, roleARN: \"arn:aws-cn:iam::123456789012:role/x\"}]'":                                                                                `partition`,
+			"zonal-shift: 'yes'":                                      `the annotation clusterawsadm/zonal-shift is "yes": it is neither true nor false — set it to "true" or "false"`,
+			"deletion-protecton: 'true'":                              `AWSManagedControlPlane has no annotation clusterawsadm/deletion-protecton — did you mean "deletion-protection"?`,
+			"instance-types: m5.large":                                `AWSManagedControlPlane has no annotation clusterawsadm/instance-types`,
+			"control-plane-tier: tier-3xl":                            `the annotation clusterawsadm/control-plane-tier is "tier-3xl": there is no such value — did you mean "tier-xl"?`,
+			"remote-node-networks: 8.8.8.0/24":                        `8.8.8.0/24 is not a block of private IPv4 addresses between /8 and /32`,
+			"remote-node-networks: 10.80.0.1/16":                      `10.80.0.1/16 is not a block of private IPv4 addresses`,
+			"remote-node-networks: '192.168.0.0/16, 192.168.4.0/24'":  `192.168.4.0/24 overlaps with 192.168.0.0/16`,
+			"remote-node-networks: 10.0.128.0/20":                     `10.0.128.0/20 overlaps with 10.0.0.0/16 of the VPC`,
+			"remote-node-networks: 192.168.0.0/16":                    `hybrid nodes need access entries — set spec.accessConfig.authenticationMode: api`,
+			"remote-pod-networks: 192.168.0.0/16":                     `networks of pods need networks of nodes — set clusterawsadm/remote-node-networks, too`,
+			"addon-pod-identities: x":                                 `it is not a list of associations — write a list of addon, serviceAccount and roleARN`,
+			"addon-pod-identities: '[{addon: a, serviceAccount: b}]'": `association 1 lacks a field`,
+			"addon-pod-identities: '[{addon: a, serviceAccount: b, roleARN: \"arn:aws:iam::123456789012:role/x\"}]'":                                                                               `the manifest has no add-on a — add it to spec.addons, or correct the name`,
+			"addon-pod-identities: '[{addon: a, serviceAccount: b, roleARN: \"arn:aws:iam::123456789012:role/x\"}, {addon: a, serviceAccount: b, roleARN: \"arn:aws:iam::123456789012:role/x\"}]'": `the service account b of a is in it twice`,
+			"pod-identity-associations: x":                                                                                       `it is not a list of associations — write a list of namespace, serviceAccount and roleARN`,
+			"pod-identity-associations: '[{namespace: a, serviceAccount: b}]'":                                                   `association 1 lacks a field`,
+			"pod-identity-associations: '[{namespace: a, serviceAccount: b, role: c}]'":                                          `it is not a list of associations`,
+			"pod-identity-associations: '[{namespace: a, serviceAccount: b, roleARN: \"arn:aws-cn:iam::123456789012:role/x\"}]'": `partition`,
 			"pod-identity-associations: '[{namespace: a, serviceAccount: b, roleARN: \"arn:aws:iam::123456789012:role/x\"}, {namespace: a, serviceAccount: b, roleARN: \"arn:aws:iam::123456789012:role/y\"}]'": `the service account a/b is in it twice`,
 		},
 		pool: {
@@ -302,6 +306,16 @@ func TestAnnotations(t *testing.T) {
 		m := mustLoad(t, edit(t, yaml, pool, pool+"  annotations: {clusterawsadm/"+annotation+"}\n"), input.LoadOptions{})
 		assert.Contains(t, strings.Join(warnings(m), "\n"), want)
 	}
+	both := edit(
+		t,
+		yaml,
+		plane,
+		plane+"  annotations: {clusterawsadm/addon-pod-identities: '[{addon: vpc-cni, serviceAccount: aws-node, roleARN: \"arn:aws:iam::123456789012:role/x\"}]'}\n",
+		"  version: v1.34\n",
+		"  version: v1.34\n  addons: [{name: vpc-cni, version: v1.20.4-eksbuild.1, serviceAccountRoleARN: 'arn:aws:iam::123456789012:role/y'}]\n",
+	)
+	_, err := load(t, both, input.LoadOptions{})
+	require.ErrorContains(t, err, "the add-on vpc-cni has a serviceAccountRoleARN, too — remove serviceAccountRoleARN: EKS replaces it by the associations")
 	account := "pod-identity-associations: '[{namespace: a, serviceAccount: b, roleARN: \"arn:aws:iam::123456789012:role/x\"}]'"
 	m := mustLoad(t, edit(t, yaml, plane, plane+"  annotations: {clusterawsadm/"+account+"}\n"), input.LoadOptions{})
 	assert.Contains(

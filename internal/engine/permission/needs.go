@@ -162,6 +162,7 @@ func sometimes() []string {
 	return []string{
 		"autoscaling:DescribeInstanceRefreshes", "autoscaling:DescribeScalingActivities", "eks:DescribeUpdate", // while it is changed, or fails
 		"eks:DescribeInsight", "eks:ListInsights", // before an upgrade
+		"eks:DescribeAddonConfiguration",                                        // for a configuration
 		"eks:DescribePodIdentityAssociation", "eks:ListPodIdentityAssociations", // with their agent
 		"ec2:DescribeAccountAttributes",                    // for the first load balancer of an account
 		"elasticloadbalancing:AttachLoadBalancerToSubnets", // when they change

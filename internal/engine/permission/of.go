@@ -80,7 +80,7 @@ func unused(m *manifest.Cluster) (actions []string) {
 	if len(m.EKS.PodIdentities) == 0 && (addons == nil || !slices.ContainsFunc(*addons, isAgent)) {
 		actions = append(actions, "eks:ListPodIdentityAssociations")
 	}
-	if len(m.EKS.PodIdentities) == 0 { // those of an earlier manifest are found, and what their deletion lacks is told
+	if len(m.EKS.PodIdentities)+len(m.EKS.AddonIdentities) == 0 { // those of an earlier manifest are found, and what their deletion lacks is told
 		actions = append(
 			actions,
 			"eks:CreatePodIdentityAssociation",
@@ -88,6 +88,9 @@ func unused(m *manifest.Cluster) (actions []string) {
 			"eks:DescribePodIdentityAssociation",
 			"eks:UpdatePodIdentityAssociation",
 		)
+	}
+	if addons == nil || !slices.ContainsFunc(*addons, func(a ekscontrolplanev1.Addon) bool { return a.Configuration != "" }) && len(m.EKS.AddonIdentities) == 0 {
+		actions = append(actions, "eks:DescribeAddonConfiguration")
 	}
 	entries := m.EKS.ControlPlane.Spec.AccessEntries
 	if !slices.ContainsFunc(entries, func(e ekscontrolplanev1.AccessEntry) bool { return strings.Contains(e.PrincipalARN, ":user/") }) {
@@ -124,6 +127,13 @@ func (s *Scope) ofEKS(m *manifest.Cluster, keys map[string]bool) {
 	for _, p := range m.EKS.PodIdentities {
 		if !slices.Contains(s.PodRoles, p.RoleARN) {
 			s.PodRoles = append(s.PodRoles, p.RoleARN)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.EKS.AddonIdentities)) {
+		for _, p := range m.EKS.AddonIdentities[name] {
+			if !slices.Contains(s.PodRoles, p.RoleARN) {
+				s.PodRoles = append(s.PodRoles, p.RoleARN)
+			}
 		}
 	}
 	if m.EKS.EnableIAM {

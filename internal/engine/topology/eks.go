@@ -57,7 +57,7 @@ func addEKSParts(g *graph.Graph, in inputs, p platform, api *incluster.API, mach
 		out.server = addServer(g, in, api, nil, nil, entries...)
 	}
 	p.podNetwork = addPodNetwork(g, in, p.net, p.eks, spec, kubernetes{api: api, server: out.server})
-	nodes, err := addNodeGroups(g, in, p)
+	nodes, err := addNodeGroups(g, in, p, api)
 	if err != nil {
 		return out, err
 	}
@@ -310,6 +310,10 @@ func addEKSAddon(
 	x := &eks.Addon{
 		Cluster: cluster, Name: a.Name, Version: a.Version, Configuration: a.Configuration, RoleARN: text(a.ServiceAccountRoleArn),
 		Conflicts: "OVERWRITE", Preserve: a.PreserveOnDelete, Nodes: runs, Adopt: in.o.Adopt, Tags: in.eksTags(a.Name, in.ownedByName()),
+	}
+	x.SetsIdentities = in.m.EKS.AddonIdentities != nil
+	for _, identity := range in.m.EKS.AddonIdentities[a.Name] {
+		x.Identities = append(x.Identities, eks.AddonIdentity{ServiceAccount: identity.ServiceAccount, Role: podRole(g, in, identity.RoleARN)})
 	}
 	if a.ConflictResolution != nil {
 		x.Conflicts = strings.ToUpper(string(*a.ConflictResolution))

@@ -11,6 +11,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
 // addPodNetwork adds the add-on with the VPC CNI, and what the manifest says about the
@@ -28,7 +29,7 @@ func addPodNetwork(
 ) (before []graph.Edge) {
 	addon := addVPCCNI(g, in, cluster, plane)
 	settings := addEKSDaemonSets(g, in, net, cluster, k, graph.Awaits(addon))
-	if settings == nil && !needsAddon(plane) {
+	if settings == nil && !needsAddon(plane, in.m.EKS.AddonIdentities) {
 		return nil
 	}
 	return append(graph.Awaits(addon), graph.Awaits(settings)...)
@@ -51,12 +52,12 @@ func addVPCCNI(g *graph.Graph, in inputs, cluster *graph.Ref[eks.ClusterState], 
 // needsAddon reports whether nodes need the add-on with the VPC CNI before they start. If EKS
 // installs the VPC CNI by itself, and the add-on has neither settings nor a role, the first one
 // is enough.
-func needsAddon(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) bool {
+func needsAddon(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec, identities map[string][]manifest.AddonIdentity) bool {
 	if !plane.BootstrapSelfManagedAddons || plane.Addons == nil {
 		return true
 	}
 	return slices.ContainsFunc(*plane.Addons, func(a ekscontrolplanev1.Addon) bool {
-		return a.Name == vpcCNI && (a.Configuration != "" || text(a.ServiceAccountRoleArn) != "")
+		return a.Name == vpcCNI && (a.Configuration != "" || text(a.ServiceAccountRoleArn) != "" || len(identities[vpcCNI]) > 0)
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
@@ -22,7 +23,7 @@ const managedReplicas = "cluster.x-k8s.io/replicas-managed-by"
 
 // addNodeGroups adds the managed node groups. It reports whether the cluster will have
 // nodes.
-func addNodeGroups(g *graph.Graph, in inputs, p platform) (nodes bool, err error) {
+func addNodeGroups(g *graph.Graph, in inputs, p platform, api *incluster.API) (nodes bool, err error) {
 	for _, pool := range in.m.Pools {
 		if pool.Managed == nil {
 			continue
@@ -30,6 +31,9 @@ func addNodeGroups(g *graph.Graph, in inputs, p platform) (nodes bool, err error
 		r, err := newNodeGroup(g, in, p, pool)
 		if err != nil {
 			return false, err
+		}
+		if in.usesAPIServer() {
+			r.Kubernetes = api.Client
 		}
 		var routes []graph.Edge // without them its nodes do not join, and EKS gives it up after 20 minutes
 		for _, subnet := range r.Subnets {

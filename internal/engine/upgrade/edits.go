@@ -96,8 +96,8 @@ func (u *upgrade) editAddons(ctx context.Context, text *manifestText) error {
 		switch {
 		case len(offered) == 0:
 			u.out.Refusals = append(u.out.Refusals, fmt.Sprintf("%s: EKS has no add-on %s for Kubernetes %s", m.Origin(f.Object, f.Path), a.Name, u.out.Target))
-		case a.Version != "" && !slices.Contains(offered, a.Version):
-			u.edit(text, f, func(string) string { return offered[0] })
+		case a.Version != "" && !slices.ContainsFunc(offered, func(v eks.AddonVersion) bool { return v.Name == a.Version }):
+			u.edit(text, f, func(string) string { return offered[0].Name })
 		}
 	}
 	return nil

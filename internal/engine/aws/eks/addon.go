@@ -26,10 +26,13 @@ type Addon struct {
 	Configuration string // JSON or YAML
 	RoleARN       string
 	Conflicts     string // OVERWRITE, NONE or PRESERVE
-	Preserve      bool   // keep its Kubernetes objects when it is deleted
-	Nodes         bool   // the cluster has nodes for its pods, or a Fargate profile selects them
-	Adopt         bool   // it may be somebody else's: it gets the tags
-	Tags          cloud.Tags
+	// Identities are the pod identity associations that it owns, if SetsIdentities is set; else they are not changed.
+	Identities     []AddonIdentity
+	SetsIdentities bool
+	Preserve       bool // keep its Kubernetes objects when it is deleted
+	Nodes          bool // the cluster has nodes for its pods, or a Fargate profile selects them
+	Adopt          bool // it may be somebody else's: it gets the tags
+	Tags           cloud.Tags
 }
 
 // PreserveTag is the tag of an add-on whose Kubernetes objects stay when it is deleted. It
@@ -43,6 +46,8 @@ type AddonState struct {
 	Name, Status, Version, Configuration, RoleARN string
 	Issues                                        []string // "CODE: message"
 	Foreign                                       bool     // somebody else has made it
+	Associations                                  []string // ARNs of the pod identity associations that it owns
+	Identities                                    []string // the same as text, if the manifest sets them
 	lastUpdate
 	final bool // one of the issues does not pass by itself
 }
@@ -86,7 +91,13 @@ var (
 )
 
 // Needs implements graph.Desired.
-func (a *Addon) Needs() []graph.Edge { return graph.DeletedWith(a.Cluster) }
+func (a *Addon) Needs() []graph.Edge {
+	needs := graph.DeletedWith(a.Cluster)
+	for _, x := range a.Identities {
+		needs = append(needs, graph.On(x.Role)...)
+	}
+	return needs
+}
 
 // Takes implements graph.Timed.
 func (a *Addon) Takes() (create, remove time.Duration) { return addonCreateTime, addonDeleteTime }
@@ -103,7 +114,8 @@ func (a *Addon) Find(ctx context.Context, c *cloud.Clients) (*AddonState, error)
 	}
 	have := *s
 	have.Foreign = !have.IsOwned(c)
-	return &have, nil
+	err = a.readIdentities(ctx, c, &have)
+	return &have, err
 }
 
 // Follow implements graph.Follower. An update that has failed is an error.
@@ -129,11 +141,16 @@ func (a *Addon) Diff(have *AddonState) (d plan.Diff) {
 	if a.Version != "" {
 		d.Set("version", have.Version, a.Version)
 	}
-	d.Set("configuration", strings.TrimRight(have.Configuration, "\n"), strings.TrimRight(a.Configuration, "\n")) // EKS does not store the end of the last line
-	if a.RoleARN == "" {
+	d.Set("configuration", withoutEnd(have.Configuration), withoutEnd(a.Configuration))
+	if a.SetsIdentities {
+		d.Lines("podIdentityAssociation", have.Identities, a.identityLines())
+	}
+	if a.RoleARN == "" && len(a.Identities) > 0 {
+		d.Set("serviceAccountRoleARN", have.RoleARN, "") // EKS removes it for the associations
+	} else if a.RoleARN == "" {
 		d.Fixed("serviceAccountRoleARN", have.RoleARN, "")
 		d.Advise(
-			"EKS keeps the role of an add-on when an update names none: set it again, or name another role; or make the add-on again: set preserveOnDelete, so that its pods stay, run the command, remove the add-on from spec.addons, run it, and add the add-on again",
+			"EKS keeps the role of an add-on when an update names none: set it again, or name another role, or associate roles by the annotation clusterawsadm/addon-pod-identities, which replace it; or make the add-on again: set preserveOnDelete, so that its pods stay, run the command, remove the add-on from spec.addons, run it, and add the add-on again",
 		)
 	} else {
 		d.Set("serviceAccountRoleARN", have.RoleARN, a.RoleARN)
@@ -167,7 +184,7 @@ func (a *Addon) Create(ctx context.Context, c *cloud.Clients) (*AddonState, erro
 	tags := a.tags(&AddonState{})
 	in := &eks.CreateAddonInput{
 		ClusterName: &cluster.Name, AddonName: &a.Name, ResolveConflicts: types.ResolveConflicts(a.Conflicts), Tags: tags,
-		ClientRequestToken: c.Token("addon", cluster.Name, a.Name),
+		ClientRequestToken: c.Token("addon", cluster.Name, a.Name), PodIdentityAssociations: a.identities(),
 	}
 	if a.Conflicts == string(types.ResolveConflictsPreserve) {
 		in.ResolveConflicts = types.ResolveConflictsNone // CreateAddon does not accept PRESERVE
@@ -201,6 +218,9 @@ func (a *Addon) Update(ctx context.Context, c *cloud.Clients, have *AddonState, 
 	cluster, _ := a.Cluster.Found()
 	in := &eks.UpdateAddonInput{
 		ClusterName: &cluster.Name, AddonName: &a.Name, ResolveConflicts: types.ResolveConflicts(a.Conflicts), ConfigurationValues: &a.Configuration,
+	}
+	if d.Has("podIdentityAssociation", "serviceAccountRoleARN") {
+		in.PodIdentityAssociations = a.identities()
 	}
 	if a.Version != "" {
 		in.AddonVersion = &a.Version
@@ -258,6 +278,7 @@ func addonState(x *types.Addon) AddonState {
 		Version:       aws.ToString(x.AddonVersion),
 		Configuration: aws.ToString(x.ConfigurationValues),
 		RoleARN:       aws.ToString(x.ServiceAccountRoleArn),
+		Associations:  x.PodIdentityAssociations,
 	}
 	if x.Health != nil {
 		for _, i := range x.Health.Issues {
@@ -294,8 +315,16 @@ const AddonKind = "addon"
 func addonKind() *kind.Kind {
 	return kind.Of(kind.Kind{
 		Name: AddonKind, Rehearsed: true, Area: plan.AreaKubernetes,
-		ReadActions: []string{"eks:DescribeAddon", "eks:DescribeAddonVersions", "eks:DescribeUpdate", "eks:ListAddons"}, Statement: kind.EKS,
-		Actions: []string{"eks:CreateAddon", "eks:DeleteAddon", "eks:TagResource", "eks:UpdateAddon"},
+		ReadActions: []string{
+			"eks:DescribeAddon",
+			"eks:DescribeAddonConfiguration",
+			"eks:DescribeAddonVersions",
+			"eks:DescribePodIdentityAssociation",
+			"eks:DescribeUpdate",
+			"eks:ListAddons",
+		},
+		Statement: kind.EKS,
+		Actions:   []string{"eks:CreateAddon", "eks:DeleteAddon", "eks:TagResource", "eks:UpdateAddon"},
 	}, kind.Functions[AddonState]{
 		Status: func(s AddonState) (state, detail string) {
 			return strings.ToLower(s.Status), kind.Join(s.Version, strings.Join(s.Issues, "; "))
@@ -303,8 +332,8 @@ func addonKind() *kind.Kind {
 	})
 }
 
-// Check implements graph.Checked: EKS refuses versions that it does not offer for the
-// Kubernetes version of the cluster.
+// Check implements graph.Checked: EKS refuses versions that it does not offer for the Kubernetes version of the cluster, and
+// configurations that do not fit the schema of the version.
 func (a *Addon) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
 	if a.RoleARN != "" {
 		if refusal, err = iam.UnpassableRole(ctx, c, a.RoleARN); refusal != "" || err != nil {
@@ -312,39 +341,48 @@ func (a *Addon) Check(ctx context.Context, c *cloud.Clients) (refusal string, er
 		}
 	}
 	cluster, _ := a.Cluster.Desired().(*Cluster)
-	if a.Version == "" || cluster == nil || cluster.Version == "" {
+	if a.Version == "" && a.Configuration == "" && len(a.Identities) == 0 || cluster == nil || cluster.Version == "" {
 		return "", nil
 	}
 	offered, err := AddonVersions(ctx, c, a.Name, cluster.Version)
+	if refusal, err = a.checkVersion(cluster.Version, offered, err); refusal != "" || err != nil {
+		return refusal, err
+	}
+	return a.checkConfiguration(ctx, c, offered)
+}
+
+// checkVersion compares the version with those that EKS offers, or with the error that EKS has answered.
+func (a *Addon) checkVersion(kubernetes string, offered []AddonVersion, err error) (string, error) {
 	switch {
 	case cloud.Is(err, "InvalidParameterException"), cloud.Is(err, "ResourceNotFoundException"):
-		return fmt.Sprintf("EKS has no add-on %s: 'aws eks describe-addon-versions --kubernetes-version %s' lists all", a.Name, cluster.Version), nil
-	case err != nil || slices.Contains(offered, a.Version):
+		return fmt.Sprintf("EKS has no add-on %s: 'aws eks describe-addon-versions --kubernetes-version %s' lists all", a.Name, kubernetes), nil
+	case err != nil || a.Version == "" || slices.ContainsFunc(offered, func(v AddonVersion) bool { return v.Name == a.Version }):
 		return "", err
 	case len(offered) == 0:
-		return fmt.Sprintf(
-			"EKS has no add-on %s for Kubernetes %s: 'aws eks describe-addon-versions --kubernetes-version %[2]s' lists all",
-			a.Name,
-			cluster.Version,
-		), nil
+		return fmt.Sprintf("EKS has no add-on %s for Kubernetes %s: 'aws eks describe-addon-versions --kubernetes-version %[2]s' lists all", a.Name, kubernetes), nil
 	}
-	return fmt.Sprintf(
-		"EKS has no version %s of the add-on %s for Kubernetes %s: use one of %s",
-		a.Version,
-		a.Name,
-		cluster.Version,
-		strings.Join(offered[:min(5, len(offered))], ", "),
-	), nil
+	var names []string
+	for _, v := range offered[:min(5, len(offered))] {
+		names = append(names, v.Name)
+	}
+	return fmt.Sprintf("EKS has no version %s of the add-on %s for Kubernetes %s: use one of %s", a.Version, a.Name, kubernetes, strings.Join(names, ", ")), nil
+}
+
+// AddonVersion is a version of an add-on that EKS offers.
+type AddonVersion struct {
+	Name    string // v1.20.4-eksbuild.1
+	Default bool   // CreateAddon uses it if the call names none
 }
 
 // AddonVersions lists the versions of an add-on for a version of Kubernetes, in the order of
 // EKS: the newest first.
-func AddonVersions(ctx context.Context, c *cloud.Clients, addon, kubernetes string) (versions []string, err error) {
+func AddonVersions(ctx context.Context, c *cloud.Clients, addon, kubernetes string) (versions []AddonVersion, err error) {
 	p := eks.NewDescribeAddonVersionsPaginator(c.EKS, &eks.DescribeAddonVersionsInput{AddonName: &addon, KubernetesVersion: &kubernetes})
 	all, err := cloud.Pages(ctx, p, func(o *eks.DescribeAddonVersionsOutput) []types.AddonInfo { return o.Addons })
 	for _, x := range all {
 		for _, v := range x.AddonVersions {
-			versions = append(versions, aws.ToString(v.AddonVersion))
+			isDefault := slices.ContainsFunc(v.Compatibilities, func(k types.Compatibility) bool { return k.DefaultVersion })
+			versions = append(versions, AddonVersion{aws.ToString(v.AddonVersion), isDefault})
 		}
 	}
 	return versions, err

@@ -167,8 +167,14 @@ func begun(u *types.Update) lastUpdate {
 }
 
 // follow returns the update as it is now, and an error if it has failed. Only DescribeUpdate tells:
-// after a failed update, the status is ACTIVE again.
-func (u lastUpdate) follow(ctx context.Context, c *cloud.Clients, status string, of eks.DescribeUpdateInput) (lastUpdate, error) {
+// after a failed update, the status is ACTIVE again. hints add to the errors what else is known about them.
+func (u lastUpdate) follow(
+	ctx context.Context,
+	c *cloud.Clients,
+	status string,
+	of eks.DescribeUpdateInput,
+	hints ...func(context.Context, *cloud.Clients, types.ErrorDetail) string,
+) (lastUpdate, error) {
 	if u.Update == "" || status == string(types.ClusterStatusUpdating) {
 		return u, nil
 	}
@@ -183,7 +189,11 @@ func (u lastUpdate) follow(ctx context.Context, c *cloud.Clients, status string,
 	case types.UpdateStatusFailed, types.UpdateStatusCancelled:
 		var why []string
 		for _, e := range out.Update.Errors {
-			why = append(why, string(e.ErrorCode)+": "+aws.ToString(e.ErrorMessage)+remedyOf(types.AddonIssueCode(e.ErrorCode)))
+			line := failedUpdate(e)
+			for _, hint := range hints {
+				line += hint(ctx, c, e)
+			}
+			why = append(why, line)
 		}
 		return lastUpdate{}, &graph.FailedError{Reason: "update " + strings.ToLower(string(out.Update.Status)) + text.Prefixed(": ", strings.Join(why, "; "))}
 	case types.UpdateStatusSuccessful:
@@ -235,9 +245,7 @@ func (e *Cluster) Diff(have *ClusterState) (d plan.Diff) {
 	}
 	d.Fixed("role", have.RoleARN, e.Role.CloudID())
 	e.diffNetwork(have, &d)
-	if have.ID == "" && e.SkipSelfManagedAddons { // EKS does not return it
-		d.Set("bootstrapSelfManagedAddons", "", false)
-	}
+	e.diffCreation(have, &d)
 	e.diffVersion(have, &d)
 	e.diffAccess(have, &d)
 	d.Lines("logging", have.Logging, e.Logging)
@@ -258,6 +266,10 @@ func (e *Cluster) Diff(have *ClusterState) (d plan.Diff) {
 	}
 	e.diffScaling(have, &d)
 	d.Advise("set the existing value in the manifest, or create another cluster")
+	if have.ID == "" {
+		d.Tags(nil, e.creationTags())
+		return d
+	}
 	d.Tags(have.Tags, e.Tags)
 	return d
 }
@@ -388,7 +400,7 @@ func (e *Cluster) publicToAll() bool {
 // Create implements graph.Creator.
 func (e *Cluster) Create(ctx context.Context, c *cloud.Clients) (*ClusterState, error) {
 	in := &eks.CreateClusterInput{
-		Name: &e.Name, RoleArn: aws.String(e.Role.CloudID()), Tags: e.Tags,
+		Name: &e.Name, RoleArn: aws.String(e.Role.CloudID()), Tags: e.creationTags(),
 		ResourcesVpcConfig: &types.VpcConfigRequest{
 			SubnetIds: identity.CloudIDs(e.Subnets), SecurityGroupIds: identity.CloudIDs(e.Groups), EndpointPublicAccess: e.Public, EndpointPrivateAccess: e.Private,
 		},
@@ -421,7 +433,7 @@ func (e *Cluster) Create(ctx context.Context, c *cloud.Clients) (*ClusterState, 
 		return nil, err
 	}
 	s := clusterState(out.Cluster)
-	s.Tags = e.Tags
+	s.Tags = e.creationTags()
 	return &s, nil
 }
 
@@ -488,7 +500,7 @@ func (e *Cluster) Update(ctx context.Context, c *cloud.Clients, have *ClusterSta
 // updateFirst makes the call for the first difference.
 func (e *Cluster) updateFirst(ctx context.Context, c *cloud.Clients, d plan.Diff) (*types.Update, error) {
 	switch {
-	case d.Has(configFields()...):
+	case e.configuresFirst(d):
 		out, err := c.EKS.UpdateClusterConfig(ctx, e.configUpdate(d))
 		if err != nil {
 			return nil, err
@@ -521,8 +533,6 @@ func (e *Cluster) configUpdate(d plan.Diff) *eks.UpdateClusterConfigInput {
 		if e.publicToAll() {
 			in.ResourcesVpcConfig.PublicAccessCidrs = []string{ec2.AnywhereIPv4}
 		}
-	case d.Has("upgradePolicy"):
-		in.UpgradePolicy = &types.UpgradePolicyRequest{SupportType: types.SupportType(e.Support)}
 	case d.Has("authenticationMode"):
 		in.AccessConfig = &types.UpdateAccessConfigRequest{AuthenticationMode: types.AuthenticationMode(nextValue(d, "authenticationMode"))}
 	case d.Has("deletionProtection"):
@@ -535,6 +545,8 @@ func (e *Cluster) configUpdate(d plan.Diff) *eks.UpdateClusterConfigInput {
 		in.RemoteNetworkConfig = e.Remote.request()
 	case d.Has("logging"):
 		in.Logging = logging(d.Added("logging"), d.Removed("logging"))
+	case d.Has("upgradePolicy"):
+		in.UpgradePolicy = &types.UpgradePolicyRequest{SupportType: types.SupportType(e.Support)}
 	}
 	return in
 }
@@ -576,13 +588,19 @@ const (
 
 // UpdateTakes implements graph.UpdateTimed.
 func (e *Cluster) UpdateTakes(d plan.Diff) time.Duration {
-	if d.HasTags() || !d.Has("version", "encryptionKey") || d.Has(configFields()...) {
+	if d.HasTags() || !d.Has("version", "encryptionKey") || e.configuresFirst(d) {
 		return clusterConfigTime
 	}
 	return clusterUpgradeTime
 }
 
-// configFields are the fields that UpdateClusterConfig changes, which comes first.
+// configuresFirst reports whether the next call is UpdateClusterConfig. The upgrade policy STANDARD comes after an
+// upgrade: EKS does not take it for a version in extended support.
+func (e *Cluster) configuresFirst(d plan.Diff) bool {
+	return d.Has(configFields()...) || d.Has("upgradePolicy") && (e.Support != string(types.SupportTypeStandard) || !d.Has("version"))
+}
+
+// configFields are the fields that UpdateClusterConfig changes, which comes before an upgrade.
 func configFields() []string {
 	return []string{
 		"subnet",
@@ -590,7 +608,6 @@ func configFields() []string {
 		"endpointAccess.public",
 		"endpointAccess.private",
 		"endpointAccess.publicCIDRs",
-		"upgradePolicy",
 		"authenticationMode",
 		"deletionProtection",
 		"zonalShift",

@@ -90,11 +90,27 @@ func (k *Cluster) checkVersion(ctx context.Context, c *cloud.Clients) (refusal s
 	var names []string
 	for _, v := range offered {
 		if v.Version == k.Version {
-			return "", nil
+			return k.checkSupport(ctx, c, v)
 		}
 		names = append(names, "v"+v.Version)
 	}
 	return fmt.Sprintf("EKS does not offer Kubernetes %s: use one of %s", k.Version, strings.Join(names, ", ")), nil
+}
+
+// checkSupport refuses the upgrade policy standard for a version whose standard support has ended ("Disable EKS extended
+// support", EKS user guide).
+func (k *Cluster) checkSupport(ctx context.Context, c *cloud.Clients, v VersionInfo) (refusal string, err error) {
+	if k.Support != string(types.SupportTypeStandard) || v.Status != string(types.VersionStatusExtendedSupport) {
+		return "", nil
+	}
+	have, err := ClusterByName(ctx, c, k.Name)
+	if err != nil || have != nil && (have.Support == "" || have.Support == k.Support) {
+		return "", err
+	}
+	return fmt.Sprintf(
+		"the upgrade policy standard needs a version in standard support, and that of Kubernetes %s has ended: set upgradePolicy: extended, or upgrade",
+		k.Version,
+	), nil
 }
 
 func (k *Cluster) checkInsights(ctx context.Context, c *cloud.Clients) (refusal string, err error) {

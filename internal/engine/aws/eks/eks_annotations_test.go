@@ -3,6 +3,7 @@ package eks_test
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -13,6 +14,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
+	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
@@ -91,5 +93,37 @@ func TestLogsOfEKSStay(t *testing.T) {
 		m.EKS.ControlPlane.Spec.Logging = &ekscontrolplanev1.ControlPlaneLoggingSpec{Audit: true}
 		enginetest.MustApply(t, m, a)
 		assert.Contains(t, told(), want)
+	})
+}
+
+// An update that fails because pods cannot be evicted names the node, and the disruption budget that keeps a pod on it.
+func TestPodsInTheWay(t *testing.T) {
+	const file = "eks.yaml"
+	synctest.Test(t, func(t *testing.T) {
+		at := func(version string) *manifest.Cluster {
+			m := enginetest.Load(t, file, nil)
+			m.Pools[0].Object.Spec.Template.Spec.Version = version
+			return m
+		}
+		a := enginetest.Account(at("v1.33.0"), enginetest.Lag)
+		enginetest.Prepare(t, file, a, at("v1.33.0"))
+		enginetest.MustApply(t, at("v1.33.0"), a)
+		enginetest.AddPods(a)
+		enginetest.Inside(a, func(c *kubesim.Cluster) {
+			c.Put(time.Now(), kubesim.Object{
+				"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": kubesim.Object{"name": "web-budget", "namespace": "default"},
+				"spec": kubesim.Object{"minAvailable": 6.0, "selector": kubesim.Object{"matchLabels": kubesim.Object{"app": "web"}}},
+			})
+		})
+		a.Edit(func(s *awssim.State) {
+			s.EKS.Faults = ekssim.Faults{Update: "PodEvictionFailure: Reached max retries while trying to evict pods from nodes in node group"}
+		})
+		_, err := run.Open(at("v1.34.0"), enginetest.RollingTarget(a.Process())).Apply(t.Context(), cluster.Options{})
+		require.Error(t, err)
+		require.Regexp(
+			t,
+			`nodes in node group \(ip-\d+-\d+-\d+-\d+\.ec2\.internal\): PodDisruptionBudget default/web-budget keeps pod web-\S+ on ip-\S+, .*; change the budget or the number of replicas, or set the annotation clusterawsadm/force-update: "true"`,
+			err.Error(),
+		)
 	})
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
@@ -62,6 +63,8 @@ type NodeGroup struct {
 	Content  *ec2.LaunchTemplate
 	// Hooks are lifecycle hooks of the Auto Scaling group that EKS creates.
 	Hooks []expinfrav1.AWSLifecycleHook
+	// Kubernetes returns a client of the API server, which knows the pods in the way of an update; nil if a run does not use it.
+	Kubernetes func(*cloud.Clients) (*kube.Client, error)
 }
 
 // Taint is a taint of the nodes of a group: "dedicated", "gpu", NO_SCHEDULE.
@@ -172,7 +175,7 @@ func (g *NodeGroup) Follow(ctx context.Context, c *cloud.Clients, last *NodeGrou
 		return s, err
 	}
 	have := *s
-	have.lastUpdate, err = last.follow(ctx, c, have.Status, eks.DescribeUpdateInput{Name: &s.Cluster, NodegroupName: &g.Name})
+	have.lastUpdate, err = last.follow(ctx, c, have.Status, eks.DescribeUpdateInput{Name: &s.Cluster, NodegroupName: &g.Name}, g.inTheWay)
 	return &have, err
 }
 

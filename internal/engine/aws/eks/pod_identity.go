@@ -35,8 +35,10 @@ type PodIdentityState struct {
 	Foreign                                     bool   // somebody else has made it
 }
 
-// IsOwned reports whether the cluster owns the association.
-func (s PodIdentityState) IsOwned(c *cloud.Clients) bool { return ownedByName(s.Object, c) }
+// IsOwned reports whether the cluster owns the association. One that belongs to an add-on is deleted with the add-on.
+func (s PodIdentityState) IsOwned(c *cloud.Clients) bool {
+	return s.Owner == "" && ownedByName(s.Object, c)
+}
 
 var _ graph.Managed[PodIdentityState] = (*PodIdentity)(nil)
 
@@ -136,6 +138,11 @@ func PodIdentityOf(ctx context.Context, c *cloud.Clients, cluster, account strin
 	if !ok || err != nil {
 		return nil, err
 	}
+	return podIdentity(ctx, c, cluster, id)
+}
+
+// podIdentity returns the association with an ID; nil if there is none.
+func podIdentity(ctx context.Context, c *cloud.Clients, cluster, id string) (*PodIdentityState, error) {
 	return cloud.Remember(ctx, c, "pod identity association "+id, func(ctx context.Context) (*PodIdentityState, error) {
 		out, err := c.EKS.DescribePodIdentityAssociation(ctx, &eks.DescribePodIdentityAssociationInput{ClusterName: &cluster, AssociationId: &id})
 		if err != nil {

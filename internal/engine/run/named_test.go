@@ -87,12 +87,6 @@ func TestNamedThingsAreLookedUp(t *testing.T) {
 		"a role of a lifecycle hook": {"machine-pool.yaml", hook("arn:aws:iam::123456789012:role/ops"), func(s *awssim.State) {
 			s.IAM.Roles["ops"] = &awssim.Role{Name: "ops"}
 		}, ""},
-		"no role of an add-on": {
-			enginetest.EKSSmall,
-			[]string{version, version + "  addons:\n  - {name: vpc-cni, version: v1.20.0-eksbuild.1, serviceAccountRoleARN: 'arn:aws:iam::123456789012:role/nope'}\n"},
-			nil,
-			`addon/vpc-cni \(eks.yaml:\d+ AWSManagedControlPlane/eks spec.addons\[0\].serviceAccountRoleARN\): there is no role nope`,
-		},
 		"AWS's own key": {enginetest.Quickstart, volume("alias/aws/ebs"), nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

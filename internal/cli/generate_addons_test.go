@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/simulated"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
@@ -24,7 +25,7 @@ import (
 func to(a *awssim.AWS) cluster.Target {
 	p := a.Process()
 	return cluster.Target{
-		Config: p.Config(), Owner: "a test", Wait: plan.NodesReady, AskCluster: true, Drain: true,
+		Config: p.Config(), Owner: "a test", Wait: plan.NodesReady, AskCluster: true, Drain: true, Helm: simulated.Helm(),
 		Transport: func(access cluster.Access) http.RoundTripper { return p.Kubernetes(kube.Access(access)) },
 	}
 }
@@ -48,10 +49,13 @@ func lives(t *testing.T, manifest string) (*awssim.AWS, *reconcile.Cluster) {
 
 // TestGeneratedNodesAreReady applies what generate prints.
 func TestGeneratedNodesAreReady(t *testing.T) {
-	for _, flavor := range []string{"quickstart", "clusterclass", "dual-stack", "ipv6", "machine-pool", "single-machines", "resource-sets"} {
-		t.Run(flavor, func(t *testing.T) {
+	for _, args := range []string{
+		"quickstart", "clusterclass", "dual-stack", "ipv6", "machine-pool", "single-machines", "resource-sets",
+		"quickstart --cni calico", "dual-stack --cni calico", "quickstart --cni cilium", "ipv6 --cni cilium", "clusterclass --cni cilium", "single-machines --cni cilium",
+	} {
+		t.Run(args, func(t *testing.T) {
 			s := newShell(t)
-			require.Equal(t, 0, s.run("cluster", "generate", "demo", "--flavor", flavor), s.err.String())
+			require.Equal(t, 0, s.run(append([]string{"cluster", "generate", "demo", "--flavor"}, strings.Fields(args)...)...), s.err.String())
 			assert.Empty(t, s.err.String())
 			synctest.Test(t, func(t *testing.T) { lives(t, s.out.String()) })
 		})

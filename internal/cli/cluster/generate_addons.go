@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -34,14 +35,17 @@ func (r rule) String() string {
 
 // network is a pod network that --cni selects.
 type network struct {
-	name  string
-	file  string // in configs.Addons
+	name  string // also of its file in configs.Addons
 	rules []rule
 }
 
 // networks returns the pod networks; the first is the default.
 func networks() []network {
-	return []network{{name: "flannel", file: "flannel", rules: []rule{{"flannel (VXLAN)", "udp", 8472}}}}
+	return []network{
+		{name: "flannel", rules: []rule{{"flannel (VXLAN)", "udp", 8472}}},
+		{name: "calico", rules: []rule{{"Calico (VXLAN)", "udp", 4789}, {"Calico (Typha)", "tcp", 5473}}},
+		{name: "cilium", rules: []rule{{"Cilium (VXLAN)", "udp", 8472}, {"Cilium (health)", "tcp", 4240}}},
+	}
 }
 
 // networkNames are the values of --cni.
@@ -145,7 +149,7 @@ func (o *generateOptions) withAddons(text, name string) (string, error) {
 	var files []string
 	if i := slices.IndexFunc(networks(), func(n network) bool { return n.name == o.cni.value }); i >= 0 && !s.installs {
 		n := networks()[i]
-		files = append(files, n.file)
+		files = append(files, n.name)
 		if !s.managedBy {
 			inserted = append(inserted, allowed(s.spec, n.rules))
 		}
@@ -167,6 +171,9 @@ func labelled(cluster *yaml.Node, name string) insertion {
 
 // allowed returns the rules for packets between machines, in the spec of an AWSCluster.
 func allowed(spec *yaml.Node, rules []rule) insertion {
+	for _, port := range walk(spec, "network", "cni", "cniIngressRules", "[]", "fromPort") { // EC2 stores no rule twice
+		rules = slices.DeleteFunc(slices.Clone(rules), func(r rule) bool { return strconv.Itoa(r.port) == port.Value })
+	}
 	first := spec.Content[0]
 	indent := strings.Repeat(" ", first.Column-1)
 	lines := func(depth int) string {
@@ -232,6 +239,7 @@ func valuesOf(text, name string, s skeleton) (*strings.Replacer, error) {
 	return strings.NewReplacer(
 		"<cluster>", name, "<in-namespace>", namespace, "<minor>", minor[1], "<region>", regions[0].Value,
 		"<flannel-network>", flannelNetwork(v4, v6), "\n<node-ip-families>", families,
+		"\n<families>", fmt.Sprintf("\n    ipv4: {enabled: %t}\n    ipv6: {enabled: %t}", v4 != "", v6 != ""),
 	), nil
 }
 

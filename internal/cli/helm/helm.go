@@ -6,12 +6,19 @@ package helm
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/subtle"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"log"
+	"math/big"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -56,6 +63,11 @@ func (p *Program) Run(ctx context.Context, args []string, stdin []byte, server s
 		return err
 	}
 	token := rand.Text()
+	certificate, authority, err := identity()
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	defer os.Remove(authority) //nolint:errcheck // it is in the folder for temporary files
 	proxy := &http.Server{
 		Handler: guarded(token, &httputil.ReverseProxy{
 			Transport:     api,
@@ -71,13 +83,51 @@ func (p *Program) Run(ctx context.Context, args []string, stdin []byte, server s
 		ErrorLog:          log.New(io.Discard, "", 0),
 	}
 	var serving sync.WaitGroup
+	listener = tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS13})
 	serving.Go(func() { _ = proxy.Serve(listener) }) // it ends with Close
 	defer func() {
 		_ = proxy.Close()
 		serving.Wait()
 	}()
-	_, err = p.start(ctx, args, stdin, []string{"HELM_KUBEAPISERVER=http://" + listener.Addr().String(), "HELM_KUBETOKEN=" + token, "KUBECONFIG=" + os.DevNull})
+	_, err = p.start(ctx, args, stdin, []string{
+		"HELM_KUBEAPISERVER=https://" + listener.Addr().String(), "HELM_KUBECAFILE=" + authority, "HELM_KUBETOKEN=" + token, "KUBECONFIG=" + os.DevNull,
+		"NO_PROXY=127.0.0.1," + p.exceptions(),
+	})
 	return err
+}
+
+// exceptions returns the hosts that are reached without a proxy.
+func (p *Program) exceptions() string {
+	for _, v := range p.Environ {
+		if hosts, ok := strings.CutPrefix(v, "NO_PROXY="); ok {
+			return hosts
+		}
+	}
+	return ""
+}
+
+// identity returns a certificate for the proxy, and a file with its authority, which is itself: clients send their token
+// to a server with TLS only.
+func identity() (certificate tls.Certificate, authority string, err error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return certificate, "", err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "clusterawsadm"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Unix(0, 0), NotAfter: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), // it lives as long as one command
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return certificate, "", err
+	}
+	file, err := os.CreateTemp("", "clusterawsadm-*.crt")
+	if err != nil {
+		return certificate, "", err
+	}
+	err = errors.Join(pem.Encode(file, &pem.Block{Type: "CERTIFICATE", Bytes: der}), file.Close())
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, file.Name(), err
 }
 
 // ctxOf returns the context of a request, with the values of that of the run.

@@ -193,7 +193,7 @@ func leaves(path string, value any) map[string]any {
 }
 
 // secretName matches names of values that may be secret.
-var secretName = regexp.MustCompile(`(?i)(pass|secret|token|credential|auth|cert|private|key)`) //nolint:gochecknoglobals // a constant
+var secretName = regexp.MustCompile(`(?i)(pass|secret|token|credential|auth|cert|private|key)`)
 
 // hidden is shown for a value that may be secret.
 const hidden = "(hidden)"

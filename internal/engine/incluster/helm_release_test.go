@@ -169,7 +169,11 @@ func TestChartsAfterCrash(t *testing.T) {
 		require.ErrorContains(t, applied(t, m, a, dying), "signal: killed")
 		assert.Contains(t, releases(a), "web v2 pending-upgrade")
 		require.NoError(t, applied(t, m, a, &helmsim.Helm{}))
-		assert.Equal(t, []string{"cilium v1 deployed", "cloud v1 deployed", "web v1 superseded", "web v2 superseded", "web v3 superseded", "web v4 deployed"}, releases(a))
+		assert.Equal(
+			t,
+			[]string{"cilium v1 deployed", "cloud v1 deployed", "web v1 superseded", "web v2 superseded", "web v3 superseded", "web v4 deployed"},
+			releases(a),
+		)
 		assert.Empty(t, chartSteps(t, m, a))
 	})
 }

@@ -133,8 +133,29 @@ func (l *loader) admitHelmChart(o *object) {
 	for _, unknown := range strict {
 		if at, is := errors.AsType[kjson.FieldError](unknown); is {
 			l.unknown(o, at.FieldPath(), []string{
-				"clusterSelector", "chartName", "repoURL", "releaseName", "namespace", "version", "valuesTemplate", "reconcileStrategy", "options", "credentials", "tlsConfig",
-				"disableHooks", "wait", "waitForJobs", "dependencyUpdate", "timeout", "skipCRDs", "atomic", "takeOwnership", "install", "upgrade", "uninstall", "createNamespace",
+				"clusterSelector",
+				"chartName",
+				"repoURL",
+				"releaseName",
+				"namespace",
+				"version",
+				"valuesTemplate",
+				"reconcileStrategy",
+				"options",
+				"credentials",
+				"tlsConfig",
+				"disableHooks",
+				"wait",
+				"waitForJobs",
+				"dependencyUpdate",
+				"timeout",
+				"skipCRDs",
+				"atomic",
+				"takeOwnership",
+				"install",
+				"upgrade",
+				"uninstall",
+				"createNamespace",
 			})
 		}
 	}
@@ -154,7 +175,7 @@ func (l *loader) admitHelmChart(o *object) {
 
 // releaseNames are the names that Helm accepts for a release (ValidateReleaseName in
 // pkg/chart/common/util of Helm v3 and v4).
-var releaseNames = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`) //nolint:gochecknoglobals // a constant
+var releaseNames = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
 // longestRelease is the longest name of a release: names of objects are made from it.
 const longestRelease = 53
@@ -168,8 +189,13 @@ func (l *loader) validChart(o *object, s *HelmChartProxySpec) bool {
 		l.fail(o.problem("spec.repoURL", fmt.Sprintf("%q is not a URL", s.RepoURL), "use https://…, oci://… or a folder such as ./charts"))
 	}
 	if name := cmp.Or(s.ReleaseName, o.name); !releaseNames.MatchString(name) || len(name) > longestRelease {
-		l.fail(o.problem("spec.releaseName", fmt.Sprintf("%q cannot be the name of a release: helm takes %d characters at most, lower-case letters, digits, '-' and '.'", name, longestRelease),
-			"set another name"))
+		l.fail(
+			o.problem(
+				"spec.releaseName",
+				fmt.Sprintf("%q cannot be the name of a release: helm takes %d characters at most, lower-case letters, digits, '-' and '.'", name, longestRelease),
+				"set another name",
+			),
+		)
 	}
 	if !slices.Contains([]string{"", strategyContinuous, strategyInstallOnce}, s.ReconcileStrategy) {
 		l.fail(o.problem("spec.reconcileStrategy", fmt.Sprintf("%q is not a strategy", s.ReconcileStrategy), "use Continuous or InstallOnce"))
@@ -205,8 +231,10 @@ func (l *loader) resolveCharts(c *clusterv1.Cluster) {
 			continue
 		}
 		if !selector.Matches(labels.Set(c.Labels)) {
-			l.warn(o.problem("spec.clusterSelector", fmt.Sprintf("does not match the labels of Cluster/%s, so the chart is not installed, and uninstalled if it was", c.Name),
-				"add the labels to the Cluster"))
+			l.warn(
+				o.problem("spec.clusterSelector", fmt.Sprintf("does not match the labels of Cluster/%s, so the chart is not installed, and uninstalled if it was", c.Name),
+					"add the labels to the Cluster"),
+			)
 			continue
 		}
 		if chart, ok := l.chart(o, p, c, budget); ok {
@@ -219,8 +247,10 @@ func (l *loader) resolveCharts(c *clusterv1.Cluster) {
 func (l *loader) addChart(o *object, chart Chart) {
 	for _, other := range l.cluster.Charts {
 		if other.Release == chart.Release && other.Namespace == chart.Namespace {
-			l.fail(o.problem("spec.releaseName", fmt.Sprintf("the release %s in namespace %s is also that of HelmChartProxy/%s", chart.Release, chart.Namespace, other.Name),
-				"set another releaseName or namespace"))
+			l.fail(
+				o.problem("spec.releaseName", fmt.Sprintf("the release %s in namespace %s is also that of HelmChartProxy/%s", chart.Release, chart.Namespace, other.Name),
+					"set another releaseName or namespace"),
+			)
 			return
 		}
 	}

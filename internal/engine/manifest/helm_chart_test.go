@@ -38,14 +38,21 @@ func TestChart(t *testing.T) {
 	require.Len(t, c.Charts, 1)
 	chart := c.Charts[0]
 	assert.Regexp(t, `^dir/cluster.yaml:\d+ HelmChartProxy/web$`, chart.Origin)
-	assert.Equal(t, map[string]any{"name": "QUICKSTART", "pods": "192.168.0.0/16", "version": "v1.34.2", "region": "us-east-1", "script": "echo ${HOME} <b>"}, chart.Values)
+	assert.Equal(
+		t,
+		map[string]any{"name": "QUICKSTART", "pods": "192.168.0.0/16", "version": "v1.34.2", "region": "us-east-1", "script": "echo ${HOME} <b>"},
+		chart.Values,
+	)
 	assert.Equal(t, []string{"web", "https://charts.example.com", "1.2.3", "web", "default"},
 		[]string{chart.Chart, chart.Repository, chart.Version, chart.Release, chart.Namespace})
 	assert.Equal(t, 10*time.Minute, chart.Options.Timeout.Duration)
 	assert.False(t, chart.Once || c.HasPodNetwork())
 	assert.Empty(t, c.Warnings)
 
-	c, err = withChart(t, chartOf(strings.NewReplacer("https://charts.example.com", "oci://ghcr.io/charts/", "chartName: web", "chartName: cilium").Replace(plainChart)))
+	c, err = withChart(
+		t,
+		chartOf(strings.NewReplacer("https://charts.example.com", "oci://ghcr.io/charts/", "chartName: web", "chartName: cilium").Replace(plainChart)),
+	)
 	require.NoError(t, err)
 	assert.Equal(t, "oci://ghcr.io/charts/cilium", c.Charts[0].Chart)
 	assert.Empty(t, c.Charts[0].Repository)
@@ -76,8 +83,10 @@ func TestChartsWrong(t *testing.T) {
 		"unknown":      {plainChart + "  valuesTemplate: 'host: {{ .InfraCluster.spec.controlPlaneEndpoint.host }}'\n", "line 1 of the result has no value: the manifest does not set the field"},
 		"no mapping":   {plainChart + "  valuesTemplate: '- a'\n", "spec.valuesTemplate: the result is not a mapping"},
 		"invalid YAML": {plainChart + "  valuesTemplate: 'a: [secret'\n", "spec.valuesTemplate: the result is not valid YAML"},
-		"twice": {plainChart + "---\napiVersion: addons.cluster.x-k8s.io/v1alpha1\nkind: HelmChartProxy\nmetadata: {name: other}\nspec:\n" + plainChart + "  releaseName: web\n",
-			"HelmChartProxy/other spec.releaseName: the release web in namespace default is also that of HelmChartProxy/web"},
+		"twice": {
+			plainChart + "---\napiVersion: addons.cluster.x-k8s.io/v1alpha1\nkind: HelmChartProxy\nmetadata: {name: other}\nspec:\n" + plainChart + "  releaseName: web\n",
+			"HelmChartProxy/other spec.releaseName: the release web in namespace default is also that of HelmChartProxy/web",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := withChart(t, chartOf(tt.spec))
@@ -92,7 +101,17 @@ func TestChartsWrong(t *testing.T) {
 
 // What helm itself takes care of is a warning.
 func TestChartWarnings(t *testing.T) {
-	c, err := withChart(t, chartOf(strings.Replace(plainChart, "  version: 1.2.3\n", "", 1)+"  credentials: {secret: {name: a}, key: b}\n  tlsConfig: {caSecret: {name: a}, insecureSkipTLSVerify: true}\n"))
+	c, err := withChart(
+		t,
+		chartOf(
+			strings.Replace(
+				plainChart,
+				"  version: 1.2.3\n",
+				"",
+				1,
+			)+"  credentials: {secret: {name: a}, key: b}\n  tlsConfig: {caSecret: {name: a}, insecureSkipTLSVerify: true}\n",
+		),
+	)
 	require.NoError(t, err)
 	var all []string
 	for _, w := range c.Warnings {

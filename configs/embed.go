@@ -8,3 +8,9 @@ import "embed"
 //
 //go:embed *.yaml
 var Manifests embed.FS
+
+// Addons are the documents that "clusterawsadm cluster generate" appends to a flavor, by file name.
+// A word such as <cluster> stands for a value of the manifest.
+//
+//go:embed addons/*.yaml
+var Addons embed.FS

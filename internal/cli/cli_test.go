@@ -74,13 +74,26 @@ func (s *shellEnv) run(args ...string) (code int) {
 	return Main(args, s.Env)
 }
 
-// generated writes a manifest of the command generate, and returns the file.
+// generated writes a manifest of the cluster "demo", and returns its path: with arguments what generate prints,
+// and without any the small flavor, which has no add-ons.
 func (s *shellEnv) generated(t *testing.T, args ...string) string {
 	t.Helper()
-	require.Equal(t, 0, s.run(append([]string{"cluster", "generate", "demo"}, args...)...), s.err.String())
+	text := bare(t, "demo")
+	if len(args) > 0 {
+		require.Equal(t, 0, s.run(append([]string{"cluster", "generate", "demo"}, args...)...), s.err.String())
+		text = s.out.String()
+	}
 	file := filepath.Join(t.TempDir(), "demo.yaml")
-	require.NoError(t, os.WriteFile(file, s.out.Bytes(), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
+}
+
+// bare returns the flavor quickstart, without add-ons, for a cluster with another name.
+func bare(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../configs/quickstart.yaml")
+	require.NoError(t, err)
+	return strings.ReplaceAll(string(text), "quickstart", name)
 }
 
 func TestHelp(t *testing.T) {

@@ -164,7 +164,11 @@ func TestImportAll(t *testing.T) {
 	})
 	require.Equal(t, 0, s.run("cluster", "create", "-f", configured("quickstart"), "--yes"), s.err.String())
 	require.Equal(t, 0, s.run("cluster", "import", "--all"), s.err.String())
-	assert.Regexp(t, `(?m)^NAME +TYPE +MANIFEST +OBJECTS +LEFT OUT +CHANGES +TAGS *\ndefault_eks +eks +yes +5 +0 +0 +[1-9]\d* *\nquickstart +kubeadm +yes +\d+ +\d+ +0 +0 *\n\z`, s.out.String())
+	assert.Regexp(
+		t,
+		`(?m)^NAME +TYPE +MANIFEST +OBJECTS +LEFT OUT +CHANGES +TAGS *\ndefault_eks +eks +yes +5 +0 +0 +[1-9]\d* *\nquickstart +kubeadm +yes +\d+ +\d+ +0 +0 *\n\z`,
+		s.out.String(),
+	)
 	s.simulatedAccount(t, func(state *awssim.State) { clear(state.EKS.Clusters) }) // its network has tags of Cluster API
 	require.Equal(t, 0, s.run("cluster", "import", "--all"), s.err.String())
 	assert.Regexp(t, `(?m)^eks +kubeadm +no +- +- +- +- *$`, s.out.String())

@@ -29,6 +29,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awshttp"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/helm"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 )
 
@@ -56,6 +57,7 @@ func Process() *env.Env {
 		CacheDir:      cacheHome,
 		Who:           who(),
 		HTTP:          &http.Client{}, // uses the proxy variables
+		Helm:          &helm.Program{Environ: os.Environ()},
 		Interrupts:    interrupts,
 		Exit:          os.Exit, //nolint:forbidigo // passed on, not called
 	}

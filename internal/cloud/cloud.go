@@ -71,7 +71,8 @@ type Clients struct {
 	repeats func(Retry)
 	retries aws.RetryerV2
 	via     kube.Transport
-	apis    sync.Map // server -> *kube.Client
+	Helm    kube.Helm // nil: there is none
+	apis    sync.Map  // server -> *kube.Client
 }
 
 // Options configure how a run calls AWS.
@@ -90,6 +91,8 @@ type Options struct {
 	// Kubernetes replaces the network for requests to the API servers of clusters. nil
 	// means the network.
 	Kubernetes kube.Transport
+	// Helm runs the program helm; nil: there is none.
+	Helm kube.Helm
 }
 
 // DefaultParallel is the default maximum number of calls at the same time.
@@ -102,7 +105,7 @@ func New(cfg aws.Config, cluster string, o Options) *Clients {
 		o.Budget = NewBudget(o.Clock, o.Parallel)
 	}
 	c := &Clients{
-		KMSKey: o.KMSKey, Config: cfg, Region: cfg.Region, Cluster: cluster, Clock: o.Clock, log: o.Log, repeats: o.Repeating, via: o.Kubernetes,
+		KMSKey: o.KMSKey, Config: cfg, Region: cfg.Region, Cluster: cluster, Clock: o.Clock, log: o.Log, repeats: o.Repeating, via: o.Kubernetes, Helm: o.Helm,
 		tokens: randomToken(), budget: o.Budget,
 	}
 	cfg = awshttp.Checked(cfg)

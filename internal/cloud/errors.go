@@ -40,11 +40,22 @@ func Is(err error, codes ...string) bool { return slices.Contains(codes, Code(er
 // "internal error", the outcome of the call is unknown.
 func Rejected(err error) bool {
 	var api smithy.APIError
-	return kube.Rejected(err) || errors.As(err, &api) && !slices.Contains([]string{
+	return kube.Rejected(err) || errors.As(err, new(*ProgramError)) || errors.As(err, &api) && !slices.Contains([]string{
 		"InternalError", "InternalFailure", "InternalServerError", "InternalServiceError", "ServerInternal", "ServiceFailure", // each service has its own code
 		"ServiceUnavailable", "Unavailable", "RequestTimeout", "RequestTimeoutException", "UnknownError",
 	}, api.ErrorCode())
 }
+
+// ProgramError says that a program has ended with an error. It does nothing any more.
+type ProgramError struct {
+	Command string // "helm upgrade"
+	Err     error
+}
+
+func (e *ProgramError) Error() string { return e.Command + ": " + e.Err.Error() }
+
+// Unwrap returns what the program has said.
+func (e *ProgramError) Unwrap() error { return e.Err }
 
 // NotFound reports whether err says that the resource does not exist.
 func NotFound(err error) bool {

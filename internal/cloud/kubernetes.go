@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -63,4 +64,16 @@ func (g *guardedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		g.c.log(plan.Call{Service: "Kubernetes", Operation: strings.TrimSuffix(op, "/"), Took: g.c.Clock.Since(began), Err: err, Attempts: 1, Writes: writes})
 	}
 	return answer, err
+}
+
+// CheckWrite refuses what a program that is run would write, as a request to Kubernetes is refused: in a read-only
+// context, and without the lock.
+func (c *Clients) CheckWrite(ctx context.Context, what string) error {
+	if ctx.Value(readOnlyKey) != nil {
+		return &RefusedError{what}
+	}
+	if c.Lock != nil {
+		return c.Lock.check(ctx)
+	}
+	return nil
 }

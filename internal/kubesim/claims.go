@@ -66,6 +66,7 @@ func Value(o Object, path ...string) string { return text(o, path...) }
 // deleted claims.
 func (c *Cluster) settleClaims(now time.Time) {
 	for _, o := range c.All("PersistentVolumeClaim") {
+		c.classify(o, now)
 		switch {
 		case text(o, "status", "phase") == "":
 			o["status"] = Object{"phase": "Pending"}
@@ -79,6 +80,26 @@ func (c *Cluster) settleClaims(now time.Time) {
 		if text(o, "status", "phase") == "Bound" && text(claim, "metadata", "uid") != text(o, "spec", "claimRef", "uid") {
 			o["status"] = Object{"phase": "Released"}
 			c.Put(now, o)
+		}
+	}
+}
+
+// classify gives an unbound claim without a class the default StorageClass, also one that is made later
+// (https://kubernetes.io/docs/concepts/storage/persistent-volumes/#retroactive-default-storageclass-assignment).
+func (c *Cluster) classify(claim Object, now time.Time) {
+	spec, _ := claim["spec"].(Object)
+	if spec["storageClassName"] != nil || text(claim, "status", "phase") == "Bound" {
+		return
+	}
+	for _, class := range c.All("StorageClass") {
+		if text(class, "metadata", "annotations", "storageclass.kubernetes.io/is-default-class") == "true" {
+			if spec == nil {
+				spec = Object{}
+				claim["spec"] = spec
+			}
+			spec["storageClassName"] = text(class, "metadata", "name")
+			c.Put(now, claim)
+			return
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package kubesim
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,6 +56,30 @@ func (c *Cluster) resourceOf(gv, kind string) (resource, bool) {
 		}
 	}
 	return resource{}, false
+}
+
+// groups lists the API groups.
+func (c *Cluster) groups() metav1.APIGroupList {
+	list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
+	versions := slices.Sorted(maps.Keys(builtin()))
+	for gv := range c.Kinds {
+		if !slices.Contains(versions, gv) {
+			versions = append(versions, gv)
+		}
+	}
+	for _, gv := range versions {
+		name, version, ok := strings.Cut(gv, "/")
+		if !ok {
+			continue // the core group is not in this list
+		}
+		of := metav1.GroupVersionForDiscovery{GroupVersion: gv, Version: version}
+		if i := slices.IndexFunc(list.Groups, func(g metav1.APIGroup) bool { return g.Name == name }); i >= 0 {
+			list.Groups[i].Versions = append(list.Groups[i].Versions, of)
+			continue
+		}
+		list.Groups = append(list.Groups, metav1.APIGroup{Name: name, Versions: []metav1.GroupVersionForDiscovery{of}, PreferredVersion: of})
+	}
+	return list
 }
 
 func (c *Cluster) discover(gv string) (int, any) {

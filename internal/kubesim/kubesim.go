@@ -130,6 +130,10 @@ func (c *Cluster) Serve(now time.Time, r *http.Request, body []byte) (code int, 
 		return http.StatusOK, Text("ok") // https://kubernetes.io/docs/reference/using-api/health-checks/
 	case path == "/version":
 		return http.StatusOK, Object{"gitVersion": c.Version}
+	case path == "/api":
+		return http.StatusOK, Object{"kind": "APIVersions", "versions": []any{"v1"}}
+	case path == "/apis":
+		return http.StatusOK, c.groups()
 	case path == "/api/v1" || strings.Count(path, "/") == 3 && strings.HasPrefix(path, "/apis/"):
 		return c.discover(strings.TrimPrefix(strings.TrimPrefix(path, "/apis/"), "/api/"))
 	}

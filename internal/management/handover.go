@@ -170,7 +170,15 @@ func (c *Cluster) served(ctx context.Context, gvk schema.GroupVersionKind) (sche
 // such an object if it exists.
 func (o *Object) shared() bool {
 	return slices.Contains(
-		[]string{"Namespace", "ConfigMap", "ClusterResourceSet", "AWSClusterControllerIdentity", "AWSClusterRoleIdentity", "AWSClusterStaticIdentity"},
+		[]string{
+			"Namespace",
+			"ConfigMap",
+			"ClusterResourceSet",
+			"HelmChartProxy",
+			"AWSClusterControllerIdentity",
+			"AWSClusterRoleIdentity",
+			"AWSClusterStaticIdentity",
+		},
 		o.GetKind(),
 	) ||
 		o.GetKind() == "Secret" && o.Owner == nil

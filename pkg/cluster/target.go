@@ -76,6 +76,8 @@ type Target struct {
 	Clock Clock
 	// Transport carries requests to the API servers of clusters; nil: the network.
 	Transport Transport
+	// Helm installs the charts of HelmChartProxies; nil: a manifest that has one is refused.
+	Helm Helm
 }
 
 // Clock returns the time and waits.

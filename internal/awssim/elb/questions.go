@@ -51,7 +51,7 @@ func (svc *Service) Forwards(host string, serves func(instance string) bool) (fr
 	return from, false, false
 }
 
-// TargetIDs returns the instances that are targets of load balancers.
+// TargetIDs returns the instances that are targets of load balancers, except for those of Services in a cluster.
 func (svc *Service) TargetIDs() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, g := range svc.state.TargetGroups {
@@ -62,6 +62,9 @@ func (svc *Service) TargetIDs() iter.Seq[string] {
 			}
 		}
 		for _, b := range svc.state.Classic {
+			if _, service := b.Tags["kubernetes.io/service-name"]; service {
+				continue
+			}
 			for id := range b.Instances {
 				if !yield(id) {
 					return

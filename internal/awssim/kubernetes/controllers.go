@@ -203,16 +203,20 @@ func (in controller) volumes() {
 	}
 }
 
-// provision creates the volume of a claim, in the zone of the pod.
+// provision creates the volume of a claim, in the zone of the pod. The provisioner of the claim's StorageClass must
+// be the driver; a class may wait for a pod (https://kubernetes.io/docs/concepts/storage/storage-classes/#volume-binding-mode).
 func (in controller) provision(claim kubesim.Object) {
+	class := in.c.Get("/apis/storage.k8s.io/v1/storageclasses/" + kubesim.Value(claim, "spec", "storageClassName"))
 	machine := in.machineOf(in.c.UserOf(claim))
+	if kubesim.Value(class, "provisioner") != "ebs.csi.aws.com" || kubesim.Value(class, "volumeBindingMode") == "WaitForFirstConsumer" && machine == nil {
+		return
+	}
 	if all := in.machines(); machine == nil && len(all) > 0 {
 		machine = all[0]
 	}
 	if machine == nil {
 		return
 	}
-	class := in.c.Get("/apis/storage.k8s.io/v1/storageclasses/" + kubesim.Value(claim, "spec", "storageClassName"))
 	meta := func(key string) string { return kubesim.Value(claim, "metadata", key) }
 	name := "pvc-" + meta("uid")
 	v := in.EC2.AddVolume(&ec2.Volume{Zone: machine.Zone, Type: "gp3", Size: 8}, map[string]string{

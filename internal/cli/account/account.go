@@ -122,6 +122,8 @@ type Account struct {
 	// Kubernetes carries requests to the API servers of the account's clusters;
 	// nil: the network.
 	Kubernetes cluster.Transport
+	// Helm installs charts: the program of the user, or a simulated one.
+	Helm cluster.Helm
 
 	simulated *simulated.Account
 	release   func()
@@ -151,7 +153,7 @@ func (f *Flags) Open(ctx context.Context, region string) (*Account, error) {
 	if err := f.credentials(ctx, cfg); err != nil {
 		return nil, err
 	}
-	return &Account{Config: cfg, Kubernetes: f.Env.Kubernetes, release: func() {}}, nil
+	return &Account{Config: cfg, Kubernetes: f.Env.Kubernetes, Helm: f.Env.Helm, release: func() {}}, nil
 }
 
 // checkReal returns an error if the command line has flags of a simulated account, but not

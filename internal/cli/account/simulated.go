@@ -53,7 +53,7 @@ func (f *Flags) openSimulated(ctx context.Context, region string) (*Account, err
 	}
 	a.Config.APIOptions = append(a.Config.APIOptions, plainErrors) // as on AWS
 	return &Account{
-		Config: a.Config, Clock: a.Clock, Kubernetes: a.Kubernetes, simulated: a,
+		Config: a.Config, Clock: a.Clock, Kubernetes: a.Kubernetes, Helm: simulated.Helm(), simulated: a,
 		release: f.Env.OnExit(func() { _ = a.Save() }), // the process ends, so the error cannot be reported
 	}, nil
 }

@@ -18,7 +18,7 @@ import (
 
 type generateOptions struct {
 	*flags
-	flavor                 choice
+	flavor, cni            choice
 	version                string
 	controlPlanes, workers int // -1: the number in the flavor
 }
@@ -27,6 +27,7 @@ func newGenerate(f *flags) *cobra.Command {
 	o, counts := &generateOptions{
 		flags:  f,
 		flavor: choice{value: "quickstart", of: flavors(), also: clusterctlFlavors()},
+		cni:    choice{value: networks()[0].name, of: networkNames()},
 	}, []string{
 		"control-plane-machine-count",
 		"worker-machine-count",
@@ -34,7 +35,14 @@ func newGenerate(f *flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "generate NAME",
 		Short: "Print an example manifest",
-		Long:  "Print an example manifest. Its first lines say what to set, and how to use it.\n\nThe flavors are:\n\n" + listFlavors(),
+		Long: `Print an example manifest. Its first lines say what to set, and how to use it. The
+documents at its end install what Nodes need to become ready, a pod network (--cni) and
+the AWS cloud controller manager, and the EBS CSI driver with a default StorageClass.
+EKS has its own pod network and cloud controller manager.
+
+The flavors are:
+
+` + listFlavors(),
 		Example: `  clusterawsadm cluster generate demo > demo.yaml
   clusterawsadm cluster generate demo --flavor three-zones --kubernetes-version v1.34.2 --worker-machine-count 5
   clusterawsadm cluster generate demo --region eu-west-1 | clusterawsadm cluster create -f - --simulate --yes`,
@@ -49,6 +57,7 @@ func newGenerate(f *flags) *cobra.Command {
 		},
 	}
 	cmd.Flags().Var(&o.flavor, "flavor", "type of cluster: one of the list above, or the name of a similar template of clusterctl, such as machinepool")
+	cmd.Flags().Var(&o.cni, "cni", "pod network: "+strings.Join(networkNames(), ", ")+"; none is for those who install their own")
 	cmd.Flags().StringVar(&o.version, "kubernetes-version", "", "Kubernetes version, such as v1.34.2, or v1.34 for EKS (default: of the flavor)")
 	cmd.Flags().IntVar(&o.controlPlanes, "control-plane-machine-count", -1, "number of control plane machines (default: of the flavor)")
 	cmd.Flags().IntVar(&o.workers, "worker-machine-count", -1, "number of machines in each group of workers (default: of the flavor)")
@@ -60,6 +69,7 @@ func newGenerate(f *flags) *cobra.Command {
 		completions = append(completions, cobra.CompletionWithDesc(name, summary(name)))
 	}
 	complete(cmd, "flavor", completions)
+	complete(cmd, "cni", o.cni.of)
 	return cmd
 }
 
@@ -131,6 +141,12 @@ func (o *generateOptions) run(name string) error {
 	text, err := o.asAsked(personal(string(data), name))
 	if err != nil {
 		return err
+	}
+	if text, err = o.withAddons(text, name); err != nil {
+		return err
+	}
+	if o.cni.value == noNetwork {
+		o.Env.Story("The manifest installs no pod network (--cni none): Nodes become ready when you have installed one.")
 	}
 	_, err = o.Env.Out.Write([]byte(text))
 	return err

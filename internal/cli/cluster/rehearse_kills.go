@@ -65,7 +65,7 @@ type ran struct {
 // run makes one run in an account. After a creation that is not killed, a plan has to be empty.
 func (k *kills) run(ctx context.Context, t *account.Trial, name string, kill *account.Kill) (ran, error) {
 	p, target := t.Program(kill), k.target
-	target.Config, target.Transport, target.Clock, target.Log, target.Cost = p.Config, p.Kubernetes, t.Clock, nil, false
+	target.Config, target.Transport, target.Helm, target.Clock, target.Log, target.Cost = p.Config, p.Kubernetes, p.Helm, t.Clock, nil, false
 	target.Warn = func(string) {}
 	c := reconcile.Open(k.manifest, target)
 	do := c.Apply

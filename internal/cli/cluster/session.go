@@ -49,6 +49,7 @@ func (f *flags) open(ctx context.Context, region string) (*session, error) {
 
 		AskCluster: true,
 		Transport:  a.Kubernetes,
+		Helm:       a.Helm,
 		Warn:       func(text string) { f.warn(env.Valid(text)) },
 	}}
 	s.target.Log = func(c plan.Call) {

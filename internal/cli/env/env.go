@@ -44,6 +44,8 @@ type Env struct {
 	AWS func(ctx context.Context, region, profile string) (aws.Config, error)
 	// Kubernetes carries requests to API servers; nil: the network.
 	Kubernetes cluster.Transport
+	// Helm is the program helm of the user; nil: there is none.
+	Helm cluster.Helm
 	// HTTP is for servers that are not AWS.
 	HTTP *http.Client
 	// Interrupts delivers Ctrl-C and SIGTERM.

@@ -11,6 +11,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+	"github.com/clusterawsadm/clusterawsadm/internal/kubesim/helmsim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 )
 
@@ -60,6 +61,7 @@ type Kill struct {
 type Program struct {
 	Config     aws.Config
 	Kubernetes cluster.Transport
+	Helm       cluster.Helm
 	Calls      func() int // the number of calls so far
 }
 
@@ -79,5 +81,8 @@ func (t *Trial) Program(kill *Kill) Program {
 			return fault
 		}
 	}
-	return Program{p.Config(), func(to cluster.Access) http.RoundTripper { return p.Kubernetes(kube.Access(to)) }, p.Calls}
+	return Program{p.Config(), func(to cluster.Access) http.RoundTripper { return p.Kubernetes(kube.Access(to)) }, Helm(), p.Calls}
 }
+
+// Helm returns a simulated helm: it records releases, and downloads no chart.
+func Helm() cluster.Helm { return &helmsim.Helm{} }

@@ -150,6 +150,7 @@ func rank(x manifest.Object) int {
 		"AWSClusterRoleIdentity",
 		"ConfigMap",
 		"ClusterResourceSet",
+		"HelmChartProxy",
 		"Cluster",
 		"AWSCluster",
 		"AWSManagedControlPlane",

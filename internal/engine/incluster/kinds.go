@@ -22,10 +22,11 @@ func Kinds() []*kind.Kind {
 		kind.Of(kind.Kind{Name: APIServerKind}, kind.Functions[APIServerState]{Status: apiServerStatus}),
 		kind.Of(kind.Kind{Name: NodeKind}, kind.Functions[NodeState]{Status: nodeStatus}),
 		kind.Of(kind.Kind{Name: PoolNodesKind}, kind.Functions[PoolNodesState]{Status: poolNodesStatus}),
+		kind.Of(kind.Kind{Name: HelmReleaseKind}, kind.Functions[HelmReleaseState]{Status: helmReleaseStatus}),
 		kind.Of(kind.Kind{Name: KubeProxyKind}, kind.Functions[SystemImageState]{Status: systemImageStatus}),
 	}
 	for _, name := range []string{
-		"addons", "aws-auth", CoreDNSKind, "drain", "etcd-member", "etcd-members", "hook", JoinTokenKind, "kubeadm-config", "node-object", "node-objects", "self-managed-addon", "vpc-cni",
+		"addons", "aws-auth", CoreDNSKind, "drain", "etcd-member", "etcd-members", "helm-leftovers", "hook", JoinTokenKind, "kubeadm-config", "node-object", "node-objects", "self-managed-addon", "vpc-cni",
 	} {
 		all = append(all, &kind.Kind{Name: name})
 	}

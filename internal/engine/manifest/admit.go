@@ -41,9 +41,12 @@ func (l *loader) admitAll(ctx context.Context) {
 		if !l.admitMetadata(o) {
 			continue
 		}
-		if l.kinds[o.kind].schema {
+		switch {
+		case l.kinds[o.kind].schema:
 			l.admitResource(ctx, o)
-		} else {
+		case o.kind == kindHelmChart:
+			l.admitHelmChart(o)
+		default:
 			l.admitBuiltin(o)
 		}
 	}

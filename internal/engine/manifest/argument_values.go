@@ -302,32 +302,40 @@ func controllers() []string {
 
 // checkTogether checks arguments that a component accepts only with others.
 func (l *loader) checkTogether(o *object, path, component string, args map[string]string) {
-	has := func(name string) bool { _, is := args[name]; return is }
 	fail := func(what, fix string) { l.fail(o.problem(path, component+" does not start: "+what, fix)) }
-	switch component {
-	case components.APIServer: // pkg/kubeapiserver/options/authentication.go, k8s.io/apiserver/pkg/server/options/admission.go
-		if has("oidc-issuer-url") != has("oidc-client-id") {
-			fail("oidc-issuer-url and oidc-client-id belong together", "set both")
+	for _, pair := range []struct{ component, one, other string }{
+		{components.APIServer, "oidc-issuer-url", "oidc-client-id"},                                   // pkg/kubeapiserver/options/authentication.go
+		{components.Kubelet, "image-credential-provider-config", "image-credential-provider-bin-dir"}, // pkg/credentialprovider/plugin
+	} {
+		_, one := args[pair.one]
+		_, other := args[pair.other]
+		if component == pair.component && one != other {
+			fail(pair.one+" and "+pair.other+" belong together", "set both")
 		}
+	}
+	switch component {
+	case components.APIServer: // k8s.io/apiserver/pkg/server/options/admission.go
 		for plugin := range strings.SplitSeq(args["enable-admission-plugins"], ",") {
 			if plugin != "" && slices.Contains(strings.Split(args["disable-admission-plugins"], ","), plugin) {
 				fail(fmt.Sprintf("the admission plugin %s is enabled and disabled", plugin), "remove it from one of the arguments")
 			}
 		}
-	case components.Kubelet: // pkg/kubelet/cm/cpumanager/policy_static.go, pkg/kubelet/eviction/helpers.go, pkg/credentialprovider
-		reserves := regexp.MustCompile(`(^|,)cpu=`)
-		if args["cpu-manager-policy"] == "static" && !has("reserved-cpus") && !has("config") &&
-			!reserves.MatchString(args["system-reserved"]) && !reserves.MatchString(args["kube-reserved"]) {
-			fail("the static policy of the CPU manager needs reserved CPUs", "set reserved-cpus, system-reserved or kube-reserved")
-		}
-		for item := range strings.SplitSeq(args["eviction-soft"], ",") {
-			signal, _, is := strings.Cut(item, "<")
-			if is && !strings.Contains(","+args["eviction-soft-grace-period"], ","+signal+"=") {
-				fail(fmt.Sprintf("eviction-soft has %s, and eviction-soft-grace-period has not", signal), "add "+signal+"=1m30s to it")
-			}
-		}
-		if has("image-credential-provider-config") != has("image-credential-provider-bin-dir") {
-			fail("image-credential-provider-config and image-credential-provider-bin-dir belong together", "set both")
+	case components.Kubelet:
+		checkKubeletTogether(args, fail)
+	}
+}
+
+func checkKubeletTogether(args map[string]string, fail func(what, fix string)) {
+	_, listed := args["reserved-cpus"]
+	_, file := args["config"]
+	reserves := regexp.MustCompile(`(^|,)cpu=`).MatchString
+	if args["cpu-manager-policy"] == "static" && !listed && !file && !reserves(args["system-reserved"]) && !reserves(args["kube-reserved"]) {
+		fail("the static policy of the CPU manager needs reserved CPUs", "set reserved-cpus, system-reserved or kube-reserved") // pkg/kubelet/cm/cpumanager
+	}
+	for item := range strings.SplitSeq(args["eviction-soft"], ",") { // pkg/kubelet/eviction/helpers.go
+		signal, _, is := strings.Cut(item, "<")
+		if is && !strings.Contains(","+args["eviction-soft-grace-period"], ","+signal+"=") {
+			fail(fmt.Sprintf("eviction-soft has %s, and eviction-soft-grace-period has not", signal), "add "+signal+"=1m30s to it")
 		}
 	}
 }

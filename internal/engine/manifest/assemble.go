@@ -45,6 +45,7 @@ func (l *loader) assemble() {
 	l.nameRoles()
 	l.nameSubnets()
 	l.resolveAddons(c)
+	l.resolveCharts(c)
 	l.resolveIdentity()
 	l.keepObjects()
 	if !l.dropped && !l.consequence {

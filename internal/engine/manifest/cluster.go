@@ -48,6 +48,9 @@ type Cluster struct {
 	HealthChecks []*clusterv1.MachineHealthCheck // that have an effect, in the order of the manifest
 
 	ResourceSets []ResourceSet // those whose selector matches the Cluster
+	Charts       []Chart       // of the HelmChartProxies whose selector matches the Cluster
+	ChartObjects int           // the number of all HelmChartProxies
+	ChartsOnce   []string      // names of HelmChartProxies whose releases stay when they do not match any more
 	Identity     []Identity    // the chain of identities to assume, from the first; empty means the caller's own credentials
 
 	ConfigMaps map[string]*corev1.ConfigMap // by name

@@ -59,8 +59,6 @@ func providers() map[string]provider {
 		"Remote":        {"machines that are reached with SSH", "the k0s provider (k0smotron)"},
 		"Byo":           {"hosts of one's own", "Cluster API Provider BYOH"},
 		"Extension":     {"runtime extensions", "a service in the management cluster"},
-		"HelmChart":     {"Helm charts", "the Helm add-on provider (cluster-api-addon-provider-helm)"},
-		"HelmRelease":   {"Helm charts", "the Helm add-on provider (cluster-api-addon-provider-helm)"},
 		"InClusterIP":   {"pools of addresses", "the in-cluster IPAM provider"},
 		"GlobalInClust": {"pools of addresses", "the in-cluster IPAM provider"},
 	}
@@ -170,11 +168,7 @@ func (l *loader) unknownKind(o *object, gv apischema.GroupVersion) {
 		l.machineSet(o, gv.Group)
 	case isClusterGroup(gv.Group) && known:
 		what := fmt.Sprintf("%s is ignored: %s are not supported, and nothing in the input refers to it", o.kind, p.what)
-		fix := ""
-		if p.what == "Helm charts" {
-			what, fix = o.kind+" is not applied: Helm charts need "+p.from, "apply what helm template prints, with --addon FILE"
-		}
-		l.ignore(o, gv.Group, what, fix)
+		l.ignore(o, gv.Group, what, "")
 	case isClusterGroup(gv.Group) || gv.Group == "":
 		if meant := l.misspelt(o.kind, gv.Group); meant != "" {
 			l.fail(o.problem("kind", fmt.Sprintf("there is no kind %s in %s", o.kind, gv), fmt.Sprintf("did you mean %q?", meant)))
@@ -228,7 +222,7 @@ func recordKinds() map[string]string {
 	const record = "Cluster API creates and maintains it"
 	return map[string]string{
 		"ClusterResourceSetBinding": record, "IPAddress": record, "IPAddressClaim": record, "MachinePoolMachine": record,
-		"AWSMachinePoolMachine": record, "ProviderConfig": record,
+		"AWSMachinePoolMachine": record, "ProviderConfig": record, "HelmReleaseProxy": "the Helm add-on provider creates and maintains it",
 	}
 }
 

@@ -130,7 +130,7 @@ func TestOtherProviders(t *testing.T) {
 		return "---\napiVersion: " + group + "\nkind: " + kind + "\nmetadata: {name: x}\nspec: {}\n"
 	}
 	for kind, want := range map[string]string{
-		"addons.cluster.x-k8s.io/v1alpha1 HelmChartProxy":               "HelmChartProxy/x kind: HelmChartProxy is not applied: Helm charts need the Helm add-on provider (cluster-api-addon-provider-helm) — apply what helm template prints, with --addon FILE",
+		"addons.cluster.x-k8s.io/v1alpha1 HelmReleaseProxy":             "HelmReleaseProxy is ignored: the Helm add-on provider creates and maintains it",
 		"ipam.cluster.x-k8s.io/v1beta1 InClusterIPPool":                 "InClusterIPPool is ignored",
 		"operator.cluster.x-k8s.io/v1alpha2 CoreProvider":               "CoreProvider in operator.cluster.x-k8s.io/v1alpha2 is not part of a cluster and is ignored — nothing in the input refers to it",
 		"runtime.cluster.x-k8s.io/v1beta2 ExtensionConfig":              "ExtensionConfig is ignored: runtime extensions are not supported, and nothing in the input refers to it",

@@ -173,6 +173,7 @@ func kinds() map[string]kind {
 		),
 		kindNodeadm:         only(groupBootstrap, decodeAs[eksbootstrapv1.NodeadmConfig]),
 		kindNodeadmTemplate: only(groupBootstrap, decodeAs[eksbootstrapv1.NodeadmConfigTemplate]),
+		kindHelmChart:       {group: groupAddons, versions: map[string]decode{versionHelmChart: decodeAs[HelmChartProxy]}},
 		kindConfigMap:       builtin(decodeAs[corev1.ConfigMap]),
 		kindSecret:          builtin(decodeAs[corev1.Secret]),
 		kindNamespace:       namespace,

@@ -60,7 +60,7 @@ func (d *Document) identity() string {
 }
 
 // HasPodNetwork reports whether the cluster gets a pod network: from EKS, unless that is
-// disabled, from a ClusterResourceSet or from a file.
+// disabled, from a ClusterResourceSet, a Helm chart or a file.
 func (c *Cluster) HasPodNetwork() bool {
 	if c.EKS != nil && c.HasVPCCNI() {
 		return true
@@ -70,7 +70,7 @@ func (c *Cluster) HasPodNetwork() bool {
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(c.Charts, func(chart Chart) bool { return chart.HasPodNetwork() })
 }
 
 // HasCloudController reports whether a ClusterResourceSet or a file installs the AWS
@@ -81,7 +81,7 @@ func (c *Cluster) HasCloudController() bool {
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(c.Charts, func(chart Chart) bool { return chart.hasCloudController() })
 }
 
 // HasPodNetwork reports whether the set installs the pod network: because the user

@@ -150,7 +150,7 @@ func names(o, c *object) bool {
 		return false
 	}
 	switch o.kind {
-	case kindResourceSet:
+	case kindResourceSet, kindHelmChart:
 		return selects(o, c)
 	case kindSecret:
 		rest, ok := strings.CutPrefix(o.name, c.name+"-")
@@ -171,7 +171,7 @@ func clusterNameOf(o *object) string {
 	return stringField(own, clusterv1.ClusterNameLabel)
 }
 
-// selects reports whether the selector of a ClusterResourceSet matches the labels of a Cluster.
+// selects reports whether the selector of a ClusterResourceSet or HelmChartProxy matches the labels of a Cluster.
 func selects(set, c *object) bool {
 	raw, _ := valueAt(set.value, "spec.clusterSelector").(map[string]any)
 	var wanted metav1.LabelSelector

@@ -253,7 +253,7 @@ func useIn(kind, path string, whole bool) use {
 		return useInTopology(kind, path, whole)
 	case isBootConfiguration(kind, path):
 		return useOfBootText(path)
-	case kind == kindManagedPlane && strings.HasPrefix(path, "spec.addons[].configuration"):
+	case kind == kindManagedPlane && strings.HasPrefix(path, "spec.addons[].configuration"), kind == kindHelmChart && path == "spec.valuesTemplate":
 		return useText
 	case strings.Contains(path, "additionalTags.") || strings.HasSuffix(path, "escription"):
 		return useSetting // of a rule; AWS takes ${…} there

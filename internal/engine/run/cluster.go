@@ -63,6 +63,9 @@ func CheckName(name string) error {
 // ClientOptions converts a target to options for the clients.
 func ClientOptions(t cluster.Target) cloud.Options {
 	o := cloud.Options{Clock: clock.Of(t.Clock), Parallel: t.Parallel, KMSKey: t.KMSKey, Log: t.Log}
+	if t.Helm != nil {
+		o.Helm = t.Helm
+	}
 	if t.Transport != nil {
 		o.Kubernetes = func(a kube.Access) http.RoundTripper { return t.Transport(cluster.Access(a)) }
 	}

@@ -68,13 +68,20 @@ func works(t *testing.T, a *awssim.AWS) {
 		"apiVersion": "v1", "kind": "Service", "metadata": kubesim.Object{"name": "tunnel", "namespace": "default"},
 		"spec": kubesim.Object{"type": "LoadBalancer", "loadBalancerClass": "tailscale"},
 	})
-	put(a, kubesim.Object{"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": kubesim.Object{"name": "keep"}, "reclaimPolicy": "Retain"})
+	const driver = "ebs.csi.aws.com"
+	put(a, kubesim.Object{
+		"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "provisioner": driver, "metadata": kubesim.Object{"name": "keep"}, "reclaimPolicy": "Retain",
+	})
+	put(a, kubesim.Object{
+		"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "provisioner": driver,
+		"metadata": kubesim.Object{"name": "gp3", "annotations": kubesim.Object{"storageclass.kubernetes.io/is-default-class": "true"}},
+	})
 	time.Sleep(time.Minute) // Nodes become ready; otherwise nothing is scheduled
 	put(a, kubesim.Object{
 		"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": kubesim.Object{"name": "db", "namespace": "default"},
 		"spec": kubesim.Object{"replicas": 2.0, "volumeClaimTemplates": []any{kubesim.Object{"metadata": kubesim.Object{"name": "data"}, "spec": kubesim.Object{}}}},
 	})
-	for name, class := range map[string]string{"scratch": "", "archive": "keep"} {
+	for name, class := range map[string]string{"scratch": "gp3", "archive": "keep"} {
 		put(a, kubesim.Object{
 			"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": kubesim.Object{"name": name, "namespace": "default"},
 			"spec": kubesim.Object{"storageClassName": class},

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
@@ -32,7 +33,74 @@ func addAddons(g *graph.Graph, in inputs, k kubernetes) (podNetwork []graph.Edge
 			}
 		}
 	}
-	return podNetwork
+	return append(podNetwork, addCharts(g, in, k, podNetwork)...)
+}
+
+// addCharts adds the releases of Helm charts: the pod network before the others, which may wait for their pods. It
+// returns the pod network.
+func addCharts(g *graph.Graph, in inputs, k kubernetes, podNetwork []graph.Edge) (added []graph.Edge) {
+	if in.m.ChartObjects == 0 {
+		return nil
+	}
+	leftovers := &incluster.HelmLeftovers{API: k.api, Server: k.server}
+	for _, network := range []bool{true, false} {
+		for _, c := range in.m.Charts {
+			if c.HasPodNetwork() != network {
+				continue
+			}
+			var after []graph.Edge
+			if !network {
+				after = append(slices.Clone(podNetwork), added...)
+			}
+			release := graph.Install(g, plan.ID(incluster.HelmReleaseKind+"/"+c.Release), releaseOf(c, k), graph.From(c.Origin), graph.With(after))
+			if network {
+				added = append(added, graph.Awaits(release)...)
+			}
+			leftovers.Keep = append(leftovers.Keep, c.Namespace+"/"+c.Release)
+		}
+	}
+	leftovers.Once = in.m.ChartsOnce
+	graph.Install(g, "helm-leftovers", leftovers)
+	return added
+}
+
+// releaseOf returns the release of a chart. It has the flags of helm for the options of CAAPH (internal/helm_client.go).
+func releaseOf(c manifest.Chart, k kubernetes) *incluster.HelmRelease {
+	o := c.Options
+	r := &incluster.HelmRelease{
+		API: k.api, Server: k.server, Proxy: c.Name, Name: c.Release, Namespace: c.Namespace, Chart: c.Chart, Title: c.Title, Repository: c.Repository,
+		Version: c.Version, Values: c.Values, Once: c.Once, Reuse: o.Upgrade.ReuseValues || o.Upgrade.ResetThenReuseValues,
+		RollbackFlag: o.Atomic, ForceFlag: o.Upgrade.Force, Timeout: o.Timeout.Duration,
+	}
+	history := 10
+	if o.Upgrade.MaxHistory != nil {
+		history = *o.Upgrade.MaxHistory
+	}
+	r.Flags = append(r.Flags, fmt.Sprintf("--history-max=%d", history))
+	for _, f := range []struct {
+		given bool
+		flag  string
+	}{
+		{o.Install.CreateNamespace == nil || *o.Install.CreateNamespace, "--create-namespace"},
+		{o.DisableHooks, "--no-hooks"},
+		{o.Wait, "--wait"},
+		{o.WaitForJobs, "--wait-for-jobs"},
+		{o.DependencyUpdate, "--dependency-update"},
+		{o.SkipCRDs, "--skip-crds"},
+		{o.SubNotes, "--render-subchart-notes"},
+		{o.DisableOpenAPIValidation, "--disable-openapi-validation"},
+		{o.TakeOwnership, "--take-ownership"},
+		{o.Upgrade.CleanupOnFail, "--cleanup-on-fail"},
+		{o.Upgrade.ReuseValues, "--reuse-values"},
+		{o.Upgrade.ResetThenReuseValues, "--reset-then-reuse-values"},
+		{!r.Reuse, "--reset-values"},
+		{c.Insecure, "--insecure-skip-tls-verify"},
+	} {
+		if f.given {
+			r.Flags = append(r.Flags, f.flag)
+		}
+	}
+	return r
 }
 
 func addonObject(d *manifest.Document) incluster.AddonObject {
@@ -45,6 +113,9 @@ func (in inputs) postponedRemarks(mappings []incluster.Mapping) (out []string) {
 	var names []string
 	for _, set := range in.m.ResourceSets {
 		names = append(names, set.Name)
+	}
+	for _, c := range in.m.Charts {
+		names = append(names, c.Release)
 	}
 	if len(names) > 0 {
 		out = append(

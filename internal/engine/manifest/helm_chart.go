@@ -1,0 +1,365 @@
+package manifest
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/class/gotmpl"
+)
+
+// kindHelmChart is a kind of Cluster API's add-on provider Helm (CAAPH).
+const kindHelmChart = "HelmChartProxy"
+
+// versionHelmChart is its only API version.
+const versionHelmChart = "v1alpha1"
+
+// HelmChartProxy is the object as CAAPH v0.5.3 has it (api/v1alpha1/helmchartproxy_types.go).
+type HelmChartProxy struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec HelmChartProxySpec `json:"spec,omitempty"`
+}
+
+// HelmChartProxySpec is the spec of a HelmChartProxy.
+type HelmChartProxySpec struct {
+	ClusterSelector   metav1.LabelSelector `json:"clusterSelector"`
+	ChartName         string               `json:"chartName"`
+	RepoURL           string               `json:"repoURL"`
+	ReleaseName       string               `json:"releaseName,omitempty"`
+	Namespace         string               `json:"namespace,omitempty"`
+	Version           string               `json:"version,omitempty"`
+	ValuesTemplate    string               `json:"valuesTemplate,omitempty"`
+	ReconcileStrategy string               `json:"reconcileStrategy,omitempty"`
+	Options           HelmOptions          `json:"options,omitempty"`
+	Credentials       map[string]any       `json:"credentials,omitempty"`
+	TLSConfig         *HelmTLS             `json:"tlsConfig,omitempty"`
+}
+
+// HelmTLS is spec.tlsConfig.
+type HelmTLS struct {
+	CASecret              map[string]any `json:"caSecret,omitempty"`
+	InsecureSkipTLSVerify bool           `json:"insecureSkipTLSVerify,omitempty"`
+}
+
+// HelmOptions is spec.options: flags of helm.
+type HelmOptions struct {
+	DisableHooks             bool             `json:"disableHooks,omitempty"`
+	Wait                     bool             `json:"wait,omitempty"`
+	WaitForJobs              bool             `json:"waitForJobs,omitempty"`
+	DependencyUpdate         bool             `json:"dependencyUpdate,omitempty"`
+	Timeout                  *metav1.Duration `json:"timeout,omitempty"`
+	SkipCRDs                 bool             `json:"skipCRDs,omitempty"`
+	SubNotes                 bool             `json:"options,omitempty"` // the name that CAAPH gives it
+	DisableOpenAPIValidation bool             `json:"disableOpenAPIValidation,omitempty"`
+	Atomic                   bool             `json:"atomic,omitempty"`
+	EnableClientCache        bool             `json:"enableClientCache,omitempty"`
+	TakeOwnership            bool             `json:"takeOwnership,omitempty"`
+	Install                  struct {
+		CreateNamespace *bool `json:"createNamespace,omitempty"`
+		IncludeCRDs     bool  `json:"includeCRDs,omitempty"`
+	} `json:"install,omitempty"`
+	Upgrade struct {
+		Force                bool `json:"force,omitempty"`
+		ResetValues          bool `json:"resetValues,omitempty"`
+		ReuseValues          bool `json:"reuseValues,omitempty"`
+		ResetThenReuseValues bool `json:"resetThenReuseValues,omitempty"`
+		Recreate             bool `json:"recreate,omitempty"`
+		MaxHistory           *int `json:"maxHistory,omitempty"`
+		CleanupOnFail        bool `json:"cleanupOnFail,omitempty"`
+	} `json:"upgrade,omitempty"`
+	Uninstall struct {
+		KeepHistory bool   `json:"keepHistory,omitempty"`
+		Description string `json:"description,omitempty"`
+	} `json:"uninstall,omitempty"`
+}
+
+// The values of spec.reconcileStrategy.
+const (
+	strategyContinuous  = "Continuous"
+	strategyInstallOnce = "InstallOnce"
+)
+
+// Chart is a Helm chart to install in the cluster: a HelmChartProxy whose selector matches.
+type Chart struct {
+	Name   string // of the object
+	Origin string
+	Chart  string // as an argument of helm: a name in Repository, "oci://…", or a folder or archive
+	Title  string // chartName
+	Repository,
+	Version, Release, Namespace string
+	Values  map[string]any // nil: those of the chart
+	Once    bool           // not upgraded after the installation
+	Options HelmOptions
+	// Insecure makes helm accept any certificate of the repository.
+	Insecure bool
+}
+
+// HasPodNetwork reports whether the chart installs a pod network, judging by its name.
+func (c *Chart) HasPodNetwork() bool {
+	return slices.Contains([]string{"aws-vpc-cni", "antrea", "calico", "canal", "cilium", "flannel", "kube-ovn", "kube-router", "tigera-operator"}, c.Title)
+}
+
+// hasCloudController reports whether the chart installs the AWS cloud controller manager, judging by its name.
+func (c *Chart) hasCloudController() bool { return c.Title == "aws-cloud-controller-manager" }
+
+// admitHelmChart decodes a HelmChartProxy strictly, sets the defaults of CAAPH's webhook, and applies its rules.
+func (l *loader) admitHelmChart(o *object) {
+	if l.incomplete {
+		return
+	}
+	raw, err := json.Marshal(o.value)
+	if err != nil {
+		l.fail(o.problem("", err.Error(), ""))
+		return
+	}
+	p := &HelmChartProxy{}
+	strict, err := kjson.UnmarshalStrict(raw, p)
+	for _, unknown := range strict {
+		if at, is := errors.AsType[kjson.FieldError](unknown); is {
+			l.unknown(o, at.FieldPath(), []string{
+				"clusterSelector",
+				"chartName",
+				"repoURL",
+				"releaseName",
+				"namespace",
+				"version",
+				"valuesTemplate",
+				"reconcileStrategy",
+				"options",
+				"credentials",
+				"tlsConfig",
+				"disableHooks",
+				"wait",
+				"waitForJobs",
+				"dependencyUpdate",
+				"timeout",
+				"skipCRDs",
+				"atomic",
+				"takeOwnership",
+				"install",
+				"upgrade",
+				"uninstall",
+				"createNamespace",
+			})
+		}
+	}
+	if err != nil {
+		l.fail(o.problem("spec", "the object cannot be read: "+err.Error(), ""))
+		return
+	}
+	if !l.validChart(o, &p.Spec) {
+		return
+	}
+	p.Spec.Namespace = cmp.Or(p.Spec.Namespace, "default")
+	if p.Spec.Options.Timeout == nil {
+		p.Spec.Options.Timeout = &metav1.Duration{Duration: 10 * time.Minute}
+	}
+	o.typed = p
+}
+
+// releaseNames are the names that Helm accepts for a release (ValidateReleaseName in
+// pkg/chart/common/util of Helm v3 and v4).
+var releaseNames = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+
+// longestRelease is the longest name of a release: names of objects are made from it.
+const longestRelease = 53
+
+func (l *loader) validChart(o *object, s *HelmChartProxySpec) bool {
+	before := len(l.problems)
+	if s.ChartName == "" {
+		l.fail(o.problem("spec.chartName", "a value is required", "set the name of the chart in the repository"))
+	}
+	if _, err := url.ParseRequestURI(s.RepoURL); err != nil && !isFolder(s.RepoURL) {
+		l.fail(o.problem("spec.repoURL", fmt.Sprintf("%q is not a URL", s.RepoURL), "use https://…, oci://… or a folder such as ./charts"))
+	}
+	if name := cmp.Or(s.ReleaseName, o.name); !releaseNames.MatchString(name) || len(name) > longestRelease {
+		l.fail(
+			o.problem(
+				"spec.releaseName",
+				fmt.Sprintf("%q cannot be the name of a release: helm takes %d characters at most, lower-case letters, digits, '-' and '.'", name, longestRelease),
+				"set another name",
+			),
+		)
+	}
+	if !slices.Contains([]string{"", strategyContinuous, strategyInstallOnce}, s.ReconcileStrategy) {
+		l.fail(o.problem("spec.reconcileStrategy", fmt.Sprintf("%q is not a strategy", s.ReconcileStrategy), "use Continuous or InstallOnce"))
+	}
+	if _, err := metav1.LabelSelectorAsSelector(&s.ClusterSelector); err != nil {
+		l.fail(o.problem("spec.clusterSelector", err.Error(), ""))
+	}
+	return len(l.problems) == before
+}
+
+// isFolder reports whether a repoURL is a folder of this machine. CAAPH has no such folders.
+func isFolder(repoURL string) bool {
+	return strings.HasPrefix(repoURL, "./") || strings.HasPrefix(repoURL, "../") || strings.HasPrefix(repoURL, "/") || strings.HasPrefix(repoURL, "file://") ||
+		repoURL == "." || repoURL == ".."
+}
+
+// resolveCharts finds the HelmChartProxies whose selector matches the Cluster. Unlike that of a ClusterResourceSet,
+// a selector without labels matches every Cluster.
+func (l *loader) resolveCharts(c *clusterv1.Cluster) {
+	budget := gotmpl.NewBudget()
+	for _, o := range l.ofKind(kindHelmChart) {
+		o.used = true
+		p, ok := o.typed.(*HelmChartProxy)
+		if !ok {
+			continue
+		}
+		l.cluster.ChartObjects++
+		if p.Spec.ReconcileStrategy == strategyInstallOnce {
+			l.cluster.ChartsOnce = append(l.cluster.ChartsOnce, o.name)
+		}
+		selector, err := metav1.LabelSelectorAsSelector(&p.Spec.ClusterSelector)
+		if err != nil {
+			continue
+		}
+		if !selector.Matches(labels.Set(c.Labels)) {
+			l.warn(
+				o.problem("spec.clusterSelector", fmt.Sprintf("does not match the labels of Cluster/%s, so the chart is not installed, and uninstalled if it was", c.Name),
+					"add the labels to the Cluster"),
+			)
+			continue
+		}
+		if chart, ok := l.chart(o, p, c, budget); ok {
+			l.addChart(o, chart)
+		}
+	}
+}
+
+// addChart adds a chart, unless another one has the same release.
+func (l *loader) addChart(o *object, chart Chart) {
+	for _, other := range l.cluster.Charts {
+		if other.Release == chart.Release && other.Namespace == chart.Namespace {
+			l.fail(
+				o.problem("spec.releaseName", fmt.Sprintf("the release %s in namespace %s is also that of HelmChartProxy/%s", chart.Release, chart.Namespace, other.Name),
+					"set another releaseName or namespace"),
+			)
+			return
+		}
+	}
+	l.cluster.Charts = append(l.cluster.Charts, chart)
+}
+
+func (l *loader) chart(o *object, p *HelmChartProxy, c *clusterv1.Cluster, budget *gotmpl.Budget) (Chart, bool) {
+	s := &p.Spec
+	chart := Chart{
+		Name: o.name, Origin: l.cluster.Origin(o.title(), ""), Chart: s.ChartName, Title: s.ChartName, Repository: s.RepoURL, Version: s.Version,
+		Release: cmp.Or(s.ReleaseName, o.name), Namespace: s.Namespace, Once: s.ReconcileStrategy == strategyInstallOnce, Options: s.Options,
+		Insecure: s.TLSConfig != nil && s.TLSConfig.InsecureSkipTLSVerify,
+	}
+	switch {
+	case isFolder(s.RepoURL):
+		folder := strings.TrimPrefix(s.RepoURL, "file://")
+		if !filepath.IsAbs(folder) {
+			folder = filepath.Join(filepath.Dir(o.position("spec.repoURL").File), folder)
+		}
+		chart.Chart, chart.Repository = filepath.Join(folder, s.ChartName), ""
+	case strings.HasPrefix(s.RepoURL, "oci://"):
+		u, err := url.Parse(s.RepoURL)
+		if err != nil {
+			l.fail(o.problem("spec.repoURL", err.Error(), ""))
+			return chart, false
+		}
+		u.Path = path.Join(u.Path, s.ChartName)
+		chart.Chart, chart.Repository = u.String(), ""
+	}
+	if s.Credentials != nil {
+		l.warn(o.problem("spec.credentials", "is ignored: helm uses its own logins", "log in with helm registry login"))
+	}
+	if s.TLSConfig != nil && s.TLSConfig.CASecret != nil {
+		l.warn(o.problem("spec.tlsConfig.caSecret", "is ignored: helm uses the certificates of this machine", "add the CA to them"))
+	}
+	if s.Version == "" && chart.Repository+chart.Chart != "" && !isFolder(s.RepoURL) {
+		l.warn(o.problem("spec.version", "no version is set: the newest is installed, and not upgraded", "set the version of the chart"))
+	}
+	values, ok := l.values(o, s.ValuesTemplate, c, budget)
+	chart.Values = values
+	return chart, ok
+}
+
+// values renders the template of values with the objects of the cluster, as CAAPH does
+// (internal/value_substitutions.go): Cluster, ControlPlane and InfraCluster. Their status, and what
+// controllers write into their spec, is not known here.
+func (l *loader) values(o *object, text string, c *clusterv1.Cluster, budget *gotmpl.Budget) (map[string]any, bool) {
+	const path = "spec.valuesTemplate"
+	if strings.TrimSpace(text) == "" {
+		return nil, true
+	}
+	rendered, err := budget.Render(text, l.objectsForValues(c))
+	if err != nil {
+		l.fail(o.problem(path, err.Error(), "use the fields of .Cluster, .ControlPlane and .InfraCluster, as the manifest sets them"))
+		return nil, false
+	}
+	if at := strings.Index(rendered, "<no value>"); at >= 0 {
+		l.fail(o.problem(path, fmt.Sprintf("line %d of the result has no value: the manifest does not set the field", strings.Count(rendered[:at], "\n")+1),
+			"set the field, or write the value: a run does not know what controllers write into the objects later"))
+		return nil, false
+	}
+	var parsed any
+	if err := yaml.Unmarshal([]byte(rendered), &parsed); err != nil {
+		l.fail(o.problem(path, "the result is not valid YAML: "+firstLine(err), "check the indentation"))
+		return nil, false
+	}
+	data, err := json.Marshal(parsed)
+	if err != nil {
+		l.fail(o.problem(path, "the result has keys that are no text", "put them in quotes"))
+		return nil, false
+	}
+	var values map[string]any
+	if err := json.Unmarshal(data, &values); err != nil {
+		l.fail(o.problem(path, "the result is not a mapping", "values are names with values"))
+		return nil, false
+	}
+	return values, true
+}
+
+// firstLine returns the first line of an error without quoted values, which may be secret.
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return regexp.MustCompile("`[^`]*`").ReplaceAllString(line, "…")
+}
+
+// objectsForValues returns the objects that a template of values can use.
+func (l *loader) objectsForValues(c *clusterv1.Cluster) map[string]any {
+	all := map[string]any{}
+	add := func(name, kind, of string) {
+		o := l.lookup(kind, of)
+		if o == nil {
+			return
+		}
+		value := o.value
+		if o.typed != nil {
+			raw, err := json.Marshal(o.typed)
+			var newest map[string]any
+			if err == nil && json.Unmarshal(raw, &newest) == nil {
+				newest["apiVersion"], newest["kind"] = o.value["apiVersion"], o.kind
+				if spec, ok := newest["spec"].(map[string]any); ok && valueAt(spec, "controlPlaneEndpoint.host") == "" {
+					delete(spec, "controlPlaneEndpoint") // a controller sets it
+				}
+				value = newest
+			}
+		}
+		all[name] = value
+	}
+	add("Cluster", kindCluster, c.Name)
+	add("ControlPlane", c.Spec.ControlPlaneRef.Kind, c.Spec.ControlPlaneRef.Name)
+	add("InfraCluster", c.Spec.InfrastructureRef.Kind, c.Spec.InfrastructureRef.Name)
+	return all
+}

@@ -134,10 +134,10 @@ func TestRealHelm(t *testing.T) {
 			return text
 		}
 		chart("0.1.0")
-		res, err := open().Apply(t.Context(), cluster.Options{})
+		_, err := open().Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		assert.Equal(t, "from quickstart", greeting())
-		res, err = open().Apply(t.Context(), cluster.Options{})
+		res, err := open().Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		assert.True(t, res.Plan.Empty(), "the second run does nothing")
 
@@ -151,7 +151,7 @@ func TestRealHelm(t *testing.T) {
 		_, err = open("version: 0.1.0", "version: 0.2.0", "from {{ .Cluster.metadata.name }}", "5").Apply(t.Context(), cluster.Options{})
 		require.ErrorContains(t, err, "greeting is no text")
 		assert.NotContains(t, err.Error(), "correct-horse")
-		res, err = open(upgraded...).Apply(t.Context(), cluster.Options{})
+		_, err = open(upgraded...).Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		assert.Equal(t, "hello quickstart", greeting())
 

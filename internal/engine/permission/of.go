@@ -124,24 +124,31 @@ func (s *Scope) ofEKS(m *manifest.Cluster, keys map[string]bool) {
 			}
 		}
 	}
-	for _, p := range m.EKS.PodIdentities {
-		if !slices.Contains(s.PodRoles, p.RoleARN) {
-			s.PodRoles = append(s.PodRoles, p.RoleARN)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(m.EKS.AddonIdentities)) {
-		for _, p := range m.EKS.AddonIdentities[name] {
-			if !slices.Contains(s.PodRoles, p.RoleARN) {
-				s.PodRoles = append(s.PodRoles, p.RoleARN)
-			}
-		}
-	}
+	s.PodRoles = podRoles(m.EKS)
 	if m.EKS.EnableIAM {
 		s.MadeRoles = s.EKSRoles
 	}
 	if e := plane.EncryptionConfig; e != nil && e.Provider != nil {
 		keys[s.key(*e.Provider)] = true
 	}
+}
+
+// podRoles lists the roles of pod identity associations, each once.
+func podRoles(e *manifest.EKS) (roles []string) {
+	add := func(arn string) {
+		if !slices.Contains(roles, arn) {
+			roles = append(roles, arn)
+		}
+	}
+	for _, p := range e.PodIdentities {
+		add(p.RoleARN)
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.AddonIdentities)) {
+		for _, p := range e.AddonIdentities[name] {
+			add(p.RoleARN)
+		}
+	}
+	return roles
 }
 
 // machineSpecs lists what all machines of a cluster are to be like.

@@ -166,6 +166,7 @@ func TestFilesAreWrittenHere(t *testing.T) {
 		"internal/engine/aws/secrets/restore.go CreateTemp": "the encrypted snapshot on its way to the bucket, which is removed",
 		"internal/engine/etcd/file.go CreateTemp":           "a database to check or to change, which is removed",
 		"internal/kubesim/snapshot.go WriteFile":            "a database of the simulated etcd, which is removed",
+		"internal/cli/helm/helm.go CreateTemp":              "the certificate by which helm knows this process, which is removed",
 		"internal/cli/cluster/file.go CreateTemp":           "tries whether a file can be written, and removes it",
 	}
 	writes := []string{"WriteFile", "Create", "OpenFile", "CreateTemp", "Rename"}

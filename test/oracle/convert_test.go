@@ -235,6 +235,8 @@ func someOf(r *rapid.T, s *apiextensionsv1.JSONSchemaProps, path string) any {
 	switch {
 	case name == "divisor":
 		return "1"
+	case s.Format == "byte":
+		return draw("bytes", "YQ==", "YWI=")
 	case s.XIntOrString:
 		return draw("number or share", 1, "30%")
 	case len(s.Enum) > 0:

@@ -25,7 +25,7 @@ type animation struct {
 	stopped sync.WaitGroup
 }
 
-// start hides the cursor, and repaints until stop is closed. paint is called with mu locked.
+// start hides the cursor and calls paint at regular intervals until stop is closed. start locks mu for each call.
 func (a *animation) start(paint func()) {
 	a.stop = make(chan struct{})
 	a.write(hideCursor)

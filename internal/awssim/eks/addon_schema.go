@@ -33,14 +33,14 @@ func group(fields map[string]setting) setting {
 	return setting{kinds: []string{"object"}, fields: fields}
 }
 
-// free is an object, or nothing, that EKS passes on: an affinity, labels.
+// free is a setting whose fields EKS does not check, such as an affinity or labels. It may be null.
 func free() setting { return setting{kinds: []string{"object", "null"}, open: true} }
 
 func list(of setting) setting { return setting{kinds: []string{"array", "null"}, items: &of} }
 
 func flag() setting { return setting{kinds: []string{"boolean"}} }
 
-// pods are the settings of most pods.
+// pods returns the settings that most add-ons have for their pods, and more.
 func pods(more map[string]setting) map[string]setting {
 	quantities := setting{kinds: []string{"object", "null"}, fields: map[string]setting{"limits": free(), "requests": free()}}
 	all := map[string]setting{

@@ -67,12 +67,15 @@ func configRefused(text, version string) string {
 	if d := doc.Networking.DNSDomain; d != "" && !regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`).MatchString(d) {
 		return fmt.Sprintf("kubeadm: networking.dnsDomain: Invalid value: %q", d)
 	}
-	for name, c := range map[string]staticPod{"kube-apiserver": doc.APIServer, "kube-controller-manager": doc.ControllerManager, "kube-scheduler": doc.Scheduler} {
-		if why := componentRefuses(name, version, c.ExtraArgs); why != "" {
+	for _, c := range []struct {
+		name string
+		staticPod
+	}{{"kube-apiserver", doc.APIServer}, {"kube-controller-manager", doc.ControllerManager}, {"kube-scheduler", doc.Scheduler}} {
+		if why := componentRefuses(c.name, version, c.ExtraArgs); why != "" {
 			return why
 		}
-		if why := fileRefused(name, cmp.Or(doc.CertificatesDir, "/etc/kubernetes/pki"), c.ExtraArgs, c.ExtraVolumes); why != "" {
-			return name + ": " + why
+		if why := fileRefused(c.name, cmp.Or(doc.CertificatesDir, "/etc/kubernetes/pki"), c.ExtraArgs, c.ExtraVolumes); why != "" {
+			return c.name + ": " + why
 		}
 	}
 	for _, arg := range pairs(doc.Etcd.Local.ExtraArgs) { // the flags of etcd 3.4 to 3.6

@@ -71,8 +71,8 @@ func (r nodeRegistration) apply(b *ec2.Boot) error {
 }
 
 // taintsOf reads taints in the form of the kubelet's argument: "gpu=yes:NoSchedule,own:NoExecute"
-// (ParseTaints in k8s.io/kubernetes/pkg/util/taints). The arguments of the user replace those of kubeadm, which
-// has register-with-taints for workers (cmd/kubeadm/app/phases/kubelet/flags.go).
+// (ParseTaints in k8s.io/kubernetes/pkg/util/taints). If the user sets this argument for a worker, kubeadm does not
+// set it (cmd/kubeadm/app/phases/kubelet/flags.go).
 func taintsOf(argument string) (taints []any, err error) {
 	for text := range strings.SplitSeq(argument, ",") {
 		if text == "" {

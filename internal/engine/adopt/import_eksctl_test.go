@@ -169,7 +169,7 @@ func TestImportOfInstanceTypes(t *testing.T) {
 	})
 }
 
-// The pod identity associations of an add-on are in an annotation.
+// An import writes the pod identity associations of an add-on as an annotation.
 func TestImportOfAddonIdentities(t *testing.T) {
 	enginetest.EachOf(t, []string{"eks-byo-vpc.yaml"}, awssim.Options{}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 		enginetest.MustApply(t, m, a)

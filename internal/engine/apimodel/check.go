@@ -114,7 +114,7 @@ func (c *check) text(at string, s Shape, text string) {
 	if len(s.Enum) > 0 && !slices.Contains(s.Enum, text) {
 		c.found = append(c.found, Violation{at, text, "is not one of " + strings.Join(s.Enum, ", "), true})
 	}
-	if pattern := compiled(s.Pattern); pattern != nil && !pattern.MatchString(text) {
+	if pattern := c.service.compiled(s.Pattern); pattern != nil && !pattern.MatchString(text) {
 		c.found = append(c.found, Violation{at, text, "does not match " + s.Pattern, false})
 	}
 }
@@ -135,11 +135,22 @@ func (c *check) limits(at string, s Shape, n float64, unit string) {
 	}
 }
 
-// compiled returns the pattern of a model, which is written for Java; nil if Go does not know its notation.
-func compiled(pattern string) *regexp.Regexp {
+// compiled returns a pattern of the model; nil if there is none, or if Go does not know its notation. Each pattern is
+// compiled once: the machines of a cluster have the same requests.
+func (s *Service) compiled(pattern string) *regexp.Regexp {
 	if pattern == "" {
 		return nil
 	}
+	if known, ok := s.patterns.Load(pattern); ok {
+		return known.(*regexp.Regexp) //nolint:forcetypeassert // nothing else is stored
+	}
+	out := compile(pattern)
+	s.patterns.Store(pattern, out)
+	return out
+}
+
+// compile compiles a pattern, which is written for Java.
+func compile(pattern string) *regexp.Regexp {
 	// the characters beyond the first 65,536, as pairs of surrogates
 	pattern = strings.ReplaceAll(pattern, `\uD800\uDC00-\uDBFF\uDFFF`, `\x{10000}-\x{10FFFF}`)
 	pattern = regexp.MustCompile(`\\u([0-9a-fA-F]{4})`).ReplaceAllString(pattern, `\x{$1}`)

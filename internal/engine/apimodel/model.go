@@ -23,6 +23,8 @@ type Service struct {
 	} `json:"metadata"`
 	Operations map[string]Operation `json:"operations"`
 	Shapes     map[string]Shape     `json:"shapes"`
+
+	patterns sync.Map // the compiled patterns of the shapes, *regexp.Regexp, by their text
 }
 
 // Operation is an operation of a service.

@@ -30,7 +30,7 @@ func (j *EKSJoin) render() (data boot.Data, known bool, err error) {
 	return data, true, err
 }
 
-// renderFor returns the user data with which machines join the EKS cluster c.
+// renderFor returns the user data that joins a machine to the EKS cluster c.
 func (j *EKSJoin) renderFor(c eks.ClusterState) (boot.Data, error) {
 	ca, err := base64.StdEncoding.DecodeString(c.CA)
 	if err != nil {

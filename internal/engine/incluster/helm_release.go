@@ -21,11 +21,11 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
-// HelmReleaseKind is the kind of a release of a Helm chart.
+// HelmReleaseKind is the name of the kind of Helm releases.
 const HelmReleaseKind = "helm-release"
 
-// HelmRelease is a release of a Helm chart in the cluster. The program helm installs and upgrades it; its state is
-// read from the Secrets in which helm records releases.
+// HelmRelease is a Helm release in the cluster. The helm command installs and upgrades it. Its state is read from the Secrets
+// in which helm stores releases.
 type HelmRelease struct {
 	API    *API
 	Server *graph.Ref[APIServerState]
@@ -219,7 +219,7 @@ func shown(path string, value any) string {
 	return string(text)
 }
 
-// shownAs is shown for the new value, which differs from the old one also if both are hidden.
+// shownAs returns what a plan shows of a new value. Where both values are hidden, it says that they differ.
 func shownAs(path string, have, want any) string {
 	text := shown(path, want)
 	if text == hidden && have != nil {
@@ -295,7 +295,7 @@ func forceFlag(version semver.Version) string {
 	return "--force"
 }
 
-// run runs helm. What it says has no value that may be secret.
+// run runs helm. Values that may be secret are removed from the error.
 func (r *HelmRelease) run(ctx context.Context, c *cloud.Clients, args []string, values []byte) error {
 	err := runHelm(ctx, c, r.API, args, values)
 	failed, is := errors.AsType[*cloud.ProgramError](err)

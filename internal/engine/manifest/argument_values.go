@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -20,7 +21,9 @@ type valueRule func(value string) string
 
 // valueRules are the rules of components about the values of arguments, by the component and the name. A component does not
 // start with another value. The form of a value, such as a number, is in the table of the components.
-func valueRules() map[string]valueRule {
+//
+//nolint:gochecknoglobals // constant data, which is made when it is needed first
+var valueRules = sync.OnceValue(func() map[string]valueRule {
 	rules := map[string]valueRule{}
 	for _, component := range []string{components.APIServer, components.ControllerManager, components.Scheduler, components.Kubelet} {
 		// k8s.io/component-base: cli/flag/ciphersuites_flag.go, logs/api/v1/options.go
@@ -75,7 +78,7 @@ func valueRules() map[string]valueRule {
 		rules[components.Kubelet+" "+name] = rule
 	}
 	return rules
-}
+})
 
 // checkValue checks the value of an argument whose form is right.
 func (l *loader) checkValue(o *object, path, component, name, value string, v kubernetesVersion) {
@@ -129,8 +132,9 @@ func once(rule valueRule) valueRule {
 }
 
 func matching(pattern, what string) valueRule {
+	compiled := regexp.MustCompile(pattern)
 	return func(value string) string {
-		if regexp.MustCompile(pattern).MatchString(value) {
+		if compiled.MatchString(value) {
 			return ""
 		}
 		return fmt.Sprintf("%q is not %s", value, what)

@@ -16,7 +16,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/components"
 )
 
-// checkBoot checks what a machine does before kubeadm starts: files, users, disks.
+// checkBoot checks the settings that cloud-init or Ignition applies before kubeadm starts: files, users and file systems.
 func (l *loader) checkBoot(o *object, prefix string, spec *bootstrapv1.KubeadmConfigSpec) {
 	for i := range spec.Files {
 		l.checkFile(o, fmt.Sprintf("%s.files[%d]", prefix, i), &spec.Files[i])
@@ -47,13 +47,7 @@ func (l *loader) checkFile(o *object, at string, f *bootstrapv1.File) {
 	}
 	content := []byte(f.Content)
 	if strings.Contains(string(f.Encoding), "base64") {
-		text := strings.Map(func(r rune) rune {
-			if strings.ContainsRune(" \t\r\n", r) {
-				return -1
-			}
-			return r
-		}, f.Content)
-		raw, err := base64.StdEncoding.DecodeString(text)
+		raw, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(f.Content), ""))
 		if err != nil {
 			l.fail(o.problem(at+".content", "is not base64, which encoding says", "encode it, or remove encoding"))
 			return
@@ -85,7 +79,7 @@ func (l *loader) checkFilesystem(o *object, at string, f bootstrapv1.Filesystem)
 	}
 }
 
-// checkPhases checks what kubeadm is told to skip, and where its patches are.
+// checkPhases checks the phases and preflight checks that kubeadm skips, its folder with patches, and its bootstrap tokens.
 func (l *loader) checkPhases(o *object, prefix string, spec *bootstrapv1.KubeadmConfigSpec) {
 	for _, c := range []struct {
 		path    string

@@ -137,7 +137,7 @@ func (l *loader) checkEndpoint(o *object, path string, e bootstrapv1.APIEndpoint
 	}
 }
 
-// hasLoadBalancer reports whether the cluster creates the load balancer of its API server.
+// hasLoadBalancer reports whether a run creates a load balancer for the API server.
 func (l *loader) hasLoadBalancer() bool {
 	if l.cluster.Infra == nil || l.cluster.External {
 		return false

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
@@ -43,10 +44,7 @@ func TestRequestsAreChecked(t *testing.T) {
 				m := enginetest.LoadQuick(t, c.file)
 				a := enginetest.Prepared(t, c.file, m)
 				c.edit(m)
-				var told []string
-				p := a.Process()
-				_, err := run.Open(m, cluster.Target{Config: p.Config(), Owner: "test", Transport: enginetest.Transport(p), Warn: func(s string) { told = append(told, s) }}).
-					Plan(t.Context())
+				told, err := planned(t, m, a)
 				if c.unsure {
 					assert.Regexp(t, c.want, told)
 					return
@@ -55,6 +53,15 @@ func TestRequestsAreChecked(t *testing.T) {
 			})
 		})
 	}
+}
+
+// planned returns the warnings of a plan.
+func planned(t *testing.T, m *manifest.Cluster, a *awssim.AWS) (told []string, err error) {
+	t.Helper()
+	p := a.Process()
+	_, err = run.Open(m, cluster.Target{Config: p.Config(), Owner: "test", Transport: enginetest.Transport(p), Warn: func(s string) { told = append(told, s) }}).
+		Plan(t.Context())
+	return told, err
 }
 
 // The requests of updates are checked, too.
@@ -77,10 +84,7 @@ func TestRequestsOfUpdatesAreChecked(t *testing.T) {
 				a := enginetest.Prepared(t, c.file, m)
 				enginetest.MustApply(t, m, a)
 				c.edit(m)
-				var told []string
-				p := a.Process()
-				_, err := run.Open(m, cluster.Target{Config: p.Config(), Owner: "test", Transport: enginetest.Transport(p), Warn: func(s string) { told = append(told, s) }}).
-					Plan(t.Context())
+				told, err := planned(t, m, a)
 				assert.Regexp(t, c.want, append(told, errorText(err)))
 			})
 		})
@@ -94,10 +98,7 @@ func TestRequestsOfExamples(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := enginetest.LoadQuick(t, file)
 				a := enginetest.Prepared(t, filepath.Base(file), m)
-				var told []string
-				p := a.Process()
-				_, err := run.Open(m, cluster.Target{Config: p.Config(), Owner: "test", Transport: enginetest.Transport(p), Warn: func(s string) { told = append(told, s) }}).
-					Plan(t.Context())
+				told, err := planned(t, m, a)
 				require.NoError(t, err)
 				for _, s := range told {
 					require.NotContains(t, s, "AWS's API")

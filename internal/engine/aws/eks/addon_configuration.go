@@ -24,7 +24,7 @@ import (
 // UpdateAddon refuse what does not fit ("Determine fields you can customize for Amazon EKS add-ons", EKS user guide). Without
 // the permission to read the schema, it is not compared.
 func (a *Addon) checkConfiguration(ctx context.Context, c *cloud.Clients, offered []AddonVersion) (refusal string, err error) {
-	have, err := a.existing(ctx, c)
+	have, err := a.Find(ctx, c)
 	if err != nil || have != nil && a.fits(have) {
 		return "", err
 	}
@@ -68,20 +68,6 @@ func (a *Addon) versionOf(have *AddonState, offered []AddonVersion) string {
 		}
 	}
 	return ""
-}
-
-// existing returns the add-on if it exists.
-func (a *Addon) existing(ctx context.Context, c *cloud.Clients) (*AddonState, error) {
-	cluster, ok := a.Cluster.Found()
-	if !ok {
-		return nil, nil
-	}
-	s, err := AddonByName(ctx, c, cluster.Name, a.Name)
-	if s == nil || err != nil {
-		return nil, err
-	}
-	have := *s
-	return &have, a.readIdentities(ctx, c, &have)
 }
 
 // fits reports whether EKS has accepted the configuration for the version.
@@ -174,7 +160,9 @@ func misfits(schema *jsonschema.Schema, configuration string) ([]string, error) 
 	case err == nil:
 		return nil, nil
 	case errors.As(err, &invalid):
-		return reasons(invalid), nil
+		all := reasons(invalid)
+		slices.Sort(all) // the library goes through mappings in any order
+		return all, nil
 	default:
 		return nil, err
 	}

@@ -22,10 +22,13 @@ type AddonIdentity struct {
 	Role           *graph.Ref[iam.RoleState]
 }
 
-// identityLines are the associations as a plan shows and compares them: "aws-node: arn:aws:iam::123456789012:role/cni".
+// identityLine is an association as a plan shows and compares it: "aws-node: arn:aws:iam::123456789012:role/cni".
+func identityLine(serviceAccount, role string) string { return serviceAccount + ": " + role }
+
+// identityLines are the associations that the manifest sets.
 func (a *Addon) identityLines() (lines []string) {
 	for _, x := range a.Identities {
-		lines = append(lines, x.ServiceAccount+": "+x.Role.CloudID())
+		lines = append(lines, identityLine(x.ServiceAccount, x.Role.CloudID()))
 	}
 	slices.Sort(lines)
 	return lines
@@ -38,13 +41,14 @@ func (a *Addon) readIdentities(ctx context.Context, c *cloud.Clients, have *Addo
 	}
 	owned, err := AddonIdentities(ctx, c, *have)
 	for _, x := range owned {
-		have.Identities = append(have.Identities, x.ServiceAccount+": "+x.RoleARN)
+		have.Identities = append(have.Identities, identityLine(x.ServiceAccount, x.RoleARN))
 	}
 	slices.Sort(have.Identities)
 	return err
 }
 
-// identities returns the associations for a call. Without any, EKS deletes those of the add-on.
+// identities returns the associations for CreateAddon and UpdateAddon. nil leaves those of the add-on unchanged; an empty
+// list deletes them.
 func (a *Addon) identities() []types.AddonPodIdentityAssociations {
 	if !a.SetsIdentities {
 		return nil

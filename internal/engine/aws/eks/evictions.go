@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -84,11 +85,7 @@ func covers(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) bool {
 
 // failedUpdate describes an error of an update, with what it is about.
 func failedUpdate(e types.ErrorDetail) string {
-	message := ""
-	if e.ErrorMessage != nil {
-		message = *e.ErrorMessage
-	}
-	of := ""
+	message, of := aws.ToString(e.ErrorMessage), ""
 	if unnamed := slices.DeleteFunc(slices.Clone(e.ResourceIds), func(id string) bool { return strings.Contains(message, id) }); len(unnamed) > 0 {
 		of = " (" + text.Several(unnamed) + ")"
 	}

@@ -29,16 +29,15 @@ func UnpassableRole(ctx context.Context, c *cloud.Clients, arn string) (string, 
 // MissingPrincipal says that a role or a user does not exist, by its ARN; "" if it does, or is in another
 // account.
 func MissingPrincipal(ctx context.Context, c *cloud.Clients, arn string) (string, error) {
-	const parts, account, resource = 6, 4, 5 // arn:aws:iam::ACCOUNT:role/PATH/NAME
-	part := strings.SplitN(arn, ":", parts)
-	if len(part) < parts {
-		return "", nil // the manifest is checked for that
+	parsed, err := awsarn.Parse(arn)
+	if err != nil {
+		return "", nil //nolint:nilerr // the manifest is checked for that
 	}
 	caller, err := Caller(ctx, c)
-	if err != nil || part[account] != caller.Account {
+	if err != nil || parsed.AccountID != caller.Account {
 		return "", err
 	}
-	kind, name, _ := strings.Cut(part[resource], "/")
+	kind, name, _ := strings.Cut(parsed.Resource, "/")
 	have, name := "", name[strings.LastIndex(name, "/")+1:]
 	switch kind {
 	case "role":

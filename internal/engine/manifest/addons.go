@@ -216,18 +216,6 @@ func incomplete(o map[string]any) (what, fix string) {
 	return "", ""
 }
 
-// listItems returns the objects of a document: the items of a JSON list or of a list object, or the
-// document itself.
-func listItems(root *yaml.Node) []*yaml.Node {
-	if root.Kind == yaml.SequenceNode {
-		return root.Content
-	}
-	if items, ok := itemsOf(root); ok {
-		return items
-	}
-	return []*yaml.Node{root}
-}
-
 // itemsOf returns the items of a v1 List, or of the list of one kind, such as ClusterList, whose
 // items may lack apiVersion and kind.
 func itemsOf(root *yaml.Node) ([]*yaml.Node, bool) {
@@ -259,15 +247,6 @@ func withFields(n *yaml.Node, fields ...string) *yaml.Node {
 		copied.Content = append(copied.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: stringTag, Value: text, Line: n.Line, Column: n.Column})
 	}
 	return &copied
-}
-
-func scalarField(n *yaml.Node, name string) string {
-	for i := 0; i+1 < len(n.Content) && n.Kind == yaml.MappingNode; i += 2 {
-		if n.Content[i].Value == name {
-			return n.Content[i+1].Value
-		}
-	}
-	return ""
 }
 
 // addSet adds a set to those that apply. Two sets may contain the same object if both are

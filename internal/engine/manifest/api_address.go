@@ -11,13 +11,13 @@ import (
 // Services are of the same family: otherwise kube-apiserver does not start
 // (validatePublicIPServiceClusterIPRangeIPFamilies in
 // https://github.com/kubernetes/kubernetes/blob/master/cmd/kube-apiserver/app/options/validation.go).
-func (l *loader) checkAPIAddresses(services networkBlock) {
-	if plane := l.cluster.ControlPlane; plane != nil {
-		l.checkAPIAddress(l.lookup(kindControlPlane, plane.Object.Name), "spec.kubeadmConfigSpec.", &plane.Object.Spec.KubeadmConfigSpec, services)
+func (c *checks) checkAPIAddresses(services networkBlock) {
+	if plane := c.cluster.ControlPlane; plane != nil {
+		c.checkAPIAddress(c.lookup(kindControlPlane, plane.Object.Name), "spec.kubeadmConfigSpec.", &plane.Object.Spec.KubeadmConfigSpec, services)
 	}
-	for _, m := range l.cluster.Machines {
+	for _, m := range c.cluster.Machines {
 		if m.ControlPlane && m.Bootstrap != nil {
-			l.checkAPIAddress(l.lookup(kindConfig, m.Bootstrap.Name), "spec.", &m.Bootstrap.Spec, services)
+			c.checkAPIAddress(c.lookup(kindConfig, m.Bootstrap.Name), "spec.", &m.Bootstrap.Spec, services)
 		}
 	}
 }
@@ -25,38 +25,38 @@ func (l *loader) checkAPIAddresses(services networkBlock) {
 // checkAPIAddress checks the addresses of a machine that is the first one, and of one that
 // joins: both replace each other during the life of a cluster. An argument of the API server
 // takes precedence.
-func (l *loader) checkAPIAddress(o *object, prefix string, spec *bootstrapv1.KubeadmConfigSpec, services networkBlock) {
+func (c *checks) checkAPIAddress(o *object, prefix string, spec *bootstrapv1.KubeadmConfigSpec, services networkBlock) {
 	for _, a := range spec.ClusterConfiguration.APIServer.ExtraArgs {
 		if a.Name == "advertise-address" && a.Value != nil {
-			l.checkFamily(o, prefix+"clusterConfiguration.apiServer.extraArgs", *a.Value, services)
+			c.checkFamily(o, prefix+"clusterConfiguration.apiServer.extraArgs", *a.Value, services)
 			return
 		}
 	}
-	l.checkFamily(o, prefix+"initConfiguration.localAPIEndpoint.advertiseAddress", spec.InitConfiguration.LocalAPIEndpoint.AdvertiseAddress, services)
+	c.checkFamily(o, prefix+"initConfiguration.localAPIEndpoint.advertiseAddress", spec.InitConfiguration.LocalAPIEndpoint.AdvertiseAddress, services)
 	join := ""
-	if c := spec.JoinConfiguration.ControlPlane; c != nil {
-		join = c.LocalAPIEndpoint.AdvertiseAddress
+	if config := spec.JoinConfiguration.ControlPlane; config != nil {
+		join = config.LocalAPIEndpoint.AdvertiseAddress
 	}
-	l.checkFamily(o, prefix+"joinConfiguration.controlPlane.localAPIEndpoint.advertiseAddress", join, services)
+	c.checkFamily(o, prefix+"joinConfiguration.controlPlane.localAPIEndpoint.advertiseAddress", join, services)
 }
 
 // checkFamily compares an address of an API server with the first block of Services. Without
 // an address, kubeadm chooses an IPv4 address, which every machine of CAPA has; "::" makes it
 // choose an IPv6 address (ResolveBindAddress in
 // https://github.com/kubernetes/kubernetes/blob/master/staging/src/k8s.io/apimachinery/pkg/util/net/interface.go).
-func (l *loader) checkFamily(o *object, path, address string, services networkBlock) {
+func (c *checks) checkFamily(o *object, path, address string, services networkBlock) {
 	own := netip.IPv4Unspecified()
 	if address != "" {
 		var err error
 		if own, err = netip.ParseAddr(address); err != nil {
-			l.fail(o.problem(path, fmt.Sprintf("%q is not an IP address", address), `use "::" for the IPv6 address of the machine, or remove it for the IPv4 address`))
+			c.fail(o.problem(path, fmt.Sprintf("%q is not an IP address", address), `use "::" for the IPv6 address of the machine, or remove it for the IPv4 address`))
 			return
 		}
 	}
 	switch {
 	case own.Is4() == services.Addr().Is4():
 	case own.Is4():
-		l.fail(
+		c.fail(
 			o.problem(
 				path,
 				fmt.Sprintf("the API server would have an IPv4 address, but Services have IPv6 addresses (%s) first: kube-apiserver does not start", services),
@@ -64,7 +64,7 @@ func (l *loader) checkFamily(o *object, path, address string, services networkBl
 			),
 		)
 	default:
-		l.fail(
+		c.fail(
 			o.problem(
 				path,
 				fmt.Sprintf("the API server would have an IPv6 address, but Services have IPv4 addresses (%s) first: kube-apiserver does not start", services),

@@ -81,7 +81,7 @@ var valueRules = sync.OnceValue(func() map[string]valueRule {
 })
 
 // checkValue checks the value of an argument whose form is right.
-func (l *loader) checkValue(o *object, path, component, name, value string, v kubernetesVersion) {
+func (c *checks) checkValue(o *object, path, component, name, value string, v kubernetesVersion) {
 	rule := valueRules()[component+" "+strings.ReplaceAll(name, "_", "-")]
 	if component == components.ControllerManager && name == "controllers" && v.minor <= newestControllers {
 		rule = listOf(controller)
@@ -90,7 +90,7 @@ func (l *loader) checkValue(o *object, path, component, name, value string, v ku
 		return
 	}
 	if what := rule(value); what != "" {
-		l.fail(o.problem(path, fmt.Sprintf("%s of %s: %s", name, component, what), "change the value, or remove the argument"))
+		c.fail(o.problem(path, fmt.Sprintf("%s of %s: %s", name, component, what), "change the value, or remove the argument"))
 	}
 }
 
@@ -305,8 +305,8 @@ func controllers() []string {
 }
 
 // checkTogether checks arguments that a component accepts only with others.
-func (l *loader) checkTogether(o *object, path, component string, args map[string]string) {
-	fail := func(what, fix string) { l.fail(o.problem(path, component+" does not start: "+what, fix)) }
+func (c *checks) checkTogether(o *object, path, component string, args map[string]string) {
+	fail := func(what, fix string) { c.fail(o.problem(path, component+" does not start: "+what, fix)) }
 	for _, pair := range []struct{ component, one, other string }{
 		{components.APIServer, "oidc-issuer-url", "oidc-client-id"},                                   // pkg/kubeapiserver/options/authentication.go
 		{components.Kubelet, "image-credential-provider-config", "image-credential-provider-bin-dir"}, // pkg/credentialprovider/plugin

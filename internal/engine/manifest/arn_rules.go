@@ -41,49 +41,49 @@ func keyARN() arnForm {
 }
 
 // checkARN checks an ARN: its form, its kind, its partition, and the region of a regional resource.
-func (l *loader) checkARN(o *object, path, arn string, form arnForm) {
+func (c *checks) checkARN(o *object, path, arn string, form arnForm) {
 	if o == nil || arn == "" {
 		return
 	}
-	partition := PartitionOf(l.cluster.Region)
-	example := "arn:" + partition + strings.Replace(form.example, "REGION", l.cluster.Region, 1)
+	partition := PartitionOf(c.cluster.Region)
+	example := "arn:" + partition + strings.Replace(form.example, "REGION", c.cluster.Region, 1)
 	parts := strings.SplitN(arn, ":", 6)
 	switch {
 	case len(parts) != 6 || parts[0] != "arn":
-		l.fail(o.problem(path, fmt.Sprintf("%q is not an ARN", arn), "write the ARN of "+form.what+", such as "+example))
+		c.fail(o.problem(path, fmt.Sprintf("%q is not an ARN", arn), "write the ARN of "+form.what+", such as "+example))
 	case parts[2] == "sts":
-		l.fail(o.problem(path, fmt.Sprintf("%s is a session of a role, not %s", arn, form.what), "write the ARN of the role: "+example))
+		c.fail(o.problem(path, fmt.Sprintf("%s is a session of a role, not %s", arn, form.what), "write the ARN of the role: "+example))
 	case parts[2] != form.service || !regexp.MustCompile(`^(`+form.resource+`)$`).MatchString(parts[5]):
-		l.fail(o.problem(path, fmt.Sprintf("%s is not the ARN of %s", arn, form.what), "write one such as "+example))
+		c.fail(o.problem(path, fmt.Sprintf("%s is not the ARN of %s", arn, form.what), "write one such as "+example))
 	case parts[1] != partition:
-		l.fail(
+		c.fail(
 			o.problem(
 				path,
-				fmt.Sprintf("%s is of the partition %s, but the region %s is in %s", arn, parts[1], l.cluster.Region, partition),
+				fmt.Sprintf("%s is of the partition %s, but the region %s is in %s", arn, parts[1], c.cluster.Region, partition),
 				"write one such as "+example,
 			),
 		)
-	case form.regional && parts[3] != l.cluster.Region:
-		l.fail(o.problem(path, fmt.Sprintf("%s is in the region %s, but the cluster is in %s", arn, parts[3], l.cluster.Region), "use one of this region"))
+	case form.regional && parts[3] != c.cluster.Region:
+		c.fail(o.problem(path, fmt.Sprintf("%s is in the region %s, but the cluster is in %s", arn, parts[3], c.cluster.Region), "use one of this region"))
 	case !regexp.MustCompile(`^(\d{12}|aws)$`).MatchString(parts[4]):
-		l.fail(o.problem(path, fmt.Sprintf("%s: %q is not the number of an account", arn, parts[4]), "write 12 digits"))
+		c.fail(o.problem(path, fmt.Sprintf("%s: %q is not the number of an account", arn, parts[4]), "write 12 digits"))
 	}
 }
 
 // checkKey checks a KMS key: an ARN, an ID, or an alias.
-func (l *loader) checkKey(o *object, path, key string) {
+func (c *checks) checkKey(o *object, path, key string) {
 	switch {
 	case key == "":
 	case strings.HasPrefix(key, "arn:"):
-		l.checkARN(o, path, key, keyARN())
+		c.checkARN(o, path, key, keyARN())
 	case !regexp.MustCompile(`^(alias/[a-zA-Z0-9/_-]+|mrk-[0-9a-f]{32}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$`).MatchString(key): // KeyId of DescribeKey, KMS API reference
-		l.fail(o.problem(path, fmt.Sprintf("%q is not a KMS key", key), "write its ARN, its ID, or alias/NAME"))
+		c.fail(o.problem(path, fmt.Sprintf("%q is not a KMS key", key), "write its ARN, its ID, or alias/NAME"))
 	}
 }
 
 // checkIAMName checks the name of a role or an instance profile (CreateRole and CreateInstanceProfile, IAM API reference).
-func (l *loader) checkIAMName(o *object, path, name, what string) {
+func (c *checks) checkIAMName(o *object, path, name, what string) {
 	if name != "" && !regexp.MustCompile(`^[\w+=,.@-]{1,128}$`).MatchString(name) {
-		l.fail(o.problem(path, fmt.Sprintf("%q is not the name of %s", name, what), "use letters, digits and + = , . @ - _; a path is not part of the name"))
+		c.fail(o.problem(path, fmt.Sprintf("%q is not the name of %s", name, what), "use letters, digits and + = , . @ - _; a path is not part of the name"))
 	}
 }

@@ -3,8 +3,10 @@ package manifest
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	eksbootstrapv1 "sigs.k8s.io/cluster-api-provider-aws/v2/bootstrap/eks/api/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
@@ -32,7 +34,7 @@ func (l *loader) assemble() {
 	l.cluster.Name = c.Name
 	l.cluster.Namespace = cmp.Or(c.Namespace, "default")
 	l.fillNamespaces()
-	if l.managed = isManaged(c); l.managed {
+	if l.managed = l.cluster.IsManaged(); l.managed {
 		l.resolveEKS(o, c)
 	} else {
 		l.resolveInfrastructure(o, c)
@@ -48,10 +50,19 @@ func (l *loader) assemble() {
 	l.resolveCharts(c)
 	l.resolveIdentity()
 	l.keepObjects()
-	if !l.dropped && !l.consequence {
-		l.checkWhole(o)
-		l.warnUnused()
+	if l.dropped || l.consequence {
+		return
 	}
+	l.resolveSecrets()
+	if l.cluster.EKS != nil {
+		l.admitNetwork(valueContext())
+	}
+	l.needControlPlane(o)
+	l.checkAnnotations()
+	problems, warnings := Check(l.cluster, l.objects)
+	l.problems = append(l.problems, problems...)
+	l.warnings = append(l.warnings, warnings...)
+	l.warnUnused()
 }
 
 // fillNamespaces sets the namespace of the Cluster on objects without a namespace, as
@@ -120,8 +131,8 @@ func (l *loader) refuseOthers(kind string, r reference) {
 // useInfrastructure sets the infrastructure and the region, and records the object that
 // they come from.
 func (l *loader) useInfrastructure(o *object, infra *infrav1.AWSCluster) {
-	l.cluster.Infra, l.infra = infra, o
-	l.cluster.infra = o.title()
+	l.infra = o
+	l.cluster.setInfra(infra, o)
 	_, l.cluster.External = infra.Annotations[clusterv1.ManagedByAnnotation]
 	l.cluster.SetRegion(cmp.Or(infra.Spec.Region, l.options.Region))
 	if l.cluster.Region == "" {
@@ -187,7 +198,27 @@ func (l *loader) resolveMachines() {
 		b := asBootstrap(l.bootstrap(o, "spec.bootstrap", m.Spec.Bootstrap, false))
 		machine.Bootstrap, machine.EKSBootstrap, machine.NodeadmBootstrap = b.Kubeadm, b.EKS, b.Nodeadm
 		l.cluster.Machines = append(l.cluster.Machines, machine)
+		if machine.ControlPlane && l.cluster.Version == "" && !l.managed {
+			l.cluster.Version = m.Spec.Version
+		}
 	}
+}
+
+// needControlPlane reports a self-managed cluster without control plane, unless a Machine that may be one is invalid.
+func (l *loader) needControlPlane(o *object) {
+	machines := l.cluster.Machines
+	isOne := func(m Machine) bool { return m.ControlPlane }
+	if l.managed || l.cluster.ControlPlane != nil || slices.ContainsFunc(machines, isOne) || len(l.ofKind(kindMachine)) != len(machines) ||
+		l.cluster.Object.Spec.ControlPlaneRef.IsDefined() {
+		return
+	}
+	l.fail(
+		o.problem(
+			"spec.controlPlaneRef",
+			"the cluster has no control plane",
+			"set a KubeadmControlPlane, or add Machines with the label cluster.x-k8s.io/control-plane",
+		),
+	)
 }
 
 // belongs checks that an object to which nothing refers belongs to the Cluster of the
@@ -216,5 +247,23 @@ func (l *loader) warnUnused() {
 		default:
 			l.warn(o.problem("", "nothing in the input refers to it, so it has no effect", "remove it, or refer to it"))
 		}
+	}
+}
+
+// keepObjects records the admitted objects. Objects from Options.Identities are those of a
+// management cluster, and not part of the manifest.
+func (l *loader) keepObjects() {
+	for _, o := range l.objects {
+		x, ok := o.typed.(Object)
+		if !ok || o.foreign {
+			continue
+		}
+		k := l.kinds[o.kind]
+		version := "v1"
+		if k.schema {
+			version = versionNew
+		}
+		x.GetObjectKind().SetGroupVersionKind(apischema.GroupVersionKind{Group: k.group, Version: version, Kind: o.kind})
+		l.cluster.keep(x)
 	}
 }

@@ -21,8 +21,8 @@ const (
 )
 
 // checkBalancerRules checks the load balancers of the API server.
-func (l *loader) checkBalancerRules() {
-	spec := &l.cluster.Infra.Spec
+func (c *checks) checkBalancerRules() {
+	spec := &c.cluster.Infra.Spec
 	for path, lb := range map[string]*infrav1.AWSLoadBalancerSpec{
 		"spec.controlPlaneLoadBalancer": spec.ControlPlaneLoadBalancer, "spec.secondaryControlPlaneLoadBalancer": spec.SecondaryControlPlaneLoadBalancer,
 	} {
@@ -30,11 +30,11 @@ func (l *loader) checkBalancerRules() {
 			continue
 		}
 		for i, id := range lb.AdditionalSecurityGroups {
-			l.checkID(l.infra, fmt.Sprintf("%s.additionalSecurityGroups[%d]", path, i), id, "sg", "a security group")
+			c.checkID(c.infra, fmt.Sprintf("%s.additionalSecurityGroups[%d]", path, i), id, "sg", "a security group")
 		}
 		if n := len(lb.AdditionalSecurityGroups); n > mostBalancerGroups-1 {
-			l.fail(
-				l.infra.problem(
+			c.fail(
+				c.infra.problem(
 					path+".additionalSecurityGroups",
 					fmt.Sprintf("a load balancer has at most %d security groups, with that of the cluster %d", mostBalancerGroups, n+1),
 					"remove some",
@@ -44,69 +44,69 @@ func (l *loader) checkBalancerRules() {
 		p := lb.HealthCheckProtocol
 		switch {
 		case lb.LoadBalancerType == infrav1.LoadBalancerTypeNLB:
-			l.checkTargets(path, lb)
+			c.checkTargets(path, lb)
 		// HealthCheck, API reference of classic load balancers
 		case lb.LoadBalancerType == infrav1.LoadBalancerTypeClassic && p != nil && (*p == infrav1.ELBProtocolUDP || *p == infrav1.ELBProtocolTLS):
-			l.fail(l.infra.problem(path+".healthCheckProtocol", fmt.Sprintf("a classic load balancer does not check health by %s", *p), "use TCP, SSL, HTTP or HTTPS"))
+			c.fail(c.infra.problem(path+".healthCheckProtocol", fmt.Sprintf("a classic load balancer does not check health by %s", *p), "use TCP, SSL, HTTP or HTTPS"))
 		}
 	}
-	l.checkHost(l.infra, "spec.controlPlaneEndpoint.host", spec.ControlPlaneEndpoint.Host)
+	c.checkHost(c.infra, "spec.controlPlaneEndpoint.host", spec.ControlPlaneEndpoint.Host)
 	if port := spec.ControlPlaneEndpoint.Port; port < 0 || port > mostPort {
-		l.fail(l.infra.problem("spec.controlPlaneEndpoint.port", fmt.Sprintf("%d is not a port", port), fmt.Sprintf("use 1 to %d", mostPort)))
+		c.fail(c.infra.problem("spec.controlPlaneEndpoint.port", fmt.Sprintf("%d is not a port", port), fmt.Sprintf("use 1 to %d", mostPort)))
 	}
 }
 
 // checkHost checks the host of the API server, which is in kubeconfigs and certificates.
-func (l *loader) checkHost(o *object, path, host string) {
+func (c *checks) checkHost(o *object, path, host string) {
 	if _, err := netip.ParseAddr(host); host == "" || err == nil {
 		if host != "" && strings.Contains(host, ":") {
-			l.fail(o.problem(path, fmt.Sprintf("%q: Cluster API writes no brackets around an IPv6 address", host), "use a name in DNS"))
+			c.fail(o.problem(path, fmt.Sprintf("%q: Cluster API writes no brackets around an IPv6 address", host), "use a name in DNS"))
 		}
 		return
 	}
 	if bad := validation.IsDNS1123Subdomain(host); len(bad) > 0 {
-		l.fail(o.problem(path, fmt.Sprintf("%q is neither an IP address nor a name in DNS", host), "change it, or remove it to use the name of the load balancer"))
+		c.fail(o.problem(path, fmt.Sprintf("%q is neither an IP address nor a name in DNS", host), "change it, or remove it to use the name of the load balancer"))
 	}
 }
 
 // checkTargets checks the listeners and health checks of a network load balancer.
-func (l *loader) checkTargets(path string, lb *infrav1.AWSLoadBalancerSpec) {
+func (c *checks) checkTargets(path string, lb *infrav1.AWSLoadBalancerSpec) {
 	if p := lb.HealthCheckProtocol; p != nil && (*p == infrav1.ELBProtocolSSL || *p == infrav1.ELBProtocolTLS || *p == infrav1.ELBProtocolUDP) {
-		l.fail(l.infra.problem(path+".healthCheckProtocol", fmt.Sprintf("a network load balancer does not check health by %s", *p), "use TCP, HTTP or HTTPS"))
+		c.fail(c.infra.problem(path+".healthCheckProtocol", fmt.Sprintf("a network load balancer does not check health by %s", *p), "use TCP, HTTP or HTTPS"))
 	}
-	if c := lb.HealthCheck; c != nil {
-		l.checkTimes(path+".healthCheck", c.IntervalSeconds, c.TimeoutSeconds)
+	if config := lb.HealthCheck; config != nil {
+		c.checkTimes(path+".healthCheck", config.IntervalSeconds, config.TimeoutSeconds)
 	}
 	for i, listener := range lb.AdditionalListeners {
-		if c := listener.HealthCheck; c != nil {
-			l.checkListener(fmt.Sprintf("%s.additionalListeners[%d].healthCheck", path, i), c)
+		if config := listener.HealthCheck; config != nil {
+			c.checkListener(fmt.Sprintf("%s.additionalListeners[%d].healthCheck", path, i), config)
 		}
 	}
 }
 
 // checkListener checks the health check of an additional listener.
-func (l *loader) checkListener(at string, c *infrav1.TargetGroupHealthCheckAdditionalSpec) {
-	l.checkTimes(at, c.IntervalSeconds, c.TimeoutSeconds)
-	if c.Path != nil && (len(*c.Path) > longestPath || !regexp.MustCompile(`^/[!-~]*$`).MatchString(*c.Path)) {
-		l.fail(l.infra.problem(at+".path", fmt.Sprintf("%q is not the path of a URL", *c.Path), "begin it with /"))
+func (c *checks) checkListener(at string, config *infrav1.TargetGroupHealthCheckAdditionalSpec) {
+	c.checkTimes(at, config.IntervalSeconds, config.TimeoutSeconds)
+	if config.Path != nil && (len(*config.Path) > longestPath || !regexp.MustCompile(`^/[!-~]*$`).MatchString(*config.Path)) {
+		c.fail(c.infra.problem(at+".path", fmt.Sprintf("%q is not the path of a URL", *config.Path), "begin it with /"))
 	}
-	if c.Port == nil || *c.Port == trafficPort {
+	if config.Port == nil || *config.Port == trafficPort {
 		return
 	}
-	if n, err := strconv.Atoi(*c.Port); err != nil || n < 1 || n > mostPort {
-		l.fail(l.infra.problem(at+".port", fmt.Sprintf("%q is not a port", *c.Port), fmt.Sprintf("use %s, or 1 to %d", trafficPort, mostPort)))
+	if n, err := strconv.Atoi(*config.Port); err != nil || n < 1 || n > mostPort {
+		c.fail(c.infra.problem(at+".port", fmt.Sprintf("%q is not a port", *config.Port), fmt.Sprintf("use %s, or 1 to %d", trafficPort, mostPort)))
 	}
 }
 
 // checkTimes compares the time limit of a health check with the time between two of them.
-func (l *loader) checkTimes(path string, interval, timeout *int64) {
+func (c *checks) checkTimes(path string, interval, timeout *int64) {
 	between := int64(usualInterval)
 	if interval != nil {
 		between = *interval
 	}
 	if timeout != nil && *timeout > between {
-		l.fail(
-			l.infra.problem(
+		c.fail(
+			c.infra.problem(
 				path+".timeoutSeconds",
 				fmt.Sprintf("%d is more than the time between two health checks, %d seconds", *timeout, between),
 				"set less, or a larger intervalSeconds",

@@ -17,30 +17,30 @@ import (
 )
 
 // checkBoot checks the settings that cloud-init or Ignition applies before kubeadm starts: files, users and file systems.
-func (l *loader) checkBoot(o *object, prefix string, spec *bootstrapv1.KubeadmConfigSpec) {
+func (c *checks) checkBoot(o *object, prefix string, spec *bootstrapv1.KubeadmConfigSpec) {
 	for i := range spec.Files {
-		l.checkFile(o, fmt.Sprintf("%s.files[%d]", prefix, i), &spec.Files[i])
+		c.checkFile(o, fmt.Sprintf("%s.files[%d]", prefix, i), &spec.Files[i])
 	}
 	for i, u := range spec.Users {
 		at := fmt.Sprintf("%s.users[%d]", prefix, i)
 		if !regexp.MustCompile(`^[A-Za-z0-9_.][A-Za-z0-9_.-]{0,31}\$?$`).MatchString(u.Name) { // useradd(8); Debian permits less
-			l.fail(o.problem(at+".name", fmt.Sprintf("%q is not the name of a user of Linux", u.Name), "use small letters, digits, - and _"))
+			c.fail(o.problem(at+".name", fmt.Sprintf("%q is not the name of a user of Linux", u.Name), "use small letters, digits, - and _"))
 		}
 		for n, key := range u.SSHAuthorizedKeys {
 			if !regexp.MustCompile(`(^|\s)(ssh-|ecdsa-|sk-)\S+\s+[A-Za-z0-9+/=]+`).MatchString(key) { // sshd(8), AUTHORIZED_KEYS FILE FORMAT
-				l.warn(o.problem(fmt.Sprintf("%s.sshAuthorizedKeys[%d]", at, n), "is not a public key of SSH", `write one as in "ssh-ed25519 AAAA… name"`))
+				c.warn(o.problem(fmt.Sprintf("%s.sshAuthorizedKeys[%d]", at, n), "is not a public key of SSH", `write one as in "ssh-ed25519 AAAA… name"`))
 			}
 		}
 	}
 	for i, f := range spec.DiskSetup.Filesystems {
-		l.checkFilesystem(o, fmt.Sprintf("%s.diskSetup.filesystems[%d]", prefix, i), f)
+		c.checkFilesystem(o, fmt.Sprintf("%s.diskSetup.filesystems[%d]", prefix, i), f)
 	}
 }
 
 // checkFile checks a file as cloud-init writes it (cloudinit/config/cc_write_files.py).
-func (l *loader) checkFile(o *object, at string, f *bootstrapv1.File) {
+func (c *checks) checkFile(o *object, at string, f *bootstrapv1.File) {
 	if f.Owner != "" && !regexp.MustCompile(`^[^\s:]+(:[^\s:]+)?$`).MatchString(f.Owner) {
-		l.fail(o.problem(at+".owner", fmt.Sprintf("%q is not a user and a group", f.Owner), `write it as in "root:root"`))
+		c.fail(o.problem(at+".owner", fmt.Sprintf("%q is not a user and a group", f.Owner), `write it as in "root:root"`))
 	}
 	if f.Encoding == "" || f.Content == "" {
 		return
@@ -49,7 +49,7 @@ func (l *loader) checkFile(o *object, at string, f *bootstrapv1.File) {
 	if strings.Contains(string(f.Encoding), "base64") {
 		raw, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(f.Content), ""))
 		if err != nil {
-			l.fail(o.problem(at+".content", "is not base64, which encoding says", "encode it, or remove encoding"))
+			c.fail(o.problem(at+".content", "is not base64, which encoding says", "encode it, or remove encoding"))
 			return
 		}
 		content = raw
@@ -60,7 +60,7 @@ func (l *loader) checkFile(o *object, at string, f *bootstrapv1.File) {
 			_, err = io.Copy(io.Discard, io.LimitReader(z, largestFile))
 		}
 		if err != nil {
-			l.fail(o.problem(at+".content", "is not compressed by gzip, which encoding says", "compress it, or change encoding"))
+			c.fail(o.problem(at+".content", "is not compressed by gzip, which encoding says", "compress it, or change encoding"))
 		}
 	}
 }
@@ -69,19 +69,19 @@ func (l *loader) checkFile(o *object, at string, f *bootstrapv1.File) {
 const largestFile = 16 << 20
 
 // checkFilesystem checks a filesystem as cloud-init makes it, with mkfs (cloudinit/config/cc_disk_setup.py).
-func (l *loader) checkFilesystem(o *object, at string, f bootstrapv1.Filesystem) {
+func (c *checks) checkFilesystem(o *object, at string, f bootstrapv1.Filesystem) {
 	most, known := map[string]int{"ext2": 16, "ext3": 16, "ext4": 16, "xfs": 12, "btrfs": 255, "vfat": 11, "swap": 15}[f.Filesystem]
 	switch {
 	case !known:
-		l.warn(o.problem(at+".filesystem", fmt.Sprintf("images of Cluster API have no mkfs.%s", f.Filesystem), "use ext4 or xfs"))
+		c.warn(o.problem(at+".filesystem", fmt.Sprintf("images of Cluster API have no mkfs.%s", f.Filesystem), "use ext4 or xfs"))
 	case len(f.Label) > most:
-		l.fail(o.problem(at+".label", fmt.Sprintf("%q has %d characters: %s permits %d", f.Label, len(f.Label), f.Filesystem, most), "shorten it"))
+		c.fail(o.problem(at+".label", fmt.Sprintf("%q has %d characters: %s permits %d", f.Label, len(f.Label), f.Filesystem, most), "shorten it"))
 	}
 }
 
 // checkPhases checks the phases and preflight checks that kubeadm skips, its folder with patches, and its bootstrap tokens.
-func (l *loader) checkPhases(o *object, prefix string, spec *bootstrapv1.KubeadmConfigSpec) {
-	for _, c := range []struct {
+func (c *checks) checkPhases(o *object, prefix string, spec *bootstrapv1.KubeadmConfigSpec) {
+	for _, config := range []struct {
 		path    string
 		ignored []string
 		phases  []string
@@ -97,28 +97,28 @@ func (l *loader) checkPhases(o *object, prefix string, spec *bootstrapv1.Kubeadm
 			spec.JoinConfiguration.Patches,
 		},
 	} {
-		if slices.Contains(c.ignored, "all") && len(c.ignored) > 1 { // ValidateIgnorePreflightErrors
-			l.fail(o.problem(prefix+c.path+".nodeRegistration.ignorePreflightErrors", `kubeadm accepts no other checks beside "all"`, `remove "all", or the others`))
+		if slices.Contains(config.ignored, "all") && len(config.ignored) > 1 { // ValidateIgnorePreflightErrors
+			c.fail(o.problem(prefix+config.path+".nodeRegistration.ignorePreflightErrors", `kubeadm accepts no other checks beside "all"`, `remove "all", or the others`))
 		}
-		for i, phase := range c.phases {
-			if !slices.Contains(c.known, phase) {
-				l.fail(
+		for i, phase := range config.phases {
+			if !slices.Contains(config.known, phase) {
+				c.fail(
 					o.problem(
-						fmt.Sprintf("%s%s.skipPhases[%d]", prefix, c.path, i),
+						fmt.Sprintf("%s%s.skipPhases[%d]", prefix, config.path, i),
 						fmt.Sprintf("kubeadm has no phase %s", phase),
-						"use one of: "+strings.Join(c.known, ", "),
+						"use one of: "+strings.Join(config.known, ", "),
 					),
 				)
 			}
 		}
-		if dir := c.patches.Directory; dir != "" {
-			l.checkWritten(o, prefix+c.path+".patches.directory", dir, spec, "kubeadm fails")
+		if dir := config.patches.Directory; dir != "" {
+			c.checkWritten(o, prefix+config.path+".patches.directory", dir, spec, "kubeadm fails")
 		}
 	}
 	for i, t := range spec.InitConfiguration.BootstrapTokens {
 		for n, usage := range t.Usages { // ValidateUsages in cmd/kubeadm/app/apis/kubeadm/validation
 			if usage != "signing" && usage != "authentication" {
-				l.fail(
+				c.fail(
 					o.problem(
 						fmt.Sprintf("%s.initConfiguration.bootstrapTokens[%d].usages[%d]", prefix, i, n),
 						fmt.Sprintf("%q is not a usage of a token", usage),
@@ -150,21 +150,21 @@ func joinPhases() []string {
 }
 
 // checkWritten warns of a file or folder that nothing in a manifest writes: then only the image can have it.
-func (l *loader) checkWritten(o *object, at, name string, spec *bootstrapv1.KubeadmConfigSpec, otherwise string) {
+func (c *checks) checkWritten(o *object, at, name string, spec *bootstrapv1.KubeadmConfigSpec, otherwise string) {
 	name = path.Clean(name)
 	written := slices.ContainsFunc(spec.Files, func(f bootstrapv1.File) bool {
 		return path.Clean(f.Path) == name || strings.HasPrefix(path.Clean(f.Path), name+"/")
 	})
 	if !written && len(spec.PreKubeadmCommands) == 0 && len(spec.BootCommands) == 0 && len(spec.Mounts) == 0 {
-		l.warn(o.problem(at, fmt.Sprintf("%s: nothing in the manifest writes it", name), otherwise+" unless the image has it: add it to files"))
+		c.warn(o.problem(at, fmt.Sprintf("%s: nothing in the manifest writes it", name), otherwise+" unless the image has it: add it to files"))
 	}
 }
 
 // checkMountedFiles checks the files that arguments of the control plane name. A component runs in a container, which has
 // only the folders that kubeadm mounts (cmd/kubeadm/app/phases/controlplane/volumes.go) and extraVolumes.
-func (l *loader) checkMountedFiles(o *object, prefix string, spec *bootstrapv1.KubeadmConfigSpec) {
-	c := &spec.ClusterConfiguration
-	keys := c.CertificatesDir
+func (c *checks) checkMountedFiles(o *object, prefix string, spec *bootstrapv1.KubeadmConfigSpec) {
+	config := &spec.ClusterConfiguration
+	keys := config.CertificatesDir
 	if keys == "" {
 		keys = "/etc/kubernetes/pki"
 	}
@@ -182,12 +182,12 @@ func (l *loader) checkMountedFiles(o *object, prefix string, spec *bootstrapv1.K
 		volumes          []bootstrapv1.HostPathMount
 		mounts           []string
 	}{
-		{components.APIServer, ".apiServer", c.APIServer.ExtraArgs, c.APIServer.ExtraVolumes, append([]string{keys}, common...)},
+		{components.APIServer, ".apiServer", config.APIServer.ExtraArgs, config.APIServer.ExtraVolumes, append([]string{keys}, common...)},
 		{
-			components.ControllerManager, ".controllerManager", c.ControllerManager.ExtraArgs, c.ControllerManager.ExtraVolumes,
+			components.ControllerManager, ".controllerManager", config.ControllerManager.ExtraArgs, config.ControllerManager.ExtraVolumes,
 			append([]string{keys, "/etc/kubernetes/controller-manager.conf", "/usr/libexec/kubernetes/kubelet-plugins/volume/exec"}, common...),
 		},
-		{components.Scheduler, ".scheduler", c.Scheduler.ExtraArgs, c.Scheduler.ExtraVolumes, []string{"/etc/kubernetes/scheduler.conf"}},
+		{components.Scheduler, ".scheduler", config.Scheduler.ExtraArgs, config.Scheduler.ExtraVolumes, []string{"/etc/kubernetes/scheduler.conf"}},
 	} {
 		for i, a := range x.args {
 			if a.Value == nil || !path.IsAbs(*a.Value) || !readsFile(a.Name) || strings.ContainsAny(*a.Value, "${}") {
@@ -198,10 +198,10 @@ func (l *loader) checkMountedFiles(o *object, prefix string, spec *bootstrapv1.K
 			switch {
 			case volume >= 0:
 				v := x.volumes[volume]
-				l.checkWritten(o, at, path.Join(v.HostPath, strings.TrimPrefix(file, path.Clean(v.MountPath))), spec, x.component+" does not start")
+				c.checkWritten(o, at, path.Join(v.HostPath, strings.TrimPrefix(file, path.Clean(v.MountPath))), spec, x.component+" does not start")
 			case slices.ContainsFunc(x.mounts, func(m string) bool { return isInside(file, m) }):
 			default:
-				l.fail(
+				c.fail(
 					o.problem(
 						at,
 						fmt.Sprintf("%s does not start: its container does not have the file %s", x.component, file),

@@ -90,3 +90,11 @@ func (l *loader) secretKey(o *object, path, name, entry string) {
 		l.fail(o.problem(path, fmt.Sprintf("Secret/%s has no key %q", name, entry), "add the key to the Secret"))
 	}
 }
+
+// checkDataSecret warns about user data if there is also a bootstrap configuration. Cluster API
+// replaces dataSecretName by the name of the Secret that it creates from the configuration.
+func (l *loader) checkDataSecret(o *object, path string) {
+	if path += ".dataSecretName"; o.isSet(path) {
+		l.warn(o.problem(path, "has no effect: configRef is set, too", "remove one of them"))
+	}
+}

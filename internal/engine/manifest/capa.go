@@ -90,6 +90,14 @@ func (l *loader) asMachine(ctx context.Context, o *object, t *infrav1.AWSMachine
 	t.Spec.Template.Spec = machine.Spec
 }
 
+// admitNetwork checks the network and the SSH key of an EKS control plane, of which CAPA's webhook for EKS checks
+// less than that of an AWSCluster.
+func (l *loader) admitNetwork(ctx context.Context) {
+	if _, err := (&webhooks.AWSCluster{}).ValidateCreate(ctx, l.cluster.Infra); err != nil {
+		l.failHook(l.infra, err)
+	}
+}
+
 // failHook reports the error of a webhook, one problem for each cause.
 func (l *loader) failHook(o *object, err error) {
 	var single *field.Error

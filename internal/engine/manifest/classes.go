@@ -17,29 +17,24 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/class"
 )
 
-// Kinds that only topologies use.
-const (
-	kindClusterClass       = "ClusterClass"
-	kindAWSClusterTemplate = "AWSClusterTemplate"
-)
-
 // withClasses adds the kinds of ClusterClasses.
 func withClasses(all map[string]kind) map[string]kind {
-	template := func(group string, older, newest decode) kind {
-		k := kind{group: group, schema: true, versions: map[string]decode{versionNew: newest}}
+	template := func(older, newest decode) kind {
+		k := kind{schema: true, versions: map[string]decode{versionNew: newest}}
 		if older != nil {
 			k.versions[versionOld] = older
 		}
 		return k
 	}
-	all[kindClusterClass] = template(groupCore,
-		upgraded(coreconversion.ConvertClusterClassV1Beta1ToHub), decodeAs[clusterv1.ClusterClass])
-	all["KubeadmControlPlaneTemplate"] = template(groupControlPlane,
-		upgraded(controlplaneconversion.ConvertKubeadmControlPlaneTemplateV1Beta1ToHub), decodeAs[controlplanev1.KubeadmControlPlaneTemplate])
-	all[kindAWSClusterTemplate] = template(groupInfrastructure,
-		upgraded(toHub[*infrav1beta1.AWSClusterTemplate, *infrav1.AWSClusterTemplate]), decodeAs[infrav1.AWSClusterTemplate])
-	all["AWSManagedClusterTemplate"] = template(groupInfrastructure, nil, decodeAs[infrav1.AWSManagedClusterTemplate])
-	all["AWSManagedControlPlaneTemplate"] = template(groupControlPlane, nil, decodeAs[ekscontrolplanev1.AWSManagedControlPlaneTemplate])
+	all[kindClusterClass] = template(upgraded(coreconversion.ConvertClusterClassV1Beta1ToHub), decodeAs[clusterv1.ClusterClass])
+	all[kindControlPlaneTemplate] = template(upgraded(controlplaneconversion.ConvertKubeadmControlPlaneTemplateV1Beta1ToHub), decodeAs[controlplanev1.KubeadmControlPlaneTemplate])
+	all[kindAWSClusterTemplate] = template(upgraded(toHub[*infrav1beta1.AWSClusterTemplate, *infrav1.AWSClusterTemplate]), decodeAs[infrav1.AWSClusterTemplate])
+	all[kindManagedClusterTemplate] = template(nil, decodeAs[infrav1.AWSManagedClusterTemplate])
+	all[kindManagedPlaneTemplate] = template(nil, decodeAs[ekscontrolplanev1.AWSManagedControlPlaneTemplate])
+	for name, k := range all {
+		k.group, _ = groupOf(name)
+		all[name] = k
+	}
 	return all
 }
 

@@ -73,6 +73,16 @@ type Cluster struct {
 	refers  map[string][]string // "Kind/name" of the objects that an object refers to
 }
 
+// NewCluster returns an empty Cluster, for a loader to fill.
+func NewCluster() *Cluster {
+	return &Cluster{
+		ConfigMaps: map[string]*corev1.ConfigMap{},
+		Secrets:    map[string]*corev1.Secret{},
+		Variables:  map[string]string{},
+		where:      map[string]Position{},
+	}
+}
+
 // KubernetesName is the cluster's name in Kubernetes, and in the tags of controllers in
 // the cluster.
 func (c *Cluster) KubernetesName() string {
@@ -136,6 +146,11 @@ type Deployment struct {
 // InfraObject returns the object that Infra comes from, for Origin: "AWSCluster/prod" or
 // "AWSManagedControlPlane/prod". Their common fields have the same paths.
 func (c *Cluster) InfraObject() string { return c.infra }
+
+// setInfra sets Infra, and the object that it comes from.
+func (c *Cluster) setInfra(infra *infrav1.AWSCluster, from *object) {
+	c.Infra, c.infra = infra, from.title()
+}
 
 // SetRegion changes the region of the cluster.
 func (c *Cluster) SetRegion(region string) {

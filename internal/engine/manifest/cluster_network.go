@@ -26,30 +26,30 @@ const (
 
 // checkClusterNetwork checks the blocks of pods and Services of a self-managed cluster. With
 // some, kubeadm fails on the first machine.
-func (l *loader) checkClusterNetwork(cluster *object) {
-	network := l.cluster.Object.Spec.ClusterNetwork
-	pods := l.networkBlocks(cluster, "spec.clusterNetwork.pods.cidrBlocks", network.Pods.CIDRBlocks)
-	services := l.networkBlocks(cluster, "spec.clusterNetwork.services.cidrBlocks", network.Services.CIDRBlocks)
+func (c *checks) checkClusterNetwork(cluster *object) {
+	network := c.cluster.Object.Spec.ClusterNetwork
+	pods := c.networkBlocks(cluster, "spec.clusterNetwork.pods.cidrBlocks", network.Pods.CIDRBlocks)
+	services := c.networkBlocks(cluster, "spec.clusterNetwork.services.cidrBlocks", network.Services.CIDRBlocks)
 	if d := network.ServiceDomain; d != "" && len(validation.IsDNS1123Subdomain(d)) > 0 { // ValidateDNS1123Subdomain of kubeadm
-		l.fail(
+		c.fail(
 			cluster.problem("spec.clusterNetwork.serviceDomain", fmt.Sprintf("%q is not a domain of DNS", d), "use small letters, as in cluster.local, or remove it"),
 		)
 	}
 	for _, b := range services {
 		if least, most := b.Addr().BitLen()-mostServiceBits, b.Addr().BitLen()-fewestAddressBits; b.Bits() < least || b.Bits() > most {
-			l.fail(cluster.problem(b.path, fmt.Sprintf("%s: kubeadm permits /%d to /%d for Services", b, least, most), "use another block, such as "+DefaultServices))
+			c.fail(cluster.problem(b.path, fmt.Sprintf("%s: kubeadm permits /%d to /%d for Services", b, least, most), "use another block, such as "+DefaultServices))
 		}
 	}
 	for _, b := range pods {
-		l.checkPodBlock(cluster, b)
+		c.checkPodBlock(cluster, b)
 	}
 	if len(network.Services.CIDRBlocks) == 0 {
 		services = []networkBlock{{netip.MustParsePrefix(DefaultServices), ""}}
 	}
 	if len(services) > 0 { // otherwise a block is not valid
-		l.checkAPIAddresses(services[0])
+		c.checkAPIAddresses(services[0])
 	}
-	l.warnOverlaps(cluster, pods, services)
+	c.warnOverlaps(cluster, pods, services)
 }
 
 // networkBlock is a block of addresses, and its place in the Cluster.
@@ -60,7 +60,7 @@ type networkBlock struct {
 
 // networkBlocks parses blocks, and reports if there are too many. validateCluster reports blocks
 // that are not valid.
-func (l *loader) networkBlocks(cluster *object, path string, texts []string) (all []networkBlock) {
+func (c *checks) networkBlocks(cluster *object, path string, texts []string) (all []networkBlock) {
 	four := 0
 	for i, text := range texts {
 		b, err := netip.ParsePrefix(text)
@@ -73,25 +73,25 @@ func (l *loader) networkBlocks(cluster *object, path string, texts []string) (al
 		all = append(all, networkBlock{b.Masked(), fmt.Sprintf("%s[%d]", path, i)})
 	}
 	if four > 1 || len(all)-four > 1 {
-		l.fail(cluster.problem(path, "kubeadm permits one block, or one of IPv4 and one of IPv6", "remove the others"))
+		c.fail(cluster.problem(path, "kubeadm permits one block, or one of IPv4 and one of IPv6", "remove the others"))
 	}
 	return all
 }
 
 // checkPodBlock compares the block of pods with the parts that Nodes get of it.
-func (l *loader) checkPodBlock(cluster *object, b networkBlock) {
+func (c *checks) checkPodBlock(cluster *object, b networkBlock) {
 	name, node, example := "node-cidr-mask-size-ipv4", nodeBlockIPv4, "192.168.0.0/16"
 	if b.Addr().Is6() {
 		name, node, example = "node-cidr-mask-size-ipv6", nodeBlockIPv6, "fd01::/48"
 	}
 	set := name
 	for _, name := range []string{"node-cidr-mask-size", name} { // the first one is of clusters with one family
-		if given, err := strconv.Atoi(l.controllerManagerArgument(name)); err == nil {
+		if given, err := strconv.Atoi(c.controllerManagerArgument(name)); err == nil {
 			node, set = given, name
 		}
 	}
 	if node > b.Addr().BitLen() {
-		l.fail(
+		c.fail(
 			cluster.problem(
 				b.path,
 				fmt.Sprintf("the argument %s of the kube-controller-manager is %d, and addresses have %d bits", set, node, b.Addr().BitLen()),
@@ -102,10 +102,10 @@ func (l *loader) checkPodBlock(cluster *object, b networkBlock) {
 	}
 	switch most := b.Addr().BitLen() - fewestAddressBits; {
 	case b.Bits() > most:
-		l.fail(cluster.problem(b.path, fmt.Sprintf("%s: kubeadm permits /%d and larger blocks for pods", b, most), "use another block, such as "+example))
-	case l.controllerManagerArgument("allocate-node-cidrs") == "false": // Nodes get no blocks
+		c.fail(cluster.problem(b.path, fmt.Sprintf("%s: kubeadm permits /%d and larger blocks for pods", b, most), "use another block, such as "+example))
+	case c.controllerManagerArgument("allocate-node-cidrs") == "false": // Nodes get no blocks
 	case b.Bits() > node:
-		l.fail(
+		c.fail(
 			cluster.problem(
 				b.path,
 				fmt.Sprintf("%s is smaller than the block of one Node, /%d", b, node),
@@ -113,7 +113,7 @@ func (l *loader) checkPodBlock(cluster *object, b networkBlock) {
 			),
 		)
 	case node-b.Bits() > mostNodesBits:
-		l.fail(
+		c.fail(
 			cluster.problem(
 				b.path,
 				fmt.Sprintf("%s is too large for Nodes with a block of /%d: kubeadm permits /%d", b, node, node-mostNodesBits),
@@ -124,12 +124,12 @@ func (l *loader) checkPodBlock(cluster *object, b networkBlock) {
 }
 
 // controllerManagerArgument is an argument of the kube-controller-manager; "" if it is not set.
-func (l *loader) controllerManagerArgument(name string) (value string) {
+func (c *checks) controllerManagerArgument(name string) (value string) {
 	var arguments []bootstrapv1.Arg
-	if cp := l.cluster.ControlPlane; cp != nil {
+	if cp := c.cluster.ControlPlane; cp != nil {
 		arguments = cp.Object.Spec.KubeadmConfigSpec.ClusterConfiguration.ControllerManager.ExtraArgs
 	}
-	for _, m := range l.cluster.Machines {
+	for _, m := range c.cluster.Machines {
 		if m.ControlPlane && m.Bootstrap != nil {
 			arguments = append(arguments, m.Bootstrap.Spec.ClusterConfiguration.ControllerManager.ExtraArgs...)
 		}
@@ -144,20 +144,20 @@ func (l *loader) controllerManagerArgument(name string) (value string) {
 
 // warnOverlaps warns of blocks that overlap. Addresses of pods and machines may be the same range
 // only for a pod network that takes the addresses of pods from the VPC.
-func (l *loader) warnOverlaps(cluster *object, pods, services []networkBlock) {
+func (c *checks) warnOverlaps(cluster *object, pods, services []networkBlock) {
 	var vpc []string
-	if l.cluster.Infra != nil {
-		vpc = vpcBlocks(&l.cluster.Infra.Spec.NetworkSpec.VPC)
+	if c.cluster.Infra != nil {
+		vpc = vpcBlocks(&c.cluster.Infra.Spec.NetworkSpec.VPC)
 	}
 	for _, s := range services {
 		for _, p := range pods {
 			if p.Overlaps(s.Prefix) {
-				l.warn(cluster.problem(p.path, fmt.Sprintf("%s overlaps with the addresses of Services, %s", p, s), "change one of them"))
+				c.warn(cluster.problem(p.path, fmt.Sprintf("%s overlaps with the addresses of Services, %s", p, s), "change one of them"))
 			}
 		}
 		for _, text := range vpc {
 			if v, err := netip.ParsePrefix(text); err == nil && v.Overlaps(s.Prefix) {
-				l.warn(
+				c.warn(
 					cluster.problem(
 						cmp.Or(s.path, "spec.clusterNetwork"),
 						fmt.Sprintf("%s overlaps with the VPC, %s: pods cannot reach what has an address in both", s, text),
@@ -170,7 +170,7 @@ func (l *loader) warnOverlaps(cluster *object, pods, services []networkBlock) {
 	for _, p := range pods {
 		for _, text := range vpc {
 			if v, err := netip.ParsePrefix(text); err == nil && v.Overlaps(p.Prefix) {
-				l.warn(
+				c.warn(
 					cluster.problem(
 						p.path,
 						fmt.Sprintf("%s overlaps with the VPC, %s: this works only with a pod network that gives pods addresses of the VPC", p, text),

@@ -16,12 +16,12 @@ import (
 // checkControlPlaneArguments checks the arguments of the components that kubeadm starts, and the
 // feature gates of kubeadm itself, which ends with an error if it does not know one
 // (ValidateFeatureGates in cmd/kubeadm/app/apis/kubeadm/validation).
-func (l *loader) checkControlPlaneArguments(o *object, path string, c *bootstrapv1.ClusterConfiguration, v kubernetesVersion) {
-	l.checkArguments(o, path+".apiServer.extraArgs", components.APIServer, c.APIServer.ExtraArgs, v)
-	l.checkArguments(o, path+".controllerManager.extraArgs", components.ControllerManager, c.ControllerManager.ExtraArgs, v)
-	l.checkArguments(o, path+".scheduler.extraArgs", components.Scheduler, c.Scheduler.ExtraArgs, v)
-	for gate := range c.FeatureGates {
-		l.checkHas(o, path+".featureGates."+gate, "kubeadm", "feature gate "+gate, components.Gate(components.Kubeadm, gate), v)
+func (c *checks) checkControlPlaneArguments(o *object, path string, config *bootstrapv1.ClusterConfiguration, v kubernetesVersion) {
+	c.checkArguments(o, path+".apiServer.extraArgs", components.APIServer, config.APIServer.ExtraArgs, v)
+	c.checkArguments(o, path+".controllerManager.extraArgs", components.ControllerManager, config.ControllerManager.ExtraArgs, v)
+	c.checkArguments(o, path+".scheduler.extraArgs", components.Scheduler, config.Scheduler.ExtraArgs, v)
+	for gate := range config.FeatureGates {
+		c.checkHas(o, path+".featureGates."+gate, "kubeadm", "feature gate "+gate, components.Gate(components.Kubeadm, gate), v)
 	}
 }
 
@@ -35,7 +35,7 @@ func argumentPath(o *object, path string, i int, name string) string {
 
 // checkArguments checks the arguments of a component: one that it does not have, or a value that it
 // cannot read, stops it (ParseArgs of github.com/spf13/pflag).
-func (l *loader) checkArguments(o *object, path, component string, args []bootstrapv1.Arg, v kubernetesVersion) {
+func (c *checks) checkArguments(o *object, path, component string, args []bootstrapv1.Arg, v kubernetesVersion) {
 	all := map[string]string{}
 	for i, a := range args {
 		value := ""
@@ -43,13 +43,13 @@ func (l *loader) checkArguments(o *object, path, component string, args []bootst
 			value = *a.Value
 		}
 		all[a.Name] = value
-		l.checkArgument(o, argumentPath(o, path, i, a.Name), component, a.Name, value, v)
+		c.checkArgument(o, argumentPath(o, path, i, a.Name), component, a.Name, value, v)
 	}
-	l.checkTogether(o, path, component, all)
+	c.checkTogether(o, path, component, all)
 }
 
-func (l *loader) checkArgument(o *object, path, component, name, value string, v kubernetesVersion) {
-	if !l.checkHas(o, path, component, "argument "+name, components.Flag(component, name), v) {
+func (c *checks) checkArgument(o *object, path, component, name, value string, v kubernetesVersion) {
+	if !c.checkHas(o, path, component, "argument "+name, components.Flag(component, name), v) {
 		return
 	}
 	mark, _ := components.Flag(component, name).In(v.minor)
@@ -57,28 +57,28 @@ func (l *loader) checkArgument(o *object, path, component, name, value string, v
 		mark = 'i'
 	}
 	if what := badValue(mark, value); what != "" {
-		l.fail(o.problem(path, fmt.Sprintf("%q is not %s, which %s expects of %s", value, what, component, name), "change the value"))
+		c.fail(o.problem(path, fmt.Sprintf("%q is not %s, which %s expects of %s", value, what, component, name), "change the value"))
 		return
 	}
 	switch name {
 	case "feature-gates":
-		l.checkGates(o, path, component, value, v)
+		c.checkGates(o, path, component, value, v)
 	case "enable-admission-plugins", "disable-admission-plugins", "admission-control":
 		for plugin := range strings.SplitSeq(value, ",") {
 			if plugin != "" {
-				l.checkHas(o, path, component, "admission plugin "+plugin, components.Admission(plugin), v)
+				c.checkHas(o, path, component, "admission plugin "+plugin, components.Admission(plugin), v)
 			}
 		}
 	case "cloud-provider":
-		l.checkCloudProvider(o, path, component, value, v)
+		c.checkCloudProvider(o, path, component, value, v)
 	case "node-labels":
-		l.checkNodeLabels(o, path, value)
+		c.checkNodeLabels(o, path, value)
 	case "register-with-taints":
-		l.checkTaintArgument(o, path, value)
+		c.checkTaintArgument(o, path, value)
 	case "container-runtime-endpoint":
-		l.checkSocket(o, path, value, v)
+		c.checkSocket(o, path, value, v)
 	default:
-		l.checkValue(o, path, component, name, value, v)
+		c.checkValue(o, path, component, name, value, v)
 	}
 }
 
@@ -107,7 +107,7 @@ func badValue(form byte, value string) string {
 
 // checkHas reports a thing that a component of a version does not have, and whether it has it, as far
 // as is known.
-func (l *loader) checkHas(o *object, path, component, what string, row components.Row, v kubernetesVersion) bool {
+func (c *checks) checkHas(o *object, path, component, what string, row components.Row, v kubernetesVersion) bool {
 	if !components.Known(v.minor) {
 		return false
 	}
@@ -121,13 +121,13 @@ func (l *loader) checkHas(o *object, path, component, what string, row component
 		text += fmt.Sprintf(": Kubernetes 1.%d added it", at)
 		fix = "remove it, or use a newer version of Kubernetes"
 	}
-	l.fail(o.problem(path, text, fix))
+	c.fail(o.problem(path, text, fix))
 	return false
 }
 
 // checkGates checks the feature gates of a component, which does not start with one that it does not
 // know, or that is locked (Set in k8s.io/component-base/featuregate).
-func (l *loader) checkGates(o *object, path, component, value string, v kubernetesVersion) {
+func (c *checks) checkGates(o *object, path, component, value string, v kubernetesVersion) {
 	for pair := range strings.SplitSeq(value, ",") {
 		if pair = strings.TrimSpace(pair); pair == "" {
 			continue
@@ -136,27 +136,27 @@ func (l *loader) checkGates(o *object, path, component, value string, v kubernet
 		name = name[strings.LastIndex(name, ":")+1:] // a gate may have the prefix of its component
 		on, err := strconv.ParseBool(strings.TrimSpace(set))
 		if err != nil {
-			l.fail(o.problem(path, fmt.Sprintf("%q is not a feature gate with true or false", pair), "write NAME=true, with commas between gates"))
+			c.fail(o.problem(path, fmt.Sprintf("%q is not a feature gate with true or false", pair), "write NAME=true, with commas between gates"))
 			continue
 		}
 		row := components.Gate(component, name)
-		if !l.checkHas(o, path, component, "feature gate "+name, row, v) {
+		if !c.checkHas(o, path, component, "feature gate "+name, row, v) {
 			continue
 		}
 		if mark, _ := row.In(v.minor); mark == 't' && !on || mark == 'f' && on {
-			l.fail(o.problem(path, fmt.Sprintf("the feature gate %s is locked to %t in Kubernetes 1.%d", name, !on, v.minor), "remove it"))
+			c.fail(o.problem(path, fmt.Sprintf("the feature gate %s is locked to %t in Kubernetes 1.%d", name, !on, v.minor), "remove it"))
 		}
 	}
 }
 
 // checkCloudProvider checks the cloud provider of a component: AWS's was removed in Kubernetes 1.27, and
 // the last ones in 1.31.
-func (l *loader) checkCloudProvider(o *object, path, component, name string, v kubernetesVersion) {
+func (c *checks) checkCloudProvider(o *object, path, component, name string, v kubernetesVersion) {
 	if name == "" || name == "external" {
 		return
 	}
 	if _, has := components.CloudProvider(name).In(v.minor); !has {
-		l.fail(
+		c.fail(
 			o.problem(
 				path,
 				fmt.Sprintf("%s of %s does not contain the cloud provider %s", component, v.text, name),
@@ -168,11 +168,11 @@ func (l *loader) checkCloudProvider(o *object, path, component, name string, v k
 
 // checkNodeLabels checks the labels that a kubelet sets on its own Node. It does not start with others
 // (cmd/kubelet/app/options, ValidateKubeletFlags).
-func (l *loader) checkNodeLabels(o *object, path, value string) {
+func (c *checks) checkNodeLabels(o *object, path, value string) {
 	for pair := range strings.SplitSeq(value, ",") {
 		key, label, _ := strings.Cut(pair, "=")
 		if key != "" && !strings.ContainsAny(pair, "${}") {
-			l.checkNodeLabel(o, path, key, label)
+			c.checkNodeLabel(o, path, key, label)
 		}
 	}
 }
@@ -194,10 +194,10 @@ func kubeletLabels() []string {
 	}
 }
 
-func (l *loader) checkNodeLabel(o *object, path, key, value string) {
+func (c *checks) checkNodeLabel(o *object, path, key, value string) {
 	domain, _, prefixed := strings.Cut(key, "/")
 	if prefixed && domain != "eks.amazonaws.com" && isReserved(domain) && !slices.Contains(kubeletLabels(), key) {
-		l.fail(
+		c.fail(
 			o.problem(
 				path,
 				fmt.Sprintf("the kubelet does not start: nodes may not set their own labels with the prefix %s (%s)", domain, key),
@@ -207,38 +207,38 @@ func (l *loader) checkNodeLabel(o *object, path, key, value string) {
 		return
 	}
 	if bad := badLabel(key, value); bad != "" {
-		l.fail(o.problem(path, bad, "change the label"))
+		c.fail(o.problem(path, bad, "change the label"))
 	}
 }
 
 // checkTaintArgument checks taints as a kubelet reads them: KEY=VALUE:EFFECT, or KEY:EFFECT.
-func (l *loader) checkTaintArgument(o *object, path, value string) {
+func (c *checks) checkTaintArgument(o *object, path, value string) {
 	for text := range strings.SplitSeq(value, ",") {
 		if text == "" || strings.ContainsAny(text, "${}") {
 			continue
 		}
 		at := strings.LastIndex(text, ":")
 		if at < 0 {
-			l.fail(o.problem(path, fmt.Sprintf("%q is not a taint", text), "write KEY=VALUE:NoSchedule"))
+			c.fail(o.problem(path, fmt.Sprintf("%q is not a taint", text), "write KEY=VALUE:NoSchedule"))
 			continue
 		}
 		key, taint, _ := strings.Cut(text[:at], "=")
-		l.checkTaint(o, path, key, taint, text[at+1:])
+		c.checkTaint(o, path, key, taint, text[at+1:])
 	}
 }
 
 // checkSocket checks the socket of a container runtime. kubeadm permits only local ones, and Kubernetes
 // 1.24 removed dockershim (ValidateSocketPath in cmd/kubeadm/app/apis/kubeadm/validation).
-func (l *loader) checkSocket(o *object, path, socket string, v kubernetesVersion) {
+func (c *checks) checkSocket(o *object, path, socket string, v kubernetesVersion) {
 	const containerd = "unix:///run/containerd/containerd.sock"
 	switch {
 	case socket == "":
 	case strings.Contains(socket, "dockershim") && v.minor >= dockershimEnds:
-		l.fail(
+		c.fail(
 			o.problem(path, fmt.Sprintf("%s: Kubernetes 1.%d removed dockershim, and %s has none", socket, dockershimEnds, v.text), "remove it, or set "+containerd),
 		)
 	case !strings.HasPrefix(socket, "/") && !regexp.MustCompile(`^unix:///.`).MatchString(socket):
-		l.fail(o.problem(path, fmt.Sprintf("%q is not a socket of a container runtime on this machine", socket), "remove it, or set "+containerd))
+		c.fail(o.problem(path, fmt.Sprintf("%q is not a socket of a container runtime on this machine", socket), "remove it, or set "+containerd))
 	}
 }
 

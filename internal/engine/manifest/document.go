@@ -395,3 +395,24 @@ func join(path, name string) string {
 	}
 	return path + "." + name
 }
+
+// listItems returns the objects of a document: the items of a JSON list or of a list object, or the
+// document itself.
+func listItems(root *yaml.Node) []*yaml.Node {
+	if root.Kind == yaml.SequenceNode {
+		return root.Content
+	}
+	if items, ok := itemsOf(root); ok {
+		return items
+	}
+	return []*yaml.Node{root}
+}
+
+func scalarField(n *yaml.Node, name string) string {
+	for i := 0; i+1 < len(n.Content) && n.Kind == yaml.MappingNode; i += 2 {
+		if n.Content[i].Value == name {
+			return n.Content[i+1].Value
+		}
+	}
+	return ""
+}

@@ -14,20 +14,20 @@ const mostPublicBlocks = 40
 
 // checkPublicBlocks checks who may use the public endpoint of the API server. EKS takes no reserved addresses, and
 // IPv6 in IPv6 clusters only ("Cluster API server endpoint", EKS user guide).
-func (l *loader) checkPublicBlocks(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
+func (c *checks) checkPublicBlocks(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
 	const path = "spec.endpointAccess.publicCIDRs"
-	access, ipv6 := plane.EndpointAccess, l.cluster.Infra.Spec.NetworkSpec.VPC.IsIPv6Enabled()
+	access, ipv6 := plane.EndpointAccess, c.cluster.Infra.Spec.NetworkSpec.VPC.IsIPv6Enabled()
 	for i, text := range access.PublicCIDRs {
 		at := fmt.Sprintf("%s[%d]", path, i)
 		block, err := netip.ParsePrefix(*text)
 		switch reserved := reservedIn(block); {
 		case err != nil:
-			l.fail(l.infra.problem(at, fmt.Sprintf("%q is not a CIDR block such as 192.0.2.0/24", *text), "change the value"))
+			c.fail(c.infra.problem(at, fmt.Sprintf("%q is not a CIDR block such as 192.0.2.0/24", *text), "change the value"))
 		case block.Addr().Is6() && !ipv6:
-			l.fail(l.infra.problem(at, *text+": the endpoint of an IPv4 cluster has no IPv6 address", "remove it, or create an IPv6 cluster with vpc.ipv6"))
+			c.fail(c.infra.problem(at, *text+": the endpoint of an IPv4 cluster has no IPv6 address", "remove it, or create an IPv6 cluster with vpc.ipv6"))
 		case reserved != "":
-			l.fail(
-				l.infra.problem(
+			c.fail(
+				c.infra.problem(
 					at,
 					fmt.Sprintf("%s is in %s: nobody calls the public endpoint from reserved addresses, and EKS refuses them", *text, reserved),
 					"write public addresses; from within the VPC, use endpointAccess.private: true",
@@ -36,10 +36,10 @@ func (l *loader) checkPublicBlocks(plane *ekscontrolplanev1.AWSManagedControlPla
 		}
 	}
 	if n := len(access.PublicCIDRs); n > mostPublicBlocks {
-		l.fail(l.infra.problem(path, fmt.Sprintf("a cluster has at most %d blocks, this one has %d", mostPublicBlocks, n), "combine some"))
+		c.fail(c.infra.problem(path, fmt.Sprintf("a cluster has at most %d blocks, this one has %d", mostPublicBlocks, n), "combine some"))
 	}
 	if len(access.PublicCIDRs) > 0 && access.Public != nil && !*access.Public {
-		l.warn(l.infra.problem(path, "has no effect: the API server has no public endpoint", "remove it, or set public: true"))
+		c.warn(c.infra.problem(path, "has no effect: the API server has no public endpoint", "remove it, or set public: true"))
 	}
 }
 
@@ -58,7 +58,7 @@ func reservedIn(block netip.Prefix) string {
 }
 
 // checkScopes checks where access policies apply (AccessScope in the EKS API reference).
-func (l *loader) checkScopes(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
+func (c *checks) checkScopes(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
 	for i, e := range plane.AccessEntries {
 		for k, p := range e.AccessPolicies {
 			at := fmt.Sprintf("spec.accessEntries[%d].accessPolicies[%d].accessScope", i, k)
@@ -66,11 +66,11 @@ func (l *loader) checkScopes(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec
 			ofCluster := strings.EqualFold(string(p.AccessScope.Type), string(ekscontrolplanev1.AccessScopeTypeCluster))
 			switch {
 			case ofCluster && len(names) > 0:
-				l.fail(
-					l.infra.problem(at, "the policy applies to the whole cluster, and has namespaces, too", "remove namespaces, or set type: namespace"),
+				c.fail(
+					c.infra.problem(at, "the policy applies to the whole cluster, and has namespaces, too", "remove namespaces, or set type: namespace"),
 				)
 			case !ofCluster && len(names) == 0:
-				l.fail(l.infra.problem(at, "the policy applies to namespaces, and names none", "list them in namespaces, or set type: cluster"))
+				c.fail(c.infra.problem(at, "the policy applies to namespaces, and names none", "list them in namespaces, or set type: cluster"))
 			}
 		}
 	}

@@ -14,42 +14,42 @@ import (
 // warnCutOff warns about nodes that the endpoint of the API server does not let in: without the
 // private endpoint, they call the public one from the addresses of NAT gateways ("Cluster API
 // server endpoint", EKS user guide).
-func (l *loader) warnCutOff(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
+func (c *checks) warnCutOff(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
 	access := plane.EndpointAccess
 	private := access.Private != nil && *access.Private
 	everybody := slices.ContainsFunc(access.PublicCIDRs, func(text *string) bool {
 		block, err := netip.ParsePrefix(*text)
 		return err == nil && block.Bits() == 0
 	})
-	hasNodes := len(l.cluster.Pools)+len(l.cluster.Deployments)+len(l.cluster.Machines)+len(l.cluster.EKS.Fargate) > 0
+	hasNodes := len(c.cluster.Pools)+len(c.cluster.Deployments)+len(c.cluster.Machines)+len(c.cluster.EKS.Fargate) > 0
 	if private || everybody || len(access.PublicCIDRs) == 0 || !hasNodes {
 		return
 	}
-	l.warn(l.infra.problem("spec.endpointAccess.publicCIDRs",
+	c.warn(c.infra.problem("spec.endpointAccess.publicCIDRs",
 		"nodes and pods on Fargate call the API server from the addresses of the NAT gateways, and are locked out if these are not in the list",
 		"set private: true, or add the addresses"))
 }
 
 // warnNoNetwork warns about node groups without a pod network: their nodes do not become ready, and EKS ends the creation
 // of the groups with NodeCreationFailure ("Managed node group error codes", EKS user guide).
-func (l *loader) warnNoNetwork() {
-	at := slices.IndexFunc(l.cluster.Pools, func(p Pool) bool { return p.Managed != nil && p.Replicas() > 0 })
-	if at < 0 || l.cluster.HasPodNetwork() {
+func (c *checks) warnNoNetwork() {
+	at := slices.IndexFunc(c.cluster.Pools, func(p Pool) bool { return p.Managed != nil && p.Replicas() > 0 })
+	if at < 0 || c.cluster.HasPodNetwork() {
 		return
 	}
 	path, what := "spec.bootstrapSelfManagedAddons", "the cluster gets no pod network"
-	if l.cluster.EKS.ControlPlane.Spec.VpcCni.Disable {
+	if c.cluster.EKS.ControlPlane.Spec.VpcCni.Disable {
 		path, what = "spec.vpcCni.disable", "the VPC CNI is disabled, and nothing else installs a pod network"
 	}
-	l.warn(
-		l.infra.problem(path, what+": the nodes do not become ready, and EKS ends the creation of the node group "+l.cluster.Pools[at].Managed.Name+" with an error",
+	c.warn(
+		c.infra.problem(path, what+": the nodes do not become ready, and EKS ends the creation of the node group "+c.cluster.Pools[at].Managed.Name+" with an error",
 			"add the add-on vpc-cni, or install another pod network with --cni FILE or a ClusterResourceSet"),
 	)
 }
 
 // warnCoreDNS warns about an add-on CoreDNS whose pods no node takes. EKS waits for them, and the
 // add-on stays DEGRADED.
-func (l *loader) warnCoreDNS(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
+func (c *checks) warnCoreDNS(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
 	if plane.Addons == nil {
 		return
 	}
@@ -65,24 +65,24 @@ func (l *loader) warnCoreDNS(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec
 		return
 	}
 	path := fmt.Sprintf("spec.addons[%d]", i)
-	onFargate, nodes := strings.EqualFold(given.ComputeType, "Fargate"), len(l.cluster.Deployments)+len(l.cluster.Machines)
-	for _, p := range l.cluster.Pools {
+	onFargate, nodes := strings.EqualFold(given.ComputeType, "Fargate"), len(c.cluster.Deployments)+len(c.cluster.Machines)
+	for _, p := range c.cluster.Pools {
 		if p.Managed == nil || !repels(p.Managed.Spec.Taints) {
 			nodes++
 		}
 	}
 	switch {
 	case onFargate || nodes > 0:
-	case len(l.cluster.Pools) == 0 && len(l.cluster.EKS.Fargate) > 0:
-		l.warn(
-			l.infra.problem(
+	case len(c.cluster.Pools) == 0 && len(c.cluster.EKS.Fargate) > 0:
+		c.warn(
+			c.infra.problem(
 				path,
 				"the pods of CoreDNS run on EC2 instances, and the cluster has Fargate profiles only",
 				`set configuration: '{"computeType":"Fargate"}'`,
 			),
 		)
-	case len(l.cluster.Pools) > 0 && len(given.Tolerations) == 0:
-		l.warn(l.infra.problem(path, "no node takes the pods of CoreDNS: all node groups have taints",
+	case len(c.cluster.Pools) > 0 && len(given.Tolerations) == 0:
+		c.warn(c.infra.problem(path, "no node takes the pods of CoreDNS: all node groups have taints",
 			`set tolerations in configuration, such as '{"tolerations":[{"key":"KEY","operator":"Exists"}]}', or add a node group without taints`))
 	}
 }

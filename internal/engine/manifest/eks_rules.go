@@ -18,58 +18,58 @@ import (
 // CreateAccessEntry, AssociateAccessPolicy, CreateAddon and AssociateIdentityProviderConfig.
 
 // checkEKSNames checks what an EKS control plane names.
-func (l *loader) checkEKSNames(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
-	o := l.infra
+func (c *checks) checkEKSNames(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
+	o := c.infra
 	for i, e := range plane.AccessEntries {
 		path := fmt.Sprintf("spec.accessEntries[%d]", i)
-		l.checkARN(o, path+".principalARN", e.PrincipalARN, principalARN())
-		l.checkIdentityNames(o, path, "username", e.Username, "kubernetesGroups", e.KubernetesGroups)
+		c.checkARN(o, path+".principalARN", e.PrincipalARN, principalARN())
+		c.checkIdentityNames(o, path, "username", e.Username, "kubernetesGroups", e.KubernetesGroups)
 		for k, p := range e.AccessPolicies {
-			l.checkARN(o, fmt.Sprintf("%s.accessPolicies[%d].policyARN", path, k), p.PolicyARN, accessPolicyARN())
+			c.checkARN(o, fmt.Sprintf("%s.accessPolicies[%d].policyARN", path, k), p.PolicyARN, accessPolicyARN())
 		}
 	}
-	if c := plane.IAMAuthenticatorConfig; c != nil {
-		for i, m := range c.RoleMappings {
+	if config := plane.IAMAuthenticatorConfig; config != nil {
+		for i, m := range config.RoleMappings {
 			if strings.Contains(m.RoleARN, ":role/") { // otherwise reported already
-				l.checkARN(o, fmt.Sprintf("spec.iamAuthenticatorConfig.mapRoles[%d].rolearn", i), m.RoleARN, roleARN())
+				c.checkARN(o, fmt.Sprintf("spec.iamAuthenticatorConfig.mapRoles[%d].rolearn", i), m.RoleARN, roleARN())
 			}
 		}
-		for i, m := range c.UserMappings {
+		for i, m := range config.UserMappings {
 			if strings.Contains(m.UserARN, ":user/") {
-				l.checkARN(o, fmt.Sprintf("spec.iamAuthenticatorConfig.mapUsers[%d].userarn", i), m.UserARN, userARN())
+				c.checkARN(o, fmt.Sprintf("spec.iamAuthenticatorConfig.mapUsers[%d].userarn", i), m.UserARN, userARN())
 			}
 		}
 	}
-	if c := plane.EncryptionConfig; c != nil && c.Provider != nil {
-		l.checkARN(o, "spec.encryptionConfig.provider", *c.Provider, keyARN())
-		for i, r := range c.Resources {
+	if config := plane.EncryptionConfig; config != nil && config.Provider != nil {
+		c.checkARN(o, "spec.encryptionConfig.provider", *config.Provider, keyARN())
+		for i, r := range config.Resources {
 			if deref(r) != "secrets" { // EncryptionConfig, EKS API reference
-				l.fail(o.problem(fmt.Sprintf("spec.encryptionConfig.resources[%d]", i), fmt.Sprintf("EKS does not encrypt %q", deref(r)), "write secrets"))
+				c.fail(o.problem(fmt.Sprintf("spec.encryptionConfig.resources[%d]", i), fmt.Sprintf("EKS does not encrypt %q", deref(r)), "write secrets"))
 			}
 		}
 	}
 	if plane.Addons != nil {
 		for i, a := range *plane.Addons {
-			l.checkAddon(o, fmt.Sprintf("spec.addons[%d]", i), a)
+			c.checkAddon(o, fmt.Sprintf("spec.addons[%d]", i), a)
 		}
 	}
-	l.checkRolePolicies(o, plane.RoleAdditionalPolicies, plane.RolePermissionsBoundary)
-	l.checkIssuer(o, plane.OIDCIdentityProviderConfig)
+	c.checkRolePolicies(o, plane.RoleAdditionalPolicies, plane.RolePermissionsBoundary)
+	c.checkIssuer(o, plane.OIDCIdentityProviderConfig)
 }
 
 // reservedNames are the beginnings of names that EKS keeps for itself: "Create access entries" in the
 // EKS user guide.
 func reservedNames() []string { return []string{"system:", "eks:", "aws:", "amazon:", "iam:"} }
 
-func (l *loader) checkIdentityNames(o *object, path, userField, user, groupField string, groups []string) {
+func (c *checks) checkIdentityNames(o *object, path, userField, user, groupField string, groups []string) {
 	const fix = "choose another name, or associate an access policy such as AmazonEKSClusterAdminPolicy"
 	for _, prefix := range reservedNames() {
 		if strings.HasPrefix(user, prefix) {
-			l.fail(o.problem(path+"."+userField, fmt.Sprintf("%q: EKS reserves user names that begin with %s", user, prefix), "choose another name, or remove it"))
+			c.fail(o.problem(path+"."+userField, fmt.Sprintf("%q: EKS reserves user names that begin with %s", user, prefix), "choose another name, or remove it"))
 		}
 		for i, g := range groups {
 			if strings.HasPrefix(g, prefix) {
-				l.fail(o.problem(fmt.Sprintf("%s.%s[%d]", path, groupField, i), fmt.Sprintf("%q: EKS reserves names of groups that begin with %s", g, prefix), fix))
+				c.fail(o.problem(fmt.Sprintf("%s.%s[%d]", path, groupField, i), fmt.Sprintf("%q: EKS reserves names of groups that begin with %s", g, prefix), fix))
 			}
 		}
 	}
@@ -77,12 +77,12 @@ func (l *loader) checkIdentityNames(o *object, path, userField, user, groupField
 
 // checkAddon checks an add-on. EKS compares its configuration with a schema, so it has to be one of
 // JSON or YAML.
-func (l *loader) checkAddon(o *object, path string, a ekscontrolplanev1.Addon) {
+func (c *checks) checkAddon(o *object, path string, a ekscontrolplanev1.Addon) {
 	if a.ServiceAccountRoleArn != nil {
-		l.checkARN(o, path+".serviceAccountRoleARN", *a.ServiceAccountRoleArn, roleARN())
+		c.checkARN(o, path+".serviceAccountRoleARN", *a.ServiceAccountRoleArn, roleARN())
 	}
 	if !regexp.MustCompile(`^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$`).MatchString(a.Name) {
-		l.fail(
+		c.fail(
 			o.problem(
 				path+".name",
 				fmt.Sprintf("%q is not the name of an add-on", a.Name),
@@ -96,39 +96,39 @@ func (l *loader) checkAddon(o *object, path string, a ekscontrolplanev1.Addon) {
 	var content map[string]any
 	if err := yaml.Unmarshal([]byte(a.Configuration), &content); err != nil {
 		if !json.Valid([]byte(a.Configuration)) {
-			l.fail(o.problem(path+".configuration", "is neither an object of JSON nor a mapping of YAML", "correct the text"))
+			c.fail(o.problem(path+".configuration", "is neither an object of JSON nor a mapping of YAML", "correct the text"))
 		}
 	}
 }
 
 // checkRolePolicies checks policies of a role that the run creates.
-func (l *loader) checkRolePolicies(o *object, policies *[]string, boundary string) {
+func (c *checks) checkRolePolicies(o *object, policies *[]string, boundary string) {
 	if policies != nil {
 		for i, arn := range *policies {
-			l.checkARN(o, fmt.Sprintf("spec.roleAdditionalPolicies[%d]", i), arn, policyARN())
+			c.checkARN(o, fmt.Sprintf("spec.roleAdditionalPolicies[%d]", i), arn, policyARN())
 		}
 	}
-	l.checkARN(o, "spec.rolePermissionsBoundary", boundary, policyARN())
+	c.checkARN(o, "spec.rolePermissionsBoundary", boundary, policyARN())
 }
 
 // checkIssuer checks an identity provider: OidcIdentityProviderConfigRequest in the EKS API reference.
-func (l *loader) checkIssuer(o *object, c *ekscontrolplanev1.OIDCIdentityProviderConfig) {
-	if c == nil {
+func (c *checks) checkIssuer(o *object, config *ekscontrolplanev1.OIDCIdentityProviderConfig) {
+	if config == nil {
 		return
 	}
 	const path = "spec.oidcIdentityProviderConfig"
-	u, err := url.Parse(c.IssuerURL)
+	u, err := url.Parse(config.IssuerURL)
 	if err != nil || u.Scheme != "https" || u.Host == "" {
-		l.fail(
+		c.fail(
 			o.problem(
 				path+".issuerUrl",
-				fmt.Sprintf("%q is not a URL that begins with https://", c.IssuerURL),
+				fmt.Sprintf("%q is not a URL that begins with https://", config.IssuerURL),
 				"write the issuer of the tokens, such as https://login.example.com",
 			),
 		)
 	}
-	if n := utf8.RuneCountInString(c.IdentityProviderConfigName); n > longestTagValue {
-		l.fail(
+	if n := utf8.RuneCountInString(config.IdentityProviderConfigName); n > longestTagValue {
+		c.fail(
 			o.problem(
 				path+".identityProviderConfigName",
 				fmt.Sprintf("the name has %d characters: it is the value of a tag, which has %d", n, longestTagValue),
@@ -136,32 +136,32 @@ func (l *loader) checkIssuer(o *object, c *ekscontrolplanev1.OIDCIdentityProvide
 			),
 		)
 	}
-	l.checkEKSTags(o, path+".tags", c.Tags)
+	c.checkEKSTags(o, path+".tags", config.Tags)
 }
 
 // longestTagValue is how many characters the value of a tag has.
 const longestTagValue = 256
 
 // checkEKSTags checks tags that CAPA's webhooks do not.
-func (l *loader) checkEKSTags(o *object, path string, tags map[string]string) {
+func (c *checks) checkEKSTags(o *object, path string, tags map[string]string) {
 	if len(tags) > mostTags-ownSubnetTags {
-		l.fail(o.problem(path, fmt.Sprintf("%d tags: AWS permits %d, and some are of this program", len(tags), mostTags), "remove some"))
+		c.fail(o.problem(path, fmt.Sprintf("%d tags: AWS permits %d, and some are of this program", len(tags), mostTags), "remove some"))
 	}
-	l.checkTagTexts(o, path, tags)
+	c.checkTagTexts(o, path, tags)
 }
 
 // checkTagTexts checks the names and values of tags.
-func (l *loader) checkTagTexts(o *object, path string, tags map[string]string) {
+func (c *checks) checkTagTexts(o *object, path string, tags map[string]string) {
 	for key, value := range tags {
 		switch {
 		case utf8.RuneCountInString(key) > longestTagKey || utf8.RuneCountInString(value) > longestTagValue:
-			l.fail(
+			c.fail(
 				o.problem(path+"."+key, fmt.Sprintf("AWS permits %d characters in the name of a tag, and %d in its value", longestTagKey, longestTagValue), "shorten it"),
 			)
 		case strings.HasPrefix(strings.ToLower(key), "aws:"):
-			l.fail(o.problem(path+"."+key, "AWS reserves tags whose names begin with aws:", "choose another name"))
+			c.fail(o.problem(path+"."+key, "AWS reserves tags whose names begin with aws:", "choose another name"))
 		case !tagText(key) || !tagText(value):
-			l.fail(o.problem(path+"."+key, "AWS permits letters, digits, spaces and _.:/=+-@ in tags", "change it"))
+			c.fail(o.problem(path+"."+key, "AWS permits letters, digits, spaces and _.:/=+-@ in tags", "change it"))
 		}
 	}
 }
@@ -175,23 +175,23 @@ func tagText(s string) bool {
 const mostHooks = 50
 
 // checkHooks checks the lifecycle hooks of a pool (Amazon EC2 Auto Scaling API: PutLifecycleHook).
-func (l *loader) checkHooks(o *object, hooks []expinfrav1.AWSLifecycleHook) {
+func (c *checks) checkHooks(o *object, hooks []expinfrav1.AWSLifecycleHook) {
 	const path = "spec.lifecycleHooks"
 	if len(hooks) > mostHooks {
-		l.fail(o.problem(path, fmt.Sprintf("a group has at most %d lifecycle hooks, this one has %d", mostHooks, len(hooks)), "remove some"))
+		c.fail(o.problem(path, fmt.Sprintf("a group has at most %d lifecycle hooks, this one has %d", mostHooks, len(hooks)), "remove some"))
 	}
 	for i, h := range hooks {
 		at := fmt.Sprintf("%s[%d]", path, i)
 		if h.Name != "" && !regexp.MustCompile(`^[A-Za-z0-9\-_/]{1,255}$`).MatchString(h.Name) {
-			l.fail(
+			c.fail(
 				o.problem(at+".name", fmt.Sprintf("%q: the name of a lifecycle hook has up to 255 letters a to z, digits, and characters of -_/", h.Name), "change it"),
 			)
 		}
 		if h.RoleARN != nil {
-			l.checkARN(o, at+".roleARN", *h.RoleARN, roleARN())
+			c.checkARN(o, at+".roleARN", *h.RoleARN, roleARN())
 		}
 		if h.NotificationTargetARN != nil {
-			l.checkARN(o, at+".notificationTargetARN", *h.NotificationTargetARN, targetARN(*h.NotificationTargetARN))
+			c.checkARN(o, at+".notificationTargetARN", *h.NotificationTargetARN, targetARN(*h.NotificationTargetARN))
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 // checkTagCase rejects tags of which IAM stores one: its keys are not case-sensitive ("Tags for AWS
 // Identity and Access Management resources", IAM user guide). Roles and the OIDC provider of a
 // cluster have the tags of the cluster, and a Name.
-func (l *loader) checkTagCase(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
-	if !l.cluster.EKS.EnableIAM && !plane.AssociateOIDCProvider {
+func (c *checks) checkTagCase(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
+	if !c.cluster.EKS.EnableIAM && !plane.AssociateOIDCProvider {
 		return
 	}
 	const path = "spec.additionalTags"
@@ -25,12 +25,12 @@ func (l *loader) checkTagCase(plane *ekscontrolplanev1.AWSManagedControlPlaneSpe
 			first[strings.ToLower(key)] = key
 		case other == key: // it replaces the name
 		case other == "Name" && plane.AdditionalTags["Name"] == "":
-			l.fail(l.infra.problem(path+"."+key, "IAM has one tag for names that differ by case, and the program gives each resource a tag Name", "choose another name"))
+			c.fail(c.infra.problem(path+"."+key, "IAM has one tag for names that differ by case, and the program gives each resource a tag Name", "choose another name"))
 		default:
-			l.fail(
-				l.infra.problem(
+			c.fail(
+				c.infra.problem(
 					path+"."+key,
-					fmt.Sprintf("the same tag as %s (line %d): IAM has one tag for names that differ by case", other, l.infra.position(path+"."+other).Line),
+					fmt.Sprintf("the same tag as %s (line %d): IAM has one tag for names that differ by case", other, c.infra.position(path+"."+other).Line),
 					"remove one of them",
 				),
 			)

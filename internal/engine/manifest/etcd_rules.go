@@ -52,15 +52,15 @@ var etcdFlags = sync.OnceValue(func() map[string]byte {
 })
 
 // checkEtcdArguments checks the arguments of etcd, which does not start with others.
-func (l *loader) checkEtcdArguments(o *object, path string, args []bootstrapv1.Arg) {
+func (c *checks) checkEtcdArguments(o *object, path string, args []bootstrapv1.Arg) {
 	for i, a := range args {
 		at := argumentPath(o, path, i, a.Name)
 		form, known := etcdFlags()[a.Name]
 		switch {
 		case !known:
-			l.fail(o.problem(at, "etcd has no argument "+a.Name, "remove it"))
+			c.fail(o.problem(at, "etcd has no argument "+a.Name, "remove it"))
 		case a.Value != nil && badValue(form, *a.Value) != "":
-			l.fail(o.problem(at, fmt.Sprintf("%q is not %s, which etcd expects of %s", *a.Value, badValue(form, *a.Value), a.Name), "change the value"))
+			c.fail(o.problem(at, fmt.Sprintf("%q is not %s, which etcd expects of %s", *a.Value, badValue(form, *a.Value), a.Name), "change the value"))
 		}
 	}
 }

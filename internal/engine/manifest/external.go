@@ -8,9 +8,9 @@ import (
 
 // checkExternal checks an AWSCluster whose infrastructure somebody else manages, and warns
 // about fields that would change it.
-func (l *loader) checkExternal(o *object, vpc string) {
+func (c *checks) checkExternal(o *object, vpc string) {
 	if vpc == "" {
-		l.fail(
+		c.fail(
 			o.problem(
 				"spec.network.vpc.id",
 				"externally managed infrastructure needs the ID of its VPC",
@@ -18,8 +18,8 @@ func (l *loader) checkExternal(o *object, vpc string) {
 			),
 		)
 	}
-	if l.cluster.Infra.Spec.S3Bucket != nil {
-		l.fail(o.problem("spec.s3Bucket", "a bucket is not supported in externally managed infrastructure", "remove it"))
+	if c.cluster.Infra.Spec.S3Bucket != nil {
+		c.fail(o.problem("spec.s3Bucket", "a bucket is not supported in externally managed infrastructure", "remove it"))
 	}
 	told := map[string]bool{}
 	for _, path := range slices.Sorted(maps.Keys(o.set)) {
@@ -28,7 +28,7 @@ func (l *loader) checkExternal(o *object, vpc string) {
 			continue
 		}
 		told[field] = true
-		l.warn(o.problem(field, "has no effect: the infrastructure is externally managed (annotation cluster.x-k8s.io/managed-by)", "remove it, or the annotation"))
+		c.warn(o.problem(field, "has no effect: the infrastructure is externally managed (annotation cluster.x-k8s.io/managed-by)", "remove it, or the annotation"))
 	}
 }
 

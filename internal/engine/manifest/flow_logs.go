@@ -6,16 +6,6 @@ import (
 	"strings"
 )
 
-// FlowLogs says where the flow log of the VPC sends its records. Either LogGroup and Role are set,
-// or Bucket, or Removed.
-type FlowLogs struct {
-	LogGroup string // name of a group of CloudWatch Logs
-	Role     string // ARN of the role with which AWS writes to the group
-	Bucket   string // ARN of a bucket of S3, and a folder in it: "arn:aws:s3:::logs/prod/"
-	Traffic  string // ALL, ACCEPT or REJECT
-	Removed  bool   // a flow log that an earlier run has created is deleted
-}
-
 // noFlowLogs is the value of the annotation flow-logs that deletes a flow log.
 const noFlowLogs = "none"
 
@@ -43,43 +33,31 @@ func (l *loader) flowLogs(o *object) *FlowLogs {
 	case to == noFlowLogs:
 		return &FlowLogs{Removed: true}
 	case l.cluster.External:
-		l.failAnnotation(o, flowLogs, "the infrastructure is managed externally, and no run changes its VPC", "remove it")
+		l.fail(o.annotationProblem(flowLogs, "the infrastructure is managed externally, and no run changes its VPC", "remove it"))
 	}
 	f := &FlowLogs{Role: role, Traffic: cmp.Or(traffic, "ALL")}
 	if strings.HasPrefix(to, "arn:") {
 		f.Bucket = to
 		if !logBucketARN.MatchString(to) {
-			l.failAnnotation(o, flowLogs, "it is not the ARN of a bucket",
-				"set it to one, such as arn:aws:s3:::my-logs, or to the name of a group of CloudWatch Logs")
+			l.fail(o.annotationProblem(flowLogs, "it is not the ARN of a bucket",
+				"set it to one, such as arn:aws:s3:::my-logs, or to the name of a group of CloudWatch Logs"))
 		}
 		if hasRole {
-			l.failAnnotation(o, flowLogsRole, "a flow log with a bucket takes no role", "remove it")
+			l.fail(o.annotationProblem(flowLogsRole, "a flow log with a bucket takes no role", "remove it"))
 		}
 		return f
 	}
 	f.LogGroup = to
 	if !logGroupName.MatchString(to) {
-		l.failAnnotation(o, flowLogs, "CloudWatch Logs has no such name", "use letters, digits and . - _ / #, at most 512")
+		l.fail(o.annotationProblem(flowLogs, "CloudWatch Logs has no such name", "use letters, digits and . - _ / #, at most 512"))
 	}
 	switch {
 	case !hasRole:
 		l.fail(o.problem("metadata.annotations", "a flow log in a group of CloudWatch Logs needs the annotation "+ownAnnotations+flowLogsRole,
 			"set it to the role with which AWS writes to the group, such as arn:aws:iam::123456789012:role/flow-logs"))
 	case !flowLogRoleARN.MatchString(role):
-		l.failAnnotation(o, flowLogsRole, "it is not the ARN of a role",
-			"set it to that of the role with which AWS writes to the group, such as arn:aws:iam::123456789012:role/flow-logs")
+		l.fail(o.annotationProblem(flowLogsRole, "it is not the ARN of a role",
+			"set it to that of the role with which AWS writes to the group, such as arn:aws:iam::123456789012:role/flow-logs"))
 	}
 	return f
-}
-
-// Annotations returns the annotations from which a manifest has the flow log.
-func (f FlowLogs) Annotations() map[string]any {
-	out := map[string]any{ownAnnotations + flowLogs: cmp.Or(f.Bucket, f.LogGroup)}
-	if f.Role != "" {
-		out[ownAnnotations+flowLogsRole] = f.Role
-	}
-	if f.Traffic != "ALL" {
-		out[ownAnnotations+flowLogsTraffic] = f.Traffic
-	}
-	return out
 }

@@ -19,59 +19,59 @@ const (
 )
 
 // checkIngressRules checks all inbound rules of the manifest.
-func (l *loader) checkIngressRules() {
-	spec := &l.cluster.Infra.Spec
+func (c *checks) checkIngressRules() {
+	spec := &c.cluster.Infra.Spec
 	network := &spec.NetworkSpec
-	l.checkRules("spec.network.additionalControlPlaneIngressRules", network.AdditionalControlPlaneIngressRules)
-	l.checkRules("spec.network.additionalNodeIngressRules", network.AdditionalNodeIngressRules)
+	c.checkRules("spec.network.additionalControlPlaneIngressRules", network.AdditionalControlPlaneIngressRules)
+	c.checkRules("spec.network.additionalNodeIngressRules", network.AdditionalNodeIngressRules)
 	if lb := spec.ControlPlaneLoadBalancer; lb != nil {
-		l.checkRules("spec.controlPlaneLoadBalancer.ingressRules", lb.IngressRules)
+		c.checkRules("spec.controlPlaneLoadBalancer.ingressRules", lb.IngressRules)
 	}
 	if lb := spec.SecondaryControlPlaneLoadBalancer; lb != nil {
-		l.checkRules("spec.secondaryControlPlaneLoadBalancer.ingressRules", lb.IngressRules)
+		c.checkRules("spec.secondaryControlPlaneLoadBalancer.ingressRules", lb.IngressRules)
 	}
 	if cni := network.CNI; cni != nil {
 		for i, r := range cni.CNIIngressRules {
-			l.checkRule(
+			c.checkRule(
 				fmt.Sprintf("spec.network.cni.cniIngressRules[%d]", i),
 				infrav1.IngressRule{Description: r.Description, Protocol: r.Protocol, FromPort: r.FromPort, ToPort: r.ToPort},
 			)
 		}
 	}
 	for i, block := range network.NodePortIngressRuleCidrBlocks {
-		l.checkRuleBlock(fmt.Sprintf("spec.network.nodePortIngressRuleCidrBlocks[%d]", i), block, 0)
+		c.checkRuleBlock(fmt.Sprintf("spec.network.nodePortIngressRuleCidrBlocks[%d]", i), block, 0)
 	}
 }
 
-func (l *loader) checkRules(path string, rules infrav1.IngressRules) {
+func (c *checks) checkRules(path string, rules infrav1.IngressRules) {
 	for i, r := range rules {
-		l.checkRule(fmt.Sprintf("%s[%d]", path, i), r)
+		c.checkRule(fmt.Sprintf("%s[%d]", path, i), r)
 	}
 }
 
 // checkRule checks one inbound rule.
-func (l *loader) checkRule(path string, r infrav1.IngressRule) {
-	l.checkPorts(path, r)
+func (c *checks) checkRule(path string, r infrav1.IngressRule) {
+	c.checkPorts(path, r)
 	if bad := badDescription(r.Description); bad != "" {
-		l.fail(l.infra.problem(path+".description", bad, "change it"))
+		c.fail(c.infra.problem(path+".description", bad, "change it"))
 	}
 	for i, block := range r.CidrBlocks {
-		l.checkRuleBlock(fmt.Sprintf("%s.cidrBlocks[%d]", path, i), block, 4)
+		c.checkRuleBlock(fmt.Sprintf("%s.cidrBlocks[%d]", path, i), block, 4)
 	}
 	for i, block := range r.IPv6CidrBlocks {
-		l.checkRuleBlock(fmt.Sprintf("%s.ipv6CidrBlocks[%d]", path, i), block, 6)
+		c.checkRuleBlock(fmt.Sprintf("%s.ipv6CidrBlocks[%d]", path, i), block, 6)
 	}
 	for i, id := range r.SourceSecurityGroupIDs {
-		l.checkID(l.infra, fmt.Sprintf("%s.sourceSecurityGroupIds[%d]", path, i), id, "sg", "a security group")
+		c.checkID(c.infra, fmt.Sprintf("%s.sourceSecurityGroupIds[%d]", path, i), id, "sg", "a security group")
 	}
 }
 
 // checkPorts compares the ports of a rule with its protocol. Protocols other than TCP, UDP and ICMP
 // have none.
-func (l *loader) checkPorts(path string, r infrav1.IngressRule) {
+func (c *checks) checkPorts(path string, r infrav1.IngressRule) {
 	if !slices.Contains([]string{"-1", "4", "50", "58", "tcp", "udp", "icmp"}, string(r.Protocol)) { // those of CAPA
-		l.fail(
-			l.infra.problem(
+		c.fail(
+			c.infra.problem(
 				path+".protocol",
 				fmt.Sprintf("%q is not a protocol of rules", r.Protocol),
 				`use tcp, udp, icmp, "58" (ICMPv6), "4" (IP in IP), "50" (ESP), or "-1" for all`,
@@ -83,15 +83,15 @@ func (l *loader) checkPorts(path string, r infrav1.IngressRule) {
 	case "tcp", "udp":
 		switch {
 		case r.FromPort < 0 || r.FromPort > mostPort:
-			l.fail(l.infra.problem(path+".fromPort", fmt.Sprintf("%d is not a port", r.FromPort), fmt.Sprintf("use 0 to %d", mostPort)))
+			c.fail(c.infra.problem(path+".fromPort", fmt.Sprintf("%d is not a port", r.FromPort), fmt.Sprintf("use 0 to %d", mostPort)))
 		case r.ToPort < 0 || r.ToPort > mostPort:
-			l.fail(l.infra.problem(path+".toPort", fmt.Sprintf("%d is not a port", r.ToPort), fmt.Sprintf("use 0 to %d", mostPort)))
+			c.fail(c.infra.problem(path+".toPort", fmt.Sprintf("%d is not a port", r.ToPort), fmt.Sprintf("use 0 to %d", mostPort)))
 		case r.FromPort > r.ToPort:
-			l.fail(l.infra.problem(path+".toPort", fmt.Sprintf("is less than fromPort, %d", r.FromPort), "swap them"))
+			c.fail(c.infra.problem(path+".toPort", fmt.Sprintf("is less than fromPort, %d", r.FromPort), "swap them"))
 		}
 	case "icmp", "58":
 		if r.FromPort < -1 || r.FromPort > mostICMP || r.ToPort < -1 || r.ToPort > mostICMP || r.FromPort == -1 && r.ToPort != -1 {
-			l.fail(l.infra.problem(path+".fromPort", fmt.Sprintf("%d and %d are not a type and a code of ICMP", r.FromPort, r.ToPort), "use -1 and -1 for all"))
+			c.fail(c.infra.problem(path+".fromPort", fmt.Sprintf("%d and %d are not a type and a code of ICMP", r.FromPort, r.ToPort), "use -1 and -1 for all"))
 		}
 	}
 }
@@ -108,29 +108,29 @@ func badDescription(text string) string {
 }
 
 // checkRuleBlock checks the source of a rule. A family of 0 permits both.
-func (l *loader) checkRuleBlock(path, text string, family int) {
+func (c *checks) checkRuleBlock(path, text string, family int) {
 	block, err := netip.ParsePrefix(text)
 	switch {
 	case err != nil:
-		l.fail(
-			l.infra.problem(
+		c.fail(
+			c.infra.problem(
 				path,
 				fmt.Sprintf("%q is not a block of addresses such as 192.0.2.0/24 or 2001:db8::/32", text),
 				"change it; one address has the suffix /32, or /128",
 			),
 		)
 	case family == 4 && !block.Addr().Is4():
-		l.fail(l.infra.problem(path, text+" is a block of IPv6 addresses", "list it in ipv6CidrBlocks"))
+		c.fail(c.infra.problem(path, text+" is a block of IPv6 addresses", "list it in ipv6CidrBlocks"))
 	case family == 6 && block.Addr().Is4():
-		l.fail(l.infra.problem(path, text+" is a block of IPv4 addresses", "list it in cidrBlocks"))
+		c.fail(c.infra.problem(path, text+" is a block of IPv4 addresses", "list it in cidrBlocks"))
 	}
 }
 
 // checkID checks the form of an ID of EC2: a prefix, and 8 or 17 hexadecimal digits ("Resource IDs"
 // in the EC2 user guide).
-func (l *loader) checkID(o *object, path, id, prefix, what string) {
+func (c *checks) checkID(o *object, path, id, prefix, what string) {
 	digits, ok := strings.CutPrefix(id, prefix+"-")
 	if !ok || !regexp.MustCompile(`^([0-9a-f]{8}|[0-9a-f]{17})$`).MatchString(digits) {
-		l.fail(o.problem(path, fmt.Sprintf("%q is not the ID of %s", id, what), fmt.Sprintf("set an ID such as %s-0123456789abcdef0", prefix)))
+		c.fail(o.problem(path, fmt.Sprintf("%q is not the ID of %s", id, what), fmt.Sprintf("set an ID such as %s-0123456789abcdef0", prefix)))
 	}
 }

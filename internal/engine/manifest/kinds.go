@@ -3,7 +3,6 @@ package manifest
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	infrav1beta1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta1"
@@ -25,49 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/conversion"
 )
 
-// API groups of supported kinds.
-const (
-	groupCore           = "cluster.x-k8s.io"
-	groupAddons         = "addons.cluster.x-k8s.io"
-	groupBootstrap      = "bootstrap.cluster.x-k8s.io"
-	groupControlPlane   = "controlplane.cluster.x-k8s.io"
-	groupInfrastructure = "infrastructure.cluster.x-k8s.io"
-	versionOld          = "v1beta1"
-	versionNew          = "v1beta2"
-)
-
-// Names of supported kinds.
-const (
-	kindCluster            = "Cluster"
-	kindControlPlane       = "KubeadmControlPlane"
-	kindDeployment         = "MachineDeployment"
-	kindMachine            = "Machine"
-	kindHealthCheck        = "MachineHealthCheck"
-	kindDrainRule          = "MachineDrainRule"
-	kindConfig             = "KubeadmConfig"
-	kindConfigTemplate     = "KubeadmConfigTemplate"
-	kindAWSCluster         = "AWSCluster"
-	kindAWSMachine         = "AWSMachine"
-	kindAWSMachineTemplate = "AWSMachineTemplate"
-	kindControllerIdentity = "AWSClusterControllerIdentity"
-	kindRoleIdentity       = "AWSClusterRoleIdentity"
-	kindStaticIdentity     = "AWSClusterStaticIdentity"
-	kindPool               = "MachinePool"
-	kindManagedCluster     = "AWSManagedCluster"
-	kindManagedPlane       = "AWSManagedControlPlane"
-	kindManagedPool        = "AWSManagedMachinePool"
-	kindScalingPool        = "AWSMachinePool"
-	kindFargateProfile     = "AWSFargateProfile"
-	kindEKSConfig          = "EKSConfig"
-	kindEKSConfigTemplate  = "EKSConfigTemplate"
-	kindNodeadm            = "NodeadmConfig"
-	kindNodeadmTemplate    = "NodeadmConfigTemplate"
-	kindResourceSet        = "ClusterResourceSet"
-	kindConfigMap          = "ConfigMap"
-	kindSecret             = "Secret"
-	kindNamespace          = "Namespace"
-)
-
 // kind says how to read the objects of one kind.
 type kind struct {
 	group         string
@@ -82,49 +38,43 @@ type decode func(ctx context.Context, object map[string]any) (any, error)
 
 // kinds returns the supported kinds.
 func kinds() map[string]kind {
-	crd := func(group string, older, newest decode) kind {
-		return kind{group: group, schema: true, versions: map[string]decode{versionOld: older, versionNew: newest}}
+	crd := func(older, newest decode) kind {
+		return kind{schema: true, versions: map[string]decode{versionOld: older, versionNew: newest}}
 	}
-	capa := func(group string, older, newest decode) kind {
-		k := crd(group, older, newest)
+	capa := func(older, newest decode) kind {
+		k := crd(older, newest)
 		k.capa = true
 		return k
 	}
 	identity := func(older, newest decode) kind {
-		k := capa(groupInfrastructure, older, newest)
+		k := capa(older, newest)
 		k.clusterScoped = true
 		return k
 	}
 	// For these kinds, CAPA has no older API version.
-	only := func(group string, newest decode) kind {
-		return kind{group: group, schema: true, capa: true, versions: map[string]decode{versionNew: newest}}
+	only := func(newest decode) kind {
+		return kind{schema: true, capa: true, versions: map[string]decode{versionNew: newest}}
 	}
 	builtin := func(d decode) kind { return kind{versions: map[string]decode{"v1": d}} }
 	namespace := builtin(decodeAs[corev1.Namespace])
 	namespace.clusterScoped = true
 	return map[string]kind{
-		kindCluster:     crd(groupCore, upgraded(coreconversion.ConvertClusterV1Beta1ToHub), decodeAs[clusterv1.Cluster]),
-		kindDeployment:  crd(groupCore, upgraded(coreconversion.ConvertMachineDeploymentV1Beta1ToHub), decodeAs[clusterv1.MachineDeployment]),
-		kindMachine:     crd(groupCore, upgraded(coreconversion.ConvertMachineV1Beta1ToHub), decodeAs[clusterv1.Machine]),
-		kindHealthCheck: crd(groupCore, upgraded(coreconversion.ConvertMachineHealthCheckV1Beta1ToHub), decodeAs[clusterv1.MachineHealthCheck]),
-		kindDrainRule:   crd(groupCore, decodeAs[clusterv1beta1.MachineDrainRule], decodeAs[clusterv1.MachineDrainRule]),
-		kindResourceSet: crd(groupAddons, upgraded(coreconversion.ConvertClusterResourceSetV1Beta1ToHub), decodeAs[addonsv1.ClusterResourceSet]),
-		kindControlPlane: crd(
-			groupControlPlane,
-			upgraded(controlplaneconversion.ConvertKubeadmControlPlaneV1Beta1ToHub),
+		kindCluster:     crd(upgraded(coreconversion.ConvertClusterV1Beta1ToHub), decodeAs[clusterv1.Cluster]),
+		kindDeployment:  crd(upgraded(coreconversion.ConvertMachineDeploymentV1Beta1ToHub), decodeAs[clusterv1.MachineDeployment]),
+		kindMachine:     crd(upgraded(coreconversion.ConvertMachineV1Beta1ToHub), decodeAs[clusterv1.Machine]),
+		kindHealthCheck: crd(upgraded(coreconversion.ConvertMachineHealthCheckV1Beta1ToHub), decodeAs[clusterv1.MachineHealthCheck]),
+		kindDrainRule:   crd(decodeAs[clusterv1beta1.MachineDrainRule], decodeAs[clusterv1.MachineDrainRule]),
+		kindResourceSet: crd(upgraded(coreconversion.ConvertClusterResourceSetV1Beta1ToHub), decodeAs[addonsv1.ClusterResourceSet]),
+		kindControlPlane: crd(upgraded(controlplaneconversion.ConvertKubeadmControlPlaneV1Beta1ToHub),
 			decodeAs[controlplanev1.KubeadmControlPlane],
 		),
-		kindConfig: crd(groupBootstrap, upgraded(bootstrapconversion.ConvertKubeadmConfigV1Beta1ToHub), decodeAs[bootstrapv1.KubeadmConfig]),
-		kindConfigTemplate: crd(
-			groupBootstrap,
-			upgraded(bootstrapconversion.ConvertKubeadmConfigTemplateV1Beta1ToHub),
+		kindConfig: crd(upgraded(bootstrapconversion.ConvertKubeadmConfigV1Beta1ToHub), decodeAs[bootstrapv1.KubeadmConfig]),
+		kindConfigTemplate: crd(upgraded(bootstrapconversion.ConvertKubeadmConfigTemplateV1Beta1ToHub),
 			decodeAs[bootstrapv1.KubeadmConfigTemplate],
 		),
-		kindAWSCluster: capa(groupInfrastructure, upgraded(toHub[*infrav1beta1.AWSCluster, *infrav1.AWSCluster]), decodeAs[infrav1.AWSCluster]),
-		kindAWSMachine: capa(groupInfrastructure, upgraded(toHub[*infrav1beta1.AWSMachine, *infrav1.AWSMachine]), decodeAs[infrav1.AWSMachine]),
-		kindAWSMachineTemplate: capa(
-			groupInfrastructure,
-			upgraded(toHub[*infrav1beta1.AWSMachineTemplate, *infrav1.AWSMachineTemplate]),
+		kindAWSCluster: capa(upgraded(toHub[*infrav1beta1.AWSCluster, *infrav1.AWSCluster]), decodeAs[infrav1.AWSCluster]),
+		kindAWSMachine: capa(upgraded(toHub[*infrav1beta1.AWSMachine, *infrav1.AWSMachine]), decodeAs[infrav1.AWSMachine]),
+		kindAWSMachineTemplate: capa(upgraded(toHub[*infrav1beta1.AWSMachineTemplate, *infrav1.AWSMachineTemplate]),
 			decodeAs[infrav1.AWSMachineTemplate],
 		),
 		kindControllerIdentity: identity(
@@ -139,41 +89,29 @@ func kinds() map[string]kind {
 			upgraded(toHub[*infrav1beta1.AWSClusterStaticIdentity, *infrav1.AWSClusterStaticIdentity]),
 			decodeAs[infrav1.AWSClusterStaticIdentity],
 		),
-		kindPool: crd(groupCore, upgraded(coreconversion.ConvertMachinePoolV1Beta1ToHub), decodeAs[clusterv1.MachinePool]),
-		kindManagedPlane: capa(
-			groupControlPlane,
-			upgraded(toHub[*ekscontrolplanev1beta1.AWSManagedControlPlane, *ekscontrolplanev1.AWSManagedControlPlane]),
+		kindPool: crd(upgraded(coreconversion.ConvertMachinePoolV1Beta1ToHub), decodeAs[clusterv1.MachinePool]),
+		kindManagedPlane: capa(upgraded(toHub[*ekscontrolplanev1beta1.AWSManagedControlPlane, *ekscontrolplanev1.AWSManagedControlPlane]),
 			decodeAs[ekscontrolplanev1.AWSManagedControlPlane],
 		),
-		kindManagedCluster: only(groupInfrastructure, decodeAs[infrav1.AWSManagedCluster]),
-		kindManagedPool: capa(
-			groupInfrastructure,
-			upgraded(toHub[*expinfrav1beta1.AWSManagedMachinePool, *expinfrav1.AWSManagedMachinePool]),
+		kindManagedCluster: only(decodeAs[infrav1.AWSManagedCluster]),
+		kindManagedPool: capa(upgraded(toHub[*expinfrav1beta1.AWSManagedMachinePool, *expinfrav1.AWSManagedMachinePool]),
 			decodeAs[expinfrav1.AWSManagedMachinePool],
 		),
-		kindScalingPool: capa(
-			groupInfrastructure,
-			upgraded(toHub[*expinfrav1beta1.AWSMachinePool, *expinfrav1.AWSMachinePool]),
+		kindScalingPool: capa(upgraded(toHub[*expinfrav1beta1.AWSMachinePool, *expinfrav1.AWSMachinePool]),
 			decodeAs[expinfrav1.AWSMachinePool],
 		),
-		kindFargateProfile: capa(
-			groupInfrastructure,
-			upgraded(toHub[*expinfrav1beta1.AWSFargateProfile, *expinfrav1.AWSFargateProfile]),
+		kindFargateProfile: capa(upgraded(toHub[*expinfrav1beta1.AWSFargateProfile, *expinfrav1.AWSFargateProfile]),
 			decodeAs[expinfrav1.AWSFargateProfile],
 		),
-		kindEKSConfig: capa(
-			groupBootstrap,
-			upgraded(toHub[*eksbootstrapv1beta1.EKSConfig, *eksbootstrapv1.EKSConfig]), //nolint:staticcheck // deprecated, and what nodes of Amazon Linux 2 boot with
-			decodeAs[eksbootstrapv1.EKSConfig],                                         //nolint:staticcheck // as above
+		kindEKSConfig: capa(upgraded(toHub[*eksbootstrapv1beta1.EKSConfig, *eksbootstrapv1.EKSConfig]), //nolint:staticcheck // deprecated, and what nodes of Amazon Linux 2 boot with
+			decodeAs[eksbootstrapv1.EKSConfig], //nolint:staticcheck // as above
 		),
-		kindEKSConfigTemplate: capa(
-			groupBootstrap,
-			upgraded(toHub[*eksbootstrapv1beta1.EKSConfigTemplate, *eksbootstrapv1.EKSConfigTemplate]),
+		kindEKSConfigTemplate: capa(upgraded(toHub[*eksbootstrapv1beta1.EKSConfigTemplate, *eksbootstrapv1.EKSConfigTemplate]),
 			decodeAs[eksbootstrapv1.EKSConfigTemplate],
 		),
-		kindNodeadm:         only(groupBootstrap, decodeAs[eksbootstrapv1.NodeadmConfig]),
-		kindNodeadmTemplate: only(groupBootstrap, decodeAs[eksbootstrapv1.NodeadmConfigTemplate]),
-		kindHelmChart:       {group: groupAddons, versions: map[string]decode{versionHelmChart: decodeAs[HelmChartProxy]}},
+		kindNodeadm:         only(decodeAs[eksbootstrapv1.NodeadmConfig]),
+		kindNodeadmTemplate: only(decodeAs[eksbootstrapv1.NodeadmConfigTemplate]),
+		kindHelmChart:       {versions: map[string]decode{versionHelmChart: decodeAs[HelmChartProxy]}},
 		kindConfigMap:       builtin(decodeAs[corev1.ConfigMap]),
 		kindSecret:          builtin(decodeAs[corev1.Secret]),
 		kindNamespace:       namespace,
@@ -211,15 +149,4 @@ func upgraded[Old, New any](convert func(context.Context, *Old, *New) error) dec
 // toHub converts with the conversion methods of CAPA's types.
 func toHub[Old conversion.Convertible, New conversion.Hub](_ context.Context, older Old, newest New) error {
 	return older.ConvertTo(newest)
-}
-
-// recoverPanics turns a panic of upstream's code into an error: some of its checks panic
-// for input that the schema permits.
-func recoverPanics(f func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("upstream's validation failed: %v", r)
-		}
-	}()
-	return f()
 }

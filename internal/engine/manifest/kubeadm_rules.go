@@ -17,22 +17,22 @@ import (
 // checkKubeadm checks a configuration as kubeadm does before it does anything: see the functions
 // Validate… in cmd/kubeadm/app/apis/kubeadm/validation/validation.go of Kubernetes. Workers use a
 // part of it.
-func (l *loader) checkKubeadm(o *object, prefix string, spec *bootstrapv1.KubeadmConfigSpec, v kubernetesVersion, plane bool) {
+func (c *checks) checkKubeadm(o *object, prefix string, spec *bootstrapv1.KubeadmConfigSpec, v kubernetesVersion, plane bool) {
 	if plane {
-		l.checkClusterConfiguration(o, prefix+".clusterConfiguration", &spec.ClusterConfiguration, v)
-		l.checkEndpoint(o, prefix+".initConfiguration.localAPIEndpoint", spec.InitConfiguration.LocalAPIEndpoint)
-		l.checkRegistration(o, prefix+".initConfiguration.nodeRegistration", &spec.InitConfiguration.NodeRegistration, v)
-		if c := spec.JoinConfiguration.ControlPlane; c != nil {
-			l.checkEndpoint(o, prefix+".joinConfiguration.controlPlane.localAPIEndpoint", c.LocalAPIEndpoint)
+		c.checkClusterConfiguration(o, prefix+".clusterConfiguration", &spec.ClusterConfiguration, v)
+		c.checkEndpoint(o, prefix+".initConfiguration.localAPIEndpoint", spec.InitConfiguration.LocalAPIEndpoint)
+		c.checkRegistration(o, prefix+".initConfiguration.nodeRegistration", &spec.InitConfiguration.NodeRegistration, v)
+		if config := spec.JoinConfiguration.ControlPlane; config != nil {
+			c.checkEndpoint(o, prefix+".joinConfiguration.controlPlane.localAPIEndpoint", config.LocalAPIEndpoint)
 		}
 	}
 	join := &spec.JoinConfiguration
 	if !plane && join.ControlPlane != nil {
-		l.fail(o.problem(prefix+".joinConfiguration.controlPlane", "the machines are workers", "remove it"))
+		c.fail(o.problem(prefix+".joinConfiguration.controlPlane", "the machines are workers", "remove it"))
 	}
-	l.checkRegistration(o, prefix+".joinConfiguration.nodeRegistration", &join.NodeRegistration, v)
+	c.checkRegistration(o, prefix+".joinConfiguration.nodeRegistration", &join.NodeRegistration, v)
 	if p := join.CACertPath; p != "" && (!path.IsAbs(p) || !strings.HasSuffix(p, ".crt")) {
-		l.fail(
+		c.fail(
 			o.problem(
 				prefix+".joinConfiguration.caCertPath",
 				fmt.Sprintf("%q is not an absolute path that ends in .crt", p),
@@ -40,61 +40,61 @@ func (l *loader) checkKubeadm(o *object, prefix string, spec *bootstrapv1.Kubead
 			),
 		)
 	}
-	l.checkDiscovery(o, prefix+".joinConfiguration.discovery", &join.Discovery)
+	c.checkDiscovery(o, prefix+".joinConfiguration.discovery", &join.Discovery)
 }
 
-func (l *loader) checkClusterConfiguration(o *object, path string, c *bootstrapv1.ClusterConfiguration, v kubernetesVersion) {
-	l.checkControlPlaneArguments(o, path, c, v)
-	l.checkAbsolute(o, path+".certificatesDir", c.CertificatesDir)
-	l.checkRepository(o, path+".imageRepository", c.ImageRepository)
-	l.checkRepository(o, path+".dns.imageRepository", c.DNS.ImageRepository)
-	l.checkNames(o, path+".apiServer.certSANs", c.APIServer.CertSANs)
-	if e := c.ControlPlaneEndpoint; e != "" && !isHostPort(e) {
-		l.fail(o.problem(path+".controlPlaneEndpoint", fmt.Sprintf("%q is not a host with a port", e), "remove it: the run sets it"))
+func (c *checks) checkClusterConfiguration(o *object, path string, config *bootstrapv1.ClusterConfiguration, v kubernetesVersion) {
+	c.checkControlPlaneArguments(o, path, config, v)
+	c.checkAbsolute(o, path+".certificatesDir", config.CertificatesDir)
+	c.checkRepository(o, path+".imageRepository", config.ImageRepository)
+	c.checkRepository(o, path+".dns.imageRepository", config.DNS.ImageRepository)
+	c.checkNames(o, path+".apiServer.certSANs", config.APIServer.CertSANs)
+	if e := config.ControlPlaneEndpoint; e != "" && !isHostPort(e) {
+		c.fail(o.problem(path+".controlPlaneEndpoint", fmt.Sprintf("%q is not a host with a port", e), "remove it: the run sets it"))
 	}
-	if c.Etcd.External.IsDefined() {
-		external := c.Etcd.External
+	if config.Etcd.External.IsDefined() {
+		external := config.Etcd.External
 		for i, e := range external.Endpoints {
 			if !strings.HasPrefix(e, "https://") {
-				l.fail(o.problem(fmt.Sprintf("%s.etcd.external.endpoints[%d]", path, i), fmt.Sprintf("%q is not a URL that begins with https://", e), "change it"))
+				c.fail(o.problem(fmt.Sprintf("%s.etcd.external.endpoints[%d]", path, i), fmt.Sprintf("%q is not a URL that begins with https://", e), "change it"))
 			}
 		}
-		l.checkAbsolute(o, path+".etcd.external.caFile", external.CAFile)
-		l.checkAbsolute(o, path+".etcd.external.certFile", external.CertFile)
-		l.checkAbsolute(o, path+".etcd.external.keyFile", external.KeyFile)
+		c.checkAbsolute(o, path+".etcd.external.caFile", external.CAFile)
+		c.checkAbsolute(o, path+".etcd.external.certFile", external.CertFile)
+		c.checkAbsolute(o, path+".etcd.external.keyFile", external.KeyFile)
 		return
 	}
-	local := &c.Etcd.Local
-	l.checkAbsolute(o, path+".etcd.local.dataDir", local.DataDir)
-	l.checkEtcdArguments(o, path+".etcd.local.extraArgs", local.ExtraArgs)
-	l.checkRepository(o, path+".etcd.local.imageRepository", local.ImageRepository)
-	l.checkNames(o, path+".etcd.local.serverCertSANs", local.ServerCertSANs)
-	l.checkNames(o, path+".etcd.local.peerCertSANs", local.PeerCertSANs)
+	local := &config.Etcd.Local
+	c.checkAbsolute(o, path+".etcd.local.dataDir", local.DataDir)
+	c.checkEtcdArguments(o, path+".etcd.local.extraArgs", local.ExtraArgs)
+	c.checkRepository(o, path+".etcd.local.imageRepository", local.ImageRepository)
+	c.checkNames(o, path+".etcd.local.serverCertSANs", local.ServerCertSANs)
+	c.checkNames(o, path+".etcd.local.peerCertSANs", local.PeerCertSANs)
 }
 
-func (l *loader) checkAbsolute(o *object, at, value string) {
+func (c *checks) checkAbsolute(o *object, at, value string) {
 	if value != "" && !path.IsAbs(value) {
-		l.fail(o.problem(at, fmt.Sprintf("%q is not an absolute path", value), "begin it with /"))
+		c.fail(o.problem(at, fmt.Sprintf("%q is not an absolute path", value), "begin it with /"))
 	}
 }
 
 // checkRepository checks a repository of images (github.com/distribution/reference).
-func (l *loader) checkRepository(o *object, path, value string) {
+func (c *checks) checkRepository(o *object, path, value string) {
 	host, rest, found := strings.Cut(value, "/")
 	named := regexp.MustCompile(`^([a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
 	hosted := regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]+)?$`)
 	if value == "" || hosted.MatchString(host) && (!found || named.MatchString(rest)) {
 		return
 	}
-	l.fail(o.problem(path, fmt.Sprintf("%q is not a repository of images such as registry.k8s.io", value), "change it"))
+	c.fail(o.problem(path, fmt.Sprintf("%q is not a repository of images such as registry.k8s.io", value), "change it"))
 }
 
 // checkNames checks names in a certificate.
-func (l *loader) checkNames(o *object, path string, names []string) {
+func (c *checks) checkNames(o *object, path string, names []string) {
 	for i, name := range names {
 		_, err := netip.ParseAddr(name)
 		if err != nil && len(validation.IsDNS1123Subdomain(name)) > 0 && len(validation.IsWildcardDNS1123Subdomain(name)) > 0 {
-			l.fail(
+			c.fail(
 				o.problem(
 					fmt.Sprintf("%s[%d]", path, i),
 					fmt.Sprintf("%q is neither an IP address nor a name in DNS", name),
@@ -121,13 +121,13 @@ func isHostPort(endpoint string) bool {
 	return len(validation.IsDNS1123Subdomain(host)) == 0
 }
 
-func (l *loader) checkEndpoint(o *object, path string, e bootstrapv1.APIEndpoint) {
+func (c *checks) checkEndpoint(o *object, path string, e bootstrapv1.APIEndpoint) {
 	if e.BindPort < 0 || e.BindPort > mostPort {
-		l.fail(o.problem(path+".bindPort", fmt.Sprintf("%d is not a port", e.BindPort), fmt.Sprintf("use 1 to %d, or remove it", mostPort)))
+		c.fail(o.problem(path+".bindPort", fmt.Sprintf("%d is not a port", e.BindPort), fmt.Sprintf("use 1 to %d, or remove it", mostPort)))
 		return
 	}
-	if e.BindPort != 0 && e.BindPort != apiPort && l.hasLoadBalancer() {
-		l.fail(
+	if e.BindPort != 0 && e.BindPort != apiPort && c.hasLoadBalancer() {
+		c.fail(
 			o.problem(
 				path+".bindPort",
 				fmt.Sprintf("the load balancer forwards to port %d of the machines, and the API server would listen on %d", apiPort, e.BindPort),
@@ -138,37 +138,37 @@ func (l *loader) checkEndpoint(o *object, path string, e bootstrapv1.APIEndpoint
 }
 
 // hasLoadBalancer reports whether a run creates a load balancer for the API server.
-func (l *loader) hasLoadBalancer() bool {
-	if l.cluster.Infra == nil || l.cluster.External {
+func (c *checks) hasLoadBalancer() bool {
+	if c.cluster.Infra == nil || c.cluster.External {
 		return false
 	}
-	lb := l.cluster.Infra.Spec.ControlPlaneLoadBalancer
+	lb := c.cluster.Infra.Spec.ControlPlaneLoadBalancer
 	return lb == nil || lb.LoadBalancerType != infrav1.LoadBalancerTypeDisabled
 }
 
 // checkRegistration checks how a machine registers its Node.
-func (l *loader) checkRegistration(o *object, path string, r *bootstrapv1.NodeRegistrationOptions, v kubernetesVersion) {
+func (c *checks) checkRegistration(o *object, path string, r *bootstrapv1.NodeRegistrationOptions, v kubernetesVersion) {
 	if name := r.Name; name != "" && !strings.ContainsAny(name, "${}") && len(validation.IsDNS1123Subdomain(name)) > 0 {
-		l.fail(o.problem(path+".name", fmt.Sprintf("%q is not the name of a Node: %s", name, validation.IsDNS1123Subdomain(name)[0]), "change it, or remove it"))
+		c.fail(o.problem(path+".name", fmt.Sprintf("%q is not the name of a Node: %s", name, validation.IsDNS1123Subdomain(name)[0]), "change it, or remove it"))
 	}
-	l.checkSocket(o, path+".criSocket", r.CRISocket, v)
-	l.checkKubeletArguments(o, path+".kubeletExtraArgs", r.KubeletExtraArgs, v)
+	c.checkSocket(o, path+".criSocket", r.CRISocket, v)
+	c.checkKubeletArguments(o, path+".kubeletExtraArgs", r.KubeletExtraArgs, v)
 	if r.Taints == nil {
 		return
 	}
 	for i, t := range *r.Taints {
-		l.checkTaint(o, fmt.Sprintf("%s.taints[%d]", path, i), t.Key, t.Value, string(t.Effect))
+		c.checkTaint(o, fmt.Sprintf("%s.taints[%d]", path, i), t.Key, t.Value, string(t.Effect))
 	}
 }
 
 // checkTaint checks a taint as the API server does: the kubelet cannot register with another one
 // (ValidateNode in pkg/apis/core/validation of Kubernetes).
-func (l *loader) checkTaint(o *object, path, key, value, effect string) {
+func (c *checks) checkTaint(o *object, path, key, value, effect string) {
 	switch bad := badLabel(key, value); {
 	case bad != "":
-		l.fail(o.problem(path, strings.Replace(bad, "a label", "a taint", 1), "change the taint"))
+		c.fail(o.problem(path, strings.Replace(bad, "a label", "a taint", 1), "change the taint"))
 	case effect != "NoSchedule" && effect != "PreferNoSchedule" && effect != "NoExecute":
-		l.fail(o.problem(path, fmt.Sprintf("%q is not the effect of a taint", effect), "use NoSchedule, PreferNoSchedule or NoExecute"))
+		c.fail(o.problem(path, fmt.Sprintf("%q is not the effect of a taint", effect), "use NoSchedule, PreferNoSchedule or NoExecute"))
 	}
 }
 
@@ -184,23 +184,23 @@ func badLabel(key, value string) string {
 }
 
 // checkDiscovery checks how a machine finds its cluster.
-func (l *loader) checkDiscovery(o *object, path string, d *bootstrapv1.Discovery) {
+func (c *checks) checkDiscovery(o *object, path string, d *bootstrapv1.Discovery) {
 	if p := d.File.KubeConfigPath; p != "" && !strings.HasPrefix(p, "/") && !strings.HasPrefix(p, "https://") { // ValidateDiscoveryKubeConfigPath
-		l.fail(o.problem(path+".file.kubeConfigPath", fmt.Sprintf("%q is neither an absolute path nor a URL that begins with https://", p), "change it"))
+		c.fail(o.problem(path+".file.kubeConfigPath", fmt.Sprintf("%q is neither an absolute path nor a URL that begins with https://", p), "change it"))
 	}
 	token := regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`) // k8s.io/cluster-bootstrap/token/api
 	if t := d.BootstrapToken.Token; t != "" && !token.MatchString(t) {
-		l.fail(o.problem(path+".bootstrapToken.token", "is not a bootstrap token", "write six letters or digits, a dot and sixteen more, or remove it"))
+		c.fail(o.problem(path+".bootstrapToken.token", "is not a bootstrap token", "write six letters or digits, a dot and sixteen more, or remove it"))
 	}
 	if t := d.TLSBootstrapToken; t != "" && !token.MatchString(t) {
-		l.fail(o.problem(path+".tlsBootstrapToken", "is not a bootstrap token", "write six letters or digits, a dot and sixteen more, or remove it"))
+		c.fail(o.problem(path+".tlsBootstrapToken", "is not a bootstrap token", "write six letters or digits, a dot and sixteen more, or remove it"))
 	}
 	if e := d.BootstrapToken.APIServerEndpoint; e != "" && !isHostPort(e) {
-		l.fail(o.problem(path+".bootstrapToken.apiServerEndpoint", fmt.Sprintf("%q is not a host with a port", e), "remove it: the run sets it"))
+		c.fail(o.problem(path+".bootstrapToken.apiServerEndpoint", fmt.Sprintf("%q is not a host with a port", e), "remove it: the run sets it"))
 	}
 	for i, hash := range d.BootstrapToken.CACertHashes {
 		if !regexp.MustCompile(`^sha256:[0-9a-fA-F]{64}$`).MatchString(hash) {
-			l.fail(
+			c.fail(
 				o.problem(
 					fmt.Sprintf("%s.bootstrapToken.caCertHashes[%d]", path, i),
 					fmt.Sprintf("%q is not the hash of a certificate", hash),

@@ -10,7 +10,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
 	capafeature "sigs.k8s.io/cluster-api-provider-aws/v2/feature"
 	capifeature "sigs.k8s.io/cluster-api/feature"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
@@ -62,13 +61,8 @@ func newLoader(o input.LoadOptions) *loader {
 		applied: map[string]*Document{},
 		older:   map[string]*olderFile{},
 		told:    map[string]bool{}, rendering: map[string]bool{},
-		about: map[Problem]*object{},
-		cluster: &Cluster{
-			ConfigMaps: map[string]*corev1.ConfigMap{},
-			Secrets:    map[string]*corev1.Secret{},
-			Variables:  map[string]string{},
-			where:      map[string]Position{},
-		},
+		about:   map[Problem]*object{},
+		cluster: NewCluster(),
 	}
 }
 
@@ -111,13 +105,6 @@ func (l *loader) absent(p Problem) {
 }
 
 func (l *loader) warn(p Problem) { l.warnings = append(l.warnings, p) }
-
-// refuse reports what makes a run be refused before its first write, when the account shows the
-// same: for "validate", it is a problem of the manifest.
-func (l *loader) refuse(p Problem) {
-	p.Refused = true
-	l.warn(p)
-}
 
 // read parses the sources into objects.
 func (l *loader) read(sources []input.Source) {

@@ -16,29 +16,29 @@ type scalar struct{ object, path, value string }
 const longestScalar = 256
 
 // keepScalars records the fields of an object for Locate. Secrets and ConfigMaps are data.
-func (l *loader) keepScalars(o *object) {
+func (c *Cluster) keepScalars(o *object) {
 	if o.kind == "Secret" || o.kind == "ConfigMap" || o.foreign {
 		return
 	}
-	if l.cluster.scalars == nil {
-		l.cluster.scalars, l.cluster.refers = map[string][]scalar{}, map[string][]string{}
+	if c.scalars == nil {
+		c.scalars, c.refers = map[string][]scalar{}, map[string][]string{}
 	}
-	l.walkScalars(o, "spec", o.value["spec"])
+	c.walkScalars(o, "spec", o.value["spec"])
 }
 
-func (l *loader) walkScalars(o *object, path string, v any) {
+func (c *Cluster) walkScalars(o *object, path string, v any) {
 	switch v := v.(type) {
 	case map[string]any:
 		if kind, name := stringField(v, "kind"), stringField(v, "name"); kind != "" && name != "" { // a reference
-			l.cluster.refers[o.title()] = append(l.cluster.refers[o.title()], kind+"/"+name)
+			c.refers[o.title()] = append(c.refers[o.title()], kind+"/"+name)
 			return
 		}
 		for name, x := range v {
-			l.walkScalars(o, path+"."+name, x)
+			c.walkScalars(o, path+"."+name, x)
 		}
 	case []any:
 		for i, x := range v {
-			l.walkScalars(o, fmt.Sprintf("%s[%d]", path, i), x)
+			c.walkScalars(o, fmt.Sprintf("%s[%d]", path, i), x)
 		}
 	case nil:
 	default:
@@ -46,7 +46,7 @@ func (l *loader) walkScalars(o *object, path string, v any) {
 		_, set := o.set[path]
 		anywhere := path == "spec.clusterName" || path == "spec.region" // messages about other fields contain them
 		if set && !anywhere && text != "" && len(text) <= longestScalar && !strings.Contains(text, "\n") {
-			l.cluster.scalars[o.title()] = append(l.cluster.scalars[o.title()], scalar{o.title(), path, text})
+			c.scalars[o.title()] = append(c.scalars[o.title()], scalar{o.title(), path, text})
 		}
 	}
 }

@@ -16,16 +16,16 @@ import (
 const mostMachineGroups = 16
 
 // checkHardware checks what EC2 requires of a machine: its disks, price, groups and IDs.
-func (l *loader) checkHardware(o *object, path string, spec *infrav1.AWSMachineSpec) {
-	l.checkDisks(o, path, spec)
-	l.checkPrice(o, path+".spotMarketOptions.maxPrice", spec.SpotMarketOptions)
+func (c *checks) checkHardware(o *object, path string, spec *infrav1.AWSMachineSpec) {
+	c.checkDisks(o, path, spec)
+	c.checkPrice(o, path+".spotMarketOptions.maxPrice", spec.SpotMarketOptions)
 	for i, g := range spec.AdditionalSecurityGroups {
 		if g.ID != nil {
-			l.checkID(o, fmt.Sprintf("%s.additionalSecurityGroups[%d].id", path, i), *g.ID, "sg", "a security group")
+			c.checkID(o, fmt.Sprintf("%s.additionalSecurityGroups[%d].id", path, i), *g.ID, "sg", "a security group")
 		}
 	}
 	if n := len(spec.AdditionalSecurityGroups); n > mostMachineGroups {
-		l.fail(
+		c.fail(
 			o.problem(
 				path+".additionalSecurityGroups",
 				fmt.Sprintf("%d groups: a network interface has at most %d, with those of the cluster", n, mostMachineGroups),
@@ -34,7 +34,7 @@ func (l *loader) checkHardware(o *object, path string, spec *infrav1.AWSMachineS
 		)
 	}
 	for i, id := range spec.NetworkInterfaces {
-		l.checkID(o, fmt.Sprintf("%s.networkInterfaces[%d]", path, i), id, "eni", "a network interface")
+		c.checkID(o, fmt.Sprintf("%s.networkInterfaces[%d]", path, i), id, "eni", "a network interface")
 	}
 	for _, x := range []struct {
 		field, prefix, what string
@@ -45,42 +45,42 @@ func (l *loader) checkHardware(o *object, path string, spec *infrav1.AWSMachineS
 		{"ami.id", "ami", "an image", spec.AMI.ID},
 	} {
 		if x.id != nil && *x.id != "" {
-			l.checkID(o, path+"."+x.field, *x.id, x.prefix, x.what)
+			c.checkID(o, path+"."+x.field, *x.id, x.prefix, x.what)
 		}
 	}
-	l.checkIAMName(o, path+".iamInstanceProfile", spec.IAMInstanceProfile, "an instance profile")
+	c.checkIAMName(o, path+".iamInstanceProfile", spec.IAMInstanceProfile, "an instance profile")
 	if s := spec.Subnet; s != nil && s.ID == nil && len(s.Filters) == 0 {
-		l.fail(o.problem(path+".subnet", "names no subnet", "set id or filters, or remove it"))
+		c.fail(o.problem(path+".subnet", "names no subnet", "set id or filters, or remove it"))
 	}
 	for _, role := range slices.Sorted(maps.Keys(spec.SecurityGroupOverrides)) {
-		l.checkID(o, path+".securityGroupOverrides."+string(role), spec.SecurityGroupOverrides[role], "sg", "a security group")
+		c.checkID(o, path+".securityGroupOverrides."+string(role), spec.SecurityGroupOverrides[role], "sg", "a security group")
 	}
-	l.checkMachineTags(o, path, spec.AdditionalTags)
-	if l.cluster.Infra.Spec.NetworkSpec.VPC.ID == "" && !l.cluster.Infra.Spec.NetworkSpec.VPC.IsIPv6Enabled() {
-		l.checkWithoutIPv6(o, path, spec)
+	c.checkMachineTags(o, path, spec.AdditionalTags)
+	if c.cluster.Infra.Spec.NetworkSpec.VPC.ID == "" && !c.cluster.Infra.Spec.NetworkSpec.VPC.IsIPv6Enabled() {
+		c.checkWithoutIPv6(o, path, spec)
 	}
 }
 
 // checkWithoutIPv6 refuses settings for IPv6 in a VPC that has none: RunInstances would.
-func (l *loader) checkWithoutIPv6(o *object, path string, spec *infrav1.AWSMachineSpec) {
+func (c *checks) checkWithoutIPv6(o *object, path string, spec *infrav1.AWSMachineSpec) {
 	const what, fix = "the subnets have no IPv6 addresses", "remove it, or set spec.network.vpc.ipv6: {}"
 	if spec.AssignPrimaryIPv6 != nil && *spec.AssignPrimaryIPv6 == infrav1.PrimaryIPv6AssignmentStateEnabled {
-		l.fail(o.problem(path+".assignPrimaryIPv6", what, fix))
+		c.fail(o.problem(path+".assignPrimaryIPv6", what, fix))
 	}
 	if n := spec.PrivateDNSName; n != nil && n.EnableResourceNameDNSAAAARecord != nil && *n.EnableResourceNameDNSAAAARecord {
-		l.fail(o.problem(path+".privateDnsName.enableResourceNameDnsAAAARecord", what, fix))
+		c.fail(o.problem(path+".privateDnsName.enableResourceNameDnsAAAARecord", what, fix))
 	}
 }
 
 // checkPrice checks the most that a spot instance may cost by the hour: SpotMarketOptions in the EC2
 // API reference.
-func (l *loader) checkPrice(o *object, path string, spot *infrav1.SpotMarketOptions) {
+func (c *checks) checkPrice(o *object, path string, spot *infrav1.SpotMarketOptions) {
 	if spot == nil || spot.MaxPrice == nil || *spot.MaxPrice == "" {
 		return
 	}
 	price, err := strconv.ParseFloat(*spot.MaxPrice, 64)
 	if err != nil || price <= 0 || !regexp.MustCompile(`^[0-9.]+$`).MatchString(*spot.MaxPrice) {
-		l.fail(
+		c.fail(
 			o.problem(
 				path,
 				fmt.Sprintf("%q is not a price in US dollars", *spot.MaxPrice),
@@ -113,22 +113,22 @@ func disks() map[infrav1.VolumeType]disk {
 }
 
 // checkDisks checks the volumes of a machine, and the names of their devices.
-func (l *loader) checkDisks(o *object, path string, spec *infrav1.AWSMachineSpec) {
+func (c *checks) checkDisks(o *object, path string, spec *infrav1.AWSMachineSpec) {
 	if spec.RootVolume != nil {
-		l.checkDisk(o, path+".rootVolume", spec.RootVolume, true)
+		c.checkDisk(o, path+".rootVolume", spec.RootVolume, true)
 	}
 	names := map[string]int{}
 	for i := range spec.NonRootVolumes {
 		v, at := &spec.NonRootVolumes[i], fmt.Sprintf("%s.nonRootVolumes[%d]", path, i)
-		l.checkDisk(o, at, v, false)
+		c.checkDisk(o, at, v, false)
 		name := strings.TrimPrefix(v.DeviceName, "/dev/")
 		first, twice := names[name]
 		switch {
 		case v.DeviceName == "": // reported already
 		case !regexp.MustCompile(`^(/dev/)?(sd[a-z]([1-9]|1[0-5])?|xvd[a-d]?[a-z])$`).MatchString(v.DeviceName): // "Device names for volumes", EC2 user guide
-			l.fail(o.problem(at+".deviceName", fmt.Sprintf("%q is not the name of a device in EC2", v.DeviceName), "use /dev/sdf to /dev/sdp"))
+			c.fail(o.problem(at+".deviceName", fmt.Sprintf("%q is not the name of a device in EC2", v.DeviceName), "use /dev/sdf to /dev/sdp"))
 		case twice && spec.NonRootVolumes[first].DeviceName != v.DeviceName: // otherwise reported already
-			l.fail(
+			c.fail(
 				o.problem(
 					at+".deviceName",
 					fmt.Sprintf("nonRootVolumes[%d] has the same device, %s", first, spec.NonRootVolumes[first].DeviceName),
@@ -141,40 +141,40 @@ func (l *loader) checkDisks(o *object, path string, spec *infrav1.AWSMachineSpec
 	}
 }
 
-func (l *loader) checkDisk(o *object, path string, v *infrav1.Volume, root bool) {
+func (c *checks) checkDisk(o *object, path string, v *infrav1.Volume, root bool) {
 	kind := v.Type
 	if kind == "" {
 		kind = "gp2" // the default of EC2
 	}
-	l.checkKey(o, path+".encryptionKey", v.EncryptionKey)
+	c.checkKey(o, path+".encryptionKey", v.EncryptionKey)
 	d, known := disks()[kind]
 	switch {
 	case !known:
-		l.fail(o.problem(path+".type", fmt.Sprintf("EC2 has no volumes of the type %q", v.Type), "use gp3, io2, io1, gp2, st1, sc1 or standard"))
+		c.fail(o.problem(path+".type", fmt.Sprintf("EC2 has no volumes of the type %q", v.Type), "use gp3, io2, io1, gp2, st1, sc1 or standard"))
 		return
 	case root && d.notRoot:
-		l.fail(o.problem(path+".type", fmt.Sprintf("a machine cannot start from a volume of the type %s", kind), "use gp3"))
+		c.fail(o.problem(path+".type", fmt.Sprintf("a machine cannot start from a volume of the type %s", kind), "use gp3"))
 		return
 	case v.Size < d.least || v.Size > d.most:
-		l.fail(o.problem(path+".size", fmt.Sprintf("%d GiB: a volume of the type %s has %d to %d", v.Size, kind, d.least, d.most), "change the size or the type"))
+		c.fail(o.problem(path+".size", fmt.Sprintf("%d GiB: a volume of the type %s has %d to %d", v.Size, kind, d.least, d.most), "change the size or the type"))
 		return
 	case v.EncryptionKey != "" && (v.Encrypted == nil || !*v.Encrypted):
-		l.fail(o.problem(path+".encryptionKey", "AWS permits a key only for encrypted volumes", "set encrypted: true"))
+		c.fail(o.problem(path+".encryptionKey", "AWS permits a key only for encrypted volumes", "set encrypted: true"))
 	}
-	l.checkIOPS(o, path+".iops", v, kind, d)
-	l.checkThroughput(o, path+".throughput", v, kind, d)
+	c.checkIOPS(o, path+".iops", v, kind, d)
+	c.checkThroughput(o, path+".throughput", v, kind, d)
 }
 
-func (l *loader) checkIOPS(o *object, path string, v *infrav1.Volume, kind infrav1.VolumeType, d disk) {
+func (c *checks) checkIOPS(o *object, path string, v *infrav1.Volume, kind infrav1.VolumeType, d disk) {
 	most := max(d.leastIOPS, v.Size*d.perGiB)
 	switch {
 	case v.IOPS == 0:
 	case d.mostIOPS == 0:
-		l.fail(o.problem(path, fmt.Sprintf("AWS permits no number of IOPS for volumes of the type %s", kind), "set type: gp3, or remove it"))
+		c.fail(o.problem(path, fmt.Sprintf("AWS permits no number of IOPS for volumes of the type %s", kind), "set type: gp3, or remove it"))
 	case v.IOPS < d.leastIOPS || v.IOPS > d.mostIOPS:
-		l.fail(o.problem(path, fmt.Sprintf("%d: a volume of the type %s has %d to %d IOPS", v.IOPS, kind, d.leastIOPS, d.mostIOPS), "change the number"))
+		c.fail(o.problem(path, fmt.Sprintf("%d: a volume of the type %s has %d to %d IOPS", v.IOPS, kind, d.leastIOPS, d.mostIOPS), "change the number"))
 	case v.IOPS > most:
-		l.fail(
+		c.fail(
 			o.problem(
 				path,
 				fmt.Sprintf("%d: a volume of the type %s has at most %d IOPS for each GiB, so %d for %d GiB", v.IOPS, kind, d.perGiB, most, v.Size),
@@ -185,7 +185,7 @@ func (l *loader) checkIOPS(o *object, path string, v *infrav1.Volume, kind infra
 }
 
 // checkThroughput checks the throughput of volumes that have a settable one; of others, webhooks tell.
-func (l *loader) checkThroughput(o *object, path string, v *infrav1.Volume, kind infrav1.VolumeType, d disk) {
+func (c *checks) checkThroughput(o *object, path string, v *infrav1.Volume, kind infrav1.VolumeType, d disk) {
 	if v.Throughput == nil || *v.Throughput == 0 || d.mostThroughput == 0 {
 		return
 	}
@@ -193,8 +193,8 @@ func (l *loader) checkThroughput(o *object, path string, v *infrav1.Volume, kind
 	const iopsPerUnit = 4 // 0.25 MiB/s for each of the IOPS
 	switch {
 	case n < leastThroughput || n > d.mostThroughput:
-		l.fail(o.problem(path, fmt.Sprintf("%d: a volume of the type %s has %d to %d MiB/s", n, kind, leastThroughput, d.mostThroughput), "change the number"))
+		c.fail(o.problem(path, fmt.Sprintf("%d: a volume of the type %s has %d to %d MiB/s", n, kind, leastThroughput, d.mostThroughput), "change the number"))
 	case n*iopsPerUnit > iops:
-		l.fail(o.problem(path, fmt.Sprintf("%d: AWS permits 0.25 MiB/s for each of the %d IOPS, so %d", n, iops, iops/iopsPerUnit), "set less, or more iops"))
+		c.fail(o.problem(path, fmt.Sprintf("%d: AWS permits 0.25 MiB/s for each of the %d IOPS, so %d", n, iops, iops/iopsPerUnit), "set less, or more iops"))
 	}
 }

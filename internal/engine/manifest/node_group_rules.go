@@ -13,19 +13,19 @@ import (
 )
 
 // checkNodeGroup checks a node group of EKS.
-func (l *loader) checkNodeGroup(o, group *object, p Pool) {
+func (c *checks) checkNodeGroup(o, group *object, p Pool) {
 	spec := &p.Managed.Spec
-	l.checkEKSName(group, "spec.eksNodegroupName", spec.EKSNodegroupName, longestGroup)
-	l.checkRoleName(group, spec.RoleName)
-	l.warnNoEffectOnRole(group, spec.RolePath, spec.RolePermissionsBoundary, len(spec.RoleAdditionalPolicies))
+	c.checkEKSName(group, "spec.eksNodegroupName", spec.EKSNodegroupName, longestGroup)
+	c.checkRoleName(group, spec.RoleName)
+	c.warnNoEffectOnRole(group, spec.RolePath, spec.RolePermissionsBoundary, len(spec.RoleAdditionalPolicies))
 	if s := spec.Scaling; s != nil {
-		l.checkRange(o, p, s.MinSize, s.MaxSize)
+		c.checkRange(o, p, s.MinSize, s.MaxSize)
 	}
-	l.checkLabels(group, spec.Labels)
-	l.checkTaints(group, spec.Taints)
+	c.checkLabels(group, spec.Labels)
+	c.checkTaints(group, spec.Taints)
 	own := OwnImage(p.Managed)
-	if version, without := l.withoutAL2(); without && !own && spec.AMIType != nil && strings.HasPrefix(string(*spec.AMIType), "AL2_") {
-		l.fail(
+	if version, without := c.withoutAL2(); without && !own && spec.AMIType != nil && strings.HasPrefix(string(*spec.AMIType), "AL2_") {
+		c.fail(
 			group.problem(
 				"spec.amiType",
 				fmt.Sprintf("EKS has no Amazon Linux 2 AMIs (%s) for %s", *spec.AMIType, version),
@@ -34,17 +34,17 @@ func (l *loader) checkNodeGroup(o, group *object, p Pool) {
 		)
 	}
 	if spec.AMIVersion != nil && !own && !ForeignImage(p.Managed) {
-		l.checkImageVersion(group, spec, l.versionOf(p.Object.Spec.Template.Spec.Version))
+		c.checkImageVersion(group, spec, c.versionOf(p.Object.Spec.Template.Spec.Version))
 	}
 	if d := spec.DiskSize; d != nil && (*d < 1 || *d > largestGroupDisk) {
-		l.fail(group.problem("spec.diskSize", fmt.Sprintf("%d GiB: a volume of the type gp3 has 1 to %d", *d, largestGroupDisk), "use another size, or remove it"))
+		c.fail(group.problem("spec.diskSize", fmt.Sprintf("%d GiB: a volume of the type gp3 has 1 to %d", *d, largestGroupDisk), "use another size, or remove it"))
 	}
 	if ForeignImage(p.Managed) {
-		l.checkForeignImage(o, group, p)
+		c.checkForeignImage(o, group, p)
 	}
 	if spec.AWSLaunchTemplate != nil {
-		l.checkGroupTemplate(group, spec)
-		l.checkGroupImage(o, group, p)
+		c.checkGroupTemplate(group, spec)
+		c.checkGroupImage(o, group, p)
 	}
 }
 
@@ -54,7 +54,7 @@ const largestGroupDisk = 65536
 // checkImageVersion checks the version of an AMI that EKS publishes. It has the form that its distribution uses, and
 // contains the version of Kubernetes ("Retrieve Amazon Linux AMI version information", "… Bottlerocket …" and
 // "… Windows AMI version information" in the EKS user guide).
-func (l *loader) checkImageVersion(group *object, spec *expinfrav1.AWSManagedMachinePoolSpec, v kubernetesVersion) {
+func (c *checks) checkImageVersion(group *object, spec *expinfrav1.AWSManagedMachinePoolSpec, v kubernetesVersion) {
 	form, example := `^1\.(\d+)\.\d+-\d{8}$`, "1.34.1-20250915"
 	kind := ""
 	if spec.AMIType != nil {
@@ -69,11 +69,11 @@ func (l *loader) checkImageVersion(group *object, spec *expinfrav1.AWSManagedMac
 	found := regexp.MustCompile(form).FindStringSubmatch(*spec.AMIVersion)
 	switch {
 	case found == nil:
-		l.fail(
+		c.fail(
 			group.problem("spec.amiVersion", fmt.Sprintf("%q is not the version of an AMI of EKS", *spec.AMIVersion), "write one such as "+example+", or remove it"),
 		)
 	case len(found) > 1 && v.minor > 0 && found[1] != fmt.Sprint(v.minor):
-		l.fail(
+		c.fail(
 			group.problem(
 				"spec.amiVersion",
 				fmt.Sprintf("%s is for Kubernetes 1.%s, and the nodes have %s", *spec.AMIVersion, found[1], v.text),
@@ -98,12 +98,12 @@ func ForeignImage(m *expinfrav1.AWSManagedMachinePool) bool {
 
 // checkForeignImage checks a node group whose AMI is in a launch template of another tool: EKS
 // does not change its version.
-func (l *loader) checkForeignImage(o, group *object, p Pool) {
+func (c *checks) checkForeignImage(o, group *object, p Pool) {
 	if p.Managed.Spec.AMIVersion != nil {
-		l.fail(group.problem("spec.amiVersion", "the launch template has a custom AMI, which has no version in EKS", "remove it"))
+		c.fail(group.problem("spec.amiVersion", "the launch template has a custom AMI, which has no version in EKS", "remove it"))
 	}
 	if p.Object.Spec.Template.Spec.Version != "" {
-		l.warn(
+		c.warn(
 			o.problem(
 				"spec.template.spec.version",
 				"has no effect: the AMI is in a launch template of another tool, which decides the version",
@@ -115,21 +115,21 @@ func (l *loader) checkForeignImage(o, group *object, p Pool) {
 
 // checkGroupImage compares the AMI with the bootstrap configuration. For its own AMIs,
 // EKS adds user data in MIME multi-part format.
-func (l *loader) checkGroupImage(o, group *object, p Pool) {
+func (c *checks) checkGroupImage(o, group *object, p Pool) {
 	const config = "spec.template.spec.bootstrap"
 	spec := &p.Managed.Spec
 	machine := asPoolMachine(group.name, spec.AWSLaunchTemplate, nil).Spec
 	if OwnImage(p.Managed) {
-		l.checkNodeImage(group, "spec.awsLaunchTemplate", machine, p.Bootstrap.EKS != nil, p.Bootstrap.Nodeadm != nil)
+		c.checkNodeImage(group, "spec.awsLaunchTemplate", machine, p.Bootstrap.EKS != nil, p.Bootstrap.Nodeadm != nil)
 		if secret := p.Object.Spec.Template.Spec.Bootstrap.DataSecretName; p.Bootstrap == (Bootstrap{}) && (secret == nil || *secret == "") {
-			l.warn(
+			c.warn(
 				o.problem(config, "for custom AMIs EKS adds no user data, and none is set: the node joins only if the AMI does that by itself", "use a NodeadmConfig"),
 			)
 		}
 		return
 	}
 	if machine.AMI.EKSOptimizedLookupType != nil || machine.ImageLookupFormat+machine.ImageLookupOrg+machine.ImageLookupBaseOS != "" {
-		l.fail(
+		c.fail(
 			group.problem(
 				"spec.awsLaunchTemplate",
 				"EKS selects the AMI by amiType; no AMI is looked up",
@@ -139,7 +139,7 @@ func (l *loader) checkGroupImage(o, group *object, p Pool) {
 	}
 	switch {
 	case p.Bootstrap.EKS != nil:
-		l.fail(
+		c.fail(
 			o.problem(
 				config+".configRef",
 				"for its own AMIs, EKS does not accept the script of an EKSConfig",
@@ -147,28 +147,28 @@ func (l *loader) checkGroupImage(o, group *object, p Pool) {
 			),
 		)
 	case p.Bootstrap.Nodeadm != nil && spec.AMIType != nil && !strings.HasPrefix(string(*spec.AMIType), "AL2023_"):
-		l.fail(group.problem("spec.amiType", fmt.Sprintf("AMIs of the type %s have no nodeadm", *spec.AMIType), "set it, for example to AL2023_x86_64_STANDARD"))
+		c.fail(group.problem("spec.amiType", fmt.Sprintf("AMIs of the type %s have no nodeadm", *spec.AMIType), "set it, for example to AL2023_x86_64_STANDARD"))
 	}
 }
 
 // checkGroupTemplate rejects settings of a launch template that EKS does not accept for a
 // node group.
-func (l *loader) checkGroupTemplate(group *object, spec *expinfrav1.AWSManagedMachinePoolSpec) {
+func (c *checks) checkGroupTemplate(group *object, spec *expinfrav1.AWSManagedMachinePoolSpec) {
 	const path = "spec.awsLaunchTemplate"
 	t := spec.AWSLaunchTemplate
-	l.checkTemplateName(group, l.cluster.EKS.ControlPlane.Name+"-"+group.name)
-	l.checkMachineSpec(group, path, asPoolMachine(group.name, t, nil).Spec)
+	c.checkTemplateName(group, c.cluster.EKS.ControlPlane.Name+"-"+group.name)
+	c.checkMachineSpec(group, path, asPoolMachine(group.name, t, nil).Spec)
 	if t.IamInstanceProfile != "" {
-		l.fail(group.problem(path+".iamInstanceProfile", "EKS creates the instance profile of a node group", "remove it, and set roleName"))
+		c.fail(group.problem(path+".iamInstanceProfile", "EKS creates the instance profile of a node group", "remove it, and set roleName"))
 	}
 	if t.SpotMarketOptions != nil || t.MarketType == infrav1.MarketTypeSpot {
-		l.fail(group.problem(path+".spotMarketOptions", "EKS does not accept launch templates with spot instances", "set capacityType: spot"))
+		c.fail(group.problem(path+".spotMarketOptions", "EKS does not accept launch templates with spot instances", "set capacityType: spot"))
 	}
 	if t.MarketType == infrav1.MarketTypeCapacityBlock {
-		l.fail(group.problem(path+".marketType", "Cluster API Provider AWS does not support capacity blocks for node groups", "use an AWSMachinePool"))
+		c.fail(group.problem(path+".marketType", "Cluster API Provider AWS does not support capacity blocks for node groups", "use an AWSMachinePool"))
 	}
 	if spec.RemoteAccess != nil {
-		l.fail(
+		c.fail(
 			group.problem(
 				"spec.remoteAccess",
 				"EKS does not accept remoteAccess together with a launch template",
@@ -177,23 +177,23 @@ func (l *loader) checkGroupTemplate(group *object, spec *expinfrav1.AWSManagedMa
 		)
 	}
 	if spec.AMIVersion != nil && (t.AMI.ID != nil || spec.AMIType != nil && *spec.AMIType == expinfrav1.Custom) {
-		l.fail(group.problem("spec.amiVersion", "the launch template has a custom AMI, which has no version in EKS", "remove it"))
+		c.fail(group.problem("spec.amiVersion", "the launch template has a custom AMI, which has no version in EKS", "remove it"))
 	}
 }
 
 // checkLabels rejects labels that EKS or the kubelet does not accept.
-func (l *loader) checkLabels(group *object, labels map[string]string) {
+func (c *checks) checkLabels(group *object, labels map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		path := "spec.labels." + key
 		domain, _, prefixed := strings.Cut(key, "/")
 		switch {
 		case len(validation.IsQualifiedName(key)) > 0:
-			l.fail(group.problem(path, "is not a label: "+validation.IsQualifiedName(key)[0], "change the key"))
+			c.fail(group.problem(path, "is not a label: "+validation.IsQualifiedName(key)[0], "change the key"))
 		case prefixed && isReserved(domain):
-			l.fail(group.problem(path, "nodes may not set their own labels with the prefix "+domain, "choose another prefix, or label the nodes with kubectl"))
+			c.fail(group.problem(path, "nodes may not set their own labels with the prefix "+domain, "choose another prefix, or label the nodes with kubectl"))
 		}
 		if bad := validation.IsValidLabelValue(labels[key]); len(bad) > 0 {
-			l.fail(group.problem(path, fmt.Sprintf("%q is not the value of a label: %s", labels[key], bad[0]), "change the value"))
+			c.fail(group.problem(path, fmt.Sprintf("%q is not the value of a label: %s", labels[key], bad[0]), "change the value"))
 		}
 	}
 }
@@ -214,17 +214,17 @@ func isReserved(domain string) bool {
 	return false
 }
 
-func (l *loader) checkTaints(group *object, taints expinfrav1.Taints) {
+func (c *checks) checkTaints(group *object, taints expinfrav1.Taints) {
 	if len(taints) > mostTaints {
-		l.fail(group.problem("spec.taints", fmt.Sprintf("a node group has at most %d taints, this one has %d", mostTaints, len(taints)), "remove some"))
+		c.fail(group.problem("spec.taints", fmt.Sprintf("a node group has at most %d taints, this one has %d", mostTaints, len(taints)), "remove some"))
 	}
 	for i, t := range taints {
 		path := fmt.Sprintf("spec.taints[%d]", i)
 		if bad := validation.IsQualifiedName(t.Key); len(bad) > 0 {
-			l.fail(group.problem(path+".key", fmt.Sprintf("%q is not the key of a taint: %s", t.Key, bad[0]), "change the key"))
+			c.fail(group.problem(path+".key", fmt.Sprintf("%q is not the key of a taint: %s", t.Key, bad[0]), "change the key"))
 		}
 		if bad := validation.IsValidLabelValue(t.Value); len(bad) > 0 {
-			l.fail(group.problem(path+".value", fmt.Sprintf("%q is not the value of a taint: %s", t.Value, bad[0]), "change the value"))
+			c.fail(group.problem(path+".value", fmt.Sprintf("%q is not the value of a taint: %s", t.Value, bad[0]), "change the value"))
 		}
 	}
 }

@@ -23,9 +23,9 @@ type kubernetesVersion struct {
 }
 
 // versionOf returns the version of a machine, which is that of the cluster if it has none.
-func (l *loader) versionOf(given string) kubernetesVersion {
+func (c *checks) versionOf(given string) kubernetesVersion {
 	if given == "" {
-		given = l.cluster.Version
+		given = c.cluster.Version
 	}
 	v, err := semver.ParseTolerant(given)
 	if err != nil || v.Major != 1 {
@@ -35,49 +35,49 @@ func (l *loader) versionOf(given string) kubernetesVersion {
 }
 
 // checkNodes checks the bootstrap configurations of all machines.
-func (l *loader) checkNodes() {
-	if plane := l.cluster.ControlPlane; plane != nil {
-		o, spec := l.lookup(kindControlPlane, plane.Object.Name), &plane.Object.Spec.KubeadmConfigSpec
-		l.checkConfig(o, "spec.kubeadmConfigSpec", spec, l.versionOf(plane.Object.Spec.Version), true)
-		l.checkNodeNames(o, "spec.kubeadmConfigSpec", spec, "every machine of a control plane is replaced by one that runs beside it")
+func (c *checks) checkNodes() {
+	if plane := c.cluster.ControlPlane; plane != nil {
+		o, spec := c.lookup(kindControlPlane, plane.Object.Name), &plane.Object.Spec.KubeadmConfigSpec
+		c.checkConfig(o, "spec.kubeadmConfigSpec", spec, c.versionOf(plane.Object.Spec.Version), true)
+		c.checkNodeNames(o, "spec.kubeadmConfigSpec", spec, "every machine of a control plane is replaced by one that runs beside it")
 	}
-	for _, m := range l.cluster.Machines {
-		v := l.versionOf(m.Object.Spec.Version)
+	for _, m := range c.cluster.Machines {
+		v := c.versionOf(m.Object.Spec.Version)
 		if m.Bootstrap != nil {
-			l.checkConfig(l.lookup(kindConfig, m.Bootstrap.Name), "spec", &m.Bootstrap.Spec, v, m.ControlPlane)
+			c.checkConfig(c.lookup(kindConfig, m.Bootstrap.Name), "spec", &m.Bootstrap.Spec, v, m.ControlPlane)
 		}
-		l.checkEKSConfig(Bootstrap{EKS: m.EKSBootstrap, Nodeadm: m.NodeadmBootstrap}, v)
+		c.checkEKSConfig(Bootstrap{EKS: m.EKSBootstrap, Nodeadm: m.NodeadmBootstrap}, v)
 	}
-	for _, d := range l.cluster.Deployments {
-		l.checkDeploymentNodes(d)
+	for _, d := range c.cluster.Deployments {
+		c.checkDeploymentNodes(d)
 	}
-	for _, p := range l.cluster.Pools {
-		v := l.versionOf(p.Object.Spec.Template.Spec.Version)
-		if c := p.Bootstrap.Kubeadm; c != nil {
-			o := l.lookup(kindConfig, c.Name)
-			l.checkConfig(o, "spec", &c.Spec, v, false)
-			l.checkNodeNames(o, "spec", &c.Spec, "a pool has several machines")
+	for _, p := range c.cluster.Pools {
+		v := c.versionOf(p.Object.Spec.Template.Spec.Version)
+		if config := p.Bootstrap.Kubeadm; config != nil {
+			o := c.lookup(kindConfig, config.Name)
+			c.checkConfig(o, "spec", &config.Spec, v, false)
+			c.checkNodeNames(o, "spec", &config.Spec, "a pool has several machines")
 		}
-		l.checkEKSConfig(p.Bootstrap, v)
+		c.checkEKSConfig(p.Bootstrap, v)
 	}
 }
 
-func (l *loader) checkDeploymentNodes(d Deployment) {
-	v := l.versionOf(d.Object.Spec.Template.Spec.Version)
-	if c := d.Bootstrap; c != nil {
-		o := l.lookup(kindConfigTemplate, c.Name)
-		l.checkConfig(o, "spec.template.spec", &c.Spec.Template.Spec, v, false)
+func (c *checks) checkDeploymentNodes(d Deployment) {
+	v := c.versionOf(d.Object.Spec.Template.Spec.Version)
+	if config := d.Bootstrap; config != nil {
+		o := c.lookup(kindConfigTemplate, config.Name)
+		c.checkConfig(o, "spec.template.spec", &config.Spec.Template.Spec, v, false)
 		if d.Replicas() > 1 || surges(d.Object) {
-			l.checkNodeNames(o, "spec.template.spec", &c.Spec.Template.Spec, "the MachineDeployment has several machines, or one that is replaced by another beside it")
+			c.checkNodeNames(o, "spec.template.spec", &config.Spec.Template.Spec, "the MachineDeployment has several machines, or one that is replaced by another beside it")
 		}
 	}
-	if c := d.EKSBootstrap; c != nil {
-		l.checkKubeletMap(l.lookup(kindEKSConfigTemplate, c.Name), "spec.template.spec", c.Spec.Template.Spec.KubeletExtraArgs, v)
-		l.checkModes(l.lookup(kindEKSConfigTemplate, c.Name), "spec.template.spec", c.Spec.Template.Spec.Files)
+	if config := d.EKSBootstrap; config != nil {
+		c.checkKubeletMap(c.lookup(kindEKSConfigTemplate, config.Name), "spec.template.spec", config.Spec.Template.Spec.KubeletExtraArgs, v)
+		c.checkModes(c.lookup(kindEKSConfigTemplate, config.Name), "spec.template.spec", config.Spec.Template.Spec.Files)
 	}
-	if c := d.NodeadmBootstrap; c != nil {
-		o := l.lookup(kindNodeadmTemplate, c.Name)
-		l.checkNodeadm(o, "spec.template.spec", &c.Spec.Template.Spec, v)
+	if config := d.NodeadmBootstrap; config != nil {
+		o := c.lookup(kindNodeadmTemplate, config.Name)
+		c.checkNodeadm(o, "spec.template.spec", &config.Spec.Template.Spec, v)
 	}
 }
 
@@ -91,43 +91,43 @@ func surges(d *clusterv1.MachineDeployment) bool {
 }
 
 // checkConfig checks the configuration of machines that kubeadm starts.
-func (l *loader) checkConfig(o *object, prefix string, spec *bootstrapv1.KubeadmConfigSpec, v kubernetesVersion, plane bool) {
+func (c *checks) checkConfig(o *object, prefix string, spec *bootstrapv1.KubeadmConfigSpec, v kubernetesVersion, plane bool) {
 	if o == nil {
 		return
 	}
-	l.checkKubeadm(o, prefix, spec, v, plane)
-	l.checkBoot(o, prefix, spec)
-	l.checkPhases(o, prefix, spec)
+	c.checkKubeadm(o, prefix, spec, v, plane)
+	c.checkBoot(o, prefix, spec)
+	c.checkPhases(o, prefix, spec)
 	if plane {
-		l.checkMountedFiles(o, prefix, spec)
+		c.checkMountedFiles(o, prefix, spec)
 	}
 	for i, f := range spec.Files {
-		l.checkMode(o, fmt.Sprintf("%s.files[%d].permissions", prefix, i), f.Permissions)
+		c.checkMode(o, fmt.Sprintf("%s.files[%d].permissions", prefix, i), f.Permissions)
 	}
 }
 
 // checkMode checks the permissions of a file: cloud-init ignores those that are not an octal number
 // (decode_perms in cloudinit/config/cc_write_files.py), so a secret may become readable for all.
-func (l *loader) checkMode(o *object, path, mode string) {
+func (c *checks) checkMode(o *object, path, mode string) {
 	if mode != "" && !regexp.MustCompile(`^(0o?)?[0-7]{3,4}$`).MatchString(mode) {
-		l.fail(o.problem(path, fmt.Sprintf("%q is not an octal number", mode), `write it as in "0600"`))
+		c.fail(o.problem(path, fmt.Sprintf("%q is not an octal number", mode), `write it as in "0600"`))
 	}
 }
 
-func (l *loader) checkModes(o *object, prefix string, files []eksbootstrapv1.File) {
+func (c *checks) checkModes(o *object, prefix string, files []eksbootstrapv1.File) {
 	for i, f := range files {
-		l.checkMode(o, fmt.Sprintf("%s.files[%d].permissions", prefix, i), f.Permissions)
+		c.checkMode(o, fmt.Sprintf("%s.files[%d].permissions", prefix, i), f.Permissions)
 	}
 }
 
 // checkNodeNames refuses a fixed Node name for more than one machine: kubeadm join fails if a Node of
 // that name exists (checkNodeExists… in cmd/kubeadm/app/cmd/phases/join/kubelet.go).
-func (l *loader) checkNodeNames(o *object, prefix string, spec *bootstrapv1.KubeadmConfigSpec, why string) {
+func (c *checks) checkNodeNames(o *object, prefix string, spec *bootstrapv1.KubeadmConfigSpec, why string) {
 	for at, name := range map[string]string{
 		"initConfiguration": spec.InitConfiguration.NodeRegistration.Name, "joinConfiguration": spec.JoinConfiguration.NodeRegistration.Name,
 	} {
 		if name != "" && !strings.ContainsAny(name, "{$") && len(validation.IsDNS1123Subdomain(name)) == 0 { // otherwise reported already
-			l.fail(
+			c.fail(
 				o.problem(
 					prefix+"."+at+".nodeRegistration.name",
 					fmt.Sprintf("all machines would have the Node name %q: %s, and kubeadm refuses a name that exists", name, why),
@@ -139,42 +139,42 @@ func (l *loader) checkNodeNames(o *object, prefix string, spec *bootstrapv1.Kube
 }
 
 // checkKubeletArguments checks the arguments of a kubelet.
-func (l *loader) checkKubeletArguments(o *object, path string, args []bootstrapv1.Arg, v kubernetesVersion) {
-	l.checkArguments(o, path, components.Kubelet, args, v)
+func (c *checks) checkKubeletArguments(o *object, path string, args []bootstrapv1.Arg, v kubernetesVersion) {
+	c.checkArguments(o, path, components.Kubelet, args, v)
 }
 
 // checkEKSConfig checks the configuration of nodes of EKS.
-func (l *loader) checkEKSConfig(b Bootstrap, v kubernetesVersion) {
-	if c := b.EKS; c != nil {
-		o := l.lookup(kindEKSConfig, c.Name)
-		l.checkKubeletMap(o, "spec", c.Spec.KubeletExtraArgs, v)
-		l.checkModes(o, "spec", c.Spec.Files)
+func (c *checks) checkEKSConfig(b Bootstrap, v kubernetesVersion) {
+	if config := b.EKS; config != nil {
+		o := c.lookup(kindEKSConfig, config.Name)
+		c.checkKubeletMap(o, "spec", config.Spec.KubeletExtraArgs, v)
+		c.checkModes(o, "spec", config.Spec.Files)
 	}
-	if c := b.Nodeadm; c != nil {
-		l.checkNodeadm(l.lookup(kindNodeadm, c.Name), "spec", &c.Spec, v)
+	if config := b.Nodeadm; config != nil {
+		c.checkNodeadm(c.lookup(kindNodeadm, config.Name), "spec", &config.Spec, v)
 	}
 }
 
-func (l *loader) checkKubeletMap(o *object, prefix string, args map[string]string, v kubernetesVersion) {
+func (c *checks) checkKubeletMap(o *object, prefix string, args map[string]string, v kubernetesVersion) {
 	for name, value := range args {
-		l.checkArgument(o, prefix+".kubeletExtraArgs."+name, components.Kubelet, name, value, v)
+		c.checkArgument(o, prefix+".kubeletExtraArgs."+name, components.Kubelet, name, value, v)
 	}
-	l.checkTogether(o, prefix+".kubeletExtraArgs", components.Kubelet, args)
+	c.checkTogether(o, prefix+".kubeletExtraArgs", components.Kubelet, args)
 }
 
 // checkNodeadm checks a NodeadmConfig.
-func (l *loader) checkNodeadm(o *object, prefix string, spec *eksbootstrapv1.NodeadmConfigSpec, v kubernetesVersion) {
-	l.checkModes(o, prefix, spec.Files)
+func (c *checks) checkNodeadm(o *object, prefix string, spec *eksbootstrapv1.NodeadmConfigSpec, v kubernetesVersion) {
+	c.checkModes(o, prefix, spec.Files)
 	if spec.Kubelet == nil {
 		return
 	}
 	all := map[string]string{}
-	defer func() { l.checkTogether(o, prefix+".kubelet.flags", components.Kubelet, all) }()
+	defer func() { c.checkTogether(o, prefix+".kubelet.flags", components.Kubelet, all) }()
 	for i, flag := range spec.Kubelet.Flags {
 		path := prefix + ".kubelet.flags[" + strconv.Itoa(i) + "]"
 		name, ok := strings.CutPrefix(flag, "--")
 		if !ok {
-			l.fail(o.problem(path, fmt.Sprintf("%q is not a flag of the kubelet", flag), "write --NAME=VALUE"))
+			c.fail(o.problem(path, fmt.Sprintf("%q is not a flag of the kubelet", flag), "write --NAME=VALUE"))
 			continue
 		}
 		name, value, valued := strings.Cut(name, "=")
@@ -182,6 +182,6 @@ func (l *loader) checkNodeadm(o *object, prefix string, spec *eksbootstrapv1.Nod
 			value = "true"
 		}
 		all[name] = value
-		l.checkArgument(o, path, components.Kubelet, name, value, v)
+		c.checkArgument(o, path, components.Kubelet, name, value, v)
 	}
 }

@@ -16,44 +16,43 @@ const (
 )
 
 // checkPools checks the MachinePools. Most rules for EKS need the control plane.
-func (l *loader) checkPools() {
-	if l.managed && l.cluster.EKS == nil {
+func (c *checks) checkPools() {
+	if c.managed && c.cluster.EKS == nil {
 		return
 	}
 	users, names := map[string]string{}, map[string]string{}
-	for _, p := range l.cluster.Pools {
-		o := l.lookup(kindPool, p.Object.Name)
-		l.checkWorkerVersion(o, "spec.template.spec.version", p.Object.Spec.Template.Spec.Version)
+	for _, p := range c.cluster.Pools {
+		o := c.lookup(kindPool, p.Object.Name)
+		c.checkWorkerVersion(o, "spec.template.spec.version", p.Object.Spec.Template.Spec.Version)
 		ref := p.Object.Spec.Template.Spec.InfrastructureRef
 		if other := users[ref.Kind+"/"+ref.Name]; other != "" {
-			l.fail(o.problem("spec.template.spec.infrastructureRef.name", fmt.Sprintf("%s uses %s/%s already", other, ref.Kind, ref.Name), "create one for each pool"))
+			c.fail(o.problem("spec.template.spec.infrastructureRef.name", fmt.Sprintf("%s uses %s/%s already", other, ref.Kind, ref.Name), "create one for each pool"))
 		}
 		users[ref.Kind+"/"+ref.Name] = o.title()
 		if m := p.Managed; m != nil {
-			group := l.lookup(kindManagedPool, m.Name)
+			group := c.lookup(kindManagedPool, m.Name)
 			if other := names[m.Spec.EKSNodegroupName]; other != "" && other != group.title() {
-				l.fail(group.problem("spec.eksNodegroupName", fmt.Sprintf("%s has the same name in EKS, %s", other, m.Spec.EKSNodegroupName), "set eksNodegroupName"))
+				c.fail(group.problem("spec.eksNodegroupName", fmt.Sprintf("%s has the same name in EKS, %s", other, m.Spec.EKSNodegroupName), "set eksNodegroupName"))
 			}
 			names[m.Spec.EKSNodegroupName] = group.title()
-			l.checkNodeGroup(o, group, p)
+			c.checkNodeGroup(o, group, p)
 		}
 		if p.Scaling != nil {
-			l.checkScaling(o, l.lookup(kindScalingPool, p.Scaling.Name), p)
+			c.checkScaling(o, c.lookup(kindScalingPool, p.Scaling.Name), p)
 		}
-		l.checkBootstrap(p.Bootstrap)
 		if p.Managed != nil {
-			group := l.lookup(kindManagedPool, p.Managed.Name)
-			l.checkHooks(group, p.Hooks())
-			l.checkRolePolicies(group, &p.Managed.Spec.RoleAdditionalPolicies, p.Managed.Spec.RolePermissionsBoundary)
+			group := c.lookup(kindManagedPool, p.Managed.Name)
+			c.checkHooks(group, p.Hooks())
+			c.checkRolePolicies(group, &p.Managed.Spec.RoleAdditionalPolicies, p.Managed.Spec.RolePermissionsBoundary)
 		} else if p.Scaling != nil {
-			l.checkHooks(l.lookup(kindScalingPool, p.Scaling.Name), p.Hooks())
+			c.checkHooks(c.lookup(kindScalingPool, p.Scaling.Name), p.Hooks())
 		}
 	}
 }
 
 // checkRange checks that the number of replicas is between minimum and maximum size,
 // unless an autoscaler sets it.
-func (l *loader) checkRange(o *object, p Pool, least, most *int32) {
+func (c *checks) checkRange(o *object, p Pool, least, most *int32) {
 	if _, delegated := p.Object.Annotations[clusterv1.ReplicasManagedByAnnotation]; delegated {
 		return
 	}
@@ -64,32 +63,32 @@ func (l *loader) checkRange(o *object, p Pool, least, most *int32) {
 	}
 	switch {
 	case least != nil && n < *least:
-		l.fail(o.problem("spec.replicas", fmt.Sprintf("%d is less than minSize of the %s, %d", n, title, *least), "change one of them"))
+		c.fail(o.problem("spec.replicas", fmt.Sprintf("%d is less than minSize of the %s, %d", n, title, *least), "change one of them"))
 	case most != nil && n > *most:
-		l.fail(o.problem("spec.replicas", fmt.Sprintf("%d is more than maxSize of the %s, %d", n, title, *most), "change one of them"))
+		c.fail(o.problem("spec.replicas", fmt.Sprintf("%d is more than maxSize of the %s, %d", n, title, *most), "change one of them"))
 	}
 }
 
 // checkScaling checks an Auto Scaling group.
-func (l *loader) checkScaling(o, group *object, p Pool) {
+func (c *checks) checkScaling(o, group *object, p Pool) {
 	spec := &p.Scaling.Spec
 	t := &spec.AWSLaunchTemplate
-	l.checkImage(o, "spec.template.spec.version", p.Object.Spec.Template.Spec.Version, t.AMI)
-	l.checkRange(o, p, &spec.MinSize, &spec.MaxSize)
-	l.checkTemplateName(group, p.Scaling.Name)
+	c.checkImage(o, "spec.template.spec.version", p.Object.Spec.Template.Spec.Version, t.AMI)
+	c.checkRange(o, p, &spec.MinSize, &spec.MaxSize)
+	c.checkTemplateName(group, p.Scaling.Name)
 	machine := asPoolMachine(group.name, t, spec.Ignition)
-	l.checkMachineSpec(group, "spec.awsLaunchTemplate", machine.Spec)
-	l.checkMixed(group, spec)
+	c.checkMachineSpec(group, "spec.awsLaunchTemplate", machine.Spec)
+	c.checkMixed(group, spec)
 	if t.InstanceType == "" && (spec.MixedInstancesPolicy == nil || len(spec.MixedInstancesPolicy.Overrides) == 0) {
-		l.fail(group.problem("spec.awsLaunchTemplate.instanceType", "no instance type is set", "set it, or mixedInstancesPolicy.overrides"))
+		c.fail(group.problem("spec.awsLaunchTemplate.instanceType", "no instance type is set", "set it, or mixedInstancesPolicy.overrides"))
 	}
-	if c := p.Bootstrap.Kubeadm; c != nil {
-		l.checkPoolIgnition(l.lookup(kindConfig, c.Name), c.Spec.Format, machine)
+	if config := p.Bootstrap.Kubeadm; config != nil {
+		c.checkPoolIgnition(c.lookup(kindConfig, config.Name), config.Spec.Format, machine)
 	}
-	if l.managed {
-		l.checkNodeImage(group, "spec.awsLaunchTemplate", machine.Spec, p.Bootstrap.EKS != nil, p.Bootstrap.Nodeadm != nil)
+	if c.managed {
+		c.checkNodeImage(group, "spec.awsLaunchTemplate", machine.Spec, p.Bootstrap.EKS != nil, p.Bootstrap.Nodeadm != nil)
 		if t.IamInstanceProfile == "" {
-			l.warn(
+			c.warn(
 				group.problem(
 					"spec.awsLaunchTemplate.iamInstanceProfile",
 					"without an instance profile the machines cannot join: they have no AWS credentials for EKS",
@@ -102,13 +101,13 @@ func (l *loader) checkScaling(o, group *object, p Pool) {
 
 // checkMixed checks which machines of a group are spot instances: InstancesDistribution in the API
 // reference of Amazon EC2 Auto Scaling.
-func (l *loader) checkMixed(group *object, spec *expinfrav1.AWSMachinePoolSpec) {
+func (c *checks) checkMixed(group *object, spec *expinfrav1.AWSMachinePoolSpec) {
 	if spec.MixedInstancesPolicy == nil {
 		return
 	}
 	const path, whole = "spec.mixedInstancesPolicy.instancesDistribution", 100
 	if spec.AWSLaunchTemplate.MarketType == infrav1.MarketTypeSpot {
-		l.fail(
+		c.fail(
 			group.problem(
 				"spec.awsLaunchTemplate.marketType",
 				"a launch template for spot instances cannot be used with mixedInstancesPolicy, which sets the number of spot instances",
@@ -121,29 +120,29 @@ func (l *loader) checkMixed(group *object, spec *expinfrav1.AWSMachinePoolSpec) 
 		return
 	}
 	if n := d.OnDemandBaseCapacity; n != nil && *n < 0 {
-		l.fail(group.problem(path+".onDemandBaseCapacity", "must not be negative", "use 0 or more"))
+		c.fail(group.problem(path+".onDemandBaseCapacity", "must not be negative", "use 0 or more"))
 	}
 	if n := d.OnDemandPercentageAboveBaseCapacity; n != nil && (*n < 0 || *n > whole) {
-		l.fail(group.problem(path+".onDemandPercentageAboveBaseCapacity", fmt.Sprintf("%d is not a percentage", *n), "use 0 to 100"))
+		c.fail(group.problem(path+".onDemandPercentageAboveBaseCapacity", fmt.Sprintf("%d is not a percentage", *n), "use 0 to 100"))
 	}
 }
 
 // checkPoolIgnition is checkIgnition for a pool. The user data contains all Ignition data
 // unless a bucket is set.
-func (l *loader) checkPoolIgnition(config *object, format bootstrapv1.Format, machine *infrav1.AWSMachine) {
+func (c *checks) checkPoolIgnition(config *object, format bootstrapv1.Format, machine *infrav1.AWSMachine) {
 	if machine.Spec.Ignition == nil {
 		machine.Spec.Ignition = &infrav1.Ignition{StorageType: infrav1.IgnitionStorageTypeOptionUnencryptedUserData}
 		if format != bootstrapv1.Ignition {
 			return
 		}
 	}
-	l.checkIgnition(config, "spec.format", format, machine)
+	c.checkIgnition(config, "spec.format", format, machine)
 }
 
 // checkTemplateName checks the name of a launch template.
-func (l *loader) checkTemplateName(o *object, name string) {
+func (c *checks) checkTemplateName(o *object, name string) {
 	if n := len(name); n < shortestTemplate || n > longestTemplate {
-		l.fail(
+		c.fail(
 			o.problem(
 				"metadata.name",
 				fmt.Sprintf("the name of its launch template, %s, must have %d to %d characters", name, shortestTemplate, longestTemplate),
@@ -164,16 +163,4 @@ func asPoolMachine(name string, t *expinfrav1.AWSLaunchTemplate, ignition *infra
 	}}
 	m.Name = name
 	return m
-}
-
-// checkBootstrap checks that the Secrets in the bootstrap configuration of a pool exist.
-func (l *loader) checkBootstrap(b Bootstrap) {
-	switch {
-	case b.Kubeadm != nil:
-		l.checkFiles(l.lookup(kindConfig, b.Kubeadm.Name), "spec", &b.Kubeadm.Spec)
-	case b.EKS != nil:
-		l.checkNodeFiles(l.lookup(kindEKSConfig, b.EKS.Name), "spec", b.EKS.Spec.Files, b.EKS.Spec.Users)
-	case b.Nodeadm != nil:
-		l.checkNodeFiles(l.lookup(kindNodeadm, b.Nodeadm.Name), "spec", b.Nodeadm.Spec.Files, b.Nodeadm.Spec.Users)
-	}
 }

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
-
 	"github.com/blang/semver/v4"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
@@ -27,75 +25,74 @@ const (
 
 // checkWhole applies the rules that involve more than one object. CAPA and Cluster API
 // would report these problems only while they create the cluster.
-func (l *loader) checkWhole(cluster *object) {
-	l.checkName(cluster)
-	if l.cluster.Infra != nil {
-		l.checkLoadBalancers(cluster, l.infra)
-		l.checkNetwork(l.infra)
-		l.checkVPCBlocks()
-		l.checkIngressRules()
-		l.checkBalancerRules()
-		l.checkTagRules()
-		l.checkBucket()
-		if ami := l.cluster.Infra.Spec.Bastion.AMI; ami != "" {
-			l.checkID(l.infra, "spec.bastion.ami", ami, "ami", "an image")
+func (c *checks) checkWhole(cluster *object) {
+	c.checkName(cluster)
+	if c.cluster.Infra != nil {
+		c.checkLoadBalancers(cluster, c.infra)
+		c.checkNetwork(c.infra)
+		c.checkVPCBlocks()
+		c.checkIngressRules()
+		c.checkBalancerRules()
+		c.checkTagRules()
+		c.checkBucket()
+		if ami := c.cluster.Infra.Spec.Bastion.AMI; ami != "" {
+			c.checkID(c.infra, "spec.bastion.ami", ami, "ami", "an image")
 		}
-		l.checkHost(cluster, "spec.controlPlaneEndpoint.host", l.cluster.Object.Spec.ControlPlaneEndpoint.Host)
-		if port := l.cluster.Object.Spec.ClusterNetwork.APIServerPort; port < 0 || port > mostPort {
-			l.fail(cluster.problem("spec.clusterNetwork.apiServerPort", fmt.Sprintf("%d is not a port", port), fmt.Sprintf("use 1 to %d", mostPort)))
+		c.checkHost(cluster, "spec.controlPlaneEndpoint.host", c.cluster.Object.Spec.ControlPlaneEndpoint.Host)
+		if port := c.cluster.Object.Spec.ClusterNetwork.APIServerPort; port < 0 || port > mostPort {
+			c.fail(cluster.problem("spec.clusterNetwork.apiServerPort", fmt.Sprintf("%d is not a port", port), fmt.Sprintf("use 1 to %d", mostPort)))
 		}
 	}
-	if l.managed {
-		l.checkEKS(cluster)
+	if c.managed {
+		c.checkEKS(cluster)
 	} else {
-		l.checkControlPlane(cluster)
-		l.checkSecrets()
-		l.checkAuthorities()
-		l.checkClusterNetwork(cluster)
+		c.checkControlPlane()
+		c.checkLengths()
+		c.checkAuthorities()
+		c.checkClusterNetwork(cluster)
 	}
-	l.checkWorkers()
-	l.checkPools()
-	l.checkNodes()
-	l.checkSize()
-	l.checkWithoutEffect()
-	l.checkAnnotations()
+	c.checkWorkers()
+	c.checkPools()
+	c.checkNodes()
+	c.checkSize()
+	c.checkWithoutEffect()
 }
 
 // checkName rejects names that a network load balancer cannot have. Names of security
 // groups need no check: CAPA changes those that begin with sg-.
-func (l *loader) checkName(o *object) {
-	if l.cluster.Infra == nil || l.cluster.Infra.Spec.ControlPlaneLoadBalancer == nil {
+func (c *checks) checkName(o *object) {
+	if c.cluster.Infra == nil || c.cluster.Infra.Spec.ControlPlaneLoadBalancer == nil {
 		return
 	}
-	lb := l.cluster.Infra.Spec.ControlPlaneLoadBalancer
+	lb := c.cluster.Infra.Spec.ControlPlaneLoadBalancer
 	if lb.LoadBalancerType != infrav1.LoadBalancerTypeNLB {
 		return
 	}
 	const reserved, fix = "AWS reserves names of load balancers that begin with internal-", "choose another name"
 	if lb.Name != nil && strings.HasPrefix(*lb.Name, "internal-") {
-		l.fail(l.infra.problem("spec.controlPlaneLoadBalancer.name", reserved, fix))
+		c.fail(c.infra.problem("spec.controlPlaneLoadBalancer.name", reserved, fix))
 	}
-	generated := l.cluster.Namespace + "-" + l.cluster.Name + "-apiserver"
+	generated := c.cluster.Namespace + "-" + c.cluster.Name + "-apiserver"
 	if lb.Name == nil && strings.HasPrefix(generated, "internal-") && len(generated) <= longestLoadBalancerName {
-		l.fail(o.problem("metadata.namespace", reserved+"; the generated name would be "+generated, "set spec.controlPlaneLoadBalancer.name of the AWSCluster"))
+		c.fail(o.problem("metadata.namespace", reserved+"; the generated name would be "+generated, "set spec.controlPlaneLoadBalancer.name of the AWSCluster"))
 	}
 }
 
 // checkLoadBalancers rejects settings that cannot work, and warns about those that have
 // no effect.
-func (l *loader) checkLoadBalancers(cluster, o *object) {
-	primary, secondary := l.cluster.Infra.Spec.ControlPlaneLoadBalancer, l.cluster.Infra.Spec.SecondaryControlPlaneLoadBalancer
-	l.checkLoadBalancer(o, "spec.controlPlaneLoadBalancer", primary)
-	l.checkLoadBalancer(o, "spec.secondaryControlPlaneLoadBalancer", secondary)
+func (c *checks) checkLoadBalancers(cluster, o *object) {
+	primary, secondary := c.cluster.Infra.Spec.ControlPlaneLoadBalancer, c.cluster.Infra.Spec.SecondaryControlPlaneLoadBalancer
+	c.checkLoadBalancer(o, "spec.controlPlaneLoadBalancer", primary)
+	c.checkLoadBalancer(o, "spec.secondaryControlPlaneLoadBalancer", secondary)
 	if primary == nil {
 		return
 	}
 	if secondary != nil && primary.Name != nil && secondary.Name != nil && *primary.Name == *secondary.Name {
-		l.fail(o.problem("spec.secondaryControlPlaneLoadBalancer.name", "both load balancers have the same name", "change one of them"))
+		c.fail(o.problem("spec.secondaryControlPlaneLoadBalancer.name", "both load balancers have the same name", "change one of them"))
 	}
-	port := l.cluster.Object.Spec.ClusterNetwork.APIServerPort
+	port := c.cluster.Object.Spec.ClusterNetwork.APIServerPort
 	if primary.LoadBalancerType == infrav1.LoadBalancerTypeNLB && port != 0 && port != apiPort {
-		l.warn(
+		c.warn(
 			cluster.problem(
 				"spec.clusterNetwork.apiServerPort",
 				fmt.Sprintf("a network load balancer always listens on %d", apiPort),
@@ -105,48 +102,48 @@ func (l *loader) checkLoadBalancers(cluster, o *object) {
 	}
 }
 
-func (l *loader) checkLoadBalancer(o *object, path string, lb *infrav1.AWSLoadBalancerSpec) {
+func (c *checks) checkLoadBalancer(o *object, path string, lb *infrav1.AWSLoadBalancerSpec) {
 	if lb == nil {
 		return
 	}
 	switch lb.LoadBalancerType {
 	case infrav1.LoadBalancerTypeALB:
-		l.fail(o.problem(path+".loadBalancerType", "alb cannot work: an Application Load Balancer takes no TCP listeners", "use nlb"))
+		c.fail(o.problem(path+".loadBalancerType", "alb cannot work: an Application Load Balancer takes no TCP listeners", "use nlb"))
 	case infrav1.LoadBalancerTypeELB:
-		l.fail(o.problem(path+".loadBalancerType", "elb cannot work: CAPA creates a Gateway Load Balancer for it", "use nlb or classic"))
+		c.fail(o.problem(path+".loadBalancerType", "elb cannot work: CAPA creates a Gateway Load Balancer for it", "use nlb or classic"))
 	case infrav1.LoadBalancerTypeDisabled:
-		if l.cluster.Infra.Spec.ControlPlaneEndpoint.Host == "" && l.cluster.Object.Spec.ControlPlaneEndpoint.Host == "" {
-			l.fail(o.problem("spec.controlPlaneEndpoint", "without a load balancer the address of the API server is unknown", "set host and port"))
+		if c.cluster.Infra.Spec.ControlPlaneEndpoint.Host == "" && c.cluster.Object.Spec.ControlPlaneEndpoint.Host == "" {
+			c.fail(o.problem("spec.controlPlaneEndpoint", "without a load balancer the address of the API server is unknown", "set host and port"))
 		}
 	case infrav1.LoadBalancerTypeClassic, infrav1.LoadBalancerTypeNLB:
 	}
 }
 
 // checkNetwork checks that the settings of an existing VPC are complete.
-func (l *loader) checkNetwork(o *object) {
-	network := l.cluster.Infra.Spec.NetworkSpec
-	_, owned := network.VPC.Tags[ownedTagPrefix+l.cluster.Name]
+func (c *checks) checkNetwork(o *object) {
+	network := c.cluster.Infra.Spec.NetworkSpec
+	_, owned := network.VPC.Tags[ownedTagPrefix+c.cluster.Name]
 	existing := network.VPC.ID != "" && !owned
-	if l.cluster.External {
-		l.checkExternal(o, network.VPC.ID)
+	if c.cluster.External {
+		c.checkExternal(o, network.VPC.ID)
 	}
 	if id := network.VPC.ID; id != "" && !strings.HasPrefix(id, "vpc-") {
-		l.fail(o.problem("spec.network.vpc.id", fmt.Sprintf("%q is not the id of a VPC", id), "set an id that begins with vpc-"))
+		c.fail(o.problem("spec.network.vpc.id", fmt.Sprintf("%q is not the id of a VPC", id), "set an id that begins with vpc-"))
 	}
 	for role, id := range network.SecurityGroupOverrides {
 		if !strings.HasPrefix(id, "sg-") {
-			l.fail(
+			c.fail(
 				o.problem("spec.network.securityGroupOverrides."+string(role), fmt.Sprintf("%q is not the id of a security group", id), "set an id that begins with sg-"),
 			)
 		}
 	}
 	if existing {
-		l.checkExistingSubnets(o)
+		c.checkExistingSubnets(o)
 	} else {
-		l.checkNewSubnets(o)
+		c.checkNewSubnets(o)
 	}
 	if len(network.SecurityGroupOverrides) > 0 && !existing {
-		l.fail(
+		c.fail(
 			o.problem("spec.network.securityGroupOverrides", "security groups can be set only with an existing VPC", "set spec.network.vpc.id, or remove the overrides"),
 		)
 	}
@@ -154,14 +151,14 @@ func (l *loader) checkNetwork(o *object) {
 
 // checkExistingSubnets checks that the subnets of an existing VPC are listed, by their ids or blocks, as
 // in CAPA's FindEqual.
-func (l *loader) checkExistingSubnets(o *object) {
-	all := l.cluster.Infra.Spec.NetworkSpec.Subnets
+func (c *checks) checkExistingSubnets(o *object) {
+	all := c.cluster.Infra.Spec.NetworkSpec.Subnets
 	if len(all) == 0 {
-		l.fail(o.problem("spec.network.vpc.id", "an existing VPC needs the subnets to use", "list their ids in spec.network.subnets"))
+		c.fail(o.problem("spec.network.vpc.id", "an existing VPC needs the subnets to use", "list their ids in spec.network.subnets"))
 	}
 	for i, s := range all {
 		if !strings.HasPrefix(s.GetResourceID(), "subnet-") && s.CidrBlock == "" && s.IPv6CidrBlock == "" {
-			l.fail(
+			c.fail(
 				o.problem(
 					fmt.Sprintf("spec.network.subnets[%d].id", i),
 					fmt.Sprintf("%q is not the id of a subnet of the existing VPC", s.ID),
@@ -174,117 +171,95 @@ func (l *loader) checkExistingSubnets(o *object) {
 
 // checkNewSubnets checks that the listed subnets of a new VPC say where they are: CreateSubnet needs a
 // zone, and a block unless the subnet is for IPv6 only.
-func (l *loader) checkNewSubnets(o *object) {
-	for i, s := range l.cluster.Infra.Spec.NetworkSpec.Subnets {
+func (c *checks) checkNewSubnets(o *object) {
+	for i, s := range c.cluster.Infra.Spec.NetworkSpec.Subnets {
 		at := fmt.Sprintf("spec.network.subnets[%d]", i)
 		if s.AvailabilityZone == "" {
-			l.fail(o.problem(at, "the subnet has no zone", "set availabilityZone"))
+			c.fail(o.problem(at, "the subnet has no zone", "set availabilityZone"))
 		}
 		if s.CidrBlock == "" && !s.IsIPv6 {
-			l.fail(o.problem(at, "the subnet has no block", "set cidrBlock"))
+			c.fail(o.problem(at, "the subnet has no block", "set cidrBlock"))
 		}
 	}
 }
 
-// checkControlPlane sets the version and checks the machines of the control plane.
-func (l *loader) checkControlPlane(cluster *object) {
-	if plane := l.cluster.ControlPlane; plane != nil {
-		o := l.lookup(kindControlPlane, plane.Object.Name)
-		l.checkVersion(o, "spec.version", plane.Object.Spec.Version)
-		l.checkFormat(o, "spec.kubeadmConfigSpec.format", plane.Object.Spec.KubeadmConfigSpec.Format, plane.Template)
-		l.checkFiles(o, "spec.kubeadmConfigSpec", &plane.Object.Spec.KubeadmConfigSpec)
-		l.checkTemplate(plane.Template)
+// checkControlPlane checks the version and the machines of the control plane.
+func (c *checks) checkControlPlane() {
+	if plane := c.cluster.ControlPlane; plane != nil {
+		o := c.lookup(kindControlPlane, plane.Object.Name)
+		c.checkVersion(o, "spec.version", plane.Object.Spec.Version)
+		c.checkFormat(o, "spec.kubeadmConfigSpec.format", plane.Object.Spec.KubeadmConfigSpec.Format, plane.Template)
+		c.checkTemplate(plane.Template)
 	}
-	singles := 0
-	for _, m := range l.cluster.Machines {
-		if !m.ControlPlane {
-			continue
-		}
-		singles++
-		if l.cluster.ControlPlane != nil {
-			l.fail(
-				l.lookup(kindMachine, m.Object.Name).
+	for _, m := range c.cluster.Machines {
+		if m.ControlPlane && c.cluster.ControlPlane != nil {
+			c.fail(
+				c.lookup(kindMachine, m.Object.Name).
 					problem("metadata.labels", "a control plane is either a KubeadmControlPlane or stand-alone Machines, not both", "remove one of them"),
 			)
-			continue
 		}
-		if l.cluster.Version == "" {
-			l.cluster.Version = m.Object.Spec.Version
-		}
-	}
-	if singles == 0 && l.cluster.ControlPlane == nil && len(l.ofKind(kindMachine)) == len(l.cluster.Machines) &&
-		!l.cluster.Object.Spec.ControlPlaneRef.IsDefined() {
-		l.fail(
-			cluster.problem(
-				"spec.controlPlaneRef",
-				"the cluster has no control plane",
-				"set a KubeadmControlPlane, or add Machines with the label cluster.x-k8s.io/control-plane",
-			),
-		)
 	}
 }
 
 // checkWorkers checks MachineDeployments and stand-alone Machines.
-func (l *loader) checkWorkers() {
-	for _, d := range l.cluster.Deployments {
-		o := l.lookup(kindDeployment, d.Object.Name)
+func (c *checks) checkWorkers() {
+	for _, d := range c.cluster.Deployments {
+		o := c.lookup(kindDeployment, d.Object.Name)
 		spec := d.Object.Spec.Template.Spec
 		if d.Template != nil {
-			l.checkImage(o, "spec.template.spec.version", spec.Version, d.Template.Spec.Template.Spec.AMI)
-			l.checkTemplate(d.Template)
+			c.checkImage(o, "spec.template.spec.version", spec.Version, d.Template.Spec.Template.Spec.AMI)
+			c.checkTemplate(d.Template)
 		}
-		l.checkWorkerVersion(o, "spec.template.spec.version", spec.Version)
+		c.checkWorkerVersion(o, "spec.template.spec.version", spec.Version)
 		if d.Bootstrap != nil {
-			config := l.lookup(kindConfigTemplate, d.Bootstrap.Name)
-			l.checkFormat(config, "spec.template.spec.format", d.Bootstrap.Spec.Template.Spec.Format, d.Template)
-			l.checkFiles(config, "spec.template.spec", &d.Bootstrap.Spec.Template.Spec)
+			config := c.lookup(kindConfigTemplate, d.Bootstrap.Name)
+			c.checkFormat(config, "spec.template.spec.format", d.Bootstrap.Spec.Template.Spec.Format, d.Template)
 		}
-		if l.managed {
-			l.checkDeploymentOfEKS(d)
+		if c.managed {
+			c.checkDeploymentOfEKS(d)
 		}
 	}
-	for _, m := range l.cluster.Machines {
-		o := l.lookup(kindMachine, m.Object.Name)
+	for _, m := range c.cluster.Machines {
+		o := c.lookup(kindMachine, m.Object.Name)
 		if m.Infra != nil {
-			l.checkImage(o, "spec.version", m.Object.Spec.Version, m.Infra.Spec.AMI)
-			l.checkMachineSpec(l.lookup(kindAWSMachine, m.Infra.Name), "spec", m.Infra.Spec)
+			c.checkImage(o, "spec.version", m.Object.Spec.Version, m.Infra.Spec.AMI)
+			c.checkMachineSpec(c.lookup(kindAWSMachine, m.Infra.Name), "spec", m.Infra.Spec)
 		}
-		l.checkWorkerVersion(o, "spec.version", m.Object.Spec.Version)
+		c.checkWorkerVersion(o, "spec.version", m.Object.Spec.Version)
 		if m.Bootstrap != nil {
-			config := l.lookup(kindConfig, m.Bootstrap.Name)
-			l.checkIgnition(config, "spec.format", m.Bootstrap.Spec.Format, m.Infra)
-			l.checkFiles(config, "spec", &m.Bootstrap.Spec)
+			config := c.lookup(kindConfig, m.Bootstrap.Name)
+			c.checkIgnition(config, "spec.format", m.Bootstrap.Spec.Format, m.Infra)
 		}
-		if l.managed {
-			l.checkMachineOfEKS(m)
+		if c.managed {
+			c.checkMachineOfEKS(m)
 		}
 	}
 }
 
 // checkImage checks that an AMI can be found: by ID, or by version.
-func (l *loader) checkImage(o *object, path, version string, ami infrav1.AMIReference) {
+func (c *checks) checkImage(o *object, path, version string, ami infrav1.AMIReference) {
 	if version == "" && ami.ID == nil {
-		l.fail(o.problem(path, "neither a version nor an AMI is set", "set the version, or ami.id of the machine's AWS object"))
+		c.fail(o.problem(path, "neither a version nor an AMI is set", "set the version, or ami.id of the machine's AWS object"))
 	}
 }
 
-func (l *loader) checkTemplate(t *infrav1.AWSMachineTemplate) {
+func (c *checks) checkTemplate(t *infrav1.AWSMachineTemplate) {
 	if t != nil {
-		l.checkMachineSpec(l.lookup(kindAWSMachineTemplate, t.Name), "spec.template.spec", t.Spec.Template.Spec)
+		c.checkMachineSpec(c.lookup(kindAWSMachineTemplate, t.Name), "spec.template.spec", t.Spec.Template.Spec)
 	}
 }
 
 // checkMachineSpec rejects what EC2 does not launch. With instance tags in the metadata
 // service, EC2 permits no tag with a slash in its key, and the tags of a cluster have slashes.
-func (l *loader) checkMachineSpec(o *object, path string, spec infrav1.AWSMachineSpec) {
+func (c *checks) checkMachineSpec(o *object, path string, spec infrav1.AWSMachineSpec) {
 	if o == nil {
 		return
 	}
 	if id := spec.AMI.ID; id != nil && !strings.HasPrefix(*id, "ami-") {
-		l.fail(o.problem(path+".ami.id", fmt.Sprintf("%q is not the id of an image", *id), "set an id that begins with ami-"))
+		c.fail(o.problem(path+".ami.id", fmt.Sprintf("%q is not the id of an image", *id), "set an id that begins with ami-"))
 	}
 	if spec.PlacementGroupPartition > 0 && spec.PlacementGroupName == "" {
-		l.fail(
+		c.fail(
 			o.problem(
 				path+".placementGroupPartition",
 				"a partition is one of a placement group, and placementGroupName is not set",
@@ -293,11 +268,11 @@ func (l *loader) checkMachineSpec(o *object, path string, spec infrav1.AWSMachin
 		)
 	}
 	if m := spec.InstanceMetadataOptions; m != nil && m.InstanceMetadataTags == infrav1.InstanceMetadataEndpointStateEnabled {
-		l.fail(o.problem(path+".instanceMetadataOptions.instanceMetadataTags",
+		c.fail(o.problem(path+".instanceMetadataOptions.instanceMetadataTags",
 			"EC2 does not launch a machine with this setting and a tag whose key contains a slash, such as the cluster's tags", "set it to disabled"))
 	}
 	if m := spec.InstanceMetadataOptions; m != nil && m.HTTPEndpoint == infrav1.InstanceMetadataEndpointStateDisabled {
-		l.fail(
+		c.fail(
 			o.problem(
 				path+".instanceMetadataOptions.httpEndpoint",
 				"without the metadata service a machine cannot read its user data, so that it does nothing",
@@ -305,61 +280,61 @@ func (l *loader) checkMachineSpec(o *object, path string, spec infrav1.AWSMachin
 			),
 		)
 	}
-	if l.cluster.Infra != nil {
-		l.checkHardware(o, path, &spec)
+	if c.cluster.Infra != nil {
+		c.checkHardware(o, path, &spec)
 	}
 }
 
 // checkVersion rejects versions for which no kubeadm configuration can be written.
-func (l *loader) checkVersion(o *object, path, version string) {
+func (c *checks) checkVersion(o *object, path, version string) {
 	v, err := semver.Parse(strings.TrimPrefix(version, "v"))
 	if err == nil && (v.Major != 1 || v.Minor < oldestMinor) {
-		l.fail(o.problem(path, fmt.Sprintf("Kubernetes %s is not supported", version), fmt.Sprintf("use v1.%d or newer", oldestMinor)))
+		c.fail(o.problem(path, fmt.Sprintf("Kubernetes %s is not supported", version), fmt.Sprintf("use v1.%d or newer", oldestMinor)))
 	}
 }
 
 // checkWorkerVersion compares a version with that of the control plane.
-func (l *loader) checkWorkerVersion(o *object, path, version string) {
+func (c *checks) checkWorkerVersion(o *object, path, version string) {
 	if version == "" {
 		return
 	}
-	l.checkVersion(o, path, version)
+	c.checkVersion(o, path, version)
 	worker, err := semver.Parse(strings.TrimPrefix(version, "v"))
 	if err != nil {
 		return
 	}
-	plane, err := semver.ParseTolerant(l.cluster.Version)
+	plane, err := semver.ParseTolerant(c.cluster.Version)
 	if err != nil {
 		return
 	}
 	switch {
 	case worker.Minor > plane.Minor:
-		l.fail(o.problem(path, fmt.Sprintf("%s is newer than the control plane, %s", version, l.cluster.Version), "upgrade the control plane first"))
+		c.fail(o.problem(path, fmt.Sprintf("%s is newer than the control plane, %s", version, c.cluster.Version), "upgrade the control plane first"))
 	case worker.Minor+MinorsBehind < plane.Minor:
-		l.fail(
+		c.fail(
 			o.problem(
 				path,
-				fmt.Sprintf("%s is more than %d minor versions older than the control plane, %s", version, MinorsBehind, l.cluster.Version),
+				fmt.Sprintf("%s is more than %d minor versions older than the control plane, %s", version, MinorsBehind, c.cluster.Version),
 				"use a newer version",
 			),
 		)
 	}
 }
 
-func (l *loader) checkFormat(o *object, path string, format bootstrapv1.Format, template *infrav1.AWSMachineTemplate) {
+func (c *checks) checkFormat(o *object, path string, format bootstrapv1.Format, template *infrav1.AWSMachineTemplate) {
 	if template != nil {
-		l.checkIgnition(o, path, format, &infrav1.AWSMachine{ObjectMeta: template.ObjectMeta, Spec: template.Spec.Template.Spec})
+		c.checkIgnition(o, path, format, &infrav1.AWSMachine{ObjectMeta: template.ObjectMeta, Spec: template.Spec.Template.Spec})
 	}
 }
 
 // checkIgnition checks that the machine's AWSMachine and its bootstrap configuration have
 // the same format, and that Ignition data has a bucket.
-func (l *loader) checkIgnition(o *object, path string, format bootstrapv1.Format, machine *infrav1.AWSMachine) {
-	if machine == nil || l.cluster.Infra == nil {
+func (c *checks) checkIgnition(o *object, path string, format bootstrapv1.Format, machine *infrav1.AWSMachine) {
+	if machine == nil || c.cluster.Infra == nil {
 		return
 	}
 	if machine.Spec.Ignition != nil && format != bootstrapv1.Ignition {
-		l.fail(
+		c.fail(
 			o.problem(
 				path,
 				fmt.Sprintf("the machine expects Ignition (spec.ignition of %s), but the format of this configuration is cloud-config", machine.Name),
@@ -372,66 +347,28 @@ func (l *loader) checkIgnition(o *object, path string, format bootstrapv1.Format
 		return
 	}
 	inline := machine.Spec.Ignition != nil && machine.Spec.Ignition.StorageType == infrav1.IgnitionStorageTypeOptionUnencryptedUserData
-	if !inline && l.cluster.Infra.Spec.S3Bucket == nil {
-		l.fail(o.problem(path, "Ignition data is stored in a bucket, and AWSCluster/"+l.cluster.Infra.Name+" has none",
+	if !inline && c.cluster.Infra.Spec.S3Bucket == nil {
+		c.fail(o.problem(path, "Ignition data is stored in a bucket, and AWSCluster/"+c.cluster.Infra.Name+" has none",
 			"set spec.s3Bucket there, or ignition.storageType: UnencryptedUserData on the machine"))
-	}
-}
-
-// checkFiles checks that the Secrets that a configuration names exist.
-func (l *loader) checkFiles(o *object, path string, c *bootstrapv1.KubeadmConfigSpec) {
-	for i, f := range c.Files {
-		if f.ContentFrom.IsDefined() {
-			l.secretKey(o, fmt.Sprintf("%s.files[%d].contentFrom.secret", path, i), f.ContentFrom.Secret.Name, f.ContentFrom.Secret.Key)
-		}
-	}
-	for i, u := range c.Users {
-		if u.PasswdFrom.IsDefined() {
-			l.secretKey(o, fmt.Sprintf("%s.users[%d].passwdFrom.secret", path, i), u.PasswdFrom.Secret.Name, u.PasswdFrom.Secret.Key)
-		}
-	}
-	at := path + ".ignition.containerLinuxConfig.additionalConfig"
-	ignored, err := boot.CheckContainerLinuxConfig(c.Ignition.ContainerLinuxConfig)
-	if err != nil {
-		l.fail(o.problem(at, err.Error(), "change it: lines are counted from the first one of the text"))
-	}
-	for _, field := range ignored {
-		l.warn(o.problem(at, field+" does not exist, and is ignored", "remove it"))
 	}
 }
 
 // longestKey is how many bytes a parameter of SSM holds, where the keys of a cluster are stored.
 const longestKey = 8192
 
-// checkLength refuses certificates and keys that a parameter of SSM cannot hold.
-func (l *loader) checkLength(o *object, data map[string][]byte) {
-	for _, entry := range slices.Sorted(maps.Keys(data)) {
-		if n := len(data[entry]); n > longestKey {
-			l.fail(o.problem("data", fmt.Sprintf("%s has %d bytes, but a parameter of SSM, where the keys of the cluster are stored, holds %d", entry, n, longestKey),
-				"leave out certificates that are not needed, such as that of the root"))
-		}
-	}
-}
-
-// checkSecrets checks the Secrets that Cluster API finds by name: the user's
-// certificates, and those for external etcd.
-func (l *loader) checkSecrets() {
-	for _, suffix := range []string{"ca", "etcd", "proxy", "sa", "apiserver-etcd-client"} {
-		o := l.lookup(kindSecret, l.cluster.Name+"-"+suffix)
-		if o == nil {
+// checkLengths refuses certificates and keys that a parameter of SSM cannot hold.
+func (c *checks) checkLengths() {
+	for _, suffix := range authorities() {
+		o := c.lookup(kindSecret, c.cluster.Name+"-"+suffix)
+		if o == nil || c.cluster.Secrets[o.name] == nil {
 			continue
 		}
-		o.used = true
-		if s := l.cluster.Secrets[o.name]; s != nil {
-			l.checkLength(o, s.Data)
+		data := c.cluster.Secrets[o.name].Data
+		for _, entry := range slices.Sorted(maps.Keys(data)) {
+			if n := len(data[entry]); n > longestKey {
+				c.fail(o.problem("data", fmt.Sprintf("%s has %d bytes, but a parameter of SSM, where the keys of the cluster are stored, holds %d", entry, n, longestKey),
+					"leave out certificates that are not needed, such as that of the root"))
+			}
 		}
 	}
-	if l.cluster.ControlPlane == nil || !l.cluster.ControlPlane.Object.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External.IsDefined() {
-		return
-	}
-	o := l.lookup(kindControlPlane, l.cluster.ControlPlane.Object.Name)
-	path := "spec.kubeadmConfigSpec.clusterConfiguration.etcd.external"
-	l.secretKey(o, path, l.cluster.Name+"-etcd", "tls.crt")
-	l.secretKey(o, path, l.cluster.Name+"-apiserver-etcd-client", "tls.crt")
-	l.secretKey(o, path, l.cluster.Name+"-apiserver-etcd-client", "tls.key")
 }

@@ -98,9 +98,9 @@ func (l *loader) removeOthers(other func(*object) bool) {
 	l.warnings = slices.DeleteFunc(l.warnings, about)
 	l.consequence = l.consequence && len(l.problems) > 0
 	// Two objects of different namespaces may have one title.
-	l.cluster.where, l.cluster.scalars, l.cluster.refers = map[string]Position{}, nil, nil
+	l.cluster.forget()
 	for _, o := range l.objects {
-		l.locate(o)
+		l.cluster.add(o)
 	}
 }
 

@@ -8,22 +8,22 @@ const mostMachines = 5000
 
 // checkSize rejects more machines than Kubernetes supports. Those of pools do not count:
 // they are not listed one by one in a plan, and quotas of AWS limit them.
-func (l *loader) checkSize() {
-	total, most, largest := int64(len(l.cluster.Machines)), int64(0), (*object)(nil)
+func (c *checks) checkSize() {
+	total, most, largest := int64(len(c.cluster.Machines)), int64(0), (*object)(nil)
 	add := func(kind, name string, replicas int) {
 		n := int64(replicas)
 		if total += n; n > most {
-			most, largest = n, l.lookup(kind, name)
+			most, largest = n, c.lookup(kind, name)
 		}
 	}
-	if p := l.cluster.ControlPlane; p != nil {
+	if p := c.cluster.ControlPlane; p != nil {
 		add(kindControlPlane, p.Object.Name, p.Replicas())
 	}
-	for _, d := range l.cluster.Deployments {
+	for _, d := range c.cluster.Deployments {
 		add(kindDeployment, d.Object.Name, d.Replicas())
 	}
 	if total > mostMachines && largest != nil {
-		l.fail(largest.problem("spec.replicas", fmt.Sprintf("the cluster would have %d machines, but Kubernetes supports up to %d Nodes", total, mostMachines),
+		c.fail(largest.problem("spec.replicas", fmt.Sprintf("the cluster would have %d machines, but Kubernetes supports up to %d Nodes", total, mostMachines),
 			"reduce the number of machines"))
 	}
 }

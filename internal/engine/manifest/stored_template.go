@@ -39,7 +39,7 @@ func storedTemplates() map[string]stored {
 			bootstrapconversion.ConvertKubeadmConfigTemplateV1Beta1ToHub,
 			bootstrapconversion.ConvertKubeadmConfigTemplateHubToV1Beta1,
 		),
-		"KubeadmControlPlaneTemplate" + "/" + versionOld: converted(
+		kindControlPlaneTemplate + "/" + versionOld: converted(
 			controlplaneconversion.ConvertKubeadmControlPlaneTemplateV1Beta1ToHub,
 			controlplaneconversion.ConvertKubeadmControlPlaneTemplateHubToV1Beta1,
 		),

@@ -19,38 +19,38 @@ const (
 )
 
 // checkTagRules checks the tags that all resources of the cluster get, and those of subnets.
-func (l *loader) checkTagRules() {
-	spec := &l.cluster.Infra.Spec
-	l.checkTags(l.infra, "spec.additionalTags", spec.AdditionalTags, nil, ownSubnetTags, "a subnet")
+func (c *checks) checkTagRules() {
+	spec := &c.cluster.Infra.Spec
+	c.checkTags(c.infra, "spec.additionalTags", spec.AdditionalTags, nil, ownSubnetTags, "a subnet")
 	for i, s := range spec.NetworkSpec.Subnets {
 		if spec.NetworkSpec.VPC.ID == "" {
 			path := fmt.Sprintf("spec.network.subnets[%d].tags", i)
-			l.checkTagTexts(l.infra, path, s.Tags)
-			l.checkTags(l.infra, path, s.Tags, spec.AdditionalTags, ownSubnetTags, "a subnet")
+			c.checkTagTexts(c.infra, path, s.Tags)
+			c.checkTags(c.infra, path, s.Tags, spec.AdditionalTags, ownSubnetTags, "a subnet")
 		}
 	}
 }
 
 // checkMachineTags checks the tags of a machine, which has those of the cluster, too.
-func (l *loader) checkMachineTags(o *object, path string, tags infrav1.Tags) {
-	l.checkTags(o, path+".additionalTags", tags, l.cluster.Infra.Spec.AdditionalTags, ownMachineTags, "a machine")
+func (c *checks) checkMachineTags(o *object, path string, tags infrav1.Tags) {
+	c.checkTags(o, path+".additionalTags", tags, c.cluster.Infra.Spec.AdditionalTags, ownMachineTags, "a machine")
 }
 
 // checkTags checks the tags of a resource, which has inherited tags and some of this program, too.
-func (l *loader) checkTags(o *object, path string, tags, inherited infrav1.Tags, own int, what string) {
+func (c *checks) checkTags(o *object, path string, tags, inherited infrav1.Tags, own int, what string) {
 	all := map[string]string{}
 	maps.Copy(all, inherited)
 	maps.Copy(all, tags)
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
 		switch {
 		case utf8.RuneCountInString(key) == longestTagKey+1: // of others, webhooks tell
-			l.fail(o.problem(path+"."+key, fmt.Sprintf("the name of a tag has %d characters: EC2 permits %d", utf8.RuneCountInString(key), longestTagKey), "shorten it"))
+			c.fail(o.problem(path+"."+key, fmt.Sprintf("the name of a tag has %d characters: EC2 permits %d", utf8.RuneCountInString(key), longestTagKey), "shorten it"))
 		case strings.HasPrefix(strings.ToLower(key), "aws:") && !strings.HasPrefix(key, "aws:"):
-			l.fail(o.problem(path+"."+key, "AWS reserves tags whose names begin with aws:, in upper case, too", "choose another name"))
+			c.fail(o.problem(path+"."+key, "AWS reserves tags whose names begin with aws:, in upper case, too", "choose another name"))
 		}
 	}
 	delete(all, "Name")
 	if n := len(all); n+own > mostTags && len(tags) > 0 && (len(tags) <= mostTags || !strings.HasSuffix(path, "additionalTags")) { // otherwise reported already
-		l.fail(o.problem(path, fmt.Sprintf("%s would have %d tags, of which %d are of this program: AWS permits %d", what, n+own, own, mostTags), "remove some"))
+		c.fail(o.problem(path, fmt.Sprintf("%s would have %d tags, of which %d are of this program: AWS permits %d", what, n+own, own, mostTags), "remove some"))
 	}
 }

@@ -224,9 +224,8 @@ func usesOf(apiVersion, kind string) func(path string, whole bool) use {
 	if !strings.Contains(apiVersion, "/") {
 		group = ""
 	}
-	k, known := withClasses(kinds())[kind]
-	switch {
-	case known && k.group == group:
+	switch own, known := groupOf(kind); {
+	case known && own == group:
 		return func(path string, whole bool) use { return useIn(kind, path, whole) }
 	case isClusterGroup(group):
 		return func(string, bool) use { return useForeign }
@@ -235,11 +234,6 @@ func usesOf(apiVersion, kind string) func(path string, whole bool) use {
 	default:
 		return func(string, bool) use { return useNone }
 	}
-}
-
-// isClusterGroup reports whether an API group is one of Cluster API or of a provider.
-func isClusterGroup(group string) bool {
-	return group == groupCore || strings.HasSuffix(group, "."+groupCore)
 }
 
 // useIn says what a value of a known kind is for. whole: the value is nothing but one ${…}.
@@ -298,7 +292,7 @@ func useOfBootText(path string) use {
 // isBootConfiguration reports whether a path is below what a machine boots with.
 func isBootConfiguration(kind, path string) bool {
 	switch kind {
-	case kindControlPlane, "KubeadmControlPlaneTemplate":
+	case kindControlPlane, kindControlPlaneTemplate:
 		return strings.Contains(path, "spec.kubeadmConfigSpec.")
 	case kindConfig, kindEKSConfig, kindNodeadm:
 		return strings.HasPrefix(path, "spec.")

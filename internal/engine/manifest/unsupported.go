@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -190,16 +189,6 @@ func (l *loader) checkUnsupported(o *object) {
 	}
 }
 
-// valueAt returns the value that the manifest sets at a path. Names of annotations may
-// contain dots.
-func (o *object) valueAt(path string) any {
-	if name, ok := strings.CutPrefix(path, annotation); ok {
-		annotations, _ := valueAt(o.value, "metadata.annotations").(map[string]any)
-		return annotations[name]
-	}
-	return valueAt(o.value, path)
-}
-
 // sortedPaths returns the paths in the manifest that match a pattern.
 func sortedPaths(o *object, pattern string, index *regexp.Regexp) []string {
 	if !strings.Contains(pattern, "[]") {
@@ -229,23 +218,4 @@ func remove(object map[string]any, path string) bool {
 	_, found := holder[name]
 	delete(holder, name)
 	return found
-}
-
-// valueAt returns the value at a path of an object, or nil.
-func valueAt(value any, path string) any {
-	for step := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '.' || r == '[' }) {
-		switch v := value.(type) {
-		case map[string]any:
-			value = v[step]
-		case []any:
-			i, err := strconv.Atoi(strings.TrimSuffix(step, "]"))
-			if err != nil || i < 0 || i >= len(v) {
-				return nil
-			}
-			value = v[i]
-		default:
-			return nil
-		}
-	}
-	return value
 }

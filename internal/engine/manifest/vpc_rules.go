@@ -16,12 +16,12 @@ const (
 )
 
 // checkVPCBlocks checks the blocks of a VPC that the run creates, and of its subnets.
-func (l *loader) checkVPCBlocks() {
-	vpc := &l.cluster.Infra.Spec.NetworkSpec.VPC
-	if _, owned := vpc.Tags[ownedTagPrefix+l.cluster.Name]; vpc.ID != "" && !owned {
+func (c *checks) checkVPCBlocks() {
+	vpc := &c.cluster.Infra.Spec.NetworkSpec.VPC
+	if _, owned := vpc.Tags[ownedTagPrefix+c.cluster.Name]; vpc.ID != "" && !owned {
 		return
 	}
-	first, ok := l.ipv4Block("spec.network.vpc.cidrBlock", vpc.CidrBlock)
+	first, ok := c.ipv4Block("spec.network.vpc.cidrBlock", vpc.CidrBlock)
 	if !ok {
 		if vpc.CidrBlock != "" {
 			return
@@ -30,22 +30,22 @@ func (l *loader) checkVPCBlocks() {
 	}
 	all, whole := []netip.Prefix{first}, true
 	for i, b := range vpc.SecondaryCidrBlocks {
-		path := l.secondaryPath(i)
-		block, ok := l.ipv4Block(path, b.IPv4CidrBlock)
+		path := c.secondaryPath(i)
+		block, ok := c.ipv4Block(path, b.IPv4CidrBlock)
 		if !ok {
 			whole = false
 			continue
 		}
 		for _, other := range all {
 			if block.Overlaps(other) {
-				l.fail(l.infra.problem(path, fmt.Sprintf("%s overlaps with %s, which the VPC has already", block, other), "use another block"))
+				c.fail(c.infra.problem(path, fmt.Sprintf("%s overlaps with %s, which the VPC has already", block, other), "use another block"))
 				whole = false
 				break
 			}
 		}
 		if why := restrictedBlock(first, block); why != "" && whole {
-			l.fail(
-				l.infra.problem(
+			c.fail(
+				c.infra.problem(
 					path,
 					fmt.Sprintf("%s: AWS does not add %s to a VPC with %s", block, why, first),
 					"use a block of the same private range, or of 100.64.0.0/10",
@@ -55,8 +55,8 @@ func (l *loader) checkVPCBlocks() {
 		all = append(all, block)
 	}
 	if n := len(vpc.SecondaryCidrBlocks); n > mostSecondaryBlocks {
-		l.warn(
-			l.infra.problem(
+		c.warn(
+			c.infra.problem(
 				"spec.network.vpc.secondaryCidrBlocks",
 				fmt.Sprintf("%d blocks: the quota of AWS is usually %d beside the first one", n, mostSecondaryBlocks),
 				"ask AWS to raise the quota L-83CA0A9D, or remove some",
@@ -64,39 +64,39 @@ func (l *loader) checkVPCBlocks() {
 		)
 	}
 	if whole {
-		l.checkSubnetBlocks(all)
+		c.checkSubnetBlocks(all)
 	}
 }
 
 // secondaryPath is the place of a secondary block; that of EKS has a field of its own.
-func (l *loader) secondaryPath(i int) string {
+func (c *checks) secondaryPath(i int) string {
 	path := fmt.Sprintf("spec.network.vpc.secondaryCidrBlocks[%d].ipv4CidrBlock", i)
-	if _, set := l.infra.set[path]; !set && l.managed {
+	if _, set := c.infra.set[path]; !set && c.managed {
 		return "spec.secondaryCidrBlock"
 	}
 	return path
 }
 
 // ipv4Block reads the IPv4 block of a VPC or of a subnet, and reports what AWS does not accept.
-func (l *loader) ipv4Block(path, text string) (block netip.Prefix, ok bool) {
+func (c *checks) ipv4Block(path, text string) (block netip.Prefix, ok bool) {
 	block, err := netip.ParsePrefix(text)
 	switch {
 	case text == "":
 		return block, false
 	case err != nil || !block.Addr().Is4():
-		l.fail(l.infra.problem(path, fmt.Sprintf("%q is not a block of IPv4 addresses such as %s", text, defaultBlock), "change it"))
+		c.fail(c.infra.problem(path, fmt.Sprintf("%q is not a block of IPv4 addresses such as %s", text, defaultBlock), "change it"))
 	case block != block.Masked():
-		l.fail(
-			l.infra.problem(
+		c.fail(
+			c.infra.problem(
 				path,
 				fmt.Sprintf("%s is not the beginning of a block: AWS would make %s of it", text, block.Masked()),
 				fmt.Sprintf("write %s", block.Masked()),
 			),
 		)
 	case block.Bits() < widestBlock || block.Bits() > narrowestBlock:
-		l.fail(l.infra.problem(path, fmt.Sprintf("%s: AWS permits blocks of /%d to /%d", text, widestBlock, narrowestBlock), "change the number of bits"))
+		c.fail(c.infra.problem(path, fmt.Sprintf("%s: AWS permits blocks of /%d to /%d", text, widestBlock, narrowestBlock), "change the number of bits"))
 	case unusableBlock(block):
-		l.fail(l.infra.problem(path, text+" contains addresses that no machine can have", "use a private block, such as "+defaultBlock))
+		c.fail(c.infra.problem(path, text+" contains addresses that no machine can have", "use a private block, such as "+defaultBlock))
 	default:
 		return block, true
 	}
@@ -134,20 +134,20 @@ func restrictedBlock(first, block netip.Prefix) string {
 }
 
 // checkSubnetBlocks checks the blocks of listed subnets against those of the VPC and each other.
-func (l *loader) checkSubnetBlocks(vpc []netip.Prefix) {
+func (c *checks) checkSubnetBlocks(vpc []netip.Prefix) {
 	type placed struct {
 		netip.Prefix
 		path string
 	}
 	var all []placed
-	for i, s := range l.cluster.Infra.Spec.NetworkSpec.Subnets {
+	for i, s := range c.cluster.Infra.Spec.NetworkSpec.Subnets {
 		path := fmt.Sprintf("spec.network.subnets[%d].cidrBlock", i)
-		block, ok := l.ipv4Block(path, s.CidrBlock)
-		if s.CidrBlock == "" && s.IPv6CidrBlock == "" && !l.cluster.Infra.Spec.NetworkSpec.VPC.IsIPv6Enabled() {
-			l.fail(l.infra.problem(fmt.Sprintf("spec.network.subnets[%d]", i), "the subnet has no addresses", "set cidrBlock"))
+		block, ok := c.ipv4Block(path, s.CidrBlock)
+		if s.CidrBlock == "" && s.IPv6CidrBlock == "" && !c.cluster.Infra.Spec.NetworkSpec.VPC.IsIPv6Enabled() {
+			c.fail(c.infra.problem(fmt.Sprintf("spec.network.subnets[%d]", i), "the subnet has no addresses", "set cidrBlock"))
 		}
-		l.checkBalancerSubnet(i, s)
-		if l.checkSubnetIPv6(i, s); !ok {
+		c.checkBalancerSubnet(i, s)
+		if c.checkSubnetIPv6(i, s); !ok {
 			continue
 		}
 		inside := false
@@ -155,8 +155,8 @@ func (l *loader) checkSubnetBlocks(vpc []netip.Prefix) {
 			inside = inside || v.Overlaps(block) && v.Bits() <= block.Bits()
 		}
 		if !inside {
-			l.fail(
-				l.infra.problem(
+			c.fail(
+				c.infra.problem(
 					path,
 					fmt.Sprintf("%s is not within the VPC, %v", block, vpc),
 					"use a part of the VPC, or add a block to spec.network.vpc.secondaryCidrBlocks",
@@ -165,7 +165,7 @@ func (l *loader) checkSubnetBlocks(vpc []netip.Prefix) {
 		}
 		for _, other := range all {
 			if block.Overlaps(other.Prefix) {
-				l.fail(l.infra.problem(path, fmt.Sprintf("%s overlaps with %s of %s", block, other.Prefix, other.path), "change one of them"))
+				c.fail(c.infra.problem(path, fmt.Sprintf("%s overlaps with %s of %s", block, other.Prefix, other.path), "change one of them"))
 			}
 		}
 		all = append(all, placed{block, path})
@@ -174,15 +174,15 @@ func (l *loader) checkSubnetBlocks(vpc []netip.Prefix) {
 
 // checkBalancerSubnet refuses subnets without IPv6 addresses for the load balancer of a VPC that has them:
 // it is of the IP address type dualstack ("Subnets" in CreateLoadBalancer, ELB API reference).
-func (l *loader) checkBalancerSubnet(i int, s infrav1.SubnetSpec) {
-	lb := l.cluster.Infra.Spec.ControlPlaneLoadBalancer
-	if !l.cluster.Infra.Spec.NetworkSpec.VPC.IsIPv6Enabled() || l.managed || lb == nil || lb.LoadBalancerType != infrav1.LoadBalancerTypeNLB || s.IsIPv6 ||
+func (c *checks) checkBalancerSubnet(i int, s infrav1.SubnetSpec) {
+	lb := c.cluster.Infra.Spec.ControlPlaneLoadBalancer
+	if !c.cluster.Infra.Spec.NetworkSpec.VPC.IsIPv6Enabled() || c.managed || lb == nil || lb.LoadBalancerType != infrav1.LoadBalancerTypeNLB || s.IsIPv6 ||
 		s.IPv6CidrBlock != "" {
 		return
 	}
 	if internal := lb.Scheme != nil && *lb.Scheme == infrav1.ELBSchemeInternal; internal != s.IsPublic {
-		l.fail(
-			l.infra.problem(
+		c.fail(
+			c.infra.problem(
 				fmt.Sprintf("spec.network.subnets[%d]", i),
 				"the load balancer has IPv6 addresses in its subnets, and this one has none",
 				"set isIpv6: true, or remove spec.network.vpc.ipv6",
@@ -192,20 +192,20 @@ func (l *loader) checkBalancerSubnet(i int, s infrav1.SubnetSpec) {
 }
 
 // checkSubnetIPv6 checks the IPv6 block of a subnet, which is a /64 of the VPC's.
-func (l *loader) checkSubnetIPv6(i int, s infrav1.SubnetSpec) {
+func (c *checks) checkSubnetIPv6(i int, s infrav1.SubnetSpec) {
 	path := fmt.Sprintf("spec.network.subnets[%d].ipv6CidrBlock", i)
 	block, err := netip.ParsePrefix(s.IPv6CidrBlock)
 	switch {
 	case s.IPv6CidrBlock == "":
 	case err != nil || !block.Addr().Is6() || block != block.Masked() || block.Bits() != subnetBitsIPv6:
-		l.fail(
-			l.infra.problem(
+		c.fail(
+			c.infra.problem(
 				path,
 				fmt.Sprintf("%q is not a block of IPv6 addresses with %d bits", s.IPv6CidrBlock, subnetBitsIPv6),
 				"change it, or remove it to let the run choose",
 			),
 		)
-	case !l.cluster.Infra.Spec.NetworkSpec.VPC.IsIPv6Enabled():
-		l.fail(l.infra.problem(path, "the VPC has no IPv6 addresses", "set spec.network.vpc.ipv6: {}, or remove the block"))
+	case !c.cluster.Infra.Spec.NetworkSpec.VPC.IsIPv6Enabled():
+		c.fail(c.infra.problem(path, "the VPC has no IPv6 addresses", "set spec.network.vpc.ipv6: {}, or remove the block"))
 	}
 }

@@ -1,0 +1,112 @@
+package manifest
+
+import (
+	"fmt"
+	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
+	"slices"
+	"strings"
+)
+
+// checkRoleName rejects a role name that is too long. A generated one contains the name
+// of the cluster.
+func (c *checks) checkRoleName(o *object, name string) {
+	c.checkIAMName(o, "spec.roleName", name, "a role")
+	if len(name) > longestRoleName {
+		c.fail(
+			o.problem("spec.roleName", fmt.Sprintf("the generated role name %s is too long: IAM permits at most %d characters", name, longestRoleName), "set roleName"),
+		)
+	}
+}
+
+// roleUser are nodes or pods whose role is in the manifest.
+type roleUser struct {
+	o    *object
+	role string
+	kind ekscontrolplanev1.AccessEntryType // of the access entry that they need
+}
+
+// roleUsers lists the node groups and Fargate profiles.
+func (c *checks) roleUsers() (users []roleUser) {
+	for _, p := range c.cluster.Pools {
+		if p.Managed == nil {
+			continue
+		}
+		kind := ekscontrolplanev1.AccessEntryTypeEC2Linux
+		if t := p.Managed.Spec.AMIType; t != nil && strings.HasPrefix(string(*t), "WINDOWS") {
+			kind = ekscontrolplanev1.AccessEntryTypeEC2Windows
+		}
+		users = append(users, roleUser{c.lookup(kindManagedPool, p.Managed.Name), p.Managed.Spec.RoleName, kind})
+	}
+	for _, f := range c.cluster.EKS.Fargate {
+		users = append(users, roleUser{c.lookup(kindFargateProfile, f.Name), f.Spec.RoleName, ekscontrolplanev1.AccessEntryTypeFargateLinux})
+	}
+	return users
+}
+
+// checkRolesOfNodes finds access entries and mappings that lock out nodes: EKS lets nodes and
+// pods on Fargate in by an entry of their own type ("Create access entries", EKS user guide), or
+// by a mapping to the groups of nodes ("Grant IAM users access to Kubernetes with a ConfigMap").
+func (c *checks) checkRolesOfNodes(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
+	for _, u := range c.roleUsers() {
+		for i, e := range plane.AccessEntries {
+			kind := e.Type
+			if kind == "" {
+				kind = ekscontrolplanev1.AccessEntryTypeStandard
+			}
+			if isRole(e.PrincipalARN, u.role) && kind != u.kind {
+				c.refuse(c.infra.problem(
+					fmt.Sprintf("spec.accessEntries[%d]", i),
+					fmt.Sprintf(
+						"%s is the role of %s (%s), which EKS lets in only by an entry of the type %s, and this one has the type %s",
+						e.PrincipalARN,
+						u.o.title(),
+						u.o.position(""),
+						u.kind,
+						kind,
+					),
+					fmt.Sprintf("set type: %s, or name another principal", u.kind),
+				))
+			}
+		}
+		if plane.IAMAuthenticatorConfig == nil {
+			continue
+		}
+		for i, m := range plane.IAMAuthenticatorConfig.RoleMappings {
+			if isRole(m.RoleARN, u.role) && (!slices.Contains(m.Groups, "system:nodes") || !slices.Contains(m.Groups, "system:bootstrappers")) {
+				c.fail(c.infra.problem(
+					fmt.Sprintf("spec.iamAuthenticatorConfig.mapRoles[%d]", i),
+					fmt.Sprintf(
+						"%s is the role of %s (%s), whose mapping EKS writes: without the groups system:bootstrappers and system:nodes, they are locked out",
+						m.RoleARN,
+						u.o.title(),
+						u.o.position(""),
+					),
+					"remove the mapping, or name another role",
+				))
+			}
+		}
+	}
+}
+
+// isRole reports whether an ARN is that of a role with a name.
+func isRole(arn, name string) bool {
+	_, path, ok := strings.Cut(arn, ":role/")
+	return ok && path[strings.LastIndex(path, "/")+1:] == name
+}
+
+// warnNoEffectOnRole warns about settings of a role that this program does not create.
+func (c *checks) warnNoEffectOnRole(o *object, path, boundary string, policies int) {
+	if c.cluster.EKS.EnableIAM {
+		return
+	}
+	const what, fix = "has no effect: this program does not change existing roles", "set CAPA_EKS_IAM=true to create roles"
+	if path != "" {
+		c.warn(o.problem("spec.rolePath", what, fix))
+	}
+	if boundary != "" {
+		c.warn(o.problem("spec.rolePermissionsBoundary", what, fix))
+	}
+	if policies > 0 {
+		c.warn(o.problem("spec.roleAdditionalPolicies", what, fix))
+	}
+}

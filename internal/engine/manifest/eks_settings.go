@@ -1,0 +1,72 @@
+package manifest
+
+import (
+	"slices"
+
+	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
+)
+
+// IsManaged reports whether EKS runs the control plane. EKS is nil then, too, if it is invalid.
+func (c *Cluster) IsManaged() bool {
+	infra := c.Object.Spec.InfrastructureRef.Kind
+	return c.Object.Spec.ControlPlaneRef.Kind == kindManagedPlane || infra == kindManagedCluster || infra == kindManagedPlane
+}
+
+// HasVPCCNI reports whether EKS installs the VPC CNI, by itself or as an add-on, and the
+// manifest does not disable it.
+func (c *Cluster) HasVPCCNI() bool {
+	plane := &c.EKS.ControlPlane.Spec
+	return !plane.VpcCni.Disable && (plane.BootstrapSelfManagedAddons || c.vpcCNI() != nil)
+}
+
+// vpcCNI returns the add-on vpc-cni, or nil.
+func (c *Cluster) vpcCNI() *ekscontrolplanev1.Addon {
+	addons := c.EKS.ControlPlane.Spec.Addons
+	if addons == nil {
+		return nil
+	}
+	i := slices.IndexFunc(*addons, func(a ekscontrolplanev1.Addon) bool { return a.Name == "vpc-cni" })
+	if i < 0 {
+		return nil
+	}
+	return &(*addons)[i]
+}
+
+// EKSSettings are the settings of a control plane of EKS that its annotations have. A nil or empty
+// field is not set, and is not changed.
+type EKSSettings struct {
+	DeletionProtection, ZonalShift *bool
+	ForceUpgrade                   bool   // upgrade although EKS has an insight with an error
+	Tier                           string // of the control plane: "standard", "tier-xl", …
+	Remote                         *RemoteNetworks
+	PodIdentities                  []PodIdentity // in the order of the manifest
+	// AddonIdentities are the pod identity associations of add-ons, by the name of the add-on; nil if the manifest does not set
+	// them.
+	AddonIdentities map[string][]AddonIdentity
+}
+
+// AddonIdentity associates a service account of an add-on with an IAM role.
+type AddonIdentity struct{ ServiceAccount, RoleARN string }
+
+// RemoteNetworks are the CIDR blocks of hybrid nodes and of their pods, sorted.
+type RemoteNetworks struct{ Nodes, Pods []string }
+
+// PodIdentity associates a service account with an IAM role.
+type PodIdentity struct {
+	Namespace      string `json:"namespace"`
+	ServiceAccount string `json:"serviceAccount"`
+	RoleARN        string `json:"roleARN"`
+}
+
+// NodeGroupSettings are the settings of a node group that its annotations have.
+type NodeGroupSettings struct {
+	// ForceUpdate says that EKS replaces nodes even if pods cannot be evicted.
+	ForceUpdate    bool
+	InstanceTypes  []string // EKS chooses between them
+	UpdateStrategy string   // "DEFAULT", "MINIMAL" or ""
+	// RepairMaxUnhealthy and RepairMaxParallel are limits of node repair; nil if the manifest has none.
+	RepairMaxUnhealthy, RepairMaxParallel *Share
+}
+
+// Share is a limit on the nodes of a group: either a number of nodes or a percentage of the group.
+type Share struct{ Count, Percentage int32 }

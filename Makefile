@@ -6,7 +6,7 @@ VERSION ?= $(shell git describe --tags --dirty 2>/dev/null)
 LINT    := go tool -modfile=tools/go.mod golangci-lint
 FUZZ    ?= 30s
 SWEEPS  := ./internal/engine/run ./internal/engine/topology ./internal/engine/incluster ./internal/engine/teardown ./internal/engine/adopt ./test/lives
-GOLDEN  := ./internal/cli ./internal/awssim/wire ./internal/render ./pkg/bootstrap ./internal/engine/boot ./internal/engine/manifest
+GOLDEN  := ./internal/cli ./internal/awssim/wire ./internal/render ./pkg/bootstrap ./internal/engine/boot ./internal/engine/manifest/loader
 
 # The build and the tests compile every package with the same flags, and share
 # the build cache.
@@ -54,7 +54,7 @@ shape: ## show the longest files and functions, the median and the 90th percenti
 	go test -run TestShape -v ./e2e
 
 fuzz: ## look for manifests that make the loader panic, for FUZZ=30s
-	go test -run '^$$' -fuzz . -fuzztime $(FUZZ) ./internal/engine/manifest
+	go test -run '^$$' -fuzz . -fuzztime $(FUZZ) ./internal/engine/manifest/loader
 
 golden: ## rewrite the expected output of tests; review the diff like code
 	go test $(GOLDEN) -update

@@ -24,6 +24,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 )
 
 // Lag is how long new resources are not visible in the simulated AWS.
@@ -38,7 +40,7 @@ func Load(t *testing.T, file string, env map[string]string) *manifest.Cluster {
 	t.Helper()
 	raw, err := Read(file)
 	require.NoError(t, err)
-	m, err := manifest.Load([]input.Source{{Name: filepath.Base(file), Data: raw}}, input.LoadOptions{
+	m, err := loader.Load([]input.Source{{Name: filepath.Base(file), Data: raw}}, input.LoadOptions{
 		Lookup:       func(name string) (string, bool) { v, ok := env[name]; return v, ok },
 		EKSEnableIAM: strings.HasSuffix(Name(file), "-iam"),
 	})

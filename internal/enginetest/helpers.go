@@ -34,6 +34,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 )
 
 // Settled is long enough for machines to join, and for controllers to create their
@@ -245,7 +247,7 @@ func Rewritten(t *testing.T, file string, oldnew ...string) *manifest.Cluster {
 		require.Contains(t, string(raw), oldnew[i])
 		raw = bytes.ReplaceAll(raw, []byte(oldnew[i]), []byte(oldnew[i+1]))
 	}
-	m, err := manifest.Load([]input.Source{{Name: filepath.Base(file), Data: raw}}, input.LoadOptions{})
+	m, err := loader.Load([]input.Source{{Name: filepath.Base(file), Data: raw}}, input.LoadOptions{})
 	require.NoError(t, err)
 	return Quick(m)
 }

@@ -19,6 +19,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/convert"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	capa "github.com/clusterawsadm/clusterawsadm/test/upstream"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 )
 
 // The complete results and notes of manifests of older versions.
@@ -310,7 +312,7 @@ func TestSameCluster(t *testing.T) {
 }
 
 func load(file string, data []byte) (*manifest.Cluster, error) {
-	return manifest.Load([]input.Source{{Name: file, Data: data}}, input.LoadOptions{Region: "us-east-1", Lookup: variables, Set: variables})
+	return loader.Load([]input.Source{{Name: file, Data: data}}, input.LoadOptions{Region: "us-east-1", Lookup: variables, Set: variables})
 }
 
 // meaning returns what a loaded manifest says, without positions, and with the defaults of the
@@ -334,7 +336,7 @@ func normalize(t *testing.T, value any) {
 		delete(v, "Origin")
 		if _, isResource := v["apiVersion"]; isResource {
 			kind, _ := v["kind"].(string)
-			if raw, err := manifest.Schema(kind, "v1beta2"); err == nil {
+			if raw, err := crd.Raw(kind, "v1beta2"); err == nil {
 				schema, err := crd.Parse(raw)
 				require.NoError(t, err)
 				schema.Default(v)

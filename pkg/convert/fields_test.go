@@ -13,7 +13,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/crd"
 	"github.com/clusterawsadm/clusterawsadm/pkg/convert"
 )
@@ -23,7 +22,7 @@ import (
 func TestEveryField(t *testing.T) {
 	tested := 0
 	for _, kind := range convert.Kinds() {
-		raw, err := manifest.Schema(kind, "v1beta1")
+		raw, err := crd.Raw(kind, "v1beta1")
 		if err != nil {
 			continue
 		}
@@ -40,7 +39,7 @@ func TestEveryField(t *testing.T) {
 			r := converted(t, kind, string(text))
 			require.Equal(t, 1, r.Converted)
 
-			newest, err := manifest.Schema(kind, "v1beta2")
+			newest, err := crd.Raw(kind, "v1beta2")
 			require.NoError(t, err)
 			compiled, err := crd.Parse(newest)
 			require.NoError(t, err)

@@ -6,7 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/crd"
 )
 
 // schema is a part of the schema of a CustomResourceDefinition.
@@ -16,7 +16,7 @@ type schema apiextensionsv1.JSONSchemaProps
 func schemaOf(kind string) *schema { return schemaAt(kind, newest) }
 
 func schemaAt(kind, version string) *schema {
-	raw, err := manifest.Schema(kind, version)
+	raw, err := crd.Raw(kind, version)
 	if err != nil {
 		return nil
 	}

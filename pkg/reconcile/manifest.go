@@ -11,6 +11,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 )
 
 // Manifest is one cluster, read from Cluster API objects, with all defaults, and
@@ -26,7 +28,7 @@ type Manifest struct {
 // Load reads a manifest. If it is invalid, the error is an *input.InvalidError with all
 // its problems, each with file and line.
 func Load(sources []input.Source, o input.LoadOptions) (*Manifest, error) {
-	m, err := manifest.Load(sources, o)
+	m, err := loader.Load(sources, o)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +49,7 @@ func LoadAll(sources []input.Source, o input.LoadOptions) []Loaded {
 	var names []string
 	m, err := Load(sources, o)
 	if err != nil && o.Cluster == "" { // more than one Cluster is an error of Load
-		names = manifest.Clusters(sources, o)
+		names = loader.Clusters(sources, o)
 	}
 	if len(names) < 2 {
 		return []Loaded{{Name: loadedName(m, o.Cluster), Manifest: m, Err: err}}
@@ -63,7 +65,7 @@ func LoadAll(sources []input.Source, o input.LoadOptions) []Loaded {
 
 // Clusters returns the names of the clusters of an input, as LoadOptions.Cluster takes them.
 func Clusters(sources []input.Source, o input.LoadOptions) []string {
-	return manifest.Clusters(sources, o)
+	return loader.Clusters(sources, o)
 }
 
 // loadedName is the name of a cluster that is the only one of an input, or that was chosen.

@@ -16,6 +16,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 )
 
 // fieldExamples are example manifests that together contain every kind of object except
@@ -164,7 +166,7 @@ func loadObjects(t *testing.T, objects []map[string]any) (*manifest.Cluster, err
 		require.NoError(t, err)
 		sources = append(sources, input.Source{Name: "x.yaml", Data: data})
 	}
-	return manifest.Load(sources, input.LoadOptions{})
+	return loader.Load(sources, input.LoadOptions{})
 }
 
 // objectsOf returns the objects of an example.

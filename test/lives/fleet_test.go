@@ -17,6 +17,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 )
 
 // TestFleet creates clusters of one account at once, each in its own process, as a CI matrix
@@ -31,7 +33,7 @@ func TestFleet(t *testing.T) {
 	var all []*manifest.Cluster
 	for i := range fleet {
 		name := fmt.Sprintf("fleet-%02d", i)
-		m, err := manifest.Load([]input.Source{{Name: name, Data: bytes.ReplaceAll(text, []byte("quickstart"), []byte(name))}}, input.LoadOptions{})
+		m, err := loader.Load([]input.Source{{Name: name, Data: bytes.ReplaceAll(text, []byte("quickstart"), []byte(name))}}, input.LoadOptions{})
 		require.NoError(t, err)
 		all = append(all, m)
 	}

@@ -24,6 +24,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 	capa "github.com/clusterawsadm/clusterawsadm/test/upstream"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 )
 
 // Folders of the Go module of Cluster API Provider AWS.
@@ -243,7 +245,7 @@ kind: Secret
 metadata: {name: e2e-account-creds, namespace: capa-system}
 stringData: {AccessKeyID: AKIAEXAMPLE, SecretAccessKey: example}
 `
-	return manifest.Load(sources, input.LoadOptions{
+	return loader.Load(sources, input.LoadOptions{
 		Set:        func(name string) (string, bool) { v, ok := env[name]; return v, ok && text[name] },
 		Lookup:     func(name string) (string, bool) { v, ok := env[name]; return v, ok },
 		Identities: []input.Source{{Name: "identities.yaml", Data: []byte(account)}},

@@ -20,6 +20,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 )
 
 // examples lists the manifests in configs that need nothing but an account: those that use an
@@ -97,7 +99,7 @@ func load(t *testing.T, example string, objects []map[string]any) (*reconcile.Ma
 // modelOf reads an example as it is written.
 func modelOf(t *testing.T, example string) *manifest.Cluster {
 	t.Helper()
-	m, err := manifest.Load(sourcesOf(t, objectsOf(t, example)), options(example))
+	m, err := loader.Load(sourcesOf(t, objectsOf(t, example)), options(example))
 	require.NoError(t, err)
 	return m
 }

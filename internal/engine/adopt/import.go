@@ -10,11 +10,12 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/discover"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 )
 
 // Imported is an import, and what its adoption needs.
@@ -83,7 +84,7 @@ func (i *Imported) check(ctx context.Context, t cluster.Target, o input.LoadOpti
 	if len(i.keys) > 0 {
 		sources = append(sources, input.Source{Name: "keys", Data: i.keys})
 	}
-	m, err := manifest.Load(sources, o) //nolint:contextcheck // it reads what is in memory
+	m, err := loader.Load(sources, o) //nolint:contextcheck // it reads what is in memory
 	if err != nil {
 		return nil, fmt.Errorf("no manifest can describe the cluster: %w", err)
 	}

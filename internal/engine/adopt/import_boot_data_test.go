@@ -12,11 +12,12 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/adopt"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 )
 
 // withBootData returns a file with the quick start, whose machines have files, commands and
@@ -90,7 +91,7 @@ func TestImportBootData(t *testing.T) {
 		require.Empty(t, i.Templates, "%s", i.Manifest)
 		require.True(t, i.Plan.Empty(), "%v", i.Plan.Steps)
 		enginetest.RequireSealed(t, a)
-		again, err := manifest.Load([]input.Source{{Name: "imported.yaml", Data: i.Manifest}}, input.LoadOptions{})
+		again, err := loader.Load([]input.Source{{Name: "imported.yaml", Data: i.Manifest}}, input.LoadOptions{})
 		require.NoError(t, err)
 		want, err := enginetest.Open(m, a.Process()).Graph()
 		require.NoError(t, err)

@@ -14,12 +14,13 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/adopt"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 )
 
 // noAnswer is a network without a way to the API server.
@@ -93,7 +94,7 @@ func TestImportOfClusterAPI(t *testing.T) {
 
 				written := string(i.Manifest)
 				again := func() *run.Cluster {
-					m, err := manifest.Load([]input.Source{{Name: "imported.yaml", Data: []byte(written)}}, input.LoadOptions{})
+					m, err := loader.Load([]input.Source{{Name: "imported.yaml", Data: []byte(written)}}, input.LoadOptions{})
 					require.NoError(t, err)
 					p := a.Process()
 					return run.Open(m, cluster.Target{Config: p.Config(), Owner: "test", Transport: enginetest.Transport(p), Wait: plan.APIServer, Drain: true})

@@ -23,6 +23,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 )
 
 // eksctlGroup replaces the node groups of an EKS cluster by one as eksctl makes them: with a
@@ -107,7 +109,7 @@ func importsGroup(t *testing.T, a *awssim.AWS, m *manifest.Cluster, texts ...str
 	_, err = i.Adopt(t.Context(), cluster.Options{})
 	require.NoError(t, err)
 	open = func(text string) *run.Cluster {
-		m, err := manifest.Load([]input.Source{{Name: "imported.yaml", Data: []byte(text)}}, input.LoadOptions{})
+		m, err := loader.Load([]input.Source{{Name: "imported.yaml", Data: []byte(text)}}, input.LoadOptions{})
 		require.NoError(t, err)
 		return run.Open(m, target)
 	}

@@ -20,6 +20,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 )
 
 // marked returns the example with labels and taints of its Nodes: labels of Machines, those of the
@@ -68,7 +70,7 @@ func imports(t *testing.T, a *awssim.AWS, m *manifest.Cluster, o cluster.ImportO
 // reload loads the manifest of an import.
 func reload(t *testing.T, i *adopt.Imported) *manifest.Cluster {
 	t.Helper()
-	m, err := manifest.Load([]input.Source{{Name: "imported.yaml", Data: i.Manifest}}, input.LoadOptions{})
+	m, err := loader.Load([]input.Source{{Name: "imported.yaml", Data: i.Manifest}}, input.LoadOptions{})
 	require.NoError(t, err, "%s", i.Manifest)
 	return m
 }

@@ -23,6 +23,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 )
 
 // hashOfCAPA has the form of CAPA's hash of bootstrap data.
@@ -109,7 +111,7 @@ func TestImportPoolOfClusterAPI(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, machines, instances(a))
 		again := func(written string) *run.Cluster {
-			m, err := manifest.Load([]input.Source{{Name: "imported.yaml", Data: []byte(written)}}, input.LoadOptions{})
+			m, err := loader.Load([]input.Source{{Name: "imported.yaml", Data: []byte(written)}}, input.LoadOptions{})
 			require.NoError(t, err)
 			p := a.Process()
 			return run.Open(m, cluster.Target{Config: p.Config(), Owner: "test", Transport: enginetest.Transport(p), Wait: plan.APIServer})
@@ -179,7 +181,7 @@ func TestImportEKSPoolOfClusterAPI(t *testing.T) {
 		_, err = i.Adopt(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		machines := instances(a)
-		again, err := manifest.Load([]input.Source{{Name: "imported.yaml", Data: i.Manifest}}, input.LoadOptions{})
+		again, err := loader.Load([]input.Source{{Name: "imported.yaml", Data: i.Manifest}}, input.LoadOptions{})
 		require.NoError(t, err)
 		res, err := run.Open(again, target).Apply(t.Context(), cluster.Options{Observe: enginetest.Tell(t)})
 		require.NoError(t, err)
@@ -232,7 +234,7 @@ func TestImportPoolBesideNewerImage(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, i.Differences)
 		require.Contains(t, string(i.Manifest), "# There is a newer image: without this ID, a run would replace the machines.\n    ami:\n      id: ami-")
-		again, err := manifest.Load([]input.Source{{Name: "imported.yaml", Data: i.Manifest}}, input.LoadOptions{})
+		again, err := loader.Load([]input.Source{{Name: "imported.yaml", Data: i.Manifest}}, input.LoadOptions{})
 		require.NoError(t, err)
 		p, err = run.Open(again, target).Plan(t.Context())
 		require.NoError(t, err)

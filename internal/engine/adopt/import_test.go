@@ -19,6 +19,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 )
 
 // lossy are the examples that an import does not give back as they are: how the graph of the
@@ -85,7 +87,7 @@ func TestImport(t *testing.T) {
 		require.Empty(t, i.Later)
 		require.Empty(t, i.Differences, "%s", i.Manifest)
 		require.True(t, i.Plan.Empty(), "%v", i.Plan.Steps)
-		again, err := manifest.Load([]input.Source{{Name: "imported.yaml", Data: i.Manifest}}, input.LoadOptions{EKSEnableIAM: m.EKS != nil && m.EKS.EnableIAM})
+		again, err := loader.Load([]input.Source{{Name: "imported.yaml", Data: i.Manifest}}, input.LoadOptions{EKSEnableIAM: m.EKS != nil && m.EKS.EnableIAM})
 		require.NoError(t, err)
 		want, err := enginetest.AccountGraph(t.Context(), enginetest.Open(m, a.Process()))
 		require.NoError(t, err)
@@ -193,7 +195,7 @@ func TestImportStranger(t *testing.T) {
 		require.NoError(t, err)
 		require.NotZero(t, res.Writes)
 
-		again, err := manifest.Load([]input.Source{{Name: "imported.yaml", Data: i.Manifest}}, input.LoadOptions{})
+		again, err := loader.Load([]input.Source{{Name: "imported.yaml", Data: i.Manifest}}, input.LoadOptions{})
 		require.NoError(t, err)
 		c := run.Open(again, target)
 		p, err := c.Plan(t.Context())

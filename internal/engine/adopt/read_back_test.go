@@ -8,9 +8,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/adopt"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 )
 
 // TestExportsAreRead reads what "cluster export" prints of each example: the machines get the same commands and names, whatever is in the environment.
@@ -37,7 +38,7 @@ func TestExportsAreRead(t *testing.T) {
 					require.NoError(t, err)
 					text = append(append(text, raw...), "---\n"...)
 				}
-				back, err := manifest.Load([]input.Source{{Name: "exported.yaml", Data: text}}, input.LoadOptions{
+				back, err := loader.Load([]input.Source{{Name: "exported.yaml", Data: text}}, input.LoadOptions{
 					Lookup: func(string) (string, bool) { return "of the environment", true },
 				})
 				require.NoError(t, err)

@@ -33,6 +33,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 )
 
 // controllers is a management cluster: the objects that it has of a cluster.
@@ -171,7 +173,7 @@ func (c *controllers) manifest(t *testing.T, keys bool) *manifest.Cluster {
 			sources = append(sources, input.Source{Name: fmt.Sprint(name), Data: data})
 		}
 	}
-	m, err := manifest.Load(sources, input.LoadOptions{})
+	m, err := loader.Load(sources, input.LoadOptions{})
 	require.NoError(t, err)
 	return m
 }

@@ -20,6 +20,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 )
 
 // priced returns the plan of a process with its cost, and the warnings.
@@ -193,7 +195,7 @@ func TestCostOfExtendedSupport(t *testing.T) {
 	raw, err := enginetest.Read("eks.yaml")
 	require.NoError(t, err)
 	version := func(to string) *manifest.Cluster {
-		m, err := manifest.Load([]input.Source{{Name: "eks.yaml", Data: bytes.ReplaceAll(raw, []byte("version: v1.34"), []byte("version: "+to))}}, input.LoadOptions{
+		m, err := loader.Load([]input.Source{{Name: "eks.yaml", Data: bytes.ReplaceAll(raw, []byte("version: v1.34"), []byte("version: "+to))}}, input.LoadOptions{
 			Lookup: func(string) (string, bool) { return "", false },
 		})
 		require.NoError(t, err)

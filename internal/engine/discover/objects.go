@@ -11,8 +11,9 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules"
 )
 
 // unknownIdentity is the comment at the object that may have an identityRef.
@@ -67,7 +68,7 @@ func (s *SelfManaged) clusterNetwork() map[string]any {
 	if pods != "" {
 		out["pods"] = map[string]any{"cidrBlocks": anys(strings.Split(pods, ","))}
 	}
-	if services != "" && services != manifest.DefaultServices {
+	if services != "" && services != rules.DefaultServices {
 		out["services"] = map[string]any{"cidrBlocks": anys(strings.Split(services, ","))}
 	}
 	set(out, "serviceDomain", domain, topology.DefaultDomain)

@@ -8,7 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/yamldoc"
 )
 
 // Object is a Kubernetes object with comments.
@@ -69,7 +69,7 @@ func YAML(head []string, all []Object) ([]byte, error) {
 		}
 	}
 	err := enc.Close()
-	return manifest.Literal(out.Bytes()), err // for kubectl, and for this program
+	return yamldoc.Literal(out.Bytes()), err // for kubectl, and for this program
 }
 
 // inOrder sorts the keys of maps as people write them: first those that say which thing it

@@ -11,12 +11,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 )
 
 // The manifest of an operator in a common order: the object first, then the parts of its
@@ -167,7 +168,7 @@ kind: DaemonSet
 metadata: {name: network, namespace: nowhere}
 spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}
 `
-	m, err := manifest.Load([]input.Source{{Name: "cluster.yaml", Data: raw}}, input.LoadOptions{CNI: []input.Source{{Name: "cni.yaml", Data: []byte(network)}}})
+	m, err := loader.Load([]input.Source{{Name: "cluster.yaml", Data: raw}}, input.LoadOptions{CNI: []input.Source{{Name: "cni.yaml", Data: []byte(network)}}})
 	require.NoError(t, err)
 	m = enginetest.Quick(m)
 	saved := bare(t, m)

@@ -23,6 +23,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 )
 
 const addonsExample = "resource-sets.yaml"
@@ -208,7 +210,7 @@ func withAddon(t *testing.T, yaml string) *manifest.Cluster {
 	t.Helper()
 	raw, err := enginetest.Read(addonsExample)
 	require.NoError(t, err)
-	m, err := manifest.Load(
+	m, err := loader.Load(
 		[]input.Source{{Name: "resource-sets.yaml", Data: raw}},
 		input.LoadOptions{Addons: []input.Source{{Name: "dir/mine.yaml", Data: []byte(yaml)}}},
 	)

@@ -22,6 +22,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 )
 
 // charts are a pod network, the cloud controller manager, and another chart.
@@ -69,7 +71,7 @@ func charted(t *testing.T, edits ...string) *manifest.Cluster {
 	t.Helper()
 	raw, err := enginetest.Read("quickstart.yaml")
 	require.NoError(t, err)
-	m, err := manifest.Load([]input.Source{{Name: "demo.yaml", Data: []byte(strings.NewReplacer(edits...).Replace(string(raw) + charts))}}, input.LoadOptions{})
+	m, err := loader.Load([]input.Source{{Name: "demo.yaml", Data: []byte(strings.NewReplacer(edits...).Replace(string(raw) + charts))}}, input.LoadOptions{})
 	require.NoError(t, err)
 	return enginetest.Quick(m)
 }

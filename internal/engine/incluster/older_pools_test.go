@@ -11,6 +11,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 )
 
 // notOlder removes the fields and values of the examples that v1beta1 does not have.
@@ -34,7 +36,7 @@ func TestPoolsOfAnOlderVersion(t *testing.T) {
 			old := strings.ReplaceAll(text, group+"v1beta2\nkind: "+kind+"\n", group+"v1beta1\nkind: "+kind+"\n")
 			require.NotEqual(t, text, old)
 			read := func(text string) *manifest.Cluster {
-				m, err := manifest.Load([]input.Source{{Name: filepath.Base(file), Data: []byte(text)}}, input.LoadOptions{})
+				m, err := loader.Load([]input.Source{{Name: filepath.Base(file), Data: []byte(text)}}, input.LoadOptions{})
 				require.NoError(t, err)
 				return m
 			}

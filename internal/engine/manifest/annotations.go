@@ -1,58 +1,71 @@
 package manifest
 
-import (
-	"cmp"
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
+import "fmt"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
+// Annotations of this program, for settings that CAPA's types have no field for.
+const (
+	OwnAnnotations = "clusterawsadm/"
+
+	// Of an AWSManagedControlPlane.
+	AnnotationAddonPodIdentities = "addon-pod-identities"
+	AnnotationControlPlaneTier   = "control-plane-tier"
+	AnnotationDeletionProtection = "deletion-protection"
+	AnnotationPodIdentities      = "pod-identity-associations"
+	AnnotationRemoteNodeNetworks = "remote-node-networks"
+	AnnotationRemotePodNetworks  = "remote-pod-networks"
+	AnnotationZonalShift         = "zonal-shift"
+
+	// Of an AWSManagedMachinePool.
+	AnnotationInstanceTypes      = "instance-types"
+	AnnotationRepairMaxParallel  = "node-repair-max-parallel"
+	AnnotationRepairMaxUnhealthy = "node-repair-max-unhealthy"
+	AnnotationUpdateStrategy     = "update-strategy"
+
+	AnnotationForceUpdate = "force-update" // of both
+
+	// Of the object with the network: an AWSCluster or an AWSManagedControlPlane.
+	AnnotationFlowLogs        = "flow-logs"
+	AnnotationFlowLogsRole    = "flow-logs-role"
+	AnnotationFlowLogsTraffic = "flow-logs-traffic"
 )
 
-// checkAnnotations reports annotations of this program that do not exist.
-func (l *loader) checkAnnotations() {
-	for _, o := range l.objects {
-		all, _ := valueAt(o.value, "metadata.annotations").(map[string]any)
-		for _, annotation := range slices.Sorted(maps.Keys(all)) {
-			name, own := strings.CutPrefix(annotation, ownAnnotations)
-			if known := annotationsOf(o.kind); own && !slices.Contains(known, name) {
-				l.fail(o.problem("metadata.annotations", fmt.Sprintf("%s has no annotation %s", o.kind, annotation), cmp.Or(suggest.DidYouMean(name, known), "remove it")))
-			}
+// AnnotationsOf lists the annotations of this program by kind, without their prefix.
+func AnnotationsOf(kind string) []string {
+	switch kind {
+	case KindAWSCluster:
+		return []string{AnnotationFlowLogs, AnnotationFlowLogsRole, AnnotationFlowLogsTraffic}
+	case KindManagedPlane:
+		return []string{
+			AnnotationAddonPodIdentities,
+			AnnotationControlPlaneTier,
+			AnnotationDeletionProtection,
+			AnnotationFlowLogs,
+			AnnotationFlowLogsRole,
+			AnnotationFlowLogsTraffic,
+			AnnotationForceUpdate,
+			AnnotationPodIdentities,
+			AnnotationRemoteNodeNetworks,
+			AnnotationRemotePodNetworks,
+			AnnotationZonalShift,
 		}
+	case KindManagedPool:
+		return []string{AnnotationForceUpdate, AnnotationInstanceTypes, AnnotationRepairMaxParallel, AnnotationRepairMaxUnhealthy, AnnotationUpdateStrategy}
 	}
+	return nil
 }
 
-// flag returns the value of an annotation that is "true" or "false"; nil if the object does not have it.
-func (l *loader) flag(o *object, name string) *bool {
-	value, set := o.annotation(name)
-	if !set {
-		return nil
+// Annotation returns an annotation of this program; set is false if the object does not have it.
+func (o *Entry) Annotation(name string) (value string, set bool) {
+	if o == nil {
+		return "", false
 	}
-	on := value == "true"
-	if !on && value != "false" {
-		l.fail(o.annotationProblem(name, "it is neither true nor false", `set it to "true" or "false"`))
-	}
-	return &on
+	all, _ := ValueAt(o.Value, "metadata.annotations").(map[string]any)
+	value, set = all[OwnAnnotations+name].(string)
+	return value, set
 }
 
-// choice returns the value of an annotation that is one of some words; "" if the object does not have it.
-func (l *loader) choice(o *object, name string, words ...string) string {
-	value, set := o.annotation(name)
-	if set && !slices.Contains(words, value) {
-		l.fail(o.annotationProblem(name, "there is no such value", cmp.Or(suggest.DidYouMean(value, words), "set it to one of "+strings.Join(words, ", "))))
-	}
-	return value
-}
-
-// list returns the values of an annotation that is a list with commas.
-func (l *loader) list(o *object, name string) (values []string, set bool) {
-	value, set := o.annotation(name)
-	for _, v := range strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' }) {
-		if slices.Contains(values, v) {
-			l.fail(o.annotationProblem(name, v+" is in it twice", "name it once"))
-		}
-		values = append(values, v)
-	}
-	return values, set
+// AnnotationProblem returns a problem of the value of an annotation of this program.
+func (o *Entry) AnnotationProblem(name, what, fix string) Problem {
+	value, _ := o.Annotation(name)
+	return o.Problem("metadata.annotations", fmt.Sprintf("the annotation %s%s is %q: %s", OwnAnnotations, name, value, what), fix)
 }

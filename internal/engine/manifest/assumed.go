@@ -177,14 +177,14 @@ func (a *assumer) eks() {
 	}
 	object, spec := a.c.InfraObject(), &e.ControlPlane.Spec
 	if !e.EnableIAM {
-		a.role(object, "spec.roleName", deref(spec.RoleName), "eks.amazonaws.com")
+		a.role(object, "spec.roleName", Deref(spec.RoleName), "eks.amazonaws.com")
 		for _, f := range e.Fargate {
-			a.role(kindFargateProfile+"/"+f.Name, "spec.roleName", f.Spec.RoleName, "eks-fargate-pods.amazonaws.com")
+			a.role(KindFargateProfile+"/"+f.Name, "spec.roleName", f.Spec.RoleName, "eks-fargate-pods.amazonaws.com")
 		}
 	}
 	for _, f := range e.Fargate {
 		for i, id := range f.Spec.SubnetIDs {
-			a.add(kindFargateProfile+"/"+f.Name, fmt.Sprintf("spec.subnetIDs[%d]", i), cluster.Assumed{
+			a.add(KindFargateProfile+"/"+f.Name, fmt.Sprintf("spec.subnetIDs[%d]", i), cluster.Assumed{
 				Kind: cluster.AssumedSubnet, ID: id, VPC: a.c.Infra.Spec.NetworkSpec.VPC.ID,
 			})
 		}
@@ -192,7 +192,7 @@ func (a *assumer) eks() {
 	if spec.Addons != nil {
 		for i, addon := range *spec.Addons {
 			a.add(object, fmt.Sprintf("spec.addons[%d].serviceAccountRoleARN", i), cluster.Assumed{
-				Kind: cluster.AssumedRole, ID: deref(addon.ServiceAccountRoleArn), Service: "eks.amazonaws.com",
+				Kind: cluster.AssumedRole, ID: Deref(addon.ServiceAccountRoleArn), Service: "eks.amazonaws.com",
 			})
 		}
 	}
@@ -202,7 +202,7 @@ func (a *assumer) eks() {
 		}
 	}
 	if spec.EncryptionConfig != nil {
-		a.kms(object, "spec.encryptionConfig.provider", deref(spec.EncryptionConfig.Provider))
+		a.kms(object, "spec.encryptionConfig.provider", Deref(spec.EncryptionConfig.Provider))
 	}
 	for _, p := range e.PodIdentities {
 		a.role(object, "metadata.annotations", p.RoleARN, "pods.eks.amazonaws.com")
@@ -233,7 +233,7 @@ func (a *assumer) policy(object, path, arn string) {
 }
 
 func (a *assumer) key(object, path string, name *string) {
-	a.add(object, path, cluster.Assumed{Kind: cluster.AssumedKeyPair, ID: deref(name)})
+	a.add(object, path, cluster.Assumed{Kind: cluster.AssumedKeyPair, ID: Deref(name)})
 }
 
 func (a *assumer) image(object, path string, id, instanceType, version string) {
@@ -251,7 +251,8 @@ func ArchitectureOf(instanceType string) string {
 	return "x86_64"
 }
 
-func deref(s *string) string {
+// Deref returns the text, or "" for nil.
+func Deref(s *string) string {
 	if s == nil {
 		return ""
 	}
@@ -271,13 +272,13 @@ func (a *assumer) machines() (all []assumedMachine) {
 	const inTemplate = "spec.template.spec."
 	if cp := a.c.ControlPlane; cp != nil && cp.Template != nil {
 		all = append(all, assumedMachine{
-			kindAWSMachineTemplate + "/" + cp.Template.Name, inTemplate, &cp.Template.Spec.Template.Spec, "", cp.Object.Spec.Version,
+			KindAWSMachineTemplate + "/" + cp.Template.Name, inTemplate, &cp.Template.Spec.Template.Spec, "", cp.Object.Spec.Version,
 		})
 	}
 	for _, d := range a.c.Deployments {
 		if d.Template != nil {
 			all = append(all, assumedMachine{
-				kindAWSMachineTemplate + "/" + d.Template.Name,
+				KindAWSMachineTemplate + "/" + d.Template.Name,
 				inTemplate,
 				&d.Template.Spec.Template.Spec,
 				d.Object.Spec.Template.Spec.FailureDomain,
@@ -287,7 +288,7 @@ func (a *assumer) machines() (all []assumedMachine) {
 	}
 	for _, x := range a.c.Machines {
 		if x.Infra != nil {
-			all = append(all, assumedMachine{kindAWSMachine + "/" + x.Infra.Name, "spec.", &x.Infra.Spec, x.Object.Spec.FailureDomain, x.Object.Spec.Version})
+			all = append(all, assumedMachine{KindAWSMachine + "/" + x.Infra.Name, "spec.", &x.Infra.Spec, x.Object.Spec.FailureDomain, x.Object.Spec.Version})
 		}
 	}
 	return all
@@ -297,13 +298,13 @@ func (a *assumer) machines() (all []assumedMachine) {
 func (a *assumer) machine(m assumedMachine) {
 	s := m.spec
 	at := func(path string, x cluster.Assumed) { a.add(m.object, m.path+path, x) }
-	a.image(m.object, m.path+"ami.id", deref(s.AMI.ID), s.InstanceType, m.version)
+	a.image(m.object, m.path+"ami.id", Deref(s.AMI.ID), s.InstanceType, m.version)
 	a.key(m.object, m.path+"sshKeyName", s.SSHKeyName)
 	at("iamInstanceProfile", cluster.Assumed{Kind: cluster.AssumedInstanceProfile, ID: s.IAMInstanceProfile})
 	// A group with partitions takes all instance types, and any number of instances.
 	at("placementGroupName", cluster.Assumed{Kind: cluster.AssumedPlacementGroup, ID: s.PlacementGroupName, Detail: "partition"})
-	at("capacityReservationId", cluster.Assumed{Kind: cluster.AssumedReservation, ID: deref(s.CapacityReservationID)})
-	at("hostID", cluster.Assumed{Kind: cluster.AssumedHost, ID: deref(s.HostID)})
+	at("capacityReservationId", cluster.Assumed{Kind: cluster.AssumedReservation, ID: Deref(s.CapacityReservationID)})
+	at("hostID", cluster.Assumed{Kind: cluster.AssumedHost, ID: Deref(s.HostID)})
 	for role, id := range s.SecurityGroupOverrides {
 		at("securityGroupOverrides."+string(role), a.group(id))
 	}
@@ -327,16 +328,16 @@ type ImageLookup struct {
 // ImageLookups lists the machines that find their image by name.
 func (c *Cluster) ImageLookups() (all []ImageLookup) {
 	for _, m := range (&assumer{c: c}).machines() {
-		if deref(m.spec.AMI.ID) == "" {
+		if Deref(m.spec.AMI.ID) == "" {
 			all = append(all, ImageLookup{m.object, strings.TrimSuffix(m.path, "."), m.spec, m.version})
 		}
 	}
 	for _, p := range c.Pools {
-		if p.Scaling == nil || deref(p.Scaling.Spec.AWSLaunchTemplate.AMI.ID) != "" {
+		if p.Scaling == nil || Deref(p.Scaling.Spec.AWSLaunchTemplate.AMI.ID) != "" {
 			continue
 		}
 		t := p.Scaling.Spec.AWSLaunchTemplate
-		all = append(all, ImageLookup{kindScalingPool + "/" + p.Scaling.Name, "spec.awsLaunchTemplate", &infrav1.AWSMachineSpec{
+		all = append(all, ImageLookup{KindScalingPool + "/" + p.Scaling.Name, "spec.awsLaunchTemplate", &infrav1.AWSMachineSpec{
 			ImageLookupFormat: t.ImageLookupFormat, ImageLookupOrg: t.ImageLookupOrg, ImageLookupBaseOS: t.ImageLookupBaseOS, InstanceType: t.InstanceType,
 		}, p.Object.Spec.Template.Spec.Version})
 	}
@@ -356,7 +357,7 @@ func (a *assumer) volumes(object, path string, root *infrav1.Volume, others []in
 // groups adds security groups.
 func (a *assumer) groups(object, path string, refs []infrav1.AWSResourceReference) {
 	for i, r := range refs {
-		x := a.group(deref(r.ID))
+		x := a.group(Deref(r.ID))
 		x.Tags = tagsOf(r.Filters)
 		a.add(object, fmt.Sprintf("%s[%d]", path, i), x)
 	}
@@ -368,7 +369,7 @@ func (a *assumer) subnet(object, path string, r infrav1.AWSResourceReference, zo
 	if vpc == "" {
 		return
 	}
-	x := cluster.Assumed{Kind: cluster.AssumedSubnet, ID: deref(r.ID), VPC: vpc, Zone: zone, Public: public, Tags: tagsOf(r.Filters)}
+	x := cluster.Assumed{Kind: cluster.AssumedSubnet, ID: Deref(r.ID), VPC: vpc, Zone: zone, Public: public, Tags: tagsOf(r.Filters)}
 	for _, f := range r.Filters {
 		if len(f.Values) > 0 && (f.Name == "availability-zone" || f.Name == "availabilityZone") {
 			x.Zone = f.Values[0]
@@ -404,7 +405,7 @@ func tagsOf(filters []infrav1.Filter) map[string]string {
 // pool adds what a MachinePool takes for granted.
 func (a *assumer) pool(p *Pool) {
 	if p.Scaling != nil {
-		object, s := kindScalingPool+"/"+p.Scaling.Name, &p.Scaling.Spec
+		object, s := KindScalingPool+"/"+p.Scaling.Name, &p.Scaling.Spec
 		a.template(object, "spec.awsLaunchTemplate.", &s.AWSLaunchTemplate, p.Object.Spec.Template.Spec.Version)
 		for i, r := range s.Subnets {
 			a.subnet(object, fmt.Sprintf("spec.subnets[%d]", i), r, "", false)
@@ -415,7 +416,7 @@ func (a *assumer) pool(p *Pool) {
 	if p.Managed == nil {
 		return
 	}
-	object, s := kindManagedPool+"/"+p.Managed.Name, &p.Managed.Spec
+	object, s := KindManagedPool+"/"+p.Managed.Name, &p.Managed.Spec
 	if a.c.EKS != nil && !a.c.EKS.EnableIAM {
 		a.role(object, "spec.roleName", s.RoleName, "ec2.amazonaws.com")
 	}
@@ -441,10 +442,10 @@ func (a *assumer) pool(p *Pool) {
 
 // template adds what a launch template takes for granted.
 func (a *assumer) template(object, path string, s *expinfrav1.AWSLaunchTemplate, version string) {
-	a.image(object, path+"ami.id", deref(s.AMI.ID), s.InstanceType, version)
+	a.image(object, path+"ami.id", Deref(s.AMI.ID), s.InstanceType, version)
 	a.key(object, path+"sshKeyName", s.SSHKeyName)
 	a.add(object, path+"iamInstanceProfile", cluster.Assumed{Kind: cluster.AssumedInstanceProfile, ID: s.IamInstanceProfile})
-	a.add(object, path+"capacityReservationId", cluster.Assumed{Kind: cluster.AssumedReservation, ID: deref(s.CapacityReservationID)})
+	a.add(object, path+"capacityReservationId", cluster.Assumed{Kind: cluster.AssumedReservation, ID: Deref(s.CapacityReservationID)})
 	a.groups(object, path+"additionalSecurityGroups", s.AdditionalSecurityGroups)
 	a.volumes(object, path, s.RootVolume, s.NonRootVolumes)
 }
@@ -453,7 +454,7 @@ func (a *assumer) template(object, path string, s *expinfrav1.AWSLaunchTemplate,
 func (a *assumer) hooks(object string, all []expinfrav1.AWSLifecycleHook) {
 	for i, h := range all {
 		a.add(object, fmt.Sprintf("spec.lifecycleHooks[%d].roleARN", i), cluster.Assumed{
-			Kind: cluster.AssumedRole, ID: deref(h.RoleARN), Service: "autoscaling.amazonaws.com",
+			Kind: cluster.AssumedRole, ID: Deref(h.RoleARN), Service: "autoscaling.amazonaws.com",
 		})
 	}
 }

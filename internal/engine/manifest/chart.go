@@ -1,8 +1,9 @@
 package manifest
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // HelmChartProxy is the object as CAAPH v0.5.3 has it (api/v1alpha1/helmchartproxy_types.go).
@@ -68,8 +69,8 @@ type HelmOptions struct {
 
 // The values of spec.reconcileStrategy.
 const (
-	strategyContinuous  = "Continuous"
-	strategyInstallOnce = "InstallOnce"
+	StrategyContinuous  = "Continuous"
+	StrategyInstallOnce = "InstallOnce"
 )
 
 // Chart is a Helm chart to install in the cluster: a HelmChartProxy whose selector matches.

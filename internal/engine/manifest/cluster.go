@@ -1,4 +1,5 @@
-// Package manifest reads Cluster API manifests and returns one validated value, Cluster.
+// Package manifest is what a Cluster API manifest says: one validated value, Cluster, and the lines of its fields.
+// Package loader reads it, and package rules has the rules that AWS and Kubernetes apply to it.
 //
 // A Cluster holds the types of Cluster API and CAPA in their newest API version, with the
 // defaults and validation of an API server and its webhooks applied, and with references
@@ -147,9 +148,9 @@ type Deployment struct {
 // "AWSManagedControlPlane/prod". Their common fields have the same paths.
 func (c *Cluster) InfraObject() string { return c.infra }
 
-// setInfra sets Infra, and the object that it comes from.
-func (c *Cluster) setInfra(infra *infrav1.AWSCluster, from *object) {
-	c.Infra, c.infra = infra, from.title()
+// SetInfra sets Infra, and the object that it comes from.
+func (c *Cluster) SetInfra(infra *infrav1.AWSCluster, from *Entry) {
+	c.Infra, c.infra = infra, from.Title()
 }
 
 // SetRegion changes the region of the cluster.
@@ -211,3 +212,6 @@ type (
 	// InvalidError says that the input is invalid.
 	InvalidError = input.InvalidError
 )
+
+// Authorities are the Secrets with the user's certificates, as Cluster API names them after the cluster.
+func Authorities() []string { return []string{"ca", "etcd", "proxy", "sa", "apiserver-etcd-client"} }

@@ -9,18 +9,18 @@ import (
 // IsManaged reports whether EKS runs the control plane. EKS is nil then, too, if it is invalid.
 func (c *Cluster) IsManaged() bool {
 	infra := c.Object.Spec.InfrastructureRef.Kind
-	return c.Object.Spec.ControlPlaneRef.Kind == kindManagedPlane || infra == kindManagedCluster || infra == kindManagedPlane
+	return c.Object.Spec.ControlPlaneRef.Kind == KindManagedPlane || infra == KindManagedCluster || infra == KindManagedPlane
 }
 
 // HasVPCCNI reports whether EKS installs the VPC CNI, by itself or as an add-on, and the
 // manifest does not disable it.
 func (c *Cluster) HasVPCCNI() bool {
 	plane := &c.EKS.ControlPlane.Spec
-	return !plane.VpcCni.Disable && (plane.BootstrapSelfManagedAddons || c.vpcCNI() != nil)
+	return !plane.VpcCni.Disable && (plane.BootstrapSelfManagedAddons || c.VPCCNI() != nil)
 }
 
-// vpcCNI returns the add-on vpc-cni, or nil.
-func (c *Cluster) vpcCNI() *ekscontrolplanev1.Addon {
+// VPCCNI returns the add-on vpc-cni, or nil.
+func (c *Cluster) VPCCNI() *ekscontrolplanev1.Addon {
 	addons := c.EKS.ControlPlane.Spec.Addons
 	if addons == nil {
 		return nil

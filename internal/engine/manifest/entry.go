@@ -8,82 +8,85 @@ import (
 	"strings"
 )
 
-// isSet reports whether the manifest sets a field. Defaults do not count.
-func (o *object) isSet(path string) bool {
-	_, set := o.set[path]
-	return set && o.valueAt(path) != nil
+// InAnnotations begins the path of an annotation.
+const InAnnotations = "metadata.annotations."
+
+// IsSet reports whether the manifest sets a field. Defaults do not count.
+func (o *Entry) IsSet(path string) bool {
+	_, set := o.Lines[path]
+	return set && o.ValueAt(path) != nil
 }
 
-// object is one object of the input, from parsing to its typed value.
-type object struct {
-	kind, version, name string
-	namespace           string // as written
-	titled              string // the title of the template, if this machine stands for a template
-	value               map[string]any
-	set                 map[string]Position // position of each path that the manifest sets; the root is ""
-	typed               any                 // nil until admitted, and if invalid
-	used                bool                // another object refers to it
-	foreign             bool                // from Options.Identities
+// Entry is one object of the input, from parsing to its typed value.
+type Entry struct {
+	Kind, Version, Name string
+	Namespace           string // as written
+	Titled              string // the title of the template, if this machine stands for a template
+	Value               map[string]any
+	Lines               map[string]Position // position of each path that the manifest sets; the root is ""
+	Typed               any                 // nil until admitted, and if invalid
+	Used                bool                // another object refers to it
+	Foreign             bool                // from Options.Identities
 }
 
-// title identifies the object in problems: "Kind/name".
-func (o *object) title() string { return cmp.Or(o.titled, o.kind+"/"+o.name) }
+// Title identifies the object in problems: "Kind/name".
+func (o *Entry) Title() string { return cmp.Or(o.Titled, o.Kind+"/"+o.Name) }
 
-// position returns the line of a path, or of its nearest parent that is set.
-func (o *object) position(path string) Position {
-	for p := path; p != ""; p = parent(p) {
-		if at, ok := o.set[p]; ok {
+// Position returns the line of a path, or of its nearest parent that is set.
+func (o *Entry) Position(path string) Position {
+	for p := path; p != ""; p = Parent(p) {
+		if at, ok := o.Lines[p]; ok {
 			return at
 		}
 	}
-	return o.set[""]
+	return o.Lines[""]
 }
 
-// parent removes the last element of a path.
-func parent(path string) string {
+// Parent removes the last element of a path.
+func Parent(path string) string {
 	if i := strings.LastIndexAny(path, ".["); i >= 0 {
 		return path[:i]
 	}
 	return ""
 }
 
-// problem returns a problem of this object.
-func (o *object) problem(path, what, fix string) Problem {
+// Problem returns a problem of this object.
+func (o *Entry) Problem(path, what, fix string) Problem {
 	path = o.correctPath(path)
-	return Problem{Position: o.position(path), Object: o.title(), Path: path, What: what, Fix: fix}
+	return Problem{Position: o.Position(path), Object: o.Title(), Path: path, What: what, Fix: fix}
 }
 
 // correctPath corrects a path: some checks of upstream omit its beginning, and some
 // fields have other names in older API versions.
-func (o *object) correctPath(path string) string {
+func (o *Entry) correctPath(path string) string {
 	if path == "<nil>" {
 		return ""
 	}
-	for _, m := range correctedPaths(o.kind) {
+	for _, m := range correctedPaths(o.Kind) {
 		path = strings.Replace(path, m[0], m[1], 1)
 	}
-	path = o.oldName(path)
-	_, known := o.set[path]
+	path = o.OldName(path)
+	_, known := o.Lines[path]
 	if path == "" || known || strings.HasPrefix(path, "metadata") {
 		return path
 	}
 	if rest, ok := strings.CutPrefix(path, "spec."); ok && o.isTemplate() && !strings.HasPrefix(rest, "template.") {
 		return "spec.template.spec." + rest
 	}
-	if _, hasSpec := o.set["spec"]; !hasSpec || strings.HasPrefix(path, "spec") {
+	if _, hasSpec := o.Lines["spec"]; !hasSpec || strings.HasPrefix(path, "spec") {
 		return path
 	}
 	return o.completePath(path)
 }
 
 // isTemplate reports whether the machine spec is inside a template.
-func (o *object) isTemplate() bool {
-	return o.kind == kindAWSMachineTemplate || o.titled != ""
+func (o *Entry) isTemplate() bool {
+	return o.Kind == KindAWSMachineTemplate || o.Titled != ""
 }
 
 // completePath returns the full path that ends with the given one.
-func (o *object) completePath(path string) string {
-	for _, known := range slices.Sorted(maps.Keys(o.set)) {
+func (o *Entry) completePath(path string) string {
+	for _, known := range slices.Sorted(maps.Keys(o.Lines)) {
 		if strings.HasSuffix(known, "."+path) {
 			return known
 		}
@@ -93,7 +96,7 @@ func (o *object) completePath(path string) string {
 
 // correctedPaths lists wrong paths in errors of upstream's checks, and the correct ones.
 func correctedPaths(kind string) [][2]string {
-	if kind != kindManagedPlane {
+	if kind != KindManagedPlane {
 		return nil
 	}
 	return [][2]string{
@@ -106,7 +109,7 @@ func correctedPaths(kind string) [][2]string {
 // kind, the more specific first.
 func olderPaths(kind string) [][2]string {
 	switch kind {
-	case kindControlPlane:
+	case KindControlPlane:
 		return [][2]string{
 			{"spec.machineTemplate.spec.infrastructureRef", "spec.machineTemplate.infrastructureRef"},
 			{"spec.machineTemplate.spec.readinessGates", "spec.machineTemplate.readinessGates"},
@@ -115,7 +118,7 @@ func olderPaths(kind string) [][2]string {
 			{"spec.remediation", "spec.remediationStrategy"},
 			{"spec.machineNaming", "spec.machineNamingStrategy"},
 		}
-	case kindDeployment:
+	case KindDeployment:
 		return [][2]string{
 			{"spec.rollout.strategy", "spec.strategy"},
 			{"spec.remediation", "spec.strategy.remediation"},
@@ -126,12 +129,12 @@ func olderPaths(kind string) [][2]string {
 	}
 }
 
-// oldName returns the path in the API version of the manifest.
-func (o *object) oldName(path string) string {
-	if o.version != versionOld {
+// OldName returns the path in the API version of the manifest.
+func (o *Entry) OldName(path string) string {
+	if o.Version != VersionOld {
 		return path
 	}
-	for _, m := range olderPaths(o.kind) {
+	for _, m := range olderPaths(o.Kind) {
 		if rest, ok := strings.CutPrefix(path, m[0]); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
 			return m[1] + rest
 		}
@@ -139,32 +142,32 @@ func (o *object) oldName(path string) string {
 	return path
 }
 
-// stringField returns a string field of an object, or "" if it is missing or not a
+// StringField returns a string field of an object, or "" if it is missing or not a
 // string.
-func stringField(m map[string]any, name string) string {
+func StringField(m map[string]any, name string) string {
 	s, _ := m[name].(string)
 	return s
 }
 
-func (o *object) whereKey(path string) string {
+func (o *Entry) whereKey(path string) string {
 	if path == "" {
-		return o.title()
+		return o.Title()
 	}
-	return o.title() + " " + path
+	return o.Title() + " " + path
 }
 
-// valueAt returns the value that the manifest sets at a path. Names of annotations may
+// ValueAt returns the value that the manifest sets at a path. Names of annotations may
 // contain dots.
-func (o *object) valueAt(path string) any {
-	if name, ok := strings.CutPrefix(path, annotation); ok {
-		annotations, _ := valueAt(o.value, "metadata.annotations").(map[string]any)
+func (o *Entry) ValueAt(path string) any {
+	if name, ok := strings.CutPrefix(path, InAnnotations); ok {
+		annotations, _ := ValueAt(o.Value, "metadata.annotations").(map[string]any)
 		return annotations[name]
 	}
-	return valueAt(o.value, path)
+	return ValueAt(o.Value, path)
 }
 
-// valueAt returns the value at a path of an object, or nil.
-func valueAt(value any, path string) any {
+// ValueAt returns the value at a path of an object, or nil.
+func ValueAt(value any, path string) any {
 	for step := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '.' || r == '[' }) {
 		switch v := value.(type) {
 		case map[string]any:

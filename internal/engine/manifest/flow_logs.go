@@ -1,63 +1,25 @@
 package manifest
 
-import (
-	"cmp"
-	"regexp"
-	"strings"
-)
+import "cmp"
 
-// noFlowLogs is the value of the annotation flow-logs that deletes a flow log.
-const noFlowLogs = "none"
+// FlowLogs says where the flow log of the VPC sends its records. Either LogGroup and Role are set,
+// or Bucket, or Removed.
+type FlowLogs struct {
+	LogGroup string // name of a group of CloudWatch Logs
+	Role     string // ARN of the role with which AWS writes to the group
+	Bucket   string // ARN of a bucket of S3, and a folder in it: "arn:aws:s3:::logs/prod/"
+	Traffic  string // ALL, ACCEPT or REJECT
+	Removed  bool   // a flow log that an earlier run has created is deleted
+}
 
-// The formats of names: LogGroupName in the API reference of CloudWatch Logs, LogDestination of
-// CreateFlowLogs in that of EC2, and RoleArn in that of IAM.
-var (
-	logGroupName   = regexp.MustCompile(`^[\w./#-]{1,512}$`)
-	logBucketARN   = regexp.MustCompile(`^arn:[\w-]+:s3:::[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/.*)?$`)
-	flowLogRoleARN = regexp.MustCompile(`^arn:[\w-]+:iam::\d{12}:role/[\w+=,.@/-]+$`)
-)
-
-// flowLogs returns the flow log of the VPC; nil if the annotations ask for none.
-func (l *loader) flowLogs(o *object) *FlowLogs {
-	to, set := o.annotation(flowLogs)
-	role, hasRole := o.annotation(flowLogsRole)
-	traffic := l.choice(o, flowLogsTraffic, "ALL", "ACCEPT", "REJECT")
-	switch {
-	case !set && (hasRole || traffic != ""):
-		l.fail(
-			o.problem("metadata.annotations", "there is no annotation "+ownAnnotations+flowLogs, "set it to the destination of the flow log, or remove the others"),
-		)
-		return nil
-	case !set:
-		return nil
-	case to == noFlowLogs:
-		return &FlowLogs{Removed: true}
-	case l.cluster.External:
-		l.fail(o.annotationProblem(flowLogs, "the infrastructure is managed externally, and no run changes its VPC", "remove it"))
+// Annotations returns the annotations from which a manifest has the flow log.
+func (f FlowLogs) Annotations() map[string]any {
+	out := map[string]any{OwnAnnotations + AnnotationFlowLogs: cmp.Or(f.Bucket, f.LogGroup)}
+	if f.Role != "" {
+		out[OwnAnnotations+AnnotationFlowLogsRole] = f.Role
 	}
-	f := &FlowLogs{Role: role, Traffic: cmp.Or(traffic, "ALL")}
-	if strings.HasPrefix(to, "arn:") {
-		f.Bucket = to
-		if !logBucketARN.MatchString(to) {
-			l.fail(o.annotationProblem(flowLogs, "it is not the ARN of a bucket",
-				"set it to one, such as arn:aws:s3:::my-logs, or to the name of a group of CloudWatch Logs"))
-		}
-		if hasRole {
-			l.fail(o.annotationProblem(flowLogsRole, "a flow log with a bucket takes no role", "remove it"))
-		}
-		return f
+	if f.Traffic != "ALL" {
+		out[OwnAnnotations+AnnotationFlowLogsTraffic] = f.Traffic
 	}
-	f.LogGroup = to
-	if !logGroupName.MatchString(to) {
-		l.fail(o.annotationProblem(flowLogs, "CloudWatch Logs has no such name", "use letters, digits and . - _ / #, at most 512"))
-	}
-	switch {
-	case !hasRole:
-		l.fail(o.problem("metadata.annotations", "a flow log in a group of CloudWatch Logs needs the annotation "+ownAnnotations+flowLogsRole,
-			"set it to the role with which AWS writes to the group, such as arn:aws:iam::123456789012:role/flow-logs"))
-	case !flowLogRoleARN.MatchString(role):
-		l.fail(o.annotationProblem(flowLogsRole, "it is not the ARN of a role",
-			"set it to that of the role with which AWS writes to the group, such as arn:aws:iam::123456789012:role/flow-logs"))
-	}
-	return f
+	return out
 }

@@ -16,21 +16,21 @@ type scalar struct{ object, path, value string }
 const longestScalar = 256
 
 // keepScalars records the fields of an object for Locate. Secrets and ConfigMaps are data.
-func (c *Cluster) keepScalars(o *object) {
-	if o.kind == "Secret" || o.kind == "ConfigMap" || o.foreign {
+func (c *Cluster) keepScalars(o *Entry) {
+	if o.Kind == "Secret" || o.Kind == "ConfigMap" || o.Foreign {
 		return
 	}
 	if c.scalars == nil {
 		c.scalars, c.refers = map[string][]scalar{}, map[string][]string{}
 	}
-	c.walkScalars(o, "spec", o.value["spec"])
+	c.walkScalars(o, "spec", o.Value["spec"])
 }
 
-func (c *Cluster) walkScalars(o *object, path string, v any) {
+func (c *Cluster) walkScalars(o *Entry, path string, v any) {
 	switch v := v.(type) {
 	case map[string]any:
-		if kind, name := stringField(v, "kind"), stringField(v, "name"); kind != "" && name != "" { // a reference
-			c.refers[o.title()] = append(c.refers[o.title()], kind+"/"+name)
+		if kind, name := StringField(v, "kind"), StringField(v, "name"); kind != "" && name != "" { // a reference
+			c.refers[o.Title()] = append(c.refers[o.Title()], kind+"/"+name)
 			return
 		}
 		for name, x := range v {
@@ -43,10 +43,10 @@ func (c *Cluster) walkScalars(o *object, path string, v any) {
 	case nil:
 	default:
 		text := fmt.Sprint(v)
-		_, set := o.set[path]
+		_, set := o.Lines[path]
 		anywhere := path == "spec.clusterName" || path == "spec.region" // messages about other fields contain them
 		if set && !anywhere && text != "" && len(text) <= longestScalar && !strings.Contains(text, "\n") {
-			c.scalars[o.title()] = append(c.scalars[o.title()], scalar{o.title(), path, text})
+			c.scalars[o.Title()] = append(c.scalars[o.Title()], scalar{o.Title(), path, text})
 		}
 	}
 }
@@ -233,7 +233,7 @@ func (m message) naming(path string) int {
 
 // common returns the path that contains two paths.
 func common(a, b string) string {
-	for ; a != ""; a = parent(a) {
+	for ; a != ""; a = Parent(a) {
 		if isBelow(b, a) {
 			return a
 		}

@@ -1,4 +1,4 @@
-package manifest
+package manifest_test
 
 import (
 	"os"
@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 )
 
 // A message is about the field whose value it quotes, or that it names.
@@ -24,7 +26,7 @@ func TestLocate(t *testing.T) {
 	)
 	text = strings.Replace(text, "  region: us-east-1\n", "  region: us-east-1\n  network:\n    vpc: {cidrBlock: 10.7.0.0/16}\n    cni:\n      cniIngressRules:\n"+
 		"      - {description: peers, protocol: tcp, fromPort: 179, toPort: 179}\n      - {description: bgp, protocol: udp, fromPort: 4789, toPort: 65535}\n", 1)
-	m, err := Load([]input.Source{{Name: "q.yaml", Data: []byte(text)}}, input.LoadOptions{})
+	m, err := loader.Load([]input.Source{{Name: "q.yaml", Data: []byte(text)}}, input.LoadOptions{})
 	require.NoError(t, err)
 	machines, network := m.Origin("KubeadmControlPlane/quickstart-control-plane", "spec"), m.Origin("AWSCluster/quickstart", "spec.network")
 	const template = "AWSMachineTemplate/quickstart-control-plane spec.template.spec."

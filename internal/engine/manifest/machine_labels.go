@@ -11,8 +11,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// selectsMachines reports whether a check selects a machine.
-func (c *Cluster) selectsMachines(check *clusterv1.MachineHealthCheck) bool {
+// SelectsMachines reports whether a check selects a machine.
+func (c *Cluster) SelectsMachines(check *clusterv1.MachineHealthCheck) bool {
 	selector, err := metav1.LabelSelectorAsSelector(&check.Spec.Selector)
 	if err != nil {
 		return true // reported already

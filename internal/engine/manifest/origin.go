@@ -2,18 +2,18 @@ package manifest
 
 import "strings"
 
-// forget removes the positions and the texts of all objects.
-func (c *Cluster) forget() { c.where, c.scalars, c.refers = map[string]Position{}, nil, nil }
+// Forget removes the positions and the texts of all objects.
+func (c *Cluster) Forget() { c.where, c.scalars, c.refers = map[string]Position{}, nil, nil }
 
-// add records the positions and the texts of the fields of an object.
-func (c *Cluster) add(o *object) {
+// Add records the positions and the texts of the fields of an object.
+func (c *Cluster) Add(o *Entry) {
 	c.keepScalars(o)
-	for path, at := range o.set {
+	for path, at := range o.Lines {
 		c.where[o.whereKey(path)] = at
 	}
-	for _, m := range olderPaths(o.kind) {
-		for path, at := range o.set {
-			if rest, ok := strings.CutPrefix(path, m[1]); ok && o.version == versionOld {
+	for _, m := range olderPaths(o.Kind) {
+		for path, at := range o.Lines {
+			if rest, ok := strings.CutPrefix(path, m[1]); ok && o.Version == VersionOld {
 				c.where[o.whereKey(m[0]+rest)] = at
 			}
 		}
@@ -23,7 +23,7 @@ func (c *Cluster) add(o *object) {
 // At returns the position of a field, or of its nearest parent that is set. The object is
 // "Kind/name". For an object that is not in the input, At returns the zero Position.
 func (c *Cluster) At(object, path string) Position {
-	for p := path; p != ""; p = parent(p) {
+	for p := path; p != ""; p = Parent(p) {
 		if at, ok := c.where[object+" "+p]; ok {
 			return at
 		}

@@ -27,36 +27,36 @@ type Document struct {
 	Origin string         // "cluster.yaml:31 ConfigMap/cni data.calico.yaml", "calico.yaml:17"
 	Object map[string]any // decoded JSON
 
-	at   Problem // the position of the object, for problems
-	line int     // in the file or the value
+	At   Problem // the position of the object, for problems
+	Line int     // in the file or the value
 }
 
-func (d *Document) Kind() string { return stringField(d.Object, "kind") }
+func (d *Document) Kind() string { return StringField(d.Object, "kind") }
 
 // Title identifies the object: "DaemonSet kube-system/calico-node".
 func (d *Document) Title() string {
-	if ns := d.metadata("namespace"); ns != "" {
-		return d.Kind() + " " + ns + "/" + d.metadata("name")
+	if ns := d.Metadata("namespace"); ns != "" {
+		return d.Kind() + " " + ns + "/" + d.Metadata("name")
 	}
-	return d.Kind() + " " + d.metadata("name")
+	return d.Kind() + " " + d.Metadata("name")
 }
 
-func (d *Document) metadata(name string) string {
+func (d *Document) Metadata(name string) string {
 	metadata, _ := d.Object["metadata"].(map[string]any)
-	return stringField(metadata, name)
+	return StringField(metadata, name)
 }
 
-func (d *Document) group() string {
-	group, _, ok := strings.Cut(stringField(d.Object, "apiVersion"), "/")
+func (d *Document) Group() string {
+	group, _, ok := strings.Cut(StringField(d.Object, "apiVersion"), "/")
 	if !ok {
 		return ""
 	}
 	return group
 }
 
-// identity is equal for two documents that describe the same object.
-func (d *Document) identity() string {
-	return strings.Join([]string{d.group(), d.Kind(), cmp.Or(d.metadata("namespace"), "default"), d.metadata("name")}, "/")
+// Identity is equal for two documents that describe the same object.
+func (d *Document) Identity() string {
+	return strings.Join([]string{d.Group(), d.Kind(), cmp.Or(d.Metadata("namespace"), "default"), d.Metadata("name")}, "/")
 }
 
 // HasPodNetwork reports whether the cluster gets a pod network: from EKS, unless that is
@@ -92,11 +92,11 @@ func (s *ResourceSet) HasPodNetwork() bool { return s.Network || HasPodNetwork(s
 // the CNI directories of the node, or the Installation object of Calico's operator.
 func HasPodNetwork(documents []*Document) bool {
 	return slices.ContainsFunc(documents, func(d *Document) bool {
-		if d.Kind() == "Installation" && d.group() == "operator.tigera.io" {
+		if d.Kind() == "Installation" && d.Group() == "operator.tigera.io" {
 			return true
 		}
 		return d.Kind() == "DaemonSet" && slices.ContainsFunc(d.list("spec.template.spec.volumes"), func(volume any) bool {
-			path, _ := valueAt(volume, "hostPath.path").(string)
+			path, _ := ValueAt(volume, "hostPath.path").(string)
 			path = strings.TrimSuffix(path, "/") + "/"
 			return strings.HasPrefix(path, "/etc/cni/") || strings.HasPrefix(path, "/opt/cni/")
 		})
@@ -108,9 +108,9 @@ func HasPodNetwork(documents []*Document) bool {
 func HasCloudController(documents []*Document) bool {
 	return slices.ContainsFunc(documents, func(d *Document) bool {
 		return slices.ContainsFunc(d.list("spec.template.spec.containers"), func(container any) bool {
-			image, _ := valueAt(container, "image").(string)
-			args, _ := valueAt(container, "args").([]any)
-			command, _ := valueAt(container, "command").([]any)
+			image, _ := ValueAt(container, "image").(string)
+			args, _ := ValueAt(container, "args").([]any)
+			command, _ := ValueAt(container, "command").([]any)
 			return strings.Contains(image, "cloud-controller-manager") &&
 				(strings.Contains(image, "aws") || slices.Contains(slices.Concat(command, args), any("--cloud-provider=aws")))
 		})
@@ -128,6 +128,6 @@ func ExternalCloudProvider(spec *bootstrapv1.KubeadmConfigSpec) bool {
 }
 
 func (d *Document) list(path string) []any {
-	list, _ := valueAt(d.Object, path).([]any)
+	list, _ := ValueAt(d.Object, path).([]any)
 	return list
 }

@@ -9,7 +9,7 @@ type VersionField struct {
 // VersionFields lists the fields that set the Kubernetes version, those of the control plane
 // first. In a topology it is one field. Fields that are not set are not in the list.
 func (c *Cluster) VersionFields() (all []VersionField) {
-	if cluster := kindCluster + "/" + c.Name; c.Sets(cluster, "spec.topology.version") {
+	if cluster := KindCluster + "/" + c.Name; c.Sets(cluster, "spec.topology.version") {
 		return []VersionField{{cluster, "spec.topology.version", c.Version}}
 	}
 	add := func(object, path, version string) {
@@ -22,16 +22,16 @@ func (c *Cluster) VersionFields() (all []VersionField) {
 	case c.EKS != nil:
 		add(c.InfraObject(), "spec.version", c.Version)
 	case c.ControlPlane != nil:
-		add(kindControlPlane+"/"+c.ControlPlane.Object.Name, "spec.version", c.Version)
+		add(KindControlPlane+"/"+c.ControlPlane.Object.Name, "spec.version", c.Version)
 	}
 	for _, m := range c.Machines {
-		add(kindMachine+"/"+m.Object.Name, "spec.version", m.Object.Spec.Version)
+		add(KindMachine+"/"+m.Object.Name, "spec.version", m.Object.Spec.Version)
 	}
 	for _, d := range c.Deployments {
-		add(kindDeployment+"/"+d.Object.Name, inTemplate, d.Object.Spec.Template.Spec.Version)
+		add(KindDeployment+"/"+d.Object.Name, inTemplate, d.Object.Spec.Template.Spec.Version)
 	}
 	for _, p := range c.Pools {
-		add(kindPool+"/"+p.Object.Name, inTemplate, p.Object.Spec.Template.Spec.Version)
+		add(KindPool+"/"+p.Object.Name, inTemplate, p.Object.Spec.Template.Spec.Version)
 	}
 	return all
 }

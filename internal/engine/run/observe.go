@@ -19,6 +19,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules"
 )
 
 // observer reads the inventory: what the graph depends on, and no more.
@@ -327,7 +329,7 @@ func MissingTypes(m *manifest.Cluster, inv topology.Inventory) []string {
 		}
 	}
 	for _, p := range m.Pools {
-		if t := p.Template(); t != nil && t.AMI.ID == nil && (p.Managed == nil || manifest.OwnImage(p.Managed)) { // the newest image depends on the architecture
+		if t := p.Template(); t != nil && t.AMI.ID == nil && (p.Managed == nil || rules.OwnImage(p.Managed)) { // the newest image depends on the architecture
 			wanted[t.InstanceType] = 1
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules"
 )
 
 // overlaps compares the blocks of pods and Services with those of an existing VPC, which the manifest need not have.
@@ -21,7 +21,7 @@ func (p *planning) overlaps() (reasons []error) {
 	network, at := m.Object.Spec.ClusterNetwork, "Cluster/"+m.Name
 	services := network.Services.CIDRBlocks
 	if len(services) == 0 && m.EKS == nil {
-		services = []string{manifest.DefaultServices}
+		services = []string{rules.DefaultServices}
 	}
 	blocks := append([]string{vpc.CIDR}, slices.Sorted(maps.Keys(vpc.Blocks))...)
 	for _, x := range both(services, blocks) {

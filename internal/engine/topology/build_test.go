@@ -20,12 +20,14 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 )
 
 // load reads a manifest.
 func load(t *testing.T, name, text string) *manifest.Cluster {
 	t.Helper()
-	m, err := manifest.Load([]input.Source{{Name: name, Data: []byte(text)}}, input.LoadOptions{
+	m, err := loader.Load([]input.Source{{Name: name, Data: []byte(text)}}, input.LoadOptions{
 		Lookup: func(string) (string, bool) { return "", false }, EKSEnableIAM: strings.HasSuffix(name, "-iam.yaml"),
 	})
 	require.NoError(t, err)

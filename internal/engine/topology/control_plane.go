@@ -11,7 +11,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules"
 )
 
 // addRegistration registers the machines of the control plane with its load
@@ -58,7 +59,7 @@ func addInitMarker(g *graph.Graph, in inputs, endpoint bootdata.Endpoint, machin
 	network := in.m.Object.Spec.ClusterNetwork
 	marker := &secrets.InitMarker{Machine: machines[0], Network: secrets.ClusterNetwork{
 		Pods:     strings.Join(network.Pods.CIDRBlocks, ","),
-		Services: cmp.Or(strings.Join(network.Services.CIDRBlocks, ","), manifest.DefaultServices),
+		Services: cmp.Or(strings.Join(network.Services.CIDRBlocks, ","), rules.DefaultServices),
 		Domain:   cmp.Or(network.ServiceDomain, DefaultDomain),
 	}, Endpoint: endpoint, After: endpoint.Needs()}
 	if in.beginsNewEtcd() {

@@ -15,6 +15,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules"
 )
 
 // managedReplicas is the annotation of a MachinePool whose number of machines is set by
@@ -86,7 +88,7 @@ func newNodeGroup(g *graph.Graph, in inputs, p platform, pool manifest.Pool) (*e
 	r.MinSize, r.MaxSize = min(r.MinSize, r.Desired), max(r.MaxSize, r.Desired, 1) // for a bound that is not set
 	updateNodes(pool, r)
 	in.allowSSH(p.groups, spec, r)
-	if manifest.ForeignImage(pool.Managed) {
+	if rules.ForeignImage(pool.Managed) {
 		r.Version, r.Release = "", "" // EKS changes neither
 	}
 	if spec.AWSLaunchTemplate != nil {
@@ -123,7 +125,7 @@ func addNodeTemplate(g *graph.Graph, in inputs, p platform, pool manifest.Pool, 
 	x := in.poolGroup(pool, p.eks)
 	x.spec.UncompressedUserData = new(true) // EKS reads it, and does not decompress it
 	t := newLaunchTemplate(g, in, p, x, pool)
-	if manifest.OwnImage(pool.Managed) {
+	if rules.OwnImage(pool.Managed) {
 		image, err := addImage(g, in, x)
 		if err != nil {
 			return err

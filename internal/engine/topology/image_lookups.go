@@ -5,6 +5,8 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules"
 )
 
 // ImageLookups says how the images of a cluster's machines are found.
@@ -22,7 +24,7 @@ func ImagesOf(m *manifest.Cluster, types map[string]ec2.InstanceType) (found Ima
 	in := inputs{m: m, spec: &m.Infra.Spec, inv: Inventory{Types: types}}
 	groups := in.groupsAndPools(nil)
 	for _, p := range m.Pools {
-		if p.Managed != nil && manifest.OwnImage(p.Managed) {
+		if p.Managed != nil && rules.OwnImage(p.Managed) {
 			groups = append(groups, in.poolGroup(p, nil))
 		}
 	}

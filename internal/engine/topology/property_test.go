@@ -9,9 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 )
 
 // mutate changes a few lines of a manifest: it deletes one, duplicates one, indents one
@@ -59,7 +60,7 @@ func TestWhateverValidatesBuilds(t *testing.T) {
 		require.NoError(t, err)
 		for range 60 {
 			text := mutate(r, string(raw))
-			m, err := manifest.Load(
+			m, err := loader.Load(
 				[]input.Source{{Name: filepath.Base(file), Data: []byte(text)}},
 				input.LoadOptions{Lookup: func(string) (string, bool) { return "", false }},
 			)

@@ -16,6 +16,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 )
 
 // Listed subnets of an existing VPC may be named by their blocks, as in CAPA: the id is a name then.
@@ -166,7 +168,7 @@ spec:
     - {id: pods-a, cidrBlock: 100.64.0.0/17, availabilityZone: us-east-1a, tags: {sigs.k8s.io/cluster-api-provider-aws/association: secondary}}
 `, 1)
 	require.NotEqual(t, string(raw), text)
-	m, err := manifest.Load([]input.Source{{Name: "eks.yaml", Data: []byte(text)}}, input.LoadOptions{})
+	m, err := loader.Load([]input.Source{{Name: "eks.yaml", Data: []byte(text)}}, input.LoadOptions{})
 	require.NoError(t, err)
 	synctest.Test(t, func(t *testing.T) {
 		a := enginetest.Account(m, enginetest.Lag)

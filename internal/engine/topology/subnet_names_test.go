@@ -12,6 +12,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 )
 
 // listing returns the quick start with an AWSCluster of v1beta1 that lists subnets.
@@ -23,7 +25,7 @@ func listing(t *testing.T, subnets ...string) *manifest.Cluster {
 	text := strings.Replace(string(raw), lines, "  network:\n    subnets:\n    - "+strings.Join(subnets, "\n    - ")+"\n", 1)
 	require.NotEqual(t, string(raw), text)
 	text = strings.Replace(text, "infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSCluster\n", "infrastructure.cluster.x-k8s.io/v1beta1\nkind: AWSCluster\n", 1)
-	m, err := manifest.Load([]input.Source{{Name: "quickstart.yaml", Data: []byte(text)}}, input.LoadOptions{})
+	m, err := loader.Load([]input.Source{{Name: "quickstart.yaml", Data: []byte(text)}}, input.LoadOptions{})
 	require.NoError(t, err)
 	return m
 }

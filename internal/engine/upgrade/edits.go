@@ -20,6 +20,10 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 )
 
 // how says what to edit for the target, and what a run with the edited manifest does.
@@ -37,13 +41,13 @@ func (u *upgrade) how(ctx, looking context.Context) error {
 	if err := u.remark(); err != nil {
 		return err
 	}
-	if old := u.oldest; old != nil && old.Minor+manifest.MinorsBehind < u.target.Minor {
+	if old := u.oldest; old != nil && old.Minor+rules.MinorsBehind < u.target.Minor {
 		u.out.Refusals = append(
 			u.out.Refusals,
 			fmt.Sprintf(
 				"there are workers with v%s, and kubelets may be at most %d minor versions older than the control plane: replace them first",
 				old,
-				manifest.MinorsBehind,
+				rules.MinorsBehind,
 			),
 		)
 	}
@@ -122,13 +126,13 @@ func (u *upgrade) remark() error {
 				u.out.Remarks,
 				fmt.Sprintf("%s: %s is a release of one version of Kubernetes: set one of %s, or remove the field", at, *p.Managed.Spec.AMIVersion, u.out.Target),
 			)
-		case manifest.ForeignImage(p.Managed):
+		case rules.ForeignImage(p.Managed):
 			at := m.Origin("AWSManagedMachinePool/"+p.Managed.Name, "spec.amiType")
 			u.out.Remarks = append(
 				u.out.Remarks,
 				fmt.Sprintf("%s: the AMI is in a launch template of another tool, which decides which version the nodes run: upgrade them there", at),
 			)
-		case p.Object.Spec.Template.Spec.Version == "" && !manifest.OwnImage(p.Managed):
+		case p.Object.Spec.Template.Spec.Version == "" && !rules.OwnImage(p.Managed):
 			at := m.Origin("MachinePool/"+p.Object.Name, "spec.template.spec")
 			u.out.Remarks = append(u.out.Remarks, fmt.Sprintf("%s: version is not set, so the nodes keep the version that they have: set it to upgrade them", at))
 		}
@@ -145,7 +149,7 @@ func (u *upgrade) try(ctx context.Context, text *manifestText) error {
 		)
 		return nil
 	}
-	edited, err := manifest.Load(text.sources, u.from.Options) //nolint:contextcheck // it reads what is in memory
+	edited, err := loader.Load(text.sources, u.from.Options) //nolint:contextcheck // it reads what is in memory
 	if invalid, ok := errors.AsType[*input.InvalidError](err); ok {
 		for _, p := range invalid.Problems {
 			u.out.Refusals = append(u.out.Refusals, p.String())

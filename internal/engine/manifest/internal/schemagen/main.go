@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-const target = "internal/engine/manifest/schemas.zip"
+const target = "internal/engine/manifest/crd/schemas.zip"
 
 func main() {
 	if err := run(context.Background()); err != nil {

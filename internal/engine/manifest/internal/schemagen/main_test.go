@@ -15,7 +15,7 @@ func TestArchiveIsCurrent(t *testing.T) {
 	if err != nil {
 		t.Skipf("the module cache has no CRDs: %v", err)
 	}
-	archive, err := zip.OpenReader("../../schemas.zip")
+	archive, err := zip.OpenReader("../../crd/schemas.zip")
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, archive.Close()) }()
 

@@ -1,0 +1,13 @@
+package loader
+
+import "slices"
+
+// KeyedLists returns the paths of the items of the lists of a kind that have a key.
+func KeyedLists(kind string) (paths []string) {
+	for _, k := range keyedLists() {
+		if slices.Contains(k.kinds, kind) {
+			paths = append(paths, k.path)
+		}
+	}
+	return paths
+}

@@ -1,0 +1,190 @@
+package loader
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+)
+
+func (l *loader) failFields(o *manifest.Entry, errs field.ErrorList) {
+	for _, e := range errs {
+		l.fail(fieldProblem(o, e))
+	}
+}
+
+// fieldProblem converts an error of Kubernetes' validation. It quotes the value only if
+// it is short and cannot be a secret.
+func fieldProblem(o *manifest.Entry, e *field.Error) manifest.Problem {
+	e = ofField(e)
+	what, fix := describe(e)
+	return o.Problem(e.Field, what, fix)
+}
+
+func describe(e *field.Error) (what, fix string) {
+	detail := lowerFirst(plainRule(withoutPath(e.Detail)))
+	switch e.Type {
+	case field.ErrorTypeRequired:
+		return joinNonEmpty("a value is required", detail), "set it"
+	case field.ErrorTypeNotSupported:
+		return notSupported(e)
+	case field.ErrorTypeDuplicate:
+		return joinNonEmpty("is a duplicate", displayedValue(e)), "remove one of them"
+	case field.ErrorTypeForbidden:
+		if strings.Contains(detail, "is required") {
+			return detail, "set it"
+		}
+		return cmp.Or(detail, "must not be set"), "remove or change it"
+	case field.ErrorTypeTooLong, field.ErrorTypeTooMany:
+		return cmp.Or(detail, "is too long"), "shorten it"
+	case field.ErrorTypeTypeInvalid:
+		return wrongType(e, detail)
+	case field.ErrorTypeInvalid, field.ErrorTypeNotFound, field.ErrorTypeInternal, field.ErrorTypeTooShort, field.ErrorTypeTooFew:
+		return joinNonEmpty(displayedValue(e), detail), "change the value"
+	default:
+		return joinNonEmpty(displayedValue(e), detail), "change the value"
+	}
+}
+
+// notSupported describes a value that is not in the enumeration of the schema.
+func notSupported(e *field.Error) (what, fix string) {
+	var choices []string
+	for _, m := range regexp.MustCompile(`"([^"]*)"`).FindAllStringSubmatch(e.Detail, -1) {
+		choices = append(choices, m[1])
+	}
+	value, _ := e.BadValue.(string)
+	what = joinNonEmpty(displayedValue(e), "is not supported")
+	what = strings.Replace(what, ": is", " is", 1)
+	if meant := suggest.Nearest(value, choices); meant != "" && value != "" {
+		return what, fmt.Sprintf("did you mean %q? allowed: %s", meant, strings.Join(choices, ", "))
+	}
+	return what, "use one of " + strings.Join(choices, ", ")
+}
+
+// wrongType describes a value whose type differs from that in the schema.
+func wrongType(e *field.Error, detail string) (what, fix string) {
+	m := regexp.MustCompile(`must be of type ([\w,]+): "([\w-]+)"`).FindStringSubmatch(detail)
+	if m == nil {
+		return joinNonEmpty(displayedValue(e), detail), "change the value"
+	}
+	if bits, whole := strings.CutPrefix(m[1], "int"); whole && m[2] == "float64" {
+		return tooLong(bits), "change the value"
+	}
+	return fmt.Sprintf("must be of type %s, not %s", m[1], m[2]), typeFix(m[1], m[2])
+}
+
+// tooLong says that a number has a fraction, or more than that many bits.
+func tooLong(bits string) string { return "must be a whole number of at most " + bits + " bits" }
+
+// ofField returns an error of a whole object that names a field in its text, as the OpenAPI
+// validator has for large numbers, as an error of the field.
+func ofField(e *field.Error) *field.Error {
+	m := regexp.MustCompile(`(?i)checked value must be of type integer with format int(32|64) in (\S+)$`).FindStringSubmatch(e.Detail)
+	if m == nil {
+		return e
+	}
+	return &field.Error{Type: field.ErrorTypeInvalid, Field: m[2], Detail: tooLong(m[1])}
+}
+
+// plainRule replaces the regular expression with which Kubernetes describes a name.
+func plainRule(detail string) string {
+	const (
+		subdomain = `^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+		label     = `^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+		name      = "must consist of lower-case letters, digits, '-' and '.', and start and end with a letter or a digit"
+		short     = "must consist of lower-case letters, digits and '-', and start and end with a letter or a digit"
+	)
+	detail = strings.NewReplacer(
+		"should match '"+subdomain+"'", name, "should match '"+label+"'", short,
+		"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character", name,
+		"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character", short,
+	).Replace(detail)
+	return regexp.MustCompile(` \(e\.g\. .*regex used for validation is '.*'\)`).ReplaceAllString(detail, "")
+}
+
+// typeFix returns the fix for a value of the wrong type.
+func typeFix(wanted, have string) string {
+	scalars := []string{"integer", "number", "boolean"}
+	switch {
+	case wanted == "string" && slices.Contains(scalars, have):
+		return "put the value in quotes"
+	case have == "string" && slices.Contains(scalars, wanted):
+		return fmt.Sprintf("write the %s without quotes", wanted)
+	case wanted == "array":
+		return "write a list"
+	case wanted == "object":
+		return "write a mapping"
+	case have == "null":
+		return "set a value or remove the field"
+	default:
+		return "change the value"
+	}
+}
+
+// withoutPath removes the path that the OpenAPI validator puts before its message;
+// Problem.String prints the path.
+func withoutPath(detail string) string {
+	if _, rest, ok := strings.Cut(detail, " in body "); ok && !strings.Contains(detail[:len(detail)-len(rest)-len(" in body ")], " ") {
+		return rest
+	}
+	return detail
+}
+
+// displayedValue returns the value of an error, or "" if it may be a secret.
+func displayedValue(e *field.Error) string {
+	for step := range strings.FieldsFuncSeq(e.Field, func(r rune) bool { return r == '.' || r == '[' }) {
+		switch strings.ToLower(step) {
+		case "content", "passwd", "token", "data", "stringdata", "secret":
+			return ""
+		}
+	}
+	switch v := e.BadValue.(type) {
+	case string:
+		return quoted(v)
+	case bool, int32, int64, float64:
+		return fmt.Sprint(v)
+	case *string:
+		if v != nil {
+			return quoted(*v)
+		}
+	}
+	return ""
+}
+
+// quoted quotes a text that is short enough for a message.
+func quoted(s string) string {
+	if s == "" || len(s) > 80 {
+		return ""
+	}
+	return strconv.Quote(s)
+}
+
+func joinNonEmpty(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + ": " + b
+}
+
+// lowerFirst makes the first letter lower case, for use within a sentence. Abbreviations
+// and names keep their capitals.
+func lowerFirst(s string) string {
+	runes := []rune(s)
+	if len(runes) < 2 || !unicode.IsUpper(runes[0]) || !unicode.IsLower(runes[1]) {
+		return s
+	}
+	word, _, _ := strings.Cut(s, " ")
+	if strings.IndexFunc(word[1:], unicode.IsUpper) >= 0 {
+		return s
+	}
+	return string(unicode.ToLower(runes[0])) + string(runes[1:])
+}

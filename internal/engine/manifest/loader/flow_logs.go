@@ -1,0 +1,71 @@
+package loader
+
+import (
+	"cmp"
+	"regexp"
+	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+)
+
+// noFlowLogs is the value of the annotation flow-logs that deletes a flow log.
+const noFlowLogs = "none"
+
+// The formats of names: LogGroupName in the API reference of CloudWatch Logs, LogDestination of
+// CreateFlowLogs in that of EC2, and RoleArn in that of IAM.
+var (
+	logGroupName   = regexp.MustCompile(`^[\w./#-]{1,512}$`)
+	logBucketARN   = regexp.MustCompile(`^arn:[\w-]+:s3:::[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/.*)?$`)
+	flowLogRoleARN = regexp.MustCompile(`^arn:[\w-]+:iam::\d{12}:role/[\w+=,.@/-]+$`)
+)
+
+// flowLogs returns the flow log of the VPC; nil if the annotations ask for none.
+func (l *loader) flowLogs(o *manifest.Entry) *manifest.FlowLogs {
+	to, set := o.Annotation(manifest.AnnotationFlowLogs)
+	role, hasRole := o.Annotation(manifest.AnnotationFlowLogsRole)
+	traffic := l.choice(o, manifest.AnnotationFlowLogsTraffic, "ALL", "ACCEPT", "REJECT")
+	switch {
+	case !set && (hasRole || traffic != ""):
+		l.fail(
+			o.Problem(
+				"metadata.annotations",
+				"there is no annotation "+manifest.OwnAnnotations+manifest.AnnotationFlowLogs,
+				"set it to the destination of the flow log, or remove the others",
+			),
+		)
+		return nil
+	case !set:
+		return nil
+	case to == noFlowLogs:
+		return &manifest.FlowLogs{Removed: true}
+	case l.cluster.External:
+		l.fail(o.AnnotationProblem(manifest.AnnotationFlowLogs, "the infrastructure is managed externally, and no run changes its VPC", "remove it"))
+	}
+	f := &manifest.FlowLogs{Role: role, Traffic: cmp.Or(traffic, "ALL")}
+	if strings.HasPrefix(to, "arn:") {
+		f.Bucket = to
+		if !logBucketARN.MatchString(to) {
+			l.fail(o.AnnotationProblem(manifest.AnnotationFlowLogs, "it is not the ARN of a bucket",
+				"set it to one, such as arn:aws:s3:::my-logs, or to the name of a group of CloudWatch Logs"))
+		}
+		if hasRole {
+			l.fail(o.AnnotationProblem(manifest.AnnotationFlowLogsRole, "a flow log with a bucket takes no role", "remove it"))
+		}
+		return f
+	}
+	f.LogGroup = to
+	if !logGroupName.MatchString(to) {
+		l.fail(o.AnnotationProblem(manifest.AnnotationFlowLogs, "CloudWatch Logs has no such name", "use letters, digits and . - _ / #, at most 512"))
+	}
+	switch {
+	case !hasRole:
+		l.fail(
+			o.Problem("metadata.annotations", "a flow log in a group of CloudWatch Logs needs the annotation "+manifest.OwnAnnotations+manifest.AnnotationFlowLogsRole,
+				"set it to the role with which AWS writes to the group, such as arn:aws:iam::123456789012:role/flow-logs"),
+		)
+	case !flowLogRoleARN.MatchString(role):
+		l.fail(o.AnnotationProblem(manifest.AnnotationFlowLogsRole, "it is not the ARN of a role",
+			"set it to that of the role with which AWS writes to the group, such as arn:aws:iam::123456789012:role/flow-logs"))
+	}
+	return f
+}

@@ -1,0 +1,363 @@
+package loader_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
+)
+
+// objects splits a manifest into JSON objects.
+func jsonObjects(t require.TestingT, text string) (all []string) {
+	for _, d := range strings.Split(text, "\n---\n") {
+		raw, err := yaml.YAMLToJSON([]byte(d))
+		require.NoError(t, err)
+		all = append(all, string(raw))
+	}
+	return all
+}
+
+// quickstart is the example without variables.
+func quickstart(t *testing.T) string {
+	t.Helper()
+	return plain(t)
+}
+
+// What kubectl reads is read: streams of JSON, directives, and lists of one kind.
+func TestForms(t *testing.T) {
+	yaml := quickstart(t)
+	all := jsonObjects(t, yaml)
+	var indented []string
+	for _, o := range all {
+		var value any
+		require.NoError(t, json.Unmarshal([]byte(o), &value))
+		raw, err := json.MarshalIndent(value, "", "  ")
+		require.NoError(t, err)
+		indented = append(indented, string(raw))
+	}
+	bare := strings.NewReplacer(`"apiVersion":"cluster.x-k8s.io/v1beta2",`, "", `"kind":"Cluster",`, "").Replace(all[0])
+	for form, text := range map[string]string{
+		"JSON stream":           strings.Join(indented, "\n"),
+		"JSON without newlines": strings.Join(all, ""),
+		"JSON with BOM":         "\ufeff" + strings.Join(all, "\r\n"),
+		"JSON and YAML":         strings.Join(all[:2], "\n") + "\n---\n" + strings.Join(strings.Split(yaml, "\n---\n")[2:], "\n---\n"),
+		"directive":             "%YAML 1.2\n---\n" + yaml,
+		"directives":            "# a comment\n%YAML 1.2\n%TAG ! tag:example.com,2000:\n---\n" + yaml + "\n...\n%YAML 1.2\n---\n# nothing\n",
+		"List":                  `{"apiVersion":"v1","kind":"List","items":[` + strings.Join(all, ",") + `]}`,
+		"list of Clusters":      `{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"ClusterList","metadata":{},"items":[` + bare + `]}` + "\n" + strings.Join(all[1:], "\n"),
+		"lists in a list":       `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"ClusterList","items":[` + all[0] + `]},` + strings.Join(all[1:], ",") + `]}`,
+		"empty list":            "apiVersion: v1\nkind: List\nitems: []\n---\napiVersion: v1\nkind: ConfigMapList\nitems: []\n---\n" + yaml,
+	} {
+		c, err := load(t, text, input.LoadOptions{})
+		require.NoError(t, err, form)
+		assert.Equal(t, "quickstart", c.Name, form)
+	}
+	c := mustLoad(t, strings.Join(indented, "\n"), input.LoadOptions{})
+	assert.Greater(t, c.At("AWSCluster/quickstart", "spec.region").Line, strings.Count(indented[0], "\n"))
+}
+
+// What is not a manifest yet is recognised, with one line for each file.
+func TestOtherTools(t *testing.T) {
+	for _, tt := range []struct{ name, yaml, want string }{
+		{"Helm", "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata:\n  name: {{ .Release.Name }}\n", "x.yaml:4: this is a Helm chart or another Go template ({{ … }}) — render it first: helm template CHART | clusterawsadm cluster … -f -"},
+		{"Helm, blocks", "{{- range .Values.pools }}\napiVersion: v1\nkind: Secret\n{{- end }}\n", "x.yaml:1: this is a Helm chart"},
+		{"Helm, quoted", strings.Replace(quickstart(t), "  region: us-east-1", `  region: "{{ .Values.region }}"`, 1), `AWSCluster/quickstart spec.region: this is a Helm chart or another Go template ({{ … }})`},
+		{"Jinja", "kind: Cluster\n{% if a %}\nx: y\n{% endif %}\n", "x.yaml:2: this is a Jinja template ({% … %}) — render it first: jinja2 FILE"},
+		{"ytt", "#@ load(\"@ytt:data\", \"data\")\n---\nkind: Cluster\n", "x.yaml:1: this is a template of ytt — render it first: ytt -f FILE"},
+		{"ytt in a line", "kind: Cluster\nmetadata:\n  name: #@ data.values.name\n", "x.yaml:3: this is a template of ytt"},
+		{"Jsonnet", "local k = import 'k.libsonnet';\n{ a: k }\n", "x.yaml:1: this is Jsonnet — evaluate it first: jsonnet -y FILE"},
+		{"KCL", "import k8s.api.core.v1 as v1\n\na = v1.Pod {\n}\n", "x.yaml:1: this is KCL — run it first: kcl run FILE"},
+		{"CUE", "package kube\n\ncluster: x: {}\n", "x.yaml:1: this is CUE — export it first: cue export --out yaml FILE"},
+		{"Terraform", "resource \"aws_vpc\" \"main\" {\n  cidr_block = \"10.0.0.0/16\"\n}\n", "x.yaml:1: this is a configuration of Terraform — see docs/guides/moving.md"},
+		{"Kustomization", "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [a.yaml]\n", "x.yaml:2: Kustomization/ kind: a Kustomization changes other files — build it first: kustomize build . | clusterawsadm cluster … -f -"},
+		{"CAPITemplate", "apiVersion: capi.weave.works/v1alpha2\nkind: CAPITemplate\nmetadata: {name: a}\nspec: {resourcetemplates: [{content: [{kind: Cluster, metadata: {name: \"${CLUSTER_NAME}\"}}]}]}\n", "x.yaml:2: CAPITemplate/a kind: there is no Cluster in the input: CAPITemplate contains the objects of a cluster as a template — render it first, and pass the result"},
+		{"GitOpsTemplate", "apiVersion: templates.weave.works/v1alpha2\nkind: GitOpsTemplate\nmetadata: {name: a}\n", "GitOpsTemplate contains the objects of a cluster as a template"},
+		{"ClusterTemplate", "apiVersion: k0rdent.mirantis.com/v1beta1\nkind: ClusterTemplate\nmetadata: {name: a}\n", "ClusterTemplate names a template of a cluster"},
+		{"eksctl", "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\nmetadata: {name: a, region: us-east-1}\n", "x.yaml:2: ClusterConfig/a kind: there is no Cluster in the input: ClusterConfig is the configuration of a cluster for eksctl — see docs/guides/moving.md, or write a manifest: clusterawsadm cluster generate NAME"},
+		{"kOps", "apiVersion: kops.k8s.io/v1alpha2\nkind: Cluster\nmetadata: {name: a.example.com}\n", "there is no Cluster in the input: Cluster describes a cluster for kOps — see docs/guides/moving.md, or write a manifest: clusterawsadm cluster generate NAME"},
+		{"Rancher", "apiVersion: provisioning.cattle.io/v1\nkind: Cluster\nmetadata: {name: a}\n", "Cluster describes a cluster for Rancher"},
+		{"ROSA alone", "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: ROSARoleConfig\nmetadata: {name: a}\n", "there is no Cluster in the input: ROSA clusters are not supported: ROSARoleConfig comes from"},
+		{"SOPS", "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: a}\nspec: ENC[AES256_GCM,data:x,type:str]\nsops: {mac: \"ENC[x]\", version: 3.9.0}\n", "x.yaml:5: Cluster/a sops: the object is encrypted with SOPS — decrypt it first: sops decrypt FILE | clusterawsadm cluster … -f -"},
+		{"braces", strings.Replace(quickstart(t), "  region: us-east-1", "  region: {REGION}", 1), `AWSCluster/quickstart spec.region: {REGION} looks like a placeholder — replace it by the value`},
+		{"angle brackets", strings.Replace(quickstart(t), "  region: us-east-1", "  region: <your region>", 1), `AWSCluster/quickstart spec.region: "<your region>" looks like a placeholder`},
+		{"part of a value", strings.Replace(quickstart(t), `  sshKeyName: ""`, "  identityRef: {kind: AWSClusterRoleIdentity, name: team-<TEAM>}\n"+`  sshKeyName: ""`, 1), `spec.identityRef.name: "team-<TEAM>" looks like a placeholder`},
+		{"words", strings.Replace(quickstart(t), "  region: us-east-1", "  region: REPLACE_ME", 1), `AWSCluster/quickstart spec.region: "REPLACE_ME" looks like a placeholder`},
+		{"dollar", strings.Replace(quickstart(t), "  region: us-east-1", "  region: $AWS_REGION", 1), `AWSCluster/quickstart spec.region: "$AWS_REGION" looks like a placeholder`},
+		{"braces for a number", strings.Replace(quickstart(t), "  replicas: 1", "  replicas: {REPLICAS}", 1), `KubeadmControlPlane/quickstart-control-plane spec.replicas: {REPLICAS} looks like a placeholder`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := loader.Load([]input.Source{{Name: "x.yaml", Data: []byte(tt.yaml)}}, input.LoadOptions{Lookup: lookup(environment())})
+			require.ErrorContains(t, err, tt.want)
+			assert.NotContains(t, err.Error(), "\n", "one problem")
+		})
+	}
+	for file, want := range map[string]string{
+		"shop/kustomization.yaml": "shop/kustomization.yaml:1: the file is a Kustomization, which changes other files — build it first: kustomize build shop | clusterawsadm cluster … -f -",
+		"shop/Chart.yaml":         "shop/Chart.yaml:1: the file belongs to a Helm chart — render it first: helm template shop | clusterawsadm cluster … -f -",
+	} {
+		_, err := loader.Load([]input.Source{{Name: file, Data: []byte("resources: []\n")}}, input.LoadOptions{})
+		require.EqualError(t, err, want)
+	}
+}
+
+// Text that only looks like that of another tool is valid.
+func TestNoOtherTools(t *testing.T) {
+	for _, yaml := range []string{
+		plain(t, "echo {{ ds.meta_data.instance_id }} <REGION> REPLACE_ME $HOME"),
+		plain(t, "{% if a %}"),
+		nodeName(t, "{{ ds.meta_data.local_hostname }}"),
+		strings.Replace(quickstart(t), "kind: Cluster\nmetadata:\n", "kind: Cluster\nmetadata:\n  annotations: {a: \"{{ x }}\", b: \"<x>\", c: \"{X}\"}\n", 1),
+		quickstart(t) + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  a: |\n    {{ x }}\n    #@ load\n  b: '{{ x }} # #@ x'\n  c: \"{{\n    {{ x }}\"\n",
+		"# {{ x }}\n# {% x %}\n" + quickstart(t),
+		quickstart(t) + "---\napiVersion: postgresql.cnpg.io/v1\nkind: Cluster\nmetadata: {name: \"<x>\"}\nspec: {a: \"{{ x }}\", b: {X: }}\n",
+	} {
+		mustLoad(t, yaml, input.LoadOptions{})
+	}
+	mustLoad(t, read(t, "../../../../configs/clusterclass.yaml"), input.LoadOptions{})
+}
+
+// An object that nothing refers to is a warning; one that the cluster needs is one error.
+func TestOtherProviders(t *testing.T) {
+	beside := func(group, kind string) string {
+		return "---\napiVersion: " + group + "\nkind: " + kind + "\nmetadata: {name: x}\nspec: {}\n"
+	}
+	for kind, want := range map[string]string{
+		"addons.cluster.x-k8s.io/v1alpha1 HelmReleaseProxy":             "HelmReleaseProxy is ignored: the Helm add-on provider creates and maintains it",
+		"ipam.cluster.x-k8s.io/v1beta1 InClusterIPPool":                 "InClusterIPPool is ignored",
+		"operator.cluster.x-k8s.io/v1alpha2 CoreProvider":               "CoreProvider in operator.cluster.x-k8s.io/v1alpha2 is not part of a cluster and is ignored — nothing in the input refers to it",
+		"runtime.cluster.x-k8s.io/v1beta2 ExtensionConfig":              "ExtensionConfig is ignored: runtime extensions are not supported, and nothing in the input refers to it",
+		"infrastructure.cluster.x-k8s.io/v1alpha1 KarpenterMachinePool": "KarpenterMachinePool is ignored",
+		"infrastructure.cluster.x-k8s.io/v1beta1 AzureCluster":          "AzureCluster is ignored",
+		"controlplane.cluster.x-k8s.io/v1beta1 RKE2ControlPlane":        "RKE2ControlPlane is ignored",
+		"bootstrap.cluster.x-k8s.io/v1beta1 K0sWorkerConfigTemplate":    "K0sWorkerConfigTemplate is ignored",
+		"ipam.cluster.x-k8s.io/v1beta2 IPAddressClaim":                  "IPAddressClaim is ignored: Cluster API creates and maintains it",
+		"postgresql.cnpg.io/v1 Cluster":                                 "Cluster in postgresql.cnpg.io/v1 is not part of a cluster and is ignored",
+		"infrastructure.cluster.x-k8s.io/v1beta2 ROSANetwork":           "ROSANetwork is ignored",
+	} {
+		group, name, _ := strings.Cut(kind, " ")
+		c := mustLoad(t, quickstart(t)+beside(group, name), input.LoadOptions{})
+		assert.Contains(t, strings.Join(warnings(c), "\n"), want)
+	}
+	_, err := load(t, quickstart(t)+beside("infrastructure.cluster.x-k8s.io/v1beta2", "AWSMachineTemplates"), input.LoadOptions{})
+	require.ErrorContains(t, err, `there is no kind AWSMachineTemplates in infrastructure.cluster.x-k8s.io/v1beta2 — did you mean "AWSMachineTemplate"?`)
+
+	for from, to := range map[string]string{
+		"KubeadmControlPlane":   "RKE2ControlPlane RKE2 clusters are not supported: RKE2ControlPlane comes from the RKE2 provider of Rancher (cluster-api-provider-rke2) — this program takes KubeadmControlPlane, and AWSManagedControlPlane for EKS",
+		"KubeadmConfigTemplate": "TalosConfigTemplate Talos clusters are not supported: TalosConfigTemplate comes from the Talos providers of Sidero (cluster-api-control-plane-provider-talos) — this program takes KubeadmConfigTemplate",
+		"AWSCluster":            "AzureCluster clusters on Azure are not supported: AzureCluster comes from Cluster API Provider Azure — this program takes AWSCluster",
+	} {
+		kind, want, _ := strings.Cut(to, " ")
+		_, err := load(t, strings.ReplaceAll(quickstart(t), "kind: "+from+"\n", "kind: "+kind+"\n"), input.LoadOptions{})
+		require.ErrorContains(t, err, want)
+		assert.NotContains(t, err.Error(), "\n", "one problem")
+	}
+	all := strings.NewReplacer("kind: KubeadmControlPlane\n", "kind: K0sControlPlane\n", "kind: KubeadmConfigTemplate\n", "kind: K0sWorkerConfigTemplate\n").
+		Replace(quickstart(t))
+	_, err = load(t, all, input.LoadOptions{})
+	require.ErrorContains(t, err, "k0s clusters are not supported: K0sControlPlane comes from the k0s provider (k0smotron)")
+	assert.NotContains(t, err.Error(), "\n", "one problem for each provider")
+}
+
+// A consequence of a problem is no problem.
+func TestConsequences(t *testing.T) {
+	for _, edits := range [][]string{
+		{"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSCluster\n", "apiVersion: infrastructure.cluster.x-k8s.io/v1alpha4\nkind: AWSCluster\n"},
+		{"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSCluster\n", "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSClusters\n"},
+		{"kind: AWSCluster\nmetadata:\n  name: quickstart\n", "kind: AWSCluster\nmetadata: {}\n"},
+		{"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSCluster\n", "kind: AWSCluster\n"},
+		{"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSCluster\n", "apiVersion: cluster.x-k8s.io/v1beta2\nkind: AWSCluster\n"},
+	} {
+		_, err := load(t, edit(t, quickstart(t), edits...), input.LoadOptions{})
+		require.Error(t, err)
+		assert.NotContains(t, err.Error(), "\n", "one problem")
+		assert.NotContains(t, err.Error(), "add it: ")
+	}
+	set := quickstart(
+		t,
+	) + "---\napiVersion: addons.cluster.x-k8s.io/v1beta2\nkind: ClusterResourceSet\nmetadata: {name: a}\nspec: {clusterSelector: {matchLabels: {a: b}}, resources: [{kind: Secret, name: s}]}\n" +
+		"---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {a: \"ENC[x]\"}\nsops: {mac: \"ENC[x]\"}\n"
+	assert.Contains(
+		t,
+		strings.Join(warnings(mustLoad(t, set, input.LoadOptions{})), "\n"),
+		"the Secret is encrypted with SOPS and is ignored",
+		"no cluster matches",
+	)
+	_, err := load(
+		t,
+		edit(t, set, "kind: Cluster\nmetadata:\n  name: quickstart\n", "kind: Cluster\nmetadata:\n  name: quickstart\n  labels: {a: b}\n"),
+		input.LoadOptions{},
+	)
+	require.ErrorContains(t, err, "Secret/s sops: the object is encrypted with SOPS — decrypt it first")
+	assert.NotContains(t, err.Error(), "\n", "one problem")
+}
+
+// The objects that controllers make are in what kubectl and export print.
+func TestMadeObjects(t *testing.T) {
+	made := func(kind, group, label, owner string) string {
+		return "---\napiVersion: " + group + "/v1beta2\nkind: " + kind + "\nmetadata: {name: made, labels: {cluster.x-k8s.io/" + label + ": " + owner + "}}\nspec: {clusterName: quickstart}\n"
+	}
+	yaml := quickstart(t) + made("MachineSet", "cluster.x-k8s.io", "deployment-name", "quickstart-md-0") +
+		made(
+			"Machine",
+			"cluster.x-k8s.io",
+			"control-plane-name",
+			"quickstart-control-plane",
+		) + made("AWSMachine", "infrastructure.cluster.x-k8s.io", "control-plane-name", "quickstart-control-plane")
+	c := mustLoad(t, yaml, input.LoadOptions{})
+	assert.Empty(t, c.Machines)
+	assert.Contains(t, strings.Join(warnings(c), "\n"), "Machine is ignored: it belongs to KubeadmControlPlane/quickstart-control-plane")
+	_, err := load(t, quickstart(t)+made("MachineSet", "cluster.x-k8s.io", "cluster-name", "quickstart"), input.LoadOptions{})
+	require.ErrorContains(t, err, "MachineSet cannot be used: Cluster API creates it from a MachineDeployment — replace it by a MachineDeployment")
+}
+
+// Unknown fields are warnings on request.
+func TestIgnoreUnknown(t *testing.T) {
+	yaml := edit(
+		t,
+		quickstart(t),
+		"  region: us-east-1",
+		"  regoin: us-east-1\n  region: us-east-1",
+		"kind: Cluster\nmetadata:\n",
+		"kind: Cluster\nmetadata:\n  colour: red\n",
+	) +
+		"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nspec: {}\n"
+	_, err := load(t, yaml, input.LoadOptions{})
+	require.ErrorContains(t, err, `spec.regoin: the field does not exist — did you mean "region"?`)
+	c := mustLoad(t, yaml, input.LoadOptions{IgnoreUnknown: true})
+	text := strings.Join(warnings(c), "\n")
+	for _, want := range []string{`spec.regoin: the field does not exist and is ignored — did you mean "region"?`, "metadata.colour: the field does not exist and is ignored", "ConfigMap/a spec: the field does not exist and is ignored"} {
+		assert.Contains(t, text, want)
+	}
+	_, err = load(t, yaml, input.LoadOptions{IgnoreUnknown: true, Strict: true})
+	require.ErrorContains(t, err, "spec.regoin")
+}
+
+// Objects whose API Kubernetes has removed are not applied; the others are.
+func TestRemovedAPIs(t *testing.T) {
+	const data = "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n"
+	yaml := edit(t, quickstart(t), "kind: Cluster\nmetadata:\n  name: quickstart\n", "kind: Cluster\nmetadata:\n  name: quickstart\n  labels: {a: b}\n") +
+		"---\napiVersion: addons.cluster.x-k8s.io/v1beta2\nkind: ClusterResourceSet\nmetadata: {name: a}\nspec: {clusterSelector: {matchLabels: {a: b}}, resources: [{kind: ConfigMap, name: c}]}\n" +
+		"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a: |\n    " + strings.ReplaceAll(data, "\n", "\n    ") + "\n"
+	c := mustLoad(t, yaml, input.LoadOptions{Addons: []input.Source{{Name: "more.yaml", Data: []byte("---\n" + data)}}})
+	require.Len(t, c.ResourceSets, 2)
+	for _, s := range c.ResourceSets {
+		require.Len(t, s.Documents, 1)
+		assert.Equal(t, "ConfigMap b", s.Documents[0].Title())
+	}
+	text := strings.Join(warnings(c), "\n")
+	assert.Contains(t, text, "ConfigMap/c data.a: PodDisruptionBudget a is not applied: Kubernetes has no policy/v1beta1 since v1.25 — use policy/v1")
+	assert.Contains(t, text, "more.yaml:2: PodDisruptionBudget a is not applied")
+	c = mustLoad(t, strings.ReplaceAll(yaml, "v1.34.2", "v1.24.2"), input.LoadOptions{})
+	assert.Len(t, c.ResourceSets[0].Documents, 2, "v1.24 has it")
+}
+
+// For every stream of documents of any of these forms, Load returns a cluster or problems with
+// file and line, and never asks for an object that is there.
+func TestAnyStream(t *testing.T) {
+	whole := quickstart(t)
+	extras := []string{
+		"apiVersion: batch/v1\nkind: Job\nmetadata: {name: x}\nspec: {a: \"${HOME} ${A%%.*} ${\"}\n",
+		"apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\nmetadata: {name: x}\n",
+		"apiVersion: capi.weave.works/v1alpha2\nkind: CAPITemplate\nmetadata: {name: x}\n",
+		"apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {a: \"ENC[x]\"}\nsops: {mac: x}\n",
+		"kind: Kustomization\napiVersion: kustomize.config.k8s.io/v1beta1\n",
+		"#@ x\n",
+		"{{ if x }}\n",
+		"%YAML 1.2\n",
+		"...\n",
+		"{}\n",
+		"[]\n",
+		"null\n",
+		"a\n",
+		"- a\n",
+		"{\"a\":1}{\"b\":2}\n",
+		"{\"a\":1} x\n",
+		"apiVersion: v1\nkind: List\nitems: [null, 1, {}, []]\n",
+		"apiVersion: v1\nkind: PodList\nitems: [{}]\n",
+		"apiVersion: cluster.x-k8s.io/v1beta2\nkind: ClusterList\nitems: [{metadata: {name: x}}]\n",
+		"apiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkind: RKE2ControlPlane\nmetadata: {name: quickstart-control-plane}\n",
+		"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSClustr\nmetadata: {name: quickstart}\n",
+		"local x = 1;\n",
+		"package a\n",
+		"kind: Cluster\n",
+		"apiVersion: {A: }\nkind: {B: }\n",
+		"a: &a [*a]\n",
+		"<<: 1\n",
+		"${X}\n",
+		"${X:-a: b}\n",
+		"\tx\n",
+		"apiVersion: a/b/c\nkind: Cluster\nmetadata: {name: quickstart}\n",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: <x>}\ndata: {a: {B: }}\n",
+		"apiVersion: cluster.x-k8s.io/v1beta2\nkind: MachineSet\nmetadata: 1\n",
+		"apiVersion: cluster.x-k8s.io/v1beta2\nkind: Machine\nmetadata: {name: m, labels: {cluster.x-k8s.io/deployment-name: quickstart-md-0}}\n",
+	}
+	edits := [][2]string{
+		{"/v1beta2", "/v1alpha4"},
+		{"/v1beta2", "/v1beta1"},
+		{"kind: AWS", "kind: AWZ"},
+		{"kind: AWS", "kind: Azure"},
+		{"kind: Kubeadm", "kind: RKE2"},
+		{"kind: Kubeadm", "kind: Talos"},
+		{"name: quickstart", "name: ${CLUSTER_NAME}"},
+		{"name: quickstart", "name: <NAME>"},
+		{"name: quickstart", "name: {NAME}"},
+		{"name: quickstart", "name: \"{{ x }}\""},
+		{"  name: ", "  nome: "},
+		{"apiVersion: ", "apiVersion: x"},
+		{"apiVersion: ", "#"},
+		{"\n", "\r\n"},
+		{"kind: ", "#"},
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		parts := strings.Split(whole, "\n---\n")
+		if rapid.Bool().Draw(t, "JSON") {
+			parts = jsonObjects(t, whole)
+		}
+		complete := true
+		for i := range parts {
+			if rapid.IntRange(0, 5).Draw(t, "edited") == 0 {
+				e := rapid.SampledFrom(edits).Draw(t, "edit")
+				parts[i] = strings.ReplaceAll(parts[i], e[0], e[1])
+				complete = complete && e[0] != "  name: "
+			}
+		}
+		if n := rapid.IntRange(0, 3).Draw(t, "extras"); n > 0 {
+			parts = append(parts, rapid.SliceOfN(rapid.SampledFrom(extras), n, n).Draw(t, "extra")...)
+		}
+		parts = rapid.Permutation(parts).Draw(t, "order")
+		text := strings.Join(parts, rapid.SampledFrom([]string{"\n---\n", "\n--- # x\n", "\n...\n---\n", "\r\n---\r\n"}).Draw(t, "separator"))
+		if rapid.IntRange(0, 9).Draw(t, "BOM") == 0 {
+			text = "\ufeff" + text
+		}
+		mode := rapid.SampledFrom([]input.Substitution{input.SubstituteAuto, input.SubstituteAll, input.SubstituteNone}).Draw(t, "substitution")
+		_, err := loader.Load([]input.Source{{Name: "x.yaml", Data: []byte(text)}}, input.LoadOptions{Lookup: lookup(environment()), Substitute: mode})
+		var invalid *manifest.InvalidError
+		if err == nil {
+			return
+		}
+		if !errors.As(err, &invalid) {
+			t.Fatal(err)
+		}
+		for _, p := range invalid.Problems {
+			if p.File == "" || p.Line == 0 || p.What == "" {
+				t.Fatalf("no position: %s", p)
+			}
+			if complete && (strings.HasPrefix(p.Fix, "add it:") || strings.HasPrefix(p.Fix, "add it, or use")) {
+				t.Fatalf("it is there: %s", p)
+			}
+			if strings.Contains(p.What, "upstream's validation failed") || strings.Contains(p.String(), "/opt/secret/bin") {
+				t.Fatal(p)
+			}
+		}
+	})
+}

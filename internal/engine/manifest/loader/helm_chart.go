@@ -1,0 +1,271 @@
+package loader
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/class/gotmpl"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+)
+
+// admitHelmChart decodes a HelmChartProxy strictly, sets the defaults of CAAPH's webhook, and applies its rules.
+func (l *loader) admitHelmChart(o *manifest.Entry) {
+	if l.incomplete {
+		return
+	}
+	raw, err := json.Marshal(o.Value)
+	if err != nil {
+		l.fail(o.Problem("", err.Error(), ""))
+		return
+	}
+	p := &manifest.HelmChartProxy{}
+	strict, err := kjson.UnmarshalStrict(raw, p)
+	for _, unknown := range strict {
+		if at, is := errors.AsType[kjson.FieldError](unknown); is {
+			l.unknown(o, at.FieldPath(), []string{
+				"clusterSelector",
+				"chartName",
+				"repoURL",
+				"releaseName",
+				"namespace",
+				"version",
+				"valuesTemplate",
+				"reconcileStrategy",
+				"options",
+				"credentials",
+				"tlsConfig",
+				"disableHooks",
+				"wait",
+				"waitForJobs",
+				"dependencyUpdate",
+				"timeout",
+				"skipCRDs",
+				"atomic",
+				"takeOwnership",
+				"install",
+				"upgrade",
+				"uninstall",
+				"createNamespace",
+			})
+		}
+	}
+	if err != nil {
+		l.fail(o.Problem("spec", "the object cannot be read: "+err.Error(), ""))
+		return
+	}
+	if !l.validChart(o, &p.Spec) {
+		return
+	}
+	p.Spec.Namespace = cmp.Or(p.Spec.Namespace, "default")
+	if p.Spec.Options.Timeout == nil {
+		p.Spec.Options.Timeout = &metav1.Duration{Duration: 10 * time.Minute}
+	}
+	o.Typed = p
+}
+
+// releaseNames are the names that Helm accepts for a release (ValidateReleaseName in
+// pkg/chart/common/util of Helm v3 and v4).
+var releaseNames = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+
+// longestRelease is the longest name of a release: names of objects are made from it.
+const longestRelease = 53
+
+func (l *loader) validChart(o *manifest.Entry, s *manifest.HelmChartProxySpec) bool {
+	before := len(l.problems)
+	if s.ChartName == "" {
+		l.fail(o.Problem("spec.chartName", "a value is required", "set the name of the chart in the repository"))
+	}
+	if _, err := url.ParseRequestURI(s.RepoURL); err != nil && !isFolder(s.RepoURL) {
+		l.fail(o.Problem("spec.repoURL", fmt.Sprintf("%q is not a URL", s.RepoURL), "use https://…, oci://… or a folder such as ./charts"))
+	}
+	if name := cmp.Or(s.ReleaseName, o.Name); !releaseNames.MatchString(name) || len(name) > longestRelease {
+		l.fail(
+			o.Problem(
+				"spec.releaseName",
+				fmt.Sprintf("%q cannot be the name of a release: helm takes %d characters at most, lower-case letters, digits, '-' and '.'", name, longestRelease),
+				"set another name",
+			),
+		)
+	}
+	if !slices.Contains([]string{"", manifest.StrategyContinuous, manifest.StrategyInstallOnce}, s.ReconcileStrategy) {
+		l.fail(o.Problem("spec.reconcileStrategy", fmt.Sprintf("%q is not a strategy", s.ReconcileStrategy), "use Continuous or InstallOnce"))
+	}
+	if _, err := metav1.LabelSelectorAsSelector(&s.ClusterSelector); err != nil {
+		l.fail(o.Problem("spec.clusterSelector", err.Error(), ""))
+	}
+	return len(l.problems) == before
+}
+
+// isFolder reports whether a repoURL is a folder of this machine. CAAPH has no such folders.
+func isFolder(repoURL string) bool {
+	return strings.HasPrefix(repoURL, "./") || strings.HasPrefix(repoURL, "../") || strings.HasPrefix(repoURL, "/") || strings.HasPrefix(repoURL, "file://") ||
+		repoURL == "." || repoURL == ".."
+}
+
+// resolveCharts finds the HelmChartProxies whose selector matches the Cluster. Unlike that of a ClusterResourceSet,
+// a selector without labels matches every Cluster.
+func (l *loader) resolveCharts(c *clusterv1.Cluster) {
+	budget := gotmpl.NewBudget()
+	for _, o := range l.ofKind(manifest.KindHelmChart) {
+		o.Used = true
+		p, ok := o.Typed.(*manifest.HelmChartProxy)
+		if !ok {
+			continue
+		}
+		l.cluster.ChartObjects++
+		if p.Spec.ReconcileStrategy == manifest.StrategyInstallOnce {
+			l.cluster.ChartsOnce = append(l.cluster.ChartsOnce, o.Name)
+		}
+		selector, err := metav1.LabelSelectorAsSelector(&p.Spec.ClusterSelector)
+		if err != nil {
+			continue
+		}
+		if !selector.Matches(labels.Set(c.Labels)) {
+			l.warn(
+				o.Problem("spec.clusterSelector", fmt.Sprintf("does not match the labels of Cluster/%s, so the chart is not installed, and uninstalled if it was", c.Name),
+					"add the labels to the Cluster"),
+			)
+			continue
+		}
+		if chart, ok := l.chart(o, p, c, budget); ok {
+			l.addChart(o, chart)
+		}
+	}
+}
+
+// addChart adds a chart, unless another one has the same release.
+func (l *loader) addChart(o *manifest.Entry, chart manifest.Chart) {
+	for _, other := range l.cluster.Charts {
+		if other.Release == chart.Release && other.Namespace == chart.Namespace {
+			l.fail(
+				o.Problem("spec.releaseName", fmt.Sprintf("the release %s in namespace %s is also that of HelmChartProxy/%s", chart.Release, chart.Namespace, other.Name),
+					"set another releaseName or namespace"),
+			)
+			return
+		}
+	}
+	l.cluster.Charts = append(l.cluster.Charts, chart)
+}
+
+func (l *loader) chart(o *manifest.Entry, p *manifest.HelmChartProxy, c *clusterv1.Cluster, budget *gotmpl.Budget) (manifest.Chart, bool) {
+	s := &p.Spec
+	chart := manifest.Chart{
+		Name: o.Name, Origin: l.cluster.Origin(o.Title(), ""), Chart: s.ChartName, Title: s.ChartName, Repository: s.RepoURL, Version: s.Version,
+		Release: cmp.Or(s.ReleaseName, o.Name), Namespace: s.Namespace, Once: s.ReconcileStrategy == manifest.StrategyInstallOnce, Options: s.Options,
+		Insecure: s.TLSConfig != nil && s.TLSConfig.InsecureSkipTLSVerify,
+	}
+	switch {
+	case isFolder(s.RepoURL):
+		folder := strings.TrimPrefix(s.RepoURL, "file://")
+		if !filepath.IsAbs(folder) {
+			folder = filepath.Join(filepath.Dir(o.Position("spec.repoURL").File), folder)
+		}
+		chart.Chart, chart.Repository = filepath.Join(folder, s.ChartName), ""
+	case strings.HasPrefix(s.RepoURL, "oci://"):
+		u, err := url.Parse(s.RepoURL)
+		if err != nil {
+			l.fail(o.Problem("spec.repoURL", err.Error(), ""))
+			return chart, false
+		}
+		u.Path = path.Join(u.Path, s.ChartName)
+		chart.Chart, chart.Repository = u.String(), ""
+	}
+	if s.Credentials != nil {
+		l.warn(o.Problem("spec.credentials", "is ignored: helm uses its own logins", "log in with helm registry login"))
+	}
+	if s.TLSConfig != nil && s.TLSConfig.CASecret != nil {
+		l.warn(o.Problem("spec.tlsConfig.caSecret", "is ignored: helm uses the certificates of this machine", "add the CA to them"))
+	}
+	if s.Version == "" && chart.Repository+chart.Chart != "" && !isFolder(s.RepoURL) {
+		l.warn(o.Problem("spec.version", "no version is set: the newest is installed, and not upgraded", "set the version of the chart"))
+	}
+	values, ok := l.values(o, s.ValuesTemplate, c, budget)
+	chart.Values = values
+	return chart, ok
+}
+
+// values renders the template of values with the objects of the cluster, as CAAPH does
+// (internal/value_substitutions.go): Cluster, ControlPlane and InfraCluster. Their status, and what
+// controllers write into their spec, is not known here.
+func (l *loader) values(o *manifest.Entry, text string, c *clusterv1.Cluster, budget *gotmpl.Budget) (map[string]any, bool) {
+	const path = "spec.valuesTemplate"
+	if strings.TrimSpace(text) == "" {
+		return nil, true
+	}
+	rendered, err := budget.Render(text, l.objectsForValues(c))
+	if err != nil {
+		l.fail(o.Problem(path, err.Error(), "use the fields of .Cluster, .ControlPlane and .InfraCluster, as the manifest sets them"))
+		return nil, false
+	}
+	if at := strings.Index(rendered, "<no value>"); at >= 0 {
+		l.fail(o.Problem(path, fmt.Sprintf("line %d of the result has no value: the manifest does not set the field", strings.Count(rendered[:at], "\n")+1),
+			"set the field, or write the value: a run does not know what controllers write into the objects later"))
+		return nil, false
+	}
+	var parsed any
+	if err := yaml.Unmarshal([]byte(rendered), &parsed); err != nil {
+		l.fail(o.Problem(path, "the result is not valid YAML: "+firstLine(err), "check the indentation"))
+		return nil, false
+	}
+	data, err := json.Marshal(parsed)
+	if err != nil {
+		l.fail(o.Problem(path, "the result has keys that are no text", "put them in quotes"))
+		return nil, false
+	}
+	var values map[string]any
+	if err := json.Unmarshal(data, &values); err != nil {
+		l.fail(o.Problem(path, "the result is not a mapping", "values are names with values"))
+		return nil, false
+	}
+	return values, true
+}
+
+// firstLine returns the first line of an error without quoted values, which may be secret.
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return regexp.MustCompile("`[^`]*`").ReplaceAllString(line, "…")
+}
+
+// objectsForValues returns the objects that a template of values can use.
+func (l *loader) objectsForValues(c *clusterv1.Cluster) map[string]any {
+	all := map[string]any{}
+	add := func(name, kind, of string) {
+		o := l.lookup(kind, of)
+		if o == nil {
+			return
+		}
+		value := o.Value
+		if o.Typed != nil {
+			raw, err := json.Marshal(o.Typed)
+			var newest map[string]any
+			if err == nil && json.Unmarshal(raw, &newest) == nil {
+				newest["apiVersion"], newest["kind"] = o.Value["apiVersion"], o.Kind
+				if spec, ok := newest["spec"].(map[string]any); ok && manifest.ValueAt(spec, "controlPlaneEndpoint.host") == "" {
+					delete(spec, "controlPlaneEndpoint") // a controller sets it
+				}
+				value = newest
+			}
+		}
+		all[name] = value
+	}
+	add("Cluster", manifest.KindCluster, c.Name)
+	add("ControlPlane", c.Spec.ControlPlaneRef.Kind, c.Spec.ControlPlaneRef.Name)
+	add("InfraCluster", c.Spec.InfrastructureRef.Kind, c.Spec.InfrastructureRef.Name)
+	return all
+}

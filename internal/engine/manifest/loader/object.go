@@ -1,0 +1,188 @@
+package loader
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/yamldoc"
+)
+
+// key identifies an object. Cluster API looks for references in one namespace only, so an
+// empty namespace is the same as that of the Cluster.
+type key struct {
+	kind, namespace, name string
+}
+
+// identify determines the kind and name of a document, and keeps it if it is known.
+func (l *loader) identify(d yamldoc.Document) {
+	v := &yamldoc.Values{Doc: d, Lines: map[string]manifest.Position{}, Budget: yamldoc.MaxNodes}
+	top := v.Value(d.Root, "")
+	content, isMapping := top.(map[string]any)
+	if !isMapping {
+		l.unreadable = true
+		l.fail(manifest.Problem{Position: d.At(d.Root.Line), What: "the document is not an object", Fix: "it needs apiVersion, kind and metadata"})
+		return
+	}
+	if items, ok := yamldoc.ItemsOf(d.Root); ok {
+		for _, item := range items {
+			l.identify(yamldoc.Document{File: d.File, From: d.From, Root: item})
+		}
+		return
+	}
+	o := &manifest.Entry{Kind: manifest.StringField(content, "kind"), Value: content, Lines: v.Lines}
+	problems, warnings := len(l.problems), len(l.warnings)
+	defer func() { l.attribute(o, slices.Concat(l.problems[problems:], l.warnings[warnings:])) }()
+	if metadata, ok := content["metadata"].(map[string]any); ok {
+		o.Name, o.Namespace = manifest.StringField(metadata, "name"), manifest.StringField(metadata, "namespace")
+	}
+	for _, p := range v.Problems {
+		p.Object = strings.TrimSuffix(o.Title(), "/")
+		l.fail(p)
+	}
+	if l.isEncrypted(o, manifest.StringField(content, "apiVersion")) {
+		return
+	}
+	if l.recognise(o, manifest.StringField(content, "apiVersion")) {
+		l.addObject(o)
+	}
+}
+
+// isEncrypted sets an object aside that SOPS has encrypted, unless all of it can be read.
+// https://getsops.io/docs/#encryption-format
+func (l *loader) isEncrypted(o *manifest.Entry, apiVersion string) bool {
+	if mac, _ := manifest.ValueAt(o.Value, "sops.mac").(string); mac == "" {
+		return false
+	}
+	if (o.Kind == manifest.KindSecret || o.Kind == manifest.KindConfigMap) && apiVersion == "v1" {
+		l.warn(o.Problem("sops", fmt.Sprintf("the %s is encrypted with SOPS and is ignored", o.Kind), decryptFix))
+		l.setAside(o, "", false).encrypted = true
+		return true
+	}
+	l.fail(o.Problem("sops", "the object is encrypted with SOPS", decryptFix))
+	l.setAside(o, "", true)
+	return true
+}
+
+// recognise checks apiVersion, kind and name, and reports whether to go on with the
+// object.
+func (l *loader) recognise(o *manifest.Entry, apiVersion string) bool {
+	if o.Kind == "" {
+		l.withoutKind(o, apiVersion)
+		return false
+	}
+	gv, err := apischema.ParseGroupVersion(apiVersion)
+	if err != nil || apiVersion == "" {
+		l.fail(o.Problem("apiVersion", fmt.Sprintf("%q is not an API version", apiVersion), l.versionsOf(o.Kind)))
+		l.setAside(o, "", true)
+		return false
+	}
+	k, known := l.kinds[o.Kind]
+	refuse := func(p manifest.Problem) bool {
+		l.fail(p)
+		l.setAside(o, gv.Group, true)
+		return false
+	}
+	switch {
+	case !known:
+		l.unknownKind(o, gv)
+		return false
+	case k.group != "" && isConverted(gv):
+		l.refuseOlder(o, gv)
+		return false
+	case k.group != gv.Group && gv.Group != "" && !manifest.IsClusterGroup(gv.Group):
+		l.ignoreOther(o, gv) // the Cluster of another API, such as that of a database
+		return false
+	case k.group != gv.Group:
+		return refuse(o.Problem("apiVersion", fmt.Sprintf("there is no kind %s in %s", o.Kind, gv), l.versionsOf(o.Kind)))
+	case k.versions[gv.Version] == nil:
+		return refuse(o.Problem("apiVersion", fmt.Sprintf("%s has no version %s", o.Kind, gv), l.versionsOf(o.Kind)))
+	}
+	o.Version = gv.Version
+	if o.Name == "" {
+		return refuse(o.Problem("metadata.name", "the object has no name", "set metadata.name"))
+	}
+	if k.capa && gv.Version == manifest.VersionOld {
+		l.warn(o.Problem("apiVersion", fmt.Sprintf("%s is no longer served by Cluster API Provider AWS", gv), "convert the file: "+convertCommand(o)))
+	}
+	return true
+}
+
+// isConverted reports whether an object of this version is not supported, and "cluster convert" converts it.
+func isConverted(gv apischema.GroupVersion) bool {
+	return manifest.IsClusterGroup(gv.Group) && (gv.Version == "v1alpha3" || gv.Version == "v1alpha4")
+}
+
+// convertCommand returns the command that converts the file of an object.
+func convertCommand(o *manifest.Entry) string {
+	file := o.Position("").File
+	if file == "" || file == "stdin" {
+		file = "-"
+	}
+	return "clusterawsadm cluster convert -f " + file
+}
+
+// olderFile is a file with objects of versions that are not supported.
+type olderFile struct {
+	problem int    // index of its problem
+	version string // of its first object
+	more    int    // further objects
+}
+
+// refuseOlder refuses an object of a version that is not supported. All of a file are one problem.
+func (l *loader) refuseOlder(o *manifest.Entry, gv apischema.GroupVersion) {
+	l.setAside(o, gv.Group, true)
+	l.consequence = true
+	file := o.Position("").File
+	if first := l.older[file]; first != nil {
+		first.more++
+		l.problems[first.problem].What = fmt.Sprintf("%s is not supported, nor are the API versions of %d more objects in the file", first.version, first.more)
+		return
+	}
+	l.older[file] = &olderFile{problem: len(l.problems), version: gv.String()}
+	l.fail(o.Problem("apiVersion", gv.String()+" is not supported", "convert the file: "+convertCommand(o)))
+}
+
+// withoutKind reports a document that does not say what it is. It may be any of the missing objects.
+func (l *loader) withoutKind(o *manifest.Entry, apiVersion string) {
+	l.unreadable = true
+	if apiVersion == "" {
+		l.fail(manifest.Problem{Position: o.Position(""), What: "the document has no apiVersion and no kind", Fix: "add them, or remove the document"})
+		return
+	}
+	l.fail(manifest.Problem{Position: o.Position("kind"), What: "the document has no kind", Fix: "add it"})
+}
+
+// versionsOf returns the fix for a wrong apiVersion.
+func (l *loader) versionsOf(name string) string {
+	k, known := l.kinds[name]
+	if !known {
+		return ""
+	}
+	var versions []string
+	for _, v := range slices.Sorted(maps.Keys(k.versions)) {
+		versions = append(versions, apischema.GroupVersion{Group: k.group, Version: v}.String())
+	}
+	slices.Reverse(versions)
+	return "use " + strings.Join(versions, " or ")
+}
+
+// addObject adds an object, unless one with the same kind and name exists.
+func (l *loader) addObject(o *manifest.Entry) {
+	k := key{o.Kind, o.Namespace, o.Name}
+	if l.kinds[o.Kind].clusterScoped {
+		k.namespace = ""
+	}
+	if first, twice := l.byKey[k]; twice {
+		l.fail(o.Problem("", "the object is duplicated, first at "+first.Position("").String(), "keep one of them"))
+		return
+	}
+	l.byKey[k] = o
+	l.objects = append(l.objects, o)
+	l.cluster.Add(o)
+}

@@ -1,0 +1,44 @@
+package loader
+
+import (
+	"fmt"
+	"strings"
+
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules"
+)
+
+// nameSubnets gives an id to the listed subnets of a managed VPC that have none, as v1beta1 of CAPA
+// permits. It is the name that CAPA gives to a subnet (getSubnetTagParams in
+// pkg/cloud/services/network/subnets.go); subnets of the same role and zone also have their block
+// in it, so that each has another name, in whatever order they are listed.
+func (l *loader) nameSubnets() {
+	if l.cluster.Infra == nil {
+		return
+	}
+	spec := &l.cluster.Infra.Spec.NetworkSpec
+	if _, owned := spec.VPC.Tags[rules.OwnedTagPrefix+l.cluster.Name]; spec.VPC.ID != "" && !owned {
+		return
+	}
+	name := func(s infrav1.SubnetSpec) string {
+		role := "private"
+		if s.IsPublic {
+			role = "public"
+		}
+		return fmt.Sprintf("%s-subnet-%s-%s", l.cluster.Name, role, s.AvailabilityZone)
+	}
+	count := map[string]int{}
+	for _, s := range spec.Subnets {
+		count[name(s)]++
+	}
+	for i := range spec.Subnets {
+		s := &spec.Subnets[i]
+		if s.ID != "" {
+			continue
+		}
+		if s.ID = name(*s); count[s.ID] > 1 {
+			s.ID += "-" + strings.NewReplacer(".", "-", "/", "-", ":", "-").Replace(s.CidrBlock)
+		}
+	}
+}

@@ -1,0 +1,231 @@
+package loader
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/yamldoc"
+)
+
+// notYet says what a source is that a tool turns into a manifest, and how.
+type notYet struct {
+	line      int
+	what, fix string
+}
+
+// pipe is the rest of a command whose output is the manifest.
+const pipe = " | clusterawsadm cluster … -f -"
+
+// unrendered recognises a source that is input of another tool.
+func unrendered(s input.Source) (notYet, bool) {
+	switch base := filepath.Base(s.Name); base {
+	case "kustomization.yaml", "kustomization.yml", "Kustomization":
+		return notYet{1, "the file is a Kustomization, which changes other files", "build it first: kustomize build " + filepath.Dir(s.Name) + pipe}, true
+	case "Chart.yaml":
+		return notYet{1, "the file belongs to a Helm chart", "render it first: helm template " + filepath.Dir(s.Name) + pipe}, true
+	}
+	var scan yamldoc.Scanner
+	first := true
+	for i, line := range strings.Split(string(s.Data), "\n") {
+		line = strings.TrimSuffix(strings.TrimPrefix(line, "\ufeff"), "\r")
+		within := scan.Block && (strings.TrimSpace(line) == "" || yamldoc.Indentation(line) > scan.Depth) || scan.Quote != 0
+		end := scan.Comment(line)
+		what, fix := "", ""
+		content := strings.TrimSpace(line[:end])
+		switch {
+		case strings.HasPrefix(line[end:], "#@"):
+			what, fix = "this is a template of ytt", "render it first: ytt -f FILE"
+		case within:
+		case first && content != "":
+			first = false
+			if what, fix = languageOf(content); what == "" {
+				what, fix = templateOf(content, scan.Quote)
+			}
+		default:
+			what, fix = templateOf(content, scan.Quote)
+		}
+		if what != "" {
+			if !strings.HasPrefix(fix, "see ") {
+				fix += pipe
+			}
+			return notYet{i + 1, what, fix}, true
+		}
+	}
+	return notYet{}, false
+}
+
+// languageOf recognises another language by the first line of a file.
+func languageOf(line string) (what, fix string) {
+	for _, l := range []struct{ pattern, what, fix string }{
+		{`^(local\s+\w+\s*=|function\s*\(|import\s*['"(]|//|/\*)`, "this is Jsonnet", "evaluate it first: jsonnet -y FILE"},
+		{`^(import\s+[\w.]+(\s+as\s+\w+)?|schema\s+\w+.*:|\w+\s*=\s*\w+\s*\{)$`, "this is KCL", "run it first: kcl run FILE"},
+		{`^package\s+\w+$`, "this is CUE", "export it first: cue export --out yaml FILE"},
+		{`^(resource|module|provider|terraform|variable|data|locals)(\s+"[^"]*")*\s*\{$`, "this is a configuration of Terraform", "see docs/guides/moving.md"},
+	} {
+		if regexp.MustCompile(l.pattern).MatchString(line) {
+			return l.what, l.fix
+		}
+	}
+	return "", ""
+}
+
+// templateOf recognises a line of a template outside of texts and comments. open is the quote that
+// begins on the line and ends on a later one, or 0.
+func templateOf(line string, open byte) (what, fix string) {
+	plain := regexp.MustCompile(`"(\\.|[^"\\])*"|'[^']*'`).ReplaceAllString(line, "")
+	if i := strings.IndexByte(plain, open); open != 0 && i >= 0 {
+		plain = plain[:i]
+	}
+	switch {
+	case strings.Contains(plain, "{{"), strings.HasPrefix(plain, "}}"):
+		return goTemplate, goTemplateFix
+	case strings.HasPrefix(plain, "{%"):
+		return "this is a Jinja template ({% … %})", "render it first: jinja2 FILE"
+	}
+	return "", ""
+}
+
+const (
+	goTemplate    = "this is a Helm chart or another Go template ({{ … }})"
+	goTemplateFix = "render it first: helm template CHART"
+)
+
+// takeUnrendered reports a source that is input of another tool.
+func (l *loader) takeUnrendered(s input.Source) bool {
+	found, ok := unrendered(s)
+	if ok {
+		l.fail(manifest.Problem{Position: manifest.Position{File: s.Name, Line: found.line}, What: found.what, Fix: found.fix})
+		l.unreadable = true
+	}
+	return ok
+}
+
+// placeholders reports values that somebody has to replace first: those of "{REGION}", "<REGION>",
+// "$REGION", "REPLACE_ME", and of a template in quotes. Only in fields where they are never valid,
+// and not in the templates of a ClusterClass, whose patches may replace them.
+func (l *loader) placeholders(o *manifest.Entry) {
+	l.classes = strings.HasSuffix(o.Kind, "Template") && l.has(manifest.KindClusterClass)
+	l.findPlaceholders(o, o.Value, "", "")
+}
+
+// has reports whether the input has an object of that kind.
+func (l *loader) has(kind string) bool { return len(l.ofKind(kind)) > 0 }
+
+func (l *loader) findPlaceholders(o *manifest.Entry, value any, path, general string) {
+	what, fix := "", "replace it by the value"
+	switch v := value.(type) {
+	case map[string]any:
+		if name := loneName(v); name != "" {
+			what = fmt.Sprintf("{%s} looks like a placeholder", name)
+			break
+		}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			l.findPlaceholders(o, v[name], yamldoc.Join(path, name), yamldoc.Join(general, name))
+		}
+	case []any:
+		for i, item := range v {
+			l.findPlaceholders(o, item, fmt.Sprintf("%s[%d]", path, i), general+"[]")
+		}
+	case string:
+		switch {
+		case strings.Contains(v, "{{") && !mayHaveTemplate(general):
+			what, fix = goTemplate, goTemplateFix+pipe
+		case l.looksLikePlaceholder(v):
+			what = fmt.Sprintf("%q looks like a placeholder", v)
+		}
+	}
+	if what != "" && yamldoc.UseIn(o.Kind, general, false) == yamldoc.UseField {
+		l.placeholder(o, path, what, fix)
+	}
+}
+
+// looksLikePlaceholder reports whether a text is one that somebody has to replace.
+func (l *loader) looksLikePlaceholder(v string) bool {
+	return regexp.MustCompile(`<[A-Za-z][\w .-]*>`).MatchString(v) || !l.classes &&
+		regexp.MustCompile(`^(\$[A-Z_][A-Z0-9_]*|(REPLACE|CHANGE)[_-]?(ME|THIS|WITH)([_-].*)?|YOUR[_-][A-Z0-9_-]+)$`).MatchString(v)
+}
+
+// placeholder reports a value that is none. That a file is a template is reported once.
+func (l *loader) placeholder(o *manifest.Entry, path, what, fix string) {
+	l.incomplete = true // what follows from the value is no problem
+	file := o.Lines[""].File
+	if what == goTemplate && l.rendering[file] {
+		return
+	}
+	l.rendering[file] = l.rendering[file] || what == goTemplate
+	p := o.Problem("", what, fix)
+	p.Path, p.Position = path, o.Position(path)
+	l.fail(p)
+	if _, isMap := manifest.ValueAt(o.Value, path).(map[string]any); isMap {
+		remove(o.Value, path)
+	}
+}
+
+// loneName returns the name in a value such as {REGION}, which YAML reads as a mapping.
+func loneName(m map[string]any) string {
+	for name, value := range m {
+		if len(m) == 1 && value == nil && regexp.MustCompile(`^[A-Z][A-Z0-9_-]*$`).MatchString(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// mayHaveTemplate reports whether a field takes {{ … }}: names that Cluster API generates, and
+// names of users of a Node.
+func mayHaveTemplate(path string) bool {
+	return strings.HasSuffix(path, ".template") || strings.Contains(path, "iamAuthenticatorConfig.")
+}
+
+// planes are the kinds of control planes that this program takes.
+const planes = manifest.KindControlPlane + ", and " + manifest.KindManagedPlane + " for EKS"
+
+// otherTool returns what an object is that another tool turns into a cluster, and what to do.
+func otherTool(a *aside) (what, fix string) {
+	const (
+		guide  = "write a manifest: clusterawsadm cluster generate NAME (docs/guides/first-cluster.md)"
+		moving = "see docs/guides/moving.md, or write a manifest: clusterawsadm cluster generate NAME"
+	)
+	switch {
+	case a.group == "capi.weave.works", a.group == "templates.weave.works":
+		return a.Kind + " contains the objects of a cluster as a template", "render it first, and pass the result"
+	case a.Kind == "ClusterTemplate", a.Kind == "ClusterDeployment":
+		return a.Kind + " names a template of a cluster, and contains no object of it", "render the template first, and pass the result"
+	case a.group == "template.openshift.io":
+		return "a Template of OpenShift contains objects as a template", "process it first: oc process --local -f FILE -o yaml" + pipe
+	case a.group == "eksctl.io":
+		return a.Kind + " is the configuration of a cluster for eksctl", moving
+	case a.group == "kops.k8s.io":
+		return a.Kind + " describes a cluster for kOps", moving
+	case a.group == "anywhere.eks.amazonaws.com":
+		return a.Kind + " describes a cluster of EKS Anywhere", guide
+	case a.group == "provisioning.cattle.io", a.group == "management.cattle.io":
+		return a.Kind + " describes a cluster for Rancher", guide
+	}
+	if p, known := providerOf(a.Kind); known && manifest.IsClusterGroup(a.group) {
+		return fmt.Sprintf("%s are not supported: %s comes from %s", p.what, a.Kind, p.from), "this program takes " + planes
+	}
+	return "", ""
+}
+
+// noCluster reports that the input has no Cluster, and what it has instead.
+func (l *loader) noCluster() {
+	if len(l.problems) > 0 || l.unreadable {
+		return
+	}
+	for _, a := range l.asides {
+		if what, fix := otherTool(a); what != "" {
+			l.fail(a.Problem("kind", "there is no Cluster in the input: "+what, fix))
+			return
+		}
+	}
+	l.fail(manifest.Problem{Position: l.begin, What: "there is no Cluster in the input", Fix: "add the object of kind Cluster"})
+}

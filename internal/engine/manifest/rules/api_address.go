@@ -1,0 +1,77 @@
+package rules
+
+import (
+	"fmt"
+	"net/netip"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+)
+
+// checkAPIAddresses requires that the address of each API server and the first block of
+// Services are of the same family: otherwise kube-apiserver does not start
+// (validatePublicIPServiceClusterIPRangeIPFamilies in
+// https://github.com/kubernetes/kubernetes/blob/master/cmd/kube-apiserver/app/options/validation.go).
+func (c *checks) checkAPIAddresses(services networkBlock) {
+	if plane := c.cluster.ControlPlane; plane != nil {
+		c.checkAPIAddress(c.lookup(manifest.KindControlPlane, plane.Object.Name), "spec.kubeadmConfigSpec.", &plane.Object.Spec.KubeadmConfigSpec, services)
+	}
+	for _, m := range c.cluster.Machines {
+		if m.ControlPlane && m.Bootstrap != nil {
+			c.checkAPIAddress(c.lookup(manifest.KindConfig, m.Bootstrap.Name), "spec.", &m.Bootstrap.Spec, services)
+		}
+	}
+}
+
+// checkAPIAddress checks the addresses of a machine that is the first one, and of one that
+// joins: both replace each other during the life of a cluster. An argument of the API server
+// takes precedence.
+func (c *checks) checkAPIAddress(o *manifest.Entry, prefix string, spec *bootstrapv1.KubeadmConfigSpec, services networkBlock) {
+	for _, a := range spec.ClusterConfiguration.APIServer.ExtraArgs {
+		if a.Name == "advertise-address" && a.Value != nil {
+			c.checkFamily(o, prefix+"clusterConfiguration.apiServer.extraArgs", *a.Value, services)
+			return
+		}
+	}
+	c.checkFamily(o, prefix+"initConfiguration.localAPIEndpoint.advertiseAddress", spec.InitConfiguration.LocalAPIEndpoint.AdvertiseAddress, services)
+	join := ""
+	if config := spec.JoinConfiguration.ControlPlane; config != nil {
+		join = config.LocalAPIEndpoint.AdvertiseAddress
+	}
+	c.checkFamily(o, prefix+"joinConfiguration.controlPlane.localAPIEndpoint.advertiseAddress", join, services)
+}
+
+// checkFamily compares an address of an API server with the first block of Services. Without
+// an address, kubeadm chooses an IPv4 address, which every machine of CAPA has; "::" makes it
+// choose an IPv6 address (ResolveBindAddress in
+// https://github.com/kubernetes/kubernetes/blob/master/staging/src/k8s.io/apimachinery/pkg/util/net/interface.go).
+func (c *checks) checkFamily(o *manifest.Entry, path, address string, services networkBlock) {
+	own := netip.IPv4Unspecified()
+	if address != "" {
+		var err error
+		if own, err = netip.ParseAddr(address); err != nil {
+			c.fail(o.Problem(path, fmt.Sprintf("%q is not an IP address", address), `use "::" for the IPv6 address of the machine, or remove it for the IPv4 address`))
+			return
+		}
+	}
+	switch {
+	case own.Is4() == services.Addr().Is4():
+	case own.Is4():
+		c.fail(
+			o.Problem(
+				path,
+				fmt.Sprintf("the API server would have an IPv4 address, but Services have IPv6 addresses (%s) first: kube-apiserver does not start", services),
+				`set it to "::"`,
+			),
+		)
+	default:
+		c.fail(
+			o.Problem(
+				path,
+				fmt.Sprintf("the API server would have an IPv6 address, but Services have IPv4 addresses (%s) first: kube-apiserver does not start", services),
+				"remove it, or put the IPv6 block of Services first",
+			),
+		)
+	}
+}

@@ -1,0 +1,347 @@
+package rules
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/components"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+)
+
+// valueRule says what is wrong with the value of an argument; "" for nothing.
+type valueRule func(value string) string
+
+// valueRules are the rules of components about the values of arguments, by the component and the name. A component does not
+// start with another value. The form of a value, such as a number, is in the table of the components.
+//
+//nolint:gochecknoglobals // constant data, which is made when it is needed first
+var valueRules = sync.OnceValue(func() map[string]valueRule {
+	rules := map[string]valueRule{}
+	for _, component := range []string{components.APIServer, components.ControllerManager, components.Scheduler, components.Kubelet} {
+		// k8s.io/component-base: cli/flag/ciphersuites_flag.go, logs/api/v1/options.go
+		rules[component+" tls-min-version"] = oneOf("VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13")
+		rules[component+" tls-cipher-suites"] = listOf(oneOf(cipherSuites()...))
+		rules[component+" logging-format"] = oneOf("text", "json")
+		rules[component+" bind-address"] = address // k8s.io/apiserver/pkg/server/options/serving.go
+	}
+	// pkg/kubeapiserver/options and k8s.io/apiserver/pkg/server/options of Kubernetes
+	for name, rule := range map[string]valueRule{
+		"authorization-mode":       once(listOf(oneOf("AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node"))),
+		"audit-log-mode":           oneOf("batch", "blocking", "blocking-strict"),
+		"audit-webhook-mode":       oneOf("batch", "blocking", "blocking-strict"),
+		"audit-log-format":         oneOf("legacy", "json"),
+		"endpoint-reconciler-type": oneOf("master-count", "lease", "none"),
+		"storage-media-type":       oneOf("application/json", "application/yaml", "application/vnd.kubernetes.protobuf"),
+		"oidc-signing-algs":        listOf(oneOf("RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "PS256", "PS384", "PS512")),
+		"oidc-issuer-url":          secureURL,
+		"service-node-port-range":  portRange,
+		"runtime-config":           listOf(onOrOff),
+	} {
+		rules[components.APIServer+" "+name] = rule
+	}
+	rules[components.ControllerManager+" cidr-allocator-type"] = oneOf("RangeAllocator", "CloudAllocator", "IPAMFromCluster", "IPAMFromCloud")
+	// cmd/kubelet/app/options, pkg/kubelet/apis/config/validation and pkg/kubelet/eviction/helpers.go of Kubernetes
+	for name, rule := range map[string]valueRule{
+		"cgroup-driver":              oneOf("cgroupfs", "systemd"),
+		"cpu-manager-policy":         oneOf("none", "static"),
+		"memory-manager-policy":      oneOf("None", "Static"),
+		"topology-manager-policy":    oneOf("none", "best-effort", "restricted", "single-numa-node"),
+		"topology-manager-scope":     oneOf("container", "pod"),
+		"hairpin-mode":               oneOf("promiscuous-bridge", "hairpin-veth", "none"),
+		"authorization-mode":         oneOf("AlwaysAllow", "Webhook"),
+		"enforce-node-allocatable":   listOf(oneOf("none", "pods", "system-reserved", "kube-reserved", "system-reserved-compressible", "kube-reserved-compressible")),
+		"system-reserved":            listOf(reservation),
+		"kube-reserved":              listOf(reservation),
+		"eviction-hard":              listOf(threshold("<")),
+		"eviction-soft":              listOf(threshold("<")),
+		"eviction-minimum-reclaim":   listOf(threshold("=")),
+		"eviction-soft-grace-period": listOf(gracePeriod),
+		"node-ip":                    nodeAddresses,
+		"cluster-dns":                listOf(address),
+		"reserved-cpus":              matching(`^\d+(-\d+)?(,\d+(-\d+)?)*$`, "a list of CPUs such as 0-1,4"),
+		"container-log-max-size":     quantity,
+		"container-log-max-files":    between(2, 1<<31-1),
+		"max-pods":                   between(0, 1<<31-1),
+		"image-gc-high-threshold":    between(0, 100),
+		"image-gc-low-threshold":     between(0, 100),
+		"oom-score-adj":              between(-1000, 1000),
+		"read-only-port":             between(0, mostPort),
+	} {
+		rules[components.Kubelet+" "+name] = rule
+	}
+	return rules
+})
+
+// checkValue checks the value of an argument whose form is right.
+func (c *checks) checkValue(o *manifest.Entry, path, component, name, value string, v kubernetesVersion) {
+	rule := valueRules()[component+" "+strings.ReplaceAll(name, "_", "-")]
+	if component == components.ControllerManager && name == "controllers" && v.minor <= newestControllers {
+		rule = listOf(controller)
+	}
+	if rule == nil || value == "" || strings.ContainsAny(value, "${}") {
+		return
+	}
+	if what := rule(value); what != "" {
+		c.fail(o.Problem(path, fmt.Sprintf("%s of %s: %s", name, component, what), "change the value, or remove the argument"))
+	}
+}
+
+func oneOf(permitted ...string) valueRule {
+	return func(value string) string {
+		if slices.Contains(permitted, value) {
+			return ""
+		}
+		if len(permitted) > 12 {
+			return fmt.Sprintf("%q is not known", value)
+		}
+		return fmt.Sprintf("%q is not one of %s", value, strings.Join(permitted, ", "))
+	}
+}
+
+// listOf applies a rule to the items of a list with commas.
+func listOf(rule valueRule) valueRule {
+	return func(value string) string {
+		for item := range strings.SplitSeq(value, ",") {
+			if what := rule(strings.TrimSpace(item)); item != "" && what != "" {
+				return what
+			}
+		}
+		return ""
+	}
+}
+
+// once is a rule of a list in which no item stands twice.
+func once(rule valueRule) valueRule {
+	return func(value string) string {
+		items := strings.Split(value, ",")
+		for i, item := range items {
+			if slices.Contains(items[:i], item) {
+				return fmt.Sprintf("%q is listed twice", item)
+			}
+		}
+		return rule(value)
+	}
+}
+
+func matching(pattern, what string) valueRule {
+	compiled := regexp.MustCompile(pattern)
+	return func(value string) string {
+		if compiled.MatchString(value) {
+			return ""
+		}
+		return fmt.Sprintf("%q is not %s", value, what)
+	}
+}
+
+func between(least, most int64) valueRule {
+	return func(value string) string {
+		if n, err := strconv.ParseInt(value, 0, 64); err == nil && n >= least && n <= most {
+			return ""
+		}
+		return fmt.Sprintf("%s is not a number from %d to %d", value, least, most)
+	}
+}
+
+func address(value string) string {
+	if _, err := netip.ParseAddr(value); err == nil {
+		return ""
+	}
+	return fmt.Sprintf("%q is not an IP address", value)
+}
+
+// nodeAddresses is the rule of node-ip: one address, or one of each family.
+func nodeAddresses(value string) string {
+	if what := listOf(address)(value); what != "" {
+		return what
+	}
+	all := strings.Split(value, ",")
+	if len(all) > 2 || len(all) == 2 && strings.Contains(all[0], ":") == strings.Contains(all[1], ":") {
+		return fmt.Sprintf("%q is neither one IP address nor one of each family", value)
+	}
+	return ""
+}
+
+func secureURL(value string) string {
+	if strings.HasPrefix(value, "https://") {
+		return ""
+	}
+	return fmt.Sprintf("%q is not a URL that begins with https://", value)
+}
+
+// portRange is the rule of a range of ports: "30000-32767", "30000+2767" or one port (PortRange in
+// k8s.io/apimachinery/pkg/util/net).
+func portRange(value string) string {
+	first, last, is := strings.Cut(value, "-")
+	if !is {
+		return matching(`^\d+(\+\d+)?$`, "a range of ports such as 30000-32767")(value)
+	}
+	from, err := strconv.Atoi(first)
+	to, bad := strconv.Atoi(last)
+	if err != nil || bad != nil || from < 0 || to > mostPort || from > to {
+		return fmt.Sprintf("%q is not a range of ports such as 30000-32767", value)
+	}
+	return ""
+}
+
+// onOrOff is the rule of an item of runtime-config: NAME, or NAME=true.
+func onOrOff(value string) string {
+	_, on, is := strings.Cut(value, "=")
+	if _, err := strconv.ParseBool(on); is && err != nil {
+		return fmt.Sprintf("%q is not an API with true or false", value)
+	}
+	return ""
+}
+
+func quantity(value string) string {
+	if q, err := resource.ParseQuantity(value); err == nil && q.Sign() >= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%q is not a quantity such as 100Mi", value)
+}
+
+// reservation is the rule of an item of system-reserved and kube-reserved: cpu=100m.
+func reservation(value string) string {
+	name, amount, _ := strings.Cut(value, "=")
+	if what := oneOf("cpu", "memory", "ephemeral-storage", "pid")(name); what != "" {
+		return what
+	}
+	return quantity(amount)
+}
+
+// evictionSignals are the signals of the kubelet (k8s.io/kubernetes/pkg/kubelet/eviction/api).
+func evictionSignals() []string {
+	return []string{
+		"memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree", "containerfs.available",
+		"containerfs.inodesFree", "allocatableMemory.available", "pid.available",
+	}
+}
+
+// threshold is the rule of an item of eviction-hard: memory.available<100Mi, or nodefs.available<10%.
+func threshold(operator string) valueRule {
+	return func(value string) string {
+		signal, amount, is := strings.Cut(value, operator)
+		if !is {
+			return fmt.Sprintf("%q is not a threshold such as memory.available%s100Mi", value, operator)
+		}
+		if what := oneOf(evictionSignals()...)(signal); what != "" {
+			return what
+		}
+		percent, is := strings.CutSuffix(amount, "%")
+		if !is {
+			return quantity(amount)
+		}
+		if n, err := strconv.ParseFloat(percent, 32); err != nil || n < 0 || n > 100 {
+			return fmt.Sprintf("%q is not a percentage", amount)
+		}
+		return ""
+	}
+}
+
+// gracePeriod is the rule of an item of eviction-soft-grace-period: memory.available=1m30s.
+func gracePeriod(value string) string {
+	signal, period, _ := strings.Cut(value, "=")
+	if what := oneOf(evictionSignals()...)(signal); what != "" {
+		return what
+	}
+	if d, err := time.ParseDuration(period); err != nil || d < 0 {
+		return fmt.Sprintf("%q is not a duration such as 1m30s", period)
+	}
+	return ""
+}
+
+// cipherSuites are the names that components know: those of Go, and two older names.
+func cipherSuites() []string {
+	names := []string{"TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305", "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305"}
+	for _, c := range slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// controller is the rule of an item of controllers: "*", a name, or "-" and a name.
+func controller(value string) string {
+	name := strings.TrimPrefix(value, "-")
+	if value == "*" || slices.Contains(controllers(), name) {
+		return ""
+	}
+	return fmt.Sprintf("%q is not a controller such as node-ipam-controller", name)
+}
+
+// newestControllers is the newest minor version whose controllers are known here.
+const newestControllers = 34
+
+// controllers are the controllers of the kube-controller-manager, and the names that they had until Kubernetes 1.27
+// (cmd/kube-controller-manager/names, and the aliases in cmd/kube-controller-manager/app).
+func controllers() []string {
+	return strings.Fields(`bootstrap-signer-controller certificatesigningrequest-approving-controller certificatesigningrequest-cleaner-controller
+		certificatesigningrequest-signing-controller cloud-node-lifecycle-controller clusterrole-aggregation-controller
+		cronjob-controller daemonset-controller deployment-controller device-taint-eviction-controller disruption-controller
+		endpoints-controller endpointslice-controller endpointslice-mirroring-controller ephemeral-volume-controller
+		garbage-collector-controller horizontal-pod-autoscaler-controller job-controller
+		kube-apiserver-serving-clustertrustbundle-publisher-controller legacy-serviceaccount-token-cleaner-controller
+		namespace-controller node-ipam-controller node-lifecycle-controller node-route-controller
+		persistentvolume-attach-detach-controller persistentvolume-binder-controller persistentvolume-expander-controller
+		persistentvolume-protection-controller persistentvolumeclaim-protection-controller pod-garbage-collector-controller
+		podcertificaterequest-cleaner-controller replicaset-controller replicationcontroller-controller resourceclaim-controller
+		resourcequota-controller root-ca-certificate-publisher-controller selinux-warning-controller service-cidr-controller
+		service-lb-controller serviceaccount-controller serviceaccount-token-controller statefulset-controller
+		storage-version-migrator-controller storageversion-garbage-collector-controller taint-eviction-controller
+		token-cleaner-controller ttl-after-finished-controller ttl-controller validatingadmissionpolicy-status-controller
+		volumeattributesclass-protection-controller
+		attachdetach bootstrapsigner cloud-node-lifecycle clusterrole-aggregation cronjob csrapproving csrcleaner csrsigning
+		daemonset deployment disruption endpoint endpointslice endpointslicemirroring ephemeral-volume garbagecollector
+		horizontalpodautoscaling job legacy-service-account-token-cleaner namespace nodeipam nodelifecycle persistentvolume-binder
+		persistentvolume-expander podgc pv-protection pvc-protection replicaset replicationcontroller resource-claim-controller
+		resourcequota root-ca-cert-publisher route service serviceaccount serviceaccount-token statefulset storage-version-gc svm
+		tokencleaner ttl ttl-after-finished`)
+}
+
+// checkTogether checks arguments that a component accepts only with others.
+func (c *checks) checkTogether(o *manifest.Entry, path, component string, args map[string]string) {
+	fail := func(what, fix string) { c.fail(o.Problem(path, component+" does not start: "+what, fix)) }
+	for _, pair := range []struct{ component, one, other string }{
+		{components.APIServer, "oidc-issuer-url", "oidc-client-id"},                                   // pkg/kubeapiserver/options/authentication.go
+		{components.Kubelet, "image-credential-provider-config", "image-credential-provider-bin-dir"}, // pkg/credentialprovider/plugin
+	} {
+		_, one := args[pair.one]
+		_, other := args[pair.other]
+		if component == pair.component && one != other {
+			fail(pair.one+" and "+pair.other+" belong together", "set both")
+		}
+	}
+	switch component {
+	case components.APIServer: // k8s.io/apiserver/pkg/server/options/admission.go
+		for plugin := range strings.SplitSeq(args["enable-admission-plugins"], ",") {
+			if plugin != "" && slices.Contains(strings.Split(args["disable-admission-plugins"], ","), plugin) {
+				fail(fmt.Sprintf("the admission plugin %s is enabled and disabled", plugin), "remove it from one of the arguments")
+			}
+		}
+	case components.Kubelet:
+		checkKubeletTogether(args, fail)
+	}
+}
+
+func checkKubeletTogether(args map[string]string, fail func(what, fix string)) {
+	_, listed := args["reserved-cpus"]
+	_, file := args["config"]
+	reserves := regexp.MustCompile(`(^|,)cpu=`).MatchString
+	if args["cpu-manager-policy"] == "static" && !listed && !file && !reserves(args["system-reserved"]) && !reserves(args["kube-reserved"]) {
+		fail("the static policy of the CPU manager needs reserved CPUs", "set reserved-cpus, system-reserved or kube-reserved") // pkg/kubelet/cm/cpumanager
+	}
+	for item := range strings.SplitSeq(args["eviction-soft"], ",") { // pkg/kubelet/eviction/helpers.go
+		signal, _, is := strings.Cut(item, "<")
+		if is && !strings.Contains(","+args["eviction-soft-grace-period"], ","+signal+"=") {
+			fail(fmt.Sprintf("eviction-soft has %s, and eviction-soft-grace-period has not", signal), "add "+signal+"=1m30s to it")
+		}
+	}
+}

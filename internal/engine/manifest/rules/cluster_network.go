@@ -1,0 +1,185 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+)
+
+// The limits of kubeadm for the blocks of pods and Services:
+// https://github.com/kubernetes/kubernetes/blob/master/cmd/kubeadm/app/apis/kubeadm/validation/validation.go
+const (
+	fewestAddressBits = 4  // 10 addresses
+	mostServiceBits   = 20 // of the addresses of Services
+	mostNodesBits     = 16 // of the number of blocks of Nodes
+	nodeBlockIPv4     = 24 // the usual block of a Node
+	nodeBlockIPv6     = 64
+
+	// DefaultServices is the block of Services of kubeadm, unless the manifest has another one (ClusterConfiguration,
+	// networking).
+	DefaultServices = "10.96.0.0/12"
+)
+
+// checkClusterNetwork checks the blocks of pods and Services of a self-managed cluster. With
+// some, kubeadm fails on the first machine.
+func (c *checks) checkClusterNetwork(cluster *manifest.Entry) {
+	network := c.cluster.Object.Spec.ClusterNetwork
+	pods := c.networkBlocks(cluster, "spec.clusterNetwork.pods.cidrBlocks", network.Pods.CIDRBlocks)
+	services := c.networkBlocks(cluster, "spec.clusterNetwork.services.cidrBlocks", network.Services.CIDRBlocks)
+	if d := network.ServiceDomain; d != "" && len(validation.IsDNS1123Subdomain(d)) > 0 { // ValidateDNS1123Subdomain of kubeadm
+		c.fail(
+			cluster.Problem("spec.clusterNetwork.serviceDomain", fmt.Sprintf("%q is not a domain of DNS", d), "use small letters, as in cluster.local, or remove it"),
+		)
+	}
+	for _, b := range services {
+		if least, most := b.Addr().BitLen()-mostServiceBits, b.Addr().BitLen()-fewestAddressBits; b.Bits() < least || b.Bits() > most {
+			c.fail(cluster.Problem(b.path, fmt.Sprintf("%s: kubeadm permits /%d to /%d for Services", b, least, most), "use another block, such as "+DefaultServices))
+		}
+	}
+	for _, b := range pods {
+		c.checkPodBlock(cluster, b)
+	}
+	if len(network.Services.CIDRBlocks) == 0 {
+		services = []networkBlock{{netip.MustParsePrefix(DefaultServices), ""}}
+	}
+	if len(services) > 0 { // otherwise a block is not valid
+		c.checkAPIAddresses(services[0])
+	}
+	c.warnOverlaps(cluster, pods, services)
+}
+
+// networkBlock is a block of addresses, and its place in the Cluster.
+type networkBlock struct {
+	netip.Prefix
+	path string
+}
+
+// networkBlocks parses blocks, and reports if there are too many. validateCluster reports blocks
+// that are not valid.
+func (c *checks) networkBlocks(cluster *manifest.Entry, path string, texts []string) (all []networkBlock) {
+	four := 0
+	for i, text := range texts {
+		b, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil
+		}
+		if b.Addr().Is4() {
+			four++
+		}
+		all = append(all, networkBlock{b.Masked(), fmt.Sprintf("%s[%d]", path, i)})
+	}
+	if four > 1 || len(all)-four > 1 {
+		c.fail(cluster.Problem(path, "kubeadm permits one block, or one of IPv4 and one of IPv6", "remove the others"))
+	}
+	return all
+}
+
+// checkPodBlock compares the block of pods with the parts that Nodes get of it.
+func (c *checks) checkPodBlock(cluster *manifest.Entry, b networkBlock) {
+	name, node, example := "node-cidr-mask-size-ipv4", nodeBlockIPv4, "192.168.0.0/16"
+	if b.Addr().Is6() {
+		name, node, example = "node-cidr-mask-size-ipv6", nodeBlockIPv6, "fd01::/48"
+	}
+	set := name
+	for _, name := range []string{"node-cidr-mask-size", name} { // the first one is of clusters with one family
+		if given, err := strconv.Atoi(c.controllerManagerArgument(name)); err == nil {
+			node, set = given, name
+		}
+	}
+	if node > b.Addr().BitLen() {
+		c.fail(
+			cluster.Problem(
+				b.path,
+				fmt.Sprintf("the argument %s of the kube-controller-manager is %d, and addresses have %d bits", set, node, b.Addr().BitLen()),
+				"change it",
+			),
+		)
+		return
+	}
+	switch most := b.Addr().BitLen() - fewestAddressBits; {
+	case b.Bits() > most:
+		c.fail(cluster.Problem(b.path, fmt.Sprintf("%s: kubeadm permits /%d and larger blocks for pods", b, most), "use another block, such as "+example))
+	case c.controllerManagerArgument("allocate-node-cidrs") == "false": // Nodes get no blocks
+	case b.Bits() > node:
+		c.fail(
+			cluster.Problem(
+				b.path,
+				fmt.Sprintf("%s is smaller than the block of one Node, /%d", b, node),
+				fmt.Sprintf("use a larger block, such as %s, or set the argument %s of the kube-controller-manager", example, name),
+			),
+		)
+	case node-b.Bits() > mostNodesBits:
+		c.fail(
+			cluster.Problem(
+				b.path,
+				fmt.Sprintf("%s is too large for Nodes with a block of /%d: kubeadm permits /%d", b, node, node-mostNodesBits),
+				fmt.Sprintf("use a smaller block, such as %s, or set the argument %s of the kube-controller-manager", example, name),
+			),
+		)
+	}
+}
+
+// controllerManagerArgument is an argument of the kube-controller-manager; "" if it is not set.
+func (c *checks) controllerManagerArgument(name string) (value string) {
+	var arguments []bootstrapv1.Arg
+	if cp := c.cluster.ControlPlane; cp != nil {
+		arguments = cp.Object.Spec.KubeadmConfigSpec.ClusterConfiguration.ControllerManager.ExtraArgs
+	}
+	for _, m := range c.cluster.Machines {
+		if m.ControlPlane && m.Bootstrap != nil {
+			arguments = append(arguments, m.Bootstrap.Spec.ClusterConfiguration.ControllerManager.ExtraArgs...)
+		}
+	}
+	for _, a := range arguments {
+		if a.Name == name && a.Value != nil {
+			value = *a.Value
+		}
+	}
+	return value
+}
+
+// warnOverlaps warns of blocks that overlap. Addresses of pods and machines may be the same range
+// only for a pod network that takes the addresses of pods from the VPC.
+func (c *checks) warnOverlaps(cluster *manifest.Entry, pods, services []networkBlock) {
+	var vpc []string
+	if c.cluster.Infra != nil {
+		vpc = vpcBlocks(&c.cluster.Infra.Spec.NetworkSpec.VPC)
+	}
+	for _, s := range services {
+		for _, p := range pods {
+			if p.Overlaps(s.Prefix) {
+				c.warn(cluster.Problem(p.path, fmt.Sprintf("%s overlaps with the addresses of Services, %s", p, s), "change one of them"))
+			}
+		}
+		for _, text := range vpc {
+			if v, err := netip.ParsePrefix(text); err == nil && v.Overlaps(s.Prefix) {
+				c.warn(
+					cluster.Problem(
+						cmp.Or(s.path, "spec.clusterNetwork"),
+						fmt.Sprintf("%s overlaps with the VPC, %s: pods cannot reach what has an address in both", s, text),
+						"change one of them",
+					),
+				)
+			}
+		}
+	}
+	for _, p := range pods {
+		for _, text := range vpc {
+			if v, err := netip.ParsePrefix(text); err == nil && v.Overlaps(p.Prefix) {
+				c.warn(
+					cluster.Problem(
+						p.path,
+						fmt.Sprintf("%s overlaps with the VPC, %s: this works only with a pod network that gives pods addresses of the VPC", p, text),
+						"change one of them",
+					),
+				)
+			}
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package rules
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
+	"sigs.k8s.io/yaml"
+
+	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+)
+
+// Rules of EKS for names, ARNs and texts, from the operations in its API reference: CreateCluster,
+// CreateAccessEntry, AssociateAccessPolicy, CreateAddon and AssociateIdentityProviderConfig.
+
+// checkEKSNames checks what an EKS control plane names.
+func (c *checks) checkEKSNames(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
+	o := c.infra
+	for i, e := range plane.AccessEntries {
+		path := fmt.Sprintf("spec.accessEntries[%d]", i)
+		c.checkARN(o, path+".principalARN", e.PrincipalARN, principalARN())
+		c.checkIdentityNames(o, path, "username", e.Username, "kubernetesGroups", e.KubernetesGroups)
+		for k, p := range e.AccessPolicies {
+			c.checkARN(o, fmt.Sprintf("%s.accessPolicies[%d].policyARN", path, k), p.PolicyARN, accessPolicyARN())
+		}
+	}
+	if config := plane.IAMAuthenticatorConfig; config != nil {
+		for i, m := range config.RoleMappings {
+			if strings.Contains(m.RoleARN, ":role/") { // otherwise reported already
+				c.checkARN(o, fmt.Sprintf("spec.iamAuthenticatorConfig.mapRoles[%d].rolearn", i), m.RoleARN, roleARN())
+			}
+		}
+		for i, m := range config.UserMappings {
+			if strings.Contains(m.UserARN, ":user/") {
+				c.checkARN(o, fmt.Sprintf("spec.iamAuthenticatorConfig.mapUsers[%d].userarn", i), m.UserARN, userARN())
+			}
+		}
+	}
+	if config := plane.EncryptionConfig; config != nil && config.Provider != nil {
+		c.checkARN(o, "spec.encryptionConfig.provider", *config.Provider, keyARN())
+		for i, r := range config.Resources {
+			if manifest.Deref(r) != "secrets" { // EncryptionConfig, EKS API reference
+				c.fail(o.Problem(fmt.Sprintf("spec.encryptionConfig.resources[%d]", i), fmt.Sprintf("EKS does not encrypt %q", manifest.Deref(r)), "write secrets"))
+			}
+		}
+	}
+	if plane.Addons != nil {
+		for i, a := range *plane.Addons {
+			c.checkAddon(o, fmt.Sprintf("spec.addons[%d]", i), a)
+		}
+	}
+	c.checkRolePolicies(o, plane.RoleAdditionalPolicies, plane.RolePermissionsBoundary)
+	c.checkIssuer(o, plane.OIDCIdentityProviderConfig)
+}
+
+// reservedNames are the beginnings of names that EKS keeps for itself: "Create access entries" in the
+// EKS user guide.
+func reservedNames() []string { return []string{"system:", "eks:", "aws:", "amazon:", "iam:"} }
+
+func (c *checks) checkIdentityNames(o *manifest.Entry, path, userField, user, groupField string, groups []string) {
+	const fix = "choose another name, or associate an access policy such as AmazonEKSClusterAdminPolicy"
+	for _, prefix := range reservedNames() {
+		if strings.HasPrefix(user, prefix) {
+			c.fail(o.Problem(path+"."+userField, fmt.Sprintf("%q: EKS reserves user names that begin with %s", user, prefix), "choose another name, or remove it"))
+		}
+		for i, g := range groups {
+			if strings.HasPrefix(g, prefix) {
+				c.fail(o.Problem(fmt.Sprintf("%s.%s[%d]", path, groupField, i), fmt.Sprintf("%q: EKS reserves names of groups that begin with %s", g, prefix), fix))
+			}
+		}
+	}
+}
+
+// checkAddon checks an add-on. EKS compares its configuration with a schema, so it has to be one of
+// JSON or YAML.
+func (c *checks) checkAddon(o *manifest.Entry, path string, a ekscontrolplanev1.Addon) {
+	if a.ServiceAccountRoleArn != nil {
+		c.checkARN(o, path+".serviceAccountRoleARN", *a.ServiceAccountRoleArn, roleARN())
+	}
+	if !regexp.MustCompile(`^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$`).MatchString(a.Name) {
+		c.fail(
+			o.Problem(
+				path+".name",
+				fmt.Sprintf("%q is not the name of an add-on", a.Name),
+				"list them with: clusterawsadm eks addons list-available, or aws eks describe-addon-versions",
+			),
+		)
+	}
+	if a.Configuration == "" {
+		return
+	}
+	var content map[string]any
+	if err := yaml.Unmarshal([]byte(a.Configuration), &content); err != nil {
+		if !json.Valid([]byte(a.Configuration)) {
+			c.fail(o.Problem(path+".configuration", "is neither an object of JSON nor a mapping of YAML", "correct the text"))
+		}
+	}
+}
+
+// checkRolePolicies checks policies of a role that the run creates.
+func (c *checks) checkRolePolicies(o *manifest.Entry, policies *[]string, boundary string) {
+	if policies != nil {
+		for i, arn := range *policies {
+			c.checkARN(o, fmt.Sprintf("spec.roleAdditionalPolicies[%d]", i), arn, policyARN())
+		}
+	}
+	c.checkARN(o, "spec.rolePermissionsBoundary", boundary, policyARN())
+}
+
+// checkIssuer checks an identity provider: OidcIdentityProviderConfigRequest in the EKS API reference.
+func (c *checks) checkIssuer(o *manifest.Entry, config *ekscontrolplanev1.OIDCIdentityProviderConfig) {
+	if config == nil {
+		return
+	}
+	const path = "spec.oidcIdentityProviderConfig"
+	u, err := url.Parse(config.IssuerURL)
+	if err != nil || u.Scheme != "https" || u.Host == "" {
+		c.fail(
+			o.Problem(
+				path+".issuerUrl",
+				fmt.Sprintf("%q is not a URL that begins with https://", config.IssuerURL),
+				"write the issuer of the tokens, such as https://login.example.com",
+			),
+		)
+	}
+	if n := utf8.RuneCountInString(config.IdentityProviderConfigName); n > longestTagValue {
+		c.fail(
+			o.Problem(
+				path+".identityProviderConfigName",
+				fmt.Sprintf("the name has %d characters: it is the value of a tag, which has %d", n, longestTagValue),
+				"shorten it",
+			),
+		)
+	}
+	c.checkEKSTags(o, path+".tags", config.Tags)
+}
+
+// longestTagValue is how many characters the value of a tag has.
+const longestTagValue = 256
+
+// checkEKSTags checks tags that CAPA's webhooks do not.
+func (c *checks) checkEKSTags(o *manifest.Entry, path string, tags map[string]string) {
+	if len(tags) > mostTags-ownSubnetTags {
+		c.fail(o.Problem(path, fmt.Sprintf("%d tags: AWS permits %d, and some are of this program", len(tags), mostTags), "remove some"))
+	}
+	c.checkTagTexts(o, path, tags)
+}
+
+// checkTagTexts checks the names and values of tags.
+func (c *checks) checkTagTexts(o *manifest.Entry, path string, tags map[string]string) {
+	for key, value := range tags {
+		switch {
+		case utf8.RuneCountInString(key) > longestTagKey || utf8.RuneCountInString(value) > longestTagValue:
+			c.fail(
+				o.Problem(path+"."+key, fmt.Sprintf("AWS permits %d characters in the name of a tag, and %d in its value", longestTagKey, longestTagValue), "shorten it"),
+			)
+		case strings.HasPrefix(strings.ToLower(key), "aws:"):
+			c.fail(o.Problem(path+"."+key, "AWS reserves tags whose names begin with aws:", "choose another name"))
+		case !tagText(key) || !tagText(value):
+			c.fail(o.Problem(path+"."+key, "AWS permits letters, digits, spaces and _.:/=+-@ in tags", "change it"))
+		}
+	}
+}
+
+func tagText(s string) bool {
+	return regexp.MustCompile(`^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$`).MatchString(s)
+}
+
+// mostHooks is the number of lifecycle hooks that an Auto Scaling group can have (Amazon EC2 Auto Scaling
+// user guide: Quotas for Auto Scaling resources and groups).
+const mostHooks = 50
+
+// checkHooks checks the lifecycle hooks of a pool (Amazon EC2 Auto Scaling API: PutLifecycleHook).
+func (c *checks) checkHooks(o *manifest.Entry, hooks []expinfrav1.AWSLifecycleHook) {
+	const path = "spec.lifecycleHooks"
+	if len(hooks) > mostHooks {
+		c.fail(o.Problem(path, fmt.Sprintf("a group has at most %d lifecycle hooks, this one has %d", mostHooks, len(hooks)), "remove some"))
+	}
+	for i, h := range hooks {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		if h.Name != "" && !regexp.MustCompile(`^[A-Za-z0-9\-_/]{1,255}$`).MatchString(h.Name) {
+			c.fail(
+				o.Problem(at+".name", fmt.Sprintf("%q: the name of a lifecycle hook has up to 255 letters a to z, digits, and characters of -_/", h.Name), "change it"),
+			)
+		}
+		if h.RoleARN != nil {
+			c.checkARN(o, at+".roleARN", *h.RoleARN, roleARN())
+		}
+		if h.NotificationTargetARN != nil {
+			c.checkARN(o, at+".notificationTargetARN", *h.NotificationTargetARN, targetARN(*h.NotificationTargetARN))
+		}
+	}
+}
+
+// targetARN is the form of what a lifecycle hook notifies: an SNS topic or an SQS queue.
+func targetARN(arn string) arnForm {
+	service := "sqs"
+	if strings.Contains(arn, ":sns:") {
+		service = "sns"
+	}
+	return arnForm{service, `[A-Za-z0-9_.-]+`, true, "an SNS topic or an SQS queue", ":sqs:REGION:123456789012:NAME"}
+}

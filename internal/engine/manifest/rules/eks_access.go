@@ -1,0 +1,77 @@
+package rules
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
+)
+
+// mostPublicBlocks is the number of blocks that may use the public endpoint ("Public endpoint access CIDR ranges per
+// cluster" in "View and manage Amazon EKS and Fargate service quotas", EKS user guide).
+const mostPublicBlocks = 40
+
+// checkPublicBlocks checks who may use the public endpoint of the API server. EKS takes no reserved addresses, and
+// IPv6 in IPv6 clusters only ("Cluster API server endpoint", EKS user guide).
+func (c *checks) checkPublicBlocks(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
+	const path = "spec.endpointAccess.publicCIDRs"
+	access, ipv6 := plane.EndpointAccess, c.cluster.Infra.Spec.NetworkSpec.VPC.IsIPv6Enabled()
+	for i, text := range access.PublicCIDRs {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		block, err := netip.ParsePrefix(*text)
+		switch reserved := reservedIn(block); {
+		case err != nil:
+			c.fail(c.infra.Problem(at, fmt.Sprintf("%q is not a CIDR block such as 192.0.2.0/24", *text), "change the value"))
+		case block.Addr().Is6() && !ipv6:
+			c.fail(c.infra.Problem(at, *text+": the endpoint of an IPv4 cluster has no IPv6 address", "remove it, or create an IPv6 cluster with vpc.ipv6"))
+		case reserved != "":
+			c.fail(
+				c.infra.Problem(
+					at,
+					fmt.Sprintf("%s is in %s: nobody calls the public endpoint from reserved addresses, and EKS refuses them", *text, reserved),
+					"write public addresses; from within the VPC, use endpointAccess.private: true",
+				),
+			)
+		}
+	}
+	if n := len(access.PublicCIDRs); n > mostPublicBlocks {
+		c.fail(c.infra.Problem(path, fmt.Sprintf("a cluster has at most %d blocks, this one has %d", mostPublicBlocks, n), "combine some"))
+	}
+	if len(access.PublicCIDRs) > 0 && access.Public != nil && !*access.Public {
+		c.warn(c.infra.Problem(path, "has no effect: the API server has no public endpoint", "remove it, or set public: true"))
+	}
+}
+
+// reservedIn returns the range of reserved addresses that contains a block; "" if none does ("IANA IPv4 Special-Purpose
+// Address Registry", and the one for IPv6).
+func reservedIn(block netip.Prefix) string {
+	for _, text := range []string{
+		"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16", "224.0.0.0/4", "240.0.0.0/4",
+		"fc00::/7", "fe80::/10", "ff00::/8",
+	} {
+		if p := netip.MustParsePrefix(text); block.IsValid() && p.Contains(block.Addr()) && block.Bits() >= p.Bits() {
+			return text
+		}
+	}
+	return ""
+}
+
+// checkScopes checks where access policies apply (AccessScope in the EKS API reference).
+func (c *checks) checkScopes(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
+	for i, e := range plane.AccessEntries {
+		for k, p := range e.AccessPolicies {
+			at := fmt.Sprintf("spec.accessEntries[%d].accessPolicies[%d].accessScope", i, k)
+			names := p.AccessScope.Namespaces
+			ofCluster := strings.EqualFold(string(p.AccessScope.Type), string(ekscontrolplanev1.AccessScopeTypeCluster))
+			switch {
+			case ofCluster && len(names) > 0:
+				c.fail(
+					c.infra.Problem(at, "the policy applies to the whole cluster, and has namespaces, too", "remove namespaces, or set type: namespace"),
+				)
+			case !ofCluster && len(names) == 0:
+				c.fail(c.infra.Problem(at, "the policy applies to namespaces, and names none", "list them in namespaces, or set type: cluster"))
+			}
+		}
+	}
+}

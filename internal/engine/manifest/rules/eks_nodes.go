@@ -1,0 +1,59 @@
+package rules
+
+import (
+	"fmt"
+	"strings"
+
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+)
+
+// checkNodeImage compares the AMI of an EKS node with its bootstrap configuration: only
+// Amazon Linux 2 has bootstrap.sh, and only Amazon Linux 2023 has nodeadm.
+func (c *checks) checkNodeImage(o *manifest.Entry, path string, spec infrav1.AWSMachineSpec, script, nodeadm bool) {
+	if spec.Ignition != nil {
+		ignition := strings.TrimSuffix(path, ".awsLaunchTemplate") + ".ignition"
+		c.fail(o.Problem(ignition, "Ignition is for self-managed clusters", "remove it"))
+	}
+	if c.ownImage(spec) {
+		return
+	}
+	kind := infrav1.AmazonLinux
+	if t := spec.AMI.EKSOptimizedLookupType; t != nil {
+		kind = *t
+	}
+	old := kind == infrav1.AmazonLinux || kind == infrav1.AmazonLinuxGPU
+	path += ".ami.eksLookupType"
+	switch version, without := c.withoutAL2(); {
+	case old && without:
+		c.fail(o.Problem(path, fmt.Sprintf("EKS has no Amazon Linux 2 AMIs (%s) for %s", kind, version), "set it to AmazonLinux2023"))
+	case old && nodeadm:
+		c.fail(o.Problem(path, fmt.Sprintf("Amazon Linux 2 AMIs (%s) have no nodeadm", kind), "set it to AmazonLinux2023, or use an EKSConfig"))
+	case !old && script:
+		c.fail(o.Problem(path, fmt.Sprintf("Amazon Linux 2023 AMIs (%s) have no bootstrap.sh, which EKSConfig calls", kind), "use a NodeadmConfig"))
+	}
+}
+
+// ownImage reports whether a machine uses an AMI that is not from EKS.
+func (c *checks) ownImage(spec infrav1.AWSMachineSpec) bool {
+	plane := c.cluster.Infra
+	return plane == nil || spec.AMI.ID != nil || spec.ImageLookupOrg+spec.ImageLookupFormat+spec.ImageLookupBaseOS != "" ||
+		plane.Spec.ImageLookupOrg+plane.Spec.ImageLookupFormat+plane.Spec.ImageLookupBaseOS != ""
+}
+
+// checkDeploymentOfEKS applies the rules for a MachineDeployment whose machines join an
+// EKS cluster.
+func (c *checks) checkDeploymentOfEKS(d manifest.Deployment) {
+	if d.Template != nil {
+		o := c.lookup(manifest.KindAWSMachineTemplate, d.Template.Name)
+		c.checkNodeImage(o, "spec.template.spec", d.Template.Spec.Template.Spec, d.EKSBootstrap != nil, d.NodeadmBootstrap != nil)
+	}
+}
+
+// checkMachineOfEKS does the same for a stand-alone Machine.
+func (c *checks) checkMachineOfEKS(m manifest.Machine) {
+	if m.Infra != nil {
+		c.checkNodeImage(c.lookup(manifest.KindAWSMachine, m.Infra.Name), "spec", m.Infra.Spec, m.EKSBootstrap != nil, m.NodeadmBootstrap != nil)
+	}
+}

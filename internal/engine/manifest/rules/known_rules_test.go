@@ -1,0 +1,235 @@
+package rules_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+)
+
+// Each edit of an example breaks a rule of AWS, Kubernetes or kubeadm that needs no question to them:
+// it causes one problem, with the line of the edit.
+func TestKnownRules(t *testing.T) {
+	const (
+		quick, eks = "quickstart", "eks"
+		network    = "  controlPlaneLoadBalancer:\n    loadBalancerType: nlb\n"
+		lb         = "    loadBalancerType: nlb\n"
+		machine    = "      instanceType: t3.large\n      iamInstanceProfile: nodes.cluster-api-provider-aws.sigs.k8s.io\n"
+		worker     = "      joinConfiguration:\n"
+		cluster    = "    clusterConfiguration:\n"
+		registered = "    joinConfiguration:\n      nodeRegistration:\n"
+		plane      = "  version: v1.34\n"
+		group      = "  amiType: AL2023_x86_64_STANDARD\n"
+		kubelet    = "          - name: cloud-provider\n            value: external\n"
+		config     = "        - name: cloud-provider\n          value: external\n    initConfiguration:\n"
+	)
+	for _, tt := range []struct{ name, file, old, edited, want string }{
+		{"VPC with host bits", quick, network, network + "  network: {vpc: {cidrBlock: 10.50.1.0/16}}\n", "10.50.1.0/16 is not the beginning of a block: AWS would make 10.50.0.0/16 of it — write 10.50.0.0/16"},
+		{"VPC too wide", quick, network, network + "  network: {vpc: {cidrBlock: 10.0.0.0/8}}\n", "AWS permits blocks of /16 to /28"},
+		{"loopback VPC", quick, network, network + "  network: {vpc: {cidrBlock: 127.0.0.0/16}}\n", "contains addresses that no machine can have"},
+		{"EKS VPC with host bits", eks, plane, plane + "  network: {vpc: {cidrBlock: 10.50.1.0/16}}\n", "is not the beginning of a block"},
+		{"secondary block overlaps with the default", quick, network, network + "  network: {vpc: {secondaryCidrBlocks: [{ipv4CidrBlock: 10.0.8.0/24}]}}\n", "10.0.8.0/24 overlaps with 10.0.0.0/16, which the VPC has already"},
+		{"secondary block of another range", quick, network, network + "  network: {vpc: {secondaryCidrBlocks: [{ipv4CidrBlock: 172.20.0.0/24}]}}\n", "AWS does not add a block of 172.16.0.0/12 to a VPC with 10.0.0.0/16"},
+		{"subnet outside", quick, network, network + "  network: {subnets: [{id: a, availabilityZone: us-east-1a, cidrBlock: 10.1.0.0/24, isPublic: true}, {id: b, availabilityZone: us-east-1a, cidrBlock: 10.0.1.0/24}]}\n", "10.1.0.0/24 is not within the VPC"},
+		{"subnets overlap", quick, network, network + "  network: {subnets: [{id: a, availabilityZone: us-east-1a, cidrBlock: 10.0.0.0/20, isPublic: true}, {id: b, availabilityZone: us-east-1a, cidrBlock: 10.0.1.0/24}]}\n", "10.0.1.0/24 overlaps with 10.0.0.0/20 of spec.network.subnets[0].cidrBlock"},
+		{"subnet with host bits", quick, network, network + "  network: {subnets: [{id: a, availabilityZone: us-east-1a, cidrBlock: 10.0.0.0/24, isPublic: true}, {id: b, availabilityZone: us-east-1a, cidrBlock: 10.0.1.5/24}]}\n", "AWS would make 10.0.1.0/24 of it"},
+		{"ports", quick, lb, lb + "    ingressRules: [{description: x, protocol: tcp, fromPort: 443, toPort: 22, cidrBlocks: [10.0.0.0/8]}]\n", "is less than fromPort, 443"},
+		{"no port", quick, lb, lb + "    ingressRules: [{description: x, protocol: udp, fromPort: 443, toPort: 70000, cidrBlocks: [10.0.0.0/8]}]\n", "70000 is not a port"},
+		{"ICMP", quick, lb, lb + "    ingressRules: [{description: x, protocol: icmp, fromPort: -1, toPort: 8, cidrBlocks: [10.0.0.0/8]}]\n", "-1 and 8 are not a type and a code of ICMP"},
+		{"one address", quick, lb, lb + "    ingressRules: [{description: x, protocol: tcp, fromPort: 443, toPort: 443, cidrBlocks: [10.0.0.1]}]\n", `"10.0.0.1" is not a block of addresses`},
+		{"IPv6 in IPv4", quick, lb, lb + "    ingressRules: [{description: x, protocol: tcp, fromPort: 443, toPort: 443, cidrBlocks: ['2001:db8::/32']}]\n", "2001:db8::/32 is a block of IPv6 addresses — list it in ipv6CidrBlocks"},
+		{"description", quick, lb, lb + "    ingressRules: [{description: Größe, protocol: tcp, fromPort: 443, toPort: 443, cidrBlocks: [10.0.0.0/8]}]\n", "AWS permits letters a to z"},
+		{"group", quick, lb, lb + "    additionalSecurityGroups: [sg-x]\n", `"sg-x" is not the ID of a security group`},
+		{"protocol of the pod network", quick, network, network + "  network: {cni: {cniIngressRules: [{description: x, protocol: vxlan, fromPort: 1, toPort: 2}]}}\n", `"vxlan" is not a protocol of rules`},
+		{"health check", quick, lb, lb + "    healthCheck: {timeoutSeconds: 7}\n", "7 is more than the time between two health checks, 5 seconds"},
+		{"protocol of health checks", quick, lb, lb + "    healthCheckProtocol: TLS\n", "does not check health by TLS"},
+		{"host", quick, lb, lb + "  controlPlaneEndpoint: {host: 'a b', port: 6443}\n", `"a b" is neither an IP address nor a name in DNS`},
+		{"volume type", quick, machine, machine + "      rootVolume: {size: 20, type: gp9}\n", `EC2 has no volumes of the type "gp9"`},
+		{"volume of a machine", quick, machine, machine + "      rootVolume: {size: 200, type: st1}\n", "a machine cannot start from a volume of the type st1"},
+		{"volume size", quick, machine, machine + "      nonRootVolumes: [{deviceName: /dev/sdf, size: 20, type: sc1}]\n", "20 GiB: a volume of the type sc1 has 125 to 16384"},
+		{"IOPS", quick, machine, machine + "      rootVolume: {size: 20, type: gp2, iops: 3000}\n", "AWS permits no number of IOPS for volumes of the type gp2"},
+		{"IOPS for the size", quick, machine, machine + "      rootVolume: {size: 8, type: io1, iops: 1000}\n", "has at most 50 IOPS for each GiB, so 400 for 8 GiB"},
+		{"throughput for the IOPS", quick, machine, machine + "      rootVolume: {size: 80, type: gp3, throughput: 1000}\n", "AWS permits 0.25 MiB/s for each of the 3000 IOPS, so 750"},
+		{"key of a volume", quick, machine, machine + "      rootVolume: {size: 80, encrypted: true, encryptionKey: 'arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab'}\n", "is in the region eu-west-1, but the cluster is in us-east-1"},
+		{"one device twice", quick, machine, machine + "      nonRootVolumes: [{deviceName: /dev/sdf, size: 20}, {deviceName: sdf, size: 30}]\n", "nonRootVolumes[0] has the same device, /dev/sdf"},
+		{"device", quick, machine, machine + "      nonRootVolumes: [{deviceName: /dev/nvme1n1, size: 20}]\n", `"/dev/nvme1n1" is not the name of a device in EC2`},
+		{"price", quick, machine, machine + "      spotMarketOptions: {maxPrice: abc}\n", `"abc" is not a price in US dollars`},
+		{"interface", quick, machine, machine + "      networkInterfaces: [eni-x]\n", `"eni-x" is not the ID of a network interface`},
+		{"tags", quick, network, network + "  additionalTags: {" + many(46) + "}\n", "a subnet would have 52 tags, of which 6 are of this program: AWS permits 50"},
+		{"tags of a machine", quick, machine, machine + "      additionalTags: {" + many(43) + "}\n", "a machine would have 51 tags, of which 8 are of this program"},
+		{"IPv6 address", quick, machine, machine + "      assignPrimaryIPv6: enabled\n", "the subnets have no IPv6 addresses"},
+
+		{"effect of a taint", quick, registered, registered + "        taints: [{key: a, effect: NoShedule}]\n", `"NoShedule" is not the effect of a taint`},
+		{"file mode", quick, worker, "      files: [{path: /etc/x, content: x, permissions: '999'}]\n" + worker, `"999" is not an octal number`},
+		{"one name for all", quick, registered + "        name: '{{ ds.meta_data.local_hostname }}'\n", registered + "        name: worker\n", `all machines would have the Node name "worker"`},
+		{"name of a Node", quick, registered + "        name: '{{ ds.meta_data.local_hostname }}'\n", registered + "        name: Worker_1\n", `"Worker_1" is not the name of a Node`},
+		{"dockershim", quick, registered, registered + "        criSocket: /var/run/dockershim.sock\n", "Kubernetes 1.24 removed dockershim"},
+		{"remote socket", quick, registered, registered + "        criSocket: tcp://localhost:1\n", "is not a socket of a container runtime on this machine"},
+
+		{"cloud provider", quick, config, strings.Replace(config, "external", "aws", 1), "kube-controller-manager of v1.34.2 does not contain the cloud provider aws — set it to external"},
+		{"flag that was removed", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: cloud-provider, value: external}]}\n", "kube-apiserver of v1.34.2 has no argument cloud-provider: Kubernetes 1.33 removed it"},
+		{"flag of a port", quick, cluster, cluster + "      scheduler: {extraArgs: [{name: port, value: '10251'}]}\n", "kube-scheduler of v1.34.2 has no argument port: Kubernetes 1.31 removed it — remove it"},
+		{"flag that never was at all", quick, cluster, cluster + "      scheduler: {extraArgs: [{name: nonsense-flag, value: x}]}\n", "has no argument nonsense-flag"},
+		{"value of a flag", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: audit-log-maxage, value: many}]}\n", `"many" is not a whole number, which kube-apiserver expects of audit-log-maxage`},
+		{"feature gate", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: feature-gates, value: 'SidecarContainers=true,NoSuchGate=true'}]}\n", "kube-apiserver of v1.34.2 has no feature gate NoSuchGate"},
+		{"feature gate that was removed", quick, cluster, cluster + "      scheduler: {extraArgs: [{name: feature-gates, value: 'APIListChunking=true'}]}\n", "Kubernetes 1.33 removed it"},
+		{"feature gate that is locked", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: feature-gates, value: SidecarContainers=false}]}\n", "the feature gate SidecarContainers is locked to true in Kubernetes 1.34"},
+		{"admission plugin", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: enable-admission-plugins, value: 'NodeRestriction,PodSecurityPolicy'}]}\n", "has no admission plugin PodSecurityPolicy"},
+		{"feature gate of kubeadm", quick, cluster, cluster + "      featureGates: {EtcdLearnerMode: true}\n", "kubeadm of v1.34.2 has no feature gate EtcdLearnerMode: Kubernetes 1.33 removed it"},
+		{"label of a kubelet", quick, "          - name: cloud-provider\n            value: external\n", "          - {name: cloud-provider, value: external}\n          - {name: node-labels, value: node-role.kubernetes.io/worker=}\n", "nodes may not set their own labels with the prefix node-role.kubernetes.io"},
+		{"names in certificates", quick, cluster, cluster + "      apiServer: {certSANs: ['api.example.com:6443']}\n", "is neither an IP address nor a name in DNS"},
+		{"relative path", quick, cluster, cluster + "      certificatesDir: pki\n", `"pki" is not an absolute path`},
+		{"repository of images", quick, cluster, cluster + "      imageRepository: 'https://registry.example.com'\n", "is not a repository of images"},
+		{"token", quick, registered, "    joinConfiguration:\n      discovery: {bootstrapToken: {token: abc, unsafeSkipCAVerification: true}}\n      nodeRegistration:\n", "is not a bootstrap token"},
+
+		{"TLS version", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: tls-min-version, value: TLS12}]}\n", `"TLS12" is not one of VersionTLS10, VersionTLS11, VersionTLS12, VersionTLS13`},
+		{"cipher suite", quick, cluster, cluster + "      scheduler: {extraArgs: [{name: tls-cipher-suites, value: 'TLS_AES_128_GCM_SHA256,TLS_FOO'}]}\n", `tls-cipher-suites of kube-scheduler: "TLS_FOO" is not known`},
+		{"authorization", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: authorization-mode, value: 'Node,RBACC'}]}\n", `"RBACC" is not one of AlwaysAllow`},
+		{"authorization twice", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: authorization-mode, value: 'Node,Node'}]}\n", `"Node" is listed twice`},
+		{"issuer without a client", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: oidc-issuer-url, value: 'https://example.com'}]}\n", "oidc-issuer-url and oidc-client-id belong together"},
+		{"plugin on and off", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: enable-admission-plugins, value: PodNodeSelector}, {name: disable-admission-plugins, value: PodNodeSelector}]}\n", "is enabled and disabled"},
+		{"range of ports", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: service-node-port-range, value: 40000-30000}]}\n", "is not a range of ports"},
+		{"file of an argument", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: audit-policy-file, value: /etc/kubernetes/audit.yaml}]}\n", "its container does not have the file /etc/kubernetes/audit.yaml"},
+		{"block of a Node", quick, config, "        - {name: node-cidr-mask-size, value: '12'}\n" + config, "192.168.0.0/16 is smaller than the block of one Node, /12"},
+		{"bits of a Node", quick, config, "        - {name: node-cidr-mask-size-ipv4, value: '33'}\n" + config, "is 33, and addresses have 32 bits"},
+		{"controller", quick, config, "        - {name: controllers, value: '*,-nosuch'}\n" + config, `"nosuch" is not a controller`},
+		{"bind address", quick, cluster, cluster + "      scheduler: {extraArgs: [{name: bind-address, value: localhost}]}\n", `"localhost" is not an IP address`},
+		{"flag of etcd", quick, cluster, cluster + "      etcd: {local: {extraArgs: [{name: nosuchflag, value: '1'}]}}\n", "etcd has no argument nosuchflag"},
+		{"value of etcd", quick, cluster, cluster + "      etcd: {local: {extraArgs: [{name: quota-backend-bytes, value: 8GB}]}}\n", `"8GB" is not a whole number, which etcd expects of quota-backend-bytes`},
+		{"cgroup driver", quick, kubelet, kubelet + "          - {name: cgroup-driver, value: cgroup}\n", `"cgroup" is not one of cgroupfs, systemd`},
+		{"eviction", quick, kubelet, kubelet + "          - {name: eviction-hard, value: 'memory.free<100Mi'}\n", `"memory.free" is not one of memory.available`},
+		{"soft eviction", quick, kubelet, kubelet + "          - {name: eviction-soft, value: 'memory.available<1Gi'}\n", "eviction-soft-grace-period has not"},
+		{"reservation", quick, kubelet, kubelet + "          - {name: system-reserved, value: cpu=lots}\n", `"lots" is not a quantity`},
+		{"static CPUs", quick, kubelet, kubelet + "          - {name: cpu-manager-policy, value: static}\n", "needs reserved CPUs"},
+		{"address of a Node", quick, kubelet, kubelet + "          - {name: node-ip, value: 10.0.0}\n", `"10.0.0" is not an IP address`},
+		{"preflight checks", quick, registered, registered + "        ignorePreflightErrors: [all, NumCPU]\n", `kubeadm accepts no other checks beside "all"`},
+		{"phase", quick, registered, "    joinConfiguration:\n      skipPhases: [addon/coredns]\n      nodeRegistration:\n", "kubeadm has no phase addon/coredns"},
+		{"port of the API server", quick, "    initConfiguration:\n", "    initConfiguration:\n      localAPIEndpoint: {bindPort: 7443}\n", "the load balancer forwards to port 6443"},
+		{"usage of a token", quick, "    initConfiguration:\n", "    initConfiguration:\n      bootstrapTokens: [{token: abcdef.0123456789abcdef, usages: [login]}]\n", `"login" is not a usage of a token`},
+		{"domain of Services", quick, "  clusterNetwork:\n", "  clusterNetwork:\n    serviceDomain: Cluster_Local\n", `"Cluster_Local" is not a domain of DNS`},
+		{"owner of a file", quick, worker, "      files: [{path: /etc/x, content: x, owner: root root}]\n" + worker, `"root root" is not a user and a group`},
+		{"encoding of a file", quick, worker, "      files: [{path: /etc/x, content: '!', encoding: base64}]\n" + worker, "is not base64, which encoding says"},
+		{"compressed file", quick, worker, "      files: [{path: /etc/x, content: aGVsbG8=, encoding: gzip+base64}]\n" + worker, "is not compressed by gzip"},
+		{"user", quick, worker, "      users: [{name: Ada Lovelace}]\n" + worker, `"Ada Lovelace" is not the name of a user of Linux`},
+		{"label of a filesystem", quick, worker, "      diskSetup: {filesystems: [{device: /dev/xvdb, filesystem: xfs, label: a-long-name-of-data}]}\n" + worker, "xfs permits 12"},
+		{"image", quick, machine, machine + "      ami: {id: ami-x}\n", `"ami-x" is not the ID of an image`},
+		{"instance profile", quick, machine, strings.Replace(machine, "nodes.cluster-api", "path/nodes.cluster-api", 1), "a path is not part of the name"},
+		{"reserved bucket", quick, network, network + "  s3Bucket: {name: xn--foo, controlPlaneIAMInstanceProfile: a, nodesIAMInstanceProfiles: [b]}\n", "S3 reserves names that begin with xn--"},
+		{"long URL", quick, network, network + "  s3Bucket: {name: boot-data, presignedURLDuration: 200h, controlPlaneIAMInstanceProfile: a, nodesIAMInstanceProfiles: [b]}\n", "S3 permits at most 168h"},
+
+		{"group of administrators", eks, plane, plane + "  accessConfig: {authenticationMode: api}\n  accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/a', kubernetesGroups: ['system:masters']}]\n", `"system:masters": EKS reserves names of groups that begin with system:`},
+		{"session", eks, plane, plane + "  accessConfig: {authenticationMode: api}\n  accessEntries: [{principalARN: 'arn:aws:sts::123456789012:assumed-role/a/b'}]\n", "is a session of a role, not an IAM role or user"},
+		{"other partition", eks, plane, plane + "  accessConfig: {authenticationMode: api}\n  accessEntries: [{principalARN: 'arn:aws-cn:iam::123456789012:role/a'}]\n", "is of the partition aws-cn, but the region us-east-1 is in aws"},
+		{"policy of IAM", eks, plane, plane + "  accessConfig: {authenticationMode: api}\n  accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/a', accessPolicies: [{policyARN: 'arn:aws:iam::aws:policy/ReadOnlyAccess', accessScope: {type: cluster}}]}]\n", "is not the ARN of an access policy of EKS"},
+		{"configuration of an add-on", eks, plane, plane + "  addons: [{name: coredns, version: v1.12.1-eksbuild.2, configuration: '{\"replicaCount\": 2'}]\n", "is neither an object of JSON nor a mapping of YAML"},
+		{"key of EKS", eks, plane, plane + "  encryptionConfig: {resources: [secrets], provider: 'arn:aws:iam::123456789012:role/a'}\n", "is not the ARN of a KMS key"},
+		{"issuer", eks, plane, plane + "  oidcIdentityProviderConfig: {clientId: a, identityProviderConfigName: b, issuerUrl: 'http://example.com'}\n", "is not a URL that begins with https://"},
+		{"encrypted resources", eks, plane, plane + "  encryptionConfig: {resources: [configmaps], provider: 'arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab'}\n", `EKS does not encrypt "configmaps"`},
+		{"version of an AMI", eks, group, group + "  amiVersion: latest\n", `"latest" is not the version of an AMI of EKS`},
+		{"AMI of another Kubernetes", eks, group, group + "  amiVersion: 1.33.0-20250101\n", "1.33.0-20250101 is for Kubernetes 1.33, and the nodes have v1.34"},
+		{"disk of a node group", eks, group, group + "  diskSize: 200000\n", "a volume of the type gp3 has 1 to 65536"},
+		{"heartbeat", eks, group, group + "  lifecycleHooks: [{name: a, lifecycleTransition: 'autoscaling:EC2_INSTANCE_LAUNCHING', heartbeatTimeout: 3h}]\n", "must be 30 seconds to 2 hours"},
+		{"strategy of a refresh", "machine-pool", "    instanceWarmup: 120\n", "    instanceWarmup: 120\n    strategy: Fast\n", "spec.refreshPreferences.strategy"},
+		{"share of a refresh", "machine-pool", "    minHealthyPercentage: 90\n", "    minHealthyPercentage: 150\n", "must be 0 to 100"},
+		{"lifecycle hook", eks, group, group + "  lifecycleHooks: [{name: Größe, lifecycleTransition: 'autoscaling:EC2_INSTANCE_LAUNCHING'}]\n", "the name of a lifecycle hook has up to 255 letters"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			text := edit(t, read(t, "../../../../configs/"+tt.file+".yaml"), tt.old, tt.edited)
+			_, err := load(t, text, input.LoadOptions{})
+			require.ErrorAs(t, err, new(*manifest.InvalidError))
+			assert.Contains(t, err.Error(), tt.want)
+			assert.NotContains(t, err.Error(), "\n", "one problem")
+			assert.Contains(t, err.Error(), " — ", "it says what to do")
+		})
+	}
+}
+
+// many writes tags.
+func many(n int) string {
+	var tags []string
+	for i := range n {
+		tags = append(tags, "t"+string(rune('a'+i/26))+string(rune('a'+i%26))+": x")
+	}
+	return strings.Join(tags, ", ")
+}
+
+// certificate says what is wrong with a certificate.
+type certificate struct {
+	leaf, otherKey, parameters bool
+	ends                       time.Duration // from now; 0: ten years
+}
+
+// authority returns the data of a Secret with a certificate and a key.
+func authority(t *testing.T, c certificate) string {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	if c.ends == 0 {
+		c.ends = 87600 * time.Hour
+	}
+	spec := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ca"}, NotBefore: time.Now().Add(-2400 * time.Hour), NotAfter: time.Now().Add(c.ends),
+		IsCA: !c.leaf, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature,
+	}
+	if !c.leaf {
+		spec.KeyUsage |= x509.KeyUsageCertSign
+	}
+	raw, err := x509.CreateCertificate(rand.Reader, spec, spec, key.Public(), key)
+	require.NoError(t, err)
+	if c.otherKey {
+		key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		require.NoError(t, err)
+	}
+	private, err := x509.MarshalECPrivateKey(key)
+	require.NoError(t, err)
+	text := pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private})
+	if c.parameters {
+		text = append(pem.EncodeToMemory(&pem.Block{Type: "EC PARAMETERS", Bytes: []byte("P-256")}), text...)
+	}
+	out, err := yaml.Marshal(map[string]any{"stringData": map[string]string{
+		"tls.crt": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})), "tls.key": string(text),
+	}})
+	require.NoError(t, err)
+	return string(out)
+}
+
+// Certificates that the user brings are checked before anything is made.
+func TestAuthoritiesOfTheUser(t *testing.T) {
+	base := read(t, "../../../../configs/quickstart.yaml") + "\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: quickstart-"
+	for _, tt := range []struct {
+		name, suffix string
+		c            certificate
+		want         string
+	}{
+		{"good", "ca", certificate{}, ""},
+		{"expired", "ca", certificate{ends: -time.Hour}, "the CA of the cluster: the certificate has expired on"},
+		{"not a CA", "etcd", certificate{leaf: true}, "the CA of etcd: the certificate is not that of a certificate authority"},
+		{"another key", "proxy", certificate{otherKey: true}, "the CA of the front proxy: certificate and private key do not match"},
+		{"parameters of the curve", "ca", certificate{parameters: true}, "the key begins with EC PARAMETERS: remove that block"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := load(t, base+tt.suffix+"}\n"+authority(t, tt.c), input.LoadOptions{})
+			if tt.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, tt.want)
+		})
+	}
+	c := mustLoad(t, base+"ca}\n"+authority(t, certificate{ends: 20 * 24 * time.Hour}), input.LoadOptions{})
+	require.Len(t, c.Warnings, 1)
+	assert.Contains(t, c.Warnings[0].What, "and with it all certificates of the cluster")
+}

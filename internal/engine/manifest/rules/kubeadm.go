@@ -1,0 +1,214 @@
+package rules
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+)
+
+// checkKubeadm checks a configuration as kubeadm does before it does anything: see the functions
+// Validate… in cmd/kubeadm/app/apis/kubeadm/validation/validation.go of Kubernetes. Workers use a
+// part of it.
+func (c *checks) checkKubeadm(o *manifest.Entry, prefix string, spec *bootstrapv1.KubeadmConfigSpec, v kubernetesVersion, plane bool) {
+	if plane {
+		c.checkClusterConfiguration(o, prefix+".clusterConfiguration", &spec.ClusterConfiguration, v)
+		c.checkEndpoint(o, prefix+".initConfiguration.localAPIEndpoint", spec.InitConfiguration.LocalAPIEndpoint)
+		c.checkRegistration(o, prefix+".initConfiguration.nodeRegistration", &spec.InitConfiguration.NodeRegistration, v)
+		if config := spec.JoinConfiguration.ControlPlane; config != nil {
+			c.checkEndpoint(o, prefix+".joinConfiguration.controlPlane.localAPIEndpoint", config.LocalAPIEndpoint)
+		}
+	}
+	join := &spec.JoinConfiguration
+	if !plane && join.ControlPlane != nil {
+		c.fail(o.Problem(prefix+".joinConfiguration.controlPlane", "the machines are workers", "remove it"))
+	}
+	c.checkRegistration(o, prefix+".joinConfiguration.nodeRegistration", &join.NodeRegistration, v)
+	if p := join.CACertPath; p != "" && (!path.IsAbs(p) || !strings.HasSuffix(p, ".crt")) {
+		c.fail(
+			o.Problem(
+				prefix+".joinConfiguration.caCertPath",
+				fmt.Sprintf("%q is not an absolute path that ends in .crt", p),
+				"use /etc/kubernetes/pki/ca.crt, or remove it",
+			),
+		)
+	}
+	c.checkDiscovery(o, prefix+".joinConfiguration.discovery", &join.Discovery)
+}
+
+func (c *checks) checkClusterConfiguration(o *manifest.Entry, path string, config *bootstrapv1.ClusterConfiguration, v kubernetesVersion) {
+	c.checkControlPlaneArguments(o, path, config, v)
+	c.checkAbsolute(o, path+".certificatesDir", config.CertificatesDir)
+	c.checkRepository(o, path+".imageRepository", config.ImageRepository)
+	c.checkRepository(o, path+".dns.imageRepository", config.DNS.ImageRepository)
+	c.checkNames(o, path+".apiServer.certSANs", config.APIServer.CertSANs)
+	if e := config.ControlPlaneEndpoint; e != "" && !isHostPort(e) {
+		c.fail(o.Problem(path+".controlPlaneEndpoint", fmt.Sprintf("%q is not a host with a port", e), "remove it: the run sets it"))
+	}
+	if config.Etcd.External.IsDefined() {
+		external := config.Etcd.External
+		for i, e := range external.Endpoints {
+			if !strings.HasPrefix(e, "https://") {
+				c.fail(o.Problem(fmt.Sprintf("%s.etcd.external.endpoints[%d]", path, i), fmt.Sprintf("%q is not a URL that begins with https://", e), "change it"))
+			}
+		}
+		c.checkAbsolute(o, path+".etcd.external.caFile", external.CAFile)
+		c.checkAbsolute(o, path+".etcd.external.certFile", external.CertFile)
+		c.checkAbsolute(o, path+".etcd.external.keyFile", external.KeyFile)
+		return
+	}
+	local := &config.Etcd.Local
+	c.checkAbsolute(o, path+".etcd.local.dataDir", local.DataDir)
+	c.checkEtcdArguments(o, path+".etcd.local.extraArgs", local.ExtraArgs)
+	c.checkRepository(o, path+".etcd.local.imageRepository", local.ImageRepository)
+	c.checkNames(o, path+".etcd.local.serverCertSANs", local.ServerCertSANs)
+	c.checkNames(o, path+".etcd.local.peerCertSANs", local.PeerCertSANs)
+}
+
+func (c *checks) checkAbsolute(o *manifest.Entry, at, value string) {
+	if value != "" && !path.IsAbs(value) {
+		c.fail(o.Problem(at, fmt.Sprintf("%q is not an absolute path", value), "begin it with /"))
+	}
+}
+
+// checkRepository checks a repository of images (github.com/distribution/reference).
+func (c *checks) checkRepository(o *manifest.Entry, path, value string) {
+	host, rest, found := strings.Cut(value, "/")
+	named := regexp.MustCompile(`^([a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
+	hosted := regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]+)?$`)
+	if value == "" || hosted.MatchString(host) && (!found || named.MatchString(rest)) {
+		return
+	}
+	c.fail(o.Problem(path, fmt.Sprintf("%q is not a repository of images such as registry.k8s.io", value), "change it"))
+}
+
+// checkNames checks names in a certificate.
+func (c *checks) checkNames(o *manifest.Entry, path string, names []string) {
+	for i, name := range names {
+		_, err := netip.ParseAddr(name)
+		if err != nil && len(validation.IsDNS1123Subdomain(name)) > 0 && len(validation.IsWildcardDNS1123Subdomain(name)) > 0 {
+			c.fail(
+				o.Problem(
+					fmt.Sprintf("%s[%d]", path, i),
+					fmt.Sprintf("%q is neither an IP address nor a name in DNS", name),
+					"change it; a name has no port, and no capital letters",
+				),
+			)
+		}
+	}
+}
+
+// isHostPort reports whether kubeadm accepts an endpoint: ParseHostPort in cmd/kubeadm/app/util.
+func isHostPort(endpoint string) bool {
+	host, port, err := net.SplitHostPort(endpoint)
+	if err != nil {
+		host, port = strings.Trim(endpoint, "[]"), "1"
+	}
+	n, err := strconv.Atoi(port)
+	if err != nil || n < 1 || n > mostPort {
+		return false
+	}
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	return len(validation.IsDNS1123Subdomain(host)) == 0
+}
+
+func (c *checks) checkEndpoint(o *manifest.Entry, path string, e bootstrapv1.APIEndpoint) {
+	if e.BindPort < 0 || e.BindPort > mostPort {
+		c.fail(o.Problem(path+".bindPort", fmt.Sprintf("%d is not a port", e.BindPort), fmt.Sprintf("use 1 to %d, or remove it", mostPort)))
+		return
+	}
+	if e.BindPort != 0 && e.BindPort != apiPort && c.hasLoadBalancer() {
+		c.fail(
+			o.Problem(
+				path+".bindPort",
+				fmt.Sprintf("the load balancer forwards to port %d of the machines, and the API server would listen on %d", apiPort, e.BindPort),
+				"remove it",
+			),
+		)
+	}
+}
+
+// hasLoadBalancer reports whether a run creates a load balancer for the API server.
+func (c *checks) hasLoadBalancer() bool {
+	if c.cluster.Infra == nil || c.cluster.External {
+		return false
+	}
+	lb := c.cluster.Infra.Spec.ControlPlaneLoadBalancer
+	return lb == nil || lb.LoadBalancerType != infrav1.LoadBalancerTypeDisabled
+}
+
+// checkRegistration checks how a machine registers its Node.
+func (c *checks) checkRegistration(o *manifest.Entry, path string, r *bootstrapv1.NodeRegistrationOptions, v kubernetesVersion) {
+	if name := r.Name; name != "" && !strings.ContainsAny(name, "${}") && len(validation.IsDNS1123Subdomain(name)) > 0 {
+		c.fail(o.Problem(path+".name", fmt.Sprintf("%q is not the name of a Node: %s", name, validation.IsDNS1123Subdomain(name)[0]), "change it, or remove it"))
+	}
+	c.checkSocket(o, path+".criSocket", r.CRISocket, v)
+	c.checkKubeletArguments(o, path+".kubeletExtraArgs", r.KubeletExtraArgs, v)
+	if r.Taints == nil {
+		return
+	}
+	for i, t := range *r.Taints {
+		c.checkTaint(o, fmt.Sprintf("%s.taints[%d]", path, i), t.Key, t.Value, string(t.Effect))
+	}
+}
+
+// checkTaint checks a taint as the API server does: the kubelet cannot register with another one
+// (ValidateNode in pkg/apis/core/validation of Kubernetes).
+func (c *checks) checkTaint(o *manifest.Entry, path, key, value, effect string) {
+	switch bad := badLabel(key, value); {
+	case bad != "":
+		c.fail(o.Problem(path, strings.Replace(bad, "a label", "a taint", 1), "change the taint"))
+	case effect != "NoSchedule" && effect != "PreferNoSchedule" && effect != "NoExecute":
+		c.fail(o.Problem(path, fmt.Sprintf("%q is not the effect of a taint", effect), "use NoSchedule, PreferNoSchedule or NoExecute"))
+	}
+}
+
+// badLabel says what is wrong with the key or value of a label; "" for nothing.
+func badLabel(key, value string) string {
+	if bad := validation.IsQualifiedName(key); len(bad) > 0 {
+		return fmt.Sprintf("%q is not the key of a label: %s", key, bad[0])
+	}
+	if bad := validation.IsValidLabelValue(value); len(bad) > 0 {
+		return fmt.Sprintf("%q is not the value of a label: %s", value, bad[0])
+	}
+	return ""
+}
+
+// checkDiscovery checks how a machine finds its cluster.
+func (c *checks) checkDiscovery(o *manifest.Entry, path string, d *bootstrapv1.Discovery) {
+	if p := d.File.KubeConfigPath; p != "" && !strings.HasPrefix(p, "/") && !strings.HasPrefix(p, "https://") { // ValidateDiscoveryKubeConfigPath
+		c.fail(o.Problem(path+".file.kubeConfigPath", fmt.Sprintf("%q is neither an absolute path nor a URL that begins with https://", p), "change it"))
+	}
+	token := regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`) // k8s.io/cluster-bootstrap/token/api
+	if t := d.BootstrapToken.Token; t != "" && !token.MatchString(t) {
+		c.fail(o.Problem(path+".bootstrapToken.token", "is not a bootstrap token", "write six letters or digits, a dot and sixteen more, or remove it"))
+	}
+	if t := d.TLSBootstrapToken; t != "" && !token.MatchString(t) {
+		c.fail(o.Problem(path+".tlsBootstrapToken", "is not a bootstrap token", "write six letters or digits, a dot and sixteen more, or remove it"))
+	}
+	if e := d.BootstrapToken.APIServerEndpoint; e != "" && !isHostPort(e) {
+		c.fail(o.Problem(path+".bootstrapToken.apiServerEndpoint", fmt.Sprintf("%q is not a host with a port", e), "remove it: the run sets it"))
+	}
+	for i, hash := range d.BootstrapToken.CACertHashes {
+		if !regexp.MustCompile(`^sha256:[0-9a-fA-F]{64}$`).MatchString(hash) {
+			c.fail(
+				o.Problem(
+					fmt.Sprintf("%s.bootstrapToken.caCertHashes[%d]", path, i),
+					fmt.Sprintf("%q is not the hash of a certificate", hash),
+					"write sha256: and 64 hexadecimal digits, or remove it: the run sets it",
+				),
+			)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package rules
+
+import (
+	"fmt"
+	"net/netip"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+)
+
+// Rules of Elastic Load Balancing: CreateLoadBalancer, CreateTargetGroup and CreateListener in its API
+// reference, and "Health checks for Network Load Balancer target groups" in its user guide.
+const (
+	mostBalancerGroups = 5
+	usualInterval      = 5 // seconds between two health checks, in CAPA
+	trafficPort        = "traffic-port"
+	longestPath        = 1024 // of a health check
+)
+
+// checkBalancerRules checks the load balancers of the API server.
+func (c *checks) checkBalancerRules() {
+	spec := &c.cluster.Infra.Spec
+	for path, lb := range map[string]*infrav1.AWSLoadBalancerSpec{
+		"spec.controlPlaneLoadBalancer": spec.ControlPlaneLoadBalancer, "spec.secondaryControlPlaneLoadBalancer": spec.SecondaryControlPlaneLoadBalancer,
+	} {
+		if lb == nil {
+			continue
+		}
+		for i, id := range lb.AdditionalSecurityGroups {
+			c.checkID(c.infra, fmt.Sprintf("%s.additionalSecurityGroups[%d]", path, i), id, "sg", "a security group")
+		}
+		if n := len(lb.AdditionalSecurityGroups); n > mostBalancerGroups-1 {
+			c.fail(
+				c.infra.Problem(
+					path+".additionalSecurityGroups",
+					fmt.Sprintf("a load balancer has at most %d security groups, with that of the cluster %d", mostBalancerGroups, n+1),
+					"remove some",
+				),
+			)
+		}
+		p := lb.HealthCheckProtocol
+		switch {
+		case lb.LoadBalancerType == infrav1.LoadBalancerTypeNLB:
+			c.checkTargets(path, lb)
+		// HealthCheck, API reference of classic load balancers
+		case lb.LoadBalancerType == infrav1.LoadBalancerTypeClassic && p != nil && (*p == infrav1.ELBProtocolUDP || *p == infrav1.ELBProtocolTLS):
+			c.fail(c.infra.Problem(path+".healthCheckProtocol", fmt.Sprintf("a classic load balancer does not check health by %s", *p), "use TCP, SSL, HTTP or HTTPS"))
+		}
+	}
+	c.checkHost(c.infra, "spec.controlPlaneEndpoint.host", spec.ControlPlaneEndpoint.Host)
+	if port := spec.ControlPlaneEndpoint.Port; port < 0 || port > mostPort {
+		c.fail(c.infra.Problem("spec.controlPlaneEndpoint.port", fmt.Sprintf("%d is not a port", port), fmt.Sprintf("use 1 to %d", mostPort)))
+	}
+}
+
+// checkHost checks the host of the API server, which is in kubeconfigs and certificates.
+func (c *checks) checkHost(o *manifest.Entry, path, host string) {
+	if _, err := netip.ParseAddr(host); host == "" || err == nil {
+		if host != "" && strings.Contains(host, ":") {
+			c.fail(o.Problem(path, fmt.Sprintf("%q: Cluster API writes no brackets around an IPv6 address", host), "use a name in DNS"))
+		}
+		return
+	}
+	if bad := validation.IsDNS1123Subdomain(host); len(bad) > 0 {
+		c.fail(o.Problem(path, fmt.Sprintf("%q is neither an IP address nor a name in DNS", host), "change it, or remove it to use the name of the load balancer"))
+	}
+}
+
+// checkTargets checks the listeners and health checks of a network load balancer.
+func (c *checks) checkTargets(path string, lb *infrav1.AWSLoadBalancerSpec) {
+	if p := lb.HealthCheckProtocol; p != nil && (*p == infrav1.ELBProtocolSSL || *p == infrav1.ELBProtocolTLS || *p == infrav1.ELBProtocolUDP) {
+		c.fail(c.infra.Problem(path+".healthCheckProtocol", fmt.Sprintf("a network load balancer does not check health by %s", *p), "use TCP, HTTP or HTTPS"))
+	}
+	if config := lb.HealthCheck; config != nil {
+		c.checkTimes(path+".healthCheck", config.IntervalSeconds, config.TimeoutSeconds)
+	}
+	for i, listener := range lb.AdditionalListeners {
+		if config := listener.HealthCheck; config != nil {
+			c.checkListener(fmt.Sprintf("%s.additionalListeners[%d].healthCheck", path, i), config)
+		}
+	}
+}
+
+// checkListener checks the health check of an additional listener.
+func (c *checks) checkListener(at string, config *infrav1.TargetGroupHealthCheckAdditionalSpec) {
+	c.checkTimes(at, config.IntervalSeconds, config.TimeoutSeconds)
+	if config.Path != nil && (len(*config.Path) > longestPath || !regexp.MustCompile(`^/[!-~]*$`).MatchString(*config.Path)) {
+		c.fail(c.infra.Problem(at+".path", fmt.Sprintf("%q is not the path of a URL", *config.Path), "begin it with /"))
+	}
+	if config.Port == nil || *config.Port == trafficPort {
+		return
+	}
+	if n, err := strconv.Atoi(*config.Port); err != nil || n < 1 || n > mostPort {
+		c.fail(c.infra.Problem(at+".port", fmt.Sprintf("%q is not a port", *config.Port), fmt.Sprintf("use %s, or 1 to %d", trafficPort, mostPort)))
+	}
+}
+
+// checkTimes compares the time limit of a health check with the time between two of them.
+func (c *checks) checkTimes(path string, interval, timeout *int64) {
+	between := int64(usualInterval)
+	if interval != nil {
+		between = *interval
+	}
+	if timeout != nil && *timeout > between {
+		c.fail(
+			c.infra.Problem(
+				path+".timeoutSeconds",
+				fmt.Sprintf("%d is more than the time between two health checks, %d seconds", *timeout, between),
+				"set less, or a larger intervalSeconds",
+			),
+		)
+	}
+}

@@ -1,0 +1,99 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+
+	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+)
+
+// checkWithoutEffect warns about fields that have no effect because of another field.
+func (c *checks) checkWithoutEffect() {
+	if c.cluster.Infra != nil {
+		c.checkBastion()
+		c.checkPartition()
+	}
+	for _, p := range c.cluster.Pools {
+		if x := p.Scaling; x != nil {
+			c.checkSubnetType(c.lookup(manifest.KindScalingPool, x.Name), x.Spec.AvailabilityZones)
+		}
+		if x := p.Managed; x != nil {
+			o := c.lookup(manifest.KindManagedPool, x.Name)
+			c.checkSubnetType(o, x.Spec.AvailabilityZones)
+			c.checkRemoteAccess(o, x.Spec.RemoteAccess)
+		}
+		if config := p.Bootstrap.Kubeadm; config != nil {
+			c.checkWorkerConfig(c.lookup(manifest.KindConfig, config.Name), "spec")
+		}
+	}
+	for _, m := range c.cluster.Machines {
+		if config := m.Bootstrap; config != nil && !m.ControlPlane {
+			c.checkWorkerConfig(c.lookup(manifest.KindConfig, config.Name), "spec")
+		}
+	}
+	for _, d := range c.cluster.Deployments {
+		if config := d.Bootstrap; config != nil {
+			c.checkWorkerConfig(c.lookup(manifest.KindConfigTemplate, config.Name), "spec.template.spec")
+		}
+	}
+}
+
+func (c *checks) checkBastion() {
+	if c.cluster.Infra.Spec.Bastion.Enabled {
+		return
+	}
+	for _, name := range []string{"instanceType", "ami", "allowedCIDRBlocks", "disableIngressRules"} {
+		if path := "spec.bastion." + name; c.infra.IsSet(path) {
+			c.warn(c.infra.Problem(path, "has no effect: there is no bastion", "set spec.bastion.enabled: true, or remove it"))
+		}
+	}
+}
+
+// checkPartition warns about a partition that does not have the region.
+func (c *checks) checkPartition() {
+	const path = "spec.partition"
+	given, _ := c.infra.ValueAt(path).(string)
+	if is := manifest.PartitionOf(c.cluster.Region); given != "" && given != is {
+		c.warn(c.infra.Problem(path, fmt.Sprintf("the region %s is in the partition %s, not %s", c.cluster.Region, is, given), "remove it"))
+	}
+}
+
+// checkSubnetType warns about a type of subnets if the pool has no list of zones.
+func (c *checks) checkSubnetType(o *manifest.Entry, zones []string) {
+	const path = "spec.availabilityZoneSubnetType"
+	if o.IsSet(path) && len(zones) == 0 {
+		c.warn(o.Problem(path, "has no effect without availabilityZones", "set availabilityZones, or remove it"))
+	}
+}
+
+// checkRemoteAccess warns about permissions for SSH if the nodes have no key.
+func (c *checks) checkRemoteAccess(o *manifest.Entry, access *expinfrav1.ManagedRemoteAccess) {
+	if access == nil || c.cluster.Infra == nil {
+		return
+	}
+	if key := cmp.Or(access.SSHKeyName, c.cluster.Infra.Spec.SSHKeyName); key != nil && *key == "" {
+		c.warn(o.Problem("spec.remoteAccess", "has no effect: the nodes have no key for SSH", "set spec.remoteAccess.sshKeyName, or remove it"))
+	}
+}
+
+// checkWorkerConfig warns about the parts of a worker's configuration that kubeadm join does
+// not read.
+func (c *checks) checkWorkerConfig(o *manifest.Entry, prefix string) {
+	if o == nil {
+		return
+	}
+	for _, name := range []string{"clusterConfiguration", "initConfiguration"} {
+		path := prefix + "." + name
+		if content, _ := o.ValueAt(path).(map[string]any); len(content) > 0 {
+			c.warn(
+				o.Problem(
+					path,
+					"has no effect on a worker: it is for the first machine of the control plane",
+					"set spec.kubeadmConfigSpec."+name+" of the KubeadmControlPlane",
+				),
+			)
+		}
+	}
+}

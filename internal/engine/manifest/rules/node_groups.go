@@ -1,0 +1,232 @@
+package rules
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+)
+
+// checkNodeGroup checks a node group of EKS.
+func (c *checks) checkNodeGroup(o, group *manifest.Entry, p manifest.Pool) {
+	spec := &p.Managed.Spec
+	c.checkEKSName(group, "spec.eksNodegroupName", spec.EKSNodegroupName, longestGroup)
+	c.checkRoleName(group, spec.RoleName)
+	c.warnNoEffectOnRole(group, spec.RolePath, spec.RolePermissionsBoundary, len(spec.RoleAdditionalPolicies))
+	if s := spec.Scaling; s != nil {
+		c.checkRange(o, p, s.MinSize, s.MaxSize)
+	}
+	c.checkLabels(group, spec.Labels)
+	c.checkTaints(group, spec.Taints)
+	own := OwnImage(p.Managed)
+	if version, without := c.withoutAL2(); without && !own && spec.AMIType != nil && strings.HasPrefix(string(*spec.AMIType), "AL2_") {
+		c.fail(
+			group.Problem(
+				"spec.amiType",
+				fmt.Sprintf("EKS has no Amazon Linux 2 AMIs (%s) for %s", *spec.AMIType, version),
+				"set amiType, for example to AL2023_x86_64_STANDARD",
+			),
+		)
+	}
+	if spec.AMIVersion != nil && !own && !ForeignImage(p.Managed) {
+		c.checkImageVersion(group, spec, c.versionOf(p.Object.Spec.Template.Spec.Version))
+	}
+	if d := spec.DiskSize; d != nil && (*d < 1 || *d > largestGroupDisk) {
+		c.fail(group.Problem("spec.diskSize", fmt.Sprintf("%d GiB: a volume of the type gp3 has 1 to %d", *d, largestGroupDisk), "use another size, or remove it"))
+	}
+	if ForeignImage(p.Managed) {
+		c.checkForeignImage(o, group, p)
+	}
+	if spec.AWSLaunchTemplate != nil {
+		c.checkGroupTemplate(group, spec)
+		c.checkGroupImage(o, group, p)
+	}
+}
+
+// largestGroupDisk is the size of the largest volume of the type gp3 in GiB ("Amazon EBS volume types", EBS user guide).
+const largestGroupDisk = 65536
+
+// checkImageVersion checks the version of an AMI that EKS publishes. It has the form that its distribution uses, and
+// contains the version of Kubernetes ("Retrieve Amazon Linux AMI version information", "… Bottlerocket …" and
+// "… Windows AMI version information" in the EKS user guide).
+func (c *checks) checkImageVersion(group *manifest.Entry, spec *expinfrav1.AWSManagedMachinePoolSpec, v kubernetesVersion) {
+	form, example := `^1\.(\d+)\.\d+-\d{8}$`, "1.34.1-20250915"
+	kind := ""
+	if spec.AMIType != nil {
+		kind = string(*spec.AMIType)
+	}
+	switch {
+	case strings.HasPrefix(kind, "BOTTLEROCKET"):
+		form, example = `^\d+\.\d+\.\d+-[0-9a-f]{8}$`, "1.46.0-dc1e9cc1"
+	case strings.HasPrefix(kind, "WINDOWS"):
+		form, example = `^1\.(\d+)-\d{4}\.\d{2}\.\d{2}$`, "1.34-2025.09.13"
+	}
+	found := regexp.MustCompile(form).FindStringSubmatch(*spec.AMIVersion)
+	switch {
+	case found == nil:
+		c.fail(
+			group.Problem("spec.amiVersion", fmt.Sprintf("%q is not the version of an AMI of EKS", *spec.AMIVersion), "write one such as "+example+", or remove it"),
+		)
+	case len(found) > 1 && v.minor > 0 && found[1] != fmt.Sprint(v.minor):
+		c.fail(
+			group.Problem(
+				"spec.amiVersion",
+				fmt.Sprintf("%s is for Kubernetes 1.%s, and the nodes have %s", *spec.AMIVersion, found[1], v.text),
+				fmt.Sprintf("use a version that begins with 1.%d, or remove it", v.minor),
+			),
+		)
+	}
+}
+
+// OwnImage reports whether the nodes of a node group use an AMI of its launch template: a
+// given one, or for the AMI type CUSTOM one that is looked up.
+func OwnImage(m *expinfrav1.AWSManagedMachinePool) bool {
+	t := m.Spec.AWSLaunchTemplate
+	return t != nil && (t.AMI.ID != nil || m.Spec.AMIType != nil && *m.Spec.AMIType == expinfrav1.Custom)
+}
+
+// ForeignImage reports whether the nodes of a node group use an AMI of a launch template that
+// another tool has made.
+func ForeignImage(m *expinfrav1.AWSManagedMachinePool) bool {
+	return m.Spec.AWSLaunchTemplate == nil && m.Spec.AMIType != nil && *m.Spec.AMIType == expinfrav1.Custom
+}
+
+// checkForeignImage checks a node group whose AMI is in a launch template of another tool: EKS
+// does not change its version.
+func (c *checks) checkForeignImage(o, group *manifest.Entry, p manifest.Pool) {
+	if p.Managed.Spec.AMIVersion != nil {
+		c.fail(group.Problem("spec.amiVersion", "the launch template has a custom AMI, which has no version in EKS", "remove it"))
+	}
+	if p.Object.Spec.Template.Spec.Version != "" {
+		c.warn(
+			o.Problem(
+				"spec.template.spec.version",
+				"has no effect: the AMI is in a launch template of another tool, which decides the version",
+				"remove it, or set awsLaunchTemplate.ami.id",
+			),
+		)
+	}
+}
+
+// checkGroupImage compares the AMI with the bootstrap configuration. For its own AMIs,
+// EKS adds user data in MIME multi-part format.
+func (c *checks) checkGroupImage(o, group *manifest.Entry, p manifest.Pool) {
+	const config = "spec.template.spec.bootstrap"
+	spec := &p.Managed.Spec
+	machine := asPoolMachine(group.Name, spec.AWSLaunchTemplate, nil).Spec
+	if OwnImage(p.Managed) {
+		c.checkNodeImage(group, "spec.awsLaunchTemplate", machine, p.Bootstrap.EKS != nil, p.Bootstrap.Nodeadm != nil)
+		if secret := p.Object.Spec.Template.Spec.Bootstrap.DataSecretName; p.Bootstrap == (manifest.Bootstrap{}) && (secret == nil || *secret == "") {
+			c.warn(
+				o.Problem(config, "for custom AMIs EKS adds no user data, and none is set: the node joins only if the AMI does that by itself", "use a NodeadmConfig"),
+			)
+		}
+		return
+	}
+	if machine.AMI.EKSOptimizedLookupType != nil || machine.ImageLookupFormat+machine.ImageLookupOrg+machine.ImageLookupBaseOS != "" {
+		c.fail(
+			group.Problem(
+				"spec.awsLaunchTemplate",
+				"EKS selects the AMI by amiType; no AMI is looked up",
+				"remove ami.eksLookupType and imageLookup*, or set amiType: CUSTOM",
+			),
+		)
+	}
+	switch {
+	case p.Bootstrap.EKS != nil:
+		c.fail(
+			o.Problem(
+				config+".configRef",
+				"for its own AMIs, EKS does not accept the script of an EKSConfig",
+				"use a NodeadmConfig, or a custom AMI (awsLaunchTemplate.ami.id)",
+			),
+		)
+	case p.Bootstrap.Nodeadm != nil && spec.AMIType != nil && !strings.HasPrefix(string(*spec.AMIType), "AL2023_"):
+		c.fail(group.Problem("spec.amiType", fmt.Sprintf("AMIs of the type %s have no nodeadm", *spec.AMIType), "set it, for example to AL2023_x86_64_STANDARD"))
+	}
+}
+
+// checkGroupTemplate rejects settings of a launch template that EKS does not accept for a
+// node group.
+func (c *checks) checkGroupTemplate(group *manifest.Entry, spec *expinfrav1.AWSManagedMachinePoolSpec) {
+	const path = "spec.awsLaunchTemplate"
+	t := spec.AWSLaunchTemplate
+	c.checkTemplateName(group, c.cluster.EKS.ControlPlane.Name+"-"+group.Name)
+	c.checkMachineSpec(group, path, asPoolMachine(group.Name, t, nil).Spec)
+	if t.IamInstanceProfile != "" {
+		c.fail(group.Problem(path+".iamInstanceProfile", "EKS creates the instance profile of a node group", "remove it, and set roleName"))
+	}
+	if t.SpotMarketOptions != nil || t.MarketType == infrav1.MarketTypeSpot {
+		c.fail(group.Problem(path+".spotMarketOptions", "EKS does not accept launch templates with spot instances", "set capacityType: spot"))
+	}
+	if t.MarketType == infrav1.MarketTypeCapacityBlock {
+		c.fail(group.Problem(path+".marketType", "Cluster API Provider AWS does not support capacity blocks for node groups", "use an AWSMachinePool"))
+	}
+	if spec.RemoteAccess != nil {
+		c.fail(
+			group.Problem(
+				"spec.remoteAccess",
+				"EKS does not accept remoteAccess together with a launch template",
+				"use sshKeyName and additionalSecurityGroups of awsLaunchTemplate",
+			),
+		)
+	}
+	if spec.AMIVersion != nil && (t.AMI.ID != nil || spec.AMIType != nil && *spec.AMIType == expinfrav1.Custom) {
+		c.fail(group.Problem("spec.amiVersion", "the launch template has a custom AMI, which has no version in EKS", "remove it"))
+	}
+}
+
+// checkLabels rejects labels that EKS or the kubelet does not accept.
+func (c *checks) checkLabels(group *manifest.Entry, labels map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		path := "spec.labels." + key
+		domain, _, prefixed := strings.Cut(key, "/")
+		switch {
+		case len(validation.IsQualifiedName(key)) > 0:
+			c.fail(group.Problem(path, "is not a label: "+validation.IsQualifiedName(key)[0], "change the key"))
+		case prefixed && isReserved(domain):
+			c.fail(group.Problem(path, "nodes may not set their own labels with the prefix "+domain, "choose another prefix, or label the nodes with kubectl"))
+		}
+		if bad := validation.IsValidLabelValue(labels[key]); len(bad) > 0 {
+			c.fail(group.Problem(path, fmt.Sprintf("%q is not the value of a label: %s", labels[key], bad[0]), "change the value"))
+		}
+	}
+}
+
+// isReserved reports whether nodes may not set labels of a domain. EKS rejects some of
+// these labels; with others the kubelet does not start.
+func isReserved(domain string) bool {
+	for _, free := range []string{"node.kubernetes.io", "kubelet.kubernetes.io"} {
+		if domain == free || strings.HasSuffix(domain, "."+free) {
+			return false
+		}
+	}
+	for _, reserved := range []string{"kubernetes.io", "k8s.io", "eks.amazonaws.com"} {
+		if domain == reserved || strings.HasSuffix(domain, "."+reserved) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *checks) checkTaints(group *manifest.Entry, taints expinfrav1.Taints) {
+	if len(taints) > mostTaints {
+		c.fail(group.Problem("spec.taints", fmt.Sprintf("a node group has at most %d taints, this one has %d", mostTaints, len(taints)), "remove some"))
+	}
+	for i, t := range taints {
+		path := fmt.Sprintf("spec.taints[%d]", i)
+		if bad := validation.IsQualifiedName(t.Key); len(bad) > 0 {
+			c.fail(group.Problem(path+".key", fmt.Sprintf("%q is not the key of a taint: %s", t.Key, bad[0]), "change the key"))
+		}
+		if bad := validation.IsValidLabelValue(t.Value); len(bad) > 0 {
+			c.fail(group.Problem(path+".value", fmt.Sprintf("%q is not the value of a taint: %s", t.Value, bad[0]), "change the value"))
+		}
+	}
+}

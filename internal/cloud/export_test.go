@@ -2,6 +2,9 @@ package cloud
 
 import "context"
 
+// HeartbeatInterval is the time between two heartbeats.
+const HeartbeatInterval = heartbeatInterval
+
 // StopForTest stops the heartbeats, as the end of the process does.
 func (l *Lock) StopForTest() {
 	l.stop()

@@ -18,15 +18,17 @@ const (
 	// heartbeat, so that it sees everything the other run has created.
 	ConsistencyDelay = time.Minute
 	// heartbeatInterval is the time between two heartbeats. A run writes only within this
-	// time after its last heartbeat.
-	heartbeatInterval = 15 * time.Second
+	// time after its last heartbeat, and another run waits for this long, and
+	// ConsistencyDelay, before it takes over. Parameter Store takes three writes a second from all
+	// runs of an account in a region together: the heartbeats of 50 runs are more than half of them.
+	heartbeatInterval = 30 * time.Second
 	// checkValidity is how long a listing of the records is valid. A process that was
 	// suspended for longer lists them again before it writes.
 	checkValidity = 5 * time.Second
 	// pause is the time before a request is repeated that has failed, or a listing that does
 	// not show a record that must exist.
 	pause = 2 * time.Second
-	// attempts is how often a write of a record is repeated.
+	// attempts is how often a write of a record is repeated. Those that AWS throttles do not count.
 	attempts = 8
 )
 

@@ -28,5 +28,6 @@ func New(a *core.Account, s *State) *Service {
 	}
 	svc.simulate()
 	svc.simulateCommands()
+	a.OnThrottle("SSM", svc.throttle)
 	return svc
 }

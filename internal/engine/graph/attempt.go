@@ -131,7 +131,7 @@ type attempt struct {
 	deleted     bool      // Delete was accepted
 	announced   bool      // the Deleting event was sent
 	acted       time.Time // time of the last write
-	stepped     time.Time // time of the last accepted Update, from which the time limit counts
+	stepped     time.Time // time of the last accepted Update or throttled call, from which the time limit counts
 	replaced    bool      // Create was accepted since the last Update, which has deleted the resource
 	finished    time.Time // since when the last Update is known to have ended
 	steps       int       // number of accepted Updates
@@ -402,9 +402,13 @@ func (a *attempt) update(ctx context.Context, have State, d plan.Diff) error {
 	return fmt.Errorf("update: %w", err)
 }
 
-// mayChange reports whether AWS is likely to accept later what it has refused.
+// mayChange reports whether AWS is likely to accept later what it has refused. The time in which AWS throttles a
+// resource does not count for its time limit.
 func (a *attempt) mayChange(err error, now time.Time) bool {
 	patience := cloud.Patience(err)
+	if cloud.Throttled(err) {
+		a.stepped = now
+	}
 	return patience > 0 && within(&a.refused, now, patience)
 }
 

@@ -20,7 +20,10 @@ type Result struct {
 	Plan   plan.Plan
 	Reads  int64 // calls to AWS that only read; those of the lock are not counted
 	Writes int64 // calls to AWS that may change something
-	Took   time.Duration
+	// Throttled is how many attempts AWS has refused because all programs of the account together call it too
+	// often. They were repeated.
+	Throttled int64
+	Took      time.Duration
 	// Endpoint is host and port of the API server; "" if unknown.
 	Endpoint string
 	// Nodes are those of the machines that Apply has waited for.

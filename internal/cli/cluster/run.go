@@ -270,16 +270,18 @@ func (f *flags) question(ctx context.Context, text string) (string, error) {
 
 // outcome is the JSON output of a command that changes a cluster.
 type outcome struct {
-	Version  int           `json:"version"`
-	Cluster  string        `json:"cluster"`
-	Region   string        `json:"region"`
-	Changed  render.Counts `json:"changed"`
-	Reads    int64         `json:"reads"`
-	Writes   int64         `json:"writes"`
-	Took     float64       `json:"tookSeconds"`
-	Endpoint string        `json:"endpoint,omitempty"` // https://host:port of the API server
-	Kept     []string      `json:"kept,omitempty"`     // IDs of the volumes that a deletion keeps
-	Absent   []absence     `json:"absent,omitempty"`   // what a deletion has looked for again
+	Version int           `json:"version"`
+	Cluster string        `json:"cluster"`
+	Region  string        `json:"region"`
+	Changed render.Counts `json:"changed"`
+	Reads   int64         `json:"reads"`
+	Writes  int64         `json:"writes"`
+	// Throttled attempts are those that AWS has refused for their rate, and that were repeated.
+	Throttled int64     `json:"throttled,omitempty"`
+	Took      float64   `json:"tookSeconds"`
+	Endpoint  string    `json:"endpoint,omitempty"` // https://host:port of the API server
+	Kept      []string  `json:"kept,omitempty"`     // IDs of the volumes that a deletion keeps
+	Absent    []absence `json:"absent,omitempty"`   // what a deletion has looked for again
 }
 
 // absence is a resource that was deleted and that AWS does not show any more.
@@ -293,7 +295,7 @@ type absence struct {
 func (r *run) outcome(res cluster.Result) outcome {
 	return outcome{
 		Version: render.Version, Cluster: r.cluster.Name, Region: r.cluster.Region, Changed: render.Summarize(res.Plan),
-		Reads: res.Reads, Writes: res.Writes, Took: res.Took.Round(time.Millisecond).Seconds(),
+		Reads: res.Reads, Writes: res.Writes, Throttled: res.Throttled, Took: res.Took.Round(time.Millisecond).Seconds(),
 	}
 }
 
@@ -308,7 +310,16 @@ func changed(res cluster.Result) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, x.word))
 		}
 	}
-	return strings.Join(append(parts, rounded(res.Took).String()), ", ")
+	return strings.Join(append(parts, rounded(res.Took).String()), ", ") + throttled(res)
+}
+
+// throttled says that AWS has slowed a run down: more than the calls at its beginning, of which AWS refuses some.
+func throttled(res cluster.Result) string {
+	const few = 20
+	if res.Throttled <= few {
+		return ""
+	}
+	return fmt.Sprintf("; AWS throttled %d calls, because all programs of the account share its limits", res.Throttled)
 }
 
 // rounded rounds a duration for messages.

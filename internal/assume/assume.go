@@ -518,7 +518,9 @@ func (a *assumption) kmsKey(x cluster.Assumed) string {
 func policiesOf(service string) []string {
 	switch service {
 	case "eks.amazonaws.com":
-		return []string{"AmazonEKSClusterPolicy"}
+		return []string{
+			"AmazonEKSClusterPolicy", "AmazonEKSComputePolicy", "AmazonEKSBlockStoragePolicy", "AmazonEKSLoadBalancingPolicy", "AmazonEKSNetworkingPolicy",
+		}
 	case "eks-fargate-pods.amazonaws.com":
 		return []string{"AmazonEKSFargatePodExecutionRolePolicy"}
 	case "ec2.amazonaws.com":
@@ -535,6 +537,9 @@ func (a *assumption) role(x cluster.Assumed) string {
 		return ""
 	}
 	r := &awssim.Role{Name: name, Path: path, Service: x.Service, Born: a.now.Add(-24 * time.Hour)}
+	if x.Service == "eks.amazonaws.com" { // what EKS Auto Mode needs, too
+		r.Trust = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"eks.amazonaws.com"},"Action":["sts:AssumeRole","sts:TagSession"]}]}`
+	}
 	for _, p := range policiesOf(x.Service) {
 		r.Attached = append(r.Attached, "arn:"+a.partition()+":iam::aws:policy/"+p)
 	}

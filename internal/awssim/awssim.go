@@ -90,6 +90,9 @@ func New(o Options) *AWS {
 	if o.EKSRoles {
 		a.state.IAM.Roles[iam.DriverRole] = iam.NewDriverRole(a.account.Partition(), a.account.Now())
 		a.state.IAM.Roles[iam.AppRole] = &iam.Role{Name: iam.AppRole, Path: "/", Service: "pods.eks.amazonaws.com", Born: a.account.Now()}
+		for _, r := range iam.AutoRoles(a.account.Partition(), a.account.Now()) {
+			a.state.IAM.Roles[r.Name] = r
+		}
 		for _, name := range iam.PeopleRoles() {
 			a.state.IAM.Roles[name] = &iam.Role{Name: name, Path: "/", Born: a.account.Now()}
 		}

@@ -35,9 +35,16 @@ func Prepare(t *testing.T, _ string, a *awssim.AWS, m *manifest.Cluster) {
 		}
 		if m.EKS != nil {
 			for _, p := range m.EKS.PodIdentities {
-				name := p.RoleARN[strings.LastIndex(p.RoleARN, "/")+1:]
-				s.IAM.Roles[name] = &awssim.Role{Name: name, Service: "pods.eks.amazonaws.com"}
+				if name := p.RoleARN[strings.LastIndex(p.RoleARN, "/")+1:]; name != "" {
+					s.IAM.Roles[name] = &awssim.Role{Name: name, Service: "pods.eks.amazonaws.com"}
+				}
 			}
+		}
+		if m.EKS.HasAutoMode() && !m.EKS.EnableIAM {
+			cluster, node := &awssim.Role{Name: *m.EKS.ControlPlane.Spec.RoleName}, &awssim.Role{Name: m.EKS.AutoMode.Role}
+			cluster.MakeAutoCluster(m.Partition())
+			node.MakeAutoNode(m.Partition())
+			s.IAM.Roles[cluster.Name], s.IAM.Roles[node.Name] = cluster, node
 		}
 		bringKeys(s, m)
 		for _, spec := range MachineSpecs(m) {

@@ -24,24 +24,26 @@ type Object = map[string]any
 
 // Cluster is the state of one cluster. It can be written to a file and read again.
 type Cluster struct {
-	CA      []byte    // PEM; client certificates must be signed by it
-	EKS     string    // name of the EKS cluster, whose clients use tokens; "" for none
-	Up      time.Time // when the API server starts to answer
-	Version string    // "v1.34.2"
-	Members []*Member // of etcd
-	Leader  uint64    // ID of the leader
-	Left    []string  // Nodes whose members were removed: their API servers cannot answer
-	Serial  int
-	Objects map[string]Object               // by path
-	Applied map[string]map[string]any       // by path and manager: the last applied configuration
-	Dying   map[string]time.Time            // by path: when an object will be deleted
-	Kinds   map[string][]metav1.APIResource // of custom resources, by group and version
-	Joined  map[string]time.Time            // by name of the Node
-	Logs    map[string]map[string]string    // by path and container: output of ended containers
-	Defined map[string]time.Time            // by path: when a CustomResourceDefinition will be served
-	Running time.Time                       // since when pods can run
-	Refused map[string]bool                 // Nodes whose kubelets are answered with 401
-	Denied  []string                        // resources that nobody may write, such as "pods/eviction"
+	CA  []byte // PEM; client certificates must be signed by it
+	EKS string // name of the EKS cluster, whose clients use tokens; "" for none
+	// OwnNetwork: the pod network is part of the nodes, as in EKS Auto Mode.
+	OwnNetwork bool
+	Up         time.Time // when the API server starts to answer
+	Version    string    // "v1.34.2"
+	Members    []*Member // of etcd
+	Leader     uint64    // ID of the leader
+	Left       []string  // Nodes whose members were removed: their API servers cannot answer
+	Serial     int
+	Objects    map[string]Object               // by path
+	Applied    map[string]map[string]any       // by path and manager: the last applied configuration
+	Dying      map[string]time.Time            // by path: when an object will be deleted
+	Kinds      map[string][]metav1.APIResource // of custom resources, by group and version
+	Joined     map[string]time.Time            // by name of the Node
+	Logs       map[string]map[string]string    // by path and container: output of ended containers
+	Defined    map[string]time.Time            // by path: when a CustomResourceDefinition will be served
+	Running    time.Time                       // since when pods can run
+	Refused    map[string]bool                 // Nodes whose kubelets are answered with 401
+	Denied     []string                        // resources that nobody may write, such as "pods/eviction"
 }
 
 // New returns the cluster that kubeadm init or EKS creates.

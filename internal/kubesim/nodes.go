@@ -244,6 +244,9 @@ func (c *Cluster) runs(words ...string) bool {
 // network reports whether there is a pod network: a DaemonSet that installs the
 // configuration of a CNI plugin on every Node.
 func (c *Cluster) network() bool {
+	if c.OwnNetwork {
+		return true
+	}
 	for path, o := range c.Objects {
 		if !strings.HasPrefix(path, "/apis/apps/v1/") || text(o, "kind") != "DaemonSet" {
 			continue

@@ -136,3 +136,8 @@ func (c *Cluster) detach(path string, now time.Time) {
 func unreachable(node Object) bool {
 	return slices.ContainsFunc(list(node, "status", "conditions"), func(x Object) bool { return text(x, "type") == "Ready" && text(x, "status") == "Unknown" })
 }
+
+// Waiting reports whether a pod waits for a Node, because its claims exist and no Node takes it.
+func (c *Cluster) Waiting() bool {
+	return slices.ContainsFunc(c.All("Pod"), func(o Object) bool { return text(o, "spec", "nodeName") == "" && c.claimed(o) })
+}

@@ -1,6 +1,7 @@
 package iamjudge
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -67,6 +68,15 @@ func (c call) name(variable, value string) string {
 			_, name, _ := strings.Cut(value, "/")
 			return name
 		}
+		if m := podRoles().FindStringSubmatch(value); m != nil && variable != "KeyId" {
+			return "clusterawsadm/" + m[2] + "/" + m[1] + "/" + value
+		}
 	}
 	return value
+}
+
+// podRoles matches the names of the roles that are made for the pods of an EKS cluster: the cluster and the region are also their
+// path, which is not in the input of most calls.
+func podRoles() *regexp.Regexp {
+	return regexp.MustCompile(`^(.+)-((?:af|ap|ca|cn|eu|il|me|mx|sa|us)-(?:[a-z]+-)+[0-9])-`)
 }

@@ -19,6 +19,15 @@ func identityProvider(s *awssim.State) *awssim.EKSProvider {
 // eksTampers are the changes to EKS resources.
 func eksTampers() map[string]tamper {
 	all := map[string]tamper{
+		"eks-cluster autoMode": func(s *awssim.State, _, _ string) { enginetest.Plane(s).Auto = nil },
+		"eks-cluster nodePool": func(s *awssim.State, _, _ string) { enginetest.Plane(s).Auto.NodePools = []string{"general-purpose"} },
+		"addon podIdentityAssociation": func(s *awssim.State, _, _ string) {
+			for _, p := range enginetest.Plane(s).PodIdentities {
+				if p.Owner != "" {
+					p.RoleARN = "arn:aws:iam::123456789012:role/shop-orders"
+				}
+			}
+		},
 		"eks-cluster version": func(s *awssim.State, _, _ string) { enginetest.Plane(s).Version = "1.33" },
 		"eks-cluster endpointAccess.public": func(s *awssim.State, _, _ string) {
 			enginetest.Plane(s).Public, enginetest.Plane(s).Private = !enginetest.Plane(s).Public, true

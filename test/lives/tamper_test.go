@@ -43,7 +43,10 @@ func victims(t *testing.T, m *manifest.Cluster, a *awssim.AWS, r plan.Remedy) (o
 		}
 		for _, d := range node.Wanted() {
 			is := d.Remedy == r || r == plan.Replace && d.Want == plan.Unknown && d.Remedy == plan.ByItself // the value may turn out to be the same
-			if slices.Contains([]string{"tag clusterawsadm/template", "tag clusterawsadm/keeps-join-token", "tag clusterawsadm/created-with"}, d.Field) {
+			if slices.Contains(
+				[]string{"tag clusterawsadm/template", "tag clusterawsadm/keeps-join-token", "tag clusterawsadm/created-with", "bootstrapSelfManagedAddons"},
+				d.Field,
+			) {
 				continue // they record how a machine or a cluster was made and are not restored: rollout_test.go, join_token_test.go, eks_support_test.go
 			}
 			if is && !slices.Contains(v.fields, d.Field) {

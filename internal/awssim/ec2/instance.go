@@ -24,8 +24,9 @@ type Instance struct {
 	Reservation, Token                                     string
 	HostnameType                                           string // ip-name or resource-name
 	ResourceNameA, ResourceNameAAAA                        bool
-	Protected                                              bool // termination through the API is disabled
-	StopProtected                                          bool // stopping through the API is disabled, and termination, too
+	Protected                                              bool   // termination through the API is disabled
+	StopProtected                                          bool   // stopping through the API is disabled, and termination, too
+	Operator                                               string // the service that manages it; "" for none
 	Spot                                                   bool
 	MaxPrice                                               string
 	Interfaces, Volumes                                    []string
@@ -340,6 +341,11 @@ func (svc *Service) TerminateInstances(in *ec2.TerminateInstancesInput) (*ec2.Te
 		}
 		all = append(all, i)
 	}
+	for _, i := range all { // "Amazon EC2 managed instances", EC2 user guide; code and text are not verified
+		if i.Operator != "" {
+			return nil, core.Fail("OperationNotPermitted", "The instance '%s' is managed by %s and cannot be terminated by you", i.ID, i.Operator)
+		}
+	}
 	out := &ec2.TerminateInstancesOutput{}
 	zones, refused := svc.protected(all)
 	for _, i := range all {
@@ -497,6 +503,9 @@ func (svc *Service) instanceOut(i *Instance) types.Instance {
 			HostId: core.Text(i.Placement.Host), Affinity: core.Text(i.Placement.Affinity),
 		},
 		PrivateDnsName: aws.String(""), PublicDnsName: aws.String(""),
+	}
+	if i.Operator != "" {
+		out.Operator = &types.OperatorResponse{Managed: aws.Bool(true), Principal: aws.String(i.Operator)}
 	}
 	if i.Placement.Partition != 0 {
 		out.Placement.PartitionNumber = aws.Int32(i.Placement.Partition)

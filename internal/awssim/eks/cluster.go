@@ -78,7 +78,8 @@ type Cluster struct {
 	Protected, ZonalShift                        bool     // deletion protection, and zonal shift of ARC
 	Tier                                         string   // of the control plane; "" is standard
 	RemoteNodes, RemotePods                      []string // CIDR blocks of hybrid nodes, and of their pods
-	Random                                       string   // part of the names of the endpoint and the issuer; "": it follows from the ARN
+	Auto                                         *AutoMode
+	Random                                       string // part of the names of the endpoint and the issuer; "": it follows from the ARN
 	Tags                                         map[string]string
 	Born, Ready                                  time.Time
 	CreateFailure                                string                  // see Faults
@@ -124,6 +125,8 @@ func (svc *Service) simulate() {
 		"ControlPlaneScalingConfig",
 		"RemoteNetworkConfig",
 		"ZonalShiftConfig",
+		"ComputeConfig",
+		"StorageConfig",
 	)
 	core.On(svc.Account, svc.describeCluster, "Name")
 	core.On(svc.Account, svc.describeClusterVersions, "ClusterVersions", "MaxResults", "NextToken")
@@ -279,6 +282,13 @@ func (svc *Service) createCluster(ctx context.Context, in *eks.CreateClusterInpu
 			return nil, unusableKey(c.Key, err)
 		}
 	}
+	auto, err := svc.autoMode(c, autoRequest{in.ComputeConfig, in.KubernetesNetworkConfig, in.StorageConfig})
+	switch {
+	case err != nil:
+		return nil, err
+	case auto != nil && c.SelfManagedAddons: // https://github.com/hashicorp/terraform-provider-aws/pull/40483
+		return nil, invalid("When EKS Auto Mode is enabled, bootstrapSelfManagedAddons must be set to false.")
+	}
 	tags, err := checkTags(in.Tags)
 	if err != nil {
 		return nil, err
@@ -297,6 +307,7 @@ func (svc *Service) createCluster(ctx context.Context, in *eks.CreateClusterInpu
 	}
 	c.Creator = svc.principal(ctx)
 	svc.letInCreator(c)
+	svc.setAutoMode(c, auto)
 	svc.state.Clusters[name] = c
 	return &eks.CreateClusterOutput{Cluster: svc.clusterOut(c)}, nil
 }
@@ -438,6 +449,7 @@ func (svc *Service) clusterOut(c *Cluster) *types.Cluster {
 	}
 	out.ControlPlaneScalingConfig = &types.ControlPlaneScalingConfig{Tier: types.ProvisionedControlPlaneTier(cmp.Or(c.Tier, standardTier))}
 	out.RemoteNetworkConfig = c.remoteOut()
+	c.autoOut(out)
 	if c.Family == "ipv6" {
 		out.KubernetesNetworkConfig.ServiceIpv6Cidr = aws.String(c.ServiceCIDR)
 	} else {
@@ -490,6 +502,7 @@ func (svc *Service) deleteCluster(in *eks.DeleteClusterInput) (*eks.DeleteCluste
 		return nil, &types.ResourceInUseException{Message: aws.String("Cluster has fargate profiles attached"), ClusterName: in.Name}
 	}
 	c.Deleted, c.DeleteFailure = svc.Now(), svc.state.Faults.DeleteCluster
+	svc.endAutoNodes(c)
 	return &eks.DeleteClusterOutput{Cluster: svc.clusterOut(c)}, nil
 }
 

@@ -24,9 +24,6 @@ type PodIdentity struct {
 	Born, Modified                                time.Time
 }
 
-// podService is the principal that assumes roles for pods.
-const podService = "pods.eks.amazonaws.com"
-
 func (svc *Service) simulatePodIdentities() {
 	core.On(svc.Account, svc.createPodIdentity, "ClusterName", "Namespace", "ServiceAccount", "RoleArn", "Tags", "ClientRequestToken")
 	core.On(svc.Account, svc.describePodIdentity, "ClusterName", "AssociationId")
@@ -45,14 +42,15 @@ func (svc *Service) podRole(arn *string) error {
 	switch {
 	case r == nil:
 		return invalid("Role provided in the request does not exist.")
-	case !svc.letsAssume(r, podService):
+	case !svc.letsAssume(r, iam.PodService):
 		return invalid("Trust policy of the role provided is invalid. Follow the official documentation to resolve the issue.")
 	}
 	return nil
 }
 
-// letsAssume reports whether a role's trust policy permits a service to assume it. That
-// AWS also requires sts:TagSession is not verified; conditions are ignored.
+// letsAssume reports whether a role's trust policy permits a service to assume it with session tags: EKS Pod Identity
+// tags its sessions ("Create IAM role with trust policy required by EKS Pod Identity", EKS user guide). That EKS refuses a role
+// without sts:TagSession at once is not verified; conditions are ignored.
 func (svc *Service) letsAssume(r *iam.Role, service string) bool {
 	document, err := url.QueryUnescape(aws.ToString(svc.iam.ShowRole(r).AssumeRolePolicyDocument))
 	if err != nil {
@@ -73,7 +71,7 @@ func (svc *Service) letsAssume(r *iam.Role, service string) bool {
 	}
 	for _, s := range policy.Statement {
 		principal, _ := s.Principal.(map[string]any)
-		if s.Effect == "Allow" && has(principal["Service"], service) && has(s.Action, "sts:AssumeRole") {
+		if s.Effect == "Allow" && has(principal["Service"], service) && has(s.Action, "sts:AssumeRole") && has(s.Action, "sts:TagSession") {
 			return true
 		}
 	}

@@ -32,6 +32,7 @@ type Update struct {
 	Version, Authentication, Key, Support string
 	Tier                                  string
 	Remote                                *types.RemoteNetworkConfigRequest
+	AutoMode                              *AutoChange
 	Protected, ZonalShift                 *bool
 	Logging                               map[string]bool
 	Endpoint                              *Endpoint
@@ -67,6 +68,9 @@ func (svc *Service) simulateUpdates() {
 		"ZonalShiftConfig",
 		"ControlPlaneScalingConfig",
 		"RemoteNetworkConfig",
+		"ComputeConfig",
+		"StorageConfig",
+		"KubernetesNetworkConfig",
 		"ClientRequestToken",
 	)
 	core.On(svc.Account, svc.encrypt, "ClusterName", "EncryptionConfig", "ClientRequestToken")
@@ -131,6 +135,9 @@ func (svc *Service) settleUpdates(c *Cluster) {
 	if u.Remote != nil {
 		c.RemoteNodes, c.RemotePods = remoteBlocks(u.Remote)
 	}
+	if u.AutoMode != nil {
+		svc.setAutoMode(c, u.AutoMode.To)
+	}
 	if e := u.Endpoint; e != nil {
 		c.Public, c.Private, c.PublicCIDRs = e.Public, e.Private, e.CIDRs
 	}
@@ -192,7 +199,7 @@ func (c *Cluster) options(in *eks.CreateClusterInput) error {
 }
 
 func (c *Cluster) network(n *types.KubernetesNetworkConfigRequest) error {
-	if err := core.Only("CreateCluster", n, "IpFamily", "ServiceIpv4Cidr"); err != nil {
+	if err := core.Only("CreateCluster", n, "IpFamily", "ServiceIpv4Cidr", "ElasticLoadBalancing"); err != nil {
 		return err
 	}
 	if n.IpFamily == types.IpFamilyIpv6 {
@@ -393,6 +400,9 @@ func (svc *Service) updateConfig(in *eks.UpdateClusterConfigInput) (*eks.UpdateC
 	}
 	if in.RemoteNetworkConfig != nil {
 		updates = append(updates, func() (types.UpdateType, Update, error) { return svc.changeRemote(c, in.RemoteNetworkConfig) })
+	}
+	if auto := (autoRequest{in.ComputeConfig, in.KubernetesNetworkConfig, in.StorageConfig}); auto.given() {
+		updates = append(updates, func() (types.UpdateType, Update, error) { return svc.changeAutoMode(c, auto) })
 	}
 	if len(updates) != 1 {
 		return nil, invalid("Only one type of update can be allowed per call")

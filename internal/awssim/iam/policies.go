@@ -52,6 +52,7 @@ func awsPolicies() []string {
 	return []string{
 		"/AdministratorAccess", "/ReadOnlyAccess", "/PowerUserAccess", "/AmazonSSMManagedInstanceCore",
 		"/AmazonEKSClusterPolicy", "/AmazonEKSServicePolicy", "/AmazonEKSVPCResourceController", "/AmazonEKSWorkerNodePolicy", "/AmazonEKSWorkerNodeMinimalPolicy",
+		"/AmazonEKSComputePolicy", "/AmazonEKSBlockStoragePolicy", "/AmazonEKSLoadBalancingPolicy", "/AmazonEKSNetworkingPolicy",
 		"/AmazonEKS_CNI_Policy", "/AmazonEC2ContainerRegistryReadOnly", "/AmazonEC2ContainerRegistryPullOnly", "/AmazonEKSFargatePodExecutionRolePolicy",
 		"/service-role/AmazonEBSCSIDriverPolicy", "/service-role/AmazonEFSCSIDriverPolicy", "/CloudWatchAgentServerPolicy",
 	}

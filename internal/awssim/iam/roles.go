@@ -74,11 +74,15 @@ func (r *Role) Session() int32 {
 }
 
 func (r *Role) trust() string {
-	return cmp.Or(
-		r.Trust,
-		`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"`+cmp.Or(r.Service, "ec2.amazonaws.com")+`"},"Action":"sts:AssumeRole"}]}`,
-	)
+	service, action := cmp.Or(r.Service, "ec2.amazonaws.com"), `"sts:AssumeRole"`
+	if service == PodService {
+		action = `["sts:AssumeRole","sts:TagSession"]`
+	}
+	return cmp.Or(r.Trust, `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"`+service+`"},"Action":`+action+`}]}`)
 }
+
+// PodService is the principal that assumes the roles of pods, with session tags.
+const PodService = "pods.eks.amazonaws.com"
 
 // ShowRole converts a role for answers.
 func (svc *Service) ShowRole(r *Role) types.Role {

@@ -96,15 +96,48 @@ func PeopleRoles() []string { return []string{"developers", "operators", "pipeli
 // NewDriverRole returns the role of the EBS CSI driver. Pods get it by EKS Pod Identity.
 func NewDriverRole(partition string, born time.Time) *Role {
 	return &Role{
-		Name: DriverRole, Path: "/", Service: "pods.eks.amazonaws.com", Born: born,
+		Name: DriverRole, Path: "/", Service: PodService, Born: born,
 		Holder: Holder{Attached: []string{"arn:" + partition + ":iam::aws:policy/service-role/AmazonEBSCSIDriverPolicy"}},
 	}
+}
+
+// The names of the roles for which the console of IAM has templates for EKS Auto Mode, and that Options.EKSRoles adds.
+const (
+	AutoClusterRole = "AmazonEKSAutoClusterRole"
+	AutoNodeRole    = "AmazonEKSAutoNodeRole"
+)
+
+// MakeAutoCluster gives a role what EKS Auto Mode needs of that of a control plane ("Amazon EKS Auto Mode cluster IAM role", EKS user
+// guide).
+func (r *Role) MakeAutoCluster(partition string) {
+	r.Trust = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"eks.amazonaws.com"},"Action":["sts:AssumeRole","sts:TagSession"]}]}`
+	for _, name := range []string{
+		"AmazonEKSBlockStoragePolicy", "AmazonEKSClusterPolicy", "AmazonEKSComputePolicy", "AmazonEKSLoadBalancingPolicy", "AmazonEKSNetworkingPolicy",
+	} {
+		r.Attached = append(r.Attached, "arn:"+partition+":iam::aws:policy/"+name)
+	}
+}
+
+// MakeAutoNode gives a role what EKS Auto Mode needs of that of nodes ("Amazon EKS Auto Mode node IAM role").
+func (r *Role) MakeAutoNode(partition string) {
+	for _, name := range []string{"AmazonEC2ContainerRegistryPullOnly", "AmazonEKSWorkerNodeMinimalPolicy"} {
+		r.Attached = append(r.Attached, "arn:"+partition+":iam::aws:policy/"+name)
+	}
+}
+
+// AutoRoles returns both roles.
+func AutoRoles(partition string, born time.Time) []*Role {
+	cluster, node := &Role{Name: AutoClusterRole, Path: "/", Born: born}, &Role{Name: AutoNodeRole, Path: "/", Born: born}
+	cluster.MakeAutoCluster(partition)
+	node.MakeAutoNode(partition)
+	return []*Role{cluster, node}
 }
 
 // given reports whether an account begins with a role.
 func (svc *Service) given(name string) bool {
 	return slices.Contains(BootstrapProfiles(), name) ||
-		svc.EKSRoles && (name == DriverRole || name == AppRole || slices.Contains(PeopleRoles(), name) || slices.Contains(BootstrapRolesOfEKS(), name))
+		svc.EKSRoles &&
+			(name == DriverRole || name == AutoClusterRole || name == AutoNodeRole || name == AppRole || slices.Contains(PeopleRoles(), name) || slices.Contains(BootstrapRolesOfEKS(), name))
 }
 
 func (svc *Service) simulate() {

@@ -38,7 +38,7 @@ func (svc *Service) settleControllers() {
 		if c.EKS != "" || c.Runs("cloud-controller-manager") {
 			in.services()
 		}
-		if c.Runs("ebs-csi-controller") {
+		if len(in.drivers()) > 0 {
 			in.volumes()
 		}
 	}
@@ -203,12 +203,26 @@ func (in controller) volumes() {
 	}
 }
 
+// drivers lists the provisioners whose volumes are made: the EBS CSI driver, and that of EKS Auto Mode, which runs outside of the
+// cluster ("Create a storage class", EKS user guide).
+func (in controller) drivers() (names []string) {
+	plane := in.EKS.ClusterNamed(in.c.EKS)
+	if in.c.Runs("ebs-csi-controller") && (in.c.EKS == "" || in.EKS.MakesVolumes(plane)) {
+		names = append(names, "ebs.csi.aws.com")
+	}
+	if plane != nil && plane.Auto != nil {
+		names = append(names, "ebs.csi.eks.amazonaws.com")
+	}
+	return names
+}
+
 // provision creates the volume of a claim, in the zone of the pod. The provisioner of the claim's StorageClass must
 // be the driver; a class may wait for a pod (https://kubernetes.io/docs/concepts/storage/storage-classes/#volume-binding-mode).
 func (in controller) provision(claim kubesim.Object) {
 	class := in.c.Get("/apis/storage.k8s.io/v1/storageclasses/" + kubesim.Value(claim, "spec", "storageClassName"))
 	machine := in.machineOf(in.c.UserOf(claim))
-	if kubesim.Value(class, "provisioner") != "ebs.csi.aws.com" || kubesim.Value(class, "volumeBindingMode") == "WaitForFirstConsumer" && machine == nil {
+	driver := kubesim.Value(class, "provisioner")
+	if !slices.Contains(in.drivers(), driver) || kubesim.Value(class, "volumeBindingMode") == "WaitForFirstConsumer" && machine == nil {
 		return
 	}
 	if all := in.machines(); machine == nil && len(all) > 0 {
@@ -229,7 +243,7 @@ func (in controller) provision(claim kubesim.Object) {
 		"metadata":   kubesim.Object{"name": name, "finalizers": []any{"external-provisioner.volume.kubernetes.io/finalizer"}},
 		"spec": kubesim.Object{
 			"persistentVolumeReclaimPolicy": cmp.Or(kubesim.Value(class, "reclaimPolicy"), "Delete"),
-			"csi":                           kubesim.Object{"driver": "ebs.csi.aws.com", "volumeHandle": v.ID},
+			"csi":                           kubesim.Object{"driver": driver, "volumeHandle": v.ID},
 			"claimRef":                      kubesim.Object{"namespace": meta("namespace"), "name": meta("name"), "uid": meta("uid")},
 		},
 		"status": kubesim.Object{"phase": "Bound"},

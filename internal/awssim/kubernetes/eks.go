@@ -38,27 +38,36 @@ func (svc *Service) settleEKS() {
 			continue
 		}
 		svc.settleAddons(c, k)
+		k.OwnNetwork = c.Auto != nil
+		if c.Auto != nil && k.Waiting() {
+			svc.EKS.AutoNode(c)
+		}
 		svc.settleKubelets(c, k)
 	}
 }
 
-// The paths of the DaemonSets of add-ons.
+// The paths of the workloads of add-ons.
 const (
 	awsNode   = "/apis/apps/v1/namespaces/kube-system/daemonsets/aws-node"
 	kubeProxy = "/apis/apps/v1/namespaces/kube-system/daemonsets/kube-proxy"
+	// ebsController is a Deployment.
+	ebsController = "/apis/apps/v1/namespaces/kube-system/deployments/ebs-csi-controller"
 )
 
 // settleAddons installs the DaemonSets of add-ons, and deletes them with the add-ons, unless they
 // are preserved ("Remove an Amazon EKS add-on from a cluster", EKS user guide).
 func (svc *Service) settleAddons(c *eks.Cluster, k *kubesim.Cluster) {
-	for name, path := range map[string]string{"vpc-cni": awsNode, "kube-proxy": kubeProxy} {
+	for name, path := range map[string]string{"vpc-cni": awsNode, "kube-proxy": kubeProxy, eks.EBSDriver: ebsController} {
 		d := c.Addons[name]
 		switch {
 		case d == nil:
 		case !d.Deleted.IsZero() && !d.Preserve:
 			delete(k.Objects, path)
-		case d.Deleted.IsZero() && k.Get(path) == nil && name == "vpc-cni":
+		case !d.Deleted.IsZero() || k.Get(path) != nil:
+		case name == "vpc-cni":
 			svc.installVPCCNI(k)
+		case name == eks.EBSDriver:
+			k.Put(svc.Now(), systemWorkload("Deployment", "ebs-csi-controller", "aws-ebs-csi-driver:"+d.Version))
 		}
 	}
 	if d := c.Addons["vpc-cni"]; d != nil && d.Deleted.IsZero() && !svc.Now().Before(d.Ready) {
@@ -171,6 +180,9 @@ func (svc *Service) roleOf(i *ec2.Instance, c *eks.Cluster) string {
 	if g := c.NodeGroups[i.Tags["eks:nodegroup-name"]]; g != nil {
 		return g.RoleARN
 	}
+	if c.Auto != nil && eks.OfAutoMode(i.Tags) {
+		return c.Auto.NodeRole
+	}
 	role := svc.IAM.ProfileRole(i.Profile)
 	for arn := range c.Access {
 		if strings.HasSuffix(arn, "/"+role) && role != "" {
@@ -218,7 +230,7 @@ func (svc *Service) keptOut(i *ec2.Instance, k *kubesim.Cluster) string {
 	if why := svc.cutOff(i, c); why != "" {
 		return why
 	}
-	if why := c.LocksOut(svc.roleOf(i, c)); why != "" || i.Tags["eks:nodegroup-name"] != "" { // EKS lets its own node groups in
+	if why := c.LocksOut(svc.roleOf(i, c)); why != "" || i.Tags["eks:nodegroup-name"] != "" || eks.OfAutoMode(i.Tags) { // EKS lets its own nodes in
 		return why
 	}
 	role := svc.IAM.ProfileRole(i.Profile)
@@ -240,6 +252,10 @@ func (svc *Service) bootEKS(i *ec2.Instance, c *eks.Cluster) (*ec2.Boot, error) 
 	svc.networkOf(i, b)
 	if g := i.Tags["eks:nodegroup-name"]; g != "" {
 		b.Labels["eks.amazonaws.com/nodegroup"] = g
+		return b, nil
+	}
+	if eks.OfAutoMode(i.Tags) {
+		b.Labels["eks.amazonaws.com/compute-type"], b.Labels["karpenter.sh/nodepool"] = "auto", "general-purpose"
 		return b, nil
 	}
 	if !svc.IAM.ProfileExists(i.Profile) {

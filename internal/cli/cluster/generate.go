@@ -38,7 +38,8 @@ func newGenerate(f *flags) *cobra.Command {
 		Long: `Print an example manifest. Its first lines say what to set, and how to use it. The
 documents at its end install what Nodes need to become ready, a pod network (--cni) and
 the AWS cloud controller manager, and the EBS CSI driver with a default StorageClass.
-EKS has its own pod network and cloud controller manager.
+EKS has its own pod network and cloud controller manager, and its EBS CSI driver is an
+add-on, with a role that is made with the cluster.
 
 The flavors are:
 

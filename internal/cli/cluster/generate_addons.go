@@ -61,8 +61,10 @@ type skeleton struct {
 	cluster, infra *yaml.Node // documents
 	spec           *yaml.Node // of the AWSCluster, or of its template
 	eks            bool
-	installs       bool // it has ClusterResourceSets of its own
-	managedBy      bool // somebody else manages the infrastructure
+	plane          *yaml.Node // the document of the control plane of EKS
+	nodes          bool       // it has nodes that are EC2 instances
+	installs       bool       // it has ClusterResourceSets of its own
+	managedBy      bool       // somebody else manages the infrastructure
 }
 
 // readSkeleton reads the documents of a manifest.
@@ -79,8 +81,10 @@ func readSkeleton(text string) (s skeleton, err error) {
 		case kind == nil:
 		case kind.Value == "Cluster":
 			s.cluster = root
-		case kind.Value == "AWSManagedControlPlane" || kind.Value == "AWSManagedControlPlaneTemplate":
-			s.eks = true
+		case kind.Value == "AWSManagedControlPlane":
+			s.eks, s.plane = true, root
+		case kind.Value == "MachinePool" || kind.Value == "MachineDeployment":
+			s.nodes = true
 		case kind.Value == "ClusterResourceSet":
 			s.installs = true
 		case kind.Value == "AWSCluster":
@@ -138,6 +142,8 @@ func (o *generateOptions) withAddons(text, name string) (string, error) {
 		return "", env.Usagef("--cni: the flavor %s has the pod network of EKS, the Amazon VPC CNI", o.flavor.value)
 	case s.installs && o.cni.value != networks()[0].name:
 		return "", env.Usagef("--cni: the flavor %s has a pod network of its own", o.flavor.value)
+	case s.eks && (s.nodes || s.autoMode()):
+		return withStorage(text, name, s)
 	case s.eks || s.cluster == nil || s.spec == nil:
 		return text, nil
 	}

@@ -47,6 +47,7 @@ type EKS struct {
 	OIDC            *eks.OIDCProviderState            // nil: none
 	Unread          []string                          // what could not be read, and why
 	Policies        map[string][]string               // ARNs of the attached policies, by ARN of a role that the cluster owns
+	PodPolicies     map[string][]string               // the same for roles that a run has made for pods
 
 	Workers *SelfManaged // machines and Auto Scaling groups that are no node groups
 
@@ -141,6 +142,25 @@ func (e *EKS) readParts(ctx context.Context, c *cloud.Clients) error {
 	}
 	if e.PodIdentities, err = readAll(ctx, c, e, parts.PodIdentities, eks.PodIdentityOf); err != nil {
 		return fmt.Errorf("pod identity associations: %w", err)
+	}
+	return e.readPodRoles(ctx, c)
+}
+
+// readPodRoles reads the policies of the roles that a run has made for pods.
+func (e *EKS) readPodRoles(ctx context.Context, c *cloud.Clients) error {
+	e.PodPolicies = map[string][]string{}
+	path := ":role" + iam.OwnPath + c.Region + "/" + e.Cluster.Name + "/"
+	for _, p := range slices.Concat(append(slices.Collect(maps.Values(e.AddonIdentities)), e.PodIdentities)...) {
+		if !strings.Contains(p.RoleARN, path) {
+			continue
+		}
+		role, err := iam.GetRole(ctx, c, roleName(p.RoleARN))
+		if err == nil && role != nil && role.IsOwned(c) {
+			e.PodPolicies[p.RoleARN], err = iam.AttachedPolicies(ctx, c, role.Name)
+		}
+		if err != nil {
+			return fmt.Errorf("role %s: %w", p.RoleARN, err)
+		}
 	}
 	return nil
 }

@@ -17,24 +17,31 @@ func (e *EKS) annotations() map[string]any {
 			out["clusterawsadm/"+name] = "true"
 		}
 	}
+	if c.Auto.Enabled {
+		out["clusterawsadm/auto-mode"] = "none"
+		if len(c.Auto.NodePools) > 0 {
+			out["clusterawsadm/auto-mode"] = strings.Join(c.Auto.NodePools, ",")
+			out["clusterawsadm/auto-mode-role"] = roleName(c.Auto.Role)
+		}
+	}
 	if c.Tier != "standard" {
 		set(out, "clusterawsadm/control-plane-tier", c.Tier, "")
 	}
 	set(out, "clusterawsadm/remote-node-networks", strings.Join(c.Remote.Nodes, ","), "")
 	set(out, "clusterawsadm/remote-pod-networks", strings.Join(c.Remote.Pods, ","), "")
-	var identities []map[string]string
+	var identities []map[string]any
 	for _, p := range e.PodIdentities {
 		if p.Owner == "" { // otherwise an add-on has made it
-			identities = append(identities, map[string]string{"namespace": p.Namespace, "serviceAccount": p.ServiceAccount, "roleARN": p.RoleARN})
+			identities = append(identities, e.withRole(map[string]any{"namespace": p.Namespace, "serviceAccount": p.ServiceAccount}, p.RoleARN))
 		}
 	}
 	if text, err := yaml.Marshal(identities); err == nil && len(identities) > 0 {
 		out["clusterawsadm/pod-identity-associations"] = string(text)
 	}
-	var ofAddons []map[string]string
+	var ofAddons []map[string]any
 	for _, a := range e.Addons {
 		for _, p := range e.AddonIdentities[a.Name] {
-			ofAddons = append(ofAddons, map[string]string{"addon": a.Name, "serviceAccount": p.ServiceAccount, "roleARN": p.RoleARN})
+			ofAddons = append(ofAddons, e.withRole(map[string]any{"addon": a.Name, "serviceAccount": p.ServiceAccount}, p.RoleARN))
 		}
 	}
 	if text, err := yaml.Marshal(ofAddons); err == nil && len(ofAddons) > 0 {
@@ -42,6 +49,16 @@ func (e *EKS) annotations() map[string]any {
 	}
 	maps.Copy(out, e.flowLogAnnotations())
 	return out
+}
+
+// withRole adds the role of an association: its policies, if a run has made it, or else its ARN.
+func (e *EKS) withRole(association map[string]any, arn string) map[string]any {
+	if policies := e.PodPolicies[arn]; len(policies) > 0 {
+		association["policyARNs"] = policies
+	} else {
+		association["roleARN"] = arn
+	}
+	return association
 }
 
 // nodeGroupAnnotations returns the annotations of a node group.

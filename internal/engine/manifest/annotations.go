@@ -8,6 +8,8 @@ const (
 
 	// Of an AWSManagedControlPlane.
 	AnnotationAddonPodIdentities = "addon-pod-identities"
+	AnnotationAutoMode           = "auto-mode"
+	AnnotationAutoModeRole       = "auto-mode-role"
 	AnnotationControlPlaneTier   = "control-plane-tier"
 	AnnotationDeletionProtection = "deletion-protection"
 	AnnotationPodIdentities      = "pod-identity-associations"
@@ -37,6 +39,8 @@ func AnnotationsOf(kind string) []string {
 	case KindManagedPlane:
 		return []string{
 			AnnotationAddonPodIdentities,
+			AnnotationAutoMode,
+			AnnotationAutoModeRole,
 			AnnotationControlPlaneTier,
 			AnnotationDeletionProtection,
 			AnnotationFlowLogs,

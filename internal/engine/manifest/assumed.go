@@ -178,6 +178,9 @@ func (a *assumer) eks() {
 	object, spec := a.c.InfraObject(), &e.ControlPlane.Spec
 	if !e.EnableIAM {
 		a.role(object, "spec.roleName", Deref(spec.RoleName), "eks.amazonaws.com")
+		if m := e.AutoMode; m != nil {
+			a.role(object, "metadata.annotations", m.Role, "ec2.amazonaws.com")
+		}
 		for _, f := range e.Fargate {
 			a.role(KindFargateProfile+"/"+f.Name, "spec.roleName", f.Spec.RoleName, "eks-fargate-pods.amazonaws.com")
 		}
@@ -205,7 +208,7 @@ func (a *assumer) eks() {
 		a.kms(object, "spec.encryptionConfig.provider", Deref(spec.EncryptionConfig.Provider))
 	}
 	for _, p := range e.PodIdentities {
-		a.role(object, "metadata.annotations", p.RoleARN, "pods.eks.amazonaws.com")
+		a.podRole(object, p.PodRole)
 	}
 	a.addonRoles(object, e.AddonIdentities)
 	a.policy(object, "spec.rolePermissionsBoundary", spec.RolePermissionsBoundary)
@@ -463,7 +466,16 @@ func (a *assumer) hooks(object string, all []expinfrav1.AWSLifecycleHook) {
 func (a *assumer) addonRoles(object string, identities map[string][]AddonIdentity) {
 	for _, name := range slices.Sorted(maps.Keys(identities)) {
 		for _, p := range identities[name] {
-			a.role(object, "metadata.annotations", p.RoleARN, "pods.eks.amazonaws.com")
+			a.podRole(object, p.PodRole)
 		}
+	}
+}
+
+// podRole takes the role of pods for granted, or the policies of the one that is made.
+func (a *assumer) podRole(object string, r PodRole) {
+	const at = "metadata.annotations"
+	a.role(object, at, r.RoleARN, "pods.eks.amazonaws.com")
+	for _, arn := range r.PolicyARNs {
+		a.policy(object, at, arn)
 	}
 }

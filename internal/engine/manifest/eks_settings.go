@@ -39,6 +39,7 @@ type EKSSettings struct {
 	ForceUpgrade                   bool   // upgrade although EKS has an insight with an error
 	Tier                           string // of the control plane: "standard", "tier-xl", …
 	Remote                         *RemoteNetworks
+	AutoMode                       *AutoMode
 	PodIdentities                  []PodIdentity // in the order of the manifest
 	// AddonIdentities are the pod identity associations of add-ons, by the name of the add-on; nil if the manifest does not set
 	// them.
@@ -46,7 +47,17 @@ type EKSSettings struct {
 }
 
 // AddonIdentity associates a service account of an add-on with an IAM role.
-type AddonIdentity struct{ ServiceAccount, RoleARN string }
+type AddonIdentity struct {
+	ServiceAccount string
+	PodRole
+}
+
+// PodRole is the role of the pods with a service account: an existing one, or one that is made for the cluster with these
+// managed policies.
+type PodRole struct {
+	RoleARN    string   `json:"roleARN"`
+	PolicyARNs []string `json:"policyARNs"`
+}
 
 // RemoteNetworks are the CIDR blocks of hybrid nodes and of their pods, sorted.
 type RemoteNetworks struct{ Nodes, Pods []string }
@@ -55,7 +66,7 @@ type RemoteNetworks struct{ Nodes, Pods []string }
 type PodIdentity struct {
 	Namespace      string `json:"namespace"`
 	ServiceAccount string `json:"serviceAccount"`
-	RoleARN        string `json:"roleARN"`
+	PodRole
 }
 
 // NodeGroupSettings are the settings of a node group that its annotations have.

@@ -87,11 +87,14 @@ func permits(d permission.Document, region string) func(service, op string, in a
 			resource := "*"
 			switch in := in.(type) {
 			case *iam.CreateRoleInput:
-				resource = "arn:aws:iam::" + awssim.Account + ":role/" + *in.RoleName
+				resource = "arn:aws:iam::" + awssim.Account + ":role/" + strings.TrimPrefix(aws.ToString(in.Path), "/") + *in.RoleName
 			case *iam.CreateOpenIDConnectProviderInput:
 				resource = "arn:aws:iam::" + awssim.Account + ":oidc-provider/" + strings.TrimPrefix(*in.Url, "https://")
 			default:
 				if role := field("RoleName"); role != "" && op != "GetRole" && op != "ListAttachedRolePolicies" {
+					if cluster, _, ofPods := strings.Cut(role, "-"+region+"-"); ofPods { // the path is not in the input
+						role = "clusterawsadm/" + region + "/" + cluster + "/" + role
+					}
 					resource = "arn:aws:iam::" + awssim.Account + ":role/" + role
 				}
 				if p := field("OpenIDConnectProviderArn"); p != "" && op != "GetOpenIDConnectProvider" {

@@ -96,7 +96,7 @@ func unused(m *manifest.Cluster) (actions []string) {
 	if !slices.ContainsFunc(entries, func(e ekscontrolplanev1.AccessEntry) bool { return strings.Contains(e.PrincipalARN, ":user/") }) {
 		actions = append(actions, "iam:GetUser")
 	}
-	if !m.EKS.EnableIAM {
+	if !m.EKS.EnableIAM && len(m.EKS.PodRoles(m.Region)) == 0 {
 		actions = append(actions, "iam:GetPolicy")
 	}
 	return actions
@@ -107,6 +107,9 @@ func (s *Scope) ofEKS(m *manifest.Cluster, keys map[string]bool) {
 	plane, roles := m.EKS.ControlPlane.Spec, map[string]bool{}
 	if plane.RoleName != nil {
 		roles["*"+*plane.RoleName] = true
+	}
+	if a := m.EKS.AutoMode; a != nil && a.Role != "" {
+		roles["*"+a.Role] = true
 	}
 	for _, f := range m.EKS.Fargate {
 		roles["*"+f.Spec.RoleName] = true
@@ -128,6 +131,11 @@ func (s *Scope) ofEKS(m *manifest.Cluster, keys map[string]bool) {
 	if m.EKS.EnableIAM {
 		s.MadeRoles = s.EKSRoles
 	}
+	if len(m.EKS.PodRoles(m.Region)) > 0 {
+		made := strings.TrimPrefix(m.EKS.PodRolePath(m.Region), "/") + "*"
+		s.PodRoles = append(s.PodRoles, "arn:"+s.Partition+":iam::*:role/"+made)
+		s.MadeRoles = append(slices.Clone(s.MadeRoles), made)
+	}
 	if e := plane.EncryptionConfig; e != nil && e.Provider != nil {
 		keys[s.key(*e.Provider)] = true
 	}
@@ -136,7 +144,7 @@ func (s *Scope) ofEKS(m *manifest.Cluster, keys map[string]bool) {
 // podRoles lists the roles of pod identity associations, each once.
 func podRoles(e *manifest.EKS) (roles []string) {
 	add := func(arn string) {
-		if !slices.Contains(roles, arn) {
+		if arn != "" && !slices.Contains(roles, arn) {
 			roles = append(roles, arn)
 		}
 	}

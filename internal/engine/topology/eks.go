@@ -124,13 +124,11 @@ func (in inputs) zonesOfEKS() []string {
 
 func newEKSCluster(g *graph.Graph, in inputs, net network, groups securityGroups, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) *eks.Cluster {
 	e := &eks.Cluster{
-		Name:       plane.EKSClusterName,
-		Version:    minorVersion(in.m.Version),
-		ClusterTag: in.cloudProviderKey(),
-		Role: addRole(g, in, roleSpec{
-			name: text(plane.RoleName), path: plane.RolePath, boundary: plane.RolePermissionsBoundary, services: []string{"eks.amazonaws.com"},
-			policies: ControlPlanePolicies(), more: list(plane.RoleAdditionalPolicies), at: "spec.roleName",
-		}),
+		Name:                  plane.EKSClusterName,
+		Version:               minorVersion(in.m.Version),
+		ClusterTag:            in.cloudProviderKey(),
+		Role:                  addRole(g, in, in.controlPlaneRole(plane)),
+		Auto:                  addAutoMode(g, in),
 		Zones:                 in.zonesOfEKS(),
 		Public:                plane.EndpointAccess.Public,
 		Private:               plane.EndpointAccess.Private,
@@ -175,6 +173,33 @@ func newEKSCluster(g *graph.Graph, in inputs, net network, groups securityGroups
 		}
 	}
 	return e
+}
+
+// controlPlaneRole is the role of the control plane.
+func (in inputs) controlPlaneRole(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) roleSpec {
+	r := roleSpec{
+		name: text(plane.RoleName), path: plane.RolePath, boundary: plane.RolePermissionsBoundary, services: []string{"eks.amazonaws.com"},
+		policies: ControlPlanePolicies(), more: list(plane.RoleAdditionalPolicies), at: "spec.roleName",
+	}
+	if in.m.EKS.HasAutoMode() {
+		r.policies, r.tagsSessions = append(r.policies, eks.AutoModeClusterPolicies()...), true
+	}
+	return r
+}
+
+// addAutoMode adds the role of the nodes of EKS Auto Mode, and returns its settings; nil if the manifest does not set it.
+func addAutoMode(g *graph.Graph, in inputs) *eks.AutoMode {
+	m := in.m.EKS.AutoMode
+	if m == nil {
+		return nil
+	}
+	out := &eks.AutoMode{Enabled: m.Enabled, NodePools: m.NodePools}
+	if m.Role != "" {
+		out.Role = addRole(g, in, roleSpec{
+			name: m.Role, services: []string{"ec2.amazonaws.com"}, policies: eks.AutoModeNodePolicies(), at: "metadata.annotations",
+		})
+	}
+	return out
 }
 
 // ControlPlanePolicies are the names of the AWS managed policies of the role of every control
@@ -231,6 +256,7 @@ func list(p *[]string) []string {
 type roleSpec struct {
 	name, path, boundary, at string
 	services                 []string
+	tagsSessions             bool
 	policies                 []string // names of AWS managed policies
 	more                     []string // ARNs
 }
@@ -246,7 +272,13 @@ func addRole(g *graph.Graph, in inputs, r roleSpec) *graph.Ref[iam.RoleState] {
 		return graph.UseAs(g, id, iam.RoleByName(r.name, howToCreateRole(r.name)), iam.RoleState{Name: r.name, Existing: true}, in.infra(r.at))
 	}
 	role := &iam.Role{
-		Name: r.name, Path: r.path, Boundary: r.boundary, Services: r.services, ClusterTag: in.cloudProviderKey(), Tags: in.eksTags(r.name),
+		Name:         r.name,
+		Path:         r.path,
+		Boundary:     r.boundary,
+		Services:     r.services,
+		TagsSessions: r.tagsSessions,
+		ClusterTag:   in.cloudProviderKey(),
+		Tags:         in.eksTags(r.name),
 	}
 	for _, name := range r.policies {
 		role.Policies = append(role.Policies, "arn:"+in.m.Partition()+":iam::aws:policy/"+name)
@@ -266,6 +298,9 @@ func howToCreateRole(name string) string {
 	switch {
 	case setting != "":
 		return gate + command + " --config FILE', where FILE says " + setting
+	case name == manifest.DefaultAutoModeRole:
+		return "create it with --set CAPA_EKS_IAM=true, or in the console of IAM with the policies " + strings.Join(eks.AutoModeNodePolicies(), " and ") +
+			", or name another role in clusterawsadm/auto-mode-role"
 	case name == ekscontrolplanev1.DefaultEKSControlPlaneRole:
 		return gate + command + "'"
 	}
@@ -313,7 +348,7 @@ func addEKSAddon(
 	}
 	x.SetsIdentities = in.m.EKS.AddonIdentities != nil
 	for _, identity := range in.m.EKS.AddonIdentities[a.Name] {
-		x.Identities = append(x.Identities, eks.AddonIdentity{ServiceAccount: identity.ServiceAccount, Role: podRole(g, in, identity.RoleARN)})
+		x.Identities = append(x.Identities, eks.AddonIdentity{ServiceAccount: identity.ServiceAccount, Role: podRole(g, in, identity.PodRole, identity.Purpose())})
 	}
 	if a.ConflictResolution != nil {
 		x.Conflicts = strings.ToUpper(string(*a.ConflictResolution))
@@ -359,6 +394,11 @@ func (in inputs) leavingRemarks() (out []string) {
 				),
 			)
 		}
+	}
+	if m, have := in.m.EKS.AutoMode, in.inv.EKS.Cluster; m != nil && !m.Enabled && have != nil && have.Auto.Enabled {
+		out = append(out, in.m.Origin(in.m.InfraObject(), "metadata.annotations")+
+			": EKS Auto Mode is turned off: EKS terminates all of its instances, its load balancers and volumes have no controller any more, and pods need other nodes, with a pod network",
+		)
 	}
 	if admins := in.inv.EKS.Leaving.Admins; len(admins) > 0 {
 		out = append(

@@ -6,6 +6,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
@@ -16,7 +17,7 @@ func addPodIdentities(g *graph.Graph, in inputs, cluster *graph.Ref[eks.ClusterS
 	for _, p := range in.m.EKS.PodIdentities {
 		account := p.Namespace + "/" + p.ServiceAccount
 		graph.Add(g, podIdentityID(account), &eks.PodIdentity{
-			Cluster: cluster, Namespace: p.Namespace, ServiceAccount: p.ServiceAccount, Role: podRole(g, in, p.RoleARN), Adopt: in.o.Adopt,
+			Cluster: cluster, Namespace: p.Namespace, ServiceAccount: p.ServiceAccount, Role: podRole(g, in, p.PodRole, p.Purpose()), Adopt: in.o.Adopt,
 			Tags: in.eksTags(account, in.ownedByName()),
 		}, in.infra(at))
 	}
@@ -29,12 +30,33 @@ func addPodIdentities(g *graph.Graph, in inputs, cluster *graph.Ref[eks.ClusterS
 
 func podIdentityID(account string) plan.ID { return plan.ID(eks.PodIdentityKind + "/" + account) }
 
-// podRole adds the lookup of a role by its ARN, once for each role.
-func podRole(g *graph.Graph, in inputs, arn string) *graph.Ref[iam.RoleState] {
-	name := arn[strings.LastIndex(arn, "/")+1:]
+// podRole adds the role of pods, once for each role: the lookup of an existing one by its ARN, or the one that is made for the
+// cluster with the policies of the manifest.
+func podRole(g *graph.Graph, in inputs, r manifest.PodRole, purpose string) *graph.Ref[iam.RoleState] {
+	name := r.RoleARN[strings.LastIndex(r.RoleARN, "/")+1:]
+	if r.RoleARN == "" {
+		name = in.m.EKS.PodRoleName(in.m.Region, purpose)
+	}
 	id := plan.ID("role/" + name)
 	if added, ok := g.Resource(id).(*graph.Ref[iam.RoleState]); ok {
 		return added
 	}
-	return graph.Use(g, id, iam.RoleByName(name, "create it with a trust policy for pods.eks.amazonaws.com"), in.infra("metadata.annotations"))
+	if r.RoleARN != "" {
+		return graph.Use(g, id, iam.RoleByName(name, "create it with a trust policy for pods.eks.amazonaws.com"), in.infra("metadata.annotations"))
+	}
+	return graph.Add(g, id, &iam.Role{
+		Name: name, Path: in.m.EKS.PodRolePath(in.m.Region), Services: []string{"pods.eks.amazonaws.com"}, TagsSessions: true, Exclusive: true,
+		Policies: r.PolicyARNs, Given: r.PolicyARNs, ClusterTag: in.cloudProviderKey(), Tags: in.eksTags(name),
+	}, in.infra("metadata.annotations"))
+}
+
+// retirePodRoles adds the deletion of the roles that were made for pods and that the manifest does not need any more, after the
+// associations have changed.
+func retirePodRoles(g *graph.Graph, in inputs) {
+	users := graph.Awaits(resourcesOf(g, "addon", eks.PodIdentityKind)...)
+	for _, name := range in.inv.EKS.PodRoles {
+		if id := plan.ID("role/" + name); g.Resource(id) == nil {
+			iam.RetireRole(g, id, name, users)
+		}
+	}
 }

@@ -102,6 +102,7 @@ func retireEKS(g *graph.Graph, in inputs, cluster *graph.Ref[eks.ClusterState], 
 			eks.RetireAccessEntry(g, id, principal, cluster, access)
 		}
 	}
+	retirePodRoles(g, in)
 }
 
 // roleID is the ID in the graph of the role with an ARN, if a node group or a Fargate profile

@@ -232,10 +232,10 @@ func TestUpgradesOfEKS(t *testing.T) {
 		assert.Equal(t, "2028-03-27", u.Versions[1].EndOfExtendedSupportDate.Format(time.DateOnly))
 		all := editsOf(u)
 		require.NotEmpty(t, all)
-		assert.Equal(t, "eks-addons.yaml:52 AWSManagedControlPlane/eks-addons spec.version v1.34 → v1.35", all[0])
+		assert.Equal(t, "eks-addons.yaml:57 AWSManagedControlPlane/eks-addons spec.version v1.34 → v1.35", all[0])
 		assert.Regexp(
 			t,
-			`\neks-addons.yaml:83 AWSManagedControlPlane/eks-addons spec.addons\[1\].version v1.34.0-eksbuild.2 → v1\.35\.\S+-eksbuild\.\d+ \$\{KUBE_PROXY_VERSION:=v1.34.0-eksbuild.2\}`,
+			`\neks-addons.yaml:88 AWSManagedControlPlane/eks-addons spec.addons\[1\].version v1.34.0-eksbuild.2 → v1\.35\.\S+-eksbuild\.\d+ \$\{KUBE_PROXY_VERSION:=v1.34.0-eksbuild.2\}`,
 			strings.Join(all, "\n"),
 		)
 		assert.Contains(t, u.Updates, plan.ID("addon/kube-proxy"))

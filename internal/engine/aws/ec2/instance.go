@@ -129,6 +129,7 @@ func eksSecurityGroups(cluster graph.Resource) []string {
 // InstanceState is an EC2 instance, as AWS describes it.
 type InstanceState struct {
 	identity.Object
+	Managed                         bool // a service of AWS manages it, such as EKS Auto Mode: only that terminates it
 	Status                          string
 	Type, Image, Subnet, VPC, Zone  string
 	PrivateIP, PublicIP, PrivateDNS string

@@ -142,7 +142,7 @@ func instancesOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]Instan
 			cloud.Filter("tag:"+of.Tag(), cloud.Owned), NotTerminated(),
 		})
 		for _, s := range found {
-			if of.Created(s.Tags) && s.Tags[GroupTag] == "" && s.Tags[kind.NodeGroupClusterTag] == "" {
+			if of.Created(s.Tags) && !s.Managed && s.Tags[GroupTag] == "" && s.Tags[kind.NodeGroupClusterTag] == "" {
 				out = append(out, *s)
 			}
 		}
@@ -174,6 +174,7 @@ func instanceState(x types.Instance) *InstanceState {
 		IPv6:       aws.ToString(x.Ipv6Address),
 		LaunchedAt: launchedAt(x),
 		Spot:       x.InstanceLifecycle == types.InstanceLifecycleTypeSpot,
+		Managed:    x.Operator != nil && aws.ToBool(x.Operator.Managed),
 	}
 	if x.State != nil {
 		s.Status = string(x.State.Name)

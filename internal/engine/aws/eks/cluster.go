@@ -51,8 +51,9 @@ type Cluster struct {
 	ZonalShift            *bool    // ARC may move its traffic away from a zone; nil: not changed
 	Tier                  string   // of the control plane: "standard", "tier-xl", …; "": not changed
 	Remote                *RemoteNetworks
-	ForceUpgrade          bool // upgrade also if EKS has an insight with an error
-	Adopt                 bool // the cluster may exist without an owned tag: it gets one
+	Auto                  *AutoMode // EKS Auto Mode; nil: not changed
+	ForceUpgrade          bool      // upgrade also if EKS has an insight with an error
+	Adopt                 bool      // the cluster may exist without an owned tag: it gets one
 	Tags                  cloud.Tags
 }
 
@@ -69,6 +70,7 @@ type ClusterState struct {
 	DeletionProtection, ZonalShift    bool
 	Tier                              string // of the control plane; "" if EKS does not return it
 	Remote                            RemoteNetworks
+	Auto                              AutoModeState
 	OutdatedNodeGroup                 string // a node group with a version that is too old for the desired version
 	lastUpdate
 	Created time.Time
@@ -93,6 +95,9 @@ var (
 // Needs implements graph.Desired.
 func (e *Cluster) Needs() []graph.Edge {
 	needs := graph.On(e.Role)
+	if e.Auto != nil && e.Auto.Role != nil {
+		needs = append(needs, graph.On(e.Auto.Role)...)
+	}
 	for _, s := range e.Subnets {
 		needs = append(needs, graph.Exists(s)...)
 	}
@@ -265,6 +270,7 @@ func (e *Cluster) Diff(have *ClusterState) (d plan.Diff) {
 		d.Set("zonalShift", have.ZonalShift, *e.ZonalShift)
 	}
 	e.diffScaling(have, &d)
+	e.diffAutoMode(have, &d)
 	d.Advise("set the existing value in the manifest, or create another cluster")
 	if have.ID == "" {
 		d.Tags(nil, e.creationTags())
@@ -428,6 +434,7 @@ func (e *Cluster) Create(ctx context.Context, c *cloud.Clients) (*ClusterState, 
 	if e.Remote != nil && len(e.Remote.Nodes) > 0 {
 		in.RemoteNetworkConfig = e.Remote.request()
 	}
+	e.createAutoMode(in)
 	out, err := c.EKS.CreateCluster(ctx, in)
 	if err != nil {
 		return nil, err
@@ -543,6 +550,9 @@ func (e *Cluster) configUpdate(d plan.Diff) *eks.UpdateClusterConfigInput {
 		in.ControlPlaneScalingConfig = &types.ControlPlaneScalingConfig{Tier: types.ProvisionedControlPlaneTier(e.Tier)}
 	case d.Has("remoteNodeNetwork", "remotePodNetwork"):
 		in.RemoteNetworkConfig = e.Remote.request()
+	case d.Has("autoMode", "nodePool"):
+		in.ComputeConfig, in.StorageConfig = e.Auto.compute(), e.Auto.storage()
+		in.KubernetesNetworkConfig = &types.KubernetesNetworkConfigRequest{ElasticLoadBalancing: e.Auto.loadBalancing()}
 	case d.Has("logging"):
 		in.Logging = logging(d.Added("logging"), d.Removed("logging"))
 	case d.Has("upgradePolicy"):
@@ -614,6 +624,8 @@ func configFields() []string {
 		"controlPlaneTier",
 		"remoteNodeNetwork",
 		"remotePodNetwork",
+		"autoMode",
+		"nodePool",
 		"logging",
 	}
 }
@@ -655,6 +667,7 @@ func clusterState(x *types.Cluster) ClusterState {
 		}
 	}
 	s.readScaling(x)
+	s.Auto = autoModeState(x)
 	s.Created = aws.ToTime(x.CreatedAt)
 	if x.Health != nil {
 		for _, i := range x.Health.Issues {

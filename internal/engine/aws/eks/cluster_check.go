@@ -26,6 +26,9 @@ func (k *Cluster) Check(ctx context.Context, c *cloud.Clients) (refusal string, 
 	if refusal, err = k.checkZones(ctx, c); refusal != "" || err != nil {
 		return refusal, err
 	}
+	if refusal, err = k.checkAutoMode(ctx, c); refusal != "" || err != nil {
+		return refusal, err
+	}
 	if k.Version == "" {
 		return "", nil
 	}

@@ -31,12 +31,24 @@ func (e *Cluster) Costs(ctx context.Context, c *cloud.Clients, have graph.State)
 		}
 	}
 	then, err = clusterCosts(ctx, c, version)
+	if s, ok := have.(*ClusterState); e.Auto != nil && e.Auto.Enabled || e.Auto == nil && ok && s != nil && s.Auto.Enabled {
+		then = append(then, autoModeCosts())
+	}
 	return now, then, err
 }
 
 // Costs implements cost.Existing.
 func (s ClusterState) Costs(ctx context.Context, c *cloud.Clients) ([]cost.Item, error) {
-	return clusterCosts(ctx, c, s.Version)
+	all, err := clusterCosts(ctx, c, s.Version)
+	if s.Auto.Enabled {
+		all = append(all, autoModeCosts())
+	}
+	return all, err
+}
+
+// autoModeCosts are the instances of EKS Auto Mode, with its fee for each: EKS launches them for the pods.
+func autoModeCosts() cost.Item {
+	return cost.Item{Group: "EKS Auto Mode", Name: "instances of EKS Auto Mode", NotCounted: true}
 }
 
 // clusterCosts returns what a control plane costs: extended support is paid for in addition.

@@ -255,7 +255,7 @@ func TestEKSPartsComeAndGo(t *testing.T) {
 		m.Pools, m.EKS.Fargate, cp.Addons, cp.AccessEntries = m.Pools[:1], nil, &addons, cp.AccessEntries[:1]
 		parts := []string{
 			" node-group/default_eks-addons-batch", " fargate-profile/default_eks-addons-serverless", " addon/eks-pod-identity-agent",
-			" access-entry/arn:aws:iam::123456789012:role/developers",
+			" access-entry/arn:aws:iam::123456789012:role/developers", " addon/aws-ebs-csi-driver", " role/default_eks-addons-us-east-1-ebs-csi-controller-sa",
 		}
 		act := func(verb string) (out []string) {
 			for _, p := range parts {

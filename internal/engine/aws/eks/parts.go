@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
@@ -16,6 +17,7 @@ type Parts struct {
 	Cluster                                    *ClusterState // nil if it does not exist
 	NodeGroups, Addons, Fargate, AccessEntries []string
 	PodIdentities                              []string // service accounts: "kube-system/aws-node"
+	PodRoles                                   []string // names of the roles that were made for pods
 	Leaving                                    Leaving
 }
 
@@ -86,8 +88,14 @@ func PartsOf(ctx context.Context, c *cloud.Clients, name string) (Parts, error) 
 	}
 	slices.Sort(p.AccessEntries)
 	if slices.Contains(p.Addons, PodIdentityAgent) { // without it, associations have no effect
-		p.PodIdentities, err = podIdentityAccounts(ctx, c, name)
+		if p.PodIdentities, err = podIdentityAccounts(ctx, c, name); err != nil {
+			return p, err
+		}
 		slices.Sort(p.PodIdentities)
+		p.PodRoles, err = iam.RolesWithPath(ctx, c, iam.OwnPath+c.Region+"/"+name+"/")
+		if cloud.Denied(err) { // then there are none that a run has made
+			err = nil
+		}
 	}
 	return p, err
 }

@@ -3,6 +3,7 @@ package iam
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -97,4 +98,28 @@ func (r *Role) Check(ctx context.Context, c *cloud.Clients) (refusal string, err
 		}
 	}
 	return "", nil
+}
+
+// Lacks lists what a role lacks to be assumed with session tags, and of AWS managed policies, by their names. A role that has a
+// policy that is not AWS's may have the permissions by it.
+func Lacks(ctx context.Context, c *cloud.Clients, name string, policies []string) (lacks []string, err error) {
+	role, err := GetRole(ctx, c, name)
+	if role == nil || err != nil {
+		return nil, err
+	}
+	if !strings.Contains(role.Trust, "sts:TagSession") && !strings.Contains(role.Trust, `"sts:*"`) {
+		lacks = append(lacks, "sts:TagSession in its trust policy")
+	}
+	attached, err := AttachedPolicies(ctx, c, name)
+	if err != nil || slices.ContainsFunc(attached, func(arn string) bool {
+		return !strings.Contains(arn, ":iam::aws:policy/") || strings.HasSuffix(arn, "/AdministratorAccess")
+	}) {
+		return lacks, err
+	}
+	for _, policy := range policies {
+		if !slices.ContainsFunc(attached, func(arn string) bool { return strings.HasSuffix(arn, "/"+policy) }) {
+			lacks = append(lacks, policy)
+		}
+	}
+	return lacks, nil
 }

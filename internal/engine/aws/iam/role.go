@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -20,10 +21,12 @@ import (
 )
 
 // Role is an IAM role that AWS services assume for an EKS cluster. CAPA creates it with
-// the feature gate EKSEnableIAM.
+// the feature gate EKSEnableIAM. Others are those of pods.
 type Role struct {
 	Name, Path, Boundary string
 	Services             []string // service principals that may assume it: "eks.amazonaws.com"
+	TagsSessions         bool     // they may tag the sessions, as EKS Pod Identity does
+	Exclusive            bool     // a role with the name that somebody else has made is not used
 	Policies             []string // ARNs; others are detached
 	Given                []string // those of them that the manifest names
 	ClusterTag           string   // kubernetes.io/cluster/NAME: CAPA sets it to "owned" on roles that it creates
@@ -36,6 +39,7 @@ type RoleState struct {
 	Name            string
 	Policy          []string // ARNs of the attached policies, sorted
 	Existing        bool     // it has neither tag: it is used, and never changed or deleted
+	Trust           string   // trust policy
 }
 
 var _ graph.Managed[RoleState] = (*Role)(nil)
@@ -66,8 +70,17 @@ func (r *Role) Identify(ctx context.Context, c *cloud.Clients, _ *RoleState) (*R
 // Diff implements graph.Desired. As in CAPA, the trust policy, the path and the
 // permissions boundary are set only at creation.
 func (r *Role) Diff(have *RoleState) (d plan.Diff) {
-	if have.Existing {
+	switch {
+	case have.Existing && r.Exclusive:
+		d.Fixed("owner", "somebody else", "this cluster")
+		d.Advise("delete the role " + r.Name + ", or name it in the manifest by its roleARN instead of policyARNs")
+		return d
+	case have.Existing:
 		return nil
+	}
+	if r.TagsSessions && have.Trust != "" && !strings.Contains(have.Trust, "sts:TagSession") { // made for another purpose
+		d.Fixed("trustPolicy", "without sts:TagSession", "with sts:TagSession")
+		d.Advise("change it with 'aws iam update-assume-role-policy --role-name " + r.Name + "', or name another role")
 	}
 	d.Lines("policy", have.Policy, r.Policies)
 	d.Tags(have.Tags, r.Tags)
@@ -105,6 +118,9 @@ func (r *Role) trust() (string, error) {
 		Version   string
 		Statement []statement
 	}{"2012-10-17", []statement{{"Allow", map[string][]string{"Service": r.Services}, []string{"sts:AssumeRole"}}}}
+	if r.TagsSessions {
+		document.Statement[0].Action = append(document.Statement[0].Action, "sts:TagSession")
+	}
 	out, err := json.Marshal(document)
 	return string(out), err
 }
@@ -164,7 +180,8 @@ func GetRole(ctx context.Context, c *cloud.Clients, name string) (*RoleState, er
 		if err != nil {
 			return nil, cloud.IgnoreNotFound(err)
 		}
-		return &RoleState{Object: identity.Object{ID: aws.ToString(out.Role.Arn), Tags: FromIAM(out.Role.Tags)}, Name: name}, nil
+		trust, err := url.QueryUnescape(aws.ToString(out.Role.AssumeRolePolicyDocument))
+		return &RoleState{Object: identity.Object{ID: aws.ToString(out.Role.Arn), Tags: FromIAM(out.Role.Tags)}, Name: name, Trust: trust}, err
 	})
 }
 
@@ -182,6 +199,9 @@ func AttachedPolicies(ctx context.Context, c *cloud.Clients, role string) ([]str
 		return out, err
 	})
 }
+
+// OwnPath is the beginning of the path of the roles that are made for the pods of clusters; the region is next.
+const OwnPath = "/clusterawsadm/"
 
 // Tags converts tags for the IAM API.
 func Tags(tags cloud.Tags) (out []types.Tag) {
@@ -225,6 +245,29 @@ func roleKind() *kind.Kind {
 	})
 }
 
+// RolesWithPath lists the names of the roles with a path, sorted.
+func RolesWithPath(ctx context.Context, c *cloud.Clients, path string) ([]string, error) {
+	return cloud.Remember(ctx, c, "names of roles with the path "+path, func(ctx context.Context) ([]string, error) {
+		p := iam.NewListRolesPaginator(c.IAM, &iam.ListRolesInput{PathPrefix: &path})
+		names, err := cloud.Pages(ctx, p, func(o *iam.ListRolesOutput) (out []string) {
+			for _, r := range o.Roles {
+				out = append(out, aws.ToString(r.RoleName))
+			}
+			return out
+		})
+		slices.Sort(names)
+		return names, err
+	})
+}
+
+// RetireRole adds the deletion of a role that is not desired any more, if the cluster owns it, after what has used it.
+func RetireRole(g *graph.Graph, id plan.ID, name string, after []graph.Edge) {
+	find := func(ctx context.Context, c *cloud.Clients) (*RoleState, error) {
+		return identity.FindOwned(ctx, c, func(ctx context.Context, c *cloud.Clients) (*RoleState, error) { return GetRole(ctx, c, name) })
+	}
+	graph.Retire(g, id, kind.Leftover(find, &Role{}, nil), graph.From("no longer in the manifest"), graph.With(after))
+}
+
 // ownedRoles lists the roles that the cluster owns. ListRoles does not return tags, so it
 // reads only roles with the name of the cluster, or the prefix of names that CAPA
 // generates.
@@ -234,6 +277,9 @@ func ownedRoles(ctx context.Context, c *cloud.Clients, _ kind.Owner) (out []Role
 		return cloud.Pages(ctx, p, func(o *iam.ListRolesOutput) (out []string) {
 			for _, r := range o.Roles {
 				name := aws.ToString(r.RoleName)
+				if ofRegion, of := strings.CutPrefix(aws.ToString(r.Path), OwnPath); of && !strings.HasPrefix(ofRegion, c.Region+"/") {
+					continue // of a cluster with the same name
+				}
 				if strings.Contains(name, c.Cluster) || strings.HasPrefix(name, "capa_") {
 					out = append(out, name)
 				}

@@ -24,6 +24,7 @@ func (l *loader) eksSettings(o *manifest.Entry) manifest.EKSSettings {
 		Remote:             l.remoteNetworks(o),
 		PodIdentities:      l.podIdentities(o),
 		AddonIdentities:    l.addonIdentities(o),
+		AutoMode:           l.autoMode(o),
 	}
 }
 
@@ -70,7 +71,7 @@ func (l *loader) podIdentities(o *manifest.Entry) (all []manifest.PodIdentity) {
 	if !set {
 		return nil
 	}
-	const fix = "write a list of namespace, serviceAccount and roleARN"
+	const fix = "write a list of namespace, serviceAccount, and roleARN or policyARNs"
 	if err := yaml.UnmarshalStrict([]byte(value), &all); err != nil {
 		l.fail(o.AnnotationProblem(manifest.AnnotationPodIdentities, "it is not a list of associations", fix))
 		return nil
@@ -79,7 +80,7 @@ func (l *loader) podIdentities(o *manifest.Entry) (all []manifest.PodIdentity) {
 	for i, a := range all {
 		account := a.Namespace + "/" + a.ServiceAccount
 		switch {
-		case a.Namespace == "" || a.ServiceAccount == "" || a.RoleARN == "":
+		case a.Namespace == "" || a.ServiceAccount == "" || a.IsEmpty():
 			l.fail(o.AnnotationProblem(manifest.AnnotationPodIdentities, fmt.Sprintf("association %d lacks a field", i+1), fix))
 		case accounts[account]:
 			l.fail(
@@ -97,11 +98,11 @@ func (l *loader) addonIdentities(o *manifest.Entry) map[string][]manifest.AddonI
 	if !set {
 		return nil
 	}
-	const fix = "write a list of addon, serviceAccount and roleARN"
+	const fix = "write a list of addon, serviceAccount, and roleARN or policyARNs"
 	var list []struct {
 		Addon          string `json:"addon"`
 		ServiceAccount string `json:"serviceAccount"`
-		RoleARN        string `json:"roleARN"`
+		manifest.PodRole
 	}
 	if err := yaml.UnmarshalStrict([]byte(value), &list); err != nil {
 		l.fail(o.AnnotationProblem(manifest.AnnotationAddonPodIdentities, "it is not a list of associations", fix))
@@ -111,7 +112,7 @@ func (l *loader) addonIdentities(o *manifest.Entry) map[string][]manifest.AddonI
 	for i, x := range list {
 		same := func(y manifest.AddonIdentity) bool { return y.ServiceAccount == x.ServiceAccount }
 		switch {
-		case x.Addon == "" || x.ServiceAccount == "" || x.RoleARN == "":
+		case x.Addon == "" || x.ServiceAccount == "" || x.IsEmpty():
 			l.fail(o.AnnotationProblem(manifest.AnnotationAddonPodIdentities, fmt.Sprintf("association %d lacks a field", i+1), fix))
 		case slices.ContainsFunc(all[x.Addon], same):
 			l.fail(
@@ -122,7 +123,7 @@ func (l *loader) addonIdentities(o *manifest.Entry) map[string][]manifest.AddonI
 				),
 			)
 		}
-		all[x.Addon] = append(all[x.Addon], manifest.AddonIdentity{ServiceAccount: x.ServiceAccount, RoleARN: x.RoleARN})
+		all[x.Addon] = append(all[x.Addon], manifest.AddonIdentity{ServiceAccount: x.ServiceAccount, PodRole: x.PodRole})
 	}
 	return all
 }

@@ -5,6 +5,7 @@ import (
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 	"sigs.k8s.io/cluster-api-provider-aws/v2/pkg/eks"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules"
 )
 
@@ -22,6 +23,11 @@ func (l *loader) nameRoles() {
 			name = l.cluster.Name + "-iam-service-role"
 		}
 		e.ControlPlane.Spec.RoleName = &name
+	}
+	if m := e.AutoMode; m != nil && len(m.NodePools) > 0 && m.Role == "" {
+		if m.Role = manifest.DefaultAutoModeRole; e.EnableIAM {
+			m.Role = e.PodRoleName(l.cluster.Region, "auto-node")
+		}
 	}
 	for _, f := range e.Fargate {
 		if f.Spec.RoleName == "" {

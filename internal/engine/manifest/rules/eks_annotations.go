@@ -73,11 +73,11 @@ func (c *checks) checkHybrid(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec
 func (c *checks) warnPodIdentity(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
 	c.checkAddonIdentities(plane)
 	for _, a := range c.cluster.EKS.PodIdentities {
-		c.checkARN(c.infra, "metadata.annotations", a.RoleARN, roleARN())
+		c.checkPodRole(manifest.AnnotationPodIdentities, "the association of "+a.Namespace+"/"+a.ServiceAccount, a.PodRole)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.cluster.EKS.AddonIdentities)) {
 		for _, a := range c.cluster.EKS.AddonIdentities[name] {
-			c.checkARN(c.infra, "metadata.annotations", a.RoleARN, roleARN())
+			c.checkPodRole(manifest.AnnotationAddonPodIdentities, "the association of "+a.ServiceAccount, a.PodRole)
 		}
 	}
 	if len(c.cluster.EKS.PodIdentities)+len(c.cluster.EKS.AddonIdentities) == 0 {

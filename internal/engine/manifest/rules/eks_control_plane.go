@@ -66,6 +66,7 @@ func (c *checks) checkEKS(cluster *manifest.Entry) {
 	c.checkTagCase(plane)
 	c.checkEKSNames(plane)
 	c.checkHybrid(plane)
+	c.checkAutoMode(plane)
 	c.warnPodIdentity(plane)
 }
 

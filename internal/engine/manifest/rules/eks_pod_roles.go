@@ -1,0 +1,35 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+)
+
+// mostPolicies is how many managed policies a role can have ("IAM and AWS STS quotas", IAM user guide).
+const mostPolicies = 10
+
+// checkPodRole checks the role of the association with a name in an annotation.
+func (c *checks) checkPodRole(annotation, name string, r manifest.PodRole) {
+	const at = "metadata.annotations"
+	switch {
+	case r.RoleARN != "" && len(r.PolicyARNs) > 0:
+		c.fail(c.infra.AnnotationProblem(annotation, name+" has both roleARN and policyARNs", "name an existing role, or the policies of a role that is made"))
+	case len(r.PolicyARNs) > mostPolicies:
+		c.fail(
+			c.infra.AnnotationProblem(
+				annotation,
+				fmt.Sprintf("%s has %d policies, and a role can have %d", name, len(r.PolicyARNs), mostPolicies),
+				"join some of them in a policy of your own",
+			),
+		)
+	}
+	c.checkARN(c.infra, at, r.RoleARN, roleARN())
+	for i, arn := range r.PolicyARNs {
+		if arn == "" || slices.Contains(r.PolicyARNs[:i], arn) {
+			c.fail(c.infra.AnnotationProblem(annotation, fmt.Sprintf("%s has an empty policy, or one twice", name), "name each policy once, by its ARN"))
+		}
+		c.checkARN(c.infra, at, arn, policyARN())
+	}
+}

@@ -41,7 +41,7 @@ type Cluster struct {
 	Defined map[string]time.Time            // by path: when a CustomResourceDefinition will be served
 	Running time.Time                       // since when pods can run
 	Refused map[string]bool                 // Nodes whose kubelets are answered with 401
-	Denied  []string                        // resources that nobody may write, such as "pods/eviction"
+	Denied  []string                        // resources that nobody may write, such as "pods/eviction", or list in all namespaces: "list secrets"
 }
 
 // New returns the cluster that kubeadm init or EKS creates.

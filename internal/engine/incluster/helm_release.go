@@ -109,7 +109,9 @@ func (r *HelmRelease) Diff(have *HelmReleaseState) (d plan.Diff) {
 	if have.Name == "" {
 		chart = ""
 	}
-	d.Set("chart", chart, r.Title)
+	if have.Name == "" || !r.folder() {
+		d.Set("chart", chart, r.Title)
+	}
 	if r.Version != "" && !sameVersion(have.Version, r.Version) {
 		d.Set("version", have.Version, r.Version)
 	}
@@ -133,6 +135,9 @@ func (r *HelmRelease) Diff(have *HelmReleaseState) (d plan.Diff) {
 	}
 	return d
 }
+
+// folder reports whether the chart is in a folder, whose name may be another than that of the chart.
+func (r *HelmRelease) folder() bool { return r.Repository == "" && !strings.HasPrefix(r.Chart, "oci://") }
 
 // orFolder returns what is shown of the place of a chart.
 func orFolder(repository, chart string) string {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
@@ -140,13 +141,61 @@ func TestCharts(t *testing.T) {
 
 		m = charted(t, "metadata: {name: web}\nspec:\n  clusterSelector: {}", "metadata: {name: web}\nspec:\n  clusterSelector: {matchLabels: {shop: \"true\"}}",
 			"metadata: {name: cloud}\nspec:\n  clusterSelector: {}", "metadata: {name: cloud}\nspec:\n  clusterSelector: {matchLabels: {shop: \"true\"}}")
-		assert.Equal(t, []string{"helm-leftovers release shop/web: web 1.3.0 -> "}, chartSteps(t, m, a), "InstallOnce is not uninstalled")
+		assert.Empty(t, chartSteps(t, m, a))
+		assert.Equal(t, []string{"shop/web (web 1.3.0)"}, uninstalls(t, m, a), "InstallOnce is not uninstalled")
 		require.NoError(t, applied(t, m, a, &helmsim.Helm{}))
 		assert.Equal(t, []string{"cilium v1 deployed", "cloud v1 deployed"}, releases(a))
-		assert.Empty(t, chartSteps(t, m, a))
+		assert.Empty(t, uninstalls(t, m, a))
 
 		enginetest.MustDelete(t, m, a)
 		assert.Empty(t, a.Inventory())
+	})
+}
+
+// uninstalls returns the releases that a plan uninstalls.
+func uninstalls(t *testing.T, m *manifest.Cluster, a *awssim.AWS) (all []string) {
+	t.Helper()
+	p, err := withHelm(m, a, &helmsim.Helm{}).Plan(t.Context())
+	require.NoError(t, err)
+	for _, s := range p.Steps {
+		if s.Action == plan.Remove {
+			all = append(all, s.CloudID)
+		}
+	}
+	return all
+}
+
+// A manifest whose last HelmChartProxy was removed uninstalls all releases that runs have installed, and leaves alone
+// those that others have installed.
+func TestLastChartIsRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := charted(t)
+		a := enginetest.Account(m, enginetest.Lag)
+		require.NoError(t, applied(t, m, a, &helmsim.Helm{}))
+		enginetest.Inside(a, func(c *kubesim.Cluster) { // as helm records what somebody else installs: without our label
+			for _, o := range c.All("Secret") {
+				labels, _ := o["metadata"].(kubesim.Object)["labels"].(kubesim.Object)
+				if labels["name"] == "cilium" {
+					delete(labels, incluster.ReleaseLabel)
+				}
+			}
+		})
+		m = enginetest.Quick(enginetest.Load(t, "quickstart.yaml", nil))
+		assert.Equal(t, []string{"kube-system/cloud (aws-cloud-controller-manager 0.0.8), shop/web (web 1.2.3)"}, uninstalls(t, m, a))
+		_, err := withHelm(m, a, nil).Plan(t.Context())
+		require.ErrorContains(t, err, "helm-leftovers (no longer in the manifest): charts are installed by the program helm")
+		require.ErrorContains(t, applied(t, m, a, oldHelm{version: "v3.13.3"}), "helm has the version v3.13.3")
+		assert.Len(t, releases(a), 3)
+		require.NoError(t, applied(t, m, a, &helmsim.Helm{}))
+		assert.Equal(t, []string{"cilium v1 deployed"}, releases(a))
+		assert.Empty(t, uninstalls(t, m, a))
+
+		enginetest.Inside(a, func(c *kubesim.Cluster) { c.Denied = []string{"list secrets"} })
+		assert.Empty(t, uninstalls(t, m, a), "without charts, the right to read Secrets is not needed")
+		_, err = withHelm(charted(t), a, &helmsim.Helm{}).Plan(t.Context())
+		require.ErrorContains(t, err, "forbidden")
+		enginetest.Inside(a, func(c *kubesim.Cluster) { c.Denied = nil })
+		enginetest.MustDelete(t, m, a)
 	})
 }
 

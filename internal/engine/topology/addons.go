@@ -21,46 +21,50 @@ func addAddons(g *graph.Graph, in inputs, k kubernetes) (podNetwork []graph.Edge
 			brought[addonObject(d).Brings()] = true
 		}
 	}
+	uninstalled := graph.Awaits(addLeftovers(g, in, k))
 	for _, set := range in.m.ResourceSets {
 		a := &incluster.Addons{API: k.api, Server: k.server, Name: set.Name, Reconcile: set.Reconcile, Brought: brought}
 		for _, d := range set.Documents {
 			a.Objects = append(a.Objects, addonObject(d))
 		}
 		if len(a.Objects) > 0 {
-			added := graph.Install(g, plan.ID("addons/"+set.Name), a, graph.From(set.Origin))
+			added := graph.Install(g, plan.ID("addons/"+set.Name), a, graph.From(set.Origin), graph.With(uninstalled))
 			if set.HasPodNetwork() {
 				podNetwork = append(podNetwork, graph.Awaits(added)...)
 			}
 		}
 	}
-	return append(podNetwork, addCharts(g, in, k, podNetwork)...)
+	return append(podNetwork, addCharts(g, in, k, podNetwork, uninstalled)...)
+}
+
+// addLeftovers adds the releases of charts that are not in the manifest any more. They are uninstalled before other
+// add-ons are installed, which may have the same objects.
+func addLeftovers(g *graph.Graph, in inputs, k kubernetes) graph.Resource {
+	leftovers := &incluster.HelmLeftovers{API: k.api, Server: k.server, Once: in.m.ChartsOnce, Charts: in.m.ChartObjects > 0}
+	for _, c := range in.m.Charts {
+		leftovers.Keep = append(leftovers.Keep, c.Namespace+"/"+c.Release)
+	}
+	return graph.Retire(g, "helm-leftovers", leftovers, graph.From("no longer in the manifest"))
 }
 
 // addCharts adds the releases of Helm charts: the pod network before the others, which may wait for their pods. It
 // returns the pod network.
-func addCharts(g *graph.Graph, in inputs, k kubernetes, podNetwork []graph.Edge) (added []graph.Edge) {
-	if in.m.ChartObjects == 0 {
-		return nil
-	}
-	leftovers := &incluster.HelmLeftovers{API: k.api, Server: k.server}
+func addCharts(g *graph.Graph, in inputs, k kubernetes, podNetwork, uninstalled []graph.Edge) (added []graph.Edge) {
 	for _, network := range []bool{true, false} {
 		for _, c := range in.m.Charts {
 			if c.HasPodNetwork() != network {
 				continue
 			}
-			var after []graph.Edge
+			after := uninstalled
 			if !network {
-				after = append(slices.Clone(podNetwork), added...)
+				after = slices.Concat(uninstalled, podNetwork, added)
 			}
 			release := graph.Install(g, plan.ID(incluster.HelmReleaseKind+"/"+c.Release), releaseOf(c, k), graph.From(c.Origin), graph.With(after))
 			if network {
 				added = append(added, graph.Awaits(release)...)
 			}
-			leftovers.Keep = append(leftovers.Keep, c.Namespace+"/"+c.Release)
 		}
 	}
-	leftovers.Once = in.m.ChartsOnce
-	graph.Install(g, "helm-leftovers", leftovers)
 	return added
 }
 

@@ -138,3 +138,13 @@ func TestGenerateWithCharts(t *testing.T) {
 	require.NotZero(t, s.run("cluster", "generate", "demo", "--cni", "calico", "--chart", "https://helm.cilium.io/cilium:1.18.2"))
 	assert.Contains(t, s.err.String(), "--cni calico: the chart cilium is a pod network, too")
 }
+
+// The minor version of the cloud controller manager is that of Kubernetes in flavors that have one of their own.
+func TestGenerateWithControllerOfVersion(t *testing.T) {
+	s := newShell(t)
+	for _, flavor := range []string{"charts", "resource-sets", "quickstart"} {
+		require.Equal(t, 0, s.run("cluster", "generate", "demo", "--flavor", flavor, "--kubernetes-version", "v1.33.5"), s.err.String())
+		assert.Regexp(t, `(tag: |cloud-controller-manager:)v1\.33\.0\n`, s.out.String(), flavor)
+		assert.NotContains(t, s.out.String(), "v1.34.0", flavor)
+	}
+}

@@ -248,6 +248,8 @@ func ofVersion(text, to string) (string, error) {
 	if _, err := parameterValues(text, versionOfEKS); patch == "" && err != nil {
 		return "", env.Usagef("--kubernetes-version: machine images need a full version, such as v%s.2", minor)
 	}
+	// The minor version of the AWS cloud controller manager is that of Kubernetes.
+	text = regexp.MustCompile(`(cloud-controller-manager(?::|\n(?:  .*\n)*?      tag: )v)1\.\d+\.\d+`).ReplaceAllString(text, "${1}"+minor+".0")
 	return setParameter(text, version, func(was string) string {
 		if strings.Count(was, ".") == 1 {
 			return "v" + minor

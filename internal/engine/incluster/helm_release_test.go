@@ -281,3 +281,83 @@ func TestChartsWithoutHelm(t *testing.T) {
 		})
 	}
 }
+
+// nodePool is an object whose kind the chart Karpenter defines, in the set "pools", and a set that defines a namespace.
+const nodePool = `
+---
+apiVersion: addons.cluster.x-k8s.io/v1beta2
+kind: ClusterResourceSet
+metadata: {name: pools}
+spec:
+  clusterSelector: {matchLabels: {chart: "yes"}}
+  resources: [{kind: ConfigMap, name: pools}]
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: pools}
+data:
+  pool.yaml: |
+    apiVersion: karpenter.sh/v1
+    kind: NodePool
+    metadata: {name: default}
+    spec: {}
+---
+apiVersion: addons.cluster.x-k8s.io/v1beta2
+kind: ClusterResourceSet
+metadata: {name: base}
+spec:
+  clusterSelector: {matchLabels: {chart: "yes"}}
+  resources: [{kind: ConfigMap, name: base}]
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: base}
+data:
+  base.yaml: |
+    apiVersion: v1
+    kind: Namespace
+    metadata: {name: karpenter}
+---
+apiVersion: addons.cluster.x-k8s.io/v1alpha1
+kind: HelmChartProxy
+metadata: {name: karpenter}
+spec:
+  clusterSelector: {}
+  repoURL: oci://public.ecr.aws/karpenter
+  chartName: karpenter
+  version: 1.6.3
+  namespace: karpenter
+  options: {install: {createNamespace: false}}
+`
+
+// pooled returns the example with a chart and a set that needs it, after edits.
+func pooled(t *testing.T, edits ...string) *manifest.Cluster {
+	t.Helper()
+	raw, err := enginetest.Read("quickstart.yaml")
+	require.NoError(t, err)
+	text := strings.Replace(string(raw)+charts+nodePool, "  name: quickstart\nspec:", "  name: quickstart\n  labels: {chart: \"yes\"}\nspec:", 1)
+	m, err := manifest.Load([]input.Source{{Name: "demo.yaml", Data: []byte(strings.NewReplacer(edits...).Replace(text))}}, input.LoadOptions{})
+	require.NoError(t, err)
+	return enginetest.Quick(m)
+}
+
+// An object of a set waits for the chart that defines its kind, and a chart for the set that defines its namespace.
+func TestSetsAndChartsWaitForDefinitions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := pooled(t)
+		a := enginetest.Account(m, enginetest.Lag)
+		assert.Contains(t, chartSteps(t, m, a), "addons/pools NodePool default:  -> there")
+		require.NoError(t, applied(t, m, a, &helmsim.Helm{}))
+		enginetest.Inside(a, func(c *kubesim.Cluster) { assert.NotNil(t, c.Get("/apis/karpenter.sh/v1/nodepools/default")) })
+		assert.Empty(t, chartSteps(t, m, a))
+	})
+	synctest.Test(t, func(t *testing.T) {
+		m := pooled(t, "options: {install: {createNamespace: false}}", "options: {skipCRDs: true, install: {createNamespace: false}}")
+		a := enginetest.Account(m, enginetest.Lag)
+		err := applied(t, m, a, &helmsim.Helm{})
+		require.ErrorContains(t, err, "addons/pools (demo.yaml:")
+		require.ErrorContains(t, err, "gave up after 30m0s")
+		require.ErrorContains(t, err, "NodePool default (demo.yaml:")
+		require.ErrorContains(t, err, "no chart of the manifest has defined it: bring its CustomResourceDefinition too")
+	})
+}

@@ -22,19 +22,43 @@ func addAddons(g *graph.Graph, in inputs, k kubernetes) (podNetwork []graph.Edge
 		}
 	}
 	uninstalled := graph.Awaits(addLeftovers(g, in, k))
+	var defined definitions
 	for _, set := range in.m.ResourceSets {
-		a := &incluster.Addons{API: k.api, Server: k.server, Name: set.Name, Reconcile: set.Reconcile, Brought: brought}
+		a := &incluster.Addons{API: k.api, Server: k.server, Name: set.Name, Reconcile: set.Reconcile, Brought: brought, Charts: len(in.m.Charts) > 0}
 		for _, d := range set.Documents {
 			a.Objects = append(a.Objects, addonObject(d))
 		}
 		if len(a.Objects) > 0 {
-			added := graph.Install(g, plan.ID("addons/"+set.Name), a, graph.From(set.Origin), graph.With(uninstalled))
+			added := graph.Install(g, plan.ID(incluster.AddonsKind+"/"+set.Name), a, graph.From(set.Origin), graph.With(uninstalled))
 			if set.HasPodNetwork() {
 				podNetwork = append(podNetwork, graph.Awaits(added)...)
 			}
+			defined.add(a, added)
 		}
 	}
-	return append(podNetwork, addCharts(g, in, k, podNetwork, uninstalled)...)
+	return append(podNetwork, addCharts(g, in, k, podNetwork, uninstalled, defined)...)
+}
+
+// definitions are the sets that define kinds or namespaces, which charts may need. Sets may also need what charts
+// define: these try again until it is there.
+type definitions struct {
+	pure   []graph.Edge // those that have nothing else
+	others []graph.Edge // those that need nothing of a chart
+}
+
+func (d *definitions) add(a *incluster.Addons, added graph.Resource) {
+	brings, only, needs := false, true, false
+	for _, o := range a.Objects {
+		brings, only = brings || o.Brings() != "", only && o.Brings() != ""
+		needs = needs || !o.Builtin() && !a.Brought[o.Definition()]
+	}
+	switch {
+	case !brings || needs:
+	case only:
+		d.pure = append(d.pure, graph.Awaits(added)...)
+	default:
+		d.others = append(d.others, graph.Awaits(added)...)
+	}
 }
 
 // addLeftovers adds the releases of charts that are not in the manifest any more. They are uninstalled before other
@@ -47,17 +71,18 @@ func addLeftovers(g *graph.Graph, in inputs, k kubernetes) graph.Resource {
 	return graph.Retire(g, "helm-leftovers", leftovers, graph.From("no longer in the manifest"))
 }
 
-// addCharts adds the releases of Helm charts: the pod network before the others, which may wait for their pods. It
-// returns the pod network.
-func addCharts(g *graph.Graph, in inputs, k kubernetes, podNetwork, uninstalled []graph.Edge) (added []graph.Edge) {
+// addCharts adds the releases of Helm charts: the pod network before the others, which may wait for their pods, and
+// all after the sets with the kinds that they may need. A set that has more than these may wait for a webhook, whose
+// pods need the network. addCharts returns the pod network.
+func addCharts(g *graph.Graph, in inputs, k kubernetes, podNetwork, uninstalled []graph.Edge, defined definitions) (added []graph.Edge) {
 	for _, network := range []bool{true, false} {
 		for _, c := range in.m.Charts {
 			if c.HasPodNetwork() != network {
 				continue
 			}
-			after := uninstalled
+			after := slices.Concat(uninstalled, defined.pure)
 			if !network {
-				after = slices.Concat(uninstalled, podNetwork, added)
+				after = slices.Concat(after, podNetwork, added, defined.others)
 			}
 			release := graph.Install(g, plan.ID(incluster.HelmReleaseKind+"/"+c.Release), releaseOf(c, k), graph.From(c.Origin), graph.With(after))
 			if network {

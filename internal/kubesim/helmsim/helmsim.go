@@ -161,6 +161,9 @@ func (c *command) upgrade(stdin []byte) error {
 	if err := c.die(); err != nil {
 		return err
 	}
+	if err := c.define(name); err != nil {
+		return err
+	}
 	for _, o := range workloads(name, c.flags["namespace"]) {
 		if err := c.cluster.create(o); err != nil {
 			return err
@@ -351,8 +354,32 @@ func workloads(chart, namespace string) []Object {
 		return []Object{object("DaemonSet", namespace, "kube-flannel-ds", cni)}
 	case "aws-cloud-controller-manager":
 		return []Object{object("DaemonSet", namespace, "aws-cloud-controller-manager")}
+	case "karpenter":
+		return []Object{object("Deployment", namespace, "karpenter")}
 	case "aws-ebs-csi-driver":
 		return []Object{object("Deployment", namespace, "ebs-csi-controller"), object("DaemonSet", namespace, "ebs-csi-node")}
+	}
+	return nil
+}
+
+// define makes the CustomResourceDefinitions in the folder crds of a chart, which helm never deletes
+// (https://helm.sh/docs/chart_best_practices/custom_resource_definitions).
+func (c *command) define(chart string) error {
+	if chart != "karpenter" || c.flags["skip-crds"] != "" {
+		return nil
+	}
+	for _, k := range [][3]string{
+		{"NodePool", "nodepools", "karpenter.sh"}, {"NodeClaim", "nodeclaims", "karpenter.sh"}, {"EC2NodeClass", "ec2nodeclasses", "karpenter.k8s.aws"},
+	} {
+		if err := c.cluster.create(Object{
+			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": Object{"name": k[1] + "." + k[2]},
+			"spec": Object{
+				"group": k[2], "scope": "Cluster", "names": Object{"kind": k[0], "plural": k[1], "singular": strings.ToLower(k[0])},
+				"versions": []any{Object{"name": "v1", "served": true, "storage": true}},
+			},
+		}); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -408,6 +435,8 @@ func pathOf(o Object) string {
 	switch o["kind"] {
 	case "Namespace":
 		return "/api/v1/namespaces"
+	case "CustomResourceDefinition":
+		return "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 	case "Deployment":
 		return fmt.Sprintf("/apis/apps/v1/namespaces/%s/deployments", metadata["namespace"])
 	}

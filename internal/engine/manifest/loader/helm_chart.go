@@ -19,8 +19,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/class/gotmpl"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/class/gotmpl"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/yamldoc"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )

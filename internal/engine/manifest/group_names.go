@@ -1,0 +1,17 @@
+package manifest
+
+import "fmt"
+
+// checkGroupNames reports a MachineDeployment with the name of the control plane: the identity tag of a machine has the
+// name of its group, and does not say which of the two it is.
+func (c *checks) checkGroupNames() {
+	cp := c.cluster.ControlPlane
+	if cp == nil {
+		return
+	}
+	for _, o := range c.ofKind(kindDeployment) {
+		if o.name == cp.Object.Name {
+			c.fail(o.problem("metadata.name", fmt.Sprintf("%s is also the name of the KubeadmControlPlane, and machines are named after their group", o.name), "choose another name"))
+		}
+	}
+}

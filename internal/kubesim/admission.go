@@ -168,8 +168,8 @@ func (c *Cluster) answers(now time.Time, hook Object) bool {
 	if c.Running.IsZero() || now.Sub(c.Running) < podsTake || c.Objects["/api/v1/namespaces/"+namespace+"/services/"+name] == nil {
 		return false
 	}
-	for path := range c.Objects {
-		if strings.HasPrefix(path, "/apis/apps/v1/namespaces/"+namespace+"/") {
+	for path, o := range c.Objects {
+		if strings.HasPrefix(path, "/apis/apps/v1/namespaces/"+namespace+"/") && !c.broken(o) {
 			return true
 		}
 	}

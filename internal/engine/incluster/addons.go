@@ -191,6 +191,21 @@ func (a *Addons) read(ctx context.Context, k *kube.Client) (*AddonsState, error)
 	return have, errors.Join(wrong...)
 }
 
+// Blocked returns why the API server does not accept an object now, by dry runs; nil if it accepts all.
+func (a *Addons) Blocked(ctx context.Context, k *kube.Client) error {
+	for _, o := range a.Objects {
+		if seen, err := a.compare(ctx, k, o); err != nil {
+			return &AddonError{o, err, ""}
+		} else if seen == a.wanted() {
+			continue
+		}
+		if _, err := k.Apply(ctx, o.object(), true); err != nil {
+			return &AddonError{o, err, ""}
+		}
+	}
+	return nil
+}
+
 // compare compares one object with the cluster, with a dry run of apply: only the API server
 // knows the defaults, and which lists are sets.
 func (a *Addons) compare(ctx context.Context, k *kube.Client, o AddonObject) (string, error) {

@@ -313,7 +313,20 @@ func (r *HelmRelease) run(ctx context.Context, c *cloud.Clients, args []string, 
 			text = strings.ReplaceAll(text, secret, hidden)
 		}
 	}
-	return &cloud.ProgramError{Command: failed.Command, Err: errors.New(text)}
+	return &cloud.ProgramError{Command: failed.Command, Err: errors.New(text + r.troubles(ctx, c))}
+}
+
+// troubles says why pods in the namespace of the release do not run: helm says only that it has waited for too long.
+func (r *HelmRelease) troubles(ctx context.Context, c *cloud.Clients) string {
+	k, err := r.API.Client(c)
+	if err != nil || k == nil {
+		return ""
+	}
+	lines, err := Troubles(ctx, k, r.Namespace, true)
+	if err != nil || len(lines) == 0 {
+		return ""
+	}
+	return ". In namespace " + r.Namespace + ": " + strings.Join(lines, "; ")
 }
 
 // runHelm runs helm against the API server of the cluster.

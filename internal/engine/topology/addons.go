@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/diagnose"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
@@ -29,7 +30,7 @@ func addAddons(g *graph.Graph, in inputs, k kubernetes) (podNetwork []graph.Edge
 			a.Objects = append(a.Objects, addonObject(d))
 		}
 		if len(a.Objects) > 0 {
-			added := graph.Install(g, plan.ID(incluster.AddonsKind+"/"+set.Name), a, graph.From(set.Origin), graph.With(uninstalled))
+			added := graph.Install(g, plan.ID(incluster.AddonsKind+"/"+set.Name), a, graph.From(set.Origin), graph.With(uninstalled), graph.Diagnosed(diagnose.Addons(a)))
 			if set.HasPodNetwork() {
 				podNetwork = append(podNetwork, graph.Awaits(added)...)
 			}

@@ -9,8 +9,8 @@ func (c *checks) checkGroupNames() {
 	if cp == nil {
 		return
 	}
-	for _, o := range c.ofKind(kindDeployment) {
-		if o.name == cp.Object.Name {
+	for _, d := range c.cluster.Deployments {
+		if o := c.lookup(kindDeployment, d.Object.Name); d.Object.Name == cp.Object.Name {
 			c.fail(o.problem("metadata.name", fmt.Sprintf("%s is also the name of the KubeadmControlPlane, and machines are named after their group", o.name), "choose another name"))
 		}
 	}

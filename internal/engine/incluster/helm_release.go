@@ -280,12 +280,12 @@ func (r *HelmRelease) upgrade(ctx context.Context, c *cloud.Clients) error {
 		args = append(args, rollbackFlag(version))
 	}
 	if r.ForceFlag {
-		args = append(args, forceFlag(version))
+		args = append(args, forceFlags(version)...)
 	}
 	return r.run(ctx, c, append(args, r.Flags...), values)
 }
 
-// rollbackFlag and forceFlag have other names in helm 4.
+// rollbackFlag and forceFlags have other names in helm 4.
 func rollbackFlag(version semver.Version) string {
 	if version.Major >= 4 {
 		return "--rollback-on-failure"
@@ -293,11 +293,12 @@ func rollbackFlag(version semver.Version) string {
 	return "--atomic"
 }
 
-func forceFlag(version semver.Version) string {
+// forceFlags turns off server-side apply in helm 4, which refuses to replace objects with it (pkg/action/upgrade.go).
+func forceFlags(version semver.Version) []string {
 	if version.Major >= 4 {
-		return "--force-replace"
+		return []string{"--force-replace", "--server-side=false"}
 	}
-	return "--force"
+	return []string{"--force"}
 }
 
 // run runs helm. Values that may be secret are removed from the error.

@@ -361,3 +361,16 @@ func TestSetsAndChartsWaitForDefinitions(t *testing.T) {
 		require.ErrorContains(t, err, "no chart of the manifest has defined it: bring its CustomResourceDefinition too")
 	})
 }
+
+// helm 4 has other flags for two options.
+func TestChartsByHelm4(t *testing.T) {
+	for _, four := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			a := enginetest.Account(charted(t), enginetest.Lag)
+			require.NoError(t, applied(t, charted(t), a, &helmsim.Helm{Four: four}))
+			m := charted(t, "1.2.3", "1.3.0", "{atomic: true}", "{atomic: true, upgrade: {force: true}}")
+			require.NoError(t, applied(t, m, a, &helmsim.Helm{Four: four}))
+			assert.Contains(t, releases(a), "web v2 deployed")
+		})
+	}
+}

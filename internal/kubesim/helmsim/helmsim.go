@@ -26,16 +26,22 @@ type Object = map[string]any
 
 // Helm is a helm without charts.
 type Helm struct {
+	Four bool                      // helm 4, which has other flags
 	Fail func(args []string) error // fails a command before it writes; may be nil
 	Die  func(args []string) error // ends a command after it has recorded that it begins; may be nil
 }
 
 // Version implements cluster.Helm.
-func (*Helm) Version(context.Context) (string, error) { return "v3.19.0", nil }
+func (h *Helm) Version(context.Context) (string, error) {
+	if h.Four {
+		return "v4.3.1", nil
+	}
+	return "v3.19.0", nil
+}
 
 // Run implements cluster.Helm.
 func (h *Helm) Run(ctx context.Context, args []string, stdin []byte, server string, api http.RoundTripper) error {
-	c, err := parse(args)
+	c, err := parse(args, h.Four)
 	if err != nil {
 		return err
 	}
@@ -82,9 +88,13 @@ func known(verb string) []string {
 	return nil
 }
 
-func parse(args []string) (*command, error) {
+func parse(args []string, four bool) (*command, error) {
 	c := &command{verb: args[0], flags: map[string]string{}}
 	flags := known(c.verb)
+	if four && c.verb == "upgrade" { // https://helm.sh/docs/helm/helm_upgrade
+		flags = slices.DeleteFunc(flags, func(f string) bool { return f == "atomic" || f == "force" })
+		flags = append(flags, "rollback-on-failure", "force-replace", "server-side=", "force-conflicts")
+	}
 	if flags == nil {
 		return nil, fmt.Errorf("unknown command %q for \"helm\"", c.verb)
 	}
@@ -107,6 +117,9 @@ func parse(args []string) (*command, error) {
 		default:
 			return nil, fmt.Errorf("unknown flag: --%s", name)
 		}
+	}
+	if c.flags["force-replace"] != "" && c.flags["server-side"] != "false" { // the default for a release of helm 4
+		return nil, errors.New("UPGRADE FAILED: invalid operation: cannot use server-side apply and force replace together")
 	}
 	want := 1
 	if c.verb == "upgrade" {

@@ -116,7 +116,10 @@ func (c *Cluster) fail(path string, now time.Time) {
 	case how == Crashing:
 		phase, restarts, last = "Running", 5, Object{"terminated": Object{"exitCode": 1.0, "reason": "Error"}}
 		reason = "CrashLoopBackOff"
-		message = fmt.Sprintf("back-off 2m40s restarting failed container=%s pod=%s_%s(%s)", container, text(o, "metadata", "name"), text(o, "metadata", "namespace"), text(o, "metadata", "uid"))
+		message = fmt.Sprintf(
+			"back-off 2m40s restarting failed container=%s pod=%s_%s(%s)",
+			container, text(o, "metadata", "name"), text(o, "metadata", "namespace"), text(o, "metadata", "uid"),
+		)
 	case late:
 		reason, message = "ImagePullBackOff", fmt.Sprintf("Back-off pulling image %q: ErrImagePull: %s", image, message)
 	}

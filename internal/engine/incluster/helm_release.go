@@ -137,7 +137,9 @@ func (r *HelmRelease) Diff(have *HelmReleaseState) (d plan.Diff) {
 }
 
 // folder reports whether the chart is in a folder, whose name may be another than that of the chart.
-func (r *HelmRelease) folder() bool { return r.Repository == "" && !strings.HasPrefix(r.Chart, "oci://") }
+func (r *HelmRelease) folder() bool {
+	return r.Repository == "" && !strings.HasPrefix(r.Chart, "oci://")
+}
 
 // orFolder returns what is shown of the place of a chart.
 func orFolder(repository, chart string) string {

@@ -62,7 +62,9 @@ func trouble(p *corev1.Pod, waiting bool) string {
 		}
 		switch w.Reason {
 		case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "SignatureValidationFailed", "RegistryUnavailable":
-			return fmt.Sprintf("%s cannot pull the image %s (%s): check its name, and that machines reach its registry: %s", ownerOf(p), c.Image, w.Reason, pullError(w.Message))
+			return fmt.Sprintf(
+				"%s cannot pull the image %s (%s): check its name, and that machines reach its registry: %s", ownerOf(p), c.Image, w.Reason, pullError(w.Message),
+			)
 		case "CrashLoopBackOff":
 			ended := ""
 			if t := c.LastTerminationState.Terminated; t != nil {

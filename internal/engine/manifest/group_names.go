@@ -11,7 +11,9 @@ func (c *checks) checkGroupNames() {
 	}
 	for _, d := range c.cluster.Deployments {
 		if o := c.lookup(kindDeployment, d.Object.Name); d.Object.Name == cp.Object.Name {
-			c.fail(o.problem("metadata.name", fmt.Sprintf("%s is also the name of the KubeadmControlPlane, and machines are named after their group", o.name), "choose another name"))
+			c.fail(o.problem(
+				"metadata.name", fmt.Sprintf("%s is also the name of the KubeadmControlPlane, and machines are named after their group", o.name), "choose another name",
+			))
 		}
 	}
 }

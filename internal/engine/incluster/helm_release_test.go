@@ -336,7 +336,7 @@ func pooled(t *testing.T, edits ...string) *manifest.Cluster {
 	raw, err := enginetest.Read("quickstart.yaml")
 	require.NoError(t, err)
 	text := strings.Replace(string(raw)+charts+nodePool, "  name: quickstart\nspec:", "  name: quickstart\n  labels: {chart: \"yes\"}\nspec:", 1)
-	m, err := manifest.Load([]input.Source{{Name: "demo.yaml", Data: []byte(strings.NewReplacer(edits...).Replace(text))}}, input.LoadOptions{})
+	m, err := loader.Load([]input.Source{{Name: "demo.yaml", Data: []byte(strings.NewReplacer(edits...).Replace(text))}}, input.LoadOptions{})
 	require.NoError(t, err)
 	return enginetest.Quick(m)
 }

@@ -22,14 +22,14 @@ func (c *Cluster) CloudControllers() (all []CloudController) {
 			if image := d.cloudControllerImage(); image != "" {
 				_, tag, _ := strings.Cut(image[strings.LastIndexByte(image, '/')+1:], ":")
 				tag, _, _ = strings.Cut(tag, "@")
-				all = append(all, CloudController{At: d.at.Position, Object: d.at.Object, Path: d.at.Path, Version: tag, Once: !s.Reconcile})
+				all = append(all, CloudController{At: d.At.Position, Object: d.At.Object, Path: d.At.Path, Version: tag, Once: !s.Reconcile})
 			}
 		}
 	}
 	for _, chart := range c.Charts {
 		if chart.hasCloudController() {
-			object, path := kindHelmChart+"/"+chart.Name, "spec.valuesTemplate"
-			tag, _ := valueAt(chart.Values, "image.tag").(string)
+			object, path := KindHelmChart+"/"+chart.Name, "spec.valuesTemplate"
+			tag, _ := ValueAt(chart.Values, "image.tag").(string)
 			all = append(all, CloudController{At: c.At(object, path), Object: object, Path: path, Version: tag, Once: chart.Once})
 		}
 	}
@@ -40,9 +40,9 @@ func (c *Cluster) CloudControllers() (all []CloudController) {
 // the object does not run it.
 func (d *Document) cloudControllerImage() string {
 	for _, container := range d.list("spec.template.spec.containers") {
-		image, _ := valueAt(container, "image").(string)
-		args, _ := valueAt(container, "args").([]any)
-		command, _ := valueAt(container, "command").([]any)
+		image, _ := ValueAt(container, "image").(string)
+		args, _ := ValueAt(container, "args").([]any)
+		command, _ := ValueAt(container, "command").([]any)
 		if strings.Contains(image, "cloud-controller-manager") &&
 			(strings.Contains(image, "aws") || slices.Contains(slices.Concat(command, args), any("--cloud-provider=aws"))) {
 			return image

@@ -21,14 +21,16 @@ func (u *upgrade) editControllers(text *manifestText) {
 		switch {
 		case c.Version == "":
 			u.out.Remarks = append(u.out.Remarks, fmt.Sprintf(
-				"%s: the version of the chart decides that of the AWS cloud controller manager, which belongs to Kubernetes: set image.tag to %s, or a version of the chart that has it",
+				"%s: the version of the chart decides that of the AWS cloud controller manager, which belongs to Kubernetes: "+
+					"set image.tag to %s, or a version of the chart that has it",
 				u.Cluster.Manifest.Origin(c.Object, c.Path), wanted))
 		case err != nil || v.Minor == u.target.Minor:
 		default:
 			u.editController(text, c, wanted)
 			if c.Once {
 				u.out.Remarks = append(u.out.Remarks, fmt.Sprintf(
-					"%s: runs do not change what this has installed: set strategy: Reconcile of its ClusterResourceSet, or reconcileStrategy: Continuous of its HelmChartProxy, or change the version in the cluster, too",
+					"%s: runs do not change what this has installed: set strategy: Reconcile of its ClusterResourceSet, "+
+						"or reconcileStrategy: Continuous of its HelmChartProxy, or change the version in the cluster, too",
 					u.Cluster.Manifest.Origin(c.Object, c.Path)))
 			}
 		}

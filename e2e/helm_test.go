@@ -27,21 +27,16 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// helmVersion is the version of helm that is built where there is none.
-const helmVersion = "v3.19.5"
-
-// realHelm returns the folder of helm: that in the PATH, or one that is built, which takes minutes the first time.
-func realHelm(t *testing.T) string {
+// realHelm returns the folder of a version of helm, which is built the first time: that takes minutes.
+func realHelm(t *testing.T, version string) string {
 	t.Helper()
-	if path, err := exec.LookPath("helm"); err == nil {
-		return filepath.Dir(path)
-	}
-	folder, err := filepath.Abs("../.cache/helm-" + helmVersion)
+	folder, err := filepath.Abs("../.cache/helm-" + version)
 	require.NoError(t, err)
 	if _, err := os.Stat(filepath.Join(folder, "helm")); err == nil {
 		return folder
 	}
-	build := exec.CommandContext(t.Context(), "go", "install", "helm.sh/helm/v3/cmd/helm@"+helmVersion)
+	major, _, _ := strings.Cut(version, ".")
+	build := exec.CommandContext(t.Context(), "go", "install", "helm.sh/helm/"+major+"/cmd/helm@"+version) //nolint:gosec // a constant
 	build.Dir, build.Env = t.TempDir(), append(os.Environ(), "GOBIN="+folder, "GOFLAGS=-mod=mod")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -102,7 +97,13 @@ func (j inJSON) RoundTrip(r *http.Request) (*http.Response, error) {
 // TestRealHelm lets the real helm install a chart from a folder into the simulated Kubernetes, upgrade it, fail, and
 // uninstall it. The records that helm writes are read without it.
 func TestRealHelm(t *testing.T) {
-	folder, charts := realHelm(t), t.TempDir()
+	for _, version := range []string{"v3.19.5", "v4.3.1"} {
+		t.Run(version, func(t *testing.T) { testRealHelm(t, version) })
+	}
+}
+
+func testRealHelm(t *testing.T, version string) {
+	folder, charts := realHelm(t, version), t.TempDir()
 	t.Setenv("PATH", folder+":"+os.Getenv("PATH"))
 	t.Setenv("HOME", t.TempDir())
 	chart := func(version string) {
@@ -155,7 +156,12 @@ func TestRealHelm(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, "hello quickstart", greeting())
 
-		_, err = open("clusterSelector: {}", "clusterSelector: {matchLabels: {a: b}}").Apply(t.Context(), cluster.Options{})
+		forced := []string{"version: 0.1.0", "version: 0.2.0", "from {{", "forced {{", "options: {", "options: {upgrade: {force: true}, "}
+		_, err = open(forced...).Apply(t.Context(), cluster.Options{})
+		require.NoError(t, err)
+		assert.Equal(t, "forced quickstart", greeting())
+
+		_, err = open(chartManifest, "").Apply(t.Context(), cluster.Options{}) // the last HelmChartProxy is removed
 		require.NoError(t, err)
 		assert.Empty(t, greeting())
 	})

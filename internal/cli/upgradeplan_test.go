@@ -39,7 +39,7 @@ func TestUpgradePlan(t *testing.T) {
 	var u cluster.Upgrades
 	require.NoError(t, json.Unmarshal([]byte(shown(0, "-f", file, "-o", "json", "--to", "v1.34.0")), &u))
 	assert.Equal(t, "v1.34.0", u.Target)
-	require.Len(t, u.Edits, 2)
+	require.Len(t, u.Edits, 3)
 	assert.Equal(t, "v1.34.0", u.Edits[1].New)
 	assert.Contains(t, shown(0, "demo", "-o", "yaml"), "\nversionsKnown: true\n")
 

@@ -31,6 +31,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
+	"github.com/clusterawsadm/clusterawsadm/internal/kubesim/helmsim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
@@ -186,7 +187,7 @@ func MustRoll(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
 
 // Waiting returns the cluster for a new process that waits for Nodes.
 func Waiting(m *manifest.Cluster, p *awssim.Process, wait plan.Wait) *run.Cluster {
-	return run.Open(m, cluster.Target{Config: p.Config(), Owner: "test", Transport: Transport(p), Wait: wait})
+	return run.Open(m, cluster.Target{Config: p.Config(), Owner: "test", Transport: Transport(p), Wait: wait, Helm: &helmsim.Helm{}})
 }
 
 // AddNetwork installs what a Node needs to become ready: a pod network, and a cloud

@@ -106,6 +106,10 @@ func (c *Cluster) settleDefinitions(now time.Time) {
 // authorize rejects requests to resources in Denied.
 func (c *Cluster) authorize(at place, method string) (int, any) {
 	what := strings.TrimSuffix(at.resource.Name+"/"+at.sub, "/")
+	if method == http.MethodGet && at.namespace+at.name == "" && slices.Contains(c.Denied, "list "+what) {
+		return failure(http.StatusForbidden, "Forbidden", fmt.Sprintf(
+			"%s is forbidden: User \"kubernetes-admin\" cannot list resource %q in API group \"\" at the cluster scope", what, what))
+	}
 	if method == http.MethodGet || !slices.Contains(c.Denied, what) {
 		return 0, nil
 	}
@@ -164,8 +168,8 @@ func (c *Cluster) answers(now time.Time, hook Object) bool {
 	if c.Running.IsZero() || now.Sub(c.Running) < podsTake || c.Objects["/api/v1/namespaces/"+namespace+"/services/"+name] == nil {
 		return false
 	}
-	for path := range c.Objects {
-		if strings.HasPrefix(path, "/apis/apps/v1/namespaces/"+namespace+"/") {
+	for path, o := range c.Objects {
+		if strings.HasPrefix(path, "/apis/apps/v1/namespaces/"+namespace+"/") && !c.broken(o) {
 			return true
 		}
 	}

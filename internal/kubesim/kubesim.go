@@ -42,8 +42,9 @@ type Cluster struct {
 	Logs       map[string]map[string]string    // by path and container: output of ended containers
 	Defined    map[string]time.Time            // by path: when a CustomResourceDefinition will be served
 	Running    time.Time                       // since when pods can run
+	Broken     map[string]string               // images that do not run: Unpullable or Crashing
 	Refused    map[string]bool                 // Nodes whose kubelets are answered with 401
-	Denied     []string                        // resources that nobody may write, such as "pods/eviction"
+	Denied     []string                        // resources that nobody may write, such as "pods/eviction", or list in all namespaces: "list secrets"
 }
 
 // New returns the cluster that kubeadm init or EKS creates.
@@ -116,6 +117,7 @@ func (c *Cluster) Settle(now time.Time) {
 		c.settleNamespaces(now)
 		c.settleTools(now)
 		c.settlePods(now)
+		c.settleBroken(now)
 		c.settleBudgets(now)
 	}
 }

@@ -231,7 +231,7 @@ func ready(now time.Time, status, reason, message string) Object {
 // name.
 func (c *Cluster) runs(words ...string) bool {
 	for path, o := range c.Objects {
-		if !strings.HasPrefix(path, "/apis/apps/v1/") {
+		if !strings.HasPrefix(path, "/apis/apps/v1/") || c.broken(o) {
 			continue
 		}
 		if slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text(o, "metadata", "name"), w) }) {
@@ -248,7 +248,7 @@ func (c *Cluster) network() bool {
 		return true
 	}
 	for path, o := range c.Objects {
-		if !strings.HasPrefix(path, "/apis/apps/v1/") || text(o, "kind") != "DaemonSet" {
+		if !strings.HasPrefix(path, "/apis/apps/v1/") || text(o, "kind") != "DaemonSet" || c.broken(o) {
 			continue
 		}
 		volumes, _ := value(o, "spec", "template", "spec", "volumes").([]any)

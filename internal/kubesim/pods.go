@@ -35,7 +35,7 @@ func (c *Cluster) settlePods(now time.Time) {
 		if node == "" && c.claimed(o) {
 			c.schedule(path, o, now)
 		}
-		if at, err := time.Parse(time.RFC3339, text(o, "kubesim", "scheduled")); err == nil && text(o, "status", "phase") == "Pending" && now.Sub(at) >= startsIn {
+		if at, err := time.Parse(time.RFC3339, text(o, "kubesim", "scheduled")); err == nil && text(o, "status", "phase") == "Pending" && now.Sub(at) >= startsIn && !c.brokenPod(o) {
 			o["status"] = Object{"phase": "Running"}
 			c.put(path, o, now)
 		}
@@ -74,8 +74,13 @@ func (c *Cluster) schedule(path string, pod Object, now time.Time) {
 		}
 	}
 	if best == "" {
+		if condition := c.unscheduled(); fmt.Sprint(value(pod, "status", "conditions")) != fmt.Sprint([]any{condition}) {
+			pod["status"] = Object{"phase": "Pending", "conditions": []any{condition}}
+			c.put(path, pod, now)
+		}
 		return
 	}
+	pod["status"] = Object{"phase": "Pending", "conditions": []any{Object{"type": "PodScheduled", "status": "True"}}}
 	spec, _ := pod["spec"].(Object)
 	spec["nodeName"] = best
 	pod["kubesim"] = Object{"scheduled": now.UTC().Format(time.RFC3339)}

@@ -34,6 +34,8 @@ type LoadOptions struct {
 	// CNI and Addons are Kubernetes objects to apply to the cluster, like a
 	// ClusterResourceSet. CNI are those of the pod network.
 	CNI, Addons []Source
+	// Charts are HelmChartProxy objects beside those of the manifest. No ${VARIABLES} are replaced in them.
+	Charts []Source
 	// Identities are files with objects of a management cluster: the AWSCluster…Identity objects to
 	// which identityRef can refer, and their Secrets. Other objects are ignored.
 	Identities []Source

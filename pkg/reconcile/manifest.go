@@ -181,6 +181,9 @@ func (m *Manifest) Lacks() []string {
 	return lacks
 }
 
+// IsPodNetworkChart reports whether a Helm chart of that name installs a pod network.
+func IsPodNetworkChart(name string) bool { return manifest.IsPodNetworkChart(name) }
+
 // closedAPI reports whether EKS lets nobody use the API server, as far as the manifest says: not the creator of
 // the cluster, and no other user or role of IAM.
 func (m *Manifest) closedAPI() bool {

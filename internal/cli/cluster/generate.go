@@ -21,6 +21,7 @@ type generateOptions struct {
 	flavor, cni            choice
 	version                string
 	controlPlanes, workers int // -1: the number in the flavor
+	charts                 []string
 }
 
 func newGenerate(f *flags) *cobra.Command {
@@ -46,6 +47,7 @@ The flavors are:
 ` + listFlavors(),
 		Example: `  clusterawsadm cluster generate demo > demo.yaml
   clusterawsadm cluster generate demo --flavor three-zones --kubernetes-version v1.34.2 --worker-machine-count 5
+  clusterawsadm cluster generate demo --chart https://kubernetes-sigs.github.io/metrics-server/metrics-server:3.13.0,namespace=kube-system
   clusterawsadm cluster generate demo --region eu-west-1 | clusterawsadm cluster create -f - --simulate --yes`,
 		Args: oneName,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -54,11 +56,12 @@ The flavors are:
 					return env.Usagef("--%s: %s is not a number of machines", name, f.Value)
 				}
 			}
-			return o.run(args[0])
+			return o.run(cmd, args[0])
 		},
 	}
 	cmd.Flags().Var(&o.flavor, "flavor", "type of cluster: one of the list above, or the name of a similar template of clusterctl, such as machinepool")
 	cmd.Flags().Var(&o.cni, "cni", "pod network: "+strings.Join(networkNames(), ", ")+"; none is for those who install their own")
+	addChartFlag(cmd, &o.charts)
 	cmd.Flags().StringVar(&o.version, "kubernetes-version", "", "Kubernetes version, such as v1.34.2, or v1.34 for EKS (default: of the flavor)")
 	cmd.Flags().IntVar(&o.controlPlanes, "control-plane-machine-count", -1, "number of control plane machines (default: of the flavor)")
 	cmd.Flags().IntVar(&o.workers, "worker-machine-count", -1, "number of machines in each group of workers (default: of the flavor)")
@@ -131,9 +134,17 @@ func clusterctlFlavors() map[string]string {
 	}
 }
 
-func (o *generateOptions) run(name string) error {
+func (o *generateOptions) run(cmd *cobra.Command, name string) error {
 	if len(name) > 63 || !regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`).MatchString(name) {
 		return env.Usagef("%q is not a valid cluster name: use lower-case letters, digits and dashes, 63 at most, and start with a letter", name)
+	}
+	charts, err := (&manifestFlags{flags: o.flags}).readCharts(cmd.Context(), o.charts)
+	if err != nil {
+		return err
+	}
+	quiet, err := o.networkOf(charts, cmd.Flags().Lookup("cni").Changed)
+	if err != nil {
+		return err
 	}
 	data, err := configs.Manifests.ReadFile(o.flavor.value + ".yaml")
 	if err != nil {
@@ -146,7 +157,10 @@ func (o *generateOptions) run(name string) error {
 	if text, err = o.withAddons(text, name); err != nil {
 		return err
 	}
-	if o.cni.value == noNetwork {
+	if text, err = withCharts(text, name, charts); err != nil {
+		return err
+	}
+	if o.cni.value == noNetwork && !quiet {
 		o.Env.Story("The manifest installs no pod network (--cni none): Nodes become ready when you have installed one.")
 	}
 	_, err = o.Env.Out.Write([]byte(text))
@@ -235,6 +249,8 @@ func ofVersion(text, to string) (string, error) {
 	if _, err := parameterValues(text, versionOfEKS); patch == "" && err != nil {
 		return "", env.Usagef("--kubernetes-version: machine images need a full version, such as v%s.2", minor)
 	}
+	// The minor version of the AWS cloud controller manager is that of Kubernetes.
+	text = regexp.MustCompile(`(cloud-controller-manager(?::|\n(?:  .*\n)*?      tag: )v)1\.\d+\.\d+`).ReplaceAllString(text, "${1}"+minor+".0")
 	return setParameter(text, version, func(was string) string {
 		if strings.Count(was, ".") == 1 {
 			return "v" + minor

@@ -35,16 +35,17 @@ func (r rule) String() string {
 
 // network is a pod network that --cni selects.
 type network struct {
-	name  string // also of its file in configs.Addons
-	rules []rule
+	name   string // also of its file in configs.Addons
+	charts []string
+	rules  []rule
 }
 
 // networks returns the pod networks; the first is the default.
 func networks() []network {
 	return []network{
-		{name: "flannel", rules: []rule{{"flannel (VXLAN)", "udp", 8472}}},
-		{name: "calico", rules: []rule{{"Calico (VXLAN)", "udp", 4789}, {"Calico (Typha)", "tcp", 5473}}},
-		{name: "cilium", rules: []rule{{"Cilium (VXLAN)", "udp", 8472}, {"Cilium (health)", "tcp", 4240}}},
+		{name: "flannel", charts: []string{"flannel"}, rules: []rule{{"flannel (VXLAN)", "udp", 8472}}},
+		{name: "calico", charts: []string{"tigera-operator", "calico"}, rules: []rule{{"Calico (VXLAN)", "udp", 4789}, {"Calico (Typha)", "tcp", 5473}}},
+		{name: "cilium", charts: []string{"cilium"}, rules: []rule{{"Cilium (VXLAN)", "udp", 8472}, {"Cilium (health)", "tcp", 4240}}},
 	}
 }
 
@@ -63,7 +64,7 @@ type skeleton struct {
 	eks            bool
 	plane          *yaml.Node // the document of the control plane of EKS
 	nodes          bool       // it has nodes that are EC2 instances
-	installs       bool       // it has ClusterResourceSets of its own
+	installs       bool       // it has ClusterResourceSets or charts of its own
 	managedBy      bool       // somebody else manages the infrastructure
 }
 
@@ -81,11 +82,13 @@ func readSkeleton(text string) (s skeleton, err error) {
 		case kind == nil:
 		case kind.Value == "Cluster":
 			s.cluster = root
+		case kind.Value == "AWSManagedControlPlaneTemplate":
+			s.eks = true
 		case kind.Value == "AWSManagedControlPlane":
 			s.eks, s.plane = true, root
 		case kind.Value == "MachinePool" || kind.Value == "MachineDeployment":
 			s.nodes = true
-		case kind.Value == "ClusterResourceSet":
+		case kind.Value == "ClusterResourceSet" || kind.Value == "HelmChartProxy":
 			s.installs = true
 		case kind.Value == "AWSCluster":
 			s.infra, s.spec = root, field(root, "spec")
@@ -142,7 +145,7 @@ func (o *generateOptions) withAddons(text, name string) (string, error) {
 		return "", env.Usagef("--cni: the flavor %s has the pod network of EKS, the Amazon VPC CNI", o.flavor.value)
 	case s.installs && o.cni.value != networks()[0].name:
 		return "", env.Usagef("--cni: the flavor %s has a pod network of its own", o.flavor.value)
-	case s.eks && (s.nodes || s.autoMode()):
+	case s.plane != nil && (s.nodes || s.autoMode()):
 		return withStorage(text, name, s)
 	case s.eks || s.cluster == nil || s.spec == nil:
 		return text, nil
@@ -151,7 +154,7 @@ func (o *generateOptions) withAddons(text, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	inserted := []insertion{labelled(s.cluster, name)}
+	inserted := labelled(s.cluster, name)
 	var files []string
 	if i := slices.IndexFunc(networks(), func(n network) bool { return n.name == o.cni.value }); i >= 0 && !s.installs {
 		n := networks()[i]
@@ -166,13 +169,16 @@ func (o *generateOptions) withAddons(text, name string) (string, error) {
 	return addonsOf(insert(text, inserted), append(files, "ebs-csi"), v)
 }
 
-// labelled returns the label of the Cluster.
-func labelled(cluster *yaml.Node, name string) insertion {
+// labelled returns the label of the Cluster, unless it has it.
+func labelled(cluster *yaml.Node, name string) []insertion {
 	metadata := field(cluster, "metadata")
-	if i := keyOf(metadata, "labels"); i >= 0 {
-		return insertion{metadata.Content[i].Line + 1, fmt.Sprintf("    %s: %s\n", addonLabel, name)}
+	if field(metadata, "labels", addonLabel) != nil {
+		return nil
 	}
-	return insertion{cluster.Content[keyOf(cluster, "spec")].Line, fmt.Sprintf("  labels:\n    %s: %s\n", addonLabel, name)}
+	if i := keyOf(metadata, "labels"); i >= 0 {
+		return []insertion{{metadata.Content[i].Line + 1, fmt.Sprintf("    %s: %s\n", addonLabel, name)}}
+	}
+	return []insertion{{cluster.Content[keyOf(cluster, "spec")].Line, fmt.Sprintf("  labels:\n    %s: %s\n", addonLabel, name)}}
 }
 
 // allowed returns the rules for packets between machines, in the spec of an AWSCluster.

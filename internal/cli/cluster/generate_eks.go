@@ -20,7 +20,7 @@ const (
 // withStorage returns a manifest of EKS that also installs what pods need to have volumes: the EBS CSI driver, with a role
 // that is made for the cluster, and a default StorageClass. A flavor that has the driver keeps its own.
 func withStorage(text, name string, s skeleton) (string, error) {
-	inserted, provisioner := []insertion{labelled(s.cluster, name)}, "ebs.csi.aws.com"
+	inserted, provisioner := labelled(s.cluster, name), "ebs.csi.aws.com"
 	spec := field(s.plane, "spec")
 	var known []string
 	for _, n := range walk(spec, "addons", "[]", "name") {

@@ -41,6 +41,7 @@ type manifestFlags struct {
 	validation  choice
 	strict      bool
 	cni, addons []string
+	charts      []string
 	identities  []string
 	chosen      string // of several clusters
 
@@ -83,6 +84,7 @@ func (f *manifestFlags) addIdentities(cmd *cobra.Command) {
 func (f *manifestFlags) addObjects(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.cni, "cni", nil, "`FILE` with the Kubernetes objects of the pod network, to apply to the cluster; can be repeated")
 	cmd.Flags().StringArrayVar(&f.addons, "addon", nil, "`FILE` with Kubernetes objects to apply to the cluster; can be repeated")
+	addChartFlag(cmd, &f.charts)
 }
 
 // setTyped reports whether --set is on the command line: then its variables must exist.
@@ -159,6 +161,10 @@ func (f *manifestFlags) given(ctx context.Context, sources []input.Source) (g gi
 	if err != nil {
 		return g, err
 	}
+	charts, err := f.chartSources(ctx)
+	if err != nil {
+		return g, err
+	}
 	identities, err := f.identitySources(ctx)
 	if err != nil {
 		return g, err
@@ -190,6 +196,7 @@ func (f *manifestFlags) given(ctx context.Context, sources []input.Source) (g gi
 		IgnoreUnknown: f.validation.value == "warn",
 		CNI:           cni,
 		Addons:        addons,
+		Charts:        charts,
 		Identities:    identities,
 	}
 	return g, nil
@@ -209,7 +216,7 @@ func (f *manifestFlags) checked(manifest *reconcile.Manifest, g given) (m loaded
 	}
 	f.remarkRegion(m.Manifest)
 	used[rolesVariable] = strconv.FormatBool(g.options.EKSEnableIAM)
-	m.digest = digestOf([][]input.Source{g.sources, g.options.CNI, g.options.Addons, g.options.Identities}, used)
+	m.digest = digestOf([][]input.Source{g.sources, g.options.CNI, g.options.Addons, g.options.Charts, g.options.Identities}, used)
 	for _, w := range m.Warnings {
 		f.warn(w.String())
 	}

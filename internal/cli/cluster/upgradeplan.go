@@ -29,7 +29,8 @@ and the last days of support. Kubernetes is upgraded by one minor version at a t
 With a manifest, the command also shows what to edit, by file and line, and what 'cluster
 create' replaces then: it plans with the edited text. The version is the recommended one,
 the newest patch of the next minor version, or that of --to. The versions of EKS add-ons
-that EKS does not have for the new version are among the edits.
+that EKS does not have for the new version are among the edits, and that of an AWS cloud
+controller manager of another minor version.
 
 The command changes nothing, neither in AWS nor in the file. The exit code is 4 if the
 version of --to cannot be reached, or if 'cluster create' would be refused.

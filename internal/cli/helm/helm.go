@@ -178,6 +178,9 @@ func (p *Program) start(ctx context.Context, args []string, stdin []byte, env []
 		if len(text) > most {
 			text = text[len(text)-most:]
 		}
+		if at := strings.LastIndex("\n"+text, "\nError: "); at >= 0 {
+			text = text[at:] // helm 4 logs warnings before
+		}
 		err = fmt.Errorf("%s", strings.TrimPrefix(text, "Error: "))
 	}
 	return out.String(), err

@@ -65,7 +65,7 @@ func silent() map[string][]string {
 		"byo-vpc": {
 			"      # Security groups of somebody else, by their IDs. Not known: whether filters have found them.\n      additionalSecurityGroups:\n      - id: sg-",
 		},
-		"resource-sets": {"Neither AWS nor Kubernetes knows\n# MachineHealthChecks, ClusterResourceSets, annotations of Machines,"},
+		"resource-sets": {"Neither AWS nor Kubernetes knows\n# MachineHealthChecks, ClusterResourceSets, HelmChartProxies, annotations of"},
 	}
 }
 

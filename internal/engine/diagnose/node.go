@@ -94,10 +94,16 @@ func (w *nodeCheck) check(ctx context.Context) (findings []string, look string) 
 		q.run(ctx, w.token, w.requests, w.otherNode)
 		return q.result(ctx)
 	}
-	q.run(ctx, q.state, w.network, w.controller, w.notReady)
+	q.run(ctx, q.state, w.pods, w.network, w.controller, w.notReady)
 	q.ended = true // it has booted: the console output is not needed
 	findings, _ = q.result(ctx)
 	return findings, "kubectl describe node " + w.node.Name
+}
+
+// pods finds pods that do not run: those of the pod network or of the cloud controller manager may be among them.
+func (w *nodeCheck) pods(ctx context.Context) (string, error) {
+	lines, err := incluster.Troubles(ctx, w.k, "", false)
+	return strings.Join(lines, "; "), err
 }
 
 // network finds a Node that waits for a pod network.

@@ -181,7 +181,7 @@ func (s *SelfManaged) Remarks() []string {
 func remarks(ofClusterAPI bool) []string {
 	all := "Objects in Kubernetes are not part of this manifest."
 	if ofClusterAPI {
-		all += " Neither AWS nor Kubernetes knows MachineHealthChecks, ClusterResourceSets, annotations of Machines, and how machines are replaced (rollout, deletion, remediation): add them, if the cluster had any."
+		all += " Neither AWS nor Kubernetes knows MachineHealthChecks, ClusterResourceSets, HelmChartProxies, annotations of Machines, and how machines are replaced (rollout, deletion, remediation): add them, if the cluster had any."
 	}
 	return strings.Split(text.Wrap(all, commentWidth), "\n")
 }

@@ -87,6 +87,13 @@ type Checked interface {
 	Check(ctx context.Context, c *cloud.Clients) (refusal string, err error)
 }
 
+// CheckedDeletion is implemented by a retired resource whose deletion can be validated with read-only calls before
+// the first write.
+type CheckedDeletion interface {
+	// CheckDeletion returns the reason why the resource cannot be deleted, otherwise "".
+	CheckDeletion(ctx context.Context, c *cloud.Clients) (refusal string, err error)
+}
+
 // Requested is implemented by a resource whose Create shares its call with others, or makes other calls before.
 type Requested interface {
 	// Request returns the input of the call that creates it, with what is known now; nil if too little is known. If plans

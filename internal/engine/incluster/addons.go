@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +32,7 @@ type Addons struct {
 	// Brought are the kinds and namespaces that the add-ons of the cluster define, as
 	// returned by Brings: objects that need one wait for it.
 	Brought map[string]bool
+	Charts  bool // the cluster has charts, which may define kinds and namespaces, too
 }
 
 // AddonObject is one object of an add-on.
@@ -62,10 +64,22 @@ var (
 	_ graph.Desired[AddonsState] = (*Addons)(nil)
 	_ graph.Creator[AddonsState] = (*Addons)(nil)
 	_ graph.Updater[AddonsState] = (*Addons)(nil)
+	_ graph.TimeLimited          = (*Addons)(nil)
 )
 
 // Needs implements graph.Desired.
 func (a *Addons) Needs() []graph.Edge { return graph.Awaits(a.Server) }
+
+// TimeLimit implements graph.TimeLimited: a chart on which objects wait may take helm's time limit.
+func (a *Addons) TimeLimit() time.Duration {
+	if a.Charts {
+		return 30 * time.Minute
+	}
+	return 0
+}
+
+// brought reports whether an add-on of the cluster defines, or may define, a kind or a namespace.
+func (a *Addons) brought(what string) bool { return a.Brought[what] || a.Charts }
 
 // Find implements graph.Desired.
 func (a *Addons) Find(ctx context.Context, c *cloud.Clients) (*AddonsState, error) {
@@ -150,7 +164,7 @@ func (a *Addons) applyOne(ctx context.Context, k *kube.Client, i int, have *Addo
 	case err == nil:
 		have.Seen[i] = a.wanted()
 	case a.temporary(o, err):
-		have.unclear = &AddonError{o, err, ""}
+		have.unclear = &AddonError{o, err, a.awaited(o, err)}
 	default:
 		return &AddonError{o, err, advice(err)}
 	}
@@ -177,12 +191,27 @@ func (a *Addons) read(ctx context.Context, k *kube.Client) (*AddonsState, error)
 	return have, errors.Join(wrong...)
 }
 
+// Blocked returns why the API server does not accept an object now, by dry runs; nil if it accepts all.
+func (a *Addons) Blocked(ctx context.Context, k *kube.Client) error {
+	for _, o := range a.Objects {
+		if seen, err := a.compare(ctx, k, o); err != nil {
+			return &AddonError{o, err, ""}
+		} else if seen == a.wanted() {
+			continue
+		}
+		if _, err := k.Apply(ctx, o.object(), true); err != nil {
+			return &AddonError{o, err, ""}
+		}
+	}
+	return nil
+}
+
 // compare compares one object with the cluster, with a dry run of apply: only the API server
 // knows the defaults, and which lists are sets.
 func (a *Addons) compare(ctx context.Context, k *kube.Client, o AddonObject) (string, error) {
 	object := o.object()
 	at, err := k.Kind(ctx, object)
-	if errors.As(err, new(*kube.UnknownKindError)) && a.Brought[o.definition()] {
+	if errors.As(err, new(*kube.UnknownKindError)) && a.brought(o.Definition()) {
 		return "", nil
 	}
 	if err != nil {
@@ -217,9 +246,9 @@ func (a *Addons) compare(ctx context.Context, k *kube.Client, o AddonObject) (st
 func (a *Addons) temporary(o AddonObject, err error) bool {
 	switch {
 	case errors.As(err, new(*kube.UnknownKindError)):
-		return a.Brought[o.definition()]
+		return a.brought(o.Definition()) && !o.Builtin()
 	case apierrors.IsNotFound(err): // its namespace, or a kind that is defined but not served yet
-		return a.Brought[o.definition()] || a.Brought["Namespace "+o.object().GetNamespace()]
+		return a.brought(o.Definition()) || a.brought("Namespace "+o.object().GetNamespace())
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
 		return true
 	}
@@ -274,8 +303,32 @@ func (o AddonObject) kind() string {
 	return kind
 }
 
-// definition returns the value of Brings for the definition of the object's kind.
-func (o AddonObject) definition() string {
+// awaited says what an object waits for that a chart may define.
+func (a *Addons) awaited(o AddonObject, err error) string {
+	switch namespace := o.object().GetNamespace(); {
+	case errors.As(err, new(*kube.UnknownKindError)) && !a.Brought[o.Definition()]:
+		return "; no chart of the manifest has defined it: bring its CustomResourceDefinition too"
+	case apierrors.IsNotFound(err) && !a.Brought["Namespace "+namespace]:
+		return "; no chart of the manifest has made the namespace: bring it too"
+	}
+	return ""
+}
+
+// Builtin reports whether the kind of the object belongs to Kubernetes itself: its group has no dot, or is one of those
+// of the API server (https://kubernetes.io/docs/reference/kubernetes-api/). Other groups of k8s.io belong to
+// add-ons, such as gateway.networking.k8s.io.
+func (o AddonObject) Builtin() bool {
+	_, group, _ := strings.Cut(o.Definition(), " of ")
+	version, _ := o.Object["apiVersion"].(string)
+	name, ok := strings.CutSuffix(group, ".k8s.io")
+	return !strings.Contains(version, "/") || !strings.Contains(group, ".") || ok && slices.Contains([]string{
+		"admissionregistration", "apiextensions", "apiregistration", "authentication", "authorization", "certificates", "coordination", "discovery", "events",
+		"flowcontrol.apiserver", "internal.apiserver", "networking", "node", "rbac.authorization", "resource", "scheduling", "storage", "storagemigration",
+	}, name)
+}
+
+// Definition returns the value of Brings for the definition of the object's kind.
+func (o AddonObject) Definition() string {
 	version, _ := o.Object["apiVersion"].(string)
 	group, _, _ := strings.Cut(version, "/")
 	return o.kind() + " of " + group

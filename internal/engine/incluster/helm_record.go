@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
@@ -125,77 +126,82 @@ func helmReleaseStatus(s HelmReleaseState) (state, detail string) {
 	return state, kind.Join(s.Chart, s.Version, "revision "+strconv.Itoa(s.Revision), state)
 }
 
-// HelmLeftovers are the releases that runs have installed, and whose HelmChartProxy is not in the manifest any more.
+// HelmLeftovers are the releases that runs have installed, and whose HelmChartProxy is not in the manifest any more. To
+// delete them is to uninstall them.
 type HelmLeftovers struct {
 	API    *API
 	Server *graph.Ref[APIServerState]
 	Keep   []string // namespace/name of the releases of the manifest
 	Once   []string // names of HelmChartProxies whose releases are never uninstalled
+	// Charts says that the manifest has a HelmChartProxy. Without one, a caller who may not read Secrets
+	// is not refused.
+	Charts bool
 }
 
 // HelmLeftoversState lists them.
 type HelmLeftoversState struct{ Releases []HelmReleaseState }
 
-// CloudID implements graph.State.
+// CloudID implements graph.State: "shop/web (web 1.3.0)".
 func (s HelmLeftoversState) CloudID() string {
 	var names []string
 	for _, r := range s.Releases {
-		names = append(names, r.CloudID())
+		names = append(names, fmt.Sprintf("%s/%s (%s %s)", r.Namespace, r.Name, r.Chart, r.Version))
 	}
 	return text.Several(names)
 }
 
 var (
 	_ graph.Desired[HelmLeftoversState] = (*HelmLeftovers)(nil)
-	_ graph.Updater[HelmLeftoversState] = (*HelmLeftovers)(nil)
-	_ graph.Checked                     = (*HelmLeftovers)(nil)
+	_ graph.Deleter[HelmLeftoversState] = (*HelmLeftovers)(nil)
+	_ graph.CheckedDeletion             = (*HelmLeftovers)(nil)
 )
 
 // Needs implements graph.Desired.
 func (l *HelmLeftovers) Needs() []graph.Edge { return graph.Awaits(l.Server) }
 
-// Check implements graph.Checked.
-func (l *HelmLeftovers) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+// CheckDeletion implements graph.CheckedDeletion.
+func (l *HelmLeftovers) CheckDeletion(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
 	_, refusal = helmOf(ctx, c.Helm)
 	return refusal, nil
 }
 
 // Find implements graph.Desired. Before the API server answers, there are none.
 func (l *HelmLeftovers) Find(ctx context.Context, c *cloud.Clients) (*HelmLeftoversState, error) {
-	have := &HelmLeftoversState{}
 	if !answers(l.Server) {
-		return have, nil
+		return nil, nil
 	}
 	k, err := l.API.Client(c)
 	if err != nil || k == nil {
-		return have, err
+		return nil, err
 	}
 	all, err := findReleases(ctx, k, "", "owner=helm,"+ReleaseLabel)
+	if apierrors.IsForbidden(err) && !l.Charts {
+		return nil, nil // on EKS, access policies such as AmazonEKSEditPolicy do not allow it
+	}
 	if err != nil {
 		return nil, l.API.retryUnavailable(ctx, err)
 	}
+	have := &HelmLeftoversState{}
 	for _, r := range all {
 		if r.Status != "uninstalled" && !slices.Contains(l.Keep, r.CloudID()) && !slices.Contains(l.Once, r.Proxy) {
 			have.Releases = append(have.Releases, r)
 		}
 	}
+	if len(have.Releases) == 0 {
+		return nil, nil
+	}
 	return have, nil
 }
 
-// Diff implements graph.Desired.
-func (l *HelmLeftovers) Diff(have *HelmLeftoversState) (d plan.Diff) {
-	for _, r := range have.Releases {
-		d.Set("release "+r.CloudID(), kind.Join(r.Chart, r.Version), "")
-	}
-	return d
-}
+// Diff implements graph.Desired: leftovers are retired, so nothing differs.
+func (l *HelmLeftovers) Diff(*HelmLeftoversState) plan.Diff { return nil }
 
-// Update implements graph.Updater.
-func (l *HelmLeftovers) Update(ctx context.Context, c *cloud.Clients, have *HelmLeftoversState, _ plan.Diff) (*HelmLeftoversState, error) {
+// Delete implements graph.Deleter.
+func (l *HelmLeftovers) Delete(ctx context.Context, c *cloud.Clients, have *HelmLeftoversState) error {
 	for _, r := range have.Releases {
 		if err := runHelm(ctx, c, l.API, []string{"uninstall", r.Name, "--namespace", r.Namespace, "--ignore-not-found"}, nil); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return nil, nil
+	return nil
 }

@@ -109,7 +109,9 @@ func (r *HelmRelease) Diff(have *HelmReleaseState) (d plan.Diff) {
 	if have.Name == "" {
 		chart = ""
 	}
-	d.Set("chart", chart, r.Title)
+	if have.Name == "" || !r.folder() {
+		d.Set("chart", chart, r.Title)
+	}
 	if r.Version != "" && !sameVersion(have.Version, r.Version) {
 		d.Set("version", have.Version, r.Version)
 	}
@@ -132,6 +134,11 @@ func (r *HelmRelease) Diff(have *HelmReleaseState) (d plan.Diff) {
 		d.Set("status", have.Status, deployed)
 	}
 	return d
+}
+
+// folder reports whether the chart is in a folder, whose name may be another than that of the chart.
+func (r *HelmRelease) folder() bool {
+	return r.Repository == "" && !strings.HasPrefix(r.Chart, "oci://")
 }
 
 // orFolder returns what is shown of the place of a chart.
@@ -275,12 +282,12 @@ func (r *HelmRelease) upgrade(ctx context.Context, c *cloud.Clients) error {
 		args = append(args, rollbackFlag(version))
 	}
 	if r.ForceFlag {
-		args = append(args, forceFlag(version))
+		args = append(args, forceFlags(version)...)
 	}
 	return r.run(ctx, c, append(args, r.Flags...), values)
 }
 
-// rollbackFlag and forceFlag have other names in helm 4.
+// rollbackFlag and forceFlags have other names in helm 4.
 func rollbackFlag(version semver.Version) string {
 	if version.Major >= 4 {
 		return "--rollback-on-failure"
@@ -288,11 +295,12 @@ func rollbackFlag(version semver.Version) string {
 	return "--atomic"
 }
 
-func forceFlag(version semver.Version) string {
+// forceFlags turns off server-side apply in helm 4, which refuses to replace objects with it (pkg/action/upgrade.go).
+func forceFlags(version semver.Version) []string {
 	if version.Major >= 4 {
-		return "--force-replace"
+		return []string{"--force-replace", "--server-side=false"}
 	}
-	return "--force"
+	return []string{"--force"}
 }
 
 // run runs helm. Values that may be secret are removed from the error.
@@ -308,7 +316,20 @@ func (r *HelmRelease) run(ctx context.Context, c *cloud.Clients, args []string, 
 			text = strings.ReplaceAll(text, secret, hidden)
 		}
 	}
-	return &cloud.ProgramError{Command: failed.Command, Err: errors.New(text)}
+	return &cloud.ProgramError{Command: failed.Command, Err: errors.New(text + r.troubles(ctx, c))}
+}
+
+// troubles says why pods in the namespace of the release do not run: helm says only that it has waited for too long.
+func (r *HelmRelease) troubles(ctx context.Context, c *cloud.Clients) string {
+	k, err := r.API.Client(c)
+	if err != nil || k == nil {
+		return ""
+	}
+	lines, err := Troubles(ctx, k, r.Namespace, true)
+	if err != nil || len(lines) == 0 {
+		return ""
+	}
+	return ". In namespace " + r.Namespace + ": " + strings.Join(lines, "; ")
 }
 
 // runHelm runs helm against the API server of the cluster.

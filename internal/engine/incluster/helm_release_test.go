@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
@@ -140,13 +141,61 @@ func TestCharts(t *testing.T) {
 
 		m = charted(t, "metadata: {name: web}\nspec:\n  clusterSelector: {}", "metadata: {name: web}\nspec:\n  clusterSelector: {matchLabels: {shop: \"true\"}}",
 			"metadata: {name: cloud}\nspec:\n  clusterSelector: {}", "metadata: {name: cloud}\nspec:\n  clusterSelector: {matchLabels: {shop: \"true\"}}")
-		assert.Equal(t, []string{"helm-leftovers release shop/web: web 1.3.0 -> "}, chartSteps(t, m, a), "InstallOnce is not uninstalled")
+		assert.Empty(t, chartSteps(t, m, a))
+		assert.Equal(t, []string{"shop/web (web 1.3.0)"}, uninstalls(t, m, a), "InstallOnce is not uninstalled")
 		require.NoError(t, applied(t, m, a, &helmsim.Helm{}))
 		assert.Equal(t, []string{"cilium v1 deployed", "cloud v1 deployed"}, releases(a))
-		assert.Empty(t, chartSteps(t, m, a))
+		assert.Empty(t, uninstalls(t, m, a))
 
 		enginetest.MustDelete(t, m, a)
 		assert.Empty(t, a.Inventory())
+	})
+}
+
+// uninstalls returns the releases that a plan uninstalls.
+func uninstalls(t *testing.T, m *manifest.Cluster, a *awssim.AWS) (all []string) {
+	t.Helper()
+	p, err := withHelm(m, a, &helmsim.Helm{}).Plan(t.Context())
+	require.NoError(t, err)
+	for _, s := range p.Steps {
+		if s.Action == plan.Remove {
+			all = append(all, s.CloudID)
+		}
+	}
+	return all
+}
+
+// A manifest whose last HelmChartProxy was removed uninstalls all releases that runs have installed, and leaves alone
+// those that others have installed.
+func TestLastChartIsRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := charted(t)
+		a := enginetest.Account(m, enginetest.Lag)
+		require.NoError(t, applied(t, m, a, &helmsim.Helm{}))
+		enginetest.Inside(a, func(c *kubesim.Cluster) { // as helm records what somebody else installs: without our label
+			for _, o := range c.All("Secret") {
+				labels, _ := o["metadata"].(kubesim.Object)["labels"].(kubesim.Object)
+				if labels["name"] == "cilium" {
+					delete(labels, incluster.ReleaseLabel)
+				}
+			}
+		})
+		m = enginetest.Quick(enginetest.Load(t, "quickstart.yaml", nil))
+		assert.Equal(t, []string{"kube-system/cloud (aws-cloud-controller-manager 0.0.8), shop/web (web 1.2.3)"}, uninstalls(t, m, a))
+		_, err := withHelm(m, a, nil).Plan(t.Context())
+		require.ErrorContains(t, err, "helm-leftovers (no longer in the manifest): charts are installed by the program helm")
+		require.ErrorContains(t, applied(t, m, a, oldHelm{version: "v3.13.3"}), "helm has the version v3.13.3")
+		assert.Len(t, releases(a), 3)
+		require.NoError(t, applied(t, m, a, &helmsim.Helm{}))
+		assert.Equal(t, []string{"cilium v1 deployed"}, releases(a))
+		assert.Empty(t, uninstalls(t, m, a))
+
+		enginetest.Inside(a, func(c *kubesim.Cluster) { c.Denied = []string{"list secrets"} })
+		assert.Empty(t, uninstalls(t, m, a), "without charts, the right to read Secrets is not needed")
+		_, err = withHelm(charted(t), a, &helmsim.Helm{}).Plan(t.Context())
+		require.ErrorContains(t, err, "forbidden")
+		enginetest.Inside(a, func(c *kubesim.Cluster) { c.Denied = nil })
+		enginetest.MustDelete(t, m, a)
 	})
 }
 
@@ -229,6 +278,99 @@ func TestChartsWithoutHelm(t *testing.T) {
 				_, err := withHelm(m, a, tt.helm).Plan(t.Context())
 				require.ErrorContains(t, err, tt.want)
 			})
+		})
+	}
+}
+
+// nodePool is an object whose kind the chart Karpenter defines, in the set "pools", and a set that defines a namespace.
+const nodePool = `
+---
+apiVersion: addons.cluster.x-k8s.io/v1beta2
+kind: ClusterResourceSet
+metadata: {name: pools}
+spec:
+  clusterSelector: {matchLabels: {chart: "yes"}}
+  resources: [{kind: ConfigMap, name: pools}]
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: pools}
+data:
+  pool.yaml: |
+    apiVersion: karpenter.sh/v1
+    kind: NodePool
+    metadata: {name: default}
+    spec: {}
+---
+apiVersion: addons.cluster.x-k8s.io/v1beta2
+kind: ClusterResourceSet
+metadata: {name: base}
+spec:
+  clusterSelector: {matchLabels: {chart: "yes"}}
+  resources: [{kind: ConfigMap, name: base}]
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: base}
+data:
+  base.yaml: |
+    apiVersion: v1
+    kind: Namespace
+    metadata: {name: karpenter}
+---
+apiVersion: addons.cluster.x-k8s.io/v1alpha1
+kind: HelmChartProxy
+metadata: {name: karpenter}
+spec:
+  clusterSelector: {}
+  repoURL: oci://public.ecr.aws/karpenter
+  chartName: karpenter
+  version: 1.6.3
+  namespace: karpenter
+  options: {install: {createNamespace: false}}
+`
+
+// pooled returns the example with a chart and a set that needs it, after edits.
+func pooled(t *testing.T, edits ...string) *manifest.Cluster {
+	t.Helper()
+	raw, err := enginetest.Read("quickstart.yaml")
+	require.NoError(t, err)
+	text := strings.Replace(string(raw)+charts+nodePool, "  name: quickstart\nspec:", "  name: quickstart\n  labels: {chart: \"yes\"}\nspec:", 1)
+	m, err := loader.Load([]input.Source{{Name: "demo.yaml", Data: []byte(strings.NewReplacer(edits...).Replace(text))}}, input.LoadOptions{})
+	require.NoError(t, err)
+	return enginetest.Quick(m)
+}
+
+// An object of a set waits for the chart that defines its kind, and a chart for the set that defines its namespace.
+func TestSetsAndChartsWaitForDefinitions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := pooled(t)
+		a := enginetest.Account(m, enginetest.Lag)
+		assert.Contains(t, chartSteps(t, m, a), "addons/pools NodePool default:  -> there")
+		require.NoError(t, applied(t, m, a, &helmsim.Helm{}))
+		enginetest.Inside(a, func(c *kubesim.Cluster) { assert.NotNil(t, c.Get("/apis/karpenter.sh/v1/nodepools/default")) })
+		assert.Empty(t, chartSteps(t, m, a))
+	})
+	synctest.Test(t, func(t *testing.T) {
+		m := pooled(t, "options: {install: {createNamespace: false}}", "options: {skipCRDs: true, install: {createNamespace: false}}")
+		a := enginetest.Account(m, enginetest.Lag)
+		err := applied(t, m, a, &helmsim.Helm{})
+		require.ErrorContains(t, err, "addons/pools (demo.yaml:")
+		require.ErrorContains(t, err, "gave up after 30m0s")
+		require.ErrorContains(t, err, "NodePool default (demo.yaml:")
+		require.ErrorContains(t, err, "no chart of the manifest has defined it: bring its CustomResourceDefinition too")
+	})
+}
+
+// helm 4 has other flags for two options.
+func TestChartsByHelm4(t *testing.T) {
+	for _, four := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			a := enginetest.Account(charted(t), enginetest.Lag)
+			require.NoError(t, applied(t, charted(t), a, &helmsim.Helm{Four: four}))
+			m := charted(t, "1.2.3", "1.3.0", "{atomic: true}", "{atomic: true, upgrade: {force: true}}")
+			require.NoError(t, applied(t, m, a, &helmsim.Helm{Four: four}))
+			assert.Contains(t, releases(a), "web v2 deployed")
 		})
 	}
 }

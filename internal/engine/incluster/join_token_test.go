@@ -53,7 +53,7 @@ func TestLateMachinesJoin(t *testing.T) {
 				before, old := len(a.Calls()), enginetest.KeptToken(m, a)
 				require.Empty(t, planned(t, m, a), "nothing is added, and nothing due")
 				for _, c := range enginetest.Since(a, before) {
-					require.NotContains(t, c.Operation, "/secrets")
+					require.NotContains(t, c.Operation, "/kube-system/secrets")
 				}
 				four := int32(4)
 				m.Deployments[0].Object.Spec.Replicas = &four
@@ -92,7 +92,7 @@ func TestYoungTokenIsNotRenewed(t *testing.T) {
 		before := len(a.Calls())
 		require.Equal(t, []string{"create machine/three-zones-md-0/3"}, planned(t, m, a))
 		for _, c := range enginetest.Since(a, before) {
-			require.NotContains(t, c.Operation, "/secrets")
+			require.NotContains(t, c.Operation, "/kube-system/secrets")
 		}
 		enginetest.ApplyAndWait(t, m, a)
 		enginetest.Passes(a, 5*time.Minute)

@@ -12,6 +12,7 @@ import (
 const (
 	APIServerKind = "api-server"
 	NodeKind      = "node"
+	AddonsKind    = "addons"
 	KubeProxyKind = "kube-proxy"
 	CoreDNSKind   = "coredns"
 )
@@ -26,7 +27,7 @@ func Kinds() []*kind.Kind {
 		kind.Of(kind.Kind{Name: KubeProxyKind}, kind.Functions[SystemImageState]{Status: systemImageStatus}),
 	}
 	for _, name := range []string{
-		"addons", "aws-auth", CoreDNSKind, "drain", "etcd-member", "etcd-members", "helm-leftovers", "hook", JoinTokenKind, "kubeadm-config", "node-object", "node-objects", "self-managed-addon", "vpc-cni",
+		AddonsKind, "aws-auth", CoreDNSKind, "drain", "etcd-member", "etcd-members", "helm-leftovers", "hook", JoinTokenKind, "kubeadm-config", "node-object", "node-objects", "self-managed-addon", "vpc-cni",
 	} {
 		all = append(all, &kind.Kind{Name: name})
 	}

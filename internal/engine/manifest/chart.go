@@ -89,8 +89,11 @@ type Chart struct {
 }
 
 // HasPodNetwork reports whether the chart installs a pod network, judging by its name.
-func (c *Chart) HasPodNetwork() bool {
-	return slices.Contains([]string{"aws-vpc-cni", "antrea", "calico", "canal", "cilium", "flannel", "kube-ovn", "kube-router", "tigera-operator"}, c.Title)
+func (c *Chart) HasPodNetwork() bool { return IsPodNetworkChart(c.Title) }
+
+// IsPodNetworkChart reports whether a chart of that name installs a pod network.
+func IsPodNetworkChart(name string) bool {
+	return slices.Contains([]string{"aws-vpc-cni", "antrea", "calico", "canal", "cilium", "flannel", "kube-ovn", "kube-router", "tigera-operator"}, name)
 }
 
 // hasCloudController reports whether the chart installs the AWS cloud controller manager, judging by its name.

@@ -103,18 +103,9 @@ func HasPodNetwork(documents []*Document) bool {
 	})
 }
 
-// HasCloudController reports whether objects install the AWS cloud controller manager,
-// judging by its image or arguments.
+// HasCloudController reports whether objects install the AWS cloud controller manager.
 func HasCloudController(documents []*Document) bool {
-	return slices.ContainsFunc(documents, func(d *Document) bool {
-		return slices.ContainsFunc(d.list("spec.template.spec.containers"), func(container any) bool {
-			image, _ := ValueAt(container, "image").(string)
-			args, _ := ValueAt(container, "args").([]any)
-			command, _ := ValueAt(container, "command").([]any)
-			return strings.Contains(image, "cloud-controller-manager") &&
-				(strings.Contains(image, "aws") || slices.Contains(slices.Concat(command, args), any("--cloud-provider=aws")))
-		})
-	})
+	return slices.ContainsFunc(documents, func(d *Document) bool { return d.cloudControllerImage() != "" })
 }
 
 // ExternalCloudProvider reports whether the kubelets of a configuration leave it to a cloud

@@ -45,14 +45,11 @@ func (p *planning) preflight(ctx context.Context) error {
 func (p *planning) refusals(ctx context.Context) (reasons []error) {
 	unread := map[string]bool{} // what was warned of: resources share reads
 	for _, s := range p.Plan.Steps {
-		if s.Action != plan.Create && s.Action != plan.Update {
+		check := checkOf(p.Built.Graph.Resource(s.Resource).Desired(), s.Action)
+		if check == nil {
 			continue
 		}
-		checked, ok := p.Built.Graph.Resource(s.Resource).Desired().(graph.Checked)
-		if !ok {
-			continue
-		}
-		refusal, err := checked.Check(cloud.InSnapshot(cloud.ReadOnly(ctx)), p.Cloud)
+		refusal, err := check(cloud.InSnapshot(cloud.ReadOnly(ctx)), p.Cloud)
 		switch {
 		case refusal != "":
 			reasons = append(reasons, &plan.ResourceError{Resource: s.Resource, Origin: p.locate(s.Origin, errors.New(refusal)), Err: errors.New(refusal)})
@@ -62,6 +59,21 @@ func (p *planning) refusals(ctx context.Context) (reasons []error) {
 		}
 	}
 	return reasons
+}
+
+// checkOf returns the check of a resource before an action; nil if it has none.
+func checkOf(desired any, action plan.Action) func(context.Context, *cloud.Clients) (refusal string, err error) {
+	switch action {
+	case plan.Create, plan.Update:
+		if r, ok := desired.(graph.Checked); ok {
+			return r.Check
+		}
+	case plan.Remove:
+		if r, ok := desired.(graph.CheckedDeletion); ok {
+			return r.CheckDeletion
+		}
+	}
+	return nil
 }
 
 // unreadable is what the warning about a failed check is about: the action that is denied, or the error.

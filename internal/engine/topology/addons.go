@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/diagnose"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
@@ -21,46 +22,75 @@ func addAddons(g *graph.Graph, in inputs, k kubernetes) (podNetwork []graph.Edge
 			brought[addonObject(d).Brings()] = true
 		}
 	}
+	uninstalled := graph.Awaits(addLeftovers(g, in, k))
+	var defined definitions
 	for _, set := range in.m.ResourceSets {
-		a := &incluster.Addons{API: k.api, Server: k.server, Name: set.Name, Reconcile: set.Reconcile, Brought: brought}
+		a := &incluster.Addons{API: k.api, Server: k.server, Name: set.Name, Reconcile: set.Reconcile, Brought: brought, Charts: len(in.m.Charts) > 0}
 		for _, d := range set.Documents {
 			a.Objects = append(a.Objects, addonObject(d))
 		}
 		if len(a.Objects) > 0 {
-			added := graph.Install(g, plan.ID("addons/"+set.Name), a, graph.From(set.Origin))
+			added := graph.Install(g, plan.ID(incluster.AddonsKind+"/"+set.Name), a, graph.From(set.Origin), graph.With(uninstalled), graph.Diagnosed(diagnose.Addons(a)))
 			if set.HasPodNetwork() {
 				podNetwork = append(podNetwork, graph.Awaits(added)...)
 			}
+			defined.add(a, added)
 		}
 	}
-	return append(podNetwork, addCharts(g, in, k, podNetwork)...)
+	return append(podNetwork, addCharts(g, in, k, podNetwork, uninstalled, defined)...)
 }
 
-// addCharts adds the releases of Helm charts: the pod network before the others, which may wait for their pods. It
-// returns the pod network.
-func addCharts(g *graph.Graph, in inputs, k kubernetes, podNetwork []graph.Edge) (added []graph.Edge) {
-	if in.m.ChartObjects == 0 {
-		return nil
+// definitions are the sets that define kinds or namespaces, which charts may need. Sets may also need what charts
+// define: these try again until it is there.
+type definitions struct {
+	pure   []graph.Edge // those that have nothing else
+	others []graph.Edge // those that need nothing of a chart
+}
+
+func (d *definitions) add(a *incluster.Addons, added graph.Resource) {
+	brings, only, needs := false, true, false
+	for _, o := range a.Objects {
+		brings, only = brings || o.Brings() != "", only && o.Brings() != ""
+		needs = needs || !o.Builtin() && !a.Brought[o.Definition()]
 	}
-	leftovers := &incluster.HelmLeftovers{API: k.api, Server: k.server}
+	switch {
+	case !brings || needs:
+	case only:
+		d.pure = append(d.pure, graph.Awaits(added)...)
+	default:
+		d.others = append(d.others, graph.Awaits(added)...)
+	}
+}
+
+// addLeftovers adds the releases of charts that are not in the manifest any more. They are uninstalled before other
+// add-ons are installed, which may have the same objects.
+func addLeftovers(g *graph.Graph, in inputs, k kubernetes) graph.Resource {
+	leftovers := &incluster.HelmLeftovers{API: k.api, Server: k.server, Once: in.m.ChartsOnce, Charts: in.m.ChartObjects > 0}
+	for _, c := range in.m.Charts {
+		leftovers.Keep = append(leftovers.Keep, c.Namespace+"/"+c.Release)
+	}
+	return graph.Retire(g, "helm-leftovers", leftovers, graph.From("no longer in the manifest"))
+}
+
+// addCharts adds the releases of Helm charts: the pod network before the others, which may wait for their pods, and
+// all after the sets with the kinds that they may need. A set that has more than these may wait for a webhook, whose
+// pods need the network. addCharts returns the pod network.
+func addCharts(g *graph.Graph, in inputs, k kubernetes, podNetwork, uninstalled []graph.Edge, defined definitions) (added []graph.Edge) {
 	for _, network := range []bool{true, false} {
 		for _, c := range in.m.Charts {
 			if c.HasPodNetwork() != network {
 				continue
 			}
-			var after []graph.Edge
+			after := slices.Concat(uninstalled, defined.pure)
 			if !network {
-				after = append(slices.Clone(podNetwork), added...)
+				after = slices.Concat(after, podNetwork, added, defined.others)
 			}
 			release := graph.Install(g, plan.ID(incluster.HelmReleaseKind+"/"+c.Release), releaseOf(c, k), graph.From(c.Origin), graph.With(after))
 			if network {
 				added = append(added, graph.Awaits(release)...)
 			}
-			leftovers.Keep = append(leftovers.Keep, c.Namespace+"/"+c.Release)
 		}
 	}
-	leftovers.Once = in.m.ChartsOnce
-	graph.Install(g, "helm-leftovers", leftovers)
 	return added
 }
 

@@ -22,7 +22,7 @@ import (
 // tokenCalls counts the calls about tokens in the cluster.
 func tokenCalls(calls []awssim.Call) (n int) {
 	for _, c := range calls {
-		if c.Service == "Kubernetes" && strings.Contains(c.Operation, "/secrets") {
+		if c.Service == "Kubernetes" && strings.Contains(c.Operation, "/kube-system/secrets") {
 			n++
 		}
 	}

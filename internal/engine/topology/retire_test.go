@@ -58,6 +58,8 @@ func TestWhatLeavesWaitsForWhatStays(t *testing.T) {
 		"node-group": workers, "fargate-profile": workers, "drain": workers, "retired/machine": workers, "retired/auto-scaling-group": workers,
 		"addon":        append([]string{"addon", "addons", "vpc-cni"}, workers...),
 		"access-entry": {"access-entry", "aws-auth", "eks-authentication"},
+		// Its objects may be those of an add-on that takes its place, and a release uninstalls all of its objects.
+		"helm-leftovers": nil,
 		// These follow what they belong to.
 		"retired/launch-template": nil, "node-object": nil, "node-objects": nil, "boot-data": nil, "self-managed-addon": nil,
 	}

@@ -38,6 +38,7 @@ func (u *upgrade) how(ctx, looking context.Context) error {
 	if err := u.editAddons(looking, text); err != nil {
 		return err
 	}
+	u.editControllers(text)
 	if err := u.remark(); err != nil {
 		return err
 	}
@@ -193,7 +194,7 @@ func replacedBy(p plan.Plan) (all []cluster.ReplacedMachines) {
 
 // updatedBy lists what a plan upgrades, except for machines.
 func updatedBy(p plan.Plan) (ids []plan.ID) {
-	kinds := []string{eks.ClusterKind, eks.AddonKind, eks.NodeGroupKind, autoscaling.GroupKind, incluster.KubeProxyKind, incluster.CoreDNSKind}
+	kinds := []string{eks.ClusterKind, eks.AddonKind, eks.NodeGroupKind, autoscaling.GroupKind, incluster.KubeProxyKind, incluster.CoreDNSKind, incluster.AddonsKind, incluster.HelmReleaseKind}
 	for _, s := range p.Steps {
 		if s.Action == plan.Update && slices.Contains(kinds, s.Resource.Kind()) {
 			ids = append(ids, s.Resource)

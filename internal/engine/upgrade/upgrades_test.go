@@ -1,6 +1,7 @@
 package upgrade_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	ekssim "github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
+	"github.com/clusterawsadm/clusterawsadm/internal/kubesim/helmsim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
@@ -39,7 +41,7 @@ func edited(t *testing.T, file string, oldNew ...string) *reconcile.Manifest {
 
 // upgrading opens a cluster for a run that replaces machines. Warnings are added to the text.
 func upgrading(m *reconcile.Manifest, p *awssim.Process, warnings *strings.Builder) *reconcile.Cluster {
-	target := cluster.Target{Config: p.Config(), Owner: "test", Transport: enginetest.Transport(p), Drain: true, Wait: plan.APIServer}
+	target := cluster.Target{Config: p.Config(), Owner: "test", Transport: enginetest.Transport(p), Drain: true, Wait: plan.APIServer, Helm: &helmsim.Helm{}}
 	if warnings != nil {
 		target.Warn = func(text string) { warnings.WriteString(text + "\n") }
 	}
@@ -304,5 +306,57 @@ func TestUpgradesWithInsights(t *testing.T) {
 		require.NoError(t, err)
 		assert.Empty(t, u.Insights)
 		assert.Contains(t, warnings.String(), "the upgrade insights of EKS are not known: the caller lacks the IAM action eks:ListInsights\n")
+	})
+}
+
+// The version of the AWS cloud controller manager belongs to that of Kubernetes: in a set, and in the values of a chart.
+func TestUpgradesOfCloudControllers(t *testing.T) {
+	const once = "  name: cloud-controller\nspec:\n"
+	for file, want := range map[string]struct {
+		edit    string
+		updates plan.ID
+		more    []string
+	}{
+		"resource-sets.yaml": {"Secret/cloud-controller stringData.cloud-controller.yaml v1.33.0 → v1.34.0", "addons/cloud-controller", []string{once, once + "  strategy: Reconcile\n"}},
+		"charts.yaml":        {"HelmChartProxy/charts-cloud-controller-manager spec.valuesTemplate v1.33.0 → v1.34.0", "helm-release/aws-cloud-controller-manager", nil},
+	} {
+		t.Run(file, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := edited(t, file, append([]string{"version: v1.34.2", "version: v1.33.0", "v1.34.0", "v1.33.0"}, want.more...)...)
+				raw, err := enginetest.Read(file)
+				require.NoError(t, err)
+				a := created(t, m)
+				u, err := upgrading(m, a.Process(), nil).Upgrades(t.Context(), "v1.34")
+				require.NoError(t, err)
+				last := u.Edits[len(u.Edits)-1]
+				assert.Equal(t, want.edit, last.Object+" "+last.Path+" "+last.Old+" → "+last.New)
+				_, line, _ := strings.Cut(last.At, ":")
+				n, err := strconv.Atoi(line)
+				require.NoError(t, err)
+				assert.Contains(t, strings.Split(string(raw), "\n")[n-1-len(want.more)/2], "v1.34.0", "it is the line with the tag")
+				assert.Contains(t, u.Updates, want.updates)
+				assert.Empty(t, u.Remarks)
+
+				u, err = upgrading(m, a.Process(), nil).Upgrades(t.Context(), "v1.33.1")
+				require.NoError(t, err)
+				for _, e := range u.Edits {
+					assert.NotEqual(t, want.edit[:12], (e.Object + " ")[:12], "a patch keeps it")
+				}
+			})
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		m := edited(t, "resource-sets.yaml", "version: v1.34.2", "version: v1.33.0", "v1.34.0", "v1.33.0")
+		u, err := upgrading(m, created(t, m).Process(), nil).Upgrades(t.Context(), "v1.34")
+		require.NoError(t, err)
+		require.Len(t, u.Remarks, 1)
+		assert.Contains(t, u.Remarks[0], "Secret/cloud-controller stringData.cloud-controller.yaml: runs do not change what this has installed: set strategy: Reconcile")
+	})
+	synctest.Test(t, func(t *testing.T) {
+		m := edited(t, "charts.yaml", "version: v1.34.2", "version: v1.33.0", "    image:\n      tag: v1.34.0\n", "")
+		u, err := upgrading(m, created(t, m).Process(), nil).Upgrades(t.Context(), "v1.34")
+		require.NoError(t, err)
+		require.Len(t, u.Remarks, 1)
+		assert.Contains(t, u.Remarks[0], "set image.tag to v1.34.0")
 	})
 }

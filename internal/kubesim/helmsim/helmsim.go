@@ -26,16 +26,22 @@ type Object = map[string]any
 
 // Helm is a helm without charts.
 type Helm struct {
+	Four bool                      // helm 4, which has other flags
 	Fail func(args []string) error // fails a command before it writes; may be nil
 	Die  func(args []string) error // ends a command after it has recorded that it begins; may be nil
 }
 
 // Version implements cluster.Helm.
-func (*Helm) Version(context.Context) (string, error) { return "v3.19.0", nil }
+func (h *Helm) Version(context.Context) (string, error) {
+	if h.Four {
+		return "v4.3.1", nil
+	}
+	return "v3.19.0", nil
+}
 
 // Run implements cluster.Helm.
 func (h *Helm) Run(ctx context.Context, args []string, stdin []byte, server string, api http.RoundTripper) error {
-	c, err := parse(args)
+	c, err := parse(args, h.Four)
 	if err != nil {
 		return err
 	}
@@ -82,9 +88,13 @@ func known(verb string) []string {
 	return nil
 }
 
-func parse(args []string) (*command, error) {
+func parse(args []string, four bool) (*command, error) {
 	c := &command{verb: args[0], flags: map[string]string{}}
 	flags := known(c.verb)
+	if four && c.verb == "upgrade" { // https://helm.sh/docs/helm/helm_upgrade
+		flags = slices.DeleteFunc(flags, func(f string) bool { return f == "atomic" || f == "force" })
+		flags = append(flags, "rollback-on-failure", "force-replace", "server-side=", "force-conflicts")
+	}
 	if flags == nil {
 		return nil, fmt.Errorf("unknown command %q for \"helm\"", c.verb)
 	}
@@ -107,6 +117,9 @@ func parse(args []string) (*command, error) {
 		default:
 			return nil, fmt.Errorf("unknown flag: --%s", name)
 		}
+	}
+	if c.flags["force-replace"] != "" && c.flags["server-side"] != "false" { // the default for a release of helm 4
+		return nil, errors.New("UPGRADE FAILED: invalid operation: cannot use server-side apply and force replace together")
 	}
 	want := 1
 	if c.verb == "upgrade" {
@@ -159,6 +172,9 @@ func (c *command) upgrade(stdin []byte) error {
 		return err
 	}
 	if err := c.die(); err != nil {
+		return err
+	}
+	if err := c.define(name); err != nil {
 		return err
 	}
 	for _, o := range workloads(name, c.flags["namespace"]) {
@@ -351,8 +367,32 @@ func workloads(chart, namespace string) []Object {
 		return []Object{object("DaemonSet", namespace, "kube-flannel-ds", cni)}
 	case "aws-cloud-controller-manager":
 		return []Object{object("DaemonSet", namespace, "aws-cloud-controller-manager")}
+	case "karpenter":
+		return []Object{object("Deployment", namespace, "karpenter")}
 	case "aws-ebs-csi-driver":
 		return []Object{object("Deployment", namespace, "ebs-csi-controller"), object("DaemonSet", namespace, "ebs-csi-node")}
+	}
+	return nil
+}
+
+// define makes the CustomResourceDefinitions in the folder crds of a chart, which helm never deletes
+// (https://helm.sh/docs/chart_best_practices/custom_resource_definitions).
+func (c *command) define(chart string) error {
+	if chart != "karpenter" || c.flags["skip-crds"] != "" {
+		return nil
+	}
+	for _, k := range [][3]string{
+		{"NodePool", "nodepools", "karpenter.sh"}, {"NodeClaim", "nodeclaims", "karpenter.sh"}, {"EC2NodeClass", "ec2nodeclasses", "karpenter.k8s.aws"},
+	} {
+		if err := c.cluster.create(Object{
+			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": Object{"name": k[1] + "." + k[2]},
+			"spec": Object{
+				"group": k[2], "scope": "Cluster", "names": Object{"kind": k[0], "plural": k[1], "singular": strings.ToLower(k[0])},
+				"versions": []any{Object{"name": "v1", "served": true, "storage": true}},
+			},
+		}); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -408,6 +448,8 @@ func pathOf(o Object) string {
 	switch o["kind"] {
 	case "Namespace":
 		return "/api/v1/namespaces"
+	case "CustomResourceDefinition":
+		return "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 	case "Deployment":
 		return fmt.Sprintf("/apis/apps/v1/namespaces/%s/deployments", metadata["namespace"])
 	}

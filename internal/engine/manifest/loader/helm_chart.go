@@ -19,9 +19,10 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/class/gotmpl"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/class/gotmpl"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/yamldoc"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 // admitHelmChart decodes a HelmChartProxy strictly, sets the defaults of CAAPH's webhook, and applies its rules.
@@ -94,6 +95,9 @@ func (l *loader) validChart(o *manifest.Entry, s *manifest.HelmChartProxySpec) b
 	if _, err := url.ParseRequestURI(s.RepoURL); err != nil && !isFolder(s.RepoURL) {
 		l.fail(o.Problem("spec.repoURL", fmt.Sprintf("%q is not a URL", s.RepoURL), "use https://…, oci://… or a folder such as ./charts"))
 	}
+	if u, err := url.Parse(s.RepoURL); err == nil && u.User != nil {
+		l.fail(o.Problem("spec.repoURL", "has a user name or password, which plans and process lists would show", "log in with helm registry login or helm repo add"))
+	}
 	if name := cmp.Or(s.ReleaseName, o.Name); !releaseNames.MatchString(name) || len(name) > longestRelease {
 		l.fail(
 			o.Problem(
@@ -110,6 +114,17 @@ func (l *loader) validChart(o *manifest.Entry, s *manifest.HelmChartProxySpec) b
 		l.fail(o.Problem("spec.clusterSelector", err.Error(), ""))
 	}
 	return len(l.problems) == before
+}
+
+// readCharts reads HelmChartProxies that are not in the manifest. It replaces no ${VARIABLES} in them.
+func (l *loader) readCharts(sources []input.Source) {
+	for _, s := range sources {
+		documents, problems := yamldoc.Split(yamldoc.Text{File: s.Name, Lines: []string{string(s.Data)}, From: []int{1}})
+		l.problems = append(l.problems, problems...)
+		for _, d := range documents {
+			l.identify(d)
+		}
+	}
 }
 
 // isFolder reports whether a repoURL is a folder of this machine. CAAPH has no such folders.

@@ -32,6 +32,7 @@ func Load(sources []input.Source, o input.LoadOptions) (*manifest.Cluster, error
 	l := newLoader(o)
 	l.readIdentities(o.Identities)
 	l.read(sources)
+	l.readCharts(o.Charts)
 	for _, f := range o.CNI {
 		l.readFile(f, true)
 	}
@@ -50,7 +51,7 @@ func Load(sources []input.Source, o input.LoadOptions) (*manifest.Cluster, error
 		l.problems = append(l.problems, l.warnings...)
 		l.warnings = nil
 	}
-	sources = slices.Concat(sources, o.CNI, o.Addons, o.Identities)
+	sources = slices.Concat(sources, o.CNI, o.Addons, o.Charts, o.Identities)
 	if len(l.problems) > 0 {
 		return nil, &manifest.InvalidError{Problems: sortProblems(l.problems, sources)}
 	}

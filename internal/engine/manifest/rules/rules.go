@@ -50,6 +50,7 @@ func (c *checks) checkWhole(cluster *manifest.Entry) {
 		c.checkEKS(cluster)
 	} else {
 		c.checkControlPlane()
+		c.checkGroupNames()
 		c.checkLengths()
 		c.checkAuthorities()
 		c.checkClusterNetwork(cluster)

@@ -1,0 +1,174 @@
+package kubesim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Failures of images, for Cluster.Broken.
+const (
+	Unpullable = "unpullable" // the registry does not have the image
+	Crashing   = "crashing"   // its container ends with exit code 1
+)
+
+// backOffIn is when the kubelet begins to wait before it pulls an image or starts a container again
+// (MaxContainerBackOff and backOffPeriod in pkg/kubelet/kubelet.go of Kubernetes v1.34.2).
+const backOffIn = 10 * time.Second
+
+// brokenImage returns an image in Broken that a pod or a template of pods has, its container, and how it fails.
+func (c *Cluster) brokenImage(pod Object) (container, image, how string) {
+	for _, kind := range []string{"initContainers", "containers"} {
+		for _, x := range list(pod, kind) {
+			if how := c.Broken[text(x, "image")]; how != "" {
+				return text(x, "name"), text(x, "image"), how
+			}
+		}
+	}
+	return "", "", ""
+}
+
+// broken reports whether the pods of a workload do not run because of an image.
+func (c *Cluster) broken(workload Object) bool {
+	template, _ := value(workload, "spec", "template", "spec").(Object)
+	_, _, how := c.brokenImage(template)
+	return how != ""
+}
+
+// brokenPod reports whether a pod does not run because of an image.
+func (c *Cluster) brokenPod(pod Object) bool {
+	spec, _ := pod["spec"].(Object)
+	_, _, how := c.brokenImage(spec)
+	return how != ""
+}
+
+// settleBroken makes the pods of DaemonSets and Deployments with a broken image. Pods of other ones are not
+// simulated: they run.
+func (c *Cluster) settleBroken(now time.Time) {
+	if len(c.Broken) == 0 {
+		return
+	}
+	for _, kind := range []string{"DaemonSet", "Deployment"} {
+		for _, path := range c.paths(kind) {
+			if o := c.Objects[path]; c.broken(o) {
+				c.makePods(o, kind, now)
+			}
+		}
+	}
+	for _, path := range c.paths("Pod") {
+		c.fail(path, now)
+	}
+}
+
+// makePods makes the missing pods of a workload: one on each Node, or as many as its replicas.
+func (c *Cluster) makePods(workload Object, kind string, now time.Time) {
+	name, namespace := text(workload, "metadata", "name"), text(workload, "metadata", "namespace")
+	owner, on := Object{"apiVersion": "apps/v1", "kind": kind, "name": name, "controller": true}, map[string]string{}
+	if kind == "DaemonSet" {
+		for _, path := range c.paths("Node") {
+			node := text(c.Objects[path], "metadata", "name")
+			on[name+"-"+node] = node
+		}
+	} else {
+		owner["kind"], owner["name"] = "ReplicaSet", name+"-5d4f8c7b9d"
+		replicas, ok := value(workload, "spec", "replicas").(float64)
+		if !ok {
+			replicas = 1
+		}
+		for i := range int(replicas) {
+			on[fmt.Sprintf("%s-5d4f8c7b9d-%05d", name, i)] = ""
+		}
+	}
+	for _, pod := range slices.Sorted(maps.Keys(on)) {
+		path := "/api/v1/namespaces/" + namespace + "/pods/" + pod
+		if c.Objects[path] != nil {
+			continue
+		}
+		spec, _ := value(workload, "spec", "template", "spec").(Object)
+		spec = maps.Clone(spec)
+		o := Object{
+			"apiVersion": "v1", "kind": "Pod", "spec": spec, "status": Object{"phase": "Pending"},
+			"metadata": Object{"name": pod, "namespace": namespace, "ownerReferences": []any{owner}},
+		}
+		if on[pod] != "" {
+			spec["nodeName"] = on[pod]
+			o["kubesim"] = Object{"scheduled": now.UTC().Format(time.RFC3339)}
+		}
+		c.put(path, o, now)
+	}
+}
+
+// fail sets the status of a pod that is scheduled and has a broken image, as the kubelet does.
+func (c *Cluster) fail(path string, now time.Time) {
+	o := c.Objects[path]
+	spec, _ := o["spec"].(Object)
+	container, image, how := c.brokenImage(spec)
+	at, err := time.Parse(time.RFC3339, text(o, "kubesim", "scheduled"))
+	if how == "" || err != nil || now.Sub(at) < startsIn {
+		return
+	}
+	late := now.Sub(at) >= backOffIn
+	phase, restarts, last := "Pending", 0.0, Object{}
+	reason, message := "ErrImagePull", fmt.Sprintf("failed to pull and unpack image %q: not found", image)
+	switch {
+	case how == Crashing:
+		phase, restarts, last = "Running", 5, Object{"terminated": Object{"exitCode": 1.0, "reason": "Error"}}
+		reason = "CrashLoopBackOff"
+		message = fmt.Sprintf(
+			"back-off 2m40s restarting failed container=%s pod=%s_%s(%s)",
+			container, text(o, "metadata", "name"), text(o, "metadata", "namespace"), text(o, "metadata", "uid"),
+		)
+	case late:
+		reason, message = "ImagePullBackOff", fmt.Sprintf("Back-off pulling image %q: ErrImagePull: %s", image, message)
+	}
+	status := Object{
+		"phase": phase,
+		"conditions": []any{
+			Object{"type": "PodScheduled", "status": "True"},
+			Object{"type": "Ready", "status": "False", "reason": "ContainersNotReady", "message": "containers with unready status: [" + container + "]"},
+		},
+	}
+	field := "containerStatuses"
+	if slices.ContainsFunc(list(spec, "initContainers"), func(x Object) bool { return text(x, "name") == container }) {
+		field, status["phase"] = "initContainerStatuses", "Pending"
+	}
+	status[field] = []any{Object{
+		"name": container, "image": image, "ready": false, "restartCount": restarts, "lastState": last,
+		"state": Object{"waiting": Object{"reason": reason, "message": message}},
+	}}
+	if text(o, "status", "phase") != text(status, "phase") || !strings.Contains(fmt.Sprint(o["status"]), reason) {
+		o["status"] = status
+		c.put(path, o, now)
+	}
+}
+
+// unscheduled returns the condition of a pod that no Node accepts, as the scheduler writes it
+// (FitError in pkg/scheduler/framework/types.go of Kubernetes v1.34.2).
+func (c *Cluster) unscheduled() Object {
+	nodes, why := c.paths("Node"), map[string]int{}
+	for _, p := range nodes {
+		node := c.Objects[p]
+		cordoned, _ := value(node, "spec", "unschedulable").(bool)
+		taint := slices.IndexFunc(list(node, "spec", "taints"), func(t Object) bool { return text(t, "effect") == "NoSchedule" })
+		switch {
+		case cordoned:
+			why["node(s) were unschedulable"]++
+		case taint >= 0:
+			t := list(node, "spec", "taints")[taint]
+			why[fmt.Sprintf("node(s) had untolerated taint {%s: %s}", text(t, "key"), text(t, "value"))]++
+		default:
+			why["node(s) had untolerated taint {node.kubernetes.io/unreachable: }"]++
+		}
+	}
+	var parts []string
+	for _, reason := range slices.Sorted(maps.Keys(why)) {
+		parts = append(parts, fmt.Sprintf("%d %s", why[reason], reason))
+	}
+	message := "no nodes available to schedule pods"
+	if len(nodes) > 0 {
+		message = fmt.Sprintf("0/%d nodes are available: %s.", len(nodes), strings.Join(parts, ", "))
+	}
+	return Object{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+}

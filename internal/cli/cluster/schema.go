@@ -1,0 +1,36 @@
+package cluster
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/clusterawsadm/clusterawsadm/pkg/schema"
+)
+
+func newSchema(f *flags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of manifests, for editors",
+		Long: `Print the JSON Schema of manifests (draft-07): all kinds that a manifest may have, with the
+descriptions of their fields, what this program ignores or refuses, and its annotations.
+
+Editors complete, explain and check a manifest with it: VS Code with the extension YAML of
+Red Hat, IntelliJ, and all with yaml-language-server. 'cluster generate' writes the line
+that they look for into each document:
+
+  # yaml-language-server: $schema=` + schema.URL + `
+
+The line may name a file, too, such as one that this command has printed. Other validators
+take it as it is. 'cluster validate' knows more: what depends on other objects.`,
+		Example: `  clusterawsadm cluster schema > schema.json
+  clusterawsadm cluster generate demo --schema ./schema.json > demo.yaml`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			text, err := schema.JSON()
+			if err != nil {
+				return err
+			}
+			_, err = f.Env.Out.Write(text)
+			return err
+		},
+	}
+}

@@ -34,6 +34,7 @@ func TestFlagsAct(t *testing.T) {
 	}
 	arguments := map[string]string{
 		"generate": "demo", "report": plan, "plan show": plan, "list": "", "import": "demo",
+		"schema": "", "explain": "Cluster",
 		"backup":   "-f " + file + " --passphrase-file " + file,
 		"takeback": "demo --lost --yes", "handover": "-f " + file + " --yes --to " + kubeconfig,
 	}

@@ -49,6 +49,7 @@ export default defineConfig({
           page("The first cluster", "/guides/first-cluster"),
           page("An EKS cluster", "/guides/eks"),
           page("An existing VPC", "/guides/existing-vpc"),
+          page("Editors", "/guides/editors"),
           page("Change and upgrade", "/guides/change-and-upgrade"),
           page("Delete", "/guides/delete"),
           page("Continuous integration", "/guides/ci"),

@@ -23,9 +23,10 @@ func newExplain(f *flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [KIND[.FIELD…]]",
 		Short: "Explain a field of a manifest, as kubectl explain does",
-		Long: `Explain a kind or a field of a manifest, as kubectl explain does: its type, its description,
-its values, and the fields below it. CLUSTERAWSADM says what this program does with it, if
-that is not what the description says, and what a change of a cluster that exists does.
+		Long: `Explain a kind or a field of a manifest, as kubectl explain does: its type, its
+description, its values, and the fields below it. CLUSTERAWSADM says what this program
+does with it, if that is not what the description says, and what a change of a cluster
+that exists does.
 
 The kind may be in lower case. Indexes of lists may be left out. Without an argument, the
 command lists the kinds. It needs no account and no cluster.`,

@@ -1,6 +1,7 @@
 // Command docgen writes the reference of all commands: a page of Markdown for each in
-// docs/commands, for the site, and a manual page in docs/man, for a release. "make docs" runs
-// it in the root of the repository:
+// docs/commands, for the site, and a manual page in docs/man, for a release; and the JSON
+// Schema of manifests in docs/public, for the site. "make docs" runs it in the root of the
+// repository:
 //
 //	go run ./internal/cli/internal/docgen
 package main
@@ -19,6 +20,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/pkg/schema"
 )
 
 const target = "docs"
@@ -30,14 +32,17 @@ func main() {
 	}
 }
 
-// run writes the pages into the folders commands and man. Other files there are deleted: they
+// run writes the pages into the folders commands and man, and the schema into public. Other files there are deleted: they
 // are pages of commands that do not exist any more.
 func run(folder string) error {
 	pages, err := reference()
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"commands", "man"} {
+	if pages["public/schema.json"], err = schema.JSON(); err != nil {
+		return err
+	}
+	for _, name := range []string{"commands", "man", "public"} {
 		if err := os.RemoveAll(filepath.Join(folder, name)); err != nil {
 			return err
 		}

@@ -52,7 +52,11 @@ func TestExplain(t *testing.T) {
 		assert.Contains(t, s.err.String(), want)
 		assert.Empty(t, s.out.String())
 	}
-	assert.Contains(t, explained(0, "MachineDeployment.spec.progressDeadlineSeconds", "--api-version", "cluster.x-k8s.io/v1beta1"), "ignored: Cluster API has removed it")
+	assert.Contains(
+		t,
+		explained(0, "MachineDeployment.spec.progressDeadlineSeconds", "--api-version", "cluster.x-k8s.io/v1beta1"),
+		"ignored: Cluster API has removed it",
+	)
 
 	var e struct {
 		APIVersion string
@@ -61,7 +65,11 @@ func TestExplain(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(explained(0, "AWSCluster.spec.bastion", "-o", "json")), &e))
 	assert.Equal(t, "infrastructure.cluster.x-k8s.io/v1beta2", e.APIVersion)
 	assert.Contains(t, e.Fields, struct{ Name, Type string }{"enabled", "boolean"})
-	assert.Equal(t, "allowedCIDRBlocks ami disableIngressRules enabled instanceType", strings.TrimSpace(explained(0, "AWSCluster.spec.bastion", "-o", "jsonpath={.fields[*].name}")))
+	assert.Equal(
+		t,
+		"allowedCIDRBlocks ami disableIngressRules enabled instanceType",
+		strings.TrimSpace(explained(0, "AWSCluster.spec.bastion", "-o", "jsonpath={.fields[*].name}")),
+	)
 }
 
 // Every annotation is explained, and every note is about a field that exists.
@@ -111,7 +119,11 @@ func fieldChanges() map[string][]change {
 			{"AWSCluster", "spec.bastion.disableIngressRules", true},
 			{"AWSMachineTemplate", "spec.template.spec.instanceType", "m5.large"},
 			{"AWSMachineTemplate", "spec.template.spec.additionalTags", fields{"team": "a"}},
-			{"AWSMachineTemplate", "spec.template.spec.additionalSecurityGroups", list(fields{"filters": list(fields{"name": "tag:Name", "values": list("demo-apiserver-lb")})})},
+			{
+				"AWSMachineTemplate",
+				"spec.template.spec.additionalSecurityGroups",
+				list(fields{"filters": list(fields{"name": "tag:Name", "values": list("demo-apiserver-lb")})}),
+			},
 			{"AWSMachineTemplate", "spec.template.spec.instanceMetadataOptions", fields{"httpTokens": "required", "httpPutResponseHopLimit": 3}},
 			{"KubeadmControlPlane", "spec.replicas", 3},
 			{"KubeadmControlPlane", "spec.version", "v1.34.3"},

@@ -43,6 +43,8 @@ stopped at any time and run again, on this machine or on another one.`,
 		newRehearse(f),
 		newCreate(f),
 		newUpgradePlan(f),
+		newScale(f),
+		newSet(f),
 		newDelete(f),
 		newList(f),
 		newDescribe(

@@ -89,7 +89,12 @@ func fieldEffects() []fieldEffect {
 		{group, "spec.scaling", EffectUpdate, inPlace},
 		{group, "spec.labels", EffectUpdate, inPlace},
 		{group, "spec.taints", EffectUpdate, inPlace},
-		{[]string{kindFargateProfile}, "spec.selectors", EffectConflict, "EKS cannot change it: a change is a conflict, and create is refused. Add a profile with another name."},
+		{
+			[]string{kindFargateProfile},
+			"spec.selectors",
+			EffectConflict,
+			"EKS cannot change it: a change is a conflict, and create is refused. Add a profile with another name.",
+		},
 
 		{pools, "spec.availabilityZoneSubnetType", EffectNone, noZones},
 		{[]string{kindConfigTemplate}, "spec.template.spec.clusterConfiguration", EffectNone, firstOnly},

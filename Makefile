@@ -60,7 +60,7 @@ golden: ## rewrite the expected output of tests; review the diff like code
 	go test $(GOLDEN) -update
 
 picture: build ## redraw the README's picture of the graph
-	$(BIN) cluster graph -f configs/quickstart.yaml -o svg > docs/quickstart.svg
+	$(BIN) cluster graph -f configs/quickstart.yaml --summary -o svg > docs/quickstart.svg
 
 recording: build ## record the README's terminal session again; needs asciinema, Node.js and npm
 	PATH=$(CURDIR)/bin:$$PATH asciinema rec -q --overwrite --cols 100 --rows 32 -c hack/recording.sh .cache/recording.cast

@@ -66,10 +66,12 @@ func reference() (map[string][]byte, error) {
 		cmd.Long = fenced(cmd.Long)
 		markdown, manual := &bytes.Buffer{}, &bytes.Buffer{}
 		// The page has no source that could be edited.
-		markdown.WriteString("---\neditLink: false\n---\n\n")
-		if err := doc.GenMarkdown(cmd, markdown); err != nil {
+		fmt.Fprintf(markdown, "---\ntitle: %s\neditLink: false\n---\n\n", cmd.CommandPath())
+		body := &bytes.Buffer{}
+		if err := doc.GenMarkdown(cmd, body); err != nil {
 			return nil, err
 		}
+		markdown.WriteString(raised(body.String()))
 		root := cmd.Root().Name()
 		epoch := time.Unix(0, 0).UTC()
 		if err := doc.GenMan(cmd, &doc.GenManHeader{Section: "1", Source: root, Manual: "Commands of " + root, Date: &epoch}, manual); err != nil {
@@ -80,6 +82,23 @@ func reference() (map[string][]byte, error) {
 		pages["man/"+strings.ReplaceAll(path, " ", "-")+".1"] = bytes.Replace(manual.Bytes(), []byte(`"Jan 1970"`), []byte(`""`), 1)
 	}
 	return pages, nil
+}
+
+// raised makes the headings of a page one level higher: cobra's pages begin with one of the second. Comments in code
+// blocks are not headings.
+func raised(page string) string {
+	var b strings.Builder
+	code := false
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, "```") {
+			code = !code
+		}
+		if !code && strings.HasPrefix(line, "##") {
+			line = line[1:]
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }
 
 // commands returns the root command of a user without settings.

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 )
 
@@ -75,13 +75,13 @@ func TestExplain(t *testing.T) {
 // Every annotation is explained, and every note is about a field that exists.
 func TestNotesAreAboutFields(t *testing.T) {
 	s := newShell(t)
-	for _, k := range manifest.PublishedKinds() {
-		for _, a := range manifest.FieldAnnotations(k.Name) {
+	for _, k := range loader.PublishedKinds() {
+		for _, a := range loader.FieldAnnotations(k.Name) {
 			assert.NotEmpty(t, a.Text, a.Name)
 			assert.Equal(t, 0, s.run("cluster", "explain", k.Name+".metadata.annotations."+a.Name), s.err.String())
 			assert.Contains(t, s.out.String(), "FIELD: "+a.Name+" <string>")
 		}
-		for _, n := range manifest.FieldNotes(k.Name) {
+		for _, n := range loader.FieldNotes(k.Name) {
 			if some := regexp.MustCompile(`\.(minReadySeconds|nodeDeletionTimeout|nodeDeletionTimeoutSeconds|providerID)$`); some.MatchString(n.Path) {
 				continue // not all kinds of the row have it
 			}
@@ -177,8 +177,8 @@ func TestFieldEffects(t *testing.T) {
 			}
 		})
 	}
-	for _, k := range manifest.PublishedKinds() {
-		for _, n := range manifest.FieldNotes(k.Name) {
+	for _, k := range loader.PublishedKinds() {
+		for _, n := range loader.FieldNotes(k.Name) {
 			twin := map[string]string{"AWSManagedControlPlane": "AWSCluster", "AWSMachinePool": "AWSManagedMachinePool"}[k.Name] // the same code
 			if n.Effect != "" {
 				assert.True(t, made[k.Name+" "+n.Path] || made[twin+" "+n.Path], "no change of %s %s", k.Name, n.Path)
@@ -188,9 +188,9 @@ func TestFieldEffects(t *testing.T) {
 }
 
 // effectOf returns the note with the longest path that is about a field.
-func effectOf(kind, path string) (best manifest.FieldNote, ok bool) {
+func effectOf(kind, path string) (best loader.FieldNote, ok bool) {
 	path = regexp.MustCompile(`\[\d+\]`).ReplaceAllString(path, "[]")
-	for _, n := range manifest.FieldNotes(kind) {
+	for _, n := range loader.FieldNotes(kind) {
 		if n.Effect != "" && (path == n.Path || strings.HasPrefix(path, n.Path+".")) && len(n.Path) > len(best.Path) {
 			best, ok = n, true
 		}
@@ -198,11 +198,11 @@ func effectOf(kind, path string) (best manifest.FieldNote, ok bool) {
 	return best, ok
 }
 
-func (s *shellEnv) assertEffect(t *testing.T, file string, c change, effect manifest.Effect) {
+func (s *shellEnv) assertEffect(t *testing.T, file string, c change, effect loader.Effect) {
 	t.Helper()
 	code := s.run("cluster", "plan", "-f", file, "-o", "json")
 	name := fmt.Sprintf("%s %s: %s", c.kind, c.path, s.err.String())
-	if effect == manifest.EffectConflict {
+	if effect == loader.EffectConflict {
 		require.Equal(t, env.Refused, code, name)
 		return
 	}
@@ -216,20 +216,20 @@ func (s *shellEnv) assertEffect(t *testing.T, file string, c change, effect mani
 		return strings.HasPrefix(x.Resource, "machine/") && (x.Action == "create" || x.Action == "delete")
 	})
 	switch effect {
-	case manifest.EffectNone:
+	case loader.EffectNone:
 		assert.Contains(t, s.err.String(), "has no effect", name)
 		assert.Contains(t, s.err.String(), c.path, name)
 		assert.True(t, !machines || c.kind == "KubeadmConfigTemplate", name) // it is in the user data all the same
-	case manifest.EffectReplace:
+	case loader.EffectReplace:
 		assert.Positive(t, plan.Summary["replace"], name)
-	case manifest.EffectScale:
+	case loader.EffectScale:
 		assert.True(t, machines, name)
 		assert.Zero(t, plan.Summary["replace"], name)
-	case manifest.EffectUpdate:
+	case loader.EffectUpdate:
 		assert.Positive(t, plan.Summary["update"], name)
 		assert.Zero(t, plan.Summary["replace"], name)
 		assert.False(t, machines, name)
-	case manifest.EffectConflict:
+	case loader.EffectConflict:
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 )
 
@@ -58,7 +58,7 @@ type Kind struct {
 
 // Kinds returns all kinds that a manifest may have, by name.
 func Kinds() (all []Kind) {
-	for _, k := range manifest.PublishedKinds() {
+	for _, k := range loader.PublishedKinds() {
 		out := Kind{Name: k.Name}
 		for _, v := range k.Versions {
 			out.APIVersions = append(out.APIVersions, k.APIVersion(v))
@@ -81,7 +81,7 @@ func Explain(path, version string, recursive bool) (*Explanation, error) {
 	if version, err = versionOf(kind, version); err != nil {
 		return nil, err
 	}
-	s, err := manifest.PublishedSchema(kind.Name, version)
+	s, err := loader.PublishedSchema(kind.Name, version)
 	if err != nil {
 		return nil, err
 	}
@@ -110,8 +110,8 @@ func Explain(path, version string, recursive bool) (*Explanation, error) {
 const deepest = 30
 
 // kindNamed returns a kind by its name, in lower case, or in the plural.
-func kindNamed(name string) (manifest.PublishedKind, error) {
-	all := manifest.PublishedKinds()
+func kindNamed(name string) (loader.PublishedKind, error) {
+	all := loader.PublishedKinds()
 	var names []string
 	for _, k := range all {
 		low := strings.ToLower(k.Name)
@@ -121,15 +121,15 @@ func kindNamed(name string) (manifest.PublishedKind, error) {
 		}
 		names = append(names, k.Name)
 	}
-	if reason, ok := manifest.IgnoredKinds()[name]; ok {
-		return manifest.PublishedKind{}, notFoundError{fmt.Sprintf("objects of the kind %s are ignored: %s", name, reason)}
+	if reason, ok := loader.IgnoredKinds()[name]; ok {
+		return loader.PublishedKind{}, notFoundError{fmt.Sprintf("objects of the kind %s are ignored: %s", name, reason)}
 	}
 	hint := cmp.Or(suggest.DidYouMean(name, names), "without an argument, the command lists the kinds")
-	return manifest.PublishedKind{}, notFoundError{fmt.Sprintf("there is no kind %s: %s", name, hint)}
+	return loader.PublishedKind{}, notFoundError{fmt.Sprintf("there is no kind %s: %s", name, hint)}
 }
 
 // versionOf returns the version that is asked for.
-func versionOf(k manifest.PublishedKind, asked string) (string, error) {
+func versionOf(k loader.PublishedKind, asked string) (string, error) {
 	if asked == "" {
 		return k.Versions[0], nil
 	}
@@ -175,7 +175,7 @@ func child(s *apiextensionsv1.JSONSchemaProps, path, name string) (*apiextension
 }
 
 // missing is the error for a field that does not exist. Another version may have it.
-func missing(kind manifest.PublishedKind, version string, steps []string, in *apiextensionsv1.JSONSchemaProps) error {
+func missing(kind loader.PublishedKind, version string, steps []string, in *apiextensionsv1.JSONSchemaProps) error {
 	name, path := steps[len(steps)-1], strings.Join(steps, ".")
 	known := slices.Sorted(maps.Keys(inner(in).Properties))
 	what := fmt.Sprintf("%s %s has no field %s", kind.Name, version, path)
@@ -198,7 +198,7 @@ func missing(kind manifest.PublishedKind, version string, steps []string, in *ap
 }
 
 func find(kind, version string, steps []string) (*apiextensionsv1.JSONSchemaProps, error) {
-	s, err := manifest.PublishedSchema(kind, version)
+	s, err := loader.PublishedSchema(kind, version)
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +221,7 @@ func metadataSchema(kind string) apiextensionsv1.JSONSchemaProps {
 		}
 	}
 	annotations := texts("Annotations. Those that begin with clusterawsadm/ are settings that Cluster API Provider AWS has no field for.")
-	for _, a := range manifest.FieldAnnotations(kind) {
+	for _, a := range loader.FieldAnnotations(kind) {
 		if annotations.Properties == nil {
 			annotations.Properties = map[string]apiextensionsv1.JSONSchemaProps{}
 		}
@@ -243,7 +243,7 @@ func metadataSchema(kind string) apiextensionsv1.JSONSchemaProps {
 }
 
 // explainer describes the fields of one kind.
-type explainer struct{ notes map[string]manifest.FieldNote }
+type explainer struct{ notes map[string]loader.FieldNote }
 
 // field describes a field, and what is below it to a depth.
 func (x *explainer) field(name string, s *apiextensionsv1.JSONSchemaProps, path string, required bool, depth int) Field {

@@ -13,7 +13,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 )
 
 // URL is where the documentation site has the schema.
@@ -37,7 +37,7 @@ func JSON() ([]byte, error) {
 	p := &publisher{shared: map[string]int{}}
 	var all, ignored []string
 	var documents []any
-	for _, k := range manifest.PublishedKinds() {
+	for _, k := range loader.PublishedKinds() {
 		all = append(all, k.Name)
 		document, err := p.kind(k)
 		if err != nil {
@@ -45,7 +45,7 @@ func JSON() ([]byte, error) {
 		}
 		documents = append(documents, document)
 	}
-	for name := range manifest.IgnoredKinds() {
+	for name := range loader.IgnoredKinds() {
 		ignored = append(ignored, name)
 	}
 	slices.Sort(ignored)
@@ -80,11 +80,11 @@ type publisher struct {
 }
 
 // kind returns the schema of the documents of one kind.
-func (p *publisher) kind(k manifest.PublishedKind) (object, error) {
+func (p *publisher) kind(k loader.PublishedKind) (object, error) {
 	var versions []string
 	var branches []any
 	for _, version := range k.Versions {
-		s, err := manifest.PublishedSchema(k.Name, version)
+		s, err := loader.PublishedSchema(k.Name, version)
 		if err != nil {
 			return nil, err
 		}
@@ -122,7 +122,7 @@ func metadata(kind string) object {
 	}
 	annotations := texts("Annotations. Those that begin with clusterawsadm/ are settings that Cluster API Provider AWS has no field for.")
 	own, names := object{}, []string{}
-	for _, a := range manifest.FieldAnnotations(kind) {
+	for _, a := range loader.FieldAnnotations(kind) {
 		names = append(names, a.Name)
 		own[a.Name] = described(object{"type": "string"}, a.Text)
 		if a.Values != nil {
@@ -168,9 +168,9 @@ func sorted(names []string) []string {
 }
 
 // notesOf returns the notes about the fields of a kind, by path.
-func notesOf(kind string) map[string]manifest.FieldNote {
-	out := map[string]manifest.FieldNote{}
-	for _, n := range manifest.FieldNotes(kind) {
+func notesOf(kind string) map[string]loader.FieldNote {
+	out := map[string]loader.FieldNote{}
+	for _, n := range loader.FieldNotes(kind) {
 		if have, ok := out[n.Path]; ok && have.Refused {
 			continue
 		}
@@ -182,7 +182,7 @@ func notesOf(kind string) map[string]manifest.FieldNote {
 // converter converts the schema of one version of a kind.
 type converter struct {
 	kind  string
-	notes map[string]manifest.FieldNote
+	notes map[string]loader.FieldNote
 }
 
 // schema converts a structural schema of OpenAPI v3 to JSON Schema.
@@ -296,7 +296,7 @@ func (c *converter) field(s *apiextensionsv1.JSONSchemaProps, path string) objec
 }
 
 // note adds what clusterawsadm does with a field. editors show a deprecationMessage as a warning, and an errorMessage as the error.
-func (c *converter) note(out object, n manifest.FieldNote) {
+func (c *converter) note(out object, n loader.FieldNote) {
 	text := Sentence(n)
 	if about, _ := out["description"].(string); about != "" {
 		text = about + "\n\n" + text
@@ -316,7 +316,7 @@ func (c *converter) note(out object, n manifest.FieldNote) {
 }
 
 // Sentence says what clusterawsadm does with a field.
-func Sentence(n manifest.FieldNote) string {
+func Sentence(n loader.FieldNote) string {
 	what := "clusterawsadm"
 	if n.Value != "" {
 		what += " with the value " + n.Value

@@ -43,7 +43,7 @@ func TestDescriptionsAreCurrent(t *testing.T) {
 	}
 	want, err := describe(files)
 	require.NoError(t, err)
-	have, err := os.ReadFile("../../descriptions.json.gz")
+	have, err := os.ReadFile("../../crd/descriptions.json.gz")
 	require.NoError(t, err)
 	assert.True(t, bytes.Equal(want, have), "run schemagen")
 }

@@ -1,4 +1,6 @@
-package manifest
+package loader
+
+import "github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 
 // Effect says what a run does if a field of a cluster that exists has changed.
 type Effect string
@@ -34,22 +36,22 @@ func fieldEffects() []fieldEffect {
 		firstOnly   = "It has no effect on a worker: it is for the first machine of the control plane. A change still replaces the machines."
 	)
 	var (
-		network  = []string{kindAWSCluster, kindManagedPlane}
-		template = []string{kindAWSMachineTemplate}
-		group    = []string{kindManagedPool}
-		pools    = []string{kindScalingPool, kindManagedPool}
+		network  = []string{manifest.KindAWSCluster, manifest.KindManagedPlane}
+		template = []string{manifest.KindAWSMachineTemplate}
+		group    = []string{manifest.KindManagedPool}
+		pools    = []string{manifest.KindScalingPool, manifest.KindManagedPool}
 	)
 	rows := []fieldEffect{
-		{[]string{kindCluster}, "spec.clusterNetwork.pods", EffectConflict, kubeadmNets},
-		{[]string{kindCluster}, "spec.clusterNetwork.services", EffectConflict, kubeadmNets},
-		{[]string{kindCluster}, "spec.clusterNetwork.serviceDomain", EffectConflict, kubeadmNets},
+		{[]string{manifest.KindCluster}, "spec.clusterNetwork.pods", EffectConflict, kubeadmNets},
+		{[]string{manifest.KindCluster}, "spec.clusterNetwork.services", EffectConflict, kubeadmNets},
+		{[]string{manifest.KindCluster}, "spec.clusterNetwork.serviceDomain", EffectConflict, kubeadmNets},
 
 		{network, "spec.network.vpc.cidrBlock", EffectConflict, fixed},
 		{network, "spec.network.subnets[].cidrBlock", EffectConflict, fixed},
 		{network, "spec.network.subnets[].availabilityZone", EffectConflict, fixed},
 		{network, "spec.additionalTags", EffectUpdate, "A change is made on all resources of the cluster, without replacing anything."},
-		{[]string{kindAWSCluster}, "spec.controlPlaneLoadBalancer.scheme", EffectConflict, fixed},
-		{[]string{kindAWSCluster}, "spec.controlPlaneLoadBalancer.name", EffectConflict, fixed},
+		{[]string{manifest.KindAWSCluster}, "spec.controlPlaneLoadBalancer.scheme", EffectConflict, fixed},
+		{[]string{manifest.KindAWSCluster}, "spec.controlPlaneLoadBalancer.name", EffectConflict, fixed},
 
 		{template, "spec.template.spec", EffectReplace, workers + " Those of a control plane are replaced one at a time."},
 		{template, "spec.template.spec.additionalTags", EffectUpdate, "A change is made on the running machines."},
@@ -57,31 +59,31 @@ func fieldEffects() []fieldEffect {
 		{template, "spec.template.spec.instanceMetadataOptions", EffectUpdate, "A change is made on the running machines."},
 
 		{
-			[]string{kindControlPlane},
+			[]string{manifest.KindControlPlane},
 			"spec.replicas",
 			EffectScale,
 			"A change launches or terminates machines of the control plane, one at a time, with their etcd members. The number is odd.",
 		},
 		{
-			[]string{kindControlPlane},
+			[]string{manifest.KindControlPlane},
 			"spec.version",
 			EffectReplace,
 			plane + " It may be one minor version newer; the workers follow with their own fields. upgrade-plan shows which versions there are.",
 		},
-		{[]string{kindControlPlane}, "spec.kubeadmConfigSpec", EffectReplace, plane},
-		{[]string{kindControlPlane}, "spec.kubeadmConfigSpec.clusterConfiguration.dns", EffectUpdate, "A change is made in the cluster: CoreDNS gets the new image."},
-		{[]string{kindConfigTemplate}, "spec.template.spec", EffectReplace, workers},
-		{[]string{kindDeployment}, "spec.replicas", EffectScale, "A change launches machines, or drains and terminates them."},
-		{[]string{kindDeployment}, "spec.template.spec.version", EffectReplace, workers + " It is not newer than the control plane."},
-		{[]string{kindDeployment}, "spec.template.spec.failureDomain", EffectReplace, workers},
+		{[]string{manifest.KindControlPlane}, "spec.kubeadmConfigSpec", EffectReplace, plane},
+		{[]string{manifest.KindControlPlane}, "spec.kubeadmConfigSpec.clusterConfiguration.dns", EffectUpdate, "A change is made in the cluster: CoreDNS gets the new image."},
+		{[]string{manifest.KindConfigTemplate}, "spec.template.spec", EffectReplace, workers},
+		{[]string{manifest.KindDeployment}, "spec.replicas", EffectScale, "A change launches machines, or drains and terminates them."},
+		{[]string{manifest.KindDeployment}, "spec.template.spec.version", EffectReplace, workers + " It is not newer than the control plane."},
+		{[]string{manifest.KindDeployment}, "spec.template.spec.failureDomain", EffectReplace, workers},
 
 		{
-			[]string{kindManagedPlane},
+			[]string{manifest.KindManagedPlane},
 			"spec.version",
 			EffectUpdate,
 			"EKS upgrades the control plane in place, by one minor version at a time. upgrade-plan shows which versions there are.",
 		},
-		{[]string{kindManagedPlane}, "spec.roleName", EffectConflict, fixed},
+		{[]string{manifest.KindManagedPlane}, "spec.roleName", EffectConflict, fixed},
 		{group, "spec.amiType", EffectConflict, fixedGroup},
 		{group, "spec.capacityType", EffectConflict, fixedGroup},
 		{group, "spec.diskSize", EffectConflict, fixedGroup},
@@ -90,18 +92,18 @@ func fieldEffects() []fieldEffect {
 		{group, "spec.labels", EffectUpdate, inPlace},
 		{group, "spec.taints", EffectUpdate, inPlace},
 		{
-			[]string{kindFargateProfile},
+			[]string{manifest.KindFargateProfile},
 			"spec.selectors",
 			EffectConflict,
 			"EKS cannot change it: a change is a conflict, and create is refused. Add a profile with another name.",
 		},
 
 		{pools, "spec.availabilityZoneSubnetType", EffectNone, noZones},
-		{[]string{kindConfigTemplate}, "spec.template.spec.clusterConfiguration", EffectNone, firstOnly},
-		{[]string{kindConfigTemplate}, "spec.template.spec.initConfiguration", EffectNone, firstOnly},
+		{[]string{manifest.KindConfigTemplate}, "spec.template.spec.clusterConfiguration", EffectNone, firstOnly},
+		{[]string{manifest.KindConfigTemplate}, "spec.template.spec.initConfiguration", EffectNone, firstOnly},
 	}
 	for _, name := range []string{"instanceType", "ami", "allowedCIDRBlocks", "disableIngressRules"} {
-		rows = append(rows, fieldEffect{[]string{kindAWSCluster}, "spec.bastion." + name, EffectNone, noBastion})
+		rows = append(rows, fieldEffect{[]string{manifest.KindAWSCluster}, "spec.bastion." + name, EffectNone, noBastion})
 	}
 	return rows
 }

@@ -1,4 +1,4 @@
-package manifest
+package loader
 
 import (
 	"reflect"
@@ -6,11 +6,14 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/crd"
 )
 
 // chartSchema is the schema of a HelmChartProxy, from its type.
 func chartSchema() *apiextensionsv1.JSONSchemaProps {
-	s := schemaOfType(reflect.TypeFor[HelmChartProxy]())
+	s := schemaOfType(reflect.TypeFor[manifest.HelmChartProxy]())
 	s.Properties["apiVersion"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 	s.Properties["kind"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 	s.Properties["metadata"] = apiextensionsv1.JSONSchemaProps{Type: "object"}
@@ -28,10 +31,10 @@ func chartSchema() *apiextensionsv1.JSONSchemaProps {
 		"spec.credentials":       "Ignored: helm uses its own logins.",
 		"spec.tlsConfig":         "How the certificate of the repository is checked.",
 	}
-	put(&s, "", func(path string) string { return texts[path] })
+	crd.Describe(&s, "", func(path string) string { return texts[path] })
 	spec := s.Properties["spec"]
 	strategy := spec.Properties["reconcileStrategy"]
-	strategy.Enum = []apiextensionsv1.JSON{{Raw: []byte(`"` + strategyContinuous + `"`)}, {Raw: []byte(`"` + strategyInstallOnce + `"`)}}
+	strategy.Enum = []apiextensionsv1.JSON{{Raw: []byte(`"` + manifest.StrategyContinuous + `"`)}, {Raw: []byte(`"` + manifest.StrategyInstallOnce + `"`)}}
 	spec.Properties["reconcileStrategy"] = strategy
 	spec.Required = []string{"chartName", "repoURL"}
 	s.Properties["spec"] = spec

@@ -1,40 +1,15 @@
-package manifest
+package loader
 
 import (
-	"bytes"
 	"cmp"
-	"compress/gzip"
-	_ "embed"
-	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
-	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/crd"
 )
-
-// descriptionArchive holds the descriptions of the fields in the CRDs of Cluster API and CAPA, which are
-// under the Apache License 2.0. internal/schemagen generates it.
-//
-//go:embed descriptions.json.gz
-var descriptionArchive []byte
-
-// descriptions unpacks the archive.
-//
-//nolint:gochecknoglobals // caches a pure function of the embedded archive
-var descriptions = sync.OnceValues(func() (d struct {
-	Texts  []string                  `json:"texts"`
-	Fields map[string]map[string]int `json:"fields"` // by "kind/version" and path
-}, err error,
-) {
-	r, err := gzip.NewReader(bytes.NewReader(descriptionArchive))
-	if err != nil {
-		return d, err
-	}
-	return d, json.NewDecoder(r).Decode(&d)
-})
 
 // PublishedKind is a kind that a manifest may have.
 type PublishedKind struct {
@@ -69,52 +44,12 @@ func IgnoredKinds() map[string]string { return recordKinds() }
 // PublishedSchema returns the schema of a version of a kind with the descriptions of its fields.
 func PublishedSchema(kind, version string) (*apiextensionsv1.JSONSchemaProps, error) {
 	switch kind {
-	case kindHelmChart:
+	case manifest.KindHelmChart:
 		return chartSchema(), nil
-	case kindConfigMap, kindSecret, kindNamespace:
+	case manifest.KindConfigMap, manifest.KindSecret, manifest.KindNamespace:
 		return builtinSchema(kind), nil
 	}
-	name := kind + "/" + version
-	raw, err := readArchive(name + ".json")
-	if err == nil {
-		raw, err = asServed(name+".json", raw)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("schema %s: %w", name, err)
-	}
-	s := &apiextensionsv1.JSONSchemaProps{}
-	if err := json.Unmarshal(raw, s); err != nil {
-		return nil, fmt.Errorf("schema %s: %w", name, err)
-	}
-	d, err := descriptions()
-	if err != nil {
-		return nil, fmt.Errorf("descriptions: %w", err)
-	}
-	put(s, "", func(path string) string {
-		if n, ok := d.Fields[name][path]; ok {
-			return d.Texts[n]
-		}
-		return ""
-	})
-	return s, nil
-}
-
-// put sets the descriptions of a schema and of what is below it. [] in a path stands for any item of a list, {} for
-// any value of a map.
-func put(s *apiextensionsv1.JSONSchemaProps, path string, text func(path string) string) {
-	if t := text(path); t != "" {
-		s.Description = t
-	}
-	for name, p := range s.Properties {
-		put(&p, strings.TrimPrefix(path+"."+name, "."), text)
-		s.Properties[name] = p
-	}
-	if s.Items != nil && s.Items.Schema != nil {
-		put(s.Items.Schema, path+"[]", text)
-	}
-	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
-		put(s.AdditionalProperties.Schema, path+"{}", text)
-	}
+	return crd.Described(kind, version)
 }
 
 // builtinSchema is the schema of a kind of Kubernetes itself, with the fields that a manifest sets.
@@ -131,11 +66,11 @@ func builtinSchema(kind string) *apiextensionsv1.JSONSchemaProps {
 	immutable := apiextensionsv1.JSONSchemaProps{Type: "boolean", Description: "The API server refuses changes of the data."}
 	keep := true
 	switch kind {
-	case kindConfigMap:
+	case manifest.KindConfigMap:
 		s.Description = "A ConfigMap that a ClusterResourceSet or a file of a KubeadmConfig refers to."
 		s.Properties["data"], s.Properties["binaryData"] = texts("Text by key."), texts("Base64 by key.")
 		s.Properties["immutable"] = immutable
-	case kindSecret:
+	case manifest.KindSecret:
 		s.Description = "A Secret that another object refers to, or the keys of a cluster: NAME-ca, NAME-etcd, NAME-proxy, NAME-sa."
 		s.Properties["data"], s.Properties["stringData"] = texts("Base64 by key."), texts("Text by key; it takes precedence over data.")
 		s.Properties["type"] = apiextensionsv1.JSONSchemaProps{Type: "string", Description: "The type, such as addons.cluster.x-k8s.io/resource-set."}
@@ -182,12 +117,12 @@ type FieldAnnotation struct {
 
 // FieldAnnotations returns the annotations of this program that an object of a kind may have.
 func FieldAnnotations(kind string) (all []FieldAnnotation) {
-	for _, name := range annotationsOf(kind) {
+	for _, name := range manifest.AnnotationsOf(kind) {
 		a := annotationTexts()[name]
 		if special, ok := annotationTexts()[kind+"/"+name]; ok {
 			a = special
 		}
-		a.Name = ownAnnotations + name
+		a.Name = manifest.OwnAnnotations + name
 		all = append(all, a)
 	}
 	return all
@@ -197,30 +132,30 @@ func FieldAnnotations(kind string) (all []FieldAnnotation) {
 func annotationTexts() map[string]FieldAnnotation {
 	yesOrNo := []string{"true", "false"}
 	return map[string]FieldAnnotation{
-		addonPodIdentities: {Text: `A list, as YAML, of the service accounts of add-ons with their IAM roles: addon, serviceAccount, roleARN. "[]" removes them.`},
-		controlPlaneTier: {
+		manifest.AnnotationAddonPodIdentities: {Text: `A list, as YAML, of the service accounts of add-ons with their IAM roles: addon, serviceAccount, roleARN. "[]" removes them.`},
+		manifest.AnnotationControlPlaneTier: {
 			Text:   "The tier of a provisioned control plane. The cost of a plan does not contain it.",
 			Values: []string{"standard", "tier-xl", "tier-2xl", "tier-4xl", "tier-8xl"},
 		},
-		deletionProtection: {Text: "EKS does not delete the cluster.", Values: yesOrNo},
-		podIdentities:      {Text: "A list, as YAML, of service accounts with their IAM roles: namespace, serviceAccount, roleARN."},
-		remoteNodeNetworks: {Text: `Blocks of addresses of hybrid nodes, such as "10.80.0.0/16, 10.81.0.0/16"; "" removes them.`},
-		remotePodNetworks:  {Text: `Blocks of addresses of the pods on hybrid nodes, such as "10.82.0.0/16"; "" removes them.`},
-		zonalShift:         {Text: "Application Recovery Controller may move traffic away from a zone.", Values: yesOrNo},
-		instanceTypes:      {Text: `Several types instead of spec.instanceType, such as "m6i.large, m5.large": EKS chooses between them.`},
-		repairMaxParallel:  {Text: `How many nodes are repaired at a time: "2" or "20%". It needs spec.nodeRepairConfig.enabled: true.`},
-		repairMaxUnhealthy: {Text: `With more unhealthy nodes, none is repaired: "2" or "20%". It needs spec.nodeRepairConfig.enabled: true.`},
-		updateStrategy: {
+		manifest.AnnotationDeletionProtection: {Text: "EKS does not delete the cluster.", Values: yesOrNo},
+		manifest.AnnotationPodIdentities:      {Text: "A list, as YAML, of service accounts with their IAM roles: namespace, serviceAccount, roleARN."},
+		manifest.AnnotationRemoteNodeNetworks: {Text: `Blocks of addresses of hybrid nodes, such as "10.80.0.0/16, 10.81.0.0/16"; "" removes them.`},
+		manifest.AnnotationRemotePodNetworks:  {Text: `Blocks of addresses of the pods on hybrid nodes, such as "10.82.0.0/16"; "" removes them.`},
+		manifest.AnnotationZonalShift:         {Text: "Application Recovery Controller may move traffic away from a zone.", Values: yesOrNo},
+		manifest.AnnotationInstanceTypes:      {Text: `Several types instead of spec.instanceType, such as "m6i.large, m5.large": EKS chooses between them.`},
+		manifest.AnnotationRepairMaxParallel:  {Text: `How many nodes are repaired at a time: "2" or "20%". It needs spec.nodeRepairConfig.enabled: true.`},
+		manifest.AnnotationRepairMaxUnhealthy: {Text: `With more unhealthy nodes, none is repaired: "2" or "20%". It needs spec.nodeRepairConfig.enabled: true.`},
+		manifest.AnnotationUpdateStrategy: {
 			Text:   "The order of an update: minimal terminates old nodes before it launches new ones.",
 			Values: []string{"default", "minimal"},
 		},
-		kindManagedPlane + "/" + forceUpdate: {Text: "An upgrade goes on although EKS has an upgrade insight with an error.", Values: yesOrNo},
-		kindManagedPool + "/" + forceUpdate:  {Text: "An update goes on although pods cannot be evicted.", Values: yesOrNo},
-		flowLogs: {
+		manifest.KindManagedPlane + "/" + manifest.AnnotationForceUpdate: {Text: "An upgrade goes on although EKS has an upgrade insight with an error.", Values: yesOrNo},
+		manifest.KindManagedPool + "/" + manifest.AnnotationForceUpdate:  {Text: "An update goes on although pods cannot be evicted.", Values: yesOrNo},
+		manifest.AnnotationFlowLogs: {
 			Text: "Where the flow log of the VPC is written to: the name of a group of CloudWatch Logs, or the ARN of a bucket of S3. " +
 				`"none" deletes the flow log of an earlier run.`,
 		},
-		flowLogsRole:    {Text: "The ARN of the role with which AWS writes to a group of CloudWatch Logs."},
-		flowLogsTraffic: {Text: "Which traffic the flow log records; ALL by default.", Values: []string{"ALL", "ACCEPT", "REJECT"}},
+		manifest.AnnotationFlowLogsRole:    {Text: "The ARN of the role with which AWS writes to a group of CloudWatch Logs."},
+		manifest.AnnotationFlowLogsTraffic: {Text: "Which traffic the flow log records; ALL by default.", Values: []string{"ALL", "ACCEPT", "REJECT"}},
 	}
 }

@@ -31,7 +31,7 @@ func newRunner(t *testing.T) *runner {
 	}
 	r := &runner{work: t.TempDir(), programs: t.TempDir(), release: t.TempDir(), temp: t.TempDir()}
 	built := filepath.Join(t.TempDir(), "clusterawsadm")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", built, "../cmd/clusterawsadm").CombinedOutput() //nolint:gosec // our own files
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-s -w", "-o", built, "../cmd/clusterawsadm").CombinedOutput() //nolint:gosec // our own files
 	require.NoError(t, err, string(out))
 	r.pack(t, built)
 	for name, script := range map[string]string{
@@ -124,7 +124,7 @@ func TestPipelines(t *testing.T) {
 
 			_, code = r.sh(t, `sed -i 's/replicas: 1$/replicas: 2/' cluster.yaml`)
 			require.Equal(t, 0, code)
-			assert.Contains(t, run("create", 4), "the manifest", "the plan is of another manifest")
+			assert.Contains(t, run("create", 4), "make the plan again", "the plan is of another manifest")
 			run("drift", 2)
 
 			r.env = append(r.env, "SHA256="+strings.Repeat("0", 64))

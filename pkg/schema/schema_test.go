@@ -58,7 +58,7 @@ func validate(t *testing.T, s *jsonschema.Schema, text string) (problems []strin
 func TestExamplesAreValid(t *testing.T) {
 	s := compiled(t)
 	n := 0
-	for _, pattern := range []string{"../../configs/*.yaml", "../../internal/engine/manifest/testdata/good/*.yaml"} {
+	for _, pattern := range []string{"../../configs/*.yaml", "../../internal/engine/manifest/loader/testdata/good/*.yaml"} {
 		files, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		for _, file := range files {

@@ -77,4 +77,3 @@ func Describe(s *apiextensionsv1.JSONSchemaProps, path string, text func(path st
 		Describe(s.AdditionalProperties.Schema, path+"{}", text)
 	}
 }
-

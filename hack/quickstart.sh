@@ -20,4 +20,4 @@ step describe -f $manifest
 step plan -f $manifest --detailed-exitcode # exit code 2 if there are changes
 step delete -f $manifest --yes
 step list
-printf '\nThis was a simulation. README.md describes how to use a real account.\n'
+printf '\nThis was a simulation. docs/guides/first-cluster.md describes how to use a real account.\n'

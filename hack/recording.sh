@@ -2,7 +2,7 @@
 # hack/recording.sh
 #
 # Plays the session that docs/recording.svg shows, on a simulated account: a plan, a run
-# that is killed, the same run again, a deletion. "make recording" records it. clusterawsadm
+# that is interrupted, the same run again, a deletion. "make recording" records it. clusterawsadm
 # has to be on the PATH.
 set -euo pipefail
 
@@ -28,15 +28,20 @@ play() {
 	sleep "$2"
 }
 
-play 'clusterawsadm cluster generate demo > demo.yaml' 0.5
-play 'clusterawsadm cluster plan -f demo.yaml 2>&1 | tail -14' 3
+# The first picture is one that says something: the plan is there at once, also where nothing moves.
+clusterawsadm cluster generate demo > demo.yaml
+plan=$(clusterawsadm cluster plan -f demo.yaml 2>/dev/null | tail -14)
+printf '\033[1;32m$\033[0m clusterawsadm cluster plan -f demo.yaml\n…\n%s\n' "$plan"
+sleep 3
+# Ctrl-C, and not a signal that cannot be caught: after that, the next run would wait for a minute until it is certain that
+# nobody holds the lock.
 type 'clusterawsadm cluster create -f demo.yaml --yes'
 clusterawsadm cluster create -f demo.yaml --yes &
 sleep 1.8
-kill -9 $!
+kill -INT $!
 wait $! 2>/dev/null || true
-printf '\033[?25h\n\033[1;31mkill -9\033[0m\n\n'
-sleep 1.5
-play 'clusterawsadm cluster create -f demo.yaml --yes  # again' 3
-play 'clusterawsadm cluster create -f demo.yaml --yes  # and again' 2.5
+printf '\033[?25h\n\033[1;31m^C\033[0m\n\n'
+sleep 1
+play 'clusterawsadm cluster create -f demo.yaml --yes  # again' 2.5
+play 'clusterawsadm cluster create -f demo.yaml --yes  # and again' 2
 play 'clusterawsadm cluster delete demo --yes' 3

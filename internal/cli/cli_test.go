@@ -127,7 +127,7 @@ func TestEveryCommandHelpsAndCompletes(t *testing.T) {
 	visit(root)
 	s := newShell(t)
 	require.Equal(t, 0, s.run("__complete", "cluster", "plan", "-o", ""))
-	assert.Contains(t, s.out.String(), "text\njson\nyaml\n")
+	assert.Contains(t, s.out.String(), "text\nmarkdown\njson\nyaml\n")
 	require.Equal(t, 0, s.run("completion", "bash"))
 	assert.Contains(t, s.out.String(), "__start_clusterawsadm")
 }

@@ -25,6 +25,7 @@ func TestEveryDocument(t *testing.T) {
 	s.simulated()
 	file, plan := s.generated(t), filepath.Join(t.TempDir(), "demo.plan")
 	runs := [][]string{ // in this order
+		{"cluster explain", "AWSCluster.spec"},
 		{"cluster validate", "-f", file},
 		{"cluster plan", "-f", file, "--out", plan},
 		{"cluster plan show", plan},

@@ -34,6 +34,8 @@ func TestFlagsAct(t *testing.T) {
 	}
 	arguments := map[string]string{
 		"generate": "demo", "report": plan, "plan show": plan, "list": "", "import": "demo",
+		"schema": "", "explain": "Cluster",
+		"scale": "-f " + file + " md-0 1", "set": "-f " + file + " AWSCluster.spec.sshKeyName=a --dry-run",
 		"backup":   "-f " + file + " --passphrase-file " + file,
 		"takeback": "demo --lost --yes", "handover": "-f " + file + " --yes --to " + kubeconfig,
 	}

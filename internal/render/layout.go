@@ -12,6 +12,8 @@ import (
 const (
 	letter      = 6.7 // width of a letter of the boxes' font
 	mostLetters = 28  // of a name; the whole one is in the box's tool tip
+	briefLetter = 8.0 // width of a letter in a summary
+	briefGap    = 26  // between the columns of a summary
 	boxHigh     = 36
 	boxGap      = 9
 	columnGap   = 46
@@ -25,6 +27,7 @@ const (
 // placed is a box with its place in the drawing.
 type placed struct {
 	Box
+	brief            bool
 	column, row      int // row counts within the lane and the column
 	x, y, wide, high float64
 }
@@ -42,19 +45,24 @@ type drawing struct {
 	byID       map[string]*placed
 	lanes      []lane
 	wide, high float64
+	gap        float64 // between columns
 }
 
 func layOut(p Picture) *drawing {
-	d := &drawing{byID: map[string]*placed{}}
+	d := &drawing{byID: map[string]*placed{}, gap: columnGap}
+	width, pad := letter, 20.0
+	if p.brief {
+		d.gap, width, pad = briefGap, briefLetter, 14
+	}
 	for _, n := range p.Resources {
-		b := &placed{Box: n, high: boxHigh}
+		b := &placed{Box: n, high: boxHigh, brief: p.brief}
 		for _, a := range n.Needs {
 			if from := d.byID[a.ID]; from != nil {
 				b.column = max(b.column, from.column+1)
 			}
 		}
 		kind, rest := b.words()
-		b.wide = float64(max(len([]rune(kind)), len([]rune(rest))))*letter + 20
+		b.wide = float64(max(len([]rune(kind)), len([]rune(rest))))*width + pad
 		d.boxes, d.byID[n.ID] = append(d.boxes, b), b
 	}
 	d.sort(p)
@@ -71,7 +79,28 @@ func (b *placed) words() (kind, rest string) {
 		_, count, _ := strings.Cut(b.label(), " ")
 		kind += " " + count
 	}
+	if b.brief { // two lines of about the same length
+		return halves(kind)
+	}
 	return kind, cut(rest, mostLetters)
+}
+
+// halves breaks a kind of three words, or a long one of two, into two lines.
+func halves(kind string) (first, second string) {
+	const long = 12
+	if len([]rune(kind)) <= long {
+		return kind, ""
+	}
+	best := -1
+	for i, r := range kind {
+		if (r == '-' || r == ' ') && (best < 0 || max(i, len(kind)-i) < max(best, len(kind)-best)) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return kind, ""
+	}
+	return strings.TrimSpace(kind[:best+1]), kind[best+1:]
 }
 
 // cell lists the boxes of one area in one column, from top to bottom.
@@ -131,9 +160,9 @@ func (d *drawing) columns() {
 				b.x, b.wide = x, wide
 			}
 		}
-		x += wide + columnGap
+		x += wide + d.gap
 	}
-	d.wide = max(x-columnGap+lanePad+margin, 640)
+	d.wide = max(x-d.gap+lanePad+margin, 640)
 }
 
 // rows sets where each lane and each box in it stands. The boxes of a cell

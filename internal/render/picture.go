@@ -16,6 +16,8 @@ type Picture struct {
 	Version   int    `json:"version"`
 	Title     string `json:"title"`
 	Resources []Box  `json:"resources"` // each after those that it needs
+
+	brief bool // a box for each kind
 }
 
 // Box is one resource of a picture.
@@ -85,6 +87,40 @@ func NewPicture(title string, g plan.Graph, full bool) Picture {
 		p.reduce()
 	}
 	return p
+}
+
+// Summary returns the picture with one box for each kind in an area. What the manifest only refers to is left out.
+func (p Picture) Summary() Picture {
+	s := Picture{Version: p.Version, Title: p.Title, brief: true}
+	name, at := map[string]string{}, map[string]int{}
+	for _, b := range p.Resources {
+		if b.Area == plan.AreaPrerequisites {
+			continue
+		}
+		kind, _, _ := strings.Cut(b.ID, "/")
+		id := kind
+		if first, ok := at[id]; ok && s.Resources[first].Area != b.Area {
+			id += "/" + string(b.Area)
+		}
+		name[b.ID] = id
+		i, ok := at[id]
+		if !ok {
+			i = len(s.Resources)
+			at[id] = i
+			s.Resources = append(s.Resources, Box{ID: id, Area: b.Area})
+		}
+		box := &s.Resources[i]
+		box.Count += max(b.Count, 1)
+		for _, a := range b.Needs {
+			to := a
+			to.ID = name[a.ID]
+			if j, placed := at[to.ID]; placed && j < i && !slices.ContainsFunc(box.Needs, func(b Arrow) bool { return b.ID == to.ID }) {
+				box.Needs = append(box.Needs, to)
+			}
+		}
+	}
+	s.reduce()
+	return s
 }
 
 // SetStates sets the states of the boxes from those of the resources of the graph.

@@ -279,21 +279,21 @@ func TestNoneStillWarns(t *testing.T) {
 	assert.Equal(t, []string{"warning: the lock could not be kept in SSM"}, notes)
 }
 
-// schema is the part of JSON Schema that docs/events.schema.json uses.
-type schema struct {
-	Type       string            `json:"type"`
-	Const      any               `json:"const"`
-	Enum       []any             `json:"enum"`
-	Required   []string          `json:"required"`
-	Properties map[string]schema `json:"properties"`
-	Additional *bool             `json:"additionalProperties"`
-	Minimum    *float64          `json:"minimum"`
-	Format     string            `json:"format"`
-	OneOf      []schema          `json:"oneOf"`
-	Items      *schema           `json:"items"`
+// eventSchema is the part of JSON Schema that docs/events.schema.json uses.
+type eventSchema struct {
+	Type       string                 `json:"type"`
+	Const      any                    `json:"const"`
+	Enum       []any                  `json:"enum"`
+	Required   []string               `json:"required"`
+	Properties map[string]eventSchema `json:"properties"`
+	Additional *bool                  `json:"additionalProperties"`
+	Minimum    *float64               `json:"minimum"`
+	Format     string                 `json:"format"`
+	OneOf      []eventSchema          `json:"oneOf"`
+	Items      *eventSchema           `json:"items"`
 }
 
-func readSchema(t *testing.T) (s schema) {
+func readSchema(t *testing.T) (s eventSchema) {
 	t.Helper()
 	data, err := os.ReadFile("../../docs/events.schema.json")
 	require.NoError(t, err)
@@ -303,7 +303,7 @@ func readSchema(t *testing.T) (s schema) {
 }
 
 // check returns an error for an invalid value, "" for none.
-func (s schema) check(v any) string {
+func (s eventSchema) check(v any) string {
 	if len(s.OneOf) > 0 {
 		var why []string
 		for _, one := range s.OneOf {
@@ -356,7 +356,7 @@ func (s schema) check(v any) string {
 	return fmt.Sprintf("%T is not expected", v)
 }
 
-func (s schema) checkObject(v map[string]any) string {
+func (s eventSchema) checkObject(v map[string]any) string {
 	for _, r := range s.Required {
 		if _, ok := v[r]; !ok {
 			return r + " is missing"

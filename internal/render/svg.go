@@ -23,9 +23,13 @@ const svgRules = `text{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"D
 // each resource to those that need it.
 func (p Picture) SVG(w io.Writer) error {
 	d := layOut(p)
+	rules := svgRules
+	if p.brief {
+		rules = strings.ReplaceAll(strings.ReplaceAll(rules, "font-size:11px", "font-size:13px"), "font-size:12px", "font-size:14px")
+	}
 	var b strings.Builder
 	d.open(&b, p, ` xmlns="http://www.w3.org/2000/svg"`)
-	b.WriteString("<style>\n" + svgRules + ".title{fill:#1f2328}.legend text{fill:#59636e}.legend path{stroke:#59636e}\n")
+	b.WriteString("<style>\n" + rules + ".title{fill:#1f2328}.legend text{fill:#59636e}.legend path{stroke:#59636e}\n")
 	for _, l := range d.lanes {
 		c := PaletteOf(l.area)
 		fmt.Fprintf(
@@ -40,7 +44,7 @@ func (p Picture) SVG(w io.Writer) error {
 	b.WriteString("</style>\n")
 	fmt.Fprintf(&b, `<rect width="%.0f" height="%.0f" rx="10" fill="#ffffff"/>`+"\n", d.wide, d.high)
 	fmt.Fprintf(&b, `<text class="title" x="%d" y="%d">%s</text>`+"\n", margin, margin+14, html.EscapeString(visible(p.Title)))
-	legend(&b, d.wide-margin-330)
+	legend(&b, d.wide-margin-370)
 	d.draw(&b)
 	b.WriteString("</svg>\n")
 	_, err := io.WriteString(w, b.String())

@@ -279,7 +279,7 @@ func variables(name string) (string, bool) {
 func TestSameCluster(t *testing.T) {
 	dir := capa.Dir(t)
 	same, now := 0, 0
-	for _, folder := range []string{"../../internal/engine/manifest/testdata/good", "../../configs", filepath.Join(dir, "templates"), filepath.Join(dir, "test")} {
+	for _, folder := range []string{"../../internal/engine/manifest/loader/testdata/good", "../../configs", filepath.Join(dir, "templates"), filepath.Join(dir, "test")} {
 		require.NoError(t, filepath.WalkDir(folder, func(file string, d fs.DirEntry, err error) error {
 			if err == nil && d.IsDir() && d.Name() == "addons" { // parts of manifests
 				return filepath.SkipDir

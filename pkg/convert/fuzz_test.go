@@ -12,7 +12,7 @@ import (
 
 // Any text is refused, or converted once and for all.
 func FuzzFile(f *testing.F) {
-	for _, pattern := range []string{"testdata/*.yaml", "../../internal/engine/manifest/testdata/good/*.yaml"} {
+	for _, pattern := range []string{"testdata/*.yaml", "../../internal/engine/manifest/loader/testdata/good/*.yaml"} {
 		files, err := filepath.Glob(pattern)
 		require.NoError(f, err)
 		for _, file := range files {

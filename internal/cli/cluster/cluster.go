@@ -43,6 +43,8 @@ stopped at any time and run again, on this machine or on another one.`,
 		newRehearse(f),
 		newCreate(f),
 		newUpgradePlan(f),
+		newScale(f),
+		newSet(f),
 		newDelete(f),
 		newList(f),
 		newDescribe(
@@ -59,6 +61,8 @@ stopped at any time and run again, on this machine or on another one.`,
 		newGraph(f),
 		newReport(f),
 		newGenerate(f),
+		newSchema(f),
+		newExplain(f),
 		newPolicy(f),
 	)
 	for _, c := range cmd.Commands() {
@@ -77,6 +81,7 @@ func acting() map[string][]string {
 	manifest := []string{"region", "profile", "simulate", "simulate-assume", "timeout"}
 	return map[string][]string{
 		"validate": manifest, "convert": {"timeout"}, "graph": manifest, "policy": manifest, "generate": {"region"}, "report": nil, "plan show": nil,
+		"schema": nil, "explain": nil,
 	}
 }
 

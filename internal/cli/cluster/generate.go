@@ -14,12 +14,13 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/configs"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/pkg/schema"
 )
 
 type generateOptions struct {
 	*flags
 	flavor, cni            choice
-	version                string
+	version, schema        string
 	controlPlanes, workers int // -1: the number in the flavor
 	charts                 []string
 }
@@ -63,6 +64,12 @@ The flavors are:
 	cmd.Flags().Var(&o.cni, "cni", "pod network: "+strings.Join(networkNames(), ", ")+"; none is for those who install their own")
 	addChartFlag(cmd, &o.charts)
 	cmd.Flags().StringVar(&o.version, "kubernetes-version", "", "Kubernetes version, such as v1.34.2, or v1.34 for EKS (default: of the flavor)")
+	cmd.Flags().StringVar(
+		&o.schema,
+		"schema",
+		schema.URL,
+		"`ADDRESS` or file of the JSON Schema that the comments for editors name (see 'cluster schema'); none leaves the comments out",
+	)
 	cmd.Flags().IntVar(&o.controlPlanes, "control-plane-machine-count", -1, "number of control plane machines (default: of the flavor)")
 	cmd.Flags().IntVar(&o.workers, "worker-machine-count", -1, "number of machines in each group of workers (default: of the flavor)")
 	for _, name := range counts {
@@ -163,8 +170,18 @@ func (o *generateOptions) run(cmd *cobra.Command, name string) error {
 	if o.cni.value == noNetwork && !quiet {
 		o.Env.Story("The manifest installs no pod network (--cni none): Nodes become ready when you have installed one.")
 	}
-	_, err = o.Env.Out.Write([]byte(text))
+	_, err = o.Env.Out.Write([]byte(o.forEditors(text)))
 	return err
+}
+
+// forEditors adds the comment with the schema to the documents of Cluster API: yaml-language-server reads it in the
+// comments before a document.
+func (o *generateOptions) forEditors(text string) string {
+	if o.schema == "none" || o.schema == "" {
+		return text
+	}
+	line := "# yaml-language-server: $schema=" + o.schema + "\n"
+	return regexp.MustCompile(`(?m)^apiVersion: ([a-z]+\.)*cluster\.x-k8s\.io/`).ReplaceAllString(text, strings.ReplaceAll(line, "$", "$$")+"$0")
 }
 
 // asAsked returns a manifest with the values of the flags.

@@ -13,8 +13,9 @@ import (
 
 type graphOptions struct {
 	manifestFlags
-	output choice
-	full   bool
+	output  choice
+	full    bool
+	summary bool
 }
 
 func newGraph(f *flags) *cobra.Command {
@@ -31,6 +32,7 @@ Graphviz.`,
 	}
 	o.addManifest(cmd)
 	output(cmd, &o.output, "text", "mermaid", "dot", "svg", "json", "yaml")
+	cmd.Flags().BoolVar(&o.summary, "summary", false, "draw one box for each kind of resource")
 	cmd.Flags().BoolVar(&o.full, "full", false, "draw every machine, and also the arrows that follow from others")
 	return cmd
 }
@@ -46,6 +48,9 @@ func (o *graphOptions) run(ctx context.Context) error {
 		return err
 	}
 	p := render.NewPicture(fmt.Sprintf("%s in %s", m.Name(), m.Region()), g, o.full)
+	if o.summary {
+		p = p.Summary()
+	}
 	switch o.output.value {
 	case "mermaid":
 		return p.Mermaid(o.Env.Out)

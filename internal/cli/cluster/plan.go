@@ -43,6 +43,9 @@ prints them with a policy that allows them; the exit code is 4 if there are any.
 takes the permission iam:SimulatePrincipalPolicy, which 'cluster policy' does not
 contain. 'cluster create' always asks, and goes on without an answer.
 
+-o markdown is for pull requests: short, with costs, conflicts and replacements first, and
+the whole plan folded.
+
 If the manifest has several clusters, the command plans all of them side by side, and
 prints a table at the end; the exit code is that of the worst. --cluster chooses one.
 
@@ -56,7 +59,7 @@ secret: 'create' needs the same manifest, and the same values of --set.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	o.addManifest(cmd)
-	output(cmd, &o.output, "text", "json", "yaml")
+	output(cmd, &o.output, "text", "markdown", "json", "yaml")
 	o.addWait(cmd)
 	o.addDrain(cmd)
 	o.addNetworkFirst(cmd)
@@ -168,8 +171,11 @@ func view(f *flags, c *reconcile.Cluster, who identity, full bool) render.PlanVi
 
 // show prints a plan in a format.
 func show(f *flags, format string, p plan.Plan, v render.PlanView) error {
-	if format == "text" {
+	switch format {
+	case "text":
 		return render.Plan(f.Env.Out, p, v)
+	case "markdown":
+		return render.PlanMarkdown(f.Env.Out, p, v)
 	}
 	return render.Encode(f.Env.Out, render.Format(format), render.NewPlanDocument(p, v))
 }

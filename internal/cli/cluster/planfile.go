@@ -339,7 +339,7 @@ func newPlanShow(f *flags) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
-	output(cmd, &o.output, "text", "json", "yaml")
+	output(cmd, &o.output, "text", "markdown", "json", "yaml")
 	cmd.Flags().BoolVar(&o.full, "full", false, "list every machine and every tag")
 	return cmd
 }
@@ -350,12 +350,12 @@ func (o *planShowOptions) run(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	if o.output.value != "text" {
+	if o.output.value == "json" || o.output.value == "yaml" {
 		return render.Encode(o.Env.Out, render.Format(o.output.value), p.Plan)
 	}
 	o.Env.Story("plan of %s for cluster %s", p.Made.Format(time.RFC3339), p.Plan.Cluster)
 	plan := plan.Plan{Steps: p.Plan.Steps, Expected: time.Duration(p.Plan.Expected * float64(time.Second)), Quotas: p.Plan.Quotas, Cost: p.Plan.Cost}
-	return render.Plan(o.Env.Out, plan, render.PlanView{
+	return show(o.flags, o.output.value, plan, render.PlanView{
 		Cluster: p.Plan.Cluster, Region: p.Plan.Region, Account: p.Plan.Account, Caller: p.Plan.Caller, Notes: p.Plan.Notes, Full: o.full, Style: o.Env.OutStyle(),
 	})
 }

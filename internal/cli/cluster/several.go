@@ -268,6 +268,12 @@ func (f *fleet) showPlans(ctx context.Context, format string, p plans, changes b
 	var err error
 	if format == "text" {
 		err = f.printPlans(ctx, p)
+	} else if format == "markdown" {
+		for i := range p.of {
+			if err == nil && p.shown(i) {
+				err = render.PlanMarkdown(f.Env.Out, p.of[i], p.views[i])
+			}
+		}
 	} else {
 		err = render.Encode(f.Env.Out, render.Format(format), f.documents(ctx, func(i int, _ *member) any {
 			if !p.shown(i) {

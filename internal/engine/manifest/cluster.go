@@ -28,7 +28,8 @@ type Cluster struct {
 	// be "v1.34", or empty for the newest version.
 	Version string
 
-	Object *clusterv1.Cluster
+	Object   *clusterv1.Cluster
+	Topology *clusterv1.Topology // that the objects are made of; nil if they are in the manifest
 	// Infra is the AWSCluster. For EKS, Load creates it from the network, bastion, tags,
 	// images and identity of the AWSManagedControlPlane, with the control plane's name
 	// and without load balancer or bucket. InfraObject returns the object it comes from.

@@ -1,6 +1,7 @@
 // Command docgen writes the reference of all commands: a page of Markdown for each in
-// docs/commands, for the site, and a manual page in docs/man, for a release. "make docs" runs
-// it in the root of the repository:
+// docs/commands, for the site, and a manual page in docs/man, for a release; and the JSON
+// Schema of manifests in docs/public, for the site. "make docs" runs it in the root of the
+// repository:
 //
 //	go run ./internal/cli/internal/docgen
 package main
@@ -19,6 +20,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/pkg/schema"
 )
 
 const target = "docs"
@@ -30,14 +32,17 @@ func main() {
 	}
 }
 
-// run writes the pages into the folders commands and man. Other files there are deleted: they
+// run writes the pages into the folders commands and man, and the schema into public. Other files there are deleted: they
 // are pages of commands that do not exist any more.
 func run(folder string) error {
 	pages, err := reference()
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"commands", "man"} {
+	if pages["public/schema.json"], err = schema.JSON(); err != nil {
+		return err
+	}
+	for _, name := range []string{"commands", "man", "public"} {
 		if err := os.RemoveAll(filepath.Join(folder, name)); err != nil {
 			return err
 		}
@@ -61,10 +66,12 @@ func reference() (map[string][]byte, error) {
 		cmd.Long = fenced(cmd.Long)
 		markdown, manual := &bytes.Buffer{}, &bytes.Buffer{}
 		// The page has no source that could be edited.
-		markdown.WriteString("---\neditLink: false\n---\n\n")
-		if err := doc.GenMarkdown(cmd, markdown); err != nil {
+		fmt.Fprintf(markdown, "---\ntitle: %s\neditLink: false\n---\n\n", cmd.CommandPath())
+		body := &bytes.Buffer{}
+		if err := doc.GenMarkdown(cmd, body); err != nil {
 			return nil, err
 		}
+		markdown.WriteString(raised(body.String()))
 		root := cmd.Root().Name()
 		epoch := time.Unix(0, 0).UTC()
 		if err := doc.GenMan(cmd, &doc.GenManHeader{Section: "1", Source: root, Manual: "Commands of " + root, Date: &epoch}, manual); err != nil {
@@ -75,6 +82,23 @@ func reference() (map[string][]byte, error) {
 		pages["man/"+strings.ReplaceAll(path, " ", "-")+".1"] = bytes.Replace(manual.Bytes(), []byte(`"Jan 1970"`), []byte(`""`), 1)
 	}
 	return pages, nil
+}
+
+// raised makes the headings of a page one level higher: cobra's pages begin with one of the second. Comments in code
+// blocks are not headings.
+func raised(page string) string {
+	var b strings.Builder
+	code := false
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, "```") {
+			code = !code
+		}
+		if !code && strings.HasPrefix(line, "##") {
+			line = line[1:]
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }
 
 // commands returns the root command of a user without settings.

@@ -66,7 +66,7 @@ func TestMarkdown(t *testing.T) {
 		cmd.InitDefaultHelpFlag()
 		name := strings.ReplaceAll(cmd.CommandPath(), " ", "_") + ".md"
 		page := pages[name]
-		assert.Regexp(t, `(?s)^---\neditLink: false\n---\n\n## `+cmd.CommandPath()+"\n", page)
+		assert.Regexp(t, `(?s)^---\ntitle: `+cmd.CommandPath()+"\neditLink: false\n---\n\n# "+cmd.CommandPath()+"\n", page)
 		blocks := words(strings.Join(code.FindAllString(page, -1), "\n"))
 		for _, want := range []string{cmd.UseLine(), cmd.Example, cmd.LocalFlags().FlagUsages(), cmd.InheritedFlags().FlagUsages()} {
 			assert.Contains(t, blocks, words(want), name)

@@ -34,7 +34,7 @@ func (l *loader) assemble() {
 	if !ok {
 		return
 	}
-	l.cluster.Object = c
+	l.cluster.Object, l.cluster.Topology = c, l.topologies[c.Name]
 	l.cluster.Name = c.Name
 	l.cluster.Namespace = cmp.Or(c.Namespace, "default")
 	l.fillNamespaces()

@@ -81,6 +81,10 @@ func (t *topology) expand(ctx context.Context) bool {
 	if !ok {
 		return false
 	}
+	if t.topologies == nil {
+		t.topologies = map[string]*clusterv1.Topology{}
+	}
+	t.topologies[cluster.Name] = cluster.Spec.Topology.DeepCopy()
 	name := cluster.GetClassKey()
 	t.namespace = name.Namespace
 	o := t.find(manifest.KindClusterClass, name.Name)

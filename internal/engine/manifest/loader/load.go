@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 
 	"github.com/go-logr/logr"
@@ -94,6 +96,7 @@ type loader struct {
 	// consequence: an object is missing because of a problem that is reported.
 	consequence bool
 	problems    []manifest.Problem
+	topologies  map[string]*clusterv1.Topology       // by name of the Cluster
 	about       map[manifest.Problem]*manifest.Entry // the object of a problem that was found while the input was read
 	warnings    []manifest.Problem
 	managed     bool            // EKS runs the control plane

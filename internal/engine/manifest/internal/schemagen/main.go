@@ -1,6 +1,6 @@
-// Command schemagen generates the archive of CRD schemas that package manifest embeds,
-// from the CRDs of the Cluster API and CAPA modules in go.mod. After an update of these
-// modules, run it in the root of the repository:
+// Command schemagen generates the archive of CRD schemas that package manifest embeds, and
+// the descriptions of their fields, from the CRDs of the Cluster API and CAPA modules in
+// go.mod. After an update of these modules, run it in the root of the repository:
 //
 //	go run ./internal/engine/manifest/internal/schemagen
 package main
@@ -10,10 +10,12 @@ import (
 	"bytes"
 	"cmp"
 	"compress/flate"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,7 +26,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-const target = "internal/engine/manifest/crd/schemas.zip"
+const (
+	target       = "internal/engine/manifest/crd/schemas.zip"
+	descriptions = "internal/engine/manifest/crd/descriptions.json.gz"
+)
 
 func main() {
 	if err := run(context.Background()); err != nil {
@@ -42,13 +47,21 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(target, archive, 0o600)
+	if err := os.WriteFile(target, archive, 0o600); err != nil {
+		return err
+	}
+	texts, err := describe(files)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(descriptions, texts, 0o600)
 }
 
 // file is one schema: the name is "kind/version.json".
 type file struct {
-	name string
-	data []byte
+	name     string
+	data     []byte
+	describe map[string]string // by path, such as "spec.network.subnets[].id"
 }
 
 // wanted lists the CRDs by module and path.
@@ -129,26 +142,44 @@ func schemas(path string) ([]file, error) {
 		if unread(v.Name) || v.Schema == nil {
 			continue
 		}
-		plain(v.Schema.OpenAPIV3Schema)
+		texts := map[string]string{}
+		read(texts, "", withoutStatus(v.Schema.OpenAPIV3Schema))
+		strip(v.Schema.OpenAPIV3Schema)
 		data, err := json.Marshal(v.Schema.OpenAPIV3Schema)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		files = append(files, file{name: crd.Spec.Names.Kind + "/" + v.Name + ".json", data: data})
+		files = append(files, file{name: crd.Spec.Names.Kind + "/" + v.Name + ".json", data: data, describe: texts})
 	}
 	return files, nil
 }
 
-// plain removes what validation does not use: descriptions, and the status, which is
-// never read from a manifest.
-func plain(s *apiextensionsv1.JSONSchemaProps) {
+// withoutStatus removes the fields of the status, which is never read from a manifest.
+func withoutStatus(s *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
 	if _, ok := s.Properties["status"]; ok {
 		keep := true
 		s.Properties["status"] = apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &keep}
 	}
-	strip(s)
+	return s
 }
 
+// read collects the descriptions of a schema and of what is below it.
+func read(texts map[string]string, path string, s *apiextensionsv1.JSONSchemaProps) {
+	if s.Description != "" {
+		texts[path] = s.Description
+	}
+	for name, p := range s.Properties {
+		read(texts, strings.TrimPrefix(path+"."+name, "."), &p)
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		read(texts, path+"[]", s.Items.Schema)
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
+		read(texts, path+"{}", s.AdditionalProperties.Schema)
+	}
+}
+
+// strip removes the descriptions, which validation does not use.
 func strip(s *apiextensionsv1.JSONSchemaProps) {
 	if s == nil {
 		return
@@ -187,6 +218,42 @@ func pack(files []file) ([]byte, error) {
 		if _, err := entry.Write(f.data); err != nil {
 			return nil, err
 		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// describe packs the descriptions: each text once, and its number for each field.
+func describe(files []file) ([]byte, error) {
+	var out struct {
+		Texts  []string                  `json:"texts"`
+		Fields map[string]map[string]int `json:"fields"` // by "kind/version" and path
+	}
+	out.Fields = map[string]map[string]int{}
+	numbers := map[string]int{}
+	for _, f := range files {
+		fields := map[string]int{}
+		for _, path := range slices.Sorted(maps.Keys(f.describe)) {
+			text := f.describe[path]
+			n, known := numbers[text]
+			if !known {
+				n = len(out.Texts)
+				numbers[text] = n
+				out.Texts = append(out.Texts, text)
+			}
+			fields[path] = n
+		}
+		out.Fields[strings.TrimSuffix(f.name, ".json")] = fields
+	}
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.NewEncoder(w).Encode(out); err != nil {
+		return nil, err
 	}
 	if err := w.Close(); err != nil {
 		return nil, err

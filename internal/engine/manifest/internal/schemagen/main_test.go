@@ -2,7 +2,9 @@ package main
 
 import (
 	"archive/zip"
+	"bytes"
 	"io"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -31,4 +33,17 @@ func TestArchiveIsCurrent(t *testing.T) {
 	for _, f := range files {
 		assert.Equal(t, string(f.data), have[f.name], "%s: run schemagen", f.name)
 	}
+}
+
+// The embedded descriptions are those of the modules in go.mod.
+func TestDescriptionsAreCurrent(t *testing.T) {
+	files, err := collect(t.Context())
+	if err != nil {
+		t.Skipf("the module cache has no CRDs: %v", err)
+	}
+	want, err := describe(files)
+	require.NoError(t, err)
+	have, err := os.ReadFile("../../crd/descriptions.json.gz")
+	require.NoError(t, err)
+	assert.True(t, bytes.Equal(want, have), "run schemagen")
 }

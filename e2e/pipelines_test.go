@@ -31,7 +31,9 @@ func newRunner(t *testing.T) *runner {
 	}
 	r := &runner{work: t.TempDir(), programs: t.TempDir(), release: t.TempDir(), temp: t.TempDir()}
 	built := filepath.Join(t.TempDir(), "clusterawsadm")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-s -w", "-o", built, "../cmd/clusterawsadm").CombinedOutput() //nolint:gosec // our own files
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-s -w", "-o", built, "../cmd/clusterawsadm").
+		CombinedOutput()
+		//nolint:gosec // our own files
 	require.NoError(t, err, string(out))
 	r.pack(t, built)
 	for name, script := range map[string]string{
@@ -81,7 +83,7 @@ func (r *runner) pack(t *testing.T, built string) {
 // sh runs a script as the shell of a job does, and returns what it prints and its exit code.
 func (r *runner) sh(t *testing.T, script string, more ...string) (out string, code int) {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), "bash", "-e", "-o", "pipefail", "-c", script) //nolint:gosec // our own files
+	c := exec.CommandContext(t.Context(), "bash", "-e", "-o", "pipefail", "-c", script)
 	c.Dir, c.Env = r.work, append(r.env, more...)
 	printed, err := c.CombinedOutput()
 	if err != nil {

@@ -108,7 +108,16 @@ func TestSetFields(t *testing.T) {
 	assert.Equal(t, "instanceType: m5.large\n", changed)
 	assert.Contains(t, said, "AWSMachineTemplate/demo-md-0 spec.template.spec.instanceType: t3.large → m5.large")
 	assert.Contains(t, s.out.String(), "Plan: ")
-	_, _ = s.edits(t, 0, file, "set", "awscluster.spec.additionalTags={team: a}", "AWSCluster.spec.sshKeyName-", "AWSCluster.metadata.annotations.example.com/x=1", "--no-plan")
+	_, _ = s.edits(
+		t,
+		0,
+		file,
+		"set",
+		"awscluster.spec.additionalTags={team: a}",
+		"AWSCluster.spec.sshKeyName-",
+		"AWSCluster.metadata.annotations.example.com/x=1",
+		"--no-plan",
+	)
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "  additionalTags: {team: a}\n")

@@ -316,26 +316,10 @@ func valueOf(text string, old *node, isJSON bool) (*node, error) {
 		return nil, err
 	}
 	if scalar == nil {
-		s := newSource(text, mask(text), 0)
-		root, err := document(s.masked)
-		if err != nil || root == nil || !isFlow(root) {
-			return nil, fmt.Errorf("%q is not a value on one line", text)
-		}
-		v, _ := s.inline(root, s.start(root), -1)
-		if isJSON {
-			encoded, err := json.Marshal(plainValue(v))
-			if err != nil {
-				return nil, err
-			}
-			return valueOf(string(encoded), nil, false)
-		}
-		return v, nil
+		return bracesOf(text, isJSON)
 	}
 	v := &node{kind: yaml.ScalarNode, tag: scalar.ShortTag(), value: scalar.Value, raw: text, quoted: scalar.Style != 0, column: -1}
-	quote := ""
-	if old != nil && old.quoted && !old.block && old.kind == yaml.ScalarNode && len(old.raw) > 0 {
-		quote = old.raw[:1]
-	}
+	quote := old.quote()
 	plain := v.tag == "!!str" && !v.quoted && !strings.Contains(text, "${")
 	switch {
 	case plain && (isJSON || quote == `"`):
@@ -348,6 +332,32 @@ func valueOf(text string, old *node, isJSON bool) (*node, error) {
 		v.raw, v.quoted = "'"+text+"'", true
 	}
 	return v, nil
+}
+
+// bracesOf makes a mapping or list from YAML on one line.
+func bracesOf(text string, isJSON bool) (*node, error) {
+	s := newSource(text, mask(text), 0)
+	root, err := document(s.masked)
+	if err != nil || root == nil || !isFlow(root) {
+		return nil, fmt.Errorf("%q is not a value on one line", text)
+	}
+	v, _ := s.inline(root, s.start(root), -1)
+	if !isJSON {
+		return v, nil
+	}
+	encoded, err := json.Marshal(plainValue(v))
+	if err != nil {
+		return nil, err
+	}
+	return bracesOf(string(encoded), false)
+}
+
+// quote returns the quote that a text is in; "" if there is none.
+func (n *node) quote() string {
+	if n == nil || !n.quoted || n.block || n.kind != yaml.ScalarNode || n.raw == "" {
+		return ""
+	}
+	return n.raw[:1]
 }
 
 // add adds a field, and the mappings that it is in, at the end of a mapping.

@@ -167,7 +167,8 @@ func asType(x *schema.Explanation, value string) (string, error) {
 func quotedText(value string) string {
 	var n yaml.Node
 	plain := regexp.MustCompile(`^[^\s"'&*!|>%@`+"`"+`#,\[\]{}?:-]`).MatchString(value) && !strings.ContainsAny(value, "\n\t") && value == strings.TrimSpace(value) &&
-		!strings.Contains(value, ": ") && !strings.Contains(value, " #") &&
+		!strings.Contains(value, ": ") &&
+		!strings.Contains(value, " #") &&
 		!strings.HasSuffix(value, ":")
 	if err := yaml.Unmarshal([]byte(value), &n); plain && err == nil && len(n.Content) == 1 && n.Content[0].ShortTag() == "!!str" && n.Content[0].Value == value {
 		return value

@@ -266,15 +266,16 @@ func planHeaders() []string {
 // exits with the code for "there are changes" when a plan has any.
 func (f *fleet) showPlans(ctx context.Context, format string, p plans, changes bool) error {
 	var err error
-	if format == "text" {
+	switch format {
+	case "text":
 		err = f.printPlans(ctx, p)
-	} else if format == "markdown" {
+	case "markdown":
 		for i := range p.of {
 			if err == nil && p.shown(i) {
 				err = render.PlanMarkdown(f.Env.Out, p.of[i], p.views[i])
 			}
 		}
-	} else {
+	default:
 		err = render.Encode(f.Env.Out, render.Format(format), f.documents(ctx, func(i int, _ *member) any {
 			if !p.shown(i) {
 				return nil

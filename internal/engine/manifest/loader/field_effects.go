@@ -71,7 +71,12 @@ func fieldEffects() []fieldEffect {
 			plane + " It may be one minor version newer; the workers follow with their own fields. upgrade-plan shows which versions there are.",
 		},
 		{[]string{manifest.KindControlPlane}, "spec.kubeadmConfigSpec", EffectReplace, plane},
-		{[]string{manifest.KindControlPlane}, "spec.kubeadmConfigSpec.clusterConfiguration.dns", EffectUpdate, "A change is made in the cluster: CoreDNS gets the new image."},
+		{
+			[]string{manifest.KindControlPlane},
+			"spec.kubeadmConfigSpec.clusterConfiguration.dns",
+			EffectUpdate,
+			"A change is made in the cluster: CoreDNS gets the new image.",
+		},
 		{[]string{manifest.KindConfigTemplate}, "spec.template.spec", EffectReplace, workers},
 		{[]string{manifest.KindDeployment}, "spec.replicas", EffectScale, "A change launches machines, or drains and terminates them."},
 		{[]string{manifest.KindDeployment}, "spec.template.spec.version", EffectReplace, workers + " It is not newer than the control plane."},

@@ -17,7 +17,7 @@ func chartSchema() *apiextensionsv1.JSONSchemaProps {
 	s.Properties["apiVersion"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 	s.Properties["kind"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 	s.Properties["metadata"] = apiextensionsv1.JSONSchemaProps{Type: "object"}
-	texts := map[string]string{
+	texts := map[string]string{ //nolint:gosec // descriptions
 		"":                       "A Helm chart that create installs with your helm, as the Helm add-on provider of Cluster API describes it.",
 		"spec.clusterSelector":   "Which clusters get the chart, by their labels.",
 		"spec.chartName":         "The chart: its name in the repository, or a folder or an archive.",

@@ -132,7 +132,9 @@ func FieldAnnotations(kind string) (all []FieldAnnotation) {
 func annotationTexts() map[string]FieldAnnotation {
 	yesOrNo := []string{"true", "false"}
 	return map[string]FieldAnnotation{
-		manifest.AnnotationAddonPodIdentities: {Text: `A list, as YAML, of the service accounts of add-ons with their IAM roles: addon, serviceAccount, roleARN. "[]" removes them.`},
+		manifest.AnnotationAddonPodIdentities: {
+			Text: `A list, as YAML, of the service accounts of add-ons with their IAM roles: addon, serviceAccount, roleARN. "[]" removes them.`,
+		},
 		manifest.AnnotationControlPlaneTier: {
 			Text:   "The tier of a provisioned control plane. The cost of a plan does not contain it.",
 			Values: []string{"standard", "tier-xl", "tier-2xl", "tier-4xl", "tier-8xl"},
@@ -149,8 +151,11 @@ func annotationTexts() map[string]FieldAnnotation {
 			Text:   "The order of an update: minimal terminates old nodes before it launches new ones.",
 			Values: []string{"default", "minimal"},
 		},
-		manifest.KindManagedPlane + "/" + manifest.AnnotationForceUpdate: {Text: "An upgrade goes on although EKS has an upgrade insight with an error.", Values: yesOrNo},
-		manifest.KindManagedPool + "/" + manifest.AnnotationForceUpdate:  {Text: "An update goes on although pods cannot be evicted.", Values: yesOrNo},
+		manifest.KindManagedPlane + "/" + manifest.AnnotationForceUpdate: {
+			Text:   "An upgrade goes on although EKS has an upgrade insight with an error.",
+			Values: yesOrNo,
+		},
+		manifest.KindManagedPool + "/" + manifest.AnnotationForceUpdate: {Text: "An update goes on although pods cannot be evicted.", Values: yesOrNo},
 		manifest.AnnotationFlowLogs: {
 			Text: "Where the flow log of the VPC is written to: the name of a group of CloudWatch Logs, or the ARN of a bucket of S3. " +
 				`"none" deletes the flow log of an earlier run.`,

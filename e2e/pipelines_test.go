@@ -33,7 +33,6 @@ func newRunner(t *testing.T) *runner {
 	built := filepath.Join(t.TempDir(), "clusterawsadm")
 	out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-s -w", "-o", built, "../cmd/clusterawsadm").
 		CombinedOutput()
-		//nolint:gosec // our own files
 	require.NoError(t, err, string(out))
 	r.pack(t, built)
 	for name, script := range map[string]string{

@@ -334,6 +334,7 @@ func normalize(t *testing.T, value any) {
 	case map[string]any:
 		delete(v, "status")
 		delete(v, "Origin")
+		delete(v, "At") // a position
 		if _, isResource := v["apiVersion"]; isResource {
 			kind, _ := v["kind"].(string)
 			if raw, err := crd.Raw(kind, "v1beta2"); err == nil {

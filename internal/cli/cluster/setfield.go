@@ -166,10 +166,9 @@ func asType(x *schema.Explanation, value string) (string, error) {
 // quotedText writes a text as YAML: with quotes if it would be something else without them.
 func quotedText(value string) string {
 	var n yaml.Node
-	plain := regexp.MustCompile(`^[^\s"'&*!|>%@`+"`"+`#,\[\]{}?:-]`).MatchString(value) && !strings.ContainsAny(value, "\n\t") && value == strings.TrimSpace(value) &&
-		!strings.Contains(value, ": ") &&
-		!strings.Contains(value, " #") &&
-		!strings.HasSuffix(value, ":")
+	begins := regexp.MustCompile(`^[^\s"'&*!|>%@#,\[\]{}?:\x60-]`)
+	special := regexp.MustCompile(`[\n\t]|: | #|:$|\s$`)
+	plain := begins.MatchString(value) && !special.MatchString(value)
 	if err := yaml.Unmarshal([]byte(value), &n); plain && err == nil && len(n.Content) == 1 && n.Content[0].ShortTag() == "!!str" && n.Content[0].Value == value {
 		return value
 	}

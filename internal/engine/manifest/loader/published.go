@@ -135,6 +135,10 @@ func annotationTexts() map[string]FieldAnnotation {
 		manifest.AnnotationAddonPodIdentities: {
 			Text: `A list, as YAML, of the service accounts of add-ons with their IAM roles: addon, serviceAccount, roleARN. "[]" removes them.`,
 		},
+		manifest.AnnotationAutoMode: {
+			Text: `EKS Auto Mode: node pools of EKS, such as "general-purpose, system"; "none", on without these; "false", off.`,
+		},
+		manifest.AnnotationAutoModeRole: {Text: "The name or ARN of the role of the nodes in the node pools of EKS Auto Mode; AmazonEKSAutoNodeRole by default."},
 		manifest.AnnotationControlPlaneTier: {
 			Text:   "The tier of a provisioned control plane. The cost of a plan does not contain it.",
 			Values: []string{"standard", "tier-xl", "tier-2xl", "tier-4xl", "tier-8xl"},

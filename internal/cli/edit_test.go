@@ -148,7 +148,7 @@ func TestUpgradePlanWrites(t *testing.T) {
 	file := s.generated(t, "--kubernetes-version", "v1.33.0")
 	require.Equal(t, 0, s.run("cluster", "create", "-f", file, "--yes"), s.err.String())
 	said, changed := s.edits(t, 0, file, "upgrade-plan", "--write", "--to", "v1.34.1")
-	assert.Equal(t, "version: v1.34.1\nversion: v1.34.1\n", changed)
+	assert.Equal(t, "version: v1.34.1\nversion: v1.34.1\nimage: registry.k8s.io/provider-aws/cloud-controller-manager:v1.34.0\n", changed)
 	assert.Contains(t, said, "MachineDeployment/demo-md-0 spec.template.spec.version: v1.33.0 → v1.34.1")
 	assert.Contains(t, s.out.String(), "2 to replace")
 	_, changed = s.edits(t, env.Refused, file, "upgrade-plan", "--write", "--to", "v1.32.0")

@@ -78,6 +78,9 @@ type Change struct {
 	Path   []string
 	Value  string // YAML on one line: 3, gp3, "10", [a, b]
 	Remove bool   // the field is removed
+	// Tag is the tag of an image in a text of several lines, such as an object of an add-on: Value takes its place there, and
+	// the rest of the text stays. It has no effect on other values.
+	Tag string
 	// Variables are the values of ${VARIABLES} that are not their defaults.
 	Variables map[string]string
 }
@@ -179,6 +182,8 @@ func (n *node) change(path []string, c Change, isJSON bool) (was string, problem
 	case last && c.Remove:
 		was = e.value.written()
 		n.remove(e)
+	case last && e.value.block && c.Tag != "":
+		was, problem = c.Tag, e.retag(c)
 	case last:
 		was = e.value.written()
 		problem = e.assign(c, isJSON)
@@ -294,6 +299,25 @@ func (e *entry) assign(c Change, isJSON bool) *input.Problem {
 		return at(e, err.Error(), "write it as YAML on one line")
 	}
 	e.value = v
+	return nil
+}
+
+// retag replaces the tag of an image in a text, where it is first, as upgrade-plan does.
+func (e *entry) retag(c Change) *input.Problem {
+	tagged := regexp.MustCompile(`(:[ \t]*["']?)` + regexp.QuoteMeta(c.Tag) + `(["'\s,}]|$)`)
+	if !tagged.MatchString(e.value.raw) {
+		return at(e, "the text has no image with the tag "+c.Tag, "edit it by hand")
+	}
+	e.replaceText(func(text string) string {
+		first := true
+		return tagged.ReplaceAllStringFunc(text, func(found string) string {
+			if !first {
+				return found
+			}
+			first = false
+			return strings.Replace(found, c.Tag, c.Value, 1)
+		})
+	})
 	return nil
 }
 

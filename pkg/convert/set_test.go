@@ -89,6 +89,19 @@ func TestSet(t *testing.T) {
 	}
 }
 
+// The tag of an image in a text is replaced there.
+func TestSetTag(t *testing.T) {
+	const text = "kind: Secret\nstringData:\n  a.yaml: |\n    # v1.33.0\n    image: x/y:v1.33.0\n    other: v1.33.0 # as above\n"
+	change := convert.Change{Object: convert.Objects([]byte(text))[0], Path: []string{"stringData", "a.yaml"}, Value: "v1.34.0", Tag: "v1.33.0"}
+	out, was, err := convert.Set("f", []byte(text), []convert.Change{change})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"v1.33.0"}, was)
+	assert.Equal(t, strings.Replace(text, "y:v1.33.0", "y:v1.34.0", 1), string(out))
+	change.Tag = "v1.32.0"
+	_, _, err = convert.Set("f", []byte(text), []convert.Change{change})
+	require.ErrorContains(t, err, "the text has no image with the tag v1.32.0")
+}
+
 // A variable that is set has not its default.
 func TestSetVariables(t *testing.T) {
 	o := convert.Objects([]byte(twoObjects))[1]

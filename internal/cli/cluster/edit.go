@@ -40,6 +40,7 @@ type fieldChange struct {
 	path   []string
 	value  string
 	remove bool
+	tag    string // of an image in a text: see convert.Change
 }
 
 // textObject is an object in the text of one of the files.
@@ -150,7 +151,7 @@ func (e *editor) apply(ctx context.Context, changes []fieldChange) error {
 		var of []convert.Change
 		for _, c := range changes {
 			if c.object.file == i {
-				of = append(of, convert.Change{Object: c.object.Object, Path: c.path, Value: c.value, Remove: c.remove, Variables: e.variables})
+				of = append(of, convert.Change{Object: c.object.Object, Path: c.path, Value: c.value, Remove: c.remove, Tag: c.tag, Variables: e.variables})
 			}
 		}
 		text, old, err := convert.Set(s.Name, s.Data, of)

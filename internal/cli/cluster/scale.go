@@ -118,8 +118,8 @@ func (e *editor) resize(g cluster.Group, n int, m loaded) ([]fieldChange, error)
 // steps splits the path of a field: spec.list[0].name. The name of an annotation or a label is one step.
 func steps(path string) []string {
 	path = regexp.MustCompile(`\[(\d+)\]`).ReplaceAllString(path, ".$1")
-	for _, of := range []string{"metadata.annotations.", "metadata.labels."} {
-		if before, name, ok := strings.Cut(path, of); ok {
+	for _, of := range []string{"metadata.annotations.", "metadata.labels.", "data.", "stringData."} {
+		if before, name, ok := strings.Cut(path, of); ok && (strings.HasPrefix(of, "metadata") || before == "") {
 			return append(strings.FieldsFunc(before+of, func(r rune) bool { return r == '.' }), name)
 		}
 	}

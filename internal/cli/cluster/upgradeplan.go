@@ -94,7 +94,7 @@ func (o *upgradePlanOptions) edit(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		changes = append(changes, fieldChange{object: object, path: steps(edit.Path), value: edit.New})
+		changes = append(changes, fieldChange{object: object, path: steps(edit.Path), value: edit.New, tag: edit.Old})
 	}
 	if len(changes) == 0 {
 		o.Env.Story("Nothing to edit: the file is not changed.")

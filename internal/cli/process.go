@@ -50,6 +50,7 @@ func Process() *env.Env {
 		ErrIsTerminal: isTerminal(os.Stderr),                        //nolint:forbidigo // as above
 		Size:          func() (int, int) { return size(os.Stderr) }, //nolint:forbidigo // as above
 		LookupEnv:     os.LookupEnv,                                 //nolint:forbidigo // passed on, not read
+		Variables:     variables,
 		Program:       strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe"),
 		HomeDir:       home,
 		ConfigDir:     configHome,
@@ -66,6 +67,15 @@ func Process() *env.Env {
 	}
 	redirectLogs(e)
 	return e
+}
+
+// variables returns the names of the environment variables of the process.
+func variables() (names []string) {
+	for _, v := range os.Environ() { //nolint:forbidigo // part of Process
+		name, _, _ := strings.Cut(v, "=")
+		names = append(names, name)
+	}
+	return names
 }
 
 // redirectLogs passes what libraries log to the log of the program: they would write into the

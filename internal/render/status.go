@@ -29,6 +29,30 @@ type StatusView struct {
 	Width int       // of the terminal, to which lines of resources are cut; 0: they are not cut
 }
 
+// sentence breaks a line of words to the width of the terminal.
+func (v StatusView) sentence(line string) string {
+	if v.Width == 0 {
+		return line
+	}
+	return text.Wrap(line, v.Width)
+}
+
+// LastRun says which run works on a cluster, or has not finished, and what to do; "" for none.
+func LastRun(r *cluster.LastRun, now time.Time) string {
+	if r == nil {
+		return ""
+	}
+	which := fmt.Sprintf("'cluster %s' of %s, begun %s ago,", r.Command, r.Who, Age(r.Since, now))
+	switch {
+	case r.State == cluster.RunActive:
+		return which + " is working on this cluster."
+	case r.Deletes():
+		return which + " has not finished: parts of the cluster are deleted. 'cluster delete' deletes the rest, " +
+			"'cluster create' with the manifest makes it whole again."
+	}
+	return which + " was interrupted: run it again."
+}
+
 // Status prints a cluster as a tree: its areas, and in each the resources with
 // their state.
 func Status(w io.Writer, s cluster.Status, v StatusView) error {
@@ -45,6 +69,9 @@ func Status(w io.Writer, s cluster.Status, v StatusView) error {
 	}
 	b.WriteString("\n")
 	b.WriteString(health(s, v.Style))
+	if told := LastRun(s.LastRun, v.Now); told != "" {
+		b.WriteString(v.sentence(v.Style.paint(yellow, told)) + "\n")
+	}
 	var shown []branch
 	for _, a := range Areas() {
 		if k := branchOf(a, s.Resources, v); len(k.leaves) > 0 {

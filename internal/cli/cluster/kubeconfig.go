@@ -76,7 +76,7 @@ func (o *kubeconfigOptions) run(ctx context.Context, args []string) (err error) 
 	if err != nil {
 		return err
 	}
-	defer x.Close(&err)
+	defer x.end(ctx, &err)
 	c, s := x.cluster, x.session
 	data, err := c.Kubeconfig(ctx, cluster.KubeconfigOptions{Profile: o.Profile, Method: o.method.value})
 	if errors.Is(err, cluster.ErrNotFound) {

@@ -63,7 +63,7 @@ func (o *logsOptions) run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer x.Close(&err)
+	defer x.end(ctx, &err)
 	c, s := x.cluster, x.session
 	if o.out == "" {
 		o.out = c.Name + "-logs.tar.gz"

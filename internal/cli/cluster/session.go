@@ -184,6 +184,18 @@ func (f *manifestFlags) subject(ctx context.Context, args []string, how runFlags
 	return f.wanted(ctx, how)
 }
 
+// end closes the session of a command that needs a whole cluster. If the command has failed, and a run has not
+// finished its work on the cluster, the error says so.
+func (x *subject) end(ctx context.Context, err *error) {
+	defer x.Close(err)
+	if *err == nil || ctx.Err() != nil || errors.As(*err, new(*env.UsageError)) {
+		return
+	}
+	if told := render.LastRun(x.cluster.LastRun(ctx), x.Clock.Now()); told != "" {
+		*err = errors.Join(*err, errors.New(told))
+	}
+}
+
 // notFound is the error for the name of a cluster that does not exist.
 func (f *flags) notFound(name, region string) error {
 	return fmt.Errorf("there is no cluster %s in %s: 'clusterawsadm cluster list --all-regions%s' lists the clusters in all regions", name, region, f.Again())

@@ -64,7 +64,7 @@ func (o *upgradePlanOptions) run(ctx context.Context, args []string) (err error)
 	if err != nil {
 		return err
 	}
-	defer x.Close(&err)
+	defer x.end(ctx, &err)
 	c := x.cluster
 	u, err := c.Upgrades(ctx, o.to)
 	if err != nil {

@@ -67,7 +67,7 @@ func (o *waitForOptions) run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer x.Close(&err)
+	defer x.end(ctx, &err)
 	c, s := x.cluster, x.session
 	began := s.Clock.Now()
 	err = c.AwaitCondition(ctx, condition, func(missing string) {

@@ -28,6 +28,8 @@ type Env struct {
 	Size func() (columns, rows int)
 	// LookupEnv looks up an environment variable.
 	LookupEnv func(name string) (string, bool)
+	// Variables returns the names of all environment variables; nil: they are not known.
+	Variables func() []string
 	// HomeDir, ConfigDir, StateDir and CacheDir are folders of the user, "" if unknown.
 	HomeDir, ConfigDir, StateDir, CacheDir string
 	// Who is the user, the machine and the process, for the lock of a cluster.

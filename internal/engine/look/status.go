@@ -51,6 +51,9 @@ func (v *view) status(ctx context.Context) (cluster.Status, error) {
 		return s, context.Cause(ctx)
 	}
 	s.Nodes = nodeStatuses(nodes)
+	if len(v.Plan.Steps) > 0 {
+		s.LastRun = lastRun(ctx, v.Cloud)
+	}
 	kinds := slices.Concat(aws.Kinds(), bootdata.Kinds(), incluster.Kinds())
 	for _, step := range v.Plan.Steps {
 		n := v.Built.Resource(step.Resource)

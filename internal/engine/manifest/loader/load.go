@@ -94,6 +94,7 @@ type loader struct {
 	// consequence: an object is missing because of a problem that is reported.
 	consequence bool
 	problems    []manifest.Problem
+	found       []string                             // titles of all objects of the input
 	about       map[manifest.Problem]*manifest.Entry // the object of a problem that was found while the input was read
 	warnings    []manifest.Problem
 	managed     bool            // EKS runs the control plane

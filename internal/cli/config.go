@@ -165,7 +165,11 @@ func listed(value any) []string {
 // ignored.
 func set(f *pflag.Flag, source string, values []string) error {
 	for _, value := range values {
-		if err := f.Value.Set(value); err != nil && f.Name != "output" {
+		assign := f.Value.Set
+		if place, is := f.Value.(interface{ SetFormat(v string) error }); is {
+			assign = place.SetFormat
+		}
+		if err := assign(value); err != nil && f.Name != "output" {
 			return fmt.Errorf("%s: %s: %w", source, f.Name, invalidValue(err, f.Value.Type(), value))
 		}
 	}

@@ -41,9 +41,9 @@ func TestDescribeWithoutAPIServer(t *testing.T) {
 	assert.NotContains(t, s.err.String(), "give up", "nothing is to go")
 	assert.Regexp(t, `\n\d+ resources found\.\n$`, s.out.String(), "without a manifest nothing is wanted")
 
-	require.Equal(t, env.Wrong, s.run("cluster", "describe", "demo", "--wait", "nodes"))
+	require.Equal(t, env.Wrong, s.run("cluster", "describe", "demo", "--wait", "ready"))
 	assert.Contains(t, s.err.String(), "use it with -f FILE")
-	s.variables["CLUSTERAWSADM_WAIT"] = "nodes"
+	s.variables["CLUSTERAWSADM_WAIT"] = "ready"
 	require.Equal(t, 0, s.run("cluster", "describe", "demo"), "a setting is for commands that it means something to")
 
 	require.Equal(t, 0, s.run("cluster", "delete", "demo", "--yes", "--dry-run"))

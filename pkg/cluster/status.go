@@ -7,11 +7,13 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
-// Condition is a state of a cluster that AwaitCondition waits for.
+// Condition is a state of a cluster that AwaitCondition waits for. The values of plan.Wait have the same words.
 type Condition string
 
 // The conditions.
 const (
+	ConditionInfrastructure Condition = "infrastructure" // AWS runs the machines
+
 	ConditionAPI     Condition = "api"    // the API server answers
 	ConditionJoined  Condition = "joined" // and all machines have joined
 	ConditionReady   Condition = "ready"  // and all Nodes are ready

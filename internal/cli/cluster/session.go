@@ -142,6 +142,9 @@ func (f *flags) timed(cmd *cobra.Command) {
 		if err := f.check(); err != nil {
 			return err
 		}
+		if err := f.settle(cmd); err != nil {
+			return err
+		}
 		ctx, cancel := f.within(cmd.Context())
 		defer cancel()
 		cmd.SetContext(ctx)

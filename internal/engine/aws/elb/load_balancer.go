@@ -464,6 +464,7 @@ func loadBalancerKind() *kind.Kind {
 		},
 		Quota: &kind.Quota{Service: "elasticloadbalancing", Code: "L-69A177A2", Name: "Network Load Balancers", Default: 50, Used: countLoadBalancers},
 	}, kind.Functions[LoadBalancerState]{
+		ID:   func(s LoadBalancerState) plan.ID { return ofAPIServer(s.Tags, LoadBalancerKind+"/network") },
 		List: loadBalancersOf, InVPC: loadBalancersIn, Delete: &LoadBalancer{},
 		Refers: func(s LoadBalancerState) []string { return refersTo(s.VPC, s.Subnets, s.Groups, s.Internal) },
 		Protection: func(ctx context.Context, c *cloud.Clients, s LoadBalancerState) (string, error) {
@@ -471,6 +472,14 @@ func loadBalancerKind() *kind.Kind {
 		},
 		Status: func(s LoadBalancerState) (state, detail string) { return s.Status, s.DNS },
 	})
+}
+
+// ofAPIServer returns the ID of a load balancer if it is that of the API server, by its role, and "" otherwise.
+func ofAPIServer(tags cloud.Tags, id plan.ID) plan.ID {
+	if tags[cloud.RoleTag] == "apiserver" {
+		return id
+	}
+	return ""
 }
 
 // refersTo lists the resources that a load balancer refers to (kind.Functions.Refers).

@@ -40,9 +40,10 @@ within seconds, a warning says so, and the plan has no costs. --cost=off does no
 The exit code is 0, with or without changes. With --detailed-exitcode it is 2 when
 there are changes.
 
---max-cost AMOUNT is a budget: the exit code is 4 if the cluster would cost more a month, or
-if its costs are not known. A change that saves is within every budget. Data transfer is not
-included, and Spot machines count with what they cost at most. 'cluster create' takes it, too.
+--max-cost AMOUNT is a budget: the exit code is 4 if the cluster would cost more a
+month, or if its costs are not known. A change that saves is within every budget.
+Data transfer is not included, and Spot machines count with what they cost at most.
+'cluster create' takes the flag, too.
 
 --check asks IAM which of the actions that the plan needs the caller lacks, and
 prints them with a policy that allows them; the exit code is 4 if there are any. It

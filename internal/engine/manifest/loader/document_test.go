@@ -130,7 +130,7 @@ data:
 
 // A field that another API version of the kind has is no typing error: the problem names that version.
 func TestFieldsOfOtherVersions(t *testing.T) {
-	quick, err := os.ReadFile("../../../configs/quickstart.yaml")
+	quick, err := os.ReadFile("../../../../configs/quickstart.yaml")
 	require.NoError(t, err)
 	older := strings.Replace(string(quick), "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSCluster\n", "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AWSCluster\n", 1)
 	require.NotEqual(t, string(quick), older)

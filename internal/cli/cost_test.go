@@ -69,7 +69,11 @@ func TestMaxCost(t *testing.T) {
 	file := s.generated(t)
 	require.Equal(t, env.Refused, s.run("cluster", "plan", "-f", file, "--max-cost", "100"), s.err.String())
 	assert.Contains(t, s.out.String(), "Plan: ", "the plan is shown all the same")
-	assert.Regexp(t, `error: the cluster would cost USD \d+\.\d\d a month, and --max-cost allows 100.00: 'cluster plan --full' shows each position\n$`, s.err.String())
+	assert.Regexp(
+		t,
+		`error: the cluster would cost USD \d+\.\d\d a month, and --max-cost allows 100.00: 'cluster plan --full' shows each position\n$`,
+		s.err.String(),
+	)
 	require.Equal(t, env.Refused, s.run("cluster", "create", "-f", file, "--yes", "--max-cost", "100"), s.err.String())
 	require.Equal(t, env.Failed, s.run("cluster", "describe", "demo"), "nothing was made")
 	require.Equal(t, env.Wrong, s.run("cluster", "plan", "-f", file, "--max-cost", "100", "--cost", "off"))

@@ -76,7 +76,7 @@ func Process() *env.Env {
 func page(ctx context.Context, command []string, text string) error {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)                       //nolint:gosec // a command that the user chose
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(text), os.Stdout, os.Stderr //nolint:forbidigo // part of Process
-	cmd.Env = os.Environ()                                                            //nolint:forbidigo // part of Process
+	cmd.Env = os.Environ()
 	for _, setting := range []string{"LESS=FRX", "LV=-c"} {
 		name, _, _ := strings.Cut(setting, "=")
 		if _, set := os.LookupEnv(name); !set { //nolint:forbidigo // part of Process
@@ -92,7 +92,7 @@ func page(ctx context.Context, command []string, text string) error {
 
 // variables returns the names of the environment variables of the process.
 func variables() (names []string) {
-	for _, v := range os.Environ() { //nolint:forbidigo // part of Process
+	for _, v := range os.Environ() {
 		name, _, _ := strings.Cut(v, "=")
 		names = append(names, name)
 	}

@@ -101,8 +101,12 @@ func TestOldWords(t *testing.T) {
 
 	t.Chdir(t.TempDir())
 	for _, args := range [][]string{
-		{"kubeconfig", "demo", "-o", "table"}, {"import", "demo", "-o", "json"}, {"convert", "-f", file, "-o", "text"}, {"logs", "demo", "-o", "yaml"},
-		{"kubeconfig", "demo", "-o", "x", "--to", "y"}, {"kubeconfig", "demo", "--to", ""},
+		{"kubeconfig", "demo", "-o", "table"},
+		{"import", "demo", "-o", "json"},
+		{"convert", "-f", file, "-o", "text"},
+		{"logs", "demo", "-o", "yaml"},
+		{"kubeconfig", "demo", "-o", "x", "--to", "y"},
+		{"kubeconfig", "demo", "--to", ""},
 	} {
 		require.Equal(t, env.Wrong, s.run(append([]string{"cluster"}, args...)...), args)
 	}

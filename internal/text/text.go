@@ -3,6 +3,7 @@ package text
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -134,6 +135,10 @@ func unbroken(line string) (words []string) {
 		switch {
 		case all[i] == "clusterawsadm", all[i] == "aws", all[i] == "kubectl":
 			end = len(all) - 1
+		case slices.Contains([]string{"(clusterawsadm", "(aws", "(kubectl"}, all[i]):
+			for end < len(all)-1 && !strings.Contains(all[end], ")") {
+				end++
+			}
 		case strings.HasPrefix(all[i], "'") && strings.Count(all[i], "'") == 1:
 			for j := i + 1; j < len(all); j++ {
 				if strings.Contains(all[j], "'") {

@@ -49,7 +49,7 @@ The exit code is 0 for every state of a cluster, and 1 if there is none of that 
 			if len(args) > 0 && typed(cmd, "wait") {
 				return env.Usagef("--wait requires a manifest: use it with -f FILE instead of the name")
 			}
-			if err := o.watching.check(o.output.value); err != nil {
+			if err := o.check(o.output.value); err != nil {
 				return err
 			}
 			return o.watch(cmd.Context(), o.flags, func(ctx context.Context) error { return o.run(ctx, args) })
@@ -57,7 +57,7 @@ The exit code is 0 for every state of a cluster, and 1 if there is none of that 
 	}
 	o.addManifest(cmd)
 	o.output.addTo(cmd, "text", "wide", "name", "json", "yaml")
-	o.watching.addTo(cmd)
+	o.addWatch(cmd)
 	o.addWait(cmd)
 	cmd.Flags().BoolVar(&o.full, "full", false, "list every machine and Node, and cut no line to the width of the terminal, as -o wide does")
 	cmd.Flags().BoolVar(&o.detailedExit, "detailed-exitcode", false, "exit with 2 when a resource is missing, differs, or is not ready")

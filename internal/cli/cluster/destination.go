@@ -73,15 +73,20 @@ func formatWords() []string {
 }
 
 // settle implements settled.
-func (p *destination) settle(*pflag.Flag) (warning string, err error) {
-	switch {
-	case p.old == "":
-		return "", nil
-	case p.to != "":
-		return "", env.Usagef("-o: must be one of %s, is %s; --to names the place", strings.Join(p.of, ", "), p.old)
+func (p *destination) settle(*pflag.Flag) (warning string) {
+	if p.old == "" || p.to != "" {
+		return ""
 	}
 	p.to = p.old
-	return fmt.Sprintf("-o %s: use --to %[1]s; the next release takes a format only", env.Shell([]string{p.old})), nil
+	return fmt.Sprintf("-o %s: use --to %[1]s; the next release takes a format only", env.Shell([]string{p.old}))
+}
+
+// conflict is the error for two places.
+func (p *destination) conflict() error {
+	if p.old != "" && p.to != "" && p.to != p.old {
+		return env.Usagef("-o: must be one of %s, is %s; --to names the place", strings.Join(p.of, ", "), p.old)
+	}
+	return nil
 }
 
 // oldName is a flag under the name that it had in releases before.
@@ -106,24 +111,24 @@ func (o *oldName) Set(v string) error {
 }
 
 // settle implements settled.
-func (o *oldName) settle(f *pflag.Flag) (warning string, err error) {
+func (o *oldName) settle(f *pflag.Flag) (warning string) {
 	if !o.used {
-		return "", nil
+		return ""
 	}
-	return fmt.Sprintf("--%s is --%s now; the next release does not take the old name", f.Name, o.now), nil
+	return fmt.Sprintf("--%s is --%s now; the next release does not take the old name", f.Name, o.now)
 }
 
 // settle implements settled.
-func (c *choice) settle(f *pflag.Flag) (warning string, err error) {
+func (c *choice) settle(f *pflag.Flag) (warning string) {
 	if c.given == "" {
-		return "", nil
+		return ""
 	}
-	return fmt.Sprintf("--%s=%s is --%[1]s=%[3]s now; the next release does not take the old word", f.Name, c.given, c.value), nil
+	return fmt.Sprintf("--%s=%s is --%[1]s=%[3]s now; the next release does not take the old word", f.Name, c.given, c.value)
 }
 
 // settled is the value of a flag that has something to say when all flags are parsed.
 type settled interface {
-	settle(f *pflag.Flag) (warning string, err error)
+	settle(f *pflag.Flag) (warning string)
 }
 
 // settle lets the flags of a command say what they have to.
@@ -133,8 +138,10 @@ func (f *flags) settle(cmd *cobra.Command) (err error) {
 		if !is || err != nil {
 			return
 		}
-		var warning string
-		if warning, err = v.settle(one); warning != "" {
+		if both, is := v.(interface{ conflict() error }); is {
+			err = both.conflict()
+		}
+		if warning := v.settle(one); warning != "" && err == nil {
 			f.warn(warning)
 		}
 	})

@@ -242,7 +242,8 @@ func inRegion(text, to string) (string, error) {
 	if zone := edgeZone.FindStringSubmatch(text); zone != nil && was[0].Value != to {
 		return "", env.Usagef(
 			"--region %s: this flavor is an example with the zone %s: generate it without --region, then write the region and one of its zones into the file (aws ec2 describe-availability-zones --region %[1]s --all-availability-zones)",
-			to, zone[1],
+			to,
+			zone[1],
 		)
 	}
 	text = strings.ReplaceAll(text, "arn:"+reconcile.PartitionOf(was[0].Value)+":", "arn:"+reconcile.PartitionOf(to)+":")

@@ -47,7 +47,7 @@ they have joined: this command does not ask the clusters. "cluster describe" doe
 		},
 	}
 	o.output.addTo(cmd, "text", "wide", "name", "json", "yaml")
-	o.watching.addTo(cmd)
+	o.addWatch(cmd)
 	cmd.Flags().BoolVar(&o.allRegions, "all-regions", false, "list all regions that are enabled in the account")
 	return cmd
 }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -86,10 +87,7 @@ secret: 'create' needs the same manifest, and the same values of --set.`,
 }
 
 func (o *planOptions) run(cmd *cobra.Command) (err error) {
-	if err := checkWritable("to", o.out); err != nil {
-		return err
-	}
-	if err := o.checkMaxCost(); err != nil {
+	if err := cmp.Or(checkWritable("to", o.out), o.checkMaxCost()); err != nil {
 		return err
 	}
 	ctx := cmd.Context()
@@ -121,19 +119,21 @@ func (o *planOptions) run(cmd *cobra.Command) (err error) {
 	if err := show(ctx, o.flags, o.output.value, p, v); err != nil {
 		return err
 	}
-	if err == nil {
-		err = o.withinBudget(p)
-	}
-	if err == nil && o.out != "" {
-		err = o.write(cmd, p, v, x.digest)
-	}
-	if err != nil {
+	if err := o.finish(cmd, p, v, x.digest, err); err != nil {
 		return err
 	}
 	if o.detailedExit && !p.Empty() {
 		return env.ErrChanges
 	}
 	return nil
+}
+
+// finish checks the budget of a plan that was shown, and writes its file. refused is why the run would be refused.
+func (o *planOptions) finish(cmd *cobra.Command, p plan.Plan, v render.PlanView, digest string, refused error) error {
+	if err := cmp.Or(refused, o.withinBudget(p)); err != nil || o.out == "" {
+		return err
+	}
+	return o.write(cmd, p, v, digest)
 }
 
 // several shows the plans of several clusters.

@@ -36,7 +36,10 @@ type runFlags struct {
 
 // addWait adds --wait.
 func (f *runFlags) addWait(cmd *cobra.Command) {
-	f.wait = choice{of: []string{string(plan.Infrastructure), string(plan.APIServer), string(plan.NodesJoined), string(plan.NodesReady)}, old: map[string]string{"nodes": string(plan.NodesReady)}}
+	f.wait = choice{
+		of:  []string{string(plan.Infrastructure), string(plan.APIServer), string(plan.NodesJoined), string(plan.NodesReady)},
+		old: map[string]string{"nodes": string(plan.NodesReady)},
+	}
 	cmd.Flags().Var(&f.wait, "wait", "wait `UNTIL`: infrastructure (AWS runs the machines), api (the API server answers and the control plane has joined), "+
 		"joined (all machines have joined, and their Nodes may not be ready), ready (all Nodes are ready); default: ready if the manifest installs a pod network, otherwise joined")
 	complete(cmd, "wait", f.wait.of)
@@ -88,7 +91,8 @@ func (f *runFlags) addCost(cmd *cobra.Command) {
 
 // addMaxCost adds --max-cost.
 func (f *runFlags) addMaxCost(cmd *cobra.Command) {
-	cmd.Flags().Float64Var(&f.maxCost, "max-cost", 0, "refuse a cluster that would cost more than this `AMOUNT` a month, in the currency of AWS's price list; exit code 4 (0: any)")
+	cmd.Flags().
+		Float64Var(&f.maxCost, "max-cost", 0, "refuse a cluster that would cost more than this `AMOUNT` a month, in the currency of AWS's price list; exit code 4 (0: any)")
 }
 
 // checkMaxCost checks --max-cost and --cost.

@@ -23,7 +23,13 @@ func newWaitFor(f *flags) *cobra.Command {
 	o := &waitForOptions{manifestFlags: manifestFlags{flags: f}, condition: choice{
 		value: string(cluster.ConditionReady),
 		of: []string{
-			string(cluster.ConditionInfrastructure), string(cluster.ConditionAPI), string(cluster.ConditionJoined), string(cluster.ConditionReady), string(cluster.ConditionDeleted),
+			string(
+				cluster.ConditionInfrastructure,
+			),
+			string(cluster.ConditionAPI),
+			string(cluster.ConditionJoined),
+			string(cluster.ConditionReady),
+			string(cluster.ConditionDeleted),
 		},
 		also: map[string]string{"condition=Ready": string(cluster.ConditionReady), "deleted": string(cluster.ConditionDeleted)},
 	}}

@@ -21,7 +21,7 @@ type watching struct{ on bool }
 // watchInterval is the time between two looks, by the clock of the wall also for a simulated account.
 const watchInterval = 5 * time.Second
 
-func (w *watching) addTo(cmd *cobra.Command) {
+func (w *watching) addWatch(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&w.on, "watch", "w", false, "show the state again every 5 seconds, until Ctrl-C or --timeout; not on a terminal, only when it changes")
 }
 

@@ -76,13 +76,19 @@ func now(t cluster.Target) time.Time { return run.ClientOptions(t).Clock.Now() }
 
 // lacks says what a condition lacks; "" for nothing.
 func lacks(s cluster.Status, condition cluster.Condition) string {
+	if condition == cluster.ConditionInfrastructure {
+		return notRunning(s)
+	}
+	return lacksInCluster(s, condition)
+}
+
+// lacksInCluster is lacks for a condition about the cluster itself.
+func lacksInCluster(s cluster.Status, condition cluster.Condition) string {
 	switch {
 	case condition == cluster.ConditionDeleted && existing(s) == 0:
 		return ""
 	case condition == cluster.ConditionDeleted:
 		return text.Count(existing(s), "resource") + " left"
-	case condition == cluster.ConditionInfrastructure:
-		return notRunning(s)
 	case s.API == nil || s.API.State == cluster.APINone:
 		return "no control plane runs"
 	case s.API.State == cluster.APIUnavailable:

@@ -32,3 +32,11 @@ func lastRun(ctx context.Context, c *cloud.Clients) *cluster.LastRun {
 	}
 	return out
 }
+
+// lastRun is LastRun for a cluster that was looked at; nil if it has nothing.
+func (v *view) lastRun(ctx context.Context) *cluster.LastRun {
+	if len(v.Plan.Steps) == 0 {
+		return nil
+	}
+	return lastRun(ctx, v.Cloud)
+}

@@ -132,10 +132,19 @@ data:
 func TestFieldsOfOtherVersions(t *testing.T) {
 	quick, err := os.ReadFile("../../../../configs/quickstart.yaml")
 	require.NoError(t, err)
-	older := strings.Replace(string(quick), "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSCluster\n", "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AWSCluster\n", 1)
+	older := strings.Replace(
+		string(quick),
+		"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSCluster\n",
+		"apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AWSCluster\n",
+		1,
+	)
 	require.NotEqual(t, string(quick), older)
 	_, err = load(t, older, input.LoadOptions{})
-	require.ErrorContains(t, err, "spec.controlPlaneLoadBalancer.loadBalancerType: the field does not exist in v1beta1, but in v1beta2 — convert the file: clusterawsadm cluster convert -f cluster.yaml")
+	require.ErrorContains(
+		t,
+		err,
+		"spec.controlPlaneLoadBalancer.loadBalancerType: the field does not exist in v1beta1, but in v1beta2 — convert the file: clusterawsadm cluster convert -f cluster.yaml",
+	)
 	_, err = load(t, strings.Replace(string(quick), "  replicas: 1 # 3", "  rolloutStrategy: {type: RollingUpdate}\n  replicas: 1 # 3", 1), input.LoadOptions{})
 	require.ErrorContains(t, err, "spec.rolloutStrategy: the field does not exist in v1beta2, but in v1beta1 — known names: ")
 }

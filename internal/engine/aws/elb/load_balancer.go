@@ -401,12 +401,23 @@ func TaggedEndpoint(ctx context.Context, c *cloud.Clients) (string, error) {
 }
 
 // loadBalancersOf lists the load balancers that are deleted with a cluster: its own, and
-// those that controllers in the cluster created.
+// those that controllers in the cluster created. Internal ones are the last: of two for the API server, the one
+// that faces the internet is usually the first of the manifest.
 func loadBalancersOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]LoadBalancerState, error) {
 	all, err := LoadBalancers(ctx, c)
 	if err != nil {
 		return nil, err
 	}
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(x, y LoadBalancerState) int {
+		switch {
+		case x.Internal == y.Internal:
+			return 0
+		case x.Internal:
+			return 1
+		}
+		return -1
+	})
 	return filterByOwner(
 		all,
 		of,

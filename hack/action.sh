@@ -18,7 +18,7 @@ plan)
 	clusterawsadm cluster validate -f "$MANIFEST" --strict $ARGUMENTS
 	code=0
 	# shellcheck disable=SC2086
-	clusterawsadm cluster plan -f "$MANIFEST" --out "$PLAN" -o markdown --detailed-exitcode $ARGUMENTS > "$PLAN.md" || code=$?
+	clusterawsadm cluster plan -f "$MANIFEST" --to "$PLAN" -o markdown --detailed-exitcode $ARGUMENTS > "$PLAN.md" || code=$?
 	cat "$PLAN.md" >> "$GITHUB_STEP_SUMMARY"
 	case $code in
 	0) echo "changes=false" >> "$GITHUB_OUTPUT" ;;

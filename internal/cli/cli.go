@@ -94,6 +94,7 @@ there is only a default: the region of a manifest has priority.`,
 	root.PersistentFlags().String("config", "", "configuration file (default "+defaultConfig(e, "…")+")")
 	root.PersistentFlags().IntVarP(&e.LogLevel, "v", "v", 2, "log level; 4 and above log every AWS call")
 	root.PersistentFlags().BoolVar(&e.NoColour, "no-color", false, "no colours, as with NO_COLOR in the environment")
+	root.PersistentFlags().BoolVar(&e.NoPager, "no-pager", false, "print long output at once, and not with the pager of PAGER, or less")
 	root.SetIn(e.In)
 	root.SetOut(e.Out)
 	root.SetErr(e.Err)

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/viper"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
@@ -27,6 +28,7 @@ func configure(cmd *cobra.Command, e *env.Env) error {
 	if err != nil {
 		return err
 	}
+	remarkVariables(cmd, e)
 	var errs []error
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if f.Changed || !settable(f.Name) {
@@ -43,6 +45,28 @@ func configure(cmd *cobra.Command, e *env.Env) error {
 		}
 	})
 	return errors.Join(errs...)
+}
+
+// variablePrefix begins the names of the environment variables of flags.
+const variablePrefix = "CLUSTERAWSADM_"
+
+// remarkVariables warns of environment variables that look like a setting, and are none.
+func remarkVariables(cmd *cobra.Command, e *env.Env) {
+	if e.Variables == nil {
+		return
+	}
+	known := append(settings(cmd.Root()), "config")
+	for _, set := range slices.Sorted(slices.Values(e.Variables())) {
+		name, ours := strings.CutPrefix(set, variablePrefix)
+		if name = strings.ToLower(strings.ReplaceAll(name, "_", "-")); !ours || slices.Contains(known, name) {
+			continue
+		}
+		hint := "settings have the names of flags"
+		if near := suggest.Nearest(name, known); near != "" {
+			hint = "did you mean " + variable(near) + "?"
+		}
+		e.Story("warning: the environment variable %s is no setting and has no effect; %s", set, hint)
+	}
 }
 
 // readConfig reads the configuration file and returns its name. The
@@ -115,7 +139,7 @@ func settable(flag string) bool {
 
 // variable is the environment variable of a flag.
 func variable(flag string) string {
-	return "CLUSTERAWSADM_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+	return variablePrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
 // split splits the value of a variable at commas, for a flag that can be repeated.
@@ -141,7 +165,11 @@ func listed(value any) []string {
 // ignored.
 func set(f *pflag.Flag, source string, values []string) error {
 	for _, value := range values {
-		if err := f.Value.Set(value); err != nil && f.Name != "output" {
+		assign := f.Value.Set
+		if place, is := f.Value.(interface{ SetFormat(v string) error }); is {
+			assign = place.SetFormat
+		}
+		if err := assign(value); err != nil && f.Name != "output" {
 			return fmt.Errorf("%s: %s: %w", source, f.Name, invalidValue(err, f.Value.Type(), value))
 		}
 	}

@@ -32,11 +32,11 @@ func TestConvert(t *testing.T) {
 	assert.Equal(t, newMachine+"---\nkind: Secret\napiVersion: v1", s.out.String())
 
 	result := filepath.Join(dir, "new", "result.yaml")
-	require.Equal(t, env.Wrong, s.run("cluster", "convert", "-f", old, "-o", result), "there is no folder")
+	require.Equal(t, env.Wrong, s.run("cluster", "convert", "-f", old, "--to", result), "there is no folder")
 	result = filepath.Join(dir, "result.yml")
-	require.Equal(t, 0, s.run("cluster", "convert", "-f", old, "-o", result))
-	require.Equal(t, 0, s.run("cluster", "convert", "-f", old, "-o", result), "it has the same content")
-	require.Equal(t, env.Wrong, s.run("cluster", "convert", "-f", other, "-o", result), "it has another content")
+	require.Equal(t, 0, s.run("cluster", "convert", "-f", old, "--to", result))
+	require.Equal(t, 0, s.run("cluster", "convert", "-f", old, "--to", result), "it has the same content")
+	require.Equal(t, env.Wrong, s.run("cluster", "convert", "-f", other, "--to", result), "it has another content")
 	assert.Empty(t, s.out.String())
 	require.NoError(t, os.Remove(result))
 
@@ -75,7 +75,7 @@ func TestConvertRefuses(t *testing.T) {
 
 	for args, want := range map[string]string{
 		"cluster convert": "no manifest: use -f FILE",
-		"cluster convert -f " + lossy + " -w --check": "--output, --write and --check exclude each other",
+		"cluster convert -f " + lossy + " -w --check": "--to, --write and --check exclude each other",
 		"cluster convert -f " + dir + "/none.yaml":    "no such file",
 		"cluster convert " + lossy:                    "did you mean -f",
 	} {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 )
 
@@ -47,7 +48,7 @@ func TestCostInPlans(t *testing.T) {
 	assert.Contains(t, plan("-o", "yaml"), "\ncost:\n")
 
 	saved := file + ".plan"
-	plan("--out", saved)
+	plan("--to", saved)
 	require.Equal(t, 0, s.run("cluster", "plan", "show", saved), s.err.String())
 	assert.Contains(t, s.out.String(), "\nCost: about $260 a month (")
 	s.simulated()
@@ -59,4 +60,25 @@ func TestCostInPlans(t *testing.T) {
 	assert.Contains(t, plan(), "\nCost: about $260 a month, as before; ")
 	require.Equal(t, 3, s.run("cluster", "plan", "-f", file, "--cost=maybe"))
 	assert.Contains(t, s.err.String(), "must be one of on, off")
+}
+
+// TestMaxCost refuses clusters that are too dear, before anything is written.
+func TestMaxCost(t *testing.T) {
+	s := newShell(t)
+	s.simulated()
+	file := s.generated(t)
+	require.Equal(t, env.Refused, s.run("cluster", "plan", "-f", file, "--max-cost", "100"), s.err.String())
+	assert.Contains(t, s.out.String(), "Plan: ", "the plan is shown all the same")
+	assert.Regexp(
+		t,
+		`error: the cluster would cost USD \d+\.\d\d a month, and --max-cost allows 100.00: 'cluster plan --full' shows each position\n$`,
+		s.err.String(),
+	)
+	require.Equal(t, env.Refused, s.run("cluster", "create", "-f", file, "--yes", "--max-cost", "100"), s.err.String())
+	require.Equal(t, env.Failed, s.run("cluster", "describe", "demo"), "nothing was made")
+	require.Equal(t, env.Wrong, s.run("cluster", "plan", "-f", file, "--max-cost", "100", "--cost", "off"))
+	require.Equal(t, env.Wrong, s.run("cluster", "plan", "-f", file, "--max-cost=-1"))
+	require.Equal(t, 0, s.run("cluster", "plan", "-f", file, "--max-cost", "1000"), s.err.String())
+	require.Equal(t, 0, s.run("cluster", "create", "-f", file, "--yes", "--max-cost", "1000", "--wait", "infrastructure"), s.err.String())
+	require.Equal(t, 0, s.run("cluster", "plan", "-f", file, "--max-cost", "100"), "nothing becomes dearer")
 }

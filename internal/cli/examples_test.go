@@ -17,7 +17,7 @@ func TestExamplesParse(t *testing.T) {
 	file := s.generated(t)
 	t.Chdir(t.TempDir())
 	s.simulated()
-	require.Equal(t, 0, s.run("cluster", "plan", "-f", file, "--out", "demo.plan"), s.err.String()) // create reads it first
+	require.Equal(t, 0, s.run("cluster", "plan", "-f", file, "--to", "demo.plan"), s.err.String()) // create reads it first
 	for _, cmd := range commandsBelow(Commands(s.Env)) {
 		_, group := cmd.Annotations[isGroup]
 		lines := exampleLines(cmd.Example)

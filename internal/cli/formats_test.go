@@ -15,6 +15,7 @@ import (
 // otherDocuments are commands whose JSON has a form of AWS, or of upstream's clusterawsadm.
 var otherDocuments = []string{
 	"cluster policy",
+	"cluster export", "cluster kubeconfig", // objects of Kubernetes
 	"version", "ami list", "eks addons list-available", "eks addons list-installed", "resource list", "simulate",
 }
 
@@ -27,12 +28,13 @@ func TestEveryDocument(t *testing.T) {
 	runs := [][]string{ // in this order
 		{"cluster explain", "AWSCluster.spec"},
 		{"cluster validate", "-f", file},
-		{"cluster plan", "-f", file, "--out", plan},
+		{"cluster plan", "-f", file, "--to", plan},
 		{"cluster plan show", plan},
 		{"cluster graph", "-f", file},
 		{"cluster create", "-f", file, "--yes"},
 		{"cluster list"},
 		{"cluster describe", "demo"},
+		{"cluster logs", "demo", "--to", plan + ".tar.gz"},
 		{"cluster backup", "demo", "--to", plan + ".backup", "--passphrase-file", file},
 		{"cluster upgrade-plan", "demo"},
 		{"cluster delete", "demo", "--yes"},

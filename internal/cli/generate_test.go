@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,6 +46,11 @@ func TestGenerateAsAsked(t *testing.T) {
 	for _, flavor := range flavors(t) {
 		t.Run(flavor, func(t *testing.T) {
 			s := newShell(t)
+			if slices.Contains(edgeFlavors, flavor) {
+				require.Equal(t, env.Wrong, s.run("cluster", "generate", "mine", "--flavor", flavor, "--region", "eu-west-1"))
+				assert.Contains(t, s.err.String(), "this flavor is an example with the zone us-east-1-")
+				return
+			}
 			require.Equal(t, 0, s.run("cluster", "generate", "mine", "--flavor", flavor, "--region", "eu-west-1", "--kubernetes-version", "1.33.4"), s.err.String())
 			assert.NotContains(t, s.out.String(), "us-east-1")
 			assert.NotContains(t, s.out.String(), "eu-central-1")
@@ -59,6 +65,38 @@ func TestGenerateAsAsked(t *testing.T) {
 			require.NoError(t, os.WriteFile(generated, []byte(text), 0o600))
 			require.Equal(t, 0, s.run("cluster", "validate", "-f", generated), s.err.String())
 			assert.Regexp(t, `cluster mine in eu-west-1, Kubernetes v1\.33`, s.out.String())
+		})
+	}
+}
+
+// edgeFlavors have a zone that is in one region only.
+var edgeFlavors = []string{"local-zone", "wavelength"}
+
+// TestEveryFlavorIsStrict generates every example with several names in regions of three partitions: none has a
+// warning.
+func TestEveryFlavorIsStrict(t *testing.T) {
+	for _, flavor := range flavors(t) {
+		t.Run(flavor, func(t *testing.T) {
+			s := newShell(t)
+			if flavor == "eks-iam" {
+				s.variables["CAPA_EKS_IAM"] = "true" // as its text says
+			}
+			for _, region := range []string{"us-east-1", "eu-west-1", "cn-north-1", "us-gov-west-1"} {
+				if region != "us-east-1" && slices.Contains(edgeFlavors, flavor) {
+					continue
+				}
+				for _, name := range []string{"a", flavor, "quickstart", "team-a-prod", "a-rather-long-name"} {
+					require.Equal(t, 0, s.run("cluster", "generate", name, "--flavor", flavor, "--region", region), s.err.String())
+					s.In = strings.NewReader(s.out.String())
+					code := s.run("cluster", "validate", "--strict", "-f", "-")
+					if flavor == "classic-elb" { // upstream has deprecated its load balancer, which is what the example is for
+						require.Equal(t, env.Wrong, code)
+						assert.Contains(t, s.err.String(), "error: 1 problem\n")
+						continue
+					}
+					require.Equal(t, 0, code, "%s in %s: %s", name, region, s.err.String())
+				}
+			}
 		})
 	}
 }

@@ -20,7 +20,7 @@ func TestFlagsAct(t *testing.T) {
 	s := newShell(t)
 	file, plan := s.generated(t), filepath.Join(t.TempDir(), "demo.plan")
 	s.simulated()
-	require.Equal(t, 0, s.run("cluster", "plan", "-f", file, "--out", plan), s.err.String())
+	require.Equal(t, 0, s.run("cluster", "plan", "-f", file, "--to", plan), s.err.String())
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, os.WriteFile(kubeconfig, []byte(managementKubeconfig), 0o600))
 	s = newShell(t)

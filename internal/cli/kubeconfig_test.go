@@ -82,7 +82,7 @@ func TestKubeconfigIsRenewedWhenHalfUsed(t *testing.T) {
 					s.terminal("")
 				}
 				file := filepath.Join(filepath.Dir(s.HomeDir), "demo.kubeconfig")
-				ask := []string{"cluster", "kubeconfig", "demo", "--region", "us-east-1", "-o", file}
+				ask := []string{"cluster", "kubeconfig", "demo", "--region", "us-east-1", "--to", file}
 				if name == "merge" {
 					file = filepath.Join(s.HomeDir, ".kube", "config")
 					ask = append(ask[:5], "--merge")
@@ -179,18 +179,18 @@ func TestKubeconfigFileIsNotOverwritten(t *testing.T) {
 	require.NoError(t, os.WriteFile(in("empty"), nil, 0o644))
 	require.NoError(t, os.WriteFile(in("unnamed"), []byte("clusters: []\nusers: []\n"), 0o600))
 	for _, args := range [][]string{
-		{"-o", in("broken.yaml")}, {"-o", in("text")}, {"-o", in("other.yaml")}, {"-o", in("wrong.yaml")}, {"-o", in("notes.yaml")}, {"-o", in("data.json")}, {"-o", in("folder")}, {"-o", ""}, {"-o", "x", "--merge"},
+		{"--to", in("broken.yaml")}, {"--to", in("text")}, {"--to", in("other.yaml")}, {"--to", in("wrong.yaml")}, {"--to", in("notes.yaml")}, {"--to", in("data.json")}, {"--to", in("folder")}, {"--to", ""}, {"--to", "x", "--merge"},
 	} {
 		s.types(env.Wrong, append([]string{"cluster", "kubeconfig", "demo", "--region", "us-east-1"}, args...)...)
 	}
-	s.types(1, "cluster", "kubeconfig", "demo", "--region", "us-east-1", "-o", "/proc/nowhere/demo.kubeconfig")
+	s.types(1, "cluster", "kubeconfig", "demo", "--region", "us-east-1", "--to", "/proc/nowhere/demo.kubeconfig")
 	s.variables["KUBECONFIG"] = in("broken.yaml")
 	s.types(env.Wrong, "cluster", "kubeconfig", "demo", "--region", "us-east-1", "--merge")
 	s.variables["KUBECONFIG"] = in("notes.yaml")
 	s.types(env.Wrong, "cluster", "kubeconfig", "demo", "--region", "us-east-1", "--merge")
-	s.types(0, "cluster", "kubeconfig", "demo", "--region", "us-east-1", "-o", in("empty"))
-	s.types(0, "cluster", "kubeconfig", "demo", "--region", "us-east-1", "-o", in("unnamed"))
-	s.types(1, "cluster", "kubeconfig", "nope", "--region", "us-east-1", "-o", in("nope"))
+	s.types(0, "cluster", "kubeconfig", "demo", "--region", "us-east-1", "--to", in("empty"))
+	s.types(0, "cluster", "kubeconfig", "demo", "--region", "us-east-1", "--to", in("unnamed"))
+	s.types(1, "cluster", "kubeconfig", "nope", "--region", "us-east-1", "--to", in("nope"))
 	assert.NoFileExists(t, in("nope"))
 	for _, name := range []string{"broken.yaml", "text", "notes.yaml", "data.json"} {
 		data, err := os.ReadFile(in(name))

@@ -24,6 +24,7 @@ import (
 // terminal simulates a terminal, with an answer to the next question.
 func (s *shellEnv) terminal(answer string) {
 	s.InIsTerminal, s.ErrIsTerminal = true, true
+	s.Size = func() (int, int) { return 400, 30 } // messages are not broken
 	s.In = strings.NewReader(answer)
 }
 
@@ -149,7 +150,7 @@ func testKubeconfig(t *testing.T, s *shellEnv, manifest string) {
 	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 
 	elsewhere := filepath.Join(t.TempDir(), "kubeconfig")
-	require.Equal(t, 0, s.run("cluster", "kubeconfig", "demo", "-o", elsewhere), s.err.String())
+	require.Equal(t, 0, s.run("cluster", "kubeconfig", "demo", "--to", elsewhere), s.err.String())
 	info, err = os.Stat(elsewhere)
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
@@ -289,7 +290,7 @@ func TestPlanFile(t *testing.T) {
 		t.Helper()
 		require.Equal(t, want, s.run(append([]string{"cluster"}, args...)...), "%s\n%s", args, s.err.String())
 	}
-	step(0, "plan", "-f", file, "--out", planned, "--wait", "infrastructure")
+	step(0, "plan", "-f", file, "--to", planned, "--wait", "infrastructure")
 	assert.Contains(t, s.err.String(), "wrote "+planned+": 'clusterawsadm cluster create "+planned+"' carries out this plan, or says what has changed\n")
 	printed := s.out.String()
 	data, err := os.ReadFile(planned)
@@ -317,14 +318,14 @@ func TestPlanFile(t *testing.T) {
 	step(0, "create", planned)
 	assert.Contains(t, s.err.String(), "Cluster demo in us-east-1 is up to date")
 	step(0, "create", planned) // there is nothing to do any more
-	step(0, "plan", "-f", file, "--out", planned)
+	step(0, "plan", "-f", file, "--to", planned)
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(file, bytes.ReplaceAll(text, []byte("t3.large"), []byte("m5.large")), 0o600))
 	step(env.Refused, "create", planned)
 	assert.Contains(t, s.err.String(), "error: "+file+" or its variables have changed since the plan was made: make the plan again\n")
 
-	step(0, "plan", "-f", file, "--out", planned)
+	step(0, "plan", "-f", file, "--to", planned)
 	require.NoError(t, os.WriteFile(file, text, 0o600))
 	step(0, "delete", "demo", "--yes")
 	require.NoError(t, os.WriteFile(file, bytes.ReplaceAll(text, []byte("t3.large"), []byte("m5.large")), 0o600))

@@ -63,7 +63,7 @@ func TestLogs(t *testing.T) {
 				"aws_access_key_id = " + planted[2] + "\naws_secret_access_key = " + planted[3] + "\nusers: [{name: a, user: {token: " + planted[4] + ", client-key-data: " + planted[5] + "}}]\nthe end"
 		}
 	})
-	require.Equal(t, 0, s.run("cluster", "logs", "-f", file, "-o", out), s.err.String())
+	require.Equal(t, 0, s.run("cluster", "logs", "-f", file, "--to", out), s.err.String())
 	assert.Contains(t, s.err.String(), out+" has ")
 	assert.Empty(t, s.out.String())
 	info, err := os.Stat(out)
@@ -93,16 +93,16 @@ func TestLogs(t *testing.T) {
 	} {
 		assert.Contains(t, files["demo-logs/"+name], want, name)
 	}
-	require.Equal(t, env.Wrong, s.run("cluster", "logs", "demo", "-o", out))
-	assert.Contains(t, s.err.String(), "exists: name another file with -o FILE")
+	require.Equal(t, env.Wrong, s.run("cluster", "logs", "demo", "--to", out))
+	assert.Contains(t, s.err.String(), "exists: name another file with --to FILE")
 
 	s.silenced(t)
-	require.Equal(t, 0, s.run("cluster", "logs", "demo", "-o", out+"2"), s.err.String())
+	require.Equal(t, 0, s.run("cluster", "logs", "demo", "--to", out+"2"), s.err.String())
 	files = unpacked(t, out+"2")
 	assert.Contains(t, files["demo-logs/missing.txt"], "pods and events: the API server was not asked, or does not answer\n")
-	require.Equal(t, env.Failed, s.run("cluster", "logs", "nope", "-o", out+"3"))
+	require.Equal(t, env.Failed, s.run("cluster", "logs", "nope", "--to", out+"3"))
 	assert.NoFileExists(t, out+"3")
-	require.Equal(t, env.Wrong, s.run("cluster", "logs", "-f", file, "-o", out))
-	assert.Contains(t, s.err.String(), "demo.tar.gz exists: name another file with -o FILE\n")
+	require.Equal(t, env.Wrong, s.run("cluster", "logs", "-f", file, "--to", out))
+	assert.Contains(t, s.err.String(), "demo.tar.gz exists: name another file with --to FILE\n")
 	assert.NotContains(t, s.err.String(), "missing:", "it is said before anything is read")
 }

@@ -51,7 +51,7 @@ func TestChangedPlanFile(t *testing.T) {
 	s.simulated()
 	file := s.generated(t)
 	planned := filepath.Join(t.TempDir(), "demo.plan")
-	require.Equal(t, 0, s.run("cluster", "plan", "-f", file, "--out", planned, "--wait", "infrastructure"), s.err.String())
+	require.Equal(t, 0, s.run("cluster", "plan", "-f", file, "--to", planned, "--wait", "infrastructure"), s.err.String())
 	text, err := os.ReadFile(planned)
 	require.NoError(t, err)
 	var document map[string]any
@@ -88,7 +88,7 @@ func TestFullDisk(t *testing.T) {
 	file := s.generated(t)
 	require.Equal(t, 0, s.run("cluster", "create", "-f", file, "--yes", "--wait", "infrastructure"), s.err.String())
 	for _, args := range [][]string{
-		{"plan", "-f", file, "--out", full}, {"import", "demo", "-o", full},
+		{"plan", "-f", file, "--to", full}, {"import", "demo", "--to", full},
 	} {
 		assert.Equal(t, env.Failed, s.run(append([]string{"cluster"}, args...)...), "%s\n%s", args, s.err.String())
 		assert.Contains(t, s.err.String(), "no space left on device", args)

@@ -7,6 +7,7 @@ import (
 	"log"
 	"net/http"
 	"os"
+	"os/exec"
 	"os/signal"
 	"os/user"
 	"path/filepath"
@@ -50,6 +51,7 @@ func Process() *env.Env {
 		ErrIsTerminal: isTerminal(os.Stderr),                        //nolint:forbidigo // as above
 		Size:          func() (int, int) { return size(os.Stderr) }, //nolint:forbidigo // as above
 		LookupEnv:     os.LookupEnv,                                 //nolint:forbidigo // passed on, not read
+		Variables:     variables,
 		Program:       strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe"),
 		HomeDir:       home,
 		ConfigDir:     configHome,
@@ -58,6 +60,7 @@ func Process() *env.Env {
 		Who:           who(),
 		HTTP:          &http.Client{}, // uses the proxy variables
 		Helm:          &helm.Program{Environ: os.Environ()},
+		Page:          page,
 		Interrupts:    interrupts,
 		Exit:          os.Exit, //nolint:forbidigo // passed on, not called
 	}
@@ -66,6 +69,34 @@ func Process() *env.Env {
 	}
 	redirectLogs(e)
 	return e
+}
+
+// page runs a pager on the terminal of this process. Without settings of the user, less ends at once for a text
+// that fits, and shows colours, as with git.
+func page(ctx context.Context, command []string, text string) error {
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)                       //nolint:gosec // a command that the user chose
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(text), os.Stdout, os.Stderr //nolint:forbidigo // part of Process
+	cmd.Env = os.Environ()
+	for _, setting := range []string{"LESS=FRX", "LV=-c"} {
+		name, _, _ := strings.Cut(setting, "=")
+		if _, set := os.LookupEnv(name); !set { //nolint:forbidigo // part of Process
+			cmd.Env = append(cmd.Env, setting)
+		}
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	_ = cmd.Wait() // the user may leave it before its end
+	return nil
+}
+
+// variables returns the names of the environment variables of the process.
+func variables() (names []string) {
+	for _, v := range os.Environ() {
+		name, _, _ := strings.Cut(v, "=")
+		names = append(names, name)
+	}
+	return names
 }
 
 // redirectLogs passes what libraries log to the log of the program: they would write into the

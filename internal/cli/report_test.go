@@ -28,7 +28,7 @@ func TestReport(t *testing.T) {
 		require.Equal(t, 0, s.run("cluster", verb, "-f", file, "--yes", "--progress", "json", "--report", page), s.err.String())
 		events, lines := filepath.Join(dir, verb+".ndjson"), s.err.String()
 		require.NoError(t, os.WriteFile(events, []byte(lines), 0o600))
-		require.Equal(t, 0, s.run("cluster", "report", events, "-o", filepath.Join(dir, "again.html")), s.err.String())
+		require.Equal(t, 0, s.run("cluster", "report", events, "--to", filepath.Join(dir, "again.html")), s.err.String())
 		assert.Contains(t, s.err.String(), "Report: ")
 		assert.True(t, report(verb+".html") == report("again.html"), "%s: both pages are the same", verb) //nolint:testifylint // a difference would fill the screen
 		s.In = strings.NewReader(lines)

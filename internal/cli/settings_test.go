@@ -2,9 +2,11 @@ package cli
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,6 +67,18 @@ func TestSettings(t *testing.T) {
 	require.NoError(t, os.WriteFile(config, []byte("regin: eu-west-1\n"), 0o600))
 	assert.Equal(t, env.Wrong, s.run("cluster", "validate"))
 	assert.Contains(t, s.err.String(), `unknown setting "regin"`)
+}
+
+// A misspelt variable is told: that of the configuration file is an error.
+func TestUnknownVariables(t *testing.T) {
+	s := newShell(t)
+	s.Variables = func() []string { return slices.Sorted(maps.Keys(s.variables)) }
+	file := s.generated(t)
+	s.variables["CLUSTERAWSADM_REGIO"], s.variables["CLUSTERAWSADM_COLOUR_SCHEME"], s.variables["AWS_REGIO"] = "eu-west-1", "dark", "eu-west-1"
+	s.variables["CLUSTERAWSADM_TIMEOUT"], s.variables["CLUSTERAWSADM_CONFIG"] = "5m", ""
+	require.Equal(t, 0, s.run("cluster", "validate", "-f", file))
+	assert.Equal(t, "warning: the environment variable CLUSTERAWSADM_COLOUR_SCHEME is no setting and has no effect; settings have the names of flags\n"+
+		"warning: the environment variable CLUSTERAWSADM_REGIO is no setting and has no effect; did you mean CLUSTERAWSADM_REGION?\n", s.err.String())
 }
 
 func TestVariablesOfTheManifest(t *testing.T) {

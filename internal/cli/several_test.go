@@ -46,8 +46,8 @@ func TestSeveralClusters(t *testing.T) {
 	var plans struct{ Clusters []struct{ Cluster string } }
 	require.NoError(t, json.Unmarshal(s.out.Bytes(), &plans))
 	assert.Equal(t, "blue", plans.Clusters[1].Cluster)
-	step(env.Wrong, "plan", "-f", file, "--out", filepath.Join(t.TempDir(), "x.plan"))
-	assert.Contains(t, s.err.String(), "--out is for one cluster, and the manifest has red, blue: choose one with --cluster NAME")
+	step(env.Wrong, "plan", "-f", file, "--to", filepath.Join(t.TempDir(), "x.plan"))
+	assert.Contains(t, s.err.String(), "--to is for one cluster, and the manifest has red, blue: choose one with --cluster NAME")
 	require.Equal(t, 0, s.run("__complete", "cluster", "plan", "-f", file, "--cluster", ""), s.err.String())
 	assert.Contains(t, s.out.String(), "red\nblue\n:")
 	step(env.Wrong, "kubeconfig", "-f", file)

@@ -37,7 +37,7 @@ func TestWait(t *testing.T) {
 	require.Equal(t, 0, s.run("cluster", "wait", "demo", "--for=delete"), s.err.String())
 	require.Equal(t, 0, s.run("cluster", "wait", "-f", file, "--for=deleted"), s.err.String())
 	require.Equal(t, env.Wrong, s.run("cluster", "wait", "demo", "--for=nope"))
-	assert.Contains(t, s.err.String(), "must be one of api, joined, ready, delete")
+	assert.Contains(t, s.err.String(), "must be one of infrastructure, api, joined, ready, delete")
 	require.Equal(t, env.Wrong, s.run("cluster", "wait"))
 }
 

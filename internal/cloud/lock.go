@@ -62,6 +62,21 @@ func lockedBy(h Holder) error {
 	return &plan.LockedError{Owner: h.Who, Command: h.Command, Since: h.Since}
 }
 
+// Alive reports whether the run may still be working: it has not ended, and its last heartbeat is not so
+// old that another run would take over.
+func (h Holder) Alive() bool { return !h.Released && h.age < h.validFor(ConsistencyDelay) }
+
+// LastRun returns the record of the last run on the cluster, from SSM Parameter Store; nil if there is none.
+func (c *Clients) LastRun(ctx context.Context) (last *Holder, err error) {
+	all, err := (&ssmRecords{c}).list(ctx)
+	for _, h := range all {
+		if last == nil || h.Epoch > last.Epoch {
+			last = &h
+		}
+	}
+	return last, err
+}
+
 // ErrLockLost says that another run has taken over the lock. This run must not write any
 // more.
 var ErrLockLost = errors.New("another run has taken over the lock of this cluster")

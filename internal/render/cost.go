@@ -27,6 +27,14 @@ func costs(c *plan.Cost, v PlanView) string {
 	return b.String()
 }
 
+// briefCost says what the cluster costs, for the top of a plan; "" if that is not known.
+func briefCost(c *plan.Cost, v PlanView) string {
+	if c == nil {
+		return ""
+	}
+	return v.Style.paint(bold, "Cost:") + " " + total(c) + ".\n"
+}
+
 // CostLine says in one line what a cluster costs; "" if that is not known.
 func CostLine(c *plan.Cost, s Style) string { return costs(c, PlanView{Style: s}) }
 

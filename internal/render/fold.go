@@ -9,8 +9,11 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
-// FewMachines is the largest group of machines of which each is shown.
-const FewMachines = 3
+// FewMachines is the largest group of equal machines of which each is shown.
+const FewMachines = 1
+
+// fewValues is the largest number of values of a field that a folded block lists.
+const fewValues = 3
 
 // block is a step of a plan for one resource, or for many that differ only in name.
 type block struct {
@@ -114,7 +117,7 @@ func nameless(value, name string) string {
 // several formats the different values of a list.
 func several(values []string) string {
 	values = slices.Compact(slices.Sorted(slices.Values(values)))
-	if len(values) > FewMachines {
+	if len(values) > fewValues {
 		return fmt.Sprintf("%s | … (%d different values)", values[0], len(values))
 	}
 	return strings.Join(values, " | ")

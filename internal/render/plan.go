@@ -54,9 +54,12 @@ func (v PlanView) Who() string {
 func Plan(w io.Writer, p plan.Plan, v PlanView) error {
 	var b strings.Builder
 	if who := v.Who(); who != "" {
-		b.WriteString(v.Style.paint(dim, heading(who)) + "\n\n")
+		b.WriteString(v.Style.paint(dim, v.sentence(heading(who))) + "\n\n")
 	}
 	all := sections(p, v.Full)
+	if len(all) > 0 { // the reader of a long plan begins with what it comes to
+		b.WriteString(v.sentence(Headline(p, v)) + "\n" + briefCost(p.Cost, v) + "\n")
+	}
 	b.WriteString(marks(all, v.Style))
 	for _, s := range all {
 		b.WriteString(v.Style.paint(bold, heading(s.area)) + "\n\n")
@@ -73,7 +76,7 @@ func Plan(w io.Writer, p plan.Plan, v PlanView) error {
 		}
 	}
 	b.WriteString(unchanged(p, v))
-	b.WriteString(quotas(p.Quotas, v.Style))
+	b.WriteString(quotas(p.Quotas, v))
 	if err := writePermissions(&b, p.Permissions, v.Style); err != nil {
 		return err
 	}
@@ -282,7 +285,8 @@ func unchanged(p plan.Plan, v PlanView) string {
 }
 
 // quotas lists the quotas that a plan needs some of.
-func quotas(all []plan.Quota, s Style) string {
+func quotas(all []plan.Quota, v PlanView) string {
+	s := v.Style
 	if len(all) == 0 {
 		return ""
 	}
@@ -297,9 +301,11 @@ func quotas(all []plan.Quota, s Style) string {
 		if q.Exceeded() {
 			code = red
 		}
-		b.WriteString(
-			"  " + s.paint(code, fmt.Sprintf("%s  %d needed, %d of %d in use (%s %s)", pad(q.Name, wide), q.Needed, q.Used, q.Limit, q.Service, q.Code)) + "\n",
-		)
+		line := fmt.Sprintf("%s  %d needed, %d of %d in use (%s %s)", pad(q.Name, wide), q.Needed, q.Used, q.Limit, q.Service, q.Code)
+		if v.Width > 0 && width(line)+2 > v.Width && !q.Exceeded() { // the code is for a request
+			line = fmt.Sprintf("%s  %d needed, %d of %d in use", pad(q.Name, wide), q.Needed, q.Used, q.Limit)
+		}
+		b.WriteString("  " + s.paint(code, line) + "\n")
 	}
 	return b.String() + "\n"
 }

@@ -29,30 +29,70 @@ type StatusView struct {
 	Width int       // of the terminal, to which lines of resources are cut; 0: they are not cut
 }
 
+// head is the first line of a status. The endpoint gets one of its own on a terminal that is too narrow.
+func (v StatusView) head(s cluster.Status) string {
+	parts := []string{s.Name, s.Region}
+	if s.Version != "" {
+		parts = append(parts, "Kubernetes "+s.Version)
+	}
+	endpoint := text.Prefixed("https://", s.Endpoint)
+	age := ""
+	if s.Since != nil {
+		age = Age(*s.Since, v.Now) + " old"
+	}
+	line := func(more ...string) string {
+		all := slices.DeleteFunc(append(slices.Clone(parts), more...), func(part string) bool { return part == "" })
+		return strings.Join(all, "  ")
+	}
+	whole := line(endpoint, age)
+	if v.Width > 0 && width(whole) > v.Width && endpoint != "" {
+		whole = line(age) + "\n" + endpoint
+	}
+	return v.Style.paint(bold, s.Name) + strings.TrimPrefix(whole, s.Name)
+}
+
+// sentence breaks a line of words to the width of the terminal.
+func (v StatusView) sentence(line string) string {
+	if v.Width == 0 {
+		return line
+	}
+	return text.Wrap(line, v.Width)
+}
+
+// LastRun says which run works on a cluster, or has not finished, and what to do; "" for none.
+func LastRun(r *cluster.LastRun, now time.Time) string {
+	if r == nil {
+		return ""
+	}
+	which := fmt.Sprintf("'cluster %s' of %s, begun %s ago,", r.Command, r.Who, Age(r.Since, now))
+	switch {
+	case r.State == cluster.RunActive:
+		return which + " is working on this cluster."
+	case r.Deletes():
+		return which + " has not finished: parts of the cluster are deleted. 'cluster delete' deletes the rest, " +
+			"'cluster create' with the manifest makes it whole again."
+	}
+	return which + " was interrupted: run it again."
+}
+
 // Status prints a cluster as a tree: its areas, and in each the resources with
 // their state.
 func Status(w io.Writer, s cluster.Status, v StatusView) error {
 	var b strings.Builder
-	b.WriteString(v.Style.paint(bold, s.Name) + "  " + s.Region)
-	if s.Version != "" {
-		b.WriteString("  Kubernetes " + s.Version)
-	}
-	if s.Endpoint != "" {
-		b.WriteString("  https://" + s.Endpoint)
-	}
-	if s.Since != nil {
-		b.WriteString("  " + Age(*s.Since, v.Now) + " old")
-	}
-	b.WriteString("\n")
+	b.WriteString(v.head(s) + "\n")
 	b.WriteString(health(s, v.Style))
+	if told := LastRun(s.LastRun, v.Now); told != "" {
+		b.WriteString(v.sentence(v.Style.paint(yellow, told)) + "\n")
+	}
 	var shown []branch
 	for _, a := range Areas() {
-		if k := branchOf(a, s.Resources, v); len(k.leaves) > 0 {
+		k := branchOf(a, s.Resources, v)
+		if a == plan.AreaKubernetes {
+			k = k.with(nodesOf(s, v.Full))
+		}
+		if len(k.leaves) > 0 {
 			shown = append(shown, k)
 		}
-	}
-	if k := nodesOf(s, v.Full); len(k.leaves) > 0 {
-		shown = append(shown, k)
 	}
 	wide := columns(shown)
 	for i, k := range shown {
@@ -84,18 +124,34 @@ func health(s cluster.Status, style Style) string {
 	return fmt.Sprintf("API server: ready (%s)  Nodes: %d joined, %d ready\n", s.API.Version, len(s.Nodes), ready)
 }
 
-// nodesOf is the part of the tree with the Nodes that are no resource of the manifest.
+// with returns a branch with the leaves of another one.
+func (k branch) with(more branch) branch {
+	k.ok, k.of, k.leaves = k.ok+more.ok, k.of+more.of, append(k.leaves, more.leaves...)
+	if rank(more.worst) > rank(k.worst) {
+		k.worst = more.worst
+	}
+	return k
+}
+
+// nodesOf is the part of the tree with the Nodes that are no resource of the manifest. The Node of a machine has
+// the name that the manifest gives to it.
 func nodesOf(s cluster.Status, full bool) branch {
-	k := branch{area: "nodes", worst: "ok"}
-	told := map[string]bool{}
+	k := branch{area: plan.AreaKubernetes, worst: "ok"}
+	told, names := map[string]bool{}, map[string]string{}
 	for _, r := range s.Resources {
 		told[r.CloudID] = told[r.CloudID] || r.Resource.Kind() == reconcile.KindNode
+		if of, is := strings.CutPrefix(string(r.Resource), "machine/"); is {
+			names[r.CloudID] = string(reconcile.KindNode) + "/" + of
+		}
 	}
 	for _, n := range s.Nodes {
 		if told[n.Name] {
 			continue
 		}
 		l := leaf{state: "ok", title: n.Name, id: n.Machine, detail: strings.TrimSpace(strings.Join(n.Roles, ",") + " " + n.Version)}
+		if name := names[n.Machine]; name != "" {
+			l.title, l.id = name, n.Name
+		}
 		k.of++
 		if n.Ready {
 			k.ok++
@@ -225,8 +281,11 @@ func columns(shown []branch) (wide [2]int) {
 // indent is the width of what is before the title of a leaf.
 const indent = 8
 
-// columns returns the title, the ID and the detail of a leaf, padded to the columns, and cut to
-// the width of the terminal.
+// leastID is the smallest number of columns in which an ID says something.
+const leastID = 12
+
+// columns returns the title, the ID and the detail of a leaf, padded to the columns. On a terminal that is too
+// narrow for all three, the state and the detail are seen, and the ID gives way.
 func (l leaf) columns(wide [2]int, v StatusView) (title, id, detail string) {
 	title, id, detail = pad(l.title, wide[0]), brief(l.id), l.detail
 	if l.state != "ok" && l.title != "" && !strings.HasSuffix(l.title, "…") {
@@ -235,10 +294,27 @@ func (l leaf) columns(wide [2]int, v StatusView) (title, id, detail string) {
 	if detail != "" {
 		id = pad(id, wide[1])
 	}
-	if v.Width > 0 {
-		title = cut(title, v.Width-indent)
-		id = cut(id, v.Width-indent-width(title)-2)
-		detail = cut(detail, v.Width-indent-width(title)-width(id)-4)
+	if v.Width == 0 {
+		return title, id, detail
+	}
+	room := v.Width - indent
+	if over := width(title) + 2 + width(detail) - room; over > 0 && detail != "" {
+		title = pad(cut(strings.TrimRight(l.title, " "), max(room/2, width(title)-over)), min(wide[0], max(room/2, width(title)-over)))
+	}
+	title = cut(title, room)
+	detail = cutWords(detail, room-width(title)-2)
+	left := room - width(title) - 2
+	if detail != "" {
+		left -= width(detail) + 2
+	}
+	switch whole := strings.TrimRight(id, " "); {
+	case width(id) <= left:
+	case width(whole) <= left:
+		id = pad(whole, left)
+	case left < leastID:
+		id = ""
+	default:
+		id = cut(whole, left)
 	}
 	return title, id, detail
 }
@@ -256,7 +332,7 @@ func (k branch) write(b *strings.Builder, last bool, wide [2]int, v StatusView) 
 			twig, below = "└─ ", "   "
 		}
 		title, id, detail := l.columns(wide, v)
-		row := title + "  " + s.paint(dim, id) + text.Prefixed("  ", detail)
+		row := title + text.Prefixed("  ", s.paint(dim, id)) + text.Prefixed("  ", detail)
 		b.WriteString(s.paint(dim, rail+twig) + mark(l.state, s) + " " + strings.TrimRight(row, " ") + "\n")
 		var changes []line
 		for _, c := range l.changes {

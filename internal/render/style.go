@@ -53,6 +53,18 @@ func cut(text string, to int) string {
 	return string([]rune(text)[:to-1]) + "…"
 }
 
+// cutWords shortens text to a number of columns, behind a word if one ends in its second half.
+func cutWords(text string, to int) string {
+	short := cut(text, to)
+	if short == text || short == "" {
+		return short
+	}
+	if at := strings.LastIndexByte(short, ' '); at > len(short)/2 {
+		return strings.TrimRight(short[:at], " ,;:") + "…"
+	}
+	return short
+}
+
 // brief returns the part of a cloud ID that is unique within its account: of an ARN, the
 // part after the account.
 func brief(id string) string {

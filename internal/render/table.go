@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/olekukonko/tablewriter"
@@ -36,6 +37,34 @@ func Table(w io.Writer, headers []string, rows [][]string) error {
 		}
 	}
 	return nil
+}
+
+// Fit leaves columns out of a table that is wider than the terminal, in this order, until it fits. A width of 0 is
+// any.
+func Fit(to int, headers []string, rows [][]string, less ...string) (fewer []string, shorter [][]string) {
+	for _, name := range less {
+		at := slices.Index(headers, name)
+		if to == 0 || at < 0 || tableWidth(headers, rows) <= to {
+			continue
+		}
+		headers = slices.Delete(slices.Clone(headers), at, at+1)
+		for i := range rows {
+			rows[i] = slices.Delete(slices.Clone(rows[i]), at, at+1)
+		}
+	}
+	return headers, rows
+}
+
+// tableWidth is the number of columns of the terminal that a table takes.
+func tableWidth(headers []string, rows [][]string) (sum int) {
+	for i, h := range headers {
+		wide := width(h)
+		for _, row := range rows {
+			wide = max(wide, width(row[i]))
+		}
+		sum += wide + 3
+	}
+	return sum - 3
 }
 
 // plainCells leaves the text of cells unchanged.

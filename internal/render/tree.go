@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	words "github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
@@ -19,6 +20,8 @@ const (
 	// ClearLine erases the line of the cursor.
 	ClearLine   = firstColumn + clearRight
 	firstColumn = introducer + "G"
+	// ClearScreen erases the terminal, and puts the cursor at its top.
+	ClearScreen = introducer + "H" + introducer + "2J" + introducer + "3J"
 	up          = introducer + "%dA"
 )
 
@@ -109,7 +112,8 @@ func (t *tree) End() {
 
 // above prints a line that stays, above the tree.
 func (t *tree) above(text string) {
-	t.write(t.erase() + text + "\n")
+	wide, _ := t.size()
+	t.write(t.erase() + words.WrapMessage(text, wide) + "\n")
 	t.paint()
 }
 

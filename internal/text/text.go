@@ -3,6 +3,7 @@ package text
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -85,4 +86,71 @@ func Wrap(s string, width int) string {
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// WrapMessage breaks the lines of a message that are wider than a terminal, at spaces; 0 is any width. A line keeps
+// its indentation. A command, in quotes or at the end of a line, is not broken, so that it can be copied.
+func WrapMessage(s string, width int) string {
+	if width <= 0 {
+		return s
+	}
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		if utf8.RuneCountInString(line) > width {
+			lines[i] = wrapLine(line, width)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func wrapLine(line string, width int) string {
+	rest := strings.TrimLeft(line, " ")
+	indent := line[:len(line)-len(rest)]
+	var b strings.Builder
+	column := 0
+	for _, word := range unbroken(rest) {
+		long := utf8.RuneCountInString(word)
+		switch {
+		case column == 0:
+			b.WriteString(indent)
+			column = len(indent)
+		case column+1+long > width:
+			b.WriteString("\n" + indent)
+			column = len(indent)
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += long
+	}
+	return b.String()
+}
+
+// unbroken splits a line into words, and leaves commands in one piece.
+func unbroken(line string) (words []string) {
+	all := strings.Split(line, " ")
+	for i := 0; i < len(all); i++ {
+		end := i
+		switch {
+		case all[i] == "clusterawsadm", all[i] == "aws", all[i] == "kubectl":
+			end = len(all) - 1
+		case slices.Contains([]string{"(clusterawsadm", "(aws", "(kubectl"}, all[i]):
+			for end < len(all)-1 && !strings.Contains(all[end], ")") {
+				end++
+			}
+		case strings.HasPrefix(all[i], "'") && strings.Count(all[i], "'") == 1:
+			for j := i + 1; j < len(all); j++ {
+				if strings.Contains(all[j], "'") {
+					end = j
+					break
+				}
+			}
+		}
+		if word := strings.Join(all[i:end+1], " "); word != "" {
+			words = append(words, word)
+		}
+		i = end
+	}
+	return words
 }

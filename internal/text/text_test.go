@@ -40,3 +40,17 @@ func TestWrap(t *testing.T) {
 		assert.Equal(t, want, text.Wrap(in, 9), in)
 	}
 }
+
+func TestWrapMessage(t *testing.T) {
+	for in, want := range map[string]string{
+		"short":                                  "short",
+		"this is a line that is too long":        "this is a line that\nis too long",
+		"  1. an indented line that is too long": "  1. an indented\n  line that is too\n  long",
+		"see 'clusterawsadm cluster list --all-regions' for all": "see\n'clusterawsadm cluster list --all-regions'\nfor all",
+		"Next: clusterawsadm cluster describe demo --region x":   "Next:\nclusterawsadm cluster describe demo --region x",
+		"it isn't broken at 'a quote that":                       "it isn't broken at\n'a quote that",
+	} {
+		assert.Equal(t, want, text.WrapMessage(in, 20), in)
+		assert.Equal(t, in, text.WrapMessage(in, 0))
+	}
+}

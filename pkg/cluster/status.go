@@ -7,11 +7,13 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
-// Condition is a state of a cluster that AwaitCondition waits for.
+// Condition is a state of a cluster that AwaitCondition waits for. The values of plan.Wait have the same words.
 type Condition string
 
 // The conditions.
 const (
+	ConditionInfrastructure Condition = "infrastructure" // AWS runs the machines
+
 	ConditionAPI     Condition = "api"    // the API server answers
 	ConditionJoined  Condition = "joined" // and all machines have joined
 	ConditionReady   Condition = "ready"  // and all Nodes are ready
@@ -76,6 +78,27 @@ const (
 	NodeReady     NodeState = "ready"
 )
 
+// LastRun is a run that works on a cluster, or that has not finished its work.
+type LastRun struct {
+	Command string    `json:"command"` // "create"
+	Who     string    `json:"who"`     // "ada@laptop pid 4711"
+	Since   time.Time `json:"since"`
+	State   RunState  `json:"state"`
+}
+
+// RunState is the state of the last run on a cluster.
+type RunState string
+
+// The values of RunState.
+const (
+	RunActive      RunState = "active"
+	RunInterrupted RunState = "interrupted" // it was killed, or lost its connection
+	RunUnfinished  RunState = "unfinished"  // a deletion that has ended, and left resources
+)
+
+// Deletes reports whether a deletion was begun and has not finished, so that parts of the cluster may be gone.
+func (r *LastRun) Deletes() bool { return r != nil && r.Command == "delete" }
+
 // Status is the state of a cluster.
 type Status struct {
 	Name      string           `json:"name"`
@@ -87,14 +110,18 @@ type Status struct {
 	// launched.
 	Since *time.Time `json:"since,omitempty"`
 
+	// LastRun is the last run, if it works on the cluster or has not finished; nil otherwise, and if the caller
+	// may not read the lock.
+	LastRun *LastRun `json:"lastRun,omitempty"`
+
 	API   *APIStatus   `json:"apiServer,omitempty"` // nil: it was not asked
 	Nodes []NodeStatus `json:"nodes,omitempty"`     // empty if the API server has not answered
 }
 
-// Healthy reports whether all resources exist and are as they should be, and the API server
-// answers, if it was asked.
+// Healthy reports whether all resources exist and are as they should be, no deletion was begun, and the API
+// server answers, if it was asked.
 func (s Status) Healthy() bool {
-	return (s.API == nil || s.API.State == APIReady) &&
+	return (s.API == nil || s.API.State == APIReady) && !s.LastRun.Deletes() &&
 		!slices.ContainsFunc(s.Resources, func(r ResourceStatus) bool { return r.State != "ok" && r.State != "existing" })
 }
 

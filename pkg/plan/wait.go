@@ -1,6 +1,6 @@
 package plan
 
-// Wait is the state of a cluster that Apply waits for.
+// Wait is the state of a cluster that Apply waits for. The conditions of package cluster have the same words.
 type Wait string
 
 // The values of Wait. "" is Infrastructure.
@@ -8,5 +8,5 @@ const (
 	Infrastructure Wait = "infrastructure" // AWS runs the machines
 	APIServer      Wait = "api"            // the API server answers, and all machines of the control plane have joined
 	NodesJoined    Wait = "joined"         // all machines are Nodes, ready or not
-	NodesReady     Wait = "nodes"          // all machines are Nodes, and ready
+	NodesReady     Wait = "ready"          // all machines are Nodes, and ready
 )

@@ -205,3 +205,6 @@ func (m *Manifest) privateAPI() bool {
 	lb := m.cluster.Infra.Spec.ControlPlaneLoadBalancer
 	return lb != nil && lb.Scheme != nil && *lb.Scheme == infrav1.ELBSchemeInternal
 }
+
+// PartitionOf returns the partition of a region, which ARNs begin with: "aws", "aws-cn", "aws-us-gov" and others.
+func PartitionOf(region string) string { return manifest.PartitionOf(region) }

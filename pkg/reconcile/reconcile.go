@@ -103,6 +103,10 @@ func (c *Cluster) Caller(ctx context.Context) (cluster.Caller, error) { return c
 // one, of those with the tag of the cluster.
 func (c *Cluster) Status(ctx context.Context) (cluster.Status, error) { return look.Status(ctx, c.run) }
 
+// LastRun returns the last run on the cluster, if it works on it or has not finished; nil otherwise, and if the
+// caller may not read the lock.
+func (c *Cluster) LastRun(ctx context.Context) *cluster.LastRun { return look.LastRun(ctx, c.run) }
+
 // AwaitCondition waits for a cluster that another process creates, changes or deletes. It only
 // reads, and takes no lock. It calls tell, if it is not nil, with what is missing whenever that
 // changes. If the deadline of the context passes, the error is a TimeoutError with the likely

@@ -23,7 +23,7 @@ func TestFamilies(t *testing.T) {
 		all := u.controlPlanes(t)
 		u.lose(t, all[0])
 		u.speed = lifelike
-		u.Run(t, "cluster", "create", "-f", u.manifest, "--yes", "--wait", "nodes")
+		u.Run(t, "cluster", "create", "-f", u.manifest, "--yes", "--wait", "ready")
 		u.settled(t, 3, 1)
 		members, err := u.Members(t.Context(), all[1])
 		require.NoError(t, err)

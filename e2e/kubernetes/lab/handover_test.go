@@ -217,7 +217,7 @@ func (m *Management) givesPool(t *testing.T, u *Laptop) {
 	require.NotContains(t, string(text), "refreshPreferences:\n    disable")
 	require.NoError(t, os.WriteFile(u.manifest, []byte(replaced(t, string(text), "  replicas: 3\n", "  replicas: 4\n")), 0o600))
 	before := len(m.Machines(t))
-	u.Run(t, "cluster", "create", "-f", u.manifest, "--yes", "--wait", "nodes")
+	u.Run(t, "cluster", "create", "-f", u.manifest, "--yes", "--wait", "ready")
 	u.settled(t, 1, 4)
 	assert.Len(t, m.Machines(t), before+1, "no machine is replaced")
 	t.Log("proved: a pool whose token the controllers have renewed is taken back, and a machine that it adds then joins without them")

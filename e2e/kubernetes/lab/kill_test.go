@@ -81,7 +81,7 @@ func lostWhenFormed(t *testing.T, u *Laptop) {
 	u.speed = lifelike
 	defer func() { u.speed = speed }()
 	began := time.Now()
-	u.Run(t, "cluster", "create", "-f", u.manifest, "--yes", "--wait", "nodes")
+	u.Run(t, "cluster", "create", "-f", u.manifest, "--yes", "--wait", "ready")
 	took := time.Since(began)
 	u.settled(t, 3, 1)
 	members, err := u.Members(t.Context(), by)

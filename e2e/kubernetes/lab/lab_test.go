@@ -25,7 +25,7 @@ func TestLab(t *testing.T) {
 func oneControlPlane(t *testing.T, l *Lab) {
 	u := l.NewLaptop(t, "quickstart", withResourceSet(t, Example(t, "quickstart")))
 	times := u.bring(t, 1, 1)
-	t.Logf("proved: the printed kubeconfig works with kubectl; create --wait nodes ends when 1 control plane and 1 worker are Ready: %s", times)
+	t.Logf("proved: the printed kubeconfig works with kubectl; create --wait ready ends when 1 control plane and 1 worker are Ready: %s", times)
 
 	worker := u.workers(t)[0]
 	name := ""
@@ -90,7 +90,7 @@ func resourceSetArrived(t *testing.T, u *Laptop) {
 	assert.Contains(t, managers(), "clusterawsadm")
 	u.NothingToDo(t)
 	u.Kubectl(t, "patch", "daemonset", "-n", "kube-system", "network", "--type", "merge", "-p", `{"spec":{"template":{"spec":{"hostNetwork":false}}}}`)
-	u.Run(t, "cluster", "create", "-f", u.manifest, "--yes", "--wait", "nodes")
+	u.Run(t, "cluster", "create", "-f", u.manifest, "--yes", "--wait", "ready")
 	assert.Equal(t, "true", u.Kubectl(t, "get", "daemonset", "-n", "kube-system", "network", "-o", "jsonpath={.spec.template.spec.hostNetwork}"))
 	t.Log("proved: a ClusterResourceSet arrives by server-side apply; another plan is empty; what somebody has changed is mended")
 }
@@ -175,7 +175,7 @@ func (u *Laptop) bring(t *testing.T, controlPlanes, workers int) (at times) {
 	}
 	u.Until(t, "all nodes", patience, func() bool { return len(u.Objects(t.Context(), "nodes")) == controlPlanes+workers })
 	at.nodes = time.Since(began)
-	u.Run(t, "cluster", "create", "-f", u.manifest, "--yes", "--wait", "nodes")
+	u.Run(t, "cluster", "create", "-f", u.manifest, "--yes", "--wait", "ready")
 	at.ready = time.Since(began)
 	u.settled(t, controlPlanes, workers)
 	t.Log("\n" + u.Kubectl(t, "get", "nodes") + u.Kubectl(t, "get", "pods", "-A"))

@@ -112,7 +112,7 @@ func (u *Laptop) killed(t *testing.T, after time.Duration, args ...string) (ende
 // NothingToDo requires that another run with the manifest has no changes.
 func (u *Laptop) NothingToDo(t *testing.T) {
 	t.Helper()
-	u.Run(t, "cluster", "plan", "-f", u.manifest, "--wait", "nodes", "--detailed-exitcode") // 2 if there are changes
+	u.Run(t, "cluster", "plan", "-f", u.manifest, "--wait", "ready", "--detailed-exitcode") // 2 if there are changes
 }
 
 // Bootstrap creates the IAM resources of the account.

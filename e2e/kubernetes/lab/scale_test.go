@@ -19,7 +19,7 @@ func scaledDown(t *testing.T, u *Laptop) {
 	u.speed = lifelike
 	defer func() { u.speed = speed }()
 	began := time.Now()
-	u.Run(t, "cluster", "create", "-f", u.manifest, "--yes", "--wait", "nodes")
+	u.Run(t, "cluster", "create", "-f", u.manifest, "--yes", "--wait", "ready")
 	took := time.Since(began)
 	u.Until(t, "two instances", patience, func() bool { return len(u.Machines(t)) == 2 })
 	left := u.controlPlanes(t)

@@ -83,7 +83,7 @@ func (m *Management) gives(t *testing.T, u *Laptop) {
 	machines := m.Machines(t)
 	u.manifest = filepath.Join(t.TempDir(), "taken.yaml")
 	began := time.Now()
-	u.Run(t, "cluster", "takeback", u.Cluster, "--from", m.Kubeconfig(), "-o", u.manifest, "--yes", "--timeout", "3m")
+	u.Run(t, "cluster", "takeback", u.Cluster, "--from", m.Kubeconfig(), "--to", u.manifest, "--yes", "--timeout", "3m")
 	t.Logf("taken back after %s", time.Since(began).Round(time.Second))
 	u.NothingToDo(t)
 	m.Restart(t)

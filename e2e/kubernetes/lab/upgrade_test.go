@@ -52,13 +52,13 @@ func upgraded(t *testing.T, l *Lab) {
 
 	manifest = strings.Replace(manifest, "clusterConfiguration:\n", "clusterConfiguration:\n      dns: {imageTag: v1.12.1}\n", 1)
 	require.NoError(t, os.WriteFile(u.manifest, []byte(strings.ReplaceAll(manifest, older, controlplane.Version)), 0o600))
-	t.Log("\n" + u.Run(t, "cluster", "plan", "-f", u.manifest, "--wait", "nodes"))
+	t.Log("\n" + u.Run(t, "cluster", "plan", "-f", u.manifest, "--wait", "ready"))
 	w := u.witness(t)
 	u.speed = lifelike
 	began := time.Now()
 	u.killedHalfWay(t)
 	killed := time.Since(began)
-	u.Run(t, "cluster", "create", "-f", u.manifest, "--yes", "--wait", "nodes")
+	u.Run(t, "cluster", "create", "-f", u.manifest, "--yes", "--wait", "ready")
 	took := time.Since(began)
 	w.stop(t)
 
@@ -76,7 +76,7 @@ func upgraded(t *testing.T, l *Lab) {
 // killedHalfWay kills a run when the first control plane of the new version has joined.
 func (u *Laptop) killedHalfWay(t *testing.T) {
 	t.Helper()
-	cmd, out, story := u.command(t.Context(), u.program, "cluster", "create", "-f", u.manifest, "--yes", "--wait", "nodes")
+	cmd, out, story := u.command(t.Context(), u.program, "cluster", "create", "-f", u.manifest, "--yes", "--wait", "ready")
 	require.NoError(t, cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()

@@ -41,7 +41,7 @@ func (f *Flags) openSimulated(ctx context.Context, region string) (*Account, err
 		},
 	})
 	if err != nil {
-		return nil, err
+		return nil, wrongFile(err)
 	}
 	switch {
 	case f.Copies:
@@ -66,7 +66,16 @@ func (f *Flags) homeRegion() (string, error) {
 	if f.SimulateState == "" {
 		return "", nil
 	}
-	return simulated.RegionOf(f.SimulateState)
+	region, err := simulated.RegionOf(f.SimulateState)
+	return region, wrongFile(err)
+}
+
+// wrongFile makes the error of a file that is not a simulated account one of the command line, which names the file.
+func wrongFile(err error) error {
+	if errors.As(err, new(*simulated.UnreadableError)) {
+		return &env.UsageError{Err: err}
+	}
+	return err
 }
 
 // stateFile returns the file of a region. Each region of the simulated account has a file.

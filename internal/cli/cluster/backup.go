@@ -103,7 +103,7 @@ func (o *backupOptions) run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer x.Close(&err)
+	defer x.end(ctx, &err)
 	c, s := x.cluster, x.session
 	made := fmt.Sprintf("%s-%s.backup", c.Name, s.Clock.Now().UTC().Format("20060102T150405Z"))
 	file := cmp.Or(o.to, made)

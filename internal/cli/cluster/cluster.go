@@ -184,6 +184,8 @@ type choice struct {
 	value string
 	of    []string
 	also  map[string]string // other names of the values
+	old   map[string]string // names of releases before, with a warning
+	given string            // the old name that was used
 }
 
 // String implements pflag.Value.
@@ -196,6 +198,9 @@ func (c *choice) Type() string { return "string" }
 func (c *choice) Set(v string) error {
 	if name, ok := c.also[v]; ok {
 		v = name
+	}
+	if name, ok := c.old[v]; ok {
+		v, c.given = name, v
 	}
 	if !slices.Contains(c.of, v) {
 		if near := suggest.Nearest(v, c.of); near != "" && len(c.of) > 10 {

@@ -18,7 +18,7 @@ import (
 
 type convertOptions struct {
 	manifestFlags
-	output       string
+	output       destination
 	write, check bool
 }
 
@@ -34,7 +34,7 @@ The text stays as it is: comments, order, quotes, line ends, and the ${VARIABLES
 template. Only what v1beta2 has in another place, or under another name, is moved. The
 cluster stays the same: 'cluster plan' shows no changes.
 
-The result goes to standard output, to FILE with --output, or with --write to the files
+The result goes to standard output, to FILE with --to, or with --write to the files
 that it comes from. A line on standard error says what has no place in v1beta2, or another
 meaning. A result that is converted again does not change.
 
@@ -49,7 +49,7 @@ Exit codes: 0 if the result is complete, also if nothing is to be converted; 2 w
 	}
 	p := cmd.Flags()
 	p.StringArrayVarP(&o.files, "filename", "f", nil, "manifest `FILE`, a directory of manifests, or - for standard input; can be repeated")
-	p.StringVarP(&o.output, "output", "o", "", "`FILE` for the result; it is not overwritten (default: standard output)")
+	o.output.addTo(cmd, "`FILE` for the result; it is not overwritten (default: standard output)", "yaml")
 	p.BoolVarP(&o.write, "write", "w", false, "write the result to the files that it comes from")
 	p.BoolVar(&o.check, "check", false, "write nothing; exit code 2 if an object is of an older API version")
 	p.BoolVar(&o.strict, "strict", false, "treat what has no place in v1beta2, or another meaning, as an error")
@@ -90,7 +90,7 @@ func (o *convertOptions) run(ctx context.Context) error {
 		return o.report(all, count)
 	case o.write:
 		err = o.replace(all)
-	case o.output != "":
+	case o.output.to != "":
 		err = o.writeTo(ctx, joined(all))
 	default:
 		_, err = o.Env.Out.Write(joined(all))
@@ -105,10 +105,10 @@ func (o *convertOptions) checkFlags() error {
 	switch {
 	case len(o.files) == 0:
 		return env.Usagef("no manifest: use -f FILE, or -f - for standard input")
-	case o.output != "" && (o.write || o.check), o.write && o.check:
-		return env.Usagef("--output, --write and --check exclude each other")
+	case o.output.to != "" && (o.write || o.check), o.write && o.check:
+		return env.Usagef("--to, --write and --check exclude each other")
 	}
-	return checkWritable("output", o.output)
+	return checkWritable("to", o.output.to)
 }
 
 // convert converts the files. Problems of all of them are one error.
@@ -174,13 +174,13 @@ func (o *convertOptions) replace(all []converted) error {
 	return nil
 }
 
-// writeTo writes the result to the file of --output.
+// writeTo writes the result to the file of --to.
 func (o *convertOptions) writeTo(ctx context.Context, content []byte) error {
-	same, err := isWritten(ctx, o.output, content)
+	same, err := isWritten(ctx, o.output.to, content)
 	if err != nil || same {
 		return err
 	}
-	return files.Replace(o.output, content, files.Private)
+	return files.Replace(o.output.to, content, files.Private)
 }
 
 // joined returns the results as one text, as YAML documents.

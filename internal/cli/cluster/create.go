@@ -48,7 +48,7 @@ stopped continues the restore, also without --restore.
 With --backup, a run that replaces machines of the control plane, as an upgrade does,
 first backs up etcd and the keys of the cluster. If the backup fails, it changes nothing.
 
-With the file of a plan that 'cluster plan --out' has written, the command carries out
+With the file of a plan that 'cluster plan --to' has written, the command carries out
 that plan without asking. If it does not apply any more, the command changes nothing,
 and says what has changed.`,
 		Example: `  clusterawsadm cluster create -f demo.yaml
@@ -78,6 +78,7 @@ and says what has changed.`,
 	o.addBackup(cmd)
 	o.addRestore(cmd)
 	o.addCost(cmd)
+	o.addMaxCost(cmd)
 	o.addObjects(cmd)
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip the confirmation")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the plan, and change nothing")
@@ -100,9 +101,12 @@ func (o *createOptions) run(cmd *cobra.Command, args []string) (err error) {
 		}
 		return (&planOptions{manifestFlags: o.manifestFlags, runFlags: o.runFlags, output: o.output}).run(cmd)
 	}
+	if err := o.checkMaxCost(); err != nil {
+		return err
+	}
 	how := o.runFlags
 	how.waits, how.unchecked = true, !o.check
-	if unseen := o.yes || planned != nil || !o.Env.InIsTerminal || !o.Env.ErrIsTerminal; unseen && o.report == "" {
+	if unseen := o.yes || planned != nil || !o.Env.InIsTerminal || !o.Env.ErrIsTerminal; unseen && o.report == "" && o.maxCost == 0 {
 		how.cost.value = "off" // nobody looks at the plan, and no report has it
 	}
 	if _, err := how.backupFirst(); err != nil {
@@ -129,7 +133,7 @@ func (o *createOptions) one(ctx context.Context, m *member, how runFlags, planne
 		return err
 	}
 	c := x.cluster
-	r := &run{flags: o.flags, files: o.files, subject: x, verb: "create", yes: o.yes, planned: planned, report: o.report}
+	r := &run{flags: o.flags, files: o.files, subject: x, verb: "create", yes: o.yes, planned: planned, report: o.report, budget: o.withinBudget}
 	if o.newEtcd == askName {
 		r.word, r.insists = c.Name, true
 	}
@@ -142,7 +146,7 @@ func (o *createOptions) one(ctx context.Context, m *member, how runFlags, planne
 
 // several creates several clusters, or updates them.
 func (o *createOptions) several(cmd *cobra.Command, all []*member, how runFlags, planned *planFile) (err error) {
-	if err := onlyOne(cmd, all, "report", "new-etcd", "restore", "backup"); err != nil {
+	if err := onlyOne(cmd, all, "report", "max-cost", "new-etcd", "restore", "backup"); err != nil {
 		return err
 	}
 	if planned != nil {

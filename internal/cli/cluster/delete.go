@@ -180,7 +180,7 @@ func (o *deleteOptions) show(ctx context.Context, c *reconcile.Cluster, byName b
 	}
 	v := view(o.flags, c, who, false)
 	v.Deletes = true
-	return show(o.flags, o.output.value, p, v)
+	return show(ctx, o.flags, o.output.value, p, v)
 }
 
 func (o *deleteOptions) printResult(r *run, res cluster.Result) error {

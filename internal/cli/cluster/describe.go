@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,6 +18,7 @@ type describeOptions struct {
 	runFlags
 	output formats
 	full   bool
+	watching
 
 	detailedExit bool
 }
@@ -40,17 +42,22 @@ The exit code is 0 for every state of a cluster, and 1 if there is none of that 
 --detailed-exitcode it is 2 if a resource is missing, differs, or is not ready.`,
 		Example: `  clusterawsadm cluster describe demo
   clusterawsadm cluster describe -f demo.yaml --detailed-exitcode
+  clusterawsadm cluster describe demo --watch
   clusterawsadm cluster describe demo -o jsonpath='{.nodes[*].name}'`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && typed(cmd, "wait") {
 				return env.Usagef("--wait requires a manifest: use it with -f FILE instead of the name")
 			}
-			return o.run(cmd.Context(), args)
+			if err := o.check(o.output.value); err != nil {
+				return err
+			}
+			return o.watch(cmd.Context(), o.flags, func(ctx context.Context) error { return o.run(ctx, args) })
 		},
 	}
 	o.addManifest(cmd)
 	o.output.addTo(cmd, "text", "wide", "name", "json", "yaml")
+	o.addWatch(cmd)
 	o.addWait(cmd)
 	cmd.Flags().BoolVar(&o.full, "full", false, "list every machine and Node, and cut no line to the width of the terminal, as -o wide does")
 	cmd.Flags().BoolVar(&o.detailedExit, "detailed-exitcode", false, "exit with 2 when a resource is missing, differs, or is not ready")
@@ -76,7 +83,7 @@ func (o *describeOptions) run(ctx context.Context, args []string) (err error) {
 	if len(args) > 0 && len(status.Resources) == 0 {
 		return o.notFound(c.Name, c.Region)
 	}
-	if err = o.print(status, len(args) > 0, s.Clock.Now()); err == nil && o.detailedExit && !status.Healthy() {
+	if err = o.print(ctx, status, len(args) > 0, s.Clock.Now()); err == nil && o.detailedExit && !status.Healthy() {
 		err = env.ErrChanges
 	}
 	return err
@@ -111,7 +118,7 @@ func (o *describeOptions) several(ctx context.Context, all []*member, how runFla
 		if o.output.value != "name" && i > 0 {
 			_, _ = fmt.Fprintln(o.Env.Out)
 		}
-		err = o.print(states[i], false, m.Clock.Now())
+		err = o.print(ctx, states[i], false, m.Clock.Now())
 	}
 	if err != nil {
 		return err
@@ -138,7 +145,7 @@ func described(s cluster.Status) description {
 func apiURL(endpoint string) string { return "https://" + endpoint }
 
 // print prints the state of a cluster in the format of the flag.
-func (o *describeOptions) print(s cluster.Status, named bool, now time.Time) error {
+func (o *describeOptions) print(ctx context.Context, s cluster.Status, named bool, now time.Time) error {
 	if is, err := o.output.encode(o.Env.Out, described(s)); is {
 		return err
 	}
@@ -149,5 +156,5 @@ func (o *describeOptions) print(s cluster.Status, named bool, now time.Time) err
 	if !v.Full {
 		v.Width = o.Env.OutWidth()
 	}
-	return render.Status(o.Env.Out, s, v)
+	return o.Env.Paged(ctx, func(w io.Writer) error { return render.Status(w, s, v) })
 }

@@ -253,7 +253,7 @@ func (e *editor) plan(ctx context.Context, m loaded) (err error) {
 	}
 	v := view(e.flags, x.cluster, who, false)
 	v.Notes = x.notes(p)
-	if shown := show(e.flags, "text", p, v); shown != nil {
+	if shown := show(ctx, e.flags, "text", p, v); shown != nil {
 		return shown
 	}
 	if errors.As(err, new(*plan.RefusedError)) && !e.dry {

@@ -3,6 +3,7 @@ package cluster
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/files"
+	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
@@ -22,7 +24,7 @@ import (
 
 type exportOptions struct {
 	manifestFlags
-	folder      string
+	output      destination
 	withSecrets bool
 }
 
@@ -47,22 +49,22 @@ say what AWS does not tell: the objects lack it.
 The keys of the cluster are only written with --with-secrets, and then every file is
 readable only by the user. A management cluster cannot work without them: it would
 make other keys, which the machines do not accept.`,
-		Example: `  clusterawsadm cluster export -f demo.yaml -o objects --with-secrets
-  clusterawsadm cluster export demo -o objects --with-secrets
+		Example: `  clusterawsadm cluster export -f demo.yaml --to objects --with-secrets
+  clusterawsadm cluster export demo --to objects --with-secrets
   clusterawsadm cluster export -f demo.yaml | kubectl diff -f -`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	o.addManifest(cmd)
-	cmd.Flags().StringVarP(&o.folder, "output", "o", "", "`FOLDER` to write, with one file for each object; it must be empty or not exist")
-	cmd.Flags().BoolVar(&o.withSecrets, "with-secrets", false, "also write the Secrets with the keys and the kubeconfig of the cluster; needs -o")
-	_ = cmd.MarkFlagDirname("output") // fails only for an unknown flag
+	o.output.addTo(cmd, "`FOLDER` to write, with one file for each object; it must be empty or not exist (default: standard output)", "yaml", "json")
+	cmd.Flags().BoolVar(&o.withSecrets, "with-secrets", false, "also write the Secrets with the keys and the kubeconfig of the cluster; needs --to")
+	_ = cmd.MarkFlagDirname("to") // fails only for an unknown flag
 	return cmd
 }
 
 func (o *exportOptions) run(ctx context.Context, args []string) (err error) {
-	if o.withSecrets && o.folder == "" {
-		return env.Usagef("--with-secrets writes keys, which do not belong on a terminal: use it with -o FOLDER")
+	if o.withSecrets && o.output.to == "" {
+		return env.Usagef("--with-secrets writes keys, which do not belong on a terminal: use it with --to FOLDER")
 	}
 	if err := o.checkFolder(); err != nil {
 		return err
@@ -80,7 +82,7 @@ func (o *exportOptions) run(ctx context.Context, args []string) (err error) {
 		o.Env.Story("warning: the cluster is not as the manifest says: controllers would change what 'cluster plan' shows")
 	}
 	objects := pausedObjects(all.Items)
-	if o.folder != "" {
+	if o.output.to != "" {
 		return o.writeFiles(objects)
 	}
 	return o.print(objects)
@@ -105,17 +107,17 @@ func (o *exportOptions) exported(ctx context.Context, args []string) (*reconcile
 
 // checkFolder refuses a folder that has something in it.
 func (o *exportOptions) checkFolder() error {
-	if o.folder == "" {
+	if o.output.to == "" {
 		return nil
 	}
-	found, err := os.ReadDir(o.folder)
+	found, err := os.ReadDir(o.output.to)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return nil
 	case err != nil:
 		return &env.UsageError{Err: err}
 	case len(found) > 0:
-		return env.Usagef("%s is not empty: use a new folder", o.folder)
+		return env.Usagef("%s is not empty: use a new folder", o.output.to)
 	}
 	return nil
 }
@@ -137,6 +139,13 @@ func isSecret(object map[string]any) bool { return object["kind"] == "Secret" }
 func (o *exportOptions) print(objects []map[string]any) error {
 	all := len(objects)
 	objects = slices.DeleteFunc(objects, isSecret)
+	if o.output.value == "json" { // as kubectl get -o json
+		if err := render.Encode(o.Env.Out, render.JSON, map[string]any{"apiVersion": "v1", "kind": "List", "items": objects}); err != nil {
+			return err
+		}
+		o.tellSecrets(all - len(objects))
+		return nil
+	}
 	data, err := management.Documents(objects)
 	if err != nil {
 		return err
@@ -158,17 +167,21 @@ func (o *exportOptions) writeFiles(objects []map[string]any) error {
 			continue
 		}
 		data, err := yaml.Marshal(x)
+		if err == nil && o.output.value == "json" {
+			data, err = json.MarshalIndent(x, "", "  ")
+			data = append(data, '\n')
+		}
 		if err != nil {
 			return err
 		}
 		metadata, _ := x["metadata"].(map[string]any)
-		name := fmt.Sprintf("%03d-%v-%v.yaml", i+1, x["kind"], metadata["name"]) // in the order in which they are applied
+		name := fmt.Sprintf("%03d-%v-%v.%s", i+1, x["kind"], metadata["name"], o.output.value) // in the order in which they are applied
 		all = append(all, files.File{Name: name, Data: bytes.TrimLeft(data, "\n")})
 	}
-	if err := files.CreateFolder(o.folder, all); err != nil {
-		return fmt.Errorf("%s: %w", o.folder, err)
+	if err := files.CreateFolder(o.output.to, all); err != nil {
+		return fmt.Errorf("%s: %w", o.output.to, err)
 	}
-	o.Env.Story("wrote %s to %s; the Cluster is paused", text.Count(len(all), "object"), o.folder)
+	o.Env.Story("wrote %s to %s; the Cluster is paused", text.Count(len(all), "object"), o.output.to)
 	o.tellSecrets(left)
 	return nil
 }

@@ -74,7 +74,7 @@ func isWritten(ctx context.Context, file string, content []byte) (bool, error) {
 	old, err := new(input.Reader).FileContext(ctx, file)
 	switch {
 	case errors.As(err, new(*input.TooLargeError)), err == nil && !bytes.Equal(old, content):
-		return false, env.Usagef("%s exists and has another content: choose another file with -o", file)
+		return false, env.Usagef("%s exists and has another content: choose another file with --to", file)
 	case err != nil:
 		return false, &env.UsageError{Err: err}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/configs"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 	"github.com/clusterawsadm/clusterawsadm/pkg/schema"
 )
 
@@ -246,12 +247,23 @@ func roomFor(text string, size int) (string, error) {
 	return setParameter(text, most, func(was string) string { return strconv.Itoa(max(number(was), size)) })
 }
 
-// inRegion returns a manifest with another region, and with its zones.
+// edgeZone is a Local Zone or a Wavelength Zone. Only some regions have them, and each has other names.
+var edgeZone = regexp.MustCompile(`availabilityZone: ([a-z]+(?:-[a-z]+)+-\d+-[a-z0-9-]+)`)
+
+// inRegion returns a manifest with another region, its zones, and the partition of its ARNs.
 func inRegion(text, to string) (string, error) {
 	was, err := parameterValues(text, region)
 	if err != nil {
 		return "", err
 	}
+	if zone := edgeZone.FindStringSubmatch(text); zone != nil && was[0].Value != to {
+		return "", env.Usagef(
+			"--region %s: this flavor is an example with the zone %s: generate it without --region, then write the region and one of its zones into the file (aws ec2 describe-availability-zones --region %[1]s --all-availability-zones)",
+			to,
+			zone[1],
+		)
+	}
+	text = strings.ReplaceAll(text, "arn:"+reconcile.PartitionOf(was[0].Value)+":", "arn:"+reconcile.PartitionOf(to)+":")
 	return regexp.MustCompile(`\b`+was[0].Value+`([a-f]?)\b`).ReplaceAllString(text, to+"$1"), nil
 }
 

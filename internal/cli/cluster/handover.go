@@ -66,7 +66,7 @@ func (o *handoverOptions) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer x.Close(&err)
+	defer x.end(ctx, &err)
 	c, s := x.cluster, x.session
 	if err := c.CheckHandover(); err != nil {
 		return err

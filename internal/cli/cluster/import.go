@@ -20,8 +20,9 @@ import (
 
 type importOptions struct {
 	*flags
-	output, keys, bootData string
-	adopt, yes, all        bool
+	output          destination
+	keys, bootData  string
+	adopt, yes, all bool
 }
 
 func newImport(f *flags) *cobra.Command {
@@ -70,8 +71,8 @@ The manifest does not contain self-managed nodes that another tool has added to 
 cluster, nor objects in Kubernetes. Node groups keep the launch templates that another
 tool, such as eksctl, has made for them.`,
 		Example: `  clusterawsadm cluster import shop --region eu-west-1 > shop.yaml
-  clusterawsadm cluster import shop --region eu-west-1 -o shop.yaml --adopt
-  clusterawsadm cluster import shop --region eu-west-1 -o shop.yaml --pki-from ssm --adopt
+  clusterawsadm cluster import shop --region eu-west-1 --to shop.yaml --adopt
+  clusterawsadm cluster import shop --region eu-west-1 --to shop.yaml --pki-from ssm --adopt
   clusterawsadm cluster import --all --region eu-west-1`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.all {
@@ -87,7 +88,7 @@ tool, such as eksctl, has made for them.`,
 		},
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "list all clusters of the region, and what the import would make of each; write no manifest")
-	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`FILE` for the manifest; it is not overwritten (default: standard output)")
+	o.output.addTo(cmd, "`FILE` for the manifest; it is not overwritten (default: standard output)", "yaml")
 	cmd.Flags().BoolVar(&o.adopt, "adopt", false, "set the tags by which other commands find the cluster, and the template of its machines")
 	cmd.Flags().
 		StringVar(&o.keys, "pki-from", "", "where the keys of a cluster are that are not in the account: `FOLDER|ssm`, a folder with a copy of /etc/kubernetes/pki of a control-plane machine, or ssm to read them on such a machine with SSM Run Command; --adopt stores them")
@@ -104,7 +105,7 @@ func (o *importOptions) run(ctx context.Context, name string) (err error) {
 		return env.Usagef("--boot-data-from %s: it can only be %s", o.bootData, onMachine)
 	}
 	options := cluster.ImportOptions{KeysFromMachine: o.keys == onMachine, BootDataFromMachines: o.bootData != ""}
-	if err := checkWritable("output", o.output); err != nil {
+	if err := checkWritable("to", o.output.to); err != nil {
 		return err
 	}
 	if !options.KeysFromMachine {
@@ -180,17 +181,17 @@ func (f *flags) imported(ctx context.Context, name string, o cluster.ImportOptio
 
 // write writes the manifest to the file, or to standard output.
 func (o *importOptions) write(ctx context.Context, manifest []byte) error {
-	if o.output == "" {
+	if o.output.to == "" {
 		_, err := o.Env.Out.Write(manifest)
 		return err
 	}
-	if written, err := isWritten(ctx, o.output, manifest); written || err != nil {
+	if written, err := isWritten(ctx, o.output.to, manifest); written || err != nil {
 		return err
 	}
-	if err := files.Create(o.output, manifest, files.Private); err != nil {
+	if err := files.Create(o.output.to, manifest, files.Private); err != nil {
 		return fmt.Errorf("the manifest: %w", err)
 	}
-	o.Env.Story("wrote %s", o.output)
+	o.Env.Story("wrote %s", o.output.to)
 	return nil
 }
 

@@ -28,8 +28,8 @@ const importsAtATime = 4
 
 // runAll lists the clusters of the region with what an import would make of them.
 func (o *importOptions) runAll(ctx context.Context) (err error) {
-	if o.output != "" || o.adopt || o.keys != "" || o.bootData != "" {
-		return env.Usagef("--all writes no manifest and sets no tags: -o, --adopt, --pki-from and --boot-data-from are for one NAME")
+	if o.output.to != "" || o.adopt || o.keys != "" || o.bootData != "" {
+		return env.Usagef("--all writes no manifest and sets no tags: --to, --adopt, --pki-from and --boot-data-from are for one NAME")
 	}
 	s, err := o.open(ctx, o.Region)
 	if err != nil {

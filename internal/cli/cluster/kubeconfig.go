@@ -27,7 +27,7 @@ import (
 
 type kubeconfigOptions struct {
 	manifestFlags
-	output       string
+	output       destination
 	merge, renew bool
 	method       choice
 }
@@ -47,7 +47,7 @@ The kubeconfig of an EKS cluster contains no secret: kubectl runs a program to g
 token: that of --token-method, or else tokenMethod of the AWSManagedControlPlane, or
 else clusterawsadm.`,
 		Example: `  clusterawsadm cluster kubeconfig demo --region us-east-1 --merge
-  clusterawsadm cluster kubeconfig -f demo.yaml -o demo.kubeconfig`,
+  clusterawsadm cluster kubeconfig -f demo.yaml --to demo.kubeconfig`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("token-method") {
@@ -57,7 +57,7 @@ else clusterawsadm.`,
 		},
 	}
 	o.addManifest(cmd)
-	cmd.Flags().StringVarP(&o.output, "output", "o", "-", "`FILE` to write, readable only by the user; - is standard output")
+	o.output.addTo(cmd, "`FILE` to write, readable only by the user (default: standard output)", "yaml", "json")
 	cmd.Flags().
 		BoolVar(&o.merge, "merge", false, "merge it into $KUBECONFIG, or else ~/.kube/config, and make it the current context, unless the cluster is simulated")
 	cmd.Flags().BoolVar(&o.renew, "renew", false, "create a new certificate, even if the one in the file is still valid")
@@ -76,7 +76,7 @@ func (o *kubeconfigOptions) run(ctx context.Context, args []string) (err error) 
 	if err != nil {
 		return err
 	}
-	defer x.Close(&err)
+	defer x.end(ctx, &err)
 	c, s := x.cluster, x.session
 	data, err := c.Kubeconfig(ctx, cluster.KubeconfigOptions{Profile: o.Profile, Method: o.method.value})
 	if errors.Is(err, cluster.ErrNotFound) {
@@ -90,7 +90,9 @@ func (o *kubeconfigOptions) run(ctx context.Context, args []string) (err error) 
 		return err
 	}
 	if file == "" {
-		_, err = o.Env.Out.Write(data)
+		if data, err = o.encoded(data); err == nil {
+			_, err = o.Env.Out.Write(data)
+		}
 		o.printExpiry(made, "valid")
 		if o.Simulate {
 			o.unreachable()
@@ -98,6 +100,15 @@ func (o *kubeconfigOptions) run(ctx context.Context, args []string) (err error) 
 		return err
 	}
 	return o.change(ctx, file, made, s.Clock.Now())
+}
+
+// encoded returns a kubeconfig in the format of -o.
+func (o *kubeconfigOptions) encoded(data []byte) ([]byte, error) {
+	if o.output.value != "json" {
+		return data, nil
+	}
+	data, err := yaml.YAMLToJSON(data)
+	return append(data, '\n'), err
 }
 
 // change changes the file while no other program does: it may have changed since it was read
@@ -120,16 +131,14 @@ func (o *kubeconfigOptions) change(ctx context.Context, file string, made *api.C
 // file is "" for standard output.
 func (o *kubeconfigOptions) target() (file string, old *api.Config, err error) {
 	switch {
-	case o.merge && o.output != "-":
-		return "", nil, env.Usagef("use --merge or -o, not both")
+	case o.merge && o.place() != "":
+		return "", nil, env.Usagef("use --merge or --to, not both")
 	case o.merge:
 		if file = o.file(); !filepath.IsAbs(file) && o.Env.HomeDir == "" && o.Env.Getenv(clientcmd.RecommendedConfigPathEnvVar) == "" {
-			return "", nil, env.Usagef("--merge: the home directory is unknown: set KUBECONFIG or HOME, or use -o FILE")
+			return "", nil, env.Usagef("--merge: the home directory is unknown: set KUBECONFIG or HOME, or use --to FILE")
 		}
-	case o.output == "":
-		return "", nil, env.Usagef("-o needs a file name")
-	case o.output != "-":
-		file = o.output
+	case o.place() != "":
+		file = o.place()
 	default:
 		return "", nil, nil
 	}
@@ -143,6 +152,14 @@ func (o *kubeconfigOptions) target() (file string, old *api.Config, err error) {
 		return file, nil, env.Usagef("%s exists and is not a kubeconfig: fix it, or use another file", file)
 	}
 	return file, old, nil
+}
+
+// place is the file of --to; "" for standard output.
+func (o *kubeconfigOptions) place() string {
+	if o.output.to == "-" {
+		return ""
+	}
+	return o.output.to
 }
 
 // loadKubeconfig reads a file that will be overwritten: it must be a kubeconfig, or
@@ -185,6 +202,9 @@ func (o *kubeconfigOptions) put(file string, old, made *api.Config, now time.Tim
 		out = merged(old, made, !o.Simulate)
 	}
 	data, err := clientcmd.Write(*out)
+	if err == nil {
+		data, err = o.encoded(data)
+	}
 	if err != nil {
 		return err
 	}

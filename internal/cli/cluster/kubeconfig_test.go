@@ -24,7 +24,7 @@ func TestMergesAtTheSameTime(t *testing.T) {
 	for i := range 20 {
 		all.Go(func() {
 			e := &env.Env{Err: io.Discard, LookupEnv: func(name string) (string, bool) { return file, name == clientcmd.RecommendedConfigPathEnvVar }}
-			o := &kubeconfigOptions{manifestFlags: manifestFlags{flags: &flags{Flags: account.Flags{Env: e}}}, output: "-", merge: true}
+			o := &kubeconfigOptions{manifestFlags: manifestFlags{flags: &flags{Flags: account.Flags{Env: e}}}, merge: true}
 			made, name := api.NewConfig(), fmt.Sprint("demo-", i)
 			made.Clusters[name], made.AuthInfos[name] = &api.Cluster{Server: "https://x"}, &api.AuthInfo{Token: name}
 			made.Contexts[name], made.CurrentContext = &api.Context{Cluster: name, AuthInfo: name}, name

@@ -23,6 +23,7 @@ type listOptions struct {
 	*flags
 	output     formats
 	allRegions bool
+	watching
 }
 
 func newList(f *flags) *cobra.Command {
@@ -38,9 +39,15 @@ they have joined: this command does not ask the clusters. "cluster describe" doe
 		Example: `  clusterawsadm cluster list --all-regions
   clusterawsadm cluster list --region eu-west-1 -o wide`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.watching.check(o.output.value); err != nil {
+				return err
+			}
+			return o.watch(cmd.Context(), o.flags, o.run)
+		},
 	}
 	o.output.addTo(cmd, "text", "wide", "name", "json", "yaml")
+	o.addWatch(cmd)
 	cmd.Flags().BoolVar(&o.allRegions, "all-regions", false, "list all regions that are enabled in the account")
 	return cmd
 }
@@ -171,7 +178,16 @@ func (o *listOptions) table(found []cluster.Summary, now time.Time) error {
 			rows[i] = append(rows[i], kindsOf(c)...)
 		}
 	}
+	headers, rows = render.Fit(o.tableWidth(), headers, rows, "TYPE", "AGE", "VERSION", "WORKERS", "CONTROL PLANE")
 	return render.Table(o.Env.Out, headers, rows)
+}
+
+// tableWidth is the width that the table may have; 0 for any.
+func (o *listOptions) tableWidth() int {
+	if o.output.value == "wide" {
+		return 0
+	}
+	return o.Env.OutWidth()
 }
 
 // machines prints numbers of machines: "3", or "2/3" if not all of them run.

@@ -26,7 +26,7 @@ import (
 
 type logsOptions struct {
 	manifestFlags
-	out string
+	output destination
 }
 
 func newLogs(f *flags) *cobra.Command {
@@ -49,12 +49,12 @@ Keys, certificates, tokens, passwords and other long words without spaces are re
 you publish it. Runs of this program store no events; 'create --progress json' prints
 them.`,
 		Example: `  clusterawsadm cluster logs demo
-  clusterawsadm cluster logs -f demo.yaml -o demo-logs.tar.gz`,
+  clusterawsadm cluster logs -f demo.yaml --to demo-logs.tar.gz`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	o.addManifest(cmd)
-	cmd.Flags().StringVarP(&o.out, "output", "o", "", "the `FILE` to write (default NAME-logs.tar.gz)")
+	o.output.addTo(cmd, "`FILE` to write, which must not exist (default NAME-logs.tar.gz)", "text", "json")
 	return cmd
 }
 
@@ -63,15 +63,15 @@ func (o *logsOptions) run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer x.Close(&err)
+	defer x.end(ctx, &err)
 	c, s := x.cluster, x.session
-	if o.out == "" {
-		o.out = c.Name + "-logs.tar.gz"
+	if o.output.to == "" {
+		o.output.to = c.Name + "-logs.tar.gz"
 	}
-	if _, err := os.Lstat(o.out); err == nil {
-		return env.Usagef("%s exists: name another file with -o FILE", o.out)
+	if _, err := os.Lstat(o.output.to); err == nil {
+		return env.Usagef("%s exists: name another file with --to FILE", o.output.to)
 	}
-	if err := checkWritable("output", o.out); err != nil {
+	if err := checkWritable("to", o.output.to); err != nil {
 		return err
 	}
 	l, err := c.Logs(ctx)
@@ -95,7 +95,28 @@ func (o *logsOptions) run(ctx context.Context, args []string) (err error) {
 	if len(l.Missing) > 0 {
 		files = append(files, cluster.LogFile{Name: "missing.txt", Text: strings.Join(l.Missing, "\n") + "\n"})
 	}
-	return o.write(c.Name, files, s.Clock.Now())
+	if err := o.write(c.Name, files, s.Clock.Now()); err != nil || o.output.value == "text" {
+		return err
+	}
+	out := logsOutput{Version: render.Version, File: o.output.to, Missing: l.Missing}
+	for _, x := range files {
+		out.Files = append(out.Files, logsFile{x.Name, len(x.Text)})
+	}
+	return render.Encode(o.Env.Out, render.JSON, out)
+}
+
+// logsOutput is the JSON output.
+type logsOutput struct {
+	Version int        `json:"version"`
+	File    string     `json:"file"` // the archive
+	Files   []logsFile `json:"files"`
+	Missing []string   `json:"missing,omitempty"` // what could not be read, and why
+}
+
+// logsFile is a file in the archive.
+type logsFile struct {
+	Name  string `json:"name"`
+	Bytes int    `json:"bytes"`
 }
 
 // documents are the files about the program and the state of the cluster.
@@ -132,9 +153,9 @@ func (o *logsOptions) write(cluster string, content []cluster.LogFile, now time.
 	if err != nil {
 		return err
 	}
-	err = files.Create(o.out, data, files.Private)
+	err = files.Create(o.output.to, data, files.Private)
 	if errors.Is(err, fs.ErrExist) {
-		return env.Usagef("%s exists: name another file with -o FILE", o.out)
+		return env.Usagef("%s exists: name another file with --to FILE", o.output.to)
 	}
 	if err != nil {
 		return fmt.Errorf("the logs: %w", err)
@@ -142,7 +163,7 @@ func (o *logsOptions) write(cluster string, content []cluster.LogFile, now time.
 	for _, x := range content {
 		o.Env.Story("  %s  %d bytes", env.Valid(x.Name), len(x.Text))
 	}
-	o.Env.Story("%s has %d files. Look at them before you publish it.", o.out, len(content))
+	o.Env.Story("%s has %d files. Look at them before you publish it.", o.output.to, len(content))
 	return nil
 }
 

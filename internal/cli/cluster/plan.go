@@ -1,7 +1,10 @@
 package cluster
 
 import (
+	"cmp"
+	"context"
 	"errors"
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -38,6 +41,11 @@ within seconds, a warning says so, and the plan has no costs. --cost=off does no
 The exit code is 0, with or without changes. With --detailed-exitcode it is 2 when
 there are changes.
 
+--max-cost AMOUNT is a budget: the exit code is 4 if the cluster would cost more a
+month, or if its costs are not known. A change that saves is within every budget.
+Data transfer is not included, and Spot machines count with what they cost at most.
+'cluster create' takes the flag, too.
+
 --check asks IAM which of the actions that the plan needs the caller lacks, and
 prints them with a policy that allows them; the exit code is 4 if there are any. It
 takes the permission iam:SimulatePrincipalPolicy, which 'cluster policy' does not
@@ -49,11 +57,11 @@ the whole plan folded.
 If the manifest has several clusters, the command plans all of them side by side, and
 prints a table at the end; the exit code is that of the worst. --cluster chooses one.
 
---out writes the plan to a file, for 'cluster create FILE', which carries out exactly
+--to writes the plan to a file, for 'cluster create FILE', which carries out exactly
 this plan, or refuses to and says what has changed in the meantime. The file contains no
 secret: 'create' needs the same manifest, and the same values of --set.`,
 		Example: `  clusterawsadm cluster plan -f demo.yaml
-  clusterawsadm cluster plan -f demo.yaml --out demo.plan
+  clusterawsadm cluster plan -f demo.yaml --to demo.plan
   clusterawsadm cluster create demo.plan`,
 		Args: manifestOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
@@ -68,11 +76,13 @@ secret: 'create' needs the same manifest, and the same values of --set.`,
 	o.addBackup(cmd)
 	o.addRestore(cmd)
 	o.addCost(cmd)
+	o.addMaxCost(cmd)
 	o.addObjects(cmd)
 	cmd.Flags().BoolVar(&o.full, "full", false, "list every machine, every tag and every cost")
 	cmd.Flags().BoolVar(&o.detailedExit, "detailed-exitcode", false, "exit with 2 when there are changes")
 	cmd.Flags().BoolVar(&o.check, "check", false, "check the permissions of the caller")
-	cmd.Flags().StringVar(&o.out, "out", "", "write the plan to `FILE`")
+	cmd.Flags().StringVar(&o.out, "to", "", "`FILE` for the plan, for 'cluster create FILE'")
+	addOldName(cmd, "out", "to")
 	show := newPlanShow(f)
 	cmd.AddCommand(show)
 	f.timed(show)
@@ -80,7 +90,7 @@ secret: 'create' needs the same manifest, and the same values of --set.`,
 }
 
 func (o *planOptions) run(cmd *cobra.Command) (err error) {
-	if err := checkWritable("out", o.out); err != nil {
+	if err := cmp.Or(checkWritable("to", o.out), o.checkMaxCost()); err != nil {
 		return err
 	}
 	ctx := cmd.Context()
@@ -109,13 +119,10 @@ func (o *planOptions) run(cmd *cobra.Command) (err error) {
 	}
 	v := view(o.flags, c, who, o.full)
 	v.Notes = x.notes(p)
-	if err := show(o.flags, o.output.value, p, v); err != nil {
+	if err := show(ctx, o.flags, o.output.value, p, v); err != nil {
 		return err
 	}
-	if err == nil && o.out != "" {
-		err = o.write(cmd, p, v, x.digest)
-	}
-	if err != nil {
+	if err := o.finish(cmd, p, v, x.digest, err); err != nil {
 		return err
 	}
 	if o.detailedExit && !p.Empty() {
@@ -124,9 +131,17 @@ func (o *planOptions) run(cmd *cobra.Command) (err error) {
 	return nil
 }
 
+// finish checks the budget of a plan that was shown, and writes its file. refused is why the run would be refused.
+func (o *planOptions) finish(cmd *cobra.Command, p plan.Plan, v render.PlanView, digest string, refused error) error {
+	if err := cmp.Or(refused, o.withinBudget(p)); err != nil || o.out == "" {
+		return err
+	}
+	return o.write(cmd, p, v, digest)
+}
+
 // several shows the plans of several clusters.
 func (o *planOptions) several(cmd *cobra.Command, all []*member, how runFlags) (err error) {
-	if err := onlyOne(cmd, all, "out", "new-etcd", "restore", "backup"); err != nil {
+	if err := onlyOne(cmd, all, "to", "max-cost", "new-etcd", "restore", "backup"); err != nil {
 		return err
 	}
 	ctx := cmd.Context()
@@ -170,10 +185,10 @@ func view(f *flags, c *reconcile.Cluster, who identity, full bool) render.PlanVi
 }
 
 // show prints a plan in a format.
-func show(f *flags, format string, p plan.Plan, v render.PlanView) error {
+func show(ctx context.Context, f *flags, format string, p plan.Plan, v render.PlanView) error {
 	switch format {
 	case "text":
-		return render.Plan(f.Env.Out, p, v)
+		return f.Env.Paged(ctx, func(w io.Writer) error { return render.Plan(w, p, v) })
 	case "markdown":
 		return render.PlanMarkdown(f.Env.Out, p, v)
 	}

@@ -26,7 +26,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
-// planFile is a plan that 'cluster plan --out' has written, and that 'cluster create' carries
+// planFile is a plan that 'cluster plan --to' has written, and that 'cluster create' carries
 // out as it is. It contains no manifest and no value of --set, which may be secrets.
 type planFile struct {
 	Kind    string              `json:"kind"`
@@ -66,7 +66,7 @@ func readPlanFile(ctx context.Context, path string) (p planFile, err error) {
 		return p, &env.UsageError{Err: noSuchFile(path, err)}
 	}
 	if err := json.Unmarshal(data, &p); err != nil || p.Kind != planFileKind {
-		return p, env.Usagef("%s is not a plan: 'clusterawsadm cluster plan -f FILE --out %[1]s' writes one", path)
+		return p, env.Usagef("%s is not a plan: 'clusterawsadm cluster plan -f FILE --to %[1]s' writes one", path)
 	}
 	if p.Version != planFileVersion || len(p.Remedies) != len(p.Plan.Steps) {
 		return p, env.Usagef("%s was written by %s, which has another format of plans: make the plan again", path, p.Program)
@@ -102,10 +102,12 @@ func forget() []string {
 		"config",
 		"output",
 		"out",
+		"to",
 		"full",
 		"check",
 		"detailed-exitcode",
 		"cost",
+		"max-cost",
 		"progress",
 		"verbose",
 		"v",
@@ -328,8 +330,8 @@ func newPlanShow(f *flags) *cobra.Command {
 	o := &planShowOptions{flags: f}
 	cmd := &cobra.Command{
 		Use:   "show FILE",
-		Short: "Print a plan that 'plan --out' has written",
-		Example: `  clusterawsadm cluster plan -f demo.yaml --out demo.plan
+		Short: "Print a plan that 'plan --to' has written",
+		Example: `  clusterawsadm cluster plan -f demo.yaml --to demo.plan
   clusterawsadm cluster plan show demo.plan`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -355,7 +357,7 @@ func (o *planShowOptions) run(ctx context.Context, path string) error {
 	}
 	o.Env.Story("plan of %s for cluster %s", p.Made.Format(time.RFC3339), p.Plan.Cluster)
 	plan := plan.Plan{Steps: p.Plan.Steps, Expected: time.Duration(p.Plan.Expected * float64(time.Second)), Quotas: p.Plan.Quotas, Cost: p.Plan.Cost}
-	return show(o.flags, o.output.value, plan, render.PlanView{
+	return show(ctx, o.flags, o.output.value, plan, render.PlanView{
 		Cluster: p.Plan.Cluster, Region: p.Plan.Region, Account: p.Plan.Account, Caller: p.Plan.Caller, Notes: p.Plan.Notes, Full: o.full, Style: o.Env.OutStyle(),
 	})
 }

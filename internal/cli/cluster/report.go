@@ -17,7 +17,7 @@ import (
 
 type reportOptions struct {
 	*flags
-	output string
+	output destination
 }
 
 func newReport(f *flags) *cobra.Command {
@@ -33,7 +33,7 @@ The page shows what each resource waited for, the critical path, the graph with 
 final states, the cost, the calls to AWS, warnings and errors. It is one file, and loads
 nothing from elsewhere. A run that was killed has a page, too.`,
 		Example: `  clusterawsadm cluster create -f demo.yaml --yes --progress json 2> demo.ndjson
-  clusterawsadm cluster report demo.ndjson -o demo.html`,
+  clusterawsadm cluster report demo.ndjson --to demo.html`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return env.Usagef("name the file with the events of the run, or - for standard input")
@@ -42,7 +42,7 @@ nothing from elsewhere. A run that was killed has a page, too.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
-	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`FILE` for the page (default: standard output)")
+	o.output.addTo(cmd, "`FILE` for the page (default: standard output)", "html")
 	return cmd
 }
 
@@ -54,14 +54,14 @@ func (o *reportOptions) run(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	if o.output == "" {
+	if o.output.to == "" {
 		_, err = io.WriteString(o.Env.Out, r.Page())
 		return err
 	}
-	if err := files.Replace(o.output, []byte(r.Page()), files.Private); err != nil {
+	if err := files.Replace(o.output.to, []byte(r.Page()), files.Private); err != nil {
 		return fmt.Errorf("the report: %w", err)
 	}
-	o.Env.Story("Report: %s", o.output)
+	o.Env.Story("Report: %s", o.output.to)
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	program "github.com/clusterawsadm/clusterawsadm/internal/cli/version"
 	"github.com/clusterawsadm/clusterawsadm/internal/crash"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
+	words "github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
@@ -32,8 +33,9 @@ type run struct {
 	events   events // for the report
 	progress render.Progress
 	who      identity
-	caller   cluster.Caller // as far as it is known
-	planned  *planFile      // what the run has to do; nil: what its plan says
+	caller   cluster.Caller        // as far as it is known
+	budget   func(plan.Plan) error // refuses a plan; nil: none
+	planned  *planFile             // what the run has to do; nil: what its plan says
 }
 
 // carryOut does the run, and shows its progress.
@@ -164,6 +166,11 @@ func (r *run) confirm(ctx context.Context, p plan.Plan) (bool, error) {
 			return false, err
 		}
 	}
+	if r.budget != nil {
+		if err := r.budget(p); err != nil {
+			return false, err
+		}
+	}
 	if (r.yes || r.planned != nil) && !r.insists {
 		if r.flags.progress.value != "json" {
 			if who := view.Who(); who != "" {
@@ -252,7 +259,7 @@ func (f *flags) agrees(ctx context.Context, question string) (bool, error) {
 // stands still.
 func (f *flags) question(ctx context.Context, text string) (string, error) {
 	defer f.clock.Hold()()
-	if _, err := io.WriteString(f.Env.Err, text); err != nil {
+	if _, err := io.WriteString(f.Env.Err, words.WrapMessage(text, f.Env.ErrWidth())); err != nil {
 		return "", err
 	}
 	answer := make(chan string, 1)

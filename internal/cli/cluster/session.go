@@ -142,6 +142,9 @@ func (f *flags) timed(cmd *cobra.Command) {
 		if err := f.check(); err != nil {
 			return err
 		}
+		if err := f.settle(cmd); err != nil {
+			return err
+		}
 		ctx, cancel := f.within(cmd.Context())
 		defer cancel()
 		cmd.SetContext(ctx)
@@ -182,6 +185,18 @@ func (f *manifestFlags) subject(ctx context.Context, args []string, how runFlags
 		return nil, env.Usagef("no cluster: use its name, or -f FILE for its manifest")
 	}
 	return f.wanted(ctx, how)
+}
+
+// end closes the session of a command that needs a whole cluster. If the command has failed, and a run has not
+// finished its work on the cluster, the error says so.
+func (x *subject) end(ctx context.Context, err *error) {
+	defer x.Close(err)
+	if *err == nil || ctx.Err() != nil || errors.As(*err, new(*env.UsageError)) {
+		return
+	}
+	if told := render.LastRun(x.cluster.LastRun(ctx), x.Clock.Now()); told != "" {
+		*err = errors.Join(*err, errors.New(told))
+	}
 }
 
 // notFound is the error for the name of a cluster that does not exist.

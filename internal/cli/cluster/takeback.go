@@ -19,8 +19,9 @@ import (
 
 type takebackOptions struct {
 	manifestFlags
-	from, context, namespace, output string
-	keep, lost, yes                  bool
+	output                   destination
+	from, context, namespace string
+	keep, lost, yes          bool
 }
 
 func newTakeback(f *flags) *cobra.Command {
@@ -45,7 +46,7 @@ If the cluster is not as its objects say, the command changes nothing.
 
 If the management cluster does not exist any more, use --lost: then the command only
 removes the record that it manages the cluster, after which other commands work again.`,
-		Example: `  clusterawsadm cluster takeback demo --from management.kubeconfig -o demo.yaml
+		Example: `  clusterawsadm cluster takeback demo --from management.kubeconfig --to demo.yaml
   clusterawsadm cluster takeback demo --lost --region eu-west-1`,
 		Args: oneName,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
@@ -54,7 +55,7 @@ removes the record that it manages the cluster, after which other commands work 
 	cmd.Flags().StringVar(&o.from, "from", "", "kubeconfig `FILE` of the management cluster")
 	cmd.Flags().StringVar(&o.context, "from-context", "", "`NAME` of the context to use (default: the current one)")
 	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "default", "`NAMESPACE` of the Cluster")
-	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`FILE` for the manifest; it is not overwritten (default: NAME.yaml)")
+	o.output.addTo(cmd, "`FILE` for the manifest; it is not overwritten (default: NAME.yaml)", "yaml")
 	cmd.Flags().BoolVar(&o.keep, "keep", false, "keep the objects in the management cluster, paused")
 	cmd.Flags().BoolVar(&o.lost, "lost", false, "the management cluster does not exist any more: forget that it manages the cluster")
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip the confirmation")
@@ -68,15 +69,15 @@ func (o *takebackOptions) run(ctx context.Context, name string) (err error) {
 	if o.lost {
 		return o.forget(ctx, name)
 	}
-	if o.output == "" {
-		o.output = name + ".yaml"
+	if o.output.to == "" {
+		o.output.to = name + ".yaml"
 	}
 	from, err := management.Connect(management.Options{Kubeconfig: o.from, Context: o.context, UserAgent: kube.UserAgent()})
 	if err != nil {
 		return &env.UsageError{Err: err}
 	}
 	o.RunTime()
-	earlier, err := new(input.Reader).FileContext(ctx, o.output)
+	earlier, err := new(input.Reader).FileContext(ctx, o.output.to)
 	if err != nil {
 		earlier = nil // a file that is not read is found when it is to be written
 	}
@@ -87,11 +88,11 @@ func (o *takebackOptions) run(ctx context.Context, name string) (err error) {
 		}
 	}()
 	t := management.Takeback{
-		From: from, Namespace: o.namespace, Name: name, File: o.output, Earlier: earlier, Keep: o.keep,
+		From: from, Namespace: o.namespace, Name: name, File: o.output.to, Earlier: earlier, Keep: o.keep,
 		Load:    o.loadTaken,
 		Check:   o.checkFile,
 		Confirm: func(ctx context.Context, steps []plan.Step) error { return o.confirm(ctx, name, from, steps) },
-		Write:   func(manifest []byte) error { return files.Replace(o.output, manifest, 0o644) }, // it has no secrets
+		Write:   func(manifest []byte) error { return files.Replace(o.output.to, manifest, 0o644) }, // it has no secrets
 		Tell:    func(text string) { o.Env.Story("%s", text) },
 		Target: func(ctx context.Context, m *reconcile.Manifest) (target cluster.Target, err error) {
 			if s == nil {
@@ -108,8 +109,8 @@ func (o *takebackOptions) run(ctx context.Context, name string) (err error) {
 // checkFlags refuses flags that have no meaning together.
 func (o *takebackOptions) checkFlags() error {
 	switch {
-	case o.lost && (o.from != "" || o.context != "" || o.output != "" || o.keep):
-		return env.Usagef("--lost cannot be used with --from, --from-context, --output or --keep: it is for a management cluster that does not exist any more")
+	case o.lost && (o.from != "" || o.context != "" || o.output.to != "" || o.keep):
+		return env.Usagef("--lost cannot be used with --from, --from-context, --to or --keep: it is for a management cluster that does not exist any more")
 	case !o.lost && o.from == "":
 		return env.Usagef("no management cluster: use --from KUBECONFIG, or --lost if it does not exist any more")
 	}
@@ -164,7 +165,7 @@ func (o *takebackOptions) confirm(ctx context.Context, name string, from *manage
 
 // checkFile refuses to overwrite a file, unless an earlier run has written the same manifest.
 func (o *takebackOptions) checkFile(ctx context.Context, manifest []byte) error {
-	_, err := isWritten(ctx, o.output, manifest)
+	_, err := isWritten(ctx, o.output.to, manifest)
 	return err
 }
 

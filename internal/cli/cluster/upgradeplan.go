@@ -109,7 +109,7 @@ func (o *upgradePlanOptions) shown(ctx context.Context, args []string) (u cluste
 	if err != nil {
 		return u, err
 	}
-	defer x.Close(&err)
+	defer x.end(ctx, &err)
 	c := x.cluster
 	if u, err = c.Upgrades(ctx, o.to); err != nil {
 		return u, err

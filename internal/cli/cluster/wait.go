@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -23,7 +25,8 @@ type runFlags struct {
 	unchecked bool // a run does not ask
 
 	cost         choice
-	newEtcd      string // askName without a name
+	maxCost      float64 // a month; 0: any
+	newEtcd      string  // askName without a name
 	networkFirst bool
 	kmsKey       string
 	restore      cluster.Restore
@@ -33,9 +36,12 @@ type runFlags struct {
 
 // addWait adds --wait.
 func (f *runFlags) addWait(cmd *cobra.Command) {
-	f.wait = choice{of: []string{string(plan.Infrastructure), string(plan.APIServer), string(plan.NodesJoined), string(plan.NodesReady)}}
+	f.wait = choice{
+		of:  []string{string(plan.Infrastructure), string(plan.APIServer), string(plan.NodesJoined), string(plan.NodesReady)},
+		old: map[string]string{"nodes": string(plan.NodesReady)},
+	}
 	cmd.Flags().Var(&f.wait, "wait", "wait `UNTIL`: infrastructure (AWS runs the machines), api (the API server answers and the control plane has joined), "+
-		"joined (all machines have joined, and their Nodes may not be ready), nodes (all Nodes are ready); default: nodes if the manifest installs a pod network, otherwise joined")
+		"joined (all machines have joined, and their Nodes may not be ready), ready (all Nodes are ready); default: ready if the manifest installs a pod network, otherwise joined")
 	complete(cmd, "wait", f.wait.of)
 }
 
@@ -83,10 +89,43 @@ func (f *runFlags) addCost(cmd *cobra.Command) {
 	complete(cmd, "cost", f.cost.of)
 }
 
+// addMaxCost adds --max-cost.
+func (f *runFlags) addMaxCost(cmd *cobra.Command) {
+	cmd.Flags().
+		Float64Var(&f.maxCost, "max-cost", 0, "refuse a cluster that would cost more than this `AMOUNT` a month, in the currency of AWS's price list; exit code 4 (0: any)")
+}
+
+// checkMaxCost checks --max-cost and --cost.
+func (f *runFlags) checkMaxCost() error {
+	switch {
+	case f.maxCost < 0:
+		return env.Usagef("--max-cost: must not be negative, is %v", f.maxCost)
+	case f.maxCost > 0 && f.cost.value == "off":
+		return env.Usagef("--max-cost needs the costs, and --cost=off does not ask for them")
+	}
+	return nil
+}
+
+// withinBudget returns a RefusedError for a plan that leads to a cluster of more than --max-cost, or whose costs are
+// not known. A cluster that becomes no dearer is within every budget: a run that saves is not refused.
+func (f *runFlags) withinBudget(p plan.Plan) error {
+	switch {
+	case f.maxCost == 0:
+		return nil
+	case p.Cost == nil:
+		return &plan.RefusedError{Reasons: []error{errors.New("--max-cost: what the cluster costs is not known, see the warning about AWS's price list")}}
+	case p.Cost.After <= f.maxCost, p.Cost.Before > 0 && p.Cost.After <= p.Cost.Before:
+		return nil
+	}
+	return &plan.RefusedError{Reasons: []error{fmt.Errorf(
+		"the cluster would cost %s %.2f a month, and --max-cost allows %.2f: 'cluster plan --full' shows each position", p.Cost.Currency, p.Cost.After, f.maxCost,
+	)}}
+}
+
 // addKMSKey adds --kms-key.
 func (f *runFlags) addKMSKey(cmd *cobra.Command) {
 	cmd.Flags().
-		StringVar(&f.kmsKey, "kms-key", "", "ID, ARN or alias of the KMS key that encrypts the cluster's keys and join token in SSM Parameter Store, which this run creates; you need "+
+		StringVar(&f.kmsKey, "kms-key", "", "`KEY` of KMS, as its ID, ARN or alias, that encrypts the cluster's keys and join token in SSM Parameter Store, which this run creates; you need "+
 			"kms:Encrypt, kms:GenerateDataKey and kms:Decrypt for it, machines need nothing (default: the AWS managed key aws/ssm)")
 }
 

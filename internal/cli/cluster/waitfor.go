@@ -23,7 +23,13 @@ func newWaitFor(f *flags) *cobra.Command {
 	o := &waitForOptions{manifestFlags: manifestFlags{flags: f}, condition: choice{
 		value: string(cluster.ConditionReady),
 		of: []string{
-			string(cluster.ConditionAPI), string(cluster.ConditionJoined), string(cluster.ConditionReady), string(cluster.ConditionDeleted),
+			string(
+				cluster.ConditionInfrastructure,
+			),
+			string(cluster.ConditionAPI),
+			string(cluster.ConditionJoined),
+			string(cluster.ConditionReady),
+			string(cluster.ConditionDeleted),
 		},
 		also: map[string]string{"condition=Ready": string(cluster.ConditionReady), "deleted": string(cluster.ConditionDeleted)},
 	}}
@@ -33,10 +39,13 @@ func newWaitFor(f *flags) *cobra.Command {
 		Long: `Wait for a cluster that another process creates, changes or deletes. The command only
 reads, and does not take the lock. It waits until
 
-  api     the API server answers
-  joined  the API server answers, and all machines have joined
-  ready   all machines have joined, and all Nodes are ready
-  delete  the cluster has no resources any more
+  infrastructure  AWS runs the machines
+  api             the API server answers
+  joined          the API server answers, and all machines have joined
+  ready           all machines have joined, and all Nodes are ready
+  delete          the cluster has no resources any more
+
+These are the words of --wait of 'cluster create', too, but for the last one.
 
 With a manifest, machines that do not exist yet are waited for, too. With the name, the
 machines are those that exist, and those that Auto Scaling groups and node groups want:
@@ -56,7 +65,7 @@ minutes by default. The error then lists the likely reasons.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	o.addManifest(cmd)
-	cmd.Flags().Var(&o.condition, "for", "the `STATE` to wait for: api, joined, ready, delete")
+	cmd.Flags().Var(&o.condition, "for", "the `STATE` to wait for: infrastructure, api, joined, ready, delete")
 	complete(cmd, "for", o.condition.of)
 	return cmd
 }
@@ -67,7 +76,7 @@ func (o *waitForOptions) run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer x.Close(&err)
+	defer x.end(ctx, &err)
 	c, s := x.cluster, x.session
 	began := s.Clock.Now()
 	err = c.AwaitCondition(ctx, condition, func(missing string) {
@@ -86,6 +95,8 @@ func (o *waitForOptions) run(ctx context.Context, args []string) (err error) {
 // named is a condition as a predicate of the cluster.
 func named(condition cluster.Condition) string {
 	switch condition {
+	case cluster.ConditionInfrastructure:
+		return "running"
 	case cluster.ConditionAPI:
 		return "available"
 	case cluster.ConditionDeleted:

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 )
 
@@ -28,6 +29,8 @@ type Env struct {
 	Size func() (columns, rows int)
 	// LookupEnv looks up an environment variable.
 	LookupEnv func(name string) (string, bool)
+	// Variables returns the names of all environment variables; nil: they are not known.
+	Variables func() []string
 	// HomeDir, ConfigDir, StateDir and CacheDir are folders of the user, "" if unknown.
 	HomeDir, ConfigDir, StateDir, CacheDir string
 	// Who is the user, the machine and the process, for the lock of a cluster.
@@ -46,6 +49,10 @@ type Env struct {
 	Kubernetes cluster.Transport
 	// Helm is the program helm of the user; nil: there is none.
 	Helm cluster.Helm
+	// Page shows a text with a pager, and returns when the user has left it; nil: there is none.
+	Page func(ctx context.Context, command []string, text string) error
+	// NoPager is the value of --no-pager.
+	NoPager bool
 	// HTTP is for servers that are not AWS.
 	HTTP *http.Client
 	// Interrupts delivers Ctrl-C and SIGTERM.
@@ -115,14 +122,14 @@ func (e *Env) CleanUp() {
 
 // Story prints one message. An error of stderr is ignored.
 func (e *Env) Story(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
+	message := fmt.Sprintf(format, args...)
 	e.mu.Lock()
 	write := e.redirect
 	e.mu.Unlock()
 	if write == nil {
-		write = func(s string) { _, _ = io.WriteString(e.Err, s+"\n") }
+		write = func(s string) { _, _ = io.WriteString(e.Err, text.WrapMessage(s, e.ErrWidth())+"\n") }
 	}
-	write(text)
+	write(message)
 }
 
 // logLibraries is the lowest log level with which messages of libraries are printed.

@@ -58,8 +58,18 @@ func RegionOf(file string) (string, error) {
 // unreadable adds what to do about a file that is no simulated account: it may be another file of the
 // user's, such as a manifest.
 func unreadable(err error) error {
-	return fmt.Errorf("the file is not a simulated account, or is damaged: %w; use --simulate-state to choose another file, or delete it if it is damaged", err)
+	return &UnreadableError{err}
 }
+
+// UnreadableError says that a file is not a simulated account.
+type UnreadableError struct{ Err error }
+
+func (e *UnreadableError) Error() string {
+	return fmt.Sprintf("the file is not a simulated account, or is damaged: %v; use --simulate-state to choose another file, or delete it if it is damaged", e.Err)
+}
+
+// Unwrap returns what is wrong.
+func (e *UnreadableError) Unwrap() error { return e.Err }
 
 // Account is an open simulated account.
 type Account struct {

@@ -101,7 +101,7 @@ func TestAddonsPostponed(t *testing.T) {
 		require.NoError(t, err)
 		assert.Zero(t, p.CountKind("addons", plan.Create))
 		assert.Equal(t, []string{"not applied before the API server answers, which this run does not wait for: " +
-			"add-ons network, cloud-controller, teams; run again with --wait=joined or --wait=nodes"}, warnings)
+			"add-ons network, cloud-controller, teams; run again with --wait=joined or --wait=ready"}, warnings)
 	})
 }
 

@@ -33,6 +33,9 @@ func AwaitCondition(ctx context.Context, c *run.Cluster, condition cluster.Condi
 	var last string
 	quiet := *c
 	quiet.Target.Warn = once(c.Target.Warn)
+	if condition == cluster.ConditionInfrastructure { // Nodes do not matter
+		quiet.Target.Wait, quiet.Target.AskCluster = plan.Infrastructure, false
+	}
 	for began := now(c.Target); ; {
 		v := newView(&quiet)
 		s, err := v.status(ctx)
@@ -73,6 +76,14 @@ func now(t cluster.Target) time.Time { return run.ClientOptions(t).Clock.Now() }
 
 // lacks says what a condition lacks; "" for nothing.
 func lacks(s cluster.Status, condition cluster.Condition) string {
+	if condition == cluster.ConditionInfrastructure {
+		return notRunning(s)
+	}
+	return lacksInCluster(s, condition)
+}
+
+// lacksInCluster is lacks for a condition about the cluster itself.
+func lacksInCluster(s cluster.Status, condition cluster.Condition) string {
 	switch {
 	case condition == cluster.ConditionDeleted && existing(s) == 0:
 		return ""
@@ -114,6 +125,20 @@ func existing(s cluster.Status) (n int) {
 		}
 	}
 	return n
+}
+
+// notRunning says which machines AWS does not run yet; "" for none. The API server was not asked.
+func notRunning(s cluster.Status) string {
+	ids := coming(s)
+	switch {
+	case len(ids) > 0:
+		return "not running: " + text.Several(ids)
+	case !slices.ContainsFunc(s.Resources, func(r cluster.ResourceStatus) bool {
+		return r.CloudID != "" && run.AreaOf(r.Resource, r.Origin) == plan.AreaControlPlane
+	}):
+		return "no control plane runs"
+	}
+	return ""
 }
 
 // coming lists the machines and groups of machines that have not joined.

@@ -51,6 +51,7 @@ func (v *view) status(ctx context.Context) (cluster.Status, error) {
 		return s, context.Cause(ctx)
 	}
 	s.Nodes = nodeStatuses(nodes)
+	s.LastRun = v.lastRun(ctx)
 	kinds := slices.Concat(aws.Kinds(), bootdata.Kinds(), incluster.Kinds())
 	for _, step := range v.Plan.Steps {
 		n := v.Built.Resource(step.Resource)

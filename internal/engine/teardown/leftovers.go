@@ -127,8 +127,11 @@ func (a *adder) pending(l Leftover) *pending {
 	if swept || a.claimed[l.ID] || a.g.Resource(p.id) != nil {
 		return nil
 	}
-	if tagged := plan.ID(l.Tags.Printable(cloud.ResourceTag)); tagged != "" && a.g.Resource(tagged) == nil {
-		p.id = tagged
+	for _, id := range []plan.ID{plan.ID(l.Tags.Printable(cloud.ResourceTag)), l.InManifest} {
+		if id != "" && a.g.Resource(id) == nil {
+			p.id = id
+			break
+		}
 	}
 	return p
 }

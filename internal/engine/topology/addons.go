@@ -151,7 +151,7 @@ func (in inputs) postponedRemarks(mappings []incluster.Mapping) (out []string) {
 		out = append(
 			out,
 			fmt.Sprintf(
-				"not applied before the API server answers, which this run does not wait for: add-ons %s; run again with --wait=joined or --wait=nodes",
+				"not applied before the API server answers, which this run does not wait for: add-ons %s; run again with --wait=joined or --wait=ready",
 				strings.Join(names, ", "),
 			),
 		)
@@ -162,7 +162,7 @@ func (in inputs) postponedRemarks(mappings []incluster.Mapping) (out []string) {
 			in.m.Origin(
 				in.m.InfraObject(),
 				"spec",
-			)+": vpcCni and kubeProxy are not applied before the API server answers, which this run does not wait for; run again with --wait=joined or --wait=nodes",
+			)+": vpcCni and kubeProxy are not applied before the API server answers, which this run does not wait for; run again with --wait=joined or --wait=ready",
 		)
 	}
 	if len(mappings) > 0 {

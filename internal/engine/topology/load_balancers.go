@@ -121,7 +121,7 @@ func addNetworkLoadBalancer(
 	spec *infrav1.AWSLoadBalancerSpec,
 	prefix, path string,
 ) (out networkLoadBalancer, err error) {
-	id := plan.ID(elb.LoadBalancerKind + "/" + prefix + "network")
+	id := plan.ID(elb.LoadBalancerKind + "/" + prefix + "network") // as in the declaration of the kind
 	name := in.balancerName(spec)
 	if in.m.External || spec.Name != nil && in.inv.Balancers[name] {
 		return addExistingNetworkLoadBalancer(g, in, id, name, spec, prefix, path), nil

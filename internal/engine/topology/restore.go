@@ -93,7 +93,7 @@ func (in inputs) checkRestore() error {
 	case len(config.Etcd.External.Endpoints) > 0:
 		return errors.New("the cluster uses an external etcd: restore the snapshot where it runs")
 	case !in.usesAPIServer():
-		return errors.New("a restore has to wait for the API server: use --wait=api, joined or nodes")
+		return errors.New("a restore has to wait for the API server: use --wait=api, joined or ready")
 	case len(alive) > 0 && (begun == nil || begun.Done || begun.Snapshot != in.o.Restore.State.Snapshot):
 		return fmt.Errorf(
 			"the control plane has machines: %s. A snapshot is restored only after all of them are gone. If etcd cannot get its quorum back, terminate them, and run again",

@@ -752,6 +752,7 @@ func clusterKind() *kind.Kind {
 		Quota: &kind.Quota{Service: "eks", Code: "L-1194D53C", Name: "EKS clusters", Default: 100, Used: countClusters},
 	}, kind.Functions[ClusterState]{
 		List: ownedClusters, Delete: &Cluster{},
+		ID: func(ClusterState) plan.ID { return ClusterKind },
 		Find: func(ctx context.Context, c *cloud.Clients, s ClusterState) (*ClusterState, error) {
 			return ClusterByName(ctx, c, s.Name)
 		},

@@ -231,6 +231,7 @@ func fargateProfileKind() *kind.Kind {
 		Actions: []string{"eks:CreateFargateProfile", "eks:DeleteFargateProfile", "eks:TagResource"},
 	}, kind.Functions[FargateProfileState]{
 		Delete: &FargateProfile{},
+		ID:     func(s FargateProfileState) plan.ID { return plan.ID(FargateProfileKind + "/" + s.Name) },
 		List:   partsOf(fargateProfileNames, FargateProfileByName),
 		Find: func(ctx context.Context, c *cloud.Clients, s FargateProfileState) (*FargateProfileState, error) {
 			return FargateProfileByName(ctx, c, s.Cluster, s.Name)

@@ -522,6 +522,7 @@ func nodeGroupKind() *kind.Kind {
 		Quota:   &kind.Quota{Service: "eks", Code: "L-6D54EA21", Name: "managed node groups", Default: 30, Takes: countNodeGroup},
 	}, kind.Functions[NodeGroupState]{
 		Delete: &NodeGroup{},
+		ID:     func(s NodeGroupState) plan.ID { return plan.ID(NodeGroupKind + "/" + s.Name) },
 		List:   partsOf(nodeGroupNames, NodeGroupByName),
 		Find: func(ctx context.Context, c *cloud.Clients, s NodeGroupState) (*NodeGroupState, error) {
 			return NodeGroupByName(ctx, c, s.Cluster, s.Name)

@@ -145,6 +145,7 @@ func oidcProviderKind() *kind.Kind {
 		},
 	}, kind.Functions[OIDCProviderState]{
 		List: ownedOIDCProviders, Delete: &OIDCProvider{},
+		ID: func(OIDCProviderState) plan.ID { return OIDCProviderKind },
 		Find: func(ctx context.Context, c *cloud.Clients, s OIDCProviderState) (*OIDCProviderState, error) {
 			return OIDCProviderByARN(ctx, c, s.ID)
 		},

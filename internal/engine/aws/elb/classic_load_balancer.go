@@ -393,6 +393,7 @@ func classicLoadBalancerKind() *kind.Kind {
 		},
 		Quota: &kind.Quota{Service: "elasticloadbalancing", Code: "L-E9E9831D", Name: "Classic Load Balancers", Default: 20, Used: countClassicLoadBalancers},
 	}, kind.Functions[ClassicLoadBalancerState]{
+		ID:   func(s ClassicLoadBalancerState) plan.ID { return ofAPIServer(s.Tags, ClassicLoadBalancerKind) },
 		List: classicLoadBalancersOf, InVPC: classicLoadBalancersIn, Delete: &ClassicLoadBalancer{},
 		Refers: func(s ClassicLoadBalancerState) []string { return refersTo(s.VPC, s.Subnets, s.Groups, s.Internal) },
 		Status: func(s ClassicLoadBalancerState) (state, detail string) { return "", s.DNS },

@@ -401,12 +401,23 @@ func TaggedEndpoint(ctx context.Context, c *cloud.Clients) (string, error) {
 }
 
 // loadBalancersOf lists the load balancers that are deleted with a cluster: its own, and
-// those that controllers in the cluster created.
+// those that controllers in the cluster created. Internal ones are the last: of two for the API server, the one
+// that faces the internet is usually the first of the manifest.
 func loadBalancersOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]LoadBalancerState, error) {
 	all, err := LoadBalancers(ctx, c)
 	if err != nil {
 		return nil, err
 	}
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(x, y LoadBalancerState) int {
+		switch {
+		case x.Internal == y.Internal:
+			return 0
+		case x.Internal:
+			return 1
+		}
+		return -1
+	})
 	return filterByOwner(
 		all,
 		of,
@@ -464,6 +475,7 @@ func loadBalancerKind() *kind.Kind {
 		},
 		Quota: &kind.Quota{Service: "elasticloadbalancing", Code: "L-69A177A2", Name: "Network Load Balancers", Default: 50, Used: countLoadBalancers},
 	}, kind.Functions[LoadBalancerState]{
+		ID:   func(s LoadBalancerState) plan.ID { return ofAPIServer(s.Tags, LoadBalancerKind+"/network") },
 		List: loadBalancersOf, InVPC: loadBalancersIn, Delete: &LoadBalancer{},
 		Refers: func(s LoadBalancerState) []string { return refersTo(s.VPC, s.Subnets, s.Groups, s.Internal) },
 		Protection: func(ctx context.Context, c *cloud.Clients, s LoadBalancerState) (string, error) {
@@ -471,6 +483,14 @@ func loadBalancerKind() *kind.Kind {
 		},
 		Status: func(s LoadBalancerState) (state, detail string) { return s.Status, s.DNS },
 	})
+}
+
+// ofAPIServer returns the ID of a load balancer if it is that of the API server, by its role, and "" otherwise.
+func ofAPIServer(tags cloud.Tags, id plan.ID) plan.ID {
+	if tags[cloud.RoleTag] == "apiserver" {
+		return id
+	}
+	return ""
 }
 
 // refersTo lists the resources that a load balancer refers to (kind.Functions.Refers).

@@ -239,6 +239,7 @@ func roleKind() *kind.Kind {
 		Actions: []string{"iam:AttachRolePolicy", "iam:CreateRole", "iam:DeleteRole", "iam:DetachRolePolicy", "iam:TagRole"},
 	}, kind.Functions[RoleState]{
 		List: ownedRoles, Delete: &Role{},
+		ID: func(s RoleState) plan.ID { return plan.ID("role/" + s.Name) },
 		Find: func(ctx context.Context, c *cloud.Clients, s RoleState) (*RoleState, error) {
 			return GetRole(ctx, c, s.Name)
 		},

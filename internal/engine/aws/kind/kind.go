@@ -99,6 +99,8 @@ type Functions[S graph.State] struct {
 	Protection func(ctx context.Context, c *cloud.Clients, have S) (string, error)
 	// Aliases are names besides the cloud ID for Refers and Outlives of other kinds.
 	Aliases func(S) []string
+	// ID is the ID that a manifest gives to the resource, for kinds without an identity tag; "" if it is not known.
+	ID func(S) plan.ID
 	// OwnerOf returns what the state contains about the cluster of a resource.
 	OwnerOf func(S) Owner
 
@@ -202,6 +204,8 @@ type Found struct {
 	Tags  cloud.Tags
 	Owner Owner // from Functions.OwnerOf
 
+	InManifest plan.ID // from Functions.ID
+
 	Refers, Outlives, Aliases, Uses []string
 
 	add func(g *graph.Graph, id plan.ID, needs []graph.Edge, origin string) graph.Resource
@@ -219,6 +223,9 @@ func (f Functions[S]) found(k *Kind, s S) Found {
 		return get(s)
 	}
 	found.Refers, found.Outlives, found.Aliases, found.Uses = list(f.Refers), list(f.Outlives), list(f.Aliases), list(f.Uses)
+	if f.ID != nil {
+		found.InManifest = f.ID(s)
+	}
 	if f.OwnerOf != nil {
 		found.Owner = f.OwnerOf(s)
 	}

@@ -356,6 +356,7 @@ func bucketKind() *kind.Kind {
 		},
 	}, kind.Functions[BucketState]{
 		List: listBucket, Delete: &Bucket{}, Protection: deletionDenied,
+		ID: func(BucketState) plan.ID { return BucketKind },
 	})
 }
 

@@ -139,7 +139,14 @@ func typeName(v any) string {
 // unknown reports a field that does not exist.
 func (l *loader) unknown(o *manifest.Entry, path string, known []string) {
 	name := path[strings.LastIndexAny(path, ".]")+1:]
-	p := o.Problem("", "the field does not exist", suggest.DidYouMean(name, known))
+	what, fix := "the field does not exist", suggest.DidYouMean(name, known)
+	if other := l.versionWith(o, path, name); other != "" {
+		what = fmt.Sprintf("the field does not exist in %s, but in %s", o.Version, other)
+		if other == manifest.VersionNew {
+			fix = "convert the file: " + convertCommand(o)
+		}
+	}
+	p := o.Problem("", what, fix)
 	p.Path, p.Position = path, o.Position(path)
 	if l.options.IgnoreUnknown {
 		p.What += " and is ignored"
@@ -147,6 +154,23 @@ func (l *loader) unknown(o *manifest.Entry, path string, known []string) {
 		return
 	}
 	l.fail(p)
+}
+
+// versionWith returns another version of an object's kind in which a field exists; "" for none.
+func (l *loader) versionWith(o *manifest.Entry, path, name string) string {
+	k := l.kinds[o.Kind]
+	if !k.schema || strings.HasPrefix(path, "metadata.") {
+		return ""
+	}
+	for _, version := range slices.Sorted(maps.Keys(k.versions)) {
+		if version == o.Version {
+			continue
+		}
+		if s, err := crd.For(o.Kind, version); err == nil && slices.Contains(s.Siblings(path), name) {
+			return version
+		}
+	}
+	return ""
 }
 
 // admitBuiltin decodes a kind of Kubernetes strictly.

@@ -1,6 +1,7 @@
 package loader_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -15,8 +16,9 @@ import (
 func TestBadYAML(t *testing.T) {
 	const head = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 	for _, tt := range []struct{ name, yaml, want string }{
-		{"nothing", "", "cluster.yaml:1: there is no Cluster in the input — add the object of kind Cluster"},
-		{"only comments", "# a\n---\n# b\n", "cluster.yaml:1: there is no Cluster in the input — add the object of kind Cluster"},
+		{"nothing", "", "cluster.yaml:1: there is no Cluster in the input: it is empty — if another command writes it, correct that command"},
+		{"only comments", "# a\n---\n# b\n", "cluster.yaml:1: there is no Cluster in the input: it is empty — if another command writes it, correct that command"},
+		{"other objects", head + "---\n" + strings.Replace(head, "ConfigMap", "Pod", 1), "cluster.yaml:1: there is no Cluster in the input: it has ConfigMap/a, Pod/a — add the object of kind Cluster"},
 		{"tab", head + "data:\n\ta: b\n", "cluster.yaml:5: the YAML is invalid: a tab is used for indentation — use spaces"},
 		{"indentation", head + "data:\n  a: b\n c: d\n", "cluster.yaml:6: the YAML is invalid: did not find expected key"},
 		{"open bracket", head + "data: {a: b\nx: y\n", "cluster.yaml:4: the YAML is invalid: did not find expected ',' or '}'"},
@@ -124,4 +126,25 @@ data:
 		strings.Join(warnings(c), "\n"),
 		`ConfigMap/csi data.csi.yaml: line 5 of the value: the key "data" is duplicated, first on line 4: the last value is used, as in Cluster API — keep one of them`,
 	)
+}
+
+// A field that another API version of the kind has is no typing error: the problem names that version.
+func TestFieldsOfOtherVersions(t *testing.T) {
+	quick, err := os.ReadFile("../../../../configs/quickstart.yaml")
+	require.NoError(t, err)
+	older := strings.Replace(
+		string(quick),
+		"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSCluster\n",
+		"apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AWSCluster\n",
+		1,
+	)
+	require.NotEqual(t, string(quick), older)
+	_, err = load(t, older, input.LoadOptions{})
+	require.ErrorContains(
+		t,
+		err,
+		"spec.controlPlaneLoadBalancer.loadBalancerType: the field does not exist in v1beta1, but in v1beta2 — convert the file: clusterawsadm cluster convert -f cluster.yaml",
+	)
+	_, err = load(t, strings.Replace(string(quick), "  replicas: 1 # 3", "  rolloutStrategy: {type: RollingUpdate}\n  replicas: 1 # 3", 1), input.LoadOptions{})
+	require.ErrorContains(t, err, "spec.rolloutStrategy: the field does not exist in v1beta2, but in v1beta1 — known names: ")
 }

@@ -118,7 +118,7 @@ func typeFix(wanted, have string) string {
 	case wanted == "string" && slices.Contains(scalars, have):
 		return "put the value in quotes"
 	case have == "string" && slices.Contains(scalars, wanted):
-		return fmt.Sprintf("write the %s without quotes", wanted)
+		return "write " + map[string]string{"integer": "a whole number", "number": "a number", "boolean": "true or false"}[wanted] + ", without quotes"
 	case wanted == "array":
 		return "write a list"
 	case wanted == "object":

@@ -97,6 +97,7 @@ type loader struct {
 	consequence bool
 	problems    []manifest.Problem
 	topologies  map[string]*clusterv1.Topology       // by name of the Cluster
+	found       []string                             // titles of all objects of the input
 	about       map[manifest.Problem]*manifest.Entry // the object of a problem that was found while the input was read
 	warnings    []manifest.Problem
 	managed     bool            // EKS runs the control plane

@@ -41,6 +41,9 @@ func (l *loader) identify(d yamldoc.Document) {
 	if metadata, ok := content["metadata"].(map[string]any); ok {
 		o.Name, o.Namespace = manifest.StringField(metadata, "name"), manifest.StringField(metadata, "namespace")
 	}
+	if o.Kind != "" {
+		l.found = append(l.found, strings.TrimSuffix(o.Title(), "/"))
+	}
 	for _, p := range v.Problems {
 		p.Object = strings.TrimSuffix(o.Title(), "/")
 		l.fail(p)

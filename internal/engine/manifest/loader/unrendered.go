@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	phrase "github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
@@ -216,6 +217,9 @@ func otherTool(a *aside) (what, fix string) {
 	return "", ""
 }
 
+// emptyFix is what to do about an empty input: often, a command before a pipe has failed.
+const emptyFix = "if another command writes it, correct that command; to begin with an example: clusterawsadm cluster generate NAME"
+
 // noCluster reports that the input has no Cluster, and what it has instead.
 func (l *loader) noCluster() {
 	if len(l.problems) > 0 || l.unreadable {
@@ -227,5 +231,10 @@ func (l *loader) noCluster() {
 			return
 		}
 	}
-	l.fail(manifest.Problem{Position: l.begin, What: "there is no Cluster in the input", Fix: "add the object of kind Cluster"})
+	if len(l.found) == 0 {
+		l.fail(manifest.Problem{Position: l.begin, What: "there is no Cluster in the input: it is empty", Fix: emptyFix})
+		return
+	}
+	what := "there is no Cluster in the input: it has " + phrase.Several(l.found)
+	l.fail(manifest.Problem{Position: l.begin, What: what, Fix: "add the object of kind Cluster, or see: clusterawsadm cluster generate NAME"})
 }

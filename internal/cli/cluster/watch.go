@@ -1,0 +1,94 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/clock"
+	"github.com/clusterawsadm/clusterawsadm/internal/render"
+)
+
+// watching is the flag --watch of a command that shows a state.
+type watching struct{ on bool }
+
+// watchInterval is the time between two looks, by the clock of the wall also for a simulated account.
+const watchInterval = 5 * time.Second
+
+func (w *watching) addWatch(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&w.on, "watch", "w", false, "show the state again every 5 seconds, until Ctrl-C or --timeout; not on a terminal, only when it changes")
+}
+
+// check refuses a format that is one document.
+func (w *watching) check(format string) error {
+	if w.on && format != "text" && format != "wide" && format != "name" {
+		return env.Usagef("--watch shows text: it cannot be used with -o %s", format)
+	}
+	return nil
+}
+
+// watch shows a state once, or again and again with --watch, until the context ends. A terminal shows the newest
+// only.
+func (w *watching) watch(ctx context.Context, f *flags, look func(ctx context.Context) error) error {
+	if !w.on {
+		return look(ctx)
+	}
+	if f.timeout > 0 { // the limit of a simulated account ends with each look
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, f.timeout, &env.TimeoutError{After: f.timeout})
+		defer cancel()
+	}
+	f.Env.NoPager = true
+	out, story := f.Env.Out, f.Env.RedirectMessages
+	defer func() { f.Env.Out = out }()
+	var wall *clock.Clock
+	last := ""
+	for {
+		var shown bytes.Buffer
+		f.Env.Out = &shown
+		err := look(ctx)
+		f.Env.Out = out
+		story(func(string) {}) // the second look has the same messages
+		if err != nil && !errors.Is(err, env.ErrChanges) {
+			story(nil)
+			return stopped(ctx, err)
+		}
+		if text := shown.String(); text != last {
+			if err := w.show(f, text, last == ""); err != nil {
+				return err
+			}
+			last = text
+		}
+		if wall.Sleep(ctx, watchInterval) != nil {
+			story(nil)
+			return stopped(ctx, context.Cause(ctx))
+		}
+	}
+}
+
+// show shows one state.
+func (w *watching) show(f *flags, text string, first bool) error {
+	switch {
+	case f.Env.OutIsTerminal:
+		text = render.ClearScreen + text
+	case !first:
+		text = "\n" + text
+	}
+	_, err := io.WriteString(f.Env.Out, text)
+	return err
+}
+
+// stopped returns nil for a watch that --timeout has ended, as nothing has failed.
+func stopped(ctx context.Context, err error) error {
+	var over *env.TimeoutError
+	if errors.As(context.Cause(ctx), &over) {
+		return nil
+	}
+	return fmt.Errorf("watch: %w", err)
+}

@@ -35,7 +35,11 @@ func (c *Cluster) settlePods(now time.Time) {
 		if node == "" && c.claimed(o) {
 			c.schedule(path, o, now)
 		}
-		if at, err := time.Parse(time.RFC3339, text(o, "kubesim", "scheduled")); err == nil && text(o, "status", "phase") == "Pending" && now.Sub(at) >= startsIn && !c.brokenPod(o) {
+		if at, err := time.Parse(
+			time.RFC3339,
+			text(o, "kubesim", "scheduled"),
+		); err == nil && text(o, "status", "phase") == "Pending" && now.Sub(at) >= startsIn &&
+			!c.brokenPod(o) {
 			o["status"] = Object{"phase": "Running"}
 			c.put(path, o, now)
 		}

@@ -137,7 +137,8 @@ func AutoRoles(partition string, born time.Time) []*Role {
 func (svc *Service) given(name string) bool {
 	return slices.Contains(BootstrapProfiles(), name) ||
 		svc.EKSRoles &&
-			(name == DriverRole || name == AutoClusterRole || name == AutoNodeRole || name == AppRole || slices.Contains(PeopleRoles(), name) || slices.Contains(BootstrapRolesOfEKS(), name))
+			(name == DriverRole || name == AutoClusterRole || name == AutoNodeRole || name == AppRole ||
+				slices.Contains(PeopleRoles(), name) || slices.Contains(BootstrapRolesOfEKS(), name))
 }
 
 func (svc *Service) simulate() {

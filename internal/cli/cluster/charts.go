@@ -67,7 +67,7 @@ func (f *manifestFlags) readCharts(ctx context.Context, values []string) (all []
 }
 
 // parseChart parses a value of --chart, and returns the name of the file of values.
-func parseChart(value string) (c chart, values string, err error) {
+func parseChart(value string) (c chart, values string, err error) { //nolint:cyclop // a case for each part of the value
 	refuse := func(format string, args ...any) (chart, string, error) {
 		return chart{}, "", env.Usagef("--chart "+redacted(value)+": "+format, args...)
 	}
@@ -121,7 +121,7 @@ func parseChart(value string) (c chart, values string, err error) {
 }
 
 // locate sets repository and name from the place of a chart.
-func (c *chart) locate(place string) error {
+func (c *chart) locate(place string) error { //nolint:cyclop // a case for each kind of place
 	scheme, _, isURL := strings.Cut(place, "://")
 	if !isURL && !isFolder(place) {
 		if place == "" {

@@ -135,7 +135,7 @@ type insertion struct {
 // withAddons returns a manifest that also installs what Nodes need to become ready, and pods need
 // to have volumes. Its objects are documents at the end; the label that selects the Cluster and
 // the rules of the security groups are in the documents of the flavor.
-func (o *generateOptions) withAddons(text, name string) (string, error) {
+func (o *generateOptions) withAddons(text, name string) (string, error) { //nolint:cyclop // a case for each kind of cluster
 	s, err := readSkeleton(text)
 	if err != nil {
 		return "", err

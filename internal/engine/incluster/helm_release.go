@@ -101,7 +101,7 @@ func (r *HelmRelease) Find(ctx context.Context, c *cloud.Clients) (*HelmReleaseS
 }
 
 // Diff implements graph.Desired. Values that may be secret are not shown.
-func (r *HelmRelease) Diff(have *HelmReleaseState) (d plan.Diff) {
+func (r *HelmRelease) Diff(have *HelmReleaseState) (d plan.Diff) { //nolint:cyclop // a case for each field
 	if have.Name != "" && r.Once && have.Status == deployed {
 		return nil
 	}

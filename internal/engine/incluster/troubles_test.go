@@ -99,8 +99,12 @@ func TestTroublesOfCharts(t *testing.T) {
 			return errors.New("context deadline exceeded")
 		}
 		err := applied(t, m, a, &helmsim.Helm{Die: late})
-		require.ErrorContains(t, err, "helm upgrade: context deadline exceeded. In namespace shop: Deployment shop/web cannot be scheduled: 0/2 nodes are available: 2 Insufficient cpu; "+
-			"container api of Deployment shop/api cannot start (CreateContainerConfigError): secret \"api\" not found")
+		require.ErrorContains(
+			t,
+			err,
+			"helm upgrade: context deadline exceeded. In namespace shop: Deployment shop/web cannot be scheduled: 0/2 nodes are available: 2 Insufficient cpu; "+
+				"container api of Deployment shop/api cannot start (CreateContainerConfigError): secret \"api\" not found",
+		)
 	})
 }
 

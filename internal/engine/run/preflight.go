@@ -63,7 +63,7 @@ func (p *planning) refusals(ctx context.Context) (reasons []error) {
 
 // checkOf returns the check of a resource before an action; nil if it has none.
 func checkOf(desired any, action plan.Action) func(context.Context, *cloud.Clients) (refusal string, err error) {
-	switch action {
+	switch action { //nolint:exhaustive // nothing is checked for the others
 	case plan.Create, plan.Update:
 		if r, ok := desired.(graph.Checked); ok {
 			return r.Check

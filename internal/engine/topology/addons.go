@@ -30,7 +30,14 @@ func addAddons(g *graph.Graph, in inputs, k kubernetes) (podNetwork []graph.Edge
 			a.Objects = append(a.Objects, addonObject(d))
 		}
 		if len(a.Objects) > 0 {
-			added := graph.Install(g, plan.ID(incluster.AddonsKind+"/"+set.Name), a, graph.From(set.Origin), graph.With(uninstalled), graph.Diagnosed(diagnose.Addons(a)))
+			added := graph.Install(
+				g,
+				plan.ID(incluster.AddonsKind+"/"+set.Name),
+				a,
+				graph.From(set.Origin),
+				graph.With(uninstalled),
+				graph.Diagnosed(diagnose.Addons(a)),
+			)
 			if set.HasPodNetwork() {
 				podNetwork = append(podNetwork, graph.Awaits(added)...)
 			}

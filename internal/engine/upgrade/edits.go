@@ -194,7 +194,16 @@ func replacedBy(p plan.Plan) (all []cluster.ReplacedMachines) {
 
 // updatedBy lists what a plan upgrades, except for machines.
 func updatedBy(p plan.Plan) (ids []plan.ID) {
-	kinds := []string{eks.ClusterKind, eks.AddonKind, eks.NodeGroupKind, autoscaling.GroupKind, incluster.KubeProxyKind, incluster.CoreDNSKind, incluster.AddonsKind, incluster.HelmReleaseKind}
+	kinds := []string{
+		eks.ClusterKind,
+		eks.AddonKind,
+		eks.NodeGroupKind,
+		autoscaling.GroupKind,
+		incluster.KubeProxyKind,
+		incluster.CoreDNSKind,
+		incluster.AddonsKind,
+		incluster.HelmReleaseKind,
+	}
 	for _, s := range p.Steps {
 		if s.Action == plan.Update && slices.Contains(kinds, s.Resource.Kind()) {
 			ids = append(ids, s.Resource)

@@ -350,7 +350,11 @@ func TestUpgradesOfCloudControllers(t *testing.T) {
 		u, err := upgrading(m, created(t, m).Process(), nil).Upgrades(t.Context(), "v1.34")
 		require.NoError(t, err)
 		require.Len(t, u.Remarks, 1)
-		assert.Contains(t, u.Remarks[0], "Secret/cloud-controller stringData.cloud-controller.yaml: runs do not change what this has installed: set strategy: Reconcile")
+		assert.Contains(
+			t,
+			u.Remarks[0],
+			"Secret/cloud-controller stringData.cloud-controller.yaml: runs do not change what this has installed: set strategy: Reconcile",
+		)
 	})
 	synctest.Test(t, func(t *testing.T) {
 		m := edited(t, "charts.yaml", "version: v1.34.2", "version: v1.33.0", "    image:\n      tag: v1.34.0\n", "")

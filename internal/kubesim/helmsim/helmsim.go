@@ -88,7 +88,7 @@ func known(verb string) []string {
 	return nil
 }
 
-func parse(args []string, four bool) (*command, error) {
+func parse(args []string, four bool) (*command, error) { //nolint:cyclop // a case for each flag
 	c := &command{verb: args[0], flags: map[string]string{}}
 	flags := known(c.verb)
 	if four && c.verb == "upgrade" { // https://helm.sh/docs/helm/helm_upgrade

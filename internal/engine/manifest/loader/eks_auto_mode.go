@@ -15,7 +15,7 @@ const (
 )
 
 // autoMode reads the annotations of Auto Mode; nil if they do not set it.
-func (l *loader) autoMode(o *manifest.Entry) *manifest.AutoMode {
+func (l *loader) autoMode(o *manifest.Entry) *manifest.AutoMode { //nolint:cyclop // a case for each mistake
 	words, set := l.list(o, manifest.AnnotationAutoMode)
 	role, named := o.Annotation(manifest.AnnotationAutoModeRole)
 	if !set {

@@ -12,7 +12,12 @@ import (
 
 // A MachineDeployment has another name than the control plane: their machines are told apart by it.
 func TestGroupsHaveDifferentNames(t *testing.T) {
-	text := strings.Replace(string(read(t, "../../../../configs/quickstart.yaml")), "kind: MachineDeployment\nmetadata:\n  name: quickstart-md-0", "kind: MachineDeployment\nmetadata:\n  name: quickstart-control-plane", 1)
+	text := strings.Replace(
+		read(t, "../../../../configs/quickstart.yaml"),
+		"kind: MachineDeployment\nmetadata:\n  name: quickstart-md-0",
+		"kind: MachineDeployment\nmetadata:\n  name: quickstart-control-plane",
+		1,
+	)
 	_, err := loader.Load([]input.Source{{Name: "demo.yaml", Data: []byte(text)}}, input.LoadOptions{})
 	require.ErrorContains(t, err, "MachineDeployment/quickstart-control-plane metadata.name: quickstart-control-plane is also the name of the KubeadmControlPlane")
 }

@@ -33,7 +33,7 @@ func TestPodRolesAndAutoMode(t *testing.T) {
 
 		"auto-mode: ''":                                       "it names nothing — set it to node pools of EKS (general-purpose, system), to none, or to false",
 		"auto-mode: 'true'":                                   "EKS has no node pool true",
-		"auto-mode: sytem":                                    `EKS has no node pool sytem — did you mean "system"?`,
+		"auto-mode: sistem":                                   `EKS has no node pool sistem — did you mean "system"?`,
 		"auto-mode: 'system,system'":                          "system is in it twice",
 		"auto-mode: 'system,none'":                            "none excludes all other words",
 		"auto-mode: 'false,system'":                           "false excludes all other words",

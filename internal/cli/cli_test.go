@@ -205,7 +205,7 @@ func TestWhatIsTypedWrong(t *testing.T) {
 		{[]string{"cluster", "list", "-f", "x.yaml"}, "unknown shorthand flag: 'f'"},
 		{[]string{"cluster", "validate", "-f", example, "--set", "WORKERS=5"}, "error: --set WORKERS: the manifest has no ${WORKERS}\n"},
 		{[]string{"cluster", "validate", "-f", "../../configs/eks-addons.yaml", "--set", "VPC_CNI_VERSIO=v1"}, `the manifest has no ${VPC_CNI_VERSIO}: did you mean "VPC_CNI_VERSION"?`},
-		{[]string{"cluster", "plan", "-o", "xml"}, "must be one of text, json, yaml"},
+		{[]string{"cluster", "plan", "-o", "xml"}, "must be one of text, markdown, json, yaml"},
 		{[]string{"cluster", "validate", "-f", "-", "--set", "nothing"}, `error: --set nothing: the environment has no nothing: use --set nothing=VALUE`},
 		{[]string{"cluster", "describe", "demo", "-f", "x.yaml"}, "not both"},
 		{[]string{"cluster", "describe", "demo"}, "error: no AWS region: use --region, set AWS_REGION, or choose a profile that has one\n"},

@@ -39,13 +39,13 @@ func TestScale(t *testing.T) {
 	assert.Regexp(t, `(?m)^demo.yaml:\d+: MachineDeployment/demo-md-0 spec.replicas: 1 → 3$`, said)
 	assert.Contains(t, said, "Nothing in AWS is changed. Next: clusterawsadm cluster create -f demo.yaml --simulate")
 	assert.Contains(t, s.out.String(), "Plan: ")
-	assert.Contains(t, s.out.String(), "machine/demo-md-0/1")
+	assert.Contains(t, s.out.String(), "machine/demo-md-0/… ×2")
 	require.Equal(t, 0, s.run("cluster", "describe", "demo"))
 	assert.NotContains(t, s.out.String(), "machine/demo-md-0/1", "nothing is changed in AWS")
 
 	_, changed = s.edits(t, 0, file, "scale", "control-plane", "3", "--dry-run")
 	assert.Empty(t, changed)
-	assert.Contains(t, s.out.String(), "machine/demo-control-plane/2", "the plan is that of the edited manifest")
+	assert.Contains(t, s.out.String(), "machine/demo-control-plane/… ×2", "the plan is that of the edited manifest")
 	_, changed = s.edits(t, 0, file, "scale", "demo-control-plane", "3", "--no-plan")
 	assert.Equal(t, "replicas: 3 # 3 tolerate the loss of a machine or of a zone\n", changed)
 

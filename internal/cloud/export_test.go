@@ -2,9 +2,6 @@ package cloud
 
 import "context"
 
-// HeartbeatInterval is the time between two heartbeats.
-const HeartbeatInterval = heartbeatInterval
-
 // StopForTest stops the heartbeats, as the end of the process does.
 func (l *Lock) StopForTest() {
 	l.stop()

@@ -215,7 +215,8 @@ func (c *Clients) hesitate(ctx context.Context, service, op string) error {
 			return err
 		}
 	}
-	if ctx.Value(unlockedKey) != nil { // a heartbeat that waits for other calls would expire
+	if ctx.Value(unlockedKey) != nil { // a heartbeat that waits for other calls would expire: they wait for it
+		c.budget.buckets.take(service, op)
 		return nil
 	}
 	return c.budget.buckets.wait(ctx, service, op)

@@ -18,10 +18,8 @@ const (
 	// heartbeat, so that it sees everything the other run has created.
 	ConsistencyDelay = time.Minute
 	// heartbeatInterval is the time between two heartbeats. A run writes only within this
-	// time after its last heartbeat, and another run waits for this long, and
-	// ConsistencyDelay, before it takes over. Parameter Store takes three writes a second from all
-	// runs of an account in a region together: the heartbeats of 50 runs are more than half of them.
-	heartbeatInterval = 30 * time.Second
+	// time after its last heartbeat.
+	heartbeatInterval = 15 * time.Second
 	// checkValidity is how long a listing of the records is valid. A process that was
 	// suspended for longer lists them again before it writes.
 	checkValidity = 5 * time.Second
@@ -67,14 +65,9 @@ func lockedBy(h Holder) error {
 func (h Holder) Alive() bool { return !h.Released && h.age < h.validFor(ConsistencyDelay) }
 
 // LastRun returns the record of the last run on the cluster, from SSM Parameter Store; nil if there is none.
-func (c *Clients) LastRun(ctx context.Context) (last *Holder, err error) {
+func (c *Clients) LastRun(ctx context.Context) (*Holder, error) {
 	all, err := (&ssmRecords{c}).list(ctx)
-	for _, h := range all {
-		if last == nil || h.Epoch > last.Epoch {
-			last = &h
-		}
-	}
-	return last, err
+	return highest(all), err
 }
 
 // ErrLockLost says that another run has taken over the lock. This run must not write any

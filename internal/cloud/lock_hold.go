@@ -53,16 +53,16 @@ func (l *Lock) check(ctx context.Context) error {
 	return err
 }
 
-// repeat repeats a call that may succeed later. It is not this run's fault if AWS throttles it: other runs of
-// the account share the limit, and the buckets of the client make it wait longer each time.
+// repeat repeats a call that may succeed later. A throttled call does not count as a failed attempt, because all runs of
+// the account share the limit.
 func (l *Lock) repeat(ctx context.Context, call func() error) (err error) {
 	began := l.clock.Now()
-	for n := 0; n < attempts; n++ {
+	for failed := 0; failed < attempts; {
 		if err = call(); err == nil || !l.records.transient(err) {
 			return err
 		}
-		if Throttled(err) && l.elapsed(began) < throttling {
-			n--
+		if !Throttled(err) || l.elapsed(began) >= throttling {
+			failed++
 		}
 		if err := l.clock.Sleep(ctx, pause); err != nil {
 			return err

@@ -114,7 +114,7 @@ func TestLockIsHeld(t *testing.T) {
 		require.ErrorAs(t, err, &held)
 		require.Equal(t, "create", held.Command)
 		require.ErrorContains(t, err, "another run holds the lock of this cluster: ada, create since ")
-		require.LessOrEqual(t, time.Since(began), cloud.HeartbeatInterval+2*time.Second)
+		require.LessOrEqual(t, time.Since(began), 17*time.Second)
 		require.NoError(t, first.write(t))
 		require.NoError(t, first.Lock.Release(t.Context(), cloud.Ending{}))
 	})
@@ -188,7 +188,6 @@ func TestHeartbeatArrivesAfterTheRun(t *testing.T) {
 		manager := &plan.Manager{ID: "4711", Name: "prod"}
 		require.NoError(t, first.Lock.SetManager(t.Context(), manager))
 		require.NoError(t, first.Lock.Release(t.Context(), cloud.Ending{}))
-		time.Sleep(2 * time.Second) // Parameter Store takes three writes a second
 		require.NoError(t, late())
 		require.NoError(t, early())
 		began := time.Now()

@@ -2,7 +2,6 @@ package cloud
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
 
@@ -50,9 +49,7 @@ func limits(service, op string) (class string, size, rate float64) {
 	case service == "EC2":
 		return ec2Limits(op)
 	case service == "SSM" && op == "PutParameter":
-		return "SSM PutParameter", 3, 3
-	case service == "SSM" && strings.HasPrefix(op, "GetParameter"):
-		return "SSM GetParameter", 40, 40
+		return "SSM PutParameter", 10, 3
 	case service == "Auto Scaling" && !Reads(op): // AWS publishes no limits: these are a guess
 		return "Auto Scaling write", 20, 5
 	case service == "Secrets Manager":

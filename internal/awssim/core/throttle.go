@@ -24,7 +24,8 @@ func (a *Account) Take(class string, n, size, refill float64) bool {
 	}
 	r.tokens = min(size, r.tokens+a.Now().Sub(r.at).Seconds()*refill)
 	r.at = a.Now()
-	if r.tokens < n {
+	const rounding = 1e-6 // of seconds and rates that are no whole numbers
+	if r.tokens < n-rounding {
 		return false
 	}
 	r.tokens -= n

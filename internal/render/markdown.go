@@ -55,7 +55,7 @@ const mostRows = 10
 // (https://github.com/orgs/community/discussions/27190).
 const mostText = 40_000
 
-// emphasized makes the word before the first colon bold.
+// emphasized makes the text before the first colon bold.
 func emphasized(line string) string {
 	title, text, ok := strings.Cut(line, ":")
 	if !ok {

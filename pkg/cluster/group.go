@@ -1,6 +1,6 @@
 package cluster
 
-// Group is a group of machines whose number the manifest sets.
+// Group is a control plane, a MachineDeployment or a MachinePool: machines whose number is a field of the manifest.
 type Group struct {
 	// Name is the name of its object, or in a topology the name there: "demo-md-0", "md-0".
 	Name    string

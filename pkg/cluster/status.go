@@ -118,7 +118,7 @@ type Status struct {
 	Nodes []NodeStatus `json:"nodes,omitempty"`     // empty if the API server has not answered
 }
 
-// Healthy reports whether all resources exist and are as they should be, no deletion was begun, and the API
+// Healthy reports whether all resources exist and are as they should be, no deletion is unfinished, and the API
 // server answers, if it was asked.
 func (s Status) Healthy() bool {
 	return (s.API == nil || s.API.State == APIReady) && !s.LastRun.Deletes() &&

@@ -105,7 +105,7 @@ func Set(file string, data []byte, changes []Change) (text []byte, was []string,
 	for i, c := range changes {
 		if !done[i] && len(problems) == 0 {
 			problems = append(problems, input.Problem{
-				Position: input.Position{File: file, Line: c.Object.Line}, Object: c.Object.Title(), Path: pathOf(c.Path),
+				Position: input.Position{File: file, Line: c.Object.Line}, Object: c.Object.Title(), Path: Path(c.Path),
 				What: "the document has a form of YAML that is not edited", Fix: "edit it by hand",
 			})
 		}
@@ -131,7 +131,7 @@ func setIn(in part, changes []Change, was []string, done []bool) (text string, p
 			}
 			old, p := n.change(c.Path, c, t.root.isJSON() && t.root.flow)
 			if p != nil {
-				p.Object, p.Path = c.Object.Title(), pathOf(c.Path)
+				p.Object, p.Path = c.Object.Title(), Path(c.Path)
 				problems = append(problems, *p)
 			}
 			was[i], done[i], some = old, true, true
@@ -147,8 +147,8 @@ func setIn(in part, changes []Change, was []string, done []bool) (text string, p
 	return mark + edited, nil
 }
 
-// pathOf writes a path as in messages.
-func pathOf(steps []string) string {
+// Path writes the path of a [Change] as in messages: spec.list[0].name.
+func Path(steps []string) string {
 	var b strings.Builder
 	for _, s := range steps {
 		if _, err := strconv.Atoi(s); err == nil && b.Len() > 0 {

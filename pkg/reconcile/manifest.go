@@ -6,13 +6,12 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/upgrade"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 )
 
 // Manifest is one cluster, read from Cluster API objects, with all defaults, and
@@ -183,6 +182,12 @@ func (m *Manifest) Lacks() []string {
 
 // IsPodNetworkChart reports whether a Helm chart of that name installs a pod network.
 func IsPodNetworkChart(name string) bool { return manifest.IsPodNetworkChart(name) }
+
+// LongestRelease is the number of characters that the name of a Helm release may have.
+const LongestRelease = manifest.LongestRelease
+
+// IsReleaseName reports whether Helm accepts the name of a release.
+func IsReleaseName(name string) bool { return manifest.IsReleaseName(name) }
 
 // closedAPI reports whether EKS lets nobody use the API server, as far as the manifest says: not the creator of
 // the cluster, and no other user or role of IAM.

@@ -37,7 +37,7 @@ type Field struct {
 	Rules       []string `json:"rules,omitempty"`   // what an API server refuses beyond that
 	// Notes say what clusterawsadm does with the field, if it is not what the description says, and what a change does.
 	Notes []string `json:"clusterawsadm,omitempty"`
-	// Inherited says that the notes are about a field above this one.
+	// Inherited is true if the notes are about a field that contains this one.
 	Inherited bool    `json:"-"`
 	Fields    []Field `json:"fields,omitempty"`
 }
@@ -245,7 +245,7 @@ func metadataSchema(kind string) apiextensionsv1.JSONSchemaProps {
 // explainer describes the fields of one kind.
 type explainer struct{ notes map[string]loader.FieldNote }
 
-// field describes a field, and what is below it to a depth.
+// field describes a field and, down to the given depth, the fields below it.
 func (x *explainer) field(name string, s *apiextensionsv1.JSONSchemaProps, path string, required bool, depth int) Field {
 	f := Field{Name: name, Type: typeOf(s), Required: required, Description: s.Description, Limits: limitsOf(s)}
 	f.Notes, f.Inherited = x.notesAt(path)

@@ -20,12 +20,11 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/assume"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 	capa "github.com/clusterawsadm/clusterawsadm/test/upstream"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 )
 
 // Folders of the Go module of Cluster API Provider AWS.

@@ -31,11 +31,6 @@ type chart struct {
 	values                                     string // content of the file
 }
 
-// releaseNames are the names that helm takes for a release, and longestRelease is the length of the longest.
-var releaseNames = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
-
-const longestRelease = 53
-
 // addChartFlag adds --chart. A value has commas, so several are several flags.
 func addChartFlag(cmd *cobra.Command, charts *[]string) {
 	cmd.Flags().StringArrayVar(charts, "chart", nil, chartUsage)
@@ -67,22 +62,46 @@ func (f *manifestFlags) readCharts(ctx context.Context, values []string) (all []
 }
 
 // parseChart parses a value of --chart, and returns the name of the file of values.
-func parseChart(value string) (c chart, values string, err error) { //nolint:cyclop // a case for each part of the value
-	refuse := func(format string, args ...any) (chart, string, error) {
-		return chart{}, "", env.Usagef("--chart "+redacted(value)+": "+format, args...)
-	}
+func parseChart(value string) (c chart, values string, err error) {
 	parts := strings.Split(value, ",")
 	if release, rest, ok := strings.Cut(parts[0], "="); ok && !strings.ContainsAny(release, "/:") {
 		if release == "" {
-			return refuse("the release before = has no name")
+			return c, "", wrongChart(value, errors.New("the release before = has no name"))
 		}
 		c.release, parts[0] = release, rest
 	}
+	values, err = c.setOptions(parts[1:])
+	if err == nil {
+		err = c.locate(parts[0])
+	}
+	if err != nil {
+		return chart{}, "", wrongChart(value, err)
+	}
+	if c.release == "" {
+		c.release = c.name
+	}
+	if !reconcile.IsReleaseName(c.release) {
+		return chart{}, "", wrongChart(value, fmt.Errorf(
+			"%q cannot be the name of a release: helm takes %d characters at most, lower-case letters, digits, '-' and '.': use RELEASE=CHART",
+			c.release,
+			reconcile.LongestRelease,
+		))
+	}
+	return c, values, nil
+}
+
+// wrongChart is the error for a value of --chart.
+func wrongChart(value string, err error) error {
+	return env.Usagef("--chart %s: %v", redacted(value), err)
+}
+
+// setOptions sets what follows the chart after commas, and returns the name of the file of values.
+func (c *chart) setOptions(options []string) (values string, err error) {
 	seen := map[string]bool{}
-	for _, part := range parts[1:] {
-		key, text, ok := strings.Cut(part, "=")
+	for _, option := range options {
+		key, text, ok := strings.Cut(option, "=")
 		if !ok || text == "" || seen[key] {
-			return refuse("%q: after a comma is namespace=NAME, version=VERSION or values=FILE, each once", part)
+			return "", fmt.Errorf("%q: after a comma is namespace=NAME, version=VERSION or values=FILE, each once", option)
 		}
 		seen[key] = true
 		switch key {
@@ -93,59 +112,55 @@ func parseChart(value string) (c chart, values string, err error) { //nolint:cyc
 		case "values":
 			values = text
 		default:
-			return refuse("there is no option %q: use namespace, version or values; a HelmChartProxy in the manifest has more", key)
+			return "", fmt.Errorf("there is no option %q: use namespace, version or values; a HelmChartProxy in the manifest has more", key)
 		}
 	}
-	place := parts[0]
+	return values, nil
+}
+
+// locate sets repository, name and version from the place of a chart.
+func (c *chart) locate(place string) error {
 	at := strings.LastIndex(place, "/")
-	if name, version, ok := strings.Cut(place[at+1:], ":"); ok && strings.Contains(place, "/") {
-		if seen["version"] {
-			return refuse("it has two versions")
+	if name, version, ok := strings.Cut(place[at+1:], ":"); ok && at >= 0 {
+		if c.version != "" {
+			return errors.New("it has two versions")
 		}
 		if version == "" {
-			return refuse("there is no version after the colon")
+			return errors.New("there is no version after the colon")
 		}
 		place, c.version = place[:at+1]+name, version
 	}
-	if err := c.locate(place); err != nil {
-		return refuse("%v", err)
+	switch {
+	case strings.Contains(place, "://"):
+		return c.locateURL(place)
+	case isFolder(place):
+		return c.locateFolder(place)
+	case place == "":
+		return errors.New("name the chart, such as https://helm.cilium.io/cilium:1.18.2")
 	}
-	if c.release == "" {
-		c.release = c.name
-	}
-	if !releaseNames.MatchString(c.release) || len(c.release) > longestRelease {
-		return refuse("%q cannot be the name of a release: helm takes %d characters at most, lower-case letters, digits, '-' and '.': use RELEASE=CHART",
-			c.release, longestRelease)
-	}
-	return c, values, nil
+	return fmt.Errorf("%q is no address: use https://REPOSITORY/%s, oci://HOST/PATH/%[2]s, or ./%[1]s for a folder; the names of 'helm repo add' are not used",
+		place, path.Base(place))
 }
 
-// locate sets repository and name from the place of a chart.
-func (c *chart) locate(place string) error { //nolint:cyclop // a case for each kind of place
-	scheme, _, isURL := strings.Cut(place, "://")
-	if !isURL && !isFolder(place) {
-		if place == "" {
-			return errors.New("name the chart, such as https://helm.cilium.io/cilium:1.18.2")
-		}
-		return fmt.Errorf("%q is no address: use https://REPOSITORY/%s, oci://HOST/PATH/%[2]s, or ./%[1]s for a folder; the names of 'helm repo add' are not used",
-			place, path.Base(place))
+func (c *chart) locateFolder(place string) error {
+	c.repoURL, c.name = filepath.Dir(filepath.Clean(place)), filepath.Base(filepath.Clean(place))
+	switch {
+	case c.version != "":
+		return errors.New("a folder has no version here: its Chart.yaml has it")
+	case filepath.Ext(c.name) == ".tgz":
+		return errors.New("archives are not installed: unpack it, and name the folder")
+	case c.name == "." || c.name == "..":
+		return errors.New("name the folder of the chart, such as ./charts/web")
 	}
-	if !isURL {
-		c.repoURL, c.name = filepath.Dir(filepath.Clean(place)), filepath.Base(filepath.Clean(place))
-		switch {
-		case c.version != "":
-			return errors.New("a folder has no version here: its Chart.yaml has it")
-		case filepath.Ext(c.name) == ".tgz":
-			return errors.New("archives are not installed: unpack it, and name the folder")
-		case c.name == "." || c.name == "..":
-			return errors.New("name the folder of the chart, such as ./charts/web")
-		}
-		if !filepath.IsAbs(c.repoURL) && !strings.HasPrefix(c.repoURL, "..") {
-			c.repoURL = "./" + strings.TrimPrefix(c.repoURL, ".")
-			c.repoURL = strings.TrimSuffix(c.repoURL, "/")
-		}
-		return nil
+	if !filepath.IsAbs(c.repoURL) && !strings.HasPrefix(c.repoURL, "..") {
+		c.repoURL = "./" + strings.TrimPrefix(c.repoURL, ".")
+		c.repoURL = strings.TrimSuffix(c.repoURL, "/")
 	}
+	return nil
+}
+
+func (c *chart) locateURL(place string) error {
+	scheme, _, _ := strings.Cut(place, "://")
 	u, err := url.Parse(place)
 	switch {
 	case err != nil:

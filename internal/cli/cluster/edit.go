@@ -86,8 +86,9 @@ func (f *editFlags) newEditor(ctx context.Context) (e *editor, m loaded, err err
 
 // replaced replaces the ${VARIABLES} of a name by their values or defaults.
 func replaced(name string, values map[string]string) string {
-	return regexp.MustCompile(`\$\{(\w+)(?::?[=-]([^}]*))?\}`).ReplaceAllStringFunc(name, func(v string) string {
-		m := regexp.MustCompile(`\$\{(\w+)(?::?[=-]([^}]*))?\}`).FindStringSubmatch(v)
+	variable := regexp.MustCompile(`\$\{(\w+)(?::?[=-]([^}]*))?\}`)
+	return variable.ReplaceAllStringFunc(name, func(v string) string {
+		m := variable.FindStringSubmatch(v)
 		if values[m[1]] != "" {
 			return values[m[1]]
 		}
@@ -204,18 +205,13 @@ func (e *editor) tell(changes []fieldChange, was [][]string, m loaded) {
 		if old == value {
 			what = value + ", as before"
 		}
-		object, path := c.object.Kind+"/"+c.object.named, dotted(c.path)
+		object, path := c.object.Kind+"/"+c.object.named, convert.Path(c.path)
 		at := m.At(object, path)
 		if at.File == "" {
 			at = input.Position{File: e.sources[c.object.file].Name, Line: c.object.Line}
 		}
 		e.Env.Story("%s: %s %s: %s", at, object, path, what)
 	}
-}
-
-// dotted writes a path as in messages.
-func dotted(path []string) string {
-	return regexp.MustCompile(`\.(\d+)(\.|$)`).ReplaceAllString(strings.Join(path, "."), "[$1]$2")
 }
 
 // write replaces the files whose text is another one.

@@ -39,24 +39,23 @@ command lists the kinds. It needs no account and no cluster.`,
 	o.output.addTo(cmd, "text", "json", "yaml")
 	cmd.Flags().StringVar(&o.apiVersion, "api-version", "", "the `VERSION` of the API, such as v1beta1 (default: the newest one)")
 	cmd.Flags().BoolVar(&o.recursive, "recursive", false, "list the fields of fields, too, by name and type")
-	var names []string
-	for _, k := range schema.Kinds() {
-		names = append(names, k.Name)
-	}
 	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return completeField(names, typed), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		return completeField(typed), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
 	return cmd
 }
 
 // completeField returns the kinds, or what the field that is typed has below it.
-func completeField(kinds []string, typed string) (all []string) {
+func completeField(typed string) (all []string) {
 	cut := strings.LastIndexByte(typed, '.')
 	if cut < 0 {
-		return kinds
+		for _, k := range schema.Kinds() {
+			all = append(all, k.Name)
+		}
+		return all
 	}
 	e, err := schema.Explain(typed[:cut], "", false)
 	if err != nil {

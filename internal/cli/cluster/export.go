@@ -9,17 +9,16 @@ import (
 	"os"
 	"slices"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/management"
-
-	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/files"
+	"github.com/clusterawsadm/clusterawsadm/internal/management"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
 )
 
 type exportOptions struct {

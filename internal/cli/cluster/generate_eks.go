@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // addonOfEKS is an add-on of EKS that generate adds to a flavor without it.
@@ -43,7 +45,7 @@ func withStorage(text, name string, s skeleton) (string, error) {
 	return addonsOf(insert(text, inserted), []string{"eks-storage"}, values)
 }
 
-// autoMode reports whether EKS Auto Mode is on: it makes volumes itself.
+// autoMode reports whether the manifest turns EKS Auto Mode on, which has a driver for volumes of its own.
 func (s skeleton) autoMode() bool {
 	return field(s.plane, "metadata", "annotations", "clusterawsadm/auto-mode") != nil
 }
@@ -54,7 +56,7 @@ func driverRole(plane *yaml.Node, region string) insertion {
 		"    clusterawsadm/addon-pod-identities: |\n" +
 		"      - addon: " + ebsDriver + "\n" +
 		"        serviceAccount: ebs-csi-controller-sa\n" +
-		"        policyARNs: [arn:" + partitionOf(region) + ":iam::aws:policy/service-role/AmazonEBSCSIDriverPolicy]\n"
+		"        policyARNs: [arn:" + reconcile.PartitionOf(region) + ":iam::aws:policy/service-role/AmazonEBSCSIDriverPolicy]\n"
 	metadata := field(plane, "metadata")
 	if i := keyOf(metadata, "annotations"); i >= 0 {
 		return insertion{metadata.Content[i].Line + 1, text}
@@ -77,15 +79,4 @@ func addonsOfEKS(spec *yaml.Node, known []string) insertion {
 		return insertion{spec.Content[i].Line + 1, b.String()}
 	}
 	return insertion{spec.Content[keyOf(spec, "version")].Line + 1, "  addons: # beside those that EKS installs itself\n" + b.String()}
-}
-
-// partitionOf returns the partition of a region, in ARNs.
-func partitionOf(region string) string {
-	switch {
-	case strings.HasPrefix(region, "cn-"):
-		return "aws-cn"
-	case strings.HasPrefix(region, "us-gov-"):
-		return "aws-us-gov"
-	}
-	return "aws"
 }

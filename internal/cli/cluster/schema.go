@@ -21,8 +21,8 @@ one that this command has printed:
 
   # yaml-language-server: $schema=./schema.json
 
-Other validators take the schema as it is. 'cluster validate' knows more: what depends on
-other objects.`,
+The schema works with every validator for JSON Schema. 'cluster validate' finds more: it
+also checks what depends on other objects.`,
 		Example: `  clusterawsadm cluster schema > schema.json
   clusterawsadm cluster generate demo --schema ./schema.json > demo.yaml`,
 		Args: cobra.NoArgs,

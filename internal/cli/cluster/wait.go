@@ -106,8 +106,8 @@ func (f *runFlags) checkMaxCost() error {
 	return nil
 }
 
-// withinBudget returns a RefusedError for a plan that leads to a cluster of more than --max-cost, or whose costs are
-// not known. A cluster that becomes no dearer is within every budget: a run that saves is not refused.
+// withinBudget returns a RefusedError if the cluster would cost more than --max-cost after the plan, or if its costs are not
+// known. A plan that does not raise the costs is never refused.
 func (f *runFlags) withinBudget(p plan.Plan) error {
 	switch {
 	case f.maxCost == 0:

@@ -11,9 +11,8 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
 // unknownIdentity is the comment at the object that may have an identityRef.

@@ -101,7 +101,7 @@ func (r *HelmRelease) Find(ctx context.Context, c *cloud.Clients) (*HelmReleaseS
 }
 
 // Diff implements graph.Desired. Values that may be secret are not shown.
-func (r *HelmRelease) Diff(have *HelmReleaseState) (d plan.Diff) { //nolint:cyclop // a case for each field
+func (r *HelmRelease) Diff(have *HelmReleaseState) (d plan.Diff) {
 	if have.Name != "" && r.Once && have.Status == deployed {
 		return nil
 	}
@@ -119,6 +119,15 @@ func (r *HelmRelease) Diff(have *HelmReleaseState) (d plan.Diff) { //nolint:cycl
 		d.Set("repository", "", orFolder(r.Repository, r.Chart))
 		d.Set("namespace", "", r.Namespace)
 	}
+	r.diffValues(have, &d)
+	if have.Name != "" {
+		d.Set("status", have.Status, deployed)
+	}
+	return d
+}
+
+// diffValues compares the values of the chart.
+func (r *HelmRelease) diffValues(have *HelmReleaseState, d *plan.Diff) {
 	is, want := leaves("", have.Values), leaves("", r.Values)
 	for _, path := range slices.Sorted(maps.Keys(want)) {
 		if !reflect.DeepEqual(is[path], want[path]) {
@@ -130,10 +139,6 @@ func (r *HelmRelease) Diff(have *HelmReleaseState) (d plan.Diff) { //nolint:cycl
 			d.Set("values"+path, shown(path, is[path]), "")
 		}
 	}
-	if have.Name != "" {
-		d.Set("status", have.Status, deployed)
-	}
-	return d
 }
 
 // folder reports whether the chart is in a folder, whose name may be another than that of the chart.

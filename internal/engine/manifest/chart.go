@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"regexp"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -98,3 +99,15 @@ func IsPodNetworkChart(name string) bool {
 
 // hasCloudController reports whether the chart installs the AWS cloud controller manager, judging by its name.
 func (c *Chart) hasCloudController() bool { return c.Title == "aws-cloud-controller-manager" }
+
+// LongestRelease is the longest name of a release: names of objects are made from it.
+const LongestRelease = 53
+
+// releaseNames are the names that Helm accepts for a release (ValidateReleaseName in
+// pkg/chart/common/util of Helm v3 and v4).
+var releaseNames = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+
+// IsReleaseName reports whether Helm accepts the name of a release.
+func IsReleaseName(name string) bool {
+	return len(name) <= LongestRelease && releaseNames.MatchString(name)
+}

@@ -18,9 +18,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
 // observer reads the inventory: what the graph depends on, and no more.

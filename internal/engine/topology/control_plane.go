@@ -11,7 +11,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules"
 )
 

@@ -14,9 +14,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // managedReplicas is the annotation of a MachinePool whose number of machines is set by

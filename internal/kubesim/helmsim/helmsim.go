@@ -88,7 +88,7 @@ func known(verb string) []string {
 	return nil
 }
 
-func parse(args []string, four bool) (*command, error) { //nolint:cyclop // a case for each flag
+func parse(args []string, four bool) (*command, error) {
 	c := &command{verb: args[0], flags: map[string]string{}}
 	flags := known(c.verb)
 	if four && c.verb == "upgrade" { // https://helm.sh/docs/helm/helm_upgrade
@@ -98,8 +98,30 @@ func parse(args []string, four bool) (*command, error) { //nolint:cyclop // a ca
 	if flags == nil {
 		return nil, fmt.Errorf("unknown command %q for \"helm\"", c.verb)
 	}
-	var words []string
-	for rest := args[1:]; len(rest) > 0; rest = rest[1:] {
+	words, err := c.parseFlags(args[1:], flags)
+	if err != nil {
+		return nil, err
+	}
+	if c.flags["force-replace"] != "" && c.flags["server-side"] != "false" { // the default for a release of helm 4
+		return nil, errors.New("UPGRADE FAILED: invalid operation: cannot use server-side apply and force replace together")
+	}
+	want := 1
+	if c.verb == "upgrade" {
+		want = 2
+	}
+	if len(words) != want {
+		return nil, fmt.Errorf("%q requires %d arguments", "helm "+c.verb, want)
+	}
+	c.release = words[0]
+	if want > 1 {
+		c.chart = words[1]
+	}
+	return c, nil
+}
+
+// parseFlags sets the flags, and returns the other arguments.
+func (c *command) parseFlags(args, flags []string) (words []string, err error) {
+	for rest := args; len(rest) > 0; rest = rest[1:] {
 		name, isFlag := strings.CutPrefix(rest[0], "--")
 		if !isFlag {
 			words = append(words, rest[0])
@@ -118,21 +140,7 @@ func parse(args []string, four bool) (*command, error) { //nolint:cyclop // a ca
 			return nil, fmt.Errorf("unknown flag: --%s", name)
 		}
 	}
-	if c.flags["force-replace"] != "" && c.flags["server-side"] != "false" { // the default for a release of helm 4
-		return nil, errors.New("UPGRADE FAILED: invalid operation: cannot use server-side apply and force replace together")
-	}
-	want := 1
-	if c.verb == "upgrade" {
-		want = 2
-	}
-	if len(words) != want {
-		return nil, fmt.Errorf("%q requires %d arguments", "helm "+c.verb, want)
-	}
-	c.release = words[0]
-	if want > 1 {
-		c.chart = words[1]
-	}
-	return c, nil
+	return words, nil
 }
 
 // busy is what helm says while another operation is recorded as pending (pkg/action/action.go).

@@ -1,7 +1,7 @@
-// Command docgen writes the reference of all commands: a page of Markdown for each in
-// docs/commands, for the site, and a manual page in docs/man, for a release; and the JSON
-// Schema of manifests in docs/public, for the site. "make docs" runs it in the root of the
-// repository:
+// Command docgen writes reference documentation: for each command, a page of Markdown in
+// docs/commands for the site and a manual page in docs/man for a release. It also writes
+// the JSON Schema of manifests to docs/public, for the site. "make docs" runs it in the
+// root of the repository:
 //
 //	go run ./internal/cli/internal/docgen
 package main

@@ -16,8 +16,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
-// AutoMode is EKS Auto Mode: EKS launches the nodes, and has the pod network, volumes and load balancers in its hands. Its compute,
-// its load balancing and its block storage are on or off together.
+// AutoMode is EKS Auto Mode: EKS launches the nodes, and manages the pod network, volumes and load balancers. Its three
+// settings (compute, load balancing, block storage) are on or off together.
 type AutoMode struct {
 	Enabled   bool
 	NodePools []string                  // of EKS, sorted: "general-purpose", "system"

@@ -54,7 +54,7 @@ func blocks(cidrs []string, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// WithV adds the leading v to a version without it.
+// WithV returns a version with the prefix v.
 func WithV(version string) string {
 	if version == "" || version[0] < '0' || version[0] > '9' {
 		return version
@@ -253,5 +253,5 @@ func ValidateResourceSet(s *addonsv1.ClusterResourceSet) field.ErrorList {
 	return nil
 }
 
-// AddonSecretType is the required type of Secrets in a ClusterResourceSet.
+// AddonSecretType is the type that a Secret needs in a ClusterResourceSet.
 const AddonSecretType corev1.SecretType = "addons.cluster.x-k8s.io/resource-set" //nolint:gosec // a type, not a secret

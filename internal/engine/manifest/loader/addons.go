@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/hooks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/yamldoc"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,12 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/yamldoc"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/hooks"
 )
 
 // collectPayloads fills the maps of ConfigMaps and Secrets. Of two with the same name, it

@@ -26,14 +26,11 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/crd"
-	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/yamldoc"
-
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/crd"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/hooks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/yamldoc"
+	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 )
 
 // admitAll processes every object as an API server would. An invalid object stays in the

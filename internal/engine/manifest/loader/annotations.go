@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 )
 
 // checkAnnotations reports annotations of this program that do not exist.
@@ -38,10 +37,10 @@ func (l *loader) flag(o *manifest.Entry, name string) *bool {
 	return &on
 }
 
-// choice returns the value of an annotation that is one of some words; "" if the object does not have it.
-func (l *loader) choice(o *manifest.Entry, name string, words ...string) string {
+// choice returns the value of an annotation that is one of the Values of its FieldAnnotation; "" if the object does not have it.
+func (l *loader) choice(o *manifest.Entry, name string) string {
 	value, set := o.Annotation(name)
-	if set && !slices.Contains(words, value) {
+	if words := fieldAnnotation(o.Kind, name).Values; set && !slices.Contains(words, value) {
 		l.fail(o.AnnotationProblem(name, "there is no such value", cmp.Or(suggest.DidYouMean(value, words), "set it to one of "+strings.Join(words, ", "))))
 	}
 	return value

@@ -14,7 +14,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules"
 )
 

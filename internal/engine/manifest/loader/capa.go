@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/hooks"
 )
 

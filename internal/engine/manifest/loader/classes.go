@@ -14,10 +14,8 @@ import (
 	controlplaneconversion "sigs.k8s.io/cluster-api/controlplane/kubeadm/webhooks/conversion"
 	coreconversion "sigs.k8s.io/cluster-api/core/webhooks/conversion"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/class"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/class"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/crd"
 )
 

@@ -20,7 +20,7 @@ func (l *loader) eksSettings(o *manifest.Entry) manifest.EKSSettings {
 		DeletionProtection: l.flag(o, manifest.AnnotationDeletionProtection),
 		ZonalShift:         l.flag(o, manifest.AnnotationZonalShift),
 		ForceUpgrade:       force != nil && *force,
-		Tier:               l.choice(o, manifest.AnnotationControlPlaneTier, "standard", "tier-xl", "tier-2xl", "tier-4xl", "tier-8xl"),
+		Tier:               l.choice(o, manifest.AnnotationControlPlaneTier),
 		Remote:             l.remoteNetworks(o),
 		PodIdentities:      l.podIdentities(o),
 		AddonIdentities:    l.addonIdentities(o),
@@ -133,7 +133,7 @@ func (l *loader) nodeGroupSettings(o *manifest.Entry) manifest.NodeGroupSettings
 	force := l.flag(o, manifest.AnnotationForceUpdate)
 	s := manifest.NodeGroupSettings{
 		ForceUpdate:        force != nil && *force,
-		UpdateStrategy:     strings.ToUpper(l.choice(o, manifest.AnnotationUpdateStrategy, "default", "minimal")),
+		UpdateStrategy:     strings.ToUpper(l.choice(o, manifest.AnnotationUpdateStrategy)),
 		RepairMaxUnhealthy: l.share(o, manifest.AnnotationRepairMaxUnhealthy),
 		RepairMaxParallel:  l.share(o, manifest.AnnotationRepairMaxParallel),
 	}

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -15,11 +16,10 @@ const (
 )
 
 // autoMode reads the annotations of Auto Mode; nil if they do not set it.
-func (l *loader) autoMode(o *manifest.Entry) *manifest.AutoMode { //nolint:cyclop // a case for each mistake
+func (l *loader) autoMode(o *manifest.Entry) *manifest.AutoMode {
 	words, set := l.list(o, manifest.AnnotationAutoMode)
-	role, named := o.Annotation(manifest.AnnotationAutoModeRole)
 	if !set {
-		if named {
+		if _, named := o.Annotation(manifest.AnnotationAutoModeRole); named {
 			l.fail(
 				o.AnnotationProblem(
 					manifest.AnnotationAutoModeRole,
@@ -30,37 +30,45 @@ func (l *loader) autoMode(o *manifest.Entry) *manifest.AutoMode { //nolint:cyclo
 		}
 		return nil
 	}
+	m := l.nodePools(o, words)
+	m.Role = l.autoModeRole(o, m)
+	return m
+}
+
+// nodePools reads the words of the annotation that turns Auto Mode on or off.
+func (l *loader) nodePools(o *manifest.Entry, words []string) *manifest.AutoMode {
 	const fix = "set it to node pools of EKS (general-purpose, system), to none, or to false"
-	pools := []string{"general-purpose", "system"}
-	m := &manifest.AutoMode{Enabled: true, NodePools: slices.Sorted(slices.Values(words))}
 	switch single := len(words) == 1; {
 	case len(words) == 0:
 		l.fail(o.AnnotationProblem(manifest.AnnotationAutoMode, "it names nothing", fix))
 	case single && words[0] == autoModeOff:
-		m = &manifest.AutoMode{}
+		return &manifest.AutoMode{}
 	case single && words[0] == autoModeNoPools:
-		m.NodePools = nil
-	default:
-		for _, word := range words {
-			switch {
-			case word == autoModeOff || word == autoModeNoPools:
-				l.fail(o.AnnotationProblem(manifest.AnnotationAutoMode, word+" excludes all other words", fix))
-			case !slices.Contains(pools, word):
-				hint := suggest.DidYouMean(word, pools)
-				if hint == "" {
-					hint = fix
-				}
-				l.fail(o.AnnotationProblem(manifest.AnnotationAutoMode, "EKS has no node pool "+word, hint))
-			}
+		return &manifest.AutoMode{Enabled: true}
+	}
+	pools := []string{"general-purpose", "system"}
+	for _, word := range words {
+		switch {
+		case word == autoModeOff || word == autoModeNoPools:
+			l.fail(o.AnnotationProblem(manifest.AnnotationAutoMode, word+" excludes all other words", fix))
+		case !slices.Contains(pools, word):
+			l.fail(o.AnnotationProblem(manifest.AnnotationAutoMode, "EKS has no node pool "+word, cmp.Or(suggest.DidYouMean(word, pools), fix)))
 		}
 	}
-	switch {
-	case len(m.NodePools) > 0:
-		m.Role = role[strings.LastIndex(role, "/")+1:]
-		if named && m.Role == "" {
+	return &manifest.AutoMode{Enabled: true, NodePools: slices.Sorted(slices.Values(words))}
+}
+
+// autoModeRole reads the role of the nodes in node pools of EKS.
+func (l *loader) autoModeRole(o *manifest.Entry, m *manifest.AutoMode) string {
+	role, named := o.Annotation(manifest.AnnotationAutoModeRole)
+	if len(m.NodePools) > 0 {
+		name := role[strings.LastIndex(role, "/")+1:]
+		if named && name == "" {
 			l.fail(o.AnnotationProblem(manifest.AnnotationAutoModeRole, "it is not the name of a role", "write the name of an IAM role, or its ARN"))
 		}
-	case named:
+		return name
+	}
+	if named {
 		l.fail(
 			o.AnnotationProblem(
 				manifest.AnnotationAutoModeRole,
@@ -69,5 +77,5 @@ func (l *loader) autoMode(o *manifest.Entry) *manifest.AutoMode { //nolint:cyclo
 			),
 		)
 	}
-	return m
+	return ""
 }

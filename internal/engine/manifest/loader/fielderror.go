@@ -11,9 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 )
 
 func (l *loader) failFields(o *manifest.Entry, errs field.ErrorList) {

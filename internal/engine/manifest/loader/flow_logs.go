@@ -23,7 +23,7 @@ var (
 func (l *loader) flowLogs(o *manifest.Entry) *manifest.FlowLogs {
 	to, set := o.Annotation(manifest.AnnotationFlowLogs)
 	role, hasRole := o.Annotation(manifest.AnnotationFlowLogsRole)
-	traffic := l.choice(o, manifest.AnnotationFlowLogsTraffic, "ALL", "ACCEPT", "REJECT")
+	traffic := l.choice(o, manifest.AnnotationFlowLogsTraffic)
 	switch {
 	case !set && (hasRole || traffic != ""):
 		l.fail(

@@ -10,9 +10,8 @@ import (
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 )
 
 // aside is an object of the input that is not used as an object of the cluster.

@@ -7,9 +7,8 @@ import (
 	"testing"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/input"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 // For every input, Load returns a cluster or an *InvalidError, and every problem has a

@@ -80,13 +80,6 @@ func (l *loader) admitHelmChart(o *manifest.Entry) {
 	o.Typed = p
 }
 
-// releaseNames are the names that Helm accepts for a release (ValidateReleaseName in
-// pkg/chart/common/util of Helm v3 and v4).
-var releaseNames = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
-
-// longestRelease is the longest name of a release: names of objects are made from it.
-const longestRelease = 53
-
 func (l *loader) validChart(o *manifest.Entry, s *manifest.HelmChartProxySpec) bool {
 	before := len(l.problems)
 	if s.ChartName == "" {
@@ -98,11 +91,11 @@ func (l *loader) validChart(o *manifest.Entry, s *manifest.HelmChartProxySpec) b
 	if u, err := url.Parse(s.RepoURL); err == nil && u.User != nil {
 		l.fail(o.Problem("spec.repoURL", "has a user name or password, which plans and process lists would show", "log in with helm registry login or helm repo add"))
 	}
-	if name := cmp.Or(s.ReleaseName, o.Name); !releaseNames.MatchString(name) || len(name) > longestRelease {
+	if name := cmp.Or(s.ReleaseName, o.Name); !manifest.IsReleaseName(name) {
 		l.fail(
 			o.Problem(
 				"spec.releaseName",
-				fmt.Sprintf("%q cannot be the name of a release: helm takes %d characters at most, lower-case letters, digits, '-' and '.'", name, longestRelease),
+				fmt.Sprintf("%q cannot be the name of a release: helm takes %d characters at most, lower-case letters, digits, '-' and '.'", name, manifest.LongestRelease),
 				"set another name",
 			),
 		)

@@ -11,12 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/yamldoc"
 	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/yamldoc"
 )
 
 // Keys of the Secret of an AWSClusterStaticIdentity.

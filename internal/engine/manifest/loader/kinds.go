@@ -24,7 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/conversion"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/hooks"
 )
 

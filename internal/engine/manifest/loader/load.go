@@ -11,16 +11,14 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/yamldoc"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 
 	"github.com/go-logr/logr"
 	capafeature "sigs.k8s.io/cluster-api-provider-aws/v2/feature"
 	capifeature "sigs.k8s.io/cluster-api/feature"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/yamldoc"
 )
 
 // Load reads a manifest: it substitutes variables, validates each document against the

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/input"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 // sortProblems sorts problems by file (in the order of the sources), line, object and

@@ -118,14 +118,19 @@ type FieldAnnotation struct {
 // FieldAnnotations returns the annotations of this program that an object of a kind may have.
 func FieldAnnotations(kind string) (all []FieldAnnotation) {
 	for _, name := range manifest.AnnotationsOf(kind) {
-		a := annotationTexts()[name]
-		if special, ok := annotationTexts()[kind+"/"+name]; ok {
-			a = special
-		}
-		a.Name = manifest.OwnAnnotations + name
-		all = append(all, a)
+		all = append(all, fieldAnnotation(kind, name))
 	}
 	return all
+}
+
+// fieldAnnotation returns an annotation of a kind by its name without prefix.
+func fieldAnnotation(kind, name string) FieldAnnotation {
+	a, special := annotationTexts()[kind+"/"+name]
+	if !special {
+		a = annotationTexts()[name]
+	}
+	a.Name = manifest.OwnAnnotations + name
+	return a
 }
 
 // annotationTexts says what the annotations of this program mean, by name, or by kind and name if two kinds have it.
@@ -133,7 +138,7 @@ func annotationTexts() map[string]FieldAnnotation {
 	yesOrNo := []string{"true", "false"}
 	return map[string]FieldAnnotation{
 		manifest.AnnotationAddonPodIdentities: {
-			Text: `A list, as YAML, of the service accounts of add-ons with their IAM roles: addon, serviceAccount, roleARN. "[]" removes them.`,
+			Text: `A list, as YAML, of the service accounts of add-ons with their IAM roles: addon, serviceAccount, and roleARN or policyARNs. "[]" removes them.`,
 		},
 		manifest.AnnotationAutoMode: {
 			Text: `EKS Auto Mode: node pools of EKS, such as "general-purpose, system"; "none", on without these; "false", off.`,
@@ -144,7 +149,9 @@ func annotationTexts() map[string]FieldAnnotation {
 			Values: []string{"standard", "tier-xl", "tier-2xl", "tier-4xl", "tier-8xl"},
 		},
 		manifest.AnnotationDeletionProtection: {Text: "EKS does not delete the cluster.", Values: yesOrNo},
-		manifest.AnnotationPodIdentities:      {Text: "A list, as YAML, of service accounts with their IAM roles: namespace, serviceAccount, roleARN."},
+		manifest.AnnotationPodIdentities: {
+			Text: "A list, as YAML, of service accounts with their IAM roles: namespace, serviceAccount, and roleARN or policyARNs.",
+		},
 		manifest.AnnotationRemoteNodeNetworks: {Text: `Blocks of addresses of hybrid nodes, such as "10.80.0.0/16, 10.81.0.0/16"; "" removes them.`},
 		manifest.AnnotationRemotePodNetworks:  {Text: `Blocks of addresses of the pods on hybrid nodes, such as "10.82.0.0/16"; "" removes them.`},
 		manifest.AnnotationZonalShift:         {Text: "Application Recovery Controller may move traffic away from a zone.", Values: yesOrNo},

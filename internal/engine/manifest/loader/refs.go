@@ -7,9 +7,8 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 )
 
 // reference is a reference from one object to another.

@@ -7,7 +7,6 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 

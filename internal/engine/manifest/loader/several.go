@@ -10,9 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/input"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 // Clusters returns the Clusters of an input, in its order, as input.LoadOptions.Cluster takes them:

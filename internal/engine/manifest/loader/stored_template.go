@@ -18,9 +18,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/crd"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/hooks"
 )
 

@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules"
 )
 
 // nameSubnets gives an id to the listed subnets of a managed VPC that have none, as v1beta1 of CAPA
@@ -18,7 +16,7 @@ func (l *loader) nameSubnets() {
 		return
 	}
 	spec := &l.cluster.Infra.Spec.NetworkSpec
-	if _, owned := spec.VPC.Tags[rules.OwnedTagPrefix+l.cluster.Name]; spec.VPC.ID != "" && !owned {
+	if _, owned := spec.VPC.Tags[infrav1.NameAWSProviderOwned+l.cluster.Name]; spec.VPC.ID != "" && !owned {
 		return
 	}
 	name := func(s infrav1.SubnetSpec) string {

@@ -8,12 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/yamldoc"
 	phrase "github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/yamldoc"
 )
 
 // notYet says what a source is that a tool turns into a manifest, and how.

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/components"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 

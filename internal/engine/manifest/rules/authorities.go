@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 

@@ -11,7 +11,6 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/components"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 

@@ -11,7 +11,6 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/hooks"
 )
 

@@ -22,8 +22,6 @@ const (
 	apiPort                 = 6443 // the port of the API server, and of every NLB
 	longestLoadBalancerName = 32   // a longer generated name is replaced by a hash
 
-	// OwnedTagPrefix begins the key of the tag of a resource of a cluster.
-	OwnedTagPrefix = "sigs.k8s.io/cluster-api-provider-aws/cluster/"
 )
 
 // checkWhole applies the rules that involve more than one object. CAPA and Cluster API
@@ -126,7 +124,7 @@ func (c *checks) checkLoadBalancer(o *manifest.Entry, path string, lb *infrav1.A
 // checkNetwork checks that the settings of an existing VPC are complete.
 func (c *checks) checkNetwork(o *manifest.Entry) {
 	network := c.cluster.Infra.Spec.NetworkSpec
-	_, owned := network.VPC.Tags[OwnedTagPrefix+c.cluster.Name]
+	_, owned := network.VPC.Tags[infrav1.NameAWSProviderOwned+c.cluster.Name]
 	existing := network.VPC.ID != "" && !owned
 	if c.cluster.External {
 		c.checkExternal(o, network.VPC.ID)

@@ -18,7 +18,7 @@ const (
 // checkVPCBlocks checks the blocks of a VPC that the run creates, and of its subnets.
 func (c *checks) checkVPCBlocks() {
 	vpc := &c.cluster.Infra.Spec.NetworkSpec.VPC
-	if _, owned := vpc.Tags[OwnedTagPrefix+c.cluster.Name]; vpc.ID != "" && !owned {
+	if _, owned := vpc.Tags[infrav1.NameAWSProviderOwned+c.cluster.Name]; vpc.ID != "" && !owned {
 		return
 	}
 	first, ok := c.ipv4Block("spec.network.vpc.cidrBlock", vpc.CidrBlock)

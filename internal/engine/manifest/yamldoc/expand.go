@@ -6,9 +6,8 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/input"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 // Text is a source after the substitution of variables. Values may contain newlines, so

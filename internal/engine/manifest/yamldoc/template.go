@@ -6,11 +6,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 
 	"go.yaml.in/yaml/v3"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
 // Use says what the text is for that contains a ${…}.

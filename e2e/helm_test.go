@@ -36,7 +36,7 @@ func realHelm(t *testing.T, version string) string {
 		return folder
 	}
 	major, _, _ := strings.Cut(version, ".")
-	build := exec.CommandContext(t.Context(), "go", "install", "helm.sh/helm/"+major+"/cmd/helm@"+version) //nolint:gosec // a constant
+	build := exec.CommandContext(t.Context(), "go", "install", "helm.sh/helm/"+major+"/cmd/helm@"+version)
 	build.Dir, build.Env = t.TempDir(), append(os.Environ(), "GOBIN="+folder, "GOFLAGS=-mod=mod")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)

@@ -376,7 +376,7 @@ func Writes(calls []awssim.Call) (out []string) {
 	for _, c := range calls {
 		if c.Service != "SSM" &&
 			!slices.ContainsFunc(
-				[]string{"Describe", "Get", "List", "Head", "Simulate", "AssumeRole", "GET "},
+				[]string{"Describe", "Get", "List", "Head", "Simulate", "AssumeRole", "GET"},
 				func(p string) bool { return strings.HasPrefix(c.Operation, p) },
 			) {
 			out = append(out, c.Operation)

@@ -1,6 +1,7 @@
 package run_test
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -182,6 +183,11 @@ func TestConflictOfAddonIsReported(t *testing.T) {
 	for _, resolution := range []ekscontrolplanev1.AddonResolution{ekscontrolplanev1.AddonResolutionNone, ekscontrolplanev1.AddonResolutionPreserve} {
 		t.Run(string(resolution), func(t *testing.T) {
 			m, mended := enginetest.Load(t, enginetest.EKSAddons, nil), enginetest.Load(t, enginetest.EKSAddons, nil)
+			for _, m := range []*manifest.Cluster{m, mended} { // the driver waits for nodes, which need the pod network
+				spec := &m.EKS.ControlPlane.Spec
+				*spec.Addons = slices.DeleteFunc(*spec.Addons, func(a ekscontrolplanev1.Addon) bool { return a.Name == "aws-ebs-csi-driver" })
+				m.EKS.AddonIdentities = nil
+			}
 			for i := range *m.EKS.ControlPlane.Spec.Addons {
 				(*m.EKS.ControlPlane.Spec.Addons)[i].ConflictResolution = &resolution
 			}

@@ -39,7 +39,7 @@ func Add(g *graph.Graph, all Leftovers) {
 		}
 	}
 	for _, list := range [][]*pending{own, created, secrets} { // the order in which AWS lists resources has no effect
-		slices.SortFunc(list, byID)
+		slices.SortStableFunc(list, byID) // of two resources with one ID, the first that its kind lists
 	}
 	for _, p := range inOrder(own) {
 		a.add(p, a.rules(p)...)

@@ -30,7 +30,7 @@ type schema struct {
 // schemaOf returns the schema of a kind, or nil for a kind of Kubernetes itself.
 func schemaOf(t *testing.T, kind, version string) *schema {
 	t.Helper()
-	z, err := zip.OpenReader("../../internal/engine/manifest/schemas.zip")
+	z, err := zip.OpenReader("../../internal/engine/manifest/crd/schemas.zip")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, z.Close()) }()
 	f, err := z.Open(kind + "/" + version + ".json")

@@ -104,6 +104,9 @@ func (r *reader) clusterOf(x *types.Cluster) *sim.Cluster {
 	if u := x.UpgradePolicy; u != nil {
 		own.Support = string(u.SupportType)
 	}
+	if m := x.ComputeConfig; m != nil && aws.ToBool(m.Enabled) {
+		own.Auto = &sim.AutoMode{NodePools: m.NodePools, NodeRole: aws.ToString(m.NodeRoleArn)}
+	}
 	if z := x.ZonalShiftConfig; z != nil {
 		own.ZonalShift = aws.ToBool(z.Enabled)
 	}

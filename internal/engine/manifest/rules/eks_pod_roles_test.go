@@ -18,10 +18,13 @@ func TestPodRolesAndAutoMode(t *testing.T) {
 	app := func(rest string) string {
 		return "pod-identity-associations: '[{namespace: a, serviceAccount: b, " + rest + "}]'"
 	}
+	const both = "the association of a/b has both roleARN and policyARNs — name an existing role, or the policies of a role that is made"
 	for annotation, want := range map[string]string{
 		app("policyARNs: []"): "association 1 lacks a field",
-		app("policyARNs: [" + policy + "], roleARN: \"arn:aws:iam::123456789012:role/x\""): "the association of a/b has both roleARN and policyARNs — name an existing role, or the policies of a role that is made",
+
+		app("policyARNs: [" + policy + "], roleARN: \"arn:aws:iam::123456789012:role/x\""): both,
 		app("policyARNs: [" + policy + "," + policy + "]"):                                 "the association of a/b has an empty policy, or one twice",
+
 		app("policyARNs: [\"\"]"):                                                                   "the association of a/b has an empty policy, or one twice",
 		app("policyARNs: [ReadOnlyAccess]"):                                                         `"ReadOnlyAccess" is not an ARN`,
 		app("policyARNs: [\"arn:aws-cn:iam::aws:policy/ReadOnlyAccess\"]"):                          "is of the partition aws-cn, but the region us-east-1 is in aws",

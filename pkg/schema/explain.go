@@ -282,7 +282,7 @@ func (x *explainer) field(name string, s *apiextensionsv1.JSONSchemaProps, path 
 // notesAt returns the notes about a field: its own, or if it has none what a change of the nearest field above it does.
 func (x *explainer) notesAt(path string) (texts []string, inherited bool) {
 	if n, ok := x.notes[path]; ok {
-		return []string{strings.TrimPrefix(strings.TrimPrefix(Sentence(n), "clusterawsadm: "), "clusterawsadm ")}, false
+		return []string{strings.TrimPrefix(strings.TrimPrefix(sentence(n), "clusterawsadm: "), "clusterawsadm ")}, false
 	}
 	for at := path; ; {
 		cut := strings.LastIndexAny(at, ".[{")
@@ -291,7 +291,7 @@ func (x *explainer) notesAt(path string) (texts []string, inherited bool) {
 		}
 		at = at[:cut]
 		if n, ok := x.notes[at]; ok && (n.Effect != "" || n.Value == "") {
-			return []string{at + ": " + strings.TrimPrefix(Sentence(n), "clusterawsadm: ")}, true
+			return []string{at + ": " + strings.TrimPrefix(sentence(n), "clusterawsadm: ")}, true
 		}
 	}
 }

@@ -297,7 +297,7 @@ func (c *converter) field(s *apiextensionsv1.JSONSchemaProps, path string) objec
 
 // note adds what clusterawsadm does with a field. editors show a deprecationMessage as a warning, and an errorMessage as the error.
 func (c *converter) note(out object, n loader.FieldNote) {
-	text := Sentence(n)
+	text := sentence(n)
 	if about, _ := out["description"].(string); about != "" {
 		text = about + "\n\n" + text
 	}
@@ -305,18 +305,18 @@ func (c *converter) note(out object, n loader.FieldNote) {
 	switch {
 	case n.Refused && n.Value != "":
 		out["not"] = object{"const": n.Value}
-		out["errorMessage"] = Sentence(n)
+		out["errorMessage"] = sentence(n)
 	case n.Refused:
 		out["not"] = object{}
-		out["errorMessage"] = Sentence(n)
+		out["errorMessage"] = sentence(n)
 	case n.Ignored && n.Value == "":
-		out["deprecationMessage"] = Sentence(n)
+		out["deprecationMessage"] = sentence(n)
 		out["doNotSuggest"] = true
 	}
 }
 
-// Sentence says what clusterawsadm does with a field.
-func Sentence(n loader.FieldNote) string {
+// sentence says what clusterawsadm does with a field.
+func sentence(n loader.FieldNote) string {
 	what := "clusterawsadm"
 	if n.Value != "" {
 		what += " with the value " + n.Value

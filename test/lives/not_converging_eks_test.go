@@ -30,7 +30,7 @@ func lastsInEKS(op string) bool {
 // is tried once.
 func TestEKSUpdatesThatDoNotConverge(t *testing.T) {
 	table, tried := tampers(), map[string]bool{}
-	for _, file := range []string{enginetest.EKSAddons, "eks-fargate.yaml", "eks-iam.yaml", "eks-templates.yaml", "eks-machines.yaml"} {
+	for _, file := range []string{enginetest.EKSAddons, "eks-auto.yaml", "eks-fargate.yaml", "eks-iam.yaml", "eks-templates.yaml", "eks-machines.yaml"} {
 		t.Run(enginetest.Name(file), func(t *testing.T) {
 			m := enginetest.LoadQuick(t, file)
 			for _, f := range m.EKS.Fargate { // by its only other tag, a profile is found

@@ -410,7 +410,9 @@ func (svc *Service) updateAddon(in *eks.UpdateAddonInput) (*eks.UpdateAddonOutpu
 	// issue 30645.
 	d.Version, d.RoleARN, d.Configuration = version, before.RoleARN, before.Configuration
 	core.Set(&d.RoleARN, in.ServiceAccountRoleArn)
-	svc.setIdentities(c, d, in.PodIdentityAssociations)
+	if !svc.state.Faults.Reverts {
+		svc.setIdentities(c, d, in.PodIdentityAssociations)
+	}
 	core.Set(&d.Configuration, in.ConfigurationValues)
 	d.Configuration = stored(d.Configuration)
 	d.Updated, d.Modified, d.Ready, d.Last = true, svc.Now(), svc.Now().Add(AddonTakes), &before

@@ -65,8 +65,12 @@ func (s *Scanner) inQuote(line string, i int) int {
 }
 
 // opensScalar reports whether a quote after this text begins a quoted string. In the
-// middle of a plain scalar, a quote is an ordinary character.
+// middle of a plain scalar, a quote is an ordinary character. JSON has no blank between a
+// quoted key and its value.
 func opensScalar(before byte, text string) bool {
+	if strings.HasSuffix(text, `":`) || strings.HasSuffix(text, `':`) {
+		return true
+	}
 	if text != "" && strings.IndexByte(" \t[{,", text[len(text)-1]) < 0 {
 		return false
 	}

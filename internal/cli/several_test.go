@@ -117,8 +117,10 @@ func TestWhatIsAssumed(t *testing.T) {
 		"iamInstanceProfile: ours",
 		`sshKeyName: ""`,
 		"sshKeyName: ops\n  identityRef: {kind: AWSClusterRoleIdentity, name: elsewhere}\n  network: {vpc: {id: vpc-0123456789abcdef0}, subnets: [{id: subnet-0000000000000001a}, {id: subnet-0000000000000002b}]}",
+		"      rootVolume:\n        size: 40\n        type: gp3\n        encrypted: true\n",
+		"",
 		"instanceType: t3.large",
-		"instanceType: t3.large\n      ami: {id: ami-0123456789abcdef0}\n      sshKeyName: ops\n      placementGroupName: near\n      rootVolume: {size: 20, encrypted: true, encryptionKey: 'arn:aws:kms:us-east-1:123456789012:key/11111111-2222-3333-4444-555555555555'}",
+		"instanceType: t3.large\n      ami: {id: ami-0123456789abcdef0}\n      placementGroupName: near\n      rootVolume: {size: 20, encrypted: true, encryptionKey: 'arn:aws:kms:us-east-1:123456789012:key/11111111-2222-3333-4444-555555555555'}",
 	).Replace(bare(t, "demo"))
 	file := filepath.Join(t.TempDir(), "demo.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))

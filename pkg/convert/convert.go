@@ -45,6 +45,7 @@ func File(name string, data []byte) (*Result, error) {
 type converter struct {
 	file      string
 	converted int
+	tooOld    bool              // the file has objects that are too old, which is said
 	clusters  map[string]string // name of the Cluster, by "kind/name" of its infrastructure or control plane
 	notes     []input.Problem
 	problems  []input.Problem
@@ -199,6 +200,17 @@ func (c *converter) part(in part) string {
 	root, err := document(masked)
 	if err != nil {
 		c.problems = append(c.problems, c.syntax(err, in))
+		return ""
+	}
+	if root != nil && isTooOld(field(root, "apiVersion")) {
+		if !c.tooOld {
+			c.problems = append(c.problems, input.Problem{
+				Position: input.Position{File: c.file, Line: in.first + root.Line},
+				What:     field(root, "apiVersion") + " cannot be converted: this version has no control planes, only machines",
+				Fix:      "make a new manifest with clusterawsadm cluster generate",
+			})
+		}
+		c.tooOld = true
 		return ""
 	}
 	if root == nil || !needed(root) {

@@ -246,6 +246,11 @@ func TestProblems(t *testing.T) {
 	for _, tt := range []struct{ name, in, want string }{
 		{"invalid YAML", deployment + "---\na: b: c\n", "in.yaml:14: the YAML is invalid: mapping values are not allowed in this context — correct it first: cluster validate says more"},
 		{"Helm template", "{{- if .Values.x }}\n" + deployment, "if it is a Helm or Go template, render it first"},
+		{
+			"v1alpha2",
+			"apiVersion: cluster.x-k8s.io/v1alpha2\nkind: Machine\n---\napiVersion: bootstrap.cluster.x-k8s.io/v1alpha2\nkind: KubeadmConfig\n",
+			"in.yaml:1: cluster.x-k8s.io/v1alpha2 cannot be converted: this version has no control planes, only machines — make a new manifest with clusterawsadm cluster generate",
+		},
 		{"keys that are no text", "? [a]\n: b\n" + deployment, "in.yaml:1: the document has a form of YAML that is not converted"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

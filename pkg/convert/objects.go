@@ -56,6 +56,12 @@ func isOld(apiVersion string) (group string, old bool) {
 	return strings.TrimPrefix(group, "exp."), slices.Contains([]string{"v1alpha3", "v1alpha4", "v1beta1"}, version)
 }
 
+// isTooOld reports whether an API version of Cluster API is older than those that are converted.
+func isTooOld(apiVersion string) bool {
+	group, version, _ := strings.Cut(apiVersion, "/")
+	return slices.Contains([]string{groupCore, groupBootstrap, groupInfrastructure}, group) && slices.Contains([]string{"v1alpha1", "v1alpha2"}, version)
+}
+
 // groupOf returns the group of a kind, or "".
 func groupOf(kind string) string {
 	for group, kinds := range kinds() {

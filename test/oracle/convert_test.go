@@ -27,7 +27,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/conversion"
 	"sigs.k8s.io/yaml"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/crd"
 	"github.com/clusterawsadm/clusterawsadm/pkg/convert"
 )
@@ -131,7 +130,7 @@ type schema struct {
 func schemas(t *testing.T, kind string) (older, newest schema) {
 	t.Helper()
 	for version, s := range map[string]*schema{"v1beta1": &older, "v1beta2": &newest} {
-		raw, err := manifest.Schema(kind, version)
+		raw, err := crd.Raw(kind, version)
 		require.NoError(t, err)
 		s.props = &apiextensionsv1.JSONSchemaProps{}
 		require.NoError(t, json.Unmarshal(raw, s.props))

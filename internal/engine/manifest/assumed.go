@@ -235,8 +235,16 @@ func (a *assumer) policy(object, path, arn string) {
 	}
 }
 
-func (a *assumer) key(object, path string, name *string) {
-	a.add(object, path, cluster.Assumed{Kind: cluster.AssumedKeyPair, ID: Deref(name)})
+// key adds the key pair of a machine, which may be the cluster's. Nobody chose "default".
+func (a *assumer) key(object, path string, own *string) {
+	name, inherited := a.c.KeyPair(own)
+	switch {
+	case inherited:
+		object, path = a.c.InfraObject(), "spec.sshKeyName"
+	case own == nil:
+		name = ""
+	}
+	a.add(object, path, cluster.Assumed{Kind: cluster.AssumedKeyPair, ID: name})
 }
 
 func (a *assumer) image(object, path string, id, instanceType, version string) {
@@ -446,7 +454,9 @@ func (a *assumer) pool(p *Pool) {
 // template adds what a launch template takes for granted.
 func (a *assumer) template(object, path string, s *expinfrav1.AWSLaunchTemplate, version string) {
 	a.image(object, path+"ami.id", Deref(s.AMI.ID), s.InstanceType, version)
-	a.key(object, path+"sshKeyName", s.SSHKeyName)
+	if s.SSHKeyName != nil { // a launch template does not have the cluster's
+		a.key(object, path+"sshKeyName", s.SSHKeyName)
+	}
 	a.add(object, path+"iamInstanceProfile", cluster.Assumed{Kind: cluster.AssumedInstanceProfile, ID: s.IamInstanceProfile})
 	a.add(object, path+"capacityReservationId", cluster.Assumed{Kind: cluster.AssumedReservation, ID: Deref(s.CapacityReservationID)})
 	a.groups(object, path+"additionalSecurityGroups", s.AdditionalSecurityGroups)

@@ -149,6 +149,21 @@ type Deployment struct {
 // "AWSManagedControlPlane/prod". Their common fields have the same paths.
 func (c *Cluster) InfraObject() string { return c.infra }
 
+// KeyPair returns the name of the key pair of a machine: its own, the cluster's, or "default"; the empty
+// name means none. In externally managed infrastructure there is no default, as in CAPA. inherited reports
+// that the name is the cluster's.
+func (c *Cluster) KeyPair(own *string) (name string, inherited bool) {
+	switch cluster := c.Infra.Spec.SSHKeyName; {
+	case own != nil:
+		return *own, false
+	case cluster != nil:
+		return *cluster, true
+	case c.External:
+		return "", false
+	}
+	return "default", false
+}
+
 // SetInfra sets Infra, and the object that it comes from.
 func (c *Cluster) SetInfra(infra *infrav1.AWSCluster, from *Entry) {
 	c.Infra, c.infra = infra, from.Title()

@@ -16,9 +16,9 @@ import (
 func TestLocate(t *testing.T) {
 	raw, err := os.ReadFile("../../../configs/quickstart.yaml")
 	require.NoError(t, err)
-	const machine = "      instanceType: t3.large\n"
+	const machine, volume = "      instanceType: t3.large\n", "      rootVolume:\n        size: 40\n        type: gp3\n        encrypted: true\n"
 	text := strings.Replace(
-		string(raw),
+		strings.Replace(string(raw), volume, "", 1),
 		machine,
 		machine+"      rootVolume: {size: 80, type: gp3, iops: 15999}\n      additionalSecurityGroups: [{id: sg-0123456789abcdef0}, {id: sg-0123456789abcdef0}]\n",
 		1,

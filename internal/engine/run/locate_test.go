@@ -16,8 +16,9 @@ import (
 
 // The error of a refused call names the field of the manifest that AWS's message is about.
 func TestRefusalsAreLocated(t *testing.T) {
-	workers := "      instanceType: t3.large\n      iamInstanceProfile: nodes."
-	quick := []string{workers, "      rootVolume: {size: 80, type: gp3, throughput: 130}\n      spotMarketOptions: {maxPrice: '0.017'}\n" + workers}
+	workers := "      instanceType: t3.large\n      iamInstanceProfile: nodes.cluster-api-provider-aws.sigs.k8s.io\n"
+	const volume = "      rootVolume:\n        size: 40\n        type: gp3\n        encrypted: true\n"
+	quick := []string{workers + volume, "      rootVolume: {size: 80, type: gp3, throughput: 130}\n      spotMarketOptions: {maxPrice: '0.017'}\n" + workers}
 	const md = `AWSMachineTemplate/quickstart-md-0 spec.template.spec.`
 	for _, c := range []struct{ file, operation, code, message, want string }{
 		{enginetest.Quickstart, "RunInstances", "InvalidParameterValue", "Invalid volume type: gp3", md + `rootVolume.type`},

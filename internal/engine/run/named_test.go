@@ -17,14 +17,15 @@ import (
 
 const (
 	keyARN   = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
-	instance = "      instanceType: t3.large\n      iamInstanceProfile: nodes."
+	instance = "      instanceType: t3.large\n      iamInstanceProfile: nodes.cluster-api-provider-aws.sigs.k8s.io\n"
+	disk     = "      rootVolume:\n        size: 40\n        type: gp3\n        encrypted: true\n"
 	version  = "  version: v1.34\n"
 )
 
 // What a manifest names exists and can be used, or the plan says so at its line.
 func TestNamedThingsAreLookedUp(t *testing.T) {
 	volume := func(key string) []string {
-		return []string{instance, "      rootVolume: {size: 80, encrypted: true, encryptionKey: '" + key + "'}\n" + instance}
+		return []string{instance + disk, "      rootVolume: {size: 80, encrypted: true, encryptionKey: '" + key + "'}\n" + instance}
 	}
 	entry := func(arn string) []string {
 		return []string{version, version + "  accessConfig: {authenticationMode: api}\n  accessEntries:\n  - principalARN: " + arn + "\n"}
@@ -108,8 +109,7 @@ func TestNamedThingsAreLookedUp(t *testing.T) {
 
 // A read that is denied is told once, and stops nothing.
 func TestDeniedLookups(t *testing.T) {
-	m := enginetest.Rewritten(t, enginetest.Quickstart,
-		"      instanceType: t3.large\n", "      rootVolume: {size: 80, encrypted: true, encryptionKey: '"+keyARN+"'}\n      instanceType: t3.large\n")
+	m := enginetest.Rewritten(t, enginetest.Quickstart, disk, "      rootVolume: {size: 80, encrypted: true, encryptionKey: '"+keyARN+"'}\n")
 	synctest.Test(t, func(t *testing.T) {
 		a := enginetest.Prepared(t, enginetest.Quickstart, m)
 		var told []string

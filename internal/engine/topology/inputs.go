@@ -165,19 +165,10 @@ func (in inputs) checkNamespace() error {
 	return nil
 }
 
-// keyName returns the name of the key pair of a machine: its own, the cluster's,
-// or "default"; the empty name means none. In externally managed infrastructure there is no
-// default.
+// keyName returns the name of the key pair of a machine.
 func (in inputs) keyName(own *string) string {
-	switch {
-	case own != nil:
-		return *own
-	case in.spec.SSHKeyName != nil:
-		return *in.spec.SSHKeyName
-	case in.m.External: // as in CAPA
-		return ""
-	}
-	return "default"
+	name, _ := in.m.KeyPair(own)
+	return name
 }
 
 // keyNames lists all key pairs that are used.
@@ -221,7 +212,11 @@ func addKeyPair(g *graph.Graph, in inputs, x group, name string) []graph.Edge {
 	if name == "" {
 		return nil
 	}
-	return graph.Awaits(lookup(g, in, plan.ID("key-pair/"+name), ec2.KeyPairByName(name, in.keyNames()), x.specAt, x.specPath+".sshKeyName"))
+	at, path := x.specAt, x.specPath+".sshKeyName"
+	if _, inherited := in.m.KeyPair(x.spec.SSHKeyName); inherited {
+		at, path = in.m.InfraObject(), "spec.sshKeyName"
+	}
+	return graph.Awaits(lookup(g, in, plan.ID("key-pair/"+name), ec2.KeyPairByName(name, in.keyNames()), at, path))
 }
 
 // addProfile adds the lookup of an instance profile.

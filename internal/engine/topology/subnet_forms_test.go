@@ -106,7 +106,7 @@ func TestPoolSubnetsByFilters(t *testing.T) {
 		a := enginetest.Account(m, 0)
 		_, err := enginetest.Open(m, a.Process()).Plan(t.Context())
 		require.ErrorAs(t, err, new(*plan.RefusedError))
-		require.ErrorContains(t, err, "machine-pool.yaml:98 AWSMachinePool/machine-pool-mp-0 spec.subnets: no subnet of the cluster's VPC matches tag:Name=other")
+		require.ErrorContains(t, err, "machine-pool.yaml:105 AWSMachinePool/machine-pool-mp-0 spec.subnets: no subnet of the cluster's VPC matches tag:Name=other")
 	})
 }
 

@@ -123,6 +123,9 @@ func (l *loader) resolveInfrastructure(o *manifest.Entry, c *clusterv1.Cluster) 
 
 // refuseOthers refuses all objects of a kind except the one that the Cluster refers to.
 func (l *loader) refuseOthers(kind string, r reference) {
+	if r.kind == kind && l.lookup(kind, r.name) == nil {
+		return // the reference may be what is wrong
+	}
 	for _, other := range l.ofKind(kind) {
 		if r.kind == kind && other.Name != r.name {
 			other.Used = true

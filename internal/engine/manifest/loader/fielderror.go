@@ -17,6 +17,11 @@ import (
 
 func (l *loader) failFields(o *manifest.Entry, errs field.ErrorList) {
 	for _, e := range errs {
+		if e.Type == field.ErrorTypeDuplicate && slices.ContainsFunc(errs, func(other *field.Error) bool {
+			return other.Type == field.ErrorTypeRequired && strings.HasPrefix(other.Field, e.Field+".")
+		}) {
+			continue // items without their key are no duplicates of each other
+		}
 		l.fail(fieldProblem(o, e))
 	}
 }
@@ -26,7 +31,18 @@ func (l *loader) failFields(o *manifest.Entry, errs field.ErrorList) {
 func fieldProblem(o *manifest.Entry, e *field.Error) manifest.Problem {
 	e = ofField(e)
 	what, fix := describe(e)
+	if e.Type == field.ErrorTypeRequired {
+		fix = cmp.Or(required(e.Field), fix)
+	}
 	return o.Problem(e.Field, what, fix)
+}
+
+// required says what to write into a field that has to have a value, or "" if its name says it.
+func required(path string) string {
+	if regexp.MustCompile(`\.subnets\[\d+\]\.id$`).MatchString(path) {
+		return "write a name, such as private-a, for a subnet that is to be created, or the ID of one that exists"
+	}
+	return ""
 }
 
 func describe(e *field.Error) (what, fix string) {

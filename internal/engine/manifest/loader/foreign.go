@@ -154,6 +154,26 @@ func (l *loader) foreignReference(r reference, choice string) {
 	l.consequence = true
 }
 
+// refusesForeign reports whether a Cluster refers to kinds of other providers, and reports them: nobody
+// has to look for the values of a template that is refused with all of them.
+func (l *loader) refusesForeign() (found bool) {
+	for _, o := range l.ofKind(manifest.KindCluster) {
+		for path, choice := range map[string]string{"spec.controlPlaneRef": planes, "spec.infrastructureRef": manifest.KindAWSCluster} {
+			kind, _ := manifest.ValueAt(o.Value, path+".kind").(string)
+			if r := (reference{from: o, path: path, kind: kind}); len(l.unset) > 0 && providerKnown(kind) {
+				l.foreignReference(r, choice)
+				found = true
+			}
+		}
+	}
+	return found
+}
+
+func providerKnown(kind string) bool {
+	_, known := providerOf(kind)
+	return known
+}
+
 // unknownKind handles an object of a kind that is not read.
 func (l *loader) unknownKind(o *manifest.Entry, gv apischema.GroupVersion) {
 	if _, recorded := recordKinds()[o.Kind]; recorded && manifest.IsClusterGroup(gv.Group) {

@@ -86,6 +86,21 @@ func TestOtherTools(t *testing.T) {
 		{"kOps", "apiVersion: kops.k8s.io/v1alpha2\nkind: Cluster\nmetadata: {name: a.example.com}\n", "there is no Cluster in the input: Cluster describes a cluster for kOps — see docs/guides/moving.md, or write a manifest: clusterawsadm cluster generate NAME"},
 		{"Rancher", "apiVersion: provisioning.cattle.io/v1\nkind: Cluster\nmetadata: {name: a}\n", "Cluster describes a cluster for Rancher"},
 		{"ROSA alone", "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: ROSARoleConfig\nmetadata: {name: a}\n", "there is no Cluster in the input: ROSA clusters are not supported: ROSARoleConfig comes from"},
+		{
+			"template of another provider",
+			"apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: \"${UNKNOWN}\"}\nspec:\n  controlPlaneRef: {kind: RKE2ControlPlane, apiGroup: controlplane.cluster.x-k8s.io, name: \"${UNKNOWN}\"}\n",
+			"x.yaml:5: Cluster/UNKNOWN spec.controlPlaneRef.kind: RKE2 clusters are not supported: RKE2ControlPlane comes from the RKE2 provider of Rancher (cluster-api-provider-rke2) — this program takes Kubeadm",
+		},
+		{
+			"v1alpha2",
+			"apiVersion: cluster.x-k8s.io/v1alpha2\nkind: Cluster\nmetadata: {name: a}\n",
+			"x.yaml:1: Cluster/a apiVersion: Cluster has no version cluster.x-k8s.io/v1alpha2 — no program converts it: make a new manifest with clusterawsadm cluster generate",
+		},
+		{
+			"subnet without ID",
+			strings.Replace(quickstart(t), "  region: us-east-1", "  region: us-east-1\n  network:\n    subnets:\n    - {id: a, cidrBlock: 10.0.1.0/24, isPublic: true}\n    - {cidrBlock: 10.0.2.0/24}", 1),
+			"AWSCluster/quickstart spec.network.subnets[1].id: a value is required — write a name, such as private-a, for a subnet that is to be created, or the ID of one that exists",
+		},
 		{"SOPS", "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: a}\nspec: ENC[AES256_GCM,data:x,type:str]\nsops: {mac: \"ENC[x]\", version: 3.9.0}\n", "x.yaml:5: Cluster/a sops: the object is encrypted with SOPS — decrypt it first: sops decrypt FILE | clusterawsadm cluster … -f -"},
 		{"braces", strings.Replace(quickstart(t), "  region: us-east-1", "  region: {REGION}", 1), `AWSCluster/quickstart spec.region: {REGION} looks like a placeholder — replace it by the value`},
 		{"angle brackets", strings.Replace(quickstart(t), "  region: us-east-1", "  region: <your region>", 1), `AWSCluster/quickstart spec.region: "<your region>" looks like a placeholder`},

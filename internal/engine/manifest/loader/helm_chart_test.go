@@ -74,7 +74,7 @@ func TestChart(t *testing.T) {
 func TestChartsWrong(t *testing.T) {
 	for name, tt := range map[string]struct{ spec, want string }{
 		"no chart":     {strings.Replace(plainChart, "  chartName: web\n", "", 1), "HelmChartProxy/web spec.chartName: a value is required"},
-		"URL":          {strings.Replace(plainChart, "https://charts.example.com", "charts", 1), `dir/cluster.yaml:140: HelmChartProxy/web spec.repoURL: "charts" is not a URL — use https://…, oci://… or a folder such as ./charts`},
+		"URL":          {strings.Replace(plainChart, "https://charts.example.com", "charts", 1), `dir/cluster.yaml:154: HelmChartProxy/web spec.repoURL: "charts" is not a URL — use https://…, oci://… or a folder such as ./charts`},
 		"field":        {plainChart + "  options: {wiat: true}\n", `HelmChartProxy/web spec.options.wiat: the field does not exist — did you mean "wait"?`},
 		"type":         {plainChart + "  options: {timeout: soon}\n", "HelmChartProxy/web spec: the object cannot be read"},
 		"strategy":     {plainChart + "  reconcileStrategy: Once\n", `spec.reconcileStrategy: "Once" is not a strategy — use Continuous or InstallOnce`},

@@ -47,6 +47,9 @@ func Load(sources []input.Source, o input.LoadOptions) (*manifest.Cluster, error
 	l.expandTopology(valueContext())
 	l.admitAll(valueContext())
 	l.assemble()
+	if !l.refusesForeign() {
+		l.problems = append(l.problems, l.unset...)
+	}
 	if o.Strict {
 		l.problems = append(l.problems, l.warnings...)
 		l.warnings = nil
@@ -62,12 +65,13 @@ func Load(sources []input.Source, o input.LoadOptions) (*manifest.Cluster, error
 // newLoader returns a loader without objects.
 func newLoader(o input.LoadOptions) *loader {
 	return &loader{
-		options: o,
-		kinds:   withClasses(kinds()),
-		byKey:   map[key]*manifest.Entry{},
-		applied: map[string]*manifest.Document{},
-		older:   map[string]*olderFile{},
-		told:    map[string]bool{}, rendering: map[string]bool{},
+		options:  o,
+		kinds:    withClasses(kinds()),
+		byKey:    map[key]*manifest.Entry{},
+		applied:  map[string]*manifest.Document{},
+		older:    map[string]*olderFile{},
+		unserved: map[string]bool{},
+		told:     map[string]bool{}, rendering: map[string]bool{},
 		about:   map[manifest.Problem]*manifest.Entry{},
 		cluster: manifest.NewCluster(),
 	}
@@ -83,6 +87,7 @@ type loader struct {
 	applied    map[string]*manifest.Document // the document of each object that is applied unchanged, by identity
 	byKey      map[key]*manifest.Entry
 	older      map[string]*olderFile // by file
+	unserved   map[string]bool       // by file: that Cluster API Provider AWS no longer serves v1beta1 is said
 	incomplete bool                  // variables without values: the values of fields have no meaning
 	unreadable bool                  // some documents are invalid YAML: objects may be missing because of that
 	unexpanded bool                  // the topology is invalid: the objects generated from it are missing
@@ -98,8 +103,9 @@ type loader struct {
 	found       []string                             // titles of all objects of the input
 	about       map[manifest.Problem]*manifest.Entry // the object of a problem that was found while the input was read
 	warnings    []manifest.Problem
-	managed     bool            // EKS runs the control plane
-	infra       *manifest.Entry // the object that describes the infrastructure
+	unset       []manifest.Problem // variables without values
+	managed     bool               // EKS runs the control plane
+	infra       *manifest.Entry    // the object that describes the infrastructure
 	cluster     *manifest.Cluster
 }
 
@@ -136,7 +142,7 @@ func (l *loader) documents(sources []input.Source) (all []yamldoc.Document) {
 		l.problems = append(l.problems, problems...)
 	}
 	l.problems = append(l.problems, v.Problems...)
-	l.problems = append(l.problems, v.Unset()...)
+	l.unset = append(l.unset, v.Unset()...)
 	l.warnings = append(l.warnings, v.Warnings...)
 	maps.Copy(l.cluster.Variables, v.Values)
 	l.incomplete = l.incomplete || len(v.Order) > 0 || len(v.Problems) > 0

@@ -103,13 +103,18 @@ func (l *loader) recognise(o *manifest.Entry, apiVersion string) bool {
 	case k.group != gv.Group:
 		return refuse(o.Problem("apiVersion", fmt.Sprintf("there is no kind %s in %s", o.Kind, gv), l.versionsOf(o.Kind)))
 	case k.versions[gv.Version] == nil:
-		return refuse(o.Problem("apiVersion", fmt.Sprintf("%s has no version %s", o.Kind, gv), l.versionsOf(o.Kind)))
+		fix := l.versionsOf(o.Kind)
+		if gv.Version == "v1alpha1" || gv.Version == "v1alpha2" {
+			fix = "no program converts it: make a new manifest with clusterawsadm cluster generate"
+		}
+		return refuse(o.Problem("apiVersion", fmt.Sprintf("%s has no version %s", o.Kind, gv), fix))
 	}
 	o.Version = gv.Version
 	if o.Name == "" {
 		return refuse(o.Problem("metadata.name", "the object has no name", "set metadata.name"))
 	}
-	if k.capa && gv.Version == manifest.VersionOld {
+	if file := o.Position("").File; k.capa && gv.Version == manifest.VersionOld && !l.unserved[file] {
+		l.unserved[file] = true
 		l.warn(o.Problem("apiVersion", fmt.Sprintf("%s is no longer served by Cluster API Provider AWS", gv), "convert the file: "+convertCommand(o)))
 	}
 	return true

@@ -28,6 +28,7 @@ func TestKnownRules(t *testing.T) {
 		network    = "  controlPlaneLoadBalancer:\n    loadBalancerType: nlb\n"
 		lb         = "    loadBalancerType: nlb\n"
 		machine    = "      instanceType: t3.large\n      iamInstanceProfile: nodes.cluster-api-provider-aws.sigs.k8s.io\n"
+		volume     = machine + "      rootVolume:\n        size: 40\n        type: gp3\n        encrypted: true\n"
 		worker     = "      joinConfiguration:\n"
 		cluster    = "    clusterConfiguration:\n"
 		registered = "    joinConfiguration:\n      nodeRegistration:\n"
@@ -57,13 +58,13 @@ func TestKnownRules(t *testing.T) {
 		{"health check", quick, lb, lb + "    healthCheck: {timeoutSeconds: 7}\n", "7 is more than the time between two health checks, 5 seconds"},
 		{"protocol of health checks", quick, lb, lb + "    healthCheckProtocol: TLS\n", "does not check health by TLS"},
 		{"host", quick, lb, lb + "  controlPlaneEndpoint: {host: 'a b', port: 6443}\n", `"a b" is neither an IP address nor a name in DNS`},
-		{"volume type", quick, machine, machine + "      rootVolume: {size: 20, type: gp9}\n", `EC2 has no volumes of the type "gp9"`},
-		{"volume of a machine", quick, machine, machine + "      rootVolume: {size: 200, type: st1}\n", "a machine cannot start from a volume of the type st1"},
+		{"volume type", quick, volume, machine + "      rootVolume: {size: 20, type: gp9}\n", `EC2 has no volumes of the type "gp9"`},
+		{"volume of a machine", quick, volume, machine + "      rootVolume: {size: 200, type: st1}\n", "a machine cannot start from a volume of the type st1"},
 		{"volume size", quick, machine, machine + "      nonRootVolumes: [{deviceName: /dev/sdf, size: 20, type: sc1}]\n", "20 GiB: a volume of the type sc1 has 125 to 16384"},
-		{"IOPS", quick, machine, machine + "      rootVolume: {size: 20, type: gp2, iops: 3000}\n", "AWS permits no number of IOPS for volumes of the type gp2"},
-		{"IOPS for the size", quick, machine, machine + "      rootVolume: {size: 8, type: io1, iops: 1000}\n", "has at most 50 IOPS for each GiB, so 400 for 8 GiB"},
-		{"throughput for the IOPS", quick, machine, machine + "      rootVolume: {size: 80, type: gp3, throughput: 1000}\n", "AWS permits 0.25 MiB/s for each of the 3000 IOPS, so 750"},
-		{"key of a volume", quick, machine, machine + "      rootVolume: {size: 80, encrypted: true, encryptionKey: 'arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab'}\n", "is in the region eu-west-1, but the cluster is in us-east-1"},
+		{"IOPS", quick, volume, machine + "      rootVolume: {size: 20, type: gp2, iops: 3000}\n", "AWS permits no number of IOPS for volumes of the type gp2"},
+		{"IOPS for the size", quick, volume, machine + "      rootVolume: {size: 8, type: io1, iops: 1000}\n", "has at most 50 IOPS for each GiB, so 400 for 8 GiB"},
+		{"throughput for the IOPS", quick, volume, machine + "      rootVolume: {size: 80, type: gp3, throughput: 1000}\n", "AWS permits 0.25 MiB/s for each of the 3000 IOPS, so 750"},
+		{"key of a volume", quick, volume, machine + "      rootVolume: {size: 80, encrypted: true, encryptionKey: 'arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab'}\n", "is in the region eu-west-1, but the cluster is in us-east-1"},
 		{"one device twice", quick, machine, machine + "      nonRootVolumes: [{deviceName: /dev/sdf, size: 20}, {deviceName: sdf, size: 30}]\n", "nonRootVolumes[0] has the same device, /dev/sdf"},
 		{"device", quick, machine, machine + "      nonRootVolumes: [{deviceName: /dev/nvme1n1, size: 20}]\n", `"/dev/nvme1n1" is not the name of a device in EC2`},
 		{"price", quick, machine, machine + "      spotMarketOptions: {maxPrice: abc}\n", `"abc" is not a price in US dollars`},

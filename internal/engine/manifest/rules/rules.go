@@ -92,16 +92,6 @@ func (c *checks) checkLoadBalancers(cluster, o *manifest.Entry) {
 	if secondary != nil && primary.Name != nil && secondary.Name != nil && *primary.Name == *secondary.Name {
 		c.fail(o.Problem("spec.secondaryControlPlaneLoadBalancer.name", "both load balancers have the same name", "change one of them"))
 	}
-	port := c.cluster.Object.Spec.ClusterNetwork.APIServerPort
-	if primary.LoadBalancerType == infrav1.LoadBalancerTypeNLB && port != 0 && port != apiPort {
-		c.warn(
-			cluster.Problem(
-				"spec.clusterNetwork.apiServerPort",
-				fmt.Sprintf("a network load balancer always listens on %d", apiPort),
-				"use a classic load balancer for another port",
-			),
-		)
-	}
 }
 
 func (c *checks) checkLoadBalancer(o *manifest.Entry, path string, lb *infrav1.AWSLoadBalancerSpec) {

@@ -24,11 +24,6 @@ func TestWarnings(t *testing.T) {
 			"cluster.yaml:34: AWSCluster/quick spec.controlPlaneLoadBalancer: primary control plane load balancer is using a classic elb which is deprecated & support will be removed in a future release, please consider using another type of load balancer instead",
 		},
 		{
-			"other port",
-			[]string{"    pods:\n", "    apiServerPort: 443\n    pods:\n"},
-			"cluster.yaml:16: Cluster/quick spec.clusterNetwork.apiServerPort: a network load balancer always listens on 6443 — use a classic load balancer for another port",
-		},
-		{
 			"pods and Services",
 			[]string{"192.168.0.0/16", "10.100.0.0/16"},
 			"cluster.yaml:17: Cluster/quick spec.clusterNetwork.pods.cidrBlocks[0]: 10.100.0.0/16 overlaps with the addresses of Services, 10.96.0.0/12 — change one of them",

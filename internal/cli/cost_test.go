@@ -20,7 +20,7 @@ func TestCostInPlans(t *testing.T) {
 		require.Equal(t, 0, s.run(append([]string{"cluster", "plan", "-f", file, "--simulate"}, args...)...), s.err.String())
 		return s.out.String()
 	}
-	assert.Contains(t, plan(), "\nCost: about $260 a month (t3.large × 2 $121.47, NAT gateways × 3 $98.55, ")
+	assert.Contains(t, plan(), "\nCost: about $265 a month (t3.large × 2 $121.47, NAT gateways × 3 $98.55, ")
 	assert.Contains(t, plan("--full"), "Not included: data transfer, ")
 	assert.NotContains(t, plan("--cost=off"), "Cost:")
 	assert.NotContains(t, s.err.String(), "cost")
@@ -31,7 +31,7 @@ func TestCostInPlans(t *testing.T) {
 	var d render.PlanDocument
 	require.NoError(t, json.Unmarshal([]byte(plan("-o", "json")), &d))
 	require.NotNil(t, d.Cost)
-	assert.InDelta(t, 259.95, d.Cost.After, 0.01)
+	assert.InDelta(t, 264.75, d.Cost.After, 0.01)
 	assert.Equal(t, "USD", d.Cost.Currency)
 	found := false
 	for _, i := range d.Cost.Items {
@@ -50,14 +50,14 @@ func TestCostInPlans(t *testing.T) {
 	saved := file + ".plan"
 	plan("--to", saved)
 	require.Equal(t, 0, s.run("cluster", "plan", "show", saved), s.err.String())
-	assert.Contains(t, s.out.String(), "\nCost: about $260 a month (")
+	assert.Contains(t, s.out.String(), "\nCost: about $265 a month (")
 	s.simulated()
 	s.terminal("n\n")
 	require.Equal(t, 4, s.run("cluster", "create", "-f", file), s.err.String())
-	assert.Contains(t, s.err.String(), "\nCost: about $260 a month (")
+	assert.Contains(t, s.err.String(), "\nCost: about $265 a month (")
 	require.Equal(t, 0, s.run("cluster", "create", saved, "--verbose"), s.err.String())
 	assert.NotContains(t, s.err.String(), "GetProducts", "nobody looks at the plan")
-	assert.Contains(t, plan(), "\nCost: about $260 a month, as before; ")
+	assert.Contains(t, plan(), "\nCost: about $265 a month, as before; ")
 	require.Equal(t, 3, s.run("cluster", "plan", "-f", file, "--cost=maybe"))
 	assert.Contains(t, s.err.String(), "must be one of on, off")
 }

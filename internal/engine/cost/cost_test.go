@@ -87,33 +87,32 @@ func TestCostOfAPlan(t *testing.T) {
 	for file, want := range map[string]map[string]sum{
 		"quickstart": plus(network(6), map[string]sum{ // 3 of NAT gateways, 3 of the load balancer
 			"t3.large":               {pieces: 2, after: 2 * 730 * 0.0832},
-			"gp2 volumes":            {pieces: 2, after: 2 * 8 * 0.10}, // as the image has it
+			"gp3 volumes":            {pieces: 2, after: 2 * 40 * 0.08},
 			"Network Load Balancers": {pieces: 1, after: 730 * 0.0225},
 		}),
 		"classic-elb": plus(network(6), map[string]sum{
 			"t3.large":               {pieces: 2, after: 2 * 730 * 0.0832},
-			"gp2 volumes":            {pieces: 2, after: 2 * 8 * 0.10},
+			"gp3 volumes":            {pieces: 2, after: 2 * 40 * 0.08},
 			"Classic Load Balancers": {pieces: 1, after: 730 * 0.025},
 		}),
 		"bastion": plus(network(7), map[string]sum{
 			"t3.large":               {pieces: 2, after: 2 * 730 * 0.0832},
 			"t3.micro":               {pieces: 1, after: 730 * 0.0104},
-			"gp2 volumes":            {pieces: 3, after: 3 * 8 * 0.10},
+			"gp2 volumes":            {pieces: 1, after: 8 * 0.10}, // of the bastion, as the image has it
+			"gp3 volumes":            {pieces: 2, after: 2 * 40 * 0.08},
 			"Network Load Balancers": {pieces: 2, after: 2 * 730 * 0.0225}, // one is internal
 		}),
 		"machine-pool": plus(network(6), map[string]sum{
 			"t3.large":               {pieces: 1, after: 730 * 0.0832},
 			"m6i.large":              {pieces: 2, after: 2 * 730 * 0.096}, // half of the second machine is none
-			"gp2 volumes":            {pieces: 1, after: 8 * 0.10},
-			"gp3 volumes":            {pieces: 2, after: 2 * 40 * 0.08},
+			"gp3 volumes":            {pieces: 3, after: 3 * 40 * 0.08},
 			"Network Load Balancers": {pieces: 1, after: 730 * 0.0225},
 		}),
 		"spot-volumes-placement": plus(network(6), map[string]sum{
 			"m5.large dedicated":     {pieces: 3, after: 3 * 730 * 0.096 * 1.06},
 			"m5.large spot":          {pieces: 2, after: 2 * 730 * 0.096 * 0.45}, // in the most expensive zone, us-east-1f
 			"m6i.large":              {pieces: 1, after: 730 * 0.096},
-			"gp2 volumes":            {pieces: 3, after: (2*30 + 8) * 0.10},
-			"gp3 volumes":            {pieces: 3, after: 3 * (40*0.08 + (250-125)*0.04)},
+			"gp3 volumes":            {pieces: 6, after: 3*(40*0.08+(250-125)*0.04) + (2*30+40)*0.08},
 			"io2 volumes":            {pieces: 3, after: 3 * (20*0.125 + 3000*0.065)},
 			"Network Load Balancers": {pieces: 1, after: 730 * 0.0225},
 		}),
@@ -166,20 +165,19 @@ func TestCostOfAChange(t *testing.T) {
 		all := mustPrice(t, enginetest.Sized(t, 1, 3), a).After
 		c := mustPrice(t, enginetest.Sized(t, 1, 1), a)
 		assert.InDelta(t, all, c.Before, 0.01)
-		assert.InDelta(t, -2*(730*0.0832+8*0.10), c.After-c.Before, 0.02, "%+v", sums(c))
+		assert.InDelta(t, -2*(730*0.0832+40*0.08), c.After-c.Before, 0.02, "%+v", sums(c))
 		c = mustPrice(t, enginetest.Sized(t, 1, 4), a)
-		assert.InDelta(t, 730*0.0832+8*0.10, c.After-c.Before, 0.02, "%+v", sums(c))
+		assert.InDelta(t, 730*0.0832+40*0.08, c.After-c.Before, 0.02, "%+v", sums(c))
 	})
 	synctest.Test(t, func(t *testing.T) {
 		a := enginetest.Alive(t, enginetest.Sized(t, 1, 1))
 		m := enginetest.Larger(t, 1)
-		m.Deployments[0].Template.Spec.Template.Spec.RootVolume = &infrav1.Volume{Size: 20, Type: infrav1.VolumeTypeGP3}
+		m.Deployments[0].Template.Spec.Template.Spec.RootVolume = &infrav1.Volume{Size: 60, Type: infrav1.VolumeTypeGP3}
 		c := mustPrice(t, m, a)
 		requireChange(t, c, "t3.large", -730*0.0832)
 		requireChange(t, c, "m5.xlarge", 730*0.192)
-		requireChange(t, c, "gp2 volumes", -8*0.10)
-		requireChange(t, c, "gp3 volumes", 20*0.08)
-		assert.InDelta(t, 730*(0.192-0.0832)-8*0.10+20*0.08, c.After-c.Before, 0.02)
+		requireChange(t, c, "gp3 volumes", (60-40)*0.08)
+		assert.InDelta(t, 730*(0.192-0.0832)+(60-40)*0.08, c.After-c.Before, 0.02)
 	})
 }
 

@@ -228,11 +228,10 @@ func TestOldManifestOfEKS(t *testing.T) {
 	assert.Equal(t, "prod_shop_eu", c.EKS.ControlPlane.Spec.EKSClusterName)
 	assert.Equal(t, "iam-authenticator", string(*c.EKS.ControlPlane.Spec.TokenMethod))
 	assert.False(t, *c.Pools[2].Bootstrap.EKS.Spec.UseMaxPods)
-	const old = " is no longer served by Cluster API Provider AWS — convert the file: clusterawsadm cluster convert -f cluster.yaml"
 	assert.Equal(t, []string{
-		"cluster.yaml:19: AWSManagedControlPlane/shop.eu apiVersion: controlplane.cluster.x-k8s.io/v1beta1" + old,
-		"cluster.yaml:136: EKSConfig/shop-scaling apiVersion: bootstrap.cluster.x-k8s.io/v1beta1" + old,
-	}, warnings(c))
+		"cluster.yaml:19: AWSManagedControlPlane/shop.eu apiVersion: controlplane.cluster.x-k8s.io/v1beta1 is no longer served by Cluster API Provider AWS" +
+			" — convert the file: clusterawsadm cluster convert -f cluster.yaml",
+	}, warnings(c), "one warning for the file, which has an EKSConfig of v1beta1, too")
 }
 
 func TestPoolsOfSelfManagedClusters(t *testing.T) {

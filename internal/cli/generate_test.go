@@ -85,7 +85,7 @@ func TestEveryFlavorIsStrict(t *testing.T) {
 				if region != "us-east-1" && slices.Contains(edgeFlavors, flavor) {
 					continue
 				}
-				for _, name := range []string{"a", flavor, "quickstart", "team-a-prod", "a-rather-long-name"} {
+				for _, name := range []string{"a", flavor, "quickstart", "team-a-prod", "a-cluster-with-a-name-of-45-characters-or-more"} {
 					require.Equal(t, 0, s.run("cluster", "generate", name, "--flavor", flavor, "--region", region), s.err.String())
 					s.In = strings.NewReader(s.out.String())
 					code := s.run("cluster", "validate", "--strict", "-f", "-")
@@ -98,6 +98,29 @@ func TestEveryFlavorIsStrict(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestGenerateWithLongNames refuses names that leave no place for those of the objects. Two clusters with long names
+// have two buckets and two load balancers.
+func TestGenerateWithLongNames(t *testing.T) {
+	s := newShell(t)
+	long := strings.Repeat("n", 58)
+	require.Equal(t, env.Wrong, s.run("cluster", "generate", long, "--flavor", "eks-addons"))
+	assert.Contains(t, s.err.String(), "is too long a name for a cluster of the flavor eks-addons, whose groups of machines have names that begin with it: use 56 characters at most\n")
+	assert.Empty(t, s.out.String())
+	require.Equal(t, 0, s.run("cluster", "generate", long, "--flavor", "eks-fargate"), s.err.String())
+
+	for flavor, name := range map[string]string{
+		"flatcar": `  s3Bucket:\n    name: (\S+)`,
+		"bastion": `  secondaryControlPlaneLoadBalancer:\n    name: (\S+)`,
+	} {
+		names := map[string]bool{}
+		for _, end := range []string{"a", "b"} {
+			require.Equal(t, 0, s.run("cluster", "generate", long[:40]+end, "--flavor", flavor), s.err.String())
+			names[regexp.MustCompile(name).FindStringSubmatch(s.out.String())[1]] = true
+		}
+		assert.Len(t, names, 2, flavor)
 	}
 }
 

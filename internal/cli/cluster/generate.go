@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -158,7 +160,11 @@ func (o *generateOptions) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	text, err := o.asAsked(personal(string(data), name))
+	personalized := personal(string(data), name)
+	if err := o.fits(personalized, name); err != nil {
+		return err
+	}
+	text, err := o.asAsked(personalized)
 	if err != nil {
 		return err
 	}
@@ -301,11 +307,49 @@ func personal(text, name string) string {
 		) + `\b`,
 	)
 	var b strings.Builder
+	before := ""
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(strings.TrimSpace(line), "#") {
-			line = named.ReplaceAllString(line, "${1}"+name)
+			as := name
+			if most, ok := lengths[strings.TrimSpace(before)]; ok {
+				as = shortened(name, most-len(namedValue.FindStringSubmatch(line)[1])+len(old[1]))
+			}
+			line = named.ReplaceAllString(line, "${1}"+as)
 		}
 		b.WriteString(line)
+		before = line
 	}
 	return b.String()
+}
+
+// lengths are the characters that AWS allows in names that contain the cluster's, by the line before.
+var lengths = map[string]int{
+	"secondaryControlPlaneLoadBalancer:": 32,
+	"s3Bucket:":                          63,
+}
+
+// namedValue finds the name of a resource of AWS, which may be the default of a variable.
+var namedValue = regexp.MustCompile(`name: (?:\$\{\w+:=)?([^\s}]+)`)
+
+// shortened returns a name of at most so many characters. It differs for different names.
+func shortened(name string, most int) string {
+	if len(name) <= most {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	hash := hex.EncodeToString(sum[:3])
+	return strings.TrimRight(name[:most-len(hash)-1], "-") + "-" + hash
+}
+
+// fits refuses a cluster name with which a group of machines of this flavor would have a name that is too long:
+// Cluster API writes it into labels.
+func (o *generateOptions) fits(text, name string) error {
+	most := 63
+	for _, object := range regexp.MustCompile(`(?m)^kind: (?:MachineDeployment|MachinePool)\nmetadata:\n(?:  .*\n)*?  name: (\S+)$`).FindAllStringSubmatch(text, -1) {
+		most = min(most, 63-len(object[1])+len(name))
+	}
+	if len(name) > most {
+		return env.Usagef("%q is too long a name for a cluster of the flavor %s, whose groups of machines have names that begin with it: use %d characters at most", name, o.flavor.value, most)
+	}
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
@@ -230,6 +231,9 @@ func TestBastionOff(t *testing.T) {
 func TestBastionKeepsMetadataDefaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Quick(enginetest.Load(t, "bastion.yaml", nil))
+		for _, template := range []*infrav1.AWSMachineTemplate{m.ControlPlane.Template, m.Deployments[0].Template} {
+			template.Spec.Template.Spec.InstanceMetadataOptions.HTTPTokens = infrav1.HTTPTokensStateOptional
+		}
 		a := enginetest.Account(m, enginetest.Lag)
 		a.Edit(func(s *awssim.State) { s.EC2.MetadataTokens = "required" })
 		enginetest.MustApply(t, m, a)

@@ -80,7 +80,7 @@ func TestAddonsBeforeTheCluster(t *testing.T) {
 		at := slices.IndexFunc(steps, func(s plan.Step) bool { return s.Resource == "addons/network" })
 		require.GreaterOrEqual(t, at, 0)
 		assert.Equal(t, plan.Create, steps[at].Action)
-		assert.Equal(t, "resource-sets.yaml:130 ClusterResourceSet/network", steps[at].Origin)
+		assert.Equal(t, "resource-sets.yaml:144 ClusterResourceSet/network", steps[at].Origin)
 		assert.Equal(t, plan.Change{Field: "ConfigMap kube-flannel/flannel", Want: "as written", Remedy: plan.InPlace}, steps[at].Diff[0])
 		assert.Len(t, steps[at].Diff, 6)
 		for _, c := range a.Calls() {

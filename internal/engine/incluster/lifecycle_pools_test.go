@@ -111,7 +111,7 @@ func TestPoolsAndTheToken(t *testing.T) {
 		})
 		late := enginetest.Told(t, m, a)
 		require.Len(t, late, 2)
-		const always = "machine-pool.yaml:77 MachinePool/machine-pool-mp-0 spec: no machine of the control plane keeps the token valid that machines join with: those that the pool adds by itself join within 2h0m0s after a run, and later boot and do not join, until one of the control plane is replaced, or a run with --wait=api makes a token that is valid for a year"
+		const always = "machine-pool.yaml:84 MachinePool/machine-pool-mp-0 spec: no machine of the control plane keeps the token valid that machines join with: those that the pool adds by itself join within 2h0m0s after a run, and later boot and do not join, until one of the control plane is replaced, or a run with --wait=api makes a token that is valid for a year"
 		require.Equal(t, always, late[0])
 		require.Contains(t, late[1], "machines of 1 pool will be added, but the join token was created 3h")
 		require.Contains(t, late[1], "--wait=api creates a new token")

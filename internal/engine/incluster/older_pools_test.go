@@ -16,6 +16,8 @@ import (
 
 // notOlder removes the fields and values of the examples that v1beta1 does not have.
 var notOlder = []string{
+	"    instanceMetadataOptions:\n      httpTokens: required\n      httpPutResponseHopLimit: 2\n    rootVolume:",
+	"    rootVolume:",
 	"      spotAllocationStrategy: price-capacity-optimized\n",
 	"",
 	"  suspendProcesses: # do not terminate machines to balance zones\n    processes:\n      azRebalance: true\n",

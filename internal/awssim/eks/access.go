@@ -42,7 +42,8 @@ func (svc *Service) simulateAccess() {
 	core.On(svc.Account, svc.deleteAccessEntry, "ClusterName", "PrincipalArn")
 	core.On(svc.Account, svc.associateAccessPolicy, "ClusterName", "PrincipalArn", "PolicyArn", "AccessScope")
 	core.On(svc.Account, svc.disassociateAccessPolicy, "ClusterName", "PrincipalArn", "PolicyArn")
-	core.On(svc.Account, svc.listAccessPolicies, "ClusterName", "PrincipalArn", "MaxResults", "NextToken")
+	core.On(svc.Account, svc.listAssociatedAccessPolicies, "ClusterName", "PrincipalArn", "MaxResults", "NextToken")
+	core.On(svc.Account, svc.listAccessPolicies, "MaxResults", "NextToken")
 }
 
 // accessible returns the cluster with that name, if its authentication mode has access
@@ -272,8 +273,10 @@ func (svc *Service) associateAccessPolicy(in *eks.AssociateAccessPolicyInput) (*
 	switch {
 	case e.Type != "STANDARD":
 		return nil, invalid("access policies cannot be associated with access entries of type %s", e.Type)
-	case !regexp.MustCompile(`^arn:aws[a-z-]*:eks::aws:cluster-access-policy/AmazonEKS\w+$`).MatchString(aws.ToString(in.PolicyArn)):
+	case !regexp.MustCompile(`^arn:aws[a-z-]*:eks::aws:cluster-access-policy/\w+$`).MatchString(aws.ToString(in.PolicyArn)):
 		return nil, invalid("The policyArn parameter format is not valid")
+	case !slices.ContainsFunc(svc.accessPolicies(), func(p types.AccessPolicy) bool { return *p.Arn == *in.PolicyArn }):
+		return nil, &types.ResourceNotFoundException{Message: aws.String("The specified policyArn could not be found: " + *in.PolicyArn)}
 	case scope == nil || scope.Type != types.AccessScopeTypeCluster && scope.Type != types.AccessScopeTypeNamespace:
 		return nil, invalid("The access scope type is not valid")
 	case (scope.Type == types.AccessScopeTypeNamespace) != (len(scope.Namespaces) > 0):
@@ -309,7 +312,7 @@ func (svc *Service) disassociateAccessPolicy(in *eks.DisassociateAccessPolicyInp
 	return &eks.DisassociateAccessPolicyOutput{}, nil
 }
 
-func (svc *Service) listAccessPolicies(in *eks.ListAssociatedAccessPoliciesInput) (*eks.ListAssociatedAccessPoliciesOutput, error) {
+func (svc *Service) listAssociatedAccessPolicies(in *eks.ListAssociatedAccessPoliciesInput) (*eks.ListAssociatedAccessPoliciesOutput, error) {
 	c, e, err := svc.accessEntry(in.ClusterName, in.PrincipalArn)
 	if err != nil {
 		return nil, err
@@ -317,4 +320,37 @@ func (svc *Service) listAccessPolicies(in *eks.ListAssociatedAccessPoliciesInput
 	list := core.Each(e.Policies, func(p AccessPolicy) types.AssociatedAccessPolicy { return p.out(p.Born) })
 	part, next, err := page(svc, list, in.NextToken, in.MaxResults)
 	return &eks.ListAssociatedAccessPoliciesOutput{AssociatedAccessPolicies: part, ClusterName: &c.Name, PrincipalArn: &e.Principal, NextToken: next}, err
+}
+
+// listAccessPolicies lists the policies that entries may have.
+func (svc *Service) listAccessPolicies(in *eks.ListAccessPoliciesInput) (*eks.ListAccessPoliciesOutput, error) {
+	part, next, err := page(svc, svc.accessPolicies(), in.NextToken, in.MaxResults)
+	return &eks.ListAccessPoliciesOutput{AccessPolicies: part, NextToken: next}, err
+}
+
+// accessPolicies are those of EKS ("Review access policy permissions", EKS user guide).
+func (svc *Service) accessPolicies() []types.AccessPolicy {
+	return core.Each([]string{
+		"AmazonAIOpsAssistantPolicy",
+		"AmazonARCRegionSwitchScalingPolicy",
+		"AmazonEKSAdminPolicy",
+		"AmazonEKSAdminViewPolicy",
+		"AmazonEKSAutoNodePolicy",
+		"AmazonEKSBlockStorageClusterPolicy",
+		"AmazonEKSBlockStoragePolicy",
+		"AmazonEKSClusterAdminPolicy",
+		"AmazonEKSClusterInsightsPolicy",
+		"AmazonEKSComputeClusterPolicy",
+		"AmazonEKSComputePolicy",
+		"AmazonEKSEditPolicy",
+		"AmazonEKSHybridPolicy",
+		"AmazonEKSLoadBalancingClusterPolicy",
+		"AmazonEKSLoadBalancingPolicy",
+		"AmazonEKSNetworkingClusterPolicy",
+		"AmazonEKSNetworkingPolicy",
+		"AmazonEKSSecretReaderPolicy",
+		"AmazonEKSViewPolicy",
+	}, func(name string) types.AccessPolicy {
+		return types.AccessPolicy{Name: &name, Arn: aws.String("arn:" + svc.Partition() + ":eks::aws:cluster-access-policy/" + name)}
+	})
 }

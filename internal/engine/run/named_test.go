@@ -1,6 +1,7 @@
 package run_test
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 
@@ -30,6 +31,12 @@ func TestNamedThingsAreLookedUp(t *testing.T) {
 	entry := func(arn string) []string {
 		return []string{version, version + "  accessConfig: {authenticationMode: api}\n  accessEntries:\n  - principalARN: " + arn + "\n"}
 	}
+	policies := func(name string) []string { // the second of two
+		const policy = "    - {policyARN: 'arn:aws:eks::aws:cluster-access-policy/%s', accessScope: {type: cluster}}\n"
+		text := entry("arn:aws:iam::999999999999:role/ops")
+		text[1] += "    accessPolicies:\n" + fmt.Sprintf(policy, "AmazonEKSViewPolicy") + fmt.Sprintf(policy, name)
+		return text
+	}
 	hook := func(role string) []string {
 		const result = "    defaultResult: CONTINUE\n"
 		return []string{result, result + "    notificationTargetARN: arn:aws:sqs:us-east-1:123456789012:drain\n    roleARN: " + role + "\n"}
@@ -50,6 +57,12 @@ func TestNamedThingsAreLookedUp(t *testing.T) {
 		"a role with a path": {enginetest.EKSSmall, entry("arn:aws:iam::123456789012:role/ops"), func(s *awssim.State) {
 			s.IAM.Roles["ops"] = &awssim.Role{Name: "ops", Path: "/teams/"}
 		}, `the ARN of the role ops is arn:aws:iam::123456789012:role/teams/ops`},
+		"a policy with a wrong name": {
+			enginetest.EKSSmall, policies("AmazonEKSClusterAdmin"), nil,
+			`AWSManagedControlPlane/eks spec.accessEntries\[0\].accessPolicies\[1\].policyARN\): EKS has no access policy \S+/AmazonEKSClusterAdmin: did you mean AmazonEKSClusterAdminPolicy\?`,
+		},
+		"a policy of IAM": {enginetest.EKSSmall, policies("ReadOnlyAccess"), nil, `EKS has no access policy \S+/ReadOnlyAccess: 'aws eks list-access-policies' lists all`},
+		"access policies": {enginetest.EKSSmall, policies("AmazonEKSEditPolicy"), nil, ""},
 		"another account": {enginetest.EKSSmall, entry("arn:aws:iam::999999999999:role/ops"), nil, ""},
 		"no key": {
 			enginetest.EKSSmall, secrets, nil,

@@ -1,6 +1,7 @@
 package eks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
@@ -77,13 +79,54 @@ func (a *AccessEntry) misfit() (want, reason string) {
 	return "", ""
 }
 
-// Check implements graph.Checked: EKS refuses a principal that does not exist. A role that the run creates is there
-// before the entry.
+// Check implements graph.Checked: EKS refuses a principal and access policies that do not exist. A role that the run
+// creates is there before the entry.
 func (a *AccessEntry) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
-	if _, refusal = a.misfit(); refusal != "" || a.Role != nil || slices.ContainsFunc(a.Users, func(u RoleUser) bool { return u.is(a.Principal) }) {
+	if _, refusal = a.misfit(); refusal != "" {
 		return refusal, nil
 	}
-	return iam.MissingPrincipal(ctx, c, a.Principal)
+	refusal, err = a.missingPolicy(ctx, c)
+	if refusal != "" || a.Role != nil || slices.ContainsFunc(a.Users, func(u RoleUser) bool { return u.is(a.Principal) }) {
+		return refusal, err
+	}
+	refusal, unread := iam.MissingPrincipal(ctx, c, a.Principal)
+	return refusal, cmp.Or(err, unread)
+}
+
+// missingPolicy names an access policy that EKS does not have.
+func (a *AccessEntry) missingPolicy(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	if len(a.Policies) == 0 {
+		return "", nil
+	}
+	names, err := accessPolicyNames(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	for _, p := range a.Policies {
+		name := p.ARN[strings.LastIndex(p.ARN, "/")+1:]
+		if slices.Contains(names, name) {
+			continue
+		}
+		advice := "'aws eks list-access-policies' lists all"
+		if meant := suggest.Nearest(name, names); meant != "" {
+			advice = fmt.Sprintf("did you mean %s?", meant)
+		}
+		return fmt.Sprintf("EKS has no access policy %s: %s", p.ARN, advice), nil
+	}
+	return "", nil
+}
+
+// accessPolicyNames lists the access policies of EKS, which are the same for all clusters.
+func accessPolicyNames(ctx context.Context, c *cloud.Clients) ([]string, error) {
+	return cloud.Remember(ctx, c, "names of access policies", func(ctx context.Context) (names []string, err error) {
+		all, err := cloud.Pages(ctx, eks.NewListAccessPoliciesPaginator(c.EKS, &eks.ListAccessPoliciesInput{}), func(o *eks.ListAccessPoliciesOutput) []types.AccessPolicy {
+			return o.AccessPolicies
+		})
+		for _, p := range all {
+			names = append(names, aws.ToString(p.Name))
+		}
+		return names, err
+	})
 }
 
 // checkEntry says why an existing access entry of a role locks out the nodes or pods that use
@@ -428,7 +471,7 @@ func accessEntryKind() *kind.Kind {
 		Name:        AccessEntryKind,
 		Rehearsed:   true,
 		Area:        plan.AreaSecurity,
-		ReadActions: []string{"eks:DescribeAccessEntry", "eks:ListAccessEntries", "eks:ListAssociatedAccessPolicies"},
+		ReadActions: []string{"eks:DescribeAccessEntry", "eks:ListAccessEntries", "eks:ListAccessPolicies", "eks:ListAssociatedAccessPolicies"},
 		Statement:   kind.EKS,
 		Actions: []string{
 			"eks:AssociateAccessPolicy",

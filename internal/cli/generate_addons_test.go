@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -130,5 +131,43 @@ func TestGenerateNetworks(t *testing.T) {
 		require.Equal(t, env.Wrong, s.run(append([]string{"cluster", "generate", "demo"}, strings.Fields(args)...)...), args)
 		assert.Contains(t, s.err.String(), want)
 		assert.Empty(t, s.out.String())
+	}
+}
+
+// TestGenerateFromARegistry generates clusters whose images come from one registry. Their Nodes become ready, and it
+// says which images the registry needs.
+func TestGenerateFromARegistry(t *testing.T) {
+	const registry = "registry.example.com:5000/mirror"
+	s := newShell(t)
+	for _, flavor := range flavors(t) {
+		if strings.HasPrefix(flavor, "eks") {
+			require.Equal(t, env.Wrong, s.run("cluster", "generate", "mine", "--flavor", flavor, "--image-registry", registry))
+			assert.Contains(t, s.err.String(), "--image-registry: the flavor "+flavor+" has no machines with kubeadm")
+			continue
+		}
+		require.Equal(t, 0, s.run("cluster", "generate", "mine", "--flavor", flavor, "--image-registry", registry), s.err.String())
+		assert.Regexp(t, `\n +imageRepository: `+registry+`\n`, s.out.String(), flavor)
+		for _, image := range regexp.MustCompile(`(?m)\bimage: (\S+)$`).FindAllStringSubmatch(s.out.String(), -1) {
+			assert.True(t, strings.HasPrefix(image[1], registry+"/"), "%s: %s", flavor, image[1])
+		}
+	}
+
+	s.simulated()
+	file := s.generated(t, "--image-registry", registry, "--kubernetes-version", "v1.33.4")
+	for _, want := range []string{
+		registry + " needs the images of kubeadm:\n  kubeadm config images list --kubernetes-version v1.33.4 --image-repository " + registry + "\n",
+		"\n  registry.k8s.io/provider-aws/cloud-controller-manager:v1.33.0 → " + registry + "/provider-aws/cloud-controller-manager:v1.33.0\n",
+	} {
+		assert.Contains(t, s.err.String(), want)
+	}
+	require.Equal(t, 0, s.run("cluster", "validate", "--strict", "-f", file), s.err.String())
+	require.Equal(t, 0, s.run("cluster", "create", "-f", file, "--yes"), s.err.String())
+	assert.Contains(t, s.err.String(), "all Nodes are ready")
+
+	require.Equal(t, 0, s.run("cluster", "generate", "mine", "--cni", "cilium", "--image-registry", registry), s.err.String())
+	assert.Contains(t, s.err.String(), "The images of the chart cilium stay: ")
+	for _, wrong := range []string{"https://registry.example.com", "registry", "registry.example.com/a b", "registry.example.com/", "registry.example.com:v1"} {
+		require.Equal(t, env.Wrong, s.run("cluster", "generate", "mine", "--image-registry", wrong))
+		assert.Contains(t, s.err.String(), fmt.Sprintf("--image-registry: %q is not a registry for images, ", wrong))
 	}
 }

@@ -24,7 +24,8 @@ type generateOptions struct {
 	*flags
 	flavor, cni            choice
 	version, schema        string
-	controlPlanes, workers int // -1: the number in the flavor
+	registry               string // of images; "": those of their authors
+	controlPlanes, workers int    // -1: the number in the flavor
 	charts                 []string
 }
 
@@ -67,6 +68,12 @@ The flavors are:
 	cmd.Flags().Var(&o.cni, "cni", "pod network: "+strings.Join(networkNames(), ", ")+"; none is for those who install their own")
 	addChartFlag(cmd, &o.charts)
 	cmd.Flags().StringVar(&o.version, "kubernetes-version", "", "Kubernetes version, such as v1.34.2, or v1.34 for EKS (default: of the flavor)")
+	cmd.Flags().StringVar(
+		&o.registry,
+		"image-registry",
+		"",
+		"`REGISTRY` with copies of all images, such as registry.example.com/mirror, for machines without internet (default: those of the authors)",
+	)
 	cmd.Flags().StringVar(
 		&o.schema,
 		"schema",
@@ -148,6 +155,9 @@ func (o *generateOptions) run(cmd *cobra.Command, name string) error {
 	if len(name) > 63 || !regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`).MatchString(name) {
 		return env.Usagef("%q is not a valid cluster name: use lower-case letters, digits and dashes, 63 at most, and start with a letter", name)
 	}
+	if err := checkRegistry(o.registry); err != nil {
+		return err
+	}
 	charts, err := (&manifestFlags{flags: o.flags}).readCharts(cmd.Context(), o.charts)
 	if err != nil {
 		return err
@@ -172,6 +182,9 @@ func (o *generateOptions) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	if text, err = withCharts(text, name, charts); err != nil {
+		return err
+	}
+	if text, err = o.fromRegistry(text); err != nil {
 		return err
 	}
 	if o.cni.value == noNetwork && !quiet {

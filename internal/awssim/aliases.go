@@ -6,10 +6,12 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/eventbridge"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/kms"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/s3"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/secretsmanager"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/sqs"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ssm"
 )
 
@@ -96,6 +98,8 @@ type (
 	AssumedRole = iam.AssumedRole
 
 	EKSCluster   = eks.Cluster
+	EventRule    = eventbridge.Rule
+	Queue        = sqs.Queue
 	EKSAddon     = eks.Addon
 	EKSNodeGroup = eks.NodeGroup
 	EKSFargate   = eks.Fargate

@@ -27,6 +27,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/eventbridge"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/kms"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/kubernetes"
@@ -34,6 +35,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/s3"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/secretsmanager"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/servicequotas"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/sqs"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ssm"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/sts"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/tagging"
@@ -47,6 +49,7 @@ type AWS struct {
 	account    *core.Account
 	state      *State
 	kubernetes *kubernetes.Service
+	events     *eventbridge.Service
 	services   []inventory
 }
 
@@ -62,6 +65,9 @@ type State struct {
 	Secrets secretsmanager.State
 	SSM     ssm.State
 	EKS     eks.State
+	SQS     sqs.State
+
+	EventBridge eventbridge.State
 
 	CloudFormation cloudformation.State
 
@@ -149,6 +155,8 @@ func open(o Options, s *State) (*AWS, *cloudformation.Service) {
 	s3s := s3.New(account, &s.S3, iams)
 	secrets := secretsmanager.New(account, &s.Secrets)
 	ssms := ssm.New(account, &s.SSM)
+	queues := sqs.New(account, &s.SQS)
+	rules := eventbridge.New(account, &s.EventBridge, queues)
 	cfn := cloudformation.New(account, &s.CloudFormation, iams)
 	keys := kms.New(account, &s.KMS)
 	ec2s.Usable, ekss.Usable, ssms.Usable = keys.Usable, keys.Usable, keys.Usable
@@ -173,7 +181,7 @@ func open(o Options, s *State) (*AWS, *cloudformation.Service) {
 		cfn.Settle()
 		clusters.Settle()
 	}
-	return &AWS{account: account, state: s, kubernetes: clusters, services: []inventory{scaling, cfn, ec2s, ekss, elbs, iams, s3s, ssms, secrets}}, cfn
+	return &AWS{account: account, state: s, kubernetes: clusters, events: rules, services: []inventory{scaling, cfn, ec2s, ekss, elbs, iams, s3s, ssms, secrets, queues, rules}}, cfn
 }
 
 // SavedRegion returns the region of a saved account; "" if it is not known. Older versions
@@ -212,6 +220,13 @@ func (a *AWS) Save(w io.Writer) (err error) {
 // Edit changes the account without a call.
 func (a *AWS) Edit(edit func(*State)) {
 	a.account.Do(func() { edit(a.state) })
+}
+
+// Publish sends an event of an AWS service to the targets of the rules of EventBridge that match it, and returns how many have
+// received it.
+func (a *AWS) Publish(source, detailType string) (sent int) {
+	a.account.Do(func() { sent = a.events.Publish(source, detailType) })
+	return sent
 }
 
 // Serial returns the number of IDs that the account has created.

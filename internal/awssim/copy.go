@@ -42,6 +42,8 @@ func Copy(ctx context.Context, source aws.Config, asked *Asked, o Options) (a *A
 		Secrets:        &s.Secrets,
 		SSM:            &s.SSM,
 		KMS:            &s.KMS,
+		SQS:            &s.SQS,
+		EventBridge:    &s.EventBridge,
 		CloudFormation: &s.CloudFormation,
 	})
 	if err != nil {

@@ -14,12 +14,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go/middleware"
@@ -41,11 +43,13 @@ type Clients struct {
 	KMS     *kms.Client
 	S3      *s3.Client
 	Secrets *secretsmanager.Client
+	SQS     *sqs.Client
 	SSM     *ssm.Client
 	STS     *sts.Client
 	Quotas  *servicequotas.Client
 
 	AutoScaling *autoscaling.Client
+	EventBridge *eventbridge.Client
 	Pricing     *pricing.Client // in the region of its endpoint
 
 	Config  aws.Config // as given to New; used to presign requests
@@ -120,7 +124,7 @@ func New(cfg aws.Config, cluster string, o Options) *Clients {
 	c.EC2, c.ELB, c.ELBV2 = ec2.NewFromConfig(cfg), elasticloadbalancing.NewFromConfig(cfg), elasticloadbalancingv2.NewFromConfig(cfg)
 	c.IAM, c.Secrets, c.SSM = iam.NewFromConfig(cfg), secretsmanager.NewFromConfig(cfg), ssm.NewFromConfig(cfg)
 	c.STS, c.Quotas = sts.NewFromConfig(cfg), servicequotas.NewFromConfig(cfg)
-	c.AutoScaling = autoscaling.NewFromConfig(cfg)
+	c.AutoScaling, c.EventBridge, c.SQS = autoscaling.NewFromConfig(cfg), eventbridge.NewFromConfig(cfg), sqs.NewFromConfig(cfg)
 	c.Pricing = pricing.NewFromConfig(cfg, priceList)
 	own := c.In(cfg.Region)
 	c.S3, c.KMS = own.S3, own.KMS

@@ -66,7 +66,7 @@ func NotFound(err error) bool {
 	return strings.HasSuffix(code, "NotFound") || strings.HasSuffix(code, ".Malformed") || slices.Contains([]string{
 		"NoSuchEntity", "NoSuchBucket", "NoSuchKey", "NatGatewayNotFound", "ResourceNotFoundException", "ParameterNotFound",
 		"LoadBalancerNotFound", "TargetGroupNotFound", "ListenerNotFound", "NotFoundException", "NoSuchTagSet", "NoSuchBucketPolicy",
-		"InvalidLaunchTemplateName.NotFoundException",
+		"InvalidLaunchTemplateName.NotFoundException", "AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist",
 	}, code) || code == "ValidationError" && notFoundMessage(err.Error()) ||
 		code == "ClientException" && strings.Contains(err.Error(), "No cluster found") // of EKS
 }

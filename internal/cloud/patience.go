@@ -41,8 +41,10 @@ func refusals() []refusal {
 		{"EKS", invalid, "does not exist", propagation},                       // a subnet or launch template
 		{"EKS", invalid, "invalid principal", propagation},
 		{"EKS", "InvalidRequestException", "role", propagation},
-		{"EKS", "InvalidRequestException", "active", busy}, // another operation on the cluster is in progress
-		{"EKS", "ResourceInUseException", "", busy},        // as above, or one with the same name is being deleted
+		{"EKS", "InvalidRequestException", "active", busy},                              // another operation on the cluster is in progress
+		{"CreateQueue", "AWS.SimpleQueueService.QueueDeletedRecently", "", propagation}, // a minute ago
+		{"CreateQueue", "QueueDeletedRecently", "", propagation},
+		{"EKS", "ResourceInUseException", "", busy}, // as above, or one with the same name is being deleted
 	}
 }
 

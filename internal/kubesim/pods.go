@@ -64,7 +64,7 @@ func (c *Cluster) schedule(path string, pod Object, now time.Time) {
 		node := c.Objects[p]
 		cordoned, _ := value(node, "spec", "unschedulable").(bool)
 		tainted := slices.ContainsFunc(list(node, "spec", "taints"), func(t Object) bool { return text(t, "effect") == "NoSchedule" })
-		if cordoned || tainted || unreachable(node) {
+		if cordoned || tainted || unreachable(node) || !takes(node, pod) {
 			continue
 		}
 		name, n := text(node, "metadata", "name"), 0
@@ -89,6 +89,18 @@ func (c *Cluster) schedule(path string, pod Object, now time.Time) {
 	spec["nodeName"] = best
 	pod["kubesim"] = Object{"scheduled": now.UTC().Format(time.RFC3339)}
 	c.put(path, pod, now)
+}
+
+// takes reports whether a Node has the labels of the nodeSelector of a pod.
+func takes(node, pod Object) bool {
+	labels, _ := value(node, "metadata", "labels").(Object)
+	wanted, _ := value(pod, "spec", "nodeSelector").(Object)
+	for k, v := range wanted {
+		if labels[k] != v {
+			return false
+		}
+	}
+	return true
 }
 
 // replicate creates the missing pods of a ReplicaSet.

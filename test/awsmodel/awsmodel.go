@@ -70,7 +70,7 @@ func Load(data string) (Models, error) {
 // the folder "data" of botocore: all of botocore's would take a minute to read.
 func Files(data string) (newest []string, err error) {
 	for _, folder := range []string{
-		"autoscaling", "cloudformation", "ec2", "eks", "elb", "elbv2", "iam", "kms", "pricing", "resourcegroupstaggingapi", "s3", "secretsmanager", "service-quotas", "ssm", "sts",
+		"autoscaling", "cloudformation", "ec2", "eks", "elb", "elbv2", "events", "iam", "kms", "pricing", "resourcegroupstaggingapi", "s3", "secretsmanager", "service-quotas", "sqs", "ssm", "sts",
 	} {
 		files, err := filepath.Glob(filepath.Join(data, folder, "*", "service-2.json.gz"))
 		if err != nil || len(files) == 0 {

@@ -24,7 +24,7 @@ type call struct {
 func prefixes() map[string]string {
 	return map[string]string{
 		"Auto Scaling": "autoscaling", "EC2": "ec2", "EKS": "eks", "Elastic Load Balancing": "elasticloadbalancing",
-		"Elastic Load Balancing v2": "elasticloadbalancing", "IAM": "iam", "KMS": "kms", "S3": "s3", "Secrets Manager": "secretsmanager",
+		"Elastic Load Balancing v2": "elasticloadbalancing", "IAM": "iam", "EventBridge": "events", "SQS": "sqs", "KMS": "kms", "S3": "s3", "Secrets Manager": "secretsmanager",
 		"Service Quotas": "servicequotas", "SSM": "ssm", "STS": "sts",
 	}
 }

@@ -79,8 +79,10 @@ func documented() map[string][]string {
 		"eks:UpdateAddon":                                          {"iam:PassRole"},
 		"eks:UpdatePodIdentityAssociation":                         {"iam:PassRole"},
 		"iam:CreateOpenIDConnectProvider":                          {"iam:TagOpenIDConnectProvider"},
+		"events:PutRule":                                           {"events:TagResource"},
 		"iam:CreateRole":                                           {"iam:TagRole"},
 		"secretsmanager:CreateSecret":                              {"secretsmanager:TagResource"},
+		"sqs:CreateQueue":                                          {"sqs:TagQueue"},
 		"ssm:PutParameter":                                         {"ssm:AddTagsToResource"},
 	}
 }
@@ -157,9 +159,11 @@ func forTags() []string {
 	return []string{
 		"autoscaling:CreateOrUpdateTags",
 		"elasticloadbalancing:AddTags",
+		"events:TagResource",
 		"iam:TagOpenIDConnectProvider",
 		"iam:TagRole",
 		"secretsmanager:TagResource",
+		"sqs:TagQueue",
 		"ssm:AddTagsToResource",
 	}
 }

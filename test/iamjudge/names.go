@@ -42,6 +42,8 @@ func fieldsOf() map[string][]string {
 		"InstanceProfileNameWithPath":      {"InstanceProfileName"},
 		"OidcProviderName":                 {"Url", "OpenIDConnectProviderArn"},
 		"ClusterName":                      {"ClusterName", "Name"},
+		"QueueName":                        {"QueueName", "QueueUrl"},
+		"RuleName":                         {"Name", "Rule", "ResourceARN"},
 		"KeyId":                            {"KeyId", "KmsKeyId", "KeyArn"},
 		"ResourceId":                       nil, // of Systems Manager: only parameters are tagged
 	}
@@ -57,6 +59,8 @@ func (c call) name(variable, value string) string {
 			return name
 		}
 		return value + "-AbCdEf" // Secrets Manager adds six random letters to the name
+	case "QueueName", "RuleName":
+		return value[strings.LastIndex(value, "/")+1:]
 	case "OidcProviderName":
 		_, name, ok := strings.Cut(value, ":oidc-provider/")
 		if !ok {

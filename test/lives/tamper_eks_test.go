@@ -16,6 +16,22 @@ func identityProvider(s *awssim.State) *awssim.EKSProvider {
 	return nil
 }
 
+// eventRule returns the only rule of EventBridge.
+func eventRule(s *awssim.State) *awssim.EventRule {
+	for _, r := range s.EventBridge.Rules {
+		return r
+	}
+	return nil
+}
+
+// queueOf returns the only queue.
+func queueOf(s *awssim.State) *awssim.Queue {
+	for _, q := range s.SQS.Queues {
+		return q
+	}
+	return nil
+}
+
 // eksTampers are the changes to EKS resources.
 func eksTampers() map[string]tamper {
 	all := map[string]tamper{
@@ -75,6 +91,20 @@ func eksTampers() map[string]tamper {
 		"access-entry group":    func(s *awssim.State, id, _ string) { enginetest.AccessEntry(s, id).Groups = []string{tampered} },
 		"access-entry policy":   func(s *awssim.State, id, _ string) { enginetest.AccessEntry(s, id).Policies = nil },
 		"pod-identity role":     func(s *awssim.State, id, _ string) { enginetest.PodIdentity(s, id).RoleARN += tampered },
+		"event-rule events":     func(s *awssim.State, _, _ string) { eventRule(s).Pattern = `{"source":["aws.ec2"]}` },
+		"event-rule state":      func(s *awssim.State, _, _ string) { eventRule(s).State = "DISABLED" },
+		"event-rule target":     func(s *awssim.State, _, _ string) { clear(eventRule(s).Targets) },
+		"event-rule tag": func(s *awssim.State, _, field string) {
+			eventRule(s).Tags[strings.TrimPrefix(field, "tag ")] = tampered
+		},
+		"queue encrypted": func(s *awssim.State, _, _ string) { queueOf(s).Attributes["SqsManagedSseEnabled"] = "false" },
+		"queue policy":    func(s *awssim.State, _, _ string) { delete(queueOf(s).Attributes, "Policy") },
+		"queue retention": func(s *awssim.State, _, _ string) { queueOf(s).Attributes["MessageRetentionPeriod"] = "60" },
+		"queue tag":       func(s *awssim.State, _, field string) { queueOf(s).Tags[strings.TrimPrefix(field, "tag ")] = tampered },
+		"role inlinePolicy": func(s *awssim.State, id, _ string) {
+			name := id[strings.LastIndex(id, "/")+1:]
+			s.IAM.Roles[name].Inline[name] = `{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Action":"*","Resource":"*"}]}`
+		},
 		"role policy": func(s *awssim.State, id, _ string) {
 			enginetest.IAMRole(s, id).Attached = []string{"arn:aws:iam::aws:policy/ReadOnlyAccess"}
 		},

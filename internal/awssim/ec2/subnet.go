@@ -364,6 +364,9 @@ func (svc *Service) deleteSubnet(in *ec2.DeleteSubnetInput) (*ec2.DeleteSubnetOu
 // Subnet returns the subnet with an ID, or nil.
 func (svc *Service) Subnet(id string) *Subnet { return svc.state.Subnets[id] }
 
+// Subnets lists the subnets, sorted by ID.
+func (svc *Service) Subnets() []*Subnet { return core.ByKey(svc.state.Subnets) }
+
 // ZoneOf returns the zone of a subnet.
 func (svc *Service) ZoneOf(subnet string) string {
 	if s, ok := svc.state.Subnets[subnet]; ok {

@@ -176,7 +176,7 @@ func (svc *Service) AutoNode(c *Cluster) {
 	if c.Auto == nil || !c.Deleted.IsZero() || !slices.Contains(c.Auto.NodePools, "general-purpose") || len(svc.autoNodes(c)) > 0 {
 		return
 	}
-	image, known := svc.ec2.ImageNamed(autoImage(c))
+	image, known := svc.NodeImage(c) // those of AWS are Bottlerocket variants that are not published
 	if !known {
 		return
 	}
@@ -194,13 +194,6 @@ func (svc *Service) AutoNode(c *Cluster) {
 		i.Tags[k] = v
 	}
 	i.Operator = "eks.amazonaws.com"
-}
-
-// autoImage is the name of an image for the nodes of Auto Mode. Those of AWS are Bottlerocket variants that are not published; here
-// they have the image of node groups.
-func autoImage(c *Cluster) string {
-	k, _ := imageKind("AL2023_x86_64_STANDARD", c.Version)
-	return k.name(c.Version)
 }
 
 // autoNodes lists the IDs of the instances of Auto Mode that are not being terminated.

@@ -121,3 +121,9 @@ func (svc *Service) PublicParameter(name string) (value string, ok bool) {
 	}
 	return "", false
 }
+
+// NodeImage returns the ID of the image of AL2023 for nodes of a cluster.
+func (svc *Service) NodeImage(c *Cluster) (id string, known bool) {
+	k, _ := imageKind("AL2023_x86_64_STANDARD", c.Version)
+	return svc.ec2.ImageNamed(k.name(c.Version))
+}

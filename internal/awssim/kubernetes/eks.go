@@ -43,6 +43,7 @@ func (svc *Service) settleEKS() {
 			svc.EKS.AutoNode(c)
 		}
 		svc.settleKubelets(c, k)
+		svc.settleKarpenter(c, k)
 	}
 }
 
@@ -257,6 +258,9 @@ func (svc *Service) bootEKS(i *ec2.Instance, c *eks.Cluster) (*ec2.Boot, error) 
 	if eks.OfAutoMode(i.Tags) {
 		b.Labels["eks.amazonaws.com/compute-type"], b.Labels["karpenter.sh/nodepool"] = "auto", "general-purpose"
 		return b, nil
+	}
+	if pool := i.Tags[karpenterPool]; pool != "" {
+		b.Labels[karpenterPool] = pool
 	}
 	if !svc.IAM.ProfileExists(i.Profile) {
 		return nil, errors.New("the instance has no profile")

@@ -22,10 +22,12 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/eventbridge"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/kms"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/s3"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/secretsmanager"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/sqs"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ssm"
 )
 
@@ -40,6 +42,8 @@ type State struct {
 	Secrets     *secretsmanager.State
 	SSM         *ssm.State
 	KMS         *kms.State
+	SQS         *sqs.State
+	EventBridge *eventbridge.State
 
 	CloudFormation *cloudformation.State
 }
@@ -96,6 +100,8 @@ func Read(ctx context.Context, from Source, to State) (remarks []string, err err
 		{"parameters", r.parameters},
 		{"secrets", r.secrets},
 		{"buckets", r.buckets},
+		{"queues", r.queues},
+		{"rules of EventBridge", r.rules},
 	} {
 		if err := r.part(ctx, part.what, part.read); err != nil {
 			return r.remarks, err
@@ -139,7 +145,8 @@ func refusal(err error) (code string, ok bool) {
 // missing reports whether the source answers that something does not exist.
 func missing(err error) bool {
 	code, _ := refusal(err)
-	return strings.Contains(code, "NotFound") || strings.HasPrefix(code, "NoSuch") || code == "ResourceNotFoundException"
+	return strings.Contains(code, "NotFound") || strings.HasPrefix(code, "NoSuch") || code == "ResourceNotFoundException" ||
+		code == "QueueDoesNotExist" || strings.HasSuffix(code, "NonExistentQueue")
 }
 
 // thing returns the common fields of a copied resource. AWS does not say how old most are:

@@ -315,7 +315,7 @@ func personal(text, name string) string {
 		return text
 	}
 	named := regexp.MustCompile(
-		`^(\s*(?:- )?(?:name|Name|clusterName|(?:[a-z0-9-]+\.)*cluster\.x-k8s\.io/[a-z-]+-name): (?:\$\{\w+:=cluster-api-provider-aws-)?)` + regexp.QuoteMeta(
+		`^(\s*(?:- )?(?:name|Name|clusterName|eksClusterName|role|aws:eks:cluster-name|karpenter\.sh/discovery|(?:[a-z0-9-]+\.)*cluster\.x-k8s\.io/[a-z-]+-name): (?:\$\{\w+:=cluster-api-provider-aws-)?)` + regexp.QuoteMeta(
 			old[1],
 		) + `\b`,
 	)

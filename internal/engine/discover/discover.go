@@ -41,6 +41,7 @@ type EKS struct {
 	Addons        []eks.AddonState
 	AccessEntries []eks.AccessEntryState
 	PodIdentities []eks.PodIdentityState
+	KarpenterRole string // ARN of the role that a run has made for Karpenter's controller; "": none
 
 	AddonIdentities map[string][]eks.PodIdentityState // those that an add-on owns, by its name
 	Identity        *eks.IdentityProviderState        // nil: none
@@ -152,6 +153,10 @@ func (e *EKS) readPodRoles(ctx context.Context, c *cloud.Clients) error {
 	path := ":role" + iam.OwnPath + c.Region + "/" + e.Cluster.Name + "/"
 	for _, p := range slices.Concat(append(slices.Collect(maps.Values(e.AddonIdentities)), e.PodIdentities)...) {
 		if !strings.Contains(p.RoleARN, path) {
+			continue
+		}
+		if iam.IsKarpenter(p.RoleARN, e.Cluster.Name, c.Region) {
+			e.KarpenterRole = p.RoleARN
 			continue
 		}
 		role, err := iam.GetRole(ctx, c, roleName(p.RoleARN))

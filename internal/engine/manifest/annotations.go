@@ -12,6 +12,7 @@ const (
 	AnnotationAutoModeRole       = "auto-mode-role"
 	AnnotationControlPlaneTier   = "control-plane-tier"
 	AnnotationDeletionProtection = "deletion-protection"
+	AnnotationKarpenter          = "karpenter"
 	AnnotationPodIdentities      = "pod-identity-associations"
 	AnnotationRemoteNodeNetworks = "remote-node-networks"
 	AnnotationRemotePodNetworks  = "remote-pod-networks"
@@ -47,6 +48,7 @@ func AnnotationsOf(kind string) []string {
 			AnnotationFlowLogsRole,
 			AnnotationFlowLogsTraffic,
 			AnnotationForceUpdate,
+			AnnotationKarpenter,
 			AnnotationPodIdentities,
 			AnnotationRemoteNodeNetworks,
 			AnnotationRemotePodNetworks,

@@ -1,10 +1,6 @@
 package manifest
 
-import (
-	"crypto/sha256"
-	"encoding/hex"
-	"strings"
-)
+import "github.com/clusterawsadm/clusterawsadm/internal/text"
 
 // IsEmpty reports whether it names neither a role nor policies.
 func (r PodRole) IsEmpty() bool { return r.RoleARN == "" && len(r.PolicyARNs) == 0 }
@@ -41,11 +37,5 @@ func (e *EKS) PodRolePath(region string) string {
 
 // PodRoleName is the name of such a role, for what it is for. IAM permits 64 characters.
 func (e *EKS) PodRoleName(region, purpose string) string {
-	const most, digits = 64, 8
-	name := e.ControlPlane.Spec.EKSClusterName + "-" + region + "-" + purpose
-	if len(name) <= most {
-		return name
-	}
-	sum := sha256.Sum256([]byte(name))
-	return strings.TrimRight(name[:most-digits-1], "-") + "-" + hex.EncodeToString(sum[:])[:digits]
+	return text.Shortened(e.ControlPlane.Spec.EKSClusterName+"-"+region+"-"+purpose, 64)
 }

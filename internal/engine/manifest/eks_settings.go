@@ -40,6 +40,7 @@ type EKSSettings struct {
 	Tier                           string // of the control plane: "standard", "tier-xl", …
 	Remote                         *RemoteNetworks
 	AutoMode                       *AutoMode
+	Karpenter                      *Karpenter
 	PodIdentities                  []PodIdentity // in the order of the manifest
 	// AddonIdentities are the pod identity associations of add-ons, by the name of the add-on; nil if the manifest does not set
 	// them.

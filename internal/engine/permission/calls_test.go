@@ -16,12 +16,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/stretchr/testify/require"
@@ -44,12 +46,14 @@ func services() map[string]service {
 		"eks":                    of("eks", &eks.Client{}),
 		"elasticloadbalancing":   of("elasticloadbalancing", &elasticloadbalancing.Client{}),
 		"elasticloadbalancingv2": of("elasticloadbalancing", &elasticloadbalancingv2.Client{}),
+		"eventbridge":            of("events", &eventbridge.Client{}),
 		"iam":                    of("iam", &iam.Client{}),
 		"kms":                    of("kms", &kms.Client{}),
 		"pricing":                of("pricing", &pricing.Client{}),
 		"s3":                     of("s3", &s3.Client{}),
 		"secretsmanager":         of("secretsmanager", &secretsmanager.Client{}),
 		"servicequotas":          of("servicequotas", &servicequotas.Client{}),
+		"sqs":                    of("sqs", &sqs.Client{}),
 		"ssm":                    of("ssm", &ssm.Client{}),
 		"sts":                    of("sts", &sts.Client{}),
 	}

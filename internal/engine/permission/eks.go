@@ -1,6 +1,12 @@
 package permission
 
-import "github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+import (
+	"slices"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eventbridge"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+)
 
 // looksAtEKS lists the actions that describe EKS clusters, their roles and OIDC providers, and the users of access entries.
 func looksAtEKS() []string {
@@ -43,7 +49,21 @@ func (s Scope) passRoleToPods() Statement {
 // manageRoles allows creating and deleting the roles of an EKS cluster. It names
 // those of the manifest: whoever may create any role has every permission.
 func (s Scope) manageRoles() Statement {
-	return allow("ManageRoles", s.roles(s.MadeRoles, ""), actions(kind.Roles)...)
+	changes := slices.DeleteFunc(actions(kind.Roles), func(action string) bool { return slices.Contains(profileActions(), action) })
+	return allow("ManageRoles", s.roles(s.MadeRoles, ""), changes...)
+}
+
+// profileActions are the actions on the instance profiles that Karpenter makes for the role of its nodes, with which the role is deleted.
+func profileActions() []string {
+	return []string{"iam:DeleteInstanceProfile", "iam:RemoveRoleFromInstanceProfile"}
+}
+
+// karpenter allows managing Karpenter's queue and rule, and deleting the instance profiles that it has left.
+func (s Scope) karpenter() []Statement {
+	resources := []string{s.arn("events", "rule/"+eventbridge.KarpenterRuleName(s.Karpenter)), s.arn("sqs", s.Karpenter)}
+	profiles := allow("KarpenterProfiles", []string{"arn:" + s.Partition + ":iam::*:instance-profile/*"}, profileActions()...)
+	profiles.Condition = map[string]map[string][]string{"StringEquals": {"aws:ResourceTag/" + cloud.CloudProviderTagPrefix + s.Karpenter: {cloud.Owned}}}
+	return []Statement{allow("Karpenter", resources, sorted(append(looks(kind.Karpenter), actions(kind.Karpenter)...))...), profiles}
 }
 
 // manageProviders allows creating and deleting the OIDC providers that issue the

@@ -22,7 +22,7 @@ func late() map[string]string {
 		"their name, or the pair that they connect, exists once": `
 			AddClientIDToOpenIDConnectProvider AssociateAccessPolicy AssociateEncryptionConfig AssociateRouteTable
 			AssociateVpcCidrBlock AttachInternetGateway AttachLoadBalancerToSubnets AttachRolePolicy AuthorizeSecurityGroupIngress
-			CreateAutoScalingGroup CreateBucket CreateListener CreateLoadBalancer CreateOpenIDConnectProvider CreateRole CreateRoute
+			CreateAutoScalingGroup CreateBucket CreateListener CreateLoadBalancer CreateOpenIDConnectProvider CreateQueue CreateRole CreateRoute
 			CreateSecurityGroup CreateSubnet CreateTargetGroup RegisterInstancesWithLoadBalancer RegisterTargets`,
 		"a run finds the second resource with the same identity, and deletes it": `
 			AllocateAddress CreateInternetGateway CreateVpc`,
@@ -32,8 +32,8 @@ func late() map[string]string {
 			AddTags ApplySecurityGroupsToLoadBalancer ConfigureHealthCheck CreateOrUpdateTags CreateTags
 			ModifyInstanceMetadataOptions ModifyListener ModifyLoadBalancerAttributes ModifyNetworkInterfaceAttribute
 			ModifySubnetAttribute ModifyTargetGroup ModifyTargetGroupAttributes ModifyVpcAttribute ModifyVpcEndpoint PutBucketPolicy
-			PutBucketTagging PutLifecycleHook ReplaceRoute ReplaceRouteTableAssociation ResumeProcesses SetSecurityGroups SetSubnets
-			SuspendProcesses TagOpenIDConnectProvider TagResource TagRole UpdateAccessEntry UpdateAddon UpdateClusterConfig
+			PutBucketTagging PutLifecycleHook PutRolePolicy PutRule PutTargets ReplaceRoute ReplaceRouteTableAssociation ResumeProcesses SetQueueAttributes SetSecurityGroups SetSubnets
+			SuspendProcesses TagOpenIDConnectProvider TagQueue TagResource TagRole UpdateAccessEntry UpdateAddon UpdateClusterConfig
 			UpdateClusterVersion UpdatePodIdentityAssociation`,
 		"the next run restores the rule; a deletion waits for them": `
 			RevokeSecurityGroupEgress RevokeSecurityGroupIngress`,

@@ -1,6 +1,7 @@
 package permission_test
 
 import (
+	"cmp"
 	"path"
 	"reflect"
 	"slices"
@@ -102,6 +103,12 @@ func permits(d permission.Document, region string) func(service, op string, in a
 				}
 			}
 			return allowed(d, "iam:"+op, resource)
+		case "SQS":
+			queue := field("QueueName") + field("QueueUrl")
+			return allowed(d, "sqs:"+op, "arn:aws:sqs:"+account+queue[strings.LastIndex(queue, "/")+1:])
+		case "EventBridge":
+			rule := cmp.Or(field("ResourceARN"), "arn:aws:events:"+account+"rule/"+cmp.Or(field("Rule"), field("Name")))
+			return allowed(d, "events:"+op, rule)
 		case "EC2":
 			if run, ok := in.(*ec2.RunInstancesInput); ok && run.IamInstanceProfile != nil &&
 				!allowed(d, "iam:PassRole", "arn:aws:iam::"+awssim.Account+":role/"+aws.ToString(run.IamInstanceProfile.Name)) {

@@ -167,7 +167,8 @@ func sometimes() []string {
 		"ec2:DescribeAccountAttributes",                    // for the first load balancer of an account
 		"elasticloadbalancing:AttachLoadBalancerToSubnets", // when they change
 		"ssm:DescribeParameters",                           // for the keys of the cluster only with --kms-key
-		"secretsmanager:PutSecretValue",                    // when the boot data is stored again
+		"iam:GetRolePolicy", "iam:PutRolePolicy",           // for the controller of Karpenter
+		"secretsmanager:PutSecretValue", // when the boot data is stored again
 	}
 }
 

@@ -77,10 +77,10 @@ func unused(m *manifest.Cluster) (actions []string) {
 	}
 	addons := m.EKS.ControlPlane.Spec.Addons
 	isAgent := func(a ekscontrolplanev1.Addon) bool { return a.Name == eks.PodIdentityAgent }
-	if len(m.EKS.PodIdentities) == 0 && (addons == nil || !slices.ContainsFunc(*addons, isAgent)) {
+	if !m.EKS.HasPodIdentities() && (addons == nil || !slices.ContainsFunc(*addons, isAgent)) {
 		actions = append(actions, "eks:ListPodIdentityAssociations")
 	}
-	if len(m.EKS.PodIdentities)+len(m.EKS.AddonIdentities) == 0 { // those of an earlier manifest are found, and what their deletion lacks is told
+	if !m.EKS.HasPodIdentities() && len(m.EKS.AddonIdentities) == 0 { // those of an earlier manifest are found, and what their deletion lacks is told
 		actions = append(
 			actions,
 			"eks:CreatePodIdentityAssociation",
@@ -98,6 +98,16 @@ func unused(m *manifest.Cluster) (actions []string) {
 	}
 	if !m.EKS.EnableIAM && len(m.EKS.PodRoles(m.Region)) == 0 {
 		actions = append(actions, "iam:GetPolicy")
+	}
+	if !m.EKS.HasKarpenter() { // no other role has what these are for, unless somebody has added it
+		actions = append(
+			actions,
+			"iam:DeleteRolePolicy",
+			"iam:GetRolePolicy",
+			"iam:ListInstanceProfilesForRole",
+			"iam:ListRolePolicies",
+			"iam:PutRolePolicy",
+		)
 	}
 	return actions
 }
@@ -128,10 +138,13 @@ func (s *Scope) ofEKS(m *manifest.Cluster, keys map[string]bool) {
 		}
 	}
 	s.PodRoles = podRoles(m.EKS)
+	if m.EKS.HasKarpenter() {
+		s.Karpenter = plane.EKSClusterName
+	}
 	if m.EKS.EnableIAM {
 		s.MadeRoles = s.EKSRoles
 	}
-	if len(m.EKS.PodRoles(m.Region)) > 0 {
+	if len(m.EKS.PodRoles(m.Region)) > 0 || m.EKS.HasKarpenter() {
 		made := strings.TrimPrefix(m.EKS.PodRolePath(m.Region), "/") + "*"
 		s.PodRoles = append(s.PodRoles, "arn:"+s.Partition+":iam::*:role/"+made)
 		s.MadeRoles = append(slices.Clone(s.MadeRoles), made)

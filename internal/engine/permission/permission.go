@@ -33,6 +33,7 @@ type Scope struct {
 	BackupKeys []string // KMS keys that backups are encrypted with: IDs, ARNs, aliases
 	FlowLogs   []string // ARNs of the roles with which AWS writes flow logs to log groups
 	LogBuckets bool     // a flow log goes to a bucket
+	Karpenter  string   // name of the EKS cluster with Karpenter's queue and rule; "": it has none
 	PodRoles   []string // ARNs of the roles of pod identity associations
 	Unused     []string // actions for parts that the cluster does not have
 }
@@ -92,6 +93,9 @@ func Policy(s Scope) Document {
 	}
 	if len(s.PodRoles) > 0 {
 		statements = append(statements, s.passRoleToPods())
+	}
+	if s.Karpenter != "" {
+		statements = append(statements, s.karpenter()...)
 	}
 	for i, x := range statements {
 		statements[i].Action = slices.DeleteFunc(slices.Clone(x.Action), func(action string) bool { return slices.Contains(s.Unused, action) })

@@ -72,6 +72,8 @@ func needs(c call) []string {
 		{"elasticloadbalancingv2", "SetSecurityGroups"}: {"elasticloadbalancing:SetSecurityGroups", "ec2:GetSecurityGroupsForVpc"},
 		{"servicequotas", "GetServiceQuota"}:            {"servicequotas:GetServiceQuota", "elasticloadbalancing:DescribeAccountLimits"},
 		{"secretsmanager", "CreateSecret"}:              {"secretsmanager:CreateSecret", "secretsmanager:TagResource"},
+		{"sqs", "CreateQueue"}:                          {"sqs:CreateQueue", "sqs:TagQueue"},
+		{"eventbridge", "PutRule"}:                      {"events:PutRule", "events:TagResource"},
 		{"ssm", "PutParameter"}:                         {"ssm:PutParameter", "ssm:AddTagsToResource"},
 	}
 	if actions, ok := special[c]; ok {
@@ -90,6 +92,7 @@ func all() permission.Scope {
 		MadeRoles:  []string{"mine"},
 		FlowLogs:   []string{"arn:aws:iam::123456789012:role/flow-logs"},
 		LogBuckets: true,
+		Karpenter:  "mine",
 	}
 }
 

@@ -23,7 +23,7 @@ import (
 // actionsOf lists the actions of a call, and those that AWS checks with it.
 func actionsOf(c awssim.Call) []string {
 	prefix := map[string]string{
-		"Auto Scaling": "autoscaling", "EC2": "ec2", "EKS": "eks", "IAM": "iam", "S3": "s3", "SSM": "ssm", "Secrets Manager": "secretsmanager",
+		"Auto Scaling": "autoscaling", "EC2": "ec2", "EKS": "eks", "IAM": "iam", "EventBridge": "events", "SQS": "sqs", "S3": "s3", "SSM": "ssm", "Secrets Manager": "secretsmanager",
 		"Service Quotas": "servicequotas", "Elastic Load Balancing": "elasticloadbalancing", "Elastic Load Balancing v2": "elasticloadbalancing",
 	}[c.Service]
 	op := c.Operation

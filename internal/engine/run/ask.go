@@ -51,16 +51,17 @@ func (d *Deleting) askCluster(k *kube.Client) {
 		defer mu.Unlock()
 		d.Warn("%s", text)
 	}
-	before := graph.Exists(d.Built.Resources()...)
-	add := func(id plan.ID, in *teardown.InCluster) {
+	add := func(id plan.ID, in *teardown.InCluster, before []graph.Edge) {
 		in.Warn, in.Timeout = warn, d.Cluster.Target.Timeout/3 // the time limit of the resource is longer than twice this
 		in.Sweep(d.Built.Graph, id, before)
 	}
+	add("in-cluster/karpenter", teardown.KarpenterInCluster(k), graph.Exists(d.Built.Resources()...))
+	before := graph.Exists(d.Built.Resources()...) // the controllers of load balancers and volumes may run on nodes of Karpenter
 	if d.collects(elb.LoadBalancerKind) {
-		add("in-cluster/load-balancers", teardown.BalancersInCluster(k))
+		add("in-cluster/load-balancers", teardown.BalancersInCluster(k), before)
 	}
 	if d.options.Volumes != cluster.KeepVolumes {
-		add("in-cluster/volumes", teardown.VolumesInCluster(k))
+		add("in-cluster/volumes", teardown.VolumesInCluster(k), before)
 	}
 }
 

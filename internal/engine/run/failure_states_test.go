@@ -76,6 +76,7 @@ func notStates() []string {
 		"InstanceMetadataProtocolState",
 		"InstanceMetadataTagsState",
 		"LaunchTemplateHttpTokensState",
+		"RuleState", // of EventBridge
 		"VpcCidrBlockState",
 		"LaunchTemplateInstanceMetadataEndpointState",
 		"LaunchTemplateInstanceMetadataTagsState",

@@ -72,7 +72,7 @@ func (o *observer) observe(ctx context.Context) (err error) {
 	if inv.Balancers, err = existingBalancers(ctx, c, spec); err != nil {
 		return fmt.Errorf("load balancers: %w", err)
 	}
-	if b := spec.S3Bucket; b != nil && b.PresignedURLDuration == nil {
+	if b := spec.S3Bucket; b != nil && b.PresignedURLDuration == nil || m.EKS.HasKarpenter() { // ARNs in policies
 		who, err := iam.Caller(ctx, c)
 		if err != nil {
 			return fmt.Errorf("account ID: %w", err)

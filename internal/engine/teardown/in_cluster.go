@@ -51,6 +51,7 @@ type InClusterState struct {
 type object struct {
 	name, path, uid string // "Service default/web"
 	deleting        bool
+	last            bool // it is deleted after the others
 }
 
 var (
@@ -209,8 +210,8 @@ func balancersInCluster(ctx context.Context, k *kube.Client) (*InClusterState, e
 		for _, o := range all {
 			if m := o.Metadata; of.has(&o) {
 				s.objects = append(s.objects, object{
-					of.kind + " " + m.Namespace + "/" + m.Name, of.group + "/namespaces/" + m.Namespace + "/" + of.plural + "/" + m.Name,
-					m.UID, m.DeletionTimestamp != "",
+					name: of.kind + " " + m.Namespace + "/" + m.Name, path: of.group + "/namespaces/" + m.Namespace + "/" + of.plural + "/" + m.Name,
+					uid: m.UID, deleting: m.DeletionTimestamp != "",
 				})
 			}
 		}
@@ -365,8 +366,14 @@ type inClusterObject struct {
 		ClaimRef                      struct{ Namespace, Name, UID string }
 		CSI                           struct{ Driver, VolumeHandle string }
 		AWSElasticBlockStore          *struct{ VolumeID string }
-		NodeName                      string // of a Pod
-		Volumes                       []struct {
+		NodeName                      string                 // of a Pod
+		NodeClassRef                  struct{ Group string } // of a NodeClaim
+		Template                      struct {               // of a NodePool
+			Spec struct {
+				NodeClassRef struct{ Group string }
+			}
+		}
+		Volumes []struct {
 			Name                  string
 			PersistentVolumeClaim struct{ ClaimName string }
 			Ephemeral             *struct{}

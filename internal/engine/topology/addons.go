@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/diagnose"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
@@ -83,12 +84,14 @@ func addLeftovers(g *graph.Graph, in inputs, k kubernetes) graph.Resource {
 // all after the sets with the kinds that they may need. A set that has more than these may wait for a webhook, whose
 // pods need the network. addCharts returns the pod network.
 func addCharts(g *graph.Graph, in inputs, k kubernetes, podNetwork, uninstalled []graph.Edge, defined definitions) (added []graph.Edge) {
+	// pods get the credentials of an association only if it exists when they start ("Learn how EKS Pod Identity works", EKS user guide)
+	identities := graph.Awaits(desiredOf(g, eks.PodIdentityKind)...)
 	for _, network := range []bool{true, false} {
 		for _, c := range in.m.Charts {
 			if c.HasPodNetwork() != network {
 				continue
 			}
-			after := slices.Concat(uninstalled, defined.pure)
+			after := slices.Concat(uninstalled, defined.pure, identities)
 			if !network {
 				after = slices.Concat(after, podNetwork, added, defined.others)
 			}

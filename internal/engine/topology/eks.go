@@ -75,6 +75,7 @@ func addEKSParts(g *graph.Graph, in inputs, p platform, api *incluster.API, mach
 		)
 	}
 	addEKSAddons(g, in, p.eks, spec, profiles, nodes || machines)
+	addKarpenter(g, in, p.eks)
 	addPodIdentities(g, in, p.eks)
 	if spec.AssociateOIDCProvider {
 		graph.Add(g, "oidc-provider", &eks.OIDCProvider{

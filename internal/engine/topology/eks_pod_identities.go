@@ -4,7 +4,9 @@ import (
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eventbridge"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/sqs"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
@@ -53,7 +55,7 @@ func podRole(g *graph.Graph, in inputs, r manifest.PodRole, purpose string) *gra
 // retirePodRoles adds the deletion of the roles that were made for pods and that the manifest does not need any more, after the
 // associations have changed.
 func retirePodRoles(g *graph.Graph, in inputs) {
-	users := graph.Awaits(resourcesOf(g, "addon", eks.PodIdentityKind)...)
+	users := graph.Awaits(resourcesOf(g, "addon", eks.PodIdentityKind, "retired", sqs.QueueKind, eventbridge.RuleKind)...)
 	for _, name := range in.inv.EKS.PodRoles {
 		if id := plan.ID("role/" + name); g.Resource(id) == nil {
 			iam.RetireRole(g, id, name, users)

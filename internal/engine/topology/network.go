@@ -313,7 +313,7 @@ func addSubnet(g *graph.Graph, in inputs, vpc *graph.Ref[ec2.VPCState], blocks [
 	}
 	r := &ec2.Subnet{
 		VPC: vpc, CIDR: s.cidr, Zone: s.zone, Public: s.public && !s.wavelength, // a Wavelength Zone has carrier addresses instead of public ones
-		Tags: in.tags(id, name, s.role(), in.cloudProvider(cloud.Owned), s.loadBalancerTag(), s.tags),
+		Tags: in.tags(id, name, s.role(), in.cloudProvider(cloud.Owned), s.loadBalancerTag(), in.discoveryTag(s), s.tags),
 	}
 	if spec.VPC.IPv6 != nil {
 		r.IPv6Index, r.IPv6CIDR = s.ipv6, s.ipv6CIDR
@@ -538,7 +538,7 @@ func (in inputs) existingTags(s subnet) cloud.Tags {
 	if in.m.External || in.spec.NetworkSpec.VPC.ID == "" {
 		return nil
 	}
-	return cloud.Tags(in.spec.AdditionalTags).With(s.loadBalancerTag()).With(in.cloudProvider("shared")).With(s.tags)
+	return cloud.Tags(in.spec.AdditionalTags).With(s.loadBalancerTag()).With(in.discoveryTag(s)).With(in.cloudProvider("shared")).With(s.tags)
 }
 
 // existingSubnet returns how a listed subnet of an existing VPC is looked up, and its ID: in CAPA

@@ -102,6 +102,7 @@ func retireEKS(g *graph.Graph, in inputs, cluster *graph.Ref[eks.ClusterState], 
 			eks.RetireAccessEntry(g, id, principal, cluster, access)
 		}
 	}
+	retireKarpenter(g, in)
 	retirePodRoles(g, in)
 }
 

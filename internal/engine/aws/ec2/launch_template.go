@@ -347,6 +347,28 @@ func LaunchTemplates(ctx context.Context, c *cloud.Clients) ([]LaunchTemplateSta
 	})
 }
 
+// templatesOf lists the launch templates of LaunchTemplates, and those that a controller in the cluster, such as Karpenter, has made.
+func templatesOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]LaunchTemplateState, error) {
+	all, err := LaunchTemplates(ctx, c)
+	if err != nil || of.Kubernetes == "" {
+		return all, err
+	}
+	made, err := cloud.Remember(ctx, c, "launch templates made in "+of.Kubernetes, func(ctx context.Context) ([]LaunchTemplateState, error) {
+		p := ec2.NewDescribeLaunchTemplatesPaginator(c.EC2, &ec2.DescribeLaunchTemplatesInput{
+			Filters: []types.Filter{cloud.Filter("tag:"+of.Tag(), cloud.Owned)},
+		})
+		return cloud.Pages(ctx, p, func(o *ec2.DescribeLaunchTemplatesOutput) (out []LaunchTemplateState) {
+			for _, x := range o.LaunchTemplates {
+				if s := launchTemplateState(x); of.Created(s.Tags) && s.Tags[kind.NodeGroupClusterTag] == "" {
+					out = append(out, s)
+				}
+			}
+			return out
+		})
+	})
+	return append(slices.Clip(all), made...), err
+}
+
 // LaunchTemplateUserData returns the user data of the latest version of a launch template.
 func LaunchTemplateUserData(ctx context.Context, c *cloud.Clients, name string) ([]byte, error) {
 	out, err := c.EC2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateName: &name, Versions: []string{"$Latest"}})
@@ -395,11 +417,11 @@ const LaunchTemplateKind = "launch-template"
 // launchTemplateKind declares launch templates.
 func launchTemplateKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: LaunchTemplateKind, Rehearsed: true, Area: kind.AreaMachines, Type: types.ResourceTypeLaunchTemplate,
+		Name: LaunchTemplateKind, Rehearsed: true, Area: kind.AreaMachines, Type: types.ResourceTypeLaunchTemplate, InCluster: true,
 		ReadActions: []string{"ec2:DescribeLaunchTemplateVersions", "ec2:DescribeLaunchTemplates"}, Statement: kind.LaunchTemplates,
 		Actions: []string{"ec2:CreateLaunchTemplate", "ec2:CreateLaunchTemplateVersion", "ec2:DeleteLaunchTemplate", "ec2:DeleteLaunchTemplateVersions"},
 	}, kind.Functions[LaunchTemplateState]{
-		List: kind.Tagged(LaunchTemplates), Delete: &LaunchTemplate{},
+		List: templatesOf, Delete: &LaunchTemplate{},
 		Status: func(s LaunchTemplateState) (state, detail string) {
 			return "", kind.Join(fmt.Sprintf("version %d", s.Version), s.Content["instanceType"])
 		},

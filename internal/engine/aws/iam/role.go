@@ -17,6 +17,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
@@ -29,6 +30,7 @@ type Role struct {
 	Exclusive            bool     // a role with the name that somebody else has made is not used
 	Policies             []string // ARNs; others are detached
 	Given                []string // those of them that the manifest names
+	Inline               string   // document of the inline policy, which has the name of the role; "": none is set
 	ClusterTag           string   // kubernetes.io/cluster/NAME: CAPA sets it to "owned" on roles that it creates
 	Tags                 cloud.Tags
 }
@@ -38,6 +40,7 @@ type RoleState struct {
 	identity.Object // the ID is its ARN
 	Name            string
 	Policy          []string // ARNs of the attached policies, sorted
+	Inline          string   // document of the inline policy with the name of the role, as canonical JSON
 	Existing        bool     // it has neither tag: it is used, and never changed or deleted
 	Trust           string   // trust policy
 }
@@ -53,8 +56,11 @@ func (r *Role) Find(ctx context.Context, c *cloud.Clients) (*RoleState, error) {
 	if s == nil || err != nil || s.Existing {
 		return s, err
 	}
-	s.Policy, err = AttachedPolicies(ctx, c, r.Name)
-	return s, err
+	have := *s
+	if have.Policy, err = AttachedPolicies(ctx, c, r.Name); err == nil && r.Inline != "" {
+		have.Inline, err = inlinePolicy(ctx, c, r.Name)
+	}
+	return &have, err
 }
 
 // Identify implements graph.Identified.
@@ -83,6 +89,9 @@ func (r *Role) Diff(have *RoleState) (d plan.Diff) {
 		d.Advise("change it with 'aws iam update-assume-role-policy --role-name " + r.Name + "', or name another role")
 	}
 	d.Lines("policy", have.Policy, r.Policies)
+	if r.Inline != "" {
+		d.Set("inlinePolicy", have.Inline, text.CanonicalJSON(r.Inline))
+	}
 	d.Tags(have.Tags, r.Tags)
 	return d
 }
@@ -141,6 +150,13 @@ func (r *Role) Update(ctx context.Context, c *cloud.Clients, have *RoleState, d 
 		}
 		after.Policy = slices.DeleteFunc(after.Policy, func(p string) bool { return p == arn })
 	}
+	if d.Has("inlinePolicy") {
+		in := &iam.PutRolePolicyInput{RoleName: &r.Name, PolicyName: &r.Name, PolicyDocument: &r.Inline}
+		if _, err := c.IAM.PutRolePolicy(ctx, in); err != nil {
+			return nil, err
+		}
+		after.Inline = text.CanonicalJSON(r.Inline)
+	}
 	if d.HasTags() {
 		if _, err := c.IAM.TagRole(ctx, &iam.TagRoleInput{RoleName: &r.Name, Tags: Tags(r.Tags)}); err != nil {
 			return nil, err
@@ -150,7 +166,8 @@ func (r *Role) Update(ctx context.Context, c *cloud.Clients, have *RoleState, d 
 	return &after, nil
 }
 
-// Delete implements graph.Deleter. DeleteRole fails while policies are attached.
+// Delete implements graph.Deleter. DeleteRole fails while policies are attached, and while the role has inline policies or is in an
+// instance profile, which few roles are.
 func (r *Role) Delete(ctx context.Context, c *cloud.Clients, have *RoleState) error {
 	if have.Existing {
 		return nil
@@ -163,6 +180,16 @@ func (r *Role) Delete(ctx context.Context, c *cloud.Clients, have *RoleState) er
 		if err := detach(ctx, c, have.Name, arn); err != nil {
 			return err
 		}
+	}
+	_, err = c.IAM.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: &have.Name})
+	if !cloud.Is(err, "DeleteConflict") {
+		return err
+	}
+	if err := deleteInline(ctx, c, have.Name); err != nil {
+		return err
+	}
+	if err := leaveProfiles(ctx, c, *have); err != nil {
+		return err
 	}
 	_, err = c.IAM.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: &have.Name})
 	return err
@@ -235,8 +262,15 @@ func FromIAM(tags []types.Tag) cloud.Tags {
 func roleKind() *kind.Kind {
 	return kind.Of(kind.Kind{
 		Name: "role", Rehearsed: true, Area: plan.AreaPrerequisites, ByNameOnly: true,
-		ReadActions: []string{"iam:GetPolicy", "iam:GetRole", "iam:ListAttachedRolePolicies", "iam:ListRoles"}, Statement: kind.Roles,
-		Actions: []string{"iam:AttachRolePolicy", "iam:CreateRole", "iam:DeleteRole", "iam:DetachRolePolicy", "iam:TagRole"},
+		ReadActions: []string{
+			"iam:GetPolicy", "iam:GetRole", "iam:GetRolePolicy", "iam:ListAttachedRolePolicies", "iam:ListInstanceProfilesForRole", "iam:ListRolePolicies",
+			"iam:ListRoles",
+		},
+		Statement: kind.Roles, Behind: "machine",
+		Actions: []string{
+			"iam:AttachRolePolicy", "iam:CreateRole", "iam:DeleteInstanceProfile", "iam:DeleteRole", "iam:DeleteRolePolicy", "iam:DetachRolePolicy",
+			"iam:PutRolePolicy", "iam:RemoveRoleFromInstanceProfile", "iam:TagRole",
+		},
 	}, kind.Functions[RoleState]{
 		List: ownedRoles, Delete: &Role{},
 		ID: func(s RoleState) plan.ID { return plan.ID("role/" + s.Name) },

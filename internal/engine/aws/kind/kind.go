@@ -141,6 +141,7 @@ const (
 	EKS             Statement = "EKS"
 	Roles           Statement = "roles"
 	OIDCProviders   Statement = "OIDC providers"
+	Karpenter       Statement = "Karpenter"
 )
 
 // The areas. A machine belongs to the control plane or to the workers.

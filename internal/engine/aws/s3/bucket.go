@@ -98,7 +98,7 @@ func (b *Bucket) describe(ctx context.Context, c *cloud.Clients) (*BucketState, 
 	if err != nil && !cloud.NotFound(err) {
 		return nil, err
 	} else if err == nil {
-		s.Policy = canonicalJSON(aws.ToString(policy.Policy))
+		s.Policy = text.CanonicalJSON(aws.ToString(policy.Policy))
 	}
 	return s, nil
 }
@@ -120,7 +120,7 @@ func (b *Bucket) roleARN(r Reader) string {
 // Diff implements graph.Desired.
 func (b *Bucket) Diff(have *BucketState) (d plan.Diff) {
 	d.Fixed("name", have.Name, b.Name)
-	d.Set("policy", have.Policy, canonicalJSON(b.policy()))
+	d.Set("policy", have.Policy, text.CanonicalJSON(b.policy()))
 	d.Tags(have.Tags, b.Tags)
 	return d
 }
@@ -147,35 +147,6 @@ func (b *Bucket) policy() string {
 	}
 	out, _ := json.Marshal(map[string]any{"Version": "2012-10-17", "Statement": statements}) //nolint:errchkjson // plain maps and strings
 	return string(out)
-}
-
-// canonicalJSON normalizes a policy for comparison: it sorts keys and lists, and replaces
-// a list of one value by the value, because GetBucketPolicy returns either form.
-func canonicalJSON(text string) string {
-	var v any
-	if json.Unmarshal([]byte(text), &v) != nil {
-		return text
-	}
-	out, _ := json.Marshal(canonicalValue(v)) //nolint:errchkjson // it was JSON
-	return string(out)
-}
-
-func canonicalValue(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for k, x := range v {
-			v[k] = canonicalValue(x)
-		}
-	case []any:
-		for i, x := range v {
-			v[i] = canonicalValue(x)
-		}
-		slices.SortStableFunc(v, func(a, b any) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
-		if len(v) == 1 {
-			return v[0]
-		}
-	}
-	return v
 }
 
 // Create implements graph.Creator. It first stores the name in an SSM parameter, which
@@ -222,7 +193,7 @@ func (b *Bucket) Update(ctx context.Context, c *cloud.Clients, have *BucketState
 		if _, err := c.S3.PutBucketPolicy(ctx, &s3.PutBucketPolicyInput{Bucket: &b.Name, Policy: &policy}); err != nil {
 			return nil, err
 		}
-		after.Policy = canonicalJSON(policy)
+		after.Policy = text.CanonicalJSON(policy)
 	}
 	return &after, nil
 }

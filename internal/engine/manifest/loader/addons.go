@@ -82,7 +82,6 @@ func (l *loader) resolveAddons(c *clusterv1.Cluster) {
 	for _, set := range l.files {
 		l.addSet(set)
 	}
-	l.checkServed()
 }
 
 // usePayloads marks the ConfigMaps and Secrets of a ClusterResourceSet as used, whether

@@ -51,6 +51,7 @@ func (l *loader) assemble() {
 	l.nameSubnets()
 	l.resolveAddons(c)
 	l.resolveCharts(c)
+	l.checkServed()
 	l.resolveIdentity()
 	l.keepObjects()
 	if l.dropped || l.consequence {

@@ -25,6 +25,7 @@ func (l *loader) eksSettings(o *manifest.Entry) manifest.EKSSettings {
 		PodIdentities:      l.podIdentities(o),
 		AddonIdentities:    l.addonIdentities(o),
 		AutoMode:           l.autoMode(o),
+		Karpenter:          l.karpenter(o),
 	}
 }
 

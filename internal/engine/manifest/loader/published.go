@@ -149,6 +149,10 @@ func annotationTexts() map[string]FieldAnnotation {
 			Values: []string{"standard", "tier-xl", "tier-2xl", "tier-4xl", "tier-8xl"},
 		},
 		manifest.AnnotationDeletionProtection: {Text: "EKS does not delete the cluster.", Values: yesOrNo},
+		manifest.AnnotationKarpenter: {
+			Text: `The namespace and the service account of Karpenter's controller, such as "kube-system/karpenter": the cluster gets Karpenter's roles, ` +
+				"queue, rule of EventBridge, access entry and tags of subnets.",
+		},
 		manifest.AnnotationPodIdentities: {
 			Text: "A list, as YAML, of service accounts with their IAM roles: namespace, serviceAccount, and roleARN or policyARNs.",
 		},

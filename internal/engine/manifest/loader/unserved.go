@@ -32,6 +32,11 @@ func (l *loader) checkServed() {
 	if l.managed {
 		served = append(served, groupsOfEKS()...)
 	}
+	for _, c := range l.cluster.Charts {
+		if c.Title == "karpenter" {
+			served = append(served, "karpenter.sh", "karpenter.k8s.aws")
+		}
+	}
 	for _, set := range l.cluster.ResourceSets {
 		for _, d := range set.Documents {
 			if spec, ok := d.Object["spec"].(map[string]any); ok && d.Kind() == "CustomResourceDefinition" {

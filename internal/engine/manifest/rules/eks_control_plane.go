@@ -67,6 +67,7 @@ func (c *checks) checkEKS(cluster *manifest.Entry) {
 	c.checkEKSNames(plane)
 	c.checkHybrid(plane)
 	c.checkAutoMode(plane)
+	c.checkKarpenter(plane)
 	c.warnPodIdentity(plane)
 }
 

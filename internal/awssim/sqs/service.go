@@ -1,0 +1,18 @@
+// Package sqs simulates Amazon SQS.
+package sqs
+
+import "github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+
+// Service is the simulated SQS.
+type Service struct {
+	*core.Account
+	state *State
+}
+
+// New registers the operations of SQS.
+func New(a *core.Account, s *State) *Service {
+	core.Fill(&s.Queues)
+	svc := &Service{Account: a, state: s}
+	svc.simulate()
+	return svc
+}

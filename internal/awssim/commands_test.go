@@ -103,6 +103,51 @@ func TestRunCommand(t *testing.T) {
 	})
 }
 
+// A script that exits with 194 restarts the machine, and is run again: it has no end.
+func TestRunCommandReboots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := New(Options{})
+		id := managed(t, a)
+		c := ssm.NewFromConfig(a.Config())
+		for code, want := range map[string]ssmtypes.CommandInvocationStatus{
+			"exit 193": ssmtypes.CommandInvocationStatusFailed, "exit 194": ssmtypes.CommandInvocationStatusInProgress, "exit 0": ssmtypes.CommandInvocationStatusSuccess,
+		} {
+			sent, err := c.SendCommand(t.Context(), &ssm.SendCommandInput{
+				DocumentName: aws.String("AWS-RunShellScript"), InstanceIds: []string{id}, Parameters: map[string][]string{"commands": {code}, "executionTimeout": {"172800"}},
+			})
+			require.NoError(t, err)
+			for range 3 {
+				time.Sleep(ssmsim.CommandTakes)
+				out, err := c.GetCommandInvocation(t.Context(), &ssm.GetCommandInvocationInput{CommandId: sent.Command.CommandId, InstanceId: &id})
+				require.NoError(t, err)
+				assert.Equal(t, want, out.Status, code)
+			}
+		}
+	})
+}
+
+// A session is started with a machine whose agent reports, and ended once.
+func TestSessions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := New(Options{})
+		id := managed(t, a)
+		c := ssm.NewFromConfig(a.Config())
+		_, err := c.StartSession(t.Context(), &ssm.StartSessionInput{Target: aws.String("i-0123456789abcdef0")})
+		hasCode(t, err, "TargetNotConnected")
+		out, err := c.StartSession(t.Context(), &ssm.StartSessionInput{Target: &id})
+		require.NoError(t, err)
+		assert.Contains(t, *out.StreamUrl, "wss://ssmmessages.us-east-1.amazonaws.com/v1/data-channel/"+*out.SessionId)
+		assert.NotEmpty(t, *out.TokenValue)
+		_, err = c.TerminateSession(t.Context(), &ssm.TerminateSessionInput{SessionId: out.SessionId})
+		require.NoError(t, err)
+		_, err = c.TerminateSession(t.Context(), &ssm.TerminateSessionInput{SessionId: aws.String("nobody-0123")})
+		hasCode(t, err, "DoesNotExistException")
+		a.Edit(func(s *State) { s.IAM.Roles["nodes.cluster-api-provider-aws.sigs.k8s.io"].Attached = nil })
+		_, err = c.StartSession(t.Context(), &ssm.StartSessionInput{Target: &id})
+		hasCode(t, err, "TargetNotConnected")
+	})
+}
+
 func TestRunCommandRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := New(Options{})
@@ -118,6 +163,7 @@ func TestRunCommandRefuses(t *testing.T) {
 			{"ValidationException", ssm.SendCommandInput{DocumentName: shell, InstanceIds: slices.Repeat([]string{id}, 51), Parameters: commands}},
 			{"ValidationException", ssm.SendCommandInput{DocumentName: shell, InstanceIds: []string{id}, Parameters: commands, TimeoutSeconds: aws.Int32(29)}},
 			{"InvalidParameters", ssm.SendCommandInput{DocumentName: shell, InstanceIds: []string{id}}},
+			{"InvalidParameters", ssm.SendCommandInput{DocumentName: shell, InstanceIds: []string{id}, Parameters: map[string][]string{"commands": {"a"}, "executionTimeout": {"172801"}}}},
 			{"InvalidParameters", ssm.SendCommandInput{DocumentName: shell, InstanceIds: []string{id}, Parameters: map[string][]string{"commands": {"a"}, "command": {"b"}}}},
 		} {
 			_, err := c.SendCommand(t.Context(), &x.in)

@@ -36,7 +36,8 @@ func TestFlagsAct(t *testing.T) {
 		"generate": "demo", "report": plan, "plan show": plan, "list": "", "import": "demo",
 		"schema": "", "explain": "Cluster",
 		"scale": "-f " + file + " md-0 1", "set": "-f " + file + " AWSCluster.spec.sshKeyName=a --dry-run",
-		"backup":   "-f " + file + " --passphrase-file " + file,
+		"backup": "-f " + file + " --passphrase-file " + file,
+		"exec":   "-f " + file + " demo-md-0/0 -- true", "ssh": "-f " + file + " demo-md-0/0",
 		"takeback": "demo --lost --yes", "handover": "-f " + file + " --yes --to " + kubeconfig,
 	}
 	root, _ := newRoot(newShell(t).Env)
@@ -52,7 +53,7 @@ func TestFlagsAct(t *testing.T) {
 			assert.Equal(t, shows(cmd, "parallel"), shows(cmd, flag), "%s --%s", name, flag)
 		}
 		asked, opened = false, false
-		line := append([]string{"cluster"}, strings.Fields(name+" "+args+" --profile dev --parallel 3")...)
+		line := append([]string{"cluster"}, strings.Fields(name+" --profile dev --parallel 3 "+args)...)
 		s.run(line...)
 		assert.NotContains(t, s.err.String(), "unknown", name)
 		assert.Equal(t, shows(cmd, "profile"), asked, "%s\n%s", line, s.err.String())

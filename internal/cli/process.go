@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"net/http"
@@ -61,6 +62,8 @@ func Process() *env.Env {
 		HTTP:          &http.Client{}, // uses the proxy variables
 		Helm:          &helm.Program{Environ: os.Environ()},
 		Page:          page,
+		Output:        programOutput,
+		Attach:        func(command, variables []string) (int, error) { return attach(interrupts, command, variables) },
 		Interrupts:    interrupts,
 		Exit:          os.Exit, //nolint:forbidigo // passed on, not called
 	}
@@ -88,6 +91,33 @@ func page(ctx context.Context, command []string, text string) error {
 	}
 	_ = cmd.Wait() // the user may leave it before its end
 	return nil
+}
+
+// programOutput runs a program, and returns its standard output.
+func programOutput(ctx context.Context, command []string) (string, error) {
+	out, err := exec.CommandContext(ctx, command[0], command[1:]...).Output() //nolint:gosec // programs of the user, by names in this module
+	return string(out), err
+}
+
+// attach runs a program on the terminal of this process. Meanwhile, this process takes no interrupts: the terminal sends
+// them to both.
+func attach(interrupts chan<- os.Signal, command, variables []string) (int, error) {
+	ignored := make(chan os.Signal, 1)
+	signal.Notify(ignored, os.Interrupt) // signal.Ignore would be inherited by the program
+	signal.Stop(interrupts)
+	defer func() {
+		signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
+		signal.Stop(ignored)
+	}()
+	cmd := exec.Command(command[0], command[1:]...)                    //nolint:gosec,noctx // a program of the user, which ends the session itself
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr //nolint:forbidigo // part of Process
+	cmd.Env = append(os.Environ(), variables...)
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() >= 0 {
+		return exit.ExitCode(), nil
+	}
+	return 0, err
 }
 
 // variables returns the names of the environment variables of the process.

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
 )
 
 // Token returns a client token for a create call. Within a run, the same words give the
@@ -36,6 +37,9 @@ func randomToken() string {
 // its answer is lost: a second call could create a duplicate. A call that was throttled,
 // or could not be sent, is still repeated.
 func SendOnce(o *ec2.Options) { o.Retryer = onlyWithoutEffect{o.Retryer} }
+
+// SendCommandOnce is SendOnce for a command that a user runs on a machine.
+func SendCommandOnce(o *ssm.Options) { o.Retryer = onlyWithoutEffect{o.Retryer} }
 
 // onlyWithoutEffect repeats only calls that have certainly had no effect.
 type onlyWithoutEffect struct{ aws.Retryer }

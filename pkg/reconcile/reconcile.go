@@ -59,7 +59,7 @@ type Cluster struct {
 func Open(m *Manifest, t cluster.Target) *Cluster { return open(run.Open(m.cluster, t), m.text) }
 
 // OpenByName prepares work on a cluster without its manifest, in the region of
-// the target's Config. Only Status, AwaitCondition, Logs, Upgrades, Caller, Kubeconfig,
+// the target's Config. Only Status, AwaitCondition, Logs, Exec, StartSession, Reach, Upgrades, Caller, Kubeconfig,
 // PlanDelete and Delete work on it. A deletion is refused if CheckName returns an error.
 func OpenByName(name string, t cluster.Target) *Cluster { return open(run.OpenByName(name, t), nil) }
 
@@ -119,6 +119,24 @@ func (c *Cluster) AwaitCondition(ctx context.Context, condition cluster.Conditio
 // cloud-init logs if Systems Manager reaches them, and, if the API server answers, the pods and
 // events. Secrets are removed. What the caller may not read is in Missing.
 func (c *Cluster) Logs(ctx context.Context) (cluster.Logs, error) { return look.Logs(ctx, c.run) }
+
+// Exec runs a command with its arguments on a machine of the cluster with SSM Run Command, as root, and
+// waits for its end, which Systems Manager enforces after the limit, at most cluster.MostExecution. node
+// is the ID of the machine, the name of its Node, its address, its tag Name or its name in a Status.
+func (c *Cluster) Exec(ctx context.Context, node string, command []string, limit time.Duration) (cluster.Execution, error) {
+	return look.Exec(ctx, c.run, node, command, limit)
+}
+
+// StartSession starts a session of Session Manager with a machine of the cluster, which is named as for Exec.
+// If Systems Manager does not reach it, the error is cluster.ErrNotConnected.
+func (c *Cluster) StartSession(ctx context.Context, node string) (cluster.Session, error) {
+	return look.StartSession(ctx, c.run, node)
+}
+
+// Reach says how a machine of the cluster, which is named as for Exec, is reached with SSH.
+func (c *Cluster) Reach(ctx context.Context, node string) (cluster.Reach, error) {
+	return look.ReachOf(ctx, c.run, node)
+}
 
 // Kubeconfig returns the kubeconfig of an administrator. That of a self-managed
 // cluster is made with the key of the cluster CA, which is in the account. That of an

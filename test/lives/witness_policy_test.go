@@ -52,10 +52,12 @@ func TestPolicyIsJudged(t *testing.T) {
 func requireGeneral(t *testing.T, all []*hearing) {
 	t.Helper()
 	named := map[string][]string{ // services, by example
-		"multi-tenancy": {"sts"},        // the roles of its identities
-		"eks-iam":       {"iam", "kms"}, // its roles, which are created with it, and its key
-		"eks-addons":    {"iam"},        // the role of its pods
-		"flow-logs":     {"iam"},        // the role that writes its flow log
+		"multi-tenancy": {"sts"},                  // the roles of its identities
+		"eks-iam":       {"iam", "kms"},           // its roles, which are created with it, and its key
+		"eks-auto":      {"iam"},                  // its role, which has the permissions of Auto Mode
+		"eks-karpenter": {"iam", "sqs", "events"}, // what Karpenter needs
+		"eks-addons":    {"iam"},                  // the role of its pods
+		"flow-logs":     {"iam"},                  // the role that writes its flow log
 	}
 	denied := map[string]int{} // by example, which may have more than one life
 	for _, h := range all {

@@ -23,13 +23,20 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ssm"
 )
 
-// RunScript simulates a script of Run Command on an instance. It knows one script: that of package
-// runcommand, which prints a part of the output of a command, compressed and encrypted. In it, it
-// knows the commands of output. Any other script fails.
+// RunScript simulates a script of Run Command on an instance. It knows three scripts: exit with a code; one that prints a part of
+// the output of a command, compressed and encrypted, with the commands of output; and one that runs a
+// command of a user (userScript). Any other script fails.
 func (svc *Service) RunScript(instance, script string) ssm.Result {
 	i := svc.EC2.Instance(instance)
 	if i == nil || i.Boot == nil {
 		return ssm.Result{Code: 1, Err: "the machine does not run"}
+	}
+	if code, is := strings.CutPrefix(script, "exit "); is {
+		n, _ := strconv.ParseInt(code, 10, 32)
+		return ssm.Result{Code: int32(n)} //nolint:gosec // of 32 bits
+	}
+	if words, ok := userScript(script); ok {
+		return svc.runWords(i, words)
 	}
 	command, from, public, ok := scriptOf(script)
 	if !ok {

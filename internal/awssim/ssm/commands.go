@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -48,11 +49,16 @@ const (
 	mostErrors     = 8000
 	mostParameters = 64 << 10 // the limit of a document; that of parameters is not documented
 	commandsKept   = 30 * 24 * time.Hour
+	// rebootCode is the exit code of a script that asks the agent to restart the machine ("Handling reboots when
+	// running commands", Systems Manager user guide).
+	rebootCode = 194
 )
 
 func (svc *Service) simulateCommands() {
 	core.On(svc.Account, svc.sendCommand, "InstanceIds", "DocumentName", "Parameters", "TimeoutSeconds", "Comment")
 	core.On(svc.Account, svc.getCommandInvocation, "CommandId", "InstanceId", "PluginName")
+	core.On(svc.Account, svc.startSession, "Target", "Reason")
+	core.On(svc.Account, svc.terminateSession, "SessionId")
 	core.On(svc.Account, svc.describeInstanceInformation, "Filters", "MaxResults", "NextToken")
 }
 
@@ -117,12 +123,20 @@ func checkParameters(in map[string][]string) error {
 	switch {
 	case len(in["commands"]) == 0:
 		return core.Fail("InvalidParameters", "Parameter commands is required.")
+	case len(in["executionTimeout"]) > 0 && !validTimeout(in["executionTimeout"][0]):
+		return core.Fail("InvalidParameters", "executionTimeout has to be a number of seconds from 1 to 172800")
 	case len(in["workingDirectory"]) > 0:
 		return core.NotSimulated("the parameter workingDirectory")
 	case size > mostParameters:
 		return core.Fail("InvalidParameters", "the parameters are too long")
 	}
 	return nil
+}
+
+// validTimeout reports whether the document takes a time limit: its allowedPattern has the numbers up to 48 hours.
+func validTimeout(text string) bool {
+	n, err := strconv.Atoi(text)
+	return err == nil && n >= 1 && n <= 172800
 }
 
 func (svc *Service) getCommandInvocation(in *ssm.GetCommandInvocationInput) (*ssm.GetCommandInvocationOutput, error) {
@@ -176,6 +190,10 @@ func (svc *Service) invocation(c *Command, instance string) (status types.Comman
 		return types.CommandInvocationStatusInProgress, "InProgress"
 	}
 	r := svc.Run(instance, c.Script)
+	if r.Code == rebootCode {
+		c.Asked = svc.Now() // the agent restarts the machine, and runs the script again
+		return types.CommandInvocationStatusInProgress, "InProgress"
+	}
 	c.Results[instance] = &r
 	return svc.invocation(c, instance)
 }

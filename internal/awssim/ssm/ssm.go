@@ -22,6 +22,7 @@ type State struct {
 	Deleted    map[string]time.Time  `json:",omitempty"` // by name: when the parameter was deleted
 	Agents     map[string]*Agent     `json:",omitempty"` // by instance
 	Commands   map[string]*Command   `json:",omitempty"` // by ID
+	Sessions   map[string]string     `json:",omitempty"` // by ID: the instance
 }
 
 // Parameter is a parameter.

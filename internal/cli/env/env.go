@@ -51,6 +51,11 @@ type Env struct {
 	Helm cluster.Helm
 	// Page shows a text with a pager, and returns when the user has left it; nil: there is none.
 	Page func(ctx context.Context, command []string, text string) error
+	// Output runs a program of the user, and returns its standard output.
+	Output func(ctx context.Context, command []string) (string, error)
+	// Attach runs a program of the user on the terminal of this process, with more environment variables, and returns
+	// its exit code. Ctrl-C is for that program.
+	Attach func(command, variables []string) (code int, err error)
 	// NoPager is the value of --no-pager.
 	NoPager bool
 	// HTTP is for servers that are not AWS.

@@ -61,6 +61,11 @@ func (e *ToldError) Error() string { return e.Err.Error() }
 // Unwrap returns the error.
 func (e *ToldError) Unwrap() error { return e.Err }
 
+// ExitError is the exit code of a program that was run for the user. It is not printed.
+type ExitError struct{ Code int }
+
+func (e *ExitError) Error() string { return fmt.Sprintf("exit status %d", e.Code) }
+
 // Late returns the error of a command that may have been ended by --timeout: if it
 // was, the error says so.
 func Late(ctx context.Context, err error) error {
@@ -97,12 +102,15 @@ func ExitCode(ctx context.Context, err error) int {
 		gaveUp   *plan.TimeoutError
 		late     *TimeoutError
 		bug      *crash.Error
+		exit     *ExitError
 	)
 	switch {
 	case err == nil:
 		return OK
 	case errors.As(err, &bug):
 		return Crashed
+	case errors.As(err, &exit):
+		return exit.Code
 	case errors.Is(err, ErrChanges):
 		return Changes
 	case errors.Is(err, ErrInterrupted), errors.Is(context.Cause(ctx), ErrInterrupted):
@@ -126,7 +134,7 @@ func ExitCode(ctx context.Context, err error) int {
 func (e *Env) Explain(err error) {
 	var invalid *input.InvalidError
 	switch {
-	case err == nil, errors.Is(err, ErrChanges), errors.As(err, new(*ToldError)):
+	case err == nil, errors.Is(err, ErrChanges), errors.As(err, new(*ToldError)), errors.As(err, new(*ExitError)):
 	case errors.As(err, &invalid):
 		for _, p := range invalid.Problems {
 			e.Story("%s", Valid(p.String()))

@@ -159,7 +159,7 @@ func adopts(s plan.Step) bool {
 	case plan.Settle, plan.Await:
 		return true
 	case plan.Create:
-		return slices.Contains([]string{secrets.PKIKind, secrets.InitMarkerKind, secrets.BootstrapNamesKind}, s.Resource.Kind()) ||
+		return slices.Contains([]string{secrets.PKIKind, secrets.InitMarkerKind, secrets.BootstrapNamesKind, secrets.DeletionProtectionKind}, s.Resource.Kind()) ||
 			len(s.Diff) > 0 && onlyTags(s.Diff)
 	case plan.Update:
 		return s.Resource.Kind() == secrets.PKIKind || onlyTags(s.Diff)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -104,6 +105,22 @@ func TestImport(t *testing.T) {
 		plan, err := run.Open(again, target).Plan(t.Context())
 		require.NoError(t, err)
 		require.True(t, plan.Empty(), "%v", plan.Steps)
+	})
+}
+
+// An import has the deletion protection of the account.
+func TestImportOfDeletionProtection(t *testing.T) {
+	const infra = "kind: AWSCluster\nmetadata:\n"
+	m := enginetest.Rewritten(t, enginetest.Quickstart, infra, infra+"  annotations: {clusterawsadm/deletion-protection: 'true'}\n")
+	synctest.Test(t, func(t *testing.T) {
+		a := enginetest.Account(m, enginetest.Lag)
+		enginetest.MustApply(t, m, a)
+		time.Sleep(6 * time.Minute) // until all machines have joined
+		p := a.Process()
+		i, err := adopt.Import(t.Context(), m.Name, cluster.Target{Config: p.Config(), Owner: "test", Transport: enginetest.Transport(p)}, cluster.ImportOptions{})
+		require.NoError(t, err)
+		require.Contains(t, string(i.Manifest), "  annotations:\n    clusterawsadm/deletion-protection: \"true\"\n")
+		require.True(t, i.Plan.Empty(), "%v", i.Plan.Steps)
 	})
 }
 

@@ -2,6 +2,7 @@ package discover
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
@@ -28,9 +30,8 @@ func (s *SelfManaged) Objects() []Object {
 		object(coreVersion(), "Cluster", s.Name, s.clusterSpec()),
 		object(infraVersion(), "AWSCluster", s.Name, s.infrastructure()),
 	}
-	out[1].Annotations = s.flowLogAnnotations()
+	out[1].Annotations = s.infrastructureAnnotations()
 	if s.External() {
-		out[1].Annotations = map[string]any{clusterv1.ManagedByAnnotation: "unknown"}
 		out[1].comment("spec", "The network and the load balancer are not the cluster's own.")
 	}
 	if !s.External() {
@@ -44,6 +45,20 @@ func (s *SelfManaged) Objects() []Object {
 	}
 	for i := range out {
 		out[i].Namespace = s.Namespace
+	}
+	return out
+}
+
+// infrastructureAnnotations returns the annotations of the AWSCluster.
+func (s *SelfManaged) infrastructureAnnotations() map[string]any {
+	out := map[string]any{}
+	if s.External() {
+		out[clusterv1.ManagedByAnnotation] = "unknown"
+	} else {
+		maps.Copy(out, s.flowLogAnnotations())
+	}
+	if s.Protected {
+		out[manifest.OwnAnnotations+manifest.AnnotationDeletionProtection] = "true"
 	}
 	return out
 }

@@ -30,6 +30,7 @@ type SelfManaged struct {
 	Balancers []Balancer                 // of the API server, that of the endpoint first
 	Classic   *Classic                   // nil: none
 	Marker    *secrets.InitMarkerState   // nil: Cluster API made the cluster
+	Protected bool                       // from deletion
 	Bucket    *s3.BucketState            // nil: none
 	Config    *boot.ClusterConfig        // as kubeadm stores it in the cluster; nil: not read
 	Unread    []string                   // what could not be read, and why
@@ -122,6 +123,11 @@ func (s *SelfManaged) readRecords(ctx context.Context, c *cloud.Clients) (err er
 	if s.Marker, err = secrets.ReadInitMarker(ctx, c); err != nil {
 		return fmt.Errorf("record of the control plane: %w", err)
 	}
+	protection, err := secrets.ReadDeletionProtection(ctx, c)
+	if err != nil {
+		return fmt.Errorf("deletion protection: %w", err)
+	}
+	s.Protected = protection != nil
 	if s.Bucket, err = s3.ReadBucket(ctx, c); err != nil {
 		return fmt.Errorf("bucket: %w", err)
 	}

@@ -6,12 +6,14 @@ import "fmt"
 const (
 	OwnAnnotations = "clusterawsadm/"
 
+	// Of an AWSCluster or an AWSManagedControlPlane.
+	AnnotationDeletionProtection = "deletion-protection"
+
 	// Of an AWSManagedControlPlane.
 	AnnotationAddonPodIdentities = "addon-pod-identities"
 	AnnotationAutoMode           = "auto-mode"
 	AnnotationAutoModeRole       = "auto-mode-role"
 	AnnotationControlPlaneTier   = "control-plane-tier"
-	AnnotationDeletionProtection = "deletion-protection"
 	AnnotationKarpenter          = "karpenter"
 	AnnotationPodIdentities      = "pod-identity-associations"
 	AnnotationRemoteNodeNetworks = "remote-node-networks"
@@ -36,7 +38,7 @@ const (
 func AnnotationsOf(kind string) []string {
 	switch kind {
 	case KindAWSCluster:
-		return []string{AnnotationFlowLogs, AnnotationFlowLogsRole, AnnotationFlowLogsTraffic}
+		return []string{AnnotationDeletionProtection, AnnotationFlowLogs, AnnotationFlowLogsRole, AnnotationFlowLogsTraffic}
 	case KindManagedPlane:
 		return []string{
 			AnnotationAddonPodIdentities,

@@ -62,6 +62,10 @@ type Cluster struct {
 	// need a management cluster.
 	Warnings []Problem
 
+	// DeletionProtection says whether deletions of a self-managed cluster are refused, from an annotation; nil: it stays as it
+	// is. EKS has one of its own.
+	DeletionProtection *bool
+
 	// FlowLogs is the flow log of the VPC, from annotations; nil for none.
 	FlowLogs *FlowLogs
 

@@ -35,6 +35,8 @@ func late() map[string]string {
 			PutBucketTagging PutLifecycleHook PutRolePolicy PutRule PutTargets ReplaceRoute ReplaceRouteTableAssociation ResumeProcesses SetQueueAttributes SetSecurityGroups SetSubnets
 			SuspendProcesses TagOpenIDConnectProvider TagQueue TagResource TagRole UpdateAccessEntry UpdateAddon UpdateClusterConfig
 			UpdateClusterVersion UpdatePodIdentityAssociation`,
+		"a session that nobody opens ends by itself": `
+			StartSession`,
 		"the next run restores the rule; a deletion waits for them": `
 			RevokeSecurityGroupEgress RevokeSecurityGroupIngress`,
 		"without Overwrite, the first one counts; those with it that matter have cloud.NeverLate, the others are lists of names and the join token, which the next run writes again": `

@@ -27,8 +27,9 @@ func needs(c call) []string {
 		{"pricing", "GetProducts"}:             {}, // these two only for the cost in a plan, which says so if they are denied
 		{"ec2", "DescribeSpotPriceHistory"}:    {},
 		{"sts", "DecodeAuthorizationMessage"}:  {}, // as above
-		{"ssm", "DescribeInstanceInformation"}: {}, // these three only to read from machines, for logs and an import, which say so if they are denied
+		{"ssm", "DescribeInstanceInformation"}: {}, // these four only for what is done on machines: logs, an import, exec, ssh, which say so if they are denied
 		{"ssm", "SendCommand"}:                 {},
+		{"ssm", "StartSession"}:                {},
 		{"ssm", "GetCommandInvocation"}:        {},
 		{"secretsmanager", "GetSecretValue"}:   {}, // only for an import, which says so if it is denied
 		// with what they do on the way

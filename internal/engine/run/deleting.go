@@ -23,6 +23,7 @@ type Deleting struct {
 
 	policies map[string]string // reclaim policies by volume ID
 	vpcs     map[string]bool   // the VPCs of the cluster
+	kept     teardown.Leftovers
 	absent   []cluster.Absence // what the deletion has proved
 }
 
@@ -35,7 +36,7 @@ func NewDeleting(s *Session, o cluster.Options) *Deleting {
 // plan, with the action Keep.
 func (c *Cluster) PlanDelete(ctx context.Context, o cluster.Options) (plan.Plan, error) {
 	d := NewDeleting(Begin(c, o.Observe), o)
-	err := d.Look(ctx, c.Target.AskCluster)
+	err := d.lookToDelete(ctx, c.Target.AskCluster)
 	return d.public(), err
 }
 
@@ -47,7 +48,7 @@ func (c *Cluster) Delete(ctx context.Context, o cluster.Options) (cluster.Result
 		return d.result(err)
 	}
 	defer d.Unlock(ctx)
-	if err := d.Look(ctx, c.Target.AskCluster); err != nil {
+	if err := d.lookToDelete(ctx, c.Target.AskCluster); err != nil {
 		return d.result(err)
 	}
 	if err := d.CheckManager(); err != nil {
@@ -104,6 +105,23 @@ func (d *Deleting) awaitRequests(ctx context.Context) (waited bool) {
 	return waited
 }
 
+// lookToDelete is Look, and what refuses a deletion.
+func (d *Deleting) lookToDelete(ctx context.Context, ask bool) error {
+	if err := d.checkDeletionProtection(ctx); err != nil {
+		return Refused(err)
+	}
+	if err := d.Look(ctx, ask); err != nil {
+		return err
+	}
+	if err := d.checkProtection(ctx); err != nil {
+		return Refused(err)
+	}
+	if err := d.checkWantedProtection(); err != nil {
+		return Refused(err)
+	}
+	return Refused(d.findForeign(ctx, d.kept))
+}
+
 // Look builds the graph of the existing resources, by manifest and by tag, and
 // plans its deletion. If ask is true, it also asks the API server of the cluster for the Services,
 // Ingresses and volume claims for which controllers have created resources in AWS.
@@ -128,22 +146,19 @@ func (d *Deleting) Look(ctx context.Context, ask bool) error {
 	if err != nil {
 		return err
 	}
-	all, kept := d.split(all)
+	all, d.kept = d.split(all)
 	teardown.Add(d.Built.Graph, all)
 	d.askCluster(api)
 	if d.Plan, err = d.executor.PlanDelete(ctx, d.Built.Graph); err != nil {
 		return Refused(err)
 	}
 	d.Plan.Steps = slices.DeleteFunc(d.Plan.Steps, func(s plan.Step) bool { return s.Action == plan.Keep })
-	for _, v := range kept {
+	for _, v := range d.kept {
 		d.Plan.Steps = append(d.Plan.Steps, plan.Step{Resource: plan.ID(v.Kind.Name + "/" + v.ID), Action: plan.Keep, CloudID: v.ID, Origin: v.Origin})
 	}
 	setAreas(d.Plan.Steps)
 	d.warnOfLogs()
-	if err := d.checkProtection(ctx); err != nil {
-		return Refused(err)
-	}
-	return Refused(d.findForeign(ctx, kept))
+	return nil
 }
 
 // warnOfLogs warns about the logs of an EKS cluster, which EKS keeps.

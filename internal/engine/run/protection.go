@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -10,6 +11,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/crash"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
@@ -17,6 +20,45 @@ import (
 // them from deletion: for machines, each read is a call. Those of the control plane come
 // first.
 const mostProtectionReads = 50
+
+// checkDeletionProtection refuses a deletion if a run has protected the cluster. That is stored in the account, so
+// that it counts for every manifest, and for a deletion by name.
+func (d *Deleting) checkDeletionProtection(ctx context.Context) error {
+	stored, err := secrets.ReadDeletionProtection(cloud.InSnapshot(cloud.ReadOnly(ctx)), d.Cloud)
+	if err != nil || stored == nil {
+		return err
+	}
+	return d.isProtected("set the annotation %s of its AWSCluster to \"false\" and run create, or run: aws ssm delete-parameter --region %s --name %s",
+		manifest.OwnAnnotations+manifest.AnnotationDeletionProtection, d.Cluster.Region, stored.Path)
+}
+
+// checkWantedProtection refuses a deletion of something if the manifest protects the cluster, whether a run has
+// stored that or not.
+func (d *Deleting) checkWantedProtection() error {
+	m := d.Cluster.Manifest
+	if m == nil || d.Plan.Empty() {
+		return nil
+	}
+	on := m.DeletionProtection
+	if m.EKS != nil {
+		on = m.EKS.DeletionProtection
+	}
+	if on == nil || !*on {
+		return nil
+	}
+	return d.isProtected("set the annotation %s to \"false\"", manifest.OwnAnnotations+manifest.AnnotationDeletionProtection)
+}
+
+func (d *Deleting) isProtected(fix string, args ...any) error {
+	err := &plan.ResourceError{
+		Resource: secrets.DeletionProtectionKind,
+		Err:      fmt.Errorf("cluster %s is protected from deletion: "+fix, append([]any{d.Cluster.Name}, args...)...),
+	}
+	if m := d.Cluster.Manifest; m != nil {
+		err.Origin = m.Origin(m.InfraObject(), "metadata.annotations")
+	}
+	return err
+}
 
 // checkProtection returns a RefusedError if the plan deletes resources that are protected
 // from deletion: AWS would say so only after others are deleted. It names the commands that

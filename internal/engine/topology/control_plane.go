@@ -12,6 +12,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // addRegistration registers the machines of the control plane with its load
@@ -65,6 +66,22 @@ func addInitMarker(g *graph.Graph, in inputs, endpoint bootdata.Endpoint, machin
 		marker.Replaces = in.inv.InitMachine
 	}
 	graph.Add(g, secrets.InitMarkerKind, marker, graph.From(in.m.Origin("Cluster/"+in.m.Name, "spec.clusterNetwork")), graph.DeletedAfter(isMachine))
+}
+
+// addDeletionProtection adds the deletion protection, or deletes it, as the annotation says. Without the
+// annotation, it stays as it is.
+func addDeletionProtection(g *graph.Graph, in inputs) {
+	on, id := in.m.DeletionProtection, plan.ID(secrets.DeletionProtectionKind)
+	if on == nil {
+		return
+	}
+	from := graph.From(in.m.Origin(in.m.InfraObject(), "metadata.annotations"))
+	desired := &secrets.DeletionProtection{Tags: in.tags(id, in.m.Name+"-deletion-protection", roleCommon)}
+	if *on {
+		graph.Add(g, id, desired, from)
+	} else {
+		graph.Retire(g, id, desired, from)
+	}
 }
 
 // controlPlane is the result of the rollouts of the control plane.

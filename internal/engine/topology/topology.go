@@ -155,6 +155,7 @@ func build(g *graph.Graph, in inputs) (Cluster, error) {
 		return Cluster{}, err
 	}
 	if in.m.EKS == nil {
+		addDeletionProtection(g, in)
 		p.boot.keys = addCertificates(g, in)
 	}
 	plan := planMachines(in, in.groupsOfMachines(p.eks), bastion)

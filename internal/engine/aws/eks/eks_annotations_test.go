@@ -44,8 +44,12 @@ func TestDeletionProtectionOfEKS(t *testing.T) {
 		)
 		assert.Subset(t, a.Inventory(), before)
 
+		protected := m
 		m = enginetest.Rewritten(t, file, plane, plane+"  annotations: {clusterawsadm/deletion-protection: 'false'}\n")
 		enginetest.MustApply(t, m, a)
+		_, err = enginetest.Open(protected, a.Process()).Delete(t.Context(), cluster.Options{})
+		require.ErrorAs(t, err, new(*plan.RefusedError), "a manifest protects the cluster before a run has applied it")
+		require.ErrorContains(t, err, `set the annotation clusterawsadm/deletion-protection to "false"`)
 		enginetest.MustDelete(t, m, a)
 	})
 }

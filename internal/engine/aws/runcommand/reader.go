@@ -61,7 +61,7 @@ var (
 func (r *Reader) Read(ctx context.Context, machines []string, command Command) map[string]Output {
 	out := map[string]Output{}
 	for ids := range slices.Chunk(machines, mostMachines) {
-		unreached, err := r.unreached(ctx, ids)
+		unreached, err := unreached(ctx, r.c, ids)
 		if err != nil {
 			fail(out, ids, err)
 			continue
@@ -75,7 +75,7 @@ func (r *Reader) Read(ctx context.Context, machines []string, command Command) m
 }
 
 // unreached returns an error for each of the machines that Systems Manager does not reach.
-func (r *Reader) unreached(ctx context.Context, ids []string) (map[string]error, error) {
+func unreached(ctx context.Context, c *cloud.Clients, ids []string) (map[string]error, error) {
 	errs := map[string]error{}
 	for _, m := range ids {
 		errs[m] = errNoAgent
@@ -85,7 +85,7 @@ func (r *Reader) unreached(ctx context.Context, ids []string) (map[string]error,
 		MaxResults: aws.Int32(mostMachines),
 	}
 	ctx = cloud.Listing(ctx)
-	for p := ssm.NewDescribeInstanceInformationPaginator(r.c.SSM, in); p.HasMorePages(); {
+	for p := ssm.NewDescribeInstanceInformationPaginator(c.SSM, in); p.HasMorePages(); {
 		page, err := p.NextPage(ctx)
 		if err != nil {
 			return nil, readable(err)

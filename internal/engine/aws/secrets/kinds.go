@@ -7,6 +7,7 @@ func Kinds() []*kind.Kind {
 	return []*kind.Kind{
 		pkiKind(),
 		initMarkerKind(),
+		deletionProtectionKind(),
 		restoreKind(),
 		bootstrapNamesKind(),
 		bootstrapSecretsKind(),

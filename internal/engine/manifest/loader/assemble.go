@@ -146,6 +146,9 @@ func (l *loader) useInfrastructure(o *manifest.Entry, infra *infrav1.AWSCluster)
 		l.fail(o.Problem("spec.region", "no region is set", "set it, or use --region"))
 	}
 	l.cluster.FlowLogs = l.flowLogs(o)
+	if o.Kind == manifest.KindAWSCluster {
+		l.cluster.DeletionProtection = l.flag(o, manifest.AnnotationDeletionProtection)
+	}
 }
 
 // resolveControlPlane finds the KubeadmControlPlane and its template.

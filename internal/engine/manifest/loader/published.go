@@ -148,11 +148,15 @@ func annotationTexts() map[string]FieldAnnotation {
 			Text:   "The tier of a provisioned control plane. The cost of a plan does not contain it.",
 			Values: []string{"standard", "tier-xl", "tier-2xl", "tier-4xl", "tier-8xl"},
 		},
-		manifest.AnnotationDeletionProtection: {Text: "EKS does not delete the cluster.", Values: yesOrNo},
 		manifest.AnnotationKarpenter: {
 			Text: `The namespace and the service account of Karpenter's controller, such as "kube-system/karpenter": the cluster gets Karpenter's roles, ` +
 				"queue, rule of EventBridge, access entry and tags of subnets.",
 		},
+		manifest.KindAWSCluster + "/" + manifest.AnnotationDeletionProtection: {
+			Text:   `"true" refuses every deletion of the cluster, also by name and by another manifest: it is stored in the account. "false" takes that back.`,
+			Values: yesOrNo,
+		},
+		manifest.KindManagedPlane + "/" + manifest.AnnotationDeletionProtection: {Text: "EKS does not delete the cluster.", Values: yesOrNo},
 		manifest.AnnotationPodIdentities: {
 			Text: "A list, as YAML, of service accounts with their IAM roles: namespace, serviceAccount, and roleARN or policyARNs.",
 		},

@@ -1,0 +1,181 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os/exec"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+)
+
+type sshOptions struct {
+	manifestFlags
+	via               choice
+	user, bastionUser string
+}
+
+// The ways to a machine.
+const (
+	viaAny     = "auto"
+	viaSession = "session-manager"
+	viaBastion = "bastion"
+)
+
+func newSSH(f *flags) *cobra.Command {
+	o := &sshOptions{manifestFlags: manifestFlags{flags: f}, via: choice{value: viaAny, of: []string{viaAny, viaSession, viaBastion}}}
+	cmd := &cobra.Command{
+		Use:   "ssh {-f FILE | NAME} NODE [-- SSH-ARGUMENT...]",
+		Short: "Open a shell on a machine of a cluster",
+		Long: `Open a shell on a machine of a cluster: with Session Manager if session-manager-plugin is
+installed (newer than 1.2.497.0) and Systems Manager reaches the machine, otherwise with
+your ssh through the bastion of the cluster. --via chooses one of them.
+
+NODE is a machine: its ID, the name of its Node, its private address, its tag Name, or
+what describe calls it (demo-md-0/0).
+
+Session Manager needs no key and no open port: the SSM agent has to run on the machine,
+its role needs the permissions of AmazonSSMManagedInstanceCore, and you need
+ssm:StartSession. The bastion needs spec.bastion.enabled, and a key pair (sshKeyName)
+whose private key your ssh finds: 'ssh-add FILE' gives it to the bastion and to the
+machine. Arguments behind -- are passed to ssh.
+
+The exit code is that of the shell.`,
+		Example: `  clusterawsadm cluster ssh demo demo-md-0/0
+  clusterawsadm cluster ssh -f demo.yaml ip-10-0-1-7.ec2.internal --via bastion --user ec2-user`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			own, more := args, []string(nil)
+			if at := cmd.ArgsLenAtDash(); at >= 0 {
+				own, more = args[:at], args[at:]
+			}
+			name, node, err := o.names(own)
+			if err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), name, node, more)
+		},
+	}
+	o.addManifest(cmd)
+	cmd.Flags().Var(&o.via, "via", "way to the machine: "+strings.Join(o.via.of, ", "))
+	complete(cmd, "via", o.via.of)
+	cmd.Flags().StringVar(&o.user, "user", "ubuntu", "`NAME` of the user on the machine, for ssh: ubuntu, ec2-user, core")
+	cmd.Flags().StringVar(&o.bastionUser, "bastion-user", "ubuntu", "`NAME` of the user on the bastion, for ssh")
+	return cmd
+}
+
+func (o *sshOptions) run(ctx context.Context, name []string, node string, more []string) (err error) {
+	if strings.HasPrefix(o.user, "-") || strings.HasPrefix(o.bastionUser, "-") || strings.ContainsAny(o.user+o.bastionUser, " @,") {
+		return env.Usagef("--user and --bastion-user are names of users")
+	}
+	x, err := o.subject(ctx, name, runFlags{})
+	if err != nil {
+		return err
+	}
+	defer x.Close(&err)
+	r, err := x.cluster.Reach(ctx, node)
+	if errors.Is(err, cluster.ErrNotFound) {
+		return o.notFound(x.cluster.Name, x.cluster.Region)
+	}
+	if err != nil {
+		return err
+	}
+	lacking := errors.New("--via=" + viaBastion)
+	if o.via.value != viaBastion {
+		if lacking = o.plugin(ctx); lacking == nil {
+			if s, err := x.cluster.StartSession(ctx, r.Machine); err == nil {
+				return o.openSession(x, s)
+			} else if lacking = err; !errors.Is(err, cluster.ErrNotConnected) {
+				return err
+			}
+		}
+		if o.via.value == viaSession {
+			return lacking
+		}
+	}
+	switch {
+	case r.Bastion == "" && o.via.value == viaBastion:
+		return errors.New("the cluster has no bastion that runs: set spec.bastion.enabled, and run create")
+	case r.Bastion == "":
+		return errors.New(lacking.Error() + "; or give the cluster a bastion (spec.bastion.enabled)")
+	case r.Key == "":
+		return errors.New("machine " + r.Machine + " has no key pair: set sshKeyName, which replaces the machine, or use Session Manager")
+	}
+	return o.attach(x, append(append([]string{"ssh", "-J", o.bastionUser + "@" + r.Bastion}, more...), o.user+"@"+r.Address), nil)
+}
+
+// The plugin takes the answer of StartSession, which is a secret, from an environment variable since the version after
+// this one; before, only from its arguments, which others on this machine can read (AWS CLI, sessionmanager.py).
+const (
+	plugin         = "session-manager-plugin"
+	lastWithoutEnv = "1.2.497.0"
+	responseIn     = "AWS_SSM_START_SESSION_RESPONSE"
+)
+
+// plugin returns why session-manager-plugin cannot be used; nil if it can.
+func (o *sshOptions) plugin(ctx context.Context) error {
+	const guide = "https://docs.aws.amazon.com/systems-manager/latest/userguide/session-manager-working-with-install-plugin.html"
+	version, err := o.Env.Output(ctx, []string{plugin, "--version"})
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return errors.New(plugin + " is not installed: see " + guide)
+	case err != nil:
+		return errors.New(plugin + " --version: " + err.Error())
+	case !newer(strings.TrimSpace(version), lastWithoutEnv):
+		return errors.New(plugin + " " + strings.TrimSpace(version) + " takes secrets as arguments: install a newer one than " + lastWithoutEnv + ": see " + guide)
+	}
+	return nil
+}
+
+// newer reports whether a version of numbers with dots is newer than another one.
+func newer(version, than string) bool {
+	have, last := strings.Split(version, "."), strings.Split(than, ".")
+	for i, text := range have {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return false
+		}
+		if i >= len(last) {
+			return n > 0
+		}
+		if m, _ := strconv.Atoi(last[i]); n != m {
+			return n > m
+		}
+	}
+	return false
+}
+
+// openSession runs the plugin with a session.
+func (o *sshOptions) openSession(x *subject, s cluster.Session) error {
+	response, err := json.Marshal(map[string]string{"SessionId": s.ID, "TokenValue": s.Token, "StreamUrl": s.URL})
+	if err != nil {
+		return err
+	}
+	request, err := json.Marshal(map[string]string{"Target": s.Machine})
+	if err != nil {
+		return err
+	}
+	return o.attach(x, []string{plugin, responseIn, s.Region, "StartSession", o.Profile, string(request), s.Endpoint}, []string{responseIn + "=" + string(response)})
+}
+
+// attach runs a program on the terminal. With --simulate, there is nothing that it could reach.
+func (o *sshOptions) attach(x *subject, command, variables []string) error {
+	o.Env.Story("%s", env.Valid(strings.Join(command, " ")))
+	if x.Simulated() {
+		return errors.New("a simulated machine has no shell: on AWS, this command runs")
+	}
+	code, err := o.Env.Attach(command, variables)
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return errors.New(command[0] + " is not installed")
+	case err != nil:
+		return err
+	case code != 0:
+		return &env.ExitError{Code: code}
+	}
+	return nil
+}

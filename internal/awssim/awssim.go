@@ -181,7 +181,13 @@ func open(o Options, s *State) (*AWS, *cloudformation.Service) {
 		cfn.Settle()
 		clusters.Settle()
 	}
-	return &AWS{account: account, state: s, kubernetes: clusters, events: rules, services: []inventory{scaling, cfn, ec2s, ekss, elbs, iams, s3s, ssms, secrets, queues, rules}}, cfn
+	return &AWS{
+		account:    account,
+		state:      s,
+		kubernetes: clusters,
+		events:     rules,
+		services:   []inventory{scaling, cfn, ec2s, ekss, elbs, iams, s3s, ssms, secrets, queues, rules},
+	}, cfn
 }
 
 // SavedRegion returns the region of a saved account; "" if it is not known. Older versions

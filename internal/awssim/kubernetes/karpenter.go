@@ -193,10 +193,13 @@ func (in karpenter) launch(class kubesim.Object) {
 		i.Tags[k] = v
 	}
 	in.k.Put(in.Now(), kubesim.Object{
-		"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
-		"metadata": kubesim.Object{"name": pool + "-" + i.ID, "labels": kubesim.Object{karpenterPool: pool}, "finalizers": []any{claimFinalizer}},
-		"spec":     kubesim.Object{"nodeClassRef": kubesim.Object{"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": kubesim.Value(class, "metadata", "name")}},
-		"status":   kubesim.Object{"providerID": "aws:///" + in.EC2.Subnet(i.Subnet).Zone + "/" + i.ID},
+		"apiVersion": "karpenter.sh/v1",
+		"kind":       "NodeClaim",
+		"metadata":   kubesim.Object{"name": pool + "-" + i.ID, "labels": kubesim.Object{karpenterPool: pool}, "finalizers": []any{claimFinalizer}},
+		"spec": kubesim.Object{
+			"nodeClassRef": kubesim.Object{"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": kubesim.Value(class, "metadata", "name")},
+		},
+		"status": kubesim.Object{"providerID": "aws:///" + in.EC2.Subnet(i.Subnet).Zone + "/" + i.ID},
 	})
 }
 

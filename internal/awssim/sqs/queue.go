@@ -55,7 +55,10 @@ func (svc *Service) simulate() {
 // The error codes are those of the query protocol, which the service still sends beside the names of the exceptions
 // (awsQueryCompatible in its API model).
 func noQueue() error {
-	return &types.QueueDoesNotExist{Message: aws.String("The specified queue does not exist."), ErrorCodeOverride: aws.String("AWS.SimpleQueueService.NonExistentQueue")}
+	return &types.QueueDoesNotExist{
+		Message:           aws.String("The specified queue does not exist."),
+		ErrorCodeOverride: aws.String("AWS.SimpleQueueService.NonExistentQueue"),
+	}
 }
 
 func invalidAttribute(name string) error {

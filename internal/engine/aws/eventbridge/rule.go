@@ -97,7 +97,13 @@ func (r *Rule) put(ctx context.Context, c *cloud.Clients, tags []types.Tag) (*Ru
 		return nil, err
 	}
 	return &RuleState{
-		Object: identity.Object{ID: aws.ToString(out.RuleArn), Tags: r.Tags}, Name: r.Name, Status: string(types.RuleStateEnabled), Pattern: text.CanonicalJSON(r.pattern()),
+		Object: identity.Object{
+			ID:   aws.ToString(out.RuleArn),
+			Tags: r.Tags,
+		},
+		Name:    r.Name,
+		Status:  string(types.RuleStateEnabled),
+		Pattern: text.CanonicalJSON(r.pattern()),
 	}, nil
 }
 

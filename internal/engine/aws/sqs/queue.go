@@ -104,7 +104,14 @@ func (q *Queue) Create(ctx context.Context, c *cloud.Clients) (*QueueState, erro
 		return nil, err
 	}
 	return &QueueState{
-		Object: identity.Object{ID: q.ARN, Tags: q.Tags}, URL: aws.ToString(out.QueueUrl), Name: q.Name, Policy: text.CanonicalJSON(q.policy()), Retention: q.Retention,
+		Object: identity.Object{
+			ID:   q.ARN,
+			Tags: q.Tags,
+		},
+		URL:       aws.ToString(out.QueueUrl),
+		Name:      q.Name,
+		Policy:    text.CanonicalJSON(q.policy()),
+		Retention: q.Retention,
 		Encrypted: true,
 	}, nil
 }

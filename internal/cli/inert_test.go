@@ -36,8 +36,8 @@ func TestFlagsAct(t *testing.T) {
 		"generate": "demo", "report": plan, "plan show": plan, "list": "", "import": "demo",
 		"schema": "", "explain": "Cluster",
 		"scale": "-f " + file + " md-0 1", "set": "-f " + file + " AWSCluster.spec.sshKeyName=a --dry-run",
-		"backup":   "-f " + file + " --passphrase-file " + file,
-		"exec":     "-f " + file + " demo-md-0/0 -- true", "ssh": "-f " + file + " demo-md-0/0",
+		"backup": "-f " + file + " --passphrase-file " + file,
+		"exec":   "-f " + file + " demo-md-0/0 -- true", "ssh": "-f " + file + " demo-md-0/0",
 		"takeback": "demo --lost --yes", "handover": "-f " + file + " --yes --to " + kubeconfig,
 	}
 	root, _ := newRoot(newShell(t).Env)

@@ -109,7 +109,7 @@ func attach(interrupts chan<- os.Signal, command, variables []string) (int, erro
 		signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
 		signal.Stop(ignored)
 	}()
-	cmd := exec.Command(command[0], command[1:]...)                     //nolint:gosec,noctx // a program of the user, which ends the session itself
+	cmd := exec.Command(command[0], command[1:]...)                    //nolint:gosec,noctx // a program of the user, which ends the session itself
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr //nolint:forbidigo // part of Process
 	cmd.Env = append(os.Environ(), variables...)
 	err := cmd.Run()

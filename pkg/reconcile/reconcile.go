@@ -134,7 +134,9 @@ func (c *Cluster) StartSession(ctx context.Context, node string) (cluster.Sessio
 }
 
 // Reach says how a machine of the cluster, which is named as for Exec, is reached with SSH.
-func (c *Cluster) Reach(ctx context.Context, node string) (cluster.Reach, error) { return look.ReachOf(ctx, c.run, node) }
+func (c *Cluster) Reach(ctx context.Context, node string) (cluster.Reach, error) {
+	return look.ReachOf(ctx, c.run, node)
+}
 
 // Kubeconfig returns the kubeconfig of an administrator. That of a self-managed
 // cluster is made with the key of the cluster CA, which is in the account. That of an

@@ -26,7 +26,7 @@ func userScript(script string) (words []string, ok bool) {
 	return words, len(words) > 0
 }
 
-// quotedWord reads a word in single quotes, in which '\'' is a quote (POSIX shell, "Quoting").
+// quotedWord reads a word in single quotes, in which '\” is a quote (POSIX shell, "Quoting").
 func quotedWord(line string) (word, rest string, ok bool) {
 	for {
 		inner, open := strings.CutPrefix(line, "'")

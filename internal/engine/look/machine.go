@@ -74,7 +74,9 @@ func (v *view) machines(ctx context.Context) ([]ec2.InstanceState, error) {
 		}
 	}
 	all, err := ec2.MachinesOf(ctx, v.Cloud, name)
-	slices.SortFunc(all, func(a, b ec2.InstanceState) int { return cmp.Or(cmp.Compare(shownAs(a), shownAs(b)), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(all, func(a, b ec2.InstanceState) int {
+		return cmp.Or(cmp.Compare(shownAs(a), shownAs(b)), cmp.Compare(a.ID, b.ID))
+	})
 	return all, err
 }
 

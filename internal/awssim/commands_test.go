@@ -113,7 +113,8 @@ func TestRunCommandReboots(t *testing.T) {
 			"exit 193": ssmtypes.CommandInvocationStatusFailed, "exit 194": ssmtypes.CommandInvocationStatusInProgress, "exit 0": ssmtypes.CommandInvocationStatusSuccess,
 		} {
 			sent, err := c.SendCommand(t.Context(), &ssm.SendCommandInput{
-				DocumentName: aws.String("AWS-RunShellScript"), InstanceIds: []string{id}, Parameters: map[string][]string{"commands": {code}, "executionTimeout": {"172800"}},
+				DocumentName: aws.String("AWS-RunShellScript"), InstanceIds: []string{id},
+				Parameters: map[string][]string{"commands": {code}, "executionTimeout": {"172800"}},
 			})
 			require.NoError(t, err)
 			for range 3 {

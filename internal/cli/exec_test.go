@@ -64,7 +64,10 @@ func TestExec(t *testing.T) {
 	assert.Regexp(t, `cluster demo has no machine nope: it has demo-control-plane/0, demo-md-0/0`, s.err.String())
 	require.Equal(t, env.Failed, s.run("cluster", "exec", "other", "nope", "--", "true"))
 	assert.Contains(t, s.err.String(), "there is no cluster other in us-east-1")
-	for _, wrong := range [][]string{{"demo", host}, {"demo", host, "true"}, {"demo", host, "--"}, {"demo", "--", "true"}, {"-f", file, "demo", host, "--", "true"}, {"demo", host, "--limit", "49h", "--", "true"}} {
+	for _, wrong := range [][]string{
+		{"demo", host}, {"demo", host, "true"}, {"demo", host, "--"}, {"demo", "--", "true"}, {"-f", file, "demo", host, "--", "true"},
+		{"demo", host, "--limit", "49h", "--", "true"},
+	} {
 		require.Equal(t, env.Wrong, s.run(append([]string{"cluster", "exec"}, wrong...)...), "%v", wrong)
 	}
 	s.simulatedAccount(t, func(state *awssim.State) {

@@ -27,7 +27,9 @@ func launched(t *testing.T, a *awssim.AWS, role, key string) (id string) {
 	})
 	require.NoError(t, err)
 	images, err := c.DescribeImages(t.Context(), &ec2.DescribeImagesInput{
-		Filters: []types.Filter{{Name: aws.String("name"), Values: []string{"capa-ami-ubuntu-24.04-v1.34.2-*"}}, {Name: aws.String("architecture"), Values: []string{"x86_64"}}},
+		Filters: []types.Filter{
+			{Name: aws.String("name"), Values: []string{"capa-ami-ubuntu-24.04-v1.34.2-*"}}, {Name: aws.String("architecture"), Values: []string{"x86_64"}},
+		},
 	})
 	require.NoError(t, err)
 	in := &ec2.RunInstancesInput{

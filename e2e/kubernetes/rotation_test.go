@@ -25,10 +25,18 @@ type templateVersion struct {
 	Profile      string   `xml:"launchTemplateData>iamInstanceProfile>name"`
 	Groups       []string `xml:"launchTemplateData>securityGroupIdSet>item"`
 	Volumes      []struct {
-		Device string `xml:"deviceName"`
-		Size   string `xml:"ebs>volumeSize"`
-		Type   string `xml:"ebs>volumeType"`
+		Device    string `xml:"deviceName"`
+		Size      string `xml:"ebs>volumeSize"`
+		Type      string `xml:"ebs>volumeType"`
+		Encrypted string `xml:"ebs>encrypted"`
 	} `xml:"launchTemplateData>blockDeviceMappingSet>item"`
+	Metadata struct {
+		Endpoint string `xml:"httpEndpoint"`
+		IPv6     string `xml:"httpProtocolIpv6"`
+		HopLimit string `xml:"httpPutResponseHopLimit"`
+		Tokens   string `xml:"httpTokens"`
+		Tags     string `xml:"instanceMetadataTags"`
+	} `xml:"launchTemplateData>metadataOptions"`
 	Tags []struct {
 		Type string     `xml:"resourceType"`
 		Tags []wire.Tag `xml:"tagSet>item"`
@@ -92,7 +100,13 @@ func (s *shell) rotates(pool string) {
 			set(at+"Ebs.DeleteOnTermination", "true")
 			set(at+"Ebs.VolumeSize", d.Size)
 			set(at+"Ebs.VolumeType", d.Type)
+			set(at+"Ebs.Encrypted", d.Encrypted)
 		}
+		set("MetadataOptions.HttpEndpoint", v.Metadata.Endpoint)
+		set("MetadataOptions.HttpProtocolIpv6", v.Metadata.IPv6)
+		set("MetadataOptions.HttpPutResponseHopLimit", v.Metadata.HopLimit)
+		set("MetadataOptions.HttpTokens", v.Metadata.Tokens)
+		set("MetadataOptions.InstanceMetadataTags", v.Metadata.Tags)
 		for n, of := range v.Tags {
 			set(fmt.Sprintf("TagSpecification.%d.ResourceType", n+1), of.Type)
 			for i, tag := range of.Tags {

@@ -53,7 +53,7 @@ func TestExec(t *testing.T) {
 	}
 	require.Equal(t, 0, s.run("cluster", "exec", "demo", host, "-o", "json", "--", "sh", "-c", "echo oops >&2; exit 3"), s.err.String())
 	var out execDocument
-	require.NoError(t, json.Unmarshal([]byte(s.out.String()), &out))
+	require.NoError(t, json.Unmarshal(s.out.Bytes(), &out))
 	assert.Equal(t, execDocument{Version: 1, Stderr: "oops\n", ExitCode: 3}, out)
 
 	require.Equal(t, 0, s.run("cluster", "exec", "demo", host, "--", "echo", strings.Repeat("x", 30000)), s.err.String())
@@ -65,7 +65,11 @@ func TestExec(t *testing.T) {
 	require.Equal(t, env.Failed, s.run("cluster", "exec", "other", "nope", "--", "true"))
 	assert.Contains(t, s.err.String(), "there is no cluster other in us-east-1")
 	for _, wrong := range [][]string{
-		{"demo", host}, {"demo", host, "true"}, {"demo", host, "--"}, {"demo", "--", "true"}, {"-f", file, "demo", host, "--", "true"},
+		{"demo", host},
+		{"demo", host, "true"},
+		{"demo", host, "--"},
+		{"demo", "--", "true"},
+		{"-f", file, "demo", host, "--", "true"},
 		{"demo", host, "--limit", "49h", "--", "true"},
 	} {
 		require.Equal(t, env.Wrong, s.run(append([]string{"cluster", "exec"}, wrong...)...), "%v", wrong)

@@ -107,7 +107,11 @@ func TestGenerateWithLongNames(t *testing.T) {
 	s := newShell(t)
 	long := strings.Repeat("n", 58)
 	require.Equal(t, env.Wrong, s.run("cluster", "generate", long, "--flavor", "eks-addons"))
-	assert.Contains(t, s.err.String(), "is too long a name for a cluster of the flavor eks-addons, whose groups of machines have names that begin with it: use 56 characters at most\n")
+	assert.Contains(
+		t,
+		s.err.String(),
+		"is too long a name for a cluster of the flavor eks-addons, whose groups of machines have names that begin with it: use 56 characters at most\n",
+	)
 	assert.Empty(t, s.out.String())
 	require.Equal(t, 0, s.run("cluster", "generate", long, "--flavor", "eks-fargate"), s.err.String())
 

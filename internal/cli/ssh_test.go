@@ -33,7 +33,13 @@ func launched(t *testing.T, a *awssim.AWS, role, key string) (id string) {
 	})
 	require.NoError(t, err)
 	in := &ec2.RunInstancesInput{
-		MinCount: aws.Int32(1), MaxCount: aws.Int32(1), ImageId: images.Images[0].ImageId, InstanceType: types.InstanceTypeT3Large, SubnetId: subnets.Subnets[0].SubnetId,
+		MinCount: aws.Int32(
+			1,
+		),
+		MaxCount:           aws.Int32(1),
+		ImageId:            images.Images[0].ImageId,
+		InstanceType:       types.InstanceTypeT3Large,
+		SubnetId:           subnets.Subnets[0].SubnetId,
 		IamInstanceProfile: &types.IamInstanceProfileSpecification{Name: aws.String("nodes.cluster-api-provider-aws.sigs.k8s.io")},
 		TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeInstance, Tags: []types.Tag{
 			{Key: aws.String("sigs.k8s.io/cluster-api-provider-aws/cluster/demo"), Value: aws.String("owned")},
@@ -69,7 +75,7 @@ func TestSSH(t *testing.T) {
 		id := launched(t, a, "node", "mine")
 
 		require.Equal(t, env.Failed, s.run("cluster", "ssh", "demo", id))
-		assert.Contains(t, s.err.String(), id+": Systems Manager does not reach the machine: give its role the permissions of AmazonSSMManagedInstanceCore")
+		assert.Contains(t, s.err.String(), id+": the machine is not connected to Systems Manager: give its role the permissions of AmazonSSMManagedInstanceCore")
 		assert.Contains(t, s.err.String(), "; or give the cluster a bastion (spec.bastion.enabled)")
 		assert.Equal(t, 1, strings.Count(strings.TrimSpace(s.err.String()), "\n")+1, "one line: %s", s.err.String())
 
@@ -79,7 +85,13 @@ func TestSSH(t *testing.T) {
 		})
 		require.Equal(t, 0, s.run("cluster", "ssh", "demo", "demo-node"), s.err.String())
 		assert.Equal(t, []string{
-			"session-manager-plugin", "AWS_SSM_START_SESSION_RESPONSE", "us-east-1", "StartSession", "", `{"Target":"` + id + `"}`, "https://ssm.us-east-1.amazonaws.com",
+			"session-manager-plugin",
+			"AWS_SSM_START_SESSION_RESPONSE",
+			"us-east-1",
+			"StartSession",
+			"",
+			`{"Target":"` + id + `"}`,
+			"https://ssm.us-east-1.amazonaws.com",
 		}, ran)
 		require.Len(t, variables, 1)
 		assert.Regexp(t, `^AWS_SSM_START_SESSION_RESPONSE=\{"SessionId":".+","StreamUrl":"wss://.+","TokenValue":".+"\}$`, variables[0])

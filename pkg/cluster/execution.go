@@ -23,7 +23,7 @@ type Session struct {
 }
 
 // ErrNotConnected says that Systems Manager does not reach a machine.
-var ErrNotConnected = errors.New("Systems Manager does not reach the machine: give its role the permissions of AmazonSSMManagedInstanceCore, " +
+var ErrNotConnected = errors.New("the machine is not connected to Systems Manager: give its role the permissions of AmazonSSMManagedInstanceCore, " +
 	"its subnet a route to Systems Manager, and its image the SSM agent")
 
 // Reach is how a shell on a machine is reached.

@@ -30,7 +30,22 @@ type action struct {
 
 // services are those that the program calls, as IAM abbreviates them.
 func services() []string {
-	return []string{"autoscaling", "ec2", "eks", "elasticloadbalancing", "events", "iam", "kms", "route53", "s3", "secretsmanager", "servicequotas", "sqs", "ssm", "sts"}
+	return []string{
+		"autoscaling",
+		"ec2",
+		"eks",
+		"elasticloadbalancing",
+		"events",
+		"iam",
+		"kms",
+		"route53",
+		"s3",
+		"secretsmanager",
+		"servicequotas",
+		"sqs",
+		"ssm",
+		"sts",
+	}
 }
 
 // read reads the data. Its newer versions do not have the dependent actions any more, so

@@ -23,9 +23,20 @@ type call struct {
 // prefixes are the services, by their ID in the SDK.
 func prefixes() map[string]string {
 	return map[string]string{
-		"Auto Scaling": "autoscaling", "EC2": "ec2", "EKS": "eks", "Elastic Load Balancing": "elasticloadbalancing",
-		"Elastic Load Balancing v2": "elasticloadbalancing", "IAM": "iam", "EventBridge": "events", "SQS": "sqs", "KMS": "kms", "S3": "s3", "Secrets Manager": "secretsmanager",
-		"Service Quotas": "servicequotas", "SSM": "ssm", "STS": "sts",
+		"Auto Scaling":              "autoscaling",
+		"EC2":                       "ec2",
+		"EKS":                       "eks",
+		"Elastic Load Balancing":    "elasticloadbalancing",
+		"Elastic Load Balancing v2": "elasticloadbalancing",
+		"IAM":                       "iam",
+		"EventBridge":               "events",
+		"SQS":                       "sqs",
+		"KMS":                       "kms",
+		"S3":                        "s3",
+		"Secrets Manager":           "secretsmanager",
+		"Service Quotas":            "servicequotas",
+		"SSM":                       "ssm",
+		"STS":                       "sts",
 	}
 }
 

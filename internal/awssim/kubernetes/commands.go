@@ -33,7 +33,7 @@ func (svc *Service) RunScript(instance, script string) ssm.Result {
 	}
 	if code, is := strings.CutPrefix(script, "exit "); is {
 		n, _ := strconv.ParseInt(code, 10, 32)
-		return ssm.Result{Code: int32(n)} //nolint:gosec // of 32 bits
+		return ssm.Result{Code: int32(n)}
 	}
 	if words, ok := userScript(script); ok {
 		return svc.runWords(i, words)

@@ -70,7 +70,7 @@ func (svc *Service) runWords(i *ec2.Instance, words []string) (r ssm.Result) {
 			return ssm.Result{Code: 2, Err: "sh: this command is not simulated\n"}
 		}
 		code, _ := strconv.ParseInt(m[2], 10, 32)
-		if r.Code = int32(code); m[1] != "" { //nolint:gosec // of 32 bits
+		if r.Code = int32(code); m[1] != "" {
 			r.Err = m[1] + "\n"
 		}
 	default:

@@ -91,7 +91,7 @@ func (svc *Service) queue(url *string) (*Queue, error) {
 // checkAttributes checks the attributes that are simulated: CreateQueue, SQS API reference.
 func (svc *Service) checkAttributes(all map[string]string) error {
 	for name, value := range all {
-		switch types.QueueAttributeName(name) {
+		switch types.QueueAttributeName(name) { //nolint:exhaustive // all others are not simulated
 		case types.QueueAttributeNameMessageRetentionPeriod:
 			if n, err := strconv.Atoi(value); err != nil || n < 60 || n > 1209600 {
 				return invalidAttribute(name)

@@ -324,7 +324,7 @@ func personal(text, name string) string {
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(strings.TrimSpace(line), "#") {
 			as := name
-			if most, ok := lengths[strings.TrimSpace(before)]; ok {
+			if most := mostCharacters(strings.TrimSpace(before)); most > 0 {
 				as = shortened(name, most-len(namedValue.FindStringSubmatch(line)[1])+len(old[1]))
 			}
 			line = named.ReplaceAllString(line, "${1}"+as)
@@ -335,10 +335,16 @@ func personal(text, name string) string {
 	return b.String()
 }
 
-// lengths are the characters that AWS allows in names that contain the cluster's, by the line before.
-var lengths = map[string]int{
-	"secondaryControlPlaneLoadBalancer:": 32,
-	"s3Bucket:":                          63,
+// mostCharacters returns how long AWS allows the name to be that stands after this line and contains the cluster's; 0:
+// it has no such limit.
+func mostCharacters(before string) int {
+	switch before {
+	case "secondaryControlPlaneLoadBalancer:":
+		return 32
+	case "s3Bucket:":
+		return 63
+	}
+	return 0
 }
 
 // namedValue finds the name of a resource of AWS, which may be the default of a variable.
@@ -362,7 +368,12 @@ func (o *generateOptions) fits(text, name string) error {
 		most = min(most, 63-len(object[1])+len(name))
 	}
 	if len(name) > most {
-		return env.Usagef("%q is too long a name for a cluster of the flavor %s, whose groups of machines have names that begin with it: use %d characters at most", name, o.flavor.value, most)
+		return env.Usagef(
+			"%q is too long a name for a cluster of the flavor %s, whose groups of machines have names that begin with it: use %d characters at most",
+			name,
+			o.flavor.value,
+			most,
+		)
 	}
 	return nil
 }

@@ -31,7 +31,10 @@ func (o *generateOptions) fromRegistry(text string) (string, error) {
 		return text, nil
 	}
 	if !kubeadmConfiguration.MatchString(text) {
-		return "", env.Usagef("--image-registry: the flavor %s has no machines with kubeadm: the nodes of EKS take their images from registries of AWS", o.flavor.value)
+		return "", env.Usagef(
+			"--image-registry: the flavor %s has no machines with kubeadm: the nodes of EKS take their images from registries of AWS",
+			o.flavor.value,
+		)
 	}
 	text = kubeadmConfiguration.ReplaceAllString(text, "${0}${1}  imageRepository: "+o.registry+"\n")
 	versions, err := parameterValues(text, version)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -84,24 +85,29 @@ func (o *sshOptions) run(ctx context.Context, name []string, node string, more [
 	if err != nil {
 		return err
 	}
-	lacking := errors.New("--via=" + viaBastion)
-	if o.via.value != viaBastion {
-		if lacking = o.plugin(ctx); lacking == nil {
-			if s, err := x.cluster.StartSession(ctx, r.Machine); err == nil {
-				return o.openSession(x, s)
-			} else if lacking = err; !errors.Is(err, cluster.ErrNotConnected) {
-				return err
-			}
-		}
-		if o.via.value == viaSession {
-			return lacking
-		}
+	if o.via.value == viaBastion {
+		return o.throughBastion(x, r, more, errors.New("the cluster has no bastion that runs: set spec.bastion.enabled, and run create"))
 	}
+	lacking := o.plugin(ctx)
+	if lacking == nil {
+		s, err := x.cluster.StartSession(ctx, r.Machine)
+		if err == nil {
+			return o.openSession(x, s)
+		}
+		lacking = err
+	}
+	var noPlugin pluginError
+	if o.via.value == viaSession || !errors.As(lacking, &noPlugin) && !errors.Is(lacking, cluster.ErrNotConnected) {
+		return lacking
+	}
+	return o.throughBastion(x, r, more, fmt.Errorf("%w; or give the cluster a bastion (spec.bastion.enabled)", lacking))
+}
+
+// throughBastion opens a shell through the bastion of the cluster; without one, it returns the error.
+func (o *sshOptions) throughBastion(x *subject, r cluster.Reach, more []string, without error) error {
 	switch {
-	case r.Bastion == "" && o.via.value == viaBastion:
-		return errors.New("the cluster has no bastion that runs: set spec.bastion.enabled, and run create")
 	case r.Bastion == "":
-		return errors.New(lacking.Error() + "; or give the cluster a bastion (spec.bastion.enabled)")
+		return without
 	case r.Key == "":
 		return errors.New("machine " + r.Machine + " has no key pair: set sshKeyName, which replaces the machine, or use Session Manager")
 	}
@@ -116,17 +122,22 @@ const (
 	responseIn     = "AWS_SSM_START_SESSION_RESPONSE"
 )
 
+// pluginError says why session-manager-plugin cannot be used.
+type pluginError string
+
+func (e pluginError) Error() string { return string(e) }
+
 // plugin returns why session-manager-plugin cannot be used; nil if it can.
 func (o *sshOptions) plugin(ctx context.Context) error {
 	const guide = "https://docs.aws.amazon.com/systems-manager/latest/userguide/session-manager-working-with-install-plugin.html"
 	version, err := o.Env.Output(ctx, []string{plugin, "--version"})
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return errors.New(plugin + " is not installed: see " + guide)
+		return pluginError(plugin + " is not installed: see " + guide)
 	case err != nil:
-		return errors.New(plugin + " --version: " + err.Error())
+		return pluginError(plugin + " --version: " + err.Error())
 	case !newer(strings.TrimSpace(version), lastWithoutEnv):
-		return errors.New(plugin + " " + strings.TrimSpace(version) + " takes secrets as arguments: install a newer one than " + lastWithoutEnv + ": see " + guide)
+		return pluginError(plugin + " " + strings.TrimSpace(version) + " takes secrets as arguments: install a newer one than " + lastWithoutEnv + ": see " + guide)
 	}
 	return nil
 }
@@ -159,7 +170,11 @@ func (o *sshOptions) openSession(x *subject, s cluster.Session) error {
 	if err != nil {
 		return err
 	}
-	return o.attach(x, []string{plugin, responseIn, s.Region, "StartSession", o.Profile, string(request), s.Endpoint}, []string{responseIn + "=" + string(response)})
+	return o.attach(
+		x,
+		[]string{plugin, responseIn, s.Region, "StartSession", o.Profile, string(request), s.Endpoint},
+		[]string{responseIn + "=" + string(response)},
+	)
 }
 
 // attach runs a program on the terminal. With --simulate, there is nothing that it could reach.

@@ -72,9 +72,14 @@ func unused(m *manifest.Cluster) (actions []string) {
 	if m.FlowLogs == nil {
 		actions = append(actions, "ec2:CreateFlowLogs")
 	}
-	if m.EKS == nil {
-		return actions
+	if m.EKS != nil {
+		actions = append(actions, unusedOfEKS(m)...)
 	}
+	return actions
+}
+
+// unusedOfEKS is unused, for what only EKS has.
+func unusedOfEKS(m *manifest.Cluster) (actions []string) {
 	addons := m.EKS.ControlPlane.Spec.Addons
 	isAgent := func(a ekscontrolplanev1.Addon) bool { return a.Name == eks.PodIdentityAgent }
 	if !m.EKS.HasPodIdentities() && (addons == nil || !slices.ContainsFunc(*addons, isAgent)) {
@@ -114,22 +119,8 @@ func unused(m *manifest.Cluster) (actions []string) {
 
 // ofEKS adds the roles and the key of a cluster of EKS.
 func (s *Scope) ofEKS(m *manifest.Cluster, keys map[string]bool) {
-	plane, roles := m.EKS.ControlPlane.Spec, map[string]bool{}
-	if plane.RoleName != nil {
-		roles["*"+*plane.RoleName] = true
-	}
-	if a := m.EKS.AutoMode; a != nil && a.Role != "" {
-		roles["*"+a.Role] = true
-	}
-	for _, f := range m.EKS.Fargate {
-		roles["*"+f.Spec.RoleName] = true
-	}
-	for _, p := range m.Pools {
-		if p.Managed != nil {
-			roles["*"+p.Managed.Spec.RoleName] = true
-		}
-	}
-	s.EKSRoles = names(roles)
+	plane := m.EKS.ControlPlane.Spec
+	s.EKSRoles = eksRoles(m)
 	if plane.Addons != nil {
 		for _, a := range *plane.Addons {
 			if a.ServiceAccountRoleArn != nil {
@@ -152,6 +143,26 @@ func (s *Scope) ofEKS(m *manifest.Cluster, keys map[string]bool) {
 	if e := plane.EncryptionConfig; e != nil && e.Provider != nil {
 		keys[s.key(*e.Provider)] = true
 	}
+}
+
+// eksRoles lists the roles of a control plane, of node groups and of Fargate, for ARNs: they may have a path.
+func eksRoles(m *manifest.Cluster) []string {
+	plane, roles := m.EKS.ControlPlane.Spec, map[string]bool{}
+	if plane.RoleName != nil {
+		roles["*"+*plane.RoleName] = true
+	}
+	if a := m.EKS.AutoMode; a != nil && a.Role != "" {
+		roles["*"+a.Role] = true
+	}
+	for _, f := range m.EKS.Fargate {
+		roles["*"+f.Spec.RoleName] = true
+	}
+	for _, p := range m.Pools {
+		if p.Managed != nil {
+			roles["*"+p.Managed.Spec.RoleName] = true
+		}
+	}
+	return names(roles)
 }
 
 // podRoles lists the roles of pod identity associations, each once.

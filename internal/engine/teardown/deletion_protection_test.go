@@ -44,8 +44,13 @@ func TestDeletionProtection(t *testing.T) {
 			before := enginetest.WithoutLock(a)
 			_, err := c.Delete(t.Context(), cluster.Options{})
 			require.ErrorAs(t, err, new(*plan.RefusedError), what)
-			require.ErrorContains(t, err, "is protected from deletion: set the annotation clusterawsadm/deletion-protection of its AWSCluster to \"false\" and run create, "+
-				"or run: aws ssm delete-parameter --region us-east-1 --name "+path, what)
+			require.ErrorContains(
+				t,
+				err,
+				"is protected from deletion: set the annotation clusterawsadm/deletion-protection of its AWSCluster to \"false\" and run create, "+
+					"or run: aws ssm delete-parameter --region us-east-1 --name "+path,
+				what,
+			)
 			require.NotContains(t, err.Error(), "\n", what)
 			_, err = c.PlanDelete(t.Context(), cluster.Options{})
 			require.ErrorAs(t, err, new(*plan.RefusedError), what)
@@ -75,7 +80,8 @@ func TestDeletionProtectionEndsByHand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := enginetest.Account(on, enginetest.Lag)
 		enginetest.MustApply(t, on, a)
-		_, err := ssm.NewFromConfig(a.Config()).DeleteParameter(t.Context(), &ssm.DeleteParameterInput{Name: aws.String("/clusterawsadm/" + on.Name + "/deletion-protection")})
+		_, err := ssm.NewFromConfig(a.Config()).
+			DeleteParameter(t.Context(), &ssm.DeleteParameterInput{Name: aws.String("/clusterawsadm/" + on.Name + "/deletion-protection")})
 		require.NoError(t, err)
 		_, err = enginetest.Open(on, a.Process()).Delete(t.Context(), cluster.Options{})
 		require.ErrorAs(t, err, new(*plan.RefusedError), "the manifest still says so")

@@ -128,7 +128,11 @@ func ImageByParameter(name string) graph.Lookup[ImageState] {
 			return aws.ToString(out.Parameter.Value), nil
 		})
 		if cloud.NotFound(err) {
-			return nil, fmt.Errorf("AWS has no recommended image in %s (the parameter %s does not exist): use a version of Kubernetes that EKS offers, or set ami.id", c.Region, name)
+			return nil, fmt.Errorf(
+				"AWS has no recommended image in %s (the parameter %s does not exist): use a version of Kubernetes that EKS offers, or set ami.id",
+				c.Region,
+				name,
+			)
 		}
 		if err != nil {
 			return nil, err

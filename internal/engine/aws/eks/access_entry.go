@@ -119,9 +119,13 @@ func (a *AccessEntry) missingPolicy(ctx context.Context, c *cloud.Clients) (refu
 // accessPolicyNames lists the access policies of EKS, which are the same for all clusters.
 func accessPolicyNames(ctx context.Context, c *cloud.Clients) ([]string, error) {
 	return cloud.Remember(ctx, c, "names of access policies", func(ctx context.Context) (names []string, err error) {
-		all, err := cloud.Pages(ctx, eks.NewListAccessPoliciesPaginator(c.EKS, &eks.ListAccessPoliciesInput{}), func(o *eks.ListAccessPoliciesOutput) []types.AccessPolicy {
-			return o.AccessPolicies
-		})
+		all, err := cloud.Pages(
+			ctx,
+			eks.NewListAccessPoliciesPaginator(c.EKS, &eks.ListAccessPoliciesInput{}),
+			func(o *eks.ListAccessPoliciesOutput) []types.AccessPolicy {
+				return o.AccessPolicies
+			},
+		)
 		for _, p := range all {
 			names = append(names, aws.ToString(p.Name))
 		}

@@ -103,21 +103,34 @@ func (l *loader) recognise(o *manifest.Entry, apiVersion string) bool {
 	case k.group != gv.Group:
 		return refuse(o.Problem("apiVersion", fmt.Sprintf("there is no kind %s in %s", o.Kind, gv), l.versionsOf(o.Kind)))
 	case k.versions[gv.Version] == nil:
-		fix := l.versionsOf(o.Kind)
-		if gv.Version == "v1alpha1" || gv.Version == "v1alpha2" {
-			fix = "no program converts it: make a new manifest with clusterawsadm cluster generate"
-		}
-		return refuse(o.Problem("apiVersion", fmt.Sprintf("%s has no version %s", o.Kind, gv), fix))
+		return refuse(o.Problem("apiVersion", fmt.Sprintf("%s has no version %s", o.Kind, gv), l.remedyOfVersion(o.Kind, gv)))
 	}
 	o.Version = gv.Version
 	if o.Name == "" {
 		return refuse(o.Problem("metadata.name", "the object has no name", "set metadata.name"))
 	}
-	if file := o.Position("").File; k.capa && gv.Version == manifest.VersionOld && !l.unserved[file] {
-		l.unserved[file] = true
-		l.warn(o.Problem("apiVersion", fmt.Sprintf("%s is no longer served by Cluster API Provider AWS", gv), "convert the file: "+convertCommand(o)))
+	if k.capa && gv.Version == manifest.VersionOld {
+		l.warnOfUnserved(o, gv)
 	}
 	return true
+}
+
+// remedyOfVersion says what to do about a version that a kind does not have.
+func (l *loader) remedyOfVersion(kind string, gv apischema.GroupVersion) string {
+	if gv.Version == "v1alpha1" || gv.Version == "v1alpha2" {
+		return "no program converts it: make a new manifest with clusterawsadm cluster generate"
+	}
+	return l.versionsOf(kind)
+}
+
+// warnOfUnserved warns, once for each file, of a version that Cluster API Provider AWS does not serve any more.
+func (l *loader) warnOfUnserved(o *manifest.Entry, gv apischema.GroupVersion) {
+	file := o.Position("").File
+	if l.unserved[file] {
+		return
+	}
+	l.unserved[file] = true
+	l.warn(o.Problem("apiVersion", fmt.Sprintf("%s is no longer served by Cluster API Provider AWS", gv), "convert the file: "+convertCommand(o)))
 }
 
 // isConverted reports whether an object of this version is not supported, and "cluster convert" converts it.

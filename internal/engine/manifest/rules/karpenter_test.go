@@ -42,5 +42,9 @@ func TestKarpenter(t *testing.T) {
 	assert.Empty(t, m.Warnings)
 	m = mustLoad(t, edit(t, yaml, "role: eks-karpenter-us-east-1-karpenter-node", "role: KarpenterNodeRole"), input.LoadOptions{})
 	require.Len(t, m.Warnings, 1)
-	assert.Contains(t, m.Warnings[0].String(), "spec.role of the EC2NodeClass is KarpenterNodeRole, which is not the role that is made for Karpenter's nodes — set it to eks-karpenter-us-east-1-karpenter-node")
+	assert.Contains(
+		t,
+		m.Warnings[0].String(),
+		"spec.role of the EC2NodeClass is KarpenterNodeRole, which is not the role that is made for Karpenter's nodes — set it to eks-karpenter-us-east-1-karpenter-node",
+	)
 }

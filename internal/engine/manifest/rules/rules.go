@@ -29,7 +29,7 @@ const (
 func (c *checks) checkWhole(cluster *manifest.Entry) {
 	c.checkName(cluster)
 	if c.cluster.Infra != nil {
-		c.checkLoadBalancers(cluster, c.infra)
+		c.checkLoadBalancers(c.infra)
 		c.checkNetwork(c.infra)
 		c.checkVPCBlocks()
 		c.checkIngressRules()
@@ -82,7 +82,7 @@ func (c *checks) checkName(o *manifest.Entry) {
 
 // checkLoadBalancers rejects settings that cannot work, and warns about those that have
 // no effect.
-func (c *checks) checkLoadBalancers(cluster, o *manifest.Entry) {
+func (c *checks) checkLoadBalancers(o *manifest.Entry) {
 	primary, secondary := c.cluster.Infra.Spec.ControlPlaneLoadBalancer, c.cluster.Infra.Spec.SecondaryControlPlaneLoadBalancer
 	c.checkLoadBalancer(o, "spec.controlPlaneLoadBalancer", primary)
 	c.checkLoadBalancer(o, "spec.secondaryControlPlaneLoadBalancer", secondary)

@@ -113,11 +113,15 @@ func (u *user) types(t *testing.T, command string) string {
 	words := strings.Fields(command)
 	require.Equal(t, "clusterawsadm", words[0])
 	u.out.Reset()
+	var written bytes.Buffer
+	if redirected {
+		u.Out = &written
+		defer func() { u.Out = &u.out }()
+	}
 	got := cli.Main(words[1:], u.Env)
 	require.Equal(t, cmp.Or(code, "0"), strconv.Itoa(got), "%s\n%s", command, &u.out)
 	if redirected {
-		require.NoError(t, os.WriteFile(file, u.out.Bytes(), 0o600))
-		return ""
+		require.NoError(t, os.WriteFile(file, written.Bytes(), 0o600))
 	}
 	return u.out.String()
 }
@@ -135,6 +139,7 @@ func TestCommandsOfDocuments(t *testing.T) {
 			for command := range strings.SplitSeq(strings.ReplaceAll(block, " | ", "\n"), "\n") {
 				command, _, _ = strings.Cut(strings.TrimSpace(command), " > ")
 				command, _, _ = strings.Cut(command, " # ")
+				command, _, _ = strings.Cut(command, " -- ")
 				words := strings.Fields(command)
 				switch {
 				case len(words) == 0, slices.Contains(others, words[0]), regexp.MustCompile(`^\w+=`).MatchString(words[0]):

@@ -203,9 +203,12 @@ func unexercised() map[string]string {
 		more     = "removes what somebody else has added, or the manifest does not have any more"
 		repairs  = "repairs what somebody else has changed in a way that the tampers do not have"
 		diagnose = "explains why a machine does not boot"
+		profiles = "deletes what Karpenter has made and has not deleted, because it did not run any more"
 		volumes  = "EC2 needs it for a volume that is encrypted with a customer managed key, which no example has"
 	)
 	return map[string]string{
+		"KarpenterProfiles iam:DeleteInstanceProfile":                     profiles,
+		"KarpenterProfiles iam:RemoveRoleFromInstanceProfile":             profiles,
 		"BootDataInBuckets s3:GetObject":                                  "a machine fetches its boot data with a request that the program has signed",
 		"Describe ec2:GetConsoleOutput":                                   diagnose,
 		"EncryptWithKeys kms:Decrypt":                                     volumes,

@@ -2,8 +2,6 @@ package cluster
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/configs"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	words "github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 	"github.com/clusterawsadm/clusterawsadm/pkg/schema"
 )
@@ -72,7 +71,7 @@ The flavors are:
 		&o.registry,
 		"image-registry",
 		"",
-		"`REGISTRY` with copies of all images, such as registry.example.com/mirror, for machines without internet (default: those of the authors)",
+		"`REGISTRY` with copies of all images, for machines without internet (default: those of the authors)",
 	)
 	cmd.Flags().StringVar(
 		&o.schema,
@@ -204,6 +203,12 @@ func (o *generateOptions) forEditors(text string) string {
 	return regexp.MustCompile(`(?m)^apiVersion: ([a-z]+\.)*cluster\.x-k8s\.io/`).ReplaceAllString(text, strings.ReplaceAll(line, "$", "$$")+"$0")
 }
 
+// nodeRole finds the role of Karpenter's nodes, whose name a run shortens in the same way.
+var nodeRole = regexp.MustCompile(`\b[a-z0-9-]+-karpenter-node\b`)
+
+// mostOfRole is how many characters IAM allows in the name of a role.
+const mostOfRole = 64
+
 // asAsked returns a manifest with the values of the flags.
 func (o *generateOptions) asAsked(text string) (string, error) {
 	var err error
@@ -215,6 +220,7 @@ func (o *generateOptions) asAsked(text string) (string, error) {
 			return "", err
 		}
 	}
+	text = nodeRole.ReplaceAllStringFunc(text, func(role string) string { return words.Shortened(role, mostOfRole) })
 	if o.version != "" {
 		if text, err = ofVersion(text, o.version); err != nil {
 			return "", err
@@ -325,7 +331,7 @@ func personal(text, name string) string {
 		if !strings.HasPrefix(strings.TrimSpace(line), "#") {
 			as := name
 			if most := mostCharacters(strings.TrimSpace(before)); most > 0 {
-				as = shortened(name, most-len(namedValue.FindStringSubmatch(line)[1])+len(old[1]))
+				as = words.Shortened(name, most-len(namedValue.FindStringSubmatch(line)[1])+len(old[1]))
 			}
 			line = named.ReplaceAllString(line, "${1}"+as)
 		}
@@ -349,16 +355,6 @@ func mostCharacters(before string) int {
 
 // namedValue finds the name of a resource of AWS, which may be the default of a variable.
 var namedValue = regexp.MustCompile(`name: (?:\$\{\w+:=)?([^\s}]+)`)
-
-// shortened returns a name of at most so many characters. It differs for different names.
-func shortened(name string, most int) string {
-	if len(name) <= most {
-		return name
-	}
-	sum := sha256.Sum256([]byte(name))
-	hash := hex.EncodeToString(sum[:3])
-	return strings.TrimRight(name[:most-len(hash)-1], "-") + "-" + hash
-}
 
 // fits refuses a cluster name with which a group of machines of this flavor would have a name that is too long:
 // Cluster API writes it into labels.

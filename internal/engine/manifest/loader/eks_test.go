@@ -25,7 +25,7 @@ func TestExamples(t *testing.T) {
 		require.NoError(t, err)
 		files = append(files, found...)
 	}
-	require.Len(t, files, 12)
+	require.Len(t, files, 13)
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
 		t.Run(name, func(t *testing.T) {

@@ -77,6 +77,12 @@ func IAMRole(s *awssim.State, arn string) *awssim.Role {
 // EKSTagsOf returns the tags of the EKS resource with that ARN.
 func EKSTagsOf(s *awssim.State, arn string) map[string]string {
 	c := Plane(s)
+	if q := s.SQS.Queues[arn[strings.LastIndex(arn, ":")+1:]]; q != nil && strings.HasPrefix(arn, "arn:aws:sqs:") {
+		return q.Tags
+	}
+	if r := s.EventBridge.Rules[arn[strings.LastIndex(arn, "/")+1:]]; r != nil && strings.HasPrefix(arn, "arn:aws:events:") {
+		return r.Tags
+	}
 	switch {
 	case c.ARN == arn:
 		return c.Tags

@@ -30,7 +30,7 @@ func lastsInEKS(op string) bool {
 // is tried once.
 func TestEKSUpdatesThatDoNotConverge(t *testing.T) {
 	table, tried := tampers(), map[string]bool{}
-	for _, file := range []string{enginetest.EKSAddons, "eks-auto.yaml", "eks-fargate.yaml", "eks-iam.yaml", "eks-templates.yaml", "eks-machines.yaml"} {
+	for _, file := range []string{enginetest.EKSAddons, "eks-auto.yaml", "eks-fargate.yaml", "eks-iam.yaml", "eks-templates.yaml", "eks-machines.yaml", "eks-karpenter.yaml"} {
 		t.Run(enginetest.Name(file), func(t *testing.T) {
 			m := enginetest.LoadQuick(t, file)
 			for _, f := range m.EKS.Fargate { // by its only other tag, a profile is found
@@ -94,7 +94,7 @@ func TestEKSUpdatesThatDoNotConverge(t *testing.T) {
 func ofEKS(n plan.ID) bool {
 	switch n.Kind() {
 	case "eks-cluster", "eks-authentication", "node-group", "addon", "access-entry", "pod-identity", "fargate-profile", "identity-provider",
-		"oidc-provider", "role":
+		"oidc-provider", "role", "queue", "event-rule":
 		return true
 	}
 	return false

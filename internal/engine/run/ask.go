@@ -41,7 +41,7 @@ func (d *Deleting) connect(ctx context.Context, ask bool) (*kube.Client, error) 
 // askCluster adds the Services, Ingresses and volume claims of the cluster to the graph.
 // They are deleted first, so that the cluster's controllers delete what they created in
 // AWS. A cluster that does not respond is deleted nevertheless: then k is nil.
-func (d *Deleting) askCluster(k *kube.Client) {
+func (d *Deleting) askCluster(ctx context.Context, k *kube.Client) {
 	if k == nil {
 		return
 	}
@@ -55,7 +55,9 @@ func (d *Deleting) askCluster(k *kube.Client) {
 		in.Warn, in.Timeout = warn, d.Cluster.Target.Timeout/3 // the time limit of the resource is longer than twice this
 		in.Sweep(d.Built.Graph, id, before)
 	}
-	add("in-cluster/karpenter", teardown.KarpenterInCluster(k), graph.Exists(d.Built.Resources()...))
+	if teardown.HasKarpenter(ctx, k) {
+		add("in-cluster/karpenter", teardown.KarpenterInCluster(k), graph.Exists(d.Built.Resources()...))
+	}
 	before := graph.Exists(d.Built.Resources()...) // the controllers of load balancers and volumes may run on nodes of Karpenter
 	if d.collects(elb.LoadBalancerKind) {
 		add("in-cluster/load-balancers", teardown.BalancersInCluster(k), before)

@@ -148,7 +148,7 @@ func (d *Deleting) Look(ctx context.Context, ask bool) error {
 	}
 	all, d.kept = d.split(all)
 	teardown.Add(d.Built.Graph, all)
-	d.askCluster(api)
+	d.askCluster(ctx, api)
 	if d.Plan, err = d.executor.PlanDelete(ctx, d.Built.Graph); err != nil {
 		return Refused(err)
 	}

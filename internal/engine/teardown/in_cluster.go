@@ -30,8 +30,6 @@ type InCluster struct {
 	// five minutes.
 	Timeout time.Duration
 
-	none bool // there were no objects when they were listed last
-
 	list func(context.Context, *kube.Client) (*InClusterState, error)
 	ask  func(context.Context, *kube.Client, *InClusterState) error
 }
@@ -106,8 +104,6 @@ func (i *InCluster) Follow(ctx context.Context, _ *cloud.Clients, last *InCluste
 	switch {
 	case err != nil && stopped(ctx, err):
 		return nil, err
-	case err != nil && i.none:
-		return nil, nil //nolint:nilerr // nothing is missing
 	case err != nil && last.asked == nil:
 		i.giveUp(&have)
 		return &InClusterState{over: true}, nil
@@ -115,7 +111,6 @@ func (i *InCluster) Follow(ctx context.Context, _ *cloud.Clients, last *InCluste
 		return &have, nil //nolint:nilerr // Delete waits for an answer
 	}
 	have.objects, have.users = seen.objects, seen.users
-	i.none = len(have.objects) == 0
 	if have.asked != nil {
 		have.objects = slices.DeleteFunc(have.objects, func(o object) bool { return !have.asked[o.uid] })
 	}

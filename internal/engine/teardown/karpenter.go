@@ -36,6 +36,12 @@ func KarpenterInCluster(k *kube.Client) *InCluster {
 	}}
 }
 
+// HasKarpenter reports whether a cluster has objects of Karpenter. If it does not answer, the instances are found by their tags.
+func HasKarpenter(ctx context.Context, k *kube.Client) bool {
+	classes, err := inClusterObjects(ctx, k, karpenterClasses)
+	return err == nil && len(classes) > 0
+}
+
 // karpenterInCluster lists the objects. Without an EC2NodeClass, there are none.
 func karpenterInCluster(ctx context.Context, k *kube.Client) (*InClusterState, error) {
 	s := &InClusterState{}

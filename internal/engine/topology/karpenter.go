@@ -41,7 +41,7 @@ func addKarpenter(g *graph.Graph, in inputs, cluster *graph.Ref[eks.ClusterState
 		Cluster: cluster, Role: role(nodes), Type: eks.EntryOfLinux, Adopt: in.o.Adopt, Tags: in.eksTags(nodeRole, in.ownedByName()),
 	}, at)
 	queue := graph.Add(g, plan.ID(sqs.QueueKind+"/"+name), &sqs.Queue{
-		Name: name, ARN: in.regional("sqs", name), Senders: []string{"events.amazonaws.com"}, Retention: "300", Tags: in.eksTags(name), Role: controller,
+		Name: name, ARN: in.regional("sqs", name), Retention: "300", Tags: in.eksTags(name), Role: controller,
 	}, at, graph.DeletedAfter(isMachine))
 	rule := eventbridge.KarpenterRuleName(name)
 	graph.Add(g, plan.ID(eventbridge.RuleKind+"/"+rule), &eventbridge.Rule{

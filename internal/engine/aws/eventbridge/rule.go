@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
@@ -223,11 +224,16 @@ func rules(ctx context.Context, c *cloud.Clients) (out []RuleState, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if s != nil && s.IsOwned(c) {
+		if s != nil && (s.IsOwned(c) || s.lostItsTags(cluster)) {
 			out = append(out, *s)
 		}
 	}
 	return out, err
+}
+
+// lostItsTags reports whether a rule has no tags, and sends to the queue of the cluster as a run has made it.
+func (s RuleState) lostItsTags(cluster string) bool {
+	return len(s.Tags) == 0 && strings.HasSuffix(s.Targets[targetID], ":"+cluster)
 }
 
 // RetireRule adds the deletion of a rule that is not desired any more, if the cluster owns it.

@@ -22,12 +22,11 @@ import (
 // QueueKind is the name of the kind of queues.
 const QueueKind = "queue"
 
-// Queue is a queue that AWS services send events to.
+// Queue is a queue that EventBridge sends events to.
 type Queue struct {
 	Name      string
 	ARN       string
-	Senders   []string // service principals: "events.amazonaws.com"
-	Retention string   // of messages, in seconds
+	Retention string // of messages, in seconds
 	Tags      cloud.Tags
 	// Role is deleted after the queue: a deletion by name finds the queue by it.
 	Role *graph.Ref[iam.RoleState]
@@ -76,11 +75,11 @@ func (q *Queue) Diff(have *QueueState) (d plan.Diff) {
 	return d
 }
 
-// policy allows the services to send messages, and denies requests without TLS ("Security best practices", SQS developer guide).
+// policy allows EventBridge to send messages, and denies requests without TLS ("Security best practices", SQS developer guide).
 func (q *Queue) policy() string {
 	const action = "sqs:SendMessage"
 	document, _ := json.Marshal(map[string]any{"Version": "2012-10-17", "Statement": []map[string]any{ // text only
-		{"Sid": "Events", "Effect": "Allow", "Principal": map[string]any{"Service": q.Senders}, "Action": action, "Resource": q.ARN},
+		{"Sid": "Events", "Effect": "Allow", "Principal": map[string]any{"Service": "events.amazonaws.com"}, "Action": action, "Resource": q.ARN},
 		{
 			"Sid": "OnlyTLS", "Effect": "Deny", "Principal": "*", "Action": "sqs:*", "Resource": q.ARN,
 			"Condition": map[string]any{"Bool": map[string]any{"aws:SecureTransport": "false"}},
@@ -183,11 +182,17 @@ func queues(ctx context.Context, c *cloud.Clients) (out []QueueState, err error)
 		if err != nil {
 			return nil, err
 		}
-		if s != nil && s.IsOwned(c) {
+		if s != nil && (s.IsOwned(c) || s.lostItsTags()) {
 			out = append(out, *s)
 		}
 	}
 	return out, err
+}
+
+// lostItsTags reports whether a queue has no tags, and otherwise is as a run has made it.
+func (s QueueState) lostItsTags() bool {
+	made := &Queue{ARN: s.ID}
+	return len(s.Tags) == 0 && s.Policy == text.CanonicalJSON(made.policy())
 }
 
 // RetireQueue adds the deletion of a queue that is not desired any more, if the cluster owns it.

@@ -293,8 +293,9 @@ func (c *Clients) answered(
 	return out, md, err
 }
 
-// Reads reports whether an operation only reads. SendCommand does: the commands of runs only read on
-// machines (package runcommand). That of a user, of "cluster exec", belongs to no run, and is sent once. To encrypt and decrypt with a key changes nothing.
+// Reads reports whether an operation only reads. SendCommand counts as one: the commands of a run only read on machines
+// (package runcommand), and the command of "cluster exec" belongs to no run and is never repeated. Encrypt and Decrypt
+// change nothing, either.
 func Reads(op string) bool {
 	return op == "SendCommand" ||
 		slices.ContainsFunc([]string{"Describe", "Get", "List", "Head", "Search", "Lookup", "Simulate", "Decode", "Encrypt", "Decrypt"}, func(p string) bool {

@@ -74,7 +74,7 @@ func IAMRole(s *awssim.State, arn string) *awssim.Role {
 	return s.IAM.Roles[arn[strings.LastIndex(arn, "/")+1:]]
 }
 
-// EKSTagsOf returns the tags of the EKS resource with that ARN.
+// EKSTagsOf returns the tags of a resource that only clusters of EKS have, by its ARN.
 func EKSTagsOf(s *awssim.State, arn string) map[string]string {
 	c := Plane(s)
 	if q := s.SQS.Queues[arn[strings.LastIndex(arn, ":")+1:]]; q != nil && strings.HasPrefix(arn, "arn:aws:sqs:") {

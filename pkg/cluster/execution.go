@@ -16,17 +16,17 @@ type Execution struct {
 	Truncated bool   `json:"truncated,omitempty"` // AWS has cut the output
 }
 
-// Session is a session of Session Manager with a machine, for session-manager-plugin. It has a secret.
+// Session is a session of Session Manager with a machine, as session-manager-plugin needs it. Token is a secret.
 type Session struct {
 	Machine, Region, Endpoint string // Endpoint is the URL of the API of Systems Manager
 	ID, Token, URL            string
 }
 
-// ErrNotConnected says that Systems Manager does not reach a machine.
+// ErrNotConnected means that the SSM agent of a machine is not connected to Systems Manager.
 var ErrNotConnected = errors.New("the machine is not connected to Systems Manager: give its role the permissions of AmazonSSMManagedInstanceCore, " +
 	"its subnet a route to Systems Manager, and its image the SSM agent")
 
-// Reach is how a shell on a machine is reached.
+// Reach is what a connection with SSH to a machine needs.
 type Reach struct {
 	Machine string `json:"machine"` // ID of its instance
 	Address string `json:"address"` // private

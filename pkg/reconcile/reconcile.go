@@ -120,20 +120,21 @@ func (c *Cluster) AwaitCondition(ctx context.Context, condition cluster.Conditio
 // events. Secrets are removed. What the caller may not read is in Missing.
 func (c *Cluster) Logs(ctx context.Context) (cluster.Logs, error) { return look.Logs(ctx, c.run) }
 
-// Exec runs a command with its arguments on a machine of the cluster with SSM Run Command, as root, and
-// waits for its end, which Systems Manager enforces after the limit, at most cluster.MostExecution. node
-// is the ID of the machine, the name of its Node, its address, its tag Name or its name in a Status.
+// Exec runs a command as root on a machine of the cluster, with SSM Run Command, and waits until it ends.
+// Systems Manager stops the command after limit, which may be at most cluster.MostExecution. node is the ID
+// of the machine, the name of its Node, its private address, its tag Name, or its name in a Status.
 func (c *Cluster) Exec(ctx context.Context, node string, command []string, limit time.Duration) (cluster.Execution, error) {
 	return look.Exec(ctx, c.run, node, command, limit)
 }
 
-// StartSession starts a session of Session Manager with a machine of the cluster, which is named as for Exec.
-// If Systems Manager does not reach it, the error is cluster.ErrNotConnected.
+// StartSession starts a session of Session Manager with a machine of the cluster. node is as in Exec. If the
+// machine is not connected to Systems Manager, the error is cluster.ErrNotConnected.
 func (c *Cluster) StartSession(ctx context.Context, node string) (cluster.Session, error) {
 	return look.StartSession(ctx, c.run, node)
 }
 
-// Reach says how a machine of the cluster, which is named as for Exec, is reached with SSH.
+// Reach returns the addresses and the key pair that a connection with SSH to a machine of the cluster needs.
+// node is as in Exec.
 func (c *Cluster) Reach(ctx context.Context, node string) (cluster.Reach, error) {
 	return look.ReachOf(ctx, c.run, node)
 }

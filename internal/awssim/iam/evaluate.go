@@ -49,6 +49,14 @@ func evaluate(documents []string, r request) (decision types.PolicyEvaluationDec
 // matches reports whether a statement applies to a request, and which condition keys the
 // request lacks.
 func (r request) matches(s map[string]any) (applies bool, missing []string, err error) {
+	if named, err := r.named(s); !named || err != nil {
+		return false, nil, err
+	}
+	return r.satisfies(s["Condition"])
+}
+
+// named reports whether a statement names the action and the resource of a request.
+func (r request) named(s map[string]any) (bool, error) {
 	for _, x := range []struct{ field, value string }{{"Action", strings.ToLower(r.action)}, {"Resource", r.resource}} {
 		list, negated := texts(s[x.field]), false
 		if s["Not"+x.field] != nil {
@@ -61,13 +69,38 @@ func (r request) matches(s map[string]any) (applies bool, missing []string, err 
 			return glob(pattern, x.value)
 		})
 		if slices.ContainsFunc(list, func(p string) bool { return strings.Contains(p, "${") }) {
-			return false, nil, core.NotSimulated("a policy with variables")
+			return false, core.NotSimulated("a policy with variables")
 		}
 		if found == negated {
-			return false, nil, nil
+			return false, nil
 		}
 	}
-	return r.satisfies(s["Condition"])
+	return true, nil
+}
+
+// Grants reports whether the policies of a role allow an action on a resource. It ignores conditions, so it is for callers
+// that set what these ask for.
+func (svc *Service) Grants(role *Role, action, resource string) bool {
+	var p principal
+	if role == nil || svc.addPolicies(&p, role.Holder) != nil {
+		return false
+	}
+	granted := false
+	for _, document := range p.policies {
+		statements, err := parseDocument(document)
+		if err != nil {
+			return false
+		}
+		for _, s := range statements {
+			switch named, err := (request{action: action, resource: resource}).named(s); {
+			case err != nil || named && s["Effect"] != "Allow":
+				return false
+			case named:
+				granted = true
+			}
+		}
+	}
+	return granted
 }
 
 // satisfies evaluates the conditions of a statement.

@@ -1,7 +1,6 @@
 package kubernetes
 
 import (
-	"encoding/json"
 	"path"
 	"slices"
 
@@ -9,7 +8,6 @@ import (
 	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
@@ -28,13 +26,13 @@ const karpenterPool = "karpenter.sh/nodepool"
 // karpenter is the controller of Karpenter in an EKS cluster.
 type karpenter struct {
 	*Service
-	c   *eks.Cluster
-	k   *kubesim.Cluster
-	may []string // the documents of its role
+	c    *eks.Cluster
+	k    *kubesim.Cluster
+	role *iam.Role // nil: pods of the controller have no credentials
 }
 
-// settleKarpenter runs Karpenter, if its Deployment runs and the agent of EKS Pod Identity gives it a role. It launches one instance at
-// a time for pods that no Node takes, and terminates those whose NodePool is deleted.
+// settleKarpenter does what Karpenter would do, if its Deployment runs and EKS Pod Identity is installed: it launches one instance at
+// a time while pods wait for a Node, and terminates the instances of NodePools that are deleted.
 func (svc *Service) settleKarpenter(c *eks.Cluster, k *kubesim.Cluster) {
 	if len(k.All("EC2NodeClass")) == 0 || !k.Runs("karpenter") {
 		return
@@ -48,11 +46,7 @@ func (svc *Service) settleKarpenter(c *eks.Cluster, k *kubesim.Cluster) {
 	for _, d := range k.All("Deployment") {
 		for _, p := range c.PodIdentities {
 			if kubesim.Value(d, "metadata", "name") == "karpenter" && p.Namespace == kubesim.Value(d, "metadata", "namespace") && p.ServiceAccount == "karpenter" {
-				if role := svc.IAM.RoleOfARN(p.RoleARN); role != nil {
-					for _, document := range role.Inline {
-						in.may = append(in.may, document)
-					}
-				}
+				in.role = svc.IAM.RoleOfARN(p.RoleARN)
 			}
 		}
 	}
@@ -68,41 +62,16 @@ func (svc *Service) settleKarpenter(c *eks.Cluster, k *kubesim.Cluster) {
 	}
 }
 
-// allowed reports whether the role of the controller allows an action on a resource. Conditions are not evaluated.
+// allowed reports whether the role of the controller may call an action on a resource.
 func (in karpenter) allowed(action, resource string) bool {
-	for _, document := range in.may {
-		var d struct {
-			Statement []struct{ Action, Resource json.RawMessage }
-		}
-		if json.Unmarshal([]byte(document), &d) != nil {
-			continue
-		}
-		for _, s := range d.Statement {
-			matches := func(raw json.RawMessage, value string) bool {
-				return slices.ContainsFunc(oneOrMore(raw), func(pattern string) bool { return core.Wild(pattern, value) })
-			}
-			if matches(s.Action, action) && matches(s.Resource, resource) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func oneOrMore(raw json.RawMessage) (list []string) {
-	var one string
-	if json.Unmarshal(raw, &one) == nil {
-		return []string{one}
-	}
-	_ = json.Unmarshal(raw, &list) // otherwise there is none
-	return list
+	return in.IAM.Grants(in.role, action, resource)
 }
 
 func (in karpenter) profileName(class kubesim.Object) string {
 	return in.c.Name + "_" + kubesim.Value(class, "metadata", "uid")
 }
 
-// makeProfile makes the instance profile of a class, whose role it has to be allowed to pass.
+// makeProfile creates the instance profile of an EC2NodeClass. Karpenter needs the permission to pass the role of the class.
 func (in karpenter) makeProfile(class kubesim.Object) bool {
 	name, role := in.profileName(class), in.roleNamed(kubesim.Value(class, "spec", "role"))
 	if in.IAM.ProfileExists(name) {
@@ -136,7 +105,7 @@ func (in karpenter) roleNamed(name string) *iam.Role {
 	return role
 }
 
-// selected reports whether tags satisfy a term of a class, such as subnetSelectorTerms.
+// selected reports whether tags match one of the selector terms of an EC2NodeClass, such as subnetSelectorTerms.
 func selected(class kubesim.Object, terms string, tags map[string]string) bool {
 	spec, _ := class["spec"].(kubesim.Object)
 	list, _ := spec[terms].([]any)
@@ -155,7 +124,7 @@ func selected(class kubesim.Object, terms string, tags map[string]string) bool {
 // launch launches an instance for a NodePool of a class, unless one is on its way.
 func (in karpenter) launch(class kubesim.Object) {
 	pool := in.poolOf(kubesim.Value(class, "metadata", "name"))
-	if pool == "" || slices.ContainsFunc(in.instances(""), func(i *ec2.Instance) bool { return i.Boot == nil || i.Boot.Joined.IsZero() }) {
+	if pool == "" || slices.ContainsFunc(in.instances(), func(i *ec2.Instance) bool { return i.Boot == nil || i.Boot.Joined.IsZero() }) {
 		return
 	}
 	var subnets, groups []string
@@ -213,11 +182,10 @@ func (in karpenter) poolOf(class string) string {
 	return ""
 }
 
-// instances lists the instances of Karpenter in the cluster, of one NodePool or of all, that are not being terminated.
-func (in karpenter) instances(pool string) (list []*ec2.Instance) {
+// instances lists the instances that Karpenter has launched in the cluster and not terminated.
+func (in karpenter) instances() (list []*ec2.Instance) {
 	for i := range in.EC2.Instances() {
-		of := i.Tags[karpenterPool]
-		if of != "" && (pool == "" || of == pool) && i.Tags["eks:eks-cluster-name"] == in.c.Name && i.Terminating.IsZero() {
+		if i.Tags[karpenterPool] != "" && i.Tags["eks:eks-cluster-name"] == in.c.Name && i.Terminating.IsZero() {
 			list = append(list, i)
 		}
 	}

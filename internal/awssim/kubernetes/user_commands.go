@@ -9,8 +9,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ssm"
 )
 
-// userScript returns the words of the command that a script runs: quoted words, and then the lines that pass its exit
-// code on, except for the code that restarts the machine.
+// userScript returns the words of the command that "cluster exec" has put into a script. The first line is the command, each
+// word in single quotes. The other lines pass its exit code on, but replace 194, with which the agent would restart the machine.
 func userScript(script string) (words []string, ok bool) {
 	line, rest, found := strings.Cut(script, "\ncode=$?\n[ $code -ne 194 ] || {")
 	if !found || !strings.HasSuffix(rest, ">&2; code=193; }\nexit $code") {
@@ -26,7 +26,8 @@ func userScript(script string) (words []string, ok bool) {
 	return words, len(words) > 0
 }
 
-// quotedWord reads a word in single quotes, in which '\” is a quote (POSIX shell, "Quoting").
+// quotedWord reads a word in single quotes. A single quote in the word is written as a quote, a backslash and two quotes (POSIX
+// shell, "Quoting").
 func quotedWord(line string) (word, rest string, ok bool) {
 	for {
 		inner, open := strings.CutPrefix(line, "'")
@@ -43,10 +44,7 @@ func quotedWord(line string) (word, rest string, ok bool) {
 	}
 }
 
-// exits is a command of sh that writes to both streams, and ends with an exit code.
-var exits = regexp.MustCompile(`^(?:echo (\S+) >&2; )?exit (\d+)$`)
-
-// runWords runs a command. Like the shell, it ends with 127 for one that the machine does not have.
+// runWords runs a command. If the machine does not have it, the exit code is 127, as in a shell.
 func (svc *Service) runWords(i *ec2.Instance, words []string) (r ssm.Result) {
 	switch args := words[1:]; words[0] {
 	case "true":
@@ -65,7 +63,7 @@ func (svc *Service) runWords(i *ec2.Instance, words []string) (r ssm.Result) {
 			}
 		}
 	case "sh":
-		m := exits.FindStringSubmatch(strings.TrimPrefix(strings.Join(args, " "), "-c "))
+		m := regexp.MustCompile(`^(?:echo (\S+) >&2; )?exit (\d+)$`).FindStringSubmatch(strings.TrimPrefix(strings.Join(args, " "), "-c "))
 		if m == nil {
 			return ssm.Result{Code: 2, Err: "sh: this command is not simulated\n"}
 		}

@@ -1,10 +1,7 @@
 package s3
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,50 +16,15 @@ import (
 type bucketPolicy struct {
 	Version   string
 	ID        string `json:"Id"`
-	Statement oneOrMore[policyStatement]
+	Statement core.OneOrMore[policyStatement]
 }
 
 type policyStatement struct {
 	Sid, Effect             string
 	Principal, NotPrincipal json.RawMessage
-	Action, NotAction       oneOrMore[string]
-	Resource, NotResource   oneOrMore[string]
-	Condition               map[string]map[string]oneOrMore[any]
-}
-
-// oneOrMore is a list in which a single element may be written without brackets.
-type oneOrMore[T any] []T
-
-// UnmarshalJSON decodes a list or an element. Unknown fields are an error.
-func (l *oneOrMore[T]) UnmarshalJSON(text []byte) error {
-	elements := []json.RawMessage{text}
-	if bytes.HasPrefix(text, []byte("[")) {
-		if err := json.Unmarshal(text, &elements); err != nil {
-			return err
-		}
-	}
-	*l = make([]T, len(elements))
-	for i, e := range elements {
-		if err := strictly(e, &(*l)[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// strictly decodes JSON. Unknown fields, and names with different case, are an error.
-func strictly(text []byte, into any) error {
-	var fields map[string]json.RawMessage
-	if t := reflect.TypeOf(into).Elem(); t.Kind() == reflect.Struct && json.Unmarshal(text, &fields) == nil {
-		for name := range fields {
-			if _, known := t.FieldByName(name); !known && name != "Id" {
-				return fmt.Errorf("unknown field %q", name)
-			}
-		}
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	return d.Decode(into)
+	Action, NotAction       core.OneOrMore[string]
+	Resource, NotResource   core.OneOrMore[string]
+	Condition               map[string]map[string]core.OneOrMore[any]
 }
 
 func malformed(why string, args ...any) error { return core.Fail("MalformedPolicy", why, args...) }
@@ -109,7 +71,7 @@ func (svc *Service) checkPolicy(b *Bucket, text string) error {
 	if !json.Valid([]byte(text)) {
 		return malformed("Policies must be valid JSON and the first byte must be '{'")
 	}
-	if err := strictly([]byte(text), &p); err != nil {
+	if err := core.Strictly([]byte(text), &p); err != nil {
 		return malformed("Unknown field or wrong type: %v", err)
 	}
 	if p.Version != "2012-10-17" && p.Version != "2008-10-17" {
@@ -162,7 +124,7 @@ func (svc *Service) checkPrincipal(text json.RawMessage) (everybody bool, err er
 	if string(text) == `"*"` {
 		return true, nil
 	}
-	var kinds map[string]oneOrMore[string]
+	var kinds map[string]core.OneOrMore[string]
 	if err := json.Unmarshal(text, &kinds); err != nil || len(kinds) == 0 {
 		return false, malformed("Invalid policy syntax: Principal")
 	}

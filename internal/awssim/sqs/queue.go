@@ -111,17 +111,17 @@ func (svc *Service) checkAttributes(all map[string]string) error {
 	return nil
 }
 
-// statement is a statement of the policy of a queue.
+// statement is one statement of the access policy of a queue.
 type statement struct {
 	Sid       string `json:",omitempty"`
 	Effect    string
 	Principal json.RawMessage
-	Action    json.RawMessage
-	Resource  json.RawMessage
+	Action    core.OneOrMore[string]
+	Resource  core.OneOrMore[string]
 	Condition map[string]map[string]json.RawMessage `json:",omitempty"`
 }
 
-// statements parses the policy of a queue; nil if it is none.
+// statements returns the statements of the access policy of a queue; nil if the document is not valid.
 func statements(document string) []statement {
 	var d struct {
 		Version   string
@@ -136,44 +136,33 @@ func statements(document string) []statement {
 	return d.Statement
 }
 
-// either returns a list that may have one element without brackets.
-func either(raw json.RawMessage) (list []string) {
-	if json.Unmarshal(raw, &list) != nil {
-		var one string
-		if json.Unmarshal(raw, &one) == nil {
-			list = []string{one}
-		}
-	}
-	return list
-}
-
-// principals returns the services that a statement names; everyone for "*".
+// principals returns the AWS services that the Principal element of a statement names, and whether it names everyone.
 func principals(raw json.RawMessage) (services []string, everyone bool) {
-	var of map[string]json.RawMessage
-	if json.Unmarshal(raw, &of) != nil {
-		return nil, slices.Equal(either(raw), []string{"*"})
+	var of map[string]core.OneOrMore[string]
+	if json.Unmarshal(raw, &of) == nil {
+		return of["Service"], slices.Equal(of["AWS"], []string{"*"})
 	}
-	return either(of["Service"]), slices.Equal(either(of["AWS"]), []string{"*"})
+	var all core.OneOrMore[string]
+	return nil, json.Unmarshal(raw, &all) == nil && slices.Equal(all, []string{"*"})
 }
 
-// validPolicy checks a policy. SQS requires principals and actions of its own, and the queue as the resource ("Custom policies",
-// SQS developer guide).
+// validPolicy reports whether SQS accepts an access policy. Each statement needs a principal, actions of SQS, and a queue as the
+// resource ("Custom policies", SQS developer guide).
 func (svc *Service) validPolicy(document string) bool {
 	all := statements(document)
 	sids := map[string]bool{}
 	for _, s := range all {
 		services, everyone := principals(s.Principal)
-		actions, resources := either(s.Action), either(s.Resource)
 		switch {
-		case s.Effect != "Allow" && s.Effect != "Deny", len(services) == 0 && !everyone, len(actions) == 0, len(resources) == 0:
+		case s.Effect != "Allow" && s.Effect != "Deny", len(services) == 0 && !everyone, len(s.Action) == 0, len(s.Resource) == 0:
 			return false
 		case s.Sid != "" && sids[s.Sid]:
 			return false
 		case slices.ContainsFunc(services, func(x string) bool { return !regexp.MustCompile(`^[a-z0-9.-]+\.amazonaws\.com(\.cn)?$`).MatchString(x) }):
 			return false
-		case slices.ContainsFunc(actions, func(x string) bool { return !regexp.MustCompile(`^(?i)sqs:(\*|[A-Za-z]+)$`).MatchString(x) }):
+		case slices.ContainsFunc(s.Action, func(x string) bool { return !regexp.MustCompile(`^(?i)sqs:(\*|[A-Za-z]+)$`).MatchString(x) }):
 			return false
-		case slices.ContainsFunc(resources, func(x string) bool { return !strings.HasPrefix(x, "arn:"+svc.Partition()+":sqs:") }):
+		case slices.ContainsFunc(s.Resource, func(x string) bool { return !strings.HasPrefix(x, "arn:"+svc.Partition()+":sqs:") }):
 			return false
 		}
 		sids[s.Sid] = true
@@ -305,8 +294,8 @@ func (svc *Service) Send(arn, service, message string) bool {
 	}
 	allowed := slices.ContainsFunc(statements(q.Attributes["Policy"]), func(s statement) bool {
 		services, everyone := principals(s.Principal)
-		sends := slices.ContainsFunc(either(s.Action), func(a string) bool { return strings.EqualFold(a, "sqs:SendMessage") || strings.EqualFold(a, "sqs:*") })
-		return s.Effect == "Allow" && (everyone || slices.Contains(services, service)) && sends && slices.Contains(either(s.Resource), arn) && len(s.Condition) == 0
+		sends := slices.ContainsFunc(s.Action, func(a string) bool { return strings.EqualFold(a, "sqs:SendMessage") || strings.EqualFold(a, "sqs:*") })
+		return s.Effect == "Allow" && (everyone || slices.Contains(services, service)) && sends && slices.Contains(s.Resource, arn) && len(s.Condition) == 0
 	})
 	if allowed {
 		q.Messages = append(q.Messages, message)

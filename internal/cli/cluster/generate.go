@@ -203,12 +203,6 @@ func (o *generateOptions) forEditors(text string) string {
 	return regexp.MustCompile(`(?m)^apiVersion: ([a-z]+\.)*cluster\.x-k8s\.io/`).ReplaceAllString(text, strings.ReplaceAll(line, "$", "$$")+"$0")
 }
 
-// nodeRole finds the role of Karpenter's nodes, whose name a run shortens in the same way.
-var nodeRole = regexp.MustCompile(`\b[a-z0-9-]+-karpenter-node\b`)
-
-// mostOfRole is how many characters IAM allows in the name of a role.
-const mostOfRole = 64
-
 // asAsked returns a manifest with the values of the flags.
 func (o *generateOptions) asAsked(text string) (string, error) {
 	var err error
@@ -220,7 +214,7 @@ func (o *generateOptions) asAsked(text string) (string, error) {
 			return "", err
 		}
 	}
-	text = nodeRole.ReplaceAllStringFunc(text, func(role string) string { return words.Shortened(role, mostOfRole) })
+	text = withNodeRole(text)
 	if o.version != "" {
 		if text, err = ofVersion(text, o.version); err != nil {
 			return "", err
@@ -313,6 +307,13 @@ func ofVersion(text, to string) (string, error) {
 	})
 }
 
+// withNodeRole shortens the name of the role of Karpenter's nodes in an EC2NodeClass, as the run does that creates the role.
+func withNodeRole(text string) string {
+	const most = 64 // characters that IAM allows
+	role := regexp.MustCompile(`\b[a-z0-9-]+-karpenter-node\b`)
+	return role.ReplaceAllStringFunc(text, func(name string) string { return words.Shortened(name, most) })
+}
+
 // personal returns a manifest with another cluster name, in all fields with names.
 // The old name may also be part of other fields and values, which do not change.
 func personal(text, name string) string {
@@ -325,13 +326,14 @@ func personal(text, name string) string {
 			old[1],
 		) + `\b`,
 	)
+	value := regexp.MustCompile(`name: (?:\$\{\w+:=)?([^\s}]+)`) // which may be the default of a variable
 	var b strings.Builder
 	before := ""
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(strings.TrimSpace(line), "#") {
 			as := name
 			if most := mostCharacters(strings.TrimSpace(before)); most > 0 {
-				as = words.Shortened(name, most-len(namedValue.FindStringSubmatch(line)[1])+len(old[1]))
+				as = words.Shortened(name, most-len(value.FindStringSubmatch(line)[1])+len(old[1]))
 			}
 			line = named.ReplaceAllString(line, "${1}"+as)
 		}
@@ -341,8 +343,8 @@ func personal(text, name string) string {
 	return b.String()
 }
 
-// mostCharacters returns how long AWS allows the name to be that stands after this line and contains the cluster's; 0:
-// it has no such limit.
+// mostCharacters returns how many characters AWS allows in the name on the next line, if that is the name of a load balancer or a
+// bucket; otherwise 0.
 func mostCharacters(before string) int {
 	switch before {
 	case "secondaryControlPlaneLoadBalancer:":
@@ -353,11 +355,8 @@ func mostCharacters(before string) int {
 	return 0
 }
 
-// namedValue finds the name of a resource of AWS, which may be the default of a variable.
-var namedValue = regexp.MustCompile(`name: (?:\$\{\w+:=)?([^\s}]+)`)
-
-// fits refuses a cluster name with which a group of machines of this flavor would have a name that is too long:
-// Cluster API writes it into labels.
+// fits returns an error if the name of a MachineDeployment or MachinePool, which contains the name of the cluster, would be too
+// long for a label: Cluster API labels machines with it.
 func (o *generateOptions) fits(text, name string) error {
 	most := 63
 	for _, object := range regexp.MustCompile(`(?m)^kind: (?:MachineDeployment|MachinePool)\nmetadata:\n(?:  .*\n)*?  name: (\S+)$`).FindAllStringSubmatch(text, -1) {

@@ -2,41 +2,34 @@ package cluster
 
 import (
 	"regexp"
-	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 )
 
-// registryForm is the form of a registry for images: a host with a dot or a port, and a path.
-var registryForm = regexp.MustCompile(`^(?:[a-zA-Z0-9-]+(?:\.[a-zA-Z0-9-]+)+(?::\d+)?|[a-zA-Z0-9-]+:\d+)(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*$`)
-
-// checkRegistry refuses a registry that is none, before anything is read.
+// checkRegistry returns an error if the value of --image-registry is not the address of a registry: a host with a dot or a port,
+// and a path.
 func checkRegistry(registry string) error {
-	if registry != "" && !registryForm.MatchString(registry) {
+	form := regexp.MustCompile(`^(?:[a-zA-Z0-9-]+(?:\.[a-zA-Z0-9-]+)+(?::\d+)?|[a-zA-Z0-9-]+:\d+)(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*$`)
+	if registry != "" && !form.MatchString(registry) {
 		return env.Usagef("--image-registry: %q is not a registry for images, such as registry.example.com or registry.example.com:5000/mirror", registry)
 	}
 	return nil
 }
 
-var (
-	imageOfContainer     = regexp.MustCompile(`(?m)^(\s*(?:- )?image: )([a-z0-9.-]+\.[a-z]+)(/\S+)$`)
-	kubeadmConfiguration = regexp.MustCompile(`(?m)^( *)clusterConfiguration:\n`)
-	chartOfManifest      = regexp.MustCompile(`(?m)^ +chartName: (\S+)$`)
-)
-
-// fromRegistry returns a manifest whose images come from a registry, those of kubeadm and those of add-ons, and tells
-// which the registry needs. The charts name their images in values, which differ from chart to chart.
+// fromRegistry replaces the registries of all images, of kubeadm and of the add-ons, by that of --image-registry, and lists the
+// images that it must contain. Images of charts stay: charts have different values for them.
 func (o *generateOptions) fromRegistry(text string) (string, error) {
 	if o.registry == "" {
 		return text, nil
 	}
-	if !kubeadmConfiguration.MatchString(text) {
+	configuration := regexp.MustCompile(`(?m)^( *)clusterConfiguration:\n`)
+	if !configuration.MatchString(text) {
 		return "", env.Usagef(
 			"--image-registry: the flavor %s has no machines with kubeadm: the nodes of EKS take their images from registries of AWS",
 			o.flavor.value,
 		)
 	}
-	text = kubeadmConfiguration.ReplaceAllString(text, "${0}${1}  imageRepository: "+o.registry+"\n")
+	text = configuration.ReplaceAllString(text, "${0}${1}  imageRepository: "+o.registry+"\n")
 	versions, err := parameterValues(text, version)
 	if err != nil {
 		return "", err
@@ -44,15 +37,16 @@ func (o *generateOptions) fromRegistry(text string) (string, error) {
 	o.Env.Story("%s needs the images of kubeadm:", o.registry)
 	o.Env.Story("  kubeadm config images list --kubernetes-version %s --image-repository %s", versions[0].Value, o.registry)
 	o.Env.Story("and those of the add-ons:")
+	images := regexp.MustCompile(`(?m)^(\s*(?:- )?image: )([a-z0-9.-]+\.[a-z]+)(/\S+)$`)
 	told := map[string]bool{}
-	for _, image := range imageOfContainer.FindAllStringSubmatch(text, -1) {
+	for _, image := range images.FindAllStringSubmatch(text, -1) {
 		if from := image[2] + image[3]; !told[from] {
 			told[from] = true
 			o.Env.Story("  %s → %s%s", from, o.registry, image[3])
 		}
 	}
-	for _, chart := range chartOfManifest.FindAllStringSubmatch(text, -1) {
+	for _, chart := range regexp.MustCompile(`(?m)^ +chartName: (\S+)$`).FindAllStringSubmatch(text, -1) {
 		o.Env.Story("The images of the chart %s stay: set its own values for them (valuesTemplate).", chart[1])
 	}
-	return imageOfContainer.ReplaceAllString(text, "${1}"+strings.ReplaceAll(o.registry, "$", "$$")+"${3}"), nil
+	return images.ReplaceAllString(text, "${1}"+o.registry+"${3}"), nil
 }

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
@@ -103,7 +103,8 @@ func (o *sshOptions) run(ctx context.Context, name []string, node string, more [
 	return o.throughBastion(x, r, more, fmt.Errorf("%w; or give the cluster a bastion (spec.bastion.enabled)", lacking))
 }
 
-// throughBastion opens a shell through the bastion of the cluster; without one, it returns the error.
+// throughBastion opens a shell with ssh through the bastion of the cluster. If there is no bastion, it returns the error that it
+// is given.
 func (o *sshOptions) throughBastion(x *subject, r cluster.Reach, more []string, without error) error {
 	switch {
 	case r.Bastion == "":
@@ -114,53 +115,42 @@ func (o *sshOptions) throughBastion(x *subject, r cluster.Reach, more []string, 
 	return o.attach(x, append(append([]string{"ssh", "-J", o.bastionUser + "@" + r.Bastion}, more...), o.user+"@"+r.Address), nil)
 }
 
-// The plugin takes the answer of StartSession, which is a secret, from an environment variable since the version after
-// this one; before, only from its arguments, which others on this machine can read (AWS CLI, sessionmanager.py).
+// The answer of StartSession contains a token. Versions of the plugin after lastWithoutEnv read it from an environment variable.
+// Older ones read it from their arguments, which other users of this machine can see (AWS CLI, sessionmanager.py).
 const (
 	plugin         = "session-manager-plugin"
 	lastWithoutEnv = "1.2.497.0"
 	responseIn     = "AWS_SSM_START_SESSION_RESPONSE"
 )
 
-// pluginError says why session-manager-plugin cannot be used.
+// pluginError is the reason why session-manager-plugin cannot be used.
 type pluginError string
 
 func (e pluginError) Error() string { return string(e) }
 
-// plugin returns why session-manager-plugin cannot be used; nil if it can.
+// plugin returns a pluginError if session-manager-plugin is missing or too old.
 func (o *sshOptions) plugin(ctx context.Context) error {
 	const guide = "https://docs.aws.amazon.com/systems-manager/latest/userguide/session-manager-working-with-install-plugin.html"
-	version, err := o.Env.Output(ctx, []string{plugin, "--version"})
+	printed, err := o.Env.Output(ctx, []string{plugin, "--version"})
+	installed := strings.TrimSpace(printed)
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
 		return pluginError(plugin + " is not installed: see " + guide)
 	case err != nil:
 		return pluginError(plugin + " --version: " + err.Error())
-	case !newer(strings.TrimSpace(version), lastWithoutEnv):
-		return pluginError(plugin + " " + strings.TrimSpace(version) + " takes secrets as arguments: install a newer one than " + lastWithoutEnv + ": see " + guide)
+	case !newer(installed, lastWithoutEnv):
+		return pluginError(plugin + " " + installed + " takes secrets as arguments: install a newer one than " + lastWithoutEnv + ": see " + guide)
 	}
 	return nil
 }
 
 // newer reports whether a version of numbers with dots is newer than another one.
-func newer(version, than string) bool {
-	have, last := strings.Split(version, "."), strings.Split(than, ".")
-	for i, text := range have {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			return false
-		}
-		if i >= len(last) {
-			return n > 0
-		}
-		if m, _ := strconv.Atoi(last[i]); n != m {
-			return n > m
-		}
-	}
-	return false
+func newer(text, than string) bool {
+	have, err := utilversion.ParseGeneric(text)
+	return err == nil && have.GreaterThan(utilversion.MustParseGeneric(than))
 }
 
-// openSession runs the plugin with a session.
+// openSession runs the plugin, which connects the terminal to the session.
 func (o *sshOptions) openSession(x *subject, s cluster.Session) error {
 	response, err := json.Marshal(map[string]string{"SessionId": s.ID, "TokenValue": s.Token, "StreamUrl": s.URL})
 	if err != nil {
@@ -177,7 +167,7 @@ func (o *sshOptions) openSession(x *subject, s cluster.Session) error {
 	)
 }
 
-// attach runs a program on the terminal. With --simulate, there is nothing that it could reach.
+// attach runs a program on the terminal. With --simulate it only prints the command, because no machine exists.
 func (o *sshOptions) attach(x *subject, command, variables []string) error {
 	o.Env.Story("%s", env.Valid(strings.Join(command, " ")))
 	if x.Simulated() {

@@ -108,7 +108,7 @@ func TestImport(t *testing.T) {
 	})
 }
 
-// An import has the deletion protection of the account.
+// An import writes the annotation if the cluster is protected from deletion in the account.
 func TestImportOfDeletionProtection(t *testing.T) {
 	const infra = "kind: AWSCluster\nmetadata:\n"
 	m := enginetest.Rewritten(t, enginetest.Quickstart, infra, infra+"  annotations: {clusterawsadm/deletion-protection: 'true'}\n")

@@ -24,6 +24,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/podrole"
 )
 
 // EKS is an EKS cluster with its parts and its network.
@@ -150,12 +151,12 @@ func (e *EKS) readParts(ctx context.Context, c *cloud.Clients) error {
 // readPodRoles reads the policies of the roles that a run has made for pods.
 func (e *EKS) readPodRoles(ctx context.Context, c *cloud.Clients) error {
 	e.PodPolicies = map[string][]string{}
-	path := ":role" + iam.OwnPath + c.Region + "/" + e.Cluster.Name + "/"
+	path := ":role" + podrole.Path(e.Cluster.Name, c.Region)
 	for _, p := range slices.Concat(append(slices.Collect(maps.Values(e.AddonIdentities)), e.PodIdentities)...) {
 		if !strings.Contains(p.RoleARN, path) {
 			continue
 		}
-		if iam.IsKarpenter(p.RoleARN, e.Cluster.Name, c.Region) {
+		if podrole.IsKarpenter(p.RoleARN, e.Cluster.Name, c.Region) {
 			e.KarpenterRole = p.RoleARN
 			continue
 		}

@@ -31,7 +31,7 @@ func (e *EKS) annotations() map[string]any {
 	set(out, "clusterawsadm/remote-pod-networks", strings.Join(c.Remote.Pods, ","), "")
 	var identities []map[string]any
 	for _, p := range e.PodIdentities {
-		if e.isKarpenter(p.RoleARN) {
+		if p.RoleARN == e.KarpenterRole {
 			out["clusterawsadm/karpenter"] = p.Namespace + "/" + p.ServiceAccount
 		} else if p.Owner == "" { // otherwise an add-on has made it
 			identities = append(identities, e.withRole(map[string]any{"namespace": p.Namespace, "serviceAccount": p.ServiceAccount}, p.RoleARN))
@@ -52,9 +52,6 @@ func (e *EKS) annotations() map[string]any {
 	maps.Copy(out, e.flowLogAnnotations())
 	return out
 }
-
-// isKarpenter reports whether a role is that which a run has made for the controller of Karpenter.
-func (e *EKS) isKarpenter(arn string) bool { return e.KarpenterRole != "" && arn == e.KarpenterRole }
 
 // withRole adds the role of an association: its policies, if a run has made it, or else its ARN.
 func (e *EKS) withRole(association map[string]any, arn string) map[string]any {

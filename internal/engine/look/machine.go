@@ -34,7 +34,7 @@ func Exec(ctx context.Context, c *run.Cluster, node string, command []string, li
 	return out, err
 }
 
-// machine returns the machine of the cluster that a user names, and all machines.
+// machine finds the machine that a user names, and returns it with all machines of the cluster. It has to run.
 func (v *view) machine(ctx context.Context, node string) (ec2.InstanceState, []ec2.InstanceState, error) {
 	all, err := v.machines(cloud.InSnapshot(cloud.ReadOnly(ctx)))
 	if err != nil {
@@ -60,8 +60,8 @@ func (v *view) machine(ctx context.Context, node string) (ec2.InstanceState, []e
 	return ec2.InstanceState{}, nil, fmt.Errorf("cluster %s has no machine %s: it has %s", v.Cluster.Name, node, text.Several(shown(all)))
 }
 
-// machines lists the machines of the cluster, also those of pools, of node groups, and of autoscalers in the
-// cluster, which have only the tag of its name in Kubernetes.
+// machines lists all machines of the cluster. Those of EKS node groups and of autoscalers have only the cloud provider tag,
+// which contains the name of the cluster in Kubernetes.
 func (v *view) machines(ctx context.Context) ([]ec2.InstanceState, error) {
 	name := v.Owner.Kubernetes
 	if name == "" {
@@ -122,7 +122,7 @@ func StartSession(ctx context.Context, c *run.Cluster, node string) (cluster.Ses
 	return runcommand.StartSession(ctx, v.Cloud, m.ID)
 }
 
-// ReachOf says how a shell on a machine of the cluster is reached with SSH.
+// ReachOf returns the addresses and the key pair that a connection with SSH to a machine of the cluster needs.
 func ReachOf(ctx context.Context, c *run.Cluster, node string) (cluster.Reach, error) {
 	v := newView(c)
 	m, all, err := v.machine(ctx, node)

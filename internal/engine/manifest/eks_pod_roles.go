@@ -1,6 +1,6 @@
 package manifest
 
-import "github.com/clusterawsadm/clusterawsadm/internal/text"
+import "github.com/clusterawsadm/clusterawsadm/internal/engine/podrole"
 
 // IsEmpty reports whether it names neither a role nor policies.
 func (r PodRole) IsEmpty() bool { return r.RoleARN == "" && len(r.PolicyARNs) == 0 }
@@ -29,13 +29,12 @@ func (p PodIdentity) Purpose() string { return p.Namespace + "." + p.ServiceAcco
 // Purpose is what the role is for, in its name.
 func (p AddonIdentity) Purpose() string { return p.ServiceAccount }
 
-// PodRolePath is the path of the roles that are made for the pods of the cluster. It has the region: names of roles are unique in
-// an account, and clusters in other regions may have the same name.
+// PodRolePath is the path of the roles that are made for the pods of the cluster.
 func (e *EKS) PodRolePath(region string) string {
-	return "/clusterawsadm/" + region + "/" + e.ControlPlane.Spec.EKSClusterName + "/"
+	return podrole.Path(e.ControlPlane.Spec.EKSClusterName, region)
 }
 
-// PodRoleName is the name of such a role, for what it is for. IAM permits 64 characters.
+// PodRoleName is the name of such a role, for what it is for.
 func (e *EKS) PodRoleName(region, purpose string) string {
-	return text.Shortened(e.ControlPlane.Spec.EKSClusterName+"-"+region+"-"+purpose, 64)
+	return podrole.Name(e.ControlPlane.Spec.EKSClusterName, region, purpose)
 }

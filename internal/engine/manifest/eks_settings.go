@@ -20,12 +20,19 @@ func (c *Cluster) HasVPCCNI() bool {
 }
 
 // VPCCNI returns the add-on vpc-cni, or nil.
-func (c *Cluster) VPCCNI() *ekscontrolplanev1.Addon {
-	addons := c.EKS.ControlPlane.Spec.Addons
+func (c *Cluster) VPCCNI() *ekscontrolplanev1.Addon { return c.EKS.Addon("vpc-cni") }
+
+// HasPodIdentityAgent reports whether the manifest installs the add-on that gives pods the credentials of their pod identity
+// associations.
+func (e *EKS) HasPodIdentityAgent() bool { return e.Addon("eks-pod-identity-agent") != nil }
+
+// Addon returns the EKS add-on with a name, or nil.
+func (e *EKS) Addon(name string) *ekscontrolplanev1.Addon {
+	addons := e.ControlPlane.Spec.Addons
 	if addons == nil {
 		return nil
 	}
-	i := slices.IndexFunc(*addons, func(a ekscontrolplanev1.Addon) bool { return a.Name == "vpc-cni" })
+	i := slices.IndexFunc(*addons, func(a ekscontrolplanev1.Addon) bool { return a.Name == name })
 	if i < 0 {
 		return nil
 	}

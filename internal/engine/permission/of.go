@@ -8,7 +8,6 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
@@ -81,8 +80,7 @@ func unused(m *manifest.Cluster) (actions []string) {
 // unusedOfEKS is unused, for what only EKS has.
 func unusedOfEKS(m *manifest.Cluster) (actions []string) {
 	addons := m.EKS.ControlPlane.Spec.Addons
-	isAgent := func(a ekscontrolplanev1.Addon) bool { return a.Name == eks.PodIdentityAgent }
-	if !m.EKS.HasPodIdentities() && (addons == nil || !slices.ContainsFunc(*addons, isAgent)) {
+	if !m.EKS.HasPodIdentities() && !m.EKS.HasPodIdentityAgent() {
 		actions = append(actions, "eks:ListPodIdentityAssociations")
 	}
 	if !m.EKS.HasPodIdentities() && len(m.EKS.AddonIdentities) == 0 { // those of an earlier manifest are found, and what their deletion lacks is told

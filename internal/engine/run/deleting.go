@@ -23,7 +23,6 @@ type Deleting struct {
 
 	policies map[string]string // reclaim policies by volume ID
 	vpcs     map[string]bool   // the VPCs of the cluster
-	kept     teardown.Leftovers
 	absent   []cluster.Absence // what the deletion has proved
 }
 
@@ -105,12 +104,13 @@ func (d *Deleting) awaitRequests(ctx context.Context) (waited bool) {
 	return waited
 }
 
-// lookToDelete is Look, and what refuses a deletion.
+// lookToDelete plans the deletion, and returns an error if the cluster must not be deleted.
 func (d *Deleting) lookToDelete(ctx context.Context, ask bool) error {
 	if err := d.checkDeletionProtection(ctx); err != nil {
 		return Refused(err)
 	}
-	if err := d.Look(ctx, ask); err != nil {
+	kept, err := d.look(ctx, ask)
+	if err != nil {
 		return err
 	}
 	if err := d.checkProtection(ctx); err != nil {
@@ -119,46 +119,52 @@ func (d *Deleting) lookToDelete(ctx context.Context, ask bool) error {
 	if err := d.checkWantedProtection(); err != nil {
 		return Refused(err)
 	}
-	return Refused(d.findForeign(ctx, d.kept))
+	return Refused(d.findForeign(ctx, kept))
 }
 
 // Look builds the graph of the existing resources, by manifest and by tag, and
 // plans its deletion. If ask is true, it also asks the API server of the cluster for the Services,
 // Ingresses and volume claims for which controllers have created resources in AWS.
 func (d *Deleting) Look(ctx context.Context, ask bool) error {
+	_, err := d.look(ctx, ask)
+	return err
+}
+
+// look is Look, and returns the resources that the deletion leaves.
+func (d *Deleting) look(ctx context.Context, ask bool) (kept teardown.Leftovers, err error) {
 	if err := CheckName(d.Cluster.Name); err != nil {
-		return &plan.RefusedError{Reasons: []error{err}}
+		return nil, &plan.RefusedError{Reasons: []error{err}}
 	}
 	if err := d.graphOfManifest(ctx); err != nil {
-		return Refused(err)
+		return nil, Refused(err)
 	}
 	all, err := d.searchByTag(ctx)
 	if err != nil {
-		return Refused(err)
+		return nil, Refused(err)
 	}
 	if d.vpcs, err = d.clusterVPCs(all); err != nil {
-		return Refused(err)
+		return nil, Refused(err)
 	}
 	api, err := d.connect(ctx, ask)
 	if err == nil && api != nil {
 		err = d.readPolicies(ctx, api, all)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	all, d.kept = d.split(all)
+	all, kept = d.split(all)
 	teardown.Add(d.Built.Graph, all)
 	d.askCluster(ctx, api)
 	if d.Plan, err = d.executor.PlanDelete(ctx, d.Built.Graph); err != nil {
-		return Refused(err)
+		return nil, Refused(err)
 	}
 	d.Plan.Steps = slices.DeleteFunc(d.Plan.Steps, func(s plan.Step) bool { return s.Action == plan.Keep })
-	for _, v := range d.kept {
+	for _, v := range kept {
 		d.Plan.Steps = append(d.Plan.Steps, plan.Step{Resource: plan.ID(v.Kind.Name + "/" + v.ID), Action: plan.Keep, CloudID: v.ID, Origin: v.Origin})
 	}
 	setAreas(d.Plan.Steps)
 	d.warnOfLogs()
-	return nil
+	return kept, nil
 }
 
 // warnOfLogs warns about the logs of an EKS cluster, which EKS keeps.

@@ -21,8 +21,8 @@ import (
 // first.
 const mostProtectionReads = 50
 
-// checkDeletionProtection refuses a deletion if a run has protected the cluster. That is stored in the account, so
-// that it counts for every manifest, and for a deletion by name.
+// checkDeletionProtection returns an error if the cluster is protected in the account. The protection applies to all
+// manifests of the cluster, and to a deletion by name.
 func (d *Deleting) checkDeletionProtection(ctx context.Context) error {
 	stored, err := secrets.ReadDeletionProtection(cloud.InSnapshot(cloud.ReadOnly(ctx)), d.Cloud)
 	if err != nil || stored == nil {
@@ -32,8 +32,8 @@ func (d *Deleting) checkDeletionProtection(ctx context.Context) error {
 		manifest.OwnAnnotations+manifest.AnnotationDeletionProtection, d.Cluster.Region, stored.Path)
 }
 
-// checkWantedProtection refuses a deletion of something if the manifest protects the cluster, whether a run has
-// stored that or not.
+// checkWantedProtection returns an error if the manifest protects the cluster, even if no run has stored that yet. A
+// deletion that would delete nothing is not refused.
 func (d *Deleting) checkWantedProtection() error {
 	m := d.Cluster.Manifest
 	if m == nil || d.Plan.Empty() {

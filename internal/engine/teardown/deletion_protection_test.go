@@ -26,8 +26,8 @@ func protectedBy(t *testing.T, value string) *manifest.Cluster {
 	return enginetest.Rewritten(t, enginetest.Quickstart, infra, infra+"  annotations: {clusterawsadm/deletion-protection: '"+value+"'}\n")
 }
 
-// A protected cluster is not deleted: by its manifest, by one without the annotation, by one that takes the protection
-// back but was not applied, by name, and in a dry run. A create with "false" ends that.
+// A protected cluster is not deleted with its manifest, with one without the annotation, with one whose "false" was not
+// applied yet, by name, or in a dry run. A create with "false" ends the protection.
 func TestDeletionProtection(t *testing.T) {
 	plain := enginetest.LoadQuick(t, enginetest.Quickstart)
 	on, off := protectedBy(t, "true"), protectedBy(t, "false")
@@ -106,8 +106,8 @@ func TestDeletionProtectionThatNoRunHasStored(t *testing.T) {
 	})
 }
 
-// Whichever write of a create to Parameter Store is lost or kills the run: when the next create has ended, the cluster is
-// protected, and after one that takes the protection back, it is not.
+// A create may die at, or lose, each of its writes to Parameter Store. After the next create, the cluster is protected. After a
+// create with the annotation "false", it is not.
 func TestDeletionProtectionMayDie(t *testing.T) {
 	plain, values := enginetest.LoadQuick(t, enginetest.Quickstart), map[string]*manifest.Cluster{"true": protectedBy(t, "true"), "false": protectedBy(t, "false")}
 	for value, m := range values {

@@ -13,8 +13,8 @@ const (
 	karpenterClasses = "/apis/" + karpenterGroup + "/v1/ec2nodeclasses"
 )
 
-// KarpenterInCluster are the objects for which Karpenter has launched instances: NodePools and their NodeClaims. With its last
-// EC2NodeClass, it deletes the instance profiles and launch templates that it has made, so that these are deleted after the instances.
+// KarpenterInCluster deletes the NodePools and NodeClaims of a cluster first, so that Karpenter terminates its instances, and then
+// the EC2NodeClasses, with which Karpenter deletes the instance profiles and launch templates that it has created.
 func KarpenterInCluster(k *kube.Client) *InCluster {
 	return &InCluster{Kube: k, list: karpenterInCluster, ask: func(ctx context.Context, k *kube.Client, have *InClusterState) error {
 		var paths, classes []string
@@ -36,13 +36,15 @@ func KarpenterInCluster(k *kube.Client) *InCluster {
 	}}
 }
 
-// HasKarpenter reports whether a cluster has objects of Karpenter. If it does not answer, the instances are found by their tags.
+// HasKarpenter reports whether a cluster has EC2NodeClasses. If the API server does not answer, the result is false, and the deletion
+// finds the instances of Karpenter by their tags.
 func HasKarpenter(ctx context.Context, k *kube.Client) bool {
 	classes, err := inClusterObjects(ctx, k, karpenterClasses)
 	return err == nil && len(classes) > 0
 }
 
-// karpenterInCluster lists the objects. Without an EC2NodeClass, there are none.
+// karpenterInCluster lists the NodePools, NodeClaims and EC2NodeClasses of a cluster. A cluster without EC2NodeClasses does not use
+// Karpenter, and the list is empty.
 func karpenterInCluster(ctx context.Context, k *kube.Client) (*InClusterState, error) {
 	s := &InClusterState{}
 	classes, err := inClusterObjects(ctx, k, karpenterClasses)

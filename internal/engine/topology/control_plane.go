@@ -68,8 +68,8 @@ func addInitMarker(g *graph.Graph, in inputs, endpoint bootdata.Endpoint, machin
 	graph.Add(g, secrets.InitMarkerKind, marker, graph.From(in.m.Origin("Cluster/"+in.m.Name, "spec.clusterNetwork")), graph.DeletedAfter(isMachine))
 }
 
-// addDeletionProtection adds the deletion protection, or deletes it, as the annotation says. Without the
-// annotation, it stays as it is.
+// addDeletionProtection creates or deletes the deletion protection, as the annotation says. Without the
+// annotation, the protection stays as it is.
 func addDeletionProtection(g *graph.Graph, in inputs) {
 	on, id := in.m.DeletionProtection, plan.ID(secrets.DeletionProtectionKind)
 	if on == nil {

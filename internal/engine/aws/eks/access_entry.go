@@ -93,7 +93,7 @@ func (a *AccessEntry) Check(ctx context.Context, c *cloud.Clients) (refusal stri
 	return refusal, cmp.Or(err, unread)
 }
 
-// missingPolicy names an access policy that EKS does not have.
+// missingPolicy returns a message about the first access policy of the entry that EKS does not offer; "" if it offers all of them.
 func (a *AccessEntry) missingPolicy(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
 	if len(a.Policies) == 0 {
 		return "", nil
@@ -116,7 +116,7 @@ func (a *AccessEntry) missingPolicy(ctx context.Context, c *cloud.Clients) (refu
 	return "", nil
 }
 
-// accessPolicyNames lists the access policies of EKS, which are the same for all clusters.
+// accessPolicyNames lists the access policies that EKS offers. They do not depend on the cluster.
 func accessPolicyNames(ctx context.Context, c *cloud.Clients) ([]string, error) {
 	return cloud.Remember(ctx, c, "names of access policies", func(ctx context.Context) (names []string, err error) {
 		all, err := cloud.Pages(

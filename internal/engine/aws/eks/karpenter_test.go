@@ -28,8 +28,8 @@ const (
 	karpenterNodes   = "eks-karpenter-us-east-1-karpenter-node"
 )
 
-// withKarpenter creates the cluster of the example, and what Karpenter makes for its EC2NodeClass: an instance, and an instance profile
-// with the role of its nodes.
+// withKarpenter creates the cluster of the example, and what Karpenter creates for an EC2NodeClass: an instance, and an instance
+// profile with the role of the nodes.
 func withKarpenter(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
 	t.Helper()
 	enginetest.MustApply(t, m, a)
@@ -67,13 +67,12 @@ func requireOrder(t *testing.T, calls []awssim.Call) {
 	assert.Less(t, at("DeleteRule"), at("DeleteQueue"))
 }
 
-// The annotation makes what Karpenter needs in AWS, and a deletion leaves nothing, also of what Karpenter has made, in an order in which
-// Karpenter's instances are gone first.
+// The annotation creates what Karpenter needs in AWS. A deletion of the cluster leaves nothing of it, and nothing that Karpenter has
+// created. The instances of Karpenter are deleted first.
 func TestKarpenter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Load(t, karpenterExample, nil)
-		a := enginetest.Account(m, enginetest.Lag)
-		enginetest.Prepare(t, karpenterExample, a, m)
+		a := enginetest.Prepared(t, karpenterExample, m)
 		before := a.Detailed()
 		withKarpenter(t, m, a)
 
@@ -115,13 +114,12 @@ func TestKarpenter(t *testing.T) {
 	})
 }
 
-// A pod that no node of the node group takes runs on a node that Karpenter makes, with what the annotation and the example make for it.
-// With the NodePool, a deletion deletes the node first, and then the instance profile that Karpenter has made.
+// A pod that selects nodes of the NodePool runs on a node that Karpenter launches. A deletion of the cluster lets Karpenter delete the
+// node first, and then its instance profile.
 func TestKarpenterMakesANode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Load(t, karpenterExample, nil)
-		a := enginetest.Account(m, enginetest.Lag)
-		enginetest.Prepare(t, karpenterExample, a, m)
+		a := enginetest.Prepared(t, karpenterExample, m)
 		before := a.Detailed()
 		open := func() *run.Cluster {
 			p := a.Process()
@@ -164,12 +162,11 @@ func TestKarpenterMakesANode(t *testing.T) {
 	})
 }
 
-// A deletion with only the name of the cluster.
+// A deletion by name finds what the annotation has created, and what Karpenter has.
 func TestKarpenterIsDeletedByName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Load(t, karpenterExample, nil)
-		a := enginetest.Account(m, enginetest.Lag)
-		enginetest.Prepare(t, karpenterExample, a, m)
+		a := enginetest.Prepared(t, karpenterExample, m)
 		before := a.Detailed()
 		withKarpenter(t, m, a)
 		n := len(a.Calls())
@@ -180,12 +177,11 @@ func TestKarpenterIsDeletedByName(t *testing.T) {
 	})
 }
 
-// Without the annotation, the next run deletes what it has made.
+// If the annotation is removed, the next run deletes what it has created.
 func TestKarpenterIsRetired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Load(t, karpenterExample, nil)
-		a := enginetest.Account(m, enginetest.Lag)
-		enginetest.Prepare(t, karpenterExample, a, m)
+		a := enginetest.Prepared(t, karpenterExample, m)
 		enginetest.MustApply(t, m, a)
 		without := enginetest.Rewritten(t, karpenterExample, "    clusterawsadm/karpenter: kube-system/karpenter\n", "    example.com/karpenter: none\n")
 		enginetest.MustApply(t, without, a)
@@ -206,12 +202,11 @@ func TestKarpenterIsRetired(t *testing.T) {
 	})
 }
 
-// A queue or a rule of somebody else with the same name is refused before the first write.
+// If a queue with the name of the cluster exists and belongs to somebody else, the run stops before it changes anything.
 func TestKarpenterTakesNobodysQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Load(t, karpenterExample, nil)
-		a := enginetest.Account(m, enginetest.Lag)
-		enginetest.Prepare(t, karpenterExample, a, m)
+		a := enginetest.Prepared(t, karpenterExample, m)
 		a.Edit(func(s *awssim.State) { s.SQS.Queues["eks-karpenter"] = &awssim.Queue{Name: "eks-karpenter"} })
 		text := enginetest.Refused(t, m, a)
 		assert.Contains(t, text, "queue/eks-karpenter")

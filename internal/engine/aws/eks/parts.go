@@ -9,6 +9,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/podrole"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
@@ -92,7 +93,7 @@ func PartsOf(ctx context.Context, c *cloud.Clients, name string) (Parts, error) 
 			return p, err
 		}
 		slices.Sort(p.PodIdentities)
-		p.PodRoles, err = iam.RolesWithPath(ctx, c, iam.OwnPath+c.Region+"/"+name+"/")
+		p.PodRoles, err = iam.RolesWithPath(ctx, c, podrole.Path(name, c.Region))
 		if cloud.Denied(err) { // then there are none that a run has made
 			err = nil
 		}

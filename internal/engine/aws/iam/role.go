@@ -17,6 +17,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/podrole"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
@@ -227,9 +228,6 @@ func AttachedPolicies(ctx context.Context, c *cloud.Clients, role string) ([]str
 	})
 }
 
-// OwnPath is the beginning of the path of the roles that are made for the pods of clusters; the region is next.
-const OwnPath = "/clusterawsadm/"
-
 // Tags converts tags for the IAM API.
 func Tags(tags cloud.Tags) (out []types.Tag) {
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
@@ -312,7 +310,7 @@ func ownedRoles(ctx context.Context, c *cloud.Clients, _ kind.Owner) (out []Role
 		return cloud.Pages(ctx, p, func(o *iam.ListRolesOutput) (out []string) {
 			for _, r := range o.Roles {
 				name := aws.ToString(r.RoleName)
-				if ofRegion, of := strings.CutPrefix(aws.ToString(r.Path), OwnPath); of && !strings.HasPrefix(ofRegion, c.Region+"/") {
+				if ofRegion, of := strings.CutPrefix(aws.ToString(r.Path), podrole.Root); of && !strings.HasPrefix(ofRegion, c.Region+"/") {
 					continue // of a cluster with the same name
 				}
 				if strings.Contains(name, c.Cluster) || strings.HasPrefix(name, "capa_") {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/podrole"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
@@ -84,18 +85,10 @@ func (s RoleState) hasClusterTag(t types.Tag) bool {
 func KarpenterClusters(ctx context.Context, c *cloud.Clients) (names []string, err error) {
 	roles, err := ownedRoles(ctx, c, kind.Owner{})
 	for _, r := range roles {
-		_, rest, _ := strings.Cut(r.ID, ":role"+OwnPath+c.Region+"/")
-		if cluster, _, is := strings.Cut(rest, "/"); is && IsKarpenter(r.ID, cluster, c.Region) {
+		_, rest, _ := strings.Cut(r.ID, ":role"+podrole.Root+c.Region+"/")
+		if cluster, _, is := strings.Cut(rest, "/"); is && podrole.IsKarpenter(r.ID, cluster, c.Region) {
 			names = append(names, cluster)
 		}
 	}
 	return names, err
-}
-
-// LongestName is how many characters the name of a role may have.
-const LongestName = 64
-
-// IsKarpenter reports whether a role is that which a run has made for the controller of Karpenter in an EKS cluster.
-func IsKarpenter(arn, cluster, region string) bool {
-	return strings.HasSuffix(arn, ":role"+OwnPath+region+"/"+cluster+"/"+text.Shortened(cluster+"-"+region+"-karpenter", LongestName))
 }

@@ -22,8 +22,8 @@ import (
 // ends with it.
 const reboots = 194
 
-// Exec runs a command with its arguments on a machine, as root, without a terminal and without input, and
-// waits for its end. Its output is legible for whoever may call ssm:GetCommandInvocation.
+// Exec runs a command as root on a machine, without a terminal and without input, and waits until it ends. Everybody
+// who may call ssm:GetCommandInvocation can read its output.
 func Exec(ctx context.Context, c *cloud.Clients, machine string, command []string, limit time.Duration) (cluster.Execution, error) {
 	errs, err := unreached(ctx, c, []string{machine})
 	if err == nil {
@@ -62,7 +62,7 @@ func execScript(command []string) []string {
 	}
 }
 
-// executed waits for the end of a command. Systems Manager ends it at its time limit.
+// executed waits until a command has ended. Systems Manager stops the command when its time limit is over.
 func executed(ctx context.Context, c *cloud.Clients, id, machine string) (cluster.Execution, error) {
 	for {
 		out, err := c.SSM.GetCommandInvocation(ctx, &ssm.GetCommandInvocationInput{CommandId: &id, InstanceId: &machine})
@@ -81,7 +81,7 @@ func executed(ctx context.Context, c *cloud.Clients, id, machine string) (cluste
 	}
 }
 
-// goesOn says that a command goes on although nobody waits for it any more.
+// goesOn adds to an error that the command may still run on the machine, if the caller has stopped waiting for it.
 func goesOn(ctx context.Context, id string, err error) error {
 	if ctx.Err() == nil {
 		return err

@@ -18,8 +18,8 @@ import (
 // DeletionProtectionKind is the name of the kind of the deletion protection.
 const DeletionProtectionKind = "deletion-protection"
 
-// DeletionProtection is the SSM parameter that protects a cluster from deletion, whichever manifest the
-// deletion is given. Only a run that creates deletes it: a deletion is refused as long as it exists.
+// DeletionProtection is the SSM parameter that protects a cluster from deletion. While it exists, every deletion is
+// refused, with any manifest and by name. "cluster create" deletes it if the annotation is "false".
 type DeletionProtection struct{ Tags cloud.Tags }
 
 // DeletionProtectionState is the path of the parameter. Its value does not matter.

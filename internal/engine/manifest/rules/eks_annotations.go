@@ -83,8 +83,7 @@ func (c *checks) warnPodIdentity(plane *ekscontrolplanev1.AWSManagedControlPlane
 	if len(c.cluster.EKS.PodIdentities)+len(c.cluster.EKS.AddonIdentities) == 0 {
 		return
 	}
-	isAgent := func(a ekscontrolplanev1.Addon) bool { return a.Name == "eks-pod-identity-agent" }
-	if plane.Addons == nil || !slices.ContainsFunc(*plane.Addons, isAgent) {
+	if !c.cluster.EKS.HasPodIdentityAgent() {
 		c.warn(
 			c.infra.Problem("metadata.annotations", "pods get no credentials from pod identity associations without its agent", "add the add-on eks-pod-identity-agent"),
 		)

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"slices"
 
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 
@@ -22,8 +21,7 @@ func (c *checks) checkKarpenter(plane *ekscontrolplanev1.AWSManagedControlPlaneS
 	if a := plane.AccessConfig; a == nil || a.AuthenticationMode == "" || a.AuthenticationMode == ekscontrolplanev1.EKSAuthenticationModeConfigMap {
 		c.fail(o.AnnotationProblem(name, "the nodes of Karpenter are let in by an access entry", "set spec.accessConfig.authenticationMode: api"))
 	}
-	isAgent := func(a ekscontrolplanev1.Addon) bool { return a.Name == "eks-pod-identity-agent" }
-	if plane.Addons == nil || !slices.ContainsFunc(*plane.Addons, isAgent) {
+	if !c.cluster.EKS.HasPodIdentityAgent() {
 		c.fail(o.AnnotationProblem(name, "its controller gets its role by EKS Pod Identity", "add the add-on eks-pod-identity-agent to spec.addons"))
 	}
 	if c.cluster.EKS.HasAutoMode() {

@@ -336,12 +336,15 @@ func (c *Cluster) settleTools(now time.Time) {
 			continue
 		}
 		phase, logs := "Succeeded", map[string]string{}
-		for _, x := range append(list(o, "spec", "initContainers"), containers...) {
+		initial := list(o, "spec", "initContainers")
+		for n, x := range append(initial, containers...) {
 			printed, ok := c.runTool(now, o, x)
 			logs[text(x, "name")] = printed
 			if !ok {
 				phase = "Failed"
-				break
+				if n < len(initial) { // the next container starts only after it; the others run side by side ("Init Containers", Kubernetes)
+					break
+				}
 			}
 		}
 		o["status"] = Object{"phase": phase}

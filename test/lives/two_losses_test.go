@@ -315,13 +315,22 @@ func TestTwoLosses(t *testing.T) {
 			t.Parallel()
 			saved := savedBeforeLosses(t, planes)
 			for n, x := range livesWithTwoLosses() {
-				if n%(enginetest.Stride(1)*every) == 0 {
+				if n%(enginetest.Stride(1)*every) == 0 || slices.Contains(wentWrong(), x) {
 					t.Run(x.String(), func(t *testing.T) {
 						synctest.Test(t, func(t *testing.T) { x.lives(t, saved) })
 					})
 				}
 			}
 		})
+	}
+}
+
+// wentWrong lists lives that runs did not repair once: a pod with etcdctl was left by the run that was
+// killed, or had failed before all its containers started.
+func wentWrong() []twoLosses {
+	return []twoLosses{
+		{[2]int{1, 0}, [2]loss{replaced, terminated}, [2]int{0, 225}, 84},
+		{[2]int{1, 2}, [2]loss{shuttingDown, broken}, [2]int{0, 65}, 154},
 	}
 }
 

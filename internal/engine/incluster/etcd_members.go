@@ -95,7 +95,16 @@ func (e *EtcdMembers) round(ctx context.Context, t *etcdctl) error {
 	if e.silent = t.silent(members); len(e.silent) > 0 {
 		return awaitsAnswer(e.silent)
 	}
-	return t.clean(ctx)
+	left, err := leftPods(ctx, t.k, t.machines.List)
+	if err != nil {
+		return err
+	}
+	for _, name := range left {
+		if err := t.k.Delete(ctx, podsPath+"/"+name); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("pod %s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // silent returns the members that have a machine, but do not answer: etcd adds no other member, and a
@@ -254,8 +263,9 @@ func ofControlPlane(s *NodeState) bool {
 const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
 
 // FindLostMembers lists the signs that a member of etcd has no machine, as far as the API server shows
-// them: a Node of the control plane without a machine, and a machine that was launched after the
-// first Node had joined, and has no Node. machines are those of the control plane.
+// them: a Node of the control plane without a machine, a machine that was launched after the
+// first Node had joined, and has no Node, and a pod of a run that was stopped while it removed a member.
+// machines are those of the control plane.
 func FindLostMembers(ctx context.Context, c *cloud.Clients, api *API, machines []ec2.InstanceState) (signs []string, err error) {
 	nodes, err := Nodes(ctx, c, api)
 	if err != nil {
@@ -277,5 +287,13 @@ func FindLostMembers(ctx context.Context, c *cloud.Clients, api *API, machines [
 			signs = append(signs, fmt.Sprintf("%s (%s) has not joined, and etcd adds no member while another one does not answer", m.ID, m.PrivateDNS))
 		}
 	}
-	return signs, nil
+	k, err := api.Client(c)
+	if err != nil || k == nil {
+		return signs, err
+	}
+	left, err := leftPods(ctx, k, present)
+	for _, name := range left {
+		signs = append(signs, fmt.Sprintf("a run was stopped while pod kube-system/%s checked them", name))
+	}
+	return signs, err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -105,7 +106,7 @@ func (t *etcdctl) at(endpoint string, args ...string) []string {
 	}, args...)
 }
 
-func (t *etcdctl) name(what string) string { return "clusterawsadm-etcd-" + what + "-" + t.machine }
+func (t *etcdctl) name(what string) string { return podPrefix + what + "-" + t.machine }
 
 const podsPath = "/api/v1/namespaces/kube-system/pods"
 
@@ -154,6 +155,23 @@ func (t *etcdctl) create(ctx context.Context, what string, before, then []comman
 
 func (t *etcdctl) awaited(what string) error {
 	return graph.NotYet(fmt.Errorf("pod kube-system/%s on %s, which runs etcdctl", t.name(what), t.pod.Spec.NodeName))
+}
+
+// podPrefix begins the names of all pods that run etcdctl.
+const podPrefix = "clusterawsadm-etcd-"
+
+// leftPods lists pods with etcdctl that a run which was stopped has left: those that check the members,
+// and those for a machine that is not in machines.
+func leftPods(ctx context.Context, k *kube.Client, machines []*ec2.InstanceState) (names []string, err error) {
+	var list corev1.PodList
+	err = k.Get(ctx, podsPath+"?labelSelector=app.kubernetes.io/managed-by="+kube.FieldManager, &list)
+	for _, p := range list.Items {
+		ofMachine := func(i *ec2.InstanceState) bool { return strings.HasSuffix(p.Name, "-"+i.ID) }
+		if strings.HasPrefix(p.Name, podPrefix) && !slices.ContainsFunc(machines, ofMachine) {
+			names = append(names, p.Name)
+		}
+	}
+	return names, err
 }
 
 // errNoPod says that a pod does not exist.
@@ -217,12 +235,17 @@ func (t *etcdctl) members(ctx context.Context) (members []etcdMember, leader uin
 	return readMembers(seen)
 }
 
-// printed returns the output of the containers of a pod, by name.
+// printed returns the output of the containers of a pod, by name. In a pod that has failed, containers
+// may never have started.
 func (t *etcdctl) printed(ctx context.Context, what string, p corev1.Pod) (map[string]string, error) {
 	out := map[string]string{}
-	for _, c := range p.Spec.Containers {
+	for _, c := range append(slices.Clone(p.Spec.InitContainers), p.Spec.Containers...) {
 		var log []byte
-		if err := t.k.Get(ctx, t.path(what)+"/log?container="+c.Name, &log); err != nil {
+		err := t.k.Get(ctx, t.path(what)+"/log?container="+c.Name, &log)
+		if apierrors.IsBadRequest(err) && p.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		if err != nil {
 			return nil, fmt.Errorf("what pod %s has printed: %w", t.name(what), err)
 		}
 		out[c.Name] = string(log)
@@ -232,7 +255,8 @@ func (t *etcdctl) printed(ctx context.Context, what string, p corev1.Pod) (map[s
 
 // lastLine returns the last line of the output.
 func lastLine(printed map[string]string) (last string) {
-	for _, text := range printed {
+	for _, name := range slices.Sorted(maps.Keys(printed)) {
+		text := printed[name]
 		text = strings.TrimSpace(text)
 		if line := text[strings.LastIndexByte(text, '\n')+1:]; line != "" {
 			last = line

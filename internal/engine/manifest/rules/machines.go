@@ -119,6 +119,9 @@ func disks() map[infrav1.VolumeType]disk {
 func (c *checks) checkDisks(o *manifest.Entry, path string, spec *infrav1.AWSMachineSpec) {
 	if spec.RootVolume != nil {
 		c.checkDisk(o, path+".rootVolume", spec.RootVolume, true)
+		if spec.RootVolume.DeviceName != "" {
+			c.warn(o.Problem(path+".rootVolume.deviceName", "is ignored: the root volume has the device of the image, as in CAPA", "remove it"))
+		}
 	}
 	names := map[string]int{}
 	for i := range spec.NonRootVolumes {

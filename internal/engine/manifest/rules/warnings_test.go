@@ -59,6 +59,11 @@ func TestWarnings(t *testing.T) {
 			"cluster.yaml:12: Cluster/quick metadata.annotations.cluster.x-k8s.io/paused: is ignored: not supported yet — it pauses Cluster API's controllers, which this program does not run",
 		},
 		{"what Cluster API drops", []string{"    initConfiguration:\n", "    clusterConfiguration: {featureGates: {RootlessControlPlane: true}}\n    initConfiguration:\n"}, ""},
+		{
+			"device of the root volume",
+			[]string{"      rootVolume: {size: 40, type: gp3}\n", "      rootVolume: {size: 40, type: gp3, deviceName: /dev/xvda}\n"},
+			"cluster.yaml:145: AWSMachineTemplate/quick-md-0 spec.template.spec.rootVolume.deviceName: is ignored: the root volume has the device of the image, as in CAPA — remove it",
+		},
 		{"not paused", []string{"  clusterNetwork:\n", "  paused: false\n  clusterNetwork:\n"}, ""},
 		{
 			"rollout",

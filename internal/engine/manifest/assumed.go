@@ -204,9 +204,7 @@ func (a *assumer) eks() {
 			a.policy(object, fmt.Sprintf("spec.roleAdditionalPolicies[%d]", i), arn)
 		}
 	}
-	if spec.EncryptionConfig != nil {
-		a.kms(object, "spec.encryptionConfig.provider", Deref(spec.EncryptionConfig.Provider))
-	}
+	a.kms(object, "spec.encryptionConfig.provider", e.EncryptionKey())
 	for _, p := range e.PodIdentities {
 		a.podRole(object, p.PodRole)
 	}

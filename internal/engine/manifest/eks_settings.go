@@ -26,6 +26,16 @@ func (c *Cluster) VPCCNI() *ekscontrolplanev1.Addon { return c.EKS.Addon("vpc-cn
 // associations.
 func (e *EKS) HasPodIdentityAgent() bool { return e.Addon("eks-pod-identity-agent") != nil }
 
+// EncryptionKey is the ARN of the KMS key that encrypts Secrets; "" if the control plane names no key, or no
+// resources to encrypt: CAPA ignores the one without the other.
+func (e *EKS) EncryptionKey() string {
+	c := e.ControlPlane.Spec.EncryptionConfig
+	if c == nil || len(c.Resources) == 0 {
+		return ""
+	}
+	return Deref(c.Provider)
+}
+
 // Addon returns the EKS add-on with a name, or nil.
 func (e *EKS) Addon(name string) *ekscontrolplanev1.Addon {
 	addons := e.ControlPlane.Spec.Addons

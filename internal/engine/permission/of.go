@@ -138,8 +138,8 @@ func (s *Scope) ofEKS(m *manifest.Cluster, keys map[string]bool) {
 		s.PodRoles = append(s.PodRoles, "arn:"+s.Partition+":iam::*:role/"+made)
 		s.MadeRoles = append(slices.Clone(s.MadeRoles), made)
 	}
-	if e := plane.EncryptionConfig; e != nil && e.Provider != nil {
-		keys[s.key(*e.Provider)] = true
+	if key := m.EKS.EncryptionKey(); key != "" {
+		keys[s.key(key)] = true
 	}
 }
 

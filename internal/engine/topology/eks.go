@@ -164,9 +164,7 @@ func newEKSCluster(g *graph.Graph, in inputs, net network, groups securityGroups
 		}
 	}
 	e.Logging = logs(plane.Logging)
-	if k := plane.EncryptionConfig; k != nil && k.Provider != nil && len(k.Resources) > 0 {
-		e.Key = *k.Provider
-	}
+	e.Key = in.m.EKS.EncryptionKey()
 	if a := plane.AccessConfig; a != nil {
 		e.Authentication, e.CreatorIsAdmin = strings.ToUpper(string(a.AuthenticationMode)), a.BootstrapClusterCreatorAdminPermissions
 		if in.movesToAPI(plane) {

@@ -42,7 +42,7 @@ func (c *checks) checkEKSNames(plane *ekscontrolplanev1.AWSManagedControlPlaneSp
 			}
 		}
 	}
-	if config := plane.EncryptionConfig; config != nil && config.Provider != nil {
+	if config := plane.EncryptionConfig; config != nil && manifest.Deref(config.Provider) != "" {
 		c.checkARN(o, "spec.encryptionConfig.provider", *config.Provider, keyARN())
 		for i, r := range config.Resources {
 			if manifest.Deref(r) != "secrets" { // EncryptionConfig, EKS API reference

@@ -49,12 +49,12 @@ func (c *checks) checkEKS(cluster *manifest.Entry) {
 	c.checkAccess(plane)
 	c.checkFargate()
 	c.warnNoEffect(cluster, plane)
-	if encryption := plane.EncryptionConfig; encryption != nil && (encryption.Provider == nil || len(encryption.Resources) == 0) {
-		c.fail(
+	if plane.EncryptionConfig != nil && c.cluster.EKS.EncryptionKey() == "" {
+		c.warn(
 			c.infra.Problem(
 				"spec.encryptionConfig",
-				"encryption needs both a key and the resources to encrypt",
-				"set provider to the ARN of a KMS key, and resources to [secrets]",
+				"has no effect without both a key and the resources to encrypt, as in CAPA",
+				"set provider to the ARN of a KMS key, and resources to [secrets]; or remove it: from Kubernetes 1.28 on, EKS encrypts with a key of its own",
 			),
 		)
 	}

@@ -377,6 +377,11 @@ func TestWarningsOfEKS(t *testing.T) {
 			[]string{"cluster.yaml:10: Cluster/shop spec.controlPlaneEndpoint: has no effect: EKS sets the endpoint of the API server — remove it"},
 		},
 		{
+			"resources to encrypt without a key", "eks",
+			[]string{`{provider: "arn:aws:kms:eu-west-1:123456789012:key/1", resources: [secrets]}`, "{resources: [secrets]}"},
+			[]string{"cluster.yaml:40: AWSManagedControlPlane/shop.eu spec.encryptionConfig: has no effect without both a key and the resources to encrypt, as in CAPA — set provider to the ARN of a KMS key, and resources to [secrets]; or remove it: from Kubernetes 1.28 on, EKS encrypts with a key of its own"},
+		},
+		{
 			"rules for nodes", "eks",
 			[]string{planeNetwork, planeNetwork + "    nodePortIngressRuleCidrBlocks: [10.0.0.0/8]\n"},
 			[]string{"cluster.yaml:36: AWSManagedControlPlane/shop.eu spec.network.nodePortIngressRuleCidrBlocks: has no effect: EKS creates the security group of nodes — use additionalControlPlaneIngressRules"},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/sweep"
 )
 
 // parameters is a store with the promises of Parameter Store that the lock relies on.
@@ -239,8 +239,8 @@ const among = 20
 // explorer plays all schedules with at most that many fates that are not normal.
 type explorer struct {
 	scenario
-	most   int
-	stride int // plays one in that many of the longest schedules
+	most int
+	sampled
 
 	played, skipped int
 	seen            map[string]int // how many schedules had such an event
@@ -276,7 +276,7 @@ func (x *explorer) explore(t *testing.T, plan schedule, after point) {
 			if x.shared && slices.Contains(fatesOfNetworks, f) {
 				continue
 			}
-			if x.skipped++; len(plan) == x.most-1 && x.skipped%x.stride != 0 {
+			if x.skipped++; len(plan) == x.most-1 && x.skipped%x.stride != x.part {
 				continue
 			}
 			longer := maps.Clone(plan)
@@ -299,9 +299,9 @@ func (x *explorer) explore(t *testing.T, plan schedule, after point) {
 func TestLockModel(t *testing.T) {
 	endings(t, func(t *testing.T, e Ending) {
 		x := &explorer{
-			most:   2,
-			stride: strideOfModel(211),
-			seen:   map[string]int{},
+			most:    2,
+			sampled: sampledBy(211),
+			seen:    map[string]int{},
 			scenario: scenario{second: e, earlier: e.Nothing, store: func(*testing.T) func(*process) records {
 				s := &parameters{all: map[int]*parameter{}}
 				return func(*process) records { return s }
@@ -315,7 +315,7 @@ func TestLockModel(t *testing.T) {
 // One fate, with the simulated Parameter Store and the code that calls it.
 func TestLockModelOfParameters(t *testing.T) {
 	endings(t, func(t *testing.T, e Ending) {
-		x := &explorer{most: 1, stride: strideOfModel(11), seen: map[string]int{}, scenario: scenario{second: e, store: func(*testing.T) func(*process) records {
+		x := &explorer{most: 1, sampled: sampledBy(11), seen: map[string]int{}, scenario: scenario{second: e, store: func(*testing.T) func(*process) records {
 			a := awssim.New(awssim.Options{})
 			return func(*process) records { return &ssmRecords{New(a.Config(), "demo", Options{})} }
 		}}}
@@ -329,9 +329,9 @@ func TestLockModelOfParameters(t *testing.T) {
 func TestLockModelOfFiles(t *testing.T) {
 	endings(t, func(t *testing.T, e Ending) {
 		x := &explorer{
-			most:   1,
-			stride: strideOfModel(11),
-			seen:   map[string]int{},
+			most:    1,
+			sampled: sampledBy(11),
+			seen:    map[string]int{},
 			scenario: scenario{second: e, shared: true, store: func(t *testing.T) func(*process) records {
 				folder := t.TempDir()
 				return func(p *process) records { return &fileRecords{folder: folder, clock: p.clients.Clock} }
@@ -348,9 +348,9 @@ func TestLockModelOfFiles(t *testing.T) {
 func TestLockModelOfDeletions(t *testing.T) {
 	endings(t, func(t *testing.T, e Ending) {
 		x := &explorer{
-			most:   2,
-			stride: strideOfModel(211),
-			seen:   map[string]int{},
+			most:    2,
+			sampled: sampledBy(211),
+			seen:    map[string]int{},
 			scenario: scenario{second: e, deletes: true, store: func(*testing.T) func(*process) records {
 				s := &parameters{all: map[int]*parameter{}}
 				return func(*process) records { return s }
@@ -388,12 +388,15 @@ func TestLateHeartbeatHidesNoDeletion(t *testing.T) {
 	require.Positive(t, found)
 }
 
-// strideOfModel is 1 in "make sweep", which plays all schedules.
-func strideOfModel(sample int) int {
-	if os.Getenv("SWEEP") != "" {
-		return 1
+// sampled says which of the longest schedules are played: one in that many.
+type sampled struct{ part, stride int }
+
+// sampledBy is the part of "make sweep", or the sample of "make test".
+func sampledBy(sample int) sampled {
+	if part, of := sweep.Part(); of > 0 {
+		return sampled{part, of}
 	}
-	return sample
+	return sampled{0, sample}
 }
 
 // endings runs a test for each way in which the second run may end.

@@ -1,7 +1,6 @@
 package enginetest
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/sweep"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 )
 
@@ -69,7 +69,10 @@ func Only(n int, fault awssim.Fault) func(int, string, string) awssim.Fault {
 }
 
 // Sweeping reports whether SWEEP is set, as "make sweep" and "make proof" do.
-func Sweeping() bool { return os.Getenv("SWEEP") != "" }
+func Sweeping() bool {
+	_, of := sweep.Part()
+	return of > 0
+}
 
 // Sample returns the examples of a sweep: all of them, or the first two.
 func Sample(files []string) []string {
@@ -88,20 +91,20 @@ func SampleOfAll(t *testing.T) []string {
 	return Sample(SweepExamples())
 }
 
-// Stride returns the distance between two calls with a fault: that of the full sweep, or
-// ten times as much plus one, so that neighbours are covered too.
+// Stride returns the distance between two calls with a fault: that of the full sweep times the number of
+// its parts, or ten times as much plus one, so that neighbours are covered too.
 func Stride(full int) int {
-	if Sweeping() {
-		return full
+	if _, of := sweep.Part(); of > 0 {
+		return full * of
 	}
 	return 10*full + 1
 }
 
-// First returns the first call for the i-th fault: in a sample, each fault is injected
-// into other calls.
-func First(i int) int {
-	if Sweeping() {
-		return 1
+// First returns the first call for the i-th fault. Each part of a sweep with that stride begins at another
+// call; in a sample, each fault is injected into other calls.
+func First(full, i int) int {
+	if part, of := sweep.Part(); of > 0 {
+		return 1 + full*part
 	}
 	return 1 + 2*i
 }

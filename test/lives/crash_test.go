@@ -39,7 +39,7 @@ func TestEveryCallMayFail(t *testing.T) {
 		for i, fault := range []awssim.Fault{awssim.Throttled, awssim.Denied, awssim.KillBefore, awssim.KillAfter, awssim.LostBefore, awssim.LostAfter, awssim.Broken, awssim.Unsent, awssim.Silent, awssim.Cut, awssim.Old} {
 			t.Run(enginetest.Name(file)+"/"+string(fault), func(t *testing.T) {
 				t.Parallel()
-				for n := enginetest.First(i) + i%every; n <= total; n += enginetest.Stride(every) {
+				for n := enginetest.First(every, i) + i%every; n <= total; n += enginetest.Stride(every) {
 					t.Run(fmt.Sprint(n), func(t *testing.T) {
 						synctest.Test(t, func(t *testing.T) {
 							a := enginetest.Prepared(t, file, m)
@@ -76,7 +76,7 @@ func TestDeleteAfterCrash(t *testing.T) {
 		total, _ := enginetest.CallsOf(t, file, m)
 		t.Run(enginetest.Name(file), func(t *testing.T) {
 			t.Parallel()
-			for n := 1; n <= total; n += enginetest.Stride(1) {
+			for n := enginetest.First(1, 0); n <= total; n += enginetest.Stride(1) {
 				synctest.Test(t, func(t *testing.T) {
 					a := enginetest.Prepared(t, file, m)
 					before := a.Inventory()
@@ -96,7 +96,7 @@ func TestDeleteMayDie(t *testing.T) {
 		for i, fault := range []awssim.Fault{awssim.KillBefore, awssim.KillAfter, awssim.Denied} {
 			t.Run(enginetest.Name(file)+"/"+string(fault), func(t *testing.T) {
 				t.Parallel()
-				for n := enginetest.First(i); ; n += enginetest.Stride(1) {
+				for n := enginetest.First(1, i); ; n += enginetest.Stride(1) {
 					made := 0
 					synctest.Test(t, func(t *testing.T) {
 						a := enginetest.Prepared(t, file, m)

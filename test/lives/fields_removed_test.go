@@ -17,6 +17,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
+	"github.com/clusterawsadm/clusterawsadm/internal/sweep"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
@@ -31,7 +32,8 @@ func TestFieldsAreRemoved(t *testing.T) {
 	r := &removals{done: map[string]bool{}, tried: map[string]int{}, stride: 101}
 	examples := []string{"eks-addons", "machine-pool"}
 	if enginetest.Sweeping() {
-		examples, r.stride = fieldExamples(), 1
+		examples = fieldExamples()
+		r.part, r.stride = sweep.Part()
 	}
 	for _, example := range examples {
 		r.example(t, example)
@@ -44,6 +46,7 @@ func TestFieldsAreRemoved(t *testing.T) {
 type removals struct {
 	done   map[string]bool // fields that were changed and changed back
 	tried  map[string]int  // number of values, by field
+	part   int             // of the sweep
 	stride int             // one field in so many
 	seen   int
 }
@@ -85,7 +88,7 @@ func (r *removals) example(t *testing.T, example string) {
 					if r.done[name] || fmt.Sprint(value) == fmt.Sprint(f.get()) {
 						continue
 					}
-					if r.seen++; r.seen%r.stride != 0 || r.tried[name] >= mostValues {
+					if r.seen++; r.seen%r.stride != r.part || r.tried[name] >= mostValues {
 						continue
 					}
 					r.tried[name]++

@@ -363,7 +363,7 @@ func TestTakebackMayDie(t *testing.T) {
 	for i, fault := range []awssim.Fault{awssim.KillBefore, awssim.KillAfter, awssim.LostAfter, awssim.Denied} {
 		t.Run(string(fault), func(t *testing.T) {
 			t.Parallel()
-			for at := enginetest.First(i) - 1; at < len(calls); at += enginetest.Stride(1) {
+			for at := enginetest.First(1, i) - 1; at < len(calls); at += enginetest.Stride(1) {
 				synctest.Test(t, func(t *testing.T) {
 					a, c := madeAndRotated(t, managed())
 					machines, p := instances(a), a.Process()

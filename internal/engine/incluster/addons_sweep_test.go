@@ -105,7 +105,7 @@ func TestAddonsEveryRequestMayFail(t *testing.T) {
 	} {
 		t.Run(string(fault), func(t *testing.T) {
 			t.Parallel()
-			for n := 1; n <= total; n += enginetest.Stride(apart) {
+			for n := enginetest.First(apart, 0); n <= total; n += enginetest.Stride(apart) {
 				t.Run(fmt.Sprint(n), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						a := restored(t, m, saved)

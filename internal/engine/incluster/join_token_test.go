@@ -354,7 +354,7 @@ func TestRenewalMayDie(t *testing.T) {
 		t.Run(string(fault), func(t *testing.T) {
 			t.Parallel()
 			m := enginetest.LoadQuick(t, enginetest.MachinePool)
-			for n := from - 1 + enginetest.First(i); n <= to; n += enginetest.Stride(1) {
+			for n := from - 1 + enginetest.First(1, i); n <= to; n += enginetest.Stride(1) {
 				synctest.Test(t, func(t *testing.T) {
 					a := renewal(t, m)
 					p := a.Process()

@@ -194,7 +194,7 @@ func TestRefreshThatDoesNotJoin(t *testing.T) {
 // preferences allow, also if nobody looks for long, and the next run ends with the reason.
 func TestRefreshThatDoesNotJoinMayDie(t *testing.T) {
 	calls := 0
-	for n := 1; n == 1 || n <= calls; n += enginetest.Stride(19) {
+	for n := enginetest.First(19, 0); calls == 0 || n <= calls; n += enginetest.Stride(19) {
 		synctest.Test(t, func(t *testing.T) {
 			m := enginetest.LoadQuick(t, enginetest.MachinePool)
 			a := enginetest.Alive(t, m)
@@ -205,7 +205,7 @@ func TestRefreshThatDoesNotJoinMayDie(t *testing.T) {
 					_, err := enginetest.Rolling(m, p).Apply(ctx, cluster.Options{})
 					return err
 				})
-				if n == 1 {
+				if calls == 0 {
 					whole := a.Process()
 					_, _ = enginetest.Rolling(m, whole).Apply(t.Context(), cluster.Options{})
 					calls = whole.Calls()

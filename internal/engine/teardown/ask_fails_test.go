@@ -70,7 +70,7 @@ func TestAskingMayDie(t *testing.T) {
 	for _, fault := range []awssim.Fault{awssim.KillAfter, awssim.LostAfter, awssim.Denied, awssim.Broken} {
 		t.Run(string(fault), func(t *testing.T) {
 			t.Parallel()
-			for n, over := 1, false; !over; n += enginetest.Stride(stepOver(n, fault)) {
+			for tries, n, over := 0, enginetest.First(stepOver(1, fault), 0), false; !over; tries, n = tries+1, n+enginetest.Stride(stepOver(n, fault)) {
 				synctest.Test(t, func(t *testing.T) {
 					a := enginetest.Prepared(t, enginetest.Quickstart, m)
 					before := a.Detailed()
@@ -78,11 +78,11 @@ func TestAskingMayDie(t *testing.T) {
 					works(t, a)
 					p := a.Process()
 					err := enginetest.Spoilt(t, p, n, fault, func(ctx context.Context) error {
-						_, err := asking(t, m, p, n%2 == 0, nil).Delete(ctx, cluster.Options{})
+						_, err := asking(t, m, p, tries%2 == 1, nil).Delete(ctx, cluster.Options{})
 						return err
 					})
 					over = err == nil && p.Calls() < n
-					_, err = asking(t, m, a.Process(), n%3 == 0, nil).Delete(t.Context(), cluster.Options{})
+					_, err = asking(t, m, a.Process(), tries%3 == 2, nil).Delete(t.Context(), cluster.Options{})
 					require.NoError(t, err, "call %d", n)
 					require.Equal(t, before, withoutArchive(t, a), "call %d", n)
 				})

@@ -304,7 +304,7 @@ func TestEveryCallOfALeaveMayFail(t *testing.T) {
 	for i, fault := range []awssim.Fault{awssim.Throttled, awssim.KillBefore, awssim.KillAfter, awssim.LostBefore, awssim.LostAfter, awssim.Broken} {
 		t.Run(string(fault), func(t *testing.T) {
 			t.Parallel()
-			for n := enginetest.First(i); n <= total; n += enginetest.Stride(1) {
+			for n := enginetest.First(1, i); n <= total; n += enginetest.Stride(1) {
 				scaledDown(t, account, later, n, fault)
 			}
 		})

@@ -206,7 +206,7 @@ func TestAdoptingMayDie(t *testing.T) {
 	for _, fault := range []awssim.Fault{awssim.KillBefore, awssim.KillAfter} {
 		t.Run(string(fault), func(t *testing.T) {
 			t.Parallel()
-			for n, over := 1, false; !over; n += enginetest.Stride(3) {
+			for n, over := enginetest.First(3, 0), false; !over; n += enginetest.Stride(3) {
 				synctest.Test(t, func(t *testing.T) {
 					a := enginetest.Alive(t, enginetest.Sized(t, 1, 1))
 					given := foreign(a)

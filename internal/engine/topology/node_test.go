@@ -151,7 +151,7 @@ func TestEveryCallOfAReturnMayFail(t *testing.T) {
 	for i, fault := range []awssim.Fault{awssim.KillBefore, awssim.KillAfter, awssim.LostAfter, awssim.Broken} {
 		t.Run(string(fault), func(t *testing.T) {
 			t.Parallel()
-			for n := enginetest.First(i); n <= total; n += enginetest.Stride(1) {
+			for n := enginetest.First(1, i); n <= total; n += enginetest.Stride(1) {
 				returned(t, n, fault)
 			}
 		})

@@ -243,9 +243,14 @@ func TestRulesOfEKS(t *testing.T) {
 			`AWSManagedMachinePool/shop-template spec.awsLaunchTemplate.ami.eksLookupType: Amazon Linux 2 AMIs (AmazonLinux) have no nodeadm — set it to AmazonLinux2023, or use an EKSConfig`,
 		},
 		{
-			"capacity block in a node group", "eks",
-			[]string{template, template + "    marketType: CapacityBlock\n    capacityReservationId: cr-1\n"},
-			`AWSManagedMachinePool/shop-template spec.awsLaunchTemplate.marketType: Cluster API Provider AWS does not support capacity blocks for node groups — use an AWSMachinePool`,
+			"capacity block without its ID", "eks",
+			[]string{template, template + "    marketType: CapacityBlock\n"},
+			`AWSManagedMachinePool/shop-template spec.awsLaunchTemplate.capacityReservationId: is missing: a Capacity Block has an ID — set it, or remove marketType`,
+		},
+		{
+			"capacity block without an instance type", "eks",
+			[]string{template, "    rootVolume: {size: 50, type: gp3}\n    marketType: CapacityBlock\n    capacityReservationId: cr-0123456789abcdef0\n"},
+			`AWSManagedMachinePool/shop-template spec.awsLaunchTemplate.instanceType: EKS takes the instance type of a Capacity Block from the launch template only — set it here, and nowhere else`,
 		},
 		{
 			"Amazon Linux 2 by default", "eks",

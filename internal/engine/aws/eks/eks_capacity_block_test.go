@@ -53,7 +53,7 @@ func TestNodeGroupInCapacityBlock(t *testing.T) {
 		a := enginetest.Account(empty, enginetest.Lag)
 		begin := time.Now().Add(48 * time.Hour)
 		enginetest.Prepare(t, templatesFile, a, empty)
-		bring(a, func(r *awssim.Reservation) { r.Start, r.End = begin, begin.Add(24 * time.Hour) })
+		bring(a, func(r *awssim.Reservation) { r.Start, r.End = begin, begin.Add(24*time.Hour) })
 		require.Contains(t, enginetest.Refused(t, full, a), "begins on "+begin.UTC().Format(time.RFC3339)+": EC2 launches no machine before; begin with 0 replicas")
 		enginetest.MustApply(t, empty, a)
 		enginetest.RequireNoChange(t, empty, a)

@@ -119,7 +119,7 @@ func (a *assumption) byKind() map[string]func(cluster.Assumed) string {
 		cluster.AssumedKeyPair:          a.keyPair,
 		cluster.AssumedImage:            a.image,
 		cluster.AssumedPlacementGroup:   a.placementGroup,
-		cluster.AssumedReservation:      func(x cluster.Assumed) string { return flag(a.EC2.Reservations, x.ID) },
+		cluster.AssumedReservation:      a.reservation,
 		cluster.AssumedHost:             func(x cluster.Assumed) string { return flag(a.EC2.Hosts, x.ID) },
 		cluster.AssumedKMSKey:           a.kmsKey,
 		cluster.AssumedRole:             a.role,
@@ -127,6 +127,15 @@ func (a *assumption) byKind() map[string]func(cluster.Assumed) string {
 		cluster.AssumedInstanceProfile:  a.instanceProfile,
 		cluster.AssumedPolicy:           a.policy,
 	}
+}
+
+// reservation adds a capacity reservation, or a Capacity Block.
+func (a *assumption) reservation(x cluster.Assumed) string {
+	if a.EC2.Reservations[x.ID] != nil {
+		return ""
+	}
+	a.EC2.Reservations[x.ID] = &awssim.Reservation{Block: x.Detail != ""}
+	return x.ID
 }
 
 // flag adds a name to a set. It returns the name, or "" if the set has it already.

@@ -63,6 +63,7 @@ type Fault = core.Fault
 //nolint:revive // each is documented where it is declared
 type (
 	EC2State          = ec2.State
+	Reservation       = ec2.Reservation
 	Thing             = ec2.Thing
 	VPC               = ec2.VPC
 	Association       = ec2.Association

@@ -22,6 +22,20 @@ func TestRunInstancesChecks(t *testing.T) {
 		disk := func(d types.EbsBlockDevice) []types.BlockDeviceMapping {
 			return []types.BlockDeviceMapping{{DeviceName: aws.String("/dev/sda1"), Ebs: &d}}
 		}
+		n.aws.Edit(func(s *State) {
+			s.EC2.Reservations = map[string]*Reservation{
+				"cr-ours": {}, "cr-block": {Block: true}, "cr-type": {Type: "p5.48xlarge"}, "cr-zone": {Zone: "us-east-1f"},
+				"cr-later": {Block: true, Start: time.Now().Add(time.Hour)},
+			}
+		})
+		reserve := func(r *ec2.RunInstancesInput, id string, market types.MarketType) {
+			r.CapacityReservationSpecification = &types.CapacityReservationSpecification{
+				CapacityReservationTarget: &types.CapacityReservationTarget{CapacityReservationId: &id},
+			}
+			if market != "" {
+				r.InstanceMarketOptions = &types.InstanceMarketOptionsRequest{MarketType: market}
+			}
+		}
 		for name, c := range map[string]struct {
 			change func(*ec2.RunInstancesInput)
 			want   string
@@ -48,8 +62,13 @@ func TestRunInstancesChecks(t *testing.T) {
 			"capacity block": {func(r *ec2.RunInstancesInput) {
 				r.InstanceMarketOptions = &types.InstanceMarketOptionsRequest{MarketType: "capacity-block"}
 			}, "InvalidParameterCombination"},
-			"counts": {func(r *ec2.RunInstancesInput) { r.MinCount = aws.Int32(2) }, "InvalidParameterValue"},
-			"tags":   {func(r *ec2.RunInstancesInput) { r.TagSpecifications = named("vpc", "x") }, "InvalidParameterValue"},
+			"a capacity block without its market":      {func(r *ec2.RunInstancesInput) { reserve(r, "cr-block", "") }, "InvalidParameterCombination"},
+			"a reservation with the market of a block": {func(r *ec2.RunInstancesInput) { reserve(r, "cr-ours", "capacity-block") }, "InvalidParameterCombination"},
+			"a reservation of another type":            {func(r *ec2.RunInstancesInput) { reserve(r, "cr-type", "") }, "ReservationCapacityExceeded"},
+			"a reservation of another zone":            {func(r *ec2.RunInstancesInput) { reserve(r, "cr-zone", "") }, "ReservationCapacityExceeded"},
+			"a capacity block before it begins":        {func(r *ec2.RunInstancesInput) { reserve(r, "cr-later", "capacity-block") }, "ReservationCapacityExceeded"},
+			"counts":                                   {func(r *ec2.RunInstancesInput) { r.MinCount = aws.Int32(2) }, "InvalidParameterValue"},
+			"tags":                                     {func(r *ec2.RunInstancesInput) { r.TagSpecifications = named("vpc", "x") }, "InvalidParameterValue"},
 			"tags in the metadata": {func(r *ec2.RunInstancesInput) {
 				r.MetadataOptions = &types.InstanceMetadataOptionsRequest{InstanceMetadataTags: "enabled"}
 				r.TagSpecifications[0].Tags = append(r.TagSpecifications[0].Tags, types.Tag{Key: aws.String("kubernetes.io/cluster/demo"), Value: aws.String("owned")})

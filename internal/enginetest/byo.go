@@ -52,7 +52,7 @@ func Prepare(t *testing.T, _ string, a *awssim.AWS, m *manifest.Cluster) {
 				s.EC2.PlacementGroups[spec.PlacementGroupName] = "partition"
 			}
 			if id := aws.ToString(spec.CapacityReservationID); id != "" {
-				s.EC2.Reservations[id] = true
+				s.EC2.Reservations[id] = &awssim.Reservation{}
 			}
 		}
 		if m.Infra.Spec.NetworkSpec.VPC.ID != "" {

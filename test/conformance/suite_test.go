@@ -15,11 +15,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
@@ -49,6 +51,8 @@ type suite struct {
 	eks     *eks.Client
 	tagging *resourcegroupstaggingapi.Client
 	scaling *autoscaling.Client
+	sqs     *sqs.Client
+	events  *eventbridge.Client
 
 	vpc, subnet, group, image string // shared by several parts
 }
@@ -63,7 +67,7 @@ func run(t *testing.T, cfg aws.Config, settle func()) []answer {
 		ssm: ssm.NewFromConfig(cfg), secrets: secretsmanager.NewFromConfig(cfg), sts: sts.NewFromConfig(cfg), quotas: servicequotas.NewFromConfig(cfg),
 		cfn: cloudformation.NewFromConfig(cfg),
 		eks: eks.NewFromConfig(cfg), tagging: resourcegroupstaggingapi.NewFromConfig(cfg),
-		scaling: autoscaling.NewFromConfig(cfg),
+		scaling: autoscaling.NewFromConfig(cfg), sqs: sqs.NewFromConfig(cfg), events: eventbridge.NewFromConfig(cfg),
 	}
 	s.network()
 	s.gateways()
@@ -79,6 +83,7 @@ func run(t *testing.T, cfg aws.Config, settle func()) []answer {
 	s.buckets()
 	s.account()
 	s.roles()
+	s.rules()
 	s.stacks()
 	s.eksClusters()
 	s.teardown()

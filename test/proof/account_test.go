@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
@@ -131,7 +132,7 @@ func account(m *manifest.Cluster) *awssim.AWS {
 				s.EC2.PlacementGroups[spec.PlacementGroupName] = "partition"
 			}
 			if id := spec.CapacityReservationID; id != nil {
-				s.EC2.Reservations[*id] = true
+				s.EC2.Reservations[*id] = &awssim.Reservation{Block: spec.MarketType == infrav1.MarketTypeCapacityBlock}
 			}
 		}
 	})

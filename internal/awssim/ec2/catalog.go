@@ -87,22 +87,6 @@ func (svc *Service) describeHosts(in *ec2.DescribeHostsInput) (*ec2.DescribeHost
 	return out, nil
 }
 
-// describeReservations returns capacity reservations. They have room for all instances, of any type.
-func (svc *Service) describeReservations(in *ec2.DescribeCapacityReservationsInput) (*ec2.DescribeCapacityReservationsOutput, error) {
-	out := &ec2.DescribeCapacityReservationsOutput{}
-	for _, id := range core.SortedKeys(svc.state.Reservations) {
-		if len(in.CapacityReservationIds) == 0 || slices.Contains(in.CapacityReservationIds, id) {
-			out.CapacityReservations = append(out.CapacityReservations, types.CapacityReservation{
-				CapacityReservationId: aws.String(id), State: types.CapacityReservationStateActive,
-			})
-		}
-	}
-	if len(out.CapacityReservations) < len(in.CapacityReservationIds) {
-		return nil, core.Fail("InvalidCapacityReservationId.NotFound", "The capacity reservation does not exist")
-	}
-	return out, nil
-}
-
 func (svc *Service) describePlacementGroups(in *ec2.DescribePlacementGroupsInput) (*ec2.DescribePlacementGroupsOutput, error) {
 	groups := svc.state.PlacementGroups
 	keep, err := matching(in.Filters, fields[string]{

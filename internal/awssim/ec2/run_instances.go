@@ -298,7 +298,10 @@ func (svc *Service) checkCount(l *launch) error {
 		return core.Fail("InvalidParameterValue", "the counts %d to %d are invalid", least, wanted)
 	}
 	l.count = wanted
-	if quota := vcpuQuota(l.kind.name, l.model.Spot); quota != "" {
+	if err := svc.checkReserved(l); err != nil {
+		return err
+	}
+	if quota := vcpuQuota(l.kind.name, l.model.Spot); quota != "" && !l.model.inBlock() {
 		limit := svc.state.Limits.VCPUsOf(quota)
 		l.count = min(l.count, (limit-svc.usedVCPUs(quota))/l.kind.vcpus())
 		if l.count < least {
@@ -406,8 +409,8 @@ func (svc *Service) Launch(in *ec2.RunInstancesInput) (launched []*Instance, err
 	return launched, nil
 }
 
-// CheckLaunch returns the error of RunInstances for a call, except for quotas and free
-// addresses.
+// CheckLaunch returns the error of RunInstances for a call, except for quotas, free
+// addresses and reservations.
 func (svc *Service) CheckLaunch(in *ec2.RunInstancesInput) error {
 	_, err := svc.prepared(in)
 	return err
@@ -422,7 +425,7 @@ func (svc *Service) checkMarket(l *launch) error {
 				return err
 			}
 			reserved = aws.ToString(t.CapacityReservationId)
-			if !svc.state.Reservations[reserved] {
+			if svc.state.Reservations[reserved] == nil {
 				return core.Fail("InvalidCapacityReservationId.NotFound", "the capacity reservation '%s' does not exist", reserved)
 			}
 		}

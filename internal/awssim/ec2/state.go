@@ -21,14 +21,14 @@ type State struct {
 	LaunchTemplates    Table[*LaunchTemplate]
 	Images             Table[*Image]
 	Snapshots          Table[*Snapshot]
-	Elsewhere          map[string]*Place // state in other regions, by region
-	KeyPairs           map[string]bool   // by name
-	PlacementGroups    map[string]string // strategy by name: cluster, partition or spread
-	Reservations       map[string]bool   // capacity reservations, by ID
-	Hosts              map[string]bool   // dedicated hosts, by ID
-	Keys               map[string]string // KMS keys for images in all regions: alias by key ID
-	Tokens             map[string]Answer // answers by operation and client token
-	MetadataTokens     string            // the account's default for HttpTokens; "" is that of the image
+	Elsewhere          map[string]*Place       // state in other regions, by region
+	KeyPairs           map[string]bool         // by name
+	PlacementGroups    map[string]string       // strategy by name: cluster, partition or spread
+	Reservations       map[string]*Reservation // capacity reservations, by ID
+	Hosts              map[string]bool         // dedicated hosts, by ID
+	Keys               map[string]string       // KMS keys for images in all regions: alias by key ID
+	Tokens             map[string]Answer       // answers by operation and client token
+	MetadataTokens     string                  // the account's default for HttpTokens; "" is that of the image
 	Limits             Limits
 
 	// Copied are patterns of the names of images that are those of another account: the

@@ -1,6 +1,10 @@
 package ec2
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
 
 // VCPUQuota is a quota of vCPUs.
 type VCPUQuota struct{ Code, Name string }
@@ -79,10 +83,14 @@ func vcpuQuota(name string, spot bool) string {
 	return onDemand
 }
 
+// inBlock reports whether an instance is in a Capacity Block, whose instances do not count towards the quotas of On-Demand
+// Instances ("How Capacity Blocks work", EC2 user guide).
+func (i *Instance) inBlock() bool { return i.Launch["market"] == string(types.MarketTypeCapacityBlock) }
+
 // usedVCPUs returns how many vCPUs of a quota are in use.
 func (svc *Service) usedVCPUs(code string) (used int) {
 	for _, i := range svc.state.Instances {
-		if of := vcpuQuota(i.Type, i.Spot); of != code || !i.Terminated.IsZero() && !i.Terminated.After(svc.Now()) {
+		if of := vcpuQuota(i.Type, i.Spot); of != code || i.inBlock() || !i.Terminated.IsZero() && !i.Terminated.After(svc.Now()) {
 			continue
 		}
 		t, _ := svc.typeNamed(i.Type)

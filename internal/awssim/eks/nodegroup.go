@@ -560,6 +560,9 @@ func (svc *Service) updateNodeGroupVersion(in *eks.UpdateNodegroupVersionInput) 
 	if err != nil {
 		return nil, err
 	}
+	if g.Capacity == capacityBlock && g.Desired > 0 { // AWS says so, and not what happens otherwise: the block has no room for more nodes
+		return nil, invalid("Nodegroup %s uses a Capacity Block: its desired size has to be 0 for an upgrade", g.Name)
+	}
 	after := *g
 	if err := svc.changeTemplate(c, &after, in); err != nil {
 		return nil, err

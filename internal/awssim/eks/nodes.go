@@ -39,6 +39,9 @@ func (svc *Service) nodeTemplate(g *NodeGroup) *ec2.LaunchTemplateVersion {
 // guide).
 func (svc *Service) checkNodeTemplate(c *Cluster, g *NodeGroup, in *eks.CreateNodegroupInput) error {
 	if in.LaunchTemplate == nil {
+		if g.Capacity == capacityBlock {
+			return invalid("Capacity type CAPACITY_BLOCK needs a launch template.")
+		}
 		if g.Kind == customImage {
 			return invalid("AMI type CUSTOM needs a launch template that names an image")
 		}
@@ -100,7 +103,9 @@ func (svc *Service) checkTemplateOfNodes(c *Cluster, g *NodeGroup) error {
 	switch {
 	case d.IamInstanceProfile != nil:
 		return invalid("IAM instance profile cannot be specified in the launch template.")
-	case d.InstanceMarketOptions != nil:
+	case g.Capacity == capacityBlock && !isBlock(&d):
+		return invalid("Capacity type CAPACITY_BLOCK needs a launch template with the market type capacity-block, a capacity reservation and an instance type.")
+	case g.Capacity != capacityBlock && d.InstanceMarketOptions != nil:
 		return invalid("Instance market options are not supported with the launch template.")
 	case err != nil:
 		return invalid("the user data is not base64: %s", err)
@@ -114,6 +119,17 @@ func (svc *Service) checkTemplateOfNodes(c *Cluster, g *NodeGroup) error {
 		return invalid("the launch template names an image and no user data: its nodes would not join")
 	}
 	return nil
+}
+
+// capacityBlock is the capacity type of node groups in a Capacity Block for ML.
+const capacityBlock = string(types.CapacityTypesCapacityBlock)
+
+// isBlock reports whether a launch template has what a node group in a Capacity Block needs ("Create a managed node group with
+// Capacity Blocks for ML", EKS user guide).
+func isBlock(d *ec2types.RequestLaunchTemplateData) bool {
+	r := d.CapacityReservationSpecification
+	return d.InstanceMarketOptions != nil && d.InstanceMarketOptions.MarketType == ec2types.MarketTypeCapacityBlock && d.InstanceType != "" &&
+		r != nil && r.CapacityReservationTarget != nil && aws.ToString(r.CapacityReservationTarget.CapacityReservationId) != ""
 }
 
 // changeTemplate changes the launch template version of a node group.

@@ -1,6 +1,7 @@
 package eventbridge
 
 import (
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -17,6 +18,8 @@ import (
 // State is the state of EventBridge.
 type State struct {
 	Rules map[string]*Rule // of the default event bus, by name
+	// MostRules is the quota of rules; 0 for that of a new account.
+	MostRules int `json:",omitempty"`
 }
 
 // Rule is a rule with an event pattern.
@@ -36,6 +39,7 @@ const (
 func (svc *Service) simulate() {
 	core.On(svc.Account, svc.putRule, "Name", "Description", "EventPattern", "State", "Tags")
 	core.On(svc.Account, svc.describeRule, "Name")
+	core.On(svc.Account, svc.listRules, "Limit", "NextToken")
 	core.On(svc.Account, svc.deleteRule, "Name")
 	core.On(svc.Account, svc.putTargets, "Rule", "Targets")
 	core.On(svc.Account, svc.listTargets, "Rule", "Limit", "NextToken")
@@ -43,6 +47,9 @@ func (svc *Service) simulate() {
 	core.On(svc.Account, svc.listTags, "ResourceARN")
 	core.On(svc.Account, svc.tagResource, "ResourceARN", "Tags")
 }
+
+// MostRules is the quota of rules for each event bus.
+func (svc *Service) MostRules() int { return cmp.Or(svc.state.MostRules, mostRules) }
 
 func noRule(name string) error {
 	return &types.ResourceNotFoundException{Message: aws.String("Rule " + name + " does not exist on EventBus default.")}
@@ -104,7 +111,7 @@ func (svc *Service) putRule(in *events.PutRuleInput) (*events.PutRuleOutput, err
 	}
 	r := svc.state.Rules[name]
 	if r == nil {
-		if len(svc.state.Rules) >= mostRules {
+		if len(svc.state.Rules) >= svc.MostRules() {
 			return nil, &types.LimitExceededException{Message: aws.String("The requested resource exceeds the maximum number allowed.")}
 		}
 		r = &Rule{Name: name, Tags: tags, Targets: map[string]string{}, Born: svc.Now()}
@@ -115,6 +122,23 @@ func (svc *Service) putRule(in *events.PutRuleInput) (*events.PutRuleOutput, err
 		r.State = string(types.RuleStateEnabled)
 	}
 	return &events.PutRuleOutput{RuleArn: aws.String(svc.arn(name))}, nil
+}
+
+// listRules lists the rules of the default event bus, in order of name.
+func (svc *Service) listRules(in *events.ListRulesInput) (*events.ListRulesOutput, error) {
+	var seen []*Rule
+	for _, r := range core.ByKey(svc.state.Rules) {
+		if svc.Visible(r.Born) {
+			seen = append(seen, r)
+		}
+	}
+	part, next, err := core.Page(svc.Account, seen, in.NextToken, in.Limit, 100)
+	if err != nil {
+		return nil, err
+	}
+	return &events.ListRulesOutput{NextToken: next, Rules: core.Each(part, func(r *Rule) types.Rule {
+		return types.Rule{Name: &r.Name, Arn: aws.String(svc.arn(r.Name)), State: types.RuleState(r.State), EventPattern: &r.Pattern, Description: core.Text(r.Description)}
+	})}, nil
 }
 
 func readTags(old map[string]string, tags []types.Tag) (map[string]string, error) {

@@ -6,8 +6,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 
+	simec2 "github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 	simkms "github.com/clusterawsadm/clusterawsadm/internal/awssim/kms"
 )
 
@@ -15,11 +17,21 @@ import (
 // again. What the caller may not read is assumed to be there, as the plan does.
 
 func (r *reader) reservations(ctx context.Context) (last error) {
-	r.to.EC2.Reservations = map[string]bool{}
+	found := map[string]*simec2.Reservation{}
 	for _, in := range of[ec2.DescribeCapacityReservationsInput](r.Asked) {
-		_, err := ec2.NewFromConfig(r.Config).DescribeCapacityReservations(ctx, in)
-		last = assume(r.to.EC2.Reservations, in.CapacityReservationIds, err, last)
+		out, err := ec2.NewFromConfig(r.Config).DescribeCapacityReservations(ctx, in)
+		last = assume(found, in.CapacityReservationIds, func(string) *simec2.Reservation { return &simec2.Reservation{} }, err, last)
+		if err != nil {
+			continue
+		}
+		for _, x := range out.CapacityReservations {
+			found[aws.ToString(x.CapacityReservationId)] = &simec2.Reservation{
+				Type: aws.ToString(x.InstanceType), Zone: aws.ToString(x.AvailabilityZone), State: string(x.State), Start: aws.ToTime(x.StartDate),
+				End: aws.ToTime(x.EndDate), Block: x.ReservationType == types.CapacityReservationTypeCapacityBlock,
+			}
+		}
 	}
+	r.to.EC2.Reservations = found
 	return last
 }
 
@@ -27,18 +39,18 @@ func (r *reader) hosts(ctx context.Context) (last error) {
 	r.to.EC2.Hosts = map[string]bool{}
 	for _, in := range of[ec2.DescribeHostsInput](r.Asked) {
 		_, err := ec2.NewFromConfig(r.Config).DescribeHosts(ctx, in)
-		last = assume(r.to.EC2.Hosts, in.HostIds, err, last)
+		last = assume(r.to.EC2.Hosts, in.HostIds, func(string) bool { return true }, err, last)
 	}
 	return last
 }
 
 // assume adds what was asked for, unless the source does not have it. It returns the last error of another kind.
-func assume(found map[string]bool, ids []string, err, last error) error {
+func assume[T any](found map[string]T, ids []string, as func(id string) T, err, last error) error {
 	if missing(err) {
 		return last
 	}
 	for _, id := range ids {
-		found[id] = true
+		found[id] = as(id)
 	}
 	if err != nil {
 		return err

@@ -6,19 +6,21 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/eventbridge"
 )
 
 // Service is the simulated Service Quotas.
 type Service struct {
 	*core.Account
-	ec2 *ec2.Service
-	eks *eks.Service
-	elb *elb.Service
+	ec2    *ec2.Service
+	eks    *eks.Service
+	elb    *elb.Service
+	events *eventbridge.Service
 }
 
 // New registers the operations of Service Quotas.
-func New(a *core.Account, e *ec2.Service, k *eks.Service, l *elb.Service) *Service {
-	svc := &Service{Account: a, ec2: e, eks: k, elb: l}
+func New(a *core.Account, e *ec2.Service, k *eks.Service, l *elb.Service, rules *eventbridge.Service) *Service {
+	svc := &Service{Account: a, ec2: e, eks: k, elb: l, events: rules}
 	svc.simulate()
 	return svc
 }

@@ -23,6 +23,7 @@ func services() map[string]string {
 	return map[string]string{
 		"ec2": "Amazon Elastic Compute Cloud (Amazon EC2)", "vpc": "Amazon Virtual Private Cloud (Amazon VPC)",
 		"eks": "Amazon Elastic Kubernetes Service (Amazon EKS)", "elasticloadbalancing": "Elastic Load Balancing (ELB)",
+		"events": "Amazon EventBridge (CloudWatch Events)",
 	}
 }
 
@@ -46,6 +47,7 @@ func (svc *Service) quotas() []types.ServiceQuota {
 	add("elasticloadbalancing", "L-53DA6B97", "Application Load Balancers per Region", balancers.Application)
 	add("elasticloadbalancing", "L-69A177A2", "Network Load Balancers per Region", balancers.Network)
 	add("elasticloadbalancing", "L-E9E9831D", "Classic Load Balancers per Region", balancers.Classic)
+	add("events", "L-244521F2", "Number of rules", svc.events.MostRules())
 	add("vpc", "L-0EA8095F", "Inbound or outbound rules per security group", l.RulesPerGroup)
 	add("vpc", "L-2AFB9258", "Security groups per network interface", ec2.GroupsPerInterface)
 	add("vpc", "L-F678F1CE", "VPCs per Region", l.VPCs)

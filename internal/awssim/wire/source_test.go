@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"go/ast"
@@ -242,8 +243,25 @@ func (s *source) exception(r *reach, n *ast.CompositeLit) {
 		return
 	}
 	if m, _, _ := types.LookupFieldOrMethod(types.NewPointer(named), true, named.Obj().Pkg(), "ErrorCode"); m != nil {
-		r.codes[named.Obj().Name()] = true
+		r.codes[cmp.Or(s.override(n), named.Obj().Name())] = true
 	}
+}
+
+// override returns the code that an error has instead of the name of its type; "" if it has none.
+func (s *source) override(n *ast.CompositeLit) string {
+	for _, e := range n.Elts {
+		field, ok := e.(*ast.KeyValueExpr)
+		if !ok {
+			continue
+		}
+		name, _ := field.Key.(*ast.Ident)
+		if call, ok := field.Value.(*ast.CallExpr); ok && name != nil && name.Name == "ErrorCodeOverride" && len(call.Args) == 1 {
+			if v := s.info.Types[call.Args[0]].Value; v != nil {
+				return constant.StringVal(v)
+			}
+		}
+	}
+	return ""
 }
 
 // use follows a name: a function, a delay, or a limit of what is shown.

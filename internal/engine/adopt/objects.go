@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
@@ -83,6 +85,9 @@ func (l *looking) clusterState(ctx context.Context) (s clusterapi.State, err err
 	if l.Cluster.IsEKS() {
 		if plane, ok := l.Built.Endpoint.EKS.Found(); ok {
 			s.Services = plane.ServiceCIDR
+		}
+		if e, ok := l.Built.Endpoint.EKS.Desired().(*eks.Cluster); ok && l.Cluster.Manifest.EKS.NATAddresses {
+			s.Clients = slices.DeleteFunc(e.PublicBlocks(), func(block string) bool { return block == plan.Unknown })
 		}
 		return s, nil
 	}

@@ -346,7 +346,7 @@ func TestTemplateChanges(t *testing.T) {
 	withAccount(t, func(t *testing.T, w *account) {
 		w.asg.Desired, w.asg.Spec.MinSize = aws.Int32(0), 0
 		w.aws.Edit(func(s *awssim.State) {
-			s.EC2.KeyPairs["default"], s.EC2.Reservations["cr-0123456789abcdef0"] = true, true
+			s.EC2.KeyPairs["default"], s.EC2.Reservations["cr-0123456789abcdef0"] = true, &awssim.Reservation{}
 		})
 		w.apply()
 		for n, c := range []struct {

@@ -26,6 +26,7 @@ import (
 type State struct {
 	Endpoint   clusterv1.APIEndpoint // of the API server
 	Services   string                // CIDR block that EKS has chosen for Services; "" if the cluster is self-managed
+	Clients    []string              // CIDR blocks that may use the public endpoint of EKS; nil: as the manifest says
 	VPC        *ec2.VPCState         // nil if somebody else owns the VPC
 	Subnets    []Subnet              // that the cluster owns, in the order in which CAPA lists them
 	Machines   []Machine             // without those of pools
@@ -119,12 +120,22 @@ func (b *builder) addManifest() {
 		case *ekscontrolplanev1.AWSManagedControlPlane:
 			b.fillNetwork(&o.Spec.NetworkSpec)
 			o.Spec.Region = b.m.Region
+			if len(b.s.Clients) > 0 { // CAPA writes those of the object, and would lock the nodes out
+				o.Spec.EndpointAccess.PublicCIDRs = pointers(b.s.Clients)
+			}
 		}
 		b.items = append(b.items, Item{Object: x})
 	}
 	for i, x := range b.items {
 		b.items[i].Owner = b.ownerOf(x.Object)
 	}
+}
+
+func pointers(all []string) (out []*string) {
+	for _, s := range all {
+		out = append(out, &s)
+	}
+	return out
 }
 
 // ownerOf returns the owner of an object of the manifest, as the controllers set it.

@@ -15,6 +15,7 @@ const (
 	AnnotationAutoModeRole       = "auto-mode-role"
 	AnnotationControlPlaneTier   = "control-plane-tier"
 	AnnotationKarpenter          = "karpenter"
+	AnnotationNATAddresses       = "nat-addresses-in-public-cidrs"
 	AnnotationPodIdentities      = "pod-identity-associations"
 	AnnotationRemoteNodeNetworks = "remote-node-networks"
 	AnnotationRemotePodNetworks  = "remote-pod-networks"
@@ -51,6 +52,7 @@ func AnnotationsOf(kind string) []string {
 			AnnotationFlowLogsTraffic,
 			AnnotationForceUpdate,
 			AnnotationKarpenter,
+			AnnotationNATAddresses,
 			AnnotationPodIdentities,
 			AnnotationRemoteNodeNetworks,
 			AnnotationRemotePodNetworks,

@@ -312,7 +312,7 @@ func (a *assumer) machine(m assumedMachine) {
 	at("iamInstanceProfile", cluster.Assumed{Kind: cluster.AssumedInstanceProfile, ID: s.IAMInstanceProfile})
 	// A group with partitions takes all instance types, and any number of instances.
 	at("placementGroupName", cluster.Assumed{Kind: cluster.AssumedPlacementGroup, ID: s.PlacementGroupName, Detail: "partition"})
-	at("capacityReservationId", cluster.Assumed{Kind: cluster.AssumedReservation, ID: Deref(s.CapacityReservationID)})
+	at("capacityReservationId", reservation(s.CapacityReservationID, s.MarketType))
 	at("hostID", cluster.Assumed{Kind: cluster.AssumedHost, ID: Deref(s.HostID)})
 	for role, id := range s.SecurityGroupOverrides {
 		at("securityGroupOverrides."+string(role), a.group(id))
@@ -456,7 +456,7 @@ func (a *assumer) template(object, path string, s *expinfrav1.AWSLaunchTemplate,
 		a.key(object, path+"sshKeyName", s.SSHKeyName)
 	}
 	a.add(object, path+"iamInstanceProfile", cluster.Assumed{Kind: cluster.AssumedInstanceProfile, ID: s.IamInstanceProfile})
-	a.add(object, path+"capacityReservationId", cluster.Assumed{Kind: cluster.AssumedReservation, ID: Deref(s.CapacityReservationID)})
+	a.add(object, path+"capacityReservationId", reservation(s.CapacityReservationID, s.MarketType))
 	a.groups(object, path+"additionalSecurityGroups", s.AdditionalSecurityGroups)
 	a.volumes(object, path, s.RootVolume, s.NonRootVolumes)
 }
@@ -486,4 +486,13 @@ func (a *assumer) podRole(object string, r PodRole) {
 	for _, arn := range r.PolicyARNs {
 		a.policy(object, at, arn)
 	}
+}
+
+// reservation is a capacity reservation; its detail says that it is a Capacity Block.
+func reservation(id *string, market infrav1.MarketType) cluster.Assumed {
+	x := cluster.Assumed{Kind: cluster.AssumedReservation, ID: Deref(id)}
+	if market == infrav1.MarketTypeCapacityBlock {
+		x.Detail = string(market)
+	}
+	return x
 }

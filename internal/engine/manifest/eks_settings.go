@@ -55,10 +55,12 @@ type EKSSettings struct {
 	DeletionProtection, ZonalShift *bool
 	ForceUpgrade                   bool   // upgrade although EKS has an insight with an error
 	Tier                           string // of the control plane: "standard", "tier-xl", …
-	Remote                         *RemoteNetworks
-	AutoMode                       *AutoMode
-	Karpenter                      *Karpenter
-	PodIdentities                  []PodIdentity // in the order of the manifest
+	// NATAddresses adds the addresses of the NAT gateways to endpointAccess.publicCIDRs.
+	NATAddresses  bool
+	Remote        *RemoteNetworks
+	AutoMode      *AutoMode
+	Karpenter     *Karpenter
+	PodIdentities []PodIdentity // in the order of the manifest
 	// AddonIdentities are the pod identity associations of add-ons, by the name of the add-on; nil if the manifest does not set
 	// them.
 	AddonIdentities map[string][]AddonIdentity

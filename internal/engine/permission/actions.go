@@ -49,8 +49,15 @@ func (s Scope) look() Statement {
 	if s.Kind != EKS {
 		out = append(out, "elasticloadbalancing:DescribeAccountLimits") // servicequotas:GetServiceQuota depends on it
 	}
+	if s.Karpenter != "" {
+		out = append(out, countsRules)
+	}
 	return allow("Describe", anywhere(), sorted(out)...)
 }
+
+// countsRules is the action that counts the rules of EventBridge. IAM does not limit it to a resource, as the other actions on rules
+// ("Actions, resources, and condition keys for Amazon EventBridge", Service Authorization Reference).
+const countsRules = "events:ListRules"
 
 // keys are the actions on a customer managed key that launching a machine with an
 // encrypted volume takes ("Amazon EBS encryption", EC2 user guide).

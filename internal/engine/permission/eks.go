@@ -63,7 +63,8 @@ func (s Scope) karpenter() []Statement {
 	resources := []string{s.arn("events", "rule/"+eventbridge.KarpenterRuleName(s.Karpenter)), s.arn("sqs", s.Karpenter)}
 	profiles := allow("KarpenterProfiles", []string{"arn:" + s.Partition + ":iam::*:instance-profile/*"}, profileActions()...)
 	profiles.Condition = map[string]map[string][]string{"StringEquals": {"aws:ResourceTag/" + cloud.CloudProviderTagPrefix + s.Karpenter: {cloud.Owned}}}
-	return []Statement{allow("Karpenter", resources, sorted(append(looks(kind.Karpenter), actions(kind.Karpenter)...))...), profiles}
+	all := slices.DeleteFunc(append(looks(kind.Karpenter), actions(kind.Karpenter)...), func(action string) bool { return action == countsRules })
+	return []Statement{allow("Karpenter", resources, sorted(all)...), profiles}
 }
 
 // manageProviders allows creating and deleting the OIDC providers that issue the

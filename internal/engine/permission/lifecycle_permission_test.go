@@ -108,6 +108,9 @@ func permits(d permission.Document, region string) func(service, op string, in a
 			return allowed(d, "sqs:"+op, "arn:aws:sqs:"+account+queue[strings.LastIndex(queue, "/")+1:])
 		case "EventBridge":
 			rule := cmp.Or(field("ResourceARN"), "arn:aws:events:"+account+"rule/"+cmp.Or(field("Rule"), field("Name")))
+			if op == "ListRules" {
+				rule = "*"
+			}
 			return allowed(d, "events:"+op, rule)
 		case "EC2":
 			if run, ok := in.(*ec2.RunInstancesInput); ok && run.IamInstanceProfile != nil &&

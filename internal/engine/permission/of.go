@@ -194,7 +194,9 @@ func machineSpecs(m *manifest.Cluster) (out []infrav1.AWSMachineSpec) {
 	}
 	for _, p := range m.Pools {
 		if t := p.Template(); t != nil {
-			out = append(out, infrav1.AWSMachineSpec{IAMInstanceProfile: t.IamInstanceProfile, RootVolume: t.RootVolume, NonRootVolumes: t.NonRootVolumes})
+			out = append(out, infrav1.AWSMachineSpec{
+				IAMInstanceProfile: t.IamInstanceProfile, RootVolume: t.RootVolume, NonRootVolumes: t.NonRootVolumes, CapacityReservationID: t.CapacityReservationID,
+			})
 		}
 	}
 	return out

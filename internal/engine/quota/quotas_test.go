@@ -12,6 +12,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	ekssim "github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
 	elbsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
+	eventsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/eventbridge"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
@@ -90,6 +91,10 @@ func TestQuotaIsExceeded(t *testing.T) {
 			s.EKS.Limits.Clusters = 1
 			s.EKS.Clusters["theirs"] = &ekssim.Cluster{Name: "theirs"}
 		}, "the plan needs 1 EKS clusters, but us-east-1 allows 1 and 1 are in use: delete some, or request a higher quota (eks L-1194D53C)"},
+		"rules of EventBridge": {"eks-karpenter", func(s *awssim.State) {
+			s.EventBridge.MostRules = 1
+			s.EventBridge.Rules["theirs"] = &eventsim.Rule{Name: "theirs", Pattern: `{"source":["aws.ec2"]}`, State: "ENABLED"}
+		}, "the plan needs 1 EventBridge rules, but us-east-1 allows 1 and 1 are in use: delete some, or request a higher quota (events L-244521F2)"},
 		"control plane": {
 			"three-zones", func(s *awssim.State) { s.EC2.Limits.VCPUs = 5 },
 			"the plan needs 6 vCPUs of Standard instances for the control plane, but us-east-1 allows 5 and 0 are in use: delete some, or request a higher quota (ec2 L-1216C47A)",

@@ -272,6 +272,12 @@ func (o *observer) observeExisting(ctx context.Context) error {
 	if inv.NATAddresses, err = ec2.NATAddresses(ctx, c, ids); err != nil {
 		return fmt.Errorf("NAT gateways of %s: %w", spec.VPC.ID, err)
 	}
+	if m.EKS == nil || !m.EKS.NATAddresses || o.deep == identity {
+		return nil
+	}
+	if inv.WaysOut, err = ec2.WaysOut(ctx, c, spec.VPC.ID, ids); err != nil {
+		return fmt.Errorf("routes to the NAT gateways of %s: %w", spec.VPC.ID, err)
+	}
 	return nil
 }
 

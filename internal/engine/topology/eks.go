@@ -32,9 +32,12 @@ type eksPlane struct {
 }
 
 // addEKSCluster adds the control plane of EKS.
-func addEKSCluster(g *graph.Graph, in inputs, net network, groups securityGroups, interfaces graph.Resource) *graph.Ref[eks.ClusterState] {
+func addEKSCluster(g *graph.Graph, in inputs, net network, groups securityGroups, interfaces graph.Resource) (*graph.Ref[eks.ClusterState], error) {
 	desired := newEKSCluster(g, in, net, groups, &in.m.EKS.ControlPlane.Spec)
-	return graph.Add(g, "eks-cluster", desired, in.infra("spec"), graph.With(graph.Exists(interfaces)))
+	if err := in.addNATAddresses(desired, net); err != nil {
+		return nil, err
+	}
+	return graph.Add(g, "eks-cluster", desired, in.infra("spec"), graph.With(graph.Exists(interfaces))), nil
 }
 
 // machinesJoin reports whether self-managed machines can join during the run. A run that does not use

@@ -64,6 +64,9 @@ func newNodeGroup(g *graph.Graph, in inputs, p platform, pool manifest.Pool) (*e
 	if spec.CapacityType != nil && *spec.CapacityType == expinfrav1.ManagedMachinePoolCapacityTypeSpot {
 		r.Capacity = "SPOT"
 	}
+	if t := spec.AWSLaunchTemplate; t != nil && t.MarketType == infrav1.MarketTypeCapacityBlock {
+		r.Capacity = "CAPACITY_BLOCK"
+	}
 	if spec.InstanceType != nil {
 		r.InstanceTypes = []string{*spec.InstanceType}
 	}

@@ -39,6 +39,7 @@ type Inventory struct {
 	Types        map[string]ec2.InstanceType  // of machines to launch
 	Account      string                       // account ID; only if a bucket policy needs it
 	NATAddresses []string                     // of NAT gateways in existing subnets
+	WaysOut      []string                     // addresses of the NAT gateways to which the routes of existing private subnets lead
 	Balancers    map[string]bool              // names of existing load balancers
 	Initialized  bool                         // a machine has been launched to run kubeadm init
 	Restore      *secrets.RestoreState        // the last restore of etcd; nil for none
@@ -142,7 +143,9 @@ func build(g *graph.Graph, in inputs) (Cluster, error) {
 	)
 	if in.m.EKS != nil {
 		bastion = addBastion(g, in, net, groups)
-		p.eks = addEKSCluster(g, in, net, groups, interfaces)
+		if p.eks, err = addEKSCluster(g, in, net, groups, interfaces); err != nil {
+			return Cluster{}, err
+		}
 		p.boot.endpoint = bootdata.Endpoint{EKS: p.eks, Port: eksPort}
 	} else {
 		if lbs, err = addLoadBalancers(g, in, balancerPlace{net, groups[infrav1.SecurityGroupAPIServerLB], interfaces}); err != nil {

@@ -20,10 +20,23 @@ func (g *Group) Check(ctx context.Context, c *cloud.Clients) (refusal string, er
 			}
 		}
 	}
+	if refusal, err = g.checkReservation(ctx, c); refusal != "" || err != nil {
+		return refusal, err
+	}
 	if refusal, err = CheckHooks(ctx, c, g.Spec.AWSLifecycleHooks); refusal != "" || err != nil {
 		return refusal, err
 	}
 	return g.checkOverrides(ctx, c)
+}
+
+// checkReservation looks at the capacity reservation in which the machines are launched.
+func (g *Group) checkReservation(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	if g.Content == nil {
+		return "", nil
+	}
+	r := g.Content.Reserved()
+	r.Subnets, r.Launches = g.Subnets, g.wants() > 0
+	return r.Refusal(ctx, c)
 }
 
 // wants is how many machines a new group has.

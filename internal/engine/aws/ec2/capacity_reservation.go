@@ -3,22 +3,34 @@ package ec2
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// checkReservation says why a machine cannot be launched into the capacity reservation that the manifest names.
-func (i *Instance) checkReservation(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
-	id := aws.ToString(i.Spec.CapacityReservationID)
-	if id == "" {
+// Reserved is what a manifest wants of a capacity reservation, or of a Capacity Block for ML.
+type Reserved struct {
+	Path     string // of its ID in the manifest
+	ID       string // "": no reservation
+	Type     string // of the instances; "" if it is not known
+	Block    bool   // the market type is CapacityBlock
+	Subnets  []*graph.Ref[SubnetState]
+	Launches bool // machines are to be launched now
+}
+
+// Refusal says why EC2 launches no machines into the reservation; "" if nothing is known against it.
+func (r Reserved) Refusal(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	if r.ID == "" {
 		return "", nil
 	}
-	r, err := cloud.Remember(ctx, c, "capacity reservation "+id, func(ctx context.Context) (*types.CapacityReservation, error) {
-		out, err := c.EC2.DescribeCapacityReservations(ctx, &ec2.DescribeCapacityReservationsInput{CapacityReservationIds: []string{id}})
+	have, err := cloud.Remember(ctx, c, "capacity reservation "+r.ID, func(ctx context.Context) (*types.CapacityReservation, error) {
+		out, err := c.EC2.DescribeCapacityReservations(ctx, &ec2.DescribeCapacityReservationsInput{CapacityReservationIds: []string{r.ID}})
 		if err != nil || len(out.CapacityReservations) == 0 {
 			return nil, cloud.IgnoreNotFound(err)
 		}
@@ -27,14 +39,51 @@ func (i *Instance) checkReservation(ctx context.Context, c *cloud.Clients) (refu
 	if err != nil {
 		return "", err
 	}
-	what := "capacityReservationId: the capacity reservation " + id
-	switch {
-	case r == nil:
+	what := r.Path + ": the capacity reservation " + r.ID
+	if have == nil {
 		return what + " does not exist in this account and region: correct the ID", nil
-	case r.State != types.CapacityReservationStateActive && r.State != types.CapacityReservationStateScheduled:
-		return fmt.Sprintf("%s is %s: name another", what, r.State), nil
-	case aws.ToString(r.InstanceType) != "" && *r.InstanceType != i.Spec.InstanceType:
-		return fmt.Sprintf("%s is for the instance type %s, and the machine has %s: change one of them", what, *r.InstanceType, i.Spec.InstanceType), nil
 	}
-	return i.inAnotherZone(what, aws.ToString(r.AvailabilityZone)), nil
+	isBlock := have.ReservationType == types.CapacityReservationTypeCapacityBlock
+	switch state := have.State; {
+	case isBlock && !r.Block:
+		return what + " is a Capacity Block: set marketType: CapacityBlock", nil
+	case r.Block && !isBlock && have.ReservationType != "":
+		return what + " is not a Capacity Block: remove marketType: CapacityBlock, or name a Capacity Block", nil
+	case aws.ToString(have.InstanceType) != "" && r.Type != "" && *have.InstanceType != r.Type:
+		return fmt.Sprintf("%s is for the instance type %s, and the machine has %s: change one of them", what, *have.InstanceType, r.Type), nil
+	case r.Launches && state == types.CapacityReservationStateScheduled && have.StartDate != nil:
+		return fmt.Sprintf(
+			"%s begins on %s: EC2 launches no machine before; begin with 0 replicas, and scale up then",
+			what,
+			have.StartDate.UTC().Format(time.RFC3339),
+		), nil
+	case r.Launches && state == types.CapacityReservationStateExpired && have.EndDate != nil:
+		return fmt.Sprintf("%s has ended on %s: name another", what, have.EndDate.UTC().Format(time.RFC3339)), nil
+	case r.Launches && state != types.CapacityReservationStateActive:
+		return fmt.Sprintf("%s is %s: name another", what, state), nil
+	}
+	return inAnotherZone(what, aws.ToString(have.AvailabilityZone), r.Subnets...), nil
+}
+
+// checkReservation says why a machine cannot be launched into the capacity reservation that the manifest names. Of a launch
+// template, the group that uses it knows the subnets, and whether it launches machines.
+func (i *Instance) checkReservation(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	r := reserved(&i.Spec)
+	if i.Subnet != nil {
+		r.Subnets, r.Launches = []*graph.Ref[SubnetState]{i.Subnet}, true
+	}
+	return r.Refusal(ctx, c)
+}
+
+func reserved(s *infrav1.AWSMachineSpec) Reserved {
+	return Reserved{
+		Path: "capacityReservationId", ID: aws.ToString(s.CapacityReservationID), Type: s.InstanceType, Block: s.MarketType == infrav1.MarketTypeCapacityBlock,
+	}
+}
+
+// Reserved is what the template wants of a reservation.
+func (t *LaunchTemplate) Reserved() Reserved {
+	r := reserved(&t.machine().Spec)
+	r.Path = "awsLaunchTemplate." + r.Path
+	return r
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // checkHost says why a machine cannot be launched on the Dedicated Host that the manifest names.
@@ -34,18 +35,30 @@ func (i *Instance) checkHost(ctx context.Context, c *cloud.Clients) (refusal str
 	case host.State != types.AllocationStateAvailable:
 		return fmt.Sprintf("%s has the state %s: name another", what, host.State), nil
 	}
-	return i.inAnotherZone(what, aws.ToString(host.AvailabilityZone)), nil
+	return inAnotherZone(what, aws.ToString(host.AvailabilityZone), i.Subnet), nil
 }
 
-// inAnotherZone says that something that the machine is launched into is in another zone than its subnet; "" if it is
-// not, or if one of the zones is not known.
-func (i *Instance) inAnotherZone(what, zone string) string {
-	if i.Subnet == nil || zone == "" {
+// inAnotherZone says that something that machines are launched into is in another zone than one of their subnets; "" if it is
+// not, or if the zones are not known.
+func inAnotherZone(what, zone string, subnets ...*graph.Ref[SubnetState]) string {
+	for _, ref := range subnets {
+		if other := zoneOf(ref); zone != "" && other != "" && other != zone {
+			return fmt.Sprintf("%s is in the zone %s, and the subnet of the machine in %s: change one of them", what, zone, other)
+		}
+	}
+	return ""
+}
+
+// zoneOf returns the zone of a subnet, which may not exist yet; "" if it is not known.
+func zoneOf(ref *graph.Ref[SubnetState]) string {
+	if ref == nil {
 		return ""
 	}
-	subnet, _ := i.Subnet.Found()
-	if subnet.Zone == "" || subnet.Zone == zone {
-		return ""
+	if s, found := ref.Found(); found {
+		return s.Zone
 	}
-	return fmt.Sprintf("%s is in the zone %s, and the subnet of the machine in %s: change one of them", what, zone, subnet.Zone)
+	if s, ok := ref.Desired().(*Subnet); ok {
+		return s.Zone
+	}
+	return ""
 }

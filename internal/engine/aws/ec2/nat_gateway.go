@@ -248,6 +248,35 @@ func existingNATGateways(ctx context.Context, c *cloud.Clients, tagged types.Fil
 	})
 }
 
+// WaysOut lists the public addresses of the NAT gateways to which the default routes of existing subnets lead, also of
+// gateways in other subnets. A gateway may have several addresses, and uses all of them.
+func WaysOut(ctx context.Context, c *cloud.Clients, vpc string, subnets []string) (out []string, err error) {
+	tables, err := routeTablesOf(ctx, c, vpc)
+	var gateways []string
+	for _, s := range subnets {
+		if table := tableOf(tables, s); table != nil && strings.HasPrefix(table.Routes[AnywhereIPv4], "nat-") && !table.Dead[AnywhereIPv4] {
+			gateways = append(gateways, table.Routes[AnywhereIPv4])
+		}
+	}
+	if len(gateways) == 0 || err != nil {
+		return nil, err
+	}
+	slices.Sort(gateways)
+	in := &ec2.DescribeNatGatewaysInput{Filter: []types.Filter{
+		cloud.Filter("nat-gateway-id", slices.Compact(gateways)...), cloud.Filter("state", "pending", "available"),
+	}}
+	return cloud.Pages(ctx, ec2.NewDescribeNatGatewaysPaginator(c.EC2, in), func(o *ec2.DescribeNatGatewaysOutput) (out []string) {
+		for _, n := range o.NatGateways {
+			for _, a := range n.NatGatewayAddresses {
+				if ip := aws.ToString(a.PublicIp); ip != "" {
+					out = append(out, ip)
+				}
+			}
+		}
+		return out
+	})
+}
+
 // NATAddresses lists the public IP addresses of the NAT gateways in existing subnets.
 func NATAddresses(ctx context.Context, c *cloud.Clients, subnets []string) (out []string, err error) {
 	in := &ec2.DescribeNatGatewaysInput{Filter: []types.Filter{cloud.Filter("subnet-id", subnets...), cloud.Filter("state", "pending", "available")}}

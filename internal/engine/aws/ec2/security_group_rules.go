@@ -213,7 +213,7 @@ func (r IngressRule) line() string {
 			source = string(r.From.ID())
 		}
 	case r.Address != nil:
-		source = hostBlock(r.Address)
+		source = blockOf(r.Address)
 	case r.VPC != nil:
 		source = vpcBlock(r.VPC, r.IPv6)
 	}
@@ -229,14 +229,17 @@ func canonicalBlock(block string) string {
 	return block
 }
 
-// hostBlock returns the CIDR block of an address, or the resource ID if it is not known
+// blockOf returns the CIDR block of an address, or the resource ID if it is not known
 // yet.
-func hostBlock(ref *graph.Ref[ElasticIPState]) string {
+func blockOf(ref *graph.Ref[ElasticIPState]) string {
 	if a, known := ref.Found(); known && a.PublicIP != "" {
-		return a.PublicIP + "/32"
+		return HostBlock(a.PublicIP)
 	}
 	return string(ref.ID())
 }
+
+// HostBlock returns the CIDR block of one IPv4 address.
+func HostBlock(address string) string { return address + "/32" }
 
 // vpcBlock returns the CIDR block of a VPC, or the resource ID if it is not known yet.
 func vpcBlock(vpc *graph.Ref[VPCState], ipv6 bool) string {

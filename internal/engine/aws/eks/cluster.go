@@ -35,8 +35,9 @@ type Cluster struct {
 	Groups     []*graph.Ref[ec2.SecurityGroupState]
 	ClusterTag string // kubernetes.io/cluster/NAME: CAPA sets it to "owned" on clusters that it creates
 
-	Public, Private       *bool    // endpoint access; nil: not changed
-	PublicCIDRs           []string // with public access, sorted; empty: all addresses
+	Public, Private       *bool                            // endpoint access; nil: not changed
+	PublicCIDRs           []string                         // with public access, sorted; empty: all addresses
+	NATAddresses          []*graph.Ref[ec2.ElasticIPState] // that may use the public endpoint, too
 	IPv6                  bool
 	ServiceCIDR           string   // IPv4; "" for the default of EKS
 	Logging               []string // enabled log types, sorted
@@ -95,6 +96,9 @@ var (
 // Needs implements graph.Desired.
 func (e *Cluster) Needs() []graph.Edge {
 	needs := graph.On(e.Role)
+	for _, a := range e.NATAddresses {
+		needs = append(needs, graph.Reads(a)...)
+	}
 	if e.Auto != nil && e.Auto.Role != nil {
 		needs = append(needs, graph.On(e.Auto.Role)...)
 	}
@@ -374,7 +378,7 @@ func (e *Cluster) diffAccess(have *ClusterState, d *plan.Diff) {
 	if e.publicToAll() {
 		d.Lines("endpointAccess.publicCIDRs", slices.DeleteFunc(slices.Clone(have.PublicCIDRs), ec2.IsAnywhere), nil)
 	} else {
-		d.Lines("endpointAccess.publicCIDRs", have.PublicCIDRs, e.PublicCIDRs)
+		d.Lines("endpointAccess.publicCIDRs", have.PublicCIDRs, e.PublicBlocks())
 	}
 	switch {
 	case e.Authentication == "":
@@ -399,6 +403,21 @@ func (e *Cluster) diffAccess(have *ClusterState, d *plan.Diff) {
 	}
 }
 
+// PublicBlocks lists the blocks that may use the public endpoint: those of the manifest, and the addresses of the NAT
+// gateways, which are plan.Unknown before they exist.
+func (e *Cluster) PublicBlocks() []string {
+	all := slices.Clone(e.PublicCIDRs)
+	for _, ref := range e.NATAddresses {
+		if a, known := ref.Found(); known && a.PublicIP != "" {
+			all = append(all, ec2.HostBlock(a.PublicIP))
+		} else {
+			all = append(all, plan.Unknown)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 func (e *Cluster) publicToAll() bool {
 	return !slices.ContainsFunc(e.PublicCIDRs, func(b string) bool { return !ec2.IsAnywhere(b) })
 }
@@ -415,7 +434,7 @@ func (e *Cluster) Create(ctx context.Context, c *cloud.Clients) (*ClusterState, 
 		ClientRequestToken: c.Token("eks-cluster", e.Name, e.Role.CloudID(), strings.Join(identity.CloudIDs(e.Subnets), ",")),
 	}
 	if !e.publicToAll() {
-		in.ResourcesVpcConfig.PublicAccessCidrs = e.PublicCIDRs
+		in.ResourcesVpcConfig.PublicAccessCidrs = e.PublicBlocks()
 	}
 	if e.Version != "" {
 		in.Version = &e.Version
@@ -536,7 +555,7 @@ func (e *Cluster) configUpdate(d plan.Diff) *eks.UpdateClusterConfigInput {
 	case d.Has("subnet", "securityGroup"): // not together with another change
 		in.ResourcesVpcConfig = &types.VpcConfigRequest{SubnetIds: identity.CloudIDs(e.Subnets), SecurityGroupIds: identity.CloudIDs(e.Groups)}
 	case d.Has("endpointAccess.public", "endpointAccess.private", "endpointAccess.publicCIDRs"):
-		in.ResourcesVpcConfig = &types.VpcConfigRequest{EndpointPublicAccess: e.Public, EndpointPrivateAccess: e.Private, PublicAccessCidrs: e.PublicCIDRs}
+		in.ResourcesVpcConfig = &types.VpcConfigRequest{EndpointPublicAccess: e.Public, EndpointPrivateAccess: e.Private, PublicAccessCidrs: e.PublicBlocks()}
 		if e.publicToAll() {
 			in.ResourcesVpcConfig.PublicAccessCidrs = []string{ec2.AnywhereIPv4}
 		}

@@ -23,6 +23,9 @@ func (k *Cluster) Check(ctx context.Context, c *cloud.Clients) (refusal string, 
 	if refusal, err = kms.Refusal(ctx, c, k.Key); refusal != "" || err != nil {
 		return text.Prefixed("encryptionConfig.provider: ", refusal), err
 	}
+	if refusal = k.checkPublicBlocks(); refusal != "" {
+		return refusal, nil
+	}
 	if refusal, err = k.checkZones(ctx, c); refusal != "" || err != nil {
 		return refusal, err
 	}
@@ -38,6 +41,33 @@ func (k *Cluster) Check(ctx context.Context, c *cloud.Clients) (refusal string, 
 		}
 	}
 	return "", nil
+}
+
+// mostPublicBlocks is the number of blocks that may use the public endpoint ("Public endpoint access CIDR ranges per cluster" in
+// "View and manage Amazon EKS and Fargate service quotas", EKS user guide).
+const mostPublicBlocks = 40
+
+// checkPublicBlocks counts the blocks of the manifest with the addresses of the NAT gateways, of which some may not exist yet.
+func (k *Cluster) checkPublicBlocks() string {
+	n := 0
+	for _, block := range k.PublicBlocks() {
+		if block != plan.Unknown {
+			n++
+		}
+	}
+	for _, a := range k.NATAddresses {
+		if _, known := a.Found(); !known {
+			n++
+		}
+	}
+	if n <= mostPublicBlocks {
+		return ""
+	}
+	return fmt.Sprintf(
+		"with the addresses of the NAT gateways, %d blocks may use the public endpoint, and EKS takes %d: combine some of endpointAccess.publicCIDRs",
+		n,
+		mostPublicBlocks,
+	)
 }
 
 // checkZones looks at the zones of the subnets of a new cluster: at least two, and none of those without control planes ("Subnet

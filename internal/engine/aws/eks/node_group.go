@@ -34,7 +34,7 @@ type NodeGroup struct {
 	Version          string // "1.34"; "" is the cluster's version at creation, and any version later
 	Release          string // release version of the AMI; "" for the newest
 	ImageType        string // AL2023_x86_64_STANDARD…; "" with a launch template that sets an AMI
-	Capacity         string // ON_DEMAND or SPOT
+	Capacity         string // ON_DEMAND, SPOT or CAPACITY_BLOCK
 	Force            bool   // an update does not stop if pods cannot be evicted
 	InstanceTypes    []string
 	DiskSize         int32 // GiB; 0 for the default of EKS
@@ -229,7 +229,9 @@ func (g *NodeGroup) Diff(have *NodeGroupState) (d plan.Diff) {
 	if g.ImageType != "" {
 		d.Fixed("amiType", have.ImageType, g.ImageType)
 	}
-	d.Fixed("capacityType", have.Capacity, g.Capacity)
+	if g.Template != nil || have.Capacity != string(types.CapacityTypesCapacityBlock) { // otherwise the template of another tool says so
+		d.Fixed("capacityType", have.Capacity, g.Capacity)
+	}
 	if len(g.InstanceTypes) > 0 {
 		d.Fixed("instanceTypes", strings.Join(have.InstanceTypes, ","), strings.Join(g.InstanceTypes, ","))
 	}
@@ -242,6 +244,7 @@ func (g *NodeGroup) Diff(have *NodeGroupState) (d plan.Diff) {
 	g.diffTemplate(have, &d)
 	d.Advise("set spec.eksNodegroupName of the AWSManagedMachinePool to another name: a node group with the new name is created and this one is deleted")
 	g.diffVersion(have, &d)
+	g.keepBlock(have, &d)
 	g.diffConfig(have, &d)
 	if have.ID == "" || have.ScalingGroup != "" {
 		autoscaling.DiffHooks(have.Hooks, g.Hooks, &d)
@@ -263,6 +266,20 @@ func (g *NodeGroup) diffRemoteAccess(have *NodeGroupState, d *plan.Diff) {
 			d.Fixed("remoteAccess.sourceSecurityGroups", "", id)
 		}
 	}
+}
+
+// keepBlock refuses to replace nodes in a Capacity Block: it has no room for more of them ("Create a managed node group with
+// Capacity Blocks for ML", EKS user guide: an upgrade needs a desired size of 0).
+func (g *NodeGroup) keepBlock(have *NodeGroupState, d *plan.Diff) {
+	if have.Capacity != string(types.CapacityTypesCapacityBlock) || have.Desired == 0 {
+		return
+	}
+	for i, change := range *d {
+		if slices.Contains([]string{"version", "releaseVersion", "launchTemplate.version"}, change.Field) {
+			(*d)[i].Remedy = plan.Replace
+		}
+	}
+	d.Advise("nodes in a Capacity Block are not replaced one by one: set replicas and scaling.minSize to 0, run, and make the change then")
 }
 
 func (g *NodeGroup) diffVersion(have *NodeGroupState, d *plan.Diff) {
@@ -491,7 +508,7 @@ func (g *NodeGroup) Launches(have graph.State) []ec2.Launch {
 		n -= s.Desired
 	}
 	switch {
-	case n <= 0:
+	case n <= 0, g.Capacity == string(types.CapacityTypesCapacityBlock): // it counts against no quota
 		return nil
 	case len(g.InstanceTypes) > 0:
 		return []ec2.Launch{{Type: g.InstanceTypes[0], Spot: g.Capacity == "SPOT", Count: int(n)}}

@@ -28,6 +28,13 @@ func (g *NodeGroup) Check(ctx context.Context, c *cloud.Clients) (refusal string
 	if refusal, err = g.checkSubnets(ctx, c); refusal != "" || err != nil {
 		return refusal, err
 	}
+	if g.Content != nil {
+		r := g.Content.Reserved()
+		r.Subnets, r.Launches = g.Subnets, g.Desired > 0
+		if refusal, err = r.Refusal(ctx, c); refusal != "" || err != nil {
+			return refusal, err
+		}
+	}
 	if refusal, err = autoscaling.CheckHooks(ctx, c, g.Hooks); refusal != "" || err != nil {
 		return refusal, err
 	}

@@ -212,6 +212,23 @@ func ruleByName(ctx context.Context, c *cloud.Clients, name string) (*RuleState,
 	return s, nil
 }
 
+// countRules returns the number of rules of the default event bus.
+func countRules(ctx context.Context, c *cloud.Clients) (map[string]int, error) {
+	ctx = cloud.Listing(ctx)
+	n, in := 0, &eventbridge.ListRulesInput{}
+	for {
+		out, err := c.EventBridge.ListRules(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		n += len(out.Rules)
+		if aws.ToString(out.NextToken) == "" {
+			return map[string]int{"": n}, nil
+		}
+		in = &eventbridge.ListRulesInput{NextToken: out.NextToken}
+	}
+}
+
 // KarpenterRuleName is the name of the rule for Karpenter in an EKS cluster. EventBridge permits 64 characters.
 func KarpenterRuleName(cluster string) string { return text.Shortened("karpenter-"+cluster, 64) }
 
@@ -248,8 +265,9 @@ func RetireRule(g *graph.Graph, id plan.ID, name string, needs []graph.Edge) {
 func ruleKind() *kind.Kind {
 	return kind.Of(kind.Kind{
 		Name: RuleKind, Rehearsed: true, Area: plan.AreaControlPlane, ByNameOnly: true, Behind: "machine",
-		ReadActions: []string{"events:DescribeRule", "events:ListTagsForResource", "events:ListTargetsByRule"}, Statement: kind.Karpenter,
+		ReadActions: []string{"events:DescribeRule", "events:ListRules", "events:ListTagsForResource", "events:ListTargetsByRule"}, Statement: kind.Karpenter,
 		Actions: []string{"events:DeleteRule", "events:PutRule", "events:PutTargets", "events:RemoveTargets", "events:TagResource"},
+		Quota:   &kind.Quota{Service: "events", Code: "L-244521F2", Name: "EventBridge rules", Used: countRules},
 	}, kind.Functions[RuleState]{
 		List: kind.Tagged(rules), Delete: &Rule{},
 		ID: func(s RuleState) plan.ID { return plan.ID(RuleKind + "/" + s.Name) },

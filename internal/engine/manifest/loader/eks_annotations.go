@@ -15,11 +15,12 @@ import (
 
 // eksSettings reads the annotations of an AWSManagedControlPlane.
 func (l *loader) eksSettings(o *manifest.Entry) manifest.EKSSettings {
-	force := l.flag(o, manifest.AnnotationForceUpdate)
+	force, addresses := l.flag(o, manifest.AnnotationForceUpdate), l.flag(o, manifest.AnnotationNATAddresses)
 	return manifest.EKSSettings{
 		DeletionProtection: l.flag(o, manifest.AnnotationDeletionProtection),
 		ZonalShift:         l.flag(o, manifest.AnnotationZonalShift),
 		ForceUpgrade:       force != nil && *force,
+		NATAddresses:       addresses != nil && *addresses,
 		Tier:               l.choice(o, manifest.AnnotationControlPlaneTier),
 		Remote:             l.remoteNetworks(o),
 		PodIdentities:      l.podIdentities(o),

@@ -157,6 +157,11 @@ func annotationTexts() map[string]FieldAnnotation {
 			Values: yesOrNo,
 		},
 		manifest.KindManagedPlane + "/" + manifest.AnnotationDeletionProtection: {Text: "EKS does not delete the cluster.", Values: yesOrNo},
+		manifest.AnnotationNATAddresses: {
+			Text: "The addresses of the NAT gateways, which are known after they are created, are added to endpointAccess.publicCIDRs: " +
+				"nodes call the API server from them if it has no private endpoint.",
+			Values: yesOrNo,
+		},
 		manifest.AnnotationPodIdentities: {
 			Text: "A list, as YAML, of service accounts with their IAM roles: namespace, serviceAccount, and roleARN or policyARNs.",
 		},

@@ -3,9 +3,13 @@ package rules
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
+	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
 // mostPublicBlocks is the number of blocks that may use the public endpoint ("Public endpoint access CIDR ranges per
@@ -55,6 +59,49 @@ func reservedIn(block netip.Prefix) string {
 		}
 	}
 	return ""
+}
+
+// isRestricted reports whether not all addresses may use the public endpoint.
+func isRestricted(access ekscontrolplanev1.EndpointAccess) bool {
+	return len(access.PublicCIDRs) > 0 && !slices.ContainsFunc(access.PublicCIDRs, func(text *string) bool {
+		block, err := netip.ParsePrefix(*text)
+		return err == nil && block.Bits() == 0
+	})
+}
+
+// checkNATAddresses compares the annotation that adds the addresses of NAT gateways with the rest of the endpoint's settings. In IPv6 clusters, nodes use the endpoint with their own IPv6 addresses
+// ("Cluster API server endpoint", EKS user guide).
+func (c *checks) checkNATAddresses(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
+	const name = manifest.AnnotationNATAddresses
+	access, o := plane.EndpointAccess, c.infra
+	switch {
+	case !c.cluster.EKS.NATAddresses:
+	case access.Public != nil && !*access.Public:
+		c.fail(o.AnnotationProblem(name, "the API server has no public endpoint", "remove it, or set spec.endpointAccess.public: true"))
+	case !isRestricted(access):
+		c.fail(o.AnnotationProblem(name, "all addresses may use the public endpoint", "remove it, or list those that may in spec.endpointAccess.publicCIDRs"))
+	case c.cluster.Infra.Spec.NetworkSpec.VPC.IsIPv6Enabled():
+		c.fail(o.AnnotationProblem(name, "nodes of an IPv6 cluster do not call from the addresses of NAT gateways", "remove it, and set spec.endpointAccess.private: true"))
+	case access.Private != nil && *access.Private:
+		c.warn(o.AnnotationProblem(name, "nodes do not need it: they use the private endpoint", "remove it, or set spec.endpointAccess.private: false"))
+	}
+}
+
+// warnPublicNodes warns about node groups in public subnets, whose nodes call from addresses of their own.
+func (c *checks) warnPublicNodes() {
+	for _, p := range c.cluster.Pools {
+		if p.Managed == nil || len(p.Managed.Spec.AvailabilityZones) == 0 {
+			continue
+		}
+		kind := p.Managed.Spec.AvailabilityZoneSubnetType
+		if o := c.lookup(manifest.KindManagedPool, p.Managed.Name); kind != nil && *kind != expinfrav1.AZSubnetTypePrivate && o != nil {
+			c.warn(o.Problem(
+				"spec.availabilityZoneSubnetType",
+				"nodes in public subnets call the API server from addresses of their own, and are locked out if these are not in endpointAccess.publicCIDRs",
+				"set private, or endpointAccess.private: true",
+			))
+		}
+	}
 }
 
 // checkScopes checks where access policies apply (AccessScope in the EKS API reference).

@@ -241,6 +241,7 @@ func (c *checks) checkAccess(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec
 		c.fail(c.infra.Problem("spec.endpointAccess", "an API server that is neither public nor private cannot be reached", "set private: true"))
 	}
 	c.checkPublicBlocks(plane)
+	c.checkNATAddresses(plane)
 	c.checkScopes(plane)
 	if a := plane.AccessConfig; a != nil && a.AuthenticationMode == ekscontrolplanev1.EKSAuthenticationModeAPI && len(plane.AccessEntries) == 0 &&
 		a.BootstrapClusterCreatorAdminPermissions != nil && !*a.BootstrapClusterCreatorAdminPermissions {

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -19,17 +18,17 @@ import (
 func (c *checks) warnCutOff(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
 	access := plane.EndpointAccess
 	private := access.Private != nil && *access.Private
-	everybody := slices.ContainsFunc(access.PublicCIDRs, func(text *string) bool {
-		block, err := netip.ParsePrefix(*text)
-		return err == nil && block.Bits() == 0
-	})
 	hasNodes := len(c.cluster.Pools)+len(c.cluster.Deployments)+len(c.cluster.Machines)+len(c.cluster.EKS.Fargate) > 0
-	if private || everybody || len(access.PublicCIDRs) == 0 || !hasNodes {
+	switch {
+	case private || !isRestricted(access) || !hasNodes:
+		return
+	case c.cluster.EKS.NATAddresses:
+		c.warnPublicNodes()
 		return
 	}
 	c.warn(c.infra.Problem("spec.endpointAccess.publicCIDRs",
 		"nodes and pods on Fargate call the API server from the addresses of the NAT gateways, and are locked out if these are not in the list",
-		"set private: true, or add the addresses"))
+		fmt.Sprintf(`set private: true, or the annotation %s%s: "true", which adds the addresses`, manifest.OwnAnnotations, manifest.AnnotationNATAddresses)))
 }
 
 // warnNoNetwork warns about node groups without a pod network: their nodes do not become ready, and EKS ends the creation

@@ -13,12 +13,14 @@ import (
 
 // Parts of testdata/good/eks.yaml and pools.yaml that tests modify.
 const (
-	planeVersion = "  version: v1.32\n"
-	planeNetwork = "    vpc: {cidrBlock: 10.1.0.0/16}\n"
-	groupType    = "  amiType: AL2023_x86_64_STANDARD\n  scaling: {minSize: 1, maxSize: 3}\n"
-	template     = "    instanceType: m6i.large\n    rootVolume: {size: 50, type: gp3}\n"
-	scalingImage = "    ami: {eksLookupType: AmazonLinux}\n"
-	farmTemplate = "    rootVolume: {size: 40, type: gp3, throughput: 200}\n"
+	planeMeta     = "metadata: {name: shop.eu}\nspec:\n  region"
+	withAddresses = "metadata: {name: shop.eu, annotations: {clusterawsadm/nat-addresses-in-public-cidrs: 'true'}}\nspec:\n  region"
+	planeVersion  = "  version: v1.32\n"
+	planeNetwork  = "    vpc: {cidrBlock: 10.1.0.0/16}\n"
+	groupType     = "  amiType: AL2023_x86_64_STANDARD\n  scaling: {minSize: 1, maxSize: 3}\n"
+	template      = "    instanceType: m6i.large\n    rootVolume: {size: 50, type: gp3}\n"
+	scalingImage  = "    ami: {eksLookupType: AmazonLinux}\n"
+	farmTemplate  = "    rootVolume: {size: 40, type: gp3, throughput: 200}\n"
 )
 
 // Each case breaks one rule for EKS and pools in a valid manifest, and expects exactly
@@ -46,6 +48,24 @@ func TestRulesOfEKS(t *testing.T) {
 				"---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSManagedCluster\nmetadata: {name: shop, namespace: prod}\n", "---\napiVersion: controlplane.cluster.x-k8s.io/v1beta2\nkind: AWSManagedControlPlane\nmetadata: {name: other}\n",
 			},
 			`Cluster/shop spec.infrastructureRef.name: names another control plane than spec.controlPlaneRef, shop.eu — use one name, or an AWSManagedCluster`,
+		},
+		{
+			"addresses for a private endpoint", "eks",
+			[]string{"public: true, private: true, publicCIDRs: [192.0.2.0/24]", "public: false, private: true", planeMeta, withAddresses},
+			`AWSManagedControlPlane/shop.eu metadata.annotations: the annotation clusterawsadm/nat-addresses-in-public-cidrs is "true": the API server has no public endpoint — remove it, or set spec.endpointAccess.public: true`,
+		},
+		{
+			"addresses for an endpoint that all may use", "eks",
+			[]string{", publicCIDRs: [192.0.2.0/24]", "", planeMeta, withAddresses},
+			`AWSManagedControlPlane/shop.eu metadata.annotations: the annotation clusterawsadm/nat-addresses-in-public-cidrs is "true": all addresses may use the public endpoint — remove it, or list those that may in spec.endpointAccess.publicCIDRs`,
+		},
+		{
+			"addresses for an IPv6 cluster", "eks",
+			[]string{
+				"private: true, publicCIDRs: [192.0.2.0/24]", "publicCIDRs: [192.0.2.0/24]", planeNetwork, "    vpc: {cidrBlock: 10.1.0.0/16, ipv6: {}}\n",
+				planeMeta, withAddresses,
+			},
+			`AWSManagedControlPlane/shop.eu metadata.annotations: the annotation clusterawsadm/nat-addresses-in-public-cidrs is "true": nodes of an IPv6 cluster do not call from the addresses of NAT gateways — remove it, and set spec.endpointAccess.private: true`,
 		},
 		{
 			"no region", "eks",
@@ -223,9 +243,14 @@ func TestRulesOfEKS(t *testing.T) {
 			`AWSManagedMachinePool/shop-template spec.awsLaunchTemplate.ami.eksLookupType: Amazon Linux 2 AMIs (AmazonLinux) have no nodeadm — set it to AmazonLinux2023, or use an EKSConfig`,
 		},
 		{
-			"capacity block in a node group", "eks",
-			[]string{template, template + "    marketType: CapacityBlock\n    capacityReservationId: cr-1\n"},
-			`AWSManagedMachinePool/shop-template spec.awsLaunchTemplate.marketType: Cluster API Provider AWS does not support capacity blocks for node groups — use an AWSMachinePool`,
+			"capacity block without its ID", "eks",
+			[]string{template, template + "    marketType: CapacityBlock\n"},
+			`AWSManagedMachinePool/shop-template spec.awsLaunchTemplate.capacityReservationId: is missing: a Capacity Block has an ID — set it, or remove marketType`,
+		},
+		{
+			"capacity block without an instance type", "eks",
+			[]string{template, "    rootVolume: {size: 50, type: gp3}\n    marketType: CapacityBlock\n    capacityReservationId: cr-0123456789abcdef0\n"},
+			`AWSManagedMachinePool/shop-template spec.awsLaunchTemplate.instanceType: EKS takes the instance type of a Capacity Block from the launch template only — set it here, and nowhere else`,
 		},
 		{
 			"Amazon Linux 2 by default", "eks",
@@ -443,7 +468,25 @@ func TestWarningsOfEKS(t *testing.T) {
 		{
 			"nodes that the endpoint locks out", "eks",
 			[]string{"private: true, publicCIDRs", "publicCIDRs"},
-			[]string{"cluster.yaml:39: AWSManagedControlPlane/shop.eu spec.endpointAccess.publicCIDRs: nodes and pods on Fargate call the API server from the addresses of the NAT gateways, and are locked out if these are not in the list — set private: true, or add the addresses"},
+			[]string{"cluster.yaml:39: AWSManagedControlPlane/shop.eu spec.endpointAccess.publicCIDRs: nodes and pods on Fargate call the API server from the addresses of the NAT gateways, and are locked out if these are not in the list — set private: true, or the annotation clusterawsadm/nat-addresses-in-public-cidrs: \"true\", which adds the addresses"},
+		},
+		{
+			"nodes that the annotation lets in", "eks",
+			[]string{"private: true, publicCIDRs", "publicCIDRs", planeMeta, withAddresses},
+			[]string{},
+		},
+		{
+			"nodes in public subnets", "eks",
+			[]string{
+				"private: true, publicCIDRs", "publicCIDRs", planeMeta, withAddresses,
+				groupType, groupType + "  availabilityZones: [eu-west-1a]\n  availabilityZoneSubnetType: public\n",
+			},
+			[]string{"cluster.yaml:83: AWSManagedMachinePool/shop-managed spec.availabilityZoneSubnetType: nodes in public subnets call the API server from addresses of their own, and are locked out if these are not in endpointAccess.publicCIDRs — set private, or endpointAccess.private: true"},
+		},
+		{
+			"addresses that nodes do not need", "eks",
+			[]string{planeMeta, withAddresses},
+			[]string{"cluster.yaml:25: AWSManagedControlPlane/shop.eu metadata.annotations: the annotation clusterawsadm/nat-addresses-in-public-cidrs is \"true\": nodes do not need it: they use the private endpoint — remove it, or set spec.endpointAccess.private: false"},
 		},
 		{
 			"blocks of an endpoint that is not public", "eks",

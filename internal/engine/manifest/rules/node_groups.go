@@ -167,7 +167,7 @@ func (c *checks) checkGroupTemplate(group *manifest.Entry, spec *expinfrav1.AWSM
 		c.fail(group.Problem(path+".spotMarketOptions", "EKS does not accept launch templates with spot instances", "set capacityType: spot"))
 	}
 	if t.MarketType == infrav1.MarketTypeCapacityBlock {
-		c.fail(group.Problem(path+".marketType", "Cluster API Provider AWS does not support capacity blocks for node groups", "use an AWSMachinePool"))
+		c.checkBlock(group, spec)
 	}
 	if spec.RemoteAccess != nil {
 		c.fail(
@@ -180,6 +180,21 @@ func (c *checks) checkGroupTemplate(group *manifest.Entry, spec *expinfrav1.AWSM
 	}
 	if spec.AMIVersion != nil && (t.AMI.ID != nil || spec.AMIType != nil && *spec.AMIType == expinfrav1.Custom) {
 		c.fail(group.Problem("spec.amiVersion", "the launch template has a custom AMI, which has no version in EKS", "remove it"))
+	}
+}
+
+// checkBlock checks the settings of a node group in a Capacity Block ("Create a managed node group with Capacity Blocks for ML",
+// EKS user guide).
+func (c *checks) checkBlock(group *manifest.Entry, spec *expinfrav1.AWSManagedMachinePoolSpec) {
+	const path = "spec.awsLaunchTemplate"
+	_, several := group.Annotation(manifest.AnnotationInstanceTypes)
+	switch t := spec.AWSLaunchTemplate; {
+	case spec.CapacityType != nil && *spec.CapacityType == expinfrav1.ManagedMachinePoolCapacityTypeSpot:
+		c.fail(group.Problem("spec.capacityType", "spot instances cannot be in a Capacity Block", "remove it, or awsLaunchTemplate.marketType"))
+	case t.CapacityReservationID == nil || *t.CapacityReservationID == "":
+		c.fail(group.Problem(path+".capacityReservationId", "is missing: a Capacity Block has an ID", "set it, or remove marketType"))
+	case t.InstanceType == "" || spec.InstanceType != nil || several:
+		c.fail(group.Problem(path+".instanceType", "EKS takes the instance type of a Capacity Block from the launch template only", "set it here, and nowhere else"))
 	}
 }
 

@@ -82,7 +82,7 @@ func vcpuQuota(name string, spot bool) string {
 // usedVCPUs returns how many vCPUs of a quota are in use.
 func (svc *Service) usedVCPUs(code string) (used int) {
 	for _, i := range svc.state.Instances {
-		if of := vcpuQuota(i.Type, i.Spot); of != code || !i.Terminated.IsZero() && !i.Terminated.After(svc.Now()) {
+		if of := vcpuQuota(i.Type, i.Spot); of != code || !i.Terminated.IsZero() && !i.Terminated.After(svc.Now()) || !i.Stopped.IsZero() {
 			continue
 		}
 		t, _ := svc.typeNamed(i.Type)

@@ -77,6 +77,9 @@ func (c *Cluster) Start(ctx context.Context, o cluster.Options) (cluster.Result,
 	return c.setPower(ctx, o, true)
 }
 
+// StartCommand is the command of a run that starts a stopped cluster.
+const StartCommand = "start"
+
 func (c *Cluster) planPower(ctx context.Context, starts bool) (plan.Plan, error) {
 	p := &power{Looking: &Looking{Session: Begin(c, nil)}, starts: starts}
 	last, err := p.Cloud.LastRun(cloud.ReadOnly(ctx))
@@ -96,7 +99,7 @@ func (c *Cluster) planPower(ctx context.Context, starts bool) (plan.Plan, error)
 func (c *Cluster) setPower(ctx context.Context, o cluster.Options, starts bool) (cluster.Result, error) {
 	p, command := &power{Looking: &Looking{Session: Begin(c, o.Observe)}, starts: starts}, "stop"
 	if starts {
-		command = "start"
+		command = StartCommand
 	}
 	if err := p.Lock(ctx, command); err != nil {
 		return p.result(err)

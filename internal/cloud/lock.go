@@ -50,6 +50,8 @@ type Holder struct {
 	// Manager is the management cluster that the cluster was handed over to. Every run copies
 	// it into its own record, so that the last record has it.
 	Manager *plan.Manager `json:"manager,omitempty"`
+	// Stopped says that the machines are stopped. Every run copies it, too.
+	Stopped *Stopped `json:"stopped,omitempty"`
 
 	version int64         // of the record: 1 when it is created, and one more after every write
 	age     time.Duration // since the last heartbeat, by the clock of the store
@@ -195,6 +197,11 @@ func (l *Lock) Manager() *plan.Manager { return l.self.Manager }
 // SetManager records the management cluster that manages the cluster from now on; nil if
 // runs do.
 func (l *Lock) SetManager(ctx context.Context, m *plan.Manager) error {
+	return l.record(ctx, func(h *Holder) { h.Manager = m })
+}
+
+// record changes what later runs copy from the record, and writes it.
+func (l *Lock) record(ctx context.Context, change func(*Holder)) error {
 	ctx = unlocked(ctx)
 	if err := l.check(ctx); err != nil {
 		return err
@@ -205,7 +212,7 @@ func (l *Lock) SetManager(ctx context.Context, m *plan.Manager) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	l.self.Manager = m
+	change(&l.self)
 	return l.repeat(ctx, func() error {
 		if err := l.renew(ctx); err != nil {
 			return err

@@ -129,7 +129,7 @@ func (h Holder) validFor(consistencyDelay time.Duration) time.Duration {
 func (l *Lock) succeed(ctx context.Context, top *Holder) (taken bool, err error) {
 	l.self.Epoch, l.before = 1, top
 	if top != nil {
-		l.self.Epoch, l.self.Manager = top.Epoch+1, top.Manager
+		l.self.Epoch, l.self.Manager, l.self.Stopped = top.Epoch+1, top.Manager, top.Stopped
 		l.inherit(*top)
 	}
 	if top != nil && !top.Released {

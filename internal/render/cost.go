@@ -247,3 +247,23 @@ func (m money) unit(x float64) string {
 
 // Monthly is what a cluster costs a month: "$243".
 func Monthly(c *plan.Cost) string { return money(c.Currency).about(c.After) }
+
+// Saving says what a cluster costs less after a plan, and what goes on: "It saves about $210.22 of $340 a month; $130 goes on: …"; "" if nothing
+// is saved, or the cost is not known.
+func Saving(c *plan.Cost) string {
+	if c == nil || c.Before-c.After < 0.005 {
+		return ""
+	}
+	m := money(c.Currency)
+	goesOn := slices.DeleteFunc(costGroups(c), func(g costGroup) bool { return g.after.Amount < 0.005 })
+	slices.SortStableFunc(goesOn, func(a, b costGroup) int { return cmp.Compare(b.after.Amount, a.after.Amount) })
+	var names []string
+	for _, g := range goesOn[:min(len(goesOn), mostGroups)] {
+		names = append(names, g.name+" "+m.about(g.after.Amount))
+	}
+	line := fmt.Sprintf("It saves about %s of %s a month", m.about(c.Before-c.After), m.about(c.Before))
+	if len(names) > 0 {
+		line += fmt.Sprintf("; %s goes on: %s", m.about(c.After), strings.Join(names, ", "))
+	}
+	return line + "."
+}

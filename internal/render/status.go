@@ -75,12 +75,23 @@ func LastRun(r *cluster.LastRun, now time.Time) string {
 	return which + " was interrupted: run it again."
 }
 
+// stopped says since when a cluster is stopped, and how it is started; "" if it is not.
+func stopped(s cluster.Status, now time.Time) string {
+	if s.Stopped == nil {
+		return ""
+	}
+	return fmt.Sprintf("Stopped %s ago: 'cluster start %s' starts its machines.", Age(*s.Stopped, now), s.Name)
+}
+
 // Status prints a cluster as a tree: its areas, and in each the resources with
 // their state.
 func Status(w io.Writer, s cluster.Status, v StatusView) error {
 	var b strings.Builder
 	b.WriteString(v.head(s) + "\n")
 	b.WriteString(health(s, v.Style))
+	if told := stopped(s, v.Now); told != "" {
+		b.WriteString(v.sentence(v.Style.paint(yellow, told)) + "\n")
+	}
 	if told := LastRun(s.LastRun, v.Now); told != "" {
 		b.WriteString(v.sentence(v.Style.paint(yellow, told)) + "\n")
 	}
@@ -227,7 +238,7 @@ func rank(state string) int {
 	switch state {
 	case "ok", "existing":
 		return 0
-	case "pending":
+	case "pending", "stopped":
 		return 1
 	case "unknown":
 		return 2
@@ -250,6 +261,8 @@ func mark(state string, s Style) string {
 		return s.paint(dim, "✓")
 	case "pending":
 		return s.paint(cyan, "…")
+	case "stopped":
+		return s.paint(yellow, "■")
 	case "unknown":
 		return s.paint(cyan, "?")
 	case "extra":
@@ -371,7 +384,7 @@ func verdict(s cluster.Status, v StatusView) string {
 	case fine == len(s.Resources):
 		return v.Style.paint(green, fmt.Sprintf("All %d resources are up to date.", len(s.Resources)))
 	}
-	for _, state := range []string{"conflict", "missing", "differs", "extra", "unknown", "pending"} {
+	for _, state := range []string{"conflict", "missing", "differs", "extra", "unknown", "pending", "stopped"} {
 		if n[state] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n[state], stateText(state)))
 		}

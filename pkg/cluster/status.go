@@ -114,6 +114,10 @@ type Status struct {
 	// may not read the lock.
 	LastRun *LastRun `json:"lastRun,omitempty"`
 
+	// Stopped says since when the machines of the cluster are stopped; nil if they are not, and if the caller may not read the
+	// lock.
+	Stopped *time.Time `json:"stopped,omitempty"`
+
 	API   *APIStatus   `json:"apiServer,omitempty"` // nil: it was not asked
 	Nodes []NodeStatus `json:"nodes,omitempty"`     // empty if the API server has not answered
 }
@@ -130,7 +134,7 @@ type ResourceStatus struct {
 	Resource plan.ID `json:"resource"`
 	CloudID  string  `json:"cloudID,omitempty"` // "" if it does not exist
 	// State is "ok", "missing", "pending", "differs", "existing" (somebody else owns it),
-	// "conflict" (it differs and cannot be changed), "extra" (not desired any more) or
+	// "stopped" (with the cluster), "conflict" (it differs and cannot be changed), "extra" (not desired any more) or
 	// "unknown" (the API server does not respond).
 	State   string    `json:"state"`
 	Detail  string    `json:"detail,omitempty"` // such as an address, a DNS name, a type

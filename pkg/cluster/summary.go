@@ -12,7 +12,7 @@ type Summary struct {
 	Version      string     `json:"kubernetes,omitempty"` // of Kubernetes; "" if it is not known
 	ControlPlane Machines   `json:"controlPlane"`         // none in EKS
 	Workers      Machines   `json:"workers"`
-	Status       string     `json:"status"`          // "running", "pending", "no control plane"; of EKS: "active", "creating"…
+	Status       string     `json:"status"`          // "running", "pending", "stopped", "no control plane"; of EKS: "active", "creating"…
 	Since        *time.Time `json:"since,omitempty"` // creation of the EKS cluster, or of the oldest machine of the control plane
 }
 

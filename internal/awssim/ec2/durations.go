@@ -25,6 +25,8 @@ const (
 	InstanceTakes = 30 * time.Second
 	// InstanceStops is how long an instance is shutting down.
 	InstanceStops = 35 * time.Second
+	// InstanceHalts is how long an instance is stopping.
+	InstanceHalts = 40 * time.Second
 	// InstanceShown is how long a terminated instance is returned.
 	InstanceShown = time.Hour
 	// EndpointDeletes is how long a gateway endpoint is deleting.

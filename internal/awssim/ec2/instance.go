@@ -35,7 +35,8 @@ type Instance struct {
 	Launch                                                 map[string]string // other launch parameters, for tests
 	Running                                                time.Time         // running since
 	Terminating                                            time.Time         // start of the termination; zero: none
-	Stopped                                                time.Time         // since when it is stopped; zero: it is not
+	Stopped                                                time.Time         // since when it is stopped, or will be; zero: it is not
+	Started                                                time.Time         // when it was started again; zero: never
 	Failed                                                 string            // why it was terminated before it ran: "CODE: MESSAGE"
 	Terminated                                             time.Time         // terminated since
 	Index                                                  int               // ami-launch-index
@@ -96,6 +97,8 @@ func (svc *Service) simulateInstances() {
 	)
 	core.On(svc.Account, svc.modifyInstanceAttribute, "InstanceId", "Groups", "DisableApiTermination", "DisableApiStop", "SourceDestCheck")
 	core.On(svc.Account, svc.TerminateInstances, "InstanceIds")
+	core.On(svc.Account, svc.StopInstances, "InstanceIds")
+	core.On(svc.Account, svc.StartInstances, "InstanceIds")
 }
 
 func (i *Instance) State(now time.Time) types.InstanceStateName {
@@ -106,6 +109,8 @@ func (i *Instance) State(now time.Time) types.InstanceStateName {
 		return types.InstanceStateNamePending
 	case !i.Terminating.IsZero():
 		return types.InstanceStateNameShuttingDown
+	case i.Stopped.After(now):
+		return types.InstanceStateNameStopping
 	case !i.Stopped.IsZero():
 		return types.InstanceStateNameStopped
 	case i.Running.After(now):
@@ -116,13 +121,16 @@ func (i *Instance) State(now time.Time) types.InstanceStateName {
 
 func stateOut(s types.InstanceStateName) *types.InstanceState {
 	code := int32(0)
-	switch s { //nolint:exhaustive // stopping takes no time
+	switch s {
+	case types.InstanceStateNamePending:
 	case types.InstanceStateNameRunning:
 		code = 16
 	case types.InstanceStateNameShuttingDown:
 		code = 32
 	case types.InstanceStateNameTerminated:
 		code = 48
+	case types.InstanceStateNameStopping:
+		code = 64
 	case types.InstanceStateNameStopped:
 		code = 80
 	}
@@ -490,11 +498,19 @@ func (svc *Service) publicDomain() string {
 	return svc.Region + ".compute." + core.DNSSuffix(svc.Region)
 }
 
+// launched is the LaunchTime: that of the last start ("Instance", EC2 API reference).
+func (i *Instance) launched() time.Time {
+	if i.Started.After(i.Born) {
+		return i.Started
+	}
+	return i.Born
+}
+
 func (svc *Service) instanceOut(i *Instance) types.Instance {
 	s, state := svc.state, i.State(svc.Now())
 	out := types.Instance{
 		InstanceId: aws.String(i.ID), ImageId: core.Text(i.Image), InstanceType: types.InstanceType(i.Type), KeyName: core.Text(i.Key), State: stateOut(state),
-		LaunchTime: aws.Time(i.Born), AmiLaunchIndex: aws.Int32(int32(i.Index)), //nolint:gosec // small
+		LaunchTime: aws.Time(i.launched()), AmiLaunchIndex: aws.Int32(int32(i.Index)), //nolint:gosec // small
 		ClientToken: core.Text(i.Token), MetadataOptions: i.Metadata.out(), Tags: tagsOut(i.Tags), RootDeviceType: types.DeviceTypeEbs,
 		VirtualizationType: types.VirtualizationTypeHvm, Hypervisor: types.HypervisorTypeXen, PlatformDetails: aws.String("Linux/UNIX"),
 		Monitoring: &types.Monitoring{State: types.MonitoringStateDisabled},

@@ -26,6 +26,7 @@ type Interface struct {
 	DeleteWithOwner                                     bool
 	Device                                              int32 // device index
 	NoSourceCheck                                       bool
+	Renews                                              bool // its instance was stopped, and gets another public address when it starts
 }
 
 func (*Interface) kind() kind {

@@ -90,7 +90,7 @@ func (i *Instance) inBlock() bool { return i.Launch["market"] == string(types.Ma
 // usedVCPUs returns how many vCPUs of a quota are in use.
 func (svc *Service) usedVCPUs(code string) (used int) {
 	for _, i := range svc.state.Instances {
-		if of := vcpuQuota(i.Type, i.Spot); of != code || i.inBlock() || !i.Terminated.IsZero() && !i.Terminated.After(svc.Now()) {
+		if of := vcpuQuota(i.Type, i.Spot); of != code || i.inBlock() || !i.Terminated.IsZero() && !i.Terminated.After(svc.Now()) || !i.Stopped.IsZero() {
 			continue
 		}
 		t, _ := svc.typeNamed(i.Type)

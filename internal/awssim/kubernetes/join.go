@@ -23,6 +23,8 @@ import (
 const (
 	// BootTakes is how long a machine takes until cloud-init has finished.
 	BootTakes = 40 * time.Second
+	// RebootTakes is how long a machine that was stopped takes until kubelet and the static pods run again.
+	RebootTakes = 30 * time.Second
 	// RestTakes is how long cloud-init takes after a script that waited for a connection.
 	RestTakes = 10 * time.Second
 	// InitTakes is how long kubeadm init takes until the API server responds.
@@ -44,7 +46,7 @@ func (svc *Service) settleMachines() {
 	due := false
 	for i := range svc.EC2.Instances() {
 		all = append(all, i)
-		due = due || i.Boot == nil || i.Boot.Failed == "" && (i.Boot.Joined.IsZero() || !i.Terminating.IsZero() || i.Boot.Halted == i.Stopped.IsZero())
+		due = due || i.Boot == nil || i.Boot.Failed == "" && (i.Boot.Joined.IsZero() || !i.Terminating.IsZero() || i.Boot.Halted != svc.down(i))
 	}
 	if !due {
 		svc.settleTokens()
@@ -57,7 +59,7 @@ func (svc *Service) settleMachines() {
 		switch {
 		case !i.Terminating.IsZero():
 			svc.unjoin(i)
-		case i.Boot != nil && i.Boot.Halted == i.Stopped.IsZero():
+		case i.Boot != nil && i.Boot.Halted != svc.down(i):
 			svc.halt(i)
 		case !i.Stopped.IsZero():
 		case i.Boot == nil && !i.Running.IsZero() && now.Sub(i.Running) >= BootTakes && !svc.offline(i):
@@ -247,6 +249,11 @@ func (svc *Service) unjoin(i *ec2.Instance) {
 	}
 }
 
+// down reports whether a machine is stopped, or has not booted again since.
+func (svc *Service) down(i *ec2.Instance) bool {
+	return !i.Stopped.IsZero() || !i.Started.IsZero() && svc.Now().Before(i.Started.Add(ec2.InstanceTakes+RebootTakes))
+}
+
 // halt applies to its cluster that a machine was stopped, or started again.
 func (svc *Service) halt(i *ec2.Instance) {
 	i.Boot.Halted = !i.Boot.Halted
@@ -276,7 +283,7 @@ func (svc *Service) hasData(host string) bool {
 func (svc *Service) reaches(host string, c *kubesim.Cluster) (from time.Time, ok bool) {
 	serves := func(id string) bool {
 		i := svc.EC2.Instance(id)
-		return i != nil && i.Terminating.IsZero() && i.Stopped.IsZero() && i.Boot != nil && i.Boot.ControlPlane && svc.clusters[i.Boot.Host] == c &&
+		return i != nil && i.Terminating.IsZero() && !svc.down(i) && i.Boot != nil && i.Boot.ControlPlane && svc.clusters[i.Boot.Host] == c &&
 			!i.Boot.Joined.IsZero() &&
 			!slices.Contains(c.Left, i.Boot.Node)
 	}

@@ -45,6 +45,8 @@ stopped at any time and run again, on this machine or on another one.`,
 		newUpgradePlan(f),
 		newScale(f),
 		newSet(f),
+		newStop(f),
+		newStart(f),
 		newDelete(f),
 		newList(f),
 		newDescribe(

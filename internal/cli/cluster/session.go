@@ -179,6 +179,7 @@ func (f *manifestFlags) subject(ctx context.Context, args []string, how runFlags
 		if err != nil {
 			return nil, err
 		}
+		s.target.Cost = how.cost.value == "on"
 		return &subject{session: s, cluster: reconcile.OpenByName(args[0], s.target)}, nil
 	}
 	if len(f.files) == 0 {

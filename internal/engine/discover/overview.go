@@ -17,6 +17,7 @@ type Overview struct {
 	EKS          bool
 	Version      string   // of Kubernetes: "v1.34.2"; "" if it is not known
 	ControlPlane Machines // none in EKS
+	Stopped      int      // machines of the control plane that are stopped
 	Workers      Machines // of managed node groups, All are the nodes that they want
 	Status       string   // of EKS: "ACTIVE"
 	Since        time.Time
@@ -48,6 +49,9 @@ func Overviews(ctx context.Context, c *cloud.Clients) (map[string]*Overview, err
 		switch m.Tags[cloud.RoleTag] {
 		case topology.RoleControlPlane:
 			o.ControlPlane.add(count)
+			if m.Stopped {
+				o.Stopped++
+			}
 			images[m.Image] = append(images[m.Image], o)
 			if o.Since.IsZero() || m.LaunchedAt.Before(o.Since) {
 				o.Since = m.LaunchedAt

@@ -45,6 +45,8 @@ func AwaitCondition(ctx context.Context, c *run.Cluster, condition cluster.Condi
 			return v.gaveUp(ctx, condition, last, now(c.Target).Sub(began))
 		case err != nil && (last == "" || run.CallerRefusalOf(err).Any()):
 			return err
+		case err == nil && s.Stopped != nil && condition != cluster.ConditionDeleted && !starts(s.LastRun):
+			return &plan.RefusedError{Reasons: []error{&plan.StoppedError{Cluster: s.Name, Since: *s.Stopped}}}
 		case err != nil: // what another process changes may be gone when it is read
 			missing = err.Error()
 		case missing == "":
@@ -59,6 +61,11 @@ func AwaitCondition(ctx context.Context, c *run.Cluster, condition cluster.Condi
 			return v.gaveUp(ctx, condition, last, now(c.Target).Sub(began))
 		}
 	}
+}
+
+// starts reports whether a run starts a cluster that is stopped.
+func starts(r *cluster.LastRun) bool {
+	return r != nil && r.State == cluster.RunActive && r.Command == run.StartCommand
 }
 
 // once passes on each text once: every look has the same warnings.

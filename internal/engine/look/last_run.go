@@ -19,6 +19,11 @@ func lastRun(ctx context.Context, c *cloud.Clients) *cluster.LastRun {
 	if err != nil || last == nil {
 		return nil
 	}
+	return unfinished(last)
+}
+
+// unfinished returns the run of a record, if it works on the cluster or has not finished.
+func unfinished(last *cloud.Holder) *cluster.LastRun {
 	out := &cluster.LastRun{Command: last.Command, Who: last.Who, Since: last.Since}
 	switch {
 	case last.Alive():
@@ -33,10 +38,16 @@ func lastRun(ctx context.Context, c *cloud.Clients) *cluster.LastRun {
 	return out
 }
 
-// lastRun is LastRun for a cluster that was looked at; nil if it has nothing.
-func (v *view) lastRun(ctx context.Context) *cluster.LastRun {
+// readRecord adds to the status of a cluster that has resources what the record of the last run says.
+func (v *view) readRecord(ctx context.Context, s *cluster.Status) {
 	if len(v.Plan.Steps) == 0 {
-		return nil
+		return
 	}
-	return lastRun(ctx, v.Cloud)
+	last, err := v.Cloud.LastRun(cloud.ReadOnly(ctx))
+	if err != nil || last == nil {
+		return
+	}
+	if s.LastRun = unfinished(last); last.Stopped != nil {
+		s.Stopped = &last.Stopped.Since
+	}
 }

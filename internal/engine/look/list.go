@@ -62,6 +62,8 @@ func describe(s *cluster.Summary, o *discover.Overview) {
 		s.Status = strings.ToLower(o.Status)
 	case plane.All == 0:
 		s.Status = "no control plane"
+	case o.Stopped == plane.All:
+		s.Status = "stopped"
 	case plane.Running < plane.All:
 		s.Status = "pending"
 	default:

@@ -20,6 +20,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
@@ -34,7 +35,7 @@ func Status(ctx context.Context, c *run.Cluster) (cluster.Status, error) {
 type view struct{ *run.Looking }
 
 func newView(c *run.Cluster) *view {
-	return &view{&run.Looking{Session: run.Begin(c, nil)}}
+	return &view{&run.Looking{Session: run.Begin(c, nil), Shows: true}}
 }
 
 func (v *view) status(ctx context.Context) (cluster.Status, error) {
@@ -46,12 +47,14 @@ func (v *view) status(ctx context.Context) (cluster.Status, error) {
 	if err := look(ctx, &s); err != nil {
 		return s, err
 	}
+	v.readRecord(ctx, &s)
 	var nodes *incluster.NodeList
-	if s.API, nodes = v.readNodes(ctx); ctx.Err() != nil {
+	if s.Stopped != nil && !v.controlPlaneRuns() {
+		s.API = &cluster.APIStatus{State: cluster.APINone}
+	} else if s.API, nodes = v.readNodes(ctx); ctx.Err() != nil {
 		return s, context.Cause(ctx)
 	}
 	s.Nodes = nodeStatuses(nodes)
-	s.LastRun = v.lastRun(ctx)
 	kinds := slices.Concat(aws.Kinds(), bootdata.Kinds(), incluster.Kinds())
 	for _, step := range v.Plan.Steps {
 		n := v.Built.Resource(step.Resource)
@@ -76,9 +79,40 @@ func (v *view) status(ctx context.Context) (cluster.Status, error) {
 				one.State = "pending"
 			}
 		}
+		if s.Stopped != nil && isStopped(n.Observed()) {
+			one.State, one.Changes, one.Node = "stopped", nil, ""
+		}
 		s.Resources = append(s.Resources, one)
 	}
 	return s, nil
+}
+
+// isStopped reports whether the resource is a machine that is stopped, or an empty pool.
+func isStopped(state graph.State) bool {
+	switch have := state.(type) {
+	case *ec2.InstanceState:
+		return have.Stopped
+	case *autoscaling.GroupState:
+		return have.Max == 0
+	case *eks.NodeGroupState:
+		return have.MinSize == 0 && have.Desired == 0
+	}
+	return false
+}
+
+// controlPlaneRuns reports whether EKS runs the control plane, or one of its machines is not stopped.
+func (v *view) controlPlaneRuns() bool {
+	for _, n := range v.Built.Resources() {
+		switch have := n.Observed().(type) {
+		case *eks.ClusterState:
+			return true
+		case *ec2.InstanceState:
+			if have.Tags[cloud.RoleTag] == topology.RoleControlPlane && !have.Stopped {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // addDelivery says that records of a flow log are not delivered: no run mends that, and no wait is for it.

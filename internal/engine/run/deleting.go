@@ -113,6 +113,7 @@ func (d *Deleting) lookToDelete(ctx context.Context, ask bool) error {
 	if err != nil {
 		return err
 	}
+	d.warnOfLogs()
 	if err := d.checkProtection(ctx); err != nil {
 		return Refused(err)
 	}
@@ -163,7 +164,6 @@ func (d *Deleting) look(ctx context.Context, ask bool) (kept teardown.Leftovers,
 		d.Plan.Steps = append(d.Plan.Steps, plan.Step{Resource: plan.ID(v.Kind.Name + "/" + v.ID), Action: plan.Keep, CloudID: v.ID, Origin: v.Origin})
 	}
 	setAreas(d.Plan.Steps)
-	d.warnOfLogs()
 	return kept, nil
 }
 

@@ -29,6 +29,11 @@ type Looking struct {
 	// TakesBack says that the controllers of a management cluster have worked on the cluster.
 	TakesBack bool
 
+	// Stopped says since when the cluster is stopped, as far as its record was read; nil: it is not. Shows says that
+	// this is no error.
+	Stopped *time.Time
+	Shows   bool
+
 	pricing    *pricing   // nil: the plan shows no cost
 	restore    *restoring // nil without Target.Restore
 	unanswered error      // why the API server of a cluster that was begun did not list its Nodes
@@ -46,12 +51,14 @@ const (
 func (l *Looking) Look(ctx context.Context) error {
 	steps := []func(context.Context) error{
 		func(ctx context.Context) error { return l.build(ctx, whole) },
-		l.awaitControlPlane,
+		l.checkStopped,
+		l.unlessStopped(l.awaitControlPlane),
 		l.plan,
-		l.checkNodes,
+		l.checkStopped,
+		l.unlessStopped(l.checkNodes),
 		l.findLostTags,
-		l.checkControlPlane,
-		l.checkQuorum,
+		l.unlessStopped(l.checkControlPlane),
+		l.unlessStopped(l.checkQuorum),
 		l.checkProtection,
 	}
 	for _, step := range steps {

@@ -58,6 +58,16 @@ func addJoinToken(g *graph.Graph, in inputs, sources bootSources, api *incluster
 	return &incluster.CurrentToken{Ref: graph.Add(g, incluster.JoinTokenKind, token), Token: token}
 }
 
+// KeptJoinToken is the join token of pools that are raised again. Its value stays, because launch templates may contain it; machines of
+// the control plane may keep it valid.
+func KeptJoinToken(api *incluster.API, machines []ec2.InstanceState, after []graph.Edge) *incluster.JoinToken {
+	token := &incluster.JoinToken{API: api, TTL: TokenTTL, Least: tokenLeft, Most: tokenWeek, Inline: true, Asks: true, After: after, Long: unkeptTTL}
+	if slices.ContainsFunc(machines, func(m ec2.InstanceState) bool { return m.Tags[tokenTag] != "" }) {
+		token.Long = 0
+	}
+	return token
+}
+
 // joinsByToken reports whether the run launches a machine of the group that joins with
 // the token.
 func (p groupPlan) joinsByToken() bool {

@@ -85,6 +85,7 @@ type PoolInstance struct {
 	Health         string // Healthy or Unhealthy
 	Version        string // of the launch template
 	Weight         int    // units of the desired capacity
+	Protected      bool   // from scale-in
 	Machine        Machine
 }
 
@@ -461,6 +462,8 @@ func groupState(x types.AutoScalingGroup) GroupState {
 			Type:   aws.ToString(i.InstanceType),
 			State:  string(i.LifecycleState),
 			Health: aws.ToString(i.HealthStatus),
+
+			Protected: aws.ToBool(i.ProtectedFromScaleIn),
 		}
 		if m.Weight, _ = strconv.Atoi(aws.ToString(i.WeightedCapacity)); m.Weight == 0 {
 			m.Weight = 1

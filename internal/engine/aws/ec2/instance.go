@@ -142,6 +142,8 @@ type InstanceState struct {
 	Volumes                         []string  // IDs of the attached volumes
 	LaunchedAt                      time.Time // at its first start
 	Spot, Stopped                   bool
+	Block                           bool // of a Capacity Block
+	InstanceStore                   bool // its root volume is an instance store volume
 }
 
 // Addresses are the private IPv4 address and the IPv6 address of the machine, as far as it
@@ -568,7 +570,8 @@ func instanceKind() *kind.Kind {
 	return kind.Of(kind.Kind{
 		Name: MachineKind, Area: kind.AreaMachines, Type: types.ResourceTypeInstance, InCluster: true, Existing: existingInstances, RunsPods: true,
 		ReadActions: []string{"ec2:DescribeInstances"}, Statement: kind.Machines,
-		Actions: []string{"ec2:CreateTags", "ec2:ModifyInstanceMetadataOptions", "ec2:ModifyNetworkInterfaceAttribute", "ec2:RunInstances", "ec2:TerminateInstances"},
+		Actions: []string{"ec2:CreateTags", "ec2:ModifyInstanceMetadataOptions", "ec2:ModifyNetworkInterfaceAttribute", "ec2:RunInstances",
+			"ec2:StartInstances", "ec2:StopInstances", "ec2:TerminateInstances"},
 	}, kind.Functions[InstanceState]{
 		List: instancesOf, Delete: &Instance{},
 		Refers: func(s InstanceState) []string {

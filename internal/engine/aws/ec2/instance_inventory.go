@@ -174,8 +174,10 @@ func instanceState(x types.Instance) *InstanceState {
 		IPv6:       aws.ToString(x.Ipv6Address),
 		LaunchedAt: launchedAt(x),
 		Spot:       x.InstanceLifecycle == types.InstanceLifecycleTypeSpot,
+		Block:      x.InstanceLifecycle == types.InstanceLifecycleTypeCapacityBlock,
 		Managed:    x.Operator != nil && aws.ToBool(x.Operator.Managed),
 	}
+	s.InstanceStore = x.RootDeviceType == types.DeviceTypeInstanceStore
 	if x.State != nil {
 		s.Status = string(x.State.Name)
 		s.Stopped = x.State.Name == types.InstanceStateNameStopped || x.State.Name == types.InstanceStateNameStopping

@@ -19,6 +19,7 @@ type InstanceType struct {
 	MemoryMiB    int64
 	// The rest is known if VCPUs is.
 	EFA, Spot, Enclaves bool
+	InstanceStore       bool // it has volumes that lose their data when it stops
 	Processor           []string
 	Others              []string // architectures without images of Cluster API
 }
@@ -86,6 +87,7 @@ func instanceType(t types.InstanceTypeInfo) InstanceType {
 	if t.MemoryInfo != nil {
 		out.MemoryMiB = aws.ToInt64(t.MemoryInfo.SizeInMiB)
 	}
+	out.InstanceStore = aws.ToBool(t.InstanceStorageSupported)
 	out.Enclaves = t.NitroEnclavesSupport == types.NitroEnclavesSupportSupported
 	out.EFA = t.NetworkInfo != nil && aws.ToBool(t.NetworkInfo.EfaSupported)
 	out.Spot = slices.Contains(t.SupportedUsageClasses, types.UsageClassTypeSpot)

@@ -1,0 +1,16 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+)
+
+// StoppedError says that the machines of a cluster are stopped. It is the reason of a RefusedError.
+type StoppedError struct {
+	Cluster string
+	Since   time.Time
+}
+
+func (e *StoppedError) Error() string {
+	return fmt.Sprintf("cluster %s is stopped since %s: start it first with 'clusterawsadm cluster start %[1]s'", e.Cluster, e.Since.UTC().Format(time.RFC3339))
+}

@@ -101,6 +101,8 @@ func (g *NodeGroup) checkInstanceTypes(ctx context.Context, c *cloud.Clients) (r
 		switch t := found[name]; {
 		case t.VCPUs == 0 && t.Zones != nil:
 			return fmt.Sprintf("there is no instance type %s in %s", name, c.Region), nil
+		case g.Content != nil && t.TooManyVolumes(name, len(g.Content.Spec.NonRootVolumes), 1) != "":
+			return "awsLaunchTemplate.nonRootVolumes: " + t.TooManyVolumes(name, len(g.Content.Spec.NonRootVolumes), 1) + ": remove some, or use another type", nil
 		case t.VCPUs != 0 && t.Architecture != want:
 			return fmt.Sprintf("the instance type %s is %s, and the images of amiType %s are %s: change one of them", name, t.Architecture, g.ImageType, want), nil
 		}

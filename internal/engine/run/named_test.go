@@ -102,7 +102,8 @@ func TestNamedThingsAreLookedUp(t *testing.T) {
 			`spec.template.spec.hostID\): hostID: the Dedicated Host h-0123456789abcdef0 does not exist`,
 		},
 		"no host with auto-placement": {
-			enginetest.Quickstart, []string{instance, "      tenancy: host\n" + instance},
+			enginetest.Quickstart,
+			[]string{instance, "      tenancy: host\n" + instance},
 			func(s *awssim.State) {
 				s.EC2.Hosts = map[string]*awssim.Host{
 					"h-1": {}, "h-2": {AutoPlacement: true, Type: "m5.large"}, "h-3": {AutoPlacement: true, State: "released"}, "h-4": {AutoPlacement: true, Zone: "us-east-1f"},
@@ -111,18 +112,23 @@ func TestNamedThingsAreLookedUp(t *testing.T) {
 			`spec.template.spec.tenancy\): tenancy: host without hostID needs a Dedicated Host with auto-placement for this kind of machine, and us-east-1\w has none: set hostID`,
 		},
 		"a host with auto-placement": {
-			enginetest.Quickstart, []string{instance, "      tenancy: host\n" + instance},
+			enginetest.Quickstart,
+			[]string{instance, "      tenancy: host\n" + instance},
 			func(s *awssim.State) {
 				s.EC2.Hosts = map[string]*awssim.Host{"h-1": {AutoPlacement: true, Family: "t3"}}
 			}, "",
 		},
 		"more volumes than the type takes": {
-			enginetest.Quickstart, []string{instance, volumes(27) + instance}, nil,
+			enginetest.Quickstart,
+			[]string{instance, volumes(27) + instance},
+			nil,
 			`spec.template.spec.nonRootVolumes: the instance type t3.large takes 27 EBS volumes, and the machine has 28 with its root volume: remove some`,
 		},
 		"as many volumes as the type takes": {enginetest.Quickstart, []string{instance, volumes(26) + instance}, nil, ""},
 		"more volumes than the type of a pool takes": {
-			"machine-pool.yaml", []string{"  awsLaunchTemplate:\n", "  awsLaunchTemplate:\n" + strings.ReplaceAll(volumes(27), "      ", "    ")}, nil,
+			"machine-pool.yaml",
+			[]string{"  awsLaunchTemplate:\n", "  awsLaunchTemplate:\n" + strings.ReplaceAll(volumes(27), "      ", "    ")},
+			nil,
 			`nonRootVolumes: the instance type \S+ takes 27 EBS volumes, and the machine has 28`,
 		},
 		"no role of a lifecycle hook": {

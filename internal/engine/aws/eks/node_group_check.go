@@ -22,16 +22,8 @@ func (g *NodeGroup) Check(ctx context.Context, c *cloud.Clients) (refusal string
 	if refusal, err = checkEntry(ctx, c, g.Cluster, g.Role, EntryTypeOf(g.ImageType)); refusal != "" || err != nil {
 		return refusal, err
 	}
-	if refusal, err = g.checkKey(ctx, c); refusal != "" || err != nil {
-		return refusal, err
-	}
-	if refusal, err = g.checkSubnets(ctx, c); refusal != "" || err != nil {
-		return refusal, err
-	}
-	if g.Content != nil {
-		r := g.Content.Reserved()
-		r.Subnets, r.Launches = g.Subnets, g.Desired > 0
-		if refusal, err = r.Refusal(ctx, c); refusal != "" || err != nil {
+	for _, check := range []func(context.Context, *cloud.Clients) (string, error){g.checkKey, g.checkSubnets, g.checkReservation} {
+		if refusal, err = check(ctx, c); refusal != "" || err != nil {
 			return refusal, err
 		}
 	}
@@ -45,6 +37,16 @@ func (g *NodeGroup) Check(ctx context.Context, c *cloud.Clients) (refusal string
 		return "", nil
 	}
 	return g.checkInstanceTypes(ctx, c)
+}
+
+// checkReservation looks at the capacity reservation in which the nodes are launched.
+func (g *NodeGroup) checkReservation(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	if g.Content == nil {
+		return "", nil
+	}
+	r := g.Content.Reserved()
+	r.Subnets, r.Launches = g.Subnets, g.Desired > 0
+	return r.Refusal(ctx, c)
 }
 
 // checkSubnets looks for subnets whose nodes cannot join, or with which EKS does not create a group: "Managed node

@@ -120,7 +120,7 @@ func (a *assumption) byKind() map[string]func(cluster.Assumed) string {
 		cluster.AssumedImage:            a.image,
 		cluster.AssumedPlacementGroup:   a.placementGroup,
 		cluster.AssumedReservation:      a.reservation,
-		cluster.AssumedHost:             func(x cluster.Assumed) string { return flag(a.EC2.Hosts, x.ID) },
+		cluster.AssumedHost:             a.host,
 		cluster.AssumedKMSKey:           a.kmsKey,
 		cluster.AssumedRole:             a.role,
 		cluster.AssumedUser:             a.user,
@@ -135,6 +135,15 @@ func (a *assumption) reservation(x cluster.Assumed) string {
 		return ""
 	}
 	a.EC2.Reservations[x.ID] = &awssim.Reservation{Block: x.Detail != ""}
+	return x.ID
+}
+
+// host adds a Dedicated Host, or one with auto-placement.
+func (a *assumption) host(x cluster.Assumed) string {
+	if a.EC2.Hosts[x.ID] != nil {
+		return ""
+	}
+	a.EC2.Hosts[x.ID] = &awssim.Host{AutoPlacement: x.Detail != ""}
 	return x.ID
 }
 

@@ -64,6 +64,7 @@ type Fault = core.Fault
 type (
 	EC2State          = ec2.State
 	Reservation       = ec2.Reservation
+	Host              = ec2.Host
 	Thing             = ec2.Thing
 	VPC               = ec2.VPC
 	Association       = ec2.Association

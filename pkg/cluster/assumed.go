@@ -34,7 +34,7 @@ type Assumed struct {
 	Public  bool              // a subnet has a route to an internet gateway
 	Tags    map[string]string // by which the manifest finds it
 	Service string            // that assumes a role: "eks.amazonaws.com"; "": an administrator's role, for the caller
-	Detail  string            // of an image: its architecture; of a placement group: its strategy; of a capacity reservation: CapacityBlock, or ""
+	Detail  string            // of an image: its architecture; of a placement group: its strategy; of a capacity reservation: CapacityBlock, or ""; of a host: auto-placement, or ""
 	Version string            // of an image: that of Kubernetes; "" if it is not known
 	Pattern string            // of the name of an image that is found by name; then ID is a name that matches
 	Owner   string            // of such an image

@@ -20,7 +20,7 @@ func (svc *Service) simulateCatalog() {
 	core.On(svc.Account, svc.describeKeyPairs, "KeyNames", "Filters")
 	core.On(svc.Account, svc.describeAccountAttributes, "AttributeNames")
 	core.On(svc.Account, svc.describePlacementGroups, "GroupNames", "Filters")
-	core.On(svc.Account, svc.describeHosts, "HostIds")
+	core.On(svc.Account, svc.describeHosts, "Filter", "HostIds", "MaxResults", "NextToken")
 	core.On(svc.Account, svc.describeReservations, "CapacityReservationIds")
 }
 
@@ -69,20 +69,6 @@ func (svc *Service) describeAccountAttributes(in *ec2.DescribeAccountAttributesI
 				AttributeName: aws.String(name), AttributeValues: []types.AccountAttributeValue{{AttributeValue: aws.String(values[name])}},
 			})
 		}
-	}
-	return out, nil
-}
-
-// describeHosts returns Dedicated Hosts. They have room for all instances, of any type.
-func (svc *Service) describeHosts(in *ec2.DescribeHostsInput) (*ec2.DescribeHostsOutput, error) {
-	out := &ec2.DescribeHostsOutput{}
-	for _, id := range core.SortedKeys(svc.state.Hosts) {
-		if len(in.HostIds) == 0 || slices.Contains(in.HostIds, id) {
-			out.Hosts = append(out.Hosts, types.Host{HostId: aws.String(id), State: types.AllocationStateAvailable})
-		}
-	}
-	if len(out.Hosts) < len(in.HostIds) {
-		return nil, core.Fail("InvalidHostID.NotFound", "The host does not exist")
 	}
 	return out, nil
 }

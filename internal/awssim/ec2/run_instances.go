@@ -288,6 +288,23 @@ func (svc *Service) checkDisks(l *launch) error {
 			return core.Fail("InvalidParameterCombination", "volume type %s cannot be used as a boot volume", v.Type)
 		}
 	}
+	return l.checkAttachments()
+}
+
+// checkAttachments counts the volumes. Where the limit is shared, each network interface after the first takes the place of one
+// ("Amazon EBS volume limits for Amazon EC2 instances", EC2 user guide). For instances on Xen, the limit is a recommendation.
+func (l *launch) checkAttachments() error {
+	info := l.kind.info.EbsInfo
+	if info == nil || info.MaximumEbsAttachments == nil || l.kind.info.Hypervisor == types.InstanceTypeHypervisorXen {
+		return nil
+	}
+	most := int(*info.MaximumEbsAttachments)
+	if info.AttachmentLimitType == types.AttachmentLimitTypeShared {
+		most -= max(0, len(l.in.NetworkInterfaces)-1)
+	}
+	if len(l.disks) > most {
+		return core.Fail("AttachmentLimitExceeded", "the instance type %s takes %d volumes with these network interfaces", l.kind.name, most)
+	}
 	return nil
 }
 
@@ -298,8 +315,10 @@ func (svc *Service) checkCount(l *launch) error {
 		return core.Fail("InvalidParameterValue", "the counts %d to %d are invalid", least, wanted)
 	}
 	l.count = wanted
-	if err := svc.checkReserved(l); err != nil {
-		return err
+	for _, check := range []func(*launch) error{svc.checkReserved, svc.withoutHost} {
+		if err := check(l); err != nil {
+			return err
+		}
 	}
 	if quota := vcpuQuota(l.kind.name, l.model.Spot); quota != "" && !l.model.inBlock() {
 		limit := svc.state.Limits.VCPUsOf(quota)
@@ -576,7 +595,7 @@ func (svc *Service) checkPlacement(l *launch) error {
 		return core.Fail("InvalidParameterCombination", "the partition number %d needs a placement group with partitions", partition)
 	case group != "" && !slices.Contains(l.kind.info.PlacementGroupInfo.SupportedStrategies, types.PlacementGroupStrategy(strategy)):
 		return core.Fail("InvalidParameterCombination", "%s placement groups are not supported by the '%s' instance type", strategy, l.kind.name)
-	case host != "" && !svc.state.Hosts[host]:
+	case host != "" && svc.state.Hosts[host] == nil:
 		return core.Fail("InvalidHostID.NotFound", "the host '%s' does not exist", host)
 	case (host != "" || p.Affinity != nil) && p.Tenancy != types.TenancyHost:
 		return core.Fail("InvalidParameterCombination", "a host and affinity need the tenancy host")

@@ -25,7 +25,7 @@ type State struct {
 	KeyPairs           map[string]bool         // by name
 	PlacementGroups    map[string]string       // strategy by name: cluster, partition or spread
 	Reservations       map[string]*Reservation // capacity reservations, by ID
-	Hosts              map[string]bool         // dedicated hosts, by ID
+	Hosts              map[string]*Host        // dedicated hosts, by ID
 	Keys               map[string]string       // KMS keys for images in all regions: alias by key ID
 	Tokens             map[string]Answer       // answers by operation and client token
 	MetadataTokens     string                  // the account's default for HttpTokens; "" is that of the image

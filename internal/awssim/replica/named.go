@@ -36,11 +36,22 @@ func (r *reader) reservations(ctx context.Context) (last error) {
 }
 
 func (r *reader) hosts(ctx context.Context) (last error) {
-	r.to.EC2.Hosts = map[string]bool{}
+	found := map[string]*simec2.Host{}
 	for _, in := range of[ec2.DescribeHostsInput](r.Asked) {
-		_, err := ec2.NewFromConfig(r.Config).DescribeHosts(ctx, in)
-		last = assume(r.to.EC2.Hosts, in.HostIds, func(string) bool { return true }, err, last)
+		out, err := ec2.NewFromConfig(r.Config).DescribeHosts(ctx, in)
+		last = assume(found, in.HostIds, func(string) *simec2.Host { return &simec2.Host{} }, err, last)
+		if err != nil {
+			continue
+		}
+		for _, x := range out.Hosts {
+			h := &simec2.Host{Zone: aws.ToString(x.AvailabilityZone), AutoPlacement: x.AutoPlacement == types.AutoPlacementOn, State: string(x.State)}
+			if x.HostProperties != nil {
+				h.Type, h.Family = aws.ToString(x.HostProperties.InstanceType), aws.ToString(x.HostProperties.InstanceFamily)
+			}
+			found[aws.ToString(x.HostId)] = h
+		}
 	}
+	r.to.EC2.Hosts = found
 	return last
 }
 

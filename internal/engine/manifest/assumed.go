@@ -314,6 +314,9 @@ func (a *assumer) machine(m assumedMachine) {
 	at("placementGroupName", cluster.Assumed{Kind: cluster.AssumedPlacementGroup, ID: s.PlacementGroupName, Detail: "partition"})
 	at("capacityReservationId", reservation(s.CapacityReservationID, s.MarketType))
 	at("hostID", cluster.Assumed{Kind: cluster.AssumedHost, ID: Deref(s.HostID)})
+	if s.Tenancy == "host" && Deref(s.HostID) == "" { // a name for one that the manifest does not name
+		at("tenancy", cluster.Assumed{Kind: cluster.AssumedHost, ID: "h-00000000000000000", Detail: "auto-placement"})
+	}
 	for role, id := range s.SecurityGroupOverrides {
 		at("securityGroupOverrides."+string(role), a.group(id))
 	}

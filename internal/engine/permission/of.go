@@ -62,7 +62,7 @@ func Of(m *manifest.Cluster) Scope {
 func unused(m *manifest.Cluster) (actions []string) {
 	specs := machineSpecs(m)
 	is := func(has func(infrav1.AWSMachineSpec) bool) bool { return slices.ContainsFunc(specs, has) }
-	if !is(func(s infrav1.AWSMachineSpec) bool { return s.HostID != nil }) {
+	if !is(func(s infrav1.AWSMachineSpec) bool { return s.HostID != nil || s.Tenancy == "host" }) {
 		actions = append(actions, "ec2:DescribeHosts")
 	}
 	if !is(func(s infrav1.AWSMachineSpec) bool { return s.CapacityReservationID != nil }) {

@@ -2,6 +2,7 @@ package run_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -22,6 +23,15 @@ const (
 	disk     = "      rootVolume:\n        size: 40\n        type: gp3\n        encrypted: true\n"
 	version  = "  version: v1.34\n"
 )
+
+// volumes is a list of n volumes.
+func volumes(n int) string {
+	text := "      nonRootVolumes:\n"
+	for i := range n {
+		text += fmt.Sprintf("      - {deviceName: /dev/xvd%c%c, size: 8}\n", 'b'+i/26, 'a'+i%26)
+	}
+	return text
+}
 
 // What a manifest names exists and can be used, or the plan says so at its line.
 func TestNamedThingsAreLookedUp(t *testing.T) {
@@ -90,6 +100,36 @@ func TestNamedThingsAreLookedUp(t *testing.T) {
 			[]string{instance, "      tenancy: host\n      hostID: h-0123456789abcdef0\n" + instance},
 			nil,
 			`spec.template.spec.hostID\): hostID: the Dedicated Host h-0123456789abcdef0 does not exist`,
+		},
+		"no host with auto-placement": {
+			enginetest.Quickstart,
+			[]string{instance, "      tenancy: host\n" + instance},
+			func(s *awssim.State) {
+				s.EC2.Hosts = map[string]*awssim.Host{
+					"h-1": {}, "h-2": {AutoPlacement: true, Type: "m5.large"}, "h-3": {AutoPlacement: true, State: "released"}, "h-4": {AutoPlacement: true, Zone: "us-east-1f"},
+				}
+			},
+			`spec.template.spec.tenancy\): tenancy: host without hostID needs a Dedicated Host with auto-placement for this kind of machine, and us-east-1\w has none: set hostID`,
+		},
+		"a host with auto-placement": {
+			enginetest.Quickstart,
+			[]string{instance, "      tenancy: host\n" + instance},
+			func(s *awssim.State) {
+				s.EC2.Hosts = map[string]*awssim.Host{"h-1": {AutoPlacement: true, Family: "t3"}}
+			}, "",
+		},
+		"more volumes than the type takes": {
+			enginetest.Quickstart,
+			[]string{instance, volumes(27) + instance},
+			nil,
+			`spec.template.spec.nonRootVolumes: the instance type t3.large takes 27 EBS volumes, and the machine has 28 with its root volume: remove some`,
+		},
+		"as many volumes as the type takes": {enginetest.Quickstart, []string{instance, volumes(26) + instance}, nil, ""},
+		"more volumes than the type of a pool takes": {
+			"machine-pool.yaml",
+			[]string{"  awsLaunchTemplate:\n", "  awsLaunchTemplate:\n" + strings.ReplaceAll(volumes(27), "      ", "    ")},
+			nil,
+			`nonRootVolumes: the instance type \S+ takes 27 EBS volumes, and the machine has 28`,
 		},
 		"no role of a lifecycle hook": {
 			"machine-pool.yaml", hook("arn:aws:iam::123456789012:role/nope"), nil,

@@ -68,6 +68,8 @@ func lacksHardware(x group, t ec2.InstanceType) (field, what, fix string) {
 		), "remove it, or use a type that has it, such as m6a.large"
 	case s.CPUOptions.NestedVirtualization == infrav1.NestedVirtualizationPolicyEnabled && !slices.Contains(t.Processor, "nested-virtualization"):
 		return "cpuOptions.nestedVirtualization", fmt.Sprintf("the instance type %s has no nested virtualization", kind), "remove it, or use another type"
+	case t.TooManyVolumes(kind, len(s.NonRootVolumes), len(s.NetworkInterfaces)) != "":
+		return "nonRootVolumes", t.TooManyVolumes(kind, len(s.NonRootVolumes), len(s.NetworkInterfaces)), "remove some, or use another type"
 	case spot && !t.Spot:
 		return "instanceType", fmt.Sprintf("AWS offers no spot instances of the type %s", kind), "use another type, or remove spotMarketOptions"
 	}

@@ -81,6 +81,8 @@ func (g *Group) checkOverrides(ctx context.Context, c *cloud.Clients) (refusal s
 		switch t := found[name]; {
 		case t.VCPUs == 0 && t.Zones != nil:
 			return fmt.Sprintf("mixedInstancesPolicy.overrides: there is no instance type %s in %s", name, c.Region), nil
+		case g.Content != nil && t.TooManyVolumes(name, len(g.Content.Spec.NonRootVolumes), 1) != "":
+			return "mixedInstancesPolicy.overrides: " + t.TooManyVolumes(name, len(g.Content.Spec.NonRootVolumes), 1) + ": remove some, or use another type", nil
 		case t.VCPUs != 0 && want != "" && t.Architecture != want:
 			return fmt.Sprintf(
 				"mixedInstancesPolicy.overrides: the instance type %s is %s, and the image is %s: use types of one architecture",

@@ -43,26 +43,44 @@ func (r Reserved) Refusal(ctx context.Context, c *cloud.Clients) (refusal string
 	if have == nil {
 		return what + " does not exist in this account and region: correct the ID", nil
 	}
+	if refusal = r.unlike(what, have); refusal == "" {
+		refusal = r.outside(what, have)
+	}
+	if refusal == "" {
+		refusal = inAnotherZone(what, aws.ToString(have.AvailabilityZone), r.Subnets...)
+	}
+	return refusal, nil
+}
+
+// unlike says that the reservation is of another kind, or for another instance type.
+func (r Reserved) unlike(what string, have *types.CapacityReservation) string {
 	isBlock := have.ReservationType == types.CapacityReservationTypeCapacityBlock
-	switch state := have.State; {
+	switch {
 	case isBlock && !r.Block:
-		return what + " is a Capacity Block: set marketType: CapacityBlock", nil
+		return what + " is a Capacity Block: set marketType: CapacityBlock"
 	case r.Block && !isBlock && have.ReservationType != "":
-		return what + " is not a Capacity Block: remove marketType: CapacityBlock, or name a Capacity Block", nil
+		return what + " is not a Capacity Block: remove marketType: CapacityBlock, or name a Capacity Block"
 	case aws.ToString(have.InstanceType) != "" && r.Type != "" && *have.InstanceType != r.Type:
-		return fmt.Sprintf("%s is for the instance type %s, and the machine has %s: change one of them", what, *have.InstanceType, r.Type), nil
-	case r.Launches && state == types.CapacityReservationStateScheduled && have.StartDate != nil:
+		return fmt.Sprintf("%s is for the instance type %s, and the machine has %s: change one of them", what, *have.InstanceType, r.Type)
+	}
+	return ""
+}
+
+// outside says that machines are to be launched before the reservation begins, after it has ended, or while it is not active.
+func (r Reserved) outside(what string, have *types.CapacityReservation) string {
+	switch state := have.State; {
+	case !r.Launches || state == types.CapacityReservationStateActive:
+		return ""
+	case state == types.CapacityReservationStateScheduled && have.StartDate != nil:
 		return fmt.Sprintf(
 			"%s begins on %s: EC2 launches no machine before; begin with 0 replicas, and scale up then",
 			what,
 			have.StartDate.UTC().Format(time.RFC3339),
-		), nil
-	case r.Launches && state == types.CapacityReservationStateExpired && have.EndDate != nil:
-		return fmt.Sprintf("%s has ended on %s: name another", what, have.EndDate.UTC().Format(time.RFC3339)), nil
-	case r.Launches && state != types.CapacityReservationStateActive:
-		return fmt.Sprintf("%s is %s: name another", what, state), nil
+		)
+	case state == types.CapacityReservationStateExpired && have.EndDate != nil:
+		return fmt.Sprintf("%s has ended on %s: name another", what, have.EndDate.UTC().Format(time.RFC3339))
 	}
-	return inAnotherZone(what, aws.ToString(have.AvailabilityZone), r.Subnets...), nil
+	return fmt.Sprintf("%s is %s: name another", what, have.State)
 }
 
 // checkReservation says why a machine cannot be launched into the capacity reservation that the manifest names. Of a launch

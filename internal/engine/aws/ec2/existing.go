@@ -196,6 +196,9 @@ func (i *Instance) checkType(ctx context.Context, c *cloud.Clients) (refusal str
 			image.ID,
 			image.Architecture,
 		), nil
+	case t.TooManyVolumes(i.Spec.InstanceType, len(i.Spec.NonRootVolumes), len(i.Spec.NetworkInterfaces)) != "":
+		why := t.TooManyVolumes(i.Spec.InstanceType, len(i.Spec.NonRootVolumes), len(i.Spec.NetworkInterfaces))
+		return "nonRootVolumes: " + why + ": remove some, or use another type", nil
 	case i.Enclave && t.VCPUs != 0 && !t.Enclaves:
 		return fmt.Sprintf("the instance type %s has no Nitro Enclaves: use another type, or remove enclaveOptions", i.Spec.InstanceType), nil
 	}

@@ -2,6 +2,7 @@ package ec2
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -20,8 +21,12 @@ type InstanceType struct {
 	// The rest is known if VCPUs is.
 	EFA, Spot, Enclaves bool
 	InstanceStore       bool // it has volumes that lose their data when it stops
-	Processor           []string
-	Others              []string // architectures without images of Cluster API
+	// Volumes is how many EBS volumes a machine with one network interface takes; 0 if there is no limit. Where SharesVolumes is set,
+	// each other interface takes the place of one.
+	Volumes       int
+	SharesVolumes bool
+	Processor     []string
+	Others        []string // architectures without images of Cluster API
 }
 
 // InstanceTypes describes instance types and the zones that offer them.
@@ -89,12 +94,28 @@ func instanceType(t types.InstanceTypeInfo) InstanceType {
 	}
 	out.InstanceStore = aws.ToBool(t.InstanceStorageSupported)
 	out.Enclaves = t.NitroEnclavesSupport == types.NitroEnclavesSupportSupported
+	if e := t.EbsInfo; e != nil && t.Hypervisor != types.InstanceTypeHypervisorXen {
+		out.Volumes, out.SharesVolumes = int(aws.ToInt32(e.MaximumEbsAttachments)), e.AttachmentLimitType == types.AttachmentLimitTypeShared
+	}
 	out.EFA = t.NetworkInfo != nil && aws.ToBool(t.NetworkInfo.EfaSupported)
 	out.Spot = slices.Contains(t.SupportedUsageClasses, types.UsageClassTypeSpot)
 	if t.VCpuInfo != nil && t.VCpuInfo.DefaultVCpus != nil {
 		out.VCPUs = *t.VCpuInfo.DefaultVCpus
 	}
 	return out
+}
+
+// TooManyVolumes says that a machine of the type cannot have all volumes of its specification beside its root volume; "" if it can
+// ("Amazon EBS volume limits for Amazon EC2 instances", EC2 user guide).
+func (t InstanceType) TooManyVolumes(name string, others, interfaces int) string {
+	room := t.Volumes
+	if t.SharesVolumes {
+		room -= max(0, interfaces-1)
+	}
+	if t.Volumes == 0 || 1+others <= room {
+		return ""
+	}
+	return fmt.Sprintf("the instance type %s takes %d EBS volumes, and the machine has %d with its root volume", name, room, 1+others)
 }
 
 // assumedTypes returns x86_64 for all types, as CAPA does without permission to describe

@@ -29,8 +29,12 @@ func inBlock(t *testing.T, replicas string, oldnew ...string) *manifest.Cluster 
 func withMarket(t *testing.T, market, replicas string, oldnew ...string) *manifest.Cluster {
 	t.Helper()
 	return enginetest.Rewritten(t, templatesFile, append([]string{
-		"  replicas: 2\n", "  replicas: " + replicas + "\n", "    minSize: 1\n    maxSize: 4\n", "    minSize: 0\n    maxSize: 4\n  availabilityZones: [us-east-1a]\n",
-		"    instanceType: t3.large\n", "    instanceType: p5.48xlarge\n" + market + "    capacityReservationId: " + blockID + "\n",
+		"  replicas: 2\n",
+		"  replicas: " + replicas + "\n",
+		"    minSize: 1\n    maxSize: 4\n",
+		"    minSize: 0\n    maxSize: 4\n  availabilityZones: [us-east-1a]\n",
+		"    instanceType: t3.large\n",
+		"    instanceType: p5.48xlarge\n" + market + "    capacityReservationId: " + blockID + "\n",
 	}, oldnew...)...)
 }
 

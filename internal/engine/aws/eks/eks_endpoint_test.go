@@ -188,7 +188,7 @@ func TestNATAddressesAreHandedOver(t *testing.T) {
 		blocks, _ := manifest.ValueAt(all.Items[i].Content, "spec.endpointAccess.publicCIDRs").([]any)
 		var texts []string
 		for _, b := range blocks {
-			texts = append(texts, b.(string)) //nolint:forcetypeassert // strings
+			texts = append(texts, b.(string))
 		}
 		require.Equal(t, permitted, texts)
 		m.EKS.ControlPlane.Spec.EndpointAccess.PublicCIDRs = nil

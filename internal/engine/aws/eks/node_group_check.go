@@ -22,16 +22,8 @@ func (g *NodeGroup) Check(ctx context.Context, c *cloud.Clients) (refusal string
 	if refusal, err = checkEntry(ctx, c, g.Cluster, g.Role, EntryTypeOf(g.ImageType)); refusal != "" || err != nil {
 		return refusal, err
 	}
-	if refusal, err = g.checkKey(ctx, c); refusal != "" || err != nil {
-		return refusal, err
-	}
-	if refusal, err = g.checkSubnets(ctx, c); refusal != "" || err != nil {
-		return refusal, err
-	}
-	if g.Content != nil {
-		r := g.Content.Reserved()
-		r.Subnets, r.Launches = g.Subnets, g.Desired > 0
-		if refusal, err = r.Refusal(ctx, c); refusal != "" || err != nil {
+	for _, check := range []func(context.Context, *cloud.Clients) (string, error){g.checkKey, g.checkSubnets, g.checkReservation} {
+		if refusal, err = check(ctx, c); refusal != "" || err != nil {
 			return refusal, err
 		}
 	}
@@ -45,6 +37,16 @@ func (g *NodeGroup) Check(ctx context.Context, c *cloud.Clients) (refusal string
 		return "", nil
 	}
 	return g.checkInstanceTypes(ctx, c)
+}
+
+// checkReservation looks at the capacity reservation in which the nodes are launched.
+func (g *NodeGroup) checkReservation(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	if g.Content == nil {
+		return "", nil
+	}
+	r := g.Content.Reserved()
+	r.Subnets, r.Launches = g.Subnets, g.Desired > 0
+	return r.Refusal(ctx, c)
 }
 
 // checkSubnets looks for subnets whose nodes cannot join, or with which EKS does not create a group: "Managed node
@@ -101,6 +103,8 @@ func (g *NodeGroup) checkInstanceTypes(ctx context.Context, c *cloud.Clients) (r
 		switch t := found[name]; {
 		case t.VCPUs == 0 && t.Zones != nil:
 			return fmt.Sprintf("there is no instance type %s in %s", name, c.Region), nil
+		case g.Content != nil && t.TooManyVolumes(name, len(g.Content.Spec.NonRootVolumes), 1) != "":
+			return "awsLaunchTemplate.nonRootVolumes: " + t.TooManyVolumes(name, len(g.Content.Spec.NonRootVolumes), 1) + ": remove some, or use another type", nil
 		case t.VCPUs != 0 && t.Architecture != want:
 			return fmt.Sprintf("the instance type %s is %s, and the images of amiType %s are %s: change one of them", name, t.Architecture, g.ImageType, want), nil
 		}

@@ -69,8 +69,8 @@ func isRestricted(access ekscontrolplanev1.EndpointAccess) bool {
 	})
 }
 
-// checkNATAddresses compares the annotation that adds the addresses of NAT gateways with the rest of the endpoint's settings. In IPv6 clusters, nodes use the endpoint with their own IPv6 addresses
-// ("Cluster API server endpoint", EKS user guide).
+// checkNATAddresses compares the annotation that adds the addresses of NAT gateways with the rest of the endpoint's settings.
+// In IPv6 clusters, nodes use the endpoint with their own IPv6 addresses ("Cluster API server endpoint", EKS user guide).
 func (c *checks) checkNATAddresses(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
 	const name = manifest.AnnotationNATAddresses
 	access, o := plane.EndpointAccess, c.infra
@@ -81,7 +81,9 @@ func (c *checks) checkNATAddresses(plane *ekscontrolplanev1.AWSManagedControlPla
 	case !isRestricted(access):
 		c.fail(o.AnnotationProblem(name, "all addresses may use the public endpoint", "remove it, or list those that may in spec.endpointAccess.publicCIDRs"))
 	case c.cluster.Infra.Spec.NetworkSpec.VPC.IsIPv6Enabled():
-		c.fail(o.AnnotationProblem(name, "nodes of an IPv6 cluster do not call from the addresses of NAT gateways", "remove it, and set spec.endpointAccess.private: true"))
+		c.fail(
+			o.AnnotationProblem(name, "nodes of an IPv6 cluster do not call from the addresses of NAT gateways", "remove it, and set spec.endpointAccess.private: true"),
+		)
 	case access.Private != nil && *access.Private:
 		c.warn(o.AnnotationProblem(name, "nodes do not need it: they use the private endpoint", "remove it, or set spec.endpointAccess.private: false"))
 	}

@@ -118,12 +118,12 @@ func (l *Lock) AwaitRequests(ctx context.Context, told func(left time.Duration))
 
 // HarmsLate reports whether a request of an operation does harm when it arrives after another
 // run has taken the lock over: it deletes something that the other run may rely on, has fewer
-// machines, or replaces machines again.
+// machines, or replaces or stops machines again.
 func HarmsLate(op string) bool {
 	return slices.ContainsFunc([]string{"Delete", "Terminate", "Release", "Detach", "Disassociate", "Deregister", "Remove"}, func(p string) bool {
 		return strings.HasPrefix(op, p)
 	}) || slices.Contains([]string{
-		"UpdateAutoScalingGroup", "UpdateNodegroupConfig", "UpdateNodegroupVersion", "SetDesiredCapacity", "StartInstanceRefresh", "CancelInstanceRefresh",
+		"UpdateAutoScalingGroup", "UpdateNodegroupConfig", "UpdateNodegroupVersion", "SetDesiredCapacity", "StopInstances", "StartInstanceRefresh", "CancelInstanceRefresh",
 	}, op)
 }
 

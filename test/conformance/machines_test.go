@@ -175,6 +175,13 @@ func (s *suite) life(in *ec2.RunInstancesInput) {
 	group := s.group
 	s.deleteGroup("security group: delete under an instance")
 	s.deleteSubnet("subnet: delete under an instance")
+	_, err = s.ec2.StopInstances(s.ctx, &ec2.StopInstancesInput{InstanceIds: []string{"i-0123456789abcdef0"}})
+	s.see("instance: stop one that is not there", err)
+	_, err = s.ec2.StartInstances(s.ctx, &ec2.StartInstancesInput{InstanceIds: []string{"i-0123456789abcdef0"}})
+	s.see("instance: start one that is not there", err)
+	running, err := s.ec2.StartInstances(s.ctx, &ec2.StartInstancesInput{InstanceIds: []string{id}})
+	s.need(err)
+	s.see("instance: start one that runs", err, running.StartingInstances[0].CurrentState.Name)
 	_, err = s.ec2.TerminateInstances(s.ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{"i-0123456789abcdef0"}})
 	s.see("instance: terminate one that is not there", err)
 	out, err := s.ec2.TerminateInstances(s.ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id, *again.Instances[0].InstanceId}})

@@ -55,6 +55,19 @@ func everyLife(t *testing.T, judge func(m *manifest.Cluster) judgement) {
 			require.NoError(t, err)
 		})
 	})
+	t.Run("stop and start", func(t *testing.T) {
+		t.Parallel()
+		m := enginetest.Sized(t, 3, 2)
+		permit := judge(m)
+		synctest.Test(t, func(t *testing.T) {
+			a := enginetest.Alive(t, m)
+			l := life{t, a, permit}
+			_, err := enginetest.Open(m, l.process()).Stop(t.Context(), cluster.Options{})
+			require.NoError(t, err)
+			_, err = enginetest.Open(m, l.process()).Start(t.Context(), cluster.Options{})
+			require.NoError(t, err)
+		})
+	})
 	t.Run("upgrade of EKS", func(t *testing.T) {
 		t.Parallel()
 		m := enginetest.OfVersion(t, 34)

@@ -158,7 +158,8 @@ func (o *powerOptions) lines(r *run, res cluster.Result) []string {
 			"wait until its Nodes are ready: " + r.again("wait --for ready"),
 		}
 	}
-	lines := []string{fmt.Sprintf("Cluster %s in %s is stopped (%s stopped, %s).", c.Name, c.Region, text.Count(res.Plan.Count(plan.Update), "resource"), rounded(res.Took))}
+	n := text.Count(res.Plan.Count(plan.Update), "resource")
+	lines := []string{fmt.Sprintf("Cluster %s in %s is stopped (%s stopped, %s).", c.Name, c.Region, n, rounded(res.Took))}
 	if saved := render.Saving(res.Plan.Cost); saved != "" {
 		lines = append(lines, saved)
 	}

@@ -45,12 +45,10 @@ func AwaitCondition(ctx context.Context, c *run.Cluster, condition cluster.Condi
 			return v.gaveUp(ctx, condition, last, now(c.Target).Sub(began))
 		case err != nil && (last == "" || run.CallerRefusalOf(err).Any()):
 			return err
-		case err == nil && s.Stopped != nil && condition != cluster.ConditionDeleted && !starts(s.LastRun):
-			return &plan.RefusedError{Reasons: []error{&plan.StoppedError{Cluster: s.Name, Since: *s.Stopped}}}
 		case err != nil: // what another process changes may be gone when it is read
 			missing = err.Error()
-		case missing == "":
-			return nil
+		case missing == "", staysStopped(s, condition) != nil:
+			return staysStopped(s, condition)
 		case c.Manifest == nil && existing(s) == 0 && now(c.Target).Sub(began) >= startTime:
 			return cluster.ErrNotFound
 		}
@@ -63,9 +61,13 @@ func AwaitCondition(ctx context.Context, c *run.Cluster, condition cluster.Condi
 	}
 }
 
-// starts reports whether a run starts a cluster that is stopped.
-func starts(r *cluster.LastRun) bool {
-	return r != nil && r.State == cluster.RunActive && r.Command == run.StartCommand
+// staysStopped returns the error of a wait for a cluster that is stopped, and that no run starts; nil otherwise.
+func staysStopped(s cluster.Status, condition cluster.Condition) error {
+	r := s.LastRun
+	if s.Stopped == nil || condition == cluster.ConditionDeleted || r != nil && r.State == cluster.RunActive && r.Command == run.StartCommand {
+		return nil
+	}
+	return &plan.RefusedError{Reasons: []error{&plan.StoppedError{Cluster: s.Name, Since: *s.Stopped}}}
 }
 
 // once passes on each text once: every look has the same warnings.

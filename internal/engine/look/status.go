@@ -61,23 +61,13 @@ func (v *view) status(ctx context.Context) (cluster.Status, error) {
 		if n == nil || step.Action == plan.Leave || n.Role() == graph.RoleSwept {
 			continue
 		}
-		state, detail := kind.Status(kinds, n.Observed())
-		one := cluster.ResourceStatus{
-			Resource: step.Resource, CloudID: step.CloudID, State: v.stateOf(step, state), Detail: detail, Origin: step.Origin, Changes: changes(step),
-		}
-		switch have := n.Observed().(type) {
-		case *ec2.InstanceState:
-			addNode(&one, have, nodes)
-		case *autoscaling.GroupState, *eks.NodeGroupState:
-			if err := v.withPool(ctx, &one, have, nodes); err != nil {
-				return s, err
-			}
-		case *ec2.FlowLogState:
-			addDelivery(&one, have)
-		case *incluster.NodeState:
-			if one.State == "ok" && !have.Ready {
-				one.State = "pending"
-			}
+		one := cluster.ResourceStatus{Resource: step.Resource, CloudID: step.CloudID, Origin: step.Origin, Changes: changes(step)}
+		var reported string
+		reported, one.Detail = kind.Status(kinds, n.Observed())
+		one.State = v.stateOf(step, reported)
+		err := v.addState(ctx, &one, n.Observed(), nodes)
+		if err != nil {
+			return s, err
 		}
 		if s.Stopped != nil && isStopped(n.Observed()) {
 			one.State, one.Changes, one.Node = "stopped", nil, ""
@@ -85,6 +75,23 @@ func (v *view) status(ctx context.Context) (cluster.Status, error) {
 		s.Resources = append(s.Resources, one)
 	}
 	return s, nil
+}
+
+// addState adds to the status of a resource what its state says of Nodes.
+func (v *view) addState(ctx context.Context, one *cluster.ResourceStatus, state graph.State, nodes *incluster.NodeList) error {
+	switch have := state.(type) {
+	case *ec2.InstanceState:
+		addNode(one, have, nodes)
+	case *autoscaling.GroupState, *eks.NodeGroupState:
+		return v.withPool(ctx, one, have, nodes)
+	case *ec2.FlowLogState:
+		addDelivery(one, have)
+	case *incluster.NodeState:
+		if one.State == "ok" && !have.Ready {
+			one.State = "pending"
+		}
+	}
+	return nil
 }
 
 // isStopped reports whether the resource is a machine that is stopped, or an empty pool.

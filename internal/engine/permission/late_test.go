@@ -35,6 +35,8 @@ func late() map[string]string {
 			PutBucketTagging PutLifecycleHook PutRolePolicy PutRule PutTargets ReplaceRoute ReplaceRouteTableAssociation ResumeProcesses SetQueueAttributes SetSecurityGroups SetSubnets
 			SuspendProcesses TagOpenIDConnectProvider TagQueue TagResource TagRole UpdateAccessEntry UpdateAddon UpdateClusterConfig
 			UpdateClusterVersion UpdatePodIdentityAssociation`,
+		"a machine that runs, although the cluster is stopped, loses nothing, and the next stop finds it": `
+			StartInstances`,
 		"a session that nobody opens ends by itself": `
 			StartSession`,
 		"the next run restores the rule; a deletion waits for them": `

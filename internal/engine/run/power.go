@@ -29,19 +29,19 @@ type power struct {
 	*Looking
 	starts bool
 
-	all        *Deleting        // all that the cluster has
-	before     *cloud.Stopped   // what the record of the lock says; nil: the cluster is not stopped
-	managed    bool             // EKS runs the control plane
-	auto       bool             // EKS Auto Mode launches machines
-	control    []existing       // machines of the control plane, and the bastion
-	workers    []existing       // other machines that are in no pool
-	groups     []existingGroup  // Auto Scaling groups
-	nodeGroups []existingNodes  // managed node groups of EKS
-	fargate    []string         // names of Fargate profiles
-	keys       *boot.PKI        // of a self-managed cluster
-	token      bool             // the account has its join token
-	endpoint   string           // host:port of its API server
-	cost       *plan.Cost       // nil: not known
+	all        *Deleting       // all that the cluster has
+	before     *cloud.Stopped  // what the record of the lock says; nil: the cluster is not stopped
+	managed    bool            // EKS runs the control plane
+	auto       bool            // EKS Auto Mode launches machines
+	control    []existing      // machines of the control plane, and the bastion
+	workers    []existing      // other machines that are in no pool
+	groups     []existingGroup // Auto Scaling groups
+	nodeGroups []existingNodes // managed node groups of EKS
+	fargate    []string        // names of Fargate profiles
+	keys       *boot.PKI       // of a self-managed cluster
+	token      bool            // the account has its join token
+	endpoint   string          // host:port of its API server
+	cost       *plan.Cost      // nil: not known
 }
 
 // existing is a machine, and its resource in the graph of the cluster.

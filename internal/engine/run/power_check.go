@@ -107,8 +107,9 @@ func (p *power) controlPlaneAtRisk(ctx context.Context) (reasons []string, err e
 			reasons = append(reasons, fmt.Sprintf("machine %s of the control plane is stopped, so that etcd is not whole: "+
 				"'clusterawsadm cluster start %s' starts it", m.ID, p.Cluster.Name))
 		case !m.Stopped && types[m.Type]:
-			reasons = append(reasons, fmt.Sprintf("machine %s of the control plane is a %s, whose instance store volumes lose their data when it stops: etcd may be there",
-				m.ID, m.Type))
+			reasons = append(reasons, fmt.Sprintf(
+				"machine %s of the control plane is a %s, whose instance store volumes lose their data when it stops: etcd may be there", m.ID, m.Type,
+			))
 		}
 	}
 	return reasons, nil

@@ -164,13 +164,19 @@ func TestStopIsRefused(t *testing.T) {
 			func(s *awssim.State) { enginetest.MachineOf(s, "machine/three-zones-md-0/0").StopProtected = true }, "--no-disable-api-stop turns it off",
 		},
 		"control plane with instance store": {
-			func(s *awssim.State) { enginetest.MachineOf(s, "machine/three-zones-control-plane/0").Type = "m5d.large" }, "etcd may be there",
+			func(s *awssim.State) {
+				enginetest.MachineOf(s, "machine/three-zones-control-plane/0").Type = "m5d.large"
+			}, "etcd may be there",
 		},
 		"a machine that is stopped": {
-			func(s *awssim.State) { enginetest.MachineOf(s, "machine/three-zones-control-plane/0").Stopped = time.Now() }, "of the control plane is stopped",
+			func(s *awssim.State) {
+				enginetest.MachineOf(s, "machine/three-zones-control-plane/0").Stopped = time.Now()
+			}, "of the control plane is stopped",
 		},
 		"a machine that is lost": {
-			func(s *awssim.State) { enginetest.MachineOf(s, "machine/three-zones-control-plane/0").Terminating = time.Now() }, "etcd is not healthy",
+			func(s *awssim.State) {
+				enginetest.MachineOf(s, "machine/three-zones-control-plane/0").Terminating = time.Now()
+			}, "etcd is not healthy",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

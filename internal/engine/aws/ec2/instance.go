@@ -570,8 +570,10 @@ func instanceKind() *kind.Kind {
 	return kind.Of(kind.Kind{
 		Name: MachineKind, Area: kind.AreaMachines, Type: types.ResourceTypeInstance, InCluster: true, Existing: existingInstances, RunsPods: true,
 		ReadActions: []string{"ec2:DescribeInstances"}, Statement: kind.Machines,
-		Actions: []string{"ec2:CreateTags", "ec2:ModifyInstanceMetadataOptions", "ec2:ModifyNetworkInterfaceAttribute", "ec2:RunInstances",
-			"ec2:StartInstances", "ec2:StopInstances", "ec2:TerminateInstances"},
+		Actions: []string{
+			"ec2:CreateTags", "ec2:ModifyInstanceMetadataOptions", "ec2:ModifyNetworkInterfaceAttribute", "ec2:RunInstances",
+			"ec2:StartInstances", "ec2:StopInstances", "ec2:TerminateInstances",
+		},
 	}, kind.Functions[InstanceState]{
 		List: instancesOf, Delete: &Instance{},
 		Refers: func(s InstanceState) []string {

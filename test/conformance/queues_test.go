@@ -17,7 +17,9 @@ func (s *suite) queues() (arn string) {
 	s.see("queue: its URL before it exists", err)
 	create := func(retention string) (*sqs.CreateQueueOutput, error) {
 		return s.sqs.CreateQueue(s.ctx, &sqs.CreateQueueInput{
-			QueueName: name, Attributes: map[string]string{"MessageRetentionPeriod": retention, "SqsManagedSseEnabled": "true"}, Tags: map[string]string{"owner": "demo"},
+			QueueName:  name,
+			Attributes: map[string]string{"MessageRetentionPeriod": retention, "SqsManagedSseEnabled": "true"},
+			Tags:       map[string]string{"owner": "demo"},
 		})
 	}
 	made, err := create("300")
@@ -77,7 +79,10 @@ func (s *suite) rules() {
 	tags, err := s.events.ListTagsForResource(s.ctx, &eventbridge.ListTagsForResourceInput{ResourceARN: got.Arn})
 	s.need(err)
 	s.see("rule: tags", err, len(tags.Tags), str(tags.Tags[0].Key))
-	_, err = s.events.TagResource(s.ctx, &eventbridge.TagResourceInput{ResourceARN: got.Arn, Tags: []eventtypes.Tag{{Key: aws.String("more"), Value: aws.String("tags")}}})
+	_, err = s.events.TagResource(
+		s.ctx,
+		&eventbridge.TagResourceInput{ResourceARN: got.Arn, Tags: []eventtypes.Tag{{Key: aws.String("more"), Value: aws.String("tags")}}},
+	)
 	s.see("rule: tag", err)
 	sent, err := s.events.PutTargets(s.ctx, &eventbridge.PutTargetsInput{Rule: name, Targets: []eventtypes.Target{{Id: aws.String("queue"), Arn: &queue}}})
 	s.need(err)

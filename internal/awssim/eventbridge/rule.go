@@ -137,7 +137,13 @@ func (svc *Service) listRules(in *events.ListRulesInput) (*events.ListRulesOutpu
 		return nil, err
 	}
 	return &events.ListRulesOutput{NextToken: next, Rules: core.Each(part, func(r *Rule) types.Rule {
-		return types.Rule{Name: &r.Name, Arn: aws.String(svc.arn(r.Name)), State: types.RuleState(r.State), EventPattern: &r.Pattern, Description: core.Text(r.Description)}
+		return types.Rule{
+			Name:         &r.Name,
+			Arn:          aws.String(svc.arn(r.Name)),
+			State:        types.RuleState(r.State),
+			EventPattern: &r.Pattern,
+			Description:  core.Text(r.Description),
+		}
 	})}, nil
 }
 

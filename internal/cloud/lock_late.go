@@ -123,7 +123,13 @@ func HarmsLate(op string) bool {
 	return slices.ContainsFunc([]string{"Delete", "Terminate", "Release", "Detach", "Disassociate", "Deregister", "Remove"}, func(p string) bool {
 		return strings.HasPrefix(op, p)
 	}) || slices.Contains([]string{
-		"UpdateAutoScalingGroup", "UpdateNodegroupConfig", "UpdateNodegroupVersion", "SetDesiredCapacity", "StopInstances", "StartInstanceRefresh", "CancelInstanceRefresh",
+		"UpdateAutoScalingGroup",
+		"UpdateNodegroupConfig",
+		"UpdateNodegroupVersion",
+		"SetDesiredCapacity",
+		"StopInstances",
+		"StartInstanceRefresh",
+		"CancelInstanceRefresh",
 	}, op)
 }
 

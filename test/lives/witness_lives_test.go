@@ -62,9 +62,9 @@ func everyLife(t *testing.T, judge func(m *manifest.Cluster) judgement) {
 		synctest.Test(t, func(t *testing.T) {
 			a := enginetest.Alive(t, m)
 			l := life{t, a, permit}
-			_, err := enginetest.Open(m, l.process()).Stop(t.Context(), cluster.Options{})
+			_, err := enginetest.Rolling(m, l.process()).Stop(t.Context(), cluster.Options{})
 			require.NoError(t, err)
-			_, err = enginetest.Open(m, l.process()).Start(t.Context(), cluster.Options{})
+			_, err = enginetest.Rolling(m, l.process()).Start(t.Context(), cluster.Options{})
 			require.NoError(t, err)
 		})
 	})

@@ -37,6 +37,8 @@ func TestEveryDocument(t *testing.T) {
 		{"cluster logs", "demo", "--to", plan + ".tar.gz"},
 		{"cluster backup", "demo", "--to", plan + ".backup", "--passphrase-file", file},
 		{"cluster upgrade-plan", "demo"},
+		{"cluster stop", "demo", "--yes"},
+		{"cluster start", "demo", "--yes"},
 		{"cluster delete", "demo", "--yes"},
 		{"cluster rehearse", "-f", file},
 	}

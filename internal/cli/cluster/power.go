@@ -32,20 +32,20 @@ func newStop(f *flags) *cobra.Command {
 		Long: `Stop the machines of a cluster, and empty its pools. 'cluster start' starts them again.
 
 EC2 stops the machines of the control plane and of MachineDeployments: they keep their
-volumes, names and private addresses. Machine pools get the size 0, and their machines are
-terminated; the command remembers their sizes. Workers stop first. Then the members of etcd
-are asked: all have to be healthy before the machines of the control plane stop.
+volumes, names and private addresses. Machine pools get the size 0, and their machines
+are terminated; the command remembers their sizes. Workers stop first. Then the members
+of etcd are asked: all have to be healthy before the machines of the control plane stop.
 
-The plan says what is saved. Volumes, NAT gateways, load balancers, Elastic IP addresses and
-the control plane of EKS cost the same. Pods are not drained: there is no other machine for
-them. Data in instance store volumes is lost, and public addresses change.
+The plan says what is saved. Volumes, NAT gateways, load balancers, Elastic IP addresses
+and the control plane of EKS cost the same. Pods are not drained: there is no other
+machine for them. Data in instance store volumes is lost, and public addresses change.
 
-Nothing is stopped if EC2 would refuse a part of it, or if the cluster might not start again:
-Spot Instances, stop protection, an unhealthy etcd, a control plane with instance store
-volumes, EKS Auto Mode, machines of Karpenter.
+Nothing is stopped if EC2 would refuse a part of it, or if the cluster might not start
+again: Spot Instances, stop protection, an unhealthy etcd, a control plane with instance
+store volumes, EKS Auto Mode, machines of Karpenter.
 
-Until 'cluster start' has ended, 'create' and 'plan' are refused; 'delete' works. If the command
-is interrupted, run it again, or 'cluster start'.`,
+Until 'cluster start' has ended, 'create' and 'plan' are refused; 'delete' works. If the
+command is interrupted, run it again, or 'cluster start'.`,
 		Example: `  clusterawsadm cluster stop demo
   clusterawsadm cluster stop -f demo.yaml --yes`,
 		Args: cobra.MaximumNArgs(1),
@@ -60,13 +60,13 @@ func newStart(f *flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "start {-f FILE | NAME}",
 		Short: "Start a cluster that was stopped",
-		Long: `Start the machines of a cluster that 'cluster stop' has stopped, and give its pools
-the sizes that they had.
+		Long: `Start the machines of a cluster that 'cluster stop' has stopped, and give its pools the
+sizes that they had.
 
-The machines of the control plane start first. When the API server answers, the command makes
-the bootstrap token of machine pools valid again, and starts the workers. They become ready
-within some minutes, for which 'cluster wait' waits. AWS may have no capacity for an instance
-type: then run the command again later.`,
+The machines of the control plane start first. When the API server answers, the command
+makes the bootstrap token of machine pools valid again, and starts the workers. They
+become ready within some minutes, for which 'cluster wait' waits. AWS may have no
+capacity for an instance type: then run the command again later.`,
 		Example: `  clusterawsadm cluster start demo
   clusterawsadm cluster start -f demo.yaml --yes`,
 		Args: cobra.MaximumNArgs(1),
@@ -154,14 +154,24 @@ func (o *powerOptions) lines(r *run, res cluster.Result) []string {
 		return []string{fmt.Sprintf("Cluster %s in %s is stopped already.", c.Name, c.Region)}
 	case o.starts:
 		return []string{
-			fmt.Sprintf("Cluster %s in %s runs again (%s started, %s).", c.Name, c.Region, text.Count(res.Plan.Count(plan.Update), "resource"), rounded(res.Took)),
+			fmt.Sprintf("Cluster %s in %s runs again (%s started, %s).", c.Name, c.Region, switched(res.Plan), rounded(res.Took)),
 			"wait until its Nodes are ready: " + r.again("wait --for ready"),
 		}
 	}
-	n := text.Count(res.Plan.Count(plan.Update), "resource")
-	lines := []string{fmt.Sprintf("Cluster %s in %s is stopped (%s stopped, %s).", c.Name, c.Region, n, rounded(res.Took))}
+	lines := []string{fmt.Sprintf("Cluster %s in %s is stopped (%s stopped, %s).", c.Name, c.Region, switched(res.Plan), rounded(res.Took))}
 	if saved := render.Saving(res.Plan.Cost); saved != "" {
 		lines = append(lines, saved)
 	}
 	return append(lines, "start it again: "+r.again("start"))
+}
+
+// switched counts the machines and pools that a run has stopped or started.
+func switched(p plan.Plan) string {
+	n := 0
+	for _, s := range p.Steps {
+		if s.Action == plan.Update && s.Area != plan.AreaKubernetes {
+			n++
+		}
+	}
+	return text.Count(n, "resource")
 }

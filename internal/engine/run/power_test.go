@@ -203,7 +203,7 @@ func TestStopIsRefused(t *testing.T) {
 func TestStopMayDie(t *testing.T) {
 	m := enginetest.LoadQuick(t, "machine-pool.yaml")
 	for _, reverse := range []bool{false, true} {
-		for n := enginetest.First(0); n < 120; n += enginetest.Stride(2) {
+		for n := enginetest.First(2, 0); n < 120; n += enginetest.Stride(2) {
 			synctest.Test(t, func(t *testing.T) {
 				a := enginetest.Prepared(t, "machine-pool.yaml", m)
 				_, err := enginetest.Waiting(m, a.Process(), plan.APIServer).Apply(t.Context(), cluster.Options{})

@@ -47,7 +47,8 @@ race: export CGO_ENABLED = 1
 race: ## run the hermetic tests with the race detector; needs a C compiler
 	go test -race -shuffle=on -timeout 60m ./...
 
-lint: ## run the linters
+lint: ## run the linters, and check that the other modules agree with go.mod
+	for m in test/oracle test/embed e2e/kubernetes; do (cd $$m && go list ./... >/dev/null) || exit 1; done
 	$(LINT) run ./...
 	$(LINT) run --build-tags e2e ./e2e/... ./test/...
 

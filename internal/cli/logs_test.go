@@ -4,12 +4,15 @@ import (
 	"archive/tar"
 	"compress/gzip"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -105,4 +108,50 @@ func TestLogs(t *testing.T) {
 	require.Equal(t, env.Wrong, s.run("cluster", "logs", "-f", file, "--to", out))
 	assert.Contains(t, s.err.String(), "demo.tar.gz exists: name another file with --to FILE\n")
 	assert.NotContains(t, s.err.String(), "missing:", "it is said before anything is read")
+}
+
+// TestFollow shows the consoles of machines, what is added to them, and new machines; nothing twice, and no secrets.
+func TestFollow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
+		s.simulated()
+		file := s.generated(t)
+		require.Equal(t, 0, s.run("cluster", "logs", "-f", file, "--follow", "--timeout", "12s"), s.err.String())
+		assert.Contains(t, s.err.String(), "cluster demo has no machines yet")
+		assert.Empty(t, s.out.String())
+		require.Equal(t, env.Failed, s.run("cluster", "logs", "demo", "--follow"))
+		assert.Contains(t, s.err.String(), "there is no cluster demo")
+		require.Equal(t, 0, s.run("cluster", "create", "-f", file, "--yes"), s.err.String())
+
+		began, ended := time.Now(), make(chan int)
+		go func() { ended <- s.run("cluster", "logs", "demo", "--follow", "--timeout", "22s") }()
+		time.Sleep(7 * time.Second)
+		s.simulatedAccount(t, func(state *awssim.State) {
+			for _, i := range state.EC2.Instances {
+				i.Boot.Failed = "new \x1b[31mline of kubeadm --token abcdef.0123456789abcdef"
+			}
+		})
+		require.Equal(t, 0, <-ended, s.err.String())
+		assert.Equal(t, 22*time.Second, time.Since(began))
+		for _, machine := range []string{"demo-control-plane/0", "demo-md-0/0"} {
+			assert.Equal(t, 1, strings.Count(s.out.String(), machine+" | [    0.000000] Linux version"), s.out.String())
+			assert.Equal(t, 1, strings.Count(s.out.String(), machine+" | cloud-init[1203]: error: new [31mline of kubeadm --token [secret]\n"), s.out.String())
+		}
+
+		require.Equal(t, 0, s.run("cluster", "logs", "demo", "demo-md-0/0", "--follow", "--timeout", "2s", "-o", "json"), s.err.String())
+		for line := range strings.Lines(s.out.String()) {
+			var x struct{ Machine, ID, Text string }
+			require.NoError(t, json.Unmarshal([]byte(line), &x))
+			assert.Equal(t, "demo-md-0/0", x.Machine)
+			assert.True(t, strings.HasPrefix(x.ID, "i-"))
+			assert.NotEmpty(t, x.Text)
+		}
+		assert.Contains(t, s.out.String(), "Linux version")
+		require.Equal(t, env.Failed, s.run("cluster", "logs", "demo", "md-9/0", "--follow"))
+		assert.Contains(t, s.err.String(), "cluster demo has no machine md-9/0: it has demo-control-plane/0, demo-md-0/0")
+		require.Equal(t, env.Wrong, s.run("cluster", "logs", "demo", "--follow", "--to", "x.tar.gz"))
+		assert.Contains(t, s.err.String(), "--follow writes no archive")
+		require.Equal(t, env.Wrong, s.run("cluster", "logs", "demo", "demo-md-0/0"))
+		assert.Contains(t, s.err.String(), "machines are named only with --follow")
+	})
 }

@@ -34,10 +34,12 @@ type Assumed struct {
 	Public  bool              // a subnet has a route to an internet gateway
 	Tags    map[string]string // by which the manifest finds it
 	Service string            // that assumes a role: "eks.amazonaws.com"; "": an administrator's role, for the caller
-	Detail  string            // of an image: its architecture; of a placement group: its strategy; of a capacity reservation: CapacityBlock, or ""; of a host: auto-placement, or ""
-	Version string            // of an image: that of Kubernetes; "" if it is not known
-	Pattern string            // of the name of an image that is found by name; then ID is a name that matches
-	Owner   string            // of such an image
+	// Detail of an image is its architecture; of a placement group its strategy; of a capacity reservation CapacityBlock, or "";
+	// of a host auto-placement, or "".
+	Detail  string
+	Version string // of an image: that of Kubernetes; "" if it is not known
+	Pattern string // of the name of an image that is found by name; then ID is a name that matches
+	Owner   string // of such an image
 }
 
 // AnyIPv6 is the value of Assumed.IPv6 for a block that the manifest does not name.

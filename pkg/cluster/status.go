@@ -26,6 +26,13 @@ type LogFile struct {
 	Text string // without secrets
 }
 
+// Console is the console output of a machine, without secrets.
+type Console struct {
+	Name    string   // of the machine, as in a Status: "demo-md-0/0"
+	Machine string   // ID of its instance
+	Lines   []string // complete lines; AWS keeps the last 64 KiB
+}
+
 // Logs has the state and the logs of a cluster, for a bug report.
 type Logs struct {
 	Status  Status

@@ -12,5 +12,9 @@ type StoppedError struct {
 }
 
 func (e *StoppedError) Error() string {
-	return fmt.Sprintf("cluster %s has been stopped since %s: start it first with 'clusterawsadm cluster start %[1]s'", e.Cluster, e.Since.UTC().Format(time.RFC3339))
+	return fmt.Sprintf(
+		"cluster %s has been stopped since %s: start it first with 'clusterawsadm cluster start %[1]s'",
+		e.Cluster,
+		e.Since.UTC().Format(time.RFC3339),
+	)
 }

@@ -59,7 +59,7 @@ type Cluster struct {
 func Open(m *Manifest, t cluster.Target) *Cluster { return open(run.Open(m.cluster, t), m.text) }
 
 // OpenByName prepares work on a cluster without its manifest, in the region of
-// the target's Config. Only Status, AwaitCondition, Logs, Exec, StartSession, Reach, Upgrades, Caller, Kubeconfig,
+// the target's Config. Only Status, AwaitCondition, Logs, Consoles, Exec, StartSession, Reach, Upgrades, Caller, Kubeconfig,
 // PlanDelete and Delete work on it. A deletion is refused if CheckName returns an error.
 func OpenByName(name string, t cluster.Target) *Cluster { return open(run.OpenByName(name, t), nil) }
 
@@ -119,6 +119,12 @@ func (c *Cluster) AwaitCondition(ctx context.Context, condition cluster.Conditio
 // cloud-init logs if Systems Manager reaches them, and, if the API server answers, the pods and
 // events. Secrets are removed. What the caller may not read is in Missing.
 func (c *Cluster) Logs(ctx context.Context) (cluster.Logs, error) { return look.Logs(ctx, c.run) }
+
+// Consoles reads the console output of the machines of the cluster, without secrets: of all, or of those that nodes
+// names, as in Exec. If the cluster has no machines, the error is cluster.ErrNotFound.
+func (c *Cluster) Consoles(ctx context.Context, nodes ...string) ([]cluster.Console, error) {
+	return look.Consoles(ctx, c.run, nodes...)
+}
 
 // Exec runs a command as root on a machine of the cluster, with SSM Run Command, and waits until it ends.
 // Systems Manager stops the command after limit, which may be at most cluster.MostExecution. node is the ID

@@ -27,13 +27,14 @@ import (
 type logsOptions struct {
 	manifestFlags
 	output destination
+	follow bool
 }
 
 func newLogs(f *flags) *cobra.Command {
 	o := &logsOptions{manifestFlags: manifestFlags{flags: f}}
 	cmd := &cobra.Command{
-		Use:   "logs {-f FILE | NAME}",
-		Short: "Collect the state and the logs of a cluster in one archive",
+		Use:   "logs {-f FILE | NAME} [NODE...]",
+		Short: "Collect the state and the logs of a cluster in one archive, or follow its consoles",
 		Long: `Collect the state and the logs of a cluster in one archive, for a bug report: what
 describe shows, the plan if there is a manifest, the console output of the machines and,
 if the API server answers, the pods and events of the cluster. The command only reads.
@@ -44,15 +45,29 @@ AmazonSSMManagedInstanceCore, and you have ssm:DescribeInstanceInformation,
 ssm:SendCommand and ssm:GetCommandInvocation. What AWS stores of them is encrypted with a
 key of this run. Logs that cannot be read are listed in missing.txt.
 
+With --follow, the command shows the console output of the machines instead, and what is
+added to it, until Ctrl-C or --timeout: of all machines, also of new ones, or of the named
+ones. NODE is a machine, as in exec. EC2 keeps the last 64 KiB of a console, and shows new
+lines within seconds only on Nitro instances.
+
 Keys, certificates, tokens, passwords and other long words without spaces are replaced by
 [secret]. The archive names machines, addresses, pods and the account: look at it before
 you publish it. Runs of this program store no events; 'create --progress json' prints
 them.`,
 		Example: `  clusterawsadm cluster logs demo
-  clusterawsadm cluster logs -f demo.yaml --to demo-logs.tar.gz`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+  clusterawsadm cluster logs -f demo.yaml --to demo-logs.tar.gz
+  clusterawsadm cluster logs demo --follow demo-md-0/0`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.follow {
+				return o.runFollow(cmd.Context(), args)
+			}
+			if err := cobra.MaximumNArgs(1)(cmd, args); err != nil {
+				return env.Usagef("%w; machines are named only with --follow", err)
+			}
+			return o.run(cmd.Context(), args)
+		},
 	}
+	cmd.Flags().BoolVar(&o.follow, "follow", false, "show the console output of the machines, and what is added to it")
 	o.addManifest(cmd)
 	o.output.addTo(cmd, "`FILE` to write, which must not exist (default NAME-logs.tar.gz)", "text", "json")
 	return cmd

@@ -39,35 +39,43 @@ func (w *watching) watch(ctx context.Context, f *flags, look func(ctx context.Co
 	if !w.on {
 		return look(ctx)
 	}
+	out, last := f.Env.Out, ""
+	return again(ctx, f, "watch", func(ctx context.Context) error {
+		var shown bytes.Buffer
+		f.Env.Out = &shown
+		err := look(ctx)
+		f.Env.Out = out
+		if err != nil && !errors.Is(err, env.ErrChanges) {
+			return err
+		}
+		text := shown.String()
+		if text == last {
+			return nil
+		}
+		first := last == ""
+		last = text
+		return w.show(f, text, first)
+	})
+}
+
+// again looks again and again, until a look fails or the context ends.
+func again(ctx context.Context, f *flags, command string, look func(ctx context.Context) error) error {
 	if f.timeout > 0 { // the limit of a simulated account ends with each look
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, f.timeout, &env.TimeoutError{After: f.timeout})
 		defer cancel()
 	}
 	f.Env.NoPager = true
-	out, story := f.Env.Out, f.Env.RedirectMessages
-	defer func() { f.Env.Out = out }()
+	defer f.Env.RedirectMessages(nil)
 	var wall *clock.Clock
-	last := ""
 	for {
-		var shown bytes.Buffer
-		f.Env.Out = &shown
 		err := look(ctx)
-		f.Env.Out = out
-		story(func(string) {}) // the second look has the same messages
-		if err != nil && !errors.Is(err, env.ErrChanges) {
-			story(nil)
-			return stopped(ctx, err)
+		f.Env.RedirectMessages(func(string) {}) // the second look has the same messages
+		if err == nil && wall.Sleep(ctx, watchInterval) != nil {
+			err = context.Cause(ctx)
 		}
-		if text := shown.String(); text != last {
-			if err := w.show(f, text, last == ""); err != nil {
-				return err
-			}
-			last = text
-		}
-		if wall.Sleep(ctx, watchInterval) != nil {
-			story(nil)
-			return stopped(ctx, context.Cause(ctx))
+		if err != nil {
+			return stopped(ctx, command, err)
 		}
 	}
 }
@@ -84,11 +92,11 @@ func (w *watching) show(f *flags, text string, first bool) error {
 	return err
 }
 
-// stopped returns nil for a watch that --timeout has ended, as nothing has failed.
-func stopped(ctx context.Context, err error) error {
+// stopped returns nil for a command that --timeout has ended, as nothing has failed.
+func stopped(ctx context.Context, command string, err error) error {
 	var over *env.TimeoutError
 	if errors.As(context.Cause(ctx), &over) {
 		return nil
 	}
-	return fmt.Errorf("watch: %w", err)
+	return fmt.Errorf("%s: %w", command, err)
 }

@@ -34,6 +34,7 @@ func differences() []difference {
 		{"instance: run in a group that is not there", "ok", "moto does not look at the groups of an interface"},
 		{"instance: run with a profile that is not there", "error NoSuchEntity", "moto hands on IAM's code; EC2 says InvalidParameterValue"},
 		{"instance: run again with the same token", "the same: false", "moto ignores client tokens"},
+		{"instance: start one that runs", "pending", "moto starts every instance, whatever its state"},
 		{"instance: its security groups", "0", "moto shows the groups of an interface with the interface alone"},
 		{"launch template: create with a blank in its name", "ok", "moto does not check names"},
 		{"launch template: delete a version", "error no answer that can be read", "moto does not implement it"},

@@ -23,7 +23,7 @@ func (p *power) checkPower(ctx context.Context) error {
 	case p.starts:
 		return nil
 	case len(p.Plan.Steps) == 0 && len(p.all.Plan.Steps) > 0:
-		return &plan.RefusedError{Reasons: []error{errNothingToStop}}
+		return &plan.RefusedError{Reasons: []error{p.nothingToStop()}}
 	case p.Plan.Empty():
 		return nil
 	}
@@ -48,11 +48,24 @@ func (p *power) checkPower(ctx context.Context) error {
 	return p.warnOfStop(ctx)
 }
 
+// autoStays says why a cluster with EKS Auto Mode is not stopped.
+const autoStays = "EKS Auto Mode launches machines for the pods that lose theirs, and stops none: scale the workloads to zero instead, and EKS terminates its machines"
+
+// nothingToStop says why a cluster without machines and pools is not stopped.
+func (p *power) nothingToStop() error {
+	switch {
+	case p.auto:
+		return errors.New(autoStays)
+	case len(p.fargate) > 0:
+		return fmt.Errorf("%w; pods on Fargate end when their workloads are scaled to zero", errNothingToStop)
+	}
+	return errNothingToStop
+}
+
 // machinesThatStay lists the machines that EC2 does not stop.
 func (p *power) machinesThatStay(ctx context.Context) (reasons []string, err error) {
 	if p.auto {
-		reasons = append(reasons, "EKS Auto Mode launches machines for the pods that lose theirs, and stops none: "+
-			"scale the workloads to zero instead, and EKS terminates its machines")
+		reasons = append(reasons, autoStays)
 	}
 	for n, m := range slices.Concat(p.control, p.workers) {
 		why := ""

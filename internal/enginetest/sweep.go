@@ -82,13 +82,19 @@ func Sample(files []string) []string {
 	return files[:min(2, len(files))]
 }
 
-// SampleOfAll returns all examples, or two.
-func SampleOfAll(t *testing.T) []string {
+// SampleOfAll returns all examples, those of a part of the sweep, or two.
+func SampleOfAll(t *testing.T) (some []string) {
 	t.Helper()
-	if Sweeping() {
-		return Examples(t)
+	part, of := sweep.Part()
+	if of == 0 {
+		return Sample(SweepExamples())
 	}
-	return Sample(SweepExamples())
+	for n, example := range Examples(t) {
+		if n%of == part {
+			some = append(some, example)
+		}
+	}
+	return some
 }
 
 // Stride returns the distance between two calls with a fault: that of the full sweep times the number of

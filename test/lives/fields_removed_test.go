@@ -29,7 +29,7 @@ import (
 // removed first.
 func TestFieldsAreRemoved(t *testing.T) {
 	t.Parallel()
-	r := &removals{done: map[string]bool{}, tried: map[string]int{}, stride: 101}
+	r := &removals{done: map[string]bool{}, tried: map[string]int{}, number: map[string]int{}, stride: 101}
 	examples := []string{"eks-addons", "machine-pool"}
 	if enginetest.Sweeping() {
 		examples = fieldExamples()
@@ -48,7 +48,7 @@ type removals struct {
 	tried  map[string]int  // number of values, by field
 	part   int             // of the sweep
 	stride int             // one field in so many
-	seen   int
+	number map[string]int  // of fields, in the order in which they are found
 }
 
 // mostValues is how many values of a field are tried until one of them changes the cluster in place.
@@ -85,10 +85,10 @@ func (r *removals) example(t *testing.T, example string) {
 				}
 				for _, value := range values {
 					name := fmt.Sprintf("%s %s %t", kind, f.path, value == nil)
-					if r.done[name] || fmt.Sprint(value) == fmt.Sprint(f.get()) {
-						continue
+					if _, known := r.number[name]; !known {
+						r.number[name] = len(r.number)
 					}
-					if r.seen++; r.seen%r.stride != r.part || r.tried[name] >= mostValues {
+					if r.number[name]%r.stride != r.part || r.done[name] || r.tried[name] >= mostValues || fmt.Sprint(value) == fmt.Sprint(f.get()) {
 						continue
 					}
 					r.tried[name]++

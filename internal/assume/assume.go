@@ -129,30 +129,22 @@ func (a *assumption) byKind() map[string]func(cluster.Assumed) string {
 	}
 }
 
-// reservation adds a capacity reservation, or a Capacity Block.
+// reservation adds a capacity reservation, which may be a Capacity Block.
 func (a *assumption) reservation(x cluster.Assumed) string {
-	if a.EC2.Reservations[x.ID] != nil {
-		return ""
-	}
-	a.EC2.Reservations[x.ID] = &awssim.Reservation{Block: x.Detail != ""}
-	return x.ID
+	return add(a.EC2.Reservations, x.ID, &awssim.Reservation{Block: x.Detail != ""})
 }
 
-// host adds a Dedicated Host, or one with auto-placement.
+// host adds a Dedicated Host. If the manifest names no host, the new one accepts machines by auto-placement.
 func (a *assumption) host(x cluster.Assumed) string {
-	if a.EC2.Hosts[x.ID] != nil {
-		return ""
-	}
-	a.EC2.Hosts[x.ID] = &awssim.Host{AutoPlacement: x.Detail != ""}
-	return x.ID
+	return add(a.EC2.Hosts, x.ID, &awssim.Host{AutoPlacement: x.Detail != ""})
 }
 
-// flag adds a name to a set. It returns the name, or "" if the set has it already.
-func flag(set map[string]bool, name string) string {
-	if set[name] {
+// add adds something by its name. It returns the name, or "" if the account has it already.
+func add[T any](all map[string]T, name string, x T) string {
+	if _, has := all[name]; has {
 		return ""
 	}
-	set[name] = true
+	all[name] = x
 	return name
 }
 
@@ -475,7 +467,7 @@ func (a *assumption) networkInterface(x cluster.Assumed) string {
 	return ""
 }
 
-func (a *assumption) keyPair(x cluster.Assumed) string { return flag(a.EC2.KeyPairs, x.ID) }
+func (a *assumption) keyPair(x cluster.Assumed) string { return add(a.EC2.KeyPairs, x.ID, true) }
 
 func (a *assumption) placementGroup(x cluster.Assumed) string {
 	if a.EC2.PlacementGroups[x.ID] != "" {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Stopped says that the machines of a cluster are stopped, or that a run has begun to stop or to start them.
+// Stopped is the part of a record for a cluster whose machines are stopped, or whose machines a run has begun to stop or to start.
 type Stopped struct {
 	Since time.Time           `json:"since"`
 	Pools map[string]PoolSize `json:"pools,omitempty"` // the sizes before, by the kind and the name of the pool
@@ -35,7 +35,7 @@ func (s *Stopped) Fits() error {
 	return err
 }
 
-// Stopped returns what the record says of stopped machines; nil if they are not.
+// Stopped returns the part of the record about stopped machines; nil if the cluster is not stopped.
 func (l *Lock) Stopped() *Stopped { return l.self.Stopped }
 
 // SetStopped records that the machines are stopped; nil if they run.

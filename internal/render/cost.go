@@ -248,8 +248,8 @@ func (m money) unit(x float64) string {
 // Monthly is what a cluster costs a month: "$243".
 func Monthly(c *plan.Cost) string { return money(c.Currency).about(c.After) }
 
-// Saving says what a cluster costs less after a plan, and what goes on: "It saves about $210.22 of $340 a month; $130 goes on: …"; "" if nothing
-// is saved, or the cost is not known.
+// Saving describes how much a plan saves each month, and what the cluster still costs: "It saves about $210.22 of $340 a month;
+// $130 goes on: …". It returns "" if the plan saves nothing, or if the cost is not known.
 func Saving(c *plan.Cost) string {
 	if c == nil || c.Before-c.After < 0.005 {
 		return ""

@@ -8,12 +8,12 @@ import (
 )
 
 // Stop stops the machines of the cluster and empties its pools. Until Start has ended, Apply and Plan are refused with a
-// StoppedError. It can be stopped at any time, and run again.
+// StoppedError. It can be interrupted at any time, and run again.
 func (c *Cluster) Stop(ctx context.Context, o cluster.Options) (cluster.Result, error) {
 	return c.run.Stop(ctx, o)
 }
 
-// Start starts the machines that Stop has stopped, and gives the pools their sizes again. It can be stopped at any time, and run
+// Start starts the machines that Stop has stopped, and restores the sizes of the pools. It can be interrupted at any time, and run
 // again.
 func (c *Cluster) Start(ctx context.Context, o cluster.Options) (cluster.Result, error) {
 	return c.run.Start(ctx, o)

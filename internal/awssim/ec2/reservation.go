@@ -71,8 +71,7 @@ func (svc *Service) checkReserved(l *launch) error {
 	if r == nil {
 		return nil
 	}
-	market := l.model.Launch["market"] == string(types.MarketTypeCapacityBlock)
-	switch {
+	switch market := l.model.inBlock(); {
 	case r.Block && !market:
 		return core.Fail("InvalidParameterCombination", "a Capacity Block needs the market type capacity-block")
 	case market && !r.Block:

@@ -20,7 +20,7 @@ func (r *reader) reservations(ctx context.Context) (last error) {
 	found := map[string]*simec2.Reservation{}
 	for _, in := range of[ec2.DescribeCapacityReservationsInput](r.Asked) {
 		out, err := ec2.NewFromConfig(r.Config).DescribeCapacityReservations(ctx, in)
-		last = assume(found, in.CapacityReservationIds, func(string) *simec2.Reservation { return &simec2.Reservation{} }, err, last)
+		last = assume(found, in.CapacityReservationIds, err, last)
 		if err != nil {
 			continue
 		}
@@ -39,7 +39,7 @@ func (r *reader) hosts(ctx context.Context) (last error) {
 	found := map[string]*simec2.Host{}
 	for _, in := range of[ec2.DescribeHostsInput](r.Asked) {
 		out, err := ec2.NewFromConfig(r.Config).DescribeHosts(ctx, in)
-		last = assume(found, in.HostIds, func(string) *simec2.Host { return &simec2.Host{} }, err, last)
+		last = assume(found, in.HostIds, err, last)
 		if err != nil {
 			continue
 		}
@@ -56,12 +56,12 @@ func (r *reader) hosts(ctx context.Context) (last error) {
 }
 
 // assume adds what was asked for, unless the source does not have it. It returns the last error of another kind.
-func assume[T any](found map[string]T, ids []string, as func(id string) T, err, last error) error {
+func assume[T any](found map[string]*T, ids []string, err, last error) error {
 	if missing(err) {
 		return last
 	}
 	for _, id := range ids {
-		found[id] = as(id)
+		found[id] = new(T)
 	}
 	if err != nil {
 		return err

@@ -61,13 +61,20 @@ codes of the command from those of this program.`,
 	return cmd
 }
 
+// divided returns the name of the cluster, which -f replaces, and the other arguments.
+func (f *manifestFlags) divided(args []string) (name, others []string) {
+	if len(f.files) > 0 || len(args) == 0 {
+		return nil, args
+	}
+	return args[:1], args[1:]
+}
+
 // names divides the arguments into the name of the cluster, which -f leaves out, and that of a machine.
 func (f *manifestFlags) names(args []string) (name []string, node string, err error) {
+	name, nodes := f.divided(args)
 	switch {
-	case len(f.files) > 0 && len(args) == 1:
-		return nil, args[0], nil
-	case len(f.files) == 0 && len(args) == 2:
-		return args[:1], args[1], nil
+	case len(nodes) == 1:
+		return name, nodes[0], nil
 	case len(f.files) > 0 && len(args) > 1:
 		return nil, "", env.Usagef("use the name of the cluster or -f FILE, not both; then name one machine")
 	}

@@ -17,25 +17,19 @@ type consoleLine struct {
 	Machine string `json:"machine"` // its name, as in describe: "demo-md-0/0"
 	ID      string `json:"id"`      // of its instance
 	Text    string `json:"text"`
-	// Gap says that lines before this one may be missing, or were shown already: EC2 does not have the last line
-	// that was shown any more, or the machine has started again.
+	// Gap is true if lines before this one may be missing, or may have been shown already: EC2 no longer has the last
+	// line that was shown, or the machine was restarted.
 	Gap bool `json:"gap,omitempty"`
 }
 
-// runFollow shows the consoles of the machines, and what is added to them.
+// runFollow shows the console output of the machines, and repeats this for new lines.
 func (o *logsOptions) runFollow(ctx context.Context, args []string) error {
 	if o.output.to != "" {
 		return env.Usagef("--follow writes no archive: it cannot be used with --to")
 	}
-	name, nodes := args, []string(nil)
-	switch {
-	case len(o.files) > 0:
-		name, nodes = nil, args
-	case len(args) > 1:
-		name, nodes = args[:1], args[1:]
-	}
+	name, nodes := o.divided(args)
 	seen := map[string][]string{} // by the ID of the machine
-	return again(ctx, o.flags, "follow", func(ctx context.Context) error {
+	return repeat(ctx, o.flags, "follow", func(ctx context.Context) error {
 		consoles, err := o.consoles(ctx, name, nodes)
 		if err != nil {
 			return err
@@ -51,7 +45,7 @@ func (o *logsOptions) runFollow(ctx context.Context, args []string) error {
 	})
 }
 
-// consoles reads the consoles once. A cluster of a manifest may have no machines yet.
+// consoles reads the console output of the machines once. With -f, the cluster may have no machines yet, which is no error.
 func (o *logsOptions) consoles(ctx context.Context, name, nodes []string) (out []cluster.Console, err error) {
 	x, err := o.subject(ctx, name, runFlags{})
 	if err != nil {
@@ -89,7 +83,7 @@ func (o *logsOptions) showLines(c cluster.Console, lines []string, gap bool) err
 	return nil
 }
 
-// withoutControls removes the control sequences with which a machine would write on its own console.
+// withoutControls removes control characters from the output of a machine, so that it cannot change the state of the terminal.
 func withoutControls(line string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' || r == 0x7f {
@@ -102,8 +96,8 @@ func withoutControls(line string) string {
 // overlap is how many of the last lines are looked for in the next output of a console.
 const overlap = 20
 
-// addedLines returns the lines of a console that were not there before. A console keeps only its end, so what was shown
-// is found by its last lines. gap says that these are not there any more: then all lines are returned.
+// addedLines returns the lines of a console that were added since the last look. EC2 keeps only the end of the output, so the
+// function looks for the last lines that were shown. If they are not found, it returns all lines, and gap is true.
 func addedLines(before, now []string) (added []string, gap bool) {
 	if len(now) >= len(before) && slices.Equal(now[:len(before)], before) {
 		return now[len(before):], false

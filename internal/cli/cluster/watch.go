@@ -40,7 +40,7 @@ func (w *watching) watch(ctx context.Context, f *flags, look func(ctx context.Co
 		return look(ctx)
 	}
 	out, last := f.Env.Out, ""
-	return again(ctx, f, "watch", func(ctx context.Context) error {
+	return repeat(ctx, f, "watch", func(ctx context.Context) error {
 		var shown bytes.Buffer
 		f.Env.Out = &shown
 		err := look(ctx)
@@ -58,8 +58,8 @@ func (w *watching) watch(ctx context.Context, f *flags, look func(ctx context.Co
 	})
 }
 
-// again looks again and again, until a look fails or the context ends.
-func again(ctx context.Context, f *flags, command string, look func(ctx context.Context) error) error {
+// repeat calls look every few seconds, until it fails or the context ends.
+func repeat(ctx context.Context, f *flags, command string, look func(ctx context.Context) error) error {
 	if f.timeout > 0 { // the limit of a simulated account ends with each look
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, f.timeout, &env.TimeoutError{After: f.timeout})

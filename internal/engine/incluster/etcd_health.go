@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,8 +17,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
-// EtcdHealth says whether the control plane may be stopped: etcd has a member on each of its machines, and all of them are
-// healthy. It is read only when Update asks.
+// EtcdHealth is the condition for stopping the control plane: each of its machines has a healthy member of etcd. Only Update
+// asks the members.
 type EtcdHealth struct {
 	API      *API
 	Machines int // of the control plane
@@ -73,8 +72,8 @@ func (e *EtcdHealth) Update(ctx context.Context, c *cloud.Clients, _ *EtcdHealth
 	return &EtcdHealthState{true}, nil
 }
 
-// CheckEtcd asks each member of etcd, and says why the machines of the control plane should not be stopped; "" if they may. An
-// external etcd is not asked: it runs on other machines.
+// CheckEtcd asks each member of etcd whether it is healthy. It returns the reason why the machines of the control plane must not be
+// stopped, or "". External etcd is not checked, because it runs on other machines.
 func CheckEtcd(ctx context.Context, c *cloud.Clients, k *kube.Client, keys *boot.PKI, machines int) (unhealthy string, err error) {
 	if err := k.Ready(ctx); err != nil || len(keys.Etcd.Key) == 0 {
 		return "", err
@@ -91,15 +90,13 @@ func CheckEtcd(ctx context.Context, c *cloud.Clients, k *kube.Client, keys *boot
 		return "", err
 	}
 	for _, p := range pods {
-		member := etcd.NewClient(func(ctx context.Context) (net.Conn, error) {
-			return k.Forward(context.WithoutCancel(ctx), p.Namespace, p.Name, etcdPort)
-		}, config)
+		member := etcdOf(k, p, config)
 		why, err := whyUnhealthy(ctx, member, func(name string) bool {
 			return slices.ContainsFunc(pods, func(p corev1.Pod) bool { return p.Spec.NodeName == name })
 		})
 		member.Close()
 		if err != nil {
-			return fmt.Sprintf("the member on %s: %v", p.Spec.NodeName, err), contextError(ctx)
+			return fmt.Sprintf("the member on %s: %v", p.Spec.NodeName, err), context.Cause(ctx)
 		}
 		if why != "" {
 			return fmt.Sprintf("the member on %s %s", p.Spec.NodeName, why), nil
@@ -108,15 +105,7 @@ func CheckEtcd(ctx context.Context, c *cloud.Clients, k *kube.Client, keys *boot
 	return "", nil
 }
 
-// contextError returns why a context has ended; nil if it has not.
-func contextError(ctx context.Context) error {
-	if ctx.Err() == nil {
-		return nil
-	}
-	return context.Cause(ctx)
-}
-
-// whyUnhealthy says what is wrong with a member; "" for nothing. answers reports whether the member on a Node is ready.
+// whyUnhealthy returns what is wrong with a member, or "". answers reports whether the member on a Node is ready.
 func whyUnhealthy(ctx context.Context, member *etcd.Client, answers func(node string) bool) (string, error) {
 	s, err := member.Status(ctx)
 	switch {

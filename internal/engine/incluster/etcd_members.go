@@ -100,8 +100,8 @@ func (e *EtcdMembers) round(ctx context.Context, t *etcdctl) error {
 		return err
 	}
 	for _, name := range left {
-		if err := t.k.Delete(ctx, podsPath+"/"+name); err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("pod %s: %w", name, err)
+		if err := t.deletePod(ctx, name); err != nil {
+			return err
 		}
 	}
 	return nil

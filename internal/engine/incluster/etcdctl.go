@@ -160,7 +160,7 @@ func (t *etcdctl) awaited(what string) error {
 // podPrefix begins the names of all pods that run etcdctl.
 const podPrefix = "clusterawsadm-etcd-"
 
-// leftPods lists pods with etcdctl that a run which was stopped has left: those that check the members,
+// leftPods lists the pods with etcdctl that an interrupted run has left behind: those that check the members,
 // and those for a machine that is not in machines.
 func leftPods(ctx context.Context, k *kube.Client, machines []*ec2.InstanceState) (names []string, err error) {
 	var list corev1.PodList
@@ -256,8 +256,7 @@ func (t *etcdctl) printed(ctx context.Context, what string, p corev1.Pod) (map[s
 // lastLine returns the last line of the output.
 func lastLine(printed map[string]string) (last string) {
 	for _, name := range slices.Sorted(maps.Keys(printed)) {
-		text := printed[name]
-		text = strings.TrimSpace(text)
+		text := strings.TrimSpace(printed[name])
 		if line := text[strings.LastIndexByte(text, '\n')+1:]; line != "" {
 			last = line
 		}
@@ -276,8 +275,12 @@ func (t *etcdctl) clean(ctx context.Context) error {
 }
 
 func (t *etcdctl) remove(ctx context.Context, what string) error {
-	if err := t.k.Delete(ctx, t.path(what)); err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("pod %s: %w", t.name(what), err)
+	return t.deletePod(ctx, t.name(what))
+}
+
+func (t *etcdctl) deletePod(ctx context.Context, name string) error {
+	if err := t.k.Delete(ctx, podsPath+"/"+name); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("pod %s: %w", name, err)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package incluster
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -73,15 +74,20 @@ func takeSnapshot(ctx context.Context, c *cloud.Clients, k *kube.Client, keys *b
 	return nil, failed
 }
 
+// etcdOf returns a client of the etcd in a pod. It connects by the port forwarding of the API server.
+func etcdOf(k *kube.Client, pod corev1.Pod, config *tls.Config) *etcd.Client {
+	return etcd.NewClient(func(ctx context.Context) (net.Conn, error) {
+		return k.Forward(context.WithoutCancel(ctx), pod.Namespace, pod.Name, etcdPort)
+	}, config)
+}
+
 // snapshotOf takes a snapshot of one member.
 func snapshotOf(ctx context.Context, c *cloud.Clients, k *kube.Client, keys *boot.PKI, pod corev1.Pod) (*Snapshot, error) {
 	config, err := keys.EtcdTLS(c.Now())
 	if err != nil {
 		return nil, err
 	}
-	member := etcd.NewClient(func(ctx context.Context) (net.Conn, error) {
-		return k.Forward(context.WithoutCancel(ctx), pod.Namespace, pod.Name, etcdPort)
-	}, config)
+	member := etcdOf(k, pod, config)
 	defer member.Close()
 	ctx, progress := c.Clock.Watch(ctx, snapshotIdle, fmt.Errorf("etcd has sent nothing for %s", snapshotIdle))
 	defer progress.Stop()

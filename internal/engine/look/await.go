@@ -39,7 +39,7 @@ func AwaitCondition(ctx context.Context, c *run.Cluster, condition cluster.Condi
 	for began := now(c.Target); ; {
 		v := newView(&quiet)
 		s, err := v.status(ctx)
-		missing := lacks(s, condition)
+		missing, stays := lacks(s, condition), staysStopped(s, condition)
 		switch {
 		case ctx.Err() != nil:
 			return v.gaveUp(ctx, condition, last, now(c.Target).Sub(began))
@@ -47,8 +47,8 @@ func AwaitCondition(ctx context.Context, c *run.Cluster, condition cluster.Condi
 			return err
 		case err != nil: // what another process changes may be gone when it is read
 			missing = err.Error()
-		case missing == "", staysStopped(s, condition) != nil:
-			return staysStopped(s, condition)
+		case missing == "", stays != nil:
+			return stays
 		case c.Manifest == nil && existing(s) == 0 && now(c.Target).Sub(began) >= startTime:
 			return cluster.ErrNotFound
 		}
@@ -61,7 +61,7 @@ func AwaitCondition(ctx context.Context, c *run.Cluster, condition cluster.Condi
 	}
 }
 
-// staysStopped returns the error of a wait for a cluster that is stopped, and that no run starts; nil otherwise.
+// staysStopped returns an error if the cluster is stopped and no run starts it: then a wait would not end.
 func staysStopped(s cluster.Status, condition cluster.Condition) error {
 	r := s.LastRun
 	if s.Stopped == nil || condition == cluster.ConditionDeleted || r != nil && r.State == cluster.RunActive && r.Command == run.StartCommand {

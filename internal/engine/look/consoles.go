@@ -9,11 +9,10 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/diagnose"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
-	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 )
 
-// Consoles reads the console output of the machines of the cluster, without secrets: of all, or of those that nodes names.
+// Consoles reads the console output of all machines of the cluster, or of those in nodes. Secrets are removed.
 func Consoles(ctx context.Context, c *run.Cluster, nodes ...string) (out []cluster.Console, err error) {
 	v := newView(c)
 	ctx = cloud.InSnapshot(cloud.ReadOnly(ctx))
@@ -24,14 +23,14 @@ func Consoles(ctx context.Context, c *run.Cluster, nodes ...string) (out []clust
 	if len(all) == 0 {
 		return nil, cluster.ErrNotFound
 	}
-	named := map[string]bool{}
-	for _, m := range all {
-		names := namesOf(m)
-		if len(nodes) > 0 && !slices.ContainsFunc(nodes, func(node string) bool { return slices.Contains(names, node) }) {
-			continue
+	for _, node := range nodes {
+		if len(named(all, node)) == 0 {
+			return nil, v.noMachine(node, all)
 		}
-		for _, name := range names {
-			named[name] = true
+	}
+	for _, m := range all {
+		if len(nodes) > 0 && !slices.ContainsFunc(nodes, func(node string) bool { return slices.Contains(namesOf(m), node) }) {
+			continue
 		}
 		console, err := diagnose.Console(ctx, v.Cloud, m)
 		if cloud.IgnoreNotFound(err) != nil {
@@ -39,11 +38,6 @@ func Consoles(ctx context.Context, c *run.Cluster, nodes ...string) (out []clust
 		}
 		lines := strings.Split(console, "\n")
 		out = append(out, cluster.Console{Name: shownAs(m), Machine: m.ID, Lines: lines[:len(lines)-1]}) // the last one may go on
-	}
-	for _, node := range nodes {
-		if !named[node] {
-			return nil, fmt.Errorf("cluster %s has no machine %s: it has %s", c.Name, node, text.Several(shown(all)))
-		}
 	}
 	return out, nil
 }

@@ -43,13 +43,7 @@ func (v *view) machine(ctx context.Context, node string) (ec2.InstanceState, []e
 	if len(all) == 0 {
 		return ec2.InstanceState{}, nil, cluster.ErrNotFound
 	}
-	var found []ec2.InstanceState
-	for _, m := range all {
-		if slices.Contains(namesOf(m), node) {
-			found = append(found, m)
-		}
-	}
-	switch {
+	switch found := named(all, node); {
 	case len(found) == 1 && found[0].Status != string(awsec2.InstanceStateNameRunning):
 		return found[0], all, fmt.Errorf("machine %s (%s) does not run: it is %s", node, found[0].ID, found[0].Status)
 	case len(found) == 1:
@@ -57,7 +51,22 @@ func (v *view) machine(ctx context.Context, node string) (ec2.InstanceState, []e
 	case len(found) > 1:
 		return ec2.InstanceState{}, nil, fmt.Errorf("%s is the name of several machines: %s", node, text.Several(idsOf(found)))
 	}
-	return ec2.InstanceState{}, nil, fmt.Errorf("cluster %s has no machine %s: it has %s", v.Cluster.Name, node, text.Several(shown(all)))
+	return ec2.InstanceState{}, nil, v.noMachine(node, all)
+}
+
+// named returns the machines that have a name.
+func named(all []ec2.InstanceState, name string) (found []ec2.InstanceState) {
+	for _, m := range all {
+		if slices.Contains(namesOf(m), name) {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+// noMachine is the error for a name that no machine of the cluster has.
+func (v *view) noMachine(name string, all []ec2.InstanceState) error {
+	return fmt.Errorf("cluster %s has no machine %s: it has %s", v.Cluster.Name, name, text.Several(shown(all)))
 }
 
 // machines lists all machines of the cluster. Those of EKS node groups and of autoscalers have only the cloud provider tag,

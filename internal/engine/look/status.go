@@ -69,7 +69,7 @@ func (v *view) status(ctx context.Context) (cluster.Status, error) {
 		if err != nil {
 			return s, err
 		}
-		if s.Stopped != nil && isStopped(n.Observed()) {
+		if s.Stopped != nil && run.IsStopped(n.Observed()) {
 			one.State, one.Changes, one.Node = "stopped", nil, ""
 		}
 		s.Resources = append(s.Resources, one)
@@ -92,19 +92,6 @@ func (v *view) addState(ctx context.Context, one *cluster.ResourceStatus, state 
 		}
 	}
 	return nil
-}
-
-// isStopped reports whether the resource is a machine that is stopped, or an empty pool.
-func isStopped(state graph.State) bool {
-	switch have := state.(type) {
-	case *ec2.InstanceState:
-		return have.Stopped
-	case *autoscaling.GroupState:
-		return have.Max == 0
-	case *eks.NodeGroupState:
-		return have.MinSize == 0 && have.Desired == 0
-	}
-	return false
 }
 
 // controlPlaneRuns reports whether EKS runs the control plane, or one of its machines is not stopped.

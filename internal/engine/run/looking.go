@@ -29,8 +29,8 @@ type Looking struct {
 	// TakesBack says that the controllers of a management cluster have worked on the cluster.
 	TakesBack bool
 
-	// Stopped says since when the cluster is stopped, as far as its record was read; nil: it is not. Shows says that
-	// this is no error.
+	// Stopped is when the cluster was stopped; nil if it is not stopped, or if its record was not read. With Shows, a
+	// stopped cluster is not an error.
 	Stopped *time.Time
 	Shows   bool
 

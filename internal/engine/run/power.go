@@ -23,7 +23,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
-// power is the phase that stops the machines of a cluster and empties its pools, or starts them again
+// power is the phase of "cluster stop" and "cluster start". It stops or starts machines, and sets the sizes of pools
 // (docs/adr/0047-stop-and-start.md).
 type power struct {
 	*Looking
@@ -72,7 +72,7 @@ func (c *Cluster) Stop(ctx context.Context, o cluster.Options) (cluster.Result, 
 	return c.setPower(ctx, o, false)
 }
 
-// Start starts the machines that Stop has stopped, and gives the pools their sizes again.
+// Start starts the machines that Stop has stopped, and restores the sizes of the pools.
 func (c *Cluster) Start(ctx context.Context, o cluster.Options) (cluster.Result, error) {
 	return c.setPower(ctx, o, true)
 }
@@ -262,7 +262,7 @@ func (p *power) halted() bool {
 	return slices.ContainsFunc(p.members(), func(m ec2.InstanceState) bool { return m.Stopped })
 }
 
-// idle reports whether there is nothing to start: no run has stopped the cluster, and nobody a machine.
+// idle reports whether there is nothing to start: no run has stopped the cluster, and no machine is stopped.
 func (p *power) idle() bool {
 	stopped := func(m existing) bool { return m.Stopped }
 	return p.before == nil && !slices.ContainsFunc(p.control, stopped) && !slices.ContainsFunc(p.workers, stopped)
@@ -362,7 +362,7 @@ func (p *power) addWorkers(g *graph.Graph, after []graph.Edge) (added []graph.Re
 	return added
 }
 
-// from is the part of the manifest that a resource comes from.
+// from returns the option for the part of the manifest that defines a resource. By name, there is no manifest.
 func (p *power) from(r graph.Resource) graph.Option {
 	if p.Cluster.Manifest == nil {
 		return graph.From("")

@@ -48,16 +48,16 @@ func (p *power) checkPower(ctx context.Context) error {
 	return p.warnOfStop(ctx)
 }
 
-// autoStays says why a cluster with EKS Auto Mode is not stopped.
+// autoStays is the reason why a cluster with EKS Auto Mode cannot be stopped.
 const autoStays = "EKS Auto Mode launches machines for the pods that lose theirs, and stops none: scale the workloads to zero instead, and EKS terminates its machines"
 
-// nothingToStop says why a cluster without machines and pools is not stopped.
+// nothingToStop returns the error for a cluster that has no machines and no pools that could be stopped.
 func (p *power) nothingToStop() error {
 	switch {
 	case p.auto:
 		return errors.New(autoStays)
 	case len(p.fargate) > 0:
-		return fmt.Errorf("%w; pods on Fargate end when their workloads are scaled to zero", errNothingToStop)
+		return fmt.Errorf("%w; to stop pods on Fargate, scale their workloads to zero", errNothingToStop)
 	}
 	return errNothingToStop
 }

@@ -8,11 +8,12 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
-// checkStopped refuses to work on a cluster that "cluster stop" has stopped: the plan would replace its machines and raise its pools. A
-// run knows it from its lock. A plan, which takes none, reads the record if a machine is stopped or a pool is empty.
+// checkStopped returns an error if "cluster stop" has stopped the cluster: the plan would replace its machines and enlarge its pools. A
+// run knows this from its lock. A plan takes no lock, so it reads the record if a machine is stopped or a pool is empty.
 func (l *Looking) checkStopped(ctx context.Context) error {
 	var stopped *cloud.Stopped
 	switch {
@@ -37,27 +38,26 @@ func (l *Looking) checkStopped(ctx context.Context) error {
 	return &plan.RefusedError{Reasons: []error{&plan.StoppedError{Cluster: l.Cluster.Name, Since: *l.Stopped}}}
 }
 
-// looksStopped reports whether a machine is stopped, or a pool is empty.
+// looksStopped reports whether a machine is stopped, or a pool is empty. Machines of pools are not in the graph.
 func (l *Looking) looksStopped() bool {
-	if slices.ContainsFunc(l.Inventory.Machines, func(m ec2.InstanceState) bool { return m.Stopped }) {
-		return true
-	}
-	for _, n := range l.Built.Resources() {
-		switch have := n.Observed().(type) {
-		case *autoscaling.GroupState:
-			if have.Max == 0 {
-				return true
-			}
-		case *eks.NodeGroupState:
-			if have.MinSize == 0 && have.Desired == 0 {
-				return true
-			}
-		}
+	return slices.ContainsFunc(l.Inventory.Machines, func(m ec2.InstanceState) bool { return m.Stopped }) ||
+		slices.ContainsFunc(l.Built.Resources(), func(n graph.Resource) bool { return IsStopped(n.Observed()) })
+}
+
+// IsStopped reports whether a resource is a machine that is stopped, or an empty pool.
+func IsStopped(state graph.State) bool {
+	switch have := state.(type) {
+	case *ec2.InstanceState:
+		return have.Stopped
+	case *autoscaling.GroupState:
+		return have.Max == 0
+	case *eks.NodeGroupState:
+		return have.MinSize == 0 && have.Desired == 0
 	}
 	return false
 }
 
-// unlessStopped returns a step that asks the API server, which does not answer while the cluster is stopped.
+// unlessStopped returns a step that needs the API server, and that is skipped while the cluster is stopped.
 func (l *Looking) unlessStopped(step func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if l.Stopped != nil {

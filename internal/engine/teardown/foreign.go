@@ -211,8 +211,7 @@ func (s *foreignSearch) group(ctx context.Context, name, in string) error {
 	all, err := autoscaling.Groups(ctx, s.c)
 	for _, g := range all {
 		if g.ID == name {
-			template, _, _ := strings.Cut(g.Template, ":")
-			s.add(plan.ForeignResource{Kind: ec2.LaunchTemplateKind, ID: template, In: "use by " + autoscaling.GroupKind + " " + name}, nil)
+			s.add(plan.ForeignResource{Kind: ec2.LaunchTemplateKind, ID: g.TemplateID(), In: "use by " + autoscaling.GroupKind + " " + name}, nil)
 			return err
 		}
 	}

@@ -58,8 +58,8 @@ func addJoinToken(g *graph.Graph, in inputs, sources bootSources, api *incluster
 	return &incluster.CurrentToken{Ref: graph.Add(g, incluster.JoinTokenKind, token), Token: token}
 }
 
-// KeptJoinToken is the join token of pools that are raised again. Its value stays, because launch templates may contain it; machines of
-// the control plane may keep it valid.
+// KeptJoinToken is the join token of pools that get machines again. Its value does not change, because launch templates may contain
+// it. If machines of the control plane renew the token, the run does not make it valid for longer than usual.
 func KeptJoinToken(api *incluster.API, machines []ec2.InstanceState, after []graph.Edge) *incluster.JoinToken {
 	token := &incluster.JoinToken{API: api, TTL: TokenTTL, Least: tokenLeft, Most: tokenWeek, Inline: true, Asks: true, After: after, Long: unkeptTTL}
 	if slices.ContainsFunc(machines, func(m ec2.InstanceState) bool { return m.Tags[tokenTag] != "" }) {

@@ -637,13 +637,9 @@ func groupKind() *kind.Kind {
 	}, kind.Functions[GroupState]{
 		List: kind.Tagged(Groups), Delete: &Group{},
 		Refers: func(s GroupState) []string {
-			template, _, _ := strings.Cut(s.Template, ":")
-			return append(slices.Clone(s.Subnets), template)
+			return append(slices.Clone(s.Subnets), s.TemplateID())
 		},
-		Uses: func(s GroupState) []string {
-			template, _, _ := strings.Cut(s.Template, ":")
-			return []string{template}
-		},
+		Uses:       func(s GroupState) []string { return []string{s.TemplateID()} },
 		Protection: groupProtection,
 		Status:     func(s GroupState) (state, detail string) { return strings.ToLower(s.Status), s.summary() },
 	})

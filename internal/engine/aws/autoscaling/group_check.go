@@ -31,12 +31,7 @@ func (g *Group) Check(ctx context.Context, c *cloud.Clients) (refusal string, er
 
 // checkReservation looks at the capacity reservation in which the machines are launched.
 func (g *Group) checkReservation(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
-	if g.Content == nil {
-		return "", nil
-	}
-	r := g.Content.Reserved()
-	r.Subnets, r.Launches = g.Subnets, g.wants() > 0
-	return r.Refusal(ctx, c)
+	return g.Content.CheckReservation(ctx, c, g.Subnets, g.wants() > 0)
 }
 
 // wants is how many machines a new group has.

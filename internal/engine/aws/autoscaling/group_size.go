@@ -99,7 +99,7 @@ func (g *GroupSize) Costs(ctx context.Context, c *cloud.Clients, have graph.Stat
 	return nil, g.Server.All(int(g.Desired)), nil
 }
 
-// WhyNotEmptied says why a group keeps machines although its size is 0, or should not be emptied now; "" if it can be.
+// WhyNotEmptied returns the reason why a group cannot be emptied now, or "".
 func (s *GroupState) WhyNotEmptied(ctx context.Context, c *cloud.Clients) (string, error) {
 	if s.Suspends("Terminate") {
 		return "its process Terminate is suspended, so that its machines stay", nil

@@ -14,23 +14,23 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// Reserved is what a manifest wants of a capacity reservation, or of a Capacity Block for ML.
-type Reserved struct {
-	Path     string // of its ID in the manifest
-	ID       string // "": no reservation
-	Type     string // of the instances; "" if it is not known
-	Block    bool   // the market type is CapacityBlock
-	Subnets  []*graph.Ref[SubnetState]
-	Launches bool // machines are to be launched now
+// reserved is a capacity reservation, or a Capacity Block for ML, into which a manifest launches machines.
+type reserved struct {
+	path         string // of its ID in the manifest
+	id           string // "": no reservation
+	instanceType string // of the machines; "" if it is not known
+	block        bool   // the market type is CapacityBlock
+	subnets      []*graph.Ref[SubnetState]
+	launches     bool // machines are to be launched now
 }
 
-// Refusal says why EC2 launches no machines into the reservation; "" if nothing is known against it.
-func (r Reserved) Refusal(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
-	if r.ID == "" {
+// refusal returns the reason why EC2 launches no machines into the reservation, or "".
+func (r reserved) refusal(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	if r.id == "" {
 		return "", nil
 	}
-	have, err := cloud.Remember(ctx, c, "capacity reservation "+r.ID, func(ctx context.Context) (*types.CapacityReservation, error) {
-		out, err := c.EC2.DescribeCapacityReservations(ctx, &ec2.DescribeCapacityReservationsInput{CapacityReservationIds: []string{r.ID}})
+	have, err := cloud.Remember(ctx, c, "capacity reservation "+r.id, func(ctx context.Context) (*types.CapacityReservation, error) {
+		out, err := c.EC2.DescribeCapacityReservations(ctx, &ec2.DescribeCapacityReservationsInput{CapacityReservationIds: []string{r.id}})
 		if err != nil || len(out.CapacityReservations) == 0 {
 			return nil, cloud.IgnoreNotFound(err)
 		}
@@ -39,7 +39,7 @@ func (r Reserved) Refusal(ctx context.Context, c *cloud.Clients) (refusal string
 	if err != nil {
 		return "", err
 	}
-	what := r.Path + ": the capacity reservation " + r.ID
+	what := r.path + ": the capacity reservation " + r.id
 	if have == nil {
 		return what + " does not exist in this account and region: correct the ID", nil
 	}
@@ -47,29 +47,29 @@ func (r Reserved) Refusal(ctx context.Context, c *cloud.Clients) (refusal string
 		refusal = r.outside(what, have)
 	}
 	if refusal == "" {
-		refusal = inAnotherZone(what, aws.ToString(have.AvailabilityZone), r.Subnets...)
+		refusal = inAnotherZone(what, aws.ToString(have.AvailabilityZone), r.subnets...)
 	}
 	return refusal, nil
 }
 
-// unlike says that the reservation is of another kind, or for another instance type.
-func (r Reserved) unlike(what string, have *types.CapacityReservation) string {
+// unlike returns a message if the reservation is of another kind, or for another instance type; otherwise "".
+func (r reserved) unlike(what string, have *types.CapacityReservation) string {
 	isBlock := have.ReservationType == types.CapacityReservationTypeCapacityBlock
 	switch {
-	case isBlock && !r.Block:
+	case isBlock && !r.block:
 		return what + " is a Capacity Block: set marketType: CapacityBlock"
-	case r.Block && !isBlock && have.ReservationType != "":
+	case r.block && !isBlock && have.ReservationType != "":
 		return what + " is not a Capacity Block: remove marketType: CapacityBlock, or name a Capacity Block"
-	case aws.ToString(have.InstanceType) != "" && r.Type != "" && *have.InstanceType != r.Type:
-		return fmt.Sprintf("%s is for the instance type %s, and the machine has %s: change one of them", what, *have.InstanceType, r.Type)
+	case aws.ToString(have.InstanceType) != "" && r.instanceType != "" && *have.InstanceType != r.instanceType:
+		return fmt.Sprintf("%s is for the instance type %s, and the machine has %s: change one of them", what, *have.InstanceType, r.instanceType)
 	}
 	return ""
 }
 
-// outside says that machines are to be launched before the reservation begins, after it has ended, or while it is not active.
-func (r Reserved) outside(what string, have *types.CapacityReservation) string {
+// outside returns a message if machines are to be launched while the reservation is not active; otherwise "".
+func (r reserved) outside(what string, have *types.CapacityReservation) string {
 	switch state := have.State; {
-	case !r.Launches || state == types.CapacityReservationStateActive:
+	case !r.launches || state == types.CapacityReservationStateActive:
 		return ""
 	case state == types.CapacityReservationStateScheduled && have.StartDate != nil:
 		return fmt.Sprintf(
@@ -83,25 +83,34 @@ func (r Reserved) outside(what string, have *types.CapacityReservation) string {
 	return fmt.Sprintf("%s is %s: name another", what, have.State)
 }
 
-// checkReservation says why a machine cannot be launched into the capacity reservation that the manifest names. Of a launch
-// template, the group that uses it knows the subnets, and whether it launches machines.
+// checkReservation returns the reason why EC2 launches no machine into the capacity reservation that the manifest names, or "". A
+// launch template has no subnet: CheckReservation does the rest.
 func (i *Instance) checkReservation(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
-	r := reserved(&i.Spec)
+	r := reservedFor(&i.Spec)
 	if i.Subnet != nil {
-		r.Subnets, r.Launches = []*graph.Ref[SubnetState]{i.Subnet}, true
+		r.subnets, r.launches = []*graph.Ref[SubnetState]{i.Subnet}, true
 	}
-	return r.Refusal(ctx, c)
+	return r.refusal(ctx, c)
 }
 
-func reserved(s *infrav1.AWSMachineSpec) Reserved {
-	return Reserved{
-		Path: "capacityReservationId", ID: aws.ToString(s.CapacityReservationID), Type: s.InstanceType, Block: s.MarketType == infrav1.MarketTypeCapacityBlock,
+// CheckReservation returns the reason why a group that uses the launch template cannot launch machines into the capacity reservation,
+// or "". launches says that the group launches machines now. Without a launch template, there is no reservation.
+func (t *LaunchTemplate) CheckReservation(
+	ctx context.Context, c *cloud.Clients, subnets []*graph.Ref[SubnetState], launches bool,
+) (refusal string, err error) {
+	if t == nil {
+		return "", nil
 	}
+	r := reservedFor(&t.machine().Spec)
+	r.path, r.subnets, r.launches = "awsLaunchTemplate."+r.path, subnets, launches
+	return r.refusal(ctx, c)
 }
 
-// Reserved is what the template wants of a reservation.
-func (t *LaunchTemplate) Reserved() Reserved {
-	r := reserved(&t.machine().Spec)
-	r.Path = "awsLaunchTemplate." + r.Path
-	return r
+func reservedFor(s *infrav1.AWSMachineSpec) reserved {
+	return reserved{
+		path:         "capacityReservationId",
+		id:           aws.ToString(s.CapacityReservationID),
+		instanceType: s.InstanceType,
+		block:        s.MarketType == infrav1.MarketTypeCapacityBlock,
+	}
 }

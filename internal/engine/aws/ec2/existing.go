@@ -185,6 +185,7 @@ func (i *Instance) checkType(ctx context.Context, c *cloud.Clients) (refusal str
 	if i.Image != nil {
 		image, _ = i.Image.Found()
 	}
+	tooMany := t.TooManyVolumes(i.Spec.InstanceType, len(i.Spec.NonRootVolumes), len(i.Spec.NetworkInterfaces))
 	switch {
 	case t.VCPUs == 0 && t.Zones != nil:
 		return fmt.Sprintf("there is no instance type %s in %s", i.Spec.InstanceType, c.Region), nil
@@ -196,9 +197,8 @@ func (i *Instance) checkType(ctx context.Context, c *cloud.Clients) (refusal str
 			image.ID,
 			image.Architecture,
 		), nil
-	case t.TooManyVolumes(i.Spec.InstanceType, len(i.Spec.NonRootVolumes), len(i.Spec.NetworkInterfaces)) != "":
-		why := t.TooManyVolumes(i.Spec.InstanceType, len(i.Spec.NonRootVolumes), len(i.Spec.NetworkInterfaces))
-		return "nonRootVolumes: " + why + ": remove some, or use another type", nil
+	case tooMany != "":
+		return "nonRootVolumes: " + tooMany, nil
 	case i.Enclave && t.VCPUs != 0 && !t.Enclaves:
 		return fmt.Sprintf("the instance type %s has no Nitro Enclaves: use another type, or remove enclaveOptions", i.Spec.InstanceType), nil
 	}

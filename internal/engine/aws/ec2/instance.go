@@ -489,27 +489,30 @@ func Terminate(ctx context.Context, c *cloud.Clients, ids []string) error {
 
 // terminateAll returns an error, or nil, for each machine.
 func terminateAll(ctx context.Context, c *cloud.Clients, ids []string) []error {
-	out := make([]error, 0, len(ids))
-	for part := range slices.Chunk(ids, 500) {
-		_, err := c.EC2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: part})
-		if len(part) > 1 && cloud.Rejected(err) && !cloud.Is(err, "OperationNotPermitted") { // TerminateInstances fails for all if one ID does not exist
-			out = append(out, terminateEach(ctx, c, part)...)
-			continue
-		}
-		out = append(out, slices.Repeat([]error{err}, len(part))...)
-	}
-	return out
+	fails := func(err error) bool { return cloud.Rejected(err) && !cloud.Is(err, "OperationNotPermitted") }
+	return callForAll(ids, fails, func(ids []string) error {
+		_, err := c.EC2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: ids})
+		return err
+	})
 }
 
-func terminateEach(ctx context.Context, c *cloud.Clients, ids []string) []error {
-	out := make([]error, len(ids))
-	var g crash.Group
-	for n, id := range ids {
-		g.Go(func() {
-			_, out[n] = c.EC2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}})
-		})
+// callForAll calls an operation for up to 500 machines at a time. It returns an error, or nil, for each machine. The operation
+// fails for all machines of a call if EC2 refuses one of them. If an error may be of this kind, the operation is called again,
+// for each machine alone.
+func callForAll(ids []string, mayBeOfOne func(error) bool, call func(ids []string) error) []error {
+	out := make([]error, 0, len(ids))
+	for part := range slices.Chunk(ids, 500) {
+		err := call(part)
+		errs := slices.Repeat([]error{err}, len(part))
+		if len(part) > 1 && mayBeOfOne(err) {
+			var g crash.Group
+			for n := range part {
+				g.Go(func() { errs[n] = call(part[n : n+1]) })
+			}
+			g.Wait()
+		}
+		out = append(out, errs...)
 	}
-	g.Wait()
 	return out
 }
 

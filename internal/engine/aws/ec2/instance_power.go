@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -8,7 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/internal/crash"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/cost"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
@@ -82,29 +82,10 @@ func (p *Power) Update(ctx context.Context, c *cloud.Clients, have *InstanceStat
 		what = "start"
 		after.Status, after.Stopped = string(types.InstanceStateNamePending), false
 	}
-	refused, err := cloud.Batch(ctx, c, what, p.ID, func(ctx context.Context, ids []string) ([]error, error) { return p.switchAll(ctx, c, ids), nil })
-	if err == nil {
-		err = refused
-	}
-	return &after, err
-}
-
-// switchAll returns an error, or nil, for each machine. A call with several fails for all if EC2 refuses one of them.
-func (p *Power) switchAll(ctx context.Context, c *cloud.Clients, ids []string) []error {
-	out, at := make([]error, len(ids)), 0
-	var g crash.Group
-	for start := 0; start < len(ids); start = at {
-		at = min(start+500, len(ids))
-		part := ids[start:at]
-		err := p.call(ctx, c, part)
-		for n := range part {
-			if out[start+n] = err; len(part) > 1 && cloud.Rejected(err) {
-				g.Go(func() { out[start+n] = p.call(ctx, c, part[n:n+1]) })
-			}
-		}
-		g.Wait()
-	}
-	return out
+	refused, err := cloud.Batch(ctx, c, what, p.ID, func(ctx context.Context, ids []string) ([]error, error) {
+		return callForAll(ids, cloud.Rejected, func(ids []string) error { return p.call(ctx, c, ids) }), nil
+	})
+	return &after, cmp.Or(err, refused)
 }
 
 func (p *Power) call(ctx context.Context, c *cloud.Clients, ids []string) (err error) {
@@ -133,7 +114,7 @@ func (p *Power) Costs(ctx context.Context, c *cloud.Clients, have graph.State) (
 	return now, then, err
 }
 
-// StopProtection says why EC2 does not stop a machine, and which command turns the protection off; "" if it does.
+// StopProtection returns a message with the command that turns the stop protection of a machine off; "" if the machine has none.
 func StopProtection(ctx context.Context, c *cloud.Clients, id string) (string, error) {
 	on, err := instanceAttribute(ctx, c, id, types.InstanceAttributeNameDisableApiStop)
 	if !on || err != nil {

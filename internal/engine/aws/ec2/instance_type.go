@@ -105,7 +105,7 @@ func instanceType(t types.InstanceTypeInfo) InstanceType {
 	return out
 }
 
-// TooManyVolumes says that a machine of the type cannot have all volumes of its specification beside its root volume; "" if it can
+// TooManyVolumes returns an error message if a machine of the type cannot have that many volumes beside its root volume; otherwise ""
 // ("Amazon EBS volume limits for Amazon EC2 instances", EC2 user guide).
 func (t InstanceType) TooManyVolumes(name string, others, interfaces int) string {
 	room := t.Volumes
@@ -115,7 +115,12 @@ func (t InstanceType) TooManyVolumes(name string, others, interfaces int) string
 	if t.Volumes == 0 || 1+others <= room {
 		return ""
 	}
-	return fmt.Sprintf("the instance type %s takes %d EBS volumes, and the machine has %d with its root volume", name, room, 1+others)
+	return fmt.Sprintf(
+		"the instance type %s takes %d EBS volumes, and the machine has %d with its root volume: remove some, or use another type",
+		name,
+		room,
+		1+others,
+	)
 }
 
 // assumedTypes returns x86_64 for all types, as CAPA does without permission to describe

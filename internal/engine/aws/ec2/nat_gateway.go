@@ -248,8 +248,8 @@ func existingNATGateways(ctx context.Context, c *cloud.Clients, tagged types.Fil
 	})
 }
 
-// WaysOut lists the public addresses of the NAT gateways to which the default routes of existing subnets lead, also of
-// gateways in other subnets. A gateway may have several addresses, and uses all of them.
+// WaysOut lists the public addresses from which existing subnets call the internet: those of the NAT gateways in their default
+// routes. The gateways may be in other subnets. A gateway uses all of its addresses.
 func WaysOut(ctx context.Context, c *cloud.Clients, vpc string, subnets []string) (out []string, err error) {
 	tables, err := routeTablesOf(ctx, c, vpc)
 	var gateways []string
@@ -262,36 +262,31 @@ func WaysOut(ctx context.Context, c *cloud.Clients, vpc string, subnets []string
 		return nil, err
 	}
 	slices.Sort(gateways)
-	in := &ec2.DescribeNatGatewaysInput{Filter: []types.Filter{
-		cloud.Filter("nat-gateway-id", slices.Compact(gateways)...), cloud.Filter("state", "pending", "available"),
-	}}
-	return cloud.Pages(ctx, ec2.NewDescribeNatGatewaysPaginator(c.EC2, in), func(o *ec2.DescribeNatGatewaysOutput) (out []string) {
-		for _, n := range o.NatGateways {
-			for _, a := range n.NatGatewayAddresses {
-				if ip := aws.ToString(a.PublicIp); ip != "" {
-					out = append(out, ip)
-				}
-			}
-		}
-		return out
-	})
-}
-
-// NATAddresses lists the public IP addresses of the NAT gateways in existing subnets.
-func NATAddresses(ctx context.Context, c *cloud.Clients, subnets []string) (out []string, err error) {
-	in := &ec2.DescribeNatGatewaysInput{Filter: []types.Filter{cloud.Filter("subnet-id", subnets...), cloud.Filter("state", "pending", "available")}}
-	ctx = cloud.Listing(ctx)
-	for p := ec2.NewDescribeNatGatewaysPaginator(c.EC2, in); p.HasMorePages(); {
-		page, err := p.NextPage(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, n := range page.NatGateways {
-			if ip := natGatewayState(n).PublicIP; ip != "" {
+	all, err := usableNATGateways(ctx, c, cloud.Filter("nat-gateway-id", slices.Compact(gateways)...))
+	for _, n := range all {
+		for _, a := range n.NatGatewayAddresses {
+			if ip := aws.ToString(a.PublicIp); ip != "" {
 				out = append(out, ip)
 			}
 		}
 	}
+	return out, err
+}
+
+// usableNATGateways lists the NAT gateways that a filter finds, and that are pending or available.
+func usableNATGateways(ctx context.Context, c *cloud.Clients, filter types.Filter) ([]types.NatGateway, error) {
+	p := ec2.NewDescribeNatGatewaysPaginator(c.EC2, &ec2.DescribeNatGatewaysInput{Filter: []types.Filter{filter, cloud.Filter("state", "pending", "available")}})
+	return cloud.Pages(ctx, p, func(o *ec2.DescribeNatGatewaysOutput) []types.NatGateway { return o.NatGateways })
+}
+
+// NATAddresses lists the public IP addresses of the NAT gateways in existing subnets.
+func NATAddresses(ctx context.Context, c *cloud.Clients, subnets []string) (out []string, err error) {
+	all, err := usableNATGateways(ctx, c, cloud.Filter("subnet-id", subnets...))
+	for _, n := range all {
+		if ip := natGatewayState(n).PublicIP; ip != "" {
+			out = append(out, ip)
+		}
+	}
 	slices.Sort(out)
-	return out, nil
+	return out, err
 }

@@ -41,12 +41,7 @@ func (g *NodeGroup) Check(ctx context.Context, c *cloud.Clients) (refusal string
 
 // checkReservation looks at the capacity reservation in which the nodes are launched.
 func (g *NodeGroup) checkReservation(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
-	if g.Content == nil {
-		return "", nil
-	}
-	r := g.Content.Reserved()
-	r.Subnets, r.Launches = g.Subnets, g.Desired > 0
-	return r.Refusal(ctx, c)
+	return g.Content.CheckReservation(ctx, c, g.Subnets, g.Desired > 0)
 }
 
 // checkSubnets looks for subnets whose nodes cannot join, or with which EKS does not create a group: "Managed node
@@ -100,11 +95,15 @@ func (g *NodeGroup) checkInstanceTypes(ctx context.Context, c *cloud.Clients) (r
 		return "", err
 	}
 	for _, name := range names {
-		switch t := found[name]; {
+		t, tooMany := found[name], ""
+		if g.Content != nil {
+			tooMany = t.TooManyVolumes(name, len(g.Content.Spec.NonRootVolumes), 1)
+		}
+		switch {
 		case t.VCPUs == 0 && t.Zones != nil:
 			return fmt.Sprintf("there is no instance type %s in %s", name, c.Region), nil
-		case g.Content != nil && t.TooManyVolumes(name, len(g.Content.Spec.NonRootVolumes), 1) != "":
-			return "awsLaunchTemplate.nonRootVolumes: " + t.TooManyVolumes(name, len(g.Content.Spec.NonRootVolumes), 1) + ": remove some, or use another type", nil
+		case tooMany != "":
+			return "awsLaunchTemplate.nonRootVolumes: " + tooMany, nil
 		case t.VCPUs != 0 && t.Architecture != want:
 			return fmt.Sprintf("the instance type %s is %s, and the images of amiType %s are %s: change one of them", name, t.Architecture, g.ImageType, want), nil
 		}

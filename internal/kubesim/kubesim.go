@@ -119,6 +119,7 @@ func (c *Cluster) Settle(now time.Time) {
 		c.settlePods(now)
 		c.settleBroken(now)
 		c.settleBudgets(now)
+		c.settleWorkloads(now)
 	}
 }
 

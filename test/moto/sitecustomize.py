@@ -1,4 +1,4 @@
-"""Mends nineteen faults of moto 5 in the server that the tests start.
+"""Mends twenty faults of moto 5 in the server that the tests start.
 
 Python imports this module when it starts. Without it:
 - a rule for an IP protocol without ports, such as 4 (IP in IP, which Calico
@@ -13,6 +13,7 @@ Python imports this module when it starts. Without it:
   profile;
 - two load balancers may have the same name: AWS answers a repeated request with
   the first one, and another request with an error;
+- a Classic Load Balancer has no health check before one is set;
 - the target groups of a load balancer without any are an error, not an empty
   list;
 - the network interface of a NAT gateway does not say what it belongs to, and
@@ -58,6 +59,7 @@ from moto.ec2.responses.launch_templates import LaunchTemplates
 from moto.ec2.utils import parse_user_data
 from moto.eks import responses as eks
 from moto.eks import urls as eks_urls
+from moto.elb import models as elb
 from moto.elbv2 import models as elbv2
 from moto.elbv2.exceptions import DuplicateLoadBalancerName, TargetGroupNotFoundError
 from moto.iam import access_control
@@ -177,6 +179,19 @@ def one_balancer_of_a_name(self, *args, **kwargs):
 
 elbv2.ELBv2Backend.create_load_balancer = one_balancer_of_a_name
 
+
+# A new Classic Load Balancer checks the first port of its instances (ELB user guide, "Health checks
+# for the instances for your Classic Load Balancer"). The cloud controller manager ends without it.
+new_classic = elb.LoadBalancer.__init__
+
+
+def classic_with_health_check(self, *args, **kwargs):
+    new_classic(self, *args, **kwargs)
+    if self.listeners:
+        self.health_check = elb.FakeHealthCheck("5", "10", "2", "30", f"TCP:{self.listeners[0].instance_port}")
+
+
+elb.LoadBalancer.__init__ = classic_with_health_check
 
 target_groups = elbv2.ELBv2Backend.describe_target_groups
 

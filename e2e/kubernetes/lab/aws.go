@@ -3,11 +3,16 @@ package lab
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +20,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/controlplane"
 	"github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/lab/wire"
@@ -48,7 +55,9 @@ type account struct {
 
 	mu     sync.Mutex
 	routed bool         // or will be soon
-	https  net.Listener // of bootService
+	https  net.Listener // of bootService and other services
+	tls    *http.Server
+	roots  []byte       // certificates, as PEM, that clients of https trust
 }
 
 // openAccount starts moto_server with the images and patches of all tests, in its own
@@ -77,18 +86,41 @@ func openAccount(ctx context.Context, dir string) (*account, error) {
 		"PYTHONDONTWRITEBYTECODE=1", "MOTO_EKS=" + filepath.Join(dir, eksFile),
 		"MOTO_ELASTIC_IPS=30", // the clusters of all tests are in one account, and a NAT gateway needs one
 	}, program, "-H", awsAddress, "-p", "5000")
-	log, err := os.Create(filepath.Join(dir, "moto.log"))
+	output, err := os.Create(filepath.Join(dir, "moto.log"))
 	if err != nil {
 		return nil, err
 	}
-	a.server.Stdout, a.server.Stderr = log, log
+	a.server.Stdout, a.server.Stderr = output, output
 	if err := a.server.Start(); err != nil {
 		return nil, err
 	}
-	if err := listening(log.Name(), time.Minute); err != nil {
+	if err := listening(output.Name(), time.Minute); err != nil {
 		return a, err
 	}
-	return a, nil
+	return a, a.serveTLS()
+}
+
+// serveTLS prepares a.tls, by which programs reach moto without being told its address: they
+// find the names of AWS's services in /etc/hosts.
+func (a *account) serveTLS() error {
+	cert, key, err := certutil.GenerateSelfSignedCertKey("*."+region+".amazonaws.com", nil, nil)
+	if err != nil {
+		return err
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return err
+	}
+	target, err := url.Parse(endpoint)
+	if err != nil {
+		return err
+	}
+	a.roots = cert
+	a.tls = &http.Server{
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}}, ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0),
+		Handler: &httputil.ReverseProxy{Transport: a.HTTP.Transport, Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(target) }},
+	}
+	return nil
 }
 
 // listening waits until the server logs that it listens.
@@ -126,13 +158,7 @@ func (a *account) route(ctx context.Context, after time.Duration) {
 		a.mu.Lock()
 		a.https = l
 		a.mu.Unlock()
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return // closed
-			}
-			_ = c.Close()
-		}
+		_ = a.tls.ServeTLS(l, "", "") // until it is closed
 	})
 }
 

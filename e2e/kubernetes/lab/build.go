@@ -32,6 +32,18 @@ func programs(version string) (all []controlplane.Program) {
 		controlplane.Program{Name: "etcdctl", Version: etcd, Package: "go.etcd.io/etcd/etcdctl/v3", Module: moduleOf(version)})
 }
 
+// addOns are the programs of instances with real container runtimes, beside those of programs.
+func addOns() []controlplane.Program {
+	return []controlplane.Program{
+		kubernetes("kubelet", controlplane.Version),
+		kubernetes("kube-proxy", controlplane.Version),
+		{Name: "flanneld", Version: flannel, Package: "github.com/flannel-io/flannel", Module: "addons", C: true},
+		{Name: "flannel-cni", Version: flannelPlugin, Package: "github.com/containernetworking/plugins/plugins/meta/flannel", Module: "cni"},
+		{Name: "aws-cloud-controller-manager", Version: cloudController, Package: "k8s.io/cloud-provider-aws/cmd/aws-cloud-controller-manager", Module: "addons"},
+		{Name: "coredns", Version: coreDNS, Package: "github.com/coredns/coredns", Module: "coredns"},
+	}
+}
+
 // kubernetes is a program of a Kubernetes version.
 func kubernetes(name, version string) controlplane.Program {
 	p := controlplane.Kubernetes(name)

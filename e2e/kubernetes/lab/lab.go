@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/controlplane"
 	"github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/lab/node"
 	"github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/lab/wire"
 )
@@ -25,6 +26,7 @@ type Lab struct {
 	programs string
 	folder   string
 	hosts    string // /etc/hosts of the laptop
+	registry string // of images; empty without real container runtimes
 
 	mu        sync.Mutex
 	machines  map[string]*Machine // by instance ID
@@ -74,6 +76,22 @@ func Start(t *testing.T) *Lab {
 		require.NoError(t, l.account.close())
 	})
 	return l
+}
+
+// realRuntimes makes the instances of a lab run the real containerd, runc and kubelet, with the
+// images that a manifest and kubeadm name.
+func (l *Lab) realRuntimes(t *testing.T, manifest string) {
+	t.Helper()
+	for _, p := range addOns() {
+		_, err := controlplane.Build(t.Context(), p)
+		require.NoError(t, err)
+	}
+	began := time.Now()
+	background, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	t.Cleanup(stop)
+	require.NoError(t, serveImages(background, l.account.namespace, l.programs, manifest, l.account.roots))
+	t.Logf("images are made after %s", time.Since(began).Round(time.Second))
+	l.registry = registryAddress
 }
 
 // work simulates AWS once a second: new instances boot, terminated instances end, and
@@ -145,13 +163,16 @@ func (l *Lab) launch(ctx context.Context, i wire.Instance) error {
 	if err != nil {
 		return err
 	}
-	hosts := map[string]string{bootService: awsAddress}
+	hosts := map[string]string{}
+	for _, service := range []string{"secretsmanager", "ec2", "elasticloadbalancing", "autoscaling", "sts", "kms"} {
+		hosts[service+"."+region+".amazonaws.com"] = awsAddress
+	}
 	for name, b := range l.balancers {
 		hosts[name] = b.address
 	}
 	m, err := newMachine(ctx, l.folder, node.Instance{
 		ID: i.ID, Zone: i.Zone, Address: i.Address, IPv6: ipv6(i.Address), Name: i.Name, Version: version, Endpoint: endpoint, Region: region,
-		UserData: data, Hosts: hosts, Programs: l.programs,
+		UserData: data, Hosts: hosts, Programs: l.programs, Registry: l.registry,
 	})
 	if err != nil {
 		return err

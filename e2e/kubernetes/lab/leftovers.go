@@ -3,13 +3,17 @@ package lab
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/lab/node"
 )
 
 // hostsFolder is where "ip netns exec" finds the /etc/hosts of a namespace.
@@ -56,6 +60,9 @@ func sweep(ctx context.Context) error {
 			}
 		}
 	}
+	if err := removeCgroups(); err != nil {
+		return err
+	}
 	_ = os.Remove(hostsFolder) // unless somebody else has a file there
 	return nil
 }
@@ -72,4 +79,31 @@ func empty(ctx context.Context, name string) error {
 		}
 	}
 	return namespace(name).remove(ctx)
+}
+
+// removeCgroups removes the control groups of instances, whose processes have ended, from the
+// innermost to the outermost.
+func removeCgroups() error {
+	found, err := filepath.Glob("/sys/fs/cgroup/*/" + node.CgroupOf("*"))
+	if err != nil {
+		return err
+	}
+	for _, group := range found {
+		var dirs []string
+		err := filepath.WalkDir(group, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				dirs = append(dirs, path)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, dir := range slices.Backward(dirs) {
+			if err := os.Remove(dir); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -38,3 +38,19 @@ func Addons(a *incluster.Addons) graph.Diagnosis {
 		return []string{finding}, fmt.Sprintf("kubectl get pods,endpointslices -n %s", m[3])
 	}
 }
+
+// Workloads says why pods of an add-on do not run, after the time limit.
+func Workloads(w *incluster.Workloads) graph.Diagnosis {
+	return func(ctx context.Context, c *cloud.Clients) (findings []string, look string) {
+		k, err := w.API.Client(c)
+		if err != nil || k == nil {
+			return nil, ""
+		}
+		for _, namespace := range w.Namespaces() {
+			if lines, err := incluster.Troubles(ctx, k, namespace, true); err == nil {
+				findings = append(findings, lines...)
+			}
+		}
+		return findings, "kubectl get pods -A"
+	}
+}

@@ -24,6 +24,7 @@ func Kinds() []*kind.Kind {
 		kind.Of(kind.Kind{Name: NodeKind}, kind.Functions[NodeState]{Status: nodeStatus}),
 		kind.Of(kind.Kind{Name: PoolNodesKind}, kind.Functions[PoolNodesState]{Status: poolNodesStatus}),
 		kind.Of(kind.Kind{Name: HelmReleaseKind}, kind.Functions[HelmReleaseState]{Status: helmReleaseStatus}),
+		kind.Of(kind.Kind{Name: WorkloadsKind}, kind.Functions[WorkloadsState]{Status: workloadsStatus}),
 		kind.Of(kind.Kind{Name: KubeProxyKind}, kind.Functions[SystemImageState]{Status: systemImageStatus}),
 	}
 	for _, name := range []string{

@@ -48,6 +48,42 @@ func addAddons(g *graph.Graph, in inputs, k kubernetes) (podNetwork []graph.Edge
 	return append(podNetwork, addCharts(g, in, k, podNetwork, uninstalled, defined)...)
 }
 
+// addWorkloads adds what a run that waits for ready Nodes waits for after them: that the pods of
+// kubeadm and of add-ons run. Without Nodes for them it waits only for those that the control plane
+// may run: others may wait for a scaler that makes Nodes.
+func addWorkloads(g *graph.Graph, in inputs, k kubernetes) {
+	if in.o.Wait != plan.NodesReady || k.server == nil {
+		return
+	}
+	after := append(runPods(g), graph.Awaits(desiredOf(g, incluster.AddonsKind, incluster.HelmReleaseKind)...)...)
+	add := func(w *incluster.Workloads, from graph.Option) {
+		w.API, w.Server, w.After = k.api, k.server, after
+		graph.Expect(g, plan.ID(incluster.WorkloadsKind+"/"+w.Name), w, from, graph.Diagnosed(diagnose.Workloads(w)))
+	}
+	if k.config != nil {
+		_, origin := in.clusterConfiguration()
+		add(&incluster.Workloads{Name: "kubeadm", Objects: incluster.SystemWorkloads(), Optional: true}, graph.From(origin))
+	}
+	for _, set := range in.m.ResourceSets {
+		w := &incluster.Workloads{Name: set.Name}
+		for _, d := range set.Documents {
+			if o := addonObject(d); o.HasStatus() && (in.hasWorkers() || o.RunsOnControlPlane()) {
+				w.Objects = append(w.Objects, o)
+			}
+		}
+		if len(w.Objects) > 0 {
+			add(w, graph.From(set.Origin))
+		}
+	}
+}
+
+// hasWorkers reports whether the manifest has machines for pods beside the control plane.
+func (in inputs) hasWorkers() bool {
+	return slices.ContainsFunc(in.m.Deployments, func(d manifest.Deployment) bool { return d.Replicas() > 0 }) ||
+		slices.ContainsFunc(in.m.Pools, func(p manifest.Pool) bool { return p.Replicas() > 0 }) ||
+		slices.ContainsFunc(in.m.Machines, func(m manifest.Machine) bool { return !m.ControlPlane })
+}
+
 // definitions are the sets that define kinds or namespaces, which charts may need. Sets may also need what charts
 // define: these try again until it is there.
 type definitions struct {

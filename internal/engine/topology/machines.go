@@ -71,6 +71,7 @@ func addMachines(
 		remarks = append(remarks, remark)
 	}
 	terminateMachines(g, in, lbs, k, plan, all, slices.Concat(registered, k.controlPlaneNodes, control.settled))
+	addWorkloads(g, in, k)
 	finishRestore(g, p.boot.restore, k)
 	retireNodeGroups(g, in, p.eks)
 	retirePools(g, in)

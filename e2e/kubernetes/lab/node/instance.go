@@ -5,6 +5,7 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -30,6 +31,10 @@ type Instance struct {
 	Hosts             map[string]string // host names and their addresses
 	Disk              string            // folder of its disk
 	Programs          string            // folder of the control plane programs
+
+	// Registry is the address of a registry with all images. With it the instance runs the real
+	// containerd, runc and kubelet; without, package node replaces them.
+	Registry string
 }
 
 // Paths on an instance.
@@ -50,6 +55,13 @@ func Main(args []string) (int, error) {
 		return 1, kubeadm(args[1:])
 	case cloudController:
 		return 1, cloud()
+	case "pause":
+		pause()
+		return 0, nil
+	case "web":
+		return 1, web()
+	case "get":
+		return 0, get(args[1:])
 	case "ctr":
 		if err := ctr(args[1:]); err != nil {
 			return 1, err
@@ -76,6 +88,11 @@ func boot(file string) error {
 	if err != nil {
 		return err
 	}
+	if self.Registry != "" {
+		if err := self.confine(file); err != nil {
+			return fmt.Errorf("control groups of %s: %w", self.ID, err)
+		}
+	}
 	if err := self.enter(); err != nil {
 		return fmt.Errorf("root of %s: %w", self.ID, err)
 	}
@@ -86,10 +103,15 @@ func boot(file string) error {
 		stop()
 	}()
 	log.SetFlags(log.Lmicroseconds)
-	if err := serveRuntime(ctx); err != nil {
+	s := &services{self: self}
+	if self.Registry == "" {
+		s.kubelet, err = newKubelet(self), serveRuntime(ctx)
+	} else {
+		s.kubelet, err = self.realServices(ctx)
+	}
+	if err != nil {
 		return fmt.Errorf("container runtime: %w", err)
 	}
-	s := &services{self: self, kubelet: newKubelet(self)}
 	if err := s.serve(ctx); err != nil {
 		return fmt.Errorf("services: %w", err)
 	}
@@ -136,6 +158,13 @@ func kubeadm(args []string) error {
 		return err
 	}
 	program := filepath.Join(programDir, "kubeadm-"+self.Version)
+	ignored := ignored
+	if self.Registry != "" {
+		ignored = "SystemVerification,Swap,Mem,NumCPU,FileExisting-crictl,FileExisting-socat,FileExisting-ethtool,FileExisting-tc,FileExisting-ebtables"
+		if err := keepConntrack(args); err != nil {
+			return err
+		}
+	}
 	if len(args) > 0 && (args[0] == "init" || args[0] == "join") && !slices.Contains(args, "phase") { // of which only some have checks
 		args = append(args, "--ignore-preflight-errors="+ignored)
 	}
@@ -148,4 +177,20 @@ func command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	return cmd
+}
+
+// keepConntrack adds to the configuration of "kubeadm init" that kube-proxy does not set the
+// size of the connection table, which only the first network namespace of a machine may.
+func keepConntrack(args []string) error {
+	at := slices.Index(args, "--config")
+	if len(args) == 0 || args[0] != "init" || at < 0 || at == len(args)-1 {
+		return nil
+	}
+	file := args[at+1]
+	text, err := os.ReadFile(file)
+	if err != nil || bytes.Contains(text, []byte("KubeProxyConfiguration")) {
+		return err
+	}
+	text = append(text, "\n---\napiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\nconntrack: {maxPerCore: 0}\n"...)
+	return os.WriteFile(file, text, 0o600)
 }

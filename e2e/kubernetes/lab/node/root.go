@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,6 +28,11 @@ func (i *Instance) enter() error {
 	}
 	if err := i.mounts(root); err != nil {
 		return err
+	}
+	if i.Registry != "" {
+		if err := i.mountsOfRuntime(root); err != nil {
+			return err
+		}
 	}
 	if err := syscall.Chroot(root); err != nil {
 		return err
@@ -96,12 +102,26 @@ func (i *Instance) image() error {
 			return err
 		}
 	}
-	for _, name := range []string{"systemctl", "kubeadm", "kubelet", "ctr", cloudController} {
-		if err := os.Symlink(filepath.Join(programDir, "labnode"), filepath.Join(shimDir, name)); err != nil {
+	links := map[string]string{"systemctl": "labnode", "kubeadm": "labnode", "kubelet": "labnode", "ctr": "labnode", cloudController: "labnode"}
+	if i.Registry != "" {
+		links = map[string]string{"systemctl": "labnode", "kubeadm": "labnode", "kubelet": "kubelet-" + i.Version}
+	}
+	for name, program := range links {
+		if err := os.Symlink(filepath.Join(programDir, program), filepath.Join(shimDir, name)); err != nil {
 			return err
 		}
 	}
 	return i.cloudImage()
+}
+
+// nameserver is the address of the DNS server, which does not exist: where AWS is. CoreDNS ends if
+// it is its own.
+func (i *Instance) nameserver() string {
+	u, err := url.Parse(i.Endpoint)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
 }
 
 // settle runs the first services of every boot.
@@ -119,7 +139,7 @@ func (i *Instance) settle() error {
 	}
 	for file, text := range map[string]string{
 		"/etc/hosts":                    hosts,
-		"/etc/resolv.conf":              "", // nothing listens
+		"/etc/resolv.conf":              "nameserver " + i.nameserver() + "\n",
 		"/etc/hostname":                 i.Name + "\n",
 		"/proc/sys/net/ipv4/ip_forward": "1",
 		selfFile:                        string(self),

@@ -14,11 +14,17 @@ import (
 // services replace systemd.
 type services struct {
 	self    *Instance
-	kubelet *kubelet
+	kubelet service
 
 	mu    sync.Mutex
 	init  int  // process group of "cloud-init init" while it runs
 	again bool // restart it
+}
+
+// service is a service that systemd would restart.
+type service interface {
+	start(ctx context.Context)
+	stop()
 }
 
 // answer is the response to systemctl.
@@ -68,7 +74,7 @@ func (s *services) do(ctx context.Context, args []string) answer {
 	case unit == "kubelet" || unit == "kubelet.service":
 		return s.kubeletUnit(ctx, verb)
 	case slices.Contains([]string{"is-active", "is-enabled", "status"}, verb):
-		return answer{Text: "active"} // kubeadm also checks firewalld
+		return answer{Text: "active"}
 	}
 	log.Printf("systemctl: the lab does not know how to %q", args)
 	return answer{Code: 1}
@@ -90,7 +96,7 @@ func (s *services) kubeletUnit(ctx context.Context, verb string) answer {
 // systemctl is the client.
 func systemctl(args []string) (int, error) {
 	for _, a := range args {
-		if a == "firewalld" {
+		if a == "firewalld" || a == "systemd-resolved" { // kubeadm asks for these
 			return 3, nil // inactive
 		}
 	}

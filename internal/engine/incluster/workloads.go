@@ -1,0 +1,182 @@
+package incluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+)
+
+// WorkloadsKind is the name of the kind of Workloads.
+const WorkloadsKind = "workloads"
+
+// Workloads are the objects of an add-on that have pods or extend the API, and that controllers in
+// the cluster make work: Deployments, DaemonSets, StatefulSets, Jobs, Pods,
+// CustomResourceDefinitions and APIServices. The run waits until their status says that they work,
+// by the rules of kstatus, as kubectl, Flux and helm 4 do
+// (https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md).
+type Workloads struct {
+	API     *API
+	Server  *graph.Ref[APIServerState]
+	Name    string // of the add-on
+	Objects []AddonObject
+	// Optional says that objects which do not exist are not waited for: somebody has replaced them.
+	Optional bool
+	After    []graph.Edge // the objects, and the Nodes for their pods
+}
+
+// WorkloadsState says what does not work yet.
+type WorkloadsState struct {
+	Name  string
+	Waits []WaitingWorkload
+}
+
+// WaitingWorkload is an object that does not work yet.
+type WaitingWorkload struct{ Title, Why string }
+
+// CloudID implements graph.State.
+func (s WorkloadsState) CloudID() string { return s.Name }
+
+var (
+	_ graph.Desired[WorkloadsState] = (*Workloads)(nil)
+	_ graph.TimeLimited             = (*Workloads)(nil)
+)
+
+// HasStatus reports whether the run waits for what an object says in its status. Other kinds have
+// none, or their own controllers decide what it means.
+func (o AddonObject) HasStatus() bool {
+	version, _ := o.Object["apiVersion"].(string)
+	return slices.Contains([]string{
+		"apps/v1 Deployment", "apps/v1 DaemonSet", "apps/v1 StatefulSet", "batch/v1 Job", "v1 Pod",
+		"apiextensions.k8s.io/v1 CustomResourceDefinition", "apiregistration.k8s.io/v1 APIService",
+	}, version+" "+o.kind())
+}
+
+// RunsOnControlPlane reports whether pods of an object may run on the Nodes of the control plane,
+// because they tolerate its taint, or there are none.
+func (o AddonObject) RunsOnControlPlane() bool {
+	path := []string{"spec", "template", "spec", "tolerations"}
+	switch o.kind() {
+	case "DaemonSet", "CustomResourceDefinition", "APIService": // a DaemonSet needs no Node that takes its pods
+		return true
+	case "Pod":
+		path = []string{"spec", "tolerations"}
+	}
+	all, _, _ := unstructured.NestedSlice(o.object().Object, path...) // another type has no tolerations
+	return slices.ContainsFunc(all, func(x any) bool {
+		t, _ := x.(map[string]any)
+		return t["key"] == nil || t["key"] == "" || t["key"] == controlPlaneTaint
+	})
+}
+
+// SystemWorkloads are the objects that kubeadm installs, unless its phases are skipped
+// (cmd/kubeadm/app/phases/addons).
+func SystemWorkloads() (all []AddonObject) {
+	for _, x := range [][2]string{{"DaemonSet", "kube-proxy"}, {"Deployment", "coredns"}} {
+		all = append(all, AddonObject{Title: x[0] + " kube-system/" + x[1], Origin: "kubeadm", Object: map[string]any{
+			"apiVersion": "apps/v1", "kind": x[0], "metadata": map[string]any{"namespace": metav1.NamespaceSystem, "name": x[1]},
+		}})
+	}
+	return all
+}
+
+// controlPlaneTaint is the taint of kubeadm's control planes.
+const controlPlaneTaint = "node-role.kubernetes.io/control-plane"
+
+// workloadsPatience is how long the objects of an add-on may take to work, from when all Nodes are
+// ready: the default time in which a Deployment has to progress (spec.progressDeadlineSeconds).
+const workloadsPatience = 10 * time.Minute
+
+// TimeLimit implements graph.TimeLimited.
+func (w *Workloads) TimeLimit() time.Duration { return workloadsPatience }
+
+// Needs implements graph.Desired.
+func (w *Workloads) Needs() []graph.Edge { return append(graph.Awaits(w.Server), w.After...) }
+
+// Find implements graph.Desired.
+func (w *Workloads) Find(ctx context.Context, c *cloud.Clients) (*WorkloadsState, error) {
+	if !answers(w.Server) {
+		return nil, nil // the API server does not answer yet
+	}
+	k, err := w.API.Client(c)
+	if err != nil {
+		return nil, err
+	}
+	s := &WorkloadsState{Name: w.Name}
+	for _, o := range w.Objects {
+		switch why, err := waitsFor(ctx, k, o); {
+		case err != nil:
+			return nil, w.API.retryUnavailable(ctx, err)
+		case why != "" && (why != missing || !w.Optional):
+			s.Waits = append(s.Waits, WaitingWorkload{o.Title, why})
+		}
+	}
+	return s, nil
+}
+
+// Namespaces are those of the objects.
+func (w *Workloads) Namespaces() (all []string) {
+	for _, o := range w.Objects {
+		if name := o.object().GetNamespace(); name != "" && !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// missing is what is said of an object that does not exist.
+const missing = "it does not exist"
+
+// waitsFor returns what an object waits for; "" if it works.
+func waitsFor(ctx context.Context, k *kube.Client, o AddonObject) (string, error) {
+	object := o.object()
+	at, err := k.Kind(ctx, object)
+	if err != nil {
+		return "", err
+	}
+	live, err := at.Get(ctx, object.GetName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return missing, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	is, err := status.Compute(live)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("status of %s: %w", o.Title, err)
+	case is.Status == status.CurrentStatus:
+		return "", nil
+	case is.Message == "":
+		return is.Status.String(), nil
+	}
+	return is.Message, nil
+}
+
+// Diff implements graph.Desired.
+func (w *Workloads) Diff(have *WorkloadsState) (d plan.Diff) {
+	if have.Name == "" {
+		d.Await("state", "", ready)
+	}
+	for _, x := range have.Waits {
+		d.Await(x.Title, x.Why, ready)
+	}
+	return d
+}
+
+func workloadsStatus(s WorkloadsState) (state, detail string) {
+	if n := len(s.Waits); n > 0 {
+		return "", fmt.Sprintf("%d not ready, such as %s: %s", n, s.Waits[0].Title, s.Waits[0].Why)
+	}
+	return ready, ""
+}

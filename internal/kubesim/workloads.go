@@ -27,7 +27,8 @@ func (c *Cluster) progress(path string, now time.Time, count func(Object) (want,
 	o := c.Objects[path]
 	generation, _ := value(o, "metadata", "generation").(float64)
 	want, ready := count(o)
-	if seen, _ := value(o, "status", "observedGeneration").(float64); seen == generation && value(o, "kubesim", "want") == want && value(o, "kubesim", "ready") == ready {
+	if seen, _ := value(o, "status", "observedGeneration").(float64); seen == generation && value(o, "kubesim", "want") == want &&
+		value(o, "kubesim", "ready") == ready {
 		return
 	}
 	w, r := float64(want), float64(ready)

@@ -242,7 +242,7 @@ func (l *Looking) withGraph(expected func(*graph.Graph, func(plan.ID) bool) time
 func (l *Looking) Result(p plan.Plan, err error) (cluster.Result, error) {
 	s := l.Cloud.Stats()
 	res := cluster.Result{
-		Plan: p, Reads: s.Reads.Load(), Writes: s.Writes.Load(), Throttled: s.Throttled.Load(), Took: l.Cloud.Clock.Since(l.began),
+		Plan: p, Reads: s.Reads.Load(), Writes: s.Writes.Load(), Throttled: s.Throttled.Load(), ThrottledBy: s.ThrottledBy(), Late: l.Cloud.Late(), Took: l.Cloud.Clock.Since(l.began),
 		Endpoint: Known(l.Built.Endpoint.String()), Nodes: l.nodes(),
 	}
 	if err != nil && res.Writes+s.KubeWrites.Load() > 0 && !errors.As(err, new(*plan.LeftoverError)) {

@@ -17,8 +17,8 @@ type TokenBucket struct {
 // Limits are the rate limits of a service. AWS limits the calls of an account in a region, whichever program sends
 // them.
 type Limits struct {
-	Code   string                           // the error of a call above a limit
-	Global bool                             // the service is the same in all regions
+	Code   string                                // the error of a call above a limit
+	Global bool                                  // the service is the same in all regions
 	Of     func(op string, in any) []TokenBucket // the buckets of a call; in is nil if only the classes are asked for
 }
 

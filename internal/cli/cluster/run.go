@@ -285,12 +285,12 @@ type outcome struct {
 	Writes  int64         `json:"writes"`
 	// Throttled attempts are those that AWS has refused for their rate, and that were repeated.
 	Throttled   int64     `json:"throttled,omitempty"`
-	ThrottledBy []string  `json:"throttledBy,omitempty"` // the services that have refused them
+	ThrottledBy []string  `json:"throttledBy,omitempty"`      // the services that have refused them
 	Late        float64   `json:"throttledSeconds,omitempty"` // for how long at least one call waited for that reason
-	Took      float64   `json:"tookSeconds"`
-	Endpoint  string    `json:"endpoint,omitempty"` // https://host:port of the API server
-	Kept      []string  `json:"kept,omitempty"`     // IDs of the volumes that a deletion keeps
-	Absent    []absence `json:"absent,omitempty"`   // what a deletion has looked for again
+	Took        float64   `json:"tookSeconds"`
+	Endpoint    string    `json:"endpoint,omitempty"` // https://host:port of the API server
+	Kept        []string  `json:"kept,omitempty"`     // IDs of the volumes that a deletion keeps
+	Absent      []absence `json:"absent,omitempty"`   // what a deletion has looked for again
 }
 
 // absence is a resource that was deleted and that AWS does not show any more.

@@ -17,7 +17,7 @@ export GOFLAGS := -trimpath $(filter-out -trimpath,$(shell go env GOFLAGS))
 export CGO_ENABLED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build quickstart test sweep proof race lint fmt shape fuzz golden picture recording docs site release-check cover bench start e2e campaign witnesses upstream oracle kubernetes lab management aws ci clean requires-e2e requires-witnesses requires-kubernetes requires-lab
+.PHONY: help build quickstart test sweep proof race lint fmt shape fuzz golden picture recording docs site release-check cover fleet bench start e2e campaign witnesses upstream oracle kubernetes lab management aws ci clean requires-e2e requires-witnesses requires-kubernetes requires-lab
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -85,6 +85,10 @@ release-check: ## build a snapshot of the release and check all of its files, wi
 
 cover: ## show the test coverage of each package
 	go test -cover ./internal/... ./pkg/...
+
+fleet: export GOGC = 800
+fleet: ## create and delete 50 clusters at once in one simulated account, which share its rate limits
+	FLEET=50 go test -count 1 -timeout 15m -run 'TestFleet$$' -v ./test/lives
 
 bench: ## measure calls, time and memory for 3, 100 and 1000 workers
 	FIGURES=1 go test -count 1 -run TestFigures -v ./test/lives

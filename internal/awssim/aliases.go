@@ -55,6 +55,9 @@ type Options = core.Options
 // Call is one call that the account received.
 type Call = core.Call
 
+// TokenBucket is a token bucket that limits the rate of a class of calls.
+type TokenBucket = core.TokenBucket
+
 // Fault is a failure of a call.
 type Fault = core.Fault
 

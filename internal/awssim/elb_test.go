@@ -180,6 +180,7 @@ func TestLoadBalancerRefusals(t *testing.T) {
 			_, err := c.CreateLoadBalancer(t.Context(), in)
 			t.Log(test.name)
 			hasCode(t, err, test.code)
+			time.Sleep(5 * time.Second) // AWS accepts one call in this time
 		}
 		in := nlb("demo", testSubnetA)
 		in.CustomerOwnedIpv4Pool = aws.String("pool")

@@ -166,13 +166,3 @@ func (c *Clients) compareClocks(md middleware.Metadata) {
 	}
 	c.ahead.Store(int64(ahead))
 }
-
-// Stats counts the calls of a run. Calls of the lock are not counted.
-type Stats struct {
-	Reads, Writes, Throttled atomic.Int64
-	// KubeReads and KubeWrites count requests to the cluster's API server.
-	KubeReads, KubeWrites atomic.Int64
-}
-
-// Stats returns the counters of this run.
-func (c *Clients) Stats() *Stats { return &c.stats }

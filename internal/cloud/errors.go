@@ -168,10 +168,12 @@ func (s source) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	return c, err
 }
 
-// Throttled reports whether err says that AWS throttled the call.
+// Throttled reports whether err says that AWS throttled the call. The SDK counts
+// LimitExceededException among these errors; the services that runs call say with it that a quota
+// is exceeded.
 func Throttled(err error) bool {
 	_, throttle := retry.DefaultThrottleErrorCodes[Code(err)]
-	return throttle
+	return throttle && Code(err) != "LimitExceededException"
 }
 
 // NotSent reports whether err says that the request was not sent, so that it has had no

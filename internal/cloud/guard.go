@@ -27,6 +27,7 @@ const (
 	progressKey
 	repeatsKey
 	inspectKey
+	optionalKey
 )
 
 // answerGrace is how long a call that was sent may take after the run was interrupted.
@@ -162,6 +163,9 @@ func (c *Clients) admit(
 	began := c.Clock.Now()
 	p := &progress{input: in.Parameters}
 	out, md, err = c.call(context.WithValue(ctx, progressKey, p), p, in, next)
+	if p.throttled > 0 {
+		c.stats.late.end(c.Clock.Now())
+	}
 	if c.log != nil {
 		c.log(plan.Call{Service: awsmiddleware.GetServiceID(ctx), Operation: op, Took: c.Clock.Since(began), Err: err, Attempts: p.attempts, Writes: !Reads(op)})
 	}
@@ -257,11 +261,11 @@ func (c *Clients) pace(
 		c.stats.Writes.Add(-1) // a rejected call has written nothing
 	}
 	if Throttled(err) {
-		c.stats.Throttled.Add(1)
+		c.stats.throttle(service)
 		c.budget.buckets.slow(service, op)
 	}
 	if err != nil {
-		c.failed(ctx, err)
+		err = c.failed(ctx, err)
 	}
 	return out, md, err
 }

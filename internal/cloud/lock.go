@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
@@ -20,6 +21,10 @@ const (
 	// heartbeatInterval is the time between two heartbeats. A run writes only within this
 	// time after its last heartbeat.
 	heartbeatInterval = 15 * time.Second
+	// throttledInterval is that time after AWS has throttled a heartbeat. All runs of an account
+	// share three writes to Parameter Store a second: 45 runs need all of them for heartbeats every
+	// 15 seconds. The record says so, and another run waits longer before it takes over.
+	throttledInterval = time.Minute
 	// checkValidity is how long a listing of the records is valid. A process that was
 	// suspended for longer lists them again before it writes.
 	checkValidity = 5 * time.Second
@@ -45,6 +50,8 @@ type Holder struct {
 	// Late is how long after this version of the record was written a request to delete
 	// something may still reach AWS.
 	Late time.Duration `json:"late,omitempty"`
+	// Every is the time between two heartbeats; 0 means heartbeatInterval.
+	Every time.Duration `json:"every,omitempty"`
 	// Tokens is what the client tokens of the run are derived from; Run if it is empty.
 	Tokens string `json:"tokens,omitempty"`
 	// Manager is the management cluster that the cluster was handed over to. Every run copies
@@ -113,6 +120,7 @@ type Lock struct {
 	waiting func(Holder, time.Duration)
 	close   func() error // ends the lock of the file
 	late    lateness
+	every   atomic.Int64 // the time between two heartbeats from now on, in nanoseconds; 0 means heartbeatInterval
 
 	turn     chan struct{} // held while using the records and the fields below
 	self     Holder
@@ -130,6 +138,7 @@ type written struct {
 	beats   int
 	sent    time.Time
 	late    time.Duration
+	every   time.Duration // until the next heartbeat
 }
 
 // LockOptions configure how to acquire the lock.

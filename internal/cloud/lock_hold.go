@@ -38,7 +38,7 @@ func (l *Lock) check(ctx context.Context) error {
 				if err := l.look(ctx); err != nil {
 					return err
 				}
-			case l.expired(l.last.sent, heartbeatInterval) || !l.announced():
+			case l.expired(l.last.sent, max(l.last.every, heartbeatInterval)) || !l.announced():
 				if err := l.renew(ctx); err != nil {
 					return err
 				}
@@ -60,6 +60,9 @@ func (l *Lock) repeat(ctx context.Context, call func() error) (err error) {
 	for failed := 0; failed < attempts; {
 		if err = call(); err == nil || !l.records.transient(err) {
 			return err
+		}
+		if Throttled(err) {
+			l.every.Store(int64(throttledInterval))
 		}
 		if !Throttled(err) || l.elapsed(began) >= throttling {
 			failed++
@@ -141,7 +144,7 @@ func (l *Lock) renew(ctx context.Context) error {
 // write sends one request to overwrite a record.
 func (l *Lock) write(ctx context.Context, epoch int) (w written, err error) {
 	h := l.next(epoch)
-	w.beats, w.late, w.sent = h.Beats, h.Late, l.clock.Now()
+	w.beats, w.late, w.every, w.sent = h.Beats, h.Late, h.interval(), l.clock.Now()
 	w.version, err = l.records.write(ctx, h)
 	return w, err
 }
@@ -150,6 +153,7 @@ func (l *Lock) write(ctx context.Context, epoch int) (w written, err error) {
 func (l *Lock) next(epoch int) Holder {
 	l.self.Beats++
 	h := l.self
+	h.Every = time.Duration(l.every.Load())
 	h.Epoch, h.After, h.Late = epoch, l.last.version, l.left()
 	if l.before != nil && epoch == l.before.Epoch {
 		h.After = l.before.version

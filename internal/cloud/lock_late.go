@@ -49,7 +49,7 @@ func (l *Lock) left() (left time.Duration) {
 		left = max(left, d.after-min(l.elapsed(d.since), l.clock.Since(d.since)))
 	}
 	for _, d := range slices.Collect(maps.Values(l.late.sent)) {
-		left = max(left, d+heartbeatInterval) // it is sent before the next heartbeat
+		left = max(left, d+max(time.Duration(l.every.Load()), heartbeatInterval)) // it is sent before the next heartbeat
 	}
 	return left
 }
@@ -60,7 +60,7 @@ func (l *Lock) announced() bool {
 	l.late.mu.Lock()
 	defer l.late.mu.Unlock()
 	for _, d := range l.late.sent {
-		if l.last.late < d+heartbeatInterval {
+		if l.last.late < d+max(l.last.every, heartbeatInterval) {
 			return false
 		}
 	}
@@ -98,11 +98,11 @@ func (l *Lock) inherit(h Holder) {
 	if left := h.Late - h.age; left > 0 {
 		l.late.until = append(l.late.until, deadline{l.clock.Now(), left})
 	}
-	if left := l.scaled(signatureValidity) + heartbeatInterval - h.age; left > 0 && l.self.Command == DeleteCommand && (!h.Released || h.Unknown) {
+	if left := l.scaled(signatureValidity) + h.interval() - h.age; left > 0 && l.self.Command == DeleteCommand && (!h.Released || h.Unknown) {
 		l.late.until = append(l.late.until, deadline{l.clock.Now(), left}) // it may create something after the deletion
 	}
 	l.self.Tokens = ""
-	if l.self.Command != DeleteCommand && h.Late == 0 && !h.Released && h.age < l.scaled(signatureValidity)+heartbeatInterval {
+	if l.self.Command != DeleteCommand && h.Late == 0 && !h.Released && h.age < l.scaled(signatureValidity)+h.interval() {
 		l.self.Tokens = cmp.Or(h.Tokens, h.Run)
 	}
 }

@@ -121,8 +121,11 @@ func (h Holder) validFor(consistencyDelay time.Duration) time.Duration {
 	case h.Released:
 		return consistencyDelay
 	}
-	return consistencyDelay + heartbeatInterval
+	return consistencyDelay + h.interval()
 }
+
+// interval is the time between two heartbeats of the run.
+func (h Holder) interval() time.Duration { return max(h.Every, heartbeatInterval) }
 
 // succeed creates the record of the epoch after top. It fails if another run has written
 // since the listing that shows top.
@@ -170,7 +173,7 @@ func (l *Lock) create(ctx context.Context, began time.Time) (created bool, err e
 	if err != nil || h.Run != l.self.Run {
 		return false, err
 	}
-	l.last = written{1, h.Beats, began, h.Late}
+	l.last = written{1, h.Beats, began, h.Late, h.interval()}
 	return true, nil
 }
 

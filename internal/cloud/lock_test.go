@@ -142,6 +142,48 @@ func TestLockOfADeadRun(t *testing.T) {
 	})
 }
 
+// All runs of an account share three heartbeats a second. A run whose heartbeat is throttled sends
+// them more rarely from then on, and says so: another run waits longer before it takes over.
+func TestThrottledHeartbeats(t *testing.T) {
+	in(t, func(t *testing.T) {
+		s := &store{awssim.New(awssim.Options{}), ""}
+		first, second := s.process(), s.process()
+		throttled := false
+		first.Fault = func(_ int, _, op string) awssim.Fault {
+			if op == "PutParameter" && throttled {
+				throttled = false
+				return awssim.Throttled
+			}
+			return awssim.None
+		}
+		beats := func(during time.Duration) int {
+			before := len(s.aws.Calls())
+			time.Sleep(during)
+			n := 0
+			for _, c := range s.aws.Calls()[before:] {
+				if c.Operation == "PutParameter" {
+					n++
+				}
+			}
+			return n
+		}
+		require.NoError(t, first.lock(t, cloud.LockOptions{}))
+		require.InDelta(t, 12, beats(3*time.Minute), 1)
+		throttled = true
+		time.Sleep(20 * time.Second)
+		require.InDelta(t, 5, beats(5*time.Minute), 1)
+		require.NoError(t, first.write(t))
+		time.Sleep(time.Minute)
+		first.die(t)
+		died := time.Now()
+		require.NoError(t, second.lock(t, cloud.LockOptions{}))
+		require.Greater(t, time.Since(died), cloud.ConsistencyDelay)
+		require.InDelta(t, 90, time.Since(died).Seconds(), 31, "a minute after the last heartbeat could have been followed by a write")
+		require.NoError(t, second.write(t))
+		require.NoError(t, second.Lock.Release(t.Context(), cloud.Ending{}))
+	})
+}
+
 // A run that ends with a call whose outcome is unknown makes the next run wait for a
 // minute.
 func TestLockReleasedWithUnknownOutcome(t *testing.T) {

@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -42,27 +43,41 @@ type bucket struct {
 func newBuckets(c *clock.Clock) *buckets { return &buckets{clock: c, by: map[string]*bucket{}} }
 
 // limits returns the class of an operation, and the size and rate of the bucket of that
-// class. Sources: "Request throttling for the Amazon EC2 API", and the quota pages of AWS
-// Secrets Manager and AWS Systems Manager.
+// class. Sources: "Request throttling" in the documentation of the EC2 and the Elastic Load
+// Balancing API, and the pages with quotas of Secrets Manager, Systems Manager, Service Quotas,
+// EventBridge and the Price List. AWS does not publish the limits of EKS, IAM, Auto Scaling and
+// SQS: those are guesses.
 func limits(service, op string) (class string, size, rate float64) {
-	switch {
-	case service == "EC2":
+	switch service {
+	case "EC2":
 		return ec2Limits(op)
-	case service == "SSM" && op == "PutParameter":
-		return "SSM PutParameter", 10, 3
-	case service == "Auto Scaling" && !Reads(op): // AWS publishes no limits: these are a guess
-		return "Auto Scaling write", 20, 5
-	case service == "Secrets Manager":
+	case "Elastic Load Balancing", "Elastic Load Balancing v2":
+		return elbLimits(service, op)
+	case "SSM":
+		return ssmLimits(op)
+	case "Secrets Manager", "EventBridge":
 		return service, 50, 50
-	case Reads(op):
+	case "KMS", "S3", "STS":
+		return service, 500, 500
+	case "Pricing":
+		return service, 10, 5
+	case "Service Quotas":
+		return service + op, 10, 5
+	case "EKS":
+		if !Reads(op) {
+			return service + op, 10, 2
+		}
+		return service + op, 40, 10
+	}
+	if Reads(op) {
 		return service + " read", 40, 10
 	}
-	return service + " write", 40, 10
+	return service + " write", 20, 5
 }
 
 func ec2Limits(op string) (class string, size, rate float64) {
 	switch {
-	case op == "RunInstances":
+	case op == "RunInstances", op == "StartInstances":
 		return op, 5, 2
 	case op == "CreateTags":
 		return op, 100, 10
@@ -70,6 +85,28 @@ func ec2Limits(op string) (class string, size, rate float64) {
 		return "EC2 read", 100, 20
 	}
 	return "EC2 write", 50, 5
+}
+
+func elbLimits(service, op string) (class string, size, rate float64) {
+	switch {
+	case Reads(op):
+		return service + " read", 40, 10
+	case strings.HasPrefix(op, "Register"), strings.HasPrefix(op, "Deregister"):
+		return service + " registration", 20, 4
+	case op == "CreateLoadBalancer":
+		return service + op, 10, 0.2
+	}
+	return service + " write", 20, 3
+}
+
+func ssmLimits(op string) (class string, size, rate float64) {
+	switch {
+	case op == "PutParameter":
+		return op, 10, 3
+	case strings.HasPrefix(op, "GetParameter"):
+		return "SSM read", 40, 40
+	}
+	return "SSM " + op, 40, 10
 }
 
 // wait takes a token, and waits until one is available.

@@ -48,17 +48,9 @@ func refusals() []refusal {
 	}
 }
 
-// throttling is for how long a call is repeated that AWS throttles: with many runs in one
-// account, the attempts of the SDK are not enough. 50 clusters at once need nine minutes for
-// the writes that EC2 permits; a run that is throttled for an hour has little hope.
-const throttling = time.Hour
-
 // Patience returns for how long the refused call of err is worth repeating; 0 if its
 // answer is final.
 func Patience(err error) time.Duration {
-	if Throttled(err) {
-		return throttling
-	}
 	var op *smithy.OperationError
 	var api smithy.APIError
 	if !errors.As(err, &op) || !errors.As(err, &api) {

@@ -22,17 +22,22 @@ import (
 // the attempts.
 func repeats(t *testing.T, err error, contexts ...func(context.Context) context.Context) (told []string, attempts int) {
 	t.Helper()
-	in(t, func(t *testing.T) {
-		w := newWire(func(int, string) (any, error) { return nil, err })
-		c := cloud.New(w.config(), "demo", cloud.Options{Repeating: func(r cloud.Retry) { told = append(told, r.String()) }})
-		ctx := t.Context()
-		for _, wrap := range contexts {
-			ctx = wrap(ctx)
-		}
-		_, got := c.EC2.CreateVpc(ctx, &ec2.CreateVpcInput{})
-		require.Error(t, got)
-		attempts = w.attempts()
-	})
+	in(t, func(t *testing.T) { told, attempts = repeatsIn(t, err, contexts...) })
+	return told, attempts
+}
+
+// repeatsIn is repeats in a bubble of synctest.
+func repeatsIn(t *testing.T, err error, contexts ...func(context.Context) context.Context) (told []string, attempts int) {
+	t.Helper()
+	w := newWire(func(int, string) (any, error) { return nil, err })
+	c := cloud.New(w.config(), "demo", cloud.Options{Repeating: func(r cloud.Retry) { told = append(told, r.String()) }})
+	ctx := t.Context()
+	for _, wrap := range contexts {
+		ctx = wrap(ctx)
+	}
+	_, got := c.EC2.CreateVpc(ctx, &ec2.CreateVpcInput{})
+	require.Error(t, got)
+	attempts = w.attempts()
 	return told, attempts
 }
 
@@ -49,7 +54,7 @@ func TestRepeatsAreTold(t *testing.T) {
 		"EC2 CreateVpc: InternalError, attempt 6 of 8", "EC2 CreateVpc: InternalError, attempt 7 of 8", "EC2 CreateVpc: InternalError, attempt 8 of 8",
 	}, told)
 	for reason, err := range map[string]error{
-		"RequestLimitExceeded":                               refusal("RequestLimitExceeded"),
+		"RequestTimeout": refusal("RequestTimeout"),
 		"read tcp 192.0.2.1: read: connection reset by peer": &smithyhttp.RequestSendError{Err: errors.New("read tcp 192.0.2.1: read: " + syscall.ECONNRESET.Error())},
 	} {
 		told, _ := repeats(t, err)
@@ -68,12 +73,53 @@ func TestRefusalsAreNotRepeated(t *testing.T) {
 // WithRepeats replaces the function that receives the reports.
 func TestWithRepeats(t *testing.T) {
 	var own []cloud.Retry
-	told, _ := repeats(t, refusal("RequestLimitExceeded"), func(ctx context.Context) context.Context {
+	told, _ := repeats(t, lost(), func(ctx context.Context) context.Context {
 		return cloud.WithRepeats(ctx, func(r cloud.Retry) { own = append(own, r) })
 	})
 	require.Empty(t, told)
 	require.Len(t, own, 6)
 	require.Equal(t, 8, own[5].Attempt)
+}
+
+// A throttled attempt does not count: other programs of the account use the same limit. It is
+// repeated for an hour, and reported every half minute.
+func TestThrottledAttemptsDoNotCount(t *testing.T) {
+	in(t, func(t *testing.T) {
+		w := newWire(nil)
+		w.answer = func(int, string) (any, error) {
+			if time.Since(w.began) < 20*time.Minute {
+				return nil, refusal("RequestLimitExceeded")
+			}
+			return &ec2.DescribeVpcsOutput{}, nil
+		}
+		var told []string
+		c := cloud.New(w.config(), "demo", cloud.Options{Repeating: func(r cloud.Retry) { told = append(told, r.String()) }})
+		_, err := c.EC2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})
+		require.NoError(t, err)
+		require.InDelta(t, 20, c.Late().Minutes(), 0.5)
+		require.Equal(t, []string{"EC2"}, c.Stats().ThrottledBy())
+		require.InDelta(t, 40, len(told), 12)
+		require.Equal(t, "EC2 DescribeVpcs: RequestLimitExceeded, throttled for 1s", told[0])
+		require.Regexp(t, "throttled for 19m..s$", told[len(told)-1])
+		time.Sleep(time.Hour)
+		require.InDelta(t, 20, c.Late().Minutes(), 0.5, "only while a call is throttled")
+	})
+	in(t, func(t *testing.T) {
+		began := time.Now()
+		_, attempts := repeatsIn(t, refusal("RequestLimitExceeded"))
+		require.Greater(t, attempts, 100)
+		require.InDelta(t, 60, time.Since(began).Minutes(), 1)
+	})
+}
+
+// A read that a run can do without is given up sooner.
+func TestOptionalReadsAreGivenUp(t *testing.T) {
+	in(t, func(t *testing.T) {
+		w := newWire(func(int, string) (any, error) { return nil, refusal("TooManyRequestsException") })
+		_, err := w.clients().EC2.DescribeVpcs(cloud.Optional(t.Context()), &ec2.DescribeVpcsInput{})
+		require.Error(t, err)
+		require.Equal(t, 8, w.attempts())
+	})
 }
 
 // steps is a clock that shows the sum of what it was told to wait for.

@@ -22,8 +22,10 @@ type Result struct {
 	Writes int64 // calls to AWS that may change something
 	// Throttled is how many attempts AWS has refused because all programs of the account together call it too
 	// often. They were repeated.
-	Throttled int64
-	Took      time.Duration
+	Throttled   int64
+	ThrottledBy []string      // the services that have, such as "EC2"
+	Late        time.Duration // for how long at least one call waited for that reason
+	Took        time.Duration
 	// Endpoint is host and port of the API server; "" if unknown.
 	Endpoint string
 	// Nodes are those of the machines that Apply has waited for.

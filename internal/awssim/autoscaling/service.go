@@ -2,6 +2,8 @@
 package autoscaling
 
 import (
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
@@ -22,5 +24,6 @@ func New(a *core.Account, s *State, e *ec2.Service, l *elb.Service, i *iam.Servi
 	core.Fill(&s.Groups)
 	svc := &Service{Account: a, state: s, ec2: e, elb: l, iam: i}
 	svc.simulate()
+	a.Limit(autoscaling.ServiceID, limits())
 	return svc
 }

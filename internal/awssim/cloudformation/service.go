@@ -2,6 +2,8 @@
 package cloudformation
 
 import (
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
 )
@@ -19,5 +21,6 @@ func New(a *core.Account, s *State, i *iam.Service) *Service {
 	svc := &Service{Account: a, state: s, iam: i}
 	svc.simulate()
 	svc.adopt()
+	a.Limit(cloudformation.ServiceID, limits())
 	return svc
 }

@@ -87,10 +87,8 @@ func (a *Account) call(ctx context.Context, service, op string, in any, age time
 	if region != a.Region && !h.everywhere && !slices.Contains([]string{"IAM", "STS"}, service) {
 		return nil, fmt.Errorf("awssim: %s %s is not simulated in region %s", service, op, region)
 	}
-	if throttle := a.throttle[service]; throttle != nil {
-		if err := throttle(op, region, in); err != nil {
-			return nil, err
-		}
+	if err := a.throttle(service, op, region, in); err != nil {
+		return nil, err
 	}
 	return h.answer(ctx, in)
 }

@@ -82,7 +82,7 @@ type Account struct {
 
 	state    *State
 	handlers map[reflect.Type]*handler
-	throttle map[string]Throttle // by service
+	limits   map[string]Limits // by service
 
 	mu    sync.Mutex
 	calls []Call
@@ -95,7 +95,7 @@ type Account struct {
 // New returns an account without services.
 func New(o Options, s *State) *Account {
 	return &Account{
-		Options: o, state: s, handlers: map[reflect.Type]*handler{}, throttle: map[string]Throttle{}, rates: map[string]*rate{}, rests: map[string]any{},
+		Options: o, state: s, handlers: map[reflect.Type]*handler{}, limits: map[string]Limits{}, rates: map[string]*rate{}, rests: map[string]any{},
 		Settle: func() {}, Role: func(context.Context) string { return "" },
 	}
 }

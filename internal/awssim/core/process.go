@@ -197,6 +197,12 @@ func (p *Process) Call(ctx context.Context, r Request) (output any, err error) {
 // Operations lists the operations that the account simulates.
 func (p *Process) Operations() []Operation { return p.account.operations() }
 
+// Limits returns the rate limits of a service.
+func (p *Process) Limits(service string) (l Limits, limited bool) {
+	l, limited = p.account.limits[service]
+	return l, limited
+}
+
 // AccessKey returns the access key that signs a call; nil if it is not signed.
 func AccessKey(ctx context.Context) any { return middleware.GetStackValue(ctx, accessKey{}) }
 

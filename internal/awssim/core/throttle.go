@@ -1,33 +1,89 @@
 package core
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
-// Throttle rejects a call that exceeds the rate limit.
-type Throttle func(op, region string, in any) error
+// TokenBucket is a token bucket that limits the rate of a class of calls.
+type TokenBucket struct {
+	Class  string  // of the calls that share it, such as "writes"
+	Each   bool    // every operation of the class has a bucket of its own
+	Size   float64 // how many tokens it holds
+	Refill float64 // tokens per second
+	Takes  float64 // tokens that a call takes; 0 means one
+}
 
-// OnThrottle sets the rate limits of a service.
-func (a *Account) OnThrottle(service string, t Throttle) { a.throttle[service] = t }
+// Limits are the rate limits of a service. AWS limits the calls of an account in a region, whichever program sends
+// them.
+type Limits struct {
+	Code   string                                // the error of a call above a limit
+	Global bool                                  // the service is the same in all regions
+	Of     func(op string, in any) []TokenBucket // the buckets of a call; in is nil if only the classes are asked for
+}
 
-// rate is a token bucket.
+// Limit sets the rate limits of a service.
+func (a *Account) Limit(service string, l Limits) { a.limits[service] = l }
+
+// rate is the content of a bucket.
 type rate struct {
 	tokens float64
 	at     time.Time
 }
 
-// Take takes n tokens from the bucket of a class of calls, if it has that many. A bucket
-// holds size tokens and is refilled with refill tokens per second.
-func (a *Account) Take(class string, n, size, refill float64) bool {
+// throttle rejects a call above the rate limits of its service. Such a call takes no tokens.
+func (a *Account) throttle(service, op, region string, in any) error {
+	l, limited := a.limits[service]
+	if !limited {
+		return nil
+	}
+	if l.Global {
+		region = ""
+	}
+	buckets := l.Of(op, in)
+	rates := make([]*rate, len(buckets))
+	for i, b := range buckets {
+		class := region + " " + service + " " + b.Class
+		if b.Each {
+			class += " " + op
+		}
+		rates[i] = a.filled(class, b)
+		const rounding = 1e-6 // of seconds and rates that are no whole numbers
+		if rates[i].tokens < b.takes()-rounding {
+			return Fail(l.Code, "Rate exceeded")
+		}
+	}
+	for i, b := range buckets {
+		rates[i].tokens -= b.takes()
+	}
+	return nil
+}
+
+func (b TokenBucket) takes() float64 {
+	if b.Takes > 0 {
+		return b.Takes
+	}
+	return 1
+}
+
+// filled returns the content of a bucket now.
+func (a *Account) filled(class string, b TokenBucket) *rate {
 	r := a.rates[class]
 	if r == nil {
-		r = &rate{tokens: size, at: a.Now()}
+		r = &rate{tokens: b.Size, at: a.Now()}
 		a.rates[class] = r
 	}
-	r.tokens = min(size, r.tokens+a.Now().Sub(r.at).Seconds()*refill)
+	r.tokens = min(b.Size, r.tokens+a.Now().Sub(r.at).Seconds()*b.Refill)
 	r.at = a.Now()
-	const rounding = 1e-6 // of seconds and rates that are no whole numbers
-	if r.tokens < n-rounding {
-		return false
+	return r
+}
+
+// Reads reports whether an operation changes nothing, by its name.
+func Reads(op string) bool {
+	for _, p := range []string{"Describe", "Get", "List", "Head", "Simulate", "Validate"} {
+		if strings.HasPrefix(op, p) {
+			return true
+		}
 	}
-	r.tokens -= n
-	return true
+	return false
 }

@@ -2,6 +2,8 @@
 package ec2
 
 import (
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
 )
@@ -26,7 +28,7 @@ func New(a *core.Account, s *State, i *iam.Service) *Service {
 		Account: a, state: s, iam: i, tables: s.tables(), UserOfTemplate: func(string) string { return "" },
 		Usable: func(string) error { return nil },
 	}
-	a.OnThrottle("EC2", svc.throttle)
+	a.Limit(ec2.ServiceID, limits())
 	core.Fill(&s.Elsewhere)
 	core.Fill(&s.KeyPairs)
 	core.Fill(&s.PlacementGroups)

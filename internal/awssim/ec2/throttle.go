@@ -1,40 +1,56 @@
 package ec2
 
 import (
+	"reflect"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// throttle rejects a call that exceeds the rate limit. The classes are those of "Request
-// throttling for the Amazon EC2 API": requests to RunInstances have a bucket of 5,
-// refilled at 2 per second, and their instances one of 1,000, refilled at 2 per second.
-// Each region has its own buckets.
-func (svc *Service) throttle(op, region string, in any) error {
-	class, size, refill := "EC2 "+op, 100.0, 20.0
-	switch {
-	case op == "RunInstances":
-		size, refill = 5, 2
-	case op == "CreateTags":
-		size, refill = 100, 10
-	case isWrite(op):
-		class, size, refill = "EC2 write", 200, 5
-	}
-	if !svc.Take(region+class, 1, size, refill) {
-		return core.Fail("RequestLimitExceeded", "request limit exceeded")
-	}
-	if run, ok := in.(*ec2.RunInstancesInput); ok && !svc.Take(region+"EC2 instances", float64(aws.ToInt32(run.MaxCount)), 1000, 2) {
-		return core.Fail("RequestLimitExceeded", "request limit exceeded")
-	}
-	return nil
+// limits are the rate limits of "Request throttling for the Amazon EC2 API" in the EC2 developer guide. AWS has a bucket
+// for each operation; here those that change something share one, which is stricter.
+func limits() core.Limits {
+	return core.Limits{Code: "RequestLimitExceeded", Of: func(op string, in any) []core.TokenBucket {
+		request := requests(op, in)
+		if instances := instances(op, in); instances.Size > 0 {
+			return []core.TokenBucket{request, instances}
+		}
+		return []core.TokenBucket{request}
+	}}
 }
 
-func isWrite(op string) bool {
-	for _, p := range []string{"Describe", "Get", "List"} {
-		if len(op) > len(p) && op[:len(p)] == p {
-			return false
-		}
+// requests is the bucket for the requests of an operation.
+func requests(op string, in any) core.TokenBucket {
+	switch {
+	case op == "RunInstances", op == "StartInstances":
+		return core.TokenBucket{Class: "RunInstances, StartInstances", Each: true, Size: 5, Refill: 2}
+	case op == "CreateTags":
+		return core.TokenBucket{Class: "CreateTags", Size: 100, Refill: 10}
+	case core.Reads(op) && in != nil && reflect.ValueOf(in).Elem().IsZero():
+		return core.TokenBucket{Class: "reads without filters and pages", Each: true, Size: 50, Refill: 10}
+	case core.Reads(op):
+		return core.TokenBucket{Class: "reads", Each: true, Size: 100, Refill: 20}
 	}
-	return true
+	return core.TokenBucket{Class: "other writes", Size: 200, Refill: 5}
+}
+
+// instances is the bucket for the instances of a request ("Resource token limits").
+func instances(op string, in any) core.TokenBucket {
+	n, refill := 0, 20.0
+	switch in := in.(type) {
+	case *ec2.RunInstancesInput:
+		n, refill = int(aws.ToInt32(in.MaxCount)), 2
+	case *ec2.StartInstancesInput:
+		n, refill = len(in.InstanceIds), 2
+	case *ec2.StopInstancesInput:
+		n = len(in.InstanceIds)
+	case *ec2.TerminateInstancesInput:
+		n = len(in.InstanceIds)
+	}
+	if n == 0 {
+		return core.TokenBucket{}
+	}
+	return core.TokenBucket{Class: "instances of " + op, Size: 1000, Refill: refill, Takes: float64(n)}
 }

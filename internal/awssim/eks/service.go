@@ -3,6 +3,8 @@
 package eks
 
 import (
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/autoscaling"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
@@ -29,5 +31,6 @@ func New(a *core.Account, s *State, e *ec2.Service, g *autoscaling.Service, i *i
 	core.Fill(&s.Clusters)
 	svc := &Service{Account: a, state: s, ec2: e, autoscaling: g, iam: i, Usable: func(string) error { return nil }}
 	svc.simulate()
+	a.Limit(eks.ServiceID, limits())
 	return svc
 }

@@ -3,6 +3,9 @@
 package elb
 
 import (
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 )
@@ -22,5 +25,7 @@ func New(a *core.Account, s *State, e *ec2.Service) *Service {
 	core.Fill(&s.Classic)
 	svc := &Service{Account: a, state: s, ec2: e}
 	svc.simulate()
+	a.Limit(elasticloadbalancing.ServiceID, limits())
+	a.Limit(elasticloadbalancingv2.ServiceID, limits())
 	return svc
 }

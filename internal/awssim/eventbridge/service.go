@@ -2,6 +2,8 @@
 package eventbridge
 
 import (
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/sqs"
 )
@@ -18,5 +20,6 @@ func New(a *core.Account, s *State, queues *sqs.Service) *Service {
 	core.Fill(&s.Rules)
 	svc := &Service{Account: a, state: s, sqs: queues}
 	svc.simulate()
+	a.Limit(eventbridge.ServiceID, limits())
 	return svc
 }

@@ -2,7 +2,11 @@
 // Connect providers.
 package iam
 
-import "github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+import (
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+)
 
 // Service is the simulated IAM.
 type Service struct {
@@ -15,5 +19,6 @@ func New(a *core.Account, s *State) *Service {
 	s.fill()
 	svc := &Service{Account: a, state: s}
 	svc.simulate()
+	a.Limit(iam.ServiceID, limits())
 	return svc
 }

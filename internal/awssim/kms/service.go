@@ -1,7 +1,11 @@
 // Package kms simulates the encryption with keys of KMS.
 package kms
 
-import "github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+import (
+	"github.com/aws/aws-sdk-go-v2/service/kms"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+)
 
 // Service is the simulated KMS. Unlike other services, it has keys in all regions.
 type Service struct {
@@ -15,5 +19,6 @@ func New(a *core.Account, s *State) *Service {
 	core.Fill(&s.Aliases)
 	svc := &Service{Account: a, state: s}
 	svc.simulate()
+	a.Limit(kms.ServiceID, limits())
 	return svc
 }

@@ -23,6 +23,7 @@ type Service struct{ *core.Account }
 func New(a *core.Account) *Service {
 	svc := &Service{a}
 	core.OnEverywhere(a, svc.getProducts, "ServiceCode", "Filters", "FormatVersion", "MaxResults", "NextToken")
+	a.Limit(pricing.ServiceID, limits())
 	return svc
 }
 

@@ -2,6 +2,8 @@
 package s3
 
 import (
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
 )
@@ -19,5 +21,6 @@ func New(a *core.Account, s *State, i *iam.Service) *Service {
 	core.Fill(&s.Buckets)
 	svc := &Service{Account: a, state: s, iam: i}
 	svc.simulate()
+	a.Limit(s3.ServiceID, limits())
 	return svc
 }

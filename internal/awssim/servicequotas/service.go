@@ -2,6 +2,8 @@
 package servicequotas
 
 import (
+	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
@@ -22,5 +24,6 @@ type Service struct {
 func New(a *core.Account, e *ec2.Service, k *eks.Service, l *elb.Service, rules *eventbridge.Service) *Service {
 	svc := &Service{Account: a, ec2: e, eks: k, elb: l, events: rules}
 	svc.simulate()
+	a.Limit(servicequotas.ServiceID, limits())
 	return svc
 }

@@ -1,7 +1,11 @@
 // Package ssm simulates Parameter Store and Run Command.
 package ssm
 
-import "github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+import (
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+)
 
 // Service is the simulated Systems Manager.
 type Service struct {
@@ -28,6 +32,6 @@ func New(a *core.Account, s *State) *Service {
 	}
 	svc.simulate()
 	svc.simulateCommands()
-	a.OnThrottle("SSM", svc.throttle)
+	a.Limit(ssm.ServiceID, limits())
 	return svc
 }

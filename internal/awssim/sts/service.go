@@ -2,6 +2,8 @@
 package sts
 
 import (
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
 )
@@ -16,5 +18,6 @@ type Service struct {
 func New(a *core.Account, i *iam.Service) *Service {
 	svc := &Service{Account: a, iam: i}
 	svc.simulate()
+	a.Limit(sts.ServiceID, limits())
 	return svc
 }

@@ -1,7 +1,11 @@
 // Package tagging simulates the Resource Groups Tagging API.
 package tagging
 
-import "github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+import (
+	"github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+)
 
 // Service is the simulated Resource Groups Tagging API.
 type Service struct {
@@ -16,5 +20,6 @@ type Tagger interface{ Tagged() []core.Tagged }
 func New(a *core.Account, services ...Tagger) *Service {
 	svc := &Service{Account: a, services: services}
 	svc.simulate()
+	a.Limit(resourcegroupstaggingapi.ServiceID, limits())
 	return svc
 }

@@ -6,12 +6,15 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -31,6 +34,7 @@ func TestPage(t *testing.T) {
 	code := readSource(t)
 	want := replaced(t, string(page), "operations", operations(t, models, code))
 	want = replaced(t, want, "delays", delays(models, code))
+	want = replaced(t, want, "limits", limits(models))
 	if flag.Lookup("update").Value.String() == "true" {
 		require.NoError(t, os.WriteFile(file, []byte(want), 0o644))
 		return
@@ -119,6 +123,41 @@ func delays(models map[string]*model.Service, code *source) string {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", titleOf(models, d.service), text, takes, strings.Join(operations, ", "))
 	}
 	return b.String() + "\n"
+}
+
+// limits is the table of the rate limits.
+func limits(models map[string]*model.Service) string {
+	var b strings.Builder
+	b.WriteString("\n| Service | Operations | At once | A second | Error |\n|---|---|---|---|---|\n")
+	p := awssim.New(awssim.Options{}).Process()
+	var rows []string
+	for _, op := range p.Operations() {
+		service := models[op.Package].Metadata.ID
+		l, _ := p.Limits(service)
+		inputs := []any{nil, reflect.New(op.Input).Interface()}
+		if op.Name == "RunInstances" {
+			inputs = append(inputs, &ec2.RunInstancesInput{MaxCount: aws.Int32(1)})
+		}
+		if f, ok := op.Input.FieldByName("InstanceIds"); ok && strings.HasSuffix(op.Name, "Instances") && f.Type.Kind() == reflect.Slice {
+			in := reflect.New(op.Input)
+			in.Elem().FieldByIndex(f.Index).Set(reflect.ValueOf([]string{"i-0"}))
+			inputs = append(inputs, in.Interface())
+		}
+		for _, in := range inputs {
+			for _, bucket := range l.Of(op.Name, in) {
+				class := bucket.Class
+				if bucket.Each {
+					class += ", each"
+				}
+				row := fmt.Sprintf("| %s | %s | %v | %v | %s |\n", service, class, bucket.Size, bucket.Refill, l.Code)
+				if !slices.Contains(rows, row) {
+					rows = append(rows, row)
+				}
+			}
+		}
+	}
+	slices.Sort(rows)
+	return b.String() + strings.Join(rows, "") + "\n"
 }
 
 // titleOf is the name of a package of the simulator in the tables.

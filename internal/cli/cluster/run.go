@@ -284,11 +284,13 @@ type outcome struct {
 	Reads   int64         `json:"reads"`
 	Writes  int64         `json:"writes"`
 	// Throttled attempts are those that AWS has refused for their rate, and that were repeated.
-	Throttled int64     `json:"throttled,omitempty"`
-	Took      float64   `json:"tookSeconds"`
-	Endpoint  string    `json:"endpoint,omitempty"` // https://host:port of the API server
-	Kept      []string  `json:"kept,omitempty"`     // IDs of the volumes that a deletion keeps
-	Absent    []absence `json:"absent,omitempty"`   // what a deletion has looked for again
+	Throttled   int64     `json:"throttled,omitempty"`
+	ThrottledBy []string  `json:"throttledBy,omitempty"`      // the services that have refused them
+	Late        float64   `json:"throttledSeconds,omitempty"` // for how long at least one call waited for that reason
+	Took        float64   `json:"tookSeconds"`
+	Endpoint    string    `json:"endpoint,omitempty"` // https://host:port of the API server
+	Kept        []string  `json:"kept,omitempty"`     // IDs of the volumes that a deletion keeps
+	Absent      []absence `json:"absent,omitempty"`   // what a deletion has looked for again
 }
 
 // absence is a resource that was deleted and that AWS does not show any more.
@@ -302,7 +304,7 @@ type absence struct {
 func (r *run) outcome(res cluster.Result) outcome {
 	return outcome{
 		Version: render.Version, Cluster: r.cluster.Name, Region: r.cluster.Region, Changed: render.Summarize(res.Plan),
-		Reads: res.Reads, Writes: res.Writes, Throttled: res.Throttled, Took: res.Took.Round(time.Millisecond).Seconds(),
+		Reads: res.Reads, Writes: res.Writes, Throttled: res.Throttled, ThrottledBy: res.ThrottledBy, Late: res.Late.Round(time.Millisecond).Seconds(), Took: res.Took.Round(time.Millisecond).Seconds(),
 	}
 }
 
@@ -320,13 +322,16 @@ func changed(res cluster.Result) string {
 	return strings.Join(append(parts, rounded(res.Took).String()), ", ") + throttled(res)
 }
 
-// throttled says that AWS has slowed a run down: more than the calls at its beginning, of which AWS refuses some.
+// throttled says that AWS has slowed a run down, and by how much.
 func throttled(res cluster.Result) string {
-	const few = 20
-	if res.Throttled <= few {
+	const little = 10 * time.Second // some calls at the beginning of a run are throttled where others run, too
+	if res.Late < little {
 		return ""
 	}
-	return fmt.Sprintf("; AWS throttled %d calls, because all programs of the account share its limits", res.Throttled)
+	return fmt.Sprintf(
+		"; AWS throttled %d calls (%s), up to %s late: all programs of the account share its limits",
+		res.Throttled, strings.Join(res.ThrottledBy, ", "), rounded(res.Late),
+	)
 }
 
 // rounded rounds a duration for messages.

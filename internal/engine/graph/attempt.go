@@ -76,7 +76,7 @@ func (n *resource) requiredAction(have State) (plan.Action, plan.Diff) {
 
 // converge brings the resource to its desired state.
 func (n *resource) converge(ctx context.Context, x *Executor) error {
-	a := &attempt{resource: n, x: x, began: x.Cloud.Clock.Now()}
+	a := &attempt{resource: n, x: x, began: x.Cloud.Clock.Now(), late: x.Cloud.Late()}
 	switch n.role {
 	case RoleSwept, RoleExisting:
 		a.done(n.CloudID())
@@ -98,7 +98,7 @@ func (n *resource) verify(ctx context.Context, x *Executor) error {
 	if !n.role.creates() || !n.changed && now.Sub(n.seen) < time.Second {
 		return nil
 	}
-	a := &attempt{resource: n, x: x, began: now, stale: true, verifying: true}
+	a := &attempt{resource: n, x: x, began: now, late: x.Cloud.Late(), stale: true, verifying: true}
 	return a.repeat(ctx, a.converge)
 }
 
@@ -116,7 +116,7 @@ func (n *resource) remove(ctx context.Context, x *Executor) error {
 	if n.role == RoleExisting || n.role.dependent() {
 		return nil
 	}
-	a := &attempt{resource: n, x: x, began: x.Cloud.Clock.Now(), stale: n.role == RoleSwept}
+	a := &attempt{resource: n, x: x, began: x.Cloud.Clock.Now(), late: x.Cloud.Late(), stale: n.role == RoleSwept}
 	return a.repeat(ctx, a.convergeDeleted)
 }
 
@@ -125,27 +125,30 @@ type attempt struct {
 	*resource
 	x           *Executor
 	began       time.Time
-	stale       bool      // read the state before the next call
-	blind       bool      // repeat the call without reading the state first
-	verifying   bool      // verify: after a write, read the state instead of using the answer
-	deleted     bool      // Delete was accepted
-	announced   bool      // the Deleting event was sent
-	acted       time.Time // time of the last write
-	stepped     time.Time // time of the last accepted Update or throttled call, from which the time limit counts
-	replaced    bool      // Create was accepted since the last Update, which has deleted the resource
-	finished    time.Time // since when the last Update is known to have ended
-	steps       int       // number of accepted Updates
-	updated     plan.Diff // the differences of the last accepted Update
-	rounds      rounds    // what accepted Updates have achieved
-	creations   int       // number of accepted calls of Create since AWS has shown the resource
-	alive       bool      // this attempt has seen it in a state that is not Failing
-	failed      string    // the Failure that it had before this attempt
-	awaited     string    // the detail of the last Waiting event
-	polls       int       // number of reads since acted
-	lost        int       // number of writes without an answer
-	absent      time.Time // since when AWS has answered that a dependency does not exist
-	halfVisible time.Time // since when one call of a read knows the resource and another does not
-	refused     time.Time // since when AWS has refused the call for a reason that may pass
+	stale       bool          // read the state before the next call
+	blind       bool          // repeat the call without reading the state first
+	verifying   bool          // verify: after a write, read the state instead of using the answer
+	deleted     bool          // Delete was accepted
+	announced   bool          // the Deleting event was sent
+	acted       time.Time     // time of the last write
+	stepped     time.Time     // time of the last accepted Update, from which the time limit counts
+	late        time.Duration // for how long AWS had throttled calls of this run at that time
+	replaced    bool          // Create was accepted since the last Update, which has deleted the resource
+	finished    time.Time     // since when the last Update is known to have ended
+	steps       int           // number of accepted Updates
+	updated     plan.Diff     // the differences of the last accepted Update
+	rounds      rounds        // what accepted Updates have achieved
+	creations   int           // number of accepted calls of Create since AWS has shown the resource
+	alive       bool          // this attempt has seen it in a state that is not Failing
+	failed      string        // the Failure that it had before this attempt
+	awaited     string        // the detail of the last Waiting event
+	polls       int           // number of reads since acted
+	slowed      int           // how often in a row AWS has throttled the run between two of them
+	lateThen    time.Duration // Late at the last of them
+	lost        int           // number of writes without an answer
+	absent      time.Time     // since when AWS has answered that a dependency does not exist
+	halfVisible time.Time     // since when one call of a read knows the resource and another does not
+	refused     time.Time     // since when AWS has refused the call for a reason that may pass
 
 	repeats atomic.Int32 // number of events about calls that are repeated
 	shown   int32        // repeats when pause sent its last event
@@ -383,7 +386,7 @@ func (a *attempt) update(ctx context.Context, have State, d plan.Diff) error {
 		a.updated, a.replaced, a.finished, a.absent, a.refused = d, false, time.Time{}, time.Time{}, time.Time{}
 		a.rounds.note(d)
 		if a.steps++; a.steps <= maxUpdates {
-			a.stepped = now
+			a.stepped, a.late = now, a.x.Cloud.Late()
 		}
 		if after != nil {
 			a.set(after)
@@ -402,13 +405,9 @@ func (a *attempt) update(ctx context.Context, have State, d plan.Diff) error {
 	return fmt.Errorf("update: %w", err)
 }
 
-// mayChange reports whether AWS is likely to accept later what it has refused. The time in which AWS throttles a
-// resource does not count for its time limit.
+// mayChange reports whether AWS is likely to accept later what it has refused.
 func (a *attempt) mayChange(err error, now time.Time) bool {
 	patience := cloud.Patience(err)
-	if cloud.Throttled(err) {
-		a.stepped = now
-	}
 	return patience > 0 && within(&a.refused, now, patience)
 }
 

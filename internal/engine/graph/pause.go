@@ -12,7 +12,7 @@ import (
 // pause waits before the next read. It fails when the resource has taken too long.
 func (a *attempt) pause(ctx context.Context, awaited error) error {
 	clock := a.x.Cloud.Clock
-	if limit := a.timeout(); clock.Since(latest(a.began, a.stepped)) > limit {
+	if limit := a.timeout(); a.elapsed() > limit {
 		return a.giveUp(ctx, limit.Abs(), awaited)
 	}
 	if err := a.stuck(ctx); err != nil {
@@ -27,6 +27,12 @@ func (a *attempt) pause(ctx context.Context, awaited error) error {
 		a.x.emit(e)
 	}
 	return clock.Sleep(ctx, a.next(clock.Now()))
+}
+
+// elapsed returns how much of its time limit the resource has used. The time in which AWS throttles
+// the run does not count: calls of any resource may then be late, also those that several share.
+func (a *attempt) elapsed() time.Duration {
+	return a.x.Cloud.Clock.Since(latest(a.began, a.stepped)) - (a.x.Cloud.Late() - a.late)
 }
 
 // stuckAfter is how long a deletion waits for what uses a resource before the run looks for
@@ -112,11 +118,25 @@ func (a *attempt) next(now time.Time) time.Duration {
 			return now.Add(left).Truncate(time.Second).Add(time.Second).Sub(now)
 		}
 	}
-	step := min(time.Duration(a.polls)*time.Second, 5*time.Second)
+	step := min(time.Duration(a.polls)*time.Second, 5*time.Second) << a.throttled()
 	if a.blind { // repeated writes count against a lower rate limit than reads
 		step = min(2*step, 10*time.Second)
 	}
 	return now.Add(step).Truncate(step).Sub(now)
+}
+
+// throttled returns how often the interval between two reads is doubled: once for each time that
+// AWS has throttled the run since the last read, up to four times. All runs of an account share its
+// limits, and their waits must not use what their writes need.
+func (a *attempt) throttled() int {
+	late := a.x.Cloud.Late()
+	if late > a.lateThen {
+		a.slowed = min(a.slowed+1, 3)
+	} else {
+		a.slowed = max(a.slowed-1, 0)
+	}
+	a.lateThen = late
+	return a.slowed
 }
 
 // timeout returns how long the resource may take.

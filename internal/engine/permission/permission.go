@@ -232,7 +232,10 @@ func (s Scope) roles(names []string, usual string) []string {
 
 // passRole allows passing roles to machines and to lifecycle hooks.
 func (s Scope) passRole() Statement {
-	to := []string{"ec2.amazonaws.com", "ec2.amazonaws.com.cn"}
+	to := []string{"ec2.amazonaws.com"}
+	if s.Partition != "aws" { // EC2 has another name in China
+		to = append(to, "ec2.amazonaws.com.cn")
+	}
 	if !s.NoPools || s.Templates {
 		to = append(to, "autoscaling.amazonaws.com")
 	}

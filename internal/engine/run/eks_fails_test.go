@@ -1,7 +1,6 @@
 package run_test
 
 import (
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -178,16 +177,12 @@ func TestInstanceTypesOfNodeGroupsAreChecked(t *testing.T) {
 }
 
 // A self-managed installation conflicts with an add-on that may not overwrite it. Each run says
-// so as soon as EKS does; with conflictResolution: overwrite, the next one mends the add-on.
+// so as soon as EKS does, and does not wait for the driver of volumes, whose nodes need the pod network;
+// with conflictResolution: overwrite, the next one mends the add-on.
 func TestConflictOfAddonIsReported(t *testing.T) {
 	for _, resolution := range []ekscontrolplanev1.AddonResolution{ekscontrolplanev1.AddonResolutionNone, ekscontrolplanev1.AddonResolutionPreserve} {
 		t.Run(string(resolution), func(t *testing.T) {
 			m, mended := enginetest.Load(t, enginetest.EKSAddons, nil), enginetest.Load(t, enginetest.EKSAddons, nil)
-			for _, m := range []*manifest.Cluster{m, mended} { // the driver waits for nodes, which need the pod network
-				spec := &m.EKS.ControlPlane.Spec
-				*spec.Addons = slices.DeleteFunc(*spec.Addons, func(a ekscontrolplanev1.Addon) bool { return a.Name == "aws-ebs-csi-driver" })
-				m.EKS.AddonIdentities = nil
-			}
 			for i := range *m.EKS.ControlPlane.Spec.Addons {
 				(*m.EKS.ControlPlane.Spec.Addons)[i].ConflictResolution = &resolution
 			}
@@ -242,5 +237,26 @@ func TestDegradedAddonIsUpdated(t *testing.T) {
 		enginetest.MustApply(t, m, a)
 		require.Less(t, time.Since(began), 5*time.Minute)
 		enginetest.RequireNoChange(t, m, a)
+	})
+}
+
+// A version that EKS does not offer has no images either. The plan names the version, once, and no parameter of an
+// image.
+func TestVersionThatEKSDoesNotOffer(t *testing.T) {
+	const file = "eks-machines.yaml"
+	m := enginetest.LoadQuick(t, file)
+	m.EKS.ControlPlane.Spec.Version = new("v1.60")
+	m.Version = "v1.60.0"
+	for i := range m.Deployments {
+		m.Deployments[i].Object.Spec.Template.Spec.Version = "v1.60.0"
+	}
+	synctest.Test(t, func(t *testing.T) {
+		a := enginetest.Prepared(t, file, m)
+		_, err := enginetest.Open(m, a.Process()).Plan(t.Context())
+		var refused *plan.RefusedError
+		require.ErrorAs(t, err, &refused)
+		require.Len(t, refused.Reasons, 1)
+		require.ErrorContains(t, err, "EKS does not offer Kubernetes 1.60: use one of v1.")
+		require.NotContains(t, err.Error(), "optimized-ami")
 	})
 }

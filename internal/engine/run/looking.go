@@ -10,6 +10,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
@@ -115,7 +116,37 @@ func (l *Looking) plan(ctx context.Context) (err error) {
 	l.pricing.begin(ctx, l)
 	l.Plan, err = l.executor.Plan(ctx, l.Built.Graph)
 	setAreas(l.Plan.Steps)
+	if refused := l.unofferedVersion(ctx, err); refused != nil {
+		return refused
+	}
 	return err
+}
+
+// unofferedVersion returns the refusal of a version of Kubernetes that EKS does not offer, if all that a
+// plan has failed with are lookups of images: there are none for such a version. Otherwise, nil.
+func (l *Looking) unofferedVersion(ctx context.Context, failed error) error {
+	images, others := 0, 0
+	visit(failed, func(err error) {
+		if of, is := err.(*plan.ResourceError); is && of.Resource.Kind() == "image" { //nolint:errorlint // visit calls it with every error of the tree
+			images++
+		} else if is {
+			others++
+		}
+	})
+	if images == 0 || others > 0 {
+		return nil
+	}
+	for _, s := range l.Plan.Steps {
+		k, is := l.Built.Graph.Resource(s.Resource).Desired().(*eks.Cluster)
+		if !is || s.Action != plan.Create && !s.Diff.Has("version") {
+			continue
+		}
+		if refusal, err := k.CheckVersion(cloud.InSnapshot(cloud.ReadOnly(ctx)), l.Cloud); refusal != "" && err == nil {
+			reason := errors.New(refusal)
+			return &plan.RefusedError{Reasons: []error{&plan.ResourceError{Resource: s.Resource, Origin: l.locate(s.Origin, reason), Err: reason}}}
+		}
+	}
+	return nil
 }
 
 // warnOfUnwatchedRefreshes warns about instance refreshes of which nobody sees whether the new
@@ -211,7 +242,7 @@ func (l *Looking) withGraph(expected func(*graph.Graph, func(plan.ID) bool) time
 func (l *Looking) Result(p plan.Plan, err error) (cluster.Result, error) {
 	s := l.Cloud.Stats()
 	res := cluster.Result{
-		Plan: p, Reads: s.Reads.Load(), Writes: s.Writes.Load(), Throttled: s.Throttled.Load(), Took: l.Cloud.Clock.Since(l.began),
+		Plan: p, Reads: s.Reads.Load(), Writes: s.Writes.Load(), Throttled: s.Throttled.Load(), ThrottledBy: s.ThrottledBy(), Late: l.Cloud.Late(), Took: l.Cloud.Clock.Since(l.began),
 		Endpoint: Known(l.Built.Endpoint.String()), Nodes: l.nodes(),
 	}
 	if err != nil && res.Writes+s.KubeWrites.Load() > 0 && !errors.As(err, new(*plan.LeftoverError)) {

@@ -76,6 +76,32 @@ func TestRepeatsAreWarnings(t *testing.T) {
 		target := cluster.Target{Config: p.Config(), Transport: enginetest.Transport(p), Warn: func(text string) { warned = append(warned, text) }}
 		_, err := run.Open(m, target).Plan(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, []string{"EC2 DescribeVpcs: RequestLimitExceeded, attempt 3 of 8", "EC2 DescribeVpcs: RequestLimitExceeded, attempt 4 of 8"}, warned)
+		require.Equal(t, []string{"EC2 DescribeVpcs: RequestLimitExceeded, throttled for 1s"}, warned)
+	})
+}
+
+// A run that AWS throttles for longer than any of its resources may take ends well, and says who has throttled it and
+// for how long. Another resource does not give up meanwhile: it waits for the same limits.
+func TestThrottledTimeDoesNotCount(t *testing.T) {
+	m := enginetest.LoadQuick(t, enginetest.Quickstart)
+	synctest.Test(t, func(t *testing.T) {
+		p, began := enginetest.Account(m, enginetest.Lag).Process(), time.Now()
+		throttled := func() bool {
+			since := time.Since(began)
+			return since > 30*time.Second && since < 50*time.Minute
+		}
+		p.Fault = func(_ int, service, op string) awssim.Fault {
+			if throttled() && (op == "DescribeNatGateways" || service == "Elastic Load Balancing v2") {
+				return awssim.Throttled
+			}
+			return awssim.None
+		}
+		res, err := enginetest.Open(m, p).Apply(t.Context(), cluster.Options{})
+		require.NoError(t, err)
+		require.InDelta(t, 50, res.Late.Minutes(), 2)
+		require.Subset(t, []string{"EC2", "Elastic Load Balancing v2"}, res.ThrottledBy)
+		require.Contains(t, res.ThrottledBy, "EC2")
+		require.Positive(t, res.Throttled)
+		require.Less(t, res.Took, 56*time.Minute)
 	})
 }

@@ -77,7 +77,7 @@ func addEKSParts(g *graph.Graph, in inputs, p platform, api *incluster.API, mach
 			in.infra("spec.accessConfig.authenticationMode"),
 		)
 	}
-	addEKSAddons(g, in, p.eks, spec, profiles, nodes || machines)
+	addEKSAddons(g, in, p, spec, profiles, nodes || machines)
 	addKarpenter(g, in, p.eks)
 	addPodIdentities(g, in, p.eks)
 	if spec.AssociateOIDCProvider {
@@ -310,11 +310,12 @@ func howToCreateRole(name string) string {
 }
 
 // addEKSAddons adds the add-ons that EKS installs, except for the VPC CNI. With nodes, the
-// cluster will have nodes, on which add-ons run.
+// cluster will have nodes, on which add-ons run. The nodes come after the pod network: without it,
+// such an add-on would wait for them in vain.
 func addEKSAddons(
 	g *graph.Graph,
 	in inputs,
-	cluster *graph.Ref[eks.ClusterState],
+	p platform,
 	plane *ekscontrolplanev1.AWSManagedControlPlaneSpec,
 	profiles []fargateProfile,
 	nodes bool,
@@ -325,7 +326,10 @@ func addEKSAddons(
 	for i, a := range *plane.Addons {
 		if a.Name != vpcCNI {
 			after, onFargate := profilesOf(a.Name, profiles)
-			addEKSAddon(g, in, cluster, i, a, nodes || onFargate, after)
+			if nodes && !onFargate {
+				after = slices.Concat(after, p.podNetwork)
+			}
+			addEKSAddon(g, in, p.eks, i, a, nodes || onFargate, after)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func (k *Cluster) Check(ctx context.Context, c *cloud.Clients) (refusal string, 
 	if k.Version == "" {
 		return "", nil
 	}
-	for _, check := range []func(context.Context, *cloud.Clients) (string, error){k.checkVersion, k.checkInsights} {
+	for _, check := range []func(context.Context, *cloud.Clients) (string, error){k.CheckVersion, k.checkInsights} {
 		if refusal, err = check(ctx, c); refusal != "" || err != nil && !cloud.Denied(err) {
 			return refusal, err
 		}
@@ -115,7 +115,8 @@ func (k *Cluster) Addresses(s plan.Step) ec2.AddressUse {
 	return ec2.AddressUse{}
 }
 
-func (k *Cluster) checkVersion(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+// CheckVersion refuses a version of Kubernetes that EKS does not offer.
+func (k *Cluster) CheckVersion(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
 	offered, err := Versions(ctx, c)
 	if err != nil || len(offered) == 0 {
 		return "", err

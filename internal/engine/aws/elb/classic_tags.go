@@ -14,7 +14,7 @@ import (
 
 // describeClassicTags returns the tags of a Classic Load Balancer.
 func describeClassicTags(ctx context.Context, c *cloud.Clients, name string) (cloud.Tags, error) {
-	return batchTags(ctx, c, "classic", name, func(ctx context.Context, names []string, found map[string]cloud.Tags) error {
+	return batchTags(ctx, c, "classic", name, false, func(ctx context.Context, names []string, found map[string]cloud.Tags) error {
 		out, err := c.ELB.DescribeTags(ctx, &elb.DescribeTagsInput{LoadBalancerNames: names})
 		if err != nil {
 			return err

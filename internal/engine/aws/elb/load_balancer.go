@@ -45,6 +45,8 @@ type LoadBalancerState struct {
 	CrossZone       bool
 	IPType          string
 	Type            types.LoadBalancerTypeEnum // network, application or gateway
+
+	born time.Time
 }
 
 var (
@@ -285,6 +287,7 @@ func loadBalancerState(x types.LoadBalancer) LoadBalancerState {
 		Object: identity.Object{
 			ID: aws.ToString(x.LoadBalancerArn),
 		},
+		born:     aws.ToTime(x.CreatedTime),
 		Name:     aws.ToString(x.LoadBalancerName),
 		DNS:      aws.ToString(x.DNSName),
 		VPC:      aws.ToString(x.VpcId),
@@ -421,7 +424,7 @@ func loadBalancersOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]Lo
 	return filterByOwner(
 		all,
 		of,
-		func(s LoadBalancerState) (cloud.Tags, error) { return describeTags(ctx, c, s.ID) },
+		func(s LoadBalancerState) (cloud.Tags, error) { return describeTagsOf(ctx, c, s.ID, s.born) },
 		func(s *LoadBalancerState, tags cloud.Tags) { s.Tags = tags },
 	)
 }
@@ -435,7 +438,7 @@ func loadBalancersIn(ctx context.Context, c *cloud.Clients, vpc string) ([]LoadB
 	all = slices.DeleteFunc(slices.Clone(all), func(s LoadBalancerState) bool { return s.VPC != vpc })
 	return withTags(
 		all,
-		func(s LoadBalancerState) (cloud.Tags, error) { return describeTags(ctx, c, s.ID) },
+		func(s LoadBalancerState) (cloud.Tags, error) { return describeTagsOf(ctx, c, s.ID, s.born) },
 		func(s *LoadBalancerState, tags cloud.Tags) { s.Tags = tags },
 	)
 }

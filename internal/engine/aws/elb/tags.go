@@ -6,6 +6,8 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
@@ -18,7 +20,13 @@ import (
 
 // describeTags returns the tags of one resource of Elastic Load Balancing.
 func describeTags(ctx context.Context, c *cloud.Clients, arn string) (cloud.Tags, error) {
-	return batchTags(ctx, c, "elbv2", arn, func(ctx context.Context, arns []string, found map[string]cloud.Tags) error {
+	return describeTagsOf(ctx, c, arn, time.Time{})
+}
+
+// describeTagsOf is describeTags for a resource that is as old as that, if its age is known.
+func describeTagsOf(ctx context.Context, c *cloud.Clients, arn string, born time.Time) (cloud.Tags, error) {
+	old := !born.IsZero() && c.Now().Sub(born) > cloud.ConsistencyDelay
+	return batchTags(ctx, c, "elbv2", arn, old, func(ctx context.Context, arns []string, found map[string]cloud.Tags) error {
 		out, err := c.ELBV2.DescribeTags(ctx, &elb.DescribeTagsInput{ResourceArns: arns})
 		if err != nil {
 			return err
@@ -39,11 +47,12 @@ const tagsPerCall = 20
 
 // batchTags returns the tags of one resource. Concurrent callers share the calls of
 // describe, which adds the tags of some resources to found. If one of them is deleted at
-// that moment, by whomever it belongs to, AWS describes none: then each is described alone.
+// that moment, by whomever it belongs to, AWS describes none: then each part is described.
 func batchTags(
 	ctx context.Context,
 	c *cloud.Clients,
 	api, id string,
+	old bool,
 	describe func(ctx context.Context, ids []string, found map[string]cloud.Tags) error,
 ) (cloud.Tags, error) {
 	return cloud.Remember(ctx, c, "tags of "+api+" "+id, func(ctx context.Context) (cloud.Tags, error) {
@@ -51,26 +60,71 @@ func batchTags(
 			tags cloud.Tags
 			err  error
 		}
-		d, err := cloud.Batch(ctx, c, api+" tags", id, func(ctx context.Context, ids []string) ([]described, error) {
-			found, missing := map[string]cloud.Tags{}, map[string]error{}
-			for part := range slices.Chunk(ids, tagsPerCall) {
-				err := describe(ctx, part, found)
-				if cloud.NotFound(err) {
-					for _, id := range part {
-						missing[id] = describe(ctx, []string{id}, found)
+		ask := func(ctx context.Context) (described, error) {
+			return cloud.Batch(ctx, c, api+" tags", id, func(ctx context.Context, ids []string) ([]described, error) {
+				found, missing := map[string]cloud.Tags{}, map[string]error{}
+				for part := range slices.Chunk(ids, tagsPerCall) {
+					if err := inParts(ctx, part, missing, func(ctx context.Context, ids []string) error { return describe(ctx, ids, found) }); err != nil {
+						return nil, err
 					}
-				} else if err != nil {
-					return nil, err
 				}
+				out := make([]described, len(ids))
+				for i, id := range ids {
+					out[i] = described{found[id], missing[id]}
+				}
+				return out, nil
+			})
+		}
+		d, err := cloud.RememberUntil(ctx, c, "owner of "+api+" "+id, func(ctx context.Context) (described, time.Time, error) {
+			d, err := ask(ctx)
+			until := c.Clock.Now()
+			if ofAnotherCluster(c, d.tags) || old && cloud.NotFound(d.err) {
+				until = until.Add(foreignTags)
 			}
-			out := make([]described, len(ids))
-			for i, id := range ids {
-				out[i] = described{found[id], missing[id]}
-			}
-			return out, nil
+			return d, until, err
 		})
 		return d.tags, cmp.Or(err, d.err)
 	})
+}
+
+// foreignTags is for how long the tags of a resource of another cluster are remembered, and that one
+// that is not new does not exist: AWS still lists it for a while. With 50 clusters in an account, a run
+// would otherwise describe the tags of 50 load balancers whenever it looks for its own.
+const foreignTags = 10 * time.Minute
+
+// ofAnotherCluster reports whether tags are those of a resource that only another cluster owns.
+func ofAnotherCluster(c *cloud.Clients, tags cloud.Tags) bool {
+	another := false
+	for key, value := range tags {
+		if strings.HasPrefix(key, cloud.ClusterTagPrefix) && value == cloud.Owned {
+			another = true
+		}
+	}
+	return another && tags[c.OwnerTag()] == "" && tags[cloud.CloudProviderTagPrefix+c.Cluster] == ""
+}
+
+// inParts describes resources, and those of each part if one of them does not exist: parts of
+// five, and then each alone. The errors of those that do not exist are in missing.
+func inParts(ctx context.Context, ids []string, missing map[string]error, describe func(context.Context, []string) error) error {
+	err := describe(ctx, ids)
+	switch {
+	case !cloud.NotFound(err):
+		return err
+	case len(ids) == 1:
+		missing[ids[0]] = err
+		return nil
+	}
+	const part = 5
+	size := part
+	if len(ids) <= part {
+		size = 1
+	}
+	for some := range slices.Chunk(ids, size) {
+		if err := inParts(ctx, some, missing, describe); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func sdkTags(t cloud.Tags) (out []types.Tag) {

@@ -87,7 +87,7 @@ func (g *NodeGroup) checkInstanceTypes(ctx context.Context, c *cloud.Clients) (r
 	if strings.Contains(g.ImageType, "ARM_64") {
 		want = string(ec2types.ArchitectureTypeArm64)
 	}
-	found, err := ec2.InstanceTypes(ctx, c, names)
+	found, err := instanceTypes(ctx, c, names)
 	if err != nil {
 		return "", err
 	}
@@ -115,6 +115,13 @@ func (g *NodeGroup) checkInstanceTypes(ctx context.Context, c *cloud.Clients) (r
 
 const nvidia = "NVIDIA"
 
+// instanceTypes describes instance types, once for all checks of a plan.
+func instanceTypes(ctx context.Context, c *cloud.Clients, names []string) (map[string]ec2.InstanceType, error) {
+	return cloud.Remember(ctx, c, "instance types of node groups "+strings.Join(names, " "), func(ctx context.Context) (map[string]ec2.InstanceType, error) {
+		return ec2.InstanceTypes(ctx, c, names)
+	})
+}
+
 // typeNames are the instance types of the group.
 func (g *NodeGroup) typeNames() []string {
 	if len(g.InstanceTypes) == 0 && g.Content != nil && g.Content.Spec.InstanceType != "" {
@@ -131,7 +138,7 @@ func (g *NodeGroup) Doubts(ctx context.Context, c *cloud.Clients) (warnings []st
 	if len(names) == 0 || g.ImageType == "" || g.ImageType == string(types.AMITypesCustom) {
 		return nil, nil
 	}
-	found, err := ec2.InstanceTypes(ctx, c, names)
+	found, err := instanceTypes(ctx, c, names)
 	if err != nil {
 		return nil, err
 	}

@@ -327,7 +327,11 @@ func TestNamesThatEKSKeeps(t *testing.T) {
 			"must not have query parameters":  func(o *types.OidcIdentityProviderConfigRequest) { o.IssuerUrl = aws.String("https://example.com/?a=b") },
 			"identityProviderConfigName and ": func(o *types.OidcIdentityProviderConfigRequest) { o.ClientId = aws.String("") },
 		} {
-			o := &types.OidcIdentityProviderConfigRequest{ClientId: aws.String("a"), IdentityProviderConfigName: aws.String("b"), IssuerUrl: aws.String("https://example.com")}
+			o := &types.OidcIdentityProviderConfigRequest{
+				ClientId:                   aws.String("a"),
+				IdentityProviderConfigName: aws.String("b"),
+				IssuerUrl:                  aws.String("https://example.com"),
+			}
 			change(o)
 			_, err := c.AssociateIdentityProviderConfig(t.Context(), &eks.AssociateIdentityProviderConfigInput{ClusterName: aws.String("demo"), Oidc: o})
 			require.ErrorContains(t, err, want)

@@ -105,7 +105,11 @@ func (g *NodeGroup) checkInstanceTypes(ctx context.Context, c *cloud.Clients) (r
 			return fmt.Sprintf("the instance type %s is %s, and the images of amiType %s are %s: change one of them", name, t.Architecture, g.ImageType, want), nil
 		case t.VCPUs != 0 && t.GPU != nvidia && strings.HasPrefix(g.ImageType, "BOTTLEROCKET") && strings.Contains(g.ImageType, nvidia):
 			// eksctl#7897: the image does not load its kernel modules
-			return fmt.Sprintf("nodes do not join: the instance type %s has no GPU of NVIDIA, for which the images of amiType %s are: change one of them", name, g.ImageType), nil
+			return fmt.Sprintf(
+				"nodes do not join: the instance type %s has no GPU of NVIDIA, for which the images of amiType %s are: change one of them",
+				name,
+				g.ImageType,
+			), nil
 		case t.Xen && g.IPv6: // "Learn about IPv6 addresses to clusters, pods, and services", EKS user guide
 			return fmt.Sprintf("nodes do not become ready: in an IPv6 cluster, pods get addresses on instances of the Nitro System only, which %s is not", name), nil
 		}
@@ -161,8 +165,12 @@ func mismatch(name string, t ec2.InstanceType, image string) string {
 	case has("NEURON") && !t.Neuron:
 		return fmt.Sprintf("the images of amiType %s are for AWS Inferentia and Trainium, and the instance type %s has none", image, name)
 	case t.GPU == nvidia && !has(nvidia) && !old:
-		return fmt.Sprintf("the instance type %s has GPUs of NVIDIA, and the images of amiType %s have no driver: pods cannot use them unless something in the cluster, "+
-			"such as the NVIDIA GPU Operator, installs it", name, image)
+		return fmt.Sprintf(
+			"the instance type %s has GPUs of NVIDIA, and the images of amiType %s have no driver: pods cannot use them unless something in the cluster, "+
+				"such as the NVIDIA GPU Operator, installs it",
+			name,
+			image,
+		)
 	case t.Neuron && !has("NEURON") && !old && strings.HasPrefix(image, "AL"):
 		return fmt.Sprintf("the instance type %s has AWS Inferentia or Trainium, and the images of amiType %s have no driver: pods cannot use it", name, image)
 	}

@@ -47,7 +47,13 @@ func (c *checks) checkSelectors(o *manifest.Entry, f *expinfrav1.AWSFargateProfi
 			c.fail(o.Problem(path+".namespace", "a selector needs a namespace", "set it"))
 		}
 		if s.Namespace != "" && !regexp.MustCompile(`^[a-z0-9*?-]{1,63}$`).MatchString(s.Namespace) {
-			c.warn(o.Problem(path+".namespace", fmt.Sprintf("%q selects no pod: it is not the name of a namespace", s.Namespace), "use small letters, digits, -, and * or ? for any"))
+			c.warn(
+				o.Problem(
+					path+".namespace",
+					fmt.Sprintf("%q selects no pod: it is not the name of a namespace", s.Namespace),
+					"use small letters, digits, -, and * or ? for any",
+				),
+			)
 		}
 		for _, key := range slices.Sorted(maps.Keys(s.Labels)) {
 			if bad := badLabel(key, strings.NewReplacer("*", "x", "?", "x").Replace(s.Labels[key])); bad != "" {

@@ -56,6 +56,7 @@ func (c *checks) checkWhole(cluster *manifest.Entry) {
 	c.checkWorkers()
 	c.checkPools()
 	c.checkNodes()
+	c.checkObjects()
 	c.checkSize()
 	c.checkWithoutEffect()
 }

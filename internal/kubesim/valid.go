@@ -9,6 +9,12 @@ import (
 	"strings"
 )
 
+//nolint:gochecknoglobals // constant data
+var (
+	subdomain = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+	amount    = regexp.MustCompile(`^[0-9.]+([numkMGTPE]|[KMGTPE]i|[eE][0-9]+)?$`)
+)
+
 // valid rejects an object that the API server does not decode, or does not accept (pkg/apis/core/validation, pkg/apis/apps/validation
 // and k8s.io/apimachinery/pkg/api/validation of Kubernetes).
 func valid(o Object) (int, any) {
@@ -55,7 +61,7 @@ func undecodable(o Object) string {
 func unacceptable(o Object) string {
 	name := text(o, "metadata", "name")
 	if !strings.HasPrefix(text(o, "apiVersion"), "rbac.authorization.k8s.io/") &&
-		!regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`).MatchString(name) {
+		!subdomain.MatchString(name) {
 		return fmt.Sprintf("metadata.name: Invalid value: %q: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.'", name)
 	}
 	if slices.Contains([]string{"Deployment", "DaemonSet", "StatefulSet"}, text(o, "kind")) && strings.HasPrefix(text(o, "apiVersion"), "apps/") {
@@ -75,7 +81,7 @@ func unacceptable(o Object) string {
 		for _, of := range []string{"limits", "requests"} {
 			amounts, _ := value(c, "resources", of).(Object)
 			for k, v := range amounts {
-				if !regexp.MustCompile(`^[0-9.]+([numkMGTPE]|[KMGTPE]i|[eE][0-9]+)?$`).MatchString(fmt.Sprint(v)) {
+				if !amount.MatchString(fmt.Sprint(v)) {
 					return fmt.Sprintf("spec.template.spec.containers.resources.%s[%s]: quantities must match the regular expression", of, k)
 				}
 			}

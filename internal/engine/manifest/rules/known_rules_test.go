@@ -153,6 +153,7 @@ func TestKnownRules(t *testing.T) {
 		{"end of a token", quick, "    initConfiguration:\n", "    initConfiguration:\n      bootstrapTokens: [{token: abcdef.0123456789abcdef, ttlSeconds: 60, expires: '2030-01-01T00:00:00Z'}]\n", "ttlSeconds or expires, not both"},
 		{"two discoveries", quick, registered, "    joinConfiguration:\n      discovery: {file: {kubeConfigPath: /a}, bootstrapToken: {token: abcdef.0123456789abcdef, unsafeSkipCAVerification: true}}\n      nodeRegistration:\n", "kubeadm accepts bootstrapToken or file, not both"},
 		{"port of two listeners", quick, lb, lb + "    additionalListeners: [{port: 6443, protocol: TCP}]\n", "the load balancer has a listener on port 6443 already"},
+		{"interface of two machines", "three-zones", "      iamInstanceProfile: control-plane.cluster-api-provider-aws.sigs.k8s.io\n", "      iamInstanceProfile: control-plane.cluster-api-provider-aws.sigs.k8s.io\n      networkInterfaces: [eni-0123456789abcdef0]\n", "3 machines would have the same network interface"},
 		{"two subnets of a zone", "listed-subnets", lb, lb + "    subnets: [public-a, public-b, nodes-a]\n", "nodes-a is in the zone us-east-1a, as public-a is"},
 		{"spot on a host", quick, machine, machine + "      tenancy: host\n      spotMarketOptions: {}\n", "spot instances do not run on Dedicated Hosts"},
 		{"placement group of a host", quick, machine, machine + "      tenancy: host\n      placementGroupName: a\n", "Dedicated Hosts are not in placement groups"},

@@ -102,6 +102,7 @@ func (c *checks) checkConfig(o *manifest.Entry, prefix string, spec *bootstrapv1
 		return
 	}
 	c.checkKubeadm(o, prefix, spec, v, plane)
+	c.warnOlderKubeadm(o, prefix, spec, v)
 	c.checkBoot(o, prefix, spec)
 	c.checkPhases(o, prefix, spec, v)
 	if plane {

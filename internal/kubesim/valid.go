@@ -9,7 +9,6 @@ import (
 	"strings"
 )
 
-//nolint:gochecknoglobals // constant data
 var (
 	subdomain = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 	amount    = regexp.MustCompile(`^[0-9.]+([numkMGTPE]|[KMGTPE]i|[eE][0-9]+)?$`)
@@ -87,6 +86,11 @@ func unacceptable(o Object) string {
 			}
 		}
 	}
+	return portRefused(o)
+}
+
+// portRefused says which port of a Service the API server does not accept.
+func portRefused(o Object) string {
 	ports, _ := value(o, "spec", "ports").([]any)
 	for _, x := range ports {
 		if p, _ := x.(Object); text(o, "kind") == "Service" {

@@ -60,7 +60,7 @@ func (p *planning) checkNodeClass(ctx context.Context, d *manifest.Document) {
 		}
 	}
 	role, _ := spec["role"].(string)
-	if role == "" || p.Built.Graph.Resource(plan.ID("role/"+role)) != nil || p.Cluster.Manifest.EKS.HasKarpenter() { // of the annotation, validation tells
+	if role == "" || p.Built.Resource(plan.ID("role/"+role)) != nil || p.Cluster.Manifest.EKS.HasKarpenter() { // of the annotation, validation tells
 		return
 	}
 	if found, err := iam.GetRole(ctx, p.Cloud, role); err == nil && found == nil {

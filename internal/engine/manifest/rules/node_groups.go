@@ -25,11 +25,7 @@ func (c *checks) checkNodeGroup(o, group *manifest.Entry, p manifest.Pool) {
 	}
 	c.checkLabels(group, spec.Labels)
 	c.checkTaints(group, spec.Taints)
-	if r := spec.RemoteAccess; r != nil {
-		for i, id := range r.SourceSecurityGroups {
-			c.checkID(group, fmt.Sprintf("spec.remoteAccess.sourceSecurityGroups[%d]", i), id, "sg", "a security group")
-		}
-	}
+	c.checkRemoteGroups(group, spec.RemoteAccess)
 	own := OwnImage(p.Managed)
 	if version, without := c.withoutAL2(); without && !own && spec.AMIType != nil && strings.HasPrefix(string(*spec.AMIType), "AL2_") {
 		c.fail(
@@ -53,6 +49,15 @@ func (c *checks) checkNodeGroup(o, group *manifest.Entry, p manifest.Pool) {
 	if spec.AWSLaunchTemplate != nil {
 		c.checkGroupTemplate(group, spec)
 		c.checkGroupImage(o, group, p)
+	}
+}
+
+func (c *checks) checkRemoteGroups(group *manifest.Entry, access *expinfrav1.ManagedRemoteAccess) {
+	if access == nil {
+		return
+	}
+	for i, id := range access.SourceSecurityGroups {
+		c.checkID(group, fmt.Sprintf("spec.remoteAccess.sourceSecurityGroups[%d]", i), id, "sg", "a security group")
 	}
 }
 

@@ -31,7 +31,8 @@ func (c *checks) warnOlderKubeadm(o *manifest.Entry, prefix string, spec *bootst
 		{".joinConfiguration.nodeRegistration.imagePullSerial", join.NodeRegistration.ImagePullSerial != nil},
 	} {
 		if x.set {
-			c.warn(o.Problem(prefix+x.path, "has no effect: kubeadm of "+v.text+" does not have it, and that of Kubernetes 1.31 has", "remove it, or use a newer version"))
+			const fix = "remove it, or use a newer version"
+			c.warn(o.Problem(prefix+x.path, "has no effect: kubeadm of "+v.text+" does not have it, and that of Kubernetes 1.31 has", fix))
 		}
 	}
 }

@@ -75,12 +75,7 @@ func (c *checks) checkExtraVolumes(
 		if own && !slices.Contains(mounts, v.MountPath) {
 			fail(".name", fmt.Sprintf("the volume takes the place of kubeadm's volume %s, in which the component has its keys", v.Name), "choose another name")
 		}
-		if kind := string(v.PathType); kind != "" && !slices.Contains(hostPathTypes(), kind) {
-			fail(".pathType", fmt.Sprintf("%q is not a type of a path", kind), "use one of "+strings.Join(hostPathTypes(), ", "))
-		}
-		if slices.Contains(strings.Split(v.HostPath, "/"), "..") {
-			fail(".hostPath", fmt.Sprintf("%q contains ..", v.HostPath), "write the path without it")
-		}
+		checkHostPath(v, fail)
 		switch {
 		case strings.Contains(v.MountPath, ":"):
 			fail(".mountPath", fmt.Sprintf("%q contains a colon", v.MountPath), "change the path")
@@ -91,5 +86,15 @@ func (c *checks) checkExtraVolumes(
 		if v.PathType == "File" || v.PathType == "Directory" || v.PathType == "Socket" {
 			c.checkWritten(o, at+".hostPath", path.Clean(v.HostPath), spec, component+" does not start")
 		}
+	}
+}
+
+// checkHostPath checks what a volume is on the machine.
+func checkHostPath(v bootstrapv1.HostPathMount, fail func(field, what, fix string)) {
+	if kind := string(v.PathType); kind != "" && !slices.Contains(hostPathTypes(), kind) {
+		fail(".pathType", fmt.Sprintf("%q is not a type of a path", kind), "use one of "+strings.Join(hostPathTypes(), ", "))
+	}
+	if slices.Contains(strings.Split(v.HostPath, "/"), "..") {
+		fail(".hostPath", fmt.Sprintf("%q contains ..", v.HostPath), "write the path without it")
 	}
 }

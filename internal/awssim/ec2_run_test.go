@@ -23,6 +23,7 @@ func TestRunInstancesChecks(t *testing.T) {
 			return []types.BlockDeviceMapping{{DeviceName: aws.String("/dev/sda1"), Ebs: &d}}
 		}
 		n.aws.Edit(func(s *State) {
+			s.EC2.PlacementGroups = map[string]string{"spread": "spread"}
 			s.EC2.Reservations = map[string]*Reservation{
 				"cr-ours": {}, "cr-block": {Block: true}, "cr-type": {Type: "p5.48xlarge"}, "cr-zone": {Zone: "us-east-1f"},
 				"cr-later": {Block: true, Start: time.Now().Add(time.Hour)},
@@ -59,6 +60,12 @@ func TestRunInstancesChecks(t *testing.T) {
 			"host": {func(r *ec2.RunInstancesInput) {
 				r.Placement = &types.Placement{HostId: aws.String("h-0"), Tenancy: "host"}
 			}, "InvalidHostID.NotFound"},
+			"a host in a placement group": {func(r *ec2.RunInstancesInput) {
+				r.Placement = &types.Placement{GroupName: aws.String("spread"), Tenancy: "host"}
+			}, "InvalidParameterCombination"},
+			"a type without hosts": {func(r *ec2.RunInstancesInput) {
+				r.InstanceType, r.Placement = "g5.xlarge", &types.Placement{Tenancy: "host"}
+			}, "InvalidParameterCombination"},
 			"capacity block": {func(r *ec2.RunInstancesInput) {
 				r.InstanceMarketOptions = &types.InstanceMarketOptionsRequest{MarketType: "capacity-block"}
 			}, "InvalidParameterCombination"},

@@ -278,3 +278,67 @@ func TestNodesReachTheAPIServer(t *testing.T) {
 		})
 	}
 }
+
+// Node groups whose volume is too small for the image are refused, and nodes whose image does not work on the instance type do not
+// join.
+func TestNodeGroupsThatCannotWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := furnished(Options{})
+		c := eksWithNetwork(t, a, "demo")
+		small := group("small")
+		small.DiskSize = aws.Int32(10)
+		_, err := c.CreateNodegroup(t.Context(), small)
+		require.ErrorContains(t, err, "expect size>= 20GB")
+		windows := group("windows")
+		windows.AmiType = types.AMITypesWindowsCore2022X8664
+		_, err = c.CreateNodegroup(t.Context(), windows)
+		require.ErrorContains(t, err, "is not simulated")
+		for _, kind := range []types.AMITypes{types.AMITypesBottlerocketX8664Nvidia, types.AMITypesAl2023X8664Neuron, types.AMITypesBottlerocketX8664Fips} {
+			in := group(string(kind))
+			in.AmiType = kind
+			_, err = c.CreateNodegroup(t.Context(), in)
+			require.NoError(t, err, "EKS accepts the group")
+		}
+		time.Sleep(ekssim.NodeGroupGivesUp + ekssim.NodeGroupTakes)
+		for kind, want := range map[types.AMITypes]types.NodegroupStatus{
+			types.AMITypesBottlerocketX8664Nvidia: types.NodegroupStatusCreateFailed, types.AMITypesAl2023X8664Neuron: types.NodegroupStatusActive,
+			types.AMITypesBottlerocketX8664Fips: types.NodegroupStatusActive,
+		} {
+			out, err := c.DescribeNodegroup(t.Context(), &eks.DescribeNodegroupInput{ClusterName: aws.String("demo"), NodegroupName: aws.String(string(kind))})
+			require.NoError(t, err)
+			assert.Equal(t, want, out.Nodegroup.Status, kind)
+		}
+	})
+}
+
+// EKS refuses access entries for service-linked roles, prefixes that are for Kubernetes, issuers with a query, and roles of other
+// accounts.
+func TestNamesThatEKSKeeps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := furnished(Options{})
+		c := eksWithNetwork(t, a, "demo")
+		a.Edit(func(s *State) { s.EKS.Clusters["demo"].Authentication = string(types.AuthenticationModeApi) })
+		_, err := c.CreateAccessEntry(t.Context(), &eks.CreateAccessEntryInput{
+			ClusterName: aws.String("demo"), PrincipalArn: aws.String("arn:aws:iam::123456789012:role/aws-service-role/eks.amazonaws.com/AWSServiceRoleForAmazonEKS"),
+		})
+		require.ErrorContains(t, err, "Service Linked Role")
+		for want, change := range map[string]func(*types.OidcIdentityProviderConfigRequest){
+			"can't contain system:":           func(o *types.OidcIdentityProviderConfigRequest) { o.GroupsPrefix = aws.String("system:") },
+			"must not have query parameters":  func(o *types.OidcIdentityProviderConfigRequest) { o.IssuerUrl = aws.String("https://example.com/?a=b") },
+			"identityProviderConfigName and ": func(o *types.OidcIdentityProviderConfigRequest) { o.ClientId = aws.String("") },
+		} {
+			o := &types.OidcIdentityProviderConfigRequest{
+				ClientId:                   aws.String("a"),
+				IdentityProviderConfigName: aws.String("b"),
+				IssuerUrl:                  aws.String("https://example.com"),
+			}
+			change(o)
+			_, err := c.AssociateIdentityProviderConfig(t.Context(), &eks.AssociateIdentityProviderConfigInput{ClusterName: aws.String("demo"), Oidc: o})
+			require.ErrorContains(t, err, want)
+		}
+		_, err = c.CreateAddon(t.Context(), &eks.CreateAddonInput{
+			ClusterName: aws.String("demo"), AddonName: aws.String("vpc-cni"), ServiceAccountRoleArn: aws.String("arn:aws:iam::999999999999:role/x"),
+		})
+		require.ErrorContains(t, err, "Cross-account pass role is not allowed")
+	})
+}

@@ -256,6 +256,9 @@ func (c *Cluster) admit(at place, o Object) (int, any) {
 	if at.resource.Namespaced {
 		meta["namespace"] = at.namespace
 	}
+	if code, answer := valid(o); code != 0 {
+		return code, answer
+	}
 	return labelled(o)
 }
 

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
@@ -70,4 +71,16 @@ func (svc *Service) typeNamed(name string) (instanceType, bool) {
 func (svc *Service) Architectures(name string) []types.ArchitectureType {
 	t, _ := svc.typeNamed(name)
 	return t.architectures()
+}
+
+// HasNVIDIA reports whether an instance type has GPUs of NVIDIA.
+func (svc *Service) HasNVIDIA(name string) bool {
+	t, _ := svc.typeNamed(name)
+	return t.info.GpuInfo != nil && slices.ContainsFunc(t.info.GpuInfo.Gpus, func(g types.GpuDeviceInfo) bool { return aws.ToString(g.Manufacturer) == "NVIDIA" })
+}
+
+// IsNitro reports whether an instance type is of the Nitro System.
+func (svc *Service) IsNitro(name string) bool {
+	t, _ := svc.typeNamed(name)
+	return t.info.Hypervisor != types.InstanceTypeHypervisorXen
 }

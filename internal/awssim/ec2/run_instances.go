@@ -601,6 +601,10 @@ func (svc *Service) checkPlacement(l *launch) error {
 		return core.Fail("InvalidParameterCombination", "a host and affinity need the tenancy host")
 	case strings.HasPrefix(l.kind.name, "mac") && p.Tenancy != types.TenancyHost:
 		return core.Fail("InvalidParameterValue", "instance type %s needs a dedicated host", l.kind.name)
+	case group != "" && p.Tenancy == types.TenancyHost: // "Placement groups", rules and limitations, EC2 user guide
+		return core.Fail("InvalidParameterCombination", "you can't launch Dedicated Hosts in placement groups")
+	case p.Tenancy == types.TenancyHost && l.kind.name != "" && !aws.ToBool(l.kind.info.DedicatedHostsSupported):
+		return core.Fail("InvalidParameterCombination", "the instance type %s does not support the tenancy host", l.kind.name)
 	case l.model.Spot && p.Tenancy == types.TenancyHost:
 		return core.Fail("InvalidParameterCombination", "spot instances do not support the tenancy host")
 	case p.Affinity != nil && *p.Affinity != "default" && *p.Affinity != "host":

@@ -181,6 +181,8 @@ func (e *Access) check() error {
 	switch {
 	case !regexp.MustCompile(`^arn:aws[a-z-]*:iam::\d{12}:(role|user)/.+$`).MatchString(e.Principal):
 		return invalid("The principalArn parameter format is not valid")
+	case strings.Contains(e.Principal, ":role/aws-service-role/"): // "Create access entries", EKS user guide
+		return invalid("The caller is not allowed to modify access entries with a principalArn value of a Service Linked Role")
 	case !slices.Contains([]string{"STANDARD", "EC2_LINUX", "EC2_WINDOWS", "FARGATE_LINUX", "EC2", "HYBRID_LINUX", "HYPERPOD_LINUX"}, e.Type):
 		return invalid("The access entry type %s is not valid", e.Type)
 	case e.Type != "STANDARD" && (e.User != "" || len(e.Groups) > 0):

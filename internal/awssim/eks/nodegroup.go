@@ -158,6 +158,8 @@ func (svc *Service) awaitNodes(c *Cluster, g *NodeGroup) {
 	why := ""
 	switch {
 	case len(g.Instances) == 0:
+	case svc.withoutDriver(c, g):
+		why = "NodeCreationFailure: Instances failed to join the kubernetes cluster"
 	case c.LocksOut(g.RoleARN) != "", svc.HasJoined != nil && !svc.HasJoined(c, g):
 		why = "NodeCreationFailure: Instances failed to join the kubernetes cluster"
 	case svc.HasNetwork != nil && !svc.HasNetwork(c):
@@ -169,6 +171,17 @@ func (svc *Service) awaitNodes(c *Cluster, g *NodeGroup) {
 	case svc.Now().Sub(g.Born) >= NodeGroupGivesUp:
 		g.CreateFailure = why
 	}
+}
+
+// withoutDriver reports whether nodes do not become ready on their instances: Bottlerocket's images for NVIDIA do not load their kernel
+// modules without a GPU of NVIDIA (https://github.com/eksctl-io/eksctl/issues/7897), and in IPv6 clusters pods get addresses
+// on instances of the Nitro System only ("Learn about IPv6 addresses to clusters, pods, and services", EKS user guide).
+func (svc *Service) withoutDriver(c *Cluster, g *NodeGroup) bool {
+	nvidia := strings.HasPrefix(g.Kind, "BOTTLEROCKET") && strings.Contains(g.Kind, "NVIDIA")
+	return slices.ContainsFunc(g.Instances, func(id string) bool {
+		i := svc.ec2.Instance(id)
+		return i != nil && (nvidia && !svc.ec2.HasNVIDIA(i.Type) || c.Family == "ipv6" && !svc.ec2.IsNitro(i.Type))
+	})
 }
 
 // nodeGroup returns a node group of a cluster.
@@ -266,6 +279,9 @@ func (svc *Service) checkNodeImage(_ *Cluster, g *NodeGroup, in *eks.CreateNodeg
 	}
 	g.Kind = cmp.Or(g.Kind, "AL2023_x86_64_STANDARD")
 	k, ok := imageKind(g.Kind, g.Version)
+	if strings.HasPrefix(g.Kind, "WINDOWS") {
+		return core.NotSimulated("CreateNodegroup: nodes with Windows (%s)", g.Kind)
+	}
 	if !ok {
 		return invalid("Requested AMI for this version %s is not supported (%s)", g.Version, g.Kind)
 	}
@@ -278,6 +294,10 @@ func (svc *Service) checkNodeImage(_ *Cluster, g *NodeGroup, in *eks.CreateNodeg
 	}
 	if g.DiskSize == 0 && g.Template == "" {
 		g.DiskSize = 20
+	}
+	// The response that others have seen: https://github.com/cilium/cilium/pull/43051. Of Bottlerocket, it is the size of another volume.
+	if g.Template == "" && !strings.HasPrefix(g.Kind, "BOTTLEROCKET") && g.DiskSize < k.size {
+		return invalid("Volume of size %dGB is smaller than snapshot 'snap-00a7e1db053990bc5', expect size>= %dGB", g.DiskSize, k.size)
 	}
 	kinds := g.InstanceTypes
 	if v := svc.nodeTemplate(g); v != nil && v.Data.InstanceType != "" {

@@ -68,6 +68,10 @@ func (svc *Service) associateProvider(in *eks.AssociateIdentityProviderConfigInp
 		return nil, invalid("oidc with identityProviderConfigName and clientId is required")
 	case !strings.HasPrefix(aws.ToString(o.IssuerUrl), "https://"):
 		return nil, invalid("The issuer URL must begin with https://")
+	case strings.ContainsAny(aws.ToString(o.IssuerUrl), "?#"): // OidcIdentityProviderConfigRequest, EKS API reference
+		return nil, invalid("The issuer URL must not have query parameters")
+	case strings.Contains(aws.ToString(o.GroupsPrefix)+" "+aws.ToString(o.UsernamePrefix), "system:"): // AWS::EKS::IdentityProviderConfig, CloudFormation
+		return nil, invalid("The prefix can't contain system:")
 	case len(c.Providers) > 0:
 		return nil, &types.ResourceLimitExceededException{
 			Message:     aws.String("The maximum number of identity provider configurations (1) has been reached"),

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"net/url"
 	"path"
 	"regexp"
 	"slices"
@@ -74,6 +75,24 @@ func syntaxRefused(component, name, value string) string {
 		return invalid
 	}
 	switch name {
+	case "allowed-unsafe-sysctls": // NewAllowlist in pkg/kubelet/sysctl
+		for item := range strings.SplitSeq(value, ",") {
+			if !regexp.MustCompile(`^[a-z0-9]([-_a-z0-9]*[a-z0-9])?([./][a-z0-9]([-_a-z0-9]*[a-z0-9])?)*([./]?\*)?$`).MatchString(item) {
+				return fmt.Sprintf("sysctl %q must have at most 253 characters and match regex", item)
+			}
+		}
+	case "hostname-override": // the name of the Node
+		if !strings.Contains(value, "{") && !regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`).MatchString(value) {
+			return fmt.Sprintf("Node %q is invalid: metadata.name: Invalid value", value)
+		}
+	case "service-account-issuer": // pkg/kubeapiserver/options/authentication.go: "contained a ':' but was not a valid URL"
+		if u, err := url.Parse(value); strings.Contains(value, ":") && (err != nil || u.Host == "") {
+			return invalid
+		}
+	case "anonymous-auth": // the probes of kubeadm, and its own wait for the API server, send no credentials
+		if component == "kube-apiserver" && value == "false" {
+			return "the liveness probe fails with the status 401, and the kubelet ends the container again and again"
+		}
 	case "bind-address":
 		if net.ParseIP(value) == nil {
 			return invalid + ": failed to parse IP"
@@ -117,6 +136,14 @@ func togetherRefused(component string, args any) string {
 	_, client := given["oidc-client-id"]
 	_, cpus := given["reserved-cpus"]
 	reserved := "," + given["system-reserved"] + "," + given["kube-reserved"]
+	if component == "kube-controller-manager" || component == "kube-scheduler" {
+		return electionRefused(given)
+	}
+	if component == "kubelet" {
+		if why := kubeletTogether(given); why != "" {
+			return why
+		}
+	}
 	switch {
 	case component == "kube-apiserver" && issuer != client:
 		return "oidc-issuer-url and oidc-client-id must be specified together when any oidc flags are set"
@@ -128,12 +155,43 @@ func togetherRefused(component string, args any) string {
 	return ""
 }
 
-// volume is a folder or file of the machine that a component sees.
-type volume struct{ HostPath, MountPath string }
+// kubeletTogether returns why a kubelet does not start with settings that do not fit together
+// (ValidateKubeletConfiguration in pkg/kubelet/apis/config/validation of Kubernetes, pkg/kubelet/cm/memorymanager).
+func kubeletTogether(given map[string]string) string {
+	number := func(name string, usual float64) float64 {
+		if v, is := given[name]; is {
+			return measured(v)
+		}
+		return usual
+	}
+	enforced := strings.Split(given["enforce-node-allocatable"], ",")
+	switch {
+	case number("image-gc-low-threshold", 80) >= number("image-gc-high-threshold", 85):
+		return "imageGCLowThresholdPercent must be less than imageGCHighThresholdPercent"
+	case number("maxParallelImagePulls", 0) > 1 && given["serialize-image-pulls"] != "false":
+		return "maxParallelImagePulls cannot be larger than 1 unless SerializeImagePulls is set to false"
+	case number("shutdownGracePeriodCriticalPods", 0) > number("shutdownGracePeriod", 0):
+		return "shutdownGracePeriodCriticalPods must be <= shutdownGracePeriod"
+	case number("imageMaximumGCAge", 0) > 0 && number("imageMaximumGCAge", 0) <= number("minimum-image-ttl-duration", 120):
+		return "imageMaximumGCAge must be greater than imageMinimumGCAge"
+	case given["reserved-cpus"] != "" && given["system-reserved-cgroup"]+given["kube-reserved-cgroup"] != "":
+		return "can't use reservedSystemCPUs with systemReservedCgroup or kubeReservedCgroup"
+	case given["memory-manager-policy"] == "Static" && given["reserved-memory"] == "":
+		return "the static memory manager policy requires reserved memory"
+	case slices.Contains(enforced, "none") && len(enforced) > 1:
+		return "enforceNodeAllocatable may not contain additional enforcements when none is specified"
+	}
+	for _, of := range []string{"system-reserved", "kube-reserved"} {
+		if (slices.Contains(enforced, of) || slices.Contains(enforced, of+"-compressible")) && given[of+"-cgroup"] == "" {
+			return of + "-cgroup must be specified when it is in enforceNodeAllocatable"
+		}
+	}
+	return ""
+}
 
 // fileRefused returns why a component does not start with a file that its container does not have: kubeadm mounts the
 // certificates and the component's kubeconfig (cmd/kubeadm/app/phases/controlplane/volumes.go), and the manifest more.
-func fileRefused(component, keys string, args any, more []volume) string {
+func fileRefused(component, keys string, args any, more []hostVolume) string {
 	seen := []string{
 		keys, "/etc/ssl/certs", "/etc/pki", "/etc/ca-certificates", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates",
 		"/etc/kubernetes/" + strings.TrimPrefix(component, "kube-") + ".conf",

@@ -22,6 +22,22 @@ func TestValuesOfArguments(t *testing.T) {
 		{"kubelet", "system-reserved", "cpu=100m,memory=1Gi", "cpu=lots"},
 		{"kubelet", "node-ip", "10.0.0.1,fd00::1", "10.0.0"},
 		{"kubelet", "reserved-cpus", "0-1,4", "one"},
+		{"kube-apiserver", "audit-log-maxage", "0", "-1"},
+		{"kube-apiserver", "goaway-chance", "0.02", "0.5"},
+		{"kube-apiserver", "request-timeout", "2m", "-5s"},
+		{"kube-apiserver", "secure-port", "6443", "7443"},
+		{"kube-apiserver", "anonymous-auth", "true", "false"},
+		{"kube-apiserver", "service-account-issuer", "https://kubernetes.default.svc.cluster.local", "http://x y"},
+		{"kube-controller-manager", "leader-elect-lease-duration", "60s", "5s"},
+		{"kube-scheduler", "leader-elect-retry-period", "3s", "9s"},
+		{"kube-scheduler", "secure-port", "10259", "0"},
+		{"kubelet", "image-gc-low-threshold", "70", "90"},
+		{"kubelet", "port", "10250", "70000"},
+		{"kubelet", "kube-api-qps", "50", "-1"},
+		{"kubelet", "cpu-cfs-quota-period", "50ms", "5s"},
+		{"kubelet", "enforce-node-allocatable", "pods", "pods,kube-reserved"},
+		{"kubelet", "memory-manager-policy", "None", "Static"},
+		{"kubelet", "allowed-unsafe-sysctls", "kernel.shm*,net.core.somaxconn", "kernel/*x"},
 	} {
 		args := func(value string) any { return []any{map[string]any{"name": c.name, "value": value}} }
 		assert.Empty(t, componentRefuses(c.component, "v1.34.2", args(c.good)), c.name)
@@ -32,6 +48,48 @@ func TestValuesOfArguments(t *testing.T) {
 // A component does not find a file that its container does not have.
 func TestFilesOfArguments(t *testing.T) {
 	args := []any{map[string]any{"name": "audit-policy-file", "value": "/etc/kubernetes/audit/policy.yaml"}}
-	assert.Empty(t, fileRefused("kube-apiserver", "/etc/kubernetes/pki", args, []volume{{"/etc/kubernetes/audit", "/etc/kubernetes/audit"}}))
+	assert.Empty(
+		t,
+		fileRefused("kube-apiserver", "/etc/kubernetes/pki", args, []hostVolume{{HostPath: "/etc/kubernetes/audit", MountPath: "/etc/kubernetes/audit"}}),
+	)
 	assert.Contains(t, fileRefused("kube-apiserver", "/etc/kubernetes/pki", args, nil), "no such file")
+}
+
+// The kubelet runs no static pod that is not valid.
+func TestStaticPods(t *testing.T) {
+	audit := hostVolume{"audit", "/etc/audit", "/etc/audit", "DirectoryOrCreate"}
+	assert.Empty(t, podRefused("kube-apiserver", "/etc/kubernetes/pki", []hostVolume{audit, audit}, []variable{{"HTTPS_PROXY"}}), "kubeadm keeps one of each name")
+	for _, v := range []hostVolume{
+		{"other", "/etc/x", "/etc/audit", ""},
+		{"My_Volume", "/etc/x", "/etc/x", ""},
+		{"x", "/etc/x", "/etc/x", "Folder"},
+		{"x", "/etc/x", "/a:b", ""},
+		{"x", "/etc/../x", "/etc/x", ""},
+		{"x", "/etc/x", "/etc/ssl/certs", ""},
+		{"k8s-certs", "/etc/x", "/etc/x", ""},
+	} {
+		assert.NotEmpty(t, podRefused("kube-apiserver", "/etc/kubernetes/pki", []hostVolume{audit, v}, nil), v)
+	}
+	assert.NotEmpty(t, podRefused("kube-scheduler", "/etc/kubernetes/pki", nil, []variable{{"A=B"}}))
+}
+
+// kubeadm applies patches by the names of their files, and the kubelet reads what comes out.
+func TestPatchesOfKubeadm(t *testing.T) {
+	refused := func(name, text string) string {
+		return patchesRefused("/etc/kubernetes/patches", map[string]string{"/etc/kubernetes/patches/" + name: text}, "v1.34.2")
+	}
+	for name, text := range map[string]string{
+		"kubeletconfiguration0+merge.yaml": "maxPods: 50\nevictionHard: {memory.available: 5%}\nunknown: 1\n", "kubelet0+merge.yaml": "a: [",
+		"kubeletconfiguration.yaml": "featureGates: {SidecarContainers: true}", "kube-apiserver+json.yaml": "- {op: add, path: /a, value: b}", "notes.txt": "a: [",
+	} {
+		assert.Empty(t, refused(name, text), name)
+	}
+	for _, text := range []string{
+		"maxPods: many", "maxPods: -1", "evictionHard: {memory.free: 5%}", "cgroupDriver: cgroup2", "featureGates: {NoSuchGate: true}", "a: [", "- a",
+		"imageGCHighThresholdPercent: 60", "shutdownGracePeriodCriticalPods: 10s", "maxParallelImagePulls: 5", "systemReserved: {cpu: lots}",
+	} {
+		assert.NotEmpty(t, refused("kubeletconfiguration0+merge.yaml", text), text)
+	}
+	assert.NotEmpty(t, refused("kubeletconfiguration0+replace.yaml", "maxPods: 50"))
+	assert.NotEmpty(t, refused("kubeletconfiguration0+json.yaml", "maxPods: 50"))
 }

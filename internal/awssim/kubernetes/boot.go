@@ -276,15 +276,17 @@ const bootText = "boot data"
 // kubeadmDocument has the fields of kubeadm documents that are simulated.
 type kubeadmDocument struct {
 	Kind, KubernetesVersion, ControlPlaneEndpoint string
-	BootstrapTokens                               []struct{ Token, TTL, Description string }
+	BootstrapTokens                               []bootstrapToken
 	NodeRegistration                              nodeRegistration
 	LocalAPIEndpoint                              apiEndpoint
+	Patches                                       struct{ Directory string }
 	ControlPlane                                  *struct{ LocalAPIEndpoint apiEndpoint }
 	Discovery                                     struct {
 		BootstrapToken struct {
 			Token, APIServerEndpoint string
 			CACertHashes             []string
 		}
+		File *struct{ KubeConfigPath string }
 	}
 }
 
@@ -308,7 +310,8 @@ func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text strin
 			if err := doc.NodeRegistration.apply(b); err != nil {
 				return nil, err
 			}
-			if why := cmp.Or(svc.preflight(i, doc.NodeRegistration.IgnorePreflightErrors), doc.NodeRegistration.refused(b.Version)); why != "" {
+			if why := cmp.Or(svc.preflight(i, doc.NodeRegistration.IgnorePreflightErrors), doc.NodeRegistration.refused(b.Version), tokensRefused(doc.BootstrapTokens),
+				patchesRefused(doc.Patches.Directory, files, b.Version)); why != "" {
 				return nil, errors.New(why)
 			}
 			b.Named = doc.NodeRegistration.Name
@@ -320,7 +323,10 @@ func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text strin
 				return nil, err
 			}
 			b.Named = doc.NodeRegistration.Name
-			if why := doc.NodeRegistration.refused(b.Version); why != "" {
+			if doc.Discovery.File != nil && t.Token != "" { // ValidateDiscovery in cmd/kubeadm/app/apis/kubeadm/validation
+				return nil, errors.New("kubeadm: discovery: Invalid value: bootstrapToken and file cannot both be set")
+			}
+			if why := cmp.Or(doc.NodeRegistration.refused(b.Version), patchesRefused(doc.Patches.Directory, files, b.Version)); why != "" {
 				return nil, errors.New(why)
 			}
 			if doc.ControlPlane != nil {

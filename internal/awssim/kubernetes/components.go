@@ -118,7 +118,12 @@ func componentRefuses(component, version string, args any) string {
 		if !knownFlag(component, name, minor) {
 			return fmt.Sprintf("%s: Error: unknown flag: --%s", component, name)
 		}
-		if why := cmp.Or(valueRefused(name, value, minor), choiceRefused(component, name, value), syntaxRefused(component, name, value)); why != "" {
+		if why := cmp.Or(
+			valueRefused(name, value, minor),
+			choiceRefused(component, name, value),
+			limitRefused(component, name, value),
+			syntaxRefused(component, name, value),
+		); why != "" {
 			return component + ": " + why
 		}
 	}

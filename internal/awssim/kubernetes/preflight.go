@@ -74,7 +74,11 @@ func configRefused(text, version string) string {
 		if why := componentRefuses(c.name, version, c.ExtraArgs); why != "" {
 			return why
 		}
-		if why := fileRefused(c.name, cmp.Or(doc.CertificatesDir, "/etc/kubernetes/pki"), c.ExtraArgs, c.ExtraVolumes); why != "" {
+		keys := cmp.Or(doc.CertificatesDir, "/etc/kubernetes/pki")
+		if why := podRefused(c.name, keys, c.ExtraVolumes, c.ExtraEnvs); why != "" {
+			return why
+		}
+		if why := fileRefused(c.name, keys, c.ExtraArgs, c.ExtraVolumes); why != "" {
 			return c.name + ": " + why
 		}
 	}
@@ -92,7 +96,8 @@ func configRefused(text, version string) string {
 // staticPod has the fields of a component of the control plane in a ClusterConfiguration that are simulated.
 type staticPod struct {
 	ExtraArgs    any
-	ExtraVolumes []volume
+	ExtraVolumes []hostVolume
+	ExtraEnvs    []variable
 }
 
 // refused returns what kubeadm or the kubelet finds wrong in the registration of a Node.

@@ -27,6 +27,7 @@ func TestRegistration(t *testing.T) {
 			"taints as an argument", `{taints: [{key: c, effect: NoSchedule}], kubeletExtraArgs: {register-with-taints: "a=b:NoSchedule,d:NoExecute"}}`, "",
 			ec2.Boot{Taints: []any{map[string]any{"key": "a", "value": "b", "effect": "NoSchedule"}, map[string]any{"key": "d", "effect": "NoExecute"}}},
 		},
+		{"one taint twice", `{kubeletExtraArgs: {register-with-taints: "a=b:NoSchedule,a=c:NoSchedule"}}`, "taints must be unique", ec2.Boot{}},
 		{"no taints", `{kubeletExtraArgs: {register-with-taints: "a=b"}}`, "invalid taint spec", ec2.Boot{}},
 	} {
 		t.Run(x.name, func(t *testing.T) {

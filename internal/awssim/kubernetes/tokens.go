@@ -1,7 +1,9 @@
 package kubernetes
 
 import (
+	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -64,4 +66,29 @@ func (svc *Service) keepsNext(i *ec2.Instance) (at time.Time) {
 		return at
 	}
 	return next
+}
+
+// bootstrapToken has the fields of a token in an InitConfiguration that are simulated.
+type bootstrapToken struct {
+	Token, TTL, Expires, Description string
+	Usages, Groups                   []string
+}
+
+// tokensRefused returns what kubeadm finds wrong in tokens (ValidateBootstrapTokens in
+// cmd/kubeadm/app/apis/kubeadm/validation).
+func tokensRefused(tokens []bootstrapToken) string {
+	for _, t := range tokens {
+		if t.TTL != "" && t.Expires != "" {
+			return "kubeadm: bootstrapTokens: the BootstrapToken .TTL and .Expires fields are mutually exclusive"
+		}
+		for _, g := range t.Groups {
+			if !regexp.MustCompile(`^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$`).MatchString(g) {
+				return fmt.Sprintf("kubeadm: bootstrapTokens.groups: Invalid value: bootstrap group %q is invalid", g)
+			}
+		}
+		if len(t.Groups) > 0 && len(t.Usages) > 0 && !slices.Contains(t.Usages, "authentication") {
+			return "kubeadm: bootstrapTokens.groups: Invalid value: token groups cannot be specified unless --usages includes \"authentication\""
+		}
+	}
+	return ""
 }

@@ -87,6 +87,12 @@ type Checked interface {
 	Check(ctx context.Context, c *cloud.Clients) (refusal string, err error)
 }
 
+// Doubted is implemented by a resource that AWS creates, but that may not do what is expected of it.
+type Doubted interface {
+	// Doubts returns warnings for the plan, from read-only calls before the first write.
+	Doubts(ctx context.Context, c *cloud.Clients) (warnings []string, err error)
+}
+
 // CheckedDeletion is implemented by a retired resource whose deletion can be validated with read-only calls before
 // the first write.
 type CheckedDeletion interface {

@@ -1,6 +1,8 @@
 package run_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -8,10 +10,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/stretchr/testify/require"
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
+	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	ekssim "github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
@@ -172,6 +176,103 @@ func TestInstanceTypesOfNodeGroupsAreChecked(t *testing.T) {
 			require.ErrorAs(t, err, new(*plan.RefusedError))
 			require.ErrorContains(t, err, want)
 			require.Empty(t, enginetest.Writes(a.Calls()))
+		})
+	}
+}
+
+// A plan refuses images that do not start on an instance type, and warns of images without a driver for its accelerators.
+func TestAcceleratorsOfNodeGroups(t *testing.T) {
+	for _, x := range []struct {
+		image         expinfrav1.ManagedMachineAMIType
+		kind          string
+		refused, told string
+	}{
+		{"BOTTLEROCKET_x86_64_NVIDIA", "t3.large", "nodes do not join: the instance type t3.large has no GPU of NVIDIA", "are for GPUs of NVIDIA"},
+		{"BOTTLEROCKET_x86_64_NVIDIA", "g4dn.xlarge", "", ""},
+		{"AL2023_x86_64_NVIDIA", "t3.large", "", "the images of amiType AL2023_x86_64_NVIDIA are for GPUs of NVIDIA, and the instance type t3.large has none"},
+		{"AL2023_x86_64_NVIDIA", "g4ad.xlarge", "", "the instance type g4ad.xlarge has none"},
+		{"AL2023_x86_64_NVIDIA", "g5.xlarge", "", ""},
+		{"AL2023_x86_64_STANDARD", "g5.xlarge", "", "the instance type g5.xlarge has GPUs of NVIDIA, and the images of amiType AL2023_x86_64_STANDARD have no driver"},
+		{"AL2023_x86_64_NEURON", "t3.large", "", "are for AWS Inferentia and Trainium"},
+		{"AL2023_x86_64_NEURON", "inf2.xlarge", "", ""},
+		{"AL2023_x86_64_STANDARD", "t3.large", "", ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := enginetest.Load(t, "eks.yaml", nil)
+			m.Pools[0].Managed.Spec.AMIType, m.Pools[0].Managed.Spec.InstanceType = &x.image, &x.kind
+			a := enginetest.Prepared(t, "eks.yaml", m)
+			var told []string
+			_, err := run.Open(m, cluster.Target{Config: a.Config(), Warn: func(s string) { told = append(told, s) }}).Plan(t.Context())
+			if x.refused == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, x.refused)
+			}
+			told = slices.DeleteFunc(told, func(s string) bool { return !strings.Contains(s, "amiType") })
+			if x.told == "" {
+				require.Empty(t, told)
+				return
+			}
+			require.Len(t, told, 1)
+			require.Contains(t, told[0], x.told)
+			require.Contains(t, told[0], "eks.yaml:")
+		})
+	}
+}
+
+// In IPv6 clusters, pods have addresses on instances of the Nitro System only.
+func TestInstanceTypesOfIPv6Clusters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := enginetest.Load(t, "eks-ipv6.yaml", nil)
+		kind := "t2.large"
+		m.Pools[0].Managed.Spec.InstanceType = &kind
+		a := enginetest.Prepared(t, "eks-ipv6.yaml", m)
+		_, err := enginetest.Open(m, a.Process()).Apply(t.Context(), cluster.Options{})
+		require.ErrorAs(t, err, new(*plan.RefusedError))
+		require.ErrorContains(t, err, "which t2.large is not")
+		require.Empty(t, enginetest.Writes(a.Calls()))
+	})
+}
+
+// A plan warns of node classes that select nothing: Karpenter would make no node.
+func TestNodeClassesSelectWhatThereIs(t *testing.T) {
+	terms := func(m *manifest.Cluster, field string, term map[string]any) {
+		for _, set := range m.ResourceSets {
+			for _, d := range set.Documents {
+				if d.Kind() == "EC2NodeClass" {
+					d.Object["spec"].(map[string]any)[field] = []any{term}
+				}
+			}
+		}
+	}
+	for _, x := range []struct {
+		field string
+		term  map[string]any
+		told  string
+	}{
+		{"subnetSelectorTerms", map[string]any{"tags": map[string]any{"karpenter.sh/discovery": "eks-karpenter"}}, ""},
+		{"subnetSelectorTerms", map[string]any{"tags": map[string]any{"karpenter.sh/discovery": "*"}}, ""},
+		{"subnetSelectorTerms", map[string]any{"tags": map[string]any{"karpenter.sh/discovery": "other"}}, "match no subnet that this run makes or that exists"},
+		{"subnetSelectorTerms", map[string]any{"id": "subnet-0123456789abcdef0"}, "match no subnet"},
+		{"securityGroupSelectorTerms", map[string]any{"tags": map[string]any{"kubernetes.io/cluster/eks-karpenter": "owned"}}, ""},
+		{"securityGroupSelectorTerms", map[string]any{"tags": map[string]any{"karpenter.sh/discovery": "eks-karpenter"}}, "match no security group"},
+		{"securityGroupSelectorTerms", map[string]any{"name": "nodes"}, "match no security group"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := enginetest.Load(t, "eks-karpenter.yaml", nil)
+			terms(m, x.field, x.term)
+			a := enginetest.Prepared(t, "eks-karpenter.yaml", m)
+			var told []string
+			_, err := run.Open(m, cluster.Target{Config: a.Config(), Warn: func(s string) { told = append(told, s) }}).Plan(t.Context())
+			require.NoError(t, err)
+			told = slices.DeleteFunc(told, func(s string) bool { return !strings.Contains(s, "EC2NodeClass") })
+			if x.told == "" {
+				require.Empty(t, told)
+				return
+			}
+			require.Len(t, told, 1)
+			require.Contains(t, told[0], "spec."+x.field+" of the EC2NodeClass default "+x.told)
+			require.Contains(t, told[0], "eks-karpenter.yaml:")
 		})
 	}
 }

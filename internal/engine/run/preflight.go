@@ -29,6 +29,8 @@ func (p *planning) preflight(ctx context.Context) error {
 	}
 	p.warnOfKeyReaders(ctx)
 	reasons = append(reasons, p.refusals(ctx)...)
+	p.warnOfDoubts(ctx)
+	p.warnOfNodeClasses(ctx)
 	reasons = append(reasons, quota.Addresses(p.Built.Graph, p.Plan)...)
 	reasons = append(reasons, p.refusedKey(ctx)...)
 	reasons = append(reasons, p.overlaps()...)
@@ -59,6 +61,23 @@ func (p *planning) refusals(ctx context.Context) (reasons []error) {
 		}
 	}
 	return reasons
+}
+
+// warnOfDoubts warns of what AWS accepts, but what may not do what is expected of it. If AWS cannot be asked, nothing is said.
+func (p *planning) warnOfDoubts(ctx context.Context) {
+	for _, s := range p.Plan.Steps {
+		r, ok := p.Built.Graph.Resource(s.Resource).Desired().(graph.Doubted)
+		if !ok || s.Action != plan.Create && s.Action != plan.Update {
+			continue
+		}
+		warnings, err := r.Doubts(cloud.InSnapshot(cloud.ReadOnly(ctx)), p.Cloud)
+		if err != nil {
+			continue
+		}
+		for _, w := range warnings {
+			p.Warn("%s: %s", p.locate(s.Origin, errors.New(w)), w)
+		}
+	}
 }
 
 // checkOf returns the check of a resource before an action; nil if it has none.

@@ -86,6 +86,9 @@ func addEKSParts(g *graph.Graph, in inputs, p platform, api *incluster.API, mach
 		}, in.infra("spec.associateOIDCProvider"))
 	}
 	out.podNetwork, out.mappings = p.podNetwork, out.access.mappings
+	if err := in.checkAddonRoles(spec); err != nil {
+		return out, err
+	}
 	out.remarks = slices.Concat(out.access.remarks, in.addonRoleRemarks(spec), in.leavingRemarks())
 	return out, nil
 }
@@ -360,6 +363,23 @@ func addEKSAddon(
 		x.Conflicts = strings.ToUpper(string(*a.ConflictResolution))
 	}
 	return graph.Add(g, plan.ID("addon/"+a.Name), x, in.infra(fmt.Sprintf("spec.addons[%d]", i)), graph.With(after))
+}
+
+// checkAddonRoles refuses roles of other accounts, which cannot be passed to EKS ("Grant a user permissions to pass a role to an
+// AWS service", IAM user guide).
+func (in inputs) checkAddonRoles(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) error {
+	if plane.Addons == nil || in.inv.Account == "" {
+		return nil
+	}
+	for i, a := range *plane.Addons {
+		if parts := strings.Split(text(a.ServiceAccountRoleArn), ":"); len(parts) > 4 && parts[4] != in.inv.Account {
+			return fmt.Errorf(
+				"%s: the role is of the account %s, and a role cannot be passed to EKS in another account, %s: use a role of this account that assumes the other one",
+				in.m.Origin(in.m.InfraObject(), fmt.Sprintf("spec.addons[%d].serviceAccountRoleARN", i)), parts[4], in.inv.Account,
+			)
+		}
+	}
+	return nil
 }
 
 // addonRoleRemarks name add-ons whose roles do not exist. That is no error: the trust policy of

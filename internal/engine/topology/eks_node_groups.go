@@ -54,7 +54,7 @@ func newNodeGroup(g *graph.Graph, in inputs, p platform, pool manifest.Pool) (*e
 		Role:  addRole(g, in, nodeRole(spec)),
 		Force: pool.ForceUpdate, Capacity: "ON_DEMAND", MinSize: desired, MaxSize: desired, Desired: desired, Labels: spec.Labels, MaxUnavailable: 1,
 		Hooks: spec.AWSLifecycleHooks, Adopt: in.o.Adopt, Tags: in.nodeTags(in.m.KubernetesName(), spec.AdditionalTags),
-		NodeTags: cloud.Tags(in.m.NodeTags(pool)),
+		NodeTags: cloud.Tags(in.m.NodeTags(pool)), IPv6: in.spec.NetworkSpec.VPC.IsIPv6Enabled(),
 	}
 	var err error
 	if r.Subnets, err = in.nodeGroupSubnets(p.net, pool); err != nil {

@@ -5,6 +5,7 @@ package helmsim
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/base64"
@@ -215,6 +216,12 @@ func (c *command) chartOf() (name, version string, err error) {
 			return string(m[1])
 		}
 		return field("name"), field("version"), nil
+	}
+	if repo := cmp.Or(c.flags["repo"], c.chart); !regexp.MustCompile(`^(https?|oci)://`).MatchString(repo) {
+		return "", "", fmt.Errorf("could not find protocol handler for: %s", repo) // pkg/getter of Helm
+	}
+	if v := c.flags["version"]; v != "" && !regexp.MustCompile(`[0-9*xX]`).MatchString(v[:min(len(v), 4)]) {
+		return "", "", fmt.Errorf("improper constraint: %s", v) // github.com/Masterminds/semver
 	}
 	name = c.chart[strings.LastIndex(c.chart, "/")+1:]
 	version = strings.TrimLeft(c.flags["version"], "^~>=")

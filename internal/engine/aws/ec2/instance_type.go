@@ -20,7 +20,11 @@ type InstanceType struct {
 	MemoryMiB    int64
 	// The rest is known if VCPUs is.
 	EFA, Spot, Enclaves bool
-	InstanceStore       bool // it has volumes that lose their data when it stops
+	Xen                 bool   // it is not of the Nitro System
+	Hosts               bool   // Dedicated Hosts support it
+	GPU                 string // the manufacturer of its GPUs: NVIDIA, AMD…; "" if it has none
+	Neuron              bool   // it has AWS Inferentia or Trainium
+	InstanceStore       bool   // it has volumes that lose their data when it stops
 	// Volumes is how many EBS volumes a machine with one network interface takes; 0 if there is no limit. Where SharesVolumes is set,
 	// each other interface takes the place of one.
 	Volumes       int
@@ -97,6 +101,11 @@ func instanceType(t types.InstanceTypeInfo) InstanceType {
 	if e := t.EbsInfo; e != nil && t.Hypervisor != types.InstanceTypeHypervisorXen {
 		out.Volumes, out.SharesVolumes = int(aws.ToInt32(e.MaximumEbsAttachments)), e.AttachmentLimitType == types.AttachmentLimitTypeShared
 	}
+	if t.GpuInfo != nil && len(t.GpuInfo.Gpus) > 0 {
+		out.GPU = aws.ToString(t.GpuInfo.Gpus[0].Manufacturer)
+	}
+	out.Xen, out.Neuron = t.Hypervisor == types.InstanceTypeHypervisorXen, t.NeuronInfo != nil
+	out.Hosts = aws.ToBool(t.DedicatedHostsSupported)
 	out.EFA = t.NetworkInfo != nil && aws.ToBool(t.NetworkInfo.EfaSupported)
 	out.Spot = slices.Contains(t.SupportedUsageClasses, types.UsageClassTypeSpot)
 	if t.VCpuInfo != nil && t.VCpuInfo.DefaultVCpus != nil {

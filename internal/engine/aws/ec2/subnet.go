@@ -20,6 +20,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
+// SubnetKind is the kind of subnets.
+const SubnetKind = "subnet"
+
 // Subnet is a subnet of spec.network.subnets, or one of CAPA's default subnets.
 type Subnet struct {
 	VPC  *graph.Ref[VPCState]
@@ -279,7 +282,7 @@ func SubnetsOf(ctx context.Context, c *cloud.Clients, vpc string) ([]SubnetState
 // subnetKind declares subnets.
 func subnetKind() *kind.Kind {
 	return kind.Of(kind.Kind{
-		Name: "subnet", Rehearsed: true, Area: plan.AreaNetwork, Type: types.ResourceTypeSubnet,
+		Name: SubnetKind, Rehearsed: true, Area: plan.AreaNetwork, Type: types.ResourceTypeSubnet,
 		ReadActions: []string{"ec2:DescribeSubnets"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateSubnet", "ec2:CreateTags", "ec2:DeleteSubnet", "ec2:ModifySubnetAttribute"},
 	}, kind.Functions[SubnetState]{

@@ -37,6 +37,7 @@ type NodeGroup struct {
 	Capacity         string // ON_DEMAND, SPOT or CAPACITY_BLOCK
 	Force            bool   // an update does not stop if pods cannot be evicted
 	InstanceTypes    []string
+	IPv6             bool  // of the cluster
 	DiskSize         int32 // GiB; 0 for the default of EKS
 	MinSize, MaxSize int32
 	Desired          int32

@@ -79,10 +79,7 @@ func (g *NodeGroup) checkKey(ctx context.Context, c *cloud.Clients) (refusal str
 }
 
 func (g *NodeGroup) checkInstanceTypes(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
-	names := g.InstanceTypes
-	if len(names) == 0 && g.Content != nil && g.Content.Spec.InstanceType != "" {
-		names = []string{g.Content.Spec.InstanceType}
-	}
+	names := g.typeNames()
 	if len(names) == 0 {
 		return "", nil
 	}
@@ -90,7 +87,7 @@ func (g *NodeGroup) checkInstanceTypes(ctx context.Context, c *cloud.Clients) (r
 	if strings.Contains(g.ImageType, "ARM_64") {
 		want = string(ec2types.ArchitectureTypeArm64)
 	}
-	found, err := ec2.InstanceTypes(ctx, c, names)
+	found, err := instanceTypes(ctx, c, names)
 	if err != nil {
 		return "", err
 	}
@@ -106,9 +103,78 @@ func (g *NodeGroup) checkInstanceTypes(ctx context.Context, c *cloud.Clients) (r
 			return "awsLaunchTemplate.nonRootVolumes: " + tooMany, nil
 		case t.VCPUs != 0 && t.Architecture != want:
 			return fmt.Sprintf("the instance type %s is %s, and the images of amiType %s are %s: change one of them", name, t.Architecture, g.ImageType, want), nil
+		case t.VCPUs != 0 && t.GPU != nvidia && strings.HasPrefix(g.ImageType, "BOTTLEROCKET") && strings.Contains(g.ImageType, nvidia):
+			// eksctl#7897: the image does not load its kernel modules
+			return fmt.Sprintf(
+				"nodes do not join: the instance type %s has no GPU of NVIDIA, for which the images of amiType %s are: change one of them",
+				name,
+				g.ImageType,
+			), nil
+		case t.Xen && g.IPv6: // "Learn about IPv6 addresses to clusters, pods, and services", EKS user guide
+			return fmt.Sprintf("nodes do not become ready: in an IPv6 cluster, pods get addresses on instances of the Nitro System only, which %s is not", name), nil
 		}
 	}
 	return "", nil
+}
+
+const nvidia = "NVIDIA"
+
+// instanceTypes describes instance types, once for all checks of a plan.
+func instanceTypes(ctx context.Context, c *cloud.Clients, names []string) (map[string]ec2.InstanceType, error) {
+	return cloud.Remember(ctx, c, "instance types of node groups "+strings.Join(names, " "), func(ctx context.Context) (map[string]ec2.InstanceType, error) {
+		return ec2.InstanceTypes(ctx, c, names)
+	})
+}
+
+// typeNames are the instance types of the group.
+func (g *NodeGroup) typeNames() []string {
+	if len(g.InstanceTypes) == 0 && g.Content != nil && g.Content.Spec.InstanceType != "" {
+		return []string{g.Content.Spec.InstanceType}
+	}
+	return g.InstanceTypes
+}
+
+// Doubts implements graph.Doubted: EKS creates groups whose images have no drivers for the accelerators of an instance type, or
+// drivers for others ("Choose an optimal Amazon EC2 node instance type", "Use EKS-optimized accelerated AMIs for GPU
+// instances", EKS user guide).
+func (g *NodeGroup) Doubts(ctx context.Context, c *cloud.Clients) (warnings []string, err error) {
+	names := g.typeNames()
+	if len(names) == 0 || g.ImageType == "" || g.ImageType == string(types.AMITypesCustom) {
+		return nil, nil
+	}
+	found, err := instanceTypes(ctx, c, names)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if w := mismatch(name, found[name], g.ImageType); w != "" {
+			warnings = append(warnings, w)
+		}
+	}
+	return warnings, nil
+}
+
+// mismatch says why an image does not fit the accelerators of an instance type; "" if it does.
+func mismatch(name string, t ec2.InstanceType, image string) string {
+	has := func(what string) bool { return strings.Contains(image, what) }
+	old := strings.HasSuffix(image, "_GPU") // Amazon Linux 2 has one image for both
+	switch {
+	case t.VCPUs == 0:
+	case (has(nvidia) || old && !t.Neuron) && t.GPU != nvidia:
+		return fmt.Sprintf("the images of amiType %s are for GPUs of NVIDIA, and the instance type %s has none: EKS does not support it", image, name)
+	case has("NEURON") && !t.Neuron:
+		return fmt.Sprintf("the images of amiType %s are for AWS Inferentia and Trainium, and the instance type %s has none", image, name)
+	case t.GPU == nvidia && !has(nvidia) && !old:
+		return fmt.Sprintf(
+			"the instance type %s has GPUs of NVIDIA, and the images of amiType %s have no driver: pods cannot use them unless something in the cluster, "+
+				"such as the NVIDIA GPU Operator, installs it",
+			name,
+			image,
+		)
+	case t.Neuron && !has("NEURON") && !old && strings.HasPrefix(image, "AL"):
+		return fmt.Sprintf("the instance type %s has AWS Inferentia or Trainium, and the images of amiType %s have no driver: pods cannot use it", name, image)
+	}
+	return ""
 }
 
 // checkForeignTemplate refuses to create a group whose image is in a launch template of another

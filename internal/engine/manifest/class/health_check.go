@@ -38,6 +38,10 @@ func (e *expander) addHealthCheck(name string, selector map[string]string, enabl
 	if !own.defined {
 		from = class
 	}
+	if !from.defined && enabled != nil && *enabled { // validateMachineHealthChecks of the Cluster webhook
+		e.fail(own.at, "is enabled, and neither the topology nor the class says what it checks", "set checks, or remove enabled")
+		return
+	}
 	if !from.defined || enabled != nil && !*enabled {
 		return
 	}

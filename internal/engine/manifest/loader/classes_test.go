@@ -262,4 +262,13 @@ func TestHealthChecksOfClasses(t *testing.T) {
 			assert.Equal(t, c.ControlPlane.Object.Name, c.HealthChecks[0].Name)
 		})
 	}
+	_, err := load(t, edit(t, read(t, "../../../../configs/clusterclass.yaml"), topology, "      healthCheck: {enabled: true}\n"+topology), input.LoadOptions{})
+	require.ErrorContains(t, err, "is enabled, and neither the topology nor the class says what it checks")
+	mustLoad(
+		t,
+		edit(
+			t, read(t, "../../../../configs/clusterclass.yaml"), "    machineInfrastructure:\n", class, topology, "      healthCheck: {enabled: true}\n"+topology,
+		),
+		input.LoadOptions{},
+	)
 }

@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	kjson "sigs.k8s.io/json"
 
@@ -85,10 +86,18 @@ func (l *loader) validChart(o *manifest.Entry, s *manifest.HelmChartProxySpec) b
 	if s.ChartName == "" {
 		l.fail(o.Problem("spec.chartName", "a value is required", "set the name of the chart in the repository"))
 	}
-	if _, err := url.ParseRequestURI(s.RepoURL); err != nil && !isFolder(s.RepoURL) {
+	u, err := url.Parse(s.RepoURL)
+	known := err == nil && slices.Contains([]string{"http", "https", "oci"}, u.Scheme) && u.Host != "" // pkg/getter of Helm
+	if !known && !isFolder(s.RepoURL) {
 		l.fail(o.Problem("spec.repoURL", fmt.Sprintf("%q is not a URL", s.RepoURL), "use https://…, oci://… or a folder such as ./charts"))
 	}
-	if u, err := url.Parse(s.RepoURL); err == nil && u.User != nil {
+	if v := s.Version; v != "" && !regexp.MustCompile(`^\s*[=!<>~^]*\s*(v?[0-9]|[xX*])`).MatchString(v) { // github.com/Masterminds/semver
+		l.fail(o.Problem("spec.version", fmt.Sprintf("%q is neither a version nor a range of versions", v), "write one such as 1.18.2 or ~1.18, or remove it for the newest"))
+	}
+	if bad := validation.IsDNS1123Label(cmp.Or(s.Namespace, "default")); len(bad) > 0 {
+		l.fail(o.Problem("spec.namespace", fmt.Sprintf("%q is not the name of a namespace: %s", s.Namespace, bad[0]), "change the name"))
+	}
+	if err == nil && u.User != nil {
 		l.fail(o.Problem("spec.repoURL", "has a user name or password, which plans and process lists would show", "log in with helm registry login or helm repo add"))
 	}
 	if name := cmp.Or(s.ReleaseName, o.Name); !manifest.IsReleaseName(name) {

@@ -75,6 +75,9 @@ func TestChartsWrong(t *testing.T) {
 	for name, tt := range map[string]struct{ spec, want string }{
 		"no chart":     {strings.Replace(plainChart, "  chartName: web\n", "", 1), "HelmChartProxy/web spec.chartName: a value is required"},
 		"URL":          {strings.Replace(plainChart, "https://charts.example.com", "charts", 1), `dir/cluster.yaml:154: HelmChartProxy/web spec.repoURL: "charts" is not a URL — use https://…, oci://… or a folder such as ./charts`},
+		"protocol":     {strings.Replace(plainChart, "https://charts.example.com", "ftp://charts.example.com", 1), `spec.repoURL: "ftp://charts.example.com" is not a URL`},
+		"version":      {strings.Replace(plainChart, "  version: ", "  version: latest # ", 1), `spec.version: "latest" is neither a version nor a range of versions`},
+		"namespace":    {plainChart + "  namespace: Kube System\n", `spec.namespace: "Kube System" is not the name of a namespace`},
 		"field":        {plainChart + "  options: {wiat: true}\n", `HelmChartProxy/web spec.options.wiat: the field does not exist — did you mean "wait"?`},
 		"type":         {plainChart + "  options: {timeout: soon}\n", "HelmChartProxy/web spec: the object cannot be read"},
 		"strategy":     {plainChart + "  reconcileStrategy: Once\n", `spec.reconcileStrategy: "Once" is not a strategy — use Continuous or InstallOnce`},

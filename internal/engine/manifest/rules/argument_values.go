@@ -3,7 +3,9 @@ package rules
 import (
 	"crypto/tls"
 	"fmt"
+	"math"
 	"net/netip"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/components"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
@@ -45,9 +48,21 @@ var valueRules = sync.OnceValue(func() map[string]valueRule {
 		"oidc-issuer-url":          secureURL,
 		"service-node-port-range":  portRange,
 		"runtime-config":           listOf(onOrOff),
+
+		"audit-log-maxage": notNegative, "audit-log-maxbackup": notNegative, "audit-log-maxsize": notNegative, "livez-grace-period": notNegative,
+		"max-requests-inflight": notNegative, "max-mutating-requests-inflight": notNegative, "request-timeout": notNegative,
+		"min-request-timeout": notNegative, "shutdown-delay-duration": notNegative, "shutdown-watch-termination-grace-period": notNegative,
+		"storage-initialization-timeout": notNegative,
+		"goaway-chance":                  share(0, 0.02),
+		"apiserver-count":                between(1, 1<<31-1),
+		"kubernetes-service-node-port":   between(0, mostPort),
+		"service-account-issuer":         issuer,
+		"anonymous-auth":                 anonymous,
+		"secure-port":                    probed(apiPort),
 	} {
 		rules[components.APIServer+" "+name] = rule
 	}
+	rules[components.ControllerManager+" secure-port"], rules[components.Scheduler+" secure-port"] = probed(10257), probed(10259)
 	rules[components.ControllerManager+" cidr-allocator-type"] = oneOf("RangeAllocator", "CloudAllocator", "IPAMFromCluster", "IPAMFromCloud")
 	// cmd/kubelet/app/options, pkg/kubelet/apis/config/validation and pkg/kubelet/eviction/helpers.go of Kubernetes
 	for name, rule := range map[string]valueRule{
@@ -75,6 +90,23 @@ var valueRules = sync.OnceValue(func() map[string]valueRule {
 		"image-gc-low-threshold":     between(0, 100),
 		"oom-score-adj":              between(-1000, 1000),
 		"read-only-port":             between(0, mostPort),
+		"healthz-port":               between(0, mostPort),
+		"port":                       between(1, mostPort),
+		"iptables-masquerade-bit":    between(0, 31),
+		"iptables-drop-bit":          between(0, 31),
+		"node-status-max-images":     between(-1, 1<<31-1),
+		"cpu-cfs-quota-period":       lasting(time.Millisecond, time.Second),
+		"allowed-unsafe-sysctls":     listOf(matching(`^[a-z0-9]([-_a-z0-9]*[a-z0-9])?([./][a-z0-9]([-_a-z0-9]*[a-z0-9])?)*([./]?\*)?$`, "a sysctl such as kernel.msg* or net.core.somaxconn")),
+		"hostname-override":          nodeName,
+		"pods-per-core":              notNegative, "max-open-files": notNegative, "event-burst": notNegative, "event-qps": notNegative,
+		"kube-api-burst": notNegative, "kube-api-qps": notNegative, "registry-burst": notNegative, "registry-qps": notNegative,
+
+		// fields of its configuration for which it has no arguments
+		"memoryThrottlingFactor":      share(0.0001, 1),
+		"maxParallelImagePulls":       between(1, 1<<31-1),
+		"nodeLeaseDurationSeconds":    between(1, 1<<31-1),
+		"containerLogMaxWorkers":      between(1, 1<<31-1),
+		"containerLogMonitorInterval": lasting(3*time.Second, math.MaxInt64),
 	} {
 		rules[components.Kubelet+" "+name] = rule
 	}
@@ -149,6 +181,70 @@ func between(least, most int64) valueRule {
 		}
 		return fmt.Sprintf("%s is not a number from %d to %d", value, least, most)
 	}
+}
+
+// notNegative is the rule of numbers and durations.
+func notNegative(value string) string {
+	if strings.HasPrefix(value, "-") {
+		return value + " is negative"
+	}
+	return ""
+}
+
+func share(least, most float64) valueRule {
+	return func(value string) string {
+		if n, err := strconv.ParseFloat(value, 64); err == nil && n >= least && n <= most {
+			return ""
+		}
+		return fmt.Sprintf("%s is not a number from %v to %v", value, least, most)
+	}
+}
+
+func lasting(least, most time.Duration) valueRule {
+	return func(value string) string {
+		switch d, err := time.ParseDuration(value); {
+		case err == nil && d >= least && d <= most:
+			return ""
+		case most == math.MaxInt64:
+			return fmt.Sprintf("%s is less than %s", value, least)
+		default:
+			return fmt.Sprintf("%s is not a duration from %s to %s", value, least, most)
+		}
+	}
+}
+
+// probed is the rule of the port of a component of the control plane: the probes in kubeadm's static pods use one port, and the
+// kubelet ends a container that does not answer there (cmd/kubeadm/app/phases/controlplane/manifests.go).
+func probed(port int) valueRule {
+	return func(value string) string {
+		if value == strconv.Itoa(port) {
+			return ""
+		}
+		return fmt.Sprintf("with the port %s it is ended again and again: kubeadm's probes use the port %d", value, port)
+	}
+}
+
+// anonymous is the rule of anonymous-auth: the probes in kubeadm's static pods, and the wait of kubeadm itself, send no credentials.
+func anonymous(value string) string {
+	if on, err := strconv.ParseBool(value); err != nil || on {
+		return ""
+	}
+	return "without anonymous requests kubeadm's probes get the status 401, and the kubelet ends the API server again and again"
+}
+
+// issuer is the rule of service-account-issuer: with a colon, it is a URL (pkg/kubeapiserver/options/authentication.go).
+func issuer(value string) string {
+	if _, err := url.Parse(value); strings.Contains(value, ":") && err != nil {
+		return fmt.Sprintf("%q is not a URL", value)
+	}
+	return ""
+}
+
+func nodeName(value string) string {
+	if bad := validation.IsDNS1123Subdomain(value); !strings.Contains(value, "{") && len(bad) > 0 {
+		return fmt.Sprintf("%q is not the name of a Node: %s", value, bad[0])
+	}
+	return ""
 }
 
 func address(value string) string {
@@ -325,14 +421,100 @@ func (c *checks) checkTogether(o *manifest.Entry, path, component string, args m
 				fail(fmt.Sprintf("the admission plugin %s is enabled and disabled", plugin), "remove it from one of the arguments")
 			}
 		}
+	case components.ControllerManager, components.Scheduler:
+		checkElection(args, fail)
 	case components.Kubelet:
 		checkKubeletTogether(args, fail)
+	}
+}
+
+// checkElection compares the durations of the election of a leader (ValidateLeaderElectionConfiguration in
+// k8s.io/component-base/config/validation, and NewLeaderElector in k8s.io/client-go/tools/leaderelection).
+func checkElection(args map[string]string, fail func(what, fix string)) {
+	duration := func(name string, usual time.Duration) time.Duration {
+		if d, err := time.ParseDuration(args["leader-elect-"+name]); err == nil {
+			return d
+		}
+		return usual
+	}
+	const jitter = 1.2
+	lease, renew, retry := duration("lease-duration", 15*time.Second), duration("renew-deadline", 10*time.Second), duration("retry-period", 2*time.Second)
+	if on, err := strconv.ParseBool(args["leader-elect"]); err == nil && !on {
+		return
+	}
+	switch {
+	case retry <= 0:
+		fail(fmt.Sprintf("leader-elect-retry-period is %s", retry), "use a duration such as 2s")
+	case lease <= renew:
+		fail(fmt.Sprintf("leader-elect-lease-duration, %s, is not longer than leader-elect-renew-deadline, %s", lease, renew), "set both, such as 15s and 10s")
+	case renew.Seconds() <= jitter*retry.Seconds():
+		fail(
+			fmt.Sprintf("leader-elect-renew-deadline, %s, is not longer than %v times leader-elect-retry-period, %s", renew, jitter, retry),
+			"set both, such as 10s and 2s",
+		)
+	}
+}
+
+// kubeletPeriod reads a duration of the kubelet; one that is not set has its usual value.
+func kubeletPeriod(args map[string]string, name string, usual time.Duration) time.Duration {
+	if d, err := time.ParseDuration(args[name]); err == nil {
+		return d
+	}
+	return usual
+}
+
+// kubeletNumber reads a number of the kubelet.
+func kubeletNumber(args map[string]string, name string, usual int) int {
+	if n, err := strconv.Atoi(args[name]); err == nil {
+		return n
+	}
+	return usual
+}
+
+// checkKubeletLimits compares numbers and durations of the kubelet with each other (ValidateKubeletConfiguration in
+// pkg/kubelet/apis/config/validation of Kubernetes).
+func checkKubeletLimits(args map[string]string, fail func(what, fix string)) {
+	const usualHigh, usualLow, usualAge = 85, 80, 2 * time.Minute
+	if high, low := kubeletNumber(args, "image-gc-high-threshold", usualHigh), kubeletNumber(args, "image-gc-low-threshold", usualLow); low >= high {
+		fail(fmt.Sprintf("image-gc-low-threshold, %d, is not less than image-gc-high-threshold, %d", low, high), "set both")
+	}
+	if n := kubeletNumber(args, "maxParallelImagePulls", 1); n > 1 && args["serialize-image-pulls"] != "false" {
+		fail(fmt.Sprintf("maxParallelImagePulls is %d, and images are pulled one after the other", n), "set serializeImagePulls: false")
+	}
+	if part, all := kubeletPeriod(args, "shutdownGracePeriodCriticalPods", 0), kubeletPeriod(args, "shutdownGracePeriod", 0); part > all {
+		fail(fmt.Sprintf("shutdownGracePeriodCriticalPods, %s, is a part of shutdownGracePeriod, which is %s", part, all), "set a longer shutdownGracePeriod")
+	}
+	if most, least := kubeletPeriod(args, "imageMaximumGCAge", 0), kubeletPeriod(args, "minimum-image-ttl-duration", usualAge); most > 0 && most <= least {
+		fail(fmt.Sprintf("imageMaximumGCAge, %s, is not more than imageMinimumGCAge, %s", most, least), "set more")
+	}
+}
+
+// checkReservations checks what a kubelet reserves, and which reservations it enforces (also pkg/kubelet/cm/memorymanager).
+func checkReservations(args map[string]string, fail func(what, fix string)) {
+	enforced := strings.Split(args["enforce-node-allocatable"], ",")
+	if _, memory := args["reserved-memory"]; args["memory-manager-policy"] == "Static" && !memory {
+		fail("the static policy of the memory manager needs reserved memory", "set reserved-memory")
+	}
+	if args["reserved-cpus"] != "" && args["system-reserved-cgroup"]+args["kube-reserved-cgroup"] != "" {
+		fail("reserved-cpus cannot be set together with system-reserved-cgroup or kube-reserved-cgroup", "remove one of them")
+	}
+	if slices.Contains(enforced, "none") && len(enforced) > 1 {
+		fail("enforce-node-allocatable has none, and more", "remove none, or the others")
+	}
+	for _, of := range []string{"system-reserved", "kube-reserved"} {
+		if (slices.Contains(enforced, of) || slices.Contains(enforced, of+"-compressible")) && args[of+"-cgroup"] == "" {
+			fail(fmt.Sprintf("enforce-node-allocatable has %s, and %s-cgroup is not set", of, of), "set it, or remove "+of)
+		}
 	}
 }
 
 func checkKubeletTogether(args map[string]string, fail func(what, fix string)) {
 	_, listed := args["reserved-cpus"]
 	_, file := args["config"]
+	if !file {
+		checkKubeletLimits(args, fail)
+		checkReservations(args, fail)
+	}
 	reserves := regexp.MustCompile(`(^|,)cpu=`).MatchString
 	if args["cpu-manager-policy"] == "static" && !listed && !file && !reserves(args["system-reserved"]) && !reserves(args["kube-reserved"]) {
 		fail("the static policy of the CPU manager needs reserved CPUs", "set reserved-cpus, system-reserved or kube-reserved") // pkg/kubelet/cm/cpumanager

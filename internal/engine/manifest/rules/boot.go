@@ -81,7 +81,8 @@ func (c *checks) checkFilesystem(o *manifest.Entry, at string, f bootstrapv1.Fil
 }
 
 // checkPhases checks the phases and preflight checks that kubeadm skips, its folder with patches, and its bootstrap tokens.
-func (c *checks) checkPhases(o *manifest.Entry, prefix string, spec *bootstrapv1.KubeadmConfigSpec) {
+func (c *checks) checkPhases(o *manifest.Entry, prefix string, spec *bootstrapv1.KubeadmConfigSpec, v kubernetesVersion) {
+	folders := map[string]bool{}
 	for _, config := range []struct {
 		path    string
 		ignored []string
@@ -116,14 +117,42 @@ func (c *checks) checkPhases(o *manifest.Entry, prefix string, spec *bootstrapv1
 		}
 		if dir := config.patches.Directory; dir != "" {
 			c.checkWritten(o, prefix+config.path+".patches.directory", dir, spec, "kubeadm fails")
+			if !folders[dir] {
+				c.checkPatches(o, prefix, dir, spec, v)
+			}
+			folders[dir] = true
 		}
 	}
-	for i, t := range spec.InitConfiguration.BootstrapTokens {
+	c.checkTokens(o, prefix+".initConfiguration.bootstrapTokens", spec.InitConfiguration.BootstrapTokens)
+}
+
+// checkTokens checks bootstrap tokens (ValidateBootstrapTokens in cmd/kubeadm/app/apis/kubeadm/validation).
+func (c *checks) checkTokens(o *manifest.Entry, path string, tokens []bootstrapv1.BootstrapToken) {
+	group := regexp.MustCompile(`^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$`) // k8s.io/cluster-bootstrap/token/api
+	for i, t := range tokens {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		if t.TTLSeconds != nil && !t.Expires.IsZero() {
+			c.fail(o.Problem(at, "kubeadm accepts ttlSeconds or expires, not both", "remove one of them"))
+		}
+		for n, g := range t.Groups {
+			if !group.MatchString(g) {
+				c.fail(
+					o.Problem(
+						fmt.Sprintf("%s.groups[%d]", at, n),
+						fmt.Sprintf("%q is not a group of bootstrap tokens", g),
+						"write one that begins with system:bootstrappers:, as in system:bootstrappers:kubeadm:default-node-token",
+					),
+				)
+			}
+		}
+		if len(t.Groups) > 0 && len(t.Usages) > 0 && !slices.Contains(t.Usages, "authentication") {
+			c.fail(o.Problem(at+".groups", "only a token for authentication has groups", "remove them, or add the usage authentication"))
+		}
 		for n, usage := range t.Usages { // ValidateUsages in cmd/kubeadm/app/apis/kubeadm/validation
 			if usage != "signing" && usage != "authentication" {
 				c.fail(
 					o.Problem(
-						fmt.Sprintf("%s.initConfiguration.bootstrapTokens[%d].usages[%d]", prefix, i, n),
+						fmt.Sprintf("%s.usages[%d]", at, n),
 						fmt.Sprintf("%q is not a usage of a token", usage),
 						"use signing and authentication",
 					),

@@ -25,6 +25,9 @@ func (c *checks) checkBucket() {
 			c.fail(c.infra.Problem("spec.s3Bucket.name", fmt.Sprintf("S3 reserves names that end in %s", suffix), "choose another name"))
 		}
 	}
+	if strings.Contains(b.Name, "..") {
+		c.fail(c.infra.Problem("spec.s3Bucket.name", fmt.Sprintf("%q: S3 permits no two periods side by side", b.Name), "change the name"))
+	}
 	if d := b.PresignedURLDuration; d != nil && d.Duration > longestURL {
 		c.fail(c.infra.Problem("spec.s3Bucket.presignedURLDuration", fmt.Sprintf("%s: S3 permits at most %s", d.Duration, longestURL), "shorten it"))
 	}

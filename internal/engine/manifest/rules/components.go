@@ -213,7 +213,9 @@ func (c *checks) checkNodeLabel(o *manifest.Entry, path, key, value string) {
 }
 
 // checkTaintArgument checks taints as a kubelet reads them: KEY=VALUE:EFFECT, or KEY:EFFECT.
+// The API server accepts a Node whose taints differ in key or effect only (validateNodeTaints in pkg/apis/core/validation).
 func (c *checks) checkTaintArgument(o *manifest.Entry, path, value string) {
+	seen := map[string]bool{}
 	for text := range strings.SplitSeq(value, ",") {
 		if text == "" || strings.ContainsAny(text, "${}") {
 			continue
@@ -225,6 +227,10 @@ func (c *checks) checkTaintArgument(o *manifest.Entry, path, value string) {
 		}
 		key, taint, _ := strings.Cut(text[:at], "=")
 		c.checkTaint(o, path, key, taint, text[at+1:])
+		if seen[key+text[at:]] {
+			c.fail(o.Problem(path, fmt.Sprintf("two taints have the key %s and the effect %s", key, text[at+1:]), "remove one of them"))
+		}
+		seen[key+text[at:]] = true
 	}
 }
 

@@ -25,6 +25,9 @@ func (c *checks) checkEKSNames(plane *ekscontrolplanev1.AWSManagedControlPlaneSp
 	for i, e := range plane.AccessEntries {
 		path := fmt.Sprintf("spec.accessEntries[%d]", i)
 		c.checkARN(o, path+".principalARN", e.PrincipalARN, principalARN())
+		if strings.Contains(e.PrincipalARN, ":role/aws-service-role/") { // "Create access entries", EKS user guide
+			c.fail(o.Problem(path+".principalARN", "EKS takes no access entry for a service-linked role", "remove the entry: the service that has the role creates it"))
+		}
 		c.checkIdentityNames(o, path, "username", e.Username, "kubernetesGroups", e.KubernetesGroups)
 		for k, p := range e.AccessPolicies {
 			c.checkARN(o, fmt.Sprintf("%s.accessPolicies[%d].policyARN", path, k), p.PolicyARN, accessPolicyARN())
@@ -119,6 +122,19 @@ func (c *checks) checkIssuer(o *manifest.Entry, config *ekscontrolplanev1.OIDCId
 		return
 	}
 	const path = "spec.oidcIdentityProviderConfig"
+	for _, x := range []struct{ field, value string }{{".clientId", config.ClientID}, {".identityProviderConfigName", config.IdentityProviderConfigName}} {
+		if x.value == "" {
+			c.fail(o.Problem(path+x.field, "is missing, and EKS needs it", "set it"))
+		}
+	}
+	for _, x := range []struct {
+		field string
+		value *string
+	}{{".usernamePrefix", config.UsernamePrefix}, {".groupsPrefix", config.GroupsPrefix}} { // AWS::EKS::IdentityProviderConfig, CloudFormation
+		if strings.Contains(manifest.Deref(x.value), "system:") {
+			c.fail(o.Problem(path+x.field, fmt.Sprintf("%q: a prefix cannot contain system:, which is for Kubernetes", *x.value), "choose another one, such as oidc:"))
+		}
+	}
 	u, err := url.Parse(config.IssuerURL)
 	if err != nil || u.Scheme != "https" || u.Host == "" {
 		c.fail(
@@ -128,6 +144,9 @@ func (c *checks) checkIssuer(o *manifest.Entry, config *ekscontrolplanev1.OIDCId
 				"write the issuer of the tokens, such as https://login.example.com",
 			),
 		)
+	}
+	if err == nil && u.RawQuery+u.Fragment != "" {
+		c.fail(o.Problem(path+".issuerUrl", fmt.Sprintf("%q: an issuer has no query and no fragment", config.IssuerURL), "remove what follows ? or #"))
 	}
 	if n := utf8.RuneCountInString(config.IdentityProviderConfigName); n > longestTagValue {
 		c.fail(

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
@@ -113,6 +114,11 @@ func (c *checks) checkScopes(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec
 			at := fmt.Sprintf("spec.accessEntries[%d].accessPolicies[%d].accessScope", i, k)
 			names := p.AccessScope.Namespaces
 			ofCluster := strings.EqualFold(string(p.AccessScope.Type), string(ekscontrolplanev1.AccessScopeTypeCluster))
+			for n, name := range names { // a namespace may have a * at the end
+				if stem := strings.TrimSuffix(name, "*"); stem != "" && len(validation.IsDNS1123Label(strings.TrimSuffix(stem, "-"))) > 0 {
+					c.warn(c.infra.Problem(fmt.Sprintf("%s.namespaces[%d]", at, n), fmt.Sprintf("%q is not the name of a namespace", name), "use small letters, digits and -"))
+				}
+			}
 			switch {
 			case ofCluster && len(names) > 0:
 				c.fail(

@@ -2,6 +2,9 @@ package rules
 
 import (
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
@@ -42,6 +45,20 @@ func (c *checks) checkSelectors(o *manifest.Entry, f *expinfrav1.AWSFargateProfi
 		path := fmt.Sprintf("spec.selectors[%d]", i)
 		if s.Namespace == "" {
 			c.fail(o.Problem(path+".namespace", "a selector needs a namespace", "set it"))
+		}
+		if s.Namespace != "" && !regexp.MustCompile(`^[a-z0-9*?-]{1,63}$`).MatchString(s.Namespace) {
+			c.warn(
+				o.Problem(
+					path+".namespace",
+					fmt.Sprintf("%q selects no pod: it is not the name of a namespace", s.Namespace),
+					"use small letters, digits, -, and * or ? for any",
+				),
+			)
+		}
+		for _, key := range slices.Sorted(maps.Keys(s.Labels)) {
+			if bad := badLabel(key, strings.NewReplacer("*", "x", "?", "x").Replace(s.Labels[key])); bad != "" {
+				c.warn(o.Problem(path+".labels."+key, "selects no pod: "+bad, "change the label"))
+			}
 		}
 		if len(s.Labels) > mostSelectors {
 			c.fail(o.Problem(path+".labels", fmt.Sprintf("a selector has at most %d labels", mostSelectors), "remove some"))

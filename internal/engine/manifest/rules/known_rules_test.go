@@ -8,6 +8,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"math/big"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +31,7 @@ func TestKnownRules(t *testing.T) {
 		machine    = "      instanceType: t3.large\n      iamInstanceProfile: nodes.cluster-api-provider-aws.sigs.k8s.io\n"
 		volume     = machine + "      rootVolume:\n        size: 40\n        type: gp3\n        encrypted: true\n"
 		worker     = "      joinConfiguration:\n"
+		folder     = worker + "        patches: {directory: /etc/kubernetes/patches}\n"
 		cluster    = "    clusterConfiguration:\n"
 		registered = "    joinConfiguration:\n      nodeRegistration:\n"
 		plane      = "  version: v1.34\n"
@@ -116,6 +118,53 @@ func TestKnownRules(t *testing.T) {
 		{"reservation", quick, kubelet, kubelet + "          - {name: system-reserved, value: cpu=lots}\n", `"lots" is not a quantity`},
 		{"static CPUs", quick, kubelet, kubelet + "          - {name: cpu-manager-policy, value: static}\n", "needs reserved CPUs"},
 		{"address of a Node", quick, kubelet, kubelet + "          - {name: node-ip, value: 10.0.0}\n", `"10.0.0" is not an IP address`},
+		{"durations of an election", quick, config, "        - {name: leader-elect-lease-duration, value: 5s}\n" + config, "leader-elect-lease-duration, 5s, is not longer than leader-elect-renew-deadline, 10s"},
+		{"retries of an election", quick, cluster, cluster + "      scheduler: {extraArgs: [{name: leader-elect-retry-period, value: 9s}]}\n", "is not longer than 1.2 times leader-elect-retry-period, 9s"},
+		{"negative number", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: max-requests-inflight, value: '-5'}]}\n", "-5 is negative"},
+		{"negative duration", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: request-timeout, value: -5s}]}\n", "-5s is negative"},
+		{"chance", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: goaway-chance, value: '0.5'}]}\n", "0.5 is not a number from 0 to 0.02"},
+		{"anonymous requests", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: anonymous-auth, value: 'false'}]}\n", "kubeadm's probes get the status 401"},
+		{"port of the probes", quick, cluster, cluster + "      scheduler: {extraArgs: [{name: secure-port, value: '0'}]}\n", "kubeadm's probes use the port 10259"},
+		{"port of kube-apiserver", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: secure-port, value: '7443'}]}\n", "kubeadm's probes use the port 6443"},
+		{"issuer of service accounts", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: service-account-issuer, value: 'http://a b'}]}\n", "is not a URL"},
+		{"name of a volume", quick, cluster, cluster + "      apiServer: {extraVolumes: [{name: My_Volume, hostPath: /etc/a, mountPath: /etc/a}]}\n", `"My_Volume" is not the name of a volume`},
+		{"volume of kubeadm", quick, cluster, cluster + "      apiServer: {extraVolumes: [{name: k8s-certs, hostPath: /etc/a, mountPath: /etc/a}]}\n", "takes the place of kubeadm's volume k8s-certs"},
+		{"one taint twice", quick, kubelet, kubelet + "          - {name: register-with-taints, value: 'a=b:NoSchedule,a=c:NoSchedule'}\n", "two taints have the key a and the effect NoSchedule"},
+		{"path of two volumes", quick, cluster, cluster + "      scheduler: {extraVolumes: [{name: a, hostPath: /a, mountPath: /a}, {name: b, hostPath: /b, mountPath: /a}]}\n", "/a is the path of another volume"},
+		{"path of kubeadm's volume", quick, cluster, cluster + "      apiServer: {extraVolumes: [{name: a, hostPath: /a, mountPath: /etc/ssl/certs}]}\n", "/etc/ssl/certs is the path of another volume"},
+		{"type of a path", quick, cluster, cluster + "      apiServer: {extraVolumes: [{name: a, hostPath: /a, mountPath: /a, pathType: Folder}]}\n", `"Folder" is not a type of a path`},
+		{"variable", quick, cluster, cluster + "      apiServer: {extraEnvs: [{name: 'A=B', value: x}]}\n", `"A=B" is not the name of a variable`},
+		{"variable of etcd", quick, cluster, cluster + "      etcd: {local: {extraEnvs: [{name: 'A=B', value: x}]}}\n", `"A=B" is not the name of a variable`},
+		{"thresholds of images", quick, kubelet, kubelet + "          - {name: image-gc-high-threshold, value: '60'}\n", "image-gc-low-threshold, 80, is not less than image-gc-high-threshold, 60"},
+		{"memory manager", quick, kubelet, kubelet + "          - {name: memory-manager-policy, value: Static}\n", "needs reserved memory"},
+		{"cgroup of a reservation", quick, kubelet, kubelet + "          - {name: enforce-node-allocatable, value: 'pods,kube-reserved'}\n", "kube-reserved-cgroup is not set"},
+		{"period", quick, kubelet, kubelet + "          - {name: cpu-cfs-quota-period, value: 5s}\n", "5s is not a duration from 1ms to 1s"},
+		{"sysctl", quick, kubelet, kubelet + "          - {name: allowed-unsafe-sysctls, value: 'kernel/*x'}\n", "is not a sysctl"},
+		{"host name", quick, kubelet, kubelet + "          - {name: hostname-override, value: Bad_Name}\n", `"Bad_Name" is not the name of a Node`},
+		{"type of a patch", quick, worker, patched("kubeletconfiguration0+replace.yaml", "maxPods: 50") + folder, "no type of patches"},
+		{"patch", quick, worker, patched("kube-apiserver0+merge.yaml", "a: [") + folder, "the patch is neither YAML nor JSON"},
+		{"JSON patch", quick, worker, patched("kubeletconfiguration0+json.yaml", "maxPods: 50") + folder, "a patch of the type json is a list"},
+		{"number in a patch", quick, worker, patched("kubeletconfiguration0+merge.yaml", "maxPods: many") + folder, "maxPods is many, not a whole number"},
+		{"value in a patch", quick, worker, patched("kubeletconfiguration0+merge.yaml", "evictionHard: {memory.free: 5%}") + folder, `"memory.free" is not one of`},
+		{"value in a JSON patch", quick, worker, patched("kubeletconfiguration0+json.yaml", "[{op: add, path: /cgroupDriver, value: cgroup2}]") + folder, `"cgroup2" is not one of cgroupfs, systemd`},
+		{"gate in a patch", quick, worker, patched("kubeletconfiguration.yaml", "featureGates: {NoSuchGate: true}") + folder, "has no feature gate NoSuchGate"},
+		{"fields of a patch", quick, worker, patched("kubeletconfiguration0+merge.yaml", "shutdownGracePeriodCriticalPods: 10s") + folder, "is a part of shutdownGracePeriod, which is 0s"},
+		{"group of a token", quick, "    initConfiguration:\n", "    initConfiguration:\n      bootstrapTokens: [{token: abcdef.0123456789abcdef, groups: [admins]}]\n", `"admins" is not a group of bootstrap tokens`},
+		{"end of a token", quick, "    initConfiguration:\n", "    initConfiguration:\n      bootstrapTokens: [{token: abcdef.0123456789abcdef, ttlSeconds: 60, expires: '2030-01-01T00:00:00Z'}]\n", "ttlSeconds or expires, not both"},
+		{"two discoveries", quick, registered, "    joinConfiguration:\n      discovery: {file: {kubeConfigPath: /a}, bootstrapToken: {token: abcdef.0123456789abcdef, unsafeSkipCAVerification: true}}\n      nodeRegistration:\n", "kubeadm accepts bootstrapToken or file, not both"},
+		{"port of two listeners", quick, lb, lb + "    additionalListeners: [{port: 6443, protocol: TCP}]\n", "the load balancer has a listener on port 6443 already"},
+		{"interface of two machines", "three-zones", "      iamInstanceProfile: control-plane.cluster-api-provider-aws.sigs.k8s.io\n", "      iamInstanceProfile: control-plane.cluster-api-provider-aws.sigs.k8s.io\n      networkInterfaces: [eni-0123456789abcdef0]\n", "3 machines would have the same network interface"},
+		{"two subnets of a zone", "listed-subnets", lb, lb + "    subnets: [public-a, public-b, nodes-a]\n", "nodes-a is in the zone us-east-1a, as public-a is"},
+		{"spot on a host", quick, machine, machine + "      tenancy: host\n      spotMarketOptions: {}\n", "spot instances do not run on Dedicated Hosts"},
+		{"placement group of a host", quick, machine, machine + "      tenancy: host\n      placementGroupName: a\n", "Dedicated Hosts are not in placement groups"},
+		{"periods of a bucket", quick, network, network + "  s3Bucket: {name: boot..data, controlPlaneIAMInstanceProfile: a, nodesIAMInstanceProfiles: [b]}\n", "S3 permits no two periods side by side"},
+		{"service-linked role", eks, plane, plane + "  accessConfig: {authenticationMode: api}\n  accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/aws-service-role/eks.amazonaws.com/AWSServiceRoleForAmazonEKS'}]\n", "EKS takes no access entry for a service-linked role"},
+		{"prefix of groups", eks, plane, plane + "  oidcIdentityProviderConfig: {clientId: a, identityProviderConfigName: b, issuerUrl: 'https://example.com', groupsPrefix: 'system:'}\n", "a prefix cannot contain system:"},
+		{"query of an issuer", eks, plane, plane + "  oidcIdentityProviderConfig: {clientId: a, identityProviderConfigName: b, issuerUrl: 'https://example.com/?a=b'}\n", "an issuer has no query and no fragment"},
+		{"client of an issuer", eks, plane, plane + "  oidcIdentityProviderConfig: {clientId: '', identityProviderConfigName: b, issuerUrl: 'https://example.com'}\n", "spec.oidcIdentityProviderConfig.clientId: is missing"},
+		{"disk of an image", eks, group, group + "  diskSize: 10\n", "10 GiB: the image of the nodes has 20"},
+		{"disk of Windows", eks, group, "  amiType: WINDOWS_CORE_2022_x86_64\n  diskSize: 40\n", "40 GiB: the image of the nodes has 50"},
+		{"group of remote access", eks, group, group + "  remoteAccess: {sshKeyName: a, sourceSecurityGroups: [default]}\n", `"default" is not the ID of a security group`},
 		{"preflight checks", quick, registered, registered + "        ignorePreflightErrors: [all, NumCPU]\n", `kubeadm accepts no other checks beside "all"`},
 		{"phase", quick, registered, "    joinConfiguration:\n      skipPhases: [addon/coredns]\n      nodeRegistration:\n", "kubeadm has no phase addon/coredns"},
 		{"port of the API server", quick, "    initConfiguration:\n", "    initConfiguration:\n      localAPIEndpoint: {bindPort: 7443}\n", "the load balancer forwards to port 6443"},
@@ -156,6 +205,11 @@ func TestKnownRules(t *testing.T) {
 			assert.Contains(t, err.Error(), " — ", "it says what to do")
 		})
 	}
+}
+
+// patched writes a patch of kubeadm for workers.
+func patched(name, text string) string {
+	return "      files: [{path: /etc/kubernetes/patches/" + name + ", content: " + strconv.Quote(text) + "}]\n"
 }
 
 // many writes tags.

@@ -190,6 +190,9 @@ func (c *checks) checkDiscovery(o *manifest.Entry, path string, d *bootstrapv1.D
 	if p := d.File.KubeConfigPath; p != "" && !strings.HasPrefix(p, "/") && !strings.HasPrefix(p, "https://") { // ValidateDiscoveryKubeConfigPath
 		c.fail(o.Problem(path+".file.kubeConfigPath", fmt.Sprintf("%q is neither an absolute path nor a URL that begins with https://", p), "change it"))
 	}
+	if d.File.IsDefined() && d.BootstrapToken.IsDefined() { // ValidateDiscovery
+		c.fail(o.Problem(path, "kubeadm accepts bootstrapToken or file, not both", "remove one of them"))
+	}
 	token := regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`) // k8s.io/cluster-bootstrap/token/api
 	if t := d.BootstrapToken.Token; t != "" && !token.MatchString(t) {
 		c.fail(o.Problem(path+".bootstrapToken.token", "is not a bootstrap token", "write six letters or digits, a dot and sixteen more, or remove it"))

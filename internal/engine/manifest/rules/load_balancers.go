@@ -43,6 +43,7 @@ func (c *checks) checkBalancerRules() {
 				),
 			)
 		}
+		c.checkBalancerZones(path+".subnets", lb.Subnets)
 		p := lb.HealthCheckProtocol
 		switch {
 		case lb.LoadBalancerType == infrav1.LoadBalancerTypeNLB:
@@ -55,6 +56,28 @@ func (c *checks) checkBalancerRules() {
 	c.checkHost(c.infra, "spec.controlPlaneEndpoint.host", spec.ControlPlaneEndpoint.Host)
 	if port := spec.ControlPlaneEndpoint.Port; port < 0 || port > mostPort {
 		c.fail(c.infra.Problem("spec.controlPlaneEndpoint.port", fmt.Sprintf("%d is not a port", port), fmt.Sprintf("use 1 to %d", mostPort)))
+	}
+}
+
+// checkBalancerZones refuses two subnets of one zone ("Subnets" of CreateLoadBalancer, in both versions of the ELB API reference).
+func (c *checks) checkBalancerZones(path string, names []string) {
+	zones := map[string]string{}
+	for i, name := range names {
+		for _, s := range c.cluster.Infra.Spec.NetworkSpec.Subnets {
+			if s.ID != name && s.GetResourceID() != name || s.AvailabilityZone == "" {
+				continue
+			}
+			if other := zones[s.AvailabilityZone]; other != "" && other != name {
+				c.fail(
+					c.infra.Problem(
+						fmt.Sprintf("%s[%d]", path, i),
+						fmt.Sprintf("%s is in the zone %s, as %s is: a load balancer has one subnet in each zone", name, s.AvailabilityZone, other),
+						"remove one of them",
+					),
+				)
+			}
+			zones[s.AvailabilityZone] = name
+		}
 	}
 }
 
@@ -79,7 +102,20 @@ func (c *checks) checkTargets(path string, lb *infrav1.AWSLoadBalancerSpec) {
 	if config := lb.HealthCheck; config != nil {
 		c.checkTimes(path+".healthCheck", config.IntervalSeconds, config.TimeoutSeconds)
 	}
+	api := int64(c.cluster.Object.Spec.ClusterNetwork.APIServerPort)
+	if api == 0 {
+		api = apiPort
+	}
 	for i, listener := range lb.AdditionalListeners {
+		if listener.Port == api { // DuplicateListener
+			c.fail(
+				c.infra.Problem(
+					fmt.Sprintf("%s.additionalListeners[%d].port", path, i),
+					fmt.Sprintf("the load balancer has a listener on port %d already, that of the API server", api),
+					"remove it, or use another port",
+				),
+			)
+		}
 		if config := listener.HealthCheck; config != nil {
 			c.checkListener(fmt.Sprintf("%s.additionalListeners[%d].healthCheck", path, i), config)
 		}

@@ -21,6 +21,7 @@ const mostMachineGroups = 16
 // checkHardware checks what EC2 requires of a machine: its disks, price, groups and IDs.
 func (c *checks) checkHardware(o *manifest.Entry, path string, spec *infrav1.AWSMachineSpec) {
 	c.checkDisks(o, path, spec)
+	c.checkDedicated(o, path, spec)
 	c.checkPrice(o, path+".spotMarketOptions.maxPrice", spec.SpotMarketOptions)
 	for i, g := range spec.AdditionalSecurityGroups {
 		if g.ID != nil {
@@ -61,6 +62,20 @@ func (c *checks) checkHardware(o *manifest.Entry, path string, spec *infrav1.AWS
 	c.checkMachineTags(o, path, spec.AdditionalTags)
 	if c.cluster.Infra.Spec.NetworkSpec.VPC.ID == "" && !c.cluster.Infra.Spec.NetworkSpec.VPC.IsIPv6Enabled() {
 		c.checkWithoutIPv6(o, path, spec)
+	}
+}
+
+// checkDedicated checks what a machine on a Dedicated Host cannot have ("Dedicated Hosts restrictions" and "Placement groups", rules
+// and limitations, in the EC2 user guide).
+func (c *checks) checkDedicated(o *manifest.Entry, path string, spec *infrav1.AWSMachineSpec) {
+	if spec.Tenancy != "host" {
+		return
+	}
+	if spec.SpotMarketOptions != nil || spec.MarketType == infrav1.MarketTypeSpot {
+		c.fail(o.Problem(path+".tenancy", "spot instances do not run on Dedicated Hosts", "remove it, or spotMarketOptions and marketType"))
+	}
+	if spec.PlacementGroupName != "" {
+		c.fail(o.Problem(path+".placementGroupName", "Dedicated Hosts are not in placement groups", "remove it, or tenancy: host"))
 	}
 }
 

@@ -25,6 +25,7 @@ func (c *checks) checkNodeGroup(o, group *manifest.Entry, p manifest.Pool) {
 	}
 	c.checkLabels(group, spec.Labels)
 	c.checkTaints(group, spec.Taints)
+	c.checkRemoteGroups(group, spec.RemoteAccess)
 	own := OwnImage(p.Managed)
 	if version, without := c.withoutAL2(); without && !own && spec.AMIType != nil && strings.HasPrefix(string(*spec.AMIType), "AL2_") {
 		c.fail(
@@ -38,6 +39,7 @@ func (c *checks) checkNodeGroup(o, group *manifest.Entry, p manifest.Pool) {
 	if spec.AMIVersion != nil && !own && !ForeignImage(p.Managed) {
 		c.checkImageVersion(group, spec, c.versionOf(p.Object.Spec.Template.Spec.Version))
 	}
+	c.checkNodeDisk(group, spec)
 	if d := spec.DiskSize; d != nil && (*d < 1 || *d > largestGroupDisk) {
 		c.fail(group.Problem("spec.diskSize", fmt.Sprintf("%d GiB: a volume of the type gp3 has 1 to %d", *d, largestGroupDisk), "use another size, or remove it"))
 	}
@@ -47,6 +49,45 @@ func (c *checks) checkNodeGroup(o, group *manifest.Entry, p manifest.Pool) {
 	if spec.AWSLaunchTemplate != nil {
 		c.checkGroupTemplate(group, spec)
 		c.checkGroupImage(o, group, p)
+	}
+}
+
+func (c *checks) checkRemoteGroups(group *manifest.Entry, access *expinfrav1.ManagedRemoteAccess) {
+	if access == nil {
+		return
+	}
+	for i, id := range access.SourceSecurityGroups {
+		c.checkID(group, fmt.Sprintf("spec.remoteAccess.sourceSecurityGroups[%d]", i), id, "sg", "a security group")
+	}
+}
+
+// checkNodeDisk compares the size of the root volume with that of the image: EKS creates no node group with a smaller one. The
+// images of Amazon Linux have 20 GiB, those of Windows 50 (diskSize of CreateNodegroup in the EKS API reference; "expect size
+// >= 20GB", https://github.com/cilium/cilium/pull/43051). Bottlerocket uses the size for another volume.
+func (c *checks) checkNodeDisk(group *manifest.Entry, spec *expinfrav1.AWSManagedMachinePoolSpec) {
+	const linux, windows = 20, 50
+	kind, least := "", int64(linux)
+	if spec.AMIType != nil {
+		kind = string(*spec.AMIType)
+	}
+	switch {
+	case strings.HasPrefix(kind, "WINDOWS"):
+		least = windows
+	case strings.HasPrefix(kind, "BOTTLEROCKET") || kind == string(expinfrav1.Custom):
+		return
+	}
+	path, size := "spec.diskSize", int64(0)
+	if spec.DiskSize != nil {
+		size = int64(*spec.DiskSize)
+	}
+	if t := spec.AWSLaunchTemplate; t != nil {
+		if t.AMI.ID != nil || t.RootVolume == nil {
+			return
+		}
+		path, size = "spec.awsLaunchTemplate.rootVolume.size", t.RootVolume.Size
+	}
+	if size > 0 && size < least {
+		c.fail(group.Problem(path, fmt.Sprintf("%d GiB: the image of the nodes has %d", size, least), fmt.Sprintf("use %d or more, or remove it", least)))
 	}
 }
 

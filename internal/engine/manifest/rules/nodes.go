@@ -102,10 +102,12 @@ func (c *checks) checkConfig(o *manifest.Entry, prefix string, spec *bootstrapv1
 		return
 	}
 	c.checkKubeadm(o, prefix, spec, v, plane)
+	c.warnOlderKubeadm(o, prefix, spec, v)
 	c.checkBoot(o, prefix, spec)
-	c.checkPhases(o, prefix, spec)
+	c.checkPhases(o, prefix, spec, v)
 	if plane {
 		c.checkMountedFiles(o, prefix, spec)
+		c.checkStaticPods(o, prefix, spec)
 	}
 	for i, f := range spec.Files {
 		c.checkMode(o, fmt.Sprintf("%s.files[%d].permissions", prefix, i), f.Permissions)

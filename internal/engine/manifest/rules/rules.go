@@ -56,6 +56,7 @@ func (c *checks) checkWhole(cluster *manifest.Entry) {
 	c.checkWorkers()
 	c.checkPools()
 	c.checkNodes()
+	c.checkObjects()
 	c.checkSize()
 	c.checkWithoutEffect()
 }
@@ -182,6 +183,9 @@ func (c *checks) checkControlPlane() {
 		c.checkVersion(o, "spec.version", plane.Object.Spec.Version)
 		c.checkFormat(o, "spec.kubeadmConfigSpec.format", plane.Object.Spec.KubeadmConfigSpec.Format, plane.Template)
 		c.checkTemplate(plane.Template)
+		if plane.Object.Spec.Replicas != nil {
+			c.checkOneInterface(plane.Template, int(*plane.Object.Spec.Replicas))
+		}
 	}
 	for _, m := range c.cluster.Machines {
 		if m.ControlPlane && c.cluster.ControlPlane != nil {
@@ -201,6 +205,7 @@ func (c *checks) checkWorkers() {
 		if d.Template != nil {
 			c.checkImage(o, "spec.template.spec.version", spec.Version, d.Template.Spec.Template.Spec.AMI)
 			c.checkTemplate(d.Template)
+			c.checkOneInterface(d.Template, d.Replicas())
 		}
 		c.checkWorkerVersion(o, "spec.template.spec.version", spec.Version)
 		if d.Bootstrap != nil {
@@ -238,6 +243,20 @@ func (c *checks) checkImage(o *manifest.Entry, path, version string, ami infrav1
 func (c *checks) checkTemplate(t *infrav1.AWSMachineTemplate) {
 	if t != nil {
 		c.checkMachineSpec(c.lookup(manifest.KindAWSMachineTemplate, t.Name), "spec.template.spec", t.Spec.Template.Spec)
+	}
+}
+
+// checkOneInterface refuses network interfaces that several machines would have: an interface is attached to one instance
+// (InvalidNetworkInterface.InUse, "Error codes for the Amazon EC2 API").
+func (c *checks) checkOneInterface(t *infrav1.AWSMachineTemplate, replicas int) {
+	if t != nil && len(t.Spec.Template.Spec.NetworkInterfaces) > 0 && replicas > 1 {
+		c.fail(
+			c.lookup(manifest.KindAWSMachineTemplate, t.Name).Problem(
+				"spec.template.spec.networkInterfaces",
+				fmt.Sprintf("%d machines would have the same network interface, and EC2 attaches one to one machine", replicas),
+				"remove it, or use a template for each machine",
+			),
+		)
 	}
 }
 

@@ -558,3 +558,43 @@ func TestListedSubnets(t *testing.T) {
 		})
 	}
 }
+
+// Objects that the API server would refuse, once the cluster is there, are found before.
+func TestObjectsOfResourceSets(t *testing.T) {
+	base := strings.Replace(read(t, "../../../../configs/quickstart.yaml"), "  name: quickstart\n", "  name: quickstart\n  labels: {a: b}\n", 1) + `
+---
+apiVersion: addons.cluster.x-k8s.io/v1beta2
+kind: ClusterResourceSet
+metadata: {name: a}
+spec: {clusterSelector: {matchLabels: {a: b}}, resources: [{kind: ConfigMap, name: a}]}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a}
+data:
+  a.yaml: '`
+	const pod = `apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, spec: {containers: [`
+	for object, want := range map[string]string{
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {b: c}}, data: {a: "1"}}`:                                                         "",
+		`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: "system:a"}}`:                                                    "",
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: My_Map}}`:                                                                                    `metadata.name is "My_Map"`,
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: 1}}`:                                                                           "data.a is 1, not a text — put the value in quotes",
+		`{apiVersion: v1, kind: ConfigMap, metadata: {name: a, annotations: {a: true}}}`:                                                                 "metadata.annotations.a is true, not a text",
+		`{apiVersion: v1, kind: Secret, metadata: {name: a}, data: {a: "!"}}`:                                                                            "data.a is not base64",
+		`{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {ports: [{port: 70000}]}}`:                                                           "70000 is not a port",
+		`{` + pod + `{name: a, image: b, resources: {limits: {memory: 1Gi}}, env: [{name: A, value: "1"}]}]}}}}`:                                         "",
+		`{` + pod + `{name: a, image: b}, {name: a, image: c}]}}}}`:                                                                                      "two containers have the name a",
+		`{` + pod + `{name: a, image: b, resources: {limits: {memory: 1GB}}}]}}}}`:                                                                       "resources.limits.memory of the container a is 1GB, not a quantity",
+		`{` + pod + `{name: a, image: b, env: [{name: A, value: 1}]}]}}}}`:                                                                               "the variable A of the container a is 1, not a text",
+		`{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: a}, spec: {selector: {matchLabels: {app: a}}, template: {metadata: {labels: {b: a}}}}}`: "spec.selector has the label app: a",
+	} {
+		_, err := load(t, base+object+"'\n", input.LoadOptions{})
+		if want == "" {
+			require.NoError(t, err, object)
+			continue
+		}
+		require.ErrorContains(t, err, want, object)
+		assert.NotContains(t, err.Error(), "\n", "one problem")
+		assert.Contains(t, err.Error(), "cluster.yaml:")
+	}
+}

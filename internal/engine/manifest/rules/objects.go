@@ -1,0 +1,159 @@
+package rules
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+)
+
+// checkObjects checks the objects of resource sets as the API server does when they are applied, after the cluster is there (the
+// types in k8s.io/api, and pkg/apis/core/validation and pkg/apis/apps/validation of Kubernetes).
+func (c *checks) checkObjects() {
+	for _, set := range c.cluster.ResourceSets {
+		for _, d := range set.Documents {
+			o := object{c, d}
+			o.checkName()
+			o.checkTexts()
+			o.checkSelector()
+			o.checkContainers()
+			o.checkPorts()
+		}
+	}
+}
+
+// object is an object of a resource set.
+type object struct {
+	*checks
+	*manifest.Document
+}
+
+func (o object) refuse(what, fix string) {
+	p := o.At
+	p.What, p.Fix = fmt.Sprintf("the API server refuses %s: %s", o.Title(), what), fix
+	o.fail(p)
+}
+
+// at returns a part of the object; nil if it is not a mapping.
+func (o object) at(path ...string) map[string]any {
+	m := o.Object
+	for _, key := range path {
+		m, _ = m[key].(map[string]any)
+	}
+	return m
+}
+
+// checkName checks the name. Those of RBAC may have any characters but slashes and percent signs.
+func (o object) checkName() {
+	name := o.Metadata("name")
+	if o.Group() == "rbac.authorization.k8s.io" || o.Kind() == "APIService" {
+		return
+	}
+	if bad := validation.IsDNS1123Subdomain(name); len(bad) > 0 {
+		o.refuse(fmt.Sprintf("metadata.name is %q: %s", name, bad[0]), "change the name")
+	}
+}
+
+// checkTexts checks fields whose values are texts: YAML reads 1 and true as a number and a truth value.
+func (o object) checkTexts() {
+	fields := [][]string{{"metadata", "labels"}, {"metadata", "annotations"}}
+	if o.Group() == "" {
+		switch o.Kind() {
+		case "ConfigMap":
+			fields = append(fields, []string{"data"})
+		case "Secret":
+			fields = append(fields, []string{"data"}, []string{"stringData"})
+		}
+	}
+	for _, field := range fields {
+		values := o.at(field...)
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			path := strings.Join(field, ".") + "." + key
+			text, is := values[key].(string)
+			if !is && values[key] != nil {
+				o.refuse(fmt.Sprintf("%s is %v, not a text", path, values[key]), "put the value in quotes")
+				continue
+			}
+			if _, err := base64.StdEncoding.DecodeString(text); o.Kind() == "Secret" && path == "data."+key && err != nil {
+				o.refuse(path+" is not base64", "encode it, or write it in stringData")
+			}
+		}
+	}
+}
+
+// checkSelector compares the selector of a workload with the labels of its pods.
+func (o object) checkSelector() {
+	if o.Group() != "apps" {
+		return
+	}
+	labels := o.at("spec", "template", "metadata", "labels")
+	wanted := o.at("spec", "selector", "matchLabels")
+	for _, key := range slices.Sorted(maps.Keys(wanted)) {
+		if labels[key] != wanted[key] {
+			o.refuse(fmt.Sprintf("spec.selector has the label %s: %v, and spec.template.metadata.labels has not", key, wanted[key]), "give both the same labels")
+		}
+	}
+}
+
+// checkContainers checks names, variables and resources of containers.
+func (o object) checkContainers() {
+	seen := map[string]bool{}
+	for _, c := range o.containers() {
+		name := manifest.StringField(c, "name")
+		if seen[name] {
+			o.refuse(fmt.Sprintf("two containers have the name %s", name), "change one of them")
+		}
+		seen[name] = true
+		env, _ := c["env"].([]any)
+		for _, x := range env {
+			e, _ := x.(map[string]any)
+			if value, is := e["value"].(string); !is && e["value"] != nil {
+				o.refuse(fmt.Sprintf("the variable %v of the container %s is %v, not a text%s", e["name"], name, e["value"], value), "put the value in quotes")
+			}
+		}
+		of, _ := c["resources"].(map[string]any)
+		for _, field := range []string{"requests", "limits"} {
+			amounts, _ := of[field].(map[string]any)
+			for _, key := range slices.Sorted(maps.Keys(amounts)) {
+				if _, err := resource.ParseQuantity(fmt.Sprint(amounts[key])); err != nil {
+					o.refuse(fmt.Sprintf("resources.%s.%s of the container %s is %v, not a quantity", field, key, name, amounts[key]), "write one such as 100m or 1Gi")
+				}
+			}
+		}
+	}
+}
+
+// containers are those of a pod, of a workload or of a CronJob.
+func (o object) containers() (all []map[string]any) {
+	for _, path := range [][]string{{"spec"}, {"spec", "template", "spec"}, {"spec", "jobTemplate", "spec", "template", "spec"}} {
+		for _, kind := range []string{"initContainers", "containers"} {
+			list, _ := o.at(path...)[kind].([]any)
+			for _, x := range list {
+				if c, is := x.(map[string]any); is {
+					all = append(all, c)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// checkPorts checks the ports of a Service.
+func (o object) checkPorts() {
+	if o.Kind() != "Service" || o.Group() != "" {
+		return
+	}
+	ports, _ := o.at("spec")["ports"].([]any)
+	for _, x := range ports {
+		p, _ := x.(map[string]any)
+		if n, err := resource.ParseQuantity(fmt.Sprint(p["port"])); p["port"] != nil && (err != nil || n.Value() < 1 || n.Value() > mostPort) {
+			o.refuse(fmt.Sprintf("%v is not a port", p["port"]), fmt.Sprintf("use 1 to %d", mostPort))
+		}
+	}
+}

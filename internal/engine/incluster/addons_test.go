@@ -169,6 +169,7 @@ func TestAddonsTamper(t *testing.T) {
 		}, []string{
 			"addons/cloud-controller DaemonSet kube-system/aws-cloud-controller-manager:  → there",
 			"addons/teams Team platform:  → as written",
+			"workloads/cloud-controller DaemonSet kube-system/aws-cloud-controller-manager: it does not exist → ready",
 		}},
 		"left alone": {func(c *kubesim.Cluster) {
 			change(c, managerPath, func(o kubesim.Object) { under(o, append(pod, "containers", 0)...)["image"] = "mine" })

@@ -137,7 +137,11 @@ func (l *Looking) unofferedVersion(ctx context.Context, failed error) error {
 		return nil
 	}
 	for _, s := range l.Plan.Steps {
-		k, is := l.Built.Graph.Resource(s.Resource).Desired().(*eks.Cluster)
+		r := l.Built.Graph.Resource(s.Resource)
+		if r == nil {
+			continue // a lookup
+		}
+		k, is := r.Desired().(*eks.Cluster)
 		if !is || s.Action != plan.Create && !s.Diff.Has("version") {
 			continue
 		}

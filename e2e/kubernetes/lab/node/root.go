@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// enter creates the root file system of an instance and enters it: that of this machine,
+// enter creates the root file system of an instance and changes to it: that of this machine,
 // with an overlay on the disk of the instance. A reboot keeps the disk and loses what is
 // in memory.
 func (i *Instance) enter() error {
@@ -34,11 +34,8 @@ func (i *Instance) enter() error {
 			return err
 		}
 	}
-	if err := syscall.Chroot(root); err != nil {
-		return err
-	}
-	if err := os.Chdir("/"); err != nil {
-		return err
+	if err := pivot(root); err != nil {
+		return fmt.Errorf("change to the new root: %w", err)
 	}
 	if isNew {
 		if err := i.image(); err != nil {
@@ -46,6 +43,22 @@ func (i *Instance) enter() error {
 		}
 	}
 	return i.settle()
+}
+
+// pivot makes a folder the root of the mount namespace. With chroot(2), a process that enters the
+// namespace of a container would have the root of this machine.
+func pivot(root string) error {
+	const old = labDir + "/old"
+	if err := os.MkdirAll(filepath.Join(root, old), 0o755); err != nil {
+		return err
+	}
+	if err := syscall.PivotRoot(root, filepath.Join(root, old)); err != nil {
+		return err
+	}
+	if err := os.Chdir("/"); err != nil {
+		return err
+	}
+	return syscall.Unmount(old, syscall.MNT_DETACH)
 }
 
 // mounts mounts the other file systems. Devices are mounted one by one, because pods have

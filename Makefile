@@ -17,7 +17,7 @@ export GOFLAGS := -trimpath $(filter-out -trimpath,$(shell go env GOFLAGS))
 export CGO_ENABLED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build quickstart test sweep proof race lint fmt shape fuzz golden picture recording docs site release-check cover fleet bench start e2e campaign witnesses upstream oracle kubernetes lab management aws ci clean requires-e2e requires-witnesses requires-kubernetes requires-lab
+.PHONY: help build quickstart test sweep proof race lint fmt shape fuzz golden picture recording docs site release-check cover fleet bench start e2e campaign witnesses upstream oracle kubernetes lab ready management aws ci clean requires-e2e requires-witnesses requires-kubernetes requires-lab requires-ready
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -118,7 +118,10 @@ kubernetes: requires-kubernetes build ## run the binary against a real kube-apis
 	cd e2e/kubernetes && go test -count 1 -timeout 20m -v . ./controlplane/...
 
 lab: requires-lab build ## boot clusters from real user data: cloud-init, kubeadm, etcd, kube-*; needs root, and minutes to build for the first time
-	cd e2e/kubernetes && go test -count 1 -timeout 40m -v -skip 'TestManagement|TestHandover|TestTakeback' ./lab
+	cd e2e/kubernetes && go test -count 1 -timeout 40m -v -skip 'TestManagement|TestHandover|TestTakeback|TestReady' ./lab
+
+ready: requires-ready build ## as lab, with the real containerd, kubelet, flannel, CoreDNS and cloud controller manager; needs root, and minutes to build for the first time
+	cd e2e/kubernetes && go test -count 1 -timeout 40m -v -run TestReady ./lab
 
 # What is not installed is told before anything is built.
 requires-e2e:
@@ -133,6 +136,9 @@ requires-kubernetes:
 requires-lab:
 	@hack/require.sh root moto_server aws cloud-init etcd ip
 
+requires-ready: requires-lab
+	@hack/require.sh containerd runc /usr/lib/cni/bridge iptables busybox gcc
+
 management: export LAB_QUIET ?= 10m
 management: requires-lab build ## hand clusters over to the real controllers of a management cluster, and take them back; needs root, and minutes to build for the first time
 	cd e2e/kubernetes && go test -count 1 -timeout 60m -v -run 'TestManagement|TestHandover|TestTakeback' ./lab
@@ -140,7 +146,7 @@ management: requires-lab build ## hand clusters over to the real controllers of 
 aws: build ## create and delete a small cluster in a real AWS account; asks first, and costs money
 	./hack/aws.sh $(BIN)
 
-ci: lint test sweep e2e lab management ## what CI runs
+ci: lint test sweep e2e lab management ready ## what CI runs
 
 clean: ## remove bin
 	rm -rf bin

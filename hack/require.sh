@@ -12,7 +12,9 @@ package_of() {
 	ip) echo iproute2 ;;
 	node) echo nodejs ;;
 	npm) echo npm ;;
-	cloud-init | shellcheck | chromium | git) echo "$1" ;;
+	busybox) echo busybox-static ;;
+	/usr/lib/cni/bridge) echo containernetworking-plugins ;;
+	cloud-init | shellcheck | chromium | git | containerd | runc | iptables | gcc) echo "$1" ;;
 	esac
 }
 

@@ -8,5 +8,5 @@ const (
 	Infrastructure Wait = "infrastructure" // AWS runs the machines
 	APIServer      Wait = "api"            // the API server answers, and all machines of the control plane have joined
 	NodesJoined    Wait = "joined"         // all machines are Nodes, ready or not
-	NodesReady     Wait = "ready"          // all machines are Nodes, and ready
+	NodesReady     Wait = "ready"          // all machines are Nodes, and ready, and the pods of kubeadm and of add-ons run
 )

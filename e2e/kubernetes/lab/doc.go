@@ -9,4 +9,10 @@
 // systemd, the container runtime and the kubelet (package node); AWS; the pod network,
 // kube-proxy and CoreDNS, whose pods are reported as running but do not run. The network
 // has no security groups.
+//
+// In TestReady the container runtime and the kubelet are real, too: containerd and runc of
+// Debian, and the kubelet of its Go module, with control groups of version 1. Images are made
+// from programs that are built here, and pulled from a registry of the lab: pause is its own,
+// and the containers of the EBS CSI driver only wait, because its modules are not published.
+// The other tests still use the replacements: they need a fifth of the time.
 package lab

@@ -146,19 +146,19 @@ func (i image) push(registry, program string, base v1.Layer) error {
 // trusts the authority of the lab.
 func baseLayer(ctx context.Context, roots []byte) (v1.Layer, error) {
 	commands := map[string]string{"/usr/sbin/xtables-nft-multi": "/usr/sbin/xtables-nft-multi", "/bin/busybox": "/bin/busybox"}
-	libraries, err := exec.CommandContext(ctx, "ldd", "/usr/sbin/xtables-nft-multi").Output()
-	if err != nil {
-		return nil, fmt.Errorf("libraries of iptables: %w", err)
-	}
-	for _, found := range regexp.MustCompile(`(/\S+) \(0x`).FindAllStringSubmatch(string(libraries), -1) {
-		commands[found[1]] = found[1]
-	}
 	extensions, err := filepath.Glob("/usr/lib/*/xtables/*.so")
 	if err != nil {
 		return nil, err
 	}
 	for _, file := range extensions {
 		commands[file] = file
+	}
+	libraries, err := exec.CommandContext(ctx, "ldd", append(extensions, "/usr/sbin/xtables-nft-multi")...).Output()
+	if err != nil {
+		return nil, fmt.Errorf("libraries of iptables: %w", err)
+	}
+	for _, found := range regexp.MustCompile(`(/\S+) \(0x`).FindAllStringSubmatch(string(libraries), -1) {
+		commands[found[1]] = found[1]
 	}
 	return layerOf(func(w *tar.Writer) error {
 		for _, path := range slices.Sorted(maps.Keys(commands)) {

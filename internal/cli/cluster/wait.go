@@ -41,7 +41,7 @@ func (f *runFlags) addWait(cmd *cobra.Command) {
 		old: map[string]string{"nodes": string(plan.NodesReady)},
 	}
 	cmd.Flags().Var(&f.wait, "wait", "wait `UNTIL`: infrastructure (AWS runs the machines), api (the API server answers and the control plane has joined), "+
-		"joined (all machines have joined, and their Nodes may not be ready), ready (all Nodes are ready); default: ready if the manifest installs a pod network, otherwise joined")
+		"joined (all machines have joined, and their Nodes may not be ready), ready (all Nodes are ready, and the pods of add-ons run); default: ready if the manifest installs a pod network, otherwise joined")
 	complete(cmd, "wait", f.wait.of)
 }
 

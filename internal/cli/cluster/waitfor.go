@@ -42,7 +42,8 @@ reads, and does not take the lock. It waits until
   infrastructure  AWS runs the machines
   api             the API server answers
   joined          the API server answers, and all machines have joined
-  ready           all machines have joined, and all Nodes are ready
+  ready           all machines have joined, all Nodes are ready, and the pods
+                  of add-ons run
   delete          the cluster has no resources any more
 
 These are the words of --wait of 'cluster create', too, but for the last one.

@@ -95,7 +95,7 @@ func (i *Instance) mountsOfRuntime(root string) error {
 			return fmt.Errorf("bind %s: %w", to, err)
 		}
 	}
-	return syscall.Mount("", root, "", syscall.MS_SHARED|syscall.MS_REC, "") // pods may mount for others
+	return nil
 }
 
 // mountCgroups mounts all hierarchies below a root.

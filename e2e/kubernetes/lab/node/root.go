@@ -37,6 +37,11 @@ func (i *Instance) enter() error {
 	if err := pivot(root); err != nil {
 		return fmt.Errorf("change to the new root: %w", err)
 	}
+	if i.Registry != "" { // pods may mount for others
+		if err := syscall.Mount("", "/", "", syscall.MS_SHARED|syscall.MS_REC, ""); err != nil {
+			return fmt.Errorf("share mounts: %w", err)
+		}
+	}
 	if isNew {
 		if err := i.image(); err != nil {
 			return fmt.Errorf("image: %w", err)

@@ -279,7 +279,7 @@ func addonVersionFor(c *Cluster, name string, asked *string) (string, error) {
 }
 
 func (svc *Service) addonRole(arn *string) error {
-	if arn != nil && !strings.Contains(*arn, ":"+svc.Account.Number()+":") {
+	if arn != nil && !strings.Contains(*arn, ":"+svc.Number()+":") {
 		return core.Fail("AccessDeniedException", "Cross-account pass role is not allowed.") // "Using an IAM role to pass", IAM user guide
 	}
 	if arn != nil && !svc.iam.Assumable(*arn) {

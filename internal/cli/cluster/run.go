@@ -303,8 +303,16 @@ type absence struct {
 
 func (r *run) outcome(res cluster.Result) outcome {
 	return outcome{
-		Version: render.Version, Cluster: r.cluster.Name, Region: r.cluster.Region, Changed: render.Summarize(res.Plan),
-		Reads: res.Reads, Writes: res.Writes, Throttled: res.Throttled, ThrottledBy: res.ThrottledBy, Late: res.Late.Round(time.Millisecond).Seconds(), Took: res.Took.Round(time.Millisecond).Seconds(),
+		Version:     render.Version,
+		Cluster:     r.cluster.Name,
+		Region:      r.cluster.Region,
+		Changed:     render.Summarize(res.Plan),
+		Reads:       res.Reads,
+		Writes:      res.Writes,
+		Throttled:   res.Throttled,
+		ThrottledBy: res.ThrottledBy,
+		Late:        res.Late.Round(time.Millisecond).Seconds(),
+		Took:        res.Took.Round(time.Millisecond).Seconds(),
 	}
 }
 

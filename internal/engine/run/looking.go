@@ -137,7 +137,7 @@ func (l *Looking) unofferedVersion(ctx context.Context, failed error) error {
 		return nil
 	}
 	for _, s := range l.Plan.Steps {
-		r := l.Built.Graph.Resource(s.Resource)
+		r := l.Built.Resource(s.Resource)
 		if r == nil {
 			continue // a lookup
 		}
@@ -246,8 +246,15 @@ func (l *Looking) withGraph(expected func(*graph.Graph, func(plan.ID) bool) time
 func (l *Looking) Result(p plan.Plan, err error) (cluster.Result, error) {
 	s := l.Cloud.Stats()
 	res := cluster.Result{
-		Plan: p, Reads: s.Reads.Load(), Writes: s.Writes.Load(), Throttled: s.Throttled.Load(), ThrottledBy: s.ThrottledBy(), Late: l.Cloud.Late(), Took: l.Cloud.Clock.Since(l.began),
-		Endpoint: Known(l.Built.Endpoint.String()), Nodes: l.nodes(),
+		Plan:        p,
+		Reads:       s.Reads.Load(),
+		Writes:      s.Writes.Load(),
+		Throttled:   s.Throttled.Load(),
+		ThrottledBy: s.ThrottledBy(),
+		Late:        l.Cloud.Late(),
+		Took:        l.Cloud.Clock.Since(l.began),
+		Endpoint:    Known(l.Built.Endpoint.String()),
+		Nodes:       l.nodes(),
 	}
 	if err != nil && res.Writes+s.KubeWrites.Load() > 0 && !errors.As(err, new(*plan.LeftoverError)) {
 		err = &plan.HalfwayError{Err: err}

@@ -81,17 +81,7 @@ func InstanceTypes(ctx context.Context, c *cloud.Clients, names []string) (map[s
 func instanceType(t types.InstanceTypeInfo) InstanceType {
 	var out InstanceType
 	if t.ProcessorInfo != nil {
-		for _, a := range t.ProcessorInfo.SupportedArchitectures {
-			if out.Architecture == "" && (a == types.ArchitectureTypeX8664 || a == types.ArchitectureTypeArm64) {
-				out.Architecture = string(a)
-			}
-		}
-		for _, a := range t.ProcessorInfo.SupportedArchitectures {
-			out.Others = append(out.Others, string(a))
-		}
-		for _, f := range t.ProcessorInfo.SupportedFeatures {
-			out.Processor = append(out.Processor, string(f))
-		}
+		out.setProcessor(*t.ProcessorInfo)
 	}
 	if t.MemoryInfo != nil {
 		out.MemoryMiB = aws.ToInt64(t.MemoryInfo.SizeInMiB)
@@ -112,6 +102,18 @@ func instanceType(t types.InstanceTypeInfo) InstanceType {
 		out.VCPUs = *t.VCpuInfo.DefaultVCpus
 	}
 	return out
+}
+
+func (t *InstanceType) setProcessor(info types.ProcessorInfo) {
+	for _, a := range info.SupportedArchitectures {
+		if t.Architecture == "" && (a == types.ArchitectureTypeX8664 || a == types.ArchitectureTypeArm64) {
+			t.Architecture = string(a)
+		}
+		t.Others = append(t.Others, string(a))
+	}
+	for _, f := range info.SupportedFeatures {
+		t.Processor = append(t.Processor, string(f))
+	}
 }
 
 // TooManyVolumes returns an error message if a machine of the type cannot have that many volumes beside its root volume; otherwise ""

@@ -83,38 +83,47 @@ func (g *NodeGroup) checkInstanceTypes(ctx context.Context, c *cloud.Clients) (r
 	if len(names) == 0 {
 		return "", nil
 	}
-	want := string(ec2types.ArchitectureTypeX8664)
-	if strings.Contains(g.ImageType, "ARM_64") {
-		want = string(ec2types.ArchitectureTypeArm64)
-	}
 	found, err := instanceTypes(ctx, c, names)
 	if err != nil {
 		return "", err
 	}
 	for _, name := range names {
-		t, tooMany := found[name], ""
-		if g.Content != nil {
-			tooMany = t.TooManyVolumes(name, len(g.Content.Spec.NonRootVolumes), 1)
-		}
-		switch {
-		case t.VCPUs == 0 && t.Zones != nil:
+		t := found[name]
+		if t.VCPUs == 0 && t.Zones != nil {
 			return fmt.Sprintf("there is no instance type %s in %s", name, c.Region), nil
-		case tooMany != "":
-			return "awsLaunchTemplate.nonRootVolumes: " + tooMany, nil
-		case t.VCPUs != 0 && t.Architecture != want:
-			return fmt.Sprintf("the instance type %s is %s, and the images of amiType %s are %s: change one of them", name, t.Architecture, g.ImageType, want), nil
-		case t.VCPUs != 0 && t.GPU != nvidia && strings.HasPrefix(g.ImageType, "BOTTLEROCKET") && strings.Contains(g.ImageType, nvidia):
-			// eksctl#7897: the image does not load its kernel modules
-			return fmt.Sprintf(
-				"nodes do not join: the instance type %s has no GPU of NVIDIA, for which the images of amiType %s are: change one of them",
-				name,
-				g.ImageType,
-			), nil
-		case t.Xen && g.IPv6: // "Learn about IPv6 addresses to clusters, pods, and services", EKS user guide
-			return fmt.Sprintf("nodes do not become ready: in an IPv6 cluster, pods get addresses on instances of the Nitro System only, which %s is not", name), nil
+		}
+		if g.Content != nil {
+			if refusal := t.TooManyVolumes(name, len(g.Content.Spec.NonRootVolumes), 1); refusal != "" {
+				return "awsLaunchTemplate.nonRootVolumes: " + refusal, nil
+			}
+		}
+		if refusal := g.unfit(name, t); refusal != "" {
+			return refusal, nil
 		}
 	}
 	return "", nil
+}
+
+// unfit says why nodes of an instance type cannot run the images of the group; "" if they can, or the type is not known.
+func (g *NodeGroup) unfit(name string, t ec2.InstanceType) string {
+	want := string(ec2types.ArchitectureTypeX8664)
+	if strings.Contains(g.ImageType, "ARM_64") {
+		want = string(ec2types.ArchitectureTypeArm64)
+	}
+	switch {
+	case t.VCPUs != 0 && t.Architecture != want:
+		return fmt.Sprintf("the instance type %s is %s, and the images of amiType %s are %s: change one of them", name, t.Architecture, g.ImageType, want)
+	case t.VCPUs != 0 && t.GPU != nvidia && strings.HasPrefix(g.ImageType, "BOTTLEROCKET") && strings.Contains(g.ImageType, nvidia):
+		// eksctl#7897: the image does not load its kernel modules
+		return fmt.Sprintf(
+			"nodes do not join: the instance type %s has no GPU of NVIDIA, for which the images of amiType %s are: change one of them",
+			name,
+			g.ImageType,
+		)
+	case t.Xen && g.IPv6: // "Learn about IPv6 addresses to clusters, pods, and services", EKS user guide
+		return fmt.Sprintf("nodes do not become ready: in an IPv6 cluster, pods get addresses on instances of the Nitro System only, which %s is not", name)
+	}
+	return ""
 }
 
 const nvidia = "NVIDIA"

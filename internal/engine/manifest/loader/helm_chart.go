@@ -92,7 +92,13 @@ func (l *loader) validChart(o *manifest.Entry, s *manifest.HelmChartProxySpec) b
 		l.fail(o.Problem("spec.repoURL", fmt.Sprintf("%q is not a URL", s.RepoURL), "use https://…, oci://… or a folder such as ./charts"))
 	}
 	if v := s.Version; v != "" && !regexp.MustCompile(`^\s*[=!<>~^]*\s*(v?[0-9]|[xX*])`).MatchString(v) { // github.com/Masterminds/semver
-		l.fail(o.Problem("spec.version", fmt.Sprintf("%q is neither a version nor a range of versions", v), "write one such as 1.18.2 or ~1.18, or remove it for the newest"))
+		l.fail(
+			o.Problem(
+				"spec.version",
+				fmt.Sprintf("%q is neither a version nor a range of versions", v),
+				"write one such as 1.18.2 or ~1.18, or remove it for the newest",
+			),
+		)
 	}
 	if bad := validation.IsDNS1123Label(cmp.Or(s.Namespace, "default")); len(bad) > 0 {
 		l.fail(o.Problem("spec.namespace", fmt.Sprintf("%q is not the name of a namespace: %s", s.Namespace, bad[0]), "change the name"))

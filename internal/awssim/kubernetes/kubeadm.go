@@ -69,13 +69,29 @@ func systemImages(config, version string) (proxy, dns kubesim.Object, err error)
 	if repository == defaultRepository {
 		repository += "/coredns"
 	}
-	return systemWorkload("DaemonSet", "kube-proxy", doc.ImageRepository+"/kube-proxy:"+strings.ReplaceAll(version, "+", "_")),
-		systemWorkload("Deployment", "coredns", repository+"/coredns:"+cmp.Or(doc.DNS.ImageTag, "v1.12.1")), nil
+	// The tolerations are those of cmd/kubeadm/app/phases/addons/{proxy,dns}/manifests.go of Kubernetes v1.34.2.
+	proxy = systemWorkload(
+		"DaemonSet",
+		"kube-proxy",
+		doc.ImageRepository+"/kube-proxy:"+strings.ReplaceAll(version, "+", "_"),
+		kubesim.Object{"operator": "Exists"},
+	)
+	dns = systemWorkload(
+		"Deployment", "coredns", repository+"/coredns:"+cmp.Or(doc.DNS.ImageTag, "v1.12.1"),
+		kubesim.Object{"key": "CriticalAddonsOnly", "operator": "Exists"},
+		kubesim.Object{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"},
+	)
+	return proxy, dns, nil
 }
 
-func systemWorkload(kind, name, image string) kubesim.Object {
+// systemWorkload is a workload in kube-system, whose pods have tolerations.
+func systemWorkload(kind, name, image string, tolerations ...any) kubesim.Object {
+	pod := kubesim.Object{"containers": []any{kubesim.Object{"name": name, "image": image}}}
+	if len(tolerations) > 0 {
+		pod["tolerations"] = tolerations
+	}
 	return kubesim.Object{
 		"apiVersion": "apps/v1", "kind": kind, "metadata": kubesim.Object{"name": name, "namespace": "kube-system"},
-		"spec": kubesim.Object{"template": kubesim.Object{"spec": kubesim.Object{"containers": []any{kubesim.Object{"name": name, "image": image}}}}},
+		"spec": kubesim.Object{"template": kubesim.Object{"spec": pod}},
 	}
 }

@@ -165,8 +165,10 @@ func waitsFor(ctx context.Context, k *kube.Client, o AddonObject) (string, error
 
 // Diff implements graph.Desired.
 func (w *Workloads) Diff(have *WorkloadsState) (d plan.Diff) {
-	if have.Name == "" {
-		d.Await("state", "", ready)
+	if have.Name == "" { // the API server does not exist yet
+		for _, o := range w.Objects {
+			d.Await(o.Title, "", ready)
+		}
 	}
 	for _, x := range have.Waits {
 		d.Await(x.Title, x.Why, ready)

@@ -1,0 +1,110 @@
+package incluster_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
+	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+)
+
+// deploymentYAML is a Deployment whose pods need a worker, unless they tolerate more.
+func deploymentYAML(image, more string) string {
+	return fmt.Sprintf(`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: shop, namespace: default}
+spec:
+  selector: {matchLabels: {app: shop}}
+  template:
+    metadata: {labels: {app: shop}}
+    spec:
+      containers: [{name: shop, image: %q}]
+%s`, image, more)
+}
+
+// All Nodes are ready, and a pod of an add-on or of kubeadm does not run: a run that waits for ready Nodes ends after ten minutes, and
+// says why. When it runs, another run has nothing to do.
+func TestWorkloadsOfAddons(t *testing.T) {
+	for image, want := range map[string][]string{
+		"example.org/shop:1": {
+			"workloads/mine.yaml", "gave up after 10m0s waiting for Deployment default/shop",
+			"Deployment default/shop cannot pull the image example.org/shop:1 (ImagePullBackOff)",
+		},
+		"registry.k8s.io/coredns/coredns:v1.12.1": {
+			"workloads/kubeadm", "waiting for Deployment kube-system/coredns",
+			"Deployment kube-system/coredns cannot pull the image registry.k8s.io/coredns/coredns:v1.12.1 (ImagePullBackOff)",
+		},
+	} {
+		t.Run(image, func(t *testing.T) {
+			m := withAddon(t, deploymentYAML("example.org/shop:1", ""))
+			synctest.Test(t, func(t *testing.T) {
+				a := enginetest.Account(m, enginetest.Lag)
+				_, err := enginetest.Waiting(m, a.Process(), plan.APIServer).Apply(t.Context(), cluster.Options{})
+				require.NoError(t, err)
+				enginetest.Inside(a, func(c *kubesim.Cluster) { c.Broken = map[string]string{image: kubesim.Unpullable} })
+
+				_, err = enginetest.Waiting(m, a.Process(), plan.NodesJoined).Apply(t.Context(), cluster.Options{})
+				require.NoError(t, err, "a run that does not wait for ready Nodes does not wait for pods")
+				began := time.Now()
+				_, err = enginetest.Waiting(m, a.Process(), plan.NodesReady).Apply(t.Context(), cluster.Options{})
+				require.Error(t, err)
+				for _, w := range want {
+					assert.Contains(t, err.Error()+findingsOf(err), w)
+				}
+				assert.Less(t, time.Since(began), 13*time.Minute)
+
+				enginetest.Inside(a, func(c *kubesim.Cluster) { c.Broken = nil })
+				_, err = enginetest.Waiting(m, a.Process(), plan.NodesReady).Apply(t.Context(), cluster.Options{})
+				require.NoError(t, err)
+				assert.Empty(t, stepsOf(t, m, a))
+			})
+		})
+	}
+}
+
+// Without workers, a run does not wait for pods that the control plane does not take: a scaler may make Nodes for them. It does wait
+// for those that tolerate its taint.
+func TestWorkloadsWithoutWorkers(t *testing.T) {
+	const tolerates = "      tolerations: [{key: node-role.kubernetes.io/control-plane, operator: Exists}]\n"
+	for more, waits := range map[string]bool{"": false, tolerates: true} {
+		t.Run(fmt.Sprint(waits), func(t *testing.T) {
+			m := withAddon(t, deploymentYAML("example.org/shop:1", more))
+			m.Deployments = nil
+			synctest.Test(t, func(t *testing.T) {
+				a := enginetest.Account(m, enginetest.Lag)
+				res, err := enginetest.Waiting(m, a.Process(), plan.NodesReady).Apply(t.Context(), cluster.Options{})
+				require.NoError(t, err)
+				var waited []string
+				for _, s := range res.Plan.Steps {
+					if s.Resource.Kind() == "workloads" {
+						waited = append(waited, string(s.Resource))
+					}
+				}
+				assert.Equal(t, waits, strings.Contains(strings.Join(waited, " "), "workloads/mine.yaml"), "%s", waited)
+				assert.Contains(t, waited, "workloads/kubeadm")
+			})
+		})
+	}
+}
+
+// kube-proxy may be skipped or replaced: a run does not wait for objects of kubeadm that do not exist.
+func TestWorkloadsThatWereReplaced(t *testing.T) {
+	m := enginetest.LoadQuick(t, addonsExample)
+	synctest.Test(t, func(t *testing.T) {
+		a := enginetest.Account(m, enginetest.Lag)
+		brought(t, m, a)
+		enginetest.Inside(a, func(c *kubesim.Cluster) {
+			delete(c.Objects, "/apis/apps/v1/namespaces/kube-system/deployments/coredns")
+		})
+		assert.Empty(t, stepsOf(t, m, a))
+	})
+}

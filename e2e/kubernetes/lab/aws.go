@@ -57,7 +57,7 @@ type account struct {
 	routed bool         // or will be soon
 	https  net.Listener // of bootService and other services
 	tls    *http.Server
-	roots  []byte       // certificates, as PEM, that clients of https trust
+	roots  []byte // certificates, as PEM, that clients of https trust
 }
 
 // openAccount starts moto_server with the images and patches of all tests, in its own

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -64,6 +65,9 @@ func newContainer(dir string, spec corev1.Container, static bool, mounts [][2]st
 	return c
 }
 
+// controlPlaneImages are those whose programs run. Others would need a network of pods.
+var controlPlaneImages = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+
 // findProgram returns the file of a program in an image. Images of control planes contain
 // the program in the version of the image, and no shell: etcd:3.6.5-0 contains
 // etcd-v3.6.5 and etcdctl-v3.6.5. Images named lab/ contain all programs of the instance.
@@ -78,7 +82,7 @@ func findProgram(image, name string) string {
 	}
 	base, tag, _ := strings.Cut(filepath.Base(image), ":")
 	tag, _, _ = strings.Cut(strings.TrimPrefix(tag, "v"), "-")
-	if !exists(filepath.Join(programDir, base+"-v"+tag)) {
+	if !slices.Contains(controlPlaneImages, base) || !exists(filepath.Join(programDir, base+"-v"+tag)) {
 		return ""
 	}
 	return filepath.Join(programDir, filepath.Base(name)+"-v"+tag)

@@ -51,14 +51,14 @@ func (i *Instance) metadata(w http.ResponseWriter, r *http.Request) {
 	})
 	document, _ := json.Marshal(map[string]string{"instanceId": i.ID, "region": i.Region, "availabilityZone": i.Zone, "privateIp": i.Address, "version": "2017-09-30"})
 	values := map[string]string{
-		"/latest/meta-data/instance-id":                           i.ID,
-		"/latest/meta-data/local-ipv4":                            i.Address,
-		"/latest/meta-data/local-hostname":                        i.Name,
-		"/latest/meta-data/placement/availability-zone":           i.Zone,
-		"/latest/meta-data/placement/region":                      i.Region,
-		"/latest/meta-data/iam/security-credentials/":             role,
-		"/latest/meta-data/iam/security-credentials/" + role:      string(credentials),
-		"/latest/dynamic/instance-identity/document":              string(document),
+		"/latest/meta-data/instance-id":                      i.ID,
+		"/latest/meta-data/local-ipv4":                       i.Address,
+		"/latest/meta-data/local-hostname":                   i.Name,
+		"/latest/meta-data/placement/availability-zone":      i.Zone,
+		"/latest/meta-data/placement/region":                 i.Region,
+		"/latest/meta-data/iam/security-credentials/":        role,
+		"/latest/meta-data/iam/security-credentials/" + role: string(credentials),
+		"/latest/dynamic/instance-identity/document":         string(document),
 	}
 	value, found := values[r.URL.Path]
 	if !found {

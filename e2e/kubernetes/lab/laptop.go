@@ -38,6 +38,7 @@ type Laptop struct {
 	program    string
 	kubeconfig string // file of the kubeconfig, after the cluster is created
 	speed      string // speed of moto
+	tools      string // folder before the others in PATH; "" for none
 }
 
 // NewLaptop returns a user with the manifest of a cluster, in a bootstrapped account.
@@ -81,6 +82,7 @@ func (u *Laptop) command(ctx context.Context, args ...string) (cmd *exec.Cmd, st
 	cmd = u.laptop.command(ctx, []string{
 		"HOME=" + u.home, "AWS_ENDPOINT_URL=" + endpoint, "AWS_REGION=" + region, "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test",
 		"AWS_EC2_METADATA_DISABLED=true", "CLUSTERAWSADM_EMULATOR_SPEED=" + u.speed, "KUBECONFIG=" + u.kubeconfig,
+		"PATH=" + u.tools + ":" + os.Getenv("PATH"),
 	}, args...)
 	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = stdout, stderr

@@ -64,6 +64,7 @@ func TestReady(t *testing.T) {
 		return answer.Names
 	}
 	assert.Equal(t, []string{balancer()}, classic(), "the cloud controller manager has made it")
+	u.charts(t, string(text))
 	u.gone(t)
 	assert.Empty(t, classic())
 	t.Log("proved: a Service of type LoadBalancer gets a load balancer, and delete removes it")

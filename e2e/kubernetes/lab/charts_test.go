@@ -1,0 +1,148 @@
+package lab
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/controlplane"
+)
+
+const (
+	// helmVersion is that of e2e, which builds it, too.
+	helmVersion = "v3.19.5"
+
+	chartsAddress = awsAddress + ":5002"
+)
+
+// buildHelm returns the folder of helm, which is built the first time: that takes minutes.
+func buildHelm(t *testing.T) string {
+	t.Helper()
+	root, err := controlplane.Root()
+	require.NoError(t, err)
+	folder := filepath.Join(root, ".cache", "helm-"+helmVersion)
+	if _, err := os.Stat(filepath.Join(folder, "helm")); err == nil {
+		return folder
+	}
+	build := exec.CommandContext(t.Context(), "go", "install", "helm.sh/helm/v3/cmd/helm@"+helmVersion)
+	build.Dir, build.Env = t.TempDir(), append(os.Environ(), "GOBIN="+folder, "GOFLAGS=-mod=mod")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return folder
+}
+
+// helloChart has a Deployment, and a hook that fails if the value "hook" is another than "/bin/busybox".
+const helloChart = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: {{ .Release.Name }}, labels: {greeting: {{ .Values.greeting | quote }}, chart: {{ .Chart.Version | quote }}}}
+spec:
+  selector: {matchLabels: {app: hello}}
+  template:
+    metadata: {labels: {app: hello}}
+    spec:
+      containers: [{name: hello, image: registry.k8s.io/lab/web:v1}]
+---
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: {{ .Release.Name }}-hook
+  annotations: {helm.sh/hook: "pre-install,pre-upgrade", helm.sh/hook-delete-policy: before-hook-creation}
+spec:
+  backoffLimit: 0
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: hook, image: registry.k8s.io/lab/get:v1, command: [{{ .Values.hook | quote }}, "true"]}]
+`
+
+// serveCharts serves two versions of the chart "hello" by HTTP.
+func (l *Lab) serveCharts(t *testing.T, helm string) {
+	t.Helper()
+	folder := t.TempDir()
+	run := func(args ...string) {
+		cmd := exec.CommandContext(t.Context(), filepath.Join(helm, "helm"), args...)
+		cmd.Dir = folder
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	for _, version := range []string{"0.1.0", "0.2.0"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(folder, "hello", "templates"), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(folder, "hello", "Chart.yaml"), []byte("apiVersion: v2\nname: hello\nversion: "+version+"\n"), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(folder, "hello", "templates", "all.yaml"), []byte(helloChart), 0o600))
+		run("package", "hello")
+	}
+	run("repo", "index", ".", "--url", "http://"+chartsAddress)
+	listener, err := l.account.listen(t.Context(), chartsAddress)
+	require.NoError(t, err)
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.FileServer(http.Dir(folder))}
+	go func() { _ = server.Serve(listener) }() // until it is closed
+	t.Cleanup(func() { _ = server.Close() })
+}
+
+// hello is a HelmChartProxy of the chart.
+func hello(version, greeting, hook string) string {
+	return fmt.Sprintf(`
+---
+apiVersion: addons.cluster.x-k8s.io/v1alpha1
+kind: HelmChartProxy
+metadata: {name: hello}
+spec:
+  clusterSelector: {}
+  repoURL: http://%s
+  chartName: hello
+  releaseName: hello
+  version: %s
+  namespace: greetings
+  valuesTemplate: |
+    greeting: %s-{{ .Cluster.metadata.name }}
+    hook: %s
+  options: {wait: true, timeout: 2m, atomic: true}
+`, chartsAddress, version, greeting, hook)
+}
+
+// charts installs, upgrades and uninstalls a chart with the real helm.
+func (u *Laptop) charts(t *testing.T, manifest string) {
+	u.tools = buildHelm(t)
+	u.serveCharts(t, u.tools)
+	const works = "/bin/busybox"
+	apply := func(charts string) error {
+		require.NoError(t, os.WriteFile(u.manifest, []byte(manifest+charts), 0o600))
+		cmd, _, story := u.command(t.Context(), u.program, "cluster", "create", "-f", u.manifest, "--yes", "--wait", "ready")
+		err := cmd.Run()
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, story)
+		}
+		return nil
+	}
+	labels := func() string {
+		return u.Kubectl(t, "get", "deployment", "-n", "greetings", "hello", "-o", "jsonpath={.metadata.labels.chart} {.metadata.labels.greeting} {.status.readyReplicas}")
+	}
+	require.NoError(t, apply(hello("0.1.0", "good-morning", works)))
+	assert.Equal(t, "0.1.0 good-morning-demo 1", labels())
+	u.NothingToDo(t)
+
+	require.NoError(t, os.WriteFile(u.manifest, []byte(manifest+hello("0.2.0", "good-evening", works)), 0o600))
+	for after := 3 * time.Second; !u.killed(t, after, "cluster", "create", "-f", u.manifest, "--yes", "--wait", "ready"); after *= 2 {
+		t.Logf("killed after %s", after)
+		require.Less(t, after, 3*time.Minute)
+	}
+	assert.Equal(t, "0.2.0 good-evening-demo 1", labels())
+	u.NothingToDo(t)
+
+	require.ErrorContains(t, apply(hello("0.2.0", "good-night", "/bin/missing")), "helm-release/hello")
+	assert.Equal(t, "0.2.0 good-evening-demo 1", labels(), "it was rolled back")
+	require.NoError(t, apply(hello("0.2.0", "good-evening", works)))
+	u.NothingToDo(t)
+
+	require.NoError(t, apply(""))
+	assert.Equal(t, "", u.Kubectl(t, "get", "deployment", "-n", "greetings", "-o", "name"))
+	u.NothingToDo(t)
+	t.Log("proved: helm installs a chart from a repository, upgrades it although each run is killed, rolls back when a hook fails, and uninstalls")
+}

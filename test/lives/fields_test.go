@@ -57,7 +57,6 @@ func quiet() map[string]string {
 		`AWSManagedControlPlane spec\.vpcCni\.env\[\]\..*`:     "it is in the DaemonSet aws-node, which is compared if the API server answers (TestEnvironmentOfTheVPCCNI)",
 		`.*dns\.imageRepository`:                               "without imageTag it matters only for kubeadm init, as in Cluster API",
 		`.*dnsResolutionCheck`:                                 "it says how a controller waits; a run waits until the API server answers",
-		`.*healthCheck\.enabled`:                               usual,
 		`.*healthCheck\.(checks|remediation)\..*`:              health,
 		`MachineHealthCheck spec\.(checks|remediation)\..*`:    health,
 		`MachineDeployment spec\.remediation\.maxInFlight`:     health,

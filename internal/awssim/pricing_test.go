@@ -16,7 +16,7 @@ import (
 func TestPriceList(t *testing.T) {
 	ask := func(endpoint string, filters ...string) ([]string, error) {
 		cfg := awssim.New(awssim.Options{Region: "us-west-2"}).Config()
-		cfg.Region = endpoint
+		cfg.Region, cfg.RetryMaxAttempts = endpoint, 20 // the pages are read faster than the API's rate
 		in := &pricing.GetProductsInput{ServiceCode: aws.String("AmazonEC2"), MaxResults: aws.Int32(10)}
 		for i := 0; i < len(filters); i += 2 {
 			in.Filters = append(in.Filters, types.Filter{Type: types.FilterTypeTermMatch, Field: &filters[i], Value: &filters[i+1]})

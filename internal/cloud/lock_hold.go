@@ -38,7 +38,7 @@ func (l *Lock) check(ctx context.Context) error {
 				if err := l.look(ctx); err != nil {
 					return err
 				}
-			case l.expired(l.last.sent, max(l.last.every, heartbeatInterval)) || !l.announced():
+			case l.expired(l.last.sent, l.last.every) || !l.announced():
 				if err := l.renew(ctx); err != nil {
 					return err
 				}

@@ -49,7 +49,7 @@ func (l *Lock) left() (left time.Duration) {
 		left = max(left, d.after-min(l.elapsed(d.since), l.clock.Since(d.since)))
 	}
 	for _, d := range slices.Collect(maps.Values(l.late.sent)) {
-		left = max(left, d+max(time.Duration(l.every.Load()), heartbeatInterval)) // it is sent before the next heartbeat
+		left = max(left, d+l.interval()) // it is sent before the next heartbeat
 	}
 	return left
 }
@@ -60,7 +60,7 @@ func (l *Lock) announced() bool {
 	l.late.mu.Lock()
 	defer l.late.mu.Unlock()
 	for _, d := range l.late.sent {
-		if l.last.late < d+max(l.last.every, heartbeatInterval) {
+		if l.last.late < d+l.last.every {
 			return false
 		}
 	}

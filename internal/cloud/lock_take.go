@@ -127,6 +127,11 @@ func (h Holder) validFor(consistencyDelay time.Duration) time.Duration {
 // interval is the time between two heartbeats of the run.
 func (h Holder) interval() time.Duration { return max(h.Every, heartbeatInterval) }
 
+// interval is the time after the next heartbeat until the one that follows it.
+func (l *Lock) interval() time.Duration {
+	return Holder{Every: time.Duration(l.every.Load())}.interval()
+}
+
 // succeed creates the record of the epoch after top. It fails if another run has written
 // since the listing that shows top.
 func (l *Lock) succeed(ctx context.Context, top *Holder) (taken bool, err error) {

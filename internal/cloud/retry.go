@@ -113,7 +113,7 @@ func (c *Clients) failed(ctx context.Context, err error) error {
 // betweenReports is the time between two reports of a throttled call.
 const betweenReports = 30 * time.Second
 
-// throttled notes a throttled attempt. It is reported from the second one on, but not each.
+// throttled counts a throttled attempt. The second one is reported, and then one in each half minute.
 func (c *Clients) throttled(ctx context.Context, p *progress, now time.Time, err error) {
 	if p.throttled++; p.throttled == 1 {
 		p.since = now

@@ -73,11 +73,7 @@ func (c *Cluster) makePods(workload Object, kind string, now time.Time) {
 		}
 	} else {
 		owner["kind"], owner["name"] = "ReplicaSet", name+"-5d4f8c7b9d"
-		replicas, ok := value(workload, "spec", "replicas").(float64)
-		if !ok {
-			replicas = 1
-		}
-		for i := range int(replicas) {
+		for i := range replicasOf(workload) {
 			on[fmt.Sprintf("%s-5d4f8c7b9d-%05d", name, i)] = ""
 		}
 	}

@@ -140,16 +140,13 @@ func (c *Cluster) claimed(pod Object) bool {
 // stateful creates the missing pods of a StatefulSet with their claims, all at once. A
 // pod that is being deleted must be gone before it is created again.
 func (c *Cluster) stateful(set Object, now time.Time) {
-	want, given := value(set, "spec", "replicas").(float64)
-	if !given {
-		want = 1
-	}
+	want := replicasOf(set)
 	name, namespace := text(set, "metadata", "name"), text(set, "metadata", "namespace")
 	within := "/api/v1/namespaces/" + namespace
 	for i := 0; ; i++ {
 		id := fmt.Sprintf("%s-%d", name, i)
 		pod := c.Objects[within+"/pods/"+id]
-		if float64(i) >= want {
+		if i >= want {
 			if pod == nil {
 				return
 			}

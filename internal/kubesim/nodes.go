@@ -117,11 +117,11 @@ func (c *Cluster) keepNode(m Machine, spec, marks Object) {
 
 // NodeReady reports whether a Node is ready.
 func (c *Cluster) NodeReady(name string) bool {
-	o := c.Objects["/api/v1/nodes/"+name]
-	return o != nil && slices.ContainsFunc(conditions(o), func(x any) bool {
-		condition, _ := x.(Object)
-		return text(condition, "type") == "Ready" && text(condition, "status") == "True"
-	})
+	return nodeReady(c.Objects["/api/v1/nodes/"+name])
+}
+
+func nodeReady(node Object) bool {
+	return slices.ContainsFunc(list(node, "status", "conditions"), func(x Object) bool { return text(x, "type") == "Ready" && text(x, "status") == "True" })
 }
 
 // Lose simulates the loss of a Node's machine: its kubelet reports no status any more,

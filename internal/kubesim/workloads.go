@@ -10,23 +10,20 @@ import (
 // kube-controller-manager does when the kubelets have started their pods (pkg/controller/daemon,
 // pkg/controller/deployment, pkg/controller/statefulset of Kubernetes v1.34.2).
 func (c *Cluster) settleWorkloads(now time.Time) {
-	for _, path := range c.paths("DaemonSet") {
-		c.progress(path, now, c.daemons)
-	}
-	for _, path := range c.paths("Deployment") {
-		c.progress(path, now, c.replicas)
-	}
-	for _, path := range c.paths("StatefulSet") {
-		c.progress(path, now, c.replicas)
+	nodes := c.All("Node")
+	for _, kind := range []string{"DaemonSet", "Deployment", "StatefulSet"} {
+		for _, path := range c.paths(kind) {
+			c.progress(path, now, nodes)
+		}
 	}
 }
 
-// progress sets the status of a workload, from the number of pods that it should have, and of those
-// that are ready. It keeps the status while nothing has changed.
-func (c *Cluster) progress(path string, now time.Time, count func(Object) (want, ready int)) {
+// progress sets the status of a workload. It keeps the status if neither the workload nor the number
+// of its pods has changed.
+func (c *Cluster) progress(path string, now time.Time, nodes []Object) {
 	o := c.Objects[path]
 	generation, _ := value(o, "metadata", "generation").(float64)
-	want, ready := count(o)
+	want, ready := c.pods(o, nodes)
 	if seen, _ := value(o, "status", "observedGeneration").(float64); seen == generation && value(o, "kubesim", "want") == want &&
 		value(o, "kubesim", "ready") == ready {
 		return
@@ -55,47 +52,45 @@ func available(now time.Time, is bool) Object {
 	return Object{"type": "Available", "status": status, "reason": reason, "lastTransitionTime": now.UTC().Format(time.RFC3339)}
 }
 
-// daemons counts the Nodes that a DaemonSet has pods on, and those that are ready to run them. Pods
-// in the network of the host start before the Node is ready; no test needs that.
-func (c *Cluster) daemons(o Object) (want, ready int) {
-	for _, path := range c.paths("Node") {
-		node := c.Objects[path]
-		if !takes(node, template(o)) || !tolerated(node, template(o)) {
+// pods returns how many pods a workload should have, and how many are ready. A DaemonSet has a pod on
+// each Node that takes its pods, and the pod is ready when the Node is. In a real cluster, pods in the
+// network of the host are ready before that; no test needs it. Of other workloads all pods are ready if
+// one Node takes them, because Nodes have room for any number of pods here.
+func (c *Cluster) pods(o Object, nodes []Object) (want, ready int) {
+	takers, readyTakers := 0, 0
+	for _, node := range nodes {
+		if pod := template(o); !takes(node, pod) || !tolerated(node, pod) {
 			continue
 		}
-		want++
-		if !c.broken(o) && nodeReady(node) {
-			ready++
+		if takers++; nodeReady(node) {
+			readyTakers++
 		}
+	}
+	want, ready = takers, readyTakers
+	if text(o, "kind") != "DaemonSet" {
+		want, ready = replicasOf(o), 0
+		if readyTakers > 0 {
+			ready = want
+		}
+	}
+	if c.broken(o) {
+		ready = 0
 	}
 	return want, ready
 }
 
-// replicas counts the pods of a Deployment. All of them are ready if there is a Node for them.
-func (c *Cluster) replicas(o Object) (want, ready int) {
-	want = 1
-	if n, ok := value(o, "spec", "replicas").(float64); ok {
-		want = int(n)
+// replicasOf returns the number of replicas of a workload, which is 1 if it names none.
+func replicasOf(o Object) int {
+	if n, given := value(o, "spec", "replicas").(float64); given {
+		return int(n)
 	}
-	if c.broken(o) {
-		return want, 0
-	}
-	for _, path := range c.paths("Node") {
-		if node := c.Objects[path]; nodeReady(node) && takes(node, template(o)) && tolerated(node, template(o)) {
-			return want, want
-		}
-	}
-	return want, 0
+	return 1
 }
 
 // template returns the pod of a workload.
 func template(o Object) Object {
 	pod, _ := value(o, "spec", "template").(Object)
 	return pod
-}
-
-func nodeReady(node Object) bool {
-	return slices.ContainsFunc(list(node, "status", "conditions"), func(x Object) bool { return text(x, "type") == "Ready" && text(x, "status") == "True" })
 }
 
 // tolerated reports whether a pod tolerates the taints of a Node. DaemonSets tolerate those that

@@ -44,7 +44,9 @@ func TestPoliciesFitIAM(t *testing.T) {
 			policies[enginetest.Name(file)] = plan.PolicyDocument(permission.Policy(permission.Of(m)))
 		}
 		synctest.Test(t, func(t *testing.T) {
-			client := iam.NewFromConfig(awssim.New(awssim.Options{Region: region}).Config())
+			cfg := awssim.New(awssim.Options{Region: region}).Config()
+			cfg.RetryMaxAttempts = 20 // more policies than IAM's rate lets through at once
+			client := iam.NewFromConfig(cfg)
 			for of, policy := range policies {
 				requireFits(t, client, of, policy)
 			}

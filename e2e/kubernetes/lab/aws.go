@@ -100,8 +100,8 @@ func openAccount(ctx context.Context, dir string) (*account, error) {
 	return a, a.serveTLS()
 }
 
-// serveTLS prepares a.tls, by which programs reach moto without being told its address: they
-// find the names of AWS's services in /etc/hosts.
+// serveTLS prepares a.tls, which serves moto under the names of AWS's services: /etc/hosts of instances
+// has them, so that programs need no other endpoint URL.
 func (a *account) serveTLS() error {
 	cert, key, err := certutil.GenerateSelfSignedCertKey("*."+region+".amazonaws.com", nil, nil)
 	if err != nil {
@@ -111,16 +111,25 @@ func (a *account) serveTLS() error {
 	if err != nil {
 		return err
 	}
-	target, err := url.Parse(endpoint)
+	proxy, err := a.proxy()
 	if err != nil {
 		return err
 	}
 	a.roots = cert
 	a.tls = &http.Server{
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}}, ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0),
-		Handler: &httputil.ReverseProxy{Transport: a.HTTP.Transport, Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(target) }},
+		Handler: proxy,
 	}
 	return nil
+}
+
+// proxy returns a reverse proxy of moto.
+func (a *account) proxy() (*httputil.ReverseProxy, error) {
+	target, err := url.Parse(a.Endpoint)
+	if err != nil {
+		return nil, err
+	}
+	return &httputil.ReverseProxy{Transport: a.HTTP.Transport, Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(target) }}, nil
 }
 
 // listening waits until the server logs that it listens.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -71,8 +70,8 @@ func images(version string) []image {
 	return all
 }
 
-// waiting are images of the EBS CSI driver and its sidecars, whose modules are not
-// published. Their programs only wait for their end.
+// waiting matches the images of the EBS CSI driver and its sidecars, whose modules are not
+// published. A program that does nothing replaces theirs.
 var waiting = regexp.MustCompile(`ebs-csi-driver|sig-storage/`)
 
 // serveImages serves the images that a manifest and kubeadm name, until the context ends.
@@ -119,19 +118,16 @@ func (i image) push(registry, program string, base v1.Layer) error {
 	if err != nil {
 		return err
 	}
-	config := v1.Config{Env: []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}}
-	if i.start {
-		config.Entrypoint = []string{i.path}
-	}
-	if made, err = mutate.Config(made, config); err != nil {
-		return err
-	}
 	file, err := made.ConfigFile()
 	if err != nil {
 		return err
 	}
 	file = file.DeepCopy()
 	file.OS, file.Architecture = "linux", "amd64"
+	file.Config.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+	if i.start {
+		file.Config.Entrypoint = []string{i.path}
+	}
 	if made, err = mutate.ConfigFile(made, file); err != nil {
 		return err
 	}
@@ -142,36 +138,36 @@ func (i image) push(registry, program string, base v1.Layer) error {
 	return remote.Write(tag, made)
 }
 
-// baseLayer has what the programs start: iptables with its libraries and a few commands. It
-// trusts the authority of the lab.
+// baseLayer has what the programs start: iptables with its libraries, and a few commands. Programs
+// trust the certificate of the lab's AWS.
 func baseLayer(ctx context.Context, roots []byte) (v1.Layer, error) {
-	commands := map[string]string{"/usr/sbin/xtables-nft-multi": "/usr/sbin/xtables-nft-multi", "/bin/busybox": "/bin/busybox"}
-	extensions, err := filepath.Glob("/usr/lib/*/xtables/*.so")
+	const iptables = "/usr/sbin/xtables-nft-multi"
+	files, err := filepath.Glob("/usr/lib/*/xtables/*.so")
 	if err != nil {
 		return nil, err
 	}
-	for _, file := range extensions {
-		commands[file] = file
-	}
-	libraries, err := exec.CommandContext(ctx, "ldd", append(extensions, "/usr/sbin/xtables-nft-multi")...).Output()
+	files = append(files, iptables)
+	libraries, err := exec.CommandContext(ctx, "ldd", files...).Output()
 	if err != nil {
 		return nil, fmt.Errorf("libraries of iptables: %w", err)
 	}
 	for _, found := range regexp.MustCompile(`(/\S+) \(0x`).FindAllStringSubmatch(string(libraries), -1) {
-		commands[found[1]] = found[1]
+		files = append(files, found[1])
 	}
+	files = append(files, "/bin/busybox")
+	slices.Sort(files)
 	return layerOf(func(w *tar.Writer) error {
-		for _, path := range slices.Sorted(maps.Keys(commands)) {
-			if err := addFile(w, path, commands[path]); err != nil {
+		for _, file := range slices.Compact(files) {
+			if err := addFile(w, file, file); err != nil {
 				return err
 			}
 		}
 		for _, command := range []string{"iptables", "ip6tables", "iptables-save", "ip6tables-save", "iptables-restore", "ip6tables-restore"} {
-			if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: "usr/sbin/" + command, Linkname: "xtables-nft-multi"}); err != nil {
+			if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: "usr/sbin/" + command, Linkname: filepath.Base(iptables)}); err != nil {
 				return err
 			}
 		}
-		for _, command := range []string{"sh", "cp", "cat", "sleep", "wget", "httpd"} {
+		for _, command := range []string{"sh", "cp", "cat", "sleep"} {
 			if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: "bin/" + command, Linkname: "busybox"}); err != nil {
 				return err
 			}

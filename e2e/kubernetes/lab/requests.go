@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httputil"
 	"net/url"
 	"os"
 	"regexp"
@@ -81,7 +80,7 @@ type Recorder struct {
 // newRecorder serves a proxy for the account at an address of a namespace, until the
 // context ends.
 func newRecorder(ctx context.Context, a *account, at namespace, address string) (*Recorder, error) {
-	target, err := url.Parse(a.Endpoint)
+	proxy, err := a.proxy()
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +89,6 @@ func newRecorder(ctx context.Context, a *account, at namespace, address string) 
 		return nil, err
 	}
 	r := &Recorder{}
-	proxy := &httputil.ReverseProxy{Transport: a.HTTP.Transport, Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(target) }}
 	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { r.serve(proxy, w, q) })}
 	go func() { _ = server.Serve(l) }() // until it is closed
 	context.AfterFunc(ctx, func() { _ = server.Close() })

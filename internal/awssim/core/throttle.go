@@ -22,6 +22,17 @@ type Limits struct {
 	Of     func(op string, in any) []TokenBucket // the buckets of a call; in is nil if only the classes are asked for
 }
 
+// ReadsAndWrites returns the buckets of a service that has one for reads and one for writes.
+func ReadsAndWrites(reads, writes TokenBucket) func(op string, in any) []TokenBucket {
+	reads.Class, writes.Class = "reads", "writes"
+	return func(op string, _ any) []TokenBucket {
+		if Reads(op) {
+			return []TokenBucket{reads}
+		}
+		return []TokenBucket{writes}
+	}
+}
+
 // Limit sets the rate limits of a service.
 func (a *Account) Limit(service string, l Limits) { a.limits[service] = l }
 

@@ -21,7 +21,7 @@ func limits() core.Limits {
 	}}
 }
 
-// requests is the bucket for the requests of an operation.
+// requests returns the bucket from which each request of an operation takes a token.
 func requests(op string, in any) core.TokenBucket {
 	switch {
 	case op == "RunInstances", op == "StartInstances":
@@ -36,7 +36,8 @@ func requests(op string, in any) core.TokenBucket {
 	return core.TokenBucket{Class: "other writes", Size: 200, Refill: 5}
 }
 
-// instances is the bucket for the instances of a request ("Resource token limits").
+// instances returns the bucket from which a request takes a token for each of its instances ("Resource token limits"); one
+// without a size if the request names no instances.
 func instances(op string, in any) core.TokenBucket {
 	n, refill := 0, 20.0
 	switch in := in.(type) {

@@ -6,10 +6,8 @@ import "github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 // call DescribeCluster as they boot exceed the limit (awslabs/amazon-eks-ami, pull request 218), and so do many calls of
 // CreateNodegroup (eksctl-io/eksctl issue 7876).
 func limits() core.Limits {
-	return core.Limits{Code: "ThrottlingException", Of: func(op string, _ any) []core.TokenBucket {
-		if core.Reads(op) {
-			return []core.TokenBucket{{Class: "reads", Each: true, Size: 40, Refill: 10}}
-		}
-		return []core.TokenBucket{{Class: "writes", Each: true, Size: 10, Refill: 2}}
-	}}
+	return core.Limits{
+		Code: "ThrottlingException",
+		Of:   core.ReadsAndWrites(core.TokenBucket{Each: true, Size: 40, Refill: 10}, core.TokenBucket{Each: true, Size: 10, Refill: 2}),
+	}
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// limits are the rate limits of one version of the API ("Request throttling for the Elastic Load Balancing API" in the
-// Elastic Load Balancing user guide): reads have 40 tokens and 10 a second, registrations 20 and 4, expensive operations
-// 10 and 0.2, other writes 20 and 3. All operations together have a limit, too. Here it is the one that the AWS Load
-// Balancer Controller keeps to: 40 and 10 (pkg/aws/throttle/defaults.go). The numbers of writes are not verified.
+// limits are the rate limits of one version of the API. The classes of operations are those of "Request throttling for
+// the Elastic Load Balancing API" in the Elastic Load Balancing user guide. So are the numbers, but those of writes are
+// not verified. The limit of all operations together is the one that the AWS Load Balancer Controller keeps to
+// (pkg/aws/throttle/defaults.go).
 func limits() core.Limits {
 	return core.Limits{Code: "ThrottlingException", Of: func(op string, _ any) []core.TokenBucket {
 		all := core.TokenBucket{Class: "all", Size: 40, Refill: 10}

@@ -155,8 +155,8 @@ func togetherRefused(component string, args any) string {
 	return ""
 }
 
-// kubeletTogether returns why a kubelet does not start with settings that do not fit together
-// (ValidateKubeletConfiguration in pkg/kubelet/apis/config/validation of Kubernetes, pkg/kubelet/cm/memorymanager).
+// kubeletTogether returns why the kubelet does not start with settings that contradict each other; "" if it does
+// (ValidateKubeletConfiguration in pkg/kubelet/apis/config/validation of Kubernetes, and pkg/kubelet/cm/memorymanager).
 func kubeletTogether(given map[string]string) string {
 	number := func(name string, usual float64) float64 {
 		if v, is := given[name]; is {

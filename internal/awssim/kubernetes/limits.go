@@ -5,13 +5,14 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
 // limits are the least and the most that flags with numbers and durations permit: Validate in
 // k8s.io/apiserver/pkg/server/options (server_run_options.go, audit.go), pkg/controlplane/apiserver/options,
 // and ValidateKubeletConfiguration in pkg/kubelet/apis/config/validation of Kubernetes. The ports are those that the probes
-// of kubeadm use (cmd/kubeadm/app/phases/controlplane/manifests.go). Empty is no limit.
+// of kubeadm use (cmd/kubeadm/app/phases/controlplane/manifests.go). A dash is no limit.
 const limits = `
 kube-apiserver livez-grace-period 0s -
 kube-apiserver max-requests-inflight 0 -
@@ -57,20 +58,31 @@ kubelet iptables-masquerade-bit 0 31
 kubelet iptables-drop-bit 0 31
 `
 
-// limitRefused returns why a component does not start, or does not stay, with a number.
-func limitRefused(component, name, value string) string {
+// limitsOf returns the least and the most, as written in limits, by component and flag.
+//
+//nolint:gochecknoglobals // constant data, which is read when it is needed first
+var limitsOf = sync.OnceValue(func() map[[2]string][2]string {
+	all := map[[2]string][2]string{}
 	for line := range strings.SplitSeq(limits, "\n") {
-		w := strings.Fields(line)
-		if len(w) != 4 || w[0] != component || w[1] != name {
-			continue
+		if w := strings.Fields(line); len(w) == 4 {
+			all[[2]string{w[0], w[1]}] = [2]string{w[2], w[3]}
 		}
-		least, most := measured(w[2]), math.Inf(1)
-		if w[3] != "-" {
-			most = measured(w[3])
-		}
-		if n := measured(value); math.IsNaN(n) || n < least || n > most {
-			return fmt.Sprintf("--%s %s must be between %s and %s, inclusive", name, value, w[2], w[3])
-		}
+	}
+	return all
+})
+
+// limitRefused returns why a component ends with a number or a duration in a flag; "" if it does not.
+func limitRefused(component, name, value string) string {
+	limit, limited := limitsOf()[[2]string{component, name}]
+	if !limited {
+		return ""
+	}
+	least, most := measured(limit[0]), math.Inf(1)
+	if limit[1] != "-" {
+		most = measured(limit[1])
+	}
+	if n := measured(value); math.IsNaN(n) || n < least || n > most {
+		return fmt.Sprintf("--%s %s must be between %s and %s, inclusive", name, value, limit[0], limit[1])
 	}
 	return ""
 }

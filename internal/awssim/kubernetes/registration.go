@@ -86,7 +86,7 @@ func taintsOf(argument string) (taints []any, err error) {
 		taint := map[string]any{"key": key, "effect": effect}
 		for _, other := range taints { // validateNodeTaints in pkg/apis/core/validation of Kubernetes
 			if o, _ := other.(map[string]any); o["key"] == key && o["effect"] == effect {
-				return nil, fmt.Errorf("kubelet: Node is invalid: spec.taints: Duplicate value: %s: taints must be unique by key and effect pair", text)
+				return nil, fmt.Errorf("kubelet: the API server refuses the Node: spec.taints: Duplicate value: %s: taints must be unique by key and effect pair", text)
 			}
 		}
 		if value != "" {

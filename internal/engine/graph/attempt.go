@@ -76,7 +76,7 @@ func (n *resource) requiredAction(have State) (plan.Action, plan.Diff) {
 
 // converge brings the resource to its desired state.
 func (n *resource) converge(ctx context.Context, x *Executor) error {
-	a := &attempt{resource: n, x: x, began: x.Cloud.Clock.Now(), late: x.Cloud.Late()}
+	a := x.attempt(n)
 	switch n.role {
 	case RoleSwept, RoleExisting:
 		a.done(n.CloudID())
@@ -98,7 +98,8 @@ func (n *resource) verify(ctx context.Context, x *Executor) error {
 	if !n.role.creates() || !n.changed && now.Sub(n.seen) < time.Second {
 		return nil
 	}
-	a := &attempt{resource: n, x: x, began: now, late: x.Cloud.Late(), stale: true, verifying: true}
+	a := x.attempt(n)
+	a.stale, a.verifying = true, true
 	return a.repeat(ctx, a.converge)
 }
 
@@ -116,8 +117,14 @@ func (n *resource) remove(ctx context.Context, x *Executor) error {
 	if n.role == RoleExisting || n.role.dependent() {
 		return nil
 	}
-	a := &attempt{resource: n, x: x, began: x.Cloud.Clock.Now(), late: x.Cloud.Late(), stale: n.role == RoleSwept}
+	a := x.attempt(n)
+	a.stale = n.role == RoleSwept
 	return a.repeat(ctx, a.convergeDeleted)
+}
+
+// attempt begins an attempt, whose time limit counts from now.
+func (x *Executor) attempt(n *resource) *attempt {
+	return &attempt{resource: n, x: x, began: x.Cloud.Clock.Now(), late: x.Cloud.Late()}
 }
 
 // attempt is the work on one resource, and what it remembers between two calls.

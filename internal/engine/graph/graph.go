@@ -87,7 +87,7 @@ type Checked interface {
 	Check(ctx context.Context, c *cloud.Clients) (refusal string, err error)
 }
 
-// Doubted is implemented by a resource that AWS creates, but that may not do what is expected of it.
+// Doubted is implemented by a resource that AWS may create although it will not work as intended.
 type Doubted interface {
 	// Doubts returns warnings for the plan, from read-only calls before the first write.
 	Doubts(ctx context.Context, c *cloud.Clients) (warnings []string, err error)

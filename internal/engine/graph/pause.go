@@ -125,13 +125,16 @@ func (a *attempt) next(now time.Time) time.Duration {
 	return now.Add(step).Truncate(step).Sub(now)
 }
 
-// throttled returns how often the interval between two reads is doubled: once for each time that
-// AWS has throttled the run since the last read, up to four times. All runs of an account share its
-// limits, and their waits must not use what their writes need.
+// maxSlowed is how often the interval between two reads is doubled at most.
+const maxSlowed = 3
+
+// throttled returns how often the interval between two reads is doubled. The number grows by one if
+// AWS has throttled the run since the last read, and shrinks by one if it has not. All runs of an
+// account share its limits: a run that waits leaves them to those that write.
 func (a *attempt) throttled() int {
 	late := a.x.Cloud.Late()
 	if late > a.lateThen {
-		a.slowed = min(a.slowed+1, 3)
+		a.slowed = min(a.slowed+1, maxSlowed)
 	} else {
 		a.slowed = max(a.slowed-1, 0)
 	}

@@ -260,6 +260,7 @@ func ofControlPlane(s *NodeState) bool {
 	return is && s.Unreachable
 }
 
+// controlPlaneLabel is the key of the label and of the taint of kubeadm's control planes.
 const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
 
 // FindLostMembers lists the signs that a member of etcd has no machine, as far as the API server shows

@@ -20,11 +20,11 @@ import (
 // WorkloadsKind is the name of the kind of Workloads.
 const WorkloadsKind = "workloads"
 
-// Workloads are the objects of an add-on that have pods or extend the API, and that controllers in
-// the cluster make work: Deployments, DaemonSets, StatefulSets, Jobs, Pods,
-// CustomResourceDefinitions and APIServices. The run waits until their status says that they work,
-// by the rules of kstatus, as kubectl, Flux and helm 4 do
-// (https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md).
+// Workloads are the objects of an add-on that a run waits for: those that have pods (Deployments,
+// DaemonSets, StatefulSets, Jobs and Pods), and those that extend the API
+// (CustomResourceDefinitions and APIServices). An object is ready when its status says so, by the
+// rules of kstatus, which Flux and helm 4 use, too. They are described in pkg/kstatus/README.md of
+// https://github.com/kubernetes-sigs/cli-utils.
 type Workloads struct {
 	API     *API
 	Server  *graph.Ref[APIServerState]
@@ -52,8 +52,8 @@ var (
 	_ graph.TimeLimited             = (*Workloads)(nil)
 )
 
-// HasStatus reports whether the run waits for what an object says in its status. Other kinds have
-// none, or their own controllers decide what it means.
+// HasStatus reports whether the run waits until the status of an object says that it is ready. Other
+// kinds have no status, or one that only their own controllers understand.
 func (o AddonObject) HasStatus() bool {
 	version, _ := o.Object["apiVersion"].(string)
 	return slices.Contains([]string{
@@ -62,8 +62,8 @@ func (o AddonObject) HasStatus() bool {
 	}, version+" "+o.kind())
 }
 
-// RunsOnControlPlane reports whether pods of an object may run on the Nodes of the control plane,
-// because they tolerate its taint, or there are none.
+// RunsOnControlPlane reports whether an object can become ready in a cluster without workers: its pods
+// tolerate the taint of the control plane, or it needs no pods.
 func (o AddonObject) RunsOnControlPlane() bool {
 	path := []string{"spec", "template", "spec", "tolerations"}
 	switch o.kind() {
@@ -75,7 +75,7 @@ func (o AddonObject) RunsOnControlPlane() bool {
 	all, _, _ := unstructured.NestedSlice(o.object().Object, path...) // another type has no tolerations
 	return slices.ContainsFunc(all, func(x any) bool {
 		t, _ := x.(map[string]any)
-		return t["key"] == nil || t["key"] == "" || t["key"] == controlPlaneTaint
+		return t["key"] == nil || t["key"] == "" || t["key"] == controlPlaneLabel
 	})
 }
 
@@ -89,9 +89,6 @@ func SystemWorkloads() (all []AddonObject) {
 	}
 	return all
 }
-
-// controlPlaneTaint is the taint of kubeadm's control planes.
-const controlPlaneTaint = "node-role.kubernetes.io/control-plane"
 
 // workloadsPatience is how long the objects of an add-on may take to work, from when all Nodes are
 // ready: the default time in which a Deployment has to progress (spec.progressDeadlineSeconds).

@@ -7,6 +7,8 @@
 package manifest
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	eksbootstrapv1 "sigs.k8s.io/cluster-api-provider-aws/v2/bootstrap/eks/api/v1beta2"
@@ -96,6 +98,14 @@ func (c *Cluster) KubernetesName() string {
 		return c.EKS.ControlPlane.Spec.EKSClusterName
 	}
 	return c.Name
+}
+
+// DefaultAPIPort is the port of the API server on its machine, and of its load balancer if the manifest sets none.
+const DefaultAPIPort = 6443
+
+// APIPort is the port at which clients reach the API server.
+func (c *Cluster) APIPort() int32 {
+	return cmp.Or(c.Infra.Spec.ControlPlaneEndpoint.Port, c.Object.Spec.ClusterNetwork.APIServerPort, DefaultAPIPort)
 }
 
 // EKS is a control plane that EKS runs.

@@ -122,8 +122,8 @@ func (l *Looking) plan(ctx context.Context) (err error) {
 	return err
 }
 
-// unofferedVersion returns the refusal of a version of Kubernetes that EKS does not offer, if all that a
-// plan has failed with are lookups of images: there are none for such a version. Otherwise, nil.
+// unofferedVersion returns the refusal of a Kubernetes version that EKS does not offer, if a plan has failed
+// only because images were not found: there are no images for such a version. Otherwise it returns nil.
 func (l *Looking) unofferedVersion(ctx context.Context, failed error) error {
 	images, others := 0, 0
 	visit(failed, func(err error) {
@@ -139,7 +139,7 @@ func (l *Looking) unofferedVersion(ctx context.Context, failed error) error {
 	for _, s := range l.Plan.Steps {
 		r := l.Built.Resource(s.Resource)
 		if r == nil {
-			continue // a lookup
+			continue // an image that was looked up
 		}
 		k, is := r.Desired().(*eks.Cluster)
 		if !is || s.Action != plan.Create && !s.Diff.Has("version") {

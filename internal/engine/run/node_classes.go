@@ -17,9 +17,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
-// warnOfNodeClasses warns of node classes in the manifest whose selectors match nothing that the run makes or that exists, or whose
-// role is missing: Karpenter and EKS Auto Mode would make no node (https://karpenter.sh/docs/concepts/nodeclasses, "Create a
-// Node Class for Amazon EKS" in the EKS user guide).
+// warnOfNodeClasses warns of node classes in the manifest with which Karpenter or EKS Auto Mode would make no node: those whose
+// selectors match nothing that the run makes or that exists, and those whose role does not exist. Sources:
+// https://karpenter.sh/docs/concepts/nodeclasses, and "Create a Node Class for Amazon EKS" in the EKS user guide.
 func (p *planning) warnOfNodeClasses(ctx context.Context) {
 	if !p.Cluster.IsEKS() {
 		return
@@ -76,7 +76,7 @@ func (p *planning) isMade(kind string, term any) bool {
 		return false
 	}
 	name := p.Cluster.Manifest.EKS.ControlPlane.Spec.EKSClusterName
-	made := []cloud.Tags{}
+	var made []cloud.Tags
 	if kind == ec2.SecurityGroupKind {
 		made = append(made, cloud.Tags{"aws:eks:cluster-name": name, "kubernetes.io/cluster/" + name: "owned"})
 	}

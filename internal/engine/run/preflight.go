@@ -63,7 +63,8 @@ func (p *planning) refusals(ctx context.Context) (reasons []error) {
 	return reasons
 }
 
-// warnOfDoubts warns of what AWS accepts, but what may not do what is expected of it. If AWS cannot be asked, nothing is said.
+// warnOfDoubts warns of resources that AWS accepts although they will not work as intended. It warns of nothing if AWS does
+// not answer.
 func (p *planning) warnOfDoubts(ctx context.Context) {
 	for _, s := range p.Plan.Steps {
 		r, ok := p.Built.Graph.Resource(s.Resource).Desired().(graph.Doubted)

@@ -87,17 +87,6 @@ func (in inputs) cloudProvider(value string) cloud.Tags {
 	return cloud.Tags{in.cloudProviderKey(): value}
 }
 
-// endpointPort is the port at which clients reach the API server.
-func (in inputs) endpointPort() int32 {
-	if p := in.spec.ControlPlaneEndpoint.Port; p != 0 {
-		return p
-	}
-	if p := in.m.Object.Spec.ClusterNetwork.APIServerPort; p != 0 {
-		return p
-	}
-	return apiPort
-}
-
 // usesAPIServer reports whether a run uses the API server.
 func (in inputs) usesAPIServer() bool { return in.o.Wait == plan.APIServer || in.waitsForNodes() }
 

@@ -52,7 +52,7 @@ type balancerPlace struct {
 
 // addLoadBalancers adds the load balancers of the manifest.
 func addLoadBalancers(g *graph.Graph, in inputs, at balancerPlace) (out loadBalancers, err error) {
-	out.endpoint = bootdata.Endpoint{Host: in.spec.ControlPlaneEndpoint.Host, Port: in.endpointPort()}
+	out.endpoint = bootdata.Endpoint{Host: in.spec.ControlPlaneEndpoint.Host, Port: in.m.APIPort()}
 	if e := in.m.Object.Spec.ControlPlaneEndpoint; e.Host != "" {
 		out.endpoint.Host, out.endpoint.Port = e.Host, e.Port
 	}
@@ -100,7 +100,7 @@ type listener struct {
 // listeners lists the listeners of a network load balancer, that of the API server first.
 func (in inputs) listeners(spec *infrav1.AWSLoadBalancerSpec, path string) []listener {
 	out := []listener{{
-		name: "api", stem: "apiserver-target-", port: in.endpointPort(), to: apiPort, check: apiCheck(spec), ipType: spec.TargetGroupIPType, path: path,
+		name: "api", stem: "apiserver-target-", port: in.m.APIPort(), to: apiPort, check: apiCheck(spec), ipType: spec.TargetGroupIPType, path: path,
 	}}
 	for i, l := range spec.AdditionalListeners {
 		port := int32(l.Port) //nolint:gosec // a port
@@ -181,7 +181,7 @@ func addExistingNetworkLoadBalancer(
 	prefix, path string,
 ) networkLoadBalancer {
 	out := networkLoadBalancer{ref: graph.Use(g, id, elb.LoadBalancerByName(name), in.infra(path))}
-	ports := map[string]int32{"api": in.endpointPort()}
+	ports := map[string]int32{"api": in.m.APIPort()}
 	for _, l := range spec.AdditionalListeners {
 		ports[strconv.FormatInt(l.Port, 10)] = int32(l.Port) //nolint:gosec // a port
 	}
@@ -214,7 +214,7 @@ func addClassicLoadBalancer(g *graph.Graph, in inputs, at balancerPlace, spec *i
 	r := &elb.ClassicLoadBalancer{
 		Name: name, VPC: at.net.vpc, Subnets: subnets, Groups: []*graph.Ref[ec2.SecurityGroupState]{at.group},
 		ExtraIDs: spec.AdditionalSecurityGroups, Internal: internal(spec), CrossZone: spec.CrossZoneLoadBalancing,
-		Port: in.endpointPort(), Check: classicCheck(spec), Tags: in.namedTags(name, roleAPIServer),
+		Port: in.m.APIPort(), Check: classicCheck(spec), Tags: in.namedTags(name, roleAPIServer),
 	}
 	if !r.Internal {
 		r.Internet = at.net.internet

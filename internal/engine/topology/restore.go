@@ -45,7 +45,7 @@ func controlPlaneSpec(m *manifest.Cluster) *bootstrapv1.KubeadmConfigSpec {
 // GivenEndpoint returns the host and port of the API server that the manifest sets; "" if it sets
 // none.
 func GivenEndpoint(m *manifest.Cluster) string {
-	e := bootdata.Endpoint{Host: m.Infra.Spec.ControlPlaneEndpoint.Host, Port: inputs{m: m, spec: &m.Infra.Spec}.endpointPort()}
+	e := bootdata.Endpoint{Host: m.Infra.Spec.ControlPlaneEndpoint.Host, Port: m.APIPort()}
 	if given := m.Object.Spec.ControlPlaneEndpoint; given.Host != "" {
 		e.Host, e.Port = given.Host, given.Port
 	}

@@ -11,11 +11,12 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // apiPort is the port of the API server on its machine.
-const apiPort = 6443
+const apiPort = manifest.DefaultAPIPort
 
 // securityGroups are the security groups of the cluster, by role.
 type securityGroups map[infrav1.SecurityGroupRole]*graph.Ref[ec2.SecurityGroupState]
@@ -158,7 +159,7 @@ func (s securityGroupRules) nodePorts() []ec2.IngressRule {
 // apiServerRules permit clients, and the cluster's own NAT gateways, to reach the load
 // balancer of the API server.
 func (s securityGroupRules) apiServerRules() (out []ec2.IngressRule) {
-	port := s.in.endpointPort()
+	port := s.in.m.APIPort()
 	rule := ec2.IngressRule{Protocol: "tcp", First: port, Last: port, Description: "Kubernetes API"}
 	primary := s.in.spec.ControlPlaneLoadBalancer
 	if primary != nil && primary.Scheme != nil && *primary.Scheme == infrav1.ELBSchemeInternal {

@@ -65,7 +65,8 @@ func newContainer(dir string, spec corev1.Container, static bool, mounts [][2]st
 	return c
 }
 
-// controlPlaneImages are those whose programs run. Others would need a network of pods.
+// controlPlaneImages are the images whose programs run. kube-proxy and CoreDNS would need a pod
+// network.
 var controlPlaneImages = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
 // findProgram returns the file of a program in an image. Images of control planes contain

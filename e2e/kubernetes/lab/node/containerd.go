@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -19,7 +18,8 @@ const cgroupRoot = "/sys/fs/cgroup"
 // controllers are the hierarchies that containerd and the kubelet use.
 var controllers = []string{"cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids"}
 
-// confined is set in the environment of an instance that is in its own control groups.
+// confined is the variable of the environment that says that an instance is in its own control
+// groups.
 const confined = "LAB_CONFINED"
 
 // CgroupOf is the control group of an instance in each hierarchy.
@@ -61,9 +61,9 @@ func (i *Instance) confine(file string) error {
 	return syscall.Exec(unshare, []string{"unshare", "--cgroup", os.Args[0], file}, append(os.Environ(), confined+"=yes"))
 }
 
-// mountsOfRuntime mounts what containers need: control groups, the log of the kernel, and a
-// disk for images that is no overlay, on which no other overlay can be. The kubelet sets values
-// of the kernel, which belong to the machine that the lab is on: it gets files instead.
+// mountsOfRuntime mounts what containers need: control groups, the log of the kernel, and a folder
+// of this machine for images, because containerd cannot use an overlay on an overlay. Files replace
+// the settings of the kernel that the kubelet changes: they are those of this machine.
 func (i *Instance) mountsOfRuntime(root string) error {
 	at := func(path string) string { return filepath.Join(root, path) }
 	if err := mountCgroups(root); err != nil {
@@ -116,9 +116,9 @@ func mountCgroups(root string) error {
 	return nil
 }
 
-// containerdConfig has what an image for Cluster API configures, with control groups without
-// systemd, the lab's registry instead of all others, and no lower OOM scores, for which this
-// machine may lack CAP_SYS_RESOURCE.
+// containerdConfig is the configuration of images for Cluster API, with three differences: control
+// groups are not made by systemd, all images come from the lab's registry, and no process gets a
+// lower OOM score than containerd, because this machine may lack CAP_SYS_RESOURCE.
 const containerdConfig = `version = 2
 disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.zfs", "io.containerd.snapshotter.v1.aufs", "io.containerd.snapshotter.v1.devmapper"]
 [plugins."io.containerd.grpc.v1.cri"]
@@ -133,7 +133,7 @@ disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapsho
 
 // realServices starts containerd and the metadata service, and returns the service of the
 // real kubelet.
-func (i *Instance) realServices(ctx context.Context) (service, error) {
+func (i *Instance) realServices(ctx context.Context) (*unit, error) {
 	for file, text := range map[string]string{
 		"/etc/containerd/config.toml":                 containerdConfig,
 		"/etc/containerd/certs.d/_default/hosts.toml": fmt.Sprintf("[host.\"http://%s\"]\n  capabilities = [\"pull\", \"resolve\"]\n", i.Registry),
@@ -158,8 +158,8 @@ func (i *Instance) realServices(ctx context.Context) (service, error) {
 	if err := i.serveMetadata(ctx); err != nil {
 		return nil, fmt.Errorf("metadata: %w", err)
 	}
-	newUnit("containerd", func() []string { return []string{"containerd"} }).start(ctx)
-	return newUnit("kubelet", i.kubeletCommand), nil
+	program("containerd", func() []string { return []string{"containerd"} }).start(ctx)
+	return program("kubelet", i.kubeletCommand), nil
 }
 
 // kubeletCommand is the command of the drop-in file of kubeadm's package, with the flags that
@@ -180,45 +180,24 @@ func (i *Instance) kubeletCommand() []string {
 	return command
 }
 
-// unit is a program that systemd would restart.
-type unit struct {
-	name    string
-	command func() []string // nil while it cannot start
-
-	mu    sync.Mutex
-	halt  context.CancelFunc // nil if it does not run
-	ended chan struct{}
-}
-
-func newUnit(name string, command func() []string) *unit {
-	return &unit{name: name, command: command}
-}
-
-// start implements service.
-func (u *unit) start(ctx context.Context) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.halt != nil {
-		return
-	}
-	running, halt := context.WithCancel(context.WithoutCancel(ctx))
-	u.halt, u.ended = halt, make(chan struct{})
-	go func() {
-		defer close(u.ended)
-		await(running, func() bool {
-			if args := u.command(); args != nil {
-				u.once(running, args)
+// program returns the service of a program that systemd would restart. Its output is in
+// /var/log/NAME.log. command returns nil while it cannot start.
+func program(name string, command func() []string) *unit {
+	return &unit{run: func(ctx context.Context) {
+		await(ctx, func() bool {
+			if args := command(); args != nil {
+				runProgram(ctx, name, args)
 			}
-			return running.Err() != nil
+			return ctx.Err() != nil
 		})
-	}()
+	}}
 }
 
-// once runs the program, whose output is in its own file.
-func (u *unit) once(ctx context.Context, args []string) {
-	out, err := os.OpenFile(filepath.Join("/var/log", u.name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+// runProgram runs a program once.
+func runProgram(ctx context.Context, name string, args []string) {
+	out, err := os.OpenFile(filepath.Join("/var/log", name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
-		log.Printf("%s: %v", u.name, err)
+		log.Printf("%s: %v", name, err)
 		return
 	}
 	defer func() { _ = out.Close() }()
@@ -226,19 +205,8 @@ func (u *unit) once(ctx context.Context, args []string) {
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 5 * time.Second
-	log.Printf("%s starts", u.name)
+	log.Printf("%s starts", name)
 	if err := cmd.Run(); err != nil && ctx.Err() == nil {
-		log.Printf("%s ended: %v", u.name, err)
-	}
-}
-
-// stop implements service.
-func (u *unit) stop() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.halt != nil {
-		u.halt()
-		<-u.ended
-		u.halt = nil
+		log.Printf("%s ended: %v", name, err)
 	}
 }

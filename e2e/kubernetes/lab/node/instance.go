@@ -151,6 +151,9 @@ const ignored = "SystemVerification,HTTPProxyCIDR,Swap,Mem,NumCPU,FileExisting-c
 	"FileExisting-iptables,FileExisting-socat,FileExisting-tc,FileExisting-ebtables,FileExisting-ip," +
 	"FileContent--proc-sys-net-bridge-bridge-nf-call-iptables,FileContent--proc-sys-net-ipv6-conf-default-forwarding"
 
+// ignoredOfReal are those that an instance with a real container runtime does not pass.
+const ignoredOfReal = "SystemVerification,Swap,Mem,NumCPU,FileExisting-crictl,FileExisting-socat,FileExisting-ethtool,FileExisting-tc,FileExisting-ebtables"
+
 // kubeadm runs the real kubeadm.
 func kubeadm(args []string) error {
 	self, err := whoAmI()
@@ -158,15 +161,15 @@ func kubeadm(args []string) error {
 		return err
 	}
 	program := filepath.Join(programDir, "kubeadm-"+self.Version)
-	ignored := ignored
+	checks := ignored
 	if self.Registry != "" {
-		ignored = "SystemVerification,Swap,Mem,NumCPU,FileExisting-crictl,FileExisting-socat,FileExisting-ethtool,FileExisting-tc,FileExisting-ebtables"
+		checks = ignoredOfReal
 		if err := keepConntrack(args); err != nil {
 			return err
 		}
 	}
 	if len(args) > 0 && (args[0] == "init" || args[0] == "join") && !slices.Contains(args, "phase") { // of which only some have checks
-		args = append(args, "--ignore-preflight-errors="+ignored)
+		args = append(args, "--ignore-preflight-errors="+checks)
 	}
 	return syscall.Exec(program, append([]string{"kubeadm"}, args...), os.Environ())
 }
@@ -179,8 +182,9 @@ func command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// keepConntrack adds to the configuration of "kubeadm init" that kube-proxy does not set the
-// size of the connection table, which only the first network namespace of a machine may.
+// keepConntrack turns off, in the configuration of "kubeadm init", that kube-proxy sets the maximum
+// number of tracked connections: the kernel permits that only in the network namespace of the
+// machine, and instances have their own.
 func keepConntrack(args []string) error {
 	at := slices.Index(args, "--config")
 	if len(args) == 0 || args[0] != "init" || at < 0 || at == len(args)-1 {

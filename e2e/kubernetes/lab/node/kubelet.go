@@ -27,45 +27,19 @@ const (
 // kubelet replaces the real kubelet, which needs cgroups and a container runtime. It
 // sends the same requests to the API server, at the same times.
 type kubelet struct {
-	self  *Instance
-	pods  *pods
-	mu    sync.Mutex
-	halt  context.CancelFunc // cancels the running one; nil if none runs
-	ended chan struct{}
+	self *Instance
+	pods *pods
 }
 
-func newKubelet(self *Instance) *kubelet {
-	return &kubelet{self: self, pods: newPods(self)}
-}
-
-// start starts it, unless it runs. Like a systemd service, it restarts until it has a
-// configuration.
-func (k *kubelet) start(ctx context.Context) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.halt != nil {
-		return
-	}
-	running, halt := context.WithCancel(context.WithoutCancel(ctx))
-	k.halt, k.ended = halt, make(chan struct{})
-	go func() {
-		defer close(k.ended)
-		if !await(running, func() bool { return exists(kubeletConfig) }) {
-			return
+// newKubelet returns the service. Like a systemd service, it restarts until it has a
+// configuration. When it is stopped, containers continue to run, as with the real kubelet.
+func newKubelet(self *Instance) *unit {
+	k := &kubelet{self: self, pods: newPods(self)}
+	return &unit{run: func(ctx context.Context) {
+		if await(ctx, func() bool { return exists(kubeletConfig) }) {
+			k.run(ctx)
 		}
-		k.run(running)
-	}()
-}
-
-// stop stops it. Containers continue to run, as with the real kubelet.
-func (k *kubelet) stop() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.halt != nil {
-		k.halt()
-		<-k.ended
-		k.halt = nil
-	}
+	}}
 }
 
 // run runs the kubelet until the context ends.

@@ -15,9 +15,9 @@ import (
 // metadataAddress is the address of the instance metadata service.
 const metadataAddress = "169.254.169.254"
 
-// serveMetadata serves the parts of the instance metadata service that AWS's cloud controller
-// manager reads, by version 2 of its protocol only (docs.aws.amazon.com/AWSEC2/latest/UserGuide,
-// "Instance metadata categories").
+// serveMetadata serves what AWS's cloud controller manager reads from the instance metadata service.
+// Requests need a token, as with IMDSv2 ("Access instance metadata for an EC2 instance", EC2 user
+// guide).
 func (i *Instance) serveMetadata(ctx context.Context) error {
 	if out, err := exec.CommandContext(ctx, "ip", "addr", "add", metadataAddress+"/32", "dev", "lo").CombinedOutput(); err != nil && !strings.Contains(string(out), "File exists") {
 		return fmt.Errorf("%w: %s", err, out)

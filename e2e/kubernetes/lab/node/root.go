@@ -50,8 +50,9 @@ func (i *Instance) enter() error {
 	return i.settle()
 }
 
-// pivot makes a folder the root of the mount namespace. With chroot(2), a process that enters the
-// namespace of a container would have the root of this machine.
+// pivot makes a folder the root directory, for the whole mount namespace. chroot(2) changes only that of
+// a process: "kubectl exec" enters the mount namespace of a container, and would see the files of this
+// machine there.
 func pivot(root string) error {
 	const old = labDir + "/old"
 	if err := os.MkdirAll(filepath.Join(root, old), 0o755); err != nil {
@@ -132,8 +133,8 @@ func (i *Instance) image() error {
 	return i.cloudImage()
 }
 
-// nameserver is the address of the DNS server, which does not exist: where AWS is. CoreDNS ends if
-// it is its own.
+// nameserver returns the address in resolv.conf: that of moto, where no DNS server listens. With a
+// loopback address, CoreDNS would ask itself, and stops when it notices that.
 func (i *Instance) nameserver() string {
 	u, err := url.Parse(i.Endpoint)
 	if err != nil {

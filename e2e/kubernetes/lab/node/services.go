@@ -14,17 +14,46 @@ import (
 // services replace systemd.
 type services struct {
 	self    *Instance
-	kubelet service
+	kubelet *unit
 
 	mu    sync.Mutex
 	init  int  // process group of "cloud-init init" while it runs
 	again bool // restart it
 }
 
-// service is a service that systemd would restart.
-type service interface {
-	start(ctx context.Context)
-	stop()
+// unit is a service that systemd would start and stop.
+type unit struct {
+	run func(ctx context.Context) // until the context ends
+
+	mu    sync.Mutex
+	halt  context.CancelFunc // cancels the running one; nil if none runs
+	ended chan struct{}
+}
+
+// start starts it, unless it runs.
+func (u *unit) start(ctx context.Context) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.halt != nil {
+		return
+	}
+	running, halt := context.WithCancel(context.WithoutCancel(ctx))
+	u.halt, u.ended = halt, make(chan struct{})
+	go func() {
+		defer close(u.ended)
+		u.run(running)
+	}()
+}
+
+// stop stops it, and waits until it has ended.
+func (u *unit) stop() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.halt != nil {
+		u.halt()
+		<-u.ended
+		u.halt = nil
+	}
 }
 
 // answer is the response to systemctl.

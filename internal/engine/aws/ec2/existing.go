@@ -175,9 +175,7 @@ func (i *Instance) withoutCredentials() string {
 
 // checkType looks for the instance type, which placement has not done.
 func (i *Instance) checkType(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
-	found, err := cloud.Remember(ctx, c, "instance type "+i.Spec.InstanceType, func(ctx context.Context) (map[string]InstanceType, error) {
-		return InstanceTypes(ctx, c, []string{i.Spec.InstanceType})
-	})
+	found, err := InstanceTypes(ctx, c, []string{i.Spec.InstanceType})
 	if err != nil {
 		return "", err
 	}

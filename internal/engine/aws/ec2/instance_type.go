@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -33,8 +34,15 @@ type InstanceType struct {
 	Others        []string // architectures without images of Cluster API
 }
 
-// InstanceTypes describes instance types and the zones that offer them.
+// InstanceTypes describes instance types and the zones that offer them. All checks of a plan share
+// the answer.
 func InstanceTypes(ctx context.Context, c *cloud.Clients, names []string) (map[string]InstanceType, error) {
+	return cloud.Remember(ctx, c, "instance types "+strings.Join(names, " "), func(ctx context.Context) (map[string]InstanceType, error) {
+		return describeTypes(ctx, c, names)
+	})
+}
+
+func describeTypes(ctx context.Context, c *cloud.Clients, names []string) (map[string]InstanceType, error) {
 	found := map[string]InstanceType{}
 	in := &ec2.DescribeInstanceTypesInput{
 		Filters: []types.Filter{cloud.Filter("instance-type", names...)},

@@ -83,7 +83,7 @@ func (g *NodeGroup) checkInstanceTypes(ctx context.Context, c *cloud.Clients) (r
 	if len(names) == 0 {
 		return "", nil
 	}
-	found, err := instanceTypes(ctx, c, names)
+	found, err := ec2.InstanceTypes(ctx, c, names)
 	if err != nil {
 		return "", err
 	}
@@ -104,22 +104,19 @@ func (g *NodeGroup) checkInstanceTypes(ctx context.Context, c *cloud.Clients) (r
 	return "", nil
 }
 
-// unfit says why nodes of an instance type cannot run the images of the group; "" if they can, or the type is not known.
+// unfit says why nodes of an instance type cannot run the images of the group; "" if they can, or if the type is not known.
 func (g *NodeGroup) unfit(name string, t ec2.InstanceType) string {
 	want := string(ec2types.ArchitectureTypeX8664)
 	if strings.Contains(g.ImageType, "ARM_64") {
 		want = string(ec2types.ArchitectureTypeArm64)
 	}
 	switch {
-	case t.VCPUs != 0 && t.Architecture != want:
+	case t.VCPUs == 0:
+	case t.Architecture != want:
 		return fmt.Sprintf("the instance type %s is %s, and the images of amiType %s are %s: change one of them", name, t.Architecture, g.ImageType, want)
-	case t.VCPUs != 0 && t.GPU != nvidia && strings.HasPrefix(g.ImageType, "BOTTLEROCKET") && strings.Contains(g.ImageType, nvidia):
+	case t.GPU != nvidia && strings.HasPrefix(g.ImageType, "BOTTLEROCKET") && strings.Contains(g.ImageType, nvidia):
 		// eksctl#7897: the image does not load its kernel modules
-		return fmt.Sprintf(
-			"nodes do not join: the instance type %s has no GPU of NVIDIA, for which the images of amiType %s are: change one of them",
-			name,
-			g.ImageType,
-		)
+		return fmt.Sprintf("nodes do not join: the instance type %s has no GPU of NVIDIA, which the images of amiType %s need: change one of them", name, g.ImageType)
 	case t.Xen && g.IPv6: // "Learn about IPv6 addresses to clusters, pods, and services", EKS user guide
 		return fmt.Sprintf("nodes do not become ready: in an IPv6 cluster, pods get addresses on instances of the Nitro System only, which %s is not", name)
 	}
@@ -127,13 +124,6 @@ func (g *NodeGroup) unfit(name string, t ec2.InstanceType) string {
 }
 
 const nvidia = "NVIDIA"
-
-// instanceTypes describes instance types, once for all checks of a plan.
-func instanceTypes(ctx context.Context, c *cloud.Clients, names []string) (map[string]ec2.InstanceType, error) {
-	return cloud.Remember(ctx, c, "instance types of node groups "+strings.Join(names, " "), func(ctx context.Context) (map[string]ec2.InstanceType, error) {
-		return ec2.InstanceTypes(ctx, c, names)
-	})
-}
 
 // typeNames are the instance types of the group.
 func (g *NodeGroup) typeNames() []string {
@@ -151,7 +141,7 @@ func (g *NodeGroup) Doubts(ctx context.Context, c *cloud.Clients) (warnings []st
 	if len(names) == 0 || g.ImageType == "" || g.ImageType == string(types.AMITypesCustom) {
 		return nil, nil
 	}
-	found, err := instanceTypes(ctx, c, names)
+	found, err := ec2.InstanceTypes(ctx, c, names)
 	if err != nil {
 		return nil, err
 	}

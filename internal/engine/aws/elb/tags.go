@@ -23,7 +23,7 @@ func describeTags(ctx context.Context, c *cloud.Clients, arn string) (cloud.Tags
 	return describeTagsOf(ctx, c, arn, time.Time{})
 }
 
-// describeTagsOf is describeTags for a resource that is as old as that, if its age is known.
+// describeTagsOf is describeTags for a resource that was created at a time; zero if that is not known.
 func describeTagsOf(ctx context.Context, c *cloud.Clients, arn string, born time.Time) (cloud.Tags, error) {
 	old := !born.IsZero() && c.Now().Sub(born) > cloud.ConsistencyDelay
 	return batchTags(ctx, c, "elbv2", arn, old, func(ctx context.Context, arns []string, found map[string]cloud.Tags) error {
@@ -47,7 +47,8 @@ const tagsPerCall = 20
 
 // batchTags returns the tags of one resource. Concurrent callers share the calls of
 // describe, which adds the tags of some resources to found. If one of them is deleted at
-// that moment, by whomever it belongs to, AWS describes none: then each part is described.
+// that moment, by whomever it belongs to, AWS describes none: then inParts asks for fewer at once. old
+// says that the resource was created long enough ago that AWS knows it everywhere.
 func batchTags(
 	ctx context.Context,
 	c *cloud.Clients,
@@ -87,9 +88,10 @@ func batchTags(
 	})
 }
 
-// foreignTags is for how long the tags of a resource of another cluster are remembered, and that one
-// that is not new does not exist: AWS still lists it for a while. With 50 clusters in an account, a run
-// would otherwise describe the tags of 50 load balancers whenever it looks for its own.
+// foreignTags is for how long the tags of a resource of another cluster are remembered, and for how
+// long it is remembered that an old resource does not exist, because AWS lists load balancers for a
+// while after their deletion. With 50 clusters in an account, a run would otherwise describe the tags of
+// 50 load balancers whenever it looks for its own.
 const foreignTags = 10 * time.Minute
 
 // ofAnotherCluster reports whether tags are those of a resource that only another cluster owns.
@@ -103,8 +105,9 @@ func ofAnotherCluster(c *cloud.Clients, tags cloud.Tags) bool {
 	return another && tags[c.OwnerTag()] == "" && tags[cloud.CloudProviderTagPrefix+c.Cluster] == ""
 }
 
-// inParts describes resources, and those of each part if one of them does not exist: parts of
-// five, and then each alone. The errors of those that do not exist are in missing.
+// inParts describes resources with as few calls as possible, although AWS describes none of a call if
+// one of them does not exist: then it asks again in groups of five, and in the group that fails for
+// each resource. It stores the error of each resource that does not exist in missing.
 func inParts(ctx context.Context, ids []string, missing map[string]error, describe func(context.Context, []string) error) error {
 	err := describe(ctx, ids)
 	switch {

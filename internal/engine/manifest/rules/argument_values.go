@@ -431,14 +431,9 @@ func (c *checks) checkTogether(o *manifest.Entry, path, component string, args m
 // checkElection compares the durations of the election of a leader (ValidateLeaderElectionConfiguration in
 // k8s.io/component-base/config/validation, and NewLeaderElector in k8s.io/client-go/tools/leaderelection).
 func checkElection(args map[string]string, fail func(what, fix string)) {
-	duration := func(name string, usual time.Duration) time.Duration {
-		if d, err := time.ParseDuration(args["leader-elect-"+name]); err == nil {
-			return d
-		}
-		return usual
-	}
 	const jitter = 1.2
-	lease, renew, retry := duration("lease-duration", 15*time.Second), duration("renew-deadline", 10*time.Second), duration("retry-period", 2*time.Second)
+	lease, renew := durationOf(args, "leader-elect-lease-duration", 15*time.Second), durationOf(args, "leader-elect-renew-deadline", 10*time.Second)
+	retry := durationOf(args, "leader-elect-retry-period", 2*time.Second)
 	if on, err := strconv.ParseBool(args["leader-elect"]); err == nil && !on {
 		return
 	}
@@ -455,36 +450,36 @@ func checkElection(args map[string]string, fail func(what, fix string)) {
 	}
 }
 
-// kubeletPeriod reads a duration of the kubelet; one that is not set has its usual value.
-func kubeletPeriod(args map[string]string, name string, usual time.Duration) time.Duration {
+// durationOf returns the duration in an argument, or its default.
+func durationOf(args map[string]string, name string, usual time.Duration) time.Duration {
 	if d, err := time.ParseDuration(args[name]); err == nil {
 		return d
 	}
 	return usual
 }
 
-// kubeletNumber reads a number of the kubelet.
-func kubeletNumber(args map[string]string, name string, usual int) int {
+// numberOf returns the number in an argument, or its default.
+func numberOf(args map[string]string, name string, usual int) int {
 	if n, err := strconv.Atoi(args[name]); err == nil {
 		return n
 	}
 	return usual
 }
 
-// checkKubeletLimits compares numbers and durations of the kubelet with each other (ValidateKubeletConfiguration in
-// pkg/kubelet/apis/config/validation of Kubernetes).
+// checkKubeletLimits compares numbers and durations of the kubelet with each other, as the kubelet does when it starts
+// (ValidateKubeletConfiguration in pkg/kubelet/apis/config/validation of Kubernetes).
 func checkKubeletLimits(args map[string]string, fail func(what, fix string)) {
 	const usualHigh, usualLow, usualAge = 85, 80, 2 * time.Minute
-	if high, low := kubeletNumber(args, "image-gc-high-threshold", usualHigh), kubeletNumber(args, "image-gc-low-threshold", usualLow); low >= high {
+	if high, low := numberOf(args, "image-gc-high-threshold", usualHigh), numberOf(args, "image-gc-low-threshold", usualLow); low >= high {
 		fail(fmt.Sprintf("image-gc-low-threshold, %d, is not less than image-gc-high-threshold, %d", low, high), "set both")
 	}
-	if n := kubeletNumber(args, "maxParallelImagePulls", 1); n > 1 && args["serialize-image-pulls"] != "false" {
+	if n := numberOf(args, "maxParallelImagePulls", 1); n > 1 && args["serialize-image-pulls"] != "false" {
 		fail(fmt.Sprintf("maxParallelImagePulls is %d, and images are pulled one after the other", n), "set serializeImagePulls: false")
 	}
-	if part, all := kubeletPeriod(args, "shutdownGracePeriodCriticalPods", 0), kubeletPeriod(args, "shutdownGracePeriod", 0); part > all {
+	if part, all := durationOf(args, "shutdownGracePeriodCriticalPods", 0), durationOf(args, "shutdownGracePeriod", 0); part > all {
 		fail(fmt.Sprintf("shutdownGracePeriodCriticalPods, %s, is a part of shutdownGracePeriod, which is %s", part, all), "set a longer shutdownGracePeriod")
 	}
-	if most, least := kubeletPeriod(args, "imageMaximumGCAge", 0), kubeletPeriod(args, "minimum-image-ttl-duration", usualAge); most > 0 && most <= least {
+	if most, least := durationOf(args, "imageMaximumGCAge", 0), durationOf(args, "minimum-image-ttl-duration", usualAge); most > 0 && most <= least {
 		fail(fmt.Sprintf("imageMaximumGCAge, %s, is not more than imageMinimumGCAge, %s", most, least), "set more")
 	}
 }

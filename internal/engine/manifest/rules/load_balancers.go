@@ -102,12 +102,8 @@ func (c *checks) checkTargets(path string, lb *infrav1.AWSLoadBalancerSpec) {
 	if config := lb.HealthCheck; config != nil {
 		c.checkTimes(path+".healthCheck", config.IntervalSeconds, config.TimeoutSeconds)
 	}
-	api := int64(c.cluster.Object.Spec.ClusterNetwork.APIServerPort)
-	if api == 0 {
-		api = apiPort
-	}
 	for i, listener := range lb.AdditionalListeners {
-		if listener.Port == api { // DuplicateListener
+		if api := int64(c.cluster.APIPort()); listener.Port == api { // DuplicateListener
 			c.fail(
 				c.infra.Problem(
 					fmt.Sprintf("%s.additionalListeners[%d].port", path, i),

@@ -113,8 +113,8 @@ func (o object) checkContainers() {
 		env, _ := c["env"].([]any)
 		for _, x := range env {
 			e, _ := x.(map[string]any)
-			if value, is := e["value"].(string); !is && e["value"] != nil {
-				o.refuse(fmt.Sprintf("the variable %v of the container %s is %v, not a text%s", e["name"], name, e["value"], value), "put the value in quotes")
+			if _, is := e["value"].(string); !is && e["value"] != nil {
+				o.refuse(fmt.Sprintf("the variable %v of the container %s is %v, not a text", e["name"], name, e["value"]), "put the value in quotes")
 			}
 		}
 		of, _ := c["resources"].(map[string]any)

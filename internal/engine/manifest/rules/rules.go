@@ -18,9 +18,9 @@ import (
 const MinorsBehind = 3
 
 const (
-	oldestMinor             = 22   // the oldest Kubernetes minor version that Cluster API supports
-	apiPort                 = 6443 // the port of the API server, and of every NLB
-	longestLoadBalancerName = 32   // a longer generated name is replaced by a hash
+	oldestMinor             = 22                      // the oldest Kubernetes minor version that Cluster API supports
+	apiPort                 = manifest.DefaultAPIPort // the port of the API server, and of every NLB
+	longestLoadBalancerName = 32                      // a longer generated name is replaced by a hash
 
 )
 

@@ -28,6 +28,7 @@ const (
 	repeatsKey
 	inspectKey
 	optionalKey
+	aheadKey
 )
 
 // answerGrace is how long a call that was sent may take after the run was interrupted.
@@ -262,7 +263,9 @@ func (c *Clients) pace(
 	}
 	if Throttled(err) {
 		c.stats.throttle(service)
-		c.budget.buckets.slow(service, op)
+		c.budget.buckets.slow(service, op, sent)
+	} else {
+		c.budget.buckets.quicken(service, op)
 	}
 	if err != nil {
 		err = c.failed(ctx, err)

@@ -2,6 +2,8 @@ package cloud
 
 import (
 	"context"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -34,10 +36,18 @@ type buckets struct {
 
 // bucket holds up to size tokens and gains rate tokens per second.
 type bucket struct {
-	size, rate float64
+	size, full float64
+	rate       float64 // full, unless AWS has throttled calls
 	tokens     float64
 	at         time.Time
-	throttled  int // consecutive throttled calls
+	slowed     time.Time // when AWS throttled a call last
+	queue      []*waiter // calls that wait for a token, the first ones first
+}
+
+// waiter is a call that waits for a token.
+type waiter struct {
+	ahead time.Duration      // of WithAhead
+	look  context.CancelFunc // lets it look again: it has become the first, or the rate has changed
 }
 
 func newBuckets(c *clock.Clock) *buckets { return &buckets{clock: c, by: map[string]*bucket{}} }
@@ -109,46 +119,136 @@ func ssmLimits(op string) (class string, size, rate float64) {
 	return "SSM " + op, 40, 10
 }
 
-// wait takes a token, and waits until one is available.
+// WithAhead returns a context for calls of work that other work waits for: ahead is how long all of that
+// takes. If calls wait for tokens, those with the longest time ahead get them first, so that the run as a
+// whole ends as early as it can.
+func WithAhead(ctx context.Context, ahead time.Duration) context.Context {
+	return context.WithValue(ctx, aheadKey, ahead)
+}
+
+// wait takes a token, and waits until one is available. The first call of the queue waits for the next token,
+// and the others for the first call.
 func (b *buckets) wait(ctx context.Context, service, op string) error {
-	if d := b.take(service, op); d > 0 {
-		return b.clock.Sleep(ctx, d)
-	}
-	return nil
-}
-
-// take takes a token, or goes into debt, and returns how long to wait until the debt is
-// paid.
-func (b *buckets) take(service, op string) time.Duration {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	t, now := b.get(service, op), b.clock.Now()
-	t.tokens = min(t.size, t.tokens+now.Sub(t.at).Seconds()*t.rate)
-	t.at = now
-	t.tokens--
-	if t.tokens >= 0 {
-		t.throttled = 0
-		return 0
-	}
-	return time.Duration(-t.tokens / t.rate * float64(time.Second))
-}
-
-// slow empties the bucket after a throttled call: other callers in the account use the
-// same limit. Each further throttled call increases the debt, up to ten seconds.
-func (b *buckets) slow(service, op string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t := b.get(service, op)
-	t.throttled++
-	debt := min(t.rate*float64(t.throttled)/2, t.rate*10)
-	t.tokens = max(min(t.tokens, 0)-debt, -10*t.rate)
+	ahead, _ := ctx.Value(aheadKey).(time.Duration)
+	w := &waiter{ahead: ahead, look: func() {}}
+	at := t.place(ahead)
+	t.queue = slices.Insert(t.queue, at, w)
+	if at == 0 && len(t.queue) > 1 {
+		t.queue[1].look() // it is not the first any more
+	}
+	defer func() {
+		t.queue = slices.DeleteFunc(t.queue, func(x *waiter) bool { return x == w })
+		if len(t.queue) > 0 {
+			t.queue[0].look()
+		}
+	}()
+	for {
+		first := t.queue[0] == w
+		if t.refill(b.clock.Now()); first && t.has() {
+			t.tokens--
+			return nil
+		}
+		waiting, look := context.WithCancel(ctx)
+		w.look = look
+		d := t.until()
+		b.mu.Unlock()
+		if first {
+			_ = b.clock.Sleep(waiting, d)
+		} else {
+			<-waiting.Done()
+		}
+		look()
+		b.mu.Lock()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// place returns where a call gets into the queue: behind those with the same time ahead.
+func (t *bucket) place(ahead time.Duration) int {
+	at, _ := slices.BinarySearchFunc(t.queue, ahead, func(x *waiter, ahead time.Duration) int {
+		if x.ahead >= ahead {
+			return -1
+		}
+		return 1
+	})
+	return at
+}
+
+// until returns how long to wait for a token. Runs that share a limit must not keep step: one of two would always find
+// it used up. So their waits are up to a half longer.
+func (t *bucket) until() time.Duration {
+	d := (1 - t.tokens) / t.rate
+	if t.rate < t.full {
+		d *= 1 + rand.Float64()/2
+	}
+	return max(time.Duration(d*float64(time.Second)), time.Nanosecond)
+}
+
+// has reports whether there is a token.
+func (t *bucket) has() bool {
+	const rounding = 1e-6 // of seconds and rates that are no whole numbers
+	return t.tokens >= 1-rounding
+}
+
+func (t *bucket) refill(now time.Time) {
+	t.tokens = min(t.size, t.tokens+now.Sub(t.at).Seconds()*t.rate)
+	t.at = now
+}
+
+// take takes a token at once, also one that is not there yet.
+func (b *buckets) take(service, op string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t := b.get(service, op)
+	t.refill(b.clock.Now())
+	t.tokens--
+}
+
+// Runs that share the limits of an account learn their share as TCP does ("Congestion Avoidance and
+// Control", V. Jacobson, 1988): a throttled call halves the rate, and each that is not throttled raises it
+// by a hundredth of the full one.
+const (
+	slowest = 0.02 // of the full rate
+	gain    = 0.01
+)
+
+// slow empties the bucket and halves its rate after a throttled call: other callers in the account use the
+// same limit. A call that was on its way when the last one came back says nothing new.
+func (b *buckets) slow(service, op string, sent time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t := b.get(service, op)
+	if !sent.After(t.slowed) {
+		return
+	}
+	t.slowed = b.clock.Now()
+	t.refill(t.slowed)
+	t.tokens, t.rate = min(t.tokens, 0), max(t.rate/2, slowest*t.full)
+}
+
+// quicken raises the rate after a call that was not throttled.
+func (b *buckets) quicken(service, op string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if t := b.get(service, op); t.rate < t.full {
+		t.refill(b.clock.Now())
+		t.rate = min(t.rate+gain*t.full, t.full)
+		if len(t.queue) > 0 {
+			t.queue[0].look()
+		}
+	}
 }
 
 func (b *buckets) get(service, op string) *bucket {
 	class, size, rate := limits(service, op)
 	t := b.by[class]
 	if t == nil {
-		t = &bucket{size: size, rate: rate, tokens: size, at: b.clock.Now()}
+		t = &bucket{size: size, full: rate, rate: rate, tokens: size, at: b.clock.Now()}
 		b.by[class] = t
 	}
 	return t

@@ -2,7 +2,10 @@ package cloud_test
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,6 +33,71 @@ func TestRateOfRunInstances(t *testing.T) {
 		slices.Sort(w.at)
 		require.Equal(t, start, w.at[began+4])
 		require.Equal(t, start+500*time.Millisecond, w.at[began+5])
+	})
+}
+
+// When calls wait, the next token is for the one that most work waits for; of equal ones, for the first. A call that is
+// stopped leaves its place to the others.
+func TestCallsThatMoreWorkWaitsFor(t *testing.T) {
+	in(t, func(t *testing.T) {
+		c := newWire(func(int, string) (any, error) { return &ec2.RunInstancesOutput{}, nil }).clients()
+		together(5, func() { require.NoError(t, run(t.Context(), c)) })
+		began := time.Now()
+		var order []string
+		var calls sync.WaitGroup
+		call := func(ctx context.Context, name string, ahead time.Duration) {
+			calls.Go(func() {
+				err := run(cloud.WithAhead(ctx, ahead), c)
+				order = append(order, fmt.Sprintf("%s %s %t", name, time.Since(began), err == nil))
+			})
+			time.Sleep(time.Millisecond)
+		}
+		stopped, stop := context.WithCancel(t.Context())
+		call(t.Context(), "a", 0)
+		call(t.Context(), "b", time.Minute)
+		call(t.Context(), "c", 2*time.Minute)
+		call(t.Context(), "d", time.Minute)
+		call(stopped, "e", time.Hour)
+		time.Sleep(95 * time.Millisecond)
+		stop()
+		calls.Wait()
+		require.Equal(t, []string{"e 100ms false", "c 500ms true", "b 1s true", "d 1.5s true", "a 2s true"}, order)
+	})
+}
+
+// Two programs share the limit of an account for an hour: both get a part of it, and few calls are refused.
+func TestProgramsShareARate(t *testing.T) {
+	in(t, func(t *testing.T) {
+		tokens, at := 5.0, time.Now() // a bucket of AWS for RunInstances
+		w := newWire(nil)
+		w.answer = func(int, string) (any, error) {
+			time.Sleep(20*time.Millisecond + rand.N(100*time.Millisecond)) // the way to AWS
+			tokens, at = min(5, tokens+2*time.Since(at).Seconds()), time.Now()
+			if tokens < 1 {
+				return nil, refusal("RequestLimitExceeded")
+			}
+			tokens--
+			return &ec2.RunInstancesOutput{}, nil
+		}
+		var done [2]int
+		clients := [2]*cloud.Clients{w.clients(), w.clients()}
+		limited, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		var programs sync.WaitGroup
+		for i, c := range clients {
+			for range 4 {
+				programs.Go(func() {
+					for run(limited, c) == nil {
+						done[i]++
+					}
+				})
+			}
+		}
+		programs.Wait()
+		require.Greater(t, done[0]+done[1], 7200*9/10, "the rate is used up")
+		require.Greater(t, min(done[0], done[1]), 7200/20, "neither starves")
+		refused := clients[0].Stats().Throttled.Load() + clients[1].Stats().Throttled.Load()
+		require.Less(t, refused, int64(360), "of 7200")
 	})
 }
 

@@ -25,9 +25,9 @@ import (
 )
 
 // TestFleet creates clusters of one account at once, each in its own process, as a CI matrix
-// does: they share its rate limits. Then it deletes all of them. The creations take at most a fifth
-// longer than one alone and what the limits force together, and no cluster takes 1.5 times as long
-// as the median. FLEET is the number of clusters, 10 by default; SWEEP=1 and "make fleet" have 50.
+// does: they share its rate limits. Then it deletes all of them. Both take at most a fifth longer
+// than one alone and what the limits force together, and no creation takes 1.5 times as long as the
+// median one. FLEET is the number of clusters, 10 by default; SWEEP=1 and "make fleet" have 50.
 func TestFleet(t *testing.T) {
 	fleet := 10
 	if enginetest.Sweeping() {
@@ -47,8 +47,8 @@ func TestFleet(t *testing.T) {
 			verb, rounded(one), fleet, rounded(all[0]), rounded(slowest), rounded(median), rounded(forced), by, together[i].calls, together[i].refused,
 		)
 		require.Less(t, slowest, 10*time.Minute)
-		if verb == "create" {
-			require.LessOrEqual(t, slowest, (forced+one)*6/5)
+		require.LessOrEqual(t, slowest, (forced+one)*6/5)
+		if verb == "create" { // deletions that get ahead of the others end early
 			require.LessOrEqual(t, slowest, median*3/2)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
 // webhookCall matches what an API server says of a webhook that does not answer: its name, and the name and the namespace
@@ -46,11 +47,16 @@ func Workloads(w *incluster.Workloads) graph.Diagnosis {
 		if err != nil || k == nil {
 			return nil, ""
 		}
-		for _, namespace := range w.Namespaces() {
-			if lines, err := incluster.Troubles(ctx, k, namespace, true); err == nil {
-				findings = append(findings, lines...)
-			}
-		}
-		return findings, "kubectl get pods -A"
+		return Pods(ctx, k, w.Namespaces()), "kubectl get pods -A"
 	}
+}
+
+// Pods finds out why pods in namespaces do not run.
+func Pods(ctx context.Context, k *kube.Client, namespaces []string) (findings []string) {
+	for _, namespace := range namespaces {
+		if lines, err := incluster.Troubles(ctx, k, namespace, true); err == nil {
+			findings = append(findings, lines...)
+		}
+	}
+	return findings
 }

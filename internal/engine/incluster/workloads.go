@@ -42,7 +42,11 @@ type WorkloadsState struct {
 }
 
 // WaitingWorkload is an object that does not work yet.
-type WaitingWorkload struct{ Title, Why string }
+type WaitingWorkload struct {
+	Title     string // "Deployment kube-system/coredns"
+	Namespace string // "" if it is in none
+	Why       string
+}
 
 // CloudID implements graph.State.
 func (s WorkloadsState) CloudID() string { return s.Name }
@@ -109,16 +113,29 @@ func (w *Workloads) Find(ctx context.Context, c *cloud.Clients) (*WorkloadsState
 	if err != nil {
 		return nil, err
 	}
-	s := &WorkloadsState{Name: w.Name}
-	for _, o := range w.Objects {
+	waits, err := waiting(ctx, k, w.Objects, w.Optional)
+	if err != nil {
+		return nil, w.API.retryUnavailable(ctx, err)
+	}
+	return &WorkloadsState{Name: w.Name, Waits: waits}, nil
+}
+
+// WaitingSystemWorkloads lists the objects of kubeadm that exist and do not work yet.
+func WaitingSystemWorkloads(ctx context.Context, k *kube.Client) ([]WaitingWorkload, error) {
+	return waiting(ctx, k, SystemWorkloads(), true)
+}
+
+// waiting lists the objects that do not work yet. Optional ones need not exist.
+func waiting(ctx context.Context, k *kube.Client, objects []AddonObject, optional bool) (all []WaitingWorkload, err error) {
+	for _, o := range objects {
 		switch why, err := waitsFor(ctx, k, o); {
 		case err != nil:
-			return nil, w.API.retryUnavailable(ctx, err)
-		case why != "" && (why != missing || !w.Optional):
-			s.Waits = append(s.Waits, WaitingWorkload{o.Title, why})
+			return nil, err
+		case why != "" && (why != missing || !optional):
+			all = append(all, WaitingWorkload{o.Title, o.object().GetNamespace(), why})
 		}
 	}
-	return s, nil
+	return all, nil
 }
 
 // Namespaces are those of the objects.

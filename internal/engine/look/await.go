@@ -12,6 +12,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/diagnose"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
@@ -33,13 +34,16 @@ func AwaitCondition(ctx context.Context, c *run.Cluster, condition cluster.Condi
 	var last string
 	quiet := *c
 	quiet.Target.Warn = once(c.Target.Warn)
-	if condition == cluster.ConditionInfrastructure { // Nodes do not matter
-		quiet.Target.Wait, quiet.Target.AskCluster = plan.Infrastructure, false
+	if condition != cluster.ConditionDeleted {
+		quiet.Target.Wait, quiet.Target.AskCluster = plan.Wait(condition), condition != cluster.ConditionInfrastructure
 	}
 	for began := now(c.Target); ; {
 		v := newView(&quiet)
 		s, err := v.status(ctx)
 		missing, stays := lacks(s, condition), staysStopped(s, condition)
+		if err == nil && missing == "" && condition == cluster.ConditionReady {
+			missing, err = v.lacksPods(ctx, s)
+		}
 		switch {
 		case ctx.Err() != nil:
 			return v.gaveUp(ctx, condition, last, now(c.Target).Sub(began))
@@ -83,7 +87,7 @@ func once(warn func(string)) func(string) {
 
 func now(t cluster.Target) time.Time { return run.ClientOptions(t).Clock.Now() }
 
-// lacks says what a condition lacks; "" for nothing.
+// lacks says what a condition lacks of machines and Nodes; "" for nothing.
 func lacks(s cluster.Status, condition cluster.Condition) string {
 	if condition == cluster.ConditionInfrastructure {
 		return notRunning(s)
@@ -121,6 +125,80 @@ func lacksInCluster(s cluster.Status, condition cluster.Condition) string {
 		return "not ready: " + text.Several(not)
 	}
 	return ""
+}
+
+// lacksPods says which add-ons do not work yet, in a cluster whose Nodes are ready; "" for none. By name, the manifest's
+// are not known: then it says that of kubeadm's.
+func (v *view) lacksPods(ctx context.Context, s cluster.Status) (string, error) {
+	var not []string
+	if v.Cluster.Manifest != nil {
+		for _, r := range s.Resources {
+			if run.AreaOf(r.Resource, r.Origin) == plan.AreaKubernetes && slices.Contains([]string{"missing", "pending"}, r.State) {
+				not = append(not, v.titles(r)...)
+			}
+		}
+	} else {
+		waiting, err := v.waitingPods(ctx)
+		if err != nil {
+			return "", err
+		}
+		not = titlesOf(waiting)
+	}
+	if len(not) == 0 {
+		return "", nil
+	}
+	return "not ready: " + text.Several(not), nil
+}
+
+// titles returns what to call a resource in the cluster: the objects that it waits for, or its own name.
+func (v *view) titles(r cluster.ResourceStatus) []string {
+	if have, is := v.Built.Resource(r.Resource).Observed().(*incluster.WorkloadsState); is && len(have.Waits) > 0 {
+		return titlesOf(have.Waits)
+	}
+	return []string{string(r.Resource)}
+}
+
+func titlesOf(all []incluster.WaitingWorkload) (titles []string) {
+	for _, w := range all {
+		titles = append(titles, w.Title)
+	}
+	return titles
+}
+
+// waitingPods lists the objects with pods that do not work yet: those of the manifest or, by name, those of kubeadm.
+func (v *view) waitingPods(ctx context.Context) (all []incluster.WaitingWorkload, err error) {
+	if v.Cluster.Manifest == nil {
+		k, err := v.APIServer(cloud.InSnapshot(cloud.ReadOnly(ctx)))
+		if k == nil || err != nil {
+			return nil, err
+		}
+		return incluster.WaitingSystemWorkloads(ctx, k)
+	}
+	for _, n := range v.Built.Resources() {
+		if have, is := n.Observed().(*incluster.WorkloadsState); is {
+			all = append(all, have.Waits...)
+		}
+	}
+	return all, nil
+}
+
+// whyNotReady says why the pods of add-ons do not run.
+func (v *view) whyNotReady(ctx context.Context) []string {
+	waiting, err := v.waitingPods(ctx)
+	if err != nil || len(waiting) == 0 {
+		return nil
+	}
+	k, err := v.APIServer(cloud.InSnapshot(cloud.ReadOnly(ctx)))
+	if k == nil || err != nil {
+		return nil
+	}
+	var namespaces []string
+	for _, w := range waiting {
+		if w.Namespace != "" && !slices.Contains(namespaces, w.Namespace) {
+			namespaces = append(namespaces, w.Namespace)
+		}
+	}
+	return diagnose.Pods(ctx, k, namespaces)
 }
 
 // isFargate reports whether a resource is a Fargate profile.
@@ -194,6 +272,9 @@ func (v *view) gaveUp(ctx context.Context, condition cluster.Condition, missing 
 		}
 	}
 	e.Findings = append(e.Findings, fresh.whyNotJoined(limited, s)...)
+	if condition == cluster.ConditionReady && len(e.Findings) == 0 {
+		e.Findings = fresh.whyNotReady(limited)
+	}
 	return e
 }
 

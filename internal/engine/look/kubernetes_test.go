@@ -14,6 +14,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/look"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
+	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
@@ -189,6 +190,45 @@ func TestAwaitCondition(t *testing.T) {
 		require.NoError(t, look.AwaitCondition(t.Context(), c, cluster.ConditionDeleted, nil))
 		require.NoError(t, <-ran)
 	})
+}
+
+// All Nodes are ready, and pods of add-ons do not run: a wait for a ready cluster goes on, and says why.
+func TestAwaitPods(t *testing.T) {
+	for image, want := range map[string]struct {
+		awaited string
+		byName  bool // the command knows of it without the manifest
+	}{
+		"registry.k8s.io/coredns/coredns:v1.12.1":                       {"Deployment kube-system/coredns", true},
+		"registry.k8s.io/provider-aws/cloud-controller-manager:v1.34.0": {"DaemonSet kube-system/aws-cloud-controller-manager", false},
+	} {
+		t.Run(want.awaited, func(t *testing.T) {
+			m := enginetest.LoadQuick(t, "resource-sets.yaml")
+			synctest.Test(t, func(t *testing.T) {
+				a := enginetest.Account(m, enginetest.Lag)
+				_, err := enginetest.Waiting(m, a.Process(), plan.NodesReady).Apply(t.Context(), cluster.Options{})
+				require.NoError(t, err)
+				enginetest.Inside(a, func(c *kubesim.Cluster) { c.Broken = map[string]string{image: kubesim.Unpullable} })
+				target := cluster.Target{Config: a.Process().Config(), Transport: enginetest.Transport(a.Process()), AskCluster: true}
+				for name, c := range map[string]*run.Cluster{"manifest": run.Open(m, target), "name": run.OpenByName(m.Name, target)} {
+					limited, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+					require.NoError(t, look.AwaitCondition(limited, c, cluster.ConditionJoined, nil))
+					err := look.AwaitCondition(limited, c, cluster.ConditionReady, nil)
+					cancel()
+					if name == "name" && !want.byName {
+						require.NoError(t, err)
+						continue
+					}
+					var late *plan.TimeoutError
+					require.ErrorAs(t, err, &late, name)
+					assert.Equal(t, "ready: not ready: "+want.awaited, late.Awaited.Error())
+					require.Len(t, late.Findings, 1)
+					assert.Contains(t, late.Findings[0], want.awaited+" cannot pull the image "+image)
+				}
+				enginetest.Inside(a, func(c *kubesim.Cluster) { c.Broken = nil })
+				require.NoError(t, look.AwaitCondition(t.Context(), run.Open(m, target), cluster.ConditionReady, nil))
+			})
+		})
+	}
 }
 
 // A name that no cluster has is not waited for longer than another process may need to create its first

@@ -14,20 +14,31 @@ import (
 
 // describeClassicTags returns the tags of a Classic Load Balancer.
 func describeClassicTags(ctx context.Context, c *cloud.Clients, name string) (cloud.Tags, error) {
-	return batchTags(ctx, c, "classic", name, false, func(ctx context.Context, names []string, found map[string]cloud.Tags) error {
-		out, err := c.ELB.DescribeTags(ctx, &elb.DescribeTagsInput{LoadBalancerNames: names})
-		if err != nil {
-			return err
+	return batchTags(ctx, c, tagAPI{name: "classic", describe: describeSomeClassic, gone: goneClassic}, name, false)
+}
+
+// describeSomeClassic adds the tags of some Classic Load Balancers to found.
+func describeSomeClassic(ctx context.Context, c *cloud.Clients, names []string, found map[string]cloud.Tags) error {
+	out, err := c.ELB.DescribeTags(ctx, &elb.DescribeTagsInput{LoadBalancerNames: names})
+	if err != nil {
+		return err
+	}
+	for _, d := range out.TagDescriptions {
+		tags := cloud.Tags{}
+		for _, t := range d.Tags {
+			tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
 		}
-		for _, d := range out.TagDescriptions {
-			tags := cloud.Tags{}
-			for _, t := range d.Tags {
-				tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
-			}
-			found[aws.ToString(d.LoadBalancerName)] = tags
-		}
-		return nil
-	})
+		found[aws.ToString(d.LoadBalancerName)] = tags
+	}
+	return nil
+}
+
+// goneClassic returns those of some Classic Load Balancers that AWS does not list.
+func goneClassic(ctx context.Context, c *cloud.Clients, names []string) ([]string, error) {
+	all, err := ClassicLoadBalancers(cloud.Live(ctx), c)
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return slices.ContainsFunc(all, func(s ClassicLoadBalancerState) bool { return s.ID == name })
+	}), err
 }
 
 func classicSDKTags(t cloud.Tags) (out []types.Tag) {

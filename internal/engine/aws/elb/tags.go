@@ -26,46 +26,82 @@ func describeTags(ctx context.Context, c *cloud.Clients, arn string) (cloud.Tags
 // describeTagsOf is describeTags for a resource that was created at a time; zero if that is not known.
 func describeTagsOf(ctx context.Context, c *cloud.Clients, arn string, born time.Time) (cloud.Tags, error) {
 	old := !born.IsZero() && c.Now().Sub(born) > cloud.ConsistencyDelay
-	return batchTags(ctx, c, "elbv2", arn, old, func(ctx context.Context, arns []string, found map[string]cloud.Tags) error {
-		out, err := c.ELBV2.DescribeTags(ctx, &elb.DescribeTagsInput{ResourceArns: arns})
+	return batchTags(ctx, c, tagAPI{name: "elbv2", describe: describeSome, gone: gone}, arn, old)
+}
+
+// describeSome adds the tags of some resources to found.
+func describeSome(ctx context.Context, c *cloud.Clients, arns []string, found map[string]cloud.Tags) error {
+	out, err := c.ELBV2.DescribeTags(ctx, &elb.DescribeTagsInput{ResourceArns: arns})
+	if err != nil {
+		return err
+	}
+	for _, d := range out.TagDescriptions {
+		tags := cloud.Tags{}
+		for _, t := range d.Tags {
+			tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
+		}
+		found[aws.ToString(d.ResourceArn)] = tags
+	}
+	return nil
+}
+
+// gone returns those of some load balancers and target groups that AWS does not list.
+func gone(ctx context.Context, c *cloud.Clients, arns []string) (out []string, err error) {
+	listed := map[string]bool{}
+	is := func(part string) func(string) bool {
+		return func(arn string) bool { return strings.Contains(arn, part) }
+	}
+	balancer, group := is(":loadbalancer/"), is(":targetgroup/")
+	if slices.ContainsFunc(arns, balancer) {
+		all, err := LoadBalancers(cloud.Live(ctx), c)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		for _, d := range out.TagDescriptions {
-			tags := cloud.Tags{}
-			for _, t := range d.Tags {
-				tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
-			}
-			found[aws.ToString(d.ResourceArn)] = tags
+		for _, x := range all {
+			listed[x.ID] = true
 		}
-		return nil
-	})
+	}
+	if slices.ContainsFunc(arns, group) {
+		all, err := TargetGroups(cloud.Live(ctx), c)
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range all {
+			listed[x.ID] = true
+		}
+	}
+	for _, arn := range arns {
+		if (balancer(arn) || group(arn)) && !listed[arn] {
+			out = append(out, arn)
+		}
+	}
+	return out, nil
 }
 
 // tagsPerCall is the number of resources that DescribeTags accepts.
 const tagsPerCall = 20
 
-// batchTags returns the tags of one resource. Concurrent callers share the calls of
-// describe, which adds the tags of some resources to found. If one of them is deleted at
-// that moment, by whomever it belongs to, AWS describes none: then inParts asks for fewer at once. old
-// says that the resource was created long enough ago that AWS knows it everywhere.
-func batchTags(
-	ctx context.Context,
-	c *cloud.Clients,
-	api, id string,
-	old bool,
-	describe func(ctx context.Context, ids []string, found map[string]cloud.Tags) error,
-) (cloud.Tags, error) {
-	return cloud.Remember(ctx, c, "tags of "+api+" "+id, func(ctx context.Context) (cloud.Tags, error) {
+// tagAPI is one of the two APIs of Elastic Load Balancing, which describe the tags of several resources at once.
+type tagAPI struct {
+	name     string
+	describe func(ctx context.Context, c *cloud.Clients, ids []string, found map[string]cloud.Tags) error
+	gone     func(ctx context.Context, c *cloud.Clients, ids []string) ([]string, error) // those that AWS does not list
+}
+
+// batchTags returns the tags of one resource. Concurrent callers share calls. If a resource of a call is deleted at
+// that moment, by whomever it belongs to, AWS describes none. old says that the resource was created long enough ago
+// that AWS knows it everywhere.
+func batchTags(ctx context.Context, c *cloud.Clients, api tagAPI, id string, old bool) (cloud.Tags, error) {
+	return cloud.Remember(ctx, c, "tags of "+api.name+" "+id, func(ctx context.Context) (cloud.Tags, error) {
 		type described struct {
 			tags cloud.Tags
 			err  error
 		}
 		ask := func(ctx context.Context) (described, error) {
-			return cloud.Batch(ctx, c, api+" tags", id, func(ctx context.Context, ids []string) ([]described, error) {
+			return cloud.Batch(ctx, c, api.name+" tags", id, func(ctx context.Context, ids []string) ([]described, error) {
 				found, missing := map[string]cloud.Tags{}, map[string]error{}
 				for part := range slices.Chunk(ids, tagsPerCall) {
-					if err := inParts(ctx, part, missing, func(ctx context.Context, ids []string) error { return describe(ctx, ids, found) }); err != nil {
+					if err := api.each(ctx, c, part, found, missing); err != nil {
 						return nil, err
 					}
 				}
@@ -76,7 +112,7 @@ func batchTags(
 				return out, nil
 			})
 		}
-		d, err := cloud.RememberUntil(ctx, c, "owner of "+api+" "+id, func(ctx context.Context) (described, time.Time, error) {
+		d, err := cloud.RememberUntil(ctx, c, "owner of "+api.name+" "+id, func(ctx context.Context) (described, time.Time, error) {
 			d, err := ask(ctx)
 			until := c.Clock.Now()
 			if ofAnotherCluster(c, d.tags) || old && cloud.NotFound(d.err) {
@@ -105,11 +141,36 @@ func ofAnotherCluster(c *cloud.Clients, tags cloud.Tags) bool {
 	return another && tags[c.OwnerTag()] == "" && tags[cloud.CloudProviderTagPrefix+c.Cluster] == ""
 }
 
-// inParts describes resources with as few calls as possible, although AWS describes none of a call if
-// one of them does not exist: then it asks again in groups of five, and in the group that fails for
-// each resource. It stores the error of each resource that does not exist in missing.
-func inParts(ctx context.Context, ids []string, missing map[string]error, describe func(context.Context, []string) error) error {
-	err := describe(ctx, ids)
+// each describes resources with as few calls as possible, although AWS describes none of a call if one of them does not
+// exist: then it leaves out those that AWS does not list any more. It stores the error of each resource that does not
+// exist in missing.
+func (api tagAPI) each(ctx context.Context, c *cloud.Clients, ids []string, found map[string]cloud.Tags, missing map[string]error) error {
+	err := api.describe(ctx, c, ids, found)
+	switch {
+	case !cloud.NotFound(err):
+		return err
+	case len(ids) == 1:
+		missing[ids[0]] = err
+		return nil
+	}
+	deleted, unlisted := api.gone(ctx, c, ids)
+	if unlisted != nil {
+		return unlisted
+	}
+	for _, id := range deleted {
+		missing[id] = err
+	}
+	there := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return missing[id] != nil })
+	return api.inParts(ctx, c, there, found, missing)
+}
+
+// inParts describes resources, of which AWS may still list some that it has deleted: if a call fails, it asks again in
+// groups of five, and in the group that fails for each resource.
+func (api tagAPI) inParts(ctx context.Context, c *cloud.Clients, ids []string, found map[string]cloud.Tags, missing map[string]error) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	err := api.describe(ctx, c, ids, found)
 	switch {
 	case !cloud.NotFound(err):
 		return err
@@ -123,7 +184,7 @@ func inParts(ctx context.Context, ids []string, missing map[string]error, descri
 		size = 1
 	}
 	for some := range slices.Chunk(ids, size) {
-		if err := inParts(ctx, some, missing, describe); err != nil {
+		if err := api.inParts(ctx, c, some, found, missing); err != nil {
 			return err
 		}
 	}

@@ -67,10 +67,16 @@ func TestHalfDeleted(t *testing.T) {
 	}
 	require.Equal(t, 0, s.run("cluster", "describe", "demo", "-o", "jsonpath={.lastRun.command} {.lastRun.state}"), s.err.String())
 	assert.Equal(t, "delete unfinished", strings.TrimSpace(s.out.String()))
+	require.Equal(t, 0, s.run("cluster", "list"), s.err.String())
+	assert.Regexp(t, `\ndemo .* delete unfinished +`, s.out.String())
+	require.Equal(t, 0, s.run("cluster", "list", "-o", "jsonpath={.clusters[0].lastRun.command} {.clusters[0].lastRun.state}"), s.err.String())
+	assert.Equal(t, "delete unfinished", strings.TrimSpace(s.out.String()))
 	require.Equal(t, env.Failed, s.run("cluster", "backup", "demo", "--recipient", "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"))
 	assert.Contains(t, s.err.String(), told)
 
 	require.Equal(t, 0, s.run("cluster", "create", "-f", file, "--yes"), s.err.String())
 	require.Equal(t, 0, s.run("cluster", "describe", "demo", "--detailed-exitcode"), s.out.String())
 	assert.NotContains(t, s.out.String(), told)
+	require.Equal(t, 0, s.run("cluster", "list"), s.err.String())
+	assert.Regexp(t, `\ndemo .* running +`, s.out.String())
 }

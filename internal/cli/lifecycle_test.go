@@ -366,6 +366,9 @@ func TestList(t *testing.T) {
 	require.Equal(t, 0, s.run("cluster", "create", "-f", configured("eks"), "--yes", "--wait", "infrastructure"), s.err.String())
 	require.Equal(t, 0, s.run("cluster", "list"), s.err.String())
 	assert.Regexp(t, `\neks +us-east-1 +eks +v1\.34 +eks +2 +active +\d+\w+\n$`, s.out.String())
+	require.Equal(t, 0, s.run("cluster", "stop", "eks", "--yes"), s.err.String())
+	require.Equal(t, 0, s.run("cluster", "list"), s.err.String())
+	assert.Regexp(t, `\neks +us-east-1 +eks +v1\.34 +eks +0 +stopped +\d+\w+\n$`, s.out.String())
 }
 
 // testFormats prints the cluster demo, whose two Nodes have joined, in the formats for programs.

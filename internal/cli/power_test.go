@@ -69,6 +69,12 @@ func TestStopAndStart(t *testing.T) {
 	require.Equal(t, 0, s.run("cluster", "plan", "-f", file, "--detailed-exitcode"), s.out.String())
 
 	require.Equal(t, 0, s.run("cluster", "stop", "demo", "--yes"), s.err.String())
+	require.Equal(t, 0, s.run("cluster", "start", "demo", "--yes", "--wait", "ready"), s.err.String())
+	assert.NotContains(t, s.err.String(), "wait until its Nodes are ready")
+	assert.Regexp(t, `Cluster demo in us-east-1 runs again .*\n(.*waiting for .* to be ready: .*\n)*Cluster demo in us-east-1 is ready \(\S+\)\.\n$`, s.err.String())
+	require.Equal(t, env.Wrong, s.run("cluster", "stop", "demo", "--yes", "--wait", "ready"))
+
+	require.Equal(t, 0, s.run("cluster", "stop", "demo", "--yes"), s.err.String())
 	require.Equal(t, 0, s.run("cluster", "delete", "demo", "--yes"), s.err.String())
 	require.Equal(t, 0, s.run("cluster", "create", "-f", file, "--yes"), s.err.String())
 }

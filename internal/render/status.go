@@ -75,6 +75,17 @@ func LastRun(r *cluster.LastRun, now time.Time) string {
 	return which + " was interrupted: run it again."
 }
 
+// RunStatus is the status of a cluster in a table: that of the last run, if it has not finished, or otherwise the given one.
+func RunStatus(r *cluster.LastRun, otherwise string) string {
+	switch {
+	case r == nil:
+		return otherwise
+	case r.State == cluster.RunActive:
+		return r.Command + " runs"
+	}
+	return r.Command + " " + string(r.State)
+}
+
 // stopped says since when a cluster is stopped, and how it is started; "" if it is not.
 func stopped(s cluster.Status, now time.Time) string {
 	if s.Stopped == nil {

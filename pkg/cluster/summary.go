@@ -14,6 +14,8 @@ type Summary struct {
 	Workers      Machines   `json:"workers"`
 	Status       string     `json:"status"`          // "running", "pending", "stopped", "no control plane"; of EKS: "active", "creating"…
 	Since        *time.Time `json:"since,omitempty"` // creation of the EKS cluster, or of the oldest machine of the control plane
+
+	LastRun *LastRun `json:"lastRun,omitempty"` // as in Status
 }
 
 // Machines are numbers of machines. For a managed node group of EKS, All is the number of nodes that

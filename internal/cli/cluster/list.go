@@ -35,7 +35,10 @@ func newList(f *flags) *cobra.Command {
 		Long: `List the clusters of an account, found by their tags.
 
 CONTROL PLANE and WORKERS are numbers of machines that run, as EC2 says, whether or not
-they have joined: this command does not ask the clusters. "cluster describe" does.`,
+they have joined: this command does not ask the clusters. "cluster describe" does.
+
+STATUS says so if a run works on a cluster ("create runs"), was interrupted ("create
+interrupted"), or has left resources ("delete unfinished").`,
 		Example: `  clusterawsadm cluster list --all-regions
   clusterawsadm cluster list --region eu-west-1 -o wide`,
 		Args: cobra.NoArgs,
@@ -167,7 +170,7 @@ func (o *listOptions) table(found []cluster.Summary, now time.Time) error {
 	}
 	rows := make([][]string, len(found))
 	for i, c := range found {
-		rows[i] = []string{c.Name, c.Region, "kubeadm", cmp.Or(c.Version, "-"), machines(c.ControlPlane), machines(c.Workers), cmp.Or(c.Status, "unknown"), "-"}
+		rows[i] = []string{c.Name, c.Region, "kubeadm", cmp.Or(c.Version, "-"), machines(c.ControlPlane), machines(c.Workers), render.RunStatus(c.LastRun, cmp.Or(c.Status, "unknown")), "-"}
 		if c.EKS {
 			rows[i][2], rows[i][4] = "eks", "eks"
 		}

@@ -18,6 +18,7 @@ import (
 type powerOptions struct {
 	manifestFlags
 	starts      bool
+	wait        choice // of start
 	output      choice
 	cost        choice
 	yes, dryRun bool
@@ -65,14 +66,19 @@ sizes that they had.
 
 The machines of the control plane start first. When the API server answers, the command
 makes the bootstrap token of machine pools valid again, and starts the workers. They
-become ready within some minutes, for which 'cluster wait' waits. AWS may have no
-capacity for an instance type: then run the command again later.`,
-		Example: `  clusterawsadm cluster start demo
+become ready within some minutes. The command waits for that with --wait ready, and
+'cluster wait' does it later. AWS may have no capacity for an instance type: then run
+the command again later.`,
+		Example: `  clusterawsadm cluster start demo --wait ready
   clusterawsadm cluster start -f demo.yaml --yes`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	o.add(cmd)
+	o.wait = choice{value: string(cluster.ConditionAPI), of: []string{string(cluster.ConditionAPI), string(cluster.ConditionJoined), string(cluster.ConditionReady)}}
+	cmd.Flags().Var(&o.wait, "wait", "wait `UNTIL`: api (the API server answers), joined (and all machines have joined), "+
+		"ready (and all Nodes are ready, and the pods of add-ons run)")
+	complete(cmd, "wait", o.wait.of)
 	return cmd
 }
 
@@ -111,8 +117,14 @@ func (o *powerOptions) run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	return o.print(r, res)
+	if err := o.print(r, res); err != nil || !o.waits() {
+		return err
+	}
+	return o.await(ctx, x, cluster.Condition(o.wait.value))
 }
+
+// waits reports whether the command waits after the cluster has started.
+func (o *powerOptions) waits() bool { return o.starts && o.wait.value != string(cluster.ConditionAPI) }
 
 // show prints the plan.
 func (o *powerOptions) show(ctx context.Context, c *reconcile.Cluster, planned func(context.Context) (plan.Plan, error)) error {
@@ -153,10 +165,11 @@ func (o *powerOptions) lines(r *run, res cluster.Result) []string {
 	case res.Plan.Empty():
 		return []string{fmt.Sprintf("Cluster %s in %s is stopped already.", c.Name, c.Region)}
 	case o.starts:
-		return []string{
-			fmt.Sprintf("Cluster %s in %s runs again (%s started, %s).", c.Name, c.Region, switched(res.Plan), rounded(res.Took)),
-			"wait until its Nodes are ready: " + r.again("wait --for ready"),
+		lines := []string{fmt.Sprintf("Cluster %s in %s runs again (%s started, %s).", c.Name, c.Region, switched(res.Plan), rounded(res.Took))}
+		if !o.waits() {
+			lines = append(lines, "wait until its Nodes are ready: "+r.again("wait --for ready"))
 		}
+		return lines
 	}
 	lines := []string{fmt.Sprintf("Cluster %s in %s is stopped (%s stopped, %s).", c.Name, c.Region, switched(res.Plan), rounded(res.Took))}
 	if saved := render.Saving(res.Plan.Cost); saved != "" {

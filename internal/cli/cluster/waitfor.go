@@ -48,9 +48,10 @@ reads, and does not take the lock. It waits until
 
 These are the words of --wait of 'cluster create', too, but for the last one.
 
-With a manifest, machines that do not exist yet are waited for, too. With the name, the
-machines are those that exist, and those that Auto Scaling groups and node groups want:
-after a command that adds others, use the manifest.
+With a manifest, machines and add-ons that do not exist yet are waited for, too. With
+the name, the machines are those that exist, and those that Auto Scaling groups and node
+groups want, and the add-ons are CoreDNS and kube-proxy: after a command that adds
+others, use the manifest.
 
 The exit code is 0 when the state is reached, and 5 when it is not within --timeout, 30
 minutes by default. The error then lists the likely reasons.`,
@@ -78,18 +79,23 @@ func (o *waitForOptions) run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	defer x.end(ctx, &err)
+	err = o.await(ctx, x, condition)
+	if errors.Is(err, cluster.ErrNotFound) {
+		return o.notFound(x.cluster.Name, x.cluster.Region)
+	}
+	return err
+}
+
+// await waits for a state of a cluster, and says so.
+func (f *flags) await(ctx context.Context, x *subject, condition cluster.Condition) error {
 	c, s := x.cluster, x.session
 	began := s.Clock.Now()
-	err = c.AwaitCondition(ctx, condition, func(missing string) {
-		o.Env.Story("%s  waiting for cluster %s in %s to be %s: %s", rounded(s.Clock.Now().Sub(began)), c.Name, c.Region, named(condition), missing)
-	})
-	if errors.Is(err, cluster.ErrNotFound) {
-		return o.notFound(c.Name, c.Region)
-	}
-	if err != nil {
+	if err := c.AwaitCondition(ctx, condition, func(missing string) {
+		f.Env.Story("%s  waiting for cluster %s in %s to be %s: %s", rounded(s.Clock.Now().Sub(began)), c.Name, c.Region, named(condition), missing)
+	}); err != nil {
 		return err
 	}
-	o.Env.Story("Cluster %s in %s is %s (%s).", c.Name, c.Region, named(condition), rounded(s.Clock.Now().Sub(began)))
+	f.Env.Story("Cluster %s in %s is %s (%s).", c.Name, c.Region, named(condition), rounded(s.Clock.Now().Sub(began)))
 	return nil
 }
 

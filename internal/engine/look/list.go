@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/crash"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/discover"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/teardown"
@@ -45,7 +46,28 @@ func List(ctx context.Context, t cluster.Target) ([]cluster.Summary, error) {
 		}
 		out = append(out, s)
 	}
+	readRecords(ctx, t, out)
 	return out, nil
+}
+
+// readRecords adds to clusters what the records of their last runs say. A caller who may not read them gets nothing.
+func readRecords(ctx context.Context, t cluster.Target, all []cluster.Summary) {
+	o := run.ClientOptions(t)
+	o.Budget = cloud.NewBudget(o.Clock, o.Parallel)
+	var reads crash.Group
+	for i := range all {
+		s := &all[i]
+		reads.Go(func() {
+			last, err := cloud.New(t.Config, s.Name, o).LastRun(cloud.ReadOnly(ctx))
+			if err != nil || last == nil {
+				return
+			}
+			if s.LastRun = unfinished(last); last.Stopped != nil && s.EKS {
+				s.Status = "stopped"
+			}
+		})
+	}
+	reads.Wait()
 }
 
 // describe adds what is known of a cluster; o is nil if it has no machines.

@@ -15,6 +15,12 @@ const commands = readdirSync(`${docs}/commands`)
   .filter((file) => file.endsWith(".md"))
   .map((file) => page(file.slice(0, -3).replace("clusterawsadm_", "").replaceAll("_", " "), `/commands/${file.slice(0, -3)}`));
 
+// boostDocument puts guides before the reference, which has many short pages, and records of decisions behind it.
+const boostDocument = (id) => {
+  if (id.includes("/guides/")) return 3
+  return id.includes("/adr/") ? 0.5 : 1
+}
+
 export default defineConfig({
   title: "clusterawsadm",
   description: "Kubernetes clusters on AWS from Cluster API manifests, without a management cluster",
@@ -51,7 +57,7 @@ export default defineConfig({
       options: {
         miniSearch: {
           options: { tokenize: (text) => text.split(/[\s\p{P}]+/u).concat(text.match(/[\w-]+-[\w-]+/g) ?? []).filter(Boolean) },
-          searchOptions: { fuzzy: 0.2, prefix: true, combineWith: "AND", boost: { title: 6, titles: 2, text: 1 } },
+          searchOptions: { fuzzy: 0.2, prefix: true, combineWith: "AND", boost: { title: 6, titles: 2, text: 1 }, boostDocument },
         },
       },
     },

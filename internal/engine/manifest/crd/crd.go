@@ -124,6 +124,27 @@ func (s *Schema) Siblings(path string) []string {
 	return names
 }
 
+// Find returns the paths of the fields of a resource with a name, except those of its status and of lists.
+func (s *Schema) Find(name string) []string {
+	var all []string
+	find(s.structural, "", name, &all)
+	slices.Sort(all)
+	return all
+}
+
+func find(s *structuralschema.Structural, path, name string, all *[]string) {
+	for below, next := range s.Properties {
+		at := strings.TrimPrefix(path+"."+below, ".")
+		if at == "status" || at == "metadata" {
+			continue
+		}
+		if below == name {
+			*all = append(*all, at)
+		}
+		find(&next, at, name, all)
+	}
+}
+
 // TypeOf returns the type of the value at a path, such as "array"; "" if there is no such field.
 func (s *Schema) TypeOf(path string) string {
 	if at := s.at(path); at != nil {

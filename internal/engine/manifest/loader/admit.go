@@ -151,6 +151,8 @@ func (l *loader) unknown(o *manifest.Entry, path string, known []string) {
 		default:
 			fix = "use " + gv + "; " + fix
 		}
+	} else if at := l.elsewhere(o, path, name); at != "" && !strings.HasPrefix(fix, "did you mean") {
+		fix = "move it to " + at
 	}
 	p := o.Problem("", what, fix)
 	p.Path, p.Position = path, o.Position(path)
@@ -161,6 +163,23 @@ func (l *loader) unknown(o *manifest.Entry, path string, known []string) {
 	}
 	l.misnamed[o] = append(l.misnamed[o], meant)
 	l.fail(p)
+}
+
+// elsewhere returns the path of the only field of an object's kind that has a name, if that name is in the wrong place;
+// "" for any other name.
+func (l *loader) elsewhere(o *manifest.Entry, path, name string) string {
+	if !l.kinds[o.Kind].schema || strings.ContainsAny(path, "[") {
+		return ""
+	}
+	s, err := crd.For(o.Kind, o.Version)
+	if err != nil {
+		return ""
+	}
+	all := s.Find(name)
+	if len(all) != 1 || all[0] == path {
+		return ""
+	}
+	return all[0]
 }
 
 // nameNow returns the name of a field that had another one in v1alpha3; "" for any other field.

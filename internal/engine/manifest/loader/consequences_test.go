@@ -37,6 +37,11 @@ func TestOneMistakeIsOneProblem(t *testing.T) {
 			"network of v1alpha3", edit(t, nodes, "  region: eu-west-1\n", "  region: eu-west-1\n  networkSpec: {vpc: {cidrBlock: 10.0.0.0/16}}\n"),
 			"spec.networkSpec: the field does not exist — its name is now spec.network",
 		},
+		{
+			"field in the wrong place", edit(t, nodes, "kind: AWSCluster\nmetadata: {name: farm}\n", "kind: AWSCluster\nmetadata: {name: farm}\nbastion: {enabled: true}\n"),
+			"AWSCluster/farm bastion: the field does not exist — move it to spec.bastion",
+		},
+		{"image that is none", edit(t, nodes, "{instanceType: t3.large,", "{instanceType: t3.large, ami: {id: ubuntu},"), `spec.template.spec.ami.id: "ubuntu" is not the ID of an image — set an ID such as`},
 		{"node group that is invalid", read(t, "testdata/good/eks.yaml") + group + "many\n", "AWSManagedMachinePool/p spec.scaling: must be of type object, not string — write a mapping"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -54,9 +59,29 @@ func TestRequiredFieldsOfWebhooks(t *testing.T) {
 		"      bootstrap: {configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: KubeadmConfigTemplate, name: m}}\n" +
 		"      infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AWSMachineTemplate, name: farm}\n" +
 		"---\napiVersion: bootstrap.cluster.x-k8s.io/v1beta2\nkind: KubeadmConfigTemplate\nmetadata: {name: m}\nspec: {template: {spec: {joinConfiguration: {nodeRegistration: {kubeletExtraArgs: [{name: cloud-provider, value: external}]}}}}}\n"
-	c := mustLoad(t, edit(t, quick, "  region: eu-west-1\n", "  region: eu-west-1\n  network:\n    cni: {cniIngressRules: [{protocol: \"-1\"}]}\n")+deployment, input.LoadOptions{})
+	c := mustLoad(
+		t,
+		edit(t, quick, "  region: eu-west-1\n", "  region: eu-west-1\n  network:\n    cni: {cniIngressRules: [{protocol: \"-1\"}]}\n")+deployment,
+		input.LoadOptions{},
+	)
 	require.Len(t, c.Deployments, 1)
 	selector := c.Deployments[0].Object.Spec.Selector.MatchLabels
 	assert.Equal(t, map[string]string{"cluster.x-k8s.io/cluster-name": "farm", "cluster.x-k8s.io/deployment-name": "m"}, selector)
 	assert.Subset(t, c.Deployments[0].Object.Spec.Template.Labels, selector)
+}
+
+// Charts write "", [] and {} into fields that they do not set: that is no setting that has no effect.
+func TestEmptyValuesAreNoSettings(t *testing.T) {
+	eks := read(t, "../../../../configs/eks.yaml")
+	const region = "  region: us-east-1\n"
+	empty := edit(t, eks, region, region+"  bastion: {enabled: false, allowedCIDRBlocks: [], ami: \"\", disableIngressRules: false, instanceType: \"\"}\n"+
+		"  encryptionConfig: {provider: \"\", resources: []}\n")
+	assert.Len(t, warnings(mustLoad(t, empty, input.LoadOptions{})), len(warnings(mustLoad(t, eks, input.LoadOptions{}))))
+	nodes := read(t, "testdata/good/pools.yaml")
+	for _, empty := range []string{"vpc: {internetGatewayId: \"\", tags: {}}", "subnets: []"} {
+		c := mustLoad(t, edit(t, nodes, "  region: eu-west-1\n", "  region: eu-west-1\n  network: {"+empty+"}\n"), input.LoadOptions{})
+		assert.Len(t, warnings(c), len(warnings(mustLoad(t, nodes, input.LoadOptions{}))), empty)
+	}
+	c := mustLoad(t, edit(t, nodes, "  region: eu-west-1\n", "  region: eu-west-1\n  network: {vpc: {internetGatewayId: igw-1}}\n"), input.LoadOptions{})
+	assert.Len(t, warnings(c), 1+len(warnings(mustLoad(t, nodes, input.LoadOptions{}))))
 }

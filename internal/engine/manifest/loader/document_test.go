@@ -30,7 +30,7 @@ func TestBadYAML(t *testing.T) {
 		{"no kind", "apiVersion: v1\n", "cluster.yaml:1: the document has no kind — add it"},
 		{"nothing known", "a: b\n", "cluster.yaml:1: the document has no apiVersion and no kind — add them, or remove the document"},
 		{"no name", "apiVersion: v1\nkind: Secret\nmetadata: {}\n", "cluster.yaml:3: Secret/ metadata.name: the object has no name — set metadata.name"},
-		{"no version", "kind: Cluster\nmetadata: {name: a}\n", `cluster.yaml:1: Cluster/a apiVersion: "" is not an API version — use cluster.x-k8s.io/v1beta2 or cluster.x-k8s.io/v1beta1`},
+		{"no version", "kind: Cluster\nmetadata: {name: a}\n", `cluster.yaml:1: Cluster/a apiVersion: the object has no apiVersion — use cluster.x-k8s.io/v1beta2 or cluster.x-k8s.io/v1beta1`},
 		{"wrong group", "apiVersion: cluster.x-k8s.io/v1beta1\nkind: AWSCluster\nmetadata: {name: a}\n", "cluster.yaml:1: AWSCluster/a apiVersion: there is no kind AWSCluster in cluster.x-k8s.io/v1beta1 — use infrastructure.cluster.x-k8s.io/v1beta2 or infrastructure.cluster.x-k8s.io/v1beta1"},
 		{"older than v1beta1", "apiVersion: cluster.x-k8s.io/v1alpha4\nkind: Cluster\nmetadata: {name: a}\n---\napiVersion: infrastructure.cluster.x-k8s.io/v1alpha3\nkind: AWSCluster\nmetadata: {name: a}\n---\napiVersion: exp.cluster.x-k8s.io/v1alpha3\nkind: MachinePool\nmetadata: {name: a}\n", "cluster.yaml:1: Cluster/a apiVersion: cluster.x-k8s.io/v1alpha4 is not supported, nor are the API versions of 2 more objects in the file — convert the file: clusterawsadm cluster convert -f cluster.yaml"},
 		{"too old", "apiVersion: cluster.x-k8s.io/v1alpha2\nkind: Cluster\nmetadata: {name: a}\n", "cluster.yaml:1: Cluster/a apiVersion: cluster.x-k8s.io/v1alpha2 is not supported — no program converts it: make a new manifest with clusterawsadm cluster generate"},
@@ -145,5 +145,9 @@ func TestFieldsOfOtherVersions(t *testing.T) {
 		"spec.controlPlaneLoadBalancer.loadBalancerType: the field does not exist in v1beta1, but in v1beta2 — convert the file: clusterawsadm cluster convert -f cluster.yaml",
 	)
 	_, err = load(t, strings.Replace(string(quick), "  replicas: 1 # 3", "  rolloutStrategy: {type: RollingUpdate}\n  replicas: 1 # 3", 1), input.LoadOptions{})
-	require.ErrorContains(t, err, "spec.rolloutStrategy: the field does not exist in v1beta2, but in v1beta1 — use controlplane.cluster.x-k8s.io/v1beta1; known names: ")
+	require.ErrorContains(
+		t,
+		err,
+		"spec.rolloutStrategy: the field does not exist in v1beta2, but in v1beta1 — use controlplane.cluster.x-k8s.io/v1beta1; known names: ",
+	)
 }

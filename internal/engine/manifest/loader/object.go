@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -102,22 +103,20 @@ func (l *loader) recognise(o *manifest.Entry, apiVersion string) bool {
 		return false
 	}
 	gv, err := apischema.ParseGroupVersion(apiVersion)
-	if err != nil || apiVersion == "" {
-		l.fail(o.Problem("apiVersion", fmt.Sprintf("%q is not an API version", apiVersion), l.versionsOf(o.Kind)))
-		l.setAside(o, "", true)
-		return false
-	}
-	k, known := l.kinds[o.Kind]
 	refuse := func(p manifest.Problem) bool {
 		l.fail(p)
 		l.setAside(o, gv.Group, true)
 		return false
 	}
+	if err != nil || apiVersion == "" {
+		return refuse(o.Problem("apiVersion", badVersion(apiVersion), cmp.Or(l.versionsOf(o.Kind), "write the group and the version of its API")))
+	}
+	k, known := l.kinds[o.Kind]
 	switch {
 	case !known:
 		l.unknownKind(o, gv)
 		return false
-	case k.group != "" && k.versions[gv.Version] == nil && manifest.IsClusterGroup(gv.Group) && (isConverted(gv) || isForgotten(gv)):
+	case k.isOlder(gv):
 		l.refuseOlder(o, gv)
 		return false
 	case k.group != gv.Group && gv.Group != "" && !manifest.IsClusterGroup(gv.Group):
@@ -129,17 +128,36 @@ func (l *loader) recognise(o *manifest.Entry, apiVersion string) bool {
 		return refuse(o.Problem("apiVersion", fmt.Sprintf("%s has no version %s", o.Kind, gv), l.versionsOf(o.Kind)))
 	}
 	o.Version = gv.Version
-	if name := manifest.ValueAt(o.Value, "metadata.name"); o.Name == "" && name != nil && name != "" {
-		l.unreadable = true // references to the object cannot be followed
-		return refuse(o.Problem("metadata.name", fmt.Sprintf("must be a string, not %s", typeName(name)), "put the value in quotes"))
-	}
 	if o.Name == "" {
-		return refuse(o.Problem("metadata.name", "the object has no name", "set metadata.name"))
+		return refuse(l.withoutName(o))
 	}
 	if k.capa && gv.Version == manifest.VersionOld {
 		l.warnOfUnserved(o, gv)
 	}
 	return true
+}
+
+// badVersion says what is wrong with a text that is no API version.
+func badVersion(text string) string {
+	if text == "" {
+		return "the object has no apiVersion"
+	}
+	return fmt.Sprintf("%q is not an API version", text)
+}
+
+// isOlder reports whether the kind has had a version that is not supported.
+func (k kind) isOlder(gv apischema.GroupVersion) bool {
+	return k.group != "" && k.versions[gv.Version] == nil && (isConverted(gv) || isForgotten(gv))
+}
+
+// withoutName returns the problem of an object whose name is missing, or no text.
+func (l *loader) withoutName(o *manifest.Entry) manifest.Problem {
+	name := manifest.ValueAt(o.Value, "metadata.name")
+	if name == nil || name == "" {
+		return o.Problem("metadata.name", "the object has no name", "set metadata.name")
+	}
+	l.unreadable = true // references to the object cannot be followed
+	return o.Problem("metadata.name", fmt.Sprintf("must be a string, not %s", typeName(name)), "put the value in quotes")
 }
 
 // warnOfUnserved warns, once for each file, of a version that Cluster API Provider AWS does not serve any more.
@@ -159,7 +177,7 @@ func isConverted(gv apischema.GroupVersion) bool {
 
 // isForgotten reports whether an object is of a version that no program converts.
 func isForgotten(gv apischema.GroupVersion) bool {
-	return gv.Version == "v1alpha1" || gv.Version == "v1alpha2"
+	return manifest.IsClusterGroup(gv.Group) && (gv.Version == "v1alpha1" || gv.Version == "v1alpha2")
 }
 
 // convertCommand returns the command that converts the file of an object.
@@ -208,7 +226,13 @@ func moreVersions(n int) string {
 func (l *loader) withoutKind(o *manifest.Entry, apiVersion string) {
 	l.unreadable = true
 	if o.Value["STATUS"] != nil && o.Value["REVISION"] != nil {
-		l.fail(manifest.Problem{Position: o.Position(""), What: "this is what helm install or helm upgrade prints", Fix: "use the output of helm template, or of helm get manifest"})
+		l.fail(
+			manifest.Problem{
+				Position: o.Position(""),
+				What:     "this is what helm install or helm upgrade prints",
+				Fix:      "use the output of helm template, or of helm get manifest",
+			},
+		)
 		return
 	}
 	if apiVersion == "" {

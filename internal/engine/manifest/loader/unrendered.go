@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/yamldoc"
@@ -32,9 +33,15 @@ func unrendered(s input.Source) (notYet, bool) {
 	case "Chart.yaml":
 		return notYet{1, "the file belongs to a Helm chart", "render it first: helm template " + filepath.Dir(s.Name) + pipe}, true
 	}
-	if what, fix := otherFormat(s.Data); what != "" {
+	readable := sync.OnceValue(func() bool { return yamldoc.IsReadable(s) })
+	if what, fix := otherFormat(s.Data, readable); what != "" {
 		return notYet{1, what, fix}, true
 	}
+	return templateIn(s, readable)
+}
+
+// templateIn recognises a template by its lines. In a text that is YAML, {{ is no sign of one.
+func templateIn(s input.Source, readable func() bool) (notYet, bool) {
 	var scan yamldoc.Scanner
 	first := true
 	for i, line := range strings.Split(string(s.Data), "\n") {
@@ -55,7 +62,7 @@ func unrendered(s input.Source) (notYet, bool) {
 		default:
 			what, fix = templateOf(content, scan.Quote)
 		}
-		if what != "" && (!strings.Contains(what, "{{") || !yamldoc.IsReadable(s)) {
+		if what != "" && (!strings.Contains(what, "{{") || !readable()) {
 			return notYet{i + 1, what, fix}, true
 		}
 	}
@@ -63,16 +70,16 @@ func unrendered(s input.Source) (notYet, bool) {
 }
 
 // otherFormat recognises a file that is no YAML by its first bytes, or by a line with a fence of Markdown.
-func otherFormat(data []byte) (what, fix string) {
+func otherFormat(data []byte, readable func() bool) (what, fix string) {
 	text := strings.ToLower(strings.TrimLeft(string(data[:min(len(data), 512)]), " \t\r\n\ufeff"))
 	switch {
 	case bytes.HasPrefix(data, []byte("\x1f\x8b")):
 		return "the file is compressed with gzip", "unpack it first: gunzip -c FILE" + pipe
 	case strings.HasPrefix(text, "<!doctype html"), strings.HasPrefix(text, "<html"), strings.HasPrefix(text, "<?xml"):
 		return "this is a web page", "download the file itself: in GitHub, its address is that of the button Raw"
-	case strings.HasPrefix(text, "#!") && !yamldoc.IsReadable(input.Source{Data: data}):
+	case strings.HasPrefix(text, "#!") && !readable():
 		return "this is a script", "run it, or pass the manifest that is in it"
-	case regexp.MustCompile("(?m)^```(ya?ml)?[ \t\r]*$").Match(data) && !yamldoc.IsReadable(input.Source{Data: data}):
+	case regexp.MustCompile("(?m)^```(ya?ml)?[ \t\r]*$").Match(data) && !readable():
 		return "this is Markdown, with a manifest between two lines ```", "pass only what is between these lines"
 	}
 	return "", ""

@@ -175,6 +175,9 @@ func (l *loader) elsewhere(o *manifest.Entry, path, name string) string {
 	if err != nil {
 		return ""
 	}
+	if !strings.Contains(path, ".") && slices.Contains([]string{"name", "namespace", "labels", "annotations", "finalizers"}, name) {
+		return "metadata." + name
+	}
 	all := s.Find(name)
 	if len(all) != 1 || all[0] == path {
 		return ""

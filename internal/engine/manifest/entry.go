@@ -29,7 +29,12 @@ func IsZero(value any) bool {
 	case []any:
 		return len(v) == 0
 	case map[string]any:
-		return len(v) == 0
+		for _, below := range v {
+			if !IsZero(below) {
+				return false
+			}
+		}
+		return true
 	default:
 		return v == nil
 	}

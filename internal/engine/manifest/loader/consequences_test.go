@@ -74,8 +74,16 @@ func TestRequiredFieldsOfWebhooks(t *testing.T) {
 func TestEmptyValuesAreNoSettings(t *testing.T) {
 	eks := read(t, "../../../../configs/eks.yaml")
 	const region = "  region: us-east-1\n"
-	empty := edit(t, eks, region, region+"  bastion: {enabled: false, allowedCIDRBlocks: [], ami: \"\", disableIngressRules: false, instanceType: \"\"}\n"+
-		"  encryptionConfig: {provider: \"\", resources: []}\n")
+	const infra = "kind: AWSManagedCluster\nmetadata:\n  name: eks\nspec: {"
+	empty := edit(
+		t,
+		eks,
+		infra,
+		infra+"controlPlaneEndpoint: {host: \"\", port: 0}",
+		region,
+		region+"  bastion: {enabled: false, allowedCIDRBlocks: [], ami: \"\", disableIngressRules: false, instanceType: \"\"}\n"+
+			"  encryptionConfig: {provider: \"\", resources: []}\n",
+	)
 	assert.Len(t, warnings(mustLoad(t, empty, input.LoadOptions{})), len(warnings(mustLoad(t, eks, input.LoadOptions{}))))
 	nodes := read(t, "testdata/good/pools.yaml")
 	for _, empty := range []string{"vpc: {internetGatewayId: \"\", tags: {}}", "subnets: []"} {

@@ -8,15 +8,30 @@ import (
 )
 
 // Nearest returns the candidate with the smallest edit distance to word, ignoring case,
-// or "" if none is close enough.
+// or "" if none is close enough. If one candidate only contains the word, as
+// instanceMetadataOptions contains metadataOptions, it is that one.
 func Nearest(word string, candidates []string) string {
 	best, limit := "", 1+len(word)/3
+	if longer := containing(word, candidates); len(longer) == 1 {
+		best, limit = longer[0], 1
+	}
 	for _, c := range candidates {
 		if d := distance(strings.ToLower(word), strings.ToLower(c)); d < limit || d == limit && best == "" {
 			best, limit = c, d
 		}
 	}
 	return best
+}
+
+// containing returns the candidates that contain a word of five letters or more.
+func containing(word string, candidates []string) (all []string) {
+	const least = 5
+	for _, c := range candidates {
+		if len(word) >= least && strings.Contains(strings.ToLower(c), strings.ToLower(word)) {
+			all = append(all, c)
+		}
+	}
+	return all
 }
 
 // distance is the number of insertions, deletions, replacements and swaps of adjacent

@@ -16,4 +16,8 @@ func TestDidYouMean(t *testing.T) {
 	assert.Equal(t, `did you mean "eks"?`, suggest.DidYouMean("EKS", known))
 	assert.Equal(t, "known names: eks, region, stackName", suggest.DidYouMean("somethingElse", known))
 	assert.Empty(t, suggest.DidYouMean("a", nil))
+	options := []string{"enclaveOptions", "instanceMetadataOptions", "instanceType"}
+	assert.Equal(t, "instanceMetadataOptions", suggest.Nearest("metadataOptions", options), "a part of one name")
+	assert.Equal(t, "instanceType", suggest.Nearest("instanceTyp", options))
+	assert.Empty(t, suggest.Nearest("instance", options), "a part of two names")
 }

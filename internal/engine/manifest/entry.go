@@ -17,6 +17,29 @@ func (o *Entry) IsSet(path string) bool {
 	return set && o.ValueAt(path) != nil
 }
 
+// IsZero reports whether a value of a manifest is what a field has that is not set. Charts write such values.
+func IsZero(value any) bool {
+	switch v := value.(type) {
+	case string:
+		return v == ""
+	case bool:
+		return !v
+	case int64:
+		return v == 0
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		for _, below := range v {
+			if !IsZero(below) {
+				return false
+			}
+		}
+		return true
+	default:
+		return v == nil
+	}
+}
+
 // Entry is one object of the input, from parsing to its typed value.
 type Entry struct {
 	Kind, Version, Name string

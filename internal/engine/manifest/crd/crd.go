@@ -112,9 +112,61 @@ func (s *Schema) Validate(ctx context.Context, object map[string]any) field.Erro
 
 // Siblings returns the names of the fields next to the one at a path.
 func (s *Schema) Siblings(path string) []string {
+	at := s.at(parentOf(path))
+	if at == nil {
+		return nil
+	}
+	names := make([]string, 0, len(at.Properties))
+	for name := range at.Properties {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Find returns the paths of the fields of a resource with a name, except those of its status and of lists.
+func (s *Schema) Find(name string) []string {
+	var all []string
+	find(s.structural, "", name, &all)
+	slices.Sort(all)
+	return all
+}
+
+func find(s *structuralschema.Structural, path, name string, all *[]string) {
+	for below, next := range s.Properties {
+		at := strings.TrimPrefix(path+"."+below, ".")
+		if at == "status" || at == "metadata" {
+			continue
+		}
+		if below == name {
+			*all = append(*all, at)
+		}
+		find(&next, at, name, all)
+	}
+}
+
+// TypeOf returns the type of the value at a path, such as "array"; "" if there is no such field.
+func (s *Schema) TypeOf(path string) string {
+	if at := s.at(path); at != nil {
+		return at.Type
+	}
+	return ""
+}
+
+// InList reports whether a path leads to a field of a value that should be a list.
+func (s *Schema) InList(path string) bool {
+	return !strings.HasSuffix(path, "]") && s.TypeOf(parentOf(path)) == "array"
+}
+
+// parentOf returns the path of the value that has the field at a path.
+func parentOf(path string) string {
+	return path[:max(strings.LastIndexAny(path, ".["), 0)]
+}
+
+// at returns the schema of the value at a path, or nil.
+func (s *Schema) at(path string) *structuralschema.Structural {
 	at := s.structural
-	segments := strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' })
-	for _, segment := range segments[:max(len(segments)-1, 0)] {
+	for segment := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '.' || r == '[' }) {
 		switch next, known := at.Properties[segment]; {
 		case known:
 			at = &next
@@ -126,10 +178,5 @@ func (s *Schema) Siblings(path string) []string {
 			return nil
 		}
 	}
-	names := make([]string, 0, len(at.Properties))
-	for name := range at.Properties {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return at
 }

@@ -137,11 +137,22 @@ func typeName(v any) string {
 func (l *loader) unknown(o *manifest.Entry, path string, known []string) {
 	name := path[strings.LastIndexAny(path, ".]")+1:]
 	what, fix := "the field does not exist", suggest.DidYouMean(name, known)
-	if other := l.versionWith(o, path, name); other != "" {
-		what = fmt.Sprintf("the field does not exist in %s, but in %s", o.Version, other)
-		if other == manifest.VersionNew {
+	parent := strings.TrimSuffix(path, name)
+	meant := parent + suggest.Nearest(name, known)
+	if now := nameNow(o, path); now != "" {
+		fix, meant = "its name is now "+now, parent
+	} else if other := l.versionWith(o, path, name); other != "" {
+		what, meant = fmt.Sprintf("the field does not exist in %s, but in %s", o.Version, other), parent
+		switch gv := l.kinds[o.Kind].group + "/" + other; {
+		case other == manifest.VersionNew:
 			fix = "convert the file: " + convertCommand(o)
+		case fix == "":
+			fix = "use " + gv
+		default:
+			fix = "use " + gv + "; " + fix
 		}
+	} else if at := l.elsewhere(o, path, name); at != "" && !strings.HasPrefix(fix, "did you mean") {
+		fix = "move it to " + at
 	}
 	p := o.Problem("", what, fix)
 	p.Path, p.Position = path, o.Position(path)
@@ -150,20 +161,80 @@ func (l *loader) unknown(o *manifest.Entry, path string, known []string) {
 		l.warn(p)
 		return
 	}
+	l.misnamed[o] = append(l.misnamed[o], meant)
 	l.fail(p)
+}
+
+// elsewhere returns the path of the only field of an object's kind that has a name, if that name is in the wrong place;
+// "" for any other name.
+func (l *loader) elsewhere(o *manifest.Entry, path, name string) string {
+	if !l.kinds[o.Kind].schema || strings.ContainsAny(path, "[") {
+		return ""
+	}
+	s, err := crd.For(o.Kind, o.Version)
+	if err != nil {
+		return ""
+	}
+	if !strings.Contains(path, ".") && slices.Contains([]string{"name", "namespace", "labels", "annotations", "finalizers"}, name) {
+		return "metadata." + name
+	}
+	all := s.Find(name)
+	if len(all) != 1 || all[0] == path {
+		return ""
+	}
+	return all[0]
+}
+
+// nameNow returns the name of a field that had another one in v1alpha3; "" for any other field.
+func nameNow(o *manifest.Entry, path string) string {
+	switch {
+	case o.Kind == manifest.KindControlPlane && path == "spec.infrastructureTemplate" && o.Version == manifest.VersionOld:
+		return "spec.machineTemplate.infrastructureRef"
+	case o.Kind == manifest.KindControlPlane && path == "spec.infrastructureTemplate":
+		return "spec.machineTemplate.spec.infrastructureRef"
+	case (o.Kind == manifest.KindAWSCluster || o.Kind == manifest.KindManagedPlane) && path == "spec.networkSpec":
+		return "spec.network"
+	}
+	return ""
+}
+
+// isMisnamed reports whether a field is missing because it has the wrong name, or that of another version: that is
+// reported already.
+func (l *loader) isMisnamed(o *manifest.Entry, path string) bool {
+	return slices.ContainsFunc(l.misnamed[o], func(meant string) bool {
+		return meant == path || strings.HasSuffix(meant, ".") && meant == path[:strings.LastIndexAny(path, ".[")+1]
+	})
+}
+
+// prune removes the fields that do not exist from an object, and reports them. In a mapping where a list should be,
+// the names are no fields: its type is reported.
+func (l *loader) prune(o *manifest.Entry, s *crd.Schema) {
+	for _, path := range s.Prune(o.Value, true) {
+		if !s.InList(path) {
+			l.unknown(o, path, s.Siblings(path))
+		}
+	}
 }
 
 // versionWith returns another version of an object's kind in which a field exists; "" for none.
 func (l *loader) versionWith(o *manifest.Entry, path, name string) string {
+	if strings.HasPrefix(path, "metadata.") {
+		return ""
+	}
+	return l.otherVersion(o, func(s *crd.Schema) bool { return slices.Contains(s.Siblings(path), name) })
+}
+
+// otherVersion returns another version of an object's kind whose schema satisfies a condition; "" for none.
+func (l *loader) otherVersion(o *manifest.Entry, has func(*crd.Schema) bool) string {
 	k := l.kinds[o.Kind]
-	if !k.schema || strings.HasPrefix(path, "metadata.") {
+	if !k.schema {
 		return ""
 	}
 	for _, version := range slices.Sorted(maps.Keys(k.versions)) {
 		if version == o.Version {
 			continue
 		}
-		if s, err := crd.For(o.Kind, version); err == nil && slices.Contains(s.Siblings(path), name) {
+		if s, err := crd.For(o.Kind, version); err == nil && has(s) {
 			return version
 		}
 	}
@@ -244,13 +315,12 @@ func (l *loader) admitResource(ctx context.Context, o *manifest.Entry) {
 		l.fail(o.Problem("", err.Error(), ""))
 		return
 	}
-	for _, path := range s.Prune(o.Value, true) {
-		l.unknown(o, path, s.Siblings(path))
-	}
+	l.prune(o, s)
 	if l.incomplete {
 		return
 	}
 	s.Fill(o.Value)
+	hooks.WriteRequired(o.Kind, o.Version, o.Value)
 	if errs := s.Validate(ctx, o.Value); len(errs) > 0 {
 		l.failFields(o, errs)
 		if !l.dropInvalid(ctx, o, s, errs) {

@@ -17,6 +17,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/class"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/crd"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/hooks"
 )
 
 // withClasses adds the kinds of ClusterClasses.
@@ -133,10 +134,9 @@ func (l *loader) valid(ctx context.Context, o *manifest.Entry) bool {
 		l.fail(o.Problem("", err.Error(), ""))
 		return false
 	}
-	for _, path := range s.Prune(o.Value, true) {
-		l.unknown(o, path, s.Siblings(path))
-	}
+	l.prune(o, s)
 	s.Fill(o.Value)
+	hooks.WriteRequired(o.Kind, o.Version, o.Value)
 	l.failFields(o, s.Validate(ctx, o.Value))
 	return len(l.problems) == before
 }

@@ -26,14 +26,14 @@ func TestBadYAML(t *testing.T) {
 		{"unknown anchor", head + "data: {a: *b}\n", "cluster.yaml:4: the YAML is invalid: unknown anchor 'b' referenced — quote text that begins with *, or define the anchor"},
 		{"not UTF-8", head + "data: {a: \xff}\n", "cluster.yaml:4: the text is not UTF-8 — save the file as UTF-8"},
 		{"key twice", head + "data:\n  a: b\n  c: d\n  a: e\n", `cluster.yaml:7: ConfigMap/a data.a: the key "a" is duplicated, first on line 5 — keep one of them`},
-		{"list as a document", "- a\n", "cluster.yaml:1: the document is not an object — it needs apiVersion, kind and metadata"},
+		{"list as a document", "- a\n", "cluster.yaml:1: the document is a list — write its items as documents of their own, or as items of an object of kind List"},
 		{"no kind", "apiVersion: v1\n", "cluster.yaml:1: the document has no kind — add it"},
 		{"nothing known", "a: b\n", "cluster.yaml:1: the document has no apiVersion and no kind — add them, or remove the document"},
 		{"no name", "apiVersion: v1\nkind: Secret\nmetadata: {}\n", "cluster.yaml:3: Secret/ metadata.name: the object has no name — set metadata.name"},
-		{"no version", "kind: Cluster\nmetadata: {name: a}\n", `cluster.yaml:1: Cluster/a apiVersion: "" is not an API version — use cluster.x-k8s.io/v1beta2 or cluster.x-k8s.io/v1beta1`},
+		{"no version", "kind: Cluster\nmetadata: {name: a}\n", `cluster.yaml:1: Cluster/a apiVersion: the object has no apiVersion — use cluster.x-k8s.io/v1beta2 or cluster.x-k8s.io/v1beta1`},
 		{"wrong group", "apiVersion: cluster.x-k8s.io/v1beta1\nkind: AWSCluster\nmetadata: {name: a}\n", "cluster.yaml:1: AWSCluster/a apiVersion: there is no kind AWSCluster in cluster.x-k8s.io/v1beta1 — use infrastructure.cluster.x-k8s.io/v1beta2 or infrastructure.cluster.x-k8s.io/v1beta1"},
 		{"older than v1beta1", "apiVersion: cluster.x-k8s.io/v1alpha4\nkind: Cluster\nmetadata: {name: a}\n---\napiVersion: infrastructure.cluster.x-k8s.io/v1alpha3\nkind: AWSCluster\nmetadata: {name: a}\n---\napiVersion: exp.cluster.x-k8s.io/v1alpha3\nkind: MachinePool\nmetadata: {name: a}\n", "cluster.yaml:1: Cluster/a apiVersion: cluster.x-k8s.io/v1alpha4 is not supported, nor are the API versions of 2 more objects in the file — convert the file: clusterawsadm cluster convert -f cluster.yaml"},
-		{"too old", "apiVersion: cluster.x-k8s.io/v1alpha2\nkind: Cluster\nmetadata: {name: a}\n", "cluster.yaml:1: Cluster/a apiVersion: Cluster has no version cluster.x-k8s.io/v1alpha2 — no program converts it: make a new manifest with clusterawsadm cluster generate"},
+		{"too old", "apiVersion: cluster.x-k8s.io/v1alpha2\nkind: Cluster\nmetadata: {name: a}\n", "cluster.yaml:1: Cluster/a apiVersion: cluster.x-k8s.io/v1alpha2 is not supported — no program converts it: make a new manifest with clusterawsadm cluster generate"},
 		{"number", head + "data: {a: .nan}\n", "cluster.yaml:4: ConfigMap/a data.a: .nan is not a number that JSON knows — write a finite number, or quote it"},
 		{"boolean of YAML 1.1", head + "data: {a: off}\n", "cluster.yaml:4: ConfigMap/a data.a: must be a string, not the boolean false — put the value in quotes"},
 		{"endless alias", head + "data: &a {a: *a}\n", "nested too deeply"},
@@ -145,5 +145,9 @@ func TestFieldsOfOtherVersions(t *testing.T) {
 		"spec.controlPlaneLoadBalancer.loadBalancerType: the field does not exist in v1beta1, but in v1beta2 — convert the file: clusterawsadm cluster convert -f cluster.yaml",
 	)
 	_, err = load(t, strings.Replace(string(quick), "  replicas: 1 # 3", "  rolloutStrategy: {type: RollingUpdate}\n  replicas: 1 # 3", 1), input.LoadOptions{})
-	require.ErrorContains(t, err, "spec.rolloutStrategy: the field does not exist in v1beta2, but in v1beta1 — known names: ")
+	require.ErrorContains(
+		t,
+		err,
+		"spec.rolloutStrategy: the field does not exist in v1beta2, but in v1beta1 — use controlplane.cluster.x-k8s.io/v1beta1; known names: ",
+	)
 }

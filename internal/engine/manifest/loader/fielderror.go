@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/crd"
 	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 )
 
@@ -22,8 +23,33 @@ func (l *loader) failFields(o *manifest.Entry, errs field.ErrorList) {
 		}) {
 			continue // items without their key are no duplicates of each other
 		}
-		l.fail(fieldProblem(o, e))
+		if e.Type == field.ErrorTypeRequired && l.isMisnamed(o, e.Field) {
+			continue
+		}
+		p := fieldProblem(o, e)
+		if e.Type == field.ErrorTypeTypeInvalid {
+			p.Fix += l.fits(o, e)
+		}
+		l.fail(p)
 	}
+}
+
+// fits names another version of the object's kind in which a value of the wrong type has the right one.
+func (l *loader) fits(o *manifest.Entry, e *field.Error) string {
+	have := ""
+	switch e.BadValue {
+	case "array":
+		have = "a list"
+	case "object":
+		have = "a mapping"
+	default:
+		return ""
+	}
+	version := l.otherVersion(o, func(s *crd.Schema) bool { return s.TypeOf(e.Field) == e.BadValue })
+	if version == "" {
+		return ""
+	}
+	return fmt.Sprintf(", or use %s/%s, where it is %s", l.kinds[o.Kind].group, version, have)
 }
 
 // fieldProblem converts an error of Kubernetes' validation. It quotes the value only if

@@ -94,8 +94,23 @@ func TestOtherTools(t *testing.T) {
 		{
 			"v1alpha2",
 			"apiVersion: cluster.x-k8s.io/v1alpha2\nkind: Cluster\nmetadata: {name: a}\n",
-			"x.yaml:1: Cluster/a apiVersion: Cluster has no version cluster.x-k8s.io/v1alpha2 — no program converts it: make a new manifest with clusterawsadm cluster generate",
+			"x.yaml:1: Cluster/a apiVersion: cluster.x-k8s.io/v1alpha2 is not supported — no program converts it: make a new manifest with clusterawsadm cluster generate",
 		},
+		{
+			"several of v1alpha2",
+			"apiVersion: cluster.x-k8s.io/v1alpha2\nkind: Cluster\nmetadata: {name: a}\n---\napiVersion: cluster.x-k8s.io/v1alpha2\nkind: Machine\nmetadata: {name: a}\n",
+			"x.yaml:1: Cluster/a apiVersion: cluster.x-k8s.io/v1alpha2 is not supported, nor is the API version of another object in the file — no program converts it",
+		},
+		{"unquoted text for cloud-init", strings.ReplaceAll(nodeName(t, "{{ ds.x }}"), "'{{ ds.x }}'", "{{ ds.x }}"), "the text {{ … }} for cloud-init is not in quotes — put the whole value in quotes"},
+		{"gzip", "\x1f\x8b\x08\x00", "x.yaml:1: the file is compressed with gzip — unpack it first: gunzip -c FILE | clusterawsadm cluster … -f -"},
+		{"web page", "\n<!DOCTYPE html>\n<html>\n", "x.yaml:1: this is a web page — download the file itself: in GitHub, its address is that of the button Raw"},
+		{"script", "#!/bin/sh\nkubectl apply -f - <<EOF\n" + quickstart(t) + "EOF\n", "x.yaml:1: this is a script — run it, or pass the manifest that is in it"},
+		{"Markdown", "# A cluster\n\n```yaml\n" + quickstart(t) + "```\n", "x.yaml:1: this is Markdown, with a manifest between two lines ``` — pass only what is between these lines"},
+		{"helm install", "NAME: a\nSTATUS: deployed\nREVISION: 1\n---\n" + quickstart(t), "x.yaml:1: this is what helm install or helm upgrade prints — use the output of helm template, or of helm get manifest"},
+		{"list", "- a\n- b\n", "x.yaml:1: the document is a list — write its items as documents of their own, or as items of an object of kind List"},
+		{"no separator", strings.Replace(quickstart(t), "---\napiVersion: infrastructure", "apiVersion: infrastructure", 1), "another object begins in the same document — write a line --- before it"},
+		{"no-break space", strings.Replace(quickstart(t), "  region: us-east-1", "\u00a0 region: us-east-1", 1), "the YAML is invalid: a no-break space is used for indentation — use spaces"},
+		{"number as a name", strings.Replace(quickstart(t), "kind: AWSCluster\nmetadata:\n  name: quickstart", "kind: AWSCluster\nmetadata:\n  name: 7", 1), "AWSCluster/ metadata.name: must be a string, not the number 7 — put the value in quotes"},
 		{
 			"subnet without ID",
 			strings.Replace(quickstart(t), "  region: us-east-1", "  region: us-east-1\n  network:\n    subnets:\n    - {id: a, cidrBlock: 10.0.1.0/24, isPublic: true}\n    - {cidrBlock: 10.0.2.0/24}", 1),
@@ -124,11 +139,22 @@ func TestOtherTools(t *testing.T) {
 	}
 }
 
+// unquoted is a manifest with a command that is not in quotes.
+func unquoted(t *testing.T, command string) string {
+	t.Helper()
+	return edit(t, quickstart(t), "  kubeadmConfigSpec:\n", "  kubeadmConfigSpec:\n    preKubeadmCommands:\n    - "+command+"\n")
+}
+
 // Text that only looks like that of another tool is valid.
 func TestNoOtherTools(t *testing.T) {
 	for _, yaml := range []string{
 		plain(t, "echo {{ ds.meta_data.instance_id }} <REGION> REPLACE_ME $HOME"),
 		plain(t, "{% if a %}"),
+		unquoted(t, "echo a{{ ds.meta_data.instance_id }}"),
+		unquoted(t, "sed -i \"s/x/http:{{\n      ds.meta_data.local_ipv4 }}:2381/g\" /etc/x"), // as kubectl breaks long lines
+		unquoted(t, "echo\n      {{ ds.meta_data.local_ipv4 }} /etc/x"),
+		"#!/usr/bin/env -S clusterawsadm cluster create -f\n" + quickstart(t),
+		quickstart(t) + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  a: |\n    ```yaml\n    ```\n",
 		nodeName(t, "{{ ds.meta_data.local_hostname }}"),
 		strings.Replace(quickstart(t), "kind: Cluster\nmetadata:\n", "kind: Cluster\nmetadata:\n  annotations: {a: \"{{ x }}\", b: \"<x>\", c: \"{X}\"}\n", 1),
 		quickstart(t) + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  a: |\n    {{ x }}\n    #@ load\n  b: '{{ x }} # #@ x'\n  c: \"{{\n    {{ x }}\"\n",

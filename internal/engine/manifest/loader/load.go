@@ -72,8 +72,9 @@ func newLoader(o input.LoadOptions) *loader {
 		older:    map[string]*olderFile{},
 		unserved: map[string]bool{},
 		told:     map[string]bool{}, rendering: map[string]bool{},
-		about:   map[manifest.Problem]*manifest.Entry{},
-		cluster: manifest.NewCluster(),
+		about:    map[manifest.Problem]*manifest.Entry{},
+		misnamed: map[*manifest.Entry][]string{},
+		cluster:  manifest.NewCluster(),
 	}
 }
 
@@ -101,6 +102,7 @@ type loader struct {
 	problems    []manifest.Problem
 	topologies  map[string]*clusterv1.Topology       // by name of the Cluster
 	found       []string                             // titles of all objects of the input
+	misnamed    map[*manifest.Entry][]string         // by object: the fields that are meant, or the mapping with them, which ends with "."
 	about       map[manifest.Problem]*manifest.Entry // the object of a problem that was found while the input was read
 	warnings    []manifest.Problem
 	unset       []manifest.Problem // variables without values

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,7 +26,14 @@ func (l *loader) identify(d yamldoc.Document) {
 	content, isMapping := top.(map[string]any)
 	if !isMapping {
 		l.unreadable = true
-		l.fail(manifest.Problem{Position: d.At(d.Root.Line), What: "the document is not an object", Fix: "it needs apiVersion, kind and metadata"})
+		what, fix := "the document is not an object", "it needs apiVersion, kind and metadata"
+		if _, isList := top.([]any); isList {
+			what, fix = "the document is a list", "write its items as documents of their own, or as items of an object of kind List"
+		}
+		l.fail(manifest.Problem{Position: d.At(d.Root.Line), What: what, Fix: fix})
+		return
+	}
+	if l.notSeparated(d, v) {
 		return
 	}
 	if items, ok := yamldoc.ItemsOf(d.Root); ok {
@@ -55,6 +63,22 @@ func (l *loader) identify(d yamldoc.Document) {
 	}
 }
 
+// notSeparated reports, as one problem, that a document consists of two objects or more.
+func (l *loader) notSeparated(d yamldoc.Document, v *yamldoc.Values) bool {
+	again := func(field string) int {
+		return slices.IndexFunc(v.Problems, func(p manifest.Problem) bool { return p.Path == field && strings.HasPrefix(p.What, "the key ") })
+	}
+	first, second := again("apiVersion"), again("kind")
+	if first < 0 || second < 0 {
+		return false
+	}
+	l.unreadable = true
+	line := min(v.Problems[first].Line, v.Problems[second].Line)
+	at := manifest.Position{File: d.File, Line: line}
+	l.fail(manifest.Problem{Position: at, What: "another object begins in the same document", Fix: "write a line --- before it"})
+	return true
+}
+
 // isEncrypted sets an object aside that SOPS has encrypted, unless all of it can be read.
 // https://getsops.io/docs/#encryption-format
 func (l *loader) isEncrypted(o *manifest.Entry, apiVersion string) bool {
@@ -79,22 +103,20 @@ func (l *loader) recognise(o *manifest.Entry, apiVersion string) bool {
 		return false
 	}
 	gv, err := apischema.ParseGroupVersion(apiVersion)
-	if err != nil || apiVersion == "" {
-		l.fail(o.Problem("apiVersion", fmt.Sprintf("%q is not an API version", apiVersion), l.versionsOf(o.Kind)))
-		l.setAside(o, "", true)
-		return false
-	}
-	k, known := l.kinds[o.Kind]
 	refuse := func(p manifest.Problem) bool {
 		l.fail(p)
 		l.setAside(o, gv.Group, true)
 		return false
 	}
+	if err != nil || apiVersion == "" {
+		return refuse(o.Problem("apiVersion", badVersion(apiVersion), cmp.Or(l.versionsOf(o.Kind), "write the group and the version of its API")))
+	}
+	k, known := l.kinds[o.Kind]
 	switch {
 	case !known:
 		l.unknownKind(o, gv)
 		return false
-	case k.group != "" && isConverted(gv):
+	case k.isOlder(gv):
 		l.refuseOlder(o, gv)
 		return false
 	case k.group != gv.Group && gv.Group != "" && !manifest.IsClusterGroup(gv.Group):
@@ -103,11 +125,11 @@ func (l *loader) recognise(o *manifest.Entry, apiVersion string) bool {
 	case k.group != gv.Group:
 		return refuse(o.Problem("apiVersion", fmt.Sprintf("there is no kind %s in %s", o.Kind, gv), l.versionsOf(o.Kind)))
 	case k.versions[gv.Version] == nil:
-		return refuse(o.Problem("apiVersion", fmt.Sprintf("%s has no version %s", o.Kind, gv), l.remedyOfVersion(o.Kind, gv)))
+		return refuse(o.Problem("apiVersion", fmt.Sprintf("%s has no version %s", o.Kind, gv), l.versionsOf(o.Kind)))
 	}
 	o.Version = gv.Version
 	if o.Name == "" {
-		return refuse(o.Problem("metadata.name", "the object has no name", "set metadata.name"))
+		return refuse(l.withoutName(o))
 	}
 	if k.capa && gv.Version == manifest.VersionOld {
 		l.warnOfUnserved(o, gv)
@@ -115,12 +137,27 @@ func (l *loader) recognise(o *manifest.Entry, apiVersion string) bool {
 	return true
 }
 
-// remedyOfVersion says what to do about a version that a kind does not have.
-func (l *loader) remedyOfVersion(kind string, gv apischema.GroupVersion) string {
-	if gv.Version == "v1alpha1" || gv.Version == "v1alpha2" {
-		return "no program converts it: make a new manifest with clusterawsadm cluster generate"
+// badVersion says what is wrong with a text that is no API version.
+func badVersion(text string) string {
+	if text == "" {
+		return "the object has no apiVersion"
 	}
-	return l.versionsOf(kind)
+	return fmt.Sprintf("%q is not an API version", text)
+}
+
+// isOlder reports whether the kind has had a version that is not supported.
+func (k kind) isOlder(gv apischema.GroupVersion) bool {
+	return k.group != "" && k.versions[gv.Version] == nil && (isConverted(gv) || isForgotten(gv))
+}
+
+// withoutName returns the problem of an object whose name is missing, or no text.
+func (l *loader) withoutName(o *manifest.Entry) manifest.Problem {
+	name := manifest.ValueAt(o.Value, "metadata.name")
+	if name == nil || name == "" {
+		return o.Problem("metadata.name", "the object has no name", "set metadata.name")
+	}
+	l.unreadable = true // references to the object cannot be followed
+	return o.Problem("metadata.name", fmt.Sprintf("must be a string, not %s", typeName(name)), "put the value in quotes")
 }
 
 // warnOfUnserved warns, once for each file, of a version that Cluster API Provider AWS does not serve any more.
@@ -136,6 +173,11 @@ func (l *loader) warnOfUnserved(o *manifest.Entry, gv apischema.GroupVersion) {
 // isConverted reports whether an object of this version is not supported, and "cluster convert" converts it.
 func isConverted(gv apischema.GroupVersion) bool {
 	return manifest.IsClusterGroup(gv.Group) && (gv.Version == "v1alpha3" || gv.Version == "v1alpha4")
+}
+
+// isForgotten reports whether an object is of a version that no program converts.
+func isForgotten(gv apischema.GroupVersion) bool {
+	return manifest.IsClusterGroup(gv.Group) && (gv.Version == "v1alpha1" || gv.Version == "v1alpha2")
 }
 
 // convertCommand returns the command that converts the file of an object.
@@ -161,16 +203,38 @@ func (l *loader) refuseOlder(o *manifest.Entry, gv apischema.GroupVersion) {
 	file := o.Position("").File
 	if first := l.older[file]; first != nil {
 		first.more++
-		l.problems[first.problem].What = fmt.Sprintf("%s is not supported, nor are the API versions of %d more objects in the file", first.version, first.more)
+		l.problems[first.problem].What = fmt.Sprintf("%s is not supported, nor %s in the file", first.version, moreVersions(first.more))
 		return
 	}
 	l.older[file] = &olderFile{problem: len(l.problems), version: gv.String()}
-	l.fail(o.Problem("apiVersion", gv.String()+" is not supported", "convert the file: "+convertCommand(o)))
+	fix := "convert the file: " + convertCommand(o)
+	if isForgotten(gv) {
+		fix = "no program converts it: make a new manifest with clusterawsadm cluster generate"
+	}
+	l.fail(o.Problem("apiVersion", gv.String()+" is not supported", fix))
+}
+
+// moreVersions counts the further objects of versions that are not supported.
+func moreVersions(n int) string {
+	if n == 1 {
+		return "is the API version of another object"
+	}
+	return fmt.Sprintf("are the API versions of %d more objects", n)
 }
 
 // withoutKind reports a document that does not say what it is. It may be any of the missing objects.
 func (l *loader) withoutKind(o *manifest.Entry, apiVersion string) {
 	l.unreadable = true
+	if o.Value["STATUS"] != nil && o.Value["REVISION"] != nil {
+		l.fail(
+			manifest.Problem{
+				Position: o.Position(""),
+				What:     "this is what helm install or helm upgrade prints",
+				Fix:      "use the output of helm template, or of helm get manifest",
+			},
+		)
+		return
+	}
 	if apiVersion == "" {
 		l.fail(manifest.Problem{Position: o.Position(""), What: "the document has no apiVersion and no kind", Fix: "add them, or remove the document"})
 		return

@@ -26,6 +26,7 @@ func (l *loader) resolvePools() {
 		}
 		secret := machine.Bootstrap.DataSecretName
 		switch m := pool.Managed; {
+		case m == nil && pool.Scaling == nil && !machine.Bootstrap.ConfigRef.IsDefined(): // whether it needs a Secret is not known
 		case m != nil && m.Spec.AWSLaunchTemplate == nil:
 			l.unusedBootstrap(o, machine.Bootstrap)
 		case m != nil && secret != nil && *secret == "": // EKS adds the user data that nodes need

@@ -84,6 +84,8 @@ func TestNamedVariables(t *testing.T) {
 	c := mustLoad(t, plain(t, "echo ${A} $${A} ${A:-x} ${HOME} $${HOME} ${B:-${A}}"), o)
 	assert.Equal(t, "echo named ${A} named ${HOME} $${HOME} ${B:-${A}}\n", commands(c))
 	assert.Equal(t, map[string]string{"A": "named"}, c.Variables)
+	c = mustLoad(t, plain(t)+"---\napiVersion: example.com/v1\nkind: Other\nmetadata: {name: x, namespace: \"${A}\"}\n", o)
+	assert.Equal(t, map[string]string{"A": "named"}, c.Variables, "the manifest has it, in an object that is ignored")
 	_, err := load(t, plain(t, "echo ${A%%.*}"), o)
 	require.ErrorContains(t, err, "the variable expression ${A%%.*} is not supported")
 }

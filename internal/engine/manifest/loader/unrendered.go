@@ -1,12 +1,14 @@
 package loader
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/yamldoc"
@@ -31,6 +33,15 @@ func unrendered(s input.Source) (notYet, bool) {
 	case "Chart.yaml":
 		return notYet{1, "the file belongs to a Helm chart", "render it first: helm template " + filepath.Dir(s.Name) + pipe}, true
 	}
+	readable := sync.OnceValue(func() bool { return yamldoc.IsReadable(s) })
+	if what, fix := otherFormat(s.Data, readable); what != "" {
+		return notYet{1, what, fix}, true
+	}
+	return templateIn(s, readable)
+}
+
+// templateIn recognises a template by its lines. In a text that is YAML, {{ is no sign of one.
+func templateIn(s input.Source, readable func() bool) (notYet, bool) {
 	var scan yamldoc.Scanner
 	first := true
 	for i, line := range strings.Split(string(s.Data), "\n") {
@@ -41,7 +52,7 @@ func unrendered(s input.Source) (notYet, bool) {
 		content := strings.TrimSpace(line[:end])
 		switch {
 		case strings.HasPrefix(line[end:], "#@"):
-			what, fix = "this is a template of ytt", "render it first: ytt -f FILE"
+			what, fix = "this is a template of ytt", "render it first: ytt -f FILE"+pipe
 		case within:
 		case first && content != "":
 			first = false
@@ -51,22 +62,35 @@ func unrendered(s input.Source) (notYet, bool) {
 		default:
 			what, fix = templateOf(content, scan.Quote)
 		}
-		if what != "" {
-			if !strings.HasPrefix(fix, "see ") {
-				fix += pipe
-			}
+		if what != "" && (!strings.Contains(what, "{{") || !readable()) {
 			return notYet{i + 1, what, fix}, true
 		}
 	}
 	return notYet{}, false
 }
 
+// otherFormat recognises a file that is no YAML by its first bytes, or by a line with a fence of Markdown.
+func otherFormat(data []byte, readable func() bool) (what, fix string) {
+	text := strings.ToLower(strings.TrimLeft(string(data[:min(len(data), 512)]), " \t\r\n\ufeff"))
+	switch {
+	case bytes.HasPrefix(data, []byte("\x1f\x8b")):
+		return "the file is compressed with gzip", "unpack it first: gunzip -c FILE" + pipe
+	case strings.HasPrefix(text, "<!doctype html"), strings.HasPrefix(text, "<html"), strings.HasPrefix(text, "<?xml"):
+		return "this is a web page", "download the file itself: in GitHub, its address is that of the button Raw"
+	case strings.HasPrefix(text, "#!") && !readable():
+		return "this is a script", "run it, or pass the manifest that is in it"
+	case regexp.MustCompile("(?m)^```(ya?ml)?[ \t\r]*$").Match(data) && !readable():
+		return "this is Markdown, with a manifest between two lines ```", "pass only what is between these lines"
+	}
+	return "", ""
+}
+
 // languageOf recognises another language by the first line of a file.
 func languageOf(line string) (what, fix string) {
 	for _, l := range []struct{ pattern, what, fix string }{
-		{`^(local\s+\w+\s*=|function\s*\(|import\s*['"(]|//|/\*)`, "this is Jsonnet", "evaluate it first: jsonnet -y FILE"},
-		{`^(import\s+[\w.]+(\s+as\s+\w+)?|schema\s+\w+.*:|\w+\s*=\s*\w+\s*\{)$`, "this is KCL", "run it first: kcl run FILE"},
-		{`^package\s+\w+$`, "this is CUE", "export it first: cue export --out yaml FILE"},
+		{`^(local\s+\w+\s*=|function\s*\(|import\s*['"(]|//|/\*)`, "this is Jsonnet", "evaluate it first: jsonnet -y FILE" + pipe},
+		{`^(import\s+[\w.]+(\s+as\s+\w+)?|schema\s+\w+.*:|\w+\s*=\s*\w+\s*\{)$`, "this is KCL", "run it first: kcl run FILE" + pipe},
+		{`^package\s+\w+$`, "this is CUE", "export it first: cue export --out yaml FILE" + pipe},
 		{`^(resource|module|provider|terraform|variable|data|locals)(\s+"[^"]*")*\s*\{$`, "this is a configuration of Terraform", "see docs/guides/moving.md"},
 	} {
 		if regexp.MustCompile(l.pattern).MatchString(line) {
@@ -76,18 +100,21 @@ func languageOf(line string) (what, fix string) {
 	return "", ""
 }
 
-// templateOf recognises a line of a template outside of texts and comments. open is the quote that
-// begins on the line and ends on a later one, or 0.
+// templateOf recognises a line of a template outside of texts and comments: in the middle of a plain text, {{ is text.
+// open is the quote that begins on the line and ends on a later one, or 0.
 func templateOf(line string, open byte) (what, fix string) {
 	plain := regexp.MustCompile(`"(\\.|[^"\\])*"|'[^']*'`).ReplaceAllString(line, "")
 	if i := strings.IndexByte(plain, open); open != 0 && i >= 0 {
 		plain = plain[:i]
 	}
+	begin := regexp.MustCompile(`(?:^|[:?-]\s+|[\[{,]\s*)\{\{-?\s*(\w*)|^\}\}`).FindStringSubmatch(plain)
 	switch {
-	case strings.Contains(plain, "{{"), strings.HasPrefix(plain, "}}"):
-		return goTemplate, goTemplateFix
+	case begin != nil && (begin[1] == "ds" || begin[1] == "v1"): // https://docs.cloud-init.io/en/latest/explanation/instancedata.html
+		return "the text {{ … }} for cloud-init is not in quotes", "put the whole value in quotes"
+	case begin != nil:
+		return goTemplate, goTemplateFix + pipe
 	case strings.HasPrefix(plain, "{%"):
-		return "this is a Jinja template ({% … %})", "render it first: jinja2 FILE"
+		return "this is a Jinja template ({% … %})", "render it first: jinja2 FILE" + pipe
 	}
 	return "", ""
 }

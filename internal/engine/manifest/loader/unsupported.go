@@ -187,7 +187,7 @@ func (l *loader) checkUnsupported(o *manifest.Entry) {
 		}
 		for _, path := range sortedPaths(o, row.path, index) {
 			value := o.ValueAt(path)
-			if value == nil || row.value != "" && fmt.Sprint(value) != row.value {
+			if isUnset(path, value, row.refuse) || row.value != "" && fmt.Sprint(value) != row.value {
 				continue
 			}
 			p := o.Problem("", "is ignored: not supported yet", row.remark)
@@ -204,6 +204,15 @@ func (l *loader) checkUnsupported(o *manifest.Entry) {
 			}
 		}
 	}
+}
+
+// isUnset reports whether a field has the value of one that is not set. An annotation counts by its name, and {} may be
+// a setting that is refused.
+func isUnset(path string, value any, refused bool) bool {
+	if _, isMap := value.(map[string]any); isMap && refused || strings.HasPrefix(path, "metadata.") {
+		return value == nil
+	}
+	return manifest.IsZero(value)
 }
 
 // sortedPaths returns the paths in the manifest that match a pattern.

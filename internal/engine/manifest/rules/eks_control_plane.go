@@ -49,7 +49,7 @@ func (c *checks) checkEKS(cluster *manifest.Entry) {
 	c.checkAccess(plane)
 	c.checkFargate()
 	c.warnNoEffect(cluster, plane)
-	if plane.EncryptionConfig != nil && c.cluster.EKS.EncryptionKey() == "" {
+	if e := plane.EncryptionConfig; e != nil && (e.Provider != nil && *e.Provider != "" || len(e.Resources) > 0) && c.cluster.EKS.EncryptionKey() == "" {
 		c.warn(
 			c.infra.Problem(
 				"spec.encryptionConfig",

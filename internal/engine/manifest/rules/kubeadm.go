@@ -45,15 +45,31 @@ func (c *checks) checkKubeadm(o *manifest.Entry, prefix string, spec *bootstrapv
 	c.checkDiscovery(o, prefix+".joinConfiguration.discovery", &join.Discovery)
 }
 
+// checkJoinAddress checks the address at which kubelets reach the API server. As in Cluster API, it takes precedence over
+// that of the load balancer.
+func (c *checks) checkJoinAddress(o *manifest.Entry, path, address string) {
+	is := func(host string, port int32) bool { return address == net.JoinHostPort(host, strconv.Itoa(int(port))) }
+	cluster := c.cluster.Object.Spec.ControlPlaneEndpoint
+	switch {
+	case address == "":
+	case !isHostPort(address):
+		c.fail(o.Problem(path, fmt.Sprintf("%q is not a host with a port", address), "remove it: the run sets it"))
+	case is(cluster.Host, cluster.Port):
+	case c.cluster.Infra != nil && is(c.cluster.Infra.Spec.ControlPlaneEndpoint.Host, c.cluster.Infra.Spec.ControlPlaneEndpoint.Port):
+	default:
+		c.warn(
+			o.Problem(path, "the machines use this address of the API server instead of that of the load balancer", "remove it, unless it leads to the load balancer"),
+		)
+	}
+}
+
 func (c *checks) checkClusterConfiguration(o *manifest.Entry, path string, config *bootstrapv1.ClusterConfiguration, v kubernetesVersion) {
 	c.checkControlPlaneArguments(o, path, config, v)
 	c.checkAbsolute(o, path+".certificatesDir", config.CertificatesDir)
 	c.checkRepository(o, path+".imageRepository", config.ImageRepository)
 	c.checkRepository(o, path+".dns.imageRepository", config.DNS.ImageRepository)
 	c.checkNames(o, path+".apiServer.certSANs", config.APIServer.CertSANs)
-	if e := config.ControlPlaneEndpoint; e != "" && !isHostPort(e) {
-		c.fail(o.Problem(path+".controlPlaneEndpoint", fmt.Sprintf("%q is not a host with a port", e), "remove it: the run sets it"))
-	}
+	c.checkJoinAddress(o, path+".controlPlaneEndpoint", config.ControlPlaneEndpoint)
 	if config.Etcd.External.IsDefined() {
 		external := config.Etcd.External
 		for i, e := range external.Endpoints {

@@ -45,7 +45,7 @@ func (c *checks) checkBastion() {
 		return
 	}
 	for _, name := range []string{"instanceType", "ami", "allowedCIDRBlocks", "disableIngressRules"} {
-		if path := "spec.bastion." + name; c.infra.IsSet(path) {
+		if path := "spec.bastion." + name; c.infra.IsSet(path) && !manifest.IsZero(c.infra.ValueAt(path)) {
 			c.warn(c.infra.Problem(path, "has no effect: there is no bastion", "set spec.bastion.enabled: true, or remove it"))
 		}
 	}

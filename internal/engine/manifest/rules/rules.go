@@ -266,9 +266,6 @@ func (c *checks) checkMachineSpec(o *manifest.Entry, path string, spec infrav1.A
 	if o == nil {
 		return
 	}
-	if id := spec.AMI.ID; id != nil && !strings.HasPrefix(*id, "ami-") {
-		c.fail(o.Problem(path+".ami.id", fmt.Sprintf("%q is not the id of an image", *id), "set an id that begins with ami-"))
-	}
 	if spec.PlacementGroupPartition > 0 && spec.PlacementGroupName == "" {
 		c.fail(
 			o.Problem(

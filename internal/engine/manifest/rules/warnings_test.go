@@ -44,6 +44,19 @@ func TestWarnings(t *testing.T) {
 			"",
 		},
 		{
+			"another address of the API server",
+			[]string{"    initConfiguration:\n", "    clusterConfiguration: {controlPlaneEndpoint: '10.0.1.1:6443'}\n    initConfiguration:\n"},
+			"cluster.yaml:84: KubeadmControlPlane/quick-control-plane spec.kubeadmConfigSpec.clusterConfiguration.controlPlaneEndpoint: the machines use this address of the API server instead of that of the load balancer — remove it, unless it leads to the load balancer",
+		},
+		{
+			"the address of the API server",
+			[]string{
+				"    initConfiguration:\n", "    clusterConfiguration: {controlPlaneEndpoint: 'api.example.com:6443'}\n    initConfiguration:\n",
+				"  controlPlaneLoadBalancer:\n", "  controlPlaneEndpoint: {host: api.example.com, port: 6443}\n  controlPlaneLoadBalancer:\n",
+			},
+			"",
+		},
+		{
 			"no blocks of Nodes",
 			[]string{"192.168.0.0/16", "192.168.0.0/27", "    initConfiguration:\n", "    clusterConfiguration: {controllerManager: {extraArgs: [{name: allocate-node-cidrs, value: 'false'}]}}\n    initConfiguration:\n"},
 			"",

@@ -18,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 // Document is one YAML document and its position in the source.
@@ -33,6 +34,29 @@ func (d Document) At(line int) manifest.Position {
 		return manifest.Position{File: d.File}
 	}
 	return manifest.Position{File: d.File, Line: d.From[min(max(line, 1), len(d.From))-1]}
+}
+
+// IsReadable reports whether a source is YAML whose keys are texts, with or without values for its variables.
+func IsReadable(s input.Source) bool {
+	t := Text{File: s.Name}
+	for i, line := range strings.Split(string(s.Data), "\n") {
+		t.Lines = append(t.Lines, strings.TrimSuffix(line, "\r"))
+		t.From = append(t.From, i+1)
+	}
+	documents, problems := Split(t)
+	return len(problems) == 0 && !slices.ContainsFunc(documents, func(d Document) bool {
+		return hasOddKey(d.Root)
+	})
+}
+
+// hasOddKey reports whether a key of a mapping is not a text.
+func hasOddKey(n *yaml.Node) bool {
+	for i, below := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && below.Kind != yaml.ScalarNode && below.Kind != yaml.AliasNode || hasOddKey(below) {
+			return true
+		}
+	}
+	return false
 }
 
 // maxDocuments is the largest number of documents in a file.
@@ -193,11 +217,18 @@ func (d Document) syntax(err error, lines []string) manifest.Problem {
 	if tab := slices.IndexFunc(lines, tabbed); tab >= 0 {
 		line, what, fix = tab+1, "a tab is used for indentation", "use spaces"
 	}
+	if odd := slices.IndexFunc(lines, noBreak); odd >= 0 {
+		line, what, fix = odd+1, "a no-break space is used for indentation", "use spaces"
+	}
 	return manifest.Problem{Position: d.At(line), What: "the YAML is invalid: " + what, Fix: fix}
 }
 
 func tabbed(line string) bool {
 	return strings.HasPrefix(strings.TrimLeft(line, " "), "\t")
+}
+
+func noBreak(line string) bool {
+	return strings.HasPrefix(strings.TrimLeft(line, " "), "\u00a0")
 }
 
 // Short tags of the YAML types.

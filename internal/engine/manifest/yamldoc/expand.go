@@ -121,6 +121,9 @@ func (v *Variables) each(line string, at manifest.Position, next func() Use) str
 		}
 		switch {
 		case !v.replaces(x):
+			if value, named := v.named(nameIn(x.expression)); named && !x.escaped {
+				v.Values[nameIn(x.expression)] = value // the manifest has it, in an object that stays as it is
+			}
 			if x.escaped && v.use == useCommand && v.options.Substitute == input.SubstituteAuto {
 				v.Warnings = append(v.Warnings, manifest.Problem{
 					Position: at, What: "$${ stays as it is: the file is no template, so ${ needs no escape", Fix: "write ${, or pass --substitute=all",

@@ -115,6 +115,10 @@ func TestUnfitThings(t *testing.T) {
 				}
 			}), `the network interface ` + nic + ` is in the VPC vpc-\w+, and the run creates another one`,
 		},
+		"a subnet for a new VPC": {
+			enginetest.Quickstart, []string{instance, instance + "      subnet: {id: subnet-0123456789abcdef9}\n"}, nil,
+			`spec.template.spec.*\): read: subnet subnet-0123456789abcdef9 is not in the VPC, which the run creates: name a subnet of spec.network.subnets`,
+		},
 		"an image that is copied": {
 			enginetest.Quickstart, own, image(awssim.Image{Ready: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}),
 			`spec.template.spec.ami.id\): read: image ` + ownImage + ` is pending: wait until it is available \(aws ec2 wait image-available --image-ids ` + ownImage + `\)`,

@@ -1,5 +1,5 @@
 // Command componenttable writes the table of what the components of Kubernetes know in each minor
-// version: flags, feature gates, admission plugins and cloud providers. It reads the Go modules of
+// version: flags, feature gates, admission plugins, cloud providers and fields of the kubelet's configuration. It reads the Go modules of
 // Kubernetes, which go mod download puts into the module cache, and runs none of their code.
 //
 //	go run ./hack/componenttable >internal/engine/components/table.txt
@@ -68,6 +68,7 @@ func download(release string) (modules, error) {
 	out := modules{}
 	for name, major := range map[string]string{
 		"kubernetes": "1", "apiserver": "0", "component-base": "0", "cloud-provider": "0", "controller-manager": "0", "apiextensions-apiserver": "0", "client-go": "0", "kube-aggregator": "0",
+		"kubelet": "0",
 	} {
 		wanted := "k8s.io/" + name + "@v" + major + "." + release
 		raw, err := exec.Command("go", "mod", "download", "-json", wanted).Output() //nolint:gosec,noctx // fixed words; a tool for developers
@@ -105,6 +106,7 @@ func read(release string) (map[string]string, error) {
 	for sort, of := range map[string]func() (map[string]string, error){
 		"components gate": func() (map[string]string, error) { return m.gates(release) }, "kubeadm gate": m.kubeadmGates,
 		"kube-apiserver admission": m.admission, "components cloud-provider": m.cloudProviders,
+		"kubelet field": m.kubeletFields,
 	} {
 		rows, err := of()
 		if err != nil {

@@ -35,7 +35,7 @@ func Put(ctx context.Context, sim *awssim.AWS, all []cluster.Assumed) (told []st
 	if all, err = withoutImages(ctx, p.Config(), all); err != nil {
 		return nil, err
 	}
-	assumed := assumption{region: p.Config().Region, zones: zones, now: sim.Clock().Now(), used: map[string]int{}}
+	assumed := assumption{region: p.Config().Region, zones: zones, now: sim.Clock().Now(), used: map[string]int{}, trusts: map[string][]string{}}
 	sim.Edit(func(s *awssim.State) {
 		assumed.State = s
 		for _, x := range all {
@@ -104,8 +104,9 @@ type assumption struct {
 	region string
 	zones  []string
 	now    time.Time
-	used   map[string]int // number of subnets that have got their zone here: of public and private ones
-	vpcs   []string       // that were added
+	used   map[string]int      // number of subnets that have got their zone here: of public and private ones
+	vpcs   []string            // that were added
+	trusts map[string][]string // services that assume the roles that were added
 }
 
 // byKind returns how to add something of each kind. The results say what was added; "" if it was there.
@@ -541,14 +542,26 @@ func policiesOf(service string) []string {
 	return []string{"AdministratorAccess"}
 }
 
+// trustPolicy lets services assume a role with session tags.
+func trustPolicy(services []string) string {
+	return `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":["` + strings.Join(services, `","`) +
+		`"]},"Action":["sts:AssumeRole","sts:TagSession"]}]}`
+}
+
 func (a *assumption) role(x cluster.Assumed) string {
 	path, name := pathOf(x.ID, ":role")
+	if services := a.trusts[name]; len(services) > 0 && !slices.Contains(services, cmp.Or(x.Service, services[0])) { // one role for several purposes
+		a.trusts[name] = append(services, x.Service)
+		a.IAM.Roles[name].Trust = trustPolicy(a.trusts[name])
+		return x.ID + " for " + x.Service
+	}
 	if name == "" || a.IAM.Roles[name] != nil {
 		return ""
 	}
 	r := &awssim.Role{Name: name, Path: path, Service: x.Service, Born: a.now.Add(-24 * time.Hour)}
+	a.trusts[name] = []string{cmp.Or(x.Service, "ec2.amazonaws.com")}
 	if x.Service == "eks.amazonaws.com" { // what EKS Auto Mode needs, too
-		r.Trust = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"eks.amazonaws.com"},"Action":["sts:AssumeRole","sts:TagSession"]}]}`
+		r.Trust = trustPolicy(a.trusts[name])
 	}
 	for _, p := range policiesOf(x.Service) {
 		r.Attached = append(r.Attached, "arn:"+a.partition()+":iam::aws:policy/"+p)

@@ -19,4 +19,3 @@ func patient(a *AWS) aws.Config {
 	cfg.RetryMaxAttempts = 20
 	return cfg
 }
-

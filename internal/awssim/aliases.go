@@ -102,6 +102,8 @@ type (
 	Policy      = iam.Policy
 	AssumedRole = iam.AssumedRole
 
+	InstanceProfile = iam.InstanceProfile
+
 	EKSCluster   = eks.Cluster
 	EventRule    = eventbridge.Rule
 	Queue        = sqs.Queue

@@ -23,7 +23,12 @@ func TestRunInstancesChecks(t *testing.T) {
 			return []types.BlockDeviceMapping{{DeviceName: aws.String("/dev/sda1"), Ebs: &d}}
 		}
 		n.aws.Edit(func(s *State) {
-			s.EC2.PlacementGroups = map[string]string{"spread": "spread"}
+			s.EC2.PlacementGroups, s.EC2.Partitions = map[string]string{"spread": "spread", "racks": "partition"}, map[string]int32{"racks": 2}
+			s.IAM.Profiles["empty"] = &InstanceProfile{Name: "empty"}
+			for id, i := range map[string]*Image{"ami-uefi": {BootMode: "uefi"}, "ami-tpm": {BootMode: "uefi-preferred", TPM: "v2.0"}, "ami-ena": {NoENA: true}} {
+				i.ID, i.Name, i.Owner, i.Architecture, i.RootDevice, i.RootSize = id, id, "123456789012", "x86_64", "/dev/sda1", 8
+				s.EC2.Images[id] = i
+			}
 			s.EC2.Reservations = map[string]*Reservation{
 				"cr-ours": {}, "cr-block": {Block: true}, "cr-type": {Type: "p5.48xlarge"}, "cr-zone": {Zone: "us-east-1f"},
 				"cr-later": {Block: true, Start: time.Now().Add(time.Hour)},
@@ -41,10 +46,21 @@ func TestRunInstancesChecks(t *testing.T) {
 			change func(*ec2.RunInstancesInput)
 			want   string
 		}{
-			"as it is":       {func(*ec2.RunInstancesInput) {}, ""},
-			"image":          {func(r *ec2.RunInstancesInput) { r.ImageId = aws.String("ami-00000000000000000") }, "InvalidAMIID.NotFound"},
-			"architecture":   {func(r *ec2.RunInstancesInput) { r.InstanceType = "m6g.large" }, "InvalidParameterValue"},
-			"zone":           {func(r *ec2.RunInstancesInput) { r.SubnetId = &old }, "Unsupported"},
+			"as it is":                            {func(*ec2.RunInstancesInput) {}, ""},
+			"image":                               {func(r *ec2.RunInstancesInput) { r.ImageId = aws.String("ami-00000000000000000") }, "InvalidAMIID.NotFound"},
+			"architecture":                        {func(r *ec2.RunInstancesInput) { r.InstanceType = "m6g.large" }, "InvalidParameterValue"},
+			"zone":                                {func(r *ec2.RunInstancesInput) { r.SubnetId = &old }, "Unsupported"},
+			"an image for UEFI on a type without": {func(r *ec2.RunInstancesInput) { r.ImageId, r.InstanceType = aws.String("ami-uefi"), "m4.large" }, "Unsupported"},
+			"an image for UEFI":                   {func(r *ec2.RunInstancesInput) { r.ImageId = aws.String("ami-uefi") }, ""},
+			"an image for NitroTPM":               {func(r *ec2.RunInstancesInput) { r.ImageId, r.InstanceType = aws.String("ami-tpm"), "m4.large" }, "Unsupported"},
+			"an image without ENA":                {func(r *ec2.RunInstancesInput) { r.ImageId = aws.String("ami-ena") }, "InvalidParameterCombination"},
+			"an image without ENA on an old type": {func(r *ec2.RunInstancesInput) { r.ImageId, r.InstanceType = aws.String("ami-ena"), "t2.medium" }, ""},
+			"an instance profile without a role": {func(r *ec2.RunInstancesInput) {
+				r.IamInstanceProfile = &types.IamInstanceProfileSpecification{Name: aws.String("empty")}
+			}, "InvalidParameterValue"},
+			"a spot instance below the price": {func(r *ec2.RunInstancesInput) {
+				r.InstanceMarketOptions = &types.InstanceMarketOptionsRequest{MarketType: "spot", SpotOptions: &types.SpotMarketOptions{MaxPrice: aws.String("0.001")}}
+			}, "SpotMaxPriceTooLow"},
 			"key":            {func(r *ec2.RunInstancesInput) { r.KeyName = aws.String("none") }, "InvalidKeyPair.NotFound"},
 			"user data":      {func(r *ec2.RunInstancesInput) { r.UserData = data(16384) }, ""},
 			"long user data": {func(r *ec2.RunInstancesInput) { r.UserData = data(16385) }, "InvalidParameterValue"},
@@ -57,6 +73,12 @@ func TestRunInstancesChecks(t *testing.T) {
 			}, "InvalidParameterDependency"},
 			"groups":          {func(r *ec2.RunInstancesInput) { r.SecurityGroupIds = []string{"sg-00000000000000000"} }, "InvalidGroup.NotFound"},
 			"placement group": {func(r *ec2.RunInstancesInput) { r.Placement = &types.Placement{GroupName: aws.String("none")} }, "InvalidPlacementGroup.Unknown"},
+			"a partition of the group": {func(r *ec2.RunInstancesInput) {
+				r.Placement = &types.Placement{GroupName: aws.String("racks"), PartitionNumber: aws.Int32(2)}
+			}, ""},
+			"a partition that the group does not have": {func(r *ec2.RunInstancesInput) {
+				r.Placement = &types.Placement{GroupName: aws.String("racks"), PartitionNumber: aws.Int32(3)}
+			}, "InvalidParameterCombination"},
 			"host": {func(r *ec2.RunInstancesInput) {
 				r.Placement = &types.Placement{HostId: aws.String("h-0"), Tenancy: "host"}
 			}, "InvalidHostID.NotFound"},

@@ -202,7 +202,7 @@ func TestFargateOneAtATime(t *testing.T) {
 		c := eksWithNetwork(t, a, "demo")
 		create := func(name string, subnets ...string) error {
 			_, err := c.CreateFargateProfile(t.Context(), &eks.CreateFargateProfileInput{
-				ClusterName: aws.String("demo"), FargateProfileName: &name, PodExecutionRoleArn: aws.String(stockRole), Subnets: subnets,
+				ClusterName: aws.String("demo"), FargateProfileName: &name, PodExecutionRoleArn: aws.String(fargateRole), Subnets: subnets,
 				Selectors: []types.FargateProfileSelector{{Namespace: aws.String("default")}},
 			})
 			return err
@@ -289,6 +289,10 @@ func TestNodeGroupsThatCannotWork(t *testing.T) {
 		small.DiskSize = aws.Int32(10)
 		_, err := c.CreateNodegroup(t.Context(), small)
 		require.ErrorContains(t, err, "expect size>= 20GB")
+		distrusting := group("distrusting")
+		distrusting.NodeRole = aws.String(planeRole)
+		_, err = c.CreateNodegroup(t.Context(), distrusting)
+		require.ErrorContains(t, err, "Following required service principals [ec2.amazonaws.com] were not found")
 		windows := group("windows")
 		windows.AmiType = types.AMITypesWindowsCore2022X8664
 		_, err = c.CreateNodegroup(t.Context(), windows)

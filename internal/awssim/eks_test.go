@@ -19,11 +19,16 @@ import (
 	ekssim "github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
 )
 
-const stockRole = "arn:aws:iam::123456789012:role/" + stockNodes
+// Roles for machines, and for EKS and Fargate; furnished adds these.
+const (
+	stockRole   = "arn:aws:iam::123456789012:role/" + stockNodes
+	planeRole   = "arn:aws:iam::123456789012:role/plane"
+	fargateRole = "arn:aws:iam::123456789012:role/fargate"
+)
 
 func eksCluster(name string) *eks.CreateClusterInput {
 	return &eks.CreateClusterInput{
-		Name: &name, Version: aws.String("1.33"), RoleArn: aws.String(stockRole), BootstrapSelfManagedAddons: aws.Bool(false),
+		Name: &name, Version: aws.String("1.33"), RoleArn: aws.String(planeRole), BootstrapSelfManagedAddons: aws.Bool(false),
 		ResourcesVpcConfig: &types.VpcConfigRequest{SubnetIds: []string{testSubnetA, testSubnetB}}, Tags: map[string]string{"team": "red"},
 	}
 }
@@ -115,6 +120,7 @@ func TestEKSRefusesClusters(t *testing.T) {
 		"name":    func(in *eks.CreateClusterInput) { in.Name = aws.String("-demo") },
 		"version": func(in *eks.CreateClusterInput) { in.Version = aws.String("1.12") },
 		"role":    func(in *eks.CreateClusterInput) { in.RoleArn = aws.String("arn:aws:iam::123456789012:role/nobody") },
+		"trust":   func(in *eks.CreateClusterInput) { in.RoleArn = aws.String(stockRole) },
 		"one zone": func(in *eks.CreateClusterInput) {
 			in.ResourcesVpcConfig.SubnetIds = []string{testSubnetA, testSubnetA2}
 		},

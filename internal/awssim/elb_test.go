@@ -46,6 +46,8 @@ func furnish(a *AWS) {
 	a.Edit(func(s *State) {
 		born := a.account.Now().Add(-time.Hour)
 		thing := func(id string) Thing { return Thing{ID: id, Tags: map[string]string{}, Born: born} }
+		s.IAM.Roles["fargate"] = &Role{Name: "fargate", Service: "eks-fargate-pods.amazonaws.com", Born: born}
+		s.IAM.Roles["plane"] = &Role{Name: "plane", Service: "eks.amazonaws.com", Born: born}
 		s.EC2.VPCs[testVPC] = &VPC{Thing: thing(testVPC), CIDR: "10.0.0.0/16"}
 		s.EC2.VPCs[otherVPC] = &VPC{Thing: thing(otherVPC), CIDR: "10.1.0.0/16"}
 		for id, where := range map[string][3]string{

@@ -15,12 +15,16 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 )
 
-const nodesRole = "arn:aws:iam::123456789012:role/nodes.cluster-api-provider-aws.sigs.k8s.io"
+const (
+	nodesRole = "arn:aws:iam::123456789012:role/nodes.cluster-api-provider-aws.sigs.k8s.io"
+	planeRole = "arn:aws:iam::123456789012:role/plane"
+)
 
 // eksClusters creates a cluster "demo" with add-ons and a cluster "bare" without.
 func eksClusters(t *testing.T, a *awssim.AWS) {
 	var subnets []string
 	a.Edit(func(s *awssim.State) {
+		s.IAM.Roles["plane"] = &awssim.Role{Name: "plane", Service: "eks.amazonaws.com"}
 		for id, subnet := range s.EC2.Subnets {
 			if subnet.Zone == "us-east-1a" || subnet.Zone == "us-east-1b" { // EKS has no control plane in us-east-1e
 				subnets = append(subnets, id)
@@ -30,7 +34,7 @@ func eksClusters(t *testing.T, a *awssim.AWS) {
 	c := eks.NewFromConfig(a.Config())
 	for _, name := range []string{"bare", "demo"} {
 		_, err := c.CreateCluster(t.Context(), &eks.CreateClusterInput{
-			Name: &name, Version: aws.String("1.33"), RoleArn: aws.String(nodesRole), BootstrapSelfManagedAddons: aws.Bool(false),
+			Name: &name, Version: aws.String("1.33"), RoleArn: aws.String(planeRole), BootstrapSelfManagedAddons: aws.Bool(false),
 			ResourcesVpcConfig: &types.VpcConfigRequest{SubnetIds: subnets},
 		})
 		require.NoError(t, err)

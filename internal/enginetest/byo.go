@@ -30,8 +30,8 @@ func Prepare(t *testing.T, _ string, a *awssim.AWS, m *manifest.Cluster) {
 				s.IAM.Roles[name] = administrator(name)
 			}
 		}
-		for _, name := range eksRoles(m) {
-			s.IAM.Roles[name] = &awssim.Role{Name: name, Service: "eks.amazonaws.com"}
+		for name, service := range eksRoles(m) {
+			s.IAM.Roles[name] = &awssim.Role{Name: name, Service: service}
 		}
 		if m.EKS != nil {
 			for _, p := range m.EKS.PodIdentities {
@@ -78,36 +78,37 @@ func MachineSpecs(m *manifest.Cluster) (out []*infrav1.AWSMachineSpec) {
 	return out
 }
 
-// eksRoles lists the existing roles for an EKS cluster.
-func eksRoles(m *manifest.Cluster) (names []string) {
+// eksRoles lists the existing roles for an EKS cluster, with the services that assume them.
+func eksRoles(m *manifest.Cluster) map[string]string {
+	roles := map[string]string{}
 	if m.EKS == nil {
-		return nil
+		return roles
 	}
 	if addons := m.EKS.ControlPlane.Spec.Addons; addons != nil {
 		for _, a := range *addons {
 			if arn := aws.ToString(a.ServiceAccountRoleArn); arn != "" {
-				names = append(names, arn[strings.LastIndex(arn, "/")+1:])
+				roles[arn[strings.LastIndex(arn, "/")+1:]] = "eks.amazonaws.com"
 			}
 		}
 	}
 	for _, e := range m.EKS.ControlPlane.Spec.AccessEntries {
 		if _, name, ok := strings.Cut(e.PrincipalARN, ":role/"); ok {
-			names = append(names, name)
+			roles[name] = "eks.amazonaws.com"
 		}
 	}
 	if m.EKS.EnableIAM {
-		return names
+		return roles
 	}
-	names = append(names, *m.EKS.ControlPlane.Spec.RoleName)
+	roles[*m.EKS.ControlPlane.Spec.RoleName] = "eks.amazonaws.com"
 	for _, f := range m.EKS.Fargate {
-		names = append(names, f.Spec.RoleName)
+		roles[f.Spec.RoleName] = "eks-fargate-pods.amazonaws.com"
 	}
 	for _, p := range m.Pools {
 		if p.Managed != nil {
-			names = append(names, p.Managed.Spec.RoleName)
+			roles[p.Managed.Spec.RoleName] = "ec2.amazonaws.com"
 		}
 	}
-	return names
+	return roles
 }
 
 // bringKeys adds the KMS keys that a manifest names by their ARNs.

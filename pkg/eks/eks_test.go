@@ -20,6 +20,7 @@ func cluster(t *testing.T) *awssim.AWS {
 	t.Helper()
 	a := awssim.New(awssim.Options{Page: 2})
 	a.Edit(func(s *awssim.State) {
+		s.IAM.Roles["plane"] = &awssim.Role{Name: "plane", Service: "eks.amazonaws.com"}
 		for _, name := range []string{"pods", "other"} {
 			s.IAM.Roles[name] = &awssim.Role{Name: name, Service: "pods.eks.amazonaws.com"}
 		}
@@ -38,7 +39,7 @@ func cluster(t *testing.T) *awssim.AWS {
 			"demo",
 		),
 		Version:                    aws.String("1.31"),
-		RoleArn:                    aws.String("arn:aws:iam::123456789012:role/pods"),
+		RoleArn:                    aws.String("arn:aws:iam::123456789012:role/plane"),
 		BootstrapSelfManagedAddons: aws.Bool(false),
 		ResourcesVpcConfig:         &types.VpcConfigRequest{SubnetIds: []string{zones["us-east-1a"], zones["us-east-1b"]}},
 	})

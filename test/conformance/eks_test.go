@@ -16,6 +16,14 @@ func (s *suite) eksClusters() {
 	demo := aws.String("demo")
 	role, err := s.iam.GetRole(s.ctx, &iam.GetRoleInput{RoleName: aws.String("nodes.cluster-api-provider-aws.sigs.k8s.io")})
 	s.need(err)
+	plane, err := s.iam.CreateRole(s.ctx, &iam.CreateRoleInput{
+		RoleName: aws.String("eks-plane"),
+		AssumeRolePolicyDocument: aws.String(
+			`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"eks.amazonaws.com"},"Action":"sts:AssumeRole"}]}`,
+		),
+	})
+	s.need(err)
+	s.settle()
 	subnets, err := s.ec2.DescribeSubnets(s.ctx, &ec2.DescribeSubnetsInput{Filters: filter("default-for-az", "true")})
 	s.need(err)
 	zones := map[string]string{}
@@ -31,10 +39,10 @@ func (s *suite) eksClusters() {
 	}
 	_, err = s.eks.DescribeCluster(s.ctx, &eks.DescribeClusterInput{Name: demo})
 	s.see("EKS cluster: describe one that is not there", err)
-	made, err := create(*role.Role.Arn, "us-east-1a", "us-east-1b")
+	made, err := create(*plane.Role.Arn, "us-east-1a", "us-east-1b")
 	s.need(err)
 	s.see("EKS cluster: create", err, made.Cluster.Status, *made.Cluster.Arn)
-	_, err = create(*role.Role.Arn, "us-east-1a", "us-east-1b")
+	_, err = create(*plane.Role.Arn, "us-east-1a", "us-east-1b")
 	s.see("EKS cluster: create again", err)
 	s.settle()
 	found, err := s.eks.DescribeCluster(s.ctx, &eks.DescribeClusterInput{Name: demo})
@@ -60,9 +68,11 @@ func (s *suite) eksClusters() {
 	_, err = create("arn:aws:iam::123456789012:role/nobody", "us-east-1a", "us-east-1b")
 	s.see("EKS cluster: create with a role that is not there", err)
 	s.forget(err, demo)
-	_, err = create(*role.Role.Arn, "us-east-1a")
+	_, err = create(*plane.Role.Arn, "us-east-1a")
 	s.see("EKS cluster: create in one zone", err)
 	s.forget(err, demo)
+	_, err = s.iam.DeleteRole(s.ctx, &iam.DeleteRoleInput{RoleName: plane.Role.RoleName})
+	s.need(err)
 }
 
 // forget deletes a cluster that was created although an error was expected.

@@ -130,10 +130,10 @@ func (h *hearing) permits(service, op string, in any) bool {
 }
 
 // optional reports whether a call is one of those with which a run asks IAM for the permissions
-// of its caller: the policy does not contain them, and a run goes on without them.
+// of its caller, or for spot prices: the policy does not contain them, and a run goes on without them.
 func (h *hearing) optional(op string, in any) bool {
 	role, ok := in.(*iam.GetRoleInput)
-	return op == "SimulatePrincipalPolicy" ||
+	return op == "SimulatePrincipalPolicy" || op == "DescribeSpotPriceHistory" ||
 		ok && h.kind == permission.SelfManaged && slices.ContainsFunc(h.document.Statement, func(s permission.Statement) bool {
 			return s.Sid == "AssumeRolesOfIdentities" && slices.ContainsFunc(s.Resource, func(arn string) bool { return strings.HasSuffix(arn, "/"+*role.RoleName) })
 		})

@@ -107,10 +107,10 @@ func modelOf(t *testing.T, example string) *manifest.Cluster {
 // account returns a simulated account with what an example, as it is written, expects to exist.
 func account(m *manifest.Cluster) *awssim.AWS {
 	a := awssim.New(awssim.Options{Region: m.Region})
-	role := func(s *awssim.State, name string) {
+	role := func(s *awssim.State, name, service string) {
 		s.IAM.Roles[name] = &awssim.Role{
 			Name:    name,
-			Service: "eks.amazonaws.com",
+			Service: service,
 			Holder:  iam.Holder{Attached: []string{"arn:aws:iam::aws:policy/AdministratorAccess"}},
 		}
 	}
@@ -120,11 +120,11 @@ func account(m *manifest.Cluster) *awssim.AWS {
 		}
 		for _, id := range m.Identity {
 			if id.Role != nil {
-				role(s, last(id.Role.RoleArn))
+				role(s, last(id.Role.RoleArn), "eks.amazonaws.com")
 			}
 		}
-		for _, name := range roles(m) {
-			role(s, name)
+		for name, service := range roles(m) {
+			role(s, name, service)
 		}
 		for _, d := range m.Deployments {
 			spec := &d.Template.Spec.Template.Spec
@@ -139,32 +139,33 @@ func account(m *manifest.Cluster) *awssim.AWS {
 	return a
 }
 
-// roles lists the existing roles that the manifest of an EKS cluster names.
-func roles(m *manifest.Cluster) (names []string) {
+// roles lists the existing roles that the manifest of an EKS cluster names, with the services that assume them.
+func roles(m *manifest.Cluster) map[string]string {
+	names := map[string]string{}
 	if m.EKS == nil {
-		return nil
+		return names
 	}
 	spec := &m.EKS.ControlPlane.Spec
 	if spec.Addons != nil {
 		for _, a := range *spec.Addons {
 			if a.ServiceAccountRoleArn != nil {
-				names = append(names, last(*a.ServiceAccountRoleArn))
+				names[last(*a.ServiceAccountRoleArn)] = "eks.amazonaws.com"
 			}
 		}
 	}
 	for _, e := range spec.AccessEntries {
-		names = append(names, last(e.PrincipalARN))
+		names[last(e.PrincipalARN)] = "eks.amazonaws.com"
 	}
 	if m.EKS.EnableIAM {
 		return names
 	}
-	names = append(names, *spec.RoleName)
+	names[*spec.RoleName] = "eks.amazonaws.com"
 	for _, f := range m.EKS.Fargate {
-		names = append(names, f.Spec.RoleName)
+		names[f.Spec.RoleName] = "eks-fargate-pods.amazonaws.com"
 	}
 	for _, p := range m.Pools {
 		if p.Managed != nil {
-			names = append(names, p.Managed.Spec.RoleName)
+			names[p.Managed.Spec.RoleName] = "ec2.amazonaws.com"
 		}
 	}
 	return names

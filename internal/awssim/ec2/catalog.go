@@ -73,6 +73,15 @@ func (svc *Service) describeAccountAttributes(in *ec2.DescribeAccountAttributesI
 	return out, nil
 }
 
+// partitions is the number of partitions of a placement group: at most 7 in a zone ("Partition placement groups", EC2 user guide).
+func (svc *Service) partitions(group string) int32 {
+	const most = 7
+	if n, ok := svc.state.Partitions[group]; ok {
+		return n
+	}
+	return most
+}
+
 func (svc *Service) describePlacementGroups(in *ec2.DescribePlacementGroupsInput) (*ec2.DescribePlacementGroupsOutput, error) {
 	groups := svc.state.PlacementGroups
 	keep, err := matching(in.Filters, fields[string]{
@@ -91,10 +100,14 @@ func (svc *Service) describePlacementGroups(in *ec2.DescribePlacementGroupsInput
 	out := &ec2.DescribePlacementGroupsOutput{}
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
 		if keep(name) && (len(in.GroupNames) == 0 || slices.Contains(in.GroupNames, name)) {
-			out.PlacementGroups = append(out.PlacementGroups, types.PlacementGroup{
+			g := types.PlacementGroup{
 				GroupName: aws.String(name), GroupId: aws.String(GivenID("pg", svc.Region, name)),
 				State: types.PlacementGroupStateAvailable, Strategy: types.PlacementStrategy(groups[name]),
-			})
+			}
+			if g.Strategy == types.PlacementStrategyPartition {
+				g.PartitionCount = aws.Int32(svc.partitions(name))
+			}
+			out.PlacementGroups = append(out.PlacementGroups, g)
 		}
 	}
 	return out, nil

@@ -26,6 +26,7 @@ type Image struct {
 	SourceImage, SourceRegion                          string    // only for copies
 	Ready                                              time.Time // pending before
 	Failure                                            string    // reason of the failure at that time; "": none
+	NoENA                                              bool      `json:",omitempty"` // it has no driver for the Elastic Network Adapter
 }
 
 // Device is a block device of an image.
@@ -108,7 +109,8 @@ func (svc *Service) imageOut(i *Image) types.Image {
 		ImageId: aws.String(i.ID), Name: aws.String(i.Name), OwnerId: aws.String(i.Owner), Description: aws.String(i.Description),
 		ImageLocation: aws.String(i.Owner + "/" + i.Name), Architecture: types.ArchitectureValues(i.Architecture),
 		CreationDate: aws.String(stamp(i.Created)), State: i.state(svc.Now()), ImageType: types.ImageTypeValuesMachine,
-		VirtualizationType: types.VirtualizationTypeHvm, Hypervisor: types.HypervisorTypeXen, Public: aws.Bool(i.Owner != svc.Number()), EnaSupport: aws.Bool(true),
+		VirtualizationType: types.VirtualizationTypeHvm, Hypervisor: types.HypervisorTypeXen, Public: aws.Bool(i.Owner != svc.Number()),
+		EnaSupport:     aws.Bool(!i.NoENA),
 		RootDeviceName: aws.String(i.RootDevice), RootDeviceType: types.DeviceTypeEbs, PlatformDetails: aws.String("Linux/UNIX"),
 		BootMode: types.BootModeValues(i.BootMode), TpmSupport: types.TpmSupportValues(i.TPM), ImdsSupport: types.ImdsSupportValues(i.IMDS),
 		SriovNetSupport: core.Text(i.SRIOV), SourceImageId: core.Text(i.SourceImage), SourceImageRegion: core.Text(i.SourceRegion),

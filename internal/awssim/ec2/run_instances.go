@@ -87,6 +87,30 @@ func (svc *Service) checkImage(l *launch) error {
 		return core.Fail("InvalidParameterCombination", "images with a virtualization type of 'hvm' are not supported for instance type %s", kind.name)
 	}
 	l.image, l.kind, l.model.Image, l.model.Type = image, kind, image.ID, kind.name
+	return l.checkFirmware()
+}
+
+// checkFirmware compares what an image needs of the hardware with the instance type: the boot mode ("Requirements to launch an Amazon EC2
+// instance in UEFI boot mode", EC2 user guide), NitroTPM ("Requirements for using NitroTPM with Amazon EC2 instances"), and the driver of
+// the network adapter ("Enable enhanced networking with ENA"). The codes of the first two are not documented.
+func (l *launch) checkFirmware() error {
+	info := &l.kind.info
+	mode := types.BootModeType(l.image.BootMode)
+	if l.image.BootMode == string(types.BootModeValuesUefiPreferred) {
+		mode = ""
+	}
+	switch {
+	case mode != "" && len(info.SupportedBootModes) > 0 && !slices.Contains(info.SupportedBootModes, mode):
+		return core.Fail("Unsupported", "the instance type '%s' does not support the boot mode '%s' of the image", l.kind.name, l.image.BootMode)
+	case l.image.TPM != "" && info.NitroTpmSupport != types.NitroTpmSupportSupported:
+		return core.Fail("Unsupported", "the instance type '%s' does not support NitroTPM, which the image needs", l.kind.name)
+	case l.image.NoENA && info.NetworkInfo != nil && info.NetworkInfo.EnaSupport == types.EnaSupportRequired:
+		return core.Fail(
+			"InvalidParameterCombination",
+			"Enhanced networking with the Elastic Network Adapter (ENA) is required for the '%s' instance type. Ensure that you are using an AMI that is enabled for ENA.",
+			l.kind.name,
+		)
+	}
 	return nil
 }
 
@@ -108,6 +132,9 @@ func (svc *Service) checkBasics(l *launch) error {
 			"value (%s) for parameter iamInstanceProfile.name is invalid: invalid IAM instance profile name",
 			aws.ToString(p.Name),
 		)
+	}
+	if !svc.iam.ProfileHasRole(aws.ToString(p.Name)) { // seen by others: DanielThomas/ec2gaming #17
+		return core.Fail("InvalidParameterValue", "IAM Instance Profile \"%s\" has no associated IAM Roles", svc.iam.ProfileARN(aws.ToString(p.Name)))
 	}
 	l.model.Profile = aws.ToString(p.Name)
 	return nil
@@ -315,7 +342,7 @@ func (svc *Service) checkCount(l *launch) error {
 		return core.Fail("InvalidParameterValue", "the counts %d to %d are invalid", least, wanted)
 	}
 	l.count = wanted
-	for _, check := range []func(*launch) error{svc.checkReserved, svc.withoutHost} {
+	for _, check := range []func(*launch) error{svc.checkReserved, svc.withoutHost, svc.checkSpotPrice} {
 		if err := check(l); err != nil {
 			return err
 		}
@@ -527,6 +554,21 @@ func (l *launch) spot(o *types.SpotMarketOptions) error {
 	return nil
 }
 
+// checkSpotPrice refuses a maximum price below the spot price of the zone: SpotMaxPriceTooLow ("Error codes for the Amazon EC2 API").
+func (svc *Service) checkSpotPrice(l *launch) error {
+	most, err := strconv.ParseFloat(l.model.MaxPrice, 64)
+	price, known := svc.spotPrice(l.kind.name, l.subnet.Zone)
+	if !l.model.Spot || err != nil || !known || most >= price {
+		return nil //nolint:nilerr // there is no maximum price
+	}
+	return core.Fail(
+		"SpotMaxPriceTooLow",
+		"Your Spot request price of %s is lower than the minimum required Spot request fulfillment price of %.4f.",
+		l.model.MaxPrice,
+		price,
+	)
+}
+
 func (svc *Service) checkMetadata(l *launch) error {
 	l.model.Metadata = MetadataOptions{Endpoint: "enabled", IPv6: "disabled", Tokens: "optional", Tags: "disabled", HopLimit: 1}
 	if l.image != nil && l.image.IMDS == string(types.ImdsSupportValuesV20) { // "Order of precedence for instance metadata options", EC2 user guide
@@ -591,7 +633,7 @@ func (svc *Service) checkPlacement(l *launch) error {
 		return core.Fail("InvalidParameterValue", "value (%s) for parameter tenancy is invalid", p.Tenancy)
 	case group != "" && !known:
 		return core.Fail("InvalidPlacementGroup.Unknown", "the placement group '%s' is unknown", group)
-	case partition != 0 && (strategy != "partition" || partition < 1 || partition > 7):
+	case partition != 0 && (strategy != "partition" || partition < 1 || partition > svc.partitions(group)):
 		return core.Fail("InvalidParameterCombination", "the partition number %d needs a placement group with partitions", partition)
 	case group != "" && !slices.Contains(l.kind.info.PlacementGroupInfo.SupportedStrategies, types.PlacementGroupStrategy(strategy)):
 		return core.Fail("InvalidParameterCombination", "%s placement groups are not supported by the '%s' instance type", strategy, l.kind.name)

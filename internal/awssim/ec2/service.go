@@ -32,6 +32,7 @@ func New(a *core.Account, s *State, i *iam.Service) *Service {
 	core.Fill(&s.Elsewhere)
 	core.Fill(&s.KeyPairs)
 	core.Fill(&s.PlacementGroups)
+	core.Fill(&s.Partitions)
 	core.Fill(&s.Reservations)
 	core.Fill(&s.Hosts)
 	core.Fill(&s.Keys)

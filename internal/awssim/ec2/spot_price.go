@@ -13,8 +13,19 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/pricing"
 )
 
-// describeSpotPriceHistory returns the spot prices of this moment: in the first zone 40 % of
-// the On-Demand price, and one percent more in each further one. AWS's prices change over time.
+// spotPrice is the spot price of an instance type in a zone: in the first zone 40 % of the On-Demand price, and one percent
+// more in each further one. AWS's prices change over time.
+func (svc *Service) spotPrice(instanceType, zone string) (price float64, ok bool) {
+	demand, ok := pricing.OnDemand(svc.Region, instanceType)
+	for n, z := range svc.zones() {
+		if ok && z.name == zone && z.parent == "" && z.offered(instanceType) {
+			return demand * (0.40 + 0.01*float64(n)), true
+		}
+	}
+	return 0, false
+}
+
+// describeSpotPriceHistory returns the spot prices of this moment.
 func (svc *Service) describeSpotPriceHistory(in *ec2.DescribeSpotPriceHistoryInput) (*ec2.DescribeSpotPriceHistoryOutput, error) {
 	switch {
 	case in.StartTime == nil || in.StartTime.Before(svc.Now().Add(-time.Minute)):
@@ -24,14 +35,14 @@ func (svc *Service) describeSpotPriceHistory(in *ec2.DescribeSpotPriceHistoryInp
 	}
 	out := &ec2.DescribeSpotPriceHistoryOutput{}
 	for _, t := range in.InstanceTypes {
-		price, ok := pricing.OnDemand(svc.Region, string(t))
-		for n, z := range svc.zones() {
-			if !ok || z.parent != "" || !z.offered(string(t)) {
+		for _, z := range svc.zones() {
+			price, ok := svc.spotPrice(string(t), z.name)
+			if !ok {
 				continue
 			}
 			out.SpotPriceHistory = append(out.SpotPriceHistory, types.SpotPrice{
 				AvailabilityZone: aws.String(z.name), InstanceType: t, ProductDescription: types.RIProductDescriptionLinuxUnix,
-				SpotPrice: aws.String(strconv.FormatFloat(price*(0.40+0.01*float64(n)), 'f', 6, 64)), Timestamp: in.StartTime,
+				SpotPrice: aws.String(strconv.FormatFloat(price, 'f', 6, 64)), Timestamp: in.StartTime,
 			})
 		}
 	}

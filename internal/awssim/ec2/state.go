@@ -24,6 +24,7 @@ type State struct {
 	Elsewhere          map[string]*Place       // state in other regions, by region
 	KeyPairs           map[string]bool         // by name
 	PlacementGroups    map[string]string       // strategy by name: cluster, partition or spread
+	Partitions         map[string]int32        // number of partitions by the name of a placement group; 7 without an entry
 	Reservations       map[string]*Reservation // capacity reservations, by ID
 	Hosts              map[string]*Host        // dedicated hosts, by ID
 	Keys               map[string]string       // KMS keys for images in all regions: alias by key ID

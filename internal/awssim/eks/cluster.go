@@ -267,7 +267,7 @@ func (svc *Service) createCluster(ctx context.Context, in *eks.CreateClusterInpu
 		return nil, invalid("The cluster name %q is not valid", name)
 	case !slices.Contains(versions, c.Version):
 		return nil, invalid("unsupported Kubernetes version %s", c.Version)
-	case !svc.iam.Assumable(c.RoleARN):
+	case !svc.iam.Trusts(c.RoleARN, "eks.amazonaws.com"): // terraform-aws-eks, issue 2406
 		return nil, invalid("Role with arn: %s, could not be assumed because it does not exist or the trusted entity is not correct", c.RoleARN)
 	}
 	core.Set(&c.SelfManagedAddons, in.BootstrapSelfManagedAddons)

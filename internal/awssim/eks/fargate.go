@@ -112,6 +112,8 @@ func (svc *Service) createFargate(in *eks.CreateFargateProfileInput) (*eks.Creat
 		return nil, invalid("The Fargate profile name %q is not valid", name)
 	case !svc.iam.Assumable(f.RoleARN):
 		return nil, invalid("Pod execution role %s does not exist", f.RoleARN)
+	case !svc.iam.Trusts(f.RoleARN, "eks-fargate-pods.amazonaws.com"): // "Amazon EKS Pod execution IAM role", EKS user guide
+		return nil, invalid("Misconfigured PodExecutionRole Trust Policy; Please add the eks-fargate-pods.amazonaws.com Service Principal to your role.")
 	case len(in.Selectors) < 1 || len(in.Selectors) > 5:
 		return nil, invalid("Fargate profile must have between 1 and 5 selectors.")
 	}

@@ -251,6 +251,8 @@ func (svc *Service) checkNodeGroup(c *Cluster, g *NodeGroup, in *eks.CreateNodeg
 		return invalid("The node group name %q is not valid", g.Name)
 	case !svc.iam.Assumable(g.RoleARN):
 		return invalid("The role with name %s cannot be found.", g.RoleARN)
+	case !svc.iam.Trusts(g.RoleARN, "ec2.amazonaws.com"): // eksctl, issue 3290
+		return invalid("Following required service principals [ec2.amazonaws.com] were not found in the trust relationships of nodeRole %s", g.RoleARN)
 	case minor(g.Version) > minor(c.Version) || minor(c.Version)-minor(g.Version) > kubeletSkew:
 		return invalid("Requested Nodegroup version %s is not compatible with cluster version %s", g.Version, c.Version)
 	case !slices.Contains(SupportedVersions(), g.Version):

@@ -45,6 +45,12 @@ func (svc *Service) ProfileExists(name string) bool {
 	return ok
 }
 
+// ProfileHasRole reports whether an instance profile has a role.
+func (svc *Service) ProfileHasRole(name string) bool {
+	p := svc.state.Profiles[name]
+	return p != nil && svc.state.Roles[p.Role] != nil
+}
+
 func (svc *Service) showProfile(p *InstanceProfile) types.InstanceProfile {
 	out := types.InstanceProfile{
 		InstanceProfileName: aws.String(

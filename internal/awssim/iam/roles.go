@@ -2,6 +2,8 @@ package iam
 
 import (
 	"cmp"
+	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,6 +63,31 @@ func (svc *Service) IsPrincipal(arn string) bool {
 func (svc *Service) Assumable(arn string) bool {
 	r := svc.RoleOfARN(arn)
 	return r != nil && svc.Visible(r.Born)
+}
+
+// Trusts reports whether a role that can be seen lets a service assume it. Conditions are ignored.
+func (svc *Service) Trusts(arn, service string) bool {
+	r := svc.RoleOfARN(arn)
+	if r == nil || !svc.Visible(r.Born) {
+		return false
+	}
+	var policy struct{ Statement any }
+	if err := json.Unmarshal([]byte(r.trust()), &policy); err != nil {
+		return false
+	}
+	has := func(v any, word string) bool {
+		list, _ := v.([]any)
+		return v == word || slices.Contains(list, any(word))
+	}
+	statements, several := policy.Statement.([]any)
+	if !several {
+		statements = []any{policy.Statement}
+	}
+	return slices.ContainsFunc(statements, func(x any) bool {
+		s, _ := x.(map[string]any)
+		principal, _ := s["Principal"].(map[string]any)
+		return s["Effect"] == "Allow" && has(principal["Service"], service) && has(s["Action"], "sts:AssumeRole")
+	})
 }
 
 func (svc *Service) roleARN(r *Role) string { return svc.ARN("role", r.Path, r.Name) }

@@ -1,5 +1,5 @@
 // Package components has a table of what the components of Kubernetes know in each minor version:
-// flags, feature gates, admission plugins and cloud providers. hack/componenttable makes it from
+// flags, feature gates, admission plugins, cloud providers and fields of the kubelet's configuration. hack/componenttable makes it from
 // the code of the components.
 package components
 
@@ -50,6 +50,9 @@ func Gate(component, name string) Row {
 
 // Admission returns the row of an admission plugin.
 func Admission(name string) Row { return row(APIServer, "admission", name) }
+
+// KubeletField returns the row of a field of KubeletConfiguration.
+func KubeletField(name string) Row { return row(Kubelet, "field", name) }
 
 // CloudProvider returns the row of a cloud provider that the components contain.
 func CloudProvider(name string) Row { return row(all, "cloud-provider", name) }

@@ -87,6 +87,12 @@ type Checked interface {
 	Check(ctx context.Context, c *cloud.Clients) (refusal string, err error)
 }
 
+// CheckedCreation is implemented by a resource of which AWS validates more when it is created than when it is changed.
+type CheckedCreation interface {
+	// CheckCreation returns the reason if AWS would reject the creation of the resource, otherwise "".
+	CheckCreation(ctx context.Context, c *cloud.Clients) (refusal string, err error)
+}
+
 // Doubted is implemented by a resource that AWS may create although it will not work as intended.
 type Doubted interface {
 	// Doubts returns warnings for the plan, from read-only calls before the first write.

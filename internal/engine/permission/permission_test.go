@@ -24,7 +24,7 @@ func needs(c call) []string {
 		{"sts", "GetCallerIdentity"}:           {}, // always allowed
 		{"eks", "ListIdentityProviderConfigs"}: {}, // only for an import, which says so if it is denied
 		{"iam", "SimulatePrincipalPolicy"}:     {}, // a run goes on without it
-		{"pricing", "GetProducts"}:             {}, // these two only for the cost in a plan, which says so if they are denied
+		{"pricing", "GetProducts"}:             {}, // these two only for the cost in a plan, which says so if they are denied; spot prices also for a warning
 		{"ec2", "DescribeSpotPriceHistory"}:    {},
 		{"sts", "DecodeAuthorizationMessage"}:  {}, // as above
 		{"ssm", "DescribeInstanceInformation"}: {}, // these four only for what is done on machines: logs, an import, exec, ssh, which say so if they are denied

@@ -47,11 +47,12 @@ func (p *planning) preflight(ctx context.Context) error {
 func (p *planning) refusals(ctx context.Context) (reasons []error) {
 	unread := map[string]bool{} // what was warned of: resources share reads
 	for _, s := range p.Plan.Steps {
-		check := checkOf(p.Built.Graph.Resource(s.Resource).Desired(), s.Action)
-		if check == nil {
-			continue
+		refusal, err := "", error(nil)
+		for _, check := range checksOf(p.Built.Graph.Resource(s.Resource).Desired(), s.Action) {
+			if refusal, err = check(cloud.InSnapshot(cloud.ReadOnly(ctx)), p.Cloud); refusal != "" || err != nil {
+				break
+			}
 		}
-		refusal, err := check(cloud.InSnapshot(cloud.ReadOnly(ctx)), p.Cloud)
 		switch {
 		case refusal != "":
 			reasons = append(reasons, &plan.ResourceError{Resource: s.Resource, Origin: p.locate(s.Origin, errors.New(refusal)), Err: errors.New(refusal)})
@@ -66,6 +67,7 @@ func (p *planning) refusals(ctx context.Context) (reasons []error) {
 // warnOfDoubts warns of resources that AWS accepts although they will not work as intended. It warns of nothing if AWS does
 // not answer.
 func (p *planning) warnOfDoubts(ctx context.Context) {
+	told := map[string]bool{} // machines of a group have the same
 	for _, s := range p.Plan.Steps {
 		r, ok := p.Built.Graph.Resource(s.Resource).Desired().(graph.Doubted)
 		if !ok || s.Action != plan.Create && s.Action != plan.Update {
@@ -76,24 +78,27 @@ func (p *planning) warnOfDoubts(ctx context.Context) {
 			continue
 		}
 		for _, w := range warnings {
-			p.Warn("%s: %s", p.locate(s.Origin, errors.New(w)), w)
+			at := p.locate(s.Origin, errors.New(w))
+			if !told[at+w] {
+				p.Warn("%s: %s", at, w)
+			}
+			told[at+w] = true
 		}
 	}
 }
 
-// checkOf returns the check of a resource before an action; nil if it has none.
-func checkOf(desired any, action plan.Action) func(context.Context, *cloud.Clients) (refusal string, err error) {
-	switch action { //nolint:exhaustive // nothing is checked for the others
-	case plan.Create, plan.Update:
-		if r, ok := desired.(graph.Checked); ok {
-			return r.Check
-		}
-	case plan.Remove:
-		if r, ok := desired.(graph.CheckedDeletion); ok {
-			return r.CheckDeletion
-		}
+// checksOf returns the checks of a resource before an action.
+func checksOf(desired any, action plan.Action) (checks []func(context.Context, *cloud.Clients) (refusal string, err error)) {
+	if r, ok := desired.(graph.CheckedCreation); ok && action == plan.Create {
+		checks = append(checks, r.CheckCreation)
 	}
-	return nil
+	if r, ok := desired.(graph.Checked); ok && (action == plan.Create || action == plan.Update) {
+		checks = append(checks, r.Check)
+	}
+	if r, ok := desired.(graph.CheckedDeletion); ok && action == plan.Remove {
+		checks = append(checks, r.CheckDeletion)
+	}
+	return checks
 }
 
 // unreadable is what the warning about a failed check is about: the action that is denied, or the error.

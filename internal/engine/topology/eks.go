@@ -18,6 +18,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
@@ -137,6 +138,7 @@ func newEKSCluster(g *graph.Graph, in inputs, net network, groups securityGroups
 		Role:                  addRole(g, in, in.controlPlaneRole(plane)),
 		Auto:                  addAutoMode(g, in),
 		Zones:                 in.zonesOfEKS(),
+		MostPublicBlocks:      rules.MostPublicBlocks,
 		Public:                plane.EndpointAccess.Public,
 		Private:               plane.EndpointAccess.Private,
 		IPv6:                  net.ipv6,
@@ -183,7 +185,7 @@ func newEKSCluster(g *graph.Graph, in inputs, net network, groups securityGroups
 // controlPlaneRole is the role of the control plane.
 func (in inputs) controlPlaneRole(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) roleSpec {
 	r := roleSpec{
-		name: text(plane.RoleName), path: plane.RolePath, boundary: plane.RolePermissionsBoundary, services: []string{"eks.amazonaws.com"},
+		name: text(plane.RoleName), path: plane.RolePath, boundary: plane.RolePermissionsBoundary, services: []string{iam.ServiceEKS},
 		policies: ControlPlanePolicies(), more: list(plane.RoleAdditionalPolicies), at: "spec.roleName",
 	}
 	if in.m.EKS.HasAutoMode() {
@@ -201,7 +203,7 @@ func addAutoMode(g *graph.Graph, in inputs) *eks.AutoMode {
 	out := &eks.AutoMode{Enabled: m.Enabled, NodePools: m.NodePools}
 	if m.Role != "" {
 		out.Role = addRole(g, in, roleSpec{
-			name: m.Role, services: []string{"ec2.amazonaws.com"}, policies: eks.AutoModeNodePolicies(), at: "metadata.annotations",
+			name: m.Role, services: []string{iam.ServiceEC2}, policies: eks.AutoModeNodePolicies(), at: "metadata.annotations",
 		})
 	}
 	return out

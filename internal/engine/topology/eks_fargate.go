@@ -9,6 +9,7 @@ import (
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
@@ -52,7 +53,7 @@ func (in inputs) originOfFargate(x *expinfrav1.AWSFargateProfile) string {
 // fargateRole is the role with which pods on Fargate are started.
 func fargateRole(spec *expinfrav1.FargateProfileSpec) roleSpec {
 	return roleSpec{
-		name: spec.RoleName, path: spec.RolePath, boundary: spec.RolePermissionsBoundary, services: []string{"eks-fargate-pods.amazonaws.com"},
+		name: spec.RoleName, path: spec.RolePath, boundary: spec.RolePermissionsBoundary, services: []string{iam.ServiceFargate},
 		policies: []string{"AmazonEKSFargatePodExecutionRolePolicy"}, at: "spec",
 	}
 }

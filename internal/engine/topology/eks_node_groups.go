@@ -11,6 +11,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
@@ -107,7 +108,7 @@ func (in inputs) originOfNodeGroup(pool manifest.Pool) string {
 // nodeRole is the role of the nodes of a node group.
 func nodeRole(spec *expinfrav1.AWSManagedMachinePoolSpec) roleSpec {
 	return roleSpec{
-		name: spec.RoleName, path: spec.RolePath, boundary: spec.RolePermissionsBoundary, services: []string{"ec2.amazonaws.com"},
+		name: spec.RoleName, path: spec.RolePath, boundary: spec.RolePermissionsBoundary, services: []string{iam.ServiceEC2},
 		policies: NodePolicies(), more: spec.RoleAdditionalPolicies, at: "spec",
 	}
 }

@@ -44,10 +44,10 @@ func podRole(g *graph.Graph, in inputs, r manifest.PodRole, purpose string) *gra
 		return added
 	}
 	if r.RoleARN != "" {
-		return graph.Use(g, id, iam.RoleByName(name, "create it with a trust policy for pods.eks.amazonaws.com"), in.infra("metadata.annotations"))
+		return graph.Use(g, id, iam.RoleByARN(r.RoleARN, "create it with a trust policy for pods.eks.amazonaws.com"), in.infra("metadata.annotations"))
 	}
 	return graph.Add(g, id, &iam.Role{
-		Name: name, Path: in.m.EKS.PodRolePath(in.m.Region), Services: []string{"pods.eks.amazonaws.com"}, TagsSessions: true, Exclusive: true,
+		Name: name, Path: in.m.EKS.PodRolePath(in.m.Region), Services: []string{iam.ServicePods}, TagsSessions: true, Exclusive: true,
 		Policies: r.PolicyARNs, Given: r.PolicyARNs, ClusterTag: in.cloudProviderKey(), Tags: in.eksTags(name),
 	}, in.infra("metadata.annotations"))
 }

@@ -29,7 +29,7 @@ func addKarpenter(g *graph.Graph, in inputs, cluster *graph.Ref[eks.ClusterState
 		return graph.Add(g, plan.ID("role/"+r.Name), &r, at, graph.DeletedAfter(isMachine))
 	}
 	nodeRole := in.m.EKS.KarpenterNodeRole(in.m.Region)
-	nodes := iam.Role{Name: nodeRole, Services: []string{"ec2.amazonaws.com"}}
+	nodes := iam.Role{Name: nodeRole, Services: []string{iam.ServiceEC2}}
 	for _, policy := range NodePolicies() {
 		nodes.Policies = append(nodes.Policies, "arn:"+in.m.Partition()+":iam::aws:policy/"+policy)
 	}

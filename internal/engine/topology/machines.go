@@ -127,6 +127,7 @@ func addMachine(g *graph.Graph, in inputs, p platform, x groupPlan, at place, af
 		if r.Image, err = addImage(g, in, x.group); err != nil {
 			return out, err
 		}
+		r.Type = in.inv.Types[x.spec.InstanceType]
 		data := p.boot.recorded(in.bootData(p.boot, x.group, id, x.instanceName(at.index), x.role(at)))
 		data.Waits = in.bootsBesideGateways(p.net, x.group, r.Subnet)
 		r.Boot = data

@@ -67,25 +67,30 @@ func (g *Group) checkOverrides(ctx context.Context, c *cloud.Clients) (refusal s
 	if err != nil {
 		return "", err
 	}
-	want := ""
+	image := ec2.ImageState{}
 	if g.Content != nil && g.Content.Image != nil {
-		image, _ := g.Content.Image.Found()
-		want = image.Architecture
+		image, _ = g.Content.Image.Found()
 	}
 	for _, name := range names {
-		switch t := found[name]; {
-		case t.VCPUs == 0 && t.Zones != nil:
+		if refusal := g.unfit(name, found[name], image); refusal != "" {
+			return "mixedInstancesPolicy.overrides: " + refusal, nil
+		}
+		if t := found[name]; t.VCPUs == 0 && t.Zones != nil {
 			return fmt.Sprintf("mixedInstancesPolicy.overrides: there is no instance type %s in %s", name, c.Region), nil
-		case g.Content != nil && t.TooManyVolumes(name, len(g.Content.Spec.NonRootVolumes), 1) != "":
-			return "mixedInstancesPolicy.overrides: " + t.TooManyVolumes(name, len(g.Content.Spec.NonRootVolumes), 1) + ": remove some, or use another type", nil
-		case t.VCPUs != 0 && want != "" && t.Architecture != want:
-			return fmt.Sprintf(
-				"mixedInstancesPolicy.overrides: the instance type %s is %s, and the image is %s: use types of one architecture",
-				name,
-				t.Architecture,
-				want,
-			), nil
 		}
 	}
 	return "", nil
+}
+
+// unfit says why machines of an instance type do not start from the image of the group; "" if they do, or if the type is not known.
+func (g *Group) unfit(name string, t ec2.InstanceType, image ec2.ImageState) string {
+	switch want := image.Architecture; {
+	case t.VCPUs == 0:
+		return ""
+	case g.Content != nil && t.TooManyVolumes(name, len(g.Content.Spec.NonRootVolumes), 1) != "":
+		return t.TooManyVolumes(name, len(g.Content.Spec.NonRootVolumes), 1) + ": remove some, or use another type"
+	case want != "" && t.Architecture != want:
+		return fmt.Sprintf("the instance type %s is %s, and the image is %s: use types of one architecture", name, t.Architecture, want)
+	}
+	return t.Unfit(name, image)
 }

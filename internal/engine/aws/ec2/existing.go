@@ -99,7 +99,7 @@ func (i *Instance) Check(ctx context.Context, c *cloud.Clients) (refusal string,
 	if i.Typed {
 		checks = append(checks, i.checkType)
 	}
-	checks = append(checks, i.missingInterface, i.checkKeys, i.checkReservation, i.checkHost, i.noWayOut, i.checkGroups)
+	checks = append(checks, i.checkImage, i.checkPlacement, i.checkInterfaces, i.checkKeys, i.checkReservation, i.checkHost, i.noWayOut, i.checkGroups)
 	return firstRefusal(ctx, c, checks)
 }
 
@@ -195,12 +195,23 @@ func (i *Instance) checkType(ctx context.Context, c *cloud.Clients) (refusal str
 			image.ID,
 			image.Architecture,
 		), nil
+	case t.Unfit(i.Spec.InstanceType, image) != "":
+		return t.Unfit(i.Spec.InstanceType, image), nil
 	case tooMany != "":
 		return "nonRootVolumes: " + tooMany, nil
 	case i.Enclave && t.VCPUs != 0 && !t.Enclaves:
 		return fmt.Sprintf("the instance type %s has no Nitro Enclaves: use another type, or remove enclaveOptions", i.Spec.InstanceType), nil
 	}
 	return "", nil
+}
+
+// checkImage compares the image with the instance type.
+func (i *Instance) checkImage(context.Context, *cloud.Clients) (refusal string, err error) {
+	if i.Image == nil {
+		return "", nil
+	}
+	image, _ := i.Image.Found()
+	return i.Type.Unfit(i.Spec.InstanceType, image), nil
 }
 
 // checkVolumes compares the volumes with the image.
@@ -248,24 +259,6 @@ func (i *Instance) checkKeys(ctx context.Context, c *cloud.Clients) (refusal str
 		}
 		if refusal, err = kms.Refusal(ctx, c, v.EncryptionKey); refusal != "" || err != nil {
 			return text.Prefixed(path+".encryptionKey: ", refusal), err
-		}
-	}
-	return "", nil
-}
-
-// missingInterface says which network interface that the manifest names does not exist.
-func (i *Instance) missingInterface(ctx context.Context, c *cloud.Clients) (string, error) {
-	ids := i.Spec.NetworkInterfaces
-	if len(ids) == 0 {
-		return "", nil
-	}
-	out, err := c.EC2.DescribeNetworkInterfaces(ctx, &ec2.DescribeNetworkInterfacesInput{Filters: []types.Filter{cloud.Filter("network-interface-id", ids...)}})
-	if err != nil {
-		return "", err
-	}
-	for _, id := range ids {
-		if !slices.ContainsFunc(out.NetworkInterfaces, func(n types.NetworkInterface) bool { return aws.ToString(n.NetworkInterfaceId) == id }) {
-			return fmt.Sprintf("the network interface %s does not exist in this account and region: correct the ID", id), nil
 		}
 	}
 	return "", nil

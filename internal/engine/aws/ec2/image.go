@@ -25,6 +25,8 @@ type ImageState struct {
 	Architecture         string // x86_64 or arm64
 	RootSize             int32  // GiB
 	RootType             string // gp3, …
+	BootMode             string // legacy-bios, uefi or uefi-preferred; "" for that of the instance type
+	TPM, NoENA           bool   // it needs NitroTPM; it lacks the driver of the Elastic Network Adapter
 }
 
 // CloudID implements graph.State.
@@ -55,8 +57,26 @@ func ImageByID(id string) graph.Lookup[ImageState] {
 		if err != nil {
 			return nil, err
 		}
+		if err := unavailable(all[0]); err != nil {
+			return nil, err
+		}
 		return imageState(all[0]), nil
 	}
+}
+
+// unavailable says why no machine starts from an image: only one that is available can be used ("State", Image in the EC2 API reference).
+func unavailable(x types.Image) error {
+	id, reason := aws.ToString(x.ImageId), ""
+	if x.StateReason != nil && aws.ToString(x.StateReason.Message) != "" {
+		reason = " (" + aws.ToString(x.StateReason.Message) + ")"
+	}
+	switch x.State { //nolint:exhaustive // the others are those of images that nobody can use
+	case "", types.ImageStateAvailable:
+		return nil
+	case types.ImageStatePending, types.ImageStateTransient:
+		return fmt.Errorf("image %s is %s: wait until it is available (aws ec2 wait image-available --image-ids %[1]s), or use another one", id, x.State)
+	}
+	return fmt.Errorf("image %s is %s%s, not available: use another one", id, x.State, reason)
 }
 
 // ImageFor looks up an AMI by its ID, and checks that its architecture is that of the
@@ -188,6 +208,7 @@ func newestImage(all []types.Image) *ImageState {
 
 func imageState(x types.Image) *ImageState {
 	s := &ImageState{ID: aws.ToString(x.ImageId), Name: aws.ToString(x.Name), RootDevice: aws.ToString(x.RootDeviceName), Architecture: string(x.Architecture)}
+	s.BootMode, s.TPM, s.NoENA = string(x.BootMode), x.TpmSupport != "", x.EnaSupport != nil && !*x.EnaSupport
 	for _, m := range x.BlockDeviceMappings {
 		if m.Ebs != nil && aws.ToString(m.DeviceName) == s.RootDevice {
 			s.RootSize, s.RootType = aws.ToInt32(m.Ebs.VolumeSize), string(m.Ebs.VolumeType)

@@ -55,6 +55,8 @@ type Instance struct {
 
 	// Typed makes a check look for the instance type, as that of a bastion.
 	Typed bool
+	// Type has the properties of the instance type; none if they are not known yet.
+	Type InstanceType
 	// Enclave: it has Nitro Enclaves.
 	Enclave bool
 

@@ -19,8 +19,13 @@ import (
 func InstanceProfileByName(name string) graph.Lookup[Named] {
 	return func(ctx context.Context, c *cloud.Clients) (*Named, error) {
 		n := Named(name)
-		_, err := InstanceProfile(ctx, c, name)
+		out, err := InstanceProfile(ctx, c, name)
 		switch {
+		case err == nil && len(out.InstanceProfile.Roles) == 0: // RunInstances answers InvalidParameterValue
+			return nil, fmt.Errorf(
+				"instance profile %s has no role: add one (aws iam add-role-to-instance-profile --instance-profile-name %[1]s --role-name ROLE), or use another one",
+				name,
+			)
 		case cloud.NotFound(err):
 			if near := suggest.Nearest(name, stockProfiles()); near != "" && near != name {
 				return nil, fmt.Errorf("instance profile %s does not exist: did you mean %s?", name, near)

@@ -32,6 +32,10 @@ type InstanceType struct {
 	SharesVolumes bool
 	Processor     []string
 	Others        []string // architectures without images of Cluster API
+	BootModes     []string // legacy-bios and uefi; none if not known
+	ENA           bool     // images need the driver of the Elastic Network Adapter
+	TPM           bool     // it has NitroTPM
+	Strategies    []string // of placement groups
 }
 
 // InstanceTypes describes instance types and the zones that offer them. All checks of a plan share
@@ -104,6 +108,15 @@ func instanceType(t types.InstanceTypeInfo) InstanceType {
 	}
 	out.Xen, out.Neuron = t.Hypervisor == types.InstanceTypeHypervisorXen, t.NeuronInfo != nil
 	out.Hosts = aws.ToBool(t.DedicatedHostsSupported)
+	for _, m := range t.SupportedBootModes {
+		out.BootModes = append(out.BootModes, string(m))
+	}
+	if p := t.PlacementGroupInfo; p != nil {
+		for _, s := range p.SupportedStrategies {
+			out.Strategies = append(out.Strategies, string(s))
+		}
+	}
+	out.ENA, out.TPM = t.NetworkInfo != nil && t.NetworkInfo.EnaSupport == types.EnaSupportRequired, t.NitroTpmSupport == types.NitroTpmSupportSupported
 	out.EFA = t.NetworkInfo != nil && aws.ToBool(t.NetworkInfo.EfaSupported)
 	out.Spot = slices.Contains(t.SupportedUsageClasses, types.UsageClassTypeSpot)
 	if t.VCpuInfo != nil && t.VCpuInfo.DefaultVCpus != nil {
@@ -140,6 +153,24 @@ func (t InstanceType) TooManyVolumes(name string, others, interfaces int) string
 		room,
 		1+others,
 	)
+}
+
+// Unfit says why machines of the type do not start from an image; "" if they do: boot modes ("Requirements to launch an Amazon EC2 instance
+// in UEFI boot mode"), NitroTPM ("Requirements for using NitroTPM") and the network adapter ("Enable enhanced networking with ENA", EC2
+// user guide). The architecture is compared elsewhere.
+func (t InstanceType) Unfit(name string, image ImageState) string {
+	const fix = ": use another type, or another image"
+	switch {
+	case t.VCPUs == 0 || image.ID == "":
+		return ""
+	case image.BootMode != "" && image.BootMode != string(types.BootModeValuesUefiPreferred) && len(t.BootModes) > 0 && !slices.Contains(t.BootModes, image.BootMode):
+		return fmt.Sprintf("the image %s starts with %s, and the instance type %s does not%s", image.ID, image.BootMode, name, fix)
+	case image.TPM && !t.TPM:
+		return fmt.Sprintf("the image %s needs NitroTPM, and the instance type %s has none%s", image.ID, name, fix)
+	case image.NoENA && t.ENA:
+		return fmt.Sprintf("the image %s is not enabled for the Elastic Network Adapter (ENA), which the instance type %s needs%s", image.ID, name, fix)
+	}
+	return ""
 }
 
 // assumedTypes returns x86_64 for all types, as CAPA does without permission to describe

@@ -3,6 +3,7 @@ package ec2
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -143,6 +144,36 @@ func InternetGateways(ctx context.Context, c *cloud.Clients) ([]InternetGatewayS
 // internetGatewayIn lists the internet gateway of a VPC.
 func internetGatewayIn(ctx context.Context, c *cloud.Clients, vpc string) ([]InternetGatewayState, error) {
 	return describeInternetGateways(ctx, c, "internet gateway of "+vpc, []types.Filter{cloud.Filter("attachment.vpc-id", vpc)})
+}
+
+// NoInternetGateway says that an existing VPC has no internet gateway; "" if it has one, or if the VPC does not exist yet.
+func NoInternetGateway(ctx context.Context, c *cloud.Clients, vpc *graph.Ref[VPCState]) (string, error) {
+	id := KnownVPC(vpc)
+	if id == "" {
+		return "", nil
+	}
+	tables, err := routeTablesOf(ctx, c, id)
+	if err != nil || slices.ContainsFunc(tables, RouteTableState.leadsOut) {
+		return "", err
+	}
+	gateways, err := internetGatewayIn(ctx, c, id)
+	if err != nil || len(gateways) > 0 {
+		return "", err
+	}
+	return fmt.Sprintf(
+		"the VPC %s has no internet gateway, which AWS requires of a load balancer that is not internal: attach one, or set scheme: internal",
+		id,
+	), nil
+}
+
+// leadsOut reports whether a table has a route to an internet gateway that is attached.
+func (s RouteTableState) leadsOut() bool {
+	for to, target := range s.Routes {
+		if strings.HasPrefix(target, "igw-") && !s.Dead[to] {
+			return true
+		}
+	}
+	return false
 }
 
 func describeInternetGateways(ctx context.Context, c *cloud.Clients, what string, filters []types.Filter) ([]InternetGatewayState, error) {

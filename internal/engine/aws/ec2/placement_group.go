@@ -3,7 +3,9 @@ package ec2
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
@@ -18,9 +20,7 @@ import (
 func PlacementGroupByName(name string) graph.Lookup[Named] {
 	return func(ctx context.Context, c *cloud.Clients) (*Named, error) {
 		n := Named(name)
-		out, err := cloud.Remember(ctx, c, "placement group "+name, func(ctx context.Context) (*ec2.DescribePlacementGroupsOutput, error) {
-			return c.EC2.DescribePlacementGroups(ctx, &ec2.DescribePlacementGroupsInput{Filters: []types.Filter{cloud.Filter("group-name", name)}})
-		})
+		out, err := placementGroup(ctx, c, name)
 		switch {
 		case err != nil && ctx.Err() == nil:
 			return &n, nil // RunInstances reports an error if it does not exist
@@ -34,6 +34,40 @@ func PlacementGroupByName(name string) graph.Lookup[Named] {
 		}
 		return nil, fmt.Errorf("placement group %q does not exist in %s: create it (aws ec2 create-placement-group), or set another one", name, c.Region)
 	}
+}
+
+// placementGroup reads a placement group.
+func placementGroup(ctx context.Context, c *cloud.Clients, name string) (*ec2.DescribePlacementGroupsOutput, error) {
+	return cloud.Remember(ctx, c, "placement group "+name, func(ctx context.Context) (*ec2.DescribePlacementGroupsOutput, error) {
+		return c.EC2.DescribePlacementGroups(ctx, &ec2.DescribePlacementGroupsInput{Filters: []types.Filter{cloud.Filter("group-name", name)}})
+	})
+}
+
+// checkPlacement compares a machine with its placement group: only groups with the strategy partition have partitions, as many as
+// they were created with, and not every instance type may be in a group ("Placement groups", rules and limitations, EC2 user guide).
+// That the group exists was looked up already.
+func (i *Instance) checkPlacement(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	name, partition := i.Spec.PlacementGroupName, i.Spec.PlacementGroupPartition
+	if name == "" || aws.ToString(i.Spec.HostID) != "" {
+		return "", nil
+	}
+	out, err := placementGroup(ctx, c, name)
+	if err != nil || len(out.PlacementGroups) == 0 {
+		return "", nil //nolint:nilerr // RunInstances refuses the launch
+	}
+	group := out.PlacementGroups[0]
+	count := int64(aws.ToInt32(group.PartitionCount))
+	switch strategy := string(group.Strategy); {
+	case partition > 0 && group.Strategy != types.PlacementStrategyPartition:
+		return fmt.Sprintf("placementGroupPartition %d: the placement group %s has the strategy %s, so no partitions: remove it, or use another group",
+			partition, name, strategy), nil
+	case partition > 0 && count > 0 && partition > count:
+		return fmt.Sprintf("placementGroupPartition %d: the placement group %s has %d partitions: use one of them", partition, name, count), nil
+	case i.Type.VCPUs > 0 && !slices.Contains(i.Type.Strategies, strategy):
+		return fmt.Sprintf("the instance type %s cannot be in a placement group with the strategy %s, such as %s: use another type or group",
+			i.Spec.InstanceType, strategy, name), nil
+	}
+	return "", nil
 }
 
 // placementGroupKind declares placement groups. A cluster uses existing ones and never

@@ -239,6 +239,9 @@ func subnetState(x types.Subnet) SubnetState {
 func SubnetByID(vpc *graph.Ref[VPCState], id string) graph.Lookup[SubnetState] {
 	return func(ctx context.Context, c *cloud.Clients) (*SubnetState, error) {
 		in := vpc.CloudID()
+		if in == plan.Unknown {
+			return nil, fmt.Errorf("subnet %s is not in the VPC, which the run creates: name a subnet of spec.network.subnets, or set spec.network.vpc.id", id)
+		}
 		all, err := DescribeSubnets(ctx, c, "subnets of "+in, []types.Filter{cloud.Filter("vpc-id", in)})
 		if err != nil {
 			return nil, err

@@ -282,6 +282,21 @@ func (s *VPCState) describeAttributes(ctx context.Context, c *cloud.Clients) err
 	return nil
 }
 
+// WithoutDNS names the DNS attributes of a VPC that are off: enableDnsHostnames, enableDnsSupport.
+func WithoutDNS(ctx context.Context, c *cloud.Clients, id string) (off []string, err error) {
+	s := VPCState{Object: identity.Object{ID: id}}
+	if err := s.describeAttributes(ctx, c); err != nil {
+		return nil, err
+	}
+	if !s.DNSHostnames {
+		off = append(off, "enableDnsHostnames")
+	}
+	if !s.DNSSupport {
+		off = append(off, "enableDnsSupport")
+	}
+	return off, nil
+}
+
 // VPCByID looks up an existing VPC.
 func VPCByID(id string) graph.Lookup[VPCState] {
 	return func(ctx context.Context, c *cloud.Clients) (*VPCState, error) {

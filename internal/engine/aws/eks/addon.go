@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
@@ -334,6 +335,11 @@ func addonKind() *kind.Kind {
 // Check implements graph.Checked: EKS refuses versions that it does not offer for the Kubernetes version of the cluster, and
 // configurations that do not fit the schema of the version.
 func (a *Addon) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	for _, x := range a.Identities {
+		if refusal := distrusts(x.Role, iam.ServicePods, true); refusal != "" {
+			return refusal, nil
+		}
+	}
 	cluster, _ := a.Cluster.Desired().(*Cluster)
 	if a.Version == "" && a.Configuration == "" && len(a.Identities) == 0 || cluster == nil || cluster.Version == "" {
 		return "", nil

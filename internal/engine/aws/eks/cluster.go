@@ -37,6 +37,7 @@ type Cluster struct {
 
 	Public, Private       *bool                            // endpoint access; nil: not changed
 	PublicCIDRs           []string                         // with public access, sorted; empty: all addresses
+	MostPublicBlocks      int                              // how many blocks EKS takes
 	NATAddresses          []*graph.Ref[ec2.ElasticIPState] // that may use the public endpoint, too
 	IPv6                  bool
 	ServiceCIDR           string   // IPv4; "" for the default of EKS

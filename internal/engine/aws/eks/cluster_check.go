@@ -43,9 +43,26 @@ func (k *Cluster) Check(ctx context.Context, c *cloud.Clients) (refusal string, 
 	return "", nil
 }
 
-// mostPublicBlocks is the number of blocks that may use the public endpoint ("Public endpoint access CIDR ranges per cluster" in
-// "View and manage Amazon EKS and Fargate service quotas", EKS user guide).
-const mostPublicBlocks = 40
+// Doubts implements graph.Doubted: nodes do not register in a VPC without DNS ("View Amazon EKS networking requirements for VPC and subnets",
+// EKS user guide). The options of DHCP may name other DNS servers.
+func (k *Cluster) Doubts(ctx context.Context, c *cloud.Clients) (warnings []string, err error) {
+	for _, s := range k.Subnets {
+		state, ok := s.Found()
+		if !ok || s.Desired() != nil { // the run sets the attributes of its own VPC
+			continue
+		}
+		off, err := ec2.WithoutDNS(ctx, c, state.VPC)
+		if len(off) == 0 || err != nil {
+			return nil, err
+		}
+		return []string{fmt.Sprintf(
+			"the VPC %s has %s off, which EKS requires: nodes do not register: turn it on (aws ec2 modify-vpc-attribute)",
+			state.VPC,
+			strings.Join(off, " and "),
+		)}, nil
+	}
+	return nil, nil
+}
 
 // checkPublicBlocks counts the blocks of the manifest with the addresses of the NAT gateways, of which some may not exist yet.
 func (k *Cluster) checkPublicBlocks() string {
@@ -60,13 +77,13 @@ func (k *Cluster) checkPublicBlocks() string {
 			n++
 		}
 	}
-	if n <= mostPublicBlocks {
+	if n <= k.MostPublicBlocks {
 		return ""
 	}
 	return fmt.Sprintf(
 		"with the addresses of the NAT gateways, %d blocks may use the public endpoint, and EKS takes %d: combine some of endpointAccess.publicCIDRs",
 		n,
-		mostPublicBlocks,
+		k.MostPublicBlocks,
 	)
 }
 

@@ -1,6 +1,7 @@
 package eks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -113,7 +114,8 @@ func (g *NodeGroup) unfit(name string, t ec2.InstanceType) string {
 	switch {
 	case t.VCPUs == 0:
 	case t.Architecture != want:
-		return fmt.Sprintf("the instance type %s is %s, and the images of amiType %s are %s: change one of them", name, t.Architecture, g.ImageType, want)
+		have := append([]string{t.Architecture}, t.Others...)
+		return fmt.Sprintf("the instance type %s is %s, and the images of amiType %s are %s: change one of them", name, cmp.Or(have...), g.ImageType, want)
 	case t.GPU != nvidia && strings.HasPrefix(g.ImageType, "BOTTLEROCKET") && strings.Contains(g.ImageType, nvidia):
 		// eksctl#7897: the image does not load its kernel modules
 		return fmt.Sprintf("nodes do not join: the instance type %s has no GPU of NVIDIA, which the images of amiType %s need: change one of them", name, g.ImageType)

@@ -66,6 +66,25 @@ func (l *LoadBalancer) Needs() []graph.Edge {
 	return needs
 }
 
+// CheckCreation implements graph.CheckedCreation.
+func (l *LoadBalancer) CheckCreation(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	return noInternet(ctx, c, l.VPC, l.Internet, l.Internal)
+}
+
+// CheckCreation implements graph.CheckedCreation.
+func (l *ClassicLoadBalancer) CheckCreation(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	return noInternet(ctx, c, l.VPC, l.Internet, l.Internal)
+}
+
+// noInternet says that the existing VPC of an internet-facing load balancer has no internet gateway: InvalidSubnet, "VPC has no internet
+// gateway" (CreateLoadBalancer, both versions of the ELB API).
+func noInternet(ctx context.Context, c *cloud.Clients, vpc *graph.Ref[ec2.VPCState], own *graph.Ref[ec2.InternetGatewayState], internal bool) (string, error) {
+	if internal || own != nil {
+		return "", nil
+	}
+	return ec2.NoInternetGateway(ctx, c, vpc)
+}
+
 // Check implements graph.Checked: a load balancer has groups of its own VPC only.
 func (l *LoadBalancer) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
 	return ec2.MissingGroups(ctx, c, ec2.KnownVPC(l.VPC), slices.Clone(l.ExtraIDs))

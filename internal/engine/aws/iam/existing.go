@@ -22,9 +22,13 @@ func UnpassableRole(ctx context.Context, c *cloud.Clients, arn string) (string, 
 		return "", err
 	}
 	if role, err := awsarn.Parse(arn); err == nil && role.AccountID != caller.Account {
-		return fmt.Sprintf("the role %s is not in this account (%s): a role of another account cannot be passed to a service", arn, caller.Account), nil
+		return foreignRole(arn, caller.Account), nil
 	}
 	return MissingPrincipal(ctx, c, arn)
+}
+
+func foreignRole(arn, account string) string {
+	return fmt.Sprintf("the role %s is not in this account (%s): a role of another account cannot be passed to a service", arn, account)
 }
 
 // MissingPrincipal says that a role or a user does not exist, by its ARN; "" if it does, or is in another

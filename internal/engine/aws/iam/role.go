@@ -3,6 +3,7 @@ package iam
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsarn "github.com/aws/aws-sdk-go-v2/aws/arn"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 
@@ -242,6 +244,26 @@ func RoleByName(name, hint string) graph.Lookup[RoleState] {
 		s, err := GetRole(ctx, c, name)
 		if s == nil && err == nil {
 			return nil, fmt.Errorf("role %s does not exist in the account: %s", name, hint)
+		}
+		return s, err
+	}
+}
+
+// RoleByARN looks up an existing role that is passed to a service: it has exactly this ARN.
+func RoleByARN(arn, hint string) graph.Lookup[RoleState] {
+	name := arn[strings.LastIndex(arn, "/")+1:]
+	find := RoleByName(name, hint)
+	return func(ctx context.Context, c *cloud.Clients) (*RoleState, error) {
+		caller, err := Caller(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		if parsed, err := awsarn.Parse(arn); err == nil && parsed.AccountID != caller.Account {
+			return nil, errors.New(foreignRole(arn, caller.Account))
+		}
+		s, err := find(ctx, c)
+		if s != nil && s.ID != arn {
+			return nil, fmt.Errorf("the ARN of the role %s is %s, not %s: correct it", name, s.ID, arn)
 		}
 		return s, err
 	}

@@ -53,6 +53,7 @@ func unsupportedFields() []unsupportedField {
 		{network, "spec.network.vpc.elasticIpPool", "", true, "addresses come from the pool of Amazon"},
 		{network, "spec.network.vpc.tags", "", false, written + "; set additionalTags"},
 		{network, "spec.network.vpc.internetGatewayId", "", false, written},
+		{network, "spec.network.vpc.ipv6.egressOnlyInternetGatewayId", "", false, written},
 		{network, "spec.network.subnets[].routeTableId", "", false, written},
 		{network, "spec.network.subnets[].natGatewayId", "", false, written},
 		{aws, "spec.controlPlaneLoadBalancer.disableHostsRewrite", "true", false, "Cluster API Provider AWS ignores it too"},

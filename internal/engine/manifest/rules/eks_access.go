@@ -13,9 +13,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// mostPublicBlocks is the number of blocks that may use the public endpoint ("Public endpoint access CIDR ranges per
+// MostPublicBlocks is the number of blocks that may use the public endpoint ("Public endpoint access CIDR ranges per
 // cluster" in "View and manage Amazon EKS and Fargate service quotas", EKS user guide).
-const mostPublicBlocks = 40
+const MostPublicBlocks = 40
 
 // checkPublicBlocks checks who may use the public endpoint of the API server. EKS takes no reserved addresses, and
 // IPv6 in IPv6 clusters only ("Cluster API server endpoint", EKS user guide).
@@ -40,8 +40,8 @@ func (c *checks) checkPublicBlocks(plane *ekscontrolplanev1.AWSManagedControlPla
 			)
 		}
 	}
-	if n := len(access.PublicCIDRs); n > mostPublicBlocks {
-		c.fail(c.infra.Problem(path, fmt.Sprintf("a cluster has at most %d blocks, this one has %d", mostPublicBlocks, n), "combine some"))
+	if n := len(access.PublicCIDRs); n > MostPublicBlocks {
+		c.fail(c.infra.Problem(path, fmt.Sprintf("a cluster has at most %d blocks, this one has %d", MostPublicBlocks, n), "combine some"))
 	}
 	if len(access.PublicCIDRs) > 0 && access.Public != nil && !*access.Public {
 		c.warn(c.infra.Problem(path, "has no effect: the API server has no public endpoint", "remove it, or set public: true"))

@@ -66,6 +66,28 @@ func (c *checks) checkRule(path string, r infrav1.IngressRule) {
 	for i, id := range r.SourceSecurityGroupIDs {
 		c.checkID(c.infra, fmt.Sprintf("%s.sourceSecurityGroupIds[%d]", path, i), id, "sg", "a security group")
 	}
+	for i, role := range r.SourceSecurityGroupRoles {
+		c.checkRole(fmt.Sprintf("%s.sourceSecurityGroupRoles[%d]", path, i), role)
+	}
+}
+
+// checkRole refuses a role whose security group the cluster does not have: CAPA sends an empty ID, which EC2 refuses
+// (securityGroupRolesForCluster in its controllers, processIngressRulesSGs in pkg/cloud/services/securitygroup).
+func (c *checks) checkRole(path string, role infrav1.SecurityGroupRole) {
+	roles := []infrav1.SecurityGroupRole{
+		infrav1.SecurityGroupControlPlane, infrav1.SecurityGroupNode, infrav1.SecurityGroupAPIServerLB, infrav1.SecurityGroupLB,
+	}
+	if c.managed {
+		roles = []infrav1.SecurityGroupRole{infrav1.SecurityGroupEKSNodeAdditional}
+	}
+	bastion := c.cluster.Infra.Spec.Bastion.Enabled
+	switch {
+	case slices.Contains(roles, role) || role == infrav1.SecurityGroupBastion && bastion:
+	case role == infrav1.SecurityGroupBastion:
+		c.fail(c.infra.Problem(path, "there is no bastion, so no security group with this role", "set spec.bastion.enabled: true, or remove the role"))
+	default:
+		c.fail(c.infra.Problem(path, fmt.Sprintf("the cluster has no security group with the role %s", role), fmt.Sprintf("use one of %v, or remove it", roles)))
+	}
 }
 
 // checkPorts compares the ports of a rule with its protocol. Protocols other than TCP, UDP and ICMP

@@ -159,6 +159,7 @@ var kubeletFields = sync.OnceValue(func() map[string]kubeletField {
 func (c *checks) checkKubeletSettings(o *manifest.Entry, at string, settings map[string]any, v kubernetesVersion) {
 	all := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		c.checkKubeletField(o, at, name, v)
 		field, known := kubeletFields()[name]
 		if !known || settings[name] == nil {
 			continue
@@ -179,6 +180,20 @@ func (c *checks) checkKubeletSettings(o *manifest.Entry, at string, settings map
 		all["reserved-memory"] = "set"
 	}
 	c.checkTogether(o, at, components.Kubelet, all)
+}
+
+// checkKubeletField warns about a field that KubeletConfiguration does not have: the kubelet logs a warning, and goes on without it
+// (DecodeKubeletConfiguration in pkg/kubelet/kubeletconfig/util/codec of Kubernetes).
+func (c *checks) checkKubeletField(o *manifest.Entry, at, name string, v kubernetesVersion) {
+	row := components.KubeletField(name)
+	if _, has := row.In(v.minor); has || name == "kind" || name == "apiVersion" || !components.Known(v.minor) {
+		return
+	}
+	what, fix := fmt.Sprintf("the kubelet ignores %s: Kubernetes 1.%d has no such field", name, v.minor), "correct its name, or remove it"
+	if since, added := row.Added(v.minor); added {
+		what += fmt.Sprintf("; 1.%d has it", since)
+	}
+	c.warn(o.Problem(at, what, fix))
 }
 
 // text returns a value in the form of an argument, or what it should be.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
@@ -14,10 +15,12 @@ func (c *checks) checkWithoutEffect() {
 	if c.cluster.Infra != nil {
 		c.checkBastion()
 		c.checkPartition()
+		c.checkClassic("spec.controlPlaneLoadBalancer", c.cluster.Infra.Spec.ControlPlaneLoadBalancer)
 	}
 	for _, p := range c.cluster.Pools {
 		if x := p.Scaling; x != nil {
 			c.checkSubnetType(c.lookup(manifest.KindScalingPool, x.Name), x.Spec.AvailabilityZones)
+			c.checkSuspended(c.lookup(manifest.KindScalingPool, x.Name), x.Spec.SuspendProcesses)
 		}
 		if x := p.Managed; x != nil {
 			o := c.lookup(manifest.KindManagedPool, x.Name)
@@ -57,6 +60,38 @@ func (c *checks) checkPartition() {
 	given, _ := c.infra.ValueAt(path).(string)
 	if is := manifest.PartitionOf(c.cluster.Region); given != "" && given != is {
 		c.warn(c.infra.Problem(path, fmt.Sprintf("the region %s is in the partition %s, not %s", c.cluster.Region, is, given), "remove it"))
+	}
+}
+
+// checkClassic warns about listeners of a classic load balancer other than that of the API server: CAPA creates none
+// (getAPIServerClassicELBSpec in pkg/cloud/services/elb/loadbalancer.go).
+func (c *checks) checkClassic(path string, lb *infrav1.AWSLoadBalancerSpec) {
+	if lb == nil || c.managed || lb.LoadBalancerType != infrav1.LoadBalancerTypeClassic || len(lb.AdditionalListeners) == 0 {
+		return
+	}
+	c.warn(
+		c.infra.Problem(
+			path+".additionalListeners",
+			"has no effect: a classic load balancer has the listener of the API server only",
+			"use loadBalancerType: nlb, or remove it",
+		),
+	)
+}
+
+// checkSuspended warns about suspended processes without which a group gets no machines ("Suspend and resume Amazon EC2 Auto Scaling
+// processes", Auto Scaling user guide).
+func (c *checks) checkSuspended(o *manifest.Entry, s *expinfrav1.SuspendProcessesTypes) {
+	const path = "spec.suspendProcesses"
+	if s == nil {
+		return
+	}
+	const what, fix = "EC2 Auto Scaling launches no machines for the pool: it does not grow, and lost machines are not replaced", "remove it when the pool has to grow"
+	set := func(process *bool) bool { return process != nil && *process }
+	switch p := s.Processes; {
+	case p != nil && set(p.Launch):
+		c.warn(o.Problem(path+".processes.launch", what, fix))
+	case s.All && (p == nil || p.Launch == nil):
+		c.warn(o.Problem(path+".all", what, fix))
 	}
 }
 

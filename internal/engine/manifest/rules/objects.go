@@ -16,6 +16,7 @@ import (
 // checkObjects checks the objects of resource sets as the API server does when they are applied, after the cluster is there (the
 // types in k8s.io/api, and pkg/apis/core/validation and pkg/apis/apps/validation of Kubernetes).
 func (c *checks) checkObjects() {
+	c.checkNamespaces()
 	for _, set := range c.cluster.ResourceSets {
 		for _, d := range set.Documents {
 			o := object{c, d}
@@ -24,6 +25,37 @@ func (c *checks) checkObjects() {
 			o.checkSelector()
 			o.checkContainers()
 			o.checkPorts()
+		}
+	}
+}
+
+// checkNamespaces warns about objects in a namespace that nothing in the manifest makes: the API server refuses them until something does
+// (NamespaceLifecycle, "Admission Control in Kubernetes"). Charts and add-ons of EKS may make others.
+func (c *checks) checkNamespaces() {
+	made := map[string]bool{"": true, "default": true, "kube-system": true, "kube-public": true, "kube-node-lease": true}
+	for _, set := range c.cluster.ResourceSets {
+		for _, d := range set.Documents {
+			if d.Kind() == "Namespace" {
+				made[d.Metadata("name")] = true
+			}
+		}
+	}
+	if len(c.cluster.Charts) > 0 || c.cluster.EKS != nil && c.cluster.EKS.ControlPlane.Spec.Addons != nil {
+		return
+	}
+	for _, set := range c.cluster.ResourceSets {
+		for _, d := range set.Documents {
+			if name := d.Metadata("namespace"); !made[name] {
+				made[name] = true // one warning for each
+				p := d.At
+				p.What = fmt.Sprintf(
+					"nothing in the manifest makes the namespace %s of %s, and the API server refuses objects in a namespace that does not exist",
+					name,
+					d.Title(),
+				)
+				p.Fix = "bring the Namespace too"
+				c.warn(p)
+			}
 		}
 	}
 }

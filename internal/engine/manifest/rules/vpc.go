@@ -18,6 +18,7 @@ const (
 // checkVPCBlocks checks the blocks of a VPC that the run creates, and of its subnets.
 func (c *checks) checkVPCBlocks() {
 	vpc := &c.cluster.Infra.Spec.NetworkSpec.VPC
+	c.checkIPv6Pool(vpc)
 	if _, owned := vpc.Tags[infrav1.NameAWSProviderOwned+c.cluster.Name]; vpc.ID != "" && !owned {
 		return
 	}
@@ -65,6 +66,19 @@ func (c *checks) checkVPCBlocks() {
 	}
 	if whole {
 		c.checkSubnetBlocks(all)
+	}
+}
+
+// checkIPv6Pool refuses a block of IPv6 addresses without a pool; with poolId, it is refused already.
+func (c *checks) checkIPv6Pool(vpc *infrav1.VPCSpec) {
+	if vpc.ID == "" && vpc.IPv6 != nil && vpc.IPv6.CidrBlock != "" && vpc.IPv6.PoolID == "" {
+		c.fail(
+			c.infra.Problem(
+				"spec.network.vpc.ipv6.cidrBlock",
+				"EC2 takes a block of IPv6 addresses only from a pool (Ipv6Pool of CreateVpc), and pools are not supported yet",
+				"write ipv6: {} for a block from Amazon",
+			),
+		)
 	}
 }
 

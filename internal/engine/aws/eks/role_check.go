@@ -1,0 +1,45 @@
+package eks
+
+import (
+	"context"
+	"slices"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// distrusts says that an existing role does not let a service assume it; "" if it does, or if the role does not exist yet. EKS refuses such a
+// role: "Amazon EKS cluster IAM role", "Amazon EKS node IAM role", "Amazon EKS Pod execution IAM role" and "Create IAM role with trust policy
+// required by EKS Pod Identity" in the EKS user guide.
+func distrusts(role *graph.Ref[iam.RoleState], service string, tagsSessions bool) string {
+	if role == nil {
+		return ""
+	}
+	state, _ := role.Found()
+	return state.Distrusts(service, tagsSessions)
+}
+
+// CheckCreation implements graph.CheckedCreation.
+func (k *Cluster) CheckCreation(context.Context, *cloud.Clients) (refusal string, err error) {
+	return distrusts(k.Role, iam.ServiceEKS, false), nil
+}
+
+// CheckCreation implements graph.CheckedCreation.
+func (g *NodeGroup) CheckCreation(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	if refusal = distrusts(g.Role, iam.ServiceEC2, false); refusal != "" {
+		return refusal, nil
+	}
+	return ec2.MissingGroups(ctx, c, ec2.AnyVPC, slices.Clone(g.SSHFromIDs))
+}
+
+// CheckCreation implements graph.CheckedCreation.
+func (f *FargateProfile) CheckCreation(context.Context, *cloud.Clients) (refusal string, err error) {
+	return distrusts(f.Role, iam.ServiceFargate, false), nil
+}
+
+// Check implements graph.Checked.
+func (p *PodIdentity) Check(context.Context, *cloud.Clients) (refusal string, err error) {
+	return distrusts(p.Role, iam.ServicePods, true), nil
+}

@@ -1,0 +1,267 @@
+package run_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+)
+
+// The existing network of the example byo-vpc, and what tests put into it.
+const (
+	nic, otherNIC    = "eni-0123456789abcdef0", "eni-0123456789abcdef1"
+	privateA         = "subnet-0000000000000002a"
+	privateB         = "subnet-0000000000000002b"
+	ownImage         = "ami-0123456789abcdef0"
+	companyVPC       = "vpc-0123456789abcdef0"
+	controlPlaneRole = "eks-controlplane.cluster-api-provider-aws.sigs.k8s.io"
+)
+
+func thing(id string) awssim.Thing { return awssim.Thing{ID: id, Tags: map[string]string{}} }
+
+// interfaceIn adds an existing network interface.
+func interfaceIn(id, subnet, owner string) func(*awssim.State) {
+	return func(s *awssim.State) {
+		address := strings.TrimSuffix(s.EC2.Subnets[subnet].CIDR, "0/24") + "99"
+		s.EC2.Interfaces[id] = &awssim.Interface{
+			Thing: thing(id), VPC: s.EC2.Subnets[subnet].VPC, Subnet: subnet, Type: "interface", PrivateIP: address, Owner: owner,
+		}
+	}
+}
+
+// subnetIn adds a subnet of a VPC in a zone.
+func subnetIn(id, vpc, zone string) func(*awssim.State) {
+	return func(s *awssim.State) {
+		s.EC2.Subnets[id] = &awssim.Subnet{Thing: thing(id), VPC: vpc, CIDR: "10.0.9.0/24", Zone: zone, HostnameType: "ip-name", Next: 16}
+	}
+}
+
+func both(edits ...func(*awssim.State)) func(*awssim.State) {
+	return func(s *awssim.State) {
+		for _, edit := range edits {
+			edit(s)
+		}
+	}
+}
+
+// image adds an image of the account.
+func image(i awssim.Image) func(*awssim.State) {
+	return func(s *awssim.State) {
+		i.Thing, i.Name, i.Owner, i.Architecture, i.RootDevice, i.RootSize = thing(ownImage), "mine", "123456789012", "x86_64", "/dev/sda1", 8
+		s.EC2.Images[ownImage] = &i
+	}
+}
+
+// trust sets who may assume the roles with a word in their names.
+func trust(word, document string) func(*awssim.State) {
+	return func(s *awssim.State) {
+		for name, r := range s.IAM.Roles {
+			if strings.Contains(name, word) {
+				r.Service, r.Trust = "", document
+			}
+		}
+	}
+}
+
+func policyFor(principal, action string) string {
+	return `{"Version":"2012-10-17","Statement":{"Effect":"Allow","Principal":` + principal + `,"Action":` + action + `}}`
+}
+
+// What a manifest names exists, but AWS does not take it for this: the plan says so at its line.
+func TestUnfitThings(t *testing.T) {
+	const ec2Only = `{"Service":"ec2.amazonaws.com"}`
+	attached := []string{
+		"replicas: 2", "replicas: 1", instance, instance + "      networkInterfaces: [" + nic + "]\n",
+		"      additionalSecurityGroups:\n      - id: sg-0aaaaaaaaaaaaaaa2\n      - filters:\n        - name: tag:purpose\n          values: [monitoring]\n", "",
+	}
+	two := append([]string(nil), attached...)
+	two[3] = instance + "      networkInterfaces: [" + nic + ", " + otherNIC + "]\n"
+	own := []string{instance, instance + "      ami: {id: " + ownImage + "}\n"}
+	old := []string{instance, strings.Replace(instance, "t3.large", "m4.large", 1) + "      ami: {id: " + ownImage + "}\n"}
+	const field = `byo-vpc.yaml:\d+ AWSMachineTemplate/byo-vpc-md-0 spec.template.spec.networkInterfaces`
+	for name, c := range map[string]struct {
+		file string
+		edit []string
+		have func(s *awssim.State)
+		want string // "": it is created
+	}{
+		"an interface":        {"byo-vpc.yaml", attached, interfaceIn(nic, privateA, ""), ""},
+		"an interface in use": {"byo-vpc.yaml", attached, interfaceIn(nic, privateA, "i-0123456789abcdef0"), field + `\[0\]\): the network interface ` + nic + ` is in use by the instance i-0123456789abcdef0: detach it`},
+		"interfaces in two zones": {
+			"byo-vpc.yaml", two, both(interfaceIn(nic, privateA, ""), interfaceIn(otherNIC, privateB, "")),
+			field + `\[1\]\): the network interface ` + otherNIC + ` is in the zone us-east-1b, and ` + nic + ` in us-east-1a`,
+		},
+		"an interface in a zone without the type": {
+			"byo-vpc.yaml", attached, both(subnetIn("subnet-9", companyVPC, "us-east-1e"), interfaceIn(nic, "subnet-9", "")),
+			field + `\[0\]\): the network interface ` + nic + ` is in the zone us-east-1e, which does not offer the instance type t3.large, but us-east-1a, `,
+		},
+		"an interface of another VPC": {
+			"byo-vpc.yaml", attached, both(subnetIn("subnet-9", "vpc-9", "us-east-1a"), interfaceIn(nic, "subnet-9", "")),
+			field + `\[0\]\): the network interface ` + nic + ` is in the VPC vpc-9, and the cluster in ` + companyVPC,
+		},
+		"an interface for a new VPC": {
+			enginetest.Quickstart, []string{instance, instance + "      networkInterfaces: [" + nic + "]\n"}, both(func(s *awssim.State) {
+				for id := range s.EC2.Subnets {
+					interfaceIn(nic, id, "")(s)
+				}
+			}), `the network interface ` + nic + ` is in the VPC vpc-\w+, and the run creates another one`,
+		},
+		"a subnet for a new VPC": {
+			enginetest.Quickstart, []string{instance, instance + "      subnet: {id: subnet-0123456789abcdef9}\n"}, nil,
+			`spec.template.spec.*\): read: subnet subnet-0123456789abcdef9 is not in the VPC, which the run creates: name a subnet of spec.network.subnets`,
+		},
+		"an image that is copied": {
+			enginetest.Quickstart, own, image(awssim.Image{Ready: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}),
+			`spec.template.spec.ami.id\): read: image ` + ownImage + ` is pending: wait until it is available \(aws ec2 wait image-available --image-ids ` + ownImage + `\)`,
+		},
+		"an image that has failed": {
+			enginetest.Quickstart, own, image(awssim.Image{Failure: "a key", Ready: time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)}),
+			`image ` + ownImage + ` is failed \(a key\), not available: use another one`,
+		},
+		"an image":                    {enginetest.Quickstart, own, image(awssim.Image{BootMode: "uefi"}), ""},
+		"an image for UEFI":           {enginetest.Quickstart, old, image(awssim.Image{BootMode: "uefi"}), `spec.template.spec.ami.id\): the image ` + ownImage + ` starts with uefi, and the instance type m4.large does not`},
+		"an image for both":           {enginetest.Quickstart, old, image(awssim.Image{BootMode: "uefi-preferred"}), ""},
+		"an image for a TPM":          {enginetest.Quickstart, old, image(awssim.Image{TPM: "v2.0"}), `the image ` + ownImage + ` needs NitroTPM, and the instance type m4.large has none`},
+		"an image without ENA":        {enginetest.Quickstart, own, image(awssim.Image{NoENA: true}), `is not enabled for the Elastic Network Adapter \(ENA\), which the instance type t3.large needs`},
+		"an old image on an old type": {enginetest.Quickstart, old, image(awssim.Image{NoENA: true}), ""},
+		"an instance profile without a role": {
+			enginetest.Quickstart,
+			[]string{instance, instance},
+			func(s *awssim.State) { s.IAM.Profiles["nodes.cluster-api-provider-aws.sigs.k8s.io"].Role = "" },
+			`spec.template.spec.iamInstanceProfile\): read: instance profile nodes.cluster-api-provider-aws.sigs.k8s.io has no role: add one`,
+		},
+		"a placement group without partitions": {
+			"spot-volumes-placement.yaml", nil, func(s *awssim.State) { s.EC2.PlacementGroups["spread-over-racks"] = "spread" },
+			`spec.template.spec.placementGroupPartition\): placementGroupPartition 2: the placement group spread-over-racks has the strategy spread, so no partitions`,
+		},
+		"a placement group with one partition": {
+			"spot-volumes-placement.yaml", nil, func(s *awssim.State) { s.EC2.Partitions["spread-over-racks"] = 1 },
+			`placementGroupPartition 2: the placement group spread-over-racks has 1 partitions`,
+		},
+		"a type that is in no cluster placement group": {
+			enginetest.Quickstart,
+			[]string{instance, instance + "      placementGroupName: near\n"},
+			func(s *awssim.State) { s.EC2.PlacementGroups["near"] = "cluster" },
+			`the instance type t3.large cannot be in a placement group with the strategy cluster, such as near`,
+		},
+		"a VPC without internet gateway": {
+			"byo-vpc.yaml", []string{instance, instance}, func(s *awssim.State) {
+				for _, g := range s.EC2.InternetGateways {
+					if g.VPC == companyVPC {
+						g.VPC = ""
+					}
+				}
+			}, `load-balancer/network \(byo-vpc.yaml:\d+ AWSCluster/byo-vpc spec.network.vpc.id\): the VPC ` + companyVPC + ` has no internet gateway`,
+		},
+		"a role of a control plane that EC2 assumes": {
+			enginetest.EKSSmall,
+			[]string{version, version},
+			trust(controlPlaneRole, policyFor(ec2Only, `"sts:AssumeRole"`)),
+			`eks-cluster \(eks.yaml:\d+ AWSManagedControlPlane/eks spec\): the trust policy of the role ` + controlPlaneRole + ` does not let eks.amazonaws.com call sts:AssumeRole`,
+		},
+		"a role of a control plane for both": {
+			enginetest.EKSSmall, []string{version, version}, trust(controlPlaneRole, policyFor(`{"Service":["ec2.amazonaws.com","eks.amazonaws.com"]}`, `["sts:AssumeRole","sts:TagSession"]`)), "",
+		},
+		"a role of nodes that EKS assumes": {
+			enginetest.EKSSmall,
+			[]string{version, version},
+			trust("eks-nodegroup", policyFor(`{"Service":"eks.amazonaws.com"}`, `"sts:AssumeRole"`)),
+			`node-group/\S+ \(eks.yaml:\d+ AWSManagedMachinePool/eks-pool-0 spec\): the trust policy of the role eks-nodegroup\S+ does not let ec2.amazonaws.com call sts:AssumeRole`,
+		},
+		"a role of Fargate that EC2 assumes": {
+			"eks-fargate.yaml",
+			[]string{version, version},
+			trust("eks-fargate", policyFor(ec2Only, `"sts:AssumeRole"`)),
+			`fargate-profile/\S+ .*: the trust policy of the role eks-fargate\S+ does not let eks-fargate-pods.amazonaws.com call sts:AssumeRole`,
+		},
+		"a role of pods that does not tag sessions": {
+			"eks-addons.yaml",
+			[]string{"preserveOnDelete: false", "preserveOnDelete: false"},
+			trust("shop-orders", policyFor(`{"Service":"pods.eks.amazonaws.com"}`, `"sts:AssumeRole"`)),
+			`pod-identity/shop/orders .*: the trust policy of the role shop-orders does not let pods.eks.amazonaws.com call sts:AssumeRole and sts:TagSession`,
+		},
+		"a role of pods in another account": {
+			"eks-addons.yaml",
+			[]string{"arn:aws:iam::${AWS_ACCOUNT_ID:=123456789012}:role/shop-orders", "arn:aws:iam::999999999999:role/shop-orders"},
+			nil,
+			`role/shop-orders \(eks-addons.yaml:\d+ .*: read: the role arn:aws:iam::999999999999:role/shop-orders is not in this account \(123456789012\)`,
+		},
+		"no group for SSH": {
+			enginetest.EKSSmall,
+			[]string{"  instanceType: t3.large\n", "  instanceType: t3.large\n  remoteAccess: {sshKeyName: default, sourceSecurityGroups: [sg-0123456789abcdef9]}\n"},
+			nil,
+			`spec.remoteAccess.sourceSecurityGroups\[0\]\): the security group sg-0123456789abcdef9 does not exist`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				plain, m := enginetest.LoadQuick(t, c.file), enginetest.Rewritten(t, c.file, c.edit...)
+				a := enginetest.Prepared(t, c.file, plain)
+				if c.have != nil {
+					a.Edit(c.have)
+				}
+				if c.want == "" {
+					enginetest.MustApply(t, m, a)
+					return
+				}
+				assert.Regexp(t, c.want, enginetest.Refused(t, m, a))
+			})
+		})
+	}
+}
+
+// What may change, or may have a reason, is a warning, once for all machines of a group.
+func TestDoubts(t *testing.T) {
+	for name, c := range map[string]struct {
+		file string
+		edit []string
+		have func(s *awssim.State)
+		want string
+	}{
+		"a low spot price": {
+			"spot-volumes-placement.yaml",
+			[]string{`maxPrice: "0.08"`, `maxPrice: "0.001"`},
+			nil,
+			`^spot-volumes-placement.yaml:\d+ AWSMachineTemplate/spot-volumes-placement-md-0 spec.template.spec.spotMarketOptions.maxPrice: maxPrice 0.001 is less than the spot price of m5.large in us-east-1a now, 0.0384`,
+		},
+		"a low spot price of a pool": {
+			"machine-pool.yaml", []string{
+				"    instanceType: m6i.large\n    iam", "    spotMarketOptions: {maxPrice: \"0.001\"}\n    instanceType: m6i.large\n    iam",
+				"  mixedInstancesPolicy:\n    instancesDistribution:\n      onDemandBaseCapacity: 1\n      onDemandPercentageAboveBaseCapacity: 50\n      spotAllocationStrategy: price-capacity-optimized\n    overrides:\n    - instanceType: m6i.large\n    - instanceType: m5.large\n    - instanceType: m5.xlarge\n", "",
+			}, nil, `spec.awsLaunchTemplate.spotMarketOptions.maxPrice: maxPrice 0.001 is less than the spot price of m6i.large in us-east-1 now`,
+		},
+		"a VPC without DNS": {
+			"eks-byo-vpc.yaml", nil, func(s *awssim.State) { s.EC2.VPCs[companyVPC].DNSHostnames = false },
+			`^eks-byo-vpc.yaml:\d+ .*: the VPC ` + companyVPC + ` has enableDnsHostnames off, which EKS requires`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				plain, m := enginetest.LoadQuick(t, c.file), enginetest.Rewritten(t, c.file, c.edit...)
+				a := enginetest.Prepared(t, c.file, plain)
+				if c.have != nil {
+					a.Edit(c.have)
+				}
+				var told []string
+				_, err := run.Open(m, cluster.Target{Config: a.Config(), Owner: "test", Warn: func(w string) { told = append(told, w) }}).Plan(t.Context())
+				require.NoError(t, err)
+				found := 0
+				for _, w := range told {
+					if regexp.MustCompile(c.want).MatchString(w) {
+						found++
+					}
+				}
+				assert.Equal(t, 1, found, told)
+			})
+		})
+	}
+}

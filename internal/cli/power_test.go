@@ -71,7 +71,11 @@ func TestStopAndStart(t *testing.T) {
 	require.Equal(t, 0, s.run("cluster", "stop", "demo", "--yes"), s.err.String())
 	require.Equal(t, 0, s.run("cluster", "start", "demo", "--yes", "--wait", "ready"), s.err.String())
 	assert.NotContains(t, s.err.String(), "wait until its Nodes are ready")
-	assert.Regexp(t, `Cluster demo in us-east-1 runs again .*\n(.*waiting for .* to be ready: .*\n)*Cluster demo in us-east-1 is ready \(\S+\)\.\n$`, s.err.String())
+	assert.Regexp(
+		t,
+		`Cluster demo in us-east-1 runs again .*\n(.*waiting for .* to be ready: .*\n)*Cluster demo in us-east-1 is ready \(\S+\)\.\n$`,
+		s.err.String(),
+	)
 	require.Equal(t, env.Wrong, s.run("cluster", "stop", "demo", "--yes", "--wait", "ready"))
 
 	require.Equal(t, 0, s.run("cluster", "stop", "demo", "--yes"), s.err.String())

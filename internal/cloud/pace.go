@@ -184,7 +184,7 @@ func (t *bucket) place(ahead time.Duration) int {
 func (t *bucket) until() time.Duration {
 	d := (1 - t.tokens) / t.rate
 	if t.rate < t.full {
-		d *= 1 + rand.Float64()/2
+		d *= 1 + rand.Float64()/2 //nolint:gosec // nothing secret
 	}
 	return max(time.Duration(d*float64(time.Second)), time.Nanosecond)
 }

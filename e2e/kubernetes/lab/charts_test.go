@@ -122,7 +122,16 @@ func (u *Laptop) charts(t *testing.T, manifest string) {
 		return nil
 	}
 	labels := func() string {
-		return u.Kubectl(t, "get", "deployment", "-n", "greetings", "hello", "-o", "jsonpath={.metadata.labels.chart} {.metadata.labels.greeting} {.status.readyReplicas}")
+		return u.Kubectl(
+			t,
+			"get",
+			"deployment",
+			"-n",
+			"greetings",
+			"hello",
+			"-o",
+			"jsonpath={.metadata.labels.chart} {.metadata.labels.greeting} {.status.readyReplicas}",
+		)
 	}
 	require.NoError(t, apply(hello("0.1.0", "good-morning", works)))
 	assert.Equal(t, "0.1.0 good-morning-demo 1", labels())

@@ -29,7 +29,12 @@ func TestReady(t *testing.T) {
 	began := time.Now()
 	u.Create(t)
 	u.Run(t, "cluster", "create", "-f", u.manifest, "--yes", "--wait", "ready")
-	t.Logf("Ready after %s\n%s%s", time.Since(began).Round(time.Second), u.Kubectl(t, "get", "nodes", "-o", "wide"), u.Kubectl(t, "get", "pods", "-A", "-o", "wide"))
+	t.Logf(
+		"Ready after %s\n%s%s",
+		time.Since(began).Round(time.Second),
+		u.Kubectl(t, "get", "nodes", "-o", "wide"),
+		u.Kubectl(t, "get", "pods", "-A", "-o", "wide"),
+	)
 	for _, p := range u.Objects(t.Context(), "pods", "-A") {
 		assert.True(t, p.Is("Ready"), "%s was not Ready when create ended", p.Metadata.Name)
 	}

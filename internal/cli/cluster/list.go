@@ -170,7 +170,16 @@ func (o *listOptions) table(found []cluster.Summary, now time.Time) error {
 	}
 	rows := make([][]string, len(found))
 	for i, c := range found {
-		rows[i] = []string{c.Name, c.Region, "kubeadm", cmp.Or(c.Version, "-"), machines(c.ControlPlane), machines(c.Workers), render.RunStatus(c.LastRun, cmp.Or(c.Status, "unknown")), "-"}
+		rows[i] = []string{
+			c.Name,
+			c.Region,
+			"kubeadm",
+			cmp.Or(c.Version, "-"),
+			machines(c.ControlPlane),
+			machines(c.Workers),
+			render.RunStatus(c.LastRun, cmp.Or(c.Status, "unknown")),
+			"-",
+		}
 		if c.EKS {
 			rows[i][2], rows[i][4] = "eks", "eks"
 		}

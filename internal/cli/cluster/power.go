@@ -75,7 +75,10 @@ the command again later.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	o.add(cmd)
-	o.wait = choice{value: string(cluster.ConditionAPI), of: []string{string(cluster.ConditionAPI), string(cluster.ConditionJoined), string(cluster.ConditionReady)}}
+	o.wait = choice{
+		value: string(cluster.ConditionAPI),
+		of:    []string{string(cluster.ConditionAPI), string(cluster.ConditionJoined), string(cluster.ConditionReady)},
+	}
 	cmd.Flags().Var(&o.wait, "wait", "wait `UNTIL`: api (the API server answers), joined (and all machines have joined), "+
 		"ready (and all Nodes are ready, and the pods of add-ons run)")
 	complete(cmd, "wait", o.wait.of)

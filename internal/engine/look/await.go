@@ -39,11 +39,8 @@ func AwaitCondition(ctx context.Context, c *run.Cluster, condition cluster.Condi
 	}
 	for began := now(c.Target); ; {
 		v := newView(&quiet)
-		s, err := v.status(ctx)
-		missing, stays := lacks(s, condition), staysStopped(s, condition)
-		if err == nil && missing == "" && condition == cluster.ConditionReady {
-			missing, err = v.lacksPods(ctx, s)
-		}
+		s, missing, err := v.compare(ctx, condition)
+		stays := staysStopped(s, condition)
 		switch {
 		case ctx.Err() != nil:
 			return v.gaveUp(ctx, condition, last, now(c.Target).Sub(began))
@@ -63,6 +60,17 @@ func AwaitCondition(ctx context.Context, c *run.Cluster, condition cluster.Condi
 			return v.gaveUp(ctx, condition, last, now(c.Target).Sub(began))
 		}
 	}
+}
+
+// compare reads the state of a cluster, and says what a condition lacks; "" for nothing.
+func (v *view) compare(ctx context.Context, condition cluster.Condition) (s cluster.Status, missing string, err error) {
+	if s, err = v.status(ctx); err != nil {
+		return s, "", err
+	}
+	if missing = lacks(s, condition); missing == "" && condition == cluster.ConditionReady {
+		missing, err = v.lacksPods(ctx, s)
+	}
+	return s, missing, err
 }
 
 // staysStopped returns an error if the cluster is stopped and no run starts it: then a wait would not end.

@@ -116,7 +116,9 @@ func TestUnfitThings(t *testing.T) {
 			}), `the network interface ` + nic + ` is in the VPC vpc-\w+, and the run creates another one`,
 		},
 		"a subnet for a new VPC": {
-			enginetest.Quickstart, []string{instance, instance + "      subnet: {id: subnet-0123456789abcdef9}\n"}, nil,
+			enginetest.Quickstart,
+			[]string{instance, instance + "      subnet: {id: subnet-0123456789abcdef9}\n"},
+			nil,
 			`spec.template.spec.*\): read: subnet subnet-0123456789abcdef9 is not in the VPC, which the run creates: name a subnet of spec.network.subnets`,
 		},
 		"an image that is copied": {

@@ -19,7 +19,9 @@ const metadataAddress = "169.254.169.254"
 // Requests need a token, as with IMDSv2 ("Access instance metadata for an EC2 instance", EC2 user
 // guide).
 func (i *Instance) serveMetadata(ctx context.Context) error {
-	if out, err := exec.CommandContext(ctx, "ip", "addr", "add", metadataAddress+"/32", "dev", "lo").CombinedOutput(); err != nil && !strings.Contains(string(out), "File exists") {
+	if out, err := exec.CommandContext(ctx, "ip", "addr", "add", metadataAddress+"/32", "dev", "lo").
+		CombinedOutput(); err != nil &&
+		!strings.Contains(string(out), "File exists") {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(metadataAddress, "80"))
@@ -49,7 +51,9 @@ func (i *Instance) metadata(w http.ResponseWriter, r *http.Request) {
 		"Code": "Success", "Type": "AWS-HMAC", "AccessKeyId": "instance", "SecretAccessKey": "instance", "Token": "instance",
 		"LastUpdated": time.Now().UTC().Format(time.RFC3339), "Expiration": time.Now().Add(6 * time.Hour).UTC().Format(time.RFC3339),
 	})
-	document, _ := json.Marshal(map[string]string{"instanceId": i.ID, "region": i.Region, "availabilityZone": i.Zone, "privateIp": i.Address, "version": "2017-09-30"})
+	document, _ := json.Marshal(
+		map[string]string{"instanceId": i.ID, "region": i.Region, "availabilityZone": i.Zone, "privateIp": i.Address, "version": "2017-09-30"},
+	)
 	values := map[string]string{
 		"/latest/meta-data/instance-id":                      i.ID,
 		"/latest/meta-data/local-ipv4":                       i.Address,

@@ -121,14 +121,7 @@ func (v *Variables) each(line string, at manifest.Position, next func() Use) str
 		}
 		switch {
 		case !v.replaces(x):
-			if value, named := v.named(nameIn(x.expression)); named && !x.escaped {
-				v.Values[nameIn(x.expression)] = value // the manifest has it, in an object that stays as it is
-			}
-			if x.escaped && v.use == useCommand && v.options.Substitute == input.SubstituteAuto {
-				v.Warnings = append(v.Warnings, manifest.Problem{
-					Position: at, What: "$${ stays as it is: the file is no template, so ${ needs no escape", Fix: "write ${, or pass --substitute=all",
-				})
-			}
+			v.leave(x, at)
 			b.WriteString(x.text)
 		case x.escaped:
 			b.WriteString("${")
@@ -142,6 +135,18 @@ func (v *Variables) each(line string, at manifest.Position, next func() Use) str
 			return b.String()
 		}
 		line = x.after
+	}
+}
+
+// leave notes what a ${…} means that stays as it is.
+func (v *Variables) leave(x Variable, at manifest.Position) {
+	if value, named := v.named(nameIn(x.expression)); named && !x.escaped {
+		v.Values[nameIn(x.expression)] = value // the manifest has it, in an object that stays as it is
+	}
+	if x.escaped && v.use == useCommand && v.options.Substitute == input.SubstituteAuto {
+		v.Warnings = append(v.Warnings, manifest.Problem{
+			Position: at, What: "$${ stays as it is: the file is no template, so ${ needs no escape", Fix: "write ${, or pass --substitute=all",
+		})
 	}
 }
 

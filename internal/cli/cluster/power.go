@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -75,12 +76,11 @@ the command again later.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	o.add(cmd)
-	o.wait = choice{
-		value: string(cluster.ConditionAPI),
-		of:    []string{string(cluster.ConditionAPI), string(cluster.ConditionJoined), string(cluster.ConditionReady)},
-	}
-	cmd.Flags().Var(&o.wait, "wait", "wait `UNTIL`: api (the API server answers), joined (and all machines have joined), "+
-		"ready (and all Nodes are ready, and the pods of add-ons run)")
+	o.wait = choice{value: string(cluster.ConditionAPI), of: []string{
+		string(cluster.ConditionInfrastructure), string(cluster.ConditionAPI), string(cluster.ConditionJoined), string(cluster.ConditionReady),
+	}}
+	cmd.Flags().Var(&o.wait, "wait", "wait `UNTIL`: infrastructure or api (the API server answers: workers are started after that), "+
+		"joined (and all machines have joined), ready (and all Nodes are ready, and the pods of add-ons run)")
 	complete(cmd, "wait", o.wait.of)
 	return cmd
 }
@@ -127,7 +127,9 @@ func (o *powerOptions) run(ctx context.Context, args []string) (err error) {
 }
 
 // waits reports whether the command waits after the cluster has started.
-func (o *powerOptions) waits() bool { return o.starts && o.wait.value != string(cluster.ConditionAPI) }
+func (o *powerOptions) waits() bool {
+	return o.starts && slices.Contains([]string{string(cluster.ConditionJoined), string(cluster.ConditionReady)}, o.wait.value)
+}
 
 // show prints the plan.
 func (o *powerOptions) show(ctx context.Context, c *reconcile.Cluster, planned func(context.Context) (plan.Plan, error)) error {

@@ -256,13 +256,13 @@ func (c *checks) checkAccess(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec
 	c.checkRolesOfNodes(plane)
 }
 
-// warnNoEffect warns about fields that have no effect in an EKS cluster.
+// warnNoEffect warns about fields that have no effect in an EKS cluster. It does not name spec.clusterNetwork.pods, which
+// has none either (pods get addresses of the VPC): upstream's own templates set it, and so do nearly all manifests.
 func (c *checks) warnNoEffect(cluster *manifest.Entry, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
 	for _, row := range []struct {
 		o               *manifest.Entry
 		path, what, fix string
 	}{
-		{cluster, "spec.clusterNetwork.pods", "in EKS, pods get addresses from the subnets of the VPC", "remove it, or choose other addresses with network.vpc.cidrBlock of the AWSManagedControlPlane"},
 		{cluster, "spec.clusterNetwork.serviceDomain", "in EKS it is cluster.local", "remove it"},
 		{cluster, "spec.controlPlaneEndpoint", "EKS sets the endpoint of the API server", "remove it"},
 		{cluster, "spec.clusterNetwork.apiServerPort", "EKS serves the API on port 443", "remove it"},

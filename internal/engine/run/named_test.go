@@ -33,6 +33,30 @@ func volumes(n int) string {
 	return text
 }
 
+// edited is an edit of an example, and what the account has, which its plan takes or refuses.
+type edited struct {
+	file string
+	edit []string
+	have func(s *awssim.State)
+	want string // a pattern of the refusal; "": it is created
+}
+
+func (e edited) try(t *testing.T) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		plain, m := enginetest.LoadQuick(t, e.file), enginetest.Rewritten(t, e.file, e.edit...)
+		a := enginetest.Prepared(t, e.file, plain)
+		if e.have != nil {
+			a.Edit(e.have)
+		}
+		if e.want == "" {
+			enginetest.MustApply(t, m, a)
+			return
+		}
+		assert.Regexp(t, e.want, enginetest.Refused(t, m, a))
+	})
+}
+
 // What a manifest names exists and can be used, or the plan says so at its line.
 func TestNamedThingsAreLookedUp(t *testing.T) {
 	volume := func(key string) []string {
@@ -53,12 +77,7 @@ func TestNamedThingsAreLookedUp(t *testing.T) {
 	}
 	secrets := []string{version, version + "  encryptionConfig: {provider: '" + keyARN + "', resources: [secrets]}\n"}
 	key := func(k awssim.Key) func(*awssim.State) { return func(s *awssim.State) { s.KMS.Keys[keyARN] = &k } }
-	for name, c := range map[string]struct {
-		file string
-		edit []string
-		have func(s *awssim.State)
-		want string // "": it is created
-	}{
+	for name, c := range map[string]edited{
 		"a role": {
 			enginetest.EKSSmall, entry("arn:aws:iam::123456789012:role/nope"), nil,
 			`access-entry/\S+ \(eks.yaml:48 AWSManagedControlPlane/eks spec.accessEntries\[0\].principalARN\): there is no role nope in this account`,
@@ -144,18 +163,7 @@ func TestNamedThingsAreLookedUp(t *testing.T) {
 		"AWS's own key": {enginetest.Quickstart, volume("alias/aws/ebs"), nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				plain, m := enginetest.LoadQuick(t, c.file), enginetest.Rewritten(t, c.file, c.edit...)
-				a := enginetest.Prepared(t, c.file, plain)
-				if c.have != nil {
-					a.Edit(c.have)
-				}
-				if c.want == "" {
-					enginetest.MustApply(t, m, a)
-					return
-				}
-				assert.Regexp(t, c.want, enginetest.Refused(t, m, a))
-			})
+			c.try(t)
 		})
 	}
 }

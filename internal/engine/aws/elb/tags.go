@@ -47,35 +47,26 @@ func describeSome(ctx context.Context, c *cloud.Clients, arns []string, found ma
 
 // gone returns those of some load balancers and target groups that AWS does not list.
 func gone(ctx context.Context, c *cloud.Clients, arns []string) (out []string, err error) {
-	listed := map[string]bool{}
-	is := func(part string) func(string) bool {
-		return func(arn string) bool { return strings.Contains(arn, part) }
-	}
-	balancer, group := is(":loadbalancer/"), is(":targetgroup/")
-	if slices.ContainsFunc(arns, balancer) {
-		all, err := LoadBalancers(cloud.Live(ctx), c)
-		if err != nil {
-			return nil, err
-		}
-		for _, x := range all {
-			listed[x.ID] = true
-		}
-	}
-	if slices.ContainsFunc(arns, group) {
-		all, err := TargetGroups(cloud.Live(ctx), c)
-		if err != nil {
-			return nil, err
-		}
-		for _, x := range all {
-			listed[x.ID] = true
-		}
-	}
+	ctx = cloud.Live(ctx)
+	balancers, errBalancers := unlisted(arns, ":loadbalancer/", func() ([]LoadBalancerState, error) { return LoadBalancers(ctx, c) })
+	groups, errGroups := unlisted(arns, ":targetgroup/", func() ([]TargetGroupState, error) { return TargetGroups(ctx, c) })
+	return append(balancers, groups...), cmp.Or(errBalancers, errGroups)
+}
+
+// unlisted returns those of some ARNs of a type that a list does not have.
+func unlisted[S interface{ CloudID() string }](arns []string, part string, list func() ([]S, error)) (out []string, err error) {
 	for _, arn := range arns {
-		if (balancer(arn) || group(arn)) && !listed[arn] {
+		if strings.Contains(arn, part) {
 			out = append(out, arn)
 		}
 	}
-	return out, nil
+	if len(out) == 0 {
+		return nil, nil
+	}
+	all, err := list()
+	return slices.DeleteFunc(out, func(arn string) bool {
+		return slices.ContainsFunc(all, func(s S) bool { return s.CloudID() == arn })
+	}), err
 }
 
 // tagsPerCall is the number of resources that DescribeTags accepts.

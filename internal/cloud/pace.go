@@ -47,7 +47,7 @@ type bucket struct {
 // waiter is a call that waits for a token.
 type waiter struct {
 	ahead time.Duration      // of WithAhead
-	look  context.CancelFunc // lets it look again: it has become the first, or the rate has changed
+	look  context.CancelFunc // ends its sleep, so that it checks again whether it is its turn
 }
 
 func newBuckets(c *clock.Clock) *buckets { return &buckets{clock: c, by: map[string]*bucket{}} }
@@ -119,9 +119,9 @@ func ssmLimits(op string) (class string, size, rate float64) {
 	return "SSM " + op, 40, 10
 }
 
-// WithAhead returns a context for calls of work that other work waits for: ahead is how long all of that
-// takes. If calls wait for tokens, those with the longest time ahead get them first, so that the run as a
-// whole ends as early as it can.
+// WithAhead returns a context for the calls of a piece of work. ahead is the time from the beginning of this work to the
+// end of all work that depends on it. Of the calls that wait for tokens, those with the longest time ahead are sent first,
+// so that the run ends as early as possible.
 func WithAhead(ctx context.Context, ahead time.Duration) context.Context {
 	return context.WithValue(ctx, aheadKey, ahead)
 }
@@ -179,8 +179,8 @@ func (t *bucket) place(ahead time.Duration) int {
 	return at
 }
 
-// until returns how long to wait for a token. Runs that share a limit must not keep step: one of two would always find
-// it used up. So their waits are up to a half longer.
+// until returns how long to wait for a token. While the rate is lowered, the wait is up to one and a half times as long, at
+// random. Otherwise two runs could send their calls alternately for hours, and AWS would always refuse the same run.
 func (t *bucket) until() time.Duration {
 	d := (1 - t.tokens) / t.rate
 	if t.rate < t.full {
@@ -217,8 +217,8 @@ const (
 	gain    = 0.01
 )
 
-// slow empties the bucket and halves its rate after a throttled call: other callers in the account use the
-// same limit. A call that was on its way when the last one came back says nothing new.
+// slow empties the bucket and halves its rate after a throttled call: other programs use the same limit. A call that
+// was sent before the rate was last lowered does not lower it again.
 func (b *buckets) slow(service, op string, sent time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

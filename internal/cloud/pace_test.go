@@ -36,8 +36,8 @@ func TestRateOfRunInstances(t *testing.T) {
 	})
 }
 
-// When calls wait, the next token is for the one that most work waits for; of equal ones, for the first. A call that is
-// stopped leaves its place to the others.
+// Of the calls that wait for a token, the one with the longest time ahead gets the next; of two with the same time, the first one. A
+// call that is cancelled leaves the queue.
 func TestCallsThatMoreWorkWaitsFor(t *testing.T) {
 	in(t, func(t *testing.T) {
 		c := newWire(func(int, string) (any, error) { return &ec2.RunInstancesOutput{}, nil }).clients()

@@ -81,9 +81,15 @@ func (t Tags) On(kinds ...types.ResourceType) (out []types.TagSpecification) {
 
 // FromEC2 converts the tags of an EC2 resource.
 func FromEC2(tags []types.Tag) Tags {
+	return TagsFrom(tags, func(t types.Tag) (key, value *string) { return t.Key, t.Value })
+}
+
+// TagsFrom converts the tags of a resource from the type that the SDK has for its service.
+func TagsFrom[T any](tags []T, pair func(T) (key, value *string)) Tags {
 	out := make(Tags, len(tags))
 	for _, t := range tags {
-		out[aws.ToString(t.Key)] = aws.ToString(t.Value)
+		key, value := pair(t)
+		out[aws.ToString(key)] = aws.ToString(value)
 	}
 	return out
 }

@@ -75,7 +75,8 @@ func LastRun(r *cluster.LastRun, now time.Time) string {
 	return which + " was interrupted: run it again."
 }
 
-// RunStatus is the status of a cluster in a table: that of the last run, if it has not finished, or otherwise the given one.
+// RunStatus returns what a table shows as the status of a cluster: the last run if it has not finished, such as "create interrupted",
+// and the given status otherwise.
 func RunStatus(r *cluster.LastRun, otherwise string) string {
 	switch {
 	case r == nil:

@@ -8,8 +8,8 @@ import (
 )
 
 // Nearest returns the candidate with the smallest edit distance to word, ignoring case,
-// or "" if none is close enough. If one candidate only contains the word, as
-// instanceMetadataOptions contains metadataOptions, it is that one.
+// or "" if none is close enough. If the word is a part of exactly one candidate, Nearest
+// returns that one: instanceMetadataOptions for metadataOptions.
 func Nearest(word string, candidates []string) string {
 	best, limit := "", 1+len(word)/3
 	if longer := containing(word, candidates); len(longer) == 1 {
@@ -23,7 +23,8 @@ func Nearest(word string, candidates []string) string {
 	return best
 }
 
-// containing returns the candidates that contain a word of five letters or more.
+// containing returns the candidates of which the word is a part, and none for a word with fewer
+// than five letters.
 func containing(word string, candidates []string) (all []string) {
 	const least = 5
 	for _, c := range candidates {

@@ -24,10 +24,14 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
-// TestFleet creates clusters of one account at once, each in its own process, as a CI matrix
-// does: they share its rate limits. Then it deletes all of them. Both take at most a fifth longer
-// than one alone and what the limits force together, and no creation takes 1.5 times as long as the
-// median one. FLEET is the number of clusters, 10 by default; SWEEP=1 and "make fleet" have 50.
+// TestFleet creates many clusters in one account at the same time, each in its own process, as the jobs of a
+// CI matrix do. They share the rate limits of the account. Then it deletes all of them. Two limits hold:
+//
+//   - The slowest creation takes at most 1.2 times the sum of two times: that of one creation alone, and that
+//     which the rate limits need for all calls. The same holds for the slowest deletion.
+//   - The slowest creation takes at most 1.5 times as long as the median.
+//
+// FLEET is the number of clusters, 10 by default; SWEEP=1 and "make fleet" have 50.
 func TestFleet(t *testing.T) {
 	fleet := 10
 	if enginetest.Sweeping() {

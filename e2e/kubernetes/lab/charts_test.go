@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// helmVersion is that of e2e, which builds it, too.
+	// helmVersion is the version that the tests in e2e build, too.
 	helmVersion = "v3.19.5"
 
 	chartsAddress = awsAddress + ":5002"
@@ -38,7 +38,7 @@ func buildHelm(t *testing.T) string {
 	return folder
 }
 
-// helloChart has a Deployment, and a hook that fails if the value "hook" is another than "/bin/busybox".
+// helloChart has a Deployment and a hook. The hook fails unless the value "hook" is "/bin/busybox".
 const helloChart = `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: {{ .Release.Name }}, labels: {greeting: {{ .Values.greeting | quote }}, chart: {{ .Chart.Version | quote }}}}

@@ -90,9 +90,9 @@ func (svc *Service) checkImage(l *launch) error {
 	return l.checkFirmware()
 }
 
-// checkFirmware compares what an image needs of the hardware with the instance type: the boot mode ("Requirements to launch an Amazon EC2
-// instance in UEFI boot mode", EC2 user guide), NitroTPM ("Requirements for using NitroTPM with Amazon EC2 instances"), and the driver of
-// the network adapter ("Enable enhanced networking with ENA"). The codes of the first two are not documented.
+// checkFirmware compares what an image needs with the hardware of the instance type: the boot mode, NitroTPM, and the network adapter.
+// Sources in the EC2 user guide: "Requirements to launch an Amazon EC2 instance in UEFI boot mode", "Requirements for using NitroTPM with
+// Amazon EC2 instances", and "Enable enhanced networking with ENA". AWS does not document the error codes of the first two.
 func (l *launch) checkFirmware() error {
 	info := &l.kind.info
 	mode := types.BootModeType(l.image.BootMode)

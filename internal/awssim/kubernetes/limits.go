@@ -9,10 +9,11 @@ import (
 	"time"
 )
 
-// limits are the least and the most that flags with numbers and durations permit: Validate in
-// k8s.io/apiserver/pkg/server/options (server_run_options.go, audit.go), pkg/controlplane/apiserver/options,
-// and ValidateKubeletConfiguration in pkg/kubelet/apis/config/validation of Kubernetes. The ports are those that the probes
-// of kubeadm use (cmd/kubeadm/app/phases/controlplane/manifests.go). A dash is no limit.
+// limits has a line for each flag that takes a number or a duration: the component, the flag, the least value and the
+// greatest; "-" means that there is no greatest value. Sources in Kubernetes: Validate in
+// k8s.io/apiserver/pkg/server/options (server_run_options.go, audit.go) and in pkg/controlplane/apiserver/options, and
+// ValidateKubeletConfiguration in pkg/kubelet/apis/config/validation. A port must be the one that kubeadm's probes
+// use (cmd/kubeadm/app/phases/controlplane/manifests.go).
 const limits = `
 kube-apiserver livez-grace-period 0s -
 kube-apiserver max-requests-inflight 0 -

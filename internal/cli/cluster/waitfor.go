@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
-	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 
 	"github.com/spf13/cobra"
 )
@@ -74,7 +73,7 @@ minutes by default. The error then lists the likely reasons.`,
 
 func (o *waitForOptions) run(ctx context.Context, args []string) (err error) {
 	condition := cluster.Condition(o.condition.value)
-	x, err := o.subject(ctx, args, runFlags{waits: true, wait: choice{value: string(plan.NodesJoined)}})
+	x, err := o.subject(ctx, args, runFlags{})
 	if err != nil {
 		return err
 	}

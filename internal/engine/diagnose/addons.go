@@ -51,7 +51,7 @@ func Workloads(w *incluster.Workloads) graph.Diagnosis {
 	}
 }
 
-// Pods finds out why pods in namespaces do not run.
+// Pods returns the reasons why pods in some namespaces do not run.
 func Pods(ctx context.Context, k *kube.Client, namespaces []string) (findings []string) {
 	for _, namespace := range namespaces {
 		if lines, err := incluster.Troubles(ctx, k, namespace, true); err == nil {

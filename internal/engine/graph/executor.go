@@ -184,10 +184,7 @@ func (x *Executor) Delete(ctx context.Context, g *Graph) error {
 	backwards := slices.Clone(g.resources)
 	slices.Reverse(backwards)
 	waits := func(n Resource) []wait { return before[n] }
-	ahead := timesAhead(backwards, waits, func(n Resource) time.Duration {
-		_, remove := n.Takes()
-		return remove
-	})
+	ahead := timesAhead(backwards, waits, removes)
 	return x.walk(ctx, backwards, waits, func(ctx context.Context, n Resource) error {
 		return n.remove(cloud.WithAhead(ctx, ahead[n]), x)
 	})
@@ -198,39 +195,6 @@ func (x *Executor) Delete(ctx context.Context, g *Graph) error {
 type wait struct {
 	resource          Resource
 	existing, leaving bool
-}
-
-// timesAhead returns, for each resource, how long AWS takes from when a walk begins with it to the end of the walk: its own time, and
-// that of the longest chain of resources that wait for it.
-func timesAhead(resources []Resource, before func(Resource) []wait, takes func(Resource) time.Duration) map[Resource]time.Duration {
-	after := map[Resource][]wait{} // those that wait for it
-	for _, n := range resources {
-		for _, w := range before(n) {
-			after[w.resource] = append(after[w.resource], wait{resource: n, existing: w.existing, leaving: w.leaving})
-		}
-	}
-	ahead := make(map[Resource]time.Duration, len(resources))
-	var visit func(n Resource) time.Duration
-	visit = func(n Resource) time.Duration {
-		if d, known := ahead[n]; known {
-			return d
-		}
-		own := takes(n)
-		longest := own
-		for _, w := range after[n] {
-			d := visit(w.resource)
-			if !w.existing && !w.leaving {
-				d += own
-			}
-			longest = max(longest, d)
-		}
-		ahead[n] = longest
-		return longest
-	}
-	for _, n := range resources {
-		visit(n)
-	}
-	return ahead
 }
 
 func needsOf(n Resource) (out []wait) {

@@ -8,6 +8,7 @@ package graph
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -383,24 +384,30 @@ func (g *Graph) Resource(id plan.ID) Resource { return g.byID[id] }
 // CreateTime returns how long AWS is expected to take to create the resources that busy
 // selects: the longest path through their Takes times. Nil selects all resources.
 func (g *Graph) CreateTime(busy func(plan.ID) bool) time.Duration {
-	settled, exists := map[Resource]time.Duration{}, map[Resource]time.Duration{}
-	var end time.Duration
-	for _, n := range g.resources {
-		var start time.Duration
-		for _, e := range n.Needs() {
-			if e.Existing {
-				start = max(start, exists[e.Resource])
-			} else {
-				start = max(start, settled[e.Resource])
-			}
-		}
-		exists[n], settled[n] = start, start
-		if busy == nil || busy(n.ID()) {
-			settled[n] += lasts(n)
-		}
-		end = max(end, settled[n])
+	return longest(timesAhead(g.resources, needsOf, of(busy, lasts)))
+}
+
+// DeleteTime is the same for a deletion.
+func (g *Graph) DeleteTime(busy func(plan.ID) bool) time.Duration {
+	before := g.deletedBefore()
+	return longest(timesAhead(g.resources, func(n Resource) []wait { return before[n] }, of(busy, removes)))
+}
+
+func longest(times map[Resource]time.Duration) time.Duration {
+	return slices.Max(append(slices.Collect(maps.Values(times)), 0))
+}
+
+// of returns the times of the resources that busy selects; the others take none.
+func of(busy func(plan.ID) bool, takes func(Resource) time.Duration) func(Resource) time.Duration {
+	if busy == nil {
+		return takes
 	}
-	return end
+	return func(n Resource) time.Duration {
+		if !busy(n.ID()) {
+			return 0
+		}
+		return takes(n)
+	}
 }
 
 // lasts returns how long AWS is expected to take to bring a resource to its desired state.
@@ -412,35 +419,43 @@ func lasts(n Resource) time.Duration {
 	return create
 }
 
-// DeleteTime is the same for a deletion.
-func (g *Graph) DeleteTime(busy func(plan.ID) bool) time.Duration {
-	before := g.deletedBefore()
-	gone := map[Resource]time.Duration{}
+// removes returns how long AWS is expected to take to delete a resource.
+func removes(n Resource) time.Duration {
+	_, remove := n.Takes()
+	return remove
+}
+
+// timesAhead returns, for each resource, how long AWS is expected to take from the beginning of the work on it to the end
+// of the walk: the longest path that begins with the resource.
+func timesAhead(resources []Resource, before func(Resource) []wait, takes func(Resource) time.Duration) map[Resource]time.Duration {
+	after := map[Resource][]wait{} // those that wait for it
+	for _, n := range resources {
+		for _, w := range before(n) {
+			after[w.resource] = append(after[w.resource], wait{resource: n, existing: w.existing, leaving: w.leaving})
+		}
+	}
+	ahead := make(map[Resource]time.Duration, len(resources))
 	var visit func(n Resource) time.Duration
 	visit = func(n Resource) time.Duration {
-		if end, ok := gone[n]; ok {
-			return end
+		if d, known := ahead[n]; known {
+			return d
 		}
-		var end time.Duration
-		for _, w := range before[n] {
-			at := visit(w.resource)
-			if w.leaving {
-				_, remove := w.resource.Takes()
-				at -= min(at, remove)
+		own := takes(n)
+		end := own
+		for _, w := range after[n] {
+			d := visit(w.resource)
+			if !w.existing && !w.leaving {
+				d += own
 			}
-			end = max(end, at)
+			end = max(end, d)
 		}
-		if _, remove := n.Takes(); busy == nil || busy(n.ID()) {
-			end += remove
-		}
-		gone[n] = end
+		ahead[n] = end
 		return end
 	}
-	var end time.Duration
-	for _, n := range g.resources {
-		end = max(end, visit(n))
+	for _, n := range resources {
+		visit(n)
 	}
-	return end
+	return ahead
 }
 
 // deletedBefore lists, for each resource, those that are deleted before it.

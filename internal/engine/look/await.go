@@ -135,46 +135,22 @@ func lacksInCluster(s cluster.Status, condition cluster.Condition) string {
 	return ""
 }
 
-// lacksPods says which add-ons do not work yet, in a cluster whose Nodes are ready; "" for none. By name, the manifest's
-// are not known: then it says that of kubeadm's.
+// lacksPods says which add-ons do not work yet, in a cluster whose Nodes are ready; "" for none.
 func (v *view) lacksPods(ctx context.Context, s cluster.Status) (string, error) {
-	var not []string
-	if v.Cluster.Manifest != nil {
-		for _, r := range s.Resources {
-			if run.AreaOf(r.Resource, r.Origin) == plan.AreaKubernetes && slices.Contains([]string{"missing", "pending"}, r.State) {
-				not = append(not, v.titles(r)...)
-			}
-		}
-	} else {
-		waiting, err := v.waitingPods(ctx)
-		if err != nil {
-			return "", err
-		}
-		not = titlesOf(waiting)
+	waiting, err := v.waitingAddons(ctx, s)
+	if err != nil || len(waiting) == 0 {
+		return "", err
 	}
-	if len(not) == 0 {
-		return "", nil
+	titles := make([]string, len(waiting))
+	for i, w := range waiting {
+		titles[i] = w.Title
 	}
-	return "not ready: " + text.Several(not), nil
+	return "not ready: " + text.Several(titles), nil
 }
 
-// titles returns what to call a resource in the cluster: the objects that it waits for, or its own name.
-func (v *view) titles(r cluster.ResourceStatus) []string {
-	if have, is := v.Built.Resource(r.Resource).Observed().(*incluster.WorkloadsState); is && len(have.Waits) > 0 {
-		return titlesOf(have.Waits)
-	}
-	return []string{string(r.Resource)}
-}
-
-func titlesOf(all []incluster.WaitingWorkload) (titles []string) {
-	for _, w := range all {
-		titles = append(titles, w.Title)
-	}
-	return titles
-}
-
-// waitingPods lists the objects with pods that do not work yet: those of the manifest or, by name, those of kubeadm.
-func (v *view) waitingPods(ctx context.Context) (all []incluster.WaitingWorkload, err error) {
+// waitingAddons lists the objects that do not work yet, and other parts of the cluster that a run has to install. Without the
+// manifest, only the objects of kubeadm are known.
+func (v *view) waitingAddons(ctx context.Context, s cluster.Status) (all []incluster.WaitingWorkload, err error) {
 	if v.Cluster.Manifest == nil {
 		k, err := v.APIServer(cloud.InSnapshot(cloud.ReadOnly(ctx)))
 		if k == nil || err != nil {
@@ -182,22 +158,23 @@ func (v *view) waitingPods(ctx context.Context) (all []incluster.WaitingWorkload
 		}
 		return incluster.WaitingSystemWorkloads(ctx, k)
 	}
-	for _, n := range v.Built.Resources() {
-		if have, is := n.Observed().(*incluster.WorkloadsState); is {
+	for _, r := range s.Resources {
+		if run.AreaOf(r.Resource, r.Origin) != plan.AreaKubernetes || !slices.Contains([]string{"missing", "pending"}, r.State) {
+			continue
+		}
+		if have, is := v.Built.Resource(r.Resource).Observed().(*incluster.WorkloadsState); is && len(have.Waits) > 0 {
 			all = append(all, have.Waits...)
+		} else {
+			all = append(all, incluster.WaitingWorkload{Title: string(r.Resource)})
 		}
 	}
 	return all, nil
 }
 
 // whyNotReady says why the pods of add-ons do not run.
-func (v *view) whyNotReady(ctx context.Context) []string {
-	waiting, err := v.waitingPods(ctx)
-	if err != nil || len(waiting) == 0 {
-		return nil
-	}
-	k, err := v.APIServer(cloud.InSnapshot(cloud.ReadOnly(ctx)))
-	if k == nil || err != nil {
+func (v *view) whyNotReady(ctx context.Context, s cluster.Status) []string {
+	waiting, err := v.waitingAddons(ctx, s)
+	if err != nil {
 		return nil
 	}
 	var namespaces []string
@@ -205,6 +182,10 @@ func (v *view) whyNotReady(ctx context.Context) []string {
 		if w.Namespace != "" && !slices.Contains(namespaces, w.Namespace) {
 			namespaces = append(namespaces, w.Namespace)
 		}
+	}
+	k, err := v.APIServer(cloud.InSnapshot(cloud.ReadOnly(ctx)))
+	if k == nil || err != nil {
+		return nil
 	}
 	return diagnose.Pods(ctx, k, namespaces)
 }
@@ -281,7 +262,7 @@ func (v *view) gaveUp(ctx context.Context, condition cluster.Condition, missing 
 	}
 	e.Findings = append(e.Findings, fresh.whyNotJoined(limited, s)...)
 	if condition == cluster.ConditionReady && len(e.Findings) == 0 {
-		e.Findings = fresh.whyNotReady(limited)
+		e.Findings = fresh.whyNotReady(limited, s)
 	}
 	return e
 }

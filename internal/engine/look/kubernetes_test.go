@@ -192,7 +192,7 @@ func TestAwaitCondition(t *testing.T) {
 	})
 }
 
-// All Nodes are ready, and pods of add-ons do not run: a wait for a ready cluster goes on, and says why.
+// A wait for a ready cluster does not end while pods of add-ons do not run, and its error says why they do not.
 func TestAwaitPods(t *testing.T) {
 	for image, want := range map[string]struct {
 		awaited string

@@ -50,7 +50,8 @@ func List(ctx context.Context, t cluster.Target) ([]cluster.Summary, error) {
 	return out, nil
 }
 
-// readRecords adds to clusters what the records of their last runs say. A caller who may not read them gets nothing.
+// readRecords adds the last run of each cluster, and whether the cluster is stopped. It adds nothing if the caller may not read
+// the record of the run.
 func readRecords(ctx context.Context, t cluster.Target, all []cluster.Summary) {
 	o := run.ClientOptions(t)
 	o.Budget = cloud.NewBudget(o.Clock, o.Parallel)

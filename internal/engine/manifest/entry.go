@@ -17,7 +17,8 @@ func (o *Entry) IsSet(path string) bool {
 	return set && o.ValueAt(path) != nil
 }
 
-// IsZero reports whether a value of a manifest is what a field has that is not set. Charts write such values.
+// IsZero reports whether a value is empty: "", false, 0, null, or a list or mapping without other values. Charts write such values
+// for settings that nobody has made.
 func IsZero(value any) bool {
 	switch v := value.(type) {
 	case string:

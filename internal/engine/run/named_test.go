@@ -33,7 +33,7 @@ func volumes(n int) string {
 	return text
 }
 
-// edited is an edit of an example, and what the account has, which its plan takes or refuses.
+// edited is a case: an edit of an example, a change of the account, and what the plan says of it.
 type edited struct {
 	file string
 	edit []string

@@ -16,7 +16,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 )
 
-// The existing network of the example byo-vpc, and what tests put into it.
+// IDs of subnets and of the VPC in the example byo-vpc.yaml, and of what the tests add to the account.
 const (
 	nic, otherNIC    = "eni-0123456789abcdef0", "eni-0123456789abcdef1"
 	privateA         = "subnet-0000000000000002a"
@@ -28,7 +28,7 @@ const (
 
 func thing(id string) awssim.Thing { return awssim.Thing{ID: id, Tags: map[string]string{}} }
 
-// interfaceIn adds an existing network interface.
+// interfaceIn adds a network interface to a subnet. owner is the instance that uses it; "" for none.
 func interfaceIn(id, subnet, owner string) func(*awssim.State) {
 	return func(s *awssim.State) {
 		address := strings.TrimSuffix(s.EC2.Subnets[subnet].CIDR, "0/24") + "99"
@@ -76,7 +76,7 @@ func policyFor(principal, action string) string {
 	return `{"Version":"2012-10-17","Statement":{"Effect":"Allow","Principal":` + principal + `,"Action":` + action + `}}`
 }
 
-// What a manifest names exists, but AWS does not take it for this: the plan says so at its line.
+// A manifest names something that exists but that AWS does not accept for this use: the plan is refused, with the line of the field.
 func TestUnfitThings(t *testing.T) {
 	const ec2Only = `{"Service":"ec2.amazonaws.com"}`
 	attached := []string{
@@ -205,7 +205,7 @@ func TestUnfitThings(t *testing.T) {
 	}
 }
 
-// What may change, or may have a reason, is a warning, once for all machines of a group.
+// What may change by itself, or may be intended, is a warning. It appears once for all machines of a group.
 func TestDoubts(t *testing.T) {
 	for name, c := range map[string]struct {
 		file string

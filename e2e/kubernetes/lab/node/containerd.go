@@ -116,9 +116,9 @@ func mountCgroups(root string) error {
 	return nil
 }
 
-// containerdConfig is the configuration of images for Cluster API, with three differences: control
-// groups are not made by systemd, all images come from the lab's registry, and no process gets a
-// lower OOM score than containerd, because this machine may lack CAP_SYS_RESOURCE.
+// containerdConfig is the configuration that containerd has in images for Cluster API, with three
+// differences. systemd does not create the control groups. All images come from the lab's registry.
+// No process gets a lower OOM score than containerd, which would need CAP_SYS_RESOURCE.
 const containerdConfig = `version = 2
 disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.zfs", "io.containerd.snapshotter.v1.aufs", "io.containerd.snapshotter.v1.devmapper"]
 [plugins."io.containerd.grpc.v1.cri"]

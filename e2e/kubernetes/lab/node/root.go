@@ -50,9 +50,9 @@ func (i *Instance) enter() error {
 	return i.settle()
 }
 
-// pivot makes a folder the root directory, for the whole mount namespace. chroot(2) changes only that of
-// a process: "kubectl exec" enters the mount namespace of a container, and would see the files of this
-// machine there.
+// pivot makes a folder the root directory of the whole mount namespace. chroot(2) would change it for one
+// process only. Then "kubectl exec", which enters the mount namespace of a container, would see the files
+// of the machine that runs the test.
 func pivot(root string) error {
 	const old = labDir + "/old"
 	if err := os.MkdirAll(filepath.Join(root, old), 0o755); err != nil {

@@ -425,7 +425,7 @@ func groupState(x types.AutoScalingGroup) GroupState {
 	s := GroupState{
 		Object: identity.Object{
 			ID:   aws.ToString(x.AutoScalingGroupName),
-			Tags: cloud.Tags{},
+			Tags: cloud.TagsFrom(x.Tags, func(t types.TagDescription) (key, value *string) { return t.Key, t.Value }),
 		},
 		ARN:                aws.ToString(x.AutoScalingGroupARN),
 		Status:             aws.ToString(x.Status),
@@ -437,9 +437,6 @@ func groupState(x types.AutoScalingGroup) GroupState {
 		Warmup:             time.Duration(aws.ToInt32(x.DefaultInstanceWarmup)) * time.Second,
 		Rebalance:          aws.ToBool(x.CapacityRebalance),
 		DeletionProtection: x.DeletionProtection,
-	}
-	for _, t := range x.Tags {
-		s.Tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
 	}
 	if ids := aws.ToString(x.VPCZoneIdentifier); ids != "" {
 		s.Subnets = strings.Split(ids, ",")

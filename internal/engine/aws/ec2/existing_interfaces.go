@@ -13,9 +13,10 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// checkInterfaces says why EC2 does not launch a machine with the network interfaces that the manifest names: they exist, are not in use,
-// are in the VPC of the cluster and in one zone, which offers the instance type (InvalidNetworkInterfaceID.NotFound,
-// InvalidNetworkInterface.InUse and Unsupported, "Error codes for the Amazon EC2 API"; "Elastic network interfaces", EC2 user guide).
+// checkInterfaces says why EC2 would not launch a machine with the network interfaces that the manifest names. The interfaces have to
+// exist, must not be in use, and have to be in the VPC of the cluster. All have to be in one zone, and the zone has to offer the instance
+// type. Sources: InvalidNetworkInterfaceID.NotFound, InvalidNetworkInterface.InUse and Unsupported in "Error codes for the Amazon EC2
+// API", and "Elastic network interfaces" in the EC2 user guide.
 func (i *Instance) checkInterfaces(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
 	ids := i.Spec.NetworkInterfaces
 	if len(ids) == 0 {
@@ -55,7 +56,8 @@ func (i *Instance) checkInterfaces(ctx context.Context, c *cloud.Clients) (refus
 	return i.notOfferedIn(ctx, c, zone)
 }
 
-// userOf says that a network interface is in use; "" if nothing uses it, or a machine of the cluster, which may be the one that is checked.
+// userOf says that something uses a network interface; "" if nothing does. It is also "" if a machine of the cluster uses the interface,
+// because that may be the machine that is checked.
 func (i *Instance) userOf(ctx context.Context, c *cloud.Clients, x types.NetworkInterface) (string, error) {
 	if x.Status == types.NetworkInterfaceStatusAvailable || x.Status == "" {
 		return "", nil

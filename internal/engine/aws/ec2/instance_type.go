@@ -155,9 +155,9 @@ func (t InstanceType) TooManyVolumes(name string, others, interfaces int) string
 	)
 }
 
-// Unfit says why machines of the type do not start from an image; "" if they do: boot modes ("Requirements to launch an Amazon EC2 instance
-// in UEFI boot mode"), NitroTPM ("Requirements for using NitroTPM") and the network adapter ("Enable enhanced networking with ENA", EC2
-// user guide). The architecture is compared elsewhere.
+// Unfit says why machines of the type do not start from an image; "" if they do. It compares the boot mode, NitroTPM and the network
+// adapter, but not the architecture. Sources in the EC2 user guide: "Requirements to launch an Amazon EC2 instance in UEFI boot mode",
+// "Requirements for using NitroTPM", and "Enable enhanced networking with ENA".
 func (t InstanceType) Unfit(name string, image ImageState) string {
 	const fix = ": use another type, or another image"
 	switch {

@@ -43,9 +43,9 @@ func placementGroup(ctx context.Context, c *cloud.Clients, name string) (*ec2.De
 	})
 }
 
-// checkPlacement compares a machine with its placement group: only groups with the strategy partition have partitions, as many as
-// they were created with, and not every instance type may be in a group ("Placement groups", rules and limitations, EC2 user guide).
-// That the group exists was looked up already.
+// checkPlacement checks that a machine may be in its placement group, which exists. The group has the partition that the
+// manifest names: only groups with the strategy "partition" have partitions. And the instance type supports the strategy of the
+// group. Source: the rules and limitations in "Placement groups", EC2 user guide.
 func (i *Instance) checkPlacement(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
 	name, partition := i.Spec.PlacementGroupName, i.Spec.PlacementGroupPartition
 	if name == "" || aws.ToString(i.Spec.HostID) != "" {

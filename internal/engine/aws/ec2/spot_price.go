@@ -20,8 +20,8 @@ var (
 	_ graph.Doubted = (*LaunchTemplate)(nil)
 )
 
-// Doubts implements graph.Doubted: no spot instance is launched below the spot price, which changes (SpotMaxPriceTooLow, "Error codes for the
-// Amazon EC2 API").
+// Doubts implements graph.Doubted. EC2 launches no spot instance while its maximum price is below the spot price, which changes over time
+// (SpotMaxPriceTooLow in "Error codes for the Amazon EC2 API").
 func (i *Instance) Doubts(ctx context.Context, c *cloud.Clients) (warnings []string, err error) {
 	if i.Boot == nil || i.Subnet == nil {
 		return nil, nil // it runs

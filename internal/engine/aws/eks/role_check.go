@@ -10,9 +10,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// distrusts says that an existing role does not let a service assume it; "" if it does, or if the role does not exist yet. EKS refuses such a
-// role: "Amazon EKS cluster IAM role", "Amazon EKS node IAM role", "Amazon EKS Pod execution IAM role" and "Create IAM role with trust policy
-// required by EKS Pod Identity" in the EKS user guide.
+// distrusts says that the trust policy of an existing role does not let a service assume it; "" if it does, or if the role does not exist
+// yet. EKS refuses such a role. Sources in the EKS user guide: "Amazon EKS cluster IAM role", "Amazon EKS node IAM role", "Amazon EKS Pod
+// execution IAM role", and "Create IAM role with trust policy required by EKS Pod Identity".
 func distrusts(role *graph.Ref[iam.RoleState], service string, tagsSessions bool) string {
 	if role == nil {
 		return ""

@@ -24,11 +24,7 @@ func describeSomeClassic(ctx context.Context, c *cloud.Clients, names []string, 
 		return err
 	}
 	for _, d := range out.TagDescriptions {
-		tags := cloud.Tags{}
-		for _, t := range d.Tags {
-			tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
-		}
-		found[aws.ToString(d.LoadBalancerName)] = tags
+		found[aws.ToString(d.LoadBalancerName)] = cloud.TagsFrom(d.Tags, func(t types.Tag) (key, value *string) { return t.Key, t.Value })
 	}
 	return nil
 }

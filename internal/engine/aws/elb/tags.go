@@ -36,11 +36,7 @@ func describeSome(ctx context.Context, c *cloud.Clients, arns []string, found ma
 		return err
 	}
 	for _, d := range out.TagDescriptions {
-		tags := cloud.Tags{}
-		for _, t := range d.Tags {
-			tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
-		}
-		found[aws.ToString(d.ResourceArn)] = tags
+		found[aws.ToString(d.ResourceArn)] = cloud.TagsFrom(d.Tags, func(t types.Tag) (key, value *string) { return t.Key, t.Value })
 	}
 	return nil
 }
@@ -79,9 +75,9 @@ type tagAPI struct {
 	gone     func(ctx context.Context, c *cloud.Clients, ids []string) ([]string, error) // those that AWS does not list
 }
 
-// batchTags returns the tags of one resource. Concurrent callers share calls. If a resource of a call is deleted at
-// that moment, by whomever it belongs to, AWS describes none. old says that the resource was created long enough ago
-// that AWS knows it everywhere.
+// batchTags returns the tags of one resource. Callers at the same time share one call for all of their resources. AWS
+// answers such a call with an error if one of the resources has just been deleted, also one of another cluster: see each.
+// old says that the resource was created long enough ago for AWS to know it everywhere.
 func batchTags(ctx context.Context, c *cloud.Clients, api tagAPI, id string, old bool) (cloud.Tags, error) {
 	return cloud.Remember(ctx, c, "tags of "+api.name+" "+id, func(ctx context.Context) (cloud.Tags, error) {
 		type described struct {

@@ -52,6 +52,8 @@ func TestTagsWhileOthersAreDeleted(t *testing.T) {
 				n++
 			}
 		}
-		assert.Equal(t, 6, n, "three groups, each of them twice")
+		// Which load balancers are in a group is chance: one to three of the three groups have a deleted one.
+		assert.GreaterOrEqual(t, n, 4, "a group that fails is asked for again")
+		assert.LessOrEqual(t, n, 6, "each group is asked for twice at most")
 	})
 }

@@ -202,14 +202,16 @@ func ruleByName(ctx context.Context, c *cloud.Clients, name string) (*RuleState,
 	if err != nil {
 		return nil, err
 	}
-	s := &RuleState{
-		Object: identity.Object{ID: aws.ToString(out.Arn), Tags: cloud.Tags{}}, Name: name, Status: string(out.State),
-		Pattern: text.CanonicalJSON(aws.ToString(out.EventPattern)), Targets: targets,
-	}
-	for _, t := range tags.Tags {
-		s.Tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
-	}
-	return s, nil
+	return &RuleState{
+		Object: identity.Object{
+			ID:   aws.ToString(out.Arn),
+			Tags: cloud.TagsFrom(tags.Tags, func(t types.Tag) (key, value *string) { return t.Key, t.Value }),
+		},
+		Name:    name,
+		Status:  string(out.State),
+		Pattern: text.CanonicalJSON(aws.ToString(out.EventPattern)),
+		Targets: targets,
+	}, nil
 }
 
 // countRules returns the number of rules of the default event bus.

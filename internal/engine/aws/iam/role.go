@@ -271,11 +271,7 @@ func RoleByARN(arn, hint string) graph.Lookup[RoleState] {
 
 // FromIAM converts tags of the IAM API.
 func FromIAM(tags []types.Tag) cloud.Tags {
-	out := cloud.Tags{}
-	for _, t := range tags {
-		out[aws.ToString(t.Key)] = aws.ToString(t.Value)
-	}
-	return out
+	return cloud.TagsFrom(tags, func(t types.Tag) (key, value *string) { return t.Key, t.Value })
 }
 
 // roleKind declares roles.

@@ -81,9 +81,7 @@ func (b *Bucket) describe(ctx context.Context, c *cloud.Clients) (*BucketState, 
 	if err != nil && !cloud.NotFound(err) {
 		return nil, err
 	} else if err == nil {
-		for _, t := range tagging.TagSet {
-			s.Tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
-		}
+		s.Tags = cloud.TagsFrom(tagging.TagSet, func(t types.Tag) (key, value *string) { return t.Key, t.Value })
 	}
 	if s.Tags[c.OwnerTag()] != cloud.Owned {
 		stored, err := storedBucketName(ctx, c)

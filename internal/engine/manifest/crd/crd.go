@@ -124,7 +124,7 @@ func (s *Schema) Siblings(path string) []string {
 	return names
 }
 
-// Find returns the paths of the fields of a resource with a name, except those of its status and of lists.
+// Find returns the paths of all fields that have a name. It leaves out the status, and fields of the items of lists.
 func (s *Schema) Find(name string) []string {
 	var all []string
 	find(s.structural, "", name, &all)
@@ -153,7 +153,7 @@ func (s *Schema) TypeOf(path string) string {
 	return ""
 }
 
-// InList reports whether a path leads to a field of a value that should be a list.
+// InList reports whether a path names a field of a mapping that stands where the schema has a list.
 func (s *Schema) InList(path string) bool {
 	return !strings.HasSuffix(path, "]") && s.TypeOf(parentOf(path)) == "array"
 }
@@ -163,7 +163,7 @@ func parentOf(path string) string {
 	return path[:max(strings.LastIndexAny(path, ".["), 0)]
 }
 
-// at returns the schema of the value at a path, or nil.
+// at returns the schema of the value at a path; nil if the schema does not have the path.
 func (s *Schema) at(path string) *structuralschema.Structural {
 	at := s.structural
 	for segment := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '.' || r == '[' }) {

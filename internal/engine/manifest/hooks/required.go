@@ -7,9 +7,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// WriteRequired writes required fields that are missing in an object, and that the mutating webhook of its kind
-// writes. An API server calls that webhook before it validates the object with the schema, and the answer of the
-// webhook has the zero value of each field whose Go type has no omitempty.
+// WriteRequired sets required fields that are missing in an object, as the mutating webhook of its kind does. An API
+// server calls the webhook before it validates the object with the schema. The webhook answers with the object in its
+// Go type, so that fields without omitempty are there with their zero value.
 // https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#admission-control-phases
 func WriteRequired(kind, version string, object map[string]any) {
 	switch kind {
@@ -29,7 +29,7 @@ func WriteRequired(kind, version string, object map[string]any) {
 	}
 }
 
-// writeRules writes what may be missing in ingress rules: descriptions, and ports of a protocol that has none.
+// writeRules sets descriptions that are missing in ingress rules, and the ports of protocols that have no ports.
 func writeRules(object map[string]any, spec string) {
 	for _, list := range []string{
 		"network.cni.cniIngressRules", "network.additionalControlPlaneIngressRules", "network.additionalNodeIngressRules",

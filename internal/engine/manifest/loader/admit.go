@@ -206,8 +206,8 @@ func (l *loader) isMisnamed(o *manifest.Entry, path string) bool {
 	})
 }
 
-// prune removes the fields that do not exist from an object, and reports them. In a mapping where a list should be,
-// the names are no fields: its type is reported.
+// prune removes fields that do not exist from an object, and reports them. It does not report the fields of a mapping that stands
+// where the schema has a list: the wrong type is reported instead.
 func (l *loader) prune(o *manifest.Entry, s *crd.Schema) {
 	for _, path := range s.Prune(o.Value, true) {
 		if !s.InList(path) {

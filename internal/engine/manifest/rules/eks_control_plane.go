@@ -256,8 +256,9 @@ func (c *checks) checkAccess(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec
 	c.checkRolesOfNodes(plane)
 }
 
-// warnNoEffect warns about fields that have no effect in an EKS cluster. It does not name spec.clusterNetwork.pods, which
-// has none either (pods get addresses of the VPC): upstream's own templates set it, and so do nearly all manifests.
+// warnNoEffect warns about fields that have no effect in an EKS cluster. It does not warn about spec.clusterNetwork.pods,
+// which has no effect either, because pods get addresses of the VPC: upstream's own templates set the field, and so do
+// nearly all manifests.
 func (c *checks) warnNoEffect(cluster *manifest.Entry, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
 	for _, row := range []struct {
 		o               *manifest.Entry

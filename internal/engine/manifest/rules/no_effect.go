@@ -15,7 +15,7 @@ func (c *checks) checkWithoutEffect() {
 	if c.cluster.Infra != nil {
 		c.checkBastion()
 		c.checkPartition()
-		c.checkClassic("spec.controlPlaneLoadBalancer", c.cluster.Infra.Spec.ControlPlaneLoadBalancer)
+		c.checkClassic(c.cluster.Infra.Spec.ControlPlaneLoadBalancer)
 	}
 	for _, p := range c.cluster.Pools {
 		if x := p.Scaling; x != nil {
@@ -65,13 +65,13 @@ func (c *checks) checkPartition() {
 
 // checkClassic warns about listeners of a classic load balancer other than that of the API server: CAPA creates none
 // (getAPIServerClassicELBSpec in pkg/cloud/services/elb/loadbalancer.go).
-func (c *checks) checkClassic(path string, lb *infrav1.AWSLoadBalancerSpec) {
+func (c *checks) checkClassic(lb *infrav1.AWSLoadBalancerSpec) {
 	if lb == nil || c.managed || lb.LoadBalancerType != infrav1.LoadBalancerTypeClassic || len(lb.AdditionalListeners) == 0 {
 		return
 	}
 	c.warn(
 		c.infra.Problem(
-			path+".additionalListeners",
+			"spec.controlPlaneLoadBalancer.additionalListeners",
 			"has no effect: a classic load balancer has the listener of the API server only",
 			"use loadBalancerType: nlb, or remove it",
 		),

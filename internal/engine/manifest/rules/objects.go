@@ -32,6 +32,9 @@ func (c *checks) checkObjects() {
 // checkNamespaces warns about objects in a namespace that nothing in the manifest makes: the API server refuses them until something does
 // (NamespaceLifecycle, "Admission Control in Kubernetes"). Charts and add-ons of EKS may make others.
 func (c *checks) checkNamespaces() {
+	if len(c.cluster.Charts) > 0 || c.cluster.EKS != nil && c.cluster.EKS.ControlPlane.Spec.Addons != nil {
+		return
+	}
 	made := map[string]bool{"": true, "default": true, "kube-system": true, "kube-public": true, "kube-node-lease": true}
 	for _, set := range c.cluster.ResourceSets {
 		for _, d := range set.Documents {
@@ -39,9 +42,6 @@ func (c *checks) checkNamespaces() {
 				made[d.Metadata("name")] = true
 			}
 		}
-	}
-	if len(c.cluster.Charts) > 0 || c.cluster.EKS != nil && c.cluster.EKS.ControlPlane.Spec.Addons != nil {
-		return
 	}
 	for _, set := range c.cluster.ResourceSets {
 		for _, d := range set.Documents {

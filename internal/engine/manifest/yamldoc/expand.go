@@ -138,7 +138,7 @@ func (v *Variables) each(line string, at manifest.Position, next func() Use) str
 	}
 }
 
-// leave notes what a ${…} means that stays as it is.
+// leave keeps the value of a variable that is not replaced but was named by --set, and warns about an escape without effect.
 func (v *Variables) leave(x Variable, at manifest.Position) {
 	if value, named := v.named(nameIn(x.expression)); named && !x.escaped {
 		v.Values[nameIn(x.expression)] = value // the manifest has it, in an object that stays as it is

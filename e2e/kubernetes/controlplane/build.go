@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"time"
 )
 
@@ -54,6 +55,10 @@ func Cache() (string, error) {
 	return dir, os.MkdirAll(dir, 0o755)
 }
 
+// building is held while a program is built: tests that run at once would build the same
+// program into the same file.
+var building sync.Mutex
+
 // Build builds a program, unless it exists, and returns its file. The first time takes
 // minutes.
 func Build(ctx context.Context, p Program) (string, error) {
@@ -61,6 +66,8 @@ func Build(ctx context.Context, p Program) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	building.Lock()
+	defer building.Unlock()
 	file := filepath.Join(dir, p.Name+"-"+p.Version)
 	if _, err := os.Stat(file); err == nil {
 		return file, nil // the name contains the version

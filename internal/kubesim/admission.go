@@ -123,10 +123,8 @@ func (c *Cluster) hooked(now time.Time, at place, method string) (int, any) {
 	if method == http.MethodGet || method == http.MethodDelete || at.sub != "" {
 		return 0, nil
 	}
-	for _, path := range slices.Sorted(maps.Keys(c.Objects)) {
-		if !strings.HasPrefix(path, "/apis/admissionregistration.k8s.io/v1/") {
-			continue
-		}
+	configurations := c.those(func(path string, _ Object) bool { return strings.HasPrefix(path, "/apis/admissionregistration.k8s.io/v1/") })
+	for _, path := range configurations {
 		webhooks, _ := c.Objects[path]["webhooks"].([]any)
 		for _, x := range webhooks {
 			hook, _ := x.(Object)

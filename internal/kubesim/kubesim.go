@@ -191,17 +191,17 @@ func (c *Cluster) read(at place, labels, fields string) (int, any) {
 		return missing(at)
 	}
 	items := []any{}
-	for _, path := range slices.Sorted(maps.Keys(c.Objects)) {
-		o := c.Objects[path]
+	asked := c.those(func(path string, _ Object) bool {
 		is, _ := c.parse(path)
-		if is.resource.Name == at.resource.Name && is.resource.gv == at.resource.gv && (at.namespace == "" || is.namespace == at.namespace) {
-			ok, err := selected(o, labels, fields)
-			if err != nil {
-				return failure(http.StatusBadRequest, "BadRequest", err.Error())
-			}
-			if ok {
-				items = append(items, o)
-			}
+		return is.resource.Name == at.resource.Name && is.resource.gv == at.resource.gv && (at.namespace == "" || is.namespace == at.namespace)
+	})
+	for _, path := range asked {
+		ok, err := selected(c.Objects[path], labels, fields)
+		if err != nil {
+			return failure(http.StatusBadRequest, "BadRequest", err.Error())
+		}
+		if ok {
+			items = append(items, c.Objects[path])
 		}
 	}
 	return http.StatusOK, Object{

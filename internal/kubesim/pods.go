@@ -9,12 +9,18 @@ import (
 )
 
 // paths returns the paths of the objects of a kind, sorted.
-func (c *Cluster) paths(kind string) (out []string) {
-	for _, path := range slices.Sorted(maps.Keys(c.Objects)) {
-		if text(c.Objects[path], "kind") == kind {
+func (c *Cluster) paths(kind string) []string {
+	return c.those(func(_ string, o Object) bool { return text(o, "kind") == kind })
+}
+
+// those returns the paths of the objects of which the function says yes, sorted.
+func (c *Cluster) those(are func(path string, o Object) bool) (out []string) {
+	for path, o := range c.Objects {
+		if are(path, o) {
 			out = append(out, path)
 		}
 	}
+	slices.Sort(out)
 	return out
 }
 

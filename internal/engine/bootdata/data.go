@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -65,6 +66,16 @@ type Data struct {
 	Object       string        // key in the bucket: "control-plane/demo-abcde"
 	Presigned    time.Duration // how long the link to the object works; 0: no link, the machine's role reads it
 	Tags         cloud.Tags
+
+	last atomic.Pointer[fingerprint]
+}
+
+// fingerprint is the fingerprint of kubeadm's boot data for an endpoint and keys. A wait
+// asks for it every few seconds, and to render the data takes a millisecond.
+type fingerprint struct {
+	endpoint string
+	keys     *boot.PKI
+	of       string
 }
 
 // Needs implements ec2.UserData.
@@ -135,6 +146,20 @@ func (d *Data) Fingerprint() string {
 	if d.Plain != nil {
 		return boot.Data{Content: d.Plain}.Fingerprint()
 	}
+	if d.EKS != nil || d.Restore != nil {
+		return d.fingerprint()
+	}
+	keys, _ := d.PKI.Found()
+	now := &fingerprint{endpoint: d.Endpoint.String(), keys: keys.PKI}
+	if last := d.last.Load(); last != nil && last.endpoint == now.endpoint && last.keys == now.keys {
+		return last.of
+	}
+	now.of = d.fingerprint()
+	d.last.Store(now)
+	return now.of
+}
+
+func (d *Data) fingerprint() string {
 	data, known, err := d.render(anyToken, "")
 	switch {
 	case err != nil:

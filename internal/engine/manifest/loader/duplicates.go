@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // keyed is a list in a manifest of which AWS, or Kubernetes, stores the items by a key.
@@ -200,7 +201,7 @@ func selectorKey(item any) []string {
 // checkKeyed rejects two lines of an object that are stored as one: the second replaces the
 // first, or AWS refuses it.
 func (l *loader) checkKeyed(o *manifest.Entry) {
-	index := regexp.MustCompile(`\[\d+\]`)
+	index := regex.Of(`\[\d+\]`)
 	for _, list := range keyedLists() {
 		if !slices.Contains(list.kinds, o.Kind) || list.old && o.Version != manifest.VersionOld {
 			continue

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/yamldoc"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 	phrase "github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
@@ -79,7 +79,7 @@ func otherFormat(data []byte, readable func() bool) (what, fix string) {
 		return "this is a web page", "download the file itself: in GitHub, its address is that of the button Raw"
 	case strings.HasPrefix(text, "#!") && !readable():
 		return "this is a script", "run it, or pass the manifest that is in it"
-	case regexp.MustCompile("(?m)^```(ya?ml)?[ \t\r]*$").Match(data) && !readable():
+	case regex.Of("(?m)^```(ya?ml)?[ \t\r]*$").Match(data) && !readable():
 		return "this is Markdown, with a manifest between two lines ```", "pass only what is between these lines"
 	}
 	return "", ""
@@ -93,7 +93,7 @@ func languageOf(line string) (what, fix string) {
 		{`^package\s+\w+$`, "this is CUE", "export it first: cue export --out yaml FILE" + pipe},
 		{`^(resource|module|provider|terraform|variable|data|locals)(\s+"[^"]*")*\s*\{$`, "this is a configuration of Terraform", "see docs/guides/moving.md"},
 	} {
-		if regexp.MustCompile(l.pattern).MatchString(line) {
+		if regex.Of(l.pattern).MatchString(line) {
 			return l.what, l.fix
 		}
 	}
@@ -103,11 +103,11 @@ func languageOf(line string) (what, fix string) {
 // templateOf recognises a line of a template outside of texts and comments: in the middle of a plain text, {{ is text.
 // open is the quote that begins on the line and ends on a later one, or 0.
 func templateOf(line string, open byte) (what, fix string) {
-	plain := regexp.MustCompile(`"(\\.|[^"\\])*"|'[^']*'`).ReplaceAllString(line, "")
+	plain := regex.Of(`"(\\.|[^"\\])*"|'[^']*'`).ReplaceAllString(line, "")
 	if i := strings.IndexByte(plain, open); open != 0 && i >= 0 {
 		plain = plain[:i]
 	}
-	begin := regexp.MustCompile(`(?:^|[:?-]\s+|[\[{,]\s*)\{\{-?\s*(\w*)|^\}\}`).FindStringSubmatch(plain)
+	begin := regex.Of(`(?:^|[:?-]\s+|[\[{,]\s*)\{\{-?\s*(\w*)|^\}\}`).FindStringSubmatch(plain)
 	switch {
 	case begin != nil && (begin[1] == "ds" || begin[1] == "v1"): // https://docs.cloud-init.io/en/latest/explanation/instancedata.html
 		return "the text {{ … }} for cloud-init is not in quotes", "put the whole value in quotes"
@@ -175,8 +175,8 @@ func (l *loader) findPlaceholders(o *manifest.Entry, value any, path, general st
 
 // looksLikePlaceholder reports whether a text is one that somebody has to replace.
 func (l *loader) looksLikePlaceholder(v string) bool {
-	return regexp.MustCompile(`<[A-Za-z][\w .-]*>`).MatchString(v) || !l.classes &&
-		regexp.MustCompile(`^(\$[A-Z_][A-Z0-9_]*|(REPLACE|CHANGE)[_-]?(ME|THIS|WITH)([_-].*)?|YOUR[_-][A-Z0-9_-]+)$`).MatchString(v)
+	return regex.Of(`<[A-Za-z][\w .-]*>`).MatchString(v) || !l.classes &&
+		regex.Of(`^(\$[A-Z_][A-Z0-9_]*|(REPLACE|CHANGE)[_-]?(ME|THIS|WITH)([_-].*)?|YOUR[_-][A-Z0-9_-]+)$`).MatchString(v)
 }
 
 // placeholder reports a value that is none. That a file is a template is reported once.
@@ -198,7 +198,7 @@ func (l *loader) placeholder(o *manifest.Entry, path, what, fix string) {
 // loneName returns the name in a value such as {REGION}, which YAML reads as a mapping.
 func loneName(m map[string]any) string {
 	for name, value := range m {
-		if len(m) == 1 && value == nil && regexp.MustCompile(`^[A-Z][A-Z0-9_-]*$`).MatchString(name) {
+		if len(m) == 1 && value == nil && regex.Of(`^[A-Z][A-Z0-9_-]*$`).MatchString(name) {
 			return name
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // unsupportedField is a field that exists in the API but has no effect here.
@@ -181,7 +182,7 @@ func repeated() []unsupportedField {
 // checkUnsupported reports fields of an object that have no effect. It runs before
 // defaults are set, so that only fields in the manifest are reported.
 func (l *loader) checkUnsupported(o *manifest.Entry) {
-	index := regexp.MustCompile(`\[\d+\]`)
+	index := regex.Of(`\[\d+\]`)
 	for _, row := range unsupportedFields() {
 		if !slices.Contains(row.kinds, o.Kind) {
 			continue

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 
 	"go.yaml.in/yaml/v3"
@@ -164,7 +165,7 @@ func nameIn(expression string) string {
 // isExpression reports whether clusterctl understands the text between braces. An IAM policy has
 // ${aws:username}.
 func isExpression(s string) bool {
-	return regexp.MustCompile(`^\s*(#\w+|\w+(\^\^?|,,?|:?=.*|:-.*|:\s*\d+\s*(:\s*\d+\s*)?)?)\s*$`).MatchString(s)
+	return regex.Of(`^\s*(#\w+|\w+(\^\^?|,,?|:?=.*|:-.*|:\s*\d+\s*(:\s*\d+\s*)?)?)\s*$`).MatchString(s)
 }
 
 // useFinder finds the marks in documents, and says what they are for.

@@ -81,6 +81,13 @@ type Timed interface {
 	Takes() (create, remove time.Duration)
 }
 
+// Lingering is implemented by a resource that is gone when its deletion is accepted, and leaves
+// something that keeps others from being deleted for some time.
+type Lingering interface {
+	// Lingers returns how long what it leaves usually exists.
+	Lingers() time.Duration
+}
+
 // Checked is implemented by a resource that can be validated with read-only calls before the
 // first write.
 type Checked interface {
@@ -197,6 +204,9 @@ type Edge struct {
 	Loose bool
 	// Outlives is the reverse: this resource is deleted after the other one.
 	Outlives bool
+	// With says that the deletion of the other resource also deletes this one: once it is gone,
+	// nothing takes time.
+	With bool
 }
 
 // On returns edges to resources that have to be settled first, and are deleted later.
@@ -223,7 +233,7 @@ func Outlives(resources ...Resource) []Edge {
 // DeletedWith returns edges to resources that have to be settled first, and whose
 // deletion also deletes this resource.
 func DeletedWith(resources ...Resource) []Edge {
-	return edges(resources, Edge{Loose: true, Outlives: true})
+	return edges(resources, Edge{Loose: true, Outlives: true, With: true})
 }
 
 func edges(resources []Resource, like Edge) (out []Edge) {
@@ -390,6 +400,12 @@ func (g *Graph) CreateTime(busy func(plan.ID) bool) time.Duration {
 // DeleteTime is the same for a deletion.
 func (g *Graph) DeleteTime(busy func(plan.ID) bool) time.Duration {
 	before := g.deletedBefore()
+	removes := func(n Resource) time.Duration {
+		if slices.ContainsFunc(n.Needs(), func(e Edge) bool { return e.With && (busy == nil || busy(e.Resource.ID())) }) {
+			return 0
+		}
+		return removes(n)
+	}
 	return longest(timesAhead(g.resources, func(n Resource) []wait { return before[n] }, of(busy, removes)))
 }
 
@@ -419,9 +435,12 @@ func lasts(n Resource) time.Duration {
 	return create
 }
 
-// removes returns how long AWS is expected to take to delete a resource.
+// removes returns how long AWS is expected to take to delete a resource, and what it leaves.
 func removes(n Resource) time.Duration {
 	_, remove := n.Takes()
+	if l, is := n.Desired().(Lingering); is {
+		remove += l.Lingers()
+	}
 	return remove
 }
 

@@ -87,6 +87,35 @@ func TestDeleteTime(t *testing.T) {
 	})
 }
 
+// Nothing is waited for that is gone with what it was a part of, and a load balancer counts with the
+// interfaces that it leaves.
+func TestDeletedWithTakesNoTime(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		timed := func(name string, needs ...[]graph.Edge) *toy {
+			y := b.toy(name, needs...)
+			y.hintOff = 15 * time.Minute
+			return y
+		}
+		cluster := timed("cluster")
+		cluster.hintOff = 3 * time.Minute
+		owner := b.add(cluster)
+		b.add(timed("provider", graph.DeletedWith(owner)))
+		groups := b.add(b.toy("groups"))
+		graph.Add(b.g, "balancer", &lingering{b.toy("balancer", graph.On(groups))})
+		b.mustApply()
+		require.Equal(t, 4*time.Minute, b.g.DeleteTime(nil))
+		require.Equal(t, 15*time.Minute, b.g.DeleteTime(func(id plan.ID) bool { return id == "provider" }))
+		began := b.x.Cloud.Clock.Now()
+		require.NoError(t, b.x.Delete(t.Context(), b.g))
+		require.Less(t, b.x.Cloud.Clock.Since(began), 4*time.Minute, "the provider is gone with its cluster")
+	})
+}
+
+// lingering leaves something for four minutes.
+type lingering struct{ *toy }
+
+func (*lingering) Lingers() time.Duration { return 4 * time.Minute }
+
 // CreateTime counts only the resources to create.
 func TestCreateTimeOfAPart(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -143,12 +144,17 @@ func (n *resource) CloudID() string {
 	return plan.Unknown
 }
 
-// Takes implements Resource.
+// Takes implements Resource. What is gone with another resource takes no time to delete.
 func (n *resource) Takes() (create, remove time.Duration) {
-	if t, ok := n.Desired().(Timed); ok {
-		return t.Takes()
+	t, ok := n.Desired().(Timed)
+	if !ok {
+		return 0, 0
 	}
-	return 0, 0
+	create, remove = t.Takes()
+	if slices.ContainsFunc(n.needs, func(e Edge) bool { return e.With && e.Resource.Observed() == nil }) {
+		remove = 0
+	}
+	return create, remove
 }
 
 // Wanted implements Resource.

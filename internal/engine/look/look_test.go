@@ -156,7 +156,7 @@ type writer struct {
 
 func (w *writer) write(path string, v reflect.Value) {
 	switch v.Kind() { //nolint:exhaustive // the rest are plain values
-	case reflect.Invalid, reflect.Func, reflect.Chan:
+	case reflect.Invalid, reflect.Func, reflect.Chan, reflect.UnsafePointer: // the last is of an atomic.Pointer: what was computed, and may be again
 	case reflect.Pointer, reflect.Interface:
 		if v.IsNil() || w.seen[v] || v.Type().Implements(reflect.TypeFor[graph.Resource]()) {
 			return

@@ -107,9 +107,13 @@ func InterfacesInGroups(ctx context.Context, c *cloud.Clients, vpc string, group
 	return s, nil
 }
 
-// RemainingInterfaces lists network interfaces during a deletion; nil if there are none.
+// RemainingInterfaces lists network interfaces during a deletion; nil if there are none. Those
+// that EC2 deletes with their instance are not among them: they need no call and no wait of their own.
 func RemainingInterfaces(ctx context.Context, c *cloud.Clients, filters ...types.Filter) (*NetworkInterfacesState, error) {
 	found, err := describeInterfaces(ctx, c, filters...)
+	found = slices.DeleteFunc(found, func(x types.NetworkInterface) bool {
+		return x.Attachment != nil && x.Attachment.InstanceId != nil && aws.ToBool(x.Attachment.DeleteOnTermination)
+	})
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -41,10 +42,19 @@ type VPCState struct {
 var (
 	_ graph.Managed[VPCState]   = (*VPC)(nil)
 	_ graph.Explained[VPCState] = (*VPC)(nil)
+	_ graph.Timed               = (*VPC)(nil)
 )
 
 // Needs implements graph.Desired.
 func (v *VPC) Needs() []graph.Edge { return nil }
+
+// Takes implements graph.Timed.
+func (v *VPC) Takes() (create, remove time.Duration) {
+	if v.IPv6 {
+		return blockTakes, 0
+	}
+	return 0, 0
+}
 
 // Find implements graph.Desired.
 func (v *VPC) Find(ctx context.Context, c *cloud.Clients) (*VPCState, error) {
@@ -336,3 +346,6 @@ func ownedVPCs(ctx context.Context, c *cloud.Clients) (out []VPCState, err error
 	}
 	return out, err
 }
+
+// blockTakes is how long AWS usually takes to associate a CIDR block with a VPC.
+const blockTakes = 2 * time.Second

@@ -3,6 +3,7 @@ package ec2
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -40,10 +41,14 @@ var (
 	_ graph.Creator[VPCBlockState] = (*VPCBlock)(nil)
 	_ graph.Updater[VPCBlockState] = (*VPCBlock)(nil)
 	_ graph.Deleter[VPCBlockState] = (*VPCBlock)(nil)
+	_ graph.Timed                  = (*VPCBlock)(nil)
 )
 
 // Needs implements graph.Desired.
 func (b *VPCBlock) Needs() []graph.Edge { return graph.On(b.VPC) }
+
+// Takes implements graph.Timed.
+func (b *VPCBlock) Takes() (create, remove time.Duration) { return blockTakes, 0 }
 
 // Identify implements graph.Identified. The block of an existing VPC is not deleted.
 func (b *VPCBlock) Identify(ctx context.Context, c *cloud.Clients, _ *VPCBlockState) (*VPCBlockState, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
@@ -210,6 +211,9 @@ func (l *ClassicLoadBalancer) setSubnets(ctx context.Context, c *cloud.Clients, 
 	}
 	return nil
 }
+
+// Lingers implements graph.Lingering.
+func (l *ClassicLoadBalancer) Lingers() time.Duration { return interfacesLinger }
 
 // Delete implements graph.Deleter.
 func (l *ClassicLoadBalancer) Delete(ctx context.Context, c *cloud.Clients, have *ClassicLoadBalancerState) error {

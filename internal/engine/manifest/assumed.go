@@ -66,13 +66,8 @@ func (a *assumer) identities() {
 func (a *assumer) network() {
 	spec := &a.c.Infra.Spec.NetworkSpec
 	vpc := spec.VPC.ID
-	for i, r := range slices.Concat(spec.AdditionalControlPlaneIngressRules, spec.AdditionalNodeIngressRules) {
-		for _, id := range r.SourceSecurityGroupIDs {
-			a.infra(fmt.Sprintf("spec.network.additionalControlPlaneIngressRules[%d]", i), cluster.Assumed{
-				Kind: cluster.AssumedSecurityGroup, ID: id, VPC: vpc,
-			})
-		}
-	}
+	a.sourceGroups("spec.network.additionalControlPlaneIngressRules", spec.AdditionalControlPlaneIngressRules)
+	a.sourceGroups("spec.network.additionalNodeIngressRules", spec.AdditionalNodeIngressRules)
 	if vpc == "" {
 		return
 	}
@@ -107,7 +102,8 @@ func (a *assumer) network() {
 			}
 		}
 	}
-	for role, id := range spec.SecurityGroupOverrides {
+	for _, role := range slices.Sorted(maps.Keys(spec.SecurityGroupOverrides)) {
+		id := spec.SecurityGroupOverrides[role]
 		a.infra("spec.network.securityGroupOverrides."+string(role), cluster.Assumed{Kind: cluster.AssumedSecurityGroup, ID: id, VPC: vpc})
 	}
 	if id := spec.VPC.InternetGatewayID; id != nil {
@@ -144,11 +140,7 @@ func (a *assumer) loadBalancers() {
 		for i, id := range lb.spec.AdditionalSecurityGroups {
 			a.infra(fmt.Sprintf("%s.additionalSecurityGroups[%d]", lb.path, i), a.group(id))
 		}
-		for i, r := range lb.spec.IngressRules {
-			for _, id := range r.SourceSecurityGroupIDs {
-				a.infra(fmt.Sprintf("%s.ingressRules[%d]", lb.path, i), a.group(id))
-			}
-		}
+		a.sourceGroups(lb.path+".ingressRules", lb.spec.IngressRules)
 		for i, id := range lb.spec.Subnets {
 			public := lb.spec.Scheme == nil || *lb.spec.Scheme != infrav1.ELBSchemeInternal
 			a.infra(fmt.Sprintf("%s.subnets[%d]", lb.path, i), cluster.Assumed{
@@ -162,6 +154,15 @@ func (a *assumer) loadBalancers() {
 	if b := spec.Bastion; b.Enabled {
 		a.image(a.c.InfraObject(), "spec.bastion.ami", b.AMI, b.InstanceType, "")
 		a.key(a.c.InfraObject(), "spec.sshKeyName", spec.SSHKeyName)
+	}
+}
+
+// sourceGroups adds the security groups from which rules of the infrastructure take traffic.
+func (a *assumer) sourceGroups(path string, rules infrav1.IngressRules) {
+	for i, r := range rules {
+		for _, id := range r.SourceSecurityGroupIDs {
+			a.infra(fmt.Sprintf("%s[%d]", path, i), a.group(id))
+		}
 	}
 }
 
@@ -317,8 +318,8 @@ func (a *assumer) machine(m assumedMachine) {
 	if s.Tenancy == "host" && Deref(s.HostID) == "" { // a name for one that the manifest does not name
 		at("tenancy", cluster.Assumed{Kind: cluster.AssumedHost, ID: "h-00000000000000000", Detail: "auto-placement"})
 	}
-	for role, id := range s.SecurityGroupOverrides {
-		at("securityGroupOverrides."+string(role), a.group(id))
+	for _, role := range slices.Sorted(maps.Keys(s.SecurityGroupOverrides)) {
+		at("securityGroupOverrides."+string(role), a.group(s.SecurityGroupOverrides[role]))
 	}
 	a.groups(m.object, m.path+"additionalSecurityGroups", s.AdditionalSecurityGroups)
 	a.volumes(m.object, m.path, s.RootVolume, s.NonRootVolumes)

@@ -1,0 +1,41 @@
+package loader_test
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
+	"github.com/clusterawsadm/clusterawsadm/internal/golden"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+)
+
+// What a manifest takes for granted in the account, and which field says so.
+func TestAssumed(t *testing.T) {
+	var out strings.Builder
+	list := func(name string, m *manifest.Cluster) {
+		fmt.Fprintf(&out, "%s\n", name)
+		for _, x := range m.Assumed() {
+			fmt.Fprintf(&out, "  %s:\n   ", x.Origin)
+			x.Origin = ""
+			for field, v := range reflect.ValueOf(x).Fields() {
+				if !v.IsZero() {
+					fmt.Fprintf(&out, " %s=%v", field.Name, v)
+				}
+			}
+			fmt.Fprintln(&out)
+		}
+	}
+	data, err := os.ReadFile("testdata/good/assumed.yaml")
+	require.NoError(t, err)
+	list("assumed.yaml", mustLoad(t, string(data), input.LoadOptions{}))
+	for _, file := range []string{"eks-iam.yaml", "eks-fargate.yaml", "eks-byo-vpc.yaml"} {
+		list(file, enginetest.Load(t, file, nil))
+	}
+	golden.Assert(t, "assumed.golden", out.String())
+}

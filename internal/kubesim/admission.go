@@ -123,7 +123,9 @@ func (c *Cluster) hooked(now time.Time, at place, method string) (int, any) {
 	if method == http.MethodGet || method == http.MethodDelete || at.sub != "" {
 		return 0, nil
 	}
-	configurations := c.those(func(path string, _ Object) bool { return strings.HasPrefix(path, "/apis/admissionregistration.k8s.io/v1/") })
+	configurations := c.those(func(path string, _ Object) bool {
+		return strings.HasPrefix(path, "/apis/admissionregistration.k8s.io/v1/")
+	})
 	for _, path := range configurations {
 		webhooks, _ := c.Objects[path]["webhooks"].([]any)
 		for _, x := range webhooks {

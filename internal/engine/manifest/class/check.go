@@ -17,7 +17,12 @@ func (e *expander) checkClass() {
 	spec := &e.class.Spec
 	e.reference(spec.Infrastructure.TemplateRef, e.inClass("infrastructure.templateRef"), "AWSClusterTemplate", "AWSManagedClusterTemplate")
 	e.reference(spec.ControlPlane.TemplateRef, e.inClass("controlPlane.templateRef"), "KubeadmControlPlaneTemplate", "AWSManagedControlPlaneTemplate")
-	if machine := spec.ControlPlane.MachineInfrastructure.TemplateRef; machine.IsDefined() {
+	machine := spec.ControlPlane.MachineInfrastructure.TemplateRef
+	switch {
+	case !machine.IsDefined():
+	case spec.ControlPlane.TemplateRef.Kind == "AWSManagedControlPlaneTemplate":
+		e.fail(e.inClass("controlPlane.machineInfrastructure"), "the control plane of EKS has no machines of the cluster", "remove it")
+	default:
 		e.reference(machine, e.inClass("controlPlane.machineInfrastructure.templateRef"), "AWSMachineTemplate")
 	}
 	seen := map[string]bool{}

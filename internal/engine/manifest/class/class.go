@@ -56,6 +56,7 @@ type Problem struct {
 // Template is a template of the input.
 type Template struct {
 	Kind, Name string
+	APIVersion string              // in which the class refers to it, and that selectors of patches name
 	Value      map[string]any      // with the defaults of its schema
 	Written    map[string]struct{} // the paths that the manifest sets
 }

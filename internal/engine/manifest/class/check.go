@@ -60,6 +60,10 @@ func (e *expander) usesClass(class string) bool {
 // reference checks that a template exists and is of one of the kinds.
 func (e *expander) reference(r clusterv1.ClusterClassTemplateReference, at Place, kinds ...string) {
 	if !slices.Contains(kinds, r.Kind) {
+		if what, fix := e.in.Foreign(r.Kind); what != "" {
+			e.fail(at.Below("kind"), what, fix)
+			return
+		}
 		e.fail(at.Below("kind"), fmt.Sprintf("must be %s, not %s", strings.Join(kinds, " or "), r.Kind), "change the reference")
 		return
 	}

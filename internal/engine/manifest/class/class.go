@@ -68,6 +68,8 @@ type Input struct {
 	// Template returns a template, or nil if it does not exist or is invalid. If reported
 	// is true, the problem has been reported.
 	Template func(kind, apiVersion, name string) (t *Template, reported bool)
+	// Foreign says what a kind is that this program does not take, and what to do; "" for one that it does not know.
+	Foreign func(kind string) (what, fix string)
 }
 
 // Object is a plain object.

@@ -100,7 +100,7 @@ func (t *topology) expand(ctx context.Context) bool {
 	}
 	result, problems := class.Expand(ctx, class.Input{Cluster: cluster, Class: classes, Template: func(kind, apiVersion, name string) (*class.Template, bool) {
 		return t.template(ctx, kind, apiVersion, name)
-	}})
+	}, Foreign: foreign})
 	for _, p := range problems {
 		t.fail(t.problem(p))
 	}

@@ -62,6 +62,9 @@ func templateIn(s input.Source, readable func() bool) (notYet, bool) {
 		default:
 			what, fix = templateOf(content, scan.Quote)
 		}
+		if strings.HasPrefix(line, "<<<<<<< ") && !readable() {
+			what, fix = "a conflict of a merge begins here", "resolve it first"
+		}
 		if what != "" && (!strings.Contains(what, "{{") || !readable()) {
 			return notYet{i + 1, what, fix}, true
 		}
@@ -75,12 +78,22 @@ func otherFormat(data []byte, readable func() bool) (what, fix string) {
 	switch {
 	case bytes.HasPrefix(data, []byte("\x1f\x8b")):
 		return "the file is compressed with gzip", "unpack it first: gunzip -c FILE" + pipe
-	case strings.HasPrefix(text, "<!doctype html"), strings.HasPrefix(text, "<html"), strings.HasPrefix(text, "<?xml"):
+	case regexp.MustCompile(`^<(!doctype|html|\?xml|head|body|div|p|pre|table|h[1-6])[ >]`).MatchString(text):
 		return "this is a web page", "download the file itself: in GitHub, its address is that of the button Raw"
-	case strings.HasPrefix(text, "#!") && !readable():
-		return "this is a script", "run it, or pass the manifest that is in it"
+	case regexp.MustCompile(`^(diff --git |--- a/|index [0-9a-f]{7})`).MatchString(text):
+		return "this is a patch", "apply it first, and pass the file that results"
+	case regexp.MustCompile(`^error(:| from server)`).MatchString(text) && !readable():
+		return "this is the error message of another command", "correct that command"
 	case regexp.MustCompile("(?m)^```(ya?ml)?[ \t\r]*$").Match(data) && !readable():
 		return "this is Markdown, with a manifest between two lines ```", "pass only what is between these lines"
+	case regexp.MustCompile(`(?m)^\[source,\s*ya?ml`).Match(data) && !readable():
+		return "this is AsciiDoc, with a manifest between two lines ----", "pass only what is between these lines"
+	case regexp.MustCompile(`(?m)^\s*%\{ ?(for|if) .*\}`).Match(data) && !readable():
+		return "this is a template of Terraform (%{ … })", "render it first, with templatefile"
+	case (strings.HasPrefix(text, "#!") || regexp.MustCompile(`(?m)^\w.*<<-?\s*['"]?EOF`).Match(data)) && !readable():
+		return "this is a script", "run it, or pass the manifest that is in it"
+	case strings.HasPrefix(text, "awstemplateformatversion:"):
+		return "this is a template of CloudFormation", "write a manifest: clusterawsadm cluster generate NAME"
 	}
 	return "", ""
 }
@@ -89,6 +102,9 @@ func otherFormat(data []byte, readable func() bool) (what, fix string) {
 func languageOf(line string) (what, fix string) {
 	for _, l := range []struct{ pattern, what, fix string }{
 		{`^(local\s+\w+\s*=|function\s*\(|import\s*['"(]|//|/\*)`, "this is Jsonnet", "evaluate it first: jsonnet -y FILE" + pipe},
+		{`^(import\s+.*["'];?|import\s+(os|sys|json|yaml|subprocess|textwrap)\b.*|from\s+\S+\s+import\s.*)$`, "this is a program", "run it, and pass the manifest that it writes"},
+		{`^\$\s+\w+.*$`, "this is a session of a shell", "pass only the manifest in it"},
+		{`^[a-z0-9.-]+/\S+ (created|configured|unchanged)$`, "this is what kubectl apply prints", "use the file that was applied, or kubectl get -o yaml"},
 		{`^(import\s+[\w.]+(\s+as\s+\w+)?|schema\s+\w+.*:|\w+\s*=\s*\w+\s*\{)$`, "this is KCL", "run it first: kcl run FILE" + pipe},
 		{`^package\s+\w+$`, "this is CUE", "export it first: cue export --out yaml FILE" + pipe},
 		{`^(resource|module|provider|terraform|variable|data|locals)(\s+"[^"]*")*\s*\{$`, "this is a configuration of Terraform", "see docs/guides/moving.md"},
@@ -166,6 +182,8 @@ func (l *loader) findPlaceholders(o *manifest.Entry, value any, path, general st
 			what, fix = goTemplate, goTemplateFix+pipe
 		case l.looksLikePlaceholder(v):
 			what = fmt.Sprintf("%q looks like a placeholder", v)
+		case regexp.MustCompile(`^[“”„‘’].*[“”‘’]$`).MatchString(v):
+			what, fix = v+" is in typographic quotes, which are part of the value", `write ", or no quotes`
 		}
 	}
 	if what != "" && yamldoc.UseIn(o.Kind, general, false) == yamldoc.UseField {
@@ -223,8 +241,12 @@ func otherTool(a *aside) (what, fix string) {
 	switch {
 	case a.group == "capi.weave.works", a.group == "templates.weave.works":
 		return a.Kind + " contains the objects of a cluster as a template", "render it first, and pass the result"
-	case a.Kind == "ClusterTemplate", a.Kind == "ClusterDeployment":
+	case strings.HasSuffix(a.group, ".mirantis.com"):
 		return a.Kind + " names a template of a cluster, and contains no object of it", "render the template first, and pass the result"
+	case a.group == "argoproj.io", strings.HasSuffix(a.group, ".toolkit.fluxcd.io"), a.group == "application.giantswarm.io":
+		return a.Kind + " says where manifests are, and contains none", "pass what is there, rendered"
+	case a.Kind == "AWSIAMConfiguration":
+		return "AWSIAMConfiguration is for the roles that clusters need", "use it with: clusterawsadm bootstrap iam … --config FILE"
 	case a.group == "template.openshift.io":
 		return "a Template of OpenShift contains objects as a template", "process it first: oc process --local -f FILE -o yaml" + pipe
 	case a.group == "eksctl.io":
@@ -236,10 +258,47 @@ func otherTool(a *aside) (what, fix string) {
 	case a.group == "provisioning.cattle.io", a.group == "management.cattle.io":
 		return a.Kind + " describes a cluster for Rancher", guide
 	}
-	if p, known := providerOf(a.Kind); known && manifest.IsClusterGroup(a.group) {
-		return fmt.Sprintf("%s are not supported: %s comes from %s", p.what, a.Kind, p.from), "this program takes " + planes
+	if tool := toolOf(a.group); tool != "" {
+		return a.Kind + " is an object of " + tool, guide
+	}
+	if manifest.IsClusterGroup(a.group) {
+		return foreign(a.Kind)
 	}
 	return "", ""
+}
+
+// toolOf returns the tool whose objects are in an API group; "" for none that is known.
+func toolOf(group string) string {
+	for _, t := range []struct{ suffix, tool string }{
+		{"hypershift.openshift.io", "OpenShift"},
+		{"machine.openshift.io", "OpenShift"},
+		{"hive.openshift.io", "Hive, for OpenShift"},
+		{"kubermatic.k8c.io", "Kubermatic"},
+		{"kubeone.k8c.io", "KubeOne"},
+		{"gardener.cloud", "Gardener"},
+		{"run.tanzu.vmware.com", "Tanzu"},
+		{"upbound.io", "Crossplane"},
+		{"crossplane.io", "Crossplane"},
+		{"services.k8s.aws", "AWS Controllers for Kubernetes"},
+		{"kind.x-k8s.io", "kind"},
+		{"kubeadm.k8s.io", "kubeadm"},
+		{"karmada.io", "Karmada"},
+		{"open-cluster-management.io", "Open Cluster Management"},
+	} {
+		if group == t.suffix || strings.HasSuffix(group, "."+t.suffix) {
+			return t.tool
+		}
+	}
+	return ""
+}
+
+// foreign says what a kind of another provider is.
+func foreign(kind string) (what, fix string) {
+	p, known := providerOf(kind)
+	if !known {
+		return "", ""
+	}
+	return fmt.Sprintf("%s are not supported: %s comes from %s", p.what, kind, p.from), "this program takes " + planes
 }
 
 // emptyFix is what to do about an empty input: often, a command before a pipe has failed.
@@ -251,8 +310,16 @@ func (l *loader) noCluster() {
 		return
 	}
 	for _, a := range l.asides {
-		if what, fix := otherTool(a); what != "" {
-			l.fail(a.Problem("kind", "there is no Cluster in the input: "+what, fix))
+		what, fix := otherTool(a)
+		if what == "" && a.Kind == manifest.KindCluster {
+			what, fix = "the Cluster is one of "+a.group+", not of "+manifest.GroupCore, "write a manifest: clusterawsadm cluster generate NAME"
+		}
+		if what != "" {
+			begin := "there is no Cluster in the input: "
+			if a.Kind == manifest.KindCluster {
+				begin = "there is no Cluster of Cluster API in the input: "
+			}
+			l.fail(a.Problem("kind", begin+what, fix))
 			return
 		}
 	}

@@ -62,9 +62,6 @@ func templateIn(s input.Source, readable func() bool) (notYet, bool) {
 		default:
 			what, fix = templateOf(content, scan.Quote)
 		}
-		if strings.HasPrefix(line, "<<<<<<< ") && !readable() {
-			what, fix = "a conflict of a merge begins here", "resolve it first"
-		}
 		if what != "" && (!strings.Contains(what, "{{") || !readable()) {
 			return notYet{i + 1, what, fix}, true
 		}
@@ -72,28 +69,34 @@ func templateIn(s input.Source, readable func() bool) (notYet, bool) {
 	return notYet{}, false
 }
 
-// otherFormat recognises a file that is no YAML by its first bytes, or by a line with a fence of Markdown.
+// otherFormat recognises a file that is no YAML by its first bytes, or by a line that another format has.
 func otherFormat(data []byte, readable func() bool) (what, fix string) {
 	text := strings.ToLower(strings.TrimLeft(string(data[:min(len(data), 512)]), " \t\r\n\ufeff"))
-	switch {
-	case bytes.HasPrefix(data, []byte("\x1f\x8b")):
+	if bytes.HasPrefix(data, []byte("\x1f\x8b")) {
 		return "the file is compressed with gzip", "unpack it first: gunzip -c FILE" + pipe
-	case regexp.MustCompile(`^<(!doctype|html|\?xml|head|body|div|p|pre|table|h[1-6])[ >]`).MatchString(text):
-		return "this is a web page", "download the file itself: in GitHub, its address is that of the button Raw"
-	case regexp.MustCompile(`^(diff --git |--- a/|index [0-9a-f]{7})`).MatchString(text):
-		return "this is a patch", "apply it first, and pass the file that results"
-	case regexp.MustCompile(`^error(:| from server)`).MatchString(text) && !readable():
-		return "this is the error message of another command", "correct that command"
-	case regexp.MustCompile("(?m)^```(ya?ml)?[ \t\r]*$").Match(data) && !readable():
-		return "this is Markdown, with a manifest between two lines ```", "pass only what is between these lines"
-	case regexp.MustCompile(`(?m)^\[source,\s*ya?ml`).Match(data) && !readable():
-		return "this is AsciiDoc, with a manifest between two lines ----", "pass only what is between these lines"
-	case regexp.MustCompile(`(?m)^\s*%\{ ?(for|if) .*\}`).Match(data) && !readable():
-		return "this is a template of Terraform (%{ … })", "render it first, with templatefile"
-	case (strings.HasPrefix(text, "#!") || regexp.MustCompile(`(?m)^\w.*<<-?\s*['"]?EOF`).Match(data)) && !readable():
-		return "this is a script", "run it, or pass the manifest that is in it"
-	case strings.HasPrefix(text, "awstemplateformatversion:"):
-		return "this is a template of CloudFormation", "write a manifest: clusterawsadm cluster generate NAME"
+	}
+	for _, f := range []struct {
+		begin, line string // a pattern of the text in lower case, or of a line
+		mayBeYAML   bool   // the sign is enough only if the text cannot be read
+		what, fix   string
+	}{
+		{
+			begin: `^<(!doctype|html|\?xml|head|body|div|p|pre|table|h[1-6])[ >]`, what: "this is a web page",
+			fix: "download the file itself: in GitHub, its address is that of the button Raw",
+		},
+		{begin: `^(diff --git |--- a/|index [0-9a-f]{7})`, what: "this is a patch", fix: "apply it first, and pass the file that results"},
+		{begin: `^awstemplateformatversion:`, what: "this is a template of CloudFormation", fix: "write a manifest: clusterawsadm cluster generate NAME"},
+		{begin: `^error(:| from server)`, mayBeYAML: true, what: "this is the error message of another command", fix: "correct that command"},
+		{begin: `^#!`, mayBeYAML: true, what: "this is a script", fix: "run it, or pass the manifest that is in it"},
+		{line: "^```(ya?ml)?[ \t\r]*$", mayBeYAML: true, what: "this is Markdown, with a manifest between two lines ```", fix: "pass only what is between these lines"},
+		{line: `^\[source,\s*ya?ml`, mayBeYAML: true, what: "this is AsciiDoc, with a manifest between two lines ----", fix: "pass only what is between these lines"},
+		{line: `^\s*%\{ ?(for|if) .*\}`, mayBeYAML: true, what: "this is a template of Terraform (%{ … })", fix: "render it first, with templatefile"},
+		{line: `^\w.*<<-?\s*['"]?EOF`, mayBeYAML: true, what: "this is a script", fix: "run it, or pass the manifest that is in it"},
+	} {
+		found := f.begin != "" && regexp.MustCompile(f.begin).MatchString(text) || f.line != "" && regexp.MustCompile("(?m)"+f.line).Match(data)
+		if found && (!f.mayBeYAML || !readable()) {
+			return f.what, f.fix
+		}
 	}
 	return "", ""
 }
@@ -129,6 +132,8 @@ func templateOf(line string, open byte) (what, fix string) {
 		return "the text {{ … }} for cloud-init is not in quotes", "put the whole value in quotes"
 	case begin != nil:
 		return goTemplate, goTemplateFix + pipe
+	case strings.HasPrefix(plain, "<<<<<<< "):
+		return "a conflict of a merge begins here", "resolve it first"
 	case strings.HasPrefix(plain, "{%"):
 		return "this is a Jinja template ({% … %})", "render it first: jinja2 FILE" + pipe
 	}

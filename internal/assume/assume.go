@@ -542,6 +542,14 @@ func policiesOf(service string) []string {
 	return []string{"AdministratorAccess"}
 }
 
+// managedPolicies lists the ARNs of the policies that roles of a service usually have.
+func (a *assumption) managedPolicies(service string) (arns []string) {
+	for _, p := range policiesOf(service) {
+		arns = append(arns, "arn:"+a.partition()+":iam::aws:policy/"+p)
+	}
+	return arns
+}
+
 // trustPolicy lets services assume a role with session tags.
 func trustPolicy(services []string) string {
 	return `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":["` + strings.Join(services, `","`) +
@@ -555,6 +563,10 @@ func (a *assumption) role(x cluster.Assumed) string {
 		a.IAM.Roles[name].Trust = trustPolicy(a.trusts[name])
 		return x.ID + " for " + x.Service
 	}
+	if r := a.IAM.Roles[name]; r != nil && x.Service == "" && len(r.Attached)+len(r.Inline) == 0 {
+		r.Attached = a.managedPolicies(x.Service) // a role of the stack, which has no policies here
+		return x.ID + ", which may do everything"
+	}
 	if name == "" || a.IAM.Roles[name] != nil {
 		return ""
 	}
@@ -563,9 +575,7 @@ func (a *assumption) role(x cluster.Assumed) string {
 	if x.Service == "eks.amazonaws.com" { // what EKS Auto Mode needs, too
 		r.Trust = trustPolicy(a.trusts[name])
 	}
-	for _, p := range policiesOf(x.Service) {
-		r.Attached = append(r.Attached, "arn:"+a.partition()+":iam::aws:policy/"+p)
-	}
+	r.Attached = a.managedPolicies(x.Service)
 	a.IAM.Roles[name] = r
 	if x.Service != "" {
 		return x.ID + " for " + x.Service

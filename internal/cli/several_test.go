@@ -137,6 +137,37 @@ func TestWhatIsAssumed(t *testing.T) {
 	require.Equal(t, 0, s.run("cluster", "delete", "-f", file, "--simulate-assume", "--yes"), s.err.String())
 }
 
+// EKS needs two zones, and no public subnet. A role of the stack of a new account, which has no policies there, gets some.
+func TestAssumedForEKS(t *testing.T) {
+	s := newShell(t)
+	require.Equal(t, 0, s.run("cluster", "generate", "demo", "--flavor", "eks"), s.err.String())
+	text := strings.Replace(s.out.String(), "  region: us-east-1\n", "  region: us-east-1\n  identityRef: {kind: AWSClusterRoleIdentity, name: team}\n"+
+		"  network: {vpc: {id: vpc-0123456789abcdef0}, subnets: [{id: subnet-0000000000000001a}, {id: subnet-0000000000000002b}]}\n", 1) + `---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSClusterRoleIdentity
+metadata: {name: team}
+spec:
+  allowedNamespaces: {}
+  roleARN: arn:aws:iam::123456789012:role/controllers.cluster-api-provider-aws.sigs.k8s.io
+  sourceIdentityRef: {kind: AWSClusterControllerIdentity, name: default}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSClusterControllerIdentity
+metadata: {name: default}
+spec: {allowedNamespaces: {}}
+`
+	file := filepath.Join(t.TempDir(), "demo.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	s.simulated()
+	require.Equal(t, 0, s.run("cluster", "create", "-f", file, "--simulate-assume", "--yes"), s.err.String())
+	for _, want := range []string{
+		"subnet subnet-0000000000000001a, private in us-east-1a", "subnet subnet-0000000000000002b, private in us-east-1b",
+		"role/controllers.cluster-api-provider-aws.sigs.k8s.io, which may do everything",
+	} {
+		assert.Contains(t, s.err.String(), want)
+	}
+}
+
 // Plans that fit into a quota one by one, and not together, are refused before the first write.
 func TestQuotasOfSeveral(t *testing.T) {
 	s := newShell(t)

@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,51 +15,24 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	"github.com/stretchr/testify/require"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/assume"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 )
 
-// Prepare creates the existing resources that an example refers to: a VPC with its
-// content, a load balancer, a placement group, reserved capacity, roles.
+// Prepare creates the existing resources that an example refers to: roles, keys, a placement group and reserved capacity as
+// --simulate-assume does, and a VPC and a load balancer of somebody else, with tags and members of his own.
 func Prepare(t *testing.T, _ string, a *awssim.AWS, m *manifest.Cluster) {
 	t.Helper()
-	a.Edit(func(s *awssim.State) {
-		for _, id := range m.Identity {
-			if id.Role != nil {
-				name := id.Role.RoleArn[strings.LastIndex(id.Role.RoleArn, "/")+1:]
-				s.IAM.Roles[name] = administrator(name)
-			}
-		}
-		for name, service := range eksRoles(m) {
-			s.IAM.Roles[name] = &awssim.Role{Name: name, Service: service}
-		}
-		if m.EKS != nil {
-			for _, p := range m.EKS.PodIdentities {
-				if name := p.RoleARN[strings.LastIndex(p.RoleARN, "/")+1:]; name != "" {
-					s.IAM.Roles[name] = &awssim.Role{Name: name, Service: "pods.eks.amazonaws.com"}
-				}
-			}
-		}
-		if m.EKS.HasAutoMode() && !m.EKS.EnableIAM {
-			cluster, node := &awssim.Role{Name: *m.EKS.ControlPlane.Spec.RoleName}, &awssim.Role{Name: m.EKS.AutoMode.Role}
-			cluster.MakeAutoCluster(m.Partition())
-			node.MakeAutoNode(m.Partition())
-			s.IAM.Roles[cluster.Name], s.IAM.Roles[node.Name] = cluster, node
-		}
-		bringKeys(s, m)
-		for _, spec := range MachineSpecs(m) {
-			if spec.PlacementGroupName != "" {
-				s.EC2.PlacementGroups[spec.PlacementGroupName] = "partition"
-			}
-			if id := aws.ToString(spec.CapacityReservationID); id != "" {
-				s.EC2.Reservations[id] = &awssim.Reservation{}
-			}
-		}
-		if m.Infra.Spec.NetworkSpec.VPC.ID != "" {
-			bringVPC(&s.EC2, m)
-		}
+	assumed := slices.DeleteFunc(m.Assumed(), func(x cluster.Assumed) bool {
+		return !slices.Contains([]string{cluster.AssumedRole, cluster.AssumedKMSKey, cluster.AssumedPlacementGroup, cluster.AssumedReservation}, x.Kind)
 	})
+	_, err := assume.Put(t.Context(), a, assumed)
+	require.NoError(t, err)
+	if m.Infra.Spec.NetworkSpec.VPC.ID != "" {
+		a.Edit(func(s *awssim.State) { bringVPC(&s.EC2, m) })
+	}
 	if lb := m.Infra.Spec.ControlPlaneLoadBalancer; m.Infra.Spec.NetworkSpec.VPC.ID != "" && lb != nil && lb.Name != nil {
 		bringLoadBalancer(t, a, m, *lb.Name)
 	}
@@ -76,60 +50,6 @@ func MachineSpecs(m *manifest.Cluster) (out []*infrav1.AWSMachineSpec) {
 		out = append(out, &x.Infra.Spec)
 	}
 	return out
-}
-
-// eksRoles lists the existing roles for an EKS cluster, with the services that assume them.
-func eksRoles(m *manifest.Cluster) map[string]string {
-	roles := map[string]string{}
-	if m.EKS == nil {
-		return roles
-	}
-	if addons := m.EKS.ControlPlane.Spec.Addons; addons != nil {
-		for _, a := range *addons {
-			if arn := aws.ToString(a.ServiceAccountRoleArn); arn != "" {
-				roles[arn[strings.LastIndex(arn, "/")+1:]] = "eks.amazonaws.com"
-			}
-		}
-	}
-	for _, e := range m.EKS.ControlPlane.Spec.AccessEntries {
-		if _, name, ok := strings.Cut(e.PrincipalARN, ":role/"); ok {
-			roles[name] = "eks.amazonaws.com"
-		}
-	}
-	if m.EKS.EnableIAM {
-		return roles
-	}
-	roles[*m.EKS.ControlPlane.Spec.RoleName] = "eks.amazonaws.com"
-	for _, f := range m.EKS.Fargate {
-		roles[f.Spec.RoleName] = "eks-fargate-pods.amazonaws.com"
-	}
-	for _, p := range m.Pools {
-		if p.Managed != nil {
-			roles[p.Managed.Spec.RoleName] = "ec2.amazonaws.com"
-		}
-	}
-	return roles
-}
-
-// bringKeys adds the KMS keys that a manifest names by their ARNs.
-func bringKeys(s *awssim.State, m *manifest.Cluster) {
-	var keys []string
-	if m.EKS != nil && m.EKS.ControlPlane.Spec.EncryptionConfig != nil {
-		keys = append(keys, aws.ToString(m.EKS.ControlPlane.Spec.EncryptionConfig.Provider))
-	}
-	for _, spec := range MachineSpecs(m) {
-		for _, v := range spec.NonRootVolumes {
-			keys = append(keys, v.EncryptionKey)
-		}
-		if spec.RootVolume != nil {
-			keys = append(keys, spec.RootVolume.EncryptionKey)
-		}
-	}
-	for _, key := range keys {
-		if strings.HasPrefix(key, "arn:") {
-			s.KMS.Keys[key] = &awssim.Key{}
-		}
-	}
 }
 
 // bringVPC adds an existing VPC with the IDs in the manifest.
@@ -247,9 +167,4 @@ func bringLoadBalancer(t *testing.T, a *awssim.AWS, m *manifest.Cluster, name st
 	})
 	require.NoError(t, err)
 	time.Sleep(5 * time.Minute) // until it is active
-}
-
-// administrator returns a role that may do everything.
-func administrator(name string) *awssim.Role {
-	return &awssim.Role{Name: name, Holder: iam.Holder{Attached: []string{"arn:aws:iam::aws:policy/AdministratorAccess"}}}
 }

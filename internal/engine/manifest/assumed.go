@@ -76,7 +76,7 @@ func (a *assumer) network() {
 		v.IPv6 = cmp.Or(spec.VPC.IPv6.CidrBlock, cluster.AnyIPv6)
 	}
 	a.infra("spec.network.vpc.id", v)
-	guess := publicGuess(spec.Subnets)
+	guess := a.publicGuess(spec.Subnets)
 	for i, s := range spec.Subnets {
 		x := cluster.Assumed{Kind: cluster.AssumedSubnet, VPC: vpc, CIDR: s.CidrBlock, Zone: s.AvailabilityZone, Public: guess(i), Detail: s.ID}
 		if strings.HasPrefix(s.ID, "subnet-") {
@@ -112,8 +112,8 @@ func (a *assumer) network() {
 }
 
 // publicGuess says which subnets are public: those that say so. If none does, those with "public" in
-// the name; otherwise the first half, because public subnets are usually listed first.
-func publicGuess(all infrav1.Subnets) func(int) bool {
+// the name; otherwise the first half, because public subnets are usually listed first. EKS needs none.
+func (a *assumer) publicGuess(all infrav1.Subnets) func(int) bool {
 	if slices.ContainsFunc(all, func(s infrav1.SubnetSpec) bool { return s.IsPublic }) {
 		return func(i int) bool { return all[i].IsPublic }
 	}
@@ -122,6 +122,9 @@ func publicGuess(all infrav1.Subnets) func(int) bool {
 		if named(i) {
 			return named
 		}
+	}
+	if a.c.EKS != nil && !a.c.Infra.Spec.Bastion.Enabled {
+		return func(int) bool { return false }
 	}
 	return func(i int) bool { return i < (len(all)+1)/2 && len(all) > 1 }
 }

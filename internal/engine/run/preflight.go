@@ -46,6 +46,7 @@ func (p *planning) preflight(ctx context.Context) error {
 // fails, that is a warning; of a read that is denied, once.
 func (p *planning) refusals(ctx context.Context) (reasons []error) {
 	unread := map[string]bool{} // what was warned of: resources share reads
+	told := map[string]bool{}   // machines of a group have the same refusals
 	for _, s := range p.Plan.Steps {
 		refusal, err := "", error(nil)
 		for _, check := range checksOf(p.Built.Graph.Resource(s.Resource).Desired(), s.Action) {
@@ -55,7 +56,11 @@ func (p *planning) refusals(ctx context.Context) (reasons []error) {
 		}
 		switch {
 		case refusal != "":
-			reasons = append(reasons, &plan.ResourceError{Resource: s.Resource, Origin: p.locate(s.Origin, errors.New(refusal)), Err: errors.New(refusal)})
+			at := p.locate(s.Origin, errors.New(refusal))
+			if at == "" || !told[at+refusal] {
+				reasons = append(reasons, &plan.ResourceError{Resource: s.Resource, Origin: at, Err: errors.New(refusal)})
+			}
+			told[at+refusal] = true
 		case err != nil && ctx.Err() == nil && !unread[unreadable(err)]:
 			unread[unreadable(err)] = true
 			p.Warn("%s: AWS cannot be asked whether it accepts this: %v", s.Resource, err)

@@ -204,7 +204,7 @@ func (in inputs) plannedSubnets() (out []subnet, err error) {
 		return append(out, pods...), err
 	}
 	spec := in.spec.NetworkSpec.VPC
-	zones := pickZones(&spec, in.m.Name, in.inv.Zones, in.usedZones())
+	zones := pickZones(&spec, in.m.Name, in.inv.Zones, in.usedZones(), in.offersAll)
 	if len(zones) == 0 {
 		return nil, fmt.Errorf("region %s shows no availability zone that can be used", in.m.Region)
 	}

@@ -127,6 +127,9 @@ func TestZones(t *testing.T) {
 		chosen[strings.Join(zones, "")] = true
 	}
 	require.Greater(t, len(chosen), 2)
+	inv.Types = map[string]ec2.InstanceType{m.ControlPlane.Template.Spec.Template.Spec.InstanceType: {Zones: []string{"us-east-1b", "us-east-1d", "us-east-1f"}}}
+	require.Equal(t, []string{"b", "d", "f"}, zonesOf(build(t, m, inv)), "zones that offer the instance types are preferred")
+	inv.Types = nil
 	inv.Zones = nil
 	_, err := topology.Build(m, inv, topology.Options{})
 	require.ErrorContains(t, err, "no availability zone")

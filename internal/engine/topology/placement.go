@@ -71,6 +71,16 @@ func (in inputs) notOffered(x group, zone string) error {
 	return fmt.Errorf("%s: instance type %s is not offered in %s, %s", in.m.Origin(x.specAt, x.specPath+".instanceType"), x.spec.InstanceType, where, but)
 }
 
+// offersAll reports whether a zone offers the instance types of all machines.
+func (in inputs) offersAll(zone string) bool {
+	for _, t := range in.inv.Types {
+		if len(t.Zones) > 0 && !slices.Contains(t.Zones, zone) {
+			return false
+		}
+	}
+	return true
+}
+
 // namedSubnet returns the subnet that a machine's spec names: one of the cluster's, or an
 // existing one.
 func namedSubnet(g *graph.Graph, in inputs, net network, x group, given *infrav1.AWSResourceReference, zone string) *graph.Ref[ec2.SubnetState] {

@@ -71,11 +71,16 @@ func equalParts(block string, n int) (out []string, err error) {
 
 // pickZones chooses the zones of a cluster whose manifest does not list subnets: those in
 // use, and as many more as the manifest asks for, in order of name or in a pseudo-random
-// order that depends only on the cluster's name.
-func pickZones(spec *infrav1.VPCSpec, cluster string, available, used []string) []string {
+// order that depends only on the cluster's name. In the latter, zones that offer all instance types come first.
+func pickZones(spec *infrav1.VPCSpec, cluster string, available, used []string, offersAll func(zone string) bool) []string {
 	rest := slices.DeleteFunc(slices.Clone(available), func(z string) bool { return slices.Contains(used, z) })
 	if spec.AvailabilityZoneSelection != nil && *spec.AvailabilityZoneSelection == infrav1.AZSelectionSchemeRandom {
-		slices.SortStableFunc(rest, func(a, b string) int { return cmp.Compare(shuffled(cluster, a), shuffled(cluster, b)) })
+		slices.SortStableFunc(rest, func(a, b string) int {
+			if offersAll(a) != offersAll(b) {
+				return map[bool]int{true: -1, false: 1}[offersAll(a)]
+			}
+			return cmp.Compare(shuffled(cluster, a), shuffled(cluster, b))
+		})
 	}
 	zones := append(slices.Clone(used), rest...)
 	zones = zones[:min(ZoneLimit(spec), len(zones))]

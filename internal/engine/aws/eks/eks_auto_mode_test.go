@@ -112,6 +112,10 @@ func TestAutoModeIsTurnedOn(t *testing.T) {
 		m := enginetest.Load(t, file, nil)
 		a := enginetest.Account(m, enginetest.Lag)
 		enginetest.Prepare(t, file, a, m)
+		a.Edit(func(s *awssim.State) { // a role from before there was Auto Mode
+			role := s.IAM.Roles[*m.EKS.ControlPlane.Spec.RoleName]
+			role.Trust, role.Attached = "", []string{"arn:aws:iam::aws:policy/AmazonEKSClusterPolicy"}
+		})
 		enginetest.MustApply(t, m, a)
 		edits := []string{
 			planeHead,

@@ -17,7 +17,12 @@ func (e *expander) checkClass() {
 	spec := &e.class.Spec
 	e.reference(spec.Infrastructure.TemplateRef, e.inClass("infrastructure.templateRef"), "AWSClusterTemplate", "AWSManagedClusterTemplate")
 	e.reference(spec.ControlPlane.TemplateRef, e.inClass("controlPlane.templateRef"), "KubeadmControlPlaneTemplate", "AWSManagedControlPlaneTemplate")
-	if machine := spec.ControlPlane.MachineInfrastructure.TemplateRef; machine.IsDefined() {
+	machine := spec.ControlPlane.MachineInfrastructure.TemplateRef
+	switch {
+	case !machine.IsDefined():
+	case spec.ControlPlane.TemplateRef.Kind == "AWSManagedControlPlaneTemplate":
+		e.fail(e.inClass("controlPlane.machineInfrastructure"), "the control plane of EKS has no machines of the cluster", "remove it")
+	default:
 		e.reference(machine, e.inClass("controlPlane.machineInfrastructure.templateRef"), "AWSMachineTemplate")
 	}
 	seen := map[string]bool{}
@@ -55,6 +60,10 @@ func (e *expander) usesClass(class string) bool {
 // reference checks that a template exists and is of one of the kinds.
 func (e *expander) reference(r clusterv1.ClusterClassTemplateReference, at Place, kinds ...string) {
 	if !slices.Contains(kinds, r.Kind) {
+		if what, fix := e.in.Foreign(r.Kind); what != "" {
+			e.fail(at.Below("kind"), what, fix)
+			return
+		}
 		e.fail(at.Below("kind"), fmt.Sprintf("must be %s, not %s", strings.Join(kinds, " or "), r.Kind), "change the reference")
 		return
 	}

@@ -56,6 +56,7 @@ type Problem struct {
 // Template is a template of the input.
 type Template struct {
 	Kind, Name string
+	APIVersion string              // in which the class refers to it, and that selectors of patches name
 	Value      map[string]any      // with the defaults of its schema
 	Written    map[string]struct{} // the paths that the manifest sets
 }
@@ -67,6 +68,8 @@ type Input struct {
 	// Template returns a template, or nil if it does not exist or is invalid. If reported
 	// is true, the problem has been reported.
 	Template func(kind, apiVersion, name string) (t *Template, reported bool)
+	// Foreign says what a kind is that this program does not take, and what to do; "" for one that it does not know.
+	Foreign func(kind string) (what, fix string)
 }
 
 // Object is a plain object.

@@ -179,7 +179,7 @@ func templateFix(err error) string {
 
 // matches reports whether a selector matches the template.
 func (t *target) matches(s clusterv1.PatchSelector) bool {
-	if t.template.Value["apiVersion"] != s.APIVersion || t.template.Kind != s.Kind {
+	if t.template.APIVersion != s.APIVersion || t.template.Kind != s.Kind {
 		return false
 	}
 	m := s.MatchResources

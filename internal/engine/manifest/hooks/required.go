@@ -22,15 +22,18 @@ func WriteRequired(kind, version string, object map[string]any) {
 	case manifest.KindManagedPool:
 		writeMissing(object, "spec.taints[].value", "")
 	case manifest.KindAWSCluster, manifest.KindManagedPlane:
-		writeRules(object, "spec.")
+		writeNetwork(object, "spec.")
 	case manifest.KindAWSClusterTemplate, manifest.KindManagedPlaneTemplate:
 		writeMissing(object, "spec.template.spec", map[string]any{})
-		writeRules(object, "spec.template.spec.")
+		writeNetwork(object, "spec.template.spec.")
 	}
 }
 
-// writeRules sets descriptions that are missing in ingress rules, and the ports of protocols that have no ports.
-func writeRules(object map[string]any, spec string) {
+// writeNetwork sets ids of subnets and versions of EKS add-ons that are missing, descriptions of ingress rules, and the
+// ports of protocols that have no ports.
+func writeNetwork(object map[string]any, spec string) {
+	writeMissing(object, spec+"network.subnets[].id", "")
+	writeMissing(object, spec+"addons[].version", "")
 	for _, list := range []string{
 		"network.cni.cniIngressRules", "network.additionalControlPlaneIngressRules", "network.additionalNodeIngressRules",
 		"controlPlaneLoadBalancer.ingressRules", "secondaryControlPlaneLoadBalancer.ingressRules",

@@ -34,6 +34,8 @@ func TestRequiredFieldsAsUpstream(t *testing.T) {
 			&infrav1.AWSCluster{},
 		},
 		{manifest.KindManagedPlane, manifest.VersionNew, `{"spec": ` + rules + `}`, &ekscontrolplanev1.AWSManagedControlPlane{}},
+		{manifest.KindManagedPlane, manifest.VersionNew, `{"spec": {"addons": [{"name": "coredns"}]}}`, &ekscontrolplanev1.AWSManagedControlPlane{}},
+		{manifest.KindAWSCluster, manifest.VersionNew, `{"spec": {"network": {"subnets": [{"cidrBlock": "10.0.0.0/24"}]}}}`, &infrav1.AWSCluster{}},
 		{manifest.KindAWSClusterTemplate, manifest.VersionNew, `{"spec": {"template": {"spec": ` + rules + `}}}`, &infrav1.AWSClusterTemplate{}},
 		{manifest.KindAWSClusterTemplate, manifest.VersionNew, `{"spec": {"template": {}}}`, &infrav1.AWSClusterTemplate{}},
 		{manifest.KindManagedPlaneTemplate, manifest.VersionNew, `{"spec": {"template": {}}}`, &ekscontrolplanev1.AWSManagedControlPlaneTemplate{}},

@@ -321,7 +321,7 @@ func (l *loader) admitResource(ctx context.Context, o *manifest.Entry) {
 	}
 	s.Fill(o.Value)
 	hooks.WriteRequired(o.Kind, o.Version, o.Value)
-	if errs := s.Validate(ctx, o.Value); len(errs) > 0 {
+	if errs := validate(ctx, o, s); len(errs) > 0 {
 		l.failFields(o, errs)
 		if !l.dropInvalid(ctx, o, s, errs) {
 			return
@@ -343,7 +343,7 @@ func (l *loader) dropInvalid(ctx context.Context, o *manifest.Entry, s *crd.Sche
 		remove(o.Value, e.Field)
 	}
 	s.Fill(o.Value)
-	return len(s.Validate(ctx, o.Value)) == 0
+	return len(validate(ctx, o, s)) == 0
 }
 
 // decode returns the typed value. A converted object gets the defaults of the newest

@@ -64,7 +64,7 @@ func (l *loader) assemble() {
 	l.needControlPlane(o)
 	l.checkAnnotations()
 	problems, warnings := rules.Check(l.cluster, l.objects)
-	l.problems = append(l.problems, problems...)
+	l.problems = append(l.problems, l.notYetReported(problems)...)
 	l.warnings = append(l.warnings, warnings...)
 	l.warnUnused()
 }
@@ -276,4 +276,14 @@ func (l *loader) keepObjects() {
 		x.GetObjectKind().SetGroupVersionKind(apischema.GroupVersionKind{Group: k.group, Version: version, Kind: o.Kind})
 		l.cluster.Keep(x)
 	}
+}
+
+// notYetReported returns the problems of fields of which a schema or a webhook has said nothing: they often have the same
+// rule.
+func (l *loader) notYetReported(problems []manifest.Problem) []manifest.Problem {
+	return slices.DeleteFunc(problems, func(p manifest.Problem) bool {
+		return p.Path != "" && slices.ContainsFunc(l.problems, func(other manifest.Problem) bool {
+			return other.Object == p.Object && other.Path == p.Path && other.Position == p.Position
+		})
+	})
 }

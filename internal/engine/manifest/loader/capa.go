@@ -110,7 +110,9 @@ func (l *loader) failHook(o *manifest.Entry, err error) {
 		l.failFields(o, field.ErrorList{single})
 	case errors.As(err, &status) && status.Status().Details != nil:
 		for _, c := range status.Status().Details.Causes {
-			l.fail(cause(o, c))
+			if p := cause(o, c); !l.isMisnamed(o, p.Path) {
+				l.fail(p)
+			}
 		}
 	default:
 		l.fail(o.Problem("", err.Error(), ""))

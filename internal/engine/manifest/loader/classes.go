@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	infrav1beta1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta1"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
@@ -99,7 +100,7 @@ func (t *topology) expand(ctx context.Context) bool {
 	}
 	result, problems := class.Expand(ctx, class.Input{Cluster: cluster, Class: classes, Template: func(kind, apiVersion, name string) (*class.Template, bool) {
 		return t.template(ctx, kind, apiVersion, name)
-	}})
+	}, Foreign: foreign})
 	for _, p := range problems {
 		t.fail(t.problem(p))
 	}
@@ -137,7 +138,7 @@ func (l *loader) valid(ctx context.Context, o *manifest.Entry) bool {
 	l.prune(o, s)
 	s.Fill(o.Value)
 	hooks.WriteRequired(o.Kind, o.Version, o.Value)
-	l.failFields(o, s.Validate(ctx, o.Value))
+	l.failFields(o, validate(ctx, o, s))
 	return len(l.problems) == before
 }
 
@@ -166,19 +167,34 @@ func (t *topology) template(ctx context.Context, kind, apiVersion, name string) 
 		return known, true
 	}
 	t.templates[o] = nil
-	if written := manifest.StringField(o.Value, "apiVersion"); written != apiVersion {
-		t.fail(o.Problem("apiVersion", "the template has the version "+written+", but the ClusterClass refers to "+apiVersion, "use the same version in both"))
+	if !t.checkTemplateVersion(o, apiVersion) || !t.valid(ctx, o) || !t.storeTemplate(ctx, o, apiVersion) {
 		return nil, true
 	}
-	if !t.valid(ctx, o) || !t.storeTemplate(ctx, o) {
-		return nil, true
-	}
-	made := &class.Template{Kind: kind, Name: name, Value: o.Value, Written: map[string]struct{}{}}
+	made := &class.Template{Kind: kind, APIVersion: apiVersion, Name: name, Value: o.Value, Written: map[string]struct{}{}}
 	for path := range o.Lines {
 		made.Written[path] = struct{}{}
 	}
 	t.templates[o] = made
 	return made, true
+}
+
+// checkTemplateVersion compares the version of a template with the one that the ClusterClass refers to. Cluster API reads the
+// template in the latter (core/reconcilers/topology/cluster/patches/inline/json_patch_generator.go compares it with the
+// selectors of the patches), and the API server converts. Here, no template of CAPA is converted to v1beta1, which has
+// fewer fields, and no others.
+func (t *topology) checkTemplateVersion(o *manifest.Entry, apiVersion string) bool {
+	written := manifest.StringField(o.Value, "apiVersion")
+	if written == apiVersion {
+		return true
+	}
+	p := o.Problem("apiVersion", "the template has the version "+written+", but the ClusterClass refers to "+apiVersion, "use the same version in both")
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if _, known := t.kinds[o.Kind].versions[gv.Version]; err != nil || gv.Group != t.kinds[o.Kind].group || !known {
+		t.fail(p)
+		return false
+	}
+	t.warn(p)
+	return true
 }
 
 // takeTemplates removes all templates of the class: they are not objects of the cluster,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/test/upstream"
@@ -168,6 +169,50 @@ func TestClassOfQuickStart(t *testing.T) {
 		{"MachineDeployment/quickstart-md-0", "spec.replicas", "cluster.yaml:35 MachineDeployment/quickstart-md-0 spec.replicas"},
 	} {
 		assert.Equal(t, origin.want, c.Origin(origin.object, origin.path))
+	}
+}
+
+// A template may be written in another version than the one that the ClusterClass refers to: patches see the latter, as an
+// API server returns it, and a warning names both.
+func TestTemplatesOfAnotherVersion(t *testing.T) {
+	const (
+		infrastructure = "infrastructure.cluster.x-k8s.io/"
+		controlPlane   = "controlplane.cluster.x-k8s.io/"
+	)
+	yaml := read(t, "../../../../configs/clusterclass.yaml")
+	at := strings.Index(yaml, "apiVersion: "+infrastructure+"v1beta2\nkind: AWSClusterTemplate\nmetadata:")
+	require.Positive(t, at)
+	class, templates := yaml[:at], yaml[at:]
+	older := edit(t, templates, "      controlPlaneLoadBalancer:\n        loadBalancerType: nlb\n", "      sshKeyName: ops\n") // which v1beta1 has
+	for range 2 {
+		from, to := strings.Index(older, "      instanceMetadataOptions:"), 0
+		to = from + strings.Index(older[from:], "---\n")
+		older = older[:from] + older[to:]
+	}
+	for _, tt := range []struct{ name, yaml, kind string }{
+		{"references of v1beta1", strings.ReplaceAll(class, infrastructure+"v1beta2\n", infrastructure+"v1beta1\n") + templates, "AWSClusterTemplate"},
+		{"templates of v1beta1", class + strings.ReplaceAll(older, infrastructure+"v1beta2\n", infrastructure+"v1beta1\n"), "AWSMachineTemplate"},
+		{"kubeadm", strings.ReplaceAll(class, controlPlane+"v1beta2\n", controlPlane+"v1beta1\n") + templates, "KubeadmControlPlaneTemplate"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := mustLoad(t, tt.yaml, input.LoadOptions{})
+			assert.Equal(t, "us-east-1", c.Infra.Spec.Region, "what a patch has set")
+			if tt.name == "references of v1beta1" {
+				assert.Equal(t, infrav1.LoadBalancerTypeNLB, c.Infra.Spec.ControlPlaneLoadBalancer.LoadBalancerType, "nothing is lost")
+			}
+			assert.Equal(t, "t3.large", c.ControlPlane.Template.Spec.Template.Spec.InstanceType)
+			all := strings.Join(warnings(c), "\n")
+			assert.Regexp(
+				t,
+				tt.kind+`/self-managed\S* apiVersion: the template has the version \S+/v1beta[12], but the ClusterClass refers to \S+/v1beta[12] — use the same version in both`,
+				all,
+			)
+		})
+	}
+	for _, version := range []string{infrastructure + "v1alpha3", "other.example.com/v1beta2"} {
+		_, err := load(t, edit(t, yaml, infrastructure+"v1beta2\n      kind: AWSClusterTemplate", version+"\n      kind: AWSClusterTemplate"), input.LoadOptions{})
+		require.ErrorContains(t, err, version)
+		assert.NotContains(t, err.Error(), "bug in")
 	}
 }
 

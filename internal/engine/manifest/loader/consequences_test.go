@@ -26,6 +26,18 @@ func TestOneMistakeIsOneProblem(t *testing.T) {
 			`MachinePool/farm-pool spec.clusterNam: the field does not exist — did you mean "clusterName"?`,
 		},
 		{
+			"rule of a webhook and of AWS", edit(t, read(t, "../../../../configs/eks.yaml"), "  version: v1.34\n", "  version: v1.34\n  secondaryCidrBlock: 100.64.0.0/10\n"),
+			`spec.secondaryCidrBlock: "100.64.0.0/10": CIDR block sizes must be between a /16 netmask and /28 netmask`,
+		},
+		{
+			"name with a mistake of what a webhook requires", edit(t, read(t, "../../../../configs/multi-tenancy.yaml"), "sourceIdentityRef:", "sourceidentityRef:"),
+			`spec.sourceidentityRef: the field does not exist — did you mean "sourceIdentityRef"?`,
+		},
+		{
+			"machines of the control plane of EKS", read(t, "testdata/eks-class-with-machines.yaml"),
+			"ClusterClass/class spec.controlPlane.machineInfrastructure: the control plane of EKS has no machines of the cluster — remove it",
+		},
+		{
 			"field of v1beta1", edit(t, nodes, "  machineTemplate:\n    spec:\n      infrastructureRef:", "  machineTemplate:\n      infrastructureRef:"),
 			"spec.machineTemplate.infrastructureRef: the field does not exist in v1beta2, but in v1beta1 — use controlplane.cluster.x-k8s.io/v1beta1",
 		},

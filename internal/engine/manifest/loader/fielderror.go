@@ -2,6 +2,7 @@ package loader
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -23,7 +24,7 @@ func (l *loader) failFields(o *manifest.Entry, errs field.ErrorList) {
 		}) {
 			continue // items without their key are no duplicates of each other
 		}
-		if e.Type == field.ErrorTypeRequired && l.isMisnamed(o, e.Field) {
+		if l.isMisnamed(o, e.Field) {
 			continue
 		}
 		p := fieldProblem(o, e)
@@ -32,6 +33,15 @@ func (l *loader) failFields(o *manifest.Entry, errs field.ErrorList) {
 		}
 		l.fail(p)
 	}
+}
+
+// validate validates an object with the schema of its kind. Subnets without id are no duplicates of each other: nameSubnets
+// gives each its own.
+func validate(ctx context.Context, o *manifest.Entry, s *crd.Schema) field.ErrorList {
+	return slices.DeleteFunc(s.Validate(ctx, o.Value), func(e *field.Error) bool {
+		subnet, ok := manifest.ValueAt(o.Value, e.Field).(map[string]any)
+		return e.Type == field.ErrorTypeDuplicate && ok && strings.HasSuffix(manifest.Parent(e.Field), ".network.subnets") && subnet["id"] == ""
+	})
 }
 
 // fits names another version of the object's kind in which a value of the wrong type has the right one.
@@ -57,18 +67,7 @@ func (l *loader) fits(o *manifest.Entry, e *field.Error) string {
 func fieldProblem(o *manifest.Entry, e *field.Error) manifest.Problem {
 	e = ofField(e)
 	what, fix := describe(e)
-	if e.Type == field.ErrorTypeRequired {
-		fix = cmp.Or(required(e.Field), fix)
-	}
 	return o.Problem(e.Field, what, fix)
-}
-
-// required says what to write into a field that has to have a value, or "" if its name says it.
-func required(path string) string {
-	if regexp.MustCompile(`\.subnets\[\d+\]\.id$`).MatchString(path) {
-		return "write a name, such as private-a, for a subnet that is to be created, or the ID of one that exists"
-	}
-	return ""
 }
 
 func describe(e *field.Error) (what, fix string) {

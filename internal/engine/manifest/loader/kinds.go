@@ -154,3 +154,8 @@ func upgraded[Old, New any](convert func(context.Context, *Old, *New) error) dec
 func toHub[Old conversion.Convertible, New conversion.Hub](_ context.Context, older Old, newest New) error {
 	return older.ConvertTo(newest)
 }
+
+// fromHub converts back.
+func fromHub[New conversion.Hub, Old conversion.Convertible](_ context.Context, newest New, older Old) error {
+	return older.ConvertFrom(newest)
+}

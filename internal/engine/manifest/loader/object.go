@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/yamldoc"
+	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 )
 
 // key identifies an object. Cluster API looks for references in one namespace only, so an
@@ -42,14 +43,31 @@ func (l *loader) identify(d yamldoc.Document) {
 		}
 		return
 	}
-	o := &manifest.Entry{Kind: manifest.StringField(content, "kind"), Value: content, Lines: v.Lines}
+	o := &manifest.Entry{Value: content, Lines: v.Lines}
 	problems, warnings := len(l.problems), len(l.warnings)
 	defer func() { l.attribute(o, slices.Concat(l.problems[problems:], l.warnings[warnings:])) }()
+	miswritten := correctCase(o)
+	o.Kind = manifest.StringField(content, "kind")
 	if metadata, ok := content["metadata"].(map[string]any); ok {
 		o.Name, o.Namespace = manifest.StringField(metadata, "name"), manifest.StringField(metadata, "namespace")
 	}
 	if o.Kind != "" {
 		l.found = append(l.found, strings.TrimSuffix(o.Title(), "/"))
+	}
+	if _, known := l.kinds[o.Kind]; !known {
+		miswritten = nil
+	}
+	for _, name := range miswritten {
+		right := partNamed(name)
+		l.fail(manifest.Problem{
+			Position: o.Position(
+				right,
+			),
+			Object: strings.TrimSuffix(o.Title(), "/"),
+			Path:   name,
+			What:   "the field does not exist",
+			Fix:    suggest.DidYouMean(name, []string{right}),
+		})
 	}
 	for _, p := range v.Problems {
 		p.Object = strings.TrimSuffix(o.Title(), "/")
@@ -61,6 +79,37 @@ func (l *loader) identify(d yamldoc.Document) {
 	if l.recognise(o, manifest.StringField(content, "apiVersion")) {
 		l.addObject(o)
 	}
+}
+
+// partNamed returns the part of an object that a name means, which may be written in another case; "" for none.
+func partNamed(name string) string {
+	for _, part := range []string{"apiVersion", "kind", "metadata", "spec"} {
+		if strings.EqualFold(part, name) {
+			return part
+		}
+	}
+	return ""
+}
+
+// correctCase corrects the names of the parts of an object that are written in another case, so that what follows from
+// that is no problem. It returns the names as they are written.
+func correctCase(o *manifest.Entry) (miswritten []string) {
+	for _, name := range slices.Sorted(maps.Keys(o.Value)) {
+		right := partNamed(name)
+		if _, has := o.Value[right]; right == "" || right == name || has {
+			continue
+		}
+		miswritten = append(miswritten, name)
+		o.Value[right] = o.Value[name]
+		delete(o.Value, name)
+		for path, at := range maps.Clone(o.Lines) {
+			if rest, ok := strings.CutPrefix(path, name); ok && (rest == "" || strings.ContainsAny(rest[:1], ".[")) {
+				o.Lines[right+rest] = at
+				delete(o.Lines, path)
+			}
+		}
+	}
+	return miswritten
 }
 
 // notSeparated reports, as one problem, that a document consists of two objects or more.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	infrav1beta1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta1"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	eksbootstrapv1beta1 "sigs.k8s.io/cluster-api-provider-aws/v2/bootstrap/eks/api/v1beta1"
@@ -14,7 +15,6 @@ import (
 	"sigs.k8s.io/cluster-api-provider-aws/v2/webhooks"
 	bootstrapconversion "sigs.k8s.io/cluster-api/bootstrap/kubeadm/webhooks/conversion"
 	controlplaneconversion "sigs.k8s.io/cluster-api/controlplane/kubeadm/webhooks/conversion"
-	"sigs.k8s.io/controller-runtime/pkg/conversion"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
@@ -22,43 +22,50 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/hooks"
 )
 
-// stored returns a template as an API server returns it, in the version in which it is written.
-type stored func(ctx context.Context, value map[string]any) (any, error)
+// stored returns a template as an API server returns it: read in the version in which it is written, returned in the one
+// that is asked for.
+type stored func(ctx context.Context, value map[string]any, written, wanted string) (any, error)
 
-// storedTemplates returns, by kind and version, what an API server does with a template before the patches
-// of a ClusterClass see it. Webhooks set defaults and write all fields that are never omitted. A template
-// of v1beta1 is stored in v1beta2, and converted back: it has the empty structures of its types.
-// Kinds that are missing are returned as they are written, with the defaults of their schema.
+// storedTemplates returns, by kind, what an API server does with a template before the patches of a ClusterClass see it.
+// Webhooks set defaults and write all fields that are never omitted. A template is stored in v1beta2; in v1beta1, it has
+// the empty structures of its types.
 func storedTemplates() map[string]stored {
-	awsCluster := (&webhooks.AWSClusterTemplate{}).Default
 	return map[string]stored{
-		manifest.KindAWSClusterTemplate + "/" + manifest.VersionNew: defaulted[infrav1.AWSClusterTemplate](awsCluster),
-		manifest.KindAWSClusterTemplate + "/" + manifest.VersionOld: spoke[infrav1beta1.AWSClusterTemplate, infrav1.AWSClusterTemplate](awsCluster),
-		"AWSManagedControlPlaneTemplate/" + manifest.VersionNew: defaulted[ekscontrolplanev1.AWSManagedControlPlaneTemplate](
-			(&ekswebhooks.AWSManagedControlPlaneTemplate{}).Default,
+		manifest.KindAWSClusterTemplate: converted(
+			toHub[*infrav1beta1.AWSClusterTemplate, *infrav1.AWSClusterTemplate],
+			fromHub,
+			(&webhooks.AWSClusterTemplate{}).Default,
 		),
-		manifest.KindAWSMachineTemplate + "/" + manifest.VersionOld: spoke[infrav1beta1.AWSMachineTemplate, infrav1.AWSMachineTemplate](nil),
-		manifest.KindEKSConfigTemplate + "/" + manifest.VersionOld:  spoke[eksbootstrapv1beta1.EKSConfigTemplate, eksbootstrapv1.EKSConfigTemplate](nil),
-		manifest.KindConfigTemplate + "/" + manifest.VersionOld: converted(
+		manifest.KindManagedPlaneTemplate: defaulted[ekscontrolplanev1.AWSManagedControlPlaneTemplate]((&ekswebhooks.AWSManagedControlPlaneTemplate{}).Default),
+		manifest.KindAWSMachineTemplate:   converted(toHub[*infrav1beta1.AWSMachineTemplate, *infrav1.AWSMachineTemplate], fromHub, nil),
+		manifest.KindEKSConfigTemplate:    converted(toHub[*eksbootstrapv1beta1.EKSConfigTemplate, *eksbootstrapv1.EKSConfigTemplate], fromHub, nil),
+		manifest.KindConfigTemplate: converted(
 			bootstrapconversion.ConvertKubeadmConfigTemplateV1Beta1ToHub,
-			bootstrapconversion.ConvertKubeadmConfigTemplateHubToV1Beta1,
+			bootstrapconversion.ConvertKubeadmConfigTemplateHubToV1Beta1, nil,
 		),
-		manifest.KindControlPlaneTemplate + "/" + manifest.VersionOld: converted(
+		manifest.KindControlPlaneTemplate: converted(
 			controlplaneconversion.ConvertKubeadmControlPlaneTemplateV1Beta1ToHub,
-			controlplaneconversion.ConvertKubeadmControlPlaneTemplateHubToV1Beta1,
+			controlplaneconversion.ConvertKubeadmControlPlaneTemplateHubToV1Beta1, nil,
 		),
 	}
+}
+
+// isStored reports whether an API server returns a template otherwise than it is written, and not only with the defaults
+// of its schema.
+func isStored(kind, written, wanted string) bool {
+	hasWebhook := kind == manifest.KindAWSClusterTemplate || kind == manifest.KindManagedPlaneTemplate
+	return hasWebhook || written == manifest.VersionOld || wanted == manifest.VersionOld
 }
 
 // defaulting is the method of a webhook.
 type defaulting func(ctx context.Context, o runtime.Object) error
 
-// defaulted runs a webhook on a template of the newest version.
+// defaulted runs a webhook on a template of which there is only the newest version.
 func defaulted[T any, P interface {
 	*T
 	runtime.Object
 }](defaults defaulting) stored {
-	return func(ctx context.Context, value map[string]any) (any, error) {
+	return func(ctx context.Context, value map[string]any, _, _ string) (any, error) {
 		template := P(new(T))
 		if err := decodeInto(value, template); err != nil {
 			return nil, err
@@ -67,52 +74,42 @@ func defaulted[T any, P interface {
 	}
 }
 
-// spoke converts a template of CAPA to the newest version, runs its webhook, and converts it back.
-func spoke[Old, New any, OldP interface {
-	*Old
-	conversion.Convertible
-}, NewP interface {
+// converted converts a template to the newest version if it is not in it, runs its webhook, and converts it to the version
+// that is asked for.
+func converted[Old, New any, NewP interface {
 	*New
-	conversion.Hub
-}](defaults defaulting) stored {
-	return func(ctx context.Context, value map[string]any) (any, error) {
-		older, newest, again := OldP(new(Old)), NewP(new(New)), OldP(new(Old))
-		if err := decodeInto(value, older); err != nil {
-			return nil, err
-		}
-		if err := older.ConvertTo(newest); err != nil {
-			return nil, err
-		}
-		if defaults != nil {
-			if err := defaults(ctx, newest); err != nil {
-				return nil, err
-			}
-		}
-		return again, again.ConvertFrom(newest)
-	}
-}
-
-// converted converts a template of Cluster API to the newest version and back.
-func converted[Old, New any](to func(context.Context, *Old, *New) error, from func(context.Context, *New, *Old) error) stored {
-	return func(ctx context.Context, value map[string]any) (any, error) {
+	runtime.Object
+}](to func(context.Context, *Old, *New) error, from func(context.Context, *New, *Old) error, defaults defaulting) stored {
+	return func(ctx context.Context, value map[string]any, written, wanted string) (any, error) {
 		older, newest, again := new(Old), new(New), new(Old)
-		if err := decodeInto(value, older); err != nil {
-			return nil, err
+		var err error
+		if written == manifest.VersionNew {
+			err = decodeInto(value, newest)
+		} else if err = decodeInto(value, older); err == nil {
+			err = to(ctx, older, newest)
 		}
-		if err := to(ctx, older, newest); err != nil {
-			return nil, err
+		if err == nil && defaults != nil {
+			err = defaults(ctx, NewP(newest))
+		}
+		if err != nil || wanted == manifest.VersionNew {
+			return newest, err
 		}
 		return again, from(ctx, newest, again)
 	}
 }
 
-// storeTemplate replaces a template by what an API server returns.
-func (t *topology) storeTemplate(ctx context.Context, o *manifest.Entry) bool {
-	store := storedTemplates()[o.Kind+"/"+o.Version]
-	if store == nil {
+// storeTemplate replaces a template by what an API server returns for the version that the ClusterClass refers to.
+func (t *topology) storeTemplate(ctx context.Context, o *manifest.Entry, apiVersion string) bool {
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	ofKubeadm := o.Kind == manifest.KindControlPlaneTemplate || o.Kind == manifest.KindConfigTemplate
+	if !ofKubeadm && o.Version == manifest.VersionNew {
+		gv.Version = manifest.VersionNew
+	}
+	store := storedTemplates()[o.Kind]
+	if err != nil || store == nil || !isStored(o.Kind, o.Version, gv.Version) {
 		return true
 	}
-	value, err := t.asStored(ctx, o, store)
+	value, err := t.asStored(ctx, o, store, gv)
 	if err != nil {
 		t.fail(o.Problem("", err.Error(), ""))
 		return false
@@ -121,14 +118,14 @@ func (t *topology) storeTemplate(ctx context.Context, o *manifest.Entry) bool {
 	return true
 }
 
-func (t *topology) asStored(ctx context.Context, o *manifest.Entry, store stored) (value map[string]any, err error) {
-	s, err := crd.For(o.Kind, o.Version)
+func (t *topology) asStored(ctx context.Context, o *manifest.Entry, store stored, wanted schema.GroupVersion) (value map[string]any, err error) {
+	s, err := crd.For(o.Kind, wanted.Version)
 	if err != nil {
 		return nil, err
 	}
 	var typed any
 	if err := hooks.RecoverPanics(func() (err error) {
-		typed, err = store(ctx, o.Value)
+		typed, err = store(ctx, o.Value, o.Version, wanted.Version)
 		return err
 	}); err != nil {
 		return nil, err
@@ -142,9 +139,10 @@ func (t *topology) asStored(ctx context.Context, o *manifest.Entry, store stored
 	}
 	delete(value, "status")
 	dropCreationTimestamps(value)
-	for _, field := range []string{"apiVersion", "kind", "metadata"} { // a conversion sets an annotation
+	for _, field := range []string{"kind", "metadata"} { // a conversion sets an annotation
 		value[field] = o.Value[field]
 	}
+	value["apiVersion"] = wanted.String()
 	s.Fill(value)
 	return value, nil
 }

@@ -5,10 +5,12 @@ import (
 	"strings"
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// nameSubnets gives an id to the listed subnets of a managed VPC that have none, as v1beta1 of CAPA
-// permits. It is the name that CAPA gives to a subnet (getSubnetTagParams in
+// nameSubnets gives an id to the listed subnets of a managed VPC that have none. Of v1beta2, CAPA's webhook takes them,
+// too, but an API server takes only one of them, because id is the key of the list. The id is the name that CAPA gives to a subnet (getSubnetTagParams in
 // pkg/cloud/services/network/subnets.go); subnets of the same role and zone also have their block
 // in it, so that each has another name, in whatever order they are listed.
 func (l *loader) nameSubnets() {
@@ -16,6 +18,7 @@ func (l *loader) nameSubnets() {
 		return
 	}
 	spec := &l.cluster.Infra.Spec.NetworkSpec
+	l.warnUnnamedSubnets(spec.Subnets)
 	if _, owned := spec.VPC.Tags[infrav1.NameAWSProviderOwned+l.cluster.Name]; spec.VPC.ID != "" && !owned {
 		return
 	}
@@ -37,6 +40,25 @@ func (l *loader) nameSubnets() {
 		}
 		if s.ID = name(*s); count[s.ID] > 1 {
 			s.ID += "-" + strings.NewReplacer(".", "-", "/", "-", ":", "-").Replace(s.CidrBlock)
+		}
+	}
+}
+
+// warnUnnamedSubnets warns of a list that an API server refuses.
+func (l *loader) warnUnnamedSubnets(subnets infrav1.Subnets) {
+	if l.infra == nil || l.infra.Version != manifest.VersionNew {
+		return
+	}
+	unnamed := 0
+	for i, s := range subnets {
+		if s.ID != "" {
+			continue
+		}
+		if unnamed++; unnamed == 2 {
+			l.warn(l.infra.Problem(
+				fmt.Sprintf("spec.network.subnets[%d]", i), "the second subnet without an id, which a management cluster refuses",
+				"write the ID of each subnet that exists, and a name, such as private-a, for each one that is to be created",
+			))
 		}
 	}
 }

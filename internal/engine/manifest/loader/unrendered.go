@@ -69,18 +69,34 @@ func templateIn(s input.Source, readable func() bool) (notYet, bool) {
 	return notYet{}, false
 }
 
-// otherFormat recognises a file that is no YAML by its first bytes, or by a line with a fence of Markdown.
+// otherFormat recognises a file that is no YAML by its first bytes, or by a line that another format has.
 func otherFormat(data []byte, readable func() bool) (what, fix string) {
 	text := strings.ToLower(strings.TrimLeft(string(data[:min(len(data), 512)]), " \t\r\n\ufeff"))
-	switch {
-	case bytes.HasPrefix(data, []byte("\x1f\x8b")):
+	if bytes.HasPrefix(data, []byte("\x1f\x8b")) {
 		return "the file is compressed with gzip", "unpack it first: gunzip -c FILE" + pipe
-	case strings.HasPrefix(text, "<!doctype html"), strings.HasPrefix(text, "<html"), strings.HasPrefix(text, "<?xml"):
-		return "this is a web page", "download the file itself: in GitHub, its address is that of the button Raw"
-	case strings.HasPrefix(text, "#!") && !readable():
-		return "this is a script", "run it, or pass the manifest that is in it"
-	case regex.Of("(?m)^```(ya?ml)?[ \t\r]*$").Match(data) && !readable():
-		return "this is Markdown, with a manifest between two lines ```", "pass only what is between these lines"
+	}
+	for _, f := range []struct {
+		begin, line string // a pattern of the text in lower case, or of a line
+		mayBeYAML   bool   // the sign is enough only if the text cannot be read
+		what, fix   string
+	}{
+		{
+			begin: `^<(!doctype|html|\?xml|head|body|div|p|pre|table|h[1-6])[ >]`, what: "this is a web page",
+			fix: "download the file itself: in GitHub, its address is that of the button Raw",
+		},
+		{begin: `^(diff --git |--- a/|index [0-9a-f]{7})`, what: "this is a patch", fix: "apply it first, and pass the file that results"},
+		{begin: `^awstemplateformatversion:`, what: "this is a template of CloudFormation", fix: "write a manifest: clusterawsadm cluster generate NAME"},
+		{begin: `^error(:| from server)`, mayBeYAML: true, what: "this is the error message of another command", fix: "correct that command"},
+		{begin: `^#!`, mayBeYAML: true, what: "this is a script", fix: "run it, or pass the manifest that is in it"},
+		{line: "^```(ya?ml)?[ \t\r]*$", mayBeYAML: true, what: "this is Markdown, with a manifest between two lines ```", fix: "pass only what is between these lines"},
+		{line: `^\[source,\s*ya?ml`, mayBeYAML: true, what: "this is AsciiDoc, with a manifest between two lines ----", fix: "pass only what is between these lines"},
+		{line: `^\s*%\{ ?(for|if) .*\}`, mayBeYAML: true, what: "this is a template of Terraform (%{ … })", fix: "render it first, with templatefile"},
+		{line: `^\w.*<<-?\s*['"]?EOF`, mayBeYAML: true, what: "this is a script", fix: "run it, or pass the manifest that is in it"},
+	} {
+		found := f.begin != "" && regex.Of(f.begin).MatchString(text) || f.line != "" && regex.Of("(?m)" + f.line).Match(data)
+		if found && (!f.mayBeYAML || !readable()) {
+			return f.what, f.fix
+		}
 	}
 	return "", ""
 }
@@ -89,6 +105,9 @@ func otherFormat(data []byte, readable func() bool) (what, fix string) {
 func languageOf(line string) (what, fix string) {
 	for _, l := range []struct{ pattern, what, fix string }{
 		{`^(local\s+\w+\s*=|function\s*\(|import\s*['"(]|//|/\*)`, "this is Jsonnet", "evaluate it first: jsonnet -y FILE" + pipe},
+		{`^(import\s+.*["'];?|import\s+(os|sys|json|yaml|subprocess|textwrap)\b.*|from\s+\S+\s+import\s.*)$`, "this is a program", "run it, and pass the manifest that it writes"},
+		{`^\$\s+\w+.*$`, "this is a session of a shell", "pass only the manifest in it"},
+		{`^[a-z0-9.-]+/\S+ (created|configured|unchanged)$`, "this is what kubectl apply prints", "use the file that was applied, or kubectl get -o yaml"},
 		{`^(import\s+[\w.]+(\s+as\s+\w+)?|schema\s+\w+.*:|\w+\s*=\s*\w+\s*\{)$`, "this is KCL", "run it first: kcl run FILE" + pipe},
 		{`^package\s+\w+$`, "this is CUE", "export it first: cue export --out yaml FILE" + pipe},
 		{`^(resource|module|provider|terraform|variable|data|locals)(\s+"[^"]*")*\s*\{$`, "this is a configuration of Terraform", "see docs/guides/moving.md"},
@@ -113,6 +132,8 @@ func templateOf(line string, open byte) (what, fix string) {
 		return "the text {{ … }} for cloud-init is not in quotes", "put the whole value in quotes"
 	case begin != nil:
 		return goTemplate, goTemplateFix + pipe
+	case strings.HasPrefix(plain, "<<<<<<< "):
+		return "a conflict of a merge begins here", "resolve it first"
 	case strings.HasPrefix(plain, "{%"):
 		return "this is a Jinja template ({% … %})", "render it first: jinja2 FILE" + pipe
 	}
@@ -166,6 +187,8 @@ func (l *loader) findPlaceholders(o *manifest.Entry, value any, path, general st
 			what, fix = goTemplate, goTemplateFix+pipe
 		case l.looksLikePlaceholder(v):
 			what = fmt.Sprintf("%q looks like a placeholder", v)
+		case regex.Of(`^[“”„‘’].*[“”‘’]$`).MatchString(v):
+			what, fix = v+" is in typographic quotes, which are part of the value", `write ", or no quotes`
 		}
 	}
 	if what != "" && yamldoc.UseIn(o.Kind, general, false) == yamldoc.UseField {
@@ -223,8 +246,12 @@ func otherTool(a *aside) (what, fix string) {
 	switch {
 	case a.group == "capi.weave.works", a.group == "templates.weave.works":
 		return a.Kind + " contains the objects of a cluster as a template", "render it first, and pass the result"
-	case a.Kind == "ClusterTemplate", a.Kind == "ClusterDeployment":
+	case strings.HasSuffix(a.group, ".mirantis.com"):
 		return a.Kind + " names a template of a cluster, and contains no object of it", "render the template first, and pass the result"
+	case a.group == "argoproj.io", strings.HasSuffix(a.group, ".toolkit.fluxcd.io"), a.group == "application.giantswarm.io":
+		return a.Kind + " says where manifests are, and contains none", "pass what is there, rendered"
+	case a.Kind == "AWSIAMConfiguration":
+		return "AWSIAMConfiguration is for the roles that clusters need", "use it with: clusterawsadm bootstrap iam … --config FILE"
 	case a.group == "template.openshift.io":
 		return "a Template of OpenShift contains objects as a template", "process it first: oc process --local -f FILE -o yaml" + pipe
 	case a.group == "eksctl.io":
@@ -236,10 +263,47 @@ func otherTool(a *aside) (what, fix string) {
 	case a.group == "provisioning.cattle.io", a.group == "management.cattle.io":
 		return a.Kind + " describes a cluster for Rancher", guide
 	}
-	if p, known := providerOf(a.Kind); known && manifest.IsClusterGroup(a.group) {
-		return fmt.Sprintf("%s are not supported: %s comes from %s", p.what, a.Kind, p.from), "this program takes " + planes
+	if tool := toolOf(a.group); tool != "" {
+		return a.Kind + " is an object of " + tool, guide
+	}
+	if manifest.IsClusterGroup(a.group) {
+		return foreign(a.Kind)
 	}
 	return "", ""
+}
+
+// toolOf returns the tool whose objects are in an API group; "" for none that is known.
+func toolOf(group string) string {
+	for _, t := range []struct{ suffix, tool string }{
+		{"hypershift.openshift.io", "OpenShift"},
+		{"machine.openshift.io", "OpenShift"},
+		{"hive.openshift.io", "Hive, for OpenShift"},
+		{"kubermatic.k8c.io", "Kubermatic"},
+		{"kubeone.k8c.io", "KubeOne"},
+		{"gardener.cloud", "Gardener"},
+		{"run.tanzu.vmware.com", "Tanzu"},
+		{"upbound.io", "Crossplane"},
+		{"crossplane.io", "Crossplane"},
+		{"services.k8s.aws", "AWS Controllers for Kubernetes"},
+		{"kind.x-k8s.io", "kind"},
+		{"kubeadm.k8s.io", "kubeadm"},
+		{"karmada.io", "Karmada"},
+		{"open-cluster-management.io", "Open Cluster Management"},
+	} {
+		if group == t.suffix || strings.HasSuffix(group, "."+t.suffix) {
+			return t.tool
+		}
+	}
+	return ""
+}
+
+// foreign says what a kind of another provider is.
+func foreign(kind string) (what, fix string) {
+	p, known := providerOf(kind)
+	if !known {
+		return "", ""
+	}
+	return fmt.Sprintf("%s are not supported: %s comes from %s", p.what, kind, p.from), "this program takes " + planes
 }
 
 // emptyFix is what to do about an empty input: often, a command before a pipe has failed.
@@ -251,8 +315,16 @@ func (l *loader) noCluster() {
 		return
 	}
 	for _, a := range l.asides {
-		if what, fix := otherTool(a); what != "" {
-			l.fail(a.Problem("kind", "there is no Cluster in the input: "+what, fix))
+		what, fix := otherTool(a)
+		if what == "" && a.Kind == manifest.KindCluster {
+			what, fix = "the Cluster is one of "+a.group+", not of "+manifest.GroupCore, "write a manifest: clusterawsadm cluster generate NAME"
+		}
+		if what != "" {
+			begin := "there is no Cluster in the input: "
+			if a.Kind == manifest.KindCluster {
+				begin = "there is no Cluster of Cluster API in the input: "
+			}
+			l.fail(a.Problem("kind", begin+what, fix))
 			return
 		}
 	}

@@ -95,6 +95,9 @@ func (c *checks) checkAddon(o *manifest.Entry, path string, a ekscontrolplanev1.
 			),
 		)
 	}
+	if a.Version == "" {
+		c.warn(o.Problem(path, "has no version: EKS takes its default version, and no run changes it", "set version"))
+	}
 	if a.Configuration == "" {
 		return
 	}

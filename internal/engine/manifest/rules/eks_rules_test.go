@@ -458,6 +458,11 @@ func TestWarningsOfEKS(t *testing.T) {
 			},
 		},
 		{
+			"add-on without version", "eks",
+			[]string{"{name: vpc-cni, version: v1.20.4-eksbuild.1}", "{name: vpc-cni}"},
+			[]string{"cluster.yaml:45: AWSManagedControlPlane/shop.eu spec.addons[0]: has no version: EKS takes its default version, and no run changes it — set version"},
+		},
+		{
 			"DaemonSets that are not there", "eks",
 			[]string{"  # its DaemonSets are those of EKS\n", "  bootstrapSelfManagedAddons: false\n  vpcCni: {env: [{name: A, value: b}]}\n", "{name: vpc-cni, version: v1.20.4-eksbuild.1}", "{name: coredns, version: v1.12.4-eksbuild.1}"},
 			[]string{

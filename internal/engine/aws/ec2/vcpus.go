@@ -30,7 +30,16 @@ type Launcher interface {
 	Launches(have graph.State) []Launch
 }
 
-var _ Launcher = (*Instance)(nil)
+// Leaver is the state of a resource that counts against the quotas of vCPUs until it is deleted.
+type Leaver interface{ Leaves() Launch }
+
+// Leaves implements Leaver.
+func (s InstanceState) Leaves() Launch { return Launch{s.Type, s.Spot, 1} }
+
+var (
+	_ Launcher = (*Instance)(nil)
+	_ Leaver   = InstanceState{}
+)
 
 // Launches implements Launcher. Machines on dedicated hosts and in capacity blocks do not
 // count against the quotas of vCPUs.

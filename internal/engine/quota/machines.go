@@ -28,6 +28,7 @@ type leave struct {
 	ec2.Launch
 	id    plan.ID
 	group string
+	zone  string
 }
 
 // vcpuDemands returns the demands for quotas of vCPUs.
@@ -114,8 +115,8 @@ func needed(groups []*group) int {
 // leaving lists the machines that a plan replaces, in their order.
 func leaving(g *graph.Graph, p plan.Plan) (out []leave) {
 	for _, s := range p.Steps {
-		if have, ok := g.Resource(s.Resource).Observed().(ec2.Leaver); ok && s.Action == plan.Remove && s.ReplacedBy != "" {
-			out = append(out, leave{have.Leaves(), s.Resource, groupOf(s.ReplacedBy)})
+		if have, ok := g.Resource(s.Resource).Observed().(*ec2.InstanceState); ok && s.Action == plan.Remove && s.ReplacedBy != "" {
+			out = append(out, leave{ec2.Launch{Type: have.Type, Spot: have.Spot, Count: 1}, s.Resource, groupOf(s.ReplacedBy), have.Zone})
 		}
 	}
 	return out

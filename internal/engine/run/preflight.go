@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kms"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
@@ -17,11 +18,13 @@ import (
 // permissions.
 func (p *planning) preflight(ctx context.Context) error {
 	reasons, permissions := conflicts(p.Plan), p.checkPermissions(ctx)
-	report, err := quota.Check(cloud.InSnapshot(cloud.ReadOnly(ctx)), p.Cloud, p.Built.Graph, p.Plan, func(id plan.ID) bool {
-		return AreaOf(id, p.Built.Graph.Resource(id).Origin()) == plan.AreaControlPlane
-	})
+	control := func(id plan.ID) bool { return AreaOf(id, p.Built.Graph.Resource(id).Origin()) == plan.AreaControlPlane }
+	report, err := quota.Check(cloud.InSnapshot(cloud.ReadOnly(ctx)), p.Cloud, p.Built.Graph, p.Plan, control)
 	if err != nil {
 		return err
+	}
+	if report.Short {
+		p.launchControlPlaneFirst(control)
 	}
 	p.quotas = report.Lines
 	for _, w := range report.Warnings {
@@ -32,6 +35,10 @@ func (p *planning) preflight(ctx context.Context) error {
 	p.warnOfDoubts(ctx)
 	p.warnOfNodeClasses(ctx)
 	reasons = append(reasons, quota.Addresses(p.Built.Graph, p.Plan)...)
+	for _, reason := range quota.Placements(cloud.InSnapshot(cloud.ReadOnly(ctx)), p.Cloud, p.Built.Graph, p.Plan) {
+		reason.Origin = p.locate(reason.Origin, reason.Err)
+		reasons = append(reasons, reason)
+	}
 	reasons = append(reasons, p.refusedKey(ctx)...)
 	reasons = append(reasons, p.overlaps()...)
 	reasons = append(reasons, p.checkRequests(ctx)...)
@@ -42,10 +49,31 @@ func (p *planning) preflight(ctx context.Context) error {
 	return nil
 }
 
+// launchControlPlaneFirst lets all other machines wait for those of the control plane, which could otherwise come too late for the
+// last vCPUs of a quota.
+func (p *planning) launchControlPlaneFirst(control func(plan.ID) bool) {
+	var first, others []graph.Resource
+	for _, s := range p.Plan.Steps {
+		r := p.Built.Graph.Resource(s.Resource)
+		if _, launches := r.Desired().(ec2.Launcher); !launches || s.Action != plan.Create && s.Action != plan.Update {
+			continue
+		}
+		if control(s.Resource) {
+			first = append(first, r)
+		} else {
+			others = append(others, r)
+		}
+	}
+	for _, r := range others {
+		p.Built.Graph.Postpone(r, first)
+	}
+}
+
 // refusals lists the reasons for which AWS would reject resources of the plan. If a check
 // fails, that is a warning; of a read that is denied, once.
 func (p *planning) refusals(ctx context.Context) (reasons []error) {
-	unread := map[string]bool{} // what was warned of: resources share reads
+	unread := map[string]bool{}  // what was warned of: resources share reads
+	told := map[[2]string]bool{} // machines of a group have the same
 	for _, s := range p.Plan.Steps {
 		refusal, err := "", error(nil)
 		for _, check := range checksOf(p.Built.Graph.Resource(s.Resource).Desired(), s.Action) {
@@ -55,7 +83,11 @@ func (p *planning) refusals(ctx context.Context) (reasons []error) {
 		}
 		switch {
 		case refusal != "":
-			reasons = append(reasons, &plan.ResourceError{Resource: s.Resource, Origin: p.locate(s.Origin, errors.New(refusal)), Err: errors.New(refusal)})
+			at := p.locate(s.Origin, errors.New(refusal))
+			if same := [2]string{at, refusal}; !told[same] {
+				told[same] = true
+				reasons = append(reasons, &plan.ResourceError{Resource: s.Resource, Origin: at, Err: errors.New(refusal)})
+			}
 		case err != nil && ctx.Err() == nil && !unread[unreadable(err)]:
 			unread[unreadable(err)] = true
 			p.Warn("%s: AWS cannot be asked whether it accepts this: %v", s.Resource, err)

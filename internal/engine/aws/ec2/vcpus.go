@@ -30,16 +30,7 @@ type Launcher interface {
 	Launches(have graph.State) []Launch
 }
 
-// Leaver is the state of a resource that counts against the quotas of vCPUs until it is deleted.
-type Leaver interface{ Leaves() Launch }
-
-// Leaves implements Leaver.
-func (s InstanceState) Leaves() Launch { return Launch{s.Type, s.Spot, 1} }
-
-var (
-	_ Launcher = (*Instance)(nil)
-	_ Leaver   = InstanceState{}
-)
+var _ Launcher = (*Instance)(nil)
 
 // Launches implements Launcher. Machines on dedicated hosts and in capacity blocks do not
 // count against the quotas of vCPUs.

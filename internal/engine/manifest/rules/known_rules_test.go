@@ -221,6 +221,8 @@ func TestKnownRules(t *testing.T) {
 		{"AMI of another Kubernetes", eks, group, group + "  amiVersion: 1.33.0-20250101\n", "1.33.0-20250101 is for Kubernetes 1.33, and the nodes have v1.34"},
 		{"disk of a node group", eks, group, group + "  diskSize: 200000\n", "a volume of the type gp3 has 1 to 65536"},
 		{"heartbeat", eks, group, group + "  lifecycleHooks: [{name: a, lifecycleTransition: 'autoscaling:EC2_INSTANCE_LAUNCHING', heartbeatTimeout: 3h}]\n", "must be 30 seconds to 2 hours"},
+		{"setting of nodeadm's kubelet", "eks-machines", "          maxPods: 58\n", "          maxPods: many\n", "the kubelet does not start: maxPods is many, not a whole number"},
+		{"nodeadm's containerd", "eks-machines", "      kubelet:\n        config:\n", "      containerd: {config: '[plugins'}\n      kubelet:\n        config:\n", "nodeadm fails: the configuration of containerd is not TOML"},
 		{"strategy of a refresh", "machine-pool", "    instanceWarmup: 120\n", "    instanceWarmup: 120\n    strategy: Fast\n", "spec.refreshPreferences.strategy"},
 		{"share of a refresh", "machine-pool", "    minHealthyPercentage: 90\n", "    minHealthyPercentage: 150\n", "must be 0 to 100"},
 		{"lifecycle hook", eks, group, group + "  lifecycleHooks: [{name: Größe, lifecycleTransition: 'autoscaling:EC2_INSTANCE_LAUNCHING'}]\n", "the name of a lifecycle hook has up to 255 letters"},

@@ -347,6 +347,17 @@ func (svc *Service) checkCount(l *launch) error {
 			return err
 		}
 	}
+	if room, limited := svc.roomInGroup(l); limited {
+		if l.count = min(l.count, room); l.count < least {
+			return core.Fail( // AWS does not document the code
+				"InsufficientInstanceCapacity",
+				"the placement group '%s' has %d running instances in %s, which is the most",
+				l.model.Placement.Group,
+				mostInSpread-room,
+				l.model.Zone,
+			)
+		}
+	}
 	if quota := vcpuQuota(l.kind.name, l.model.Spot); quota != "" && !l.model.inBlock() {
 		limit := svc.state.Limits.VCPUsOf(quota)
 		l.count = min(l.count, (limit-svc.usedVCPUs(quota))/l.kind.vcpus())
@@ -612,6 +623,36 @@ func (svc *Service) checkNames(l *launch) error {
 	return nil
 }
 
+// mostInSpread is how many running instances a placement group with the strategy spread has in a zone ("Placement groups", rules and
+// limitations, EC2 user guide).
+const mostInSpread = 7
+
+// roomInGroup returns how many more instances the placement group of a launch takes in its zone, and whether there is a limit.
+func (svc *Service) roomInGroup(l *launch) (room int, limited bool) {
+	name := l.model.Placement.Group
+	if svc.state.PlacementGroups[name] != "spread" {
+		return 0, false
+	}
+	room = mostInSpread
+	for _, i := range svc.state.Instances {
+		if i.Placement.Group == name && i.Zone == l.model.Zone && i.Stopped.IsZero() && !i.over(svc.Now()) {
+			room--
+		}
+	}
+	return room, true
+}
+
+// elsewhere returns another zone that has instances of a placement group; "" for none. A group with the strategy cluster is in one
+// zone (the same page).
+func (svc *Service) elsewhere(group, zone string) string {
+	for _, i := range svc.state.Instances {
+		if i.Placement.Group == group && i.Zone != zone && !i.over(svc.Now()) {
+			return i.Zone
+		}
+	}
+	return ""
+}
+
 func (svc *Service) checkPlacement(l *launch) error {
 	p := l.in.Placement
 	l.model.Placement.Tenancy = svc.state.VPCs[l.subnet.VPC].Tenancy
@@ -643,6 +684,12 @@ func (svc *Service) checkPlacement(l *launch) error {
 		return core.Fail("InvalidParameterCombination", "a host and affinity need the tenancy host")
 	case strings.HasPrefix(l.kind.name, "mac") && p.Tenancy != types.TenancyHost:
 		return core.Fail("InvalidParameterValue", "instance type %s needs a dedicated host", l.kind.name)
+	case strategy == "spread" && l.model.Placement.Tenancy == string(types.TenancyDedicated): // the same page
+		return core.Fail("InvalidParameterCombination", "spread placement groups are not supported for Dedicated Instances")
+	case strategy == "partition" && l.model.Placement.Tenancy == string(types.TenancyDedicated) && svc.partitions(group) > 2:
+		return core.Fail("InvalidParameterCombination", "a partition placement group with Dedicated Instances has at most two partitions")
+	case strategy == "cluster" && svc.elsewhere(group, l.subnet.Zone) != "":
+		return core.Fail("InvalidParameterCombination", "the placement group '%s' is in %s", group, svc.elsewhere(group, l.subnet.Zone))
 	case group != "" && p.Tenancy == types.TenancyHost: // "Placement groups", rules and limitations, EC2 user guide
 		return core.Fail("InvalidParameterCombination", "you can't launch Dedicated Hosts in placement groups")
 	case p.Tenancy == types.TenancyHost && l.kind.name != "" && !aws.ToBool(l.kind.info.DedicatedHostsSupported):

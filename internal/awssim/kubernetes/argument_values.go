@@ -20,8 +20,11 @@ kube-apiserver audit-log-mode batch blocking blocking-strict
 kube-apiserver audit-webhook-mode batch blocking blocking-strict
 kube-apiserver authorization-mode... AlwaysAllow AlwaysDeny ABAC Webhook RBAC Node
 kube-apiserver endpoint-reconciler-type master-count lease none
+kube-apiserver storage-backend etcd3
 kube-apiserver storage-media-type application/json application/yaml application/vnd.kubernetes.protobuf
 kube-controller-manager cidr-allocator-type RangeAllocator CloudAllocator IPAMFromCluster IPAMFromCloud
+kube-controller-manager leader-elect-resource-lock leases
+kube-scheduler leader-elect-resource-lock leases
 kubelet authorization-mode AlwaysAllow Webhook
 kubelet cgroup-driver cgroupfs systemd
 kubelet cpu-manager-policy none static
@@ -62,14 +65,28 @@ func choiceRefused(component, name, value string) string {
 func syntaxRefused(component, name, value string) string {
 	invalid := fmt.Sprintf("invalid argument %q for \"--%s\" flag", value, name)
 	syntax := map[string]string{
-		"kube-apiserver service-node-port-range": `^\d+([-+]\d+)?$`,
-		"kube-apiserver runtime-config":          `^([^=,]+(=(true|false|1|0|t|f|T|F|TRUE|FALSE|True|False))?(,|$))*$`,
-		"kube-apiserver oidc-issuer-url":         `^https://`,
-		"kubelet reserved-cpus":                  `^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$`,
-		"kubelet system-reserved":                `^((cpu|memory|ephemeral-storage|pid)=[0-9.]+([munkKMGTPE]i?)?(,|$))*$`,
-		"kubelet kube-reserved":                  `^((cpu|memory|ephemeral-storage|pid)=[0-9.]+([munkKMGTPE]i?)?(,|$))*$`,
-		"kubelet eviction-hard":                  `^((memory|nodefs|imagefs|containerfs|allocatableMemory|pid)\.(available|inodesFree)<[0-9.]+(%|[munkKMGTPE]i?)?(,|$))*$`,
-		"kubelet eviction-soft":                  `^((memory|nodefs|imagefs|containerfs|allocatableMemory|pid)\.(available|inodesFree)<[0-9.]+(%|[munkKMGTPE]i?)?(,|$))*$`,
+		"kube-apiserver service-node-port-range":              `^\d+([-+]\d+)?$`,
+		"kube-apiserver oidc-issuer-url":                      `^https://`,
+		"kube-apiserver runtime-config":                       `^(api/(all|ga|beta|alpha|legacy)|[^/=,]+/[^/=,]+(/[^/=,]+)?)?([=,]|$)`,
+		"kube-apiserver service-account-jwks-uri":             `^https://`,
+		"kube-apiserver etcd-servers-overrides":               `^[^/#]*/[^/#]*#[^#;]+(;[^#;]+)*$`,
+		"kube-apiserver watch-cache-sizes":                    `^[^#]+#[0-9]+(,[^#]+#[0-9]+)*$`,
+		"kube-apiserver strict-transport-security-directives": `^(includeSubDomains|preload|max-age=[^=,]*)(,(includeSubDomains|preload|max-age=[^=,]*))*$`,
+		"kube-apiserver oidc-required-claim":                  `=`,
+		"kube-apiserver allow-metric-labels":                  `=`,
+		"kube-controller-manager allow-metric-labels":         `=`,
+		"kube-scheduler allow-metric-labels":                  `=`,
+		"kubelet cpu-manager-policy-options":                  `=`,
+		"kubelet address":                                     `^[0-9a-fA-F.:]+$`,
+		"kubelet healthz-bind-address":                        `^[0-9a-fA-F.:]+$`,
+		"kubelet reserved-cpus":                               `^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$`,
+		"kubelet system-reserved":                             `^((cpu|memory|ephemeral-storage|pid)=[0-9.]+([munkKMGTPE]i?)?(,|$))*$`,
+		"kubelet kube-reserved":                               `^((cpu|memory|ephemeral-storage|pid)=[0-9.]+([munkKMGTPE]i?)?(,|$))*$`,
+		"kubelet eviction-hard":                               `^((memory|nodefs|imagefs|containerfs|allocatableMemory|pid)\.(available|inodesFree)<[0-9.]+(%|[munkKMGTPE]i?)?(,|$))*$`,
+		"kubelet eviction-soft":                               `^((memory|nodefs|imagefs|containerfs|allocatableMemory|pid)\.(available|inodesFree)<[0-9.]+(%|[munkKMGTPE]i?)?(,|$))*$`,
+	}
+	if on := regexp.MustCompile(`^([^=,]+(=(true|false|1|0|t|f|T|F|TRUE|FALSE|True|False))?(,|$))*$`); name == "runtime-config" && !on.MatchString(value) {
+		return invalid
 	}
 	if pattern, is := syntax[component+" "+name]; is && !regexp.MustCompile(pattern).MatchString(value) {
 		return invalid
@@ -84,6 +101,16 @@ func syntaxRefused(component, name, value string) string {
 	case "hostname-override": // the name of the Node
 		if !strings.Contains(value, "{") && !regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`).MatchString(value) {
 			return fmt.Sprintf("Node %q is invalid: metadata.name: Invalid value", value)
+		}
+	case "cors-allowed-origins": // validateCorsAllowedOriginList in k8s.io/apiserver/pkg/server/options/server_run_options.go
+		for origin := range strings.SplitSeq(value, ",") {
+			if _, err := regexp.Compile(origin); err != nil || !strings.Contains(origin, "^") && !strings.Contains(origin, "//") || !strings.ContainsAny(origin, "$:") {
+				return "--cors-allowed-origins has an invalid regular expression"
+			}
+		}
+	case "service-account-max-token-expiration": // pkg/controlplane/apiserver/options/options.go
+		if n := measured(value); n != 0 && (n < 3600 || n > 1<<32) {
+			return "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds"
 		}
 	case "service-account-issuer": // pkg/kubeapiserver/options/authentication.go: "contained a ':' but was not a valid URL"
 		if u, err := url.Parse(value); strings.Contains(value, ":") && (err != nil || u.Host == "") {
@@ -144,6 +171,11 @@ func togetherRefused(component string, args any) string {
 			return why
 		}
 	}
+	if component == "kube-apiserver" {
+		if why := serverTogether(given); why != "" {
+			return why
+		}
+	}
 	switch {
 	case component == "kube-apiserver" && issuer != client:
 		return "oidc-issuer-url and oidc-client-id must be specified together when any oidc flags are set"
@@ -151,6 +183,39 @@ func togetherRefused(component string, args any) string {
 		return "failed to initialize cpu manager: the static policy requires systemreserved.cpu + kubereserved.cpu to be greater than zero"
 	case component == "kubelet" && given["eviction-soft"] != "" && given["eviction-soft-grace-period"] == "":
 		return "grace period must be specified for the soft eviction threshold"
+	}
+	return ""
+}
+
+// serverTogether returns why the API server does not start with flags that need others, or exclude them: Validate in
+// pkg/kubeapiserver/options (authentication.go, authorization.go) and in pkg/controlplane/apiserver/options/validation.go. kubeadm
+// sets the keys of service accounts, and the modes of authorization unless there is a file of them.
+func serverTogether(given map[string]string) string {
+	has := func(name string) bool { _, is := given[name]; return is }
+	modes := "," + given["authorization-mode"] + ","
+	for name := range given {
+		switch {
+		case strings.HasPrefix(name, "oidc-") && (!has("oidc-issuer-url") || !has("oidc-client-id")):
+			return "oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set"
+		case strings.HasPrefix(name, "oidc-") && has("authentication-config"):
+			return "authentication-config file and oidc-* flags are mutually exclusive"
+		case name == "service-account-signing-endpoint":
+			return "can't set service-account-signing-key-file with service-account-signing-endpoint"
+		case strings.HasPrefix(name, "peer-") && !strings.Contains(given["feature-gates"], "UnknownVersionInteroperabilityProxy=true") && !strings.Contains(given["feature-gates"], "AllAlpha=true"):
+			return "--" + name + " requires UnknownVersionInteroperabilityProxy feature to be turned on"
+		}
+	}
+	switch {
+	case strings.Contains(modes, ",Webhook,") && !has("authorization-webhook-config-file"):
+		return "authorization-mode Webhook's authorization config file not passed"
+	case strings.Contains(modes, ",ABAC,") && !has("authorization-policy-file"):
+		return "authorization-mode ABAC's authorization policy file not passed"
+	case has("authorization-policy-file") && !strings.Contains(modes, ",ABAC,"):
+		return "cannot specify --authorization-policy-file without mode ABAC"
+	case has("authorization-webhook-config-file") && !strings.Contains(modes, ",Webhook,"):
+		return "cannot specify --authorization-webhook-config-file without mode Webhook"
+	case has("authorization-config") && has("authorization-mode"):
+		return "--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags are defined"
 	}
 	return ""
 }
@@ -174,6 +239,8 @@ func kubeletTogether(given map[string]string) string {
 		return "shutdownGracePeriodCriticalPods must be <= shutdownGracePeriod"
 	case number("imageMaximumGCAge", 0) > 0 && number("imageMaximumGCAge", 0) <= number("minimum-image-ttl-duration", 120):
 		return "imageMaximumGCAge must be greater than imageMinimumGCAge"
+	case number("cpu-cfs-quota-period", 0.1) != 0.1 && !strings.Contains(given["feature-gates"], "CustomCPUCFSQuotaPeriod=true"):
+		return "cpuCFSQuotaPeriod requires feature gate CustomCPUCFSQuotaPeriod"
 	case given["reserved-cpus"] != "" && given["system-reserved-cgroup"]+given["kube-reserved-cgroup"] != "":
 		return "can't use reservedSystemCPUs with systemReservedCgroup or kubeReservedCgroup"
 	case given["memory-manager-policy"] == "Static" && given["reserved-memory"] == "":

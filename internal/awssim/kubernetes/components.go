@@ -146,6 +146,14 @@ func valueRefused(name, value string, minor int) string {
 			(value != "aws" || minor > 26) {
 			return fmt.Sprintf("unknown cloud provider %q", value)
 		}
+	case "cidr-allocator-type": // Validate in cmd/kube-controller-manager/app/options, since the cloud providers were removed in 1.31
+		if minor > 30 && value != "RangeAllocator" {
+			return "built-in cloud providers are disabled. The ipam " + value + " is not available"
+		}
+	case "concurrent-cron-job-syncs", "concurrent-job-syncs": // the same place, since 1.28
+		if n, err := strconv.Atoi(value); minor > 27 && err == nil && n < 1 {
+			return name + " must be greater than 0"
+		}
 	case "feature-gates":
 		return gatesRefused(value, minor)
 	case "enable-admission-plugins", "disable-admission-plugins":

@@ -231,6 +231,9 @@ func (svc *Service) keptOut(i *ec2.Instance, k *kubesim.Cluster) string {
 	if why := svc.cutOff(i, c); why != "" {
 		return why
 	}
+	if why := svc.nodeadmRefused(i, c.Version); why != "" {
+		return why
+	}
 	if why := c.LocksOut(svc.roleOf(i, c)); why != "" || i.Tags["eks:nodegroup-name"] != "" || eks.OfAutoMode(i.Tags) { // EKS lets its own nodes in
 		return why
 	}

@@ -11,7 +11,7 @@ import (
 
 // limits has a line for each flag that takes a number or a duration: the component, the flag, the least value and the
 // greatest; "-" means that there is no greatest value. Sources in Kubernetes: Validate in
-// k8s.io/apiserver/pkg/server/options (server_run_options.go, audit.go) and in pkg/controlplane/apiserver/options, and
+// k8s.io/apiserver/pkg/server/options (server_run_options.go, audit.go), in cmd/kube-controller-manager/app/options and in pkg/controlplane/apiserver/options, and
 // ValidateKubeletConfiguration in pkg/kubelet/apis/config/validation. A port must be the one that kubeadm's probes
 // use (cmd/kubeadm/app/phases/controlplane/manifests.go).
 const limits = `
@@ -30,6 +30,14 @@ kube-apiserver audit-log-maxsize 0 -
 kube-apiserver apiserver-count 1 -
 kube-apiserver kubernetes-service-node-port 0 65535
 kube-apiserver secure-port 6443 6443
+kube-controller-manager attach-detach-reconcile-sync-period 1s -
+kube-controller-manager concurrent-ephemeralvolume-syncs 1 -
+kube-controller-manager concurrent-horizontal-pod-autoscaler-syncs 1 -
+kube-controller-manager concurrent-service-endpoint-syncs 1 50
+kube-controller-manager concurrent-statefulset-syncs 1 -
+kube-controller-manager max-endpoints-per-slice 1 1000
+kube-controller-manager mirroring-concurrent-service-endpoint-syncs 1 50
+kube-controller-manager mirroring-max-endpoints-per-subset 1 1000
 kube-controller-manager secure-port 10257 10257
 kube-scheduler secure-port 10259 10259
 kubelet max-pods 0 -

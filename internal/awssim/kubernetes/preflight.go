@@ -114,6 +114,9 @@ func (r nodeRegistration) refused(version string) string {
 			return "[ERROR CRI]: container runtime is not running: dial unix /var/run/dockershim.sock: connect: no such file or directory"
 		}
 	}
+	if strings.HasSuffix(r.CRISocket, "/docker.sock") && minorOf(version) > 23 {
+		return "[ERROR CRI]: container runtime is not running: validate CRI v1 runtime API: rpc error: code = Unavailable"
+	}
 	if r.Name != "" && !strings.Contains(r.Name, "{") && !regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`).MatchString(r.Name) {
 		return fmt.Sprintf("kubeadm: nodeRegistration.name: Invalid value: %q", r.Name)
 	}

@@ -385,6 +385,10 @@ func (g *Graph) add(ref Resource, n *resource, opts []Option) {
 	g.byID[n.id] = ref
 }
 
+// Postpone lets a resource wait until others exist, which may have been added later and do not need it. It has no effect on the order
+// of deletion.
+func (g *Graph) Postpone(n Resource, until []Resource) { n.postpone(Reads(until...)) }
+
 // Resources lists the resources in the order in which they were added.
 func (g *Graph) Resources() []Resource { return g.resources }
 

@@ -35,6 +35,7 @@ type Resource interface {
 	Wanted() plan.Diff
 
 	isNil() bool
+	postpone(until []Edge)
 	deletedAfter() func(plan.ID) bool
 	deletedBehind() func(plan.ID) bool
 	existing() <-chan struct{}
@@ -125,6 +126,8 @@ func (n *resource) ID() plan.ID { return n.id }
 
 // Needs implements Resource.
 func (n *resource) Needs() []Edge { return n.needs }
+
+func (n *resource) postpone(until []Edge) { n.needs = append(n.needs, until...) }
 
 func (n *resource) deletedAfter() func(plan.ID) bool { return n.after }
 

@@ -18,7 +18,17 @@ type machines struct {
 	ec2.Launch
 	group   string // "machine/md-0" or "auto-scaling-group/mp-0"
 	control bool
-	vcpus   int // of one machine
+	vcpus   int     // of one machine
+	left    []leave // the machines of the group that have left before: a rollout replaces them
+	old     []leave // all machines of the group that a rollout replaces
+}
+
+// leave is a machine that a rollout terminates.
+type leave struct {
+	ec2.Launch
+	id    plan.ID
+	group string
+	zone  string
 }
 
 // vcpuDemands returns the demands for quotas of vCPUs.
@@ -35,22 +45,109 @@ func vcpuDemands(ctx context.Context, c *cloud.Clients, g *graph.Graph, p plan.P
 	if err != nil {
 		return unknown(launched, err), ctx.Err()
 	}
+	freed := func(code string, left []leave) (n int) {
+		for _, x := range left {
+			if q := ec2.VCPUQuota(x.Type, x.Spot); q != nil && q.Code == code {
+				n += vcpus[x.Type]
+			}
+		}
+		return n
+	}
 	used := map[string]int{}
 	for _, r := range running {
 		if q := ec2.VCPUQuota(r.Type, r.Spot); q != nil {
 			used[q.Code] += r.Count * vcpus[r.Type]
 		}
 	}
-	return byQuota(launched, func(d *demand, m machines) {
-		m.vcpus = vcpus[m.Type]
+	demands := byQuota(launched, func(d *demand, m machines) {
 		d.used = used[d.Code]
-		d.needs += m.Count * m.vcpus
-		d.machines = append(d.machines, m)
-	}), nil
+		m.vcpus = vcpus[m.Type]
+		d.groups = launchedBy(d.groups, m, freed(d.Code, m.left), freed(d.Code, m.old))
+	})
+	for _, d := range demands {
+		d.needs = needed(d.groups)
+	}
+	return demands, nil
+}
+
+// group is what the machines of one group need of a quota.
+type group struct {
+	name     string
+	control  bool
+	replaced bool  // a rollout replaces machines
+	count    int   // of the machines that are launched
+	needs    []int // of the first machine, of the first two, and so on: less what has left before
+	sum      int   // of all machines that are launched
+	freed    int   // by the machines that leave
+}
+
+// launchedBy adds machines to their group: freed is what machines that leave before free of the quota, and old what all that leave do.
+func launchedBy(groups []*group, m machines, freed, old int) []*group {
+	at := slices.IndexFunc(groups, func(g *group) bool { return g.name == m.group })
+	if at < 0 {
+		at, groups = len(groups), append(groups, &group{name: m.group, control: m.control, replaced: len(m.old) > 0, freed: old})
+	}
+	g := groups[at]
+	for range m.Count {
+		g.sum += m.vcpus
+		g.needs = append(g.needs, max(0, g.sum-freed))
+	}
+	g.count += m.Count
+	return groups
+}
+
+// most is what the group needs while its machines are launched.
+func (g *group) most() int { return slices.Max(g.needs) }
+
+// needed is what all groups need: the machines of the control plane are replaced before the others.
+func needed(groups []*group) int {
+	control, after, others := 0, 0, 0
+	for _, g := range groups {
+		if g.control {
+			control, after = control+g.most(), after+max(0, g.sum-g.freed)
+		} else {
+			others += g.most()
+		}
+	}
+	return max(control, after+others)
+}
+
+// leaving lists the machines that a plan replaces, in their order.
+func leaving(g *graph.Graph, p plan.Plan) (out []leave) {
+	for _, s := range p.Steps {
+		if have, ok := g.Resource(s.Resource).Observed().(*ec2.InstanceState); ok && s.Action == plan.Remove && s.ReplacedBy != "" {
+			out = append(out, leave{ec2.Launch{Type: have.Type, Spot: have.Spot, Count: 1}, s.Resource, groupOf(s.ReplacedBy), have.Zone})
+		}
+	}
+	return out
+}
+
+// groupOf returns "machine/md-0" for "machine/md-0/17", one of the machines of md-0.
+func groupOf(machine plan.ID) string {
+	if strings.Count(string(machine), "/") > 1 {
+		return path.Dir(string(machine))
+	}
+	return string(machine)
+}
+
+// leftBefore returns the machines of a group that have left before a resource: it waits for the last one, or for what is
+// done after its termination.
+func leftBefore(r graph.Resource, old []leave) []leave {
+	for i, x := range slices.Backward(old) {
+		is := func(e graph.Edge) bool { return e.Resource.ID() == x.id }
+		if slices.ContainsFunc(r.Needs(), func(e graph.Edge) bool { return is(e) || slices.ContainsFunc(e.Resource.Needs(), is) }) {
+			return old[:i+1]
+		}
+	}
+	return nil
 }
 
 // launches lists the machines that a plan launches.
 func launches(g *graph.Graph, p plan.Plan, control func(plan.ID) bool) (out []machines) {
+	old := map[string][]leave{}
+	for _, x := range leaving(g, p) {
+		old[x.group] = append(old[x.group], x)
+	}
 	for _, s := range p.Steps {
 		if s.Action != plan.Create && s.Action != plan.Update {
 			continue
@@ -61,12 +158,12 @@ func launches(g *graph.Graph, p plan.Plan, control func(plan.ID) bool) (out []ma
 			continue
 		}
 		group := string(s.Resource)
-		if _, single := l.(*ec2.Instance); single && strings.Count(group, "/") > 1 {
-			group = path.Dir(group) // "machine/md-0/17" is one of the machines of md-0
+		if _, single := l.(*ec2.Instance); single {
+			group = groupOf(s.Resource)
 		}
 		for _, x := range l.Launches(r.Observed()) {
 			if x.Count > 0 {
-				out = append(out, machines{Launch: x, group: group, control: control(s.Resource)})
+				out = append(out, machines{Launch: x, group: group, control: control(s.Resource), left: leftBefore(r, old[group]), old: old[group]})
 			}
 		}
 	}
@@ -108,40 +205,47 @@ func unknown(launched []machines, err error) []*demand {
 
 // addMachines adds what a quota of vCPUs that is too small prevents. If the control plane
 // fits, the run launches as many other machines as the quota allows.
-func (r *Report) addMachines(region string, l plan.Quota, all []machines) {
+func (r *Report) addMachines(region string, l plan.Quota, groups []*group) {
 	free := l.Limit - l.Used
-	needed := 0
-	for _, m := range all {
-		if m.control {
-			needed += m.Count * m.vcpus
+	control, after := 0, 0
+	for _, g := range groups {
+		if g.control {
+			control, after = control+g.most(), after+max(0, g.sum-g.freed)
 		}
 	}
-	if needed > free {
-		r.Reasons = append(r.Reasons, exceeded(region, l, needed, " for the control plane"))
+	if control > free {
+		r.Reasons = append(r.Reasons, exceeded(region, l, control, " for the control plane"))
 		return
 	}
-	free -= needed
-	var order []string
-	fit, wanted := map[string]int{}, map[string]int{}
-	for _, m := range all {
-		if m.control || m.vcpus == 0 {
+	free -= after
+	r.Short = true
+	var parts []string
+	for _, g := range groups {
+		if g.control || g.sum == 0 {
 			continue
 		}
-		if !slices.Contains(order, m.group) {
-			order = append(order, m.group)
+		fit := g.fit(free)
+		if fit > 0 {
+			free -= slices.Max(g.needs[:fit])
 		}
-		n := min(m.Count, max(free, 0)/m.vcpus)
-		free -= n * m.vcpus
-		fit[m.group] += n
-		wanted[m.group] += m.Count
-	}
-	parts := make([]string, len(order))
-	for i, name := range order {
-		parts[i] = fmt.Sprintf("%d of %d of %s", fit[name], wanted[name], name)
+		what := "%d of %d of %s"
+		if g.replaced {
+			what = "%d of %d new ones of %s"
+		}
+		parts = append(parts, fmt.Sprintf(what, fit, g.count, g.name))
 	}
 	r.Warnings = append(
 		r.Warnings,
 		fmt.Sprintf("the plan needs %d %s, but %s allows %d and %d are in use: only some machines run (%s) until there is a higher quota (%s %s)",
 			l.Needed, l.Name, region, l.Limit, l.Used, strings.Join(parts, ", "), l.Service, l.Code),
 	)
+}
+
+// fit is how many machines of the group can be launched.
+func (g *group) fit(free int) int {
+	at := slices.IndexFunc(g.needs, func(n int) bool { return n > max(free, 0) })
+	if at < 0 {
+		return g.count
+	}
+	return at
 }

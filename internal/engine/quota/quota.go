@@ -23,6 +23,7 @@ type Report struct {
 	Lines    []plan.Quota
 	Reasons  []error  // why the run cannot reach its goal
 	Warnings []string // what the run will not do, or what was not checked
+	Short    bool     // a quota of vCPUs has no room for all machines, but for the control plane
 }
 
 // demand counts the units of a quota that a plan needs.
@@ -34,7 +35,7 @@ type demand struct {
 	limit int
 	err   error // why the limit or the use is not known
 
-	machines []machines // with a quota of vCPUs
+	groups []*group // with a quota of vCPUs
 }
 
 // Check returns the quotas that a plan needs some of. control says which resources are
@@ -58,7 +59,7 @@ func Check(ctx context.Context, c *cloud.Clients, g *graph.Graph, p plan.Plan, c
 		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(b.needs, a.needs), strings.Compare(a.scope, b.scope))
 	})
 	for n, d := range demands {
-		largest := n == 0 || demands[n-1].Code != d.Code || d.Used != nil || len(d.machines) > 0
+		largest := n == 0 || demands[n-1].Code != d.Code || d.Used != nil || len(d.groups) > 0
 		if largest || d.err == nil && d.needs > d.limit { // of security groups, the one with the most rules says enough
 			r.add(c.Region, d)
 		}
@@ -154,8 +155,8 @@ func (r *Report) add(region string, d *demand) {
 	r.Lines = append(r.Lines, l)
 	switch {
 	case !l.Exceeded():
-	case len(d.machines) > 0:
-		r.addMachines(region, l, d.machines)
+	case len(d.groups) > 0:
+		r.addMachines(region, l, d.groups)
 	default:
 		r.Reasons = append(r.Reasons, exceeded(region, l, l.Needed, ""))
 	}

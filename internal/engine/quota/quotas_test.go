@@ -171,6 +171,56 @@ func TestQuotaForSomeWorkers(t *testing.T) {
 	}
 }
 
+// A rollout needs room for the machines that it has at the same time, not for all that it launches: the old ones leave. The
+// instance type of the new ones has as many vCPUs.
+func TestQuotaForARollout(t *testing.T) {
+	const rolls = "m5.large"
+	spec := func(m *manifest.Cluster, control bool) *infrav1.AWSMachineSpec {
+		if control {
+			return &m.ControlPlane.Template.Spec.Template.Spec
+		}
+		return &m.Deployments[0].Template.Spec.Template.Spec
+	}
+	for name, c := range map[string]struct {
+		control       bool
+		kind          string
+		room          int
+		warns, refuse string
+	}{
+		"control plane":                  {true, rolls, 2, "", ""},
+		"control plane, no room":         {true, rolls, 1, "", "the plan needs 2 vCPUs of Standard instances for the control plane, but us-east-1 allows 13 and 12 are in use"},
+		"larger control planes":          {true, "m5.xlarge", 8, "", ""},
+		"larger control planes, no room": {true, "m5.xlarge", 7, "", "the plan needs 8 vCPUs of Standard instances for the control plane"},
+		"workers":                        {false, rolls, 2, "", ""},
+		"workers, no room":               {false, rolls, 1, "only some machines run (0 of 3 new ones of machine/three-zones-md-0)", ""},
+		"larger workers":                 {false, "m5.xlarge", 8, "", ""},
+		"larger workers, room for two":   {false, "m5.xlarge", 6, "only some machines run (2 of 3 new ones of machine/three-zones-md-0)", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, changed := enginetest.LoadQuick(t, enginetest.ThreeZones), enginetest.LoadQuick(t, enginetest.ThreeZones)
+			spec(changed, c.control).InstanceType = c.kind
+			synctest.Test(t, func(t *testing.T) {
+				a := enginetest.Alive(t, m)
+				a.Edit(func(s *awssim.State) { s.EC2.Limits.VCPUs = 12 + c.room })
+				target, told := enginetest.RollingTarget(a.Process()), ""
+				target.Warn = func(text string) { told += text }
+				_, err := run.Open(changed, target).Plan(t.Context())
+				if c.refuse != "" {
+					assert.ErrorContains(t, err, c.refuse)
+					return
+				}
+				require.NoError(t, err)
+				if c.warns == "" {
+					assert.NotContains(t, told, "vCPUs")
+					enginetest.MustRoll(t, changed, a)
+					return
+				}
+				assert.Contains(t, told, c.warns)
+			})
+		})
+	}
+}
+
 // Machines of pools and of node groups count, too.
 func TestQuotaForPools(t *testing.T) {
 	for file, c := range map[string]struct {

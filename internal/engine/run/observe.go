@@ -208,7 +208,7 @@ func (o *observer) observeNetwork(ctx context.Context) error {
 		for _, s := range spec.Subnets {
 			listed = append(listed, s.AvailabilityZone)
 		}
-		return o.observeEdgeZones(ctx, listed)
+		return o.observeZones(ctx, listed)
 	}
 	if len(zones) >= topology.ZoneLimit(&spec.VPC) {
 		return nil
@@ -224,8 +224,13 @@ func (o *observer) observeNetwork(ctx context.Context) error {
 }
 
 // observeEdgeZones reads the zones that may be Local Zones or Wavelength Zones.
-func (o *observer) observeEdgeZones(ctx context.Context, zones []string) (err error) {
-	zones = slices.DeleteFunc(zones, func(zone string) bool { return !topology.IsUnusualZone(o.m.Region, zone) })
+func (o *observer) observeEdgeZones(ctx context.Context, zones []string) error {
+	return o.observeZones(ctx, slices.DeleteFunc(zones, func(zone string) bool { return !topology.IsUnusualZone(o.m.Region, zone) }))
+}
+
+// observeZones reads what the zones are, and whether they exist.
+func (o *observer) observeZones(ctx context.Context, zones []string) (err error) {
+	zones = slices.DeleteFunc(zones, func(zone string) bool { return zone == "" })
 	if len(zones) == 0 || o.deep == identity {
 		return nil
 	}

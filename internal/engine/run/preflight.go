@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kms"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
@@ -17,11 +18,13 @@ import (
 // permissions.
 func (p *planning) preflight(ctx context.Context) error {
 	reasons, permissions := conflicts(p.Plan), p.checkPermissions(ctx)
-	report, err := quota.Check(cloud.InSnapshot(cloud.ReadOnly(ctx)), p.Cloud, p.Built.Graph, p.Plan, func(id plan.ID) bool {
-		return AreaOf(id, p.Built.Graph.Resource(id).Origin()) == plan.AreaControlPlane
-	})
+	control := func(id plan.ID) bool { return AreaOf(id, p.Built.Graph.Resource(id).Origin()) == plan.AreaControlPlane }
+	report, err := quota.Check(cloud.InSnapshot(cloud.ReadOnly(ctx)), p.Cloud, p.Built.Graph, p.Plan, control)
 	if err != nil {
 		return err
+	}
+	if report.Short {
+		p.launchControlPlaneFirst(control)
 	}
 	p.quotas = report.Lines
 	for _, w := range report.Warnings {
@@ -32,6 +35,10 @@ func (p *planning) preflight(ctx context.Context) error {
 	p.warnOfDoubts(ctx)
 	p.warnOfNodeClasses(ctx)
 	reasons = append(reasons, quota.Addresses(p.Built.Graph, p.Plan)...)
+	for _, reason := range quota.Placements(cloud.InSnapshot(cloud.ReadOnly(ctx)), p.Cloud, p.Built.Graph, p.Plan) {
+		reason.Origin = p.locate(reason.Origin, reason.Err)
+		reasons = append(reasons, reason)
+	}
 	reasons = append(reasons, p.refusedKey(ctx)...)
 	reasons = append(reasons, p.overlaps()...)
 	reasons = append(reasons, p.checkRequests(ctx)...)
@@ -40,6 +47,26 @@ func (p *planning) preflight(ctx context.Context) error {
 		return &plan.RefusedError{Reasons: reasons}
 	}
 	return nil
+}
+
+// launchControlPlaneFirst lets all other machines wait for those of the control plane, which could otherwise come too late for the
+// last vCPUs of a quota.
+func (p *planning) launchControlPlaneFirst(control func(plan.ID) bool) {
+	var first, others []graph.Resource
+	for _, s := range p.Plan.Steps {
+		r := p.Built.Graph.Resource(s.Resource)
+		if _, launches := r.Desired().(ec2.Launcher); !launches || s.Action != plan.Create && s.Action != plan.Update {
+			continue
+		}
+		if control(s.Resource) {
+			first = append(first, r)
+		} else {
+			others = append(others, r)
+		}
+	}
+	for _, r := range others {
+		p.Built.Graph.Postpone(r, first)
+	}
 }
 
 // refusals lists the reasons for which AWS would reject resources of the plan. If a check

@@ -1,6 +1,7 @@
 package run_test
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
@@ -150,6 +153,54 @@ func TestUnfitThings(t *testing.T) {
 			func(s *awssim.State) { s.EC2.PlacementGroups["near"] = "cluster" },
 			`the instance type t3.large cannot be in a placement group with the strategy cluster, such as near`,
 		},
+		"two zones of a cluster placement group": {
+			"listed-subnets.yaml", []string{"name: listed-subnets-md-0\nspec:\n  template:\n    spec:\n      instanceType: t3.large", "name: listed-subnets-md-0\nspec:\n  template:\n    spec:\n      placementGroupName: near\n      instanceType: m5.large"},
+			func(s *awssim.State) {
+				s.EC2.PlacementGroups["near"] = "cluster"
+				s.EC2.Instances["i-0123456789abcdef0"] = &awssim.Instance{
+					Thing: thing("i-0123456789abcdef0"), Type: "m5.large", Zone: "us-east-1f", Placement: ec2.Placement{Group: "near"},
+				}
+			}, `the placement group near has the strategy cluster, so all of its machines are in one zone, and these are in us-east-1f and us-east-1`,
+		},
+		"eight machines in a zone of a spread placement group": {
+			enginetest.ThreeZones, []string{"replicas: 3\n  selector", "replicas: 8\n  selector", instance, strings.Replace(instance, "t3.large", "m5.large", 1) + "      placementGroupName: apart\n"},
+			func(s *awssim.State) { s.EC2.PlacementGroups["apart"] = "spread" },
+			`machine/three-zones-md-0/7 .*: the placement group apart has the strategy spread, so at most 7 running machines in a zone`,
+		},
+		"seven machines in a zone of a spread placement group": {
+			enginetest.ThreeZones, []string{"replicas: 3\n  selector", "replicas: 7\n  selector", instance, strings.Replace(instance, "t3.large", "m5.large", 1) + "      placementGroupName: apart\n"},
+			func(s *awssim.State) { s.EC2.PlacementGroups["apart"] = "spread" }, "",
+		},
+		"dedicated machines in a spread placement group": {
+			enginetest.Quickstart, []string{instance, strings.Replace(instance, "t3.large", "m5.large", 1) + "      placementGroupName: apart\n      tenancy: dedicated\n"},
+			func(s *awssim.State) { s.EC2.PlacementGroups["apart"] = "spread" },
+			`tenancy dedicated: the placement group apart has the strategy spread, which takes no Dedicated Instances`,
+		},
+		"dedicated machines in seven partitions": {
+			enginetest.Quickstart, []string{instance, strings.Replace(instance, "t3.large", "m5.large", 1) + "      placementGroupName: racks\n      tenancy: dedicated\n"},
+			func(s *awssim.State) { s.EC2.PlacementGroups["racks"] = "partition" },
+			`tenancy dedicated: the placement group racks has 7 partitions, and with Dedicated Instances it has at most 2`,
+		},
+		"a NAT gateway without a way out": {
+			"byo-vpc.yaml", []string{instance, instance}, func(s *awssim.State) {
+				subnetIn("subnet-9", companyVPC, "us-east-1a")(s) // it has the main table of the VPC, which leads nowhere
+				for _, n := range s.EC2.NATGateways {
+					n.Subnet = "subnet-9"
+				}
+			}, `machines in the subnet ` + privateA + ` reach neither the internet nor the APIs of AWS: its route table \S+ leads to the NAT gateway nat-\w+, which is in the subnet subnet-9, whose route table rtb-\w+ has no default route`,
+		},
+		"subnets without IPv4": {
+			"byo-vpc.yaml", []string{instance, instance}, func(s *awssim.State) {
+				for i, id := range []string{privateA, privateB} {
+					x := s.EC2.Subnets[id]
+					x.CIDR, x.IPv6CIDR, x.Native = "", fmt.Sprintf("2600:1f18:1:%d::/64", i), true
+				}
+			}, `byo-vpc.yaml:\d+ KubeadmControlPlane/byo-vpc-control-plane spec: the subnet ` + privateA + ` has IPv6 addresses only, and Services have IPv4 addresses \(10.96.0.0/12\)`,
+		},
+		"a zone that does not exist": {
+			"listed-subnets.yaml", []string{"availabilityZone: us-east-1a", "availabilityZone: us-east-1z"}, nil,
+			`^listed-subnets.yaml:\d+ AWSCluster/listed-subnets spec.network.subnets\[0\].availabilityZone: region us-east-1 has no zone us-east-1z`,
+		},
 		"a VPC without internet gateway": {
 			"byo-vpc.yaml", []string{instance, instance}, func(s *awssim.State) {
 				for _, g := range s.EC2.InternetGateways {
@@ -205,6 +256,60 @@ func TestUnfitThings(t *testing.T) {
 	}
 }
 
+// The existing load balancer of an API server can be used, or the plan says what is wrong with it.
+func TestUnfitLoadBalancers(t *testing.T) {
+	const file, field = "byo-load-balancer.yaml", `^targets/api \(byo-load-balancer.yaml:\d+ AWSCluster/byo-load-balancer spec.controlPlaneLoadBalancer.name\): the `
+	balancer := func(edit func(*elb.LoadBalancer)) func(*awssim.State) {
+		return func(s *awssim.State) {
+			for _, b := range s.ELB.LoadBalancers {
+				edit(b)
+			}
+		}
+	}
+	listener := func(edit func(*elb.Listener)) func(*awssim.State) {
+		return func(s *awssim.State) {
+			for _, l := range s.ELB.Listeners {
+				edit(l)
+			}
+		}
+	}
+	group := func(edit func(*elb.TargetGroup)) func(*awssim.State) {
+		return func(s *awssim.State) {
+			for _, g := range s.ELB.TargetGroups {
+				edit(g)
+			}
+		}
+	}
+	for name, c := range map[string]edited{
+		"failed":            {file, nil, balancer(func(b *elb.LoadBalancer) { b.Failed = "no addresses" }), field + `load balancer company-api is failed: no addresses, and AWS does not repair it`},
+		"of applications":   {file, nil, balancer(func(b *elb.LoadBalancer) { b.Type = "application" }), field + `load balancer company-api is of the type application`},
+		"in another VPC":    {file, nil, balancer(func(b *elb.LoadBalancer) { b.VPC = "vpc-9" }), field + `load balancer company-api is in the VPC vpc-9, and the cluster in ` + companyVPC},
+		"TLS":               {file, nil, listener(func(l *elb.Listener) { l.Protocol = "TLS" }), field + `listener on the port 6443 of the load balancer company-api has the protocol TLS`},
+		"UDP":               {file, nil, listener(func(l *elb.Listener) { l.Protocol = "UDP" }), field + `listener on the port 6443 of the load balancer company-api has the protocol UDP`},
+		"TCP and UDP":       {file, nil, both(listener(func(l *elb.Listener) { l.Protocol = "TCP_UDP" }), group(func(g *elb.TargetGroup) { g.Protocol = "TCP_UDP" })), ""},
+		"another port":      {file, nil, listener(func(l *elb.Listener) { l.Port = 443 }), `target-group/api .*: the load balancer has no listener on the port 6443 that forwards to a target group: add one`},
+		"targets elsewhere": {file, nil, group(func(g *elb.TargetGroup) { g.VPC = "vpc-9" }), field + `target group company-api behind the port 6443 of the load balancer company-api is in the VPC vpc-9`},
+		"targets of TLS":    {file, nil, group(func(g *elb.TargetGroup) { g.Protocol = "TLS" }), field + `target group company-api behind the port 6443 of the load balancer company-api has the protocol TLS`},
+		"targets of IPv6":   {file, nil, group(func(g *elb.TargetGroup) { g.IPType = "ipv6" }), field + `target group company-api .* is for IPv6, and the machines have no primary IPv6 address`},
+	} {
+		t.Run(name, func(t *testing.T) { c.try(t) })
+	}
+}
+
+// If a quota of vCPUs has no room for all machines, those of the control plane are launched first.
+func TestLastVCPUsAreForTheControlPlane(t *testing.T) {
+	m := enginetest.Load(t, "bastion.yaml", nil)
+	synctest.Test(t, func(t *testing.T) {
+		a := enginetest.Prepared(t, "bastion.yaml", m)
+		a.Edit(func(s *awssim.State) { s.EC2.Limits.VCPUs = 3 })
+		_, err := enginetest.Open(m, a.Process()).Apply(t.Context(), cluster.Options{})
+		require.ErrorContains(t, err, "machine/bastion-md-0/0 ")
+		require.ErrorContains(t, err, "VcpuLimitExceeded")
+		require.NotContains(t, err.Error(), "machine/bastion-control-plane")
+		assert.Len(t, enginetest.MachinesOf(a, "control-plane"), 1)
+	})
+}
+
 // What may change by itself, or may be intended, is a warning. It appears once for all machines of a group.
 func TestDoubts(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -224,6 +329,24 @@ func TestDoubts(t *testing.T) {
 				"    instanceType: m6i.large\n    iam", "    spotMarketOptions: {maxPrice: \"0.001\"}\n    instanceType: m6i.large\n    iam",
 				"  mixedInstancesPolicy:\n    instancesDistribution:\n      onDemandBaseCapacity: 1\n      onDemandPercentageAboveBaseCapacity: 50\n      spotAllocationStrategy: price-capacity-optimized\n    overrides:\n    - instanceType: m6i.large\n    - instanceType: m5.large\n    - instanceType: m5.xlarge\n", "",
 			}, nil, `spec.awsLaunchTemplate.spotMarketOptions.maxPrice: maxPrice 0.001 is less than the spot price of m6i.large in us-east-1 now`,
+		},
+		"an internal load balancer": {
+			"byo-load-balancer.yaml", nil, func(s *awssim.State) {
+				for _, b := range s.ELB.LoadBalancers {
+					b.Scheme = "internal"
+				}
+			}, `^byo-load-balancer.yaml:\d+ AWSCluster/byo-load-balancer spec.controlPlaneLoadBalancer.name: the load balancer company-api is internal, not internet-facing`,
+		},
+		"a target group of another port": {
+			"byo-load-balancer.yaml", nil, func(s *awssim.State) {
+				for _, g := range s.ELB.TargetGroups {
+					g.Port = 443
+				}
+			}, `the target group company-api behind the port 6443 of the load balancer company-api forwards to the port 443 of the machines, and kubeadm's API server listens on 6443`,
+		},
+		"a subnet in another zone": {
+			"byo-vpc.yaml", []string{"- id: subnet-0000000000000002b # private, in us-east-1b\n      availabilityZone: us-east-1b", "- id: subnet-0000000000000002b\n      availabilityZone: us-east-1c"}, nil,
+			`^byo-vpc.yaml:\d+ AWSCluster/byo-vpc spec.network.subnets\[3\].availabilityZone: subnet subnet-0000000000000002b is in us-east-1b, not in us-east-1c`,
 		},
 		"a VPC without DNS": {
 			"eks-byo-vpc.yaml", nil, func(s *awssim.State) { s.EC2.VPCs[companyVPC].DNSHostnames = false },

@@ -225,7 +225,8 @@ func (in inputs) subnets(net network, origin string, ids, zones []string, kind e
 		}
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%s: there is no %s subnet in %s", origin, kind, strings.Join(zones, ", "))
+		what := strings.Replace(string(kind)+" subnet", string(expinfrav1.AZSubnetTypeAll)+" ", "", 1)
+		return nil, fmt.Errorf("%s: there is no %s in %s", origin, what, strings.Join(zones, ", "))
 	}
 	return out, nil
 }

@@ -30,7 +30,7 @@ type loadBalancers struct {
 type target struct {
 	name     string // "api", "secondary/api", "8132"
 	group    *graph.Ref[elb.TargetGroupState]
-	existing bool // the target group is not managed
+	existing *elb.ExistingBalancer // nil if the target group is managed
 }
 
 // networkLoadBalancers lists the network load balancers of the manifest.
@@ -124,7 +124,7 @@ func addNetworkLoadBalancer(
 	id := plan.ID(elb.LoadBalancerKind + "/" + prefix + "network") // as in the declaration of the kind
 	name := in.balancerName(spec)
 	if in.m.External || spec.Name != nil && in.inv.Balancers[name] {
-		return addExistingNetworkLoadBalancer(g, in, id, name, spec, prefix, path), nil
+		return addExistingNetworkLoadBalancer(g, in, at.net.vpc, id, name, spec, prefix, path), nil
 	}
 	r := &elb.LoadBalancer{
 		Name: name, VPC: at.net.vpc, Groups: []*graph.Ref[ec2.SecurityGroupState]{at.group},
@@ -175,6 +175,7 @@ func (in inputs) balancerName(spec *infrav1.AWSLoadBalancerSpec) string {
 func addExistingNetworkLoadBalancer(
 	g *graph.Graph,
 	in inputs,
+	vpc *graph.Ref[ec2.VPCState],
 	id plan.ID,
 	name string,
 	spec *infrav1.AWSLoadBalancerSpec,
@@ -187,7 +188,14 @@ func addExistingNetworkLoadBalancer(
 	}
 	for _, what := range slices.Sorted(maps.Keys(ports)) {
 		group := graph.Use(g, plan.ID("target-group/"+prefix+what), elb.TargetGroupOf(out.ref, ports[what]), in.infra(path), graph.With(graph.On(out.ref)))
-		out.targets = append(out.targets, target{prefix + what, group, true})
+		existing := &elb.ExistingBalancer{Name: name, LoadBalancer: out.ref, VPC: vpc, Port: ports[what]}
+		if what == "api" {
+			existing.To = apiPort
+		}
+		if spec.Scheme != nil {
+			existing.Scheme = string(*spec.Scheme)
+		}
+		out.targets = append(out.targets, target{prefix + what, group, existing})
 	}
 	return out
 }
@@ -264,7 +272,7 @@ func balancerSubnets(g *graph.Graph, in inputs, net network, spec *infrav1.AWSLo
 func (lbs loadBalancers) register(g *graph.Graph, suffix string, like elb.Targets, opts ...graph.Option) (added []graph.Resource) {
 	for _, t := range lbs.targets {
 		r := like
-		r.Group, r.Shared = t.group, like.Shared || t.existing
+		r.Group, r.Shared, r.Existing = t.group, like.Shared || t.existing != nil, t.existing
 		r.Healthy = like.Healthy && (t.name == "api" || t.name == "secondary/api") // the other ports may have nothing that listens
 		added = append(added, graph.Add(g, plan.ID("targets/"+t.name+suffix), &r, opts...))
 	}

@@ -37,6 +37,7 @@ type subnet struct {
 	wavelength bool   // it is in a Wavelength Zone
 	secondary  bool   // it is for pods only
 	nat        bool   // a NAT gateway of this cluster leads to the internet
+	only6      bool   // it has no IPv4 addresses
 	parent     string // availability zone of an edge zone
 	cidr       string
 	ipv6       int    // index of its /64; 0: none
@@ -192,7 +193,7 @@ func (in inputs) plannedSubnets() (out []subnet, err error) {
 		}
 		out = append(out, subnet{
 			name: s.ID, zone: s.AvailabilityZone, public: s.IsPublic, edge: zone.IsEdge(), wavelength: zone.IsWavelength(), parent: zone.Parent,
-			secondary: isSecondary(cloud.Tags(s.Tags)), cidr: s.CidrBlock, ipv6: ipv6, ipv6CIDR: s.IPv6CidrBlock,
+			secondary: isSecondary(cloud.Tags(s.Tags)), only6: s.CidrBlock == "", cidr: s.CidrBlock, ipv6: ipv6, ipv6CIDR: s.IPv6CidrBlock,
 			path: path, tags: cloud.Tags(s.Tags),
 		})
 	}
@@ -257,7 +258,7 @@ func (in inputs) zoneOf(s infrav1.SubnetSpec, path string) (ec2.ZoneInfo, error)
 		)
 	case known:
 		return zone, nil
-	case in.inv.ZoneInfo != nil && IsUnusualZone(in.m.Region, s.AvailabilityZone):
+	case in.inv.ZoneInfo != nil && s.AvailabilityZone != "":
 		return zone, fmt.Errorf("%s: region %s has no zone %s", in.m.Origin(in.m.InfraObject(), path), in.m.Region, s.AvailabilityZone)
 	}
 	switch { // without an account, the name has to tell
@@ -511,7 +512,13 @@ func addExistingNetwork(g *graph.Graph, in inputs) (n network) {
 			path: fmt.Sprintf("spec.network.subnets[%d]", i), tags: cloud.Tags(given.Tags), secondary: isSecondary(cloud.Tags(given.Tags)),
 		}
 		if seen, ok := in.observedSubnet(id); ok {
-			s.zone, s.secondary = seen.Zone, s.secondary || isSecondary(seen.Tags)
+			if given.AvailabilityZone != "" && given.AvailabilityZone != seen.Zone {
+				n.remarks = append(
+					n.remarks,
+					fmt.Sprintf("%s: subnet %s is in %s, not in %s", in.m.Origin(in.m.InfraObject(), s.path+".availabilityZone"), id, seen.Zone, given.AvailabilityZone),
+				)
+			}
+			s.zone, s.secondary, s.only6 = seen.Zone, s.secondary || isSecondary(seen.Tags), seen.CIDR == "" && seen.IPv6CIDR != ""
 			if zone, ok := in.inv.ZoneInfo[seen.Zone]; ok {
 				s.edge, s.wavelength = zone.IsEdge(), zone.IsWavelength()
 			}

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
@@ -19,13 +21,14 @@ import (
 // other.
 func machineSubnet(g *graph.Graph, in inputs, net network, x group, zone string, exists bool) (ref *graph.Ref[ec2.SubnetState], pinned bool, err error) {
 	if given := x.spec.Subnet; given != nil {
-		return namedSubnet(g, in, net, x, given, zone), true, nil
+		ref = namedSubnet(g, in, net, x, given, zone)
+		return ref, true, in.checkFamily(x, net.of(ref))
 	}
 	public := net.usesPublic(x)
 	if zone == "" { // Cluster API takes the first subnet; this is the first that offers the instance type
 		for _, s := range net.subnetsOfKind(public) {
 			if in.offered(x.spec.InstanceType, s.zone) {
-				return s.ref, false, nil
+				return s.ref, false, in.checkFamily(x, s)
 			}
 		}
 	}
@@ -39,7 +42,18 @@ func machineSubnet(g *graph.Graph, in inputs, net network, x group, zone string,
 	case !exists && !in.offered(x.spec.InstanceType, s.zone):
 		return nil, false, in.notOffered(x, zone)
 	}
-	return s.ref, x.zone != "", nil
+	return s.ref, x.zone != "", in.checkFamily(x, s)
+}
+
+// checkFamily returns an error for a machine of the control plane in a subnet without IPv4 addresses if the addresses of Services
+// are of IPv4: kube-apiserver does not start (validatePublicIPServiceClusterIPRangeIPFamilies in cmd/kube-apiserver/app/options).
+func (in inputs) checkFamily(x group, s subnet) error {
+	services, _, _ := strings.Cut(cmp.Or(strings.Join(in.m.Object.Spec.ClusterNetwork.Services.CIDRBlocks, ","), rules.DefaultServices), ",")
+	if !x.controlPlane || !s.only6 || strings.Contains(services, ":") {
+		return nil
+	}
+	return fmt.Errorf("%s: the subnet %s has IPv6 addresses only, and Services have IPv4 addresses (%s): kube-apiserver does not start: use another subnet, or put an IPv6 block of Services first",
+		x.origin, s.name, services)
 }
 
 // usesPublic reports whether a group's machines are in public subnets.

@@ -279,6 +279,13 @@ func usableNATGateways(ctx context.Context, c *cloud.Clients, filter types.Filte
 	return cloud.Pages(ctx, p, func(o *ec2.DescribeNatGatewaysOutput) []types.NatGateway { return o.NatGateways })
 }
 
+// natGatewaysIn lists the NAT gateways of a VPC that are pending or available, whoever owns them.
+func natGatewaysIn(ctx context.Context, c *cloud.Clients, vpc string) ([]types.NatGateway, error) {
+	return cloud.Remember(ctx, c, "NAT gateways in "+vpc, func(ctx context.Context) ([]types.NatGateway, error) {
+		return usableNATGateways(ctx, c, cloud.Filter("vpc-id", vpc))
+	})
+}
+
 // NATAddresses lists the public IP addresses of the NAT gateways in existing subnets.
 func NATAddresses(ctx context.Context, c *cloud.Clients, subnets []string) (out []string, err error) {
 	all, err := usableNATGateways(ctx, c, cloud.Filter("subnet-id", subnets...))

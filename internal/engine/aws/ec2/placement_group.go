@@ -43,6 +43,46 @@ func placementGroup(ctx context.Context, c *cloud.Clients, name string) (*ec2.De
 	})
 }
 
+// mostOfDedicated is how many partitions a placement group with Dedicated Instances has.
+const mostOfDedicated = 2
+
+// MostInSpread is how many running machines a placement group with the strategy spread has in a zone. Source: the rules and
+// limitations in "Placement groups", EC2 user guide.
+const MostInSpread = 7
+
+// Place is the placement group and the zone of a machine.
+type Place struct {
+	Group, Zone string
+	Strategy    types.PlacementStrategy // "" if it is not known
+}
+
+// Place returns where a machine would be; nothing if it is in no placement group, or if its zone is not known.
+func (i *Instance) Place(ctx context.Context, c *cloud.Clients) (p Place) {
+	name := i.Spec.PlacementGroupName
+	if name == "" || len(i.Spec.NetworkInterfaces) > 0 {
+		return p
+	}
+	p.Group = name
+	if have, ok := i.Subnet.Found(); ok {
+		p.Zone = have.Zone
+	} else if own, ok := i.Subnet.Desired().(*Subnet); ok {
+		p.Zone = own.Zone
+	}
+	if out, err := placementGroup(ctx, c, name); err == nil && len(out.PlacementGroups) > 0 && out.PlacementGroups[0].SpreadLevel != types.SpreadLevelHost {
+		p.Strategy = out.PlacementGroups[0].Strategy
+	}
+	return p
+}
+
+// MachinesIn lists the running machines in a placement group, whoever owns them.
+func MachinesIn(ctx context.Context, c *cloud.Clients, group string) ([]*InstanceState, error) {
+	return cloud.Remember(ctx, c, "machines in the placement group "+group, func(ctx context.Context) ([]*InstanceState, error) {
+		return describeInstances(ctx, c, []types.Filter{
+			cloud.Filter("placement-group-name", group), cloud.Filter("instance-state-name", "pending", "running", "stopping", "shutting-down"),
+		})
+	})
+}
+
 // checkPlacement checks that a machine may be in its placement group, which exists. The group has the partition that the
 // manifest names: only groups with the strategy "partition" have partitions. And the instance type supports the strategy of the
 // group. Source: the rules and limitations in "Placement groups", EC2 user guide.
@@ -63,6 +103,11 @@ func (i *Instance) checkPlacement(ctx context.Context, c *cloud.Clients) (refusa
 			partition, name, strategy), nil
 	case partition > 0 && count > 0 && partition > count:
 		return fmt.Sprintf("placementGroupPartition %d: the placement group %s has %d partitions: use one of them", partition, name, count), nil
+	case i.Spec.Tenancy == string(types.TenancyDedicated) && group.Strategy == types.PlacementStrategySpread:
+		return fmt.Sprintf("tenancy dedicated: the placement group %s has the strategy spread, which takes no Dedicated Instances: change one of them", name), nil
+	case i.Spec.Tenancy == string(types.TenancyDedicated) && count > mostOfDedicated:
+		return fmt.Sprintf("tenancy dedicated: the placement group %s has %d partitions, and with Dedicated Instances it has at most %d: use another group",
+			name, count, mostOfDedicated), nil
 	case i.Type.VCPUs > 0 && !slices.Contains(i.Type.Strategies, strategy):
 		return fmt.Sprintf("the instance type %s cannot be in a placement group with the strategy %s, such as %s: use another type or group",
 			i.Spec.InstanceType, strategy, name), nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -34,7 +35,9 @@ func NoWayOut(ctx context.Context, c *cloud.Clients, subnet *graph.Ref[SubnetSta
 	}
 	why := table.closed(hasPublic)
 	if why == "" {
-		return "", nil
+		if why, err = table.closedGateway(ctx, c); why == "" || err != nil {
+			return "", err
+		}
 	}
 	endpoints, err := endpointsInVPC(ctx, c, state.VPC)
 	if err != nil || slices.ContainsFunc(endpoints, func(e GatewayEndpointState) bool { return e.Interface }) {
@@ -47,6 +50,30 @@ func NoWayOut(ctx context.Context, c *cloud.Clients, subnet *graph.Ref[SubnetSta
 		table.ID,
 		why,
 	), nil
+}
+
+// closedGateway says why the public NAT gateway of a default route does not lead to the internet: its own subnet has no way there. A
+// public NAT gateway needs a route to an internet gateway ("NAT gateway basics", VPC user guide). A route to a firewall or to another
+// network may lead there.
+func (s RouteTableState) closedGateway(ctx context.Context, c *cloud.Clients) (why string, err error) {
+	id := s.Routes[AnywhereIPv4]
+	if !strings.HasPrefix(id, "nat-") || s.Dead[AnywhereIPv4] {
+		return "", nil
+	}
+	all, err := natGatewaysIn(ctx, c, s.VPC)
+	if err != nil {
+		return "", err
+	}
+	at := slices.IndexFunc(all, func(n types.NatGateway) bool { return aws.ToString(n.NatGatewayId) == id })
+	if at < 0 || all[at].ConnectivityType == types.ConnectivityTypePrivate {
+		return "", nil
+	}
+	subnet := aws.ToString(all[at].SubnetId)
+	table, err := RouteTableOf(ctx, c, s.VPC, subnet)
+	if table == nil || err != nil || table.closed(true) == "" {
+		return "", err
+	}
+	return fmt.Sprintf("leads to the NAT gateway %s, which is in the subnet %s, whose route table %s %s", id, subnet, table.ID, table.closed(true)), nil
 }
 
 // RouteTableOf returns the route table that a subnet is associated with, or the main one of its VPC; nil if there is

@@ -132,8 +132,16 @@ func TestNATAddressesOfAnExistingVPC(t *testing.T) {
 		m := restricted(t, file, addAddresses)
 		a := enginetest.Prepared(t, file, m)
 		a.Edit(func(s *awssim.State) { // the gateways are in public subnets that the manifest does not list
+			vpc := ""
 			for _, n := range s.EC2.NATGateways {
-				n.Subnet = "subnet-0000000000000009f"
+				n.Subnet, vpc = "subnet-0000000000000009f", n.VPC
+			}
+			for id, g := range s.EC2.InternetGateways {
+				for _, table := range s.EC2.RouteTables {
+					if g.VPC == vpc && table.VPC == vpc && table.Main != "" {
+						table.Routes = []awssim.Route{{Destination: "0.0.0.0/0", Target: id}}
+					}
+				}
 			}
 		})
 		enginetest.MustApply(t, m, a)

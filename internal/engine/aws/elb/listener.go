@@ -27,6 +27,7 @@ type Listener struct {
 type ListenerState struct {
 	identity.Object // the ID is its ARN
 	Port            int32
+	Protocol        types.ProtocolEnum
 	Target          string
 }
 
@@ -131,7 +132,7 @@ func Listeners(ctx context.Context, c *cloud.Clients, lb string) ([]ListenerStat
 }
 
 func listenerState(x types.Listener) ListenerState {
-	s := ListenerState{Object: identity.Object{ID: aws.ToString(x.ListenerArn)}, Port: aws.ToInt32(x.Port)}
+	s := ListenerState{Object: identity.Object{ID: aws.ToString(x.ListenerArn)}, Port: aws.ToInt32(x.Port), Protocol: x.Protocol}
 	for _, a := range x.DefaultActions {
 		s.Target = aws.ToString(a.TargetGroupArn)
 	}

@@ -47,6 +47,8 @@ type TargetGroupState struct {
 	identity.Object // the ID is its ARN
 	Name, VPC       string
 	Port            int32
+	Protocol        types.ProtocolEnum
+	Type            types.TargetTypeEnum // of its targets
 	IPType          string
 	Check           HealthCheck
 	Attributes      map[string]string
@@ -267,7 +269,7 @@ func targetGroupState(x types.TargetGroup) TargetGroupState {
 	}
 	return TargetGroupState{
 		Object: identity.Object{ID: aws.ToString(x.TargetGroupArn)}, Name: aws.ToString(x.TargetGroupName), VPC: aws.ToString(x.VpcId), Port: aws.ToInt32(x.Port),
-		IPType: cmp.Or(string(x.IpAddressType), "ipv4"), LoadBalancer: x.LoadBalancerArns,
+		IPType: cmp.Or(string(x.IpAddressType), "ipv4"), LoadBalancer: x.LoadBalancerArns, Protocol: x.Protocol, Type: x.TargetType,
 		Check: HealthCheck{
 			Protocol: string(x.HealthCheckProtocol), Port: aws.ToString(x.HealthCheckPort), Path: aws.ToString(x.HealthCheckPath),
 			Interval: aws.ToInt32(x.HealthCheckIntervalSeconds), Timeout: aws.ToInt32(x.HealthCheckTimeoutSeconds),

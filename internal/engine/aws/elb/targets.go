@@ -2,6 +2,7 @@ package elb
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -25,6 +26,8 @@ type Targets struct {
 	Removed []string // machines to deregister, also from a shared group
 	// Healthy: wait until the health checks of all machines succeed.
 	Healthy bool
+	// Existing is the existing load balancer in front of a shared target group.
+	Existing *ExistingBalancer
 }
 
 // TargetsState are the registered machines.
@@ -177,7 +180,7 @@ func TargetGroupOf(lb *graph.Ref[LoadBalancerState], port int32) graph.Lookup[Ta
 				}
 			}
 		}
-		return nil, nil
+		return nil, fmt.Errorf("the load balancer has no listener on the port %d that forwards to a target group: add one, or use another load balancer", port)
 	}
 }
 

@@ -93,7 +93,7 @@ func otherFormat(data []byte, readable func() bool) (what, fix string) {
 		{line: `^\s*%\{ ?(for|if) .*\}`, mayBeYAML: true, what: "this is a template of Terraform (%{ … })", fix: "render it first, with templatefile"},
 		{line: `^\w.*<<-?\s*['"]?EOF`, mayBeYAML: true, what: "this is a script", fix: "run it, or pass the manifest that is in it"},
 	} {
-		found := f.begin != "" && regex.Of(f.begin).MatchString(text) || f.line != "" && regex.Of("(?m)" + f.line).Match(data)
+		found := f.begin != "" && regex.Of(f.begin).MatchString(text) || f.line != "" && regex.Of("(?m)"+f.line).Match(data)
 		if found && (!f.mayBeYAML || !readable()) {
 			return f.what, f.fix
 		}

@@ -35,6 +35,7 @@ var valueRules = sync.OnceValue(func() map[string]valueRule {
 		rules[component+" tls-cipher-suites"] = listOf(oneOf(cipherSuites()...))
 		rules[component+" logging-format"] = oneOf("text", "json")
 		rules[component+" bind-address"] = address // k8s.io/apiserver/pkg/server/options/serving.go
+		rules[component+" allow-metric-labels"] = pair
 	}
 	// pkg/kubeapiserver/options and k8s.io/apiserver/pkg/server/options of Kubernetes
 	for name, rule := range map[string]valueRule{
@@ -48,6 +49,17 @@ var valueRules = sync.OnceValue(func() map[string]valueRule {
 		"oidc-issuer-url":          secureURL,
 		"service-node-port-range":  portRange,
 		"runtime-config":           listOf(onOrOff),
+		"storage-backend":          oneOf("etcd3"),
+		"cors-allowed-origins":     listOf(origin),
+		"service-account-jwks-uri": secureURL,
+		"strict-transport-security-directives": listOf(
+			matching(`^(includeSubDomains|preload|max-age=[^=]*)$`, "max-age=SECONDS, includeSubDomains or preload"),
+		),
+		"etcd-servers-overrides":               listOf(matching(`^[^/#]*/[^/#]*#[^#;]+(;[^#;]+)*$`, "GROUP/RESOURCE#SERVER;SERVER")),
+		"watch-cache-sizes":                    listOf(matching(`^[^#]+#\d+$`, "RESOURCE#SIZE")),
+		"service-account-max-token-expiration": zeroOr(lasting(time.Hour, (1<<32)*time.Second)),
+		"service-cluster-ip-range":             listOf(block),
+		"oidc-required-claim":                  listOf(pair),
 
 		"audit-log-maxage": notNegative, "audit-log-maxbackup": notNegative, "audit-log-maxsize": notNegative, "livez-grace-period": notNegative,
 		"max-requests-inflight": notNegative, "max-mutating-requests-inflight": notNegative, "request-timeout": notNegative,
@@ -63,6 +75,22 @@ var valueRules = sync.OnceValue(func() map[string]valueRule {
 		rules[components.APIServer+" "+name] = rule
 	}
 	rules[components.ControllerManager+" secure-port"], rules[components.Scheduler+" secure-port"] = probed(10257), probed(10259)
+	// cmd/kube-controller-manager/app/options of Kubernetes
+	for name, rule := range map[string]valueRule{
+		"attach-detach-reconcile-sync-period":         lasting(time.Second, math.MaxInt64),
+		"concurrent-ephemeralvolume-syncs":            between(1, 1<<31-1),
+		"concurrent-horizontal-pod-autoscaler-syncs":  between(1, 1<<31-1),
+		"concurrent-statefulset-syncs":                between(1, 1<<31-1),
+		"concurrent-service-endpoint-syncs":           between(1, 50),
+		"mirroring-concurrent-service-endpoint-syncs": between(1, 50),
+		"max-endpoints-per-slice":                     between(1, 1000),
+		"mirroring-max-endpoints-per-subset":          between(1, 1000),
+	} {
+		rules[components.ControllerManager+" "+name] = rule
+	}
+	for _, component := range []string{components.ControllerManager, components.Scheduler} {
+		rules[component+" leader-elect-resource-lock"] = oneOf("leases") // k8s.io/client-go/tools/leaderelection/resourcelock
+	}
 	rules[components.ControllerManager+" cidr-allocator-type"] = oneOf("RangeAllocator", "CloudAllocator", "IPAMFromCluster", "IPAMFromCloud")
 	// cmd/kubelet/app/options, pkg/kubelet/apis/config/validation and pkg/kubelet/eviction/helpers.go of Kubernetes
 	for name, rule := range map[string]valueRule{
@@ -82,6 +110,9 @@ var valueRules = sync.OnceValue(func() map[string]valueRule {
 		"eviction-soft-grace-period": listOf(gracePeriod),
 		"node-ip":                    nodeAddresses,
 		"cluster-dns":                listOf(address),
+		"address":                    address,
+		"healthz-bind-address":       address,
+		"cpu-manager-policy-options": listOf(pair),
 		"reserved-cpus":              matching(`^\d+(-\d+)?(,\d+(-\d+)?)*$`, "a list of CPUs such as 0-1,4"),
 		"container-log-max-size":     quantity,
 		"container-log-max-files":    between(2, 1<<31-1),
@@ -119,6 +150,9 @@ func (c *checks) checkValue(o *manifest.Entry, path, component, name, value stri
 	if component == components.ControllerManager && name == "controllers" && v.minor <= newestControllers {
 		rule = listOf(controller)
 	}
+	if newer := newerRules()[component+" "+name]; v.minor >= newer.since && newer.rule != nil {
+		rule = newer.rule
+	}
 	if rule == nil || value == "" || strings.ContainsAny(value, "${}") {
 		return
 	}
@@ -126,6 +160,25 @@ func (c *checks) checkValue(o *manifest.Entry, path, component, name, value stri
 		c.fail(o.Problem(path, fmt.Sprintf("%s of %s: %s", name, component, what), "change the value, or remove the argument"))
 	}
 }
+
+// newerRule is a rule that a component has since a minor version.
+type newerRule struct {
+	since uint64
+	rule  valueRule
+}
+
+// newerRules are rules of cmd/kube-controller-manager/app/options that came later. The cloud providers, and what they allocated, were
+// removed in Kubernetes 1.31.
+//
+//nolint:gochecknoglobals // constant data, which is made when it is needed first
+var newerRules = sync.OnceValue(func() map[string]newerRule {
+	return map[string]newerRule{
+		components.ControllerManager + " cidr-allocator-type":        {31, oneOf("RangeAllocator")},
+		components.ControllerManager + " concurrent-cron-job-syncs":  {28, between(1, 1<<31-1)},
+		components.ControllerManager + " concurrent-job-syncs":       {28, between(1, 1<<31-1)},
+		components.ControllerManager + " concurrent-daemonset-syncs": {34, between(1, 1<<31-1)},
+	}
+})
 
 func oneOf(permitted ...string) valueRule {
 	return func(value string) string {
@@ -266,6 +319,43 @@ func nodeAddresses(value string) string {
 	return ""
 }
 
+// zeroOr is the rule of a duration that may be 0.
+func zeroOr(rule valueRule) valueRule {
+	return func(value string) string {
+		if d, err := time.ParseDuration(value); err == nil && d == 0 {
+			return ""
+		}
+		return rule(value)
+	}
+}
+
+// pair is the rule of an item of a mapping: NAME=VALUE.
+func pair(value string) string {
+	if strings.Contains(value, "=") {
+		return ""
+	}
+	return fmt.Sprintf("%q is not written as NAME=VALUE", value)
+}
+
+func block(value string) string {
+	if _, err := netip.ParsePrefix(value); err == nil {
+		return ""
+	}
+	return fmt.Sprintf("%q is not a block of addresses such as 10.96.0.0/12", value)
+}
+
+// origin is the rule of an item of cors-allowed-origins: a regular expression that says where the host begins and ends
+// (validateCorsAllowedOriginList in k8s.io/apiserver/pkg/server/options).
+func origin(value string) string {
+	switch _, err := regexp.Compile(value); {
+	case err != nil:
+		return fmt.Sprintf("%q is not a regular expression", value)
+	case !strings.Contains(value, "^") && !strings.Contains(value, "//") || !strings.ContainsAny(value, "$:"):
+		return fmt.Sprintf("%q does not say where the host begins and ends, as //example\\.com(:|$) does", value)
+	}
+	return ""
+}
+
 func secureURL(value string) string {
 	if strings.HasPrefix(value, "https://") {
 		return ""
@@ -290,9 +380,12 @@ func portRange(value string) string {
 
 // onOrOff is the rule of an item of runtime-config: NAME, or NAME=true.
 func onOrOff(value string) string {
-	_, on, is := strings.Cut(value, "=")
+	api, on, is := strings.Cut(value, "=")
 	if _, err := strconv.ParseBool(on); is && err != nil {
 		return fmt.Sprintf("%q is not an API with true or false", value)
+	}
+	if parts := strings.Count(api, "/"); parts < 1 || parts > 2 { // k8s.io/apiserver/pkg/server/resourceconfig
+		return fmt.Sprintf("%q is not an API such as apps/v1, apps/v1/deployments or api/beta", api)
 	}
 	return ""
 }
@@ -404,29 +497,31 @@ func controllers() []string {
 // checkTogether checks arguments that a component accepts only with others.
 func (c *checks) checkTogether(o *manifest.Entry, path, component string, args map[string]string) {
 	fail := func(what, fix string) { c.fail(o.Problem(path, component+" does not start: "+what, fix)) }
-	for _, pair := range []struct{ component, one, other string }{
-		{components.APIServer, "oidc-issuer-url", "oidc-client-id"},                                   // pkg/kubeapiserver/options/authentication.go
-		{components.Kubelet, "image-credential-provider-config", "image-credential-provider-bin-dir"}, // pkg/credentialprovider/plugin
-	} {
-		_, one := args[pair.one]
-		_, other := args[pair.other]
-		if component == pair.component && one != other {
-			fail(pair.one+" and "+pair.other+" belong together", "set both")
-		}
-	}
 	switch component {
 	case components.APIServer: // k8s.io/apiserver/pkg/server/options/admission.go
+		checkServerTogether(args, fail)
 		for plugin := range strings.SplitSeq(args["enable-admission-plugins"], ",") {
 			if plugin != "" && slices.Contains(strings.Split(args["disable-admission-plugins"], ","), plugin) {
 				fail(fmt.Sprintf("the admission plugin %s is enabled and disabled", plugin), "remove it from one of the arguments")
 			}
 		}
-	case components.ControllerManager, components.Scheduler:
+	case components.ControllerManager:
+		checkElection(args, fail)
+		for name := range args { // cmd/kube-controller-manager/app/options/csrsigningcontroller.go; kubeadm sets the first two
+			if strings.HasPrefix(name, "cluster-signing-") && strings.HasSuffix(name, "-file") && name != "cluster-signing-cert-file" && name != "cluster-signing-key-file" {
+				fail(name+" excludes cluster-signing-cert-file and cluster-signing-key-file, which kubeadm sets", "remove it")
+				break
+			}
+		}
+	case components.Scheduler:
 		checkElection(args, fail)
 	case components.Kubelet:
 		checkKubeletTogether(args, fail)
 	}
 }
+
+// usualPeriod is the default of cpu-cfs-quota-period.
+const usualPeriod = 100 * time.Millisecond
 
 // checkElection compares the durations of the election of a leader (ValidateLeaderElectionConfiguration in
 // k8s.io/component-base/config/validation, and NewLeaderElector in k8s.io/client-go/tools/leaderelection).
@@ -504,6 +599,15 @@ func checkReservations(args map[string]string, fail func(what, fix string)) {
 }
 
 func checkKubeletTogether(args map[string]string, fail func(what, fix string)) {
+	_, config := args["image-credential-provider-config"]
+	if _, programs := args["image-credential-provider-bin-dir"]; config != programs { // pkg/credentialprovider/plugin
+		fail("image-credential-provider-config and image-credential-provider-bin-dir belong together", "set both")
+	}
+	const period, gate = "cpu-cfs-quota-period", "CustomCPUCFSQuotaPeriod" // pkg/kubelet/apis/config/validation
+	if d := durationOf(args, period, usualPeriod); d != usualPeriod && d >= time.Millisecond && d <= time.Second &&
+		!strings.Contains(args["feature-gates"], gate+"=true") && !strings.Contains(args["feature-gates"], "AllAlpha=true") {
+		fail(period+" needs the feature gate "+gate, "set the feature gate to true, or remove it")
+	}
 	_, listed := args["reserved-cpus"]
 	_, file := args["config"]
 	if !file {

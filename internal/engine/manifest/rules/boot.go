@@ -222,7 +222,8 @@ func (c *checks) checkMountedFiles(o *manifest.Entry, prefix string, spec *boots
 		{components.Scheduler, ".scheduler", config.Scheduler.ExtraArgs, config.Scheduler.ExtraVolumes, []string{"/etc/kubernetes/scheduler.conf"}},
 	} {
 		for i, a := range x.args {
-			if a.Value == nil || !path.IsAbs(*a.Value) || !readsFile(a.Name) || strings.ContainsAny(*a.Value, "${}") {
+			unknown := components.Flag(x.component, a.Name) == "" // reported as such
+			if a.Value == nil || unknown || !path.IsAbs(*a.Value) || !readsFile(a.Name) || strings.ContainsAny(*a.Value, "${}") {
 				continue
 			}
 			file, at := path.Clean(*a.Value), argumentPath(o, prefix+".clusterConfiguration"+x.field+".extraArgs", i, a.Name)

@@ -38,15 +38,35 @@ func argumentPath(o *manifest.Entry, path string, i int, name string) string {
 // cannot read, stops it (ParseArgs of github.com/spf13/pflag).
 func (c *checks) checkArguments(o *manifest.Entry, path, component string, args []bootstrapv1.Arg, v kubernetesVersion) {
 	all := map[string]string{}
+	for _, a := range args {
+		all[a.Name] = ""
+		if a.Value != nil {
+			all[a.Name] = *a.Value
+		}
+	}
 	for i, a := range args {
 		value := ""
 		if a.Value != nil {
 			value = *a.Value
 		}
-		all[a.Name] = value
+		if isIgnored(component, a.Name, all, v) {
+			continue
+		}
 		c.checkArgument(o, argumentPath(o, path, i, a.Name), component, a.Name, value, v)
 	}
 	c.checkTogether(o, path, component, all)
+}
+
+// isIgnored reports whether a component reads the value of an argument only if there is another one: what concerns a log of audits if
+// there is one (AuditOptions in k8s.io/apiserver/pkg/server/options/audit.go).
+func isIgnored(component, name string, all map[string]string, v kubernetesVersion) bool {
+	for prefix, needs := range map[string]string{"audit-log-": "audit-log-path", "audit-webhook-": "audit-webhook-config-file"} {
+		if _, set := all[needs]; component == components.APIServer && strings.HasPrefix(name, prefix) && name != needs && !set {
+			mark, known := components.Flag(component, name).In(v.minor)
+			return known && badValue(mark, all[name]) == ""
+		}
+	}
+	return false
 }
 
 func (c *checks) checkArgument(o *manifest.Entry, path, component, name, value string, v kubernetesVersion) {
@@ -244,6 +264,8 @@ func (c *checks) checkSocket(o *manifest.Entry, path, socket string, v kubernete
 		c.fail(
 			o.Problem(path, fmt.Sprintf("%s: Kubernetes 1.%d removed dockershim, and %s has none", socket, dockershimEnds, v.text), "remove it, or set "+containerd),
 		)
+	case strings.HasSuffix(socket, "/docker.sock") && v.minor >= dockershimEnds:
+		c.fail(o.Problem(path, socket+" is the socket of Docker itself, and the kubelet needs one of a container runtime (CRI)", "remove it, or set "+containerd))
 	case !strings.HasPrefix(socket, "/") && !regexp.MustCompile(`^unix:///.`).MatchString(socket):
 		c.fail(o.Problem(path, fmt.Sprintf("%q is not a socket of a container runtime on this machine", socket), "remove it, or set "+containerd))
 	}

@@ -1,12 +1,16 @@
 package rules
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/blang/semver/v4"
+	"github.com/pelletier/go-toml/v2"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 	eksbootstrapv1 "sigs.k8s.io/cluster-api-provider-aws/v2/bootstrap/eks/api/v1beta2"
@@ -173,8 +177,24 @@ func (c *checks) checkKubeletMap(o *manifest.Entry, prefix string, args map[stri
 // checkNodeadm checks a NodeadmConfig.
 func (c *checks) checkNodeadm(o *manifest.Entry, prefix string, spec *eksbootstrapv1.NodeadmConfigSpec, v kubernetesVersion) {
 	c.checkModes(o, prefix, spec.Files)
+	if d := spec.Containerd; d != nil {
+		if err := toml.Unmarshal([]byte(d.Config), &map[string]any{}); err != nil { // internal/containerd in nodeadm of awslabs/amazon-eks-ami
+			c.fail(o.Problem(prefix+".containerd.config", fmt.Sprintf("nodeadm fails: the configuration of containerd is not TOML: %v", err), "correct the text"))
+		}
+	}
+	for _, gate := range slices.Sorted(maps.Keys(spec.FeatureGates)) {
+		if gate != eksbootstrapv1.FeatureInstanceIDNodeName && gate != eksbootstrapv1.FeatureFastImagePull {
+			c.warn(o.Problem(prefix+".featureGates."+string(gate), "nodeadm has no feature of this name that Cluster API Provider AWS knows", "use InstanceIdNodeName or FastImagePull, or remove it"))
+		}
+	}
 	if spec.Kubelet == nil {
 		return
+	}
+	if raw := spec.Kubelet.Config; raw != nil {
+		var settings map[string]any
+		if err := json.Unmarshal(raw.Raw, &settings); err == nil {
+			c.checkKubeletSettings(o, prefix+".kubelet.config", settings, v)
+		}
 	}
 	all := map[string]string{}
 	defer func() { c.checkTogether(o, prefix+".kubelet.flags", components.Kubelet, all) }()

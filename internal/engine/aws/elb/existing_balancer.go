@@ -1,0 +1,111 @@
+package elb
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// ExistingBalancer is an existing load balancer with which machines are registered, and what the cluster needs of it.
+type ExistingBalancer struct {
+	Name         string
+	LoadBalancer *graph.Ref[LoadBalancerState]
+	VPC          *graph.Ref[ec2.VPCState] // of the cluster
+	Port         int32                    // of the listener
+	To           int32                    // of the machines; 0: any
+	Scheme       string                   // of the manifest; "" if it has none
+}
+
+var (
+	_ graph.Checked = (*Targets)(nil)
+	_ graph.Doubted = (*Targets)(nil)
+)
+
+// Check implements graph.Checked: a machine can be registered with the target group of an existing load balancer, and clients
+// reach the API server through it. Sources: LoadBalancerState and RegisterTargets in the ELB API; Network Load Balancers, listeners and
+// target groups in the Elastic Load Balancing user guide: instances as targets are in the VPC of their target group, and those of IPv6
+// have a primary IPv6 address.
+func (t *Targets) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	x := t.Existing
+	if x == nil {
+		return "", nil
+	}
+	lb, found := x.LoadBalancer.Found()
+	group, known := t.Group.Found()
+	vpc := ec2.KnownVPC(x.VPC)
+	const another = ": use another load balancer"
+	switch {
+	case !found || !known:
+		return "", nil
+	case lb.Failure() != "":
+		return fmt.Sprintf("the load balancer %s is %s, and AWS does not repair it%s", x.Name, lb.Failure(), another), nil
+	case lb.Type != types.LoadBalancerTypeEnumNetwork:
+		return fmt.Sprintf("the load balancer %s is of the type %s, and machines join through connections of TCP, which only a network load balancer forwards%s", x.Name, lb.Type, another), nil
+	case vpc != "" && lb.VPC != vpc:
+		return fmt.Sprintf("the load balancer %s is in the VPC %s, and the cluster in %s%s", x.Name, lb.VPC, vpc, another), nil
+	case vpc != "" && group.VPC != vpc:
+		return fmt.Sprintf("the target group %s behind the port %d of the load balancer %s is in the VPC %s, and the cluster in %s: use another target group",
+			group.Name, x.Port, x.Name, group.VPC, vpc), nil
+	case group.Type != types.TargetTypeEnumInstance:
+		return fmt.Sprintf("the target group %s behind the port %d of the load balancer %s has targets of the type %s, and machines are registered as instances: use another target group",
+			group.Name, x.Port, x.Name, group.Type), nil
+	case !forwardsTCP(group.Protocol):
+		return fmt.Sprintf("the target group %s behind the port %d of the load balancer %s has the protocol %s, and the API server needs TCP: use another target group",
+			group.Name, x.Port, x.Name, group.Protocol), nil
+	case group.IPType == string(types.TargetGroupIpAddressTypeEnumIpv6) && !t.primaryIPv6():
+		return fmt.Sprintf("the target group %s behind the port %d of the load balancer %s is for IPv6, and the machines have no primary IPv6 address: "+
+			"set assignPrimaryIPv6: enabled, or use another target group", group.Name, x.Port, x.Name), nil
+	}
+	all, err := Listeners(ctx, c, lb.ID)
+	for _, l := range all {
+		if l.Port == x.Port && !forwardsTCP(l.Protocol) {
+			return fmt.Sprintf("the listener on the port %d of the load balancer %s has the protocol %s, and the API server needs TCP: change the listener",
+				x.Port, x.Name, l.Protocol), nil
+		}
+	}
+	return "", err
+}
+
+func forwardsTCP(p types.ProtocolEnum) bool {
+	return p == types.ProtocolEnumTcp || p == types.ProtocolEnumTcpUdp
+}
+
+// primaryIPv6 reports whether all machines have a primary IPv6 address, as far as is known.
+func (t *Targets) primaryIPv6() bool {
+	for _, i := range t.Instances {
+		m, own := i.Desired().(*ec2.Instance)
+		if own && (m.Spec.AssignPrimaryIPv6 == nil || *m.Spec.AssignPrimaryIPv6 != infrav1.PrimaryIPv6AssignmentStateEnabled) {
+			return false
+		}
+	}
+	return true
+}
+
+// Doubts implements graph.Doubted. The scheme of an existing load balancer is not changed, and nobody listens on other ports than that
+// of the API server.
+func (t *Targets) Doubts(context.Context, *cloud.Clients) (warnings []string, err error) {
+	x := t.Existing
+	if x == nil {
+		return nil, nil
+	}
+	lb, found := x.LoadBalancer.Found()
+	group, known := t.Group.Found()
+	if !found || !known {
+		return nil, nil
+	}
+	if scheme := map[bool]string{true: "internal", false: "internet-facing"}[lb.Internal]; x.Scheme != "" && x.Scheme != scheme {
+		warnings = append(warnings, fmt.Sprintf("the load balancer %s is %s, not %s, and a run does not change that: who is outside of the VPC reaches only one that is internet-facing",
+			x.Name, scheme, x.Scheme))
+	}
+	if x.To > 0 && group.Port != x.To {
+		warnings = append(warnings, fmt.Sprintf("the target group %s behind the port %d of the load balancer %s forwards to the port %d of the machines, and kubeadm's API server listens on %d",
+			group.Name, x.Port, x.Name, group.Port, x.To))
+	}
+	return warnings, nil
+}

@@ -1,0 +1,77 @@
+package rules
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// checkServerTogether checks arguments that the API server accepts only with others, or without them: Validate in
+// pkg/kubeapiserver/options (authentication.go, authorization.go), in pkg/controlplane/apiserver/options/validation.go and in
+// cmd/kube-apiserver/app/options/validation.go of Kubernetes.
+func checkServerTogether(args map[string]string, fail func(what, fix string)) {
+	has := func(name string) bool { _, set := args[name]; return set }
+	names := slices.Sorted(maps.Keys(args))
+	checkAuthorization(args, has, fail)
+	tokens := slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, "oidc-") })
+	switch {
+	case tokens && has("authentication-config"):
+		fail("the arguments oidc-… and authentication-config exclude each other", "remove one of them")
+	case tokens && (!has("oidc-issuer-url") || !has("oidc-client-id")):
+		fail("oidc-issuer-url and oidc-client-id belong together, and all other arguments oidc-… need them", "set both")
+	}
+	if has("service-account-signing-endpoint") {
+		fail("service-account-signing-endpoint excludes the key files of service accounts, which kubeadm sets", "remove it")
+	}
+	const proxy = "UnknownVersionInteroperabilityProxy"
+	gates := args["feature-gates"]
+	if at := slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(name, "peer-") }); at >= 0 &&
+		!strings.Contains(gates, proxy+"=true") && !strings.Contains(gates, "AllAlpha=true") {
+		fail(fmt.Sprintf("%s needs the feature gate %s", names[at], proxy), "set feature-gates: "+proxy+"=true, or remove it")
+	}
+	lease, renew, retry := durationOf(args, "coordinated-leadership-lease-duration", 15*time.Second),
+		durationOf(args, "coordinated-leadership-renew-deadline", 10*time.Second), durationOf(args, "coordinated-leadership-retry-period", 2*time.Second)
+	if lease <= renew || renew <= retry {
+		fail(fmt.Sprintf("the durations of coordinated-leadership are %s (lease), %s (renew) and %s (retry), and each has to be longer than the next", lease, renew, retry), "change them")
+	}
+	checkServicePort(args, fail)
+}
+
+// checkAuthorization checks the modes of authorization. kubeadm sets Node,RBAC unless the manifest has authorization-mode or
+// authorization-config.
+func checkAuthorization(args map[string]string, has func(string) bool, fail func(what, fix string)) {
+	modes := strings.Split(args["authorization-mode"], ",")
+	for mode, file := range map[string]string{"ABAC": "authorization-policy-file", "Webhook": "authorization-webhook-config-file"} {
+		switch on := slices.Contains(modes, mode); {
+		case on && !has(file):
+			fail(fmt.Sprintf("authorization-mode has %s, and %s is not set", mode, file), "set it, or remove the mode")
+		case has(file) && !on:
+			fail(fmt.Sprintf("%s needs the mode %s in authorization-mode", file, mode), "add the mode, or remove the argument")
+		}
+	}
+	if has("authorization-config") && (has("authorization-mode") || has("authorization-webhook-config-file")) {
+		fail("authorization-config excludes authorization-mode and authorization-webhook-…", "remove them")
+	}
+}
+
+// checkServicePort checks that the node port of the Service kubernetes is in the range of node ports.
+func checkServicePort(args map[string]string, fail func(what, fix string)) {
+	port := numberOf(args, "kubernetes-service-node-port", 0)
+	from, to := 30000, 32767
+	if low, high, is := strings.Cut(args["service-node-port-range"], "-"); is {
+		first, err := strconv.Atoi(low)
+		last, bad := strconv.Atoi(high)
+		if err != nil || bad != nil {
+			return
+		}
+		from, to = first, last
+	} else if args["service-node-port-range"] != "" {
+		return
+	}
+	if port > 0 && (port < from || port > to) {
+		fail(fmt.Sprintf("kubernetes-service-node-port, %d, is not in the range of node ports, %d-%d", port, from, to), "change it")
+	}
+}

@@ -62,8 +62,13 @@ func (x *placements) take(ctx context.Context, c *cloud.Clients, at ec2.Place, m
 	if at.Strategy == types.PlacementStrategyCluster {
 		zone, used := x.zones[at.Group]
 		if x.zones[at.Group] = at.Zone; used && zone != at.Zone {
-			return fmt.Sprintf("placementGroupName: the placement group %s has the strategy cluster, so all of its machines are in one zone, and these are in %s and %s: "+
-				"set one failureDomain, or use another group", at.Group, zone, at.Zone)
+			return fmt.Sprintf(
+				"placementGroupName: the placement group %s has the strategy cluster, so all of its machines are in one zone, and these are in %s and %s: "+
+					"set one failureDomain, or use another group",
+				at.Group,
+				zone,
+				at.Zone,
+			)
 		}
 		return ""
 	}
@@ -76,8 +81,13 @@ func (x *placements) take(ctx context.Context, c *cloud.Clients, at ec2.Place, m
 		}
 	}
 	if n := x.running[place] - left; n > ec2.MostInSpread {
-		return fmt.Sprintf("placementGroupName: the placement group %s has the strategy spread, so at most %d running machines in a zone, and there would be more in %s: "+
-			"use more groups or zones, or fewer machines", at.Group, ec2.MostInSpread, at.Zone)
+		return fmt.Sprintf(
+			"placementGroupName: the placement group %s has the strategy spread, so at most %d running machines in a zone, and there would be more in %s: "+
+				"use more groups or zones, or fewer machines",
+			at.Group,
+			ec2.MostInSpread,
+			at.Zone,
+		)
 	}
 	return ""
 }

@@ -154,7 +154,8 @@ func TestUnfitThings(t *testing.T) {
 			`the instance type t3.large cannot be in a placement group with the strategy cluster, such as near`,
 		},
 		"two zones of a cluster placement group": {
-			"listed-subnets.yaml", []string{"name: listed-subnets-md-0\nspec:\n  template:\n    spec:\n      instanceType: t3.large", "name: listed-subnets-md-0\nspec:\n  template:\n    spec:\n      placementGroupName: near\n      instanceType: m5.large"},
+			"listed-subnets.yaml",
+			[]string{"name: listed-subnets-md-0\nspec:\n  template:\n    spec:\n      instanceType: t3.large", "name: listed-subnets-md-0\nspec:\n  template:\n    spec:\n      placementGroupName: near\n      instanceType: m5.large"},
 			func(s *awssim.State) {
 				s.EC2.PlacementGroups["near"] = "cluster"
 				s.EC2.Instances["i-0123456789abcdef0"] = &awssim.Instance{
@@ -163,21 +164,25 @@ func TestUnfitThings(t *testing.T) {
 			}, `the placement group near has the strategy cluster, so all of its machines are in one zone, and these are in us-east-1f and us-east-1`,
 		},
 		"eight machines in a zone of a spread placement group": {
-			enginetest.ThreeZones, []string{"replicas: 3\n  selector", "replicas: 8\n  selector", instance, strings.Replace(instance, "t3.large", "m5.large", 1) + "      placementGroupName: apart\n"},
+			enginetest.ThreeZones,
+			[]string{"replicas: 3\n  selector", "replicas: 8\n  selector", instance, strings.Replace(instance, "t3.large", "m5.large", 1) + "      placementGroupName: apart\n"},
 			func(s *awssim.State) { s.EC2.PlacementGroups["apart"] = "spread" },
 			`machine/three-zones-md-0/7 .*: the placement group apart has the strategy spread, so at most 7 running machines in a zone`,
 		},
 		"seven machines in a zone of a spread placement group": {
-			enginetest.ThreeZones, []string{"replicas: 3\n  selector", "replicas: 7\n  selector", instance, strings.Replace(instance, "t3.large", "m5.large", 1) + "      placementGroupName: apart\n"},
+			enginetest.ThreeZones,
+			[]string{"replicas: 3\n  selector", "replicas: 7\n  selector", instance, strings.Replace(instance, "t3.large", "m5.large", 1) + "      placementGroupName: apart\n"},
 			func(s *awssim.State) { s.EC2.PlacementGroups["apart"] = "spread" }, "",
 		},
 		"dedicated machines in a spread placement group": {
-			enginetest.Quickstart, []string{instance, strings.Replace(instance, "t3.large", "m5.large", 1) + "      placementGroupName: apart\n      tenancy: dedicated\n"},
+			enginetest.Quickstart,
+			[]string{instance, strings.Replace(instance, "t3.large", "m5.large", 1) + "      placementGroupName: apart\n      tenancy: dedicated\n"},
 			func(s *awssim.State) { s.EC2.PlacementGroups["apart"] = "spread" },
 			`tenancy dedicated: the placement group apart has the strategy spread, which takes no Dedicated Instances`,
 		},
 		"dedicated machines in seven partitions": {
-			enginetest.Quickstart, []string{instance, strings.Replace(instance, "t3.large", "m5.large", 1) + "      placementGroupName: racks\n      tenancy: dedicated\n"},
+			enginetest.Quickstart,
+			[]string{instance, strings.Replace(instance, "t3.large", "m5.large", 1) + "      placementGroupName: racks\n      tenancy: dedicated\n"},
 			func(s *awssim.State) { s.EC2.PlacementGroups["racks"] = "partition" },
 			`tenancy dedicated: the placement group racks has 7 partitions, and with Dedicated Instances it has at most 2`,
 		},
@@ -198,7 +203,9 @@ func TestUnfitThings(t *testing.T) {
 			}, `byo-vpc.yaml:\d+ KubeadmControlPlane/byo-vpc-control-plane spec: the subnet ` + privateA + ` has IPv6 addresses only, and Services have IPv4 addresses \(10.96.0.0/12\)`,
 		},
 		"a zone that does not exist": {
-			"listed-subnets.yaml", []string{"availabilityZone: us-east-1a", "availabilityZone: us-east-1z"}, nil,
+			"listed-subnets.yaml",
+			[]string{"availabilityZone: us-east-1a", "availabilityZone: us-east-1z"},
+			nil,
 			`^listed-subnets.yaml:\d+ AWSCluster/listed-subnets spec.network.subnets\[0\].availabilityZone: region us-east-1 has no zone us-east-1z`,
 		},
 		"a VPC without internet gateway": {
@@ -345,7 +352,9 @@ func TestDoubts(t *testing.T) {
 			}, `the target group company-api behind the port 6443 of the load balancer company-api forwards to the port 443 of the machines, and kubeadm's API server listens on 6443`,
 		},
 		"a subnet in another zone": {
-			"byo-vpc.yaml", []string{"- id: subnet-0000000000000002b # private, in us-east-1b\n      availabilityZone: us-east-1b", "- id: subnet-0000000000000002b\n      availabilityZone: us-east-1c"}, nil,
+			"byo-vpc.yaml",
+			[]string{"- id: subnet-0000000000000002b # private, in us-east-1b\n      availabilityZone: us-east-1b", "- id: subnet-0000000000000002b\n      availabilityZone: us-east-1c"},
+			nil,
 			`^byo-vpc.yaml:\d+ AWSCluster/byo-vpc spec.network.subnets\[3\].availabilityZone: subnet subnet-0000000000000002b is in us-east-1b, not in us-east-1c`,
 		},
 		"a VPC without DNS": {

@@ -52,8 +52,12 @@ func (in inputs) checkFamily(x group, s subnet) error {
 	if !x.controlPlane || !s.only6 || strings.Contains(services, ":") {
 		return nil
 	}
-	return fmt.Errorf("%s: the subnet %s has IPv6 addresses only, and Services have IPv4 addresses (%s): kube-apiserver does not start: use another subnet, or put an IPv6 block of Services first",
-		x.origin, s.name, services)
+	return fmt.Errorf(
+		"%s: the subnet %s has IPv6 addresses only, and Services have IPv4 addresses (%s): kube-apiserver does not start: use another subnet, or put an IPv6 block of Services first",
+		x.origin,
+		s.name,
+		services,
+	)
 }
 
 // usesPublic reports whether a group's machines are in public subnets.

@@ -46,18 +46,33 @@ func (t *Targets) Check(ctx context.Context, c *cloud.Clients) (refusal string, 
 	case lb.Failure() != "":
 		return fmt.Sprintf("the load balancer %s is %s, and AWS does not repair it%s", x.Name, lb.Failure(), another), nil
 	case lb.Type != types.LoadBalancerTypeEnumNetwork:
-		return fmt.Sprintf("the load balancer %s is of the type %s, and machines join through connections of TCP, which only a network load balancer forwards%s", x.Name, lb.Type, another), nil
+		return fmt.Sprintf(
+			"the load balancer %s is of the type %s, and machines join through connections of TCP, which only a network load balancer forwards%s",
+			x.Name,
+			lb.Type,
+			another,
+		), nil
 	case vpc != "" && lb.VPC != vpc:
 		return fmt.Sprintf("the load balancer %s is in the VPC %s, and the cluster in %s%s", x.Name, lb.VPC, vpc, another), nil
 	case vpc != "" && group.VPC != vpc:
 		return fmt.Sprintf("the target group %s behind the port %d of the load balancer %s is in the VPC %s, and the cluster in %s: use another target group",
 			group.Name, x.Port, x.Name, group.VPC, vpc), nil
 	case group.Type != types.TargetTypeEnumInstance:
-		return fmt.Sprintf("the target group %s behind the port %d of the load balancer %s has targets of the type %s, and machines are registered as instances: use another target group",
-			group.Name, x.Port, x.Name, group.Type), nil
+		return fmt.Sprintf(
+			"the target group %s behind the port %d of the load balancer %s has targets of the type %s, and machines are registered as instances: use another target group",
+			group.Name,
+			x.Port,
+			x.Name,
+			group.Type,
+		), nil
 	case !forwardsTCP(group.Protocol):
-		return fmt.Sprintf("the target group %s behind the port %d of the load balancer %s has the protocol %s, and the API server needs TCP: use another target group",
-			group.Name, x.Port, x.Name, group.Protocol), nil
+		return fmt.Sprintf(
+			"the target group %s behind the port %d of the load balancer %s has the protocol %s, and the API server needs TCP: use another target group",
+			group.Name,
+			x.Port,
+			x.Name,
+			group.Protocol,
+		), nil
 	case group.IPType == string(types.TargetGroupIpAddressTypeEnumIpv6) && !t.primaryIPv6():
 		return fmt.Sprintf("the target group %s behind the port %d of the load balancer %s is for IPv6, and the machines have no primary IPv6 address: "+
 			"set assignPrimaryIPv6: enabled, or use another target group", group.Name, x.Port, x.Name), nil
@@ -100,12 +115,18 @@ func (t *Targets) Doubts(context.Context, *cloud.Clients) (warnings []string, er
 		return nil, nil
 	}
 	if scheme := map[bool]string{true: "internal", false: "internet-facing"}[lb.Internal]; x.Scheme != "" && x.Scheme != scheme {
-		warnings = append(warnings, fmt.Sprintf("the load balancer %s is %s, not %s, and a run does not change that: who is outside of the VPC reaches only one that is internet-facing",
-			x.Name, scheme, x.Scheme))
+		warnings = append(
+			warnings,
+			fmt.Sprintf("the load balancer %s is %s, not %s, and a run does not change that: who is outside of the VPC reaches only one that is internet-facing",
+				x.Name, scheme, x.Scheme),
+		)
 	}
 	if x.To > 0 && group.Port != x.To {
-		warnings = append(warnings, fmt.Sprintf("the target group %s behind the port %d of the load balancer %s forwards to the port %d of the machines, and kubeadm's API server listens on %d",
-			group.Name, x.Port, x.Name, group.Port, x.To))
+		warnings = append(
+			warnings,
+			fmt.Sprintf("the target group %s behind the port %d of the load balancer %s forwards to the port %d of the machines, and kubeadm's API server listens on %d",
+				group.Name, x.Port, x.Name, group.Port, x.To),
+		)
 	}
 	return warnings, nil
 }

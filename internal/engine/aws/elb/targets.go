@@ -48,6 +48,9 @@ func (t *Targets) Needs() []graph.Edge {
 	for _, i := range t.Instances {
 		needs = append(needs, graph.On(i)...)
 	}
+	if x := t.Existing; x != nil {
+		needs = append(needs, graph.Reads(x.LoadBalancer, x.VPC)...)
+	}
 	return needs
 }
 

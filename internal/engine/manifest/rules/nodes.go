@@ -184,7 +184,13 @@ func (c *checks) checkNodeadm(o *manifest.Entry, prefix string, spec *eksbootstr
 	}
 	for _, gate := range slices.Sorted(maps.Keys(spec.FeatureGates)) {
 		if gate != eksbootstrapv1.FeatureInstanceIDNodeName && gate != eksbootstrapv1.FeatureFastImagePull {
-			c.warn(o.Problem(prefix+".featureGates."+string(gate), "nodeadm has no feature of this name that Cluster API Provider AWS knows", "use InstanceIdNodeName or FastImagePull, or remove it"))
+			c.warn(
+				o.Problem(
+					prefix+".featureGates."+string(gate),
+					"nodeadm has no feature of this name that Cluster API Provider AWS knows",
+					"use InstanceIdNodeName or FastImagePull, or remove it",
+				),
+			)
 		}
 	}
 	if spec.Kubelet == nil {

@@ -35,7 +35,15 @@ func checkServerTogether(args map[string]string, fail func(what, fix string)) {
 	lease, renew, retry := durationOf(args, "coordinated-leadership-lease-duration", 15*time.Second),
 		durationOf(args, "coordinated-leadership-renew-deadline", 10*time.Second), durationOf(args, "coordinated-leadership-retry-period", 2*time.Second)
 	if lease <= renew || renew <= retry {
-		fail(fmt.Sprintf("the durations of coordinated-leadership are %s (lease), %s (renew) and %s (retry), and each has to be longer than the next", lease, renew, retry), "change them")
+		fail(
+			fmt.Sprintf(
+				"the durations of coordinated-leadership are %s (lease), %s (renew) and %s (retry), and each has to be longer than the next",
+				lease,
+				renew,
+				retry,
+			),
+			"change them",
+		)
 	}
 	checkServicePort(args, fail)
 }

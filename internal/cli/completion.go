@@ -4,12 +4,12 @@ import (
 	"bufio"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 	"github.com/clusterawsadm/clusterawsadm/internal/regions"
 )
 
@@ -44,7 +44,7 @@ func profileNames(e *env.Env) (names []string) {
 	if err != nil {
 		return nil
 	}
-	section := regexp.MustCompile(`^\[(?:profile\s+)?([^\]]+?)\s*\]`)
+	section := regex.Of(`^\[(?:profile\s+)?([^\]]+?)\s*\]`)
 	for variable, file := range map[string]string{"AWS_CONFIG_FILE": "config", "AWS_SHARED_CREDENTIALS_FILE": "credentials"} {
 		path := e.Getenv(variable)
 		if path == "" {
@@ -55,7 +55,7 @@ func profileNames(e *env.Env) (names []string) {
 			continue
 		}
 		for lines := bufio.NewScanner(f); lines.Scan(); {
-			if found := section.FindStringSubmatch(lines.Text()); found != nil && !regexp.MustCompile(`^(sso-session|services)\s`).MatchString(found[1]) {
+			if found := section.FindStringSubmatch(lines.Text()); found != nil && !regex.Of(`^(sso-session|services)\s`).MatchString(found[1]) {
 				names = append(names, found[1])
 			}
 		}

@@ -11,7 +11,6 @@ import (
 	"mime/multipart"
 	"net/mail"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -33,6 +32,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim/helmsim"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
@@ -209,7 +209,7 @@ func AddNetwork(a *awssim.AWS) {
 // Unnumbered removes the number of a machine in its group, since the order of identical
 // machines does not matter, and the records of the lock, which count runs.
 func Unnumbered(lines []string) (out []string) {
-	number := regexp.MustCompile(`(clusterawsadm/resource=machine/[^/]+)/\d+`)
+	number := regex.Of(`(clusterawsadm/resource=machine/[^/]+)/\d+`)
 	for _, l := range slices.DeleteFunc(slices.Clone(lines), IsLock) {
 		out = append(out, number.ReplaceAllString(l, "$1"))
 	}

@@ -12,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // DefaultNamespace is the namespace in which clusterctl installs CAPA.
@@ -55,7 +57,7 @@ func isProfile(text []byte) bool { return regexp.MustCompile(`(?m)^\s*\[[^\]\n]+
 // saysWho reports whether a profile contains credentials or a source of credentials, by
 // the keys of the AWS shared configuration.
 func saysWho(text []byte) bool {
-	return regexp.MustCompile(`(?m)^\s*(aws_access_key_id|role_arn|credential_process|web_identity_token_file|sso_session|sso_start_url|credential_source)\s*=\s*\S`).
+	return regex.Of(`(?m)^\s*(aws_access_key_id|role_arn|credential_process|web_identity_token_file|sso_session|sso_start_url|credential_source)\s*=\s*\S`).
 		Match(text)
 }
 

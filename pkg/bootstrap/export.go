@@ -5,12 +5,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/awslabs/goformation/v7/cloudformation/iam"
 	"github.com/awslabs/goformation/v7/intrinsics"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 )
 
@@ -121,7 +121,7 @@ func oneOrAll[T any](values map[string]T, name string) ([]byte, error) {
 
 // decoded decodes the intrinsic functions in a JSON text, and keeps the order of fields.
 func decoded(text []byte) []byte {
-	return regexp.MustCompile(`"[A-Za-z0-9+/]{8,}={0,2}"`).ReplaceAllFunc(text, func(s []byte) []byte {
+	return regex.Of(`"[A-Za-z0-9+/]{8,}={0,2}"`).ReplaceAllFunc(text, func(s []byte) []byte {
 		if out, err := intrinsics.ProcessJSON(s, nil); err == nil {
 			return out
 		}

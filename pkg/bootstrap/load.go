@@ -3,7 +3,6 @@ package bootstrap
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -14,6 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // kind is the only supported kind.
@@ -98,10 +99,10 @@ func (l *loader) json(data []byte) (text []byte, err error) {
 	for _, p := range []string{"error converting YAML to JSON: ", "yaml: "} {
 		what = strings.TrimPrefix(what, p)
 	}
-	if m := regexp.MustCompile(`^line (\d+): `).FindStringSubmatch(what); m != nil {
+	if m := regex.Of(`^line (\d+): `).FindStringSubmatch(what); m != nil {
 		line, _ := strconv.Atoi(m[1])
 		what = what[len(m[0]):]
-		if regexp.MustCompile(`^did not find expected (key|node content|'|<)|^found undefined tag`).MatchString(what) {
+		if regex.Of(`^did not find expected (key|node content|'|<)|^found undefined tag`).MatchString(what) {
 			line++ // in grammar errors, the parser counts lines from zero
 		}
 		l.lines.of[""] = line

@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/awslabs/goformation/v7/cloudformation/iam"
 	"github.com/awslabs/goformation/v7/cloudformation/tags"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // terraform returns the template in Terraform's JSON syntax, for the provider
@@ -110,7 +111,7 @@ func (f *terraformFile) attachAll(kind, id string, arns []string) {
 		if slices.Contains(arns[:i], arn) {
 			continue
 		}
-		name := regexp.MustCompile(`[^A-Za-z0-9_-]`).ReplaceAllString(arn[strings.LastIndexByte(arn, '/')+1:], "_")
+		name := regex.Of(`[^A-Za-z0-9_-]`).ReplaceAllString(arn[strings.LastIndexByte(arn, '/')+1:], "_")
 		if function, _ := intrinsic(arn); function != "" {
 			name = "policy"
 		}
@@ -160,7 +161,7 @@ func (f *terraformFile) document(d any) string {
 	if err := encoder.Encode(d); err != nil {
 		f.errs = append(f.errs, err)
 	}
-	return regexp.MustCompile(`"[A-Za-z0-9+/]{8,}={0,2}"`).ReplaceAllStringFunc(escape(strings.TrimSpace(raw.String())), func(s string) string {
+	return regex.Of(`"[A-Za-z0-9+/]{8,}={0,2}"`).ReplaceAllStringFunc(escape(strings.TrimSpace(raw.String())), func(s string) string {
 		name, argument := intrinsic(strings.Trim(s, `"`))
 		if name == "" {
 			return s

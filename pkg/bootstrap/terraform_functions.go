@@ -2,10 +2,11 @@ package bootstrap
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/awslabs/goformation/v7/cloudformation/iam"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // function converts an intrinsic function of CloudFormation to Terraform.
@@ -85,7 +86,7 @@ func (f *terraformFile) attribute(path string) string {
 func (f *terraformFile) sub(text string) string {
 	var b strings.Builder
 	last := 0
-	for _, m := range regexp.MustCompile(`\$\{(!?)([^}]*)\}`).FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range regex.Of(`\$\{(!?)([^}]*)\}`).FindAllStringSubmatchIndex(text, -1) {
 		b.WriteString(escape(text[last:m[0]]))
 		inner := text[m[4]:m[5]]
 		switch {

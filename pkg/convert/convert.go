@@ -10,13 +10,14 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // Result is a converted file.
@@ -174,7 +175,7 @@ func prepared(text string) (mark, body, masked string) {
 		mark = "\ufeff"
 	}
 	masked = mask(body)
-	return mark, body, regexp.MustCompile(`(?m)^%`).ReplaceAllString(masked, "#")
+	return mark, body, regex.Of(`(?m)^%`).ReplaceAllString(masked, "#")
 }
 
 // document parses one part. The node is nil for an empty one.
@@ -374,7 +375,7 @@ func (n *node) meaning() any {
 // syntax converts an error of the parser.
 func (c *converter) syntax(err error, in part) input.Problem {
 	what, line := strings.TrimPrefix(err.Error(), "yaml: "), 1
-	if m := regexp.MustCompile(`^line (\d+): `).FindStringSubmatch(what); m != nil {
+	if m := regex.Of(`^line (\d+): `).FindStringSubmatch(what); m != nil {
 		line, _ = strconv.Atoi(m[1])
 		what = what[len(m[0]):]
 	}

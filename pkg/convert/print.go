@@ -2,11 +2,12 @@ package convert
 
 import (
 	"encoding/json"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // printer writes a tree as text.
@@ -308,7 +309,7 @@ func number(text string) *node {
 
 // quoteIfNeeded quotes a text that is not a plain string in YAML.
 func quoteIfNeeded(text string) string {
-	if regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9_./-]*$`).MatchString(text) && !isWord(text) || strings.HasPrefix(text, "${") {
+	if regex.Of(`^[A-Za-z/][A-Za-z0-9_./-]*$`).MatchString(text) && !isWord(text) || strings.HasPrefix(text, "${") {
 		return text
 	}
 	return strconv.Quote(text)

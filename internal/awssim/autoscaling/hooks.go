@@ -1,7 +1,6 @@
 package autoscaling
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // Transitions and results of lifecycle hooks.
@@ -39,7 +39,7 @@ func (svc *Service) putLifecycleHook(in *autoscaling.PutLifecycleHookInput) (*au
 // putHook creates a hook, or changes the settings that the call contains.
 func (svc *Service) putHook(g *Group, in autoscaling.PutLifecycleHookInput) error {
 	name := aws.ToString(in.LifecycleHookName)
-	if !regexp.MustCompile(`^[A-Za-z0-9\-_/]{1,255}$`).MatchString(name) {
+	if !regex.Of(`^[A-Za-z0-9\-_/]{1,255}$`).MatchString(name) {
 		return invalid("the name %q of a lifecycle hook has 1 to 255 letters, digits, '-', '_' and '/'", name)
 	}
 	h := Hook{Name: name, Heartbeat: 3600, Result: abandon}
@@ -73,7 +73,7 @@ func (svc *Service) putHook(g *Group, in autoscaling.PutLifecycleHookInput) erro
 		return invalid("Default result '%s' is not valid: CONTINUE or ABANDON", h.Result)
 	case h.Heartbeat < 30 || h.Heartbeat > 7200:
 		return invalid("Heartbeat timeout must be between 30 and 7200 seconds")
-	case h.Target != "" && !regexp.MustCompile(`^arn:[^:]+:(sns|sqs|lambda):`).MatchString(h.Target):
+	case h.Target != "" && !regex.Of(`^arn:[^:]+:(sns|sqs|lambda):`).MatchString(h.Target):
 		return invalid("Unable to publish test message to notification target %s: invalid target ARN", h.Target)
 	case h.Target != "" && !strings.Contains(h.Target, ":lambda:") && h.Role == "":
 		return invalid("a notification target needs a role")

@@ -2,7 +2,6 @@ package cloudformation
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // ChangeSet is a change set. Its execution is not simulated.
@@ -34,7 +34,7 @@ const noChanges = "The submitted information didn't contain changes. Submit diff
 
 func (svc *Service) createChangeSet(in *cfn.CreateChangeSetInput) (*cfn.CreateChangeSetOutput, error) {
 	name := aws.ToString(in.ChangeSetName)
-	if !regexp.MustCompile(`^[a-zA-Z][-a-zA-Z0-9]{0,127}$`).MatchString(name) {
+	if !regex.Of(`^[a-zA-Z][-a-zA-Z0-9]{0,127}$`).MatchString(name) {
 		return nil, invalid(
 			"1 validation error detected: Value '%s' at 'changeSetName' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z][-a-zA-Z0-9]*",
 			name,

@@ -2,7 +2,6 @@ package cloudformation
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // State is the state of CloudFormation.
@@ -77,7 +77,7 @@ func invalid(format string, args ...any) error { return core.Fail("ValidationErr
 func noStack(name string) error { return invalid("Stack with id %s does not exist", name) }
 
 func checkStackName(name string) error {
-	if !regexp.MustCompile(`^[a-zA-Z][-a-zA-Z0-9]{0,127}$`).MatchString(name) {
+	if !regex.Of(`^[a-zA-Z][-a-zA-Z0-9]{0,127}$`).MatchString(name) {
 		return invalid(
 			"1 validation error detected: Value '%s' at 'stackName' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z][-a-zA-Z0-9]*",
 			name,

@@ -3,7 +3,6 @@ package ec2
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // Image is a machine image.
@@ -260,7 +260,7 @@ func (svc *Service) copyImage(where place, in *ec2.CopyImageInput) (*ec2.CopyIma
 	}
 	key := aws.ToString(in.KmsKeyId)
 	switch {
-	case !regexp.MustCompile(`^[A-Za-z0-9()\[\] ./'@_-]{3,128}$`).MatchString(name):
+	case !regex.Of(`^[A-Za-z0-9()\[\] ./'@_-]{3,128}$`).MatchString(name):
 		return nil, core.Fail("InvalidAMIName.Malformed", "AMI names must be between 3 and 128 characters long, and may contain letters, numbers and ()[] ./-'@_")
 	case len(aws.ToString(in.Description)) > 255:
 		return nil, core.Fail("InvalidParameterValue", "the description is longer than 255 characters")

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // Instance is an instance.
@@ -174,7 +174,7 @@ func (m *MetadataOptions) allow(tags map[string]string) error {
 	if m.Tags != "enabled" {
 		return nil
 	}
-	fit := regexp.MustCompile(`^[a-zA-Z0-9+\-=.,_:@]+$`)
+	fit := regex.Of(`^[a-zA-Z0-9+\-=.,_:@]+$`)
 	for k := range tags {
 		if !fit.MatchString(k) || k == "." || k == ".." || k == "_index" {
 			return core.Fail("InvalidParameterValue", "'%s' is not a valid tag key: tags are allowed in the instance's metadata", k)

@@ -3,11 +3,11 @@ package ec2
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // printer formats references with names in place of IDs.
@@ -80,7 +80,7 @@ func (svc *Service) own() (all []resource) {
 
 // anonymous removes IDs from a text.
 func anonymous(s string) string {
-	return regexp.MustCompile(`\b[a-z]+-0[0-9a-f]{16}\b|\b[0-9a-f]{16}\b`).ReplaceAllString(s, "(ID)")
+	return regex.Of(`\b[a-z]+-0[0-9a-f]{16}\b|\b[0-9a-f]{16}\b`).ReplaceAllString(s, "(ID)")
 }
 
 // Detailed is Inventory with attributes, and with interfaces and volumes in use.

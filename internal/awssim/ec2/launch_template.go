@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // LaunchTemplate is a launch template with its versions.
@@ -135,7 +135,7 @@ func (t *LaunchTemplate) NoVersion(v string) error {
 func (svc *Service) createLaunchTemplate(in *ec2.CreateLaunchTemplateInput) (*ec2.CreateLaunchTemplateOutput, error) {
 	return idempotent(svc, "CreateLaunchTemplate", in.ClientToken, in, func() ([]string, error) {
 		name := aws.ToString(in.LaunchTemplateName)
-		if !regexp.MustCompile(`^[a-zA-Z0-9().\-/_]{3,128}$`).MatchString(name) {
+		if !regex.Of(`^[a-zA-Z0-9().\-/_]{3,128}$`).MatchString(name) {
 			return nil, core.Fail(
 				"InvalidLaunchTemplateName.MalformedException",
 				"a launch template name must be between 3 and 128 characters, and may contain letters, numbers, and the following characters: - ( ) . / _",

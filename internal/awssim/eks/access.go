@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // Access is an access entry, which gives an IAM principal access to a cluster.
@@ -179,7 +179,7 @@ func (g *NodeGroup) entryType() string {
 // check validates a new entry. For the node types, EKS sets the user name and groups.
 func (e *Access) check() error {
 	switch {
-	case !regexp.MustCompile(`^arn:aws[a-z-]*:iam::\d{12}:(role|user)/.+$`).MatchString(e.Principal):
+	case !regex.Of(`^arn:aws[a-z-]*:iam::\d{12}:(role|user)/.+$`).MatchString(e.Principal):
 		return invalid("The principalArn parameter format is not valid")
 	case strings.Contains(e.Principal, ":role/aws-service-role/"): // "Create access entries", EKS user guide
 		return invalid("The caller is not allowed to modify access entries with a principalArn value of a Service Linked Role")
@@ -275,7 +275,7 @@ func (svc *Service) associateAccessPolicy(in *eks.AssociateAccessPolicyInput) (*
 	switch {
 	case e.Type != "STANDARD":
 		return nil, invalid("access policies cannot be associated with access entries of type %s", e.Type)
-	case !regexp.MustCompile(`^arn:aws[a-z-]*:eks::aws:cluster-access-policy/\w+$`).MatchString(aws.ToString(in.PolicyArn)):
+	case !regex.Of(`^arn:aws[a-z-]*:eks::aws:cluster-access-policy/\w+$`).MatchString(aws.ToString(in.PolicyArn)):
 		return nil, invalid("The policyArn parameter format is not valid")
 	case !slices.ContainsFunc(svc.accessPolicies(), func(p types.AccessPolicy) bool { return *p.Arn == *in.PolicyArn }):
 		return nil, &types.ResourceNotFoundException{Message: aws.String("The specified policyArn could not be found: " + *in.PolicyArn)}

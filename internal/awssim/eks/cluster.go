@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // State is the state of EKS.
@@ -263,7 +263,7 @@ func (svc *Service) createCluster(ctx context.Context, in *eks.CreateClusterInpu
 		Fargate: map[string]*Fargate{}, Access: map[string]*Access{}, Providers: map[string]*Provider{},
 	}
 	switch {
-	case !regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`).MatchString(name):
+	case !regex.Of(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`).MatchString(name):
 		return nil, invalid("The cluster name %q is not valid", name)
 	case !slices.Contains(versions, c.Version):
 		return nil, invalid("unsupported Kubernetes version %s", c.Version)

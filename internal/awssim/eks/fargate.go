@@ -3,7 +3,6 @@ package eks
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // Fargate is a Fargate profile.
@@ -108,7 +108,7 @@ func (svc *Service) createFargate(in *eks.CreateFargateProfileInput) (*eks.Creat
 		CreateFailure: svc.state.Faults.CreateFargate,
 	}
 	switch {
-	case !regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`).MatchString(name):
+	case !regex.Of(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`).MatchString(name):
 		return nil, invalid("The Fargate profile name %q is not valid", name)
 	case !svc.iam.Assumable(f.RoleARN):
 		return nil, invalid("Pod execution role %s does not exist", f.RoleARN)

@@ -1,12 +1,12 @@
 package eks
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // Owners of EKS's images.
@@ -111,14 +111,14 @@ func ImagesIn(region string) (images []*ec2.Image) {
 // PublicParameter returns the value of a public parameter, which contains the ID of the
 // recommended image.
 func (svc *Service) PublicParameter(name string) (value string, ok bool) {
-	if m := regexp.MustCompile(`^/aws/service/eks/optimized-ami/([\d.]+)/(.+)/recommended/image_id$`).FindStringSubmatch(name); m != nil {
+	if m := regex.Of(`^/aws/service/eks/optimized-ami/([\d.]+)/(.+)/recommended/image_id$`).FindStringSubmatch(name); m != nil {
 		for _, k := range imageKinds() {
 			if _, ok := imageKind(k.kind, m[1]); ok && k.parameter == m[2] {
 				return svc.ec2.ImageNamed(k.name(m[1]))
 			}
 		}
 	}
-	if m := regexp.MustCompile(`^/aws/service/bottlerocket/aws-k8s-([\d.]+)(-nvidia)?/(x86_64|arm64)/latest/image_id$`).FindStringSubmatch(name); m != nil {
+	if m := regex.Of(`^/aws/service/bottlerocket/aws-k8s-([\d.]+)(-nvidia)?/(x86_64|arm64)/latest/image_id$`).FindStringSubmatch(name); m != nil {
 		kind := "BOTTLEROCKET_" + strings.Replace(m[3], "arm64", "ARM_64", 1) + strings.ToUpper(strings.Replace(m[2], "-", "_", 1))
 		if k, ok := imageKind(kind, m[1]); ok {
 			return svc.ec2.ImageNamed(k.name(m[1]))

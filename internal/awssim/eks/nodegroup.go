@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // NodeGroup is a managed node group. Its instances are launched by EKS.
@@ -247,7 +247,7 @@ func (svc *Service) createNodeGroup(in *eks.CreateNodegroupInput) (*eks.CreateNo
 
 func (svc *Service) checkNodeGroup(c *Cluster, g *NodeGroup, in *eks.CreateNodegroupInput) error {
 	switch {
-	case !regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,62}$`).MatchString(g.Name):
+	case !regex.Of(`^[0-9A-Za-z][A-Za-z0-9_-]{0,62}$`).MatchString(g.Name):
 		return invalid("The node group name %q is not valid", g.Name)
 	case !svc.iam.Assumable(g.RoleARN):
 		return invalid("The role with name %s cannot be found.", g.RoleARN)
@@ -488,7 +488,7 @@ func (g *NodeGroup) label(add map[string]string, remove []string) error {
 		delete(labels, k)
 	}
 	for k, v := range add {
-		if strings.HasPrefix(k, "eks.amazonaws.com/") || !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_./-]{0,316}$`).MatchString(k) || len(v) > 63 {
+		if strings.HasPrefix(k, "eks.amazonaws.com/") || !regex.Of(`^[A-Za-z0-9][A-Za-z0-9_./-]{0,316}$`).MatchString(k) || len(v) > 63 {
 			return invalid("the label %s=%s is not valid", k, v)
 		}
 		labels[k] = v

@@ -1,7 +1,6 @@
 package elb
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -9,6 +8,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // checkName validates the name of a load balancer or a target group.
@@ -18,7 +18,7 @@ func checkName(what, name string) error {
 		return core.Fail("ValidationError", "1 validation error detected: the %s name must not be empty", what)
 	case len(name) > 32:
 		return core.Fail("ValidationError", "%s name '%s' cannot be longer than '32' characters", what, name)
-	case !regexp.MustCompile(`^[A-Za-z0-9-]+$`).MatchString(name):
+	case !regex.Of(`^[A-Za-z0-9-]+$`).MatchString(name):
 		return core.Fail("ValidationError", "%s name '%s' can only contain characters that are alphanumeric characters and hyphens(-)", what, name)
 	case strings.HasPrefix(name, "-") || strings.HasSuffix(name, "-"):
 		return core.Fail("ValidationError", "%s name '%s' cannot begin or end with a hyphen(-)", what, name)

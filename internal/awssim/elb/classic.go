@@ -3,7 +3,6 @@ package elb
 import (
 	"cmp"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 func (svc *Service) simulateClassic() {
@@ -230,7 +230,7 @@ func (svc *Service) configureHealthCheck(in *classic.ConfigureHealthCheckInput) 
 	}
 	within := func(n, least, most int32) bool { return n >= least && n <= most }
 	switch {
-	case !regexp.MustCompile(`^((TCP|SSL):[0-9]{1,5}|HTTPS?:[0-9]{1,5}/.*)$`).MatchString(h.Target):
+	case !regex.Of(`^((TCP|SSL):[0-9]{1,5}|HTTPS?:[0-9]{1,5}/.*)$`).MatchString(h.Target):
 		return nil, core.Fail("ValidationError", "health check target '%s' is not valid", h.Target)
 	case !within(h.Interval, 5, 300) || !within(h.Timeout, 2, 60) || !within(h.Healthy, 2, 10) || !within(h.Unhealthy, 2, 10):
 		return nil, core.Fail("ValidationError", "health check interval must be 5 to 300, timeout 2 to 60, thresholds 2 to 10")

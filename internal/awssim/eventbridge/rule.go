@@ -3,7 +3,6 @@ package eventbridge
 import (
 	"cmp"
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // State is the state of EventBridge.
@@ -93,7 +93,7 @@ func pattern(text string) (map[string][]string, error) {
 // kept", and "any tags you specify in the PutRule operation are ignored" for an existing one (PutRule, API reference).
 func (svc *Service) putRule(in *events.PutRuleInput) (*events.PutRuleOutput, error) {
 	name := aws.ToString(in.Name)
-	if !regexp.MustCompile(`^[.\-_A-Za-z0-9]{1,64}$`).MatchString(name) {
+	if !regex.Of(`^[.\-_A-Za-z0-9]{1,64}$`).MatchString(name) {
 		return nil, invalid("1 validation error detected: Value '" + name + "' at 'name' failed to satisfy constraint")
 	}
 	if len(aws.ToString(in.EventPattern)) > 4096 {
@@ -194,7 +194,7 @@ func (svc *Service) putTargets(in *events.PutTargetsInput) (*events.PutTargetsOu
 		id, arn := aws.ToString(t.Id), aws.ToString(t.Arn)
 		_, again := r.Targets[id]
 		switch {
-		case !regexp.MustCompile(`^[.\-_A-Za-z0-9]{1,64}$`).MatchString(id):
+		case !regex.Of(`^[.\-_A-Za-z0-9]{1,64}$`).MatchString(id):
 			return nil, invalid("The ID of a target is not valid.")
 		case !strings.HasPrefix(arn, "arn:"+svc.Partition()+":sqs:"+svc.Region+":"+svc.Number()+":"):
 			return nil, core.NotSimulated("EventBridge: the target %s", arn)

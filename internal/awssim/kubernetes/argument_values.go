@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // choices are the values that flags have, from the messages of the programs and the reference of their command lines
@@ -85,7 +87,7 @@ func syntaxRefused(component, name, value string) string {
 		"kubelet eviction-hard":                               `^((memory|nodefs|imagefs|containerfs|allocatableMemory|pid)\.(available|inodesFree)<[0-9.]+(%|[munkKMGTPE]i?)?(,|$))*$`,
 		"kubelet eviction-soft":                               `^((memory|nodefs|imagefs|containerfs|allocatableMemory|pid)\.(available|inodesFree)<[0-9.]+(%|[munkKMGTPE]i?)?(,|$))*$`,
 	}
-	if on := regexp.MustCompile(`^([^=,]+(=(true|false|1|0|t|f|T|F|TRUE|FALSE|True|False))?(,|$))*$`); name == "runtime-config" && !on.MatchString(value) {
+	if on := regex.Of(`^([^=,]+(=(true|false|1|0|t|f|T|F|TRUE|FALSE|True|False))?(,|$))*$`); name == "runtime-config" && !on.MatchString(value) {
 		return invalid
 	}
 	if pattern, is := syntax[component+" "+name]; is && !regexp.MustCompile(pattern).MatchString(value) {
@@ -94,12 +96,12 @@ func syntaxRefused(component, name, value string) string {
 	switch name {
 	case "allowed-unsafe-sysctls": // NewAllowlist in pkg/kubelet/sysctl
 		for item := range strings.SplitSeq(value, ",") {
-			if !regexp.MustCompile(`^[a-z0-9]([-_a-z0-9]*[a-z0-9])?([./][a-z0-9]([-_a-z0-9]*[a-z0-9])?)*([./]?\*)?$`).MatchString(item) {
+			if !regex.Of(`^[a-z0-9]([-_a-z0-9]*[a-z0-9])?([./][a-z0-9]([-_a-z0-9]*[a-z0-9])?)*([./]?\*)?$`).MatchString(item) {
 				return fmt.Sprintf("sysctl %q must have at most 253 characters and match regex", item)
 			}
 		}
 	case "hostname-override": // the name of the Node
-		if !strings.Contains(value, "{") && !regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`).MatchString(value) {
+		if !strings.Contains(value, "{") && !regex.Of(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`).MatchString(value) {
 			return fmt.Sprintf("Node %q is invalid: metadata.name: Invalid value", value)
 		}
 	case "cors-allowed-origins": // validateCorsAllowedOriginList in k8s.io/apiserver/pkg/server/options/server_run_options.go

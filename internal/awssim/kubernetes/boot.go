@@ -19,6 +19,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // boot simulates the boot of a machine: it fetches the boot data, and runs kubeadm.
@@ -352,7 +353,7 @@ func versionOf(i *ec2.Image) string {
 	if i == nil {
 		return ""
 	}
-	return regexp.MustCompile(`v?\d+\.\d+\.\d+`).FindString(i.Name)
+	return regex.Of(`v?\d+\.\d+\.\d+`).FindString(i.Name)
 }
 
 // initialize simulates kubeadm init. A second one with the same endpoint would be another

@@ -15,12 +15,12 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ssm"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // RunScript simulates a script of Run Command on an instance. It knows three scripts: exit with a code; one that prints a part of
@@ -65,8 +65,8 @@ func scriptOf(script string) (command string, from int, public *rsa.PublicKey, o
 			return "", 0, nil, false
 		}
 	}
-	content := regexp.MustCompile(`(?m)^content\(\) \{ (.*); \}$`).FindStringSubmatch(script)
-	position := regexp.MustCompile(`(?m)^from=(\d+)$`).FindStringSubmatch(script)
+	content := regex.Of(`(?m)^content\(\) \{ (.*); \}$`).FindStringSubmatch(script)
+	position := regex.Of(`(?m)^from=(\d+)$`).FindStringSubmatch(script)
 	_, text, _ := strings.Cut(script, "public='")
 	text, _, _ = strings.Cut(text, "'")
 	block, _ := pem.Decode([]byte(text + "\n"))
@@ -116,7 +116,7 @@ func sealed(content []byte, from int, public *rsa.PublicKey) (string, error) {
 
 // output returns the output of a command on a machine.
 func (svc *Service) output(i *ec2.Instance, command string) ([]byte, error) {
-	if m := regexp.MustCompile(`^journalctl --unit kubelet --no-pager --output short-iso --lines 1000 --until '[^']* UTC' \| tail -c 60000$`).
+	if m := regex.Of(`^journalctl --unit kubelet --no-pager --output short-iso --lines 1000 --until '[^']* UTC' \| tail -c 60000$`).
 		FindString(command); m != "" {
 		return []byte(svc.kubeletJournal(i)), nil
 	}
@@ -127,7 +127,7 @@ func (svc *Service) output(i *ec2.Instance, command string) ([]byte, error) {
 	if command == "cat /var/lib/cloud/instance/user-data.txt.i" {
 		return processed(i)
 	}
-	if m := regexp.MustCompile(`^cd (/\S+) && find (.+) -maxdepth 0 -print0 2>/dev/null \| xargs -0 tar -cf -$`).FindStringSubmatch(command); m != nil {
+	if m := regex.Of(`^cd (/\S+) && find (.+) -maxdepth 0 -print0 2>/dev/null \| xargs -0 tar -cf -$`).FindStringSubmatch(command); m != nil {
 		return svc.archive(i, m[1], strings.Fields(m[2]))
 	}
 	return nil, errors.New("sh: this command is not simulated: " + command)

@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/pem"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // Durations of machines, from when they run. There are no published figures; these are
@@ -191,7 +191,7 @@ func (svc *Service) afterOtherMembers(b *ec2.Boot, c *kubesim.Cluster, at time.T
 // for how long it does.
 func repeatsJoin(b *ec2.Boot, files map[string]string, text string) {
 	for path, script := range files {
-		limit := regexp.MustCompile(`(?m)^LIMIT=(\d+)$`).FindStringSubmatch(script)
+		limit := regex.Of(`(?m)^LIMIT=(\d+)$`).FindStringSubmatch(script)
 		if limit == nil || !strings.HasSuffix(path, "/kubeadm-join.sh") || !strings.Contains(text+files["/etc/kubeadm.sh"], "bash "+path) {
 			continue
 		}

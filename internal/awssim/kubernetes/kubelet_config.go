@@ -17,6 +17,8 @@ import (
 
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // patchesRefused returns why kubeadm does not apply the patches in a folder, or why the kubelet does not start with the
@@ -31,7 +33,7 @@ func patchesRefused(folder string, files map[string]string, version string) stri
 		if !strings.HasPrefix(name, path.Clean(folder)+"/") || !strings.HasSuffix(base, ".yaml") && !strings.HasSuffix(base, ".json") {
 			continue
 		}
-		m := regexp.MustCompile(`^(etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kubeletconfiguration|corednsdeployment)([^.+]*)(\+?)(json|merge|strategic)?`).
+		m := regex.Of(`^(etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kubeletconfiguration|corednsdeployment)([^.+]*)(\+?)(json|merge|strategic)?`).
 			FindStringSubmatch(base)
 		if m == nil || files[name] == "" {
 			continue

@@ -2,9 +2,10 @@ package kubernetes
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // hostVolume is a folder or file of the machine that a manifest adds to a component.
@@ -31,7 +32,7 @@ func podRefused(component, keys string, volumes []hostVolume, env []variable) st
 		switch {
 		case replaced:
 			continue
-		case len(v.Name) > 63 || !regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`).MatchString(v.Name):
+		case len(v.Name) > 63 || !regex.Of(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`).MatchString(v.Name):
 			return fmt.Sprintf("kubelet: Pod %q is invalid: spec.volumes.name: Invalid value: %q", component, v.Name)
 		case own && !slices.Contains(paths, v.MountPath):
 			return component + ": open: no such file or directory: a volume has replaced that of kubeadm"

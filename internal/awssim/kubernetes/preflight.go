@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // What kubeadm requires of a machine of the control plane
@@ -64,7 +64,7 @@ func configRefused(text, version string) string {
 			return fmt.Sprintf("kubeadm: featureGates: %s is not a valid feature name", gate)
 		}
 	}
-	if d := doc.Networking.DNSDomain; d != "" && !regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`).MatchString(d) {
+	if d := doc.Networking.DNSDomain; d != "" && !regex.Of(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`).MatchString(d) {
 		return fmt.Sprintf("kubeadm: networking.dnsDomain: Invalid value: %q", d)
 	}
 	for _, c := range []struct {
@@ -117,7 +117,7 @@ func (r nodeRegistration) refused(version string) string {
 	if strings.HasSuffix(r.CRISocket, "/docker.sock") && minorOf(version) > 23 {
 		return "[ERROR CRI]: container runtime is not running: validate CRI v1 runtime API: rpc error: code = Unavailable"
 	}
-	if r.Name != "" && !strings.Contains(r.Name, "{") && !regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`).MatchString(r.Name) {
+	if r.Name != "" && !strings.Contains(r.Name, "{") && !regex.Of(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`).MatchString(r.Name) {
 		return fmt.Sprintf("kubeadm: nodeRegistration.name: Invalid value: %q", r.Name)
 	}
 	if len(r.IgnorePreflightErrors) > 1 && slices.Contains(r.IgnorePreflightErrors, "all") {

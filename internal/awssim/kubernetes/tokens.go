@@ -2,13 +2,13 @@ package kubernetes
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // keepsTokens finds, in the files of a machine, how it renews bootstrap tokens: with a
@@ -20,13 +20,13 @@ func keepsTokens(b *ec2.Boot, files map[string]string, text string) {
 		if !ok || !strings.HasSuffix(unit, ".timer") || !strings.Contains(text+files["/etc/kubeadm.sh"], "systemctl enable --now "+unit) {
 			continue
 		}
-		every := regexp.MustCompile(`(?m)^OnCalendar=\*:0/(\d+)$`).FindStringSubmatch(timer)
-		starts := regexp.MustCompile(`(?m)^ExecStart=/bin/bash (\S+)$`).FindStringSubmatch(files[strings.TrimSuffix(path, ".timer")+".service"])
+		every := regex.Of(`(?m)^OnCalendar=\*:0/(\d+)$`).FindStringSubmatch(timer)
+		starts := regex.Of(`(?m)^ExecStart=/bin/bash (\S+)$`).FindStringSubmatch(files[strings.TrimSuffix(path, ".timer")+".service"])
 		if every == nil || starts == nil {
 			continue
 		}
-		lasts := regexp.MustCompile(`'\+(\d+) seconds'`).FindStringSubmatch(files[starts[1]])
-		which := regexp.MustCompile(`@\.data\.description=="(.*?)"`).FindStringSubmatch(files[starts[1]])
+		lasts := regex.Of(`'\+(\d+) seconds'`).FindStringSubmatch(files[starts[1]])
+		which := regex.Of(`@\.data\.description=="(.*?)"`).FindStringSubmatch(files[starts[1]])
 		if lasts == nil || which == nil {
 			continue
 		}
@@ -82,7 +82,7 @@ func tokensRefused(tokens []bootstrapToken) string {
 			return "kubeadm: bootstrapTokens: the BootstrapToken .TTL and .Expires fields are mutually exclusive"
 		}
 		for _, g := range t.Groups {
-			if !regexp.MustCompile(`^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$`).MatchString(g) {
+			if !regex.Of(`^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$`).MatchString(g) {
 				return fmt.Sprintf("kubeadm: bootstrapTokens.groups: Invalid value: bootstrap group %q is invalid", g)
 			}
 		}

@@ -1,12 +1,12 @@
 package kubernetes
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ssm"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // userScript returns the words of the command that "cluster exec" has put into a script. The first line is the command, each
@@ -63,7 +63,7 @@ func (svc *Service) runWords(i *ec2.Instance, words []string) (r ssm.Result) {
 			}
 		}
 	case "sh":
-		m := regexp.MustCompile(`^(?:echo (\S+) >&2; )?exit (\d+)$`).FindStringSubmatch(strings.TrimPrefix(strings.Join(args, " "), "-c "))
+		m := regex.Of(`^(?:echo (\S+) >&2; )?exit (\d+)$`).FindStringSubmatch(strings.TrimPrefix(strings.Join(args, " "), "-c "))
 		if m == nil {
 			return ssm.Result{Code: 2, Err: "sh: this command is not simulated\n"}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // bucketPolicy has the fields of a bucket policy that S3 validates.
@@ -96,7 +97,7 @@ func (svc *Service) checkStatement(b *Bucket, s policyStatement) error {
 		return malformed("Missing required field: a statement has one of Action and NotAction, of Resource and NotResource, of Principal and NotPrincipal")
 	}
 	for _, action := range slices.Concat(s.Action, s.NotAction) {
-		if !regexp.MustCompile(`^(\*|s3:[A-Za-z*?]+)$`).MatchString(action) {
+		if !regex.Of(`^(\*|s3:[A-Za-z*?]+)$`).MatchString(action) {
 			return malformed("Policy has invalid action")
 		}
 	}

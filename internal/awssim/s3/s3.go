@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +17,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // State is the state of S3.
@@ -129,8 +129,8 @@ func expiry(modified time.Time, days int32) time.Time {
 }
 
 func checkBucketName(name string) error {
-	bad := !regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`).MatchString(name) || strings.Contains(name, "..") ||
-		regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+$`).MatchString(name)
+	bad := !regex.Of(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`).MatchString(name) || strings.Contains(name, "..") ||
+		regex.Of(`^[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+$`).MatchString(name)
 	for _, p := range []string{"xn--", "sthree-", "amzn-s3-demo-"} {
 		bad = bad || strings.HasPrefix(name, p)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // State is the state of Secrets Manager.
@@ -172,7 +172,7 @@ func readSecretTags(old map[string]string, tags []types.Tag) (map[string]string,
 
 func (svc *Service) createSecret(in *secrets.CreateSecretInput) (*secrets.CreateSecretOutput, error) {
 	name := aws.ToString(in.Name)
-	if !regexp.MustCompile(`^[A-Za-z0-9/_+=.@!-]{1,512}$`).MatchString(name) {
+	if !regex.Of(`^[A-Za-z0-9/_+=.@!-]{1,512}$`).MatchString(name) {
 		return nil, &types.InvalidParameterException{
 			Message: aws.String("Invalid name. Must be a valid name containing alphanumeric characters, or any of the following: -/_+=.@!"),
 		}
@@ -437,7 +437,7 @@ func (svc *Service) Inventory() (lines []string) {
 // Detailed is Inventory with attributes, without the random parts of names and without
 // values.
 func (svc *Service) Detailed() (lines []string) {
-	uuid := regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+	uuid := regex.Of(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 	for _, s := range svc.allSecrets() {
 		if !s.Asked.IsZero() {
 			continue

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // State is the state of SQS.
@@ -158,9 +158,9 @@ func (svc *Service) validPolicy(document string) bool {
 			return false
 		case s.Sid != "" && sids[s.Sid]:
 			return false
-		case slices.ContainsFunc(services, func(x string) bool { return !regexp.MustCompile(`^[a-z0-9.-]+\.amazonaws\.com(\.cn)?$`).MatchString(x) }):
+		case slices.ContainsFunc(services, func(x string) bool { return !regex.Of(`^[a-z0-9.-]+\.amazonaws\.com(\.cn)?$`).MatchString(x) }):
 			return false
-		case slices.ContainsFunc(s.Action, func(x string) bool { return !regexp.MustCompile(`^(?i)sqs:(\*|[A-Za-z]+)$`).MatchString(x) }):
+		case slices.ContainsFunc(s.Action, func(x string) bool { return !regex.Of(`^(?i)sqs:(\*|[A-Za-z]+)$`).MatchString(x) }):
 			return false
 		case slices.ContainsFunc(s.Resource, func(x string) bool { return !strings.HasPrefix(x, "arn:"+svc.Partition()+":sqs:") }):
 			return false
@@ -173,7 +173,7 @@ func (svc *Service) validPolicy(document string) bool {
 func (svc *Service) createQueue(in *sqs.CreateQueueInput) (*sqs.CreateQueueOutput, error) {
 	svc.settle()
 	name := aws.ToString(in.QueueName)
-	if !regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`).MatchString(name) {
+	if !regex.Of(`^[A-Za-z0-9_-]{1,80}$`).MatchString(name) {
 		return nil, core.Fail("InvalidParameterValue", "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length")
 	}
 	if err := svc.checkAttributes(in.Attributes); err != nil {

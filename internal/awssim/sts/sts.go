@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 func (svc *Service) simulate() {
@@ -66,9 +67,9 @@ func (svc *Service) assumeRole(ctx context.Context, in *sts.AssumeRoleInput) (*s
 	switch {
 	case parts == nil:
 		return nil, core.Fail("ValidationError", "%s is invalid", r.RoleARN)
-	case !regexp.MustCompile(`^[\w+=,.@-]{2,64}$`).MatchString(r.Session):
+	case !regex.Of(`^[\w+=,.@-]{2,64}$`).MatchString(r.Session):
 		return nil, core.Fail("ValidationError", "the role session name '%s' is not valid", r.Session)
-	case in.ExternalId != nil && (len(r.ExternalID) < 2 || len(r.ExternalID) > 1224 || !regexp.MustCompile(`^[\w+=,.@:/-]+$`).MatchString(r.ExternalID)):
+	case in.ExternalId != nil && (len(r.ExternalID) < 2 || len(r.ExternalID) > 1224 || !regex.Of(`^[\w+=,.@:/-]+$`).MatchString(r.ExternalID)):
 		return nil, core.Fail("ValidationError", "the external ID is not valid")
 	case r.Duration < 900 || r.Duration > 43200:
 		return nil, core.Fail("ValidationError", "DurationSeconds must be between 900 and 43200")

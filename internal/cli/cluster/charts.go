@@ -17,6 +17,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/configs"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -183,7 +184,7 @@ func (c *chart) locateURL(place string) error {
 
 // redacted returns a value of --chart without the password of its address.
 func redacted(value string) string {
-	return regexp.MustCompile(`://[^/@,]*@`).ReplaceAllString(value, "://…@")
+	return regex.Of(`://[^/@,]*@`).ReplaceAllString(value, "://…@")
 }
 
 func isFolder(place string) bool {

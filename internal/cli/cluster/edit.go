@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/files"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/convert"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
@@ -86,7 +86,7 @@ func (f *editFlags) newEditor(ctx context.Context) (e *editor, m loaded, err err
 
 // replaced replaces the ${VARIABLES} of a name by their values or defaults.
 func replaced(name string, values map[string]string) string {
-	variable := regexp.MustCompile(`\$\{(\w+)(?::?[=-]([^}]*))?\}`)
+	variable := regex.Of(`\$\{(\w+)(?::?[=-]([^}]*))?\}`)
 	return variable.ReplaceAllStringFunc(name, func(v string) string {
 		m := variable.FindStringSubmatch(v)
 		if values[m[1]] != "" {

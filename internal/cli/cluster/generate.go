@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/configs"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 	words "github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 	"github.com/clusterawsadm/clusterawsadm/pkg/schema"
@@ -151,7 +152,7 @@ func clusterctlFlavors() map[string]string {
 }
 
 func (o *generateOptions) run(cmd *cobra.Command, name string) error {
-	if len(name) > 63 || !regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`).MatchString(name) {
+	if len(name) > 63 || !regex.Of(`^[a-z]([-a-z0-9]*[a-z0-9])?$`).MatchString(name) {
 		return env.Usagef("%q is not a valid cluster name: use lower-case letters, digits and dashes, 63 at most, and start with a letter", name)
 	}
 	if err := checkRegistry(o.registry); err != nil {
@@ -200,14 +201,14 @@ func (o *generateOptions) forEditors(text string) string {
 		return text
 	}
 	line := "# yaml-language-server: $schema=" + o.schema + "\n"
-	return regexp.MustCompile(`(?m)^apiVersion: ([a-z]+\.)*cluster\.x-k8s\.io/`).ReplaceAllString(text, strings.ReplaceAll(line, "$", "$$")+"$0")
+	return regex.Of(`(?m)^apiVersion: ([a-z]+\.)*cluster\.x-k8s\.io/`).ReplaceAllString(text, strings.ReplaceAll(line, "$", "$$")+"$0")
 }
 
 // asAsked returns a manifest with the values of the flags.
 func (o *generateOptions) asAsked(text string) (string, error) {
 	var err error
 	if o.Region != "" {
-		if !regexp.MustCompile(`^[a-z]{2,4}(-[a-z]+)+-[0-9]+$`).MatchString(o.Region) {
+		if !regex.Of(`^[a-z]{2,4}(-[a-z]+)+-[0-9]+$`).MatchString(o.Region) {
 			return "", env.Usagef("--region: %q is not an AWS region, such as eu-west-1", o.Region)
 		}
 		if text, err = inRegion(text, o.Region); err != nil {
@@ -289,7 +290,7 @@ func inRegion(text, to string) (string, error) {
 // ofVersion changes the version of Kubernetes. That of a control plane of EKS
 // has two numbers, and those of machines have three.
 func ofVersion(text, to string) (string, error) {
-	v := regexp.MustCompile(`^v?(1\.\d+)(\.\d+.*)?$`).FindStringSubmatch(to)
+	v := regex.Of(`^v?(1\.\d+)(\.\d+.*)?$`).FindStringSubmatch(to)
 	if v == nil {
 		return "", env.Usagef("--kubernetes-version: %q is not a Kubernetes version, such as v1.34.2", to)
 	}
@@ -310,14 +311,14 @@ func ofVersion(text, to string) (string, error) {
 // withNodeRole shortens the name of the role of Karpenter's nodes in an EC2NodeClass, as the run does that creates the role.
 func withNodeRole(text string) string {
 	const most = 64 // characters that IAM allows
-	role := regexp.MustCompile(`\b[a-z0-9-]+-karpenter-node\b`)
+	role := regex.Of(`\b[a-z0-9-]+-karpenter-node\b`)
 	return role.ReplaceAllStringFunc(text, func(name string) string { return words.Shortened(name, most) })
 }
 
 // personal returns a manifest with another cluster name, in all fields with names.
 // The old name may also be part of other fields and values, which do not change.
 func personal(text, name string) string {
-	old := regexp.MustCompile(`(?m)^kind: Cluster\nmetadata:\n(?:  .*\n)*?  name: (\S+)$`).FindStringSubmatch(text)
+	old := regex.Of(`(?m)^kind: Cluster\nmetadata:\n(?:  .*\n)*?  name: (\S+)$`).FindStringSubmatch(text)
 	if old == nil {
 		return text
 	}
@@ -326,7 +327,7 @@ func personal(text, name string) string {
 			old[1],
 		) + `\b`,
 	)
-	value := regexp.MustCompile(`name: (?:\$\{\w+:=)?([^\s}]+)`) // which may be the default of a variable
+	value := regex.Of(`name: (?:\$\{\w+:=)?([^\s}]+)`) // which may be the default of a variable
 	var b strings.Builder
 	before := ""
 	for line := range strings.Lines(text) {
@@ -359,7 +360,7 @@ func mostCharacters(before string) int {
 // long for a label: Cluster API labels machines with it.
 func (o *generateOptions) fits(text, name string) error {
 	most := 63
-	for _, object := range regexp.MustCompile(`(?m)^kind: (?:MachineDeployment|MachinePool)\nmetadata:\n(?:  .*\n)*?  name: (\S+)$`).FindAllStringSubmatch(text, -1) {
+	for _, object := range regex.Of(`(?m)^kind: (?:MachineDeployment|MachinePool)\nmetadata:\n(?:  .*\n)*?  name: (\S+)$`).FindAllStringSubmatch(text, -1) {
 		most = min(most, 63-len(object[1])+len(name))
 	}
 	if len(name) > most {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/configs"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // noNetwork is the value of --cni for a manifest without a pod network.
@@ -226,7 +226,7 @@ func valuesOf(text, name string, s skeleton) (*strings.Replacer, error) {
 	if err != nil {
 		return nil, err
 	}
-	minor := regexp.MustCompile(`^v?(1\.\d+)`).FindStringSubmatch(versions[0].Value)
+	minor := regex.Of(`^v?(1\.\d+)`).FindStringSubmatch(versions[0].Value)
 	if minor == nil {
 		return nil, fmt.Errorf("line %d: %q is not a Kubernetes version", versions[0].Line, versions[0].Value)
 	}

@@ -1,15 +1,14 @@
 package cluster
 
 import (
-	"regexp"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // checkRegistry returns an error if the value of --image-registry is not the address of a registry: a host with a dot or a port,
 // and a path.
 func checkRegistry(registry string) error {
-	form := regexp.MustCompile(`^(?:[a-zA-Z0-9-]+(?:\.[a-zA-Z0-9-]+)+(?::\d+)?|[a-zA-Z0-9-]+:\d+)(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*$`)
+	form := regex.Of(`^(?:[a-zA-Z0-9-]+(?:\.[a-zA-Z0-9-]+)+(?::\d+)?|[a-zA-Z0-9-]+:\d+)(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*$`)
 	if registry != "" && !form.MatchString(registry) {
 		return env.Usagef("--image-registry: %q is not a registry for images, such as registry.example.com or registry.example.com:5000/mirror", registry)
 	}
@@ -22,7 +21,7 @@ func (o *generateOptions) fromRegistry(text string) (string, error) {
 	if o.registry == "" {
 		return text, nil
 	}
-	configuration := regexp.MustCompile(`(?m)^( *)clusterConfiguration:\n`)
+	configuration := regex.Of(`(?m)^( *)clusterConfiguration:\n`)
 	if !configuration.MatchString(text) {
 		return "", env.Usagef(
 			"--image-registry: the flavor %s has no machines with kubeadm: the nodes of EKS take their images from registries of AWS",
@@ -37,7 +36,7 @@ func (o *generateOptions) fromRegistry(text string) (string, error) {
 	o.Env.Story("%s needs the images of kubeadm:", o.registry)
 	o.Env.Story("  kubeadm config images list --kubernetes-version %s --image-repository %s", versions[0].Value, o.registry)
 	o.Env.Story("and those of the add-ons:")
-	images := regexp.MustCompile(`(?m)^(\s*(?:- )?image: )([a-z0-9.-]+\.[a-z]+)(/\S+)$`)
+	images := regex.Of(`(?m)^(\s*(?:- )?image: )([a-z0-9.-]+\.[a-z]+)(/\S+)$`)
 	told := map[string]bool{}
 	for _, image := range images.FindAllStringSubmatch(text, -1) {
 		if from := image[2] + image[3]; !told[from] {
@@ -45,7 +44,7 @@ func (o *generateOptions) fromRegistry(text string) (string, error) {
 			o.Env.Story("  %s → %s%s", from, o.registry, image[3])
 		}
 	}
-	for _, chart := range regexp.MustCompile(`(?m)^ +chartName: (\S+)$`).FindAllStringSubmatch(text, -1) {
+	for _, chart := range regex.Of(`(?m)^ +chartName: (\S+)$`).FindAllStringSubmatch(text, -1) {
 		o.Env.Story("The images of the chart %s stay: set its own values for them (valuesTemplate).", chart[1])
 	}
 	return images.ReplaceAllString(text, "${1}"+o.registry+"${3}"), nil

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/files"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
@@ -162,7 +162,7 @@ func readKeys(folder string) (map[string][]byte, error) {
 
 // imported imports the cluster of a name.
 func (f *flags) imported(ctx context.Context, name string, o cluster.ImportOptions) (i *reconcile.Imported, s *session, err error) {
-	if !regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_.-]{0,99}$`).MatchString(name) {
+	if !regex.Of(`^[0-9A-Za-z][0-9A-Za-z_.-]{0,99}$`).MatchString(name) {
 		return nil, nil, env.Usagef("%q cannot be the name of a cluster", name)
 	}
 	if s, err = f.open(ctx, f.Region); err != nil {

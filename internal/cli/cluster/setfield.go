@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 	"github.com/clusterawsadm/clusterawsadm/pkg/schema"
 )
 
@@ -166,8 +166,8 @@ func asType(x *schema.Explanation, value string) (string, error) {
 // quotedText writes a text as YAML: with quotes if it would be something else without them.
 func quotedText(value string) string {
 	var n yaml.Node
-	begins := regexp.MustCompile(`^[^\s"'&*!|>%@#,\[\]{}?:\x60-]`)
-	special := regexp.MustCompile(`[\n\t]|: | #|:$|\s$`)
+	begins := regex.Of(`^[^\s"'&*!|>%@#,\[\]{}?:\x60-]`)
+	special := regex.Of(`[\n\t]|: | #|:$|\s$`)
 	plain := begins.MatchString(value) && !special.MatchString(value)
 	if err := yaml.Unmarshal([]byte(value), &n); plain && err == nil && len(n.Content) == 1 && n.Content[0].ShortTag() == "!!str" && n.Content[0].Value == value {
 		return value

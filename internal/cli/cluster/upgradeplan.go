@@ -2,11 +2,11 @@ package cluster
 
 import (
 	"context"
-	"regexp"
 
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 )
@@ -62,7 +62,7 @@ type upgrades struct {
 }
 
 func (o *upgradePlanOptions) run(ctx context.Context, args []string) (err error) {
-	if o.to != "" && !regexp.MustCompile(`^v?\d+\.\d+(\.\d+)?$`).MatchString(o.to) {
+	if o.to != "" && !regex.Of(`^v?\d+\.\d+(\.\d+)?$`).MatchString(o.to) {
 		return env.Usagef("--to: %q is not a version of Kubernetes such as v1.34.2", o.to)
 	}
 	if o.write {

@@ -10,7 +10,6 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/textproto"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +17,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	kubeadm "sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // Booted is the bootstrap configuration of a machine, read back from what it booted with.
@@ -80,7 +81,7 @@ func isOwnFile(path string) bool {
 
 // readVerbosity reads the level of kubeadm's log from a command line.
 func (b *Booted) readVerbosity(command string) {
-	if m := regexp.MustCompile(`kubeadm (?:init|join) --config \S+ --v (\d+)`).FindStringSubmatch(command); m != nil {
+	if m := regex.Of(`kubeadm (?:init|join) --config \S+ --v (\d+)`).FindStringSubmatch(command); m != nil {
 		if n, err := strconv.ParseInt(m[1], 10, 32); err == nil {
 			b.Spec.Verbosity = new(int32(n))
 		}

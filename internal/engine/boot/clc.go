@@ -3,12 +3,13 @@ package boot
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // clcConfig is a Container Linux Config, which Flatcar's transpiler converts to Ignition
@@ -178,8 +179,8 @@ func parseContainerLinuxConfig(c bootstrapv1.ContainerLinuxConfig) (clc clcConfi
 	if !errors.As(strict.Decode(new(clcConfig)), &fields) {
 		return clc, nil, nil
 	}
-	goTypes := regexp.MustCompile(` not found in type \S+`)
-	known := regexp.MustCompile(`field (etcd|flannel|create|local) not found`) // to Flatcar's transpiler: see clcConfig
+	goTypes := regex.Of(` not found in type \S+`)
+	known := regex.Of(`field (etcd|flannel|create|local) not found`) // to Flatcar's transpiler: see clcConfig
 	var refused []string
 	for _, text := range fields.Errors {
 		field := goTypes.ReplaceAllString(text, "")
@@ -309,7 +310,7 @@ func mebibytes(size string) (*int, error) {
 	if size == "" {
 		return nil, nil // an absent size is not an error.
 	}
-	parts := regexp.MustCompile(`^(\d+)([KMGT])i?B$`).FindStringSubmatch(size)
+	parts := regex.Of(`^(\d+)([KMGT])i?B$`).FindStringSubmatch(size)
 	if parts == nil {
 		return nil, fmt.Errorf("%q is not a size such as 10GiB", size)
 	}

@@ -3,12 +3,13 @@ package boot
 import (
 	"fmt"
 	"io"
-	"regexp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // Sizes in Kubernetes' pattern for bootstrap tokens, [a-z0-9]{6}\.[a-z0-9]{16}.
@@ -70,7 +71,7 @@ func TokenSecret(token string, expires time.Time) (*corev1.Secret, error) {
 // splitToken returns the ID and the secret of a token. The error does not contain the
 // token.
 func splitToken(token string) (id, secret string, err error) {
-	parts := regexp.MustCompile(`^([a-z0-9]{6})\.([a-z0-9]{16})$`).FindStringSubmatch(token)
+	parts := regex.Of(`^([a-z0-9]{6})\.([a-z0-9]{16})$`).FindStringSubmatch(token)
 	if parts == nil {
 		return "", "", fmt.Errorf("the bootstrap token is not of the form [a-z0-9]{%d}.[a-z0-9]{%d}", tokenIDSize, tokenSecretSize)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 	instance "github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // fetchedData is the boot data that the script in a machine's user data fetches.
@@ -158,7 +158,7 @@ func (q *machineCheck) consoleTail(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	interesting := regexp.MustCompile(`(?i)error|fail|kubeadm|cloud-init`)
+	interesting := regex.Of(`(?i)error|fail|kubeadm|cloud-init`)
 	var lines []string
 	for _, line := range text {
 		if interesting.MatchString(line) {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // redacted replaces a secret.
@@ -120,7 +122,7 @@ func password(text string) (value, rest string) {
 	if open, _ := quotes(text); open != "" {
 		return text, ""
 	}
-	if at := regexp.MustCompile(`[ \t,;&]+["']?[\w.-]+["']?[=:]|["'}\])]*[ \t]*$`).FindStringIndex(text); at != nil && at[0] > 0 {
+	if at := regex.Of(`[ \t,;&]+["']?[\w.-]+["']?[=:]|["'}\])]*[ \t]*$`).FindStringIndex(text); at != nil && at[0] > 0 {
 		return text[:at[0]], text[at[0]:]
 	}
 	return text, ""
@@ -245,13 +247,13 @@ func isNamedSecret(m match) bool {
 		strings.HasPrefix(value, "*"),
 		strings.HasPrefix(value, "://"):
 		return false
-	case strings.EqualFold(m.name, "secret") && regexp.MustCompile(`^[a-z0-9-]+/[a-z0-9.-]+$`).MatchString(value): // secret="namespace/name"
+	case strings.EqualFold(m.name, "secret") && regex.Of(`^[a-z0-9-]+/[a-z0-9.-]+$`).MatchString(value): // secret="namespace/name"
 		return false
 	case strings.Contains(m.between, "="):
 		return true
 	case strings.HasPrefix(strings.TrimLeft(m.between, `\`), `"`) && strings.Contains(m.between, `": `) && !strings.HasPrefix(m.value, `"`) && !strings.HasPrefix(m.value, `\`):
 		return looksSecret(m.value) // object "namespace"/"db-secret": not registered
-	case regexp.MustCompile(`^[a-z]+[ \t]$`).MatchString(m.before): // failed to fetch secret: not found
+	case regex.Of(`^[a-z]+[ \t]$`).MatchString(m.before): // failed to fetch secret: not found
 		return looksSecret(m.value)
 	}
 	isQuoted := value != m.value

@@ -18,6 +18,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
@@ -169,7 +170,7 @@ func sameVersion(have, want string) bool {
 
 // rangeOf parses a range in the form of helm: "^1.2", "~1.2.3", "1.2.x", ">=1.2 <2".
 func rangeOf(text string) (semver.Range, error) {
-	m := regexp.MustCompile(`^([\^~])v?(\d+)(?:\.(\d+))?(?:\.(\d+))?$`).FindStringSubmatch(strings.TrimSpace(text))
+	m := regex.Of(`^([\^~])v?(\d+)(?:\.(\d+))?(?:\.(\d+))?$`).FindStringSubmatch(strings.TrimSpace(text))
 	if m == nil {
 		return semver.ParseRange(strings.ReplaceAll(strings.ReplaceAll(text, ",", " "), "*", "x"))
 	}

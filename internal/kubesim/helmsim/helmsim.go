@@ -20,6 +20,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // Object is one object as decoded JSON.
@@ -217,10 +219,10 @@ func (c *command) chartOf() (name, version string, err error) {
 		}
 		return field("name"), field("version"), nil
 	}
-	if repo := cmp.Or(c.flags["repo"], c.chart); !regexp.MustCompile(`^(https?|oci)://`).MatchString(repo) {
+	if repo := cmp.Or(c.flags["repo"], c.chart); !regex.Of(`^(https?|oci)://`).MatchString(repo) {
 		return "", "", fmt.Errorf("could not find protocol handler for: %s", repo) // pkg/getter of Helm
 	}
-	if v := c.flags["version"]; v != "" && !regexp.MustCompile(`[0-9*xX]`).MatchString(v[:min(len(v), 4)]) {
+	if v := c.flags["version"]; v != "" && !regex.Of(`[0-9*xX]`).MatchString(v[:min(len(v), 4)]) {
 		return "", "", fmt.Errorf("improper constraint: %s", v) // github.com/Masterminds/semver
 	}
 	name = c.chart[strings.LastIndex(c.chart, "/")+1:]

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -16,6 +15,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awshttp"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // Action names what Apply does with a resource.
@@ -108,7 +108,7 @@ func (s *Stack) before(ctx context.Context, w Wanted, now *types.Stack, p *Previ
 
 // diff compares the content of two templates, not their notation.
 func (s *Stack) diff(before, after string) string {
-	short := regexp.MustCompile(`[:\[ -]\s*!(Ref|GetAtt|Sub|Join|If|Select|Split|FindInMap|ImportValue|Base64|Equals|Not|And|Or)\b`)
+	short := regex.Of(`[:\[ -]\s*!(Ref|GetAtt|Sub|Join|If|Select|Split|FindInMap|ImportValue|Base64|Equals|Not|And|Or)\b`)
 	plain := func(text string) string {
 		var v any
 		if text == "" || short.MatchString(text) || yaml.Unmarshal([]byte(text), &v) != nil {

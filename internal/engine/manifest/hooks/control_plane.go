@@ -2,7 +2,6 @@ package hooks
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/blang/semver/v4"
@@ -12,6 +11,8 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	bootstrapadmission "sigs.k8s.io/cluster-api/bootstrap/kubeadm/webhooks/admission"
 	"sigs.k8s.io/cluster-api/util/secret"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // scaleInReplicas is the number of replicas from which a rollout of the control plane may
@@ -115,7 +116,7 @@ func validityErrors(k *controlplanev1.KubeadmControlPlane, spec *field.Path) fie
 
 func clusterConfigurationErrors(c *bootstrapv1.ClusterConfiguration, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	notInTags := regexp.MustCompile(`[^-a-zA-Z0-9_.]`)
+	notInTags := regex.Of(`[^-a-zA-Z0-9_.]`)
 	dns := c.DNS.ImageTag
 	if notInTags.MatchString(dns) {
 		errs = append(errs, field.Invalid(path.Child("dns", "imageTag"), dns, "is not an image tag"))

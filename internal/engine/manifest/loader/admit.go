@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +29,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/crd"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/hooks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/yamldoc"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 )
 
@@ -380,7 +380,7 @@ func (l *loader) decodeOrDrop(ctx context.Context, o *manifest.Entry) (any, bool
 			return newest, true
 		}
 		what, path := err.Error(), ""
-		if m := regexp.MustCompile(`"([^"]*)"`).FindStringSubmatch(what); m != nil {
+		if m := regex.Of(`"([^"]*)"`).FindStringSubmatch(what); m != nil {
 			path = findString(o.Value, "", m[1])
 		}
 		l.fail(o.Problem(path, what, "change the value"))

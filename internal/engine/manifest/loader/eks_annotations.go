@@ -3,7 +3,6 @@ package loader
 import (
 	"fmt"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // eksSettings reads the annotations of an AWSManagedControlPlane.
@@ -141,7 +141,7 @@ func (l *loader) nodeGroupSettings(o *manifest.Entry) manifest.NodeGroupSettings
 	}
 	s.InstanceTypes, _ = l.list(o, manifest.AnnotationInstanceTypes)
 	for _, t := range s.InstanceTypes {
-		if !regexp.MustCompile(`^[a-z0-9-]+\.[a-z0-9-]+$`).MatchString(t) {
+		if !regex.Of(`^[a-z0-9-]+\.[a-z0-9-]+$`).MatchString(t) {
 			l.fail(o.AnnotationProblem(manifest.AnnotationInstanceTypes, t+" is not an instance type", "write types such as m6i.large, m5.large"))
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/crd"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 )
 
@@ -98,7 +98,7 @@ func describe(e *field.Error) (what, fix string) {
 // notSupported describes a value that is not in the enumeration of the schema.
 func notSupported(e *field.Error) (what, fix string) {
 	var choices []string
-	for _, m := range regexp.MustCompile(`"([^"]*)"`).FindAllStringSubmatch(e.Detail, -1) {
+	for _, m := range regex.Of(`"([^"]*)"`).FindAllStringSubmatch(e.Detail, -1) {
 		choices = append(choices, m[1])
 	}
 	value, _ := e.BadValue.(string)
@@ -112,7 +112,7 @@ func notSupported(e *field.Error) (what, fix string) {
 
 // wrongType describes a value whose type differs from that in the schema.
 func wrongType(e *field.Error, detail string) (what, fix string) {
-	m := regexp.MustCompile(`must be of type ([\w,]+): "([\w-]+)"`).FindStringSubmatch(detail)
+	m := regex.Of(`must be of type ([\w,]+): "([\w-]+)"`).FindStringSubmatch(detail)
 	if m == nil {
 		return joinNonEmpty(displayedValue(e), detail), "change the value"
 	}
@@ -128,7 +128,7 @@ func tooLong(bits string) string { return "must be a whole number of at most " +
 // ofField returns an error of a whole object that names a field in its text, as the OpenAPI
 // validator has for large numbers, as an error of the field.
 func ofField(e *field.Error) *field.Error {
-	m := regexp.MustCompile(`(?i)checked value must be of type integer with format int(32|64) in (\S+)$`).FindStringSubmatch(e.Detail)
+	m := regex.Of(`(?i)checked value must be of type integer with format int(32|64) in (\S+)$`).FindStringSubmatch(e.Detail)
 	if m == nil {
 		return e
 	}
@@ -148,7 +148,7 @@ func plainRule(detail string) string {
 		"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character", name,
 		"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character", short,
 	).Replace(detail)
-	return regexp.MustCompile(` \(e\.g\. .*regex used for validation is '.*'\)`).ReplaceAllString(detail, "")
+	return regex.Of(` \(e\.g\. .*regex used for validation is '.*'\)`).ReplaceAllString(detail, "")
 }
 
 // typeFix returns the fix for a value of the wrong type.

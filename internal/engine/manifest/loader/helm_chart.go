@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +22,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/class/gotmpl"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/yamldoc"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
@@ -91,7 +91,7 @@ func (l *loader) validChart(o *manifest.Entry, s *manifest.HelmChartProxySpec) b
 	if !known && !isFolder(s.RepoURL) {
 		l.fail(o.Problem("spec.repoURL", fmt.Sprintf("%q is not a URL", s.RepoURL), "use https://…, oci://… or a folder such as ./charts"))
 	}
-	if v := s.Version; v != "" && !regexp.MustCompile(`^\s*[=!<>~^]*\s*(v?[0-9]|[xX*])`).MatchString(v) { // github.com/Masterminds/semver
+	if v := s.Version; v != "" && !regex.Of(`^\s*[=!<>~^]*\s*(v?[0-9]|[xX*])`).MatchString(v) { // github.com/Masterminds/semver
 		l.fail(
 			o.Problem(
 				"spec.version",
@@ -262,7 +262,7 @@ func (l *loader) values(o *manifest.Entry, text string, c *clusterv1.Cluster, bu
 // firstLine returns the first line of an error without quoted values, which may be secret.
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
-	return regexp.MustCompile("`[^`]*`").ReplaceAllString(line, "…")
+	return regex.Of("`[^`]*`").ReplaceAllString(line, "…")
 }
 
 // objectsForValues returns the objects that a template of values can use.

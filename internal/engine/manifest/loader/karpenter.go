@@ -1,10 +1,10 @@
 package loader
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // karpenter reads the annotation of Karpenter; nil without it.
@@ -13,7 +13,7 @@ func (l *loader) karpenter(o *manifest.Entry) *manifest.Karpenter {
 	if !set {
 		return nil
 	}
-	label := regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
+	label := regex.Of(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
 	namespace, name, both := strings.Cut(account, "/")
 	if !both || !label.MatchString(namespace) || !label.MatchString(name) {
 		l.fail(

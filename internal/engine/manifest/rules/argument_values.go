@@ -18,6 +18,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/components"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // valueRule says what is wrong with the value of an argument; "" for nothing.
@@ -615,7 +616,7 @@ func checkKubeletTogether(args map[string]string, fail func(what, fix string)) {
 		checkKubeletLimits(args, fail)
 		checkReservations(args, fail)
 	}
-	reserves := regexp.MustCompile(`(^|,)cpu=`).MatchString
+	reserves := regex.Of(`(^|,)cpu=`).MatchString
 	if args["cpu-manager-policy"] == "static" && !listed && !file && !reserves(args["system-reserved"]) && !reserves(args["kube-reserved"]) {
 		fail("the static policy of the CPU manager needs reserved CPUs", "set reserved-cpus, system-reserved or kube-reserved") // pkg/kubelet/cm/cpumanager
 	}

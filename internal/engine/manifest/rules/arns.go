@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // arnForm is the form of an ARN that a field takes: "Amazon Resource Names (ARNs)" in the AWS General
@@ -67,7 +68,7 @@ func (c *checks) checkARN(o *manifest.Entry, path, arn string, form arnForm) {
 		)
 	case form.regional && parts[3] != c.cluster.Region:
 		c.fail(o.Problem(path, fmt.Sprintf("%s is in the region %s, but the cluster is in %s", arn, parts[3], c.cluster.Region), "use one of this region"))
-	case !regexp.MustCompile(`^(\d{12}|aws)$`).MatchString(parts[4]):
+	case !regex.Of(`^(\d{12}|aws)$`).MatchString(parts[4]):
 		c.fail(o.Problem(path, fmt.Sprintf("%s: %q is not the number of an account", arn, parts[4]), "write 12 digits"))
 	}
 }
@@ -78,14 +79,14 @@ func (c *checks) checkKey(o *manifest.Entry, path, key string) {
 	case key == "":
 	case strings.HasPrefix(key, "arn:"):
 		c.checkARN(o, path, key, keyARN())
-	case !regexp.MustCompile(`^(alias/[a-zA-Z0-9/_-]+|mrk-[0-9a-f]{32}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$`).MatchString(key): // KeyId of DescribeKey, KMS API reference
+	case !regex.Of(`^(alias/[a-zA-Z0-9/_-]+|mrk-[0-9a-f]{32}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$`).MatchString(key): // KeyId of DescribeKey, KMS API reference
 		c.fail(o.Problem(path, fmt.Sprintf("%q is not a KMS key", key), "write its ARN, its ID, or alias/NAME"))
 	}
 }
 
 // checkIAMName checks the name of a role or an instance profile (CreateRole and CreateInstanceProfile, IAM API reference).
 func (c *checks) checkIAMName(o *manifest.Entry, path, name, what string) {
-	if name != "" && !regexp.MustCompile(`^[\w+=,.@-]{1,128}$`).MatchString(name) {
+	if name != "" && !regex.Of(`^[\w+=,.@-]{1,128}$`).MatchString(name) {
 		c.fail(o.Problem(path, fmt.Sprintf("%q is not the name of %s", name, what), "use letters, digits and + = , . @ - _; a path is not part of the name"))
 	}
 }

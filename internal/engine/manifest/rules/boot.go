@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/components"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // checkBoot checks the settings that cloud-init or Ignition applies before kubeadm starts: files, users and file systems.
@@ -24,11 +24,11 @@ func (c *checks) checkBoot(o *manifest.Entry, prefix string, spec *bootstrapv1.K
 	}
 	for i, u := range spec.Users {
 		at := fmt.Sprintf("%s.users[%d]", prefix, i)
-		if !regexp.MustCompile(`^[A-Za-z0-9_.][A-Za-z0-9_.-]{0,31}\$?$`).MatchString(u.Name) { // useradd(8); Debian permits less
+		if !regex.Of(`^[A-Za-z0-9_.][A-Za-z0-9_.-]{0,31}\$?$`).MatchString(u.Name) { // useradd(8); Debian permits less
 			c.fail(o.Problem(at+".name", fmt.Sprintf("%q is not the name of a user of Linux", u.Name), "use small letters, digits, - and _"))
 		}
 		for n, key := range u.SSHAuthorizedKeys {
-			if !regexp.MustCompile(`(^|\s)(ssh-|ecdsa-|sk-)\S+\s+[A-Za-z0-9+/=]+`).MatchString(key) { // sshd(8), AUTHORIZED_KEYS FILE FORMAT
+			if !regex.Of(`(^|\s)(ssh-|ecdsa-|sk-)\S+\s+[A-Za-z0-9+/=]+`).MatchString(key) { // sshd(8), AUTHORIZED_KEYS FILE FORMAT
 				c.warn(o.Problem(fmt.Sprintf("%s.sshAuthorizedKeys[%d]", at, n), "is not a public key of SSH", `write one as in "ssh-ed25519 AAAA… name"`))
 			}
 		}
@@ -40,7 +40,7 @@ func (c *checks) checkBoot(o *manifest.Entry, prefix string, spec *bootstrapv1.K
 
 // checkFile checks a file as cloud-init writes it (cloudinit/config/cc_write_files.py).
 func (c *checks) checkFile(o *manifest.Entry, at string, f *bootstrapv1.File) {
-	if f.Owner != "" && !regexp.MustCompile(`^[^\s:]+(:[^\s:]+)?$`).MatchString(f.Owner) {
+	if f.Owner != "" && !regex.Of(`^[^\s:]+(:[^\s:]+)?$`).MatchString(f.Owner) {
 		c.fail(o.Problem(at+".owner", fmt.Sprintf("%q is not a user and a group", f.Owner), `write it as in "root:root"`))
 	}
 	if f.Encoding == "" || f.Content == "" {
@@ -128,7 +128,7 @@ func (c *checks) checkPhases(o *manifest.Entry, prefix string, spec *bootstrapv1
 
 // checkTokens checks bootstrap tokens (ValidateBootstrapTokens in cmd/kubeadm/app/apis/kubeadm/validation).
 func (c *checks) checkTokens(o *manifest.Entry, path string, tokens []bootstrapv1.BootstrapToken) {
-	group := regexp.MustCompile(`^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$`) // k8s.io/cluster-bootstrap/token/api
+	group := regex.Of(`^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$`) // k8s.io/cluster-bootstrap/token/api
 	for i, t := range tokens {
 		at := fmt.Sprintf("%s[%d]", path, i)
 		if t.TTLSeconds != nil && !t.Expires.IsZero() {

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/components"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // checkControlPlaneArguments checks the arguments of the components that kubeadm starts, and the
@@ -266,7 +266,7 @@ func (c *checks) checkSocket(o *manifest.Entry, path, socket string, v kubernete
 		)
 	case strings.HasSuffix(socket, "/docker.sock") && v.minor >= dockershimEnds:
 		c.fail(o.Problem(path, socket+" is the socket of Docker itself, and the kubelet needs one of a container runtime (CRI)", "remove it, or set "+containerd))
-	case !strings.HasPrefix(socket, "/") && !regexp.MustCompile(`^unix:///.`).MatchString(socket):
+	case !strings.HasPrefix(socket, "/") && !regex.Of(`^unix:///.`).MatchString(socket):
 		c.fail(o.Problem(path, fmt.Sprintf("%q is not a socket of a container runtime on this machine", socket), "remove it, or set "+containerd))
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -14,6 +13,7 @@ import (
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // Rules of EKS for names, ARNs and texts, from the operations in its API reference: CreateCluster,
@@ -86,7 +86,7 @@ func (c *checks) checkAddon(o *manifest.Entry, path string, a ekscontrolplanev1.
 	if a.ServiceAccountRoleArn != nil {
 		c.checkARN(o, path+".serviceAccountRoleARN", *a.ServiceAccountRoleArn, roleARN())
 	}
-	if !regexp.MustCompile(`^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$`).MatchString(a.Name) {
+	if !regex.Of(`^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$`).MatchString(a.Name) {
 		c.fail(
 			o.Problem(
 				path+".name",
@@ -191,7 +191,7 @@ func (c *checks) checkTagTexts(o *manifest.Entry, path string, tags map[string]s
 }
 
 func tagText(s string) bool {
-	return regexp.MustCompile(`^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$`).MatchString(s)
+	return regex.Of(`^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$`).MatchString(s)
 }
 
 // mostHooks is the number of lifecycle hooks that an Auto Scaling group can have (Amazon EC2 Auto Scaling
@@ -206,7 +206,7 @@ func (c *checks) checkHooks(o *manifest.Entry, hooks []expinfrav1.AWSLifecycleHo
 	}
 	for i, h := range hooks {
 		at := fmt.Sprintf("%s[%d]", path, i)
-		if h.Name != "" && !regexp.MustCompile(`^[A-Za-z0-9\-_/]{1,255}$`).MatchString(h.Name) {
+		if h.Name != "" && !regex.Of(`^[A-Za-z0-9\-_/]{1,255}$`).MatchString(h.Name) {
 			c.fail(
 				o.Problem(at+".name", fmt.Sprintf("%q: the name of a lifecycle hook has up to 255 letters a to z, digits, and characters of -_/", h.Name), "change it"),
 			)

@@ -3,7 +3,6 @@ package rules
 import (
 	"fmt"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // Limits of EKS: see "Amazon EKS service quotas" and the CreateCluster, CreateNodegroup
@@ -145,7 +145,7 @@ func (c *checks) checkEKSName(o *manifest.Entry, path, name string, longest int)
 	switch {
 	case len(name) > longest:
 		c.fail(o.Problem(path, fmt.Sprintf("a name in EKS has at most %d characters, this one has %d", longest, len(name)), "shorten it"))
-	case !regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]*$`).MatchString(name):
+	case !regex.Of(`^[0-9A-Za-z][0-9A-Za-z_-]*$`).MatchString(name):
 		c.fail(o.Problem(path, fmt.Sprintf("%q: a name in EKS consists of letters, digits, - and _, and begins with a letter or digit", name), "change the name"))
 	}
 }

@@ -3,13 +3,13 @@ package rules
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // checkFargate checks the Fargate profiles.
@@ -46,7 +46,7 @@ func (c *checks) checkSelectors(o *manifest.Entry, f *expinfrav1.AWSFargateProfi
 		if s.Namespace == "" {
 			c.fail(o.Problem(path+".namespace", "a selector needs a namespace", "set it"))
 		}
-		if s.Namespace != "" && !regexp.MustCompile(`^[a-z0-9*?-]{1,63}$`).MatchString(s.Namespace) {
+		if s.Namespace != "" && !regex.Of(`^[a-z0-9*?-]{1,63}$`).MatchString(s.Namespace) {
 			c.warn(
 				o.Problem(
 					path+".namespace",

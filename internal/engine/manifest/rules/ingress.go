@@ -3,13 +3,13 @@ package rules
 import (
 	"fmt"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // Rules of Amazon EC2 for security groups: IpPermission, IpRange and AuthorizeSecurityGroupIngress in
@@ -125,7 +125,7 @@ func badDescription(text string) string {
 	switch {
 	case len(text) > longestDescription:
 		return fmt.Sprintf("AWS permits %d characters, this text has %d", longestDescription, len(text))
-	case !regexp.MustCompile(`^[a-zA-Z0-9 ._\-:/()#,@\[\]+=&;{}!$*]*$`).MatchString(text):
+	case !regex.Of(`^[a-zA-Z0-9 ._\-:/()#,@\[\]+=&;{}!$*]*$`).MatchString(text):
 		return fmt.Sprintf("%q: AWS permits letters a to z, digits, spaces and ._-:/()#,@[]+=&;{}!$* in descriptions", text)
 	}
 	return ""
@@ -154,7 +154,7 @@ func (c *checks) checkRuleBlock(path, text string, family int) {
 // in the EC2 user guide).
 func (c *checks) checkID(o *manifest.Entry, path, id, prefix, what string) {
 	digits, ok := strings.CutPrefix(id, prefix+"-")
-	if !ok || !regexp.MustCompile(`^([0-9a-f]{8}|[0-9a-f]{17})$`).MatchString(digits) {
+	if !ok || !regex.Of(`^([0-9a-f]{8}|[0-9a-f]{17})$`).MatchString(digits) {
 		c.fail(o.Problem(path, fmt.Sprintf("%q is not the ID of %s", id, what), fmt.Sprintf("set an ID such as %s-0123456789abcdef0", prefix)))
 	}
 }

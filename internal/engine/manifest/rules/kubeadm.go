@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/netip"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // checkKubeadm checks a configuration as kubeadm does before it does anything: see the functions
@@ -99,8 +99,8 @@ func (c *checks) checkAbsolute(o *manifest.Entry, at, value string) {
 // checkRepository checks a repository of images (github.com/distribution/reference).
 func (c *checks) checkRepository(o *manifest.Entry, path, value string) {
 	host, rest, found := strings.Cut(value, "/")
-	named := regexp.MustCompile(`^([a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
-	hosted := regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]+)?$`)
+	named := regex.Of(`^([a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
+	hosted := regex.Of(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]+)?$`)
 	if value == "" || hosted.MatchString(host) && (!found || named.MatchString(rest)) {
 		return
 	}
@@ -209,7 +209,7 @@ func (c *checks) checkDiscovery(o *manifest.Entry, path string, d *bootstrapv1.D
 	if d.File.IsDefined() && d.BootstrapToken.IsDefined() { // ValidateDiscovery
 		c.fail(o.Problem(path, "kubeadm accepts bootstrapToken or file, not both", "remove one of them"))
 	}
-	token := regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`) // k8s.io/cluster-bootstrap/token/api
+	token := regex.Of(`^[a-z0-9]{6}\.[a-z0-9]{16}$`) // k8s.io/cluster-bootstrap/token/api
 	if t := d.BootstrapToken.Token; t != "" && !token.MatchString(t) {
 		c.fail(o.Problem(path+".bootstrapToken.token", "is not a bootstrap token", "write six letters or digits, a dot and sixteen more, or remove it"))
 	}
@@ -220,7 +220,7 @@ func (c *checks) checkDiscovery(o *manifest.Entry, path string, d *bootstrapv1.D
 		c.fail(o.Problem(path+".bootstrapToken.apiServerEndpoint", fmt.Sprintf("%q is not a host with a port", e), "remove it: the run sets it"))
 	}
 	for i, hash := range d.BootstrapToken.CACertHashes {
-		if !regexp.MustCompile(`^sha256:[0-9a-fA-F]{64}$`).MatchString(hash) {
+		if !regex.Of(`^sha256:[0-9a-fA-F]{64}$`).MatchString(hash) {
 			c.fail(
 				o.Problem(
 					fmt.Sprintf("%s.bootstrapToken.caCertHashes[%d]", path, i),

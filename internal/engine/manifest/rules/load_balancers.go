@@ -3,7 +3,6 @@ package rules
 import (
 	"fmt"
 	"net/netip"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // Rules of Elastic Load Balancing: CreateLoadBalancer, CreateTargetGroup and CreateListener in its API
@@ -121,7 +121,7 @@ func (c *checks) checkTargets(path string, lb *infrav1.AWSLoadBalancerSpec) {
 // checkListener checks the health check of an additional listener.
 func (c *checks) checkListener(at string, config *infrav1.TargetGroupHealthCheckAdditionalSpec) {
 	c.checkTimes(at, config.IntervalSeconds, config.TimeoutSeconds)
-	if config.Path != nil && (len(*config.Path) > longestPath || !regexp.MustCompile(`^/[!-~]*$`).MatchString(*config.Path)) {
+	if config.Path != nil && (len(*config.Path) > longestPath || !regex.Of(`^/[!-~]*$`).MatchString(*config.Path)) {
 		c.fail(c.infra.Problem(at+".path", fmt.Sprintf("%q is not the path of a URL", *config.Path), "begin it with /"))
 	}
 	if config.Port == nil || *config.Port == trafficPort {

@@ -3,7 +3,6 @@ package rules
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/hooks"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // mostMachineGroups is the quota of security groups of a network interface, L-2AFB9258. AWS raises it
@@ -97,7 +97,7 @@ func (c *checks) checkPrice(o *manifest.Entry, path string, spot *infrav1.SpotMa
 		return
 	}
 	price, err := strconv.ParseFloat(*spot.MaxPrice, 64)
-	if err != nil || price <= 0 || !regexp.MustCompile(`^[0-9.]+$`).MatchString(*spot.MaxPrice) {
+	if err != nil || price <= 0 || !regex.Of(`^[0-9.]+$`).MatchString(*spot.MaxPrice) {
 		c.fail(
 			o.Problem(
 				path,
@@ -146,7 +146,7 @@ func (c *checks) checkDisks(o *manifest.Entry, path string, spec *infrav1.AWSMac
 		first, twice := names[name]
 		switch {
 		case v.DeviceName == "": // reported already
-		case !regexp.MustCompile(`^(/dev/)?(sd[a-z]([1-9]|1[0-5])?|xvd[a-d]?[a-z])$`).MatchString(v.DeviceName): // "Device names for volumes", EC2 user guide
+		case !regex.Of(`^(/dev/)?(sd[a-z]([1-9]|1[0-5])?|xvd[a-d]?[a-z])$`).MatchString(v.DeviceName): // "Device names for volumes", EC2 user guide
 			c.fail(o.Problem(at+".deviceName", fmt.Sprintf("%q is not the name of a device in EC2", v.DeviceName), "use /dev/sdf to /dev/sdp"))
 		case twice && spec.NonRootVolumes[first].DeviceName != v.DeviceName: // otherwise reported already
 			c.fail(

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/components"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // kubernetesVersion is the version of the components of a machine.
@@ -121,7 +121,7 @@ func (c *checks) checkConfig(o *manifest.Entry, prefix string, spec *bootstrapv1
 // checkMode checks the permissions of a file: cloud-init ignores those that are not an octal number
 // (decode_perms in cloudinit/config/cc_write_files.py), so a secret may become readable for all.
 func (c *checks) checkMode(o *manifest.Entry, path, mode string) {
-	if mode != "" && !regexp.MustCompile(`^(0o?)?[0-7]{3,4}$`).MatchString(mode) {
+	if mode != "" && !regex.Of(`^(0o?)?[0-7]{3,4}$`).MatchString(mode) {
 		c.fail(o.Problem(path, fmt.Sprintf("%q is not an octal number", mode), `write it as in "0600"`))
 	}
 }

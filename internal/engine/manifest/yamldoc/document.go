@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
@@ -202,15 +202,15 @@ func single(root *yaml.Node) *yaml.Node {
 func (d Document) syntax(err error, lines []string) manifest.Problem {
 	what := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 1
-	if m := regexp.MustCompile(`^line (\d+): `).FindStringSubmatch(what); m != nil {
+	if m := regex.Of(`^line (\d+): `).FindStringSubmatch(what); m != nil {
 		line, _ = strconv.Atoi(m[1])
 		what = what[len(m[0]):]
-		if regexp.MustCompile(`^did not find expected (key|node content|'|<)|^found undefined tag`).MatchString(what) {
+		if regex.Of(`^did not find expected (key|node content|'|<)|^found undefined tag`).MatchString(what) {
 			line++
 		}
 	}
 	fix := "check the indentation, and quote text that holds special characters"
-	if m := regexp.MustCompile(`^unknown anchor '(.*)' referenced`).FindStringSubmatch(what); m != nil {
+	if m := regex.Of(`^unknown anchor '(.*)' referenced`).FindStringSubmatch(what); m != nil {
 		fix = "quote text that begins with *, or define the anchor"
 		line = 1 + slices.IndexFunc(lines, func(text string) bool { return strings.Contains(text, "*"+m[1]) })
 	}

@@ -2,11 +2,12 @@ package gotmpl
 
 import (
 	"math"
-	"regexp"
 	"regexp/syntax"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // Budget limits the work of all templates of one input together.
@@ -68,11 +69,11 @@ func costOfPrintf(format string, v []any) int {
 	for _, x := range v {
 		longest = max(longest, size(x))
 	}
-	for _, verb := range regexp.MustCompile(`%[^%a-zA-Z]*`).FindAllString(format, -1) {
+	for _, verb := range regex.Of(`%[^%a-zA-Z]*`).FindAllString(format, -1) {
 		if strings.Contains(verb, "*") { // an argument is the width
 			return math.MaxInt
 		}
-		for _, digits := range regexp.MustCompile(`\d+`).FindAllString(verb, -1) {
+		for _, digits := range regex.Of(`\d+`).FindAllString(verb, -1) {
 			width, err := strconv.Atoi(digits)
 			if err != nil {
 				return math.MaxInt

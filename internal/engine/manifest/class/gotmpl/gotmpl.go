@@ -13,10 +13,11 @@ package gotmpl
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"text/template/parse"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // Limits of one evaluation.
@@ -64,13 +65,13 @@ func Parse(text string) (*Template, error) {
 
 // parseError extracts the line from the message of the parser.
 func parseError(err error) error {
-	m := regexp.MustCompile(`(?s)^template: [^:]*:(\d+):(?:\d+:)? ?(.*)$`).FindStringSubmatch(err.Error())
+	m := regex.Of(`(?s)^template: [^:]*:(\d+):(?:\d+:)? ?(.*)$`).FindStringSubmatch(err.Error())
 	if m == nil {
 		return &Error{Line: 1, What: err.Error()}
 	}
 	line, _ := strconv.Atoi(m[1])
 	what := m[2]
-	if f := regexp.MustCompile(`^function ("[^"]*") not defined`).FindStringSubmatch(what); f != nil {
+	if f := regex.Of(`^function ("[^"]*") not defined`).FindStringSubmatch(what); f != nil {
 		what = "the function " + f[1] + " is not supported"
 	}
 	return &Error{Line: line, What: what}

@@ -11,9 +11,9 @@ import (
 
 // limits has a line for each flag that takes a number or a duration: the component, the flag, the least value and the
 // greatest; "-" means that there is no greatest value. Sources in Kubernetes: Validate in
-// k8s.io/apiserver/pkg/server/options (server_run_options.go, audit.go), in cmd/kube-controller-manager/app/options and in pkg/controlplane/apiserver/options, and
-// ValidateKubeletConfiguration in pkg/kubelet/apis/config/validation. A port must be the one that kubeadm's probes
-// use (cmd/kubeadm/app/phases/controlplane/manifests.go).
+// k8s.io/apiserver/pkg/server/options (server_run_options.go, audit.go), in cmd/kube-controller-manager/app/options and in
+// pkg/controlplane/apiserver/options, and ValidateKubeletConfiguration in pkg/kubelet/apis/config/validation. A port must be
+// the one that kubeadm's probes use (cmd/kubeadm/app/phases/controlplane/manifests.go).
 const limits = `
 kube-apiserver livez-grace-period 0s -
 kube-apiserver max-requests-inflight 0 -

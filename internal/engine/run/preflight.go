@@ -54,7 +54,7 @@ func (p *planning) preflight(ctx context.Context) error {
 func (p *planning) launchControlPlaneFirst(control func(plan.ID) bool) {
 	var first, others []graph.Resource
 	for _, s := range p.Plan.Steps {
-		r := p.Built.Graph.Resource(s.Resource)
+		r := p.Built.Resource(s.Resource)
 		if _, launches := r.Desired().(ec2.Launcher); !launches || s.Action != plan.Create && s.Action != plan.Update {
 			continue
 		}
@@ -65,7 +65,7 @@ func (p *planning) launchControlPlaneFirst(control func(plan.ID) bool) {
 		}
 	}
 	for _, r := range others {
-		p.Built.Graph.Postpone(r, first)
+		p.Built.Postpone(r, first)
 	}
 }
 

@@ -97,22 +97,33 @@ func (i *Instance) checkPlacement(ctx context.Context, c *cloud.Clients) (refusa
 	}
 	group := out.PlacementGroups[0]
 	count := int64(aws.ToInt32(group.PartitionCount))
+	if i.Spec.Tenancy == string(types.TenancyDedicated) {
+		if refusal := refusesDedicated(group.Strategy, count); refusal != "" {
+			return fmt.Sprintf("tenancy dedicated: the placement group %s has %s", name, refusal), nil
+		}
+	}
 	switch strategy := string(group.Strategy); {
 	case partition > 0 && group.Strategy != types.PlacementStrategyPartition:
 		return fmt.Sprintf("placementGroupPartition %d: the placement group %s has the strategy %s, so no partitions: remove it, or use another group",
 			partition, name, strategy), nil
 	case partition > 0 && count > 0 && partition > count:
 		return fmt.Sprintf("placementGroupPartition %d: the placement group %s has %d partitions: use one of them", partition, name, count), nil
-	case i.Spec.Tenancy == string(types.TenancyDedicated) && group.Strategy == types.PlacementStrategySpread:
-		return fmt.Sprintf("tenancy dedicated: the placement group %s has the strategy spread, which takes no Dedicated Instances: change one of them", name), nil
-	case i.Spec.Tenancy == string(types.TenancyDedicated) && count > mostOfDedicated:
-		return fmt.Sprintf("tenancy dedicated: the placement group %s has %d partitions, and with Dedicated Instances it has at most %d: use another group",
-			name, count, mostOfDedicated), nil
 	case i.Type.VCPUs > 0 && !slices.Contains(i.Type.Strategies, strategy):
 		return fmt.Sprintf("the instance type %s cannot be in a placement group with the strategy %s, such as %s: use another type or group",
 			i.Spec.InstanceType, strategy, name), nil
 	}
 	return "", nil
+}
+
+// refusesDedicated says why a placement group takes no Dedicated Instances; "" if it does.
+func refusesDedicated(strategy types.PlacementStrategy, partitions int64) string {
+	switch {
+	case strategy == types.PlacementStrategySpread:
+		return "the strategy spread, which takes no Dedicated Instances: change one of them"
+	case partitions > mostOfDedicated:
+		return fmt.Sprintf("%d partitions, and with Dedicated Instances it has at most %d: use another group", partitions, mostOfDedicated)
+	}
+	return ""
 }
 
 // placementGroupKind declares placement groups. A cluster uses existing ones and never

@@ -38,44 +38,15 @@ func (t *Targets) Check(ctx context.Context, c *cloud.Clients) (refusal string, 
 	}
 	lb, found := x.LoadBalancer.Found()
 	group, known := t.Group.Found()
-	vpc := ec2.KnownVPC(x.VPC)
-	const another = ": use another load balancer"
-	switch {
-	case !found || !known:
+	if !found || !known {
 		return "", nil
-	case lb.Failure() != "":
-		return fmt.Sprintf("the load balancer %s is %s, and AWS does not repair it%s", x.Name, lb.Failure(), another), nil
-	case lb.Type != types.LoadBalancerTypeEnumNetwork:
-		return fmt.Sprintf(
-			"the load balancer %s is of the type %s, and machines join through connections of TCP, which only a network load balancer forwards%s",
-			x.Name,
-			lb.Type,
-			another,
-		), nil
-	case vpc != "" && lb.VPC != vpc:
-		return fmt.Sprintf("the load balancer %s is in the VPC %s, and the cluster in %s%s", x.Name, lb.VPC, vpc, another), nil
-	case vpc != "" && group.VPC != vpc:
-		return fmt.Sprintf("the target group %s behind the port %d of the load balancer %s is in the VPC %s, and the cluster in %s: use another target group",
-			group.Name, x.Port, x.Name, group.VPC, vpc), nil
-	case group.Type != types.TargetTypeEnumInstance:
-		return fmt.Sprintf(
-			"the target group %s behind the port %d of the load balancer %s has targets of the type %s, and machines are registered as instances: use another target group",
-			group.Name,
-			x.Port,
-			x.Name,
-			group.Type,
-		), nil
-	case !forwardsTCP(group.Protocol):
-		return fmt.Sprintf(
-			"the target group %s behind the port %d of the load balancer %s has the protocol %s, and the API server needs TCP: use another target group",
-			group.Name,
-			x.Port,
-			x.Name,
-			group.Protocol,
-		), nil
-	case group.IPType == string(types.TargetGroupIpAddressTypeEnumIpv6) && !t.primaryIPv6():
-		return fmt.Sprintf("the target group %s behind the port %d of the load balancer %s is for IPv6, and the machines have no primary IPv6 address: "+
-			"set assignPrimaryIPv6: enabled, or use another target group", group.Name, x.Port, x.Name), nil
+	}
+	vpc := ec2.KnownVPC(x.VPC)
+	if refusal := lb.unusable(vpc); refusal != "" {
+		return fmt.Sprintf("the load balancer %s is %s: use another load balancer", x.Name, refusal), nil
+	}
+	if refusal := t.refusesMachines(group, vpc); refusal != "" {
+		return fmt.Sprintf("the target group %s behind the port %d of the load balancer %s %s: use another target group", group.Name, x.Port, x.Name, refusal), nil
 	}
 	all, err := Listeners(ctx, c, lb.ID)
 	for _, l := range all {
@@ -85,6 +56,34 @@ func (t *Targets) Check(ctx context.Context, c *cloud.Clients) (refusal string, 
 		}
 	}
 	return "", err
+}
+
+// unusable says why a load balancer cannot be that of a cluster in the VPC; "" if it can.
+func (s LoadBalancerState) unusable(vpc string) string {
+	switch {
+	case s.Failure() != "":
+		return s.Failure() + ", and AWS does not repair it"
+	case s.Type != types.LoadBalancerTypeEnumNetwork:
+		return fmt.Sprintf("of the type %s, and machines join through connections of TCP, which only a network load balancer forwards", s.Type)
+	case vpc != "" && s.VPC != vpc:
+		return fmt.Sprintf("in the VPC %s, and the cluster in %s", s.VPC, vpc)
+	}
+	return ""
+}
+
+// refusesMachines says why the machines of a cluster in the VPC cannot be in the target group; "" if they can.
+func (t *Targets) refusesMachines(group TargetGroupState, vpc string) string {
+	switch {
+	case vpc != "" && group.VPC != vpc:
+		return fmt.Sprintf("is in the VPC %s, and the cluster in %s", group.VPC, vpc)
+	case group.Type != types.TargetTypeEnumInstance:
+		return fmt.Sprintf("has targets of the type %s, and machines are registered as instances", group.Type)
+	case !forwardsTCP(group.Protocol):
+		return fmt.Sprintf("has the protocol %s, and the API server needs TCP", group.Protocol)
+	case group.IPType == string(types.TargetGroupIpAddressTypeEnumIpv6) && !t.primaryIPv6():
+		return "is for IPv6, and the machines have no primary IPv6 address (assignPrimaryIPv6)"
+	}
+	return ""
 }
 
 func forwardsTCP(p types.ProtocolEnum) bool {

@@ -620,6 +620,11 @@ func checkKubeletTogether(args map[string]string, fail func(what, fix string)) {
 	if args["cpu-manager-policy"] == "static" && !listed && !file && !reserves(args["system-reserved"]) && !reserves(args["kube-reserved"]) {
 		fail("the static policy of the CPU manager needs reserved CPUs", "set reserved-cpus, system-reserved or kube-reserved") // pkg/kubelet/cm/cpumanager
 	}
+	checkEvictions(args, fail)
+}
+
+// checkEvictions checks that each soft threshold has a grace period.
+func checkEvictions(args map[string]string, fail func(what, fix string)) {
 	for item := range strings.SplitSeq(args["eviction-soft"], ",") { // pkg/kubelet/eviction/helpers.go
 		signal, _, is := strings.Cut(item, "<")
 		if is && !strings.Contains(","+args["eviction-soft-grace-period"], ","+signal+"=") {

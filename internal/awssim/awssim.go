@@ -276,13 +276,8 @@ type Process struct {
 // Process returns a new program.
 func (a *AWS) Process() *Process { return &Process{core.NewProcess(a.account), a.kubernetes} }
 
-// Config returns the configuration of a new program, for what a test does beside the one that it tests: its
-// clients repeat a call until the rate limits let it through. Those of the SDK give up after three times.
-func (a *AWS) Config() aws.Config {
-	cfg := a.Process().Config()
-	cfg.RetryMaxAttempts = 20
-	return cfg
-}
+// Config returns the configuration of a new program.
+func (a *AWS) Config() aws.Config { return a.Process().Config() }
 
 // Handler serves the account over HTTP, in AWS's protocols, to clients that are one program.
 func (p *Process) Handler() (*wire.Handler, error) { return wire.New(p.Process) }

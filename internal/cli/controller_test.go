@@ -8,12 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	ekssim "github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 )
 
@@ -128,13 +127,14 @@ func podIdentities(t *testing.T, a *awssim.AWS) {
 		}
 		s.IAM.Roles["deep"] = &awssim.Role{Name: "deep", Path: "/a/b/", Service: "pods.eks.amazonaws.com"}
 	})
-	for i := range 130 {
-		_, err := eks.NewFromConfig(a.Config()).CreatePodIdentityAssociation(t.Context(), &eks.CreatePodIdentityAssociationInput{
-			ClusterName: aws.String("demo"), Namespace: aws.String("capa-system"), ServiceAccount: aws.String(fmt.Sprint("other-", i)),
-			RoleArn: aws.String("arn:aws:iam::123456789012:role/other"),
-		})
-		require.NoError(t, err)
-	}
+	a.Edit(func(s *awssim.State) { // calls would exceed EKS's rate
+		for i := range 130 {
+			id := fmt.Sprintf("a-%017d", i)
+			s.EKS.Clusters["demo"].PodIdentities[id] = &ekssim.PodIdentity{
+				ID: id, Namespace: "capa-system", ServiceAccount: fmt.Sprint("other-", i), RoleARN: "arn:aws:iam::123456789012:role/other",
+			}
+		}
+	})
 }
 
 func TestUsePodIdentity(t *testing.T) {

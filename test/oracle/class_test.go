@@ -162,12 +162,12 @@ func theirs(t require.TestingT, in topologyInput) (made, error) {
 func ours(in topologyInput) (made, []class.Problem) {
 	result, problems := class.Expand(context.Background(), class.Input{
 		Cluster: in.cluster.DeepCopy(), Class: in.class.DeepCopy(),
-		Template: func(kind, _, name string) (*class.Template, bool) {
+		Template: func(kind, apiVersion, name string) (*class.Template, bool) {
 			v := in.templates[kind+"/"+name]
 			if v == nil {
 				return nil, false
 			}
-			return &class.Template{Kind: kind, Name: name, Value: (&unstructured.Unstructured{Object: v}).DeepCopy().Object}, true
+			return &class.Template{Kind: kind, APIVersion: apiVersion, Name: name, Value: (&unstructured.Unstructured{Object: v}).DeepCopy().Object}, true
 		},
 	})
 	if result == nil {

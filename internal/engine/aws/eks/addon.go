@@ -84,6 +84,7 @@ func (s AddonState) IsOwned(c *cloud.Clients) bool { return ownedByName(s.Object
 
 var (
 	_ graph.Checked              = (*Addon)(nil)
+	_ graph.Doubted              = (*Addon)(nil)
 	_ graph.Managed[AddonState]  = (*Addon)(nil)
 	_ graph.Follower[AddonState] = (*Addon)(nil)
 	_ graph.Timed                = (*Addon)(nil)
@@ -349,6 +350,24 @@ func (a *Addon) Check(ctx context.Context, c *cloud.Clients) (refusal string, er
 		return refusal, err
 	}
 	return a.checkConfiguration(ctx, c, offered)
+}
+
+// Doubts implements graph.Doubted. EKS installs some add-ons with a new cluster, and the creation of an add-on that does not overwrite
+// what is there may fail (resolveConflicts of CreateAddon in the EKS API).
+func (a *Addon) Doubts(ctx context.Context, c *cloud.Clients) (warnings []string, err error) {
+	cluster, own := a.Cluster.Desired().(*Cluster)
+	if !own || cluster.SkipSelfManagedAddons || a.Conflicts == string(types.ResolveConflictsOverwrite) ||
+		!slices.Contains([]string{"vpc-cni", "coredns", "kube-proxy"}, a.Name) {
+		return nil, nil
+	}
+	if have, err := a.Find(ctx, c); have != nil || err != nil {
+		return nil, err
+	}
+	return []string{fmt.Sprintf(
+		"conflictResolution %s: EKS installs %s with the cluster, and the add-on may fail because of it (ConfigurationConflict): write overwrite",
+		strings.ToLower(a.Conflicts),
+		a.Name,
+	)}, nil
 }
 
 // checkVersion compares the version with those that EKS offers, or with the error that EKS has answered.

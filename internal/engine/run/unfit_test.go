@@ -358,7 +358,9 @@ func TestDoubts(t *testing.T) {
 			`^byo-vpc.yaml:\d+ AWSCluster/byo-vpc spec.network.subnets\[3\].availabilityZone: subnet subnet-0000000000000002b is in us-east-1b, not in us-east-1c`,
 		},
 		"an add-on that keeps what EKS installs": {
-			"eks-addons.yaml", []string{"  - name: coredns\n", "  - name: coredns\n    conflictResolution: none\n"}, nil,
+			"eks-addons.yaml",
+			[]string{"  - name: coredns\n", "  - name: coredns\n    conflictResolution: none\n"},
+			nil,
 			`^eks-addons.yaml:\d+ .* spec.addons\[\d\].conflictResolution: conflictResolution none: EKS installs coredns with the cluster`,
 		},
 		"a VPC without DNS": {

@@ -137,7 +137,8 @@ func TestWhatIsAssumed(t *testing.T) {
 	require.Equal(t, 0, s.run("cluster", "delete", "-f", file, "--simulate-assume", "--yes"), s.err.String())
 }
 
-// EKS needs two zones, and no public subnet. A role of the stack of a new account, which has no policies there, gets some.
+// The subnets that are assumed for EKS are private and in two zones. In a new simulated account, the roles of the bootstrap stack have no
+// policies: one that an identity of the manifest assumes gets the policy AdministratorAccess.
 func TestAssumedForEKS(t *testing.T) {
 	s := newShell(t)
 	require.Equal(t, 0, s.run("cluster", "generate", "demo", "--flavor", "eks"), s.err.String())

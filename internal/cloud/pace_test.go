@@ -36,8 +36,8 @@ func TestRateOfRunInstances(t *testing.T) {
 	})
 }
 
-// Of the calls that wait for a token, the one with the longest time ahead gets the next; of two with the same time, the first one. A
-// call that is cancelled leaves the queue.
+// Several calls wait for tokens. The next token goes to the call with the longest time ahead. If two calls have the same time ahead, it
+// goes to the one that came first. A call that is cancelled leaves the queue.
 func TestCallsThatMoreWorkWaitsFor(t *testing.T) {
 	in(t, func(t *testing.T) {
 		c := newWire(func(int, string) (any, error) { return &ec2.RunInstancesOutput{}, nil }).clients()

@@ -27,8 +27,8 @@ import (
 // TestFleet creates many clusters in one account at the same time, each in its own process, as the jobs of a
 // CI matrix do. They share the rate limits of the account. Then it deletes all of them. Two limits hold:
 //
-//   - The slowest creation takes at most 1.2 times the sum of two times: that of one creation alone, and that
-//     which the rate limits need for all calls. The same holds for the slowest deletion.
+//   - The slowest creation takes at most 1.2 × (a + b). a is how long one creation alone takes, and b is how
+//     long the rate limits need to let all calls through. The same holds for the slowest deletion.
 //   - The slowest creation takes at most 1.5 times as long as the median.
 //
 // FLEET is the number of clusters, 10 by default; SWEEP=1 and "make fleet" have 50.

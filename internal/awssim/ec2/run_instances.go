@@ -92,7 +92,8 @@ func (svc *Service) checkImage(l *launch) error {
 
 // checkFirmware compares what an image needs with the hardware of the instance type: the boot mode, NitroTPM, and the network adapter.
 // Sources in the EC2 user guide: "Requirements to launch an Amazon EC2 instance in UEFI boot mode", "Requirements for using NitroTPM with
-// Amazon EC2 instances", and "Enable enhanced networking with ENA". AWS does not document the error codes of the first two.
+// Amazon EC2 instances", and "Enable enhanced networking with ENA". AWS does not document the error codes for boot
+// modes and NitroTPM.
 func (l *launch) checkFirmware() error {
 	info := &l.kind.info
 	mode := types.BootModeType(l.image.BootMode)
@@ -623,7 +624,7 @@ func (svc *Service) checkNames(l *launch) error {
 	return nil
 }
 
-// mostInSpread is how many running instances a placement group with the strategy spread has in a zone ("Placement groups", rules and
+// mostInSpread is how many running instances a placement group with the strategy spread can have in a zone ("Placement groups", rules and
 // limitations, EC2 user guide).
 const mostInSpread = 7
 

@@ -184,7 +184,7 @@ func (x *Executor) Delete(ctx context.Context, g *Graph) error {
 	backwards := slices.Clone(g.resources)
 	slices.Reverse(backwards)
 	waits := func(n Resource) []wait { return before[n] }
-	ahead := timesAhead(backwards, waits, removes)
+	ahead := timesAhead(backwards, waits, removes(nil))
 	return x.walk(ctx, backwards, waits, func(ctx context.Context, n Resource) error {
 		return n.remove(cloud.WithAhead(ctx, ahead[n]), x)
 	})

@@ -204,8 +204,8 @@ type Edge struct {
 	Loose bool
 	// Outlives is the reverse: this resource is deleted after the other one.
 	Outlives bool
-	// With says that the deletion of the other resource also deletes this one: once it is gone,
-	// nothing takes time.
+	// With says that the deletion of the other resource also deletes this one. Once the other
+	// resource is gone, nobody has to wait for the deletion of this one.
 	With bool
 }
 
@@ -404,13 +404,7 @@ func (g *Graph) CreateTime(busy func(plan.ID) bool) time.Duration {
 // DeleteTime is the same for a deletion.
 func (g *Graph) DeleteTime(busy func(plan.ID) bool) time.Duration {
 	before := g.deletedBefore()
-	removes := func(n Resource) time.Duration {
-		if slices.ContainsFunc(n.Needs(), func(e Edge) bool { return e.With && (busy == nil || busy(e.Resource.ID())) }) {
-			return 0
-		}
-		return removes(n)
-	}
-	return longest(timesAhead(g.resources, func(n Resource) []wait { return before[n] }, of(busy, removes)))
+	return longest(timesAhead(g.resources, func(n Resource) []wait { return before[n] }, of(busy, removes(busy))))
 }
 
 func longest(times map[Resource]time.Duration) time.Duration {
@@ -439,13 +433,24 @@ func lasts(n Resource) time.Duration {
 	return create
 }
 
-// removes returns how long AWS is expected to take to delete a resource, and what it leaves.
-func removes(n Resource) time.Duration {
-	_, remove := n.Takes()
-	if l, is := n.Desired().(Lingering); is {
-		remove += l.Lingers()
+// removes returns how long AWS is expected to take to delete a resource and what it leaves behind, if the resources that busy
+// selects are deleted; nil selects all.
+func removes(busy func(plan.ID) bool) func(Resource) time.Duration {
+	return func(n Resource) time.Duration {
+		if goesWith(n.Needs(), func(owner Resource) bool { return busy == nil || busy(owner.ID()) }) {
+			return 0
+		}
+		_, remove := n.Takes()
+		if l, is := n.Desired().(Lingering); is {
+			remove += l.Lingers()
+		}
+		return remove
 	}
-	return remove
+}
+
+// goesWith reports whether the deletion of one of the owners that gone selects deletes a resource with these edges.
+func goesWith(edges []Edge, gone func(owner Resource) bool) bool {
+	return slices.ContainsFunc(edges, func(e Edge) bool { return e.With && gone(e.Resource) })
 }
 
 // timesAhead returns, for each resource, how long AWS is expected to take from the beginning of the work on it to the end

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -154,7 +153,7 @@ func (n *resource) Takes() (create, remove time.Duration) {
 		return 0, 0
 	}
 	create, remove = t.Takes()
-	if slices.ContainsFunc(n.needs, func(e Edge) bool { return e.With && e.Resource.Observed() == nil }) {
+	if goesWith(n.needs, func(owner Resource) bool { return owner.Observed() == nil }) {
 		remove = 0
 	}
 	return create, remove

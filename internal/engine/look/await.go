@@ -183,6 +183,9 @@ func (v *view) whyNotReady(ctx context.Context, s cluster.Status) []string {
 			namespaces = append(namespaces, w.Namespace)
 		}
 	}
+	if len(namespaces) == 0 {
+		return nil
+	}
 	k, err := v.APIServer(cloud.InSnapshot(cloud.ReadOnly(ctx)))
 	if k == nil || err != nil {
 		return nil

@@ -17,8 +17,8 @@ func (o *Entry) IsSet(path string) bool {
 	return set && o.ValueAt(path) != nil
 }
 
-// IsZero reports whether a value is empty: "", false, 0, null, or a list or mapping without other values. Charts write such values
-// for settings that nobody has made.
+// IsZero reports whether a value is empty: "", false, 0, null, or a list or mapping that contains only empty values. Charts write
+// such values for settings that the user has not made.
 func IsZero(value any) bool {
 	switch v := value.(type) {
 	case string:

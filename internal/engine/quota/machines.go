@@ -99,17 +99,27 @@ func launchedBy(groups []*group, m machines, freed, old int) []*group {
 // most is what the group needs while its machines are launched.
 func (g *group) most() int { return slices.Max(g.needs) }
 
-// needed is what all groups need: the machines of the control plane are replaced before the others.
+// needed returns what a run needs of a quota at most. The machines of the control plane are replaced first, and the others
+// after that.
 func needed(groups []*group) int {
-	control, after, others := 0, 0, 0
+	meanwhile, after := ofControlPlane(groups)
+	others := 0
 	for _, g := range groups {
-		if g.control {
-			control, after = control+g.most(), after+max(0, g.sum-g.freed)
-		} else {
+		if !g.control {
 			others += g.most()
 		}
 	}
-	return max(control, after+others)
+	return max(meanwhile, after+others)
+}
+
+// ofControlPlane returns what the control plane needs while its machines are replaced, and what it needs after that.
+func ofControlPlane(groups []*group) (meanwhile, after int) {
+	for _, g := range groups {
+		if g.control {
+			meanwhile, after = meanwhile+g.most(), after+max(0, g.sum-g.freed)
+		}
+	}
+	return meanwhile, after
 }
 
 // leaving lists the machines that a plan replaces, in their order.
@@ -130,12 +140,21 @@ func groupOf(machine plan.ID) string {
 	return string(machine)
 }
 
-// leftBefore returns the machines of a group that have left before a resource: it waits for the last one, or for what is
-// done after its termination.
+// leftBefore returns the machines of a group that have left before a resource is created: up to the last one that the
+// resource waits for, itself or through another resource.
 func leftBefore(r graph.Resource, old []leave) []leave {
+	if len(old) == 0 {
+		return nil
+	}
+	awaited := map[plan.ID]bool{}
+	for _, e := range r.Needs() {
+		awaited[e.Resource.ID()] = true
+		for _, e := range e.Resource.Needs() {
+			awaited[e.Resource.ID()] = true
+		}
+	}
 	for i, x := range slices.Backward(old) {
-		is := func(e graph.Edge) bool { return e.Resource.ID() == x.id }
-		if slices.ContainsFunc(r.Needs(), func(e graph.Edge) bool { return is(e) || slices.ContainsFunc(e.Resource.Needs(), is) }) {
+		if awaited[x.id] {
 			return old[:i+1]
 		}
 	}
@@ -207,14 +226,9 @@ func unknown(launched []machines, err error) []*demand {
 // fits, the run launches as many other machines as the quota allows.
 func (r *Report) addMachines(region string, l plan.Quota, groups []*group) {
 	free := l.Limit - l.Used
-	control, after := 0, 0
-	for _, g := range groups {
-		if g.control {
-			control, after = control+g.most(), after+max(0, g.sum-g.freed)
-		}
-	}
-	if control > free {
-		r.Reasons = append(r.Reasons, exceeded(region, l, control, " for the control plane"))
+	meanwhile, after := ofControlPlane(groups)
+	if meanwhile > free {
+		r.Reasons = append(r.Reasons, exceeded(region, l, meanwhile, " for the control plane"))
 		return
 	}
 	free -= after

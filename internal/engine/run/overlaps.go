@@ -19,9 +19,9 @@ func (p *planning) overlaps() (reasons []error) {
 		return nil
 	}
 	network, at := m.Object.Spec.ClusterNetwork, "Cluster/"+m.Name
-	services := network.Services.CIDRBlocks
-	if len(services) == 0 && m.EKS == nil {
-		services = []string{rules.DefaultServices}
+	services := network.Services.CIDRBlocks // EKS chooses a block that does not overlap
+	if m.EKS == nil {
+		services = rules.Services(m)
 	}
 	blocks := append([]string{vpc.CIDR}, slices.Sorted(maps.Keys(vpc.Blocks))...)
 	for _, x := range both(services, blocks) {

@@ -59,7 +59,7 @@ func addInitMarker(g *graph.Graph, in inputs, endpoint bootdata.Endpoint, machin
 	network := in.m.Object.Spec.ClusterNetwork
 	marker := &secrets.InitMarker{Machine: machines[0], Network: secrets.ClusterNetwork{
 		Pods:     strings.Join(network.Pods.CIDRBlocks, ","),
-		Services: cmp.Or(strings.Join(network.Services.CIDRBlocks, ","), rules.DefaultServices),
+		Services: strings.Join(rules.Services(in.m), ","),
 		Domain:   cmp.Or(network.ServiceDomain, DefaultDomain),
 	}, Endpoint: endpoint, After: endpoint.Needs()}
 	if in.beginsNewEtcd() {

@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -45,10 +44,11 @@ func machineSubnet(g *graph.Graph, in inputs, net network, x group, zone string,
 	return s.ref, x.zone != "", in.checkFamily(x, s)
 }
 
-// checkFamily returns an error for a machine of the control plane in a subnet without IPv4 addresses if the addresses of Services
-// are of IPv4: kube-apiserver does not start (validatePublicIPServiceClusterIPRangeIPFamilies in cmd/kube-apiserver/app/options).
+// checkFamily returns an error for a machine of the control plane whose subnet has no IPv4 addresses, if Services have IPv4 addresses.
+// kube-apiserver does not start with an address of another family than the first block of Services. Source:
+// validatePublicIPServiceClusterIPRangeIPFamilies in cmd/kube-apiserver/app/options of Kubernetes.
 func (in inputs) checkFamily(x group, s subnet) error {
-	services, _, _ := strings.Cut(cmp.Or(strings.Join(in.m.Object.Spec.ClusterNetwork.Services.CIDRBlocks, ","), rules.DefaultServices), ",")
+	services := rules.Services(in.m)[0]
 	if !x.controlPlane || !s.only6 || strings.Contains(services, ":") {
 		return nil
 	}

@@ -75,11 +75,14 @@ func equalParts(block string, n int) (out []string, err error) {
 func pickZones(spec *infrav1.VPCSpec, cluster string, available, used []string, offersAll func(zone string) bool) []string {
 	rest := slices.DeleteFunc(slices.Clone(available), func(z string) bool { return slices.Contains(used, z) })
 	if spec.AvailabilityZoneSelection != nil && *spec.AvailabilityZoneSelection == infrav1.AZSelectionSchemeRandom {
-		slices.SortStableFunc(rest, func(a, b string) int {
-			if offersAll(a) != offersAll(b) {
-				return map[bool]int{true: -1, false: 1}[offersAll(a)]
+		rank := func(zone string) int {
+			if offersAll(zone) {
+				return 0
 			}
-			return cmp.Compare(shuffled(cluster, a), shuffled(cluster, b))
+			return 1
+		}
+		slices.SortStableFunc(rest, func(a, b string) int {
+			return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(shuffled(cluster, a), shuffled(cluster, b)))
 		})
 	}
 	zones := append(slices.Clone(used), rest...)

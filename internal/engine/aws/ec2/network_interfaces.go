@@ -57,7 +57,9 @@ func (n *NetworkInterfaces) Needs() []graph.Edge {
 }
 
 // Takes implements graph.Timed.
-func (n *NetworkInterfaces) Takes() (create, remove time.Duration) { return 0, interfacesDeleteTime }
+func (n *NetworkInterfaces) Takes() (create, remove time.Duration) {
+	return 0, BalancerInterfacesRemain
+}
 
 // Identify implements graph.Identified: the interfaces are known only after the other
 // resources are deleted.
@@ -196,9 +198,9 @@ func interfaceName(x types.NetworkInterface) string {
 	return fmt.Sprintf("%s (%s)", aws.ToString(x.NetworkInterfaceId), cmp.Or(aws.ToString(x.Description), string(x.InterfaceType)))
 }
 
-// interfacesDeleteTime is how long AWS usually takes to delete the interfaces of a load
-// balancer.
-const interfacesDeleteTime = 75 * time.Second
+// BalancerInterfacesRemain is how long the network interfaces of a deleted load balancer usually remain
+// in its subnets and security groups.
+const BalancerInterfacesRemain = 75 * time.Second
 
 // NetworkInterfacesKind declares remaining network interfaces.
 func NetworkInterfacesKind() *kind.Kind {

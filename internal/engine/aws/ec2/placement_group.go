@@ -43,10 +43,10 @@ func placementGroup(ctx context.Context, c *cloud.Clients, name string) (*ec2.De
 	})
 }
 
-// mostOfDedicated is how many partitions a placement group with Dedicated Instances has.
+// mostOfDedicated is how many partitions a placement group can have if its machines are Dedicated Instances.
 const mostOfDedicated = 2
 
-// MostInSpread is how many running machines a placement group with the strategy spread has in a zone. Source: the rules and
+// MostInSpread is how many running machines a placement group with the strategy spread can have in a zone. Source: the rules and
 // limitations in "Placement groups", EC2 user guide.
 const MostInSpread = 7
 

@@ -213,7 +213,7 @@ func (l *ClassicLoadBalancer) setSubnets(ctx context.Context, c *cloud.Clients, 
 }
 
 // Lingers implements graph.Lingering.
-func (l *ClassicLoadBalancer) Lingers() time.Duration { return interfacesLinger }
+func (l *ClassicLoadBalancer) Lingers() time.Duration { return ec2.BalancerInterfacesRemain }
 
 // Delete implements graph.Deleter.
 func (l *ClassicLoadBalancer) Delete(ctx context.Context, c *cloud.Clients, have *ClassicLoadBalancerState) error {

@@ -27,10 +27,10 @@ var (
 	_ graph.Doubted = (*Targets)(nil)
 )
 
-// Check implements graph.Checked: a machine can be registered with the target group of an existing load balancer, and clients
-// reach the API server through it. Sources: LoadBalancerState and RegisterTargets in the ELB API; Network Load Balancers, listeners and
-// target groups in the Elastic Load Balancing user guide: instances as targets are in the VPC of their target group, and those of IPv6
-// have a primary IPv6 address.
+// Check implements graph.Checked. It says why machines could not be registered with the target group of an existing load balancer,
+// or why the API server could not be reached through it. Targets that are instances have to be in the VPC of their target group, and
+// for a target group of IPv6 they need a primary IPv6 address. Sources: LoadBalancerState and RegisterTargets in the ELB API, and the
+// pages about Network Load Balancers, listeners and target groups in the Elastic Load Balancing user guide.
 func (t *Targets) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
 	x := t.Existing
 	if x == nil {
@@ -101,8 +101,8 @@ func (t *Targets) primaryIPv6() bool {
 	return true
 }
 
-// Doubts implements graph.Doubted. The scheme of an existing load balancer is not changed, and nobody listens on other ports than that
-// of the API server.
+// Doubts implements graph.Doubted. It warns of a scheme that differs from the manifest, because a run does not change it, and of a target
+// group that forwards to a port on which the API server does not listen.
 func (t *Targets) Doubts(context.Context, *cloud.Clients) (warnings []string, err error) {
 	x := t.Existing
 	if x == nil {
@@ -113,7 +113,11 @@ func (t *Targets) Doubts(context.Context, *cloud.Clients) (warnings []string, er
 	if !found || !known {
 		return nil, nil
 	}
-	if scheme := map[bool]string{true: "internal", false: "internet-facing"}[lb.Internal]; x.Scheme != "" && x.Scheme != scheme {
+	scheme := string(types.LoadBalancerSchemeEnumInternetFacing)
+	if lb.Internal {
+		scheme = string(types.LoadBalancerSchemeEnumInternal)
+	}
+	if x.Scheme != "" && x.Scheme != scheme {
 		warnings = append(
 			warnings,
 			fmt.Sprintf("the load balancer %s is %s, not %s, and a run does not change that: who is outside of the VPC reaches only one that is internet-facing",

@@ -111,7 +111,7 @@ func addresses(s plan.Step, subnets []*graph.Ref[ec2.SubnetState]) ec2.AddressUs
 func (l *LoadBalancer) Takes() (create, remove time.Duration) { return loadBalancerCreateTime, 0 }
 
 // Lingers implements graph.Lingering.
-func (l *LoadBalancer) Lingers() time.Duration { return interfacesLinger }
+func (l *LoadBalancer) Lingers() time.Duration { return ec2.BalancerInterfacesRemain }
 
 // Failure implements graph.Failing. AWS does not set up a load balancer that has failed any more.
 func (s LoadBalancerState) Failure() string {
@@ -467,10 +467,6 @@ func loadBalancersIn(ctx context.Context, c *cloud.Clients, vpc string) ([]LoadB
 
 // loadBalancerCreateTime is how long AWS usually takes to provision a load balancer.
 const loadBalancerCreateTime = 150 * time.Second
-
-// interfacesLinger is how long the network interfaces of a deleted load balancer usually remain in its
-// subnets and security groups.
-const interfacesLinger = 75 * time.Second
 
 // countLoadBalancers returns the number of Network Load Balancers in the region.
 func countLoadBalancers(ctx context.Context, c *cloud.Clients) (map[string]int, error) {

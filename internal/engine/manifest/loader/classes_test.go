@@ -172,8 +172,8 @@ func TestClassOfQuickStart(t *testing.T) {
 	}
 }
 
-// A template may be written in another version than the one that the ClusterClass refers to: patches see the latter, as an
-// API server returns it, and a warning names both.
+// A template may be written in another version than the one that the ClusterClass refers to. An API server converts it, so patches
+// are applied to the version of the ClusterClass. A warning names both versions.
 func TestTemplatesOfAnotherVersion(t *testing.T) {
 	const (
 		infrastructure = "infrastructure.cluster.x-k8s.io/"

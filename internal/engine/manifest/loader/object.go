@@ -60,13 +60,8 @@ func (l *loader) identify(d yamldoc.Document) {
 	for _, name := range miswritten {
 		right := partNamed(name)
 		l.fail(manifest.Problem{
-			Position: o.Position(
-				right,
-			),
-			Object: strings.TrimSuffix(o.Title(), "/"),
-			Path:   name,
-			What:   "the field does not exist",
-			Fix:    suggest.DidYouMean(name, []string{right}),
+			Position: o.Position(right), Object: strings.TrimSuffix(o.Title(), "/"), Path: name,
+			What: "the field does not exist", Fix: suggest.DidYouMean(name, []string{right}),
 		})
 	}
 	for _, p := range v.Problems {

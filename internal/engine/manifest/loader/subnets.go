@@ -9,10 +9,11 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// nameSubnets gives an id to the listed subnets of a managed VPC that have none. Of v1beta2, CAPA's webhook takes them,
-// too, but an API server takes only one of them, because id is the key of the list. The id is the name that CAPA gives to a subnet (getSubnetTagParams in
-// pkg/cloud/services/network/subnets.go); subnets of the same role and zone also have their block
-// in it, so that each has another name, in whatever order they are listed.
+// nameSubnets gives an id to the listed subnets of a managed VPC that have none. In v1beta1, the id is optional. In
+// v1beta2, CAPA's webhook accepts subnets without id, but an API server accepts only one of them, because id is the key
+// of the list. The id is the name that CAPA gives to a subnet (getSubnetTagParams in
+// pkg/cloud/services/network/subnets.go). If several subnets have the same role and zone, their names also contain
+// their blocks, so that names are unique and do not depend on the order of the list.
 func (l *loader) nameSubnets() {
 	if l.cluster.Infra == nil {
 		return

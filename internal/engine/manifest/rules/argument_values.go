@@ -3,6 +3,7 @@ package rules
 import (
 	"crypto/tls"
 	"fmt"
+	"maps"
 	"math"
 	"net/netip"
 	"net/url"
@@ -508,7 +509,7 @@ func (c *checks) checkTogether(o *manifest.Entry, path, component string, args m
 		}
 	case components.ControllerManager:
 		checkElection(args, fail)
-		for name := range args { // cmd/kube-controller-manager/app/options/csrsigningcontroller.go; kubeadm sets the first two
+		for _, name := range slices.Sorted(maps.Keys(args)) { // cmd/kube-controller-manager/app/options/csrsigningcontroller.go; kubeadm sets the first two
 			if strings.HasPrefix(name, "cluster-signing-") && strings.HasSuffix(name, "-file") && name != "cluster-signing-cert-file" &&
 				name != "cluster-signing-key-file" {
 				fail(name+" excludes cluster-signing-cert-file and cluster-signing-key-file, which kubeadm sets", "remove it")

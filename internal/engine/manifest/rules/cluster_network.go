@@ -26,6 +26,14 @@ const (
 	DefaultServices = "10.96.0.0/12"
 )
 
+// Services returns the blocks of Services of a self-managed cluster: those of the manifest, or kubeadm's.
+func Services(c *manifest.Cluster) []string {
+	if blocks := c.Object.Spec.ClusterNetwork.Services.CIDRBlocks; len(blocks) > 0 {
+		return blocks
+	}
+	return []string{DefaultServices}
+}
+
 // checkClusterNetwork checks the blocks of pods and Services of a self-managed cluster. With
 // some, kubeadm fails on the first machine.
 func (c *checks) checkClusterNetwork(cluster *manifest.Entry) {

@@ -52,12 +52,12 @@ func checkServerTogether(args map[string]string, fail func(what, fix string)) {
 // authorization-config.
 func checkAuthorization(args map[string]string, has func(string) bool, fail func(what, fix string)) {
 	modes := strings.Split(args["authorization-mode"], ",")
-	for mode, file := range map[string]string{"ABAC": "authorization-policy-file", "Webhook": "authorization-webhook-config-file"} {
-		switch on := slices.Contains(modes, mode); {
-		case on && !has(file):
-			fail(fmt.Sprintf("authorization-mode has %s, and %s is not set", mode, file), "set it, or remove the mode")
-		case has(file) && !on:
-			fail(fmt.Sprintf("%s needs the mode %s in authorization-mode", file, mode), "add the mode, or remove the argument")
+	for _, x := range []struct{ mode, file string }{{"ABAC", "authorization-policy-file"}, {"Webhook", "authorization-webhook-config-file"}} {
+		switch on := slices.Contains(modes, x.mode); {
+		case on && !has(x.file):
+			fail(fmt.Sprintf("authorization-mode has %s, and %s is not set", x.mode, x.file), "set it, or remove the mode")
+		case has(x.file) && !on:
+			fail(fmt.Sprintf("%s needs the mode %s in authorization-mode", x.file, x.mode), "add the mode, or remove the argument")
 		}
 	}
 	if has("authorization-config") && (has("authorization-mode") || has("authorization-webhook-config-file")) {

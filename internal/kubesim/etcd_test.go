@@ -124,3 +124,11 @@ func TestNodeOfALostMachine(t *testing.T) {
 	assert.Equal(t, began.UTC().Format(time.RFC3339), Value(n, "metadata", "creationTimestamp"))
 	assert.Nil(t, c.Objects[podsOfSystem+"etcd-n"], "the kubelet of a worker deletes mirror pods of others")
 }
+
+func TestNodeOfALostMachineOfEKS(t *testing.T) {
+	c := New("v1.34.0", began)
+	c.EKS = "demo"
+	c.Join(began, Machine{Name: "n", IP: "10.0.1.1", ProviderID: "aws:///a/i-1", Local: true})
+	c.Lose(began.Add(time.Hour), "n")
+	assert.Nil(t, c.Objects["/api/v1/nodes/n"], "the control plane of EKS has a cloud controller manager")
+}

@@ -125,10 +125,11 @@ func nodeReady(node Object) bool {
 }
 
 // Lose simulates the loss of a Node's machine: its kubelet reports no status any more,
-// and a cloud controller manager deletes the Node.
+// and a cloud controller manager deletes the Node. One runs in the control plane of EKS
+// ("Managing Kubernetes control plane events in Amazon EKS", AWS Containers Blog).
 func (c *Cluster) Lose(now time.Time, name string) {
 	c.Hang(now, name)
-	if path := "/api/v1/nodes/" + name; c.Objects[path] != nil && c.runs("cloud-controller-manager", "aws-cloud-controller") {
+	if path := "/api/v1/nodes/" + name; c.Objects[path] != nil && (c.EKS != "" || c.runs("cloud-controller-manager", "aws-cloud-controller")) {
 		delete(c.Objects, path)
 		for p, pod := range c.Objects {
 			if text(pod, "kind") == "Pod" && text(pod, "spec", "nodeName") == name {

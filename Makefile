@@ -7,7 +7,7 @@ LINT    := go tool -modfile=tools/go.mod golangci-lint
 FUZZ    ?= 30s
 
 # The version of GoReleaser in .github/workflows/release.yml, too.
-GORELEASER := v2.17.0
+GORELEASER := v2.16.0
 SWEEPS  := ./internal/engine/run ./internal/engine/topology ./internal/engine/incluster ./internal/engine/teardown ./internal/engine/adopt ./test/lives
 GOLDEN  := ./internal/cli ./internal/awssim/wire ./internal/render ./pkg/bootstrap ./internal/engine/boot ./internal/engine/manifest/loader
 

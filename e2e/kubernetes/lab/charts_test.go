@@ -1,16 +1,25 @@
 package lab
 
 import (
+	"crypto/rand"
+	"crypto/tls"
 	"fmt"
+	"io"
+	"log"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/controlplane"
 )
@@ -20,6 +29,8 @@ const (
 	helmVersion = "v3.19.5"
 
 	chartsAddress = awsAddress + ":5002"
+	ociAddress    = awsAddress + ":5003"
+	ociLogin      = "reader"
 )
 
 // buildHelm returns the folder of helm, which is built the first time: that takes minutes.
@@ -62,10 +73,11 @@ spec:
       containers: [{name: hook, image: registry.k8s.io/lab/get:v1, command: [{{ .Values.hook | quote }}, "true"]}]
 `
 
-// serveCharts serves two versions of the chart "hello" by HTTP.
-func (l *Lab) serveCharts(t *testing.T, helm string) {
+// serveCharts serves the chart "hello": version 0.1.0 by HTTP, and 0.2.0 by an OCI registry with TLS and a password. It logs
+// the user in there.
+func (u *Laptop) serveCharts(t *testing.T) {
 	t.Helper()
-	folder := t.TempDir()
+	helm, folder := u.tools, t.TempDir()
 	run := func(args ...string) {
 		cmd := exec.CommandContext(t.Context(), filepath.Join(helm, "helm"), args...)
 		cmd.Dir = folder
@@ -78,16 +90,53 @@ func (l *Lab) serveCharts(t *testing.T, helm string) {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, "hello", "templates", "all.yaml"), []byte(helloChart), 0o600))
 		run("package", "hello")
 	}
+	charts := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	local := httptest.NewTLSServer(charts) // for this process: the other one is in a network namespace
+	defer local.Close()
+	run("push", "hello-0.2.0.tgz", "oci://"+local.Listener.Addr().String()+"/charts", "--insecure-skip-tls-verify")
+	require.NoError(t, os.Remove(filepath.Join(folder, "hello-0.2.0.tgz")))
 	run("repo", "index", ".", "--url", "http://"+chartsAddress)
-	listener, err := l.account.listen(t.Context(), chartsAddress)
+	u.serve(t, chartsAddress, http.FileServer(http.Dir(folder)), nil)
+
+	password := rand.Text()
+	cert, key, err := certutil.GenerateSelfSignedCertKey(awsAddress, []net.IP{net.ParseIP(awsAddress)}, nil)
 	require.NoError(t, err)
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.FileServer(http.Dir(folder))}
+	pair, err := tls.X509KeyPair(cert, key)
+	require.NoError(t, err)
+	u.roots = filepath.Join(folder, "roots.crt")
+	require.NoError(t, os.WriteFile(u.roots, cert, 0o600))
+	u.serve(t, ociAddress, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if name, given, _ := r.BasicAuth(); name != ociLogin || given != password {
+			w.Header().Set("WWW-Authenticate", `Basic realm="charts"`)
+			http.Error(w, "Unauthorized", http.StatusUnauthorized)
+			return
+		}
+		charts.ServeHTTP(w, r)
+	}), &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})
+	login, out, story := u.command(t.Context(), filepath.Join(helm, "helm"), "registry", "login", ociAddress, "--username", ociLogin, "--password-stdin")
+	login.Stdin = strings.NewReader(password)
+	require.NoError(t, login.Run(), "%s%s", out, story)
+}
+
+// serve serves HTTP, or with a configuration HTTPS, at an address of the network until the test ends.
+func (l *Lab) serve(t *testing.T, address string, handler http.Handler, secure *tls.Config) {
+	t.Helper()
+	listener, err := l.account.listen(t.Context(), address)
+	require.NoError(t, err)
+	if secure != nil {
+		listener = tls.NewListener(listener, secure)
+	}
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: handler, ErrorLog: log.New(io.Discard, "", 0)}
 	go func() { _ = server.Serve(listener) }() // until it is closed
 	t.Cleanup(func() { _ = server.Close() })
 }
 
 // hello is a HelmChartProxy of the chart.
 func hello(version, greeting, hook string) string {
+	repository := "http://" + chartsAddress
+	if version == "0.2.0" {
+		repository = "oci://" + ociAddress + "/charts"
+	}
 	return fmt.Sprintf(`
 ---
 apiVersion: addons.cluster.x-k8s.io/v1alpha1
@@ -95,7 +144,7 @@ kind: HelmChartProxy
 metadata: {name: hello}
 spec:
   clusterSelector: {}
-  repoURL: http://%s
+  repoURL: %s
   chartName: hello
   releaseName: hello
   version: %s
@@ -104,13 +153,13 @@ spec:
     greeting: %s-{{ .Cluster.metadata.name }}
     hook: %s
   options: {wait: true, timeout: 2m, atomic: true}
-`, chartsAddress, version, greeting, hook)
+`, repository, version, greeting, hook)
 }
 
 // charts installs, upgrades and uninstalls a chart with the real helm.
 func (u *Laptop) charts(t *testing.T, manifest string) {
 	u.tools = buildHelm(t)
-	u.serveCharts(t, u.tools)
+	u.serveCharts(t)
 	const works = "/bin/busybox"
 	apply := func(charts string) error {
 		require.NoError(t, os.WriteFile(u.manifest, []byte(manifest+charts), 0o600))
@@ -153,5 +202,5 @@ func (u *Laptop) charts(t *testing.T, manifest string) {
 	require.NoError(t, apply(""))
 	assert.Equal(t, "", u.Kubectl(t, "get", "deployment", "-n", "greetings", "-o", "name"))
 	u.NothingToDo(t)
-	t.Log("proved: helm installs a chart from a repository, upgrades it although each run is killed, rolls back when a hook fails, and uninstalls")
+	t.Log("proved: helm installs a chart from a repository, upgrades it from an OCI registry although each run is killed, rolls back when a hook fails, and uninstalls")
 }

@@ -39,6 +39,7 @@ type Laptop struct {
 	kubeconfig string // file of the kubeconfig, after the cluster is created
 	speed      string // speed of moto
 	tools      string // folder before the others in PATH; "" for none
+	roots      string // file of the certificates that it trusts; "" for those of this machine
 }
 
 // NewLaptop returns a user with the manifest of a cluster, in a bootstrapped account.
@@ -83,6 +84,7 @@ func (u *Laptop) command(ctx context.Context, args ...string) (cmd *exec.Cmd, st
 		"HOME=" + u.home, "AWS_ENDPOINT_URL=" + endpoint, "AWS_REGION=" + region, "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test",
 		"AWS_EC2_METADATA_DISABLED=true", "CLUSTERAWSADM_EMULATOR_SPEED=" + u.speed, "KUBECONFIG=" + u.kubeconfig,
 		"PATH=" + u.tools + ":" + os.Getenv("PATH"),
+		"SSL_CERT_FILE=" + u.roots,
 	}, args...)
 	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = stdout, stderr

@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 )
 
 // TestImportKeysFromMachine imports a cluster whose keys are only on its machines.
@@ -43,6 +44,8 @@ func TestImportKeysFromMachine(t *testing.T) {
 	assert.Regexp(t, `the keys of the cluster were read on i-\w+\n`, s.err.String())
 	assert.NotContains(t, s.out.String()+s.err.String(), "PRIVATE KEY")
 	s.simulatedAccount(t, func(state *awssim.State) {
-		assert.Contains(t, state.SSM.Parameters["/clusterawsadm/demo/pki/ca.key"].Value, "PRIVATE KEY", "they are stored")
+		stored := ""
+		enginetest.EditKeys(state, "demo", func(keys map[string]string) { stored += keys["ca.key"] })
+		assert.Contains(t, stored, "PRIVATE KEY")
 	})
 }

@@ -19,8 +19,10 @@ func (l *Lock) sendHeartbeats(ctx context.Context) {
 	}
 }
 
-// check returns ErrLockLost if another run has taken over the lock. It lists the records
-// if the last listing is too old, and sends a heartbeat if the last one is.
+// check returns ErrLockLost if another run has taken over the lock. It sends a heartbeat if
+// the last one is too old, and lists the records if both the last listing and the last heartbeat
+// are. A heartbeat that is late comes after a listing: the process may have been suspended, and
+// the record may be another run's.
 func (l *Lock) check(ctx context.Context) error {
 	select {
 	case l.turn <- struct{}{}:
@@ -34,12 +36,16 @@ func (l *Lock) check(ctx context.Context) error {
 			switch {
 			case l.lost:
 				return ErrLockLost
-			case l.expired(l.checked, checkValidity):
+			case l.expired(l.checked, checkValidity) && (l.checked.IsZero() || l.expired(l.last.sent, l.last.every+checkValidity)):
 				if err := l.look(ctx); err != nil {
 					return err
 				}
 			case l.expired(l.last.sent, l.last.every) || !l.announced():
 				if err := l.renew(ctx); err != nil {
+					return err
+				}
+			case l.expired(l.checked, checkValidity) && l.expired(l.last.sent, checkValidity):
+				if err := l.look(ctx); err != nil {
 					return err
 				}
 			default:

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/json"
 	"encoding/pem"
 	"math/big"
 	"path"
@@ -15,8 +16,8 @@ import (
 )
 
 // standIn returns the value of a parameter that is a copy without its value: a key, a
-// certificate or a token that anybody can make, the same for the same name. A key and its
-// certificate match.
+// certificate, both as a JSON object, or a token that anybody can make, the same for the same
+// name. A key and its certificate match.
 func standIn(name string) string {
 	pair := strings.TrimSuffix(name, path.Ext(name))
 	switch path.Ext(name) {
@@ -27,10 +28,28 @@ func standIn(name string) string {
 	case ".crt":
 		return encoded("CERTIFICATE", func() ([]byte, error) { return certificateOf(pair) })
 	}
-	if path.Base(name) == "token" {
+	switch base := path.Base(name); {
+	case base == "token":
 		return "copied.0000000000000000"
+	case base == "sa":
+		return both(name, ".pub", ".key")
+	case path.Base(path.Dir(name)) == "pki":
+		return both(name, ".crt", ".key")
 	}
 	return "withheld"
+}
+
+// both returns the value of a parameter with two files.
+func both(name, one, other string) string {
+	files := map[string]string{}
+	for _, end := range []string{one, other} {
+		files[path.Base(name)+end] = standIn(name + end)
+	}
+	value, err := json.Marshal(files)
+	if err != nil {
+		return err.Error()
+	}
+	return string(value)
 }
 
 func encoded(kind string, of func() ([]byte, error)) string {

@@ -3,7 +3,6 @@ package adopt_test
 import (
 	"fmt"
 	"net/http"
-	"path"
 	"strings"
 	"syscall"
 	"testing"
@@ -41,11 +40,11 @@ func TestImportOfClusterAPI(t *testing.T) {
 				time.Sleep(6 * time.Minute) // until the machines have joined, and ListSecrets lists the secrets
 				keys := map[string][]byte{}
 				a.Edit(func(s *awssim.State) {
-					for name, p := range s.SSM.Parameters {
-						if file := path.Base(name); strings.Contains(name, "/pki/") && file != "token" {
-							keys[strings.Replace(file, "etcd-ca", "etcd/ca", 1)] = []byte(p.Value)
+					enginetest.EditKeys(s, m.Name, func(stored map[string]string) {
+						for file, key := range stored {
+							keys[strings.Replace(file, "etcd-ca", "etcd/ca", 1)] = []byte(key)
 						}
-					}
+					})
 					asClusterAPI(m, s)
 				})
 				p := a.Process()

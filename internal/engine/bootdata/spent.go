@@ -102,9 +102,7 @@ func (d *Data) storedSecrets(ctx context.Context, c *cloud.Clients) (names []str
 }
 
 func (d *Data) storedParameters(ctx context.Context, c *cloud.Clients) (names []string, err error) {
-	all, err := cloud.Remember(ctx, c, "parameters with boot data", func(ctx context.Context) ([]string, error) {
-		return secrets.TaggedParameters(ctx, c)
-	})
+	all, err := secrets.TaggedParameters(ctx, c)
 	prefix := boot.Prefix(d.Backend, d.Prefix, d.ID) + "/"
 	for _, name := range all {
 		if strings.HasPrefix(name, prefix) {

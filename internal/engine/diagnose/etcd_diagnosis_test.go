@@ -2,6 +2,7 @@ package diagnose_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -21,7 +22,6 @@ import (
 // findings say how many members it needs and where they are; if it is external, they name its endpoints,
 // and no machine.
 func TestDiagnosisOfEtcd(t *testing.T) {
-	const pki = "/clusterawsadm/three-zones/pki/"
 	for _, external := range []bool{false, true} {
 		t.Run(fmt.Sprint("external=", external), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -30,11 +30,15 @@ func TestDiagnosisOfEtcd(t *testing.T) {
 				if external {
 					m.ControlPlane.Object.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External.Endpoints = []string{"https://etcd.example.com:2379"}
 					a.Edit(func(s *awssim.State) { // the pair with which API servers connect to it
-						for _, end := range []string{".crt", ".key"} {
-							pair := *s.SSM.Parameters[pki+"front-proxy-ca"+end]
-							pair.Name = pki + "apiserver-etcd-client" + end
-							s.SSM.Parameters[pair.Name] = &pair
-						}
+						pair := map[string]string{}
+						enginetest.EditKeys(s, m.Name, func(keys map[string]string) {
+							for _, end := range []string{".crt", ".key"} {
+								if part := keys["front-proxy-ca"+end]; part != "" {
+									pair["apiserver-etcd-client"+end] = part
+								}
+							}
+						})
+						enginetest.EditKeys(s, m.Name, func(keys map[string]string) { maps.Copy(keys, pair) })
 					})
 				}
 				enginetest.Inside(a, func(c *kubesim.Cluster) {

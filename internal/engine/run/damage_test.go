@@ -58,12 +58,20 @@ var damages = map[string]struct {
 		[]string{"certificates", "ca.key", "/etc/kubernetes/pki"},
 	},
 	"one key is missing": {
-		func(s *awssim.State) { delete(s.SSM.Parameters, "/clusterawsadm/three-zones/pki/sa.key") },
+		func(s *awssim.State) {
+			enginetest.EditKeys(s, "three-zones", func(keys map[string]string) { delete(keys, "sa.key") })
+		},
 		[]string{"certificates", "without sa.key", "/etc/kubernetes/pki"},
 	},
 	"a key is damaged": {
-		func(s *awssim.State) { s.SSM.Parameters["/clusterawsadm/three-zones/pki/ca.key"].Value = "damaged" },
+		func(s *awssim.State) {
+			enginetest.EditKeys(s, "three-zones", func(keys map[string]string) { keys["ca.key"] = "damaged" })
+		},
 		[]string{"certificates", "cluster CA: parse the private key"},
+	},
+	"a parameter with keys is damaged": {
+		func(s *awssim.State) { s.SSM.Parameters["/clusterawsadm/three-zones/pki/ca"].Value = "damaged" },
+		[]string{"certificates", "parameter /clusterawsadm/three-zones/pki/ca: it is no JSON object with a certificate and a key"},
 	},
 	"two route tables with the same tags": {
 		func(s *awssim.State) {

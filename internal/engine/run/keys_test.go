@@ -2,6 +2,7 @@ package run_test
 
 import (
 	"encoding/pem"
+	"maps"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -38,7 +39,7 @@ func TestKMSKey(t *testing.T) {
 				}
 			}
 		})
-		require.Equal(t, 9, keys)
+		require.Equal(t, 5, keys)
 		enginetest.RequireNoChange(t, m, a)
 		enginetest.MustDelete(t, m, a)
 	})
@@ -94,5 +95,33 @@ func TestLongCertificates(t *testing.T) {
 		enginetest.RequireNoChange(t, m, a)
 		enginetest.MustDelete(t, m, a)
 		require.Equal(t, before, a.Inventory())
+	})
+}
+
+// Older versions stored each certificate and each key in a parameter of its own. Runs use and delete them.
+func TestKeysOfAnOlderVersion(t *testing.T) {
+	m := enginetest.LoadQuick(t, "quickstart.yaml")
+	synctest.Test(t, func(t *testing.T) {
+		a := enginetest.Account(m, enginetest.Lag)
+		enginetest.MustApply(t, m, a)
+		const path = "/clusterawsadm/quickstart/pki/"
+		parts := map[string]string{}
+		a.Edit(func(s *awssim.State) {
+			enginetest.EditKeys(s, "quickstart", func(keys map[string]string) { maps.Copy(parts, keys) })
+			for name, p := range s.SSM.Parameters {
+				if strings.HasPrefix(name, path) && !strings.HasSuffix(name, "/token") {
+					delete(s.SSM.Parameters, name)
+					for part, value := range parts {
+						single := *p
+						single.Name, single.Value = path+part, value
+						s.SSM.Parameters[single.Name] = &single
+					}
+				}
+			}
+		})
+		require.Len(t, parts, 8)
+		enginetest.RequireNoChange(t, m, a)
+		enginetest.MustDelete(t, m, a)
+		require.Empty(t, a.Inventory())
 	})
 }

@@ -216,14 +216,18 @@ func controlPlanes(a *awssim.AWS) (n int) {
 // the init marker.
 func keyLost(a *awssim.AWS) bool {
 	found := 0
-	for _, line := range a.Detailed() {
-		for _, name := range []string{"/pki/ca.key:", "/pki/sa.key:", "/pki/etcd-ca.key:", "/init:"} {
-			if strings.Contains(line, name) {
+	a.Edit(func(s *awssim.State) {
+		for name, p := range s.SSM.Parameters {
+			for _, key := range []string{`"ca.key":`, `"sa.key":`, `"etcd-ca.key":`} {
+				if strings.Contains(name, "/pki/") && strings.Contains(p.Value, key) {
+					found++
+				}
+			}
+			if strings.HasSuffix(name, "/init") {
 				found++
-				break
 			}
 		}
-	}
+	})
 	return controlPlanes(a) > 0 && found < 4
 }
 

@@ -2,6 +2,7 @@ package topology_test
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -157,12 +158,14 @@ func foreign(a *awssim.AWS) (given map[string]*corev1.Secret) {
 	given = map[string]*corev1.Secret{}
 	a.Edit(func(s *awssim.State) {
 		kept := map[string][]byte{}
-		for name, p := range s.SSM.Parameters {
-			if strings.HasPrefix(name, "/clusterawsadm/three-zones/") {
-				kept[name[strings.LastIndex(name, "/")+1:]] = []byte(p.Value)
-				delete(s.SSM.Parameters, name)
+		enginetest.EditKeys(s, "three-zones", func(keys map[string]string) {
+			for file, key := range keys {
+				kept[file] = []byte(key)
 			}
-		}
+		})
+		maps.DeleteFunc(s.SSM.Parameters, func(name string, _ *awssim.Parameter) bool {
+			return strings.HasPrefix(name, "/clusterawsadm/three-zones/")
+		})
 		for purpose, files := range map[string][2]string{"ca": {"ca.crt", "ca.key"}, "etcd": {"etcd-ca.crt", "etcd-ca.key"}, "proxy": {"front-proxy-ca.crt", "front-proxy-ca.key"}, "sa": {"sa.pub", "sa.key"}} {
 			name := "three-zones-" + purpose
 			given[name] = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{"tls.crt": kept[files[0]], "tls.key": kept[files[1]]}}

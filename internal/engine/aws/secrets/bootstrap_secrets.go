@@ -80,6 +80,10 @@ func (b *BootstrapSecrets) Delete(ctx context.Context, c *cloud.Clients, have *B
 // Secrets lists the names of the cluster's secrets in Secrets Manager: those that have its
 // tag or are in the record of names, and exist.
 func Secrets(ctx context.Context, c *cloud.Clients) (names []string, err error) {
+	return cloud.Remember(ctx, c, "secrets", func(ctx context.Context) ([]string, error) { return listSecrets(ctx, c) })
+}
+
+func listSecrets(ctx context.Context, c *cloud.Clients) (names []string, err error) {
 	candidates, err := taggedSecrets(ctx, c)
 	if err != nil {
 		return nil, err
@@ -149,6 +153,10 @@ func taggedSecrets(ctx context.Context, c *cloud.Clients) (names []string, err e
 
 // TaggedParameters lists the names of the cluster's bootstrap data in Parameter Store.
 func TaggedParameters(ctx context.Context, c *cloud.Clients) (names []string, err error) {
+	return cloud.Remember(ctx, c, "parameters with boot data", func(ctx context.Context) ([]string, error) { return listParameters(ctx, c) })
+}
+
+func listParameters(ctx context.Context, c *cloud.Clients) (names []string, err error) {
 	in := &ssm.DescribeParametersInput{ParameterFilters: []ssmtypes.ParameterStringFilter{
 		{Key: aws.String("tag:" + c.OwnerTag()), Option: aws.String("Equals"), Values: []string{cloud.Owned}},
 	}}

@@ -3,7 +3,11 @@ package secrets
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -22,7 +26,8 @@ import (
 
 // PKI is the certificates and keys of the cluster and its bootstrap token, in SSM
 // parameters that node roles cannot read. Parameters are not overwritten, so that of two
-// concurrent runs the first one determines the value.
+// concurrent runs the first one determines the value. A certificate and its key share a
+// parameter: Parameter Store accepts few writes in a second, from all runs of an account.
 type PKI struct {
 	Algorithm    string // clusterConfiguration.encryptionAlgorithm
 	Days         int32  // clusterConfiguration.caCertificateValidityPeriodDays
@@ -33,10 +38,11 @@ type PKI struct {
 
 // PKIState is the stored keys.
 type PKIState struct {
-	Path  string
-	Names []string // of the parameters that exist: "ca.crt", …, "token"
-	PKI   *boot.PKI
-	Token string
+	Path       string
+	Names      []string // of the parts that exist: "ca.crt", …, "token"
+	Parameters []string // that hold them: "ca", …, "token"
+	PKI        *boot.PKI
+	Token      string
 }
 
 // CloudID implements graph.State.
@@ -82,10 +88,13 @@ func (p *PKI) Find(ctx context.Context, c *cloud.Clients) (*PKIState, error) {
 // Identify implements graph.Identified.
 func (p *PKI) Identify(ctx context.Context, c *cloud.Clients, _ *PKIState) (*PKIState, error) {
 	stored, err := PKIParameters(ctx, c)
-	if err != nil || len(stored.Parts) == 0 {
+	if err == nil {
+		err = stored.damaged
+	}
+	if err != nil || len(stored.parameters) == 0 {
 		return nil, err
 	}
-	s := &PKIState{Path: c.ParameterPath("pki"), Names: slices.Sorted(maps.Keys(stored.Parts)), Token: string(stored.Parts[TokenName])}
+	s := stored.state(c)
 	if len(s.missing(p)) == 0 {
 		s.PKI, err = boot.ParsePKI(stored.Parts)
 	}
@@ -146,32 +155,100 @@ func (p *PKI) Update(ctx context.Context, c *cloud.Clients, have *PKIState, _ pl
 	if err := keys.Complete(p.Algorithm, p.Days, c.Now()); err != nil {
 		return nil, err
 	}
-	parts, token := keys.Marshal(), ""
+	if p.Used && len(have.Names) > 0 {
+		return nil, p.addMissing(ctx, c, have, keys.Marshal()) // find them again: some existed before
+	}
+	stored := &StoredKeys{Parts: keys.Marshal()}
+	values, err := pack(stored.Parts)
+	if err != nil {
+		return nil, err
+	}
 	if !p.Used {
-		var err error
-		if token, err = boot.NewToken(rand.Reader); err != nil {
+		token, err := boot.NewToken(rand.Reader)
+		if err != nil {
 			return nil, err
 		}
-		parts[TokenName] = []byte(token)
+		stored.Parts[TokenName] = []byte(token)
+		values = append(values, parameter{TokenName, token}) // the last: with it, the others are complete
 	}
+	for _, v := range values {
+		if err := c.PutSecretParameter(ctx, c.ParameterPath("pki", v.name), v.value, len(have.Names) > 0); err != nil {
+			return nil, err
+		}
+		stored.parameters = append(stored.parameters, v.name)
+	}
+	s := stored.state(c)
+	s.PKI = keys
+	return s, nil
+}
+
+// addMissing stores the parts that are missing, each in a parameter of its name.
+func (p *PKI) addMissing(ctx context.Context, c *cloud.Clients, have *PKIState, parts map[string][]byte) error {
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
-		if p.Used && slices.Contains(have.Names, name) {
+		if slices.Contains(have.Names, name) {
 			continue
 		}
-		if err := c.PutSecretParameter(ctx, c.ParameterPath("pki", name), string(parts[name]), len(have.Names) > 0); err != nil {
-			return nil, err
+		if err := c.PutSecretParameter(ctx, c.ParameterPath("pki", name), string(parts[name]), true); err != nil {
+			return err
 		}
 	}
-	if len(have.Names) > 0 && p.Used {
-		return nil, nil // find them again: some existed before
+	return nil
+}
+
+// parameter is a parameter below the path of the keys.
+type parameter struct{ name, value string }
+
+// pack returns the parameters for certificates and keys. The two parts of a pair are in one, "ca", as a
+// JSON object with their names; so of two runs that were killed, no certificate meets the key of the other one.
+func pack(parts map[string][]byte) (out []parameter, err error) {
+	pairs := map[string]map[string]string{}
+	for name, part := range parts {
+		pair := strings.TrimSuffix(name, path.Ext(name))
+		if pairs[pair] == nil {
+			pairs[pair] = map[string]string{}
+		}
+		pairs[pair][name] = string(part)
 	}
-	return &PKIState{c.ParameterPath("pki"), slices.Sorted(maps.Keys(parts)), keys, token}, nil
+	for _, name := range slices.Sorted(maps.Keys(pairs)) {
+		if len(pairs[name]) == 1 { // the CA of an external etcd has no key here
+			for part, value := range pairs[name] {
+				out = append(out, parameter{part, value})
+			}
+			continue
+		}
+		value, err := json.Marshal(pairs[name])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, parameter{name, string(value)})
+	}
+	return out, nil
+}
+
+// unpack adds the parts of a parameter. One that has the name of a part is of an older version, or of addMissing: what is
+// in a pair counts.
+func (k *StoredKeys) unpack(name, value string) error {
+	k.parameters = append(k.parameters, name)
+	if name == TokenName || path.Ext(name) != "" {
+		if _, found := k.Parts[name]; !found {
+			k.Parts[name] = []byte(value)
+		}
+		return nil
+	}
+	pair := map[string]string{}
+	if err := json.Unmarshal([]byte(value), &pair); err != nil {
+		return errors.New("it is no JSON object with a certificate and a key") // without the value
+	}
+	for part, text := range pair {
+		k.Parts[part] = []byte(text)
+	}
+	return nil
 }
 
 // Delete implements graph.Deleter.
 func (p *PKI) Delete(ctx context.Context, c *cloud.Clients, have *PKIState) error {
 	var names []string
-	for _, n := range have.Names {
+	for _, n := range have.Parameters {
 		names = append(names, c.ParameterPath("pki", n))
 	}
 	for part := range slices.Chunk(names, 10) {
@@ -186,22 +263,36 @@ func (p *PKI) Delete(ctx context.Context, c *cloud.Clients, have *PKIState) erro
 type StoredKeys struct {
 	Parts        map[string][]byte
 	TokenCreated time.Time
+
+	parameters []string
+	damaged    error // about a parameter that cannot be read
+}
+
+// state returns the state of the keys, not parsed.
+func (k *StoredKeys) state(c *cloud.Clients) *PKIState {
+	return &PKIState{
+		Path: c.ParameterPath("pki"), Names: slices.Sorted(maps.Keys(k.Parts)), Parameters: slices.Sorted(slices.Values(k.parameters)),
+		Token: string(k.Parts[TokenName]),
+	}
 }
 
 // PKIParameters reads the stored keys.
 func PKIParameters(ctx context.Context, c *cloud.Clients) (*StoredKeys, error) {
 	return cloud.Remember(ctx, c, "keys", func(ctx context.Context) (*StoredKeys, error) {
 		stored := &StoredKeys{Parts: map[string][]byte{}}
-		path := c.ParameterPath("pki")
+		in := &ssm.GetParametersByPathInput{Path: aws.String(c.ParameterPath("pki")), WithDecryption: aws.Bool(true)}
 		ctx = cloud.Listing(ctx)
-		for p := ssm.NewGetParametersByPathPaginator(c.SSM, &ssm.GetParametersByPathInput{Path: &path, WithDecryption: aws.Bool(true)}); p.HasMorePages(); {
+		for p := ssm.NewGetParametersByPathPaginator(c.SSM, in); p.HasMorePages(); {
 			page, err := p.NextPage(ctx)
 			if err != nil {
 				return nil, err
 			}
 			for _, x := range page.Parameters {
 				name := cloud.LastPart(aws.ToString(x.Name))
-				if stored.Parts[name] = []byte(aws.ToString(x.Value)); name == TokenName {
+				if err := stored.unpack(name, aws.ToString(x.Value)); err != nil {
+					stored.damaged = fmt.Errorf("parameter %s: %w", aws.ToString(x.Name), err)
+				}
+				if name == TokenName {
 					stored.TokenCreated = aws.ToTime(x.LastModifiedDate)
 				}
 			}
@@ -213,7 +304,10 @@ func PKIParameters(ctx context.Context, c *cloud.Clients) (*StoredKeys, error) {
 // StoredPKI returns the stored keys of the cluster, or nil if there are none.
 func StoredPKI(ctx context.Context, c *cloud.Clients) (*boot.PKI, error) {
 	stored, err := PKIParameters(ctx, c)
-	if err != nil || len(stored.Parts) == 0 {
+	if err == nil {
+		err = stored.damaged
+	}
+	if err != nil || len(stored.parameters) == 0 {
 		return nil, err
 	}
 	return boot.ParsePKI(stored.Parts)
@@ -222,14 +316,10 @@ func StoredPKI(ctx context.Context, c *cloud.Clients) (*boot.PKI, error) {
 // findStored returns the names of the stored keys, complete or not, or nil.
 func (p *PKI) findStored(ctx context.Context, c *cloud.Clients) (*PKIState, error) {
 	stored, err := PKIParameters(ctx, c)
-	if err != nil || len(stored.Parts) == 0 {
+	if err != nil || len(stored.parameters) == 0 {
 		return nil, err
 	}
-	s := &PKIState{Path: c.ParameterPath("pki")}
-	for name := range stored.Parts {
-		s.Names = append(s.Names, name)
-	}
-	return s, nil
+	return stored.state(c), nil
 }
 
 // TokenCreated returns when the bootstrap token was created; the zero time if there is
@@ -273,7 +363,7 @@ func pkiKind() *kind.Kind {
 // listStored lists the stored keys, complete or not.
 func listStored(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]PKIState, error) {
 	keys, err := PKIParameters(ctx, c)
-	if err != nil || len(keys.Parts) == 0 {
+	if err != nil || len(keys.parameters) == 0 {
 		return nil, err
 	}
 	return []PKIState{{Path: c.ParameterPath("pki")}}, nil

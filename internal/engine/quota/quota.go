@@ -56,11 +56,11 @@ func Check(ctx context.Context, c *cloud.Clients, g *graph.Graph, p plan.Plan, c
 		return r, context.Cause(ctx)
 	}
 	slices.SortFunc(demands, func(a, b *demand) int {
-		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(b.needs, a.needs), strings.Compare(a.scope, b.scope))
+		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(b.needs+b.used, a.needs+a.used), strings.Compare(a.scope, b.scope))
 	})
 	for n, d := range demands {
 		largest := n == 0 || demands[n-1].Code != d.Code || d.Used != nil || len(d.groups) > 0
-		if largest || d.err == nil && d.needs > d.limit { // of security groups, the one with the most rules says enough
+		if largest || d.err == nil && d.needs+d.used > d.limit { // of security groups, the one with the most rules says enough
 			r.add(c.Region, d)
 		}
 	}
@@ -91,7 +91,11 @@ func countedDemands(g *graph.Graph, p plan.Plan) (out []*demand) {
 			found[key] = &demand{Quota: *k.Quota, scope: scope}
 			out = append(out, found[key])
 		}
-		found[key].needs += n
+		if s.Action == plan.Create {
+			found[key].needs += n
+		} else {
+			found[key].used += n
+		}
 		changes[key] = changes[key] || s.Action == plan.Create || s.Action == plan.Update
 	}
 	return slices.DeleteFunc(out, func(d *demand) bool { return !changes[d.Code+" "+d.scope] })
@@ -152,6 +156,9 @@ func (r *Report) add(region string, d *demand) {
 		return
 	}
 	l := plan.Quota{Service: d.Service, Code: d.Code, Name: d.name(), Limit: d.limit, Used: d.used, Needed: d.needs}
+	if l.Needed == 0 && !l.Exceeded() {
+		return // what exists is changed
+	}
 	r.Lines = append(r.Lines, l)
 	switch {
 	case !l.Exceeded():

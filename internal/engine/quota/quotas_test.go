@@ -1,6 +1,7 @@
 package quota_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -57,6 +58,30 @@ func TestQuotasOfAPlan(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Of a quota that only resources of the plan take, those that exist are in use.
+func TestQuotaThatExistingResourcesTake(t *testing.T) {
+	const file = "eks-addons.yaml"
+	quotas := func(p plan.Plan) []plan.Quota {
+		return slices.DeleteFunc(p.Quotas, func(q plan.Quota) bool { return q.Code != "L-6D54EA21" })
+	}
+	synctest.Test(t, func(t *testing.T) {
+		m := enginetest.LoadQuick(t, file)
+		a := enginetest.Prepared(t, file, m)
+		enginetest.MustApply(t, m, a)
+		m.Pools[0].Object.Spec.Replicas = new(int32(3))
+		require.Empty(t, quotas(enginetest.MustPlan(t, m, a)), "a node group is scaled")
+		added := m.Pools[0]
+		added.Object = added.Object.DeepCopy()
+		added.Object.Name, added.Object.Spec.Template.Spec.InfrastructureRef.Name = "another", "another"
+		managed := m.Pools[0].Managed.DeepCopy()
+		managed.Name, managed.Spec.EKSNodegroupName = "another", "another"
+		added.Managed = managed
+		m.Pools = append(m.Pools, added)
+		require.Equal(t, []plan.Quota{{Name: "managed node groups in eks-cluster", Service: "eks", Code: "L-6D54EA21", Limit: 30, Used: 2, Needed: 1}},
+			quotas(enginetest.MustPlan(t, m, a)))
+	})
 }
 
 // A quota that is too small is an error before the first write.

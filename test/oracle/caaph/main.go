@@ -13,7 +13,9 @@ import (
 	"strings"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
+	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -35,8 +37,8 @@ import (
 
 // question has a HelmChartProxy and the objects of a cluster.
 type question struct {
-	Chart   map[string]any
-	Objects []map[string]any
+	Chart   json.RawMessage
+	Objects []json.RawMessage
 }
 
 // answer is what CAAPH makes of it.
@@ -51,19 +53,19 @@ type answer struct {
 // hooks are the webhooks of CAAPH, by path.
 type hooks map[string]http.Handler
 
-func (h hooks) Register(path string, hook http.Handler) { h[path] = hook }
-
 // server is a webhook server that only registers.
 type server struct {
 	webhook.Server
 
-	hooks
+	hooks hooks
 }
 
-func (s server) Register(path string, hook http.Handler) { s.hooks.Register(path, hook) }
+func (s server) Register(path string, hook http.Handler) { s.hooks[path] = hook }
+
+func (s server) WebhookMux() *http.ServeMux { return http.NewServeMux() }
 
 func main() {
-	log.SetLogger(ctrl.Log)
+	log.SetLogger(logr.Discard())
 	if err := serve(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -72,7 +74,7 @@ func main() {
 
 func serve() error {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, addonsv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, addonsv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return err
 		}
@@ -89,7 +91,8 @@ func serve() error {
 		return err
 	}
 	in, out := bufio.NewScanner(os.Stdin), json.NewEncoder(os.Stdout)
-	in.Buffer(nil, 1<<22)
+	const longest = 1 << 22
+	in.Buffer(nil, longest)
 	for in.Scan() {
 		var q question
 		if err := json.Unmarshal(in.Bytes(), &q); err != nil {
@@ -97,7 +100,7 @@ func serve() error {
 		}
 		a, err := ask(scheme, known, q)
 		if err != nil {
-			return err
+			return fmt.Errorf("%w: %s", err, in.Bytes())
 		}
 		if err := out.Encode(a); err != nil {
 			return err
@@ -108,10 +111,7 @@ func serve() error {
 
 func ask(scheme *runtime.Scheme, known hooks, q question) (a answer, err error) {
 	ctx := context.Background()
-	raw, err := json.Marshal(q.Chart)
-	if err != nil {
-		return a, err
-	}
+	raw := []byte(q.Chart)
 	for path, hook := range known {
 		w, is := hook.(*admission.Webhook)
 		if !is || !strings.HasPrefix(path, "/mutate") {
@@ -145,7 +145,11 @@ func ask(scheme *runtime.Scheme, known hooks, q question) (a answer, err error) 
 	}
 	build := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&addonsv1.HelmChartProxy{}).WithObjects(chart)
 	for _, o := range q.Objects {
-		build = build.WithObjects(&unstructured.Unstructured{Object: o})
+		u := &unstructured.Unstructured{}
+		if err := u.UnmarshalJSON(o); err != nil { // as an API server: integers stay integers
+			return a, err
+		}
+		build = build.WithObjects(u)
 	}
 	c := build.Build()
 	r := &helmchartproxy.HelmChartProxyReconciler{Client: c, Scheme: scheme}

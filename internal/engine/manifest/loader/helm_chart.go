@@ -12,12 +12,13 @@ import (
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/class/gotmpl"
@@ -241,14 +242,9 @@ func (l *loader) values(o *manifest.Entry, text string, c *clusterv1.Cluster, bu
 			"set the field, or write the value: a run does not know what controllers write into the objects later"))
 		return nil, false
 	}
-	var parsed any
-	if err := yaml.Unmarshal([]byte(rendered), &parsed); err != nil {
-		l.fail(o.Problem(path, "the result is not valid YAML: "+firstLine(err), "check the indentation"))
-		return nil, false
-	}
-	data, err := json.Marshal(parsed)
+	data, err := yaml.YAMLToJSON([]byte(rendered)) // as Helm reads values: YAML 1.1, in which "yes" is true
 	if err != nil {
-		l.fail(o.Problem(path, "the result has keys that are no text", "put them in quotes"))
+		l.fail(o.Problem(path, "the result is not valid YAML: "+firstLine(err), "check the indentation"))
 		return nil, false
 	}
 	var values map[string]any
@@ -277,7 +273,7 @@ func (l *loader) objectsForValues(c *clusterv1.Cluster) map[string]any {
 		if o.Typed != nil {
 			raw, err := json.Marshal(o.Typed)
 			var newest map[string]any
-			if err == nil && json.Unmarshal(raw, &newest) == nil {
+			if err == nil && utiljson.Unmarshal(raw, &newest) == nil { // integers stay integers, as CAAPH reads them
 				newest["apiVersion"], newest["kind"] = o.Value["apiVersion"], o.Kind
 				if spec, ok := newest["spec"].(map[string]any); ok && manifest.ValueAt(spec, "controlPlaneEndpoint.host") == "" {
 					delete(spec, "controlPlaneEndpoint") // a controller sets it

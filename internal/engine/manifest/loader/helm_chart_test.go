@@ -71,6 +71,19 @@ func TestChart(t *testing.T) {
 	assert.Contains(t, c.Warnings[0].String(), "does not match the labels of Cluster/quickstart, so the chart is not installed")
 }
 
+// Values are read as Helm reads them, by YAML 1.1, and integers of objects are integers. TestChartsAsUpstream in test/oracle compares
+// with CAAPH.
+func TestValuesAsHelmReadsThem(t *testing.T) {
+	c, err := withChart(t, chartOf(plainChart+`  valuesTemplate: |
+    enabled: yes
+    debug: off
+    mode: 0644
+    one: {{ eq .ControlPlane.spec.replicas 1 }}
+`))
+	require.NoError(t, err)
+	assert.Equal(t, map[string]any{"enabled": true, "debug": false, "mode": 420.0, "one": true}, c.Charts[0].Values)
+}
+
 func TestChartsWrong(t *testing.T) {
 	for name, tt := range map[string]struct{ spec, want string }{
 		"no chart":     {strings.Replace(plainChart, "  chartName: web\n", "", 1), "HelmChartProxy/web spec.chartName: a value is required"},

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
@@ -38,7 +40,14 @@ func unsupportedFields() []unsupportedField {
 		{cluster, "spec.paused", "true", false, "it pauses Cluster API's controllers, which this program does not run"},
 		{cluster, "spec.availabilityGates", "", false, ""},
 		{[]string{manifest.KindClusterClass}, "spec.availabilityGates", "", false, ""},
-		{cluster, manifest.InAnnotations + "cluster.x-k8s.io/paused", "", false, "it pauses Cluster API's controllers, which this program does not run"},
+		{
+			[]string{
+				manifest.KindCluster, manifest.KindAWSCluster, manifest.KindManagedCluster, manifest.KindControlPlane, manifest.KindManagedPlane,
+				manifest.KindDeployment, manifest.KindMachine, manifest.KindAWSMachine, manifest.KindPool, manifest.KindScalingPool, manifest.KindManagedPool,
+				manifest.KindResourceSet, manifest.KindHelmChart,
+			},
+			manifest.InAnnotations + clusterv1.PausedAnnotation, "", false, "it pauses Cluster API's controllers, which this program does not run",
+		},
 
 		{
 			[]string{manifest.KindManagedCluster},
@@ -111,13 +120,10 @@ func ofPools() []unsupportedField {
 	)
 	return []unsupportedField{
 		{endpoint, "spec.controlPlaneEndpoint", "", false, "EKS sets the endpoint of the API server"},
-		{endpoint, manifest.InAnnotations + "cluster.x-k8s.io/paused", "", false, "it pauses the controllers, which this program does not run"},
-		{pool, manifest.InAnnotations + "cluster.x-k8s.io/paused", "", false, "it pauses the controllers, which this program does not run"},
 		{pool, "spec.providerIDList", "", false, controllersSet},
 		{pool, "spec.minReadySeconds", "", false, ""},
 		{pool, "spec.template.spec.failureDomain", "", false, "use failureDomains of the pool"},
 		{pool, "spec.template.spec.providerID", "", false, controllersSet},
-		{group, manifest.InAnnotations + "cluster.x-k8s.io/paused", "", false, "it pauses the controllers, which this program does not run"},
 		{group, "spec.providerID", "", false, controllersSet},
 		{group, "spec.providerIDList", "", false, controllersSet},
 		{group, "spec.awsLaunchTemplate.name", "", false, "a launch template has the name of its pool"},

@@ -1,0 +1,219 @@
+package oracle
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterawsadm/clusterawsadm/configs"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+)
+
+// caaph is a running program with the code of Cluster API's add-on provider Helm.
+type caaph struct {
+	in  io.Writer
+	out *bufio.Scanner
+}
+
+// helmRelease is the spec of a HelmReleaseProxy.
+type helmRelease struct {
+	ChartName        string
+	RepoURL          string
+	ReleaseName      string
+	ReleaseNamespace string `json:"namespace"`
+	Version          string
+	Options          map[string]any
+}
+
+type caaphAnswer struct {
+	Denied, Failed, Unread string
+	Release                *helmRelease
+	Values                 map[string]any
+}
+
+func startCAAPH(t *testing.T) *caaph {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "caaph")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
+	build.Dir = "caaph"
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, string(out))
+	run := exec.CommandContext(context.WithoutCancel(t.Context()), program) // it ends with its input
+	in, err := run.StdinPipe()
+	require.NoError(t, err)
+	answers, err := run.StdoutPipe()
+	require.NoError(t, err)
+	var story strings.Builder
+	run.Stderr = &story
+	require.NoError(t, run.Start())
+	t.Cleanup(func() {
+		_ = in.Close()
+		if err := run.Wait(); err != nil {
+			t.Errorf("%v\n%s", err, story.String())
+		}
+	})
+	c := &caaph{in, bufio.NewScanner(answers)}
+	c.out.Buffer(nil, 1<<22)
+	return c
+}
+
+// contracts are the definitions of kinds that a template of values reads. Their labels name the version of each contract.
+const contracts = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: kubeadmcontrolplanes.controlplane.cluster.x-k8s.io, labels: {cluster.x-k8s.io/v1beta2: v1beta2}}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: awsclusters.infrastructure.cluster.x-k8s.io, labels: {cluster.x-k8s.io/v1beta2: v1beta2}}
+`
+
+// ask asks what becomes of the last document, a HelmChartProxy.
+func (c *caaph) ask(t require.TestingT, text string) (a caaphAnswer) {
+	var question struct {
+		Chart   json.RawMessage
+		Objects []json.RawMessage
+	}
+	for _, document := range regexp.MustCompile(`(?m)^---$`).Split(contracts+"---\n"+text, -1) {
+		var o map[string]any
+		require.NoError(t, yaml.Unmarshal([]byte(document), &o))
+		if m, _ := o["metadata"].(map[string]any); o["kind"] != "CustomResourceDefinition" && m["namespace"] == nil {
+			m["namespace"] = "default"
+		}
+		raw, err := json.Marshal(o)
+		require.NoError(t, err)
+		switch o["kind"] {
+		case manifest.KindHelmChart:
+			question.Chart = raw
+		case "Cluster", "KubeadmControlPlane", "AWSCluster", "CustomResourceDefinition":
+			question.Objects = append(question.Objects, raw)
+		}
+	}
+	raw, err := json.Marshal(question)
+	require.NoError(t, err)
+	_, err = c.in.Write(append(raw, '\n'))
+	require.NoError(t, err)
+	require.True(t, c.out.Scan(), "the program has ended")
+	require.NoError(t, json.Unmarshal(c.out.Bytes(), &a))
+	return a
+}
+
+// TestChartsAsUpstream compares what a HelmChartProxy means: whether it is for the cluster, its defaults and its values.
+func TestChartsAsUpstream(t *testing.T) {
+	quickstart, err := configs.Manifests.ReadFile("quickstart.yaml")
+	require.NoError(t, err)
+	of := startCAAPH(t)
+	seen := map[string]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		pick := func(label string, from ...string) string { return rapid.SampledFrom(from).Draw(t, label) }
+		text := strings.Replace(string(quickstart), "kind: Cluster\nmetadata:\n  name: quickstart\n",
+			"kind: Cluster\nmetadata:\n  name: quickstart\n  labels: {network: cilium, tier: \"1\"}\n  annotations: {a/b: c}\n", 1)
+		require.Contains(t, text, "network: cilium")
+		values := "    " + strings.Join(rapid.SliceOfN(rapid.SampledFrom(valueLines()), 0, 4).Draw(t, "values"), "\n    ")
+		chart := `
+---
+apiVersion: addons.cluster.x-k8s.io/v1alpha1
+kind: HelmChartProxy
+metadata: {name: shop` + pick("paused", "", "", "", `, annotations: {cluster.x-k8s.io/paused: "true"}`) + `}
+spec:
+  clusterSelector: ` + pick("selector", "{}", "{matchLabels: {network: cilium}}", "{matchLabels: {network: none}}",
+			"{matchExpressions: [{key: tier, operator: In, values: ['1', '2']}]}", "{matchExpressions: [{key: tier, operator: NotIn, values: ['1']}]}",
+			"{matchExpressions: [{key: gpu, operator: DoesNotExist}]}", "{matchExpressions: [{key: tier, operator: Exists}]}",
+			"{matchExpressions: [{key: tier, operator: In, values: []}]}") + `
+  chartName: web
+  repoURL: ` + pick("repository", "https://example.com/charts", "https://example.com/charts", "oci://example.com/charts", "no URL", "''") + `
+  releaseName: web
+  version: 1.2.3
+` + pick("namespace", "", "  namespace: shop\n", "  namespace: ''\n") +
+			pick("options", "", "  options: {atomic: true}\n", "  options: {wait: true, timeout: 1m30s}\n", "  options: {timeout: 0s}\n", "  options: {install: {createNamespace: false}}\n") +
+			"  valuesTemplate: |\n" + values + "\n"
+		upstream := of.ask(t, text+chart)
+		m, err := loader.Load([]input.Source{{Name: "demo.yaml", Data: []byte(text + chart)}}, input.LoadOptions{})
+		switch {
+		case upstream.Denied == "" && strings.Contains(chart, "paused"):
+			seen["paused"]++ // CAAPH changes nothing
+			if err == nil {
+				require.Contains(t, fmt.Sprint(m.Warnings), "paused")
+			}
+			return
+		case upstream.Denied != "" || upstream.Failed != "" || upstream.Unread != "":
+			seen["refused"]++
+			require.Error(t, err, "%s\n%+v", chart, upstream)
+			return
+		case err != nil && strings.Contains(err.Error(), "has no value"):
+			seen["no value"]++ // CAAPH takes the words "<no value>"
+			require.Contains(t, chart, "missing")
+			return
+		}
+		require.NoError(t, err, chart)
+		if upstream.Release == nil {
+			seen["not selected"]++
+			require.Empty(t, m.Charts, chart)
+			return
+		}
+		seen["selected"]++
+		require.Len(t, m.Charts, 1, chart)
+		ours := m.Charts[0]
+		require.Equal(t, upstream.Release.ReleaseNamespace, ours.Namespace)
+		require.Equal(t, upstream.Release.ReleaseName, ours.Release)
+		require.Equal(t, upstream.Release.Version, ours.Version)
+		require.Equal(t, upstream.Release.ChartName, ours.Title)
+		require.Equal(t, len(upstream.Values), len(ours.Values))
+		if len(ours.Values) > 0 {
+			require.Equal(t, upstream.Values, ours.Values, chart)
+		}
+		require.Equal(t, upstream.Release.Options["timeout"], ours.Options.Timeout.Duration.String(), chart)
+		require.Equal(t, upstream.Release.Options["wait"] == true, ours.Options.Wait || ours.Options.Atomic, chart)
+	})
+	t.Log(seen)
+	for _, what := range []string{"refused", "no value", "paused", "not selected", "selected"} {
+		require.Positive(t, seen[what], what)
+	}
+}
+
+// valueLines are lines of a template of values, each a value of its own.
+func valueLines() []string {
+	return []string{
+		"a: {{ .Cluster.metadata.name }}",
+		"b: {{ .ControlPlane.spec.replicas }}",
+		"c: {{ if eq .ControlPlane.spec.replicas 1 }}one{{ else }}more{{ end }}",
+		"d: {{ add .ControlPlane.spec.replicas 1 }}",
+		"e: yes",
+		"f: off",
+		"g: 0644",
+		"h: 1e3",
+		"i: 12345678901",
+		"j: {{ .ControlPlane.spec.version | trimPrefix \"v\" }}",
+		"k: {{ .InfraCluster.spec.region | quote }}",
+		"l: {{ index .Cluster.spec.clusterNetwork.pods.cidrBlocks 0 }}",
+		"m: {{ .Cluster.metadata.labels | toJson }}",
+		"n: {{ .Cluster.spec.missing }}",
+		"o: {{ .Cluster.metadata.annotations.missing | default \"none\" }}",
+		"p: {{ hasKey .ControlPlane.spec \"replicas\" }}",
+		"q: {{ lookup \"v1\" \"Secret\" \"\" \"\" }}",
+		"r: [1, 2",
+		"s: {{ .ControlPlane.spec.replicas | printf \"%d\" }}",
+		"t: ~",
+		"u: 2001-01-01",
+		"v: !!binary aGVsbG8=",
+		"w: {{ range $i, $x := list 1 2 }}{{ $x }}{{ end }}",
+		"x: {{ .Cluster.apiVersion }} {{ .Cluster.kind }}",
+		"y: {{ ternary \"a\" \"b\" (gt (int .ControlPlane.spec.replicas) 1) }}",
+		"z: {{ .Cluster.spec.controlPlaneRef.name }}",
+		"0: zero",
+		"true: word",
+	}
+}

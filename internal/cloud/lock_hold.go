@@ -32,31 +32,34 @@ func (l *Lock) check(ctx context.Context) error {
 	}
 	ctx = unlocked(ctx)
 	err := l.repeat(ctx, func() error {
-		for {
-			switch {
-			case l.lost:
-				return ErrLockLost
-			case l.expired(l.checked, checkValidity) && (l.checked.IsZero() || l.expired(l.last.sent, l.last.every+checkValidity)):
-				if err := l.look(ctx); err != nil {
-					return err
-				}
-			case l.expired(l.last.sent, l.last.every) || !l.announced():
-				if err := l.renew(ctx); err != nil {
-					return err
-				}
-			case l.expired(l.checked, checkValidity) && l.expired(l.last.sent, checkValidity):
-				if err := l.look(ctx); err != nil {
-					return err
-				}
-			default:
+		for !l.lost {
+			do := l.due()
+			if do == nil {
 				return nil
 			}
+			if err := do(ctx); err != nil {
+				return err
+			}
 		}
+		return ErrLockLost
 	})
 	if err != nil && !errors.Is(err, ErrLockLost) {
 		err = fmt.Errorf("lock: %w", err)
 	}
 	return err
+}
+
+// due returns what tells next whether this run still holds the lock; nil if that is known.
+func (l *Lock) due() func(context.Context) error {
+	switch {
+	case l.expired(l.checked, checkValidity) && (l.checked.IsZero() || l.expired(l.last.sent, l.last.every+checkValidity)):
+		return l.look
+	case l.expired(l.last.sent, l.last.every) || !l.announced():
+		return l.renew
+	case l.expired(l.checked, checkValidity) && l.expired(l.last.sent, checkValidity):
+		return l.look
+	}
+	return nil
 }
 
 // repeat repeats a call that may succeed later. A throttled call does not count as a failed attempt, because all runs of

@@ -248,7 +248,9 @@ func TestLostKeys(t *testing.T) {
 		m := enginetest.Quick(enginetest.Load(t, enginetest.Quickstart, nil))
 		a := enginetest.Account(m, 0)
 		enginetest.MustApply(t, m, a)
-		a.Edit(func(s *awssim.State) { enginetest.EditKeys(s, "quickstart", func(keys map[string]string) { delete(keys, "ca.key") }) })
+		a.Edit(func(s *awssim.State) {
+			enginetest.EditKeys(s, "quickstart", func(keys map[string]string) { delete(keys, "ca.key") })
+		})
 		enginetest.RequireRefused(t, m, a, "certificates", "keys")
 		enginetest.MustDelete(t, m, a)
 		require.Empty(t, a.Inventory())

@@ -138,7 +138,14 @@ spec:
   releaseName: web
   version: 1.2.3
 ` + pick("namespace", "", "  namespace: shop\n", "  namespace: ''\n") +
-			pick("options", "", "  options: {atomic: true}\n", "  options: {wait: true, timeout: 1m30s}\n", "  options: {timeout: 0s}\n", "  options: {install: {createNamespace: false}}\n") +
+			pick(
+				"options",
+				"",
+				"  options: {atomic: true}\n",
+				"  options: {wait: true, timeout: 1m30s}\n",
+				"  options: {timeout: 0s}\n",
+				"  options: {install: {createNamespace: false}}\n",
+			) +
 			"  valuesTemplate: |\n" + values + "\n"
 		upstream := of.ask(t, text+chart)
 		m, err := loader.Load([]input.Source{{Name: "demo.yaml", Data: []byte(text + chart)}}, input.LoadOptions{})

@@ -202,5 +202,7 @@ func (u *Laptop) charts(t *testing.T, manifest string) {
 	require.NoError(t, apply(""))
 	assert.Equal(t, "", u.Kubectl(t, "get", "deployment", "-n", "greetings", "-o", "name"))
 	u.NothingToDo(t)
-	t.Log("proved: helm installs a chart from a repository, upgrades it from an OCI registry although each run is killed, rolls back when a hook fails, and uninstalls")
+	t.Log(
+		"proved: helm installs a chart from a repository, upgrades it from an OCI registry although each run is killed, rolls back when a hook fails, and uninstalls",
+	)
 }

@@ -77,6 +77,8 @@ type (
 	NATGateway        = ec2.NATGateway
 	Address           = ec2.Address
 	RouteTable        = ec2.RouteTable
+	NetworkACL        = ec2.NetworkACL
+	ACLRule           = ec2.ACLRule
 	Route             = ec2.Route
 	SecurityGroup     = ec2.SecurityGroup
 	Rule              = ec2.Rule

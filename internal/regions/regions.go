@@ -3,6 +3,7 @@ package regions
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -20,6 +21,28 @@ func All() []string {
 		cn-north-1 cn-northwest-1 us-gov-east-1 us-gov-west-1 eusc-de-east-1
 		us-iso-east-1 us-iso-west-1 us-isob-east-1 us-isob-west-1 eu-isoe-west-1 us-isof-east-1 us-isof-south-1`)
 }
+
+// Malformed says what is wrong with a text that cannot be the name of a region, also of a newer one: a zone, or a name with other
+// characters. "" for nothing. Signatures of requests contain the name as it is written ("Signature Version 4", IAM user guide).
+func Malformed(region string) string {
+	lower := strings.ToLower(region)
+	switch zone, near := strings.TrimRight(lower, "abcdef"), suggest.Nearest(lower, All()); {
+	case region == "" || slices.Contains(All(), region):
+		return ""
+	case slices.Contains(All(), lower):
+		return fmt.Sprintf("%s is not the name of a region: AWS writes it as %s", region, lower)
+	case slices.Contains(All(), zone):
+		return fmt.Sprintf("%s is a zone, and not a region: the region is %s", region, zone)
+	case !form.MatchString(region) && near != "":
+		return fmt.Sprintf("%q is not the name of a region: did you mean %s?", region, near)
+	case !form.MatchString(region):
+		return fmt.Sprintf("%q is not the name of a region, such as us-east-1", region)
+	}
+	return ""
+}
+
+// form is that of the names of regions.
+var form = regexp.MustCompile(`^[a-z]{2,}(-[a-z]+)+-\d+$`)
 
 // Remark says that a region is not known, and which one may be meant; "" for a known region.
 func Remark(region string) string {

@@ -18,3 +18,18 @@ func TestRemark(t *testing.T) {
 	all := regions.All()
 	require.Len(t, slices.Compact(slices.Sorted(slices.Values(all))), len(all))
 }
+
+func TestMalformed(t *testing.T) {
+	for region, want := range map[string]string{
+		"":            "",
+		"us-east-1":   "",
+		"us-est-1":    "", // it may be newer than this program
+		"eu-newest-3": "",
+		"US-EAST-1":   "US-EAST-1 is not the name of a region: AWS writes it as us-east-1",
+		"us-east-1a":  "us-east-1a is a zone, and not a region: the region is us-east-1",
+		"us_east_1":   `"us_east_1" is not the name of a region: did you mean us-east-1?`,
+		"moon":        `"moon" is not the name of a region, such as us-east-1`,
+	} {
+		require.Equal(t, want, regions.Malformed(region), region)
+	}
+}

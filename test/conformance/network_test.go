@@ -144,6 +144,9 @@ func (s *suite) routes(gateway *string) {
 	tables, err := s.ec2.DescribeRouteTables(s.ctx, &ec2.DescribeRouteTablesInput{Filters: filter("vpc-id", s.vpc)})
 	s.need(err)
 	s.see("route table: describe, the main one too", err, len(tables.RouteTables))
+	acls, err := s.ec2.DescribeNetworkAcls(s.ctx, &ec2.DescribeNetworkAclsInput{Filters: filter("vpc-id", s.vpc)})
+	s.need(err)
+	s.see("network ACL: describe, the default one", err, len(acls.NetworkAcls))
 
 	endpoint, err := s.ec2.CreateVpcEndpoint(s.ctx, &ec2.CreateVpcEndpointInput{
 		VpcId: &s.vpc, ServiceName: aws.String("com.amazonaws.us-east-1.s3"), VpcEndpointType: types.VpcEndpointTypeGateway, RouteTableIds: []string{*id},

@@ -187,8 +187,14 @@ func (svc *Service) ReachesAWS(i *Instance, service string) bool {
 		}
 	}
 	public, ipv6 := svc.addresses(i)
+	if !svc.passesOut(i.Subnet, ipv6) {
+		return false
+	}
 	return slices.ContainsFunc(table.Routes, func(r Route) bool {
 		four, six := r.Destination == "0.0.0.0/0", r.Destination == "::/0" && ipv6
+		if n := svc.state.NATGateways[r.Target]; n != nil && !svc.passesOut(n.Subnet, false) {
+			return false
+		}
 		return (four || six) && svc.leads(table, r.Target) && (six || public || prefixOf(r.Target) == "nat")
 	})
 }

@@ -657,14 +657,18 @@ func (svc *Service) elsewhere(group, zone string) string {
 func (svc *Service) checkPlacement(l *launch) error {
 	p := l.in.Placement
 	l.model.Placement.Tenancy = svc.state.VPCs[l.subnet.VPC].Tenancy
+	if p != nil && p.Tenancy != "" {
+		l.model.Placement.Tenancy = string(p.Tenancy)
+	}
+	// "Supported purchasing options for T instances" in the EC2 user guide: Dedicated Instances (T3 only). The code is not verified.
+	if l.model.Placement.Tenancy == string(types.TenancyDedicated) && aws.ToBool(l.kind.info.BurstablePerformanceSupported) && !strings.HasPrefix(l.kind.name, "t3.") {
+		return core.Fail("InvalidParameterCombination", "the instance type %s does not support the tenancy dedicated", l.kind.name)
+	}
 	if p == nil {
 		return nil
 	}
 	if err := core.Only("RunInstances", p, "AvailabilityZone", "Tenancy", "GroupName", "PartitionNumber", "HostId", "Affinity"); err != nil {
 		return err
-	}
-	if p.Tenancy != "" {
-		l.model.Placement.Tenancy = string(p.Tenancy)
 	}
 	group, partition, host := aws.ToString(p.GroupName), aws.ToInt32(p.PartitionNumber), aws.ToString(p.HostId)
 	strategy, known := svc.state.PlacementGroups[group]

@@ -12,6 +12,7 @@ type State struct {
 	NATGateways        Table[*NATGateway]
 	Addresses          Table[*Address]
 	RouteTables        Table[*RouteTable]
+	NetworkACLs        Table[*NetworkACL]
 	SecurityGroups     Table[*SecurityGroup]
 	Endpoints          Table[*Endpoint]
 	FlowLogs           Table[*FlowLog]

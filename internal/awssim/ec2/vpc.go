@@ -13,8 +13,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// mostBlocks is the maximum number of IPv4 CIDR blocks of a VPC.
-const mostBlocks = 5
+// BlocksPerVPC is the default quota of IPv4 CIDR blocks of a VPC.
+const BlocksPerVPC = 5
 
 // VPC is a virtual private cloud.
 type VPC struct {
@@ -261,8 +261,8 @@ func (svc *Service) associateVPCCIDRBlock(in *ec2.AssociateVpcCidrBlockInput) (*
 	switch {
 	case slices.ContainsFunc(v.Blocks(), block.Overlaps), slices.ContainsFunc(v.Secondary, func(a Association) bool { return block.Overlaps(prefix(a.CIDR)) }):
 		return nil, core.Fail("InvalidVpc.Range", "the CIDR '%s' conflicts with another one of the VPC", block)
-	case len(v.Blocks()) >= mostBlocks:
-		return nil, core.Fail("CidrLimitExceeded", "this network '%s' has met its maximum number of allowed CIDRs: %d", v.ID, mostBlocks)
+	case len(v.Blocks()) >= BlocksPerVPC:
+		return nil, core.Fail("CidrLimitExceeded", "this network '%s' has met its maximum number of allowed CIDRs: %d", v.ID, BlocksPerVPC)
 	case restricted(prefix(v.CIDR), block):
 		return nil, core.Fail("InvalidVpc.Range", "the CIDR '%s' is restricted: use one from the same private address range as the current VPC CIDR", block)
 	}

@@ -31,7 +31,8 @@ func (svc *Service) Forwards(host string, serves func(instance string) bool) (fr
 		}
 		for _, l := range svc.state.Listeners {
 			g := svc.state.TargetGroups[l.TargetGroup]
-			if l.LoadBalancer == b.ARN && g != nil && slices.ContainsFunc(g.Targets, func(t *Target) bool { return t.Drained.IsZero() && serves(t.ID) }) {
+			passes := slices.ContainsFunc(b.Zones, func(z LoadBalancerZone) bool { return svc.ec2.PassesClients(z.Subnet, l.Port) })
+			if l.LoadBalancer == b.ARN && g != nil && passes && slices.ContainsFunc(g.Targets, func(t *Target) bool { return t.Drained.IsZero() && serves(t.ID) }) {
 				return b.Ready, true, true
 			}
 		}

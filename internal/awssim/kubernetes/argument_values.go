@@ -75,10 +75,20 @@ func syntaxRefused(component, name, value string) string {
 		"kube-apiserver watch-cache-sizes":                    `^[^#]+#[0-9]+(,[^#]+#[0-9]+)*$`,
 		"kube-apiserver strict-transport-security-directives": `^(includeSubDomains|preload|max-age=[^=,]*)(,(includeSubDomains|preload|max-age=[^=,]*))*$`,
 		"kube-apiserver oidc-required-claim":                  `=`,
-		"kube-apiserver allow-metric-labels":                  `=`,
-		"kube-controller-manager allow-metric-labels":         `=`,
-		"kube-scheduler allow-metric-labels":                  `=`,
+		"kube-apiserver allow-metric-labels":                  `^[^,=]+,[^,=]+=.`,
+		"kube-controller-manager allow-metric-labels":         `^[^,=]+,[^,=]+=.`,
+		"kube-scheduler allow-metric-labels":                  `^[^,=]+,[^,=]+=.`,
+		"kube-apiserver advertise-address":                    `^[0-9a-fA-F.:]+$`,
+		"kube-apiserver kubelet-port":                         `^[0-9]+$`,
+		"kube-apiserver requestheader-uid-headers":            `(?i)(^|,)x-remote-uid(,|$)`,
+		"kube-controller-manager requestheader-uid-headers":   `(?i)(^|,)x-remote-uid(,|$)`,
+		"kube-scheduler requestheader-uid-headers":            `(?i)(^|,)x-remote-uid(,|$)`,
 		"kubelet cpu-manager-policy-options":                  `=`,
+		"kube-apiserver audit-log-version":                    `^audit\.k8s\.io/v1$`,
+		"kube-apiserver audit-webhook-version":                `^audit\.k8s\.io/v1$`,
+		"kube-apiserver service-account-issuer":               `.`,
+		"kube-controller-manager cluster-cidr":                `^[0-9a-fA-F.:]+/[0-9]+(,[0-9a-fA-F.:]+/[0-9]+)?$`,
+		"kube-controller-manager service-cluster-ip-range":    `^[0-9a-fA-F.:]+/[0-9]+(,[0-9a-fA-F.:]+/[0-9]+)?$`,
 		"kubelet address":                                     `^[0-9a-fA-F.:]+$`,
 		"kubelet healthz-bind-address":                        `^[0-9a-fA-F.:]+$`,
 		"kubelet reserved-cpus":                               `^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$`,
@@ -94,6 +104,26 @@ func syntaxRefused(component, name, value string) string {
 		return invalid
 	}
 	switch name {
+	case "log-text-info-buffer-size", "log-json-info-buffer-size":
+		if !regex.Of(`^[0-9.]+([munkKMGTPE]i?)?$`).MatchString(value) {
+			return invalid + ": quantities must match the regular expression"
+		}
+	case "runtime-config": // "unknown api groups": those with a dot end in k8s.io
+		for item := range strings.SplitSeq(value, ",") {
+			group, _, _ := strings.Cut(item, "/")
+			if !regex.Of(`^(api|apps|autoscaling|batch|extensions|policy|[a-z.]+\.k8s\.io|)$`).MatchString(group) {
+				return "unknown api groups " + group
+			}
+		}
+	case "tls-sni-cert-key": // NamedCertKey.Set in k8s.io/component-base/cli/flag
+		files, names, _ := strings.Cut(value, ":")
+		if strings.Count(files, ",") != 1 || strings.Contains(names, ":") {
+			return invalid + ": expected comma separated certificate and key file paths"
+		}
+	case "vmodule": // parseModuleSpec in k8s.io/klog
+		if !regex.Of(`^([^=,]+=[0-9]+,?)*$`).MatchString(value) {
+			return invalid + ": syntax error: expect comma-separated list of filename=N"
+		}
 	case "allowed-unsafe-sysctls": // NewAllowlist in pkg/kubelet/sysctl
 		for item := range strings.SplitSeq(value, ",") {
 			if !regex.Of(`^[a-z0-9]([-_a-z0-9]*[a-z0-9])?([./][a-z0-9]([-_a-z0-9]*[a-z0-9])?)*([./]?\*)?$`).MatchString(item) {
@@ -206,6 +236,9 @@ func serverTogether(given map[string]string) string {
 		case strings.HasPrefix(name, "peer-") && !strings.Contains(given["feature-gates"], "UnknownVersionInteroperabilityProxy=true") && !strings.Contains(given["feature-gates"], "AllAlpha=true"):
 			return "--" + name + " requires UnknownVersionInteroperabilityProxy feature to be turned on"
 		}
+	}
+	if strings.Contains(","+given["enable-admission-plugins"]+",", ",ImagePolicyWebhook,") && !has("admission-control-config-file") {
+		return "failed to initialize admission: couldn't init admission plugin \"ImagePolicyWebhook\": no config specified"
 	}
 	switch {
 	case strings.Contains(modes, ",Webhook,") && !has("authorization-webhook-config-file"):

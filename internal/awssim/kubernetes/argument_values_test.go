@@ -53,6 +53,17 @@ func TestValuesOfArguments(t *testing.T) {
 		{"kube-controller-manager", "leader-elect-resource-lock", "leases", "endpoints"},
 		{"kubelet", "healthz-bind-address", "127.0.0.1", "localhost"},
 		{"kubelet", "cpu-manager-policy-options", "full-pcpus-only=true", "full-pcpus-only"},
+		{"kube-apiserver", "tls-sni-cert-key", "/a.crt,/a.key:*.example.com", "/a.crt"},
+		{"kube-apiserver", "requestheader-uid-headers", "X-Remote-Uid", "X-Uid"},
+		{"kube-scheduler", "log-text-info-buffer-size", "64Ki", "64 KB"},
+		{"kube-apiserver", "runtime-config", "storagemigration.k8s.io/v1alpha1=true", "nope/v1=true"},
+		{"kube-apiserver", "advertise-address", "10.0.0.1", "api"},
+		{"kube-apiserver", "vmodule", "server=3,watch*=4", "server"},
+		{"kube-apiserver", "show-hidden-metrics-for-version", "1.33", "1.32"},
+		{"kube-apiserver", "emulated-version", "kube=1.33", "1.30"},
+		{"kube-apiserver", "audit-webhook-version", "audit.k8s.io/v1", "audit.k8s.io/v1beta1"},
+		{"kube-apiserver", "enable-admission-plugins", "AlwaysPullImages", "ImagePolicyWebhook"},
+		{"kube-controller-manager", "cluster-cidr", "192.168.0.0/16,fd00::/48", "192.168.0.0"},
 		{"kubelet", "allowed-unsafe-sysctls", "kernel.shm*,net.core.somaxconn", "kernel/*x"},
 	} {
 		args := func(value string) any { return []any{map[string]any{"name": c.name, "value": value}} }
@@ -108,4 +119,37 @@ func TestPatchesOfKubeadm(t *testing.T) {
 	}
 	assert.NotEmpty(t, refused("kubeletconfiguration0+replace.yaml", "maxPods: 50"))
 	assert.NotEmpty(t, refused("kubeletconfiguration0+json.yaml", "maxPods: 50"))
+}
+
+// The etcd of kubeadm refuses flags and values as the real one does.
+func TestFlagsOfEtcd(t *testing.T) {
+	for _, c := range []struct{ version, name, good, bad string }{
+		{"v1.34.2", "heartbeat-interval", "200", "300"}, // the election takes 1,000
+		{"v1.34.2", "election-timeout", "5000", "60000"},
+		{"v1.34.2", "auto-compaction-mode", "revision", "daily"},
+		{"v1.34.2", "auto-compaction-retention", "8h", "1 hour"},
+		{"v1.34.2", "log-level", "warn", "verbose"},
+		{"v1.34.2", "logger", "zap", "capnslog"},
+		{"v1.34.2", "listen-metrics-urls", "http://0.0.0.0:2381", "0.0.0.0:2381"},
+		{"v1.34.2", "listen-metrics-urls", "http://localhost:2381", "http://etcd.example.com:2381"},
+		{"v1.34.2", "tls-min-version", "TLS1.3", "TLS1.1"},
+		{"v1.34.2", "cipher-suites", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "TLS_FOO"},
+		{"v1.34.2", "trusted-ca-file", "/etc/kubernetes/pki/etcd/ca.crt", "/etc/ssl/ca.crt"},
+	} {
+		refused := func(value string) string {
+			return etcdRefused([]any{map[string]any{"name": c.name, "value": value}}, "", c.version, "/etc/kubernetes/pki", "/var/lib/etcd")
+		}
+		assert.Empty(t, refused(c.good), c.name)
+		assert.NotEmpty(t, refused(c.bad), c.name)
+	}
+	for _, c := range []struct {
+		tag, version, flag string
+		refuses            bool
+	}{
+		{"", "v1.33.1", "enable-v2", false}, {"", "v1.34.2", "enable-v2", true}, {"3.5.21-0", "v1.34.2", "enable-v2", false},
+		{"", "v1.33.1", "compact-hash-check-time", true}, {"3.6.4-0", "v1.33.1", "compact-hash-check-time", false},
+	} {
+		why := etcdRefused([]any{map[string]any{"name": c.flag, "value": "true"}}, c.tag, c.version, "/etc/kubernetes/pki", "/var/lib/etcd")
+		assert.Equal(t, c.refuses, why != "", "%s in %s: %s", c.flag, c.version, why)
+	}
 }

@@ -150,6 +150,17 @@ func valueRefused(name, value string, minor int) string {
 		if minor > 30 && value != "RangeAllocator" {
 			return "built-in cloud providers are disabled. The ipam " + value + " is not available"
 		}
+	case "show-hidden-metrics-for-version": // k8s.io/component-base/metrics/options.go
+		if value != "" && value != fmt.Sprintf("1.%d", minor-1) {
+			return fmt.Sprintf("--show-hidden-metrics-for-version must be omitted or have the value '1.%d'", minor-1)
+		}
+	case "emulated-version", "min-compatibility-version": // Validate in k8s.io/component-base/compatibility/version.go
+		for of := range strings.SplitSeq(strings.ReplaceAll(value, "kube=", ""), ",") {
+			n := minorOf(of + ".0")
+			if value != "" && !strings.Contains(of, "=") && (n > minor || n < 31 || n < minor-3) {
+				return fmt.Sprintf("emulation version %s is not between the versions that it can be", of)
+			}
+		}
 	case "concurrent-cron-job-syncs", "concurrent-job-syncs": // the same place, since 1.28
 		if n, err := strconv.Atoi(value); minor > 27 && err == nil && n < 1 {
 			return name + " must be greater than 0"

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -48,7 +47,12 @@ func configRefused(text, version string) string {
 		APIServer         staticPod
 		ControllerManager staticPod
 		Scheduler         staticPod
-		Etcd              struct{ Local struct{ ExtraArgs any } }
+		Etcd              struct {
+			Local struct {
+				ExtraArgs         any
+				ImageTag, DataDir string
+			}
+		}
 	}
 	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
 		return "kubeadm: " + err.Error()
@@ -82,15 +86,14 @@ func configRefused(text, version string) string {
 			return c.name + ": " + why
 		}
 	}
-	for _, arg := range pairs(doc.Etcd.Local.ExtraArgs) { // the flags of etcd 3.4 to 3.6
-		if !slices.Contains(words("flags etcd"), arg[0]) {
-			return "etcd: flag provided but not defined: -" + arg[0]
-		}
-		if _, err := strconv.ParseInt(arg[1], 0, 64); err != nil && arg[0] == "quota-backend-bytes" {
-			return fmt.Sprintf("etcd: invalid value %q for flag -%s: parse error", arg[1], arg[0])
-		}
-	}
-	return ""
+	local := doc.Etcd.Local
+	return etcdRefused(
+		local.ExtraArgs,
+		local.ImageTag,
+		version,
+		cmp.Or(doc.CertificatesDir, "/etc/kubernetes/pki"),
+		cmp.Or(local.DataDir, "/var/lib/etcd"),
+	)
 }
 
 // staticPod has the fields of a component of the control plane in a ClusterConfiguration that are simulated.
@@ -117,7 +120,7 @@ func (r nodeRegistration) refused(version string) string {
 	if strings.HasSuffix(r.CRISocket, "/docker.sock") && minorOf(version) > 23 {
 		return "[ERROR CRI]: container runtime is not running: validate CRI v1 runtime API: rpc error: code = Unavailable"
 	}
-	if r.Name != "" && !strings.Contains(r.Name, "{") && !regex.Of(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`).MatchString(r.Name) {
+	if !regex.Of(`^(?i:[-a-z0-9.]|\{\{[^}]*\}\}|\$[{(][^})]*[})])*$`).MatchString(r.Name) {
 		return fmt.Sprintf("kubeadm: nodeRegistration.name: Invalid value: %q", r.Name)
 	}
 	if len(r.IgnorePreflightErrors) > 1 && slices.Contains(r.IgnorePreflightErrors, "all") {

@@ -16,7 +16,7 @@ func (r *reader) network(ctx context.Context) error {
 	n := sim.State{
 		VPCs: sim.Table[*sim.VPC]{}, Subnets: sim.Table[*sim.Subnet]{}, InternetGateways: sim.Table[*sim.InternetGateway]{},
 		EgressOnlyGateways: sim.Table[*sim.EgressOnlyGateway]{}, CarrierGateways: sim.Table[*sim.CarrierGateway]{},
-		RouteTables: sim.Table[*sim.RouteTable]{}, Endpoints: sim.Table[*sim.Endpoint]{}, FlowLogs: sim.Table[*sim.FlowLog]{},
+		RouteTables: sim.Table[*sim.RouteTable]{}, NetworkACLs: sim.Table[*sim.NetworkACL]{}, Endpoints: sim.Table[*sim.Endpoint]{}, FlowLogs: sim.Table[*sim.FlowLog]{},
 	}
 	for _, read := range []func(context.Context, *ec2.Client, *sim.State) error{r.vpcs, r.subnets, r.internetGateways, r.routeTables} {
 		if err := read(ctx, ec2.NewFromConfig(r.Config), &n); err != nil {
@@ -31,6 +31,7 @@ func (r *reader) network(ctx context.Context) error {
 	}{
 		{"egress-only internet gateways", r.egressOnly},
 		{"carrier gateways", r.carrierGateways},
+		{"network ACLs", r.networkACLs},
 		{"VPC endpoints", r.endpoints},
 		{"flow logs", r.flowLogs},
 	} {
@@ -39,6 +40,7 @@ func (r *reader) network(ctx context.Context) error {
 		}
 	}
 	to.EgressOnlyGateways, to.CarrierGateways, to.Endpoints, to.FlowLogs = n.EgressOnlyGateways, n.CarrierGateways, n.Endpoints, n.FlowLogs
+	to.NetworkACLs = n.NetworkACLs
 	// The default network of the simulated account is no longer there, nor are its groups.
 	to.SecurityGroups = sim.Table[*sim.SecurityGroup]{}
 	return nil

@@ -50,6 +50,7 @@ func (svc *Service) quotas() []types.ServiceQuota {
 	add("events", "L-244521F2", "Number of rules", svc.events.MostRules())
 	add("vpc", "L-0EA8095F", "Inbound or outbound rules per security group", l.RulesPerGroup)
 	add("vpc", "L-2AFB9258", "Security groups per network interface", ec2.GroupsPerInterface)
+	add("vpc", "L-83CA0A9D", "IPv4 CIDR blocks per VPC", ec2.BlocksPerVPC)
 	add("vpc", "L-F678F1CE", "VPCs per Region", l.VPCs)
 	add("vpc", "L-FE5A380F", "NAT gateways per Availability Zone", l.NATGatewaysPerZone)
 	slices.SortFunc(all, func(a, b types.ServiceQuota) int {

@@ -46,7 +46,7 @@ func (c *ClusterConfig) Given() bootstrapv1.ClusterConfiguration {
 	omit(&s.CertificateValidityPeriodDays, usual.CertificateValidityPeriodDays)
 	omit(&s.CACertificateValidityPeriodDays, usual.CACertificateValidityPeriodDays)
 	omit(&s.Etcd.Local.DataDir, usual.Etcd.Local.DataDir)
-	omit(&s.CertificatesDir, "/etc/kubernetes/pki")
+	omit(&s.CertificatesDir, DefaultCertificatesDir)
 	s.APIServer.ExtraArgs = completed(s).APIServer.ExtraArgs
 	if on, set := s.FeatureGates[localModeGate]; set && on {
 		delete(s.FeatureGates, localModeGate)
@@ -92,6 +92,30 @@ func (c *ClusterConfig) Differs(want bootstrapv1.ClusterConfiguration, version s
 	slices.Sort(fields)
 	return fields
 }
+
+// Lasting is a field that cannot be changed in a running cluster, with its value there and in the manifest.
+type Lasting struct{ Field, Have, Want string }
+
+// LastingFields are the fields that stay as kubeadm init has set them: machines that join take the paths of keys from the cluster's
+// configuration, and etcd does not move. Cluster API's webhook of KubeadmControlPlane refuses such changes, too (ValidateUpdate and
+// validateClusterConfiguration in controlplane/kubeadm/webhooks/admission/kubeadmcontrolplane.go).
+func (c *ClusterConfig) LastingFields(want bootstrapv1.ClusterConfiguration) []Lasting {
+	return []Lasting{
+		{"certificatesDir", cmp.Or(c.spec.CertificatesDir, DefaultCertificatesDir), cmp.Or(want.CertificatesDir, DefaultCertificatesDir)},
+		{"etcd", placeOf(c.spec.Etcd), placeOf(want.Etcd)},
+	}
+}
+
+// placeOf says where etcd runs.
+func placeOf(e bootstrapv1.Etcd) string {
+	if e.External.IsDefined() {
+		return "external"
+	}
+	return "on the machines of the control plane"
+}
+
+// DefaultCertificatesDir is where kubeadm keeps certificates by default.
+const DefaultCertificatesDir = "/etc/kubernetes/pki"
 
 // DefaultRepository is kubeadm's default image repository.
 const DefaultRepository = "registry.k8s.io"

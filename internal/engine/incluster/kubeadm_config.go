@@ -83,8 +83,16 @@ func (k *KubeadmConfig) Diff(have *KubeadmConfigState) (d plan.Diff) {
 		d.Fixed("version", have.Config.Version, k.Version)
 		d.Advise(advice)
 	}
+	lasting := map[string]bool{}
+	for _, f := range have.Config.LastingFields(k.Spec) {
+		d.Fixed(f.Field, f.Have, f.Want)
+		d.Advise("kubeadm init has set it for all machines: set " + f.Field + " of clusterConfiguration back, or create another cluster")
+		lasting[f.Field] = f.Have != f.Want
+	}
 	for _, f := range have.Config.Differs(k.Spec, k.Version) {
-		d.Set(f, "as before", "as in the manifest")
+		if !lasting[f] {
+			d.Set(f, "as before", "as in the manifest")
+		}
 	}
 	return d
 }

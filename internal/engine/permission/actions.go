@@ -37,7 +37,7 @@ func (s Scope) look() Statement {
 	// every deletion searches for all kinds
 	out := looks("", kind.Network, kind.Machines, kind.Pools, kind.LaunchTemplates, kind.LoadBalancers, kind.Parameters, kind.Secrets, kind.Buckets)
 	out = append(out,
-		"ec2:DescribeAvailabilityZones", "ec2:DescribeCapacityReservations", "ec2:DescribeHosts",
+		"ec2:DescribeAvailabilityZones", "ec2:DescribeCapacityReservations", "ec2:DescribeHosts", "ec2:DescribeNetworkAcls",
 		"ec2:DescribeInstanceAttribute", "ec2:DescribeInstanceTypeOfferings", "ec2:DescribeInstanceTypes",
 		"ec2:DescribeRegions", "ec2:DescribeTags", "ec2:GetConsoleOutput", "servicequotas:GetServiceQuota",
 	)

@@ -68,6 +68,9 @@ func unused(m *manifest.Cluster) (actions []string) {
 	if !is(func(s infrav1.AWSMachineSpec) bool { return s.CapacityReservationID != nil }) {
 		actions = append(actions, "ec2:DescribeCapacityReservations")
 	}
+	if m.Infra.Spec.NetworkSpec.VPC.ID == "" {
+		actions = append(actions, "ec2:DescribeNetworkAcls")
+	}
 	if m.FlowLogs == nil {
 		actions = append(actions, "ec2:CreateFlowLogs")
 	}

@@ -255,6 +255,73 @@ func TestSubnetsWithoutWayOut(t *testing.T) {
 	}
 }
 
+// withRules gives the subnets of a VPC a network ACL: those with a NAT gateway, or the others.
+func withRules(vpc string, public bool, rules ...awssim.ACLRule) func(s *awssim.State) {
+	return func(s *awssim.State) {
+		a := &awssim.NetworkACL{Thing: awssim.Thing{ID: "acl-0123456789abcdef0"}, VPC: vpc, Rules: rules}
+		for id, x := range s.EC2.Subnets {
+			holds := false
+			for _, n := range s.EC2.NATGateways {
+				holds = holds || n.Subnet == id
+			}
+			if x.VPC == vpc && holds == public {
+				a.Subnets = append(a.Subnets, id)
+			}
+		}
+		s.EC2.NetworkACLs = map[string]*awssim.NetworkACL{a.ID: a}
+	}
+}
+
+// Network ACLs of an existing VPC let machines connect to the APIs of AWS, and clients to the load balancer: a plan refuses what they
+// permit to nobody, and warns of what they permit in part. What it accepts is created.
+func TestNetworkACLs(t *testing.T) {
+	m := enginetest.LoadQuick(t, enginetest.ByoVPC)
+	vpc := m.Infra.Spec.NetworkSpec.VPC.ID
+	rule := func(number int32, egress, deny bool, from, to int32) awssim.ACLRule {
+		return awssim.ACLRule{Number: number, Egress: egress, Deny: deny, Protocol: "6", Block: "0.0.0.0/0", From: from, To: to}
+	}
+	all := func(egress bool) awssim.ACLRule {
+		return awssim.ACLRule{Number: 100, Egress: egress, Protocol: "-1", Block: "0.0.0.0/0"}
+	}
+	for name, c := range map[string]struct {
+		edit          func(s *awssim.State)
+		refused, told string
+	}{
+		"everything denied": {withRules(vpc, false), `reach neither the internet nor the APIs of AWS: the network ACL acl-\w+ of subnet-\w+ permits no outbound connections to port 443`, ""},
+		"no way out":        {withRules(vpc, false, all(false), rule(100, true, false, 80, 80)), `permits no outbound connections to port 443`, ""},
+		"denied before it is permitted": {
+			withRules(vpc, false, all(false), rule(90, true, true, 400, 500), all(true)), `permits no outbound connections to port 443`, "",
+		},
+		"no answers":                    {withRules(vpc, false, all(true), rule(100, false, false, 22, 22)), `permits no answers: no inbound TCP to ports 1024-65535`, ""},
+		"answers to some ports":         {withRules(vpc, false, all(true), rule(100, false, false, 6443, 49151), rule(101, false, false, 10250, 10250)), "", "connections fail by chance"},
+		"what is needed":                {withRules(vpc, false, all(true), rule(100, false, false, 1024, 65535)), "", ""},
+		"no answers to NAT gateways":    {withRules(vpc, true, all(true), rule(100, false, false, 22, 443)), `permits no answers: no inbound TCP`, ""},
+		"no clients of a load balancer": {withRules(vpc, true, all(true), rule(90, false, true, 6443, 6443), all(false)), `no client reaches port 6443 of the load balancer: the network ACL acl-\w+ of subnet-\w+ permits no inbound TCP to port 6443`, ""},
+		"clients of a load balancer":    {withRules(vpc, true, all(true), rule(100, false, false, 6443, 6443), rule(110, false, false, 1024, 65535)), "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := existing(t, m, c.edit)
+				var told []string
+				k := enginetest.Open(m, a.Process())
+				k.Target.Warn = func(text string) { told = append(told, text) }
+				_, err := k.Plan(t.Context())
+				if c.refused != "" {
+					assert.Regexp(t, c.refused, errorText(err))
+					return
+				}
+				require.NoError(t, err)
+				if c.told != "" {
+					assert.Contains(t, strings.Join(told, "\n"), c.told)
+				} else {
+					assert.NotContains(t, strings.Join(told, "\n"), "network ACL")
+				}
+				enginetest.MustApply(t, m, a)
+			})
+		})
+	}
+}
+
 // A plan counts the free addresses of its subnets.
 func TestFreeAddresses(t *testing.T) {
 	m := enginetest.LoadQuick(t, enginetest.ByoVPC)

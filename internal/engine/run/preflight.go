@@ -17,7 +17,7 @@ import (
 // preflight finds what would stop the run half way: conflicts, exceeded quotas and missing
 // permissions.
 func (p *planning) preflight(ctx context.Context) error {
-	reasons, permissions := conflicts(p.Plan), p.checkPermissions(ctx)
+	reasons, permissions := p.conflicts(), p.checkPermissions(ctx)
 	control := func(id plan.ID) bool { return AreaOf(id, p.Built.Graph.Resource(id).Origin()) == plan.AreaControlPlane }
 	report, err := quota.Check(cloud.InSnapshot(cloud.ReadOnly(ctx)), p.Cloud, p.Built.Graph, p.Plan, control)
 	if err != nil {
@@ -174,11 +174,12 @@ func (p *planning) warnOfOtherKey(ctx context.Context, key string) {
 }
 
 // conflicts lists the differences that cannot be changed.
-func conflicts(p plan.Plan) (reasons []error) {
-	for _, s := range p.Conflicts() {
+func (p *planning) conflicts() (reasons []error) {
+	for _, s := range p.Plan.Conflicts() {
 		for _, d := range s.Diff {
 			if d.Remedy == plan.Replace {
-				reasons = append(reasons, &plan.ResourceError{Resource: s.Resource, Origin: s.Origin, Err: &plan.ConflictError{Change: d}})
+				err := &plan.ConflictError{Change: d}
+				reasons = append(reasons, &plan.ResourceError{Resource: s.Resource, Origin: p.locate(s.Origin, err), Err: err})
 			}
 		}
 	}

@@ -47,7 +47,11 @@ func (in inputs) imageQuery(x group) (q ec2.ImageQuery, id plan.ID, err error) {
 	format := cmp.Or(x.spec.ImageLookupFormat, in.spec.ImageLookupFormat, imageFormat)
 	version := strings.TrimPrefix(x.version, "v")
 	if q.Name, err = imageName(format, base, version); err != nil {
-		return q, "", fmt.Errorf("%s: %w", in.m.Origin(x.specAt, x.specPath+".imageLookupFormat"), err)
+		at, path := x.specAt, x.specPath+".imageLookupFormat"
+		if x.spec.ImageLookupFormat == "" {
+			at, path = in.m.InfraObject(), "spec.imageLookupFormat"
+		}
+		return q, "", fmt.Errorf("%s: %w", in.m.Origin(at, path), err)
 	}
 	id = plan.ID(fmt.Sprintf("image/%s/%s/%s", base, version, q.Architecture))
 	if format != imageFormat || q.Owner != imageOwner {

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
@@ -136,10 +138,7 @@ func (in inputs) clusterConfiguration() (config bootstrapv1.ClusterConfiguration
 // plane; stacked is false if etcd does not run there.
 func (in inputs) etcdCertificates() (folder string, stacked bool) {
 	config, _ := in.clusterConfiguration()
-	folder = config.CertificatesDir
-	if folder == "" {
-		folder = "/etc/kubernetes/pki"
-	}
+	folder = cmp.Or(config.CertificatesDir, boot.DefaultCertificatesDir)
 	return folder + "/etcd", len(config.Etcd.External.Endpoints) == 0
 }
 

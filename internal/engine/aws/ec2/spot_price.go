@@ -2,6 +2,7 @@ package ec2
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,7 +33,9 @@ func (i *Instance) Doubts(ctx context.Context, c *cloud.Clients) (warnings []str
 	} else if desired, ok := i.Subnet.Desired().(*Subnet); ok {
 		zone = desired.Zone
 	}
-	return tooCheap(ctx, c, i.Spec.InstanceType, zone, i.Spec.SpotMarketOptions)
+	cheap, err := tooCheap(ctx, c, i.Spec.InstanceType, zone, i.Spec.SpotMarketOptions)
+	lost, err2 := losesAnswers(ctx, c, i.Subnet)
+	return append(cheap, lost...), errors.Join(err, err2)
 }
 
 // Doubts implements graph.Doubted.

@@ -147,6 +147,29 @@ func (s *Subnet) Create(ctx context.Context, c *cloud.Clients) (*SubnetState, er
 	return &created, nil
 }
 
+// CheckCreation implements graph.CheckedCreation: subnets of a VPC do not overlap (InvalidSubnet.Conflict in "Error codes for the
+// Amazon EC2 API"). A subnet whose zone or isPublic the manifest changes is another one.
+func (s *Subnet) CheckCreation(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	block, err := netip.ParsePrefix(s.CIDR)
+	vpc := KnownVPC(s.VPC)
+	if err != nil || vpc == "" {
+		return "", nil //nolint:nilerr // an IPv6-only subnet has none
+	}
+	all, err := SubnetsOf(ctx, c, vpc)
+	for _, x := range all {
+		if other, bad := netip.ParsePrefix(x.CIDR); bad == nil && other.Overlaps(block) {
+			return fmt.Sprintf(
+				"cidrBlock %s overlaps with %s of the subnet %s (%s), which exists in the VPC: use another block, or what the subnet has",
+				s.CIDR,
+				x.CIDR,
+				x.ID,
+				cmp.Or(x.Tags["Name"], x.Zone),
+			), nil
+		}
+	}
+	return "", err
+}
+
 // Update implements graph.Updater. ModifySubnetAttribute accepts one attribute per call.
 func (s *Subnet) Update(ctx context.Context, c *cloud.Clients, have *SubnetState, d plan.Diff) (*SubnetState, error) {
 	after := *have

@@ -111,6 +111,34 @@ func (b *VPCBlock) Delete(ctx context.Context, c *cloud.Clients, have *VPCBlockS
 	return err
 }
 
+// Scopes of the quota of blocks: a VPC that a run creates has its first block.
+const scopeOfNew = "the VPC"
+
+func blockScope(vpc string) string {
+	if vpc == "" {
+		return scopeOfNew
+	}
+	return scopeOfNew + " " + vpc
+}
+
+func blockTaken(desired any) (n int, scope string) {
+	b, ok := desired.(*VPCBlock)
+	if !ok {
+		return 0, ""
+	}
+	return 1, blockScope(KnownVPC(b.VPC))
+}
+
+// countBlocks returns the number of IPv4 blocks by the scope of their VPC.
+func countBlocks(ctx context.Context, c *cloud.Clients) (map[string]int, error) {
+	all, err := VPCs(ctx, c)
+	used := map[string]int{scopeOfNew: 1}
+	for _, v := range all {
+		used[blockScope(aws.ToString(v.VpcId))] = 1 + len(vpcState(v).Blocks)
+	}
+	return used, err
+}
+
 // vpcBlockKind declares secondary IPv4 blocks of VPCs.
 func vpcBlockKind() *kind.Kind {
 	return kind.Of(kind.Kind{
@@ -120,5 +148,6 @@ func vpcBlockKind() *kind.Kind {
 		ReadActions: []string{"ec2:DescribeVpcs"},
 		Statement:   kind.Network,
 		Actions:     []string{"ec2:AssociateVpcCidrBlock", "ec2:DisassociateVpcCidrBlock"},
+		Quota:       &kind.Quota{Service: "vpc", Code: "L-83CA0A9D", Name: "IPv4 blocks", Default: 5, Takes: blockTaken, Used: countBlocks},
 	}, kind.Functions[VPCBlockState]{})
 }

@@ -33,23 +33,50 @@ func NoWayOut(ctx context.Context, c *cloud.Clients, subnet *graph.Ref[SubnetSta
 	if public != nil {
 		hasPublic = *public
 	}
-	why := table.closed(hasPublic)
+	why, fix := table.closed(hasPublic), "add a default route to a NAT gateway"
 	if why == "" {
-		if why, err = table.closedGateway(ctx, c); why == "" || err != nil {
+		if why, err = table.closedGateway(ctx, c); err != nil {
 			return "", err
 		}
+	}
+	if why != "" {
+		why = "its route table " + table.ID + " " + why
+	} else if why, err = table.closedRules(ctx, c, state.ID); why == "" || err != nil {
+		return "", err
+	} else {
+		fix = "permit them"
 	}
 	endpoints, err := endpointsInVPC(ctx, c, state.VPC)
 	if err != nil || slices.ContainsFunc(endpoints, func(e GatewayEndpointState) bool { return e.Interface }) {
 		return "", err
 	}
 	return fmt.Sprintf(
-		"machines in the subnet %s reach neither the internet nor the APIs of AWS: its route table %s %s, and the VPC has no interface endpoints: "+
-			"add a default route to a NAT gateway, or endpoints, or choose another subnet",
+		"machines in the subnet %s reach neither the internet nor the APIs of AWS: %s, and the VPC has no interface endpoints: "+
+			"%s, or add endpoints, or choose another subnet",
 		state.ID,
-		table.ID,
 		why,
+		fix,
 	), nil
+}
+
+// closedRules says which network ACL lets nothing out of a subnet with this table: its own, or that of the subnet of its NAT gateway.
+func (s RouteTableState) closedRules(ctx context.Context, c *cloud.Clients, subnet string) (why string, err error) {
+	if why, err = closedACL(ctx, c, s.VPC, subnet); why != "" || err != nil {
+		return why, err
+	}
+	id := s.Routes[AnywhereIPv4]
+	if !strings.HasPrefix(id, "nat-") {
+		return "", nil
+	}
+	all, err := natGatewaysIn(ctx, c, s.VPC)
+	if err != nil {
+		return "", err
+	}
+	at := slices.IndexFunc(all, func(n types.NatGateway) bool { return aws.ToString(n.NatGatewayId) == id })
+	if at < 0 {
+		return "", nil
+	}
+	return closedACL(ctx, c, s.VPC, aws.ToString(all[at].SubnetId))
 }
 
 // closedGateway says why the public NAT gateway of a default route does not lead to the internet: its own subnet has no way there. A

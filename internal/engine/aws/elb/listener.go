@@ -3,12 +3,14 @@ package elb
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
@@ -36,6 +38,25 @@ var (
 	_ graph.Creator[ListenerState] = (*Listener)(nil)
 	_ graph.Updater[ListenerState] = (*Listener)(nil)
 )
+
+// Check implements graph.Checked: no client reaches a listener in existing subnets whose network ACLs keep all of them out. A client of an
+// internal load balancer may be in its subnet, where network ACLs do not apply.
+func (l *Listener) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	lb, ok := l.LoadBalancer.Desired().(*LoadBalancer)
+	if !ok || lb.Internal {
+		return "", nil
+	}
+	why := ""
+	for _, s := range lb.Subnets {
+		if why, err = ec2.ClosedToClients(ctx, c, s, l.Port); why == "" || err != nil {
+			return "", err
+		}
+	}
+	if why == "" {
+		return "", nil
+	}
+	return fmt.Sprintf("no client reaches port %d of the load balancer: %s: permit it, or use other subnets", l.Port, why), nil
+}
 
 // Needs implements graph.Desired.
 func (l *Listener) Needs() []graph.Edge {

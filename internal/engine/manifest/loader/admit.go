@@ -341,6 +341,7 @@ func (l *loader) dropInvalid(ctx context.Context, o *manifest.Entry, s *crd.Sche
 	l.dropped = true
 	for _, e := range errs {
 		remove(o.Value, e.Field)
+		l.invalid[o] = append(l.invalid[o], e.Field)
 	}
 	s.Fill(o.Value)
 	return len(validate(ctx, o, s)) == 0

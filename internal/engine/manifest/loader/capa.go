@@ -110,7 +110,7 @@ func (l *loader) failHook(o *manifest.Entry, err error) {
 		l.failFields(o, field.ErrorList{single})
 	case errors.As(err, &status) && status.Status().Details != nil:
 		for _, c := range status.Status().Details.Causes {
-			if p := cause(o, c); !l.isMisnamed(o, p.Path) {
+			if p := cause(o, c); !l.isMisnamed(o, p.Path) && !l.followsFromInvalid(o, p.Path) {
 				l.fail(p)
 			}
 		}

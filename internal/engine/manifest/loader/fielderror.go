@@ -24,7 +24,7 @@ func (l *loader) failFields(o *manifest.Entry, errs field.ErrorList) {
 		}) {
 			continue // items without their key are no duplicates of each other
 		}
-		if l.isMisnamed(o, e.Field) {
+		if l.isMisnamed(o, e.Field) || l.followsFromInvalid(o, e.Field) {
 			continue
 		}
 		p := fieldProblem(o, e)
@@ -33,6 +33,13 @@ func (l *loader) failFields(o *manifest.Entry, errs field.ErrorList) {
 		}
 		l.fail(p)
 	}
+}
+
+// followsFromInvalid reports whether an error is about a value that was removed because it is invalid, or about what contains it.
+func (l *loader) followsFromInvalid(o *manifest.Entry, path string) bool {
+	return slices.ContainsFunc(l.invalid[o], func(removed string) bool {
+		return path == removed || path == manifest.Parent(removed) || strings.HasPrefix(path, removed+".") || strings.HasPrefix(path, removed+"[")
+	})
 }
 
 // validate validates an object with the schema of its kind. Subnets without id are no duplicates of each other: nameSubnets

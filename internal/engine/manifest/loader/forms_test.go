@@ -418,3 +418,32 @@ func TestAnyStream(t *testing.T) {
 		}
 	})
 }
+
+// The names of images are a Go template of Cluster API Provider AWS, not of a chart.
+func TestImageLookupFormatIsNoChart(t *testing.T) {
+	const format = "capa-ami-{{.BaseOS}}-?{{.K8sVersion}}-*"
+	text := strings.Replace(quickstart(t), "  region: us-east-1", "  region: us-east-1\n  imageLookupFormat: '"+format+"'", 1)
+	text = strings.Replace(text, "      instanceType: t3.large", "      imageLookupFormat: '"+format+"'\n      instanceType: t3.large", 1)
+	c := mustLoad(t, text, input.LoadOptions{})
+	assert.Equal(t, format, c.Infra.Spec.ImageLookupFormat)
+}
+
+// A webhook's rule about what contains an invalid value is not another problem.
+func TestInvalidValuesHaveOneProblem(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"one of two fields of a node group": {
+			strings.Replace(read(t, "../../../../configs/eks.yaml"), "  scaling:\n", "  updateConfig: {maxUnavailable: 0}\n  scaling:\n", 1),
+			"spec.updateConfig.maxUnavailable: 0: should be greater than or equal to 1",
+		},
+		"what is not supported": {
+			strings.Replace(quickstart(t), "      instanceType: t3.large", "      dynamicHostAllocation: {}\n      instanceType: t3.large", 1),
+			"spec.template.spec.dynamicHostAllocation: is not supported yet",
+		},
+	} {
+		_, err := load(t, c.text, input.LoadOptions{})
+		require.ErrorContains(t, err, c.want, name)
+		var invalid *input.InvalidError
+		require.ErrorAs(t, err, &invalid)
+		assert.Len(t, invalid.Problems, 1, "%s: %v", name, err)
+	}
+}

@@ -71,7 +71,7 @@ func newLoader(o input.LoadOptions) *loader {
 		applied:  map[string]*manifest.Document{},
 		older:    map[string]*olderFile{},
 		unserved: map[string]bool{},
-		told:     map[string]bool{}, rendering: map[string]bool{},
+		told:     map[string]bool{}, rendering: map[string]bool{}, invalid: map[*manifest.Entry][]string{},
 		about:    map[manifest.Problem]*manifest.Entry{},
 		misnamed: map[*manifest.Entry][]string{},
 		cluster:  manifest.NewCluster(),
@@ -87,16 +87,17 @@ type loader struct {
 	files      []manifest.ResourceSet        // files from Options.CNI and Options.Addons
 	applied    map[string]*manifest.Document // the document of each object that is applied unchanged, by identity
 	byKey      map[key]*manifest.Entry
-	older      map[string]*olderFile // by file
-	unserved   map[string]bool       // by file: that Cluster API Provider AWS no longer serves v1beta1 is said
-	incomplete bool                  // variables without values: the values of fields have no meaning
-	unreadable bool                  // some documents are invalid YAML: objects may be missing because of that
-	unexpanded bool                  // the topology is invalid: the objects generated from it are missing
-	dropped    bool                  // invalid values were removed: comparing objects has no meaning
-	asides     []*aside              // objects that are not used as objects of the cluster
-	told       map[string]bool       // what foreignReference has reported
-	classes    bool                  // the object of which placeholders are searched may belong to a ClusterClass
-	rendering  map[string]bool       // files of which is reported that they are templates
+	older      map[string]*olderFile        // by file
+	unserved   map[string]bool              // by file: that Cluster API Provider AWS no longer serves v1beta1 is said
+	incomplete bool                         // variables without values: the values of fields have no meaning
+	unreadable bool                         // some documents are invalid YAML: objects may be missing because of that
+	unexpanded bool                         // the topology is invalid: the objects generated from it are missing
+	dropped    bool                         // invalid values were removed: comparing objects has no meaning
+	invalid    map[*manifest.Entry][]string // the paths of these values
+	asides     []*aside                     // objects that are not used as objects of the cluster
+	told       map[string]bool              // what foreignReference has reported
+	classes    bool                         // the object of which placeholders are searched may belong to a ClusterClass
+	rendering  map[string]bool              // files of which is reported that they are templates
 	// consequence: an object is missing because of a problem that is reported.
 	consequence bool
 	problems    []manifest.Problem

@@ -231,7 +231,7 @@ func loneName(m map[string]any) string {
 // mayHaveTemplate reports whether a field takes {{ … }}: names that Cluster API generates, and
 // names of users of a Node.
 func mayHaveTemplate(path string) bool {
-	return strings.HasSuffix(path, ".template") || strings.Contains(path, "iamAuthenticatorConfig.")
+	return strings.HasSuffix(path, ".template") || strings.HasSuffix(path, ".imageLookupFormat") || strings.Contains(path, "iamAuthenticatorConfig.")
 }
 
 // planes are the kinds of control planes that this program takes.

@@ -207,6 +207,7 @@ func (l *loader) checkUnsupported(o *manifest.Entry) {
 			}
 			if row.refuse {
 				l.fail(p)
+				l.invalid[o] = append(l.invalid[o], path) // a webhook's rule about it follows
 			} else {
 				l.warn(p)
 			}

@@ -56,6 +56,16 @@ func (c *checks) checkFamily(o *manifest.Entry, path, address string, services n
 		}
 	}
 	switch {
+	case own.IsLoopback():
+		c.warn(
+			o.Problem(
+				path,
+				fmt.Sprintf("with %s, kubeadm looks for an address of the loopback interface that other machines reach, and ends with an error if there is none", own),
+				"remove it",
+			),
+		)
+	case !own.IsUnspecified() && !own.IsGlobalUnicast(): // VerifyAPIServerBindAddress in cmd/kubeadm/app/util/config/common.go
+		c.fail(o.Problem(path, fmt.Sprintf("%s is not an address at which other machines reach the API server", own), "remove it"))
 	case own.Is4() == services.Addr().Is4():
 	case own.Is4():
 		c.fail(

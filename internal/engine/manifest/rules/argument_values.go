@@ -37,7 +37,12 @@ var valueRules = sync.OnceValue(func() map[string]valueRule {
 		rules[component+" tls-cipher-suites"] = listOf(oneOf(cipherSuites()...))
 		rules[component+" logging-format"] = oneOf("text", "json")
 		rules[component+" bind-address"] = address // k8s.io/apiserver/pkg/server/options/serving.go
-		rules[component+" allow-metric-labels"] = pair
+		rules[component+" allow-metric-labels"] = matching(`^[^,=]+,[^,=]+=.`, "METRIC,LABEL=VALUES") // metrics/options.go
+		rules[component+" log-text-info-buffer-size"] = quantity
+		rules[component+" log-json-info-buffer-size"] = quantity
+		rules[component+" requestheader-uid-headers"] = remoteUser // k8s.io/apiserver/pkg/server/options/authentication.go
+		rules[component+" tls-sni-cert-key"] = matching(`^[^,:]+,[^,:]+(:[^:]*)?$`, "CERTIFICATE,KEY or CERTIFICATE,KEY:NAMES") // cli/flag/namedcertkey_flag.go
+		rules[component+" vmodule"] = listOf(matching(`^[^=]+=\d+$`, "FILE=LEVEL"))                                             // logs/api/v1/types.go
 	}
 	// pkg/kubeapiserver/options and k8s.io/apiserver/pkg/server/options of Kubernetes
 	for name, rule := range map[string]valueRule{
@@ -51,6 +56,9 @@ var valueRules = sync.OnceValue(func() map[string]valueRule {
 		"oidc-issuer-url":          secureURL,
 		"service-node-port-range":  portRange,
 		"runtime-config":           listOf(onOrOff),
+		"advertise-address":        address,
+		"kubelet-port":             between(0, mostPort),
+		"kubelet-read-only-port":   between(0, mostPort),
 		"storage-backend":          oneOf("etcd3"),
 		"cors-allowed-origins":     listOf(origin),
 		"service-account-jwks-uri": secureURL,
@@ -62,6 +70,8 @@ var valueRules = sync.OnceValue(func() map[string]valueRule {
 		"service-account-max-token-expiration": zeroOr(lasting(time.Hour, (1<<32)*time.Second)),
 		"service-cluster-ip-range":             listOf(block),
 		"oidc-required-claim":                  listOf(pair),
+		"audit-log-version":                    oneOf("audit.k8s.io/v1"), // k8s.io/apiserver/pkg/server/options/audit.go
+		"audit-webhook-version":                oneOf("audit.k8s.io/v1"),
 
 		"audit-log-maxage": notNegative, "audit-log-maxbackup": notNegative, "audit-log-maxsize": notNegative, "livez-grace-period": notNegative,
 		"max-requests-inflight": notNegative, "max-mutating-requests-inflight": notNegative, "request-timeout": notNegative,
@@ -93,6 +103,8 @@ var valueRules = sync.OnceValue(func() map[string]valueRule {
 	for _, component := range []string{components.ControllerManager, components.Scheduler} {
 		rules[component+" leader-elect-resource-lock"] = oneOf("leases") // k8s.io/client-go/tools/leaderelection/resourcelock
 	}
+	rules[components.ControllerManager+" cluster-cidr"] = listOf(block) // cmd/kube-controller-manager/app/core.go
+	rules[components.ControllerManager+" service-cluster-ip-range"] = listOf(block)
 	rules[components.ControllerManager+" cidr-allocator-type"] = oneOf("RangeAllocator", "CloudAllocator", "IPAMFromCluster", "IPAMFromCloud")
 	// cmd/kubelet/app/options, pkg/kubelet/apis/config/validation and pkg/kubelet/eviction/helpers.go of Kubernetes
 	for name, rule := range map[string]valueRule{
@@ -152,6 +164,9 @@ func (c *checks) checkValue(o *manifest.Entry, path, component, name, value stri
 	if component == components.ControllerManager && name == "controllers" && v.minor <= newestControllers {
 		rule = listOf(controller)
 	}
+	if of := versionRule(name, v); of != nil {
+		rule = of
+	}
 	if newer := newerRules()[component+" "+name]; v.minor >= newer.since && newer.rule != nil {
 		rule = newer.rule
 	}
@@ -161,6 +176,29 @@ func (c *checks) checkValue(o *manifest.Entry, path, component, name, value stri
 	if what := rule(value); what != "" {
 		c.fail(o.Problem(path, fmt.Sprintf("%s of %s: %s", name, component, what), "change the value, or remove the argument"))
 	}
+}
+
+// versionRule returns the rule of an argument whose values are versions of Kubernetes; nil for none.
+func versionRule(name string, v kubernetesVersion) valueRule {
+	const firstEmulated, before = 31, 3
+	switch name {
+	case "show-hidden-metrics-for-version": // k8s.io/component-base/metrics/options.go
+		return oneOf(fmt.Sprintf("1.%d", v.minor-1))
+	case "emulated-version", "min-compatibility-version": // k8s.io/apiserver/pkg/util/compatibility/version.go
+		var permitted []string
+		for minor := max(firstEmulated, v.minor-before); minor <= v.minor; minor++ {
+			permitted = append(permitted, fmt.Sprintf("1.%d", minor))
+		}
+		return listOf(func(value string) string {
+			if component, of, is := strings.Cut(value, "="); is && component == "kube" {
+				return oneOf(permitted...)(of)
+			} else if is {
+				return ""
+			}
+			return oneOf(permitted...)(value)
+		})
+	}
+	return nil
 }
 
 // newerRule is a rule that a component has since a minor version.
@@ -369,8 +407,10 @@ func secureURL(value string) string {
 // k8s.io/apimachinery/pkg/util/net).
 func portRange(value string) string {
 	first, last, is := strings.Cut(value, "-")
-	if !is {
-		return matching(`^\d+(\+\d+)?$`, "a range of ports such as 30000-32767")(value)
+	if !is && matching(`^\d+\+\d+$`, "")(value) == "" {
+		return ""
+	} else if !is {
+		last = first
 	}
 	from, err := strconv.Atoi(first)
 	to, bad := strconv.Atoi(last)
@@ -389,7 +429,29 @@ func onOrOff(value string) string {
 	if parts := strings.Count(api, "/"); parts < 1 || parts > 2 { // k8s.io/apiserver/pkg/server/resourceconfig
 		return fmt.Sprintf("%q is not an API such as apps/v1, apps/v1/deployments or api/beta", api)
 	}
+	group, _, _ := strings.Cut(api, "/")
+	if !slices.Contains(apiGroups(), group) { // Validate in k8s.io/apiserver/pkg/server/options/api_enablement.go
+		return fmt.Sprintf("%q is not a group of APIs of Kubernetes", group)
+	}
 	return ""
+}
+
+// apiGroups are the groups of APIs that the API server has, or has had since Kubernetes 1.27, and "api", which is a part of APIs by
+// their stage (pkg/apis of Kubernetes, kube-aggregator and apiextensions-apiserver).
+func apiGroups() []string {
+	return strings.Fields(`api admission.k8s.io admissionregistration.k8s.io apidiscovery.k8s.io apiextensions.k8s.io apiregistration.k8s.io apps
+		apiserverinternal.k8s.io authentication.k8s.io authorization.k8s.io autoscaling batch certificates.k8s.io coordination.k8s.io discovery.k8s.io
+		events.k8s.io extensions flowcontrol.apiserver.k8s.io imagepolicy.k8s.io internal.apiserver.k8s.io networking.k8s.io node.k8s.io policy
+		rbac.authorization.k8s.io resource.k8s.io scheduling.k8s.io storage.k8s.io storagemigration.k8s.io`)
+}
+
+// remoteUser is the rule of requestheader-uid-headers.
+func remoteUser(value string) string {
+	const standard = "X-Remote-Uid"
+	if slices.ContainsFunc(strings.Split(value, ","), func(name string) bool { return strings.EqualFold(strings.TrimSpace(name), standard) }) {
+		return ""
+	}
+	return fmt.Sprintf("%q has not the header %s, without which the API server does not start", value, standard)
 }
 
 func quantity(value string) string {

@@ -122,6 +122,14 @@ func (c *checks) checkPodBlock(cluster *manifest.Entry, b networkBlock) {
 				fmt.Sprintf("use a larger block, such as %s, or set the argument %s of the kube-controller-manager", example, name),
 			),
 		)
+	case node-b.Bits() < mostNodesBits && 1<<(node-b.Bits()) < c.nodes():
+		c.warn(
+			cluster.Problem(
+				b.path,
+				fmt.Sprintf("%s has blocks of /%d for %d Nodes, and the manifest has %d: the others get none", b, node, 1<<(node-b.Bits()), c.nodes()),
+				"use a larger block, such as "+example+", or a pod network that gives pods other addresses",
+			),
+		)
 	case node-b.Bits() > mostNodesBits:
 		c.fail(
 			cluster.Problem(
@@ -131,6 +139,28 @@ func (c *checks) checkPodBlock(cluster *manifest.Entry, b networkBlock) {
 			),
 		)
 	}
+}
+
+// nodes counts the machines of a self-managed cluster.
+func (c *checks) nodes() int {
+	n := len(c.cluster.Machines)
+	if p := c.cluster.ControlPlane; p != nil {
+		n += int(valueOf(p.Object.Spec.Replicas))
+	}
+	for _, d := range c.cluster.Deployments {
+		n += int(valueOf(d.Object.Spec.Replicas))
+	}
+	for _, p := range c.cluster.Pools {
+		n += int(p.Replicas())
+	}
+	return n
+}
+
+func valueOf(n *int32) int32 {
+	if n == nil {
+		return 1 // the default of replicas
+	}
+	return *n
 }
 
 // controllerManagerArgument is an argument of the kube-controller-manager; "" if it is not set.

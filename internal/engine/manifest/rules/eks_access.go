@@ -119,13 +119,10 @@ func (c *checks) checkScopes(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec
 					c.warn(c.infra.Problem(fmt.Sprintf("%s.namespaces[%d]", at, n), fmt.Sprintf("%q is not the name of a namespace", name), "use small letters, digits and -"))
 				}
 			}
-			switch {
-			case ofCluster && len(names) > 0:
+			if ofCluster && len(names) > 0 { // the webhook requires that another scope names some
 				c.fail(
 					c.infra.Problem(at, "the policy applies to the whole cluster, and has namespaces, too", "remove namespaces, or set type: namespace"),
 				)
-			case !ofCluster && len(names) == 0:
-				c.fail(c.infra.Problem(at, "the policy applies to namespaces, and names none", "list them in namespaces, or set type: cluster"))
 			}
 		}
 	}

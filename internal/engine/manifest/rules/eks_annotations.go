@@ -74,6 +74,7 @@ func (c *checks) warnPodIdentity(plane *ekscontrolplanev1.AWSManagedControlPlane
 	c.checkAddonIdentities(plane)
 	for _, a := range c.cluster.EKS.PodIdentities {
 		c.checkPodRole(manifest.AnnotationPodIdentities, "the association of "+a.Namespace+"/"+a.ServiceAccount, a.PodRole)
+		c.warnNoPods(a)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.cluster.EKS.AddonIdentities)) {
 		for _, a := range c.cluster.EKS.AddonIdentities[name] {

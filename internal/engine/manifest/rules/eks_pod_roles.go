@@ -4,11 +4,35 @@ import (
 	"fmt"
 	"slices"
 
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
 // mostPolicies is how many managed policies a role can have ("IAM and AWS STS quotas", IAM user guide).
 const mostPolicies = 10
+
+// warnNoPods warns of an association for pods that cannot exist: Kubernetes permits no such names (ValidateNamespaceName and
+// ValidateServiceAccountName in k8s.io/apimachinery/pkg/api/validation).
+func (c *checks) warnNoPods(a manifest.PodIdentity) {
+	for _, x := range []struct {
+		what, name string
+		valid      func(string, bool) []string
+	}{
+		{"a namespace", a.Namespace, apivalidation.ValidateNamespaceName},
+		{"a service account", a.ServiceAccount, apivalidation.ValidateServiceAccountName},
+	} {
+		if x.name != "" && len(x.valid(x.name, false)) > 0 {
+			c.warn(
+				c.infra.AnnotationProblem(
+					manifest.AnnotationPodIdentities,
+					fmt.Sprintf("no pod gets the role of %s/%s: %q is not the name of %s", a.Namespace, a.ServiceAccount, x.name, x.what),
+					"use small letters, digits and -",
+				),
+			)
+		}
+	}
+}
 
 // checkPodRole checks the role of the association with a name in an annotation.
 func (c *checks) checkPodRole(annotation, name string, r manifest.PodRole) {

@@ -100,7 +100,7 @@ func TestRulesOfEKS(t *testing.T) {
 		{
 			"scope without namespaces", "eks",
 			[]string{planeVersion, planeVersion + "  accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/ops', accessPolicies: [{policyARN: 'arn:aws:eks::aws:cluster-access-policy/AmazonEKSViewPolicy', accessScope: {type: namespace}}]}]\n"},
-			`spec.accessEntries[0].accessPolicies[0].accessScope: the policy applies to namespaces, and names none — list them in namespaces, or set type: cluster`,
+			`spec.accessEntries[0].accessPolicies[0].accessScope.namespaces: at least one value must be provided when accessScope type is namespace — change the value`,
 		},
 		{
 			"one zone", "eks",

@@ -1,13 +1,21 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
 // etcdFlags are the flags of etcd 3.4 to 3.6, and the form of the values of each, as in the table of the components
@@ -54,15 +62,145 @@ var etcdFlags = sync.OnceValue(func() map[string]byte {
 })
 
 // checkEtcdArguments checks the arguments of etcd, which does not start with others.
-func (c *checks) checkEtcdArguments(o *manifest.Entry, path string, args []bootstrapv1.Arg) {
-	for i, a := range args {
+func (c *checks) checkEtcdArguments(o *manifest.Entry, path string, config *bootstrapv1.ClusterConfiguration, v kubernetesVersion) {
+	minor := etcdMinor(config.Etcd.Local.ImageTag, v)
+	for i, a := range config.Etcd.Local.ExtraArgs {
 		at := argumentPath(o, path, i, a.Name)
 		form, known := etcdFlags()[a.Name]
+		first, last := etcdLife(a.Name)
+		rule := etcdRules()[a.Name]
 		switch {
 		case !known:
 			c.fail(o.Problem(at, "etcd has no argument "+a.Name, "remove it"))
 		case a.Value != nil && badValue(form, *a.Value) != "":
 			c.fail(o.Problem(at, fmt.Sprintf("%q is not %s, which etcd expects of %s", *a.Value, badValue(form, *a.Value), a.Name), "change the value"))
+		case minor < first || minor > last:
+			c.fail(o.Problem(at, fmt.Sprintf("etcd 3.%d has no argument %s", minor, a.Name), "remove it"))
+		case rule != nil && a.Value != nil && *a.Value != "" && rule(*a.Value) != "":
+			c.fail(o.Problem(at, fmt.Sprintf("%s of etcd: %s", a.Name, rule(*a.Value)), "change the value, or remove the argument"))
 		}
+	}
+	c.checkEtcdTogether(o, path, config)
+}
+
+// etcdMinor returns the minor version of etcd 3: that of the tag of its image, or that of kubeadm (DefaultEtcdVersion in
+// cmd/kubeadm/app/constants of Kubernetes 1.27 to 1.37).
+func etcdMinor(tag string, v kubernetesVersion) int {
+	const newerSince, older, newer = 34, 5, 6
+	if m := regex.Of(`^v?3\.(\d+)\.`).FindStringSubmatch(tag); m != nil {
+		minor, _ := strconv.Atoi(m[1]) // digits, by the pattern
+		return minor
+	}
+	if v.minor >= newerSince {
+		return newer
+	}
+	return older
+}
+
+// etcdLife returns the first and the last minor version of etcd 3 with a flag (CHANGELOG-3.5.md and CHANGELOG-3.6.md, and
+// experimentalFlagMigrationMap in server/embed/config.go of etcd 3.6).
+func etcdLife(flag string) (first, last int) {
+	const always = 99
+	switch {
+	case flag == "debug" || flag == "log-package-levels":
+		return 0, 4
+	case flag == "enable-v2" || flag == "experimental-enable-v2v3" || flag == "proxy" || strings.HasPrefix(flag, "proxy-"):
+		return 0, 5
+	case slices.Contains(strings.Fields(`feature-gates compact-hash-check-time corrupt-check-time compaction-batch-limit watch-progress-notify-interval
+		warning-apply-duration bootstrap-defrag-threshold-megabytes memory-mlock snapshot-catchup-entries compaction-sleep-interval
+		downgrade-check-time peer-skip-client-san-verification enable-distributed-tracing distributed-tracing-address
+		distributed-tracing-service-name distributed-tracing-instance-id distributed-tracing-sampling-rate`), flag):
+		return 6, always
+	}
+	return 0, always
+}
+
+// etcdRules are rules about the values of flags: Validate in server/embed/config.go, ConvertToZapLevel in client/pkg/logutil,
+// GetTLSVersion and GetCipherSuite in client/pkg/tlsutil, and parseCompactionRetention in server/embed of etcd.
+//
+//nolint:gochecknoglobals // constant data, which is made when it is needed first
+var etcdRules = sync.OnceValue(func() map[string]valueRule {
+	const longestElection = 50000 // milliseconds
+	rules := map[string]valueRule{
+		"heartbeat-interval":          between(1, longestElection),
+		"election-timeout":            between(1, longestElection),
+		"auto-compaction-mode":        oneOf("periodic", "revision"),
+		"auto-compaction-retention":   retention,
+		"log-level":                   oneOf("debug", "info", "warn", "error", "dpanic", "panic", "fatal"),
+		"logger":                      oneOf("zap"),
+		"log-format":                  oneOf("json", "console"),
+		"metrics":                     oneOf("basic", "extensive"),
+		"backend-bbolt-freelist-type": oneOf("map", "array"),
+		"tls-min-version":             oneOf("TLS1.2", "TLS1.3"),
+		"tls-max-version":             oneOf("TLS1.2", "TLS1.3"),
+		"cipher-suites":               listOf(oneOf(cipherSuites()...)),
+		"initial-cluster-state":       oneOf("new", "existing"),
+	}
+	for _, name := range []string{"listen-metrics-urls", "listen-client-urls", "listen-peer-urls", "listen-client-http-urls"} {
+		rules[name] = listOf(bound)
+	}
+	for _, name := range []string{"advertise-client-urls", "initial-advertise-peer-urls"} {
+		rules[name] = listOf(matching(`^(https?|unixs?)://[^/]+:\d+/?$`, "a URL such as https://10.0.0.1:2379"))
+	}
+	return rules
+})
+
+// retention is the rule of auto-compaction-retention: hours or revisions, or a duration.
+func retention(value string) string {
+	if n, err := strconv.Atoi(value); err == nil && n >= 0 {
+		return ""
+	}
+	if _, err := time.ParseDuration(value); err == nil {
+		return ""
+	}
+	return fmt.Sprintf("%q is neither a number nor a duration such as 8h", value)
+}
+
+// bound is the rule of a URL on which etcd listens: with an IP address, or localhost (checkBindURLs).
+func bound(value string) string {
+	u, err := url.Parse(value)
+	if err == nil && (u.Scheme == "unix" || u.Scheme == "unixs") {
+		return ""
+	}
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Port() == "" {
+		return fmt.Sprintf("%q is not a URL such as http://0.0.0.0:2381", value)
+	}
+	if _, err := netip.ParseAddr(u.Hostname()); err != nil && u.Hostname() != "localhost" {
+		return fmt.Sprintf("%q has a name, and etcd listens on IP addresses only", value)
+	}
+	return ""
+}
+
+// checkEtcdTogether compares arguments with each other, and files with what the container of etcd has: kubeadm mounts the folder of
+// its certificates and that of its data (GetEtcdPodSpec in cmd/kubeadm/app/phases/etcd/local.go).
+func (c *checks) checkEtcdTogether(o *manifest.Entry, path string, config *bootstrapv1.ClusterConfiguration) {
+	const usualBeat, usualElection, beats = 100, 1000, 5 // milliseconds; kubeadm sets neither
+	args := map[string]string{}
+	for i, a := range config.Etcd.Local.ExtraArgs {
+		value := manifest.Deref(a.Value)
+		args[a.Name] = value
+		folders := []string{
+			cmp.Or(config.CertificatesDir, boot.DefaultCertificatesDir) + "/etcd/", cmp.Or(config.Etcd.Local.DataDir, "/var/lib/etcd") + "/",
+		}
+		inside := slices.ContainsFunc(folders, func(folder string) bool { return strings.HasPrefix(value, folder) })
+		if strings.HasSuffix(a.Name, "-file") && strings.HasPrefix(value, "/") && !inside {
+			c.fail(
+				o.Problem(
+					argumentPath(o, path, i, a.Name),
+					"etcd does not start: its container does not have the file "+value,
+					"put it into "+strings.TrimSuffix(folders[0], "/")+" with files",
+				),
+			)
+		}
+	}
+	beat, election := numberOf(args, "heartbeat-interval", usualBeat), numberOf(args, "election-timeout", usualElection)
+	if election < beats*beat {
+		c.fail(
+			o.Problem(
+				path,
+				fmt.Sprintf("etcd does not start: election-timeout, %d, is less than %d times heartbeat-interval, %d", election, beats, beat),
+				"change one of them",
+			),
+		)
 	}
 }

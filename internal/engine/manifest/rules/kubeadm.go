@@ -84,7 +84,7 @@ func (c *checks) checkClusterConfiguration(o *manifest.Entry, path string, confi
 	}
 	local := &config.Etcd.Local
 	c.checkAbsolute(o, path+".etcd.local.dataDir", local.DataDir)
-	c.checkEtcdArguments(o, path+".etcd.local.extraArgs", local.ExtraArgs)
+	c.checkEtcdArguments(o, path+".etcd.local.extraArgs", config, v)
 	c.checkRepository(o, path+".etcd.local.imageRepository", local.ImageRepository)
 	c.checkNames(o, path+".etcd.local.serverCertSANs", local.ServerCertSANs)
 	c.checkNames(o, path+".etcd.local.peerCertSANs", local.PeerCertSANs)
@@ -166,8 +166,11 @@ func (c *checks) hasLoadBalancer() bool {
 
 // checkRegistration checks how a machine registers its Node.
 func (c *checks) checkRegistration(o *manifest.Entry, path string, r *bootstrapv1.NodeRegistrationOptions, v kubernetesVersion) {
-	if name := r.Name; name != "" && !strings.ContainsAny(name, "${}") && len(validation.IsDNS1123Subdomain(name)) > 0 {
-		c.fail(o.Problem(path+".name", fmt.Sprintf("%q is not the name of a Node: %s", name, validation.IsDNS1123Subdomain(name)[0]), "change it, or remove it"))
+	// cloud-init or a script replaces variables: what is around them stays. The kubelet writes small letters
+	// (GetHostname in k8s.io/component-helpers/node/util).
+	name := strings.ToLower(regex.Of(`\{\{.*?\}\}|\$\{.*?\}|\$\(.*?\)`).ReplaceAllString(r.Name, "x"))
+	if bad := validation.IsDNS1123Subdomain(name); name != "" && !strings.ContainsAny(name, "${}") && len(bad) > 0 {
+		c.fail(o.Problem(path+".name", fmt.Sprintf("%q is not the name of a Node: %s", r.Name, bad[0]), "change it, or remove it"))
 	}
 	c.checkSocket(o, path+".criSocket", r.CRISocket, v)
 	c.checkKubeletArguments(o, path+".kubeletExtraArgs", r.KubeletExtraArgs, v)

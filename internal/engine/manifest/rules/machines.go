@@ -56,6 +56,10 @@ func (c *checks) checkHardware(o *manifest.Entry, path string, spec *infrav1.AWS
 	if s := spec.Subnet; s != nil && s.ID == nil && len(s.Filters) == 0 {
 		c.fail(o.Problem(path+".subnet", "names no subnet", "set id or filters, or remove it"))
 	}
+	c.warnOverrides(o, path+".securityGroupOverrides", spec.SecurityGroupOverrides)
+	if c.cluster.EKS == nil && spec.AMI.EKSOptimizedLookupType != nil {
+		c.warn(o.Problem(path+".ami.eksLookupType", "has no effect: the images of EKS are for its nodes", "remove it"))
+	}
 	for _, role := range slices.Sorted(maps.Keys(spec.SecurityGroupOverrides)) {
 		c.checkID(o, path+".securityGroupOverrides."+string(role), spec.SecurityGroupOverrides[role], "sg", "a security group")
 	}
@@ -65,9 +69,17 @@ func (c *checks) checkHardware(o *manifest.Entry, path string, spec *infrav1.AWS
 	}
 }
 
+// neverDedicated are the families of burstable instances that cannot be Dedicated Instances ("Supported purchasing options for T
+// instances" in "Burstable performance instances", EC2 user guide).
+func neverDedicated() []string { return []string{"t2", "t3a", "t4g"} }
+
 // checkDedicated checks what a machine on a Dedicated Host cannot have ("Dedicated Hosts restrictions" and "Placement groups", rules
 // and limitations, in the EC2 user guide).
 func (c *checks) checkDedicated(o *manifest.Entry, path string, spec *infrav1.AWSMachineSpec) {
+	family, _, _ := strings.Cut(spec.InstanceType, ".")
+	if spec.Tenancy == "dedicated" && slices.Contains(neverDedicated(), family) {
+		c.fail(o.Problem(path+".tenancy", family+" instances cannot be Dedicated Instances", "remove it, or use another type, such as t3 or m6i"))
+	}
 	if spec.Tenancy != "host" {
 		return
 	}

@@ -3,11 +3,15 @@ package rules
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 )
 
 // checkWithoutEffect warns about fields that have no effect because of another field.
@@ -51,6 +55,24 @@ func (c *checks) checkBastion() {
 		if path := "spec.bastion." + name; c.infra.IsSet(path) && !manifest.IsZero(c.infra.ValueAt(path)) {
 			c.warn(c.infra.Problem(path, "has no effect: there is no bastion", "set spec.bastion.enabled: true, or remove it"))
 		}
+	}
+}
+
+// warnOverrides warns of groups for roles that no machine and no load balancer has.
+func (c *checks) warnOverrides(o *manifest.Entry, path string, groups map[infrav1.SecurityGroupRole]string) {
+	roles := []string{
+		string(infrav1.SecurityGroupBastion), string(infrav1.SecurityGroupNode), string(infrav1.SecurityGroupEKSNodeAdditional),
+		string(infrav1.SecurityGroupControlPlane), string(infrav1.SecurityGroupAPIServerLB), string(infrav1.SecurityGroupLB),
+	}
+	for _, role := range slices.Sorted(maps.Keys(groups)) {
+		if slices.Contains(roles, string(role)) {
+			continue
+		}
+		fix := "use one of " + strings.Join(roles, ", ")
+		if near := suggest.Nearest(string(role), roles); near != "" {
+			fix = "did you mean " + near + "?"
+		}
+		c.warn(o.Problem(path+"."+string(role), "has no effect: no security group has this role", fix))
 	}
 }
 

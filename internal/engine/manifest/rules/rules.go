@@ -11,6 +11,7 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/regions"
 )
 
 // MinorsBehind is by how many minor versions a kubelet may be older than the API server, by the
@@ -114,6 +115,9 @@ func (c *checks) checkLoadBalancer(o *manifest.Entry, path string, lb *infrav1.A
 
 // checkNetwork checks that the settings of an existing VPC are complete.
 func (c *checks) checkNetwork(o *manifest.Entry) {
+	if what := regions.Malformed(c.cluster.Region); what != "" && o.IsSet("spec.region") {
+		c.fail(o.Problem("spec.region", what, "correct it"))
+	}
 	network := c.cluster.Infra.Spec.NetworkSpec
 	_, owned := network.VPC.Tags[infrav1.NameAWSProviderOwned+c.cluster.Name]
 	existing := network.VPC.ID != "" && !owned
@@ -123,6 +127,7 @@ func (c *checks) checkNetwork(o *manifest.Entry) {
 	if id := network.VPC.ID; id != "" && !strings.HasPrefix(id, "vpc-") {
 		c.fail(o.Problem("spec.network.vpc.id", fmt.Sprintf("%q is not the id of a VPC", id), "set an id that begins with vpc-"))
 	}
+	c.warnOverrides(o, "spec.network.securityGroupOverrides", network.SecurityGroupOverrides)
 	for role, id := range network.SecurityGroupOverrides {
 		if !strings.HasPrefix(id, "sg-") {
 			c.fail(

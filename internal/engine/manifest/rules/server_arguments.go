@@ -46,6 +46,13 @@ func checkServerTogether(args map[string]string, fail func(what, fix string)) {
 		)
 	}
 	checkServicePort(args, fail)
+	if issuer, set := args["service-account-issuer"]; set && issuer == "" {
+		fail("service-account-issuer is empty", "set it, or remove it: kubeadm sets it")
+	}
+	const webhook = "ImagePolicyWebhook" // plugin/pkg/admission/imagepolicy/admission.go: "no config specified"
+	if slices.Contains(strings.Split(args["enable-admission-plugins"], ","), webhook) && !has("admission-control-config-file") {
+		fail("the admission plugin "+webhook+" needs a configuration", "set admission-control-config-file, or remove it")
+	}
 }
 
 // checkAuthorization checks the modes of authorization. kubeadm sets Node,RBAC unless the manifest has authorization-mode or

@@ -12,7 +12,7 @@ import (
 const (
 	widestBlock, narrowestBlock = 16, 28 // bits of an IPv4 block
 	subnetBitsIPv6              = 64     // bits of the IPv6 block of a subnet
-	mostSecondaryBlocks         = 4      // without the first one; the quota can be raised to 49
+	mostSecondaryBlocks         = 49     // without the first one, if the quota L-83CA0A9D is raised
 )
 
 // checkVPCBlocks checks the blocks of a VPC that the run creates, and of its subnets.
@@ -56,11 +56,11 @@ func (c *checks) checkVPCBlocks() {
 		all = append(all, block)
 	}
 	if n := len(vpc.SecondaryCidrBlocks); n > mostSecondaryBlocks {
-		c.warn(
+		c.fail(
 			c.infra.Problem(
 				"spec.network.vpc.secondaryCidrBlocks",
-				fmt.Sprintf("%d blocks: the quota of AWS is usually %d beside the first one", n, mostSecondaryBlocks),
-				"ask AWS to raise the quota L-83CA0A9D, or remove some",
+				fmt.Sprintf("%d blocks: a VPC has at most %d beside the first one", n, mostSecondaryBlocks),
+				"remove some",
 			),
 		)
 	}
@@ -209,7 +209,9 @@ func (c *checks) checkBalancerSubnet(i int, s infrav1.SubnetSpec) {
 func (c *checks) checkSubnetIPv6(i int, s infrav1.SubnetSpec) {
 	path := fmt.Sprintf("spec.network.subnets[%d].ipv6CidrBlock", i)
 	block, err := netip.ParsePrefix(s.IPv6CidrBlock)
-	switch {
+	switch at := fmt.Sprintf("spec.network.subnets[%d].isIpv6", i); {
+	case s.IsIPv6 && s.IPv6CidrBlock == "" && !c.cluster.Infra.Spec.NetworkSpec.VPC.IsIPv6Enabled():
+		c.fail(c.infra.Problem(at, "the VPC has no IPv6 addresses", "set spec.network.vpc.ipv6: {}, or remove it"))
 	case s.IPv6CidrBlock == "":
 	case err != nil || !block.Addr().Is6() || block != block.Masked() || block.Bits() != subnetBitsIPv6:
 		c.fail(

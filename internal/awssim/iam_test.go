@@ -132,6 +132,6 @@ func TestServiceQuotas(t *testing.T) {
 			require.NoError(t, err)
 			n++
 		}
-		assert.Equal(t, 4, n)
+		assert.Equal(t, 5, n)
 	})
 }

@@ -661,7 +661,8 @@ func (svc *Service) checkPlacement(l *launch) error {
 		l.model.Placement.Tenancy = string(p.Tenancy)
 	}
 	// "Supported purchasing options for T instances" in the EC2 user guide: Dedicated Instances (T3 only). The code is not verified.
-	if l.model.Placement.Tenancy == string(types.TenancyDedicated) && aws.ToBool(l.kind.info.BurstablePerformanceSupported) && !strings.HasPrefix(l.kind.name, "t3.") {
+	if l.model.Placement.Tenancy == string(types.TenancyDedicated) && aws.ToBool(l.kind.info.BurstablePerformanceSupported) &&
+		!strings.HasPrefix(l.kind.name, "t3.") {
 		return core.Fail("InvalidParameterCombination", "the instance type %s does not support the tenancy dedicated", l.kind.name)
 	}
 	if p == nil {

@@ -146,8 +146,11 @@ func TestFlagsOfEtcd(t *testing.T) {
 		tag, version, flag string
 		refuses            bool
 	}{
-		{"", "v1.33.1", "enable-v2", false}, {"", "v1.34.2", "enable-v2", true}, {"3.5.21-0", "v1.34.2", "enable-v2", false},
-		{"", "v1.33.1", "compact-hash-check-time", true}, {"3.6.4-0", "v1.33.1", "compact-hash-check-time", false},
+		{"", "v1.33.1", "enable-v2", false},
+		{"", "v1.34.2", "enable-v2", true},
+		{"3.5.21-0", "v1.34.2", "enable-v2", false},
+		{"", "v1.33.1", "compact-hash-check-time", true},
+		{"3.6.4-0", "v1.33.1", "compact-hash-check-time", false},
 	} {
 		why := etcdRefused([]any{map[string]any{"name": c.flag, "value": "true"}}, c.tag, c.version, "/etc/kubernetes/pki", "/var/lib/etcd")
 		assert.Equal(t, c.refuses, why != "", "%s in %s: %s", c.flag, c.version, why)

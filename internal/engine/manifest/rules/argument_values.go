@@ -36,11 +36,11 @@ var valueRules = sync.OnceValue(func() map[string]valueRule {
 		rules[component+" tls-min-version"] = oneOf("VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13")
 		rules[component+" tls-cipher-suites"] = listOf(oneOf(cipherSuites()...))
 		rules[component+" logging-format"] = oneOf("text", "json")
-		rules[component+" bind-address"] = address // k8s.io/apiserver/pkg/server/options/serving.go
+		rules[component+" bind-address"] = address                                                    // k8s.io/apiserver/pkg/server/options/serving.go
 		rules[component+" allow-metric-labels"] = matching(`^[^,=]+,[^,=]+=.`, "METRIC,LABEL=VALUES") // metrics/options.go
 		rules[component+" log-text-info-buffer-size"] = quantity
 		rules[component+" log-json-info-buffer-size"] = quantity
-		rules[component+" requestheader-uid-headers"] = remoteUser // k8s.io/apiserver/pkg/server/options/authentication.go
+		rules[component+" requestheader-uid-headers"] = remoteUser                                                              // k8s.io/apiserver/pkg/server/options/authentication.go
 		rules[component+" tls-sni-cert-key"] = matching(`^[^,:]+,[^,:]+(:[^:]*)?$`, "CERTIFICATE,KEY or CERTIFICATE,KEY:NAMES") // cli/flag/namedcertkey_flag.go
 		rules[component+" vmodule"] = listOf(matching(`^[^=]+=\d+$`, "FILE=LEVEL"))                                             // logs/api/v1/types.go
 	}

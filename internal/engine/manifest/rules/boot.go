@@ -181,6 +181,18 @@ func joinPhases() []string {
 		wait-control-plane`)
 }
 
+// checkKubeletFiles warns of files that a kubelet reads when it starts, and that nothing makes: kubeadm makes those below /etc/kubernetes and
+// /var/lib/kubelet.
+func (c *checks) checkKubeletFiles(o *manifest.Entry, at string, args []bootstrapv1.Arg, spec *bootstrapv1.KubeadmConfigSpec) {
+	for i, a := range args {
+		reads := slices.Contains(strings.Fields("config tls-cert-file tls-private-key-file client-ca-file image-credential-provider-config"), a.Name)
+		value := manifest.Deref(a.Value)
+		if reads && path.IsAbs(value) && !strings.HasPrefix(value, "/etc/kubernetes/") && !strings.HasPrefix(value, "/var/lib/kubelet/") {
+			c.checkWritten(o, argumentPath(o, at, i, a.Name), value, spec, "the kubelet does not start")
+		}
+	}
+}
+
 // checkWritten warns of a file or folder that nothing in a manifest writes: then only the image can have it.
 func (c *checks) checkWritten(o *manifest.Entry, at, name string, spec *bootstrapv1.KubeadmConfigSpec, otherwise string) {
 	name = path.Clean(name)

@@ -151,7 +151,7 @@ func (c *checks) nodes() int {
 		n += int(valueOf(d.Object.Spec.Replicas))
 	}
 	for _, p := range c.cluster.Pools {
-		n += int(p.Replicas())
+		n += p.Replicas()
 	}
 	return n
 }

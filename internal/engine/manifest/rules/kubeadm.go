@@ -43,6 +43,7 @@ func (c *checks) checkKubeadm(o *manifest.Entry, prefix string, spec *bootstrapv
 		)
 	}
 	c.checkDiscovery(o, prefix+".joinConfiguration.discovery", &join.Discovery)
+	c.checkKubeletFiles(o, prefix+".joinConfiguration.nodeRegistration.kubeletExtraArgs", join.NodeRegistration.KubeletExtraArgs, spec)
 }
 
 // checkJoinAddress checks the address at which kubelets reach the API server. As in Cluster API, it takes precedence over

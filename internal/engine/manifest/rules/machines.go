@@ -56,16 +56,21 @@ func (c *checks) checkHardware(o *manifest.Entry, path string, spec *infrav1.AWS
 	if s := spec.Subnet; s != nil && s.ID == nil && len(s.Filters) == 0 {
 		c.fail(o.Problem(path+".subnet", "names no subnet", "set id or filters, or remove it"))
 	}
-	c.warnOverrides(o, path+".securityGroupOverrides", spec.SecurityGroupOverrides)
-	if c.cluster.EKS == nil && spec.AMI.EKSOptimizedLookupType != nil {
-		c.warn(o.Problem(path+".ami.eksLookupType", "has no effect: the images of EKS are for its nodes", "remove it"))
-	}
+	c.warnOfHardware(o, path, spec)
 	for _, role := range slices.Sorted(maps.Keys(spec.SecurityGroupOverrides)) {
 		c.checkID(o, path+".securityGroupOverrides."+string(role), spec.SecurityGroupOverrides[role], "sg", "a security group")
 	}
 	c.checkMachineTags(o, path, spec.AdditionalTags)
 	if c.cluster.Infra.Spec.NetworkSpec.VPC.ID == "" && !c.cluster.Infra.Spec.NetworkSpec.VPC.IsIPv6Enabled() {
 		c.checkWithoutIPv6(o, path, spec)
+	}
+}
+
+// warnOfHardware warns of fields without an effect.
+func (c *checks) warnOfHardware(o *manifest.Entry, path string, spec *infrav1.AWSMachineSpec) {
+	c.warnOverrides(o, path+".securityGroupOverrides", spec.SecurityGroupOverrides)
+	if c.cluster.EKS == nil && spec.AMI.EKSOptimizedLookupType != nil {
+		c.warn(o.Problem(path+".ami.eksLookupType", "has no effect: the images of EKS are for its nodes", "remove it"))
 	}
 }
 

@@ -46,7 +46,12 @@ func checkServerTogether(args map[string]string, fail func(what, fix string)) {
 		)
 	}
 	checkServicePort(args, fail)
-	if issuer, set := args["service-account-issuer"]; set && issuer == "" {
+	checkNeeded(args, has, fail)
+}
+
+// checkNeeded checks what the API server and its admission plugins cannot do without.
+func checkNeeded(args map[string]string, has func(string) bool, fail func(what, fix string)) {
+	if has("service-account-issuer") && args["service-account-issuer"] == "" {
 		fail("service-account-issuer is empty", "set it, or remove it: kubeadm sets it")
 	}
 	const webhook = "ImagePolicyWebhook" // plugin/pkg/admission/imagepolicy/admission.go: "no config specified"

@@ -39,6 +39,11 @@ func TestWarnings(t *testing.T) {
 			"cluster.yaml:16: Cluster/quick spec.clusterNetwork.services.cidrBlocks[0]: 10.0.0.0/24 overlaps with the VPC, 10.0.0.0/16: pods cannot reach what has an address in both — change one of them",
 		},
 		{
+			"file of a kubelet",
+			[]string{"value: external}\n---\n", "value: external}\n          - {name: config, value: /etc/kubelet.yaml}\n---\n"},
+			"cluster.yaml:159: KubeadmConfigTemplate/quick-md-0 spec.template.spec.joinConfiguration.nodeRegistration.kubeletExtraArgs[1]: /etc/kubelet.yaml: nothing in the manifest writes it — the kubelet does not start unless the image has it: add it to files",
+		},
+		{
 			"blocks for fewer Nodes than there are",
 			[]string{"192.168.0.0/16", "192.168.0.0/24"},
 			"cluster.yaml:17: Cluster/quick spec.clusterNetwork.pods.cidrBlocks[0]: 192.168.0.0/24 has blocks of /24 for 1 Nodes, and the manifest has 2: the others get none — use a larger block, such as 192.168.0.0/16, or a pod network that gives pods other addresses",

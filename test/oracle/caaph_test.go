@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -46,11 +47,29 @@ type caaphAnswer struct {
 
 func startCAAPH(t *testing.T) *caaph {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "caaph")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
-	build.Dir = "caaph"
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, string(out))
+	folder := t.TempDir()
+	command := func(args ...string) string {
+		cmd := exec.CommandContext(t.Context(), "go", args...)
+		cmd.Dir = "caaph"
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, string(out))
+		return strings.TrimSpace(string(out))
+	}
+	// A copy without the client of Helm: nothing here calls it, and Helm's packages take minutes to compile.
+	const module = "sigs.k8s.io/cluster-api-addon-provider-helm"
+	source, code := command("list", "-m", "-f", "{{.Dir}}", module), filepath.Join(folder, "caaph-code")
+	require.NoError(t, os.CopyFS(code, os.DirFS(source)))
+	client := filepath.Join(code, "internal", "helm_client.go")
+	require.NoError(t, os.Remove(client))
+	require.NoError(t, os.WriteFile(client, []byte("package internal\n"), 0o600))
+	for _, file := range []string{"go.mod", "go.sum"} {
+		data, err := os.ReadFile(filepath.Join("caaph", file))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(folder, file), data, 0o600))
+	}
+	command("mod", "edit", "-replace", module+"="+code, filepath.Join(folder, "go.mod"))
+	program := filepath.Join(folder, "caaph")
+	command("build", "-modfile", filepath.Join(folder, "go.mod"), "-o", program, ".")
 	run := exec.CommandContext(context.WithoutCancel(t.Context()), program) // it ends with its input
 	in, err := run.StdinPipe()
 	require.NoError(t, err)

@@ -127,13 +127,17 @@ func (d *demand) read(ctx context.Context, c *cloud.Clients) {
 		used, err := d.Used(ctx, c)
 		d.used, d.err = used[d.scope], err
 	}
+	if d.Rare && d.err == nil && d.used+d.needs <= d.Default {
+		d.limit = unknownLimit
+		return
+	}
 	limit, err := cloud.Remember(ctx, c, "quota "+d.Code, func(ctx context.Context) (int, error) { return limit(ctx, c, d.Quota) })
 	if d.limit = limit; err != nil {
 		d.err = err
 	}
 }
 
-// unknownLimit is the limit of a quota that does not exist in the region.
+// unknownLimit is the limit of a quota that does not exist in the region, or that nobody has to know.
 const unknownLimit = -1
 
 // limit returns the value of a quota.

@@ -9,6 +9,7 @@ import (
 	kmstypes "github.com/aws/aws-sdk-go-v2/service/kms/types"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
@@ -357,4 +358,25 @@ func errorText(err error) string {
 		return ""
 	}
 	return err.Error()
+}
+
+// A VPC takes as many blocks as the account's quota permits, and its subnets do not overlap with those that exist.
+func TestBlocksOfAVPC(t *testing.T) {
+	many := func(n int) (blocks []infrav1.VpcCidrBlock) {
+		for i := range n {
+			blocks = append(blocks, infrav1.VpcCidrBlock{IPv4CidrBlock: fmt.Sprintf("100.%d.0.0/16", 64+i)})
+		}
+		return blocks
+	}
+	synctest.Test(t, func(t *testing.T) {
+		m := enginetest.LoadQuick(t, "listed-subnets.yaml")
+		a := enginetest.Account(m, 0)
+		m.Infra.Spec.NetworkSpec.VPC.SecondaryCidrBlocks = many(5)
+		require.Contains(t, enginetest.Refused(t, m, a), "the plan needs 5 IPv4 blocks in the VPC, but us-east-1 allows 5 and 1 are in use")
+		m.Infra.Spec.NetworkSpec.VPC.SecondaryCidrBlocks = many(4)
+		enginetest.MustApply(t, m, a)
+		m.Infra.Spec.NetworkSpec.Subnets[2].IsPublic = true
+		_, err := enginetest.Open(m, a.Process()).Plan(t.Context())
+		require.Regexp(t, `cidrBlock 10\.20\.16\.0/20 overlaps with 10\.20\.16\.0/20 of the subnet subnet-\w+ \(nodes-a\), which exists in the VPC`, errorText(err))
+	})
 }

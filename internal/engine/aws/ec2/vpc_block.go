@@ -148,6 +148,6 @@ func vpcBlockKind() *kind.Kind {
 		ReadActions: []string{"ec2:DescribeVpcs"},
 		Statement:   kind.Network,
 		Actions:     []string{"ec2:AssociateVpcCidrBlock", "ec2:DisassociateVpcCidrBlock"},
-		Quota:       &kind.Quota{Service: "vpc", Code: "L-83CA0A9D", Name: "IPv4 blocks", Default: 5, Takes: blockTaken, Used: countBlocks},
+		Quota:       &kind.Quota{Service: "vpc", Code: "L-83CA0A9D", Name: "IPv4 blocks", Default: 5, Rare: true, Takes: blockTaken, Used: countBlocks},
 	}, kind.Functions[VPCBlockState]{})
 }

@@ -116,6 +116,8 @@ type Quota struct {
 	// Default is the limit if Service Quotas does not return one, as the documentation of
 	// GetServiceQuota says of some quotas; 0 if it differs between accounts.
 	Default int
+	// Rare says that few plans need more than the default: Service Quotas is asked only then. No account has less.
+	Rare bool
 
 	// Takes returns how much of the quota a desired resource takes, and of which part of
 	// the region, such as a zone; "" is the whole region. nil means that each takes one.

@@ -19,7 +19,7 @@ without syft sbom "the SBOM"
 without docker docker "the image"
 
 $goreleaser check
-$goreleaser release --snapshot --clean --skip="$skip"
+$goreleaser release --snapshot --clean --timeout 2h --skip="$skip"
 
 cd dist
 fail() {

@@ -25,7 +25,7 @@ import (
 func chartOf(t *testing.T, module, folder string) string {
 	t.Helper()
 	download := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", module)
-	// The checksum database has another sum for cloud-provider-aws than the proxy: its tag was moved.
+	// Where the tests run, the checksum database does not answer for cloud-provider-aws.
 	download.Dir, download.Env = t.TempDir(), append(os.Environ(), "GOFLAGS=-mod=mod", "GONOSUMDB=k8s.io/cloud-provider-aws")
 	out, err := download.Output()
 	require.NoError(t, err, "%s", out)
@@ -73,8 +73,9 @@ func chartsFlavor(t *testing.T) string {
 	return strings.Join(documents, "\n---\n")
 }
 
-// TestRealCharts creates the flavor "charts" with charts as their authors publish them, and those of Karpenter. The simulated
-// API server has no schemas, so helm must not ask for them: neither for the objects nor for the namespace.
+// TestRealCharts creates a cluster of the flavor "charts" with the published charts of Cilium, the cloud controller manager and
+// Karpenter. The simulated API server serves no schemas. So the charts turn validation off, and they do not create their namespace,
+// which helm always validates.
 func TestRealCharts(t *testing.T) {
 	replacer := strings.NewReplacer(
 		"https://helm.cilium.io/\n", chartOf(t, "github.com/cilium/cilium@v1.18.2", "install/kubernetes")+"\n",

@@ -27,7 +27,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// useHelm puts a version of helm into the PATH, without the user's settings. It is built the first time: that takes minutes.
+// useHelm puts a version of helm into the PATH, without the user's settings.
 func useHelm(t *testing.T, version string) {
 	t.Helper()
 	folder := realHelm(t, version)
@@ -35,6 +35,7 @@ func useHelm(t *testing.T, version string) {
 	t.Setenv("HOME", t.TempDir())
 }
 
+// realHelm returns the folder of a version of helm. It is built the first time: that takes minutes.
 func realHelm(t *testing.T, version string) string {
 	t.Helper()
 	folder, err := filepath.Abs("../.cache/helm-" + version)

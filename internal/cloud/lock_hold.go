@@ -21,8 +21,8 @@ func (l *Lock) sendHeartbeats(ctx context.Context) {
 
 // check returns ErrLockLost if another run has taken over the lock. It sends a heartbeat if
 // the last one is too old, and lists the records if both the last listing and the last heartbeat
-// are. A heartbeat that is late comes after a listing: the process may have been suspended, and
-// the record may be another run's.
+// are too old. It lists the records before a heartbeat that is late: the process may have been
+// suspended, and the record may belong to another run.
 func (l *Lock) check(ctx context.Context) error {
 	select {
 	case l.turn <- struct{}{}:
@@ -49,14 +49,15 @@ func (l *Lock) check(ctx context.Context) error {
 	return err
 }
 
-// due returns what tells next whether this run still holds the lock; nil if that is known.
+// due returns the next call that shows whether this run still holds the lock; nil if no call is needed at this time.
 func (l *Lock) due() func(context.Context) error {
+	old := l.expired(l.checked, checkValidity)
 	switch {
-	case l.expired(l.checked, checkValidity) && (l.checked.IsZero() || l.expired(l.last.sent, l.last.every+checkValidity)):
+	case old && (l.checked.IsZero() || l.expired(l.last.sent, l.last.every+checkValidity)):
 		return l.look
 	case l.expired(l.last.sent, l.last.every) || !l.announced():
 		return l.renew
-	case l.expired(l.checked, checkValidity) && l.expired(l.last.sent, checkValidity):
+	case old && l.expired(l.last.sent, checkValidity):
 		return l.look
 	}
 	return nil

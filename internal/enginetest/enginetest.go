@@ -132,7 +132,7 @@ func Tell(t *testing.T) func(plan.Event) {
 	}
 }
 
-// EditKeys changes the stored keys of a cluster, by the names of kubeadm's files.
+// EditKeys changes the stored keys of a cluster. edit gets the keys of one parameter, by the names of kubeadm's files.
 func EditKeys(s *awssim.State, cluster string, edit func(keys map[string]string)) {
 	for name, p := range s.SSM.Parameters {
 		keys := map[string]string{}
@@ -147,7 +147,7 @@ func EditKeys(s *awssim.State, cluster string, edit func(keys map[string]string)
 	}
 }
 
-// Counted counts calls, and by their operation.
+// Counted returns the number of calls, and that of each operation.
 func Counted(calls []awssim.Call) (n int, ops map[string]int) {
 	ops = map[string]int{}
 	for _, c := range calls {

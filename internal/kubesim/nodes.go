@@ -125,8 +125,8 @@ func nodeReady(node Object) bool {
 }
 
 // Lose simulates the loss of a Node's machine: its kubelet reports no status any more,
-// and a cloud controller manager deletes the Node. One runs in the control plane of EKS
-// ("Managing Kubernetes control plane events in Amazon EKS", AWS Containers Blog).
+// and a cloud controller manager deletes the Node. The control plane of EKS has one ("Managing Kubernetes
+// control plane events in Amazon EKS", AWS Containers Blog).
 func (c *Cluster) Lose(now time.Time, name string) {
 	c.Hang(now, name)
 	if path := "/api/v1/nodes/" + name; c.Objects[path] != nil && (c.EKS != "" || c.runs("cloud-controller-manager", "aws-cloud-controller")) {

@@ -22,8 +22,9 @@ func All() []string {
 		us-iso-east-1 us-iso-west-1 us-isob-east-1 us-isob-west-1 eu-isoe-west-1 us-isof-east-1 us-isof-south-1`)
 }
 
-// Malformed says what is wrong with a text that cannot be the name of a region, also of a newer one: a zone, or a name with other
-// characters. "" for nothing. Signatures of requests contain the name as it is written ("Signature Version 4", IAM user guide).
+// Malformed returns why a text cannot be the name of any region, not even of one that is newer than this program: it is a zone, or it is
+// not written as names of regions are. It returns "" if it can. Signatures of requests contain the name as it is written ("Signature
+// Version 4", IAM user guide).
 func Malformed(region string) string {
 	lower := strings.ToLower(region)
 	switch zone, near := strings.TrimRight(lower, "abcdef"), suggest.Nearest(lower, All()); {
@@ -41,7 +42,7 @@ func Malformed(region string) string {
 	return ""
 }
 
-// form is that of the names of regions.
+// form is how names of regions are written.
 var form = regexp.MustCompile(`^[a-z]{2,}(-[a-z]+)+-\d+$`)
 
 // Remark says that a region is not known, and which one may be meant; "" for a known region.

@@ -1,11 +1,8 @@
 package oracle
 
 import (
-	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,11 +20,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
-// caaph is a running program with the code of Cluster API's add-on provider Helm.
-type caaph struct {
-	in  io.Writer
-	out *bufio.Scanner
-}
+// caaph is a program with the code of Cluster API's add-on provider Helm.
+type caaph struct{ *answerer }
 
 // helmRelease is the spec of a HelmReleaseProxy.
 type helmRelease struct {
@@ -45,7 +39,7 @@ type caaphAnswer struct {
 	Values                 map[string]any
 }
 
-func startCAAPH(t *testing.T) *caaph {
+func startCAAPH(t *testing.T) caaph {
 	t.Helper()
 	folder := t.TempDir()
 	command := func(args ...string) string {
@@ -70,23 +64,7 @@ func startCAAPH(t *testing.T) *caaph {
 	command("mod", "edit", "-replace", module+"="+code, filepath.Join(folder, "go.mod"))
 	program := filepath.Join(folder, "caaph")
 	command("build", "-modfile", filepath.Join(folder, "go.mod"), "-o", program, ".")
-	run := exec.CommandContext(context.WithoutCancel(t.Context()), program) // it ends with its input
-	in, err := run.StdinPipe()
-	require.NoError(t, err)
-	answers, err := run.StdoutPipe()
-	require.NoError(t, err)
-	var story strings.Builder
-	run.Stderr = &story
-	require.NoError(t, run.Start())
-	t.Cleanup(func() {
-		_ = in.Close()
-		if err := run.Wait(); err != nil {
-			t.Errorf("%v\n%s", err, story.String())
-		}
-	})
-	c := &caaph{in, bufio.NewScanner(answers)}
-	c.out.Buffer(nil, 1<<22)
-	return c
+	return caaph{startAnswerer(t, program)}
 }
 
 // contracts are the definitions of kinds that a template of values reads. Their labels name the version of each contract.
@@ -100,8 +78,8 @@ kind: CustomResourceDefinition
 metadata: {name: awsclusters.infrastructure.cluster.x-k8s.io, labels: {cluster.x-k8s.io/v1beta2: v1beta2}}
 `
 
-// ask asks what becomes of the last document, a HelmChartProxy.
-func (c *caaph) ask(t require.TestingT, text string) (a caaphAnswer) {
+// releaseOf returns what the add-on provider makes of a HelmChartProxy, the last document of a manifest.
+func (c caaph) releaseOf(t require.TestingT, text string) (a caaphAnswer) {
 	var question struct {
 		Chart   json.RawMessage
 		Objects []json.RawMessage
@@ -121,12 +99,7 @@ func (c *caaph) ask(t require.TestingT, text string) (a caaphAnswer) {
 			question.Objects = append(question.Objects, raw)
 		}
 	}
-	raw, err := json.Marshal(question)
-	require.NoError(t, err)
-	_, err = c.in.Write(append(raw, '\n'))
-	require.NoError(t, err)
-	require.True(t, c.out.Scan(), "the program has ended")
-	require.NoError(t, json.Unmarshal(c.out.Bytes(), &a))
+	c.ask(t, question, &a)
 	return a
 }
 
@@ -166,7 +139,7 @@ spec:
 				"  options: {install: {createNamespace: false}}\n",
 			) +
 			"  valuesTemplate: |\n" + values + "\n"
-		upstream := of.ask(t, text+chart)
+		upstream := of.releaseOf(t, text+chart)
 		m, err := loader.Load([]input.Source{{Name: "demo.yaml", Data: []byte(text + chart)}}, input.LoadOptions{})
 		switch {
 		case upstream.Denied == "" && strings.Contains(chart, "paused"):

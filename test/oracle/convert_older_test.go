@@ -1,9 +1,7 @@
 package oracle
 
 import (
-	"bufio"
 	"encoding/json"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -102,42 +100,22 @@ func olderSchemas(t *testing.T) map[string]apiextensionsv1.CustomResourceDefinit
 	return found
 }
 
-// olderProgram is a running program that converts objects to v1beta1.
-type olderProgram struct {
-	in  io.Writer
-	out *bufio.Scanner
-}
+// olderProgram converts objects to v1beta1.
+type olderProgram struct{ *answerer }
 
-func startOlder(t *testing.T) *olderProgram {
+func startOlder(t *testing.T) olderProgram {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "older")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
 	build.Dir = "older"
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))
-	run := exec.CommandContext(t.Context(), program)
-	in, err := run.StdinPipe()
-	require.NoError(t, err)
-	answers, err := run.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, run.Start())
-	t.Cleanup(func() {
-		_ = in.Close()
-		_ = run.Wait()
-	})
-	p := &olderProgram{in, bufio.NewScanner(answers)}
-	p.out.Buffer(nil, 1<<20)
-	return p
+	return olderProgram{startAnswerer(t, program)}
 }
 
-func (p *olderProgram) convert(t require.TestingT, object map[string]any) map[string]any {
-	raw, err := json.Marshal(object)
-	require.NoError(t, err)
-	_, err = p.in.Write(append(raw, '\n'))
-	require.NoError(t, err)
-	require.True(t, p.out.Scan())
+func (p olderProgram) convert(t require.TestingT, object map[string]any) map[string]any {
 	result := map[string]any{}
-	require.NoError(t, json.Unmarshal(p.out.Bytes(), &result))
+	p.ask(t, object, &result)
 	require.NotContains(t, result, "error")
 	return result
 }

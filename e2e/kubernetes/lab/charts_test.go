@@ -73,8 +73,8 @@ spec:
       containers: [{name: hook, image: registry.k8s.io/lab/get:v1, command: [{{ .Values.hook | quote }}, "true"]}]
 `
 
-// serveCharts serves the chart "hello": version 0.1.0 by HTTP, and 0.2.0 by an OCI registry with TLS and a password. It logs
-// the user in there.
+// serveCharts serves version 0.1.0 of the chart "hello" over HTTP, and version 0.2.0 from an OCI registry with TLS and a
+// password. It logs helm in to the registry.
 func (u *Laptop) serveCharts(t *testing.T) {
 	t.Helper()
 	helm, folder := u.tools, t.TempDir()

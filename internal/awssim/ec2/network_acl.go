@@ -12,17 +12,18 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// NetworkACL is a network ACL that somebody has made, or the default one of a VPC if its rules were changed. A VPC without such a
-// default has one that permits everything ("Default network ACL", VPC user guide).
+// NetworkACL is a network ACL that somebody has created, or the default network ACL of a VPC if its rules were changed. The default
+// network ACL of other VPCs permits everything ("Default network ACL", VPC user guide).
 type NetworkACL struct {
 	Thing
 	VPC     string
 	Default bool
-	Subnets []string // those of a default are all that no other has
+	Subnets []string // not of a default, which has all subnets without another network ACL
 	Rules   []ACLRule
 }
 
-// ACLRule is a rule of a network ACL. The first one that matches decides; the last one, which denies everything, is not listed here.
+// ACLRule is a rule of a network ACL. Of the rules that match, the one with the lowest number applies. The rule that denies everything,
+// which each network ACL has at the end, is not one of NetworkACL.Rules.
 type ACLRule struct {
 	Number   int32
 	Egress   bool
@@ -32,8 +33,8 @@ type ACLRule struct {
 	From, To int32 // ports; 0 and 0 for all
 }
 
-// lastRule is the number of the rule that denies everything.
-const lastRule = 32767
+// LastRule is the number of the rule that denies everything.
+const LastRule = 32767
 
 func (*NetworkACL) kind() kind {
 	return kind{
@@ -42,7 +43,7 @@ func (*NetworkACL) kind() kind {
 	}
 }
 
-// keepsVPC is "" for a default, which is deleted with its VPC.
+// keepsVPC returns "" for a default, which is deleted with its VPC.
 func (a *NetworkACL) keepsVPC() string {
 	if a.Default {
 		return ""
@@ -110,7 +111,7 @@ func (svc *Service) networkACLOut(a *NetworkACL) types.NetworkAcl {
 		out.Entries = append(out.Entries, r.out())
 	}
 	for _, egress := range []bool{false, true} {
-		out.Entries = append(out.Entries, ACLRule{Number: lastRule, Egress: egress, Deny: true, Protocol: "-1", Block: "0.0.0.0/0"}.out())
+		out.Entries = append(out.Entries, ACLRule{Number: LastRule, Egress: egress, Deny: true, Protocol: "-1", Block: "0.0.0.0/0"}.out())
 	}
 	return out
 }
@@ -149,7 +150,7 @@ func (svc *Service) describeNetworkACLs(in *ec2.DescribeNetworkAclsInput) (*ec2.
 // passes reports whether the network ACL of a subnet permits TCP to or from a port at an address.
 func (svc *Service) passes(subnet string, egress bool, address string, port int32) bool {
 	addr := netip.MustParseAddr(address)
-	for _, a := range svc.networkACLs() {
+	for _, a := range svc.state.NetworkACLs {
 		if !slices.Contains(svc.coveredBy(a), subnet) {
 			continue
 		}
@@ -162,10 +163,10 @@ func (svc *Service) passes(subnet string, egress bool, address string, port int3
 		}
 		return false
 	}
-	return true
+	return true // the default, which nobody has changed
 }
 
-// Addresses of AWS and of a client on the internet, and the first and the last port from which Linux connects: answers come back there
+// An IPv4 and an IPv6 address on the internet, and the first and the last port from which Linux connects, to which answers are sent
 // ("Ephemeral ports", VPC user guide).
 const (
 	somewhere                 = "52.94.0.1"

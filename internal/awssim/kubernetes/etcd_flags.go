@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +13,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/regex"
 )
 
-// etcdChoices are the values that flags of etcd have, from etcd --help.
+// etcdChoices lists flags of etcd that take one of a few values, each with these values (etcd --help).
 const etcdChoices = `
 auto-compaction-mode periodic revision
 backend-bbolt-freelist-type array map
@@ -27,8 +26,8 @@ tls-max-version TLS1.2 TLS1.3
 tls-min-version TLS1.2 TLS1.3
 `
 
-// etcdRemoved are flags that newer releases of etcd do not define any more, with the last minor version that does; etcdAdded are new
-// ones, with the first (https://github.com/etcd-io/etcd/tree/main/CHANGELOG).
+// etcdRemoved lists flags that etcd has removed, each with the last minor version of etcd 3 that has it. etcdAdded lists flags that etcd
+// has added, each with the first minor version that has it (https://github.com/etcd-io/etcd/tree/main/CHANGELOG).
 const (
 	etcdRemoved = `debug 4 log-package-levels 4 enable-v2 5 experimental-enable-v2v3 5 proxy 5 proxy-dial-timeout 5 proxy-failure-wait 5
 		proxy-read-timeout 5 proxy-refresh-interval 5 proxy-write-timeout 5`
@@ -52,14 +51,14 @@ func numberAfter(word, text string) int {
 	return n
 }
 
-// etcdRefused returns why the etcd of kubeadm does not start with some flags; "" if it does. tag is that of its image, keys the folder of
-// certificates, and data its own folder: kubeadm mounts nothing else.
+// etcdRefused returns why an etcd of kubeadm does not start with these arguments; "" if it does. tag is the tag of its image. keys is the
+// folder of certificates, and data that of its data: its container has no other folders of the machine.
 func etcdRefused(args any, tag, version, keys, data string) string {
 	release := 5
 	if minorOf(version) >= 34 { // kubeadm's constants: 3.6.4-0
 		release = 6
 	}
-	if m := regexp.MustCompile(`^v?3\.(\d+)\.`).FindStringSubmatch(tag); m != nil {
+	if m := regex.Of(`^v?3\.(\d+)\.`).FindStringSubmatch(tag); m != nil {
 		release, _ = strconv.Atoi(m[1])
 	}
 	times := map[string]float64{"heartbeat-interval": 100, "election-timeout": 1000}

@@ -71,6 +71,7 @@ func configRefused(text, version string) string {
 	if d := doc.Networking.DNSDomain; d != "" && !regex.Of(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`).MatchString(d) {
 		return fmt.Sprintf("kubeadm: networking.dnsDomain: Invalid value: %q", d)
 	}
+	keys := cmp.Or(doc.CertificatesDir, "/etc/kubernetes/pki")
 	for _, c := range []struct {
 		name string
 		staticPod
@@ -78,7 +79,6 @@ func configRefused(text, version string) string {
 		if why := componentRefuses(c.name, version, c.ExtraArgs); why != "" {
 			return why
 		}
-		keys := cmp.Or(doc.CertificatesDir, "/etc/kubernetes/pki")
 		if why := podRefused(c.name, keys, c.ExtraVolumes, c.ExtraEnvs); why != "" {
 			return why
 		}
@@ -87,13 +87,7 @@ func configRefused(text, version string) string {
 		}
 	}
 	local := doc.Etcd.Local
-	return etcdRefused(
-		local.ExtraArgs,
-		local.ImageTag,
-		version,
-		cmp.Or(doc.CertificatesDir, "/etc/kubernetes/pki"),
-		cmp.Or(local.DataDir, "/var/lib/etcd"),
-	)
+	return etcdRefused(local.ExtraArgs, local.ImageTag, version, keys, cmp.Or(local.DataDir, "/var/lib/etcd"))
 }
 
 // staticPod has the fields of a component of the control plane in a ClusterConfiguration that are simulated.

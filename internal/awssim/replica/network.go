@@ -14,9 +14,15 @@ import (
 // those of the simulated account all together, as they refer to one another.
 func (r *reader) network(ctx context.Context) error {
 	n := sim.State{
-		VPCs: sim.Table[*sim.VPC]{}, Subnets: sim.Table[*sim.Subnet]{}, InternetGateways: sim.Table[*sim.InternetGateway]{},
-		EgressOnlyGateways: sim.Table[*sim.EgressOnlyGateway]{}, CarrierGateways: sim.Table[*sim.CarrierGateway]{},
-		RouteTables: sim.Table[*sim.RouteTable]{}, NetworkACLs: sim.Table[*sim.NetworkACL]{}, Endpoints: sim.Table[*sim.Endpoint]{}, FlowLogs: sim.Table[*sim.FlowLog]{},
+		VPCs:               sim.Table[*sim.VPC]{},
+		Subnets:            sim.Table[*sim.Subnet]{},
+		InternetGateways:   sim.Table[*sim.InternetGateway]{},
+		EgressOnlyGateways: sim.Table[*sim.EgressOnlyGateway]{},
+		CarrierGateways:    sim.Table[*sim.CarrierGateway]{},
+		RouteTables:        sim.Table[*sim.RouteTable]{},
+		NetworkACLs:        sim.Table[*sim.NetworkACL]{},
+		Endpoints:          sim.Table[*sim.Endpoint]{},
+		FlowLogs:           sim.Table[*sim.FlowLog]{},
 	}
 	for _, read := range []func(context.Context, *ec2.Client, *sim.State) error{r.vpcs, r.subnets, r.internetGateways, r.routeTables} {
 		if err := read(ctx, ec2.NewFromConfig(r.Config), &n); err != nil {

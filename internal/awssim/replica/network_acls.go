@@ -20,8 +20,7 @@ func (r *reader) networkACLs(ctx context.Context, c *ec2.Client, n *sim.State) e
 				own.Subnets = append(own.Subnets, aws.ToString(x.SubnetId))
 			}
 			for _, e := range a.Entries {
-				const last = 32767 // the rule that every network ACL has
-				if number := aws.ToInt32(e.RuleNumber); number != last {
+				if number := aws.ToInt32(e.RuleNumber); number != sim.LastRule {
 					rule := sim.ACLRule{
 						Number: number, Egress: aws.ToBool(e.Egress), Deny: e.RuleAction == types.RuleActionDeny, Protocol: aws.ToString(e.Protocol),
 						Block: cmp.Or(aws.ToString(e.CidrBlock), aws.ToString(e.Ipv6CidrBlock)),

@@ -44,11 +44,7 @@ func (r *Restore) files() []bootstrapv1.File {
 
 // permit makes kubeadm init accept that etcd has data.
 func (r *Restore) permit(spec *bootstrapv1.KubeadmConfigSpec) {
-	folder := spec.ClusterConfiguration.Etcd.Local.DataDir
-	if folder == "" {
-		folder = "/var/lib/etcd"
-	}
-	check := "DirAvailable-" + strings.ReplaceAll(folder, "/", "-") // kubeadm, preflight/checks.go
+	check := "DirAvailable-" + strings.ReplaceAll(EtcdDataDir(&spec.ClusterConfiguration), "/", "-") // kubeadm, preflight/checks.go
 	node := &spec.InitConfiguration.NodeRegistration
 	if !slices.Contains(node.IgnorePreflightErrors, "all") {
 		node.IgnorePreflightErrors = append(slices.Clone(node.IgnorePreflightErrors), check)

@@ -46,7 +46,7 @@ func (c *ClusterConfig) Given() bootstrapv1.ClusterConfiguration {
 	omit(&s.CertificateValidityPeriodDays, usual.CertificateValidityPeriodDays)
 	omit(&s.CACertificateValidityPeriodDays, usual.CACertificateValidityPeriodDays)
 	omit(&s.Etcd.Local.DataDir, usual.Etcd.Local.DataDir)
-	omit(&s.CertificatesDir, DefaultCertificatesDir)
+	omit(&s.CertificatesDir, defaultCertificatesDir)
 	s.APIServer.ExtraArgs = completed(s).APIServer.ExtraArgs
 	if on, set := s.FeatureGates[localModeGate]; set && on {
 		delete(s.FeatureGates, localModeGate)
@@ -96,12 +96,12 @@ func (c *ClusterConfig) Differs(want bootstrapv1.ClusterConfiguration, version s
 // Lasting is a field that cannot be changed in a running cluster, with its value there and in the manifest.
 type Lasting struct{ Field, Have, Want string }
 
-// LastingFields are the fields that stay as kubeadm init has set them: machines that join take the paths of keys from the cluster's
-// configuration, and etcd does not move. Cluster API's webhook of KubeadmControlPlane refuses such changes, too (ValidateUpdate and
+// LastingFields returns the fields that keep the value that kubeadm init has set: machines that join read the paths of keys from the
+// configuration of the cluster, and etcd does not move. Cluster API's webhook of KubeadmControlPlane refuses such changes, too (ValidateUpdate and
 // validateClusterConfiguration in controlplane/kubeadm/webhooks/admission/kubeadmcontrolplane.go).
 func (c *ClusterConfig) LastingFields(want bootstrapv1.ClusterConfiguration) []Lasting {
 	return []Lasting{
-		{"certificatesDir", cmp.Or(c.spec.CertificatesDir, DefaultCertificatesDir), cmp.Or(want.CertificatesDir, DefaultCertificatesDir)},
+		{"certificatesDir", CertificatesDir(c.spec), CertificatesDir(&want)},
 		{"etcd", placeOf(c.spec.Etcd), placeOf(want.Etcd)},
 	}
 }
@@ -114,8 +114,18 @@ func placeOf(e bootstrapv1.Etcd) string {
 	return "on the machines of the control plane"
 }
 
-// DefaultCertificatesDir is where kubeadm keeps certificates by default.
-const DefaultCertificatesDir = "/etc/kubernetes/pki"
+// defaultCertificatesDir is where kubeadm keeps certificates by default.
+const defaultCertificatesDir = "/etc/kubernetes/pki"
+
+// CertificatesDir returns the folder of the certificates of a control plane.
+func CertificatesDir(c *bootstrapv1.ClusterConfiguration) string {
+	return cmp.Or(c.CertificatesDir, defaultCertificatesDir)
+}
+
+// EtcdDataDir returns the folder of the data of an etcd on a control plane.
+func EtcdDataDir(c *bootstrapv1.ClusterConfiguration) string {
+	return cmp.Or(c.Etcd.Local.DataDir, "/var/lib/etcd")
+}
 
 // DefaultRepository is kubeadm's default image repository.
 const DefaultRepository = "registry.k8s.io"
@@ -128,7 +138,7 @@ func completed(s *bootstrapv1.ClusterConfiguration) *bootstrapv1.ClusterConfigur
 	s.CertificateValidityPeriodDays = cmp.Or(s.CertificateValidityPeriodDays, 365)
 	s.CACertificateValidityPeriodDays = cmp.Or(s.CACertificateValidityPeriodDays, 3650)
 	if len(s.Etcd.External.Endpoints) == 0 {
-		s.Etcd.Local.DataDir = cmp.Or(s.Etcd.Local.DataDir, "/var/lib/etcd")
+		s.Etcd.Local.DataDir = EtcdDataDir(s)
 	}
 	s.APIServer.ExtraArgs = slices.DeleteFunc(s.APIServer.ExtraArgs, func(a bootstrapv1.Arg) bool { // kubeadm before 1.31 writes it to the document
 		return a.Name == "authorization-mode" && a.Value != nil && *a.Value == "Node,RBAC"

@@ -161,7 +161,7 @@ func (r *Report) add(region string, d *demand) {
 	}
 	l := plan.Quota{Service: d.Service, Code: d.Code, Name: d.name(), Limit: d.limit, Used: d.used, Needed: d.needs}
 	if l.Needed == 0 && !l.Exceeded() {
-		return // what exists is changed
+		return // the plan only changes resources that exist
 	}
 	r.Lines = append(r.Lines, l)
 	switch {

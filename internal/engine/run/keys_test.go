@@ -108,7 +108,7 @@ func TestKeysOfAnOlderVersion(t *testing.T) {
 		parts := map[string]string{}
 		a.Edit(func(s *awssim.State) {
 			enginetest.EditKeys(s, "quickstart", func(keys map[string]string) { maps.Copy(parts, keys) })
-			for name, p := range s.SSM.Parameters {
+			for name, p := range maps.Clone(s.SSM.Parameters) {
 				if strings.HasPrefix(name, path) && !strings.HasSuffix(name, "/token") {
 					delete(s.SSM.Parameters, name)
 					for part, value := range parts {

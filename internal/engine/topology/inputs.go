@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -138,8 +137,7 @@ func (in inputs) clusterConfiguration() (config bootstrapv1.ClusterConfiguration
 // plane; stacked is false if etcd does not run there.
 func (in inputs) etcdCertificates() (folder string, stacked bool) {
 	config, _ := in.clusterConfiguration()
-	folder = cmp.Or(config.CertificatesDir, boot.DefaultCertificatesDir)
-	return folder + "/etcd", len(config.Etcd.External.Endpoints) == 0
+	return boot.CertificatesDir(&config) + "/etcd", len(config.Etcd.External.Endpoints) == 0
 }
 
 // checkNamespace returns an error if a cluster of the same name exists that is in another

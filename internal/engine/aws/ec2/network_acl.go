@@ -15,18 +15,18 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// Ports to which answers come: those from which any system connects, and those from which Linux does ("Ephemeral ports", VPC user guide;
+// Ports to which answers are sent: those from which any system connects, and those from which Linux connects ("Ephemeral ports", VPC user guide;
 // net.ipv4.ip_local_port_range).
 const (
-	firstEphemeral, lastEphemeral        = 1024, 65535
-	firstLinuxEphemeral, lastOfEphemeral = 32768, 60999
-	httpsPort                            = 443
+	firstEphemeral, lastEphemeral           = 1024, 65535
+	firstLinuxEphemeral, lastLinuxEphemeral = 32768, 60999
+	httpsPort                               = 443
 )
 
-// networkACL is the network ACL of a subnet: its rules, in their order.
+// networkACL is the network ACL of a subnet.
 type networkACL struct {
-	id    string
-	rules []types.NetworkAclEntry
+	id, subnet string
+	rules      []types.NetworkAclEntry // in the order in which they apply
 }
 
 // networkACLOf returns the network ACL of a subnet of an existing VPC; nil if there is none, or if the caller may not read it.
@@ -44,7 +44,7 @@ func networkACLOf(ctx context.Context, c *cloud.Clients, vpc, subnet string) (*n
 			slices.SortStableFunc(rules, func(x, y types.NetworkAclEntry) int {
 				return cmp.Compare(aws.ToInt32(x.RuleNumber), aws.ToInt32(y.RuleNumber))
 			})
-			return &networkACL{aws.ToString(a.NetworkAclId), rules}, nil
+			return &networkACL{aws.ToString(a.NetworkAclId), subnet, rules}, nil
 		}
 	}
 	return nil, nil
@@ -53,8 +53,8 @@ func networkACLOf(ctx context.Context, c *cloud.Clients, vpc, subnet string) (*n
 // portSpan is a range of ports.
 type portSpan struct{ from, to int32 }
 
-// permitted returns the parts of a range of TCP ports that rules permit, for some address at least. What a rule denies for all addresses
-// that a later one permits is not permitted.
+// permitted returns the parts of a range of TCP ports that the rules permit for at least one address. It leaves out what an earlier rule
+// denies for all addresses of a rule that permits it.
 func (a *networkACL) permitted(egress bool, all portSpan) (parts []portSpan) {
 	var denied []types.NetworkAclEntry
 	for _, r := range a.rules {
@@ -74,7 +74,7 @@ func (a *networkACL) permitted(egress bool, all portSpan) (parts []portSpan) {
 	return parts
 }
 
-// covers reports whether a rule is about all addresses of another one, and all of some ports.
+// covers reports whether a rule applies to all addresses of another rule and to all ports of a range.
 func covers(rule, other types.NetworkAclEntry, part portSpan) bool {
 	of := portsOf(rule)
 	wide, err := netip.ParsePrefix(cmp.Or(aws.ToString(rule.CidrBlock), aws.ToString(rule.Ipv6CidrBlock)))
@@ -94,57 +94,61 @@ func portsOf(r types.NetworkAclEntry) portSpan {
 	return portSpan{aws.ToInt32(r.PortRange.From), aws.ToInt32(r.PortRange.To)}
 }
 
-// closedACL says why nothing in an existing subnet can connect to the APIs of AWS: its network ACL permits no such connections, or not
-// their answers, as it keeps no state ("Network ACL basics", VPC user guide). "" if it may.
+// closed returns why a network ACL prevents all connections to a port, outbound or inbound; "" if it does not. It also has to permit
+// the answers, because it keeps no state ("Network ACL basics", VPC user guide).
+func (a *networkACL) closed(egress bool, port int32) string {
+	connections, answers := "inbound TCP", "outbound TCP"
+	if egress {
+		connections, answers = "outbound connections", "inbound TCP"
+	}
+	switch {
+	case len(a.permitted(egress, portSpan{port, port})) == 0:
+		return fmt.Sprintf("the network ACL %s of %s permits no %s to port %d", a.id, a.subnet, connections, port)
+	case len(a.permitted(!egress, portSpan{firstEphemeral, lastEphemeral})) == 0:
+		return fmt.Sprintf("the network ACL %s of %s permits no answers: no %s to ports %d-%d", a.id, a.subnet, answers, firstEphemeral, lastEphemeral)
+	}
+	return ""
+}
+
+// closedACL returns why nothing in an existing subnet can connect to the APIs of AWS, if its network ACL prevents it.
 func closedACL(ctx context.Context, c *cloud.Clients, vpc, subnet string) (why string, err error) {
 	a, err := networkACLOf(ctx, c, vpc, subnet)
-	switch {
-	case a == nil || err != nil:
+	if a == nil || err != nil {
 		return "", err
-	case len(a.permitted(true, portSpan{httpsPort, httpsPort})) == 0:
-		return fmt.Sprintf("the network ACL %s of %s permits no outbound connections to port %d", a.id, subnet, httpsPort), nil
-	case len(a.permitted(false, portSpan{firstEphemeral, lastEphemeral})) == 0:
-		return fmt.Sprintf("the network ACL %s of %s permits no answers: no inbound TCP to ports %d-%d", a.id, subnet, firstEphemeral, lastEphemeral), nil
 	}
-	return "", nil
+	return a.closed(true, httpsPort), nil
 }
 
-// ClosedToClients says why no client reaches a port of a load balancer in an existing subnet; "" if one may.
+// existingACL returns the network ACL of an existing subnet. It returns nil for a subnet that the run creates: its network ACL permits
+// everything.
+func existingACL(ctx context.Context, c *cloud.Clients, subnet *graph.Ref[SubnetState]) (*networkACL, error) {
+	if subnet == nil || subnet.Desired() != nil {
+		return nil, nil
+	}
+	state, ok := subnet.Found()
+	if !ok {
+		return nil, nil
+	}
+	return networkACLOf(ctx, c, state.VPC, state.ID)
+}
+
+// ClosedToClients returns why no client can connect to a port of a load balancer in an existing subnet; "" if some can.
 func ClosedToClients(ctx context.Context, c *cloud.Clients, subnet *graph.Ref[SubnetState], port int32) (why string, err error) {
-	if subnet == nil || subnet.Desired() != nil {
-		return "", nil // a subnet of the run has the network ACL that permits everything
-	}
-	state, ok := subnet.Found()
-	if !ok {
-		return "", nil
-	}
-	a, err := networkACLOf(ctx, c, state.VPC, state.ID)
-	switch {
-	case a == nil || err != nil:
+	a, err := existingACL(ctx, c, subnet)
+	if a == nil || err != nil {
 		return "", err
-	case len(a.permitted(false, portSpan{port, port})) == 0:
-		return fmt.Sprintf("the network ACL %s of %s permits no inbound TCP to port %d", a.id, state.ID, port), nil
-	case len(a.permitted(true, portSpan{firstEphemeral, lastEphemeral})) == 0:
-		return fmt.Sprintf("the network ACL %s of %s permits no answers: no outbound TCP to ports %d-%d", a.id, state.ID, firstEphemeral, lastEphemeral), nil
 	}
-	return "", nil
+	return a.closed(false, port), nil
 }
 
-// losesAnswers warns of a network ACL of an existing subnet that lets only a part of the answers in: those to other ports of a machine are
-// lost, and connections fail by chance.
+// losesAnswers warns if the network ACL of an existing subnet permits answers to only some of the ports from which Linux connects:
+// connections from the other ports fail.
 func losesAnswers(ctx context.Context, c *cloud.Clients, subnet *graph.Ref[SubnetState]) (warnings []string, err error) {
-	if subnet == nil || subnet.Desired() != nil {
-		return nil, nil
-	}
-	state, ok := subnet.Found()
-	if !ok {
-		return nil, nil
-	}
-	a, err := networkACLOf(ctx, c, state.VPC, state.ID)
+	a, err := existingACL(ctx, c, subnet)
 	if a == nil || err != nil {
 		return nil, err
 	}
-	parts := a.permitted(false, portSpan{firstLinuxEphemeral, lastOfEphemeral})
+	parts := a.permitted(false, portSpan{firstLinuxEphemeral, lastLinuxEphemeral})
 	slices.SortFunc(parts, func(x, y portSpan) int { return cmp.Compare(x.from, y.from) })
 	next := int32(firstLinuxEphemeral)
 	for _, p := range parts {
@@ -152,11 +156,11 @@ func losesAnswers(ctx context.Context, c *cloud.Clients, subnet *graph.Ref[Subne
 			next = max(next, p.to+1)
 		}
 	}
-	if next > lastOfEphemeral {
+	if next > lastLinuxEphemeral {
 		return nil, nil
 	}
 	return []string{fmt.Sprintf(
 		"the network ACL %s of the subnet %s does not permit inbound TCP to all of the ports %d-%d, where machines get answers: connections fail by chance",
-		a.id, state.ID, firstLinuxEphemeral, lastOfEphemeral,
+		a.id, a.subnet, firstLinuxEphemeral, lastLinuxEphemeral,
 	)}, nil
 }

@@ -148,7 +148,7 @@ func (s *Subnet) Create(ctx context.Context, c *cloud.Clients) (*SubnetState, er
 }
 
 // CheckCreation implements graph.CheckedCreation: subnets of a VPC do not overlap (InvalidSubnet.Conflict in "Error codes for the
-// Amazon EC2 API"). A subnet whose zone or isPublic the manifest changes is another one.
+// Amazon EC2 API"). If the manifest changes the zone or isPublic of a subnet, the run creates another one.
 func (s *Subnet) CheckCreation(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
 	block, err := netip.ParsePrefix(s.CIDR)
 	vpc := KnownVPC(s.VPC)

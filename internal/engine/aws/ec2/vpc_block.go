@@ -111,7 +111,7 @@ func (b *VPCBlock) Delete(ctx context.Context, c *cloud.Clients, have *VPCBlockS
 	return err
 }
 
-// Scopes of the quota of blocks: a VPC that a run creates has its first block.
+// scopeOfNew is the scope of the quota of blocks for a VPC that the run creates.
 const scopeOfNew = "the VPC"
 
 func blockScope(vpc string) string {
@@ -132,7 +132,7 @@ func blockTaken(desired any) (n int, scope string) {
 // countBlocks returns the number of IPv4 blocks by the scope of their VPC.
 func countBlocks(ctx context.Context, c *cloud.Clients) (map[string]int, error) {
 	all, err := VPCs(ctx, c)
-	used := map[string]int{scopeOfNew: 1}
+	used := map[string]int{scopeOfNew: 1} // the first block
 	for _, v := range all {
 		used[blockScope(aws.ToString(v.VpcId))] = 1 + len(vpcState(v).Blocks)
 	}

@@ -59,48 +59,59 @@ func NoWayOut(ctx context.Context, c *cloud.Clients, subnet *graph.Ref[SubnetSta
 	), nil
 }
 
-// closedRules says which network ACL lets nothing out of a subnet with this table: its own, or that of the subnet of its NAT gateway.
+// closedRules returns why a network ACL prevents machines in a subnet with this route table from connecting to AWS: the network ACL of
+// the subnet itself, or that of the subnet with the NAT gateway of the default route. It returns "" if neither does.
 func (s RouteTableState) closedRules(ctx context.Context, c *cloud.Clients, subnet string) (why string, err error) {
 	if why, err = closedACL(ctx, c, s.VPC, subnet); why != "" || err != nil {
 		return why, err
 	}
+	n, err := s.natGateway(ctx, c)
+	if n == nil || err != nil {
+		return "", err
+	}
+	return closedACL(ctx, c, s.VPC, aws.ToString(n.SubnetId))
+}
+
+// natGateway returns the NAT gateway of the default route; nil if the route leads elsewhere.
+func (s RouteTableState) natGateway(ctx context.Context, c *cloud.Clients) (*types.NatGateway, error) {
 	id := s.Routes[AnywhereIPv4]
 	if !strings.HasPrefix(id, "nat-") {
-		return "", nil
+		return nil, nil
 	}
 	all, err := natGatewaysIn(ctx, c, s.VPC)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	at := slices.IndexFunc(all, func(n types.NatGateway) bool { return aws.ToString(n.NatGatewayId) == id })
 	if at < 0 {
-		return "", nil
+		return nil, nil
 	}
-	return closedACL(ctx, c, s.VPC, aws.ToString(all[at].SubnetId))
+	return &all[at], nil
 }
 
 // closedGateway says why the public NAT gateway of a default route does not lead to the internet: its own subnet has no way there. A
 // public NAT gateway needs a route to an internet gateway ("NAT gateway basics", VPC user guide). A route to a firewall or to another
 // network may lead there.
 func (s RouteTableState) closedGateway(ctx context.Context, c *cloud.Clients) (why string, err error) {
-	id := s.Routes[AnywhereIPv4]
-	if !strings.HasPrefix(id, "nat-") || s.Dead[AnywhereIPv4] {
+	if s.Dead[AnywhereIPv4] {
 		return "", nil
 	}
-	all, err := natGatewaysIn(ctx, c, s.VPC)
-	if err != nil {
+	n, err := s.natGateway(ctx, c)
+	if n == nil || err != nil || n.ConnectivityType == types.ConnectivityTypePrivate {
 		return "", err
 	}
-	at := slices.IndexFunc(all, func(n types.NatGateway) bool { return aws.ToString(n.NatGatewayId) == id })
-	if at < 0 || all[at].ConnectivityType == types.ConnectivityTypePrivate {
-		return "", nil
-	}
-	subnet := aws.ToString(all[at].SubnetId)
+	subnet := aws.ToString(n.SubnetId)
 	table, err := RouteTableOf(ctx, c, s.VPC, subnet)
 	if table == nil || err != nil || table.closed(true) == "" {
 		return "", err
 	}
-	return fmt.Sprintf("leads to the NAT gateway %s, which is in the subnet %s, whose route table %s %s", id, subnet, table.ID, table.closed(true)), nil
+	return fmt.Sprintf(
+		"leads to the NAT gateway %s, which is in the subnet %s, whose route table %s %s",
+		aws.ToString(n.NatGatewayId),
+		subnet,
+		table.ID,
+		table.closed(true),
+	), nil
 }
 
 // RouteTableOf returns the route table that a subnet is associated with, or the main one of its VPC; nil if there is

@@ -39,8 +39,8 @@ var (
 	_ graph.Updater[ListenerState] = (*Listener)(nil)
 )
 
-// Check implements graph.Checked: no client reaches a listener in existing subnets whose network ACLs keep all of them out. A client of an
-// internal load balancer may be in its subnet, where network ACLs do not apply.
+// Check implements graph.Checked: it refuses a listener that no client can reach, because the network ACLs of all subnets of the load
+// balancer prevent it. A client of an internal load balancer may be in the same subnet, where network ACLs do not apply.
 func (l *Listener) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
 	lb, ok := l.LoadBalancer.Desired().(*LoadBalancer)
 	if !ok || lb.Internal {

@@ -116,7 +116,8 @@ type Quota struct {
 	// Default is the limit if Service Quotas does not return one, as the documentation of
 	// GetServiceQuota says of some quotas; 0 if it differs between accounts.
 	Default int
-	// Rare says that few plans need more than the default: Service Quotas is asked only then. No account has less.
+	// Rare is set for a quota that is at least Default in each account, and of which few plans need more: Service Quotas is only asked
+	// for the limit if a plan does.
 	Rare bool
 
 	// Takes returns how much of the quota a desired resource takes, and of which part of

@@ -87,11 +87,8 @@ func (p *PKI) Find(ctx context.Context, c *cloud.Clients) (*PKIState, error) {
 
 // Identify implements graph.Identified.
 func (p *PKI) Identify(ctx context.Context, c *cloud.Clients, _ *PKIState) (*PKIState, error) {
-	stored, err := PKIParameters(ctx, c)
-	if err == nil {
-		err = stored.damaged
-	}
-	if err != nil || len(stored.parameters) == 0 {
+	stored, err := undamaged(ctx, c)
+	if stored == nil || err != nil {
 		return nil, err
 	}
 	s := stored.state(c)
@@ -156,7 +153,7 @@ func (p *PKI) Update(ctx context.Context, c *cloud.Clients, have *PKIState, _ pl
 		return nil, err
 	}
 	if p.Used && len(have.Names) > 0 {
-		return nil, p.addMissing(ctx, c, have, keys.Marshal()) // find them again: some existed before
+		return nil, addMissing(ctx, c, have, keys.Marshal()) // find them again: some existed before
 	}
 	stored := &StoredKeys{Parts: keys.Marshal()}
 	values, err := pack(stored.Parts)
@@ -183,7 +180,7 @@ func (p *PKI) Update(ctx context.Context, c *cloud.Clients, have *PKIState, _ pl
 }
 
 // addMissing stores the parts that are missing, each in a parameter of its name.
-func (p *PKI) addMissing(ctx context.Context, c *cloud.Clients, have *PKIState, parts map[string][]byte) error {
+func addMissing(ctx context.Context, c *cloud.Clients, have *PKIState, parts map[string][]byte) error {
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
 		if slices.Contains(have.Names, name) {
 			continue
@@ -198,8 +195,8 @@ func (p *PKI) addMissing(ctx context.Context, c *cloud.Clients, have *PKIState, 
 // parameter is a parameter below the path of the keys.
 type parameter struct{ name, value string }
 
-// pack returns the parameters for certificates and keys. The two parts of a pair are in one, "ca", as a
-// JSON object with their names; so of two runs that were killed, no certificate meets the key of the other one.
+// pack returns the parameters for certificates and keys. A certificate and its key are in one parameter, such as "ca": a
+// JSON object with the two files. So a run that is killed cannot leave a certificate beside the key of an earlier run.
 func pack(parts map[string][]byte) (out []parameter, err error) {
 	pairs := map[string]map[string]string{}
 	for name, part := range parts {
@@ -225,8 +222,8 @@ func pack(parts map[string][]byte) (out []parameter, err error) {
 	return out, nil
 }
 
-// unpack adds the parts of a parameter. One that has the name of a part is of an older version, or of addMissing: what is
-// in a pair counts.
+// unpack adds what a parameter holds. An older version, or addMissing, has written a parameter that has the name of one
+// file. If a pair has that file too, that of the pair is used.
 func (k *StoredKeys) unpack(name, value string) error {
 	k.parameters = append(k.parameters, name)
 	if name == TokenName || path.Ext(name) != "" {
@@ -301,13 +298,19 @@ func PKIParameters(ctx context.Context, c *cloud.Clients) (*StoredKeys, error) {
 	})
 }
 
+// undamaged reads the stored keys, and returns an error if one of their parameters cannot be read; nil if there are none.
+func undamaged(ctx context.Context, c *cloud.Clients) (*StoredKeys, error) {
+	stored, err := PKIParameters(ctx, c)
+	if err != nil || len(stored.parameters) == 0 {
+		return nil, err
+	}
+	return stored, stored.damaged
+}
+
 // StoredPKI returns the stored keys of the cluster, or nil if there are none.
 func StoredPKI(ctx context.Context, c *cloud.Clients) (*boot.PKI, error) {
-	stored, err := PKIParameters(ctx, c)
-	if err == nil {
-		err = stored.damaged
-	}
-	if err != nil || len(stored.parameters) == 0 {
+	stored, err := undamaged(ctx, c)
+	if stored == nil || err != nil {
 		return nil, err
 	}
 	return boot.ParsePKI(stored.Parts)

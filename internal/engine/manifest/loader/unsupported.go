@@ -24,6 +24,9 @@ type unsupportedField struct {
 // controllersSet is the remark about fields that controllers write.
 const controllersSet = "controllers set it"
 
+// pauses is the remark about fields that pause controllers.
+const pauses = "it pauses Cluster API's controllers, which this program does not run"
+
 // unsupportedFields lists all unsupported fields. Remove a field when it is implemented.
 func unsupportedFields() []unsupportedField {
 	const written = "Cluster API Provider AWS writes what it has found"
@@ -37,7 +40,7 @@ func unsupportedFields() []unsupportedField {
 		instance   = []string{manifest.KindAWSMachine}
 	)
 	rows := []unsupportedField{
-		{cluster, "spec.paused", "true", false, "it pauses Cluster API's controllers, which this program does not run"},
+		{[]string{manifest.KindCluster, manifest.KindDeployment}, "spec.paused", "true", false, pauses},
 		{cluster, "spec.availabilityGates", "", false, ""},
 		{[]string{manifest.KindClusterClass}, "spec.availabilityGates", "", false, ""},
 		{
@@ -46,7 +49,7 @@ func unsupportedFields() []unsupportedField {
 				manifest.KindDeployment, manifest.KindMachine, manifest.KindAWSMachine, manifest.KindPool, manifest.KindScalingPool, manifest.KindManagedPool,
 				manifest.KindResourceSet, manifest.KindHelmChart,
 			},
-			manifest.InAnnotations + clusterv1.PausedAnnotation, "", false, "it pauses Cluster API's controllers, which this program does not run",
+			manifest.InAnnotations + clusterv1.PausedAnnotation, "", false, pauses,
 		},
 
 		{
@@ -86,7 +89,6 @@ func unsupportedFields() []unsupportedField {
 			"Machines have conditions only in a management cluster; Nodes are checked",
 		},
 
-		{deployment, "spec.paused", "true", false, "it pauses Cluster API's controllers, which this program does not run"},
 		{deployment, "spec.minReadySeconds", "", false, ""},
 		{deployment, "spec.progressDeadlineSeconds", "", false, "Cluster API has removed it"},
 		{deployment, "spec.revisionHistoryLimit", "", false, "Cluster API has removed it"},

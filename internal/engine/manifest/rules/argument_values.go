@@ -436,8 +436,8 @@ func onOrOff(value string) string {
 	return ""
 }
 
-// apiGroups are the groups of APIs that the API server has, or has had since Kubernetes 1.27, and "api", which is a part of APIs by
-// their stage (pkg/apis of Kubernetes, kube-aggregator and apiextensions-apiserver).
+// apiGroups returns the API groups that runtime-config can name: those that the API server serves, or has served since Kubernetes 1.27
+// (pkg/apis of Kubernetes, kube-aggregator and apiextensions-apiserver), and "api", as in api/beta for all beta versions.
 func apiGroups() []string {
 	return strings.Fields(`api admission.k8s.io admissionregistration.k8s.io apidiscovery.k8s.io apiextensions.k8s.io apiregistration.k8s.io apps
 		apiserverinternal.k8s.io authentication.k8s.io authorization.k8s.io autoscaling batch certificates.k8s.io coordination.k8s.io discovery.k8s.io

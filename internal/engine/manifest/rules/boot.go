@@ -12,6 +12,7 @@ import (
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/components"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/regex"
@@ -181,8 +182,8 @@ func joinPhases() []string {
 		wait-control-plane`)
 }
 
-// checkKubeletFiles warns of files that a kubelet reads when it starts, and that nothing makes: kubeadm makes those below /etc/kubernetes and
-// /var/lib/kubelet.
+// checkKubeletFiles warns of files that a kubelet reads when it starts and that nothing creates. kubeadm creates those in /etc/kubernetes
+// and /var/lib/kubelet.
 func (c *checks) checkKubeletFiles(o *manifest.Entry, at string, args []bootstrapv1.Arg, spec *bootstrapv1.KubeadmConfigSpec) {
 	for i, a := range args {
 		reads := slices.Contains(strings.Fields("config tls-cert-file tls-private-key-file client-ca-file image-credential-provider-config"), a.Name)
@@ -208,10 +209,7 @@ func (c *checks) checkWritten(o *manifest.Entry, at, name string, spec *bootstra
 // only the folders that kubeadm mounts (cmd/kubeadm/app/phases/controlplane/volumes.go) and extraVolumes.
 func (c *checks) checkMountedFiles(o *manifest.Entry, prefix string, spec *bootstrapv1.KubeadmConfigSpec) {
 	config := &spec.ClusterConfiguration
-	keys := config.CertificatesDir
-	if keys == "" {
-		keys = "/etc/kubernetes/pki"
-	}
+	keys := boot.CertificatesDir(config)
 	common := []string{
 		"/etc/ssl/certs",
 		"/etc/pki/ca-trust",

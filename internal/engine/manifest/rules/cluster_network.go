@@ -145,22 +145,15 @@ func (c *checks) checkPodBlock(cluster *manifest.Entry, b networkBlock) {
 func (c *checks) nodes() int {
 	n := len(c.cluster.Machines)
 	if p := c.cluster.ControlPlane; p != nil {
-		n += int(valueOf(p.Object.Spec.Replicas))
+		n += p.Replicas()
 	}
 	for _, d := range c.cluster.Deployments {
-		n += int(valueOf(d.Object.Spec.Replicas))
+		n += d.Replicas()
 	}
 	for _, p := range c.cluster.Pools {
 		n += p.Replicas()
 	}
 	return n
-}
-
-func valueOf(n *int32) int32 {
-	if n == nil {
-		return 1 // the default of replicas
-	}
-	return *n
 }
 
 // controllerManagerArgument is an argument of the kube-controller-manager; "" if it is not set.

@@ -12,8 +12,8 @@ import (
 // mostPolicies is how many managed policies a role can have ("IAM and AWS STS quotas", IAM user guide).
 const mostPolicies = 10
 
-// warnNoPods warns of an association for pods that cannot exist: Kubernetes permits no such names (ValidateNamespaceName and
-// ValidateServiceAccountName in k8s.io/apimachinery/pkg/api/validation).
+// warnNoPods warns of an association that no pod can use, because Kubernetes does not permit the name of its namespace or of its service
+// account (ValidateNamespaceName and ValidateServiceAccountName in k8s.io/apimachinery/pkg/api/validation).
 func (c *checks) warnNoPods(a manifest.PodIdentity) {
 	for _, x := range []struct {
 		what, name string

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"cmp"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -115,7 +114,7 @@ func etcdLife(flag string) (first, last int) {
 	return 0, always
 }
 
-// etcdRules are rules about the values of flags: Validate in server/embed/config.go, ConvertToZapLevel in client/pkg/logutil,
+// etcdRules returns the rules for the values of etcd's flags, by flag. They are those of Validate in server/embed/config.go, ConvertToZapLevel in client/pkg/logutil,
 // GetTLSVersion and GetCipherSuite in client/pkg/tlsutil, and parseCompactionRetention in server/embed of etcd.
 //
 //nolint:gochecknoglobals // constant data, which is made when it is needed first
@@ -156,7 +155,7 @@ func retention(value string) string {
 	return fmt.Sprintf("%q is neither a number nor a duration such as 8h", value)
 }
 
-// bound is the rule of a URL on which etcd listens: with an IP address, or localhost (checkBindURLs).
+// bound is the rule for a URL on which etcd listens: its host is an IP address or localhost (checkBindURLs).
 func bound(value string) string {
 	u, err := url.Parse(value)
 	if err == nil && (u.Scheme == "unix" || u.Scheme == "unixs") {
@@ -176,12 +175,10 @@ func bound(value string) string {
 func (c *checks) checkEtcdTogether(o *manifest.Entry, path string, config *bootstrapv1.ClusterConfiguration) {
 	const usualBeat, usualElection, beats = 100, 1000, 5 // milliseconds; kubeadm sets neither
 	args := map[string]string{}
+	folders := []string{boot.CertificatesDir(config) + "/etcd/", boot.EtcdDataDir(config) + "/"}
 	for i, a := range config.Etcd.Local.ExtraArgs {
 		value := manifest.Deref(a.Value)
 		args[a.Name] = value
-		folders := []string{
-			cmp.Or(config.CertificatesDir, boot.DefaultCertificatesDir) + "/etcd/", cmp.Or(config.Etcd.Local.DataDir, "/var/lib/etcd") + "/",
-		}
 		inside := slices.ContainsFunc(folders, func(folder string) bool { return strings.HasPrefix(value, folder) })
 		if strings.HasSuffix(a.Name, "-file") && strings.HasPrefix(value, "/") && !inside {
 			c.fail(

@@ -167,8 +167,8 @@ func (c *checks) hasLoadBalancer() bool {
 
 // checkRegistration checks how a machine registers its Node.
 func (c *checks) checkRegistration(o *manifest.Entry, path string, r *bootstrapv1.NodeRegistrationOptions, v kubernetesVersion) {
-	// cloud-init or a script replaces variables: what is around them stays. The kubelet writes small letters
-	// (GetHostname in k8s.io/component-helpers/node/util).
+	// Only the text around variables is checked: cloud-init or a script replaces them. The kubelet converts the name to
+	// lower case (GetHostname in k8s.io/component-helpers/node/util).
 	name := strings.ToLower(regex.Of(`\{\{.*?\}\}|\$\{.*?\}|\$\(.*?\)`).ReplaceAllString(r.Name, "x"))
 	if bad := validation.IsDNS1123Subdomain(name); name != "" && !strings.ContainsAny(name, "${}") && len(bad) > 0 {
 		c.fail(o.Problem(path+".name", fmt.Sprintf("%q is not the name of a Node: %s", r.Name, bad[0]), "change it, or remove it"))

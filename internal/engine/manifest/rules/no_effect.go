@@ -58,7 +58,7 @@ func (c *checks) checkBastion() {
 	}
 }
 
-// warnOverrides warns of groups for roles that no machine and no load balancer has.
+// warnOverrides warns of security groups for roles that do not exist.
 func (c *checks) warnOverrides(o *manifest.Entry, path string, groups map[infrav1.SecurityGroupRole]string) {
 	roles := []string{
 		string(infrav1.SecurityGroupBastion), string(infrav1.SecurityGroupNode), string(infrav1.SecurityGroupEKSNodeAdditional),

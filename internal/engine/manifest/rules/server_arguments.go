@@ -49,7 +49,7 @@ func checkServerTogether(args map[string]string, fail func(what, fix string)) {
 	checkNeeded(args, has, fail)
 }
 
-// checkNeeded checks what the API server and its admission plugins cannot do without.
+// checkNeeded checks arguments that the API server, or an admission plugin, requires.
 func checkNeeded(args map[string]string, has func(string) bool, fail func(what, fix string)) {
 	if has("service-account-issuer") && args["service-account-issuer"] == "" {
 		fail("service-account-issuer is empty", "set it, or remove it: kubeadm sets it")

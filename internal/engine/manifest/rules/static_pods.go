@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/components"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
@@ -19,7 +19,7 @@ import (
 // pkg/apis/core/validation of Kubernetes).
 func (c *checks) checkStaticPods(o *manifest.Entry, prefix string, spec *bootstrapv1.KubeadmConfigSpec) {
 	config := &spec.ClusterConfiguration
-	at, keys := prefix+".clusterConfiguration", cmp.Or(config.CertificatesDir, "/etc/kubernetes/pki")
+	at, keys := prefix+".clusterConfiguration", boot.CertificatesDir(config)
 	for _, x := range []struct {
 		component, field string
 		volumes          []bootstrapv1.HostPathMount

@@ -23,7 +23,7 @@ func TestAddonFlags(t *testing.T) {
 	secret := file("secret.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {token: hunter2}\n")
 
 	require.Equal(t, 0, s.run(append(cluster, "--cni", network, "--addon", secret)...), s.err.String())
-	assert.Contains(t, s.out.String(), "+ addons/cni.yaml")
+	assert.Contains(t, s.out.String(), "+ resource-set/cni.yaml")
 	assert.Contains(t, s.out.String(), "+ DaemonSet kube-system/net  as written")
 	assert.Contains(t, s.out.String(), "+ Secret s  as written")
 	assert.NotContains(t, s.out.String()+s.err.String(), "hunter2")

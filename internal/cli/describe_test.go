@@ -33,7 +33,7 @@ func TestDescribeWithoutAPIServer(t *testing.T) {
 	s.silenced(t)
 
 	require.Equal(t, 0, s.run("cluster", "describe", "-f", file), s.err.String())
-	assert.Regexp(t, `\? addons/\S+ +unknown\n`, s.out.String())
+	assert.Regexp(t, `\? resource-set/\S+ +unknown\n`, s.out.String())
 	assert.NotContains(t, s.out.String(), "missing", "nobody can say that")
 	assert.Regexp(t, `\d+ of \d+ up to date, \d+ unknown, \d+ pending\.\n$`, s.out.String())
 

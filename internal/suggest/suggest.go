@@ -11,7 +11,7 @@ import (
 // or "" if none is close enough. If the word is a part of exactly one candidate, Nearest
 // returns that one: instanceMetadataOptions for metadataOptions.
 func Nearest(word string, candidates []string) string {
-	best, limit := "", 1+len(word)/3
+	best, limit := "", (len(word)+2)/3 // 1 of 3 letters, 2 of 6, 3 of 9
 	if longer := containing(word, candidates); len(longer) == 1 {
 		best, limit = longer[0], 1
 	}

@@ -13,6 +13,7 @@ func TestDidYouMean(t *testing.T) {
 	assert.Equal(t, "stackName", suggest.Nearest("stackname", known))
 	assert.Equal(t, "region", suggest.Nearest("regoin", known))
 	assert.Empty(t, suggest.Nearest("tags", known))
+	assert.Empty(t, suggest.Nearest("yes", []string{"set"}), "two letters of three")
 	assert.Equal(t, `did you mean "eks"?`, suggest.DidYouMean("EKS", known))
 	assert.Equal(t, "known names: eks, region, stackName", suggest.DidYouMean("somethingElse", known))
 	assert.Empty(t, suggest.DidYouMean("a", nil))

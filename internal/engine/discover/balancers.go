@@ -13,6 +13,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
@@ -32,7 +33,7 @@ type Classic struct {
 }
 
 // apiPort is the port of the API server on its machine.
-const apiPort = 6443
+const apiPort = manifest.DefaultAPIPort
 
 // readBalancers reads the load balancers of the API server: the cluster's own, or those of
 // somebody else with which its control plane is registered.

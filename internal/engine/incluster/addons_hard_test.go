@@ -121,7 +121,7 @@ func TestAddonsWrong(t *testing.T) {
 				began := time.Now()
 				_, err := enginetest.Waiting(m, a.Process(), plan.NodesReady).Apply(t.Context(), cluster.Options{Observe: enginetest.Tell(t)})
 				require.ErrorContains(t, err, tt.want)
-				require.ErrorContains(t, err, "addons/mine.yaml (dir/mine.yaml): ")
+				require.ErrorContains(t, err, "resource-set/mine.yaml (dir/mine.yaml): ")
 				assert.Less(t, time.Since(began), time.Minute)
 				assert.Equal(t, tt.refused, errors.As(err, new(*plan.RefusedError)))
 				enginetest.Inside(a, func(c *kubesim.Cluster) {
@@ -145,7 +145,7 @@ func TestAddonsDelete(t *testing.T) {
 		p, err := c.PlanDelete(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		for _, s := range p.Steps {
-			assert.False(t, strings.HasPrefix(string(s.Resource), "addons/"))
+			assert.False(t, strings.HasPrefix(string(s.Resource), "resource-set/"))
 		}
 		_, err = c.Delete(t.Context(), cluster.Options{Observe: enginetest.Tell(t)})
 		require.NoError(t, err)

@@ -77,7 +77,7 @@ func TestAddonsBeforeTheCluster(t *testing.T) {
 		m := enginetest.Load(t, addonsExample, nil)
 		a := enginetest.Account(m, enginetest.Lag)
 		steps := stepsOf(t, m, a)
-		at := slices.IndexFunc(steps, func(s plan.Step) bool { return s.Resource == "addons/network" })
+		at := slices.IndexFunc(steps, func(s plan.Step) bool { return s.Resource == "resource-set/network" })
 		require.GreaterOrEqual(t, at, 0)
 		assert.Equal(t, plan.Create, steps[at].Action)
 		assert.Equal(t, "resource-sets.yaml:144 ClusterResourceSet/network", steps[at].Origin)
@@ -98,7 +98,7 @@ func TestAddonsPostponed(t *testing.T) {
 		c := run.Open(m, cluster.Target{Config: a.Config(), Owner: "test", Warn: func(text string) { warnings = append(warnings, text) }})
 		p, err := c.Plan(t.Context())
 		require.NoError(t, err)
-		assert.Zero(t, p.CountKind("addons", plan.Create))
+		assert.Zero(t, p.CountKind("resource-set", plan.Create))
 		assert.Equal(t, []string{"not applied before the API server answers, which this run does not wait for: " +
 			"add-ons network, cloud-controller, teams; run again with --wait=joined or --wait=ready"}, warnings)
 	})
@@ -139,10 +139,10 @@ func TestAddonsTamper(t *testing.T) {
 	}{
 		"field": {func(c *kubesim.Cluster) {
 			change(c, flannelPath, func(o kubesim.Object) { under(o, append(pod, "containers", 0)...)["image"] = "evil" })
-		}, []string{"addons/network DaemonSet kube-flannel/flannel: differs in spec.template.spec.containers[0].image → as written"}},
+		}, []string{"resource-set/network DaemonSet kube-flannel/flannel: differs in spec.template.spec.containers[0].image → as written"}},
 		"atomic list": {func(c *kubesim.Cluster) {
 			change(c, flannelPath, func(o kubesim.Object) { under(o, pod...)["tolerations"] = []any{} })
-		}, []string{"addons/network DaemonSet kube-flannel/flannel: differs in spec.template.spec.tolerations → as written"}},
+		}, []string{"resource-set/network DaemonSet kube-flannel/flannel: differs in spec.template.spec.tolerations → as written"}},
 		"many fields": {func(c *kubesim.Cluster) {
 			change(c, "/api/v1/namespaces/kube-flannel/configmaps/flannel", func(o kubesim.Object) { o["data"] = kubesim.Object{} })
 			change(c, flannelPath, func(o kubesim.Object) {
@@ -152,8 +152,8 @@ func TestAddonsTamper(t *testing.T) {
 				}
 			})
 		}, []string{
-			"addons/network ConfigMap kube-flannel/flannel: differs in data.cni-conf.json, data.net-conf.json → as written",
-			"addons/network DaemonSet kube-flannel/flannel: differs in spec.template.spec.initContainers[0].command, " +
+			"resource-set/network ConfigMap kube-flannel/flannel: differs in data.cni-conf.json, data.net-conf.json → as written",
+			"resource-set/network DaemonSet kube-flannel/flannel: differs in spec.template.spec.initContainers[0].command, " +
 				"spec.template.spec.initContainers[0].image, spec.template.spec.initContainers[1].command, 1 more → as written",
 		}},
 		"additions": {func(c *kubesim.Cluster) { // not in the set: ignored
@@ -167,8 +167,8 @@ func TestAddonsTamper(t *testing.T) {
 			delete(c.Objects, teamPath)
 			delete(c.Objects, managerPath)
 		}, []string{
-			"addons/cloud-controller DaemonSet kube-system/aws-cloud-controller-manager:  → there",
-			"addons/teams Team platform:  → as written",
+			"resource-set/cloud-controller DaemonSet kube-system/aws-cloud-controller-manager:  → there",
+			"resource-set/teams Team platform:  → as written",
 			"workloads/cloud-controller DaemonSet kube-system/aws-cloud-controller-manager: it does not exist → ready",
 		}},
 		"left alone": {func(c *kubesim.Cluster) {
@@ -236,7 +236,7 @@ func TestAddonsTellNoSecrets(t *testing.T) {
 		})
 		steps := stepsOf(t, m, a)
 		require.Len(t, steps, 1)
-		assert.Equal(t, plan.ID("addons/mine.yaml"), steps[0].Resource)
+		assert.Equal(t, plan.ID("resource-set/mine.yaml"), steps[0].Resource)
 		assert.Equal(t, "dir/mine.yaml", steps[0].Origin)
 		assert.Equal(t, "differs in data.token", steps[0].Diff[0].Have)
 		said := &apierrors.StatusError{ErrStatus: metav1.Status{Message: "hunter2 is no token", Code: 422, Reason: metav1.StatusReasonInvalid}}

@@ -345,7 +345,7 @@ func TestSetsAndChartsWaitForDefinitions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := pooled(t)
 		a := enginetest.Account(m, enginetest.Lag)
-		assert.Contains(t, chartSteps(t, m, a), "addons/pools NodePool default:  -> there")
+		assert.Contains(t, chartSteps(t, m, a), "resource-set/pools NodePool default:  -> there")
 		require.NoError(t, applied(t, m, a, &helmsim.Helm{}))
 		enginetest.Inside(a, func(c *kubesim.Cluster) { assert.NotNil(t, c.Get("/apis/karpenter.sh/v1/nodepools/default")) })
 		assert.Empty(t, chartSteps(t, m, a))
@@ -354,7 +354,7 @@ func TestSetsAndChartsWaitForDefinitions(t *testing.T) {
 		m := pooled(t, "options: {install: {createNamespace: false}}", "options: {skipCRDs: true, install: {createNamespace: false}}")
 		a := enginetest.Account(m, enginetest.Lag)
 		err := applied(t, m, a, &helmsim.Helm{})
-		require.ErrorContains(t, err, "addons/pools (demo.yaml:")
+		require.ErrorContains(t, err, "resource-set/pools (demo.yaml:")
 		require.ErrorContains(t, err, "gave up after 30m0s")
 		require.ErrorContains(t, err, "NodePool default (demo.yaml:")
 		require.ErrorContains(t, err, "no chart of the manifest has defined it: bring its CustomResourceDefinition too")

@@ -10,11 +10,11 @@ import (
 
 // Kinds of resources in the cluster.
 const (
-	APIServerKind = "api-server"
-	NodeKind      = "node"
-	AddonsKind    = "addons"
-	KubeProxyKind = "kube-proxy"
-	CoreDNSKind   = "coredns"
+	APIServerKind   = "api-server"
+	NodeKind        = "node"
+	ResourceSetKind = "resource-set"
+	KubeProxyKind   = "kube-proxy"
+	CoreDNSKind     = "coredns"
 )
 
 // Kinds lists the kinds of this package, with what a status line shows of them.
@@ -28,7 +28,7 @@ func Kinds() []*kind.Kind {
 		kind.Of(kind.Kind{Name: KubeProxyKind}, kind.Functions[SystemImageState]{Status: systemImageStatus}),
 	}
 	for _, name := range []string{
-		AddonsKind, "aws-auth", CoreDNSKind, "drain", "etcd-member", "etcd-members", "helm-leftovers", "hook", JoinTokenKind, "kubeadm-config", "node-object", "node-objects", "self-managed-addon", "vpc-cni",
+		ResourceSetKind, "aws-auth", CoreDNSKind, "drain", "etcd-member", "etcd-members", "helm-leftovers", "hook", JoinTokenKind, "kubeadm-config", "node-object", "node-objects", "self-managed-addon", "vpc-cni",
 	} {
 		all = append(all, &kind.Kind{Name: name})
 	}

@@ -116,7 +116,7 @@ func TestTroublesOfWebhooks(t *testing.T) {
 		a := restored(t, m, saved)
 		enginetest.Inside(a, func(c *kubesim.Cluster) { c.Broken = map[string]string{"example.org/widgets:1": kubesim.Unpullable} })
 		_, err := enginetest.Waiting(m, a.Process(), plan.NodesReady).Apply(t.Context(), cluster.Options{})
-		require.ErrorContains(t, err, "addons/mine.yaml")
+		require.ErrorContains(t, err, "resource-set/mine.yaml")
 		assert.Contains(t, findingsOf(err), "1. the webhook widgets.example.org does not answer: its Service is widgets/widgets: "+
 			"Deployment widgets/widgets cannot pull the image example.org/widgets:1 (ImagePullBackOff)")
 	})

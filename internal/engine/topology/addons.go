@@ -33,7 +33,7 @@ func addAddons(g *graph.Graph, in inputs, k kubernetes) (podNetwork []graph.Edge
 		if len(a.Objects) > 0 {
 			added := graph.Install(
 				g,
-				plan.ID(incluster.AddonsKind+"/"+set.Name),
+				plan.ID(incluster.ResourceSetKind+"/"+set.Name),
 				a,
 				graph.From(set.Origin),
 				graph.With(uninstalled),
@@ -55,7 +55,7 @@ func addWorkloads(g *graph.Graph, in inputs, k kubernetes) {
 	if in.o.Wait != plan.NodesReady || k.server == nil {
 		return
 	}
-	after := append(runPods(g), graph.Awaits(desiredOf(g, incluster.AddonsKind, incluster.HelmReleaseKind)...)...)
+	after := append(runPods(g), graph.Awaits(desiredOf(g, incluster.ResourceSetKind, incluster.HelmReleaseKind)...)...)
 	add := func(w *incluster.Workloads, from graph.Option) {
 		w.API, w.Server, w.After = k.api, k.server, after
 		graph.Expect(g, plan.ID(incluster.WorkloadsKind+"/"+w.Name), w, from, graph.Diagnosed(diagnose.Workloads(w)))

@@ -90,7 +90,7 @@ func retireEKS(g *graph.Graph, in inputs, cluster *graph.Ref[eks.ClusterState], 
 			eks.RetireFargateProfile(g, id, name, cluster, pods)
 		}
 	}
-	addons := append(pods, graph.Awaits(desiredOf(g, "addon", "addons", "vpc-cni")...)...)
+	addons := append(pods, graph.Awaits(desiredOf(g, "addon", incluster.ResourceSetKind, "vpc-cni")...)...)
 	for _, name := range in.inv.EKS.Addons {
 		if id := plan.ID("addon/" + name); g.Resource(id) == nil {
 			eks.RetireAddon(g, id, name, cluster, addons)

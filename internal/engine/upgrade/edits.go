@@ -199,7 +199,7 @@ func updatedBy(p plan.Plan) (ids []plan.ID) {
 		autoscaling.GroupKind,
 		incluster.KubeProxyKind,
 		incluster.CoreDNSKind,
-		incluster.AddonsKind,
+		incluster.ResourceSetKind,
 		incluster.HelmReleaseKind,
 	}
 	for _, s := range p.Steps {

@@ -317,7 +317,7 @@ func TestUpgradesOfCloudControllers(t *testing.T) {
 		updates plan.ID
 		more    []string
 	}{
-		"resource-sets.yaml": {"Secret/cloud-controller stringData.cloud-controller.yaml v1.33.0 → v1.34.0", "addons/cloud-controller", []string{once, once + "  strategy: Reconcile\n"}},
+		"resource-sets.yaml": {"Secret/cloud-controller stringData.cloud-controller.yaml v1.33.0 → v1.34.0", "resource-set/cloud-controller", []string{once, once + "  strategy: Reconcile\n"}},
 		"charts.yaml":        {"HelmChartProxy/charts-cloud-controller-manager spec.valuesTemplate v1.33.0 → v1.34.0", "helm-release/aws-cloud-controller-manager", nil},
 	} {
 		t.Run(file, func(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// Ports to which answers are sent: those from which any system connects, and those from which Linux connects ("Ephemeral ports", VPC user guide;
-// net.ipv4.ip_local_port_range).
+// Ports to which answers are sent: those from which any system connects, and those from which Linux connects ("Ephemeral ports", VPC user
+// guide; net.ipv4.ip_local_port_range).
 const (
 	firstEphemeral, lastEphemeral           = 1024, 65535
 	firstLinuxEphemeral, lastLinuxEphemeral = 32768, 60999

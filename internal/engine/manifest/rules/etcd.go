@@ -114,8 +114,8 @@ func etcdLife(flag string) (first, last int) {
 	return 0, always
 }
 
-// etcdRules returns the rules for the values of etcd's flags, by flag. They are those of Validate in server/embed/config.go, ConvertToZapLevel in client/pkg/logutil,
-// GetTLSVersion and GetCipherSuite in client/pkg/tlsutil, and parseCompactionRetention in server/embed of etcd.
+// etcdRules returns the rules for the values of etcd's flags, by flag. In etcd's own code, they are in Validate (server/embed/config.go),
+// ConvertToZapLevel (client/pkg/logutil), GetTLSVersion and GetCipherSuite (client/pkg/tlsutil), and parseCompactionRetention (server/embed).
 //
 //nolint:gochecknoglobals // constant data, which is made when it is needed first
 var etcdRules = sync.OnceValue(func() map[string]valueRule {

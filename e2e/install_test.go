@@ -96,15 +96,9 @@ func goEnv(t *testing.T, name string) string {
 // with the same content: the files of the working tree that git does not ignore.
 func moduleProxy(t *testing.T, versions []string) string {
 	t.Helper()
-	ls := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-	ls.Dir = ".."
-	list, err := ls.Output()
-	require.NoError(t, err)
 	var files []zip.File
-	for name := range strings.SplitSeq(strings.TrimSuffix(string(list), "\x00"), "\x00") {
-		if _, err := os.Lstat(filepath.Join("..", name)); err == nil { // git lists a deleted file until the commit
-			files = append(files, treeFile(name))
-		}
+	for _, name := range treeFiles(t) {
+		files = append(files, treeFile(name))
 	}
 	mod, err := os.ReadFile("../go.mod")
 	require.NoError(t, err)
@@ -123,6 +117,21 @@ func moduleProxy(t *testing.T, versions []string) string {
 		write(version+".info", []byte(`{"Version":"`+version+`","Time":"2026-11-22T12:00:00Z"}`))
 	}
 	return proxy
+}
+
+// treeFiles lists the files of the working tree that git does not ignore, by their paths from the root.
+func treeFiles(t *testing.T) (names []string) {
+	t.Helper()
+	ls := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	ls.Dir = ".."
+	list, err := ls.Output()
+	require.NoError(t, err)
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(list), "\x00"), "\x00") {
+		if _, err := os.Lstat(filepath.Join("..", name)); err == nil { // git lists a deleted file until the commit
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // treeFile is a file of the working tree, by its path from the root.

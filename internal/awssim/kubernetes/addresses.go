@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -31,6 +32,14 @@ func (svc *Service) address(i *ec2.Instance, told string) string {
 		return n.PrivateIP
 	}
 	return ""
+}
+
+// hasAddress reports whether an interface of an instance has an address.
+func (svc *Service) hasAddress(i *ec2.Instance, address string) bool {
+	return slices.ContainsFunc(i.Interfaces, func(id string) bool {
+		n := svc.EC2.Interface(id)
+		return n != nil && (n.PrivateIP == address || slices.Contains(n.IPv6, address))
+	})
 }
 
 // serverRefuses returns why the API server of a machine does not start: its address and the

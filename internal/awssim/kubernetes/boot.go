@@ -308,10 +308,13 @@ func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text strin
 			b.Host, _, _ = strings.Cut(doc.ControlPlaneEndpoint, ":")
 		case "InitConfiguration":
 			b.Advertised = svc.address(i, doc.LocalAPIEndpoint.AdvertiseAddress)
+			if !svc.hasAddress(i, b.Advertised) {
+				return nil, fmt.Errorf("etcd: listen tcp %s: bind: cannot assign requested address", b.Advertised)
+			}
 			if err := doc.NodeRegistration.apply(b); err != nil {
 				return nil, err
 			}
-			if why := cmp.Or(svc.preflight(i, doc.NodeRegistration.IgnorePreflightErrors), doc.NodeRegistration.refused(b.Version), tokensRefused(doc.BootstrapTokens),
+			if why := cmp.Or(svc.preflight(i, doc.NodeRegistration.IgnorePreflightErrors), doc.NodeRegistration.refused(b.Version), svc.overReserved(i, doc.NodeRegistration.KubeletExtraArgs), tokensRefused(doc.BootstrapTokens),
 				patchesRefused(doc.Patches.Directory, files, b.Version)); why != "" {
 				return nil, errors.New(why)
 			}
@@ -327,7 +330,7 @@ func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text strin
 			if doc.Discovery.File != nil && t.Token != "" { // ValidateDiscovery in cmd/kubeadm/app/apis/kubeadm/validation
 				return nil, errors.New("kubeadm: discovery: Invalid value: bootstrapToken and file cannot both be set")
 			}
-			if why := cmp.Or(doc.NodeRegistration.refused(b.Version), patchesRefused(doc.Patches.Directory, files, b.Version)); why != "" {
+			if why := cmp.Or(doc.NodeRegistration.refused(b.Version), svc.overReserved(i, doc.NodeRegistration.KubeletExtraArgs), patchesRefused(doc.Patches.Directory, files, b.Version)); why != "" {
 				return nil, errors.New(why)
 			}
 			if doc.ControlPlane != nil {
@@ -339,6 +342,9 @@ func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text strin
 			b.Host, _, _ = strings.Cut(t.APIServerEndpoint, ":")
 			if doc.ControlPlane != nil {
 				b.Advertised = svc.address(i, doc.ControlPlane.LocalAPIEndpoint.AdvertiseAddress)
+				if !svc.hasAddress(i, b.Advertised) {
+					return nil, fmt.Errorf("etcd: listen tcp %s: bind: cannot assign requested address", b.Advertised)
+				}
 			}
 		}
 	}

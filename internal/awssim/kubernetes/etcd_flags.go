@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"crypto/tls"
 	"fmt"
 	"net"
@@ -75,7 +76,7 @@ func etcdRefused(args any, tag, version, keys, data string) string {
 			}
 			times[name] = float64(n)
 		}
-		if why := etcdValueRefused(name, value); why != "" {
+		if why := cmp.Or(etcdValueRefused(name, value), replacedEtcd(name, value, data)); why != "" {
 			return "etcd: " + why
 		}
 		if strings.HasSuffix(name, "-file") && strings.HasPrefix(value, "/") && !strings.HasPrefix(value, keys+"/etcd/") && !strings.HasPrefix(value, data+"/") {

@@ -128,6 +128,9 @@ func (svc *Service) join(i *ec2.Instance, b *ec2.Boot) (ended bool) {
 		i.JoinFails--
 		return svc.failed(b, at, ec2.FailedUnauthorized)
 	}
+	if why := joinRefused(c.ClusterConfiguration(), b.ControlPlane); why != "" && c.EKS == "" {
+		return svc.failed(b, at, why)
+	}
 	if b.ControlPlane {
 		if why := serverRefuses(c.ClusterConfiguration(), b.Advertised); why != "" {
 			return svc.failed(b, at, why)

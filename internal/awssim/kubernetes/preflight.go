@@ -43,12 +43,13 @@ func configRefused(text, version string) string {
 	var doc struct {
 		CertificatesDir   string
 		FeatureGates      map[string]bool
-		Networking        struct{ DNSDomain string }
+		Networking        struct{ DNSDomain, ServiceSubnet string }
 		APIServer         staticPod
 		ControllerManager staticPod
 		Scheduler         staticPod
 		Etcd              struct {
-			Local struct {
+			External *struct{}
+			Local    struct {
 				ExtraArgs         any
 				ImageTag, DataDir string
 			}
@@ -85,6 +86,9 @@ func configRefused(text, version string) string {
 		if why := fileRefused(c.name, keys, c.ExtraArgs, c.ExtraVolumes); why != "" {
 			return c.name + ": " + why
 		}
+	}
+	if why := replacedServer(doc.APIServer.ExtraArgs, doc.Networking.ServiceSubnet, doc.Etcd.External == nil); why != "" {
+		return why
 	}
 	local := doc.Etcd.Local
 	return etcdRefused(local.ExtraArgs, local.ImageTag, version, keys, cmp.Or(local.DataDir, "/var/lib/etcd"))
@@ -128,7 +132,10 @@ func (r nodeRegistration) refused(version string) string {
 			}
 		}
 	}
-	return componentRefuses("kubelet", version, r.KubeletExtraArgs)
+	if why := componentRefuses("kubelet", version, r.KubeletExtraArgs); why != "" {
+		return why
+	}
+	return replacedKubelet(r.KubeletExtraArgs, r.Name)
 }
 
 // authorityRefused returns why kubeadm does not use a CA that it finds

@@ -29,6 +29,9 @@ const (
 	controlPlaneRole = "eks-controlplane.cluster-api-provider-aws.sigs.k8s.io"
 )
 
+// workerArguments are the arguments of the kubelet of workers, in the quick start.
+const workerArguments = "          kubeletExtraArgs:\n          - name: cloud-provider\n            value: external"
+
 func thing(id string) awssim.Thing { return awssim.Thing{ID: id, Tags: map[string]string{}} }
 
 // interfaceIn adds a network interface to a subnet. owner is the instance that uses it; "" for none.
@@ -179,6 +182,20 @@ func TestUnfitThings(t *testing.T) {
 			[]string{instance, strings.Replace(instance, "t3.large", "m5.large", 1) + "      placementGroupName: apart\n      tenancy: dedicated\n"},
 			func(s *awssim.State) { s.EC2.PlacementGroups["apart"] = "spread" },
 			`tenancy dedicated: the placement group apart has the strategy spread, which takes no Dedicated Instances`,
+		},
+		"more memory reserved than there is": {
+			enginetest.Quickstart,
+			[]string{workerArguments, workerArguments + "\n          - {name: system-reserved, value: 'memory=6Gi'}\n          - {name: kube-reserved, value: 'memory=3Gi'}"},
+			nil, `instanceType: the kubelet would not start: it reserves 9Gi of memory, and t3.large has 8Gi: reserve less, or use a larger type`,
+		},
+		"more CPUs reserved than there are": {
+			enginetest.Quickstart, []string{workerArguments, workerArguments + "\n          - {name: reserved-cpus, value: '0-3'}"},
+			nil, `instanceType: the kubelet would not start: reserved-cpus has the CPU 3, and t3.large has 0 to 1: reserve less, or use a larger type`,
+		},
+		"reserved memory and CPUs": {
+			enginetest.Quickstart,
+			[]string{workerArguments, workerArguments + "\n          - {name: system-reserved, value: 'cpu=500m,memory=1Gi'}\n          - {name: kube-reserved, value: 'cpu=100m,memory=512Mi'}"},
+			nil, "",
 		},
 		"dedicated machines in seven partitions": {
 			enginetest.Quickstart,

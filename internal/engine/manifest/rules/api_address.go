@@ -66,6 +66,8 @@ func (c *checks) checkFamily(o *manifest.Entry, path, address string, services n
 		)
 	case !own.IsUnspecified() && !own.IsGlobalUnicast(): // VerifyAPIServerBindAddress in cmd/kubeadm/app/util/config/common.go
 		c.fail(o.Problem(path, fmt.Sprintf("%s is not an address at which other machines reach the API server", own), "remove it"))
+	case own.Is4() == services.Addr().Is4() && !own.IsUnspecified() && !c.hasInterfaces():
+		c.fail(o.Problem(path, fmt.Sprintf("AWS chooses the addresses of machines: etcd and the API server cannot listen on %s", own), "remove it"))
 	case own.Is4() == services.Addr().Is4():
 	case own.Is4():
 		c.fail(

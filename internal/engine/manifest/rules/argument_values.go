@@ -128,6 +128,7 @@ var valueRules = sync.OnceValue(func() map[string]valueRule {
 		"healthz-bind-address":       address,
 		"cpu-manager-policy-options": listOf(pair),
 		"reserved-cpus":              matching(`^\d+(-\d+)?(,\d+(-\d+)?)*$`, "a list of CPUs such as 0-1,4"),
+		"reserved-memory":            matching(`^\d+:[a-zA-Z0-9-]+=\S+$`, "a reservation such as 0:memory=1Gi"),
 		"container-log-max-size":     quantity,
 		"container-log-max-files":    between(2, 1<<31-1),
 		"max-pods":                   between(0, 1<<31-1),

@@ -258,7 +258,9 @@ func (c *checks) checkMountedFiles(o *manifest.Entry, prefix string, spec *boots
 
 // readsFile reports whether a component reads the file that an argument names.
 func readsFile(argument string) bool {
-	return argument == "config" || strings.HasSuffix(argument, "-file") || strings.HasSuffix(argument, "-config") || strings.HasSuffix(argument, "kubeconfig")
+	others := strings.Fields("config etcd-cafile etcd-certfile etcd-keyfile kubelet-certificate-authority kubelet-client-certificate kubelet-client-key")
+	return slices.Contains(others, argument) || strings.HasSuffix(argument, "-file") || strings.HasSuffix(argument, "-config") ||
+		strings.HasSuffix(argument, "kubeconfig")
 }
 
 // isInside reports whether a file is a mounted one, or in a mounted folder.

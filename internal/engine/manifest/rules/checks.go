@@ -5,6 +5,8 @@
 package rules
 
 import (
+	"slices"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
@@ -40,6 +42,13 @@ func Check(cluster *manifest.Cluster, entries []*manifest.Entry) (problems, warn
 }
 
 func (c *checks) fail(p manifest.Problem) { c.problems = append(c.problems, p) }
+
+// failFirst reports a problem, unless there is one of the same field: a value that is none at all has no consequences.
+func (c *checks) failFirst(p manifest.Problem) {
+	if !slices.ContainsFunc(c.problems, func(q manifest.Problem) bool { return q.Object == p.Object && q.Path == p.Path }) {
+		c.fail(p)
+	}
+}
 
 func (c *checks) warn(p manifest.Problem) { c.warnings = append(c.warnings, p) }
 

@@ -39,7 +39,7 @@ var etcdFlags = sync.OnceValue(func() map[string]byte {
 			watch-progress-notify-interval`,
 		'i': `auth-token-ttl backend-batch-limit bcrypt-cost bootstrap-defrag-threshold-megabytes compaction-batch-limit distributed-tracing-sampling-rate
 			election-timeout experimental-bootstrap-defrag-threshold-megabytes experimental-compaction-batch-limit
-			experimental-distributed-tracing-sampling-rate experimental-snapshot-catchup-entries heartbeat-interval max-learners max-request-bytes
+			experimental-distributed-tracing-sampling-rate experimental-snapshot-catchup-entries heartbeat-interval max-concurrent-streams max-learners max-request-bytes
 			max-snapshots max-txn-ops max-wals proxy-dial-timeout proxy-failure-wait proxy-read-timeout proxy-refresh-interval proxy-write-timeout
 			quota-backend-bytes self-signed-cert-validity snapshot-catchup-entries snapshot-count`,
 		's': `advertise-client-urls auth-token auto-compaction-mode auto-compaction-retention backend-bbolt-freelist-type cert-file cipher-suites
@@ -49,7 +49,7 @@ var etcdFlags = sync.OnceValue(func() map[string]byte {
 			experimental-distributed-tracing-address experimental-distributed-tracing-instance-id experimental-distributed-tracing-service-name
 			experimental-enable-v2v3 feature-gates host-whitelist initial-advertise-peer-urls initial-cluster initial-cluster-state
 			initial-cluster-token key-file listen-client-http-urls listen-client-urls listen-metrics-urls listen-peer-urls log-format log-level
-			log-outputs log-package-levels log-rotation-config-json logger max-concurrent-streams metrics name peer-cert-allowed-cn
+			log-outputs log-package-levels log-rotation-config-json logger metrics name peer-cert-allowed-cn
 			peer-cert-allowed-hostname peer-cert-file peer-client-cert-file peer-client-key-file peer-crl-file peer-key-file peer-trusted-ca-file proxy
 			tls-max-version tls-min-version trusted-ca-file v2-deprecation wal-dir`,
 	} {
@@ -134,6 +134,11 @@ var etcdRules = sync.OnceValue(func() map[string]valueRule {
 		"tls-max-version":             oneOf("TLS1.2", "TLS1.3"),
 		"cipher-suites":               listOf(oneOf(cipherSuites()...)),
 		"initial-cluster-state":       oneOf("new", "existing"),
+		"feature-gates":               listOf(etcdGate), // server/features/etcd_features.go of etcd 3.6
+	}
+	for _, name := range strings.Fields(`auth-token-ttl bcrypt-cost bootstrap-defrag-threshold-megabytes experimental-bootstrap-defrag-threshold-megabytes
+		max-concurrent-streams max-request-bytes max-snapshots max-txn-ops max-wals self-signed-cert-validity snapshot-count`) {
+		rules[name] = notNegative // flags of the type uint
 	}
 	for _, name := range []string{"listen-metrics-urls", "listen-client-urls", "listen-peer-urls", "listen-client-http-urls"} {
 		rules[name] = listOf(bound)
@@ -143,6 +148,16 @@ var etcdRules = sync.OnceValue(func() map[string]valueRule {
 	}
 	return rules
 })
+
+// etcdGate is the rule of an item of feature-gates of etcd.
+func etcdGate(value string) string {
+	name, on, is := strings.Cut(value, "=")
+	if _, err := strconv.ParseBool(on); !is || err != nil {
+		return fmt.Sprintf("%q is not a feature gate with true or false", value)
+	}
+	return oneOf(strings.Fields(`AllAlpha AllBeta CompactHashCheck InitialCorruptCheck LeaseCheckpoint LeaseCheckpointPersist SetMemberLocalAddr
+		StopGRPCServiceOnDefrag TxnModeWriteWithSharedBuffer`)...)(name)
+}
 
 // retention is the rule of auto-compaction-retention: hours or revisions, or a duration.
 func retention(value string) string {

@@ -66,9 +66,19 @@ func (c *checks) checkRule(path string, r infrav1.IngressRule) {
 	for i, id := range r.SourceSecurityGroupIDs {
 		c.checkID(c.infra, fmt.Sprintf("%s.sourceSecurityGroupIds[%d]", path, i), id, "sg", "a security group")
 	}
+	if r.NatGatewaysIPsSource && c.hasNoNATGateways() { // processIngressRulesSGs in pkg/cloud/services/securitygroup of CAPA waits for them
+		c.fail(c.infra.Problem(path+".natGatewaysIPsSource", "the VPC has no NAT gateways: none of its subnets is private", "remove it, and name sources"))
+	}
 	for i, role := range r.SourceSecurityGroupRoles {
 		c.checkRole(fmt.Sprintf("%s.sourceSecurityGroupRoles[%d]", path, i), role)
 	}
+}
+
+// hasNoNATGateways reports whether a VPC of the cluster has no NAT gateways: private subnets need them.
+func (c *checks) hasNoNATGateways() bool {
+	network := c.cluster.Infra.Spec.NetworkSpec
+	return network.VPC.ID == "" && len(network.Subnets) > 0 &&
+		!slices.ContainsFunc(network.Subnets, func(s infrav1.SubnetSpec) bool { return !s.IsPublic })
 }
 
 // checkRole refuses a role whose security group the cluster does not have: CAPA sends an empty ID, which EC2 refuses

@@ -66,6 +66,7 @@ func (c *checks) checkJoinAddress(o *manifest.Entry, path, address string) {
 
 func (c *checks) checkClusterConfiguration(o *manifest.Entry, path string, config *bootstrapv1.ClusterConfiguration, v kubernetesVersion) {
 	c.checkControlPlaneArguments(o, path, config, v)
+	c.checkReplaced(o, path, config)
 	c.checkAbsolute(o, path+".certificatesDir", config.CertificatesDir)
 	c.checkRepository(o, path+".imageRepository", config.ImageRepository)
 	c.checkRepository(o, path+".dns.imageRepository", config.DNS.ImageRepository)
@@ -175,6 +176,7 @@ func (c *checks) checkRegistration(o *manifest.Entry, path string, r *bootstrapv
 	}
 	c.checkSocket(o, path+".criSocket", r.CRISocket, v)
 	c.checkKubeletArguments(o, path+".kubeletExtraArgs", r.KubeletExtraArgs, v)
+	c.checkReplacedOfKubelet(o, path, r)
 	if r.Taints == nil {
 		return
 	}

@@ -1,0 +1,57 @@
+package kubernetes
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// Arguments that take the place of kubeadm's: a line for each rule, with a value with which a cluster comes up and one with which it does
+// not.
+func TestReplacedArguments(t *testing.T) {
+	given := func(name, value string) any { return []any{map[string]any{"name": name, "value": value}} }
+	server := func(name, value string) string { return replacedServer(given(name, value), "10.96.0.0/12", true) }
+	etcd := func(name, value string) string { return replacedEtcd(name, value, "/var/lib/etcd") }
+	kubelet := func(name, value string) string { return replacedKubelet(given(name, value), "a") }
+	joins := func(section string) func(name, value string) string {
+		return func(name, value string) string {
+			return joinRefused(section+": {extraArgs: [{name: "+name+", value: '"+value+"'}]}", true)
+		}
+	}
+	members := func(name, value string) string {
+		return joinRefused("etcd: {local: {extraArgs: [{name: "+name+", value: '"+value+"'}]}}", true)
+	}
+	for _, c := range []struct {
+		refuses         func(name, value string) string
+		name, good, bad string
+	}{
+		{server, "authorization-mode", "Node,RBAC", "RBAC"},
+		{server, "authorization-mode", "AlwaysAllow", "Node"},
+		{server, "enable-admission-plugins", "AlwaysPullImages", "AlwaysPullImages,AlwaysDeny"},
+		{server, "service-cluster-ip-range", "10.96.0.0/16", "10.1.0.0/16"},
+		{server, "etcd-servers", "https://127.0.0.1:2379,https://10.0.0.9:2379", "https://10.0.0.9:2379"},
+		{etcd, "name", "", "x"},
+		{etcd, "data-dir", "/var/lib/etcd/", "/data"},
+		{etcd, "wal-dir", "/var/lib/etcd/wal", "/wal"},
+		{etcd, "log-outputs", "stderr", "/log"},
+		{etcd, "listen-client-urls", "https://0.0.0.0:2379", "http://0.0.0.0:2379"},
+		{etcd, "listen-metrics-urls", "http://0.0.0.0:2381", "http://0.0.0.0:2379"},
+		{etcd, "force-new-cluster", "false", "true"},
+		{etcd, "feature-gates", "CompactHashCheck=true", "Foo=true"},
+		{etcd, "max-txn-ops", "10", "-1"},
+		{kubelet, "kubeconfig", "/etc/kubernetes/kubelet.conf", "/x"},
+		{kubelet, "hostname-override", "a", "b"},
+		{kubelet, "node-ip", "::", "10.0.0.9"},
+		{kubelet, "reserved-memory", "0:memory=1Gi", "1Gi"},
+		{joins("apiServer"), "enable-bootstrap-token-auth", "true", "false"},
+		{joins("controllerManager"), "controllers", "*,bootstrapsigner,tokencleaner", "*"},
+		{joins("controllerManager"), "controllers", "bootstrap-signer-controller,csrapproving,csrsigning", "*,bootstrapsigner,-csrsigning"},
+		{members, "listen-peer-urls", "https://0.0.0.0:2380", "https://127.0.0.1:2380"},
+		{members, "advertise-client-urls", "", "https://127.0.0.1:2379"},
+	} {
+		if c.good != "" {
+			assert.Empty(t, c.refuses(c.name, c.good), c.name)
+		}
+		assert.NotEmpty(t, c.refuses(c.name, c.bad), c.name)
+	}
+}

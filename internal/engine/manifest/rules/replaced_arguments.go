@@ -1,0 +1,238 @@
+package rules
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+)
+
+// The arguments of a manifest take the place of those that kubeadm sets (ArgumentsToCommand in cmd/kubeadm/app/util/arguments.go of
+// Kubernetes). With the values that the functions of this file refuse, a component may start, but the cluster does not come up.
+
+// replaced is an argument of a manifest that takes the place of one of kubeadm.
+type replaced struct{ name, what, fix string }
+
+// checkReplaced checks the arguments of the components of a control plane that replace those of kubeadm.
+func (c *checks) checkReplaced(o *manifest.Entry, path string, config *bootstrapv1.ClusterConfiguration) {
+	for _, x := range []struct {
+		field string
+		args  []bootstrapv1.Arg
+		check func(args map[string]string) []replaced
+	}{
+		{".apiServer.extraArgs", config.APIServer.ExtraArgs, func(args map[string]string) []replaced { return c.replacedOfServer(args, config) }},
+		{".controllerManager.extraArgs", config.ControllerManager.ExtraArgs, c.replacedOfControllers},
+		{".etcd.local.extraArgs", config.Etcd.Local.ExtraArgs, func(args map[string]string) []replaced { return c.replacedOfEtcd(args, boot.EtcdDataDir(config)) }},
+	} {
+		for _, r := range x.check(valuesOf(x.args)) {
+			at := slices.IndexFunc(x.args, func(a bootstrapv1.Arg) bool { return a.Name == r.name })
+			c.failFirst(o.Problem(argumentPath(o, path+x.field, at, r.name), r.what, r.fix))
+		}
+	}
+}
+
+// valuesOf returns the values of arguments, without those that a script or cloud-init fills in.
+func valuesOf(args []bootstrapv1.Arg) map[string]string {
+	values := map[string]string{}
+	for _, a := range args {
+		if value := manifest.Deref(a.Value); !strings.ContainsAny(value, "${}") {
+			values[a.Name] = value
+		}
+	}
+	return values
+}
+
+// replacedOfServer returns the arguments of the API server with which no cluster comes up.
+func (c *checks) replacedOfServer(args map[string]string, config *bootstrapv1.ClusterConfiguration) (bad []replaced) {
+	const remove = "remove it: kubeadm sets it"
+	if on, err := strconv.ParseBool(args["enable-bootstrap-token-auth"]); err == nil && !on && c.nodes() > 1 {
+		bad = append(bad, replaced{"enable-bootstrap-token-auth", "machines join with bootstrap tokens, which the API server would not accept", remove})
+	}
+	// "Using Node Authorization" in the documentation of Kubernetes: the role system:node is bound to nobody.
+	modes := strings.Split(args["authorization-mode"], ",")
+	decides := func(mode string) bool { return slices.Contains(modes, mode) }
+	if args["authorization-mode"] != "" && !decides("AlwaysAllow") && !decides("ABAC") && !decides("Webhook") && (!decides("Node") || !decides("RBAC")) {
+		bad = append(bad, replaced{
+			"authorization-mode", args["authorization-mode"] + ": kubelets have their rights by the mode Node, and all others by RBAC", "set it to Node,RBAC, or remove it",
+		})
+	}
+	if slices.Contains(strings.Split(args["enable-admission-plugins"], ","), "AlwaysDeny") {
+		bad = append(bad, replaced{"enable-admission-plugins", "the admission plugin AlwaysDeny denies all requests, those of kubeadm too", "remove it"})
+	}
+	if given, services := firstBlock(args["service-cluster-ip-range"]), firstBlock(Services(c.cluster)[0]); given.IsValid() && services.IsValid() &&
+		(given.Addr() != services.Addr() || given.Bits() > services.Addr().BitLen()-fewestAddressBits) {
+		bad = append(bad, replaced{
+			"service-cluster-ip-range",
+			fmt.Sprintf("Services have addresses of %s: those of kubeadm, such as that of CoreDNS, are in %s", given, services),
+			"set spec.clusterNetwork.services.cidrBlocks of the Cluster instead",
+		})
+	}
+	if servers, set := args["etcd-servers"]; set && servers != "" && !config.Etcd.External.IsDefined() && !listens(servers, etcdClients, "127.0.0.1", "::1", "localhost") {
+		bad = append(bad, replaced{"etcd-servers", "the API server would not use the etcd on its machine, https://127.0.0.1:2379", "remove it, or set etcd.external"})
+	}
+	return bad
+}
+
+// firstBlock returns the first block of a list with commas; one that is not valid for none.
+func firstBlock(list string) netip.Prefix {
+	text, _, _ := strings.Cut(list, ",")
+	block, err := netip.ParsePrefix(strings.TrimSpace(text))
+	if err != nil {
+		return netip.Prefix{}
+	}
+	return block.Masked()
+}
+
+// joinControllers are the controllers of the kube-controller-manager without which no machine joins ("TLS bootstrapping" and "Bootstrap
+// tokens" in the documentation of Kubernetes), each with its older name. The first one runs only if it is named.
+func joinControllers() [][2]string {
+	return [][2]string{
+		{"bootstrap-signer-controller", "bootstrapsigner"},
+		{"certificatesigningrequest-approving-controller", "csrapproving"},
+		{"certificatesigningrequest-signing-controller", "csrsigning"},
+	}
+}
+
+// replacedOfControllers returns the list of controllers if it has none of those that machines need to join.
+func (c *checks) replacedOfControllers(args map[string]string) []replaced {
+	const kubeadms = "*,bootstrapsigner,tokencleaner" // cmd/kubeadm/app/phases/controlplane/manifests.go
+	list, set := args["controllers"]
+	if !set || list == "" || c.nodes() <= 1 {
+		return nil
+	}
+	items := strings.Split(list, ",")
+	for i, names := range joinControllers() {
+		is := func(prefix string) bool {
+			return slices.Contains(items, prefix+names[0]) || slices.Contains(items, prefix+names[1])
+		}
+		if !is("") && (i == 0 || !slices.Contains(items, "*") || is("-")) {
+			return []replaced{{
+				"controllers", fmt.Sprintf("no machine joins the cluster without the controller %s, which %s leaves out", names[0], list),
+				fmt.Sprintf("begin with %s, or remove the argument", kubeadms),
+			}}
+		}
+	}
+	return nil
+}
+
+// Ports of etcd.
+const (
+	etcdClients = "2379"
+	etcdPeers   = "2380"
+)
+
+// listens reports whether one of some URLs is https, and has a port and one of some hosts.
+func listens(urls, port string, hosts ...string) bool {
+	return slices.ContainsFunc(strings.Split(urls, ","), func(text string) bool {
+		u, err := url.Parse(strings.TrimSpace(text))
+		return err == nil && u.Scheme == "https" && u.Port() == port && slices.Contains(hosts, u.Hostname())
+	})
+}
+
+// replacedOfEtcd returns the arguments with which etcd does not start, loses its data, or is not reached. kubeadm sets its name, its
+// peers and its addresses for each machine (getEtcdCommand in cmd/kubeadm/app/phases/etcd/local.go).
+func (c *checks) replacedOfEtcd(args map[string]string, data string) (bad []replaced) {
+	for _, name := range strings.Fields("name initial-cluster initial-advertise-peer-urls discovery discovery-srv discovery-endpoints") {
+		if _, set := args[name]; set {
+			bad = append(bad, replaced{name, "etcd does not start: kubeadm sets its name and its peers for each machine", "remove it"})
+		}
+	}
+	for _, name := range []string{"data-dir", "wal-dir"} {
+		if folder := args[name]; folder != "" && !isInside(path.Clean(folder), data) {
+			bad = append(bad, replaced{
+				name, fmt.Sprintf("etcd would lose its data at the next start of its container: %s is not in %s, which kubeadm mounts", folder, data), "set etcd.local.dataDir",
+			})
+		}
+	}
+	if outputs := args["log-outputs"]; outputs != "" {
+		for output := range strings.SplitSeq(outputs, ",") {
+			if !slices.Contains([]string{"default", "stdout", "stderr"}, output) && !isInside(output, data) {
+				bad = append(bad, replaced{"log-outputs", "etcd does not start: its container has no folder for " + output, "use stderr, or a file in " + data})
+			}
+		}
+	}
+	for text := range strings.SplitSeq(args["listen-metrics-urls"], ",") {
+		if u, err := url.Parse(text); err == nil && (u.Port() == etcdClients || u.Port() == etcdPeers) {
+			bad = append(bad, replaced{"listen-metrics-urls", fmt.Sprintf("etcd does not start: it listens on port %s already", u.Port()), "use another port, such as 2381"})
+		}
+	}
+	if on, err := strconv.ParseBool(args["force-new-cluster"]); err == nil && on {
+		bad = append(bad, replaced{"force-new-cluster", "each start of etcd would remove all other members", "remove it"})
+	}
+	return append(bad, c.unreachableEtcd(args)...)
+}
+
+// unreachableEtcd returns the addresses of etcd at which the API server, or other members, do not reach it.
+func (c *checks) unreachableEtcd(args map[string]string) (bad []replaced) {
+	anywhere, here := []string{"0.0.0.0", "::"}, []string{"127.0.0.1", "::1", "localhost"}
+	for _, x := range []struct{ name, port string }{{"listen-client-urls", etcdClients}, {"listen-peer-urls", etcdPeers}, {"advertise-client-urls", etcdClients}} {
+		urls, set := args[x.name]
+		switch {
+		case !set || urls == "":
+		case x.name == "listen-client-urls" && !listens(urls, x.port, slices.Concat(anywhere, here)...):
+			bad = append(bad, replaced{x.name, "the API server does not reach etcd: it connects to https://127.0.0.1:2379", "use https://0.0.0.0:2379, or remove it"})
+		case c.planes() > 1 && !listens(urls, x.port, anywhere...):
+			bad = append(bad, replaced{x.name, fmt.Sprintf("the machines of the control plane do not reach each other's etcd: all would have %s", urls), "remove it: kubeadm sets it"})
+		}
+	}
+	return bad
+}
+
+// planes returns the number of machines of the control plane.
+func (c *checks) planes() (n int) {
+	if p := c.cluster.ControlPlane; p != nil {
+		n = p.Replicas()
+	}
+	for _, m := range c.cluster.Machines {
+		if m.ControlPlane {
+			n++
+		}
+	}
+	return n
+}
+
+// checkReplacedOfKubelet checks the arguments of a kubelet that take the place of those of kubeadm, and of its systemd unit
+// (10-kubeadm.conf in github.com/kubernetes/release). A machine has the addresses that AWS gives to it, unless it has interfaces of its own.
+func (c *checks) checkReplacedOfKubelet(o *manifest.Entry, path string, r *bootstrapv1.NodeRegistrationOptions) {
+	args := valuesOf(r.KubeletExtraArgs)
+	fail := func(name, what, fix string) {
+		at := slices.IndexFunc(r.KubeletExtraArgs, func(a bootstrapv1.Arg) bool { return a.Name == name })
+		c.failFirst(o.Problem(argumentPath(o, path+".kubeletExtraArgs", at, name), what, fix))
+	}
+	for name, file := range map[string]string{"kubeconfig": "/etc/kubernetes/kubelet.conf", "bootstrap-kubeconfig": "/etc/kubernetes/bootstrap-kubelet.conf"} {
+		if given := args[name]; given != "" && given != file {
+			fail(name, fmt.Sprintf("kubeadm writes %s, and waits for a kubelet that uses it", file), "remove it")
+		}
+	}
+	if name := args["hostname-override"]; name != "" && name != r.Name {
+		fail("hostname-override", fmt.Sprintf("the kubelet may not register a Node %q: kubeadm gives it the rights of another one", name), "set nodeRegistration.name instead")
+	}
+	if addresses := args["node-ip"]; addresses != "" && !c.hasInterfaces() {
+		for text := range strings.SplitSeq(addresses, ",") {
+			if ip, err := netip.ParseAddr(text); err == nil && !ip.IsUnspecified() {
+				fail("node-ip", fmt.Sprintf("AWS chooses the addresses of machines, and the kubelet does not accept one that its machine does not have: %s", ip),
+					"write '{{ ds.meta_data.local_ipv4 }}', or remove it")
+				return
+			}
+		}
+	}
+}
+
+// hasInterfaces reports whether machines use existing network interfaces, whose addresses a manifest can name.
+func (c *checks) hasInterfaces() bool {
+	has := func(t *infrav1.AWSMachineTemplate) bool {
+		return t != nil && len(t.Spec.Template.Spec.NetworkInterfaces) > 0
+	}
+	return c.cluster.ControlPlane != nil && has(c.cluster.ControlPlane.Template) ||
+		slices.ContainsFunc(c.cluster.Deployments, func(d manifest.Deployment) bool { return has(d.Template) }) ||
+		slices.ContainsFunc(c.cluster.Machines, func(m manifest.Machine) bool { return m.Infra != nil && len(m.Infra.Spec.NetworkInterfaces) > 0 })
+}

@@ -51,6 +51,7 @@ func startCAAPH(t *testing.T) caaph {
 	}
 	// A copy without the client of Helm: nothing here calls it, and Helm's packages take minutes to compile.
 	const module = "sigs.k8s.io/cluster-api-addon-provider-helm"
+	command("mod", "download", module)
 	source, code := command("list", "-m", "-f", "{{.Dir}}", module), filepath.Join(folder, "caaph-code")
 	require.NoError(t, os.CopyFS(code, os.DirFS(source)))
 	client := filepath.Join(code, "internal", "helm_client.go")

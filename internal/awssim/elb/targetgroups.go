@@ -202,8 +202,7 @@ func (c HealthCheck) check(protocol string) error {
 		return core.Fail("ValidationError", "health check path '%s' is not valid", c.Path)
 	case !within(c.Interval, 5, 300) || !within(c.Timeout, 2, 120):
 		return core.Fail("ValidationError", "health check interval must be between 5 and 300 seconds, timeout between 2 and 120")
-	case c.Timeout >= c.Interval:
-		// For network load balancers, this is stricter than documented.
+	case c.Timeout > c.Interval: // both were 10 seconds of all network load balancers, before they could be chosen
 		return core.Fail("ValidationError", "health check timeout '%d' must be smaller than or equal to the interval '%d'", c.Timeout, c.Interval)
 	case !within(c.Healthy, 2, 10) || !within(c.Unhealthy, 2, 10):
 		return core.Fail("ValidationError", "health check thresholds must be between 2 and 10")

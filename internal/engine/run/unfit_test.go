@@ -183,6 +183,11 @@ func TestUnfitThings(t *testing.T) {
 			func(s *awssim.State) { s.EC2.PlacementGroups["apart"] = "spread" },
 			`tenancy dedicated: the placement group apart has the strategy spread, which takes no Dedicated Instances`,
 		},
+		"a health check that takes all of its interval": {
+			enginetest.Quickstart,
+			[]string{"    loadBalancerType: nlb\n", "    loadBalancerType: nlb\n    healthCheck: {intervalSeconds: 10, timeoutSeconds: 10}\n"},
+			nil, "",
+		},
 		"more memory reserved than there is": {
 			enginetest.Quickstart,
 			[]string{workerArguments, workerArguments + "\n          - {name: system-reserved, value: 'memory=6Gi'}\n          - {name: kube-reserved, value: 'memory=3Gi'}"},

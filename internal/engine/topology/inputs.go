@@ -163,6 +163,11 @@ func (in inputs) keyNames() []string {
 	for _, g := range in.groupsAndPools(nil) {
 		names[in.keyName(g.spec.SSHKeyName)] = true
 	}
+	for _, p := range in.m.Pools {
+		if t := p.Template(); t != nil { // also that of a managed node group
+			names[text(t.SSHKeyName)] = true
+		}
+	}
 	maps.DeleteFunc(names, func(name string, used bool) bool { return name == "" || !used })
 	return slices.Sorted(maps.Keys(names))
 }

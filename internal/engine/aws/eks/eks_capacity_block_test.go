@@ -38,6 +38,23 @@ func withMarket(t *testing.T, market, replicas string, oldnew ...string) *manife
 	}, oldnew...)...)
 }
 
+// The nodes of a group with a launch template have its key pair.
+func TestKeyPairOfALaunchTemplate(t *testing.T) {
+	m := enginetest.Rewritten(t, templatesFile, "    instanceType: t3.large\n", "    instanceType: t3.large\n    sshKeyName: default\n")
+	synctest.Test(t, func(t *testing.T) {
+		a := enginetest.Account(m, enginetest.Lag)
+		enginetest.Prepare(t, templatesFile, a, m)
+		enginetest.MustApply(t, m, a)
+		enginetest.RequireNoChange(t, m, a)
+		a.Edit(func(s *awssim.State) {
+			for _, n := range onlyCluster(t, s).NodeGroups["default_eks-templates-web"].Instances {
+				assert.Equal(t, "default", s.EC2.Instances[n].Key)
+			}
+		})
+		enginetest.MustDelete(t, m, a)
+	})
+}
+
 // bring adds a Capacity Block to the account.
 func bring(a *awssim.AWS, edit func(r *awssim.Reservation)) {
 	a.Edit(func(s *awssim.State) {

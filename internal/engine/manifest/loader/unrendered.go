@@ -37,6 +37,9 @@ func unrendered(s input.Source) (notYet, bool) {
 	if what, fix := otherFormat(s.Data, readable); what != "" {
 		return notYet{1, what, fix}, true
 	}
+	if what, fix := settings(filepath.Base(s.Name), s.Data); what != "" {
+		return notYet{1, what, fix}, true
+	}
 	return templateIn(s, readable)
 }
 
@@ -85,7 +88,6 @@ func otherFormat(data []byte, readable func() bool) (what, fix string) {
 			fix: "download the file itself: in GitHub, its address is that of the button Raw",
 		},
 		{begin: `^(diff --git |--- a/|index [0-9a-f]{7})`, what: "this is a patch", fix: "apply it first, and pass the file that results"},
-		{begin: `^awstemplateformatversion:`, what: "this is a template of CloudFormation", fix: "write a manifest: clusterawsadm cluster generate NAME"},
 		{begin: `^error(:| from server)`, mayBeYAML: true, what: "this is the error message of another command", fix: "correct that command"},
 		{begin: `^#!`, mayBeYAML: true, what: "this is a script", fix: "run it, or pass the manifest that is in it"},
 		{line: "^```(ya?ml)?[ \t\r]*$", mayBeYAML: true, what: "this is Markdown, with a manifest between two lines ```", fix: "pass only what is between these lines"},
@@ -99,6 +101,25 @@ func otherFormat(data []byte, readable func() bool) (what, fix string) {
 		}
 	}
 	return "", ""
+}
+
+// settings recognises a file without objects that has the settings of a tool, by its name or its first keys.
+func settings(name string, data []byte) (what, fix string) {
+	has := func(pattern string) bool { return regex.Of("(?m)" + pattern).Match(data) }
+	switch {
+	case has(`^\s*"?(apiVersion|kind)"?:`):
+	case regex.Of(`^values.*\.ya?ml$`).MatchString(name):
+		what, fix = "the file has values for a Helm chart", "render the chart with them first: helm template CHART -f "+name+pipe
+	case has(`^(clusterctl|providers):`) || has(`^CLUSTER_TOPOLOGY:`):
+		what, fix = "the file is the configuration of clusterctl", "pass the manifest of a cluster; its variables are set with --set NAME=VALUE"
+	case has(`^services:`) && has(`^  +image:|\bimage:`):
+		what, fix = "the file is for Docker Compose", "write a manifest: clusterawsadm cluster generate NAME"
+	case has(`^- +(hosts|import_playbook):`):
+		what, fix = "the file is a playbook of Ansible", "run it, and pass the manifest that it writes"
+	case has(`^\s*\{?\s*"AWSTemplateFormatVersion"`), has(`^AWSTemplateFormatVersion:`):
+		what, fix = "this is a template of CloudFormation", "write a manifest: clusterawsadm cluster generate NAME"
+	}
+	return what, fix
 }
 
 // languageOf recognises another language by the first line of a file.
@@ -185,6 +206,8 @@ func (l *loader) findPlaceholders(o *manifest.Entry, value any, path, general st
 		switch {
 		case strings.Contains(v, "{{") && !mayHaveTemplate(general):
 			what, fix = goTemplate, goTemplateFix+pipe
+		case shellVariable(general, v) != "":
+			what, fix = shellTemplate, "replace its variables, such as "+shellVariable(general, v)+", first: envsubst < FILE"+pipe
 		case l.looksLikePlaceholder(v):
 			what = fmt.Sprintf("%q looks like a placeholder", v)
 		case regex.Of(`^[“”„‘’].*[“”‘’]$`).MatchString(v):
@@ -199,17 +222,30 @@ func (l *loader) findPlaceholders(o *manifest.Entry, value any, path, general st
 // looksLikePlaceholder reports whether a text is one that somebody has to replace.
 func (l *loader) looksLikePlaceholder(v string) bool {
 	return regex.Of(`<[A-Za-z][\w .-]*>`).MatchString(v) || !l.classes &&
-		regex.Of(`^(\$[A-Z_][A-Z0-9_]*|(REPLACE|CHANGE)[_-]?(ME|THIS|WITH)([_-].*)?|YOUR[_-][A-Z0-9_-]+)$`).MatchString(v)
+		regex.Of(`^(@@?[A-Z][A-Z0-9_]*@@?|__[A-Z][A-Z0-9_]*__|[A-Z][A-Z0-9_]*_HERE|(REPLACE|CHANGE)[_-]?(ME|THIS|WITH)([_-].*)?|YOUR[_-][A-Z0-9_-]+)$`).MatchString(v)
+}
+
+// shellTemplate says that a file has variables as a shell writes them, without braces. Those with braces are variables of clusterctl.
+const shellTemplate = "this is a template with variables of a shell ($NAME)"
+
+// shellVariable returns the variable in a value: "$REGION", or in a name also "team-$TEAM" or "$(TEAM)". "" for none.
+func shellVariable(general, v string) string {
+	const name = `\$([A-Z_][A-Z0-9_]*|\([A-Z_][A-Z0-9_]*\))`
+	if regex.Of(`(^|\.)(name|namespace|clusterName|region|version|sshKeyName)$`).MatchString(general) {
+		return regex.Of(name).FindString(v)
+	}
+	return regex.Of(`^` + name + `$`).FindString(v)
 }
 
 // placeholder reports a value that is none. That a file is a template is reported once.
 func (l *loader) placeholder(o *manifest.Entry, path, what, fix string) {
 	l.incomplete = true // what follows from the value is no problem
 	file := o.Lines[""].File
-	if what == goTemplate && l.rendering[file] {
+	if whole := what == goTemplate || what == shellTemplate; whole && l.rendering[file] {
 		return
+	} else if whole {
+		l.rendering[file] = true
 	}
-	l.rendering[file] = l.rendering[file] || what == goTemplate
 	p := o.Problem("", what, fix)
 	p.Path, p.Position = path, o.Position(path)
 	l.fail(p)
@@ -250,6 +286,12 @@ func otherTool(a *aside) (what, fix string) {
 		return a.Kind + " names a template of a cluster, and contains no object of it", "render the template first, and pass the result"
 	case a.group == "argoproj.io", strings.HasSuffix(a.group, ".toolkit.fluxcd.io"), a.group == "application.giantswarm.io":
 		return a.Kind + " says where manifests are, and contains none", "pass what is there, rendered"
+	case a.Kind == "Config" && a.group == "":
+		return "Config is a kubeconfig, with which one reaches a cluster", "pass the manifest of the cluster"
+	case a.Kind == "CustomResourceDefinition":
+		return "a CustomResourceDefinition defines a kind of objects, and is none of them", "pass the manifest of the cluster"
+	case a.group == "clusterctl.cluster.x-k8s.io", a.group == "operator.cluster.x-k8s.io":
+		return a.Kind + " is for a management cluster, and this program needs none", "pass the manifest of the cluster"
 	case a.Kind == "AWSIAMConfiguration":
 		return "AWSIAMConfiguration is for the roles that clusters need", "use it with: clusterawsadm bootstrap iam … --config FILE"
 	case a.group == "template.openshift.io":

@@ -98,13 +98,6 @@ func unsupportedFields() []unsupportedField {
 		{instance, "spec.providerID", "", false, controllersSet},
 		{[]string{manifest.KindMachine}, "spec.providerID", "", false, controllersSet},
 		{deployment, "spec.template.spec.providerID", "", false, controllersSet},
-		{
-			[]string{manifest.KindManagedPlane},
-			"spec.network.additionalControlPlaneIngressRules",
-			"",
-			false,
-			"they are for the security group of self-managed control planes; EKS has another one",
-		},
 		{template, "spec.template.spec.elasticIpPool", "", true, "addresses come from the pool of Amazon"},
 		{instance, "spec.elasticIpPool", "", true, "addresses come from the pool of Amazon"},
 		{template, "spec.template.spec.dynamicHostAllocation", "", true, "set hostID to the dedicated host"},

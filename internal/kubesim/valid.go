@@ -11,6 +11,7 @@ import (
 
 var (
 	subdomain = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+	part      = regexp.MustCompile(`^[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?$`)
 	amount    = regexp.MustCompile(`^[0-9.]+([numkMGTPE]|[KMGTPE]i|[eE][0-9]+)?$`)
 )
 
@@ -71,9 +72,14 @@ func unacceptable(o Object) string {
 			}
 		}
 	}
+	if why := labelsRefused(o); why != "" {
+		return why
+	}
 	seen := map[string]bool{}
 	for _, c := range containersOf(o) {
-		if n := text(c, "name"); seen[n] {
+		if n := text(c, "name"); !subdomain.MatchString(n) || strings.Contains(n, ".") {
+			return fmt.Sprintf("spec.template.spec.containers.name: Invalid value: %q", n)
+		} else if seen[n] {
 			return fmt.Sprintf("spec.template.spec.containers.name: Duplicate value: %q", n)
 		}
 		seen[text(c, "name")] = true
@@ -87,6 +93,23 @@ func unacceptable(o Object) string {
 		}
 	}
 	return portRefused(o)
+}
+
+// labelsRefused says which label or annotation of an object the API server does not accept.
+func labelsRefused(o Object) string {
+	for _, of := range []string{"labels", "annotations"} {
+		all, _ := value(o, "metadata", of).(Object)
+		for key, v := range all {
+			prefix, name, prefixed := strings.Cut(key, "/")
+			if !prefixed {
+				prefix, name = "a", key
+			}
+			if !part.MatchString(name) || !subdomain.MatchString(strings.ToLower(prefix)) || of == "labels" && v != "" && !part.MatchString(fmt.Sprint(v)) {
+				return fmt.Sprintf("metadata.%s: Invalid value: %q", of, key)
+			}
+		}
+	}
+	return ""
 }
 
 // portRefused says which port of a Service the API server does not accept.

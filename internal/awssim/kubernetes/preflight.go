@@ -37,6 +37,46 @@ func (svc *Service) preflight(i *ec2.Instance, ignored []string) string {
 	return ""
 }
 
+// takenRefused returns the check of a file that kubeadm writes itself, and that the machine has already (InitNodeChecks and JoinNodeChecks
+// in cmd/kubeadm/app/preflight/checks.go of Kubernetes 1.34); "" for none.
+func takenRefused(files map[string]string, command string, plane bool, ignored []string) string {
+	taken := []string{"/etc/kubernetes/kubelet.conf", "/etc/kubernetes/bootstrap-kubelet.conf"}
+	switch {
+	case command == "init":
+		taken = nil
+		for _, component := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd"} {
+			taken = append(taken, "/etc/kubernetes/manifests/"+component+".yaml")
+		}
+	case !plane:
+		taken = append(taken, "/etc/kubernetes/pki/ca.crt")
+	}
+	for _, file := range taken {
+		check := "FileAvailable-" + strings.ReplaceAll(file, "/", "-")
+		if _, is := files[file]; is && !slices.Contains(ignored, check) && !slices.Contains(ignored, "all") {
+			return fmt.Sprintf("[ERROR %s]: %s already exists", check, file)
+		}
+	}
+	return ""
+}
+
+// skipsRefused returns why kubeadm fails without some phases, if nothing else does their work ("kubeadm init phase" in the documentation of
+// Kubernetes). Those of machines that join later are refused here, too.
+func skipsRefused(phases []string, command string) string {
+	without := map[string]string{
+		"init certs": "unable to read certificate", "init kubeconfig": "couldn't load kubeconfig file", "init etcd": "connection to etcd refused",
+		"init control-plane": "the API server did not become healthy", "init kubelet-start": "The HTTP call equal to 'curl http://localhost:10248/healthz' failed",
+		"init upload-config": "configmaps kubeadm-config not found", "init bootstrap-token": "configmaps cluster-info not found",
+		"join kubelet-start": "the kubelet did not start", "join control-plane-prepare": "no manifests of the control plane",
+	}
+	for _, phase := range phases {
+		of, part, _ := strings.Cut(phase, "/")
+		if why := without[command+" "+of]; why != "" && !slices.Contains([]string{"ca", "etcd-ca", "front-proxy-ca", "sa", "super-admin", "download-certs"}, part) {
+			return fmt.Sprintf("kubeadm %s without the phase %s: %s", command, phase, why)
+		}
+	}
+	return ""
+}
+
 // configRefused returns what kubeadm finds wrong in a ClusterConfiguration
 // (cmd/kubeadm/app/apis/kubeadm/validation), or why a component does not start with it.
 func configRefused(text, version string) string {

@@ -21,6 +21,8 @@ func TestReplacedArguments(t *testing.T) {
 	members := func(name, value string) string {
 		return joinRefused("etcd: {local: {extraArgs: [{name: "+name+", value: '"+value+"'}]}}", true)
 	}
+	skips := func(command, phase string) string { return skipsRefused([]string{phase}, command) }
+	has := func(command, file string) string { return takenRefused(map[string]string{file: ""}, command, false, nil) }
 	for _, c := range []struct {
 		refuses         func(name, value string) string
 		name, good, bad string
@@ -43,6 +45,11 @@ func TestReplacedArguments(t *testing.T) {
 		{kubelet, "hostname-override", "a", "b"},
 		{kubelet, "node-ip", "::", "10.0.0.9"},
 		{kubelet, "reserved-memory", "0:memory=1Gi", "1Gi"},
+		{skips, "init", "addon/kube-proxy", "etcd"},
+		{skips, "init", "certs/ca", "certs/apiserver"},
+		{skips, "join", "kubelet-wait-bootstrap", "kubelet-start"},
+		{has, "init", "/etc/kubernetes/manifests/kube-vip.yaml", "/etc/kubernetes/manifests/etcd.yaml"},
+		{has, "join", "/etc/kubernetes/pki/other.crt", "/etc/kubernetes/pki/ca.crt"},
 		{joins("apiServer"), "enable-bootstrap-token-auth", "true", "false"},
 		{joins("controllerManager"), "controllers", "*,bootstrapsigner,tokencleaner", "*"},
 		{joins("controllerManager"), "controllers", "bootstrap-signer-controller,csrapproving,csrsigning", "*,bootstrapsigner,-csrsigning"},

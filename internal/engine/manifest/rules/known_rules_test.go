@@ -101,6 +101,11 @@ func TestKnownRules(t *testing.T) {
 		{"repository of images", quick, cluster, cluster + "      imageRepository: 'https://registry.example.com'\n", "is not a repository of images"},
 		{"token", quick, registered, "    joinConfiguration:\n      discovery: {bootstrapToken: {token: abc, unsafeSkipCAVerification: true}}\n      nodeRegistration:\n", "is not a bootstrap token"},
 
+		{"no phase of etcd", quick, "    initConfiguration:\n", "    initConfiguration:\n      skipPhases: [etcd]\n", "initConfiguration.skipPhases[0]: without the phase etcd, there is no etcd"},
+		{"no phase of tokens", quick, "    initConfiguration:\n", "    initConfiguration:\n      skipPhases: [addon/kube-proxy, bootstrap-token]\n", "skipPhases[1]: without the phase bootstrap-token, machines that join have no rights"},
+		{"no phase of the kubelet", quick, registered, "    joinConfiguration:\n      skipPhases: [kubelet-start]\n      nodeRegistration:\n", "without the phase kubelet-start, the kubelet is not started"},
+		{"key of the cluster", quick, "    initConfiguration:\n", "    files: [{path: /etc/kubernetes/pki/ca.crt, content: x}]\n    initConfiguration:\n", "files[0].path: /etc/kubernetes/pki/ca.crt is a key of the cluster, which the run writes"},
+		{"manifest of kubeadm", quick, "    initConfiguration:\n", "    files: [{path: /etc/kubernetes/manifests/etcd.yaml, content: x}]\n    initConfiguration:\n", "kubeadm writes /etc/kubernetes/manifests/etcd.yaml, and refuses a machine that has it"},
 		{"no bootstrap tokens", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: enable-bootstrap-token-auth, value: 'false'}]}\n", "machines join with bootstrap tokens, which the API server would not accept"},
 		{"no rights for kubelets", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: authorization-mode, value: 'RBAC'}]}\n", "RBAC: kubelets have their rights by the mode Node, and all others by RBAC"},
 		{"admission of nothing", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: enable-admission-plugins, value: 'AlwaysDeny'}]}\n", "AlwaysDeny denies all requests"},

@@ -109,6 +109,8 @@ func (c *checks) checkConfig(o *manifest.Entry, prefix string, spec *bootstrapv1
 	c.warnOlderKubeadm(o, prefix, spec, v)
 	c.checkBoot(o, prefix, spec)
 	c.checkPhases(o, prefix, spec, v)
+	c.checkNeededPhases(o, prefix, spec, plane)
+	c.checkTakenFiles(o, prefix, spec, plane)
 	if plane {
 		c.checkMountedFiles(o, prefix, spec)
 		c.checkStaticPods(o, prefix, spec)

@@ -22,6 +22,7 @@ func (c *checks) checkObjects() {
 			o := object{c, d}
 			o.checkName()
 			o.checkTexts()
+			o.checkLabels()
 			o.checkSelector()
 			o.checkContainers()
 			o.checkPorts()
@@ -119,6 +120,28 @@ func (o object) checkTexts() {
 	}
 }
 
+// checkLabels checks the labels and annotations of an object, and of its pods.
+func (o object) checkLabels() {
+	for _, path := range [][]string{{"metadata"}, {"spec", "template", "metadata"}} {
+		if len(path) > 1 && len(o.containers()) == 0 {
+			continue // a kind of somebody else
+		}
+		of := o.at(path...)
+		labels, _ := of["labels"].(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(labels)) {
+			if bad := badLabel(key, fmt.Sprint(labels[key])); bad != "" {
+				o.refuse(strings.Join(path, ".")+".labels: "+bad, "change it")
+			}
+		}
+		annotations, _ := of["annotations"].(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(annotations)) {
+			if bad := validation.IsQualifiedName(strings.ToLower(key)); len(bad) > 0 {
+				o.refuse(fmt.Sprintf("%s.annotations: %q is not the key of an annotation: %s", strings.Join(path, "."), key, bad[0]), "change it")
+			}
+		}
+	}
+}
+
 // checkSelector compares the selector of a workload with the labels of its pods.
 func (o object) checkSelector() {
 	if o.Group() != "apps" {
@@ -138,6 +161,9 @@ func (o object) checkContainers() {
 	seen := map[string]bool{}
 	for _, c := range o.containers() {
 		name := manifest.StringField(c, "name")
+		if bad := validation.IsDNS1123Label(name); len(bad) > 0 {
+			o.refuse(fmt.Sprintf("%q is not the name of a container: %s", name, bad[0]), "change it")
+		}
 		if seen[name] {
 			o.refuse(fmt.Sprintf("two containers have the name %s", name), "change one of them")
 		}

@@ -154,24 +154,58 @@ func (l *loader) foreignReference(r reference, choice string) {
 	l.consequence = true
 }
 
-// refusesForeign reports whether a Cluster refers to kinds of other providers, and reports them: nobody
-// has to look for the values of a template that is refused with all of them.
-func (l *loader) refusesForeign() (found bool) {
-	for _, o := range l.ofKind(manifest.KindCluster) {
-		for path, choice := range map[string]string{"spec.controlPlaneRef": planes, "spec.infrastructureRef": manifest.KindAWSCluster} {
+// refusesForeign reports whether a Cluster, or its ClusterClass, refers to kinds of other providers. Then these references
+// are the only problems: nobody has to convert such a manifest, correct its fields or look for its values, only to hear
+// that it is refused with all of them.
+func (l *loader) refusesForeign() bool {
+	before := len(l.problems)
+	for _, r := range l.providerReferences() {
+		if _, known := providerOf(r.kind); !known {
+			continue
+		}
+		choice := planes
+		if r.path == "spec.infrastructureRef" {
+			choice = manifest.KindAWSCluster
+		}
+		l.foreignReference(r, choice)
+	}
+	if len(l.problems) == before {
+		return false
+	}
+	l.problems = l.problems[before:]
+	return true
+}
+
+// providerReferences returns the references of the Clusters, and of their ClusterClasses, to what the providers of
+// infrastructure and of control planes describe. Clusters of older API versions count if there are no others.
+func (l *loader) providerReferences() (found []reference) {
+	clusters := l.ofKind(manifest.KindCluster)
+	if len(clusters) == 0 {
+		for _, a := range l.asides {
+			if a.Kind == manifest.KindCluster && a.group == manifest.GroupCore {
+				clusters = append(clusters, a.Entry)
+			}
+		}
+	}
+	add := func(o *manifest.Entry, paths ...string) {
+		for _, path := range paths {
 			kind, _ := manifest.ValueAt(o.Value, path+".kind").(string)
-			if r := (reference{from: o, path: path, kind: kind}); len(l.unset) > 0 && providerKnown(kind) {
-				l.foreignReference(r, choice)
-				found = true
+			found = append(found, reference{from: o, path: path, kind: kind})
+		}
+	}
+	for _, o := range clusters {
+		add(o, "spec.infrastructureRef", "spec.controlPlaneRef")
+		name, _ := manifest.ValueAt(o.Value, "spec.topology.classRef.name").(string)
+		if name == "" {
+			name, _ = manifest.ValueAt(o.Value, "spec.topology.class").(string)
+		}
+		for _, class := range l.ofKind(manifest.KindClusterClass) {
+			if class.Name == name {
+				add(class, "spec.infrastructure.templateRef", "spec.controlPlane.templateRef", "spec.infrastructure.ref", "spec.controlPlane.ref")
 			}
 		}
 	}
 	return found
-}
-
-func providerKnown(kind string) bool {
-	_, known := providerOf(kind)
-	return known
 }
 
 // unknownKind handles an object of a kind that is not read.

@@ -235,6 +235,36 @@ func TestOtherProviders(t *testing.T) {
 	assert.NotContains(t, err.Error(), "\n", "one problem for each provider")
 }
 
+// What is of another provider is refused first, and alone: nobody has to replace placeholders, correct fields, find values
+// or convert a manifest that this program does not take.
+func TestOtherProviderIsTheOnlyProblem(t *testing.T) {
+	k0s := strings.ReplaceAll(quickstart(t), "kind: KubeadmControlPlane\n", "kind: K0sControlPlane\n")
+	const want = "Cluster/quickstart spec.controlPlaneRef.kind: k0s clusters are not supported: K0sControlPlane comes from the k0s provider (k0smotron)"
+	class := "---\napiVersion: cluster.x-k8s.io/v1beta2\nkind: ClusterClass\nmetadata: {name: talos}\nspec:\n" +
+		"  infrastructure: {templateRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: AWSClusterTemplate, name: talos}}\n" +
+		"  controlPlane: {templateRef: {apiVersion: controlplane.cluster.x-k8s.io/v1alpha3, kind: TalosControlPlaneTemplate, name: talos}}\n"
+	topology := "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: a}\nspec:\n  topology:\n    classRef: {name: talos}\n" +
+		"    version: <VERSION>\n    variable: []\n"
+	for _, tt := range []struct{ name, yaml, want string }{
+		{"placeholder", edit(t, k0s, "  region: us-east-1", "  region: <your-region>"), want},
+		{"field that does not exist", edit(t, k0s, "  region: us-east-1", "  region: us-east-1\n  networkSpec: {}"), want},
+		{"variable", edit(t, k0s, "  region: us-east-1", "  region: ${REGION}"), want},
+		{"older objects", strings.ReplaceAll(k0s, "/v1beta2", "/v1alpha4"), want},
+		{"ClusterClass", topology + class, "ClusterClass/talos spec.controlPlane.templateRef.kind: Talos clusters are not supported: TalosControlPlaneTemplate comes from"},
+		{
+			"ClusterClass of v1beta1",
+			strings.NewReplacer("classRef: {name: talos}", "class: talos", "templateRef", "ref", "x-k8s.io/v1beta2\nkind", "x-k8s.io/v1beta1\nkind").Replace(topology + class),
+			"ClusterClass/talos spec.controlPlane.ref.kind: Talos clusters are not supported: TalosControlPlaneTemplate comes from",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := load(t, tt.yaml, input.LoadOptions{})
+			require.ErrorContains(t, err, tt.want)
+			assert.NotContains(t, err.Error(), "\n", "one problem")
+		})
+	}
+}
+
 // A consequence of a problem is no problem.
 func TestConsequences(t *testing.T) {
 	for _, edits := range [][]string{

@@ -41,15 +41,16 @@ func Load(sources []input.Source, o input.LoadOptions) (*manifest.Cluster, error
 	}
 	l.ignoreMade()
 	l.choose()
+	if l.refusesForeign() {
+		return nil, &manifest.InvalidError{Problems: sortProblems(l.problems, sources)}
+	}
 	for _, o := range l.objects {
 		l.placeholders(o)
 	}
 	l.expandTopology(valueContext())
 	l.admitAll(valueContext())
 	l.assemble()
-	if !l.refusesForeign() {
-		l.problems = append(l.problems, l.unset...)
-	}
+	l.problems = append(l.problems, l.unset...)
 	if o.Strict {
 		l.problems = append(l.problems, l.warnings...)
 		l.warnings = nil

@@ -24,12 +24,16 @@ func (c *checks) checkNodeImage(o *manifest.Entry, path string, spec infrav1.AWS
 		kind = *t
 	}
 	old := kind == infrav1.AmazonLinux || kind == infrav1.AmazonLinuxGPU
+	successor := infrav1.AmazonLinux2023
+	if kind == infrav1.AmazonLinuxGPU {
+		successor = infrav1.AmazonLinux2023GPU
+	}
 	path += ".ami.eksLookupType"
 	switch version, without := c.withoutAL2(); {
 	case old && without:
-		c.fail(o.Problem(path, fmt.Sprintf("EKS has no Amazon Linux 2 AMIs (%s) for %s", kind, version), "set it to AmazonLinux2023"))
+		c.fail(o.Problem(path, fmt.Sprintf("EKS has no Amazon Linux 2 AMIs (%s) for %s", kind, version), fmt.Sprintf("set it to %s", successor)))
 	case old && nodeadm:
-		c.fail(o.Problem(path, fmt.Sprintf("Amazon Linux 2 AMIs (%s) have no nodeadm", kind), "set it to AmazonLinux2023, or use an EKSConfig"))
+		c.fail(o.Problem(path, fmt.Sprintf("Amazon Linux 2 AMIs (%s) have no nodeadm", kind), fmt.Sprintf("set it to %s, or use an EKSConfig", successor)))
 	case !old && script:
 		c.fail(o.Problem(path, fmt.Sprintf("Amazon Linux 2023 AMIs (%s) have no bootstrap.sh, which EKSConfig calls", kind), "use a NodeadmConfig"))
 	}

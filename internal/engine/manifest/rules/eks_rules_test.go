@@ -258,6 +258,26 @@ func TestRulesOfEKS(t *testing.T) {
 			`AWSManagedMachinePool/shop-managed spec.amiType: EKS has no Amazon Linux 2 AMIs (AL2_x86_64) for its newest version — set amiType, for example to AL2023_x86_64_STANDARD`,
 		},
 		{
+			"Amazon Linux 2 with GPUs", "eks",
+			[]string{groupType, "  amiType: AL2_x86_64_GPU\n  instanceType: g5.xlarge\n", planeVersion, "", scalingImage, "    ami: {id: ami-0123456789abcdef1}\n"},
+			`AWSManagedMachinePool/shop-managed spec.amiType: EKS has no Amazon Linux 2 AMIs (AL2_x86_64_GPU) for its newest version — set amiType, for example to AL2023_x86_64_NVIDIA`,
+		},
+		{
+			"Amazon Linux 2 for Arm", "eks",
+			[]string{groupType, "  amiType: AL2_ARM_64\n  instanceType: m7g.large\n", planeVersion, "", scalingImage, "    ami: {id: ami-0123456789abcdef1}\n"},
+			`AWSManagedMachinePool/shop-managed spec.amiType: EKS has no Amazon Linux 2 AMIs (AL2_ARM_64) for its newest version — set amiType, for example to AL2023_ARM_64_STANDARD`,
+		},
+		{
+			"Amazon Linux 2 by default, and an instance type of Arm", "eks",
+			[]string{groupType, "  instanceType: m7g.large\n", planeVersion, "", scalingImage, "    ami: {id: ami-0123456789abcdef1}\n"},
+			`AWSManagedMachinePool/shop-managed spec.amiType: EKS has no Amazon Linux 2 AMIs (AL2_x86_64) for its newest version — set amiType, for example to AL2023_ARM_64_STANDARD`,
+		},
+		{
+			"Amazon Linux 2 with GPUs of a scaling group", "eks",
+			[]string{scalingImage, "    ami: {eksLookupType: AmazonLinuxGPU}\n", planeVersion, ""},
+			`spec.awsLaunchTemplate.ami.eksLookupType: EKS has no Amazon Linux 2 AMIs (AmazonLinuxGPU) for its newest version — set it to AmazonLinux2023GPU`,
+		},
+		{
 			"custom with a release", "eks",
 			[]string{groupType, "  amiType: CUSTOM\n  amiVersion: 1.34.2-20260101\n  scaling: {minSize: 1, maxSize: 3}\n"},
 			`AWSManagedMachinePool/shop-managed spec.amiVersion: the launch template has a custom AMI, which has no version in EKS — remove it`,

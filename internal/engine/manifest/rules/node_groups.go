@@ -32,7 +32,7 @@ func (c *checks) checkNodeGroup(o, group *manifest.Entry, p manifest.Pool) {
 			group.Problem(
 				"spec.amiType",
 				fmt.Sprintf("EKS has no Amazon Linux 2 AMIs (%s) for %s", *spec.AMIType, version),
-				"set amiType, for example to AL2023_x86_64_STANDARD",
+				fmt.Sprintf("set amiType, for example to %s", successorOf(spec)),
 			),
 		)
 	}
@@ -50,6 +50,18 @@ func (c *checks) checkNodeGroup(o, group *manifest.Entry, p manifest.Pool) {
 		c.checkGroupTemplate(group, spec)
 		c.checkGroupImage(o, group, p)
 	}
+}
+
+// successorOf returns the AMI type of Amazon Linux 2023 that takes the place of one of Amazon Linux 2. Without an AMI type
+// in the manifest, the default is that of x86_64, also for instance types of another architecture.
+func successorOf(spec *expinfrav1.AWSManagedMachinePoolSpec) expinfrav1.ManagedMachineAMIType {
+	switch {
+	case *spec.AMIType == expinfrav1.Al2x86_64GPU:
+		return expinfrav1.Al2023x86_64Nvidia
+	case *spec.AMIType == expinfrav1.Al2Arm64, manifest.ArchitectureOf(manifest.Deref(spec.InstanceType)) == "arm64":
+		return expinfrav1.Al2023Arm64
+	}
+	return expinfrav1.Al2023x86_64
 }
 
 func (c *checks) checkRemoteGroups(group *manifest.Entry, access *expinfrav1.ManagedRemoteAccess) {

@@ -303,7 +303,8 @@ func fileRefused(component, keys string, args any, more []hostVolume) string {
 	}
 	for _, arg := range pairs(args) {
 		name, file := arg[0], arg[1]
-		reads := regex.Of(`(^|-)(config|kubeconfig|file)$|^etcd-(cafile|certfile|keyfile)$|^kubelet-(certificate-authority|client-certificate|client-key)$`).MatchString(name)
+		reads := regex.Of(`(^|-)(config|kubeconfig|file)$|^etcd-(cafile|certfile|keyfile)$|^kubelet-(certificate-authority|client-certificate|client-key)$`).
+			MatchString(name)
 		inside := func(dir string) bool {
 			rel, is := strings.CutPrefix(path.Clean(file), path.Clean(dir))
 			return is && (rel == "" || rel[0] == '/')

@@ -315,8 +315,15 @@ func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text strin
 			if err := doc.NodeRegistration.apply(b); err != nil {
 				return nil, err
 			}
-			if why := cmp.Or(takenRefused(files, "init", true, doc.NodeRegistration.IgnorePreflightErrors), skipsRefused(doc.SkipPhases, "init"), svc.preflight(i, doc.NodeRegistration.IgnorePreflightErrors), doc.NodeRegistration.refused(b.Version), svc.overReserved(i, doc.NodeRegistration.KubeletExtraArgs), tokensRefused(doc.BootstrapTokens),
-				patchesRefused(doc.Patches.Directory, files, b.Version)); why != "" {
+			if why := cmp.Or(
+				takenRefused(files, "init", true, doc.NodeRegistration.IgnorePreflightErrors),
+				skipsRefused(doc.SkipPhases, "init"),
+				svc.preflight(i, doc.NodeRegistration.IgnorePreflightErrors),
+				doc.NodeRegistration.refused(b.Version),
+				svc.overReserved(i, doc.NodeRegistration.KubeletExtraArgs),
+				tokensRefused(doc.BootstrapTokens),
+				patchesRefused(doc.Patches.Directory, files, b.Version),
+			); why != "" {
 				return nil, errors.New(why)
 			}
 			b.Named = doc.NodeRegistration.Name
@@ -331,8 +338,15 @@ func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text strin
 			if doc.Discovery.File != nil && t.Token != "" { // ValidateDiscovery in cmd/kubeadm/app/apis/kubeadm/validation
 				return nil, errors.New("kubeadm: discovery: Invalid value: bootstrapToken and file cannot both be set")
 			}
-			if why := cmp.Or(takenRefused(files, "join", b.ControlPlane, doc.NodeRegistration.IgnorePreflightErrors), skipsRefused(doc.SkipPhases, "join"),
-				doc.NodeRegistration.refused(b.Version), svc.overReserved(i, doc.NodeRegistration.KubeletExtraArgs), patchesRefused(doc.Patches.Directory, files, b.Version)); why != "" {
+			if why := cmp.Or(
+				takenRefused(files, "join", b.ControlPlane, doc.NodeRegistration.IgnorePreflightErrors),
+				skipsRefused(doc.SkipPhases, "join"),
+				doc.NodeRegistration.refused(
+					b.Version,
+				),
+				svc.overReserved(i, doc.NodeRegistration.KubeletExtraArgs),
+				patchesRefused(doc.Patches.Directory, files, b.Version),
+			); why != "" {
 				return nil, errors.New(why)
 			}
 			if doc.ControlPlane != nil {

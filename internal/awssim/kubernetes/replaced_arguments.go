@@ -154,7 +154,11 @@ func replacedKubelet(args any, name string) string {
 			return fmt.Sprintf("kubelet: failed to validate nodeIP: node IP: %q not found in the host's network interfaces", ip)
 		}
 	}
-	if v := argument(args, "reserved-memory"); v != "" && !regex.Of(`^\d+:[a-z0-9-]+=[0-9.]+([munkKMGTPE]i?)?(,[a-z0-9-]+=[0-9.]+([munkKMGTPE]i?)?)*(;\d+:.*)?$`).MatchString(v) {
+	if v := argument(
+		args,
+		"reserved-memory",
+	); v != "" &&
+		!regex.Of(`^\d+:[a-z0-9-]+=[0-9.]+([munkKMGTPE]i?)?(,[a-z0-9-]+=[0-9.]+([munkKMGTPE]i?)?)*(;\d+:.*)?$`).MatchString(v) {
 		return fmt.Sprintf("kubelet: invalid argument %q for \"--reserved-memory\" flag: invalid reserved memory", v)
 	}
 	return ""

@@ -22,7 +22,9 @@ func TestReplacedArguments(t *testing.T) {
 		return joinRefused("etcd: {local: {extraArgs: [{name: "+name+", value: '"+value+"'}]}}", true)
 	}
 	skips := func(command, phase string) string { return skipsRefused([]string{phase}, command) }
-	has := func(command, file string) string { return takenRefused(map[string]string{file: ""}, command, false, nil) }
+	has := func(command, file string) string {
+		return takenRefused(map[string]string{file: ""}, command, false, nil)
+	}
 	for _, c := range []struct {
 		refuses         func(name, value string) string
 		name, good, bad string

@@ -194,7 +194,8 @@ func TestUnfitThings(t *testing.T) {
 			nil, `instanceType: the kubelet would not start: it reserves 9Gi of memory, and t3.large has 8Gi: reserve less, or use a larger type`,
 		},
 		"more CPUs reserved than there are": {
-			enginetest.Quickstart, []string{workerArguments, workerArguments + "\n          - {name: reserved-cpus, value: '0-3'}"},
+			enginetest.Quickstart,
+			[]string{workerArguments, workerArguments + "\n          - {name: reserved-cpus, value: '0-3'}"},
 			nil, `instanceType: the kubelet would not start: reserved-cpus has the CPU 3, and t3.large has 0 to 1: reserve less, or use a larger type`,
 		},
 		"reserved memory and CPUs": {

@@ -64,7 +64,12 @@ func overReserved(x group, t ec2.InstanceType) (field, what, fix string) {
 			switch a.Name {
 			case "reserved-cpus":
 				if last := lastCPU(value); last >= int(t.VCPUs) {
-					return "instanceType", fmt.Sprintf("the kubelet would not start: reserved-cpus has the CPU %d, and %s has 0 to %d", last, x.spec.InstanceType, t.VCPUs-1), fewer
+					return "instanceType", fmt.Sprintf(
+						"the kubelet would not start: reserved-cpus has the CPU %d, and %s has 0 to %d",
+						last,
+						x.spec.InstanceType,
+						t.VCPUs-1,
+					), fewer
 				}
 			case "system-reserved", "kube-reserved":
 				for item := range strings.SplitSeq(value, ",") {
@@ -77,7 +82,13 @@ func overReserved(x group, t ec2.InstanceType) (field, what, fix string) {
 		}
 		for name, most := range map[string]int64{"cpu": int64(t.VCPUs), "memory": t.MemoryMiB << 20} {
 			if q := reserved[name]; most > 0 && q.CmpInt64(most) > 0 {
-				return "instanceType", fmt.Sprintf("the kubelet would not start: it reserves %s of %s, and %s has %s", q, name, x.spec.InstanceType, resource.NewQuantity(most, resource.BinarySI)), fewer
+				return "instanceType", fmt.Sprintf(
+					"the kubelet would not start: it reserves %s of %s, and %s has %s",
+					q,
+					name,
+					x.spec.InstanceType,
+					resource.NewQuantity(most, resource.BinarySI),
+				), fewer
 			}
 		}
 	}

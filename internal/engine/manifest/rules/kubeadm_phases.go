@@ -52,7 +52,9 @@ func (c *checks) checkNeededPhases(o *manifest.Entry, prefix string, spec *boots
 	for command, phases := range skipped {
 		for i, phase := range phases {
 			if without := c.neededPhase(phase, command, &spec.ClusterConfiguration, plane); without != "" {
-				c.fail(o.Problem(fmt.Sprintf("%s.%sConfiguration.skipPhases[%d]", prefix, command, i), fmt.Sprintf("without the phase %s, %s", phase, without), "remove it"))
+				c.fail(
+					o.Problem(fmt.Sprintf("%s.%sConfiguration.skipPhases[%d]", prefix, command, i), fmt.Sprintf("without the phase %s, %s", phase, without), "remove it"),
+				)
 			}
 		}
 	}
@@ -85,7 +87,9 @@ func (c *checks) checkTakenFiles(o *manifest.Entry, prefix string, spec *bootstr
 		skips, taken := ignored[file]
 		switch at := fmt.Sprintf("%s.files[%d].path", prefix, i); {
 		case keys[file]:
-			c.fail(o.Problem(at, fmt.Sprintf("%s is a key of the cluster, which the run writes", file), fmt.Sprintf("remove it, or bring a Secret %s-ca", c.cluster.Name)))
+			c.fail(
+				o.Problem(at, fmt.Sprintf("%s is a key of the cluster, which the run writes", file), fmt.Sprintf("remove it, or bring a Secret %s-ca", c.cluster.Name)),
+			)
 		case taken && !slices.Contains(skips, check) && !slices.Contains(skips, "all"):
 			c.fail(o.Problem(at, fmt.Sprintf("kubeadm writes %s, and refuses a machine that has it", file), "remove it"))
 		}

@@ -62,7 +62,9 @@ func (c *checks) replacedOfServer(args map[string]string, config *bootstrapv1.Cl
 	decides := func(mode string) bool { return slices.Contains(modes, mode) }
 	if args["authorization-mode"] != "" && !decides("AlwaysAllow") && !decides("ABAC") && !decides("Webhook") && (!decides("Node") || !decides("RBAC")) {
 		bad = append(bad, replaced{
-			"authorization-mode", args["authorization-mode"] + ": kubelets have their rights by the mode Node, and all others by RBAC", "set it to Node,RBAC, or remove it",
+			"authorization-mode",
+			args["authorization-mode"] + ": kubelets have their rights by the mode Node, and all others by RBAC",
+			"set it to Node,RBAC, or remove it",
 		})
 	}
 	if slices.Contains(strings.Split(args["enable-admission-plugins"], ","), "AlwaysDeny") {
@@ -76,7 +78,8 @@ func (c *checks) replacedOfServer(args map[string]string, config *bootstrapv1.Cl
 			"set spec.clusterNetwork.services.cidrBlocks of the Cluster instead",
 		})
 	}
-	if servers, set := args["etcd-servers"]; set && servers != "" && !config.Etcd.External.IsDefined() && !listens(servers, etcdClients, "127.0.0.1", "::1", "localhost") {
+	if servers, set := args["etcd-servers"]; set && servers != "" && !config.Etcd.External.IsDefined() &&
+		!listens(servers, etcdClients, "127.0.0.1", "::1", "localhost") {
 		bad = append(bad, replaced{"etcd-servers", "the API server would not use the etcd on its machine, https://127.0.0.1:2379", "remove it, or set etcd.external"})
 	}
 	return bad
@@ -149,7 +152,9 @@ func (c *checks) replacedOfEtcd(args map[string]string, data string) (bad []repl
 	for _, name := range []string{"data-dir", "wal-dir"} {
 		if folder := args[name]; folder != "" && !isInside(path.Clean(folder), data) {
 			bad = append(bad, replaced{
-				name, fmt.Sprintf("etcd would lose its data at the next start of its container: %s is not in %s, which kubeadm mounts", folder, data), "set etcd.local.dataDir",
+				name,
+				fmt.Sprintf("etcd would lose its data at the next start of its container: %s is not in %s, which kubeadm mounts", folder, data),
+				"set etcd.local.dataDir",
 			})
 		}
 	}
@@ -162,7 +167,10 @@ func (c *checks) replacedOfEtcd(args map[string]string, data string) (bad []repl
 	}
 	for text := range strings.SplitSeq(args["listen-metrics-urls"], ",") {
 		if u, err := url.Parse(text); err == nil && (u.Port() == etcdClients || u.Port() == etcdPeers) {
-			bad = append(bad, replaced{"listen-metrics-urls", fmt.Sprintf("etcd does not start: it listens on port %s already", u.Port()), "use another port, such as 2381"})
+			bad = append(
+				bad,
+				replaced{"listen-metrics-urls", fmt.Sprintf("etcd does not start: it listens on port %s already", u.Port()), "use another port, such as 2381"},
+			)
 		}
 	}
 	if on, err := strconv.ParseBool(args["force-new-cluster"]); err == nil && on {
@@ -181,7 +189,10 @@ func (c *checks) unreachableEtcd(args map[string]string) (bad []replaced) {
 		case x.name == "listen-client-urls" && !listens(urls, x.port, slices.Concat(anywhere, here)...):
 			bad = append(bad, replaced{x.name, "the API server does not reach etcd: it connects to https://127.0.0.1:2379", "use https://0.0.0.0:2379, or remove it"})
 		case c.planes() > 1 && !listens(urls, x.port, anywhere...):
-			bad = append(bad, replaced{x.name, fmt.Sprintf("the machines of the control plane do not reach each other's etcd: all would have %s", urls), "remove it: kubeadm sets it"})
+			bad = append(
+				bad,
+				replaced{x.name, fmt.Sprintf("the machines of the control plane do not reach each other's etcd: all would have %s", urls), "remove it: kubeadm sets it"},
+			)
 		}
 	}
 	return bad
@@ -214,7 +225,11 @@ func (c *checks) checkReplacedOfKubelet(o *manifest.Entry, path string, r *boots
 		}
 	}
 	if name := args["hostname-override"]; name != "" && name != r.Name {
-		fail("hostname-override", fmt.Sprintf("the kubelet may not register a Node %q: kubeadm gives it the rights of another one", name), "set nodeRegistration.name instead")
+		fail(
+			"hostname-override",
+			fmt.Sprintf("the kubelet may not register a Node %q: kubeadm gives it the rights of another one", name),
+			"set nodeRegistration.name instead",
+		)
 	}
 	if addresses := args["node-ip"]; addresses != "" && !c.hasInterfaces() {
 		for text := range strings.SplitSeq(addresses, ",") {

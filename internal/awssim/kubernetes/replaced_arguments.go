@@ -34,7 +34,7 @@ func replacedServer(args any, services string, local bool) string {
 		}
 	}
 	if lists(argument(args, "enable-admission-plugins"), "AlwaysDeny") {
-		return "kubeadm init: error execution phase upload-config/kubeadm: admission plugin \"AlwaysDeny\" denied the request: admission control is denying all modifications"
+		return `kubeadm init: error execution phase upload-config/kubeadm: admission plugin "AlwaysDeny" denied the request`
 	}
 	given, _, _ := strings.Cut(argument(args, "service-cluster-ip-range"), ",")
 	services, _, _ = strings.Cut(services, ",")

@@ -172,12 +172,15 @@ func balancers(ctx context.Context, t *testing.T, s *moto.Server) (all []string)
 
 func stored(ctx context.Context, t *testing.T, s *moto.Server) (all []string) {
 	t.Helper()
-	parameters, err := ssm.NewFromConfig(s.Config).GetParametersByPath(ctx, &ssm.GetParametersByPathInput{
+	pages := ssm.NewGetParametersByPathPaginator(ssm.NewFromConfig(s.Config), &ssm.GetParametersByPathInput{
 		Path: aws.String("/clusterawsadm"), Recursive: aws.Bool(true),
 	})
-	require.NoError(t, err)
-	for _, x := range parameters.Parameters {
-		all = append(all, "parameter "+*x.Name)
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		require.NoError(t, err)
+		for _, x := range page.Parameters {
+			all = append(all, "parameter "+*x.Name)
+		}
 	}
 	secrets, err := secretsmanager.NewFromConfig(s.Config).ListSecrets(ctx, &secretsmanager.ListSecretsInput{})
 	require.NoError(t, err)

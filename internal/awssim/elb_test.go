@@ -362,7 +362,7 @@ func TestHealthCheckRules(t *testing.T) {
 		a := furnished(Options{})
 		c := elb.NewFromConfig(a.Config())
 		in := group6443("bad")
-		in.HealthCheckTimeoutSeconds = aws.Int32(5)
+		in.HealthCheckTimeoutSeconds = aws.Int32(6) // of 5 seconds between two checks
 		_, err := c.CreateTargetGroup(t.Context(), in)
 		hasCode(t, err, "ValidationError")
 		in.HealthCheckTimeoutSeconds, in.HealthCheckPath = aws.Int32(4), aws.String("/readyz")

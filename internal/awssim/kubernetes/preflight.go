@@ -62,16 +62,11 @@ func takenRefused(files map[string]string, command string, plane bool, ignored [
 // skipsRefused returns why kubeadm fails without some phases, if nothing else does their work ("kubeadm init phase" in the documentation of
 // Kubernetes). Those of machines that join later are refused here, too.
 func skipsRefused(phases []string, command string) string {
-	without := map[string]string{
-		"init certs": "unable to read certificate", "init kubeconfig": "couldn't load kubeconfig file", "init etcd": "connection to etcd refused",
-		"init control-plane": "the API server did not become healthy", "init kubelet-start": "The HTTP call equal to 'curl http://localhost:10248/healthz' failed",
-		"init upload-config": "configmaps kubeadm-config not found", "init bootstrap-token": "configmaps cluster-info not found",
-		"join kubelet-start": "the kubelet did not start", "join control-plane-prepare": "no manifests of the control plane",
-	}
+	needed := map[string]string{"init": "certs kubeconfig etcd control-plane kubelet-start upload-config bootstrap-token", "join": "kubelet-start control-plane-prepare"}
 	for _, phase := range phases {
 		of, part, _ := strings.Cut(phase, "/")
-		if why := without[command+" "+of]; why != "" && !slices.Contains([]string{"ca", "etcd-ca", "front-proxy-ca", "sa", "super-admin", "download-certs"}, part) {
-			return fmt.Sprintf("kubeadm %s without the phase %s: %s", command, phase, why)
+		if slices.Contains(strings.Fields(needed[command]), of) && !slices.Contains([]string{"ca", "etcd-ca", "front-proxy-ca", "sa", "super-admin", "download-certs"}, part) {
+			return fmt.Sprintf("kubeadm %s: what the phase %s does was not done", command, phase)
 		}
 	}
 	return ""

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"k8s.io/apimachinery/pkg/api/resource"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
@@ -60,7 +59,7 @@ func overReserved(x group, t ec2.InstanceType) (field, what, fix string) {
 	for _, r := range x.registrations() {
 		reserved := map[string]*resource.Quantity{"cpu": {}, "memory": {}}
 		for _, a := range r.KubeletExtraArgs {
-			value := aws.ToString(a.Value)
+			value := text(a.Value)
 			switch a.Name {
 			case "reserved-cpus":
 				if last := lastCPU(value); last >= int(t.VCPUs) {

@@ -114,11 +114,11 @@ func TestHasPodNetwork(t *testing.T) {
 
 func TestHasCloudController(t *testing.T) {
 	for pod, want := range map[string]bool{
-		`{image: "registry.k8s.io/provider-aws/cloud-controller-manager:v1.34.0"}`:                    true,
-		`{image: "mirror.local/cloud-controller-manager:v1", args: [--v=2, --cloud-provider=aws]}`:    true,
-		`{image: "mirror.local/cloud-controller-manager:v1", command: [/x, --cloud-provider=aws]}`:    true,
-		`{image: "mirror.local/cloud-controller-manager:v1", args: [--cloud-provider=gce]}`:           false,
-		`{image: "registry.k8s.io/provider-aws/aws-ebs-csi-driver:v1", args: [--cloud-provider=aws]}`: false,
+		`{name: a, image: "registry.k8s.io/provider-aws/cloud-controller-manager:v1.34.0"}`:                    true,
+		`{name: a, image: "mirror.local/cloud-controller-manager:v1", args: [--v=2, --cloud-provider=aws]}`:    true,
+		`{name: a, image: "mirror.local/cloud-controller-manager:v1", command: [/x, --cloud-provider=aws]}`:    true,
+		`{name: a, image: "mirror.local/cloud-controller-manager:v1", args: [--cloud-provider=gce]}`:           false,
+		`{name: a, image: "registry.k8s.io/provider-aws/aws-ebs-csi-driver:v1", args: [--cloud-provider=aws]}`: false,
 	} {
 		c, err := withFiles(t, "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: x}\nspec: {template: {spec: {containers: ["+pod+"]}}}\n")
 		require.NoError(t, err)

@@ -286,12 +286,8 @@ func otherTool(a *aside) (what, fix string) {
 		return a.Kind + " names a template of a cluster, and contains no object of it", "render the template first, and pass the result"
 	case a.group == "argoproj.io", strings.HasSuffix(a.group, ".toolkit.fluxcd.io"), a.group == "application.giantswarm.io":
 		return a.Kind + " says where manifests are, and contains none", "pass what is there, rendered"
-	case a.Kind == "Config" && a.group == "":
-		return "Config is a kubeconfig, with which one reaches a cluster", "pass the manifest of the cluster"
-	case a.Kind == "CustomResourceDefinition":
-		return "a CustomResourceDefinition defines a kind of objects, and is none of them", "pass the manifest of the cluster"
-	case a.group == "clusterctl.cluster.x-k8s.io", a.group == "operator.cluster.x-k8s.io":
-		return a.Kind + " is for a management cluster, and this program needs none", "pass the manifest of the cluster"
+	case besideCluster(a) != "":
+		return besideCluster(a), "pass the manifest of the cluster"
 	case a.Kind == "AWSIAMConfiguration":
 		return "AWSIAMConfiguration is for the roles that clusters need", "use it with: clusterawsadm bootstrap iam … --config FILE"
 	case a.group == "template.openshift.io":
@@ -312,6 +308,19 @@ func otherTool(a *aside) (what, fix string) {
 		return foreign(a.Kind)
 	}
 	return "", ""
+}
+
+// besideCluster returns what an object is that people have beside the manifest of a cluster; "" for another object.
+func besideCluster(a *aside) string {
+	switch {
+	case a.Kind == "Config" && a.group == "":
+		return "Config is a kubeconfig, with which one reaches a cluster"
+	case a.Kind == "CustomResourceDefinition":
+		return "a CustomResourceDefinition defines a kind of objects, and is none of them"
+	case a.group == "clusterctl.cluster.x-k8s.io", a.group == "operator.cluster.x-k8s.io":
+		return a.Kind + " is for a management cluster, and this program needs none"
+	}
+	return ""
 }
 
 // toolOf returns the tool whose objects are in an API group; "" for none that is known.

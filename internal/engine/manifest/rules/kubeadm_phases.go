@@ -12,49 +12,53 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// neededPhase returns what a cluster does not have if kubeadm skips a phase; "" if it can do without. Files and commands of the manifest
-// may do the same, so it is only asked of machines that have none.
-func (c *checks) neededPhase(phase, command string, config *bootstrapv1.ClusterConfiguration, plane bool) string {
-	of, _, _ := strings.Cut(phase, "/")
-	given := []string{"certs/ca", "certs/etcd-ca", "certs/front-proxy-ca", "certs/sa", "kubeconfig/super-admin"} // the run brings these keys
-	switch {
-	case slices.Contains(given, phase):
-	case command == "init" && of == "certs":
-		return "the control plane has no certificates"
-	case command == "init" && of == "kubeconfig":
-		return "the components of the control plane have no kubeconfig"
-	case command == "init" && of == "control-plane":
-		return "the control plane is not started"
-	case command == "init" && of == "etcd" && !config.Etcd.External.IsDefined():
-		return "there is no etcd"
-	case command == "init" && of == "upload-config" && c.nodes() > 1:
-		return "machines that join do not find the configuration of the cluster"
-	case command == "init" && of == "bootstrap-token" && c.nodes() > 1:
-		return "machines that join have no rights"
-	case of == "kubelet-start":
-		return "the kubelet is not started"
-	case command == "join" && plane && of == "control-plane-prepare" && phase != "control-plane-prepare/download-certs":
-		return "the machine does not become a part of the control plane"
+// needed is a phase of kubeadm, and what a cluster does not have without it.
+type needed struct{ command, phase, without string }
+
+// neededPhases returns the phases without which a machine does not become a part of the cluster.
+func (c *checks) neededPhases(config *bootstrapv1.ClusterConfiguration, plane bool) []needed {
+	all := []needed{{"join", "kubelet-start", "the kubelet is not started"}}
+	if !plane {
+		return all
 	}
-	return ""
+	all = append(all,
+		needed{"init", "kubelet-start", "the kubelet is not started"},
+		needed{"init", "certs", "the control plane has no certificates"},
+		needed{"init", "kubeconfig", "the components of the control plane have no kubeconfig"},
+		needed{"init", "control-plane", "the control plane is not started"},
+		needed{"join", "control-plane-prepare", "the machine does not become a part of the control plane"},
+	)
+	if !config.Etcd.External.IsDefined() {
+		all = append(all, needed{"init", "etcd", "there is no etcd"})
+	}
+	if c.nodes() > 1 {
+		all = append(all,
+			needed{"init", "upload-config", "machines that join do not find the configuration of the cluster"},
+			needed{"init", "bootstrap-token", "machines that join have no rights"},
+		)
+	}
+	return all
 }
 
-// checkNeededPhases refuses to skip phases of kubeadm without which there is no cluster.
+// dispensable returns parts of needed phases that a cluster can do without: the run brings the keys of authorities, and nobody downloads
+// certificates.
+func dispensable() []string {
+	return strings.Fields("certs/ca certs/etcd-ca certs/front-proxy-ca certs/sa kubeconfig/super-admin control-plane-prepare/download-certs")
+}
+
+// checkNeededPhases refuses to skip phases of kubeadm without which there is no cluster. Files and commands of the manifest may do the same
+// as a phase, so machines that have some are not checked.
 func (c *checks) checkNeededPhases(o *manifest.Entry, prefix string, spec *bootstrapv1.KubeadmConfigSpec, plane bool) {
 	if len(spec.PreKubeadmCommands)+len(spec.BootCommands)+len(spec.PostKubeadmCommands) > 0 ||
 		slices.ContainsFunc(spec.Files, func(f bootstrapv1.File) bool { return strings.HasPrefix(f.Path, "/etc/kubernetes/") }) {
 		return
 	}
-	skipped := map[string][]string{"join": spec.JoinConfiguration.SkipPhases}
-	if plane {
-		skipped["init"] = spec.InitConfiguration.SkipPhases
-	}
-	for command, phases := range skipped {
-		for i, phase := range phases {
-			if without := c.neededPhase(phase, command, &spec.ClusterConfiguration, plane); without != "" {
-				c.fail(
-					o.Problem(fmt.Sprintf("%s.%sConfiguration.skipPhases[%d]", prefix, command, i), fmt.Sprintf("without the phase %s, %s", phase, without), "remove it"),
-				)
+	skipped := map[string][]string{"init": spec.InitConfiguration.SkipPhases, "join": spec.JoinConfiguration.SkipPhases}
+	for _, n := range c.neededPhases(&spec.ClusterConfiguration, plane) {
+		for i, phase := range skipped[n.command] {
+			if of, _, _ := strings.Cut(phase, "/"); of == n.phase && !slices.Contains(dispensable(), phase) {
+				at := fmt.Sprintf("%s.%sConfiguration.skipPhases[%d]", prefix, n.command, i)
+				c.fail(o.Problem(at, fmt.Sprintf("without the phase %s, %s", phase, n.without), "remove it"))
 			}
 		}
 	}

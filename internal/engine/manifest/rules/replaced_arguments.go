@@ -53,36 +53,44 @@ func valuesOf(args []bootstrapv1.Arg) map[string]string {
 
 // replacedOfServer returns the arguments of the API server with which no cluster comes up.
 func (c *checks) replacedOfServer(args map[string]string, config *bootstrapv1.ClusterConfiguration) (bad []replaced) {
-	const remove = "remove it: kubeadm sets it"
 	if on, err := strconv.ParseBool(args["enable-bootstrap-token-auth"]); err == nil && !on && c.nodes() > 1 {
-		bad = append(bad, replaced{"enable-bootstrap-token-auth", "machines join with bootstrap tokens, which the API server would not accept", remove})
-	}
-	// "Using Node Authorization" in the documentation of Kubernetes: the role system:node is bound to nobody.
-	modes := strings.Split(args["authorization-mode"], ",")
-	decides := func(mode string) bool { return slices.Contains(modes, mode) }
-	if args["authorization-mode"] != "" && !decides("AlwaysAllow") && !decides("ABAC") && !decides("Webhook") && (!decides("Node") || !decides("RBAC")) {
 		bad = append(bad, replaced{
-			"authorization-mode",
-			args["authorization-mode"] + ": kubelets have their rights by the mode Node, and all others by RBAC",
-			"set it to Node,RBAC, or remove it",
+			"enable-bootstrap-token-auth", "machines join with bootstrap tokens, which the API server would not accept", "remove it: kubeadm sets it",
+		})
+	}
+	if modes := args["authorization-mode"]; modes != "" && !gives(strings.Split(modes, ",")) {
+		bad = append(bad, replaced{
+			"authorization-mode", modes + ": kubelets have their rights by the mode Node, and all others by RBAC", "set it to Node,RBAC, or remove it",
 		})
 	}
 	if slices.Contains(strings.Split(args["enable-admission-plugins"], ","), "AlwaysDeny") {
 		bad = append(bad, replaced{"enable-admission-plugins", "the admission plugin AlwaysDeny denies all requests, those of kubeadm too", "remove it"})
 	}
-	if given, services := firstBlock(args["service-cluster-ip-range"]), firstBlock(Services(c.cluster)[0]); given.IsValid() && services.IsValid() &&
-		(given.Addr() != services.Addr() || given.Bits() > services.Addr().BitLen()-fewestAddressBits) {
-		bad = append(bad, replaced{
-			"service-cluster-ip-range",
-			fmt.Sprintf("Services have addresses of %s: those of kubeadm, such as that of CoreDNS, are in %s", given, services),
-			"set spec.clusterNetwork.services.cidrBlocks of the Cluster instead",
-		})
+	if what := c.otherServices(args["service-cluster-ip-range"]); what != "" {
+		bad = append(bad, replaced{"service-cluster-ip-range", what, "set spec.clusterNetwork.services.cidrBlocks of the Cluster instead"})
 	}
-	if servers, set := args["etcd-servers"]; set && servers != "" && !config.Etcd.External.IsDefined() &&
-		!listens(servers, etcdClients, "127.0.0.1", "::1", "localhost") {
+	if servers := args["etcd-servers"]; servers != "" && !config.Etcd.External.IsDefined() && !listens(servers, etcdClients, "127.0.0.1", "::1", "localhost") {
 		bad = append(bad, replaced{"etcd-servers", "the API server would not use the etcd on its machine, https://127.0.0.1:2379", "remove it, or set etcd.external"})
 	}
 	return bad
+}
+
+// gives reports whether modes of authorization give rights to kubelets and to all others. "Using Node Authorization" in the documentation of
+// Kubernetes: the role system:node is bound to nobody.
+func gives(modes []string) bool {
+	if slices.ContainsFunc(modes, func(mode string) bool { return slices.Contains([]string{"AlwaysAllow", "ABAC", "Webhook"}, mode) }) {
+		return true // policies that are not known here
+	}
+	return slices.Contains(modes, "Node") && slices.Contains(modes, "RBAC")
+}
+
+// otherServices returns why Services do not work with the blocks of an argument: kubeadm has chosen addresses of others. "" if they do.
+func (c *checks) otherServices(argument string) string {
+	given, services := firstBlock(argument), firstBlock(Services(c.cluster)[0])
+	if !given.IsValid() || !services.IsValid() || given.Addr() == services.Addr() && given.Bits() <= services.Addr().BitLen()-fewestAddressBits {
+		return ""
+	}
+	return fmt.Sprintf("Services have addresses of %s: those of kubeadm, such as that of CoreDNS, are in %s", given, services)
 }
 
 // firstBlock returns the first block of a list with commas; one that is not valid for none.
@@ -158,6 +166,14 @@ func (c *checks) replacedOfEtcd(args map[string]string, data string) (bad []repl
 			})
 		}
 	}
+	if on, err := strconv.ParseBool(args["force-new-cluster"]); err == nil && on {
+		bad = append(bad, replaced{"force-new-cluster", "each start of etcd would remove all other members", "remove it"})
+	}
+	return slices.Concat(bad, unusableEtcd(args, data), c.unreachableEtcd(args))
+}
+
+// unusableEtcd returns the outputs and ports that etcd cannot open.
+func unusableEtcd(args map[string]string, data string) (bad []replaced) {
 	if outputs := args["log-outputs"]; outputs != "" {
 		for output := range strings.SplitSeq(outputs, ",") {
 			if !slices.Contains([]string{"default", "stdout", "stderr"}, output) && !isInside(output, data) {
@@ -173,10 +189,7 @@ func (c *checks) replacedOfEtcd(args map[string]string, data string) (bad []repl
 			)
 		}
 	}
-	if on, err := strconv.ParseBool(args["force-new-cluster"]); err == nil && on {
-		bad = append(bad, replaced{"force-new-cluster", "each start of etcd would remove all other members", "remove it"})
-	}
-	return append(bad, c.unreachableEtcd(args)...)
+	return bad
 }
 
 // unreachableEtcd returns the addresses of etcd at which the API server, or other members, do not reach it.

@@ -62,7 +62,10 @@ func takenRefused(files map[string]string, command string, plane bool, ignored [
 // skipsRefused returns why kubeadm fails without some phases, if nothing else does their work ("kubeadm init phase" in the documentation of
 // Kubernetes). Those of machines that join later are refused here, too.
 func skipsRefused(phases []string, command string) string {
-	needed := map[string]string{"init": "certs kubeconfig etcd control-plane kubelet-start upload-config bootstrap-token", "join": "kubelet-start control-plane-prepare"}
+	needed := map[string]string{
+		"init": "certs kubeconfig etcd control-plane kubelet-start upload-config bootstrap-token",
+		"join": "kubelet-start control-plane-prepare",
+	}
 	for _, phase := range phases {
 		of, part, _ := strings.Cut(phase, "/")
 		if slices.Contains(strings.Fields(needed[command]), of) && !slices.Contains([]string{"ca", "etcd-ca", "front-proxy-ca", "sa", "super-admin", "download-certs"}, part) {

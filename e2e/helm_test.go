@@ -29,7 +29,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// useHelm puts a version of helm into the PATH, without the user's settings.
+// useHelm makes a version of helm the one that the test runs, with empty settings instead of those of the user.
 func useHelm(t *testing.T, version string) {
 	t.Helper()
 	folder := realHelm(t, version)

@@ -23,7 +23,7 @@ type resource interface {
 	name() string
 	// details are the attributes in inventories.
 	details(printer) []string
-	// keepsVPC returns the VPC whose deletion the resource prevents.
+	// keepsVPC returns the ID of the VPC that cannot be deleted while the resource exists; "" if there is none.
 	keepsVPC() string
 	// takesTags returns an error for tags that the resource cannot have.
 	takesTags(map[string]string) error

@@ -298,6 +298,7 @@ type apiEndpoint struct{ AdvertiseAddress string }
 func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text string, at time.Time) (*ec2.Boot, error) {
 	b := &ec2.Boot{Version: versionOf(svc.EC2.Image(i.Image))}
 	ca := files["/etc/kubernetes/pki/ca.crt"]
+	has := func(address string) bool { return svc.hasAddress(i, address) }
 	for part := range strings.SplitSeq(text, "\n---\n") {
 		var doc kubeadmDocument
 		if err := yaml.Unmarshal([]byte(strings.TrimPrefix(part, "---\n")), &doc); err != nil {
@@ -308,9 +309,8 @@ func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text strin
 			b.Version, b.ControlPlane = doc.KubernetesVersion, true
 			b.Host, _, _ = strings.Cut(doc.ControlPlaneEndpoint, ":")
 		case "InitConfiguration":
-			b.Advertised = svc.address(i, doc.LocalAPIEndpoint.AdvertiseAddress)
-			if !svc.hasAddress(i, b.Advertised) {
-				return nil, fmt.Errorf("etcd: listen tcp %s: bind: cannot assign requested address", b.Advertised)
+			if err := svc.advertise(i, b, doc.LocalAPIEndpoint); err != nil {
+				return nil, err
 			}
 			if err := doc.NodeRegistration.apply(b); err != nil {
 				return nil, err
@@ -319,7 +319,7 @@ func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text strin
 				takenRefused(files, "init", true, doc.NodeRegistration.IgnorePreflightErrors),
 				skipsRefused(doc.SkipPhases, "init"),
 				svc.preflight(i, doc.NodeRegistration.IgnorePreflightErrors),
-				doc.NodeRegistration.refused(b.Version),
+				doc.NodeRegistration.refused(b.Version, has),
 				svc.overReserved(i, doc.NodeRegistration.KubeletExtraArgs),
 				tokensRefused(doc.BootstrapTokens),
 				patchesRefused(doc.Patches.Directory, files, b.Version),
@@ -341,9 +341,7 @@ func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text strin
 			if why := cmp.Or(
 				takenRefused(files, "join", b.ControlPlane, doc.NodeRegistration.IgnorePreflightErrors),
 				skipsRefused(doc.SkipPhases, "join"),
-				doc.NodeRegistration.refused(
-					b.Version,
-				),
+				doc.NodeRegistration.refused(b.Version, has),
 				svc.overReserved(i, doc.NodeRegistration.KubeletExtraArgs),
 				patchesRefused(doc.Patches.Directory, files, b.Version),
 			); why != "" {
@@ -357,9 +355,8 @@ func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text strin
 			b.Token, b.Hashes = t.Token, t.CACertHashes
 			b.Host, _, _ = strings.Cut(t.APIServerEndpoint, ":")
 			if doc.ControlPlane != nil {
-				b.Advertised = svc.address(i, doc.ControlPlane.LocalAPIEndpoint.AdvertiseAddress)
-				if !svc.hasAddress(i, b.Advertised) {
-					return nil, fmt.Errorf("etcd: listen tcp %s: bind: cannot assign requested address", b.Advertised)
+				if err := svc.advertise(i, b, doc.ControlPlane.LocalAPIEndpoint); err != nil {
+					return nil, err
 				}
 			}
 		}
@@ -368,6 +365,15 @@ func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text strin
 		return nil, errors.New("a control plane needs the cluster's CA")
 	}
 	return b, nil
+}
+
+// advertise sets the address at which the API server and etcd of a machine are reached: one of the machine's own.
+func (svc *Service) advertise(i *ec2.Instance, b *ec2.Boot, endpoint apiEndpoint) error {
+	b.Advertised = svc.address(i, endpoint.AdvertiseAddress)
+	if !svc.hasAddress(i, b.Advertised) {
+		return fmt.Errorf("etcd: listen tcp %s: bind: cannot assign requested address", b.Advertised)
+	}
+	return nil
 }
 
 // versionOf returns the Kubernetes version of an image.

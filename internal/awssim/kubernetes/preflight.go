@@ -37,8 +37,8 @@ func (svc *Service) preflight(i *ec2.Instance, ignored []string) string {
 	return ""
 }
 
-// takenRefused returns the check of a file that kubeadm writes itself, and that the machine has already (InitNodeChecks and JoinNodeChecks
-// in cmd/kubeadm/app/preflight/checks.go of Kubernetes 1.34); "" for none.
+// takenRefused returns why kubeadm does not begin: the machine already has a file that kubeadm would write. "" if it has none (InitNodeChecks
+// and JoinNodeChecks in cmd/kubeadm/app/preflight/checks.go of Kubernetes 1.34).
 func takenRefused(files map[string]string, command string, plane bool, ignored []string) string {
 	taken := []string{"/etc/kubernetes/kubelet.conf", "/etc/kubernetes/bootstrap-kubelet.conf"}
 	switch {
@@ -59,17 +59,17 @@ func takenRefused(files map[string]string, command string, plane bool, ignored [
 	return ""
 }
 
-// skipsRefused returns why kubeadm fails without some phases, if nothing else does their work ("kubeadm init phase" in the documentation of
-// Kubernetes). Those of machines that join later are refused here, too.
+// skipsRefused returns why kubeadm fails if it leaves out some phases and nothing else does their work ("kubeadm init phase" in the
+// documentation of Kubernetes). The first machine is refused also for phases that only later machines need.
 func skipsRefused(phases []string, command string) string {
 	needed := map[string]string{
 		"init": "certs kubeconfig etcd control-plane kubelet-start upload-config bootstrap-token",
 		"join": "kubelet-start control-plane-prepare",
 	}
-	const given = "ca etcd-ca front-proxy-ca sa super-admin download-certs" // or not needed
+	const dispensable = "ca etcd-ca front-proxy-ca sa super-admin download-certs" // what they make is on the machine already, or unused
 	for _, phase := range phases {
 		of, part, _ := strings.Cut(phase, "/")
-		if slices.Contains(strings.Fields(needed[command]), of) && !slices.Contains(strings.Fields(given), part) {
+		if slices.Contains(strings.Fields(needed[command]), of) && !slices.Contains(strings.Fields(dispensable), part) {
 			return fmt.Sprintf("kubeadm %s: what the phase %s does was not done", command, phase)
 		}
 	}
@@ -140,8 +140,8 @@ type staticPod struct {
 	ExtraEnvs    []variable
 }
 
-// refused returns what kubeadm or the kubelet finds wrong in the registration of a Node.
-func (r nodeRegistration) refused(version string) string {
+// refused returns what kubeadm or the kubelet finds wrong in the registration of a Node. has reports whether the machine has an address.
+func (r nodeRegistration) refused(version string, has func(address string) bool) string {
 	if r.CRISocket != "" {
 		socket := r.CRISocket
 		if path.IsAbs(socket) {
@@ -174,7 +174,7 @@ func (r nodeRegistration) refused(version string) string {
 	if why := componentRefuses("kubelet", version, r.KubeletExtraArgs); why != "" {
 		return why
 	}
-	return replacedKubelet(r.KubeletExtraArgs, r.Name)
+	return replacedKubelet(r.KubeletExtraArgs, r.Name, has)
 }
 
 // authorityRefused returns why kubeadm does not use a CA that it finds

@@ -63,12 +63,12 @@ func tenth(block string) netip.Addr {
 	return a
 }
 
-// lists reports whether a list with commas has one of some words.
+// lists reports whether a list that is separated by commas has at least one of the words.
 func lists(list string, words ...string) bool {
 	return slices.ContainsFunc(strings.Split(list, ","), func(item string) bool { return slices.Contains(words, item) })
 }
 
-// serves reports whether one of some URLs is one of TLS with a port, at one of some hosts.
+// serves reports whether at least one of the URLs is an https URL with this port and one of these hosts.
 func serves(urls, port string, hosts ...string) bool {
 	return slices.ContainsFunc(strings.Split(urls, ","), func(text string) bool {
 		u, err := url.Parse(text)
@@ -76,7 +76,8 @@ func serves(urls, port string, hosts ...string) bool {
 	})
 }
 
-// unsigned are the flags of etcd that are unsigned numbers: tried with "-1" on etcd 3.4.23, and server/embed/config.go of later ones.
+// unsigned are the flags of etcd that do not take negative numbers. Those of etcd 3.4.23 were tried with "-1"; those of later versions are
+// in server/embed/config.go.
 const unsigned = ` auth-token-ttl bcrypt-cost election-timeout heartbeat-interval max-concurrent-streams max-request-bytes max-snapshots max-txn-ops max-wals
 	self-signed-cert-validity snapshot-count bootstrap-defrag-threshold-megabytes experimental-bootstrap-defrag-threshold-megabytes `
 
@@ -137,8 +138,10 @@ func replacedEtcd(name, value, data string) string {
 }
 
 // replacedKubelet returns why a machine does not become a Node with some arguments of its kubelet, which take the place of those of
-// kubeadm and of its systemd unit (10-kubeadm.conf in kubernetes/release). name is that of the Node for kubeadm.
-func replacedKubelet(args any, name string) string {
+// kubeadm and of its systemd unit (10-kubeadm.conf in kubernetes/release). name is the name that kubeadm gives to the Node; has reports
+// whether the machine has an address.
+func replacedKubelet(args any, name string, has func(address string) bool) string {
+	const amount = `[a-z0-9-]+=[0-9.]+([munkKMGTPE]i?)?` // such as memory=1Gi
 	for flag, usual := range map[string]string{
 		"kubeconfig": "/etc/kubernetes/kubelet.conf", "bootstrap-kubeconfig": "/etc/kubernetes/bootstrap-kubelet.conf",
 	} {
@@ -150,15 +153,11 @@ func replacedKubelet(args any, name string) string {
 		return fmt.Sprintf("kubelet: node %q is not allowed to modify node %q", name, v)
 	}
 	for ip := range strings.SplitSeq(argument(args, "node-ip"), ",") {
-		if a, err := netip.ParseAddr(ip); err == nil && !a.IsUnspecified() {
+		if a, err := netip.ParseAddr(ip); err == nil && !a.IsUnspecified() && !has(ip) {
 			return fmt.Sprintf("kubelet: failed to validate nodeIP: node IP: %q not found in the host's network interfaces", ip)
 		}
 	}
-	if v := argument(
-		args,
-		"reserved-memory",
-	); v != "" &&
-		!regex.Of(`^\d+:[a-z0-9-]+=[0-9.]+([munkKMGTPE]i?)?(,[a-z0-9-]+=[0-9.]+([munkKMGTPE]i?)?)*(;\d+:.*)?$`).MatchString(v) {
+	if v := argument(args, "reserved-memory"); v != "" && !regex.Of(`^\d+:`+amount+`(,`+amount+`)*(;\d+:.*)?$`).MatchString(v) {
 		return fmt.Sprintf("kubelet: invalid argument %q for \"--reserved-memory\" flag: invalid reserved memory", v)
 	}
 	return ""

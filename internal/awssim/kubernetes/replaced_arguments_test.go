@@ -12,7 +12,9 @@ func TestReplacedArguments(t *testing.T) {
 	given := func(name, value string) any { return []any{map[string]any{"name": name, "value": value}} }
 	server := func(name, value string) string { return replacedServer(given(name, value), "10.96.0.0/12", true) }
 	etcd := func(name, value string) string { return replacedEtcd(name, value, "/var/lib/etcd") }
-	kubelet := func(name, value string) string { return replacedKubelet(given(name, value), "a") }
+	kubelet := func(name, value string) string {
+		return replacedKubelet(given(name, value), "a", func(address string) bool { return address == "10.0.0.5" })
+	}
 	joins := func(section string) func(name, value string) string {
 		return func(name, value string) string {
 			return joinRefused(section+": {extraArgs: [{name: "+name+", value: '"+value+"'}]}", true)
@@ -46,6 +48,7 @@ func TestReplacedArguments(t *testing.T) {
 		{kubelet, "kubeconfig", "/etc/kubernetes/kubelet.conf", "/x"},
 		{kubelet, "hostname-override", "a", "b"},
 		{kubelet, "node-ip", "::", "10.0.0.9"},
+		{kubelet, "node-ip", "10.0.0.5", "10.0.0.5,10.0.0.9"},
 		{kubelet, "reserved-memory", "0:memory=1Gi", "1Gi"},
 		{skips, "init", "addon/kube-proxy", "etcd"},
 		{skips, "init", "certs/ca", "certs/apiserver"},

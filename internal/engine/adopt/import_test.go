@@ -124,6 +124,31 @@ func TestImportOfDeletionProtection(t *testing.T) {
 	})
 }
 
+// An import of an EKS cluster finds what CAPA adds to its network: a bastion, rules of the additional security group, and a default
+// security group without rules.
+func TestImportOfEKSNetwork(t *testing.T) {
+	const plane = "  sshKeyName: \"\"\n"
+	rules := "[{description: Metrics, protocol: tcp, fromPort: 9100, toPort: 9100, cidrBlocks: [10.0.0.0/8]}, {description: Ping, protocol: icmp, fromPort: -1, toPort: -1, sourceSecurityGroupRoles: [node-eks-additional]}]"
+	for _, spec := range []string{
+		"  bastion: {enabled: true}\n",
+		"  bastion: {enabled: true, instanceType: t3.small, allowedCIDRBlocks: [192.0.2.0/24]}\n  network: {additionalControlPlaneIngressRules: " + rules + "}\n",
+		"  network: {vpc: {emptyRoutesDefaultVPCSecurityGroup: true}, additionalControlPlaneIngressRules: " + rules + "}\n",
+		"  network: {additionalControlPlaneIngressRules: [{description: Pods, protocol: '-1', fromPort: -1, toPort: -1, natGatewaysIPsSource: true}]}\n",
+	} {
+		m := enginetest.Rewritten(t, enginetest.EKSSmall, plane, plane+spec)
+		synctest.Test(t, func(t *testing.T) {
+			a := enginetest.Account(m, enginetest.Lag)
+			enginetest.Prepare(t, "eks", a, m)
+			enginetest.MustApply(t, m, a)
+			p := a.Process()
+			target := cluster.Target{Config: p.Config(), Owner: "test", Transport: enginetest.Transport(p)}
+			i, err := adopt.Import(t.Context(), m.Name, target, cluster.ImportOptions{})
+			require.NoError(t, err)
+			require.True(t, i.Plan.Empty(), "%v\n%s", i.Plan.Steps, i.Manifest)
+		})
+	}
+}
+
 // graphDifferences lists the resources and edges that only one of two graphs has, and the
 // desired fields of the first one that the second one lacks. The second one may have more:
 // values that AWS has chosen. The tags with the template are not compared.

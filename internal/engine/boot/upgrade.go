@@ -122,7 +122,7 @@ func CertificatesDir(c *bootstrapv1.ClusterConfiguration) string {
 	return cmp.Or(c.CertificatesDir, defaultCertificatesDir)
 }
 
-// EtcdDataDir returns the folder of the data of an etcd on a control plane.
+// EtcdDataDir returns the folder in which the etcd of a control plane has its data.
 func EtcdDataDir(c *bootstrapv1.ClusterConfiguration) string {
 	return cmp.Or(c.Etcd.Local.DataDir, "/var/lib/etcd")
 }

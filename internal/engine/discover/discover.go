@@ -56,7 +56,6 @@ type EKS struct {
 	Network
 
 	images map[string]eksImage // of launch templates and machines, by ID
-	roles  map[string]string   // of the cluster's own security groups, by ID
 }
 
 // FindEKS returns the EKS cluster with a name: that of the EKS cluster, or that of its

@@ -105,6 +105,7 @@ func (e *EKS) controlPlane(eksName string) map[string]any {
 	set(spec, "roleName", roleName(c.RoleARN), ekscontrolplanev1.DefaultEKSControlPlaneRole)
 	setList(spec, "roleAdditionalPolicies", e.additionalPolicies(c.RoleARN, topology.ControlPlanePolicies()))
 	setMap(spec, "network", e.network())
+	e.Workers.setBastion(spec)
 	setMap(spec, "endpointAccess", e.endpointAccess())
 	setMap(spec, "logging", e.logging())
 	setMap(spec, "additionalTags", e.additionalTags())

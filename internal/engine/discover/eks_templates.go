@@ -53,6 +53,9 @@ func (e *EKS) readWorkers(ctx context.Context, c *cloud.Clients) (err error) {
 	if e.Workers.Machines, err = ec2.Instances(ctx, c); err != nil {
 		return fmt.Errorf("machines of the cluster: %w", err)
 	}
+	if err := e.Workers.readSecurity(ctx, c); err != nil {
+		return err
+	}
 	return e.Workers.readMachines(ctx, c)
 }
 
@@ -65,24 +68,10 @@ type eksImage struct {
 // eksImageName matches the names of EKS's images of Amazon Linux, with the version of Kubernetes.
 var eksImageName = regexp.MustCompile(`^amazon-eks-[a-z0-9_-]+-(1\.\d+)-v\d+$`)
 
-// readImages finds out how the images of launch templates and machines are looked up, and which
-// security groups are the cluster's own.
+// readImages finds out how the images of launch templates and machines are looked up.
 func (e *EKS) readImages(ctx context.Context, c *cloud.Clients) error {
-	e.images, e.roles = map[string]eksImage{}, map[string]string{}
-	ids := e.imageIDs()
-	if len(e.Templates)+len(ids) == 0 {
-		return nil
-	}
-	groups, err := ec2.SecurityGroups(ctx, c, e.VPC.ID)
-	if err != nil {
-		return fmt.Errorf("security groups of %s: %w", e.VPC.ID, err)
-	}
-	for _, g := range groups {
-		if g.IsOwned(c) {
-			e.roles[g.ID] = g.Tags[cloud.RoleTag]
-		}
-	}
-	for _, id := range ids {
+	e.images = map[string]eksImage{}
+	for _, id := range e.imageIDs() {
 		image, err := ec2.ImageByID(id)(ctx, c)
 		if err == nil { // otherwise it was deleted, or is not shared any more
 			e.images[id] = lookupOf(ctx, c, image)
@@ -144,7 +133,7 @@ func (e *EKS) launchTemplate(t ec2.TemplateContent) map[string]any {
 // additionalGroups lists those of some security groups that EKS and Cluster API do not give to
 // every node.
 func (e *EKS) additionalGroups(ids []string) []string {
-	return slices.DeleteFunc(slices.Sorted(slices.Values(ids)), func(id string) bool { return id == e.Cluster.Group || e.roles[id] != "" })
+	return slices.DeleteFunc(slices.Sorted(slices.Values(ids)), func(id string) bool { return id == e.Cluster.Group || e.Workers.roleOf(id) != "" })
 }
 
 // templateConfig returns the bootstrap configuration of a launch template; none if EKS makes the

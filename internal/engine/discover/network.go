@@ -205,11 +205,9 @@ func (n *Network) existingNetwork(used []string) map[string]any {
 
 // network returns spec.network of the control plane.
 func (e *EKS) network() map[string]any {
-	if e.ownsVPC() {
-		return e.ownNetwork()
-	}
-	network := e.existingNetwork(e.Cluster.Subnets)
-	if len(e.Cluster.Groups) > 0 && !e.Owned {
+	network := e.Workers.network(e.Cluster.Subnets)
+	setList(network, "additionalControlPlaneIngressRules", e.Workers.additionalRules())
+	if !e.ownsVPC() && len(e.Cluster.Groups) > 0 && !e.Owned {
 		network["securityGroupOverrides"] = map[string]any{string(infrav1.SecurityGroupEKSNodeAdditional): e.Cluster.Groups[0]}
 	}
 	return network

@@ -119,21 +119,25 @@ func (s *SelfManaged) infrastructure() map[string]any {
 	}
 	s.setBastion(spec)
 	s.setBucket(spec)
-	var network map[string]any
-	if s.Owned {
-		network = s.ownNetwork()
-		if vpc, ok := network["vpc"].(map[string]any); ok && s.Sealed {
-			vpc["emptyRoutesDefaultVPCSecurityGroup"] = true
-		} else if s.Sealed {
-			network["vpc"] = map[string]any{"emptyRoutesDefaultVPCSecurityGroup": true}
-		}
-	} else {
-		network = s.existingNetwork(s.usedSubnets())
-	}
+	network := s.network(s.usedSubnets())
 	s.setRules(network)
 	s.setOverrides(network)
 	setMap(spec, "network", network)
 	return spec
+}
+
+// network returns spec.network without security groups. used are the IDs of the subnets that the cluster uses.
+func (s *SelfManaged) network(used []string) map[string]any {
+	if !s.Owned {
+		return s.existingNetwork(used)
+	}
+	network := s.ownNetwork()
+	if vpc, ok := network["vpc"].(map[string]any); ok && s.Sealed {
+		vpc["emptyRoutesDefaultVPCSecurityGroup"] = true
+	} else if s.Sealed {
+		network["vpc"] = map[string]any{"emptyRoutesDefaultVPCSecurityGroup": true}
+	}
+	return network
 }
 
 // key returns the key pair of all machines; "" if they have several, or none.

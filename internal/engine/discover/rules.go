@@ -57,6 +57,11 @@ func (s *SelfManaged) setRules(network map[string]any) {
 	setList(network, "additionalNodeIngressRules", s.rules(node))
 }
 
+// additionalRules lists the rules of the additional security group of the nodes of EKS.
+func (s *SelfManaged) additionalRules() []any {
+	return s.rules(s.lines(infrav1.SecurityGroupEKSNodeAdditional, map[string][]infrav1.SecurityGroupRole{"tcp 22": {infrav1.SecurityGroupBastion}}))
+}
+
 // setPodNetwork writes spec.network.cni. A rule belongs to the pod network if it opens the same
 // ports between control plane and workers, in all directions. The other rules are returned.
 func (s *SelfManaged) setPodNetwork(network map[string]any, plane, node []ruleLine) (morePlane, moreNode []ruleLine) {
@@ -194,7 +199,7 @@ func (s *SelfManaged) rules(lines []ruleLine) (out []any) {
 	return out
 }
 
-// setBastion sets the bastion host of an AWSCluster.
+// setBastion sets the bastion host of an AWSCluster or an AWSManagedControlPlane.
 func (s *SelfManaged) setBastion(spec map[string]any) {
 	for _, m := range s.Machines {
 		if m.Tags[cloud.ResourceTag] != topology.RoleBastion && m.Tags["Name"] != s.Name+"-bastion" {

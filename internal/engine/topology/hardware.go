@@ -79,14 +79,14 @@ func overReserved(x group, t ec2.InstanceType) (field, what, fix string) {
 				}
 			}
 		}
-		for name, most := range map[string]int64{"cpu": int64(t.VCPUs), "memory": t.MemoryMiB << 20} {
-			if q := reserved[name]; most > 0 && q.CmpInt64(most) > 0 {
+		for _, has := range []struct {
+			name string
+			most int64
+		}{{"cpu", int64(t.VCPUs)}, {"memory", t.MemoryMiB << 20}} {
+			if q := reserved[has.name]; has.most > 0 && q.CmpInt64(has.most) > 0 {
 				return "instanceType", fmt.Sprintf(
 					"the kubelet would not start: it reserves %s of %s, and %s has %s",
-					q,
-					name,
-					x.spec.InstanceType,
-					resource.NewQuantity(most, resource.BinarySI),
+					q, has.name, x.spec.InstanceType, resource.NewQuantity(has.most, resource.BinarySI),
 				), fewer
 			}
 		}

@@ -298,7 +298,7 @@ func PKIParameters(ctx context.Context, c *cloud.Clients) (*StoredKeys, error) {
 	})
 }
 
-// undamaged reads the stored keys, and returns an error if one of their parameters cannot be read; nil if there are none.
+// undamaged returns the stored keys; nil if there are none, and an error if the content of one of their parameters cannot be read.
 func undamaged(ctx context.Context, c *cloud.Clients) (*StoredKeys, error) {
 	stored, err := PKIParameters(ctx, c)
 	if err != nil || len(stored.parameters) == 0 {

@@ -47,7 +47,12 @@ func (c *checks) checkIngressRules() {
 
 func (c *checks) checkRules(path string, rules infrav1.IngressRules) {
 	for i, r := range rules {
-		c.checkRule(fmt.Sprintf("%s[%d]", path, i), r)
+		at := fmt.Sprintf("%s[%d]", path, i)
+		c.checkRule(at, r)
+		sources := len(r.CidrBlocks) + len(r.IPv6CidrBlocks) + len(r.SourceSecurityGroupIDs) + len(r.SourceSecurityGroupRoles)
+		if c.managed && sources == 0 && !r.NatGatewaysIPsSource { // without EKS, the source is the security group of the control plane
+			c.fail(c.infra.Problem(at, "the rule has no source, so it lets nobody through", "add cidrBlocks, or sourceSecurityGroupIds"))
+		}
 	}
 }
 

@@ -127,6 +127,7 @@ func TestKnownRules(t *testing.T) {
 		{"chosen address", quick, kubelet, kubelet + "          - {name: node-ip, value: 10.0.0.9}\n", "AWS chooses the addresses of machines"},
 		{"reserved memory of no node", quick, kubelet, kubelet + "          - {name: reserved-memory, value: 1Gi}\n", `"1Gi" is not a reservation such as 0:memory=1Gi`},
 		{"chosen address of the API", quick, "    initConfiguration:\n", "    initConfiguration:\n      localAPIEndpoint: {advertiseAddress: 10.0.0.9}\n", "etcd and the API server cannot listen on 10.0.0.9"},
+		{"EKS rule without a source", eks, plane, plane + "  network: {additionalControlPlaneIngressRules: [{description: x, protocol: tcp, fromPort: 1, toPort: 2}]}\n", "the rule has no source, so it lets nobody through"},
 		{"rule without NAT gateways", quick, network, network + "  network: {subnets: [{id: a, availabilityZone: us-east-1a, cidrBlock: 10.0.0.0/24, isPublic: true}], additionalNodeIngressRules: [{description: x, protocol: tcp, fromPort: 1, toPort: 2, natGatewaysIPsSource: true}]}\n", "the VPC has no NAT gateways: none of its subnets is private"},
 
 		{"storage of etcd 2", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: storage-backend, value: 'etcd2'}]}\n", `"etcd2" is not one of etcd3`},

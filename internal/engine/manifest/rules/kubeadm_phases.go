@@ -12,7 +12,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// needed is a phase of kubeadm, and what a cluster does not have without it.
+// needed is a phase of a kubeadm command that must not be skipped. without says what a machine or the cluster lacks if it is.
 type needed struct{ command, phase, without string }
 
 // neededPhases returns the phases without which a machine does not become a part of the cluster.
@@ -70,13 +70,17 @@ func (c *checks) checkTakenFiles(o *manifest.Entry, prefix string, spec *bootstr
 	const folder = "/etc/kubernetes/"
 	join := spec.JoinConfiguration.NodeRegistration.IgnorePreflightErrors
 	ignored := map[string][]string{folder + "kubelet.conf": join, folder + "bootstrap-kubelet.conf": join}
-	keys := map[string]bool{}
+	keys := map[string]string{} // the suffix of the name of the Secret that brings a key
 	if plane {
 		for _, component := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd"} {
 			ignored[folder+"manifests/"+component+".yaml"] = spec.InitConfiguration.NodeRegistration.IgnorePreflightErrors
 		}
-		for _, name := range strings.Fields("ca.crt ca.key etcd/ca.crt etcd/ca.key front-proxy-ca.crt front-proxy-ca.key sa.pub sa.key") {
-			keys[path.Join(boot.CertificatesDir(&spec.ClusterConfiguration), name)] = true
+		for pair, secret := range map[string]string{
+			"ca.crt ca.key": "ca", "etcd/ca.crt etcd/ca.key": "etcd", "front-proxy-ca.crt front-proxy-ca.key": "proxy", "sa.pub sa.key": "sa",
+		} {
+			for _, name := range strings.Fields(pair) {
+				keys[path.Join(boot.CertificatesDir(&spec.ClusterConfiguration), name)] = secret
+			}
 		}
 	} else {
 		ca := spec.JoinConfiguration.CACertPath
@@ -90,10 +94,9 @@ func (c *checks) checkTakenFiles(o *manifest.Entry, prefix string, spec *bootstr
 		check := "FileAvailable-" + strings.ReplaceAll(file, "/", "-")
 		skips, taken := ignored[file]
 		switch at := fmt.Sprintf("%s.files[%d].path", prefix, i); {
-		case keys[file]:
-			c.fail(
-				o.Problem(at, fmt.Sprintf("%s is a key of the cluster, which the run writes", file), fmt.Sprintf("remove it, or bring a Secret %s-ca", c.cluster.Name)),
-			)
+		case keys[file] != "":
+			c.fail(o.Problem(at, fmt.Sprintf("%s is a key of the cluster, which the run writes", file),
+				fmt.Sprintf("remove it, or bring a Secret %s-%s", c.cluster.Name, keys[file])))
 		case taken && !slices.Contains(skips, check) && !slices.Contains(skips, "all"):
 			c.fail(o.Problem(at, fmt.Sprintf("kubeadm writes %s, and refuses a machine that has it", file), "remove it"))
 		}

@@ -34,10 +34,14 @@ func (c *checks) checkReplaced(o *manifest.Entry, path string, config *bootstrap
 		{".etcd.local.extraArgs", config.Etcd.Local.ExtraArgs, func(args map[string]string) []replaced { return c.replacedOfEtcd(args, boot.EtcdDataDir(config)) }},
 	} {
 		for _, r := range x.check(valuesOf(x.args)) {
-			at := slices.IndexFunc(x.args, func(a bootstrapv1.Arg) bool { return a.Name == r.name })
-			c.failFirst(o.Problem(argumentPath(o, path+x.field, at, r.name), r.what, r.fix))
+			c.failFirst(o.Problem(argumentAt(o, path+x.field, x.args, r.name), r.what, r.fix))
 		}
 	}
+}
+
+// argumentAt returns the path of the first argument with a name.
+func argumentAt(o *manifest.Entry, path string, args []bootstrapv1.Arg, name string) string {
+	return argumentPath(o, path, slices.IndexFunc(args, func(a bootstrapv1.Arg) bool { return a.Name == name }), name)
 }
 
 // valuesOf returns the values of arguments, without those that a script or cloud-init fills in.
@@ -75,7 +79,7 @@ func (c *checks) replacedOfServer(args map[string]string, config *bootstrapv1.Cl
 	return bad
 }
 
-// gives reports whether modes of authorization give rights to kubelets and to all others. "Using Node Authorization" in the documentation of
+// gives reports whether kubelets and all others get their rights from these modes of authorization. "Using Node Authorization" in the documentation of
 // Kubernetes: the role system:node is bound to nobody.
 func gives(modes []string) bool {
 	if slices.ContainsFunc(modes, func(mode string) bool { return slices.Contains([]string{"AlwaysAllow", "ABAC", "Webhook"}, mode) }) {
@@ -141,7 +145,7 @@ const (
 	etcdPeers   = "2380"
 )
 
-// listens reports whether one of some URLs is https, and has a port and one of some hosts.
+// listens reports whether at least one of the URLs is an https URL with this port and one of these hosts.
 func listens(urls, port string, hosts ...string) bool {
 	return slices.ContainsFunc(strings.Split(urls, ","), func(text string) bool {
 		u, err := url.Parse(strings.TrimSpace(text))
@@ -229,10 +233,10 @@ func (c *checks) planes() (n int) {
 func (c *checks) checkReplacedOfKubelet(o *manifest.Entry, path string, r *bootstrapv1.NodeRegistrationOptions) {
 	args := valuesOf(r.KubeletExtraArgs)
 	fail := func(name, what, fix string) {
-		at := slices.IndexFunc(r.KubeletExtraArgs, func(a bootstrapv1.Arg) bool { return a.Name == name })
-		c.failFirst(o.Problem(argumentPath(o, path+".kubeletExtraArgs", at, name), what, fix))
+		c.failFirst(o.Problem(argumentAt(o, path+".kubeletExtraArgs", r.KubeletExtraArgs, name), what, fix))
 	}
-	for name, file := range map[string]string{"kubeconfig": "/etc/kubernetes/kubelet.conf", "bootstrap-kubeconfig": "/etc/kubernetes/bootstrap-kubelet.conf"} {
+	for _, name := range []string{"kubeconfig", "bootstrap-kubeconfig"} {
+		file := map[string]string{"kubeconfig": "/etc/kubernetes/kubelet.conf", "bootstrap-kubeconfig": "/etc/kubernetes/bootstrap-kubelet.conf"}[name]
 		if given := args[name]; given != "" && given != file {
 			fail(name, fmt.Sprintf("kubeadm writes %s, and waits for a kubelet that uses it", file), "remove it")
 		}

@@ -103,7 +103,12 @@ func TestStaticPods(t *testing.T) {
 // kubeadm applies patches by the names of their files, and the kubelet reads what comes out.
 func TestPatchesOfKubeadm(t *testing.T) {
 	refused := func(name, text string) string {
-		return patchesRefused("/etc/kubernetes/patches", map[string]string{"/etc/kubernetes/patches/" + name: text}, "v1.34.2")
+		return patchesRefused(
+			"/etc/kubernetes/patches",
+			map[string]string{"/etc/kubernetes/patches/" + name: text},
+			"v1.34.2",
+			machine{true, func(string) bool { return false }},
+		)
 	}
 	for name, text := range map[string]string{
 		"kubeletconfiguration0+merge.yaml": "maxPods: 50\nevictionHard: {memory.available: 5%}\nunknown: 1\n", "kubelet0+merge.yaml": "a: [",
@@ -114,6 +119,7 @@ func TestPatchesOfKubeadm(t *testing.T) {
 	for _, text := range []string{
 		"maxPods: many", "maxPods: -1", "evictionHard: {memory.free: 5%}", "cgroupDriver: cgroup2", "featureGates: {NoSuchGate: true}", "a: [", "- a",
 		"imageGCHighThresholdPercent: 60", "shutdownGracePeriodCriticalPods: 10s", "maxParallelImagePulls: 5", "systemReserved: {cpu: lots}",
+		"registerNode: false", "staticPodPath: /manifests", "providerID: none", "address: 10.0.0.9", "healthzPort: 10200", "readOnlyPort: 10250", "maxPods: 0",
 	} {
 		assert.NotEmpty(t, refused("kubeletconfiguration0+merge.yaml", text), text)
 	}

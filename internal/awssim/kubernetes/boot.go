@@ -298,7 +298,7 @@ type apiEndpoint struct{ AdvertiseAddress string }
 func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text string, at time.Time) (*ec2.Boot, error) {
 	b := &ec2.Boot{Version: versionOf(svc.EC2.Image(i.Image))}
 	ca := files["/etc/kubernetes/pki/ca.crt"]
-	has := func(address string) bool { return svc.hasAddress(i, address) }
+	own := func(address string) bool { return svc.hasAddress(i, address) }
 	for part := range strings.SplitSeq(text, "\n---\n") {
 		var doc kubeadmDocument
 		if err := yaml.Unmarshal([]byte(strings.TrimPrefix(part, "---\n")), &doc); err != nil {
@@ -319,10 +319,10 @@ func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text strin
 				takenRefused(files, "init", true, doc.NodeRegistration.IgnorePreflightErrors),
 				skipsRefused(doc.SkipPhases, "init"),
 				svc.preflight(i, doc.NodeRegistration.IgnorePreflightErrors),
-				doc.NodeRegistration.refused(b.Version, has),
+				doc.NodeRegistration.refused(b.Version, machine{true, own}),
 				svc.overReserved(i, doc.NodeRegistration.KubeletExtraArgs),
 				tokensRefused(doc.BootstrapTokens),
-				patchesRefused(doc.Patches.Directory, files, b.Version),
+				patchesRefused(doc.Patches.Directory, files, b.Version, machine{true, own}),
 			); why != "" {
 				return nil, errors.New(why)
 			}
@@ -341,9 +341,9 @@ func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text strin
 			if why := cmp.Or(
 				takenRefused(files, "join", b.ControlPlane, doc.NodeRegistration.IgnorePreflightErrors),
 				skipsRefused(doc.SkipPhases, "join"),
-				doc.NodeRegistration.refused(b.Version, has),
+				doc.NodeRegistration.refused(b.Version, machine{b.ControlPlane, own}),
 				svc.overReserved(i, doc.NodeRegistration.KubeletExtraArgs),
-				patchesRefused(doc.Patches.Directory, files, b.Version),
+				patchesRefused(doc.Patches.Directory, files, b.Version, machine{b.ControlPlane, own}),
 			); why != "" {
 				return nil, errors.New(why)
 			}

@@ -23,7 +23,7 @@ import (
 
 // patchesRefused returns why kubeadm does not apply the patches in a folder, or why the kubelet does not start with the
 // configuration that they make (cmd/kubeadm/app/util/patches/patches.go). Files that have no target are ignored.
-func patchesRefused(folder string, files map[string]string, version string) string {
+func patchesRefused(folder string, files map[string]string, version string, m machine) string {
 	if folder == "" {
 		return ""
 	}
@@ -33,12 +33,12 @@ func patchesRefused(folder string, files map[string]string, version string) stri
 		if !strings.HasPrefix(name, path.Clean(folder)+"/") || !strings.HasSuffix(base, ".yaml") && !strings.HasSuffix(base, ".json") {
 			continue
 		}
-		m := regex.Of(`^(etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kubeletconfiguration|corednsdeployment)([^.+]*)(\+?)(json|merge|strategic)?`).
+		target := regex.Of(`^(etcd|kube-apiserver|kube-controller-manager|kube-scheduler|kubeletconfiguration|corednsdeployment)([^.+]*)(\+?)(json|merge|strategic)?`).
 			FindStringSubmatch(base)
-		if m == nil || files[name] == "" {
+		if target == nil || files[name] == "" {
 			continue
 		}
-		if m[3] != "" && m[4] == "" {
+		if target[3] != "" && target[4] == "" {
 			return "kubeadm: unknown or missing patch type after '+', must be one of [json merge strategic]"
 		}
 		docs, err := patchDocuments(files[name])
@@ -49,9 +49,9 @@ func patchesRefused(folder string, files map[string]string, version string) stri
 			list, isList := d.([]any)
 			fields, isMap := d.(map[string]any)
 			switch {
-			case m[4] == "json" && !isList || m[4] != "json" && !isMap:
-				return fmt.Sprintf("kubeadm: could not apply the following patch to target %q", m[1])
-			case m[1] != "kubeletconfiguration":
+			case target[4] == "json" && !isList || target[4] != "json" && !isMap:
+				return fmt.Sprintf("kubeadm: could not apply the following patch to target %q", target[1])
+			case target[1] != "kubeletconfiguration":
 			case isList:
 				for _, x := range list {
 					op, _ := x.(map[string]any)
@@ -64,7 +64,7 @@ func patchesRefused(folder string, files map[string]string, version string) stri
 			}
 		}
 	}
-	return kubeletConfigRefused(settings, version)
+	return cmp.Or(kubeletConfigRefused(settings, version), replacedKubelet(kubeletArguments(settings), "", m))
 }
 
 // patchDocuments reads the documents of a file with patches.
@@ -150,6 +150,10 @@ allowedUnsafeSysctls list allowed-unsafe-sysctls
 clusterDNS list cluster-dns
 tlsCipherSuites list tls-cipher-suites
 tlsMinVersion string tls-min-version
+registerNode bool register-node
+staticPodPath string pod-manifest-path
+providerID string provider-id
+address string address
 `
 
 // kubeletConfigRefused returns why the kubelet does not start with settings of its configuration; "" if it does. It
@@ -184,6 +188,18 @@ func kubeletConfigRefused(settings map[string]any, version string) string {
 		return "kubelet: invalid configuration: " + why
 	}
 	return ""
+}
+
+// kubeletArguments returns the flags that have the same meaning as settings of a kubelet.
+func kubeletArguments(settings map[string]any) any {
+	args := []any{}
+	for line := range strings.SplitSeq(kubeletFields, "\n") {
+		if w := strings.Fields(line); len(w) == 3 && settings[w[0]] != nil {
+			value, _ := ofType(w[1], settings[w[0]])
+			args = append(args, map[string]any{"name": w[2], "value": value})
+		}
+	}
+	return args
 }
 
 // ofType returns a value as the text of a flag, if it is of a type of the configuration.

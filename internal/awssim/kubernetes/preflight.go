@@ -140,8 +140,8 @@ type staticPod struct {
 	ExtraEnvs    []variable
 }
 
-// refused returns what kubeadm or the kubelet finds wrong in the registration of a Node. has reports whether the machine has an address.
-func (r nodeRegistration) refused(version string, has func(address string) bool) string {
+// refused returns what kubeadm or the kubelet of a machine finds wrong in the registration of a Node.
+func (r nodeRegistration) refused(version string, m machine) string {
 	if r.CRISocket != "" {
 		socket := r.CRISocket
 		if path.IsAbs(socket) {
@@ -174,7 +174,7 @@ func (r nodeRegistration) refused(version string, has func(address string) bool)
 	if why := componentRefuses("kubelet", version, r.KubeletExtraArgs); why != "" {
 		return why
 	}
-	return replacedKubelet(r.KubeletExtraArgs, r.Name, has)
+	return replacedKubelet(r.KubeletExtraArgs, r.Name, m)
 }
 
 // authorityRefused returns why kubeadm does not use a CA that it finds

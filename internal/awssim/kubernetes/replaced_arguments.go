@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -137,10 +138,16 @@ func replacedEtcd(name, value, data string) string {
 	return ""
 }
 
+// machine is a machine that kubeadm makes a part of a cluster.
+type machine struct {
+	plane bool // of the control plane
+	has   func(address string) bool
+}
+
 // replacedKubelet returns why a machine does not become a Node with some arguments of its kubelet, which take the place of those of
-// kubeadm and of its systemd unit (10-kubeadm.conf in kubernetes/release). name is the name that kubeadm gives to the Node; has reports
-// whether the machine has an address.
-func replacedKubelet(args any, name string, has func(address string) bool) string {
+// kubeadm and of its systemd unit (10-kubeadm.conf in kubernetes/release). name is the name that kubeadm gives to the Node; "" if it is not
+// known.
+func replacedKubelet(args any, name string, m machine) string {
 	const amount = `[a-z0-9-]+=[0-9.]+([munkKMGTPE]i?)?` // such as memory=1Gi
 	for flag, usual := range map[string]string{
 		"kubeconfig": "/etc/kubernetes/kubelet.conf", "bootstrap-kubeconfig": "/etc/kubernetes/bootstrap-kubelet.conf",
@@ -153,12 +160,51 @@ func replacedKubelet(args any, name string, has func(address string) bool) strin
 		return fmt.Sprintf("kubelet: node %q is not allowed to modify node %q", name, v)
 	}
 	for ip := range strings.SplitSeq(argument(args, "node-ip"), ",") {
-		if a, err := netip.ParseAddr(ip); err == nil && !a.IsUnspecified() && !has(ip) {
+		if a, err := netip.ParseAddr(ip); err == nil && !a.IsUnspecified() && !m.has(ip) {
 			return fmt.Sprintf("kubelet: failed to validate nodeIP: node IP: %q not found in the host's network interfaces", ip)
 		}
 	}
 	if v := argument(args, "reserved-memory"); v != "" && !regex.Of(`^\d+:`+amount+`(,`+amount+`)*(;\d+:.*)?$`).MatchString(v) {
 		return fmt.Sprintf("kubelet: invalid argument %q for \"--reserved-memory\" flag: invalid reserved memory", v)
+	}
+	return cmp.Or(unregistered(args), unreached(args, m), unhealthy(args))
+}
+
+// unregistered returns why kubeadm does not find the Node of a machine, or the run the machine of a Node.
+func unregistered(args any) string {
+	if on, err := strconv.ParseBool(argument(args, "register-node")); err == nil && !on { // AnnotateCRISocket in cmd/kubeadm/app/phases/patchnode
+		return "kubeadm: error execution phase kubelet-start: error writing CRISocket: nodes not found"
+	}
+	// The cloud controller manager deletes Nodes whose instance does not exist (InstanceExistsByProviderID in cloud-provider-aws).
+	if v := argument(args, "provider-id"); v != "" && !strings.ContainsAny(v, "{$") {
+		return fmt.Sprintf("cloud-controller-manager: Invalid format for AWS instance (%s)", v)
+	}
+	return ""
+}
+
+// unhealthy returns why kubeadm does not find a healthy kubelet: it asks where it has configured the kubelet (WaitForKubelet in
+// cmd/kubeadm/app/util/apiclient).
+func unhealthy(args any) string {
+	port, address := argument(args, "healthz-port"), argument(args, "healthz-bind-address")
+	if port != "" && port != "10248" || !slices.Contains([]string{"", "127.0.0.1", "0.0.0.0", "::"}, address) {
+		return "kubeadm: error execution phase kubelet-start: The HTTP call equal to 'curl -sSL http://127.0.0.1:10248/healthz' returned error"
+	}
+	return ""
+}
+
+// unreached returns why a kubelet does not run, or runs no pods of the control plane (ListenAndServeKubeletServer in pkg/kubelet/server).
+func unreached(args any, m machine) string {
+	if v := argument(args, "pod-manifest-path"); m.plane && v != "" && path.Clean(v) != "/etc/kubernetes/manifests" {
+		return "kubeadm init: error execution phase wait-control-plane: connect: connection refused"
+	}
+	if a, err := netip.ParseAddr(argument(args, "address")); err == nil && !a.IsUnspecified() && !a.IsLoopback() && !m.has(a.String()) {
+		return fmt.Sprintf("kubelet: Failed to listen and serve: listen tcp %s: bind: cannot assign requested address", a)
+	}
+	if v := argument(args, "read-only-port"); v == cmp.Or(argument(args, "port"), "10250") || v == "10248" {
+		return fmt.Sprintf("kubelet: Failed to listen and serve: listen tcp 0.0.0.0:%s: bind: address already in use", v)
+	}
+	if argument(args, "max-pods") == "0" { // pkg/kubelet/lifecycle: no pod fits, those of the control plane neither
+		return "kubelet: Predicate OutOfpods failed: Node didn't have enough resource: pods, requested: 1, used: 0, capacity: 0"
 	}
 	return ""
 }
@@ -176,6 +222,18 @@ func (svc *Service) overReserved(i *ec2.Instance, args any) string {
 		}
 	}
 	reserved := map[string]*resource.Quantity{"cpu": {}, "memory": {}}
+	for threshold := range strings.SplitSeq(argument(args, "eviction-hard"), ",") { // hardEvictionReservation in pkg/kubelet/cm/helpers.go
+		if amount, is := strings.CutPrefix(threshold, "memory.available<"); is {
+			q, err := resource.ParseQuantity(amount)
+			if share, whole := strings.CutSuffix(amount, "%"); whole {
+				percent, bad := strconv.ParseFloat(share, 64)
+				q, err = *resource.NewQuantity(int64(percent/100*float64(memory<<20)), resource.BinarySI), bad
+			}
+			if err == nil {
+				reserved["memory"].Add(q)
+			}
+		}
+	}
 	for item := range strings.SplitSeq(argument(args, "system-reserved")+","+argument(args, "kube-reserved"), ",") {
 		name, amount, _ := strings.Cut(item, "=")
 		if q, err := resource.ParseQuantity(amount); err == nil && reserved[name] != nil {

@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -13,8 +14,16 @@ func TestReplacedArguments(t *testing.T) {
 	server := func(name, value string) string { return replacedServer(given(name, value), "10.96.0.0/12", true) }
 	etcd := func(name, value string) string { return replacedEtcd(name, value, "/var/lib/etcd") }
 	kubelet := func(name, value string) string {
-		return replacedKubelet(given(name, value), "a", func(address string) bool { return address == "10.0.0.5" })
+		return replacedKubelet(given(name, value), "a", machine{true, func(address string) bool { return address == "10.0.0.5" }})
 	}
+	node := func(form string) func(name, value string) string {
+		return func(name, value string) string {
+			config := fmt.Sprintf("spec: {kubelet: {"+form+"}}", name, value)
+			why, _ := nodeConfigRefused([]byte(config), "1.34", machine{has: func(string) bool { return false }})
+			return why
+		}
+	}
+	setting, flag := node("config: {%s: %s}"), node("flags: ['--%s=%s']")
 	joins := func(section string) func(name, value string) string {
 		return func(name, value string) string {
 			return joinRefused(section+": {extraArgs: [{name: "+name+", value: '"+value+"'}]}", true)
@@ -49,6 +58,18 @@ func TestReplacedArguments(t *testing.T) {
 		{kubelet, "hostname-override", "a", "b"},
 		{kubelet, "node-ip", "::", "10.0.0.9"},
 		{kubelet, "node-ip", "10.0.0.5", "10.0.0.5,10.0.0.9"},
+		{setting, "registerNode", "true", "false"},
+		{setting, "healthzPort", "10200", "-1"},
+		{flag, "read-only-port", "10255", "10250"},
+		{flag, "max-pods", "58", "many"},
+		{kubelet, "register-node", "true", "false"},
+		{kubelet, "provider-id", "aws:///${ZONE}/${ID}", "aws:///us-east-1a/i-1"},
+		{kubelet, "pod-manifest-path", "/etc/kubernetes/manifests/", "/etc/manifests"},
+		{kubelet, "address", "10.0.0.5", "10.0.0.9"},
+		{kubelet, "healthz-port", "10248", "0"},
+		{kubelet, "healthz-bind-address", "0.0.0.0", "10.0.0.5"},
+		{kubelet, "read-only-port", "10255", "10250"},
+		{kubelet, "max-pods", "110", "0"},
 		{kubelet, "reserved-memory", "0:memory=1Gi", "1Gi"},
 		{skips, "init", "addon/kube-proxy", "etcd"},
 		{skips, "init", "certs/ca", "certs/apiserver"},

@@ -193,6 +193,16 @@ func TestUnfitThings(t *testing.T) {
 			[]string{workerArguments, workerArguments + "\n          - {name: system-reserved, value: 'memory=6Gi'}\n          - {name: kube-reserved, value: 'memory=3Gi'}"},
 			nil, `instanceType: the kubelet would not start: it reserves 9Gi of memory, and t3.large has 8Gi: reserve less, or use a larger type`,
 		},
+		"more memory kept free than there is": {
+			enginetest.Quickstart,
+			[]string{workerArguments, workerArguments + "\n          - {name: eviction-hard, value: 'nodefs.available<10%,memory.available<99%'}\n          - {name: kube-reserved, value: 'memory=1Gi'}"},
+			nil, `instanceType: the kubelet would not start: it reserves \S+ of memory, and t3.large has 8Gi: reserve less, or use a larger type`,
+		},
+		"more memory reserved for a node of EKS than there is": {
+			"eks-machines.yaml",
+			[]string{"      kubelet:\n        config:\n", "      kubelet:\n        config:\n          kubeReserved: {memory: 9Gi}\n"},
+			nil, `instanceType: the kubelet would not start: it reserves 9Gi of memory, and t3.large has 8Gi: reserve less, or use a larger type`,
+		},
 		"more CPUs reserved than there are": {
 			enginetest.Quickstart,
 			[]string{workerArguments, workerArguments + "\n          - {name: reserved-cpus, value: '0-3'}"},

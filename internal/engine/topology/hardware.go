@@ -3,10 +3,7 @@ package topology
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
@@ -50,59 +47,6 @@ func tooSmall(x group, t ec2.InstanceType) (field, what, fix string) {
 			"use a larger type, such as t3.medium, or add Mem to ignorePreflightErrors"
 	}
 	return "", "", ""
-}
-
-// overReserved says why the kubelet does not start on a machine: its arguments reserve more than the instance type has
-// (validateNodeAllocatable in pkg/kubelet/cm/node_container_manager_linux.go, and getReservedCPUs in cmd/kubelet/app/server.go).
-func overReserved(x group, t ec2.InstanceType) (field, what, fix string) {
-	const fewer = "reserve less, or use a larger type"
-	for _, r := range x.registrations() {
-		reserved := map[string]*resource.Quantity{"cpu": {}, "memory": {}}
-		for _, a := range r.KubeletExtraArgs {
-			value := text(a.Value)
-			switch a.Name {
-			case "reserved-cpus":
-				if last := lastCPU(value); last >= int(t.VCPUs) {
-					return "instanceType", fmt.Sprintf(
-						"the kubelet would not start: reserved-cpus has the CPU %d, and %s has 0 to %d",
-						last,
-						x.spec.InstanceType,
-						t.VCPUs-1,
-					), fewer
-				}
-			case "system-reserved", "kube-reserved":
-				for item := range strings.SplitSeq(value, ",") {
-					name, amount, _ := strings.Cut(item, "=")
-					if q, err := resource.ParseQuantity(amount); err == nil && reserved[name] != nil {
-						reserved[name].Add(q)
-					}
-				}
-			}
-		}
-		for _, has := range []struct {
-			name string
-			most int64
-		}{{"cpu", int64(t.VCPUs)}, {"memory", t.MemoryMiB << 20}} {
-			if q := reserved[has.name]; has.most > 0 && q.CmpInt64(has.most) > 0 {
-				return "instanceType", fmt.Sprintf(
-					"the kubelet would not start: it reserves %s of %s, and %s has %s",
-					q, has.name, x.spec.InstanceType, resource.NewQuantity(has.most, resource.BinarySI),
-				), fewer
-			}
-		}
-	}
-	return "", "", ""
-}
-
-// lastCPU returns the highest number in a list of CPUs such as 0-1,4; -1 for none.
-func lastCPU(list string) (last int) {
-	last = -1
-	for cpu := range strings.FieldsFuncSeq(list, func(r rune) bool { return r == ',' || r == '-' }) {
-		if n, err := strconv.Atoi(cpu); err == nil {
-			last = max(last, n)
-		}
-	}
-	return last
 }
 
 // registrations returns how the machines of a group register as Nodes with kubeadm.

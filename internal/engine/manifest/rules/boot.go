@@ -188,9 +188,21 @@ func (c *checks) checkKubeletFiles(o *manifest.Entry, at string, args []bootstra
 	for i, a := range args {
 		reads := slices.Contains(strings.Fields("config tls-cert-file tls-private-key-file client-ca-file image-credential-provider-config"), a.Name)
 		value := manifest.Deref(a.Value)
+		if a.Name == "resolv-conf" && path.IsAbs(value) && !slices.Contains(resolverFiles(), path.Clean(value)) {
+			c.checkWritten(o, argumentPath(o, at, i, a.Name), value, spec, "no pod of the machine starts")
+		}
 		if reads && path.IsAbs(value) && !strings.HasPrefix(value, "/etc/kubernetes/") && !strings.HasPrefix(value, "/var/lib/kubelet/") {
 			c.checkWritten(o, argumentPath(o, at, i, a.Name), value, spec, "the kubelet does not start")
 		}
+	}
+}
+
+// resolverFiles are the files with DNS servers that images of Linux have: that of the C library, and those that systemd-resolved(8) and
+// NetworkManager(8) write.
+func resolverFiles() []string {
+	return []string{
+		"/etc/resolv.conf", "/run/systemd/resolve/resolv.conf", "/run/systemd/resolve/stub-resolv.conf", "/run/NetworkManager/resolv.conf",
+		"/run/NetworkManager/no-stub-resolv.conf",
 	}
 }
 

@@ -23,7 +23,8 @@ func (c *checks) checkKubeadm(o *manifest.Entry, prefix string, spec *bootstrapv
 	if plane {
 		c.checkClusterConfiguration(o, prefix+".clusterConfiguration", &spec.ClusterConfiguration, v)
 		c.checkEndpoint(o, prefix+".initConfiguration.localAPIEndpoint", spec.InitConfiguration.LocalAPIEndpoint)
-		c.checkRegistration(o, prefix+".initConfiguration.nodeRegistration", &spec.InitConfiguration.NodeRegistration, v)
+		c.checkRegistration(o, prefix+".initConfiguration.nodeRegistration", &spec.InitConfiguration.NodeRegistration, v, plane)
+		c.checkKubeletFiles(o, prefix+".initConfiguration.nodeRegistration.kubeletExtraArgs", spec.InitConfiguration.NodeRegistration.KubeletExtraArgs, spec)
 		if config := spec.JoinConfiguration.ControlPlane; config != nil {
 			c.checkEndpoint(o, prefix+".joinConfiguration.controlPlane.localAPIEndpoint", config.LocalAPIEndpoint)
 		}
@@ -32,7 +33,7 @@ func (c *checks) checkKubeadm(o *manifest.Entry, prefix string, spec *bootstrapv
 	if !plane && join.ControlPlane != nil {
 		c.fail(o.Problem(prefix+".joinConfiguration.controlPlane", "the machines are workers", "remove it"))
 	}
-	c.checkRegistration(o, prefix+".joinConfiguration.nodeRegistration", &join.NodeRegistration, v)
+	c.checkRegistration(o, prefix+".joinConfiguration.nodeRegistration", &join.NodeRegistration, v, plane)
 	if p := join.CACertPath; p != "" && (!path.IsAbs(p) || !strings.HasSuffix(p, ".crt")) {
 		c.fail(
 			o.Problem(
@@ -167,7 +168,7 @@ func (c *checks) hasLoadBalancer() bool {
 }
 
 // checkRegistration checks how a machine registers its Node.
-func (c *checks) checkRegistration(o *manifest.Entry, path string, r *bootstrapv1.NodeRegistrationOptions, v kubernetesVersion) {
+func (c *checks) checkRegistration(o *manifest.Entry, path string, r *bootstrapv1.NodeRegistrationOptions, v kubernetesVersion, plane bool) {
 	// Only the text around variables is checked: cloud-init or a script replaces them. The kubelet converts the name to
 	// lower case (GetHostname in k8s.io/component-helpers/node/util).
 	name := strings.ToLower(regex.Of(`\{\{.*?\}\}|\$\{.*?\}|\$\(.*?\)`).ReplaceAllString(r.Name, "x"))
@@ -176,7 +177,7 @@ func (c *checks) checkRegistration(o *manifest.Entry, path string, r *bootstrapv
 	}
 	c.checkSocket(o, path+".criSocket", r.CRISocket, v)
 	c.checkKubeletArguments(o, path+".kubeletExtraArgs", r.KubeletExtraArgs, v)
-	c.checkReplacedOfKubelet(o, path, r)
+	c.checkReplacedOfKubelet(o, path, r, plane)
 	if r.Taints == nil {
 		return
 	}

@@ -85,9 +85,9 @@ func (c *checks) checkPatch(o *manifest.Entry, at, target, kind, text string, v 
 			c.fail(o.Problem(at, "kubeadm fails: the patch is not a mapping", "write the fields to change, or name the file +json for a list of operations"))
 		case target != "kubeletconfiguration":
 		case isList:
-			c.checkKubeletSettings(o, at, settingsOf(operations), v)
+			c.failAll(o, at, unhealthyKubelet(c.checkKubeletSettings(o, at, settingsOf(operations), v)))
 		default:
-			c.checkKubeletSettings(o, at, fields, v)
+			c.failAll(o, at, unhealthyKubelet(c.checkKubeletSettings(o, at, fields, v)))
 		}
 	}
 }
@@ -130,10 +130,10 @@ var kubeletFields = sync.OnceValue(func() map[string]kubeletField {
 			streamingConnectionIdleTimeout:streaming-connection-idle-timeout imageMinimumGCAge:minimum-image-ttl-duration imageMaximumGCAge
 			shutdownGracePeriod shutdownGracePeriodCriticalPods containerLogMonitorInterval runtimeRequestTimeout:runtime-request-timeout
 			evictionPressureTransitionPeriod:eviction-pressure-transition-period cpuManagerReconcilePeriod:cpu-manager-reconcile-period`,
-		'b': `serializeImagePulls:serialize-image-pulls rotateCertificates:rotate-certificates serverTLSBootstrap failSwapOn:fail-swap-on
+		'b': `serializeImagePulls:serialize-image-pulls rotateCertificates:rotate-certificates serverTLSBootstrap registerNode:register-node failSwapOn:fail-swap-on
 			protectKernelDefaults:protect-kernel-defaults makeIPTablesUtilChains:make-iptables-util-chains seccompDefault:seccomp-default
 			enableDebuggingHandlers:enable-debugging-handlers cpuCFSQuota:cpu-cfs-quota cgroupsPerQOS:cgroups-per-qos`,
-		's': `cgroupDriver:cgroup-driver cpuManagerPolicy:cpu-manager-policy memoryManagerPolicy:memory-manager-policy
+		's': `cgroupDriver:cgroup-driver address:address providerID:provider-id healthzBindAddress:healthz-bind-address cpuManagerPolicy:cpu-manager-policy memoryManagerPolicy:memory-manager-policy
 			topologyManagerPolicy:topology-manager-policy topologyManagerScope:topology-manager-scope hairpinMode:hairpin-mode
 			reservedSystemCPUs:reserved-cpus containerLogMaxSize:container-log-max-size tlsMinVersion:tls-min-version
 			systemReservedCgroup:system-reserved-cgroup kubeReservedCgroup:kube-reserved-cgroup clusterDomain:cluster-domain`,
@@ -155,8 +155,8 @@ var kubeletFields = sync.OnceValue(func() map[string]kubeletField {
 })
 
 // checkKubeletSettings checks fields of KubeletConfiguration as the kubelet does when it starts. The rules are those of
-// its arguments (ValidateKubeletConfiguration in pkg/kubelet/apis/config/validation of Kubernetes).
-func (c *checks) checkKubeletSettings(o *manifest.Entry, at string, settings map[string]any, v kubernetesVersion) {
+// its arguments (ValidateKubeletConfiguration in pkg/kubelet/apis/config/validation of Kubernetes). It returns the settings as arguments.
+func (c *checks) checkKubeletSettings(o *manifest.Entry, at string, settings map[string]any, v kubernetesVersion) map[string]string {
 	all := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		c.checkKubeletField(o, at, name, v)
@@ -168,7 +168,7 @@ func (c *checks) checkKubeletSettings(o *manifest.Entry, at string, settings map
 		switch {
 		case what != "":
 			c.fail(o.Problem(at, fmt.Sprintf("the kubelet does not start: %s is %v, not %s", name, settings[name], what), "change the value"))
-			return
+			return nil
 		case name == "featureGates":
 			c.checkGates(o, at, components.Kubelet, value, v)
 		default:
@@ -180,6 +180,15 @@ func (c *checks) checkKubeletSettings(o *manifest.Entry, at string, settings map
 		all["reserved-memory"] = "set"
 	}
 	c.checkTogether(o, at, components.Kubelet, all)
+	c.failAll(o, at, c.uselessKubelet(all))
+	return all
+}
+
+// failAll refuses a text that has arguments, or settings of the same meaning.
+func (c *checks) failAll(o *manifest.Entry, at string, all []replaced) {
+	for _, bad := range all {
+		c.fail(o.Problem(at, fmt.Sprintf("%s: %s", bad.name, bad.what), bad.fix))
+	}
 }
 
 // checkKubeletField warns about a field that KubeletConfiguration does not have: the kubelet logs a warning, and goes on without it

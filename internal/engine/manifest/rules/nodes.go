@@ -174,6 +174,9 @@ func (c *checks) checkKubeletMap(o *manifest.Entry, prefix string, args map[stri
 		c.checkArgument(o, prefix+".kubeletExtraArgs."+name, components.Kubelet, name, value, v)
 	}
 	c.checkTogether(o, prefix+".kubeletExtraArgs", components.Kubelet, args)
+	fixed := maps.Clone(args)
+	maps.DeleteFunc(fixed, func(_, value string) bool { return isFilledIn(value) })
+	c.failAll(o, prefix+".kubeletExtraArgs", c.uselessKubelet(fixed))
 }
 
 // checkNodeadm checks a NodeadmConfig.
@@ -205,7 +208,10 @@ func (c *checks) checkNodeadm(o *manifest.Entry, prefix string, spec *eksbootstr
 		}
 	}
 	all := map[string]string{}
-	defer func() { c.checkTogether(o, prefix+".kubelet.flags", components.Kubelet, all) }()
+	defer func() {
+		c.checkTogether(o, prefix+".kubelet.flags", components.Kubelet, all)
+		c.failAll(o, prefix+".kubelet.flags", c.uselessKubelet(all))
+	}()
 	for i, flag := range spec.Kubelet.Flags {
 		path := prefix + ".kubelet.flags[" + strconv.Itoa(i) + "]"
 		name, ok := strings.CutPrefix(flag, "--")

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -48,12 +49,15 @@ func argumentAt(o *manifest.Entry, path string, args []bootstrapv1.Arg, name str
 func valuesOf(args []bootstrapv1.Arg) map[string]string {
 	values := map[string]string{}
 	for _, a := range args {
-		if value := manifest.Deref(a.Value); !strings.ContainsAny(value, "${}") {
+		if value := manifest.Deref(a.Value); !isFilledIn(value) {
 			values[a.Name] = value
 		}
 	}
 	return values
 }
+
+// isFilledIn reports whether a script or cloud-init fills in a part of a value.
+func isFilledIn(value string) bool { return strings.ContainsAny(value, "${}") }
 
 // replacedOfServer returns the arguments of the API server with which no cluster comes up.
 func (c *checks) replacedOfServer(args map[string]string, config *bootstrapv1.ClusterConfiguration) (bad []replaced) {
@@ -230,10 +234,16 @@ func (c *checks) planes() (n int) {
 
 // checkReplacedOfKubelet checks the arguments of a kubelet that take the place of those of kubeadm, and of its systemd unit
 // (10-kubeadm.conf in github.com/kubernetes/release). A machine has the addresses that AWS gives to it, unless it has interfaces of its own.
-func (c *checks) checkReplacedOfKubelet(o *manifest.Entry, path string, r *bootstrapv1.NodeRegistrationOptions) {
+func (c *checks) checkReplacedOfKubelet(o *manifest.Entry, at string, r *bootstrapv1.NodeRegistrationOptions, plane bool) {
 	args := valuesOf(r.KubeletExtraArgs)
 	fail := func(name, what, fix string) {
-		c.failFirst(o.Problem(argumentAt(o, path+".kubeletExtraArgs", r.KubeletExtraArgs, name), what, fix))
+		c.failFirst(o.Problem(argumentAt(o, at+".kubeletExtraArgs", r.KubeletExtraArgs, name), what, fix))
+	}
+	for _, bad := range slices.Concat(c.uselessKubelet(args), unhealthyKubelet(args)) {
+		fail(bad.name, bad.what, bad.fix)
+	}
+	if folder := args["pod-manifest-path"]; plane && folder != "" && path.Clean(folder) != "/etc/kubernetes/manifests" {
+		fail("pod-manifest-path", "the control plane would not start: kubeadm writes its pods into /etc/kubernetes/manifests", "remove it")
 	}
 	for _, name := range []string{"kubeconfig", "bootstrap-kubeconfig"} {
 		file := map[string]string{"kubeconfig": "/etc/kubernetes/kubelet.conf", "bootstrap-kubeconfig": "/etc/kubernetes/bootstrap-kubelet.conf"}[name]
@@ -258,6 +268,47 @@ func (c *checks) checkReplacedOfKubelet(o *manifest.Entry, path string, r *boots
 		}
 	}
 }
+
+// unhealthyKubelet returns the arguments with which kubeadm does not find a healthy kubelet: it asks where it has configured the kubelet
+// (WaitForKubelet in cmd/kubeadm/app/util/apiclient/wait.go).
+func unhealthyKubelet(args map[string]string) (bad []replaced) {
+	const what = "kubeadm asks for the health of the kubelet at 127.0.0.1:10248, and would find nobody there"
+	if port := args["healthz-port"]; port != "" && port != kubeletHealth {
+		bad = append(bad, replaced{"healthz-port", what, "remove it"})
+	}
+	if ip, err := netip.ParseAddr(args["healthz-bind-address"]); err == nil && !ip.IsUnspecified() && ip.String() != "127.0.0.1" {
+		bad = append(bad, replaced{"healthz-bind-address", what, "remove it"})
+	}
+	return bad
+}
+
+// uselessKubelet returns the arguments with which a machine of kubeadm or EKS does not become a Node that runs pods: its kubelet does not
+// run (ListenAndServeKubeletServer in pkg/kubelet/server), or the cloud controller manager finds no machine of the Node.
+func (c *checks) uselessKubelet(args map[string]string) (bad []replaced) {
+	const remove = "remove it"
+	if on, err := strconv.ParseBool(args["register-node"]); err == nil && !on {
+		bad = append(bad, replaced{"register-node", "the machine would have no Node", remove})
+	}
+	if id := args["provider-id"]; id != "" {
+		bad = append(bad, replaced{"provider-id", fmt.Sprintf("AWS chooses the IDs of machines: the cloud controller manager finds none for %s", id), remove})
+	}
+	if ip, err := netip.ParseAddr(args["address"]); err == nil && !ip.IsUnspecified() && !ip.IsLoopback() && !c.hasInterfaces() {
+		bad = append(bad, replaced{"address", fmt.Sprintf("AWS chooses the addresses of machines, and the kubelet could not listen on %s", ip), remove})
+	}
+	if port := args["read-only-port"]; port != "" && (port == cmp.Or(args["port"], "10250") || port == kubeletHealth) {
+		bad = append(
+			bad,
+			replaced{"read-only-port", fmt.Sprintf("the kubelet does not start: it listens on port %s already", port), "use another port, such as 10255"},
+		)
+	}
+	if args["max-pods"] == "0" {
+		bad = append(bad, replaced{"max-pods", "no pod would run on the machine, those of its network neither", "use a number such as 110, or remove it"})
+	}
+	return bad
+}
+
+// kubeletHealth is the port at which a kubelet of kubeadm says that it is healthy.
+const kubeletHealth = "10248"
 
 // hasInterfaces reports whether machines use existing network interfaces, whose addresses a manifest can name.
 func (c *checks) hasInterfaces() bool {

@@ -1,0 +1,129 @@
+package topology
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	eksbootstrapv1 "sigs.k8s.io/cluster-api-provider-aws/v2/bootstrap/eks/api/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+)
+
+// overReserved says why the kubelet does not start on a machine: it reserves more than the instance type has
+// (validateNodeAllocatable in pkg/kubelet/cm/node_container_manager_linux.go, and getReservedCPUs in cmd/kubelet/app/server.go).
+func overReserved(x group, t ec2.InstanceType) (field, what, fix string) {
+	const fewer = "reserve less, or use a larger type"
+	for _, args := range x.kubelets() {
+		if last := lastCPU(args["reserved-cpus"]); last >= int(t.VCPUs) {
+			return "instanceType", fmt.Sprintf(
+				"the kubelet would not start: reserved-cpus has the CPU %d, and %s has 0 to %d", last, x.spec.InstanceType, t.VCPUs-1,
+			), fewer
+		}
+		for _, has := range []struct {
+			name string
+			most int64
+		}{{"cpu", int64(t.VCPUs)}, {"memory", t.MemoryMiB << 20}} {
+			if q := reserved(args, has.name, has.most); has.most > 0 && q.CmpInt64(has.most) > 0 {
+				return "instanceType", fmt.Sprintf(
+					"the kubelet would not start: it reserves %s of %s, and %s has %s",
+					&q, has.name, x.spec.InstanceType, resource.NewQuantity(has.most, resource.BinarySI),
+				), fewer
+			}
+		}
+	}
+	return "", "", ""
+}
+
+// reserved returns how much of a resource pods cannot have on a machine that has most of it.
+func reserved(args map[string]string, name string, most int64) (sum resource.Quantity) {
+	for item := range strings.SplitSeq(args["system-reserved"]+","+args["kube-reserved"], ",") {
+		of, amount, _ := strings.Cut(item, "=")
+		if q, err := resource.ParseQuantity(amount); err == nil && of == name {
+			sum.Add(q)
+		}
+	}
+	if name == "memory" {
+		sum.Add(memoryKept(args["eviction-hard"], most))
+	}
+	return sum
+}
+
+// memoryKept returns how much memory the thresholds of evictions, such as memory.available<500Mi,nodefs.available<10%, keep from pods
+// (hardEvictionReservation in pkg/kubelet/cm/helpers.go).
+func memoryKept(thresholds string, memory int64) resource.Quantity {
+	for threshold := range strings.SplitSeq(thresholds, ",") {
+		amount, is := strings.CutPrefix(threshold, "memory.available<")
+		if !is {
+			continue
+		}
+		if percent, err := strconv.ParseFloat(strings.TrimSuffix(amount, "%"), 64); err == nil && strings.HasSuffix(amount, "%") {
+			return *resource.NewQuantity(int64(float64(memory)*percent/100), resource.BinarySI)
+		}
+		if q, err := resource.ParseQuantity(amount); err == nil {
+			return q
+		}
+	}
+	return resource.Quantity{}
+}
+
+// lastCPU returns the highest number in a list of CPUs such as 0-1,4; -1 for none.
+func lastCPU(list string) (last int) {
+	last = -1
+	for cpu := range strings.FieldsFuncSeq(list, func(r rune) bool { return r == ',' || r == '-' }) {
+		if n, err := strconv.Atoi(cpu); err == nil {
+			last = max(last, n)
+		}
+	}
+	return last
+}
+
+// kubelets returns the arguments with which the kubelets of a group may start: those of kubeadm init and kubeadm join, or those of a node of
+// EKS.
+func (x group) kubelets() (all []map[string]string) {
+	switch {
+	case x.eks != nil && x.eks.Config != nil:
+		return []map[string]string{x.eks.Config.KubeletExtraArgs}
+	case x.eks != nil && x.eks.Nodeadm != nil && x.eks.Nodeadm.Kubelet != nil:
+		return []map[string]string{nodeadmArguments(x.eks.Nodeadm.Kubelet)}
+	}
+	for _, r := range x.registrations() {
+		args := map[string]string{}
+		for _, a := range r.KubeletExtraArgs {
+			args[a.Name] = text(a.Value)
+		}
+		all = append(all, args)
+	}
+	return all
+}
+
+// nodeadmArguments returns the flags of a kubelet that nodeadm starts, and its settings about reservations as flags. Flags win.
+func nodeadmArguments(k *eksbootstrapv1.KubeletOptions) map[string]string {
+	args := map[string]string{}
+	var settings struct {
+		SystemReserved, KubeReserved, EvictionHard map[string]string
+		ReservedSystemCPUs                         string
+	}
+	if k.Config != nil && json.Unmarshal(k.Config.Raw, &settings) == nil {
+		args["system-reserved"], args["kube-reserved"] = items(settings.SystemReserved, "="), items(settings.KubeReserved, "=")
+		args["eviction-hard"], args["reserved-cpus"] = items(settings.EvictionHard, "<"), settings.ReservedSystemCPUs
+	}
+	for _, flag := range k.Flags {
+		name, value, _ := strings.Cut(strings.TrimPrefix(flag, "--"), "=")
+		args[name] = value
+	}
+	return args
+}
+
+// items writes a mapping as a flag does, with a sign between names and values.
+func items(mapping map[string]string, sign string) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(mapping)) {
+		all = append(all, name+sign+mapping[name])
+	}
+	return strings.Join(all, ",")
+}

@@ -29,22 +29,16 @@ func addRegistration(g *graph.Graph, in inputs, lbs loadBalancers, plan machineP
 		}
 	}
 	addInitMarker(g, in, lbs.endpoint, all)
-	rolls := plan.rollsControlPlane()
+	leaves := plan.shrinksControlPlane()
 	for _, m := range in.inv.Terminating {
-		if rolls && m.Tags[cloud.RoleTag] == RoleControlPlane {
+		if leaves && m.Tags[cloud.RoleTag] == RoleControlPlane {
 			unregister(g, lbs, m, nil, "being terminated", "")
 		}
 	}
-	if rolls && len(steady) == 0 {
+	if leaves && len(steady) == 0 {
 		return nil
 	}
-	like := elb.Targets{Instances: steady, Shared: rolls}
-	if !rolls {
-		for _, m := range plan.leaving {
-			like.Removed = append(like.Removed, m.ID)
-		}
-	}
-	return lbs.register(g, "", like, in.infra("spec.controlPlaneLoadBalancer"))
+	return lbs.register(g, "", elb.Targets{Instances: steady, Shared: leaves}, in.infra("spec.controlPlaneLoadBalancer"))
 }
 
 // DefaultDomain is the domain of Services of kubeadm (ClusterConfiguration, networking).

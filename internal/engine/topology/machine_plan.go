@@ -67,10 +67,9 @@ func (p groupPlan) rolls() bool { return len(p.outdated) > 0 }
 // id names the resource of a machine.
 func (g group) id(i int) plan.ID { return plan.ID(fmt.Sprintf("machine/%s/%d", g.name, i)) }
 
-// rollsControlPlane reports whether machines of the control plane are replaced.
-func (p machinePlan) rollsControlPlane() bool {
-	return slices.ContainsFunc(p.groups, func(g groupPlan) bool { return g.controlPlane && (g.rolls() || len(g.unhealthy) > 0) })
-}
+// shrinksControlPlane reports whether machines of the control plane leave: by a rollout, or for good. They stay registered with the load
+// balancers until the others, which may be new, have joined.
+func (p machinePlan) shrinksControlPlane() bool { return len(p.leavingControlPlane()) > 0 }
 
 // planMachines assigns the machines of the inventory to places. With bastion, the cluster
 // has one.

@@ -46,9 +46,7 @@ func terminateMachines(g *graph.Graph, in inputs, lbs loadBalancers, k kubernete
 			continue
 		}
 		after := slices.Concat(stay, settled)
-		if plan.rollsControlPlane() {
-			after = slices.Concat(after, unregister(g, lbs, m, after, why.text, terminationOf(m)))
-		}
+		after = slices.Concat(after, unregister(g, lbs, m, after, why.text, terminationOf(m)))
 		settled = append(settled, terminate(g, in, k, plan, m, graph.Awaits(after...), why))
 	}
 	if k.api != nil && in.o.Drain && in.initialized() {

@@ -82,8 +82,8 @@ func (d *Diff) Lines(field string, have, want []string) {
 
 func (d *Diff) add(field string, have, want any, r Remedy) {
 	h, w := fmt.Sprint(have), fmt.Sprint(want)
-	if w == Unknown && r == Replace {
-		r = ByItself // the value may turn out to be the same
+	if w == Unknown && r == Replace && h != "" {
+		r = ByItself // the value may turn out to be the same; none at all is certainly another one
 	}
 	if h != w {
 		*d = append(*d, Change{Field: field, Have: h, Want: w, Remedy: r})

@@ -226,8 +226,11 @@ func TestEKSPoolChangesInPlace(t *testing.T) {
 			err,
 			`cannot change instanceTypes from "m6i.xlarge" to "t3.large": set spec.eksNodegroupName of the AWSManagedMachinePool to another name`,
 		)
+		kind := spec.InstanceType
+		spec.InstanceType, spec.AWSLaunchTemplate = nil, &expinfrav1.AWSLaunchTemplate{InstanceType: *kind}
+		enginetest.RequireRefused(t, m, a, batch, "launchTemplate")
 		spec.EKSNodegroupName = "batch-2"
-		applied(t, m, a, "create node-group/batch-2", "delete "+batch)
+		applied(t, m, a, "create launch-template/eks-addons-eks-addons-batch", "create node-group/batch-2", "delete "+batch)
 		enginetest.MustDelete(t, m, a)
 	})
 }

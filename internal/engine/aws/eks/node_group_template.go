@@ -34,7 +34,11 @@ func (g *NodeGroup) diffTemplate(have *NodeGroupState, d *plan.Diff) {
 		}
 		return
 	}
-	d.Fixed("launchTemplate", have.Template, g.Template.CloudID())
+	want := g.Template.CloudID()
+	if have.Template != "" && want == plan.Unknown {
+		want = "a new one" // each launch template gets another ID
+	}
+	d.Fixed("launchTemplate", have.Template, want)
 	d.Set("launchTemplate.version", have.TemplateVersion, ec2.VersionOf(g.Template, g.Content))
 }
 

@@ -62,7 +62,7 @@ func (c *checks) checkEKS(cluster *manifest.Entry) {
 	c.checkSelfManagedAddons(plane)
 	c.warnCutOff(plane)
 	c.warnNoNetwork()
-	c.warnCoreDNS(plane)
+	c.warnUnscheduled(plane)
 	c.checkTagCase(plane)
 	c.checkEKSNames(plane)
 	c.checkHybrid(plane)

@@ -48,49 +48,95 @@ func (c *checks) warnNoNetwork() {
 	)
 }
 
-// warnCoreDNS warns about an add-on CoreDNS whose pods no node takes. EKS waits for them, and the
-// add-on stays DEGRADED.
-func (c *checks) warnCoreDNS(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
-	if plane.Addons == nil {
-		return
-	}
-	i := slices.IndexFunc(*plane.Addons, func(a ekscontrolplanev1.Addon) bool { return a.Name == "coredns" })
-	if i < 0 {
-		return
-	}
-	var given struct {
-		ComputeType string `json:"computeType"`
-		Tolerations []any  `json:"tolerations"`
-	}
-	if err := yaml.Unmarshal([]byte((*plane.Addons)[i].Configuration), &given); err != nil {
-		return
-	}
-	path := fmt.Sprintf("spec.addons[%d]", i)
-	onFargate, nodes := strings.EqualFold(given.ComputeType, "Fargate"), len(c.cluster.Deployments)+len(c.cluster.Machines)
-	for _, p := range c.cluster.Pools {
-		if p.Managed == nil || !repels(p.Managed.Spec.Taints) {
-			nodes++
-		}
-	}
-	switch {
-	case onFargate || nodes > 0:
-	case len(c.cluster.Pools) == 0 && len(c.cluster.EKS.Fargate) > 0:
-		c.warn(
-			c.infra.Problem(
-				path,
-				"the pods of CoreDNS run on EC2 instances, and the cluster has Fargate profiles only",
-				`set configuration: '{"computeType":"Fargate"}'`,
-			),
-		)
-	case len(c.cluster.Pools) > 0 && len(given.Tolerations) == 0:
-		c.warn(c.infra.Problem(path, "no node takes the pods of CoreDNS: all node groups have taints",
-			`set tolerations in configuration, such as '{"tolerations":[{"key":"KEY","operator":"Exists"}]}', or add a node group without taints`))
+// deploymentAddons are the add-ons of EKS with a Deployment, for whose pods EKS waits ("Amazon EKS add-ons available from Amazon EKS", EKS
+// user guide), each with the section of its configuration that has the tolerations of the Deployment.
+func deploymentAddons() map[string]string {
+	return map[string]string{
+		"coredns": "", "metrics-server": "", "snapshot-controller": "", "kube-state-metrics": "", "external-dns": "", "cert-manager": "",
+		"aws-ebs-csi-driver": "controller", "aws-efs-csi-driver": "controller", "aws-fsx-csi-driver": "controller",
+		"amazon-cloudwatch-observability": "",
 	}
 }
 
-// repels reports whether pods that tolerate no taint are not scheduled on a node.
-func repels(taints expinfrav1.Taints) bool {
-	return slices.ContainsFunc(taints, func(t expinfrav1.Taint) bool {
-		return t.Effect != expinfrav1.TaintEffectPreferNoSchedule && t.Key != "CriticalAddonsOnly"
+// toleration is one of the configuration of an add-on.
+type toleration struct {
+	Key, Operator, Value, Effect string
+}
+
+// tolerates reports whether a pod with the toleration runs on nodes with a taint ("Taints and Tolerations" in the documentation of
+// Kubernetes).
+func (x toleration) tolerates(t expinfrav1.Taint) bool {
+	effects := map[string]expinfrav1.TaintEffect{"NoSchedule": expinfrav1.TaintEffectNoSchedule, "NoExecute": expinfrav1.TaintEffectNoExecute}
+	of := x.Key == t.Key && (x.Operator == "Exists" || x.Value == t.Value) || x.Key == "" && x.Operator == "Exists"
+	return of && (x.Effect == "" || effects[x.Effect] == t.Effect)
+}
+
+// warnUnscheduled warns about add-ons whose pods no node takes. EKS waits for them, and the add-on stays DEGRADED.
+func (c *checks) warnUnscheduled(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
+	if plane.Addons == nil || c.cluster.EKS.HasAutoMode() || c.cluster.EKS.Karpenter != nil { // which launch nodes for pods
+		return
+	}
+	for i, addon := range *plane.Addons {
+		section, has := deploymentAddons()[addon.Name]
+		var given map[string]any
+		if !has || yaml.Unmarshal([]byte(addon.Configuration), &given) != nil {
+			continue
+		}
+		onFargate := strings.EqualFold(fmt.Sprint(given["computeType"]), "Fargate")
+		if section != "" {
+			given, _ = given[section].(map[string]any)
+		}
+		if onFargate || c.takesPods(tolerationsOf(given)) {
+			continue
+		}
+		path := fmt.Sprintf("spec.addons[%d]", i)
+		switch {
+		case len(c.cluster.EKS.Fargate) > 0 && addon.Name != "coredns": // its pods may run there
+		case len(c.cluster.EKS.Fargate) > 0 && len(c.cluster.Pools) == 0:
+			c.warn(c.infra.Problem(path, "the pods of coredns run on EC2 instances, and the cluster has Fargate profiles only",
+				`set configuration: '{"computeType":"Fargate"}'`))
+		case c.hasNodes():
+			example := `{"tolerations":[{"key":"KEY","operator":"Exists"}]}`
+			if section != "" {
+				example = fmt.Sprintf(`{"%s":%s}`, section, example)
+			}
+			c.warn(c.infra.Problem(path, fmt.Sprintf("no node takes the pods of %s: all node groups have taints", addon.Name),
+				fmt.Sprintf("set tolerations in configuration, such as '%s', or add a node group without taints", example)))
+		default:
+			c.warn(c.infra.Problem(path, fmt.Sprintf("the pods of %s have no node to run on, and EKS waits for them", addon.Name),
+				"add a node group, or remove the add-on until there is one"))
+		}
+	}
+}
+
+// tolerationsOf returns the tolerations in a section of the configuration of an add-on.
+func tolerationsOf(section map[string]any) (all []toleration) {
+	raw, err := yaml.Marshal(section["tolerations"])
+	if err == nil {
+		err = yaml.Unmarshal(raw, &all)
+	}
+	if err != nil {
+		return nil // EKS refuses the configuration
+	}
+	return append(all, toleration{Key: "CriticalAddonsOnly", Operator: "Exists"}) // that all of them have
+}
+
+// takesPods reports whether the cluster has a node that takes pods with some tolerations.
+func (c *checks) takesPods(tolerations []toleration) bool {
+	tolerated := func(t expinfrav1.Taint) bool {
+		return t.Effect == expinfrav1.TaintEffectPreferNoSchedule || slices.ContainsFunc(tolerations, func(x toleration) bool { return x.tolerates(t) })
+	}
+	return c.hasMachines() || slices.ContainsFunc(c.cluster.Pools, func(p manifest.Pool) bool {
+		return p.Replicas() > 0 && (p.Managed == nil || !slices.ContainsFunc(p.Managed.Spec.Taints, func(t expinfrav1.Taint) bool { return !tolerated(t) }))
 	})
+}
+
+// hasNodes reports whether the cluster of EKS begins with at least one node.
+func (c *checks) hasNodes() bool {
+	return c.hasMachines() || slices.ContainsFunc(c.cluster.Pools, func(p manifest.Pool) bool { return p.Replicas() > 0 })
+}
+
+// hasMachines reports whether the manifest has machines that are in no pool.
+func (c *checks) hasMachines() bool {
+	return len(c.cluster.Machines) > 0 || slices.ContainsFunc(c.cluster.Deployments, func(d manifest.Deployment) bool { return d.Replicas() > 0 })
 }

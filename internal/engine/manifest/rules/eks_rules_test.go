@@ -536,11 +536,11 @@ func TestWarningsOfEKS(t *testing.T) {
 	}
 }
 
-// An add-on CoreDNS whose pods no node takes stays DEGRADED: the manifest says so before.
-func TestCoreDNSWithoutNodes(t *testing.T) {
+// An add-on whose pods no node takes stays DEGRADED: the manifest says so before.
+func TestAddonsWithoutNodes(t *testing.T) {
 	const (
-		none    = "the pods of CoreDNS run on EC2 instances, and the cluster has Fargate profiles only"
-		tainted = "no node takes the pods of CoreDNS: all node groups have taints"
+		none    = "the pods of coredns run on EC2 instances, and the cluster has Fargate profiles only"
+		tainted = "no node takes the pods of coredns: all node groups have taints"
 		addon   = "  addons:\n  - {name: coredns, version: v1.12.4-eksbuild.1, configuration: '%'}\n"
 		plane   = "  version: v1.34\n"
 		group   = "  scaling:\n    minSize: 1\n"
@@ -553,13 +553,17 @@ func TestCoreDNSWithoutNodes(t *testing.T) {
 		edit []string
 		want string
 	}{
-		"Fargate":                   {"eks-fargate", nil, ""},
-		"Fargate without setting":   {"eks-fargate", []string{fargate, "configuration: ''"}, none},
-		"nodes":                     {"eks", []string{plane, with("")}, ""},
-		"tainted nodes":             {"eks", []string{plane, with(""), group, taint("no-schedule") + group}, tainted},
-		"tainted nodes, tolerated":  {"eks", []string{plane, with(`{"tolerations":[{"operator":"Exists"}]}`), group, taint("no-schedule") + group}, ""},
-		"nodes that are preferably": {"eks", []string{plane, with(""), group, taint("prefer-no-schedule") + group}, ""},
-		"CoreDNS of EKS itself":     {"eks", []string{group, taint("no-schedule") + group}, ""},
+		"Fargate":                              {"eks-fargate", nil, ""},
+		"Fargate without setting":              {"eks-fargate", []string{fargate, "configuration: ''"}, none},
+		"nodes":                                {"eks", []string{plane, with("")}, ""},
+		"tainted nodes":                        {"eks", []string{plane, with(""), group, taint("no-schedule") + group}, tainted},
+		"tainted nodes, tolerated":             {"eks", []string{plane, with(`{"tolerations":[{"operator":"Exists"}]}`), group, taint("no-schedule") + group}, ""},
+		"nodes that are preferably":            {"eks", []string{plane, with(""), group, taint("prefer-no-schedule") + group}, ""},
+		"tainted nodes, another one tolerated": {"eks", []string{plane, with(`{"tolerations":[{"key":"c","operator":"Exists"}]}`), group, taint("no-schedule") + group}, tainted},
+		"storage on tainted nodes":             {"eks", []string{plane, plane + "  addons: [{name: aws-ebs-csi-driver, version: v1.45.0-eksbuild.1}]\n", group, taint("no-execute") + group}, `such as '{"controller":{"tolerations"`},
+		"storage, tolerated":                   {"eks", []string{plane, plane + "  addons: [{name: aws-ebs-csi-driver, version: v1.45.0-eksbuild.1, configuration: '{\"controller\":{\"tolerations\":[{\"operator\":\"Exists\"}]}}'}]\n", group, taint("no-execute") + group}, ""},
+		"no nodes":                             {"eks", []string{plane, with(""), "replicas: 2", "replicas: 0", group, "  scaling:\n    minSize: 0\n"}, "the pods of coredns have no node to run on, and EKS waits for them"},
+		"CoreDNS of EKS itself":                {"eks", []string{group, taint("no-schedule") + group}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := mustLoad(t, edit(t, read(t, "../../../../configs/"+tt.file+".yaml"), tt.edit...), input.LoadOptions{})

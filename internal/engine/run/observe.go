@@ -69,6 +69,9 @@ func (o *observer) observe(ctx context.Context) (err error) {
 	if err := o.observeEKS(ctx); err != nil {
 		return err
 	}
+	if err := o.observeOtherEKS(ctx); err != nil {
+		return err
+	}
 	if inv.Balancers, err = existingBalancers(ctx, c, spec); err != nil {
 		return fmt.Errorf("load balancers: %w", err)
 	}
@@ -110,6 +113,32 @@ func (o *observer) observeEKS(ctx context.Context) (err error) {
 	addons, entries := partsInManifest(m)
 	if inv.EKS.Leaving, err = eks.LeavingParts(ctx, c, inv.EKS, addons, entries); err != nil {
 		return fmt.Errorf("parts of the EKS cluster: %w", err)
+	}
+	return nil
+}
+
+// observeOtherEKS looks for an EKS cluster that belongs to the cluster and is not that of the manifest. Its name is in a tag of the subnets.
+func (o *observer) observeOtherEKS(ctx context.Context) error {
+	m, inv := o.m, &o.inv
+	if inv.EKS.Cluster != nil {
+		return nil
+	}
+	names := map[string]bool{}
+	for _, s := range inv.Subnets {
+		for key := range s.Tags {
+			if name, is := strings.CutPrefix(key, cloud.CloudProviderTagPrefix); is && name != m.KubernetesName() {
+				names[name] = true
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		other, err := eks.ClusterByName(ctx, o.c, name)
+		if err != nil && !cloud.Denied(err) { // the caller may not read EKS clusters of all names
+			return fmt.Errorf("EKS cluster %s: %w", name, err)
+		}
+		if err == nil && other != nil && other.IsOwned(o.c) {
+			inv.OtherEKS = name
+		}
 	}
 	return nil
 }

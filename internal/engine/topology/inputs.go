@@ -151,6 +151,25 @@ func (in inputs) checkNamespace() error {
 	return nil
 }
 
+// checkControlPlane refuses to put another control plane in the place of that of the cluster: all that it knows would be lost, or the cluster
+// would have two. EKS does not rename clusters. CAPA makes the name of an EKS cluster from the namespace and the name of the
+// AWSManagedControlPlane, and does not let it change either (validateEKSClusterNameSame in its webhooks).
+func (in inputs) checkControlPlane() error {
+	const otherwise = "choose another name for this one, or delete the cluster first (clusterawsadm cluster delete %s)"
+	at, i := in.m.Origin(in.m.InfraObject(), "spec"), slices.IndexFunc(in.inv.Machines, isControlPlane)
+	switch other := in.inv.OtherEKS; {
+	case in.m.EKS != nil && other != "":
+		return fmt.Errorf("%s: the cluster has the EKS cluster %s already, which EKS does not rename: set spec.eksClusterName: %s, or "+otherwise,
+			at, other, other, in.m.Name)
+	case other != "":
+		return fmt.Errorf("%s: the cluster has the EKS cluster %s, whose objects a control plane of machines would not have: "+otherwise, at, other, in.m.Name)
+	case in.m.EKS != nil && i >= 0:
+		return fmt.Errorf("%s: the cluster has a control plane of machines (%s), whose objects an EKS cluster would not have: "+otherwise,
+			at, in.inv.Machines[i].ID, in.m.Name)
+	}
+	return nil
+}
+
 // keyName returns the name of the key pair of a machine.
 func (in inputs) keyName(own *string) string {
 	name, _ := in.m.KeyPair(own)

@@ -64,34 +64,6 @@ func (k *Cluster) Doubts(ctx context.Context, c *cloud.Clients) (warnings []stri
 	return nil, nil
 }
 
-// checkName refuses to create an EKS cluster beside one that belongs to this cluster, and has another name: EKS does not rename clusters, and
-// the old one would stay. Its name is in a tag of the subnets. CAPA makes the name from the namespace and the name of the
-// AWSManagedControlPlane, and does not let them change either (validateEKSClusterNameSame in its webhooks).
-func (k *Cluster) checkName(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
-	names := map[string]bool{}
-	for _, s := range k.Subnets {
-		state, _ := s.Found()
-		for key := range state.Tags {
-			if name, is := strings.CutPrefix(key, cloud.CloudProviderTagPrefix); is && name != k.Name {
-				names[name] = true
-			}
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		other, err := ClusterByName(ctx, c, name)
-		switch {
-		case cloud.Denied(err): // the caller may read EKS clusters with some names only
-		case err != nil:
-			return "", err
-		case other != nil && other.Tags[c.OwnerTag()] == cloud.Owned:
-			return fmt.Sprintf(
-				"the cluster has the EKS cluster %s already, which EKS does not rename: set spec.eksClusterName: %s, or delete the cluster first", name, name,
-			), nil
-		}
-	}
-	return "", nil
-}
-
 // checkPublicBlocks counts the blocks of the manifest with the addresses of the NAT gateways, of which some may not exist yet.
 func (k *Cluster) checkPublicBlocks() string {
 	n := 0

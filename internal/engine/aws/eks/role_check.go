@@ -22,11 +22,8 @@ func distrusts(role *graph.Ref[iam.RoleState], service string, tagsSessions bool
 }
 
 // CheckCreation implements graph.CheckedCreation.
-func (k *Cluster) CheckCreation(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
-	if refusal = distrusts(k.Role, iam.ServiceEKS, false); refusal != "" {
-		return refusal, nil
-	}
-	return k.checkName(ctx, c)
+func (k *Cluster) CheckCreation(context.Context, *cloud.Clients) (refusal string, err error) {
+	return distrusts(k.Role, iam.ServiceEKS, false), nil
 }
 
 // CheckCreation implements graph.CheckedCreation.

@@ -268,6 +268,7 @@ func TestKnownRules(t *testing.T) {
 		{"policy of IAM", eks, plane, plane + "  accessConfig: {authenticationMode: api}\n  accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/a', accessPolicies: [{policyARN: 'arn:aws:iam::aws:policy/ReadOnlyAccess', accessScope: {type: cluster}}]}]\n", "is not the ARN of an access policy of EKS"},
 		{"configuration of an add-on", eks, plane, plane + "  addons: [{name: coredns, version: v1.12.1-eksbuild.2, configuration: '{\"replicaCount\": 2'}]\n", "is neither an object of JSON nor a mapping of YAML"},
 		{"key of EKS", eks, plane, plane + "  encryptionConfig: {resources: [secrets], provider: 'arn:aws:iam::123456789012:role/a'}\n", "is not the ARN of a KMS key"},
+		{"alias of a key of EKS", eks, plane, plane + "  encryptionConfig: {resources: [secrets], provider: alias/secrets}\n", `"alias/secrets" is not an ARN — write the ARN of the alias: arn:aws:kms:us-east-1:ACCOUNT:alias/secrets`},
 		{"issuer", eks, plane, plane + "  oidcIdentityProviderConfig: {clientId: a, identityProviderConfigName: b, issuerUrl: 'http://example.com'}\n", "is not a URL that begins with https://"},
 		{"encrypted resources", eks, plane, plane + "  encryptionConfig: {resources: [configmaps], provider: 'arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab'}\n", `EKS does not encrypt "configmaps"`},
 		{"version of an AMI", eks, group, group + "  amiVersion: latest\n", `"latest" is not the version of an AMI of EKS`},

@@ -346,6 +346,28 @@ func authority(t *testing.T, c certificate) string {
 	return string(out)
 }
 
+// Some values stop a component in all versions of Kubernetes, also in those of which the arguments are not known.
+func TestArgumentsOfAnyVersion(t *testing.T) {
+	const config = "    clusterConfiguration:\n"
+	base := strings.ReplaceAll(read(t, "../../../../configs/quickstart.yaml"), "v1.34.2", "v1.25.16")
+	for argument, want := range map[string]string{
+		"{name: anonymous-auth, value: 'false'}":                   "kubeadm's probes get the status 401",
+		"{name: secure-port, value: '443'}":                        "kubeadm's probes use the port 6443",
+		"{name: tls-cipher-suites, value: TLS_FOO}":                `"TLS_FOO" is not known`,
+		"{name: tls-min-version, value: VersionTLS12}":             "",
+		"{name: enable-admission-plugins, value: NodeRestriction}": "",
+	} {
+		text := strings.Replace(base, config, config+"      apiServer: {extraArgs: ["+argument+"]}\n", 1)
+		require.NotEqual(t, base, text)
+		_, err := load(t, text, input.LoadOptions{})
+		if want == "" {
+			require.NoError(t, err, argument)
+			continue
+		}
+		require.ErrorContains(t, err, want, argument)
+	}
+}
+
 // Certificates that the user brings are checked before anything is made.
 func TestAuthoritiesOfTheUser(t *testing.T) {
 	base := read(t, "../../../../configs/quickstart.yaml") + "\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: quickstart-"

@@ -346,6 +346,22 @@ func authority(t *testing.T, c certificate) string {
 	return string(out)
 }
 
+// A Cluster without a namespace is in that of the objects to which it refers, as with kubectl apply -n, unless they are in several.
+func TestClusterWithoutNamespace(t *testing.T) {
+	const plane, mirror = "kind: AWSManagedControlPlane\nmetadata:\n  name: eks\n", "kind: AWSManagedCluster\nmetadata:\n  name: eks\n"
+	base := read(t, "../../../../configs/eks.yaml")
+	text := strings.Replace(base, plane, plane+"  namespace: fleet\n", 1)
+	require.NotEqual(t, base, text)
+	c := mustLoad(t, text, input.LoadOptions{})
+	assert.Equal(t, "fleet", c.Namespace)
+	require.Len(t, c.Warnings, 1)
+	assert.Equal(t, "has no namespace: the Cluster is taken to be in fleet, as AWSManagedControlPlane/eks is", c.Warnings[0].What)
+	_, err := load(t, strings.Replace(text, mirror, mirror+"  namespace: other\n", 1), input.LoadOptions{})
+	require.ErrorContains(t, err, "it is in the namespace fleet, but the Cluster is in default")
+	c = mustLoad(t, text+"\n---\napiVersion: controlplane.cluster.x-k8s.io/v1beta2\n"+plane+"spec: {region: us-east-1, version: v1.34}\n", input.LoadOptions{})
+	assert.Equal(t, "default", c.Namespace, "it finds another one there")
+}
+
 // Some values stop a component in all versions of Kubernetes, also in those of which the arguments are not known.
 func TestArgumentsOfAnyVersion(t *testing.T) {
 	const config = "    clusterConfiguration:\n"

@@ -159,7 +159,7 @@ func open(o Options, s *State) (*AWS, *cloudformation.Service) {
 	rules := eventbridge.New(account, &s.EventBridge, queues)
 	cfn := cloudformation.New(account, &s.CloudFormation, iams)
 	keys := kms.New(account, &s.KMS)
-	ec2s.Usable, ekss.Usable, ssms.Usable = keys.Usable, keys.Usable, keys.Usable
+	ec2s.Usable, ekss.KeyARN, ssms.Usable = keys.Usable, keys.KeyARN, keys.Usable
 	servicequotas.New(account, ec2s, ekss, elbs, rules)
 	pricing.New(account)
 	tagging.New(account, ec2s, ekss, elbs, s3s, secrets, ssms)

@@ -169,6 +169,26 @@ spec: {allowedNamespaces: {}}
 	}
 }
 
+// The Secret with the keys of an identity seldom is where manifests are kept: the caller's credentials are taken for it.
+func TestAssumedSecretOfIdentity(t *testing.T) {
+	s := newShell(t)
+	s.simulated()
+	file := filepath.Join(t.TempDir(), "demo.yaml")
+	text := strings.Replace(bare(t, "demo"), `sshKeyName: ""`, "sshKeyName: \"\"\n  identityRef: {kind: AWSClusterStaticIdentity, name: team}", 1) + `---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSClusterStaticIdentity
+metadata: {name: team}
+spec: {secretRef: team-keys, allowedNamespaces: {}}
+`
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	require.Equal(t, env.Wrong, s.run("cluster", "validate", "-f", file))
+	assert.Contains(t, s.err.String(), "AWSClusterStaticIdentity/team spec.secretRef: there is no Secret/team-keys in the input")
+	for _, args := range [][]string{{"validate"}, {"create", "--yes"}, {"delete", "--yes"}} {
+		require.Equal(t, 0, s.run(append([]string{"cluster", args[0], "-f", file, "--simulate-assume"}, args[1:]...)...), s.err.String())
+		assert.Contains(t, s.err.String(), "Secret/team-keys is not in the input: the credentials of the caller are taken for it")
+	}
+}
+
 // Plans that fit into a quota one by one, and not together, are refused before the first write.
 func TestQuotasOfSeveral(t *testing.T) {
 	s := newShell(t)

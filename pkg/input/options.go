@@ -40,7 +40,7 @@ type LoadOptions struct {
 	// which identityRef can refer, and their Secrets. Other objects are ignored.
 	Identities []Source
 	// AssumeIdentities takes the caller's own credentials, with a warning, for an identity that the input
-	// does not have.
+	// does not have, or whose Secret it does not have.
 	AssumeIdentities bool
 	// IgnoreUnknown ignores fields that do not exist, with a warning.
 	IgnoreUnknown bool

@@ -277,10 +277,9 @@ func (svc *Service) createCluster(ctx context.Context, in *eks.CreateClusterInpu
 	if err := c.options(in); err != nil {
 		return nil, err
 	}
-	if c.Key != "" {
-		if err := svc.Usable(c.Key); err != nil {
-			return nil, unusableKey(c.Key, err)
-		}
+	var err error
+	if c.Key, err = svc.readEncryption(in.EncryptionConfig); err != nil {
+		return nil, err
 	}
 	auto, err := svc.autoMode(c, autoRequest{in.ComputeConfig, in.KubernetesNetworkConfig, in.StorageConfig})
 	switch {

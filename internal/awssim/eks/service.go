@@ -20,8 +20,8 @@ type Service struct {
 	iam         *iam.Service
 	// HasNetwork reports whether a cluster has a pod network, without which no node becomes ready.
 	HasNetwork func(*Cluster) bool
-	// Usable returns why EKS cannot encrypt with a KMS key; nil if it can.
-	Usable func(key string) error
+	// KeyARN returns the ARN of a KMS key, which may be named by the ARN of an alias, or why EKS cannot encrypt with it.
+	KeyARN func(key string) (string, error)
 	// HasJoined reports whether all instances of a node group are Nodes of the cluster.
 	HasJoined func(*Cluster, *NodeGroup) bool
 }
@@ -29,7 +29,7 @@ type Service struct {
 // New registers the operations of EKS.
 func New(a *core.Account, s *State, e *ec2.Service, g *autoscaling.Service, i *iam.Service) *Service {
 	core.Fill(&s.Clusters)
-	svc := &Service{Account: a, state: s, ec2: e, autoscaling: g, iam: i, Usable: func(string) error { return nil }}
+	svc := &Service{Account: a, state: s, ec2: e, autoscaling: g, iam: i, KeyARN: func(key string) (string, error) { return key, nil }}
 	svc.simulate()
 	a.Limit(eks.ServiceID, limits())
 	return svc

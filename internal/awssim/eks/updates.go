@@ -190,12 +190,7 @@ func (c *Cluster) options(in *eks.CreateClusterInput) error {
 	if in.UpgradePolicy != nil && in.UpgradePolicy.SupportType != "" {
 		c.Support = string(in.UpgradePolicy.SupportType)
 	}
-	if err := c.checkSupport(c.Support); err != nil {
-		return err
-	}
-	key, err := readEncryption(in.EncryptionConfig)
-	c.Key = key
-	return err
+	return c.checkSupport(c.Support)
 }
 
 func (c *Cluster) network(n *types.KubernetesNetworkConfigRequest) error {
@@ -259,7 +254,9 @@ func (c *Cluster) loggingOut() *types.Logging {
 	return out
 }
 
-func readEncryption(in []types.EncryptionConfig) (key string, err error) {
+// readEncryption returns the ARN of the key. EKS takes the ARN of an alias, and keeps and shows that of the key that the alias names then
+// (https://github.com/kubernetes-sigs/cluster-api-provider-aws/issues/3096). What it says to a name without ARN is not verified.
+func (svc *Service) readEncryption(in []types.EncryptionConfig) (key string, err error) {
 	switch {
 	case len(in) == 0:
 		return "", nil
@@ -268,7 +265,11 @@ func readEncryption(in []types.EncryptionConfig) (key string, err error) {
 	case in[0].Provider == nil || !strings.HasPrefix(aws.ToString(in[0].Provider.KeyArn), "arn:"):
 		return "", invalid("Invalid KMS key ARN")
 	}
-	return *in[0].Provider.KeyArn, nil
+	named := *in[0].Provider.KeyArn
+	if key, err = svc.KeyARN(named); err != nil {
+		return "", unusableKey(named, err)
+	}
+	return key, nil
 }
 
 // unusableKey refuses a KMS key: "the KMS key must be … in the same AWS Region as the cluster, and … you must have
@@ -550,14 +551,12 @@ func (svc *Service) encrypt(in *eks.AssociateEncryptionConfigInput) (*eks.Associ
 	if err != nil {
 		return nil, err
 	}
-	key, err := readEncryption(in.EncryptionConfig)
+	key, err := svc.readEncryption(in.EncryptionConfig)
 	switch {
 	case err != nil:
 		return nil, err
 	case key == "":
 		return nil, invalid("encryptionConfig is required")
-	case svc.Usable(key) != nil:
-		return nil, unusableKey(key, svc.Usable(key))
 	case c.Key != "":
 		return nil, invalid("Cluster already has encryption configuration")
 	}

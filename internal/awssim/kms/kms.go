@@ -106,9 +106,14 @@ func (svc *Service) find(region, id, operation string) (arn string, err error) {
 	return arn, nil
 }
 
+// KeyARN returns the ARN of the key of an ID, an ARN or an alias with which a service of AWS in the account's region encrypts, or why it cannot.
+func (svc *Service) KeyARN(id string) (string, error) {
+	return svc.find(svc.Region, id, "GenerateDataKeyWithoutPlaintext")
+}
+
 // Usable returns why a service of AWS in the account's region cannot encrypt with a key; nil if it can.
 func (svc *Service) Usable(id string) error {
-	_, err := svc.find(svc.Region, id, "GenerateDataKeyWithoutPlaintext")
+	_, err := svc.KeyARN(id)
 	return err
 }
 

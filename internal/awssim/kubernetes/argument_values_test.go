@@ -140,6 +140,7 @@ func TestFlagsOfEtcd(t *testing.T) {
 		{"v1.34.2", "listen-metrics-urls", "http://localhost:2381", "http://etcd.example.com:2381"},
 		{"v1.34.2", "tls-min-version", "TLS1.3", "TLS1.1"},
 		{"v1.34.2", "cipher-suites", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "TLS_FOO"},
+		{"v1.34.2", "cipher-suites", "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305,TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305", "TLS_ECDHE_FOO_WITH_CHACHA20_POLY1305"},
 		{"v1.34.2", "trusted-ca-file", "/etc/kubernetes/pki/etcd/ca.crt", "/etc/ssl/ca.crt"},
 	} {
 		refused := func(value string) string {

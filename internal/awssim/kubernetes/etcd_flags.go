@@ -108,8 +108,9 @@ func etcdValueRefused(name, value string) string {
 			return "error parsing CompactionRetention: " + err.Error()
 		}
 	case name == "cipher-suites":
+		older := []string{"TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305", "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305"} // GetCipherSuite in client/pkg/tlsutil of etcd
 		for suite := range strings.SplitSeq(value, ",") {
-			if !slices.ContainsFunc(tls.CipherSuites(), func(s *tls.CipherSuite) bool { return s.Name == suite }) &&
+			if !slices.Contains(older, suite) && !slices.ContainsFunc(tls.CipherSuites(), func(s *tls.CipherSuite) bool { return s.Name == suite }) &&
 				!slices.ContainsFunc(tls.InsecureCipherSuites(), func(s *tls.CipherSuite) bool { return s.Name == suite }) {
 				return "unexpected TLS cipher suite " + suite
 			}

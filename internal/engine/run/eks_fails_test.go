@@ -361,3 +361,19 @@ func TestVersionThatEKSDoesNotOffer(t *testing.T) {
 		require.NotContains(t, err.Error(), "optimized-ami")
 	})
 }
+
+// Add-ons of such a version are no mistakes of their own, whatever their versions.
+func TestAddonsOfVersionThatEKSDoesNotOffer(t *testing.T) {
+	const file = "eks-fargate.yaml"
+	m := enginetest.LoadQuick(t, file)
+	m.EKS.ControlPlane.Spec.Version = new("v1.60")
+	m.Version = "v1.60.0"
+	synctest.Test(t, func(t *testing.T) {
+		a := enginetest.Prepared(t, file, m)
+		_, err := enginetest.Open(m, a.Process()).Plan(t.Context())
+		var refused *plan.RefusedError
+		require.ErrorAs(t, err, &refused)
+		require.Len(t, refused.Reasons, 1)
+		require.ErrorContains(t, err, "EKS does not offer Kubernetes 1.60: use one of v1.")
+	})
+}

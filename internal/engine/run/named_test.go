@@ -380,3 +380,28 @@ func TestBlocksOfAVPC(t *testing.T) {
 		require.Regexp(t, `cidrBlock 10\.20\.16\.0/20 overlaps with 10\.20\.16\.0/20 of the subnet subnet-\w+ \(nodes-a\), which exists in the VPC`, errorText(err))
 	})
 }
+
+// EKS keeps the key that an alias names when it begins to encrypt. The alias in the manifest is no difference, until it names another key.
+func TestAliasOfKeyOfEKS(t *testing.T) {
+	const alias, other = "arn:aws:kms:us-east-1:123456789012:alias/secrets", "arn:aws:kms:us-east-1:123456789012:key/99999999-12ab-34cd-56ef-1234567890ab"
+	m := enginetest.Rewritten(t, enginetest.EKSSmall, version, version+"  encryptionConfig: {provider: '"+alias+"', resources: [secrets]}\n")
+	for name, before := range map[string]*manifest.Cluster{
+		"a new cluster": m, "a cluster without": enginetest.LoadQuick(t, enginetest.EKSSmall),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := enginetest.Prepared(t, enginetest.EKSSmall, m)
+				a.Edit(func(s *awssim.State) {
+					s.KMS.Keys[keyARN], s.KMS.Keys[other] = &awssim.Key{}, &awssim.Key{}
+					s.KMS.Aliases[alias] = keyARN
+				})
+				enginetest.MustApply(t, before, a)
+				enginetest.MustApply(t, m, a)
+				enginetest.RequireNoChange(t, m, a)
+				a.Edit(func(s *awssim.State) { s.KMS.Aliases[alias] = other })
+				_, err := enginetest.Open(m, a.Process()).Plan(t.Context())
+				assert.ErrorContains(t, err, "cannot change encryptionKey from")
+			})
+		})
+	}
+}

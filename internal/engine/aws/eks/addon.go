@@ -345,6 +345,9 @@ func (a *Addon) Check(ctx context.Context, c *cloud.Clients) (refusal string, er
 	if a.Version == "" && a.Configuration == "" && len(a.Identities) == 0 || cluster == nil || cluster.Version == "" {
 		return "", nil
 	}
+	if offered, err := cluster.offered(ctx, c); !offered || err != nil {
+		return "", err // the cluster is refused: there is no add-on for its version, whichever it is
+	}
 	offered, err := AddonVersions(ctx, c, a.Name, cluster.Version)
 	if refusal, err = a.checkVersion(cluster.Version, offered, err); refusal != "" || err != nil {
 		return refusal, err

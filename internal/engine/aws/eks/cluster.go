@@ -19,6 +19,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kms"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
@@ -140,7 +141,18 @@ func (e *Cluster) Identify(ctx context.Context, c *cloud.Clients, _ *ClusterStat
 			cloud.Owned,
 		)
 	}
-	return s, nil
+	return e.withAlias(ctx, c, s)
+}
+
+// withAlias returns the state with the alias of the manifest if that names the key of the cluster. EKS shows the key, and not the alias
+// with which it was named.
+func (e *Cluster) withAlias(ctx context.Context, c *cloud.Clients, s *ClusterState) (*ClusterState, error) {
+	if same, err := kms.Names(ctx, c, e.Key, s.Key); !same || err != nil {
+		return s, err
+	}
+	have := *s
+	have.Key = e.Key
+	return &have, nil
 }
 
 // Follow implements graph.Follower. An update that has failed is an error.
@@ -461,7 +473,7 @@ func (e *Cluster) Create(ctx context.Context, c *cloud.Clients) (*ClusterState, 
 	}
 	s := clusterState(out.Cluster)
 	s.Tags = e.creationTags()
-	return &s, nil
+	return e.withAlias(ctx, c, &s)
 }
 
 func (e *Cluster) zonalShift() *types.ZonalShiftConfigRequest {

@@ -132,6 +132,12 @@ func (k *Cluster) Addresses(s plan.Step) ec2.AddressUse {
 	return ec2.AddressUse{}
 }
 
+// offered reports whether EKS offers the version of Kubernetes. Without the permission to ask it is taken to be offered.
+func (k *Cluster) offered(ctx context.Context, c *cloud.Clients) (bool, error) {
+	all, err := Versions(ctx, c)
+	return len(all) == 0 || slices.ContainsFunc(all, func(v VersionInfo) bool { return v.Version == k.Version }), err
+}
+
 // CheckVersion refuses a version of Kubernetes that EKS does not offer.
 func (k *Cluster) CheckVersion(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
 	offered, err := Versions(ctx, c)

@@ -3,6 +3,7 @@ package kms
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
@@ -27,6 +28,24 @@ func Refusal(ctx context.Context, c *cloud.Clients, key string) (string, error) 
 		}
 		return unusable(key, out.KeyMetadata), nil
 	})
+}
+
+// Names reports whether the ARN of an alias names the key with the other ARN now. It does not if the alias cannot be read.
+func Names(ctx context.Context, c *cloud.Clients, alias, arn string) (bool, error) {
+	if arn == "" || !strings.Contains(alias, ":alias/") {
+		return false, nil
+	}
+	named, err := cloud.Remember(ctx, c, "KMS key of "+alias, func(ctx context.Context) (string, error) {
+		out, err := c.KMS.DescribeKey(ctx, &kms.DescribeKeyInput{KeyId: &alias})
+		switch {
+		case cloud.Is(err, "NotFoundException"), cloud.Denied(err):
+			return "", nil
+		case err != nil:
+			return "", err
+		}
+		return aws.ToString(out.KeyMetadata.Arn), nil
+	})
+	return named == arn, err
 }
 
 // unusable says why a key that exists cannot encrypt ("Key states of AWS KMS keys", KMS developer guide).

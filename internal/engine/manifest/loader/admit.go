@@ -76,6 +76,15 @@ func dropCreationTimestamps(value any) {
 // admitMetadata checks names, labels and annotations as the API server does, and reports
 // whether the rest of the object can be checked.
 func (l *loader) admitMetadata(o *manifest.Entry) bool {
+	if meta, ok := o.Value["metadata"].(map[string]any); ok {
+		named := true
+		for _, name := range []string{"name", "namespace"} {
+			named = (meta[name] == nil || l.textIn(o, meta, "metadata", name)) && named
+		}
+		if !named {
+			return false
+		}
+	}
 	l.textOnly(o, "metadata.labels")
 	l.textOnly(o, "metadata.annotations")
 	meta, _, unknown, err := objectmeta.GetObjectMetaWithOptions(o.Value, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
@@ -109,11 +118,18 @@ func (l *loader) textOnly(o *manifest.Entry, path string) {
 	}
 	m, _ := at.(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		if _, ok := m[name].(string); !ok {
-			l.fail(o.Problem(yamldoc.Join(path, name), fmt.Sprintf("must be a string, not %s", typeName(m[name])), "put the value in quotes"))
-			m[name] = fmt.Sprint(m[name])
-		}
+		l.textIn(o, m, path, name)
 	}
+}
+
+// textIn reports whether a value of a mapping is text. Otherwise that is a problem, and it makes text of the value.
+func (l *loader) textIn(o *manifest.Entry, m map[string]any, path, name string) bool {
+	_, is := m[name].(string)
+	if !is {
+		l.fail(o.Problem(yamldoc.Join(path, name), fmt.Sprintf("must be a string, not %s", typeName(m[name])), "put the value in quotes"))
+		m[name] = fmt.Sprint(m[name])
+	}
+	return is
 }
 
 func typeName(v any) string {
@@ -122,8 +138,10 @@ func typeName(v any) string {
 		return "null"
 	case bool:
 		return fmt.Sprintf("the boolean %t", v)
-	case int64, float64:
-		return fmt.Sprintf("the number %v", v)
+	case float64: // 022985595394, the number of an account, is one
+		return "the number " + strconv.FormatFloat(v, 'f', -1, 64)
+	case int64:
+		return fmt.Sprintf("the number %d", v)
 	case map[string]any:
 		return "a mapping"
 	case []any:

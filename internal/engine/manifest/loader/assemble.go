@@ -3,6 +3,7 @@ package loader
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,7 +36,7 @@ func (l *loader) assemble() {
 	}
 	l.cluster.Object, l.cluster.Topology = c, l.topologies[c.Name]
 	l.cluster.Name = c.Name
-	l.cluster.Namespace = cmp.Or(c.Namespace, "default")
+	l.cluster.Namespace = cmp.Or(c.Namespace, l.namespaceOfReferences(o, c), "default")
 	l.fillNamespaces()
 	if l.managed = l.cluster.IsManaged(); l.managed {
 		l.resolveEKS(o, c)
@@ -67,6 +68,31 @@ func (l *loader) assemble() {
 	l.problems = append(l.problems, l.notYetReported(problems)...)
 	l.warnings = append(l.warnings, warnings...)
 	l.warnUnused()
+}
+
+// namespaceOfReferences returns the namespace in which a Cluster without one finds the objects to which it refers, if that is not "default":
+// such a file is for kubectl apply -n, or for a chart that is installed there.
+func (l *loader) namespaceOfReferences(o *manifest.Entry, c *clusterv1.Cluster) string {
+	found := map[string]string{} // by namespace, an object there
+	for kind, name := range map[string]string{c.Spec.InfrastructureRef.Kind: c.Spec.InfrastructureRef.Name, c.Spec.ControlPlaneRef.Kind: c.Spec.ControlPlaneRef.Name} {
+		named := slices.DeleteFunc(l.ofKind(kind), func(x *manifest.Entry) bool { return name == "" || x.Name != name })
+		if slices.ContainsFunc(named, func(x *manifest.Entry) bool { return homeOf(x) == metav1.NamespaceDefault }) {
+			continue
+		}
+		for _, x := range named {
+			found[x.Namespace] = x.Title()
+		}
+	}
+	if c.Namespace != "" || len(found) != 1 {
+		return ""
+	}
+	namespace := slices.Collect(maps.Keys(found))[0]
+	l.warn(o.Problem(
+		"metadata",
+		fmt.Sprintf("has no namespace: the Cluster is taken to be in %s, as %s is", namespace, found[namespace]),
+		"write metadata.namespace: "+namespace,
+	))
+	return namespace
 }
 
 // fillNamespaces sets the namespace of the Cluster on objects without a namespace, as

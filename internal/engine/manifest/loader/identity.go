@@ -96,6 +96,16 @@ func (l *loader) assumeIdentity(r reference) bool {
 	return true
 }
 
+// assumeSecret does the same if the input has the identity, and not the Secret with its keys, which seldom is where manifests are kept.
+func (l *loader) assumeSecret(o *manifest.Entry, name string) bool {
+	named := func(e *manifest.Entry) bool { return e.Name == name }
+	if !l.options.AssumeIdentities || slices.ContainsFunc(l.ofKind(manifest.KindSecret), named) || l.asideNamed(manifest.KindSecret, name) != nil {
+		return false
+	}
+	l.warn(o.Problem("spec.secretRef", fmt.Sprintf("%s/%s is not in the input: the credentials of the caller are taken for it", manifest.KindSecret, name), ""))
+	return true
+}
+
 // controllerIdentity checks a reference to the credentials of the caller. The object need
 // not be in the manifest: CAPA creates the one named "default".
 func (l *loader) controllerIdentity(r reference) {
@@ -123,6 +133,9 @@ func (l *loader) staticIdentity(r reference) []manifest.Identity {
 		return nil
 	}
 	l.mayUse(r, o, x.Spec.AllowedNamespaces)
+	if l.assumeSecret(o, x.Spec.SecretRef) {
+		return nil
+	}
 	s := l.identitySecret(o, x.Spec.SecretRef)
 	if s == nil {
 		return nil

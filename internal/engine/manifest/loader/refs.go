@@ -77,7 +77,7 @@ func (l *loader) namesOf(kind, name string) string {
 	var names []string
 	for _, o := range l.ofKind(kind) {
 		if o.Namespace != "" && o.Namespace != l.cluster.Namespace && o.Name == name {
-			return fmt.Sprintf("it is in the namespace %s, but the Cluster is in %s", o.Namespace, l.cluster.Namespace)
+			return fmt.Sprintf("it is in the namespace %s, but the Cluster is in %s: write the same in both", o.Namespace, l.cluster.Namespace)
 		}
 		names = append(names, o.Name)
 	}

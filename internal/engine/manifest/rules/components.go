@@ -70,6 +70,9 @@ func isIgnored(component, name string, all map[string]string, v kubernetesVersio
 }
 
 func (c *checks) checkArgument(o *manifest.Entry, path, component, name, value string, v kubernetesVersion) {
+	if !components.Known(v.minor) && slices.Contains(everyVersion(), name) {
+		c.checkValue(o, path, component, name, value, v)
+	}
 	if !c.checkHas(o, path, component, "argument "+name, components.Flag(component, name), v) {
 		return
 	}
@@ -101,6 +104,11 @@ func (c *checks) checkArgument(o *manifest.Entry, path, component, name, value s
 	default:
 		c.checkValue(o, path, component, name, value, v)
 	}
+}
+
+// everyVersion are arguments of which all versions of Kubernetes take the same values, also those that are not in the table of components.
+func everyVersion() []string {
+	return []string{"anonymous-auth", "secure-port", "tls-cipher-suites", "tls-min-version"}
 }
 
 // badValue says what a value is not; "" if a flag of the form can be set to it.

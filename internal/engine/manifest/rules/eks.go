@@ -46,7 +46,15 @@ func (c *checks) checkEKSNames(plane *ekscontrolplanev1.AWSManagedControlPlaneSp
 		}
 	}
 	if config := plane.EncryptionConfig; config != nil && manifest.Deref(config.Provider) != "" {
-		c.checkARN(o, "spec.encryptionConfig.provider", *config.Provider, keyARN())
+		if provider := *config.Provider; strings.HasPrefix(provider, "alias/") {
+			c.fail(o.Problem(
+				"spec.encryptionConfig.provider",
+				fmt.Sprintf("%q is not an ARN", provider),
+				"write the ARN of the alias: arn:"+manifest.PartitionOf(c.cluster.Region)+":kms:"+c.cluster.Region+":ACCOUNT:"+provider,
+			))
+		} else {
+			c.checkARN(o, "spec.encryptionConfig.provider", provider, keyARN())
+		}
 		for i, r := range config.Resources {
 			if manifest.Deref(r) != "secrets" { // EncryptionConfig, EKS API reference
 				c.fail(o.Problem(fmt.Sprintf("spec.encryptionConfig.resources[%d]", i), fmt.Sprintf("EKS does not encrypt %q", manifest.Deref(r)), "write secrets"))

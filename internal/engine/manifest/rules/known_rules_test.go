@@ -281,6 +281,7 @@ func TestKnownRules(t *testing.T) {
 		{"policy of IAM", eks, plane, plane + "  accessConfig: {authenticationMode: api}\n  accessEntries: [{principalARN: 'arn:aws:iam::123456789012:role/a', accessPolicies: [{policyARN: 'arn:aws:iam::aws:policy/ReadOnlyAccess', accessScope: {type: cluster}}]}]\n", "is not the ARN of an access policy of EKS"},
 		{"configuration of an add-on", eks, plane, plane + "  addons: [{name: coredns, version: v1.12.1-eksbuild.2, configuration: '{\"replicaCount\": 2'}]\n", "is neither an object of JSON nor a mapping of YAML"},
 		{"key of EKS", eks, plane, plane + "  encryptionConfig: {resources: [secrets], provider: 'arn:aws:iam::123456789012:role/a'}\n", "is not the ARN of a KMS key"},
+		{"alias of a key of EKS", eks, plane, plane + "  encryptionConfig: {resources: [secrets], provider: alias/secrets}\n", `"alias/secrets" is not an ARN — write the ARN of the alias: arn:aws:kms:us-east-1:ACCOUNT:alias/secrets`},
 		{"issuer", eks, plane, plane + "  oidcIdentityProviderConfig: {clientId: a, identityProviderConfigName: b, issuerUrl: 'http://example.com'}\n", "is not a URL that begins with https://"},
 		{"encrypted resources", eks, plane, plane + "  encryptionConfig: {resources: [configmaps], provider: 'arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab'}\n", `EKS does not encrypt "configmaps"`},
 		{"version of an AMI", eks, group, group + "  amiVersion: latest\n", `"latest" is not the version of an AMI of EKS`},
@@ -356,6 +357,44 @@ func authority(t *testing.T, c certificate) string {
 	}})
 	require.NoError(t, err)
 	return string(out)
+}
+
+// A Cluster without a namespace is in that of the objects to which it refers, as with kubectl apply -n, unless they are in several.
+func TestClusterWithoutNamespace(t *testing.T) {
+	const plane, mirror = "kind: AWSManagedControlPlane\nmetadata:\n  name: eks\n", "kind: AWSManagedCluster\nmetadata:\n  name: eks\n"
+	base := read(t, "../../../../configs/eks.yaml")
+	text := strings.Replace(base, plane, plane+"  namespace: fleet\n", 1)
+	require.NotEqual(t, base, text)
+	c := mustLoad(t, text, input.LoadOptions{})
+	assert.Equal(t, "fleet", c.Namespace)
+	require.Len(t, c.Warnings, 1)
+	assert.Equal(t, "has no namespace: the Cluster is taken to be in fleet, as AWSManagedControlPlane/eks is", c.Warnings[0].What)
+	_, err := load(t, strings.Replace(text, mirror, mirror+"  namespace: other\n", 1), input.LoadOptions{})
+	require.ErrorContains(t, err, "it is in the namespace fleet, but the Cluster is in default")
+	c = mustLoad(t, text+"\n---\napiVersion: controlplane.cluster.x-k8s.io/v1beta2\n"+plane+"spec: {region: us-east-1, version: v1.34}\n", input.LoadOptions{})
+	assert.Equal(t, "default", c.Namespace, "it finds another one there")
+}
+
+// Some values stop a component in all versions of Kubernetes, also in those of which the arguments are not known.
+func TestArgumentsOfAnyVersion(t *testing.T) {
+	const config = "    clusterConfiguration:\n"
+	base := strings.ReplaceAll(read(t, "../../../../configs/quickstart.yaml"), "v1.34.2", "v1.25.16")
+	for argument, want := range map[string]string{
+		"{name: anonymous-auth, value: 'false'}":                   "kubeadm's probes get the status 401",
+		"{name: secure-port, value: '443'}":                        "kubeadm's probes use the port 6443",
+		"{name: tls-cipher-suites, value: TLS_FOO}":                `"TLS_FOO" is not known`,
+		"{name: tls-min-version, value: VersionTLS12}":             "",
+		"{name: enable-admission-plugins, value: NodeRestriction}": "",
+	} {
+		text := strings.Replace(base, config, config+"      apiServer: {extraArgs: ["+argument+"]}\n", 1)
+		require.NotEqual(t, base, text)
+		_, err := load(t, text, input.LoadOptions{})
+		if want == "" {
+			require.NoError(t, err, argument)
+			continue
+		}
+		require.ErrorContains(t, err, want, argument)
+	}
 }
 
 // Certificates that the user brings are checked before anything is made.

@@ -418,9 +418,14 @@ func TestRules(t *testing.T) {
 			`MachineDeployment/quick-md-0 spec.template.spec.bootstrap.configRef: KubeadmConfigTemplate is in the API group bootstrap.cluster.x-k8s.io, not cluster.x-k8s.io — change the reference`,
 		},
 		{
+			"number as a namespace", quick,
+			[]string{"kind: AWSCluster\nmetadata:\n  name: quick\n  namespace: prod", "kind: AWSCluster\nmetadata:\n  name: quick\n  namespace: 022985595394"},
+			`AWSCluster/quick metadata.namespace: must be a string, not the number 22985595394 — put the value in quotes`,
+		},
+		{
 			"other namespace", quick,
 			[]string{"kind: AWSCluster\nmetadata:\n  name: quick\n  namespace: prod", "kind: AWSCluster\nmetadata:\n  name: quick\n  namespace: test"},
-			`Cluster/quick spec.infrastructureRef.name: there is no AWSCluster/quick in the input — it is in the namespace test, but the Cluster is in prod`,
+			`Cluster/quick spec.infrastructureRef.name: there is no AWSCluster/quick in the input — it is in the namespace test, but the Cluster is in prod: write the same in both`,
 		},
 		{
 			"no ClusterClass", quick,

@@ -126,7 +126,10 @@ func configRefused(text, version string) string {
 			return c.name + ": " + why
 		}
 	}
-	if why := replacedServer(doc.APIServer.ExtraArgs, doc.Networking.ServiceSubnet, doc.Etcd.External == nil); why != "" {
+	if why := cmp.Or(
+		replacedServer(doc.APIServer.ExtraArgs, doc.Networking.ServiceSubnet, doc.Etcd.External == nil),
+		boundElsewhere("kube-controller-manager", doc.ControllerManager.ExtraArgs), boundElsewhere("kube-scheduler", doc.Scheduler.ExtraArgs),
+	); why != "" {
 		return why
 	}
 	local := doc.Etcd.Local

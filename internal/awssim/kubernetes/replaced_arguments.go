@@ -34,6 +34,10 @@ func replacedServer(args any, services string, local bool) string {
 			return "kubeadm init: error execution phase wait-control-plane: the kube-controller-manager check failed"
 		}
 	}
+	// The probes of kubeadm ask at the advertised address (GetAPIServerProbeAddress in cmd/kubeadm/app/util/staticpod).
+	if a, err := netip.ParseAddr(argument(args, "bind-address")); err == nil && !a.IsUnspecified() {
+		return "kubeadm init: error execution phase wait-control-plane: the kube-apiserver check failed: connection refused"
+	}
 	if lists(argument(args, "enable-admission-plugins"), "AlwaysDeny") {
 		return `kubeadm init: error execution phase upload-config/kubeadm: admission plugin "AlwaysDeny" denied the request`
 	}
@@ -47,6 +51,14 @@ func replacedServer(args any, services string, local bool) string {
 	}
 	if servers := argument(args, "etcd-servers"); local && servers != "" && !serves(servers, "2379", "127.0.0.1", "localhost", "::1") {
 		return "kube-apiserver: Error while dialing: connection to etcd failed: context deadline exceeded"
+	}
+	return ""
+}
+
+// boundElsewhere returns why a kube-controller-manager or kube-scheduler does not start: no machine has its address.
+func boundElsewhere(component string, args any) string {
+	if a, err := netip.ParseAddr(argument(args, "bind-address")); err == nil && !a.IsUnspecified() && !a.IsLoopback() {
+		return fmt.Sprintf("%s: listen tcp %s: bind: cannot assign requested address", component, a)
 	}
 	return ""
 }

@@ -12,6 +12,7 @@ import (
 func TestReplacedArguments(t *testing.T) {
 	given := func(name, value string) any { return []any{map[string]any{"name": name, "value": value}} }
 	server := func(name, value string) string { return replacedServer(given(name, value), "10.96.0.0/12", true) }
+	scheduler := func(name, value string) string { return boundElsewhere("kube-scheduler", given(name, value)) }
 	etcd := func(name, value string) string { return replacedEtcd(name, value, "/var/lib/etcd") }
 	kubelet := func(name, value string) string {
 		return replacedKubelet(given(name, value), "a", machine{true, func(address string) bool { return address == "10.0.0.5" }})
@@ -42,6 +43,8 @@ func TestReplacedArguments(t *testing.T) {
 	}{
 		{server, "authorization-mode", "Node,RBAC", "RBAC"},
 		{server, "authorization-mode", "AlwaysAllow", "Node"},
+		{server, "bind-address", "0.0.0.0", "127.0.0.1"},
+		{scheduler, "bind-address", "127.0.0.1", "10.0.0.9"},
 		{server, "enable-admission-plugins", "AlwaysPullImages", "AlwaysPullImages,AlwaysDeny"},
 		{server, "service-cluster-ip-range", "10.96.0.0/16", "10.1.0.0/16"},
 		{server, "etcd-servers", "https://127.0.0.1:2379,https://10.0.0.9:2379", "https://10.0.0.9:2379"},

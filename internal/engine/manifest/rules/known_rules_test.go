@@ -119,6 +119,8 @@ func TestKnownRules(t *testing.T) {
 		{"data of etcd in its container", quick, cluster, cluster + "      etcd: {local: {extraArgs: [{name: wal-dir, value: /wal}]}}\n", "etcd would lose its data at the next start of its container: /wal is not in /var/lib/etcd"},
 		{"name of etcd", quick, cluster, cluster + "      etcd: {local: {extraArgs: [{name: name, value: one}]}}\n", "kubeadm sets its name and its peers for each machine"},
 		{"clients of etcd", quick, cluster, cluster + "      etcd: {local: {extraArgs: [{name: listen-client-urls, value: 'http://0.0.0.0:2379'}]}}\n", "the API server does not reach etcd"},
+		{"API server for itself", quick, cluster, cluster + "      apiServer: {extraArgs: [{name: bind-address, value: 127.0.0.1}]}\n", "kubeadm and the load balancer reach the API server at the address of its machine"},
+		{"scheduler at another address", quick, cluster, cluster + "      scheduler: {extraArgs: [{name: bind-address, value: 10.0.0.9}]}\n", "it cannot listen on 10.0.0.9"},
 		{"metrics at the port of clients", quick, cluster, cluster + "      etcd: {local: {extraArgs: [{name: listen-metrics-urls, value: 'http://0.0.0.0:2379'}]}}\n", "it listens on port 2379 already"},
 		{"log of etcd", quick, cluster, cluster + "      etcd: {local: {extraArgs: [{name: log-outputs, value: /log/etcd}]}}\n", "its container has no folder for /log/etcd"},
 		{"new cluster at each start", quick, cluster, cluster + "      etcd: {local: {extraArgs: [{name: force-new-cluster, value: 'true'}]}}\n", "each start of etcd would remove all other members"},

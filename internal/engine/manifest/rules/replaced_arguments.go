@@ -31,7 +31,10 @@ func (c *checks) checkReplaced(o *manifest.Entry, path string, config *bootstrap
 		check func(args map[string]string) []replaced
 	}{
 		{".apiServer.extraArgs", config.APIServer.ExtraArgs, func(args map[string]string) []replaced { return c.replacedOfServer(args, config) }},
-		{".controllerManager.extraArgs", config.ControllerManager.ExtraArgs, c.replacedOfControllers},
+		{".controllerManager.extraArgs", config.ControllerManager.ExtraArgs, func(args map[string]string) []replaced {
+			return append(c.replacedOfControllers(args), boundElsewhere(args)...)
+		}},
+		{".scheduler.extraArgs", config.Scheduler.ExtraArgs, boundElsewhere},
 		{".etcd.local.extraArgs", config.Etcd.Local.ExtraArgs, func(args map[string]string) []replaced { return c.replacedOfEtcd(args, boot.EtcdDataDir(config)) }},
 	} {
 		for _, r := range x.check(valuesOf(x.args)) {
@@ -69,6 +72,11 @@ func (c *checks) replacedOfServer(args map[string]string, config *bootstrapv1.Cl
 	if modes := args["authorization-mode"]; modes != "" && !gives(strings.Split(modes, ",")) {
 		bad = append(bad, replaced{
 			"authorization-mode", modes + ": kubelets have their rights by the mode Node, and all others by RBAC", "set it to Node,RBAC, or remove it",
+		})
+	}
+	if ip, err := netip.ParseAddr(args["bind-address"]); err == nil && !ip.IsUnspecified() { // GetAPIServerProbeAddress in cmd/kubeadm/app/util/staticpod
+		bad = append(bad, replaced{
+			"bind-address", fmt.Sprintf("kubeadm and the load balancer reach the API server at the address of its machine, not at %s", ip), "use 0.0.0.0, or remove it",
 		})
 	}
 	if slices.Contains(strings.Split(args["enable-admission-plugins"], ","), "AlwaysDeny") {
@@ -109,6 +117,15 @@ func firstBlock(list string) netip.Prefix {
 		return netip.Prefix{}
 	}
 	return block.Masked()
+}
+
+// boundElsewhere returns the address of a kube-controller-manager or kube-scheduler if no machine has it.
+func boundElsewhere(args map[string]string) []replaced {
+	ip, err := netip.ParseAddr(args["bind-address"])
+	if err != nil || ip.IsUnspecified() || ip.IsLoopback() {
+		return nil
+	}
+	return []replaced{{"bind-address", fmt.Sprintf("it cannot listen on %s: AWS chooses the addresses of machines", ip), "use 0.0.0.0, or remove it"}}
 }
 
 // joinControllers are the controllers of the kube-controller-manager without which no machine joins ("TLS bootstrapping" and "Bootstrap

@@ -74,7 +74,8 @@ func (l *loader) assemble() {
 // such a file is for kubectl apply -n, or for a chart that is installed there.
 func (l *loader) namespaceOfReferences(o *manifest.Entry, c *clusterv1.Cluster) string {
 	found := map[string]string{} // by namespace, an object there
-	for kind, name := range map[string]string{c.Spec.InfrastructureRef.Kind: c.Spec.InfrastructureRef.Name, c.Spec.ControlPlaneRef.Kind: c.Spec.ControlPlaneRef.Name} {
+	infra, plane := c.Spec.InfrastructureRef, c.Spec.ControlPlaneRef
+	for kind, name := range map[string]string{infra.Kind: infra.Name, plane.Kind: plane.Name} {
 		named := slices.DeleteFunc(l.ofKind(kind), func(x *manifest.Entry) bool { return name == "" || x.Name != name })
 		if slices.ContainsFunc(named, func(x *manifest.Entry) bool { return homeOf(x) == metav1.NamespaceDefault }) {
 			continue

@@ -43,7 +43,7 @@ func TestStopAndStart(t *testing.T) {
 
 	for _, args := range [][]string{{"create", "--yes"}, {"plan"}, {"create", "--dry-run"}} {
 		require.Equal(t, env.Refused, s.run(append([]string{"cluster", args[0], "-f", file}, args[1:]...)...), args)
-		assert.Regexp(t, `cluster demo has been stopped since \S+: start it first with 'clusterawsadm cluster start demo'`, s.err.String())
+		assert.Regexp(t, `cluster demo has been stopped since \S+: start it first with 'clusterawsadm cluster start demo --region us-east-1'`, s.err.String())
 		assert.NotContains(t, s.out.String(), "to create")
 	}
 	require.Equal(t, env.Refused, s.run("cluster", "wait", "demo"))

@@ -79,7 +79,7 @@ func staysStopped(s cluster.Status, condition cluster.Condition) error {
 	if s.Stopped == nil || condition == cluster.ConditionDeleted || r != nil && r.State == cluster.RunActive && r.Command == run.StartCommand {
 		return nil
 	}
-	return &plan.RefusedError{Reasons: []error{&plan.StoppedError{Cluster: s.Name, Since: *s.Stopped}}}
+	return &plan.RefusedError{Reasons: []error{&plan.StoppedError{Cluster: s.Name, Region: s.Region, Since: *s.Stopped}}}
 }
 
 // once passes on each text once: every look has the same warnings.

@@ -35,7 +35,7 @@ func (l *Looking) checkStopped(ctx context.Context) error {
 	if l.Stopped == nil || l.Shows {
 		return nil
 	}
-	return &plan.RefusedError{Reasons: []error{&plan.StoppedError{Cluster: l.Cluster.Name, Since: *l.Stopped}}}
+	return &plan.RefusedError{Reasons: []error{&plan.StoppedError{Cluster: l.Cluster.Name, Region: l.Cluster.Region, Since: *l.Stopped}}}
 }
 
 // looksStopped reports whether a machine is stopped, or a pool is empty. Machines of pools are not in the graph.

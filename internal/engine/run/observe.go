@@ -69,9 +69,6 @@ func (o *observer) observe(ctx context.Context) (err error) {
 	if err := o.observeEKS(ctx); err != nil {
 		return err
 	}
-	if err := o.observeOtherEKS(ctx); err != nil {
-		return err
-	}
 	if inv.Balancers, err = existingBalancers(ctx, c, spec); err != nil {
 		return fmt.Errorf("load balancers: %w", err)
 	}
@@ -85,11 +82,11 @@ func (o *observer) observe(ctx context.Context) (err error) {
 	return nil
 }
 
-// observeEKS reads the parts of an EKS cluster, and the roles of its nodes.
+// observeEKS reads the parts of an EKS cluster, and the roles of its nodes. It looks for another EKS cluster of the cluster, too.
 func (o *observer) observeEKS(ctx context.Context) (err error) {
 	c, m, inv := o.c, o.m, &o.inv
 	if m.EKS == nil {
-		return nil
+		return o.observeOtherEKS(ctx)
 	}
 	read := eks.PartsOf
 	if o.deep == identity {
@@ -97,6 +94,9 @@ func (o *observer) observeEKS(ctx context.Context) (err error) {
 	}
 	if inv.EKS, err = read(ctx, c, m.EKS.ControlPlane.Spec.EKSClusterName); err != nil {
 		return fmt.Errorf("EKS cluster: %w", err)
+	}
+	if err := o.observeOtherEKS(ctx); err != nil {
+		return err
 	}
 	if o.deep == identity { // access entries are deleted with the cluster
 		return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
@@ -99,6 +100,35 @@ func TestRenamedControlPlaneKilled(t *testing.T) {
 			_, err := enginetest.Rolling(m, a.Process()).Apply(t.Context(), cluster.Options{})
 			require.NoError(t, err, "killed after call %d", n)
 			enginetest.RequireDone(t, m, a)
+		})
+	}
+}
+
+// Machines of the control plane leave only in a run that removes them from etcd, and waits for the others: without it, etcd would lose its
+// quorum, and the load balancer would let go of the old machines too early.
+func TestControlPlaneLeavesWithEtcd(t *testing.T) {
+	for what, after := range map[string]func(t *testing.T) *manifest.Cluster{
+		"fewer":        func(t *testing.T) *manifest.Cluster { t.Helper(); return renamed(t, 1) },
+		"another name": func(t *testing.T) *manifest.Cluster { t.Helper(); return renamed(t, 3, name, other) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := enginetest.Alive(t, renamed(t, 3))
+				m, calls := after(t), len(a.Calls())
+				for _, change := range []func(*cluster.Target){
+					func(x *cluster.Target) { x.Drain = false }, func(x *cluster.Target) { x.Wait = plan.Infrastructure },
+				} {
+					target := enginetest.RollingTarget(a.Process())
+					change(&target)
+					_, err := run.Open(m, target).Apply(t.Context(), cluster.Options{})
+					require.ErrorAs(t, err, new(*plan.RefusedError))
+					require.ErrorContains(t, err, "a machine of the control plane leaves in a run that removes it from etcd and waits for the others")
+				}
+				require.Empty(t, enginetest.Writes(enginetest.Since(a, calls)))
+				_, err := enginetest.Rolling(m, a.Process()).Apply(t.Context(), cluster.Options{})
+				require.NoError(t, err)
+				enginetest.RequireDone(t, m, a)
+			})
 		})
 	}
 }

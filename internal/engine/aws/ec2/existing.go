@@ -89,6 +89,11 @@ func vpcOf(subnet *graph.Ref[SubnetState]) string {
 	return state.VPC
 }
 
+// CheckDeletion implements graph.CheckedDeletion.
+func (i *Instance) CheckDeletion(context.Context, *cloud.Clients) (refusal string, err error) {
+	return i.Stays, nil
+}
+
 // Check implements graph.Checked: EC2 does not launch a machine with groups or interfaces that do not
 // exist, or with volumes that do not fit its image.
 func (i *Instance) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {

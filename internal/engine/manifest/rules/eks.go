@@ -45,22 +45,7 @@ func (c *checks) checkEKSNames(plane *ekscontrolplanev1.AWSManagedControlPlaneSp
 			}
 		}
 	}
-	if config := plane.EncryptionConfig; config != nil && manifest.Deref(config.Provider) != "" {
-		if provider := *config.Provider; strings.HasPrefix(provider, "alias/") {
-			c.fail(o.Problem(
-				"spec.encryptionConfig.provider",
-				fmt.Sprintf("%q is not an ARN", provider),
-				"write the ARN of the alias: arn:"+manifest.PartitionOf(c.cluster.Region)+":kms:"+c.cluster.Region+":ACCOUNT:"+provider,
-			))
-		} else {
-			c.checkARN(o, "spec.encryptionConfig.provider", provider, keyARN())
-		}
-		for i, r := range config.Resources {
-			if manifest.Deref(r) != "secrets" { // EncryptionConfig, EKS API reference
-				c.fail(o.Problem(fmt.Sprintf("spec.encryptionConfig.resources[%d]", i), fmt.Sprintf("EKS does not encrypt %q", manifest.Deref(r)), "write secrets"))
-			}
-		}
-	}
+	c.checkEncryption(o, plane.EncryptionConfig)
 	if plane.Addons != nil {
 		for i, a := range *plane.Addons {
 			c.checkAddon(o, fmt.Sprintf("spec.addons[%d]", i), a)
@@ -68,6 +53,27 @@ func (c *checks) checkEKSNames(plane *ekscontrolplanev1.AWSManagedControlPlaneSp
 	}
 	c.checkRolePolicies(o, plane.RoleAdditionalPolicies, plane.RolePermissionsBoundary)
 	c.checkIssuer(o, plane.OIDCIdentityProviderConfig)
+}
+
+// checkEncryption checks the key of an EKS cluster, and what it encrypts (EncryptionConfig, EKS API reference).
+func (c *checks) checkEncryption(o *manifest.Entry, config *ekscontrolplanev1.EncryptionConfig) {
+	if config == nil || manifest.Deref(config.Provider) == "" {
+		return
+	}
+	if provider := *config.Provider; strings.HasPrefix(provider, "alias/") {
+		c.fail(o.Problem(
+			"spec.encryptionConfig.provider",
+			fmt.Sprintf("%q is not an ARN", provider),
+			"write the ARN of the alias: arn:"+manifest.PartitionOf(c.cluster.Region)+":kms:"+c.cluster.Region+":ACCOUNT:"+provider,
+		))
+	} else {
+		c.checkARN(o, "spec.encryptionConfig.provider", provider, keyARN())
+	}
+	for i, r := range config.Resources {
+		if manifest.Deref(r) != "secrets" {
+			c.fail(o.Problem(fmt.Sprintf("spec.encryptionConfig.resources[%d]", i), fmt.Sprintf("EKS does not encrypt %q", manifest.Deref(r)), "write secrets"))
+		}
+	}
 }
 
 // reservedNames are the beginnings of names that EKS keeps for itself: "Create access entries" in the

@@ -89,24 +89,29 @@ func (c *checks) warnUnscheduled(plane *ekscontrolplanev1.AWSManagedControlPlane
 		if onFargate || c.takesPods(tolerationsOf(given)) {
 			continue
 		}
-		path := fmt.Sprintf("spec.addons[%d]", i)
-		switch {
-		case len(c.cluster.EKS.Fargate) > 0 && addon.Name != "coredns": // its pods may run there
-		case len(c.cluster.EKS.Fargate) > 0 && len(c.cluster.Pools) == 0:
-			c.warn(c.infra.Problem(path, "the pods of coredns run on EC2 instances, and the cluster has Fargate profiles only",
-				`set configuration: '{"computeType":"Fargate"}'`))
-		case c.hasNodes():
-			example := `{"tolerations":[{"key":"KEY","operator":"Exists"}]}`
-			if section != "" {
-				example = fmt.Sprintf(`{"%s":%s}`, section, example)
-			}
-			c.warn(c.infra.Problem(path, fmt.Sprintf("no node takes the pods of %s: all node groups have taints", addon.Name),
-				fmt.Sprintf("set tolerations in configuration, such as '%s', or add a node group without taints", example)))
-		default:
-			c.warn(c.infra.Problem(path, fmt.Sprintf("the pods of %s have no node to run on, and EKS waits for them", addon.Name),
-				"add a node group, or remove the add-on until there is one"))
+		if what, fix := c.unscheduled(addon.Name, section); what != "" {
+			c.warn(c.infra.Problem(fmt.Sprintf("spec.addons[%d]", i), what, fix))
 		}
 	}
+}
+
+// unscheduled says why no node takes the pods of an add-on, whose tolerations are in a section of its configuration.
+func (c *checks) unscheduled(addon, section string) (what, fix string) {
+	onFargate := len(c.cluster.EKS.Fargate) > 0
+	switch {
+	case onFargate && addon != "coredns": // its pods may run there
+		return "", ""
+	case onFargate && len(c.cluster.Pools) == 0:
+		return "the pods of coredns run on EC2 instances, and the cluster has Fargate profiles only", `set configuration: '{"computeType":"Fargate"}'`
+	case !c.hasNodes():
+		return fmt.Sprintf("the pods of %s have no node to run on, and EKS waits for them", addon), "add a node group, or remove the add-on until there is one"
+	}
+	example := `{"tolerations":[{"key":"KEY","operator":"Exists"}]}`
+	if section != "" {
+		example = fmt.Sprintf(`{"%s":%s}`, section, example)
+	}
+	return fmt.Sprintf("no node takes the pods of %s: all node groups have taints", addon),
+		fmt.Sprintf("set tolerations in configuration, such as '%s', or add a node group without taints", example)
 }
 
 // tolerationsOf returns the tolerations in a section of the configuration of an add-on.

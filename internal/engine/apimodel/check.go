@@ -82,10 +82,15 @@ func (c *check) structure(at string, s Shape, v reflect.Value) {
 	missing := slices.Clone(s.Required)
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
+		names := []string{field.Name, string(unicode.ToLower(rune(field.Name[0]))) + field.Name[1:]} // the SDK begins it with a capital letter
+		if kind := field.Type.Kind(); kind == reflect.Bool ||
+			kind == reflect.Int32 { // without a pointer: the SDK sends a required one also if it is 0
+			missing = slices.DeleteFunc(missing, func(r string) bool { return slices.Contains(names, r) })
+		}
 		if !field.IsExported() || field.Name == "ResultMetadata" || absent(v.Field(i)) {
 			continue
 		}
-		for _, name := range []string{field.Name, string(unicode.ToLower(rune(field.Name[0]))) + field.Name[1:]} { // the SDK begins it with a capital letter
+		for _, name := range names {
 			if member, ok := s.Members[name]; ok {
 				missing = slices.DeleteFunc(missing, func(r string) bool { return r == name })
 				c.value(strings.TrimPrefix(at+"."+name, "."), member.Shape, v.Field(i))

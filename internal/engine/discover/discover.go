@@ -15,8 +15,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	awseks "github.com/aws/aws-sdk-go-v2/service/eks"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -191,7 +189,7 @@ func readAll[S owner](
 }
 
 func (e *EKS) readProviders(ctx context.Context, c *cloud.Clients) error {
-	names, err := identityProviders(ctx, c, e.Cluster.Name)
+	names, err := eks.IdentityProviderNames(ctx, c, e.Cluster.Name)
 	if cloud.Denied(err) { // the policy of runs does not allow it
 		e.Unread = append(e.Unread, "an identity provider for users, because the caller lacks eks:ListIdentityProviderConfigs")
 	} else if err != nil {
@@ -212,18 +210,6 @@ func (e *EKS) readProviders(ctx context.Context, c *cloud.Clients) error {
 		e.OIDC = p
 	}
 	return nil
-}
-
-// identityProviders lists the names of the identity providers of a cluster.
-func identityProviders(ctx context.Context, c *cloud.Clients, cluster string) (names []string, err error) {
-	out, err := c.EKS.ListIdentityProviderConfigs(ctx, &awseks.ListIdentityProviderConfigsInput{ClusterName: &cluster})
-	if err != nil {
-		return nil, err
-	}
-	for _, x := range out.IdentityProviderConfigs {
-		names = append(names, aws.ToString(x.Name))
-	}
-	return names, nil
 }
 
 // readRoles reads the policies of the roles that were made with the cluster.

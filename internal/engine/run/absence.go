@@ -38,6 +38,9 @@ func (d *Deleting) proveAbsence(ctx context.Context) error {
 		return fmt.Errorf("check after the deletion: %w", err)
 	}
 	tagged, _ = d.split(tagged)
+	if unnamed := slices.DeleteFunc(slices.Clone(tagged), func(l teardown.Leftover) bool { return !l.Kind.ByNameOnly }); len(unnamed) > 0 && !d.again {
+		return d.deleteUnnamed(ctx, unnamed)
+	}
 	for _, l := range tagged {
 		if l.Kind.Name != ec2.InterfacesKind && !slices.ContainsFunc(still, func(n graph.Resource) bool { return n.CloudID() == l.ID }) {
 			left = append(left, l.String())
@@ -47,6 +50,24 @@ func (d *Deleting) proveAbsence(ctx context.Context) error {
 		return &plan.LeftoverError{Left: left}
 	}
 	return nil
+}
+
+// deleteUnnamed deletes what the manifest does not name any more, and what is searched for only by the name of the cluster: such as a role of
+// an add-on that was removed from the manifest since the last run. Then it proves the absence again.
+func (d *Deleting) deleteUnnamed(ctx context.Context, all teardown.Leftovers) error {
+	d.again = true
+	for _, l := range all {
+		d.Warn("the manifest does not name %s, which is deleted, too", l.String())
+	}
+	g := graph.New()
+	teardown.Add(g, all)
+	if _, err := d.executor.PlanDelete(ctx, g); err != nil {
+		return Refused(err)
+	}
+	if err := d.executor.Delete(ctx, g); err != nil {
+		return d.stuck(ctx, err)
+	}
+	return d.proveAbsence(ctx)
 }
 
 // findLate is proveAbsence after a wait, in which a request of a killed run may have created

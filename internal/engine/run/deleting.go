@@ -24,6 +24,7 @@ type Deleting struct {
 	policies map[string]string // reclaim policies by volume ID
 	vpcs     map[string]bool   // the VPCs of the cluster
 	absent   []cluster.Absence // what the deletion has proved
+	again    bool              // it has deleted what the manifest does not name
 }
 
 // NewDeleting returns the phase for a session.

@@ -73,7 +73,7 @@ func (e *Cluster) diffAutoMode(have *ClusterState, d *plan.Diff) {
 	}
 	d.Lines("nodePool", have.Auto.NodePools, e.Auto.NodePools)
 	if e.Auto.Role != nil && have.Auto.Enabled && have.Auto.Role != "" {
-		d.Fixed("autoModeRole", have.Auto.Role, e.Auto.Role.CloudID())
+		fixedRole("autoModeRole", have.Auto.Role, e.Auto.Role, d)
 		d.Advise(
 			"EKS keeps the role of the nodes while Auto Mode is on: set the existing role in clusterawsadm/auto-mode-role, or turn Auto Mode off and on again, which replaces all of its nodes",
 		)

@@ -265,7 +265,7 @@ func (e *Cluster) Diff(have *ClusterState) (d plan.Diff) {
 	if e.ServiceCIDR != "" {
 		d.Fixed("serviceCIDR", have.ServiceCIDR, e.ServiceCIDR)
 	}
-	d.Fixed("role", have.RoleARN, e.Role.CloudID())
+	fixedRole("role", have.RoleARN, e.Role, &d)
 	e.diffNetwork(have, &d)
 	e.diffCreation(have, &d)
 	e.diffVersion(have, &d)
@@ -298,19 +298,30 @@ func (e *Cluster) Diff(have *ClusterState) (d plan.Diff) {
 }
 
 // diffNetwork compares the subnets and the security groups. EKS accepts only subnets in the
-// zones in which it has created the cluster.
+// VPC and the zones in which it has created the cluster.
 func (e *Cluster) diffNetwork(have *ClusterState, d *plan.Diff) {
 	const advice = "EKS keeps the availability zones in which it has created a cluster: keep subnets in all of them and in no others, or create another cluster"
 	zones, before := map[string]bool{}, map[string]bool{}
+	vpc := have.VPC
 	for _, ref := range e.Subnets {
-		zone := ""
+		zone, in := "", have.VPC
 		if s, ok := ref.Found(); ok {
-			zone = s.Zone
+			zone, in = s.Zone, s.VPC
 			before[zone] = before[zone] || slices.Contains(have.Subnets, s.ID)
 		} else if s, ok := ref.Desired().(*ec2.Subnet); ok {
-			zone = s.Zone
+			zone, in = s.Zone, s.VPC.CloudID()
 		}
 		zones[zone] = true
+		if in == plan.Unknown {
+			in = "a new one"
+		}
+		if in != have.VPC {
+			vpc = in
+		}
+	}
+	if have.ID != "" { // UpdateClusterConfig: "Subnets specified must belong to the same VPC"
+		d.Fixed("vpc", have.VPC, vpc)
+		d.Advise("EKS keeps the VPC in which it has created a cluster: name it again, or create another cluster")
 	}
 	want := identity.CloudIDs(e.Subnets)
 	known := !slices.ContainsFunc(have.Subnets, func(id string) bool { return !slices.Contains(want, id) })

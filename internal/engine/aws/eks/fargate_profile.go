@@ -115,7 +115,7 @@ func (f *FargateProfile) Diff(have *FargateProfileState) (d plan.Diff) {
 		return d
 	}
 	d.Await("status", have.Status, string(types.FargateProfileStatusActive))
-	d.Fixed("role", have.RoleARN, f.Role.CloudID())
+	fixedRole("role", have.RoleARN, f.Role, &d)
 	d.Fixed("subnets", sortedList(have.Subnets), idList(append(identity.CloudIDs(f.Subnets), f.SubnetIDs...)))
 	d.Fixed("selectors", selectorList(have.Selectors), selectorList(f.Selectors))
 	d.Advise("set spec.profileName of the AWSFargateProfile to another name: a profile with the new name is created and this one is deleted")

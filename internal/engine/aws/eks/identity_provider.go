@@ -2,6 +2,7 @@ package eks
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -99,6 +100,33 @@ func (p *IdentityProvider) Diff(have *IdentityProviderState) (d plan.Diff) {
 	d.Lines("requiredClaim", pairs(have.RequiredClaims), pairs(p.RequiredClaims))
 	d.Tags(have.Tags, p.Tags)
 	return d
+}
+
+// CheckCreation implements graph.CheckedCreation: EKS takes one provider for a cluster, and does not rename it ("Grant users access to Kubernetes
+// with an external OIDC provider", EKS user guide). Without the permission to list them, the run finds out.
+func (p *IdentityProvider) CheckCreation(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	cluster, ok := p.Cluster.Found()
+	if !ok {
+		return "", nil
+	}
+	names, err := IdentityProviderNames(ctx, c, cluster.Name)
+	if cloud.Denied(err) || len(names) == 0 {
+		return "", nil
+	}
+	return fmt.Sprintf("the cluster has the identity provider %s, and EKS takes one: set identityProviderConfigName: %[1]s, or disassociate it first "+
+		"(aws eks disassociate-identity-provider-config --cluster-name %s --identity-provider-config type=oidc,name=%[1]s)", names[0], cluster.Name), err
+}
+
+// IdentityProviderNames lists the names of the identity providers of a cluster.
+func IdentityProviderNames(ctx context.Context, c *cloud.Clients, cluster string) (names []string, err error) {
+	out, err := c.EKS.ListIdentityProviderConfigs(ctx, &eks.ListIdentityProviderConfigsInput{ClusterName: &cluster})
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range out.IdentityProviderConfigs {
+		names = append(names, aws.ToString(x.Name))
+	}
+	return names, nil
 }
 
 // Create implements graph.Creator.
@@ -208,7 +236,7 @@ func identityProviderKind() *kind.Kind {
 		Name:        IdentityProviderKind,
 		Rehearsed:   true,
 		Area:        plan.AreaSecurity,
-		ReadActions: []string{"eks:DescribeIdentityProviderConfig", "eks:DescribeUpdate"},
+		ReadActions: []string{"eks:DescribeIdentityProviderConfig", "eks:DescribeUpdate", "eks:ListIdentityProviderConfigs"},
 		Statement:   kind.EKS,
 		Actions:     []string{"eks:AssociateIdentityProviderConfig", "eks:DisassociateIdentityProviderConfig", "eks:TagResource"},
 	}, kind.Functions[IdentityProviderState]{})

@@ -226,7 +226,7 @@ func (g *NodeGroup) Diff(have *NodeGroupState) (d plan.Diff) {
 	if have.Status != string(types.NodegroupStatusDegraded) { // nodes are unhealthy, but the group can be updated
 		d.Await("status", have.condition(), string(types.NodegroupStatusActive))
 	}
-	d.Fixed("role", have.RoleARN, g.Role.CloudID())
+	fixedRole("role", have.RoleARN, g.Role, &d)
 	if g.ImageType != "" {
 		d.Fixed("amiType", have.ImageType, g.ImageType)
 	}

@@ -3,11 +3,13 @@ package eks
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
 // distrusts says that the trust policy of an existing role does not let a service assume it; "" if it does, or if the role does not exist
@@ -19,6 +21,15 @@ func distrusts(role *graph.Ref[iam.RoleState], service string, tagsSessions bool
 	}
 	state, _ := role.Found()
 	return state.Distrusts(service, tagsSessions)
+}
+
+// fixedRole compares a role that EKS does not change. The ARN of one that the run creates is not known before, and its name is.
+func fixedRole(field, have string, want *graph.Ref[iam.RoleState], d *plan.Diff) {
+	arn := want.CloudID()
+	if role, is := want.Desired().(*iam.Role); is && arn == plan.Unknown && have != "" && !strings.HasSuffix(have, "/"+role.Name) {
+		arn = role.Name
+	}
+	d.Fixed(field, have, arn)
 }
 
 // CheckCreation implements graph.CheckedCreation.

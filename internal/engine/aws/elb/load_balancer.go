@@ -165,11 +165,11 @@ func (l *LoadBalancer) Diff(have *LoadBalancerState) (d plan.Diff) {
 	default:
 		d.Await("state", have.Status, string(types.LoadBalancerStateEnumActive))
 	}
+	d.Fixed("name", have.Name, l.Name)
+	d.Fixed("internal", have.Internal, l.Internal)
 	if have.Status == string(types.LoadBalancerStateEnumProvisioning) {
 		return d
 	}
-	d.Fixed("name", have.Name, l.Name)
-	d.Fixed("internal", have.Internal, l.Internal)
 	d.Set("ipAddressType", have.IPType, l.ipType())
 	d.Set("crossZone", have.CrossZone, l.CrossZone)
 	d.Lines("subnet", have.Subnets, identity.CloudIDs(l.Subnets))

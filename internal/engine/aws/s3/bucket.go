@@ -111,6 +111,23 @@ func (b *Bucket) Check(ctx context.Context, c *cloud.Clients) (refusal string, e
 	return "", nil
 }
 
+// CheckCreation implements graph.CheckedCreation: S3 does not rename buckets, and only the name of one is stored, with which a deletion
+// finds it.
+func (b *Bucket) CheckCreation(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	name, err := storedBucketName(ctx, c)
+	if err != nil || name == "" || name == b.Name {
+		return "", err
+	}
+	old, err := (&Bucket{Name: name}).Find(ctx, c)
+	if err != nil || old == nil {
+		return "", err
+	}
+	return fmt.Sprintf(
+		"the cluster has the bucket %s, which S3 does not rename: set spec.s3Bucket.name: %[1]s, or empty and delete it first (aws s3 rb --force s3://%[1]s)",
+		name,
+	), nil
+}
+
 func (b *Bucket) roleARN(r Reader) string {
 	return fmt.Sprintf("arn:%s:iam::%s:role/%s", b.Partition, b.Account, r.Role)
 }

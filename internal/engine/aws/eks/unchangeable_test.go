@@ -1,0 +1,108 @@
+package eks_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+)
+
+// withRoles reads an example of which the runs create the roles, and replaces texts.
+func withRoles(t *testing.T, file string, oldnew ...string) *manifest.Cluster {
+	t.Helper()
+	raw, err := os.ReadFile("../../../../configs/" + file)
+	require.NoError(t, err)
+	for i := 0; i < len(oldnew); i += 2 {
+		require.Contains(t, string(raw), oldnew[i])
+	}
+	text := strings.NewReplacer(oldnew...).Replace(string(raw))
+	m, err := loader.Load([]input.Source{{Name: file, Data: []byte(text)}}, input.LoadOptions{EKSEnableIAM: true})
+	require.NoError(t, err)
+	return enginetest.Quick(m)
+}
+
+// What EKS does not change is a conflict of the plan also if its new value is not known yet: the run would create it, and fail then.
+func TestUnchangeableEKS(t *testing.T) {
+	const plane, group = "  sshKeyName: \"\"\n", "  scaling:\n    minSize: 1\n"
+	for what, x := range map[string]struct {
+		before, after func(t *testing.T) *manifest.Cluster
+		field         string
+	}{
+		"role of the cluster": {
+			func(t *testing.T) *manifest.Cluster { t.Helper(); return withRoles(t, "eks.yaml") },
+			func(t *testing.T) *manifest.Cluster {
+				t.Helper()
+				return withRoles(t, "eks.yaml", plane, plane+"  roleName: other\n")
+			}, "role",
+		},
+		"role of nodes": {
+			func(t *testing.T) *manifest.Cluster { t.Helper(); return withRoles(t, "eks.yaml") },
+			func(t *testing.T) *manifest.Cluster {
+				t.Helper()
+				return withRoles(t, "eks.yaml", group, "  roleName: other\n"+group)
+			}, "role",
+		},
+		"VPC": {
+			func(t *testing.T) *manifest.Cluster { t.Helper(); return enginetest.LoadQuick(t, "eks-byo-vpc.yaml") },
+			func(t *testing.T) *manifest.Cluster {
+				t.Helper()
+				m := enginetest.LoadQuick(t, "eks-byo-vpc.yaml")
+				m.Infra.Spec.NetworkSpec.VPC.ID, m.Infra.Spec.NetworkSpec.Subnets = "", nil
+				return m
+			}, "vpc",
+		},
+		"name of the identity provider": {
+			func(t *testing.T) *manifest.Cluster { t.Helper(); return withRoles(t, "eks-iam.yaml") },
+			func(t *testing.T) *manifest.Cluster {
+				t.Helper()
+				return withRoles(t, "eks-iam.yaml", "identityProviderConfigName: company", "identityProviderConfigName: other")
+			}, "the cluster has the identity provider company, and EKS takes one",
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := x.before(t)
+				a := enginetest.Prepared(t, "", m)
+				enginetest.MustApply(t, m, a)
+				calls := len(a.Calls())
+				_, err := enginetest.Open(x.after(t), a.Process()).Apply(t.Context(), cluster.Options{})
+				require.ErrorAs(t, err, new(*plan.RefusedError))
+				require.ErrorContains(t, err, x.field)
+				require.Empty(t, enginetest.Writes(enginetest.Since(a, calls)))
+				enginetest.MustDeleteAll(t, m, a)
+			})
+		})
+	}
+}
+
+// A deletion with a manifest also deletes what this manifest does not name any more.
+func TestDeletionOfUnnamed(t *testing.T) {
+	for file, edit := range map[string]func(*manifest.Cluster){
+		"eks-iam.yaml": func(m *manifest.Cluster) { m.EKS.ControlPlane.Spec.AssociateOIDCProvider = false },
+		enginetest.EKSAddons: func(m *manifest.Cluster) {
+			m.EKS.ControlPlane.Spec.Addons = nil
+			m.EKS.EKSSettings.PodIdentities, m.EKS.EKSSettings.AddonIdentities = nil, nil
+		},
+	} {
+		t.Run(file, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := enginetest.LoadQuick(t, file)
+				a := enginetest.Prepared(t, file, m)
+				before := a.Inventory()
+				enginetest.MustApply(t, m, a)
+				edit(m)
+				enginetest.MustDeleteAll(t, m, a)
+				require.Equal(t, before, a.Inventory())
+			})
+		})
+	}
+}

@@ -1,0 +1,39 @@
+package run_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+)
+
+// A bucket is not renamed: a second one would be made, and a deletion would find only that.
+func TestRenamedBucket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := enginetest.LoadQuick(t, "flatcar.yaml")
+		a := enginetest.Prepared(t, "flatcar.yaml", m)
+		enginetest.MustApply(t, m, a)
+		name, calls := m.Infra.Spec.S3Bucket.Name, len(a.Calls())
+		m.Infra.Spec.S3Bucket.Name = "another-bucket"
+		_, err := enginetest.Open(m, a.Process()).Apply(t.Context(), cluster.Options{})
+		require.ErrorAs(t, err, new(*plan.RefusedError))
+		require.ErrorContains(t, err, "the cluster has the bucket "+name+", which S3 does not rename")
+		require.Empty(t, enginetest.Writes(enginetest.Since(a, calls)))
+	})
+}
+
+// An attribute of a Classic Load Balancer can be turned off, too: the SDK sends false.
+func TestCrossZoneOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := enginetest.LoadQuick(t, "classic-elb.yaml")
+		a := enginetest.Prepared(t, "classic-elb.yaml", m)
+		enginetest.MustApply(t, m, a)
+		off := enginetest.Rewritten(t, "classic-elb.yaml", "crossZoneLoadBalancing: true", "crossZoneLoadBalancing: false")
+		enginetest.MustApply(t, off, a)
+		enginetest.RequireNoChange(t, off, a)
+	})
+}

@@ -220,7 +220,7 @@ func TestBalancerDiffs(t *testing.T) {
 		`+ securityGroup from "" to "sg-x"`,
 	}, lines(l.Diff(&bad)))
 	bad.Status = "provisioning"
-	require.Equal(t, []string{`… state from "provisioning" to "active"`}, lines(l.Diff(&bad)))
+	require.Equal(t, []string{`… state from "provisioning" to "active"`, `! internal from "true" to "false"`}, lines(l.Diff(&bad)))
 
 	check := elb.HealthCheck{Protocol: "HTTPS", Port: "6443", Path: "/readyz", Interval: 5, Timeout: 4, Healthy: 2, Unhealthy: 6}
 	g := &elb.TargetGroup{

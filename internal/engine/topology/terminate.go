@@ -88,7 +88,7 @@ func terminate(g *graph.Graph, in inputs, k kubernetes, planned machinePlan, m e
 	suffix, from, part := strings.TrimPrefix(string(resource), "machine/")+"/"+m.ID, graph.From(why.text), graph.PartOf(id)
 	r := &ec2.Instance{Claimed: m.ID, Tags: m.Tags}
 	r.Spec.InstanceType = m.Type
-	if m.Tags[cloud.RoleTag] == RoleControlPlane && in.initialized() && !(in.o.Drain && in.usesAPIServer()) {
+	if m.Tags[cloud.RoleTag] == RoleControlPlane && in.initialized() && (!in.o.Drain || !in.usesAPIServer()) {
 		r.Stays = "a machine of the control plane leaves in a run that removes it from etcd and waits for the others: run without --wait=infrastructure and --drain=false"
 	}
 	if in.drains(m) {

@@ -90,7 +90,7 @@ func TestDeletionOfUnnamed(t *testing.T) {
 		"eks-iam.yaml": func(m *manifest.Cluster) { m.EKS.ControlPlane.Spec.AssociateOIDCProvider = false },
 		enginetest.EKSAddons: func(m *manifest.Cluster) {
 			m.EKS.ControlPlane.Spec.Addons = nil
-			m.EKS.EKSSettings.PodIdentities, m.EKS.EKSSettings.AddonIdentities = nil, nil
+			m.EKS.PodIdentities, m.EKS.AddonIdentities = nil, nil
 		},
 	} {
 		t.Run(file, func(t *testing.T) {

@@ -125,6 +125,9 @@ func (o *observer) observeOtherEKS(ctx context.Context) error {
 	}
 	names := map[string]bool{}
 	for _, s := range inv.Subnets {
+		if m.EKS == nil && !s.IsOwned(o.c) { // of an existing network, in which others have clusters
+			continue
+		}
 		for key := range s.Tags {
 			if name, is := strings.CutPrefix(key, cloud.CloudProviderTagPrefix); is && name != m.KubernetesName() {
 				names[name] = true

@@ -236,7 +236,7 @@ func identityProviderKind() *kind.Kind {
 		Name:        IdentityProviderKind,
 		Rehearsed:   true,
 		Area:        plan.AreaSecurity,
-		ReadActions: []string{"eks:DescribeIdentityProviderConfig", "eks:DescribeUpdate", "eks:ListIdentityProviderConfigs"},
+		ReadActions: []string{"eks:DescribeIdentityProviderConfig", "eks:DescribeUpdate"},
 		Statement:   kind.EKS,
 		Actions:     []string{"eks:AssociateIdentityProviderConfig", "eks:DisassociateIdentityProviderConfig", "eks:TagResource"},
 	}, kind.Functions[IdentityProviderState]{})

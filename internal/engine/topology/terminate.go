@@ -88,7 +88,7 @@ func terminate(g *graph.Graph, in inputs, k kubernetes, planned machinePlan, m e
 	suffix, from, part := strings.TrimPrefix(string(resource), "machine/")+"/"+m.ID, graph.From(why.text), graph.PartOf(id)
 	r := &ec2.Instance{Claimed: m.ID, Tags: m.Tags}
 	r.Spec.InstanceType = m.Type
-	if m.Tags[cloud.RoleTag] == RoleControlPlane && in.initialized() && (!in.o.Drain || !in.usesAPIServer()) {
+	if m.Tags[cloud.RoleTag] == RoleControlPlane && in.initialized() && !in.hasPlane(m) && (!in.o.Drain || !in.usesAPIServer()) {
 		r.Stays = "a machine of the control plane leaves in a run that removes it from etcd and waits for the others: run without --wait=infrastructure and --drain=false"
 	}
 	if in.drains(m) {
@@ -161,6 +161,12 @@ func seconds(n *int32) time.Duration {
 func (in inputs) isOf(m ec2.InstanceState, x group) bool {
 	tag := m.Tags[cloud.ResourceTag]
 	return strings.HasPrefix(tag, "machine/"+x.name+"/") || tag == "machine/"+x.name || in.machinePattern(x).MatchString(m.Tags[infrav1.MachineNameTagKey])
+}
+
+// hasPlane reports whether a machine is one of the KubeadmControlPlane of the manifest. Then the machines that stay have joined before.
+func (in inputs) hasPlane(m ec2.InstanceState) bool {
+	cp := in.m.ControlPlane
+	return cp != nil && in.isOf(m, group{name: cp.Object.Name, controlPlane: true})
 }
 
 // hasGroup reports whether the manifest has the group of a worker.

@@ -241,13 +241,19 @@ const Quickstart = "quickstart.yaml"
 // Rewritten reads an example and replaces texts: pairs of old and new.
 func Rewritten(t *testing.T, file string, oldnew ...string) *manifest.Cluster {
 	t.Helper()
+	return RewrittenWith(t, input.LoadOptions{}, file, oldnew...)
+}
+
+// RewrittenWith is Rewritten with options for the manifest.
+func RewrittenWith(t *testing.T, o input.LoadOptions, file string, oldnew ...string) *manifest.Cluster {
+	t.Helper()
 	raw, err := Read(file)
 	require.NoError(t, err)
 	for i := 0; i < len(oldnew); i += 2 {
 		require.Contains(t, string(raw), oldnew[i])
 		raw = bytes.ReplaceAll(raw, []byte(oldnew[i]), []byte(oldnew[i+1]))
 	}
-	m, err := loader.Load([]input.Source{{Name: filepath.Base(file), Data: raw}}, input.LoadOptions{})
+	m, err := loader.Load([]input.Source{{Name: filepath.Base(file), Data: raw}}, o)
 	require.NoError(t, err)
 	return Quick(m)
 }

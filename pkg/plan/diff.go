@@ -46,6 +46,15 @@ func (d *Diff) Set(field string, have, want any) { d.add(field, have, want, InPl
 // Fixed adds a difference that AWS does not permit to change.
 func (d *Diff) Fixed(field string, have, want any) { d.add(field, have, want, Replace) }
 
+// FixedID is Fixed for the ID of another resource. An ID that is not known yet is that of a resource which the run creates, so it is not the
+// ID of one that exists.
+func (d *Diff) FixedID(field, have, want string) {
+	if have != "" && want == Unknown {
+		want = "a new one"
+	}
+	d.Fixed(field, have, want)
+}
+
 // Advise sets the advice of all Fixed differences added so far that have none.
 func (d Diff) Advise(advice string) {
 	for i := range d {

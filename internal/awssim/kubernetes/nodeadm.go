@@ -54,6 +54,6 @@ func nodeConfigRefused(config []byte, version string, m machine) (why string, ar
 	}
 	return cmp.Or(
 		kubeletConfigRefused(node.Spec.Kubelet.Config, "v"+version+".0"), componentRefuses("kubelet", "v"+version+".0", flags),
-		unregistered(settings), unreached(settings, m), unregistered(flags), unreached(flags, m),
+		useless(settings, m), useless(flags, m),
 	), []any{settings, flags}
 }

@@ -37,8 +37,8 @@ func (svc *Service) preflight(i *ec2.Instance, ignored []string) string {
 	return ""
 }
 
-// takenRefused returns why kubeadm does not begin: the machine already has a file that kubeadm would write. "" if it has none (InitNodeChecks
-// and JoinNodeChecks in cmd/kubeadm/app/preflight/checks.go of Kubernetes 1.34).
+// takenRefused returns the error of kubeadm's preflight checks if a machine already has a file that kubeadm writes; "" if it has none. The checks
+// are InitNodeChecks and JoinNodeChecks in cmd/kubeadm/app/preflight/checks.go of Kubernetes 1.34.
 func takenRefused(files map[string]string, command string, plane bool, ignored []string) string {
 	taken := []string{"/etc/kubernetes/kubelet.conf", "/etc/kubernetes/bootstrap-kubelet.conf"}
 	switch {

@@ -55,7 +55,7 @@ func replacedServer(args any, services string, local bool) string {
 	return ""
 }
 
-// boundElsewhere returns why a kube-controller-manager or kube-scheduler does not start: no machine has its address.
+// boundElsewhere returns why a kube-controller-manager or kube-scheduler does not start: no machine has the address on which it would listen.
 func boundElsewhere(component string, args any) string {
 	if a, err := netip.ParseAddr(argument(args, "bind-address")); err == nil && !a.IsUnspecified() && !a.IsLoopback() {
 		return fmt.Sprintf("%s: listen tcp %s: bind: cannot assign requested address", component, a)
@@ -179,23 +179,26 @@ func replacedKubelet(args any, name string, m machine) string {
 	if v := argument(args, "reserved-memory"); v != "" && !regex.Of(`^\d+:`+amount+`(,`+amount+`)*(;\d+:.*)?$`).MatchString(v) {
 		return fmt.Sprintf("kubelet: invalid argument %q for \"--reserved-memory\" flag: invalid reserved memory", v)
 	}
-	return cmp.Or(unregistered(args), unreached(args, m), unhealthy(args))
+	return cmp.Or(useless(args, m), unhealthy(args))
 }
 
-// unregistered returns why kubeadm does not find the Node of a machine, or the run the machine of a Node.
+// useless returns why a machine, of kubeadm or of EKS, does not become a Node that runs pods.
+func useless(args any, m machine) string { return cmp.Or(unregistered(args), unreached(args, m)) }
+
+// unregistered returns why a machine has no Node, or a Node no machine.
 func unregistered(args any) string {
 	if on, err := strconv.ParseBool(argument(args, "register-node")); err == nil && !on { // AnnotateCRISocket in cmd/kubeadm/app/phases/patchnode
 		return "kubeadm: error execution phase kubelet-start: error writing CRISocket: nodes not found"
 	}
-	// The cloud controller manager deletes Nodes whose instance does not exist (InstanceExistsByProviderID in cloud-provider-aws).
+	// The cloud controller manager deletes a Node if no instance has its provider ID (InstanceExistsByProviderID in cloud-provider-aws).
 	if v := argument(args, "provider-id"); v != "" && !strings.ContainsAny(v, "{$") {
 		return fmt.Sprintf("cloud-controller-manager: Invalid format for AWS instance (%s)", v)
 	}
 	return ""
 }
 
-// unhealthy returns why kubeadm does not find a healthy kubelet: it asks where it has configured the kubelet (WaitForKubelet in
-// cmd/kubeadm/app/util/apiclient).
+// unhealthy returns why kubeadm waits in vain for a healthy kubelet: its health check has another address than the one that kubeadm configured
+// (WaitForKubelet in cmd/kubeadm/app/util/apiclient).
 func unhealthy(args any) string {
 	port, address := argument(args, "healthz-port"), argument(args, "healthz-bind-address")
 	if port != "" && port != "10248" || !slices.Contains([]string{"", "127.0.0.1", "0.0.0.0", "::"}, address) {

@@ -83,8 +83,7 @@ func (c *check) structure(at string, s Shape, v reflect.Value) {
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
 		names := []string{field.Name, string(unicode.ToLower(rune(field.Name[0]))) + field.Name[1:]} // the SDK begins it with a capital letter
-		if kind := field.Type.Kind(); kind == reflect.Bool ||
-			kind == reflect.Int32 { // without a pointer: the SDK sends a required one also if it is 0
+		if isScalar(field.Type.Kind()) {
 			missing = slices.DeleteFunc(missing, func(r string) bool { return slices.Contains(names, r) })
 		}
 		if !field.IsExported() || field.Name == "ResultMetadata" || absent(v.Field(i)) {
@@ -102,6 +101,9 @@ func (c *check) structure(at string, s Shape, v reflect.Value) {
 		c.found = append(c.found, Violation{Member: strings.TrimPrefix(at+"."+name, "."), What: "is required"})
 	}
 }
+
+// isScalar reports whether fields of a kind are no pointers. The SDK sends those that are required also if they are false or 0.
+func isScalar(k reflect.Kind) bool { return k == reflect.Bool || k == reflect.Int32 }
 
 // absent reports whether the SDK does not send a field.
 func absent(v reflect.Value) bool {

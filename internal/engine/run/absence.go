@@ -24,6 +24,7 @@ func (d *Deleting) proveAbsence(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("check after the deletion: %w", err)
 	}
+	d.absent = nil // of an earlier proof in this run
 	for _, a := range absent {
 		id := a.Resource.ID()
 		d.absent = append(d.absent, cluster.Absence{Resource: id, CloudID: a.CloudID, Asked: asks(kindOf(id)), At: a.At})
@@ -52,8 +53,8 @@ func (d *Deleting) proveAbsence(ctx context.Context) error {
 	return nil
 }
 
-// deleteUnnamed deletes what the manifest does not name any more, and what is searched for only by the name of the cluster: such as a role of
-// an add-on that was removed from the manifest since the last run. Then it proves the absence again.
+// deleteUnnamed deletes resources of the cluster that the manifest does not name any more, such as the role of an add-on that was removed from
+// the manifest since the last run. A deletion with a manifest does not search for their kinds before. It then proves the absence again.
 func (d *Deleting) deleteUnnamed(ctx context.Context, all teardown.Leftovers) error {
 	d.again = true
 	for _, l := range all {

@@ -117,7 +117,7 @@ func (o *observer) observeEKS(ctx context.Context) (err error) {
 	return nil
 }
 
-// observeOtherEKS looks for an EKS cluster that belongs to the cluster and is not that of the manifest. Its name is in a tag of the subnets.
+// observeOtherEKS looks for an EKS cluster that belongs to this cluster, and that the manifest does not name. Its name is in a tag of the subnets.
 func (o *observer) observeOtherEKS(ctx context.Context) error {
 	m, inv := o.m, &o.inv
 	if inv.EKS.Cluster != nil {

@@ -151,8 +151,8 @@ func (in inputs) checkNamespace() error {
 	return nil
 }
 
-// checkControlPlane refuses to put another control plane in the place of that of the cluster: all that it knows would be lost, or the cluster
-// would have two. EKS does not rename clusters. CAPA makes the name of an EKS cluster from the namespace and the name of the
+// checkControlPlane refuses a manifest whose control plane is not the one that the cluster has. Its objects would be lost, or the cluster would
+// have two control planes. EKS does not rename clusters. CAPA makes the name of an EKS cluster from the namespace and the name of the
 // AWSManagedControlPlane, and does not let it change either (validateEKSClusterNameSame in its webhooks).
 func (in inputs) checkControlPlane() error {
 	const otherwise = "choose another name for this one, or delete the cluster first (clusterawsadm cluster delete %s)"

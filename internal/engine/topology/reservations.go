@@ -3,8 +3,6 @@ package topology
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -12,10 +10,11 @@ import (
 	eksbootstrapv1 "sigs.k8s.io/cluster-api-provider-aws/v2/bootstrap/eks/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules"
 )
 
-// overReserved says why the kubelet does not start on a machine: it reserves more than the instance type has
-// (validateNodeAllocatable in pkg/kubelet/cm/node_container_manager_linux.go, and getReservedCPUs in cmd/kubelet/app/server.go).
+// overReserved says why the kubelet of a machine does not start: it reserves more CPUs or memory than the instance type has. The kubelet checks
+// this in validateNodeAllocatable (pkg/kubelet/cm/node_container_manager_linux.go) and in getReservedCPUs (cmd/kubelet/app/server.go).
 func overReserved(x group, t ec2.InstanceType) (field, what, fix string) {
 	const fewer = "reserve less, or use a larger type"
 	for _, args := range x.kubelets() {
@@ -39,7 +38,7 @@ func overReserved(x group, t ec2.InstanceType) (field, what, fix string) {
 	return "", "", ""
 }
 
-// reserved returns how much of a resource pods cannot have on a machine that has most of it.
+// reserved returns how much of a resource, "cpu" or "memory", a kubelet reserves. most is how much of it the machine has.
 func reserved(args map[string]string, name string, most int64) (sum resource.Quantity) {
 	for item := range strings.SplitSeq(args["system-reserved"]+","+args["kube-reserved"], ",") {
 		of, amount, _ := strings.Cut(item, "=")
@@ -53,7 +52,7 @@ func reserved(args map[string]string, name string, most int64) (sum resource.Qua
 	return sum
 }
 
-// memoryKept returns how much memory the thresholds of evictions, such as memory.available<500Mi,nodefs.available<10%, keep from pods
+// memoryKept returns how much memory a kubelet keeps free by its eviction thresholds, such as memory.available<500Mi,nodefs.available<10%
 // (hardEvictionReservation in pkg/kubelet/cm/helpers.go).
 func memoryKept(thresholds string, memory int64) resource.Quantity {
 	for threshold := range strings.SplitSeq(thresholds, ",") {
@@ -101,29 +100,16 @@ func (x group) kubelets() (all []map[string]string) {
 	return all
 }
 
-// nodeadmArguments returns the flags of a kubelet that nodeadm starts, and its settings about reservations as flags. Flags win.
+// nodeadmArguments returns the arguments of a kubelet that nodeadm starts: its settings, and its flags, which take precedence.
 func nodeadmArguments(k *eksbootstrapv1.KubeletOptions) map[string]string {
-	args := map[string]string{}
-	var settings struct {
-		SystemReserved, KubeReserved, EvictionHard map[string]string
-		ReservedSystemCPUs                         string
+	var settings map[string]any
+	if k.Config != nil && json.Unmarshal(k.Config.Raw, &settings) != nil {
+		settings = nil // the rules of the manifest have refused it
 	}
-	if k.Config != nil && json.Unmarshal(k.Config.Raw, &settings) == nil {
-		args["system-reserved"], args["kube-reserved"] = items(settings.SystemReserved, "="), items(settings.KubeReserved, "=")
-		args["eviction-hard"], args["reserved-cpus"] = items(settings.EvictionHard, "<"), settings.ReservedSystemCPUs
-	}
+	args := rules.KubeletArguments(settings)
 	for _, flag := range k.Flags {
 		name, value, _ := strings.Cut(strings.TrimPrefix(flag, "--"), "=")
 		args[name] = value
 	}
 	return args
-}
-
-// items writes a mapping as a flag does, with a sign between names and values.
-func items(mapping map[string]string, sign string) string {
-	var all []string
-	for _, name := range slices.Sorted(maps.Keys(mapping)) {
-		all = append(all, name+sign+mapping[name])
-	}
-	return strings.Join(all, ",")
 }

@@ -89,6 +89,7 @@ func terminate(g *graph.Graph, in inputs, k kubernetes, planned machinePlan, m e
 	r := &ec2.Instance{Claimed: m.ID, Tags: m.Tags}
 	r.Spec.InstanceType = m.Type
 	if m.Tags[cloud.RoleTag] == RoleControlPlane && in.initialized() && !in.hasPlane(m) && (!in.o.Drain || !in.usesAPIServer()) {
+		// With another name, the machines that stay are new. Of the same control plane, they have joined before.
 		r.Stays = "a machine of the control plane leaves in a run that removes it from etcd and waits for the others: run without --wait=infrastructure and --drain=false"
 	}
 	if in.drains(m) {
@@ -163,7 +164,7 @@ func (in inputs) isOf(m ec2.InstanceState, x group) bool {
 	return strings.HasPrefix(tag, "machine/"+x.name+"/") || tag == "machine/"+x.name || in.machinePattern(x).MatchString(m.Tags[infrav1.MachineNameTagKey])
 }
 
-// hasPlane reports whether a machine is one of the KubeadmControlPlane of the manifest. Then the machines that stay have joined before.
+// hasPlane reports whether a machine belongs to the KubeadmControlPlane of the manifest.
 func (in inputs) hasPlane(m ec2.InstanceState) bool {
 	cp := in.m.ControlPlane
 	return cp != nil && in.isOf(m, group{name: cp.Object.Name, controlPlane: true})
@@ -179,7 +180,7 @@ func (in inputs) hasGroup(m ec2.InstanceState) bool {
 // limits, and the annotations of its Machine.
 func (in inputs) deletion(m ec2.InstanceState) (limits clusterv1.MachineDeletionSpec, annotations map[string]string) {
 	of := func(x group) bool { return in.isOf(m, x) }
-	if cp := in.m.ControlPlane; cp != nil && of(group{name: cp.Object.Name, controlPlane: true}) {
+	if cp := in.m.ControlPlane; in.hasPlane(m) {
 		d := cp.Object.Spec.MachineTemplate.Spec.Deletion
 		limits.NodeDrainTimeoutSeconds, limits.NodeVolumeDetachTimeoutSeconds = d.NodeDrainTimeoutSeconds, d.NodeVolumeDetachTimeoutSeconds
 		annotations = cp.Object.Spec.MachineTemplate.ObjectMeta.Annotations

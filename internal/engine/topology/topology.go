@@ -47,7 +47,7 @@ type Inventory struct {
 	NeverRan     bool                         // AWS could not launch that machine: there was no etcd
 	EtcdSince    time.Time                    // when a new etcd was begun after another one was lost; zero: never
 	EKS          eks.Parts                    // of an EKS cluster
-	OtherEKS     string                       // name of an EKS cluster of the cluster that is not that of the manifest; "": none
+	OtherEKS     string                       // name of an EKS cluster that belongs to this cluster, and that the manifest does not name; "": none
 	NodeRoles    map[string]string            // ARNs of the roles of EKS nodes, by name of their instance profile
 	MissingRoles map[string]bool              // ARNs of roles of EKS add-ons that do not exist
 	Templates    []ec2.LaunchTemplateState    // launch templates of the cluster, without user data

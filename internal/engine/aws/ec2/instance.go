@@ -44,7 +44,7 @@ type Instance struct {
 	// Claimed is the ID of a machine that a run launched together with others, and that
 	// has no identity tag of its own because the run ended before it set one.
 	Claimed string
-	// Stays says why this run must not terminate the machine, which is not in the manifest; "": it may.
+	// Stays is the reason why this run must not terminate a machine that is not in the manifest any more; "" if it may.
 	Stays string
 	// Outdated: it was launched with other settings. It is not changed until it is
 	// replaced.

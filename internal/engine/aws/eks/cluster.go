@@ -312,15 +312,12 @@ func (e *Cluster) diffNetwork(have *ClusterState, d *plan.Diff) {
 			zone, in = s.Zone, s.VPC.CloudID()
 		}
 		zones[zone] = true
-		if in == plan.Unknown {
-			in = "a new one"
-		}
 		if in != have.VPC {
 			vpc = in
 		}
 	}
 	if have.ID != "" { // UpdateClusterConfig: "Subnets specified must belong to the same VPC"
-		d.Fixed("vpc", have.VPC, vpc)
+		d.FixedID("vpc", have.VPC, vpc)
 		d.Advise("EKS keeps the VPC in which it has created a cluster: name it again, or create another cluster")
 	}
 	want := identity.CloudIDs(e.Subnets)

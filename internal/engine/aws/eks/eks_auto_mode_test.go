@@ -13,11 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
-	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
@@ -138,12 +136,7 @@ func TestAutoModeIsTurnedOn(t *testing.T) {
 // With CAPA_EKS_IAM, both roles are made, and deleted with the cluster.
 func TestAutoModeMakesItsRoles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		data, err := enginetest.Read(autoExample)
-		require.NoError(t, err)
-		text := strings.NewReplacer("  roleName: AmazonEKSAutoClusterRole\n", "", "    clusterawsadm/auto-mode-role: AmazonEKSAutoNodeRole\n", "").
-			Replace(string(data))
-		m, err := loader.Load([]input.Source{{Name: autoExample, Data: []byte(text)}}, input.LoadOptions{EKSEnableIAM: true})
-		require.NoError(t, err)
+		m := withRoles(t, autoExample, "  roleName: AmazonEKSAutoClusterRole\n", "", "    clusterawsadm/auto-mode-role: AmazonEKSAutoNodeRole\n", "")
 		a := enginetest.Account(m, enginetest.Lag)
 		before := a.Inventory()
 		enginetest.MustApply(t, m, a)

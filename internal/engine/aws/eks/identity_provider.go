@@ -110,11 +110,14 @@ func (p *IdentityProvider) CheckCreation(ctx context.Context, c *cloud.Clients) 
 		return "", nil
 	}
 	names, err := IdentityProviderNames(ctx, c, cluster.Name)
-	if cloud.Denied(err) || len(names) == 0 {
+	if cloud.Denied(err) {
 		return "", nil
 	}
+	if err != nil || len(names) == 0 {
+		return "", err
+	}
 	return fmt.Sprintf("the cluster has the identity provider %s, and EKS takes one: set identityProviderConfigName: %[1]s, or disassociate it first "+
-		"(aws eks disassociate-identity-provider-config --cluster-name %s --identity-provider-config type=oidc,name=%[1]s)", names[0], cluster.Name), err
+		"(aws eks disassociate-identity-provider-config --cluster-name %s --identity-provider-config type=oidc,name=%[1]s)", names[0], cluster.Name), nil
 }
 
 // IdentityProviderNames lists the names of the identity providers of a cluster.

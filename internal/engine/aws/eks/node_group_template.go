@@ -34,11 +34,7 @@ func (g *NodeGroup) diffTemplate(have *NodeGroupState, d *plan.Diff) {
 		}
 		return
 	}
-	want := g.Template.CloudID()
-	if have.Template != "" && want == plan.Unknown {
-		want = "a new one" // each launch template gets another ID
-	}
-	d.Fixed("launchTemplate", have.Template, want)
+	d.FixedID("launchTemplate", have.Template, g.Template.CloudID())
 	d.Set("launchTemplate.version", have.TemplateVersion, ec2.VersionOf(g.Template, g.Content))
 }
 

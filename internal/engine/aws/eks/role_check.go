@@ -23,7 +23,7 @@ func distrusts(role *graph.Ref[iam.RoleState], service string, tagsSessions bool
 	return state.Distrusts(service, tagsSessions)
 }
 
-// fixedRole compares a role that EKS does not change. The ARN of one that the run creates is not known before, and its name is.
+// fixedRole compares a role that EKS does not change. If the run creates the desired role, its ARN is not known yet, so the names are compared.
 func fixedRole(field, have string, want *graph.Ref[iam.RoleState], d *plan.Diff) {
 	arn := want.CloudID()
 	if role, is := want.Desired().(*iam.Role); is && arn == plan.Unknown && have != "" && !strings.HasSuffix(have, "/"+role.Name) {

@@ -1,33 +1,22 @@
 package eks_test
 
 import (
-	"os"
-	"strings"
 	"testing"
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
-// withRoles reads an example of which the runs create the roles, and replaces texts.
+// withRoles returns an example with some texts replaced. Runs create the IAM roles of its cluster, as with CAPA_EKS_IAM=true.
 func withRoles(t *testing.T, file string, oldnew ...string) *manifest.Cluster {
 	t.Helper()
-	raw, err := os.ReadFile("../../../../configs/" + file)
-	require.NoError(t, err)
-	for i := 0; i < len(oldnew); i += 2 {
-		require.Contains(t, string(raw), oldnew[i])
-	}
-	text := strings.NewReplacer(oldnew...).Replace(string(raw))
-	m, err := loader.Load([]input.Source{{Name: file, Data: []byte(text)}}, input.LoadOptions{EKSEnableIAM: true})
-	require.NoError(t, err)
-	return enginetest.Quick(m)
+	return enginetest.RewrittenWith(t, input.LoadOptions{EKSEnableIAM: true}, file, oldnew...)
 }
 
 // What EKS does not change is a conflict of the plan also if its new value is not known yet: the run would create it, and fail then.

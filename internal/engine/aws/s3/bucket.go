@@ -111,8 +111,8 @@ func (b *Bucket) Check(ctx context.Context, c *cloud.Clients) (refusal string, e
 	return "", nil
 }
 
-// CheckCreation implements graph.CheckedCreation: S3 does not rename buckets, and only the name of one is stored, with which a deletion
-// finds it.
+// CheckCreation implements graph.CheckedCreation. S3 does not rename buckets, and Parameter Store has the name of one bucket of the cluster: a
+// deletion would not find the other one.
 func (b *Bucket) CheckCreation(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
 	name, err := storedBucketName(ctx, c)
 	if err != nil || name == "" || name == b.Name {

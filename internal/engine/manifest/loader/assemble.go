@@ -70,10 +70,10 @@ func (l *loader) assemble() {
 	l.warnUnused()
 }
 
-// namespaceOfReferences returns the namespace in which a Cluster without one finds the objects to which it refers, if that is not "default":
-// such a file is for kubectl apply -n, or for a chart that is installed there.
+// namespaceOfReferences returns the namespace of a Cluster that does not set one: that of the objects to which it refers. It returns "" if they
+// are in "default", or in several. A Cluster without a namespace is usual in files for kubectl apply -n, and in charts.
 func (l *loader) namespaceOfReferences(o *manifest.Entry, c *clusterv1.Cluster) string {
-	found := map[string]string{} // by namespace, an object there
+	found := map[string]string{} // the title of an object, by its namespace
 	infra, plane := c.Spec.InfrastructureRef, c.Spec.ControlPlaneRef
 	for kind, name := range map[string]string{infra.Kind: infra.Name, plane.Kind: plane.Name} {
 		named := slices.DeleteFunc(l.ofKind(kind), func(x *manifest.Entry) bool { return name == "" || x.Name != name })

@@ -96,7 +96,7 @@ func (l *loader) assumeIdentity(r reference) bool {
 	return true
 }
 
-// assumeSecret does the same if the input has the identity, and not the Secret with its keys, which seldom is where manifests are kept.
+// assumeSecret does the same if the input has the identity, but not the Secret with its keys: few people keep Secrets beside manifests.
 func (l *loader) assumeSecret(o *manifest.Entry, name string) bool {
 	named := func(e *manifest.Entry) bool { return e.Name == name }
 	if !l.options.AssumeIdentities || slices.ContainsFunc(l.ofKind(manifest.KindSecret), named) || l.asideNamed(manifest.KindSecret, name) != nil {

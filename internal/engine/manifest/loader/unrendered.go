@@ -310,7 +310,7 @@ func otherTool(a *aside) (what, fix string) {
 	return "", ""
 }
 
-// besideCluster returns what an object is that people have beside the manifest of a cluster; "" for another object.
+// besideCluster says what an object is that is often kept beside the manifest of a cluster, such as a kubeconfig; "" for other objects.
 func besideCluster(a *aside) string {
 	switch {
 	case a.Kind == "Config" && a.group == "":

@@ -58,7 +58,7 @@ func deploymentAddons() map[string]string {
 	}
 }
 
-// toleration is one of the configuration of an add-on.
+// toleration is a toleration in the configuration of an add-on.
 type toleration struct {
 	Key, Operator, Value, Effect string
 }
@@ -71,7 +71,7 @@ func (x toleration) tolerates(t expinfrav1.Taint) bool {
 	return of && (x.Effect == "" || effects[x.Effect] == t.Effect)
 }
 
-// warnUnscheduled warns about add-ons whose pods no node takes. EKS waits for them, and the add-on stays DEGRADED.
+// warnUnscheduled warns about add-ons whose pods run on no node of the cluster. EKS waits for the pods, and the add-on stays DEGRADED.
 func (c *checks) warnUnscheduled(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
 	if plane.Addons == nil || c.cluster.EKS.HasAutoMode() || c.cluster.EKS.Karpenter != nil { // which launch nodes for pods
 		return
@@ -95,7 +95,8 @@ func (c *checks) warnUnscheduled(plane *ekscontrolplanev1.AWSManagedControlPlane
 	}
 }
 
-// unscheduled says why no node takes the pods of an add-on, whose tolerations are in a section of its configuration.
+// unscheduled says why no node runs the pods of an add-on, and what to do. section is the part of the add-on's configuration in which
+// tolerations are set; "" is the top level.
 func (c *checks) unscheduled(addon, section string) (what, fix string) {
 	onFargate := len(c.cluster.EKS.Fargate) > 0
 	switch {
@@ -114,7 +115,7 @@ func (c *checks) unscheduled(addon, section string) (what, fix string) {
 		fmt.Sprintf("set tolerations in configuration, such as '%s', or add a node group without taints", example)
 }
 
-// tolerationsOf returns the tolerations in a section of the configuration of an add-on.
+// tolerationsOf returns the tolerations of the pods of an add-on: those in a section of its configuration, and the one that all add-ons have.
 func tolerationsOf(section map[string]any) (all []toleration) {
 	raw, err := yaml.Marshal(section["tolerations"])
 	if err == nil {
@@ -123,10 +124,10 @@ func tolerationsOf(section map[string]any) (all []toleration) {
 	if err != nil {
 		return nil // EKS refuses the configuration
 	}
-	return append(all, toleration{Key: "CriticalAddonsOnly", Operator: "Exists"}) // that all of them have
+	return append(all, toleration{Key: "CriticalAddonsOnly", Operator: "Exists"})
 }
 
-// takesPods reports whether the cluster has a node that takes pods with some tolerations.
+// takesPods reports whether at least one node of the cluster accepts pods with these tolerations.
 func (c *checks) takesPods(tolerations []toleration) bool {
 	tolerated := func(t expinfrav1.Taint) bool {
 		return t.Effect == expinfrav1.TaintEffectPreferNoSchedule || slices.ContainsFunc(tolerations, func(x toleration) bool { return x.tolerates(t) })
@@ -136,7 +137,7 @@ func (c *checks) takesPods(tolerations []toleration) bool {
 	})
 }
 
-// hasNodes reports whether the cluster of EKS begins with at least one node.
+// hasNodes reports whether the manifest has at least one node: a machine, or a pool with replicas.
 func (c *checks) hasNodes() bool {
 	return c.hasMachines() || slices.ContainsFunc(c.cluster.Pools, func(p manifest.Pool) bool { return p.Replicas() > 0 })
 }

@@ -130,10 +130,12 @@ var kubeletFields = sync.OnceValue(func() map[string]kubeletField {
 			streamingConnectionIdleTimeout:streaming-connection-idle-timeout imageMinimumGCAge:minimum-image-ttl-duration imageMaximumGCAge
 			shutdownGracePeriod shutdownGracePeriodCriticalPods containerLogMonitorInterval runtimeRequestTimeout:runtime-request-timeout
 			evictionPressureTransitionPeriod:eviction-pressure-transition-period cpuManagerReconcilePeriod:cpu-manager-reconcile-period`,
-		'b': `serializeImagePulls:serialize-image-pulls rotateCertificates:rotate-certificates serverTLSBootstrap registerNode:register-node failSwapOn:fail-swap-on
+		'b': `serializeImagePulls:serialize-image-pulls rotateCertificates:rotate-certificates serverTLSBootstrap registerNode:register-node
+			failSwapOn:fail-swap-on
 			protectKernelDefaults:protect-kernel-defaults makeIPTablesUtilChains:make-iptables-util-chains seccompDefault:seccomp-default
 			enableDebuggingHandlers:enable-debugging-handlers cpuCFSQuota:cpu-cfs-quota cgroupsPerQOS:cgroups-per-qos`,
-		's': `cgroupDriver:cgroup-driver address:address providerID:provider-id healthzBindAddress:healthz-bind-address cpuManagerPolicy:cpu-manager-policy memoryManagerPolicy:memory-manager-policy
+		's': `cgroupDriver:cgroup-driver address:address providerID:provider-id healthzBindAddress:healthz-bind-address
+			cpuManagerPolicy:cpu-manager-policy memoryManagerPolicy:memory-manager-policy
 			topologyManagerPolicy:topology-manager-policy topologyManagerScope:topology-manager-scope hairpinMode:hairpin-mode
 			reservedSystemCPUs:reserved-cpus containerLogMaxSize:container-log-max-size tlsMinVersion:tls-min-version
 			systemReservedCgroup:system-reserved-cgroup kubeReservedCgroup:kube-reserved-cgroup clusterDomain:cluster-domain`,
@@ -184,7 +186,20 @@ func (c *checks) checkKubeletSettings(o *manifest.Entry, at string, settings map
 	return all
 }
 
-// failAll refuses a text that has arguments, or settings of the same meaning.
+// KubeletArguments returns the fields of a KubeletConfiguration as arguments of the kubelet, without those that have the wrong form.
+func KubeletArguments(settings map[string]any) map[string]string {
+	args := map[string]string{}
+	for name, value := range settings {
+		field, known := kubeletFields()[name]
+		if text, what := field.text(value); known && what == "" {
+			args[field.argument] = text
+		}
+	}
+	return args
+}
+
+// failAll reports arguments as problems of the text that contains them, such as a patch or a list of flags. Each problem begins with the name
+// of its argument.
 func (c *checks) failAll(o *manifest.Entry, at string, all []replaced) {
 	for _, bad := range all {
 		c.fail(o.Problem(at, fmt.Sprintf("%s: %s", bad.name, bad.what), bad.fix))

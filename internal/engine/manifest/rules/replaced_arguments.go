@@ -91,8 +91,8 @@ func (c *checks) replacedOfServer(args map[string]string, config *bootstrapv1.Cl
 	return bad
 }
 
-// gives reports whether kubelets and all others get their rights from these modes of authorization. "Using Node Authorization" in the documentation of
-// Kubernetes: the role system:node is bound to nobody.
+// gives reports whether kubelets and all other clients have rights with these modes of authorization. Kubelets have none by RBAC: the role
+// system:node is bound to nobody ("Using Node Authorization" in the documentation of Kubernetes).
 func gives(modes []string) bool {
 	if slices.ContainsFunc(modes, func(mode string) bool { return slices.Contains([]string{"AlwaysAllow", "ABAC", "Webhook"}, mode) }) {
 		return true // policies that are not known here
@@ -119,7 +119,7 @@ func firstBlock(list string) netip.Prefix {
 	return block.Masked()
 }
 
-// boundElsewhere returns the address of a kube-controller-manager or kube-scheduler if no machine has it.
+// boundElsewhere returns the argument bind-address of a kube-controller-manager or kube-scheduler if no machine has the address.
 func boundElsewhere(args map[string]string) []replaced {
 	ip, err := netip.ParseAddr(args["bind-address"])
 	if err != nil || ip.IsUnspecified() || ip.IsLoopback() {
@@ -262,10 +262,11 @@ func (c *checks) checkReplacedOfKubelet(o *manifest.Entry, at string, r *bootstr
 	if folder := args["pod-manifest-path"]; plane && folder != "" && path.Clean(folder) != "/etc/kubernetes/manifests" {
 		fail("pod-manifest-path", "the control plane would not start: kubeadm writes its pods into /etc/kubernetes/manifests", "remove it")
 	}
-	for _, name := range []string{"kubeconfig", "bootstrap-kubeconfig"} {
-		file := map[string]string{"kubeconfig": "/etc/kubernetes/kubelet.conf", "bootstrap-kubeconfig": "/etc/kubernetes/bootstrap-kubelet.conf"}[name]
-		if given := args[name]; given != "" && given != file {
-			fail(name, fmt.Sprintf("kubeadm writes %s, and waits for a kubelet that uses it", file), "remove it")
+	for _, x := range []struct{ name, file string }{
+		{"kubeconfig", "/etc/kubernetes/kubelet.conf"}, {"bootstrap-kubeconfig", "/etc/kubernetes/bootstrap-kubelet.conf"},
+	} {
+		if given := args[x.name]; given != "" && given != x.file {
+			fail(x.name, fmt.Sprintf("kubeadm writes %s, and waits for a kubelet that uses it", x.file), "remove it")
 		}
 	}
 	if name := args["hostname-override"]; name != "" && name != r.Name {
@@ -286,7 +287,7 @@ func (c *checks) checkReplacedOfKubelet(o *manifest.Entry, at string, r *bootstr
 	}
 }
 
-// unhealthyKubelet returns the arguments with which kubeadm does not find a healthy kubelet: it asks where it has configured the kubelet
+// unhealthyKubelet returns the arguments that move the health check of a kubelet away from the address at which kubeadm waits for it
 // (WaitForKubelet in cmd/kubeadm/app/util/apiclient/wait.go).
 func unhealthyKubelet(args map[string]string) (bad []replaced) {
 	const what = "kubeadm asks for the health of the kubelet at 127.0.0.1:10248, and would find nobody there"
@@ -299,8 +300,8 @@ func unhealthyKubelet(args map[string]string) (bad []replaced) {
 	return bad
 }
 
-// uselessKubelet returns the arguments with which a machine of kubeadm or EKS does not become a Node that runs pods: its kubelet does not
-// run (ListenAndServeKubeletServer in pkg/kubelet/server), or the cloud controller manager finds no machine of the Node.
+// uselessKubelet returns the arguments with which a machine, of kubeadm or of EKS, does not become a Node that runs pods. With some, the kubelet
+// does not start (ListenAndServeKubeletServer in pkg/kubelet/server); with others, the cloud controller manager does not find the machine.
 func (c *checks) uselessKubelet(args map[string]string) (bad []replaced) {
 	const remove = "remove it"
 	if on, err := strconv.ParseBool(args["register-node"]); err == nil && !on {

@@ -118,6 +118,7 @@ func (r *removals) there(t *testing.T, base, m *manifest.Cluster, a *awssim.AWS,
 	if err != nil || !inPlace(p) {
 		return false, false
 	}
+	before := resourcesOf(a)
 	if err := r.apply(t, m, a, what); errors.As(err, new(*plan.RefusedError)) {
 		return false, false
 	}
@@ -130,7 +131,28 @@ func (r *removals) there(t *testing.T, base, m *manifest.Cluster, a *awssim.AWS,
 		t.Errorf("%s, taken back: there are still differences: %v", what, p.Steps)
 		return true, true
 	}
+	after := resourcesOf(a)
+	if lost, left := without(before, after), without(after, before); len(lost)+len(left) > 0 {
+		t.Errorf("%s, taken back: lost %q, left %q", what, lost, left)
+		return true, true
+	}
 	return true, false
+}
+
+// resourcesOf describes the resources of an account, without what a change that is taken back may leave: versions of launch
+// templates, the network interfaces of pods, and tags that were added, because the tags of others are not known.
+func resourcesOf(a *awssim.AWS) (out []string) {
+	for _, line := range enginetest.Unnumbered(enginetest.Described(a)) {
+		if !strings.HasPrefix(line, "Interface aws-K8S") {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// without returns the lines that a list has more than another one.
+func without(all, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(line string) bool { return slices.Contains(others, line) })
 }
 
 // apply applies a manifest. Its run may be refused, or AWS may refuse a value, but it does not wait without

@@ -19,6 +19,7 @@ func (svc *Service) simulateRoles() {
 	core.On(svc.Account, svc.listRoles, "Marker", "MaxItems", "PathPrefix")
 	core.On(svc.Account, svc.createRoleCall, "RoleName", "AssumeRolePolicyDocument", "Description", "MaxSessionDuration", "Path", "PermissionsBoundary", "Tags")
 	core.On(svc.Account, svc.deleteRoleCall, "RoleName")
+	core.On(svc.Account, svc.putRolePermissionsBoundary, "RoleName", "PermissionsBoundary")
 	core.On(svc.Account, svc.updateAssumeRolePolicy, "RoleName", "PolicyDocument")
 	core.On(svc.Account, svc.tagRole, "RoleName", "Tags")
 	core.On(svc.Account, svc.untagRole, "RoleName", "TagKeys")
@@ -228,6 +229,19 @@ func (svc *Service) updateAssumeRolePolicy(in *iam.UpdateAssumeRolePolicyInput) 
 	}
 	r.Trust = aws.ToString(in.PolicyDocument)
 	return &iam.UpdateAssumeRolePolicyOutput{}, nil
+}
+
+func (svc *Service) putRolePermissionsBoundary(in *iam.PutRolePermissionsBoundaryInput) (*iam.PutRolePermissionsBoundaryOutput, error) {
+	r, err := svc.Role(in.RoleName)
+	if err != nil {
+		return nil, err
+	}
+	boundary := aws.ToString(in.PermissionsBoundary)
+	if !svc.policyExists(boundary) {
+		return nil, NoEntity("Scope ARN:", boundary)
+	}
+	r.Boundary = boundary
+	return &iam.PutRolePermissionsBoundaryOutput{}, nil
 }
 
 func (svc *Service) tagRole(in *iam.TagRoleInput) (*iam.TagRoleOutput, error) {

@@ -82,18 +82,9 @@ const mostObject = 4 << 20
 // load reads the object from which Ignition loads its configuration: s3://bucket/key, or a link
 // to it.
 func load(ctx context.Context, c *cloud.Clients, source string) ([]byte, error) {
-	at, err := url.Parse(source)
+	bucket, key, err := objectAt(source)
 	if err != nil {
-		return nil, fmt.Errorf("the user data names a source that is not a URL: %w", err)
-	}
-	bucket, _, link := strings.Cut(at.Host, ".s3.")
-	key := strings.TrimPrefix(at.Path, "/")
-	if strings.HasPrefix(at.Host, "s3.") { // a bucket with dots in its name
-		link = true
-		bucket, key, _ = strings.Cut(key, "/")
-	}
-	if !link && at.Scheme != "s3" {
-		return nil, fmt.Errorf("it is not in a bucket, but at %s", at.Host)
+		return nil, err
 	}
 	out, err := c.S3.GetObject(ctx, &awss3.GetObjectInput{Bucket: &bucket, Key: &key})
 	switch {
@@ -106,4 +97,22 @@ func load(ctx context.Context, c *cloud.Clients, source string) ([]byte, error) 
 	}
 	defer out.Body.Close() //nolint:errcheck // it was only read
 	return io.ReadAll(io.LimitReader(out.Body, mostObject))
+}
+
+// objectAt returns the bucket and the key of an object from its address: s3://bucket/key, or a link to it.
+func objectAt(source string) (bucket, key string, err error) {
+	at, err := url.Parse(source)
+	if err != nil {
+		return "", "", fmt.Errorf("the user data names a source that is not a URL: %w", err)
+	}
+	bucket, _, link := strings.Cut(at.Host, ".s3.")
+	key = strings.TrimPrefix(at.Path, "/")
+	if strings.HasPrefix(at.Host, "s3.") { // a bucket with dots in its name
+		link = true
+		bucket, key, _ = strings.Cut(key, "/")
+	}
+	if !link && at.Scheme != "s3" {
+		return "", "", fmt.Errorf("it is not in a bucket, but at %s", at.Host)
+	}
+	return bucket, key, nil
 }

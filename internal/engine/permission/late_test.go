@@ -32,7 +32,7 @@ func late() map[string]string {
 			AddTags ApplySecurityGroupsToLoadBalancer ConfigureHealthCheck CreateOrUpdateTags CreateTags
 			ModifyInstanceMetadataOptions ModifyListener ModifyLoadBalancerAttributes ModifyNetworkInterfaceAttribute
 			ModifySubnetAttribute ModifyTargetGroup ModifyTargetGroupAttributes ModifyVpcAttribute ModifyVpcEndpoint PutBucketPolicy
-			PutBucketTagging PutLifecycleHook PutRolePolicy PutRule PutTargets ReplaceRoute ReplaceRouteTableAssociation ResumeProcesses SetQueueAttributes SetSecurityGroups SetSubnets
+			PutBucketTagging PutLifecycleHook PutRolePermissionsBoundary PutRolePolicy PutRule PutTargets ReplaceRoute ReplaceRouteTableAssociation ResumeProcesses SetQueueAttributes SetSecurityGroups SetSubnets
 			SuspendProcesses TagOpenIDConnectProvider TagQueue TagResource TagRole UpdateAccessEntry UpdateAddon UpdateClusterConfig
 			UpdateClusterVersion UpdatePodIdentityAssociation`,
 		"a machine that runs, although the cluster is stopped, loses nothing, and the next stop finds it": `

@@ -168,7 +168,8 @@ func sometimes() []string {
 		"elasticloadbalancing:AttachLoadBalancerToSubnets", // when they change
 		"ssm:DescribeParameters",                           // for the keys of the cluster only with --kms-key
 		"iam:GetRolePolicy", "iam:PutRolePolicy",           // for the controller of Karpenter
-		"secretsmanager:PutSecretValue", // when the boot data is stored again
+		"iam:PutRolePermissionsBoundary", // when that of an existing role changes
+		"secretsmanager:PutSecretValue",  // when the boot data is stored again
 	}
 }
 

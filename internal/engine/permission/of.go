@@ -7,6 +7,7 @@ import (
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
+	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
@@ -105,6 +106,9 @@ func unusedOfEKS(m *manifest.Cluster) (actions []string) {
 	if !m.EKS.EnableIAM && len(m.EKS.PodRoles(m.Region)) == 0 {
 		actions = append(actions, "iam:GetPolicy")
 	}
+	if !setsBoundary(m) {
+		actions = append(actions, "iam:PutRolePermissionsBoundary")
+	}
 	if !m.EKS.HasKarpenter() { // no other role has what these are for, unless somebody has added it
 		actions = append(
 			actions,
@@ -116,6 +120,13 @@ func unusedOfEKS(m *manifest.Cluster) (actions []string) {
 		)
 	}
 	return actions
+}
+
+// setsBoundary reports whether the manifest gives a role of EKS a permissions boundary.
+func setsBoundary(m *manifest.Cluster) bool {
+	return m.EKS.ControlPlane.Spec.RolePermissionsBoundary != "" ||
+		slices.ContainsFunc(m.Pools, func(p manifest.Pool) bool { return p.Managed != nil && p.Managed.Spec.RolePermissionsBoundary != "" }) ||
+		slices.ContainsFunc(m.EKS.Fargate, func(f *expinfrav1.AWSFargateProfile) bool { return f.Spec.RolePermissionsBoundary != "" })
 }
 
 // ofEKS adds the roles and the key of a cluster of EKS.

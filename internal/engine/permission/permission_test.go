@@ -22,7 +22,6 @@ func needs(c call) []string {
 		{"s3", "ListObjectVersions"}:           {"s3:ListBucketVersions"},
 		{"s3", "DeleteObjects"}:                {"s3:DeleteObject", "s3:DeleteObjectVersion"},
 		{"sts", "GetCallerIdentity"}:           {}, // always allowed
-		{"eks", "ListIdentityProviderConfigs"}: {}, // only for an import, which says so if it is denied, and for a provider of another name
 		{"iam", "SimulatePrincipalPolicy"}:     {}, // a run goes on without it
 		{"pricing", "GetProducts"}:             {}, // these two only for the cost in a plan, which says so if they are denied; spot prices also for a warning
 		{"ec2", "DescribeSpotPriceHistory"}:    {},

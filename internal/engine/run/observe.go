@@ -16,6 +16,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/s3"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/rules"
@@ -72,12 +73,71 @@ func (o *observer) observe(ctx context.Context) (err error) {
 	if inv.Balancers, err = existingBalancers(ctx, c, spec); err != nil {
 		return fmt.Errorf("load balancers: %w", err)
 	}
+	if err := o.observeTurnedOff(ctx); err != nil {
+		return err
+	}
+	if err := o.observeLeft(ctx); err != nil {
+		return err
+	}
 	if b := spec.S3Bucket; b != nil && b.PresignedURLDuration == nil || m.EKS.HasKarpenter() { // ARNs in policies
 		who, err := iam.Caller(ctx, c)
 		if err != nil {
 			return fmt.Errorf("account ID: %w", err)
 		}
 		inv.Account = who.Account
+	}
+	return nil
+}
+
+// observeTurnedOff reads what a self-managed cluster may have that is not in its manifest any more. A deletion finds it by its tags.
+func (o *observer) observeTurnedOff(ctx context.Context) (err error) {
+	m, inv := o.m, &o.inv
+	if m.EKS != nil || m.External || o.deep == identity || len(inv.Subnets) == 0 {
+		return nil
+	}
+	if inv.TargetGroups, err = elb.OwnedTargetGroups(ctx, o.c, inv.Subnets[0].VPC); err != nil {
+		return fmt.Errorf("target groups of the cluster: %w", err)
+	}
+	if m.Infra.Spec.S3Bucket == nil {
+		if inv.Bucket, err = s3.StoredBucketName(ctx, o.c); err != nil {
+			return fmt.Errorf("bucket of the cluster: %w", err)
+		}
+	}
+	return nil
+}
+
+// observeLeft reads the parts of the network, and what uses the subnets of a managed network that are not in the manifest any more.
+func (o *observer) observeLeft(ctx context.Context) (err error) {
+	c, m, inv := o.c, o.m, &o.inv
+	if m.External || o.deep == identity || len(inv.Subnets) == 0 {
+		return nil
+	}
+	left := &inv.Left
+	if left.Groups, err = ec2.OwnedSecurityGroups(inv.Subnets[0].VPC)(ctx, c); err != nil {
+		return fmt.Errorf("security groups of the cluster: %w", err)
+	}
+	if m.Infra.Spec.NetworkSpec.VPC.ID != "" {
+		return nil
+	}
+	if left.NATGateways, err = ec2.NATGateways(ctx, c); err != nil {
+		return fmt.Errorf("NAT gateways of the cluster: %w", err)
+	}
+	if left.Addresses, err = ec2.Addresses(ctx, c); err != nil {
+		return fmt.Errorf("addresses of NAT gateways: %w", err)
+	}
+	left.Addresses = slices.DeleteFunc(slices.Clone(left.Addresses), func(s ec2.ElasticIPState) bool { return !s.IsOwned(c) })
+	if left.Tables, err = ec2.RouteTables(ctx, c); err != nil {
+		return fmt.Errorf("route tables of the cluster: %w", err)
+	}
+	var unlisted []string
+	for _, s := range topology.UnlistedSubnets(m, inv.Subnets) {
+		unlisted = append(unlisted, s.ID)
+	}
+	if len(unlisted) == 0 {
+		return nil
+	}
+	if left.Users, err = ec2.UsersOfSubnets(ctx, c, unlisted, topology.OwnBalancers(m)); err != nil {
+		return fmt.Errorf("network interfaces in subnets that are not in the manifest: %w", err)
 	}
 	return nil
 }
@@ -110,9 +170,15 @@ func (o *observer) observeEKS(ctx context.Context) (err error) {
 	if inv.EKS.Cluster == nil {
 		return nil
 	}
-	addons, entries := partsInManifest(m)
-	if inv.EKS.Leaving, err = eks.LeavingParts(ctx, c, inv.EKS, addons, entries); err != nil {
+	if inv.EKS.Leaving, err = eks.LeavingParts(ctx, c, inv.EKS, partsInManifest(m, inv.NodeRoles)); err != nil {
 		return fmt.Errorf("parts of the EKS cluster: %w", err)
+	}
+	provider := ""
+	if p := m.EKS.ControlPlane.Spec.OIDCIdentityProviderConfig; p != nil {
+		provider = p.IdentityProviderConfigName
+	}
+	if inv.EKS.IdentityProvider, err = eks.OtherIdentityProvider(ctx, c, inv.EKS.Cluster.Name, provider); err != nil {
+		return fmt.Errorf("identity provider of the EKS cluster: %w", err)
 	}
 	return nil
 }
@@ -146,14 +212,28 @@ func (o *observer) observeOtherEKS(ctx context.Context) error {
 	return nil
 }
 
-// partsInManifest returns the names of the add-ons of a manifest, and the principals of its
-// access entries with whether they are administrators.
-func partsInManifest(m *manifest.Cluster) (addons, entries map[string]bool) {
-	addons, entries = map[string]bool{}, map[string]bool{}
+// partsInManifest returns the names of the parts that a manifest has. nodeRoles are the ARNs of the roles of machines, by instance profile.
+func partsInManifest(m *manifest.Cluster, nodeRoles map[string]string) eks.Kept {
+	kept := eks.Kept{
+		OIDCProvider: m.EKS.ControlPlane.Spec.AssociateOIDCProvider,
+		NodeGroups:   map[string]bool{}, Fargate: map[string]bool{}, Addons: map[string]bool{}, Entries: map[string]bool{}, Roles: map[string]bool{},
+		MakesRoles: m.EKS.EnableIAM,
+	}
+	for _, p := range m.Pools {
+		if p.Managed != nil {
+			kept.NodeGroups[p.Managed.Spec.EKSNodegroupName], kept.Roles[p.Managed.Spec.RoleName] = true, true
+		}
+	}
+	for _, f := range m.EKS.Fargate {
+		kept.Fargate[f.Spec.ProfileName], kept.Roles[f.Spec.RoleName] = true, true
+	}
+	for _, arn := range nodeRoles {
+		kept.Roles[iam.RoleName(arn)] = true
+	}
 	spec := &m.EKS.ControlPlane.Spec
 	if spec.Addons != nil {
 		for _, a := range *spec.Addons {
-			addons[a.Name] = true
+			kept.Addons[a.Name] = true
 		}
 	}
 	for _, e := range spec.AccessEntries {
@@ -161,9 +241,9 @@ func partsInManifest(m *manifest.Cluster) (addons, entries map[string]bool) {
 		for _, p := range e.AccessPolicies {
 			policies = append(policies, eks.AccessPolicy{ARN: p.PolicyARN, Namespaces: p.AccessScope.Namespaces})
 		}
-		entries[e.PrincipalARN] = eks.AccessEntryState{Policies: policies}.IsAdmin()
+		kept.Entries[e.PrincipalARN] = eks.AccessEntryState{Policies: policies}.IsAdmin()
 	}
-	return addons, entries
+	return kept
 }
 
 // missingRoles returns the ARNs of roles of add-ons that do not exist.

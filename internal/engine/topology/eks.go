@@ -444,12 +444,15 @@ func (in inputs) leavingRemarks() (out []string) {
 // addIdentityProvider adds the OIDC identity provider for users, after all other changes
 // to the cluster.
 func addIdentityProvider(g *graph.Graph, in inputs, cluster *graph.Ref[eks.ClusterState]) {
+	after := resourcesOf(g, "node-group", "fargate-profile", "access-entry", "addon")
+	if other := in.inv.EKS.IdentityProvider; other != "" { // EKS takes one
+		after = append(after, eks.RetireIdentityProvider(g, plan.ID(eks.IdentityProviderKind+"/"+other), other, cluster, after))
+	}
 	c := in.m.EKS.ControlPlane.Spec.OIDCIdentityProviderConfig
 	if c == nil {
 		return
 	}
-	after := resourcesOf(g, "node-group", "fargate-profile", "access-entry", "addon")
-	id := plan.ID("identity-provider/" + c.IdentityProviderConfigName)
+	id := plan.ID(eks.IdentityProviderKind + "/" + c.IdentityProviderConfigName)
 	graph.Add(g, id, &eks.IdentityProvider{
 		Cluster: cluster, Name: c.IdentityProviderConfigName, Issuer: c.IssuerURL, Client: c.ClientID, UserClaim: text(c.UsernameClaim),
 		UserPrefix: text(c.UsernamePrefix), GroupsClaim: text(c.GroupsClaim), GroupsPrefix: text(c.GroupsPrefix), RequiredClaims: c.RequiredClaims,

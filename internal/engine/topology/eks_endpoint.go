@@ -16,12 +16,13 @@ func (in inputs) addNATAddresses(e *eks.Cluster, net network) error {
 		return nil
 	}
 	e.NATAddresses = net.addresses
-	for _, address := range in.inv.WaysOut {
+	waysOut := slices.Concat(in.inv.WaysOut, net.left)
+	for _, address := range waysOut {
 		e.PublicCIDRs = append(e.PublicCIDRs, ec2.HostBlock(address))
 	}
 	slices.Sort(e.PublicCIDRs)
 	e.PublicCIDRs = slices.Compact(e.PublicCIDRs)
-	if len(e.NATAddresses)+len(in.inv.WaysOut) > 0 {
+	if len(e.NATAddresses)+len(waysOut) > 0 {
 		return nil
 	}
 	return fmt.Errorf(

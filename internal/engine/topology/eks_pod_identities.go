@@ -1,8 +1,6 @@
 package topology
 
 import (
-	"strings"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eventbridge"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
@@ -35,7 +33,7 @@ func podIdentityID(account string) plan.ID { return plan.ID(eks.PodIdentityKind 
 // podRole adds the role of pods, once for each role: the lookup of an existing one by its ARN, or the one that is made for the
 // cluster with the policies of the manifest.
 func podRole(g *graph.Graph, in inputs, r manifest.PodRole, purpose string) *graph.Ref[iam.RoleState] {
-	name := r.RoleARN[strings.LastIndex(r.RoleARN, "/")+1:]
+	name := iam.RoleName(r.RoleARN)
 	if r.RoleARN == "" {
 		name = in.m.EKS.PodRoleName(in.m.Region, purpose)
 	}

@@ -74,7 +74,7 @@ func addMachines(
 	addWorkloads(g, in, k)
 	finishRestore(g, p.boot.restore, k)
 	retireNodeGroups(g, in, p.eks)
-	retirePools(g, in)
+	retirePools(g, in, p.boot.bucket)
 	deleteBootData(g, in, p.boot, plan, all)
 	return all, remarks, nil
 }

@@ -23,6 +23,7 @@ type network struct {
 	ipv6      bool
 	subnets   []subnet                         // in CAPA's order: public before private, zone by zone
 	addresses []*graph.Ref[ec2.ElasticIPState] // of the NAT gateways
+	left      []string                         // addresses of NAT gateways of subnets that are not in the manifest any more
 	remarks   []string                         // messages for the user
 }
 
@@ -150,6 +151,7 @@ func addNetwork(g *graph.Graph, in inputs) (network, error) {
 	for _, x := range gateways {
 		n.addresses = append(n.addresses, x.address)
 	}
+	n.left = in.leftAddresses(gateways)
 	n.subnets = addRouteTables(g, in, n, gateways, egressOnly, addCarrierGateway(g, in, n))
 	addGatewayEndpoint(g, in, n)
 	addFlowLog(g, in, n.vpc)
@@ -459,6 +461,9 @@ func addRouteTables(
 	return out
 }
 
+// s3Endpoint is the ID of the gateway endpoint of S3.
+const s3Endpoint plan.ID = "vpc-endpoint/s3"
+
 // addGatewayEndpoint adds the gateway endpoint of S3 where machines load their
 // Ignition configuration from a bucket.
 func addGatewayEndpoint(g *graph.Graph, in inputs, n network) {
@@ -469,9 +474,9 @@ func addGatewayEndpoint(g *graph.Graph, in inputs, n network) {
 	for _, s := range n.subnets {
 		tables = append(tables, s.table)
 	}
-	graph.Add(g, "vpc-endpoint/s3", &ec2.GatewayEndpoint{
+	graph.Add(g, s3Endpoint, &ec2.GatewayEndpoint{
 		VPC: n.vpc, Service: "com.amazonaws." + in.m.Region + ".s3", RouteTables: tables,
-		Tags: in.tags("vpc-endpoint/s3", in.m.Name+"-endpoint-s3", roleCommon),
+		Tags: in.tags(s3Endpoint, in.m.Name+"-endpoint-s3", roleCommon),
 	}, in.infra("spec.s3Bucket"))
 }
 

@@ -8,6 +8,10 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/s3"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
@@ -50,7 +54,7 @@ func retireNodeGroups(g *graph.Graph, in inputs, cluster *graph.Ref[eks.ClusterS
 
 // retirePools retires pools that are not desired any more. A pool is found by its launch
 // template, so that is deleted last.
-func retirePools(g *graph.Graph, in inputs) {
+func retirePools(g *graph.Graph, in inputs, bucket *graph.Ref[s3.BucketState]) {
 	var groups []graph.Resource // retired node groups: they do not report their template
 	for _, r := range resourcesOf(g, "node-group") {
 		if r.Role() == graph.RoleRetired {
@@ -75,8 +79,10 @@ func retirePools(g *graph.Graph, in inputs) {
 			graph.With(after),
 			graph.Label(plan.ID("auto-scaling-group/"+name)),
 		)
+		data := graph.Retire(g, plan.ID("boot-data/"+name), &bootdata.Left{Template: t.Name, Bucket: bucket, Pool: pool}, from, graph.PartOf(pool.ID()))
+		first := append([]graph.Resource{pool, data}, groups...)
 		graph.Retire(g, plan.ID("retired/launch-template/"+name), &ec2.LaunchTemplate{Name: t.Name, Tags: tags("launch-template")},
-			from, graph.With(graph.Awaits(append(groups, pool)...), graph.Outlives(append(groups, pool)...)), graph.Label(plan.ID("launch-template/"+name)))
+			from, graph.With(graph.Awaits(first...), graph.Outlives(first...)), graph.Label(plan.ID("launch-template/"+name)))
 	}
 }
 
@@ -96,6 +102,11 @@ func retireEKS(g *graph.Graph, in inputs, cluster *graph.Ref[eks.ClusterState], 
 			eks.RetireAddon(g, id, name, cluster, addons)
 		}
 	}
+	for _, arn := range in.inv.EKS.Leaving.Roles {
+		if g.Resource(roleID(arn)) == nil {
+			eks.RetireRoleOfNodes(g, arn, cluster, graph.Awaits(machinesLeaving(g)...))
+		}
+	}
 	access := graph.Awaits(slices.Concat(desiredOf(g, "access-entry", "aws-auth", "eks-authentication"), machinesLeaving(g))...)
 	for _, principal := range in.inv.EKS.AccessEntries {
 		if id := plan.ID("access-entry/" + principal); g.Resource(id) == nil && !nodeRoles[principal] && g.Resource(roleID(principal)) == nil {
@@ -104,11 +115,53 @@ func retireEKS(g *graph.Graph, in inputs, cluster *graph.Ref[eks.ClusterState], 
 	}
 	retireKarpenter(g, in)
 	retirePodRoles(g, in)
+	if in.inv.EKS.Leaving.OIDCProvider {
+		eks.RetireOIDCProvider(g, eks.OIDCProviderKind, cluster, graph.Awaits(desiredOf(g, "addon", eks.PodIdentityKind)...))
+	}
 }
 
 // roleID is the ID in the graph of the role with an ARN, if a node group or a Fargate profile
 // uses it: without its access entry, their nodes are locked out.
-func roleID(arn string) plan.ID { return plan.ID("role/" + arn[strings.LastIndex(arn, "/")+1:]) }
+func roleID(arn string) plan.ID { return plan.ID("role/" + iam.RoleName(arn)) }
+
+// retireNetwork retires load balancers, listeners, the bucket of boot data and the security group of a bastion that are not desired any more.
+// The load balancer of the API server stays, whatever the manifest says: its name is in certificates and kubeconfigs.
+func retireNetwork(g *graph.Graph, in inputs, net network) {
+	for _, t := range in.inv.TargetGroups {
+		name, is := strings.CutPrefix(t.Tags[cloud.ResourceTag], "target-group/")
+		id := plan.ID("target-group/" + name)
+		if !is || name == "api" || g.Resource(id) != nil || len(t.LoadBalancer) > 1 {
+			continue
+		}
+		elb.RetireTargetGroup(g, id, t.ID, retireForwarder(g, in, name, t))
+	}
+	if in.inv.Bucket != "" {
+		endpoint := graph.Retire(g, s3Endpoint, &ec2.GatewayEndpoint{VPC: net.vpc, Tags: in.tags(s3Endpoint, "", roleCommon)},
+			graph.From("no longer in the manifest"), graph.With(runPods(g)))
+		s3.RetireBucket(g, "bucket", in.inv.Bucket, append(graph.Awaits(endpoint), runPods(g)...))
+	}
+	if groups := in.inv.Left.Groups; len(groups) > 0 {
+		users := graph.Awaits(resourcesOf(g, "security-group-rules", "retired")...)
+		retireTagged(g, groups, "security-group", ec2.OwnedSecurityGroups(groups[0].VPC), &ec2.SecurityGroup{}, users)
+	}
+}
+
+// retireForwarder retires what forwards connections to a target group: the secondary load balancer, or a listener. It returns nil
+// if nothing does.
+func retireForwarder(g *graph.Graph, in inputs, name string, t elb.TargetGroupState) graph.Resource {
+	if len(t.LoadBalancer) == 0 {
+		return nil
+	}
+	balancer := t.LoadBalancer[0]
+	if !strings.HasPrefix(name, "secondary/") || in.spec.SecondaryControlPlaneLoadBalancer != nil {
+		return elb.RetireListener(g, plan.ID("listener/"+name), balancer, t.ID)
+	}
+	id := plan.ID(elb.LoadBalancerKind + "/secondary/network")
+	if added := g.Resource(id); added != nil {
+		return added
+	}
+	return elb.RetireLoadBalancer(g, id, balancer)
+}
 
 // machinesLeaving lists the nodes that are deleted. Until they are gone, they need the access
 // entries of their roles.

@@ -50,7 +50,7 @@ func addSecurityGroups(g *graph.Graph, in inputs, n network) (securityGroups, gr
 			continue // an existing group keeps its rules
 		}
 		graph.Add(g, plan.ID("security-group-rules/"+string(role)), &ec2.SecurityGroupRules{
-			Group: groups[role], Rules: unique(rules.ingress(role)), Shared: role == infrav1.SecurityGroupLB,
+			Group: groups[role], Rules: unique(rules.ingress(role)), Shared: role == infrav1.SecurityGroupLB, Own: forTargets,
 		}, in.infra("spec.network"))
 	}
 	var subnets []graph.Resource
@@ -68,11 +68,7 @@ func addSecurityGroup(g *graph.Graph, in inputs, n network, role infrav1.Securit
 	if given := in.spec.NetworkSpec.SecurityGroupOverrides[role]; given != "" {
 		return graph.Use(g, id, ec2.SecurityGroupByID(n.vpc, given), graph.With(graph.On(n.vpc)), in.infra("spec.network.securityGroupOverrides"))
 	}
-	name := fmt.Sprintf("%s-%s", in.m.Name, role)
-	if strings.HasPrefix(name, "sg-") {
-		name = "@" + name // AWS reserves the prefix for IDs
-	}
-	more := cloud.Tags{}
+	name, more := in.groupName(role), cloud.Tags{}
 	if role == infrav1.SecurityGroupLB {
 		more = in.cloudProvider(cloud.Owned)
 	}
@@ -80,6 +76,15 @@ func addSecurityGroup(g *graph.Graph, in inputs, n network, role infrav1.Securit
 		VPC: n.vpc, Name: name, Description: fmt.Sprintf("Kubernetes cluster %s: %s", in.m.Name, role),
 		Tags: in.tags(id, name, string(role), more),
 	}, in.infra("spec.network"))
+}
+
+// groupName returns the name of the security group of a role.
+func (in inputs) groupName(role infrav1.SecurityGroupRole) string {
+	name := fmt.Sprintf("%s-%s", in.m.Name, role)
+	if strings.HasPrefix(name, "sg-") {
+		return "@" + name // AWS reserves the prefix for IDs
+	}
+	return name
 }
 
 // securityGroupRules builds the rules of security groups.
@@ -170,7 +175,7 @@ func (s securityGroupRules) apiServerRules() (out []ec2.IngressRule) {
 			out = append(out, rule)
 		}
 		rule.Address = nil
-		for _, ip := range s.in.inv.NATAddresses {
+		for _, ip := range slices.Concat(s.in.inv.NATAddresses, s.net.left) {
 			rule.CIDR = ip + "/32"
 			out = append(out, rule)
 		}
@@ -209,6 +214,9 @@ func (s securityGroupRules) wholeVPC(rule ec2.IngressRule) []ec2.IngressRule {
 	return out
 }
 
+// forTargets is how the descriptions of these rules begin, as in CAPA. Nobody else describes rules so.
+const forTargets = "Allow NLB traffic to the control plane instances"
+
 // networkLoadBalancerRules permit network load balancers to reach their targets: packets
 // have the client's address or one of the VPC's.
 func (s securityGroupRules) networkLoadBalancerRules() (out []ec2.IngressRule) {
@@ -225,12 +233,12 @@ func (s securityGroupRules) networkLoadBalancerRules() (out []ec2.IngressRule) {
 	all := s.in.networkLoadBalancers()
 	if len(all) > 0 {
 		anybody := slices.ContainsFunc(all, func(lb *infrav1.AWSLoadBalancerSpec) bool { return lb.PreserveClientIP })
-		add(anybody, apiPort, "Allow NLB traffic to the control plane instances.")
+		add(anybody, apiPort, forTargets+".")
 	}
 	for _, lb := range all {
 		for _, l := range lb.AdditionalListeners {
 			port := int32(l.Port) //nolint:gosec // a port
-			add(lb.PreserveClientIP, port, fmt.Sprintf("Allow NLB traffic to the control plane instances on port %d.", port))
+			add(lb.PreserveClientIP, port, fmt.Sprintf("%s on port %d.", forTargets, port))
 		}
 	}
 	return out
@@ -262,7 +270,7 @@ func (s securityGroupRules) expand(given []infrav1.IngressRule) (out []ec2.Ingre
 			for _, a := range s.net.addresses {
 				add(func(r *ec2.IngressRule) { r.Address = a })
 			}
-			for _, ip := range s.in.inv.NATAddresses {
+			for _, ip := range slices.Concat(s.in.inv.NATAddresses, s.net.left) {
 				add(func(r *ec2.IngressRule) { r.CIDR = ip + "/32" })
 			}
 			continue

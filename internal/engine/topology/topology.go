@@ -17,6 +17,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
@@ -40,7 +41,10 @@ type Inventory struct {
 	Account      string                       // account ID; only if a bucket policy needs it
 	NATAddresses []string                     // of NAT gateways in existing subnets
 	WaysOut      []string                     // addresses of the NAT gateways to which the routes of existing private subnets lead
+	Left         LeftNetwork                  // parts of the network, also those that are not in the manifest any more
 	Balancers    map[string]bool              // names of existing load balancers
+	TargetGroups []elb.TargetGroupState       // of the cluster
+	Bucket       string                       // name of the bucket of the cluster, if it is not in the manifest; "" for none
 	Initialized  bool                         // a machine has been launched to run kubeadm init
 	Restore      *secrets.RestoreState        // the last restore of etcd; nil for none
 	InitMachine  string                       // that machine's ID
@@ -183,13 +187,15 @@ func build(g *graph.Graph, in inputs) (Cluster, error) {
 		retireEKS(g, in, p.eks, plane.access.roles)
 		addIdentityProvider(g, in, p.eks)
 	}
+	retireNetwork(g, in, net)
+	retireSubnets(g, in)
 	return Cluster{
 		Endpoint: p.boot.endpoint,
 		API:      api,
 		Machines: machines,
 		VPC:      net.vpc,
 		Subnets:  net.list(),
-		Remarks:  slices.Concat(net.remarks, plane.remarks, plan.remarks, in.restoreRemarks(), remarks),
+		Remarks:  slices.Concat(net.remarks, in.leftRemarks(), plane.remarks, plan.remarks, in.restoreRemarks(), remarks),
 		Joinable: in.m.EKS != nil || in.usesAPIServer() || plan.keepsToken,
 		Members:  in.members(),
 	}, err

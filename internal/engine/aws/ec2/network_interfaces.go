@@ -180,6 +180,26 @@ func describeInterfaces(ctx context.Context, c *cloud.Clients, filters ...types.
 	return cloud.Pages(ctx, p, func(o *ec2.DescribeNetworkInterfacesOutput) []types.NetworkInterface { return o.NetworkInterfaces })
 }
 
+// UsersOfSubnets lists what uses some subnets, as text, without NAT gateways and the network load balancers that have one of some names.
+func UsersOfSubnets(ctx context.Context, c *cloud.Clients, subnets, balancers []string) (users []string, err error) {
+	found, err := describeInterfaces(ctx, c, cloud.Filter("subnet-id", subnets...))
+	for _, x := range found {
+		own := func(name string) bool { return strings.HasPrefix(aws.ToString(x.Description), "ELB net/"+name+"/") }
+		if x.InterfaceType == types.NetworkInterfaceTypeNatGateway || slices.ContainsFunc(balancers, own) {
+			continue
+		}
+		name := interfaceName(x)
+		if a := x.Attachment; a != nil && a.InstanceId != nil {
+			name = *a.InstanceId
+		}
+		if !slices.Contains(users, name) {
+			users = append(users, name)
+		}
+	}
+	slices.Sort(users)
+	return users, err
+}
+
 // blockingInterfaces lists the network interfaces that prevent the deletion of a VPC,
 // subnet or security group, as text; "" if there are none or the call fails.
 func blockingInterfaces(ctx context.Context, c *cloud.Clients, filter, id string) string {

@@ -114,6 +114,14 @@ func (g *SecurityGroup) Blockers(ctx context.Context, c *cloud.Clients, have *Se
 	return blockingInterfaces(ctx, c, "group-id", have.ID)
 }
 
+// OwnedSecurityGroups lists the security groups of a VPC that the cluster owns.
+func OwnedSecurityGroups(vpc string) kind.Listing[SecurityGroupState] {
+	return func(ctx context.Context, c *cloud.Clients) ([]SecurityGroupState, error) {
+		all, err := SecurityGroups(ctx, c, vpc)
+		return slices.DeleteFunc(slices.Clone(all), func(s SecurityGroupState) bool { return !s.IsOwned(c) }), err
+	}
+}
+
 // SecurityGroups lists all security groups of a VPC, owned or not.
 func SecurityGroups(ctx context.Context, c *cloud.Clients, vpc string) ([]SecurityGroupState, error) {
 	return cloud.Remember(ctx, c, "security groups of "+vpc, func(ctx context.Context) ([]SecurityGroupState, error) {

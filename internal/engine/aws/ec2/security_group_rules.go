@@ -22,8 +22,9 @@ type SecurityGroupRules struct {
 	Group *graph.Ref[SecurityGroupState]
 	Rules []IngressRule
 	// Shared: controllers add rules to the group, too, such as the cloud controller
-	// manager for load balancers. Other rules are not revoked.
+	// manager for load balancers. Other rules are not revoked, unless their description begins with Own.
 	Shared bool
+	Own    string
 }
 
 // IngressRule allows traffic from one source: one of CIDR, From, FromID, Address and VPC
@@ -82,13 +83,14 @@ func (r *SecurityGroupRules) Find(ctx context.Context, c *cloud.Clients) (*Secur
 	return nil, nil
 }
 
-// Diff implements graph.Desired. In a shared group, only rules are compared that are
-// desired, possibly with another description.
+// Diff implements graph.Desired. In a shared group, only rules are compared that a run has added, by their
+// description, or that are desired, possibly with another description.
 func (r *SecurityGroupRules) Diff(have *SecurityGroupRulesState) (d plan.Diff) {
 	lines, want := have.Lines, r.lines()
 	if r.Shared {
 		lines = slices.DeleteFunc(slices.Clone(lines), func(l string) bool {
-			return !slices.ContainsFunc(want, func(w string) bool { return withoutDescription(w) == withoutDescription(l) })
+			own := r.Own != "" && strings.HasPrefix(description(l), r.Own)
+			return !own && !slices.ContainsFunc(want, func(w string) bool { return withoutDescription(w) == withoutDescription(l) })
 		})
 	}
 	d.Lines("ingress", lines, want)
@@ -98,6 +100,14 @@ func (r *SecurityGroupRules) Diff(have *SecurityGroupRulesState) (d plan.Diff) {
 // withoutDescription removes the description from a line.
 func withoutDescription(line string) string {
 	return strings.Join(strings.SplitN(line, " ", 4)[:3], " ")
+}
+
+// description returns the description in a line.
+func description(line string) string {
+	if parts := strings.SplitN(line, " ", 4); len(parts) == 4 {
+		return parts[3]
+	}
+	return ""
 }
 
 // lines lists the desired rules. Of rules that differ only in their description, it

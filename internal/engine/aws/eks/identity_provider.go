@@ -103,7 +103,8 @@ func (p *IdentityProvider) Diff(have *IdentityProviderState) (d plan.Diff) {
 }
 
 // CheckCreation implements graph.CheckedCreation: EKS takes one provider for a cluster, and does not rename it ("Grant users access to Kubernetes
-// with an external OIDC provider", EKS user guide). Without the permission to list them, the run finds out.
+// with an external OIDC provider", EKS user guide). A run disassociates one that the cluster owns before. Without the permission to list
+// them, the run finds out.
 func (p *IdentityProvider) CheckCreation(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
 	cluster, ok := p.Cluster.Found()
 	if !ok {
@@ -116,20 +117,56 @@ func (p *IdentityProvider) CheckCreation(ctx context.Context, c *cloud.Clients) 
 	if err != nil || len(names) == 0 {
 		return "", err
 	}
+	if other, err := IdentityProviderByName(ctx, c, cluster.Name, names[0]); err != nil || other == nil || other.IsOwned(c) {
+		return "", err
+	}
 	return fmt.Sprintf("the cluster has the identity provider %s, and EKS takes one: set identityProviderConfigName: %[1]s, or disassociate it first "+
 		"(aws eks disassociate-identity-provider-config --cluster-name %s --identity-provider-config type=oidc,name=%[1]s)", names[0], cluster.Name), nil
 }
 
 // IdentityProviderNames lists the names of the identity providers of a cluster.
-func IdentityProviderNames(ctx context.Context, c *cloud.Clients, cluster string) (names []string, err error) {
-	out, err := c.EKS.ListIdentityProviderConfigs(ctx, &eks.ListIdentityProviderConfigsInput{ClusterName: &cluster})
-	if err != nil {
-		return nil, err
+func IdentityProviderNames(ctx context.Context, c *cloud.Clients, cluster string) ([]string, error) {
+	return cloud.Remember(ctx, c, "names of identity providers", func(ctx context.Context) (names []string, err error) {
+		out, err := c.EKS.ListIdentityProviderConfigs(ctx, &eks.ListIdentityProviderConfigsInput{ClusterName: &cluster})
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range out.IdentityProviderConfigs {
+			names = append(names, aws.ToString(x.Name))
+		}
+		return names, nil
+	})
+}
+
+// OtherIdentityProvider returns the name of an identity provider of a cluster that the manifest does not name; "" for none, or if the caller may
+// not list them. name is that in the manifest, or "".
+func OtherIdentityProvider(ctx context.Context, c *cloud.Clients, cluster, name string) (string, error) {
+	if name != "" {
+		if s, err := IdentityProviderByName(ctx, c, cluster, name); s != nil || err != nil {
+			return "", err // EKS takes one
+		}
 	}
-	for _, x := range out.IdentityProviderConfigs {
-		names = append(names, aws.ToString(x.Name))
+	names, err := IdentityProviderNames(ctx, c, cluster)
+	if cloud.Denied(err) {
+		return "", nil
 	}
-	return names, nil
+	if err != nil || len(names) == 0 || names[0] == name {
+		return "", err
+	}
+	return names[0], nil
+}
+
+// retiredIdentityProvider is a provider that is disassociated if the cluster owns it.
+type retiredIdentityProvider struct{ *IdentityProvider }
+
+// Find implements graph.Desired.
+func (r retiredIdentityProvider) Find(ctx context.Context, c *cloud.Clients) (*IdentityProviderState, error) {
+	return identity.FindOwned(ctx, c, r.IdentityProvider.Find)
+}
+
+// RetireIdentityProvider adds the disassociation of an identity provider that is not desired any more, if the cluster owns it.
+func RetireIdentityProvider(g *graph.Graph, id plan.ID, name string, cluster *graph.Ref[ClusterState], after []graph.Resource) graph.Resource {
+	return graph.Retire(g, id, retiredIdentityProvider{&IdentityProvider{Cluster: cluster, Name: name, After: after}}, graph.From("no longer in the manifest"))
 }
 
 // Create implements graph.Creator.
@@ -239,7 +276,7 @@ func identityProviderKind() *kind.Kind {
 		Name:        IdentityProviderKind,
 		Rehearsed:   true,
 		Area:        plan.AreaSecurity,
-		ReadActions: []string{"eks:DescribeIdentityProviderConfig", "eks:DescribeUpdate"},
+		ReadActions: []string{"eks:DescribeIdentityProviderConfig", "eks:DescribeUpdate", "eks:ListIdentityProviderConfigs"},
 		Statement:   kind.EKS,
 		Actions:     []string{"eks:AssociateIdentityProviderConfig", "eks:DisassociateIdentityProviderConfig", "eks:TagResource"},
 	}, kind.Functions[IdentityProviderState]{})

@@ -287,8 +287,8 @@ func TestEKSCallBudgets(t *testing.T) {
 			require.LessOrEqual(t, n, most, "%s: %v", what, ops)
 		}
 		check("create", 182, func() { enginetest.MustApply(t, m, a) })
-		check("no-op", 27, func() { enginetest.MustApply(t, m, a) })
-		check("plan", 21, func() { require.True(t, enginetest.MustPlan(t, m, a).Empty()) })
+		check("no-op", 29, func() { enginetest.MustApply(t, m, a) })
+		check("plan", 23, func() { require.True(t, enginetest.MustPlan(t, m, a).Empty()) })
 		check("delete", 160, func() { enginetest.MustDelete(t, m, a) }) // six of them for the interface of the CNI
 	})
 }

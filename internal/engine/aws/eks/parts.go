@@ -2,6 +2,7 @@ package eks
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -19,6 +20,7 @@ type Parts struct {
 	NodeGroups, Addons, Fargate, AccessEntries []string
 	PodIdentities                              []string // service accounts: "kube-system/aws-node"
 	PodRoles                                   []string // names of the roles that were made for pods
+	IdentityProvider                           string   // name of an identity provider that is not in the manifest; "" for none
 	Leaving                                    Leaving
 }
 
@@ -27,14 +29,25 @@ type Parts struct {
 type Leaving struct {
 	Addons map[string]bool // whether their Kubernetes objects stay, by name
 	Admins []string        // principals of the last entries of administrators
+	Roles  []string        // ARNs of the roles of nodes that leave, or have left
+	// OIDCProvider says that the cluster owns an OIDC provider that is not in the manifest any more.
+	OIDCProvider bool
 }
 
-// LeavingParts reads which parts leave. addons and entries are the names of those in the
-// manifest; the value of an entry says whether it is that of an administrator.
-func LeavingParts(ctx context.Context, c *cloud.Clients, p Parts, addons, entries map[string]bool) (out Leaving, err error) {
+// Kept are the names of the parts that the manifest has.
+type Kept struct {
+	NodeGroups, Fargate, Addons map[string]bool
+	Entries                     map[string]bool // by principal: whether it is an administrator
+	Roles                       map[string]bool // names of the roles of nodes
+	MakesRoles                  bool            // runs make the roles of nodes
+	OIDCProvider                bool
+}
+
+// LeavingParts reads which parts leave.
+func LeavingParts(ctx context.Context, c *cloud.Clients, p Parts, kept Kept) (out Leaving, err error) {
 	out.Addons = map[string]bool{}
 	for _, name := range p.Addons {
-		if addons[name] {
+		if kept.Addons[name] {
 			continue
 		}
 		s, err := identity.FindOwned(ctx, c, byName[AddonState](AddonByName).in(p.Cluster.Name, name))
@@ -45,8 +58,62 @@ func LeavingParts(ctx context.Context, c *cloud.Clients, p Parts, addons, entrie
 			out.Addons[name] = s.Preserved()
 		}
 	}
-	out.Admins, err = lastAdmins(ctx, c, p, entries)
+	if !kept.OIDCProvider {
+		s, err := OIDCProviderOf(ctx, c, *p.Cluster)
+		if err != nil && !cloud.Denied(err) { // who may not read it has not made it
+			return out, err
+		}
+		out.OIDCProvider = s != nil && s.IsOwned(c)
+	}
+	if out.Admins, err = lastAdmins(ctx, c, p, kept.Entries); err != nil || !kept.MakesRoles {
+		return out, err
+	}
+	out.Roles, err = leavingRoles(ctx, c, p, kept)
 	return out, err
+}
+
+// leavingRoles lists the roles of nodes and pods whose node groups and Fargate profiles leave. Those of parts that a killed run has deleted
+// have access entries, which EKS has made for them. In a cluster without access entries, they stay until the cluster is deleted.
+func leavingRoles(ctx context.Context, c *cloud.Clients, p Parts, kept Kept) (arns []string, err error) {
+	roles := map[string]bool{}
+	for _, name := range p.NodeGroups {
+		if kept.NodeGroups[name] {
+			continue
+		}
+		s, err := NodeGroupByName(ctx, c, p.Cluster.Name, name)
+		if err != nil {
+			return nil, err
+		}
+		if s != nil && s.IsOwned(c) {
+			roles[s.RoleARN] = true
+		}
+	}
+	for _, name := range p.Fargate {
+		if kept.Fargate[name] {
+			continue
+		}
+		s, err := FargateProfileByName(ctx, c, p.Cluster.Name, name)
+		if err != nil {
+			return nil, err
+		}
+		if s != nil && s.IsOwned(c) {
+			roles[s.RoleARN] = true
+		}
+	}
+	for _, principal := range p.AccessEntries {
+		if _, named := kept.Entries[principal]; named || kept.Roles[iam.RoleName(principal)] {
+			continue
+		}
+		s, err := AccessEntryOf(ctx, c, p.Cluster.Name, principal)
+		if err != nil {
+			return nil, err
+		}
+		if s != nil && s.Type != standardEntry {
+			roles[principal] = true
+		}
+	}
+	maps.DeleteFunc(roles, func(arn string, _ bool) bool { return arn == "" || kept.Roles[iam.RoleName(arn)] })
+	return slices.Sorted(maps.Keys(roles)), nil
 }
 
 // lastAdmins lists the principals who are administrators now, if none is with the entries of the
@@ -181,6 +248,37 @@ func RetirePodIdentity(g *graph.Graph, id plan.ID, account string, cluster *grap
 	retire(g, id, account, cluster, PodIdentityOf, &PodIdentity{}, nil)
 }
 
+// RetireOIDCProvider does the same for the OIDC provider of the cluster.
+func RetireOIDCProvider(g *graph.Graph, id plan.ID, cluster *graph.Ref[ClusterState], after []graph.Edge) {
+	get := func(ctx context.Context, c *cloud.Clients, _, _ string) (*OIDCProviderState, error) {
+		in, _ := cluster.Found()
+		return OIDCProviderOf(ctx, c, in)
+	}
+	retire(g, id, "", cluster, get, &OIDCProvider{}, after)
+}
+
+// RetireRoleOfNodes adds the deletion of a role of nodes that is not desired any more, if the cluster owns it, and before it that of the access
+// entry that EKS has made for the role. after are the nodes.
+func RetireRoleOfNodes(g *graph.Graph, arn string, cluster *graph.Ref[ClusterState], after []graph.Edge) {
+	name := iam.RoleName(arn)
+	entry := func(ctx context.Context, c *cloud.Clients) (*AccessEntryState, error) {
+		in, ok := cluster.Found()
+		if !ok {
+			return nil, nil
+		}
+		if role, err := iam.OwnedRole(name)(ctx, c); role == nil || err != nil {
+			return nil, err
+		}
+		all, err := accessPrincipals(ctx, c, in.Name)
+		if err != nil || !slices.Contains(all, arn) {
+			return nil, err
+		}
+		return AccessEntryOf(ctx, c, in.Name, arn)
+	}
+	leaves := kind.Retire(g, plan.ID(AccessEntryKind+"/"+arn), entry, &AccessEntry{}, append(graph.On(cluster), after...))
+	iam.RetireRole(g, plan.ID("role/"+name), name, append(graph.Awaits(leaves), after...))
+}
+
 func retire[S graph.State](
 	g *graph.Graph,
 	id plan.ID,
@@ -197,5 +295,5 @@ func retire[S graph.State](
 		}
 		return identity.FindOwned(ctx, c, get.in(in.Name, name))
 	}
-	graph.Retire(g, id, kind.Leftover(find, deleter, graph.On(cluster)), graph.From("no longer in the manifest"), graph.With(after))
+	kind.Retire(g, id, find, deleter, append(graph.On(cluster), after...))
 }

@@ -3,9 +3,14 @@ package eks_test
 import (
 	"testing"
 	"testing/synctest"
+	"time"
+
+	awseks "github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
@@ -49,13 +54,6 @@ func TestUnchangeableEKS(t *testing.T) {
 				return m
 			}, "vpc",
 		},
-		"name of the identity provider": {
-			func(t *testing.T) *manifest.Cluster { t.Helper(); return withRoles(t, "eks-iam.yaml") },
-			func(t *testing.T) *manifest.Cluster {
-				t.Helper()
-				return withRoles(t, "eks-iam.yaml", "identityProviderConfigName: company", "identityProviderConfigName: other")
-			}, "the cluster has the identity provider company, and EKS takes one",
-		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -94,4 +92,47 @@ func TestDeletionOfUnnamed(t *testing.T) {
 			})
 		})
 	}
+}
+
+// EKS takes one identity provider for a cluster. One that somebody else has associated is not disassociated.
+func TestIdentityProviderOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := withRoles(t, "eks-iam.yaml")
+		given := m.EKS.ControlPlane.Spec.OIDCIdentityProviderConfig
+		m.EKS.ControlPlane.Spec.OIDCIdentityProviderConfig = nil
+		a := enginetest.Prepared(t, "", m)
+		enginetest.MustApply(t, m, a)
+		client := awseks.NewFromConfig(a.Config())
+		_, err := client.AssociateIdentityProviderConfig(t.Context(), &awseks.AssociateIdentityProviderConfigInput{
+			ClusterName: &m.EKS.ControlPlane.Spec.EKSClusterName,
+			Oidc: &types.OidcIdentityProviderConfigRequest{
+				IdentityProviderConfigName: new("theirs"), IssuerUrl: new("https://login.example.com"), ClientId: new("kubernetes"),
+			},
+		})
+		require.NoError(t, err)
+		time.Sleep(time.Hour)
+		enginetest.RequireNoChange(t, m, a)
+		m.EKS.ControlPlane.Spec.OIDCIdentityProviderConfig = given
+		_, err = enginetest.Open(m, a.Process()).Plan(t.Context())
+		require.ErrorContains(t, err, "the cluster has the identity provider theirs, and EKS takes one")
+	})
+}
+
+// The permissions boundary of a role can be changed, and its path cannot. Without either in the manifest, a role keeps those that it has.
+func TestBoundaryAndPathOfRoles(t *testing.T) {
+	const file, plane = "eks-iam.yaml", "  version: v1.34\n"
+	synctest.Test(t, func(t *testing.T) {
+		m := withRoles(t, file)
+		a := enginetest.Prepared(t, "", m)
+		enginetest.MustApply(t, m, a)
+		const boundary = "arn:aws:iam::aws:policy/AmazonEKSClusterPolicy"
+		bounded := withRoles(t, file, plane, plane+"  rolePermissionsBoundary: "+boundary+"\n")
+		require.Equal(t, []string{"update role/eks-iam-iam-service-role"}, enginetest.Done(enginetest.MustPlan(t, bounded, a)))
+		enginetest.MustApply(t, bounded, a)
+		enginetest.RequireNoChange(t, bounded, a)
+		a.Edit(func(s *awssim.State) { require.Equal(t, boundary, s.IAM.Roles["eks-iam-iam-service-role"].Boundary) })
+		enginetest.RequireNoChange(t, m, a)
+		_, err := enginetest.Open(withRoles(t, file, plane, plane+"  rolePath: /clusters/\n"), a.Process()).Plan(t.Context())
+		require.ErrorContains(t, err, `cannot change path from "/" to "/clusters/": IAM does not change the path of a role`)
+	})
 }

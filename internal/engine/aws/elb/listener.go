@@ -139,6 +139,29 @@ func (l *Listener) Update(ctx context.Context, c *cloud.Clients, have *ListenerS
 	return &after, nil
 }
 
+// RetireListener adds the deletion of the listener of a load balancer that forwards to a target group. Both are ARNs.
+func RetireListener(g *graph.Graph, id plan.ID, balancer, target string) graph.Resource {
+	find := func(ctx context.Context, c *cloud.Clients) (*ListenerState, error) {
+		all, err := Listeners(ctx, c, balancer)
+		for _, x := range all {
+			if x.Target == target {
+				return &x, err
+			}
+		}
+		return nil, cloud.IgnoreNotFound(err)
+	}
+	return kind.Retire(g, id, find, retiredListener{}, nil)
+}
+
+// retiredListener deletes a listener whose load balancer stays. AWS deletes all others with their load balancers.
+type retiredListener struct{}
+
+// Delete implements graph.Deleter.
+func (retiredListener) Delete(ctx context.Context, c *cloud.Clients, have *ListenerState) error {
+	_, err := c.ELBV2.DeleteListener(ctx, &elb.DeleteListenerInput{ListenerArn: &have.ID})
+	return cloud.IgnoreNotFound(err)
+}
+
 // Listeners lists the listeners of a load balancer.
 func Listeners(ctx context.Context, c *cloud.Clients, lb string) ([]ListenerState, error) {
 	return cloud.Remember(ctx, c, "listeners of "+lb, func(ctx context.Context) ([]ListenerState, error) {
@@ -168,6 +191,8 @@ func listenerKind() *kind.Kind {
 		Area:        plan.AreaLoadBalancer,
 		ReadActions: []string{"elasticloadbalancing:DescribeListeners"},
 		Statement:   kind.LoadBalancers,
-		Actions:     []string{"elasticloadbalancing:AddTags", "elasticloadbalancing:CreateListener", "elasticloadbalancing:ModifyListener"},
+		Actions: []string{
+			"elasticloadbalancing:AddTags", "elasticloadbalancing:CreateListener", "elasticloadbalancing:DeleteListener", "elasticloadbalancing:ModifyListener",
+		},
 	}, kind.Functions[ListenerState]{})
 }

@@ -254,6 +254,24 @@ func (l *LoadBalancer) Delete(ctx context.Context, c *cloud.Clients, have *LoadB
 	return err
 }
 
+// RetireLoadBalancer adds the deletion of a load balancer that is not desired any more, if the cluster owns it.
+func RetireLoadBalancer(g *graph.Graph, id plan.ID, arn string) graph.Resource {
+	find := func(ctx context.Context, c *cloud.Clients) (*LoadBalancerState, error) {
+		all, err := LoadBalancers(ctx, c)
+		for _, x := range all {
+			if x.ID != arn {
+				continue
+			}
+			if x.Tags, err = describeTags(ctx, c, arn); err != nil || !x.IsOwned(c) {
+				return nil, cloud.IgnoreNotFound(err)
+			}
+			return &x, nil
+		}
+		return nil, err
+	}
+	return kind.Retire(g, id, find, &LoadBalancer{}, nil)
+}
+
 // protection implements kind.Functions.Protection.
 func (s LoadBalancerState) protection(ctx context.Context, c *cloud.Clients) (string, error) {
 	all, err := s.attributes(ctx, c)

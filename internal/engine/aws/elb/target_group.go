@@ -250,6 +250,25 @@ func TargetGroups(ctx context.Context, c *cloud.Clients) ([]TargetGroupState, er
 	})
 }
 
+// OwnedTargetGroups lists the target groups in a VPC that the cluster owns, with their tags.
+func OwnedTargetGroups(ctx context.Context, c *cloud.Clients, vpc string) ([]TargetGroupState, error) {
+	all, err := TargetGroups(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	all, err = withTags(
+		slices.DeleteFunc(slices.Clone(all), func(s TargetGroupState) bool { return s.VPC != vpc }),
+		func(s TargetGroupState) (cloud.Tags, error) { return describeTags(ctx, c, s.ID) },
+		func(s *TargetGroupState, tags cloud.Tags) { s.Tags = tags },
+	)
+	return slices.DeleteFunc(all, func(s TargetGroupState) bool { return !s.IsOwned(c) }), err
+}
+
+// RetireTargetGroup adds the deletion of a target group that is not desired any more. after is what forwards to it.
+func RetireTargetGroup(g *graph.Graph, id plan.ID, arn string, after graph.Resource) {
+	kind.Retire(g, id, kind.Listed(TargetGroups, arn), &TargetGroup{}, append(graph.Awaits(after), graph.Outlives(after)...))
+}
+
 // TargetGroupsBehind lists the target groups that a load balancer uses, with their attributes
 // and tags.
 func TargetGroupsBehind(ctx context.Context, c *cloud.Clients, lb string) (out []TargetGroupState, err error) {

@@ -260,7 +260,7 @@ func RetireRule(g *graph.Graph, id plan.ID, name string, needs []graph.Edge) {
 	find := func(ctx context.Context, c *cloud.Clients) (*RuleState, error) {
 		return identity.FindOwned(ctx, c, func(ctx context.Context, c *cloud.Clients) (*RuleState, error) { return RuleByName(ctx, c, name) })
 	}
-	graph.Retire(g, id, kind.Leftover(find, &Rule{}, nil), graph.From("no longer in the manifest"), graph.With(needs))
+	kind.Retire(g, id, find, &Rule{}, needs)
 }
 
 // ruleKind declares rules.

@@ -46,6 +46,8 @@ type RoleState struct {
 	Inline          string   // document of the inline policy with the name of the role, as canonical JSON
 	Existing        bool     // it has neither tag: it is used, and never changed or deleted
 	Trust           string   // trust policy
+	Path            string   // "/" for none
+	Boundary        string   // ARN of the permissions boundary; "" for none
 }
 
 var _ graph.Managed[RoleState] = (*Role)(nil)
@@ -76,8 +78,8 @@ func (r *Role) Identify(ctx context.Context, c *cloud.Clients, _ *RoleState) (*R
 	return s, nil
 }
 
-// Diff implements graph.Desired. As in CAPA, the trust policy, the path and the
-// permissions boundary are set only at creation.
+// Diff implements graph.Desired. As in CAPA, the trust policy is set only at creation. Without a path or a permissions boundary in the
+// manifest, the role keeps those that it has: others may have set the boundary. IAM does not change paths.
 func (r *Role) Diff(have *RoleState) (d plan.Diff) {
 	switch {
 	case have.Existing && r.Exclusive:
@@ -90,6 +92,13 @@ func (r *Role) Diff(have *RoleState) (d plan.Diff) {
 	if r.TagsSessions && have.Trust != "" && !strings.Contains(have.Trust, "sts:TagSession") { // made for another purpose
 		d.Fixed("trustPolicy", "without sts:TagSession", "with sts:TagSession")
 		d.Advise("change it with 'aws iam update-assume-role-policy --role-name " + r.Name + "', or name another role")
+	}
+	if r.Path != "" && have.Path != "" && have.Path != r.Path {
+		d.Fixed("path", have.Path, r.Path)
+		d.Advise("IAM does not change the path of a role: keep rolePath as it was, or set another roleName where it can change")
+	}
+	if r.Boundary != "" {
+		d.Set("permissionsBoundary", have.Boundary, r.Boundary)
 	}
 	d.Lines("policy", have.Policy, r.Policies)
 	if r.Inline != "" {
@@ -116,7 +125,9 @@ func (r *Role) Create(ctx context.Context, c *cloud.Clients) (*RoleState, error)
 	if err != nil {
 		return nil, err
 	}
-	return &RoleState{Object: identity.Object{ID: aws.ToString(out.Role.Arn), Tags: r.Tags}, Name: r.Name}, nil
+	return &RoleState{
+		Object: identity.Object{ID: aws.ToString(out.Role.Arn), Tags: r.Tags}, Name: r.Name, Path: aws.ToString(out.Role.Path), Boundary: r.Boundary,
+	}, nil
 }
 
 // trust returns the trust policy.
@@ -152,6 +163,13 @@ func (r *Role) Update(ctx context.Context, c *cloud.Clients, have *RoleState, d 
 			return nil, err
 		}
 		after.Policy = slices.DeleteFunc(after.Policy, func(p string) bool { return p == arn })
+	}
+	if d.Has("permissionsBoundary") {
+		in := &iam.PutRolePermissionsBoundaryInput{RoleName: &r.Name, PermissionsBoundary: &r.Boundary}
+		if _, err := c.IAM.PutRolePermissionsBoundary(ctx, in); err != nil {
+			return nil, err
+		}
+		after.Boundary = r.Boundary
 	}
 	if d.Has("inlinePolicy") {
 		in := &iam.PutRolePolicyInput{RoleName: &r.Name, PolicyName: &r.Name, PolicyDocument: &r.Inline}
@@ -211,7 +229,13 @@ func GetRole(ctx context.Context, c *cloud.Clients, name string) (*RoleState, er
 			return nil, cloud.IgnoreNotFound(err)
 		}
 		trust, err := url.QueryUnescape(aws.ToString(out.Role.AssumeRolePolicyDocument))
-		return &RoleState{Object: identity.Object{ID: aws.ToString(out.Role.Arn), Tags: FromIAM(out.Role.Tags)}, Name: name, Trust: trust}, err
+		s := &RoleState{
+			Object: identity.Object{ID: aws.ToString(out.Role.Arn), Tags: FromIAM(out.Role.Tags)}, Name: name, Trust: trust, Path: aws.ToString(out.Role.Path),
+		}
+		if b := out.Role.PermissionsBoundary; b != nil {
+			s.Boundary = aws.ToString(b.PermissionsBoundaryArn)
+		}
+		return s, err
 	})
 }
 
@@ -251,7 +275,7 @@ func RoleByName(name, hint string) graph.Lookup[RoleState] {
 
 // RoleByARN looks up an existing role that is passed to a service: it has exactly this ARN.
 func RoleByARN(arn, hint string) graph.Lookup[RoleState] {
-	name := arn[strings.LastIndex(arn, "/")+1:]
+	name := RoleName(arn)
 	find := RoleByName(name, hint)
 	return func(ctx context.Context, c *cloud.Clients) (*RoleState, error) {
 		caller, err := Caller(ctx, c)
@@ -285,7 +309,7 @@ func roleKind() *kind.Kind {
 		Statement: kind.Roles, Behind: "machine",
 		Actions: []string{
 			"iam:AttachRolePolicy", "iam:CreateRole", "iam:DeleteInstanceProfile", "iam:DeleteRole", "iam:DeleteRolePolicy", "iam:DetachRolePolicy",
-			"iam:PutRolePolicy", "iam:RemoveRoleFromInstanceProfile", "iam:TagRole",
+			"iam:PutRolePermissionsBoundary", "iam:PutRolePolicy", "iam:RemoveRoleFromInstanceProfile", "iam:TagRole",
 		},
 	}, kind.Functions[RoleState]{
 		List: ownedRoles, Delete: &Role{},
@@ -313,11 +337,18 @@ func RolesWithPath(ctx context.Context, c *cloud.Clients, path string) ([]string
 
 // RetireRole adds the deletion of a role that is not desired any more, if the cluster owns it, after what has used it.
 func RetireRole(g *graph.Graph, id plan.ID, name string, after []graph.Edge) {
-	find := func(ctx context.Context, c *cloud.Clients) (*RoleState, error) {
+	kind.Retire(g, id, OwnedRole(name), &Role{}, after)
+}
+
+// OwnedRole looks up a role of the cluster.
+func OwnedRole(name string) graph.Lookup[RoleState] {
+	return func(ctx context.Context, c *cloud.Clients) (*RoleState, error) {
 		return identity.FindOwned(ctx, c, func(ctx context.Context, c *cloud.Clients) (*RoleState, error) { return GetRole(ctx, c, name) })
 	}
-	graph.Retire(g, id, kind.Leftover(find, &Role{}, nil), graph.From("no longer in the manifest"), graph.With(after))
 }
+
+// RoleName returns the name in the ARN of a role, which may have a path.
+func RoleName(arn string) string { return arn[strings.LastIndex(arn, "/")+1:] }
 
 // ownedRoles lists the roles that the cluster owns. ListRoles does not return tags, so it
 // reads only roles with the name of the cluster, or the prefix of names that CAPA

@@ -25,6 +25,27 @@ func Leftover[S graph.State](find graph.Lookup[S], deleter graph.Deleter[S], nee
 	return &leftover[S]{Deleter: deleter, find: find, needs: needs}
 }
 
+// Retire adds the deletion of a resource that is not desired any more. after is what has used it, or could take its place.
+func Retire[S graph.State](g *graph.Graph, id plan.ID, find graph.Lookup[S], deleter graph.Deleter[S], after []graph.Edge) graph.Resource {
+	return graph.Retire(g, id, Leftover(find, deleter, nil), graph.From("no longer in the manifest"), graph.With(after))
+}
+
+// Listing lists resources of a kind.
+type Listing[S graph.State] = func(context.Context, *cloud.Clients) ([]S, error)
+
+// Listed looks up a resource in a list by its cloud ID.
+func Listed[S graph.State](list Listing[S], id string) graph.Lookup[S] {
+	return func(ctx context.Context, c *cloud.Clients) (*S, error) {
+		all, err := list(ctx, c)
+		for _, x := range all {
+			if x.CloudID() == id {
+				return &x, err
+			}
+		}
+		return nil, err
+	}
+}
+
 // LateLeftover is Leftover for a resource that is known only after others are deleted, for graph.Sweep.
 func LateLeftover[S graph.State](find graph.Lookup[S], deleter graph.Deleter[S], needs []graph.Edge) interface {
 	graph.Desired[S]

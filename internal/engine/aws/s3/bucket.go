@@ -332,6 +332,20 @@ func ReadBucket(ctx context.Context, c *cloud.Clients) (*BucketState, error) {
 	return (&Bucket{Name: name}).Find(ctx, c)
 }
 
+// StoredBucketName returns the name of the bucket that a run has made for the cluster; "" for none, or if the caller may not read it.
+func StoredBucketName(ctx context.Context, c *cloud.Clients) (string, error) {
+	name, err := storedBucketName(ctx, c)
+	if cloud.Denied(err) {
+		return "", nil
+	}
+	return name, err
+}
+
+// RetireBucket adds the deletion of a bucket that is not desired any more, with its objects, after what has used it.
+func RetireBucket(g *graph.Graph, id plan.ID, name string, after []graph.Edge) {
+	kind.Retire(g, id, (&Bucket{Name: name}).Find, &Bucket{}, after)
+}
+
 // bucketKind declares S3 buckets.
 func bucketKind() *kind.Kind {
 	return kind.Of(kind.Kind{

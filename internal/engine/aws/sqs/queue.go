@@ -200,7 +200,7 @@ func RetireQueue(g *graph.Graph, id plan.ID, name string, needs []graph.Edge) {
 	find := func(ctx context.Context, c *cloud.Clients) (*QueueState, error) {
 		return identity.FindOwned(ctx, c, func(ctx context.Context, c *cloud.Clients) (*QueueState, error) { return QueueByName(ctx, c, name) })
 	}
-	graph.Retire(g, id, kind.Leftover(find, &Queue{}, nil), graph.From("no longer in the manifest"), graph.With(needs))
+	kind.Retire(g, id, find, &Queue{}, needs)
 }
 
 // queueKind declares queues.

@@ -1,0 +1,85 @@
+package bootdata
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/s3"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
+)
+
+// Left is the stored boot data of a pool that is not in the manifest any more. The user data in the launch template of the pool says where it is.
+type Left struct {
+	Template string                     // name of the launch template
+	Bucket   *graph.Ref[s3.BucketState] // nil if the manifest has none
+	Pool     graph.Resource             // deleted first: its machines read the data
+}
+
+// LeftState is where the data is.
+type LeftState struct {
+	data  *Data
+	names []string
+}
+
+// CloudID implements graph.State.
+func (s LeftState) CloudID() string { return strings.Join(s.names, ", ") }
+
+var (
+	_ graph.Desired[LeftState] = (*Left)(nil)
+	_ graph.Deleter[LeftState] = (*Left)(nil)
+)
+
+// Needs implements graph.Desired.
+func (l *Left) Needs() []graph.Edge { return append(graph.Awaits(l.Pool), graph.Exists(l.Bucket)...) }
+
+// Diff implements graph.Desired.
+func (l *Left) Diff(*LeftState) plan.Diff { return nil }
+
+// Find implements graph.Desired. It returns nil for data that is in the user data itself.
+func (l *Left) Find(ctx context.Context, c *cloud.Clients) (*LeftState, error) {
+	raw, err := ec2.LaunchTemplateUserData(ctx, c, l.Template)
+	if err != nil {
+		return nil, cloud.IgnoreNotFound(err)
+	}
+	data := l.storedAt(raw)
+	if data == nil {
+		return nil, nil
+	}
+	names, err := data.stored(ctx, c)
+	if err != nil || len(names) == 0 {
+		return nil, err
+	}
+	return &LeftState{data, names}, nil
+}
+
+// storedAt returns where the boot data is to which user data leads; nil for none, and for data in a bucket that the cluster does not have.
+func (l *Left) storedAt(raw []byte) *Data {
+	plain, err := boot.Decompress(raw)
+	if err != nil {
+		return nil
+	}
+	if f, is := boot.FetchOf(plain); is {
+		return &Data{Backend: f.Backend, Prefix: f.Prefix}
+	}
+	bucket, key, err := objectAt(boot.IgnitionSource(plain))
+	if err != nil || l.Bucket == nil || bucket != l.Bucket.CloudID() {
+		return nil
+	}
+	return &Data{Backend: boot.ObjectStore, Object: key, Bucket: l.Bucket}
+}
+
+// Delete implements graph.Deleter. The first chunk is deleted last, because Find looks for it first.
+func (l *Left) Delete(ctx context.Context, c *cloud.Clients, have *LeftState) error {
+	for _, name := range slices.Backward(have.names) {
+		if err := have.data.remove(ctx, c, name); cloud.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}

@@ -29,7 +29,7 @@ func lastsInEKS(op string) bool {
 // value: the run stops after a few rounds, with the states that it has seen. Each field of each kind of EKS
 // is tried once.
 func TestEKSUpdatesThatDoNotConverge(t *testing.T) {
-	table, tried := tampers(), map[string]bool{}
+	table, tried := enginetest.Tampers(), map[string]bool{}
 	for _, file := range []string{enginetest.EKSAddons, "eks-auto.yaml", "eks-fargate.yaml", "eks-iam.yaml", "eks-templates.yaml", "eks-machines.yaml", "eks-karpenter.yaml"} {
 		t.Run(enginetest.Name(file), func(t *testing.T) {
 			m := enginetest.LoadQuick(t, file)
@@ -42,10 +42,10 @@ func TestEKSUpdatesThatDoNotConverge(t *testing.T) {
 				time.Sleep(enginetest.Booting)
 				var account bytes.Buffer
 				require.NoError(t, made.Save(&account))
-				for _, v := range tamperingOf(t, m, made).victims {
-					for _, field := range v.fields {
-						k := key(v.node, field)
-						if tried[k] || table[k] == nil || !ofEKS(v.node) {
+				for _, v := range enginetest.TamperingOf(t, m, made).Victims {
+					for _, field := range v.Fields {
+						k := enginetest.KeyOf(v.Resource, field)
+						if tried[k] || table[k] == nil || !ofEKS(v.Resource) {
 							continue
 						}
 						tried[k] = true
@@ -56,7 +56,7 @@ func TestEKSUpdatesThatDoNotConverge(t *testing.T) {
 							again := func() {
 								a.Edit(func(s *awssim.State) {
 									if !replacing(s, v) {
-										table[k](s, v.id, field)
+										table[k](s, v.ID, field)
 									}
 								})
 							}
@@ -81,7 +81,7 @@ func TestEKSUpdatesThatDoNotConverge(t *testing.T) {
 		})
 	}
 	var left []string
-	for k := range eksTampers() {
+	for k := range enginetest.EKSTampers() {
 		if !tried[k] {
 			left = append(left, k)
 		}
@@ -101,12 +101,12 @@ func ofEKS(n plan.ID) bool {
 }
 
 // replacing reports whether an update has deleted a resource, and has not created it again yet.
-func replacing(s *awssim.State, v victim) bool {
-	switch v.node.Kind() {
+func replacing(s *awssim.State, v enginetest.Victim) bool {
+	switch v.Resource.Kind() {
 	case "identity-provider":
-		return identityProvider(s) == nil
+		return enginetest.IdentityProvider(s) == nil
 	case "access-entry":
-		return enginetest.AccessEntry(s, v.id) == nil
+		return enginetest.AccessEntry(s, v.ID) == nil
 	}
 	return false
 }

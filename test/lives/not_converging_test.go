@@ -31,7 +31,7 @@ func isWrite(service, op string) bool {
 // stops after a few rounds, with the states that it has seen. Each field of each kind is tried once;
 // those of EKS, which changes them after its answer, in TestEKSUpdatesThatDoNotConverge.
 func TestUpdatesThatDoNotConverge(t *testing.T) {
-	table := tampers()
+	table := enginetest.Tampers()
 	for _, file := range enginetest.Sample([]string{"quickstart.yaml", enginetest.MachinePool, "three-zones.yaml"}) {
 		t.Run(enginetest.Name(file), func(t *testing.T) {
 			t.Parallel()
@@ -43,9 +43,9 @@ func TestUpdatesThatDoNotConverge(t *testing.T) {
 					enginetest.MustApply(t, m, a)
 					time.Sleep(enginetest.Booting)
 					more = false
-					for _, v := range tamperingOf(t, m, a).victims {
-						for _, field := range v.fields {
-							k := key(v.node, field)
+					for _, v := range enginetest.TamperingOf(t, m, a).Victims {
+						for _, field := range v.Fields {
+							k := enginetest.KeyOf(v.Resource, field)
 							if tried[k] || table[k] == nil || more {
 								continue
 							}
@@ -55,7 +55,7 @@ func TestUpdatesThatDoNotConverge(t *testing.T) {
 								again := func() {
 									a.Edit(func(s *awssim.State) {
 										addVersion(s, v, field)
-										table[k](s, v.id, field)
+										table[k](s, v.ID, field)
 									})
 								}
 								again()
@@ -63,7 +63,7 @@ func TestUpdatesThatDoNotConverge(t *testing.T) {
 									if written {
 										again()
 									}
-									written = isWrite(service, op) && (v.node.Kind() != "launch-template" || strings.HasPrefix(field, "tag ") || op == "CreateLaunchTemplateVersion")
+									written = isWrite(service, op) && (v.Resource.Kind() != "launch-template" || strings.HasPrefix(field, "tag ") || op == "CreateLaunchTemplateVersion")
 									return awssim.None
 								}
 								_, err := enginetest.Open(m, p).Apply(t.Context(), cluster.Options{Observe: enginetest.Tell(t)})
@@ -79,11 +79,11 @@ func TestUpdatesThatDoNotConverge(t *testing.T) {
 
 // addVersion adds a version to a launch template, in which a field is changed then: versions that exist do
 // not change. It has the content of the latest one.
-func addVersion(s *awssim.State, v victim, field string) {
-	if v.node.Kind() != "launch-template" || strings.HasPrefix(field, "tag ") {
+func addVersion(s *awssim.State, v enginetest.Victim, field string) {
+	if v.Resource.Kind() != "launch-template" || strings.HasPrefix(field, "tag ") {
 		return
 	}
-	t := s.EC2.LaunchTemplates[v.id]
+	t := s.EC2.LaunchTemplates[v.ID]
 	raw, err := json.Marshal(t.Versions[fmt.Sprint(t.Last)])
 	if err != nil {
 		panic(err)

@@ -96,13 +96,13 @@ func (l life) whole(m *manifest.Cluster, again func() *manifest.Cluster) {
 	_, err = look.Status(l.t.Context(), enginetest.Open(m, l.process()))
 	require.NoError(l.t, err)
 	time.Sleep(enginetest.Booting)
-	tampering := tamperingOf(l.t, m, l.a)
-	for round := range tampering.rounds {
-		tampering.round(l.t, l.a, round)
+	tampering := enginetest.TamperingOf(l.t, m, l.a)
+	for round := range tampering.Rounds {
+		tampering.Round(l.t, l.a, round)
 		l.apply(m)
 		time.Sleep(5 * time.Minute)
-		l.a.Edit(tidy)
-		tampering.identify(enginetest.MustPlan(l.t, m, l.a))
+		l.a.Edit(enginetest.Tidy)
+		tampering.Identify(enginetest.MustPlan(l.t, m, l.a))
 	}
 	enginetest.Lives(l.t, l.a, m)
 	smaller := again()

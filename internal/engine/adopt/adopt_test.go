@@ -1,8 +1,6 @@
 package adopt_test
 
 import (
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -13,50 +11,10 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
-
-// lot returns names as in Cluster API: five random characters.
-type lot struct{ drawn int }
-
-func (l *lot) draw() string {
-	l.drawn++
-	return fmt.Sprintf("x%04d", l.drawn)
-}
-
-// asClusterAPI changes an account with a cluster to look as if Cluster API had created
-// it: without identity tags and secrets of this program, and with random names of
-// machines and target groups.
-func asClusterAPI(m *manifest.Cluster, s *awssim.State) {
-	var names lot
-	set := names.draw()
-	for _, i := range s.EC2.Instances {
-		name := ""
-		switch node := i.Tags[cloud.ResourceTag]; {
-		case m.ControlPlane != nil && strings.HasPrefix(node, "machine/"+m.ControlPlane.Object.Name+"/"):
-			name = m.ControlPlane.Object.Name + "-" + names.draw()
-		case strings.HasPrefix(node, "machine/"):
-			name = strings.Split(node, "/")[1] + "-" + set + "-" + names.draw()
-		}
-		if name != "" {
-			i.Tags["Name"], i.Tags["MachineName"] = name, m.Namespace+"/"+name
-		}
-	}
-	for _, g := range s.ELB.TargetGroups {
-		if g.Tags[cloud.ResourceTag] != "" {
-			g.Name = g.Name[:strings.LastIndex(g.Name, "-")+1] + names.draw()
-		}
-	}
-	for _, tags := range allTags(s) {
-		delete(tags, cloud.ResourceTag)
-		delete(tags, cloud.TemplateTag)
-		delete(tags, cloud.TemplateFieldsTag)
-	}
-	maps.DeleteFunc(s.SSM.Parameters, func(name string, _ *awssim.Parameter) bool { return strings.HasPrefix(name, "/clusterawsadm/") })
-}
 
 // A cluster that Cluster API created is adopted: every desired resource is found by its
 // tags and names, and gets the identity tag. Only the init marker is created.
@@ -68,7 +26,7 @@ func TestTakesOverWhatClusterAPIMade(t *testing.T) {
 				a := awssim.New(awssim.Options{Region: m.Region})
 				_, err := enginetest.Open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 				require.NoError(t, err)
-				a.Edit(func(s *awssim.State) { asClusterAPI(m, s) })
+				a.Edit(func(s *awssim.State) { enginetest.AsClusterAPI(m, s) })
 				time.Sleep(6 * time.Minute) // until ListSecrets lists the secrets
 				p, err := enginetest.Open(m, a.Process()).Plan(t.Context())
 				require.NoError(t, err)

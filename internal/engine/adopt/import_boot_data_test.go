@@ -96,7 +96,7 @@ func TestImportBootData(t *testing.T) {
 		require.NoError(t, err)
 		have, err := run.Open(again, target).Graph()
 		require.NoError(t, err)
-		require.Empty(t, graphDifferences(want, have))
+		require.Empty(t, enginetest.GraphDifferences(want, have))
 	})
 }
 
@@ -113,7 +113,7 @@ func TestImportBootDataOfClusterAPI(t *testing.T) {
 		enginetest.MustApply(t, m, a)
 		time.Sleep(6 * time.Minute) // until all machines have joined
 		enginetest.Reachable(a, "control-plane", "nodes")
-		a.Edit(func(s *awssim.State) { asClusterAPI(m, s) })
+		a.Edit(func(s *awssim.State) { enginetest.AsClusterAPI(m, s) })
 		p := a.Process()
 		target := cluster.Target{Config: p.Config(), Owner: "test", Transport: enginetest.Transport(p)}
 		i, err := adopt.Import(t.Context(), m.Name, target, cluster.ImportOptions{KeysFromMachine: true, BootDataFromMachines: true})

@@ -45,7 +45,7 @@ func TestImportOfClusterAPI(t *testing.T) {
 							keys[strings.Replace(file, "etcd-ca", "etcd/ca", 1)] = []byte(key)
 						}
 					})
-					asClusterAPI(m, s)
+					enginetest.AsClusterAPI(m, s)
 				})
 				p := a.Process()
 				target := cluster.Target{Config: p.Config(), Owner: "test", Transport: enginetest.Transport(p)}

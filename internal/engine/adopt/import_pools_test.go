@@ -88,7 +88,7 @@ func TestImportPoolOfClusterAPI(t *testing.T) {
 		time.Sleep(6 * time.Minute) // until all machines have joined
 		enginetest.Reachable(a, "control-plane", "nodes")
 		a.Edit(func(s *awssim.State) {
-			asClusterAPI(m, s)
+			enginetest.AsClusterAPI(m, s)
 			poolsAsClusterAPI(t, s)
 		})
 		p := a.Process()
@@ -165,7 +165,7 @@ func TestImportEKSPoolOfClusterAPI(t *testing.T) {
 		enginetest.MustApply(t, m, a)
 		time.Sleep(6 * time.Minute) // until all machines have joined
 		a.Edit(func(s *awssim.State) {
-			asClusterAPI(m, s)
+			enginetest.AsClusterAPI(m, s)
 			poolsAsClusterAPI(t, s)
 		})
 		p := a.Process()

@@ -1,9 +1,6 @@
 package adopt_test
 
 import (
-	"maps"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -24,7 +21,7 @@ func TestAdoption(t *testing.T) {
 		time.Sleep(enginetest.Booting)
 		standing := a.Detailed()
 		a.Edit(func(s *awssim.State) {
-			for _, tags := range allTags(s) {
+			for _, tags := range enginetest.AllTags(s) {
 				delete(tags, "clusterawsadm/resource")
 			}
 		})
@@ -41,43 +38,3 @@ func TestAdoption(t *testing.T) {
 		require.Equal(t, before, a.Detailed())
 	})
 }
-
-// allTags lists the tags of every resource of an account except for those that are part
-// of another one, such as the volumes of instances.
-func allTags(s *awssim.State) (all []map[string]string) {
-	for id, tags := range s.EC2.AllTags() {
-		if !strings.HasPrefix(id, "vol-") {
-			all = append(all, tags)
-		}
-	}
-	for _, id := range slices.Concat(ids(s.ELB.Classic), ids(s.ELB.LoadBalancers), ids(s.ELB.TargetGroups), ids(s.ELB.Listeners), ids(s.S3.Buckets)) {
-		all = append(all, enginetest.TagsOf(s, id))
-	}
-	for _, c := range s.EKS.Clusters {
-		all = append(all, c.Tags)
-		for _, g := range c.NodeGroups {
-			all = append(all, g.Tags)
-		}
-		for _, x := range c.Addons {
-			all = append(all, x.Tags)
-		}
-		for _, f := range c.Fargate {
-			all = append(all, f.Tags)
-		}
-		for _, x := range c.Access {
-			all = append(all, x.Tags)
-		}
-		for _, x := range c.Providers {
-			all = append(all, x.Tags)
-		}
-	}
-	for _, x := range s.IAM.Providers {
-		all = append(all, x.Tags)
-	}
-	for _, r := range s.IAM.Roles {
-		all = append(all, r.Tags)
-	}
-	return all
-}
-
-func ids[T any](m map[string]T) []string { return slices.Collect(maps.Keys(m)) }

@@ -81,7 +81,7 @@ func madeByControllers(t *testing.T, m *manifest.Cluster, a *awssim.AWS) *contro
 	c := &controllers{}
 	require.NoError(t, c.create(t.Context(), objects.Items))
 	a.Edit(func(s *awssim.State) {
-		asClusterAPI(m, s)
+		enginetest.AsClusterAPI(m, s)
 		poolsAsClusterAPI(t, s)
 	})
 	replacesControlPlane(a)

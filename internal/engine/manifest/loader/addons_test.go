@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
@@ -21,7 +22,7 @@ func withFiles(t *testing.T, files ...string) (*manifest.Cluster, error) {
 		o.Addons = append(o.Addons, input.Source{Name: "dir/" + string(rune('a'+i)) + ".yaml", Data: []byte(f)})
 	}
 	o.CNI, o.Addons = o.Addons[:1], o.Addons[1:]
-	return loader.Load([]input.Source{{Name: "cluster.yaml", Data: []byte(read(t, "../../../../configs/resource-sets.yaml"))}}, o)
+	return loader.Load([]input.Source{{Name: "cluster.yaml", Data: []byte(manifests.Read(t, "../../../../configs/resource-sets.yaml"))}}, o)
 }
 
 func TestAddonFiles(t *testing.T) {
@@ -108,7 +109,7 @@ func TestHasPodNetwork(t *testing.T) {
 	for file, want := range map[string]bool{"quickstart": false, "resource-sets": true, "eks": true, "eks-gpu": true} {
 		raw, err := os.ReadFile("../../../../configs/" + file + ".yaml")
 		require.NoError(t, err)
-		assert.Equal(t, want, mustLoad(t, string(raw), input.LoadOptions{}).HasPodNetwork(), file)
+		assert.Equal(t, want, manifests.MustLoad(t, string(raw), input.LoadOptions{}).HasPodNetwork(), file)
 	}
 }
 

@@ -3,9 +3,10 @@ package loader_test
 import (
 	"testing"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/input"
-
 	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 // Two lines that AWS stores under one key are a problem of the second line, which names the
@@ -141,7 +142,7 @@ func TestLinesThatAreStoredAsOne(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := load(t, edit(t, read(t, "testdata/good/"+tt.file+".yaml"), tt.edit...), input.LoadOptions{Region: "eu-west-1"})
+			_, err := manifests.Load(t, manifests.Edit(t, manifests.Read(t, "testdata/good/"+tt.file+".yaml"), tt.edit...), input.LoadOptions{Region: "eu-west-1"})
 			if tt.want == "" {
 				require.NoError(t, err)
 				return

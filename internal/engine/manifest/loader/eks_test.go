@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
@@ -29,7 +30,7 @@ func TestExamples(t *testing.T) {
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
 		t.Run(name, func(t *testing.T) {
-			c := mustLoad(t, read(t, file), input.LoadOptions{Strict: true, EKSEnableIAM: strings.HasSuffix(name, "-iam")})
+			c := manifests.MustLoad(t, manifests.Read(t, file), input.LoadOptions{Strict: true, EKSEnableIAM: strings.HasSuffix(name, "-iam")})
 			golden.Assert(t, "loaded/"+name+".yaml", loaded(t, c))
 		})
 	}
@@ -76,14 +77,14 @@ func TestTemplatesOfEKSLoadUnchanged(t *testing.T) {
 		"machinepool":                {1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			data, err := os.ReadFile(filepath.Join(templates, "cluster-template-"+name+".yaml"))
+			data, err := os.ReadFile(filepath.Join(manifests.Templates, "cluster-template-"+name+".yaml"))
 			if err != nil {
 				t.Skip("CAPA's templates are not installed")
 			}
-			variables := quickStart()
+			variables := manifests.QuickStart()
 			variables["AWS_AVAILABILITY_ZONE"] = "eu-west-1a"
-			c := mustLoad(t, string(data), input.LoadOptions{Lookup: lookup(variables)})
-			assert.Empty(t, warnings(c))
+			c := manifests.MustLoad(t, string(data), input.LoadOptions{Lookup: manifests.Lookup(variables)})
+			assert.Empty(t, manifests.Warnings(c))
 			assert.Equal(t, "v1.34.2", c.Version)
 			assert.Equal(t, "eu-west-1", c.Region)
 			require.Len(t, c.Pools, want.pools)
@@ -105,9 +106,9 @@ func TestTemplatesOfEKSLoadUnchanged(t *testing.T) {
 
 // The secondary block of the control plane's object is one of the VPC.
 func TestSecondaryBlockOfEKS(t *testing.T) {
-	c := mustLoad(
+	c := manifests.MustLoad(
 		t,
-		edit(t, read(t, "testdata/good/eks.yaml"), "  # its DaemonSets are those of EKS\n", "  secondaryCidrBlock: 100.64.0.0/16\n"),
+		manifests.Edit(t, manifests.Read(t, "testdata/good/eks.yaml"), "  # its DaemonSets are those of EKS\n", "  secondaryCidrBlock: 100.64.0.0/16\n"),
 		input.LoadOptions{},
 	)
 	assert.Equal(t, []infrav1.VpcCidrBlock{{IPv4CidrBlock: "100.64.0.0/16"}}, c.Infra.Spec.NetworkSpec.VPC.SecondaryCidrBlocks)
@@ -115,7 +116,7 @@ func TestSecondaryBlockOfEKS(t *testing.T) {
 }
 
 func TestEKS(t *testing.T) {
-	c := mustLoad(t, read(t, "testdata/good/eks.yaml"), input.LoadOptions{Strict: true})
+	c := manifests.MustLoad(t, manifests.Read(t, "testdata/good/eks.yaml"), input.LoadOptions{Strict: true})
 	assert.Equal(t, "v1.32", c.Version)
 	assert.Equal(t, "shop", c.EKS.Cluster.Name)
 	assert.Equal(t, "prod_shop_eu", c.EKS.ControlPlane.Spec.EKSClusterName, "in the namespace of the Cluster, without dots")
@@ -145,7 +146,7 @@ func TestEKS(t *testing.T) {
 
 // Every pool and machine has its bootstrap configuration and no other.
 func TestNodesOfEKS(t *testing.T) {
-	c := mustLoad(t, read(t, "testdata/good/eks.yaml"), input.LoadOptions{})
+	c := manifests.MustLoad(t, manifests.Read(t, "testdata/good/eks.yaml"), input.LoadOptions{})
 	require.Len(t, c.Pools, 3)
 
 	managed := c.Pools[0]
@@ -176,7 +177,7 @@ func TestNodesOfEKS(t *testing.T) {
 // Roles have the same names as with CAPA, with and without its feature gate.
 func TestRoles(t *testing.T) {
 	for _, made := range []bool{false, true} {
-		c := mustLoad(t, read(t, "testdata/good/eks.yaml"), input.LoadOptions{EKSEnableIAM: made})
+		c := manifests.MustLoad(t, manifests.Read(t, "testdata/good/eks.yaml"), input.LoadOptions{EKSEnableIAM: made})
 		names := []string{*c.EKS.ControlPlane.Spec.RoleName, c.EKS.Fargate[0].Spec.RoleName, c.Pools[0].Managed.Spec.RoleName}
 		assert.Equal(t, made, c.EKS.EnableIAM)
 		if made {
@@ -186,29 +187,29 @@ func TestRoles(t *testing.T) {
 			assert.Equal(t, []string{"eks-controlplane" + suffix, "eks-fargate" + suffix, "eks-nodegroup" + suffix}, names)
 		}
 	}
-	c := mustLoad(t, edit(t, read(t, "testdata/good/eks.yaml"), "  sshKeyName: ops\n", "  roleName: mine\n"), input.LoadOptions{EKSEnableIAM: true})
+	c := manifests.MustLoad(t, manifests.Edit(t, manifests.Read(t, "testdata/good/eks.yaml"), "  sshKeyName: ops\n", "  roleName: mine\n"), input.LoadOptions{EKSEnableIAM: true})
 	assert.Equal(t, "mine", *c.EKS.ControlPlane.Spec.RoleName)
 }
 
 // A name that is too long for EKS becomes a hash, as in CAPA.
 func TestLongNamesInEKS(t *testing.T) {
 	long := strings.Repeat("a", 60)
-	c := mustLoad(t, strings.ReplaceAll(read(t, "testdata/good/eks.yaml"), "shop-managed", long), input.LoadOptions{})
+	c := manifests.MustLoad(t, strings.ReplaceAll(manifests.Read(t, "testdata/good/eks.yaml"), "shop-managed", long), input.LoadOptions{})
 	assert.Regexp(t, `^capa_[0-9a-z]{27}$`, c.Pools[0].Managed.Spec.EKSNodegroupName)
 }
 
 // bootstrapSelfManagedAddons is kept, although CAPA's webhook overwrites it.
 func TestNoSelfManagedAddons(t *testing.T) {
-	c := mustLoad(t, edit(t, read(t, "testdata/good/eks.yaml"), "  sshKeyName: ops\n", "  bootstrapSelfManagedAddons: false\n"), input.LoadOptions{})
+	c := manifests.MustLoad(t, manifests.Edit(t, manifests.Read(t, "testdata/good/eks.yaml"), "  sshKeyName: ops\n", "  bootstrapSelfManagedAddons: false\n"), input.LoadOptions{})
 	assert.False(t, c.EKS.ControlPlane.Spec.BootstrapSelfManagedAddons)
 }
 
 // Older manifests name the control plane as the infrastructure, in API versions that CAPA
 // no longer serves.
 func TestOldManifestOfEKS(t *testing.T) {
-	c := mustLoad(t, edit(
+	c := manifests.MustLoad(t, manifests.Edit(
 		t,
-		read(t, "testdata/good/eks.yaml"),
+		manifests.Read(t, "testdata/good/eks.yaml"),
 		"    apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\n    kind: AWSManagedCluster\n    name: shop\n",
 		"    apiVersion: controlplane.cluster.x-k8s.io/v1beta2\n    kind: AWSManagedControlPlane\n    name: shop.eu\n",
 		"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSManagedCluster\nmetadata: {name: shop, namespace: prod}\n---\n",
@@ -229,11 +230,11 @@ func TestOldManifestOfEKS(t *testing.T) {
 	assert.Equal(t, []string{
 		"cluster.yaml:19: AWSManagedControlPlane/shop.eu apiVersion: controlplane.cluster.x-k8s.io/v1beta1 is no longer served by Cluster API Provider AWS" +
 			" — convert the file: clusterawsadm cluster convert -f cluster.yaml",
-	}, warnings(c), "one warning for the file, which has an EKSConfig of v1beta1, too")
+	}, manifests.Warnings(c), "one warning for the file, which has an EKSConfig of v1beta1, too")
 }
 
 func TestPoolsOfSelfManagedClusters(t *testing.T) {
-	c := mustLoad(t, read(t, "testdata/good/pools.yaml"), input.LoadOptions{Strict: true})
+	c := manifests.MustLoad(t, manifests.Read(t, "testdata/good/pools.yaml"), input.LoadOptions{Strict: true})
 	assert.Nil(t, c.EKS)
 	require.Len(t, c.Pools, 1)
 	p := c.Pools[0]
@@ -249,15 +250,15 @@ func TestPoolsOfSelfManagedClusters(t *testing.T) {
 
 // Roles of nodes that are created with an IPv6 cluster need one more policy.
 func TestRolesOfIPv6Nodes(t *testing.T) {
-	yaml := read(t, "../../../../configs/eks-ipv6.yaml")
+	yaml := manifests.Read(t, "../../../../configs/eks-ipv6.yaml")
 	want := "the nodes do not become ready: their role may not assign IPv6 addresses to pods"
-	assert.NotContains(t, strings.Join(warnings(mustLoad(t, yaml, input.LoadOptions{})), "\n"), want)
-	assert.Contains(t, strings.Join(warnings(mustLoad(t, yaml, input.LoadOptions{EKSEnableIAM: true})), "\n"), want)
+	assert.NotContains(t, strings.Join(manifests.Warnings(manifests.MustLoad(t, yaml, input.LoadOptions{})), "\n"), want)
+	assert.Contains(t, strings.Join(manifests.Warnings(manifests.MustLoad(t, yaml, input.LoadOptions{EKSEnableIAM: true})), "\n"), want)
 }
 
 // Annotations of this program are known, and a value that EKS would refuse is reported.
 func TestAnnotations(t *testing.T) {
-	yaml := read(t, "../../../../configs/eks.yaml")
+	yaml := manifests.Read(t, "../../../../configs/eks.yaml")
 	const plane, pool = "kind: AWSManagedControlPlane\nmetadata:\n", "kind: AWSManagedMachinePool\nmetadata:\n"
 	for head, cases := range map[string]map[string]string{
 		plane: {
@@ -292,7 +293,7 @@ func TestAnnotations(t *testing.T) {
 		},
 	} {
 		for annotation, want := range cases {
-			_, err := load(t, edit(t, yaml, head, head+"  annotations: {clusterawsadm/"+annotation+"}\n"), input.LoadOptions{})
+			_, err := manifests.Load(t, manifests.Edit(t, yaml, head, head+"  annotations: {clusterawsadm/"+annotation+"}\n"), input.LoadOptions{})
 			require.ErrorContains(t, err, want, annotation)
 			assert.Contains(t, err.Error(), "metadata.annotations: ", annotation)
 		}
@@ -300,10 +301,10 @@ func TestAnnotations(t *testing.T) {
 	for annotation, want := range map[string]string{
 		"node-repair-max-parallel: '1'": "the limits of node repair have no effect: node repair is off",
 	} {
-		m := mustLoad(t, edit(t, yaml, pool, pool+"  annotations: {clusterawsadm/"+annotation+"}\n"), input.LoadOptions{})
-		assert.Contains(t, strings.Join(warnings(m), "\n"), want)
+		m := manifests.MustLoad(t, manifests.Edit(t, yaml, pool, pool+"  annotations: {clusterawsadm/"+annotation+"}\n"), input.LoadOptions{})
+		assert.Contains(t, strings.Join(manifests.Warnings(m), "\n"), want)
 	}
-	both := edit(
+	both := manifests.Edit(
 		t,
 		yaml,
 		plane,
@@ -311,13 +312,13 @@ func TestAnnotations(t *testing.T) {
 		"  version: v1.34\n",
 		"  version: v1.34\n  addons: [{name: vpc-cni, version: v1.20.4-eksbuild.1, serviceAccountRoleARN: 'arn:aws:iam::123456789012:role/y'}]\n",
 	)
-	_, err := load(t, both, input.LoadOptions{})
+	_, err := manifests.Load(t, both, input.LoadOptions{})
 	require.ErrorContains(t, err, "the add-on vpc-cni has a serviceAccountRoleARN, too — remove serviceAccountRoleARN: EKS replaces it by the associations")
 	account := "pod-identity-associations: '[{namespace: a, serviceAccount: b, roleARN: \"arn:aws:iam::123456789012:role/x\"}]'"
-	m := mustLoad(t, edit(t, yaml, plane, plane+"  annotations: {clusterawsadm/"+account+"}\n"), input.LoadOptions{})
+	m := manifests.MustLoad(t, manifests.Edit(t, yaml, plane, plane+"  annotations: {clusterawsadm/"+account+"}\n"), input.LoadOptions{})
 	assert.Contains(
 		t,
-		strings.Join(warnings(m), "\n"),
+		strings.Join(manifests.Warnings(m), "\n"),
 		"pods get no credentials from pod identity associations without its agent — add the add-on eks-pod-identity-agent",
 	)
 }

@@ -7,15 +7,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 // The annotations of a flow log are what CreateFlowLogs takes.
 func TestFlowLogs(t *testing.T) {
-	yaml := read(t, "../../../../configs/quickstart.yaml")
+	yaml := manifests.Read(t, "../../../../configs/quickstart.yaml")
 	const infra, role = "kind: AWSCluster\nmetadata:\n", "clusterawsadm/flow-logs-role: 'arn:aws:iam::123456789012:role/team/logs'"
 	with := func(annotations string) string {
-		return edit(t, yaml, infra, infra+"  annotations: {"+annotations+"}\n")
+		return manifests.Edit(t, yaml, infra, infra+"  annotations: {"+annotations+"}\n")
 	}
 	for annotations, want := range map[string]*manifest.FlowLogs{
 		"example.com/other: x":                                                            nil,
@@ -24,7 +25,7 @@ func TestFlowLogs(t *testing.T) {
 		"clusterawsadm/flow-logs: /vpc/a#b_c.d-e, " + role:                                {LogGroup: "/vpc/a#b_c.d-e", Role: "arn:aws:iam::123456789012:role/team/logs", Traffic: "ALL"},
 		"clusterawsadm/flow-logs: logs, clusterawsadm/flow-logs-traffic: ACCEPT, " + role: {LogGroup: "logs", Role: "arn:aws:iam::123456789012:role/team/logs", Traffic: "ACCEPT"},
 	} {
-		assert.Equal(t, want, mustLoad(t, with(annotations), input.LoadOptions{}).FlowLogs, annotations)
+		assert.Equal(t, want, manifests.MustLoad(t, with(annotations), input.LoadOptions{}).FlowLogs, annotations)
 	}
 	for annotations, want := range map[string]string{
 		role:                            `there is no annotation clusterawsadm/flow-logs — set it to the destination`,
@@ -37,7 +38,7 @@ func TestFlowLogs(t *testing.T) {
 		"clusterawsadm/flow-logs: 'arn:aws:s3:::logs', clusterawsadm/flow-logs-traffic: rejected": `flow-logs-traffic is "rejected": there is no such value`,
 		"clusterawsadm/flow-logs: 'arn:aws:s3:::logs', cluster.x-k8s.io/managed-by: terraform":    `the infrastructure is managed externally`,
 	} {
-		_, err := load(t, with(annotations), input.LoadOptions{})
+		_, err := manifests.Load(t, with(annotations), input.LoadOptions{})
 		require.ErrorContains(t, err, want, annotations)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
@@ -29,7 +30,7 @@ func jsonObjects(t require.TestingT, text string) (all []string) {
 // quickstart is the example without variables.
 func quickstart(t *testing.T) string {
 	t.Helper()
-	return plain(t)
+	return manifests.Plain(t)
 }
 
 // What kubectl reads is read: streams of JSON, directives, and lists of one kind.
@@ -57,11 +58,11 @@ func TestForms(t *testing.T) {
 		"lists in a list":       `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"cluster.x-k8s.io/v1beta2","kind":"ClusterList","items":[` + all[0] + `]},` + strings.Join(all[1:], ",") + `]}`,
 		"empty list":            "apiVersion: v1\nkind: List\nitems: []\n---\napiVersion: v1\nkind: ConfigMapList\nitems: []\n---\n" + yaml,
 	} {
-		c, err := load(t, text, input.LoadOptions{})
+		c, err := manifests.Load(t, text, input.LoadOptions{})
 		require.NoError(t, err, form)
 		assert.Equal(t, "quickstart", c.Name, form)
 	}
-	c := mustLoad(t, strings.Join(indented, "\n"), input.LoadOptions{})
+	c := manifests.MustLoad(t, strings.Join(indented, "\n"), input.LoadOptions{})
 	assert.Greater(t, c.At("AWSCluster/quickstart", "spec.region").Line, strings.Count(indented[0], "\n"))
 }
 
@@ -72,7 +73,7 @@ func TestOtherTools(t *testing.T) {
 		{"Helm, blocks", "{{- range .Values.pools }}\napiVersion: v1\nkind: Secret\n{{- end }}\n", "x.yaml:1: this is a Helm chart"},
 		{"Helm, quoted", strings.Replace(quickstart(t), "  region: us-east-1", `  region: "{{ .Values.region }}"`, 1), `AWSCluster/quickstart spec.region: this is a Helm chart or another Go template ({{ … }})`},
 		{"Jinja", "kind: Cluster\n{% if a %}\nx: y\n{% endif %}\n", "x.yaml:2: this is a Jinja template ({% … %}) — render it first: jinja2 FILE"},
-		{"ytt", "#@ load(\"@ytt:data\", \"data\")\n---\nkind: Cluster\n", "x.yaml:1: this is a template of ytt — render it first: ytt -f FILE"},
+		{"ytt", "#@ manifests.Load(\"@ytt:data\", \"data\")\n---\nkind: Cluster\n", "x.yaml:1: this is a template of ytt — render it first: ytt -f FILE"},
 		{"ytt in a line", "kind: Cluster\nmetadata:\n  name: #@ data.values.name\n", "x.yaml:3: this is a template of ytt"},
 		{"Jsonnet", "local k = import 'k.libsonnet';\n{ a: k }\n", "x.yaml:1: this is Jsonnet — evaluate it first: jsonnet -y FILE"},
 		{"KCL", "import k8s.api.core.v1 as v1\n\na = v1.Pod {\n}\n", "x.yaml:1: this is KCL — run it first: kcl run FILE"},
@@ -108,7 +109,7 @@ func TestOtherTools(t *testing.T) {
 			"apiVersion: cluster.x-k8s.io/v1alpha2\nkind: Cluster\nmetadata: {name: a}\n---\napiVersion: cluster.x-k8s.io/v1alpha2\nkind: Machine\nmetadata: {name: a}\n",
 			"x.yaml:1: Cluster/a apiVersion: cluster.x-k8s.io/v1alpha2 is not supported, nor is the API version of another object in the file — no program converts it",
 		},
-		{"unquoted text for cloud-init", strings.ReplaceAll(nodeName(t, "{{ ds.x }}"), "'{{ ds.x }}'", "{{ ds.x }}"), "the text {{ … }} for cloud-init is not in quotes — put the whole value in quotes"},
+		{"unquoted text for cloud-init", strings.ReplaceAll(manifests.NodeName(t, "{{ ds.x }}"), "'{{ ds.x }}'", "{{ ds.x }}"), "the text {{ … }} for cloud-init is not in quotes — put the whole value in quotes"},
 		{"gzip", "\x1f\x8b\x08\x00", "x.yaml:1: the file is compressed with gzip — unpack it first: gunzip -c FILE | clusterawsadm cluster … -f -"},
 		{"web page", "\n<!DOCTYPE html>\n<html>\n", "x.yaml:1: this is a web page — download the file itself: in GitHub, its address is that of the button Raw"},
 		{"script", "#!/bin/sh\nkubectl apply -f - <<EOF\n" + quickstart(t) + "EOF\n", "x.yaml:1: this is a script — run it, or pass the manifest that is in it"},
@@ -152,7 +153,7 @@ func TestOtherTools(t *testing.T) {
 		{"braces for a number", strings.Replace(quickstart(t), "  replicas: 1", "  replicas: {REPLICAS}", 1), `KubeadmControlPlane/quickstart-control-plane spec.replicas: {REPLICAS} looks like a placeholder`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := loader.Load([]input.Source{{Name: "x.yaml", Data: []byte(tt.yaml)}}, input.LoadOptions{Lookup: lookup(environment())})
+			_, err := loader.Load([]input.Source{{Name: "x.yaml", Data: []byte(tt.yaml)}}, input.LoadOptions{Lookup: manifests.Lookup(manifests.Environment())})
 			require.ErrorContains(t, err, tt.want)
 			assert.NotContains(t, err.Error(), "\n", "one problem")
 		})
@@ -169,28 +170,28 @@ func TestOtherTools(t *testing.T) {
 // unquoted is a manifest with a command that is not in quotes.
 func unquoted(t *testing.T, command string) string {
 	t.Helper()
-	return edit(t, quickstart(t), "  kubeadmConfigSpec:\n", "  kubeadmConfigSpec:\n    preKubeadmCommands:\n    - "+command+"\n")
+	return manifests.Edit(t, quickstart(t), "  kubeadmConfigSpec:\n", "  kubeadmConfigSpec:\n    preKubeadmCommands:\n    - "+command+"\n")
 }
 
 // Text that only looks like that of another tool is valid.
 func TestNoOtherTools(t *testing.T) {
 	for _, yaml := range []string{
-		plain(t, "echo {{ ds.meta_data.instance_id }} <REGION> REPLACE_ME $HOME"),
-		plain(t, "{% if a %}"),
+		manifests.Plain(t, "echo {{ ds.meta_data.instance_id }} <REGION> REPLACE_ME $HOME"),
+		manifests.Plain(t, "{% if a %}"),
 		unquoted(t, "echo a{{ ds.meta_data.instance_id }}"),
 		unquoted(t, "sed -i \"s/x/http:{{\n      ds.meta_data.local_ipv4 }}:2381/g\" /etc/x"), // as kubectl breaks long lines
 		unquoted(t, "echo\n      {{ ds.meta_data.local_ipv4 }} /etc/x"),
 		"#!/usr/bin/env -S clusterawsadm cluster create -f\n" + quickstart(t),
 		quickstart(t) + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  a: |\n    ```yaml\n    ```\n",
-		nodeName(t, "{{ ds.meta_data.local_hostname }}"),
+		manifests.NodeName(t, "{{ ds.meta_data.local_hostname }}"),
 		strings.Replace(quickstart(t), "kind: Cluster\nmetadata:\n", "kind: Cluster\nmetadata:\n  annotations: {a: \"{{ x }}\", b: \"<x>\", c: \"{X}\"}\n", 1),
 		quickstart(t) + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  a: |\n    {{ x }}\n    #@ load\n  b: '{{ x }} # #@ x'\n  c: \"{{\n    {{ x }}\"\n",
 		"# {{ x }}\n# {% x %}\n" + quickstart(t),
 		quickstart(t) + "---\napiVersion: postgresql.cnpg.io/v1\nkind: Cluster\nmetadata: {name: \"<x>\"}\nspec: {a: \"{{ x }}\", b: {X: }}\n",
 	} {
-		mustLoad(t, yaml, input.LoadOptions{})
+		manifests.MustLoad(t, yaml, input.LoadOptions{})
 	}
-	mustLoad(t, read(t, "../../../../configs/clusterclass.yaml"), input.LoadOptions{})
+	manifests.MustLoad(t, manifests.Read(t, "../../../../configs/clusterclass.yaml"), input.LoadOptions{})
 }
 
 // An object that nothing refers to is a warning; one that the cluster needs is one error.
@@ -212,10 +213,10 @@ func TestOtherProviders(t *testing.T) {
 		"infrastructure.cluster.x-k8s.io/v1beta2 ROSANetwork":           "ROSANetwork is ignored",
 	} {
 		group, name, _ := strings.Cut(kind, " ")
-		c := mustLoad(t, quickstart(t)+beside(group, name), input.LoadOptions{})
-		assert.Contains(t, strings.Join(warnings(c), "\n"), want)
+		c := manifests.MustLoad(t, quickstart(t)+beside(group, name), input.LoadOptions{})
+		assert.Contains(t, strings.Join(manifests.Warnings(c), "\n"), want)
 	}
-	_, err := load(t, quickstart(t)+beside("infrastructure.cluster.x-k8s.io/v1beta2", "AWSMachineTemplates"), input.LoadOptions{})
+	_, err := manifests.Load(t, quickstart(t)+beside("infrastructure.cluster.x-k8s.io/v1beta2", "AWSMachineTemplates"), input.LoadOptions{})
 	require.ErrorContains(t, err, `there is no kind AWSMachineTemplates in infrastructure.cluster.x-k8s.io/v1beta2 — did you mean "AWSMachineTemplate"?`)
 
 	for from, to := range map[string]string{
@@ -224,13 +225,13 @@ func TestOtherProviders(t *testing.T) {
 		"AWSCluster":            "AzureCluster clusters on Azure are not supported: AzureCluster comes from Cluster API Provider Azure — this program takes AWSCluster",
 	} {
 		kind, want, _ := strings.Cut(to, " ")
-		_, err := load(t, strings.ReplaceAll(quickstart(t), "kind: "+from+"\n", "kind: "+kind+"\n"), input.LoadOptions{})
+		_, err := manifests.Load(t, strings.ReplaceAll(quickstart(t), "kind: "+from+"\n", "kind: "+kind+"\n"), input.LoadOptions{})
 		require.ErrorContains(t, err, want)
 		assert.NotContains(t, err.Error(), "\n", "one problem")
 	}
 	all := strings.NewReplacer("kind: KubeadmControlPlane\n", "kind: K0sControlPlane\n", "kind: KubeadmConfigTemplate\n", "kind: K0sWorkerConfigTemplate\n").
 		Replace(quickstart(t))
-	_, err = load(t, all, input.LoadOptions{})
+	_, err = manifests.Load(t, all, input.LoadOptions{})
 	require.ErrorContains(t, err, "k0s clusters are not supported: K0sControlPlane comes from the k0s provider (k0smotron)")
 	assert.NotContains(t, err.Error(), "\n", "one problem for each provider")
 }
@@ -246,9 +247,9 @@ func TestOtherProviderIsTheOnlyProblem(t *testing.T) {
 	topology := "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: a}\nspec:\n  topology:\n    classRef: {name: talos}\n" +
 		"    version: <VERSION>\n    variable: []\n"
 	for _, tt := range []struct{ name, yaml, want string }{
-		{"placeholder", edit(t, k0s, "  region: us-east-1", "  region: <your-region>"), want},
-		{"field that does not exist", edit(t, k0s, "  region: us-east-1", "  region: us-east-1\n  networkSpec: {}"), want},
-		{"variable", edit(t, k0s, "  region: us-east-1", "  region: ${REGION}"), want},
+		{"placeholder", manifests.Edit(t, k0s, "  region: us-east-1", "  region: <your-region>"), want},
+		{"field that does not exist", manifests.Edit(t, k0s, "  region: us-east-1", "  region: us-east-1\n  networkSpec: {}"), want},
+		{"variable", manifests.Edit(t, k0s, "  region: us-east-1", "  region: ${REGION}"), want},
 		{"older objects", strings.ReplaceAll(k0s, "/v1beta2", "/v1alpha4"), want},
 		{"ClusterClass", topology + class, "ClusterClass/talos spec.controlPlane.templateRef.kind: Talos clusters are not supported: TalosControlPlaneTemplate comes from"},
 		{
@@ -258,7 +259,7 @@ func TestOtherProviderIsTheOnlyProblem(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := load(t, tt.yaml, input.LoadOptions{})
+			_, err := manifests.Load(t, tt.yaml, input.LoadOptions{})
 			require.ErrorContains(t, err, tt.want)
 			assert.NotContains(t, err.Error(), "\n", "one problem")
 		})
@@ -274,7 +275,7 @@ func TestConsequences(t *testing.T) {
 		{"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSCluster\n", "kind: AWSCluster\n"},
 		{"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSCluster\n", "apiVersion: cluster.x-k8s.io/v1beta2\nkind: AWSCluster\n"},
 	} {
-		_, err := load(t, edit(t, quickstart(t), edits...), input.LoadOptions{})
+		_, err := manifests.Load(t, manifests.Edit(t, quickstart(t), edits...), input.LoadOptions{})
 		require.Error(t, err)
 		assert.NotContains(t, err.Error(), "\n", "one problem")
 		assert.NotContains(t, err.Error(), "add it: ")
@@ -285,13 +286,13 @@ func TestConsequences(t *testing.T) {
 		"---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {a: \"ENC[x]\"}\nsops: {mac: \"ENC[x]\"}\n"
 	assert.Contains(
 		t,
-		strings.Join(warnings(mustLoad(t, set, input.LoadOptions{})), "\n"),
+		strings.Join(manifests.Warnings(manifests.MustLoad(t, set, input.LoadOptions{})), "\n"),
 		"the Secret is encrypted with SOPS and is ignored",
 		"no cluster matches",
 	)
-	_, err := load(
+	_, err := manifests.Load(
 		t,
-		edit(t, set, "kind: Cluster\nmetadata:\n  name: quickstart\n", "kind: Cluster\nmetadata:\n  name: quickstart\n  labels: {a: b}\n"),
+		manifests.Edit(t, set, "kind: Cluster\nmetadata:\n  name: quickstart\n", "kind: Cluster\nmetadata:\n  name: quickstart\n  labels: {a: b}\n"),
 		input.LoadOptions{},
 	)
 	require.ErrorContains(t, err, "Secret/s sops: the object is encrypted with SOPS — decrypt it first")
@@ -310,16 +311,16 @@ func TestMadeObjects(t *testing.T) {
 			"control-plane-name",
 			"quickstart-control-plane",
 		) + made("AWSMachine", "infrastructure.cluster.x-k8s.io", "control-plane-name", "quickstart-control-plane")
-	c := mustLoad(t, yaml, input.LoadOptions{})
+	c := manifests.MustLoad(t, yaml, input.LoadOptions{})
 	assert.Empty(t, c.Machines)
-	assert.Contains(t, strings.Join(warnings(c), "\n"), "Machine is ignored: it belongs to KubeadmControlPlane/quickstart-control-plane")
-	_, err := load(t, quickstart(t)+made("MachineSet", "cluster.x-k8s.io", "cluster-name", "quickstart"), input.LoadOptions{})
+	assert.Contains(t, strings.Join(manifests.Warnings(c), "\n"), "Machine is ignored: it belongs to KubeadmControlPlane/quickstart-control-plane")
+	_, err := manifests.Load(t, quickstart(t)+made("MachineSet", "cluster.x-k8s.io", "cluster-name", "quickstart"), input.LoadOptions{})
 	require.ErrorContains(t, err, "MachineSet cannot be used: Cluster API creates it from a MachineDeployment — replace it by a MachineDeployment")
 }
 
 // Unknown fields are warnings on request.
 func TestIgnoreUnknown(t *testing.T) {
-	yaml := edit(
+	yaml := manifests.Edit(
 		t,
 		quickstart(t),
 		"  region: us-east-1",
@@ -328,33 +329,33 @@ func TestIgnoreUnknown(t *testing.T) {
 		"kind: Cluster\nmetadata:\n  colour: red\n",
 	) +
 		"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nspec: {}\n"
-	_, err := load(t, yaml, input.LoadOptions{})
+	_, err := manifests.Load(t, yaml, input.LoadOptions{})
 	require.ErrorContains(t, err, `spec.regoin: the field does not exist — did you mean "region"?`)
-	c := mustLoad(t, yaml, input.LoadOptions{IgnoreUnknown: true})
-	text := strings.Join(warnings(c), "\n")
+	c := manifests.MustLoad(t, yaml, input.LoadOptions{IgnoreUnknown: true})
+	text := strings.Join(manifests.Warnings(c), "\n")
 	for _, want := range []string{`spec.regoin: the field does not exist and is ignored — did you mean "region"?`, "metadata.colour: the field does not exist and is ignored", "ConfigMap/a spec: the field does not exist and is ignored"} {
 		assert.Contains(t, text, want)
 	}
-	_, err = load(t, yaml, input.LoadOptions{IgnoreUnknown: true, Strict: true})
+	_, err = manifests.Load(t, yaml, input.LoadOptions{IgnoreUnknown: true, Strict: true})
 	require.ErrorContains(t, err, "spec.regoin")
 }
 
 // Objects whose API Kubernetes has removed are not applied; the others are.
 func TestRemovedAPIs(t *testing.T) {
 	const data = "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n"
-	yaml := edit(t, quickstart(t), "kind: Cluster\nmetadata:\n  name: quickstart\n", "kind: Cluster\nmetadata:\n  name: quickstart\n  labels: {a: b}\n") +
+	yaml := manifests.Edit(t, quickstart(t), "kind: Cluster\nmetadata:\n  name: quickstart\n", "kind: Cluster\nmetadata:\n  name: quickstart\n  labels: {a: b}\n") +
 		"---\napiVersion: addons.cluster.x-k8s.io/v1beta2\nkind: ClusterResourceSet\nmetadata: {name: a}\nspec: {clusterSelector: {matchLabels: {a: b}}, resources: [{kind: ConfigMap, name: c}]}\n" +
 		"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a: |\n    " + strings.ReplaceAll(data, "\n", "\n    ") + "\n"
-	c := mustLoad(t, yaml, input.LoadOptions{Addons: []input.Source{{Name: "more.yaml", Data: []byte("---\n" + data)}}})
+	c := manifests.MustLoad(t, yaml, input.LoadOptions{Addons: []input.Source{{Name: "more.yaml", Data: []byte("---\n" + data)}}})
 	require.Len(t, c.ResourceSets, 2)
 	for _, s := range c.ResourceSets {
 		require.Len(t, s.Documents, 1)
 		assert.Equal(t, "ConfigMap b", s.Documents[0].Title())
 	}
-	text := strings.Join(warnings(c), "\n")
+	text := strings.Join(manifests.Warnings(c), "\n")
 	assert.Contains(t, text, "ConfigMap/c data.a: PodDisruptionBudget a is not applied: Kubernetes has no policy/v1beta1 since v1.25 — use policy/v1")
 	assert.Contains(t, text, "more.yaml:2: PodDisruptionBudget a is not applied")
-	c = mustLoad(t, strings.ReplaceAll(yaml, "v1.34.2", "v1.24.2"), input.LoadOptions{})
+	c = manifests.MustLoad(t, strings.ReplaceAll(yaml, "v1.34.2", "v1.24.2"), input.LoadOptions{})
 	assert.Len(t, c.ResourceSets[0].Documents, 2, "v1.24 has it")
 }
 
@@ -437,7 +438,7 @@ func TestAnyStream(t *testing.T) {
 			text = "\ufeff" + text
 		}
 		mode := rapid.SampledFrom([]input.Substitution{input.SubstituteAuto, input.SubstituteAll, input.SubstituteNone}).Draw(t, "substitution")
-		_, err := loader.Load([]input.Source{{Name: "x.yaml", Data: []byte(text)}}, input.LoadOptions{Lookup: lookup(environment()), Substitute: mode})
+		_, err := loader.Load([]input.Source{{Name: "x.yaml", Data: []byte(text)}}, input.LoadOptions{Lookup: manifests.Lookup(manifests.Environment()), Substitute: mode})
 		var invalid *manifest.InvalidError
 		if err == nil {
 			return
@@ -464,7 +465,7 @@ func TestImageLookupFormatIsNoChart(t *testing.T) {
 	const format = "capa-ami-{{.BaseOS}}-?{{.K8sVersion}}-*"
 	text := strings.Replace(quickstart(t), "  region: us-east-1", "  region: us-east-1\n  imageLookupFormat: '"+format+"'", 1)
 	text = strings.Replace(text, "      instanceType: t3.large", "      imageLookupFormat: '"+format+"'\n      instanceType: t3.large", 1)
-	c := mustLoad(t, text, input.LoadOptions{})
+	c := manifests.MustLoad(t, text, input.LoadOptions{})
 	assert.Equal(t, format, c.Infra.Spec.ImageLookupFormat)
 }
 
@@ -472,7 +473,7 @@ func TestImageLookupFormatIsNoChart(t *testing.T) {
 func TestInvalidValuesHaveOneProblem(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"one of two fields of a node group": {
-			strings.Replace(read(t, "../../../../configs/eks.yaml"), "  scaling:\n", "  updateConfig: {maxUnavailable: 0}\n  scaling:\n", 1),
+			strings.Replace(manifests.Read(t, "../../../../configs/eks.yaml"), "  scaling:\n", "  updateConfig: {maxUnavailable: 0}\n  scaling:\n", 1),
 			"spec.updateConfig.maxUnavailable: 0: should be greater than or equal to 1",
 		},
 		"what is not supported": {
@@ -480,7 +481,7 @@ func TestInvalidValuesHaveOneProblem(t *testing.T) {
 			"spec.template.spec.dynamicHostAllocation: is not supported yet",
 		},
 	} {
-		_, err := load(t, c.text, input.LoadOptions{})
+		_, err := manifests.Load(t, c.text, input.LoadOptions{})
 		require.ErrorContains(t, err, c.want, name)
 		var invalid *input.InvalidError
 		require.ErrorAs(t, err, &invalid)

@@ -8,13 +8,14 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 // For every input, Load returns a cluster or an *InvalidError, and every problem has a
 // text.
 func FuzzLoad(f *testing.F) {
-	for _, pattern := range []string{"testdata/*/*.yaml", "../../../../configs/*.yaml", templates + "/*.yaml"} {
+	for _, pattern := range []string{"testdata/*/*.yaml", "../../../../configs/*.yaml", manifests.Templates + "/*.yaml"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			f.Fatal(err)

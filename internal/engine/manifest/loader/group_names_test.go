@@ -7,13 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 // A MachineDeployment has another name than the control plane: their machines are told apart by it.
 func TestGroupsHaveDifferentNames(t *testing.T) {
 	text := strings.Replace(
-		read(t, "../../../../configs/quickstart.yaml"),
+		manifests.Read(t, "../../../../configs/quickstart.yaml"),
 		"kind: MachineDeployment\nmetadata:\n  name: quickstart-md-0",
 		"kind: MachineDeployment\nmetadata:\n  name: quickstart-control-plane",
 		1,

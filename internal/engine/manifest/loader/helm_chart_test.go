@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
@@ -23,7 +24,7 @@ const plainChart = "  clusterSelector: {}\n  repoURL: https://charts.example.com
 
 func withChart(t *testing.T, documents ...string) (*manifest.Cluster, error) {
 	t.Helper()
-	text := read(t, "../../../../configs/quickstart.yaml") + strings.Join(documents, "")
+	text := manifests.Read(t, "../../../../configs/quickstart.yaml") + strings.Join(documents, "")
 	return loader.Load([]input.Source{{Name: "dir/cluster.yaml", Data: []byte(text)}}, input.LoadOptions{})
 }
 

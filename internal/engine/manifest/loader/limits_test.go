@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
@@ -25,7 +26,7 @@ func TestLimits(t *testing.T) {
 		{"many problems", strings.Repeat("- a\n---\n", 5_000), nil, "there are 4000 more problems — fix the others first"},
 		{"many uses of a variable", strings.Repeat("a: ${A}\n", 10_000), nil, "the variable A is not set; it is also used in lines 2, 3, 4"},
 	} {
-		_, err := load(t, c.yaml, input.LoadOptions{Lookup: c.lookup, Substitute: input.SubstituteAll})
+		_, err := manifests.Load(t, c.yaml, input.LoadOptions{Lookup: c.lookup, Substitute: input.SubstituteAll})
 		require.ErrorAs(t, err, new(*manifest.InvalidError), c.name)
 		assert.Contains(t, err.Error(), c.want, c.name)
 		assert.LessOrEqual(t, strings.Count(err.Error(), "\n"), 1000, c.name)

@@ -12,62 +12,18 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
-
-// templates is the folder of CAPA's templates, on machines that have them.
-const templates = "../../../../../shared/capa-templates"
-
-func lookup(m map[string]string) func(string) (string, bool) {
-	return func(name string) (string, bool) {
-		value, ok := m[name]
-		return value, ok
-	}
-}
-
-func quickStart() map[string]string {
-	return map[string]string{
-		"CLUSTER_NAME": "quick", "KUBERNETES_VERSION": "v1.34.2", "AWS_REGION": "eu-west-1", "AWS_SSH_KEY_NAME": "default",
-		"CONTROL_PLANE_MACHINE_COUNT": "3", "AWS_CONTROL_PLANE_MACHINE_TYPE": "t3.large",
-		"WORKER_MACHINE_COUNT": "2", "AWS_NODE_MACHINE_TYPE": "t3.large", "AWS_S3_BUCKET_NAME": "quick-bucket",
-	}
-}
-
-func read(t *testing.T, path string) string {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	require.NoError(t, err)
-	return string(data)
-}
-
-func load(t *testing.T, yaml string, o input.LoadOptions) (*manifest.Cluster, error) {
-	t.Helper()
-	return loader.Load([]input.Source{{Name: "cluster.yaml", Data: []byte(yaml)}}, o)
-}
-
-func mustLoad(t *testing.T, yaml string, o input.LoadOptions) *manifest.Cluster {
-	t.Helper()
-	c, err := load(t, yaml, o)
-	require.NoError(t, err)
-	return c
-}
-
-func warnings(c *manifest.Cluster) []string {
-	lines := []string{}
-	for _, w := range c.Warnings {
-		lines = append(lines, w.String())
-	}
-	return lines
-}
 
 func TestCAPATemplatesLoadUnchanged(t *testing.T) {
 	for _, name := range []string{"cluster-template", "cluster-template-flatcar", "cluster-template-dualstack-ipv4-primary"} {
 		t.Run(name, func(t *testing.T) {
-			data, err := os.ReadFile(filepath.Join(templates, name+".yaml"))
+			data, err := os.ReadFile(filepath.Join(manifests.Templates, name+".yaml"))
 			if err != nil {
 				t.Skip("CAPA's templates are not installed")
 			}
-			c := mustLoad(t, string(data), input.LoadOptions{Lookup: lookup(quickStart()), Strict: true})
+			c := manifests.MustLoad(t, string(data), input.LoadOptions{Lookup: manifests.Lookup(manifests.QuickStart()), Strict: true})
 			assert.Equal(t, "quick", c.Name)
 			assert.Equal(t, "default", c.Namespace)
 			assert.Equal(t, "eu-west-1", c.Region)
@@ -87,7 +43,7 @@ func TestCAPATemplatesLoadUnchanged(t *testing.T) {
 }
 
 func TestQuickStart(t *testing.T) {
-	c := mustLoad(t, read(t, "testdata/good/quickstart.yaml"), input.LoadOptions{Strict: true})
+	c := manifests.MustLoad(t, manifests.Read(t, "testdata/good/quickstart.yaml"), input.LoadOptions{Strict: true})
 
 	assert.Equal(t, "prod", c.Namespace)
 	assert.Equal(t, "eu-west-1", c.Region, "default of the variable")
@@ -115,7 +71,7 @@ func TestQuickStart(t *testing.T) {
 }
 
 func TestIdentityChain(t *testing.T) {
-	c := mustLoad(t, read(t, "testdata/good/quickstart.yaml"), input.LoadOptions{})
+	c := manifests.MustLoad(t, manifests.Read(t, "testdata/good/quickstart.yaml"), input.LoadOptions{})
 	require.Len(t, c.Identity, 2, "the source comes first")
 	assert.Equal(t, "AWSClusterStaticIdentity/jump", c.Identity[0].Origin)
 	assert.Equal(t, &manifest.StaticIdentity{AccessKeyID: "AKIAEXAMPLE", SecretAccessKey: "example-secret"}, c.Identity[0].Static)
@@ -125,16 +81,16 @@ func TestIdentityChain(t *testing.T) {
 
 // allowedNamespaces uses the labels of a Namespace in the input.
 func TestIdentityBySelector(t *testing.T) {
-	yaml := edit(t, read(t, "testdata/good/quickstart.yaml"),
+	yaml := manifests.Edit(t, manifests.Read(t, "testdata/good/quickstart.yaml"),
 		"kind: Namespace\nmetadata:\n  name: prod\n", "kind: Namespace\nmetadata:\n  name: prod\n  labels: {team: a}\n",
 		"    list: [prod]\n", "    selector: {matchLabels: {team: a}}\n")
-	assert.Len(t, mustLoad(t, yaml, input.LoadOptions{}).Identity, 2)
+	assert.Len(t, manifests.MustLoad(t, yaml, input.LoadOptions{}).Identity, 2)
 }
 
 // Order: resources as listed, keys in alphabetical order, and objects of one key by
 // createRank.
 func TestResourceSetOrder(t *testing.T) {
-	c := mustLoad(t, read(t, "testdata/good/quickstart.yaml"), input.LoadOptions{})
+	c := manifests.MustLoad(t, manifests.Read(t, "testdata/good/quickstart.yaml"), input.LoadOptions{})
 	require.Len(t, c.ResourceSets, 1)
 	names := []string{}
 	for _, d := range c.ResourceSets[0].Documents {
@@ -150,7 +106,7 @@ func TestResourceSetOrder(t *testing.T) {
 }
 
 func TestSingleMachines(t *testing.T) {
-	c := mustLoad(t, read(t, "testdata/good/machines.yaml"), input.LoadOptions{Region: "eu-north-1", Strict: true})
+	c := manifests.MustLoad(t, manifests.Read(t, "testdata/good/machines.yaml"), input.LoadOptions{Region: "eu-north-1", Strict: true})
 	assert.Equal(t, "eu-north-1", c.Region)
 	assert.Equal(t, "eu-north-1", c.Infra.Spec.Region)
 	assert.Equal(t, "v1.33.1", c.Version)
@@ -166,7 +122,7 @@ func TestSingleMachines(t *testing.T) {
 }
 
 func TestSeveralSources(t *testing.T) {
-	whole := read(t, "testdata/good/quickstart.yaml")
+	whole := manifests.Read(t, "testdata/good/quickstart.yaml")
 	half := strings.Index(whole, "---\napiVersion: controlplane")
 	c, err := loader.Load([]input.Source{
 		{Name: "-", Data: []byte(whole[half:])},
@@ -178,7 +134,7 @@ func TestSeveralSources(t *testing.T) {
 }
 
 func TestPositions(t *testing.T) {
-	c := mustLoad(t, read(t, "testdata/good/quickstart.yaml"), input.LoadOptions{})
+	c := manifests.MustLoad(t, manifests.Read(t, "testdata/good/quickstart.yaml"), input.LoadOptions{})
 	for _, tt := range []struct {
 		object, path string
 		line         int
@@ -197,23 +153,13 @@ func TestPositions(t *testing.T) {
 
 // A field that has another name in an older API version is found by its new name.
 func TestPositionsOfMovedFields(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join(templates, "cluster-template.yaml"))
+	data, err := os.ReadFile(filepath.Join(manifests.Templates, "cluster-template.yaml"))
 	if err != nil {
 		t.Skip("CAPA's templates are not installed")
 	}
-	c := mustLoad(t, string(data), input.LoadOptions{Lookup: lookup(quickStart())})
+	c := manifests.MustLoad(t, string(data), input.LoadOptions{Lookup: manifests.Lookup(manifests.QuickStart())})
 	assert.Equal(t,
 		c.At("KubeadmControlPlane/quick-control-plane", "spec.machineTemplate.infrastructureRef.name"),
 		c.At("KubeadmControlPlane/quick-control-plane", "spec.machineTemplate.spec.infrastructureRef.name"))
 	assert.NotZero(t, c.At("KubeadmControlPlane/quick-control-plane", "spec.machineTemplate.spec.infrastructureRef.name").Line)
-}
-
-// edit replaces a part of the YAML, which must exist.
-func edit(t *testing.T, yaml string, pairs ...string) string {
-	t.Helper()
-	for i := 0; i < len(pairs); i += 2 {
-		require.Contains(t, yaml, pairs[i])
-		yaml = strings.Replace(yaml, pairs[i], pairs[i+1], 1)
-	}
-	return yaml
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
@@ -34,7 +35,7 @@ func TestMutations(t *testing.T) {
 	for _, name := range []string{
 		"testdata/good/quickstart", "testdata/good/machines", "testdata/good/eks", "testdata/good/pools", "../../../../configs/clusterclass",
 	} {
-		lines := strings.Split(read(t, name+".yaml"), "\n")
+		lines := strings.Split(manifests.Read(t, name+".yaml"), "\n")
 		for i, line := range lines {
 			before, after := strings.Join(lines[:i], "\n"), strings.Join(lines[i+1:], "\n")
 			check(t, before+"\n"+after, fmt.Sprintf("%s without line %d", name, i+1))
@@ -48,7 +49,7 @@ func TestMutations(t *testing.T) {
 
 func check(t *testing.T, yaml, what string) {
 	t.Helper()
-	c, err := load(t, yaml, input.LoadOptions{Region: "eu-west-1"})
+	c, err := manifests.Load(t, yaml, input.LoadOptions{Region: "eu-west-1"})
 	if err == nil {
 		assert.NotNil(t, c.Object, what)
 		assert.NotNil(t, c.Infra, what)

@@ -11,13 +11,14 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 // called returns the quickstart with another name.
 func called(t *testing.T, name string) string {
 	t.Helper()
-	return strings.ReplaceAll(plain(t), "quickstart", name)
+	return strings.ReplaceAll(manifests.Plain(t), "quickstart", name)
 }
 
 // each loads all clusters of a text, and returns their errors by name.
@@ -37,26 +38,26 @@ func TestSeveralClusters(t *testing.T) {
 	require.Len(t, clusters, 2)
 	for _, name := range []string{"red", "blue"} {
 		require.NoError(t, problems[name])
-		alone := mustLoad(t, called(t, name), input.LoadOptions{})
+		alone := manifests.MustLoad(t, called(t, name), input.LoadOptions{})
 		assert.Equal(t, alone.Infra.Spec, clusters[name].Infra.Spec)
 		assert.Equal(t, alone.ControlPlane.Template.Spec, clusters[name].ControlPlane.Template.Spec)
 		assert.Len(t, clusters[name].Deployments, len(alone.Deployments))
 		assert.Len(t, clusters[name].Warnings, len(alone.Warnings))
 	}
-	_, err := load(t, text, input.LoadOptions{})
+	_, err := manifests.Load(t, text, input.LoadOptions{})
 	require.ErrorContains(t, err, "choose one with --cluster NAME")
-	_, err = load(t, text, input.LoadOptions{Cluster: "green"})
+	_, err = manifests.Load(t, text, input.LoadOptions{Cluster: "green"})
 	require.ErrorContains(t, err, "there is no Cluster green in the input — it has red, blue")
 }
 
 // A problem belongs to the cluster that has the object, also if it is found while the file is read.
 func TestProblemsOfOneOfSeveral(t *testing.T) {
 	for name, broken := range map[string]string{
-		"field":   edit(t, called(t, "blue"), "instanceType: t3.large", "instanceTyp: t3.large"),
-		"kind":    edit(t, called(t, "blue"), "kind: KubeadmControlPlane\nmetadata", "kind: KubeadmControlPlan\nmetadata"),
-		"version": edit(t, called(t, "blue"), "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSCluster", "apiVersion: infrastructure.cluster.x-k8s.io/v1alpha4\nkind: AWSCluster"),
-		"missing": edit(t, called(t, "blue"), "name: blue-control-plane", "name: blue-control-plan"),
-		"orphan":  called(t, "blue") + "\n---\n" + edit(t, machines(t), "clusterName: quickstart", "clusterName: green"),
+		"field":   manifests.Edit(t, called(t, "blue"), "instanceType: t3.large", "instanceTyp: t3.large"),
+		"kind":    manifests.Edit(t, called(t, "blue"), "kind: KubeadmControlPlane\nmetadata", "kind: KubeadmControlPlan\nmetadata"),
+		"version": manifests.Edit(t, called(t, "blue"), "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSCluster", "apiVersion: infrastructure.cluster.x-k8s.io/v1alpha4\nkind: AWSCluster"),
+		"missing": manifests.Edit(t, called(t, "blue"), "name: blue-control-plane", "name: blue-control-plan"),
+		"orphan":  called(t, "blue") + "\n---\n" + manifests.Edit(t, machines(t), "clusterName: quickstart", "clusterName: green"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, problems := each(called(t, "red") + "\n---\n" + broken)
@@ -79,7 +80,7 @@ func TestProblemsOfOneOfSeveral(t *testing.T) {
 // machines is the MachineDeployment of the quickstart.
 func machines(t *testing.T) string {
 	t.Helper()
-	for d := range strings.SplitSeq(plain(t), "\n---\n") {
+	for d := range strings.SplitSeq(manifests.Plain(t), "\n---\n") {
 		if strings.Contains(d, "kind: MachineDeployment\n") {
 			return strings.ReplaceAll(d, "name: quickstart", "name: other")
 		}
@@ -90,7 +91,7 @@ func machines(t *testing.T) string {
 
 // ClusterResourceSets belong to the clusters that they select, and what they name goes with them.
 func TestResourceSetsOfSeveral(t *testing.T) {
-	labelled := edit(t, called(t, "red"), "kind: Cluster\nmetadata:\n", "kind: Cluster\nmetadata:\n  labels: {cni: calico}\n")
+	labelled := manifests.Edit(t, called(t, "red"), "kind: Cluster\nmetadata:\n", "kind: Cluster\nmetadata:\n  labels: {cni: calico}\n")
 	const set = `
 ---
 apiVersion: addons.cluster.x-k8s.io/v1beta2
@@ -114,14 +115,14 @@ data:
 	require.NoError(t, problems["blue"])
 	require.Len(t, clusters["red"].ResourceSets, 1)
 	assert.Empty(t, clusters["blue"].ResourceSets)
-	assert.NotContains(t, strings.Join(warnings(clusters["blue"]), "\n"), "cni")
+	assert.NotContains(t, strings.Join(manifests.Warnings(clusters["blue"]), "\n"), "cni")
 }
 
 // Objects of one name in two namespaces are those of two clusters.
 func TestSeveralNamespaces(t *testing.T) {
 	in := func(namespace, block string) string {
-		text := strings.ReplaceAll(plain(t), "metadata:\n  name:", "metadata:\n  namespace: "+namespace+"\n  name:")
-		return edit(t, text, "cidrBlocks: [192.168.0.0/16]", "cidrBlocks: ["+block+"]")
+		text := strings.ReplaceAll(manifests.Plain(t), "metadata:\n  name:", "metadata:\n  namespace: "+namespace+"\n  name:")
+		return manifests.Edit(t, text, "cidrBlocks: [192.168.0.0/16]", "cidrBlocks: ["+block+"]")
 	}
 	clusters, problems := each(in("one", "192.168.0.0/16") + "\n---\n" + in("two", "172.16.0.0/16"))
 	require.Len(t, clusters, 2)
@@ -135,7 +136,7 @@ func TestSeveralNamespaces(t *testing.T) {
 
 // A ClusterClass and an identity are shared.
 func TestSharedObjects(t *testing.T) {
-	text := read(t, "../../../../configs/clusterclass.yaml")
+	text := manifests.Read(t, "../../../../configs/clusterclass.yaml")
 	var class, cluster string
 	for d := range strings.SplitSeq(text, "\n---\n") {
 		if strings.Contains(d, "\nkind: Cluster\n") {
@@ -212,7 +213,7 @@ func TestAnyStreamOfSeveral(t *testing.T) {
 
 // Subnets of AWSManagedControlPlane v1beta1 need no id, as with CAPA 1.
 func TestSubnetsOfAnOlderControlPlane(t *testing.T) {
-	c := mustLoad(t, `
+	c := manifests.MustLoad(t, `
 apiVersion: cluster.x-k8s.io/v1beta1
 kind: Cluster
 metadata: {name: old}

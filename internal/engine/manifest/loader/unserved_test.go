@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
@@ -32,13 +33,13 @@ func TestKindsThatNothingServes(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(
 		t,
-		warnings(c),
+		manifests.Warnings(c),
 		"addon.yaml:1: the API server serves the kind Widget of example.com only with its CustomResourceDefinition, which no add-on brings — add the CustomResourceDefinition, unless something else installs it before",
 	)
 	for _, served := range []string{definition + "---\n" + object, deployment} {
 		c, err := load(served)
 		require.NoError(t, err)
-		assert.NotContains(t, warnings(c), "addon.yaml:1: the API server serves")
-		assert.Empty(t, warnings(c))
+		assert.NotContains(t, manifests.Warnings(c), "addon.yaml:1: the API server serves")
+		assert.Empty(t, manifests.Warnings(c))
 	}
 }

@@ -1,4 +1,4 @@
-package loader_test
+package class_test
 
 import (
 	"maps"
@@ -11,19 +11,20 @@ import (
 	"github.com/stretchr/testify/require"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/test/upstream"
 )
 
 // CAPA's templates with a class load, and the values of variables are applied.
 func TestUpstreamClass(t *testing.T) {
-	path := filepath.Join(templates, "cluster-template-simple-clusterclass.yaml")
+	path := filepath.Join(manifests.Templates, "cluster-template-simple-clusterclass.yaml")
 	if _, err := os.Stat(path); err != nil {
 		t.Skip("CAPA's templates are not installed")
 	}
-	values := quickStart()
+	values := manifests.QuickStart()
 	maps.Copy(values, map[string]string{"CNI_RESOURCES": "{}", "AWS_SSH_KEY_NAME": "mine", "AWS_NODE_MACHINE_TYPE": "m5.large"})
-	c := mustLoad(t, withoutBuiltInProvider(read(t, path)), input.LoadOptions{Lookup: lookup(values)})
+	c := manifests.MustLoad(t, withoutBuiltInProvider(manifests.Read(t, path)), input.LoadOptions{Lookup: manifests.Lookup(values)})
 	assert.Equal(t, "eu-west-1", c.Region)
 	assert.Equal(t, "v1.34.2", c.Version)
 	assert.Equal(t, "mine", *c.Infra.Spec.SSHKeyName)
@@ -39,7 +40,7 @@ func TestUpstreamClass(t *testing.T) {
 		"cluster.yaml:24 AWSMachineTemplate/quick-md-0 spec.template.spec.instanceType",
 		c.Origin("AWSMachineTemplate/quick-md-0", "spec.template.spec.instanceType"),
 	)
-	assert.Empty(t, warnings(c))
+	assert.Empty(t, manifests.Warnings(c))
 }
 
 // withoutBuiltInProvider replaces the cloud provider of AWS in the components of Kubernetes, which 1.27
@@ -51,15 +52,15 @@ func withoutBuiltInProvider(yaml string) string {
 // The class with tenants patches fields that CAPA's webhook adds to its template, and the
 // Cluster sets variables that are objects.
 func TestUpstreamTenantClass(t *testing.T) {
-	yaml := read(t, filepath.Join(upstream.Dir(t), "templates", "cluster-template-multitenancy-clusterclass.yaml"))
+	yaml := manifests.Read(t, filepath.Join(upstream.Dir(t), "templates", "cluster-template-multitenancy-clusterclass.yaml"))
 	yaml = withoutBuiltInProvider(yaml)
-	values := quickStart()
+	values := manifests.QuickStart()
 	maps.Copy(values, map[string]string{
 		"CNI_RESOURCES": "{}", "AWS_ACCOUNT_ID": "123456789012",
 		"MULTI_TENANCY_JUMP_ROLE_ARN": "arn:aws:iam::123456789012:role/jump", "MULTI_TENANCY_JUMP_IDENTITY_NAME": "jump",
 		"MULTI_TENANCY_NESTED_ROLE_ARN": "arn:aws:iam::123456789012:role/nested", "MULTI_TENANCY_NESTED_IDENTITY_NAME": "nested",
 	})
-	c := mustLoad(t, yaml, input.LoadOptions{Lookup: lookup(values)})
+	c := manifests.MustLoad(t, yaml, input.LoadOptions{Lookup: manifests.Lookup(values)})
 	assert.True(t, c.Infra.Spec.Bastion.Enabled)
 	assert.Equal(t, 1, *c.Infra.Spec.NetworkSpec.VPC.AvailabilityZoneUsageLimit)
 	assert.Equal(t, "nested-quick", c.Infra.Spec.IdentityRef.Name)
@@ -71,20 +72,20 @@ func TestUpstreamTenantClass(t *testing.T) {
 // omitted, and the defaults.
 func TestPatchesOfOlderTemplates(t *testing.T) {
 	yaml := strings.ReplaceAll(
-		read(t, filepath.Join(upstream.Dir(t), "templates", "cluster-template-multitenancy-clusterclass.yaml")),
+		manifests.Read(t, filepath.Join(upstream.Dir(t), "templates", "cluster-template-multitenancy-clusterclass.yaml")),
 		"infrastructure.cluster.x-k8s.io/v1beta2",
 		"infrastructure.cluster.x-k8s.io/v1beta1",
 	)
 	yaml = withoutBuiltInProvider(yaml)
 	require.Contains(t, yaml, "/spec/template/spec/bastion/enabled")
 	yaml = strings.Replace(yaml, "        loadBalancerType: nlb\n", "        scheme: internet-facing\n", 1) // v1beta1 has no other type
-	values := quickStart()
+	values := manifests.QuickStart()
 	maps.Copy(values, map[string]string{
 		"CNI_RESOURCES": "{}", "AWS_ACCOUNT_ID": "123456789012",
 		"MULTI_TENANCY_JUMP_ROLE_ARN": "arn:aws:iam::123456789012:role/jump", "MULTI_TENANCY_JUMP_IDENTITY_NAME": "jump",
 		"MULTI_TENANCY_NESTED_ROLE_ARN": "arn:aws:iam::123456789012:role/nested", "MULTI_TENANCY_NESTED_IDENTITY_NAME": "nested",
 	})
-	c := mustLoad(t, yaml, input.LoadOptions{Lookup: lookup(values)})
+	c := manifests.MustLoad(t, yaml, input.LoadOptions{Lookup: manifests.Lookup(values)})
 	assert.True(t, c.Infra.Spec.Bastion.Enabled)
 	assert.Equal(t, 1, *c.Infra.Spec.NetworkSpec.VPC.AvailabilityZoneUsageLimit)
 	assert.Equal(t, "t3.large", c.Deployments[0].Template.Spec.Template.Spec.InstanceType)
@@ -133,7 +134,7 @@ spec:
   clusterNetwork: {pods: {cidrBlocks: [192.168.0.0/16]}}
   topology: {class: c, version: v1.34.2, controlPlane: {replicas: 1}}
 `
-	c := mustLoad(t, class, input.LoadOptions{})
+	c := manifests.MustLoad(t, class, input.LoadOptions{})
 	arguments := c.ControlPlane.Object.Spec.KubeadmConfigSpec.ClusterConfiguration.ControllerManager.ExtraArgs
 	require.Len(t, arguments, 1)
 	assert.Equal(t, "4", *arguments[0].Value)
@@ -145,8 +146,8 @@ spec:
 // The ClusterClass example describes the same cluster as the quick start: the objects are
 // equal except for topology labels and template names.
 func TestClassOfQuickStart(t *testing.T) {
-	plain := mustLoad(t, read(t, "../../../../configs/quickstart.yaml"), input.LoadOptions{})
-	c := mustLoad(t, read(t, "../../../../configs/clusterclass.yaml"), input.LoadOptions{})
+	plain := manifests.MustLoad(t, manifests.Read(t, "../../../../configs/quickstart.yaml"), input.LoadOptions{})
+	c := manifests.MustLoad(t, manifests.Read(t, "../../../../configs/clusterclass.yaml"), input.LoadOptions{})
 	vpc := &c.Infra.Spec.NetworkSpec.VPC // contains more explicit defaults
 	vpc.AvailabilityZoneUsageLimit, vpc.AvailabilityZoneSelection, vpc.SubnetSchema = nil, nil, nil
 	assert.Equal(t, plain.Infra.Spec, c.Infra.Spec)
@@ -158,7 +159,7 @@ func TestClassOfQuickStart(t *testing.T) {
 	assert.Equal(t, plain.Deployments[0].Object.Name, c.Deployments[0].Object.Name)
 	assert.Equal(t, plain.Deployments[0].Template.Spec, c.Deployments[0].Template.Spec)
 	assert.Equal(t, plain.Deployments[0].Bootstrap.Spec, c.Deployments[0].Bootstrap.Spec)
-	assert.Equal(t, warnings(plain), warnings(c))
+	assert.Equal(t, manifests.Warnings(plain), manifests.Warnings(c))
 	assert.False(t, c.Object.Spec.Topology.IsDefined())
 	assert.Contains(t, c.Object.Labels, "topology.cluster.x-k8s.io/owned")
 	for _, origin := range []struct{ object, path, want string }{
@@ -179,11 +180,11 @@ func TestTemplatesOfAnotherVersion(t *testing.T) {
 		infrastructure = "infrastructure.cluster.x-k8s.io/"
 		controlPlane   = "controlplane.cluster.x-k8s.io/"
 	)
-	yaml := read(t, "../../../../configs/clusterclass.yaml")
+	yaml := manifests.Read(t, "../../../../configs/clusterclass.yaml")
 	at := strings.Index(yaml, "apiVersion: "+infrastructure+"v1beta2\nkind: AWSClusterTemplate\nmetadata:")
 	require.Positive(t, at)
 	class, templates := yaml[:at], yaml[at:]
-	older := edit(t, templates, "      controlPlaneLoadBalancer:\n        loadBalancerType: nlb\n", "      sshKeyName: ops\n") // which v1beta1 has
+	older := manifests.Edit(t, templates, "      controlPlaneLoadBalancer:\n        loadBalancerType: nlb\n", "      sshKeyName: ops\n") // which v1beta1 has
 	for range 2 {
 		from, to := strings.Index(older, "      instanceMetadataOptions:"), 0
 		to = from + strings.Index(older[from:], "---\n")
@@ -195,13 +196,13 @@ func TestTemplatesOfAnotherVersion(t *testing.T) {
 		{"kubeadm", strings.ReplaceAll(class, controlPlane+"v1beta2\n", controlPlane+"v1beta1\n") + templates, "KubeadmControlPlaneTemplate"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := mustLoad(t, tt.yaml, input.LoadOptions{})
+			c := manifests.MustLoad(t, tt.yaml, input.LoadOptions{})
 			assert.Equal(t, "us-east-1", c.Infra.Spec.Region, "what a patch has set")
 			if tt.name == "references of v1beta1" {
 				assert.Equal(t, infrav1.LoadBalancerTypeNLB, c.Infra.Spec.ControlPlaneLoadBalancer.LoadBalancerType, "nothing is lost")
 			}
 			assert.Equal(t, "t3.large", c.ControlPlane.Template.Spec.Template.Spec.InstanceType)
-			all := strings.Join(warnings(c), "\n")
+			all := strings.Join(manifests.Warnings(c), "\n")
 			assert.Regexp(
 				t,
 				tt.kind+`/self-managed\S* apiVersion: the template has the version \S+/v1beta[12], but the ClusterClass refers to \S+/v1beta[12] — use the same version in both`,
@@ -210,7 +211,7 @@ func TestTemplatesOfAnotherVersion(t *testing.T) {
 		})
 	}
 	for _, version := range []string{infrastructure + "v1alpha3", "other.example.com/v1beta2"} {
-		_, err := load(t, edit(t, yaml, infrastructure+"v1beta2\n      kind: AWSClusterTemplate", version+"\n      kind: AWSClusterTemplate"), input.LoadOptions{})
+		_, err := manifests.Load(t, manifests.Edit(t, yaml, infrastructure+"v1beta2\n      kind: AWSClusterTemplate", version+"\n      kind: AWSClusterTemplate"), input.LoadOptions{})
 		require.ErrorContains(t, err, version)
 		assert.NotContains(t, err.Error(), "bug in")
 	}
@@ -267,8 +268,8 @@ func TestClassRules(t *testing.T) {
 		"default":   {[]string{"default: \"\"", "default: 1"}, `cluster.yaml:85: ClusterClass/self-managed spec.variables[1].schema.openAPIV3Schema.default: the schema of the variable "sshKeyName" is invalid: must be of type string: "integer"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			yaml := edit(t, read(t, "../../../../configs/clusterclass.yaml"), tt.edit...)
-			_, err := load(t, yaml, input.LoadOptions{})
+			yaml := manifests.Edit(t, manifests.Read(t, "../../../../configs/clusterclass.yaml"), tt.edit...)
+			_, err := manifests.Load(t, yaml, input.LoadOptions{})
 			require.Error(t, err)
 			assert.True(t, strings.HasPrefix(err.Error(), tt.want), "%s", err)
 			assert.NotContains(t, err.Error(), "\n", "one problem, one line")
@@ -290,12 +291,12 @@ func TestHealthChecksOfClasses(t *testing.T) {
 		"disabled": {"      healthCheck: {enabled: false}\n" + topology, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := mustLoad(
+			c := manifests.MustLoad(
 				t,
-				edit(t, read(t, "../../../../configs/clusterclass.yaml"), "    machineInfrastructure:\n", class, topology, tt.topology),
+				manifests.Edit(t, manifests.Read(t, "../../../../configs/clusterclass.yaml"), "    machineInfrastructure:\n", class, topology, tt.topology),
 				input.LoadOptions{},
 			)
-			assert.Empty(t, warnings(c))
+			assert.Empty(t, manifests.Warnings(c))
 			if tt.timeout == 0 {
 				require.Empty(t, c.HealthChecks)
 				return
@@ -307,12 +308,12 @@ func TestHealthChecksOfClasses(t *testing.T) {
 			assert.Equal(t, c.ControlPlane.Object.Name, c.HealthChecks[0].Name)
 		})
 	}
-	_, err := load(t, edit(t, read(t, "../../../../configs/clusterclass.yaml"), topology, "      healthCheck: {enabled: true}\n"+topology), input.LoadOptions{})
+	_, err := manifests.Load(t, manifests.Edit(t, manifests.Read(t, "../../../../configs/clusterclass.yaml"), topology, "      healthCheck: {enabled: true}\n"+topology), input.LoadOptions{})
 	require.ErrorContains(t, err, "is enabled, and neither the topology nor the class says what it checks")
-	mustLoad(
+	manifests.MustLoad(
 		t,
-		edit(
-			t, read(t, "../../../../configs/clusterclass.yaml"), "    machineInfrastructure:\n", class, topology, "      healthCheck: {enabled: true}\n"+topology,
+		manifests.Edit(
+			t, manifests.Read(t, "../../../../configs/clusterclass.yaml"), "    machineInfrastructure:\n", class, topology, "      healthCheck: {enabled: true}\n"+topology,
 		),
 		input.LoadOptions{},
 	)

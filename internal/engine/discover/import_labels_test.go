@@ -1,8 +1,9 @@
-package adopt_test
+package discover_test
 
 import (
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,6 +23,11 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
+
+// noAnswer is a network without a way to the API server.
+type noAnswer struct{}
+
+func (noAnswer) RoundTrip(*http.Request) (*http.Response, error) { return nil, syscall.ECONNREFUSED }
 
 // marked returns the example with labels and taints of its Nodes: labels of Machines, those of the
 // kubelet, taints of workers, and a control plane without a taint.
@@ -99,7 +105,7 @@ func TestImportLabels(t *testing.T) {
 		require.NoError(t, err)
 		have, err := run.Open(reload(t, i), enginetest.RollingTarget(a.Process())).Graph()
 		require.NoError(t, err)
-		require.Empty(t, graphDifferences(want, have), "%s", i.Manifest)
+		require.Empty(t, enginetest.GraphDifferences(want, have), "%s", i.Manifest)
 
 		byHand(a, 2, label("team", "red"))
 		byHand(a, 1, label("blue", "yes"))
@@ -122,7 +128,7 @@ func TestImportLabels(t *testing.T) {
 		assert.NotContains(t, string(i.Manifest), "disk-pressure")
 		have, err = run.Open(reload(t, i), enginetest.RollingTarget(a.Process())).Graph()
 		require.NoError(t, err)
-		require.Empty(t, graphDifferences(want, have))
+		require.Empty(t, enginetest.GraphDifferences(want, have))
 	})
 }
 
@@ -133,7 +139,7 @@ func TestImportLabelsOfClusterAPI(t *testing.T) {
 		m := marked(t)
 		a := enginetest.Alive(t, m)
 		enginetest.Reachable(a, "control-plane", "nodes")
-		a.Edit(func(s *awssim.State) { asClusterAPI(m, s) })
+		a.Edit(func(s *awssim.State) { enginetest.AsClusterAPI(m, s) })
 		byHand(a, 2, label("team", "red"))
 		i := imports(t, a, m, cluster.ImportOptions{KeysFromMachine: true})
 		assert.Contains(t, string(i.Manifest), "# All Nodes also have: team=red. This manifest does not set that")

@@ -1,23 +1,24 @@
-package loader_test
+package yamldoc_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/input"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 // value loads a manifest with an expression in a ConfigMap, and returns its value.
 func value(t *testing.T, expression string) (string, error) {
 	t.Helper()
-	yaml := read(
+	yaml := manifests.Read(
 		t,
-		"testdata/good/quickstart.yaml",
+		"../loader/testdata/good/quickstart.yaml",
 	) + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: probe, namespace: prod}\ndata:\n  x: |-\n    " + expression + "\n"
-	c, err := load(t, yaml, input.LoadOptions{Set: lookup(map[string]string{"NAME": "Production", "EMPTY": "", "lower": "abc", "LINES": "a\n    b"})})
+	c, err := manifests.Load(t, yaml, input.LoadOptions{Set: manifests.Lookup(map[string]string{"NAME": "Production", "EMPTY": "", "lower": "abc", "LINES": "a\n    b"})})
 	if err != nil {
 		return "", err
 	}
@@ -73,7 +74,7 @@ func TestInvalidVariables(t *testing.T) {
 // All variables without values are reported at once, each with all its positions,
 // together with unknown fields.
 func TestMissingVariables(t *testing.T) {
-	_, err := load(t, `apiVersion: cluster.x-k8s.io/v1beta2
+	_, err := manifests.Load(t, `apiVersion: cluster.x-k8s.io/v1beta2
 kind: Cluster
 metadata:
   name: ${CLUSTER_NAME} # and not ${COMMENTED}
@@ -94,8 +95,8 @@ spec:
 
 // A value with several lines does not change the line numbers after it.
 func TestLinesAfterLongValues(t *testing.T) {
-	yaml := strings.Replace(read(t, "testdata/good/quickstart.yaml"), "  labels:\n", "  labels:\n    ${LABELS}\n", 1)
-	c := mustLoad(t, yaml, input.LoadOptions{Lookup: lookup(map[string]string{"LABELS": "a: x\n    b: x\n    c: x"})})
+	yaml := strings.Replace(manifests.Read(t, "../loader/testdata/good/quickstart.yaml"), "  labels:\n", "  labels:\n    ${LABELS}\n", 1)
+	c := manifests.MustLoad(t, yaml, input.LoadOptions{Lookup: manifests.Lookup(map[string]string{"LABELS": "a: x\n    b: x\n    c: x"})})
 	assert.Equal(t, "x", c.Object.Labels["c"])
 	assert.Equal(t, 13, c.At("Cluster/quick", "metadata.labels.c").Line)
 	assert.Equal(t, 34, c.At("AWSCluster/quick", "spec.region").Line)
@@ -121,7 +122,7 @@ func TestComments(t *testing.T) {
 		"a: b |\n# ${X}":                        "",
 		"--- |\n # ${X}":                        "X",
 	} {
-		_, err := load(t, line, input.LoadOptions{Substitute: input.SubstituteAll})
+		_, err := manifests.Load(t, line, input.LoadOptions{Substitute: input.SubstituteAll})
 		require.Error(t, err)
 		if want == "" {
 			assert.NotContains(t, err.Error(), "variable", line)

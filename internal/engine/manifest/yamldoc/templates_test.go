@@ -1,4 +1,4 @@
-package loader_test
+package yamldoc_test
 
 import (
 	"os"
@@ -9,38 +9,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/yamldoc"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
-
-// environment is that of a user: it has values for what scripts use, too.
-func environment() map[string]string {
-	return map[string]string{
-		"HOME": "/home/operator", "PATH": "/opt/secret/bin", "USER": "operator", "HOSTNAME": "laptop", "ENDPOINT": "https://laptop",
-		"COREOS_EC2_HOSTNAME": "laptop", "AWS_SESSION_TOKEN": "secret", "CLUSTER_NAME": "prod", "REGION": "eu-west-1", "IMAGE_TAG": "v9",
-	}
-}
-
-// plain is a manifest without variables in fields.
-func plain(t *testing.T, commands ...string) string {
-	t.Helper()
-	yaml := read(t, "../../../../configs/quickstart.yaml")
-	if len(commands) == 0 {
-		return yaml
-	}
-	text := "    preKubeadmCommands:\n"
-	for _, c := range commands {
-		text += "    - |\n      " + c + "\n"
-	}
-	return edit(t, yaml, "  kubeadmConfigSpec:\n", "  kubeadmConfigSpec:\n"+text)
-}
-
-// commands returns the commands of the control plane.
-func commands(c *manifest.Cluster) string {
-	return strings.Join(c.ControlPlane.Object.Spec.KubeadmConfigSpec.PreKubeadmCommands, "")
-}
 
 // What kubectl, Argo CD and Flux leave alone stays in a manifest that is no template.
 func TestTextStays(t *testing.T) {
@@ -50,61 +23,54 @@ func TestTextStays(t *testing.T) {
 		"{\"Resource\": \"arn:aws:s3:::b/${aws:username}/*\"}",
 	} {
 		for _, mode := range []input.Substitution{input.SubstituteAuto, input.SubstituteNone} {
-			c := mustLoad(t, plain(t, text), input.LoadOptions{Lookup: lookup(environment()), Substitute: mode})
-			assert.Equal(t, text+"\n", commands(c))
+			c := manifests.MustLoad(t, manifests.Plain(t, text), input.LoadOptions{Lookup: manifests.Lookup(manifests.Environment()), Substitute: mode})
+			assert.Equal(t, text+"\n", manifests.Commands(c))
 			assert.Empty(t, c.Variables)
 		}
 	}
-	name := nodeName(t, "${COREOS_EC2_HOSTNAME}")
-	c := mustLoad(t, name, input.LoadOptions{Lookup: lookup(environment())})
+	name := manifests.NodeName(t, "${COREOS_EC2_HOSTNAME}")
+	c := manifests.MustLoad(t, name, input.LoadOptions{Lookup: manifests.Lookup(manifests.Environment())})
 	assert.Equal(t, "${COREOS_EC2_HOSTNAME}", c.ControlPlane.Object.Spec.KubeadmConfigSpec.InitConfiguration.NodeRegistration.Name)
-}
-
-// nodeName is a manifest whose Nodes have a name of their own.
-func nodeName(t *testing.T, name string, commands ...string) string {
-	t.Helper()
-	const old = "    initConfiguration:\n      nodeRegistration:\n        name: "
-	return edit(t, plain(t, commands...), old, old+"'"+name+"' # ")
 }
 
 // With "all", every file is a template, as for clusterctl. Credentials are still to be named.
 func TestSubstituteAll(t *testing.T) {
-	o := input.LoadOptions{Lookup: lookup(environment()), Substitute: input.SubstituteAll}
-	assert.Equal(t, "echo /home/operator ${HOME} x\n", commands(mustLoad(t, plain(t, "echo ${HOME} $${HOME} ${A:-x}"), o)))
-	_, err := load(t, plain(t, "echo ${AWS_SESSION_TOKEN}"), o)
+	o := input.LoadOptions{Lookup: manifests.Lookup(manifests.Environment()), Substitute: input.SubstituteAll}
+	assert.Equal(t, "echo /home/operator ${HOME} x\n", manifests.Commands(manifests.MustLoad(t, manifests.Plain(t, "echo ${HOME} $${HOME} ${A:-x}"), o)))
+	_, err := manifests.Load(t, manifests.Plain(t, "echo ${AWS_SESSION_TOKEN}"), o)
 	require.ErrorContains(t, err, "the variable AWS_SESSION_TOKEN is not taken from the environment: its name is that of a credential — "+
 		"set it in the environment, and pass --set AWS_SESSION_TOKEN to take it, or write $${AWS_SESSION_TOKEN} to keep ${AWS_SESSION_TOKEN}")
-	o.Set = lookup(map[string]string{"AWS_SESSION_TOKEN": "given"})
-	assert.Equal(t, "echo given\n", commands(mustLoad(t, plain(t, "echo ${AWS_SESSION_TOKEN}"), o)))
+	o.Set = manifests.Lookup(map[string]string{"AWS_SESSION_TOKEN": "given"})
+	assert.Equal(t, "echo given\n", manifests.Commands(manifests.MustLoad(t, manifests.Plain(t, "echo ${AWS_SESSION_TOKEN}"), o)))
 }
 
 // A variable that the user names is replaced everywhere, and no other.
 func TestNamedVariables(t *testing.T) {
-	o := input.LoadOptions{Lookup: lookup(environment()), Set: lookup(map[string]string{"A": "named"})}
-	c := mustLoad(t, plain(t, "echo ${A} $${A} ${A:-x} ${HOME} $${HOME} ${B:-${A}}"), o)
-	assert.Equal(t, "echo named ${A} named ${HOME} $${HOME} ${B:-${A}}\n", commands(c))
+	o := input.LoadOptions{Lookup: manifests.Lookup(manifests.Environment()), Set: manifests.Lookup(map[string]string{"A": "named"})}
+	c := manifests.MustLoad(t, manifests.Plain(t, "echo ${A} $${A} ${A:-x} ${HOME} $${HOME} ${B:-${A}}"), o)
+	assert.Equal(t, "echo named ${A} named ${HOME} $${HOME} ${B:-${A}}\n", manifests.Commands(c))
 	assert.Equal(t, map[string]string{"A": "named"}, c.Variables)
-	c = mustLoad(t, plain(t)+"---\napiVersion: example.com/v1\nkind: Other\nmetadata: {name: x, namespace: \"${A}\"}\n", o)
+	c = manifests.MustLoad(t, manifests.Plain(t)+"---\napiVersion: example.com/v1\nkind: Other\nmetadata: {name: x, namespace: \"${A}\"}\n", o)
 	assert.Equal(t, map[string]string{"A": "named"}, c.Variables, "the manifest has it, in an object that is ignored")
-	_, err := load(t, plain(t, "echo ${A%%.*}"), o)
+	_, err := manifests.Load(t, manifests.Plain(t, "echo ${A%%.*}"), o)
 	require.ErrorContains(t, err, "the variable expression ${A%%.*} is not supported")
 }
 
 // asTemplate returns a manifest with variables in fields.
 func asTemplate(t *testing.T, commands ...string) string {
 	t.Helper()
-	return edit(t, plain(t, commands...), "  region: ", "  region: ${REGION} # ")
+	return manifests.Edit(t, manifests.Plain(t, commands...), "  region: ", "  region: ${REGION} # ")
 }
 
 // In a template, variables in fields have values from the environment; those in text only if a
 // field or the user names them.
 func TestTemplates(t *testing.T) {
-	o := input.LoadOptions{Lookup: lookup(environment())}
-	c := mustLoad(t, asTemplate(t, "echo ${REGION} $${HOME} ${TAG:-v1}"), o)
+	o := input.LoadOptions{Lookup: manifests.Lookup(manifests.Environment())}
+	c := manifests.MustLoad(t, asTemplate(t, "echo ${REGION} $${HOME} ${TAG:-v1}"), o)
 	assert.Equal(t, "eu-west-1", c.Region)
-	assert.Equal(t, "echo eu-west-1 ${HOME} v1\n", commands(c))
+	assert.Equal(t, "echo eu-west-1 ${HOME} v1\n", manifests.Commands(c))
 	assert.Equal(t, map[string]string{"REGION": "eu-west-1", "TAG": ""}, c.Variables)
-	assert.NotContains(t, strings.Join(warnings(c), "\n"), "TAG")
+	assert.NotContains(t, strings.Join(manifests.Warnings(c), "\n"), "TAG")
 
 	for text, want := range map[string]string{
 		"echo ${HOME}":              "the variable HOME is not taken from the environment: every shell has one of this name — pass --set HOME to take it, or --set HOME=VALUE, or write $${HOME} to keep ${HOME}",
@@ -113,15 +79,15 @@ func TestTemplates(t *testing.T) {
 		"echo ${AWS_SESSION_TOKEN}": "is not taken from the environment: its name is that of a credential",
 		"echo ${A%%.*}":             "the variable expression ${A%%.*} is not supported",
 	} {
-		_, err := load(t, asTemplate(t, text), o)
+		_, err := manifests.Load(t, asTemplate(t, text), o)
 		require.ErrorContains(t, err, want, text)
 		assert.NotContains(t, err.Error(), "/opt/secret/bin")
 		assert.NotContains(t, err.Error(), "/home/operator")
 	}
 
-	c = mustLoad(t, asTemplate(t, "docker run x:${IMAGE_TAG:-v1}"), o)
-	assert.Equal(t, "docker run x:v1\n", commands(c))
-	assert.Contains(t, strings.Join(warnings(c), "\n"), "the variable IMAGE_TAG has its default, not the value in the environment: "+
+	c = manifests.MustLoad(t, asTemplate(t, "docker run x:${IMAGE_TAG:-v1}"), o)
+	assert.Equal(t, "docker run x:v1\n", manifests.Commands(c))
+	assert.Contains(t, strings.Join(manifests.Warnings(c), "\n"), "the variable IMAGE_TAG has its default, not the value in the environment: "+
 		"only text for machines or for the cluster has it — pass --set IMAGE_TAG to take the value in the environment, or --set IMAGE_TAG=VALUE")
 }
 
@@ -129,17 +95,17 @@ func TestTemplates(t *testing.T) {
 func TestTemplatesAreRecognised(t *testing.T) {
 	const old, region, name = "  region: us-east-1\n", "region: ", "kind: Cluster\nmetadata:\n  name: quickstart\n"
 	for place, yaml := range map[string]string{
-		"name":             edit(t, plain(t, "${X:-d}"), name, "kind: Cluster\nmetadata:\n  name: quickstart\n  labels: {a: \"${CLUSTER_NAME}\"}\n"),
-		"in flow style":    edit(t, plain(t, "${X:-d}"), name, "kind: Cluster\nmetadata: {name: quickstart, labels: {a: ${CLUSTER_NAME}}}\n"),
-		"a whole mapping":  edit(t, plain(t, "${X:-d}"), name, "kind: Cluster\nmetadata:\n  name: quickstart\n  labels:\n    ${LABELS:-a: b}\n"),
-		"with a default":   edit(t, plain(t, "${X:-d}"), old, "  "+region+"${NONE:=eu-west-1}\n"),
-		"part of a value":  edit(t, plain(t, "${X:-d}"), old, "  "+region+"eu-${NONE:-west}-1\n"),
-		"in another one":   edit(t, plain(t, "${X:-d}"), old, "  "+region+"${A:-${NONE:-eu-west-1}}\n"),
-		"escape in a name": nodeName(t, "$${COREOS_EC2_HOSTNAME}", "${X:-d}"),
+		"name":             manifests.Edit(t, manifests.Plain(t, "${X:-d}"), name, "kind: Cluster\nmetadata:\n  name: quickstart\n  labels: {a: \"${CLUSTER_NAME}\"}\n"),
+		"in flow style":    manifests.Edit(t, manifests.Plain(t, "${X:-d}"), name, "kind: Cluster\nmetadata: {name: quickstart, labels: {a: ${CLUSTER_NAME}}}\n"),
+		"a whole mapping":  manifests.Edit(t, manifests.Plain(t, "${X:-d}"), name, "kind: Cluster\nmetadata:\n  name: quickstart\n  labels:\n    ${LABELS:-a: b}\n"),
+		"with a default":   manifests.Edit(t, manifests.Plain(t, "${X:-d}"), old, "  "+region+"${NONE:=eu-west-1}\n"),
+		"part of a value":  manifests.Edit(t, manifests.Plain(t, "${X:-d}"), old, "  "+region+"eu-${NONE:-west}-1\n"),
+		"in another one":   manifests.Edit(t, manifests.Plain(t, "${X:-d}"), old, "  "+region+"${A:-${NONE:-eu-west-1}}\n"),
+		"escape in a name": manifests.NodeName(t, "$${COREOS_EC2_HOSTNAME}", "${X:-d}"),
 	} {
-		c := mustLoad(t, yaml, input.LoadOptions{Lookup: lookup(environment())})
-		assert.Equal(t, "d\n", commands(c), place)
-		_, err := load(t, yaml, input.LoadOptions{Lookup: lookup(environment()), Substitute: input.SubstituteNone})
+		c := manifests.MustLoad(t, yaml, input.LoadOptions{Lookup: manifests.Lookup(manifests.Environment())})
+		assert.Equal(t, "d\n", manifests.Commands(c), place)
+		_, err := manifests.Load(t, yaml, input.LoadOptions{Lookup: manifests.Lookup(manifests.Environment()), Substitute: input.SubstituteNone})
 		if place != "escape in a name" {
 			assert.ErrorContains(t, err, "and no variable is replaced", place)
 		}
@@ -155,14 +121,14 @@ kind: Job
 metadata: {name: hook}
 spec: {template: {spec: {containers: [{name: x, image: x, command: ["sh", "-c", "echo ${ENDPOINT} ${A%%.*} ${NONE}"]}]}}}
 `
-	mustLoad(t, plain(t)+job, input.LoadOptions{})
-	mustLoad(t, asTemplate(t)+job, input.LoadOptions{Lookup: lookup(environment())})
-	mustLoad(t, plain(t)+job, input.LoadOptions{Substitute: input.SubstituteAll})
+	manifests.MustLoad(t, manifests.Plain(t)+job, input.LoadOptions{})
+	manifests.MustLoad(t, asTemplate(t)+job, input.LoadOptions{Lookup: manifests.Lookup(manifests.Environment())})
+	manifests.MustLoad(t, manifests.Plain(t)+job, input.LoadOptions{Substitute: input.SubstituteAll})
 
 	const script = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: scripts}\ndata: {a: \"echo ${HOME} $${HOME}\"}\n"
 	c, err := loader.Load(
 		[]input.Source{{Name: "a.yaml", Data: []byte(asTemplate(t))}, {Name: "b.yaml", Data: []byte(script)}},
-		input.LoadOptions{Lookup: lookup(environment())},
+		input.LoadOptions{Lookup: manifests.Lookup(manifests.Environment())},
 	)
 	require.NoError(t, err)
 	assert.Equal(t, "echo ${HOME} $${HOME}", c.ConfigMaps["scripts"].Data["a"])
@@ -179,11 +145,11 @@ func TestLiteral(t *testing.T) {
 		_, err = loader.Load([]input.Source{{Name: file, Data: raw}}, o)
 		require.NoError(t, err)
 	}
-	text := plain(t, "echo ${HOME} $${HOME} ${A:=b} ${A%%.*}")
+	text := manifests.Plain(t, "echo ${HOME} $${HOME} ${A:=b} ${A%%.*}")
 	assert.Equal(t, text, string(yamldoc.Literal([]byte(text))), "for kubectl, too")
-	c := mustLoad(t, string(yamldoc.Literal([]byte(text))), input.LoadOptions{})
-	assert.Equal(t, "echo ${HOME} $${HOME} ${A:=b} ${A%%.*}\n", commands(c))
-	text = edit(t, text, "kind: Cluster\nmetadata:\n  name: quickstart\n", "kind: Cluster\nmetadata:\n  name: quickstart\n  labels: {a: \"${A}\"}\n")
+	c := manifests.MustLoad(t, string(yamldoc.Literal([]byte(text))), input.LoadOptions{})
+	assert.Equal(t, "echo ${HOME} $${HOME} ${A:=b} ${A%%.*}\n", manifests.Commands(c))
+	text = manifests.Edit(t, text, "kind: Cluster\nmetadata:\n  name: quickstart\n", "kind: Cluster\nmetadata:\n  name: quickstart\n  labels: {a: \"${A}\"}\n")
 	assert.Contains(t, string(yamldoc.Literal([]byte(text))), `{a: "$${A}"}`)
 	assert.Contains(t, string(yamldoc.Literal([]byte(text))), "echo $${HOME} $$${HOME}")
 }

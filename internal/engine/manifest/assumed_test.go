@@ -1,4 +1,4 @@
-package loader_test
+package manifest_test
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
@@ -31,9 +32,9 @@ func TestAssumed(t *testing.T) {
 			fmt.Fprintln(&out)
 		}
 	}
-	data, err := os.ReadFile("testdata/good/assumed.yaml")
+	data, err := os.ReadFile("loader/testdata/good/assumed.yaml")
 	require.NoError(t, err)
-	list("assumed.yaml", mustLoad(t, string(data), input.LoadOptions{}))
+	list("assumed.yaml", manifests.MustLoad(t, string(data), input.LoadOptions{}))
 	for _, file := range []string{"eks-iam.yaml", "eks-fargate.yaml", "eks-byo-vpc.yaml"} {
 		list(file, enginetest.Load(t, file, nil))
 	}

@@ -1,4 +1,4 @@
-package lives_test
+package enginetest
 
 import (
 	"maps"
@@ -7,17 +7,16 @@ import (
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 )
 
-// tamper changes a resource outside of a run.
-type tamper func(s *awssim.State, id, field string)
+// Tamper changes a resource outside of a run.
+type Tamper func(s *awssim.State, id, field string)
 
-// tampers has a change for every field that can be restored, by kind of resource and
+// Tampers has a change for every field that can be restored, by kind of resource and
 // field. The part of a field after a space (which tag, which route) is not part of the
 // key.
-func tampers() map[string]tamper {
-	all := map[string]tamper{
+func Tampers() map[string]Tamper {
+	all := map[string]Tamper{
 		"vpc dnsHostnames": func(s *awssim.State, id, _ string) { s.EC2.VPCs[id].DNSHostnames = false },
 		"vpc dnsSupport":   func(s *awssim.State, id, _ string) { s.EC2.VPCs[id].DNSSupport = false },
 		"subnet mapPublicIP": func(s *awssim.State, id, _ string) {
@@ -47,7 +46,7 @@ func tampers() map[string]tamper {
 		},
 	}
 	maps.Copy(all, balancerTampers())
-	maps.Copy(all, eksTampers())
+	maps.Copy(all, EKSTampers())
 	maps.Copy(all, poolTampers())
 	for _, kind := range []string{
 		"vpc", "subnet", "internet-gateway", "egress-only-gateway", "carrier-gateway", "elastic-ip", "nat-gateway", "route-table", "vpc-endpoint", "flow-log", "security-group",
@@ -58,10 +57,10 @@ func tampers() map[string]tamper {
 	return all
 }
 
-// conflicts has a change for every field that AWS does not permit to change: somebody has
+// Conflicts has a change for every field that AWS does not permit to change: somebody has
 // created the resource again, with another value.
-func conflicts() map[string]tamper {
-	all := map[string]tamper{
+func Conflicts() map[string]Tamper {
+	all := map[string]Tamper{
 		"vpc cidr":                func(s *awssim.State, id, _ string) { s.EC2.VPCs[id].CIDR = "172.20.0.0/16" },
 		"subnet cidr":             func(s *awssim.State, id, _ string) { s.EC2.Subnets[id].CIDR = "10.99.0.0/24" },
 		"subnet zone":             func(s *awssim.State, id, _ string) { s.EC2.Subnets[id].Zone = "us-east-1f" },
@@ -103,20 +102,9 @@ func remark(s *awssim.State, name, value string) {
 	}
 }
 
-// otherSubnet returns another subnet of the machine's VPC.
-func otherSubnet(s *awssim.State, machine, zone string) string {
-	i := s.EC2.Instances[machine]
-	for id, n := range s.EC2.Subnets {
-		if n.VPC == i.VPC && id != i.Subnet && n.Zone == zone {
-			return id
-		}
-	}
-	return ""
-}
-
 // balancerTampers are the changes to load balancers.
-func balancerTampers() map[string]tamper {
-	return map[string]tamper{
+func balancerTampers() map[string]Tamper {
+	return map[string]Tamper{
 		"load-balancer ipAddressType": func(s *awssim.State, id, _ string) {
 			b := s.ELB.LoadBalancers[id]
 			b.IPType = map[string]string{"ipv4": "dualstack", "dualstack": "ipv4"}[b.IPType]
@@ -156,8 +144,8 @@ func balancerTampers() map[string]tamper {
 
 const tampered = "-tampered"
 
-// tidy removes what tampers have added to the cluster.
-func tidy(s *awssim.State) {
+// Tidy removes what tampers have added to the cluster.
+func Tidy(s *awssim.State) {
 	maps.DeleteFunc(s.ELB.TargetGroups, func(arn string, _ *awssim.TargetGroup) bool { return strings.HasSuffix(arn, tampered) })
 }
 
@@ -206,7 +194,7 @@ func leaveSubnet(s *awssim.State, id, _ string) {
 
 // retag changes a tag; it removes an identity tag.
 func retag(s *awssim.State, id, field string) {
-	key, tags := strings.TrimPrefix(field, "tag "), enginetest.TagsOf(s, id)
+	key, tags := strings.TrimPrefix(field, "tag "), TagsOf(s, id)
 	if key == "clusterawsadm/resource" {
 		delete(tags, key)
 	} else {

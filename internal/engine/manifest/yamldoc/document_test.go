@@ -1,4 +1,4 @@
-package loader_test
+package yamldoc_test
 
 import (
 	"os"
@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/loader"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
@@ -40,7 +41,7 @@ func TestBadYAML(t *testing.T) {
 		{"bad name", strings.Replace(head, "name: a", "name: A_b", 1), `cluster.yaml:3: ConfigMap/A_b metadata.name: "A_b": must consist of lower-case letters, digits, `},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := load(t, tt.yaml, input.LoadOptions{})
+			_, err := manifests.Load(t, tt.yaml, input.LoadOptions{})
 			require.Error(t, err)
 			assert.Contains(t, err.Error(), tt.want)
 		})
@@ -49,7 +50,7 @@ func TestBadYAML(t *testing.T) {
 
 // Short forms of YAML are expanded.
 func TestYAML(t *testing.T) {
-	yaml := read(t, "testdata/good/quickstart.yaml") + `...
+	yaml := manifests.Read(t, "../loader/testdata/good/quickstart.yaml") + `...
 ---
 apiVersion: v1
 kind: ConfigMap
@@ -67,22 +68,22 @@ metadata: {name: second, namespace: prod}
 data:
   8080: "a key that is a number"
 `
-	c := mustLoad(t, yaml, input.LoadOptions{})
+	c := manifests.MustLoad(t, yaml, input.LoadOptions{})
 	assert.Equal(t, map[string]string{"text": "yes", "date": "2020-01-01", "blob": "hello"}, c.ConfigMaps["first"].Data)
 	assert.Equal(t, map[string]string{"8080": "a key that is a number"}, c.ConfigMaps["second"].Data)
 }
 
 func TestMergeKeys(t *testing.T) {
-	yaml := edit(t, read(t, "testdata/good/quickstart.yaml"),
+	yaml := manifests.Edit(t, manifests.Read(t, "../loader/testdata/good/quickstart.yaml"),
 		"      instanceType: t3.large\n      rootVolume: {size: 40, type: gp3}",
 		"      <<: {instanceType: t3.small, sshKeyName: ops}\n      instanceType: t3.large\n      rootVolume: {size: 40, type: gp3}")
-	spec := mustLoad(t, yaml, input.LoadOptions{}).Deployments[0].Template.Spec.Template.Spec
+	spec := manifests.MustLoad(t, yaml, input.LoadOptions{}).Deployments[0].Template.Spec.Template.Spec
 	assert.Equal(t, "t3.large", spec.InstanceType, "keys of the mapping take precedence")
 	assert.Equal(t, "ops", *spec.SSHKeyName)
 }
 
 func TestObjectTwice(t *testing.T) {
-	yaml := read(t, "testdata/good/quickstart.yaml")
+	yaml := manifests.Read(t, "../loader/testdata/good/quickstart.yaml")
 	_, err := loader.Load([]input.Source{{Name: "a.yaml", Data: []byte(yaml)}, {Name: "b.yaml", Data: []byte(yaml)}}, input.LoadOptions{})
 	require.Error(t, err)
 	assert.Contains(t, err.Error(), "b.yaml:27: AWSCluster/quick: the object is duplicated, first at a.yaml:27 — keep one of them")
@@ -91,9 +92,9 @@ func TestObjectTwice(t *testing.T) {
 // A key may be twice in an object of a ClusterResourceSet, as in Cluster API: the last value
 // is used, with a warning.
 func TestKeysTwiceInResourceSets(t *testing.T) {
-	yaml := edit(
+	yaml := manifests.Edit(
 		t,
-		read(t, "../../../../configs/quickstart.yaml"),
+		manifests.Read(t, "../../../../configs/quickstart.yaml"),
 		"kind: Cluster\nmetadata:\n  name: quickstart\n",
 		"kind: Cluster\nmetadata:\n  name: quickstart\n  labels: {csi: external}\n",
 	) + `
@@ -117,12 +118,12 @@ data:
     data: {a: first}
     data: {b: second}
 `
-	c := mustLoad(t, yaml, input.LoadOptions{})
+	c := manifests.MustLoad(t, yaml, input.LoadOptions{})
 	require.Len(t, c.ResourceSets, 1)
 	require.Equal(t, map[string]any{"b": "second"}, c.ResourceSets[0].Documents[0].Object["data"])
 	require.Contains(
 		t,
-		strings.Join(warnings(c), "\n"),
+		strings.Join(manifests.Warnings(c), "\n"),
 		`ConfigMap/csi data.csi.yaml: line 5 of the value: the key "data" is duplicated, first on line 4: the last value is used, as in Cluster API — keep one of them`,
 	)
 }
@@ -138,13 +139,13 @@ func TestFieldsOfOtherVersions(t *testing.T) {
 		1,
 	)
 	require.NotEqual(t, string(quick), older)
-	_, err = load(t, older, input.LoadOptions{})
+	_, err = manifests.Load(t, older, input.LoadOptions{})
 	require.ErrorContains(
 		t,
 		err,
 		"spec.controlPlaneLoadBalancer.loadBalancerType: the field does not exist in v1beta1, but in v1beta2 — convert the file: clusterawsadm cluster convert -f cluster.yaml",
 	)
-	_, err = load(t, strings.Replace(string(quick), "  replicas: 1 # 3", "  rolloutStrategy: {type: RollingUpdate}\n  replicas: 1 # 3", 1), input.LoadOptions{})
+	_, err = manifests.Load(t, strings.Replace(string(quick), "  replicas: 1 # 3", "  rolloutStrategy: {type: RollingUpdate}\n  replicas: 1 # 3", 1), input.LoadOptions{})
 	require.ErrorContains(
 		t,
 		err,

@@ -1,4 +1,4 @@
-package lives_test
+package enginetest
 
 import (
 	"regexp"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
@@ -31,7 +30,7 @@ func replaces(n plan.ID, field string) string {
 func unversioned(lines []string) (out []string) {
 	version := regexp.MustCompile(`/v\d+/|aws:ec2launchtemplate:version=\d+|versions=\d+`)
 	for _, l := range lines {
-		if !strings.HasPrefix(l, "LaunchTemplate ") && !enginetest.IsLock(l) {
+		if !strings.HasPrefix(l, "LaunchTemplate ") && !IsLock(l) {
 			out = append(out, version.ReplaceAllString(l, ""))
 		}
 	}
@@ -41,7 +40,7 @@ func unversioned(lines []string) (out []string) {
 
 // relabel changes a tag of the resources that a launch template launches.
 func relabel(s *awssim.State, id, key string) {
-	for _, spec := range enginetest.Content(s, id).TagSpecifications {
+	for _, spec := range Content(s, id).TagSpecifications {
 		for i := range spec.Tags {
 			if *spec.Tags[i].Key == key {
 				spec.Tags[i].Value = aws.String(tampered)
@@ -52,23 +51,23 @@ func relabel(s *awssim.State, id, key string) {
 
 // poolTampers returns the changes that TestTamper makes to Auto Scaling groups and launch
 // templates.
-func poolTampers() map[string]tamper {
-	return map[string]tamper{
-		"launch-template instanceType": func(s *awssim.State, id, _ string) { enginetest.Content(s, id).InstanceType = "t3.small" },
+func poolTampers() map[string]Tamper {
+	return map[string]Tamper{
+		"launch-template instanceType": func(s *awssim.State, id, _ string) { Content(s, id).InstanceType = "t3.small" },
 		"launch-template imageId": func(s *awssim.State, id, _ string) {
-			enginetest.Content(s, id).ImageId = aws.String("ami-00000000000000000")
+			Content(s, id).ImageId = aws.String("ami-00000000000000000")
 		},
 		"launch-template iamInstanceProfile": func(s *awssim.State, id, _ string) {
-			enginetest.Content(s, id).IamInstanceProfile.Name = aws.String(tampered)
+			Content(s, id).IamInstanceProfile.Name = aws.String(tampered)
 		},
 		"launch-template metadataOptions": func(s *awssim.State, id, _ string) {
-			enginetest.Content(s, id).MetadataOptions.HttpPutResponseHopLimit = aws.Int32(7)
+			Content(s, id).MetadataOptions.HttpPutResponseHopLimit = aws.Int32(7)
 		},
 		"launch-template securityGroupIds": func(s *awssim.State, id, _ string) {
-			enginetest.Content(s, id).SecurityGroupIds = enginetest.Content(s, id).SecurityGroupIds[1:]
+			Content(s, id).SecurityGroupIds = Content(s, id).SecurityGroupIds[1:]
 		},
 		"launch-template blockDeviceMappings": func(s *awssim.State, id, _ string) {
-			enginetest.Content(s, id).BlockDeviceMappings[0].Ebs.VolumeSize = aws.Int32(77)
+			Content(s, id).BlockDeviceMappings[0].Ebs.VolumeSize = aws.Int32(77)
 		},
 		"launch-template bootstrapData": func(s *awssim.State, id, _ string) {
 			relabel(s, id, "sigs.k8s.io/cluster-api-provider-aws/bootstrap-data-hash")

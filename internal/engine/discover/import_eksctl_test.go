@@ -1,4 +1,4 @@
-package adopt_test
+package discover_test
 
 import (
 	"encoding/base64"
@@ -139,7 +139,7 @@ func scalesGroup(t *testing.T, a *awssim.AWS, template, text string, open func(s
 func TestImportOfEksctl(t *testing.T) {
 	enginetest.EachOf(t, []string{"eks-byo-vpc.yaml"}, awssim.Options{}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 		enginetest.MustApply(t, m, a)
-		strangers(a)
+		enginetest.Strangers(a)
 		template := eksctlGroup(t, a, "m5.xlarge")
 		text, open := importsGroup(t, a, m,
 			"# Another tool has made the launch template eksctl-shop-nodegroup-standard ("+template+", version 1) of the nodes:\n", "instanceType: m5.xlarge")
@@ -158,7 +158,7 @@ func TestImportOfEksctl(t *testing.T) {
 func TestImportOfInstanceTypes(t *testing.T) {
 	enginetest.EachOf(t, []string{"eks-byo-vpc.yaml"}, awssim.Options{}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 		enginetest.MustApply(t, m, a)
-		strangers(a)
+		enginetest.Strangers(a)
 		eksctlGroup(t, a, "m5.large", "m5.xlarge")
 		target := cluster.Target{Config: a.Process().Config(), Owner: "test"}
 		i, err := adopt.Import(t.Context(), m.KubernetesName(), target, cluster.ImportOptions{})
@@ -184,7 +184,7 @@ func TestImportOfAddonIdentities(t *testing.T) {
 		})
 		require.NoError(t, err)
 		time.Sleep(2 * time.Minute)
-		strangers(a)
+		enginetest.Strangers(a)
 		i, err := adopt.Import(t.Context(), m.KubernetesName(), cluster.Target{Config: a.Process().Config(), Owner: "test"}, cluster.ImportOptions{})
 		require.NoError(t, err)
 		require.Empty(t, i.Differences, "%s", i.Manifest)
@@ -201,7 +201,7 @@ func TestImportOfAddonIdentities(t *testing.T) {
 func TestImportOfOwnImage(t *testing.T) {
 	enginetest.EachOf(t, []string{"eks-byo-vpc.yaml"}, awssim.Options{}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 		enginetest.MustApply(t, m, a)
-		strangers(a)
+		enginetest.Strangers(a)
 		image := ""
 		a.Edit(func(s *awssim.State) {
 			for _, i := range s.EC2.Instances {

@@ -1,0 +1,14 @@
+package s3_test
+
+import (
+	"testing"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/s3"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
+)
+
+// Clusters with the kinds of this package are created and deleted, and each field of these kinds that somebody changes
+// is restored or refused.
+func TestLife(t *testing.T) {
+	enginetest.LifeOfKinds(t, s3.Kinds(), "flatcar.yaml", "flatcar-pool.yaml")
+}

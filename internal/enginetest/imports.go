@@ -1,0 +1,146 @@
+package enginetest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+)
+
+// GraphDifferences lists the resources and edges that only one of two graphs has, and the
+// desired fields of the first one that the second one lacks. The second one may have more:
+// values that AWS has chosen. The tags with the template are not compared.
+func GraphDifferences(want, have *graph.Graph) (out []string) {
+	w, h := edges(want), edges(have)
+	for _, e := range w {
+		if !slices.Contains(h, e) {
+			out = append(out, "- "+e)
+		}
+	}
+	for _, e := range h {
+		if !slices.Contains(w, e) {
+			out = append(out, "+ "+e)
+		}
+	}
+	for _, r := range want.Resources() {
+		other := have.Resource(r.ID())
+		if other == nil {
+			continue
+		}
+		fields := other.Wanted()
+		for _, c := range r.Wanted() {
+			if !slices.Contains(fields, c) && !strings.HasPrefix(c.Field, "tag clusterawsadm/template") && c.Field != "template" {
+				out = append(out, fmt.Sprintf("%s: %s %s", r.ID(), c.Field, c.Want))
+			}
+		}
+	}
+	return out
+}
+
+// edges prints the edges of a graph.
+func edges(g *graph.Graph) (out []string) {
+	for _, r := range g.Resources() {
+		out = append(out, string(r.ID()))
+		for _, e := range r.Needs() {
+			out = append(out, fmt.Sprintf("%s needs %s %t %t", r.ID(), e.Resource.ID(), e.Existing, e.Loose))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Strangers removes all tags of Cluster API and of this program from an account, as if
+// another tool had made its resources.
+func Strangers(a *awssim.AWS) {
+	a.Edit(func(s *awssim.State) {
+		for _, tags := range AllTags(s) {
+			maps.DeleteFunc(tags, func(key, _ string) bool {
+				return strings.HasPrefix(key, "sigs.k8s.io/") || strings.HasPrefix(key, "clusterawsadm/") || strings.HasPrefix(key, "kubernetes.io/cluster/")
+			})
+		}
+	})
+}
+
+// AllTags lists the tags of every resource of an account except for those that are part
+// of another one, such as the volumes of instances.
+func AllTags(s *awssim.State) (all []map[string]string) {
+	for id, tags := range s.EC2.AllTags() {
+		if !strings.HasPrefix(id, "vol-") {
+			all = append(all, tags)
+		}
+	}
+	for _, id := range slices.Concat(ids(s.ELB.Classic), ids(s.ELB.LoadBalancers), ids(s.ELB.TargetGroups), ids(s.ELB.Listeners), ids(s.S3.Buckets)) {
+		all = append(all, TagsOf(s, id))
+	}
+	for _, c := range s.EKS.Clusters {
+		all = append(all, c.Tags)
+		for _, g := range c.NodeGroups {
+			all = append(all, g.Tags)
+		}
+		for _, x := range c.Addons {
+			all = append(all, x.Tags)
+		}
+		for _, f := range c.Fargate {
+			all = append(all, f.Tags)
+		}
+		for _, x := range c.Access {
+			all = append(all, x.Tags)
+		}
+		for _, x := range c.Providers {
+			all = append(all, x.Tags)
+		}
+	}
+	for _, x := range s.IAM.Providers {
+		all = append(all, x.Tags)
+	}
+	for _, r := range s.IAM.Roles {
+		all = append(all, r.Tags)
+	}
+	return all
+}
+
+func ids[T any](m map[string]T) []string { return slices.Collect(maps.Keys(m)) }
+
+// lot returns names as in Cluster API: five random characters.
+type lot struct{ drawn int }
+
+func (l *lot) draw() string {
+	l.drawn++
+	return fmt.Sprintf("x%04d", l.drawn)
+}
+
+// AsClusterAPI changes an account with a cluster to look as if Cluster API had created
+// it: without identity tags and secrets of this program, and with random names of
+// machines and target groups.
+func AsClusterAPI(m *manifest.Cluster, s *awssim.State) {
+	var names lot
+	set := names.draw()
+	for _, i := range s.EC2.Instances {
+		name := ""
+		switch node := i.Tags[cloud.ResourceTag]; {
+		case m.ControlPlane != nil && strings.HasPrefix(node, "machine/"+m.ControlPlane.Object.Name+"/"):
+			name = m.ControlPlane.Object.Name + "-" + names.draw()
+		case strings.HasPrefix(node, "machine/"):
+			name = strings.Split(node, "/")[1] + "-" + set + "-" + names.draw()
+		}
+		if name != "" {
+			i.Tags["Name"], i.Tags["MachineName"] = name, m.Namespace+"/"+name
+		}
+	}
+	for _, g := range s.ELB.TargetGroups {
+		if g.Tags[cloud.ResourceTag] != "" {
+			g.Name = g.Name[:strings.LastIndex(g.Name, "-")+1] + names.draw()
+		}
+	}
+	for _, tags := range AllTags(s) {
+		delete(tags, cloud.ResourceTag)
+		delete(tags, cloud.TemplateTag)
+		delete(tags, cloud.TemplateFieldsTag)
+	}
+	maps.DeleteFunc(s.SSM.Parameters, func(name string, _ *awssim.Parameter) bool { return strings.HasPrefix(name, "/clusterawsadm/") })
+}

@@ -14,7 +14,10 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/look"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/run"
+	"github.com/clusterawsadm/clusterawsadm/pkg/cluster"
 	"github.com/clusterawsadm/clusterawsadm/pkg/plan"
 )
 
@@ -198,9 +201,10 @@ func RequireConflicts(t *testing.T, m *manifest.Cluster, a *awssim.AWS, of Kinds
 	}
 }
 
-// LifeOfKinds is the life of the kinds of one package, in the clusters of some examples: they are created,
-// every field that somebody changes is restored or refused, and they are deleted. The examples have every
-// field of the tables for these kinds.
+// LifeOfKinds is the life of the kinds of one package, in the clusters of some examples: they cost what a plan
+// says, every field that somebody changes is restored or refused, and they are deleted: by their manifest, and by
+// their name after controllers have created resources beside them. The examples have every field of the tables for
+// these kinds.
 func LifeOfKinds(t *testing.T, kinds []*kind.Kind, files ...string) {
 	t.Helper()
 	of := func(k string) bool { return slices.ContainsFunc(kinds, func(x *kind.Kind) bool { return x.Name == k }) }
@@ -214,7 +218,14 @@ func LifeOfKinds(t *testing.T, kinds []*kind.Kind, files ...string) {
 			synctest.Test(t, func(t *testing.T) {
 				a := awssim.New(awssim.Options{Region: m.Region, Lag: Lag})
 				Prepare(t, file, a, m)
+				before := a.Inventory()
+				priced := cluster.Target{Config: a.Config(), Owner: "test", Cost: true}
+				planned, err := run.Open(m, priced).Plan(t.Context())
+				require.NoError(t, err)
 				MustApply(t, m, a)
+				existing, err := run.Open(m, priced).Plan(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, []float64{planned.Cost.After, planned.Cost.After}, []float64{existing.Cost.Before, existing.Cost.After}, "monthly costs")
 				for _, r := range []plan.Remedy{plan.InPlace, plan.Replace} {
 					for _, v := range VictimsOf(t, m, a, r) {
 						for _, field := range v.Fields {
@@ -223,7 +234,16 @@ func LifeOfKinds(t *testing.T, kinds []*kind.Kind, files ...string) {
 					}
 				}
 				RequireConflicts(t, m, a, of, func(field string) bool { _, left := conflicts[field]; delete(conflicts, field); return left })
-				MustDelete(t, m, a)
+				time.Sleep(Booting)
+				status, err := look.Status(t.Context(), Open(m, a.Process()))
+				require.NoError(t, err)
+				for _, r := range status.Resources {
+					require.Contains(t, []string{"ok", "existing"}, r.State, "%s: %s", r.Resource, r.Detail)
+				}
+				Lives(t, a, m)
+				_, err = run.OpenByName(m.Name, priced).Delete(t.Context(), Everything)
+				require.NoError(t, err)
+				require.Equal(t, before, a.Inventory())
 			})
 			synctest.Test(t, func(t *testing.T) {
 				a := awssim.New(awssim.Options{Region: m.Region})

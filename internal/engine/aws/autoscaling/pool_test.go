@@ -1,4 +1,4 @@
-package aws_test
+package autoscaling_test
 
 import (
 	"encoding/base64"

@@ -1,4 +1,4 @@
-package incluster_test
+package bootdata_test
 
 import (
 	"context"

@@ -1,9 +1,8 @@
-package aws_test
+package ec2_test
 
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -24,26 +23,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest"
 )
-
-// sortedStatements sorts the statements of a policy by Sid.
-func sortedStatements(t *testing.T, policy string) string {
-	t.Helper()
-	var p struct {
-		Version   string
-		Statement []map[string]any
-	}
-	require.NoError(t, json.Unmarshal([]byte(policy), &p))
-	slices.SortFunc(p.Statement, func(a, b map[string]any) int {
-		if fmt.Sprint(a["Sid"]) < fmt.Sprint(b["Sid"]) {
-			return -1
-		}
-		return 1
-	})
-	out, err := json.Marshal(p)
-	require.NoError(t, err)
-	return string(out)
-}
 
 // recorder records the requests to EC2, and answers them.
 type recorder struct {
@@ -113,7 +94,7 @@ func answerLaunches(in any) (any, error) {
 
 // launchFixture contains the resources that a machine needs.
 type launchFixture struct {
-	*fixture
+	*enginetest.Fixture
 	subnet *graph.Ref[ec2.SubnetState]
 	group  *graph.Ref[ec2.SecurityGroupState]
 	image  *graph.Ref[ec2.ImageState]
@@ -121,10 +102,10 @@ type launchFixture struct {
 
 func newLaunchFixture(t *testing.T, subnet ec2.SubnetState) *launchFixture {
 	t.Helper()
-	k := newFixture(t)
-	subnet.Object = object("subnet-1")
-	p := &launchFixture{k, existing(k, "subnet", subnet), k.group("node"), existing(k, "image", ec2.ImageState{ID: "ami-1", RootDevice: "/dev/sda1", RootSize: 8})}
-	k.observe()
+	k := enginetest.NewFixture(t)
+	subnet.Object = enginetest.Object("subnet-1")
+	p := &launchFixture{k, enginetest.Existing(k, "subnet", subnet), k.Group("node"), enginetest.Existing(k, "image", ec2.ImageState{ID: "ami-1", RootDevice: "/dev/sda1", RootSize: 8})}
+	k.Observe()
 	return p
 }
 
@@ -384,7 +365,7 @@ func TestTerminateWithUnknownInstance(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 4 {
 			all.Go(func() {
-				err := p.machine(i, infrav1.AWSMachineSpec{}).Delete(t.Context(), c, &ec2.InstanceState{Object: object(fmt.Sprintf("i-%d", i))})
+				err := p.machine(i, infrav1.AWSMachineSpec{}).Delete(t.Context(), c, &ec2.InstanceState{Object: enginetest.Object(fmt.Sprintf("i-%d", i))})
 				require.Equal(t, i == 1, cloud.NotFound(err), "%v", err)
 			})
 		}

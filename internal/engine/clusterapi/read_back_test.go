@@ -1,4 +1,4 @@
-package adopt_test
+package clusterapi_test
 
 import (
 	"testing"

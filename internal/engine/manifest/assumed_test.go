@@ -35,7 +35,10 @@ func TestAssumed(t *testing.T) {
 	data, err := os.ReadFile("loader/testdata/good/assumed.yaml")
 	require.NoError(t, err)
 	list("assumed.yaml", manifests.MustLoad(t, string(data), input.LoadOptions{}))
-	for _, file := range []string{"eks-iam.yaml", "eks-fargate.yaml", "eks-byo-vpc.yaml"} {
+	for _, file := range []string{
+		"eks-iam.yaml", "eks-fargate.yaml", "eks-byo-vpc.yaml", "eks-templates.yaml", "eks-karpenter.yaml", "eks-auto.yaml", "byo-vpc.yaml", "byo-load-balancer.yaml",
+		"machine-pool.yaml", "multi-tenancy.yaml", "spot-volumes-placement.yaml", "external.yaml",
+	} {
 		list(file, enginetest.Load(t, file, nil))
 	}
 	golden.Assert(t, "assumed.golden", out.String())

@@ -26,6 +26,8 @@ func TestTextStays(t *testing.T) {
 			c := manifests.MustLoad(t, manifests.Plain(t, text), input.LoadOptions{Lookup: manifests.Lookup(manifests.Environment()), Substitute: mode})
 			assert.Equal(t, text+"\n", manifests.Commands(c))
 			assert.Empty(t, c.Variables)
+			escape := strings.Contains(text, "$${") && mode == input.SubstituteAuto
+			assert.Equal(t, escape, strings.Contains(strings.Join(manifests.Warnings(c), "\n"), "$${ stays as it is: the file is no template"), text)
 		}
 	}
 	name := manifests.NodeName(t, "${COREOS_EC2_HOSTNAME}")

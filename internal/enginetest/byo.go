@@ -23,7 +23,7 @@ import (
 
 // Prepare creates the existing resources that an example refers to: roles, keys, a placement group and reserved capacity as
 // --simulate-assume does, and a VPC and a load balancer of somebody else, with tags and members of his own.
-func Prepare(t *testing.T, _ string, a *awssim.AWS, m *manifest.Cluster) {
+func Prepare(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 	t.Helper()
 	assumed := slices.DeleteFunc(m.Assumed(), func(x cluster.Assumed) bool {
 		return !slices.Contains([]string{cluster.AssumedRole, cluster.AssumedKMSKey, cluster.AssumedPlacementGroup, cluster.AssumedReservation}, x.Kind)

@@ -356,7 +356,7 @@ func EachOf(t *testing.T, files []string, o awssim.Options, do func(t *testing.T
 				mine := o
 				mine.Region = m.Region
 				a := awssim.New(mine)
-				Prepare(t, file, a, m)
+				Prepare(t, a, m)
 				do(t, a, m)
 			})
 		})

@@ -28,10 +28,10 @@ func LoadQuick(t *testing.T, file string) *manifest.Cluster {
 }
 
 // Prepared returns an account with the existing resources of the example.
-func Prepared(t *testing.T, file string, m *manifest.Cluster) *awssim.AWS {
+func Prepared(t *testing.T, m *manifest.Cluster) *awssim.AWS {
 	t.Helper()
 	a := Account(m, Lag)
-	Prepare(t, file, a, m)
+	Prepare(t, a, m)
 	return a
 }
 
@@ -46,10 +46,10 @@ func Described(a *awssim.AWS) []string {
 func IsLock(line string) bool { return strings.Contains(line, "/lock/") }
 
 // CallsOf returns the number of calls of an apply without faults, and its result.
-func CallsOf(t *testing.T, file string, m *manifest.Cluster) (calls int, detailed []string) {
+func CallsOf(t *testing.T, m *manifest.Cluster) (calls int, detailed []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		a := Prepared(t, file, m)
+		a := Prepared(t, m)
 		p := a.Process()
 		_, err := Open(m, p).Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)

@@ -217,7 +217,7 @@ func LifeOfKinds(t *testing.T, kinds []*kind.Kind, files ...string) {
 			m := LoadQuick(t, file)
 			synctest.Test(t, func(t *testing.T) {
 				a := awssim.New(awssim.Options{Region: m.Region, Lag: Lag})
-				Prepare(t, file, a, m)
+				Prepare(t, a, m)
 				before := a.Inventory()
 				priced := cluster.Target{Config: a.Config(), Owner: "test", Cost: true}
 				planned, err := run.Open(m, priced).Plan(t.Context())
@@ -247,7 +247,7 @@ func LifeOfKinds(t *testing.T, kinds []*kind.Kind, files ...string) {
 			})
 			synctest.Test(t, func(t *testing.T) {
 				a := awssim.New(awssim.Options{Region: m.Region})
-				Prepare(t, file, a, m)
+				Prepare(t, a, m)
 				RequireRestored(t, m, a, of)
 			})
 		})

@@ -35,14 +35,14 @@ func TestEveryCallMayFail(t *testing.T) {
 	for example, file := range enginetest.Sample(enginetest.SweepExamples()) {
 		every := min(2, 1+example/2)
 		m := enginetest.LoadQuick(t, file)
-		total, want := enginetest.CallsOf(t, file, m)
+		total, want := enginetest.CallsOf(t, m)
 		for i, fault := range []awssim.Fault{awssim.Throttled, awssim.Denied, awssim.KillBefore, awssim.KillAfter, awssim.LostBefore, awssim.LostAfter, awssim.Broken, awssim.Unsent, awssim.Silent, awssim.Cut, awssim.Old} {
 			t.Run(enginetest.Name(file)+"/"+string(fault), func(t *testing.T) {
 				t.Parallel()
 				for n := enginetest.First(every, i) + i%every; n <= total; n += enginetest.Stride(every) {
 					t.Run(fmt.Sprint(n), func(t *testing.T) {
 						synctest.Test(t, func(t *testing.T) {
-							a := enginetest.Prepared(t, file, m)
+							a := enginetest.Prepared(t, m)
 							before := a.Inventory()
 							err := disturbed(t, m, a, n, fault)
 							if transient(fault) && (fault != awssim.Unsent || n > 1) { // the first call: TestUnreachable
@@ -73,12 +73,12 @@ func transient(fault awssim.Fault) bool {
 func TestDeleteAfterCrash(t *testing.T) {
 	for _, file := range enginetest.Sample(enginetest.SweepExamples()) {
 		m := enginetest.LoadQuick(t, file)
-		total, _ := enginetest.CallsOf(t, file, m)
+		total, _ := enginetest.CallsOf(t, m)
 		t.Run(enginetest.Name(file), func(t *testing.T) {
 			t.Parallel()
 			for n := enginetest.First(1, 0); n <= total; n += enginetest.Stride(1) {
 				synctest.Test(t, func(t *testing.T) {
-					a := enginetest.Prepared(t, file, m)
+					a := enginetest.Prepared(t, m)
 					before := a.Inventory()
 					_ = disturbed(t, m, a, n, awssim.KillAfter)
 					enginetest.MustDelete(t, m, a)
@@ -99,7 +99,7 @@ func TestDeleteMayDie(t *testing.T) {
 				for n := enginetest.First(1, i); ; n += enginetest.Stride(1) {
 					made := 0
 					synctest.Test(t, func(t *testing.T) {
-						a := enginetest.Prepared(t, file, m)
+						a := enginetest.Prepared(t, m)
 						before := a.Inventory()
 						enginetest.MustApply(t, m, a)
 						ctx, cancel := context.WithCancel(t.Context())

@@ -33,7 +33,7 @@ func TestEndlessListings(t *testing.T) {
 	for i, file := range []string{enginetest.ThreeZones, enginetest.MachinePool, "eks-iam.yaml"} {
 		m := enginetest.LoadQuick(t, file)
 		synctest.Test(t, func(t *testing.T) {
-			a := enginetest.Prepared(t, file, m)
+			a := enginetest.Prepared(t, m)
 			enginetest.MustApply(t, m, a)
 			before := len(a.Calls())
 			enginetest.MustPlan(t, m, a)

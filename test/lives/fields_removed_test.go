@@ -63,7 +63,7 @@ func (r *removals) example(t *testing.T, example string) {
 	synctest.Test(t, func(t *testing.T) {
 		living := func() *awssim.AWS {
 			a := enginetest.Account(base, 0)
-			enginetest.Prepare(t, example, a, base)
+			enginetest.Prepare(t, a, base)
 			enginetest.MustApply(t, base, a)
 			time.Sleep(enginetest.Booting)
 			return a

@@ -81,8 +81,8 @@ func TestFields(t *testing.T) {
 		require.NoError(t, err)
 		synctest.Test(t, func(t *testing.T) {
 			fresh, living := enginetest.Account(base, 0), enginetest.Account(base, 0)
-			enginetest.Prepare(t, example, fresh, base)
-			enginetest.Prepare(t, example, living, base)
+			enginetest.Prepare(t, fresh, base)
+			enginetest.Prepare(t, living, base)
 			enginetest.MustApply(t, base, living)
 			before := seen(t, base, fresh, living)
 			for i, original := range objects {

@@ -37,7 +37,7 @@ func TestEKSUpdatesThatDoNotConverge(t *testing.T) {
 				f.Spec.AdditionalTags = infrav1.Tags{"team": "data"}
 			}
 			synctest.Test(t, func(t *testing.T) {
-				made := enginetest.Prepared(t, file, m)
+				made := enginetest.Prepared(t, m)
 				enginetest.MustApply(t, m, made)
 				time.Sleep(enginetest.Booting)
 				var account bytes.Buffer

@@ -39,7 +39,7 @@ func TestUpdatesThatDoNotConverge(t *testing.T) {
 			for more := true; more; {
 				synctest.Test(t, func(t *testing.T) {
 					m := enginetest.LoadQuick(t, file)
-					a := enginetest.Prepared(t, file, m)
+					a := enginetest.Prepared(t, m)
 					enginetest.MustApply(t, m, a)
 					time.Sleep(enginetest.Booting)
 					more = false

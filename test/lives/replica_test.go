@@ -78,7 +78,7 @@ func TestPlanInACopy(t *testing.T) {
 		t.Run(enginetest.Name(file), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := awssim.New(awssim.Options{Region: m.Region})
-				enginetest.Prepare(t, file, a, m)
+				enginetest.Prepare(t, a, m)
 				twin, plan, refused := copied(t, m, a)
 				requireSamePlan(t, m, twin, plan, refused)
 				enginetest.MustApply(t, m, a)
@@ -195,7 +195,7 @@ func TestCopyHasTheIDOfItsSource(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					m := loadIn(t, region, ""+file+".yaml")
 					a := awssim.New(awssim.Options{Region: m.Region, Number: number, EKSRoles: true})
-					enginetest.Prepare(t, file, a, m)
+					enginetest.Prepare(t, a, m)
 					twin, _, _ := copied(t, m, a)
 					enginetest.MustApply(t, m, twin)
 					requireOfAccount(t, number, partition, twin)

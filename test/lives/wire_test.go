@@ -48,7 +48,7 @@ func TestWire(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					m := enginetest.Load(t, file, nil)
 					a := enginetest.Account(m, enginetest.Lag)
-					enginetest.Prepare(t, file, a, m)
+					enginetest.Prepare(t, a, m)
 					w := serve(t, a)
 					overTheWire(t, m, a, w)
 					mu.Lock()

@@ -40,7 +40,7 @@ func everyLife(t *testing.T, judge func(m *manifest.Cluster) judgement) {
 			permit := judge(m)
 			synctest.Test(t, func(t *testing.T) {
 				a := enginetest.Account(m, enginetest.Lag)
-				enginetest.Prepare(t, file, a, m)
+				enginetest.Prepare(t, a, m)
 				life{t, a, permit}.whole(m, func() *manifest.Cluster { return enginetest.Quick(enginetest.Load(t, file, nil)) })
 			})
 		})
@@ -73,7 +73,7 @@ func everyLife(t *testing.T, judge func(m *manifest.Cluster) judgement) {
 		m := enginetest.OfVersion(t, 34)
 		permit := judge(m)
 		synctest.Test(t, func(t *testing.T) {
-			a := enginetest.Prepared(t, enginetest.EKSAddons, m)
+			a := enginetest.Prepared(t, m)
 			enginetest.MustApply(t, enginetest.OfVersion(t, 32), a)
 			a.Edit(func(s *awssim.State) { // whose details are read
 				enginetest.Plane(s).Insights = map[string]*eks.Insight{"1": {ID: "1", Name: "Kubelet version skew", Version: "1.33", Status: "WARNING"}}

@@ -219,7 +219,7 @@ func TestHandoverOfMachinesOfEKS(t *testing.T) {
 		const file = "eks-machines.yaml"
 		m := enginetest.Load(t, file, nil)
 		a := enginetest.Account(m, enginetest.Lag)
-		enginetest.Prepare(t, file, a, m)
+		enginetest.Prepare(t, a, m)
 		enginetest.MustApply(t, m, a)
 		before := withoutLocks(a)
 		objects, _ := handOver(t, m, a)
@@ -253,7 +253,7 @@ func TestTagsOfEKS(t *testing.T) {
 		m := enginetest.Load(t, file, nil)
 		m.Infra.Spec.AdditionalTags = infrav1.Tags{"team": "a"}
 		a := enginetest.Account(m, enginetest.Lag)
-		enginetest.Prepare(t, file, a, m)
+		enginetest.Prepare(t, a, m)
 		enginetest.MustApply(t, m, a)
 		a.Edit(func(s *awssim.State) {
 			eks := infrav1.ClusterAWSCloudProviderTagKey(m.KubernetesName())

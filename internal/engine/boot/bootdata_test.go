@@ -39,7 +39,7 @@ func TestWriteBootData(t *testing.T) {
 			m := enginetest.Rewritten(t, file, "v1.34.2", version)
 			synctest.Test(t, func(t *testing.T) {
 				a := awssim.New(awssim.Options{Region: m.Region})
-				enginetest.Prepare(t, file, a, m)
+				enginetest.Prepare(t, a, m)
 				// Machines delete their secrets when they boot, so the test keeps copies.
 				secrets := map[string]*awssim.Secret{}
 				_, err := enginetest.Open(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: func(plan.Event) {

@@ -27,7 +27,7 @@ func TestExportsAreRead(t *testing.T) {
 				}
 				m = enginetest.Quick(m)
 				a := enginetest.Account(m, enginetest.Lag)
-				enginetest.Prepare(t, file, a, m)
+				enginetest.Prepare(t, a, m)
 				enginetest.MustApply(t, m, a)
 				exported, err := adopt.Objects(t.Context(), enginetest.Open(m, a.Process()))
 				require.NoError(t, err)

@@ -128,7 +128,7 @@ func TestCostOfAPlan(t *testing.T) {
 			path := file + ".yaml"
 			m := enginetest.LoadQuick(t, path)
 			synctest.Test(t, func(t *testing.T) {
-				a := enginetest.Prepared(t, path, m)
+				a := enginetest.Prepared(t, m)
 				c := mustPrice(t, m, a)
 				requireSums(t, want, sums(c))
 				total := 0.0
@@ -200,7 +200,7 @@ func TestCostOfExtendedSupport(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		old := version("v1.33")
-		a := enginetest.Prepared(t, "eks.yaml", old)
+		a := enginetest.Prepared(t, old)
 		c := mustPrice(t, old, a)
 		requireChange(t, c, "EKS control planes", 730*0.10)
 		requireChange(t, c, "EKS extended support", 730*0.50)
@@ -258,7 +258,7 @@ func TestPricesThatAreMissing(t *testing.T) {
 	path := "spot-volumes-placement.yaml"
 	m := enginetest.LoadQuick(t, path)
 	synctest.Test(t, func(t *testing.T) {
-		a := enginetest.Prepared(t, path, m)
+		a := enginetest.Prepared(t, m)
 		plan, _ := priced(t, m, enginetest.Refusing(a, "EC2", "DescribeSpotPriceHistory", awssim.Denied), "")
 		requireChange(t, plan.Cost, "m5.large spot", 2*730*0.096)
 		for _, i := range plan.Cost.Items {

@@ -259,7 +259,7 @@ func TestDiagnosisOfAPrivateEndpoint(t *testing.T) {
 		const file = "eks.yaml"
 		m := enginetest.Load(t, file, nil)
 		m.EKS.ControlPlane.Spec.EndpointAccess.Public, m.EKS.ControlPlane.Spec.EndpointAccess.Private = new(bool), aws.Bool(true)
-		a := enginetest.Prepared(t, file, m)
+		a := enginetest.Prepared(t, m)
 		p := a.Process()
 		_, err := run.Open(m, cluster.Target{Config: p.Config(), Owner: "test", Transport: enginetest.Transport(p), Wait: plan.APIServer}).
 			Apply(t.Context(), cluster.Options{})

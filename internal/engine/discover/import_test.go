@@ -133,7 +133,7 @@ func TestImportOfEKSNetwork(t *testing.T) {
 		m := enginetest.Rewritten(t, enginetest.EKSSmall, plane, plane+spec)
 		synctest.Test(t, func(t *testing.T) {
 			a := enginetest.Account(m, enginetest.Lag)
-			enginetest.Prepare(t, "eks", a, m)
+			enginetest.Prepare(t, a, m)
 			enginetest.MustApply(t, m, a)
 			p := a.Process()
 			target := cluster.Target{Config: p.Config(), Owner: "test", Transport: enginetest.Transport(p)}

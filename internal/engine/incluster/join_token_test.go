@@ -138,7 +138,7 @@ func TestPoolGrowsByItself(t *testing.T) {
 				pool := m.Pools[0].Scaling.Name
 				m.Pools[0].Object.Annotations = map[string]string{"cluster.x-k8s.io/replicas-managed-by": "external-autoscaler"}
 				synctest.Test(t, func(t *testing.T) {
-					a := enginetest.Prepared(t, file, m)
+					a := enginetest.Prepared(t, m)
 					enginetest.ApplyAndWait(t, m, a)
 					enginetest.Passes(a, 10*time.Minute)
 					first := enginetest.JoinedMachines(a)
@@ -173,7 +173,7 @@ func TestTokenIsRotated(t *testing.T) {
 			pool := m.Pools[0].Scaling.Name
 			m.Pools[0].Object.Annotations = map[string]string{"cluster.x-k8s.io/replicas-managed-by": "external-autoscaler"}
 			synctest.Test(t, func(t *testing.T) {
-				a := enginetest.Prepared(t, file, m)
+				a := enginetest.Prepared(t, m)
 				enginetest.ApplyAndWait(t, m, a)
 				enginetest.Passes(a, 7*24*time.Hour-5*time.Minute)
 				first, old := enginetest.JoinedMachines(a), enginetest.KeptToken(m, a)
@@ -263,7 +263,7 @@ func TestTokenInUserDataStays(t *testing.T) {
 	}
 	pool.Spec.Ignition.StorageType = infrav1.IgnitionStorageTypeOptionUnencryptedUserData
 	synctest.Test(t, func(t *testing.T) {
-		a := enginetest.Prepared(t, file, m)
+		a := enginetest.Prepared(t, m)
 		enginetest.ApplyAndWait(t, m, a)
 		enginetest.Passes(a, 30*24*time.Hour)
 		first, token := enginetest.JoinedMachines(a), enginetest.KeptToken(m, a)
@@ -297,7 +297,7 @@ func TestConfigurationOfPoolOutlivesRule(t *testing.T) {
 	m.Pools[0].Object.Annotations = map[string]string{"cluster.x-k8s.io/replicas-managed-by": "external-autoscaler"}
 	pool.Spec.Ignition = &infrav1.Ignition{Version: "2.3", StorageType: infrav1.IgnitionStorageTypeOptionClusterObjectStore}
 	synctest.Test(t, func(t *testing.T) {
-		a := enginetest.Prepared(t, file, m)
+		a := enginetest.Prepared(t, m)
 		enginetest.ApplyAndWait(t, m, a)
 		_, err := s3.NewFromConfig(a.Config()).PutBucketLifecycleConfiguration(t.Context(), &s3.PutBucketLifecycleConfigurationInput{
 			Bucket: aws.String(m.Infra.Spec.S3Bucket.Name),

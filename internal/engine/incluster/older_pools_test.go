@@ -43,7 +43,7 @@ func TestPoolsOfAnOlderVersion(t *testing.T) {
 			}
 			older, m := read(old), read(text)
 			synctest.Test(t, func(t *testing.T) {
-				a := enginetest.Prepared(t, file, older)
+				a := enginetest.Prepared(t, older)
 				before := a.Inventory()
 				enginetest.MustApply(t, older, a)
 				enginetest.RequireNoChange(t, m, a)

@@ -268,7 +268,7 @@ func TestPoolOfAnAutoscaler(t *testing.T) {
 func TestFirstNodesOfANodeGroupDoNotJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.LoadQuick(t, enginetest.EKSSmall)
-		a := enginetest.Prepared(t, enginetest.EKSSmall, m)
+		a := enginetest.Prepared(t, m)
 		_, err := enginetest.Open(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: func(e plan.Event) {
 			if e.Resource.Kind() == "node-group" && e.What == plan.Waiting {
 				doNotJoin(a)
@@ -310,7 +310,7 @@ func doNotJoin(a *awssim.AWS) {
 func TestMoreNodesOfANodeGroupDoNotJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.LoadQuick(t, enginetest.EKSSmall)
-		a := enginetest.Prepared(t, enginetest.EKSSmall, m)
+		a := enginetest.Prepared(t, m)
 		enginetest.MustApply(t, m, a)
 		m.Pools[0].Object.Spec.Replicas = aws.Int32(3)
 		target := cluster.Target{Config: a.Config(), Owner: "test", Transport: enginetest.Transport(a.Process()), Wait: plan.NodesJoined, AskCluster: true}
@@ -379,7 +379,7 @@ func TestFargateWithoutMachinesHasJoined(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const file = "eks-fargate.yaml"
 		m := enginetest.LoadQuick(t, file)
-		a := enginetest.Prepared(t, file, m)
+		a := enginetest.Prepared(t, m)
 		_, err := enginetest.Waiting(m, a.Process(), plan.NodesJoined).Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		byName := run.OpenByName(m.Name, cluster.Target{Config: a.Config(), Transport: enginetest.Transport(a.Process()), AskCluster: true})

@@ -42,7 +42,7 @@ func TestReadingChangesNothing(t *testing.T) {
 		t.Run(enginetest.Name(file), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := enginetest.LoadQuick(t, file)
-				a := enginetest.Prepared(t, file, m)
+				a := enginetest.Prepared(t, m)
 				wait := plan.APIServer
 				if lb := m.Infra.Spec.ControlPlaneLoadBalancer; lb != nil && aws.ToString((*string)(lb.Scheme)) == "internal" {
 					wait = plan.Infrastructure // its API server is reachable only in the VPC

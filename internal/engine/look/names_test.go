@@ -21,7 +21,7 @@ func TestSameNames(t *testing.T) {
 		t.Run(enginetest.Name(file), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := enginetest.LoadQuick(t, file)
-				a := enginetest.Prepared(t, file, m)
+				a := enginetest.Prepared(t, m)
 				c := enginetest.Waiting(m, a.Process(), plan.Infrastructure)
 				_, err := c.Apply(t.Context(), cluster.Options{})
 				require.NoError(t, err)

@@ -172,7 +172,7 @@ func TestPolicySuffices(t *testing.T) {
 			policy := permission.Of(m)
 			synctest.Test(t, func(t *testing.T) {
 				a := enginetest.Account(m, enginetest.Lag)
-				enginetest.Prepare(t, file, a, m)
+				enginetest.Prepare(t, a, m)
 				as := func() *awssim.Process {
 					p := a.Process()
 					p.Permits = permits(permission.Policy(policy), m.Region)

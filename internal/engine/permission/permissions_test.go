@@ -47,7 +47,7 @@ func TestPlanNeedsWhatItCalls(t *testing.T) {
 			m := enginetest.LoadQuick(t, file)
 			synctest.Test(t, func(t *testing.T) {
 				a := enginetest.Account(m, 0)
-				enginetest.Prepare(t, file, a, m)
+				enginetest.Prepare(t, a, m)
 				needs, err := needsOf(t.Context(), enginetest.Open(m, a.Process()))
 				require.NoError(t, err)
 				before := len(a.Calls())
@@ -266,7 +266,7 @@ func TestPermissionsOfAnIdentity(t *testing.T) {
 	m := enginetest.LoadQuick(t, "multi-tenancy.yaml")
 	synctest.Test(t, func(t *testing.T) {
 		a := enginetest.Account(m, 0)
-		enginetest.Prepare(t, "multi-tenancy.yaml", a, m)
+		enginetest.Prepare(t, a, m)
 		last := m.Identity[len(m.Identity)-1].Role
 		name := last.RoleArn[strings.LastIndex(last.RoleArn, "/")+1:]
 		role := strings.Replace(last.RoleArn, "role/", "role/teams/", 1)

@@ -45,7 +45,7 @@ func TestQuotasOfAPlan(t *testing.T) {
 			path := file + ".yaml"
 			m := enginetest.LoadQuick(t, path)
 			synctest.Test(t, func(t *testing.T) {
-				a := enginetest.Prepared(t, path, m)
+				a := enginetest.Prepared(t, m)
 				plan := enginetest.MustPlan(t, m, a)
 				for _, q := range want {
 					assert.Contains(t, plan.Quotas, q)
@@ -68,7 +68,7 @@ func TestQuotaThatExistingResourcesTake(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.LoadQuick(t, file)
-		a := enginetest.Prepared(t, file, m)
+		a := enginetest.Prepared(t, m)
 		enginetest.MustApply(t, m, a)
 		m.Pools[0].Object.Spec.Replicas = new(int32(3))
 		require.Empty(t, quotas(enginetest.MustPlan(t, m, a)), "a node group is scaled")
@@ -129,7 +129,7 @@ func TestQuotaIsExceeded(t *testing.T) {
 			path := c.file + ".yaml"
 			m := enginetest.LoadQuick(t, path)
 			synctest.Test(t, func(t *testing.T) {
-				a := enginetest.Prepared(t, path, m)
+				a := enginetest.Prepared(t, m)
 				a.Edit(c.edit)
 				assert.Contains(t, enginetest.Refused(t, m, a), c.want)
 			})
@@ -259,7 +259,7 @@ func TestQuotaForPools(t *testing.T) {
 			path := file + ".yaml"
 			m := enginetest.LoadQuick(t, path)
 			synctest.Test(t, func(t *testing.T) {
-				a := enginetest.Prepared(t, path, m)
+				a := enginetest.Prepared(t, m)
 				a.Edit(func(s *awssim.State) { s.EC2.Limits.VCPUs = c.vcpus })
 				assert.Equal(t, c.want, warnings(t, m, a.Process()))
 			})

@@ -102,7 +102,7 @@ func TestMakespan(t *testing.T) {
 						require.LessOrEqual(t, took, p.Expected+max(time.Duration(tolerance*float64(p.Expected)), poll)+2*lag)
 					}
 					a := enginetest.Account(m, lag)
-					enginetest.Prepare(t, file, a, m)
+					enginetest.Prepare(t, a, m)
 					asExpected(enginetest.MustPlan(t, m, a), enginetest.MustApply, a)
 					time.Sleep(enginetest.Booting)
 					deletion, err := enginetest.Open(m, a.Process()).PlanDelete(t.Context(), cluster.Options{})

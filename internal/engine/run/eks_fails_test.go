@@ -76,7 +76,7 @@ func TestEKSFails(t *testing.T) {
 			m := load(t, same)
 			changed := load(t, c.change)
 			synctest.Test(t, func(t *testing.T) {
-				a := enginetest.Prepared(t, file, m)
+				a := enginetest.Prepared(t, m)
 				before := a.Inventory()
 				if c.made {
 					enginetest.MustApply(t, m, a)
@@ -110,7 +110,7 @@ func TestIdentityProvidersThatFail(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			m := enginetest.LoadQuick(t, file)
 			synctest.Test(t, func(t *testing.T) {
-				a := enginetest.Prepared(t, file, m)
+				a := enginetest.Prepared(t, m)
 				enginetest.MustApply(t, m, a)
 				a.Edit(func(s *awssim.State) {
 					change(s, m)
@@ -137,7 +137,7 @@ func TestConfigurationOfAddonThatEndsWithNewline(t *testing.T) {
 		m := enginetest.LoadQuick(t, enginetest.EKSAddons)
 		addons := *m.EKS.ControlPlane.Spec.Addons
 		addons[0].Configuration += "\n"
-		a := enginetest.Prepared(t, enginetest.EKSAddons, m)
+		a := enginetest.Prepared(t, m)
 		enginetest.MustApply(t, m, a)
 		enginetest.RequireNoChange(t, m, a)
 		addons[0].Configuration = `{"env":{"WARM_IP_TARGET":"7"}}` + "\n\n"
@@ -152,7 +152,7 @@ func TestVersionsOfAddonsAreChecked(t *testing.T) {
 		m := enginetest.Load(t, enginetest.EKSAddons, nil)
 		addons := *m.EKS.ControlPlane.Spec.Addons
 		addons[0].Version = "v1.99.0-eksbuild.1"
-		a := enginetest.Prepared(t, enginetest.EKSAddons, m)
+		a := enginetest.Prepared(t, m)
 		_, err := enginetest.Open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 		require.ErrorAs(t, err, new(*plan.RefusedError))
 		require.ErrorContains(t, err, "addon/"+addons[0].Name+" (eks-addons.yaml:")
@@ -171,7 +171,7 @@ func TestInstanceTypesOfNodeGroupsAreChecked(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := enginetest.Load(t, "eks.yaml", nil)
 			m.Pools[0].Managed.Spec.InstanceType = &name
-			a := enginetest.Prepared(t, "eks.yaml", m)
+			a := enginetest.Prepared(t, m)
 			_, err := enginetest.Open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 			require.ErrorAs(t, err, new(*plan.RefusedError))
 			require.ErrorContains(t, err, want)
@@ -200,7 +200,7 @@ func TestAcceleratorsOfNodeGroups(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := enginetest.Load(t, "eks.yaml", nil)
 			m.Pools[0].Managed.Spec.AMIType, m.Pools[0].Managed.Spec.InstanceType = &x.image, &x.kind
-			a := enginetest.Prepared(t, "eks.yaml", m)
+			a := enginetest.Prepared(t, m)
 			var told []string
 			_, err := run.Open(m, cluster.Target{Config: a.Config(), Warn: func(s string) { told = append(told, s) }}).Plan(t.Context())
 			if x.refused == "" {
@@ -226,7 +226,7 @@ func TestInstanceTypesOfIPv6Clusters(t *testing.T) {
 		m := enginetest.Load(t, "eks-ipv6.yaml", nil)
 		kind := "t2.large"
 		m.Pools[0].Managed.Spec.InstanceType = &kind
-		a := enginetest.Prepared(t, "eks-ipv6.yaml", m)
+		a := enginetest.Prepared(t, m)
 		_, err := enginetest.Open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 		require.ErrorAs(t, err, new(*plan.RefusedError))
 		require.ErrorContains(t, err, "which t2.large is not")
@@ -261,7 +261,7 @@ func TestNodeClassesSelectWhatThereIs(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := enginetest.Load(t, "eks-karpenter.yaml", nil)
 			terms(m, x.field, x.term)
-			a := enginetest.Prepared(t, "eks-karpenter.yaml", m)
+			a := enginetest.Prepared(t, m)
 			var told []string
 			_, err := run.Open(m, cluster.Target{Config: a.Config(), Warn: func(s string) { told = append(told, s) }}).Plan(t.Context())
 			require.NoError(t, err)
@@ -288,7 +288,7 @@ func TestConflictOfAddonIsReported(t *testing.T) {
 				(*m.EKS.ControlPlane.Spec.Addons)[i].ConflictResolution = &resolution
 			}
 			synctest.Test(t, func(t *testing.T) {
-				a := enginetest.Prepared(t, enginetest.EKSAddons, m)
+				a := enginetest.Prepared(t, m)
 				const reason = "ConfigurationConflict: Conflicts found when trying to apply. Will not continue due to resolve conflicts mode. (conflictResolution: overwrite replaces the objects that conflict)"
 				for i, limit := range []time.Duration{20 * time.Minute, 3 * time.Minute} {
 					began := time.Now()
@@ -310,7 +310,7 @@ func TestRoleOfAddonCannotBeRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		role := "arn:aws:iam::123456789012:role/cni"
 		(*with.EKS.ControlPlane.Spec.Addons)[0].ServiceAccountRoleArn = &role
-		a := enginetest.Prepared(t, enginetest.EKSAddons, with)
+		a := enginetest.Prepared(t, with)
 		enginetest.MustApply(t, with, a)
 		began := time.Now()
 		_, err := enginetest.Open(without, a.Process()).Apply(t.Context(), cluster.Options{})
@@ -330,7 +330,7 @@ func TestDegradedAddonIsUpdated(t *testing.T) {
 		(*broken.EKS.ControlPlane.Spec.Addons)[i].Configuration = ""
 	}
 	synctest.Test(t, func(t *testing.T) {
-		a := enginetest.Prepared(t, file, m)
+		a := enginetest.Prepared(t, m)
 		enginetest.MustApply(t, m, a)
 		_, err := enginetest.Open(broken, a.Process()).Apply(t.Context(), cluster.Options{})
 		require.ErrorContains(t, err, "DEGRADED: InsufficientNumberOfReplicas")
@@ -352,7 +352,7 @@ func TestVersionThatEKSDoesNotOffer(t *testing.T) {
 		m.Deployments[i].Object.Spec.Template.Spec.Version = "v1.60.0"
 	}
 	synctest.Test(t, func(t *testing.T) {
-		a := enginetest.Prepared(t, file, m)
+		a := enginetest.Prepared(t, m)
 		_, err := enginetest.Open(m, a.Process()).Plan(t.Context())
 		var refused *plan.RefusedError
 		require.ErrorAs(t, err, &refused)
@@ -369,7 +369,7 @@ func TestAddonsOfVersionThatEKSDoesNotOffer(t *testing.T) {
 	m.EKS.ControlPlane.Spec.Version = new("v1.60")
 	m.Version = "v1.60.0"
 	synctest.Test(t, func(t *testing.T) {
-		a := enginetest.Prepared(t, file, m)
+		a := enginetest.Prepared(t, m)
 		_, err := enginetest.Open(m, a.Process()).Plan(t.Context())
 		var refused *plan.RefusedError
 		require.ErrorAs(t, err, &refused)

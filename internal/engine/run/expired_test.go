@@ -25,7 +25,7 @@ func TestCredentialsExpire(t *testing.T) {
 	for n, code := range map[int32]string{30: "ExpiredTokenException", 80: "RequestExpired", 120: "ExpiredToken"} {
 		m := enginetest.LoadQuick(t, file)
 		synctest.Test(t, func(t *testing.T) {
-			a := enginetest.Prepared(t, file, m)
+			a := enginetest.Prepared(t, m)
 			before, p := a.Inventory(), a.Process()
 			var calls atomic.Int32
 			p.Refuse = func(string, string) error {

@@ -23,7 +23,7 @@ const external = "external.yaml"
 func TestExternallyManagedInfrastructure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Load(t, external, nil)
-		a := enginetest.Prepared(t, external, m)
+		a := enginetest.Prepared(t, m)
 		before := a.Detailed()
 		p, err := enginetest.Open(m, a.Process()).Plan(t.Context())
 		require.NoError(t, err)
@@ -58,7 +58,7 @@ func TestExternallyManagedInfrastructure(t *testing.T) {
 func TestExternalLoadBalancerIsMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Load(t, external, nil)
-		a := enginetest.Prepared(t, external, m)
+		a := enginetest.Prepared(t, m)
 		name := "other"
 		m.Infra.Spec.ControlPlaneLoadBalancer.Name = &name
 		_, err := enginetest.Open(m, a.Process()).Plan(t.Context())

@@ -18,7 +18,7 @@ import (
 func TestGroupThatIsBeingDeletedIsCreatedAgain(t *testing.T) {
 	m := enginetest.LoadQuick(t, enginetest.MachinePool)
 	synctest.Test(t, func(t *testing.T) {
-		a := enginetest.Prepared(t, enginetest.MachinePool, m)
+		a := enginetest.Prepared(t, m)
 		enginetest.MustApply(t, m, a)
 		time.Sleep(enginetest.Booting)
 		client, ended := autoscaling.NewFromConfig(a.Process().Config()), 0

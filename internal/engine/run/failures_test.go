@@ -83,7 +83,7 @@ func TestFailureStatesEndWaits(t *testing.T) {
 		t.Run(f.what, func(t *testing.T) {
 			m := enginetest.LoadQuick(t, f.file)
 			synctest.Test(t, func(t *testing.T) {
-				a := enginetest.Prepared(t, f.file, m)
+				a := enginetest.Prepared(t, m)
 				before, began := a.Inventory(), time.Now()
 				a.Edit(func(s *awssim.State) { f.fail(s, f.why) })
 				_, err := enginetest.Open(m, a.Process()).Apply(t.Context(), cluster.Options{})
@@ -149,7 +149,7 @@ func TestDeletionsThatFail(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			m, changed := enginetest.LoadQuick(t, f.file), enginetest.LoadQuick(t, f.file)
 			synctest.Test(t, func(t *testing.T) {
-				a := enginetest.Prepared(t, f.file, m)
+				a := enginetest.Prepared(t, m)
 				before := a.Inventory()
 				enginetest.MustApply(t, m, a)
 				run := func() error {
@@ -187,7 +187,7 @@ func TestInstanceRefreshesThatFail(t *testing.T) {
 		t.Run(string(status), func(t *testing.T) {
 			m := enginetest.LoadQuick(t, enginetest.MachinePool)
 			synctest.Test(t, func(t *testing.T) {
-				a := enginetest.Prepared(t, enginetest.MachinePool, m)
+				a := enginetest.Prepared(t, m)
 				before := a.Inventory()
 				enginetest.MustApply(t, m, a)
 				time.Sleep(enginetest.Booting)
@@ -236,7 +236,7 @@ func TestSubnetsThatFail(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			m := enginetest.LoadQuick(t, f.file)
 			synctest.Test(t, func(t *testing.T) {
-				a := enginetest.Prepared(t, f.file, m)
+				a := enginetest.Prepared(t, m)
 				before, began := a.Inventory(), time.Now()
 				a.Edit(func(s *awssim.State) { f.fail(s, f.why) })
 				_, err := enginetest.Open(m, a.Process()).Apply(t.Context(), cluster.Options{})
@@ -270,7 +270,7 @@ func TestPassingFailuresEndNoWait(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			m := enginetest.LoadQuick(t, f.file)
 			synctest.Test(t, func(t *testing.T) {
-				a := enginetest.Prepared(t, f.file, m)
+				a := enginetest.Prepared(t, m)
 				a.Edit(func(s *awssim.State) { f.fail(s, f.why) })
 				go func() {
 					time.Sleep(12 * time.Minute)

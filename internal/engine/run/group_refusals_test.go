@@ -24,7 +24,7 @@ func TestRefusalOfAGroupIsOneProblem(t *testing.T) {
 			"      instanceType: t3.large\n      iamInstanceProfile: nodes.cluster-api-provider-aws.sigs.k8s.io\n",
 			"      instanceType: t3.large\n      iamInstanceProfile: nodes.cluster-api-provider-aws.sigs.k8s.io\n      additionalSecurityGroups: [{id: sg-0a1b2c3d4e5f67890}]\n",
 		)
-		a := enginetest.Prepared(t, enginetest.Quickstart, m)
+		a := enginetest.Prepared(t, m)
 		a.Edit(func(s *awssim.State) {
 			s.EC2.SecurityGroups["sg-0a1b2c3d4e5f67890"] = &awssim.SecurityGroup{
 				Thing: awssim.Thing{ID: "sg-0a1b2c3d4e5f67890"},

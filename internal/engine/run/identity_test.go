@@ -18,7 +18,7 @@ func TestIdentityChain(t *testing.T) {
 	m := enginetest.Quick(enginetest.Load(t, file, nil))
 	synctest.Test(t, func(t *testing.T) {
 		a := enginetest.Account(m, 0)
-		enginetest.Prepare(t, file, a, m)
+		enginetest.Prepare(t, a, m)
 		before := len(a.Calls())
 		enginetest.MustApply(t, m, a)
 		var chain []awssim.AssumedRole

@@ -18,7 +18,7 @@ import (
 // that was created.
 func TestInterrupt(t *testing.T) {
 	m := enginetest.LoadQuick(t, enginetest.ThreeZones)
-	_, want := enginetest.CallsOf(t, enginetest.ThreeZones, m)
+	_, want := enginetest.CallsOf(t, m)
 	for _, after := range []time.Duration{time.Nanosecond, 30 * time.Millisecond, 60 * time.Millisecond, time.Second, 50 * time.Second, 101 * time.Second, 101*time.Second + 60*time.Millisecond, 131 * time.Second, 150 * time.Second} {
 		t.Run(after.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

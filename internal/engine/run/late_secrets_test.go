@@ -57,7 +57,7 @@ func TestCreateAgainAtOnce(t *testing.T) {
 	for _, file := range []string{enginetest.Quickstart, "eks.yaml"} {
 		synctest.Test(t, func(t *testing.T) {
 			m := enginetest.LoadQuick(t, file)
-			a := enginetest.Prepared(t, file, m)
+			a := enginetest.Prepared(t, m)
 			before := a.Inventory()
 			for range 2 {
 				enginetest.MustApply(t, m, a)

@@ -97,7 +97,7 @@ func TestCreationsThatArriveAfterADeletion(t *testing.T) {
 				m := enginetest.Quick(enginetest.Load(t, file, nil))
 				synctest.Test(t, func(t *testing.T) {
 					a := enginetest.Account(m, enginetest.Lag)
-					enginetest.Prepare(t, file, a, m)
+					enginetest.Prepare(t, a, m)
 					before := a.Inventory()
 					held{example: "quickstart", op: op, nth: nth, after: after, during: "create", then: []string{"delete"}}.play(t, a, m)
 					require.Equal(t, before, a.Inventory())
@@ -150,7 +150,7 @@ func TestRequestsThatArriveLate(t *testing.T) {
 			m := enginetest.Quick(enginetest.Load(t, ""+h.example+".yaml", nil))
 			synctest.Test(t, func(t *testing.T) {
 				a := enginetest.Account(m, enginetest.Lag)
-				enginetest.Prepare(t, ""+h.example+".yaml", a, m)
+				enginetest.Prepare(t, a, m)
 				before := a.Inventory()
 				took, told := h.play(t, a, m)
 				t.Logf("%v %q", took, told)

@@ -44,7 +44,7 @@ func TestRefusalsAreLocated(t *testing.T) {
 				if c.file == enginetest.Quickstart {
 					m = enginetest.Rewritten(t, c.file, quick...)
 				}
-				a := enginetest.Prepared(t, c.file, m)
+				a := enginetest.Prepared(t, m)
 				p := a.Process()
 				p.Refuse = func(_, op string) error {
 					if op != c.operation {

@@ -21,7 +21,7 @@ func TestMissingImage(t *testing.T) {
 			m := enginetest.LoadQuick(t, file)
 			m.ControlPlane.Object.Spec.Version = version
 			synctest.Test(t, func(t *testing.T) {
-				_, err := enginetest.Open(m, enginetest.Prepared(t, file, m).Process()).Plan(t.Context())
+				_, err := enginetest.Open(m, enginetest.Prepared(t, m).Process()).Plan(t.Context())
 				require.ErrorContains(t, err, want)
 			})
 		})

@@ -46,7 +46,7 @@ func (e edited) try(t *testing.T) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		plain, m := enginetest.LoadQuick(t, e.file), enginetest.Rewritten(t, e.file, e.edit...)
-		a := enginetest.Prepared(t, e.file, plain)
+		a := enginetest.Prepared(t, plain)
 		if e.have != nil {
 			a.Edit(e.have)
 		}
@@ -173,7 +173,7 @@ func TestNamedThingsAreLookedUp(t *testing.T) {
 func TestDeniedLookups(t *testing.T) {
 	m := enginetest.Rewritten(t, enginetest.Quickstart, disk, "      rootVolume: {size: 80, encrypted: true, encryptionKey: '"+keyARN+"'}\n")
 	synctest.Test(t, func(t *testing.T) {
-		a := enginetest.Prepared(t, enginetest.Quickstart, m)
+		a := enginetest.Prepared(t, m)
 		var told []string
 		p := enginetest.Refusing(a, "KMS", "DescribeKey", awssim.Denied)
 		c := run.Open(m, cluster.Target{Config: p.Config(), Owner: "test", Transport: enginetest.Transport(p), Warn: func(s string) { told = append(told, s) }})
@@ -188,7 +188,7 @@ func TestDeniedLookups(t *testing.T) {
 func TestKeyOfTheRun(t *testing.T) {
 	m := enginetest.LoadQuick(t, enginetest.Quickstart)
 	synctest.Test(t, func(t *testing.T) {
-		a := enginetest.Prepared(t, enginetest.Quickstart, m)
+		a := enginetest.Prepared(t, m)
 		with := func(key string) (told []string, err error) {
 			p := a.Process()
 			_, err = run.Open(m, cluster.Target{
@@ -212,7 +212,7 @@ func TestKeyOfTheRun(t *testing.T) {
 // existing is an example in an existing VPC whose content is changed first.
 func existing(t *testing.T, m *manifest.Cluster, edit func(s *awssim.State)) *awssim.AWS {
 	t.Helper()
-	a := enginetest.Prepared(t, enginetest.ByoVPC, m)
+	a := enginetest.Prepared(t, m)
 	a.Edit(edit)
 	return a
 }
@@ -390,7 +390,7 @@ func TestAliasOfKeyOfEKS(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a := enginetest.Prepared(t, enginetest.EKSSmall, m)
+				a := enginetest.Prepared(t, m)
 				a.Edit(func(s *awssim.State) {
 					s.KMS.Keys[keyARN], s.KMS.Keys[other] = &awssim.Key{}, &awssim.Key{}
 					s.KMS.Aliases[alias] = keyARN

@@ -68,7 +68,7 @@ func TestStopAndStart(t *testing.T) {
 		t.Run(file, func(t *testing.T) {
 			m := enginetest.LoadQuick(t, file)
 			synctest.Test(t, func(t *testing.T) {
-				a := enginetest.Prepared(t, file, m)
+				a := enginetest.Prepared(t, m)
 				_, err := enginetest.Waiting(m, a.Process(), plan.APIServer).Apply(t.Context(), cluster.Options{})
 				require.NoError(t, err)
 				time.Sleep(10 * time.Minute)
@@ -205,7 +205,7 @@ func TestStopMayDie(t *testing.T) {
 	for _, reverse := range []bool{false, true} {
 		for n := enginetest.First(2, 0); n < 120; n += enginetest.Stride(2) {
 			synctest.Test(t, func(t *testing.T) {
-				a := enginetest.Prepared(t, "machine-pool.yaml", m)
+				a := enginetest.Prepared(t, m)
 				_, err := enginetest.Waiting(m, a.Process(), plan.APIServer).Apply(t.Context(), cluster.Options{})
 				require.NoError(t, err)
 				time.Sleep(10 * time.Minute)
@@ -244,7 +244,7 @@ func TestStopMayDie(t *testing.T) {
 func TestWarningsOfStop(t *testing.T) {
 	m := enginetest.LoadQuick(t, "bastion.yaml")
 	synctest.Test(t, func(t *testing.T) {
-		a := enginetest.Prepared(t, "bastion.yaml", m)
+		a := enginetest.Prepared(t, m)
 		_, err := enginetest.Waiting(m, a.Process(), plan.APIServer).Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		time.Sleep(310 * 24 * time.Hour)

@@ -44,7 +44,7 @@ func TestRefusalsThatPass(t *testing.T) {
 		t.Run(c.op+"/"+c.code, func(t *testing.T) {
 			m := enginetest.LoadQuick(t, ""+c.example+".yaml")
 			synctest.Test(t, func(t *testing.T) {
-				a := enginetest.Prepared(t, ""+c.example+".yaml", m)
+				a := enginetest.Prepared(t, m)
 				before, p := a.Inventory(), a.Process()
 				var mu sync.Mutex
 				refused := 0

@@ -15,7 +15,7 @@ import (
 func TestRenamedBucket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.LoadQuick(t, "flatcar.yaml")
-		a := enginetest.Prepared(t, "flatcar.yaml", m)
+		a := enginetest.Prepared(t, m)
 		enginetest.MustApply(t, m, a)
 		name, calls := m.Infra.Spec.S3Bucket.Name, len(a.Calls())
 		m.Infra.Spec.S3Bucket.Name = "another-bucket"
@@ -30,7 +30,7 @@ func TestRenamedBucket(t *testing.T) {
 func TestCrossZoneOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.LoadQuick(t, "classic-elb.yaml")
-		a := enginetest.Prepared(t, "classic-elb.yaml", m)
+		a := enginetest.Prepared(t, m)
 		enginetest.MustApply(t, m, a)
 		off := enginetest.Rewritten(t, "classic-elb.yaml", "crossZoneLoadBalancing: true", "crossZoneLoadBalancing: false")
 		enginetest.MustApply(t, off, a)

@@ -34,7 +34,7 @@ func TestRepeats(t *testing.T) {
 		t.Run(code, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := enginetest.LoadQuick(t, enginetest.Quickstart)
-				a := enginetest.Prepared(t, enginetest.Quickstart, m)
+				a := enginetest.Prepared(t, m)
 				p := a.Process()
 				p.Refuse = func(_, op string) error {
 					if op != "RunInstances" {

@@ -1,7 +1,6 @@
 package run_test
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -42,7 +41,7 @@ func TestRequestsAreChecked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := enginetest.LoadQuick(t, c.file)
-				a := enginetest.Prepared(t, c.file, m)
+				a := enginetest.Prepared(t, m)
 				c.edit(m)
 				told, err := planned(t, m, a)
 				if c.unsure {
@@ -81,7 +80,7 @@ func TestRequestsOfUpdatesAreChecked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := enginetest.LoadQuick(t, c.file)
-				a := enginetest.Prepared(t, c.file, m)
+				a := enginetest.Prepared(t, m)
 				enginetest.MustApply(t, m, a)
 				c.edit(m)
 				told, err := planned(t, m, a)
@@ -97,7 +96,7 @@ func TestRequestsOfExamples(t *testing.T) {
 		t.Run(enginetest.Name(file), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := enginetest.LoadQuick(t, file)
-				a := enginetest.Prepared(t, filepath.Base(file), m)
+				a := enginetest.Prepared(t, m)
 				told, err := planned(t, m, a)
 				require.NoError(t, err)
 				for _, s := range told {

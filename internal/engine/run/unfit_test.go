@@ -340,7 +340,7 @@ func TestUnfitLoadBalancers(t *testing.T) {
 func TestLastVCPUsAreForTheControlPlane(t *testing.T) {
 	m := enginetest.Load(t, "bastion.yaml", nil)
 	synctest.Test(t, func(t *testing.T) {
-		a := enginetest.Prepared(t, "bastion.yaml", m)
+		a := enginetest.Prepared(t, m)
 		a.Edit(func(s *awssim.State) { s.EC2.Limits.VCPUs = 3 })
 		_, err := enginetest.Open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 		require.ErrorContains(t, err, "machine/bastion-md-0/0 ")
@@ -404,7 +404,7 @@ func TestDoubts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				plain, m := enginetest.LoadQuick(t, c.file), enginetest.Rewritten(t, c.file, c.edit...)
-				a := enginetest.Prepared(t, c.file, plain)
+				a := enginetest.Prepared(t, plain)
 				if c.have != nil {
 					a.Edit(c.have)
 				}

@@ -20,7 +20,7 @@ func TestAPIServerLostDuringDeletion(t *testing.T) {
 	for _, forbid := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			m := enginetest.LoadQuick(t, enginetest.Quickstart)
-			a := enginetest.Prepared(t, enginetest.Quickstart, m)
+			a := enginetest.Prepared(t, m)
 			before := a.Detailed()
 			enginetest.MustApply(t, m, a)
 			works(t, a)
@@ -72,7 +72,7 @@ func TestAskingMayDie(t *testing.T) {
 			t.Parallel()
 			for tries, n, over := 0, enginetest.First(stepOver(1, fault), 0), false; !over; tries, n = tries+1, n+enginetest.Stride(stepOver(n, fault)) {
 				synctest.Test(t, func(t *testing.T) {
-					a := enginetest.Prepared(t, enginetest.Quickstart, m)
+					a := enginetest.Prepared(t, m)
 					before := a.Detailed()
 					enginetest.MustApply(t, m, a)
 					works(t, a)

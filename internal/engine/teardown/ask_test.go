@@ -160,7 +160,7 @@ func TestControllersCleanUp(t *testing.T) {
 				if m.EKS != nil {
 					m.EKS.ControlPlane.Spec.Logging = nil // EKS keeps logs, and a deletion warns of them
 				}
-				a := enginetest.Prepared(t, c.file, m)
+				a := enginetest.Prepared(t, m)
 				before := a.Detailed()
 				enginetest.MustApply(t, m, a)
 				works(t, a)
@@ -240,7 +240,7 @@ func TestAPIServerUnavailable(t *testing.T) {
 			t.Run(c.name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					m := enginetest.LoadQuick(t, enginetest.Quickstart)
-					a := enginetest.Prepared(t, enginetest.Quickstart, m)
+					a := enginetest.Prepared(t, m)
 					before := a.Inventory()
 					enginetest.MustApply(t, m, a)
 					works(t, a)
@@ -277,7 +277,7 @@ func TestAPIServerUnavailable(t *testing.T) {
 func TestControllersDoNotRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.LoadQuick(t, enginetest.Quickstart)
-		a := enginetest.Prepared(t, enginetest.Quickstart, m)
+		a := enginetest.Prepared(t, m)
 		before := a.Detailed()
 		enginetest.MustApply(t, m, a)
 		works(t, a)
@@ -305,7 +305,7 @@ func TestControllersDoNotRun(t *testing.T) {
 func TestAskClusterKeepsVolumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.LoadQuick(t, enginetest.Quickstart)
-		a := enginetest.Prepared(t, enginetest.Quickstart, m)
+		a := enginetest.Prepared(t, m)
 		enginetest.MustApply(t, m, a)
 		works(t, a)
 		o := cluster.Options{Volumes: cluster.KeepVolumes}
@@ -327,7 +327,7 @@ func TestAskClusterKeepsVolumes(t *testing.T) {
 func TestWithoutAskCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.LoadQuick(t, enginetest.Quickstart)
-		a := enginetest.Prepared(t, enginetest.Quickstart, m)
+		a := enginetest.Prepared(t, m)
 		enginetest.MustApply(t, m, a)
 		time.Sleep(enginetest.Settled)
 		from := len(a.Calls())
@@ -346,7 +346,7 @@ func TestAskClusterCalls(t *testing.T) {
 	for byName, more := range map[bool]int{false: 0, true: 2} {
 		synctest.Test(t, func(t *testing.T) {
 			m := enginetest.LoadQuick(t, enginetest.Quickstart)
-			a := enginetest.Prepared(t, enginetest.Quickstart, m)
+			a := enginetest.Prepared(t, m)
 			cost := func(ask bool) int {
 				enginetest.MustApply(t, m, a)
 				time.Sleep(enginetest.Settled)

@@ -141,7 +141,7 @@ func TestForeignResourcesInAnExistingVPC(t *testing.T) {
 	file := "byo-vpc.yaml"
 	m := enginetest.LoadQuick(t, file)
 	synctest.Test(t, func(t *testing.T) {
-		a := enginetest.Prepared(t, file, m)
+		a := enginetest.Prepared(t, m)
 		enginetest.MustApply(t, m, a)
 		x := enginetest.InsiderOf(t, a, m)
 		x.Tags, x.Groups = map[string]string{"Name": "database"}, x.Groups[:1]
@@ -211,7 +211,7 @@ func TestDetachedInterfacesAreDeleted(t *testing.T) {
 		t.Run(enginetest.Name(file), func(t *testing.T) {
 			m := enginetest.LoadQuick(t, file)
 			synctest.Test(t, func(t *testing.T) {
-				a := enginetest.Prepared(t, file, m)
+				a := enginetest.Prepared(t, m)
 				before := a.Inventory()
 				enginetest.MustApply(t, m, a)
 				a.Edit(func(s *awssim.State) { s.ELB.Detaches = true })
@@ -233,7 +233,7 @@ func TestForeignInstanceInTheGroupOfEKS(t *testing.T) {
 	file := "eks-byo-vpc.yaml"
 	m := enginetest.LoadQuick(t, file)
 	synctest.Test(t, func(t *testing.T) {
-		a := enginetest.Prepared(t, file, m)
+		a := enginetest.Prepared(t, m)
 		enginetest.MustApply(t, m, a)
 		x := enginetest.InsiderOf(t, a, m)
 		a.Edit(func(s *awssim.State) { x.Groups = []string{enginetest.Plane(s).Group} })

@@ -61,7 +61,7 @@ func TestSweepMayDie(t *testing.T) {
 				t.Parallel()
 				for tries, n, over := 0, enginetest.First(2, 0), false; !over; tries, n = tries+1, n+enginetest.Stride(2) {
 					synctest.Test(t, func(t *testing.T) {
-						a := enginetest.Prepared(t, file, m)
+						a := enginetest.Prepared(t, m)
 						before := a.Detailed()
 						enginetest.MustApply(t, m, a)
 						enginetest.Lives(t, a, m)
@@ -91,7 +91,7 @@ func TestVolumesAreKept(t *testing.T) {
 		t.Run(enginetest.Name(file), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := enginetest.LoadQuick(t, file)
-				a := enginetest.Prepared(t, file, m)
+				a := enginetest.Prepared(t, m)
 				before := a.Inventory()
 				enginetest.MustApply(t, m, a)
 				x := enginetest.InsiderOf(t, a, m)
@@ -127,7 +127,7 @@ func TestSweepLeavesWhatIsNotOwned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := "byo-vpc.yaml"
 		m := enginetest.LoadQuick(t, file)
-		a := enginetest.Prepared(t, file, m)
+		a := enginetest.Prepared(t, m)
 		enginetest.MustApply(t, m, a)
 		x := enginetest.InsiderOf(t, a, m)
 		for i, tags := range []map[string]string{
@@ -165,7 +165,7 @@ func TestTwoClustersInAVPC(t *testing.T) {
 		file := "byo-vpc.yaml"
 		m, other := enginetest.LoadQuick(t, file), enginetest.Rewritten(t, file, "byo-vpc", "other")
 		enginetest.Quick(other)
-		a := enginetest.Prepared(t, file, m)
+		a := enginetest.Prepared(t, m)
 		before := a.Inventory()
 		enginetest.MustApply(t, m, a)
 		enginetest.MustApply(t, other, a)
@@ -196,7 +196,7 @@ func TestLeftoversOfAnotherCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := "byo-vpc.yaml"
 		m := enginetest.LoadQuick(t, file)
-		a := enginetest.Prepared(t, file, m)
+		a := enginetest.Prepared(t, m)
 		x := enginetest.InsiderOf(t, a, m)
 		x.Groups = nil
 		x.Service("web")

@@ -275,9 +275,9 @@ func TestDeletionIsRefusedLate(t *testing.T) {
 		m := enginetest.LoadQuick(t, file)
 		t.Run(enginetest.Name(file), func(t *testing.T) {
 			t.Parallel()
-			for n := 1; refusedLate(t, file, m, n, awssim.Denied); n++ {
+			for n := 1; refusedLate(t, m, n, awssim.Denied); n++ {
 				if enginetest.Sweeping() {
-					refusedLate(t, file, m, n, awssim.Used)
+					refusedLate(t, m, n, awssim.Used)
 				}
 			}
 		})
@@ -285,7 +285,7 @@ func TestDeletionIsRefusedLate(t *testing.T) {
 }
 
 // refusedLate refuses the n-th operation of deletions, and reports whether there is one.
-func refusedLate(t *testing.T, file string, m *manifest.Cluster, n int, fault awssim.Fault) (some bool) {
+func refusedLate(t *testing.T, m *manifest.Cluster, n int, fault awssim.Fault) (some bool) {
 	t.Helper()
 	for i, way := range ways {
 		if !enginetest.Sweeping() && i != n%2 {
@@ -296,7 +296,7 @@ func refusedLate(t *testing.T, file string, m *manifest.Cluster, n int, fault aw
 				continue // a deletion follows also after "create"
 			}
 			synctest.Test(t, func(t *testing.T) {
-				a := enginetest.Prepared(t, file, m)
+				a := enginetest.Prepared(t, m)
 				before := a.Inventory()
 				enginetest.MustApply(t, m, a)
 				time.Sleep(enginetest.Booting)

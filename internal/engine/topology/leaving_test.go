@@ -35,7 +35,7 @@ func living(t *testing.T, control, workers int32, ccm bool) *awssim.AWS {
 	t.Helper()
 	m := enginetest.Sized(t, control, workers)
 	a := enginetest.Account(m, enginetest.Lag)
-	enginetest.Prepare(t, "three-zones.yaml", a, m)
+	enginetest.Prepare(t, a, m)
 	enginetest.MustApply(t, m, a)
 	time.Sleep(5 * time.Minute)
 	enginetest.AddNetwork(a)

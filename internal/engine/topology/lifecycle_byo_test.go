@@ -20,7 +20,7 @@ func TestSharedSubnets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two := enginetest.Quick(enginetest.Load(t, enginetest.ByoVPC, nil)), enginetest.Rewritten(t, enginetest.ByoVPC, "byo-vpc", "second")
 		a := enginetest.Account(one, 0)
-		enginetest.Prepare(t, enginetest.ByoVPC, a, one)
+		enginetest.Prepare(t, a, one)
 		a.Edit(func(s *awssim.State) {
 			for _, x := range s.EC2.Subnets { // an existing tag has the same form as that of another Cluster API cluster
 				delete(x.Tags, "kubernetes.io/cluster/"+one.Name)
@@ -46,7 +46,7 @@ func TestSubnetsByRoutes(t *testing.T) {
 	made := func(m *manifest.Cluster) (out []string) {
 		synctest.Test(t, func(t *testing.T) {
 			a := enginetest.Account(m, 0)
-			enginetest.Prepare(t, enginetest.ByoVPC, a, full)
+			enginetest.Prepare(t, a, full)
 			before := a.Detailed()
 			enginetest.MustApply(t, m, a)
 			out = enginetest.Described(a)
@@ -69,7 +69,7 @@ func TestNoPublicSubnet(t *testing.T) {
 	m := enginetest.Quick(enginetest.Load(t, enginetest.ByoVPC, nil))
 	synctest.Test(t, func(t *testing.T) {
 		a := enginetest.Account(m, 0)
-		enginetest.Prepare(t, enginetest.ByoVPC, a, m)
+		enginetest.Prepare(t, a, m)
 		a.Edit(func(s *awssim.State) {
 			for _, table := range s.EC2.RouteTables {
 				table.Routes = nil
@@ -95,7 +95,7 @@ func TestSubnetsForPods(t *testing.T) {
 	m := enginetest.Quick(enginetest.Load(t, enginetest.ByoVPC, nil))
 	synctest.Test(t, func(t *testing.T) {
 		a := enginetest.Account(m, 0)
-		enginetest.Prepare(t, enginetest.ByoVPC, a, m)
+		enginetest.Prepare(t, a, m)
 		a.Edit(func(s *awssim.State) {
 			s.EC2.Subnets[pods].Tags["sigs.k8s.io/cluster-api-provider-aws/association"] = "secondary"
 		})
@@ -118,7 +118,7 @@ func TestSecurityGroupsByFilters(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		a := enginetest.Account(m, 0)
-		enginetest.Prepare(t, enginetest.ByoVPC, a, m)
+		enginetest.Prepare(t, a, m)
 		a.Edit(func(s *awssim.State) {
 			second := *s.EC2.SecurityGroups["sg-0aaaaaaaaaaaaaaa2"]
 			second.ID, second.Name = "sg-0aaaaaaaaaaaaaaa3", "monitoring-2"
@@ -146,7 +146,7 @@ func TestSubnetOfAnotherVPC(t *testing.T) {
 		other := "subnet-0000000000000009a"
 		m.Deployments[0].Template.Spec.Template.Spec.Subnet = &infrav1.AWSResourceReference{ID: &other}
 		a := enginetest.Account(m, 0)
-		enginetest.Prepare(t, enginetest.ByoVPC, a, m)
+		enginetest.Prepare(t, a, m)
 		a.Edit(func(s *awssim.State) {
 			s.EC2.VPCs["vpc-00000000000000009"] = &awssim.VPC{Thing: awssim.Thing{ID: "vpc-00000000000000009"}, CIDR: "10.9.0.0/16"}
 			s.EC2.Subnets[other] = &awssim.Subnet{Thing: awssim.Thing{ID: other}, VPC: "vpc-00000000000000009", CIDR: "10.9.0.0/24", Zone: "us-east-1a"}
@@ -168,7 +168,7 @@ func TestFiltersForSecurityGroupsOfTheCluster(t *testing.T) {
 				{Name: "tag:Name", Values: []string{m.Name + "-controlplane", "monitoring"}},
 			}}}
 			a := enginetest.Account(m, 0)
-			enginetest.Prepare(t, file, a, m)
+			enginetest.Prepare(t, a, m)
 			enginetest.MustApply(t, m, a)
 			enginetest.RequireNoChange(t, m, a)
 			workers := 0
@@ -196,7 +196,7 @@ func TestForeignBlockStays(t *testing.T) {
 			"    id: vpc-0123456789abcdef0\n      secondaryCidrBlocks: [{ipv4CidrBlock: 100.64.0.0/16}]\n",
 		)
 		a := enginetest.Account(m, 0)
-		enginetest.Prepare(t, enginetest.ByoVPC, a, m)
+		enginetest.Prepare(t, a, m)
 		a.Edit(func(s *awssim.State) {
 			s.EC2.VPCs["vpc-0123456789abcdef0"].Secondary = []awssim.Association{{ID: "vpc-cidr-assoc-00000000000000001", CIDR: "100.64.0.0/16"}}
 		})
@@ -234,7 +234,7 @@ func TestTagTakenOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Quick(enginetest.Load(t, enginetest.ByoVPC, nil))
 		a := enginetest.Account(m, 0)
-		enginetest.Prepare(t, enginetest.ByoVPC, a, m)
+		enginetest.Prepare(t, a, m)
 		enginetest.MustApply(t, m, a)
 		key := "kubernetes.io/cluster/" + m.Name
 		a.Edit(func(s *awssim.State) { delete(s.EC2.Subnets["subnet-0000000000000001b"].Tags, key) })

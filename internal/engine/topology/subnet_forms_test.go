@@ -32,7 +32,7 @@ func TestExistingSubnetsByBlock(t *testing.T) {
 	made := func(m *manifest.Cluster) (out []string) {
 		synctest.Test(t, func(t *testing.T) {
 			a := enginetest.Account(m, enginetest.Lag)
-			enginetest.Prepare(t, enginetest.ByoVPC, a, full)
+			enginetest.Prepare(t, a, full)
 			before := a.Detailed()
 			enginetest.MustApply(t, m, a)
 			enginetest.RequireNoChange(t, m, a)
@@ -47,7 +47,7 @@ func TestExistingSubnetsByBlock(t *testing.T) {
 	wrong := enginetest.Rewritten(t, enginetest.ByoVPC, append(byBlock, "10.0.2.0/24", "10.0.99.0/24")...)
 	synctest.Test(t, func(t *testing.T) {
 		a := enginetest.Account(wrong, 0)
-		enginetest.Prepare(t, enginetest.ByoVPC, a, full)
+		enginetest.Prepare(t, a, full)
 		_, err := enginetest.Open(wrong, a.Process()).Plan(t.Context())
 		require.ErrorAs(t, err, new(*plan.RefusedError))
 		require.ErrorContains(t, err, "no subnet of VPC vpc-0123456789abcdef0 has the block 10.0.99.0/24")
@@ -93,7 +93,7 @@ func TestPoolSubnetsByFilters(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := pooled(t, "machine-pool.yaml", tt.filters...)
 			a := enginetest.Account(m, enginetest.Lag)
-			enginetest.Prepare(t, "machine-pool.yaml", a, m)
+			enginetest.Prepare(t, a, m)
 			enginetest.MustApply(t, m, a)
 			enginetest.RequireNoChange(t, m, a)
 			assert.Equal(t, tt.want, groupSubnets(t, a))
@@ -116,7 +116,7 @@ func TestPoolSubnetsByFiltersInExistingVPC(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Quick(enginetest.Load(t, enginetest.ByoVPC, nil))
 		a := enginetest.Account(m, enginetest.Lag)
-		enginetest.Prepare(t, enginetest.ByoVPC, a, m)
+		enginetest.Prepare(t, a, m)
 		a.Edit(func(s *awssim.State) {
 			for name, change := range map[string]func(*awssim.Subnet){
 				"more": func(*awssim.Subnet) {}, "pods": func(x *awssim.Subnet) { x.Tags["sigs.k8s.io/cluster-api-provider-aws/association"] = "secondary" },
@@ -171,7 +171,7 @@ spec:
 	require.NoError(t, err)
 	synctest.Test(t, func(t *testing.T) {
 		a := enginetest.Account(m, enginetest.Lag)
-		enginetest.Prepare(t, "eks.yaml", a, m)
+		enginetest.Prepare(t, a, m)
 		enginetest.MustApply(t, m, a)
 		enginetest.RequireNoChange(t, m, a)
 		var blocks []string

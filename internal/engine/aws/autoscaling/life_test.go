@@ -26,7 +26,7 @@ func TestLife(t *testing.T) {
 func TestStopAndStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.LoadQuick(t, enginetest.MachinePool)
-		a := enginetest.Prepared(t, enginetest.MachinePool, m)
+		a := enginetest.Prepared(t, m)
 		_, err := enginetest.Waiting(m, a.Process(), plan.APIServer).Apply(t.Context(), cluster.Options{})
 		require.NoError(t, err)
 		time.Sleep(10 * time.Minute)

@@ -32,7 +32,7 @@ func TestBootDataIsPlanned(t *testing.T) {
 			}
 			synctest.Test(t, func(t *testing.T) {
 				a := enginetest.Account(m, enginetest.Lag)
-				enginetest.Prepare(t, "eks-machines.yaml", a, m)
+				enginetest.Prepare(t, a, m)
 				refusal := enginetest.Refused(t, m, a)
 				assert.Contains(t, refusal, resource)
 				assert.Contains(t, refusal, "bootstrap data: user data is ")

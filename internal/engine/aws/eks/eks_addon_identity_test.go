@@ -40,7 +40,7 @@ func TestPodIdentitiesOfAddons(t *testing.T) {
 		}
 		first := load("", "irsa")
 		a := enginetest.Account(first, enginetest.Lag)
-		enginetest.Prepare(t, file, a, first)
+		enginetest.Prepare(t, a, first)
 		client := iam.NewFromConfig(a.Config())
 		for _, name := range []string{"cni", "other"} {
 			_, err := client.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: &name, AssumeRolePolicyDocument: aws.String(podsOnly)})

@@ -26,7 +26,7 @@ func TestDeletionProtectionOfEKS(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Rewritten(t, file, plane, plane+"  annotations: {clusterawsadm/deletion-protection: 'true', clusterawsadm/zonal-shift: 'true'}\n")
 		a := enginetest.Account(m, enginetest.Lag)
-		enginetest.Prepare(t, file, a, m)
+		enginetest.Prepare(t, a, m)
 		enginetest.MustApply(t, m, a)
 		a.Edit(func(s *awssim.State) {
 			for _, c := range s.EKS.Clusters {
@@ -65,7 +65,7 @@ func TestForcedUpdateOfNodes(t *testing.T) {
 				return m
 			}
 			a := enginetest.Account(at("v1.33.0"), enginetest.Lag)
-			enginetest.Prepare(t, file, a, at("v1.33.0"))
+			enginetest.Prepare(t, a, at("v1.33.0"))
 			enginetest.MustApply(t, at("v1.33.0"), a)
 			a.Edit(func(s *awssim.State) {
 				s.EKS.Faults = ekssim.Faults{Update: "PodEvictionFailure: Reached max retries while trying to evict pods"}
@@ -82,7 +82,7 @@ func TestLogsOfEKSStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Load(t, file, nil)
 		a := enginetest.Account(m, enginetest.Lag)
-		enginetest.Prepare(t, file, a, m)
+		enginetest.Prepare(t, a, m)
 		told := func() (warnings []string) {
 			target := enginetest.RollingTarget(a.Process())
 			target.Warn = func(text string) { warnings = append(warnings, text) }
@@ -110,7 +110,7 @@ func TestPodsInTheWay(t *testing.T) {
 			return m
 		}
 		a := enginetest.Account(at("v1.33.0"), enginetest.Lag)
-		enginetest.Prepare(t, file, a, at("v1.33.0"))
+		enginetest.Prepare(t, a, at("v1.33.0"))
 		enginetest.MustApply(t, at("v1.33.0"), a)
 		enginetest.AddPods(a)
 		enginetest.Inside(a, func(c *kubesim.Cluster) {

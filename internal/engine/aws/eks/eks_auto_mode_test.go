@@ -57,7 +57,7 @@ func TestAutoMode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Load(t, autoExample, nil)
 		a := enginetest.Account(m, enginetest.Lag)
-		enginetest.Prepare(t, autoExample, a, m)
+		enginetest.Prepare(t, a, m)
 		before := a.Inventory()
 		enginetest.MustApply(t, m, a)
 		enginetest.RequireNoChange(t, m, a)
@@ -109,7 +109,7 @@ func TestAutoModeIsTurnedOn(t *testing.T) {
 		const file = "eks.yaml"
 		m := enginetest.Load(t, file, nil)
 		a := enginetest.Account(m, enginetest.Lag)
-		enginetest.Prepare(t, file, a, m)
+		enginetest.Prepare(t, a, m)
 		a.Edit(func(s *awssim.State) { // a role from before there was Auto Mode
 			role := s.IAM.Roles[*m.EKS.ControlPlane.Spec.RoleName]
 			role.Trust, role.Attached = "", []string{"arn:aws:iam::aws:policy/AmazonEKSClusterPolicy"}
@@ -155,7 +155,7 @@ func TestAutoModeIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Load(t, autoExample, nil)
 		a := enginetest.Account(m, enginetest.Lag)
-		enginetest.Prepare(t, autoExample, a, m)
+		enginetest.Prepare(t, a, m)
 		both := enginetest.Rewritten(t, autoExample, "bootstrapSelfManagedAddons: false", "bootstrapSelfManagedAddons: true")
 		assert.Contains(t, enginetest.Refused(t, both, a), "EKS refuses to install them, too: set spec.bootstrapSelfManagedAddons: false")
 		stranger := enginetest.Rewritten(t, autoExample, "auto-mode-role: AmazonEKSAutoNodeRole", "auto-mode-role: nobody")
@@ -180,7 +180,7 @@ func TestSimulatedAutoModeRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Load(t, "eks.yaml", nil)
 		a := enginetest.Account(m, 0)
-		enginetest.Prepare(t, "eks.yaml", a, m)
+		enginetest.Prepare(t, a, m)
 		enginetest.MustApply(t, m, a)
 		c := awseks.NewFromConfig(a.Config())
 		compute := func(on bool, role *string, pools ...string) *types.ComputeConfigRequest {

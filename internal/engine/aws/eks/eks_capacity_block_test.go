@@ -43,7 +43,7 @@ func TestKeyPairOfALaunchTemplate(t *testing.T) {
 	m := enginetest.Rewritten(t, templatesFile, "    instanceType: t3.large\n", "    instanceType: t3.large\n    sshKeyName: default\n")
 	synctest.Test(t, func(t *testing.T) {
 		a := enginetest.Account(m, enginetest.Lag)
-		enginetest.Prepare(t, templatesFile, a, m)
+		enginetest.Prepare(t, a, m)
 		enginetest.MustApply(t, m, a)
 		enginetest.RequireNoChange(t, m, a)
 		a.Edit(func(s *awssim.State) {
@@ -73,7 +73,7 @@ func TestNodeGroupInCapacityBlock(t *testing.T) {
 		empty, full := inBlock(t, "0"), inBlock(t, "2")
 		a := enginetest.Account(empty, enginetest.Lag)
 		begin := time.Now().Add(48 * time.Hour)
-		enginetest.Prepare(t, templatesFile, a, empty)
+		enginetest.Prepare(t, a, empty)
 		bring(a, func(r *awssim.Reservation) { r.Start, r.End = begin, begin.Add(24*time.Hour) })
 		require.Contains(t, enginetest.Refused(t, full, a), "begins on "+begin.UTC().Format(time.RFC3339)+": EC2 launches no machine before; begin with 0 replicas")
 		enginetest.MustApply(t, empty, a)
@@ -114,7 +114,7 @@ func TestCapacityBlocksThatDoNotFit(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := inBlock(t, "2")
 				a := enginetest.Account(m, enginetest.Lag)
-				enginetest.Prepare(t, templatesFile, a, m)
+				enginetest.Prepare(t, a, m)
 				bring(a, c.edit)
 				refused := enginetest.Refused(t, m, a)
 				require.Contains(t, refused, "awsLaunchTemplate.capacityReservationId: the capacity reservation "+blockID+" "+c.want)
@@ -129,7 +129,7 @@ func TestMarketOfCapacityBlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := withMarket(t, "", "1")
 		a := enginetest.Account(m, enginetest.Lag)
-		enginetest.Prepare(t, templatesFile, a, m)
+		enginetest.Prepare(t, a, m)
 		bring(a, nil)
 		require.Contains(t, enginetest.Refused(t, m, a), "is a Capacity Block: set marketType: CapacityBlock")
 	})

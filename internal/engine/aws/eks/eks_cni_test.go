@@ -39,7 +39,7 @@ func TestDisabledDaemonSetsOfEKS(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := eksWithDaemonSets(t)
 		a := enginetest.Account(m, enginetest.Lag)
-		enginetest.Prepare(t, "", a, m)
+		enginetest.Prepare(t, a, m)
 		_, err := enginetest.Rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: enginetest.Tell(t)})
 		require.NoError(t, err)
 		enginetest.Inside(a, func(c *kubesim.Cluster) { require.NotNil(t, c.Get(awsNode)); require.NotNil(t, c.Get(kubeProxy)) })
@@ -70,7 +70,7 @@ func TestDaemonSetsOfEKSAreDisabledFromTheStart(t *testing.T) {
 		m := eksWithDaemonSets(t)
 		m.EKS.ControlPlane.Spec.KubeProxy.Disable = true
 		a := enginetest.Account(m, enginetest.Lag)
-		enginetest.Prepare(t, "", a, m)
+		enginetest.Prepare(t, a, m)
 		_, err := enginetest.Rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: enginetest.Tell(t)})
 		require.NoError(t, err)
 		enginetest.Inside(a, func(c *kubesim.Cluster) { assert.Nil(t, c.Get(kubeProxy)) })
@@ -87,7 +87,7 @@ func TestEnvironmentOfTheVPCCNI(t *testing.T) {
 			{Name: "MY_NODE_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}},
 		}
 		a := enginetest.Account(m, enginetest.Lag)
-		enginetest.Prepare(t, "", a, m)
+		enginetest.Prepare(t, a, m)
 		_, err := enginetest.Rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: enginetest.Tell(t)})
 		require.NoError(t, err)
 		env := func() (text string) {
@@ -117,7 +117,7 @@ func TestPodSubnetsOfEKS(t *testing.T) {
 		m.EKS.ControlPlane.Spec.SecondaryCidrBlock = &block
 		m.Infra.Spec.NetworkSpec.VPC.SecondaryCidrBlocks = append(m.Infra.Spec.NetworkSpec.VPC.SecondaryCidrBlocks, infrav1.VpcCidrBlock{IPv4CidrBlock: block})
 		a := enginetest.Account(m, enginetest.Lag)
-		enginetest.Prepare(t, "", a, m)
+		enginetest.Prepare(t, a, m)
 		_, err := enginetest.Rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: enginetest.Tell(t)})
 		require.NoError(t, err)
 		pods := map[string]string{}
@@ -153,7 +153,7 @@ func TestRolesOfAddonsAreChecked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Load(t, "eks-iam.yaml", nil)
 		a := enginetest.Account(m, enginetest.Lag)
-		enginetest.Prepare(t, "", a, m)
+		enginetest.Prepare(t, a, m)
 		told := func() (warnings []string) {
 			target := enginetest.RollingTarget(a.Process())
 			target.Warn = func(text string) { warnings = append(warnings, text) }

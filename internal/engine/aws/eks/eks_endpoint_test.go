@@ -61,20 +61,20 @@ func blocksOf(t *testing.T, p plan.Plan) (out []string) {
 func TestNATAddressesMayUseTheEndpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		closed := restricted(t, "eks.yaml", "")
-		a := enginetest.Prepared(t, "eks.yaml", closed)
+		a := enginetest.Prepared(t, closed)
 		_, err := enginetest.Open(closed, a.Process()).Apply(t.Context(), cluster.Options{})
 		require.ErrorContains(t, err, "node-group/default_eks-pool-0")
 	})
 	var open time.Duration
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Load(t, "eks.yaml", nil)
-		a, start := enginetest.Prepared(t, "eks.yaml", m), time.Now()
+		a, start := enginetest.Prepared(t, m), time.Now()
 		enginetest.MustApply(t, m, a)
 		open = time.Since(start)
 	})
 	synctest.Test(t, func(t *testing.T) {
 		m := restricted(t, "eks.yaml", addAddresses)
-		a, start := enginetest.Prepared(t, "eks.yaml", m), time.Now()
+		a, start := enginetest.Prepared(t, m), time.Now()
 		require.Equal(t, []string{"→ (known after apply)", "→ " + office}, blocksOf(t, enginetest.MustPlan(t, m, a)))
 		start = start.Add(time.Since(start))
 		enginetest.MustApply(t, m, a)
@@ -104,7 +104,7 @@ func TestNATAddressesMayUseTheEndpoint(t *testing.T) {
 func TestNATAddressIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := restricted(t, "eks.yaml", addAddresses)
-		a := enginetest.Prepared(t, "eks.yaml", m)
+		a := enginetest.Prepared(t, m)
 		enginetest.MustApply(t, m, a)
 		lost := ""
 		a.Edit(func(s *awssim.State) {
@@ -130,7 +130,7 @@ func TestNATAddressesOfAnExistingVPC(t *testing.T) {
 	const file = "eks-byo-vpc.yaml"
 	synctest.Test(t, func(t *testing.T) {
 		m := restricted(t, file, addAddresses)
-		a := enginetest.Prepared(t, file, m)
+		a := enginetest.Prepared(t, m)
 		a.Edit(func(s *awssim.State) { // the gateways are in public subnets that the manifest does not list
 			vpc := ""
 			for _, n := range s.EC2.NATGateways {
@@ -153,7 +153,7 @@ func TestNATAddressesOfAnExistingVPC(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		m := restricted(t, file, addAddresses)
-		a := enginetest.Prepared(t, file, m)
+		a := enginetest.Prepared(t, m)
 		a.Edit(func(s *awssim.State) {
 			for _, table := range s.EC2.RouteTables {
 				for i, r := range table.Routes {
@@ -176,7 +176,7 @@ func TestNATAddressesAreTooMany(t *testing.T) {
 		for i := range 37 {
 			access.PublicCIDRs = append(access.PublicCIDRs, new("203.0.113."+string(rune('0'+i/10))+string(rune('0'+i%10))+"/32"))
 		}
-		_, err := enginetest.Open(m, enginetest.Prepared(t, "eks.yaml", m).Process()).Apply(t.Context(), cluster.Options{})
+		_, err := enginetest.Open(m, enginetest.Prepared(t, m).Process()).Apply(t.Context(), cluster.Options{})
 		require.ErrorAs(t, err, new(*plan.RefusedError))
 		require.ErrorContains(t, err, "with the addresses of the NAT gateways, 41 blocks may use the public endpoint, and EKS takes 40")
 	})
@@ -186,7 +186,7 @@ func TestNATAddressesAreTooMany(t *testing.T) {
 func TestNATAddressesAreHandedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := restricted(t, "eks.yaml", addAddresses)
-		a := enginetest.Prepared(t, "eks.yaml", m)
+		a := enginetest.Prepared(t, m)
 		enginetest.MustApply(t, m, a)
 		all, err := adopt.Objects(t.Context(), enginetest.Open(m, a.Process()))
 		require.NoError(t, err)

@@ -60,7 +60,7 @@ func TestNodeGroupIsCreatedBeforeTheOldOneIsDeleted(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				before, after := renamed(t)
 				old := before.Pools[0].Managed.Spec.EKSNodegroupName
-				a := enginetest.Prepared(t, enginetest.EKSSmall, before)
+				a := enginetest.Prepared(t, before)
 				enginetest.MustApply(t, before, a)
 				enginetest.RequireRefused(t, after, a, plan.ID("node-group/"+old), "amiType")
 				after.Pools[0].Managed.Spec.EKSNodegroupName = "pool-b"
@@ -97,7 +97,7 @@ func TestFargateProfilesBeforeThePodsThatTheySelect(t *testing.T) {
 	const file = "eks-fargate.yaml"
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Load(t, file, nil)
-		a := enginetest.Prepared(t, file, m)
+		a := enginetest.Prepared(t, m)
 		began := time.Now()
 		enginetest.MustApply(t, m, a)
 		took := time.Since(began)
@@ -124,7 +124,7 @@ func TestDegradedIsNotDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Load(t, file, nil)
 		(*m.EKS.ControlPlane.Spec.Addons)[0].Configuration = ""
-		a := enginetest.Prepared(t, file, m)
+		a := enginetest.Prepared(t, m)
 		_, err := enginetest.Open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 		require.ErrorContains(t, err, "addon/coredns")
 		require.ErrorContains(t, err, "DEGRADED")
@@ -168,7 +168,7 @@ func TestNodesStartAfterTheSettingsOfTheVPCCNI(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := enginetest.Load(t, c.file, nil)
 				c.change(m)
-				a := enginetest.Prepared(t, c.file, m)
+				a := enginetest.Prepared(t, m)
 				_, err := enginetest.Rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: enginetest.Tell(t)})
 				require.NoError(t, err)
 				time.Sleep(5 * time.Minute)
@@ -199,7 +199,7 @@ func TestNodesDoNotWaitForAnAddonWithoutSettings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Load(t, enginetest.EKSSmall, nil)
 		m.EKS.ControlPlane.Spec.Addons = &[]ekscontrolplanev1.Addon{{Name: "vpc-cni", Version: "v1.20.4-eksbuild.1"}}
-		a := enginetest.Prepared(t, enginetest.EKSSmall, m)
+		a := enginetest.Prepared(t, m)
 		enginetest.MustApply(t, m, a)
 		require.Equal(t, calledAt(t, a.Calls(), "CreateAddon"), calledAt(t, a.Calls(), "CreateNodegroup"))
 	})
@@ -215,7 +215,7 @@ func TestAddonThatLeavesTheManifest(t *testing.T) {
 				m.EKS.ControlPlane.Spec.Addons = &[]ekscontrolplanev1.Addon{
 					{Name: "vpc-cni", Version: "v1.20.4-eksbuild.1"}, {Name: "kube-proxy", Version: "v1.34.0-eksbuild.2"},
 				}
-				a := enginetest.Prepared(t, enginetest.EKSSmall, m)
+				a := enginetest.Prepared(t, m)
 				enginetest.MustApply(t, m, a)
 				for i := range *m.EKS.ControlPlane.Spec.Addons { // the wish may come later
 					(*m.EKS.ControlPlane.Spec.Addons)[i].PreserveOnDelete = preserve
@@ -243,7 +243,7 @@ func TestPreserveIsWithdrawn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Load(t, enginetest.EKSSmall, nil)
 		m.EKS.ControlPlane.Spec.Addons = &[]ekscontrolplanev1.Addon{{Name: "kube-proxy", Version: "v1.34.0-eksbuild.2", PreserveOnDelete: true}}
-		a := enginetest.Prepared(t, enginetest.EKSSmall, m)
+		a := enginetest.Prepared(t, m)
 		enginetest.MustApply(t, m, a)
 		(*m.EKS.ControlPlane.Spec.Addons)[0].PreserveOnDelete = false
 		applied(t, m, a, "update addon/kube-proxy")
@@ -266,7 +266,7 @@ func TestAddonsWithoutNodes(t *testing.T) {
 				m.Pools, m.Deployments[0].Object.Spec.Replicas = nil, new(int32)
 			}
 			synctest.Test(t, func(t *testing.T) {
-				a := enginetest.Prepared(t, file, m)
+				a := enginetest.Prepared(t, m)
 				began := time.Now()
 				_, err := enginetest.Waiting(m, a.Process(), wait).Apply(t.Context(), cluster.Options{Observe: enginetest.Tell(t)})
 				require.NoError(t, err)

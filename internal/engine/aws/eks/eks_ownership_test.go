@@ -74,7 +74,7 @@ func requireNothingWritten(t *testing.T, m *manifest.Cluster, a *awssim.AWS, rea
 func TestEntryForUsersLocksNodesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := byEntries(t, enginetest.EKSSmall)
-		a := enginetest.Prepared(t, enginetest.EKSSmall, m)
+		a := enginetest.Prepared(t, m)
 		enginetest.MustApply(t, m, a)
 		time.Sleep(enginetest.Booting)
 		c, cluster := eks.NewFromConfig(a.Config()), aws.String("default_eks")
@@ -112,8 +112,8 @@ func TestEntriesOfRolesOfNodesAreRefused(t *testing.T) {
 			t.Run(enginetest.Name(file)+map[bool]string{false: " new", true: " existing"}[exists], func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					m := byEntries(t, file)
-					a := enginetest.Prepared(t, file, m)
-					trial := enginetest.Prepared(t, file, m)
+					a := enginetest.Prepared(t, m)
+					trial := enginetest.Prepared(t, m)
 					enginetest.MustApply(t, m, trial)
 					var role string
 					trial.Edit(func(s *awssim.State) {
@@ -139,7 +139,7 @@ func TestEntriesOfRolesOfNodesAreRefused(t *testing.T) {
 func TestEntriesOfNodesStayThoseOfEKS(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := byEntries(t, enginetest.EKSSmall)
-		a := enginetest.Prepared(t, enginetest.EKSSmall, m)
+		a := enginetest.Prepared(t, m)
 		enginetest.MustApply(t, m, a)
 		var role string
 		a.Edit(func(s *awssim.State) { role = roleOfNodes(s) })
@@ -150,7 +150,7 @@ func TestEntriesOfNodesStayThoseOfEKS(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) { // from the start, it is the program's, and stays nevertheless
 		m := byEntries(t, enginetest.EKSSmall)
-		a := enginetest.Prepared(t, enginetest.EKSSmall, m)
+		a := enginetest.Prepared(t, m)
 		role := "arn:aws:iam::123456789012:role/" + m.Pools[0].Managed.Spec.RoleName
 		with := byEntries(t, enginetest.EKSSmall, ekscontrolplanev1.AccessEntry{PrincipalARN: role, Type: "ec2_linux"})
 		enginetest.MustApply(t, with, a)
@@ -165,7 +165,7 @@ func TestNodeGroupsWithAnEntryOfAnotherTypeAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, none := byEntries(t, enginetest.EKSSmall), byEntries(t, enginetest.EKSSmall)
 		none.Pools = nil
-		a := enginetest.Prepared(t, enginetest.EKSSmall, m)
+		a := enginetest.Prepared(t, m)
 		enginetest.MustApply(t, none, a)
 		role := "arn:aws:iam::123456789012:role/" + m.Pools[0].Managed.Spec.RoleName
 		_, err := eks.NewFromConfig(a.Config()).
@@ -190,7 +190,7 @@ func TestPartsOfOthersAreConflicts(t *testing.T) {
 			t.Run(kind+" "+what, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					m := enginetest.Load(t, enginetest.EKSAddons, nil)
-					a := enginetest.Prepared(t, enginetest.EKSAddons, m)
+					a := enginetest.Prepared(t, m)
 					enginetest.MustApply(t, m, a)
 					a.Edit(func(s *awssim.State) { *change(enginetest.Plane(s)) = maps.Clone(tags) })
 					requireNothingWritten(t, m, a, kind, "cluster import NAME --adopt")
@@ -210,11 +210,11 @@ func TestEntryOfTheCreator(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const creator = "arn:aws:iam::123456789012:user/simulated"
 		m := byEntries(t, enginetest.EKSSmall, entry(creator, adminPolicy))
-		a := enginetest.Prepared(t, enginetest.EKSSmall, m)
+		a := enginetest.Prepared(t, m)
 		enginetest.MustApply(t, m, a)
 		enginetest.RequireNoChange(t, m, a)
 		other := byEntries(t, enginetest.EKSSmall, entry("arn:aws:iam::123456789012:role/admins", adminPolicy))
-		enginetest.Prepare(t, enginetest.EKSSmall, a, other) // the role that it names
+		enginetest.Prepare(t, a, other) // the role that it names
 		_, remarks := remarked(t, other, a)
 		require.NotContains(t, remarks, "nobody can administer the cluster")
 		for _, entries := range [][]ekscontrolplanev1.AccessEntry{nil, {entry(creator, viewPolicy)}} {
@@ -235,7 +235,7 @@ func TestPoliciesAreExchanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const who = "arn:aws:iam::123456789012:role/admins"
 		m := byEntries(t, enginetest.EKSSmall, entry(who, adminPolicy))
-		a := enginetest.Prepared(t, enginetest.EKSSmall, m)
+		a := enginetest.Prepared(t, m)
 		enginetest.MustApply(t, m, a)
 		calls := len(a.Calls())
 		enginetest.MustApply(t, byEntries(t, enginetest.EKSSmall, entry(who, strings.Replace(adminPolicy, "Cluster", "", 1))), a)
@@ -252,7 +252,7 @@ func TestEntryOfTheCallerIsBeforeTheAPIServer(t *testing.T) {
 		for _, m := range []*manifest.Cluster{with, without} {
 			m.EKS.ControlPlane.Spec.AccessConfig.BootstrapClusterCreatorAdminPermissions = new(false)
 		}
-		a := enginetest.Prepared(t, enginetest.EKSSmall, with)
+		a := enginetest.Prepared(t, with)
 		_, err := enginetest.Rolling(with, a.Process()).Apply(t.Context(), cluster.Options{Observe: enginetest.Tell(t)})
 		require.NoError(t, err)
 		enginetest.RequireDone(t, with, a)
@@ -278,7 +278,7 @@ func TestAPIServerOfEKSRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const caller = "arn:aws:iam::123456789012:user/simulated"
 		m := byEntries(t, enginetest.EKSSmall)
-		a := enginetest.Prepared(t, enginetest.EKSSmall, m)
+		a := enginetest.Prepared(t, m)
 		_, err := enginetest.Rolling(m, a.Process()).Apply(t.Context(), cluster.Options{Observe: enginetest.Tell(t)})
 		require.NoError(t, err)
 		for policy, want := range map[string]string{viewPolicy: "cannot get /api/v1/nodes", "": "Unauthorized", adminPolicy: ""} {

@@ -49,7 +49,7 @@ func TestRolesOfPodsAreMade(t *testing.T) {
 		}
 		m := withDriver(t, addon("policyARNs: ["+driver+"]"), app(managed+"ReadOnlyAccess"))
 		a := enginetest.Account(m, enginetest.Lag)
-		enginetest.Prepare(t, "eks.yaml", a, m)
+		enginetest.Prepare(t, a, m)
 		createPodRole(t, a, "ebs", "/")
 		other := "/clusterawsadm/eu-west-1/default_eks/"
 		createPodRole(t, a, "default_eks-eu-west-1-shop.orders", other)
@@ -103,7 +103,7 @@ func TestRolesOfPodsAreRefused(t *testing.T) {
 		}
 		m := with("arn:aws:iam::123456789012:policy/orders")
 		a := enginetest.Account(m, enginetest.Lag)
-		enginetest.Prepare(t, "eks.yaml", a, m)
+		enginetest.Prepare(t, a, m)
 		assert.Contains(t, enginetest.Refused(t, m, a), "the policy arn:aws:iam::123456789012:policy/orders does not exist: create it, or correct the ARN")
 		createPodRole(t, a, "default_eks-us-east-1-shop.orders", "/")
 		_, err := enginetest.Open(with("arn:aws:iam::aws:policy/ReadOnlyAccess"), a.Process()).Apply(t.Context(), cluster.Options{})

@@ -166,8 +166,8 @@ func TestPartsAreReplacedOneByOne(t *testing.T) {
 			for kill := range 40 {
 				done := false
 				synctest.Test(t, func(t *testing.T) {
-					a := enginetest.Prepared(t, r.file, before)
-					enginetest.Prepare(t, r.file, a, after) // the roles that it names
+					a := enginetest.Prepared(t, before)
+					enginetest.Prepare(t, a, after) // the roles that it names
 					_, err := enginetest.Rolling(before, a.Process()).Apply(t.Context(), cluster.Options{Observe: enginetest.Tell(t)})
 					require.NoError(t, err)
 					time.Sleep(enginetest.Booting)

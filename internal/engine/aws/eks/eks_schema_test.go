@@ -39,7 +39,7 @@ func TestSchemaOfAddon(t *testing.T) {
 				}
 				m := load(tt.configuration)
 				a := enginetest.Account(m, enginetest.Lag)
-				enginetest.Prepare(t, file, a, m)
+				enginetest.Prepare(t, a, m)
 				if tt.want == "" {
 					enginetest.MustApply(t, m, a)
 					calls := len(a.Calls())

@@ -56,7 +56,7 @@ func TestSettingsOfControlPlane(t *testing.T) {
 		const file = "eks-addons.yaml"
 		m := load(t, "    clusterawsadm/control-plane-tier: tier-xl\n    clusterawsadm/remote-node-networks: 192.168.64.0/20\n")
 		a := enginetest.Account(m, enginetest.Lag)
-		enginetest.Prepare(t, file, a, m)
+		enginetest.Prepare(t, a, m)
 		enginetest.MustApply(t, m, a)
 		a.Edit(func(s *awssim.State) {
 			c := onlyCluster(t, s)
@@ -95,7 +95,7 @@ func TestSettingsOfNodeGroup(t *testing.T) {
 		}
 		m := load("clusterawsadm/update-strategy: minimal, clusterawsadm/node-repair-max-parallel: '1', clusterawsadm/node-repair-max-unhealthy: 20%")
 		a := enginetest.Account(m, enginetest.Lag)
-		enginetest.Prepare(t, file, a, m)
+		enginetest.Prepare(t, a, m)
 		enginetest.MustApply(t, m, a)
 		group := func() (g ekssim.NodeGroup) {
 			a.Edit(func(s *awssim.State) {
@@ -130,7 +130,7 @@ func TestUpgradeInsights(t *testing.T) {
 			return m
 		}
 		a := enginetest.Account(at("v1.33", ""), enginetest.Lag)
-		enginetest.Prepare(t, file, a, at("v1.33", ""))
+		enginetest.Prepare(t, a, at("v1.33", ""))
 		enginetest.MustApply(t, at("v1.33", ""), a)
 		a.Edit(func(s *awssim.State) {
 			onlyCluster(t, s).Insights = map[string]*ekssim.Insight{
@@ -166,7 +166,7 @@ func TestInsightsAreDenied(t *testing.T) {
 		old := "v1.33"
 		m.Version, m.EKS.ControlPlane.Spec.Version, m.Pools[0].Object.Spec.Template.Spec.Version = old, &old, "v1.33.0"
 		a := enginetest.Account(m, enginetest.Lag)
-		enginetest.Prepare(t, file, a, m)
+		enginetest.Prepare(t, a, m)
 		enginetest.MustApply(t, m, a)
 		a.Edit(func(s *awssim.State) {
 			onlyCluster(t, s).Insights = map[string]*ekssim.Insight{"1": {ID: "1", Name: "Kubelet version skew", Version: "1.34", Status: "ERROR"}}
@@ -196,7 +196,7 @@ func TestPodIdentities(t *testing.T) {
 		}
 		m := load(entry("ebs-csi-controller-sa", first))
 		a := enginetest.Account(m, enginetest.Lag)
-		enginetest.Prepare(t, file, a, enginetest.Load(t, file, nil)) // without the roles
+		enginetest.Prepare(t, a, enginetest.Load(t, file, nil)) // without the roles
 		_, err := enginetest.Open(m, a.Process()).Apply(t.Context(), cluster.Options{})
 		require.ErrorContains(t, err, "role ebs does not exist in the account: create it with a trust policy for pods.eks.amazonaws.com")
 		createPodRole(t, a, "ebs", "/")
@@ -249,7 +249,7 @@ func TestNodeGroupWithoutNodes(t *testing.T) {
 		m := enginetest.Load(t, file, nil)
 		m.Pools[0].Object.Spec.Replicas, m.Pools[0].Managed.Spec.Scaling = aws.Int32(0), nil
 		a := enginetest.Account(m, enginetest.Lag)
-		enginetest.Prepare(t, file, a, m)
+		enginetest.Prepare(t, a, m)
 		enginetest.MustApply(t, m, a)
 		enginetest.RequireNoChange(t, m, a)
 		enginetest.MustDelete(t, m, a)

@@ -34,7 +34,7 @@ func TestUpgradePolicyInExtendedSupport(t *testing.T) {
 			require.ErrorContains(t, err, "needs a version in standard support, and that of Kubernetes 1.33 has ended: set upgradePolicy: extended, or upgrade")
 		}
 		a := enginetest.Account(at("v1.33.0", "extended"), enginetest.Lag)
-		enginetest.Prepare(t, file, a, at("v1.33.0", "extended"))
+		enginetest.Prepare(t, a, at("v1.33.0", "extended"))
 		refused(at("v1.33.0", "standard"), a)
 		enginetest.MustApply(t, at("v1.33.0", "extended"), a)
 		refused(at("v1.33.0", "standard"), a)
@@ -58,7 +58,7 @@ func TestSettingsOfCreation(t *testing.T) {
 			return m
 		}
 		a := enginetest.Account(load(true, true), enginetest.Lag)
-		enginetest.Prepare(t, file, a, load(true, true))
+		enginetest.Prepare(t, a, load(true, true))
 		enginetest.MustApply(t, load(true, true), a)
 		enginetest.RequireNoChange(t, load(true, true), a)
 		conflict := func(m *manifest.Cluster, want string) {

@@ -72,7 +72,7 @@ func requireOrder(t *testing.T, calls []awssim.Call) {
 func TestKarpenter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Load(t, karpenterExample, nil)
-		a := enginetest.Prepared(t, karpenterExample, m)
+		a := enginetest.Prepared(t, m)
 		before := a.Detailed()
 		withKarpenter(t, m, a)
 
@@ -119,7 +119,7 @@ func TestKarpenter(t *testing.T) {
 func TestKarpenterMakesANode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Load(t, karpenterExample, nil)
-		a := enginetest.Prepared(t, karpenterExample, m)
+		a := enginetest.Prepared(t, m)
 		before := a.Detailed()
 		open := func() *run.Cluster {
 			p := a.Process()
@@ -166,7 +166,7 @@ func TestKarpenterMakesANode(t *testing.T) {
 func TestKarpenterIsDeletedByName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Load(t, karpenterExample, nil)
-		a := enginetest.Prepared(t, karpenterExample, m)
+		a := enginetest.Prepared(t, m)
 		before := a.Detailed()
 		withKarpenter(t, m, a)
 		n := len(a.Calls())
@@ -181,7 +181,7 @@ func TestKarpenterIsDeletedByName(t *testing.T) {
 func TestKarpenterIsRetired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Load(t, karpenterExample, nil)
-		a := enginetest.Prepared(t, karpenterExample, m)
+		a := enginetest.Prepared(t, m)
 		enginetest.MustApply(t, m, a)
 		without := enginetest.Rewritten(t, karpenterExample, "    clusterawsadm/karpenter: kube-system/karpenter\n", "    example.com/karpenter: none\n")
 		enginetest.MustApply(t, without, a)
@@ -206,7 +206,7 @@ func TestKarpenterIsRetired(t *testing.T) {
 func TestKarpenterTakesNobodysQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Load(t, karpenterExample, nil)
-		a := enginetest.Prepared(t, karpenterExample, m)
+		a := enginetest.Prepared(t, m)
 		a.Edit(func(s *awssim.State) { s.SQS.Queues["eks-karpenter"] = &awssim.Queue{Name: "eks-karpenter"} })
 		text := enginetest.Refused(t, m, a)
 		assert.Contains(t, text, "queue/eks-karpenter")

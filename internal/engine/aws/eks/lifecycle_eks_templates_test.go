@@ -31,7 +31,7 @@ const (
 func TestNodeTemplateChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Load(t, eksTemplates, nil)
-		a := enginetest.Prepared(t, eksTemplates, m)
+		a := enginetest.Prepared(t, m)
 		enginetest.MustApply(t, m, a)
 		var before []string
 		a.Edit(func(s *awssim.State) { before = slices.Clone(enginetest.Plane(s).NodeGroups[webGroup].Instances) })
@@ -70,7 +70,7 @@ func TestNodeTemplateChanges(t *testing.T) {
 func TestNodeTemplateUpgrades(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Rewritten(t, eksTemplates, "version: v1.34\n", "version: v1.33\n", "version: v1.34.0", "version: v1.33.0")
-		a := enginetest.Prepared(t, eksTemplates, m)
+		a := enginetest.Prepared(t, m)
 		enginetest.MustApply(t, m, a)
 		m = enginetest.Load(t, eksTemplates, nil)
 		m.Pools[0].Object.Spec.Template.Spec.Version = "v1.34.0"
@@ -90,7 +90,7 @@ func TestNodeTemplateUpgrades(t *testing.T) {
 func TestNodeGroupHooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Load(t, eksTemplates, nil)
-		a := enginetest.Prepared(t, eksTemplates, m)
+		a := enginetest.Prepared(t, m)
 		enginetest.MustApply(t, m, a)
 		spec := &m.Pools[0].Managed.Spec
 		hooks := func() (out map[string]int32) {
@@ -123,7 +123,7 @@ func TestNodeTemplateIsRetired(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := enginetest.Load(t, eksTemplates, nil)
-				a := enginetest.Prepared(t, eksTemplates, m)
+				a := enginetest.Prepared(t, m)
 				before := a.Inventory()
 				enginetest.MustApply(t, m, a)
 				want := []string{"delete node-group/" + batchGroup, "delete retired/launch-template/eks-templates-eks-templates-batch"}

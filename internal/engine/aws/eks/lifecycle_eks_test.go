@@ -48,7 +48,7 @@ func requireSkew(t *testing.T, a *awssim.AWS) {
 func TestEKSUpgrade(t *testing.T) {
 	before, after := enginetest.OfVersion(t, 32), enginetest.OfVersion(t, 34)
 	synctest.Test(t, func(t *testing.T) {
-		a := enginetest.Prepared(t, enginetest.EKSAddons, before)
+		a := enginetest.Prepared(t, before)
 		enginetest.MustApply(t, before, a)
 		p := enginetest.MustPlan(t, after, a)
 		two := []string{"1.32 1.33", "1.33 1.34"}
@@ -82,7 +82,7 @@ func TestEKSUpgradePinned(t *testing.T) {
 	after.Pools[0].Managed.Spec.AMIVersion = new("1.34.0-20260603")
 	name := before.Pools[0].Managed.Spec.EKSNodegroupName
 	synctest.Test(t, func(t *testing.T) {
-		a := enginetest.Prepared(t, enginetest.EKSAddons, before)
+		a := enginetest.Prepared(t, before)
 		enginetest.MustApply(t, before, a)
 		enginetest.RequireNoChange(t, before, a)
 		var planned []string
@@ -104,7 +104,7 @@ func TestEKSUpgradeMayFail(t *testing.T) {
 	before, after := enginetest.OfVersion(t, 32), enginetest.OfVersion(t, 34)
 	var standing bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
-		a := enginetest.Prepared(t, enginetest.EKSAddons, before)
+		a := enginetest.Prepared(t, before)
 		enginetest.MustApply(t, before, a)
 		require.NoError(t, a.Save(&standing))
 	})
@@ -158,7 +158,7 @@ func TestEKSUpgradeMayFail(t *testing.T) {
 func TestEKSUpgradeLeavesNoNodesBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before, after := enginetest.OfVersion(t, 30), enginetest.OfVersion(t, 34)
-		a := enginetest.Prepared(t, enginetest.EKSAddons, before)
+		a := enginetest.Prepared(t, before)
 		enginetest.MustApply(t, before, a)
 		enginetest.RequireRefused(t, after, a, "eks-cluster", "version")
 		_, err := enginetest.Open(after, a.Process()).Plan(t.Context())
@@ -195,7 +195,7 @@ func applied(t *testing.T, m *manifest.Cluster, a *awssim.AWS, want ...string) {
 func TestEKSPoolChangesInPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := enginetest.Load(t, enginetest.EKSAddons, nil)
-		a := enginetest.Prepared(t, enginetest.EKSAddons, m)
+		a := enginetest.Prepared(t, m)
 		enginetest.MustApply(t, m, a)
 		const batch = "node-group/default_eks-addons-batch"
 		pool := m.Pools[slices.IndexFunc(m.Pools, func(p manifest.Pool) bool { return strings.HasSuffix(p.Object.Name, "-batch") })]
@@ -240,7 +240,7 @@ func TestEKSPoolChangesInPlace(t *testing.T) {
 func TestEKSPartsComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, all := enginetest.Load(t, enginetest.EKSAddons, nil), enginetest.Load(t, enginetest.EKSAddons, nil)
-		a := enginetest.Prepared(t, enginetest.EKSAddons, m)
+		a := enginetest.Prepared(t, m)
 		enginetest.MustApply(t, m, a)
 		a.Edit(func(s *awssim.State) { // resources of others have no tag
 			c := enginetest.Plane(s)
@@ -278,7 +278,7 @@ func TestEKSPartsComeAndGo(t *testing.T) {
 func TestEKSCallBudgets(t *testing.T) {
 	m := enginetest.Load(t, enginetest.EKSSmall, nil)
 	synctest.Test(t, func(t *testing.T) {
-		a := enginetest.Prepared(t, enginetest.EKSSmall, m)
+		a := enginetest.Prepared(t, m)
 		check := func(what string, most int, do func()) {
 			before := len(a.Calls())
 			do()
@@ -313,7 +313,7 @@ func TestSubnetsOfEKSChange(t *testing.T) {
 			plan.NetworkSpec.Subnets, m.Infra.Spec.NetworkSpec.Subnets = listed(zones), listed(zones)
 		}
 		setSubnets("ab")
-		a := enginetest.Prepared(t, eks, m)
+		a := enginetest.Prepared(t, m)
 		enginetest.MustApply(t, m, a)
 		plan.RestrictPrivateSubnets = true
 		applied(t, m, a, "update eks-cluster")
@@ -341,7 +341,7 @@ func TestAccessEntriesBeforeTheLastStep(t *testing.T) {
 	for _, killed := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			m := enginetest.Rewritten(t, file, "authenticationMode: api\n", "authenticationMode: config_map\n")
-			a := enginetest.Prepared(t, file, m)
+			a := enginetest.Prepared(t, m)
 			enginetest.MustApply(t, m, a)
 			before := len(a.Calls())
 			m = enginetest.Load(t, file, nil)

@@ -29,7 +29,7 @@ func TestAccessOfNodes(t *testing.T) {
 	t.Run("entry", func(t *testing.T) {
 		m := enginetest.LoadQuick(t, eksMachines)
 		synctest.Test(t, func(t *testing.T) {
-			a := enginetest.Prepared(t, eksMachines, m)
+			a := enginetest.Prepared(t, m)
 			enginetest.MustApply(t, m, a)
 			a.Edit(func(s *awssim.State) { require.Equal(t, "EC2_LINUX", enginetest.Plane(s).Access[nodesRole].Type) })
 			m.Deployments, m.Pools = nil, nil
@@ -44,7 +44,7 @@ func TestAccessOfNodes(t *testing.T) {
 		m := enginetest.LoadQuick(t, eksMachines)
 		m.EKS.ControlPlane.Spec.AccessEntries = []ekscontrolplanev1.AccessEntry{{PrincipalARN: nodesRole, Type: "ec2_linux"}}
 		synctest.Test(t, func(t *testing.T) {
-			a := enginetest.Prepared(t, eksMachines, m)
+			a := enginetest.Prepared(t, m)
 			require.Contains(t, enginetest.Done(enginetest.MustPlan(t, m, a)), "create access-entry/"+nodesRole)
 			require.NotContains(t, enginetest.Done(enginetest.MustPlan(t, m, a)), "create access-entry/nodes.cluster-api-provider-aws.sigs.k8s.io")
 		})
@@ -53,7 +53,7 @@ func TestAccessOfNodes(t *testing.T) {
 		m := enginetest.LoadQuick(t, eksMachines)
 		m.EKS.ControlPlane.Spec.AccessConfig.AuthenticationMode = ekscontrolplanev1.EKSAuthenticationModeConfigMap
 		synctest.Test(t, func(t *testing.T) {
-			a := enginetest.Prepared(t, eksMachines, m)
+			a := enginetest.Prepared(t, m)
 			require.Equal(
 				t,
 				[]string{
@@ -77,7 +77,7 @@ func TestAWSAuth(t *testing.T) {
 	ops.UserName, ops.Groups = "ops", []string{"system:masters"}
 	m.EKS.ControlPlane.Spec.IAMAuthenticatorConfig = &ekscontrolplanev1.IAMAuthenticatorConfig{RoleMappings: []ekscontrolplanev1.RoleMapping{ops}}
 	synctest.Test(t, func(t *testing.T) {
-		a := enginetest.Prepared(t, eksMachines, m)
+		a := enginetest.Prepared(t, m)
 		enginetest.MustApply(t, m, a)
 		time.Sleep(5 * time.Minute)
 		a.Inventory()
@@ -132,7 +132,7 @@ func TestLinux2(t *testing.T) {
 	}
 	old := enginetest.Rewritten(t, eksMachines, append(text, "version: v1.34", "version: v1.32")...)
 	synctest.Test(t, func(t *testing.T) {
-		a := enginetest.Prepared(t, eksMachines, old)
+		a := enginetest.Prepared(t, old)
 		enginetest.MustApply(t, old, a)
 		enginetest.RequireNoChange(t, old, a)
 		a.Edit(func(s *awssim.State) {

@@ -23,7 +23,7 @@ func TestRenamedEKSCluster(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := enginetest.LoadQuick(t, enginetest.EKSSmall)
-				a := enginetest.Prepared(t, enginetest.EKSSmall, m)
+				a := enginetest.Prepared(t, m)
 				enginetest.MustApply(t, m, a)
 				renamed, calls := enginetest.Rewritten(t, enginetest.EKSSmall, oldnew...), len(a.Calls())
 				_, err := enginetest.Open(renamed, a.Process()).Plan(t.Context())
@@ -60,7 +60,7 @@ func TestOtherControlPlane(t *testing.T) {
 				m := x.before(t)
 				a := enginetest.Account(m, enginetest.Lag)
 				for _, other := range []*manifest.Cluster{m, x.after(t)} {
-					enginetest.Prepare(t, "", a, other)
+					enginetest.Prepare(t, a, other)
 				}
 				enginetest.MustApply(t, m, a)
 				calls := len(a.Calls())

@@ -58,7 +58,7 @@ func TestUnchangeableEKS(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := x.before(t)
-				a := enginetest.Prepared(t, "", m)
+				a := enginetest.Prepared(t, m)
 				enginetest.MustApply(t, m, a)
 				calls := len(a.Calls())
 				_, err := enginetest.Open(x.after(t), a.Process()).Apply(t.Context(), cluster.Options{})
@@ -83,7 +83,7 @@ func TestDeletionOfUnnamed(t *testing.T) {
 		t.Run(file, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := enginetest.LoadQuick(t, file)
-				a := enginetest.Prepared(t, file, m)
+				a := enginetest.Prepared(t, m)
 				before := a.Inventory()
 				enginetest.MustApply(t, m, a)
 				edit(m)

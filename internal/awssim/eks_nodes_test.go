@@ -279,6 +279,24 @@ func TestNodesReachTheAPIServer(t *testing.T) {
 	}
 }
 
+// The snapshots of Amazon Linux 2 are smaller than the root devices of its images: nodes start with 10 GiB.
+func TestNodeGroupWithASmallDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := eksWithNetwork(t, furnished(Options{}), "demo")
+		small := group("small")
+		small.AmiType, small.Version, small.DiskSize = types.AMITypesAl2X8664, aws.String("1.32"), aws.Int32(10)
+		_, err := c.CreateNodegroup(t.Context(), small)
+		require.NoError(t, err)
+		time.Sleep(time.Hour)
+		out, err := c.DescribeNodegroup(t.Context(), &eks.DescribeNodegroupInput{ClusterName: aws.String("demo"), NodegroupName: aws.String("small")})
+		require.NoError(t, err)
+		require.Equal(t, types.NodegroupStatusActive, out.Nodegroup.Status, out.Nodegroup.Health)
+		small.NodegroupName, small.ClientRequestToken, small.DiskSize = aws.String("smaller"), aws.String("another"), aws.Int32(3)
+		_, err = c.CreateNodegroup(t.Context(), small)
+		require.ErrorContains(t, err, "expect size>= 4GB")
+	})
+}
+
 // Node groups whose volume is too small for the image are refused, and nodes whose image does not work on the instance type do not
 // join.
 func TestNodeGroupsThatCannotWork(t *testing.T) {

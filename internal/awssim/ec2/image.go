@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,6 +22,7 @@ type Image struct {
 	Name, Owner, Description, Architecture, RootDevice string
 	Created                                            time.Time
 	RootSize                                           int32    // GiB
+	SnapshotSize                                       int32    `json:",omitempty"` // GiB, if its root device is larger than the snapshot
 	Devices                                            []Device // empty: only the root device, unencrypted
 	BootMode, TPM, IMDS, SRIOV, UEFI                   string
 	SourceImage, SourceRegion                          string    // only for copies
@@ -78,6 +80,9 @@ func (i *Image) state(now time.Time) types.ImageState {
 	}
 	return types.ImageStateAvailable
 }
+
+// leastRoot returns the size of the smallest root volume with which the image starts: that of its snapshot.
+func (i *Image) leastRoot() int32 { return cmp.Or(i.SnapshotSize, i.RootSize) }
 
 // devices returns the block devices of an image.
 func (i *Image) devices() []Device {

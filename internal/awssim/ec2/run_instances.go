@@ -300,13 +300,13 @@ func (svc *Service) checkDisks(l *launch) error {
 		if m.Ebs.DeleteOnTermination != nil {
 			v.DeleteWithInstance = *m.Ebs.DeleteOnTermination
 		}
-		if v == root && v.Size < l.image.RootSize {
+		if v == root && v.Size < l.image.leastRoot() {
 			return core.Fail(
 				"InvalidBlockDeviceMapping",
 				"volume of size %dGB is smaller than snapshot '%s', expect size>= %dGB",
 				v.Size,
 				l.image.devices()[0].Snapshot,
-				l.image.RootSize,
+				l.image.leastRoot(),
 			)
 		}
 		if err := v.check(); err != nil {

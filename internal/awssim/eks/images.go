@@ -23,25 +23,28 @@ const (
 // Kubernetes version.
 type image struct {
 	kind, architecture, parameter string
-	size                          int32
+	size, snapshot                int32 // GiB of the root device, and of its snapshot: no root volume can be smaller
 }
 
+// imageKinds returns the images. Those of Amazon Linux 2 were built on a volume of 4 GiB, and declare a root device of 20: "launch_block_device_mappings"
+// and "ami_block_device_mappings" in templates/al2 of https://github.com/awslabs/amazon-eks-ami until 2025. Those with drivers of an accelerator
+// need 10 or more, according to its doc/usage/al2.md. Which size they have is not known; here, they have that of the root device.
 func imageKinds() []image {
 	return []image{
-		{"AL2023_x86_64_STANDARD", "x86_64", "amazon-linux-2023/x86_64/standard", 20},
-		{"AL2023_ARM_64_STANDARD", "arm64", "amazon-linux-2023/arm64/standard", 20},
-		{"AL2023_x86_64_NVIDIA", "x86_64", "amazon-linux-2023/x86_64/nvidia", 20},
-		{"AL2023_ARM_64_NVIDIA", "arm64", "amazon-linux-2023/arm64/nvidia", 20},
-		{"AL2023_x86_64_NEURON", "x86_64", "amazon-linux-2023/x86_64/neuron", 20},
-		{"BOTTLEROCKET_x86_64", "x86_64", "", 2},
-		{"BOTTLEROCKET_ARM_64", "arm64", "", 2},
-		{"BOTTLEROCKET_x86_64_FIPS", "x86_64", "", 2},
-		{"BOTTLEROCKET_ARM_64_FIPS", "arm64", "", 2},
-		{"BOTTLEROCKET_x86_64_NVIDIA", "x86_64", "", 2},
-		{"BOTTLEROCKET_ARM_64_NVIDIA", "arm64", "", 2},
-		{"AL2_x86_64", "x86_64", "amazon-linux-2", 20},
-		{"AL2_x86_64_GPU", "x86_64", "amazon-linux-2-gpu", 20},
-		{"AL2_ARM_64", "arm64", "amazon-linux-2-arm64", 20},
+		{"AL2023_x86_64_STANDARD", "x86_64", "amazon-linux-2023/x86_64/standard", 20, 20},
+		{"AL2023_ARM_64_STANDARD", "arm64", "amazon-linux-2023/arm64/standard", 20, 20},
+		{"AL2023_x86_64_NVIDIA", "x86_64", "amazon-linux-2023/x86_64/nvidia", 20, 20},
+		{"AL2023_ARM_64_NVIDIA", "arm64", "amazon-linux-2023/arm64/nvidia", 20, 20},
+		{"AL2023_x86_64_NEURON", "x86_64", "amazon-linux-2023/x86_64/neuron", 20, 20},
+		{"BOTTLEROCKET_x86_64", "x86_64", "", 2, 2},
+		{"BOTTLEROCKET_ARM_64", "arm64", "", 2, 2},
+		{"BOTTLEROCKET_x86_64_FIPS", "x86_64", "", 2, 2},
+		{"BOTTLEROCKET_ARM_64_FIPS", "arm64", "", 2, 2},
+		{"BOTTLEROCKET_x86_64_NVIDIA", "x86_64", "", 2, 2},
+		{"BOTTLEROCKET_ARM_64_NVIDIA", "arm64", "", 2, 2},
+		{"AL2_x86_64", "x86_64", "amazon-linux-2", 20, 4},
+		{"AL2_x86_64_GPU", "x86_64", "amazon-linux-2-gpu", 20, 20},
+		{"AL2_ARM_64", "arm64", "amazon-linux-2-arm64", 20, 4},
 	}
 }
 
@@ -101,7 +104,8 @@ func ImagesIn(region string) (images []*ec2.Image) {
 			at := time.Unix(imagesPublished, 0).UTC()
 			images = append(images, &ec2.Image{
 				Thing: ec2.Thing{ID: ec2.GivenID("ami", region, k.name(version)), Tags: map[string]string{}, Born: at, Given: true}, Name: k.name(version), Owner: owner,
-				Description: "EKS node " + k.kind + " for Kubernetes " + version, Architecture: k.architecture, RootDevice: device, Created: at, RootSize: k.size,
+				Description: "EKS node " + k.kind + " for Kubernetes " + version, Architecture: k.architecture, RootDevice: device, Created: at,
+				RootSize: k.size, SnapshotSize: k.snapshot,
 			})
 		}
 	}

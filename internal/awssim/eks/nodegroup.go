@@ -298,8 +298,8 @@ func (svc *Service) checkNodeImage(_ *Cluster, g *NodeGroup, in *eks.CreateNodeg
 		g.DiskSize = 20
 	}
 	// The response that others have seen: https://github.com/cilium/cilium/pull/43051. Of Bottlerocket, it is the size of another volume.
-	if g.Template == "" && !strings.HasPrefix(g.Kind, "BOTTLEROCKET") && g.DiskSize < k.size {
-		return invalid("Volume of size %dGB is smaller than snapshot 'snap-00a7e1db053990bc5', expect size>= %dGB", g.DiskSize, k.size)
+	if g.Template == "" && !strings.HasPrefix(g.Kind, "BOTTLEROCKET") && g.DiskSize < k.snapshot {
+		return invalid("Volume of size %dGB is smaller than snapshot 'snap-00a7e1db053990bc5', expect size>= %dGB", g.DiskSize, k.snapshot)
 	}
 	kinds := g.InstanceTypes
 	if v := svc.nodeTemplate(g); v != nil && v.Data.InstanceType != "" {

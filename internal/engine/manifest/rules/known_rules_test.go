@@ -361,6 +361,28 @@ func authority(t *testing.T, c certificate) string {
 	return string(out)
 }
 
+// EKS compares the disk of a node group with the snapshot of the image, which is smaller than the root device in Amazon Linux 2 without
+// drivers. CAPA compares the volume of a launch template with the root device.
+func TestDisksOfAmazonLinux2(t *testing.T) {
+	const group, template = "  amiType: AL2023_x86_64_STANDARD\n  instanceType: t3.large\n", "  awsLaunchTemplate: {instanceType: t3.large, rootVolume: {size: 10, type: gp3}}\n"
+	old := strings.Replace(read(t, "../../../../configs/eks.yaml"), "version: v1.34", "version: v1.32", 1)
+	for what, want := range map[string]string{
+		"  instanceType: t3.large\n  diskSize: 10\n":                             "", // CAPA's default is Amazon Linux 2
+		"  amiType: AL2_x86_64\n  instanceType: t3.large\n  diskSize: 4\n":       "",
+		"  amiType: AL2_ARM_64\n  instanceType: m7g.large\n  diskSize: 10\n":     "",
+		"  amiType: AL2_x86_64\n  instanceType: t3.large\n  diskSize: 3\n":       "3 GiB: the image of the nodes has 4",
+		"  amiType: AL2_x86_64_GPU\n  instanceType: g5.xlarge\n  diskSize: 10\n": "10 GiB: the image of the nodes has 20",
+		"  amiType: AL2_x86_64\n" + template:                                     "10 GiB: the image of the nodes has 20",
+	} {
+		_, err := load(t, edit(t, old, group, what), input.LoadOptions{})
+		if want == "" {
+			assert.NoError(t, err, what)
+		} else {
+			assert.ErrorContains(t, err, want, what)
+		}
+	}
+}
+
 // A Cluster without a namespace is in that of the objects to which it refers, as with kubectl apply -n, unless they are in several.
 func TestClusterWithoutNamespace(t *testing.T) {
 	const plane, mirror = "kind: AWSManagedControlPlane\nmetadata:\n  name: eks\n", "kind: AWSManagedCluster\nmetadata:\n  name: eks\n"

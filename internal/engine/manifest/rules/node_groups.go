@@ -74,10 +74,12 @@ func (c *checks) checkRemoteGroups(group *manifest.Entry, access *expinfrav1.Man
 }
 
 // checkNodeDisk compares the size of the root volume with that of the image: EKS creates no node group with a smaller one. The
-// images of Amazon Linux have 20 GiB, those of Windows 50 (diskSize of CreateNodegroup in the EKS API reference; "expect size
-// >= 20GB", https://github.com/cilium/cilium/pull/43051). Bottlerocket uses the size for another volume.
+// images of Amazon Linux 2023 have 20 GiB, those of Windows 50 (diskSize of CreateNodegroup in the EKS API reference; "expect size
+// >= 20GB", https://github.com/cilium/cilium/pull/43051). Those of Amazon Linux 2 declare 20, but their snapshots have 4: templates/al2
+// of https://github.com/awslabs/amazon-eks-ami until 2025. EKS compares diskSize with the snapshot, and CAPA compares the size in a
+// launch template with what the image declares. Bottlerocket uses the size for another volume.
 func (c *checks) checkNodeDisk(group *manifest.Entry, spec *expinfrav1.AWSManagedMachinePoolSpec) {
-	const linux, windows = 20, 50
+	const linux, linux2, windows = 20, 4, 50
 	kind, least := "", int64(linux)
 	if spec.AMIType != nil {
 		kind = string(*spec.AMIType)
@@ -97,6 +99,8 @@ func (c *checks) checkNodeDisk(group *manifest.Entry, spec *expinfrav1.AWSManage
 			return
 		}
 		path, size = "spec.awsLaunchTemplate.rootVolume.size", t.RootVolume.Size
+	} else if kind == string(expinfrav1.Al2x86_64) || kind == string(expinfrav1.Al2Arm64) {
+		least = linux2
 	}
 	if size > 0 && size < least {
 		c.fail(group.Problem(path, fmt.Sprintf("%d GiB: the image of the nodes has %d", size, least), fmt.Sprintf("use %d or more, or remove it", least)))

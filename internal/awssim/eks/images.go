@@ -26,9 +26,9 @@ type image struct {
 	size, snapshot                int32 // GiB of the root device, and of its snapshot: no root volume can be smaller
 }
 
-// imageKinds returns the images. Those of Amazon Linux 2 were built on a volume of 4 GiB, and declare a root device of 20: "launch_block_device_mappings"
-// and "ami_block_device_mappings" in templates/al2 of https://github.com/awslabs/amazon-eks-ami until 2025. Those with drivers of an accelerator
-// need 10 or more, according to its doc/usage/al2.md. Which size they have is not known; here, they have that of the root device.
+// imageKinds returns the images. Those of Amazon Linux 2 were built on a volume of 4 GiB, and declare a root device of 20
+// (https://github.com/awslabs/amazon-eks-ami/issues/1142, and templates/al2 there until 2026). Those with drivers of an accelerator need 10 or
+// more, according to its doc/usage/al2.md. Which size they have is not known; here, they have the least.
 func imageKinds() []image {
 	return []image{
 		{"AL2023_x86_64_STANDARD", "x86_64", "amazon-linux-2023/x86_64/standard", 20, 20},
@@ -43,7 +43,7 @@ func imageKinds() []image {
 		{"BOTTLEROCKET_x86_64_NVIDIA", "x86_64", "", 2, 2},
 		{"BOTTLEROCKET_ARM_64_NVIDIA", "arm64", "", 2, 2},
 		{"AL2_x86_64", "x86_64", "amazon-linux-2", 20, 4},
-		{"AL2_x86_64_GPU", "x86_64", "amazon-linux-2-gpu", 20, 20},
+		{"AL2_x86_64_GPU", "x86_64", "amazon-linux-2-gpu", 20, 10},
 		{"AL2_ARM_64", "arm64", "amazon-linux-2-arm64", 20, 4},
 	}
 }

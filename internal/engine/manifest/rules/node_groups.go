@@ -75,11 +75,12 @@ func (c *checks) checkRemoteGroups(group *manifest.Entry, access *expinfrav1.Man
 
 // checkNodeDisk compares the size of the root volume with that of the image: EKS creates no node group with a smaller one. The
 // images of Amazon Linux 2023 have 20 GiB, those of Windows 50 (diskSize of CreateNodegroup in the EKS API reference; "expect size
-// >= 20GB", https://github.com/cilium/cilium/pull/43051). Those of Amazon Linux 2 declare 20, but their snapshots have 4: templates/al2
-// of https://github.com/awslabs/amazon-eks-ami until 2025. EKS compares diskSize with the snapshot, and CAPA compares the size in a
-// launch template with what the image declares. Bottlerocket uses the size for another volume.
+// >= 20GB", https://github.com/cilium/cilium/pull/43051). Those of Amazon Linux 2 declare 20, but their snapshots have 4, or at least 10 with
+// the drivers of an accelerator: https://github.com/awslabs/amazon-eks-ami/issues/1142 and its doc/usage/al2.md until 2026. EKS compares
+// diskSize with the snapshot, and CAPA compares the size in a launch template with what the image declares. Bottlerocket uses the size for
+// another volume.
 func (c *checks) checkNodeDisk(group *manifest.Entry, spec *expinfrav1.AWSManagedMachinePoolSpec) {
-	const linux, linux2, windows = 20, 4, 50
+	const linux, linux2, drivers, windows = 20, 4, 10, 50
 	kind, least := "", int64(linux)
 	if spec.AMIType != nil {
 		kind = string(*spec.AMIType)
@@ -90,7 +91,7 @@ func (c *checks) checkNodeDisk(group *manifest.Entry, spec *expinfrav1.AWSManage
 	case strings.HasPrefix(kind, "BOTTLEROCKET") || kind == string(expinfrav1.Custom):
 		return
 	}
-	path, size := "spec.diskSize", int64(0)
+	path, size, sure := "spec.diskSize", int64(0), least
 	if spec.DiskSize != nil {
 		size = int64(*spec.DiskSize)
 	}
@@ -99,11 +100,23 @@ func (c *checks) checkNodeDisk(group *manifest.Entry, spec *expinfrav1.AWSManage
 			return
 		}
 		path, size = "spec.awsLaunchTemplate.rootVolume.size", t.RootVolume.Size
-	} else if kind == string(expinfrav1.Al2x86_64) || kind == string(expinfrav1.Al2Arm64) {
-		least = linux2
+	} else {
+		switch expinfrav1.ManagedMachineAMIType(kind) {
+		case expinfrav1.Al2x86_64, expinfrav1.Al2Arm64:
+			least, sure = linux2, linux2
+		case expinfrav1.Al2x86_64GPU:
+			sure = drivers
+		}
 	}
-	if size > 0 && size < least {
-		c.fail(group.Problem(path, fmt.Sprintf("%d GiB: the image of the nodes has %d", size, least), fmt.Sprintf("use %d or more, or remove it", least)))
+	switch {
+	case size <= 0:
+	case size < sure:
+		c.fail(group.Problem(path, fmt.Sprintf("%d GiB: the image of the nodes has %d", size, sure), fmt.Sprintf("use %d or more, or remove it", least)))
+	case size < least:
+		c.warn(group.Problem(path,
+			fmt.Sprintf("%d GiB: the image of the nodes may have up to %d, and EKS creates no node group then", size, least),
+			fmt.Sprintf("use %d or more", least),
+		))
 	}
 }
 

@@ -119,8 +119,8 @@ func TestImportOfDeletionProtection(t *testing.T) {
 	})
 }
 
-// An import of an EKS cluster finds what CAPA adds to its network: a bastion, rules of the additional security group, and a default
-// security group without rules.
+// The manifest that an import of an EKS cluster writes has what CAPA adds to the network: a bastion, rules of the additional security group of
+// nodes, and the setting that empties the default security group.
 func TestImportOfEKSNetwork(t *testing.T) {
 	const plane = "  sshKeyName: \"\"\n"
 	rules := "[{description: Metrics, protocol: tcp, fromPort: 9100, toPort: 9100, cidrBlocks: [10.0.0.0/8]}, {description: Ping, protocol: icmp, fromPort: -1, toPort: -1, sourceSecurityGroupRoles: [node-eks-additional]}]"

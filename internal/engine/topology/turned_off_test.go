@@ -38,7 +38,7 @@ func (f feature) load(t *testing.T) (on, off *manifest.Cluster) {
 func (f feature) never(t *testing.T) (before, after []string) {
 	t.Helper()
 	on, off := f.load(t)
-	a := enginetest.Prepared(t, f.file, on)
+	a := enginetest.Prepared(t, on)
 	before = a.Inventory()
 	enginetest.MustApply(t, off, a)
 	return before, settled(a)
@@ -144,7 +144,7 @@ func TestTurnedOff(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				before, want := f.never(t)
 				on, off := f.load(t)
-				a := enginetest.Prepared(t, f.file, on)
+				a := enginetest.Prepared(t, on)
 				enginetest.MustApply(t, on, a)
 				t.Log(enginetest.Done(enginetest.MustPlan(t, off, a)))
 				enginetest.MustApply(t, off, a)
@@ -167,7 +167,7 @@ func TestTurnedOffMayDie(t *testing.T) {
 			for n, over := enginetest.First(7, i%7), false; !over; n += enginetest.Stride(7) {
 				synctest.Test(t, func(t *testing.T) {
 					on, off := f.load(t)
-					a := enginetest.Prepared(t, f.file, on)
+					a := enginetest.Prepared(t, on)
 					enginetest.MustApply(t, on, a)
 					p := a.Process()
 					err := enginetest.Spoilt(t, p, n, awssim.KillAfter, func(ctx context.Context) error {
@@ -192,7 +192,7 @@ func TestUnlistedSubnetsInUse(t *testing.T) {
 		}}
 		_, want := f.never(t)
 		on, off := f.load(t)
-		a := enginetest.Prepared(t, f.file, on)
+		a := enginetest.Prepared(t, on)
 		enginetest.MustApply(t, on, a)
 		var foreign string
 		a.Edit(func(s *awssim.State) {

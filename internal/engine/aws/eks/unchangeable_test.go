@@ -100,7 +100,7 @@ func TestIdentityProviderOfOthers(t *testing.T) {
 		m := withRoles(t, "eks-iam.yaml")
 		given := m.EKS.ControlPlane.Spec.OIDCIdentityProviderConfig
 		m.EKS.ControlPlane.Spec.OIDCIdentityProviderConfig = nil
-		a := enginetest.Prepared(t, "", m)
+		a := enginetest.Prepared(t, m)
 		enginetest.MustApply(t, m, a)
 		client := awseks.NewFromConfig(a.Config())
 		_, err := client.AssociateIdentityProviderConfig(t.Context(), &awseks.AssociateIdentityProviderConfigInput{
@@ -123,7 +123,7 @@ func TestBoundaryAndPathOfRoles(t *testing.T) {
 	const file, plane = "eks-iam.yaml", "  version: v1.34\n"
 	synctest.Test(t, func(t *testing.T) {
 		m := withRoles(t, file)
-		a := enginetest.Prepared(t, "", m)
+		a := enginetest.Prepared(t, m)
 		enginetest.MustApply(t, m, a)
 		const boundary = "arn:aws:iam::aws:policy/AmazonEKSClusterPolicy"
 		bounded := withRoles(t, file, plane, plane+"  rolePermissionsBoundary: "+boundary+"\n")

@@ -3,7 +3,6 @@ package loader
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,7 +35,7 @@ func (l *loader) assemble() {
 	}
 	l.cluster.Object, l.cluster.Topology = c, l.topologies[c.Name]
 	l.cluster.Name = c.Name
-	l.cluster.Namespace = cmp.Or(c.Namespace, l.namespaceOfReferences(o, c), "default")
+	l.cluster.Namespace = cmp.Or(c.Namespace, metav1.NamespaceDefault)
 	l.fillNamespaces()
 	if l.managed = l.cluster.IsManaged(); l.managed {
 		l.resolveEKS(o, c)
@@ -68,32 +67,6 @@ func (l *loader) assemble() {
 	l.problems = append(l.problems, l.notYetReported(problems)...)
 	l.warnings = append(l.warnings, warnings...)
 	l.warnUnused()
-}
-
-// namespaceOfReferences returns the namespace of a Cluster that does not set one: that of the objects to which it refers. It returns "" if they
-// are in "default", or in several. A Cluster without a namespace is usual in files for kubectl apply -n, and in charts.
-func (l *loader) namespaceOfReferences(o *manifest.Entry, c *clusterv1.Cluster) string {
-	found := map[string]string{} // the title of an object, by its namespace
-	infra, plane := c.Spec.InfrastructureRef, c.Spec.ControlPlaneRef
-	for kind, name := range map[string]string{infra.Kind: infra.Name, plane.Kind: plane.Name} {
-		named := slices.DeleteFunc(l.ofKind(kind), func(x *manifest.Entry) bool { return name == "" || x.Name != name })
-		if slices.ContainsFunc(named, func(x *manifest.Entry) bool { return homeOf(x) == metav1.NamespaceDefault }) {
-			continue
-		}
-		for _, x := range named {
-			found[x.Namespace] = x.Title()
-		}
-	}
-	if c.Namespace != "" || len(found) != 1 {
-		return ""
-	}
-	namespace := slices.Collect(maps.Keys(found))[0]
-	l.warn(o.Problem(
-		"metadata",
-		fmt.Sprintf("has no namespace: the Cluster is taken to be in %s, as %s is", namespace, found[namespace]),
-		"write metadata.namespace: "+namespace,
-	))
-	return namespace
 }
 
 // fillNamespaces sets the namespace of the Cluster on objects without a namespace, as

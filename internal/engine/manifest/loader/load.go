@@ -40,6 +40,7 @@ func Load(sources []input.Source, o input.LoadOptions) (*manifest.Cluster, error
 		l.readFile(f, false)
 	}
 	l.ignoreMade()
+	l.placeClusters()
 	l.choose()
 	if l.refusesForeign() {
 		return nil, &manifest.InvalidError{Problems: sortProblems(l.problems, sources)}

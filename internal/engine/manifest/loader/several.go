@@ -19,6 +19,7 @@ import (
 func Clusters(sources []input.Source, o input.LoadOptions) []string {
 	l := newLoader(o)
 	l.read(sources)
+	l.placeClusters()
 	found := l.ofKind(manifest.KindCluster)
 	names := make([]string, 0, len(found))
 	for _, c := range found {

@@ -179,7 +179,10 @@ func TestRulesOfEKS(t *testing.T) {
 		},
 		{
 			"pool of another namespace", "pools",
-			[]string{"  name: farm-pool\n", "  name: farm-pool\n  namespace: other\n"},
+			[]string{
+				"kind: MachinePool\nmetadata:\n  name: farm-pool\n", "kind: MachinePool\nmetadata:\n  name: farm-pool\n  namespace: other\n",
+				"kind: AWSMachinePool\nmetadata: {name: farm-pool}", "kind: AWSMachinePool\nmetadata: {name: farm-pool, namespace: fleet}",
+			},
 			`MachinePool/farm-pool metadata.namespace: is in the namespace other, but the Cluster is in default — use one namespace`,
 		},
 		{

@@ -1,0 +1,106 @@
+package loader_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+)
+
+// in gives the objects of some kinds a namespace, in a text whose objects have none.
+func in(t *testing.T, text, namespace string, kinds ...string) string {
+	t.Helper()
+	for _, kind := range kinds {
+		head := "kind: " + kind + "\nmetadata:\n"
+		require.Contains(t, text, head)
+		text = strings.ReplaceAll(text, head, head+"  namespace: "+namespace+"\n")
+	}
+	return text
+}
+
+// taken returns the warnings about a namespace that the manifest does not name.
+func taken(c *manifest.Cluster) []string {
+	var found []string
+	for _, w := range c.Warnings {
+		if strings.Contains(w.What, "is taken to be in") {
+			found = append(found, w.String())
+		}
+	}
+	return found
+}
+
+// A Cluster without a namespace is where its objects are: kubectl apply -n takes the namespace for all objects that have none.
+func TestNamespaceOfSomeObjects(t *testing.T) {
+	const config = "../../../../configs/"
+	for name, tt := range map[string]struct {
+		file  string
+		kinds []string
+		as    string
+	}{
+		"machine deployment":      {"quickstart", []string{"MachineDeployment"}, "MachineDeployment/quickstart-md-0"},
+		"control plane":           {"quickstart", []string{"KubeadmControlPlane"}, "KubeadmControlPlane/quickstart-control-plane"},
+		"templates":               {"quickstart", []string{"AWSMachineTemplate"}, "AWSMachineTemplate/quickstart-control-plane"},
+		"bootstrap of the nodes":  {"quickstart", []string{"KubeadmConfigTemplate"}, "KubeadmConfigTemplate/quickstart-md-0"},
+		"pool":                    {"eks", []string{"MachinePool"}, "MachinePool/eks-pool-0"},
+		"node group":              {"eks", []string{"AWSManagedMachinePool"}, "AWSManagedMachinePool/eks-pool-0"},
+		"class":                   {"clusterclass", []string{"ClusterClass"}, "ClusterClass/self-managed"},
+		"class and its templates": {"clusterclass", []string{"ClusterClass", "AWSClusterTemplate", "KubeadmConfigTemplate"}, "ClusterClass/self-managed"},
+		"a template of the class": {"clusterclass", []string{"AWSClusterTemplate"}, "AWSClusterTemplate/self-managed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := mustLoad(t, in(t, read(t, config+tt.file+".yaml"), "fleet", tt.kinds...), input.LoadOptions{})
+			assert.Equal(t, "fleet", c.Namespace)
+			all := mustLoad(t, in(t, read(t, config+tt.file+".yaml"), "fleet", append(tt.kinds, "Cluster")...), input.LoadOptions{})
+			assert.Empty(t, taken(all))
+			require.Len(t, c.Warnings, len(all.Warnings)+1)
+			require.Len(t, taken(c), 1)
+			assert.Contains(t, taken(c)[0], "metadata: has no namespace: the Cluster is taken to be in fleet, as "+tt.as+" is — write metadata.namespace: fleet")
+			if c.IsManaged() {
+				assert.Equal(t, "fleet_eks", c.EKS.ControlPlane.Spec.EKSClusterName)
+				assert.Equal(t, "fleet_eks-pool-0", c.Pools[0].Managed.Spec.EKSNodegroupName)
+				assert.Equal(t, all.EKS.ControlPlane.Spec.EKSClusterName, c.EKS.ControlPlane.Spec.EKSClusterName)
+			}
+		})
+	}
+}
+
+// Nothing is taken for granted if the objects are in several namespaces, or if Cluster API does not look for them in that of the Cluster.
+func TestNamespaceIsNotTaken(t *testing.T) {
+	quick := plain(t)
+	_, err := load(t, in(t, in(t, quick, "fleet", "MachineDeployment"), "other", "KubeadmControlPlane"), input.LoadOptions{})
+	require.ErrorContains(t, err, "the Cluster is in default")
+	_, err = load(t, in(t, in(t, quick, "fleet", "MachineDeployment"), "default", "Cluster"), input.LoadOptions{})
+	require.ErrorContains(t, err, "is in the namespace fleet, but the Cluster is in default — use one namespace")
+	for name, more := range map[string]string{
+		"secret": "apiVersion: v1\nkind: Secret\nmetadata: {name: more, namespace: fleet}\n",
+		"set": "apiVersion: addons.cluster.x-k8s.io/v1beta2\nkind: ClusterResourceSet\nmetadata: {name: more, namespace: fleet}\n" +
+			"spec: {clusterSelector: {matchLabels: {cni: calico}}, resources: [{kind: ConfigMap, name: more}]}\n",
+		"another template": "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSMachineTemplate\nmetadata: {name: more, namespace: fleet}\n" +
+			"spec: {template: {spec: {instanceType: t3.large}}}\n",
+	} {
+		c := mustLoad(t, quick+"\n---\n"+more, input.LoadOptions{})
+		assert.Equal(t, "default", c.Namespace, name)
+		assert.Empty(t, taken(c), name)
+	}
+	class := read(t, "../../../../configs/clusterclass.yaml")
+	elsewhere := strings.Replace(in(t, class, "classes", "ClusterClass"), "      name: self-managed\n", "      name: self-managed\n      namespace: classes\n", 1)
+	c := mustLoad(t, elsewhere, input.LoadOptions{})
+	assert.Equal(t, "default", c.Namespace, "the Cluster names the namespace of its class")
+}
+
+// Each of several clusters has the namespace of its own objects.
+func TestNamespacesOfSeveral(t *testing.T) {
+	clusters, problems := each(in(t, called(t, "red"), "reds", "MachineDeployment") + "\n---\n" + called(t, "blue"))
+	require.NoError(t, problems["red"])
+	require.NoError(t, problems["blue"])
+	assert.Equal(t, "reds", clusters["red"].Namespace)
+	assert.Len(t, clusters["red"].Deployments, 1)
+	assert.Len(t, taken(clusters["red"]), 1)
+	assert.Equal(t, "default", clusters["blue"].Namespace)
+	assert.Len(t, clusters["blue"].Deployments, 1)
+	assert.Empty(t, taken(clusters["blue"]))
+}

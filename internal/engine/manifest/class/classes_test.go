@@ -318,3 +318,40 @@ func TestHealthChecksOfClasses(t *testing.T) {
 		input.LoadOptions{},
 	)
 }
+
+// A class in another namespace is not found, and the error names both namespaces and the field that says which one it is.
+func TestClassOfAnotherNamespace(t *testing.T) {
+	class := read(t, "../../../../configs/clusterclass.yaml")
+	for what, tt := range map[string]struct{ from, to, want string }{
+		"of the class": {
+			"kind: ClusterClass\nmetadata:\n", "kind: ClusterClass\nmetadata:\n  namespace: classes\n",
+			"spec.topology.classRef.name: there is no ClusterClass/self-managed in the namespace fleet — it is in classes: set spec.topology.classRef.namespace: classes",
+		},
+		"of the reference": {
+			"    classRef:\n", "    classRef:\n      namespace: classes\n",
+			"spec.topology.classRef.name: there is no ClusterClass/self-managed in the namespace classes — it is in fleet: remove spec.topology.classRef.namespace",
+		},
+	} {
+		text := strings.Replace(class, "  name: quickstart\n", "  name: quickstart\n  namespace: fleet\n", 1)
+		if what == "of the reference" {
+			text = in(t, text, "fleet", "ClusterClass")
+		}
+		_, err := load(t, edit(t, text, tt.from, tt.to), input.LoadOptions{})
+		require.ErrorContains(t, err, tt.want, what)
+	}
+	old := edit(t, class, "kind: ClusterClass\nmetadata:\n", "kind: ClusterClass\nmetadata:\n  namespace: classes\n",
+		"cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata:\n", "cluster.x-k8s.io/v1beta1\nkind: Cluster\nmetadata:\n  namespace: default\n",
+		"    classRef:\n      name: self-managed\n", "    class: self-managed\n")
+	_, err := load(t, old, input.LoadOptions{})
+	require.ErrorContains(t, err, "spec.topology.class: there is no ClusterClass/self-managed in the namespace default — "+
+		"it is in classes: set spec.topology.classNamespace: classes")
+}
+
+// A bundle may have more classes than the cluster uses. Their templates are theirs, so each class has one warning.
+func TestUnusedClass(t *testing.T) {
+	class := read(t, "../../../../configs/clusterclass.yaml")
+	_, rest, _ := strings.Cut(class, "\n---\n")
+	c := mustLoad(t, class+"\n---\n"+strings.ReplaceAll(rest, "self-managed", "other"), input.LoadOptions{})
+	require.Len(t, c.Warnings, 1)
+	assert.Contains(t, c.Warnings[0].String(), "ClusterClass/other: no Cluster of the input uses it, so it has no effect — remove it, or refer to it")
+}

@@ -247,13 +247,19 @@ func (l *loader) belongs(o *manifest.Entry, name string) bool {
 	return false
 }
 
-// warnUnused warns about objects to which nothing refers.
+// warnUnused warns about objects to which nothing refers. What an unused ClusterClass refers to belongs to it.
 func (l *loader) warnUnused() {
+	var classes []any
+	for _, o := range l.ofKind(manifest.KindClusterClass) {
+		classes = append(classes, o.Value)
+	}
 	for _, o := range l.objects {
 		switch {
 		case o.Kind == manifest.KindDrainRule:
 			l.warn(o.Problem("", "has an effect only in a management cluster", ""))
-		case o.Used, o.Kind == manifest.KindNamespace:
+		case o.Used, o.Kind == manifest.KindNamespace, mentions(classes, o.Kind, o.Name):
+		case o.Kind == manifest.KindClusterClass:
+			l.warn(o.Problem("", "no Cluster of the input uses it, so it has no effect", "remove it, or refer to it"))
 		default:
 			l.warn(o.Problem("", "nothing in the input refers to it, so it has no effect", "remove it, or refer to it"))
 		}

@@ -3,9 +3,11 @@ package loader
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	infrav1beta1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta1"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
@@ -89,7 +91,7 @@ func (t *topology) expand(ctx context.Context) bool {
 	t.namespace = name.Namespace
 	o := t.find(manifest.KindClusterClass, name.Name)
 	if o == nil {
-		t.missingObject(t.cluster, inVersion(t.cluster, "spec.topology.classRef.name"), manifest.KindClusterClass, name.Name)
+		t.missingClass(name.Name)
 		return false
 	}
 	t.checkUnsupported(o)
@@ -110,6 +112,25 @@ func (t *topology) expand(ctx context.Context) bool {
 	}
 	t.replace(result)
 	return true
+}
+
+// missingClass reports that there is no ClusterClass of that name in the namespace in which Cluster API looks for it.
+func (t *topology) missingClass(name string) {
+	path, field := inVersion(t.cluster, "spec.topology.classRef.name"), inVersion(t.cluster, "spec.topology.classRef.namespace")
+	home := homeOf(t.cluster)
+	looked := cmp.Or(t.namespace, home)
+	for _, o := range t.ofKind(manifest.KindClusterClass) {
+		if o.Name != name {
+			continue
+		}
+		fix := fmt.Sprintf("it is in %s: set %s: %s", homeOf(o), field, homeOf(o))
+		if homeOf(o) == home {
+			fix = fmt.Sprintf("it is in %s: remove %s", home, field)
+		}
+		t.fail(t.cluster.Problem(path, fmt.Sprintf("there is no ClusterClass/%s in the namespace %s", name, looked), fix))
+		return
+	}
+	t.missingObject(t.cluster, path, manifest.KindClusterClass, name)
 }
 
 // read validates an object of a topology and returns its typed value.
@@ -148,7 +169,7 @@ func (t *topology) find(kind, name string) *manifest.Entry {
 	if o := t.sources[key{kind: kind, name: name}]; o != nil {
 		return o
 	}
-	for _, namespace := range []string{t.namespace, t.cluster.Namespace, cmp.Or(t.cluster.Namespace, "default"), ""} {
+	for _, namespace := range []string{t.namespace, cmp.Or(t.namespace, metav1.NamespaceDefault), ""} {
 		if o := t.byKey[key{kind, namespace, name}]; o != nil {
 			t.sources[key{kind: kind, name: name}] = o
 			return o
@@ -265,7 +286,7 @@ func inVersion(o *manifest.Entry, path string) string {
 	case manifest.KindCluster:
 		return strings.NewReplacer(".rollout.after", ".rolloutAfter", "].rollout", "].strategy", ".healthCheck", ".machineHealthCheck",
 			".deletion.nodeDrainTimeoutSeconds", ".nodeDrainTimeout", ".deletion.nodeVolumeDetachTimeoutSeconds", ".nodeVolumeDetachTimeout",
-			".deletion.nodeDeletionTimeoutSeconds", ".nodeDeletionTimeout", ".classRef.name", ".class").Replace(path)
+			".deletion.nodeDeletionTimeoutSeconds", ".nodeDeletionTimeout", ".classRef.namespace", ".classNamespace", ".classRef.name", ".class").Replace(path)
 	case manifest.KindClusterClass:
 		return strings.NewReplacer("].bootstrap.templateRef", "].template.bootstrap.ref", "].infrastructure.templateRef", "].template.infrastructure.ref",
 			"].bootstrap", "].template.bootstrap", "].infrastructure", "].template.infrastructure",

@@ -139,6 +139,7 @@ func olderPaths(kind string) [][2]string {
 			{"spec.machineTemplate.spec.readinessGates", "spec.machineTemplate.readinessGates"},
 			{"spec.rollout.strategy", "spec.rolloutStrategy"},
 			{"spec.rollout.before", "spec.rolloutBefore"},
+			{"spec.rollout.after", "spec.rolloutAfter"},
 			{"spec.remediation", "spec.remediationStrategy"},
 			{"spec.machineNaming", "spec.machineNamingStrategy"},
 		}
@@ -147,6 +148,14 @@ func olderPaths(kind string) [][2]string {
 			{"spec.rollout.strategy", "spec.strategy"},
 			{"spec.remediation", "spec.strategy.remediation"},
 			{"spec.machineNaming", "spec.machineNamingStrategy"},
+		}
+	case KindHealthCheck:
+		return [][2]string{
+			{"spec.checks.nodeStartupTimeoutSeconds", "spec.nodeStartupTimeout"},
+			{"spec.checks.unhealthyNodeConditions", "spec.unhealthyConditions"},
+			{"spec.remediation.triggerIf.unhealthyLessThanOrEqualTo", "spec.maxUnhealthy"},
+			{"spec.remediation.triggerIf.unhealthyInRange", "spec.unhealthyRange"},
+			{"spec.remediation.templateRef", "spec.remediationTemplate"},
 		}
 	default:
 		return nil

@@ -74,7 +74,7 @@ func (l *loader) capaWebhook(ctx context.Context, o *manifest.Entry, value any) 
 		return err
 	})
 	for _, w := range warnings {
-		l.warn(o.Problem("spec.controlPlaneLoadBalancer", lowerFirst(w), ""))
+		l.warn(balancerWarning(o, w))
 	}
 	if err != nil {
 		l.failHook(o, err)
@@ -83,6 +83,18 @@ func (l *loader) capaWebhook(ctx context.Context, o *manifest.Entry, value any) 
 	if template, ok := value.(*infrav1.AWSMachineTemplate); ok {
 		l.asMachine(ctx, o, template)
 	}
+}
+
+// balancerWarning returns a warning of the webhooks with its field and its fix. All their warnings are about load balancers.
+func balancerWarning(o *manifest.Entry, w string) manifest.Problem {
+	path, fix := "spec.controlPlaneLoadBalancer", ""
+	switch text := strings.ToLower(w); {
+	case strings.Contains(text, "healthcheck protocol is not set"), strings.Contains(text, "ssl health check"):
+		path, fix = path+".healthCheckProtocol", "write healthCheckProtocol: TCP"
+	case strings.Contains(text, "classic elb which is deprecated"):
+		fix = "for a new cluster, write loadBalancerType: nlb"
+	}
+	return o.Problem(path, lowerFirst(w), fix)
 }
 
 // asMachine applies the defaults for the machines of a template, and reports the problems

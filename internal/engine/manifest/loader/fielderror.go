@@ -90,6 +90,9 @@ func describe(e *field.Error) (what, fix string) {
 		if strings.Contains(detail, "is required") {
 			return detail, "set it"
 		}
+		if strings.HasPrefix(detail, "the labels must match spec.selector") {
+			return detail, "write them here, or change the selector"
+		}
 		return cmp.Or(detail, "must not be set"), "remove or change it"
 	case field.ErrorTypeTooLong, field.ErrorTypeTooMany:
 		return cmp.Or(detail, "is too long"), "shorten it"

@@ -23,7 +23,7 @@ func (l *loader) resolveHealthChecks() {
 				o.Problem(
 					"spec.remediation.templateRef",
 					"the check has no effect: external remediation needs a management cluster",
-					"remove templateRef, so that unhealthy machines are replaced",
+					"remove it, so that unhealthy machines are replaced",
 				),
 			)
 		case !l.cluster.SelectsMachines(c):

@@ -364,7 +364,7 @@ func TestRules(t *testing.T) {
 		{
 			"selector", quick,
 			[]string{"    matchLabels:\n  template:", "    matchLabels: {a: b}\n  template:"},
-			`MachineDeployment/quick-md-0 spec.template.metadata.labels: the labels must match spec.selector (a=b,cluster.x-k8s.io/cluster-name=quick) — remove or change it`,
+			`MachineDeployment/quick-md-0 spec.template.metadata.labels: the labels must match spec.selector (a=b,cluster.x-k8s.io/cluster-name=quick) — write them here, or change the selector`,
 		},
 		{
 			"surge of workers", quick,

@@ -21,7 +21,7 @@ func TestWarnings(t *testing.T) {
 		{
 			"classic load balancer",
 			[]string{"    loadBalancerType: nlb\n", "    healthCheckProtocol: TCP\n"},
-			"cluster.yaml:34: AWSCluster/quick spec.controlPlaneLoadBalancer: primary control plane load balancer is using a classic elb which is deprecated & support will be removed in a future release, please consider using another type of load balancer instead",
+			"cluster.yaml:34: AWSCluster/quick spec.controlPlaneLoadBalancer: primary control plane load balancer is using a classic elb which is deprecated & support will be removed in a future release, please consider using another type of load balancer instead — for a new cluster, write loadBalancerType: nlb",
 		},
 		{
 			"pods and Services",
@@ -160,4 +160,20 @@ func TestOldVersionOfCAPA(t *testing.T) {
 	assert.Equal(t, infrav1.LoadBalancerTypeClassic, c.Infra.Spec.ControlPlaneLoadBalancer.LoadBalancerType)
 	require.NotNil(t, c.Infra.Spec.NetworkSpec.VPC.AvailabilityZoneUsageLimit)
 	assert.Equal(t, 3, *c.Infra.Spec.NetworkSpec.VPC.AvailabilityZoneUsageLimit)
+}
+
+// Each warning of CAPA about a classic load balancer has the field that it is about, and what to write.
+func TestWarningsOfClassicLoadBalancers(t *testing.T) {
+	const balancer = "  controlPlaneLoadBalancer:\n    loadBalancerType: nlb\n"
+	base := read(t, "../loader/testdata/good/quickstart.yaml")
+	for text, want := range map[string]string{
+		"  controlPlaneLoadBalancer:\n    healthCheckProtocol: SSL\n": "cluster.yaml:35: AWSCluster/quick spec.controlPlaneLoadBalancer.healthCheckProtocol: " +
+			"loadbalancer is using a classic elb with SSL health check, this causes issues with ciper suites with kubernetes v1.30+ — write healthCheckProtocol: TCP",
+		"": "cluster.yaml:32: AWSCluster/quick spec.controlPlaneLoadBalancer.healthCheckProtocol: healthcheck protocol is not set, " +
+			"the default value has changed from SSL to TCP. Health checks for existing clusters will be updated to TCP — write healthCheckProtocol: TCP",
+	} {
+		found := warnings(mustLoad(t, edit(t, base, balancer, text), input.LoadOptions{}))
+		require.Len(t, found, 2)
+		assert.Contains(t, found, want)
+	}
 }

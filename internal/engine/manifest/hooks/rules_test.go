@@ -50,19 +50,21 @@ func TestControlPlaneRules(t *testing.T) {
 		return "{version: v1.34.2, kubeadmConfigSpec: {clusterConfiguration: {" + text + "}}}"
 	}
 	cases{
-		"{version: 1.34.2}":                            nil,
-		"{version: v1.34.2, replicas: 5}":              nil,
-		"{version: v1.34.2, replicas: 0}":              {"spec.replicas: a control plane needs at least one machine"},
-		"{version: v1.34.2, replicas: 2}":              {"spec.replicas: etcd on the control plane needs an odd number of machines, such as 3"},
-		"{version: v1.34.2, replicas: 8}":              {"spec.replicas: etcd on the control plane needs an odd number of machines, such as 7"},
-		"{version: latest}":                            {"spec.version: is not a Kubernetes version such as v1.34.2"},
-		"{version: v1.34}":                             {"spec.version: is not a Kubernetes version such as v1.34.2"},
-		"{}":                                           nil,
-		"{replicas: 3, " + surge + "0}}}}":             nil,
-		"{replicas: 1, " + surge + "0}}}}":             {"spec.rollout.strategy.rollingUpdate.maxSurge: may be 0 only with 3 replicas or more"},
-		"{replicas: 3, " + surge + "2}}}}":             {"spec.rollout.strategy.rollingUpdate.maxSurge: must be 0 or 1"},
-		config("certificateValidityPeriodDays: 3650"):  nil,
-		config("certificateValidityPeriodDays: 3651"):  {"spec.kubeadmConfigSpec.clusterConfiguration.certificateValidityPeriodDays: must not exceed the validity of the CA, 3650 days"},
+		"{version: 1.34.2}":                           nil,
+		"{version: v1.34.2, replicas: 5}":             nil,
+		"{version: v1.34.2, replicas: 0}":             {"spec.replicas: a control plane needs at least one machine"},
+		"{version: v1.34.2, replicas: 2}":             {"spec.replicas: etcd on the control plane needs an odd number of machines, such as 3"},
+		"{version: v1.34.2, replicas: 8}":             {"spec.replicas: etcd on the control plane needs an odd number of machines, such as 7"},
+		"{version: latest}":                           {"spec.version: is not a Kubernetes version such as v1.34.2"},
+		"{version: v1.34}":                            {"spec.version: is not a Kubernetes version such as v1.34.2"},
+		"{}":                                          nil,
+		"{replicas: 3, " + surge + "0}}}}":            nil,
+		"{replicas: 1, " + surge + "0}}}}":            {"spec.rollout.strategy.rollingUpdate.maxSurge: may be 0 only with 3 replicas or more"},
+		"{replicas: 3, " + surge + "2}}}}":            {"spec.rollout.strategy.rollingUpdate.maxSurge: must be 0 or 1"},
+		config("certificateValidityPeriodDays: 3650"): nil,
+		config("certificateValidityPeriodDays: 3651"): {
+			"spec.kubeadmConfigSpec.clusterConfiguration.certificateValidityPeriodDays: must not exceed the validity of the CA, 3650 days",
+		},
 		config("caCertificateValidityPeriodDays: 100"): nil,
 		config("certificateValidityPeriodDays: 101, caCertificateValidityPeriodDays: 100"): {
 			"spec.kubeadmConfigSpec.clusterConfiguration.certificateValidityPeriodDays: must not exceed the validity of the CA, 100 days",
@@ -71,21 +73,32 @@ func TestControlPlaneRules(t *testing.T) {
 		"{rollout: {before: {certificatesExpiryDays: 30}}, kubeadmConfigSpec: {clusterConfiguration: {certificateValidityPeriodDays: 30}}}": {
 			"spec.rollout.before.certificatesExpiryDays: must be less than certificateValidityPeriodDays, 30",
 		},
-		config("dns: {imageTag: v1.12.3_custom.1}"):                                        nil,
-		config("dns: {imageTag: 'a b'}"):                                                   {"spec.kubeadmConfigSpec.clusterConfiguration.dns.imageTag: is not an image tag"},
-		config("dns: {imageTag: latest}"):                                                  {"spec.kubeadmConfigSpec.clusterConfiguration.dns.imageTag: is not a version of CoreDNS"},
-		config("etcd: {local: {imageTag: 3.6.5-0}}"):                                       nil,
-		config("etcd: {local: {imageTag: 'x:y'}}"):                                         {"spec.kubeadmConfigSpec.clusterConfiguration.etcd.local.imageTag: is not an image tag"},
-		"{machineNaming: {template: '{{ .cluster.name }}-{{ .random }}'}}":                 nil,
-		"{machineNaming: {template: '{{ .kubeadmControlPlane.name }}'}}":                   {"spec.machineNaming.template: must contain {{ .random }}"},
-		"{machineNaming: {template: '{{ .machineSet.name }}-{{ .random }}'}}":              {"spec.machineNaming.template: may only use {{ .cluster.name }}, {{ .kubeadmControlPlane.name }} and {{ .random }}"},
+		config("dns: {imageTag: v1.12.3_custom.1}"): nil,
+		config("dns: {imageTag: 'a b'}"): {
+			"spec.kubeadmConfigSpec.clusterConfiguration.dns.imageTag: is not an image tag",
+		},
+		config("dns: {imageTag: latest}"): {
+			"spec.kubeadmConfigSpec.clusterConfiguration.dns.imageTag: is not a version of CoreDNS",
+		},
+		config("etcd: {local: {imageTag: 3.6.5-0}}"): nil,
+		config("etcd: {local: {imageTag: 'x:y'}}"): {
+			"spec.kubeadmConfigSpec.clusterConfiguration.etcd.local.imageTag: is not an image tag",
+		},
+		"{machineNaming: {template: '{{ .cluster.name }}-{{ .random }}'}}": nil,
+		"{machineNaming: {template: '{{ .kubeadmControlPlane.name }}'}}":   {"spec.machineNaming.template: must contain {{ .random }}"},
+		"{machineNaming: {template: '{{ .machineSet.name }}-{{ .random }}'}}": {
+			"spec.machineNaming.template: may only use {{ .cluster.name }}, {{ .kubeadmControlPlane.name }} and {{ .random }}",
+		},
 		"{kubeadmConfigSpec: {clusterConfiguration: {etcd: {external: {}}}}, replicas: 3}": nil,
 	}.require(t, func(spec string) field.ErrorList {
 		k := read[controlplanev1.KubeadmControlPlane](t, spec)
 		hooks.DefaultControlPlane(k)
 		return hooks.ValidateControlPlane(k)
 	})
-	k := read[controlplanev1.KubeadmControlPlane](t, "{version: v1.34.2, replicas: 2, kubeadmConfigSpec: {clusterConfiguration: {etcd: {external: {endpoints: ['https://a'], caFile: a, certFile: b, keyFile: c}}}}}")
+	k := read[controlplanev1.KubeadmControlPlane](
+		t,
+		"{version: v1.34.2, replicas: 2, kubeadmConfigSpec: {clusterConfiguration: {etcd: {external: {endpoints: ['https://a'], caFile: a, certFile: b, keyFile: c}}}}}",
+	)
 	hooks.DefaultControlPlane(k)
 	assert.Empty(t, lines(hooks.ValidateControlPlane(k)), "etcd is not on the machines")
 	k.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.Local.ImageTag = "3.6.5-0"
@@ -120,20 +133,40 @@ func TestDeploymentRules(t *testing.T) {
 		spec(", replicas: 0"):  nil,
 		spec(", replicas: -1"): {"spec.replicas: must not be negative"},
 		"{clusterName: c, template: {spec: {clusterName: c, bootstrap: {configRef: {kind: KubeadmConfigTemplate, name: a}}}}}": nil,
-		"{clusterName: c, template: {spec: {clusterName: c}}}":                                                                 {"spec.template.spec.bootstrap: set configRef or dataSecretName"},
-		"{clusterName: c, template: {spec: {clusterName: d, bootstrap: {dataSecretName: s}}}}":                                 {`spec.template.spec.clusterName: must be "c", as in spec.clusterName`},
-		"{clusterName: c, template: {spec: {clusterName: c, version: v1, bootstrap: {dataSecretName: s}}}}":                    {"spec.template.spec.version: is not a Kubernetes version such as v1.34.2"},
-		spec(", selector: {matchLabels: {a: b}}"):                                                                              {"spec.template.metadata.labels: the labels must match spec.selector (a=b,cluster.x-k8s.io/cluster-name=c)"},
-		spec(", selector: {matchExpressions: [{key: a, operator: Exists}]}"):                                                   {"spec.template.metadata.labels: the labels must match spec.selector (a,cluster.x-k8s.io/cluster-name=c)"},
-		spec(", selector: {matchExpressions: [{key: a, operator: In}]}"):                                                       {"spec.selector: values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty"},
-		spec(rolling + "maxSurge: 50%, maxUnavailable: 0}}}"):                                                                  nil,
-		spec(rolling + "maxSurge: 0, maxUnavailable: 1}}}"):                                                                    nil,
-		spec(rolling + "maxSurge: 0, maxUnavailable: 0}}}"):                                                                    {"spec.rollout.strategy.rollingUpdate: maxSurge and maxUnavailable must not both be 0"},
-		spec(rolling + "maxSurge: many}}}"):                                                                                    {"spec.rollout.strategy.rollingUpdate.maxSurge: must be a number or a percentage"},
-		spec(rolling + "maxUnavailable: many}}}"):                                                                              {"spec.rollout.strategy.rollingUpdate.maxUnavailable: must be a number or a percentage"},
-		spec(", remediation: {maxInFlight: many}"):                                                                             {"spec.remediation.maxInFlight: must be a number or a percentage"},
-		spec(", machineNaming: {template: '{{ .machineSet.name }}-{{ .random }}'}"):                                            nil,
-		spec(", rollout: {strategy: {type: OnDelete}}"):                                                                        nil,
+		"{clusterName: c, template: {spec: {clusterName: c}}}": {
+			"spec.template.spec.bootstrap: set configRef or dataSecretName",
+		},
+		"{clusterName: c, template: {spec: {clusterName: d, bootstrap: {dataSecretName: s}}}}": {
+			`spec.template.spec.clusterName: must be "c", as in spec.clusterName`,
+		},
+		"{clusterName: c, template: {spec: {clusterName: c, version: v1, bootstrap: {dataSecretName: s}}}}": {
+			"spec.template.spec.version: is not a Kubernetes version such as v1.34.2",
+		},
+		spec(", selector: {matchLabels: {a: b}}"): {
+			"spec.template.metadata.labels: the labels must match spec.selector (a=b,cluster.x-k8s.io/cluster-name=c)",
+		},
+		spec(", selector: {matchExpressions: [{key: a, operator: Exists}]}"): {
+			"spec.template.metadata.labels: the labels must match spec.selector (a,cluster.x-k8s.io/cluster-name=c)",
+		},
+		spec(", selector: {matchExpressions: [{key: a, operator: In}]}"): {
+			"spec.selector: values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty",
+		},
+		spec(rolling + "maxSurge: 50%, maxUnavailable: 0}}}"): nil,
+		spec(rolling + "maxSurge: 0, maxUnavailable: 1}}}"):   nil,
+		spec(rolling + "maxSurge: 0, maxUnavailable: 0}}}"): {
+			"spec.rollout.strategy.rollingUpdate: maxSurge and maxUnavailable must not both be 0",
+		},
+		spec(rolling + "maxSurge: many}}}"): {
+			"spec.rollout.strategy.rollingUpdate.maxSurge: must be a number or a percentage",
+		},
+		spec(rolling + "maxUnavailable: many}}}"): {
+			"spec.rollout.strategy.rollingUpdate.maxUnavailable: must be a number or a percentage",
+		},
+		spec(", remediation: {maxInFlight: many}"): {
+			"spec.remediation.maxInFlight: must be a number or a percentage",
+		},
+		spec(", machineNaming: {template: '{{ .machineSet.name }}-{{ .random }}'}"): nil,
+		spec(", rollout: {strategy: {type: OnDelete}}"):                             nil,
 	}.require(t, func(spec string) field.ErrorList {
 		d := read[clusterv1.MachineDeployment](t, spec)
 		return append(hooks.DefaultDeployment(d), hooks.ValidateDeployment(d)...)
@@ -197,7 +230,8 @@ func TestClusterRules(t *testing.T) {
 		"{}": {"spec.infrastructureRef: set it to the AWSCluster of the cluster"},
 		"{topology: {classRef: {name: a}, version: v1.34.2}}": nil,
 		"{infrastructureRef: {kind: AWSCluster, name: a}, clusterNetwork: {pods: {cidrBlocks: [10.0.0.0/8, x]}, services: {cidrBlocks: [y]}}}": {
-			"spec.clusterNetwork.pods.cidrBlocks[1]: is not a CIDR block such as 192.168.0.0/16", "spec.clusterNetwork.services.cidrBlocks[0]: is not a CIDR block such as 192.168.0.0/16",
+			"spec.clusterNetwork.pods.cidrBlocks[1]: is not a CIDR block such as 192.168.0.0/16",
+			"spec.clusterNetwork.services.cidrBlocks[0]: is not a CIDR block such as 192.168.0.0/16",
 		},
 	}.require(t, func(spec string) field.ErrorList { return hooks.ValidateCluster(read[clusterv1.Cluster](t, spec)) })
 	c := read[clusterv1.Cluster](t, "{infrastructureRef: {kind: AWSCluster, name: a}}")
@@ -244,10 +278,14 @@ func TestOtherRules(t *testing.T) {
 		"{clusterName: c, selector: {matchLabels: {cluster.x-k8s.io/cluster-name: d}}}": {"spec.selector: selects machines of another cluster than spec.clusterName"},
 		check(", checks: {nodeStartupTimeoutSeconds: 0}"):                               nil,
 		check(", checks: {nodeStartupTimeoutSeconds: 30}"):                              nil,
-		check(", checks: {nodeStartupTimeoutSeconds: 29}"):                              {"spec.checks.nodeStartupTimeoutSeconds: must be at least 30 seconds, or 0 for no limit"},
-		check(", remediation: {triggerIf: {unhealthyLessThanOrEqualTo: 40%}}"):          nil,
-		check(", remediation: {triggerIf: {unhealthyLessThanOrEqualTo: few}}"):          {"spec.remediation.triggerIf.unhealthyLessThanOrEqualTo: must be a number or a percentage"},
-		check(", remediation: {triggerIf: {unhealthyInRange: '[1-3]'}}"):                nil,
+		check(", checks: {nodeStartupTimeoutSeconds: 29}"): {
+			"spec.checks.nodeStartupTimeoutSeconds: must be at least 30 seconds, or 0 for no limit",
+		},
+		check(", remediation: {triggerIf: {unhealthyLessThanOrEqualTo: 40%}}"): nil,
+		check(", remediation: {triggerIf: {unhealthyLessThanOrEqualTo: few}}"): {
+			"spec.remediation.triggerIf.unhealthyLessThanOrEqualTo: must be a number or a percentage",
+		},
+		check(", remediation: {triggerIf: {unhealthyInRange: '[1-3]'}}"): nil,
 	}.require(t, func(spec string) field.ErrorList {
 		c := read[clusterv1.MachineHealthCheck](t, spec)
 		hooks.DefaultHealthCheck(c)
@@ -268,8 +306,12 @@ func TestPoolRules(t *testing.T) {
 		"{clusterName: c, template: {spec: {clusterName: c, bootstrap: {dataSecretName: s}}}}":               nil,
 		"{clusterName: c, replicas: -1, template: {spec: {clusterName: c, bootstrap: {dataSecretName: s}}}}": {"spec.replicas: must not be negative"},
 		"{clusterName: c, replicas: 0, template: {spec: {clusterName: c, bootstrap: {dataSecretName: s}}}}":  nil,
-		"{clusterName: c, template: {spec: {clusterName: d, bootstrap: {dataSecretName: s}}}}":               {`spec.template.spec.clusterName: must be "c", as in spec.clusterName`},
-		"{clusterName: c, template: {spec: {clusterName: c}}}":                                               {"spec.template.spec.bootstrap: set configRef or dataSecretName"},
+		"{clusterName: c, template: {spec: {clusterName: d, bootstrap: {dataSecretName: s}}}}": {
+			`spec.template.spec.clusterName: must be "c", as in spec.clusterName`,
+		},
+		"{clusterName: c, template: {spec: {clusterName: c}}}": {
+			"spec.template.spec.bootstrap: set configRef or dataSecretName",
+		},
 		"{clusterName: c, template: {spec: {clusterName: c, bootstrap: {dataSecretName: s}, taints: [{key: a, effect: NoSchedule, propagation: Always}]}}}": {
 			"spec.template.spec.taints: taints of pools are not supported",
 		},
@@ -304,28 +346,44 @@ func TestNodeGroupRules(t *testing.T) {
 		"{remoteAccess: {public: true, sourceSecurityGroups: [sg-1]}}":     {"spec.remoteAccess.sourceSecurityGroups: must be empty with public: true"},
 		"{instanceType: m5.large, diskSize: 40}":                           nil,
 		"{instanceType: m5.large, diskSize: 40, awsLaunchTemplate: {}}": {
-			"spec.instanceType: must not be set together with awsLaunchTemplate, which contains it", "spec.diskSize: must not be set together with awsLaunchTemplate, which contains it",
+			"spec.instanceType: must not be set together with awsLaunchTemplate, which contains it",
+			"spec.diskSize: must not be set together with awsLaunchTemplate, which contains it",
 		},
-		template("rootVolume: {size: 8, type: gp3, throughput: 125}"):                                 nil,
-		template("rootVolume: {size: 8, type: gp3, throughput: 2000}"):                                nil,
-		template("rootVolume: {size: 8, type: gp3, throughput: 124}"):                                 {at + "rootVolume.throughput: must be 125 to 2000 MiB/s"},
-		template("rootVolume: {size: 8, type: gp3, throughput: 2001}"):                                {at + "rootVolume.throughput: must be 125 to 2000 MiB/s"},
-		template("rootVolume: {size: 8, type: gp2, throughput: 125}"):                                 {at + "rootVolume.throughput: only volumes of type gp3 have it"},
-		template("rootVolume: {size: 8, type: io1}"):                                                  {at + "rootVolume.iops: a volume of type io1 needs it"},
-		template("rootVolume: {size: 8, type: io1, iops: 100}"):                                       nil,
-		template("nonRootVolumes: [{size: 8, deviceName: /dev/sdb}]"):                                 nil,
-		template("nonRootVolumes: [{size: 8, type: io2}]"):                                            {at + "nonRootVolumes[0].iops: a volume of type io2 needs it", at + "nonRootVolumes[0].deviceName"},
-		template("nonRootVolumes: [{size: 8, deviceName: a, type: gp3, throughput: -1}]"):             {at + "nonRootVolumes[0].throughput: must not be negative"},
-		template("additionalSecurityGroups: [{id: sg-1}, {filters: [{name: a, values: [b]}]}]"):       nil,
-		template("additionalSecurityGroups: [{id: sg-1, filters: [{name: a, values: [b]}]}]"):         {at + "additionalSecurityGroups[0]: set id or filters, not both"},
-		"{lifecycleHooks: [{name: a, lifecycleTransition: x}]}":                                       nil,
-		"{lifecycleHooks: [{name: '', lifecycleTransition: x}]}":                                      {"spec.lifecycleHooks[0].name"},
-		"{lifecycleHooks: [{name: a, lifecycleTransition: x, notificationTargetARN: t}]}":             {"spec.lifecycleHooks[0].roleARN: the notification target needs it"},
-		"{lifecycleHooks: [{name: a, lifecycleTransition: x, roleARN: r}]}":                           {"spec.lifecycleHooks[0].notificationTargetARN: roleARN needs it"},
+		template("rootVolume: {size: 8, type: gp3, throughput: 125}"):  nil,
+		template("rootVolume: {size: 8, type: gp3, throughput: 2000}"): nil,
+		template("rootVolume: {size: 8, type: gp3, throughput: 124}"):  {at + "rootVolume.throughput: must be 125 to 2000 MiB/s"},
+		template("rootVolume: {size: 8, type: gp3, throughput: 2001}"): {at + "rootVolume.throughput: must be 125 to 2000 MiB/s"},
+		template("rootVolume: {size: 8, type: gp2, throughput: 125}"): {
+			at + "rootVolume.throughput: only volumes of type gp3 have it",
+		},
+		template("rootVolume: {size: 8, type: io1}"):                  {at + "rootVolume.iops: a volume of type io1 needs it"},
+		template("rootVolume: {size: 8, type: io1, iops: 100}"):       nil,
+		template("nonRootVolumes: [{size: 8, deviceName: /dev/sdb}]"): nil,
+		template("nonRootVolumes: [{size: 8, type: io2}]"): {
+			at + "nonRootVolumes[0].iops: a volume of type io2 needs it",
+			at + "nonRootVolumes[0].deviceName",
+		},
+		template("nonRootVolumes: [{size: 8, deviceName: a, type: gp3, throughput: -1}]"):       {at + "nonRootVolumes[0].throughput: must not be negative"},
+		template("additionalSecurityGroups: [{id: sg-1}, {filters: [{name: a, values: [b]}]}]"): nil,
+		template("additionalSecurityGroups: [{id: sg-1, filters: [{name: a, values: [b]}]}]"): {
+			at + "additionalSecurityGroups[0]: set id or filters, not both",
+		},
+		"{lifecycleHooks: [{name: a, lifecycleTransition: x}]}":  nil,
+		"{lifecycleHooks: [{name: '', lifecycleTransition: x}]}": {"spec.lifecycleHooks[0].name"},
+		"{lifecycleHooks: [{name: a, lifecycleTransition: x, notificationTargetARN: t}]}": {
+			"spec.lifecycleHooks[0].roleARN: the notification target needs it",
+		},
+		"{lifecycleHooks: [{name: a, lifecycleTransition: x, roleARN: r}]}": {
+			"spec.lifecycleHooks[0].notificationTargetARN: roleARN needs it",
+		},
 		"{lifecycleHooks: [{name: a, lifecycleTransition: x, notificationTargetARN: t, roleARN: r}]}": nil,
 		"{lifecycleHooks: [{name: a, lifecycleTransition: x, heartbeatTimeout: 30s}]}":                nil,
-		"{lifecycleHooks: [{name: a, lifecycleTransition: x, heartbeatTimeout: 29s}]}":                {"spec.lifecycleHooks[0].heartbeatTimeout: must be 30 seconds to 2 hours"},
-		"{lifecycleHooks: [{name: a, lifecycleTransition: x, heartbeatTimeout: 2h1s}]}":               {"spec.lifecycleHooks[0].heartbeatTimeout: must be 30 seconds to 2 hours"},
+		"{lifecycleHooks: [{name: a, lifecycleTransition: x, heartbeatTimeout: 29s}]}": {
+			"spec.lifecycleHooks[0].heartbeatTimeout: must be 30 seconds to 2 hours",
+		},
+		"{lifecycleHooks: [{name: a, lifecycleTransition: x, heartbeatTimeout: 2h1s}]}": {
+			"spec.lifecycleHooks[0].heartbeatTimeout: must be 30 seconds to 2 hours",
+		},
 	}.require(t, func(spec string) field.ErrorList {
 		p := read[expinfrav1.AWSManagedMachinePool](t, spec)
 		return append(hooks.DefaultNodeGroup(p), hooks.ValidateNodeGroup(p)...)
@@ -358,31 +416,45 @@ func TestScalingRules(t *testing.T) {
 		spec("mixedInstancesPolicy: {}, awsLaunchTemplate: {spotMarketOptions: {}}"): {
 			at + "spotMarketOptions: must not be set together with mixedInstancesPolicy, which sets the number of spot instances",
 		},
-		refresh("strategy: Rolling"):                                   nil,
-		refresh("strategy: ReplaceRootVolume"):                         nil,
-		refresh("strategy: Fast"):                                      {`spec.refreshPreferences.strategy: supported values: "Rolling", "ReplaceRootVolume"`},
-		refresh("minHealthyPercentage: 0"):                             nil,
-		refresh("minHealthyPercentage: 101"):                           {"spec.refreshPreferences.minHealthyPercentage: must be 0 to 100"},
-		refresh("minHealthyPercentage: -1"):                            {"spec.refreshPreferences.minHealthyPercentage: must be 0 to 100"},
-		refresh("instanceWarmup: -1"):                                  {"spec.refreshPreferences.instanceWarmup: must be 0 to 2147483647"},
-		refresh("maxHealthyPercentage: 120"):                           {"spec.refreshPreferences.maxHealthyPercentage: must not be set without minHealthyPercentage"},
+		refresh("strategy: Rolling"):           nil,
+		refresh("strategy: ReplaceRootVolume"): nil,
+		refresh("strategy: Fast"):              {`spec.refreshPreferences.strategy: supported values: "Rolling", "ReplaceRootVolume"`},
+		refresh("minHealthyPercentage: 0"):     nil,
+		refresh("minHealthyPercentage: 101"):   {"spec.refreshPreferences.minHealthyPercentage: must be 0 to 100"},
+		refresh("minHealthyPercentage: -1"):    {"spec.refreshPreferences.minHealthyPercentage: must be 0 to 100"},
+		refresh("instanceWarmup: -1"):          {"spec.refreshPreferences.instanceWarmup: must be 0 to 2147483647"},
+		refresh("maxHealthyPercentage: 120"): {
+			"spec.refreshPreferences.maxHealthyPercentage: must not be set without minHealthyPercentage",
+		},
 		refresh("maxHealthyPercentage: 201, minHealthyPercentage: 90"): {"spec.refreshPreferences.maxHealthyPercentage: must be 100 to 200"},
 		refresh("maxHealthyPercentage: 190, minHealthyPercentage: 90"): nil,
-		refresh("maxHealthyPercentage: 191, minHealthyPercentage: 90"): {"spec.refreshPreferences.maxHealthyPercentage: must not be more than 100 above minHealthyPercentage"},
-		template("spotMarketOptions: {}, marketType: Spot"):            nil,
-		template("spotMarketOptions: {}, marketType: OnDemand"):        {at + "marketType: must not be set together with spotMarketOptions (OnDemand)"},
+		refresh("maxHealthyPercentage: 191, minHealthyPercentage: 90"): {
+			"spec.refreshPreferences.maxHealthyPercentage: must not be more than 100 above minHealthyPercentage",
+		},
+		template("spotMarketOptions: {}, marketType: Spot"):     nil,
+		template("spotMarketOptions: {}, marketType: OnDemand"): {at + "marketType: must not be set together with spotMarketOptions (OnDemand)"},
 		template("spotMarketOptions: {}, marketType: CapacityBlock, capacityReservationId: cr-1"): {
 			at + "marketType: must not be set together with spotMarketOptions (CapacityBlock)", at + "capacityReservationId: spot instances cannot use a reservation",
 		},
-		template("marketType: CapacityBlock"):                                                            {at + "capacityReservationId: a CapacityBlock needs a reservation"},
-		template("marketType: CapacityBlock, capacityReservationId: cr-1"):                               nil,
-		template("capacityReservationPreference: CapacityReservationsOnly"):                              nil,
-		template("marketType: Spot, capacityReservationPreference: CapacityReservationsOnly"):            {at + "capacityReservationPreference: spot instances cannot use a reservation"},
-		template("spotMarketOptions: {}, capacityReservationPreference: CapacityReservationsOnly"):       {at + "capacityReservationPreference: spot instances cannot use a reservation"},
+		template("marketType: CapacityBlock"): {
+			at + "capacityReservationId: a CapacityBlock needs a reservation",
+		},
+		template("marketType: CapacityBlock, capacityReservationId: cr-1"):  nil,
+		template("capacityReservationPreference: CapacityReservationsOnly"): nil,
+		template("marketType: Spot, capacityReservationPreference: CapacityReservationsOnly"): {
+			at + "capacityReservationPreference: spot instances cannot use a reservation",
+		},
+		template("spotMarketOptions: {}, capacityReservationPreference: CapacityReservationsOnly"): {
+			at + "capacityReservationPreference: spot instances cannot use a reservation",
+		},
 		template("marketType: Spot, capacityReservationPreference: Open"):                                nil,
 		template("capacityReservationId: cr-1, capacityReservationPreference: CapacityReservationsOnly"): nil,
-		template("capacityReservationId: cr-1, capacityReservationPreference: Open"):                     {at + "capacityReservationPreference: may only be CapacityReservationsOnly with capacityReservationId"},
-		template("marketType: Spot, capacityReservationId: cr-1"):                                        {at + "capacityReservationId: spot instances cannot use a reservation"},
+		template("capacityReservationId: cr-1, capacityReservationPreference: Open"): {
+			at + "capacityReservationPreference: may only be CapacityReservationsOnly with capacityReservationId",
+		},
+		template("marketType: Spot, capacityReservationId: cr-1"): {
+			at + "capacityReservationId: spot instances cannot use a reservation",
+		},
 	}.require(t, func(spec string) field.ErrorList {
 		p := read[expinfrav1.AWSMachinePool](t, spec)
 		hooks.DefaultScaling(p)

@@ -103,6 +103,10 @@ func TestEmptyValuesAreNoSettings(t *testing.T) {
 		c := manifests.MustLoad(t, manifests.Edit(t, nodes, "  region: eu-west-1\n", "  region: eu-west-1\n  network: {"+empty+"}\n"), input.LoadOptions{})
 		assert.Len(t, manifests.Warnings(c), len(manifests.Warnings(manifests.MustLoad(t, nodes, input.LoadOptions{}))), empty)
 	}
-	c := manifests.MustLoad(t, manifests.Edit(t, nodes, "  region: eu-west-1\n", "  region: eu-west-1\n  network: {vpc: {internetGatewayId: igw-1}}\n"), input.LoadOptions{})
+	c := manifests.MustLoad(
+		t,
+		manifests.Edit(t, nodes, "  region: eu-west-1\n", "  region: eu-west-1\n  network: {vpc: {internetGatewayId: igw-1}}\n"),
+		input.LoadOptions{},
+	)
 	assert.Len(t, manifests.Warnings(c), 1+len(manifests.Warnings(manifests.MustLoad(t, nodes, input.LoadOptions{}))))
 }

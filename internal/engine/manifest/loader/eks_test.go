@@ -187,7 +187,11 @@ func TestRoles(t *testing.T) {
 			assert.Equal(t, []string{"eks-controlplane" + suffix, "eks-fargate" + suffix, "eks-nodegroup" + suffix}, names)
 		}
 	}
-	c := manifests.MustLoad(t, manifests.Edit(t, manifests.Read(t, "testdata/good/eks.yaml"), "  sshKeyName: ops\n", "  roleName: mine\n"), input.LoadOptions{EKSEnableIAM: true})
+	c := manifests.MustLoad(
+		t,
+		manifests.Edit(t, manifests.Read(t, "testdata/good/eks.yaml"), "  sshKeyName: ops\n", "  roleName: mine\n"),
+		input.LoadOptions{EKSEnableIAM: true},
+	)
 	assert.Equal(t, "mine", *c.EKS.ControlPlane.Spec.RoleName)
 }
 
@@ -200,7 +204,11 @@ func TestLongNamesInEKS(t *testing.T) {
 
 // bootstrapSelfManagedAddons is kept, although CAPA's webhook overwrites it.
 func TestNoSelfManagedAddons(t *testing.T) {
-	c := manifests.MustLoad(t, manifests.Edit(t, manifests.Read(t, "testdata/good/eks.yaml"), "  sshKeyName: ops\n", "  bootstrapSelfManagedAddons: false\n"), input.LoadOptions{})
+	c := manifests.MustLoad(
+		t,
+		manifests.Edit(t, manifests.Read(t, "testdata/good/eks.yaml"), "  sshKeyName: ops\n", "  bootstrapSelfManagedAddons: false\n"),
+		input.LoadOptions{},
+	)
 	assert.False(t, c.EKS.ControlPlane.Spec.BootstrapSelfManagedAddons)
 }
 

@@ -346,9 +346,18 @@ func TestIgnoreUnknown(t *testing.T) {
 // Objects whose API Kubernetes has removed are not applied; the others are.
 func TestRemovedAPIs(t *testing.T) {
 	const data = "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n"
-	yaml := manifests.Edit(t, quickstart(t), "kind: Cluster\nmetadata:\n  name: quickstart\n", "kind: Cluster\nmetadata:\n  name: quickstart\n  labels: {a: b}\n") +
+	yaml := manifests.Edit(
+		t,
+		quickstart(t),
+		"kind: Cluster\nmetadata:\n  name: quickstart\n",
+		"kind: Cluster\nmetadata:\n  name: quickstart\n  labels: {a: b}\n",
+	) +
 		"---\napiVersion: addons.cluster.x-k8s.io/v1beta2\nkind: ClusterResourceSet\nmetadata: {name: a}\nspec: {clusterSelector: {matchLabels: {a: b}}, resources: [{kind: ConfigMap, name: c}]}\n" +
-		"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a: |\n    " + strings.ReplaceAll(data, "\n", "\n    ") + "\n"
+		"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a: |\n    " + strings.ReplaceAll(
+		data,
+		"\n",
+		"\n    ",
+	) + "\n"
 	c := manifests.MustLoad(t, yaml, input.LoadOptions{Addons: []input.Source{{Name: "more.yaml", Data: []byte("---\n" + data)}}})
 	require.Len(t, c.ResourceSets, 2)
 	for _, s := range c.ResourceSets {
@@ -441,7 +450,10 @@ func TestAnyStream(t *testing.T) {
 			text = "\ufeff" + text
 		}
 		mode := rapid.SampledFrom([]input.Substitution{input.SubstituteAuto, input.SubstituteAll, input.SubstituteNone}).Draw(t, "substitution")
-		_, err := loader.Load([]input.Source{{Name: "x.yaml", Data: []byte(text)}}, input.LoadOptions{Lookup: manifests.Lookup(manifests.Environment()), Substitute: mode})
+		_, err := loader.Load(
+			[]input.Source{{Name: "x.yaml", Data: []byte(text)}},
+			input.LoadOptions{Lookup: manifests.Lookup(manifests.Environment()), Substitute: mode},
+		)
 		var invalid *manifest.InvalidError
 		if err == nil {
 			return

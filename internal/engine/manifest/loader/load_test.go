@@ -168,7 +168,14 @@ func TestPositionsOfMovedFields(t *testing.T) {
 func TestProblemsBesideARequiredValue(t *testing.T) {
 	const plane = "  version: v1.34.2\n  replicas: 1"
 	for what, version := range map[string]string{"missing": "  replicas: 1", "a number": "  version: 1.34\n  replicas: 1", "empty": "  version: ''\n  replicas: 1"} {
-		text := manifests.Edit(t, manifests.Plain(t), plane, version, "kind: AWSMachineTemplate\nmetadata:\n  name: quickstart-control-plane", "kind: AWSMachineTemplate\nmetadata:\n  name: other")
+		text := manifests.Edit(
+			t,
+			manifests.Plain(t),
+			plane,
+			version,
+			"kind: AWSMachineTemplate\nmetadata:\n  name: quickstart-control-plane",
+			"kind: AWSMachineTemplate\nmetadata:\n  name: other",
+		)
 		_, err := manifests.Load(t, text, input.LoadOptions{})
 		require.ErrorContains(t, err, "KubeadmControlPlane/quickstart-control-plane spec.version: ", what)
 		require.ErrorContains(t, err, "there is no AWSMachineTemplate/quickstart-control-plane in the input", what)

@@ -13,7 +13,12 @@ import (
 // Subnets of v1beta2 without id get the names that CAPA gives to them; a warning says that an API server takes only one.
 func TestSubnetsWithoutID(t *testing.T) {
 	listed := func(subnets ...string) string {
-		return manifests.Edit(t, quickstart(t), "  region: us-east-1", "  region: us-east-1\n  network:\n    subnets:\n    - {"+strings.Join(subnets, "}\n    - {")+"}")
+		return manifests.Edit(
+			t,
+			quickstart(t),
+			"  region: us-east-1",
+			"  region: us-east-1\n  network:\n    subnets:\n    - {"+strings.Join(subnets, "}\n    - {")+"}",
+		)
 	}
 	const a, b, c = "cidrBlock: 10.0.0.0/24, availabilityZone: us-east-1a, isPublic: true", "cidrBlock: 10.0.1.0/24, availabilityZone: us-east-1a",
 		"cidrBlock: 10.0.2.0/24, availabilityZone: us-east-1a"

@@ -388,7 +388,11 @@ func TestDisksOfAmazonLinux2(t *testing.T) {
 	for _, w := range c.Warnings {
 		warnings = append(warnings, w.String())
 	}
-	assert.Contains(t, strings.Join(warnings, "\n"), "spec.diskSize: 10 GiB: the image of the nodes may have up to 20, and EKS creates no node group then — use 20 or more")
+	assert.Contains(
+		t,
+		strings.Join(warnings, "\n"),
+		"spec.diskSize: 10 GiB: the image of the nodes may have up to 20, and EKS creates no node group then — use 20 or more",
+	)
 }
 
 // A Cluster without a namespace is in that of the objects to which it refers, as with kubectl apply -n, unless they are in several.

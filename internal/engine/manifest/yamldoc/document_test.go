@@ -145,7 +145,11 @@ func TestFieldsOfOtherVersions(t *testing.T) {
 		err,
 		"spec.controlPlaneLoadBalancer.loadBalancerType: the field does not exist in v1beta1, but in v1beta2 — convert the file: clusterawsadm cluster convert -f cluster.yaml",
 	)
-	_, err = manifests.Load(t, strings.Replace(string(quick), "  replicas: 1 # 3", "  rolloutStrategy: {type: RollingUpdate}\n  replicas: 1 # 3", 1), input.LoadOptions{})
+	_, err = manifests.Load(
+		t,
+		strings.Replace(string(quick), "  replicas: 1 # 3", "  rolloutStrategy: {type: RollingUpdate}\n  replicas: 1 # 3", 1),
+		input.LoadOptions{},
+	)
 	require.ErrorContains(
 		t,
 		err,

@@ -18,7 +18,11 @@ func value(t *testing.T, expression string) (string, error) {
 		t,
 		"../loader/testdata/good/quickstart.yaml",
 	) + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: probe, namespace: prod}\ndata:\n  x: |-\n    " + expression + "\n"
-	c, err := manifests.Load(t, yaml, input.LoadOptions{Set: manifests.Lookup(map[string]string{"NAME": "Production", "EMPTY": "", "lower": "abc", "LINES": "a\n    b"})})
+	c, err := manifests.Load(
+		t,
+		yaml,
+		input.LoadOptions{Set: manifests.Lookup(map[string]string{"NAME": "Production", "EMPTY": "", "lower": "abc", "LINES": "a\n    b"})},
+	)
 	if err != nil {
 		return "", err
 	}

@@ -86,6 +86,7 @@ type Tampering struct {
 	Rounds  int
 }
 
+// TamperingOf tampers with all kinds of a cluster.
 func TamperingOf(t *testing.T, m *manifest.Cluster, a *awssim.AWS) Tampering {
 	t.Helper()
 	return tamperingOf(t, m, a, AllKinds)

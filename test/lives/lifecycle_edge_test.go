@@ -217,7 +217,7 @@ func TestBastionOff(t *testing.T) {
 		enginetest.MustApply(t, m, a)
 		m.Infra.Spec.Bastion.Enabled = false
 		require.ElementsMatch(t, []string{
-			"update security-group-rules/controlplane", "update security-group-rules/node", "delete retired/bastion",
+			"update security-group-rules/controlplane", "update security-group-rules/node", "delete retired/bastion", "delete security-group/bastion",
 		}, does(enginetest.MustPlan(t, m, a)))
 		enginetest.MustApply(t, m, a)
 		enginetest.RequireNoChange(t, m, a)

@@ -309,7 +309,7 @@ func TestPathsOfProblems(t *testing.T) {
 	} {
 		p := tt.entry.Problem(tt.path, "is wrong", "correct it")
 		assert.Equal(t, tt.want, p.Path, tt.path)
-		assert.Equal(t, tt.line, p.Position.Line, tt.path)
+		assert.Equal(t, tt.line, p.Line, tt.path)
 	}
 	stands := *machine
 	stands.Titled = "AWSMachineTemplate/of-a-class"

@@ -79,13 +79,19 @@ func (o *observer) observe(ctx context.Context) (err error) {
 	if err := o.observeLeft(ctx); err != nil {
 		return err
 	}
-	if b := spec.S3Bucket; b != nil && b.PresignedURLDuration == nil || m.EKS.HasKarpenter() { // ARNs in policies
-		who, err := iam.Caller(ctx, c)
-		if err != nil {
-			return fmt.Errorf("account ID: %w", err)
-		}
-		inv.Account = who.Account
+	return o.observeAccount(ctx)
+}
+
+// observeAccount reads the account ID if an ARN in a policy needs it.
+func (o *observer) observeAccount(ctx context.Context) error {
+	if b := o.m.Infra.Spec.S3Bucket; (b == nil || b.PresignedURLDuration != nil) && !o.m.EKS.HasKarpenter() {
+		return nil
 	}
+	who, err := iam.Caller(ctx, o.c)
+	if err != nil {
+		return fmt.Errorf("account ID: %w", err)
+	}
+	o.inv.Account = who.Account
 	return nil
 }
 

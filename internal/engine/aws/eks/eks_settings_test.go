@@ -88,7 +88,6 @@ func TestSettingsOfControlPlane(t *testing.T) {
 // annotations. The strategy and the limits can change.
 func TestSettingsOfNodeGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const file = "eks.yaml"
 		load := func(annotations string) *manifest.Cluster {
 			return enginetest.Rewritten(t, file, "  instanceType: t3.large\n", "  nodeRepairConfig: {enabled: true}\n",
 				poolHead, poolHead+"  annotations: {clusterawsadm/instance-types: 'm6i.large, m5.large', "+annotations+"}\n")

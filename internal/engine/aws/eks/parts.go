@@ -74,32 +74,52 @@ func LeavingParts(ctx context.Context, c *cloud.Clients, p Parts, kept Kept) (ou
 
 // leavingRoles lists the roles of nodes and pods whose node groups and Fargate profiles leave. Those of parts that a killed run has deleted
 // have access entries, which EKS has made for them. In a cluster without access entries, they stay until the cluster is deleted.
-func leavingRoles(ctx context.Context, c *cloud.Clients, p Parts, kept Kept) (arns []string, err error) {
+func leavingRoles(ctx context.Context, c *cloud.Clients, p Parts, kept Kept) ([]string, error) {
+	groups, err := ownedParts(ctx, c, p.Cluster.Name, p.NodeGroups, kept.NodeGroups, NodeGroupByName)
+	if err != nil {
+		return nil, err
+	}
+	profiles, err := ownedParts(ctx, c, p.Cluster.Name, p.Fargate, kept.Fargate, FargateProfileByName)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := rolesWithEntries(ctx, c, p, kept)
+	if err != nil {
+		return nil, err
+	}
 	roles := map[string]bool{}
-	for _, name := range p.NodeGroups {
-		if kept.NodeGroups[name] {
+	for _, s := range groups {
+		roles[s.RoleARN] = true
+	}
+	for _, s := range profiles {
+		roles[s.RoleARN] = true
+	}
+	for _, arn := range entries {
+		roles[arn] = true
+	}
+	maps.DeleteFunc(roles, func(arn string, _ bool) bool { return arn == "" || kept.Roles[iam.RoleName(arn)] })
+	return slices.Sorted(maps.Keys(roles)), nil
+}
+
+// ownedParts reads those of some parts that are not kept, if the cluster owns them.
+func ownedParts[S graph.State](ctx context.Context, c *cloud.Clients, cluster string, names []string, kept map[string]bool, get byName[S]) (out []S, err error) {
+	for _, name := range names {
+		if kept[name] {
 			continue
 		}
-		s, err := NodeGroupByName(ctx, c, p.Cluster.Name, name)
+		s, err := identity.FindOwned(ctx, c, get.in(cluster, name))
 		if err != nil {
 			return nil, err
 		}
-		if s != nil && s.IsOwned(c) {
-			roles[s.RoleARN] = true
+		if s != nil {
+			out = append(out, *s)
 		}
 	}
-	for _, name := range p.Fargate {
-		if kept.Fargate[name] {
-			continue
-		}
-		s, err := FargateProfileByName(ctx, c, p.Cluster.Name, name)
-		if err != nil {
-			return nil, err
-		}
-		if s != nil && s.IsOwned(c) {
-			roles[s.RoleARN] = true
-		}
-	}
+	return out, nil
+}
+
+// rolesWithEntries lists the roles that have an access entry of nodes or pods, and that the manifest does not name.
+func rolesWithEntries(ctx context.Context, c *cloud.Clients, p Parts, kept Kept) (arns []string, err error) {
 	for _, principal := range p.AccessEntries {
 		if _, named := kept.Entries[principal]; named || kept.Roles[iam.RoleName(principal)] {
 			continue
@@ -109,11 +129,10 @@ func leavingRoles(ctx context.Context, c *cloud.Clients, p Parts, kept Kept) (ar
 			return nil, err
 		}
 		if s != nil && s.Type != standardEntry {
-			roles[principal] = true
+			arns = append(arns, principal)
 		}
 	}
-	maps.DeleteFunc(roles, func(arn string, _ bool) bool { return arn == "" || kept.Roles[iam.RoleName(arn)] })
-	return slices.Sorted(maps.Keys(roles)), nil
+	return arns, nil
 }
 
 // lastAdmins lists the principals who are administrators now, if none is with the entries of the

@@ -46,6 +46,22 @@ func (l *loader) namespaceOfObjects(c *manifest.Entry) (namespace string, named 
 	for _, o := range l.objects {
 		sameName[objectName{o.Kind, o.Name}] = append(sameName[objectName{o.Kind, o.Name}], o)
 	}
+	belongs := l.belongingTo(c, sameName)
+	for _, o := range l.objects {
+		n := objectName{o.Kind, o.Name}
+		switch {
+		case !belongs[n] || o.Namespace == "" || withoutNamespace(sameName[n]):
+		case namespace != "" && namespace != o.Namespace:
+			return "", nil
+		case namespace == "":
+			namespace, named = o.Namespace, o
+		}
+	}
+	return namespace, named
+}
+
+// belongingTo returns the names of the objects of a Cluster: those that name it, those to which it refers, and those to which they refer.
+func (l *loader) belongingTo(c *manifest.Entry, sameName map[objectName][]*manifest.Entry) map[objectName]bool {
 	belongs := map[objectName]bool{}
 	var pending []objectName
 	add := func(n objectName) {
@@ -70,17 +86,7 @@ func (l *loader) namespaceOfObjects(c *manifest.Entry) (namespace string, named 
 		}
 		pending = pending[1:]
 	}
-	for _, o := range l.objects {
-		n := objectName{o.Kind, o.Name}
-		switch {
-		case !belongs[n] || o.Namespace == "" || withoutNamespace(sameName[n]):
-		case namespace != "" && namespace != o.Namespace:
-			return "", nil
-		case namespace == "":
-			namespace, named = o.Namespace, o
-		}
-	}
-	return namespace, named
+	return belongs
 }
 
 // classOf returns the name of the ClusterClass of a Cluster, and whether the Cluster names a namespace for it.

@@ -377,9 +377,9 @@ func TestDisksOfAmazonLinux2(t *testing.T) {
 	} {
 		_, err := load(t, edit(t, old, group, what), input.LoadOptions{})
 		if want == "" {
-			assert.NoError(t, err, what)
+			require.NoError(t, err, what)
 		} else {
-			assert.ErrorContains(t, err, want, what)
+			require.ErrorContains(t, err, want, what)
 		}
 	}
 	// The size of the images with drivers is not known: 10 GiB is the least that they can be built with.

@@ -101,10 +101,10 @@ func (c *checks) checkNodeDisk(group *manifest.Entry, spec *expinfrav1.AWSManage
 		}
 		path, size = "spec.awsLaunchTemplate.rootVolume.size", t.RootVolume.Size
 	} else {
-		switch expinfrav1.ManagedMachineAMIType(kind) {
-		case expinfrav1.Al2x86_64, expinfrav1.Al2Arm64:
+		switch kind {
+		case string(expinfrav1.Al2x86_64), string(expinfrav1.Al2Arm64):
 			least, sure = linux2, linux2
-		case expinfrav1.Al2x86_64GPU:
+		case string(expinfrav1.Al2x86_64GPU):
 			sure = drivers
 		}
 	}

@@ -95,6 +95,8 @@ func (c call) actions() []string {
 		return nil
 	case "s3 HeadBucket":
 		return []string{"s3:ListBucket"}
+	case "s3 HeadObject":
+		return []string{"s3:GetObject"}
 	case "s3 ListObjectVersions":
 		return []string{"s3:ListBucketVersions"}
 	case "s3 DeleteObjects":

@@ -209,7 +209,6 @@ func unexercised() map[string]string {
 	return map[string]string{
 		"KarpenterProfiles iam:DeleteInstanceProfile":                     profiles,
 		"KarpenterProfiles iam:RemoveRoleFromInstanceProfile":             profiles,
-		"BootDataInBuckets s3:GetObject":                                  "a machine fetches its boot data with a request that the program has signed",
 		"Describe ec2:GetConsoleOutput":                                   diagnose,
 		"EncryptWithKeys kms:Decrypt":                                     volumes,
 		"EncryptWithKeys kms:GenerateDataKeyWithoutPlaintext":             volumes,
@@ -222,6 +221,7 @@ func unexercised() map[string]string {
 		"Manage ec2:ReplaceRoute":                                         repairs,
 		"Manage ec2:ReplaceRouteTableAssociation":                         repairs,
 		"Manage eks:DisassociateAccessPolicy":                             more,
+		"Manage elasticloadbalancing:DeleteListener":                      more,
 		"Manage elasticloadbalancing:DeregisterInstancesFromLoadBalancer": more,
 		"Manage elasticloadbalancing:DetachLoadBalancerFromSubnets":       more,
 	}

@@ -88,6 +88,7 @@ func TestSettingsOfControlPlane(t *testing.T) {
 // annotations. The strategy and the limits can change.
 func TestSettingsOfNodeGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		const file = "eks.yaml"
 		load := func(annotations string) *manifest.Cluster {
 			return enginetest.Rewritten(t, file, "  instanceType: t3.large\n", "  nodeRepairConfig: {enabled: true}\n",
 				poolHead, poolHead+"  annotations: {clusterawsadm/instance-types: 'm6i.large, m5.large', "+annotations+"}\n")
@@ -121,7 +122,6 @@ func TestSettingsOfNodeGroup(t *testing.T) {
 // name, with the clients that use a removed API. The annotation upgrades all the same.
 func TestUpgradeInsights(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const file = "eks.yaml"
 		at := func(version, annotations string) *manifest.Cluster {
 			m := annotated(t, planeHead, annotations)
 			m.Version, m.EKS.ControlPlane.Spec.Version = version, &version

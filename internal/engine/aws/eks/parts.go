@@ -102,7 +102,14 @@ func leavingRoles(ctx context.Context, c *cloud.Clients, p Parts, kept Kept) ([]
 }
 
 // ownedParts reads those of some parts that are not kept, if the cluster owns them.
-func ownedParts[S graph.State](ctx context.Context, c *cloud.Clients, cluster string, names []string, kept map[string]bool, get byName[S]) (out []S, err error) {
+func ownedParts[S graph.State](
+	ctx context.Context,
+	c *cloud.Clients,
+	cluster string,
+	names []string,
+	kept map[string]bool,
+	get byName[S],
+) (out []S, err error) {
 	for _, name := range names {
 		if kept[name] {
 			continue
